@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+# One file, non-recursive. `make help` lists targets and variables; objects lie in $(O)/, sanitizer builds in $(O)/$(SAN)/.
+V      ?=
+SAN    ?=
+O      ?= build
+PREFIX ?= /usr/local
+DESTDIR ?=
+CC     ?= cc
+CUDA_HOME ?= $(firstword $(wildcard /usr/local/cuda) $(wildcard $(O)/cuda))
+
+B := $(O)$(if $(SAN),/$(SAN))
+Q := $(if $(V),,@)
+say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(patsubst $(B)/%,%,$@);)
+
+WARN   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-unused-parameter $(if $(CI),-Werror)
+BASE   := -std=gnu11 -O2 -g -I. -D_GNU_SOURCE $(WARN) -MMD -MP $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
+# inside somebody else's process: nothing exported by accident, few bytes of static TLS, malloc is ours to define
+LIBF   := $(BASE) -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-builtin -fno-stack-protector -fno-plt
+CMDF   := $(BASE)
+VERSION := 0.1.0
+
+core_src := $(wildcard interpose/core/*.c)
+hook_src := $(wildcard interpose/hooks/*.c)
+cmd_src  := $(filter-out analysis/main.c,$(wildcard analysis/*.c analysis/*/*.c))
+core_obj := $(core_src:%.c=$(B)/obj/%.o)
+hook_obj := $(hook_src:%.c=$(B)/obj/%.o)
+cmd_obj  := $(cmd_src:%.c=$(B)/obj/%.o)
+CMD_LIBS := -ldw -lelf -ljson-c -lzstd -lz -liberty -lm
+
+unit_core     := $(patsubst tests/unit/core/%.c,$(B)/unit/core/%,$(wildcard tests/unit/core/*.c))
+unit_analysis := $(patsubst tests/unit/analysis/%.c,$(B)/unit/analysis/%,$(wildcard tests/unit/analysis/*.c))
+victims       := $(patsubst tests/victims/%.c,$(B)/victims/%,$(wildcard tests/victims/*.c))
+tools         := $(patsubst tests/fault/%.c,$(B)/fault/%.so,$(wildcard tests/fault/*.c))
+sim           := $(if $(wildcard tests/sim/driver.c),$(B)/sim/libcuda.so.1) $(if $(wildcard tests/sim/runtime.c),$(B)/sim/libcudart.so.13 $(B)/sim/libcudart.so.12)
+
+all: interpose analysis ## the library and the command
+interpose: $(B)/libcuflight.so ## libcuflight.so alone: needs nothing but a C compiler
+analysis: $(B)/cuflight ## the command alone
+tests: all $(sim) $(victims) $(unit_core) $(unit_analysis) $(tools) ## everything that the checks run
+sim: $(sim) ## the simulated driver and runtime
+
+$(B)/export.map: interpose/export.map.in interpose/abi/hooks.def Makefile
+	@mkdir -p $(@D)
+	$(call say,GEN)$(CC) -E -P -x c -I. $< -o $@
+
+$(B)/libcuflight.so: $(core_obj) $(hook_obj) $(B)/export.map
+	$(call say,LINK)$(CC) $(LIBF) -shared $(LDFLAGS) -Wl,-z,defs,-z,now,-z,relro -Wl,--version-script=$(B)/export.map -Wl,-soname,libcuflight.so $(core_obj) $(hook_obj) -o $@
+
+$(B)/cuflight: $(B)/obj/analysis/main.o $(B)/libanalysis.a
+	$(call say,LINK)$(CC) $(CMDF) $(LDFLAGS) $^ -o $@ $(CMD_LIBS)
+
+$(B)/libanalysis.a: $(cmd_obj)
+	$(call say,AR)rm -f $@ && ar rcs $@ $^
+$(B)/libcore.a: $(core_obj)
+	$(call say,AR)rm -f $@ && ar rcs $@ $^
+
+$(B)/obj/interpose/%.o: interpose/%.c
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) $(LIBF) $(CFLAGS) -c $< -o $@
+$(B)/obj/analysis/%.o: analysis/%.c
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) $(CMDF) -DCUFLIGHT_VERSION='"$(VERSION)"' -DCUFLIGHT_PREFIX='"$(PREFIX)"' $(CFLAGS) -c $< -o $@
+
+# a unit test of the core links the core without its hooks; of the analysis, all but main
+$(B)/unit/core/%: tests/unit/core/%.c $(B)/libcore.a
+	@mkdir -p $(@D)
+	$(call say,TEST)$(CC) $(BASE) -fno-builtin-malloc $(CFLAGS) $< $(B)/libcore.a -o $@ -lcmocka -lpthread -ldl
+$(B)/unit/analysis/%: tests/unit/analysis/%.c $(B)/libanalysis.a
+	@mkdir -p $(@D)
+	$(call say,TEST)$(CC) $(BASE) $(CFLAGS) $< $(B)/libanalysis.a -o $@ -lcmocka $(CMD_LIBS)
+
+$(B)/sim/libcuda.so.1: $(wildcard tests/sim/driver*.c) $(wildcard tests/sim/*.h) interpose/abi/hooks.def interpose/abi/cuda_types.h
+	@mkdir -p $(@D)
+	$(call say,SIM)$(CC) $(filter-out -MMD -MP,$(BASE)) -fPIC -fvisibility=hidden -shared -Wl,-soname,libcuda.so.1 $(filter %.c,$^) -o $@ -lpthread && ln -sf libcuda.so.1 $(@D)/libcuda.so
+$(B)/sim/libcudart.so.%: $(wildcard tests/sim/runtime*.c) $(wildcard tests/sim/*.h) interpose/abi/hooks.def interpose/abi/cuda_types.h $(wildcard tests/sim/runtime.map.in)
+	@mkdir -p $(@D)
+	$(call say,SIM)sed 's/@SONAME@/libcudart.so.$*/' tests/sim/runtime.map.in > $@.map && $(CC) $(filter-out -MMD -MP,$(BASE)) -DCUDART_MAJOR=$* -fPIC -fvisibility=hidden -shared -Wl,-soname,libcudart.so.$* -Wl,--version-script=$@.map $(filter %.c,$^) -o $@ -ldl -lpthread
+
+# -fno-builtin: the compiler must not remove a malloc and free pair; -rdynamic is not needed, symbols come from .symtab
+$(B)/victims/%: tests/victims/%.c $(wildcard tests/victims/*.h)
+	@mkdir -p $(@D)
+	$(call say,VICTIM)$(CC) $(filter-out -MMD -MP -fsanitize=%,$(BASE)) -O1 -fno-builtin -fno-inline -fno-optimize-sibling-calls $(CFLAGS) $< -o $@ $(VICTIM_LIBS_$*) -ldl -lpthread
+$(B)/fault/%.so: tests/fault/%.c
+	@mkdir -p $(@D)
+	$(call say,FAULT)$(CC) $(filter-out -MMD -MP,$(BASE)) -fPIC -shared $< -o $@ -ldl
+
+check: check-unit check-e2e check-golden check-fault check-gpu ## all checks
+	@scripts/tally
+check-unit: tests ## unit tests of core and analysis
+	@scripts/check unit $(B)
+check-e2e: tests ## victims under cuflight, on the simulated device
+	@scripts/check e2e $(B)
+check-golden: tests ## kept recordings, read again
+	@scripts/check golden $(B)
+check-fault: tests ## failing system calls, kills, full disks
+	@scripts/check fault $(B)
+check-gpu: tests ## the same victims on a real GPU; skipped with a reason where there is none
+	@scripts/check gpu $(B)
+check-asan: ## unit tests and readers under AddressSanitizer
+	$(Q)$(MAKE) SAN=address check-unit
+check-ubsan: ## the same under UndefinedBehaviorSanitizer
+	$(Q)$(MAKE) SAN=undefined check-unit
+check-tsan: ## the core's thread tests under ThreadSanitizer
+	$(Q)$(MAKE) SAN=thread check-unit
+fuzz: ## the reader under libFuzzer, FUZZ_SECONDS=60
+	@scripts/fuzz $(B) $${FUZZ_SECONDS:-60}
+lint: ## layers, sizes, headers alone, exports, NEEDED, tail jumps, shellcheck, generated files
+	@scripts/lint $(B)
+bench: tests ## budgets of tests/bench, each beside its peer
+	@scripts/bench $(B)
+gen: ## regenerate what is derived from the tables
+	@scripts/gen-docs
+format: ## clang-format in place
+	$(Q)clang-format -i $$(git ls-files '*.c' '*.h')
+
+install: all ## into $(DESTDIR)$(PREFIX)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/cuflight $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	install -m 755 $(B)/cuflight $(DESTDIR)$(PREFIX)/bin/
+	install -m 644 $(B)/libcuflight.so $(DESTDIR)$(PREFIX)/lib/
+	install -m 644 $(wildcard interpose/cuflight.h) $(DESTDIR)$(PREFIX)/include/
+	install -m 644 $(wildcard analysis/cmd/*.1) $(DESTDIR)$(PREFIX)/share/man/man1/
+	install -m 644 $(wildcard analysis/view/*.schema.json) $(DESTDIR)$(PREFIX)/share/cuflight/
+	install -m 644 $(wildcard analysis/cmd/cuflight.bash) $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cuflight
+uninstall: ## remove what install put there
+	rm -f $(DESTDIR)$(PREFIX)/bin/cuflight $(DESTDIR)$(PREFIX)/lib/libcuflight.so $(DESTDIR)$(PREFIX)/include/cuflight.h $(DESTDIR)$(PREFIX)/share/man/man1/cuflight*.1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cuflight
+	rm -rf $(DESTDIR)$(PREFIX)/share/cuflight
+clean: ## remove $(O)/ but what was downloaded
+	rm -rf $(filter-out $(O)/cuda% $(O)/wheels $(O)/node_modules,$(wildcard $(O)/*))
+help: ## this list
+	@echo 'targets:'; sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' Makefile | column -t -s '|'
+	@echo 'variables: V=1 commands shown; SAN=address|undefined|thread; O=build; PREFIX= DESTDIR= CC= CFLAGS=; CUDA_HOME= (tests against the real headers and runtime)'
+
+-include $(core_obj:.o=.d) $(hook_obj:.o=.d) $(cmd_obj:.o=.d) $(B)/obj/analysis/main.d $(wildcard $(B)/unit/*/*.d)
+.PHONY: all interpose analysis tests sim check check-unit check-e2e check-golden check-fault check-gpu check-asan check-ubsan check-tsan fuzz lint bench gen format install uninstall clean help
+.DELETE_ON_ERROR:

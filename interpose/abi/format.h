@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The recording: what one process leaves in its .cuf file. Prose, grammar and
+ * the compatibility promise: FORMAT.md beside this file.
+ *
+ * Contract. The file is mapped MAP_SHARED by the recorded process, written by
+ * its threads without locks and never flushed: whatever was stored is in the
+ * file, also after SIGKILL. All integers are little-endian and naturally
+ * aligned; offsets are bytes from the start of the file; bytes are bytes,
+ * times are CLOCK_MONOTONIC nanoseconds unless a name says otherwise. 0 means
+ * "never written" for sequence numbers, keys and types; CUF_UNKNOWN (all ones)
+ * means "not known" for quantities, which is never 0. A reader must treat every
+ * number in the file as hostile: check before use.
+ *
+ * Publishing order, the one rule a reader of a live or killed recording needs:
+ * the field marked [commit] is stored last (release); a record whose commit
+ * field is 0 (or CUF_KEY_BUSY) is in the making and must be skipped.
+ */
+#ifndef CUF_FORMAT_H
+#define CUF_FORMAT_H
+
+#include <stdint.h>
+
+#define CUF_MAGIC "CUFLIGHT"
+#define CUF_VERSION 1u
+#define CUF_ENDIAN 0x01020304u
+#define CUF_UNKNOWN UINT64_MAX
+#define CUF_UNKNOWN32 UINT32_MAX
+#define CUF_DEVICES_MAX 16u
+#define CUF_DEVICE_NONE 0xffu /* no device: pinned memory without one, host events */
+#define CUF_POOLS_MAX 8u
+#define CUF_PAGE_BYTES (2ull << 20) /* GPU page: cudaMalloc's unit since Pascal (pytorch PR 17120) */
+
+/* What a block is made of. On disk: never reuse a number. */
+enum cuf_kind {
+	CUF_KIND_NONE = 0,
+	CUF_KIND_DEVICE = 1,      /* cuMemAlloc, cuMemAllocPitch */
+	CUF_KIND_MANAGED = 2,     /* cuMemAllocManaged: not resident until touched */
+	CUF_KIND_PINNED = 3,      /* cuMemHostAlloc, cuMemAllocHost */
+	CUF_KIND_REGISTERED = 4,  /* cuMemHostRegister: memory of somebody else, pinned */
+	CUF_KIND_ASYNC = 5,       /* cuMemAllocAsync, cuMemAllocFromPoolAsync; aux = pool */
+	CUF_KIND_GRAPH = 6,       /* a device's graph pool; addr = ordinal + 1, bytes = reserved, aux = used */
+	CUF_KIND_VMM = 7,         /* physical memory of cuMemCreate; addr = handle */
+	CUF_KIND_ARRAY = 8,       /* CUDA arrays and mipmapped arrays; addr = handle */
+	CUF_KIND_IMPORTED = 9,    /* IPC, imported pool pointers, external memory buffers: another owner's bytes */
+	CUF_KIND_HOST = 10,       /* malloc family, or an mmap */
+	CUF_KIND_FRAMEWORK = 11,  /* a sub-block inside a device block; aux = segment */
+	CUF_KIND_MAPPING = 12,    /* VMM: a mapped range of addresses; aux = handle; not memory by itself */
+	CUF_KIND_RESERVATION = 13,/* VMM: reserved addresses; never memory */
+	CUF_KIND_POOL = 14,       /* a memory pool object; addr = handle, bytes = release threshold */
+	CUF_KIND_CONTEXT = 15,    /* what the driver took for itself around one call: context, module, limit, graph */
+	CUF_KIND_MAX
+};
+
+/*
+ * Addresses of different name spaces may be equal numbers (a handle, a pool, a
+ * reservation and the mapping at its start), so a ledger key carries the space:
+ * key = space << 58 | address.
+ */
+enum cuf_space {
+	CUF_SPACE_DEVICE = 0,  /* device, managed, async, imported; unified addresses, so host pointers cannot clash */
+	CUF_SPACE_HOST = 1,    /* pinned, registered */
+	CUF_SPACE_HANDLE = 2,  /* vmm physical */
+	CUF_SPACE_MAPPING = 3,
+	CUF_SPACE_RESERVATION = 4,
+	CUF_SPACE_ARRAY = 5,
+	CUF_SPACE_POOL = 6,
+	CUF_SPACE_GRAPH = 7,
+	CUF_SPACE_CONTEXT = 8,
+	CUF_SPACE_FRAMEWORK = 9
+};
+#define CUF_KEY_SHIFT 58
+#define CUF_KEY_BUSY 1ull /* an entry being filled; no block has address 1 */
+
+static inline unsigned cuf_kind_space(unsigned kind)
+{
+	switch (kind) {
+	case CUF_KIND_PINNED: case CUF_KIND_REGISTERED: return CUF_SPACE_HOST;
+	case CUF_KIND_VMM: return CUF_SPACE_HANDLE;
+	case CUF_KIND_MAPPING: return CUF_SPACE_MAPPING;
+	case CUF_KIND_RESERVATION: return CUF_SPACE_RESERVATION;
+	case CUF_KIND_ARRAY: return CUF_SPACE_ARRAY;
+	case CUF_KIND_POOL: return CUF_SPACE_POOL;
+	case CUF_KIND_GRAPH: return CUF_SPACE_GRAPH;
+	case CUF_KIND_CONTEXT: return CUF_SPACE_CONTEXT;
+	case CUF_KIND_FRAMEWORK: return CUF_SPACE_FRAMEWORK;
+	default: return CUF_SPACE_DEVICE;
+	}
+}
+
+static inline uint64_t cuf_key(unsigned space, uint64_t addr)
+{
+	return (uint64_t)space << CUF_KEY_SHIFT | (addr & ((1ull << CUF_KEY_SHIFT) - 1));
+}
+
+static inline uint64_t cuf_key_addr(uint64_t key) { return key & ((1ull << CUF_KEY_SHIFT) - 1); }
+static inline unsigned cuf_key_space(uint64_t key) { return (unsigned)(key >> CUF_KEY_SHIFT); }
+
+/* Sections. The header's table lists those present; a reader skips ids it does not know. */
+enum cuf_section_id {
+	CUF_SEC_META = 1,         /* append-only records: struct cuf_meta */
+	CUF_SEC_DEVICES = 2,      /* struct cuf_device[CUF_DEVICES_MAX], index = ordinal */
+	CUF_SEC_THREADS = 3,      /* struct cuf_thread[] */
+	CUF_SEC_STACK_INDEX = 4,  /* struct cuf_stack[]; a stack's id is its index + 1 */
+	CUF_SEC_STACK_FRAMES = 5, /* uint64_t return addresses */
+	CUF_SEC_LEDGER = 6,       /* struct cuf_block[]: what is live, all kinds but host */
+	CUF_SEC_HOST_LEDGER = 7,  /* struct cuf_host_block[] */
+	CUF_SEC_RING = 8,         /* segments of struct cuf_event */
+	CUF_SEC_HOST_RING = 9,    /* segments of struct cuf_host_event */
+	CUF_SEC_INCIDENTS = 10,   /* struct cuf_incident[] */
+	CUF_SEC_TIMELINE = 11,    /* struct cuf_sample[] */
+	CUF_SEC_MAX
+};
+
+struct cuf_section {
+	uint32_t id;
+	uint32_t record_bytes; /* size of one record as written; a reader steps by it */
+	uint64_t offset;
+	uint64_t bytes;        /* whole section, a multiple of 4096 */
+};
+
+enum cuf_run_state { CUF_RUNNING = 1, CUF_OFF = 2 /* switched itself off: see meta NOTE */ };
+
+enum cuf_end_kind {
+	CUF_END_NONE = 0,   /* no end record: running, or killed */
+	CUF_END_EXIT = 1,   /* exit, quick_exit, return from main; end_status = exit status */
+	CUF_END_ABORT = 2,  /* abort(); end_status = signal number (SIGABRT) */
+	CUF_END_EXEC = 3,   /* the process image was replaced */
+	CUF_END_FAST = 4    /* _exit: no exit handlers ran; end_status = exit status */
+};
+
+/* Tables that can overflow; each counts what it could not hold. On disk: append only. */
+enum cuf_loss {
+	CUF_LOST_THREADS = 0,    /* events of threads that found no slot */
+	CUF_LOST_RING = 1,       /* device events that found no segment */
+	CUF_LOST_HOST_RING = 2,
+	CUF_LOST_LEDGER = 3,     /* blocks that found no ledger entry */
+	CUF_LOST_HOST_LEDGER = 4,
+	CUF_LOST_STACKS = 5,     /* stacks not interned: index or frames full */
+	CUF_LOST_META = 6,       /* module, name or note records that found no room */
+	CUF_LOST_INCIDENTS = 7,  /* incidents that overwrote an older one */
+	CUF_LOST_DEVICES = 8,    /* devices beyond CUF_DEVICES_MAX */
+	CUF_LOST_SWITCH = 9,     /* events during the one hand-over from memory to the file */
+	CUF_LOST_NESTED = 10,    /* events from inside the recorder (signal handlers) */
+	CUF_LOST_MAX = 16
+};
+
+/* Stacks that stopped early, by reason. Index of cuf_header.stack_stops. On disk: append only. */
+enum cuf_stop {
+	CUF_STOP_END = 0,        /* the outermost frame was reached */
+	CUF_STOP_DEPTH = 1,      /* stack_depth frames */
+	CUF_STOP_NO_RULE = 2,    /* no unwind information: JIT code, hand-written assembly */
+	CUF_STOP_UNSUPPORTED = 3,/* a rule the walker does not interpret */
+	CUF_STOP_BOUNDS = 4,     /* next frame outside the stack: fiber, alternate stack, damage */
+	CUF_STOP_SIGNAL = 5,     /* signal frame not crossed */
+	CUF_STOP_MAX = 8
+};
+
+struct cuf_header {
+	char magic[8];
+	uint32_t version;
+	uint32_t endian;
+	uint32_t header_bytes;   /* where this struct ends for this writer */
+	uint32_t section_count;
+	uint64_t file_bytes;
+	uint32_t machine;        /* ELF e_machine */
+	uint32_t page_bytes;
+	uint64_t created_ns;     /* file created */
+	uint64_t start_ns;       /* recorder started, CLOCK_MONOTONIC */
+	uint64_t start_realtime_ns; /* the same instant, CLOCK_REALTIME: offset to wall time */
+	uint32_t pid, ppid;
+	uint64_t process_start_ticks; /* /proc/self/stat field 22: tells a reused pid apart; CUF_UNKNOWN */
+	uint8_t boot_id[16];     /* /proc/sys/kernel/random/boot_id; zeros when unknown */
+	uint64_t options_host_mode;  /* enum of options.def: 0 off, 1 sampled, 2 full */
+	uint64_t sample_mean_bytes;  /* of the sampler, at start */
+	uint64_t stack_depth;
+	uint64_t device_segment_bytes, host_segment_bytes; /* ring segment sizes */
+	struct cuf_section sections[24];
+
+	/* from here on written while recording */
+	_Alignas(64) uint32_t state;  /* enum cuf_run_state */
+	uint32_t end_kind;       /* [commit] of the four below */
+	uint64_t end_status;
+	uint64_t end_ns;
+	uint64_t end_seq;        /* last sequence number before exit handlers and context release */
+	uint64_t driver_version; /* cuDriverGetVersion: 13000 = 13.0; 0 before CUDA was seen */
+	uint64_t gpa_identity;   /* self-test: 0 not run, 1 cuGetProcAddress answers the exported pointers, 2 it does not */
+	uint64_t first_cuda_ns;  /* first CUDA call; 0 none */
+	_Alignas(64) uint64_t next_seq;      /* last sequence number given to a device event */
+	_Alignas(64) uint64_t next_ticket;   /* last ticket given to a ring segment (device) */
+	uint64_t overwritten;                /* device events that left the ring */
+	_Alignas(64) uint64_t next_host_ticket;
+	uint64_t host_overwritten;
+	_Alignas(64) uint64_t meta_used;     /* bytes reserved in META; may exceed the section: clamp */
+	uint64_t frames_used;                /* frames reserved in STACK_FRAMES; clamp */
+	uint64_t stack_count;
+	uint64_t incident_count;             /* incidents ever; see struct cuf_incident */
+	uint64_t sample_count;               /* [commit] entries in use in TIMELINE */
+	uint64_t sample_interval_ns;         /* present spacing; doubles when the table is halved */
+	_Alignas(64) uint64_t lost[CUF_LOST_MAX];
+	uint64_t stack_stops[CUF_STOP_MAX];
+	uint64_t unknown_frees;  /* frees of addresses not in the ledger (older than the recorder, or foreign); forwarded */
+	uint64_t replaced;       /* blocks allocated over a live ledger entry: a free was missed */
+	uint64_t undone_frees;   /* frees that the driver or libc refused */
+	uint64_t recorder_ns;    /* CPU time spent in the recorder's device paths (sum) */
+};
+
+/* META: 8-byte aligned records, one after another. A reader stops at type 0 or meta_used. */
+enum cuf_meta_type {
+	CUF_META_EXE = 1,        /* text: /proc/self/exe */
+	CUF_META_CMDLINE = 2,    /* text: arguments joined by blanks, secrets redacted */
+	CUF_META_HOSTNAME = 3,   /* text */
+	CUF_META_ENV = 4,        /* text: NAME=value, allow-listed names alone */
+	CUF_META_CGROUP = 5,     /* text: cgroup v2 path (or v1 memory path) */
+	CUF_META_HOOK = 6,       /* number = hook id; text = name: calls name themselves */
+	CUF_META_MODULE = 7,     /* struct cuf_meta_module follows in place of text */
+	CUF_META_MODULE_END = 8, /* number = id of the module unloaded; time says when */
+	CUF_META_FUNCTION = 9,   /* number = return address; text = symbol[+0xoffset], for files that vanish */
+	CUF_META_UNHOOKED = 10,  /* text: allocation-like name resolved and not hooked; number = its version */
+	CUF_META_STATIC_CUDART = 11, /* text: path of an object that embeds its own runtime */
+	CUF_META_NOTE = 12,      /* number = enum cuf_note; text = detail for people */
+	CUF_META_PHASE = 13,     /* number = 0 mark, 1 begin, 2 end; text = name */
+	CUF_META_ALLOCATOR = 14, /* text: which malloc is behind (glibc 2.36, jemalloc 5.3.0 ...) */
+	CUF_META_LIMITS = 15     /* text: key=value lines: cgroup memory.max, MemTotal, RLIMIT_AS */
+};
+
+enum cuf_note {
+	CUF_NOTE_OFF = 1,        /* the recorder switched itself off; text says why */
+	CUF_NOTE_DEEPBIND = 2,   /* text = object loaded with RTLD_DEEPBIND: its calls pass us by */
+	CUF_NOTE_DLMOPEN = 3,    /* text = object loaded into another namespace */
+	CUF_NOTE_GRAPH_POOL = 4,
+	CUF_NOTE_NO_UNWINDER = 5,/* libunwind not found: no cold fallback */
+	CUF_NOTE_OTHER_PRELOAD = 6, /* text = LD_PRELOAD as found, when we are not alone */
+	CUF_NOTE_CHECKPOINT = 7, /* device memory was checkpointed away or restored */
+	CUF_NOTE_RESET = 8,      /* text = context or device reset */
+	CUF_NOTE_FORK = 9        /* number of the record = pid of the parent */
+};
+
+struct cuf_meta {
+	uint16_t type;           /* [commit] enum cuf_meta_type */
+	uint16_t reserved;
+	uint32_t bytes;          /* whole record, header included, multiple of 8; stored before type */
+	uint64_t time_ns;
+	uint64_t number;
+	/* text, not NUL-terminated; its length is text_bytes */
+	uint32_t text_bytes;
+	uint32_t reserved2;
+};
+
+struct cuf_meta_module {
+	struct cuf_meta meta;    /* number = module id, from 1 */
+	uint64_t base;           /* load bias: run-time address - ELF address */
+	uint64_t start, end;     /* mapped range, run-time addresses */
+	uint32_t build_id_bytes; /* 0: none */
+	uint8_t build_id[20];    /* cut at 20; longer ids keep their head */
+	uint32_t path_bytes;
+	uint32_t reserved;
+	/* path, not NUL-terminated */
+};
+
+struct cuf_device {
+	uint32_t present;        /* [commit] 1: the fields below were asked of the driver */
+	uint32_t ordinal;        /* driver's index */
+	uint8_t uuid[16];
+	char name[64];
+	char pci[16];
+	uint64_t total_bytes;    /* cuMemGetInfo, else cuDeviceTotalMem */
+	uint64_t free_bytes;     /* last known; CUF_UNKNOWN */
+	uint64_t free_ns;        /* when */
+	uint64_t first_free_bytes; /* at the first sample: total - first_free - live then = contexts and others before us */
+	uint64_t first_live_bytes; /* our own live device bytes at that sample */
+	uint64_t granularity_bytes; /* cuMemGetAllocationGranularity minimum; CUF_UNKNOWN */
+	uint64_t live_bytes[16]; /* by enum cuf_kind */
+	uint64_t live_count[16];
+	uint64_t peak_bytes;     /* recorded peak of live device memory: device + array + async + graph + vmm */
+	uint64_t peak_ns;
+	uint64_t alloc_count, free_count, fail_count;
+	uint64_t end_free_bytes; /* sampled at the end, before exit handlers; CUF_UNKNOWN */
+	uint64_t pool_count;     /* entries of end_pools in use */
+	struct cuf_pool_level { uint64_t pool, reserved_bytes, used_bytes, threshold_bytes; } end_pools[CUF_POOLS_MAX];
+};
+
+struct cuf_thread {
+	uint32_t tid;            /* [commit]; 0: slot never used */
+	uint32_t generation;     /* how many threads used this slot */
+	uint64_t start_ns;
+	char name[16];           /* comm at first sight */
+	uint32_t segment, host_segment; /* current ones + 1; 0 none */
+	uint64_t host_allocs, host_frees;            /* counted, also when not sampled; summed over the slot's threads */
+	uint64_t host_alloc_bytes, host_free_bytes;  /* free_bytes: full mode alone */
+	uint32_t busy;           /* 1 while inside the recorder */
+	uint32_t reserved;
+	uint64_t reserved2[6];
+};
+
+struct cuf_stack {
+	uint64_t hash;           /* of the frames, never 0; claimed first by compare-and-swap */
+	uint32_t first;          /* index into STACK_FRAMES */
+	uint16_t depth;          /* [commit] number of frames; 0: in the making, or lost */
+	uint8_t stop;            /* enum cuf_stop */
+	uint8_t reserved;
+};
+
+/* Ring segments: a header, then records to the end of the segment. A thread owns one until it is full. */
+struct cuf_segment {
+	uint64_t ticket;         /* order in which segments were taken, from 1; 0: never used */
+	uint64_t start_ns;
+	uint32_t used;           /* [commit] records written */
+	uint32_t thread;         /* slot in THREADS */
+	uint32_t tid;
+	uint32_t owned;          /* 1 while a thread may still append */
+	uint64_t sample_mean_bytes; /* host ring: 0 = every event, else the sampler's mean for these records */
+	uint64_t reserved[3];
+};
+
+enum cuf_op {
+	CUF_OP_NONE = 0,
+	CUF_OP_ALLOC = 1,
+	CUF_OP_FREE = 2,         /* logged before the real call */
+	CUF_OP_RESTORE = 3,      /* the free failed: the block is live again */
+	CUF_OP_FAIL = 4,         /* a request that failed; addr = incident number (from 1), extra = CUresult */
+	CUF_OP_RESET = 5,        /* context or device reset; FREE events with CUF_EVENT_BULK follow */
+	CUF_OP_NODE = 6,         /* an allocation captured into a graph: no memory yet; addr = future address */
+	CUF_OP_REFERENCE = 7,    /* VMM handle: extra = new reference count after retain, release or map change */
+	CUF_OP_POOL_LEVEL = 8,   /* addr = pool, bytes = reserved, aux = used */
+	CUF_OP_FREE_MEMORY = 9,  /* cuMemGetInfo as the program or we saw it: bytes = free, aux = total */
+	CUF_OP_EXIT = 10,        /* the end begins: nothing after this belongs to the program's own work */
+	CUF_OP_UNKNOWN_FREE = 11,/* an address not in the ledger; forwarded */
+	CUF_OP_CAPTURE = 12,     /* extra = 1 begin, 0 end of a stream capture; addr = stream */
+	CUF_OP_LAUNCH = 13       /* a graph with memory nodes was launched */
+};
+
+#define CUF_EVENT_BULK 0x01u     /* freed by a reset, not by a call of its own */
+#define CUF_EVENT_ESTIMATED 0x02u /* bytes are our estimate (arrays) */
+#define CUF_EVENT_REPLACED 0x04u /* the address was live already: a free was missed */
+#define CUF_EVENT_EXPORTED 0x08u /* memory shared with another process: may live on there */
+#define CUF_EVENT_HOST_LOCATION 0x10u /* VMM or pool memory located on the host, not on the device */
+#define CUF_EVENT_CONTEXT_BOUND 0x20u /* dies with its context */
+
+/* One device event. 64 bytes, one cache line. */
+struct cuf_event {
+	uint64_t seq;            /* [commit] process-wide order, from 1 */
+	uint64_t time_ns;
+	uint64_t addr;
+	uint64_t bytes;          /* as requested; FREE, RESTORE: of the block */
+	uint64_t aux;            /* of the block: pool, handle, mapped offset ... see enum cuf_kind */
+	uint32_t stack;          /* site of this call; 0 unknown */
+	uint32_t alloc_stack;    /* FREE: site of the block's allocation */
+	uint32_t tid;
+	uint32_t extra;          /* FREE: age of the block in ms; FAIL: CUresult; else see enum cuf_op */
+	uint16_t hook;           /* interposed driver function that was called (hooks.def id) */
+	uint16_t label;          /* runtime function it came through; 0 none */
+	uint8_t op;              /* enum cuf_op */
+	uint8_t kind;            /* enum cuf_kind */
+	uint8_t device;
+	uint8_t flags;           /* CUF_EVENT_* */
+};
+
+/* One live block, in the ledger. 64 bytes. Linear probing; a key is found within CUF_LEDGER_WINDOW entries of its home. */
+#define CUF_LEDGER_WINDOW 64u
+struct cuf_block {
+	uint64_t key;            /* [commit] cuf_key(); 0 empty, CUF_KEY_BUSY in the making */
+	uint64_t bytes;
+	uint64_t aux;
+	uint64_t seq;            /* of its ALLOC event */
+	uint64_t time_ns;
+	uint32_t stack;
+	uint32_t tid;
+	uint32_t context;        /* folded CUcontext; 0 unknown */
+	uint16_t references;     /* VMM handle: references held; bit 15: released by the program */
+	uint16_t maps;           /* VMM handle: mappings */
+	uint16_t hook, label;
+	uint8_t kind, device, flags, reserved;
+};
+
+/*
+ * Host blocks, 16 bytes. Entry: word0 = address >> 3 in bits 19..63 [commit: the whole word], birth time in
+ * bits 0..18 (cuf_birth_*); word1 = stack << 40 | bytes. A key is found within 4 buckets of 4 entries of its home.
+ */
+struct cuf_host_block { uint64_t word0, word1; };
+#define CUF_HOST_BUCKET 4u
+#define CUF_HOST_PROBE 4u
+
+enum cuf_host_op {
+	CUF_HOST_NONE = 0,
+	CUF_HOST_ALLOC = 1,      /* malloc and friends */
+	CUF_HOST_ZEROED = 2,     /* calloc */
+	CUF_HOST_RESIZED = 3,    /* the new block of a realloc */
+	CUF_HOST_ALIGNED = 4,    /* memalign family */
+	CUF_HOST_FREE = 5,
+	CUF_HOST_FREE_RESIZE = 6,/* the old block of a realloc */
+	CUF_HOST_RESTORE = 7,    /* the realloc failed: the old block is live again */
+	CUF_HOST_TIME = 8,       /* word1 = absolute time in ns; later ticks count from here */
+	CUF_HOST_MMAP = 9,
+	CUF_HOST_MUNMAP = 10,
+	CUF_HOST_THREAD = 11     /* word1 = tid: the slot's next thread writes from here on */
+};
+
+/*
+ * One host event, 16 bytes. word0 = op in bits 0..3, ms since the last TIME record in bits 4..18 (saturating),
+ * address >> 3 in bits 19..63. word1 = stack << 40 | bytes (FREE: of the block where it was known, else 0).
+ * Blocks of 1 TiB and more saturate the 40 bits. [commit: cuf_segment.used]
+ */
+struct cuf_host_event { uint64_t word0, word1; };
+#define CUF_HOST_BYTES_MASK ((1ull << 40) - 1)
+
+static inline uint64_t cuf_host_word0(unsigned op, unsigned tick_ms, uint64_t addr)
+{
+	return (addr >> 3) << 19 | (uint64_t)(tick_ms > 0x7fff ? 0x7fff : tick_ms) << 4 | op;
+}
+
+static inline uint64_t cuf_host_word1(uint32_t stack, uint64_t bytes)
+{
+	return (uint64_t)stack << 40 | (bytes > CUF_HOST_BYTES_MASK ? CUF_HOST_BYTES_MASK : bytes);
+}
+
+static inline unsigned cuf_host_op(uint64_t word0) { return (unsigned)(word0 & 15); }
+static inline unsigned cuf_host_tick_ms(uint64_t word0) { return (unsigned)(word0 >> 4 & 0x7fff); }
+static inline uint64_t cuf_host_addr(uint64_t word0) { return word0 >> 19 << 3; }
+static inline uint64_t cuf_host_bytes(uint64_t word1) { return word1 & CUF_HOST_BYTES_MASK; }
+static inline uint32_t cuf_host_stack(uint64_t word1) { return (uint32_t)(word1 >> 40); }
+
+/*
+ * Birth times in 19 bits: a floating point of ms since start_ns, 5 bits exponent, 14 bits mantissa: exact to 16 s,
+ * then to 1/16384 of the age of the process; weeks fit.
+ */
+static inline uint32_t cuf_birth_encode(uint64_t ms)
+{
+	unsigned e = 0;
+	while (ms >> e > 0x3fff && e < 31)
+		e++;
+	return (uint32_t)(e << 14 | ((ms >> e) & 0x3fff));
+}
+
+static inline uint64_t cuf_birth_ms(uint32_t birth) { return (uint64_t)(birth & 0x3fff) << (birth >> 14 & 31); }
+
+/*
+ * An allocation request that failed, with the state of memory at that moment. The section keeps the first quarter of
+ * its slots for ever (the first failures) and reuses the rest in turn: incident i (from 1, of incident_count n) lies
+ * in slot i-1 when i <= keep, else keep + (i-1-keep) % (slots-keep), keep = slots/4; struct.number tells.
+ */
+#define CUF_INCIDENT_SITES 16u
+#define CUF_INCIDENT_PAGES 8u
+struct cuf_incident {
+	uint64_t number;         /* [commit] from 1 */
+	uint64_t seq;            /* of its FAIL event */
+	uint64_t time_ns;
+	uint64_t requested_bytes;
+	uint32_t stack, tid;
+	uint16_t hook, label;
+	uint8_t kind, device, outcome /* 0 open, 1 recovered, 2 went on */, is_request /* 0: a launch, a load, not sized */;
+	uint32_t result;         /* CUresult, e.g. 2 CUDA_ERROR_OUT_OF_MEMORY */
+	uint32_t attempt;        /* 0 first try; n: n-th retry of the ladder begun by first */
+	uint64_t first;          /* number of the ladder's first incident */
+	uint64_t free_bytes, total_bytes;   /* cuMemGetInfo after the failure; CUF_UNKNOWN */
+	uint64_t probed_bytes;   /* largest request that succeeded, option probe=1; CUF_UNKNOWN */
+	uint64_t live_bytes[16], live_count[16]; /* this device, by enum cuf_kind */
+	uint64_t page_hole_bytes;           /* largest hole inside 2 MiB pages held open; CUF_UNKNOWN */
+	uint64_t pages, pages_partial, page_free_bytes; /* pages with small blocks; those not full; free bytes in them */
+	uint64_t vmm_hole_bytes, vmm_mapped_bytes;
+	uint64_t rss_bytes, cgroup_bytes, cgroup_max_bytes; /* CUF_UNKNOWN */
+	uint64_t host_live_bytes;           /* estimate in sampled mode; CUF_UNKNOWN */
+	uint64_t pool_count;
+	struct cuf_pool_level pools[CUF_POOLS_MAX];
+	struct cuf_site_level { uint32_t stack, kind; uint64_t bytes, count; } sites[CUF_INCIDENT_SITES]; /* largest live sites */
+	uint64_t site_count;
+	uint64_t resolved_seq;   /* ALLOC that recovered it; 0 none */
+};
+
+/* One sample of the timeline. When the table is full every second one is dropped and the spacing doubles. */
+struct cuf_sample {
+	uint64_t time_ns;
+	uint64_t seq;            /* device events so far */
+	uint64_t rss_bytes;      /* CUF_UNKNOWN when /proc is not there */
+	uint64_t cgroup_bytes;   /* memory.current */
+	uint64_t host_live_bytes;/* malloc, estimated in sampled mode */
+	uint64_t pinned_bytes;
+	uint64_t device_live_bytes[CUF_DEVICES_MAX]; /* device + array + async + graph + vmm */
+	uint64_t device_free_bytes[CUF_DEVICES_MAX]; /* last known; CUF_UNKNOWN */
+};
+
+_Static_assert(sizeof(struct cuf_event) == 64, "one cache line");
+_Static_assert(sizeof(struct cuf_block) == 64, "one cache line");
+_Static_assert(sizeof(struct cuf_segment) == 64, "one cache line");
+_Static_assert(sizeof(struct cuf_host_event) == 16 && sizeof(struct cuf_host_block) == 16, "packed by hand");
+_Static_assert(sizeof(struct cuf_stack) == 16, "packed by hand");
+_Static_assert(sizeof(struct cuf_thread) == 128, "two cache lines");
+_Static_assert(sizeof(struct cuf_meta) == 32, "header of a record");
+_Static_assert(sizeof(struct cuf_header) <= 4096, "the header is one page");
+
+#endif
