@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Everything a report needs, worked out of one recording or of a directory of recordings (one run): plain data, no
+ * printing, no symbols. The views format it, causes.h judges it, symbols.h names its addresses.
+ *
+ * Contract. facts_build returns 0 and a struct facts that owns everything reachable from it (one facts_free frees all;
+ * pointers into it are borrowed, also the stacks' addresses, which lie in the mapped recording); or a negative
+ * enum reader_error_code and a filled struct reader_error, and *out is NULL. A structure is never changed after it was
+ * built, so any number of threads may read it. Arrays have a count beside them; an empty array may be NULL; strings are
+ * NUL-terminated UTF-8-or-whatever-the-kernel-said and never NULL unless said.
+ * Units: bytes, counts; times `_ns` are CLOCK_REALTIME nanoseconds (UNIX epoch), so recordings of several hosts line
+ * up; durations are `_s` (double) or `_ms`. Unknown is FACT_UNKNOWN for 64-bit quantities and times, NAN for doubles;
+ * it is never 0. Devices are indices into facts.devices, processes into facts.processes; FACT_NONE is "none".
+ */
+#ifndef ANALYSIS_MODEL_FACTS_H
+#define ANALYSIS_MODEL_FACTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "analysis/model/reader_error.h"
+#include "interpose/abi/format.h"
+
+#define FACT_UNKNOWN UINT64_MAX
+#define FACT_NONE UINT32_MAX
+
+/* How a figure was come by. BASIS_NONE goes with unknown figures. */
+enum fact_basis { BASIS_NONE, BASIS_OBSERVED, BASIS_INFERRED, BASIS_ESTIMATED, BASIS_MAX };
+extern const char *const basis_names[BASIS_MAX]; /* "", "observed", "inferred", "estimated" */
+
+/* A call stack as recorded: return addresses, innermost first, the caller of the interposed function first. */
+struct fact_stack {
+	uint32_t process;         /* whose modules name it; FACT_NONE: no stack */
+	uint32_t id;              /* in that process's recording; 0: unknown, depth is 0 */
+	uint32_t depth;
+	uint8_t stop;             /* enum cuf_stop: why it ends */
+	const uint64_t *addrs;    /* borrowed; NULL when depth is 0 */
+	uint64_t time_ns;         /* when it was in use: chooses among modules that shared an address */
+};
+
+/* A loaded object; an address belongs to it when start <= address < end and loaded_ns <= time < unloaded_ns. */
+struct fact_module {
+	uint32_t id;
+	const char *path;
+	uint64_t base;            /* load bias: address - base is the ELF address */
+	uint64_t start, end;
+	uint64_t loaded_ns;
+	uint64_t unloaded_ns;     /* FACT_UNKNOWN: still loaded */
+	uint32_t build_id_bytes;  /* 0: none */
+	uint8_t build_id[20];
+};
+
+/* A name that the recorder noted for a return address, for code whose file may be gone: "symbol" or "symbol+0x1f". */
+struct fact_function { uint64_t addr; const char *name; };
+
+enum fact_end { END_RUNNING, END_EXIT, END_SIGNAL, END_KILLED, END_OOM_KILLED, END_EXEC, END_MAX };
+extern const char *const end_names[END_MAX]; /* running exit signal killed oom_killed exec */
+
+struct fact_meta_text { uint32_t type; uint64_t number; uint64_t time_ns; const char *text; }; /* enum cuf_meta_type */
+
+struct fact_host {                /* one process */
+	uint64_t rss_bytes;               /* last sample at or before the moment */
+	uint64_t rss_peak_bytes;
+	uint64_t malloc_live_bytes;       /* exact in full mode, estimated in sampled mode */
+	uint64_t malloc_live_count;
+	enum fact_basis malloc_basis;
+	uint64_t malloc_low_bytes, malloc_high_bytes; /* 95 % interval; equal to the figure in full mode */
+	uint64_t pinned_bytes;            /* live pinned + registered */
+	uint64_t mapped_file_bytes;       /* FACT_UNKNOWN: not recorded */
+	uint64_t cgroup_bytes, cgroup_max_bytes; /* memory.current, memory.max; FACT_UNKNOWN: none or no limit */
+	uint64_t memory_total_bytes;      /* the machine */
+	const char *allocator;            /* "glibc 2.36"; NULL unknown */
+	uint64_t allocs, frees;           /* counted, also when not sampled */
+	uint64_t alloc_bytes;
+};
+
+/* Memory over time, as sampled by the recorder. */
+struct fact_sample {
+	uint64_t time_ns, seq;
+	uint64_t rss_bytes, cgroup_bytes, host_live_bytes, pinned_bytes;
+	uint64_t device_live_bytes[CUF_DEVICES_MAX], device_free_bytes[CUF_DEVICES_MAX]; /* by the driver's ordinal */
+};
+
+struct fact_process {
+	uint32_t pid, ppid;
+	uint32_t parent;                  /* index; FACT_NONE: not recorded */
+	uint32_t exec_of;                 /* the recording this image replaced (same pid); FACT_NONE */
+	const char *path;                 /* the recording */
+	const char *exe, *cmdline, *hostname;
+	uint64_t start_ns;                /* recorder started */
+	uint64_t end_ns;                  /* end record, else the last thing recorded; running: now */
+	enum fact_end end;
+	uint64_t end_status;              /* exit status or signal number; FACT_UNKNOWN */
+	enum fact_basis end_basis;
+	bool complete;                    /* false: the file is cut, see coverage */
+	bool switched_off;                /* the recorder stopped recording before the end */
+	uint64_t driver_version;          /* 13000 = 13.0; 0 before CUDA was seen */
+	uint64_t first_cuda_ns;
+	uint32_t host_mode;               /* 0 off, 1 sampled, 2 full */
+	uint64_t sample_mean_bytes;
+	uint64_t stack_depth;
+	uint64_t events_recorded;         /* device and host events ever counted */
+	uint64_t events_overwritten;      /* of those, no longer in the rings */
+	uint64_t events_lost;             /* never held by any table */
+	struct fact_host host;
+	const struct fact_module *modules; size_t module_count;
+	const struct fact_function *functions; size_t function_count; /* sorted by addr */
+	const struct fact_meta_text *texts; size_t text_count; /* ENV, PHASE, NOTE, LIMITS ... in order of time */
+	const struct fact_sample *timeline; size_t timeline_count; /* ascending time */
+	uint64_t fatal_incident;          /* id; 0 none */
+	/* names that the recording gives to hook ids: hook_names[id], NULL unknown */
+	const char *const *hook_names; size_t hook_name_count;
+};
+
+/* The moment that devices, owners, fragmentation, host and leaks describe. */
+enum fact_moment_kind { MOMENT_INCIDENT, MOMENT_END, MOMENT_AT, MOMENT_NOW, MOMENT_MAX };
+extern const char *const moment_names[MOMENT_MAX]; /* incident end at now */
+struct fact_moment {
+	enum fact_moment_kind kind;
+	uint64_t time_ns;
+	uint32_t process;                 /* whose moment it is */
+	uint64_t seq;                     /* in that process's recording */
+	uint64_t incident;                /* id; 0 unless kind is MOMENT_INCIDENT */
+	enum fact_basis basis;            /* estimated: events that undo the time since then were overwritten */
+};
+
+enum fact_owner {
+	OWNER_DEVICE, OWNER_ARRAY, OWNER_ASYNC, OWNER_GRAPH, OWNER_VMM, OWNER_IMPORTED, OWNER_PAGE_ROUNDING, OWNER_POOL_SLACK,
+	OWNER_FRAMEWORK_SLACK, OWNER_OTHER_PROCESSES, OWNER_CONTEXT, OWNER_UNEXPLAINED, OWNER_FREE, OWNER_MANAGED, OWNER_MAX
+};
+extern const char *const owner_names[OWNER_MAX]; /* device array async graph vmm imported page_rounding ... */
+
+struct fact_owner_row {
+	enum fact_owner kind;
+	const char *role;                 /* weights, kv ...; NULL unknown */
+	uint64_t bytes;                   /* FACT_UNKNOWN: this row cannot be known; it counts 0 in the sum */
+	uint64_t count;                   /* blocks; FACT_UNKNOWN where it makes no sense */
+	enum fact_basis basis;
+	uint32_t pid;                     /* 0: nobody's */
+	bool in_sum;                      /* false: listed beside (managed; imported from a process of this run) */
+};
+
+struct fact_pool {
+	uint32_t process;
+	uint64_t pool;                    /* handle; 0: the graph pool */
+	uint64_t reserved_bytes, used_bytes, threshold_bytes; /* FACT_UNKNOWN */
+	uint64_t live_bytes, live_count;  /* our blocks in it */
+	uint64_t largest_gap_bytes;       /* between live blocks; FACT_UNKNOWN: fewer than two blocks */
+	enum fact_basis basis;
+};
+
+struct fact_vmm {                         /* one reservation of addresses */
+	uint32_t process;
+	uint64_t addr, bytes;
+	uint64_t mapped_bytes, map_count;
+	uint64_t largest_unmapped_bytes;  /* tail included */
+	struct fact_stack stack;
+};
+
+struct fact_pin {                         /* a site whose blocks hold pages open */
+	struct fact_stack stack;
+	uint64_t pages;                   /* pages it shares in holding */
+	uint64_t open_bytes;              /* free bytes in those pages */
+	uint64_t bytes, count;            /* its blocks in them */
+};
+
+#define FACT_HOLE_CLASSES 13 /* class i: holes of [512 << i, 1024 << i) bytes, the first also smaller, the last also larger */
+struct fact_fragmentation {               /* of one device, this process's blocks */
+	uint64_t pages;                   /* 2 MiB pages that hold a small block or the tail of a large one */
+	uint64_t pages_partial;           /* of those, not full */
+	uint64_t pages_sparse;            /* of those, used by less than a tenth */
+	uint64_t page_free_bytes;         /* free bytes in them */
+	uint64_t page_largest_hole_bytes;
+	uint64_t hole_count[FACT_HOLE_CLASSES], hole_bytes[FACT_HOLE_CLASSES];
+	const struct fact_pin *pins; size_t pin_count; /* by open_bytes, descending */
+	const struct fact_pool *pools; size_t pool_count;
+	const struct fact_vmm *vmm; size_t vmm_count;
+	uint64_t vmm_held_bytes;          /* physical, mapped or not */
+	uint64_t vmm_mapped_bytes;
+	uint64_t vmm_unmapped_bytes;      /* physical held but nowhere mapped */
+	enum fact_basis basis;
+};
+
+/* A figure of one layer; words says what kind of figure: "upper bound", "measured", "exact", "lower bound", ... */
+struct fact_layer { uint64_t bytes; const char *words; };
+enum fact_layer_id { LAYER_DEVICE, LAYER_MEASURED, LAYER_PAGE, LAYER_POOL, LAYER_VMM, LAYER_SEGMENT, LAYER_HOST, LAYER_MAX };
+extern const char *const layer_names[LAYER_MAX]; /* device_upper_bound_bytes measured_bytes page_hole_bytes ... */
+
+enum fact_tristate { FACT_NO = 0, FACT_YES = 1, FACT_CANNOT_TELL = 2 };
+
+struct fact_device {
+	uint32_t ordinal;                 /* the driver's index (of the focus process) */
+	uint8_t uuid[16];
+	const char *name, *pci;
+	uint64_t total_bytes;
+	uint64_t free_bytes;              /* at the moment */
+	uint64_t peak_bytes, peak_ns;     /* recorded peak of live blocks (of several processes: at one instant, by the timelines; else the sum) */
+	enum fact_basis peak_basis;
+	uint64_t granularity_bytes;
+	uint64_t alloc_count, free_count, fail_count;
+	struct fact_moment moment;
+	uint32_t focus;                   /* process whose rows are itemised; the others are OWNER_OTHER_PROCESSES rows */
+	struct fact_owner_row *owners; size_t owner_count; /* rows with in_sum sum to total_bytes, if that is known */
+	struct fact_layer largest_free[LAYER_MAX]; /* at the moment */
+	struct fact_fragmentation fragmentation;
+};
+
+enum fact_outcome { OUTCOME_FATAL, OUTCOME_RECOVERED, OUTCOME_HANDLED, OUTCOME_UNKNOWN, OUTCOME_MAX };
+extern const char *const outcome_names[OUTCOME_MAX]; /* fatal recovered handled unknown */
+
+struct fact_attempt {
+	uint64_t number;                  /* in the recording */
+	uint64_t time_ns, seq;
+	uint64_t requested_bytes;         /* FACT_UNKNOWN: not sized */
+	uint64_t free_bytes, total_bytes;
+	uint32_t result;                  /* CUresult */
+	const char *api, *driver_api;
+};
+
+struct fact_live_site { struct fact_stack stack; uint32_t kind; uint64_t bytes, count; };
+
+struct fact_incident {                    /* a ladder of retries; figures are those of the last attempt */
+	uint64_t id;                      /* in the run, from 1, by time */
+	enum fact_outcome outcome;
+	const char *outcome_why;          /* one clause: the rule that decided */
+	uint64_t time_ns;
+	uint32_t process, pid, tid;
+	uint32_t device;                  /* index; FACT_NONE: host */
+	uint32_t kind;                    /* enum cuf_kind wanted */
+	bool is_request;                  /* false: a launch or a load, not sized */
+	const char *api;                  /* as the program called it: runtime name when it came that way */
+	const char *driver_api;
+	uint32_t result;
+	uint64_t seq;
+	uint64_t requested_bytes;         /* first attempt: what was wanted before the ladder shrank it */
+	uint64_t free_bytes, total_bytes;
+	struct fact_attempt *attempts; size_t attempt_count; /* the first try included */
+	struct fact_layer largest_free[LAYER_MAX];
+	enum fact_tristate fits_if_packed;
+	uint64_t packed_bytes;            /* what packing would give at most; FACT_UNKNOWN */
+	struct fact_stack stack;
+	struct fact_owner_row *owners; size_t owner_count; /* of its device, at that moment */
+	uint64_t live_bytes[16], live_count[16]; /* by enum cuf_kind, as the recorder counted */
+	const struct fact_live_site *sites; size_t site_count; /* largest live sites at that moment */
+	uint64_t rss_bytes, cgroup_bytes, cgroup_max_bytes, host_live_bytes;
+	uint64_t resolved_ns;             /* when a retry served it; FACT_UNKNOWN */
+	enum fact_basis basis;            /* of the figures worked out by replay */
+};
+
+enum fact_class { CLASS_LEAK, CLASS_LIVE, CLASS_BOUNDED_CACHE, CLASS_RETAINED, CLASS_MAX };
+extern const char *const class_names[CLASS_MAX]; /* leak live bounded_cache retained */
+enum fact_shape { SHAPE_NONE, SHAPE_LINEAR, SHAPE_GEOMETRIC, SHAPE_QUADRATIC, SHAPE_PLATEAU, SHAPE_MAX };
+extern const char *const shape_names[SHAPE_MAX]; /* "" linear geometric quadratic plateau */
+
+/* What one call stack holds, and how that went over time. */
+struct fact_site {
+	struct fact_stack stack;
+	uint32_t process, pid;
+	uint32_t device;                  /* index; FACT_NONE: host */
+	uint32_t kind;                    /* enum cuf_kind */
+	const char *api;                  /* of its blocks; NULL unknown */
+	enum fact_class class;
+	enum fact_shape shape;
+	uint64_t bytes, count;            /* live at the moment */
+	enum fact_basis basis;            /* of bytes and count */
+	double interval[2];               /* 95 % of slope_bytes_per_s */
+	double slope_bytes_per_s;         /* of the floor; NAN unknown */
+	uint64_t per_request_bytes;       /* added each cycle, median; FACT_UNKNOWN */
+	uint64_t cycles;                  /* of the program's own work that were seen; 0 none */
+	uint64_t peak_bytes;
+	uint64_t alloc_count, alloc_bytes, free_count; /* over the events that were kept */
+	uint64_t first_ns, last_ns;       /* birth of the oldest and the youngest live block */
+	double grown_bytes;               /* over the time observed */
+};
+
+struct fact_text { const char *text; uint32_t process; }; /* FACT_NONE: of the run */
+struct fact_loss { const char *what; uint64_t count; uint32_t process; };
+
+struct fact_coverage {
+	const char *const *hooked; size_t hooked_count;     /* interposed functions that were called */
+	const char *const *unhooked; size_t unhooked_count; /* allocation-like names resolved and not hooked */
+	const char *const *static_cudart; size_t static_cudart_count;
+	const struct fact_loss *lost; size_t lost_count;    /* tables that overflowed; only non-zero ones */
+	const struct fact_text *blind; size_t blind_count;  /* whole sentences, most important first */
+	uint64_t stack_stops[CUF_STOP_MAX];
+	uint64_t unknown_frees, replaced, undone_frees;
+	uint64_t recorder_ns;                               /* CPU time in device paths, a duration */
+	bool complete;                                      /* nothing lost, nothing cut, nothing overwritten */
+};
+
+struct facts {
+	const char *path;                 /* as asked for */
+	struct fact_process *processes; size_t process_count;   /* by start */
+	struct fact_device *devices; size_t device_count;       /* by ordinal */
+	struct fact_incident *incidents; size_t incident_count; /* by time */
+	struct fact_site *leaks; size_t leak_count;    /* live sites, verdict CLASS_LEAK first, then by bytes descending */
+	struct fact_site *growth; size_t growth_count; /* sites that grew, by grown_bytes descending */
+	struct fact_coverage coverage;
+	uint32_t focus;                   /* the process the first screen is about */
+	uint64_t fatal_incident;          /* id of the last fatal one; 0 none */
+	uint64_t events_recorded, events_overwritten, events_lost;
+	struct facts_store *store;        /* private */
+};
+
+enum facts_at { FACTS_AT_AUTO, FACTS_AT_NOW, FACTS_AT_PEAK, FACTS_AT_INCIDENT, FACTS_AT_TIME };
+struct facts_options {
+	enum facts_at at;
+	uint64_t at_value;                /* INCIDENT: id; TIME: ns since the run's first process started */
+	size_t sites_max;                 /* rows of leaks and growth each; 0: 1000 */
+};
+
+/* path: a recording, or a directory whose *.cuf files are one run (unreadable ones are told in coverage.blind, unless
+ * none is readable). options may be NULL. error may be NULL. */
+int facts_build(const char *path, const struct facts_options *options, struct facts **out, struct reader_error *error);
+/* The same over one recording in memory, which must outlive the facts. */
+int facts_build_memory(const void *data, size_t bytes, const struct facts_options *options, struct facts **out, struct reader_error *error);
+void facts_free(struct facts *facts); /* NULL is fine */
+
+/* The module that held this address at this time; NULL: none known. */
+const struct fact_module *fact_module_at(const struct fact_process *process, uint64_t addr, uint64_t time_ns);
+/* The recorder's own name for a return address; NULL: none. */
+const char *fact_function_at(const struct fact_process *process, uint64_t addr);
+
+#endif
