@@ -18,6 +18,7 @@ BASE   := -std=gnu11 -O2 -g -I. -D_GNU_SOURCE $(WARN) -MMD -MP $(if $(SAN),-fsan
 LIBF   := $(BASE) -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-builtin -fno-stack-protector -fno-plt
 CMDF   := $(BASE)
 VERSION := 0.1.0
+KINDS  := lint unit e2e golden fault gpu
 
 core_src := $(wildcard interpose/core/*.c)
 hook_src := $(wildcard interpose/hooks/*.c)
@@ -30,13 +31,15 @@ CMD_LIBS := -ldw -lelf -ljson-c -lzstd -lz -liberty -lm
 unit_core     := $(patsubst tests/unit/core/%.c,$(B)/unit/core/%,$(wildcard tests/unit/core/*.c))
 unit_analysis := $(patsubst tests/unit/analysis/%.c,$(B)/unit/analysis/%,$(wildcard tests/unit/analysis/*.c))
 victims       := $(patsubst tests/victims/%.c,$(B)/victims/%,$(wildcard tests/victims/*.c))
+benches       := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 tools         := $(patsubst tests/fault/%.c,$(B)/fault/%.so,$(wildcard tests/fault/*.c))
 sim           := $(if $(wildcard tests/sim/driver.c),$(B)/sim/libcuda.so.1) $(if $(wildcard tests/sim/runtime.c),$(B)/sim/libcudart.so.13 $(B)/sim/libcudart.so.12)
 
 all: interpose analysis ## the library and the command
 interpose: $(B)/libcuflight.so ## libcuflight.so alone: needs nothing but a C compiler
 analysis: $(B)/cuflight ## the command alone
-tests: all $(sim) $(victims) $(unit_core) $(unit_analysis) $(tools) ## everything that the checks run
+tests: all unit $(sim) $(victims) $(tools) $(benches) ## everything that the checks run
+unit: $(unit_core) $(unit_analysis) ## the unit tests alone
 sim: $(sim) ## the simulated driver and runtime
 
 $(B)/export.map: interpose/export.map.in interpose/abi/hooks.def Makefile
@@ -80,13 +83,18 @@ $(B)/sim/libcudart.so.%: $(wildcard tests/sim/runtime*.c) $(wildcard tests/sim/*
 $(B)/victims/%: tests/victims/%.c $(wildcard tests/victims/*.h)
 	@mkdir -p $(@D)
 	$(call say,VICTIM)$(CC) $(filter-out -MMD -MP -fsanitize=%,$(BASE)) -O1 -fno-builtin -fno-inline -fno-optimize-sibling-calls $(CFLAGS) $< -o $@ $(VICTIM_LIBS_$*) -ldl -lpthread
+$(B)/bench/%: tests/bench/%.c
+	@mkdir -p $(@D)
+	$(call say,BENCH)$(CC) $(filter-out -MMD -MP,$(BASE)) -fno-builtin $(CFLAGS) $< -o $@ -ldl -lpthread
 $(B)/fault/%.so: tests/fault/%.c
 	@mkdir -p $(@D)
 	$(call say,FAULT)$(CC) $(filter-out -MMD -MP,$(BASE)) -fPIC -shared $< -o $@ -ldl
 
-check: check-unit check-e2e check-golden check-fault check-gpu ## all checks
-	@scripts/tally
-check-unit: tests ## unit tests of core and analysis
+# every kind runs, also after a failed one; the closing line sums them
+check: tests ## all checks; the last line is "N passed, N failed, N skipped"
+	@rm -rf $(B)/results
+	@for kind in $(KINDS); do scripts/check $$kind $(B) || :; done; scripts/tally $(B) $(KINDS)
+check-unit: unit ## unit tests of core and analysis
 	@scripts/check unit $(B)
 check-e2e: tests ## victims under cuflight, on the simulated device
 	@scripts/check e2e $(B)
@@ -96,12 +104,14 @@ check-fault: tests ## failing system calls, kills, full disks
 	@scripts/check fault $(B)
 check-gpu: tests ## the same victims on a real GPU; skipped with a reason where there is none
 	@scripts/check gpu $(B)
-check-asan: ## unit tests and readers under AddressSanitizer
+check-asan: ## unit tests, readers included, under AddressSanitizer
 	$(Q)$(MAKE) SAN=address check-unit
 check-ubsan: ## the same under UndefinedBehaviorSanitizer
 	$(Q)$(MAKE) SAN=undefined check-unit
-check-tsan: ## the core's thread tests under ThreadSanitizer
+check-tsan: ## the same under ThreadSanitizer: the core's thread tests are the point
 	$(Q)$(MAKE) SAN=thread check-unit
+check-valgrind: unit ## unit tests under valgrind's memcheck
+	@CHECK_UNDER='valgrind -q --error-exitcode=99 --leak-check=full' scripts/check unit $(B)
 fuzz: ## the reader under libFuzzer, FUZZ_SECONDS=60
 	@scripts/fuzz $(B) $${FUZZ_SECONDS:-60}
 lint: ## layers, sizes, headers alone, exports, NEEDED, tail jumps, shellcheck, generated files
@@ -125,11 +135,11 @@ uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(PREFIX)/bin/cuflight $(DESTDIR)$(PREFIX)/lib/libcuflight.so $(DESTDIR)$(PREFIX)/include/cuflight.h $(DESTDIR)$(PREFIX)/share/man/man1/cuflight*.1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cuflight
 	rm -rf $(DESTDIR)$(PREFIX)/share/cuflight
 clean: ## remove $(O)/ but what was downloaded
-	rm -rf $(filter-out $(O)/cuda% $(O)/wheels $(O)/node_modules,$(wildcard $(O)/*))
+	rm -rf $(filter-out $(O)/cuda $(O)/cuda12 $(O)/wheels $(O)/node_modules $(O)/package%,$(wildcard $(O)/*))
 help: ## this list
-	@echo 'targets:'; sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' Makefile | column -t -s '|'
+	@echo 'targets:'; awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' Makefile
 	@echo 'variables: V=1 commands shown; SAN=address|undefined|thread; O=build; PREFIX= DESTDIR= CC= CFLAGS=; CUDA_HOME= (tests against the real headers and runtime)'
 
 -include $(core_obj:.o=.d) $(hook_obj:.o=.d) $(cmd_obj:.o=.d) $(B)/obj/analysis/main.d $(wildcard $(B)/unit/*/*.d)
-.PHONY: all interpose analysis tests sim check check-unit check-e2e check-golden check-fault check-gpu check-asan check-ubsan check-tsan fuzz lint bench gen format install uninstall clean help
+.PHONY: all interpose analysis tests unit sim check check-unit check-e2e check-golden check-fault check-gpu check-asan check-ubsan check-tsan check-valgrind fuzz lint bench gen format install uninstall clean help
 .DELETE_ON_ERROR:
