@@ -29,6 +29,7 @@
 #define CUF_DEVICES_MAX 16u
 #define CUF_DEVICE_NONE 0xffu /* no device: pinned memory without one, host events */
 #define CUF_POOLS_MAX 8u
+#define CUF_SAMPLE_EXACT_BYTES 65536u /* host=sampled: blocks of this size and more are all recorded, with weight 1 */
 #define CUF_PAGE_BYTES (2ull << 20) /* GPU page: cudaMalloc's unit since Pascal (pytorch PR 17120) */
 
 /* What a block is made of. On disk: never reuse a number. */
@@ -233,7 +234,7 @@ enum cuf_note {
 	CUF_NOTE_OTHER_PRELOAD = 6, /* text = LD_PRELOAD as found, when we are not alone */
 	CUF_NOTE_CHECKPOINT = 7, /* device memory was checkpointed away or restored */
 	CUF_NOTE_RESET = 8,      /* text = context or device reset */
-	CUF_NOTE_FORK = 9        /* number of the record = pid of the parent */
+	CUF_NOTE_FORK = 9        /* text = pid of the parent, in decimal: this process was forked, not executed */
 };
 
 struct cuf_meta {
@@ -321,7 +322,7 @@ enum cuf_op {
 	CUF_OP_FAIL = 4,         /* a request that failed; addr = incident number (from 1), extra = CUresult */
 	CUF_OP_RESET = 5,        /* context or device reset; FREE events with CUF_EVENT_BULK follow */
 	CUF_OP_NODE = 6,         /* an allocation captured into a graph: no memory yet; addr = future address */
-	CUF_OP_REFERENCE = 7,    /* VMM handle: extra = new reference count after retain, release or map change */
+	CUF_OP_REFERENCE = 7,    /* VMM handle, IPC mapping: extra = references | maps << 16 after the change */
 	CUF_OP_POOL_LEVEL = 8,   /* addr = pool, bytes = reserved, aux = used */
 	CUF_OP_FREE_MEMORY = 9,  /* cuMemGetInfo as the program or we saw it: bytes = free, aux = total */
 	CUF_OP_EXIT = 10,        /* the end begins: nothing after this belongs to the program's own work */
@@ -367,7 +368,7 @@ struct cuf_block {
 	uint32_t stack;
 	uint32_t tid;
 	uint32_t context;        /* folded CUcontext; 0 unknown */
-	uint16_t references;     /* VMM handle: references held; bit 15: released by the program */
+	uint16_t references;     /* VMM handle, IPC mapping: references held */
 	uint16_t maps;           /* VMM handle: mappings */
 	uint16_t hook, label;
 	uint8_t kind, device, flags, reserved;

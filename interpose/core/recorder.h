@@ -56,8 +56,9 @@ void cuf_block_restored(struct cuf_call *call, const struct cuf_block *block);
 bool cuf_block_find(unsigned space, uint64_t addr, struct cuf_block *block);
 
 /* Adds to a block's reference and map counts (VMM handles, IPC mappings). When both reach zero the block dies: it is
- * logged as freed and *block holds it, so that a refused call can restore it. Returns 1 died, 0 lives, -1 unknown.
- * Calling it for a release or an unmap comes before the real call, for a retain or a map after. */
+ * logged as freed. Returns 1 died, 0 lives, -1 unknown. For a release or an unmap call it before the real call, for a
+ * retain or a map after. *block is the block as it was before: when the real call is refused, hand a dead one to
+ * cuf_block_restored, and undo a living one by the opposite counts. */
 int cuf_block_refer(struct cuf_call *call, unsigned space, uint64_t addr, int references, int maps, struct cuf_block *block);
 void cuf_block_flag(unsigned space, uint64_t addr, unsigned flags);
 
@@ -120,6 +121,8 @@ void cuf_state_start(char **environ_at_start);
 int cuf_state_is_on(void);
 /* Our fault: off for the rest of this process, one line on stderr. reason is a constant sentence. */
 void cuf_state_off(const char *reason);
+/* The process that is recorded. A vfork child runs in its parent's memory with another process id. */
+uint32_t cuf_state_pid(void);
 /* After a successful dlclose: addresses may be reused by other code. */
 void cuf_modules_changed(void);
 

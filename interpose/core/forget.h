@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What every part of the core keeps in private memory about the present recording, dropped in a forked child. */
+#ifndef CUF_FORGET_H
+#define CUF_FORGET_H
+
+#include "interpose/core/ledger.h"
+#include "interpose/core/modules.h"
+#include "interpose/core/thread.h"
+
+void cuf_host_fork(void);
+void cuf_incident_fork(void);
+void cuf_timeline_fork(void);
+void cuf_end_fork(void);
+
+static inline void cuf_forget_all(void)
+{
+	cuf_thread_fork();
+	cuf_ledger_fork();
+	cuf_modules_fork();
+	cuf_host_fork();
+	cuf_incident_fork();
+	cuf_timeline_fork();
+	cuf_end_fork();
+}
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The hook table once more, as id and name. */
+#include "interpose/core/hook_names.h"
+
+#include <string.h>
+#include "interpose/core/meta.h"
+
+/* names as text alone: core knows none of the functions */
+#define HOOK(id, lib, ret, name, params, args, role) { id, #name },
+static const struct { unsigned id; const char *name; } names[] = {
+#include "interpose/abi/hooks.def"
+};
+
+#include "interpose/core/laws.h" /* after the table, which must be able to name what is poisoned */
+
+const char *cuf_hook_name(unsigned id)
+{
+	for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+		if (names[i].id == id)
+			return names[i].name;
+	return "unknown";
+}
+
+void cuf_hook_names_write(void)
+{
+	for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+		if (names[i].id >= 100) /* the malloc family's events carry no id */
+			cuf_meta_text(CUF_META_HOOK, names[i].id, names[i].name, strlen(names[i].name));
+}

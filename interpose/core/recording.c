@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Creates, lays out and maps the recording. Knows sizes and files, nothing of events. */
+#include "interpose/core/recording.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "interpose/core/clock.h"
+#include "interpose/core/options.h"
+#include "interpose/core/process_facts.h"
+#include "interpose/core/sys.h"
+#include "interpose/core/laws.h"
+
+struct cuf_recording cuf_recording;
+
+#define RECORD_BYTES_NONE 1
+
+/*
+ * Shares of the recording, in 1/256 of what is left after the fixed sections. Ledgers and indexes are powers of two
+ * (their hashes mask), so they get the largest that fits the share.
+ */
+static const struct plan {
+	uint32_t id, record_bytes;
+	uint32_t share;        /* 0: fixed_bytes */
+	uint32_t fixed_bytes;
+	uint8_t power_of_two;
+} plans[] = {
+	{ CUF_SEC_DEVICES, sizeof(struct cuf_device), 0, CUF_DEVICES_MAX * sizeof(struct cuf_device), 0 },
+	{ CUF_SEC_INCIDENTS, sizeof(struct cuf_incident), 0, 128 * sizeof(struct cuf_incident), 0 },
+	{ CUF_SEC_TIMELINE, sizeof(struct cuf_sample), 4, 0, 0 },
+	{ CUF_SEC_META, RECORD_BYTES_NONE, 10, 0, 0 },
+	{ CUF_SEC_THREADS, sizeof(struct cuf_thread), 2, 0, 0 },
+	{ CUF_SEC_STACK_INDEX, sizeof(struct cuf_stack), 8, 0, 1 },
+	{ CUF_SEC_STACK_FRAMES, sizeof(uint64_t), 36, 0, 0 },
+	{ CUF_SEC_LEDGER, sizeof(struct cuf_block), 32, 0, 1 },
+	{ CUF_SEC_HOST_LEDGER, sizeof(struct cuf_host_block), 64, 0, 1 },
+	{ CUF_SEC_RING, sizeof(struct cuf_event), 32, 0, 0 },
+	{ CUF_SEC_HOST_RING, sizeof(struct cuf_host_event), 66, 0, 0 },
+};
+enum { PLANS = sizeof plans / sizeof *plans };
+
+enum { DEVICE_SEGMENT_BYTES = 16 << 10, HOST_SEGMENT_BYTES = 64 << 10, PAGE = 4096 };
+
+static size_t page_round(size_t bytes) { return (bytes + PAGE - 1) & ~(size_t)(PAGE - 1); }
+
+static size_t plan_bytes(const struct plan *plan, size_t total)
+{
+	size_t bytes = plan->share ? total / 256 * plan->share : plan->fixed_bytes;
+	if (plan->power_of_two) {
+		size_t power = PAGE;
+		while (power * 2 <= bytes)
+			power *= 2;
+		return power;
+	}
+	return page_round(bytes);
+}
+
+static void lay_out(struct cuf_recording *r, struct cuf_header *h, size_t total)
+{
+	uint64_t offset = PAGE;
+	h->section_count = PLANS;
+	for (unsigned i = 0; i < PLANS; i++) {
+		size_t bytes = plan_bytes(&plans[i], total);
+		h->sections[i] = (struct cuf_section){ plans[i].id, plans[i].record_bytes, offset, bytes };
+		offset += bytes;
+	}
+	h->file_bytes = r->bytes = offset;
+}
+
+static void bind(struct cuf_recording *r)
+{
+	struct cuf_header *h = r->header;
+	for (unsigned i = 0; i < h->section_count; i++) {
+		uint8_t *at = r->base + h->sections[i].offset;
+		size_t bytes = h->sections[i].bytes, count = bytes / h->sections[i].record_bytes;
+		switch (h->sections[i].id) {
+		case CUF_SEC_META: r->meta = at; r->meta_bytes = bytes; break;
+		case CUF_SEC_DEVICES: r->devices = (void *)at; break;
+		case CUF_SEC_THREADS: r->threads = (void *)at; r->thread_count = (unsigned)count; break;
+		case CUF_SEC_STACK_INDEX: r->stacks = (void *)at; r->stack_mask = (uint32_t)count - 1; break;
+		case CUF_SEC_STACK_FRAMES: r->frames = (void *)at; r->frame_count = count; break;
+		case CUF_SEC_LEDGER: r->ledger = (void *)at; r->ledger_mask = count - 1; break;
+		case CUF_SEC_HOST_LEDGER: r->host_ledger = (void *)at; r->host_bucket_mask = count / CUF_HOST_BUCKET - 1; break;
+		case CUF_SEC_RING: r->rings[0] = at; r->segment_bytes[0] = DEVICE_SEGMENT_BYTES; r->segment_count[0] = (unsigned)(bytes / DEVICE_SEGMENT_BYTES); break;
+		case CUF_SEC_HOST_RING: r->rings[1] = at; r->segment_bytes[1] = HOST_SEGMENT_BYTES; r->segment_count[1] = (unsigned)(bytes / HOST_SEGMENT_BYTES); break;
+		case CUF_SEC_INCIDENTS: r->incidents = (void *)at; r->incident_slots = (unsigned)count; break;
+		case CUF_SEC_TIMELINE: r->samples = (void *)at; r->sample_slots = (unsigned)count; break;
+		default: break;
+		}
+	}
+}
+
+static void fill_header(struct cuf_header *h)
+{
+	memcpy(h->magic, CUF_MAGIC, sizeof h->magic);
+	h->version = CUF_VERSION;
+	h->endian = CUF_ENDIAN;
+	h->header_bytes = sizeof *h;
+#if defined __x86_64__
+	h->machine = EM_X86_64;
+#elif defined __aarch64__
+	h->machine = EM_AARCH64;
+#endif
+	h->page_bytes = PAGE;
+	h->start_ns = cuf_clock_ns(CLOCK_MONOTONIC);
+	h->start_realtime_ns = cuf_clock_ns(CLOCK_REALTIME);
+	h->pid = (uint32_t)cuf_sys(SYS_getpid, 0, 0, 0, 0, 0, 0);
+	h->ppid = (uint32_t)cuf_sys(SYS_getppid, 0, 0, 0, 0, 0, 0);
+	h->options_host_mode = cuf_options.host;
+	h->sample_mean_bytes = cuf_options.sample;
+	h->stack_depth = cuf_options.stack_depth;
+	h->device_segment_bytes = DEVICE_SEGMENT_BYTES;
+	h->host_segment_bytes = HOST_SEGMENT_BYTES;
+	h->state = CUF_RUNNING;
+	h->sample_interval_ns = 10000000; /* 10 ms, doubling as the timeline fills */
+}
+
+int cuf_recording_open(size_t bytes)
+{
+	struct cuf_recording *r = &cuf_recording;
+	struct cuf_header plan = { 0 };
+	void *old = r->base;
+	long at;
+	lay_out(r, &plan, bytes);
+	at = cuf_sys_mmap(old, r->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (old ? MAP_FIXED : 0), -1, 0);
+	if (cuf_sys_failed(at)) {
+		r->base = NULL;
+		return (int)at;
+	}
+	r->base = (uint8_t *)at;
+	r->header = (void *)r->base;
+	r->path[0] = 0;
+	memcpy(r->header, &plan, sizeof plan);
+	fill_header(r->header);
+	bind(r);
+	return 0;
+}
+
+/* "dir" or "dir/" means a file of the default name in it; else the pattern names the file. */
+static int is_directory(const char *path)
+{
+	size_t length = strlen(path);
+	long fd;
+	if (length && path[length - 1] == '/')
+		return 1;
+	fd = cuf_sys_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	if (fd >= 0)
+		cuf_sys_close((int)fd);
+	return fd >= 0;
+}
+
+/* Creates the directories of a path; failures show when the file is opened. */
+static void make_parents(char *path)
+{
+	for (char *p = path + 1; *p; p++)
+		if (*p == '/') {
+			*p = 0;
+			cuf_sys(SYS_mkdirat, AT_FDCWD, (long)path, 0700, 0, 0, 0);
+			*p = '/';
+		}
+}
+
+#define DEFAULT_NAME "cuflight.%e.%h.%p.cuf"
+
+/* Opens the first free name: the pattern's own, then with .2, .3 ... before nothing is ever overwritten. */
+static int open_new_file(char **environment, char *path, unsigned path_bytes)
+{
+	char pattern[1024], expanded[1024];
+	struct cuf_name_parts parts = { .pid = cuf_recording.header->pid, .epoch_s = cuf_recording.header->start_realtime_ns / 1000000000u,
+		.host = cuf_process_host(), .executable = cuf_process_name(), .environment = environment };
+	const char *output = cuf_options.output;
+	int has_n = strstr(output, "%n") != NULL;
+	size_t length = strlen(output);
+	if (length + sizeof DEFAULT_NAME + 1 > sizeof pattern)
+		return -ENAMETOOLONG;
+	for (unsigned n = 0; n < 1000; n++) {
+		struct cuf_name_parts now = parts;
+		long fd;
+		now.n = n;
+		if (cuf_options_expand(output, &now, expanded, sizeof expanded - sizeof DEFAULT_NAME))
+			return -ENAMETOOLONG;
+		if (!*expanded)
+			strcpy(expanded, "./");
+		if (is_directory(expanded)) {
+			if (expanded[strlen(expanded) - 1] != '/')
+				strcat(expanded, "/");
+			strcpy(pattern, DEFAULT_NAME);
+			if (cuf_options_expand(pattern, &now, expanded + strlen(expanded), (unsigned)(sizeof expanded - strlen(expanded))))
+				return -ENAMETOOLONG;
+		}
+		if (n && !has_n) {
+			size_t used = strlen(expanded);
+			char digits[8];
+			unsigned d = sizeof digits, rest = n + 1;
+			if (used + sizeof digits + 2 > sizeof expanded)
+				return -ENAMETOOLONG;
+			do
+				digits[--d] = (char)('0' + rest % 10);
+			while (rest /= 10);
+			expanded[used++] = '.';
+			memcpy(expanded + used, digits + d, sizeof digits - d);
+			expanded[used + sizeof digits - d] = 0;
+		}
+		if (strlen(expanded) >= path_bytes)
+			return -ENAMETOOLONG;
+		strcpy(path, expanded);
+		make_parents(path);
+		fd = cuf_sys_open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (fd != -EEXIST)
+			return (int)fd;
+	}
+	return -EEXIST;
+}
+
+/* What may hold something while the recording is in memory: all but unused ring segments. */
+static void copy_contents(uint8_t *to)
+{
+	struct cuf_recording *r = &cuf_recording;
+	memcpy(to, r->base, PAGE);
+	for (unsigned i = 0; i < r->header->section_count; i++) {
+		const struct cuf_section *s = &r->header->sections[i];
+		unsigned ring = s->id == CUF_SEC_HOST_RING;
+		size_t bytes = s->bytes;
+		if (s->id == CUF_SEC_RING || s->id == CUF_SEC_HOST_RING) {
+			uint64_t tickets = ring ? r->header->next_host_ticket : r->header->next_ticket;
+			if (tickets < r->segment_count[ring])
+				bytes = tickets * r->segment_bytes[ring];
+		} else if (s->id == CUF_SEC_META && r->header->meta_used < bytes) {
+			bytes = r->header->meta_used;
+		} else if (s->id == CUF_SEC_STACK_FRAMES && r->header->frames_used * 8 < bytes) {
+			bytes = r->header->frames_used * 8;
+		}
+		memcpy(to + s->offset, r->base + s->offset, bytes);
+	}
+}
+
+int cuf_recording_to_file(char **environment, const char **why)
+{
+	struct cuf_recording *r = &cuf_recording;
+	long result, mapped;
+	int fd;
+	*why = "cannot create the recording";
+	fd = open_new_file(environment, r->path, sizeof r->path);
+	if (fd < 0) {
+		return fd;
+	}
+	/* reserve every block now: a sparse mapping on a full disk is SIGBUS in the program */
+	*why = "cannot reserve space for the recording";
+	result = cuf_sys(SYS_fallocate, fd, 0, 0, (long)r->bytes, 0, 0);
+	if (result == -EOPNOTSUPP || result == -ENOSYS) /* some file systems: write zeros instead */
+		result = cuf_process_fill_with_zeros(fd, r->bytes);
+	if (result) {
+		goto out_unlink;
+	}
+	*why = "cannot map the recording";
+	mapped = result = cuf_sys_mmap(NULL, r->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (cuf_sys_failed(result)) {
+		goto out_unlink;
+	}
+	copy_contents((uint8_t *)mapped);
+	((struct cuf_header *)mapped)->created_ns = cuf_clock_ns(CLOCK_MONOTONIC);
+	result = cuf_sys(SYS_mremap, mapped, (long)r->bytes, (long)r->bytes, MREMAP_MAYMOVE | MREMAP_FIXED, (long)r->base, 0);
+	if (cuf_sys_failed(result)) {
+		cuf_sys_munmap((void *)mapped, r->bytes);
+		goto out_unlink;
+	}
+	cuf_sys_close(fd);
+	return 0;
+out_unlink:
+	cuf_sys_close(fd);
+	cuf_sys(SYS_unlinkat, AT_FDCWD, (long)r->path, 0, 0, 0, 0);
+	return (int)result;
+}

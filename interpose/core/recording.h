@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The mapping everything is written to: laid out once, first in private memory (a process that never meets CUDA and
+ * stays small leaves no file), then moved under the same addresses into a file.
+ *
+ * Contract: pointers in cuf_recording are constant from cuf_recording_open on; sections are zero-filled. Functions
+ * return 0 or -errno, allocate nothing but the mapping, keep no file descriptor.
+ */
+#ifndef CUF_RECORDING_H
+#define CUF_RECORDING_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "interpose/abi/format.h"
+
+struct cuf_recording {
+	uint8_t *base;             /* NULL: none */
+	size_t bytes;
+	struct cuf_header *header;
+	uint8_t *meta; size_t meta_bytes;
+	struct cuf_device *devices;
+	struct cuf_thread *threads; unsigned thread_count;
+	struct cuf_stack *stacks; uint32_t stack_mask;
+	uint64_t *frames; size_t frame_count;
+	struct cuf_block *ledger; uint64_t ledger_mask;
+	struct cuf_host_block *host_ledger; uint64_t host_bucket_mask;
+	uint8_t *rings[2]; unsigned segment_count[2]; size_t segment_bytes[2]; /* 0 device, 1 host */
+	struct cuf_incident *incidents; unsigned incident_slots;
+	struct cuf_sample *samples; unsigned sample_slots;
+	char path[1024];           /* of the file; "" while in memory */
+};
+
+extern struct cuf_recording cuf_recording;
+
+/* Maps and lays out a recording of about `bytes` in private memory. In a forked child: again, over the parent's. */
+int cuf_recording_open(size_t bytes);
+
+/* Creates the file (0600, O_EXCL, never following a link, all blocks reserved), and moves the recording into it.
+ * Nobody may write to the recording meanwhile. On failure the recording stays in memory. *why: what was tried. */
+int cuf_recording_to_file(char **environment, const char **why);
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Segments: who owns which, and appending to one's own. */
+#include "interpose/core/ring.h"
+
+#include "interpose/core/clock.h"
+#include "interpose/core/loss.h"
+#include "interpose/core/options.h"
+#include "interpose/core/recording.h"
+#include "interpose/core/laws.h"
+
+static const struct ring_plan { size_t record_bytes; enum cuf_loss loss; } plans[2] = {
+	{ sizeof(struct cuf_event), CUF_LOST_RING },
+	{ sizeof(struct cuf_host_event), CUF_LOST_HOST_RING },
+};
+
+static struct cuf_segment *segment_at(enum cuf_ring ring, uint32_t index)
+{
+	return (struct cuf_segment *)(cuf_recording.rings[ring] + index * cuf_recording.segment_bytes[ring]);
+}
+
+static uint32_t *slot_word(struct cuf_thread *slot, enum cuf_ring ring) { return ring ? &slot->host_segment : &slot->segment; }
+
+/* A slot's word: segment index + 1 in the low half, the slot's generation in the high half, so that a word read
+ * before the slot changed hands is never mistaken for the new owner's. */
+static uint32_t word_of(const struct cuf_thread *slot, uint32_t index) { return (slot->generation & 0xffff) << 16 | (index + 1); }
+
+void cuf_ring_inherit(struct cuf_thread_state *t)
+{
+	for (unsigned ring = 0; ring < 2; ring++) {
+		uint32_t *word = slot_word(t->slot, ring);
+		uint32_t old = __atomic_exchange_n(word, 0, __ATOMIC_ACQ_REL) & 0xffff;
+		t->segments[ring] = NULL;
+		if (!old)
+			continue;
+		t->segments[ring] = segment_at(ring, old - 1);
+		__atomic_store_n(word, word_of(t->slot, old - 1), __ATOMIC_RELEASE);
+	}
+}
+
+/* Takes the segment away from a dead thread. */
+static bool reclaim(struct cuf_segment *s, enum cuf_ring ring, uint32_t index)
+{
+	struct cuf_thread *slot;
+	uint32_t word, tid;
+	if (s->thread >= cuf_recording.thread_count)
+		return false;
+	slot = &cuf_recording.threads[s->thread];
+	word = __atomic_load_n(slot_word(slot, ring), __ATOMIC_ACQUIRE);
+	tid = __atomic_load_n(&slot->tid, __ATOMIC_ACQUIRE);
+	if ((word & 0xffff) != index + 1 || !tid || cuf_thread_alive(tid))
+		return false;
+	return __atomic_compare_exchange_n(slot_word(slot, ring), &word, 0, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+static void give_up(struct cuf_thread_state *t, enum cuf_ring ring)
+{
+	struct cuf_segment *s = t->segments[ring];
+	uint32_t *word = slot_word(t->slot, ring);
+	t->segments[ring] = NULL;
+	__atomic_store_n(word, 0, __ATOMIC_RELEASE);
+	if (s)
+		__atomic_store_n(&s->owned, 0, __ATOMIC_RELEASE);
+}
+
+static struct cuf_segment *take_segment(struct cuf_thread_state *t, enum cuf_ring ring)
+{
+	struct cuf_header *h = cuf_recording.header;
+	uint64_t *tickets = ring ? &h->next_host_ticket : &h->next_ticket;
+	uint64_t *overwritten = ring ? &h->host_overwritten : &h->overwritten;
+	unsigned count = cuf_recording.segment_count[ring];
+	give_up(t, ring);
+	for (unsigned tries = 0; tries < count; tries++) {
+		uint64_t ticket = __atomic_add_fetch(tickets, 1, __ATOMIC_RELAXED);
+		uint32_t index = (uint32_t)((ticket - 1) % count), free_mark = 0;
+		struct cuf_segment *s = segment_at(ring, index);
+		if (!__atomic_compare_exchange_n(&s->owned, &free_mark, 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED) && !reclaim(s, ring, index))
+			continue;
+		if (s->used)
+			__atomic_fetch_add(overwritten, s->used, __ATOMIC_RELAXED);
+		__atomic_store_n(&s->used, 0, __ATOMIC_RELEASE); /* a reader sees an empty segment before its records change */
+		s->ticket = ticket;
+		s->start_ns = cuf_now_ns();
+		s->thread = t->index;
+		s->tid = t->tid;
+		s->sample_mean_bytes = ring && cuf_options.host == CUF_HOST_SAMPLED ? cuf_options.sample : 0;
+		__atomic_store_n(slot_word(t->slot, ring), word_of(t->slot, index), __ATOMIC_RELEASE);
+		t->segments[ring] = s;
+		if (ring)
+			t->host_time_base_ns = 0; /* its first record is a TIME */
+		return s;
+	}
+	cuf_lost(plans[ring].loss);
+	return NULL;
+}
+
+/* The thread's segment with room for one more record; *place is that record. */
+static inline struct cuf_segment *room(struct cuf_thread_state *t, enum cuf_ring ring, void **place)
+{
+	struct cuf_segment *s = t->segments[ring];
+	size_t record = plans[ring].record_bytes;
+	if (__builtin_expect(!s || (s->used + 1) * record + sizeof *s > cuf_recording.segment_bytes[ring], 0)) {
+		s = take_segment(t, ring);
+		if (!s)
+			return NULL;
+	}
+	*place = (uint8_t *)(s + 1) + s->used * record;
+	return s;
+}
+
+uint64_t cuf_ring_event(struct cuf_thread_state *t, struct cuf_event *event)
+{
+	void *place;
+	struct cuf_segment *s = room(t, CUF_RING_DEVICE, &place);
+	struct cuf_event *e = place;
+	uint64_t seq = __atomic_add_fetch(&cuf_recording.header->next_seq, 1, __ATOMIC_RELAXED);
+	event->seq = seq;
+	if (!s)
+		return seq;
+	__atomic_store_n(&e->seq, 0, __ATOMIC_RELAXED);
+	event->seq = 0;
+	*e = *event;
+	event->seq = seq;
+	__atomic_store_n(&e->seq, seq, __ATOMIC_RELEASE);
+	__atomic_store_n(&s->used, s->used + 1, __ATOMIC_RELEASE);
+	return seq;
+}
+
+struct cuf_host_event *cuf_ring_host_reserve(struct cuf_thread_state *t)
+{
+	void *place;
+	return room(t, CUF_RING_HOST, &place) ? place : NULL;
+}
+
+void cuf_ring_host_commit(struct cuf_thread_state *t)
+{
+	struct cuf_segment *s = t->segments[CUF_RING_HOST];
+	__atomic_store_n(&s->used, s->used + 1, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two rings of segments, one for device events, one for the malloc family. A thread appends to a segment of its own
+ * without any shared write; a full segment is exchanged for the oldest one that nobody owns. Contract: the thread is
+ * entered; NULL or a false return means no room, already counted.
+ */
+#ifndef CUF_RING_H
+#define CUF_RING_H
+
+#include <stdbool.h>
+#include "interpose/core/thread.h"
+
+enum cuf_ring { CUF_RING_DEVICE = 0, CUF_RING_HOST = 1 };
+
+/* Appends a copy of the event, giving it its sequence number. Returns that number, 0 when lost. */
+uint64_t cuf_ring_event(struct cuf_thread_state *thread, struct cuf_event *event);
+
+/* Room for one host event: its place, to be filled and then committed. */
+struct cuf_host_event *cuf_ring_host_reserve(struct cuf_thread_state *thread);
+void cuf_ring_host_commit(struct cuf_thread_state *thread);
+
+/* A new thread goes on where the slot's last thread stopped. */
+void cuf_ring_inherit(struct cuf_thread_state *thread);
+
+#endif

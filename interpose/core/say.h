@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Text without allocation or stdio: a bounded builder, and one line on stderr. Contract: never overflows (the text is
+ * cut), never fails, keeps errno; the buffer is the caller's. Writes by raw system call, so a closed stderr is silent.
+ */
+#ifndef CUF_SAY_H
+#define CUF_SAY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct cuf_text {
+	char *at;        /* buffer, always NUL-terminated */
+	size_t used, room;
+};
+
+#define CUF_TEXT(name, room_bytes) char name##_buffer[room_bytes]; struct cuf_text name = { name##_buffer, 0, sizeof name##_buffer }; name##_buffer[0] = 0
+
+void cuf_text_add(struct cuf_text *text, const char *string);          /* NULL adds nothing */
+void cuf_text_bytes(struct cuf_text *text, const char *bytes, size_t count);
+void cuf_text_number(struct cuf_text *text, uint64_t number);
+void cuf_text_hex(struct cuf_text *text, uint64_t number);
+void cuf_text_size(struct cuf_text *text, uint64_t bytes);             /* "1.50 GiB"; "unknown" for CUF_UNKNOWN */
+
+/* "cuflight: TEXT\n" on stderr. */
+void cuf_say(const struct cuf_text *text);
+void cuf_say_line(const char *line);
+/* Appends the text to a file (termination log); silent on failure. */
+void cuf_say_to_file(const char *path, const struct cuf_text *text);
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stacks by hash: a thread's own small cache, then the shared index, where each distinct stack is written once. */
+#include "interpose/core/stacks.h"
+
+#include <string.h>
+#include "interpose/core/loss.h"
+#include "interpose/core/modules.h"
+#include "interpose/core/options.h"
+#include "interpose/core/recording.h"
+#include "interpose/core/laws.h"
+
+enum { PROBE = 64 };
+
+static inline uint64_t hash_frames(const uint64_t *frames, unsigned depth)
+{
+	uint64_t h = depth;
+	for (unsigned i = 0; i < depth; i++) {
+		h = (h ^ frames[i]) * 0x9E3779B97F4A7C15ull;
+		h ^= h >> 32;
+	}
+	return h | 1;
+}
+
+/* Writes the frames of a stack whose index entry was just claimed. */
+static void write_frames(struct cuf_stack *entry, const uint64_t *frames, unsigned depth, uint8_t stop)
+{
+	struct cuf_header *h = cuf_recording.header;
+	uint64_t first = __atomic_fetch_add(&h->frames_used, depth, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&h->stack_stops[stop < CUF_STOP_MAX ? stop : CUF_STOP_UNSUPPORTED], 1, __ATOMIC_RELAXED);
+	if (first + depth > cuf_recording.frame_count) {
+		cuf_lost(CUF_LOST_STACKS);
+		return;
+	}
+	memcpy(cuf_recording.frames + first, frames, depth * sizeof *frames);
+	entry->first = (uint32_t)first;
+	entry->stop = stop;
+	__atomic_store_n(&entry->depth, (uint16_t)depth, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&h->stack_count, 1, __ATOMIC_RELAXED);
+	for (unsigned i = 0; i < depth; i++)
+		cuf_modules_note(frames[i]);
+}
+
+static uint32_t intern(uint64_t hash, const uint64_t *frames, unsigned depth, uint8_t stop)
+{
+	uint32_t mask = cuf_recording.stack_mask, at = (uint32_t)(hash >> 32) & mask;
+	for (unsigned i = 0; i < PROBE; i++, at = (at + 1) & mask) {
+		struct cuf_stack *entry = &cuf_recording.stacks[at];
+		uint64_t seen = __atomic_load_n(&entry->hash, __ATOMIC_ACQUIRE);
+		if (!seen && __atomic_compare_exchange_n(&entry->hash, &seen, hash, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+			write_frames(entry, frames, depth, stop);
+			return at + 1;
+		}
+		if (seen == hash)
+			return at + 1;
+	}
+	cuf_lost(CUF_LOST_STACKS);
+	return 0;
+}
+
+uint32_t cuf_stack_capture(struct cuf_thread_state *t, uintptr_t above)
+{
+	uint8_t stop = CUF_STOP_END;
+	unsigned max = cuf_options.stack_depth < 256 ? (unsigned)cuf_options.stack_depth : 256;
+	unsigned depth = cuf_walk(&t->walker, cuf_modules_generation(), above, t->frames, max, &stop);
+	uint64_t hash;
+	unsigned cached;
+	if (!depth)
+		return 0;
+	hash = hash_frames(t->frames, depth);
+	cached = (hash >> 48) % CUF_STACK_CACHE;
+	if (t->stack_cache[cached].hash != hash) {
+		t->stack_cache[cached].id = intern(hash, t->frames, depth, stop);
+		t->stack_cache[cached].hash = hash;
+	}
+	return t->stack_cache[cached].id;
+}
