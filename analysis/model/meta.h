@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * META, read once: modules with the time they were there, names, and all other texts. Contract: everything lies in the
+ * arena; texts are NUL-terminated copies, never NULL; times are CLOCK_REALTIME. A damaged record ends the reading, and
+ * damage_offset says where (0: none).
+ */
+#ifndef ANALYSIS_MODEL_META_H
+#define ANALYSIS_MODEL_META_H
+
+#include "analysis/model/facts.h"
+#include "analysis/model/reader.h"
+#include "analysis/model/xalloc.h"
+
+struct meta {
+	struct fact_module *modules; size_t module_count;
+	struct fact_function *functions; size_t function_count; /* sorted by addr */
+	struct fact_meta_text *texts; size_t text_count;        /* all types but modules and functions */
+	const char *const *hook_names; size_t hook_name_count;
+	uint64_t damage_offset;
+};
+
+void meta_read(struct meta *meta, const struct reader *reader, struct arena *arena);
+
+/* The first text of a type; NULL: none. */
+const char *meta_text(const struct meta *meta, uint32_t type);
+/* A number of LIMITS by its key; CUF_UNKNOWN: absent, or no limit. */
+uint64_t meta_limit(const struct meta *meta, const char *key);
+/* True when a NOTE of this number is there. */
+bool meta_noted(const struct meta *meta, uint64_t note);
+
+#endif
