@@ -204,8 +204,8 @@ struct module_file module_file_find(const struct symbols_options *options, const
 
 	if (!path)
 		path = "";
-	if (!try_all(&search, path) && !search.found.reason)
-		search.found.reason = concat("no file: ", *path ? path : "the recording has no path", NULL);
+	failed(&search, SYMBOLS_MISSING, *path ? concat("no such file: ", path, NULL) : xstrdup("the recording has no path for it"));
+	try_all(&search, path);
 	return search.found;
 }
 
