@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The malloc family: full mode is exact, sampled mode unbiased; each mode in a process of its own. */
+#include <sys/wait.h>
+#include "tests/unit/core/fixture.h"
+#include "interpose/core/host.h"
+#include "interpose/core/sampler.h"
+
+static void *const frame = (void *)1;
+
+static void in_child(void (*body)(void))
+{
+	int status;
+	pid_t child = fork();
+	if (!child) {
+		body();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+#define MUST(condition) do { if (!(condition)) { fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); _exit(1); } } while (0)
+
+static void start_in_child(const char *options)
+{
+	static char line[128];
+	static char *environment[] = { line, NULL };
+	snprintf(line, sizeof line, "CUFLIGHT_OPTIONS=%s", options);
+	cuf_state_start(environment);
+	MUST(cuf_state_is_on());
+}
+
+static void full_mode(void)
+{
+	struct cuf_host_undo undo;
+	static char directory[] = "/tmp/cuflight-unit-XXXXXX", line[128], options[] = "CUFLIGHT_OPTIONS=host=full:size=8MiB";
+	static char *environment[] = { options, line, NULL };
+	MUST(mkdtemp(directory));
+	snprintf(line, sizeof line, "CUFLIGHT_OUTPUT=%s/r.cuf", directory);
+	cuf_state_start(environment);
+	for (uintptr_t i = 1; i <= 1000; i++)
+		cuf_host_born((void *)(i << 4), i, CUF_HOST_ALLOC, frame);
+	MUST(cuf_host_live_bytes() == 1000 * 1001 / 2);
+	for (uintptr_t i = 1; i <= 1000; i += 2)
+		cuf_host_freed((void *)(i << 4), CUF_HOST_FREE, &undo);
+	MUST(cuf_host_live_bytes() == 500 * 501);
+	/* a realloc that failed gives the old block back */
+	cuf_host_freed((void *)(2ul << 4), CUF_HOST_FREE_RESIZE, &undo);
+	cuf_host_restored(&undo);
+	MUST(cuf_host_live_bytes() == 500 * 501);
+	MUST(cuf_recording.header->lost[CUF_LOST_HOST_LEDGER] == 0);
+	MUST(access(cuf_recording.path, R_OK) == 0); /* full mode creates its file at start */
+	unlink(cuf_recording.path);
+	rmdir(directory);
+}
+
+static void sampled_mode(void)
+{
+	struct cuf_host_undo undo;
+	const uint64_t bytes = 1000, count = 2000000;
+	double ratio;
+	start_in_child("host=sampled:sample=64KiB:size=64MiB:stack_depth=1");
+	for (uint64_t i = 1; i <= count; i++)
+		cuf_host_born((void *)(i << 4), bytes, CUF_HOST_ALLOC, frame);
+	ratio = (double)cuf_host_live_bytes() / (double)(bytes * count);
+	/* 30,500 samples expected: one standard deviation is 0.6 % */
+	MUST(ratio > 0.97 && ratio < 1.03);
+	for (uint64_t i = 1; i <= count; i++)
+		cuf_host_freed((void *)(i << 4), CUF_HOST_FREE, &undo);
+	MUST(cuf_host_live_bytes() == 0);
+	cuf_host_born((void *)0x100000000, CUF_SAMPLE_EXACT_BYTES, CUF_HOST_ALLOC, frame); /* big blocks always, weight 1 */
+	MUST(cuf_host_live_bytes() == CUF_SAMPLE_EXACT_BYTES);
+}
+
+static void test_host__full_mode_is_exact(void **state) { in_child(full_mode); }
+static void test_host__sampled_mode_is_unbiased(void **state) { in_child(sampled_mode); }
+
+static void test_host__weights(void **state)
+{
+	/* bytes / (1 - exp(-bytes/mean)), by hand: x/(1-exp(-x)) at x = 1 is 1.5819767, at 1/16 1.0315755, at 0.001 1.0005001 */
+	assert_int_equal(cuf_sample_weight_bytes(4096, 4096), 6480);
+	assert_int_equal(cuf_sample_weight_bytes(32768, 524288), 540843);
+	assert_true(cuf_sample_weight_bytes(524, 524288) >= 524548 && cuf_sample_weight_bytes(524, 524288) <= 524552);
+	assert_int_equal(cuf_sample_weight_bytes(65536, 524288), 65536);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_host__full_mode_is_exact),
+		cmocka_unit_test(test_host__sampled_mode_is_unbiased),
+		cmocka_unit_test(test_host__weights),
+	};
+	return cmocka_run_group_tests_name("host", tests, NULL, NULL);
+}

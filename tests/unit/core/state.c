@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Life of a recording: memory, the hand-over to a file under load, fork, and what a file survives. */
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include "tests/unit/core/fixture.h"
+#include "interpose/core/state.h"
+
+static char directory[] = "/tmp/cuflight-state-XXXXXX";
+
+static void test_state__nothing_on_disk_before_it_is_wanted(void **state)
+{
+	fixture_alloc(CUF_KIND_DEVICE, 0x1000, 100);
+	assert_true(cuf_state_in_memory());
+	assert_int_equal(rmdir(directory), 0); /* it was empty */
+	assert_int_equal(mkdir(directory, 0700), 0);
+}
+
+static volatile int stop;
+static uint64_t pairs[4];
+
+static void *worker(void *argument)
+{
+	uintptr_t n = (uintptr_t)argument;
+	while (!stop) {
+		fixture_alloc(CUF_KIND_DEVICE, (n + 1) << 32, 512);
+		fixture_free(CUF_KIND_DEVICE, (n + 1) << 32);
+		pairs[n]++;
+	}
+	return NULL;
+}
+
+static void test_state__hand_over_loses_nothing_under_load(void **state)
+{
+	pthread_t threads[4];
+	uint64_t total = 0, before = cuf_recording.header->next_seq;
+	struct stat st;
+	for (uintptr_t i = 0; i < 4; i++)
+		pthread_create(&threads[i], NULL, worker, (void *)i);
+	usleep(20000);
+	cuf_state_want_file();
+	usleep(20000);
+	stop = 1;
+	for (unsigned i = 0; i < 4; i++) {
+		pthread_join(threads[i], NULL);
+		total += pairs[i];
+	}
+	assert_false(cuf_state_in_memory());
+	assert_int_equal(cuf_recording.header->lost[CUF_LOST_SWITCH], 0);
+	assert_int_equal(cuf_recording.header->next_seq - before, 2 * total);
+	assert_int_equal(cuf_recording.devices[0].live_bytes[CUF_KIND_DEVICE], 100);
+	assert_int_equal(stat(cuf_recording.path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	assert_int_equal((uint64_t)st.st_size, cuf_recording.bytes);
+	assert_true((uint64_t)st.st_blocks * 512 >= cuf_recording.bytes); /* every block reserved */
+}
+
+static uint64_t field_of_file(const char *path, size_t offset)
+{
+	uint64_t value = 0;
+	int fd = open(path, O_RDONLY);
+	assert_true(fd >= 0);
+	assert_int_equal(pread(fd, &value, sizeof value, (off_t)offset), sizeof value);
+	close(fd);
+	return value;
+}
+
+static void test_state__a_forked_child_never_writes_into_its_parents_recording(void **state)
+{
+	uint64_t before = cuf_recording.header->next_seq;
+	char parent_path[1024];
+	int status;
+	pid_t child;
+	strcpy(parent_path, cuf_recording.path);
+	child = fork();
+	if (!child) {
+		fixture_alloc(CUF_KIND_DEVICE, 0x9000, 300);
+		fixture_free(CUF_KIND_DEVICE, 0x9000);
+		cuf_state_want_file();
+		_exit(cuf_recording.header->next_seq == 2 && cuf_recording.header->pid == (uint32_t)getpid() &&
+		      strcmp(cuf_recording.path, parent_path) && cuf_recording.devices[0].live_bytes[CUF_KIND_DEVICE] == 0 ? 0 : 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(cuf_recording.header->next_seq, before);
+	assert_int_equal(field_of_file(parent_path, offsetof(struct cuf_header, next_seq)), before);
+}
+
+static void test_state__what_was_recorded_survives_sigkill(void **state)
+{
+	int pipes[2], status;
+	char path[1024] = "";
+	pid_t child;
+	assert_int_equal(pipe(pipes), 0);
+	child = fork();
+	if (!child) {
+		for (unsigned i = 0; i < 1000; i++)
+			fixture_alloc(CUF_KIND_DEVICE, 0x100000 + i * 512, 512);
+		cuf_state_want_file();
+		for (unsigned i = 0; i < 1000; i++)
+			fixture_alloc(CUF_KIND_DEVICE, 0x900000 + i * 512, 512);
+		if (write(pipes[1], cuf_recording.path, strlen(cuf_recording.path)) > 0)
+			kill(getpid(), SIGKILL);
+		_exit(1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSIGNALED(status));
+	assert_true(read(pipes[0], path, sizeof path - 1) > 0);
+	assert_int_equal(field_of_file(path, offsetof(struct cuf_header, next_seq)), 2000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_state__nothing_on_disk_before_it_is_wanted),
+		cmocka_unit_test(test_state__hand_over_loses_nothing_under_load),
+		cmocka_unit_test(test_state__a_forked_child_never_writes_into_its_parents_recording),
+		cmocka_unit_test(test_state__what_was_recorded_survives_sigkill),
+	};
+	char command[64];
+	int failed;
+	if (!mkdtemp(directory))
+		return 1;
+	fixture_start("size=8MiB:host=off", directory);
+	failed = cmocka_run_group_tests_name("state", tests, NULL, NULL);
+	snprintf(command, sizeof command, "rm -rf %s", directory);
+	return system(command) ? 1 : failed;
+}
