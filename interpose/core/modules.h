@@ -3,19 +3,40 @@
  * Loaded objects, as the stacks need them: which file, build-id and load address an address belongs to, written once
  * into META (CUF_META_MODULE) at first sight of one of its addresses, and closed (CUF_META_MODULE_END) when it went.
  *
- * Contract: cuf_modules_note is for the cold path (first sight of a stack): it takes no lock and calls nothing in libc
- * that does (_dl_find_object is lock-free, glibc 2.35 and later; older: a snapshot made at start). Any thread.
+ * Contract: nothing here takes a lock, allocates, or calls anything in libc that does (_dl_find_object is lock-free,
+ * glibc 2.35 and later; older: a snapshot made at start, so objects loaded later are not known). Any thread, any time
+ * after cuf_modules_init. What is borrowed from an object (path, unwind table) is good while the object is loaded.
+ * At most 1024 objects are held at a time; addresses of more stay without a module in the recording.
  */
 #ifndef CUF_MODULES_H
 #define CUF_MODULES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-void cuf_modules_init(void);                 /* constructor: notes what is loaded now: executable, ourselves, vdso, libc */
-void cuf_modules_note(uint64_t code_addr);   /* makes sure that the object holding this address is in META */
-uint64_t cuf_modules_generation(void);       /* changes when an object may have gone */
+/* What the loader knows about the object that holds an address. */
+struct cuf_object {
+	uintptr_t start, end;   /* mapped range; may have unreadable gaps between segments */
+	uintptr_t base;         /* load bias: run-time address - ELF address */
+	uintptr_t eh_frame_hdr; /* PT_GNU_EH_FRAME at run time; 0 none */
+	const char *path;       /* as loaded; "" the executable */
+};
+
+/* A readable segment of an object: start <= addr < end. */
+struct cuf_span {
+	uintptr_t start, end;
+};
+
+void cuf_modules_init(void);               /* constructor, before other threads: executable, vdso, ourselves, libc */
+void cuf_modules_note(uint64_t code_addr); /* makes sure that the object holding this address is in META */
+uint64_t cuf_modules_generation(void);     /* changes when an object may have gone; never 0 */
 /* cuf_modules_changed() of recorder.h: after a dlclose: notes the end of objects that are gone, bumps the generation */
-void cuf_modules_fork(void);                 /* in a forked child: nothing was written to its recording yet */
-int cuf_modules_is_self(uint64_t code_addr); /* inside this library */
+void cuf_modules_fork(void);                  /* in a forked child, its recording made: what was noted is noted again */
+bool cuf_modules_is_self(uint64_t code_addr); /* inside this library; never so when it was linked into the executable */
+
+bool cuf_object_find(uintptr_t addr, struct cuf_object *object);
+/* The readable part of the object around addr. false: none, or addr lies in a gap. An object whose program headers
+ * cannot be seen answers with its whole range. */
+bool cuf_object_span(const struct cuf_object *object, uintptr_t addr, struct cuf_span *span);
 
 #endif

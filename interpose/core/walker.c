@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The walk itself: a hot loop that follows cached rules on the thread's own stack, and a careful step for all else.
+ * Owns the rule cache and the idea of what may be read. Must never fault: the loads of the hot loop lie between the
+ * frame being left and the top of a stack whose pages were found readable, one by one, from there up.
+ */
+#include "interpose/core/walker.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include "interpose/abi/format.h"
+#include "interpose/core/cfi.h"
+#include "interpose/core/modules.h"
+#include "interpose/core/sys.h"
+#include "interpose/core/laws.h"
+
+enum {
+	RULES = 1 << CUF_RULE_BITS,
+	PAGE = 4096,        /* a unit that every page size is a multiple of */
+	ADOPT_PAGES = 4096, /* how far below the known part of the stack a deeper part is looked for */
+	SIGNALS_MAX = 8,    /* nested signal frames in one walk */
+	WINDOW_BYTES = 512  /* read at once from a foreign stack; we may be on a small one ourselves */
+};
+
+/* The stack's start as ld.so saw it; weak, so that ld.so is not linked. */
+extern void *__libc_stack_end __attribute__((weak));
+
+/* Reads of frames that are not ours to the compiler: unaligned when damaged, in nobody's object. */
+struct __attribute__((packed, may_alias)) word {
+	uintptr_t value;
+};
+#define READS_STACKS __attribute__((no_sanitize("address", "thread", "undefined")))
+
+int cuf_walker_init(struct cuf_walker *walker, int is_main_thread)
+{
+	static uintptr_t main_thread; /* first set by the constructor, in the true main thread */
+	uintptr_t thread = (uintptr_t)__builtin_thread_pointer();
+	long at;
+	if (is_main_thread && !main_thread)
+		main_thread = thread;
+	if (thread == main_thread)
+		walker->stack_high = &__libc_stack_end ? (uintptr_t)__libc_stack_end : 0;
+	else
+		walker->stack_high = thread; /* NPTL puts the control block at the top of the stack */
+	walker->stack_high &= ~(uintptr_t)7;
+	walker->stack_low = walker->stack_high;
+	walker->other_low = walker->other_high = 0;
+	if (walker->rules)
+		return 0;
+	walker->generation = 0;
+	at = cuf_sys_mmap(NULL, RULES * sizeof *walker->rules, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (cuf_sys_failed(at))
+		return (int)at;
+	walker->rules = (struct cuf_rule *)at;
+	return 0;
+}
+
+void cuf_walker_fini(struct cuf_walker *walker)
+{
+	if (walker->rules)
+		cuf_sys_munmap(walker->rules, RULES * sizeof *walker->rules);
+	walker->rules = NULL;
+}
+
+#if !defined __x86_64__
+unsigned cuf_walk(
+	struct cuf_walker *walker, uint64_t generation, uintptr_t above, uint64_t *frames, unsigned max, uint8_t *stop)
+{
+	*stop = CUF_STOP_UNSUPPORTED;
+	return 0;
+}
+#else
+
+/* One walk. ip is the return address not yet written; sp and fp are those of the frame that it returns to. */
+struct walk {
+	struct cuf_walker *walker;
+	uintptr_t ip, sp, fp;
+	uintptr_t above;
+	uint64_t *frames;
+	unsigned count, max, signals;
+	enum cuf_stop stop;
+};
+
+/* Part of a foreign stack, as the kernel copied it. */
+struct window {
+	uintptr_t start;
+	size_t bytes;
+	unsigned char copy[WINDOW_BYTES];
+};
+
+/* Asks the kernel, which reads the new mask before it finds `how` wrong: nothing changes, whatever it answers. */
+static bool page_readable(uintptr_t page) { return cuf_sys(SYS_rt_sigprocmask, ~0, (long)page, 0, 8, 0, 0) != -EFAULT; }
+
+/*
+ * True when [sp, stack_high) is the thread's own stack and readable. When the stack is deeper than it was seen before,
+ * the pages between are tried from sp up: from above, the probing itself would make the main thread's stack grow.
+ */
+static bool on_own_stack(struct cuf_walker *w, uintptr_t sp)
+{
+	uintptr_t page = sp & ~(uintptr_t)(PAGE - 1), at;
+	if (sp - w->stack_low < w->stack_high - w->stack_low)
+		return true;
+	if (sp > w->stack_low || w->stack_low - page > (uintptr_t)ADOPT_PAGES * PAGE ||
+		sp - w->other_low < w->other_high - w->other_low)
+		return false;
+	for (at = page; at < w->stack_low; at += PAGE) {
+		if (page_readable(at))
+			continue;
+		w->other_low = page;
+		w->other_high = at;
+		return false;
+	}
+	w->stack_low = page;
+	return true;
+}
+
+static __attribute__((noinline, cold)) void learn_rule(struct cuf_rule *entry, uintptr_t ip)
+{
+	struct cuf_rule rule = cuf_rule_compile(ip);
+	*entry = (rule.kind & ~CUF_RULE_OWN) == CUF_RULE_FOREIGN ? (struct cuf_rule){.ip = 0} : rule;
+}
+
+static inline struct cuf_rule *rule_entry(const struct cuf_walker *w, uintptr_t ip)
+{
+	return &w->rules[ip * 0x9E3779B97F4A7C15ull >> (64 - CUF_RULE_BITS)];
+}
+
+static inline bool is_recorded(const struct walk *w, unsigned kind, uintptr_t sp)
+{
+	return sp - 8 > w->above && kind < CUF_RULE_OWN;
+}
+
+/* Follows plain rules as long as every load stays inside the known part of the own stack. */
+static inline READS_STACKS void walk_own_stack(struct walk *w)
+{
+	uintptr_t ip = w->ip, sp = w->sp, fp = w->fp, high = w->walker->stack_high;
+	unsigned count = w->count, max = w->max;
+	while (count < max) {
+		struct cuf_rule *rule = rule_entry(w->walker, ip);
+		uintptr_t cfa;
+		unsigned kind;
+		if (__builtin_expect(rule->ip != ip, 0))
+			learn_rule(rule, ip);
+		kind = rule->kind & ~CUF_RULE_OWN;
+		cfa = (kind == CUF_RULE_SP ? sp : fp) + (intptr_t)rule->cfa_offset;
+		if (kind - CUF_RULE_SP > CUF_RULE_FP - CUF_RULE_SP) /* EMPTY too: what is not cached, and address 0 */
+			break;
+		if (cfa - 8 - sp >= high - 7 - sp || cfa - sp < (uintptr_t) - (intptr_t)rule->fp_offset)
+			break;
+		w->frames[count] = ip;
+		count += is_recorded(w, rule->kind, sp);
+		if (rule->fp_offset)
+			fp = ((const struct word *)(cfa + (intptr_t)rule->fp_offset))->value;
+		ip = ((const struct word *)(cfa - 8))->value;
+		sp = cfa;
+	}
+	w->ip = ip;
+	w->sp = sp;
+	w->fp = fp;
+	w->count = count;
+}
+
+/* One word of a stack: the own one directly, else through the kernel. false: it cannot be read. */
+static READS_STACKS bool read_word(struct walk *w, struct window *window, uintptr_t at, uintptr_t *value)
+{
+	if (at % sizeof *value)
+		return false;
+	if (at - w->walker->stack_low < w->walker->stack_high - w->walker->stack_low) {
+		*value = ((const struct word *)at)->value;
+		return true;
+	}
+	if (at - window->start >= window->bytes) {
+		size_t bytes = PAGE - at % PAGE < WINDOW_BYTES ? PAGE - at % PAGE : WINDOW_BYTES;
+		struct iovec to = {window->copy, bytes}, from = {(void *)at, bytes};
+		long self = cuf_sys(SYS_gettid, 0, 0, 0, 0, 0, 0);
+		long got = cuf_sys(SYS_process_vm_readv, self, (long)&to, 1, (long)&from, 1, 0);
+		window->bytes = 0;
+		if (got != (long)bytes)
+			return false;
+		window->start = at;
+		window->bytes = bytes;
+	}
+	__builtin_memcpy(value, window->copy + (at - window->start), sizeof *value);
+	return true;
+}
+
+static bool stop_walk(struct walk *w, enum cuf_stop why)
+{
+	w->stop = why;
+	return false;
+}
+
+/* A rule that the hot loop does not follow, or not here. */
+static bool follow_rule(struct walk *w, const struct cuf_rule *rule, unsigned kind, struct window *window)
+{
+	uintptr_t cfa = (kind == CUF_RULE_SP ? w->sp : w->fp) + (uintptr_t)(intptr_t)rule->cfa_offset;
+	uintptr_t ip, fp = w->fp, fp_at = w->fp;
+	if (kind == CUF_RULE_FP_SLOT && !read_word(w, window, cfa, &cfa))
+		return stop_walk(w, CUF_STOP_BOUNDS);
+	if (kind != CUF_RULE_FP_SLOT)
+		fp_at = cfa;
+	if (cfa <= w->sp || !read_word(w, window, cfa - 8, &ip))
+		return stop_walk(w, CUF_STOP_BOUNDS);
+	if ((rule->fp_offset || kind == CUF_RULE_FP_SLOT) &&
+		!read_word(w, window, fp_at + (uintptr_t)(intptr_t)rule->fp_offset, &fp))
+		return stop_walk(w, CUF_STOP_BOUNDS);
+	w->ip = ip;
+	w->fp = fp;
+	w->sp = cfa;
+	return true;
+}
+
+/* The kernel saved all registers where the rule says; the handler may have run on another stack than what it broke
+ * into, so sp may go anywhere. The interrupted address is exact: see walker.h. */
+static bool cross_signal(struct walk *w, const struct cuf_rule *rule, struct window *window)
+{
+	uintptr_t at = w->sp + (uintptr_t)(intptr_t)rule->cfa_offset, sp, ip, fp;
+	if (w->signals++ == SIGNALS_MAX || !read_word(w, window, w->sp + (uintptr_t)(intptr_t)rule->fp_offset, &fp) ||
+		!read_word(w, window, at, &sp) || !read_word(w, window, at + 8, &ip))
+		return stop_walk(w, CUF_STOP_SIGNAL);
+	w->ip = ip + 1;
+	w->sp = sp;
+	w->fp = fp;
+	w->above = 0;
+	return true;
+}
+
+/* No unwind information: a frame pointer is believed when it leads up this stack to an address in a known object. */
+static bool follow_chain(struct walk *w, struct window *window)
+{
+	uintptr_t fp, ip;
+	struct cuf_object object;
+	if (w->fp < w->sp || !read_word(w, window, w->fp, &fp) || !read_word(w, window, w->fp + 8, &ip) ||
+		!cuf_object_find(ip - 1, &object))
+		return stop_walk(w, CUF_STOP_NO_RULE);
+	w->ip = ip;
+	w->sp = w->fp + 16;
+	w->fp = fp;
+	return true;
+}
+
+static bool step_carefully(struct walk *w, const struct cuf_rule *rule, struct window *window)
+{
+	unsigned kind = rule->kind & ~CUF_RULE_OWN;
+	switch (kind) {
+	case CUF_RULE_SP:
+	case CUF_RULE_FP:
+	case CUF_RULE_FP_SLOT: return follow_rule(w, rule, kind, window);
+	case CUF_RULE_SIGNAL: return cross_signal(w, rule, window);
+	case CUF_RULE_CHAIN:
+	case CUF_RULE_FOREIGN: return follow_chain(w, window);
+	case CUF_RULE_END: return stop_walk(w, CUF_STOP_END);
+	}
+	return stop_walk(w, CUF_STOP_UNSUPPORTED);
+}
+
+/* One step of any kind, and more until the own stack is reached. false: the walk is over. */
+static __attribute__((noinline, cold)) bool walk_carefully(struct walk *w)
+{
+	struct window window;
+	window.start = window.bytes = 0;
+	do {
+		struct cuf_rule rule;
+		if (!w->ip)
+			return stop_walk(w, CUF_STOP_END);
+		rule = *rule_entry(w->walker, w->ip);
+		if (rule.ip != w->ip)
+			rule = cuf_rule_compile(w->ip);
+		if (is_recorded(w, rule.kind, w->sp)) {
+			if (w->count == w->max)
+				return stop_walk(w, CUF_STOP_DEPTH);
+			w->frames[w->count++] = w->ip + ((rule.kind & ~CUF_RULE_OWN) == CUF_RULE_SIGNAL);
+		}
+		if (!step_carefully(w, &rule, &window))
+			return false;
+	} while (!on_own_stack(w->walker, w->sp));
+	return true;
+}
+
+static void drop_rules(struct cuf_walker *walker, uint64_t generation)
+{
+	if (walker->generation)
+		cuf_sys_madvise(walker->rules, RULES * sizeof *walker->rules, MADV_DONTNEED);
+	walker->generation = generation;
+}
+
+/* Starts at its own caller: asking for its frame address gives it a frame pointer, so the first step needs no rule. */
+__attribute__((noinline)) READS_STACKS unsigned cuf_walk(
+	struct cuf_walker *walker, uint64_t generation, uintptr_t above, uint64_t *frames, unsigned max, uint8_t *stop)
+{
+	const struct word *frame = __builtin_frame_address(0);
+	struct walk walk = {.walker = walker,
+		.ip = frame[1].value,
+		.sp = (uintptr_t)(frame + 2),
+		.fp = frame[0].value,
+		.above = above,
+		.frames = frames,
+		.max = max,
+		.stop = CUF_STOP_UNSUPPORTED};
+	if (walker->rules) {
+		if (walker->generation != generation)
+			drop_rules(walker, generation);
+		if (on_own_stack(walker, walk.sp) || walk_carefully(&walk)) {
+			do
+				walk_own_stack(&walk);
+			while (walk_carefully(&walk));
+		}
+	}
+	*stop = (uint8_t)walk.stop;
+	return walk.count;
+}
+#endif
