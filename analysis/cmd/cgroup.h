@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The memory cgroup of this process, v2 or v1, and how often the kernel killed for want of memory in it.
+ * Contract: bytes and counts; CGROUP_UNKNOWN where there is no cgroup, no limit or no such file. Reads alone.
+ */
+#ifndef CMD_CGROUP_H
+#define CMD_CGROUP_H
+
+#include <stdint.h>
+
+#define CGROUP_UNKNOWN UINT64_MAX
+
+struct cgroup_memory {
+	uint64_t limit_bytes, current_bytes;
+	uint64_t oom_kills;        /* in this cgroup and below */
+	uint64_t system_oom_kills; /* on the whole machine, /proc/vmstat */
+};
+
+void cgroup_read(struct cgroup_memory *memory);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Recordings on disk: which are in a directory, which belong to one run, which of them to show first.
+ * Contract: only headers are read; files that are no recordings are passed over. recordings_free frees all that a list
+ * owns. Times are CLOCK_REALTIME nanoseconds.
+ */
+#ifndef CMD_RECORDINGS_H
+#define CMD_RECORDINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct recording_file {
+	char *path;
+	uint32_t pid, ppid;
+	uint64_t start_ns;
+	uint64_t bytes;
+	uint64_t incident_count;
+	bool saw_cuda;
+	bool of_run;              /* set by recordings_mark_run */
+};
+
+struct recordings { struct recording_file *files; size_t count, room; };
+
+/* Appends what lies in directory and started at or after since_ns; depth: levels of directories below it to look into. */
+void recordings_scan(struct recordings *list, const char *directory, unsigned depth, uint64_t since_ns);
+void recordings_free(struct recordings *list);
+
+/* Marks the recordings of the process pid and of its recorded descendants; returns how many. */
+size_t recordings_mark_run(struct recordings *list, uint32_t pid);
+/* The youngest recording's first recorded ancestor's pid: the newest run here. 0: the list is empty. */
+uint32_t recordings_newest_run(const struct recordings *list);
+/* Of the marked ones, the one to explain: it failed requests, else it met CUDA, else it is the run's first. NULL: none. */
+const struct recording_file *recordings_best(const struct recordings *list);
+
+/* The path as one would type it here: without the current directory in front, quoted for the shell where needed. */
+void recordings_show_path(const char *path, char *out, size_t bytes);
+
+#endif

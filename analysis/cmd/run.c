@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `cuflight run`: the preload and the settings, the command, its status passed on, and a look whether it was recorded. */
+#include "analysis/cmd/cmd.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "analysis/cmd/cgroup.h"
+#include "analysis/cmd/checks.h"
+#include "analysis/cmd/destination.h"
+#include "analysis/cmd/library.h"
+#include "analysis/cmd/recordings.h"
+#include "analysis/cmd/say.h"
+#include "analysis/cmd/settings.h"
+#include "analysis/cmd/supervise.h"
+#include "analysis/model/facts.h"
+#include "analysis/view/units.h"
+
+enum { RUN_PATTERN_DEPTH = 3 }; /* directories that a pattern may add */
+
+static uint64_t wall_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Makes the directory; a file that is there already is refused, or with -f removed. */
+static int prepare_destination(struct destination *destination, const struct opts *opts)
+{
+	if (destination_set(destination, opts_text(opts, "output"))) {
+		say_error("cannot use the output path: %s", strerror(errno ? errno : ENAMETOOLONG));
+		return -1;
+	}
+	if (destination_prepare(destination)) {
+		say_error("cannot make directory '%s': %s; choose another with -o", destination->directory, strerror(errno));
+		return -1;
+	}
+	if (destination->is_directory || destination->is_pattern || access(destination->value, F_OK))
+		return 0;
+	if (!opts_has(opts, "force")) {
+		say_error("'%s' exists; -f overwrites it, -o names another", destination->value);
+		return -1;
+	}
+	if (!unlink(destination->value))
+		return 0;
+	say_error("cannot remove '%s': %s", destination->value, strerror(errno));
+	return -1;
+}
+
+/* Our own process has no further use for these variables, so they are set here and inherited. */
+static int prepare_environment(const struct opts *opts, const struct destination *destination)
+{
+	struct library library;
+	char preload[2 * PATH_MAX], options[4 * PATH_MAX], error[PATH_MAX + 128];
+	if (library_find(&library, opts_text(opts, "library"))) {
+		say_error("%s", library.why);
+		return -1;
+	}
+	if (settings_compose(opts, getenv("CUFLIGHT_OPTIONS"), "start=1", options, sizeof options, error, sizeof error)) {
+		say_error("%s", error);
+		return -1;
+	}
+	if (library_compose_preload(library.path, getenv("LD_PRELOAD"), preload, sizeof preload)) {
+		say_error("LD_PRELOAD is too long");
+		return -1;
+	}
+	if (setenv("LD_PRELOAD", preload, 1) || setenv("CUFLIGHT_OPTIONS", options, 1) || setenv("CUFLIGHT_OUTPUT", destination->value, 1)) {
+		say_error("cannot set the environment: %s", strerror(errno));
+		return -1;
+	}
+	return 0;
+}
+
+static int start_failure(const char *command, int error)
+{
+	char here[PATH_MAX];
+	snprintf(here, sizeof here, "./%s", command);
+	if (error != ENOENT) {
+		say_error("cannot run '%s': %s", command, strerror(error));
+		return CMD_RUN_CANNOT;
+	}
+	if (!strchr(command, '/') && !access(here, X_OK))
+		say_error("cannot run '%s': not found in PATH; did you mean '%s'?", command, here);
+	else
+		say_error("cannot run '%s': not found", command);
+	return CMD_RUN_MISSING;
+}
+
+/* SIGKILL has no sender on record; the kernel's own counters tell whether it was for want of memory. */
+static void tell_kill(const struct supervised *supervised, const struct cgroup_memory *before)
+{
+	struct cgroup_memory now;
+	if (!WIFSIGNALED(supervised->wait_status) || WTERMSIG(supervised->wait_status) != SIGKILL)
+		return;
+	cgroup_read(&now);
+	if (now.oom_kills != CGROUP_UNKNOWN && before->oom_kills != CGROUP_UNKNOWN && now.oom_kills > before->oom_kills)
+		say_info("killed for want of host memory: the cgroup's oom_kill count rose by %s (limit %s)",
+			 units_count(now.oom_kills - before->oom_kills).s, units_bytes(now.limit_bytes).s);
+	else if (now.system_oom_kills != CGROUP_UNKNOWN && before->system_oom_kills != CGROUP_UNKNOWN &&
+		 now.system_oom_kills > before->system_oom_kills)
+		say_info("killed by SIGKILL while the machine's oom_kill count rose by %s: probably for want of host memory",
+			 units_count(now.system_oom_kills - before->system_oom_kills).s);
+	else
+		say_info("killed by SIGKILL; no oom_kill count rose, so somebody sent it");
+}
+
+static void tell_missing(const struct opts *opts, const char *command)
+{
+	struct check_context context;
+	struct check_result results[CHECKS_MAX];
+	size_t count, problems = 0;
+	checks_prepare(&context, opts_text(opts, "library"), opts_text(opts, "output"), opts_number(opts, "size", 64 << 20), command);
+	count = checks_run(&context, true, results);
+	for (size_t i = 0; i < count; i++) {
+		if (results[i].state != CHECK_PROBLEM)
+			continue;
+		say_error("nothing was recorded: %s", results[i].found);
+		if (*results[i].todo)
+			say_error("  %s", results[i].todo);
+		problems++;
+	}
+	if (!problems)
+		say_error("nothing was recorded, and the command itself shows no reason; 'cuflight doctor -- %s' looks further", command);
+}
+
+static void tell_recorded(const struct recordings *list, size_t processes, const struct destination *destination)
+{
+	const struct recording_file *best = recordings_best(list);
+	char shown[PATH_MAX], next[PATH_MAX];
+	uint64_t bytes = 0, incidents = 0;
+	size_t others = list->count - processes;
+	for (size_t i = 0; i < list->count; i++)
+		if (list->files[i].of_run) {
+			bytes += list->files[i].bytes;
+			incidents += list->files[i].incident_count;
+		}
+	/* a directory is one run to report, when nothing else lies in it */
+	bool whole = processes > 1 && destination->is_directory && !others;
+	recordings_show_path(best->path, shown, sizeof shown);
+	recordings_show_path(whole ? destination->directory : best->path, next, sizeof next);
+	if (processes > 1)
+		say_info("recorded %zu processes (%s)%s%s%s", processes, units_bytes(bytes).s, incidents ? ", " : "",
+			 incidents ? units_count(incidents).s : "", incidents ? " failed requests" : "");
+	else
+		say_info("recorded %s (%s)%s%s%s", shown, units_bytes(bytes).s, incidents ? ", " : "",
+			 incidents ? units_count(incidents).s : "", incidents == 1 ? " failed request" : incidents ? " failed requests" : "");
+	say_info("next: cuflight report %s", next);
+}
+
+/* A fatal incident or a leak in any of the run's processes. */
+static bool has_finding(const struct recordings *list)
+{
+	bool found = false;
+	for (size_t i = 0; i < list->count && !found; i++) {
+		struct facts *facts;
+		if (!list->files[i].of_run || facts_build(list->files[i].path, NULL, &facts, NULL))
+			continue;
+		found = facts->fatal_incident != 0;
+		for (size_t leak = 0; leak < facts->leak_count; leak++)
+			found |= facts->leaks[leak].class == CLASS_LEAK;
+		facts_free(facts);
+	}
+	return found;
+}
+
+static int conclude(const struct opts *opts, const struct destination *destination, const struct supervised *supervised, uint64_t began_ns)
+{
+	struct recordings list = { 0 };
+	int status = supervise_exit(supervised), findings_status = (int)opts_number(opts, "error-exitcode", 0);
+	size_t processes;
+	recordings_scan(&list, destination->directory, destination->is_pattern ? RUN_PATTERN_DEPTH : 0, 0);
+	/* what was there before does not count, but tells whether the directory is this run's alone */
+	for (size_t i = 0; i < list.count; i++)
+		if (list.files[i].start_ns < began_ns)
+			list.files[i].pid = list.files[i].ppid = 0;
+	processes = recordings_mark_run(&list, (uint32_t)supervised->pid);
+	if (processes)
+		tell_recorded(&list, processes, destination);
+	else
+		tell_missing(opts, opts->operands[0]);
+	if (!status && findings_status && has_finding(&list)) {
+		say_info("there are findings: exit status %d in place of 0", findings_status);
+		status = findings_status;
+	}
+	recordings_free(&list);
+	return status;
+}
+
+static int run_run(const struct opts *opts)
+{
+	struct destination destination;
+	struct supervised supervised;
+	struct cgroup_memory before;
+	uint64_t began_ns = wall_ns();
+	if (!opts->operand_count) {
+		say_error("no command given: cuflight run [OPTIONS] -- COMMAND; see 'cuflight run --help'");
+		return CMD_RUN_FAILED;
+	}
+	if (prepare_destination(&destination, opts) || prepare_environment(opts, &destination))
+		return CMD_RUN_FAILED;
+	cgroup_read(&before);
+	supervise(&supervised, opts->operands);
+	if (supervised.error)
+		return start_failure(opts->operands[0], supervised.error);
+	tell_kill(&supervised, &before);
+	return conclude(opts, &destination, &supervised, began_ns);
+}
+
+static const struct opt own[] = {
+	{ "output", 'o', OPT_TEXT, "PATH", 0, 0, "CUFLIGHT_OUTPUT, else .",
+	  "directory for the recordings, or file name; %p pid, %h host, %e executable, %n free number, %t time, %q{VAR}" },
+	{ "force", 'f', OPT_FLAG, NULL, 0, 0, NULL, "overwrite an existing recording of that name" },
+	{ "library", 0, OPT_TEXT, "PATH", 0, 0, NULL, "libcuflight.so to preload, when it is not beside cuflight or installed" },
+	{ "error-exitcode", 0, OPT_COUNT, "N", 0, 255, "0", "exit with N instead of 0 when a request failed fatally or memory leaked; 0: never" },
+};
+static const struct opt_group own_group = { "Options", own, sizeof own / sizeof *own, { NULL } };
+
+const struct cmd cmd_run = {
+	.name = "run",
+	.summary = "record a command",
+	.usage = "[OPTIONS] [--] COMMAND [ARGUMENT...]",
+	.about = "Runs the command with libcuflight.so preloaded, in it and in all it starts, and passes its exit status on (128 + number "
+		 "after a signal). 125: cuflight itself failed; 126: the command cannot be executed; 127: it was not found. At the end it says "
+		 "where the recording is, or why there is none.",
+	.examples = "cuflight run -- python3 server.py\trecord into the current directory\n"
+		    "cuflight run -o rec/ --host=full -- ./server -n 4\tevery host allocation as well\n"
+		    "cuflight run --error-exitcode=9 -- ./test\tfail a test that leaks\n",
+	.groups = { &own_group, &settings_launched, &opts_common },
+	.takes_command = true,
+	.usage_exit = CMD_RUN_FAILED,
+	.run = run_run,
+};

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finds the command, parses its options by its tables, runs it, and makes sure that what it wrote arrived. */
+#include <errno.h>
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+#include "analysis/cmd/cmd.h"
+#include "analysis/cmd/help.h"
+#include "analysis/cmd/say.h"
+
+/* A report that filled the disk must not look like a success. */
+static int finish_stdout(int status, int failed)
+{
+	int bad = ferror(stdout) || fflush(stdout), error = errno;
+	if (fclose(stdout) && !bad && errno != EBADF) {
+		bad = 1;
+		error = errno;
+	}
+	if (!bad)
+		return status;
+	say_error("cannot write the result: %s", error ? strerror(error) : "write error");
+	return failed;
+}
+
+static int unknown_command(const char *typed)
+{
+	const char *near = cmd_nearest(typed);
+	if (*typed == '-')
+		say_error("unknown option '%s'; options follow the command: cuflight COMMAND [OPTIONS]", typed);
+	else if (near)
+		say_error("no command '%s'; did you mean '%s'?", typed, near);
+	else
+		say_error("no command '%s'; 'cuflight help' lists them", typed);
+	return CMD_USAGE;
+}
+
+static int run_command(const struct cmd *cmd, int argc, char **argv)
+{
+	static struct opts opts;
+	opts_init(&opts, cmd->groups);
+	if (opts_parse(&opts, argc, argv, cmd->takes_command)) {
+		say_error("%s; see 'cuflight %s --help'", opts.error, cmd->name);
+		return cmd->usage_exit;
+	}
+	if (opts_has(&opts, "help")) {
+		help_command(stdout, cmd);
+		return CMD_FINE;
+	}
+	if (opts_has(&opts, "version")) {
+		help_version(stdout);
+		return CMD_FINE;
+	}
+	say_quiet(opts_has(&opts, "quiet"));
+	return cmd->run(&opts);
+}
+
+int main(int argc, char **argv)
+{
+	const struct cmd *cmd;
+	setlocale(LC_CTYPE, "");
+	if (argc < 2) {
+		help_overview(stderr);
+		return CMD_USAGE;
+	}
+	if (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help")) {
+		help_overview(stdout);
+		return finish_stdout(CMD_FINE, CMD_USAGE);
+	}
+	if (!strcmp(argv[1], "-V") || !strcmp(argv[1], "--version")) {
+		help_version(stdout);
+		return finish_stdout(CMD_FINE, CMD_USAGE);
+	}
+	cmd = cmd_find(argv[1]);
+	if (!cmd)
+		return unknown_command(argv[1]);
+	return finish_stdout(run_command(cmd, argc - 1, argv + 1), cmd->usage_exit);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* UTF-8 checked character by character: lengths, overlong forms, surrogates, the end of Unicode. */
+#include "analysis/view/clean.h"
+
+#include <stdint.h>
+#include <string.h>
+
+size_t clean_character(const char *text)
+{
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	const unsigned char *c = (const unsigned char *)text;
+	size_t length = c[0] < 0x80 ? 1 : c[0] >> 5 == 6 ? 2 : c[0] >> 4 == 14 ? 3 : c[0] >> 3 == 30 ? 4 : 0;
+	uint32_t point = length == 1 ? c[0] : length ? c[0] & (0x7fu >> length) : 0;
+	for (size_t i = 1; i < length; i++) {
+		if (c[i] >> 6 != 2)
+			return 0;
+		point = point << 6 | (c[i] & 0x3f);
+	}
+	if (!length || point < least[length] || point > 0x10ffff || (point >= 0xd800 && point < 0xe000))
+		return 0;
+	return length;
+}
+
+/* C0, DEL and C1: terminals act on them. */
+static bool is_control(const char *text, size_t length)
+{
+	const unsigned char *c = (const unsigned char *)text;
+	return length == 1 ? c[0] < 0x20 || c[0] == 0x7f : length == 2 && c[0] == 0xc2 && c[1] < 0xa0;
+}
+
+void clean_terminal(char *out, size_t bytes, const char *text, bool ascii)
+{
+	size_t used = 0;
+	while (*text) {
+		size_t length = clean_character(text);
+		bool bad = !length || is_control(text, length) || (ascii && length > 1);
+		size_t take = bad ? 1 : length;
+		if (used + take >= bytes)
+			break;
+		if (bad)
+			out[used] = '?';
+		else
+			memcpy(out + used, text, take);
+		used += take;
+		text += length ? length : 1;
+	}
+	out[used] = 0;
+}
+
+void clean_utf8(char *out, size_t bytes, const char *text)
+{
+	static const char replacement[] = "\xef\xbf\xbd";
+	size_t used = 0;
+	while (*text) {
+		size_t length = clean_character(text), take = length ? length : 3;
+		if (used + take >= bytes)
+			break;
+		memcpy(out + used, length ? text : replacement, take);
+		used += take;
+		text += length ? length : 1;
+	}
+	out[used] = 0;
+}
+
+size_t clean_columns(const char *text)
+{
+	size_t columns = 0;
+	for (; *text; text++)
+		columns += ((unsigned char)*text & 0xc0) != 0x80;
+	return columns;
+}
