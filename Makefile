@@ -13,7 +13,7 @@ Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(patsubst $(B)/%,%,$@);)
 
 WARN   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-unused-parameter $(if $(CI),-Werror)
-BASE   := -std=gnu11 -O2 -g -I. -D_GNU_SOURCE $(WARN) -MMD -MP $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
+BASE   := -std=gnu11 -O2 -g -fno-strict-aliasing -I. -D_GNU_SOURCE $(WARN) -MMD -MP $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 # inside somebody else's process: nothing exported by accident, few bytes of static TLS, malloc is ours to define
 LIBF   := $(BASE) -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-builtin -fno-stack-protector -fno-plt
 CMDF   := $(BASE)

@@ -37,7 +37,7 @@ void cuf_device_count(const struct cuf_block *block, int sign, uint64_t now_ns)
 	peak = __atomic_load_n(&d->peak_bytes, __ATOMIC_RELAXED);
 	while (live > peak && live <= INT64_MAX)
 		if (__atomic_compare_exchange_n(&d->peak_bytes, &peak, live, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-			d->peak_ns = now_ns;
+			__atomic_store_n(&d->peak_ns, now_ns, __ATOMIC_RELAXED);
 			break;
 		}
 }

@@ -12,8 +12,11 @@
 /* Bytes that this process holds of a device's memory: device + array + async + graph + vmm. */
 static inline uint64_t cuf_device_live_bytes(const struct cuf_device *d)
 {
-	return d->live_bytes[CUF_KIND_DEVICE] + d->live_bytes[CUF_KIND_ARRAY] + d->live_bytes[CUF_KIND_ASYNC] +
-	       d->live_bytes[CUF_KIND_GRAPH] + d->live_bytes[CUF_KIND_VMM];
+	static const uint8_t kinds[] = { CUF_KIND_DEVICE, CUF_KIND_ARRAY, CUF_KIND_ASYNC, CUF_KIND_GRAPH, CUF_KIND_VMM };
+	uint64_t sum = 0;
+	for (unsigned i = 0; i < sizeof kinds; i++)
+		sum += __atomic_load_n(&d->live_bytes[kinds[i]], __ATOMIC_RELAXED);
+	return sum;
 }
 
 /* A block came (sign 1) or went (-1). Host-located memory counts under its kind nowhere. */

@@ -68,7 +68,7 @@ uint64_t cuf_host_live_bytes(void)
 	}
 	for (unsigned i = 0; i < cuf_recording.thread_count; i++) {
 		const struct cuf_thread *slot = &cuf_recording.threads[i];
-		if (!slot->generation)
+		if (!__atomic_load_n(&slot->generation, __ATOMIC_RELAXED))
 			break;
 		allocated += slot->host_alloc_bytes;
 		freed += slot->host_free_bytes;

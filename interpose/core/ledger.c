@@ -24,6 +24,24 @@ static struct cuf_block *entry_at(uint64_t home, uint32_t distance)
 	return &cuf_recording.ledger[(home + distance) & cuf_recording.ledger_mask];
 }
 
+enum { BLOCK_WORDS = sizeof(struct cuf_block) / sizeof(uint64_t) };
+
+/* An entry may be taken and filled again under our eyes; the key, looked at afterwards, tells. So the words are read and
+ * written one by one, each whole. */
+static void load_block(struct cuf_block *to, const struct cuf_block *entry)
+{
+	for (unsigned i = 0; i < BLOCK_WORDS; i++)
+		((uint64_t *)to)[i] = __atomic_load_n((const uint64_t *)entry + i, __ATOMIC_RELAXED);
+}
+
+/* All but the key. */
+static void store_block(struct cuf_block *entry, const struct cuf_block *from)
+{
+	_Static_assert(__builtin_offsetof(struct cuf_block, key) == 0, "the key is the first word");
+	for (unsigned i = 1; i < BLOCK_WORDS; i++)
+		__atomic_store_n((uint64_t *)entry + i, ((const uint64_t *)from)[i], __ATOMIC_RELAXED);
+}
+
 static struct cuf_block *find(uint64_t key)
 {
 	uint64_t home = home_of(key);
@@ -54,9 +72,7 @@ bool cuf_ledger_add(const struct cuf_block *block, struct cuf_block *old)
 		    !__atomic_compare_exchange_n(&e->key, &empty, CUF_KEY_BUSY, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			continue;
 		widen(d + 1);
-		/* field by field: the key stays BUSY until all the rest is there */
-		*e = (struct cuf_block){ CUF_KEY_BUSY, block->bytes, block->aux, block->seq, block->time_ns, block->stack, block->tid,
-			block->context, block->references, block->maps, block->hook, block->label, block->kind, block->device, block->flags, 0 };
+		store_block(e, block);
 		__atomic_store_n(&e->key, block->key, __ATOMIC_RELEASE);
 		return replaced;
 	}
@@ -68,7 +84,7 @@ bool cuf_ledger_find(uint64_t key, struct cuf_block *block)
 {
 	struct cuf_block *e = find(key);
 	if (e)
-		*block = *e;
+		load_block(block, e);
 	return e != NULL;
 }
 
@@ -78,7 +94,7 @@ bool cuf_ledger_take(uint64_t key, struct cuf_block *block)
 	uint64_t expected = key;
 	if (!e)
 		return false;
-	*block = *e;
+	load_block(block, e);
 	return __atomic_compare_exchange_n(&e->key, &expected, 0, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
@@ -99,7 +115,7 @@ bool cuf_ledger_refer(uint64_t key, int references, int maps, unsigned flags, st
 	} while (!__atomic_compare_exchange_n(both, &before, now, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
 	if (flags)
 		__atomic_fetch_or(&e->flags, (uint8_t)flags, __ATOMIC_RELAXED);
-	*after = *e;
+	load_block(after, e);
 	after->references = (uint16_t)now;
 	after->maps = (uint16_t)(now >> 16);
 	return true;
@@ -112,7 +128,7 @@ void cuf_ledger_each(void (*see)(const struct cuf_block *block, void *context), 
 		uint64_t key = __atomic_load_n(&cuf_recording.ledger[i].key, __ATOMIC_ACQUIRE);
 		if (!key || key == CUF_KEY_BUSY)
 			continue;
-		copy = cuf_recording.ledger[i];
+		load_block(&copy, &cuf_recording.ledger[i]);
 		if (__atomic_load_n(&cuf_recording.ledger[i].key, __ATOMIC_ACQUIRE) == key) {
 			copy.key = key;
 			see(&copy, context);

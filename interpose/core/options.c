@@ -165,6 +165,7 @@ static size_t expand_variable(const char *pattern, const struct cuf_name_parts *
 int cuf_options_expand(const char *pattern, const struct cuf_name_parts *parts, char *out, unsigned out_bytes)
 {
 	struct cuf_text text = { out, 0, out_bytes };
+	out[0] = 0;
 	for (; *pattern; pattern++) {
 		if (*pattern != '%' || !pattern[1]) {
 			cuf_text_bytes(&text, pattern, 1);

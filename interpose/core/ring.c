@@ -22,7 +22,10 @@ static uint32_t *slot_word(struct cuf_thread *slot, enum cuf_ring ring) { return
 
 /* A slot's word: segment index + 1 in the low half, the slot's generation in the high half, so that a word read
  * before the slot changed hands is never mistaken for the new owner's. */
-static uint32_t word_of(const struct cuf_thread *slot, uint32_t index) { return (slot->generation & 0xffff) << 16 | (index + 1); }
+static uint32_t word_of(const struct cuf_thread *slot, uint32_t index)
+{
+	return (__atomic_load_n(&slot->generation, __ATOMIC_RELAXED) & 0xffff) << 16 | (index + 1);
+}
 
 void cuf_ring_inherit(struct cuf_thread_state *t)
 {
@@ -41,14 +44,15 @@ void cuf_ring_inherit(struct cuf_thread_state *t)
 static bool reclaim(struct cuf_segment *s, enum cuf_ring ring, uint32_t index)
 {
 	struct cuf_thread *slot;
-	uint32_t word, tid;
-	if (s->thread >= cuf_recording.thread_count)
+	uint32_t word, tid, owner = __atomic_load_n(&s->thread, __ATOMIC_RELAXED);
+	if (owner >= cuf_recording.thread_count)
 		return false;
-	slot = &cuf_recording.threads[s->thread];
+	slot = &cuf_recording.threads[owner];
 	word = __atomic_load_n(slot_word(slot, ring), __ATOMIC_ACQUIRE);
 	tid = __atomic_load_n(&slot->tid, __ATOMIC_ACQUIRE);
 	if ((word & 0xffff) != index + 1 || !tid || cuf_thread_alive(tid))
 		return false;
+	__atomic_load_n(&slot->busy, __ATOMIC_ACQUIRE); /* pairs with its last leave */
 	return __atomic_compare_exchange_n(slot_word(slot, ring), &word, 0, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
@@ -71,16 +75,17 @@ static struct cuf_segment *take_segment(struct cuf_thread_state *t, enum cuf_rin
 	give_up(t, ring);
 	for (unsigned tries = 0; tries < count; tries++) {
 		uint64_t ticket = __atomic_add_fetch(tickets, 1, __ATOMIC_RELAXED);
-		uint32_t index = (uint32_t)((ticket - 1) % count), free_mark = 0;
+		uint32_t index = (uint32_t)((ticket - 1) % count), free_mark = 0, used;
 		struct cuf_segment *s = segment_at(ring, index);
 		if (!__atomic_compare_exchange_n(&s->owned, &free_mark, 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED) && !reclaim(s, ring, index))
 			continue;
-		if (s->used)
-			__atomic_fetch_add(overwritten, s->used, __ATOMIC_RELAXED);
+		used = __atomic_load_n(&s->used, __ATOMIC_ACQUIRE);
+		if (used)
+			__atomic_fetch_add(overwritten, used, __ATOMIC_RELAXED);
 		__atomic_store_n(&s->used, 0, __ATOMIC_RELEASE); /* a reader sees an empty segment before its records change */
 		s->ticket = ticket;
 		s->start_ns = cuf_now_ns();
-		s->thread = t->index;
+		__atomic_store_n(&s->thread, t->index, __ATOMIC_RELAXED);
 		s->tid = t->tid;
 		s->sample_mean_bytes = ring && cuf_options.host == CUF_HOST_SAMPLED ? cuf_options.sample : 0;
 		__atomic_store_n(slot_word(t->slot, ring), word_of(t->slot, index), __ATOMIC_RELEASE);

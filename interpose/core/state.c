@@ -132,7 +132,7 @@ static bool wait_until_quiet(void)
 		bool busy = false;
 		for (unsigned i = 0; i < cuf_recording.thread_count && !busy; i++) {
 			struct cuf_thread *slot = &cuf_recording.threads[i];
-			if (!slot->generation)
+			if (!__atomic_load_n(&slot->generation, __ATOMIC_RELAXED))
 				break; /* slots are given out in order */
 			busy = __atomic_load_n(&slot->busy, __ATOMIC_SEQ_CST) && cuf_thread_alive(slot->tid);
 		}

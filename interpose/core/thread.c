@@ -40,8 +40,10 @@ static int recycle_slot(uint32_t tid, unsigned look)
 		uint32_t owner = __atomic_load_n(&slot->tid, __ATOMIC_ACQUIRE);
 		if (!owner || (owner != tid && cuf_thread_alive(owner)))
 			continue;
-		if (__atomic_compare_exchange_n(&slot->tid, &owner, tid, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-			return (int)index;
+		if (!__atomic_compare_exchange_n(&slot->tid, &owner, tid, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			continue;
+		__atomic_load_n(&slot->busy, __ATOMIC_ACQUIRE); /* pairs with the dead thread's last leave: all it wrote is seen */
+		return (int)index;
 	}
 	return -1;
 }
@@ -102,9 +104,9 @@ struct cuf_thread_state *cuf_thread_attach(void)
 	t->slot = &cuf_recording.threads[index];
 	t->index = (unsigned)index;
 	t->tid = tid;
-	t->slot->generation++;
+	__atomic_store_n(&t->slot->generation, t->slot->generation + 1, __ATOMIC_RELAXED);
 	t->slot->start_ns = cuf_now_ns();
-	t->slot->busy = 0;
+	__atomic_store_n(&t->slot->busy, 0, __ATOMIC_RELAXED);
 	name_thread(t->slot);
 	cuf_ring_inherit(t);
 	t->host_clock_countdown = 0;

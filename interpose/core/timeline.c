@@ -44,11 +44,12 @@ static void take(uint64_t now_ns)
 	s->pinned_bytes = 0;
 	for (unsigned d = 0; d < CUF_DEVICES_MAX; d++) {
 		const struct cuf_device *device = &cuf_recording.devices[d];
-		s->pinned_bytes += device->live_bytes[CUF_KIND_PINNED] + device->live_bytes[CUF_KIND_REGISTERED];
+		s->pinned_bytes += __atomic_load_n(&device->live_bytes[CUF_KIND_PINNED], __ATOMIC_RELAXED) +
+				   __atomic_load_n(&device->live_bytes[CUF_KIND_REGISTERED], __ATOMIC_RELAXED);
 		s->device_live_bytes[d] = cuf_device_live_bytes(device);
 		s->device_free_bytes[d] = device->present && device->free_ns ? device->free_bytes : CUF_UNKNOWN;
 	}
-	due_ns = now_ns + h->sample_interval_ns;
+	__atomic_store_n(&due_ns, now_ns + h->sample_interval_ns, __ATOMIC_RELAXED);
 	__atomic_store_n(&h->sample_count, h->sample_count + 1, __ATOMIC_RELEASE);
 }
 

@@ -18,13 +18,13 @@ static void test_state__nothing_on_disk_before_it_is_wanted(void **state)
 	assert_int_equal(mkdir(directory, 0700), 0);
 }
 
-static volatile int stop;
+static int stop;
 static uint64_t pairs[4];
 
 static void *worker(void *argument)
 {
 	uintptr_t n = (uintptr_t)argument;
-	while (!stop) {
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
 		fixture_alloc(CUF_KIND_DEVICE, (n + 1) << 32, 512);
 		fixture_free(CUF_KIND_DEVICE, (n + 1) << 32);
 		pairs[n]++;
@@ -42,7 +42,7 @@ static void test_state__hand_over_loses_nothing_under_load(void **state)
 	usleep(20000);
 	cuf_state_want_file();
 	usleep(20000);
-	stop = 1;
+	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
 	for (unsigned i = 0; i < 4; i++) {
 		pthread_join(threads[i], NULL);
 		total += pairs[i];
