@@ -32,7 +32,7 @@ unit_core     := $(patsubst tests/unit/core/%.c,$(B)/unit/core/%,$(wildcard test
 unit_analysis := $(patsubst tests/unit/analysis/%.c,$(B)/unit/analysis/%,$(wildcard tests/unit/analysis/*.c))
 victims       := $(patsubst tests/victims/%.c,$(B)/victims/%,$(wildcard tests/victims/*.c))
 benches       := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
-tools         := $(patsubst tests/fault/%.c,$(B)/fault/%.so,$(wildcard tests/fault/*.c))
+tools         := $(patsubst tests/fault/%.c,$(B)/fault/%,$(wildcard tests/fault/*.c))
 sim           := $(if $(wildcard tests/sim/driver.c),$(B)/sim/libcuda.so.1) $(if $(wildcard tests/sim/runtime.c),$(B)/sim/libcudart.so.13 $(B)/sim/libcudart.so.12)
 
 all: interpose analysis ## the library and the command
@@ -86,9 +86,9 @@ $(B)/victims/%: tests/victims/%.c $(wildcard tests/victims/*.h)
 $(B)/bench/%: tests/bench/%.c
 	@mkdir -p $(@D)
 	$(call say,BENCH)$(CC) $(filter-out -MMD -MP,$(BASE)) -fno-builtin $(CFLAGS) $< -o $@ -ldl -lpthread
-$(B)/fault/%.so: tests/fault/%.c
+$(B)/fault/%: tests/fault/%.c
 	@mkdir -p $(@D)
-	$(call say,FAULT)$(CC) $(filter-out -MMD -MP,$(BASE)) -fPIC -shared $< -o $@ -ldl
+	$(call say,FAULT)$(CC) $(filter-out -MMD -MP -fsanitize=%,$(BASE)) $< -o $@
 
 # every kind runs, also after a failed one; the closing line sums them
 check: tests ## all checks; the last line is "N passed, N failed, N skipped"
