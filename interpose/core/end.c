@@ -6,6 +6,7 @@
 #include "interpose/core/forget.h"
 #include "interpose/core/hook_names.h"
 #include "interpose/core/incident.h"
+#include "interpose/core/names.h"
 #include "interpose/core/options.h"
 #include "interpose/core/recorder.h"
 #include "interpose/core/recording.h"
@@ -36,6 +37,8 @@ void cuf_end_begin(unsigned end_kind, uint64_t status)
 		h->end_ns = event.time_ns;
 		h->end_status = status;
 		__atomic_store_n(&h->end_kind, end_kind, __ATOMIC_RELEASE);
+		if (*cuf_recording.path && end_kind != CUF_END_FAST && end_kind != CUF_END_EXEC)
+			cuf_names_of_all_stacks();
 		cuf_thread_leave(t);
 	} else {
 		__atomic_store_n(&begun, 0, __ATOMIC_RELEASE);

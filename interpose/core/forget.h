@@ -5,6 +5,7 @@
 
 #include "interpose/core/ledger.h"
 #include "interpose/core/modules.h"
+#include "interpose/core/names.h"
 #include "interpose/core/thread.h"
 
 void cuf_host_fork(void);
@@ -21,6 +22,7 @@ static inline void cuf_forget_all(void)
 	cuf_incident_fork();
 	cuf_timeline_fork();
 	cuf_end_fork();
+	cuf_names_fork();
 }
 
 #endif

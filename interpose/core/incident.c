@@ -8,6 +8,7 @@
 #include "interpose/core/forget.h"
 #include "interpose/core/host.h"
 #include "interpose/core/loss.h"
+#include "interpose/core/names.h"
 #include "interpose/core/process_facts.h"
 #include "interpose/core/recording.h"
 #include "interpose/core/snapshot.h"
@@ -86,6 +87,15 @@ struct cuf_incident *cuf_incident_open(const struct cuf_block *wanted, uint32_t 
 
 uint64_t cuf_incident_number(const struct cuf_incident *incident) { return incident->first; }
 
+/* The stacks a report of this incident needs, in case nothing more is ever written. */
+static void name_stacks(const struct cuf_incident *i)
+{
+	uint32_t stacks[CUF_INCIDENT_SITES + 1] = { i->stack };
+	for (uint64_t n = 0; n < i->site_count; n++)
+		stacks[n + 1] = i->sites[n].stack;
+	cuf_names_of_stacks(stacks, (unsigned)i->site_count + 1);
+}
+
 void cuf_incident_publish(struct cuf_incident *incident)
 {
 	uint64_t number = incident->first;
@@ -95,6 +105,7 @@ void cuf_incident_publish(struct cuf_incident *incident)
 	incident->first = copy.first;
 	incident->attempt = copy.attempt;
 	__atomic_store_n(&incident->number, number, __ATOMIC_RELEASE);
+	name_stacks(incident);
 	__atomic_store_n(&small_successes, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&last_number, number, __ATOMIC_RELEASE);
 }

@@ -8,50 +8,23 @@
 #include <stdbool.h>
 #include <sys/mman.h>
 #include "interpose/core/ledger.h"
+#include "interpose/core/pairs.h"
 #include "interpose/core/recording.h"
 #include "interpose/core/sys.h"
 #include "interpose/core/laws.h"
 
-struct pair { uint64_t key, value; };
-
 static struct scratch {
-	struct pair *pairs;
+	struct cuf_pair *pairs;
 	uint64_t room, used;
 	bool overflow;
 	unsigned device, kind;
 } scratch;
 static uint32_t taken;
 
-/* Heapsort: in place, no recursion, no worst case. */
-static void sift(struct pair *p, uint64_t root, uint64_t count)
-{
-	struct pair moving = p[root];
-	for (uint64_t child; (child = 2 * root + 1) < count; root = child) {
-		if (child + 1 < count && p[child + 1].key > p[child].key)
-			child++;
-		if (p[child].key <= moving.key)
-			break;
-		p[root] = p[child];
-	}
-	p[root] = moving;
-}
-
-static void sort(struct pair *p, uint64_t count)
-{
-	for (uint64_t i = count / 2; i-- > 0;)
-		sift(p, i, count);
-	for (uint64_t end = count; end-- > 1;) {
-		struct pair top = p[0];
-		p[0] = p[end];
-		p[end] = top;
-		sift(p, 0, end);
-	}
-}
-
 static void put(uint64_t key, uint64_t value)
 {
 	if (scratch.used < scratch.room)
-		scratch.pairs[scratch.used++] = (struct pair){ key, value };
+		scratch.pairs[scratch.used++] = (struct cuf_pair){ key, value };
 	else
 		scratch.overflow = true;
 }
@@ -84,8 +57,8 @@ static void see_hole(struct cuf_incident *i, uint64_t bytes, uint64_t *page_free
 
 static void page_holes(struct cuf_incident *i)
 {
-	const struct pair *p = scratch.pairs;
-	sort(scratch.pairs, scratch.used);
+	const struct cuf_pair *p = scratch.pairs;
+	cuf_pairs_sort(scratch.pairs, scratch.used);
 	for (uint64_t n = 0; n < scratch.used;) {
 		uint64_t page = p[n].key / CUF_PAGE_BYTES * CUF_PAGE_BYTES, at = page, page_free = 0;
 		for (; n < scratch.used && p[n].key / CUF_PAGE_BYTES * CUF_PAGE_BYTES == page; n++) {
@@ -115,7 +88,7 @@ static void vmm_holes(struct cuf_incident *i)
 {
 	uint64_t at = 0, end = 0;
 	bool any = false;
-	sort(scratch.pairs, scratch.used);
+	cuf_pairs_sort(scratch.pairs, scratch.used);
 	for (uint64_t n = 0; n <= scratch.used; n++) {
 		uint64_t start = n < scratch.used ? scratch.pairs[n].key >> 1 : 0, bytes = n < scratch.used ? scratch.pairs[n].value : 0;
 		bool mapping = n < scratch.used && scratch.pairs[n].key & 1;
@@ -157,7 +130,7 @@ static void keep_largest(struct cuf_incident *i, const struct cuf_site_level *si
 
 static void largest_sites(struct cuf_incident *i)
 {
-	sort(scratch.pairs, scratch.used);
+	cuf_pairs_sort(scratch.pairs, scratch.used);
 	for (uint64_t n = 0; n < scratch.used;) {
 		uint64_t key = scratch.pairs[n].key;
 		struct cuf_site_level site = { (uint32_t)(key >> 8), (uint32_t)(key & 255), 0, 0 };
@@ -186,7 +159,7 @@ static bool have_scratch(void)
 	at = cuf_sys_mmap(NULL, scratch.room * sizeof *scratch.pairs, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (cuf_sys_failed(at))
 		return false;
-	scratch.pairs = (struct pair *)at;
+	scratch.pairs = (struct cuf_pair *)at;
 	return true;
 }
 
