@@ -31,7 +31,7 @@ CMD_LIBS := -ldw -lelf -ljson-c -lzstd -lz -liberty -lm
 unit_core     := $(patsubst tests/unit/core/%.c,$(B)/unit/core/%,$(wildcard tests/unit/core/*.c))
 unit_analysis := $(patsubst tests/unit/analysis/%.c,$(B)/unit/analysis/%,$(wildcard tests/unit/analysis/*.c))
 victims       := $(patsubst tests/victims/%.c,$(B)/victims/%,$(wildcard tests/victims/*.c))
-benches       := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
+benches       := $(patsubst tests/bench/%.c,$(B)/bench/%,$(filter-out tests/bench/walker_oracle.c,$(wildcard tests/bench/*.c))) $(B)/bench/walker_oracle.so
 tools         := $(patsubst tests/fault/%.c,$(B)/fault/%,$(wildcard tests/fault/*.c))
 sim           := $(if $(wildcard tests/sim/driver.c),$(B)/sim/libcuda.so.1) $(if $(wildcard tests/sim/runtime.c),$(B)/sim/libcudart.so.13 $(B)/sim/libcudart.so.12)
 
@@ -72,10 +72,10 @@ $(B)/unit/analysis/%: tests/unit/analysis/%.c $(B)/libanalysis.a
 	@mkdir -p $(@D)
 	$(call say,TEST)$(CC) $(BASE) $(CFLAGS) $< $(B)/libanalysis.a -o $@ -lcmocka $(CMD_LIBS)
 
-$(B)/sim/libcuda.so.1: $(wildcard tests/sim/driver*.c) $(wildcard tests/sim/*.h) interpose/abi/hooks.def interpose/abi/cuda_types.h
+$(B)/sim/libcuda.so.1: $(wildcard tests/sim/driver*.c) $(wildcard tests/sim/*.h tests/sim/*.def) interpose/abi/hooks.def interpose/abi/cuda_types.h
 	@mkdir -p $(@D)
 	$(call say,SIM)$(CC) $(filter-out -MMD -MP,$(BASE)) -fPIC -fvisibility=hidden -shared -Wl,-soname,libcuda.so.1 $(filter %.c,$^) -o $@ -lpthread && ln -sf libcuda.so.1 $(@D)/libcuda.so
-$(B)/sim/libcudart.so.%: $(wildcard tests/sim/runtime*.c) $(wildcard tests/sim/*.h) interpose/abi/hooks.def interpose/abi/cuda_types.h $(wildcard tests/sim/runtime.map.in)
+$(B)/sim/libcudart.so.%: $(wildcard tests/sim/runtime*.c) $(wildcard tests/sim/*.h tests/sim/*.def) interpose/abi/hooks.def interpose/abi/cuda_types.h $(wildcard tests/sim/runtime.map.in)
 	@mkdir -p $(@D)
 	$(call say,SIM)sed 's/@SONAME@/libcudart.so.$*/' tests/sim/runtime.map.in > $@.map && $(CC) $(filter-out -MMD -MP,$(BASE)) -DCUDART_MAJOR=$* -fPIC -fvisibility=hidden -shared -Wl,-soname,libcudart.so.$* -Wl,--version-script=$@.map $(filter %.c,$^) -o $@ -ldl -lpthread
 
@@ -85,7 +85,12 @@ $(B)/victims/%: tests/victims/%.c $(wildcard tests/victims/*.h)
 	$(call say,VICTIM)$(CC) $(filter-out -MMD -MP -fsanitize=%,$(BASE)) -O1 -fno-builtin -fno-inline -fno-optimize-sibling-calls $(CFLAGS) $< -o $@ $(VICTIM_LIBS_$*) -ldl -lpthread
 $(B)/bench/%: tests/bench/%.c
 	@mkdir -p $(@D)
-	$(call say,BENCH)$(CC) $(filter-out -MMD -MP,$(BASE)) -fno-builtin $(CFLAGS) $< -o $@ -ldl -lpthread
+	$(call say,BENCH)$(CC) $(filter-out -MMD -MP,$(BASE)) -fno-builtin $(CFLAGS) $< $(filter %.a,$^) -o $@ -ldl -lpthread
+$(B)/bench/unwinder_cost: $(B)/libcore.a
+# preloaded into real programs: compares the walker's stacks with libunwind's, see scripts/bench walker
+$(B)/bench/walker_oracle.so: tests/bench/walker_oracle.c $(B)/libcore.a
+	@mkdir -p $(@D)
+	$(call say,BENCH)$(CC) $(filter-out -MMD -MP,$(LIBF)) $(CFLAGS) -shared $< $(B)/libcore.a -o $@ -ldl -lpthread
 $(B)/fault/%: tests/fault/%.c
 	@mkdir -p $(@D)
 	$(call say,FAULT)$(CC) $(filter-out -MMD -MP -fsanitize=%,$(BASE)) $< -o $@
