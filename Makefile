@@ -91,9 +91,10 @@ $(B)/bench/unwinder_cost: $(B)/libcore.a
 $(B)/bench/walker_oracle.so: tests/bench/walker_oracle.c $(B)/libcore.a
 	@mkdir -p $(@D)
 	$(call say,BENCH)$(CC) $(filter-out -MMD -MP,$(LIBF)) $(CFLAGS) -shared $< $(B)/libcore.a -o $@ -ldl -lpthread
-$(B)/fault/%: tests/fault/%.c
+# tools of the fault runs may read recordings, so they link what the command is made of
+$(B)/fault/%: tests/fault/%.c $(B)/libanalysis.a $(wildcard tests/victims/*.h)
 	@mkdir -p $(@D)
-	$(call say,FAULT)$(CC) $(filter-out -MMD -MP -fsanitize=%,$(BASE)) $< -o $@
+	$(call say,FAULT)$(CC) $(filter-out -MMD -MP,$(BASE)) $(CFLAGS) $< $(B)/libanalysis.a -o $@ $(CMD_LIBS)
 
 # every kind runs, also after a failed one; the closing line sums them
 check: tests ## all checks; the last line is "N passed, N failed, N skipped"

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kill_runs RUNS SEED FOLDER VICTIM...: starts VICTIM TRUTH RUNS times, kills it with SIGKILL at a random instant of its
+ * work, and compares its recording with its truth (tests/victims/kill_truth.h): the live set must be exact up to the calls
+ * in flight, no completed call may be missing among the events. Every eighth run is killed at a random instant of its
+ * start instead, where all that is asked is that a file, if there is one, can be read.
+ *
+ * CUFLIGHT_OUTPUT is set for each run; the preload and the rest of the environment are VICTIM's affair (env ... VICTIM).
+ * One line a damaged run, one line at the end; exit 1 when any run was wrong.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "analysis/model/events.h"
+#include "analysis/model/replay.h"
+#include "tests/victims/kill_truth.h"
+
+#define WORK_NS 40000000u  /* longest time between its start and its death */
+#define START_NS 12000000u
+#define START_WAIT_S 20
+
+struct totals { unsigned runs, wrong, early, early_without_file, counted; uint64_t live, calls; };
+
+struct entry { uint64_t addr, bytes; unsigned kind; bool matched; };
+
+struct check {
+	const struct kill_truth *truth;
+	struct reader *reader;
+	struct entry *entries;
+	size_t count, room;
+	unsigned complaints, run;
+};
+
+__attribute__((format(printf, 2, 3))) static void complain(struct check *check, const char *format, ...)
+{
+	va_list args;
+
+	if (check->complaints++ >= 8)
+		return;
+	printf("# run %u: ", check->run);
+	va_start(args, format);
+	vprintf(format, args);
+	va_end(args);
+	putchar('\n');
+}
+
+/* ---- what the recording says ---- */
+
+static void entry_add(struct check *check, uint64_t addr, uint64_t bytes, unsigned kind)
+{
+	if (check->count == check->room) {
+		check->room = check->room ? 2 * check->room : 256;
+		check->entries = realloc(check->entries, check->room * sizeof *check->entries);
+		if (!check->entries)
+			abort();
+	}
+	check->entries[check->count++] = (struct entry){ addr, bytes, kind, false };
+}
+
+/* Blocks of libc and the driver are live, too: ours are known by their sizes. */
+static void entries_collect(struct check *check)
+{
+	struct liveset live;
+	const struct cuf_block *block;
+	size_t at = 0;
+
+	replay_now(check->reader, &live);
+	while ((block = liveset_next(&live, &at)))
+		if (kill_is_ours(block->bytes))
+			entry_add(check, cuf_key_addr(block->key), block->bytes, block->kind);
+	liveset_fini(&live);
+	for (uint64_t i = 0; i < reader_count(check->reader, CUF_SEC_HOST_LEDGER); i++) {
+		const struct cuf_host_block *host = reader_at(check->reader, CUF_SEC_HOST_LEDGER, i);
+		if (cuf_host_addr(host->word0) && kill_is_ours(cuf_host_bytes(host->word1)))
+			entry_add(check, cuf_host_addr(host->word0), cuf_host_bytes(host->word1), CUF_KIND_HOST);
+	}
+}
+
+static struct entry *entry_at(struct check *check, uint64_t addr, unsigned kind)
+{
+	for (size_t i = 0; i < check->count; i++)
+		if (check->entries[i].addr == addr && check->entries[i].kind == kind)
+			return &check->entries[i];
+	return NULL;
+}
+
+/* ---- against what the victim says ---- */
+
+/* A completed call is in the slot already, though the thread may not have said "done" yet. */
+static bool in_doubt(const struct kill_thread *thread, unsigned slot)
+{
+	return thread->doing == KILL_FREE && thread->slot == slot;
+}
+
+static unsigned match_slots(struct check *check, const struct kill_thread *thread)
+{
+	unsigned live = 0;
+
+	for (unsigned i = 0; i < KILL_SLOTS; i++) {
+		const struct kill_slot *slot = &thread->slots[i];
+		bool resizing = thread->doing == KILL_RESIZE && thread->slot == i && slot->addr == thread->old_addr && slot->bytes == thread->old_bytes;
+		struct entry *entry = slot->addr ? entry_at(check, slot->addr, kill_kinds[slot->way]) : NULL;
+		if (!slot->addr)
+			continue;
+		live++;
+		if (entry && entry->bytes == slot->bytes && !entry->matched)
+			entry->matched = true;
+		else if (!in_doubt(thread, i) && !resizing)
+			complain(check, "thread %u slot %u: block %#lx of %lu bytes, kind %u, is %s", thread->tid, i, (unsigned long)slot->addr,
+			         (unsigned long)slot->bytes, kill_kinds[slot->way], entry ? "recorded with another size" : "not recorded as live");
+	}
+	return live;
+}
+
+/* What the call in flight may have left: the new block, or the old one of a resize whose slot is being rewritten. */
+static void match_in_flight(struct check *check, const struct kill_thread *thread)
+{
+	for (size_t i = 0; i < check->count; i++) {
+		struct entry *entry = &check->entries[i];
+		if (entry->matched || entry->kind != kill_kinds[thread->way])
+			continue;
+		if ((thread->doing == KILL_ALLOC || thread->doing == KILL_RESIZE) && entry->bytes == thread->bytes) {
+			entry->matched = true;
+			return;
+		}
+		if (thread->doing == KILL_RESIZE && entry->addr == thread->old_addr && entry->bytes == thread->old_bytes) {
+			entry->matched = true;
+			return;
+		}
+	}
+}
+
+static void check_live(struct check *check, struct totals *totals)
+{
+	entries_collect(check);
+	for (unsigned i = 0; i < KILL_THREADS; i++)
+		totals->live += match_slots(check, &check->truth->threads[i]);
+	for (unsigned i = 0; i < KILL_THREADS; i++)
+		match_in_flight(check, &check->truth->threads[i]);
+	for (size_t i = 0; i < check->count; i++)
+		if (!check->entries[i].matched)
+			complain(check, "recorded as live, and is not: %#lx, %lu bytes, kind %u", (unsigned long)check->entries[i].addr,
+			         (unsigned long)check->entries[i].bytes, check->entries[i].kind);
+}
+
+struct tally { uint64_t allocs[KILL_THREADS][KILL_WAYS], frees[KILL_THREADS][KILL_WAYS]; };
+
+static void tally_add(const struct check *check, struct tally *tally, uint32_t tid, unsigned kind, int sign)
+{
+	for (unsigned t = 0; t < KILL_THREADS; t++)
+		for (unsigned w = 0; w < KILL_WAYS; w++)
+			if (check->truth->threads[t].tid == tid && kill_kinds[w] == kind)
+				++*(sign > 0 ? &tally->allocs[t][w] : &tally->frees[t][w]);
+}
+
+static void tally_events(const struct check *check, struct tally *tally)
+{
+	struct events *events = events_new(check->reader);
+	struct host_stream *stream = host_stream_new(check->reader);
+	struct host_event host;
+
+	for (size_t i = 0; i < events->count; i++) {
+		struct cuf_event event = events_get(events, i);
+		if (kill_is_ours(event.bytes) && (event.op == CUF_OP_ALLOC || event.op == CUF_OP_FREE))
+			tally_add(check, tally, event.tid, event.kind, event.op == CUF_OP_ALLOC ? 1 : -1);
+	}
+	while (host_stream_next(stream, &host))
+		if (kill_is_ours(host.bytes) && host_event_sign(host.op))
+			tally_add(check, tally, host.tid, CUF_KIND_HOST, host_event_sign(host.op));
+	host_stream_free(stream);
+	events_free(events);
+}
+
+static void check_count(struct check *check, const struct kill_thread *thread, unsigned way, const char *what, uint64_t recorded, uint64_t completed, bool in_flight)
+{
+	if (recorded < completed || recorded > completed + in_flight)
+		complain(check, "thread %u made %lu completed %s of kind %u, %lu are recorded", thread->tid, (unsigned long)completed, what,
+		         kill_kinds[way], (unsigned long)recorded);
+}
+
+/* Nothing left the ring and nothing was lost: then every completed call must be there. */
+static void check_events(struct check *check, struct totals *totals)
+{
+	const struct cuf_header *header = &check->reader->header;
+	struct tally tally = { 0 };
+
+	for (unsigned i = 0; i < CUF_LOST_MAX; i++)
+		if (header->lost[i])
+			complain(check, "lost[%u] is %lu", i, (unsigned long)header->lost[i]);
+	if (header->overwritten || header->host_overwritten)
+		return;
+	totals->counted++;
+	tally_events(check, &tally);
+	for (unsigned t = 0; t < KILL_THREADS; t++) {
+		const struct kill_thread *thread = &check->truth->threads[t];
+		for (unsigned w = 0; w < KILL_WAYS; w++) {
+			bool here = thread->doing != KILL_NOTHING && thread->way == w;
+			check_count(check, thread, w, "allocations", tally.allocs[t][w], thread->allocs[w], here && thread->doing != KILL_FREE);
+			check_count(check, thread, w, "frees", tally.frees[t][w], thread->frees[w], here && thread->doing != KILL_ALLOC);
+			totals->calls += thread->allocs[w] + thread->frees[w];
+		}
+	}
+}
+
+/* ---- one run ---- */
+
+static void sleep_ns(uint64_t ns)
+{
+	struct timespec time = { (time_t)(ns / 1000000000u), (long)(ns % 1000000000u) };
+
+	nanosleep(&time, NULL);
+}
+
+static pid_t victim_start(char **victim, unsigned arguments, char *truth_path, const char *output)
+{
+	char *argv[64];
+	pid_t pid;
+
+	for (unsigned i = 0; i < arguments; i++)
+		argv[i] = victim[i];
+	argv[arguments] = truth_path;
+	argv[arguments + 1] = NULL;
+	setenv("CUFLIGHT_OUTPUT", output, 1);
+	pid = fork();
+	if (pid == 0) {
+		execvp(argv[0], argv);
+		_exit(127);
+	}
+	return pid;
+}
+
+static bool wait_started(const struct kill_truth *truth, pid_t pid)
+{
+	for (unsigned i = 0; i < START_WAIT_S * 10000; i++) {
+		if (__atomic_load_n(&truth->started, __ATOMIC_ACQUIRE))
+			return true;
+		if (waitpid(pid, NULL, WNOHANG) == pid)
+			return false;
+		usleep(100);
+	}
+	return false;
+}
+
+static void judge(struct check *check, const char *recording, bool early, struct totals *totals)
+{
+	struct reader_error error = { 0 };
+	int result = reader_open(recording, &check->reader, &error);
+
+	if (result && early && access(recording, F_OK)) {
+		totals->early_without_file++;
+		return;
+	}
+	if (result) {
+		complain(check, "%s cannot be read: error %d", recording, result);
+		return;
+	}
+	if (!early) {
+		if (check->truth->failed)
+			complain(check, "the victim's own call failed");
+		check_live(check, totals);
+		check_events(check, totals);
+	}
+	reader_close(check->reader);
+	free(check->entries);
+}
+
+static void run(unsigned number, const char *folder, char **victim, unsigned arguments, struct totals *totals)
+{
+	char truth_path[4096], recording[4096];
+	bool early = number % 8 == 7;
+	struct check check = { .run = number };
+	int fd, status = 0;
+	pid_t pid;
+
+	snprintf(truth_path, sizeof truth_path, "%s/truth", folder);
+	snprintf(recording, sizeof recording, "%s/run.%u.cuf", folder, number);
+	fd = open(truth_path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	if (fd < 0 || ftruncate(fd, sizeof(struct kill_truth)))
+		exit(2);
+	check.truth = mmap(NULL, sizeof *check.truth, PROT_READ, MAP_SHARED, fd, 0);
+	close(fd);
+	pid = victim_start(victim, arguments, truth_path, recording);
+	if (!early && !wait_started(check.truth, pid)) {
+		complain(&check, "the victim did not start");
+	} else {
+		sleep_ns((uint64_t)random() % (early ? START_NS : WORK_NS));
+		kill(pid, SIGKILL);
+		waitpid(pid, &status, 0);
+		if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
+			complain(&check, "the victim ended by itself, status %#x", (unsigned)status);
+		judge(&check, recording, early, totals);
+	}
+	totals->runs++;
+	totals->early += early;
+	totals->wrong += check.complaints != 0;
+	munmap((void *)check.truth, sizeof *check.truth);
+	if (!check.complaints)
+		unlink(recording);
+}
+
+int main(int argc, char **argv)
+{
+	unsigned runs = argc > 4 ? (unsigned)strtoul(argv[1], NULL, 10) : 0;
+	struct totals totals = { 0 };
+
+	if (!runs || argc > 60) {
+		fprintf(stderr, "usage: kill_runs RUNS SEED FOLDER VICTIM...\n");
+		return 2;
+	}
+	srandom((unsigned)strtoul(argv[2], NULL, 10));
+	for (unsigned i = 0; i < runs; i++)
+		run(i, argv[3], argv + 4, (unsigned)argc - 4, &totals);
+	printf("%u runs, %u wrong; %u killed while starting, %u of them before there was a file; %lu live blocks compared; "
+	       "events counted in %u runs, %lu calls\n", totals.runs, totals.wrong, totals.early, totals.early_without_file,
+	       (unsigned long)totals.live, totals.counted, (unsigned long)totals.calls);
+	return totals.wrong || !totals.counted;
+}

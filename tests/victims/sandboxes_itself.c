@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sandboxes_itself eperm|kill: works, then lets the kernel refuse (or punish by death) every further opening of a file,
+ * as sandboxes do, and works on: 100 MiB in blocks, threads, and a device where there is one open already.
+ */
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define BLOCK_BYTES (1u << 20)
+#define BLOCKS 100
+
+static void sandbox(uint32_t verdict)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, verdict),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof code / sizeof *code, code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) {
+		perror("sandboxes_itself");
+		exit(2);
+	}
+}
+
+static void *work(void *sum)
+{
+	static unsigned char *blocks[BLOCKS];
+
+	for (unsigned i = 0; i < BLOCKS; i++) {
+		blocks[i] = malloc(BLOCK_BYTES);
+		memset(blocks[i], (int)i, BLOCK_BYTES);
+		usleep(1000); /* long enough for whoever samples by time */
+	}
+	for (unsigned i = 0; i < BLOCKS; i++) {
+		*(unsigned *)sum += blocks[i][i];
+		free(blocks[i]);
+	}
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned sum = 0;
+	pthread_t thread;
+
+	if (argc < 2)
+		return 2;
+	sandbox(strcmp(argv[1], "kill") == 0 ? SECCOMP_RET_KILL_PROCESS : SECCOMP_RET_ERRNO | 1 /* EPERM */);
+	pthread_create(&thread, NULL, work, &sum);
+	pthread_join(thread, NULL);
+	work(&sum);
+	printf("worked on, sum %u\n", sum);
+	return 3;
+}
