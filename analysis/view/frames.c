@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Addresses to frames. Looks nothing up itself: facts.h knows modules, symbols.h names. */
+#include "analysis/view/frames.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/model/xalloc.h"
+
+struct frames {
+	const struct facts *facts;
+	struct symbols *symbols;
+	struct frame *items;
+	size_t count, room;
+};
+
+struct frames *frames_new(const struct facts *facts, struct symbols *symbols)
+{
+	struct frames *frames = xalloc_zeroed(1, sizeof *frames);
+	frames->facts = facts;
+	frames->symbols = symbols;
+	return frames;
+}
+
+void frames_free(struct frames *frames)
+{
+	if (!frames)
+		return;
+	free(frames->items);
+	free(frames);
+}
+
+static void push(struct frames *frames, struct frame frame)
+{
+	xalloc_grow(&frames->items, frames->count, &frames->room, sizeof *frames->items);
+	frames->items[frames->count++] = frame;
+}
+
+static void push_address(struct frames *frames, const struct fact_process *process, uint64_t addr, uint64_t time_ns)
+{
+	const struct fact_module *module = fact_module_at(process, addr, time_ns);
+	const char *hint = fact_function_at(process, addr);
+	const struct symbols_frame *names;
+	struct symbols_module *file;
+	uint64_t elf_address;
+	size_t count;
+	if (!module) {
+		push(frames, (struct frame){ .function = hint, .language = "native", .addr = addr });
+		return;
+	}
+	elf_address = addr - module->base - 1; /* the call before the return address */
+	file = symbols_module(frames->symbols, module->path, module->build_id, module->build_id_bytes);
+	if (hint)
+		symbols_hint(file, elf_address, hint, strlen(hint));
+	count = symbols_resolve(file, elf_address, &names);
+	for (size_t i = 0; i < count; i++)
+		push(frames, (struct frame){ names[i].function, names[i].module, names[i].file, names[i].line, names[i].language, addr, names[i].inlined });
+}
+
+size_t frames_of(struct frames *frames, const struct fact_stack *stack, const struct frame **out)
+{
+	frames->count = 0;
+	if (stack->process < frames->facts->process_count)
+		for (uint32_t i = 0; i < stack->depth; i++)
+			push_address(frames, &frames->facts->processes[stack->process], stack->addrs[i], stack->time_ns);
+	*out = frames->items;
+	return frames->count;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
+}
+
+void frames_text(const struct frame *frame, char *out, size_t bytes)
+{
+	if (frame->function && frame->file)
+		snprintf(out, bytes, "%s  %s:%u", frame->function, base_name(frame->file), frame->line);
+	else if (frame->function)
+		snprintf(out, bytes, "%s  %s", frame->function, frame->module ? frame->module : "?");
+	else
+		snprintf(out, bytes, "%#llx  %s", (unsigned long long)frame->addr, frame->module ? frame->module : "?");
+}
+
+/* "std::vector<int>::push_back(int const&)" without its arguments: a line has room for names alone. */
+static int name_bytes(const char *function)
+{
+	const char *open = strrchr(function, '(');
+	return open && open != function && open[-1] != ' ' && !strchr(function, '<') ? (int)(open - function) : (int)strlen(function);
+}
+
+void frames_line(struct frames *frames, const struct fact_stack *stack, char *out, size_t bytes)
+{
+	const struct frame *items;
+	size_t count = frames_of(frames, stack, &items), first = 0, used = 0;
+	while (first + 1 < count && items[first].module && !strncmp(items[first].module, "libcudart", 9))
+		first++;
+	snprintf(out, bytes, "?");
+	for (size_t i = first; i < count && used + 1 < bytes; i++) {
+		const struct frame *f = &items[i];
+		char place[128] = "";
+		if (i == first && f->function && f->file)
+			snprintf(place, sizeof place, " (%s:%u)", base_name(f->file), f->line);
+		int length = f->function ? snprintf(out + used, bytes - used, "%s%.*s%s", used ? " < " : "", name_bytes(f->function), f->function, place) :
+			snprintf(out + used, bytes - used, "%s%s+%#llx", used ? " < " : "", f->module ? f->module : "", (unsigned long long)f->addr);
+		if (length < 0)
+			return;
+		used += (size_t)length;
+	}
+}

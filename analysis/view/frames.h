@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Recorded stacks with names: fact_stack -> frames, through the modules of its process, the symbols of their files and
+ * the recorder's own notes. Contract: frames_of's array is valid until the next call; its texts live as long as the
+ * struct frames (texts are foreign: clean.h before printing). Unknown is NULL or 0. One thread.
+ */
+#ifndef VIEW_FRAMES_H
+#define VIEW_FRAMES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "analysis/model/facts.h"
+#include "analysis/model/symbols.h"
+
+struct frame {
+	const char *function;  /* NULL unknown */
+	const char *module;    /* NULL: no module held this address */
+	const char *file;      /* NULL unknown */
+	unsigned line;         /* 0 unknown */
+	const char *language;
+	uint64_t addr;         /* as recorded: a return address */
+	bool inlined;          /* into the next frame, of the same address */
+};
+
+struct frames;
+
+/* Both are borrowed and must outlive the frames. */
+struct frames *frames_new(const struct facts *facts, struct symbols *symbols);
+void frames_free(struct frames *frames);
+
+/* Innermost first; 0 when the stack is unknown. */
+size_t frames_of(struct frames *frames, const struct fact_stack *stack, const struct frame **out);
+
+/* The stack in one line, "alloc (kv.c:88) < serve < main", beginning at the first frame outside the CUDA runtime; at
+ * most bytes long; "?" when unknown. Not clean. */
+void frames_line(struct frames *frames, const struct fact_stack *stack, char *out, size_t bytes);
+/* One frame: "function  file.c:88" or "function  module"; of an unknown function "module+0x1f2c" or the address. */
+void frames_text(const struct frame *frame, char *out, size_t bytes);
+
+#endif

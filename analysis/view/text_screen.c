@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The first screen: 25 lines of 80 columns for somebody who was woken up. In this order: what died, where and when; the
+ * plain facts of the failure; the failed request and its site; the largest free block by layer; who holds the device;
+ * what grew and leaked; the host; what was not seen; the next command. Every part has its most lines; they sum to 25.
+ */
+#include "analysis/view/text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/view/focus.h"
+#include "analysis/view/kinds.h"
+#include "analysis/view/table.h"
+#include "analysis/view/units.h"
+
+enum { SCREEN_LINES = 25, SCREEN_TAIL = 8 /* grew 2, leaks 2, host 1, seen 1, blind 1, next 1 */ };
+
+static uint64_t since(uint64_t start_ns, uint64_t end_ns)
+{
+	return start_ns == FACT_UNKNOWN || end_ns == FACT_UNKNOWN || end_ns < start_ns ? FACT_UNKNOWN : end_ns - start_ns;
+}
+
+static const char *device_name(const struct fact_device *device)
+{
+	return strncmp(device->name, "NVIDIA ", 7) ? device->name : device->name + 7;
+}
+
+static void headline_failure(const struct text *text, const struct fact_incident *incident, const struct fact_process *process)
+{
+	const char *label = incident->result == 2 ? "OOM" : "FAILED";
+	const struct fact_device *device = incident->device < text->facts->device_count ? &text->facts->devices[incident->device] : NULL;
+	char when[96];
+	snprintf(when, sizeof when, "%s, %s after start", units_wall(incident->time_ns).s, units_duration(since(process->start_ns, incident->time_ns)).s);
+	if (device)
+		text_line(text, STYLE_BAD, label, "GPU %u, %s, %s, at %s", device->ordinal, device_name(device), units_bytes(device->total_bytes).s, when);
+	else
+		text_line(text, STYLE_BAD, label, "%s host memory, at %s", incident->kind == CUF_KIND_REGISTERED ? "registering" : "pinned", when);
+}
+
+static size_t count_leaks(const struct facts *facts)
+{
+	size_t count = 0;
+	while (count < facts->leak_count && facts->leaks[count].class == CLASS_LEAK)
+		count++;
+	return count;
+}
+
+/* Nothing fatal was recorded: how it ended, and how full the device was. */
+static void headline_ending(const struct text *text, const struct fact_process *process)
+{
+	static const struct { const char *label; enum style_tone tone; } labels[END_MAX] = {
+		[END_RUNNING] = { "RUNNING", STYLE_GOOD }, [END_EXIT] = { "OK", STYLE_GOOD }, [END_SIGNAL] = { "SIGNAL", STYLE_BAD },
+		[END_KILLED] = { "KILLED", STYLE_BAD }, [END_OOM_KILLED] = { "HOST OOM", STYLE_BAD }, [END_EXEC] = { "EXEC", STYLE_GOOD },
+	};
+	const struct fact_device *device = focus_device(text->facts);
+	const char *label = labels[process->end].label;
+	enum style_tone tone = labels[process->end].tone;
+	char peak[160] = "no GPU memory was used";
+	if (process->end == END_EXIT && process->end_status != 0 && process->end_status != FACT_UNKNOWN) {
+		label = "EXIT";
+		tone = STYLE_WARN;
+	}
+	if (tone == STYLE_GOOD && count_leaks(text->facts)) {
+		label = "LEAK";
+		tone = STYLE_BAD;
+	}
+	if (device)
+		snprintf(peak, sizeof peak, "peak %s of %s on GPU %u (%s)", units_bytes(device->peak_bytes).s, units_bytes(device->total_bytes).s,
+			 device->ordinal, device_name(device));
+	else if (process->host.rss_peak_bytes != FACT_UNKNOWN)
+		snprintf(peak, sizeof peak, "no GPU memory was used; host peak rss %s", units_bytes(process->host.rss_peak_bytes).s);
+	text_line(text, tone, label, "%s", peak);
+}
+
+/* RANK and its like, as the launcher of a distributed run sets them; NULL: none. */
+static const char *rank_of(const struct fact_process *process)
+{
+	static const char *const names[] = { "RANK=", "LOCAL_RANK=", "OMPI_COMM_WORLD_RANK=", "SLURM_PROCID=" };
+	for (size_t n = 0; n < sizeof names / sizeof *names; n++)
+		for (size_t i = 0; i < process->text_count; i++)
+			if (process->texts[i].type == CUF_META_ENV && !strncmp(process->texts[i].text, names[n], strlen(names[n])))
+				return process->texts[i].text + strlen(names[n]);
+	return NULL;
+}
+
+static void process_line(const struct text *text, const struct fact_process *process, const struct fact_incident *incident)
+{
+	const char *slash = strrchr(process->exe, '/'), *rank = rank_of(process);
+	char ending[128], why[256] = "";
+	text_ending(process, ending, sizeof ending);
+	if (incident && incident->outcome_why && *incident->outcome_why)
+		snprintf(why, sizeof why, "; fatal: %s", incident->outcome_why);
+	text_line(text, STYLE_PLAIN, "PROCESS", "%s, pid %u%s%s, %s after %s%s", slash ? slash + 1 : process->exe, process->pid, rank ? ", rank " : "",
+		  rank ? rank : "", ending, units_duration(since(process->start_ns, process->end_ns)).s, why);
+}
+
+static unsigned failure_lines(const struct text *text, const struct fact_incident *incident)
+{
+	char words[TEXT_LINE_BYTES], call[160];
+	const char *name = text_result_name(incident->result);
+	unsigned lines;
+	text_shortage(incident, words, sizeof words);
+	lines = text_flow(text, STYLE_HEAD, "FACTS", 2, words);
+	text_requested(incident, call, sizeof call);
+	text_line(text, STYLE_PLAIN, "FAILED", "%s = %u (%s), thread %u, %s %s", call, incident->result, name ? name : "see cuda.h", incident->tid,
+		  units_count(incident->attempt_count).s, incident->attempt_count == 1 ? "try" : "tries");
+	frames_line(text->frames, &incident->stack, words, sizeof words);
+	text_line(text, STYLE_PLAIN, "AT", "%s", words);
+	text_layers(incident->largest_free, words, sizeof words);
+	return lines + 2 + text_flow(text, STYLE_PLAIN, "LARGEST", 2, words);
+}
+
+/* Requests that failed and did not end the process. */
+static unsigned survived_lines(const struct text *text)
+{
+	const struct facts *facts = text->facts;
+	size_t counts[OUTCOME_MAX] = { 0 };
+	char call[160], where[TEXT_LINE_BYTES];
+	if (!facts->incident_count)
+		return 0;
+	for (size_t i = 0; i < facts->incident_count; i++)
+		counts[facts->incidents[i].outcome]++;
+	const struct fact_incident *last = &facts->incidents[facts->incident_count - 1];
+	text_requested(last, call, sizeof call);
+	frames_line(text->frames, &last->stack, where, sizeof where);
+	text_line(text, STYLE_WARN, "FAILED", "%zu failed requests: %zu recovered, %zu handled, %zu unknown", facts->incident_count,
+		  counts[OUTCOME_RECOVERED], counts[OUTCOME_HANDLED], counts[OUTCOME_UNKNOWN]);
+	text_line(text, STYLE_PLAIN, "", "the last: %s at %s", call, where);
+	return 2;
+}
+
+static unsigned other_devices_line(const struct text *text, const struct fact_device *focus)
+{
+	char words[TEXT_LINE_BYTES] = "";
+	size_t used = 0;
+	if (text->facts->device_count < 2)
+		return 0;
+	for (size_t i = 0; i < text->facts->device_count && used < sizeof words; i++) {
+		const struct fact_device *d = &text->facts->devices[i];
+		int length = snprintf(words + used, sizeof words - used, "%s%u%s: %s free", used ? " | " : "", d->ordinal, d == focus ? "*" : "", units_bytes(d->free_bytes).s);
+		used += length > 0 ? (size_t)length : 0;
+	}
+	text_line(text, STYLE_PLAIN, "GPUS", "%s", words);
+	return 1;
+}
+
+static const char *moment_words(const struct fact_moment *moment)
+{
+	static const char *const words[MOMENT_MAX] = {
+		[MOMENT_INCIDENT] = "at the failure", [MOMENT_END] = "at the end", [MOMENT_AT] = "at the moment asked for", [MOMENT_NOW] = "now",
+	};
+	return words[moment->kind];
+}
+
+static void owner_lines(const struct text *text, const struct fact_device *device, unsigned lines)
+{
+	fprintf(text->out, "%sWHO HOLDS GPU %u%s %s%s\n", style_on(text->style, STYLE_HEAD), device->ordinal, style_off(text->style),
+		moment_words(&device->moment), device->moment.basis == BASIS_ESTIMATED ? " (estimated: older events were overwritten)" : "");
+	text_owners(text, device, lines - 2); /* the title and the sum */
+}
+
+static void host_site_lines(const struct text *text, unsigned lines)
+{
+	static const struct table_column columns[] = { { NULL, TABLE_RIGHT }, { NULL, TABLE_RIGHT }, { NULL, TABLE_LEFT }, { NULL, TABLE_FLEX } };
+	const struct facts *facts = text->facts;
+	struct table *table = table_new(text->style, columns, 4);
+	char where[TEXT_LINE_BYTES];
+	unsigned rows = 0;
+	for (size_t i = 0; i < facts->leak_count && rows + 1 < lines; i++) {
+		frames_line(text->frames, &facts->leaks[i].stack, where, sizeof where);
+		table_row(table, (const char *[]){ units_bytes(facts->leaks[i].bytes).s, units_count(facts->leaks[i].count).s,
+			basis_names[facts->leaks[i].basis], where });
+		rows++;
+	}
+	if (rows)
+		fprintf(text->out, "%sWHO HOLDS HOST MEMORY%s, by site: bytes, blocks\n", style_on(text->style, STYLE_HEAD), style_off(text->style));
+	table_print(table, text->out, 2);
+	table_free(table);
+}
+
+static void grown_lines(const struct text *text)
+{
+	const struct facts *facts = text->facts;
+	char where[TEXT_LINE_BYTES];
+	if (!facts->growth_count)
+		text_line(text, STYLE_PLAIN, "GREW", "nothing that could be told apart from churn");
+	for (size_t i = 0; i < facts->growth_count && i < 2; i++) {
+		const struct fact_site *site = &facts->growth[i];
+		frames_line(text->frames, &site->stack, where, sizeof where);
+		text_line(text, STYLE_WARN, i ? "" : "GREW", "%s %s%s%s: %s", units_bytes_signed(site->grown_bytes).s, kind_name(site->kind) ? kind_name(site->kind) : "?",
+			  site->shape == SHAPE_NONE ? "" : ", ", shape_names[site->shape], where);
+	}
+}
+
+static void leak_lines(const struct text *text)
+{
+	const struct facts *facts = text->facts;
+	size_t leaks = count_leaks(facts);
+	uint64_t live = 0;
+	char where[TEXT_LINE_BYTES];
+	for (size_t i = 0; i < leaks && i < 2; i++) {
+		const struct fact_site *site = &facts->leaks[i];
+		frames_line(text->frames, &site->stack, where, sizeof where);
+		text_line(text, STYLE_BAD, i ? "" : "LEAKS", "%s %s in %s blocks, %s a cycle: %s", units_bytes(site->bytes).s, kind_name(site->kind) ? kind_name(site->kind) : "?",
+			  units_count(site->count).s, units_bytes(site->per_request_bytes).s, where);
+	}
+	for (size_t i = 0; i < facts->leak_count; i++)
+		live += facts->leaks[i].bytes == FACT_UNKNOWN ? 0 : facts->leaks[i].bytes;
+	if (!leaks && facts->leak_count)
+		text_line(text, STYLE_PLAIN, "LEAKS", "none proven; %s live in %zu sites, which alone is no leak", units_bytes(live).s, facts->leak_count);
+	else if (!leaks)
+		text_line(text, STYLE_PLAIN, "LEAKS", "none; nothing was live");
+}
+
+static void host_line(const struct text *text, const struct fact_process *process)
+{
+	const struct fact_host *host = &process->host;
+	char cgroup[96] = "", malloc_words[128] = "";
+	if (host->cgroup_max_bytes != FACT_UNKNOWN)
+		snprintf(cgroup, sizeof cgroup, ", cgroup %s of %s", units_bytes(host->cgroup_bytes).s, units_bytes(host->cgroup_max_bytes).s);
+	if (process->host_mode)
+		snprintf(malloc_words, sizeof malloc_words, ", malloc live %s%s", units_bytes(host->malloc_live_bytes).s,
+			 host->malloc_basis == BASIS_ESTIMATED ? " (estimated)" : "");
+	text_line(text, STYLE_PLAIN, "HOST", "rss %s%s, pinned %s%s", units_bytes(host->rss_bytes).s, malloc_words, units_bytes(host->pinned_bytes).s, cgroup);
+}
+
+static void seen_lines(const struct text *text)
+{
+	const struct facts *facts = text->facts;
+	const struct fact_coverage *coverage = &facts->coverage;
+	text_line(text, coverage->complete ? STYLE_PLAIN : STYLE_WARN, coverage->complete ? "SEEN" : "PARTIAL",
+		  "%s of %zu process%s%s%s overwritten, %s lost", units_count(facts->events_recorded).s, facts->process_count,
+		  facts->process_count == 1 ? "" : "es", coverage->complete ? ", whole: " : ", not the whole story: ",
+		  units_count(facts->events_overwritten).s, units_count(facts->events_lost).s);
+	if (coverage->blind_count)
+		text_line(text, STYLE_WARN, "NOT SEEN", coverage->blind_count > 1 ? "%s (and %zu more below)" : "%s", coverage->blind[0].text, coverage->blind_count - 1);
+	else
+		text_line(text, STYLE_PLAIN, "NOT SEEN", "kernels' own use of memory; no other gap is known");
+}
+
+static void next_line(const struct text *text, const struct fact_incident *incident)
+{
+	const char *path = text->facts->path;
+	if (text->facts->events_overwritten && incident)
+		text_line(text, STYLE_PLAIN, "NEXT", "details below | more history: cuflight run --size=256MiB -- ...");
+	else if (incident)
+		text_line(text, STYLE_PLAIN, "NEXT", "details below | cuflight report --json %s", path);
+	else
+		text_line(text, STYLE_PLAIN, "NEXT", "details below | cuflight report --at=peak %s", path);
+}
+
+void text_screen(const struct text *text)
+{
+	const struct facts *facts = text->facts;
+	const struct fact_incident *incident = focus_incident(facts);
+	const struct fact_process *process = &facts->processes[incident ? incident->process : facts->focus];
+	const struct fact_device *device = focus_device(facts);
+	unsigned used = 2;
+	if (incident)
+		headline_failure(text, incident, process);
+	else
+		headline_ending(text, process);
+	process_line(text, process, incident);
+	used += incident ? failure_lines(text, incident) : survived_lines(text);
+	used += other_devices_line(text, device);
+	if (device)
+		owner_lines(text, device, SCREEN_LINES - SCREEN_TAIL - used);
+	else
+		host_site_lines(text, SCREEN_LINES - SCREEN_TAIL - used);
+	grown_lines(text);
+	leak_lines(text);
+	host_line(text, process);
+	seen_lines(text);
+	next_line(text, incident);
+}
