@@ -57,12 +57,14 @@ static int prepare_destination(struct destination *destination, const struct opt
 static int prepare_environment(const struct opts *opts, const struct destination *destination)
 {
 	struct library library;
-	char preload[2 * PATH_MAX], options[4 * PATH_MAX], error[PATH_MAX + 128];
+	char preload[2 * PATH_MAX], options[4 * PATH_MAX], error[PATH_MAX + 128], start[32];
 	if (library_find(&library, opts_text(opts, "library"))) {
 		say_error("%s", library.why);
 		return -1;
 	}
-	if (settings_compose(opts, getenv("CUFLIGHT_OPTIONS"), "start=1", options, sizeof options, error, sizeof error)) {
+	/* the command itself records from its start; what it starts in turn (a shell's ls) only when it is worth a file */
+	snprintf(start, sizeof start, "start=%ld", (long)getpid());
+	if (settings_compose(opts, getenv("CUFLIGHT_OPTIONS"), start, options, sizeof options, error, sizeof error)) {
 		say_error("%s", error);
 		return -1;
 	}

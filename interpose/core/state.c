@@ -161,7 +161,7 @@ static bool wants_file_at_start(bool forked)
 {
 	if (cuf_options.host == CUF_HOST_FULL)
 		return true;
-	return cuf_options.start == 1 ? !forked : cuf_options.start == recorded_pid;
+	return !forked && (cuf_options.start == 1 || cuf_options.start == cuf_recording.header->ppid);
 }
 
 /* A recording of this process: its own memory, nothing in it yet. False: off, and said why. */
