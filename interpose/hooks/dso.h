@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which loaded object an address belongs to. Contract: lock-free, no allocation, errno untouched (_dl_find_object,
+ * glibc 2.35). Texts are borrowed from the loader and die with the object.
+ */
+#ifndef CUF_DSO_H
+#define CUF_DSO_H
+
+#include <link.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct cuf_dso {
+	struct link_map *map;
+	uintptr_t start, end; /* mapped range */
+};
+
+bool cuf_dso_at(const void *addr, struct cuf_dso *dso);
+
+/* The last part of a path; "" for NULL. */
+const char *cuf_dso_basename(const char *path);
+
+/* True when the object's file or soname is PREFIX or starts with PREFIX and a dot, e.g. "libcuda.so" and "libcuda.so.1". */
+bool cuf_dso_is(const struct link_map *map, const char *prefix);
+bool cuf_dso_name_is(const char *name, const char *prefix);
+
+#endif

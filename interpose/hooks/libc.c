@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The malloc family. The contract is libc's to the letter: the real function decides, its errno and its pointer are
+ * handed on. Frees are recorded before the real call, because another thread may be given the address right after;
+ * allocations after it.
+ *
+ * Some functions of libc call others of the family through the names that we export (reallocarray calls realloc), and
+ * would be recorded twice: those are made of their parts here.
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+#include "interpose/core/boot_alloc.h"
+#include "interpose/core/recorder.h"
+#include "interpose/hooks/real.h"
+
+#define FRAME __builtin_frame_address(0)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+/* ---- before the real functions are known ---- */
+
+/* True when slot can be called now. */
+static __attribute__((noinline)) bool find_real(void *const *slot)
+{
+	if (!cuf_real_resolving())
+		cuf_real_resolve();
+	return cuf_slot_load(slot) != NULL;
+}
+
+#define HAVE(name) (__builtin_expect(cuf_real.name != NULL, 1) || find_real((void **)&cuf_real.name))
+
+static void *boot(size_t bytes, size_t alignment)
+{
+	void *p = cuf_boot_alloc(bytes, alignment);
+	if (!p)
+		errno = ENOMEM;
+	return p;
+}
+
+static void *boot_array(size_t count, size_t bytes)
+{
+	size_t all;
+	if (__builtin_mul_overflow(count, bytes, &all)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return boot(all, 16); /* the arena is zeroed and never used twice */
+}
+
+static bool is_power_of_two(size_t n) { return n && !(n & (n - 1)); }
+
+/* ---- allocations ---- */
+
+static inline void *born(void *p, size_t bytes, unsigned op, void *frame)
+{
+	if (__builtin_expect(p != NULL, 1))
+		cuf_host_born(p, bytes, op, frame);
+	return p;
+}
+
+void *cuf_hook_malloc(size_t bytes)
+{
+	if (unlikely(!HAVE(malloc)))
+		return boot(bytes, 16);
+	return born(cuf_real.malloc(bytes), bytes, CUF_HOST_ALLOC, FRAME);
+}
+
+void *cuf_hook_calloc(size_t count, size_t bytes)
+{
+	if (unlikely(!HAVE(calloc)))
+		return boot_array(count, bytes);
+	return born(cuf_real.calloc(count, bytes), count * bytes, CUF_HOST_ZEROED, FRAME);
+}
+
+int cuf_hook_posix_memalign(void **out, size_t alignment, size_t bytes)
+{
+	int result;
+	if (unlikely(!HAVE(posix_memalign))) {
+		if (!is_power_of_two(alignment) || alignment % sizeof(void *))
+			return EINVAL;
+		void *p = cuf_boot_alloc(bytes, alignment);
+		if (!p)
+			return ENOMEM;
+		*out = p;
+		return 0;
+	}
+	result = cuf_real.posix_memalign(out, alignment, bytes);
+	if (!result)
+		born(*out, bytes, CUF_HOST_ALIGNED, FRAME);
+	return result;
+}
+
+static void *boot_aligned(size_t alignment, size_t bytes)
+{
+	if (is_power_of_two(alignment))
+		return boot(bytes, alignment);
+	errno = EINVAL;
+	return NULL;
+}
+
+void *cuf_hook_aligned_alloc(size_t alignment, size_t bytes)
+{
+	if (unlikely(!HAVE(aligned_alloc)))
+		return boot_aligned(alignment, bytes);
+	return born(cuf_real.aligned_alloc(alignment, bytes), bytes, CUF_HOST_ALIGNED, FRAME);
+}
+
+void *cuf_hook_memalign(size_t alignment, size_t bytes)
+{
+	if (unlikely(!HAVE(memalign)))
+		return boot_aligned(alignment, bytes);
+	return born(cuf_real.memalign(alignment, bytes), bytes, CUF_HOST_ALIGNED, FRAME);
+}
+
+void *cuf_hook_valloc(size_t bytes)
+{
+	if (unlikely(!HAVE(valloc)))
+		return boot_aligned((size_t)sysconf(_SC_PAGESIZE), bytes);
+	return born(cuf_real.valloc(bytes), bytes, CUF_HOST_ALIGNED, FRAME);
+}
+
+void *cuf_hook_pvalloc(size_t bytes)
+{
+	if (unlikely(!HAVE(pvalloc)))
+		return boot_aligned((size_t)sysconf(_SC_PAGESIZE), bytes);
+	return born(cuf_real.pvalloc(bytes), bytes, CUF_HOST_ALIGNED, FRAME);
+}
+
+/* ---- frees ---- */
+
+static inline void release(void *p)
+{
+	struct cuf_host_undo undo;
+	if (!p || unlikely(cuf_boot_owns(p)) || unlikely(!HAVE(free)))
+		return;
+	cuf_host_freed(p, CUF_HOST_FREE, &undo);
+	cuf_real.free(p);
+}
+
+void cuf_hook_free(void *p) { release(p); }
+
+/* Old and new spellings of free, present whether libc has them or not. The sizes are hints. */
+void cuf_hook_cfree(void *p) { release(p); }
+void cuf_hook_free_sized(void *p, size_t bytes) { release(p); }
+void cuf_hook_free_aligned_sized(void *p, size_t alignment, size_t bytes) { release(p); }
+
+size_t cuf_hook_malloc_usable_size(void *p)
+{
+	if (unlikely(cuf_boot_owns(p)))
+		return cuf_boot_size(p);
+	return p && HAVE(malloc_usable_size) ? cuf_real.malloc_usable_size(p) : 0;
+}
+
+/* ---- resizing ---- */
+
+/* A block of the arena moves out of it at the first chance. */
+static void *resize_boot(void *p, size_t bytes, void *frame)
+{
+	size_t old = cuf_boot_size(p);
+	void *moved = HAVE(malloc) ? born(cuf_real.malloc(bytes), bytes, CUF_HOST_RESIZED, frame) : boot(bytes, 16);
+	return moved ? memcpy(moved, p, old < bytes ? old : bytes) : NULL;
+}
+
+/* Free before, alloc after; a refused resize leaves the old block as it was. With 0 bytes glibc frees the block and
+ * returns NULL: no refusal. */
+static inline void *resize(void *p, size_t bytes, void *frame)
+{
+	struct cuf_host_undo undo;
+	void *moved;
+	if (unlikely(cuf_boot_owns(p)))
+		return resize_boot(p, bytes, frame);
+	if (unlikely(!HAVE(realloc)))
+		return p ? NULL : boot(bytes, 16);
+	if (!p)
+		return born(cuf_real.realloc(NULL, bytes), bytes, CUF_HOST_ALLOC, frame);
+	cuf_host_freed(p, CUF_HOST_FREE_RESIZE, &undo);
+	moved = cuf_real.realloc(p, bytes);
+	if (moved)
+		cuf_host_born(moved, bytes, CUF_HOST_RESIZED, frame);
+	else if (bytes)
+		cuf_host_restored(&undo);
+	return moved;
+}
+
+void *cuf_hook_realloc(void *p, size_t bytes) { return resize(p, bytes, FRAME); }
+
+void *cuf_hook_reallocarray(void *p, size_t count, size_t bytes)
+{
+	size_t all;
+	if (__builtin_mul_overflow(count, bytes, &all)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return resize(p, all, FRAME);
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The doors into libraries: dlsym, dlvsym, dlopen, dlmopen, dlclose and both cuGetProcAddress.
+ *
+ * Two rules, each paid for by somebody (RTLD_NEXT recursion, PFN look-ups claimed by name):
+ * - the real function looks at its caller's address, so what is not ours goes on as a jump, never as a call:
+ *   scripts/lint-tailjump reads the object code;
+ * - the real resolver is asked first, with the caller's own arguments; only if its answer IS an export of libcuda is
+ *   the hook of exactly that export handed back. Versions, suffixes, "not found" stay the driver's decision.
+ */
+#include "interpose/hooks/lookup.h"
+
+#include <errno.h>
+#include <string.h>
+#include "interpose/core/modules.h"
+#include "interpose/core/recorder.h"
+#include "interpose/hooks/coverage.h"
+#include "interpose/hooks/driver.h"
+#include "interpose/hooks/real.h"
+#include "interpose/hooks/runtime.h"
+
+/* A frame of ours on the stack would be the caller that the real function sees. */
+#define CUF_JUMPS __attribute__((noinline, optimize("O2", "omit-frame-pointer", "no-stack-protector"), no_sanitize("address", "undefined", "thread")))
+
+static inline bool is_cuda_name(const char *name) { return name && name[0] == 'c' && name[1] == 'u'; }
+
+static inline void need_real(void)
+{
+	if (__builtin_expect(!cuf_real.dlsym, 0))
+		cuf_real_resolve();
+}
+
+CUF_JUMPS void *cuf_hook_dlsym(void *handle, const char *name)
+{
+	need_real();
+	if (__builtin_expect(is_cuda_name(name), 0) && cuf_lookup_is_ours(handle, name, __builtin_return_address(0)))
+		return cuf_lookup_answer(handle, name, NULL, __builtin_return_address(0));
+	return cuf_real.dlsym(handle, name);
+}
+
+CUF_JUMPS void *cuf_hook_dlvsym(void *handle, const char *name, const char *version)
+{
+	need_real();
+	if (__builtin_expect(is_cuda_name(name), 0) && cuf_lookup_is_ours(handle, name, __builtin_return_address(0)))
+		return cuf_lookup_answer(handle, name, version, __builtin_return_address(0));
+	return cuf_real.dlvsym(handle, name, version);
+}
+
+CUF_JUMPS void *cuf_hook_dlopen(const char *path, int flags)
+{
+	need_real();
+	if (__builtin_expect(flags & RTLD_DEEPBIND, 0))
+		cuf_coverage_deepbind(path);
+	return cuf_real.dlopen(path, flags);
+}
+
+CUF_JUMPS void *cuf_hook_dlmopen(Lmid_t space, const char *path, int flags)
+{
+	need_real();
+	if (space != LM_ID_BASE)
+		cuf_coverage_namespace(path);
+	return cuf_real.dlmopen(space, path, flags);
+}
+
+int cuf_hook_dlclose(void *handle)
+{
+	int result;
+	if (!cuf_real.dlclose)
+		cuf_real_resolve();
+	if (!cuf_real.dlclose)
+		return -1;
+	result = cuf_real.dlclose(handle);
+	if (result == 0) {
+		cuf_modules_changed();
+		cuf_runtime_forget();
+	}
+	return result;
+}
+
+bool cuf_lookup_is_ours(void *handle, const char *name, const void *caller)
+{
+	const struct cuf_row *row;
+	if (handle == RTLD_NEXT || cuf_driver_holds(caller))
+		return false;
+	if (handle != RTLD_DEFAULT)
+		return true;
+	/* the whole program is searched, so a hook of ours would be found even where nothing is behind it */
+	row = cuf_row_find(name);
+	return row && row->library != CUF_LIBRARY_LIBC;
+}
+
+static void *real_answer(void *handle, const char *name, const char *version)
+{
+	return version ? cuf_real.dlvsym(handle, name, version) : cuf_real.dlsym(handle, name);
+}
+
+/* The search came upon our own export, which is no proof that the program has such a function: without us, what would
+ * it have found? The last look-up made is the one whose dlerror() the caller may read. */
+static void *answer_for_own_name(const struct cuf_row *row, const char *version, const void *caller)
+{
+	bool there = row->library == CUF_LIBRARY_CUDA ? cuf_driver_has(row->slot) : cuf_runtime_find(row->id, caller) != NULL;
+	void *found = real_answer(there ? RTLD_DEFAULT : RTLD_NEXT, row->name, version);
+	return there ? row->hook : found;
+}
+
+void *cuf_lookup_route(const char *symbol, void *found, int version, const void *caller)
+{
+	void *hook;
+	if (!found || cuf_modules_is_self((uintptr_t)found))
+		return found;
+	hook = cuf_driver_hook_of(found);
+	if (!hook && cuf_driver_holds(found))
+		cuf_coverage_resolved(symbol, version);
+	return hook ? hook : found;
+}
+
+void *cuf_lookup_answer(void *handle, const char *name, const char *version, const void *caller)
+{
+	int saved;
+	bool met_now;
+	const struct cuf_row *row = cuf_row_find(name);
+	void *found = handle == RTLD_DEFAULT ? row->hook : real_answer(handle, name, version);
+	if (row && found == row->hook)
+		return answer_for_own_name(row, version, caller);
+	if (!found || !cuf_driver_meet_at(found, &met_now))
+		return found;
+	saved = errno;
+	if (row && (row->id == CUF_HOOK_cuGetProcAddress_v2 || row->id == CUF_HOOK_cuGetProcAddress) && cuf_driver_holds(found))
+		cuf_coverage_runtime(caller);
+	if (met_now) /* meeting the driver ran code of its own: make the caller's look-up the last one again */
+		found = real_answer(handle, name, version);
+	found = cuf_lookup_route(name, found, 0, caller);
+	errno = saved;
+	return found;
+}
+
+/* The 4-argument form of CUDA 11.3 to 11.8; current runtimes ask it for itself. */
+CUresult cuf_hook_cuGetProcAddress(const char *symbol, void **out, int version, cuuint64_t flags)
+{
+	const void *caller = __builtin_return_address(0);
+	if (!cuf_driver_has((void **)&cuf_real.cuGetProcAddress))
+		return cuf_driver_refusal();
+	CUresult result = cuf_real.cuGetProcAddress(symbol, out, version, flags);
+	if (result == CUDA_SUCCESS && out && symbol && !cuf_driver_holds(caller))
+		*out = cuf_lookup_route(symbol, *out, version, caller);
+	return result;
+}
+
+CUresult cuf_hook_cuGetProcAddress_v2(const char *symbol, void **out, int version, cuuint64_t flags, CUdriverProcAddressQueryResult *status)
+{
+	const void *caller = __builtin_return_address(0);
+	if (!cuf_driver_has((void **)&cuf_real.cuGetProcAddress_v2))
+		return cuf_driver_refusal();
+	CUresult result = cuf_real.cuGetProcAddress_v2(symbol, out, version, flags, status);
+	if (result == CUDA_SUCCESS && out && symbol && !cuf_driver_holds(caller))
+		*out = cuf_lookup_route(symbol, *out, version, caller);
+	return result;
+}
