@@ -19,10 +19,11 @@
 
 enum {
 	RULES = 1 << CUF_RULE_BITS,
-	PAGE = 4096,        /* a unit that every page size is a multiple of */
-	ADOPT_PAGES = 4096, /* how far below the known part of the stack a deeper part is looked for */
-	SIGNALS_MAX = 8,    /* nested signal frames in one walk */
-	WINDOW_BYTES = 512  /* read at once from a foreign stack; we may be on a small one ourselves */
+	PAGE = 4096,                /* a unit that every page size is a multiple of */
+	ADOPT_PAGES = 4096,         /* how far below the known part of the stack a deeper part is looked for */
+	CHAIN_MAX_BYTES = 64 << 10, /* of a frame without unwind information */
+	SIGNALS_MAX = 8,            /* nested signal frames in one walk */
+	WINDOW_BYTES = 512          /* read at once from a foreign stack; we may be on a small one ourselves */
 };
 
 /* The stack's start as ld.so saw it; weak, so that ld.so is not linked. */
@@ -124,37 +125,50 @@ static __attribute__((noinline, cold)) void learn_rule(struct cuf_rule *entry, u
 	*entry = (rule.kind & ~CUF_RULE_OWN) == CUF_RULE_FOREIGN ? (struct cuf_rule){.ip = 0} : rule;
 }
 
-static inline struct cuf_rule *rule_entry(const struct cuf_walker *w, uintptr_t ip)
+/* Return addresses differ in their low bits. Every frame waits for this, so the hash is the offset in bytes itself. */
+static inline struct cuf_rule *rule_entry(struct cuf_rule *rules, uintptr_t ip)
 {
-	return &w->rules[ip * 0x9E3779B97F4A7C15ull >> (64 - CUF_RULE_BITS)];
+	uintptr_t offset = (ip * sizeof *rules ^ ip >> 7) & (RULES - 1) * sizeof *rules;
+	return (struct cuf_rule *)((char *)rules + offset);
 }
 
-static inline bool is_recorded(const struct walk *w, unsigned kind, uintptr_t sp)
+static inline bool is_recorded(uintptr_t sp, uintptr_t above, unsigned kind)
 {
-	return sp - 8 > w->above && kind < CUF_RULE_OWN;
+	return sp - 8 > above && kind < CUF_RULE_OWN;
 }
 
-/* Follows plain rules as long as every load stays inside the known part of the own stack. */
+/*
+ * Follows plain rules as long as every load stays inside the known part of the own stack. What is in flight lives in
+ * registers: address to rule to CFA to the next address is one chain of loads, and nothing else may lengthen it.
+ */
 static inline READS_STACKS void walk_own_stack(struct walk *w)
 {
-	uintptr_t ip = w->ip, sp = w->sp, fp = w->fp, high = w->walker->stack_high;
-	unsigned count = w->count, max = w->max;
+	struct cuf_rule *const rules = w->walker->rules;
+	uint64_t *const frames = w->frames;
+	const uintptr_t high = w->walker->stack_high, above = w->above;
+	const unsigned max = w->max;
+	uintptr_t ip = w->ip, sp = w->sp, fp = w->fp;
+	unsigned count = w->count;
 	while (count < max) {
-		struct cuf_rule *rule = rule_entry(w->walker, ip);
+		struct cuf_rule *rule = rule_entry(rules, ip);
 		uintptr_t cfa;
 		unsigned kind;
 		if (__builtin_expect(rule->ip != ip, 0))
 			learn_rule(rule, ip);
 		kind = rule->kind & ~CUF_RULE_OWN;
-		cfa = (kind == CUF_RULE_SP ? sp : fp) + (intptr_t)rule->cfa_offset;
-		if (kind - CUF_RULE_SP > CUF_RULE_FP - CUF_RULE_SP) /* EMPTY too: what is not cached, and address 0 */
-			break;
+		if (__builtin_expect(kind == CUF_RULE_SP,
+			    1)) /* a branch, which is guessed; a choice of base would be waited for */
+			cfa = sp + (uintptr_t)(intptr_t)rule->cfa_offset;
+		else if (kind == CUF_RULE_FP)
+			cfa = fp + (uintptr_t)(intptr_t)rule->cfa_offset;
+		else
+			break; /* EMPTY too: what is not cached, and address 0 */
 		if (cfa - 8 - sp >= high - 7 - sp || cfa - sp < (uintptr_t) - (intptr_t)rule->fp_offset)
 			break;
-		w->frames[count] = ip;
-		count += is_recorded(w, rule->kind, sp);
+		frames[count] = ip;
+		count += is_recorded(sp, above, rule->kind);
 		if (rule->fp_offset)
-			fp = ((const struct word *)(cfa + (intptr_t)rule->fp_offset))->value;
+			fp = ((const struct word *)(cfa + (uintptr_t)(intptr_t)rule->fp_offset))->value;
 		ip = ((const struct word *)(cfa - 8))->value;
 		sp = cfa;
 	}
@@ -229,12 +243,16 @@ static bool cross_signal(struct walk *w, const struct cuf_rule *rule, struct win
 	return true;
 }
 
-/* No unwind information: a frame pointer is believed when it leads up this stack to an address in a known object. */
+/*
+ * No unwind information: a frame pointer is believed when it leads a little way up this very stack, to an address in a
+ * known object. A fiber's outermost frame often still holds the pointer of the stack that made it.
+ */
 static bool follow_chain(struct walk *w, struct window *window)
 {
 	uintptr_t fp, ip;
 	struct cuf_object object;
-	if (w->fp < w->sp || !read_word(w, window, w->fp, &fp) || !read_word(w, window, w->fp + 8, &ip) ||
+	if (w->fp - w->sp > CHAIN_MAX_BYTES || on_own_stack(w->walker, w->fp) != on_own_stack(w->walker, w->sp) ||
+		!read_word(w, window, w->fp, &fp) || !read_word(w, window, w->fp + 8, &ip) ||
 		!cuf_object_find(ip - 1, &object))
 		return stop_walk(w, CUF_STOP_NO_RULE);
 	w->ip = ip;
@@ -267,10 +285,10 @@ static __attribute__((noinline, cold)) bool walk_carefully(struct walk *w)
 		struct cuf_rule rule;
 		if (!w->ip)
 			return stop_walk(w, CUF_STOP_END);
-		rule = *rule_entry(w->walker, w->ip);
+		rule = *rule_entry(w->walker->rules, w->ip);
 		if (rule.ip != w->ip)
 			rule = cuf_rule_compile(w->ip);
-		if (is_recorded(w, rule.kind, w->sp)) {
+		if (is_recorded(w->sp, w->above, rule.kind)) {
 			if (w->count == w->max)
 				return stop_walk(w, CUF_STOP_DEPTH);
 			w->frames[w->count++] = w->ip + ((rule.kind & ~CUF_RULE_OWN) == CUF_RULE_SIGNAL);

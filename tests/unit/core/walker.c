@@ -12,6 +12,7 @@
 #include <cmocka.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <gnu/libc-version.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@
 #include "interpose/abi/format.h"
 #include "interpose/core/cfi.h"
 #include "interpose/core/modules.h"
+#include "interpose/core/recorder.h"
 #include "interpose/core/walker.h"
 
 #define NOINLINE __attribute__((noinline, noclone))
@@ -249,7 +251,7 @@ static void with_handler(int flags)
 		raise(SIGUSR1);
 		assert_agrees(true);
 		assert_int_equal(stop, CUF_STOP_END);
-		assert_true(holds_address_of(&with_handler, 512));
+		assert_true(holds_address_of(&with_handler, 1024));
 	}
 	sigaction(SIGUSR1, &before, NULL);
 	assert_int_equal(handled, SIGUSR1);
@@ -290,7 +292,7 @@ static void signal_at_a_first_instruction(void **state)
 	sigaction(SIGILL, &before, NULL);
 	assert_agrees(true);
 	assert_true(holds_address_of((char *)&test_trap + 1, 1));
-	assert_true(holds_address_of(&signal_at_a_first_instruction, 256));
+	assert_true(holds_address_of(&signal_at_a_first_instruction, 1024));
 	assert_int_equal(stop, CUF_STOP_END);
 }
 
@@ -320,7 +322,7 @@ static void on_a_fiber(void **state)
 	assert_agrees(false);
 	assert_true(
 		stop == CUF_STOP_END || stop == CUF_STOP_NO_RULE); /* some glibcs leave __start_context undescribed */
-	assert_true(holds_address_of(&in_fiber, 256));
+	assert_true(holds_address_of(&in_fiber, 1024));
 	recurse(20); /* and back on the own stack */
 	assert_agrees(false);
 	munmap(room, bytes);
@@ -347,7 +349,8 @@ static void damaged_frames_end_the_walk(void **state)
 		for (unsigned i = 0; i < sizeof wild / sizeof *wild; i++) {
 			test_wild(wild[i], look);
 			assert_in_range(count, 2, MAX);
-			assert_int_not_equal(stop, CUF_STOP_END);
+			if (wild[i] % 8 == 0) /* else what lies there may be 0, as at an outermost frame */
+				assert_int_not_equal(stop, CUF_STOP_END);
 		}
 	}
 	oracle = kept;
@@ -445,7 +448,7 @@ static void jit_code_with_a_frame_pointer_is_crossed(void **state)
 	static const unsigned char code[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3};
 	call_back(code, sizeof code);
 	assert_int_equal(stop, CUF_STOP_END);
-	assert_true(holds_address_of(&jit_code_with_a_frame_pointer_is_crossed, 256));
+	assert_true(holds_address_of(&jit_code_with_a_frame_pointer_is_crossed, 1024));
 }
 
 /* ---- rules ---- */
@@ -489,7 +492,7 @@ static void without_a_cache_stacks_are_empty(void **state)
 /* Every address of libc and of this program: no rule compiles to nonsense, nothing faults. */
 static void rules_of_whole_objects(void **state)
 {
-	uintptr_t anchors[] = {(uintptr_t)&memcpy, (uintptr_t)&rules_of_whole_objects};
+	uintptr_t anchors[] = {(uintptr_t)&gnu_get_libc_version, (uintptr_t)&rules_of_whole_objects};
 	unsigned long kinds[16] = {0};
 	for (unsigned i = 0; i < 2; i++) {
 		struct cuf_object object;
@@ -511,7 +514,11 @@ static void rules_of_whole_objects(void **state)
 
 static int set_up(void **state)
 {
+#if defined __SANITIZE_THREAD__ /* does not outlive libunwind's thread destructors */
+	void *library = NULL;
+#else
 	void *library = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
+#endif
 	if (library)
 		oracle = (int (*)(void **, int))dlsym(library, "unw_backtrace");
 	cuf_modules_init();
