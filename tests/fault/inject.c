@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inject --syscall=NAME --nth=N --errno=NAME [--onward] [--report=FILE] -- COMMAND...
+ * inject --syscall=NAME --nth=N --errno=NAME [--onward] [--syscall=...] [--report=FILE] -- COMMAND...
  *
  * Fails the N-th system call of one name that libcuflight.so makes (with --onward that one and all after it), in COMMAND
- * and all its children, and passes COMMAND's exit status through. The recorder makes its system calls itself, so no
+ * and all its children, and passes COMMAND's exit status through. Up to four such faults; each begins with --syscall. The recorder makes its system calls itself, so no
  * preload can stand in between: a seccomp filter stops the process at every call of that name, and we look whether the
- * instruction lies inside the library. FILE gets "seen N" and "failed N". 125: our own failure.
+ * instruction lies inside the library. FILE gets a line "seen N failed N" for each fault. 125: our own failure.
  */
 #include <errno.h>
 #include <elf.h>
@@ -29,6 +29,7 @@
 
 #define LIBRARY "/libcuflight.so"
 #define OWN_FAILURE 125
+#define FAULTS_MAX 4
 
 static const struct { const char *name; int number; } syscalls[] = {
 	{ "openat", SYS_openat }, { "read", SYS_read }, { "write", SYS_write }, { "close", SYS_close }, { "mmap", SYS_mmap }, { "munmap", SYS_munmap },
@@ -38,10 +39,15 @@ static const struct { const char *name; int number; } syscalls[] = {
 	{ "tgkill", SYS_tgkill },
 };
 
-struct plan {
+struct fault {
 	int number, error;
 	unsigned long nth, seen, failed;
 	bool onward;
+};
+
+struct plan {
+	struct fault faults[FAULTS_MAX];
+	unsigned count;
 	const char *report;
 };
 
@@ -53,7 +59,7 @@ static void die(const char *what)
 
 static void usage(const char *why)
 {
-	fprintf(stderr, "inject: %s\nusage: inject --syscall=NAME --nth=N --errno=NAME [--onward] [--report=FILE] -- COMMAND...\n", why);
+	fprintf(stderr, "inject: %s\nusage: inject --syscall=NAME --nth=N --errno=NAME [--onward] [--syscall=...] [--report=FILE] -- COMMAND...\n", why);
 	exit(OWN_FAILURE);
 }
 
@@ -79,16 +85,17 @@ static int error_number(const char *name)
 
 /* ---- the traced side ---- */
 
-/* Stops for the tracer at every call of this number; everything else runs at full speed. */
-static void filter_install(int number)
+/* Stops for the tracer at every call of these numbers; everything else runs at full speed. */
+static void filter_install(const struct plan *plan)
 {
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRACE),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog program = { sizeof code / sizeof *code, code };
+	struct sock_filter code[2 * FAULTS_MAX + 2] = { BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)) };
+	struct sock_fprog program = { 1, code };
+
+	for (unsigned i = 0; i < plan->count; i++) {
+		code[program.len++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)plan->faults[i].number, 0, 1);
+		code[program.len++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRACE);
+	}
+	code[program.len++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
 		die("cannot install the filter");
@@ -101,7 +108,7 @@ static void run_command(const struct plan *plan, int wait_fd, char **command)
 	if (read(wait_fd, &go, 1) != 1)
 		_exit(OWN_FAILURE);
 	close(wait_fd);
-	filter_install(plan->number);
+	filter_install(plan);
 	execvp(command[0], command);
 	die(command[0]);
 }
@@ -156,11 +163,16 @@ static void syscall_judge(struct plan *plan, pid_t tid)
 
 	if (ptrace(PTRACE_GET_SYSCALL_INFO, tid, sizeof info, &info) <= 0 || !in_library(tid, info.instruction_pointer))
 		return;
-	plan->seen++;
-	if (plan->seen != plan->nth && !(plan->onward && plan->seen > plan->nth))
-		return;
-	plan->failed++;
-	syscall_fail(tid, plan->error);
+	for (unsigned i = 0; i < plan->count; i++) {
+		struct fault *fault = &plan->faults[i];
+		if ((uint64_t)fault->number != info.seccomp.nr)
+			continue;
+		fault->seen++;
+		if (fault->seen != fault->nth && !(fault->onward && fault->seen > fault->nth))
+			continue;
+		fault->failed++;
+		syscall_fail(tid, fault->error);
+	}
 }
 
 /* One stop of one thread: lets it go on as it would have without us. */
@@ -201,7 +213,8 @@ static void report(const struct plan *plan)
 		die(plan->report);
 	if (!file)
 		return;
-	fprintf(file, "seen %lu\nfailed %lu\n", plan->seen, plan->failed);
+	for (unsigned i = 0; i < plan->count; i++)
+		fprintf(file, "seen %lu failed %lu\n", plan->faults[i].seen, plan->faults[i].failed);
 	fclose(file);
 }
 
@@ -211,21 +224,33 @@ static struct plan parse(int argc, char **argv)
 		{ "syscall", required_argument, NULL, 's' }, { "nth", required_argument, NULL, 'n' }, { "errno", required_argument, NULL, 'e' },
 		{ "onward", no_argument, NULL, 'o' }, { "report", required_argument, NULL, 'r' }, { 0 },
 	};
-	struct plan plan = { .number = -1 };
+	struct plan plan = { 0 };
+	struct fault *fault = NULL;
 	int option;
 
 	while ((option = getopt_long(argc, argv, "+", options, NULL)) != -1) {
+		if (option == 's') {
+			if (plan.count == FAULTS_MAX)
+				usage("too many faults");
+			fault = &plan.faults[plan.count++];
+			fault->number = syscall_number(optarg);
+			continue;
+		}
+		if (!fault)
+			usage("--syscall comes first");
 		switch (option) {
-		case 's': plan.number = syscall_number(optarg); break;
-		case 'n': plan.nth = strtoul(optarg, NULL, 10); break;
-		case 'e': plan.error = error_number(optarg); break;
-		case 'o': plan.onward = true; break;
+		case 'n': fault->nth = strtoul(optarg, NULL, 10); break;
+		case 'e': fault->error = error_number(optarg); break;
+		case 'o': fault->onward = true; break;
 		case 'r': plan.report = optarg; break;
 		default: usage("unknown option");
 		}
 	}
-	if (plan.number < 0 || !plan.nth || !plan.error || optind >= argc)
-		usage("an option is missing");
+	for (unsigned i = 0; i < plan.count; i++)
+		if (!plan.faults[i].nth || !plan.faults[i].error)
+			usage("--nth or --errno is missing");
+	if (!plan.count || optind >= argc)
+		usage("nothing to do");
 	return plan;
 }
 

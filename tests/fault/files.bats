@@ -1,0 +1,134 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# The place for the recording is full, read-only, missing, forbidden, limited: the program does what it does without us,
+# and one line on stderr says what happened.
+load broken.bash
+
+# SETTINGS COMMAND...: with a tmpfs of these settings at $output
+with_tmpfs() {
+	local settings=$1
+	shift
+	# shellcheck disable=SC2016 # expanded by the inner shell
+	unshare -m sh -c 'mount -t tmpfs -o "$1" tmpfs "$2" || exit 125; shift 2; "$@"; status=$?; ls -A "$output" >"$left"; exit $status' sh "$settings" "$output" "$@"
+}
+full_disk() { with_tmpfs size=1m "$@"; }
+read_only() { with_tmpfs ro "$@"; }
+
+@test "a full disk" {
+	need_mounts
+	export output left=$home/left
+	unchanged_under full_disk "$victims/holds_memory" 20 7
+	said_once 'no space left'
+	[ ! -s "$home/left" ]
+}
+
+@test "a disk that is full but for a part" {
+	need_mounts
+	export output left=$home/left
+	options=start=1:size=64MiB
+	almost_full() { with_tmpfs size=30m "$@"; }
+	unchanged_under almost_full "$victims/holds_memory" 20 7
+	said_once 'no space left'
+	[ ! -s "$home/left" ]
+}
+
+@test "a read-only file system" {
+	need_mounts
+	export output left=$home/left
+	unchanged_under read_only "$victims/holds_memory" 20 7
+	said_once 'read-only file system'
+}
+
+@test "a folder that is missing and can be made" {
+	output=$home/not/yet/there/
+	unchanged_under command "$victims/holds_memory" 20 7
+	said_nothing
+	readable_in "$output"
+}
+
+@test "a folder that is missing and cannot be made" {
+	output=/proc/no/such/folder/
+	unchanged_under command "$victims/holds_memory" 20 7
+	said_once "no such directory"
+}
+
+@test "a file where a folder should be" {
+	output=/dev/null/folder/
+	unchanged_under command "$victims/holds_memory" 20 7
+	said_once 'not a directory'
+}
+
+@test "a folder that others own" {
+	need_root
+	command -v setpriv >/dev/null || skip "no setpriv here"
+	chmod 755 "$home" "$output"
+	cp "$library" "$victims/holds_memory" "$build/sim/libcuda.so.1" "$home"
+	library=$home/libcuflight.so
+	LD_LIBRARY_PATH=$home
+	as_nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
+	as_nobody test -x "$home/holds_memory" || skip "nobody may not come here"
+	unchanged_under as_nobody "$home/holds_memory" 20 7
+	said_once 'permission denied'
+	left_nothing "$output"
+}
+
+@test "a link where the recording would go" {
+	echo precious >"$home/precious"
+	ln -s "$home/precious" "$home/link.cuf"
+	output=$home/link.cuf
+	unchanged_under command "$victims/holds_memory" 20 7
+	[ "$(<"$home/precious")" = precious ]
+}
+
+@test "an older recording of the same name" {
+	echo older >"$home/run.cuf"
+	output=$home/run.cuf
+	unchanged_under command "$victims/holds_memory" 20 7
+	[ "$(<"$home/run.cuf")" = older ]
+	[ -s "$home/run.cuf.2" ]
+}
+
+@test "a limit on the size of files" {
+	limited() { (ulimit -f 100 && exec "$@"); }
+	unchanged_under limited "$victims/holds_memory" 20 7
+	said_once 'file size limit'
+	left_nothing "$output"
+}
+
+@test "a limit on the size of files that is met with the file alone" {
+	limited() { (ulimit -f 1000 && exec "$@"); }
+	options=start=0:size=64MiB
+	unchanged_under limited "$victims/holds_memory" 80 7
+	said_once 'file size limit'
+	left_nothing "$output"
+}
+
+@test "a limit on the address space" {
+	limited() { (ulimit -v 200000 && exec "$@"); }
+	options=start=1:size=1GiB
+	unchanged_under limited "$victims/holds_memory" 20 7
+	said_once 'cannot map'
+	left_nothing "$output"
+}
+
+@test "a program that closes every descriptor" {
+	mkdir "$home/app"
+	unchanged_under command "$victims/closes_descriptors" "$home/app"
+	said_nothing
+	readable_in "$output"
+}
+
+@test "a program that closes every descriptor before there is a recording" {
+	mkdir "$home/app"
+	options=start=0
+	unchanged_under command "$victims/closes_descriptors" "$home/app"
+	said_nothing
+	readable_in "$output"
+}
+
+@test "standard descriptors are closed" {
+	# shellcheck disable=SC2016
+	closed() { sh -c '"$@" 2>&- <&-' sh "$@"; }
+	unchanged_under closed "$victims/holds_memory" 20 7
+	readable_in "$output"
+}
