@@ -125,7 +125,7 @@ static void look_wrapper(const struct check_context *context, struct check_resul
 
 static void look_deepbind(const struct check_context *context, struct check_result *result)
 {
-	if (strncmp(base_name(context->target.executed), "python", 6) != 0) {
+	if (strncmp(base_name(context->target.executed), "python", 6) != 0 && strncmp(base_name(context->command), "python", 6) != 0) {
 		check_say(result, CHECK_FINE, "not a host known to load objects with RTLD_DEEPBIND");
 		return;
 	}

@@ -4,27 +4,23 @@
 
 #include <ctype.h>
 #include <string.h>
+#include "analysis/view/flow.h"
 
-/* Text of a macro line: what would begin a request, or close a sentence early, is escaped. */
-static void mdoc_text(FILE *out, const char *text)
-{
-	if (*text == '.' || *text == '\'')
-		fputs("\\&", out);
-	for (; *text; text++)
-		if (*text == '\\')
-			fputs("\\e", out);
-		else if (*text == '-')
-			fputs("\\-", out);
-		else
-			fputc(*text, out);
-}
+enum { MDOC_COLUMNS = 80 };
 
-/* "A sentence" for a text that our tables keep without capital and full stop. One sentence a line, as mdoc wants. */
-static void mdoc_sentence(FILE *out, const char *text)
+/* "A sentence." for a text that our tables keep without capital and full stop; short lines, as mdoc wants. */
+static void mdoc_sentence(FILE *out, const char *before, const char *text)
 {
-	fputc(toupper((unsigned char)*text), out);
-	mdoc_text(out, text + 1);
-	fputs(".\n", out);
+	char sentence[512];
+	size_t used = (size_t)snprintf(sentence, sizeof sentence, "%s", before);
+	for (const char *c = text; *c && used + 4 < sizeof sentence; c++) {
+		if (*c == '-' || *c == '\\')
+			sentence[used++] = '\\';
+		sentence[used++] = *c == '\\' ? 'e' : *c;
+	}
+	memcpy(sentence + used, ".", 2);
+	sentence[0] = (char)toupper((unsigned char)sentence[0]);
+	flow_text(out, sentence, 0, 0, MDOC_COLUMNS);
 }
 
 static void mdoc_choices(FILE *out, const char *words)
@@ -58,10 +54,10 @@ void docs_mdoc(FILE *out, const struct cmd *cmd)
 	fputs(".Bl -tag -width Ds\n", out);
 	for (size_t i = 0; i < opts.count; i++) {
 		mdoc_spelled(out, &opts.rows[i]);
-		mdoc_sentence(out, opts.rows[i].opt.help);
+		mdoc_sentence(out, "", opts.rows[i].opt.help);
 		opts_default(&opts.rows[i].opt, text, sizeof text);
 		if (*text)
-			fprintf(out, "Default: %s.\n", text);
+			mdoc_sentence(out, "Default: ", text);
 	}
 	fputs(".El\n", out);
 }

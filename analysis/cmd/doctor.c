@@ -86,8 +86,8 @@ static int run_doctor(const struct opts *opts)
 }
 
 static const struct opt own[] = {
-	{ "library", 0, OPT_TEXT, "PATH", 0, 0, NULL, "libcuflight.so to preload, when it is not beside cuflight or installed" },
-	{ "recordings", 0, OPT_TEXT, "PATH", 0, 0, "CUFLIGHT_OUTPUT, else .", "where recordings are to go, as run -o has it" },
+	{ "library", 0, OPT_TEXT, "PATH", 0, 0, NULL, "the libcuflight.so to preload, when it is not beside cuflight or installed" },
+	{ "recordings", 0, OPT_TEXT, "PATH", 0, 0, "CUFLIGHT_OUTPUT, else here", "where recordings are to go, as run -o has it" },
 	{ "size", 0, OPT_BYTES, "SIZE", 4u << 20, 4ull << 30, "67108864", "size of a recording, as run --size has it" },
 };
 static const struct opt_group own_group = { "Options", own, sizeof own / sizeof *own, { NULL } };

@@ -43,8 +43,7 @@ static void print_examples(FILE *out, const char *examples)
 	fputs("\nExamples:\n", out);
 	while (*examples) {
 		int command = (int)strcspn(examples, "\t"), what = (int)strcspn(examples + command + 1, "\n");
-		fprintf(out, "  %-52.*s", command, examples);
-		fprintf(out, command > 51 ? "\n      %.*s\n" : "%.*s\n", what, examples + command + 1);
+		fprintf(out, "  %.*s\n      %.*s\n", command, examples, what, examples + command + 1);
 		examples += command + what + 2;
 	}
 }
@@ -63,7 +62,7 @@ void help_command(FILE *out, const struct cmd *cmd)
 		print_option(out, &opts.rows[i]);
 	}
 	print_examples(out, cmd->examples);
-	fprintf(out, "\nMore: man cuflight-%s\n", cmd->name);
+	fprintf(out, "\nMore: man cuflight%s%s\n", cmd == &cmd_help ? "" : "-", cmd == &cmd_help ? "" : cmd->name);
 }
 
 /* Writes our own build-id; 1 stops dl_iterate_phdr at the first object, the executable. */

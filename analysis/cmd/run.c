@@ -215,10 +215,10 @@ static int run_run(const struct opts *opts)
 }
 
 static const struct opt own[] = {
-	{ "output", 'o', OPT_TEXT, "PATH", 0, 0, "CUFLIGHT_OUTPUT, else .",
+	{ "output", 'o', OPT_TEXT, "PATH", 0, 0, "CUFLIGHT_OUTPUT, else here",
 	  "directory for the recordings, or file name; %p pid, %h host, %e executable, %n free number, %t time, %q{VAR}" },
 	{ "force", 'f', OPT_FLAG, NULL, 0, 0, NULL, "overwrite an existing recording of that name" },
-	{ "library", 0, OPT_TEXT, "PATH", 0, 0, NULL, "libcuflight.so to preload, when it is not beside cuflight or installed" },
+	{ "library", 0, OPT_TEXT, "PATH", 0, 0, NULL, "the libcuflight.so to preload, when it is not beside cuflight or installed" },
 	{ "error-exitcode", 0, OPT_COUNT, "N", 0, 255, "0", "exit with N instead of 0 when a request failed fatally or memory leaked; 0: never" },
 };
 static const struct opt_group own_group = { "Options", own, sizeof own / sizeof *own, { NULL } };
