@@ -19,6 +19,12 @@ LIBF   := $(BASE) -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-builti
 CMDF   := $(BASE)
 VERSION := 0.1.0
 KINDS  := lint unit e2e golden fault gpu
+SANITIZED := $(if $(CI),asan ubsan tsan valgrind)
+results = $(KINDS:%=$(B)/results/%) $(foreach s,$(SANITIZED),$(result_$(s)))
+result_asan = $(B)/address/results/unit
+result_ubsan = $(B)/undefined/results/unit
+result_tsan = $(B)/thread/results/unit
+result_valgrind = $(B)/results/valgrind
 
 core_src := $(wildcard interpose/core/*.c)
 hook_src := $(wildcard interpose/hooks/*.c)
@@ -96,10 +102,12 @@ $(B)/fault/%: tests/fault/%.c $(B)/libanalysis.a $(wildcard tests/victims/*.h)
 	@mkdir -p $(@D)
 	$(call say,FAULT)$(CC) $(filter-out -MMD -MP,$(BASE)) $(CFLAGS) $< $(B)/libanalysis.a -o $@ $(CMD_LIBS)
 
-# every kind runs, also after a failed one; the closing line sums them
+# every kind runs, also after a failed one; the closing line sums them. CI=1 adds sanitizers and valgrind.
 check: tests ## all checks; the last line is "N passed, N failed, N skipped"
-	@rm -rf $(B)/results
-	@for kind in $(KINDS); do scripts/check $$kind $(B) || :; done; scripts/tally $(B) $(KINDS)
+	@rm -rf $(B)/results $(B)/*/results
+	@for kind in $(KINDS); do scripts/check $$kind $(B) || :; done
+	@for kind in $(SANITIZED); do $(MAKE) --no-print-directory check-$$kind || :; done
+	@scripts/tally $(results)
 check-unit: unit ## unit tests of core and analysis
 	@scripts/check unit $(B)
 check-e2e: tests ## victims under cuflight, on the simulated device
@@ -117,7 +125,7 @@ check-ubsan: ## the same under UndefinedBehaviorSanitizer
 check-tsan: ## the same under ThreadSanitizer: the core's thread tests are the point
 	$(Q)$(MAKE) SAN=thread check-unit
 check-valgrind: unit ## unit tests under valgrind's memcheck
-	@CHECK_UNDER='valgrind -q --error-exitcode=99 --leak-check=full' scripts/check unit $(B)
+	@scripts/check valgrind $(B)
 fuzz: ## the reader under libFuzzer, FUZZ_SECONDS=60
 	@scripts/fuzz $(B) $${FUZZ_SECONDS:-60}
 lint: ## layers, sizes, headers alone, exports, NEEDED, tail jumps, shellcheck, generated files
