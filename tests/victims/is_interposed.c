@@ -3,7 +3,7 @@
  * Asks the dynamic linker for every name of the hook table and says, one TAP line a row, whether libcuflight.so answers in
  * the default scope, as for a directly linked program, and, for the driver's names, through a handle of libcuda, as for a
  * program that opens it. (A handle of libc or of the runtime is answered by that library itself: what such a program gets
- * from the runtime still comes by the driver's names.) A name that this driver does not have is skipped.
+ * from the runtime still comes by the driver's names.) A name that this driver or runtime does not have is skipped.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -33,11 +33,13 @@ static const char *stranger(void *address)
 }
 
 /* 1 failed, 0 not */
-static int check_row(unsigned number, const struct row *row, void *driver)
+static int check_row(unsigned number, const struct row *row, void *driver, void *runtime)
 {
 	void *found = dlsym(RTLD_DEFAULT, row->name);
 	const char *other;
 
+	if (!found && row->library == CUDART && !dlsym(runtime, row->name))
+		return printf("ok %u - %s # SKIP this runtime has no such function\n", number, row->name), 0;
 	if (!found)
 		return printf("not ok %u - %s # not found in the default scope\n", number, row->name), 1;
 	other = stranger(found);
@@ -68,6 +70,6 @@ int main(void)
 		return printf("Bail out! %s\n", dlerror()), 2;
 	printf("1..%u\n", count);
 	for (unsigned i = 0; i < count; i++)
-		failed += check_row(i + 1, &rows[i], driver);
+		failed += check_row(i + 1, &rows[i], driver, runtime);
 	return failed != 0;
 }
