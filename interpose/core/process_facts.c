@@ -8,6 +8,7 @@
 #include "interpose/core/meta.h"
 #include "interpose/core/options.h"
 #include "interpose/core/recording.h"
+#include "interpose/core/sandbox.h"
 #include "interpose/core/say.h"
 #include "interpose/core/sys.h"
 #include "interpose/core/laws.h"
@@ -20,7 +21,7 @@ static const char *cgroup_current, *cgroup_max;
 /* The whole file, cut at bytes - 1 and NUL-terminated. Returns its length, or -errno. */
 static long read_file(const char *path, char *to, size_t bytes)
 {
-	long fd = cuf_sys_open(path, O_RDONLY | O_CLOEXEC, 0), got, used = 0;
+	long fd = cuf_open(path, O_RDONLY, 0), got, used = 0;
 	if (fd < 0)
 		return fd;
 	while ((size_t)used + 1 < bytes && (got = cuf_sys_read((int)fd, to + used, bytes - 1 - (size_t)used)) > 0)

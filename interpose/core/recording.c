@@ -6,10 +6,12 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include "interpose/core/clock.h"
 #include "interpose/core/options.h"
 #include "interpose/core/process_facts.h"
+#include "interpose/core/sandbox.h"
 #include "interpose/core/sys.h"
 #include "interpose/core/laws.h"
 
@@ -145,7 +147,7 @@ static int is_directory(const char *path)
 	long fd;
 	if (length && path[length - 1] == '/')
 		return 1;
-	fd = cuf_sys_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	fd = cuf_open(path, O_RDONLY | O_DIRECTORY, 0);
 	if (fd >= 0)
 		cuf_sys_close((int)fd);
 	return fd >= 0;
@@ -207,7 +209,7 @@ static int open_new_file(char **environment, char *path, unsigned path_bytes)
 			return -ENAMETOOLONG;
 		strcpy(path, expanded);
 		make_parents(path);
-		fd = cuf_sys_open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		fd = cuf_open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
 		if (fd != -EEXIST)
 			return (int)fd;
 	}
@@ -236,12 +238,23 @@ static void copy_contents(uint8_t *to)
 	}
 }
 
+/* Past this limit the kernel does not only refuse: it sends SIGXFSZ, which ends the program. */
+static int beyond_file_limit(uint64_t bytes)
+{
+	struct rlimit64 limit;
+	return !cuf_sys(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit, 0, 0) && bytes > limit.rlim_cur;
+}
+
 int cuf_recording_to_file(char **environment, const char **why)
 {
 	struct cuf_recording *r = &cuf_recording;
 	long result, mapped;
 	int fd;
 	*why = "cannot create the recording";
+	if (cuf_sandbox_entered())
+		return -ECANCELED;
+	if (beyond_file_limit(r->bytes))
+		return -EFBIG;
 	fd = open_new_file(environment, r->path, sizeof r->path);
 	if (fd < 0) {
 		return fd;

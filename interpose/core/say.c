@@ -2,7 +2,11 @@
 /* The recorder's only voice: short lines on stderr. Used when it switches itself off and for a fatal incident. */
 #include "interpose/core/say.h"
 
+#include <errno.h>
+#include <signal.h>
+#include <time.h>
 #include "interpose/abi/format.h"
+#include "interpose/core/sandbox.h"
 #include "interpose/core/sys.h"
 #include "interpose/core/laws.h"
 
@@ -66,13 +70,29 @@ void cuf_text_size(struct cuf_text *text, uint64_t bytes)
 	cuf_text_add(text, units[unit]);
 }
 
+/* A reader that went away (SIGPIPE) or a file at its limit (SIGXFSZ) must not end the program over a word of ours: the
+ * signal is held back, and taken away again unless the program had one of its own waiting. */
+static void write_quietly(int fd, const struct cuf_text *text)
+{
+	uint64_t deadly = 1ull << (SIGPIPE - 1) | 1ull << (SIGXFSZ - 1), before, waiting = 0;
+	struct timespec at_once = { 0 };
+	long held = cuf_sys(SYS_rt_sigprocmask, SIG_BLOCK, (long)&deadly, (long)&before, sizeof before, 0, 0), result;
+	cuf_sys(SYS_rt_sigpending, (long)&waiting, sizeof waiting, 0, 0, 0, 0);
+	result = cuf_sys_write(fd, text->at, text->used);
+	if (held)
+		return;
+	if ((result == -EPIPE || result == -EFBIG) && !(waiting & deadly))
+		cuf_sys(SYS_rt_sigtimedwait, (long)&deadly, 0, (long)&at_once, sizeof deadly, 0, 0);
+	cuf_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof before, 0, 0);
+}
+
 void cuf_say(const struct cuf_text *text)
 {
 	CUF_TEXT(line, 1024);
 	cuf_text_add(&line, "cuflight: ");
 	cuf_text_bytes(&line, text->at, text->used < 1000 ? text->used : 1000);
 	cuf_text_add(&line, "\n");
-	cuf_sys_write(2, line.at, line.used);
+	write_quietly(2, &line);
 }
 
 void cuf_say_line(const char *string)
@@ -84,9 +104,9 @@ void cuf_say_line(const char *string)
 
 void cuf_say_to_file(const char *path, const struct cuf_text *text)
 {
-	int fd = (int)cuf_sys_open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int fd = (int)cuf_open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return;
-	cuf_sys_write(fd, text->at, text->used);
+	write_quietly(fd, text);
 	cuf_sys_close(fd);
 }

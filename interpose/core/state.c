@@ -15,6 +15,7 @@
 #include "interpose/core/process_facts.h"
 #include "interpose/core/recorder.h"
 #include "interpose/core/recording.h"
+#include "interpose/core/sandbox.h"
 #include "interpose/core/say.h"
 #include "interpose/core/sys.h"
 #include "interpose/core/thread.h"
@@ -80,6 +81,7 @@ static const char *error_words(int error)
 	case EMFILE: case ENFILE: return "too many open files";
 	case ENOMEM: return "out of memory";
 	case ENAMETOOLONG: return "the name is too long; set a shorter CUFLIGHT_OUTPUT";
+	case ECANCELED: return "the program has locked itself in since it started (a seccomp sandbox); record from the start: CUFLIGHT_OPTIONS=start=1";
 	case ELOOP: return "a symbolic link is in the way; set another CUFLIGHT_OUTPUT";
 	default: return NULL;
 	}
@@ -233,6 +235,7 @@ void cuf_state_start(char **environment_at_start)
 	if (state != CUF_STATE_BOOT)
 		return;
 	environment = environment_at_start;
+	cuf_sandbox_start();
 	cuf_options_read(environment, getauxval(AT_SECURE) != 0);
 	if (cuf_options.disabled) {
 		state = CUF_STATE_OFF;

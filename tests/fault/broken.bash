@@ -71,3 +71,12 @@ readable_in() {
 # Skips where the condition cannot be made.
 need_root() { [ "$(id -u)" = 0 ] || skip "needs root"; }
 need_mounts() { unshare -m mount -t tmpfs tmpfs /mnt 2>/dev/null || skip "no mounts allowed here"; }
+
+# lets others come to $home
+open_to_all() {
+	local folder=$home
+	while [ "$folder" != / ] && [ "$folder" != "${BATS_RUN_TMPDIR%/*}" ]; do
+		chmod a+rx "$folder"
+		folder=${folder%/*}
+	done
+}

@@ -61,7 +61,8 @@ read_only() { with_tmpfs ro "$@"; }
 @test "a folder that others own" {
 	need_root
 	command -v setpriv >/dev/null || skip "no setpriv here"
-	chmod 755 "$home" "$output"
+	open_to_all
+	chmod 755 "$output"
 	cp "$library" "$victims/holds_memory" "$build/sim/libcuda.so.1" "$home"
 	library=$home/libcuflight.so
 	LD_LIBRARY_PATH=$home
@@ -124,6 +125,13 @@ read_only() { with_tmpfs ro "$@"; }
 	unchanged_under command "$victims/closes_descriptors" "$home/app"
 	said_nothing
 	readable_in "$output"
+}
+
+@test "nobody reads standard error any more" {
+	# shellcheck disable=SC2016
+	unread() { sh -c 'exec 3>&1; { sleep 0.2; "$@" 2>&1 >&3; echo $? >"$0"; } | true; exit "$(cat "$0")"' "$home/inner" "$@"; }
+	output=/proc/no/such/folder/
+	unchanged_under unread "$victims/holds_memory" 20 7
 }
 
 @test "standard descriptors are closed" {
