@@ -152,6 +152,7 @@ static struct place read_expression(struct reader *r, uint64_t bytes, const stru
 	unsigned pushed_from = 0, op;
 	if (is_plt_expression(r, bytes, &pushed_from)) {
 		place = (struct place){PLACE_SP, (info->pc & 15) >= pushed_from ? 16 : 8};
+		r->at = end;
 	} else if (bytes && bytes <= r->span.end - r->at) {
 		op = (unsigned)read_fixed(r, 1);
 		place.offset = read_sleb(r);

@@ -83,6 +83,7 @@ struct walk {
 	uintptr_t above;
 	uint64_t *frames;
 	unsigned count, max, signals;
+	uintptr_t interrupted_sp; /* of the frame that a signal broke into last; 0 none */
 	enum cuf_stop stop;
 };
 
@@ -239,21 +240,23 @@ static bool cross_signal(struct walk *w, const struct cuf_rule *rule, struct win
 	w->ip = ip + 1;
 	w->sp = sp;
 	w->fp = fp;
+	w->interrupted_sp = sp;
 	w->above = 0;
 	return true;
 }
 
 /*
  * No unwind information: a frame pointer is believed when it leads a little way up this very stack, to an address in a
- * known object. A fiber's outermost frame often still holds the pointer of the stack that made it.
+ * known object. A fiber's outermost frame often still holds the pointer of the stack that made it; and only code that
+ * has called something is likely to have a frame.
  */
 static bool follow_chain(struct walk *w, struct window *window)
 {
 	uintptr_t fp, ip;
 	struct cuf_object object;
-	if (w->fp - w->sp > CHAIN_MAX_BYTES || on_own_stack(w->walker, w->fp) != on_own_stack(w->walker, w->sp) ||
-		!read_word(w, window, w->fp, &fp) || !read_word(w, window, w->fp + 8, &ip) ||
-		!cuf_object_find(ip - 1, &object))
+	if (w->sp == w->interrupted_sp || w->fp - w->sp > CHAIN_MAX_BYTES ||
+		on_own_stack(w->walker, w->fp) != on_own_stack(w->walker, w->sp) || !read_word(w, window, w->fp, &fp) ||
+		!read_word(w, window, w->fp + 8, &ip) || !cuf_object_find(ip - 1, &object))
 		return stop_walk(w, CUF_STOP_NO_RULE);
 	w->ip = ip;
 	w->sp = w->fp + 16;

@@ -489,6 +489,23 @@ static void without_a_cache_stacks_are_empty(void **state)
 	assert_int_equal(why, CUF_STOP_UNSUPPORTED);
 }
 
+/* A stub like the linker's, and code after it: the slot's number has been pushed from byte 11 on. */
+void test_plt(void);
+__asm__(".text\n.p2align 4\n.type test_plt,@function\ntest_plt:\n.cfi_startproc\n"
+	".cfi_escape 0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22\n.skip 32, 0x90\n"
+	".cfi_def_cfa 7, 24\nret\n.cfi_endproc\n.size test_plt,.-test_plt\n");
+
+static void rules_of_a_plt(void **state)
+{
+	uintptr_t at = (uintptr_t)&test_plt;
+	for (unsigned i = 0; i < 32; i++) {
+		struct cuf_rule rule = cuf_rule_compile(at + i + 1);
+		assert_int_equal(rule.kind, CUF_RULE_SP);
+		assert_int_equal(rule.cfa_offset, i % 16 >= 11 ? 16 : 8);
+	}
+	assert_int_equal(cuf_rule_compile(at + 33).cfa_offset, 24);
+}
+
 /* Every address of libc and of this program: no rule compiles to nonsense, nothing faults. */
 static void rules_of_whole_objects(void **state)
 {
@@ -550,6 +567,7 @@ int main(void)
 		cmocka_unit_test(rules_are_dropped_with_the_generation),
 		cmocka_unit_test(errno_is_kept),
 		cmocka_unit_test(without_a_cache_stacks_are_empty),
+		cmocka_unit_test(rules_of_a_plt),
 		cmocka_unit_test(rules_of_whole_objects),
 	};
 	return cmocka_run_group_tests_name("walker", tests, set_up, tear_down);
