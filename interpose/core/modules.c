@@ -306,5 +306,4 @@ void cuf_modules_fork(void)
 {
 	memset(modules, 0, sizeof modules);
 	last_id = 0;
-	note_first();
 }

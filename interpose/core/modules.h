@@ -27,11 +27,13 @@ struct cuf_span {
 	uintptr_t start, end;
 };
 
-void cuf_modules_init(void);               /* constructor, before other threads: executable, vdso, ourselves, libc */
+/* Each time a recording begins, the first time in the constructor: notes the executable, the vdso, ourselves and libc. */
+void cuf_modules_init(void);
 void cuf_modules_note(uint64_t code_addr); /* makes sure that the object holding this address is in META */
 uint64_t cuf_modules_generation(void);     /* changes when an object may have gone; never 0 */
 /* cuf_modules_changed() of recorder.h: after a dlclose: notes the end of objects that are gone, bumps the generation */
-void cuf_modules_fork(void);                  /* in a forked child, its recording made: what was noted is noted again */
+void cuf_modules_fork(
+	void); /* in a forked child, before its recording begins: forgets what was noted; writes nothing */
 bool cuf_modules_is_self(uint64_t code_addr); /* inside this library; never so when it was linked into the executable */
 
 bool cuf_object_find(uintptr_t addr, struct cuf_object *object);
