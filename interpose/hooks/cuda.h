@@ -66,7 +66,7 @@ int cuf_device_total_count(void);            /* -1 unknown */
 /* cuMemGetInfo of this device; false: it has no context that could be asked. */
 bool cuf_memory_of(int device, uint64_t *free_bytes, uint64_t *total_bytes);
 /* Facts about the device into the recording, once. */
-void cuf_device_introduce(struct cuf_call *call, int device);
+void cuf_device_introduce(int device);
 /* What the driver says of a device now. probe: also measure the largest block that can be had. */
 void cuf_view_read(int device, bool probe, struct cuf_driver_view *view);
 /* The last words of all devices, before exit handlers. */

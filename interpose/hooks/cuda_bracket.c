@@ -59,7 +59,7 @@ static void bracket_measure(struct cuf_call *call, const struct bracket *bracket
 	int device = cuf_device_current();
 	if (device < 0 || device >= (int)CUF_DEVICES_MAX || cuf_capturing_somewhere() || !cuf_memory_of(device, &free_bytes, &total_bytes))
 		return;
-	cuf_device_introduce(call, device);
+	cuf_device_introduce(device);
 	cuf_device_free_seen(call, (unsigned)device, free_bytes, total_bytes);
 	/* another thread allocated or freed meanwhile: the difference is not this call's alone */
 	if (device != bracket->device || free_bytes >= bracket->free_bytes || cuf_changes_seen() != bracket->changes)

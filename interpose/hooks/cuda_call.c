@@ -71,7 +71,7 @@ void cuf_alloc_record(struct cuf_call *call, const struct cuf_request *request, 
 	if (!call->thread || (result != CUDA_SUCCESS && result != CUDA_ERROR_OUT_OF_MEMORY))
 		return;
 	if (on_device)
-		cuf_device_introduce(call, request->device);
+		cuf_device_introduce(request->device);
 	if (result != CUDA_SUCCESS) {
 		record_failure(call, request, result);
 	} else if (addr) {

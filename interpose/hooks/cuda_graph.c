@@ -100,7 +100,7 @@ void cuf_node_added(struct cuf_call *call, const struct cuf_request *request, ui
 	if (!call->thread)
 		return;
 	if (request->device < CUF_DEVICES_MAX) {
-		cuf_device_introduce(call, request->device);
+		cuf_device_introduce(request->device);
 		__atomic_fetch_or(&node_devices, 1u << request->device, __ATOMIC_RELAXED);
 	}
 	cuf_event_note(call, CUF_OP_NODE, &node, addr, 0);

@@ -110,7 +110,7 @@ CUresult cuf_hook_cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 	CUresult result = cuf_real.cuMemGetInfo_v2(free_bytes, total_bytes);
 	int saved = errno, device;
 	if (call.thread && result == CUDA_SUCCESS && free_bytes && (device = cuf_device_current()) >= 0) {
-		cuf_device_introduce(&call, device);
+		cuf_device_introduce(device);
 		cuf_device_free_seen(&call, (unsigned)device, *free_bytes, total_bytes ? *total_bytes : CUF_UNKNOWN);
 	}
 	errno = saved;

@@ -118,25 +118,21 @@ static uint64_t granularity_of(int device)
 	return ASK(cuMemGetAllocationGranularity, &bytes, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM) == CUDA_SUCCESS && bytes ? bytes : CUF_UNKNOWN;
 }
 
-void cuf_device_introduce(struct cuf_call *call, int device)
+void cuf_device_introduce(int device)
 {
 	CUuuid uuid = { { 0 } };
 	char name[64] = "", pci[16] = "";
 	uint64_t free_bytes, total_bytes = CUF_UNKNOWN;
 	size_t device_bytes = 0;
-	bool told;
 	if (device < 0 || cuf_device_known((unsigned)device))
 		return;
 	if (ASK(cuDeviceGetUuid_v2, &uuid, device) != CUDA_SUCCESS)
 		ASK(cuDeviceGetUuid, &uuid, device);
 	ASK(cuDeviceGetName, name, sizeof name - 1, device);
 	ASK(cuDeviceGetPCIBusId, pci, sizeof pci - 1, device);
-	told = cuf_memory_of(device, &free_bytes, &total_bytes);
-	if (!told && ASK(cuDeviceTotalMem_v2, &device_bytes, device) == CUDA_SUCCESS)
+	if (!cuf_memory_of(device, &free_bytes, &total_bytes) && ASK(cuDeviceTotalMem_v2, &device_bytes, device) == CUDA_SUCCESS)
 		total_bytes = device_bytes;
 	cuf_device_describe((unsigned)device, (const uint8_t *)uuid.bytes, name, pci, total_bytes, granularity_of(device));
-	if (told)
-		cuf_device_free_seen(call, (unsigned)device, free_bytes, total_bytes);
 }
 
 /* The largest request that the driver grants now, to one unit of granularity: each step really allocates. */

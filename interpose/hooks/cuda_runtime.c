@@ -130,6 +130,11 @@ void *cuf_runtime_find(unsigned hook, const void *caller)
 	return function;
 }
 
+bool cuf_runtime_stands_for(unsigned hook, const void *found, const void *caller)
+{
+	return found == search_loaded(NULL, row_name(hook)) && found == cuf_runtime_find(hook, caller);
+}
+
 /* As cuf_driver_refusal: a weak reference bound to our hook on a machine without the runtime. */
 #define NO_RUNTIME CUDA_ERROR_NO_DEVICE /* cudaErrorNoDevice has the same number */
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "interpose/core/boot_alloc.h"
-#include "interpose/core/recorder.h"
+#include "interpose/core/host.h"
 #include "interpose/hooks/real.h"
 
 #define FRAME __builtin_frame_address(0)

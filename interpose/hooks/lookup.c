@@ -122,6 +122,8 @@ void *cuf_lookup_answer(void *handle, const char *name, const char *version, con
 	void *found = handle == RTLD_DEFAULT ? row->hook : real_answer(handle, name, version);
 	if (row && found == row->hook)
 		return answer_for_own_name(row, version, caller);
+	if (found && row && row->library == CUF_LIBRARY_CUDART)
+		return cuf_runtime_stands_for(row->id, found, caller) ? row->hook : found;
 	if (!found || !cuf_driver_meet_at(found, &met_now))
 		return found;
 	saved = errno;

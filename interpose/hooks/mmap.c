@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include "interpose/core/options.h"
+#include "interpose/core/host.h"
 #include "interpose/core/recorder.h"
 #include "interpose/core/sys.h"
 #include "interpose/hooks/real.h"
