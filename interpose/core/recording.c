@@ -140,17 +140,20 @@ int cuf_recording_open(size_t bytes)
 	return 0;
 }
 
-/* "dir" or "dir/" means a file of the default name in it; else the pattern names the file. */
+/* "dir" or "dir/" means a file of the default name in it; else the pattern names the file. 1, 0, or -errno: not to be
+ * told (no descriptor is free), and then nothing is made beside what may be a directory. */
 static int is_directory(const char *path)
 {
 	size_t length = strlen(path);
 	long fd;
 	if (length && path[length - 1] == '/')
 		return 1;
-	fd = cuf_open(path, O_RDONLY | O_DIRECTORY, 0);
+	fd = cuf_open(path, O_PATH | O_DIRECTORY, 0);
+	if (fd == -ENOENT || fd == -ENOTDIR)
+		return 0;
 	if (fd >= 0)
 		cuf_sys_close((int)fd);
-	return fd >= 0;
+	return fd >= 0 ? 1 : (int)fd;
 }
 
 /* Creates the directories of a path; failures show when the file is opened. */
@@ -179,13 +182,17 @@ static int open_new_file(char **environment, char *path, unsigned path_bytes)
 		return -ENAMETOOLONG;
 	for (unsigned n = 0; n < 1000; n++) {
 		struct cuf_name_parts now = parts;
+		int directory;
 		long fd;
 		now.n = n;
 		if (cuf_options_expand(output, &now, expanded, sizeof expanded - sizeof DEFAULT_NAME))
 			return -ENAMETOOLONG;
 		if (!*expanded)
 			strcpy(expanded, "./");
-		if (is_directory(expanded)) {
+		directory = is_directory(expanded);
+		if (directory < 0)
+			return directory;
+		if (directory) {
 			if (expanded[strlen(expanded) - 1] != '/')
 				strcat(expanded, "/");
 			strcpy(pattern, DEFAULT_NAME);
