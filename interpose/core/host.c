@@ -9,7 +9,6 @@
 #include "interpose/core/clock.h"
 #include "interpose/core/forget.h"
 #include "interpose/core/host_ledger.h"
-#include "interpose/core/options.h"
 #include "interpose/core/recorder.h"
 #include "interpose/core/recording.h"
 #include "interpose/core/ring.h"
@@ -23,35 +22,30 @@
 enum {
 	FILE_AT_LIVE_BYTES = 64 << 20,  /* a process this big is worth a recording */
 	CLOCK_EVERY = 8,                /* full mode: events between two looks at the clock */
-	TIME_RECORD_EVERY_NS = 30000000, /* well within the 15 bits of ms ticks */
-	FILTER_BITS = 17
+	TIME_RECORD_EVERY_NS = 30000000 /* well within the 15 bits of ms ticks */
 };
 
-/* Counts of sampled live blocks by hash of their address; saturated counts stay. One load tells most frees that there
- * is nothing to do. */
-static uint8_t filter[1u << FILTER_BITS];
+uint8_t cuf_host_filter[1u << CUF_HOST_FILTER_BITS];
 static int64_t live_estimate; /* sampled mode: bytes */
 
 void cuf_host_fork(void)
 {
 	live_estimate = 0;
-	for (uint32_t i = 0; i < 1u << FILTER_BITS; i++)
-		if (filter[i]) /* untouched pages stay so */
-			filter[i] = 0;
+	for (uint32_t i = 0; i < 1u << CUF_HOST_FILTER_BITS; i++)
+		if (cuf_host_filter[i]) /* untouched pages stay so */
+			cuf_host_filter[i] = 0;
 }
-
-static inline uint8_t *filter_of(uint64_t addr) { return &filter[(addr >> 4) * 0x9E3779B97F4A7C15ull >> (64 - FILTER_BITS)]; }
 
 static void filter_add(uint64_t addr)
 {
-	uint8_t *count = filter_of(addr), seen = __atomic_load_n(count, __ATOMIC_RELAXED);
+	uint8_t *count = cuf_host_filter_at(addr), seen = __atomic_load_n(count, __ATOMIC_RELAXED);
 	while (seen != UINT8_MAX && !__atomic_compare_exchange_n(count, &seen, (uint8_t)(seen + 1), 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		;
 }
 
 static void filter_remove(uint64_t addr)
 {
-	uint8_t *count = filter_of(addr), seen = __atomic_load_n(count, __ATOMIC_RELAXED);
+	uint8_t *count = cuf_host_filter_at(addr), seen = __atomic_load_n(count, __ATOMIC_RELAXED);
 	while (seen && seen != UINT8_MAX && !__atomic_compare_exchange_n(count, &seen, (uint8_t)(seen - 1), 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		;
 }
@@ -140,29 +134,24 @@ static void record_full(struct cuf_thread_state *t, uint64_t addr, size_t bytes,
 	t->slot->host_alloc_bytes += bytes;
 }
 
-static inline bool must_sample(size_t bytes)
+/* The countdown ran out, or the thread is new: then it has a countdown only now. */
+static bool is_sample(size_t bytes, bool fresh)
 {
-	if (bytes >= CUF_SAMPLE_EXACT_BYTES)
-		return true;
-	/* a thread's first event finds a countdown of 0 and goes the slow way, where it gets one */
-	return (cuf_tls.countdown_bytes -= (int64_t)bytes) <= 0;
+	return bytes >= CUF_SAMPLE_EXACT_BYTES || !fresh || (cuf_tls.countdown_bytes -= (int64_t)bytes) <= 0;
 }
 
-void cuf_host_born(void *p, size_t bytes, unsigned op, void *frame)
+void cuf_host_record_born(void *p, size_t bytes, unsigned op, void *frame)
 {
-	struct cuf_thread_state *t;
 	bool fresh = cuf_tls.generation != __atomic_load_n(cuf_gate, __ATOMIC_RELAXED), grown = false;
-	int saved;
+	struct cuf_thread_state *t;
+	int saved = errno;
 	if (cuf_options.host == CUF_HOST_OFF || cuf_options.disabled)
 		return;
-	if (cuf_options.host == CUF_HOST_SAMPLED && !fresh && !must_sample(bytes))
-		return;
-	saved = errno;
 	t = cuf_thread_enter();
 	if (t) {
 		if (cuf_options.host == CUF_HOST_FULL) {
 			record_full(t, (uintptr_t)p, bytes, op, frame);
-		} else if (!fresh || must_sample(bytes)) {
+		} else if (is_sample(bytes, fresh)) {
 			grown = record_sample(t, (uintptr_t)p, bytes, op, frame);
 			if (bytes < CUF_SAMPLE_EXACT_BYTES)
 				cuf_tls.countdown_bytes = (int64_t)(t->sampled_from = cuf_sample_interval(t));
@@ -174,18 +163,15 @@ void cuf_host_born(void *p, size_t bytes, unsigned op, void *frame)
 	errno = saved;
 }
 
-void cuf_host_freed(void *p, unsigned op, struct cuf_host_undo *undo)
+void cuf_host_record_freed(void *p, unsigned op, struct cuf_host_undo *undo)
 {
 	uint64_t addr = (uintptr_t)p;
 	struct cuf_host_block entry = { 0, 0 };
 	struct cuf_thread_state *t;
 	bool known;
-	int saved;
-	undo->word0 = undo->word1 = 0;
-	if (!p || cuf_options.host == CUF_HOST_OFF || cuf_options.disabled ||
-	    (cuf_options.host == CUF_HOST_SAMPLED && !__atomic_load_n(filter_of(addr), __ATOMIC_RELAXED)))
+	int saved = errno;
+	if (!p || cuf_options.host == CUF_HOST_OFF || cuf_options.disabled)
 		return;
-	saved = errno;
 	t = cuf_thread_enter();
 	if (t) {
 		known = cuf_host_ledger_take(addr, &entry);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The recorder's inner API: all that the hooks call. Contract: no function here allocates, blocks, takes a lock or
+ * The recorder's inner API: all that the hooks call (the malloc family's part is host.h). Contract: no function here allocates, blocks, takes a lock or
  * changes errno; none fails visibly (what cannot be held is counted in the header and reported). A call is safe from
  * any thread at any time after cuf_state_start(), also late in thread teardown; before, it does nothing.
  * Pointers are borrowed for the call. Times are taken inside. "bytes" are as requested by the program.
@@ -103,15 +103,6 @@ void cuf_meta_text(unsigned type, uint64_t number, const char *text, size_t byte
 void cuf_end_begin(unsigned end_kind, uint64_t status);
 void cuf_end_undo(void); /* an exec failed: the process goes on */
 void cuf_end_verdict(void); /* the short verdict of a fatal incident on stderr, and in the termination log when asked */
-
-/* ---- the malloc family: host.c ---- */
-
-/* frame: __builtin_frame_address(0) of the hook. op: enum cuf_host_op. */
-void cuf_host_born(void *p, size_t bytes, unsigned op, void *frame);
-/* Before the real free. *undo holds what restored needs. */
-struct cuf_host_undo { uint64_t word0, word1; };
-void cuf_host_freed(void *p, unsigned op, struct cuf_host_undo *undo);
-void cuf_host_restored(const struct cuf_host_undo *undo);
 
 /* ---- process life: state.c ---- */
 
