@@ -8,6 +8,7 @@ setup() {
 	home=$BATS_TEST_TMPDIR
 	output=$home/recordings
 	mkdir -p "$output"
+	[ -x "$build/fault/inject" ]
 	"$build/fault/inject" --syscall=openat --nth=1 --errno=EPERM -- true || skip "no tracing allowed here"
 	"$victims/holds_memory" 2 7 >"$home/native.out" 2>"$home/native.err" || echo $? >"$home/native.status"
 	[ "$(<"$home/native.status")" = 7 ]
@@ -21,37 +22,49 @@ judge() {
 	if [ -n "$(ls -A "$output")" ]; then readable_in "$output"; else [ -s "$home/recorded.err" ]; fi
 }
 
-# SYSCALL ERRNO [--onward]: for n = 1, 2, ... until there is no n-th call
-for_all_n() {
-	local n=0 failed=1 most=60
-	while [ "$failed" != 0 ]; do
-		n=$((n + 1))
-		rm -rf "${output:?}"/*
-		observe recorded "$build/fault/inject" --syscall="$1" --nth=$n --errno="$2" ${3+"$3"} --report="$home/seen" -- env "LD_PRELOAD=$library" \
-			"CUFLIGHT_OUTPUT=$output" "CUFLIGHT_OPTIONS=$options" "$victims/holds_memory" 2 7
-		judge || { echo "$1 number $n with $2 ${3-}" >&2; return 1; }
-		failed=$(sed -n 's/.*failed //p' "$home/seen")
-		[ "$n" -lt "$most" ] || break
-	done
-	[ "$n" -gt 1 ] || { echo "the recorder never called $1" >&2; return 1; }
-	echo "# $1 $2: $((n - 1)) calls failed, one by one"
+# OPTIONS NAME:ERRNO[:onward] N: one run; leaves "seen S failed F" in $home/seen
+run_failing() {
+	local name errno onward
+	IFS=: read -r name errno onward <<<"$2"
+	rm -rf "${output:?}"/*
+	observe recorded "$build/fault/inject" --syscall="$name" --nth="$3" --errno="$errno" ${onward:+--onward} --report="$home/seen" -- \
+		env "LD_PRELOAD=$library" "CUFLIGHT_OUTPUT=$output" "CUFLIGHT_OPTIONS=$1" "$victims/holds_memory" 2 7
+	judge || { echo "$2, call $3, with $1" >&2; return 1; }
 }
 
-@test "openat fails" { for_all_n openat EMFILE; }
-@test "openat fails for good" { for_all_n openat EPERM --onward; }
-@test "fallocate: no space" { for_all_n fallocate ENOSPC; }
-@test "fallocate: not supported, zeros are written instead" { for_all_n fallocate EOPNOTSUPP; }
-@test "fallocate: an input or output error" { for_all_n fallocate EIO; }
-@test "mmap fails" { for_all_n mmap ENOMEM; }
-@test "mmap fails for good" { for_all_n mmap ENOMEM --onward; }
-@test "mremap fails" { for_all_n mremap ENOMEM; }
-@test "madvise fails" { for_all_n madvise EINVAL; }
-@test "close fails" { for_all_n close EIO; }
-@test "read fails" { for_all_n read EIO; }
-@test "read is interrupted" { for_all_n read EINTR; }
-@test "readlinkat fails" { for_all_n readlinkat EACCES; }
-@test "uname fails" { for_all_n uname EPERM; }
-@test "prctl fails" { for_all_n prctl EPERM; }
+# NAME:ERRNO[:onward]: for n = 1, 2, ... until there is no n-th call, with the recording made at the start and at the first
+# sight of the device
+for_all_n() {
+	local settings n calls=0
+	for settings in start=1:host=full:size=4MiB start=0:size=4MiB; do
+		for ((n = 1; n < 60; n++)); do
+			run_failing "$settings" "$1" $n
+			! grep -q 'failed 0' "$home/seen" || break
+			calls=$((calls + 1))
+		done
+	done
+	[ "$calls" -gt 0 ] || { echo "the recorder never called ${1%%:*}" >&2; return 1; }
+	echo "# $1: $calls runs"
+}
+
+@test "openat fails" { for_all_n openat:EMFILE; }
+@test "openat fails for good" { for_all_n openat:EPERM:onward; }
+@test "fallocate: no space" { for_all_n fallocate:ENOSPC; }
+@test "fallocate: not supported, zeros are written instead" { for_all_n fallocate:EOPNOTSUPP; }
+@test "fallocate: an input or output error" { for_all_n fallocate:EIO; }
+@test "mmap fails" { for_all_n mmap:ENOMEM; }
+@test "mmap fails for good" { for_all_n mmap:ENOMEM:onward; }
+@test "mmap is forbidden" { for_all_n mmap:EPERM; }
+@test "mremap fails" { for_all_n mremap:ENOMEM; }
+@test "madvise fails" { for_all_n madvise:EINVAL; }
+@test "close fails" { for_all_n close:EIO; }
+@test "read fails" { for_all_n read:EIO; }
+@test "read is interrupted" { for_all_n read:EINTR; }
+@test "readlinkat fails" { for_all_n readlinkat:EACCES; }
+@test "uname fails" { for_all_n uname:EPERM; }
+@test "prctl fails" { for_all_n prctl:EPERM; }
+@test "prlimit64 fails" { for_all_n prlimit64:EPERM; }
+@test "rt_sigprocmask is forbidden" { for_all_n rt_sigprocmask:EPERM; }
 
 @test "fallocate is not supported, and the disk fills while zeros are written" {
 	observe recorded "$build/fault/inject" --syscall=fallocate --nth=1 --errno=EOPNOTSUPP --syscall=write --nth=30 --errno=ENOSPC --report="$home/seen" -- \
