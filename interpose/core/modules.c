@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include "interpose/core/loss.h"
 #include "interpose/core/meta.h"
 #include "interpose/core/recorder.h"
 #include "interpose/core/sys.h"
@@ -247,8 +248,13 @@ void cuf_modules_note(uint64_t code_addr)
 	struct module *vacant;
 	if (!cuf_object_find(code_addr, &object))
 		return;
-	while (!find_module(&object, &vacant) && vacant) {
-		uint64_t key = __atomic_load_n(&vacant->key, __ATOMIC_RELAXED);
+	while (!find_module(&object, &vacant)) {
+		uint64_t key;
+		if (!vacant) {
+			cuf_lost(CUF_LOST_META);
+			return;
+		}
+		key = __atomic_load_n(&vacant->key, __ATOMIC_RELAXED);
 		if (key != EMPTY && key != ENDED)
 			continue; /* taken meanwhile, perhaps for this very object: look again */
 		if (!__atomic_compare_exchange_n(
@@ -288,7 +294,7 @@ static void note_first(void)
 	cuf_modules_note(getauxval(AT_ENTRY));        /* the executable */
 	cuf_modules_note(getauxval(AT_SYSINFO_EHDR)); /* the vdso */
 	cuf_modules_note((uintptr_t)&cuf_modules_init);
-	cuf_modules_note((uintptr_t)&memcpy);
+	cuf_modules_note((uintptr_t)&getauxval);
 	for (unsigned i = 0; i < snapshot_count; i++)
 		cuf_modules_note(snapshot[i].start);
 	if (cuf_object_find((uintptr_t)&cuf_modules_init, &object) && object.path[0])

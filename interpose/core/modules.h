@@ -6,7 +6,7 @@
  * Contract: nothing here takes a lock, allocates, or calls anything in libc that does (_dl_find_object is lock-free,
  * glibc 2.35 and later; older: a snapshot made at start, so objects loaded later are not known). Any thread, any time
  * after cuf_modules_init. What is borrowed from an object (path, unwind table) is good while the object is loaded.
- * At most 1024 objects are held at a time; addresses of more stay without a module in the recording.
+ * At most 1024 objects are held at a time; more are counted (CUF_LOST_META) and their addresses stay without a module.
  */
 #ifndef CUF_MODULES_H
 #define CUF_MODULES_H
@@ -32,8 +32,8 @@ void cuf_modules_init(void);
 void cuf_modules_note(uint64_t code_addr); /* makes sure that the object holding this address is in META */
 uint64_t cuf_modules_generation(void);     /* changes when an object may have gone; never 0 */
 /* cuf_modules_changed() of recorder.h: after a dlclose: notes the end of objects that are gone, bumps the generation */
-void cuf_modules_fork(
-	void); /* in a forked child, before its recording begins: forgets what was noted; writes nothing */
+/* In a forked child, before its recording begins: forgets what was noted; writes nothing. */
+void cuf_modules_fork(void);
 bool cuf_modules_is_self(uint64_t code_addr); /* inside this library; never so when it was linked into the executable */
 
 bool cuf_object_find(uintptr_t addr, struct cuf_object *object);
