@@ -132,8 +132,8 @@ lint: ## layers, sizes, headers alone, exports, NEEDED, tail jumps, shellcheck, 
 	@scripts/lint $(B)
 bench: tests ## budgets of tests/bench, each beside its peer
 	@scripts/bench $(B)
-gen: ## regenerate what is derived from the tables
-	@scripts/gen-docs
+gen: analysis ## regenerate what is derived from the tables
+	@scripts/gen-docs $(B)
 format: ## clang-format in place
 	$(Q)clang-format -i $$(git ls-files '*.c' '*.h')
 
