@@ -39,7 +39,7 @@ const char *suggest_nearest(const char *typed, const char *const *names, size_t 
 		unsigned distance = suggest_distance(typed, names[i]);
 		size_t bytes = strlen(typed);
 		/* a beginning counts as near: rep -> report */
-		if (bytes >= 3 && !strncmp(typed, names[i], bytes) && distance >= best_distance)
+		if (bytes >= 2 && !strncmp(typed, names[i], bytes) && distance >= best_distance)
 			distance = best_distance - 1;
 		if (distance < best_distance) {
 			best = names[i];

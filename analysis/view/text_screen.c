@@ -85,15 +85,16 @@ static const char *rank_of(const struct fact_process *process)
 	return NULL;
 }
 
-static void process_line(const struct text *text, const struct fact_process *process, const struct fact_incident *incident)
+static unsigned process_lines(const struct text *text, const struct fact_process *process, const struct fact_incident *incident)
 {
 	const char *slash = strrchr(process->exe, '/'), *rank = rank_of(process);
-	char ending[128], why[256] = "";
+	char ending[128], why[256] = "", words[1024];
 	text_ending(process, ending, sizeof ending);
 	if (incident && incident->outcome_why && *incident->outcome_why)
 		snprintf(why, sizeof why, "; fatal: %s", incident->outcome_why);
-	text_line(text, STYLE_PLAIN, "PROCESS", "%s, pid %u%s%s, %s after %s%s", slash ? slash + 1 : process->exe, process->pid, rank ? ", rank " : "",
-		  rank ? rank : "", ending, units_duration(since(process->start_ns, process->end_ns)).s, why);
+	snprintf(words, sizeof words, "%s, pid %u%s%s, %s after %s%s", slash ? slash + 1 : process->exe, process->pid, rank ? ", rank " : "",
+		 rank ? rank : "", ending, units_duration(since(process->start_ns, process->end_ns)).s, why);
+	return text_flow(text, STYLE_PLAIN, "PROCESS", 2, words);
 }
 
 static unsigned failure_lines(const struct text *text, const struct fact_incident *incident)
@@ -199,12 +200,13 @@ static void leak_lines(const struct text *text)
 	const struct facts *facts = text->facts;
 	size_t leaks = count_leaks(facts);
 	uint64_t live = 0;
-	char where[TEXT_LINE_BYTES];
+	char where[TEXT_LINE_BYTES], each[64];
 	for (size_t i = 0; i < leaks && i < 2; i++) {
 		const struct fact_site *site = &facts->leaks[i];
 		frames_line(text->frames, &site->stack, where, sizeof where);
-		text_line(text, STYLE_BAD, i ? "" : "LEAKS", "%s %s in %s blocks, %s a cycle: %s", units_bytes(site->bytes).s, kind_name(site->kind) ? kind_name(site->kind) : "?",
-			  units_count(site->count).s, units_bytes(site->per_request_bytes).s, where);
+		snprintf(each, sizeof each, ", %s a cycle", units_bytes(site->per_request_bytes).s);
+		text_line(text, STYLE_BAD, i ? "" : "LEAKS", "%s %s in %s blocks%s: %s", units_bytes(site->bytes).s, kind_name(site->kind) ? kind_name(site->kind) : "?",
+			  units_count(site->count).s, site->per_request_bytes == FACT_UNKNOWN ? "" : each, where);
 	}
 	for (size_t i = 0; i < facts->leak_count; i++)
 		live += facts->leaks[i].bytes == FACT_UNKNOWN ? 0 : facts->leaks[i].bytes;
@@ -230,10 +232,13 @@ static void seen_lines(const struct text *text)
 {
 	const struct facts *facts = text->facts;
 	const struct fact_coverage *coverage = &facts->coverage;
-	text_line(text, coverage->complete ? STYLE_PLAIN : STYLE_WARN, coverage->complete ? "SEEN" : "PARTIAL",
-		  "%s of %zu process%s%s%s overwritten, %s lost", units_count(facts->events_recorded).s, facts->process_count,
-		  facts->process_count == 1 ? "" : "es", coverage->complete ? ", whole: " : ", not the whole story: ",
-		  units_count(facts->events_overwritten).s, units_count(facts->events_lost).s);
+	const char *plural = facts->process_count == 1 ? "" : "es";
+	if (coverage->complete)
+		text_line(text, STYLE_PLAIN, "SEEN", "%s events of %zu process%s, none overwritten, none lost", units_count(facts->events_recorded).s,
+			  facts->process_count, plural);
+	else
+		text_line(text, STYLE_WARN, "PARTIAL", "of %s events %s were overwritten, %s lost; %zu process%s", units_count(facts->events_recorded).s,
+			  units_count(facts->events_overwritten).s, units_count(facts->events_lost).s, facts->process_count, plural);
 	if (coverage->blind_count)
 		text_line(text, STYLE_WARN, "NOT SEEN", coverage->blind_count > 1 ? "%s (and %zu more below)" : "%s", coverage->blind[0].text, coverage->blind_count - 1);
 	else
@@ -257,12 +262,12 @@ void text_screen(const struct text *text)
 	const struct fact_incident *incident = focus_incident(facts);
 	const struct fact_process *process = &facts->processes[incident ? incident->process : facts->focus];
 	const struct fact_device *device = focus_device(facts);
-	unsigned used = 2;
+	unsigned used = 1; /* the headline */
 	if (incident)
 		headline_failure(text, incident, process);
 	else
 		headline_ending(text, process);
-	process_line(text, process, incident);
+	used += process_lines(text, process, incident);
 	used += incident ? failure_lines(text, incident) : survived_lines(text);
 	used += other_devices_line(text, device);
 	if (device)

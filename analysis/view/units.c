@@ -77,7 +77,7 @@ struct unit_text units_duration(uint64_t duration_ns)
 	if (duration_ns == UNITS_UNKNOWN)
 		return unknown;
 	if (duration_ns < 1000000)
-		snprintf(text.s, sizeof text.s, "%.0f us", (double)duration_ns / 1e3);
+		snprintf(text.s, sizeof text.s, "%.0f us", floor((double)duration_ns / 1e3));
 	else if (duration_ns < 1000000000)
 		snprintf(text.s, sizeof text.s, "%.0f ms", floor((double)duration_ns / 1e6));
 	else if (s < 60)

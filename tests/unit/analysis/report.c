@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The views over facts made by hand: the first screen fits 80x25 whatever the facts are, sums are shown, unknown is null. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <json-c/json.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/view/report.h"
+
+enum { OWNERS = 14, SITES = 40 };
+
+/* One run whose every list is full and every text long. */
+struct world {
+	struct facts facts;
+	struct fact_process process;
+	struct fact_device devices[2];
+	struct fact_owner_row owners[OWNERS];
+	struct fact_incident incidents[3];
+	struct fact_attempt attempts[8];
+	struct fact_site sites[SITES];
+	struct fact_text blind[3];
+	struct fact_loss lost[2];
+	struct fact_function functions[1];
+	uint64_t frames[3];
+};
+
+#define GIB (1ull << 30)
+static const char long_name[] = "a_function_with_a_name_that_alone_is_wider_than_any_terminal_of_eighty_columns_and_then_some\033[31m";
+
+static struct fact_stack stack_of(struct world *w)
+{
+	return (struct fact_stack){ .process = 0, .id = 1, .depth = 3, .addrs = w->frames, .time_ns = 1000 };
+}
+
+static void fill_layers(struct fact_layer *layers)
+{
+	for (size_t i = 0; i < LAYER_MAX; i++)
+		layers[i] = (struct fact_layer){ GIB / (i + 1), "upper bound, as the driver says" };
+	layers[LAYER_MEASURED].bytes = FACT_UNKNOWN;
+}
+
+static void fill_device(struct world *w, struct fact_device *d, uint32_t ordinal)
+{
+	*d = (struct fact_device){ .ordinal = ordinal, .name = "NVIDIA H100 80GB HBM3", .pci = "", .total_bytes = 84 * GIB, .free_bytes = GIB / 2,
+		.peak_bytes = 83 * GIB, .peak_ns = 5, .granularity_bytes = 2 << 20, .owners = w->owners, .owner_count = OWNERS, .peak_basis = BASIS_OBSERVED };
+	d->moment = (struct fact_moment){ .kind = MOMENT_INCIDENT, .incident = 2, .basis = BASIS_ESTIMATED };
+	d->fragmentation.pages = 3;
+	fill_layers(d->largest_free);
+}
+
+static void fill_incident(struct world *w, struct fact_incident *i, uint64_t id, enum fact_outcome outcome)
+{
+	*i = (struct fact_incident){ .id = id, .outcome = outcome, .outcome_why = "the process ended 3 ms later, by its own hand", .time_ns = 1700000000118000000,
+		.pid = 4131, .tid = 4711, .kind = CUF_KIND_DEVICE, .is_request = true, .api = "cudaMalloc", .driver_api = "cuMemAlloc_v2", .result = 2,
+		.requested_bytes = 2 * GIB, .free_bytes = GIB / 2, .total_bytes = 84 * GIB, .attempts = w->attempts, .attempt_count = 8,
+		.fits_if_packed = FACT_YES, .packed_bytes = 3 * GIB, .rss_bytes = FACT_UNKNOWN, .cgroup_bytes = FACT_UNKNOWN, .cgroup_max_bytes = FACT_UNKNOWN,
+		.host_live_bytes = FACT_UNKNOWN, .resolved_ns = FACT_UNKNOWN, .basis = BASIS_OBSERVED };
+	i->stack = stack_of(w);
+	fill_layers(i->largest_free);
+}
+
+static void fill_sites(struct world *w)
+{
+	for (size_t i = 0; i < SITES; i++) {
+		w->sites[i] = (struct fact_site){ .stack = stack_of(w), .pid = 4131, .device = 0, .kind = CUF_KIND_DEVICE, .class = i < 4 ? CLASS_LEAK : CLASS_LIVE,
+			.shape = SHAPE_LINEAR, .bytes = 123 << 20, .count = 59, .basis = BASIS_OBSERVED, .slope_bytes_per_s = i ? 2e6 : NAN,
+			.per_request_bytes = FACT_UNKNOWN, .grown_bytes = 1e9, .interval = { NAN, 3 } };
+	}
+}
+
+static void fill_world(struct world *w)
+{
+	memset(w, 0, sizeof *w);
+	for (size_t i = 0; i < 3; i++)
+		w->frames[i] = 0x401000 + i;
+	w->functions[0] = (struct fact_function){ 0x401000, long_name };
+	for (size_t i = 0; i < OWNERS; i++)
+		w->owners[i] = (struct fact_owner_row){ .kind = (enum fact_owner)i, .bytes = i == OWNER_FREE ? GIB / 2 : 1000000 * (i + 1), .count = FACT_UNKNOWN,
+			.basis = BASIS_OBSERVED, .in_sum = i != OWNER_MANAGED, .pid = i == OWNER_OTHER_PROCESSES ? 99 : 0 };
+	w->owners[OWNER_CONTEXT].bytes = FACT_UNKNOWN;
+	w->owners[OWNER_CONTEXT].basis = BASIS_NONE;
+	w->process = (struct fact_process){ .pid = 4131, .ppid = 1, .parent = FACT_NONE, .exec_of = FACT_NONE, .path = "/r/x.cuf", .exe = "/usr/bin/python3",
+		.cmdline = "python3 \xff server.py", .hostname = "h", .start_ns = 1699999990000000000, .end_ns = 1700000000200000000, .end = END_SIGNAL,
+		.end_status = 6, .end_basis = BASIS_OBSERVED, .complete = true, .host_mode = 1, .functions = w->functions, .function_count = 1, .first_cuda_ns = FACT_UNKNOWN };
+	memset(&w->process.host, 0xff, sizeof w->process.host);
+	w->process.host.malloc_basis = BASIS_ESTIMATED;
+	w->process.host.allocator = NULL;
+	fill_device(w, &w->devices[0], 0);
+	fill_device(w, &w->devices[1], 1);
+	for (size_t i = 0; i < 8; i++)
+		w->attempts[i] = (struct fact_attempt){ .number = i + 1, .requested_bytes = 2 * GIB, .free_bytes = GIB / 2, .total_bytes = 84 * GIB, .result = 2 };
+	fill_incident(w, &w->incidents[0], 1, OUTCOME_RECOVERED);
+	fill_incident(w, &w->incidents[1], 2, OUTCOME_FATAL);
+	fill_incident(w, &w->incidents[2], 3, OUTCOME_HANDLED);
+	w->incidents[2].device = FACT_NONE;
+	w->incidents[2].kind = CUF_KIND_PINNED;
+	fill_sites(w);
+	for (size_t i = 0; i < 3; i++)
+		w->blind[i] = (struct fact_text){ "a whole sentence that says at some length what could not be seen and why that matters", FACT_NONE };
+	w->lost[0] = (struct fact_loss){ "blocks that found no room in the ledger", 12, 0 };
+	w->facts = (struct facts){ .path = "/r", .processes = &w->process, .process_count = 1, .devices = w->devices, .device_count = 2, .incidents = w->incidents,
+		.incident_count = 3, .leaks = w->sites, .leak_count = SITES, .growth = w->sites, .growth_count = SITES, .fatal_incident = 2,
+		.events_recorded = 1204551, .events_overwritten = 1000000, .events_lost = 12 };
+	w->facts.coverage.blind = w->blind;
+	w->facts.coverage.blind_count = 3;
+	w->facts.coverage.lost = w->lost;
+	w->facts.coverage.lost_count = 1;
+}
+
+static struct symbols *symbols;
+
+static char *as_text(const struct facts *facts, unsigned columns)
+{
+	struct style style = { .colour = false, .utf8 = false, .columns = columns };
+	struct frames *frames = frames_new(facts, symbols);
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+	report_text(out, facts, frames, &style);
+	fclose(out);
+	frames_free(frames);
+	return text;
+}
+
+/* Every line within the columns, no control characters, nothing but ASCII; the first screen within 25 lines. */
+static void fits(const char *text, size_t columns)
+{
+	size_t lines = 0;
+	bool screen = true;
+	for (const char *line = text; *line; line += strcspn(line, "\n") + 1) {
+		size_t length = strcspn(line, "\n");
+		if (length > columns)
+			fail_msg("wider than %zu: %.*s", columns, (int)length, line);
+		for (size_t i = 0; i < length; i++)
+			assert_in_range(line[i], 0x20, 0x7e);
+		screen &= length > 0;
+		lines += screen;
+	}
+	if (lines > 25)
+		fail_msg("the first screen has %zu lines:\n%s", lines, text);
+	assert_true(lines >= 8);
+}
+
+static void test_screen__fits_when_every_list_is_full(void **state)
+{
+	struct world w;
+	fill_world(&w);
+	char *text = as_text(&w.facts, 80);
+	fits(text, 80);
+	assert_int_equal(strncmp(text, "OOM      GPU 0, H100 80GB HBM3, 84.00 GiB, at ", 46), 0);
+	assert_non_null(strstr(text, "wanted 2.00 GiB, device free 512.00 MiB: 1.50 GiB short; it would fit"));
+	assert_non_null(strstr(text, "cudaMalloc(2.00 GiB) = 2 (out of memory), thread 4711, 8 tries"));
+	assert_non_null(strstr(text, "PARTIAL  of 1,204,551 events 1,000,000 were overwritten, 12 lost; 1 process\n"));
+	assert_non_null(strstr(text, "smaller rows"));
+	assert_non_null(strstr(text, "a_function_with_a_name"));
+	free(text);
+	text = as_text(&w.facts, 132);
+	fits(text, 132);
+	free(text);
+}
+
+static void test_screen__fits_when_nothing_is_known(void **state)
+{
+	struct world w;
+	fill_world(&w);
+	w.facts.device_count = w.facts.incident_count = w.facts.leak_count = w.facts.growth_count = 0;
+	w.facts.fatal_incident = 0;
+	w.facts.coverage = (struct fact_coverage){ .complete = true };
+	w.process.end = END_RUNNING;
+	char *text = as_text(&w.facts, 80);
+	fits(text, 80);
+	assert_int_equal(strncmp(text, "RUNNING  ", 9), 0);
+	free(text);
+}
+
+static void test_screen__first_word_says_how_it_ended(void **state)
+{
+	static const struct { enum fact_end end; uint64_t status; size_t leaks; const char *word; } rows[] = {
+		{ END_EXIT, 0, 0, "OK " }, { END_EXIT, 3, 0, "EXIT " }, { END_EXIT, 0, 1, "LEAK " }, { END_SIGNAL, 11, 1, "SIGNAL " },
+		{ END_KILLED, FACT_UNKNOWN, 0, "KILLED " }, { END_OOM_KILLED, FACT_UNKNOWN, 0, "HOST OOM " }, { END_EXEC, 0, 0, "EXEC " },
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct world w;
+		fill_world(&w);
+		w.facts.fatal_incident = 0;
+		w.incidents[1].outcome = OUTCOME_HANDLED;
+		w.facts.leak_count = rows[i].leaks;
+		w.process.end = rows[i].end;
+		w.process.end_status = rows[i].status;
+		char *text = as_text(&w.facts, 80);
+		fits(text, 80);
+		if (strncmp(text, rows[i].word, strlen(rows[i].word)) != 0)
+			fail_msg("wanted %s, got %.60s", rows[i].word, text);
+		free(text);
+	}
+}
+
+/* The rows shown in the first table, summed up with the line of smaller ones, are the sum; and the sum is compared. */
+static void test_owners__sum_is_said(void **state)
+{
+	struct world w;
+	uint64_t sum = 0;
+	fill_world(&w);
+	for (size_t i = 0; i < OWNERS; i++)
+		if (w.owners[i].in_sum && w.owners[i].bytes != FACT_UNKNOWN)
+			sum += w.owners[i].bytes;
+	w.devices[0].total_bytes = sum;
+	char *text = as_text(&w.facts, 80);
+	assert_non_null(strstr(text, "= driver's total"));
+	free(text);
+	w.devices[0].total_bytes = sum + 1;
+	text = as_text(&w.facts, 80);
+	assert_non_null(strstr(text, "driver says"));
+	free(text);
+}
+
+static struct json_object *as_json(const struct facts *facts)
+{
+	struct frames *frames = frames_new(facts, symbols);
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+	report_json(out, facts, frames);
+	fclose(out);
+	frames_free(frames);
+	struct json_object *document = json_tokener_parse(text);
+	assert_non_null(document);
+	free(text);
+	return document;
+}
+
+/* "incidents.1.fits_if_packed"; the key must be there, its value may be NULL (null). */
+static struct json_object *at(struct json_object *object, const char *path)
+{
+	char copy[128], *save = NULL;
+	snprintf(copy, sizeof copy, "%s", path);
+	for (char *key = strtok_r(copy, ".", &save); key; key = strtok_r(NULL, ".", &save)) {
+		if (json_object_is_type(object, json_type_array))
+			object = json_object_array_get_idx(object, (size_t)atoi(key));
+		else if (!json_object_object_get_ex(object, key, &object))
+			fail_msg("no key %s of %s", key, path);
+	}
+	return object;
+}
+
+static void test_json__values_and_nulls(void **state)
+{
+	static const char *const nulls[] = {
+		"incidents.1.cause", "incidents.2.device", "incidents.0.rss_bytes", "incidents.0.largest_free.measured_bytes",
+		"incidents.0.largest_free.basis.measured_bytes", "processes.0.parent", "processes.0.first_cuda_ns", "host.rss_bytes",
+		"host.allocator.name", "leaks.0.slope_bytes_per_s", "leaks.0.interval.0", "leaks.0.per_request_bytes", "devices.0.uuid",
+		"devices.0.owners.10.bytes", "devices.0.owners.10.basis", "devices.0.owners.0.pid", "incidents.0.stack.0.line", "coverage.blind.0.pid",
+	};
+	struct world w;
+	fill_world(&w);
+	struct json_object *document = as_json(&w.facts);
+	for (size_t i = 0; i < sizeof nulls / sizeof *nulls; i++)
+		if (at(document, nulls[i]))
+			fail_msg("%s is not null", nulls[i]);
+	assert_string_equal(json_object_get_string(at(document, "schema")), "cuflight.report/1");
+	assert_string_equal(json_object_get_string(at(document, "capture.end_state")), "signal");
+	assert_int_equal(json_object_get_uint64(at(document, "incidents.1.requested_bytes")), 2 * GIB);
+	assert_true(json_object_get_boolean(at(document, "incidents.1.fatal")));
+	assert_false(json_object_get_boolean(at(document, "incidents.0.fatal")));
+	assert_string_equal(json_object_get_string(at(document, "incidents.0.stack.0.address")), "0x401000");
+	assert_string_equal(json_object_get_string(at(document, "incidents.0.stack.0.function")), long_name);
+	assert_string_equal(json_object_get_string(at(document, "processes.0.command_line")), "python3 \xef\xbf\xbd server.py");
+	assert_int_equal(json_object_get_uint64(at(document, "devices.0.owners.9.pid")), 99);
+	assert_int_equal(json_object_array_length(at(document, "leaks")), SITES);
+	assert_int_equal(json_object_get_uint64(at(document, "fragmentation.device")), 0);
+	json_object_put(document);
+}
+
+static void test_json__fits_if_packed_has_three_values(void **state)
+{
+	struct world w;
+	fill_world(&w);
+	w.incidents[1].fits_if_packed = FACT_CANNOT_TELL;
+	w.incidents[2].fits_if_packed = FACT_NO;
+	struct json_object *document = as_json(&w.facts);
+	assert_true(json_object_get_boolean(at(document, "incidents.0.fits_if_packed")));
+	assert_null(at(document, "incidents.1.fits_if_packed"));
+	assert_true(json_object_is_type(at(document, "incidents.2.fits_if_packed"), json_type_boolean));
+	assert_false(json_object_get_boolean(at(document, "incidents.2.fits_if_packed")));
+	json_object_put(document);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_screen__fits_when_every_list_is_full),
+		cmocka_unit_test(test_screen__fits_when_nothing_is_known),
+		cmocka_unit_test(test_screen__first_word_says_how_it_ended),
+		cmocka_unit_test(test_owners__sum_is_said),
+		cmocka_unit_test(test_json__values_and_nulls),
+		cmocka_unit_test(test_json__fits_if_packed_has_three_values),
+	};
+	symbols = symbols_new(NULL);
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	symbols_free(symbols);
+	return failed;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Quantities as text: rounding at the borders of units, unknown, and sizes read back. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+#include "analysis/view/units.h"
+
+static void test_bytes__two_decimals_and_the_right_unit(void **state)
+{
+	assert_string_equal(units_bytes(0).s, "0 B");
+	assert_string_equal(units_bytes(1023).s, "1023 B");
+	assert_string_equal(units_bytes(1024).s, "1.00 KiB");
+	assert_string_equal(units_bytes((1ull << 30) - 1).s, "1.00 GiB"); /* never 1024.00 MiB */
+	assert_string_equal(units_bytes(2ull << 30).s, "2.00 GiB");
+	assert_string_equal(units_bytes(1610612736).s, "1.50 GiB");
+	assert_string_equal(units_bytes(UINT64_MAX - 1).s, "16.00 EiB");
+}
+
+static void test_bytes__unknown_is_never_zero(void **state)
+{
+	assert_string_equal(units_bytes(UNITS_UNKNOWN).s, "?");
+	assert_string_equal(units_count(UNITS_UNKNOWN).s, "?");
+	assert_string_equal(units_percent(1, UNITS_UNKNOWN).s, "?");
+	assert_string_equal(units_percent(1, 0).s, "?");
+	assert_string_equal(units_duration(UNITS_UNKNOWN).s, "?");
+	assert_string_equal(units_wall(UNITS_UNKNOWN).s, "?");
+	assert_string_equal(units_bytes_signed(NAN).s, "?");
+}
+
+static void test_count__thousands(void **state)
+{
+	assert_string_equal(units_count(0).s, "0");
+	assert_string_equal(units_count(999).s, "999");
+	assert_string_equal(units_count(1000).s, "1,000");
+	assert_string_equal(units_count(1204551).s, "1,204,551");
+}
+
+static void test_duration__never_rounds_up_into_the_next_unit(void **state)
+{
+	assert_string_equal(units_duration(999999).s, "999 us");
+	assert_string_equal(units_duration(999999999).s, "999 ms");
+	assert_string_equal(units_duration(59990000000).s, "59.9 s");
+	assert_string_equal(units_duration(2467000000000).s, "41m07s");
+	assert_string_equal(units_duration(11100000000000).s, "3h05m");
+	assert_string_equal(units_duration(187200000000000).s, "2d04h");
+}
+
+static void test_wall__milliseconds(void **state)
+{
+	setenv("TZ", "UTC", 1);
+	tzset();
+	assert_string_equal(units_wall(1700000000118000000).s, "22:13:20.118");
+	assert_string_equal(units_date(1700000000118000000).s, "2023-11-14 22:13:20");
+}
+
+static void test_signed__both_ways(void **state)
+{
+	assert_string_equal(units_bytes_signed(1572864).s, "+1.50 MiB");
+	assert_string_equal(units_bytes_signed(-1024).s, "-1.00 KiB");
+	assert_string_equal(units_bytes_signed(0).s, "+0 B");
+}
+
+static void test_parse__sizes(void **state)
+{
+	uint64_t bytes;
+	assert_true(units_parse_bytes("512KiB", &bytes) && bytes == 524288);
+	assert_true(units_parse_bytes("2G", &bytes) && bytes == 2ull << 30);
+	assert_true(units_parse_bytes("0", &bytes) && bytes == 0);
+	assert_false(units_parse_bytes("", &bytes));
+	assert_false(units_parse_bytes("-1", &bytes));
+	assert_false(units_parse_bytes("1.5GiB", &bytes));
+	assert_false(units_parse_bytes("1GB", &bytes));
+	assert_false(units_parse_bytes("1KiBs", &bytes));
+	assert_false(units_parse_bytes("17179869184GiB", &bytes)); /* 2^64 */
+	assert_false(units_parse_bytes("99999999999999999999", &bytes));
+	assert_false(units_parse_count("12x", &bytes));
+	assert_false(units_parse_count(" 1", &bytes));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_bytes__two_decimals_and_the_right_unit),
+		cmocka_unit_test(test_bytes__unknown_is_never_zero),
+		cmocka_unit_test(test_count__thousands),
+		cmocka_unit_test(test_duration__never_rounds_up_into_the_next_unit),
+		cmocka_unit_test(test_wall__milliseconds),
+		cmocka_unit_test(test_signed__both_ways),
+		cmocka_unit_test(test_parse__sizes),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
