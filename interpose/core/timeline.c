@@ -20,7 +20,7 @@ void cuf_timeline_fork(void)
 
 static void halve(struct cuf_header *h)
 {
-	uint64_t kept = h->sample_count / 2;
+	uint64_t kept = (h->sample_count + 1) / 2;
 	for (uint64_t i = 0; i < kept; i++)
 		cuf_recording.samples[i] = cuf_recording.samples[2 * i];
 	h->sample_interval_ns *= 2;
