@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the recorder saw and what it could not: counters, lists, and whole sentences for people. */
+#include "analysis/model/build.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* By enum cuf_loss. */
+static const char *const loss_words[CUF_LOST_MAX] = {
+	[CUF_LOST_THREADS] = "events of threads that found no slot", [CUF_LOST_RING] = "device events that found no room",
+	[CUF_LOST_HOST_RING] = "host events that found no room", [CUF_LOST_LEDGER] = "blocks that found no room among the live ones",
+	[CUF_LOST_HOST_LEDGER] = "host blocks that found no room among the live ones", [CUF_LOST_STACKS] = "call stacks not kept",
+	[CUF_LOST_META] = "names and modules not kept", [CUF_LOST_INCIDENTS] = "older incidents overwritten",
+	[CUF_LOST_DEVICES] = "events of devices beyond the sixteenth", [CUF_LOST_SWITCH] = "events while the recording moved to its file",
+	[CUF_LOST_NESTED] = "events from inside the recorder",
+};
+
+/* By enum cuf_note: how the note's text is told; NULL: no blind spot. */
+static const char *const note_words[] = {
+	[CUF_NOTE_OFF] = "the recorder switched itself off: %s",
+	[CUF_NOTE_DEEPBIND] = "%s was loaded with RTLD_DEEPBIND: its calls pass the recorder by",
+	[CUF_NOTE_DLMOPEN] = "%s was loaded into a namespace of its own: its calls pass the recorder by",
+	[CUF_NOTE_NO_UNWINDER] = "libunwind was not found: some stacks are shorter than they could be",
+	[CUF_NOTE_OTHER_PRELOAD] = "another library was preloaded too: %s",
+	[CUF_NOTE_CHECKPOINT] = "device memory was checkpointed away or restored: %s",
+};
+
+struct list { const char **items; size_t count, room; };
+struct sentences { struct fact_text *items; size_t count, room; };
+
+static void add_once(struct list *l, const char *text)
+{
+	for (size_t i = 0; i < l->count; i++)
+		if (!strcmp(l->items[i], text))
+			return;
+	xalloc_grow(&l->items, l->count, &l->room, sizeof *l->items);
+	l->items[l->count++] = text;
+}
+
+static void say(struct sentences *s, const char *text, uint32_t process)
+{
+	xalloc_grow(&s->items, s->count, &s->room, sizeof *s->items);
+	s->items[s->count++] = (struct fact_text){ text, process };
+}
+
+static void tell_losses(struct build *b, uint32_t p, struct sentences *blind)
+{
+	const struct fact_process *f = &b->facts->processes[p];
+	const struct run_process *from = &b->run->processes[p];
+	if (from->reader->missing_bytes)
+		say(blind, arena_format(b->arena, "the recording is cut: %" PRIu64 " of %" PRIu64 " bytes are missing", from->reader->missing_bytes,
+			from->reader->header.file_bytes), p);
+	if (from->meta.damage_offset)
+		say(blind, arena_format(b->arena, "the recording is damaged at byte %" PRIu64 ": names and modules after it are missing", from->meta.damage_offset), p);
+	if (f->events_lost)
+		say(blind, arena_format(b->arena, "%" PRIu64 " events were lost: no table had room for them", f->events_lost), p);
+	if (from->reader->header.lost[CUF_LOST_LEDGER] || from->reader->header.lost[CUF_LOST_HOST_LEDGER])
+		say(blind, arena_format(b->arena, "%" PRIu64 " live blocks found no room: what is held is more than is shown",
+			from->reader->header.lost[CUF_LOST_LEDGER] + from->reader->header.lost[CUF_LOST_HOST_LEDGER]), p);
+	if (f->events_overwritten)
+		say(blind, arena_format(b->arena, "%" PRIu64 " older events left the ring: growth is judged over what is left", f->events_overwritten), p);
+}
+
+static void tell_texts(struct build *b, uint32_t p, struct sentences *blind, struct list *unhooked, struct list *cudart)
+{
+	const struct meta *m = &b->run->processes[p].meta;
+	for (size_t i = 0; i < m->text_count; i++) {
+		const struct fact_meta_text *t = &m->texts[i];
+		const char *words = t->number < sizeof note_words / sizeof *note_words ? note_words[t->number] : NULL;
+		if (t->type == CUF_META_UNHOOKED)
+			add_once(unhooked, t->text);
+		else if (t->type == CUF_META_STATIC_CUDART)
+			add_once(cudart, t->text);
+		else if (t->type == CUF_META_NOTE && words) {
+			const char *at = strstr(words, "%s");
+			say(blind, at ? arena_format(b->arena, "%.*s%s%s", (int)(at - words), words, t->text, at + 2) : words, p);
+		}
+	}
+}
+
+static void tell_process(struct build *b, uint32_t p, struct sentences *blind)
+{
+	const struct cuf_header *h = &b->run->processes[p].reader->header;
+	if (h->unknown_frees)
+		say(blind, arena_format(b->arena, "%" PRIu64 " frees were of memory that is older than the recorder, or foreign", h->unknown_frees), p);
+	if (h->replaced)
+		say(blind, arena_format(b->arena, "%" PRIu64 " blocks were allocated where one was live already: frees were missed", h->replaced), p);
+	if (!h->driver_version)
+		say(blind, "no CUDA driver was seen in this process", p);
+	if (h->options_host_mode == 0)
+		say(blind, "host memory was not recorded (host=off)", p);
+	if (h->options_host_mode == 1)
+		say(blind, arena_format(b->arena, "host blocks below 64 KiB are a sample (one in %" PRIu64 " bytes): their figures are estimates", h->sample_mean_bytes), p);
+}
+
+static void add_counters(struct build *b, struct fact_coverage *c, uint32_t p, struct fact_loss *lost)
+{
+	const struct cuf_header *h = &b->run->processes[p].reader->header;
+	for (unsigned i = 0; i < CUF_LOST_MAX; i++)
+		if (h->lost[i])
+			lost[c->lost_count++] = (struct fact_loss){ loss_words[i] ? loss_words[i] : "unknown to this version", h->lost[i], p };
+	for (unsigned i = 0; i < CUF_STOP_MAX; i++)
+		c->stack_stops[i] += h->stack_stops[i];
+	c->unknown_frees += h->unknown_frees;
+	c->replaced += h->replaced;
+	c->undone_frees += h->undone_frees;
+	c->recorder_ns += h->recorder_ns;
+}
+
+static const char *const *keep(struct build *b, struct list *l, size_t *count)
+{
+	const char *const *kept = arena_copy(b->arena, l->items, l->count, sizeof *l->items);
+	*count = l->count;
+	free(l->items);
+	return kept;
+}
+
+/* Functions that the recording names and that events came from. */
+static void list_hooked(struct build *b, uint32_t p, struct list *hooked)
+{
+	const struct run_process *from = &b->run->processes[p];
+	bool *used = xalloc_zeroed(UINT16_MAX + 1, sizeof *used);
+	for (size_t i = 0; i < from->events->count; i++) {
+		struct cuf_event e = events_get(from->events, i);
+		used[e.hook] = used[e.label] = true;
+	}
+	for (unsigned i = 1; i < from->meta.hook_name_count; i++)
+		if (used[i] && from->meta.hook_names[i])
+			add_once(hooked, from->meta.hook_names[i]);
+	free(used);
+}
+
+void build_coverage(struct build *build)
+{
+	struct fact_coverage *c = &build->facts->coverage;
+	struct list hooked = { 0 }, unhooked = { 0 }, cudart = { 0 };
+	struct sentences blind = { 0 };
+	struct fact_loss *lost = arena_zeroed(build->arena, build->run->count * CUF_LOST_MAX, sizeof *lost);
+	*c = (struct fact_coverage){ .complete = !build->run->unreadable_count };
+	for (size_t i = 0; i < build->run->unreadable_count; i++)
+		say(&blind, build->run->unreadable[i], FACT_NONE);
+	for (uint32_t p = 0; p < build->run->count; p++) {
+		const struct fact_process *f = &build->facts->processes[p];
+		size_t before = c->lost_count;
+		add_counters(build, c, p, lost);
+		c->complete &= f->complete && !f->events_overwritten && !f->switched_off && c->lost_count == before;
+		tell_losses(build, p, &blind);
+		list_hooked(build, p, &hooked);
+	}
+	for (uint32_t p = 0; p < build->run->count; p++) {
+		tell_texts(build, p, &blind, &unhooked, &cudart);
+		tell_process(build, p, &blind);
+	}
+	c->lost = lost;
+	c->hooked = keep(build, &hooked, &c->hooked_count);
+	c->unhooked = keep(build, &unhooked, &c->unhooked_count);
+	c->static_cudart = keep(build, &cudart, &c->static_cudart_count);
+	c->blind = arena_copy(build->arena, blind.items, blind.count, sizeof *blind.items);
+	c->blind_count = blind.count;
+	free(blind.items);
+}

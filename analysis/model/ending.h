@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How a process ended, as far as its recording and this machine tell. Contract: pure but for a look at /proc/PID of the
+ * same boot (is the recorded process still there?).
+ */
+#ifndef ANALYSIS_MODEL_ENDING_H
+#define ANALYSIS_MODEL_ENDING_H
+
+#include "analysis/model/facts.h"
+#include "analysis/model/run.h"
+
+struct ending {
+	enum fact_end end;
+	enum fact_basis basis;
+	uint64_t status;          /* exit status or signal; FACT_UNKNOWN */
+	uint64_t end_ns;          /* CLOCK_MONOTONIC of the end record, else of the last thing recorded */
+	bool abnormal;            /* killed, a signal, or a status other than 0 */
+};
+
+struct ending ending_of(const struct run_process *process);
+
+#endif

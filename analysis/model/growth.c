@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Two passes over the events: totals and cycles first, then the floors of the sites that grew. */
+#include "analysis/model/growth.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/model/xalloc.h"
+
+enum { FLOORS_MAX = 8192 };
+#define BYTES_MAX ((int64_t)1 << 57)
+
+void growth_init(struct growth *growth)
+{
+	*growth = (struct growth){ .cycles = cycles_new() };
+	sites_init(&growth->sites);
+}
+
+void growth_fini(struct growth *growth)
+{
+	sites_fini(&growth->sites);
+	cycles_free(growth->cycles);
+	free(growth->floors);
+	free(growth->marks);
+}
+
+static int64_t bounded(int64_t bytes) { return bytes > BYTES_MAX ? BYTES_MAX : bytes < -BYTES_MAX ? -BYTES_MAX : bytes; }
+static int64_t sum(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
+
+static void count_step(struct growth *g, const struct growth_step *step)
+{
+	struct site *s = sites_get(&g->sites, step->kind, step->device, step->stack);
+	s->net_bytes = sum(s->net_bytes, step->delta_bytes);
+	if (s->net_bytes > s->highest_bytes)
+		s->highest_bytes = s->net_bytes;
+	if (step->delta_bytes < 0) {
+		s->free_count++;
+		return;
+	}
+	s->alloc_count++;
+	s->alloc_bytes += (uint64_t)step->delta_bytes;
+	s->hook = step->hook;
+	s->label = step->label;
+}
+
+/* Without cycles: marks evenly spaced over the events; their times are found in the second pass. */
+static void space_marks(struct growth *g)
+{
+	g->mark_count = g->events < TREND_MAX ? g->events : TREND_MAX;
+	g->marks = xalloc_zeroed(g->mark_count, sizeof *g->marks);
+	for (size_t i = 0; i < g->mark_count; i++)
+		g->marks[i].position = g->mark_count == 1 ? 0 : i * g->events / (g->mark_count - 1);
+}
+
+static void place_marks(struct growth *g)
+{
+	const struct cycle_mark *found;
+	g->work_cycles = cycles_finish(g->cycles, &found, &g->mark_count);
+	if (g->work_cycles) {
+		g->marks = xalloc_zeroed(g->mark_count, sizeof *g->marks);
+		memcpy(g->marks, found, g->mark_count * sizeof *g->marks);
+	} else {
+		space_marks(g);
+	}
+	g->windows = (uint32_t)(g->mark_count < TREND_MAX ? g->mark_count : TREND_MAX);
+}
+
+struct candidate { int64_t net_bytes; size_t site; };
+
+static int by_net_bytes(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+	if (x->net_bytes != y->net_bytes)
+		return x->net_bytes > y->net_bytes ? -1 : 1;
+	return x->site < y->site ? -1 : x->site > y->site;
+}
+
+/* Only sites that hold more at the end than at the start can have a rising floor. */
+static void choose_candidates(struct growth *g)
+{
+	struct candidate *all = xalloc_zeroed(g->sites.count, sizeof *all);
+	size_t count = 0;
+	for (size_t i = 0; i < g->sites.count; i++)
+		if (g->sites.items[i].net_bytes > 0)
+			all[count++] = (struct candidate){ g->sites.items[i].net_bytes, i };
+	if (count)
+		qsort(all, count, sizeof *all, by_net_bytes);
+	g->floor_count = count < FLOORS_MAX ? count : FLOORS_MAX;
+	g->floors = xalloc_zeroed(g->floor_count, sizeof *g->floors);
+	for (size_t i = 0; i < g->floor_count; i++) {
+		struct site *s = &g->sites.items[all[i].site];
+		int64_t live = s->live_bytes < (uint64_t)BYTES_MAX ? (int64_t)s->live_bytes : BYTES_MAX;
+		s->floor = (uint32_t)i;
+		g->floors[i].live = live > s->net_bytes ? live - s->net_bytes : 0; /* what it held before the first event */
+		for (unsigned w = 0; w < TREND_MAX; w++)
+			g->floors[i].least[w] = INT64_MAX;
+	}
+	free(all);
+}
+
+static uint32_t window_of(const struct growth *g, uint32_t mark) { return (uint32_t)((uint64_t)mark * g->windows / g->mark_count); }
+
+/* The site held what it holds at all marks since it was last looked at. */
+static void pass_marks(const struct growth *g, struct site_floor *f, uint32_t mark)
+{
+	if (f->passed >= mark)
+		return;
+	for (uint32_t w = window_of(g, f->passed); w <= window_of(g, mark - 1); w++)
+		if (f->live < f->least[w])
+			f->least[w] = f->live;
+	f->passed = mark;
+}
+
+static void follow_step(struct growth *g, const struct growth_step *step, uint32_t mark)
+{
+	struct site *s = sites_get(&g->sites, step->kind, step->device, step->stack);
+	if (step->delta_bytes > 0) {
+		s->late_allocs += mark > g->mark_count / 2;
+		if (s->last_cycle != mark) {
+			s->last_cycle = mark;
+			s->cycles++;
+		}
+	}
+	if (s->floor == SITE_NONE)
+		return;
+	pass_marks(g, &g->floors[s->floor], mark);
+	g->floors[s->floor].live = sum(g->floors[s->floor].live, step->delta_bytes);
+}
+
+/* One request may be several ups and downs: no more requests than the busiest site has cycles with an allocation. */
+static void count_requests(struct growth *g)
+{
+	uint64_t most = 0, between = g->mark_count - 1;
+	for (size_t i = 0; i < g->sites.count; i++)
+		if (g->sites.items[i].cycles > most)
+			most = g->sites.items[i].cycles;
+	if (g->work_cycles && most < between)
+		g->work_cycles = (uint64_t)llround((double)g->work_cycles * (double)most / (double)between);
+}
+
+void growth_follow(struct growth *growth, const struct growth_source *source)
+{
+	struct growth_step step;
+	uint64_t position = 0;
+	uint32_t mark = 0;
+	source->rewind(source->state);
+	while (source->next(source->state, &step)) {
+		step.delta_bytes = bounded(step.delta_bytes);
+		count_step(growth, &step);
+		cycles_feed(growth->cycles, step.delta_bytes, ++growth->events, step.time_ns);
+	}
+	if (!growth->events)
+		return;
+	place_marks(growth);
+	choose_candidates(growth);
+	source->rewind(source->state);
+	for (; position < growth->events && source->next(source->state, &step); position++) {
+		for (; mark < growth->mark_count && growth->marks[mark].position <= position; mark++)
+			;
+		step.delta_bytes = bounded(step.delta_bytes);
+		follow_step(growth, &step, mark);
+		for (uint32_t m = position ? mark : 0; m < growth->mark_count && growth->marks[m].position <= position + 1; m++)
+			growth->marks[m].time_ns = step.time_ns;
+	}
+	for (size_t i = 0; i < growth->floor_count; i++)
+		pass_marks(growth, &growth->floors[i], (uint32_t)growth->mark_count);
+	count_requests(growth);
+}
+
+void growth_birth(const struct growth *growth, struct site *site, uint64_t bytes, uint64_t birth_ns)
+{
+	if (!growth->mark_count || birth_ns < growth->marks[growth->mark_count * 3 / 4].time_ns)
+		site->old_bytes += bytes;
+}

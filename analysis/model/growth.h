@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What grew, and what leaks. Each site's live bytes are followed through the events, and its floor - the least it held
+ * at the low points of the program's own cycles (cycles.h) - is judged. The rules, with their numbers, are in
+ * analysis/README.md; in short, a leak is a floor that rose in at least 8 cycles, all through the time observed, made
+ * of blocks that stayed. Being live at the end is never enough.
+ *
+ * Contract: two streams, judged apart: device events (all kinds of blocks of CUDA), host events (the malloc family).
+ * growth_follow fills `sites` and `growth`; growth_judge turns one site into facts, without stack frames. Times are
+ * CLOCK_MONOTONIC in here. Heap memory, freed by growth_fini.
+ */
+#ifndef ANALYSIS_MODEL_GROWTH_H
+#define ANALYSIS_MODEL_GROWTH_H
+
+#include "analysis/model/cycles.h"
+#include "analysis/model/events.h"
+#include "analysis/model/liveset.h"
+#include "analysis/model/sites.h"
+
+struct growth {
+	struct sites sites;
+	struct site_floor *floors; size_t floor_count;
+	struct cycles *cycles;
+	struct cycle_mark *marks; size_t mark_count;
+	uint32_t windows;         /* of marks, at most TREND_MAX */
+	uint64_t work_cycles;     /* of the program's own work; 0: none found, the marks are evenly spaced */
+	uint64_t events;          /* followed */
+	bool births;              /* site.old_bytes were filled in */
+};
+
+/* A stream of events that can be read twice, and the live set that it ends in (put into the table by the caller). */
+struct growth_step { int64_t delta_bytes; uint64_t time_ns; uint32_t stack; uint16_t hook, label; uint8_t kind, device; };
+struct growth_source {
+	void *state;
+	void (*rewind)(void *state);
+	bool (*next)(void *state, struct growth_step *step);
+};
+
+void growth_init(struct growth *growth);
+void growth_follow(struct growth *growth, const struct growth_source *source);
+/* A live block's birth, after growth_follow: did it stay from before the last quarter on? */
+void growth_birth(const struct growth *growth, struct site *site, uint64_t bytes, uint64_t birth_ns);
+/* Clocks too coarse to order births against the marks: births are then no evidence. */
+bool growth_births_count(const struct growth *growth, uint64_t resolution_ns);
+void growth_judge(const struct growth *growth, const struct site *site, struct fact_site *out);
+void growth_fini(struct growth *growth);
+
+/* The two sources. Device: events up to seq. Host: events up to time_ns (CUF_UNKNOWN: all). */
+struct growth_device { const struct events *events; size_t at; uint64_t seq; };
+struct growth_source growth_device_source(struct growth_device *device);
+struct growth_host { const struct reader *reader; struct host_stream *stream; uint64_t time_ns; };
+struct growth_source growth_host_source(struct growth_host *host);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The verdict on one site: class, shape, slope. The rules are told in analysis/README.md. */
+#include "analysis/model/growth.h"
+
+#include <math.h>
+
+struct series {
+	double seconds[TREND_MAX], cycle[TREND_MAX], bytes[TREND_MAX];
+	size_t count;
+};
+
+static struct series series_of(const struct growth *g, const struct site *s)
+{
+	struct series out = { .count = g->windows };
+	double cycles_per_mark = g->mark_count > 1 ? (double)g->work_cycles / (double)(g->mark_count - 1) : 0;
+	const struct site_floor *f = &g->floors[s->floor];
+	for (uint32_t w = 0, mark = 0; w < g->windows; w++) {
+		while ((uint64_t)mark * g->windows / g->mark_count < w)
+			mark++;
+		out.seconds[w] = ((double)g->marks[mark].time_ns - (double)g->marks[0].time_ns) / 1e9;
+		out.cycle[w] = mark * cycles_per_mark;
+		out.bytes[w] = (double)f->least[w];
+	}
+	return out;
+}
+
+bool growth_births_count(const struct growth *growth, uint64_t resolution_ns)
+{
+	return growth->mark_count > 1 && growth->marks[growth->mark_count - 1].time_ns - growth->marks[0].time_ns > resolution_ns * 64;
+}
+
+static bool is_leak(const struct growth *g, const struct site *s, const struct series *y, const struct trend_steps *steps)
+{
+	double floor_then = y->bytes[y->count * 3 / 4] - y->bytes[0];
+	return g->work_cycles >= CYCLES_MIN && y->count > CYCLES_MIN &&
+	       steps->ups >= CYCLES_MIN - 1 && steps->quarters_with_ups == 4 && /* it rose in at least 8 cycles, all along */
+	       steps->fall <= steps->rise / 10 &&                              /* and stayed */
+	       steps->rise_second_half >= steps->rise_first_half / 2 &&        /* no plateau */
+	       (!g->births || (double)s->old_bytes >= floor_then / 2);         /* of blocks that are still the same */
+}
+
+static enum fact_class class_of(const struct growth *g, const struct site *s, const struct series *y)
+{
+	struct trend_steps steps = trend_steps(y->bytes, y->count);
+	double rise = y->count > 1 ? y->bytes[y->count - 1] - y->bytes[0] : 0;
+	if (rise <= 0)
+		return CLASS_LIVE;
+	if (is_leak(g, s, y, &steps))
+		return CLASS_LEAK;
+	if (steps.rise_second_half <= rise / 20)
+		return s->late_allocs && s->free_count ? CLASS_BOUNDED_CACHE : CLASS_LIVE;
+	return CLASS_RETAINED;
+}
+
+void growth_judge(const struct growth *growth, const struct site *site, struct fact_site *out)
+{
+	struct trend_slope slope = { NAN, NAN, NAN }, per_cycle = slope;
+	int64_t live = site->live_bytes < INT64_MAX ? (int64_t)site->live_bytes : INT64_MAX;
+	int64_t before = live > site->net_bytes ? live - site->net_bytes : 0;
+	*out = (struct fact_site){
+		.stack = { .id = site->stack }, .kind = site->kind, .class = CLASS_LIVE, .bytes = site->live_bytes, .count = site->live_count,
+		.basis = site->live_variance > 0 ? BASIS_ESTIMATED : BASIS_OBSERVED, .per_request_bytes = FACT_UNKNOWN,
+		.cycles = growth->work_cycles, .peak_bytes = (uint64_t)before + (uint64_t)site->highest_bytes,
+		.alloc_count = site->alloc_count, .alloc_bytes = site->alloc_bytes, .free_count = site->free_count,
+		.first_ns = site->first_ns, .last_ns = site->last_ns, .grown_bytes = (double)site->net_bytes,
+	};
+	if (site->floor != SITE_NONE && growth->windows) {
+		struct series y = series_of(growth, site);
+		out->class = class_of(growth, site, &y);
+		out->shape = trend_shape(y.seconds[y.count - 1] > 0 ? y.seconds : y.cycle, y.bytes, y.count);
+		slope = trend_slope(y.seconds, y.bytes, y.count);
+		if (growth->work_cycles)
+			per_cycle = trend_slope(y.cycle, y.bytes, y.count);
+	}
+	if (per_cycle.slope > 0)
+		out->per_request_bytes = (uint64_t)llround(per_cycle.slope);
+	out->slope_bytes_per_s = slope.slope;
+	out->interval[0] = slope.low;
+	out->interval[1] = slope.high;
+}

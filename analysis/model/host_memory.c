@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sums over the host ledger. */
+#include "analysis/model/host_memory.h"
+
+#include <math.h>
+#include "analysis/model/events.h"
+#include "analysis/model/host_weight.h"
+
+bool host_memory_next(const struct reader *reader, uint64_t *at, struct host_live *block)
+{
+	uint64_t count = reader_count(reader, CUF_SEC_HOST_LEDGER);
+	while (*at < count) {
+		struct cuf_host_block b = *(const struct cuf_host_block *)reader_at(reader, CUF_SEC_HOST_LEDGER, (*at)++);
+		if (!cuf_host_addr(b.word0) || cuf_host_addr(b.word0) == CUF_KEY_BUSY)
+			continue;
+		*block = (struct host_live){ cuf_host_stack(b.word1), cuf_host_bytes(b.word1),
+			reader->header.start_ns + cuf_birth_ms((uint32_t)(b.word0 & 0x7ffff)) * 1000000u };
+		return true;
+	}
+	reader_drop(reader, CUF_SEC_HOST_LEDGER);
+	return false;
+}
+
+static void add(struct site *site, struct host_memory *all, uint64_t bytes, uint64_t mean_bytes, double sign)
+{
+	double chance = host_weight_chance(bytes, mean_bytes), weight = (double)bytes / chance, variance = (1 - chance) * weight * weight;
+	all->bytes += sign * weight;
+	all->count += sign / chance;
+	all->variance += sign * variance;
+	/* in a site: as integers, of the same weight that its events have */
+	site->live_bytes += (uint64_t)(int64_t)sign * host_weight_bytes(bytes, mean_bytes);
+	site->live_count += (uint64_t)(int64_t)(sign * (double)llround(1 / chance));
+	site->live_variance += sign * variance;
+}
+
+static void undo_after(const struct reader *reader, uint64_t time_ns, struct sites *sites, struct host_memory *out)
+{
+	struct host_stream *stream = host_stream_new(reader);
+	struct host_event e;
+	while (host_stream_next(stream, &e)) {
+		int sign = host_event_sign(e.op);
+		if (e.time_ns > time_ns && sign && e.bytes)
+			add(sites_get(sites, CUF_KIND_HOST, CUF_DEVICE_NONE, e.stack), out, e.bytes, e.sample_mean_bytes, -sign);
+	}
+	host_stream_free(stream);
+	/* what was lost from the ring may leave less than nothing */
+	for (size_t i = 0; i < sites->count; i++) {
+		struct site *s = &sites->items[i];
+		if ((int64_t)s->live_bytes < 0 || (int64_t)s->live_count <= 0)
+			s->live_bytes = s->live_count = 0;
+	}
+	out->bytes = out->bytes < 0 ? 0 : out->bytes;
+	out->count = out->count < 0 ? 0 : out->count;
+	out->variance = out->variance < 0 ? 0 : out->variance;
+}
+
+void host_memory_read(const struct reader *reader, uint64_t time_ns, struct sites *sites, struct host_memory *out)
+{
+	uint64_t at = 0, mean_bytes = reader->header.options_host_mode == 1 ? reader->header.sample_mean_bytes : 0;
+	const struct reader_section *ledger = &reader->sections[CUF_SEC_HOST_LEDGER];
+	struct host_live b;
+	*out = (struct host_memory){ .estimated = mean_bytes != 0 };
+	out->known = reader->header.options_host_mode && ledger->count && ledger->count == ledger->planned;
+	while (host_memory_next(reader, &at, &b)) {
+		struct site *s = sites_get(sites, CUF_KIND_HOST, CUF_DEVICE_NONE, b.stack);
+		add(s, out, b.bytes, mean_bytes, 1);
+		if (b.birth_ns < s->first_ns)
+			s->first_ns = b.birth_ns;
+		if (s->last_ns == CUF_UNKNOWN || b.birth_ns > s->last_ns)
+			s->last_ns = b.birth_ns;
+	}
+	if (time_ns != CUF_UNKNOWN)
+		undo_after(reader, time_ns, sites, out);
+}

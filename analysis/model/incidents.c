@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Links tries into ladders and finds out how each ended. */
+#include "analysis/model/incidents.h"
+
+#include <stdlib.h>
+#include "analysis/model/replay.h"
+#include "analysis/model/xalloc.h"
+
+#define LADDER_NS 2000000000ull  /* a retry comes within two seconds */
+#define LAST_NS 5000000000ull    /* a process killed this soon after a failure was killed by it */
+enum { WENT_ON = 64 };           /* so many successes later, the program goes on */
+enum { SLOTS_MAX = 4096 };       /* many more than any recorder lays out */
+
+const char *const outcome_names[OUTCOME_MAX] = { "fatal", "recovered", "handled", "unknown" };
+
+/* What came after a failure, on its device. */
+struct aftermath {
+	uint64_t served_seq, served_ns; /* the same thread got what it wanted within the ladder's time; 0 */
+	uint64_t as_large;        /* successes of at least that size, by anyone, later */
+	uint64_t successes;
+};
+
+static bool is_success(const struct cuf_event *e, const struct cuf_incident *i)
+{
+	return e->op == CUF_OP_ALLOC && e->device == i->device && kind_is_block(e->kind);
+}
+
+/* Serves a need: as large as asked; a ladder that shrinks is content with what the last try asked for, or little less. */
+static bool serves(const struct cuf_event *e, const struct cuf_incident *last, bool shrank)
+{
+	return e->bytes >= (shrank ? last->requested_bytes - last->requested_bytes / 4 : last->requested_bytes);
+}
+
+static struct aftermath look_after(const struct events *events, const struct cuf_incident *last, bool shrank)
+{
+	struct aftermath a = { 0 };
+	for (size_t i = events_after(events, last->seq); i < events->count; i++) {
+		struct cuf_event e = events_get(events, i);
+		bool late = e.time_ns > last->time_ns + LADDER_NS;
+		if (e.op == CUF_OP_EXIT)
+			break; /* exit handlers are not the program's own work */
+		if (!is_success(&e, last))
+			continue;
+		a.successes++;
+		a.as_large += last->is_request && e.bytes >= last->requested_bytes;
+		if (last->is_request && e.tid == last->tid && !late && serves(&e, last, shrank)) {
+			a.served_seq = e.seq;
+			a.served_ns = e.time_ns;
+			break;
+		}
+		if (late && a.successes > WENT_ON)
+			break;
+	}
+	return a;
+}
+
+static void decide(struct ladder *l, enum fact_outcome outcome, const char *why)
+{
+	l->outcome = outcome;
+	l->why = why;
+}
+
+static void judge(struct ladder *l, const struct run_process *p, const struct ending *end)
+{
+	const struct cuf_incident *last = &l->tries[l->try_count - 1];
+	bool shrank = last->requested_bytes < l->tries[0].requested_bytes;
+	struct aftermath a = look_after(p->events, last, shrank);
+	bool seen = p->events->complete_since <= last->seq;
+	l->resolved_ns = CUF_UNKNOWN;
+	if (a.served_seq) {
+		l->resolved_ns = a.served_ns;
+		decide(l, OUTCOME_RECOVERED, "a retry of the same thread was served");
+	} else if (last->outcome == 1 && (!seen || !a.as_large)) {
+		decide(l, OUTCOME_RECOVERED, "the recorder saw a later request of that size served");
+	} else if (a.as_large) {
+		decide(l, OUTCOME_HANDLED, "a request as large succeeded later");
+	} else if (a.successes > WENT_ON || last->outcome == 2) {
+		decide(l, OUTCOME_HANDLED, "the program went on allocating");
+	} else if (end->end == END_RUNNING) {
+		decide(l, a.successes ? OUTCOME_HANDLED : OUTCOME_UNKNOWN, a.successes ? "the program went on allocating" : "the process is still running");
+	} else if (end->end == END_EXEC) {
+		decide(l, OUTCOME_HANDLED, "the process went on as another program");
+	} else if (!end->abnormal) {
+		decide(l, OUTCOME_HANDLED, "the process ended with status 0");
+	} else if (end->end == END_EXIT || end->end == END_SIGNAL) {
+		decide(l, OUTCOME_FATAL, end->end == END_EXIT ? "the process exited with a failure and nothing as large succeeded since" :
+			"the process aborted and nothing as large succeeded since");
+	} else if (end->end_ns <= last->time_ns + LAST_NS) {
+		decide(l, OUTCOME_FATAL, "the recording ends here, without an end record");
+	} else {
+		decide(l, a.successes ? OUTCOME_HANDLED : OUTCOME_UNKNOWN, a.successes ? "the program went on allocating" : "the process was killed much later");
+	}
+}
+
+static bool got_something(const struct events *events, const struct cuf_incident *from, const struct cuf_incident *to)
+{
+	for (size_t i = events_after(events, from->seq); i < events->count; i++) {
+		struct cuf_event e = events_get(events, i);
+		if (e.seq >= to->seq)
+			break;
+		if (is_success(&e, from) && e.tid == from->tid && serves(&e, from, true))
+			return true;
+	}
+	return false;
+}
+
+/* The recorder links tries of one size; sizes that shrink (a caching allocator trying less) are linked here. */
+static bool continues(const struct ladder *l, const struct cuf_incident *now, const struct run_process *p)
+{
+	const struct cuf_incident *last = &l->tries[l->try_count - 1];
+	if (now->first == last->first && now->attempt)
+		return true;
+	return !last->outcome && now->tid == last->tid && now->device == last->device && now->kind == last->kind &&
+	       now->is_request && last->is_request && now->time_ns <= last->time_ns + LADDER_NS &&
+	       now->requested_bytes <= last->requested_bytes && now->requested_bytes >= last->requested_bytes / 4 &&
+	       !got_something(p->events, last, now);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct cuf_incident *x = a, *y = b;
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static struct cuf_incident *read_incidents(const struct reader *r, size_t *count)
+{
+	uint64_t slots = r->sections[CUF_SEC_INCIDENTS].planned, ever = r->header.incident_count, keep = slots / 4;
+	uint64_t have = reader_count(r, CUF_SEC_INCIDENTS);
+	struct cuf_incident *found = NULL;
+	size_t room = 0;
+	*count = 0;
+	for (uint64_t slot = 0; slot < have && slot < SLOTS_MAX; slot++) {
+		struct cuf_incident i = *(const struct cuf_incident *)reader_at(r, CUF_SEC_INCIDENTS, slot);
+		uint64_t home = i.number <= keep ? i.number - 1 : keep + (i.number - 1 - keep) % (slots - keep);
+		if (!i.number || i.number > ever || home != slot || i.kind >= CUF_KIND_MAX)
+			continue;
+		xalloc_grow(&found, *count, &room, sizeof *found);
+		found[(*count)++] = i;
+	}
+	if (*count)
+		qsort(found, *count, sizeof *found, by_number);
+	return found;
+}
+
+/* Several ladders may be open at once, one a thread: look back a few. */
+static struct ladder *ladder_for(struct ladders *ladders, const struct cuf_incident *i, const struct run_process *p)
+{
+	for (size_t back = 1; back <= ladders->count && back <= 8; back++)
+		if (continues(&ladders->items[ladders->count - back], i, p))
+			return &ladders->items[ladders->count - back];
+	return NULL;
+}
+
+void ladders_init(struct ladders *ladders, const struct run_process *process, const struct ending *ending)
+{
+	size_t count, room = 0;
+	struct cuf_incident *all = read_incidents(process->reader, &count);
+	*ladders = (struct ladders){ 0 };
+	for (size_t i = 0; i < count; i++) {
+		struct ladder *l = ladder_for(ladders, &all[i], process);
+		if (!l) {
+			xalloc_grow(&ladders->items, ladders->count, &room, sizeof *ladders->items);
+			l = &ladders->items[ladders->count++];
+			*l = (struct ladder){ 0 };
+		}
+		xalloc_grow(&l->tries, l->try_count, &l->try_room, sizeof *l->tries);
+		l->tries[l->try_count++] = all[i];
+	}
+	for (size_t i = 0; i < ladders->count; i++)
+		judge(&ladders->items[i], process, ending);
+	free(all);
+}
+
+void ladders_fini(struct ladders *ladders)
+{
+	for (size_t i = 0; i < ladders->count; i++)
+		free(ladders->items[i].tries);
+	free(ladders->items);
+}

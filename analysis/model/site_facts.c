@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* leaks[], growth[] and the host figures of each process: the live sets by site, followed through the events. */
+#include "analysis/model/build.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include "analysis/model/growth.h"
+#include "analysis/model/host_memory.h"
+#include "analysis/model/replay.h"
+
+enum { ROWS_DEFAULT = 1000 };
+#define DEVICE_CLOCK_NS 1000ull
+#define HOST_CLOCK_NS 10000000ull     /* a coarse clock, kept in milliseconds */
+#define BYTES_SANE ((uint64_t)1 << 57)
+
+const char *const class_names[CLASS_MAX] = { "leak", "live", "bounded_cache", "retained" };
+const char *const shape_names[SHAPE_MAX] = { "", "linear", "geometric", "quadratic", "plateau" };
+
+struct rows { struct fact_site *items; size_t count, room, most; int (*order)(const void *, const void *); };
+
+static int by_bytes(const void *a, const void *b)
+{
+	const struct fact_site *x = a, *y = b;
+	if ((x->class == CLASS_LEAK) != (y->class == CLASS_LEAK))
+		return x->class == CLASS_LEAK ? -1 : 1;
+	if (x->bytes != y->bytes)
+		return x->bytes > y->bytes ? -1 : 1;
+	if (x->process != y->process)
+		return x->process < y->process ? -1 : 1;
+	return x->stack.id < y->stack.id ? -1 : x->stack.id > y->stack.id;
+}
+
+static int by_growth(const void *a, const void *b)
+{
+	const struct fact_site *x = a, *y = b;
+	if (x->grown_bytes != y->grown_bytes)
+		return x->grown_bytes > y->grown_bytes ? -1 : 1;
+	return by_bytes(a, b);
+}
+
+/* Only the first `most` rows are wanted; sorting them out now and then keeps millions of sites from piling up. */
+static void cut(struct rows *rows)
+{
+	if (rows->count)
+		qsort(rows->items, rows->count, sizeof *rows->items, rows->order);
+	rows->count = rows->count < rows->most ? rows->count : rows->most;
+}
+
+static void add_row(struct rows *rows, const struct fact_site *row)
+{
+	if (rows->count >= 4 * rows->most)
+		cut(rows);
+	xalloc_grow(&rows->items, rows->count, &rows->room, sizeof *row);
+	rows->items[rows->count++] = *row;
+}
+
+static void add_rows(struct build *b, uint32_t process, const struct growth *g, struct rows *live, struct rows *grown)
+{
+	const struct reader *r = b->run->processes[process].reader;
+	for (size_t i = 0; i < g->sites.count; i++) {
+		const struct site *s = &g->sites.items[i];
+		struct fact_site row;
+		if ((!s->live_count && s->net_bytes <= 0) || s->live_bytes > BYTES_SANE)
+			continue;
+		growth_judge(g, s, &row);
+		row.stack.process = row.process = process;
+		row.pid = r->header.pid;
+		row.device = s->device == CUF_DEVICE_NONE ? FACT_NONE : group_of(b, process, s->device);
+		row.api = hook_name(b, process, s->label ? s->label : s->hook);
+		stack_fill(b, &row.stack, s->last_ns == CUF_UNKNOWN ? r->header.start_ns : s->last_ns);
+		row.first_ns = reader_realtime(r, s->first_ns);
+		row.last_ns = reader_realtime(r, s->last_ns);
+		if (s->live_count)
+			add_row(live, &row);
+		if (s->net_bytes > 0)
+			add_row(grown, &row);
+	}
+}
+
+static void add_live(struct growth *g, const struct liveset *live)
+{
+	size_t at = 0;
+	for (const struct cuf_block *b; (b = liveset_next(live, &at));) {
+		struct site *s;
+		if (!kind_is_block(b->kind) || b->bytes > BYTES_SANE)
+			continue;
+		s = sites_get(&g->sites, b->kind, b->device, b->stack);
+		s->live_bytes += b->bytes;
+		s->live_count++;
+		if (b->time_ns < s->first_ns)
+			s->first_ns = b->time_ns;
+		if (s->last_ns == CUF_UNKNOWN || b->time_ns > s->last_ns) {
+			s->last_ns = b->time_ns;
+			s->hook = b->hook ? b->hook : s->hook;
+			s->label = b->hook ? b->label : s->label;
+		}
+	}
+}
+
+static void device_sites(struct build *b, uint32_t process, uint64_t seq, const struct liveset *live, struct rows *rows, struct rows *grown)
+{
+	struct run_process *p = &b->run->processes[process];
+	struct growth_device state = { .events = p->events, .seq = seq };
+	struct growth_source source = growth_device_source(&state);
+	struct growth g;
+	size_t at = 0;
+	growth_init(&g);
+	add_live(&g, live);
+	growth_follow(&g, &source);
+	g.births = growth_births_count(&g, DEVICE_CLOCK_NS);
+	for (const struct cuf_block *block; (block = liveset_next(live, &at));)
+		if (kind_is_block(block->kind) && block->bytes <= BYTES_SANE)
+			growth_birth(&g, sites_get(&g.sites, block->kind, block->device, block->stack), block->bytes, block->time_ns);
+	add_rows(b, process, &g, rows, grown);
+	growth_fini(&g);
+	reader_drop(p->reader, CUF_SEC_RING);
+}
+
+static uint64_t whole(double value) { return value > 0 && value < 0x1p62 ? (uint64_t)llround(value) : 0; }
+
+static void host_figures(struct fact_host *out, const struct host_memory *memory)
+{
+	double margin = 1.96 * sqrt(memory->variance > 0 ? memory->variance : 0);
+	if (!memory->known)
+		return;
+	out->malloc_live_bytes = whole(memory->bytes);
+	out->malloc_live_count = whole(memory->count);
+	out->malloc_basis = memory->estimated ? BASIS_ESTIMATED : BASIS_OBSERVED;
+	out->malloc_low_bytes = memory->estimated ? whole(memory->bytes - margin) : out->malloc_live_bytes;
+	out->malloc_high_bytes = memory->estimated ? whole(memory->bytes + margin) : out->malloc_live_bytes;
+}
+
+static void host_sites(struct build *b, uint32_t process, uint64_t time_ns, struct rows *rows, struct rows *grown)
+{
+	const struct reader *r = b->run->processes[process].reader;
+	struct growth_host state = { .reader = r, .time_ns = time_ns };
+	struct growth_source source = growth_host_source(&state);
+	struct host_memory memory;
+	struct host_live block;
+	struct growth g;
+	uint64_t at = 0;
+	growth_init(&g);
+	host_memory_read(r, time_ns, &g.sites, &memory);
+	host_figures(&b->facts->processes[process].host, &memory);
+	growth_follow(&g, &source);
+	host_stream_free(state.stream);
+	g.births = time_ns == CUF_UNKNOWN && growth_births_count(&g, HOST_CLOCK_NS);
+	while (g.births && host_memory_next(r, &at, &block))
+		growth_birth(&g, sites_get(&g.sites, CUF_KIND_HOST, CUF_DEVICE_NONE, block.stack), block.bytes, block.birth_ns);
+	add_rows(b, process, &g, rows, grown);
+	growth_fini(&g);
+}
+
+static void memory_figures(struct build *b, uint32_t process, const struct liveset *live, uint64_t moment_ns)
+{
+	struct fact_process *p = &b->facts->processes[process];
+	const struct run_process *from = &b->run->processes[process];
+	struct fact_host *h = &p->host;
+	const struct fact_sample *last = NULL;
+	size_t at = 0;
+	*h = (struct fact_host){ .rss_bytes = FACT_UNKNOWN, .rss_peak_bytes = FACT_UNKNOWN, .malloc_live_bytes = FACT_UNKNOWN,
+		.malloc_live_count = FACT_UNKNOWN, .malloc_low_bytes = FACT_UNKNOWN, .malloc_high_bytes = FACT_UNKNOWN,
+		.mapped_file_bytes = FACT_UNKNOWN, .cgroup_bytes = FACT_UNKNOWN, .cgroup_max_bytes = meta_limit(&from->meta, "memory.max"),
+		.memory_total_bytes = meta_limit(&from->meta, "MemTotal"), .allocator = meta_text(&from->meta, CUF_META_ALLOCATOR) };
+	for (size_t i = 0; i < p->timeline_count; i++) {
+		const struct fact_sample *s = &p->timeline[i];
+		if (s->rss_bytes != CUF_UNKNOWN && (h->rss_peak_bytes == FACT_UNKNOWN || s->rss_bytes > h->rss_peak_bytes))
+			h->rss_peak_bytes = s->rss_bytes;
+		if (s->time_ns <= moment_ns || !last)
+			last = s;
+	}
+	if (last) {
+		h->rss_bytes = last->rss_bytes;
+		h->cgroup_bytes = last->cgroup_bytes;
+	}
+	for (const struct cuf_block *block; (block = liveset_next(live, &at));)
+		if ((block->kind == CUF_KIND_PINNED || block->kind == CUF_KIND_REGISTERED) && block->bytes <= BYTES_SANE)
+			h->pinned_bytes += block->bytes;
+	for (uint64_t i = 0; i < reader_count(from->reader, CUF_SEC_THREADS); i++) {
+		struct cuf_thread t = *(const struct cuf_thread *)reader_at(from->reader, CUF_SEC_THREADS, i);
+		h->allocs += t.host_allocs;
+		h->frees += t.host_frees;
+		h->alloc_bytes += t.host_alloc_bytes;
+	}
+}
+
+static struct fact_site *settle(struct build *b, struct rows *rows, size_t *count)
+{
+	struct fact_site *kept;
+	cut(rows);
+	*count = rows->count;
+	kept = arena_copy(b->arena, rows->items, *count, sizeof *kept);
+	free(rows->items);
+	return kept;
+}
+
+/* The moment of the run in this process; its own end when it was not there then. */
+static uint64_t seq_for_sites(struct build *b, uint32_t process, uint64_t *host_time_ns)
+{
+	const struct reader *r = b->run->processes[process].reader;
+	const struct moment *m = &b->moment;
+	uint64_t seq;
+	*host_time_ns = CUF_UNKNOWN;
+	if (!process_at(b, process, m, &seq))
+		return r->header.end_kind && r->header.end_seq ? r->header.end_seq : CUF_UNKNOWN;
+	/* host events are ordered by a coarse clock: bring back only what is clearly earlier */
+	if ((m->kind == MOMENT_AT || m->kind == MOMENT_INCIDENT) && m->time_ns + 10 * HOST_CLOCK_NS < b->facts->processes[process].end_ns)
+		*host_time_ns = m->time_ns - r->header.start_realtime_ns + r->header.start_ns;
+	return seq;
+}
+
+void build_sites(struct build *build)
+{
+	size_t most = build->options.sites_max ? build->options.sites_max : ROWS_DEFAULT;
+	struct rows live = { .most = most, .order = by_bytes }, grown = { .most = most, .order = by_growth };
+	for (uint32_t p = 0; p < build->run->count; p++) {
+		uint64_t host_time_ns, seq = seq_for_sites(build, p, &host_time_ns);
+		bool exact;
+		const struct liveset *blocks = run_live(&build->run->processes[p], seq, &exact);
+		memory_figures(build, p, blocks, build->moment.time_ns);
+		device_sites(build, p, seq, blocks, &live, &grown);
+		host_sites(build, p, host_time_ns, &live, &grown);
+	}
+	build->facts->leaks = settle(build, &live, &build->facts->leak_count);
+	build->facts->growth = settle(build, &grown, &build->facts->growth_count);
+}
