@@ -35,6 +35,8 @@ cmd_obj  := $(cmd_src:%.c=$(B)/obj/%.o)
 CMD_LIBS := -ldw -lelf -ljson-c -lzstd -lz -liberty -lm
 
 unit_core     := $(patsubst tests/unit/core/%.c,$(B)/unit/core/%,$(wildcard tests/unit/core/*.c))
+unit_hooks    := $(patsubst tests/unit/hooks/%.c,$(B)/unit/hooks/%,$(wildcard tests/unit/hooks/*.c))
+call_obj      := $(filter-out %/cuda_runtime.o,$(filter $(B)/obj/interpose/hooks/cuda_%,$(hook_obj)))
 unit_analysis := $(patsubst tests/unit/analysis/%.c,$(B)/unit/analysis/%,$(wildcard tests/unit/analysis/*.c))
 victims       := $(patsubst tests/victims/%.c,$(B)/victims/%,$(wildcard tests/victims/*.c))
 benches       := $(patsubst tests/bench/%.c,$(B)/bench/%,$(filter-out tests/bench/walker_oracle.c,$(wildcard tests/bench/*.c))) $(B)/bench/walker_oracle.so
@@ -45,7 +47,7 @@ all: interpose analysis ## the library and the command
 interpose: $(B)/libcuflight.so ## libcuflight.so alone: needs nothing but a C compiler
 analysis: $(B)/cuflight ## the command alone
 tests: all unit $(sim) $(victims) $(tools) $(benches) ## everything that the checks run
-unit: $(unit_core) $(unit_analysis) ## the unit tests alone
+unit: $(unit_core) $(unit_hooks) $(unit_analysis) ## the unit tests alone
 sim: $(sim) ## the simulated driver and runtime
 
 $(B)/export.map: interpose/export.map.in interpose/abi/hooks.def Makefile
@@ -70,10 +72,14 @@ $(B)/obj/analysis/%.o: analysis/%.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(CMDF) -DCUFLIGHT_VERSION='"$(VERSION)"' -DCUFLIGHT_PREFIX='"$(PREFIX)"' $(CFLAGS) -c $< -o $@
 
-# a unit test of the core links the core without its hooks; of the analysis, all but main
+# a unit test of the core links the core without its hooks; of the hooks, the driver's functions alone (the malloc family would
+# interpose the test's own); of the analysis, all but main
 $(B)/unit/core/%: tests/unit/core/%.c $(B)/libcore.a
 	@mkdir -p $(@D)
 	$(call say,TEST)$(CC) $(BASE) -fno-builtin-malloc $(CFLAGS) $< $(B)/libcore.a -o $@ -lcmocka -lpthread -ldl
+$(B)/unit/hooks/%: tests/unit/hooks/%.c $(call_obj) $(B)/libcore.a
+	@mkdir -p $(@D)
+	$(call say,TEST)$(CC) $(BASE) $(CFLAGS) $< $(call_obj) $(B)/libcore.a -o $@ -lcmocka -lpthread -ldl
 $(B)/unit/analysis/%: tests/unit/analysis/%.c $(B)/libanalysis.a
 	@mkdir -p $(@D)
 	$(call say,TEST)$(CC) $(BASE) $(CFLAGS) $< $(B)/libanalysis.a -o $@ -lcmocka $(CMD_LIBS)
