@@ -95,7 +95,7 @@ struct window {
 };
 
 /* Asks the kernel, which reads the new mask before it finds `how` wrong: nothing changes, whatever it answers. */
-static bool page_readable(uintptr_t page) { return cuf_sys(SYS_rt_sigprocmask, ~0, (long)page, 0, 8, 0, 0) != -EFAULT; }
+static __attribute__((noinline, cold)) bool page_readable(uintptr_t page) { return cuf_sys(SYS_rt_sigprocmask, ~0, (long)page, 0, 8, 0, 0) != -EFAULT; }
 
 /*
  * True when [sp, stack_high) is the thread's own stack and readable. When the stack is deeper than it was seen before,

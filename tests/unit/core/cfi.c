@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Unwind tables as an enemy would write them: a library is loaded again and again with its .eh_frame and .eh_frame_hdr
- * damaged at random, and a rule is asked for every address. Whatever comes back has a shape that the walker knows, and
- * nothing was read outside the segment (a fault, or a sanitizer's report, fails the test).
+ * Unwind tables as an enemy would write them: a loaded library's .eh_frame_hdr and .eh_frame are damaged at random, in
+ * place, and a rule is asked for every address. Whatever comes back has a shape that the walker knows, and nothing was
+ * read outside the segment (a fault, or a sanitizer's report, fails the test).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,23 +10,19 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <dlfcn.h>
-#include <elf.h>
-#include <fcntl.h>
 #include <link.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include "interpose/core/cfi.h"
 #include "interpose/core/modules.h"
 
-enum { ROUNDS = 40, RULE_STEP = 5 };
+enum { ROUNDS = 40, RULE_STEP = 5, TABLE_HEAD_BYTES = 12 };
 
-static char directory[] = "/tmp/cuflight-cfi-XXXXXX";
-static unsigned char *library; /* an undamaged file in memory */
-static size_t library_bytes;
+static struct link_map *library; /* nothing in it is called */
+static struct cuf_object object;
+static unsigned char *tables, *whole;     /* in place, and as they were */
+static size_t tables_bytes, search_bytes; /* the search table is their first part */
 static uint64_t random_state = 88172645463325252ull;
 
 static uint64_t random_number(void)
@@ -37,50 +33,20 @@ static uint64_t random_number(void)
 	return random_state;
 }
 
-static const ElfW(Shdr) * section(const unsigned char *file, const char *name)
-{
-	const ElfW(Ehdr) *head = (const ElfW(Ehdr) *)file;
-	const ElfW(Shdr) *sections = (const ElfW(Shdr) *)(file + head->e_shoff);
-	for (unsigned i = 0; i < head->e_shnum; i++)
-		if (!strcmp((const char *)file + sections[head->e_shstrndx].sh_offset + sections[i].sh_name, name))
-			return &sections[i];
-	return NULL;
-}
-
 /* Few bytes or many; values that lengths, offsets and opcodes trip over are frequent. */
-static void damage(unsigned char *file, const char *name, unsigned times)
+static void damage(unsigned char *where, size_t bytes, unsigned times)
 {
 	static const unsigned char nasty[] = {0x00, 0x01, 0x7f, 0x80, 0xff, 0x0a, 0x0b, 0x0f, 0x10, 0x16, 0x3f, 0xc0};
-	const ElfW(Shdr) *where = section(file, name);
-	assert_non_null(where);
 	for (unsigned i = 0; i < times; i++) {
 		uint64_t r = random_number();
-		file[where->sh_offset + (r >> 8) % where->sh_size] =
-			r & 1 ? nasty[(r >> 1) % sizeof nasty] : (unsigned char)(r >> 40);
+		where[(r >> 8) % bytes] = r & 1 ? nasty[(r >> 1) % sizeof nasty] : (unsigned char)(r >> 40);
 	}
 }
 
-static struct link_map *load(const unsigned char *file, unsigned round)
-{
-	char path[300];
-	void *handle;
-	int fd;
-	snprintf(path, sizeof path, "%s/damaged-%u.so", directory, round);
-	fd = open(path, O_CREAT | O_TRUNC | O_WRONLY, 0700);
-	assert_int_equal(write(fd, file, library_bytes), library_bytes);
-	close(fd);
-	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	unlink(path);
-	assert_non_null(handle);
-	return handle;
-}
-
 /* Every rule of the object; returns how many of them the walker could follow. */
-static unsigned try_all(uintptr_t inside)
+static unsigned try_all(void)
 {
-	struct cuf_object object;
 	unsigned followed = 0;
-	assert_true(cuf_object_find(inside, &object));
 	for (uintptr_t at = object.start; at < object.end; at += RULE_STEP) {
 		struct cuf_rule rule = cuf_rule_compile(at);
 		assert_int_equal(rule.ip, at);
@@ -95,65 +61,59 @@ static unsigned try_all(uintptr_t inside)
 
 static void damaged_tables_give_known_shapes_or_nothing(void **state)
 {
-	unsigned whole, least = UINT32_MAX;
-	unsigned char *file = malloc(library_bytes);
-	struct link_map *map;
-	assert_non_null(file);
-	map = load(library, ROUNDS);
-	whole = try_all((uintptr_t)map->l_ld);
-	assert_true(whole > 1000);
-	dlclose(map);
+	unsigned undamaged = try_all(), least = undamaged;
+	assert_true(undamaged > 1000);
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		unsigned followed;
-		memcpy(file, library, library_bytes);
-		damage(file, ".eh_frame", 1u << round % 10);
-		damage(file, ".eh_frame_hdr", round % 4 ? round % 4 * 8 : 0);
-		map = load(file, round);
-		followed = try_all((uintptr_t)map->l_ld);
+		damage(tables + search_bytes, tables_bytes - search_bytes, 1u << round % 10);
+		damage(tables, search_bytes, round % 4 * 8);
+		followed = try_all();
 		least = followed < least ? followed : least;
-		dlclose(map);
+		memcpy(tables, whole, tables_bytes);
 	}
-	assert_true(least < whole); /* damage was done, and was met */
-	free(file);
+	assert_true(least < undamaged); /* damage was done, and was met */
+	assert_int_equal(try_all(), undamaged);
 }
 
-/* Each byte of the header of the search table in turn, at its extremes. */
+/* Each byte of the search table's head in turn, at its extremes. */
 static void a_damaged_search_table(void **state)
 {
 	static const unsigned char values[] = {0x00, 0x7f, 0x80, 0xff};
-	unsigned char *file = malloc(library_bytes);
-	assert_non_null(file);
-	for (unsigned byte = 0; byte < 12; byte++)
+	for (unsigned byte = 0; byte < TABLE_HEAD_BYTES; byte++)
 		for (unsigned v = 0; v < sizeof values; v++) {
-			struct link_map *map;
-			memcpy(file, library, library_bytes);
-			file[section(file, ".eh_frame_hdr")->sh_offset + byte] = values[v];
-			map = load(file, byte * 4 + v);
-			try_all((uintptr_t)map->l_ld);
-			dlclose(map);
+			tables[byte] = values[v];
+			try_all();
+			tables[byte] = whole[byte];
 		}
-	free(file);
 }
 
 static int set_up(void **state)
 {
-	struct link_map *map = dlopen("libresolv.so.2", RTLD_NOW);
-	struct stat file;
-	int fd;
-	if (!map || (fd = open(map->l_name, O_RDONLY)) < 0 || fstat(fd, &file))
-		return -1;
-	library_bytes = (size_t)file.st_size;
-	library = mmap(NULL, library_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
-	close(fd);
-	dlclose(map);
+	struct cuf_span span;
+	uintptr_t page;
+	uint32_t entries;
 	cuf_modules_init();
-	return library == MAP_FAILED || !mkdtemp(directory) ? -1 : 0;
+	library = dlopen("libresolv.so.2", RTLD_NOW | RTLD_LOCAL);
+	if (!library || !cuf_object_find((uintptr_t)library->l_ld, &object) ||
+		!cuf_object_span(&object, object.eh_frame_hdr, &span))
+		return -1;
+	tables = (unsigned char *)object.eh_frame_hdr;
+	tables_bytes = span.end - object.eh_frame_hdr;
+	memcpy(&entries, tables + 8, sizeof entries);
+	search_bytes = TABLE_HEAD_BYTES + 8ul * entries;
+	whole = malloc(tables_bytes);
+	if (!whole || search_bytes >= tables_bytes)
+		return -1;
+	memcpy(whole, tables, tables_bytes);
+	page = object.eh_frame_hdr & ~4095ul;
+	return mprotect((void *)page, span.end - page, PROT_READ | PROT_WRITE);
 }
 
 static int tear_down(void **state)
 {
-	munmap(library, library_bytes);
-	return rmdir(directory);
+	memcpy(tables, whole, tables_bytes);
+	free(whole);
+	return dlclose(library);
 }
 
 int main(void)
