@@ -114,8 +114,10 @@ static bool shared_map(void)
 	               : MAP_FAILED;
 	if (shared != MAP_FAILED && shared->ready != READY)
 		shared_prepare();
-	if (fd >= 0)
-		close(fd); /* drops the flock too */
+	if (fd >= 0) {
+		flock(fd, LOCK_UN); /* closing would not: the mapping keeps the open file */
+		close(fd);
+	}
 	return shared != MAP_FAILED;
 }
 

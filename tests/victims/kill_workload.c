@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * kill_workload TRUTH: threads that allocate, free and resize device and host memory for ever, and keep the truth about
- * it in a shared file (kill_truth.h). Whoever started it kills it. Misbehaves in nothing else.
+ * it in a shared file (kill_truth.h). The device is opened while they work on host memory already. Whoever started it
+ * kills it. Misbehaves in nothing else.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -15,8 +16,10 @@
 #include "interpose/abi/cuda_types.h"
 #include "tests/victims/kill_truth.h"
 
+#define HOST_ALONE_US 3000
+
 static struct kill_truth *truth;
-static CUcontext context;
+static CUcontext context; /* NULL until the device is open */
 
 static struct {
 	CUresult (*init)(unsigned int);
@@ -45,6 +48,7 @@ static void *symbol(void *library, const char *name)
 static void driver_open(void)
 {
 	void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+	CUcontext opened = NULL;
 
 	if (!library) {
 		fprintf(stderr, "kill_workload: %s\n", dlerror());
@@ -60,10 +64,11 @@ static void driver_open(void)
 	cu.free = symbol(library, "cuMemFree_v2");
 	cu.free_async = symbol(library, "cuMemFreeAsync");
 	cu.free_pinned = symbol(library, "cuMemFreeHost");
-	if (cu.init(0) || cu.retain(&context, 0) || cu.set(context)) {
+	if (cu.init(0) || cu.retain(&opened, 0)) {
 		fprintf(stderr, "kill_workload: no device\n");
 		exit(2);
 	}
+	__atomic_store_n(&context, opened, __ATOMIC_RELEASE);
 }
 
 /* 0: failed. */
@@ -143,7 +148,7 @@ static bool do_resize(struct kill_thread *me, struct kill_slot *slot, uint64_t b
 }
 
 /* Half of the slots live on average, so that addresses are reused by other threads at once. */
-static bool step(struct kill_thread *me, unsigned *seed)
+static bool step(struct kill_thread *me, unsigned *seed, bool with_device)
 {
 	uint32_t index = (uint32_t)rand_r(seed) % KILL_SLOTS;
 	struct kill_slot *slot = &me->slots[index];
@@ -152,7 +157,7 @@ static bool step(struct kill_thread *me, unsigned *seed)
 
 	me->slot = index;
 	if (!slot->addr)
-		done = do_alloc(me, slot, (enum kill_way)(rand_r(seed) % KILL_WAYS), bytes);
+		done = do_alloc(me, slot, with_device ? (enum kill_way)(rand_r(seed) % KILL_WAYS) : KILL_HOST, bytes);
 	else if (slot->way == KILL_HOST && rand_r(seed) % 3 == 0)
 		done = do_resize(me, slot, bytes);
 	else
@@ -165,11 +170,14 @@ static void *work(void *own)
 {
 	struct kill_thread *me = own;
 	unsigned seed = (unsigned)syscall(SYS_gettid);
+	bool with_device = false;
 
-	cu.set(context);
 	publish(&me->tid, (uint32_t)syscall(SYS_gettid));
-	while (step(me, &seed))
-		;
+	do {
+		CUcontext now = with_device ? NULL : __atomic_load_n(&context, __ATOMIC_ACQUIRE);
+		if (now)
+			with_device = !cu.set(now);
+	} while (step(me, &seed, with_device));
 	publish(&truth->failed, 1);
 	return NULL;
 }
@@ -184,13 +192,18 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: kill_workload TRUTH (a file of %zu bytes)\n", sizeof *truth);
 		return 2;
 	}
-	driver_open();
+	if (truth->started) {
+		fprintf(stderr, "kill_workload: '%s' has been used before\n", argv[1]);
+		return 2;
+	}
 	for (unsigned i = 0; i < KILL_THREADS; i++)
 		pthread_create(&threads[i], NULL, work, &truth->threads[i]);
 	for (unsigned i = 0; i < KILL_THREADS; i++)
 		while (!__atomic_load_n(&truth->threads[i].tid, __ATOMIC_ACQUIRE))
 			usleep(50);
 	publish(&truth->started, 1);
+	usleep(HOST_ALONE_US);
+	driver_open();
 	for (unsigned i = 0; i < KILL_THREADS; i++)
 		pthread_join(threads[i], NULL);
 	return 1;
