@@ -10,8 +10,28 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "analysis/model/meta.h"
 #include "analysis/model/reader.h"
 #include "analysis/model/xalloc.h"
+
+/* `cuflight run` leaves its own pid in the options that all its descendants inherit. */
+static uint32_t launcher_of(const struct reader *reader)
+{
+	static const char variable[] = "CUFLIGHT_OPTIONS=";
+	struct arena *arena = arena_new();
+	struct meta meta;
+	unsigned long pid = 0;
+	meta_read(&meta, reader, arena);
+	for (size_t i = 0; i < meta.text_count; i++) {
+		const char *start;
+		if (meta.texts[i].type != CUF_META_ENV || strncmp(meta.texts[i].text, variable, sizeof variable - 1) != 0)
+			continue;
+		for (start = meta.texts[i].text; (start = strstr(start, "start=")); start++)
+			pid = start[-1] == '=' || start[-1] == ':' ? strtoul(start + 6, NULL, 10) : pid;
+	}
+	arena_free(arena);
+	return pid > 1 && pid <= UINT32_MAX ? (uint32_t)pid : 0;
+}
 
 static void add_file(struct recordings *list, const char *path, uint64_t since_ns)
 {
@@ -24,6 +44,7 @@ static void add_file(struct recordings *list, const char *path, uint64_t since_n
 			.path = xalloc_string(path), .pid = reader->header.pid, .ppid = reader->header.ppid,
 			.start_ns = reader->header.start_realtime_ns, .bytes = reader->bytes,
 			.incident_count = reader->header.incident_count, .saw_cuda = reader->header.first_cuda_ns != 0,
+			.launcher = launcher_of(reader),
 		};
 	}
 	reader_close(reader);
@@ -69,9 +90,9 @@ void recordings_free(struct recordings *list)
 	memset(list, 0, sizeof *list);
 }
 
-static bool is_member(const struct recordings *list, const struct recording_file *file, uint32_t root)
+static bool is_member(const struct recordings *list, const struct recording_file *file, uint32_t root, uint32_t launcher)
 {
-	if (file->pid == root)
+	if (file->pid == root || (launcher && file->launcher == launcher))
 		return true;
 	for (size_t i = 0; i < list->count; i++)
 		if (list->files[i].of_run && list->files[i].pid == file->ppid)
@@ -79,14 +100,14 @@ static bool is_member(const struct recordings *list, const struct recording_file
 	return false;
 }
 
-size_t recordings_mark_run(struct recordings *list, uint32_t pid)
+size_t recordings_mark_run(struct recordings *list, uint32_t pid, uint32_t launcher)
 {
 	size_t marked = 0;
 	for (bool changed = true; changed; ) {
 		changed = false;
 		for (size_t i = 0; i < list->count; i++) {
 			struct recording_file *file = &list->files[i];
-			if (file->of_run || !is_member(list, file, pid))
+			if (file->of_run || !is_member(list, file, pid, launcher))
 				continue;
 			file->of_run = changed = true;
 			marked++;
@@ -109,15 +130,18 @@ static const struct recording_file *parent_of(const struct recordings *list, con
 	return parent;
 }
 
-uint32_t recordings_newest_run(const struct recordings *list)
+size_t recordings_mark_newest_run(struct recordings *list)
 {
-	const struct recording_file *newest = NULL, *parent;
+	const struct recording_file *newest = NULL, *root, *parent;
 	for (size_t i = 0; i < list->count; i++)
 		if (!newest || list->files[i].start_ns > newest->start_ns)
 			newest = &list->files[i];
-	for (size_t steps = 0; newest && steps < list->count && (parent = parent_of(list, newest)); steps++)
-		newest = parent;
-	return newest ? newest->pid : 0;
+	if (!newest)
+		return 0;
+	root = newest;
+	for (size_t steps = 0; steps < list->count && (parent = parent_of(list, root)); steps++)
+		root = parent;
+	return recordings_mark_run(list, root->pid, newest->launcher);
 }
 
 static unsigned interest(const struct recording_file *file)

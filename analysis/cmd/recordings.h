@@ -18,6 +18,7 @@ struct recording_file {
 	uint64_t bytes;
 	uint64_t incident_count;
 	bool saw_cuda;
+	uint32_t launcher;        /* pid of the `cuflight run` it descends from; 0 none */
 	bool of_run;              /* set by recordings_mark_run */
 };
 
@@ -27,10 +28,11 @@ struct recordings { struct recording_file *files; size_t count, room; };
 void recordings_scan(struct recordings *list, const char *directory, unsigned depth, uint64_t since_ns);
 void recordings_free(struct recordings *list);
 
-/* Marks the recordings of the process pid and of its recorded descendants; returns how many. */
-size_t recordings_mark_run(struct recordings *list, uint32_t pid);
-/* The youngest recording's first recorded ancestor's pid: the newest run here. 0: the list is empty. */
-uint32_t recordings_newest_run(const struct recordings *list);
+/* Marks the recordings of the process pid, of its recorded descendants, and (launcher not 0) of all that this `cuflight
+ * run` started, however many unrecorded processes lie between. Returns how many. */
+size_t recordings_mark_run(struct recordings *list, uint32_t pid, uint32_t launcher);
+/* Marks the run that the youngest recording belongs to. 0: the list is empty. */
+size_t recordings_mark_newest_run(struct recordings *list);
 /* Of the marked ones, the one to explain: it failed requests, else it met CUDA, else it is the run's first. NULL: none. */
 const struct recording_file *recordings_best(const struct recordings *list);
 

@@ -29,7 +29,7 @@ static int find_newest(char *path, size_t bytes)
 		return -1;
 	}
 	recordings_scan(&list, destination.directory, 0, 0);
-	processes = recordings_mark_run(&list, recordings_newest_run(&list));
+	processes = recordings_mark_newest_run(&list);
 	best = recordings_best(&list);
 	if (!best) {
 		say_error("no recording in %s; record one with 'cuflight run -- COMMAND', or name a file or directory", destination.directory);

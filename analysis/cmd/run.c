@@ -180,8 +180,8 @@ static int conclude(const struct opts *opts, const struct destination *destinati
 	/* what was there before does not count, but tells whether the directory is this run's alone */
 	for (size_t i = 0; i < list.count; i++)
 		if (list.files[i].start_ns < began_ns)
-			list.files[i].pid = list.files[i].ppid = 0;
-	processes = recordings_mark_run(&list, (uint32_t)supervised->pid);
+			list.files[i].pid = list.files[i].ppid = list.files[i].launcher = 0;
+	processes = recordings_mark_run(&list, (uint32_t)supervised->pid, (uint32_t)getpid());
 	if (processes)
 		tell_recorded(&list, processes, destination);
 	else

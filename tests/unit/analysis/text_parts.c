@@ -149,24 +149,32 @@ static void test_preload__ours_first_and_once(void **state)
 	assert_int_equal(library_compose_preload("/a/libcuflight.so", "/x.so", out, 20), -1);
 }
 
-static void test_recordings__runs_by_parents(void **state)
+static void test_recordings__runs_by_parents_and_launchers(void **state)
 {
-	/* an old run that reused the pid of the new one's parent, the new run of three, one of another */
 	struct recording_file files[] = {
-		{ .path = "old", .pid = 10, .ppid = 1, .start_ns = 5 },
-		{ .path = "root", .pid = 20, .ppid = 10, .start_ns = 100, },
+		{ .path = "root", .pid = 20, .ppid = 10, .start_ns = 100, .launcher = 10 },
 		{ .path = "child", .pid = 21, .ppid = 20, .start_ns = 110, .saw_cuda = true },
 		{ .path = "grandchild", .pid = 22, .ppid = 21, .start_ns = 120, .saw_cuda = true, .incident_count = 1 },
+		{ .path = "behind an unrecorded shell", .pid = 30, .ppid = 29, .start_ns = 130, .launcher = 10 },
 		{ .path = "other", .pid = 40, .ppid = 3, .start_ns = 90, .incident_count = 7 },
 	};
 	struct recordings list = { files, 5, 5 };
-	assert_int_equal(recordings_mark_run(&list, 20), 3);
+	assert_int_equal(recordings_mark_run(&list, 20, 0), 3);
+	assert_false(files[3].of_run || files[4].of_run);
 	assert_string_equal(recordings_best(&list)->path, "grandchild");
-	assert_int_equal(recordings_newest_run(&list), 10);
-	list = (struct recordings){ files + 1, 4, 4 };
-	assert_int_equal(recordings_newest_run(&list), 20);
+	assert_int_equal(recordings_mark_run(&list, 20, 10), 1);
+	assert_true(files[3].of_run);
+	for (size_t i = 0; i < 5; i++)
+		files[i].of_run = false;
+	assert_int_equal(recordings_mark_newest_run(&list), 4);
+	assert_false(files[4].of_run);
+	files[4].start_ns = 200;
+	for (size_t i = 0; i < 5; i++)
+		files[i].of_run = false;
+	assert_int_equal(recordings_mark_newest_run(&list), 1);
+	assert_string_equal(recordings_best(&list)->path, "other");
 	list = (struct recordings){ files, 0, 0 };
-	assert_int_equal(recordings_newest_run(&list), 0);
+	assert_int_equal(recordings_mark_newest_run(&list), 0);
 	assert_null(recordings_best(&list));
 }
 
@@ -192,7 +200,7 @@ int main(void)
 		cmocka_unit_test(test_style__colour_rules),
 		cmocka_unit_test(test_style__width),
 		cmocka_unit_test(test_preload__ours_first_and_once),
-		cmocka_unit_test(test_recordings__runs_by_parents),
+		cmocka_unit_test(test_recordings__runs_by_parents_and_launchers),
 		cmocka_unit_test(test_recordings__paths_are_quoted_for_the_shell),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
