@@ -223,11 +223,22 @@ static int open_new_file(char **environment, char *path, unsigned path_bytes)
 	return -EEXIST;
 }
 
-/* What may hold something while the recording is in memory: all but unused ring segments. */
+/* The file is zeros already. Most pages were never touched, and writing them costs a fault each, while the program waits. */
+static void copy_touched(uint8_t *to, const uint8_t *from, size_t bytes)
+{
+	for (size_t at = 0; at < bytes; at += PAGE) {
+		size_t part = bytes - at < PAGE ? bytes - at : PAGE;
+		if (from[at] || memcmp(from + at, from + at + 1, part - 1))
+			memcpy(to + at, from + at, part);
+	}
+}
+
+/* What may hold something while the recording is in memory: all but unused ring segments. The header comes last, its
+ * magic at the very end: a process killed in between leaves a file that says of itself that it was never begun. */
 static void copy_contents(uint8_t *to)
 {
 	struct cuf_recording *r = &cuf_recording;
-	memcpy(to, r->base, PAGE);
+	const size_t magic_bytes = sizeof r->header->magic;
 	for (unsigned i = 0; i < r->header->section_count; i++) {
 		const struct cuf_section *s = &r->header->sections[i];
 		unsigned ring = s->id == CUF_SEC_HOST_RING;
@@ -241,8 +252,11 @@ static void copy_contents(uint8_t *to)
 		} else if (s->id == CUF_SEC_STACK_FRAMES && r->header->frames_used * 8 < bytes) {
 			bytes = r->header->frames_used * 8;
 		}
-		memcpy(to + s->offset, r->base + s->offset, bytes);
+		copy_touched(to + s->offset, r->base + s->offset, bytes);
 	}
+	r->header->created_ns = cuf_clock_ns(CLOCK_MONOTONIC);
+	memcpy(to + magic_bytes, r->base + magic_bytes, PAGE - magic_bytes);
+	__atomic_store_n((uint64_t *)to, *(const uint64_t *)r->base, __ATOMIC_RELEASE);
 }
 
 /* Past this limit the kernel does not only refuse: it sends SIGXFSZ, which ends the program. */
@@ -280,7 +294,6 @@ int cuf_recording_to_file(char **environment, const char **why)
 		goto out_unlink;
 	}
 	copy_contents((uint8_t *)mapped);
-	((struct cuf_header *)mapped)->created_ns = cuf_clock_ns(CLOCK_MONOTONIC);
 	result = cuf_sys(SYS_mremap, mapped, (long)r->bytes, (long)r->bytes, MREMAP_MAYMOVE | MREMAP_FIXED, (long)r->base, 0);
 	if (cuf_sys_failed(result)) {
 		cuf_sys_munmap((void *)mapped, r->bytes);

@@ -3,7 +3,8 @@
  * kill_runs RUNS SEED FOLDER VICTIM...: starts VICTIM TRUTH RUNS times, kills it with SIGKILL at a random instant of its
  * work, and compares its recording with its truth (tests/victims/kill_truth.h): the live set must be exact up to the calls
  * in flight, no completed call may be missing among the events. Every eighth run is killed at a random instant of its
- * start instead: then there is no file, or one of zeros alone (nothing was recorded yet), or one that can be read.
+ * start instead. A run that dies while its recording is being made leaves no file, or one whose header is zeros.
+ * In sampled mode host blocks under 64 KiB may be missing, and host events are not counted.
  *
  * CUFLIGHT_OUTPUT is set for each run; the preload and the rest of the environment are VICTIM's affair (env ... VICTIM).
  * One line a damaged run, one line at the end; exit 1 when any run was wrong.
@@ -23,9 +24,10 @@
 #include "analysis/model/replay.h"
 #include "tests/victims/kill_truth.h"
 
-#define WORK_NS 40000000u  /* longest time between its start and its death */
+#define WORK_NS 80000000u  /* longest time between its start and its death */
 #define START_NS 12000000u
 #define START_WAIT_S 20
+#define ALWAYS_SAMPLED_BYTES 65536u
 #define WRONG_MAX 10         /* runs, then it is clear enough; each leaves its recording */
 
 struct totals { unsigned runs, wrong, early, unborn, counted; uint64_t live, calls; };
@@ -35,6 +37,7 @@ struct entry { uint64_t addr, bytes; unsigned kind; bool matched; };
 struct check {
 	const struct kill_truth *truth;
 	struct reader *reader;
+	bool sampled;
 	struct entry *entries;
 	size_t count, room;
 	unsigned complaints, run;
@@ -101,6 +104,11 @@ static bool in_doubt(const struct kill_thread *thread, unsigned slot)
 	return thread->doing == KILL_FREE && thread->slot == slot;
 }
 
+static bool may_be_missing(const struct check *check, const struct kill_slot *slot)
+{
+	return check->sampled && slot->way == KILL_HOST && slot->bytes < ALWAYS_SAMPLED_BYTES;
+}
+
 static unsigned match_slots(struct check *check, const struct kill_thread *thread)
 {
 	unsigned live = 0;
@@ -114,7 +122,7 @@ static unsigned match_slots(struct check *check, const struct kill_thread *threa
 		live++;
 		if (entry && entry->bytes == slot->bytes && !entry->matched)
 			entry->matched = true;
-		else if (!in_doubt(thread, i) && !resizing)
+		else if (!in_doubt(thread, i) && !resizing && !(may_be_missing(check, slot) && !entry))
 			complain(check, "thread %u slot %u: block %#lx of %lu bytes, kind %u, is %s", thread->tid, i, (unsigned long)slot->addr,
 			         (unsigned long)slot->bytes, kill_kinds[slot->way], entry ? "recorded with another size" : "not recorded as live");
 	}
@@ -203,6 +211,8 @@ static void check_events(struct check *check, struct totals *totals)
 	for (unsigned t = 0; t < KILL_THREADS; t++) {
 		const struct kill_thread *thread = &check->truth->threads[t];
 		for (unsigned w = 0; w < KILL_WAYS; w++) {
+			if (check->sampled && w == KILL_HOST)
+				continue;
 			bool here = thread->doing != KILL_NOTHING && thread->way == w;
 			check_count(check, thread, w, "allocations", tally.allocs[t][w], thread->allocs[w], here && thread->doing != KILL_FREE);
 			check_count(check, thread, w, "frees", tally.frees[t][w], thread->frees[w], here && thread->doing != KILL_ALLOC);
@@ -268,7 +278,7 @@ static void judge(struct check *check, const char *recording, bool early, struct
 	struct reader_error error = { 0 };
 	int result = reader_open(recording, &check->reader, &error);
 
-	if (result && early && is_unborn(recording)) {
+	if (result && is_unborn(recording)) {
 		totals->unborn++;
 		return;
 	}
@@ -276,6 +286,7 @@ static void judge(struct check *check, const char *recording, bool early, struct
 		complain(check, "%s cannot be read: error %d", recording, result);
 		return;
 	}
+	check->sampled = check->reader->header.sample_mean_bytes && check->reader->header.options_host_mode == 1;
 	if (!early) {
 		if (check->truth->failed)
 			complain(check, "the victim's own call failed");
@@ -332,8 +343,8 @@ int main(int argc, char **argv)
 	srandom((unsigned)strtoul(argv[2], NULL, 10));
 	for (unsigned i = 0; i < runs && totals.wrong < WRONG_MAX; i++)
 		run(i, argv[3], argv + 4, (unsigned)argc - 4, &totals);
-	printf("%u runs, %u wrong; %u killed while starting, %u of them before anything was recorded; %lu live blocks compared; "
+	printf("%u runs, %u wrong; %u killed while starting; %u without a recording yet; %lu live blocks compared; "
 	       "events counted in %u runs, %lu calls\n", totals.runs, totals.wrong, totals.early, totals.unborn,
 	       (unsigned long)totals.live, totals.counted, (unsigned long)totals.calls);
-	return totals.wrong || !totals.counted;
+	return totals.wrong || 3 * totals.counted < totals.runs;
 }
