@@ -40,13 +40,16 @@ call_obj      := $(filter-out %/cuda_runtime.o,$(filter $(B)/obj/interpose/hooks
 unit_analysis := $(patsubst tests/unit/analysis/%.c,$(B)/unit/analysis/%,$(wildcard tests/unit/analysis/*.c))
 victims       := $(patsubst tests/victims/%.c,$(B)/victims/%,$(wildcard tests/victims/*.c))
 benches       := $(patsubst tests/bench/%.c,$(B)/bench/%,$(filter-out tests/bench/walker_oracle.c,$(wildcard tests/bench/*.c))) $(B)/bench/walker_oracle.so
+# the same victims once more, linked to the driver: the door of programs built with -lcuda
+linked        := $(patsubst tests/victims/%.c,$(B)/victims/linked/%,$(shell grep -lE 'victims/(doors|vmm)\.h"' tests/victims/*.c))
+static        := $(if $(wildcard $(CUDA_HOME)/lib/libcudart_static.a),$(B)/victims/static/real_runtime_lookups)
 tools         := $(patsubst tests/fault/%.c,$(B)/fault/%,$(wildcard tests/fault/*.c))
 sim           := $(if $(wildcard tests/sim/driver.c),$(B)/sim/libcuda.so.1) $(if $(wildcard tests/sim/runtime.c),$(B)/sim/libcudart.so.13 $(B)/sim/libcudart.so.12)
 
 all: interpose analysis ## the library and the command
 interpose: $(B)/libcuflight.so ## libcuflight.so alone: needs nothing but a C compiler
 analysis: $(B)/cuflight ## the command alone
-tests: all unit $(sim) $(victims) $(tools) $(benches) ## everything that the checks run
+tests: all unit $(sim) $(victims) $(linked) $(static) $(tools) $(benches) ## everything that the checks run
 unit: $(unit_core) $(unit_hooks) $(unit_analysis) ## the unit tests alone
 sim: $(sim) ## the simulated driver and runtime
 
@@ -91,10 +94,19 @@ $(B)/sim/libcudart.so.%: $(wildcard tests/sim/runtime*.c) $(wildcard tests/sim/*
 	@mkdir -p $(@D)
 	$(call say,SIM)sed 's/@SONAME@/libcudart.so.$*/' tests/sim/runtime.map.in > $@.map && $(CC) $(filter-out -MMD -MP,$(BASE)) -DCUDART_MAJOR=$* -fPIC -fvisibility=hidden -shared -Wl,-soname,libcudart.so.$* -Wl,--version-script=$@.map $(filter %.c,$^) -o $@ -ldl -lpthread
 
-# -fno-builtin: the compiler must not remove a malloc and free pair; -rdynamic is not needed, symbols come from .symtab
-$(B)/victims/%: tests/victims/%.c $(wildcard tests/victims/*.h)
+VICTIMF = $(filter-out -MMD -MP -fsanitize=%,$(BASE)) -O1 -fno-builtin -fno-inline -fno-optimize-sibling-calls $(CFLAGS)
+VICTIM_LIBS_runtime_linked := -L$(B)/sim -l:libcudart.so.13
+$(B)/victims/runtime_linked: $(B)/sim/libcudart.so.13
+$(B)/victims/linked/%: tests/victims/%.c $(wildcard tests/victims/*.h tests/victims/*.def) $(B)/sim/libcuda.so.1
 	@mkdir -p $(@D)
-	$(call say,VICTIM)$(CC) $(filter-out -MMD -MP -fsanitize=%,$(BASE)) -O1 -fno-builtin -fno-inline -fno-optimize-sibling-calls $(CFLAGS) $< -o $@ $(VICTIM_LIBS_$*) -ldl -lpthread
+	$(call say,VICTIM)$(CC) $(VICTIMF) -DDOOR_LINKED $< -o $@ -L$(B)/sim -l:libcuda.so.1 -ldl -lpthread
+$(B)/victims/static/%: tests/victims/%.c $(CUDA_HOME)/lib/libcudart_static.a
+	@mkdir -p $(@D)
+	$(call say,VICTIM)$(CC) $(VICTIMF) -DRUNTIME_STATIC $^ -o $@ -ldl -lpthread -lrt
+# -fno-builtin: the compiler must not remove a malloc and free pair; -rdynamic is not needed, symbols come from .symtab
+$(B)/victims/%: tests/victims/%.c $(wildcard tests/victims/*.h tests/victims/*.def)
+	@mkdir -p $(@D)
+	$(call say,VICTIM)$(CC) $(VICTIMF) $< -o $@ $(VICTIM_LIBS_$*) -ldl -lpthread
 $(B)/bench/%: tests/bench/%.c
 	@mkdir -p $(@D)
 	$(call say,BENCH)$(CC) $(filter-out -MMD -MP,$(BASE)) -fno-builtin $(CFLAGS) $< $(filter %.a,$^) -o $@ -ldl -lpthread

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The letter of the malloc family: results, errno, alignment, contents, the odd arguments. Prints one line a rule, the
+ * same with and without the recorder. Functions that libc may lack (cfree, the sized frees) are looked up.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <malloc.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TOO_MUCH ((size_t)PTRDIFF_MAX - 4096)
+
+static volatile size_t half_of_all = SIZE_MAX / 2; /* volatile: the compiler must not see the overflow that is asked for */
+static char *volatile kept;                        /* nor forget a block that a refused resize left alone */
+
+static void rule(const char *what, int holds) { printf("%s %s\n", holds ? "yes" : "NO ", what); }
+
+static int failed_with(const void *p, int error)
+{
+	int seen = errno;
+	errno = 0;
+	return !p && seen == error;
+}
+
+static void odd_sizes(void)
+{
+	void *a = malloc(0), *b = malloc(0);
+	rule("malloc(0) gives blocks of their own", a && b && a != b);
+	free(a);
+	free(b);
+	errno = 0;
+	rule("malloc of too much: ENOMEM", failed_with(malloc(TOO_MUCH), ENOMEM));
+	rule("calloc overflow: ENOMEM", failed_with(calloc(half_of_all, 3), ENOMEM));
+	rule("reallocarray overflow: ENOMEM", failed_with(reallocarray(NULL, half_of_all, 3), ENOMEM));
+	unsigned char *zeroed = calloc(1000, 7);
+	size_t sum = 0;
+	for (size_t i = 0; i < 7000; i++)
+		sum += zeroed[i];
+	rule("calloc zeroes", sum == 0);
+	free(zeroed);
+}
+
+static void resizing(void)
+{
+	char *p = kept = malloc(100), *q;
+	memset(p, 'x', 100);
+	errno = 0;
+	q = realloc(p, TOO_MUCH);
+	p = kept;
+	rule("a refused realloc: ENOMEM, and the block is as it was", failed_with(q, ENOMEM) && p[0] == 'x' && p[99] == 'x');
+	q = reallocarray(p, half_of_all, 3);
+	p = kept;
+	rule("a refused reallocarray leaves the block", failed_with(q, ENOMEM) && p[99] == 'x');
+	q = realloc(p, 100000);
+	rule("realloc keeps the contents", q && q[0] == 'x' && q[99] == 'x');
+	p = reallocarray(q, 10, 5);
+	rule("reallocarray keeps the contents", p && p[49] == 'x');
+	q = realloc(p, 0);
+	rule("realloc(p, 0) frees", !q);
+	p = realloc(NULL, 10);
+	rule("realloc(NULL, n) allocates", p != NULL);
+	free(p);
+}
+
+static void alignments(void)
+{
+	void *p = (void *)1;
+	long page = sysconf(_SC_PAGESIZE);
+	errno = 0;
+	rule("posix_memalign(3): EINVAL, pointer untouched, errno too", posix_memalign(&p, 3, 10) == EINVAL && p == (void *)1 && errno == 0);
+	rule("posix_memalign(4): EINVAL", posix_memalign(&p, 4, 10) == EINVAL && p == (void *)1);
+	rule("posix_memalign of too much: ENOMEM, pointer untouched", posix_memalign(&p, 64, TOO_MUCH) == ENOMEM && p == (void *)1);
+	for (size_t alignment = sizeof(void *); alignment <= 1 << 20; alignment *= 4) {
+		int ok = posix_memalign(&p, alignment, 100) == 0 && (uintptr_t)p % alignment == 0;
+		free(p);
+		p = memalign(alignment, 100);
+		ok = ok && p && (uintptr_t)p % alignment == 0;
+		free(p);
+		p = aligned_alloc(alignment, alignment * 2);
+		ok = ok && p && (uintptr_t)p % alignment == 0;
+		free(p);
+		printf("%s aligned to %zu\n", ok ? "yes" : "NO ", alignment);
+	}
+	errno = 0;
+	rule("aligned_alloc of too much: ENOMEM", failed_with(aligned_alloc(64, TOO_MUCH), ENOMEM));
+	p = valloc(10);
+	rule("valloc", p && (uintptr_t)p % (uintptr_t)page == 0);
+	free(p);
+	p = pvalloc(10);
+	rule("pvalloc rounds up to a page", p && (uintptr_t)p % (uintptr_t)page == 0 && malloc_usable_size(p) >= (size_t)page);
+	free(p);
+}
+
+static void frees(void)
+{
+	static const char *const spellings[] = { "cfree", "free_sized", "free_aligned_sized" };
+	void *p = malloc(1000);
+	rule("malloc_usable_size", malloc_usable_size(p) >= 1000 && malloc_usable_size(NULL) == 0);
+	errno = 4711;
+	free(p);
+	free(NULL);
+	rule("free keeps errno", errno == 4711);
+	p = malloc(32 << 20);
+	errno = 4711;
+	free(p);
+	rule("free of a map keeps errno", errno == 4711);
+	for (unsigned i = 0; i < sizeof spellings / sizeof *spellings; i++) {
+		void (*other_free)(void *, size_t, size_t) = (void (*)(void *, size_t, size_t))dlsym(RTLD_DEFAULT, spellings[i]);
+		p = malloc(64); /* sizes match what free_aligned_sized may demand; ignored by the others */
+		if (other_free)
+			other_free(p, i == 2 ? 16 : 64, 64);
+		else
+			free(p);
+		printf("yes %s, where there is one\n", spellings[i]);
+	}
+}
+
+int main(void)
+{
+	odd_sizes();
+	resizing();
+	alignments();
+	frees();
+	return 0;
+}
