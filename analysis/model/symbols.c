@@ -269,15 +269,17 @@ static bool is_mangled(const char *name)
 	return name && (strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0);
 }
 
-/* A mangled name says the scope and the arguments too, so it comes before the bare one, from wherever it is. The symbol
- * is that of the outermost function alone. */
+/* A mangled name says the scope and the arguments too, so it comes before the bare one, from wherever it is; an unmangled
+ * linkage name is a build's private alias (__GI__IO_getc). The symbol is that of the outermost function alone. */
 static const char *best_name(const struct debug_frame *debug, const char *symbol)
 {
-	if (debug->linkage_name)
+	if (is_mangled(debug->linkage_name))
 		return debug->linkage_name;
 	if (is_mangled(symbol))
 		return symbol;
-	return debug->name ? debug->name : symbol;
+	if (debug->name)
+		return debug->name;
+	return symbol ? symbol : debug->linkage_name;
 }
 
 static void place_resolve(struct symbols_module *module, struct place *place)

@@ -80,11 +80,13 @@ static void test_symbols__mangled_names(void **state)
 	compile("names",
 	        "void cpp(void) __asm__(\"_ZN2ns1S4growIiEEPvT_\"); void cpp(void) {}\n"
 	        "void rust(void) __asm__(\"_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE\"); void rust(void) {}\n"
-	        "void rust_v0(void) __asm__(\"_RNvC6_123foo3bar\"); void rust_v0(void) {}\n", "-g");
+	        "void rust_v0(void) __asm__(\"_RNvC6_123foo3bar\"); void rust_v0(void) {}\n"
+	        "void alias(void) __asm__(\"__GI_alias\"); void alias(void) {}\n", "-g");
 	module = module_of(symbols, in_folder("names.so"));
 	assert_function(module, address_of(in_folder("names.so"), "_ZN2ns1S4growIiEEPvT_"), "void* ns::S::grow<int>(int)");
 	assert_function(module, address_of(in_folder("names.so"), "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE"), "core::fmt::Write::write_fmt");
 	assert_function(module, address_of(in_folder("names.so"), "_RNvC6_123foo3bar"), "123foo::bar");
+	assert_function(module, address_of(in_folder("names.so"), "__GI_alias"), "alias");
 	symbols_free(symbols);
 }
 
