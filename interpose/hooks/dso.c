@@ -15,6 +15,18 @@ bool cuf_dso_at(const void *addr, struct cuf_dso *dso)
 	return dso->map != NULL;
 }
 
+bool cuf_dso_is_before_us(const void *addr)
+{
+	struct cuf_dso caller, self;
+	/* backwards from us: those few objects were there at start and stay, so the list cannot change under the walk */
+	if (!cuf_dso_at(addr, &caller) || !cuf_dso_at((const void *)cuf_dso_is_before_us, &self))
+		return false;
+	for (const struct link_map *m = self.map->l_prev; m; m = m->l_prev)
+		if (m == caller.map)
+			return true;
+	return false;
+}
+
 const char *cuf_dso_basename(const char *path)
 {
 	const char *slash = path ? strrchr(path, '/') : NULL;

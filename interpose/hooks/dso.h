@@ -17,6 +17,9 @@ struct cuf_dso {
 
 bool cuf_dso_at(const void *addr, struct cuf_dso *dso);
 
+/* True when addr is code of the program, or of a preload that the loader searches before us. */
+bool cuf_dso_is_before_us(const void *addr);
+
 /* The last part of a path; "" for NULL. */
 const char *cuf_dso_basename(const char *path);
 

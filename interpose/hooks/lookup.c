@@ -16,6 +16,7 @@
 #include "interpose/core/recorder.h"
 #include "interpose/hooks/coverage.h"
 #include "interpose/hooks/driver.h"
+#include "interpose/hooks/dso.h"
 #include "interpose/hooks/real.h"
 #include "interpose/hooks/runtime.h"
 
@@ -80,13 +81,13 @@ int cuf_hook_dlclose(void *handle)
 bool cuf_lookup_is_ours(void *handle, const char *name, const void *caller)
 {
 	const struct cuf_row *row;
-	if (handle == RTLD_NEXT || cuf_driver_holds(caller))
+	if (cuf_driver_holds(caller))
 		return false;
-	if (handle != RTLD_DEFAULT)
+	if (handle != RTLD_DEFAULT && handle != RTLD_NEXT)
 		return true;
-	/* the whole program is searched, so a hook of ours would be found even where nothing is behind it */
+	/* the program is searched, so a hook of ours would be found even where nothing is behind it */
 	row = cuf_row_find(name);
-	return row && row->library != CUF_LIBRARY_LIBC;
+	return row && row->library != CUF_LIBRARY_LIBC && (handle == RTLD_DEFAULT || cuf_dso_is_before_us(caller));
 }
 
 static void *real_answer(void *handle, const char *name, const char *version)
@@ -101,6 +102,12 @@ static void *answer_for_own_name(const struct cuf_row *row, const char *version,
 	bool there = row->library == CUF_LIBRARY_CUDA ? cuf_driver_has(row->slot) : cuf_runtime_find(row->id, caller) != NULL;
 	void *found = real_answer(there ? RTLD_DEFAULT : RTLD_NEXT, row->name, version);
 	return there ? row->hook : found;
+}
+
+/* RTLD_NEXT of somebody who stands before us: we are next, if what stands behind us has the name too. */
+static void *answer_for_next(const struct cuf_row *row, const char *version)
+{
+	return real_answer(RTLD_NEXT, row->name, version) ? row->hook : NULL;
 }
 
 void *cuf_lookup_route(const char *symbol, void *found, int version, const void *caller)
@@ -119,6 +126,8 @@ void *cuf_lookup_answer(void *handle, const char *name, const char *version, con
 	int saved;
 	bool met_now;
 	const struct cuf_row *row = cuf_row_find(name);
+	if (handle == RTLD_NEXT)
+		return answer_for_next(row, version);
 	void *found = handle == RTLD_DEFAULT ? row->hook : real_answer(handle, name, version);
 	if (row && found == row->hook)
 		return answer_for_own_name(row, version, caller);
