@@ -22,6 +22,7 @@ enum {
 	PAGE = 4096,                /* a unit that every page size is a multiple of */
 	ADOPT_PAGES = 4096,         /* how far below the known part of the stack a deeper part is looked for */
 	CHAIN_MAX_BYTES = 64 << 10, /* of a frame without unwind information */
+	CHAIN_MAX_LINKS = 128,      /* of frames without unwind information, one after another */
 	SIGNALS_MAX = 8,            /* nested signal frames in one walk */
 	WINDOW_BYTES = 512          /* read at once from a foreign stack; we may be on a small one ourselves */
 };
@@ -84,6 +85,7 @@ struct walk {
 	uint64_t *frames;
 	unsigned count, max, signals;
 	uintptr_t interrupted_sp; /* of the frame that a signal broke into last; 0 none */
+	uintptr_t chained_sp;     /* frame pointers were followed to here ahead of the walk; 0 none */
 	enum cuf_stop stop;
 };
 
@@ -95,7 +97,10 @@ struct window {
 };
 
 /* Asks the kernel, which reads the new mask before it finds `how` wrong: nothing changes, whatever it answers. */
-static __attribute__((noinline, cold)) bool page_readable(uintptr_t page) { return cuf_sys(SYS_rt_sigprocmask, ~0, (long)page, 0, 8, 0, 0) != -EFAULT; }
+static __attribute__((noinline, cold)) bool page_readable(uintptr_t page)
+{
+	return cuf_sys(SYS_rt_sigprocmask, ~0, (long)page, 0, 8, 0, 0) != -EFAULT;
+}
 
 /*
  * True when [sp, stack_high) is the thread's own stack and readable. When the stack is deeper than it was seen before,
@@ -241,22 +246,38 @@ static bool cross_signal(struct walk *w, const struct cuf_rule *rule, struct win
 	w->sp = sp;
 	w->fp = fp;
 	w->interrupted_sp = sp;
+	w->chained_sp = 0; /* of the stack that was left */
 	w->above = 0;
 	return true;
 }
 
+/* One link of a chain of frame pointers: fp leads a little way up this very stack. */
+static bool read_link(struct walk *w, struct window *window, uintptr_t sp, uintptr_t at, uintptr_t *fp, uintptr_t *ip)
+{
+	return at - sp <= CHAIN_MAX_BYTES && on_own_stack(w->walker, at) == on_own_stack(w->walker, sp) &&
+	       read_word(w, window, at, fp) && read_word(w, window, at + 8, ip);
+}
+
 /*
- * No unwind information: a frame pointer is believed when it leads a little way up this very stack, to an address in a
- * known object. A fiber's outermost frame often still holds the pointer of the stack that made it; and only code that
- * has called something is likely to have a frame.
+ * No unwind information. Frame pointers are believed when they lead, link by link, to an address in a known object:
+ * JIT-compiled code called from code that was not. Only code that has called something is likely to have a frame, and
+ * a fiber's outermost frame often still holds the pointer of the stack that made it.
  */
 static bool follow_chain(struct walk *w, struct window *window)
 {
-	uintptr_t fp, ip;
+	uintptr_t fp, ip, sp = w->sp, at = w->fp;
 	struct cuf_object object;
-	if (w->sp == w->interrupted_sp || w->fp - w->sp > CHAIN_MAX_BYTES ||
-		on_own_stack(w->walker, w->fp) != on_own_stack(w->walker, w->sp) || !read_word(w, window, w->fp, &fp) ||
-		!read_word(w, window, w->fp + 8, &ip) || !cuf_object_find(ip - 1, &object))
+	if (w->sp == w->interrupted_sp)
+		return stop_walk(w, CUF_STOP_NO_RULE);
+	for (unsigned links = 0; w->sp >= w->chained_sp; links++) {
+		if (links == CHAIN_MAX_LINKS || !read_link(w, window, sp, at, &fp, &ip))
+			return stop_walk(w, CUF_STOP_NO_RULE);
+		sp = at + 16;
+		at = fp;
+		if (cuf_object_find(ip - 1, &object))
+			w->chained_sp = sp;
+	}
+	if (!read_link(w, window, w->sp, w->fp, &fp, &ip))
 		return stop_walk(w, CUF_STOP_NO_RULE);
 	w->ip = ip;
 	w->sp = w->fp + 16;

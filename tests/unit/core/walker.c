@@ -451,6 +451,26 @@ static void jit_code_with_a_frame_pointer_is_crossed(void **state)
 	assert_true(holds_address_of(&jit_code_with_a_frame_pointer_is_crossed, 1024));
 }
 
+static void jit_code_in_jit_code_is_crossed(void **state)
+{
+	/* three functions, each: push rbp; mov rbp,rsp; call next; pop rbp; ret; the last calls rdi */
+	static const unsigned char code[] = {0x55, 0x48, 0x89, 0xe5, 0xe8, 2, 0, 0, 0, 0x5d, 0xc3, 0x55, 0x48, 0x89,
+		0xe5, 0xe8, 2, 0, 0, 0, 0x5d, 0xc3, 0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3};
+	call_back(code, sizeof code);
+	assert_int_equal(stop, CUF_STOP_END);
+	assert_true(holds_address_of(&jit_code_in_jit_code_is_crossed, 1024));
+}
+
+static void jit_code_whose_chain_leads_nowhere(void **state)
+{
+	/* push rbp; mov rbp,rsp; push rsp; push rsp; mov rbp,rsp; call rdi; ...: a frame pointer into its own frame */
+	static const unsigned char code[] = {
+		0x55, 0x48, 0x89, 0xe5, 0x54, 0x54, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x58, 0x58, 0x5d, 0xc3};
+	call_back(code, sizeof code);
+	assert_int_equal(stop, CUF_STOP_NO_RULE);
+	assert_int_equal(count, 2);
+}
+
 /* ---- rules ---- */
 
 static void rules_are_dropped_with_the_generation(void **state)
@@ -564,6 +584,8 @@ int main(void)
 		cmocka_unit_test(deep_at_once_in_a_large_stack),
 		cmocka_unit_test(jit_code_ends_the_walk),
 		cmocka_unit_test(jit_code_with_a_frame_pointer_is_crossed),
+		cmocka_unit_test(jit_code_in_jit_code_is_crossed),
+		cmocka_unit_test(jit_code_whose_chain_leads_nowhere),
 		cmocka_unit_test(rules_are_dropped_with_the_generation),
 		cmocka_unit_test(errno_is_kept),
 		cmocka_unit_test(without_a_cache_stacks_are_empty),
