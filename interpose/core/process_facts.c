@@ -317,6 +317,8 @@ void cuf_process_memory(struct cuf_process_memory *memory)
 	}
 	memory->cgroup_bytes = read_cgroup(cgroup_current);
 	memory->cgroup_max_bytes = read_cgroup(cgroup_max);
+	if (memory->cgroup_max_bytes >= 1ull << 62) /* version 1's word for no limit: the largest number of whole pages */
+		memory->cgroup_max_bytes = CUF_UNKNOWN;
 }
 
 long cuf_process_fill_with_zeros(int fd, size_t bytes)
