@@ -32,8 +32,8 @@ same_answers() {
 @test "malloc family: over another allocator" {
 	jemalloc=$(ldconfig -p | awk '/libjemalloc.so.2/ { print $NF; exit }')
 	[ -n "$jemalloc" ] || skip "no libjemalloc here"
-	native=$(LD_PRELOAD=$jemalloc "$build/victims/malloc_contract")
-	recorded=$(CUFLIGHT_OPTIONS=host=full LD_PRELOAD="$build/libcuflight.so $jemalloc" "$build/victims/malloc_contract")
+	native=$(LD_PRELOAD=$jemalloc "$build/victims/malloc_contract" basic)
+	recorded=$(CUFLIGHT_OPTIONS=host=full LD_PRELOAD="$build/libcuflight.so $jemalloc" "$build/victims/malloc_contract" basic)
 	diff <(echo "$native") <(echo "$recorded") >&2
 }
 
