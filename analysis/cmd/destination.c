@@ -43,8 +43,11 @@ int destination_set(struct destination *destination, const char *asked)
 	end = strchr(destination->directory, '%');
 	if (end)
 		*end = 0;
-	else if (destination->is_directory)
+	else if (destination->is_directory) {
+		while (length > 1 && destination->directory[length - 1] == '/')
+			destination->directory[--length] = 0;
 		return 0;
+	}
 	end = strrchr(destination->directory, '/');
 	end[end == destination->directory] = 0; /* keep the root's slash */
 	return 0;

@@ -75,7 +75,7 @@ static const char *base_name(const char *path)
 
 void frames_text(const struct frame *frame, char *out, size_t bytes)
 {
-	if (frame->function && frame->file)
+	if (frame->function && frame->file && frame->line)
 		snprintf(out, bytes, "%s  %s:%u", frame->function, base_name(frame->file), frame->line);
 	else if (frame->function)
 		snprintf(out, bytes, "%s  %s", frame->function, frame->module ? frame->module : "?");
@@ -90,6 +90,16 @@ static int name_bytes(const char *function)
 	return open && open != function && open[-1] != ' ' && !strchr(function, '<') ? (int)(open - function) : (int)strlen(function);
 }
 
+/* What lies below these is libc's start-up code, the same in every program. */
+static bool is_outermost(const char *function)
+{
+	static const char *const names[] = { "main", "start_thread", "__libc_start_main", "_start" };
+	for (size_t i = 0; function && i < sizeof names / sizeof *names; i++)
+		if (!strcmp(function, names[i]))
+			return true;
+	return false;
+}
+
 void frames_line(struct frames *frames, const struct fact_stack *stack, char *out, size_t bytes)
 {
 	const struct frame *items;
@@ -100,12 +110,14 @@ void frames_line(struct frames *frames, const struct fact_stack *stack, char *ou
 	for (size_t i = first; i < count && used + 1 < bytes; i++) {
 		const struct frame *f = &items[i];
 		char place[128] = "";
-		if (i == first && f->function && f->file)
+		if (i == first && f->function && f->file && f->line)
 			snprintf(place, sizeof place, " (%s:%u)", base_name(f->file), f->line);
 		int length = f->function ? snprintf(out + used, bytes - used, "%s%.*s%s", used ? " < " : "", name_bytes(f->function), f->function, place) :
 			snprintf(out + used, bytes - used, "%s%s+%#llx", used ? " < " : "", f->module ? f->module : "", (unsigned long long)f->addr);
 		if (length < 0)
 			return;
 		used += (size_t)length;
+		if (is_outermost(f->function))
+			return;
 	}
 }

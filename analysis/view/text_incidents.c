@@ -62,9 +62,12 @@ static void one(const struct text *text, const struct fact_incident *incident)
 	enum style_tone tone = incident->outcome == OUTCOME_FATAL ? STYLE_BAD : incident->outcome == OUTCOME_RECOVERED ? STYLE_GOOD : STYLE_WARN;
 	text_requested(incident, call, sizeof call);
 	snprintf(number, sizeof number, "#%llu", (unsigned long long)incident->id);
-	text_line(text, tone, number, "%s: %s, pid %u thread %u, %s%s%s%s", outcome_names[incident->outcome], units_wall(incident->time_ns).s,
-		  incident->pid, incident->tid, call, incident->outcome_why && *incident->outcome_why ? " (" : "",
-		  incident->outcome_why ? incident->outcome_why : "", incident->outcome_why && *incident->outcome_why ? ")" : "");
+	text_line(text, tone, number, "%s: %s, pid %u thread %u, %s", outcome_names[incident->outcome], units_wall(incident->time_ns).s,
+		  incident->pid, incident->tid, call);
+	if (incident->outcome_why && *incident->outcome_why) {
+		snprintf(words, sizeof words, "%s, since %s", outcome_names[incident->outcome], incident->outcome_why);
+		text_flow(text, STYLE_PLAIN, "outcome", 2, words);
+	}
 	if (incident->api && incident->driver_api && strcmp(incident->api, incident->driver_api) != 0)
 		text_line(text, STYLE_PLAIN, "driver", "%s", incident->driver_api);
 	text_shortage(incident, words, sizeof words);

@@ -17,27 +17,52 @@ static const char *const words[OWNER_MAX] = {
 	[OWNER_MANAGED] = "managed (beside the sum)",
 };
 
-/* A row is shown when it holds something, or cannot be known; free always. */
-static bool is_shown(const struct fact_owner_row *row) { return row->bytes != 0 || row->kind == OWNER_FREE; }
+/* A row is shown when it holds something; free always. What cannot be known lies in the unexplained, whose row says so. */
+static bool is_shown(const struct fact_owner_row *row) { return (row->bytes != 0 && row->bytes != FACT_UNKNOWN) || row->kind == OWNER_FREE; }
 
-static void row_name(const struct fact_owner_row *row, char *out, size_t bytes)
+/* "unexplained: context, other processes": the unknown rows that may be in it. */
+static void unexplained_name(const struct fact_device *device, char *out, size_t bytes)
 {
-	int used = snprintf(out, bytes, "%s%s%s", row->role ? row->role : words[row->kind], row->role ? ", " : "", row->role ? words[row->kind] : "");
-	if (row->pid && used > 0 && (size_t)used < bytes)
+	static const char *const parts[OWNER_MAX] = { [OWNER_CONTEXT] = "context", [OWNER_OTHER_PROCESSES] = "others", [OWNER_POOL_SLACK] = "pools" };
+	int used = snprintf(out, bytes, "unexplained");
+	bool any = false;
+	for (size_t i = 0; i < device->owner_count && used > 0 && (size_t)used < bytes; i++) {
+		const struct fact_owner_row *row = &device->owners[i];
+		if (row->bytes != FACT_UNKNOWN || !parts[row->kind])
+			continue;
+		used += snprintf(out + used, bytes - (size_t)used, "%s%s", any ? ", " : " (", parts[row->kind]);
+		any = true;
+	}
+	if (any && used > 0 && (size_t)used < bytes)
+		snprintf(out + used, bytes - (size_t)used, ")");
+}
+
+/* pid: of the process that the device's rows itemise; it goes without saying. */
+static void row_name(const struct fact_device *device, const struct fact_owner_row *row, uint32_t pid, char *out, size_t bytes)
+{
+	int used;
+	if (row->kind == OWNER_UNEXPLAINED) {
+		unexplained_name(device, out, bytes);
+		return;
+	}
+	used = snprintf(out, bytes, "%s%s%s", row->role ? row->role : words[row->kind], row->role ? ", " : "", row->role ? words[row->kind] : "");
+	if (row->pid && row->pid != pid && used > 0 && (size_t)used < bytes)
 		used += snprintf(out + used, bytes - (size_t)used, ", pid %u", row->pid);
 	if (!row->in_sum && row->kind != OWNER_MANAGED && used > 0 && (size_t)used < bytes)
 		snprintf(out + used, bytes - (size_t)used, " (beside the sum)");
 }
 
-static void add_row(struct table *table, const struct fact_owner_row *row, uint64_t total)
+static void add_row(struct table *table, const struct fact_device *device, const struct fact_owner_row *row, uint32_t pid)
 {
-	char name[96];
-	row_name(row, name, sizeof name);
-	table_row(table, (const char *[]){ name, units_bytes(row->bytes).s, row->in_sum ? units_percent(row->bytes, total).s : "",
-		row->count == FACT_UNKNOWN ? "" : units_count(row->count).s, basis_names[row->basis] });
+	char name[96], count[48] = "";
+	row_name(device, row, pid, name, sizeof name);
+	if (row->count != FACT_UNKNOWN && row->count)
+		snprintf(count, sizeof count, "%s %s", units_count(row->count).s, row->count == 1 ? "block" : "blocks");
+	table_row(table, (const char *[]){ name, units_bytes(row->bytes).s, row->in_sum ? units_percent(row->bytes, device->total_bytes).s : "",
+		count, basis_names[row->basis] });
 }
 
-/* The limit below which rows are summed up, so that at most `rows` remain; free and unknown rows always stay. */
+/* The limit below which rows are summed up, so that at most `rows` remain; free always stays. */
 static uint64_t smallest_shown(const struct fact_device *device, unsigned rows)
 {
 	uint64_t limit = 0;
@@ -82,6 +107,7 @@ unsigned text_owners(const struct text *text, const struct fact_device *device, 
 	};
 	struct table *table = table_new(text->style, columns, 5);
 	uint64_t limit = smallest_shown(device, rows), sum = 0;
+	uint32_t pid = device->focus < text->facts->process_count ? text->facts->processes[device->focus].pid : 0;
 	unsigned lines = 1;
 	char says[64];
 	for (size_t i = 0; i < device->owner_count; i++) {
@@ -92,7 +118,7 @@ unsigned text_owners(const struct text *text, const struct fact_device *device, 
 			add_rest(table, device, limit), lines++;
 		if (!is_shown(row) || (row->bytes < limit && row->kind != OWNER_FREE))
 			continue;
-		add_row(table, row, device->total_bytes);
+		add_row(table, device, row, pid);
 		lines++;
 	}
 	if (device->total_bytes == FACT_UNKNOWN)

@@ -31,12 +31,13 @@ static void headline_failure(const struct text *text, const struct fact_incident
 {
 	const char *label = incident->result == 2 ? "OOM" : "FAILED";
 	const struct fact_device *device = incident->device < text->facts->device_count ? &text->facts->devices[incident->device] : NULL;
-	char when[96];
-	snprintf(when, sizeof when, "%s, %s after start", units_wall(incident->time_ns).s, units_duration(since(process->start_ns, incident->time_ns)).s);
+	char where[128];
 	if (device)
-		text_line(text, STYLE_BAD, label, "GPU %u, %s, %s, at %s", device->ordinal, device_name(device), units_bytes(device->total_bytes).s, when);
+		snprintf(where, sizeof where, "GPU %u (%s)", device->ordinal, device_name(device));
 	else
-		text_line(text, STYLE_BAD, label, "%s host memory, at %s", incident->kind == CUF_KIND_REGISTERED ? "registering" : "pinned", when);
+		snprintf(where, sizeof where, "%s host memory", incident->kind == CUF_KIND_REGISTERED ? "registering" : "pinned");
+	text_line(text, STYLE_BAD, label, "%s, %s after start: %s", units_date(incident->time_ns).s,
+		  units_duration(since(process->start_ns, incident->time_ns)).s, where);
 }
 
 static size_t count_leaks(const struct facts *facts)
@@ -155,14 +156,14 @@ static const char *moment_words(const struct fact_moment *moment)
 	return words[moment->kind];
 }
 
-static void owner_lines(const struct text *text, const struct fact_device *device, unsigned lines)
+static unsigned owner_lines(const struct text *text, const struct fact_device *device, unsigned lines)
 {
 	fprintf(text->out, "%sWHO HOLDS GPU %u%s %s%s\n", style_on(text->style, STYLE_HEAD), device->ordinal, style_off(text->style),
 		moment_words(&device->moment), device->moment.basis == BASIS_ESTIMATED ? " (estimated: older events were overwritten)" : "");
-	text_owners(text, device, lines - 2); /* the title and the sum */
+	return 1 + text_owners(text, device, lines - 2); /* the title and the sum */
 }
 
-static void host_site_lines(const struct text *text, unsigned lines)
+static unsigned host_site_lines(const struct text *text, unsigned lines)
 {
 	static const struct table_column columns[] = { { NULL, TABLE_RIGHT }, { NULL, TABLE_RIGHT }, { NULL, TABLE_LEFT }, { NULL, TABLE_FLEX } };
 	const struct facts *facts = text->facts;
@@ -179,23 +180,33 @@ static void host_site_lines(const struct text *text, unsigned lines)
 		fprintf(text->out, "%sWHO HOLDS HOST MEMORY%s, by site: bytes, blocks\n", style_on(text->style, STYLE_HEAD), style_off(text->style));
 	table_print(table, text->out, 2);
 	table_free(table);
+	return rows ? rows + 1 : 0;
 }
 
-static void grown_lines(const struct text *text)
+/* Those that still grew come first; a plateau has stopped. */
+static unsigned grown_lines(const struct text *text)
 {
 	const struct facts *facts = text->facts;
 	char where[TEXT_LINE_BYTES];
-	if (!facts->growth_count)
+	unsigned lines = 0;
+	for (unsigned stopped = 0; stopped < 2; stopped++)
+		for (size_t i = 0; i < facts->growth_count && lines < 2; i++) {
+			const struct fact_site *site = &facts->growth[i];
+			if ((site->shape == SHAPE_PLATEAU) != (stopped == 1))
+				continue;
+			frames_line(text->frames, &site->stack, where, sizeof where);
+			text_line(text, stopped ? STYLE_PLAIN : STYLE_WARN, lines ? "" : "GREW", "%s %s%s%s: %s", units_bytes_signed(site->grown_bytes).s,
+				  kind_name(site->kind) ? kind_name(site->kind) : "?", site->shape == SHAPE_NONE ? "" : ", ", shape_names[site->shape], where);
+			lines++;
+		}
+	if (!lines) {
 		text_line(text, STYLE_PLAIN, "GREW", "nothing that could be told apart from churn");
-	for (size_t i = 0; i < facts->growth_count && i < 2; i++) {
-		const struct fact_site *site = &facts->growth[i];
-		frames_line(text->frames, &site->stack, where, sizeof where);
-		text_line(text, STYLE_WARN, i ? "" : "GREW", "%s %s%s%s: %s", units_bytes_signed(site->grown_bytes).s, kind_name(site->kind) ? kind_name(site->kind) : "?",
-			  site->shape == SHAPE_NONE ? "" : ", ", shape_names[site->shape], where);
+		lines++;
 	}
+	return lines;
 }
 
-static void leak_lines(const struct text *text)
+static unsigned leak_lines(const struct text *text)
 {
 	const struct facts *facts = text->facts;
 	size_t leaks = count_leaks(facts);
@@ -211,38 +222,51 @@ static void leak_lines(const struct text *text)
 	for (size_t i = 0; i < facts->leak_count; i++)
 		live += facts->leaks[i].bytes == FACT_UNKNOWN ? 0 : facts->leaks[i].bytes;
 	if (!leaks && facts->leak_count)
-		text_line(text, STYLE_PLAIN, "LEAKS", "none proven; %s live in %zu sites, which alone is no leak", units_bytes(live).s, facts->leak_count);
+		text_line(text, STYLE_PLAIN, "LEAKS", "none proven; %s live in %zu site%s, which alone is no leak", units_bytes(live).s, facts->leak_count,
+			  facts->leak_count == 1 ? "" : "s");
 	else if (!leaks)
 		text_line(text, STYLE_PLAIN, "LEAKS", "none; nothing was live");
+	return leaks > 1 ? 2 : 1;
 }
 
-static void host_line(const struct text *text, const struct fact_process *process)
+static unsigned host_lines(const struct text *text, const struct fact_process *process, unsigned lines)
 {
 	const struct fact_host *host = &process->host;
-	char cgroup[96] = "", malloc_words[128] = "";
+	char words[512], cgroup[96] = "", malloc_words[128] = "";
 	if (host->cgroup_max_bytes != FACT_UNKNOWN)
 		snprintf(cgroup, sizeof cgroup, ", cgroup %s of %s", units_bytes(host->cgroup_bytes).s, units_bytes(host->cgroup_max_bytes).s);
 	if (process->host_mode)
 		snprintf(malloc_words, sizeof malloc_words, ", malloc live %s%s", units_bytes(host->malloc_live_bytes).s,
 			 host->malloc_basis == BASIS_ESTIMATED ? " (estimated)" : "");
-	text_line(text, STYLE_PLAIN, "HOST", "rss %s%s, pinned %s%s", units_bytes(host->rss_bytes).s, malloc_words, units_bytes(host->pinned_bytes).s, cgroup);
+	snprintf(words, sizeof words, "rss %s%s, pinned %s%s", units_bytes(host->rss_bytes).s, malloc_words, units_bytes(host->pinned_bytes).s, cgroup);
+	return text_flow(text, STYLE_PLAIN, "HOST", lines, words);
 }
 
-static void seen_lines(const struct text *text)
+static void seen_line(const struct text *text)
 {
 	const struct facts *facts = text->facts;
-	const struct fact_coverage *coverage = &facts->coverage;
 	const char *plural = facts->process_count == 1 ? "" : "es";
-	if (coverage->complete)
+	if (facts->coverage.complete)
 		text_line(text, STYLE_PLAIN, "SEEN", "%s events of %zu process%s, none overwritten, none lost", units_count(facts->events_recorded).s,
 			  facts->process_count, plural);
 	else
 		text_line(text, STYLE_WARN, "PARTIAL", "of %s events %s were overwritten, %s lost; %zu process%s", units_count(facts->events_recorded).s,
 			  units_count(facts->events_overwritten).s, units_count(facts->events_lost).s, facts->process_count, plural);
-	if (coverage->blind_count)
-		text_line(text, STYLE_WARN, "NOT SEEN", coverage->blind_count > 1 ? "%s (and %zu more below)" : "%s", coverage->blind[0].text, coverage->blind_count - 1);
-	else
+}
+
+static void blind_lines(const struct text *text, unsigned lines)
+{
+	const struct fact_coverage *coverage = &text->facts->coverage;
+	char words[TEXT_LINE_BYTES];
+	if (!coverage->blind_count) {
 		text_line(text, STYLE_PLAIN, "NOT SEEN", "kernels' own use of memory; no other gap is known");
+		return;
+	}
+	if (coverage->blind_count > 1)
+		snprintf(words, sizeof words, "%s (and %zu more below)", coverage->blind[0].text, coverage->blind_count - 1);
+	else
+		snprintf(words, sizeof words, "%s", coverage->blind[0].text);
+	text_flow(text, STYLE_WARN, "NOT SEEN", lines, words);
 }
 
 static void next_line(const struct text *text, const struct fact_incident *incident)
@@ -270,13 +294,11 @@ void text_screen(const struct text *text)
 	used += process_lines(text, process, incident);
 	used += incident ? failure_lines(text, incident) : survived_lines(text);
 	used += other_devices_line(text, device);
-	if (device)
-		owner_lines(text, device, SCREEN_LINES - SCREEN_TAIL - used);
-	else
-		host_site_lines(text, SCREEN_LINES - SCREEN_TAIL - used);
-	grown_lines(text);
-	leak_lines(text);
-	host_line(text, process);
-	seen_lines(text);
+	used += (device ? owner_lines(text, device, SCREEN_LINES - SCREEN_TAIL - used) : host_site_lines(text, SCREEN_LINES - SCREEN_TAIL - used));
+	used += grown_lines(text);
+	used += leak_lines(text);
+	used += host_lines(text, process, SCREEN_LINES - used > 4 ? 2 : 1);
+	seen_line(text);
+	blind_lines(text, SCREEN_LINES - used - 2); /* what is left but for the lines before and after */
 	next_line(text, incident);
 }
