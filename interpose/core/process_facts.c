@@ -296,13 +296,18 @@ void cuf_process_describe(char **environment)
 
 static uint64_t read_cgroup(const char *file)
 {
+	const uint64_t no_limit = 1ull << 60; /* cgroup v1 writes LONG_MAX rounded to pages for "none" */
 	char path[600], text[64];
 	struct cuf_text built = { path, 0, sizeof path };
+	uint64_t value;
 	if (!*cgroup_directory)
 		return CUF_UNKNOWN;
 	cuf_text_add(&built, cgroup_directory);
 	cuf_text_add(&built, file);
-	return read_file(path, text, sizeof text) > 0 ? number_after(text, NULL) : CUF_UNKNOWN; /* "max" is unknown: no limit */
+	if (read_file(path, text, sizeof text) <= 0)
+		return CUF_UNKNOWN;
+	value = number_after(text, NULL); /* "max" has no digits: unknown, which is "no limit" here */
+	return value >= no_limit ? CUF_UNKNOWN : value;
 }
 
 void cuf_process_memory(struct cuf_process_memory *memory)
