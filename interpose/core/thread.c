@@ -117,9 +117,11 @@ struct cuf_thread_state *cuf_thread_attach(void)
 			t->stack_cache[i].hash = 0;
 	cuf_walker_init(&t->walker, tid == cuf_recording.header->pid);
 	cuf_tls.thread = t;
-	cuf_tls.driver_calls = 0;
-	cuf_tls.label = 0;
-	cuf_tls.label_frame = 0;
+	if (cuf_tls.generation != CUF_GENERATION_NEW) { /* forked inside a call that will not return here; a new thread's are in use */
+		cuf_tls.driver_calls = 0;
+		cuf_tls.label = 0;
+		cuf_tls.label_frame = 0;
+	}
 	cuf_tls.countdown_bytes = (int64_t)(t->sampled_from = cuf_sample_interval(t));
 	__atomic_store_n(&cuf_tls.generation, generation, __ATOMIC_RELEASE);
 	return t;
