@@ -152,8 +152,8 @@ bench: tests ## budgets of tests/bench, each beside its peer
 	@scripts/bench $(B)
 gen: analysis ## regenerate what is derived from the tables
 	@scripts/gen-docs $(B)
-format: ## clang-format in place
-	$(Q)clang-format -i $$(git ls-files '*.c' '*.h')
+format: ## clang-format on the lines changed since HEAD
+	$(Q)git diff -U0 --no-color HEAD -- '*.c' '*.h' | clang-format-diff -p1 -i
 
 install: all ## into $(DESTDIR)$(PREFIX)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/cuflight $(DESTDIR)$(PREFIX)/share/bash-completion/completions
