@@ -2,7 +2,14 @@
 /* Reading other objects' symbol tables agrees with the loader. */
 #include "tests/unit/core/fixture.h"
 #include <dlfcn.h>
+#include <sys/auxv.h>
 #include "interpose/core/elf_symbol.h"
+
+#if defined __aarch64__
+#define VDSO_NAME "__kernel_clock_gettime"
+#else
+#define VDSO_NAME "__vdso_clock_gettime"
+#endif
 
 static const struct link_map *map_of(const void *addr)
 {
@@ -68,7 +75,7 @@ static int see(struct dl_phdr_info *info, size_t bytes, void *vdso_seen)
 		const char *soname = cuf_elf_soname(info->dlpi_addr, dynamic);
 		assert_null(cuf_elf_symbol(info->dlpi_addr, dynamic, "cuf_no_such_symbol"));
 		if (soname && !strncmp(soname, "linux-vdso", 10)) {
-			uintptr_t at = (uintptr_t)cuf_elf_symbol(info->dlpi_addr, dynamic, "__vdso_clock_gettime");
+			uintptr_t at = (uintptr_t)cuf_elf_symbol(info->dlpi_addr, dynamic, VDSO_NAME);
 			assert_true(at > info->dlpi_addr && at < info->dlpi_addr + 0x10000);
 			*(int *)vdso_seen = 1;
 		}
@@ -80,9 +87,7 @@ static void test_elf_symbol__reads_every_loaded_object(void **state)
 {
 	int vdso_seen = 0;
 	dl_iterate_phdr(see, &vdso_seen);
-#if defined __x86_64__
-	assert_true(vdso_seen);
-#endif
+	assert_int_equal(vdso_seen, getauxval(AT_SYSINFO_EHDR) != 0); /* valgrind takes it away */
 }
 
 static void test_elf_symbol__tells_what_an_object_needs(void **state)
