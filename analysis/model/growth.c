@@ -127,15 +127,21 @@ static void follow_step(struct growth *g, const struct growth_step *step, uint32
 	g->floors[s->floor].live = sum(g->floors[s->floor].live, step->delta_bytes);
 }
 
+static double nearly_whole(double value) { return fabs(value - round(value)) < 0.1 ? round(value) : value; }
+
 /* One request may be several ups and downs: no more requests than the busiest site has cycles with an allocation. */
 static void count_requests(struct growth *g)
 {
 	uint64_t most = 0, between = g->mark_count - 1;
+	double ups_per_mark = nearly_whole((double)g->work_cycles / (double)between), marks_per_request;
+	if (!g->work_cycles)
+		return;
 	for (size_t i = 0; i < g->sites.count; i++)
 		if (g->sites.items[i].cycles > most)
 			most = g->sites.items[i].cycles;
-	if (g->work_cycles && most < between)
-		g->work_cycles = (uint64_t)llround((double)g->work_cycles * (double)most / (double)between);
+	marks_per_request = most && most < between ? nearly_whole((double)between / (double)most) : 1;
+	g->cycles_per_mark = ups_per_mark / marks_per_request;
+	g->work_cycles = (uint64_t)llround((double)g->work_cycles / marks_per_request);
 }
 
 void growth_follow(struct growth *growth, const struct growth_source *source)

@@ -23,6 +23,7 @@ struct growth {
 	struct cycles *cycles;
 	struct cycle_mark *marks; size_t mark_count;
 	uint32_t windows;         /* of marks, at most TREND_MAX */
+	double cycles_per_mark;   /* whole, or one over a whole number, where that is what it nearly is */
 	uint64_t work_cycles;     /* of the program's own work; 0: none found, the marks are evenly spaced */
 	uint64_t events;          /* followed */
 	bool births;              /* site.old_bytes were filled in */

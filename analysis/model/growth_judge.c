@@ -12,13 +12,12 @@ struct series {
 static struct series series_of(const struct growth *g, const struct site *s)
 {
 	struct series out = { .count = g->windows };
-	double cycles_per_mark = g->mark_count > 1 ? (double)g->work_cycles / (double)(g->mark_count - 1) : 0;
 	const struct site_floor *f = &g->floors[s->floor];
 	for (uint32_t w = 0, mark = 0; w < g->windows; w++) {
 		while ((uint64_t)mark * g->windows / g->mark_count < w)
 			mark++;
 		out.seconds[w] = ((double)g->marks[mark].time_ns - (double)g->marks[0].time_ns) / 1e9;
-		out.cycle[w] = mark * cycles_per_mark;
+		out.cycle[w] = mark * g->cycles_per_mark;
 		out.bytes[w] = (double)f->least[w];
 	}
 	return out;
@@ -67,10 +66,10 @@ void growth_judge(const struct growth *growth, const struct site *site, struct f
 	if (site->floor != SITE_NONE && growth->windows) {
 		struct series y = series_of(growth, site);
 		out->class = class_of(growth, site, &y);
-		out->shape = trend_shape(y.seconds[y.count - 1] > 0 ? y.seconds : y.cycle, y.bytes, y.count);
+		out->shape = trend_shape(y.seconds, y.bytes, y.count);
 		slope = trend_slope(y.seconds, y.bytes, y.count);
 		if (growth->work_cycles)
-			per_cycle = trend_slope(y.cycle, y.bytes, y.count);
+			per_cycle = trend_slope_whole(y.cycle, y.bytes, y.count);
 	}
 	if (per_cycle.slope > 0)
 		out->per_request_bytes = (uint64_t)llround(per_cycle.slope);

@@ -3,6 +3,7 @@
 #include "analysis/model/trend.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 static int by_value(const void *a, const void *b)
@@ -11,22 +12,33 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-struct trend_slope trend_slope(const double *x, const double *y, size_t count)
+static bool is_whole(double difference) { return fabs(difference - round(difference)) < 1e-6; }
+
+static struct trend_slope slope_of(const double *x, const double *y, size_t count, bool whole)
 {
 	static const struct trend_slope unknown = { NAN, NAN, NAN };
-	double slopes[TREND_MAX * (TREND_MAX - 1) / 2], half, n = (double)count, reach;
-	size_t pairs = 0;
+	double slopes[TREND_MAX * (TREND_MAX - 1) / 2], middle, reach, n = (double)count;
+	size_t pairs = 0, low, high;
 	for (size_t i = 0; i < count && count <= TREND_MAX; i++)
 		for (size_t j = i + 1; j < count; j++)
-			if (x[j] > x[i])
+			if (x[j] > x[i] && (!whole || is_whole(x[j] - x[i])))
 				slopes[pairs++] = (y[j] - y[i]) / (x[j] - x[i]);
 	if (!pairs)
 		return unknown;
 	qsort(slopes, pairs, sizeof *slopes, by_value);
-	half = pairs % 2 ? slopes[pairs / 2] : (slopes[pairs / 2 - 1] + slopes[pairs / 2]) / 2;
+	middle = pairs % 2 ? slopes[pairs / 2] : (slopes[pairs / 2 - 1] + slopes[pairs / 2]) / 2;
 	reach = 1.96 * sqrt(n * (n - 1) * (2 * n + 5) / 18);
-	double low = floor(((double)pairs - reach) / 2), high = ceil(((double)pairs + reach) / 2);
-	return (struct trend_slope){ half, slopes[low < 0 ? 0 : (size_t)low], slopes[high >= (double)pairs ? pairs - 1 : (size_t)high] };
+	low = (double)pairs > reach ? (size_t)(((double)pairs - reach) / 2) : 0;
+	high = pairs - 1 - low;
+	return (struct trend_slope){ middle, slopes[low < pairs ? low : pairs - 1], slopes[high < pairs ? high : pairs - 1] };
+}
+
+struct trend_slope trend_slope(const double *x, const double *y, size_t count) { return slope_of(x, y, count, false); }
+
+struct trend_slope trend_slope_whole(const double *x, const double *y, size_t count)
+{
+	struct trend_slope whole = slope_of(x, y, count, true);
+	return isnan(whole.slope) ? slope_of(x, y, count, false) : whole;
 }
 
 /* Share of y's variance that a straight line over x explains. */

@@ -15,6 +15,9 @@
  * may be wild without moving it. */
 struct trend_slope { double slope, low, high; };
 struct trend_slope trend_slope(const double *x, const double *y, size_t count);
+/* The same over pairs a whole number of x apart, where there are any: a step that comes once in each unit of x is then
+ * told to the byte. */
+struct trend_slope trend_slope_whole(const double *x, const double *y, size_t count);
 
 /* How the series rises: which of a line, a parabola and an exponential explains it best; plateau when its last half
  * adds less than a tenth. SHAPE_NONE when it does not rise. */
