@@ -155,16 +155,16 @@ gen: analysis ## regenerate what is derived from the tables
 format: ## clang-format on the lines changed since HEAD
 	$(Q)git diff -U0 --no-color HEAD -- '*.c' '*.h' | clang-format-diff -p1 -i
 
+put = $(if $(2),install -d $(DESTDIR)$(PREFIX)/$(3) && install -m $(1) $(2) $(DESTDIR)$(PREFIX)/$(3)/)
 install: all ## into $(DESTDIR)$(PREFIX)
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/cuflight $(DESTDIR)$(PREFIX)/share/bash-completion/completions
-	install -m 755 $(B)/cuflight $(DESTDIR)$(PREFIX)/bin/
-	install -m 644 $(B)/libcuflight.so $(DESTDIR)$(PREFIX)/lib/
-	install -m 644 $(wildcard interpose/cuflight.h) $(DESTDIR)$(PREFIX)/include/
-	install -m 644 $(wildcard analysis/cmd/*.1) $(DESTDIR)$(PREFIX)/share/man/man1/
-	install -m 644 $(wildcard analysis/view/*.schema.json) $(DESTDIR)$(PREFIX)/share/cuflight/
-	install -m 644 $(wildcard analysis/cmd/cuflight.bash) $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cuflight
+	$(call put,755,$(B)/cuflight,bin)
+	$(call put,644,$(B)/libcuflight.so,lib)
+	$(call put,644,$(wildcard interpose/cuflight.h),include)
+	$(call put,644,$(wildcard analysis/cmd/*.1),share/man/man1)
+	$(call put,644,$(wildcard analysis/view/*.schema.json),share/cuflight)
+	$(call put,644,$(wildcard analysis/cmd/cuflight.bash),share/bash-completion/completions)
 uninstall: ## remove what install put there
-	rm -f $(DESTDIR)$(PREFIX)/bin/cuflight $(DESTDIR)$(PREFIX)/lib/libcuflight.so $(DESTDIR)$(PREFIX)/include/cuflight.h $(DESTDIR)$(PREFIX)/share/man/man1/cuflight*.1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cuflight
+	rm -f $(DESTDIR)$(PREFIX)/bin/cuflight $(DESTDIR)$(PREFIX)/lib/libcuflight.so $(DESTDIR)$(PREFIX)/include/cuflight.h $(DESTDIR)$(PREFIX)/share/man/man1/cuflight*.1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cuflight.bash
 	rm -rf $(DESTDIR)$(PREFIX)/share/cuflight
 clean: ## remove $(O)/ but what was downloaded
 	rm -rf $(filter-out $(O)/cuda $(O)/cuda12 $(O)/wheels $(O)/node_modules $(O)/package%,$(wildcard $(O)/*))

@@ -4,11 +4,11 @@
 bats_require_minimum_version 1.5.0
 load preload.bash
 
-make_it() { make -s -C "$root" O="$(realpath --relative-to="$root" "$build")" DESTDIR="$BATS_TEST_TMPDIR/root" PREFIX=/opt/cuflight "$@" >&2; }
+make_it() { make -s -C "$root" O="$(realpath --relative-to="$root" "$build")" DESTDIR="$BATS_TEST_TMPDIR/stage" PREFIX=/opt/cuflight "$@" >&2; }
 
 @test "installed: the command finds its library, records and reports; uninstalled: nothing is left" {
 	make_it install
-	local at=$BATS_TEST_TMPDIR/root/opt/cuflight
+	local at=$BATS_TEST_TMPDIR/stage/opt/cuflight
 	[ -x "$at/bin/cuflight" ] && [ -f "$at/lib/libcuflight.so" ] && [ -f "$at/share/man/man1/cuflight.1" ]
 	cd "$BATS_TEST_TMPDIR"
 	run -0 "$at/bin/cuflight" run -q -o recordings/ -- sh -c 'echo recorded'
@@ -16,5 +16,5 @@ make_it() { make -s -C "$root" O="$(realpath --relative-to="$root" "$build")" DE
 	"$at/bin/cuflight" report recordings/ >report
 	grep -q . report
 	make_it uninstall
-	[ -z "$(find "$BATS_TEST_TMPDIR/root" -type f)" ]
+	[ -z "$(find "$BATS_TEST_TMPDIR/stage" -type f)" ]
 }
