@@ -22,7 +22,7 @@ static unsigned snapshot_count;
 
 static int snapshot_add(struct dl_phdr_info *info, size_t size, void *context)
 {
-	struct cuf_object object = {.start = UINTPTR_MAX, .base = info->dlpi_addr, .path = info->dlpi_name};
+	struct cuf_object object = { .start = UINTPTR_MAX, .base = info->dlpi_addr, .path = info->dlpi_name };
 	(void)size, (void)context;
 	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
@@ -46,13 +46,18 @@ static void snapshot_take(void) { dl_iterate_phdr(snapshot_add, NULL); }
 
 #include "interpose/core/laws.h"
 
-enum { MODULES = 1024, WINDOW = 32, HEAD_BYTES = 4096, PATH_MAX_BYTES = 4096 };
+enum { MODULES = 1024,
+       WINDOW = 32,
+       HEAD_BYTES = 4096,
+       PATH_MAX_BYTES = 4096 };
 
 /*
  * One noted object. key: EMPTY (never used), ENDED (may be used again), start | FILLING (somebody is writing it), or
  * start (live). A start is page-aligned, so the low bits are free. Searched within WINDOW slots of its home.
  */
-enum { EMPTY = 0, FILLING = 1, ENDED = 2 };
+enum { EMPTY = 0,
+       FILLING = 1,
+       ENDED = 2 };
 struct module {
 	uint64_t key;
 	uint64_t id;
@@ -83,7 +88,10 @@ static bool loader_find(uintptr_t addr, struct cuf_object *object)
 	return true;
 }
 #else
-static bool loader_can_find(void) { return false; }
+static bool loader_can_find(void)
+{
+	return false;
+}
 static bool loader_find(uintptr_t addr, struct cuf_object *object) { return false; }
 #endif
 
@@ -105,8 +113,8 @@ static const ElfW(Phdr) * program_headers(const struct cuf_object *object, unsig
 {
 	const ElfW(Ehdr) *head = (const ElfW(Ehdr) *)object->start;
 	if (object->end - object->start < HEAD_BYTES || memcmp(head->e_ident, ELFMAG, SELFMAG) ||
-		head->e_phentsize != sizeof(ElfW(Phdr)) || head->e_phoff > HEAD_BYTES || head->e_phoff % 8 ||
-		head->e_phnum > (HEAD_BYTES - head->e_phoff) / sizeof(ElfW(Phdr)))
+	    head->e_phentsize != sizeof(ElfW(Phdr)) || head->e_phoff > HEAD_BYTES || head->e_phoff % 8 ||
+	    head->e_phnum > (HEAD_BYTES - head->e_phoff) / sizeof(ElfW(Phdr)))
 		return NULL;
 	*count = head->e_phnum;
 	return (const ElfW(Phdr) *)(object->start + head->e_phoff);
@@ -118,15 +126,15 @@ bool cuf_object_span(const struct cuf_object *object, uintptr_t addr, struct cuf
 	const ElfW(Phdr) *segments = program_headers(object, &count);
 	if (addr - object->start >= object->end - object->start)
 		return false;
-	*span = (struct cuf_span){object->start, object->end};
+	*span = (struct cuf_span){ object->start, object->end };
 	if (!segments)
 		return true;
 	for (unsigned i = 0; i < count; i++) {
 		uintptr_t start = object->base + segments[i].p_vaddr;
 		if (segments[i].p_type != PT_LOAD || !(segments[i].p_flags & PF_R) ||
-			addr - start >= segments[i].p_memsz)
+		    addr - start >= segments[i].p_memsz)
 			continue;
-		*span = (struct cuf_span){start, start + segments[i].p_memsz};
+		*span = (struct cuf_span){ start, start + segments[i].p_memsz };
 		return start >= object->start && span->end <= object->end;
 	}
 	return false;
@@ -158,7 +166,7 @@ static unsigned build_id_of(const struct cuf_object *object, const uint8_t **id)
 		uintptr_t at = object->base + segments[i].p_vaddr;
 		struct cuf_span span;
 		if (segments[i].p_type != PT_NOTE || at % 4 || !cuf_object_span(object, at, &span) ||
-			segments[i].p_memsz > span.end - at)
+		    segments[i].p_memsz > span.end - at)
 			continue;
 		if ((bytes = build_id_among(at, at + segments[i].p_memsz, id)))
 			return bytes;
@@ -166,34 +174,45 @@ static unsigned build_id_of(const struct cuf_object *object, const uint8_t **id)
 	return 0;
 }
 
-/* The file, absolute where it can be: readers run in other directories. Returns its length. */
-static size_t path_of(const struct cuf_object *object, char path[PATH_MAX_BYTES])
+static void write_module(uint64_t id, const struct cuf_object *object, const char *path, size_t path_bytes)
 {
-	size_t bytes = strlen(object->path), before = 0;
-	if (!bytes) {
-		long got = cuf_sys(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)path, PATH_MAX_BYTES, 0, 0);
-		return cuf_sys_failed(got) ? 0 : (size_t)got;
-	}
-	if (strchr(object->path, '/') && object->path[0] != '/') {
-		long got = cuf_sys(SYS_getcwd, (long)path, PATH_MAX_BYTES / 2, 0, 0, 0, 0);
-		before = cuf_sys_failed(got) || got < 1 ? 0 : (size_t)got; /* counts its NUL: the slash goes there */
-		if (before)
-			path[before - 1] = '/';
-	}
+	const uint8_t *build_id = NULL;
+	unsigned build_id_bytes = build_id_of(object, &build_id);
+	cuf_meta_module(id, object->base, object->start, object->end, build_id, build_id_bytes, path, path_bytes);
+}
+
+/* The executable is loaded under no name. */
+static __attribute__((noinline)) void write_executable(uint64_t id, const struct cuf_object *object)
+{
+	char path[PATH_MAX_BYTES];
+	long got = cuf_sys(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)path, sizeof path, 0, 0);
+	write_module(id, object, path, cuf_sys_failed(got) ? 0 : (size_t)got);
+}
+
+/* A path made absolute: readers run in other directories. */
+static __attribute__((noinline)) void write_relative(uint64_t id, const struct cuf_object *object)
+{
+	char path[PATH_MAX_BYTES];
+	size_t bytes = strlen(object->path), before;
+	long got = cuf_sys(SYS_getcwd, (long)path, PATH_MAX_BYTES / 2, 0, 0, 0, 0);
+	before = cuf_sys_failed(got) || got < 1 ? 0 : (size_t)got; /* counts its NUL: the slash goes there */
+	if (before)
+		path[before - 1] = '/';
 	if (bytes > PATH_MAX_BYTES - before)
 		bytes = PATH_MAX_BYTES - before;
 	memcpy(path + before, object->path, bytes);
-	return before + bytes;
+	write_module(id, object, path, before + bytes);
 }
 
-/* The path is built apart from cuf_modules_note, whose frame should stay small on alternate stacks. */
-static __attribute__((noinline)) void write_module(uint64_t id, const struct cuf_object *object)
+/* Of the three the common one needs no room for a path: we may be on a small alternate stack. */
+static void describe(uint64_t id, const struct cuf_object *object)
 {
-	char path[PATH_MAX_BYTES];
-	const uint8_t *build_id = NULL;
-	unsigned build_id_bytes = build_id_of(object, &build_id);
-	cuf_meta_module(
-		id, object->base, object->start, object->end, build_id, build_id_bytes, path, path_of(object, path));
+	if (!object->path[0])
+		write_executable(id, object);
+	else if (object->path[0] != '/' && strchr(object->path, '/'))
+		write_relative(id, object);
+	else
+		write_module(id, object, object->path, strlen(object->path));
 }
 
 static bool same_object(const struct module *module, const struct cuf_object *object)
@@ -264,7 +283,7 @@ void cuf_modules_note(uint64_t code_addr)
 		vacant->end = object.end;
 		vacant->base = object.base;
 		vacant->path = object.path;
-		write_module(vacant->id, &object);
+		describe(vacant->id, &object);
 		__atomic_store_n(&vacant->key, object.start, __ATOMIC_RELEASE);
 		return;
 	}
@@ -291,14 +310,14 @@ bool cuf_modules_is_self(uint64_t code_addr) { return code_addr - self.start < s
 static void note_first(void)
 {
 	struct cuf_object object;
-	cuf_modules_note(getauxval(AT_ENTRY));        /* the executable */
+	cuf_modules_note(getauxval(AT_ENTRY)); /* the executable */
 	cuf_modules_note(getauxval(AT_SYSINFO_EHDR)); /* the vdso */
 	cuf_modules_note((uintptr_t)&cuf_modules_init);
 	cuf_modules_note((uintptr_t)&getauxval);
 	for (unsigned i = 0; i < snapshot_count; i++)
 		cuf_modules_note(snapshot[i].start);
 	if (cuf_object_find((uintptr_t)&cuf_modules_init, &object) && object.path[0])
-		self = (struct cuf_span){object.start, object.end};
+		self = (struct cuf_span){ object.start, object.end };
 }
 
 void cuf_modules_init(void)
