@@ -44,7 +44,7 @@ static void add_file(struct recordings *list, const char *path, uint64_t since_n
 			.path = xalloc_string(path), .pid = reader->header.pid, .ppid = reader->header.ppid,
 			.start_ns = reader->header.start_realtime_ns, .bytes = reader->bytes,
 			.incident_count = reader->header.incident_count, .saw_cuda = reader->header.first_cuda_ns != 0,
-			.launcher = launcher_of(reader),
+			.launcher = launcher_of(reader), .replaced = reader->header.end_kind == CUF_END_EXEC,
 		};
 	}
 	reader_close(reader);
@@ -146,7 +146,7 @@ size_t recordings_mark_newest_run(struct recordings *list)
 
 static unsigned interest(const struct recording_file *file)
 {
-	return (file->incident_count ? 2 : 0) + (file->saw_cuda ? 1 : 0);
+	return (file->incident_count ? 4 : 0) + (file->saw_cuda ? 2 : 0) + (file->replaced ? 0 : 1);
 }
 
 const struct recording_file *recordings_best(const struct recordings *list)

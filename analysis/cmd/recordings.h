@@ -18,6 +18,7 @@ struct recording_file {
 	uint64_t bytes;
 	uint64_t incident_count;
 	bool saw_cuda;
+	bool replaced;            /* ended by exec: another program took over */
 	uint32_t launcher;        /* pid of the `cuflight run` it descends from; 0 none */
 	bool of_run;              /* set by recordings_mark_run */
 };
@@ -33,7 +34,8 @@ void recordings_free(struct recordings *list);
 size_t recordings_mark_run(struct recordings *list, uint32_t pid, uint32_t launcher);
 /* Marks the run that the youngest recording belongs to. 0: the list is empty. */
 size_t recordings_mark_newest_run(struct recordings *list);
-/* Of the marked ones, the one to explain: it failed requests, else it met CUDA, else it is the run's first. NULL: none. */
+/* Of the marked ones, the one to explain: it failed requests, else it met CUDA, else it is the run's first
+ * that was not replaced by exec. NULL: none. */
 const struct recording_file *recordings_best(const struct recordings *list);
 
 /* The path as one would type it here: without the current directory in front, quoted for the shell where needed. */

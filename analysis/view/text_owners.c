@@ -124,7 +124,7 @@ unsigned text_owners(const struct text *text, const struct fact_device *device, 
 	if (device->total_bytes == FACT_UNKNOWN)
 		snprintf(says, sizeof says, "driver's total unknown");
 	else if (sum == device->total_bytes)
-		snprintf(says, sizeof says, "= driver's total");
+		snprintf(says, sizeof says, "= driver total");
 	else
 		snprintf(says, sizeof says, "driver says %s", units_bytes(device->total_bytes).s);
 	table_row(table, (const char *[]){ "sum", units_bytes(sum).s, units_percent(sum, device->total_bytes).s, "", says });

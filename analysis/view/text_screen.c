@@ -109,9 +109,9 @@ static unsigned failure_lines(const struct text *text, const struct fact_inciden
 	text_line(text, STYLE_PLAIN, "FAILED", "%s = %u (%s), thread %u, %s %s", call, incident->result, name ? name : "see cuda.h", incident->tid,
 		  units_count(incident->attempt_count).s, incident->attempt_count == 1 ? "try" : "tries");
 	frames_line(text->frames, &incident->stack, words, sizeof words);
-	text_line(text, STYLE_PLAIN, "AT", "%s", words);
+	lines += text_flow(text, STYLE_PLAIN, "AT", 2, words);
 	text_layers(incident->largest_free, words, sizeof words);
-	return lines + 2 + text_flow(text, STYLE_PLAIN, "LARGEST", 2, words);
+	return lines + 1 + text_flow(text, STYLE_PLAIN, "LARGEST", 2, words);
 }
 
 /* Requests that failed and did not end the process. */
@@ -127,8 +127,8 @@ static unsigned survived_lines(const struct text *text)
 	const struct fact_incident *last = &facts->incidents[facts->incident_count - 1];
 	text_requested(last, call, sizeof call);
 	frames_line(text->frames, &last->stack, where, sizeof where);
-	text_line(text, STYLE_WARN, "FAILED", "%zu failed requests: %zu recovered, %zu handled, %zu unknown", facts->incident_count,
-		  counts[OUTCOME_RECOVERED], counts[OUTCOME_HANDLED], counts[OUTCOME_UNKNOWN]);
+	text_line(text, STYLE_WARN, "FAILED", "%zu failed request%s: %zu recovered, %zu handled, %zu unknown", facts->incident_count,
+		  facts->incident_count == 1 ? "" : "s", counts[OUTCOME_RECOVERED], counts[OUTCOME_HANDLED], counts[OUTCOME_UNKNOWN]);
 	text_line(text, STYLE_PLAIN, "", "the last: %s at %s", call, where);
 	return 2;
 }
@@ -187,7 +187,7 @@ static unsigned host_site_lines(const struct text *text, unsigned lines)
 static unsigned grown_lines(const struct text *text)
 {
 	const struct facts *facts = text->facts;
-	char where[TEXT_LINE_BYTES];
+	char where[TEXT_LINE_BYTES], words[TEXT_LINE_BYTES + 256];
 	unsigned lines = 0;
 	for (unsigned stopped = 0; stopped < 2; stopped++)
 		for (size_t i = 0; i < facts->growth_count && lines < 2; i++) {
@@ -195,9 +195,9 @@ static unsigned grown_lines(const struct text *text)
 			if ((site->shape == SHAPE_PLATEAU) != (stopped == 1))
 				continue;
 			frames_line(text->frames, &site->stack, where, sizeof where);
-			text_line(text, stopped ? STYLE_PLAIN : STYLE_WARN, lines ? "" : "GREW", "%s %s%s%s: %s", units_bytes_signed(site->grown_bytes).s,
-				  kind_name(site->kind) ? kind_name(site->kind) : "?", site->shape == SHAPE_NONE ? "" : ", ", shape_names[site->shape], where);
-			lines++;
+			snprintf(words, sizeof words, "%s %s%s%s: %s", units_bytes_signed(site->grown_bytes).s, kind_name(site->kind) ? kind_name(site->kind) : "?",
+				 site->shape == SHAPE_NONE ? "" : ", ", shape_names[site->shape], where);
+			lines += text_flow(text, stopped ? STYLE_PLAIN : STYLE_WARN, lines ? "" : "GREW", facts->growth_count == 1 ? 2 : 1, words);
 		}
 	if (!lines) {
 		text_line(text, STYLE_PLAIN, "GREW", "nothing that could be told apart from churn");
@@ -211,13 +211,15 @@ static unsigned leak_lines(const struct text *text)
 	const struct facts *facts = text->facts;
 	size_t leaks = count_leaks(facts);
 	uint64_t live = 0;
-	char where[TEXT_LINE_BYTES], each[64];
+	char where[TEXT_LINE_BYTES], words[TEXT_LINE_BYTES + 256], each[64];
+	unsigned lines = 0;
 	for (size_t i = 0; i < leaks && i < 2; i++) {
 		const struct fact_site *site = &facts->leaks[i];
 		frames_line(text->frames, &site->stack, where, sizeof where);
 		snprintf(each, sizeof each, ", %s a cycle", units_bytes(site->per_request_bytes).s);
-		text_line(text, STYLE_BAD, i ? "" : "LEAKS", "%s %s in %s blocks%s: %s", units_bytes(site->bytes).s, kind_name(site->kind) ? kind_name(site->kind) : "?",
-			  units_count(site->count).s, site->per_request_bytes == FACT_UNKNOWN ? "" : each, where);
+		snprintf(words, sizeof words, "%s %s in %s blocks%s: %s", units_bytes(site->bytes).s, kind_name(site->kind) ? kind_name(site->kind) : "?",
+			 units_count(site->count).s, site->per_request_bytes == FACT_UNKNOWN ? "" : each, where);
+		lines += text_flow(text, STYLE_BAD, i ? "" : "LEAKS", leaks == 1 ? 2 : 1, words);
 	}
 	for (size_t i = 0; i < facts->leak_count; i++)
 		live += facts->leaks[i].bytes == FACT_UNKNOWN ? 0 : facts->leaks[i].bytes;
@@ -226,7 +228,7 @@ static unsigned leak_lines(const struct text *text)
 			  facts->leak_count == 1 ? "" : "s");
 	else if (!leaks)
 		text_line(text, STYLE_PLAIN, "LEAKS", "none; nothing was live");
-	return leaks > 1 ? 2 : 1;
+	return leaks ? lines : 1;
 }
 
 static unsigned host_lines(const struct text *text, const struct fact_process *process, unsigned lines)
@@ -247,8 +249,8 @@ static void seen_line(const struct text *text)
 	const struct facts *facts = text->facts;
 	const char *plural = facts->process_count == 1 ? "" : "es";
 	if (facts->coverage.complete)
-		text_line(text, STYLE_PLAIN, "SEEN", "%s events of %zu process%s, none overwritten, none lost", units_count(facts->events_recorded).s,
-			  facts->process_count, plural);
+		text_line(text, STYLE_PLAIN, "SEEN", "%s event%s of %zu process%s, none overwritten, none lost", units_count(facts->events_recorded).s,
+			  facts->events_recorded == 1 ? "" : "s", facts->process_count, plural);
 	else
 		text_line(text, STYLE_WARN, "PARTIAL", "of %s events %s were overwritten, %s lost; %zu process%s", units_count(facts->events_recorded).s,
 			  units_count(facts->events_overwritten).s, units_count(facts->events_lost).s, facts->process_count, plural);

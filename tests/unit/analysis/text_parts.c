@@ -173,6 +173,10 @@ static void test_recordings__runs_by_parents_and_launchers(void **state)
 		files[i].of_run = false;
 	assert_int_equal(recordings_mark_newest_run(&list), 1);
 	assert_string_equal(recordings_best(&list)->path, "other");
+	files[4].replaced = true; /* by an image of the same pid */
+	files[4].incident_count = 0;
+	files[3] = (struct recording_file){ .path = "image", .pid = 40, .ppid = 3, .start_ns = 201, .of_run = true };
+	assert_string_equal(recordings_best(&list)->path, "image");
 	list = (struct recordings){ files, 0, 0 };
 	assert_int_equal(recordings_mark_newest_run(&list), 0);
 	assert_null(recordings_best(&list));
