@@ -243,9 +243,10 @@ static inline void maker_free_memory(struct maker *m, unsigned device, uint64_t 
 static inline struct cuf_incident *maker_fail(struct maker *m, unsigned device, uint64_t bytes, uint64_t free_bytes, uint64_t total_bytes, uint32_t stack)
 {
 	const struct cuf_device *d = (struct cuf_device *)maker_section(m, CUF_SEC_DEVICES) + device;
-	uint64_t number = ++m->h->incident_count, keep = m->plan.incidents / 4, slot = number - 1;
+	uint64_t slots = m->size[CUF_SEC_INCIDENTS] / sizeof(struct cuf_incident); /* as laid out: sections are whole pages */
+	uint64_t number = ++m->h->incident_count, keep = slots / 4, slot = number - 1;
 	struct cuf_incident *i = (struct cuf_incident *)maker_section(m, CUF_SEC_INCIDENTS) +
-		(slot < keep ? slot : keep + (slot - keep) % (m->plan.incidents - keep));
+		(slot < keep ? slot : keep + (slot - keep) % (slots - keep));
 	memset(i, 0, sizeof *i);
 	i->seq = maker_event(m, (struct cuf_event){ .addr = number, .bytes = bytes, .stack = stack, .extra = 2, .hook = 100, .label = 200,
 		.op = CUF_OP_FAIL, .kind = CUF_KIND_DEVICE, .device = (uint8_t)device });
