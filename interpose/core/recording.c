@@ -131,6 +131,8 @@ int cuf_recording_open(size_t bytes)
 		r->base = NULL;
 		return (int)at;
 	}
+	/* tables are touched here and there: a huge page for each touch would be megabytes of the program's memory */
+	cuf_sys_madvise((void *)at, r->bytes, MADV_NOHUGEPAGE);
 	r->base = (uint8_t *)at;
 	r->header = (void *)r->base;
 	r->path[0] = 0;
@@ -223,12 +225,28 @@ static int open_new_file(char **environment, char *path, unsigned path_bytes)
 	return -EEXIST;
 }
 
-/* The file is zeros already. Most pages were never touched, and writing them costs a fault each, while the program waits. */
-static void copy_touched(uint8_t *to, const uint8_t *from, size_t bytes)
+/* One word a page, Documentation/admin-guide/mm/pagemap.rst: bit 63 present, bit 62 swapped. */
+#define PAGEMAP_TOUCHED (3ull << 62)
+enum { PAGEMAP_BATCH = 512 };
+
+/* Which of up to PAGEMAP_BATCH pages were ever written. Without a page map (no /proc): all of them may have been. */
+static void find_touched(int pagemap, const uint8_t *from, uint64_t *words, size_t pages)
 {
-	for (size_t at = 0; at < bytes; at += PAGE) {
+	long bytes = pagemap < 0 ? -1 : cuf_sys(SYS_pread64, pagemap, (long)words, (long)(pages * sizeof *words),
+						 (long)((uintptr_t)from / PAGE * sizeof *words), 0, 0);
+	for (size_t i = bytes > 0 ? (size_t)bytes / sizeof *words : 0; i < pages; i++)
+		words[i] = PAGEMAP_TOUCHED;
+}
+
+/* The file is zeros already, and most pages were never touched: even to read one costs a fault, while the program waits. */
+static void copy_touched(uint8_t *to, const uint8_t *from, size_t bytes, int pagemap)
+{
+	uint64_t words[PAGEMAP_BATCH];
+	for (size_t at = 0, n = 0; at < bytes; at += PAGE, n++) {
 		size_t part = bytes - at < PAGE ? bytes - at : PAGE;
-		if (from[at] || memcmp(from + at, from + at + 1, part - 1))
+		if (n % PAGEMAP_BATCH == 0)
+			find_touched(pagemap, from + at, words, PAGEMAP_BATCH);
+		if (words[n % PAGEMAP_BATCH] & PAGEMAP_TOUCHED)
 			memcpy(to + at, from + at, part);
 	}
 }
@@ -239,6 +257,7 @@ static void copy_contents(uint8_t *to)
 {
 	struct cuf_recording *r = &cuf_recording;
 	const size_t magic_bytes = sizeof r->header->magic;
+	int pagemap = (int)cuf_open("/proc/self/pagemap", O_RDONLY, 0);
 	for (unsigned i = 0; i < r->header->section_count; i++) {
 		const struct cuf_section *s = &r->header->sections[i];
 		unsigned ring = s->id == CUF_SEC_HOST_RING;
@@ -252,8 +271,10 @@ static void copy_contents(uint8_t *to)
 		} else if (s->id == CUF_SEC_STACK_FRAMES && r->header->frames_used * 8 < bytes) {
 			bytes = r->header->frames_used * 8;
 		}
-		copy_touched(to + s->offset, r->base + s->offset, bytes);
+		copy_touched(to + s->offset, r->base + s->offset, bytes, pagemap);
 	}
+	if (pagemap >= 0)
+		cuf_sys_close(pagemap);
 	r->header->created_ns = cuf_clock_ns(CLOCK_MONOTONIC);
 	memcpy(to + magic_bytes, r->base + magic_bytes, PAGE - magic_bytes);
 	__atomic_store_n((uint64_t *)to, *(const uint64_t *)r->base, __ATOMIC_RELEASE);
@@ -293,6 +314,8 @@ int cuf_recording_to_file(char **environment, const char **why)
 	if (cuf_sys_failed(result)) {
 		goto out_unlink;
 	}
+	/* no read-ahead: the kernel would fill and zero large folios around every first touch, milliseconds each */
+	cuf_sys_madvise((void *)mapped, r->bytes, MADV_RANDOM);
 	copy_contents((uint8_t *)mapped);
 	result = cuf_sys(SYS_mremap, mapped, (long)r->bytes, (long)r->bytes, MREMAP_MAYMOVE | MREMAP_FIXED, (long)r->base, 0);
 	if (cuf_sys_failed(result)) {
