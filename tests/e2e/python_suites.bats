@@ -29,7 +29,7 @@ suite_passes() {
 		return 1
 	done
 	grep -q '^Ran\|^Result: SUCCESS\|^== Tests result: SUCCESS' "$BATS_TEST_TMPDIR/preload.out"
-	! grep '\.cuf$' "$BATS_TEST_TMPDIR/preload.files" >&2
+	if grep '\.cuf$' "$BATS_TEST_TMPDIR/preload.files" >&2; then return 1; fi
 	rm -rf "$BATS_TEST_TMPDIR/recordings"
 }
 
