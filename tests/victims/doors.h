@@ -181,7 +181,7 @@ static inline void door_fill(void)
 	const char *missing = NULL;
 #define DOOR(field, runtime, base, version, exact, params) \
 	*(void **)&cu.field = door_find(#runtime, #base, version, #exact); \
-	missing = cu.field ? missing : #base;
+	missing = cu.field || missing ? missing : #base;
 #include "tests/victims/doors.def"
 	if (missing) {
 		fprintf(stderr, "skipped: the door \"%s\" does not lead to %s\n", door_names[cu.kind], missing);

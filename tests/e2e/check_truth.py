@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""check_truth.py TRUTH REPORT [REPORT...]: do the JSON reports say what the victim said of itself?
+
+TRUTH is what the victim printed (vocabulary: tests/victims/README.md), the first REPORT what `cuflight report
+--format=json` says of the whole run, the others what it says of one process each. Prints a line for each disagreement
+and exits 1; nothing and 0 when all agree. Knows no numbers of its own, but rules that hold for every report: the
+owners of a device sum to it, none is negative, no event was lost.
+"""
+import json
+import sys
+
+
+def pairs(words):
+    """name value name value ... -> dict; numbers become int"""
+    return {n: int(v) if v.lstrip("-").isdigit() else v for n, v in zip(words[::2], words[1::2])}
+
+
+class Check:
+    def __init__(self, report, single):
+        self.run = self.report = report
+        self.single = {r["capture"]["pid"]: r for r in single}
+        self.pid = report["capture"]["pid"]
+        self.wrong = []
+        self.compared = 0
+        self.incidents_seen = 0
+
+    def same(self, what, said, found):
+        self.compared += 1
+        if said != found:
+            self.wrong.append(f"{what}: the victim says {said}, the report {found}")
+
+    def holds(self, what, condition):
+        self.compared += 1
+        if not condition:
+            self.wrong.append(what)
+
+    # one method for each subject of the vocabulary
+
+    def door(self, words):
+        pass
+
+    def process(self, words):
+        """what follows is this process's own end, which in the report of the whole run is only one moment of many"""
+        self.pid = int(words[1])
+        self.incidents_seen = 0
+        self.holds(f"process {self.pid} is missing in the report of the run", self.pid in [p["pid"] for p in self.run["processes"]])
+        self.holds(f"process {self.pid} has no recording", self.pid in self.single)
+        self.report = self.single.get(self.pid, self.run)
+
+    def rows(self, kind):
+        return [r for d in self.report["devices"] for r in d["owners"] if r["kind"] == kind and r["pid"] in (self.pid, None)]
+
+    def live(self, words):
+        said = pairs(words)
+        if said["kind"] in ("pinned", "registered"):  # no owner of device memory: the live blocks by site
+            rows = [l for l in self.report["leaks"] if l["kind"] == said["kind"] and l["pid"] == self.pid]
+        else:
+            rows = self.rows(said["kind"])
+        self.same(f"live {said['kind']} bytes", said["bytes"], sum(r["bytes"] or 0 for r in rows))
+        self.same(f"live {said['kind']} blocks", said["count"], sum(r["count"] or 0 for r in rows))
+
+    def owner(self, words):
+        said = pairs(words)
+        self.same(f"owner {said['kind']}", said["bytes"], sum(r["bytes"] or 0 for r in self.rows(said["kind"])))
+
+    def device(self, words):
+        said = pairs(words)
+        found = next((d for d in self.report["devices"] if d["id"] == said["index"]), {})
+        self.same("device total", said["total"], found.get("total_bytes"))
+        self.same("device free", said["free"], found.get("free_bytes"))
+
+    def leak(self, words):
+        said = pairs(words)
+        fits = [l for l in self.report["leaks"] if l["class"] == "leak" and said["site"] in functions(l["stack"])]
+        self.same(f"leaks at {said['site']}", 1, len(fits))
+        for leak in fits[:1]:
+            for key, field in (("bytes", "bytes"), ("count", "count"), ("kind", "kind"), ("per_request", "per_request_bytes")):
+                key in said and self.same(f"leak at {said['site']}: {key}", said[key], leak[field])
+        strangers = [functions(l["stack"])[:3] for l in self.report["leaks"] if l["class"] == "leak" and l not in fits]
+        self.holds(f"also called leaks: {strangers}", not strangers)
+
+    def clean(self, words):
+        if words[0] == "leaks":
+            found = [functions(l["stack"])[:3] for l in self.report["leaks"] if l["class"] == "leak"]
+        else:
+            found = [(i["api"], i["requested_bytes"]) for i in self.report["incidents"] if i["pid"] == self.pid]
+        self.holds(f"no {words[0]} expected, found {found}", not found)
+
+    def incident(self, words):
+        said = pairs(words)
+        own = [i for i in self.report["incidents"] if i["pid"] == self.pid]
+        self.incidents_seen += 1
+        if len(own) < self.incidents_seen:
+            self.holds(f"incident {self.incidents_seen} is missing", False)
+            return
+        found = own[self.incidents_seen - 1]
+        for key, field in (("api", "api"), ("requested", "requested_bytes"), ("outcome", "outcome"), ("free", "free_bytes"), ("total", "total_bytes")):
+            self.same(f"incident {key}", said[key], found[field])
+        self.same("incident attempts", said["attempts"], len(found["attempts"]))
+        self.same("incident fatal", said["outcome"] == "fatal", found["fatal"])
+        self.holds(f"incident stack lacks {said['site']}: {functions(found['stack'])}", said["site"] in functions(found["stack"]))
+
+    def last_state(self):
+        return self.report["incidents"][-1] if self.report["incidents"] else self.report["devices"][0]
+
+    def hole(self, words):
+        said = pairs(words)
+        key = {"page": "page_hole_bytes", "pool": "pool_bytes", "vmm": "vmm_bytes"}[said["layer"]]
+        self.same(f"largest {said['layer']} hole", said["bytes"], (self.last_state()["largest_free"] or {}).get(key))
+
+    def fits_if_packed(self, words):
+        self.same("fits_if_packed", words[0] == "true", self.report["incidents"][-1]["fits_if_packed"])
+
+    def pool(self, words):
+        said = pairs(words)
+        pools = [p for p in self.report["devices"][0]["fragmentation"]["pools"] if p["reserved_bytes"]]
+        self.same("pools in use", 1, len(pools))
+        for pool in pools[:1]:
+            self.same("pool reserved", said["reserved"], pool["reserved_bytes"])
+            self.same("pool used", said["used"], pool["used_bytes"])
+
+    def vmm(self, words):
+        self.same("vmm mapped", int(words[1]), self.report["devices"][0]["fragmentation"]["vmm_mapped_bytes"])
+
+    def end(self, words):
+        found = next(p for p in self.report["processes"] if p["pid"] == self.pid)
+        said = words[1:]
+        self.same("end", said, [found["end_state"]] + ([str(found["end_status"])] if len(said) > 1 else []))
+
+    def rules(self):
+        self.pid = self.report["capture"]["pid"]
+        self.same("events lost", 0, self.report["capture"]["events_lost"])
+        for device in self.report["devices"]:
+            rows = [r for r in device["owners"] if r["in_sum"]]
+            self.same(f"sum of the owners of device {device['id']}", device["total_bytes"], sum(r["bytes"] or 0 for r in rows))
+            for row in device["owners"]:
+                self.holds(f"owner {row['kind']} is negative: {row['bytes']}", row["bytes"] is None or row["bytes"] >= 0)
+
+
+def functions(stack):
+    return [f["function"] for f in stack]
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as truth:
+        lines = [line.split() for line in truth if line.strip()]
+    reports = []
+    for path in sys.argv[2:]:
+        with open(path, encoding="utf-8") as file:
+            reports.append(json.load(file))
+    check = Check(reports[0], reports[1:])
+    for subject, *words in lines:
+        method = getattr(Check, subject, None) if subject not in ("same", "holds", "rules", "rows", "last_state") else None
+        if method:
+            method(check, words)
+        else:
+            check.holds(f"no such subject in the vocabulary: {subject}", False)
+    check.holds("the victim told no end: it broke before", any(line[0] == "end" for line in lines))
+    for check.report in reports:
+        check.rules()
+    print("\n".join(check.wrong), end="\n" if check.wrong else "")
+    return 1 if check.wrong else 0
+
+
+sys.exit(main())
