@@ -148,7 +148,7 @@ void holes_vmm(const struct liveset *live, unsigned device, uint32_t process, st
 			.stack = { .process = process, .id = reservations[i].stack } };
 		size_t from = first_map(maps, map_count, addr), to = first_map(maps, map_count, addr + row.bytes);
 		bool ours = false;
-		measure_reservation(&row, maps + from, to - from, device, &ours);
+		measure_reservation(&row, map_count ? maps + from : NULL, to - from, device, &ours);
 		if (ours)
 			rows[out->vmm_count++] = row;
 	}

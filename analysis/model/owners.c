@@ -22,6 +22,9 @@ static enum fact_owner owner_of(unsigned kind)
 	return kind < CUF_KIND_MAX && owners[kind] ? (enum fact_owner)(owners[kind] - 1) : OWNER_MAX;
 }
 
+/* A petabyte: no device has it, so a row of more is damage, and thousands of rows can still be summed. */
+#define ROW_BYTES_MAX ((uint64_t)1 << 50)
+
 static uint64_t plus(uint64_t a, uint64_t b)
 {
 	uint64_t sum;
@@ -96,6 +99,8 @@ struct rows { struct fact_owner_row *items; size_t count; uint64_t sum; };
 static struct fact_owner_row *add(struct rows *r, enum fact_owner kind, uint64_t bytes, uint64_t count, enum fact_basis basis, uint32_t pid)
 {
 	struct fact_owner_row *row = &r->items[r->count++];
+	if (bytes != FACT_UNKNOWN && bytes > ROW_BYTES_MAX)
+		bytes = ROW_BYTES_MAX;
 	*row = (struct fact_owner_row){ .kind = kind, .bytes = bytes, .count = count, .basis = bytes == FACT_UNKNOWN ? BASIS_NONE : basis,
 		.pid = pid, .in_sum = true };
 	if (bytes != FACT_UNKNOWN)
@@ -160,7 +165,7 @@ struct fact_owner_row *owners_rows(const struct owners_question *question, struc
 	struct fact_owner_row *managed;
 	for (size_t i = 0; i < question->other_count; i++)
 		exported = plus(exported, question->others[i].exported_bytes);
-	*total_bytes = question->total_bytes;
+	*total_bytes = question->total_bytes <= ROW_BYTES_MAX ? question->total_bytes : FACT_UNKNOWN;
 	add_focus(&r, question, exported);
 	for (size_t i = 0; i < question->other_count; i++)
 		add(&r, OWNER_OTHER_PROCESSES, holding_bytes(&question->others[i]), FACT_UNKNOWN, question->basis, question->others[i].pid);

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * libFuzzer over reader and facts: any bytes give an error or facts that can be walked, never a crash. The corpus is
+ * made by tests/fuzz/seeds.c: real recordings are mostly zeros, and what is behind the checks must be reached.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/model/facts.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+
+/* Touches what a view would print: a dangling pointer shows here. */
+static uint64_t walk(const struct facts *facts)
+{
+	uint64_t sum = 0;
+	for (size_t i = 0; i < facts->process_count; i++) {
+		const struct fact_process *p = &facts->processes[i];
+		sum += strlen(p->exe) + strlen(p->cmdline) + strlen(p->hostname);
+		for (size_t t = 0; t < p->text_count; t++)
+			sum += strlen(p->texts[t].text);
+		for (size_t m = 0; m < p->module_count; m++)
+			sum += strlen(p->modules[m].path);
+	}
+	for (size_t i = 0; i < facts->device_count; i++) {
+		const struct fact_device *d = &facts->devices[i];
+		uint64_t rows = 0;
+		for (size_t r = 0; r < d->owner_count; r++)
+			if (d->owners[r].in_sum && d->owners[r].bytes != FACT_UNKNOWN)
+				rows += d->owners[r].bytes;
+		if (d->total_bytes != FACT_UNKNOWN && rows != d->total_bytes)
+			abort(); /* the one promise that no input may break */
+		for (size_t p = 0; p < d->fragmentation.pin_count; p++)
+			sum += d->fragmentation.pins[p].stack.depth ? d->fragmentation.pins[p].stack.addrs[0] : 0;
+	}
+	for (size_t i = 0; i < facts->incident_count; i++) {
+		const struct fact_incident *f = &facts->incidents[i];
+		for (uint32_t d = 0; d < f->stack.depth; d++)
+			sum += f->stack.addrs[d];
+		sum += strlen(f->api) + strlen(f->outcome_why) + f->attempts[f->attempt_count - 1].seq;
+	}
+	for (size_t i = 0; i < facts->leak_count; i++)
+		for (uint32_t d = 0; d < facts->leaks[i].stack.depth; d++)
+			sum += facts->leaks[i].stack.addrs[d];
+	for (size_t i = 0; i < facts->coverage.blind_count; i++)
+		sum += strlen(facts->coverage.blind[i].text);
+	return sum;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+	static volatile uint64_t sink;
+	struct facts_options options = { .at = bytes ? (enum facts_at)(data[bytes - 1] % 5) : FACTS_AT_AUTO, .at_value = 1 };
+	struct reader_error error;
+	struct facts *facts;
+	if (!facts_build_memory(data, bytes, &options, &facts, &error))
+		sink = walk(facts);
+	facts_free(facts);
+	return 0;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writes seed recordings into the directory named by the first argument: small ones, with something in every section. */
+#include "tests/unit/analysis/recording_maker.h"
+
+static struct maker *begin(void)
+{
+	static const struct maker_plan tiny = { 4, 1024, 4, 512, 64, 64, 16, 4, 4 };
+	struct maker *m = maker_new(&tiny);
+	maker_device(m, 0, 16 * GiB);
+	maker_stack(m, 1, 0x401000, 3);
+	maker_stack(m, 2, 0x402000, 2);
+	maker_meta(m, CUF_META_EXE, 0, "/usr/bin/victim");
+	maker_meta(m, CUF_META_HOOK, 100, "cuMemAlloc_v2");
+	maker_meta(m, CUF_META_LIMITS, 0, "memory.max=1000000\nMemTotal=2000000\n");
+	maker_meta(m, CUF_META_NOTE, CUF_NOTE_DEEPBIND, "libx.so");
+	maker_meta(m, CUF_META_FUNCTION, 0x401000, "main+0x10");
+	maker_module(m, 1, 0x400000, 0x500000, "/usr/bin/victim");
+	maker_meta(m, CUF_META_MODULE_END, 1, "");
+	return m;
+}
+
+static void finish(struct maker *m, const char *directory, const char *name)
+{
+	char path[4096];
+	snprintf(path, sizeof path, "%s/%s", directory, name);
+	maker_write(m, path);
+	maker_free_all(m);
+}
+
+static void kinds(const char *directory)
+{
+	struct maker *m = begin();
+	maker_alloc(m, 0x700000000000, 3 * MiB, 1);
+	maker_alloc(m, 0x700000400000, 1000, 1);
+	maker_born(m, CUF_KIND_ASYNC, 0, 0x710000000000, 1 * MiB, 1, 7, 0);
+	maker_born(m, CUF_KIND_ASYNC, 0, 0x710000400000, 1 * MiB, 1, 7, 0);
+	maker_born(m, CUF_KIND_GRAPH, 0, 1, 8 * MiB, 1, 4 * MiB, 0);
+	maker_born(m, CUF_KIND_VMM, 0, 5, 4 * MiB, 1, 0, CUF_EVENT_EXPORTED);
+	maker_born(m, CUF_KIND_RESERVATION, CUF_DEVICE_NONE, 0x720000000000, 1 * GiB, 1, 0, 0);
+	maker_born(m, CUF_KIND_MAPPING, 0, 0x720000000000, 4 * MiB, 1, 5, 0);
+	maker_event(m, (struct cuf_event){ .op = CUF_OP_POOL_LEVEL, .addr = 7, .bytes = 32 * MiB, .aux = 2 * MiB });
+	maker_free_memory(m, 0, 10 * GiB, 16 * GiB);
+	maker_refused_free(m, CUF_KIND_DEVICE, 0x700000000000);
+	maker_fail(m, 0, 20 * GiB, 10 * GiB, 16 * GiB, 2);
+	maker_sample(m);
+	maker_end(m, CUF_END_EXIT, 1);
+	maker_free(m, 0x700000000000);
+	finish(m, directory, "kinds.cuf");
+}
+
+static void leak(const char *directory, const char *name, bool host, unsigned mode)
+{
+	struct maker *m = begin();
+	m->h->options_host_mode = mode;
+	for (unsigned i = 0; i < 12; i++) {
+		m->thread = i % 2;
+		if (host) {
+			maker_host_alloc(m, 0x10000 + i * 64, 48, 1);
+			maker_host_alloc(m, 0x50000, 100000, 2);
+			maker_host_free(m, 0x50000);
+		} else {
+			maker_alloc(m, 0x700000000000 + i * 512, 512, 1);
+			maker_alloc(m, 0x710000000000, 4 * MiB, 2);
+			maker_free(m, 0x710000000000);
+		}
+	}
+	m->h->replaced = 1;
+	maker_sample(m);
+	finish(m, directory, name);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 2)
+		return 2;
+	kinds(argv[1]);
+	leak(argv[1], "device_leak.cuf", false, 2);
+	leak(argv[1], "host_leak.cuf", true, 2);
+	leak(argv[1], "sampled.cuf", true, 1);
+	return 0;
+}
