@@ -31,7 +31,7 @@ static void existing_part(const struct check_context *context, char *out, size_t
 	struct stat st;
 	char *slash;
 	snprintf(out, bytes, "%s", context->destination.directory);
-	while (stat(out, &st) && errno == ENOENT && (slash = strrchr(out, '/')) && slash != out)
+	while (stat(out, &st) && (errno == ENOENT || errno == ENOTDIR) && (slash = strrchr(out, '/')) && slash != out)
 		*slash = 0;
 	if (stat(out, &st))
 		snprintf(out, bytes, "/");
