@@ -48,17 +48,21 @@ class Check:
         self.holds(f"process {self.pid} has no recording", self.pid in self.single)
         self.report = self.single.get(self.pid, self.run)
 
-    def rows(self, kind):
-        return [r for d in self.report["devices"] for r in d["owners"] if r["kind"] == kind and r["pid"] in (self.pid, None)]
+    def rows(self, kind, on=None):
+        devices = [d for d in self.report["devices"] if on in (None, d["id"])]
+        return [r for d in devices for r in d["owners"] if r["kind"] == kind and r["pid"] in (self.pid, None)]
 
     def live(self, words):
         said = pairs(words)
         if said["kind"] in ("pinned", "registered"):  # no owner of device memory: the live blocks by site
             rows = [l for l in self.report["leaks"] if l["kind"] == said["kind"] and l["pid"] == self.pid]
         else:
-            rows = self.rows(said["kind"])
+            rows = self.rows(said["kind"], said.get("on"))
         self.same(f"live {said['kind']} bytes", said["bytes"], sum(r["bytes"] or 0 for r in rows))
         self.same(f"live {said['kind']} blocks", said["count"], sum(r["count"] or 0 for r in rows))
+
+    def peak(self, words):
+        self.same("peak of the device", int(words[1]), self.report["devices"][0]["peak_bytes"])
 
     def owner(self, words):
         said = pairs(words)

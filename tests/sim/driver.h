@@ -145,6 +145,7 @@ void range_give(struct range **list, uint64_t start, uint64_t bytes);
 struct page *page_new(void);
 void page_delete(struct page *page);
 uint64_t address_take(uint64_t bytes, uint64_t alignment);
+uint64_t address_take_low(uint64_t bytes, uint64_t alignment); /* fits 32 bits */
 bool address_take_at(uint64_t addr, uint64_t bytes);
 void address_give(uint64_t addr, uint64_t bytes);
 void *host_take(uint64_t bytes);

@@ -9,6 +9,7 @@
 #define SLOTS ((int)(PAGE_BYTES / SLOT_BYTES))
 
 static struct page *open_pages; /* with room, by address */
+static bool narrow;             /* the call in progress has a 32-bit form: its address must fit */
 
 static bool bit_get(const struct page *page, int slot) { return page->bits[slot / 64] >> (slot % 64) & 1; }
 
@@ -79,7 +80,7 @@ static struct page *page_open(struct object *context, uint64_t addr)
 
 static CUresult pages_take(int device, uint64_t bytes, uint64_t *addr)
 {
-	*addr = address_take(bytes, PAGE_BYTES);
+	*addr = narrow ? address_take_low(bytes, PAGE_BYTES) : address_take(bytes, PAGE_BYTES);
 	if (!*addr)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	if (device_take(device, bytes))
@@ -99,7 +100,7 @@ static CUresult small_take(struct object *context, uint64_t bytes, struct place 
 	int count = (int)(bytes / SLOT_BYTES), first = -1;
 	struct page *page;
 	for (page = open_pages; page; page = page->next) {
-		if (page->context != context || SLOTS - page->used_slots < count || page->run_bound < count)
+		if (page->context != context || (page->addr <= UINT32_MAX) != narrow || SLOTS - page->used_slots < count || page->run_bound < count)
 			continue;
 		first = run_find(page, count);
 		if (first >= 0)
@@ -250,38 +251,30 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr *out, size_t *pitch, size_t width, size_
 CUresult cuMemAllocManaged(CUdeviceptr *out, size_t bytes, unsigned int flags)
 	CALL("cuMemAllocManaged", CALL_UNSAFE, managed_alloc(out, bytes, flags))
 
-/*
- * The 32-bit forms. Our addresses do not fit, as on any 64-bit system today: the memory is taken and given back and the
- * call fails, so that a hook of these names can be exercised with both outcomes of a call, never with a cut pointer.
- */
-static CUresult narrow(CUresult result, CUdeviceptr wide, CUdeviceptr_v1 *out)
-{
-	if (result)
-		return result;
-	if (wide > UINT32_MAX) {
-		linear_free(wide);
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	}
-	*out = (CUdeviceptr_v1)wide;
-	return 0;
-}
-
+/* The 32-bit forms, with addresses that fit them; a real driver has none left on a 64-bit system [not verified]. */
 static CUresult pitch_narrow(CUdeviceptr_v1 *out, unsigned int *pitch, size_t width, size_t height)
 {
 	CUdeviceptr wide = 0;
 	size_t wide_pitch = 0;
+	narrow = true;
 	CUresult result = pitch_alloc(&wide, &wide_pitch, width, height);
-	result = narrow(result, wide, out);
-	if (!result)
+	narrow = false;
+	if (!result) {
+		*out = (CUdeviceptr_v1)wide;
 		*pitch = (unsigned int)wide_pitch;
+	}
 	return result;
 }
 
 static CUresult alloc_narrow(CUdeviceptr_v1 *out, unsigned int bytes)
 {
 	CUdeviceptr wide = 0;
+	narrow = true;
 	CUresult result = linear_alloc(&wide, bytes);
-	return narrow(result, wide, out);
+	narrow = false;
+	if (!result)
+		*out = (CUdeviceptr_v1)wide;
+	return result;
 }
 
 CUresult cuMemAlloc(CUdeviceptr_v1 *out, unsigned int bytes) CALL("cuMemAlloc", CALL_UNSAFE, alloc_narrow(out, bytes))

@@ -10,6 +10,9 @@
 /* far from what Linux maps on its own; one range for all devices, as with unified addressing */
 #define ADDRESS_FIRST 0x200000000000ull
 #define ADDRESS_BYTES (32ull << 40)
+/* for the 32-bit forms: above what programs load at fixed addresses, below 4 GiB */
+#define LOW_FIRST 0x90000000ull
+#define LOW_BYTES 0x60000000ull
 #define CHUNK_BYTES (256u << 10)
 
 static int by_addr(const struct object *a, const struct object *b) { return a->addr < b->addr ? -1 : a->addr > b->addr; }
@@ -19,7 +22,7 @@ RB_GENERATE_INTERNAL(object_tree, object, link, by_addr, static __attribute__((u
 
 static struct object_tree memory = RB_INITIALIZER(&memory), reservations = RB_INITIALIZER(&reservations);
 static struct object_tree handles = RB_INITIALIZER(&handles);
-static struct range *addresses;
+static struct range *addresses, *low_addresses;
 
 struct slab { size_t bytes; void *free; };
 static struct slab object_slab = {sizeof(struct object), NULL}, range_slab = {sizeof(struct range), NULL};
@@ -176,8 +179,10 @@ void range_give(struct range **list, uint64_t start, uint64_t bytes)
 static void addresses_prepare(void)
 {
 	static bool done;
-	if (!done)
+	if (!done) {
 		range_give(&addresses, ADDRESS_FIRST, ADDRESS_BYTES);
+		range_give(&low_addresses, LOW_FIRST, LOW_BYTES);
+	}
 	done = true;
 }
 
@@ -187,13 +192,19 @@ uint64_t address_take(uint64_t bytes, uint64_t alignment)
 	return range_take(&addresses, bytes, alignment);
 }
 
+uint64_t address_take_low(uint64_t bytes, uint64_t alignment)
+{
+	addresses_prepare();
+	return range_take(&low_addresses, bytes, alignment);
+}
+
 bool address_take_at(uint64_t addr, uint64_t bytes)
 {
 	addresses_prepare();
 	return range_take_at(&addresses, addr, bytes);
 }
 
-void address_give(uint64_t addr, uint64_t bytes) { range_give(&addresses, addr, bytes); }
+void address_give(uint64_t addr, uint64_t bytes) { range_give(addr <= UINT32_MAX ? &low_addresses : &addresses, addr, bytes); }
 
 /* Real memory, touched by nobody until the victim does. */
 void *host_take(uint64_t bytes)

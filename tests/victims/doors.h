@@ -156,21 +156,23 @@ static inline void door_choose(int argc, char **argv)
 
 static inline bool door_uses_runtime(void) { return cu.kind == DOOR_RUNTIME || cu.kind == DOOR_ENTRYPOINT; }
 
-/* Makes device 0 current: by the runtime where it is the door, else by the driver. Also after a reset, and in new threads. */
-static inline void door_enter(void)
+/* Makes a device current: by the runtime where it is the door, else by the driver. Also after a reset, and in new threads. */
+static inline void door_use(int device)
 {
-	static CUcontext context;
+	static CUcontext contexts[16];
 	CUresult (*set_device)(int) = NULL;
 	if (door_uses_runtime())
 		*(void **)&set_device = dlsym(cu.runtime, "cudaSetDevice");
 	if (set_device) {
-		MUST(set_device(0));
+		MUST(set_device(device));
 		return;
 	}
-	if (!context)
-		MUST(cu.context_retain(&context, 0));
-	MUST(cu.context_set(context));
+	if (!contexts[device])
+		MUST(cu.context_retain(&contexts[device], device));
+	MUST(cu.context_set(contexts[device]));
 }
+
+static inline void door_enter(void) { door_use(0); }
 
 static inline void door_fill(void)
 {

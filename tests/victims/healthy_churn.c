@@ -5,13 +5,18 @@
 enum { REQUESTS = 200, CACHED = 16 };
 
 static CUdeviceptr cache[CACHED];
+static size_t live = 64 * MiB, peak;
 
 static void serve_request(unsigned number)
 {
 	size_t bytes = (1 + number * 7 % 13) * MiB + number % 3 * 100 * KiB;
 	CUdeviceptr activations = take(bytes), scratch = take(bytes / 4);
-	if (!cache[number % CACHED])
+	if (!cache[number % CACHED]) {
 		cache[number % CACHED] = take(2 * MiB);
+		live += 2 * MiB;
+	}
+	if (live + bytes + bytes / 4 > peak)
+		peak = live + bytes + bytes / 4;
 	MUST(cu.release(scratch));
 	MUST(cu.release(activations));
 }
@@ -23,6 +28,7 @@ int main(int argc, char **argv)
 	for (unsigned i = 0; i < REQUESTS; i++)
 		serve_request(i);
 	say("live kind device bytes %zu count %d", 64 * MiB + CACHED * 2 * MiB, 1 + CACHED);
+	say("peak bytes %zu", peak);
 	say("clean leaks");
 	say("clean incidents");
 	say("end state exit 0");
