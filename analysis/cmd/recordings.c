@@ -38,7 +38,9 @@ static void add_file(struct recordings *list, const char *path, uint64_t since_n
 	struct reader *reader;
 	if (reader_open(path, &reader, NULL))
 		return;
-	if (reader->header.start_realtime_ns >= since_ns) {
+	if (reader->header.start_realtime_ns < since_ns) {
+		list->older++;
+	} else {
 		xalloc_grow(&list->files, list->count, &list->room, sizeof *list->files);
 		list->files[list->count++] = (struct recording_file){
 			.path = xalloc_string(path), .pid = reader->header.pid, .ppid = reader->header.ppid,

@@ -23,7 +23,10 @@ struct recording_file {
 	bool of_run;              /* set by recordings_mark_run */
 };
 
-struct recordings { struct recording_file *files; size_t count, room; };
+struct recordings {
+	struct recording_file *files; size_t count, room;
+	size_t older;             /* met by the scan and left out */
+};
 
 /* Appends what lies in directory and started at or after since_ns; depth: levels of directories below it to look into. */
 void recordings_scan(struct recordings *list, const char *directory, unsigned depth, uint64_t since_ns);

@@ -79,6 +79,18 @@ static void say_unreadable(const char *path, const struct reader_error *error)
 	say_error("cannot report on '%s': %s%s", *error->path ? error->path : path, reader_error_sentence(error->code), detail);
 }
 
+/* With -v: the files of the first screen's process whose names of functions could not be had. */
+static void say_nameless(const struct facts *facts, struct symbols *symbols)
+{
+	const struct fact_process *process = &facts->processes[facts->focus];
+	for (size_t i = 0; i < process->module_count; i++) {
+		const struct fact_module *module = &process->modules[i];
+		const char *reason = symbols_module_reason(symbols_module(symbols, module->path, module->build_id, module->build_id_bytes));
+		if (reason && *module->path == '/') /* the kernel's own object has no file */
+			say_info("without names: %s", reason);
+	}
+}
+
 static int write_report(const struct opts *opts, const struct facts *facts, struct symbols *symbols)
 {
 	struct output output;
@@ -121,6 +133,8 @@ static int run_report(const struct opts *opts)
 	}
 	symbols = symbols_new(&symbols_options);
 	status = write_report(opts, facts, symbols);
+	if (opts_has(opts, "verbose"))
+		say_nameless(facts, symbols);
 	symbols_free(symbols);
 	facts_free(facts);
 	return status;

@@ -136,14 +136,13 @@ static void tell_recorded(const struct recordings *list, size_t processes, const
 	const struct recording_file *best = recordings_best(list);
 	char shown[PATH_MAX], next[PATH_MAX];
 	uint64_t bytes = 0, incidents = 0;
-	size_t others = list->count - processes;
 	for (size_t i = 0; i < list->count; i++)
 		if (list->files[i].of_run) {
 			bytes += list->files[i].bytes;
 			incidents += list->files[i].incident_count;
 		}
 	/* a directory is one run to report, when nothing else lies in it */
-	bool whole = processes > 1 && destination->is_directory && !others;
+	bool whole = processes > 1 && destination->is_directory && processes == list->count + list->older;
 	recordings_show_path(best->path, shown, sizeof shown);
 	recordings_show_path(whole ? destination->directory : best->path, next, sizeof next);
 	if (processes > 1)
@@ -176,11 +175,7 @@ static int conclude(const struct opts *opts, const struct destination *destinati
 	struct recordings list = { 0 };
 	int status = supervise_exit(supervised), findings_status = (int)opts_number(opts, "error-exitcode", 0);
 	size_t processes;
-	recordings_scan(&list, destination->directory, destination->is_pattern ? RUN_PATTERN_DEPTH : 0, 0);
-	/* what was there before does not count, but tells whether the directory is this run's alone */
-	for (size_t i = 0; i < list.count; i++)
-		if (list.files[i].start_ns < began_ns)
-			list.files[i].pid = list.files[i].ppid = list.files[i].launcher = 0;
+	recordings_scan(&list, destination->directory, destination->is_pattern ? RUN_PATTERN_DEPTH : 0, began_ns);
 	processes = recordings_mark_run(&list, (uint32_t)supervised->pid, (uint32_t)getpid());
 	if (processes)
 		tell_recorded(&list, processes, destination);
