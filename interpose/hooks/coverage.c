@@ -10,6 +10,8 @@
 #include "interpose/core/recorder.h"
 #include "interpose/core/sys.h"
 #include "interpose/hooks/dso.h"
+#include "interpose/hooks/process.h"
+#include "interpose/hooks/table.h"
 
 #define SAID_MAX 256u
 static uint64_t said[SAID_MAX];
@@ -30,15 +32,29 @@ static bool first_time(unsigned type, uint64_t number, const char *text)
 	return false;
 }
 
+/* A forked child's recording begins empty: all is said again there. */
+static void forget_in_child(void)
+{
+	static uint32_t said_in;
+	uint32_t pid = cuf_state_pid();
+	if (__atomic_exchange_n(&said_in, pid, __ATOMIC_ACQ_REL) == pid)
+		return;
+	for (unsigned i = 0; i < SAID_MAX; i++)
+		__atomic_store_n(&said[i], 0, __ATOMIC_RELAXED);
+}
+
 static void say_once(unsigned type, uint64_t number, const char *text)
 {
-	if (text && first_time(type, number, text))
+	if (!text || !cuf_process_is_recorded(CUF_HOOK_dlsym))
+		return;
+	forget_in_child();
+	if (first_time(type, number, text))
 		cuf_meta_text(type, number, text, strlen(text));
 }
 
 /* Read-only or moving data between live blocks: names with these words take or give no memory. */
 static const char *const quiet_words[] = { "Get", "Set", "Memcpy", "Memset", "MemOp", "Advise", "Prefetch", "Discard", "Attach",
-	"Decompress", "TotalMem", "LogsDump", "Available", "Export" };
+	"Decompress", "TotalMem", "LogsDump", "Available", "Export", "AddDevice" };
 static const char *const memory_words[] = { "Mem", "Array", "Alloc", "Pool", "cuMulticast" };
 
 static bool has_word(const char *name, const char *const *words, unsigned count)

@@ -83,6 +83,7 @@ static inline bool cuf_capturing_somewhere(void) { return __atomic_load_n(&cuf_c
 unsigned cuf_pools_read(int device, struct cuf_pool_level *levels, unsigned max);
 /* A block was freed, by whatever function (false: its free was refused): if it came from a pool, the pool uses less. */
 void cuf_pool_block_freed(const struct cuf_block *block, bool freed);
+void cuf_pools_forget(void);
 
 /* ---- cuda_graph.c ---- */
 
@@ -93,6 +94,7 @@ void cuf_node_added(struct cuf_call *call, const struct cuf_request *request, ui
 bool cuf_nodes_were_added(void);
 /* The graph pools of all devices that have nodes, as the driver keeps them. */
 void cuf_graph_levels(struct cuf_call *call);
+void cuf_graphs_forget(void);
 
 /* ---- cuda_bracket.c ---- */
 

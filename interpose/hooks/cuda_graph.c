@@ -93,6 +93,12 @@ static uint32_t node_devices; /* bit per device whose graph pool is in use */
 
 bool cuf_nodes_were_added(void) { return __atomic_load_n(&node_devices, __ATOMIC_RELAXED) != 0; }
 
+void cuf_graphs_forget(void)
+{
+	__atomic_store_n(&node_devices, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&cuf_captures_open, 0, __ATOMIC_RELAXED);
+}
+
 void cuf_node_added(struct cuf_call *call, const struct cuf_request *request, uint64_t addr)
 {
 	struct cuf_request node = *request;

@@ -44,6 +44,12 @@ void cuf_pool_block_freed(const struct cuf_block *block, bool freed)
 		__atomic_fetch_add(&known->used_bytes, freed ? -(int64_t)block->bytes : (int64_t)block->bytes, __ATOMIC_RELAXED);
 }
 
+void cuf_pools_forget(void)
+{
+	for (unsigned i = 0; i < POOLS_KNOWN_MAX; i++)
+		__atomic_store_n(&pools[i].pool, 0, __ATOMIC_RELEASE);
+}
+
 static uint64_t attribute_of(uint64_t pool, CUmemPool_attribute attribute)
 {
 	uint64_t value = 0;

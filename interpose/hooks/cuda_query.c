@@ -126,6 +126,7 @@ void cuf_device_introduce(int device)
 	size_t device_bytes = 0;
 	if (device < 0 || cuf_device_known((unsigned)device))
 		return;
+	cuf_driver_greet_again();
 	if (ASK(cuDeviceGetUuid_v2, &uuid, device) != CUDA_SUCCESS)
 		ASK(cuDeviceGetUuid, &uuid, device);
 	ASK(cuDeviceGetName, name, sizeof name - 1, device);

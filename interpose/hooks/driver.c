@@ -8,11 +8,16 @@
 #include <errno.h>
 #include "interpose/core/modules.h"
 #include "interpose/core/recorder.h"
+#include "interpose/hooks/cuda.h"
 #include "interpose/hooks/dso.h"
+#include "interpose/hooks/process.h"
 #include "interpose/hooks/real.h"
 
 static uintptr_t driver_start, driver_end; /* of the libcuda that was met */
 static int met, introduced;
+static uint64_t driver_version;
+static unsigned driver_identity;
+static uint32_t introduced_to; /* the process whose recording knows the driver */
 
 bool cuf_driver_holds(const void *addr)
 {
@@ -50,7 +55,24 @@ static void introduce(const struct link_map *libcuda)
 	cuf_real.dlopen(libcuda->l_name, RTLD_NOLOAD | RTLD_NOW);
 	if (!cuf_query.cuDriverGetVersion || cuf_query.cuDriverGetVersion(&version) != CUDA_SUCCESS)
 		version = 0;
-	cuf_driver_seen((uint64_t)version, gpa_identity());
+	driver_version = (uint64_t)version;
+	driver_identity = gpa_identity();
+	if (!cuf_process_is_recorded(CUF_HOOK_dlsym))
+		return;
+	introduced_to = cuf_state_pid();
+	cuf_driver_seen(driver_version, driver_identity);
+}
+
+void cuf_driver_greet_again(void)
+{
+	uint32_t pid = cuf_state_pid(), before = __atomic_exchange_n(&introduced_to, pid, __ATOMIC_ACQ_REL);
+	if (before == pid)
+		return;
+	cuf_pools_forget();
+	cuf_graphs_forget();
+	for (int device = 0; device < (int)CUF_DEVICES_MAX; device++)
+		cuf_brackets_forget(device);
+	cuf_driver_seen(driver_version, driver_identity);
 }
 
 static void meet(const struct cuf_dso *libcuda)

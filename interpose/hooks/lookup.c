@@ -17,6 +17,7 @@
 #include "interpose/hooks/coverage.h"
 #include "interpose/hooks/driver.h"
 #include "interpose/hooks/dso.h"
+#include "interpose/hooks/process.h"
 #include "interpose/hooks/real.h"
 #include "interpose/hooks/runtime.h"
 
@@ -72,7 +73,8 @@ int cuf_hook_dlclose(void *handle)
 		return -1;
 	result = cuf_real.dlclose(handle);
 	if (result == 0) {
-		cuf_modules_changed();
+		if (cuf_process_is_recorded(CUF_HOOK_dlclose))
+			cuf_modules_changed();
 		cuf_runtime_forget();
 	}
 	return result;
@@ -110,13 +112,11 @@ static void *answer_for_next(const struct cuf_row *row, const char *version)
 	return real_answer(RTLD_NEXT, row->name, version) ? row->hook : NULL;
 }
 
-void *cuf_lookup_route(const char *symbol, void *found, int version, const void *caller)
+/* What was found under this name in the driver, as the program shall see it. */
+static void *route(const char *symbol, void *found, int version)
 {
-	void *hook;
-	if (!found || cuf_modules_is_self((uintptr_t)found))
-		return found;
-	hook = cuf_driver_hook_of(found);
-	if (!hook && cuf_driver_holds(found))
+	void *hook = cuf_driver_hook_of(found);
+	if (!hook && found && !cuf_modules_is_self((uintptr_t)found))
 		cuf_coverage_resolved(symbol, version);
 	return hook ? hook : found;
 }
@@ -136,11 +136,13 @@ void *cuf_lookup_answer(void *handle, const char *name, const char *version, con
 	if (!found || !cuf_driver_meet_at(found, &met_now))
 		return found;
 	saved = errno;
-	if (row && (row->id == CUF_HOOK_cuGetProcAddress_v2 || row->id == CUF_HOOK_cuGetProcAddress) && cuf_driver_holds(found))
-		cuf_coverage_runtime(caller);
 	if (met_now) /* meeting the driver ran code of its own: make the caller's look-up the last one again */
 		found = real_answer(handle, name, version);
-	found = cuf_lookup_route(name, found, 0, caller);
+	if (cuf_driver_holds(found)) {
+		if (row && (row->id == CUF_HOOK_cuGetProcAddress_v2 || row->id == CUF_HOOK_cuGetProcAddress))
+			cuf_coverage_runtime(caller);
+		found = route(name, found, 0);
+	}
 	errno = saved;
 	return found;
 }
@@ -148,22 +150,20 @@ void *cuf_lookup_answer(void *handle, const char *name, const char *version, con
 /* The 4-argument form of CUDA 11.3 to 11.8; current runtimes ask it for itself. */
 CUresult cuf_hook_cuGetProcAddress(const char *symbol, void **out, int version, cuuint64_t flags)
 {
-	const void *caller = __builtin_return_address(0);
 	if (!cuf_driver_has((void **)&cuf_real.cuGetProcAddress))
 		return cuf_driver_refusal();
 	CUresult result = cuf_real.cuGetProcAddress(symbol, out, version, flags);
-	if (result == CUDA_SUCCESS && out && symbol && !cuf_driver_holds(caller))
-		*out = cuf_lookup_route(symbol, *out, version, caller);
+	if (result == CUDA_SUCCESS && out && symbol && !cuf_driver_holds(__builtin_return_address(0)))
+		*out = route(symbol, *out, version);
 	return result;
 }
 
 CUresult cuf_hook_cuGetProcAddress_v2(const char *symbol, void **out, int version, cuuint64_t flags, CUdriverProcAddressQueryResult *status)
 {
-	const void *caller = __builtin_return_address(0);
 	if (!cuf_driver_has((void **)&cuf_real.cuGetProcAddress_v2))
 		return cuf_driver_refusal();
 	CUresult result = cuf_real.cuGetProcAddress_v2(symbol, out, version, flags, status);
-	if (result == CUDA_SUCCESS && out && symbol && !cuf_driver_holds(caller))
-		*out = cuf_lookup_route(symbol, *out, version, caller);
+	if (result == CUDA_SUCCESS && out && symbol && !cuf_driver_holds(__builtin_return_address(0)))
+		*out = route(symbol, *out, version);
 	return result;
 }

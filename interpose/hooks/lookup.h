@@ -15,7 +15,4 @@ bool cuf_lookup_is_ours(void *handle, const char *name, const void *caller);
 /* Answers it. version: of dlvsym, or NULL. */
 void *cuf_lookup_answer(void *handle, const char *name, const char *version, const void *caller);
 
-/* What cuGetProcAddress found for symbol, as the program shall see it. */
-void *cuf_lookup_route(const char *symbol, void *found, int version, const void *caller);
-
 #endif

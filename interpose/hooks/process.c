@@ -6,6 +6,8 @@
  * Not seen, because glibc calls these inside itself: execl and its kin, the abort of a failed assert or of malloc's own
  * checks, raw system calls. Such recordings end like those of a killed process.
  */
+#include "interpose/hooks/process.h"
+
 #include <signal.h>
 #include <sys/syscall.h>
 #include "interpose/core/recorder.h"
@@ -15,8 +17,16 @@
 
 #define FRAME __builtin_frame_address(0)
 
-/* A vfork child runs in its parent's memory: its exec or _exit is not the end of the recorded process. */
-static bool is_recorded_process(void) { return (uint32_t)cuf_sys(SYS_getpid, 0, 0, 0, 0, 0, 0) == cuf_state_pid(); }
+static bool is_recorded(void) { return (uint32_t)cuf_sys(SYS_getpid, 0, 0, 0, 0, 0, 0) == cuf_state_pid(); }
+
+/* A call is opened for its side effect: it is what makes a forked child begin a recording of its own. */
+bool cuf_process_is_recorded(unsigned hook)
+{
+	struct cuf_call call;
+	cuf_call_begin(&call, hook, FRAME);
+	cuf_call_end(&call);
+	return is_recorded();
+}
 
 static void need(void *const *slot)
 {
@@ -35,7 +45,7 @@ __attribute__((noreturn)) static void leave(int status)
 /* ask: the driver may be asked; not where the process may be in any state (_exit, abort). */
 static void end(unsigned kind, int status, unsigned hook, bool ask, void *frame)
 {
-	if (!is_recorded_process())
+	if (!is_recorded()) /* a vfork child, or a forked one that did nothing worth a recording */
 		return;
 	if (ask)
 		cuf_devices_end(hook, frame);
@@ -116,7 +126,7 @@ struct image_change { bool marked; };
 
 static struct image_change exec_begin(void)
 {
-	struct image_change change = { is_recorded_process() };
+	struct image_change change = { is_recorded() };
 	if (change.marked)
 		cuf_end_begin(CUF_END_EXEC, 0);
 	return change;

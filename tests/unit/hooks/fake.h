@@ -39,6 +39,7 @@ static struct {
 /* driver.h, without a libcuda */
 bool cuf_driver_has(void *const *slot) { return cuf_slot_load(slot) != NULL; }
 int cuf_driver_refusal(void) { return CUDA_ERROR_NOT_FOUND; }
+void cuf_driver_greet_again(void) {}
 
 static CUresult answer(void *out, size_t bytes)
 {
