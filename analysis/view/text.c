@@ -24,7 +24,9 @@ static void print_cut(const struct text *text, const char *words, size_t columns
 
 static void print_label(const struct text *text, enum style_tone tone, const char *label)
 {
-	fprintf(text->out, "%s%s%s%*s", style_on(text->style, tone), label, style_off(text->style), (int)(TEXT_LABEL - strlen(label)), "");
+	bool toned = *label && tone != STYLE_PLAIN;
+	fprintf(text->out, "%s%s%s%*s", toned ? style_on(text->style, tone) : "", label, toned ? style_off(text->style) : "",
+		(int)(TEXT_LABEL - strlen(label)), "");
 }
 
 void text_line(const struct text *text, enum style_tone tone, const char *label, const char *format, ...)
