@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+enum { SLOPES_MAX = 1000 };
+
 struct series {
 	double seconds[TREND_MAX], cycle[TREND_MAX], bytes[TREND_MAX];
 	size_t count;
@@ -67,8 +69,10 @@ void growth_judge(const struct growth *growth, const struct site *site, struct f
 		struct series y = series_of(growth, site);
 		out->class = class_of(growth, site, &y);
 		out->shape = trend_shape(y.seconds, y.bytes, y.count);
-		slope = trend_slope(y.seconds, y.bytes, y.count);
-		if (growth->work_cycles)
+		/* thousands of pairs each: for those that somebody will look at */
+		if (out->class == CLASS_LEAK || site->floor < SLOPES_MAX)
+			slope = trend_slope(y.seconds, y.bytes, y.count);
+		if (growth->work_cycles && (out->class == CLASS_LEAK || site->floor < SLOPES_MAX))
 			per_cycle = trend_slope_whole(y.cycle, y.bytes, y.count);
 	}
 	if (per_cycle.slope > 0)

@@ -5,27 +5,38 @@
 #include <stdlib.h>
 #include <uthash.h>
 
-static int by_key(const void *a, const void *b)
+static int by_addr(const void *a, const void *b)
 {
-	const struct cuf_block *x = a, *y = b;
-	if (x->aux != y->aux && x->kind == CUF_KIND_ASYNC)
-		return x->aux < y->aux ? -1 : 1; /* pool by pool */
-	return x->key < y->key ? -1 : x->key > y->key;
+	const struct span *x = a, *y = b;
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
-struct cuf_block *holes_collect(const struct liveset *live, unsigned kind, unsigned device, size_t *count)
+static int by_pool(const void *a, const void *b)
 {
-	struct cuf_block *found = NULL;
-	size_t room = 0, at = 0;
-	*count = 0;
-	for (const struct cuf_block *b; (b = liveset_next(live, &at));) {
-		if (b->kind != kind || (device != CUF_DEVICE_NONE && b->device != device) || (b->flags & CUF_EVENT_HOST_LOCATION))
-			continue;
-		xalloc_grow(&found, *count, &room, sizeof *found);
-		found[(*count)++] = *b;
-	}
+	const struct span *x = a, *y = b;
+	if (x->aux != y->aux)
+		return x->aux < y->aux ? -1 : 1;
+	return by_addr(a, b);
+}
+
+static bool is_wanted(const struct cuf_block *b, unsigned kind, unsigned device)
+{
+	return b->kind == kind && (device == CUF_DEVICE_NONE || b->device == device) && !(b->flags & CUF_EVENT_HOST_LOCATION);
+}
+
+struct span *holes_collect(const struct liveset *live, unsigned kind, unsigned device, size_t *count)
+{
+	struct span *found;
+	size_t at = 0, room = 0;
+	for (const struct cuf_block *b; (b = liveset_next(live, &at));)
+		room += is_wanted(b, kind, device);
+	found = xalloc_zeroed(room, sizeof *found);
+	at = *count = 0;
+	for (const struct cuf_block *b; (b = liveset_next(live, &at));)
+		if (is_wanted(b, kind, device))
+			found[(*count)++] = (struct span){ cuf_key_addr(b->key), b->bytes, b->aux, b->stack, b->device };
 	if (*count)
-		qsort(found, *count, sizeof *found, by_key);
+		qsort(found, *count, sizeof *found, kind == CUF_KIND_ASYNC ? by_pool : by_addr);
 	return found;
 }
 
@@ -60,9 +71,9 @@ static void add_part(struct pages *p, uint64_t at, uint64_t bytes, uint32_t stac
 	p->parts[p->part_count++] = (struct part){ at, bytes, stack };
 }
 
-static void add_block(struct pages *p, const struct cuf_block *b)
+static void add_block(struct pages *p, const struct span *b)
 {
-	uint64_t at = cuf_key_addr(b->key), most = ((uint64_t)1 << CUF_KEY_SHIFT) - at;
+	uint64_t at = b->addr, most = ((uint64_t)1 << CUF_KEY_SHIFT) - at;
 	uint64_t bytes = b->bytes < most ? b->bytes : most, end = at + bytes;
 	uint64_t first = at / CUF_PAGE_BYTES * CUF_PAGE_BYTES, last = (end + CUF_PAGE_BYTES - 1) / CUF_PAGE_BYTES * CUF_PAGE_BYTES;
 	if (!bytes)
@@ -167,7 +178,7 @@ static void settle_pins(struct pages *p, uint32_t process, struct arena *arena)
 struct page_facts holes_pages(const struct liveset *live, unsigned device, uint32_t process, struct arena *arena, struct fact_fragmentation *out)
 {
 	size_t count;
-	struct cuf_block *blocks = holes_collect(live, CUF_KIND_DEVICE, device, &count);
+	struct span *blocks = holes_collect(live, CUF_KIND_DEVICE, device, &count);
 	struct pages p = { .out = out };
 	for (size_t i = 0; i < count; i++)
 		add_block(&p, &blocks[i]);

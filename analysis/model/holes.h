@@ -37,7 +37,10 @@ void holes_layers(const struct fact_fragmentation *fragmentation, const struct p
 /* Largest class index for a hole of this size. */
 unsigned hole_class(uint64_t bytes);
 
-/* Live blocks of one kind on one device (CUF_DEVICE_NONE: any), not host-located; sorted by address. Heap memory; count may be 0. */
-struct cuf_block *holes_collect(const struct liveset *live, unsigned kind, unsigned device, size_t *count);
+/* A live block as far as holes need it. */
+struct span { uint64_t addr, bytes, aux; uint32_t stack; uint8_t device; };
+/* Of one kind on one device (CUF_DEVICE_NONE: any), not host-located; sorted by address, ASYNC by pool and address. Heap
+ * memory; count may be 0. */
+struct span *holes_collect(const struct liveset *live, unsigned kind, unsigned device, size_t *count);
 
 #endif

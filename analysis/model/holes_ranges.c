@@ -5,11 +5,11 @@
 #include <stdlib.h>
 
 /* A pool's blocks [from, to), by address: the largest gap that can be the pool's own memory, so none above its slack. */
-static uint64_t largest_gap(const struct cuf_block *blocks, size_t from, size_t to, uint64_t slack_bytes)
+static uint64_t largest_gap(const struct span *blocks, size_t from, size_t to, uint64_t slack_bytes)
 {
 	uint64_t largest = to - from < 2 ? FACT_UNKNOWN : 0, end = 0;
 	for (size_t i = from; i < to; i++) {
-		uint64_t at = cuf_key_addr(blocks[i].key), behind;
+		uint64_t at = blocks[i].addr, behind;
 		if (i > from && at > end && at - end <= slack_bytes && at - end > largest)
 			largest = at - end;
 		if (__builtin_add_overflow(at, blocks[i].bytes, &behind))
@@ -19,7 +19,7 @@ static uint64_t largest_gap(const struct cuf_block *blocks, size_t from, size_t 
 	return largest;
 }
 
-static void measure_pool(struct fact_pool *pool, const struct cuf_block *blocks, size_t from, size_t to, bool fresh)
+static void measure_pool(struct fact_pool *pool, const struct span *blocks, size_t from, size_t to, bool fresh)
 {
 	uint64_t slack = FACT_UNKNOWN;
 	for (size_t i = from; i < to; i++)
@@ -35,7 +35,7 @@ static void measure_pool(struct fact_pool *pool, const struct cuf_block *blocks,
 	pool->basis = fresh ? BASIS_OBSERVED : BASIS_ESTIMATED;
 }
 
-static bool blocks_of(const struct cuf_block *blocks, size_t count, uint64_t pool, size_t *from, size_t *to)
+static bool blocks_of(const struct span *blocks, size_t count, uint64_t pool, size_t *from, size_t *to)
 {
 	for (*from = 0; *from < count && blocks[*from].aux != pool; ++*from)
 		;
@@ -48,7 +48,7 @@ void holes_pools(const struct liveset *live, unsigned device, uint32_t process, 
 		 struct arena *arena, struct fact_fragmentation *out)
 {
 	size_t count, pools = 0, from, to;
-	struct cuf_block *blocks = holes_collect(live, CUF_KIND_ASYNC, device, &count);
+	struct span *blocks = holes_collect(live, CUF_KIND_ASYNC, device, &count);
 	struct fact_pool *rows;
 	for (size_t i = 0; i < count; i++)
 		pools += !i || blocks[i].aux != blocks[i - 1].aux;
@@ -79,12 +79,12 @@ void holes_pools(const struct liveset *live, unsigned device, uint32_t process, 
 }
 
 /* Mappings are sorted by address: those inside the reservation fill it, what is left is unmapped. */
-static void measure_reservation(struct fact_vmm *r, const struct cuf_block *maps, size_t count, unsigned device, bool *ours)
+static void measure_reservation(struct fact_vmm *r, const struct span *maps, size_t count, unsigned device, bool *ours)
 {
 	uint64_t at = r->addr, end = r->addr + r->bytes;
 	bool foreign = false;
 	for (size_t i = 0; i < count; i++) {
-		uint64_t start = cuf_key_addr(maps[i].key), stop = start + maps[i].bytes;
+		uint64_t start = maps[i].addr, stop = start + maps[i].bytes;
 		if (start < r->addr || start >= end || stop < start)
 			continue;
 		stop = stop > end ? end : stop;
@@ -102,12 +102,12 @@ static void measure_reservation(struct fact_vmm *r, const struct cuf_block *maps
 }
 
 /* First mapping at or behind an address. */
-static size_t first_map(const struct cuf_block *maps, size_t count, uint64_t addr)
+static size_t first_map(const struct span *maps, size_t count, uint64_t addr)
 {
 	size_t low = 0, high = count;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		if (cuf_key_addr(maps[middle].key) < addr)
+		if (maps[middle].addr < addr)
 			low = middle + 1;
 		else
 			high = middle;
@@ -117,18 +117,18 @@ static size_t first_map(const struct cuf_block *maps, size_t count, uint64_t add
 
 static int by_aux(const void *a, const void *b)
 {
-	const struct cuf_block *x = a, *y = b;
+	const struct span *x = a, *y = b;
 	return x->aux < y->aux ? -1 : x->aux > y->aux;
 }
 
-static void measure_handles(const struct liveset *live, unsigned device, struct cuf_block *maps, size_t map_count, struct fact_fragmentation *out)
+static void measure_handles(const struct liveset *live, unsigned device, struct span *maps, size_t map_count, struct fact_fragmentation *out)
 {
 	size_t count;
-	struct cuf_block *handles = holes_collect(live, CUF_KIND_VMM, device, &count);
+	struct span *handles = holes_collect(live, CUF_KIND_VMM, device, &count);
 	if (map_count)
 		qsort(maps, map_count, sizeof *maps, by_aux);
 	for (size_t i = 0; i < count; i++) {
-		struct cuf_block wanted = { .aux = cuf_key_addr(handles[i].key) };
+		struct span wanted = { .aux = handles[i].addr };
 		bool mapped = map_count && bsearch(&wanted, maps, map_count, sizeof *maps, by_aux);
 		out->vmm_held_bytes += handles[i].bytes;
 		*(mapped ? &out->vmm_mapped_bytes : &out->vmm_unmapped_bytes) += handles[i].bytes;
@@ -139,11 +139,11 @@ static void measure_handles(const struct liveset *live, unsigned device, struct 
 void holes_vmm(const struct liveset *live, unsigned device, uint32_t process, struct arena *arena, struct fact_fragmentation *out)
 {
 	size_t count, map_count;
-	struct cuf_block *reservations = holes_collect(live, CUF_KIND_RESERVATION, CUF_DEVICE_NONE, &count);
-	struct cuf_block *maps = holes_collect(live, CUF_KIND_MAPPING, CUF_DEVICE_NONE, &map_count);
+	struct span *reservations = holes_collect(live, CUF_KIND_RESERVATION, CUF_DEVICE_NONE, &count);
+	struct span *maps = holes_collect(live, CUF_KIND_MAPPING, CUF_DEVICE_NONE, &map_count);
 	struct fact_vmm *rows = arena_zeroed(arena, count, sizeof *rows);
 	for (size_t i = 0; i < count; i++) {
-		uint64_t addr = cuf_key_addr(reservations[i].key), most = ((uint64_t)1 << CUF_KEY_SHIFT) - addr;
+		uint64_t addr = reservations[i].addr, most = ((uint64_t)1 << CUF_KEY_SHIFT) - addr;
 		struct fact_vmm row = { .process = process, .addr = addr, .bytes = reservations[i].bytes < most ? reservations[i].bytes : most,
 			.stack = { .process = process, .id = reservations[i].stack } };
 		size_t from = first_map(maps, map_count, addr), to = first_map(maps, map_count, addr + row.bytes);

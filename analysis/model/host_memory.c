@@ -6,10 +6,14 @@
 #include "analysis/model/events.h"
 #include "analysis/model/host_weight.h"
 
+enum { DROP_EVERY = 1 << 18 }; /* entries */
+
 bool host_memory_next(const struct reader *reader, uint64_t *at, struct host_live *block)
 {
 	uint64_t count = reader_count(reader, CUF_SEC_HOST_LEDGER);
 	while (*at < count) {
+		if (*at % DROP_EVERY == 0 && *at)
+			reader_drop_range(reader, reader_at(reader, CUF_SEC_HOST_LEDGER, *at - DROP_EVERY), DROP_EVERY * (uint64_t)sizeof(struct cuf_host_block));
 		struct cuf_host_block b = *(const struct cuf_host_block *)reader_at(reader, CUF_SEC_HOST_LEDGER, (*at)++);
 		if (!cuf_host_addr(b.word0) || cuf_host_addr(b.word0) == CUF_KEY_BUSY)
 			continue;

@@ -14,7 +14,7 @@ static size_t home_of(const struct liveset *set, uint64_t key)
 void liveset_init(struct liveset *set, size_t expected)
 {
 	*set = (struct liveset){ .room = 64 };
-	while (set->room < expected * 2)
+	while (set->room * 3 < (expected + 1) * 4)
 		set->room *= 2;
 	set->slots = xalloc_zeroed(set->room, sizeof *set->slots);
 }
@@ -36,7 +36,7 @@ static size_t slot_of(const struct liveset *set, uint64_t key)
 static void grow(struct liveset *set)
 {
 	struct liveset old = *set;
-	liveset_init(set, old.room);
+	liveset_init(set, old.room + old.room / 2);
 	set->count = old.count;
 	for (size_t i = 0; i < old.room; i++)
 		if (old.slots[i].key)

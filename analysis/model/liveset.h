@@ -13,7 +13,7 @@
 
 struct liveset { struct cuf_block *slots; size_t room, count; };
 
-void liveset_init(struct liveset *set, size_t expected);
+void liveset_init(struct liveset *set, size_t expected); /* room for so many without growing */
 void liveset_fini(struct liveset *set);
 /* Adds, or replaces the block of the same key. Returns whether it was new. */
 bool liveset_put(struct liveset *set, const struct cuf_block *block);

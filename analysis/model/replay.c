@@ -15,14 +15,32 @@ bool kind_is_block(unsigned kind)
 			     1u << CUF_KIND_ASYNC | 1u << CUF_KIND_VMM | 1u << CUF_KIND_ARRAY | 1u << CUF_KIND_IMPORTED);
 }
 
+static bool ledger_block(const struct reader *reader, uint64_t i, struct cuf_block *b)
+{
+	*b = *(const struct cuf_block *)reader_at(reader, CUF_SEC_LEDGER, i);
+	return b->key && b->key != CUF_KEY_BUSY && b->kind && b->kind < CUF_KIND_MAX;
+}
+
+enum { DROP_EVERY = 1 << 16 }; /* entries: the pages of a large ledger are given back as it is read */
+
 void replay_now(const struct reader *reader, struct liveset *live)
 {
 	uint64_t count = reader_count(reader, CUF_SEC_LEDGER);
-	liveset_init(live, 0);
-	for (uint64_t i = 0; i < count; i++) {
-		struct cuf_block b = *(const struct cuf_block *)reader_at(reader, CUF_SEC_LEDGER, i);
-		if (b.kind && b.kind < CUF_KIND_MAX)
-			liveset_put(live, &b);
+	size_t blocks = 0;
+	for (int counting = 1; counting >= 0; counting--) {
+		if (!counting)
+			liveset_init(live, blocks);
+		for (uint64_t i = 0; i < count; i++) {
+			struct cuf_block b;
+			if (i % DROP_EVERY == DROP_EVERY - 1)
+				reader_drop_range(reader, reader_at(reader, CUF_SEC_LEDGER, i + 1 - DROP_EVERY), DROP_EVERY * (uint64_t)sizeof b);
+			if (!ledger_block(reader, i, &b))
+				continue;
+			if (counting)
+				blocks++;
+			else
+				liveset_put(live, &b);
+		}
 	}
 	reader_drop(reader, CUF_SEC_LEDGER);
 }

@@ -2,6 +2,7 @@
 /* Open addressing over indices: one look-up an event, millions of events. */
 #include "analysis/model/sites.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include "analysis/model/xalloc.h"
 #include "interpose/abi/format.h"
@@ -37,13 +38,21 @@ static void grow(struct sites *sites)
 	}
 }
 
+static bool is_site(const struct site *s, unsigned kind, unsigned device, uint32_t stack)
+{
+	return s->stack == stack && s->kind == kind && s->device == device;
+}
+
 struct site *sites_get(struct sites *sites, unsigned kind, unsigned device, uint32_t stack)
 {
-	size_t at = home_of(sites, kind, device, stack);
+	size_t at;
+	if (sites->last < sites->count && is_site(&sites->items[sites->last], kind, device, stack))
+		return &sites->items[sites->last];
+	at = home_of(sites, kind, device, stack);
 	for (uint32_t i; (i = sites->index[at]); at = (at + 1) & (sites->index_room - 1)) {
-		struct site *s = &sites->items[i - 1];
-		if (s->stack == stack && s->kind == kind && s->device == device)
-			return s;
+		sites->last = i - 1;
+		if (is_site(&sites->items[i - 1], kind, device, stack))
+			return &sites->items[i - 1];
 	}
 	if ((sites->count + 1) * 2 > sites->index_room) {
 		grow(sites);

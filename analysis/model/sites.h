@@ -39,6 +39,7 @@ struct site {
 struct sites {
 	struct site *items; size_t count, room;
 	uint32_t *index; size_t index_room;
+	uint32_t last;            /* asked for last: an allocation and its free often follow each other */
 };
 
 void sites_init(struct sites *sites);
