@@ -158,7 +158,7 @@ static void test_recordings__runs_by_parents_and_launchers(void **state)
 		{ .path = "behind an unrecorded shell", .pid = 30, .ppid = 29, .start_ns = 130, .launcher = 10 },
 		{ .path = "other", .pid = 40, .ppid = 3, .start_ns = 90, .incident_count = 7 },
 	};
-	struct recordings list = { files, 5, 5 };
+	struct recordings list = { .files = files, .count = 5, .room = 5 };
 	assert_int_equal(recordings_mark_run(&list, 20, 0), 3);
 	assert_false(files[3].of_run || files[4].of_run);
 	assert_string_equal(recordings_best(&list)->path, "grandchild");
@@ -177,7 +177,7 @@ static void test_recordings__runs_by_parents_and_launchers(void **state)
 	files[4].incident_count = 0;
 	files[3] = (struct recording_file){ .path = "image", .pid = 40, .ppid = 3, .start_ns = 201, .of_run = true };
 	assert_string_equal(recordings_best(&list)->path, "image");
-	list = (struct recordings){ files, 0, 0 };
+	list = (struct recordings){ .files = files };
 	assert_int_equal(recordings_mark_newest_run(&list), 0);
 	assert_null(recordings_best(&list));
 }
