@@ -124,7 +124,7 @@ $(B)/fault/%: tests/fault/%.c $(B)/libanalysis.a $(wildcard tests/victims/*.h)
 check: tests ## all checks; the last line is "N passed, N failed, N skipped"
 	@rm -rf $(B)/results $(B)/*/results
 	@for kind in $(KINDS); do scripts/check $$kind $(B) || :; done
-	@for kind in $(SANITIZED); do $(MAKE) --no-print-directory check-$$kind || :; done
+	@for kind in $(SANITIZED); do $(MAKE) -s -j$$(nproc) --no-print-directory check-$$kind || :; done
 	@scripts/tally $(results)
 check-unit: unit ## unit tests of core and analysis
 	@scripts/check unit $(B)

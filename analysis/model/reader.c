@@ -123,7 +123,7 @@ static int check(struct reader *r, struct reader **out, struct reader_error *err
 
 int reader_open_memory(const void *data, uint64_t bytes, struct reader **out, struct reader_error *error)
 {
-	struct reader *r = xalloc_zeroed(1, sizeof *r);
+	struct reader *r = xalloc_aligned_zeroed(_Alignof(struct reader), sizeof *r);
 	*out = NULL;
 	r->path = xalloc_string("");
 	r->data = data;
@@ -165,7 +165,7 @@ static int map_file(struct reader *r, struct reader_error *error)
 
 int reader_open(const char *path, struct reader **out, struct reader_error *error)
 {
-	struct reader *r = xalloc_zeroed(1, sizeof *r);
+	struct reader *r = xalloc_aligned_zeroed(_Alignof(struct reader), sizeof *r);
 	int code;
 	*out = NULL;
 	r->path = xalloc_string(path);

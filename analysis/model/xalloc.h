@@ -11,6 +11,7 @@
 
 void *xalloc_bytes(size_t bytes);
 void *xalloc_zeroed(size_t count, size_t bytes);
+void *xalloc_aligned_zeroed(size_t alignment, size_t bytes); /* for types that ask for more than malloc gives */
 void *xalloc_resize(void *p, size_t count, size_t bytes);
 char *xalloc_string(const char *text);
 
