@@ -87,6 +87,8 @@ class Check:
     def clean(self, words):
         if words[0] == "leaks":
             found = [functions(l["stack"])[:3] for l in self.report["leaks"] if l["class"] == "leak"]
+        elif words[0] != "incidents":
+            found = "no such word"
         else:
             found = [(i["api"], i["requested_bytes"]) for i in self.report["incidents"] if i["pid"] == self.pid]
         self.holds(f"no {words[0]} expected, found {found}", not found)
