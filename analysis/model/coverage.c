@@ -125,6 +125,7 @@ static void list_hooked(struct build *b, uint32_t p, struct list *hooked)
 		struct cuf_event e = events_get(from->events, i);
 		used[e.hook] = used[e.label] = true;
 	}
+	reader_drop(from->reader, CUF_SEC_RING);
 	for (unsigned i = 1; i < from->meta.hook_name_count; i++)
 		if (used[i] && from->meta.hook_names[i])
 			add_once(hooked, from->meta.hook_names[i]);

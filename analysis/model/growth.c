@@ -22,6 +22,7 @@ void growth_fini(struct growth *growth)
 	cycles_free(growth->cycles);
 	free(growth->floors);
 	free(growth->marks);
+	free(growth->window_of_mark);
 }
 
 static int64_t bounded(int64_t bytes) { return bytes > BYTES_MAX ? BYTES_MAX : bytes < -BYTES_MAX ? -BYTES_MAX : bytes; }
@@ -63,6 +64,11 @@ static void place_marks(struct growth *g)
 		space_marks(g);
 	}
 	g->windows = (uint32_t)(g->mark_count < TREND_MAX ? g->mark_count : TREND_MAX);
+	g->window_of_mark = xalloc_zeroed(g->mark_count, 1);
+	for (size_t mark = g->mark_count; mark--;) {
+		g->window_of_mark[mark] = (uint8_t)(mark * g->windows / g->mark_count);
+		g->first_mark[g->window_of_mark[mark]] = (uint32_t)mark;
+	}
 }
 
 struct candidate { int64_t net_bytes; size_t site; };
@@ -98,14 +104,12 @@ static void choose_candidates(struct growth *g)
 	free(all);
 }
 
-static uint32_t window_of(const struct growth *g, uint32_t mark) { return (uint32_t)((uint64_t)mark * g->windows / g->mark_count); }
-
 /* The site held what it holds at all marks since it was last looked at. */
 static void pass_marks(const struct growth *g, struct site_floor *f, uint32_t mark)
 {
 	if (f->passed >= mark)
 		return;
-	for (uint32_t w = window_of(g, f->passed); w <= window_of(g, mark - 1); w++)
+	for (uint32_t w = g->window_of_mark[f->passed]; w <= g->window_of_mark[mark - 1]; w++)
 		if (f->live < f->least[w])
 			f->least[w] = f->live;
 	f->passed = mark;

@@ -23,6 +23,8 @@ struct growth {
 	struct cycles *cycles;
 	struct cycle_mark *marks; size_t mark_count;
 	uint32_t windows;         /* of marks, at most TREND_MAX */
+	uint8_t *window_of_mark;
+	uint32_t first_mark[TREND_MAX]; /* of each window */
 	double cycles_per_mark;   /* whole, or one over a whole number, where that is what it nearly is */
 	uint64_t work_cycles;     /* of the program's own work; 0: none found, the marks are evenly spaced */
 	uint64_t events;          /* followed */

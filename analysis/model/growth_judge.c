@@ -15,9 +15,8 @@ static struct series series_of(const struct growth *g, const struct site *s)
 {
 	struct series out = { .count = g->windows };
 	const struct site_floor *f = &g->floors[s->floor];
-	for (uint32_t w = 0, mark = 0; w < g->windows; w++) {
-		while ((uint64_t)mark * g->windows / g->mark_count < w)
-			mark++;
+	for (uint32_t w = 0; w < g->windows; w++) {
+		uint32_t mark = g->first_mark[w];
 		out.seconds[w] = ((double)g->marks[mark].time_ns - (double)g->marks[0].time_ns) / 1e9;
 		out.cycle[w] = mark * g->cycles_per_mark;
 		out.bytes[w] = (double)f->least[w];

@@ -119,6 +119,7 @@ void levels_at(const struct reader *reader, const struct events *events, unsigne
 		if (e.device == device)
 			see_event(&s, &e);
 	}
+	reader_drop(reader, CUF_SEC_RING);
 	if (s.device && !s.asked_used && s.device->free_ns && (seq == CUF_UNKNOWN || seq >= events->last_seq))
 		set_free(&s, d.free_bytes, d.total_bytes);
 	settle_free(&s);

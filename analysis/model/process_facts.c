@@ -30,6 +30,7 @@ static uint64_t count_held(const struct reader *r, enum cuf_section_id ring)
 		if (reader_segment(r, ring, i, &s, &records))
 			held += s.used;
 	}
+	reader_drop(r, ring); /* a look at each header has mapped all that is around it */
 	return held;
 }
 

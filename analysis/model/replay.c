@@ -142,5 +142,6 @@ void replay_at(const struct reader *reader, const struct events *events, uint64_
 		b = block_of(&e);
 		(e.seq > seq ? undo : learn)(&u, &e, &b);
 	}
+	reader_drop(reader, CUF_SEC_RING);
 	liveset_fini(&u.hidden);
 }

@@ -28,6 +28,7 @@ void lanes_init(struct lanes *lanes, const struct reader *reader, enum cuf_secti
 		xalloc_grow(&lanes->segments, lanes->segment_count, &room, sizeof *lanes->segments);
 		lanes->segments[lanes->segment_count++] = (struct lane_segment){ s.ticket, s.thread, (uint32_t)i };
 	}
+	reader_drop(reader, ring); /* a look at each header has mapped all that is around it */
 	if (lanes->segment_count)
 		qsort(lanes->segments, lanes->segment_count, sizeof *lanes->segments, by_thread_and_ticket);
 	for (size_t i = 0; i < lanes->segment_count; i++) {
