@@ -109,8 +109,9 @@ $(B)/victims/%: tests/victims/%.c $(wildcard tests/victims/*.h tests/victims/*.d
 	$(call say,VICTIM)$(CC) $(VICTIMF) $< -o $@ $(VICTIM_LIBS_$*) -ldl -lpthread
 $(B)/bench/%: tests/bench/%.c
 	@mkdir -p $(@D)
-	$(call say,BENCH)$(CC) $(filter-out -MMD -MP,$(BASE)) -fno-builtin $(CFLAGS) $< $(filter %.a,$^) -o $@ -ldl -lpthread
+	$(call say,BENCH)$(CC) $(filter-out -MMD -MP,$(BASE)) -fno-builtin $(CFLAGS) $< $(filter %.a,$^) -o $@ -ldl -lpthread -lm
 $(B)/bench/unwinder_cost: $(B)/libcore.a
+$(B)/bench/reader_throughput: $(B)/libanalysis.a
 # preloaded into real programs: compares the walker's stacks with libunwind's, see scripts/bench walker
 $(B)/bench/walker_oracle.so: tests/bench/walker_oracle.c $(B)/libcore.a
 	@mkdir -p $(@D)
