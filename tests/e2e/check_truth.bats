@@ -11,6 +11,7 @@ setup() {
 
 # VICTIM: leaves truth and report
 record() {
+	rm -f "$BATS_TEST_TMPDIR/one.cuf"
 	"$root/scripts/simcuda" env CUFLIGHT_OUTPUT="$BATS_TEST_TMPDIR/one.cuf" LD_PRELOAD="$build/libcuflight.so" "$build/victims/$1" \
 		>"$BATS_TEST_TMPDIR/truth" 2>/dev/null || true
 	"$build/cuflight" report --format=json "$BATS_TEST_TMPDIR/one.cuf" >"$BATS_TEST_TMPDIR/report"
