@@ -34,18 +34,10 @@ static void read_all(struct run *run)
 	}
 }
 
-/* NAME.cuf, and NAME.cuf.2 ... which the recorder makes when the name is taken. */
 static int is_recording(const struct dirent *entry)
 {
-	const char *suffix = NULL;
-	for (const char *at = entry->d_name; (at = strstr(at, ".cuf")); at++)
-		suffix = at;
-	if (!suffix)
-		return 0;
-	suffix += strlen(".cuf");
-	if (!*suffix)
-		return 1;
-	return *suffix == '.' && suffix[1] && strspn(suffix + 1, "0123456789") == strlen(suffix + 1);
+	const char *suffix = strrchr(entry->d_name, '.');
+	return suffix && !strcmp(suffix, ".cuf");
 }
 
 static void tell_unreadable(struct run *run, const struct reader_error *error, size_t *room)

@@ -203,7 +203,7 @@ struct cuf_header {
 	uint64_t unknown_frees;  /* frees of addresses not in the ledger (older than the recorder, or foreign); forwarded */
 	uint64_t replaced;       /* blocks allocated over a live ledger entry: a free was missed */
 	uint64_t undone_frees;   /* frees that the driver or libc refused */
-	uint64_t recorder_ns;    /* CPU time spent in the recorder's device paths (sum) */
+	uint64_t recorder_ns;    /* time spent in the recorder's device paths, measured at one operation in 16 and scaled */
 };
 
 /* META: 8-byte aligned records, one after another. A reader stops at type 0 or meta_used. */

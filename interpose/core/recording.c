@@ -11,6 +11,7 @@
 #include "interpose/core/clock.h"
 #include "interpose/core/options.h"
 #include "interpose/core/process_facts.h"
+#include "interpose/core/recording_file.h"
 #include "interpose/core/sandbox.h"
 #include "interpose/core/sys.h"
 #include "interpose/core/laws.h"
@@ -142,89 +143,6 @@ int cuf_recording_open(size_t bytes)
 	return 0;
 }
 
-/* "dir" or "dir/" means a file of the default name in it; else the pattern names the file. 1, 0, or -errno: not to be
- * told (no descriptor is free), and then nothing is made beside what may be a directory. */
-static int is_directory(const char *path)
-{
-	size_t length = strlen(path);
-	long fd;
-	if (length && path[length - 1] == '/')
-		return 1;
-	fd = cuf_open(path, O_PATH | O_DIRECTORY, 0);
-	if (fd == -ENOENT || fd == -ENOTDIR)
-		return 0;
-	if (fd >= 0)
-		cuf_sys_close((int)fd);
-	return fd >= 0 ? 1 : (int)fd;
-}
-
-/* Creates the directories of a path; failures show when the file is opened. */
-static void make_parents(char *path)
-{
-	for (char *p = path + 1; *p; p++)
-		if (*p == '/') {
-			*p = 0;
-			cuf_sys(SYS_mkdirat, AT_FDCWD, (long)path, 0700, 0, 0, 0);
-			*p = '/';
-		}
-}
-
-#define DEFAULT_NAME "cuflight.%e.%h.%p.cuf"
-
-/* Opens the first free name: the pattern's own, then with .2, .3 ... before nothing is ever overwritten. */
-static int open_new_file(char **environment, char *path, unsigned path_bytes)
-{
-	char pattern[1024], expanded[1024];
-	struct cuf_name_parts parts = { .pid = cuf_recording.header->pid, .epoch_s = cuf_recording.header->start_realtime_ns / 1000000000u,
-		.host = cuf_process_host(), .executable = cuf_process_name(), .environment = environment };
-	const char *output = cuf_options.output;
-	int has_n = strstr(output, "%n") != NULL;
-	size_t length = strlen(output);
-	if (length + sizeof DEFAULT_NAME + 1 > sizeof pattern)
-		return -ENAMETOOLONG;
-	for (unsigned n = 0; n < 1000; n++) {
-		struct cuf_name_parts now = parts;
-		int directory;
-		long fd;
-		now.n = n;
-		if (cuf_options_expand(output, &now, expanded, sizeof expanded - sizeof DEFAULT_NAME))
-			return -ENAMETOOLONG;
-		if (!*expanded)
-			strcpy(expanded, "./");
-		directory = is_directory(expanded);
-		if (directory < 0)
-			return directory;
-		if (directory) {
-			if (expanded[strlen(expanded) - 1] != '/')
-				strcat(expanded, "/");
-			strcpy(pattern, DEFAULT_NAME);
-			if (cuf_options_expand(pattern, &now, expanded + strlen(expanded), (unsigned)(sizeof expanded - strlen(expanded))))
-				return -ENAMETOOLONG;
-		}
-		if (n && !has_n) {
-			size_t used = strlen(expanded);
-			char digits[8];
-			unsigned d = sizeof digits, rest = n + 1;
-			if (used + sizeof digits + 2 > sizeof expanded)
-				return -ENAMETOOLONG;
-			do
-				digits[--d] = (char)('0' + rest % 10);
-			while (rest /= 10);
-			expanded[used++] = '.';
-			memcpy(expanded + used, digits + d, sizeof digits - d);
-			expanded[used + sizeof digits - d] = 0;
-		}
-		if (strlen(expanded) >= path_bytes)
-			return -ENAMETOOLONG;
-		strcpy(path, expanded);
-		make_parents(path);
-		fd = cuf_open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
-		if (fd != -EEXIST)
-			return (int)fd;
-	}
-	return -EEXIST;
-}
-
 /* One word a page, Documentation/admin-guide/mm/pagemap.rst: bit 63 present, bit 62 swapped. */
 #define PAGEMAP_TOUCHED (3ull << 62)
 enum { PAGEMAP_BATCH = 512 };
@@ -297,7 +215,7 @@ int cuf_recording_to_file(char **environment, const char **why)
 		return -ECANCELED;
 	if (beyond_file_limit(r->bytes))
 		return -EFBIG;
-	fd = open_new_file(environment, r->path, sizeof r->path);
+	fd = cuf_recording_file_create(environment, r->path, sizeof r->path);
 	if (fd < 0) {
 		return fd;
 	}

@@ -51,20 +51,18 @@ void cuf_text_size(struct cuf_text *text, uint64_t bytes)
 {
 	static const char *const units[] = { " B", " KiB", " MiB", " GiB", " TiB" };
 	unsigned unit = 0;
-	uint64_t whole = bytes, rest = 0;
+	uint64_t hundredths;
 	if (bytes == CUF_UNKNOWN) {
 		cuf_text_add(text, "unknown");
 		return;
 	}
-	while (whole >= 1024 && unit < 4) {
-		rest = whole % 1024;
-		whole /= 1024;
+	while (unit < 4 && bytes >> 10 * (unit + 1))
 		unit++;
-	}
-	cuf_text_number(text, whole);
+	/* rounded to hundredths, as the report does; 2^64 hundredths of a TiB do not overflow */
+	hundredths = (bytes >> 10 * unit) * 100 + (((bytes & ((1ull << 10 * unit) - 1)) * 100 + (1ull << 10 * unit) / 2) >> 10 * unit);
+	cuf_text_number(text, hundredths / 100);
 	if (unit) {
-		uint64_t hundredths = rest * 100 / 1024;
-		char fraction[3] = { '.', (char)('0' + hundredths / 10), (char)('0' + hundredths % 10) };
+		char fraction[3] = { '.', (char)('0' + hundredths / 10 % 10), (char)('0' + hundredths % 10) };
 		cuf_text_bytes(text, fraction, 3);
 	}
 	cuf_text_add(text, units[unit]);

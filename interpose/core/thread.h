@@ -26,7 +26,7 @@ struct cuf_thread_state {
 	uint32_t host_clock_countdown;
 	uint64_t random;
 	uint64_t sampled_from;           /* bytes of the current sampling interval */
-	uint32_t driver_depth;           /* nested interposed driver calls */
+	uint32_t operations;             /* on device blocks, to measure the cost of one in some */
 	struct cuf_walker walker;
 	uint64_t frames[256];
 	struct { uint64_t hash; uint32_t id; } stack_cache[CUF_STACK_CACHE];

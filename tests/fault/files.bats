@@ -86,7 +86,7 @@ read_only() { with_tmpfs ro "$@"; }
 	output=$home/run.cuf
 	unchanged_under command "$victims/holds_memory" 20 7
 	[ "$(<"$home/run.cuf")" = older ]
-	[ -s "$home/run.cuf.2" ]
+	[ -s "$home/run.2.cuf" ]
 }
 
 @test "a limit on the size of files" {

@@ -23,7 +23,7 @@ static int make_directory(void **state)
 
 static int remove_directory(void **state)
 {
-	static const char *const names[] = { "a.cuf", "b.cuf", "b.cuf.2", "bad.cuf", "notes.txt" };
+	static const char *const names[] = { "a.cuf", "b.cuf", "b.2.cuf", "bad.cuf", "notes.txt" };
 	char path[128];
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		snprintf(path, sizeof path, "%s/%s", directory, names[i]);
@@ -142,7 +142,7 @@ static void test_run__who_has_ended_holds_nothing(void **state)
 	maker_fail(b, 0, 14 * GiB, 13 * GiB, TOTAL, 1);
 	maker_end(b, CUF_END_ABORT, 6);
 	keep(a, "a.cuf");
-	keep(b, "b.cuf.2"); /* what the recorder calls it when the name is taken */
+	keep(b, "b.2.cuf"); /* what the recorder calls it when the name is taken */
 	facts = report();
 	assert_int_equal(facts->process_count, 2);
 	assert_int_equal(row(&facts->devices[0], OWNER_DEVICE, 20), 3 * GiB);
