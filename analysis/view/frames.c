@@ -7,18 +7,26 @@
 #include <string.h>
 #include "analysis/model/xalloc.h"
 
+/* A program's own allocation functions: the innermost frame of that many sites, with different callers. */
+enum { WRAPPERS_MAX = 4, WRAPPER_SITES = 3, SITES_LOOKED_AT = 64 };
+
 struct frames {
 	const struct facts *facts;
 	struct symbols *symbols;
 	struct frame *items;
 	size_t count, room;
+	char *wrappers[WRAPPERS_MAX]; /* functions that say nothing in a line: every site begins with them */
+	size_t wrapper_count;
 };
+
+static void learn_wrappers(struct frames *frames);
 
 struct frames *frames_new(const struct facts *facts, struct symbols *symbols)
 {
 	struct frames *frames = xalloc_zeroed(1, sizeof *frames);
 	frames->facts = facts;
 	frames->symbols = symbols;
+	learn_wrappers(frames);
 	return frames;
 }
 
@@ -26,6 +34,8 @@ void frames_free(struct frames *frames)
 {
 	if (!frames)
 		return;
+	for (size_t i = 0; i < frames->wrapper_count; i++)
+		free(frames->wrappers[i]);
 	free(frames->items);
 	free(frames);
 }
@@ -100,12 +110,58 @@ static bool is_outermost(const char *function)
 	return false;
 }
 
+/* Where a line begins: behind the CUDA runtime and the program's own wrappers. The last frame stays in any case. */
+static size_t first_telling(const struct frames *frames, const struct frame *items, size_t count)
+{
+	size_t first = 0;
+	for (; first + 1 < count; first++) {
+		const char *function = items[first].function;
+		bool tells = !(items[first].module && !strncmp(items[first].module, "libcudart", 9));
+		for (size_t i = 0; tells && function && i < frames->wrapper_count; i++)
+			tells = strcmp(frames->wrappers[i], function) != 0;
+		if (tells || is_outermost(items[first + 1].function))
+			break;
+	}
+	return first;
+}
+
+/* The function that most sites begin with, when it is called from different places; NULL: none. Owned by the caller. */
+static char *common_beginning(struct frames *frames)
+{
+	struct { const char *leaf, *caller; } seen[SITES_LOOKED_AT];
+	size_t count = 0;
+	for (size_t i = 0; i < frames->facts->leak_count && count < SITES_LOOKED_AT; i++) {
+		const struct frame *items;
+		size_t depth = frames_of(frames, &frames->facts->leaks[i].stack, &items), first = first_telling(frames, items, depth);
+		if (first + 1 < depth && items[first].function && items[first + 1].function) {
+			seen[count].leaf = items[first].function;
+			seen[count++].caller = items[first + 1].function;
+		}
+	}
+	for (size_t i = 0; i < count; i++) {
+		size_t sites = 0, callers = 0;
+		for (size_t j = 0; j < count; j++) {
+			bool same = !strcmp(seen[i].leaf, seen[j].leaf);
+			sites += same;
+			callers += same && strcmp(seen[i].caller, seen[j].caller);
+		}
+		if (sites >= WRAPPER_SITES && 2 * sites > count && callers)
+			return xalloc_string(seen[i].leaf);
+	}
+	return NULL;
+}
+
+static void learn_wrappers(struct frames *frames)
+{
+	char *name;
+	while (frames->wrapper_count < WRAPPERS_MAX && (name = common_beginning(frames)))
+		frames->wrappers[frames->wrapper_count++] = name;
+}
+
 void frames_line(struct frames *frames, const struct fact_stack *stack, char *out, size_t bytes)
 {
 	const struct frame *items;
-	size_t count = frames_of(frames, stack, &items), first = 0, used = 0;
-	while (first + 1 < count && items[first].module && !strncmp(items[first].module, "libcudart", 9))
-		first++;
+	size_t count = frames_of(frames, stack, &items), first = first_telling(frames, items, count), used = 0;
 	snprintf(out, bytes, "?");
 	for (size_t i = first; i < count && used + 1 < bytes; i++) {
 		const struct frame *f = &items[i];

@@ -31,7 +31,8 @@ void frames_free(struct frames *frames);
 /* Innermost first; 0 when the stack is unknown. */
 size_t frames_of(struct frames *frames, const struct fact_stack *stack, const struct frame **out);
 
-/* The stack in one line, "alloc (kv.c:88) < serve < main", beginning at the first frame outside the CUDA runtime; at
+/* The stack in one line, "alloc (kv.c:88) < serve < main", beginning at the first frame outside the CUDA runtime and the
+ * program's own allocation functions (innermost in most sites, from different callers); at
  * most bytes long; "?" when unknown. Not clean. */
 void frames_line(struct frames *frames, const struct fact_stack *stack, char *out, size_t bytes);
 /* One frame: "function  file.c:88" or "function  module"; of an unknown function "module+0x1f2c" or the address. */
