@@ -37,6 +37,7 @@ CMD_LIBS := -ldw -lelf -ljson-c -lzstd -lz -liberty -lm
 unit_core     := $(patsubst tests/unit/core/%.c,$(B)/unit/core/%,$(wildcard tests/unit/core/*.c))
 unit_hooks    := $(patsubst tests/unit/hooks/%.c,$(B)/unit/hooks/%,$(wildcard tests/unit/hooks/*.c))
 call_obj      := $(filter-out %/cuda_runtime.o,$(filter $(B)/obj/interpose/hooks/cuda_%,$(hook_obj)))
+unit_both     := $(patsubst tests/unit/both/%.c,$(B)/unit/both/%,$(wildcard tests/unit/both/*.c))
 unit_analysis := $(patsubst tests/unit/analysis/%.c,$(B)/unit/analysis/%,$(wildcard tests/unit/analysis/*.c))
 victims       := $(patsubst tests/victims/%.c,$(B)/victims/%,$(wildcard tests/victims/*.c))
 benches       := $(patsubst tests/bench/%.c,$(B)/bench/%,$(filter-out tests/bench/walker_oracle.c,$(wildcard tests/bench/*.c))) $(B)/bench/walker_oracle.so
@@ -50,7 +51,7 @@ all: interpose analysis ## the library and the command
 interpose: $(B)/libcuflight.so ## libcuflight.so alone: needs nothing but a C compiler
 analysis: $(B)/cuflight ## the command alone
 tests: all unit $(sim) $(victims) $(linked) $(static) $(tools) $(benches) ## everything that the checks run
-unit: $(unit_core) $(unit_hooks) $(unit_analysis) ## the unit tests alone
+unit: $(unit_core) $(unit_hooks) $(unit_analysis) $(unit_both) ## the unit tests alone
 sim: $(sim) ## the simulated driver and runtime
 
 $(B)/export.map: interpose/export.map.in interpose/abi/hooks.def Makefile
@@ -76,13 +77,16 @@ $(B)/obj/analysis/%.o: analysis/%.c
 	$(call say,CC)$(CC) $(CMDF) -DCUFLIGHT_VERSION='"$(VERSION)"' -DCUFLIGHT_PREFIX='"$(PREFIX)"' $(CFLAGS) -c $< -o $@
 
 # a unit test of the core links the core without its hooks; of the hooks, the driver's functions alone (the malloc family would
-# interpose the test's own); of the analysis, all but main
+# interpose the test's own); of the analysis, all but main; of both, what was written is read
 $(B)/unit/core/%: tests/unit/core/%.c $(B)/libcore.a
 	@mkdir -p $(@D)
 	$(call say,TEST)$(CC) $(BASE) -fno-builtin-malloc $(CFLAGS) $< $(B)/libcore.a -o $@ -lcmocka -lpthread -ldl
 $(B)/unit/hooks/%: tests/unit/hooks/%.c $(call_obj) $(B)/libcore.a
 	@mkdir -p $(@D)
 	$(call say,TEST)$(CC) $(BASE) $(CFLAGS) $< $(call_obj) $(B)/libcore.a -o $@ -lcmocka -lpthread -ldl
+$(B)/unit/both/%: tests/unit/both/%.c $(B)/libcore.a $(B)/libanalysis.a
+	@mkdir -p $(@D)
+	$(call say,TEST)$(CC) $(BASE) -fno-builtin-malloc $(CFLAGS) $< $(B)/libcore.a $(B)/libanalysis.a -o $@ -lcmocka $(CMD_LIBS) -lpthread -ldl
 $(B)/unit/analysis/%: tests/unit/analysis/%.c $(B)/libanalysis.a
 	@mkdir -p $(@D)
 	$(call say,TEST)$(CC) $(BASE) $(CFLAGS) $< $(B)/libanalysis.a -o $@ -lcmocka $(CMD_LIBS)
@@ -171,7 +175,7 @@ clean: ## remove $(O)/ but what was downloaded
 	rm -rf $(filter-out $(O)/cuda $(O)/cuda12 $(O)/wheels $(O)/node_modules $(O)/package%,$(wildcard $(O)/*))
 help: ## this list
 	@echo 'targets:'; awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' Makefile
-	@echo 'variables: V=1 commands shown; SAN=address|undefined|thread; O=build; PREFIX= DESTDIR= CC= CFLAGS=; CUDA_HOME= (tests against the real headers and runtime)'
+	@echo 'variables: V=1 commands shown; SAN=address|undefined|thread; CI=1 warnings are errors, check adds sanitizers; O=build; PREFIX= DESTDIR= CC= CFLAGS=; CUDA_HOME= (tests against the real headers and runtime)'
 
 -include $(core_obj:.o=.d) $(hook_obj:.o=.d) $(cmd_obj:.o=.d) $(B)/obj/analysis/main.d $(wildcard $(B)/unit/*/*.d)
 .PHONY: all interpose analysis tests unit sim check check-unit check-e2e check-golden check-fault check-gpu check-asan check-ubsan check-tsan check-valgrind fuzz lint bench gen format install uninstall clean help
