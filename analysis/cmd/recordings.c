@@ -33,6 +33,8 @@ static uint32_t launcher_of(const struct reader *reader)
 	return pid > 1 && pid <= UINT32_MAX ? (uint32_t)pid : 0;
 }
 
+enum { HOST_FULL = 2 }; /* index in the words of options.def's host= */
+
 static void add_file(struct recordings *list, const char *path, uint64_t since_ns)
 {
 	struct reader *reader;
@@ -47,6 +49,7 @@ static void add_file(struct recordings *list, const char *path, uint64_t since_n
 			.start_ns = reader->header.start_realtime_ns, .bytes = reader->bytes,
 			.incident_count = reader->header.incident_count, .saw_cuda = reader->header.first_cuda_ns != 0,
 			.launcher = launcher_of(reader), .replaced = reader->header.end_kind == CUF_END_EXEC,
+			.every_host_event = reader->header.options_host_mode == HOST_FULL,
 		};
 	}
 	reader_close(reader);
@@ -149,6 +152,51 @@ size_t recordings_mark_newest_run(struct recordings *list)
 static unsigned interest(const struct recording_file *file)
 {
 	return (file->incident_count ? 4 : 0) + (file->saw_cuda ? 2 : 0) + (file->replaced ? 0 : 1);
+}
+
+/* The last image of a process: the youngest recording of its pid that was not replaced. */
+static struct recording_file *last_image(const struct recordings *list, const struct recording_file *of)
+{
+	struct recording_file *last = NULL;
+	for (size_t i = 0; i < list->count; i++) {
+		struct recording_file *file = &list->files[i];
+		if (file->of_run && file->pid == of->pid && !file->replaced && file->start_ns > of->start_ns && (!last || file->start_ns > last->start_ns))
+			last = file;
+	}
+	return last;
+}
+
+static bool is_droppable(const struct recording_file *file)
+{
+	return file->of_run && file->replaced && !file->saw_cuda && !file->incident_count && !file->every_host_event;
+}
+
+size_t recordings_drop_replaced(struct recordings *list)
+{
+	size_t kept = 0, dropped = 0;
+	for (size_t i = 0; i < list->count; i++) {
+		struct recording_file *file = &list->files[i], *last = is_droppable(file) ? last_image(list, file) : NULL;
+		/* the shorter name was the first one: rename takes its place and removes it in one step */
+		bool better = last && strlen(file->path) < strlen(last->path) && !strncmp(file->path, last->path, strlen(file->path) - sizeof ".cuf" + 1);
+		if (!last || (better ? rename(last->path, file->path) : unlink(file->path)))
+			continue;
+		if (better) {
+			char *path = last->path;
+			last->path = file->path;
+			file->path = path;
+		}
+		file->of_run = false;
+		file->bytes = 0; /* gone */
+		dropped++;
+	}
+	for (size_t i = 0; i < list->count; i++) {
+		if (list->files[i].bytes)
+			list->files[kept++] = list->files[i];
+		else
+			free(list->files[i].path);
+	}
+	list->count = kept;
+	return dropped;
 }
 
 const struct recording_file *recordings_best(const struct recordings *list)

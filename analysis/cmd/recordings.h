@@ -20,6 +20,7 @@ struct recording_file {
 	bool saw_cuda;
 	bool replaced;            /* ended by exec: another program took over */
 	uint32_t launcher;        /* pid of the `cuflight run` it descends from; 0 none */
+	bool every_host_event;    /* host=full */
 	bool of_run;              /* set by recordings_mark_run */
 };
 
@@ -37,6 +38,10 @@ void recordings_free(struct recordings *list);
 size_t recordings_mark_run(struct recordings *list, uint32_t pid, uint32_t launcher);
 /* Marks the run that the youngest recording belongs to. 0: the list is empty. */
 size_t recordings_mark_newest_run(struct recordings *list);
+/* A chain of exec (sh -c, env, a version shim) is one process, and what came before its last image met no CUDA: removes
+ * such recordings of the marked run from disk and list, unless they hold every host event; the last image's takes the
+ * name of its pid's first. Nothing is removed that no later image of the same process follows. Returns how many. */
+size_t recordings_drop_replaced(struct recordings *list);
 /* Of the marked ones, the one to explain: it failed requests, else it met CUDA, else it is the run's first
  * that was not replaced by exec. NULL: none. */
 const struct recording_file *recordings_best(const struct recordings *list);

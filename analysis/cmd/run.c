@@ -177,6 +177,7 @@ static int conclude(const struct opts *opts, const struct destination *destinati
 	size_t processes;
 	recordings_scan(&list, destination->directory, destination->is_pattern ? RUN_PATTERN_DEPTH : 0, began_ns);
 	processes = recordings_mark_run(&list, (uint32_t)supervised->pid, (uint32_t)getpid());
+	processes -= recordings_drop_replaced(&list);
 	if (processes)
 		tell_recorded(&list, processes, destination);
 	else

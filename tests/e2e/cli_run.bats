@@ -168,3 +168,14 @@ EOF
 	[ "$status" = 137 ]
 	holds err 'killed for want of host memory' 'oom_kill count rose by 1 (limit 32.00 MiB)'
 }
+
+@test "a chain of exec is one process: one recording, under the first name" {
+	expect 3 run $small -o rec/ -- sh -c 'exec env sh -c "exec sh -c \"exit 3\""'
+	[ "$(ls rec | wc -l)" = 1 ]
+	expect 3 run $small -o one.cuf -- sh -c 'exec sh -c "exit 3"'
+	[ "$(echo one*)" = one.cuf ]
+	expect 0 report --json one.cuf
+	holds out '"end_status":3'
+	expect 0 run $small --host=full -o all/ -- sh -c 'exec env true'
+	[ "$(ls all | wc -l)" -ge 2 ] # every host event was asked for
+}
