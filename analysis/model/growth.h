@@ -2,7 +2,7 @@
 /*
  * What grew, and what leaks. Each site's live bytes are followed through the events, and its floor - the least it held
  * at the low points of the program's own cycles (cycles.h) - is judged. The rules, with their numbers, are in
- * analysis/README.md; in short, a leak is a floor that rose in at least 8 cycles, all through the time observed, made
+ * analysis/model/README.md; in short, a leak is a floor that rose in at least 8 cycles, all through the time observed, made
  * of blocks that stayed. Being live at the end is never enough.
  *
  * Contract: two streams, judged apart: device events (all kinds of blocks of CUDA), host events (the malloc family).

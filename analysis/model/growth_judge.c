@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The verdict on one site: class, shape, slope. The rules are told in analysis/README.md. */
+/* The verdict on one site: class, shape, slope. The rules are told in analysis/model/README.md. */
 #include "analysis/model/growth.h"
 
 #include <math.h>

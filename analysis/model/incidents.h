@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Failed requests: the tries of one need are one ladder, and each ladder has an outcome. The rules are told in
- * analysis/README.md. Contract: heap memory, freed by ladders_fini; one recording; times are CLOCK_MONOTONIC.
+ * analysis/model/README.md. Contract: heap memory, freed by ladders_fini; one recording; times are CLOCK_MONOTONIC.
  */
 #ifndef ANALYSIS_MODEL_INCIDENTS_H
 #define ANALYSIS_MODEL_INCIDENTS_H

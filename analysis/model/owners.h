@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who holds the bytes of a device: what one process holds of it (a holding), and the rows that sum to the driver's
- * total. Rules of the sum: analysis/README.md.
+ * total. Rules of the sum: analysis/model/README.md.
  *
  * Contract: device is the ordinal in that process. Rows and fragmentation lie in the arena. Figures are bytes; the
  * unknown is FACT_UNKNOWN and counts nothing.
