@@ -281,6 +281,33 @@ static void test_growth__weights_loaded_once_have_no_verdict(void **state)
 		}
 }
 
+/* A long run: the ring holds the last requests alone, the ledger all that was leaked; and nobody ended it properly. */
+static void test_growth__a_leak_is_seen_through_a_wrapped_ring(void **state)
+{
+	static const struct maker_plan plan = { 32, 4096, 32, 1024, 8192, 8192, 64, 64, 8 };
+	for (int host = 0; host < 2; host++) {
+		struct tracer t = { maker_new(&plan), host, 1 };
+		struct facts *facts;
+		maker_device(t.m, 0, 80 * GiB);
+		for (uint32_t id = 1; id < 32; id++)
+			maker_stack(t.m, id, 0x401000 + id * 256, 2);
+		for (unsigned i = 0; i < 3000; i++) {
+			uint64_t scratch = take(&t, 4 * MiB, SITE_SCRATCH);
+			take(&t, 5000, SITE_LEAK);
+			give(&t, scratch);
+		}
+		assert_true((host ? t.m->h->host_overwritten : t.m->h->overwritten) > 5000);
+		assert_int_equal(facts_build_memory(t.m->data, t.m->bytes, NULL, &facts, NULL), 0);
+		assert_int_equal(verdicts(facts), 1);
+		assert_int_equal(facts->leaks[0].bytes, 5000 * 3000);
+		assert_int_equal(facts->leaks[0].count, 3000);
+		assert_int_equal(facts->leaks[0].per_request_bytes, 5000);
+		assert_int_equal(facts->processes[0].end, END_KILLED);
+		assert_false(facts->coverage.complete);
+		done(&t, facts);
+	}
+}
+
 /* Fewer than eight cycles prove nothing. */
 static void test_growth__seven_cycles_are_not_enough(void **state)
 {
@@ -389,6 +416,7 @@ int main(void)
 		cmocka_unit_test(test_growth__warm_up_then_constant_has_no_verdict),
 		cmocka_unit_test(test_growth__a_cache_that_fills_to_its_bound_has_no_verdict),
 		cmocka_unit_test(test_growth__weights_loaded_once_have_no_verdict),
+		cmocka_unit_test(test_growth__a_leak_is_seen_through_a_wrapped_ring),
 		cmocka_unit_test(test_growth__seven_cycles_are_not_enough),
 		cmocka_unit_test(test_growth__a_kv_cache_that_resets_has_no_verdict),
 		cmocka_unit_test(test_growth__sampled_host_memory_is_estimated),
