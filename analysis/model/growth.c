@@ -36,6 +36,7 @@ static void count_step(struct growth *g, const struct growth_step *step)
 		s->highest_bytes = s->net_bytes;
 	if (step->delta_bytes < 0) {
 		s->free_count++;
+		s->freed_age_ms += step->age_ms;
 		return;
 	}
 	s->alloc_count++;

@@ -29,6 +29,13 @@ bool growth_births_count(const struct growth *growth, uint64_t resolution_ns)
 	return growth->mark_count > 1 && growth->marks[growth->mark_count - 1].time_ns - growth->marks[0].time_ns > resolution_ns * 64;
 }
 
+/* Blocks that are given back, but late: until eight such lifetimes were seen, a rising floor may be the first of them. */
+static bool outlives_its_blocks(const struct site *s, const struct series *y)
+{
+	double mean_ms = s->free_count ? (double)s->freed_age_ms / (double)s->free_count : 0;
+	return s->free_count * 10 < s->alloc_count || y->seconds[y->count - 1] * 1000 >= CYCLES_MIN * mean_ms;
+}
+
 static bool is_leak(const struct growth *g, const struct site *s, const struct series *y, const struct trend_steps *steps)
 {
 	double floor_then = y->bytes[y->count * 3 / 4] - y->bytes[0];
@@ -36,6 +43,7 @@ static bool is_leak(const struct growth *g, const struct site *s, const struct s
 	       steps->ups >= CYCLES_MIN - 1 && steps->quarters_with_ups == 4 && /* it rose in at least 8 cycles, all along */
 	       steps->fall <= steps->rise / 10 &&                              /* and stayed */
 	       steps->rise_second_half >= steps->rise_first_half / 2 &&        /* no plateau */
+	       outlives_its_blocks(s, y) &&
 	       (!g->births || (double)s->old_bytes >= floor_then / 2);         /* of blocks that are still the same */
 }
 

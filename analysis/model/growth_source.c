@@ -18,7 +18,7 @@ static bool next_device(void *state, struct growth_step *step)
 		if (!kind_is_block(e.kind) || (e.op != CUF_OP_ALLOC && e.op != CUF_OP_FREE && e.op != CUF_OP_RESTORE))
 			continue;
 		*step = (struct growth_step){ .delta_bytes = e.op == CUF_OP_FREE ? -bytes : bytes, .time_ns = e.time_ns,
-			.stack = e.op == CUF_OP_ALLOC ? e.stack : e.alloc_stack, .hook = e.hook, .label = e.label, .kind = e.kind, .device = e.device };
+			.age_ms = e.op == CUF_OP_FREE ? e.extra : 0, .stack = e.op == CUF_OP_ALLOC ? e.stack : e.alloc_stack, .hook = e.hook, .label = e.label, .kind = e.kind, .device = e.device };
 		return true;
 	}
 	return false;

@@ -30,6 +30,7 @@ struct site {
 	uint64_t old_bytes;       /* of its live blocks that were born before the last quarter of the marks */
 	/* over the events kept, up to the moment */
 	uint64_t alloc_count, alloc_bytes, free_count;
+	uint64_t freed_age_ms;    /* sum over its frees */
 	uint64_t late_allocs;     /* in the second half of the marks */
 	int64_t net_bytes, running_bytes, highest_bytes; /* relative to the start of the events */
 	uint32_t last_cycle, cycles; /* cycles in which it allocated */

@@ -222,6 +222,25 @@ static void test_growth__rising_load_has_no_verdict(void **state)
 	done(&t, facts);
 }
 
+/* The first sequences of a server: each step takes a little for one of them, and few have come to their end. */
+static void test_growth__the_first_long_lifetimes_have_no_verdict(void **state)
+{
+	struct tracer t = tracer_new(false, 1000000);
+	struct facts *facts;
+	uint64_t blocks[24][40], steps[24] = { 0 };
+	for (unsigned step = 0; step < 400; step++) {
+		unsigned slot = step % 24;
+		blocks[slot][steps[slot]++] = take(&t, 2 * MiB, SITE_CACHE);
+		give(&t, take(&t, 8 * MiB, SITE_SCRATCH));
+		if (steps[slot] == 9 + slot * 2) /* some are short */
+			while (steps[slot])
+				give(&t, blocks[slot][--steps[slot]]);
+	}
+	facts = judge(&t);
+	assert_int_equal(verdicts(facts), 0);
+	done(&t, facts);
+}
+
 static void test_growth__warm_up_then_constant_has_no_verdict(void **state)
 {
 	EACH_SIZE(n)
@@ -413,6 +432,7 @@ int main(void)
 		cmocka_unit_test(test_growth__healthy_churn_has_no_verdict),
 		cmocka_unit_test(test_growth__overlapping_requests_have_no_verdict),
 		cmocka_unit_test(test_growth__rising_load_has_no_verdict),
+		cmocka_unit_test(test_growth__the_first_long_lifetimes_have_no_verdict),
 		cmocka_unit_test(test_growth__warm_up_then_constant_has_no_verdict),
 		cmocka_unit_test(test_growth__a_cache_that_fills_to_its_bound_has_no_verdict),
 		cmocka_unit_test(test_growth__weights_loaded_once_have_no_verdict),
