@@ -115,7 +115,8 @@ for i in $(seq 100); do sleep 0.05; [ ! -s ints ] || break; done
 sleep 0.3
 exit 5
 EOF
-	timeout 20 script -qec "'$cuflight' run -q $small -- bash trap.sh; echo status \$? >status" /dev/null \
+	# bash, because dash would die of the signal itself
+	SHELL=$(command -v bash) timeout 20 script -qec "'$cuflight' run -q $small -- bash trap.sh; echo status \$? >status" /dev/null \
 		< <(timeout 10 sh -c 'until [ -e ready ]; do sleep 0.05; done'; printf '\003'; sleep 2) >/dev/null
 	[ "$(<status)" = 'status 5' ]
 	[ "$(wc -l <ints)" = 1 ]
