@@ -1,0 +1,64 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# What the library itself says when a process dies of memory: on stderr, in the container's termination log; and the
+# measured largest block. Nothing is said of failures that the program survived.
+load cli.bash
+
+# VICTIM [OPTIONS]: runs it recorded on the simulated device; stdout in truth, stderr in err, the recording is r.cuf
+record() {
+	local status=0
+	rm -f r.cuf
+	SIMCUDA_LIB=$build/sim "$root/scripts/simcuda" env CUFLIGHT_OUTPUT="$home/r.cuf" CUFLIGHT_OPTIONS="size=4MiB${2:+:$2}" \
+		LD_PRELOAD="$build/libcuflight.so" "$build/victims/$1" >truth 2>err || status=$?
+	echo "$status" >status
+}
+
+# VICTIM: what the program says without the recorder
+native() {
+	SIMCUDA_LIB=$build/sim "$root/scripts/simcuda" "$build/victims/$1" >native.truth 2>native.err || true
+}
+
+@test "a fatal failure is explained in three lines on stderr, after the program's own words" {
+	record oom_fatal
+	native oom_fatal
+	[ "$(<status)" = 1 ]
+	head -n 1 err | cmp - <(head -n 1 native.err)
+	[ "$(grep -c '^cuflight: ' err)" = 3 ]
+	grep -qE '^cuflight: out of memory on GPU 0: cudaMalloc wanted [0-9.]+ GiB; the driver had [0-9.]+ GiB free of 16\.00 GiB$' err
+	grep -qE '^cuflight: this process held [0-9.]+ GiB device' err
+	grep -qxF "cuflight: next: cuflight report $home/r.cuf" err
+	cmp <(grep -v '^device ' truth) <(grep -v '^device ' native.truth)
+}
+
+@test "the same lines go to the termination log when asked, and a log that cannot be written changes nothing" {
+	record oom_fatal termination_log="$home/log"
+	cmp log <(grep '^cuflight: ' err)
+	record oom_fatal termination_log=/proc/nowhere/log
+	[ "$(<status)" = 1 ]
+	[ "$(grep -c '^cuflight: ' err)" = 3 ]
+}
+
+@test "failures that were recovered or handled, and healthy programs, leave stderr alone" {
+	for victim in oom_recovered oom_handled healthy_churn leak_per_request; do
+		record $victim termination_log="$home/log"
+		native $victim
+		cmp err native.err
+		[ ! -e log ]
+	done
+}
+
+@test "probe=1 measures the largest block that can be had; without it nobody asks" {
+	record oom_fatal probe=1
+	expect 0 report --json -o r.json r.cuf
+	python3 - r.json <<'CHECK'
+import json, sys
+incident = json.load(open(sys.argv[1]))["incidents"][0]
+measured, free = incident["largest_free"]["measured_bytes"], incident["free_bytes"]
+# the simulated device maps any free pages: what is measured is what is free, to the page
+assert measured is not None and free - (2 << 20) < measured <= free, (measured, free)
+assert measured < incident["requested_bytes"]
+CHECK
+	record oom_fatal
+	expect 0 report --json -o r.json -f r.cuf
+	python3 -c 'import json; assert json.load(open("r.json"))["incidents"][0]["largest_free"]["measured_bytes"] is None'
+}
