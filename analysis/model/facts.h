@@ -65,6 +65,7 @@ struct fact_host {                /* one process */
 	uint64_t malloc_live_count;
 	enum fact_basis malloc_basis;
 	uint64_t malloc_low_bytes, malloc_high_bytes; /* 95 % interval; equal to the figure in full mode */
+	uint64_t malloc_low_count, malloc_high_count; /* FACT_UNKNOWN: nothing was sampled, so the blocks may be of any size */
 	uint64_t pinned_bytes;            /* live pinned + registered */
 	uint64_t mapped_file_bytes;       /* FACT_UNKNOWN: not recorded */
 	uint64_t cgroup_bytes, cgroup_max_bytes; /* memory.current, memory.max; FACT_UNKNOWN: none or no limit */

@@ -25,12 +25,37 @@ bool host_memory_next(const struct reader *reader, uint64_t *at, struct host_liv
 	return false;
 }
 
+/* What one block of weight w, seen with this chance, adds: the central moments of a Bernoulli trial of height w, over its chance. */
+static void estimate_add(struct host_estimate *e, double weight, double chance, double sign)
+{
+	double variance = (1 - chance) * weight * weight;
+	e->value += sign * weight;
+	e->variance += sign * variance;
+	e->third += sign * variance * (1 - 2 * chance) * weight;
+}
+
+static void estimate_clamp(struct host_estimate *e)
+{
+	if (e->value < 0 || e->variance < 0)
+		*e = (struct host_estimate){ e->value < 0 ? 0 : e->value, 0, 0 };
+}
+
+struct host_interval host_estimate_interval(const struct host_estimate *e, double unseen)
+{
+	const double z = 1.959964;
+	double scale = e->variance > 0 ? e->third / e->variance : unseen, middle, half;
+	if (isinf(scale))
+		return (struct host_interval){ e->value, INFINITY };
+	middle = scale > 0 ? scale * z * z / 2 : 0;
+	half = sqrt(e->variance * z * z + middle * middle);
+	return (struct host_interval){ e->value + middle > half ? e->value + middle - half : 0, e->value + middle + half };
+}
+
 static void add(struct site *site, struct host_memory *all, uint64_t bytes, uint64_t mean_bytes, double sign)
 {
 	double chance = host_weight_chance(bytes, mean_bytes), weight = (double)bytes / chance, variance = (1 - chance) * weight * weight;
-	all->bytes += sign * weight;
-	all->count += sign / chance;
-	all->variance += sign * variance;
+	estimate_add(&all->bytes, weight, chance, sign);
+	estimate_add(&all->count, 1 / chance, chance, sign);
 	/* in a site: as integers, of the same weight that its events have */
 	site->live_bytes += (uint64_t)(int64_t)sign * host_weight_bytes(bytes, mean_bytes);
 	site->live_count += (uint64_t)(int64_t)(sign * (double)llround(1 / chance));
@@ -53,9 +78,8 @@ static void undo_after(const struct reader *reader, uint64_t time_ns, struct sit
 		if ((int64_t)s->live_bytes < 0 || (int64_t)s->live_count <= 0)
 			s->live_bytes = s->live_count = 0;
 	}
-	out->bytes = out->bytes < 0 ? 0 : out->bytes;
-	out->count = out->count < 0 ? 0 : out->count;
-	out->variance = out->variance < 0 ? 0 : out->variance;
+	estimate_clamp(&out->bytes);
+	estimate_clamp(&out->count);
 }
 
 void host_memory_read(const struct reader *reader, uint64_t time_ns, struct sites *sites, struct host_memory *out)
@@ -63,7 +87,7 @@ void host_memory_read(const struct reader *reader, uint64_t time_ns, struct site
 	uint64_t at = 0, mean_bytes = reader->header.options_host_mode == 1 ? reader->header.sample_mean_bytes : 0;
 	const struct reader_section *ledger = &reader->sections[CUF_SEC_HOST_LEDGER];
 	struct host_live b;
-	*out = (struct host_memory){ .estimated = mean_bytes != 0 };
+	*out = (struct host_memory){ .estimated = mean_bytes != 0, .mean_bytes = mean_bytes };
 	out->known = reader->header.options_host_mode && ledger->count && ledger->count == ledger->planned;
 	while (host_memory_next(reader, &at, &b)) {
 		struct site *s = sites_get(sites, CUF_KIND_HOST, CUF_DEVICE_NONE, b.stack);

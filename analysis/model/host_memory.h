@@ -10,11 +10,23 @@
 #include "analysis/model/reader.h"
 #include "analysis/model/sites.h"
 
+/* An unbiased estimate and estimates of its second and third central moments. */
+struct host_estimate { double value, variance, third; };
+
 struct host_memory {
 	bool known;               /* false: host=off, or the ledger is cut away */
 	bool estimated;
-	double bytes, count, variance;
+	uint64_t mean_bytes;      /* of the sampler; 0: every block is known */
+	struct host_estimate bytes, count;
 };
+
+/*
+ * The 95 % interval of an estimate: what would not have been surprised by it (a score interval, as of a Poisson count,
+ * scaled to the weights that were seen), so that it is right with few samples, too, and is not empty with none.
+ * unseen: the largest weight that a block may have had which was not sampled; INFINITY when there is no bound.
+ */
+struct host_interval { double low, high; };
+struct host_interval host_estimate_interval(const struct host_estimate *estimate, double unseen);
 
 /* Adds every live host block to its site; births too. */
 void host_memory_read(const struct reader *reader, uint64_t time_ns, struct sites *sites, struct host_memory *out);

@@ -120,14 +120,18 @@ static uint64_t whole(double value) { return value > 0 && value < 0x1p62 ? (uint
 
 static void host_figures(struct fact_host *out, const struct host_memory *memory)
 {
-	double margin = 1.96 * sqrt(memory->variance > 0 ? memory->variance : 0);
+	struct host_interval bytes, count;
 	if (!memory->known)
 		return;
-	out->malloc_live_bytes = whole(memory->bytes);
-	out->malloc_live_count = whole(memory->count);
+	bytes = host_estimate_interval(&memory->bytes, (double)memory->mean_bytes);
+	count = host_estimate_interval(&memory->count, memory->mean_bytes ? INFINITY : 0);
+	out->malloc_live_bytes = whole(memory->bytes.value);
+	out->malloc_live_count = whole(memory->count.value);
 	out->malloc_basis = memory->estimated ? BASIS_ESTIMATED : BASIS_OBSERVED;
-	out->malloc_low_bytes = memory->estimated ? whole(memory->bytes - margin) : out->malloc_live_bytes;
-	out->malloc_high_bytes = memory->estimated ? whole(memory->bytes + margin) : out->malloc_live_bytes;
+	out->malloc_low_bytes = whole(bytes.low);
+	out->malloc_high_bytes = whole(bytes.high);
+	out->malloc_low_count = whole(count.low);
+	out->malloc_high_count = isinf(count.high) ? FACT_UNKNOWN : whole(count.high);
 }
 
 static void host_sites(struct build *b, uint32_t process, uint64_t time_ns, struct rows *rows, struct rows *grown)
@@ -160,6 +164,7 @@ static void memory_figures(struct build *b, uint32_t process, const struct lives
 	size_t at = 0;
 	*h = (struct fact_host){ .rss_bytes = FACT_UNKNOWN, .rss_peak_bytes = FACT_UNKNOWN, .malloc_live_bytes = FACT_UNKNOWN,
 		.malloc_live_count = FACT_UNKNOWN, .malloc_low_bytes = FACT_UNKNOWN, .malloc_high_bytes = FACT_UNKNOWN,
+		.malloc_low_count = FACT_UNKNOWN, .malloc_high_count = FACT_UNKNOWN,
 		.mapped_file_bytes = FACT_UNKNOWN, .cgroup_bytes = FACT_UNKNOWN, .cgroup_max_bytes = meta_limit(&from->meta, "memory.max"),
 		.memory_total_bytes = meta_limit(&from->meta, "MemTotal"), .allocator = meta_text(&from->meta, CUF_META_ALLOCATOR) };
 	for (size_t i = 0; i < p->timeline_count; i++) {

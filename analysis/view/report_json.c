@@ -5,18 +5,24 @@
 #include "analysis/view/focus.h"
 #include "analysis/view/json_parts.h"
 
+static struct json_object *json_interval(uint64_t low, uint64_t high)
+{
+	struct json_object *interval = json_object_new_array();
+	json_object_array_add(interval, low == FACT_UNKNOWN ? NULL : json_object_new_uint64(low));
+	json_object_array_add(interval, high == FACT_UNKNOWN ? NULL : json_object_new_uint64(high));
+	return interval;
+}
+
 static struct json_object *json_host(const struct fact_host *host)
 {
 	struct json_object *object = json_object_new_object(), *allocator = json_object_new_object(), *cgroup = json_object_new_object();
-	struct json_object *interval = json_object_new_array();
 	json_add_number(object, "rss_bytes", host->rss_bytes);
 	json_add_number(object, "rss_peak_bytes", host->rss_peak_bytes);
 	json_add_number(object, "malloc_live_bytes", host->malloc_live_bytes);
 	json_add_number(object, "malloc_live_count", host->malloc_live_count);
 	json_add_text(object, "malloc_basis", host->malloc_basis == BASIS_NONE ? NULL : basis_names[host->malloc_basis]);
-	json_object_array_add(interval, host->malloc_low_bytes == FACT_UNKNOWN ? NULL : json_object_new_uint64(host->malloc_low_bytes));
-	json_object_array_add(interval, host->malloc_high_bytes == FACT_UNKNOWN ? NULL : json_object_new_uint64(host->malloc_high_bytes));
-	json_add(object, "malloc_interval", interval);
+	json_add(object, "malloc_interval", json_interval(host->malloc_low_bytes, host->malloc_high_bytes));
+	json_add(object, "malloc_count_interval", json_interval(host->malloc_low_count, host->malloc_high_count));
 	json_add_text(allocator, "name", host->allocator);
 	json_add_number(allocator, "alloc_count", host->allocs);
 	json_add_number(allocator, "free_count", host->frees);
