@@ -55,7 +55,7 @@ static void push_address(struct frames *frames, const struct fact_process *proce
 	uint64_t elf_address;
 	size_t count;
 	if (!module) {
-		push(frames, (struct frame){ .function = hint, .language = "native", .addr = addr });
+		push(frames, (struct frame){ .function = hint, .language = "native", .addr = addr, .offset = addr });
 		return;
 	}
 	elf_address = addr - module->base - 1; /* the call before the return address */
@@ -64,7 +64,8 @@ static void push_address(struct frames *frames, const struct fact_process *proce
 		symbols_hint(file, elf_address, hint, strlen(hint));
 	count = symbols_resolve(file, elf_address, &names);
 	for (size_t i = 0; i < count; i++)
-		push(frames, (struct frame){ names[i].function, names[i].module, names[i].file, names[i].line, names[i].language, addr, names[i].inlined });
+		push(frames, (struct frame){ names[i].function, names[i].module, names[i].file, names[i].line, names[i].language, addr, elf_address,
+			names[i].inlined });
 }
 
 size_t frames_of(struct frames *frames, const struct fact_stack *stack, const struct frame **out)
@@ -90,7 +91,7 @@ void frames_text(const struct frame *frame, char *out, size_t bytes)
 	else if (frame->function)
 		snprintf(out, bytes, "%s  %s", frame->function, frame->module ? frame->module : "?");
 	else
-		snprintf(out, bytes, "%#llx  %s", (unsigned long long)frame->addr, frame->module ? frame->module : "?");
+		snprintf(out, bytes, "%s+%#llx", frame->module ? frame->module : "?", (unsigned long long)frame->offset);
 }
 
 /* "std::vector<int>::push_back(int const&)" without its arguments: a line has room for names alone. */
@@ -169,7 +170,7 @@ void frames_line(struct frames *frames, const struct fact_stack *stack, char *ou
 		if (i == first && f->function && f->file && f->line)
 			snprintf(place, sizeof place, " (%s:%u)", base_name(f->file), f->line);
 		int length = f->function ? snprintf(out + used, bytes - used, "%s%.*s%s", used ? " < " : "", name_bytes(f->function), f->function, place) :
-			snprintf(out + used, bytes - used, "%s%s+%#llx", used ? " < " : "", f->module ? f->module : "", (unsigned long long)f->addr);
+			snprintf(out + used, bytes - used, "%s%s+%#llx", used ? " < " : "", f->module ? f->module : "", (unsigned long long)f->offset);
 		if (length < 0)
 			return;
 		used += (size_t)length;

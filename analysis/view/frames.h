@@ -19,6 +19,7 @@ struct frame {
 	unsigned line;         /* 0 unknown */
 	const char *language;
 	uint64_t addr;         /* as recorded: a return address */
+	uint64_t offset;       /* of the call in its module's file, as addr2line takes it; the address itself without a module */
 	bool inlined;          /* into the next frame, of the same address */
 };
 
