@@ -221,8 +221,17 @@ enum cuf_meta_type {
 	CUF_META_STATIC_CUDART = 11, /* text: path of an object that embeds its own runtime */
 	CUF_META_NOTE = 12,      /* number = enum cuf_note; text = detail for people */
 	CUF_META_PHASE = 13,     /* number = 0 mark, 1 begin, 2 end; text = name */
-	CUF_META_ALLOCATOR = 14, /* text: which malloc is behind (glibc 2.36, jemalloc 5.3.0 ...) */
-	CUF_META_LIMITS = 15     /* text: key=value lines: cgroup memory.max, MemTotal, RLIMIT_AS */
+	CUF_META_ALLOCATOR = 14, /* text: key=value lines: an allocator and its own books; number = enum cuf_moment */
+	CUF_META_LIMITS = 15,    /* text: key=value lines: cgroup memory.max, MemTotal, RLIMIT_AS */
+	CUF_META_MEMORY = 16,    /* text: key=value lines: resident memory by sort of mapping; number = enum cuf_moment */
+	CUF_META_WAIT = 17       /* text: key=value lines: what `cuflight run` saw of the end; appended by it afterwards */
+};
+
+/* When books were read. */
+enum cuf_moment {
+	CUF_MOMENT_START = 1,    /* which allocator it is; no figures */
+	CUF_MOMENT_INCIDENT = 2, /* after a failed request */
+	CUF_MOMENT_END = 3       /* before exit handlers */
 };
 
 enum cuf_note {
@@ -420,6 +429,14 @@ static inline unsigned cuf_host_tick_ms(uint64_t word0) { return (unsigned)(word
 static inline uint64_t cuf_host_addr(uint64_t word0) { return word0 >> 19 << 3; }
 static inline uint64_t cuf_host_bytes(uint64_t word1) { return word1 & CUF_HOST_BYTES_MASK; }
 static inline uint32_t cuf_host_stack(uint64_t word1) { return (uint32_t)(word1 >> 40); }
+
+/*
+ * A map (option mmap=1) is a host block, too, at an address that malloc gives no block of its size: the map's start + 8,
+ * for a map of a file + 24. Blocks that end up there by malloc have at most 8 bytes, maps whole pages.
+ */
+static inline uint64_t cuf_map_address(uint64_t start, int file) { return start + (file ? 24 : 8); }
+static inline int cuf_address_is_map(uint64_t addr, uint64_t bytes) { return ((addr & 4095) == 8 || (addr & 4095) == 24) && bytes >= 4096; }
+static inline int cuf_address_is_file_map(uint64_t addr, uint64_t bytes) { return (addr & 4095) == 24 && bytes >= 4096; }
 
 /*
  * Birth times in 19 bits: a floating point of ms since start_ns, 5 bits exponent, 14 bits mantissa: exact to 16 s,

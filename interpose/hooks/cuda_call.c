@@ -3,6 +3,7 @@
 #include "interpose/hooks/cuda.h"
 
 #include "interpose/core/options.h"
+#include "interpose/hooks/allocator.h"
 
 static uint64_t changes;
 
@@ -55,6 +56,7 @@ static void record_failure(struct cuf_call *call, const struct cuf_request *requ
 	int device = request->device == CUF_DEVICE_NONE ? -1 : request->device;
 	cuf_view_read(device, cuf_options.probe && is_on_device(request), &view);
 	cuf_request_failed(call, request, (uint32_t)result, &view);
+	cuf_allocator_read(CUF_MOMENT_INCIDENT, (void *)call->frame);
 }
 
 static void sample_free_memory(struct cuf_call *call, unsigned device)

@@ -5,6 +5,7 @@
  * the very end.
  */
 #include "interpose/core/recorder.h"
+#include "interpose/hooks/allocator.h"
 #include "interpose/hooks/real.h"
 
 /* 101: the first priority open to programs; our own later constructors, had we any, would already see hooks. */
@@ -12,4 +13,5 @@ __attribute__((constructor(101))) static void enter(int argc, char **argv, char 
 {
 	cuf_real_resolve();
 	cuf_state_start(environment);
+	cuf_allocator_introduce();
 }

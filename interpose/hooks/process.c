@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include "interpose/core/recorder.h"
 #include "interpose/core/sys.h"
+#include "interpose/hooks/allocator.h"
 #include "interpose/hooks/cuda.h"
 #include "interpose/hooks/real.h"
 
@@ -42,13 +43,15 @@ __attribute__((noreturn)) static void leave(int status)
 		cuf_sys(SYS_exit_group, status, 0, 0, 0, 0, 0);
 }
 
-/* ask: the driver may be asked; not where the process may be in any state (_exit, abort). */
+/* ask: the driver and the allocator may be asked; not where the process may be in any state (_exit, abort). */
 static void end(unsigned kind, int status, unsigned hook, bool ask, void *frame)
 {
 	if (!is_recorded()) /* a vfork child, or a forked one that did nothing worth a recording */
 		return;
-	if (ask)
+	if (ask) {
 		cuf_devices_end(hook, frame);
+		cuf_allocator_read(CUF_MOMENT_END, frame);
+	}
 	cuf_end_begin(kind, (uint64_t)(unsigned)status);
 	cuf_end_verdict();
 }

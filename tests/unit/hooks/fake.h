@@ -10,6 +10,7 @@
 
 #include "tests/unit/core/fixture.h"
 #include "interpose/core/ledger.h"
+#include "interpose/hooks/allocator.h"
 #include "interpose/hooks/cuda.h"
 
 struct cuf_real cuf_real;
@@ -39,6 +40,8 @@ static struct {
 /* driver.h, without a libcuda */
 bool cuf_driver_has(void *const *slot) { return cuf_slot_load(slot) != NULL; }
 int cuf_driver_refusal(void) { return CUDA_ERROR_NOT_FOUND; }
+/* allocator.h, without one */
+void cuf_allocator_read(enum cuf_moment moment, void *frame) {}
 void cuf_driver_greet_again(void) {}
 
 static CUresult answer(void *out, size_t bytes)
