@@ -86,12 +86,25 @@ static void tell_process(struct build *b, uint32_t p, struct sentences *blind)
 		say(blind, arena_format(b->arena, "%" PRIu64 " frees were of memory that is older than the recorder, or foreign", h->unknown_frees), p);
 	if (h->replaced)
 		say(blind, arena_format(b->arena, "%" PRIu64 " blocks were allocated where one was live already: frees were missed", h->replaced), p);
-	if (!h->driver_version)
-		say(blind, "no CUDA driver was seen in this process", p);
 	if (h->options_host_mode == 0)
 		say(blind, "host memory was not recorded (host=off)", p);
-	if (h->options_host_mode == 1)
-		say(blind, arena_format(b->arena, "host blocks below 64 KiB are a sample (one in %" PRIu64 " bytes): their figures are estimates", h->sample_mean_bytes), p);
+}
+
+/* What is so in most runs comes last: the first sentence stands on the first screen. A parent without CUDA of children
+ * with it is no gap. */
+static void tell_usual(struct build *b, struct sentences *blind)
+{
+	bool driver = false;
+	for (uint32_t p = 0; p < b->run->count; p++)
+		driver |= b->run->processes[p].reader->header.driver_version != 0;
+	for (uint32_t p = 0; p < b->run->count && !driver; p++)
+		say(blind, "no CUDA driver was seen in this process", p);
+	for (uint32_t p = 0; p < b->run->count; p++) {
+		const struct cuf_header *h = &b->run->processes[p].reader->header;
+		if (h->options_host_mode == 1)
+			say(blind, arena_format(b->arena, "host blocks below 64 KiB are a sample (one in %" PRIu64 " bytes): their figures are estimates",
+						h->sample_mean_bytes), p);
+	}
 }
 
 static void add_counters(struct build *b, struct fact_coverage *c, uint32_t p, struct fact_loss *lost)
@@ -153,6 +166,7 @@ void build_coverage(struct build *build)
 		tell_texts(build, p, &blind, &unhooked, &cudart);
 		tell_process(build, p, &blind);
 	}
+	tell_usual(build, &blind);
 	c->lost = lost;
 	c->hooked = keep(build, &hooked, &c->hooked_count);
 	c->unhooked = keep(build, &unhooked, &c->unhooked_count);
