@@ -1,0 +1,45 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# Programs whose stacks, threads and processes are not what they usually are: the program ends as it does without us, and
+# the recording knows every block, in both modes; where a stack can be known, it is the right one.
+load broken.bash
+
+# VICTIM WAY: exact in both modes
+exact() {
+	local victim=$1 mode
+	"$victims/$victim" "$2" >"$home/native.out"
+	grep -q '^size ' "$home/native.out"
+	for mode in full sampled; do
+		local truth=
+		[ "$mode" = full ] || truth=some # forked children keep theirs in memory
+		rm -rf "${output:?}"/*
+		CUFLIGHT_OUTPUT=$output/ CUFLIGHT_OPTIONS=start=1:host=$mode:size=${size:-16MiB}:stack_depth=${depth:-64} LD_PRELOAD=$library \
+			"$victims/$victim" "$2" >"$home/truth" 2>"$home/recorded.err"
+		said_nothing
+		diff <(told native.out) <(told truth) >&2
+		"$build/fault/host_truth" "$output" ${truth:+"$truth"} <"$home/truth"
+	done
+}
+
+# what was said, but for what differs from run to run
+told() { sed -E "s/pid [0-9]+/pid/; ${varies:-}" "$home/$1"; }
+
+@test "stacks left by longjmp" { exact host_stacks longjmp; }
+@test "stacks made by makecontext, and unmapped" { exact host_stacks makecontext; }
+@test "signal handlers that allocate" { exact host_stacks signal; }
+@test "signal handlers that allocate, on an alternate stack" { exact host_stacks alternate_stack; }
+@test "signal handlers left by siglongjmp" { exact host_stacks siglongjmp; }
+@test "a timer's handler that allocates" { varies='s/^size 131223 .*//' exact host_stacks timer; }
+@test "stacks deeper than the cap" {
+	exact host_stacks deep_recursion
+	depth=256 exact host_stacks deep_recursion
+}
+@test "the smallest stacks that threads may have" { depth=256 exact host_stacks small_stack; }
+@test "destructors of threads that are gone already" { exact host_processes destructors; }
+@test "threads that are cancelled" { exact host_processes cancel; }
+@test "fork in the middle of threads at work" { varies='s/^size 131271 .*//' exact host_processes fork; }
+@test "clone, past libc" { exact host_processes raw_clone; }
+@test "vfork and exec, and exec that fails" { exact host_processes vfork; }
+@test "posix_spawn, and of nothing" { exact host_processes posix_spawn; }
+@test "clone into the same memory" { exact host_processes clone_vm; }
+@test "allocations after the end began" { exact host_processes atexit; }
