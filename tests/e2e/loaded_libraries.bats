@@ -1,0 +1,84 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# Libraries that a program loads while it runs: C++ exceptions cost what they cost, calls that pass the recorder by are
+# named, and stacks through a library that is gone keep its names.
+bats_require_minimum_version 1.5.0
+
+setup() {
+	root=$(realpath "$BATS_TEST_DIRNAME/../..")
+	build=${BUILD:-$root/build}
+	library=$build/libcuflight.so
+	[ -x "$library" ]
+	cd "$BATS_TEST_TMPDIR" || return
+	cc -O1 "$root/tests/e2e/library_host.c" -o host -ldl
+}
+
+# NAME: a library whose go() forgets 100 blocks of 1000 bytes in NAME(), which lies at a place of its own
+leaky() {
+	cat >"$1.c" <<-C
+		__asm__(".text; .skip 32 * ${#1}, 0x90");
+		#include <stdlib.h>
+		char *volatile kept_$1;
+		__attribute__((noinline)) void $1(void) { kept_$1 = malloc(1000); }
+		int go(void) { for (int i = 0; i < 100; i++) $1(); return 0; }
+	C
+	cc -O1 -g -fno-builtin -shared -fPIC "$1.c" -o "$1.so"
+}
+
+# COMMAND...: its report as JSON in ./report
+recorded() {
+	CUFLIGHT_OUTPUT=$PWD/recordings/ "$build/cuflight" run --host=full --size=4MiB -- "$@"
+	"$build/cuflight" report --json recordings >report
+}
+
+# FUNCTION: the bytes of the live site in whose stack it is
+live_in() { python3 -c '
+import json, sys
+print(sum(s["bytes"] for s in json.load(open("report"))["leaks"] if any(sys.argv[1] in (f.get("function") or "") for f in s["stack"])))' "$1"; }
+
+@test "C++ exceptions in a library of a C program cost at most 1.2 times as much" {
+	command -v g++ >/dev/null || skip "no g++ here"
+	g++ -O2 -shared -fPIC "$root/tests/e2e/throws.cpp" -o throws.so
+	for _ in 1 2 3; do
+		./host ./throws.so >>native
+		for options in host=sampled host=full:start=1; do
+			CUFLIGHT_OPTIONS=$options CUFLIGHT_OUTPUT=$PWD/recordings/ LD_PRELOAD=$library ./host ./throws.so >>"${options%%:*}"
+		done
+	done
+	least() { sort -n "$1" | head -n 1; }
+	echo "# throw and catch: native $(least native) ns, sampled $(least host=sampled) ns, full $(least host=full) ns" >&3
+	preload=$(ls /usr/lib/*/heaptrack/libheaptrack_preload.so /usr/lib/heaptrack/libheaptrack_preload.so 2>/dev/null | head -n 1) || :
+	if [ -n "$preload" ]; then
+		echo "# under heaptrack: $(DUMP_HEAPTRACK_OUTPUT=$PWD/heaptrack.out LD_PRELOAD=$preload ./host ./throws.so) ns" >&3
+	fi
+	[ "$(least native)" -gt 0 ]
+	[ $((10 * $(least host=sampled))) -le $((12 * $(least native))) ]
+	# an exception is a malloc and a free, too
+	[ $((10 * $(least host=full))) -le $((12 * $(least native))) ]
+}
+
+@test "a library loaded with RTLD_DEEPBIND is named, for its calls are not seen" {
+	leaky hidden_site
+	leaky seen_site
+	recorded ./host deep ./hidden_site.so
+	grep -q 'hidden_site.so was loaded with RTLD_DEEPBIND' report
+	rm -r recordings
+	recorded ./host ./seen_site.so
+	! grep -q RTLD_DEEPBIND report
+	[ "$(live_in seen_site)" = 100000 ]
+}
+
+@test "libraries that are unloaded leave their names in stacks" {
+	for name in first_site second_site the_third_site; do leaky $name; done
+	recorded ./host close ./first_site.so ./second_site.so ./the_third_site.so
+	[ "$(live_in first_site)" = 100000 ]
+	[ "$(live_in second_site)" = 100000 ]
+	[ "$(live_in the_third_site)" = 100000 ]
+}
+
+@test "libraries whose files are gone, too" {
+	for name in first_site second_site; do leaky $name; done
+	# shellcheck disable=SC2016
+	recorded sh -c './host close ./first_site.so && rm first_site.so && exec ./host close ./second_site.so'
+	[ "$(live_in second_site)" = 100000 ]
+}
