@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the parts of facts_build share. Private to the files that fill struct facts: process_facts.c, device_facts.c,
- * incident_facts.c, site_facts.c, coverage.c, in that order, called by facts.c. Contract: everything in facts lies in
+ * incident_facts.c, site_facts.c, host_facts.c, coverage.c, in that order, called by facts.c. Contract: everything in facts lies in
  * the arena of the run; what is here alone dies with facts_build.
  */
 #ifndef ANALYSIS_MODEL_BUILD_H
@@ -54,12 +54,15 @@ void build_moment(struct build *build);
 void build_devices(struct build *build);
 void build_incident_views(struct build *build);
 void build_sites(struct build *build);
+void build_host(struct build *build);             /* the allocators, what is resident, and the host layer of devices and incidents */
 void build_coverage(struct build *build);
 
 /* Index into facts.devices; FACT_NONE. */
 uint32_t group_of(const struct build *build, uint32_t process, unsigned ordinal);
 /* The ordinal of a device in a process; CUF_DEVICE_NONE: it does not use it. */
 unsigned ordinal_in(const struct build *build, uint32_t device, uint32_t process);
+/* Where the moment of the run is in this process, for its host events; CUF_UNKNOWN: its end. CLOCK_MONOTONIC. */
+uint64_t host_time_of(const struct build *build, uint32_t process);
 /* Where a process stood at a moment: false when it was not there (not yet, or no longer). */
 bool process_at(const struct build *build, uint32_t process, const struct moment *moment, uint64_t *seq);
 struct moment moment_of_device(struct build *build, uint32_t device);

@@ -86,6 +86,13 @@ static void tell_process(struct build *b, uint32_t p, struct sentences *blind)
 		say(blind, arena_format(b->arena, "%" PRIu64 " frees were of memory that is older than the recorder, or foreign", h->unknown_frees), p);
 	if (h->replaced)
 		say(blind, arena_format(b->arena, "%" PRIu64 " blocks were allocated where one was live already: frees were missed", h->replaced), p);
+	for (size_t i = 0; i < b->facts->processes[p].host.allocator_count; i++) {
+		const struct fact_allocator *a = &b->facts->processes[p].host.allocators[i];
+		if (a->role == ALLOCATOR_IN_FRONT)
+			say(blind, arena_format(b->arena, "%s defines malloc itself (%s): its host allocations pass the recorder by", a->object, a->name), p);
+		else if (a->role == ALLOCATOR_PRIVATE)
+			say(blind, arena_format(b->arena, "%s has an allocator of its own (%s): its blocks are not recorded", a->object, a->name), p);
+	}
 	if (h->options_host_mode == 0)
 		say(blind, "host memory was not recorded (host=off)", p);
 }

@@ -29,6 +29,7 @@ static void build_all(struct facts_store *store, const struct facts_options *opt
 	build_devices(&b);
 	build_incident_views(&b);
 	build_sites(&b);
+	build_host(&b);
 	build_coverage(&b);
 	for (size_t i = 0; i < count; i++)
 		ladders_fini(&b.ladders[i]);

@@ -58,6 +58,62 @@ extern const char *const end_names[END_MAX]; /* running exit signal killed oom_k
 
 struct fact_meta_text { uint32_t type; uint64_t number; uint64_t time_ns; const char *text; }; /* enum cuf_meta_type */
 
+/* One class of sizes of what an allocator has free. */
+struct fact_free_class { uint64_t from_bytes, count, bytes; };
+/* Slabs of one block size: jemalloc. */
+struct fact_slab { uint64_t block_bytes, used_count, all_count; };
+
+enum fact_allocator_role { ALLOCATOR_PROCESS, ALLOCATOR_PRIVATE, ALLOCATOR_IN_FRONT, ALLOCATOR_ROLE_MAX };
+extern const char *const allocator_role_names[ALLOCATOR_ROLE_MAX]; /* process private in_front */
+
+/* A figure of one layer; words says what kind of figure: "upper bound", "measured", "exact", "lower bound", ... */
+struct fact_layer { uint64_t bytes; const char *words; };
+
+/* An allocator and its own books; without books all figures are FACT_UNKNOWN. */
+struct fact_allocator {
+	const char *name, *version;       /* "" unknown */
+	const char *object;               /* the file that has it */
+	enum fact_allocator_role role;    /* behind our hooks; of one object alone, unseen; in front of our hooks, unseen */
+	uint64_t time_ns;                 /* of the books; FACT_UNKNOWN: none */
+	uint64_t system_bytes;            /* taken from the kernel */
+	uint64_t live_bytes;              /* handed out, with its rounding and what its threads' caches hold */
+	uint64_t cached_bytes;            /* free, in whole pages: could be given back */
+	uint64_t fragmented_bytes;        /* free, in pages that live blocks hold open */
+	enum fact_basis split_basis;      /* of the two above */
+	uint64_t own_bytes;               /* its bookkeeping */
+	uint64_t retained_bytes;          /* given back, addresses kept */
+	uint64_t thread_cached_bytes;
+	uint64_t mapped_bytes;            /* of live_bytes: blocks with a map of their own */
+	uint64_t top_bytes;               /* of cached_bytes: the heap's end */
+	uint64_t arena_count;
+	struct fact_layer largest_free;
+	const struct fact_free_class *free; size_t free_count;
+	const struct fact_slab *slabs; size_t slab_count;
+};
+
+/* What resident memory is made of. */
+enum fact_host_part {
+	PART_LIVE, PART_FRAGMENTED, PART_CACHED, PART_ALLOCATOR, PART_PYTHON, PART_MAPS, PART_OTHER, PART_STACK, PART_FILES,
+	PART_FILES_PRIVATE, PART_SHARED, PART_RECORDER, PART_MAX
+};
+extern const char *const host_part_names[PART_MAX]; /* malloc_live fragmented cached allocator python_arenas maps ... */
+struct fact_host_row { enum fact_host_part part; uint64_t bytes; enum fact_basis basis; };
+
+/* A site whose blocks hold the allocator's pages open. */
+struct fact_host_pin { struct fact_stack stack; uint64_t open_bytes, bytes, count; enum fact_basis basis; };
+
+enum fact_host_verdict { HOST_UNKNOWN, HOST_FINE, HOST_FRAGMENTED, HOST_CACHED, HOST_VERDICT_MAX };
+extern const char *const host_verdict_names[HOST_VERDICT_MAX]; /* "" fine fragmented cached */
+enum fact_host_fix { FIX_TRIM, FIX_ARENAS, FIX_SEPARATE, FIX_JEMALLOC, FIX_DECAY, FIX_MAX };
+extern const char *const host_fix_names[FIX_MAX]; /* malloc_trim MALLOC_ARENA_MAX separate jemalloc decay */
+struct fact_host_advice { enum fact_host_fix fix; uint64_t bytes; /* at most gained; FACT_UNKNOWN */ };
+
+struct fact_maps {                        /* with mmap=1; FACT_UNKNOWN without */
+	uint64_t anonymous_bytes, anonymous_count, file_bytes, file_count;
+	uint64_t python_bytes, python_count; /* of the anonymous ones: by size and by who made them */
+	uint64_t given_back_bytes;        /* by madvise, over all time */
+};
+
 struct fact_host {                /* one process */
 	uint64_t rss_bytes;               /* last sample at or before the moment */
 	uint64_t rss_peak_bytes;
@@ -71,6 +127,13 @@ struct fact_host {                /* one process */
 	uint64_t cgroup_bytes, cgroup_max_bytes; /* memory.current, memory.max; FACT_UNKNOWN: none or no limit */
 	uint64_t memory_total_bytes;      /* the machine */
 	const char *allocator;            /* "glibc 2.36"; NULL unknown */
+	const struct fact_allocator *allocators; size_t allocator_count; /* the one behind our hooks first, if it is known */
+	const struct fact_host_row *rows; size_t row_count; /* sum to rss_bytes; none: not recorded */
+	uint64_t swap_bytes;              /* FACT_UNKNOWN */
+	enum fact_host_verdict verdict;
+	const struct fact_host_advice *advice; size_t advice_count;
+	const struct fact_host_pin *pins; size_t pin_count; /* by open_bytes, descending; where fragmented */
+	struct fact_maps maps;
 	uint64_t allocs, frees;           /* counted, also when not sampled */
 	uint64_t alloc_bytes;
 };
@@ -182,8 +245,6 @@ struct fact_fragmentation {               /* of one device, this process's block
 	enum fact_basis basis;
 };
 
-/* A figure of one layer; words says what kind of figure: "upper bound", "measured", "exact", "lower bound", ... */
-struct fact_layer { uint64_t bytes; const char *words; };
 enum fact_layer_id { LAYER_DEVICE, LAYER_MEASURED, LAYER_PAGE, LAYER_POOL, LAYER_VMM, LAYER_SEGMENT, LAYER_HOST, LAYER_MAX };
 extern const char *const layer_names[LAYER_MAX]; /* device_upper_bound_bytes measured_bytes page_hole_bytes ... */
 

@@ -166,7 +166,7 @@ static void memory_figures(struct build *b, uint32_t process, const struct lives
 		.malloc_live_count = FACT_UNKNOWN, .malloc_low_bytes = FACT_UNKNOWN, .malloc_high_bytes = FACT_UNKNOWN,
 		.malloc_low_count = FACT_UNKNOWN, .malloc_high_count = FACT_UNKNOWN,
 		.mapped_file_bytes = FACT_UNKNOWN, .cgroup_bytes = FACT_UNKNOWN, .cgroup_max_bytes = meta_limit(&from->meta, "memory.max"),
-		.memory_total_bytes = meta_limit(&from->meta, "MemTotal"), .allocator = meta_text(&from->meta, CUF_META_ALLOCATOR) };
+		.memory_total_bytes = meta_limit(&from->meta, "MemTotal") };
 	for (size_t i = 0; i < p->timeline_count; i++) {
 		const struct fact_sample *s = &p->timeline[i];
 		if (s->rss_bytes != CUF_UNKNOWN && (h->rss_peak_bytes == FACT_UNKNOWN || s->rss_bytes > h->rss_peak_bytes))
@@ -199,18 +199,25 @@ static struct fact_site *settle(struct build *b, struct rows *rows, size_t *coun
 	return kept;
 }
 
-/* The moment of the run in this process; its own end when it was not there then. */
-static uint64_t seq_for_sites(struct build *b, uint32_t process, uint64_t *host_time_ns)
+uint64_t host_time_of(const struct build *b, uint32_t process)
 {
 	const struct reader *r = b->run->processes[process].reader;
 	const struct moment *m = &b->moment;
 	uint64_t seq;
-	*host_time_ns = CUF_UNKNOWN;
-	if (!process_at(b, process, m, &seq))
-		return r->header.end_kind && r->header.end_seq ? r->header.end_seq : CUF_UNKNOWN;
 	/* host events are ordered by a coarse clock: bring back only what is clearly earlier */
-	if ((m->kind == MOMENT_AT || m->kind == MOMENT_INCIDENT) && m->time_ns + 10 * HOST_CLOCK_NS < b->facts->processes[process].end_ns)
-		*host_time_ns = m->time_ns - r->header.start_realtime_ns + r->header.start_ns;
+	if (process_at(b, process, m, &seq) && (m->kind == MOMENT_AT || m->kind == MOMENT_INCIDENT) &&
+	    m->time_ns + 10 * HOST_CLOCK_NS < b->facts->processes[process].end_ns)
+		return m->time_ns - r->header.start_realtime_ns + r->header.start_ns;
+	return CUF_UNKNOWN;
+}
+
+/* The moment of the run in this process; its own end when it was not there then. */
+static uint64_t seq_for_sites(const struct build *b, uint32_t process)
+{
+	const struct reader *r = b->run->processes[process].reader;
+	uint64_t seq;
+	if (!process_at(b, process, &b->moment, &seq))
+		return r->header.end_kind && r->header.end_seq ? r->header.end_seq : CUF_UNKNOWN;
 	return seq;
 }
 
@@ -219,7 +226,7 @@ void build_sites(struct build *build)
 	size_t most = build->options.sites_max ? build->options.sites_max : ROWS_DEFAULT;
 	struct rows live = { .most = most, .order = by_bytes }, grown = { .most = most, .order = by_growth };
 	for (uint32_t p = 0; p < build->run->count; p++) {
-		uint64_t host_time_ns, seq = seq_for_sites(build, p, &host_time_ns);
+		uint64_t host_time_ns = host_time_of(build, p), seq = seq_for_sites(build, p);
 		bool exact;
 		const struct liveset *blocks = run_live(&build->run->processes[p], seq, &exact);
 		memory_figures(build, p, blocks, build->moment.time_ns);

@@ -5,38 +5,6 @@
 #include "analysis/view/focus.h"
 #include "analysis/view/json_parts.h"
 
-static struct json_object *json_interval(uint64_t low, uint64_t high)
-{
-	struct json_object *interval = json_object_new_array();
-	json_object_array_add(interval, low == FACT_UNKNOWN ? NULL : json_object_new_uint64(low));
-	json_object_array_add(interval, high == FACT_UNKNOWN ? NULL : json_object_new_uint64(high));
-	return interval;
-}
-
-static struct json_object *json_host(const struct fact_host *host)
-{
-	struct json_object *object = json_object_new_object(), *allocator = json_object_new_object(), *cgroup = json_object_new_object();
-	json_add_number(object, "rss_bytes", host->rss_bytes);
-	json_add_number(object, "rss_peak_bytes", host->rss_peak_bytes);
-	json_add_number(object, "malloc_live_bytes", host->malloc_live_bytes);
-	json_add_number(object, "malloc_live_count", host->malloc_live_count);
-	json_add_text(object, "malloc_basis", host->malloc_basis == BASIS_NONE ? NULL : basis_names[host->malloc_basis]);
-	json_add(object, "malloc_interval", json_interval(host->malloc_low_bytes, host->malloc_high_bytes));
-	json_add(object, "malloc_count_interval", json_interval(host->malloc_low_count, host->malloc_high_count));
-	json_add_text(allocator, "name", host->allocator);
-	json_add_number(allocator, "alloc_count", host->allocs);
-	json_add_number(allocator, "free_count", host->frees);
-	json_add_number(allocator, "alloc_bytes", host->alloc_bytes);
-	json_add(object, "allocator", allocator);
-	json_add_number(object, "pinned_bytes", host->pinned_bytes);
-	json_add_number(object, "mapped_file_bytes", host->mapped_file_bytes);
-	json_add_number(cgroup, "current_bytes", host->cgroup_bytes);
-	json_add_number(cgroup, "max_bytes", host->cgroup_max_bytes);
-	json_add(object, "cgroup", cgroup);
-	json_add_number(object, "memory_total_bytes", host->memory_total_bytes);
-	return object;
-}
-
 static struct json_object *json_capture(const struct facts *facts)
 {
 	const struct fact_process *focus = &facts->processes[facts->focus];
@@ -53,7 +21,7 @@ static struct json_object *json_capture(const struct facts *facts)
 	return object;
 }
 
-static struct json_object *json_process(const struct facts *facts, const struct fact_process *p)
+static struct json_object *json_process(const struct facts *facts, struct frames *frames, const struct fact_process *p)
 {
 	static const char *const modes[] = { "off", "sampled", "full" };
 	struct json_object *object = json_object_new_object();
@@ -80,7 +48,7 @@ static struct json_object *json_process(const struct facts *facts, const struct 
 	json_add_number(object, "events_overwritten", p->events_overwritten);
 	json_add_number(object, "events_lost", p->events_lost);
 	json_add_number(object, "fatal_incident", p->fatal_incident ? p->fatal_incident : UINT64_MAX);
-	json_add(object, "host", json_host(&p->host));
+	json_add(object, "host", json_host(frames, &p->host));
 	return object;
 }
 
@@ -147,13 +115,13 @@ void report_json(FILE *out, const struct facts *facts, struct frames *frames)
 	json_add_text(document, "schema", "cuflight.report/1");
 	json_add_text(document, "generator", "cuflight " CUFLIGHT_VERSION);
 	json_add(document, "capture", json_capture(facts));
-	ADD_ARRAY(document, "processes", facts->process_count, json_process(facts, &facts->processes[i]));
+	ADD_ARRAY(document, "processes", facts->process_count, json_process(facts, frames, &facts->processes[i]));
 	ADD_ARRAY(document, "devices", facts->device_count, json_device(facts, frames, &facts->devices[i]));
 	ADD_ARRAY(document, "incidents", facts->incident_count, json_incident(facts, frames, &facts->incidents[i]));
 	ADD_ARRAY(document, "leaks", facts->leak_count, json_site(facts, frames, &facts->leaks[i]));
 	ADD_ARRAY(document, "growth", facts->growth_count, json_site(facts, frames, &facts->growth[i]));
 	json_add(document, "fragmentation", device ? json_fragmentation(facts, frames, device) : NULL);
-	json_add(document, "host", json_host(&facts->processes[facts->focus].host));
+	json_add(document, "host", json_host(frames, &facts->processes[facts->focus].host));
 	json_add(document, "coverage", json_coverage(facts));
 	json_print(document, out);
 }

@@ -1,32 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host, the processes of the run, and what the recorder saw and did not see. */
+/* The processes of the run, and what the recorder saw and did not see. */
 #include "analysis/view/text.h"
 
 #include <string.h>
 #include "analysis/view/table.h"
 #include "analysis/view/units.h"
-
-void text_host(const struct text *text)
-{
-	const struct fact_process *p = &text->facts->processes[text->facts->focus];
-	const struct fact_host *h = &p->host;
-	text_section(text, "HOST (pid %u)", p->pid);
-	text_line(text, STYLE_PLAIN, "rss", "%s, at most %s; the machine has %s", units_bytes(h->rss_bytes).s, units_bytes(h->rss_peak_bytes).s,
-		  units_bytes(h->memory_total_bytes).s);
-	if (p->host_mode)
-		text_line(text, STYLE_PLAIN, "malloc", "%s live in %s blocks%s%s%s%s%s", units_bytes(h->malloc_live_bytes).s, units_count(h->malloc_live_count).s,
-			  h->malloc_basis == BASIS_ESTIMATED ? " (between " : "", h->malloc_basis == BASIS_ESTIMATED ? units_bytes(h->malloc_low_bytes).s : "",
-			  h->malloc_basis == BASIS_ESTIMATED ? " and " : "", h->malloc_basis == BASIS_ESTIMATED ? units_bytes(h->malloc_high_bytes).s : "",
-			  h->malloc_basis == BASIS_ESTIMATED ? ", 95 %)" : "");
-	else
-		text_line(text, STYLE_PLAIN, "malloc", "not recorded (host=off)");
-	text_line(text, STYLE_PLAIN, "calls", "%s allocations of %s in all, %s frees; %s", units_count(h->allocs).s, units_bytes(h->alloc_bytes).s,
-		  units_count(h->frees).s, h->allocator ? h->allocator : "allocator unknown");
-	text_line(text, STYLE_PLAIN, "pinned", "%s", units_bytes(h->pinned_bytes).s);
-	if (h->cgroup_bytes != FACT_UNKNOWN || h->cgroup_max_bytes != FACT_UNKNOWN)
-		text_line(text, STYLE_PLAIN, "cgroup", "%s in use, limit %s", units_bytes(h->cgroup_bytes).s,
-			  h->cgroup_max_bytes == FACT_UNKNOWN ? "none" : units_bytes(h->cgroup_max_bytes).s);
-}
 
 void text_processes(const struct text *text)
 {

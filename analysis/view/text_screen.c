@@ -234,14 +234,19 @@ static unsigned leak_lines(const struct text *text)
 static unsigned host_lines(const struct text *text, const struct fact_process *process, unsigned lines)
 {
 	const struct fact_host *host = &process->host;
-	char words[512], cgroup[96] = "", malloc_words[128] = "";
+	char words[512], cgroup[96] = "", malloc_words[128] = "", free_words[96] = "";
 	if (host->cgroup_max_bytes != FACT_UNKNOWN)
 		snprintf(cgroup, sizeof cgroup, ", cgroup %s of %s", units_bytes(host->cgroup_bytes).s, units_bytes(host->cgroup_max_bytes).s);
 	if (process->host_mode)
 		snprintf(malloc_words, sizeof malloc_words, ", malloc live %s%s", units_bytes(host->malloc_live_bytes).s,
 			 host->malloc_basis == BASIS_ESTIMATED ? " (estimated)" : "");
-	snprintf(words, sizeof words, "rss %s%s, pinned %s%s", units_bytes(host->rss_bytes).s, malloc_words, units_bytes(host->pinned_bytes).s, cgroup);
-	return text_flow(text, STYLE_PLAIN, "HOST", lines, words);
+	if (host->verdict == HOST_FRAGMENTED)
+		snprintf(free_words, sizeof free_words, ", %s fragmented", units_bytes(host->allocators[0].fragmented_bytes).s);
+	else if (host->verdict == HOST_CACHED)
+		snprintf(free_words, sizeof free_words, ", %s cached free", units_bytes(host->allocators[0].cached_bytes).s);
+	snprintf(words, sizeof words, "rss %s%s%s, pinned %s%s", units_bytes(host->rss_bytes).s, malloc_words, free_words,
+		 units_bytes(host->pinned_bytes).s, cgroup);
+	return text_flow(text, *free_words ? STYLE_WARN : STYLE_PLAIN, "HOST", lines, words);
 }
 
 static void seen_line(const struct text *text)

@@ -26,6 +26,10 @@ struct world {
 	struct fact_text blind[3];
 	struct fact_loss lost[2];
 	struct fact_function functions[1];
+	struct fact_allocator allocator;
+	struct fact_host_advice advice[FIX_MAX];
+	struct fact_host_row resident[PART_MAX];
+	struct fact_host_pin pin;
 	uint64_t frames[3];
 };
 
@@ -51,6 +55,33 @@ static void fill_device(struct world *w, struct fact_device *d, uint32_t ordinal
 	d->moment = (struct fact_moment){ .kind = MOMENT_INCIDENT, .incident = 2, .basis = BASIS_ESTIMATED };
 	d->fragmentation.pages = 3;
 	fill_layers(d->largest_free);
+}
+
+/* A fragmented heap whose names are too long; all that the books do not say is unknown. */
+static void fill_host_lists(struct world *w, struct fact_host *h)
+{
+	memset(&w->allocator, 0xff, sizeof w->allocator);
+	w->allocator.name = w->allocator.version = w->allocator.object = long_name;
+	w->allocator.role = ALLOCATOR_PROCESS;
+	w->allocator.fragmented_bytes = GIB;
+	w->allocator.split_basis = BASIS_ESTIMATED;
+	w->allocator.largest_free = (struct fact_layer){ GIB, long_name };
+	w->allocator.free_count = w->allocator.slab_count = 0;
+	for (size_t i = 0; i < FIX_MAX; i++)
+		w->advice[i] = (struct fact_host_advice){ i, GIB };
+	for (size_t i = 0; i < PART_MAX; i++)
+		w->resident[i] = (struct fact_host_row){ i, GIB, BASIS_ESTIMATED };
+	w->pin = (struct fact_host_pin){ stack_of(w), GIB, GIB, 7, BASIS_ESTIMATED };
+	h->allocator = NULL;
+	h->allocators = &w->allocator;
+	h->allocator_count = 1;
+	h->verdict = HOST_FRAGMENTED;
+	h->advice = w->advice;
+	h->advice_count = FIX_MAX;
+	h->rows = w->resident;
+	h->row_count = PART_MAX;
+	h->pins = &w->pin;
+	h->pin_count = 1;
 }
 
 static void fill_incident(struct world *w, struct fact_incident *i, uint64_t id, enum fact_outcome outcome)
@@ -89,7 +120,7 @@ static void fill_world(struct world *w)
 		.end_status = 6, .end_basis = BASIS_OBSERVED, .complete = true, .host_mode = 1, .functions = w->functions, .function_count = 1, .first_cuda_ns = FACT_UNKNOWN };
 	memset(&w->process.host, 0xff, sizeof w->process.host);
 	w->process.host.malloc_basis = BASIS_ESTIMATED;
-	w->process.host.allocator = NULL;
+	fill_host_lists(w, &w->process.host);
 	fill_device(w, &w->devices[0], 0);
 	fill_device(w, &w->devices[1], 1);
 	for (size_t i = 0; i < 8; i++)
@@ -254,7 +285,7 @@ static void test_json__values_and_nulls(void **state)
 	static const char *const nulls[] = {
 		"incidents.1.cause", "incidents.2.device", "incidents.0.rss_bytes", "incidents.0.largest_free.measured_bytes",
 		"incidents.0.largest_free.basis.measured_bytes", "processes.0.parent", "processes.0.first_cuda_ns", "host.rss_bytes",
-		"host.allocator.name", "leaks.0.slope_bytes_per_s", "leaks.0.interval.0", "leaks.0.per_request_bytes", "devices.0.uuid",
+		"host.allocator.live_bytes", "host.maps", "leaks.0.slope_bytes_per_s", "leaks.0.interval.0", "leaks.0.per_request_bytes", "devices.0.uuid",
 		"devices.0.owners.10.bytes", "devices.0.owners.10.basis", "devices.0.owners.0.pid", "incidents.0.stack.0.line", "coverage.blind.0.pid",
 	};
 	struct world w;
