@@ -20,9 +20,9 @@ suite_passes() {
 	local way python
 	python=$(python_with "$1") || skip "no python3 here ships test.$1"
 	for way in preload full; do
-		run_way "$way" "$python" -m test -w --timeout=250 "$1"
+		run_way "$way" "$python" -m test -w --timeout=200 "$1"
 		[ "$(<"$BATS_TEST_TMPDIR/$way.status")" != 0 ] || continue
-		run_way native "$python" -m test -w --timeout=250 "$1"
+		run_way native "$python" -m test -w --timeout=200 "$1"
 		[ "$(<"$BATS_TEST_TMPDIR/native.status")" = 0 ] || skip "test.$1 fails here without the recorder, too"
 		echo "passes natively, fails under $way:" >&2
 		tail -n 60 "$BATS_TEST_TMPDIR/$way.out" "$BATS_TEST_TMPDIR/$way.err" >&2
