@@ -5,6 +5,7 @@
 root=$(realpath "$BATS_TEST_DIRNAME/../..")
 build=${BUILD:-$root/build}
 
+# (bats waits for whoever holds descriptor 3: a daemon that a program leaves behind must not)
 # WAY COMMAND...: runs it one way in a folder of its own; leaves WAY.out, WAY.err, WAY.status and WAY.files. TMPDIR is inside.
 run_way() {
 	local way=$1 home=$BATS_TEST_TMPDIR/$1 status=0 prefix=()
@@ -14,7 +15,7 @@ run_way() {
 	full) prefix=(env "CUFLIGHT_OUTPUT=$BATS_TEST_TMPDIR/recordings/" "$build/cuflight" run --host=full --size=4MiB --) ;;
 	esac
 	mkdir -p "$home/tmp" "$BATS_TEST_TMPDIR/recordings"
-	(cd "$home" && TMPDIR=$home/tmp exec "${prefix[@]}" "$@") >"$home.out" 2>"$home.err" </dev/null || status=$?
+	(cd "$home" && TMPDIR=$home/tmp exec "${prefix[@]}" "$@") >"$home.out" 2>"$home.err" </dev/null 3>&- || status=$?
 	echo "$status" >"$home.status"
 	(cd "$home" && find . | sort) >"$home.files"
 }
