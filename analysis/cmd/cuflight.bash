@@ -8,7 +8,7 @@ _cuflight() {
 		return
 	fi
 	case ${COMP_WORDS[1]} in
-		run) options='--output= --force --library= --error-exitcode= --host= --sample= --size= --stack-depth= --python --mmap --probe --termination-log= --help --version --quiet --verbose --color=' ;;
+		run) options='--output= --force --library= --host-allocator= --error-exitcode= --host= --sample= --size= --stack-depth= --python --mmap --probe --termination-log= --help --version --quiet --verbose --color=' ;;
 		report) options='--at= --sysroot= --debuginfod --output= --force --format= --json --help --version --quiet --verbose --color=' ;;
 		doctor) options='--library= --recordings= --size= --output= --force --format= --json --help --version --quiet --verbose --color=' ;;
 		env) options='--docker --k8s --systemd --library= --recordings= --host= --sample= --size= --stack-depth= --python --mmap --probe --termination-log= --start= --output= --force --format= --json --help --version --quiet --verbose --color=' ;;
@@ -18,6 +18,7 @@ _cuflight() {
 	# readline splits --name=value at the '='
 	if [[ $word == '=' ]]; then word=''; elif [[ $before == '=' ]]; then before=${COMP_WORDS[COMP_CWORD-2]}; fi
 	case $before in
+		--host-allocator) choices='own jemalloc' ;;
 		--host) choices='off sampled full' ;;
 		--color) choices='auto always never' ;;
 		--format) choices='text json' ;;

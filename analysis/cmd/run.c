@@ -3,6 +3,7 @@
 #include "analysis/cmd/cmd.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "analysis/cmd/allocator.h"
 #include "analysis/cmd/cgroup.h"
 #include "analysis/cmd/checks.h"
 #include "analysis/cmd/destination.h"
@@ -19,6 +21,7 @@
 #include "analysis/cmd/settings.h"
 #include "analysis/cmd/supervise.h"
 #include "analysis/model/facts.h"
+#include "analysis/model/recording_append.h"
 #include "analysis/view/units.h"
 
 enum { RUN_PATTERN_DEPTH = 3 }; /* directories that a pattern may add */
@@ -53,22 +56,42 @@ static int prepare_destination(struct destination *destination, const struct opt
 	return -1;
 }
 
+/* What is preloaded behind the recorder: another malloc when asked for, then what was there. */
+static int compose_others(const struct opts *opts, char *out, size_t bytes)
+{
+	enum allocator_choice choice = (enum allocator_choice)opts_number(opts, "host-allocator", ALLOCATOR_OWN);
+	const char *inherited = getenv("LD_PRELOAD");
+	struct allocator_library allocator = { .path = "" };
+	int length;
+	if (choice != ALLOCATOR_OWN && allocator_find(&allocator, choice)) {
+		say_error("%s", allocator.why);
+		return -1;
+	}
+	length = snprintf(out, bytes, "%s%s%s", allocator.path, *allocator.path && inherited ? ":" : "", inherited ? inherited : "");
+	if (length >= 0 && (size_t)length < bytes)
+		return 0;
+	say_error("LD_PRELOAD is too long");
+	return -1;
+}
+
 /* Our own process has no further use for these variables, so they are set here and inherited. */
 static int prepare_environment(const struct opts *opts, const struct destination *destination)
 {
 	struct library library;
-	char preload[2 * PATH_MAX], options[4 * PATH_MAX], error[PATH_MAX + 128], start[32];
+	char preload[4 * PATH_MAX], others[3 * PATH_MAX], options[4 * PATH_MAX], error[PATH_MAX + 128], start[32];
 	if (library_find(&library, opts_text(opts, "library"))) {
 		say_error("%s", library.why);
 		return -1;
 	}
+	if (compose_others(opts, others, sizeof others))
+		return -1;
 	/* the command itself records from its start; what it starts in turn (a shell's ls) only when it is worth a file */
 	snprintf(start, sizeof start, "start=%ld", (long)getpid());
 	if (settings_compose(opts, getenv("CUFLIGHT_OPTIONS"), start, options, sizeof options, error, sizeof error)) {
 		say_error("%s", error);
 		return -1;
 	}
-	if (library_compose_preload(library.path, getenv("LD_PRELOAD"), preload, sizeof preload)) {
+	if (library_compose_preload(library.path, others, preload, sizeof preload)) {
 		say_error("LD_PRELOAD is too long");
 		return -1;
 	}
@@ -94,22 +117,64 @@ static int start_failure(const char *command, int error)
 	return CMD_RUN_MISSING;
 }
 
-/* SIGKILL has no sender on record; the kernel's own counters tell whether it was for want of memory. */
-static void tell_kill(const struct supervised *supervised, const struct cgroup_memory *before)
+/* The kernel's counters of kills for want of memory: how much they rose while the command ran. */
+struct kills { uint64_t in_cgroup, on_machine, limit_bytes; }; /* CGROUP_UNKNOWN */
+
+static uint64_t rise(uint64_t before, uint64_t now)
+{
+	return before == CGROUP_UNKNOWN || now == CGROUP_UNKNOWN ? CGROUP_UNKNOWN : now > before ? now - before : 0;
+}
+
+static struct kills kills_since(const struct cgroup_memory *before)
 {
 	struct cgroup_memory now;
+	cgroup_read(&now);
+	return (struct kills){ rise(before->oom_kills, now.oom_kills), rise(before->system_oom_kills, now.system_oom_kills), now.limit_bytes };
+}
+
+static bool any_kill(uint64_t rose) { return rose && rose != CGROUP_UNKNOWN; }
+
+/* SIGKILL has no sender on record; the kernel's own counters tell whether it was for want of memory. */
+static void tell_kill(const struct supervised *supervised, const struct kills *kills)
+{
 	if (!WIFSIGNALED(supervised->wait_status) || WTERMSIG(supervised->wait_status) != SIGKILL)
 		return;
-	cgroup_read(&now);
-	if (now.oom_kills != CGROUP_UNKNOWN && before->oom_kills != CGROUP_UNKNOWN && now.oom_kills > before->oom_kills)
-		say_info("killed for want of host memory: the cgroup's oom_kill count rose by %s (limit %s)",
-			 units_count(now.oom_kills - before->oom_kills).s, units_bytes(now.limit_bytes).s);
-	else if (now.system_oom_kills != CGROUP_UNKNOWN && before->system_oom_kills != CGROUP_UNKNOWN &&
-		 now.system_oom_kills > before->system_oom_kills)
+	if (any_kill(kills->in_cgroup))
+		say_info("killed for want of host memory: the cgroup's oom_kill count rose by %s (limit %s)", units_count(kills->in_cgroup).s,
+			 units_bytes(kills->limit_bytes).s);
+	else if (any_kill(kills->on_machine))
 		say_info("killed by SIGKILL while the machine's oom_kill count rose by %s: probably for want of host memory",
-			 units_count(now.system_oom_kills - before->system_oom_kills).s);
+			 units_count(kills->on_machine).s);
 	else
 		say_info("killed by SIGKILL; no oom_kill count rose, so somebody sent it");
+}
+
+static int add_number(char *out, size_t bytes, const char *key, uint64_t value)
+{
+	return value == CGROUP_UNKNOWN ? 0 : snprintf(out, bytes, "%s=%" PRIu64 "\n", key, value);
+}
+
+/* What a later report cannot know: how the command ended when it could not say so itself, and of the processes that it
+ * started, whether somebody was killed for want of memory meanwhile. */
+static void note_end(const struct recordings *list, const struct supervised *supervised, const struct kills *kills)
+{
+	int status = supervised->wait_status;
+	for (size_t i = 0; i < list->count; i++) {
+		const struct recording_file *file = &list->files[i];
+		bool own = file->pid == (uint32_t)supervised->pid;
+		char text[256] = "";
+		int used = 0;
+		if (!file->of_run || (!own && (!any_kill(kills->in_cgroup) || !kill((pid_t)file->pid, 0) || errno != ESRCH)))
+			continue;
+		if (own)
+			used += add_number(text, sizeof text, WIFSIGNALED(status) ? "signal" : "exit_status",
+					   (uint64_t)(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status)));
+		used += add_number(text + used, sizeof text - (size_t)used, "oom_kill", kills->in_cgroup);
+		used += add_number(text + used, sizeof text - (size_t)used, "system_oom_kill", kills->on_machine);
+		add_number(text + used, sizeof text - (size_t)used, "limit_bytes", kills->limit_bytes);
+		if (recording_append_wait(file->path, text) < 0)
+			say_error("cannot note the end in '%s': %s", file->path, strerror(errno));
+	}
 }
 
 static void tell_missing(const struct opts *opts, const char *command)
@@ -170,13 +235,15 @@ static bool has_finding(const struct recordings *list)
 	return found;
 }
 
-static int conclude(const struct opts *opts, const struct destination *destination, const struct supervised *supervised, uint64_t began_ns)
+static int conclude(const struct opts *opts, const struct destination *destination, const struct supervised *supervised, const struct kills *kills,
+		    uint64_t began_ns)
 {
 	struct recordings list = { 0 };
 	int status = supervise_exit(supervised), findings_status = (int)opts_number(opts, "error-exitcode", 0);
 	size_t processes;
 	recordings_scan(&list, destination->directory, destination->is_pattern ? RUN_PATTERN_DEPTH : 0, began_ns);
 	processes = recordings_mark_run(&list, (uint32_t)supervised->pid, (uint32_t)getpid());
+	note_end(&list, supervised, kills);
 	processes -= recordings_drop_replaced(&list);
 	if (processes)
 		tell_recorded(&list, processes, destination);
@@ -195,6 +262,7 @@ static int run_run(const struct opts *opts)
 	struct destination destination;
 	struct supervised supervised;
 	struct cgroup_memory before;
+	struct kills kills;
 	uint64_t began_ns = wall_ns();
 	if (!opts->operand_count) {
 		say_error("no command given: cuflight run [OPTIONS] -- COMMAND; see 'cuflight run --help'");
@@ -206,8 +274,9 @@ static int run_run(const struct opts *opts)
 	supervise(&supervised, opts->operands);
 	if (supervised.error)
 		return start_failure(opts->operands[0], supervised.error);
-	tell_kill(&supervised, &before);
-	return conclude(opts, &destination, &supervised, began_ns);
+	kills = kills_since(&before);
+	tell_kill(&supervised, &kills);
+	return conclude(opts, &destination, &supervised, &kills, began_ns);
 }
 
 static const struct opt own[] = {
@@ -215,6 +284,8 @@ static const struct opt own[] = {
 	  "directory for the recordings, or file name; %p pid, %h host, %e executable, %n free number, %t time, %q{VAR}" },
 	{ "force", 'f', OPT_FLAG, NULL, 0, 0, NULL, "overwrite an existing recording of that name" },
 	{ "library", 0, OPT_TEXT, "PATH", 0, 0, NULL, "the libcuflight.so to preload, when it is not beside cuflight or installed" },
+	{ "host-allocator", 0, OPT_CHOICE, ALLOCATOR_WORDS, 0, 0, "0",
+	  "malloc of the command: its own, or jemalloc, which keeps fuller books and fragments otherwise" },
 	{ "error-exitcode", 0, OPT_COUNT, "N", 0, 255, "0", "exit with N instead of 0 when a request failed fatally or memory leaked; 0: never" },
 };
 static const struct opt_group own_group = { "Options", own, sizeof own / sizeof *own, { NULL } };

@@ -2,9 +2,11 @@
 /* The end record, or what its absence means. */
 #include "analysis/model/ending.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/model/key_values.h"
 
 const char *const end_names[END_MAX] = { "running", "exit", "signal", "killed", "oom_killed", "exec" };
 
@@ -78,33 +80,66 @@ static bool at_memory_limit(const struct run_process *p)
 	return sample && limit != CUF_UNKNOWN && limit && sample->cgroup_bytes != CUF_UNKNOWN && sample->cgroup_bytes >= limit - limit / 20;
 }
 
-struct ending ending_of(const struct run_process *process)
+/* What `cuflight run` saw as the parent; false: nothing. */
+static bool told_by_parent(const struct run_process *p, struct arena *arena, struct ending *e)
+{
+	const char *text = meta_text(&p->meta, CUF_META_WAIT);
+	uint64_t signal = key_number(text, "signal"), status = key_number(text, "exit_status"), kills = key_number(text, "oom_kill");
+	bool for_memory = kills && kills != CUF_UNKNOWN;
+	if (!text)
+		return false;
+	if (status != CUF_UNKNOWN) {
+		*e = (struct ending){ .end = END_EXIT, .basis = BASIS_OBSERVED, .status = status, .abnormal = status != 0, .why = "the parent saw its exit status" };
+		return true;
+	}
+	if (signal != CUF_UNKNOWN && signal != 9) {
+		*e = (struct ending){ .end = END_SIGNAL, .basis = BASIS_OBSERVED, .status = signal, .abnormal = true, .why = "the parent saw the signal" };
+		return true;
+	}
+	if (signal == CUF_UNKNOWN && !for_memory)
+		return false;
+	*e = (struct ending){ .end = for_memory ? END_OOM_KILLED : END_KILLED, .basis = for_memory ? BASIS_INFERRED : BASIS_OBSERVED,
+		.status = signal, .abnormal = true, .why = "the parent saw SIGKILL; no kill for want of memory was counted in its cgroup" };
+	if (for_memory)
+		e->why = arena_format(arena, "%s the cgroup's count of kills for want of memory rose by %" PRIu64, signal == 9 ? "killed while" : "it ended without a word, and",
+				      kills);
+	return true;
+}
+
+static struct ending without_record(const struct run_process *process)
+{
+	if (still_there(&process->reader->header))
+		return (struct ending){ .end = END_RUNNING, .basis = BASIS_OBSERVED, .status = FACT_UNKNOWN, .why = "" };
+	if (at_memory_limit(process))
+		return (struct ending){ .end = END_OOM_KILLED, .basis = BASIS_INFERRED, .status = FACT_UNKNOWN, .abnormal = true,
+			.why = "no end record, and its cgroup was within 5% of its limit" };
+	return (struct ending){ .end = END_KILLED, .basis = BASIS_INFERRED, .status = FACT_UNKNOWN, .abnormal = true, .why = "no end record" };
+}
+
+struct ending ending_of(const struct run_process *process, struct arena *arena)
 {
 	const struct cuf_header *h = &process->reader->header;
-	struct ending e = { .basis = BASIS_OBSERVED, .status = FACT_UNKNOWN, .end_ns = h->end_ns };
+	struct ending e = { .basis = BASIS_OBSERVED, .status = FACT_UNKNOWN, .why = "" };
 	switch (h->end_kind) {
 	case CUF_END_EXIT: case CUF_END_FAST:
 		e.end = END_EXIT;
 		e.status = h->end_status;
 		e.abnormal = e.status != 0;
-		return e;
+		break;
 	case CUF_END_ABORT:
 		e.end = END_SIGNAL;
 		e.status = h->end_status;
 		e.abnormal = true;
-		return e;
+		break;
 	case CUF_END_EXEC:
 		e.end = END_EXEC;
+		break;
+	default:
+		if (!told_by_parent(process, arena, &e))
+			e = without_record(process);
+		e.end_ns = last_recorded_ns(process);
 		return e;
-	default: break;
 	}
-	e.end_ns = last_recorded_ns(process);
-	if (still_there(h)) {
-		e.end = END_RUNNING;
-		return e;
-	}
-	e.basis = BASIS_INFERRED;
-	e.end = at_memory_limit(process) ? END_OOM_KILLED : END_KILLED;
-	e.abnormal = true;
+	e.end_ns = h->end_ns;
 	return e;
 }

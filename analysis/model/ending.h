@@ -15,8 +15,9 @@ struct ending {
 	uint64_t status;          /* exit status or signal; FACT_UNKNOWN */
 	uint64_t end_ns;          /* CLOCK_MONOTONIC of the end record, else of the last thing recorded */
 	bool abnormal;            /* killed, a signal, or a status other than 0 */
+	const char *why;          /* one clause: what tells; constant or in the arena */
 };
 
-struct ending ending_of(const struct run_process *process);
+struct ending ending_of(const struct run_process *process, struct arena *arena);
 
 #endif

@@ -156,6 +156,7 @@ struct fact_process {
 	enum fact_end end;
 	uint64_t end_status;              /* exit status or signal number; FACT_UNKNOWN */
 	enum fact_basis end_basis;
+	const char *end_why;              /* one clause: what tells of an end without a record; "" */
 	bool complete;                    /* false: the file is cut, see coverage */
 	bool switched_off;                /* the recorder stopped recording before the end */
 	uint64_t driver_version;          /* 13000 = 13.0; 0 before CUDA was seen */

@@ -82,7 +82,7 @@ static void fill_process(struct build *b, uint32_t index)
 		.exe = or_empty(meta_text(&from->meta, CUF_META_EXE)), .cmdline = or_empty(meta_text(&from->meta, CUF_META_CMDLINE)),
 		.hostname = or_empty(meta_text(&from->meta, CUF_META_HOSTNAME)),
 		.start_ns = h->start_realtime_ns, .end_ns = reader_realtime(r, end->end_ns), .end = end->end, .end_status = end->status,
-		.end_basis = end->basis, .complete = r->complete && !from->meta.damage_offset,
+		.end_basis = end->basis, .end_why = end->why, .complete = r->complete && !from->meta.damage_offset,
 		.switched_off = h->state == CUF_OFF || meta_noted(&from->meta, CUF_NOTE_OFF), .driver_version = h->driver_version,
 		.first_cuda_ns = reader_realtime(r, h->first_cuda_ns), .host_mode = h->options_host_mode < 3 ? (uint32_t)h->options_host_mode : 0,
 		.sample_mean_bytes = h->sample_mean_bytes, .stack_depth = h->stack_depth,
@@ -126,7 +126,7 @@ void build_processes(struct build *build)
 	build->facts->process_count = count;
 	build->facts->processes = arena_zeroed(build->arena, count, sizeof *build->facts->processes);
 	for (uint32_t i = 0; i < count; i++) {
-		build->endings[i] = ending_of(&build->run->processes[i]);
+		build->endings[i] = ending_of(&build->run->processes[i], build->arena);
 		fill_process(build, i);
 		relate(build, i);
 	}

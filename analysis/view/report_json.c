@@ -37,6 +37,7 @@ static struct json_object *json_process(const struct facts *facts, struct frames
 	json_add_text(object, "end_state", end_names[p->end]);
 	json_add_number(object, "end_status", p->end_status);
 	json_add_text(object, "end_basis", p->end_basis == BASIS_NONE ? NULL : basis_names[p->end_basis]);
+	json_add_text(object, "end_why", p->end_why && *p->end_why ? p->end_why : NULL);
 	json_add_bool(object, "complete", p->complete);
 	json_add_bool(object, "switched_off", p->switched_off);
 	json_add_number(object, "driver_version", p->driver_version ? p->driver_version : UINT64_MAX);

@@ -159,7 +159,7 @@ void text_ending(const struct fact_process *process, char *out, size_t bytes)
 			 signal_name ? ")" : "");
 		break;
 	case END_KILLED:
-		snprintf(out, bytes, "ended without a word (SIGKILL or a crash)");
+		snprintf(out, bytes, process->end_status == 9 ? "killed by SIGKILL" : "ended without a word (SIGKILL or a crash)");
 		break;
 	case END_OOM_KILLED:
 		snprintf(out, bytes, "killed for want of host memory (%s)", process->end_basis == BASIS_NONE ? "inferred" : basis_names[process->end_basis]);

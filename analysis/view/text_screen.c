@@ -98,6 +98,36 @@ static unsigned process_lines(const struct text *text, const struct fact_process
 	return text_flow(text, STYLE_PLAIN, "PROCESS", 2, words);
 }
 
+/* From the first sample to the last: what is unknown at either end is left out. */
+static size_t add_way(char *out, size_t bytes, const char *what, uint64_t from, uint64_t to)
+{
+	int length;
+	if (from == FACT_UNKNOWN || to == FACT_UNKNOWN)
+		return 0;
+	length = snprintf(out, bytes, "%s%s %s to %s", bytes < TEXT_LINE_BYTES ? ", " : "", what, units_bytes(from).s, units_bytes(to).s);
+	return length > 0 && (size_t)length < bytes ? (size_t)length : 0;
+}
+
+/* Killed for want of host memory: how that is known, and the growth that led there. */
+static unsigned killed_lines(const struct text *text, const struct fact_process *process)
+{
+	char words[TEXT_LINE_BYTES];
+	size_t used = 0;
+	unsigned lines;
+	if (process->end != END_OOM_KILLED)
+		return 0;
+	lines = text_flow(text, STYLE_HEAD, "FACTS", 2, process->end_why ? process->end_why : "");
+	if (!process->timeline_count)
+		return lines;
+	const struct fact_sample *first = process->timeline, *last = &process->timeline[process->timeline_count - 1];
+	used += add_way(words, sizeof words, "rss", first->rss_bytes, last->rss_bytes);
+	used += add_way(words + used, sizeof words - used, "cgroup", first->cgroup_bytes, last->cgroup_bytes);
+	used += add_way(words + used, sizeof words - used, "malloc live", first->host_live_bytes, last->host_live_bytes);
+	snprintf(words + used, sizeof words - used, "; limit %s, in %s", units_bytes(process->host.cgroup_max_bytes).s,
+		 units_duration(since(first->time_ns, last->time_ns)).s);
+	return lines + text_flow(text, STYLE_PLAIN, "GROWTH", 2, words);
+}
+
 static unsigned failure_lines(const struct text *text, const struct fact_incident *incident)
 {
 	char words[TEXT_LINE_BYTES], call[160];
@@ -299,7 +329,7 @@ void text_screen(const struct text *text)
 	else
 		headline_ending(text, process);
 	used += process_lines(text, process, incident);
-	used += incident ? failure_lines(text, incident) : survived_lines(text);
+	used += incident ? failure_lines(text, incident) : killed_lines(text, process) + survived_lines(text);
 	used += other_devices_line(text, device);
 	used += (device ? owner_lines(text, device, SCREEN_LINES - SCREEN_TAIL - used) : host_site_lines(text, SCREEN_LINES - SCREEN_TAIL - used));
 	used += grown_lines(text);
