@@ -326,6 +326,7 @@ struct fact_site {
 	enum fact_shape shape;
 	uint64_t bytes, count;            /* live at the moment */
 	enum fact_basis basis;            /* of bytes and count */
+	uint64_t low_bytes, high_bytes;   /* 95 % interval of bytes; equal to them where they are observed */
 	double interval[2];               /* 95 % of slope_bytes_per_s */
 	double slope_bytes_per_s;         /* of the floor; NAN unknown */
 	uint64_t per_request_bytes;       /* added each cycle, median; FACT_UNKNOWN */

@@ -60,7 +60,11 @@ static uint64_t live_device_bytes(struct build *b, uint32_t process, uint64_t se
 	return bytes;
 }
 
-/* The process that held most at its own end; of those that hold nothing, the first. */
+/* Of processes that hold nothing of a device, whom the report is about: who was killed for memory, then who is not merely an
+ * image that exec replaced. */
+static unsigned interest(const struct fact_process *p) { return p->end == END_OOM_KILLED ? 2 : p->end != END_EXEC; }
+
+/* The process that held most at its own end; of those that hold nothing, the first of the most interest. */
 static uint32_t largest_at_end(struct build *b, uint32_t device)
 {
 	uint32_t largest = 0;
@@ -72,7 +76,7 @@ static uint32_t largest_at_end(struct build *b, uint32_t device)
 		if (device != FACT_NONE && ordinal == CUF_DEVICE_NONE)
 			continue;
 		bytes = live_device_bytes(b, p, end_of(b, p).seq, ordinal);
-		if (!any || bytes > most) {
+		if (!any || bytes > most || (!bytes && !most && interest(&b->facts->processes[p]) > interest(&b->facts->processes[largest]))) {
 			largest = p;
 			most = bytes;
 			any = true;

@@ -18,6 +18,8 @@ const char *const shape_names[SHAPE_MAX] = { "", "linear", "geometric", "quadrat
 
 struct rows { struct fact_site *items; size_t count, room, most; int (*order)(const void *, const void *); };
 
+static uint64_t whole(double value) { return value > 0 && value < 0x1p62 ? (uint64_t)llround(value) : 0; }
+
 static int by_bytes(const void *a, const void *b)
 {
 	const struct fact_site *x = a, *y = b;
@@ -54,6 +56,16 @@ static void add_row(struct rows *rows, const struct fact_site *row)
 	rows->items[rows->count++] = *row;
 }
 
+/* Of a sampled site; its samples weigh about the sampler's mean each. */
+static void fill_interval(const struct reader *r, const struct site *s, struct fact_site *row)
+{
+	double mean = (double)r->header.sample_mean_bytes;
+	struct host_estimate e = { (double)s->live_bytes, s->live_variance, s->live_variance * mean };
+	struct host_interval interval = host_estimate_interval(&e, mean);
+	row->low_bytes = s->live_variance > 0 ? whole(interval.low) : row->bytes;
+	row->high_bytes = s->live_variance > 0 ? whole(interval.high) : row->bytes;
+}
+
 static void add_rows(struct build *b, uint32_t process, const struct growth *g, struct rows *live, struct rows *grown)
 {
 	const struct reader *r = b->run->processes[process].reader;
@@ -63,6 +75,7 @@ static void add_rows(struct build *b, uint32_t process, const struct growth *g, 
 		if ((!s->live_count && s->net_bytes <= 0) || s->live_bytes > BYTES_SANE)
 			continue;
 		growth_judge(g, s, &row);
+		fill_interval(r, s, &row);
 		row.stack.process = row.process = process;
 		row.pid = r->header.pid;
 		row.device = s->device == CUF_DEVICE_NONE ? FACT_NONE : group_of(b, process, s->device);
@@ -115,8 +128,6 @@ static void device_sites(struct build *b, uint32_t process, uint64_t seq, const 
 	growth_fini(&g);
 	reader_drop(p->reader, CUF_SEC_RING);
 }
-
-static uint64_t whole(double value) { return value > 0 && value < 0x1p62 ? (uint64_t)llround(value) : 0; }
 
 static void host_figures(struct fact_host *out, const struct host_memory *memory)
 {

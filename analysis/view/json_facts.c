@@ -286,7 +286,9 @@ struct json_object *json_incident(const struct facts *facts, struct frames *fram
 
 struct json_object *json_site(const struct facts *facts, struct frames *frames, const struct fact_site *site)
 {
-	struct json_object *object = json_object_new_object(), *interval = json_object_new_array();
+	struct json_object *object = json_object_new_object(), *interval = json_object_new_array(), *bytes_interval = json_object_new_array();
+	json_object_array_add(bytes_interval, json_object_new_uint64(site->low_bytes));
+	json_object_array_add(bytes_interval, json_object_new_uint64(site->high_bytes));
 	for (size_t i = 0; i < 2; i++)
 		json_object_array_add(interval, site->interval[i] - site->interval[i] == 0 ? json_object_new_double(site->interval[i]) : NULL);
 	json_add_text(object, "kind", kind_name(site->kind));
@@ -295,6 +297,7 @@ struct json_object *json_site(const struct facts *facts, struct frames *frames, 
 	json_add_number(object, "bytes", site->bytes);
 	json_add_number(object, "count", site->count);
 	json_add_basis(object, site->basis);
+	json_add(object, "bytes_interval", bytes_interval);
 	json_add_double(object, "slope_bytes_per_s", site->slope_bytes_per_s);
 	json_add(object, "interval", interval);
 	json_add_number(object, "per_request_bytes", site->per_request_bytes);

@@ -80,9 +80,38 @@ class Check:
         self.same(f"leaks at {said['site']}", 1, len(fits))
         for leak in fits[:1]:
             for key, field in (("bytes", "bytes"), ("count", "count"), ("kind", "kind"), ("per_request", "per_request_bytes")):
-                key in said and self.same(f"leak at {said['site']}: {key}", said[key], leak[field])
+                key in said and self.agrees(f"leak at {said['site']}: {key}", said[key], leak[field], leak)
         strangers = [functions(l["stack"])[:3] for l in self.report["leaks"] if l["class"] == "leak" and l not in fits]
         self.holds(f"also called leaks: {strangers}", not strangers)
+
+    def agrees(self, what, said, found, row):
+        """the same, or for a sampled figure within twice its 95 % interval: a right one fails once in ten thousand runs"""
+        if row["basis"] != "estimated" or not isinstance(said, int):
+            self.same(what, said, found)
+            return
+        low, high = (edge / row["bytes"] for edge in row["bytes_interval"])
+        self.holds(f"{what}: the victim says {said}, the report {found} ({row['bytes_interval']})",
+                   found * (1 - 2 * (1 - low)) <= said <= found * (1 + 2 * (high - 1)))
+
+    def host(self, words):
+        """host memory beyond malloc's live blocks"""
+        host, (what, said) = self.report["host"], words[:2]
+        if what == "verdict":
+            self.same("verdict on the heap", said, host["verdict"])
+        elif what == "pin":
+            self.holds(f"no pages held open by {said}: {[functions(p['stack']) for p in host['pins']]}",
+                       host["pins"] and said in functions(host["pins"][0]["stack"]))
+        elif what == "fragmented_least":
+            self.holds(f"fragmented: {host['allocator']['fragmented_bytes']}, expected {said} at least", host["allocator"]["fragmented_bytes"] >= int(said))
+        elif what == "allocator":
+            self.same("allocator", said, host["allocator"]["name"])
+        elif what == "maps":
+            said = pairs(words[1:])
+            for key, value in said.items():
+                self.same(f"maps: {key}", value, (host["maps"] or {}).get(key))
+        else:
+            self.holds(f"no such word of host memory: {what}", False)
+        self.same("resident memory in parts", host["rss_bytes"], sum(r["bytes"] for r in host["resident"]))
 
     def clean(self, words):
         if words[0] == "leaks":
@@ -157,7 +186,7 @@ def main():
             reports.append(json.load(file))
     check = Check(reports[0], reports[1:])
     for subject, *words in lines:
-        method = getattr(Check, subject, None) if subject not in ("same", "holds", "rules", "rows", "last_state") else None
+        method = getattr(Check, subject, None) if subject not in ("same", "holds", "agrees", "rules", "rows", "last_state") else None
         if method:
             method(check, words)
         else:

@@ -1,0 +1,191 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# Host memory beyond malloc's live blocks: the allocator's own books, fragmentation told from a leak, maps, the kernel's
+# kills. The victims tell their truth (tests/victims/README.md), with glibc's malloc and with jemalloc.
+
+setup() {
+	root=$(realpath "$BATS_TEST_DIRNAME/../..")
+	build=${BUILD:-$root/build}
+	cuflight=$build/cuflight
+	cd "$BATS_TEST_TMPDIR"
+	unset CUFLIGHT_OPTIONS CUFLIGHT_OUTPUT CUFLIGHT_DISABLE LD_PRELOAD MALLOC_CONF MALLOC_ARENA_MAX
+	export TZ=UTC LC_ALL=C.UTF-8 DEBUGINFOD_URLS=
+}
+
+have_jemalloc() { compgen -G '/usr/lib/*/libjemalloc.so.2' >/dev/null || skip "libjemalloc2 is not installed"; }
+
+# OPTIONS... -- VICTIM [ARGUMENT...]: recorded, and its report is as it says
+told_right() {
+	local options=()
+	while [ "$1" != -- ]; do
+		options+=("$1")
+		shift
+	done
+	shift
+	rm -rf rec
+	"$cuflight" run -q -o rec/ "${options[@]}" -- "$build/victims/$1" "${@:2}" >truth
+	"$cuflight" report --json rec >report.json
+	"$root/tests/e2e/check_truth.py" truth report.json
+}
+
+# EXPRESSION: of the report, as d
+report_has() { node -e 'const d = JSON.parse(require("fs").readFileSync("report.json")); process.exit(eval(process.argv[1]) ? 0 : 1)' "$1"; }
+
+exact=(--host=full --size=256MiB)
+
+@test "a leak of small blocks under churn, host=full: exact" {
+	told_right "${exact[@]}" -- host_leak
+	report_has 'd.coverage.lost.length === 0'
+}
+
+@test "a leak of small blocks under churn, host=full, with jemalloc: exact" {
+	have_jemalloc
+	told_right "${exact[@]}" --host-allocator=jemalloc -- host_leak
+	report_has 'd.host.allocator.name === "jemalloc" && d.coverage.lost.length === 0'
+}
+
+@test "a leak of small blocks under churn, sampled: within the interval" {
+	told_right -- host_leak
+	report_has 'd.leaks[0].basis === "estimated" && d.leaks[0].bytes_interval[0] < d.leaks[0].bytes_interval[1]'
+}
+
+@test "a leak of small blocks under churn, sampled, with jemalloc: within the interval" {
+	have_jemalloc
+	told_right --host-allocator=jemalloc -- host_leak
+}
+
+@test "a heap held open by every 64th block, host=full: fragmentation, and by whom" {
+	told_right "${exact[@]}" -- host_fragmented
+	report_has 'd.host.largest_free_bytes === undefined && d.host.allocator.largest_free_bytes < 1 << 20'
+	"$cuflight" report rec | grep -q '^verdict  fragmentation: '
+	"$cuflight" report rec | grep -q '^held by .* keep_index_entry'
+}
+
+@test "a heap held open by every 64th block, host=full, with jemalloc: fragmentation, and by whom" {
+	have_jemalloc
+	told_right "${exact[@]}" --host-allocator=jemalloc -- host_fragmented
+	report_has 'd.host.allocator.slabs.some((s) => s.block_bytes === 64 && s.used_count * 10 < s.all_count)'
+}
+
+@test "a heap held open by every 64th block, sampled: fragmentation, and by whom" {
+	told_right -- host_fragmented 512
+}
+
+@test "a heap held open by every 64th block, sampled, with jemalloc: fragmentation, and by whom" {
+	have_jemalloc
+	told_right --host-allocator=jemalloc -- host_fragmented 512
+}
+
+@test "maps past malloc, mmap=1: split, moved, replaced, refused" {
+	told_right --host=full --mmap=1 -- host_maps
+	told_right --mmap=1 -- host_maps
+}
+
+@test "maps with jemalloc behind: its own are not counted beside the blocks inside" {
+	have_jemalloc
+	told_right --host=full --mmap=1 --host-allocator=jemalloc -- host_maps
+}
+
+@test "without mmap=1 nothing is said of maps" {
+	"$cuflight" run -q -o rec/ --host=full -- "$build/victims/host_maps" >/dev/null
+	"$cuflight" report --json rec >report.json
+	report_has 'd.host.maps === null'
+}
+
+@test "an incident has the largest free piece of the heap" {
+	"$root/scripts/simcuda" "$cuflight" run -q -o rec/ -- "$build/victims/oom_fatal" >/dev/null || [ $? = 1 ]
+	"$cuflight" report --json rec >report.json
+	report_has 'd.incidents[0].largest_free.host_bytes > 0 && /top of the heap|books/.test(d.incidents[0].largest_free.basis.host_bytes)'
+}
+
+@test "an allocator in front of the recorder is named in coverage" {
+	have_jemalloc
+	LD_PRELOAD="libjemalloc.so.2:$build/libcuflight.so" CUFLIGHT_OUTPUT=rec/ CUFLIGHT_OPTIONS=start=1 "$build/victims/host_leak" 1 >/dev/null
+	"$cuflight" report --json rec >report.json
+	report_has 'd.coverage.blind.some((b) => /libjemalloc.* defines malloc itself \(jemalloc\)/.test(b.text))'
+}
+
+@test "an object with an allocator of its own is named in coverage, with its books" {
+	# an object that has jemalloc under the names that Arrow builds it with: what its mallctl answers is all that is seen
+	cat >own.c <<-'END'
+		#include <string.h>
+		int je_arrow_mallctl(const char *name, void *old, size_t *bytes, void *new, size_t new_bytes)
+		{
+			if (!strcmp(name, "epoch"))
+				return 0;
+			if (strcmp(name, "stats.allocated") || !old || *bytes != sizeof(size_t))
+				return 2;
+			*(size_t *)old = 123456789;
+			return 0;
+		}
+	END
+	"${CC:-cc}" -shared -fPIC own.c -o libown.so
+	"$cuflight" run -q -o rec/ -- perl -e 'require DynaLoader; DynaLoader::dl_load_file($ARGV[0]) or die' "$PWD/libown.so"
+	"$cuflight" report --json rec >report.json
+	report_has 'd.coverage.blind.some((b) => /libown.so has an allocator of its own \(jemalloc\)/.test(b.text))'
+	report_has 'd.host.other_allocators[0].live_bytes === 123456789 && d.host.allocator.name === "glibc"'
+}
+
+@test "a program that is linked with jemalloc runs on it: recorded, and by its books" {
+	local library
+	have_jemalloc
+	library=$(compgen -G '/usr/lib/*/libjemalloc.so.2' | head -n 1)
+	echo 'int puts(const char *); void *malloc(unsigned long); int main(void) { return !malloc(300000) || puts("end state exit 0") < 0; }' >linked.c
+	"${CC:-cc}" -fno-builtin linked.c -o linked -Wl,--no-as-needed "$library"
+	"$cuflight" run -q -o rec/ -- ./linked
+	"$cuflight" report --json rec >report.json
+	report_has 'd.host.allocator.name === "jemalloc" && d.host.malloc_live_bytes >= 300000 && d.host.allocator.live_bytes >= 300000'
+}
+
+@test "exit in a signal handler that broke into malloc does not hang" {
+	local i
+	for i in 1 2 3 4 5 6 7 8; do
+		rm -rf rec
+		status=0
+		timeout 20 "$cuflight" run -q -o rec/ -- "$build/victims/exits_in_handler" || status=$?
+		[ "$status" = 9 ]
+	done
+}
+
+@test "--host-allocator of a library that is not there says which package has it" {
+	local directory status=0
+	have_jemalloc
+	directory=$(dirname "$(compgen -G '/usr/lib/*/libjemalloc.so.2' | head -n 1)")
+	mkdir upper work
+	mknod upper/libjemalloc.so.2 c 0 0 2>/dev/null || skip "no rights to hide a file here"
+	unshare -m sh -c 'mount -t overlay overlay -o "lowerdir=$1,upperdir=$PWD/upper,workdir=$PWD/work" "$1"' - "$directory" 2>/dev/null || skip "no overlay mounts here"
+	unshare -m sh -c 'mount -t overlay overlay -o "lowerdir=$1,upperdir=$PWD/upper,workdir=$PWD/work" "$1" && exec "$2" run --host-allocator=jemalloc -- true' \
+		- "$directory" "$cuflight" 2>err || status=$?
+	[ "$status" = 125 ]
+	grep -q 'libjemalloc.so.2 here; install the package libjemalloc2' err
+}
+
+# GROUP COMMAND...: in a memory cgroup of 96 MiB
+in_small_group() { sh -c 'echo $$ >"$1/tasks"; shift; exec "$@"' - "$@"; }
+
+@test "a kill for want of memory: as the parent saw it, and without a parent, with the growth that led there" {
+	local group=/sys/fs/cgroup/memory/cuflight-host.$$
+	[ -w /sys/fs/cgroup/memory ] && mkdir "$group" 2>/dev/null || skip "no memory cgroup that could be made here"
+	echo $((96 << 20)) >"$group/memory.limit_in_bytes" || { rmdir "$group"; skip "the cgroup takes no limit"; }
+	in_small_group "$group" "$cuflight" run -q -o parent/ -- "$build/victims/host_grows" 400 >out 2>err || true
+	CUFLIGHT_OUTPUT=alone/ CUFLIGHT_OPTIONS=start=1 LD_PRELOAD=$build/libcuflight.so in_small_group "$group" "$build/victims/host_grows" 400 >>out 2>>err || true
+	for _ in 1 2 3 4 5 6 7 8 9 10; do rmdir "$group" && break; sleep 0.2; done
+	"$cuflight" report --json parent >report.json
+	report_has 'd.capture.end_state === "oom_killed" && d.processes[0].end_status === 9 && /count of kills for want of memory rose by 1/.test(d.processes[0].end_why)'
+	"$cuflight" report --json alone >report.json
+	report_has 'd.capture.end_state === "oom_killed" && d.processes.at(-1).end_basis === "inferred"'
+	report_has 'd.growth[0].stack.some((f) => f.function === "load_chunk") && d.growth[0].grown_bytes > 64 << 20'
+	"$cuflight" report alone | grep -A1 '^GROWTH   rss ' | grep -q 'limit 96.00 MiB'
+}
+
+@test "the parent's word of an end that left no record: a signal, a status, somebody's SIGKILL" {
+	local status
+	"$cuflight" run -q -o a/ -- sh -c 'kill -SEGV $$' || status=$?
+	[ "$status" = 139 ]
+	"$cuflight" report --json a >report.json
+	report_has 'd.capture.end_state === "signal" && d.capture.end_status === 11'
+	"$cuflight" run -q -o b/ -- sh -c 'kill -KILL $$' || status=$?
+	[ "$status" = 137 ]
+	"$cuflight" report --json b >report.json
+	report_has 'd.capture.end_state === "killed" && d.capture.end_status === 9 && d.processes[0].end_basis === "observed"'
+}
