@@ -98,31 +98,34 @@ static struct entry *entry_at(struct check *check, uint64_t addr, unsigned kind)
 
 /* ---- against what the victim says ---- */
 
-/* A completed call is in the slot already, though the thread may not have said "done" yet. */
-static bool in_doubt(const struct kill_thread *thread, unsigned slot)
-{
-	return thread->doing == KILL_FREE && thread->slot == slot;
-}
-
 static bool may_be_missing(const struct check *check, const struct kill_slot *slot)
 {
 	return check->sampled && slot->way == KILL_HOST && slot->bytes < ALWAYS_SAMPLED_BYTES;
 }
 
-static unsigned match_slots(struct check *check, const struct kill_thread *thread)
+/* The slot that the call in flight is about: its block may be gone already, and its address somebody else's. */
+static bool in_flight(const struct kill_thread *thread, unsigned slot)
+{
+	const struct kill_slot *at = &thread->slots[slot];
+	if (thread->slot != slot)
+		return false;
+	return thread->doing == KILL_FREE || (thread->doing == KILL_RESIZE && at->addr == thread->old_addr && at->bytes == thread->old_bytes);
+}
+
+/* First what is certain, of all threads; then what is in flight takes what is left, if anything is. */
+static unsigned match_slots(struct check *check, const struct kill_thread *thread, bool certain)
 {
 	unsigned live = 0;
 
 	for (unsigned i = 0; i < KILL_SLOTS; i++) {
 		const struct kill_slot *slot = &thread->slots[i];
-		bool resizing = thread->doing == KILL_RESIZE && thread->slot == i && slot->addr == thread->old_addr && slot->bytes == thread->old_bytes;
 		struct entry *entry = slot->addr ? entry_at(check, slot->addr, kill_kinds[slot->way]) : NULL;
-		if (!slot->addr)
+		if (!slot->addr || in_flight(thread, i) == certain)
 			continue;
 		live++;
 		if (entry && entry->bytes == slot->bytes && !entry->matched)
 			entry->matched = true;
-		else if (!in_doubt(thread, i) && !resizing && !(may_be_missing(check, slot) && !entry))
+		else if (certain && !(may_be_missing(check, slot) && !entry))
 			complain(check, "thread %u slot %u: block %#lx of %lu bytes, kind %u, is %s", thread->tid, i, (unsigned long)slot->addr,
 			         (unsigned long)slot->bytes, kill_kinds[slot->way], entry ? "recorded with another size" : "not recorded as live");
 	}
@@ -151,7 +154,9 @@ static void check_live(struct check *check, struct totals *totals)
 {
 	entries_collect(check);
 	for (unsigned i = 0; i < KILL_THREADS; i++)
-		totals->live += match_slots(check, &check->truth->threads[i]);
+		totals->live += match_slots(check, &check->truth->threads[i], true);
+	for (unsigned i = 0; i < KILL_THREADS; i++)
+		totals->live += match_slots(check, &check->truth->threads[i], false);
 	for (unsigned i = 0; i < KILL_THREADS; i++)
 		match_in_flight(check, &check->truth->threads[i]);
 	for (size_t i = 0; i < check->count; i++)
