@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The letter of the malloc family: results, errno, alignment, contents, the odd arguments. Prints one line a rule, the
- * same with and without the recorder. Functions that libc may lack (cfree, the sized frees) are looked up. With any
+ * same with and without the recorder; what a rule leaves open is printed as it is. Functions that libc may lack (cfree, the sized frees) are looked up. With any
  * argument those are left out, and pvalloc: other allocators lack them, and mixing libc's with theirs is a crash.
  */
 #include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@
 
 #define TOO_MUCH ((size_t)PTRDIFF_MAX - 4096)
 
-static volatile size_t half_of_all = SIZE_MAX / 2; /* volatile: the compiler must not see the overflow that is asked for */
+static volatile size_t half_of_all = SIZE_MAX / 2, all = SIZE_MAX; /* volatile: the compiler must not see the overflow that is asked for */
 static char *volatile kept;                        /* nor forget a block that a refused resize left alone */
 
 static int other_allocator;
@@ -124,12 +125,112 @@ static void frees(void)
 	}
 }
 
+/* ---- what the rules leave open: as libc does it, to the byte ---- */
+
+static size_t alignment_of(const void *p) { return p ? (size_t)1 << __builtin_ctzl((uintptr_t)p) : 0; }
+
+/* One call: NULL or how large, whether aligned as asked for, and errno. */
+static void show(const char *call, size_t asked, void *p)
+{
+	int error = errno;
+	printf("%s: %s %zu %s errno %d\n", call, p ? "usable" : "NULL", malloc_usable_size(p), alignment_of(p) >= asked ? "aligned" : "-", error);
+	free(p);
+	errno = 4711;
+}
+
+#define SHOW(asked, call) show(#call, asked, call)
+
+static void odd_arguments(void)
+{
+	void *p = (void *)1;
+	errno = 4711;
+	SHOW(16, malloc(0));
+	SHOW(16, malloc(1));
+	SHOW(16, malloc(24));
+	SHOW(16, malloc(25));
+	SHOW(16, malloc(all));
+	SHOW(16, malloc(half_of_all));
+	SHOW(16, malloc(200000));
+	SHOW(16, calloc(0, 0));
+	SHOW(16, calloc(0, 10));
+	SHOW(16, calloc(10, 0));
+	SHOW(16, calloc(half_of_all, 2));
+	SHOW(16, calloc(half_of_all + 1, 2));
+	SHOW(16, realloc(NULL, 0));
+	SHOW(16, realloc(malloc(100), 1));
+	SHOW(16, realloc(malloc(100), 100));
+	SHOW(16, realloc(malloc(0), 5000));
+	SHOW(16, realloc(malloc(300000), 40));
+	SHOW(16, realloc(malloc(300000), 3000000));
+	SHOW(16, realloc(memalign(4096, 100), 5000));
+	SHOW(16, realloc(malloc(10), 0));
+	SHOW(16, reallocarray(NULL, 0, 10));
+	SHOW(16, reallocarray(NULL, 3, 7));
+	SHOW(16, reallocarray(malloc(10), 10, 0));
+	SHOW(64, aligned_alloc(64, 0));
+	SHOW(64, aligned_alloc(64, 65));
+	SHOW(4096, aligned_alloc(4096, 1));
+	SHOW(4096, memalign(4096, 0));
+	SHOW(1, memalign(1, 10));
+	if (other_allocator)
+		return;
+	SHOW(48, memalign(48, 10));
+	SHOW(1, memalign(0, 10));
+	SHOW(1, memalign(half_of_all + 2, 10));
+	SHOW(16, memalign(16, all));
+	SHOW(48, aligned_alloc(48, 96));
+	SHOW(1, aligned_alloc(0, 10));
+	SHOW(4096, valloc(0));
+	SHOW(4096, valloc(all - 100));
+	SHOW(4096, pvalloc(0));
+	SHOW(4096, pvalloc(all - 100));
+	SHOW(4096, pvalloc(4097));
+	for (size_t alignment = 0; alignment < 70; alignment++) {
+		int result = posix_memalign(&p, alignment, alignment % 3 * 100);
+		printf("posix_memalign(%zu): %d %s errno %d\n", alignment, result, result ? "-" : alignment_of(p) >= alignment ? "aligned" : "NOT", errno);
+		free(result ? NULL : p);
+	}
+}
+
+/* Where each of some thousand blocks lies, and how large it is. */
+static void layout(void)
+{
+	enum { SLOTS = 300 };
+	char *slots[SLOTS] = { NULL }, *first = malloc(1);
+	unsigned long hash = 5381, random = 1;
+	for (unsigned i = 0; i < 20000; i++) {
+		unsigned slot = (unsigned)((random = random * 6364136223846793005ul + 1442695040888963407ul) >> 40) % SLOTS;
+		size_t bytes = random >> 50 & (i % 16 ? 511 : 16383);
+		switch (random >> 33 & 3) {
+		case 0: slots[slot] = realloc(slots[slot], bytes + 1); break;
+		case 1: free(slots[slot]); slots[slot] = calloc(1, bytes); break;
+		case 2: free(slots[slot]); slots[slot] = memalign((size_t)16 << i % 6, bytes); break;
+		default: free(slots[slot]); slots[slot] = malloc(bytes); break;
+		}
+		hash = (hash * 33 ^ (unsigned long)(slots[slot] - first)) * 33 ^ malloc_usable_size(slots[slot]);
+	}
+	for (unsigned i = 0; i < SLOTS; i++)
+		free(slots[i]);
+	free(first);
+	printf("places and sizes of 20000 blocks: %016lx\n", hash);
+}
+
+/* In an arena of its own: the main one's free blocks depend on what libc did before main. */
+static void *to_the_byte(void *unused)
+{
+	odd_arguments();
+	if (!other_allocator)
+		layout();
+	return NULL;
+}
+
 int main(int argc, char **argv)
 {
+	pthread_t thread;
 	other_allocator = argc > 1;
 	odd_sizes();
 	resizing();
 	alignments();
 	frees();
-	return 0;
+	return pthread_create(&thread, NULL, to_the_byte, NULL) || pthread_join(thread, NULL);
 }

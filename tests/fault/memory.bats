@@ -1,0 +1,40 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# What the recorder itself takes: little in a process that allocates little, and nothing more however long it records.
+load broken.bash
+
+# OPTIONS COMMAND...: prints what it says
+under() {
+	local options=$1
+	shift
+	CUFLIGHT_OPTIONS=$options CUFLIGHT_OUTPUT=$output/ LD_PRELOAD=$library "$@"
+}
+
+# NAME: the number after it, on stdin
+field() { sed -nE "s/.*\\b$1 ([0-9]+).*/\\1/p"; }
+
+@test "a process that allocates little: at most 8 MiB more are resident" {
+	native=$("$victims/allocates_little" | field rss)
+	[ "$native" -gt 0 ] || skip "no /proc/self/smaps_rollup here"
+	for options in host=sampled host=sampled:start=1 host=full; do
+		rss=$(under "$options" "$victims/allocates_little" | field rss)
+		echo "# $options: $(((rss - native) >> 10)) KiB" >&3
+		[ $((rss - native)) -le $((8 << 20)) ]
+	done
+}
+
+# Full speed, every event: RSS after a quarter of the time is RSS at the end, and the file is as big as it was.
+@test "${CHURN_SECONDS:=60} seconds at full speed: nothing grows" {
+	under host=full:size=16MiB "$victims/churns" "$CHURN_SECONDS" >"$home/churned" &
+	sleep $((CHURN_SECONDS / 4))
+	before=$(stat -c '%s %b' "$output"/*.cuf)
+	wait $!
+	after=$(stat -c '%s %b' "$output"/*.cuf)
+	echo "# $(<"$home/churned"), file of $before" >&3
+	[ "$before" = "$after" ]
+	first=$(field rss <"$home/churned") most=$(field most <"$home/churned")
+	[ "$first" -gt 0 ] && [ "$(field pairs <"$home/churned")" -gt 1000000 ]
+	[ $((most - first)) -le $((512 << 10)) ]
+	readable_in "$output"
+	"$build/cuflight" report --json "$output"/*.cuf | python3 -c 'import json, sys; assert json.load(sys.stdin)["coverage"]["lost"] == []'
+}
