@@ -4,10 +4,10 @@
 # what it says is live is what the program says was live, up to the calls in flight; no completed call is missing.
 load broken.bash
 
-# RUNS OPTIONS
+# RUNS OPTIONS [churn]
 kill_runs() {
 	local status=0
-	CUFLIGHT_OPTIONS=$2 "$build/fault/kill_runs" "$1" "${KILL_SEED:-1}" "$output" env "LD_PRELOAD=$library" "$victims/kill_workload" \
+	CUFLIGHT_OPTIONS=$2 "$build/fault/kill_runs" "$1" "${KILL_SEED:-1}" "$output" env "LD_PRELOAD=$library" "$victims/kill_workload" ${3:+"$3"} \
 		>"$home/kills" 2>&1 || status=$?
 	sed 's/^/# /' "$home/kills"
 	[ "$status" = 0 ]
@@ -15,3 +15,7 @@ kill_runs() {
 
 @test "SIGKILL at 228 random instants, every event recorded" { kill_runs 228 start=1:host=full:size=16MiB; }
 @test "SIGKILL at 100 random instants, around the moment when the device is seen and the file made" { kill_runs 100 size=16MiB; }
+# KILL_RUNS=1000: as many as you like
+@test "SIGKILL at ${KILL_RUNS:=100} random instants, threads and children coming and going" {
+	kill_runs "$KILL_RUNS" start=1:host=full:size=32MiB churn
+}

@@ -6,17 +6,22 @@
  * start instead. A run that dies while its recording is being made leaves no file, or one whose header is zeros.
  * In sampled mode host blocks under 64 KiB may be missing, and host events are not counted.
  *
+ * Where the victim's threads succeed one another (churn), events are counted for all of them together, and the recordings
+ * of the children that it forked are judged, too: they end by themselves.
+ *
  * CUFLIGHT_OUTPUT is set for each run; the preload and the rest of the environment are VICTIM's affair (env ... VICTIM).
  * One line a damaged run, one line at the end; exit 1 when any run was wrong.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,7 +35,7 @@
 #define ALWAYS_SAMPLED_BYTES 65536u
 #define WRONG_MAX 10         /* runs, then it is clear enough; each leaves its recording */
 
-struct totals { unsigned runs, wrong, early, unborn, counted; uint64_t live, calls; };
+struct totals { unsigned runs, wrong, early, unborn, counted, children; uint64_t live, calls; };
 
 struct entry { uint64_t addr, bytes; unsigned kind; bool matched; };
 
@@ -171,7 +176,7 @@ static void tally_add(const struct check *check, struct tally *tally, uint32_t t
 {
 	for (unsigned t = 0; t < KILL_THREADS; t++)
 		for (unsigned w = 0; w < KILL_WAYS; w++)
-			if (check->truth->threads[t].tid == tid && kill_kinds[w] == kind)
+			if (kill_kinds[w] == kind && (check->truth->churn ? t == 0 : check->truth->threads[t].tid == tid))
 				++*(sign > 0 ? &tally->allocs[t][w] : &tally->frees[t][w]);
 }
 
@@ -193,11 +198,29 @@ static void tally_events(const struct check *check, struct tally *tally)
 	events_free(events);
 }
 
-static void check_count(struct check *check, const struct kill_thread *thread, unsigned way, const char *what, uint64_t recorded, uint64_t completed, bool in_flight)
+static void check_count(struct check *check, const struct kill_thread *thread, unsigned way, const char *what, uint64_t recorded, uint64_t completed, unsigned in_flight)
 {
 	if (recorded < completed || recorded > completed + in_flight)
 		complain(check, "thread %u made %lu completed %s of kind %u, %lu are recorded", thread->tid, (unsigned long)completed, what,
 		         kill_kinds[way], (unsigned long)recorded);
+}
+
+/* Of all threads together, those whose heirs write on. */
+static void check_sums(struct check *check, struct totals *totals, const struct tally *tally)
+{
+	uint64_t allocs = 0, frees = 0;
+	unsigned may_alloc = 0, may_free = 0;
+
+	for (unsigned t = 0; t < KILL_CHURNERS; t++) {
+		const struct kill_thread *thread = &check->truth->threads[t];
+		allocs += thread->allocs[KILL_HOST];
+		frees += thread->frees[KILL_HOST];
+		may_alloc += thread->doing == KILL_ALLOC || thread->doing == KILL_RESIZE;
+		may_free += thread->doing == KILL_FREE || thread->doing == KILL_RESIZE;
+	}
+	check_count(check, &check->truth->threads[0], KILL_HOST, "allocations", tally->allocs[0][KILL_HOST], allocs, may_alloc);
+	check_count(check, &check->truth->threads[0], KILL_HOST, "frees", tally->frees[0][KILL_HOST], frees, may_free);
+	totals->calls += allocs + frees;
 }
 
 /* Nothing left the ring and nothing was lost: then every completed call must be there. */
@@ -213,6 +236,11 @@ static void check_events(struct check *check, struct totals *totals)
 		return;
 	totals->counted++;
 	tally_events(check, &tally);
+	if (check->truth->churn) {
+		if (!check->sampled)
+			check_sums(check, totals, &tally);
+		return;
+	}
 	for (unsigned t = 0; t < KILL_THREADS; t++) {
 		const struct kill_thread *thread = &check->truth->threads[t];
 		for (unsigned w = 0; w < KILL_WAYS; w++) {
@@ -302,22 +330,66 @@ static void judge(struct check *check, const char *recording, bool early, struct
 	free(check->entries);
 }
 
+/* Children end by themselves, so theirs are complete. */
+static void judge_child(struct check *of, const char *recording, struct totals *totals)
+{
+	struct check check = { .run = of->run, .truth = of->truth };
+	struct reader_error error = { 0 };
+	struct tally tally = { 0 };
+	int result = reader_open(recording, &check.reader, &error);
+
+	totals->children++;
+	if (result) {
+		complain(of, "%s of a child cannot be read: error %d", recording, result);
+		return;
+	}
+	entries_collect(&check);
+	tally_events(&check, &tally);
+	if (check.count != KILL_CHILD_KEEPS || tally.allocs[0][KILL_HOST] != KILL_CHILD_ALLOCS ||
+	    tally.frees[0][KILL_HOST] != KILL_CHILD_ALLOCS - KILL_CHILD_KEEPS)
+		complain(of, "%s of a child: %zu blocks live, %lu allocations, %lu frees", recording, check.count,
+		         (unsigned long)tally.allocs[0][KILL_HOST], (unsigned long)tally.frees[0][KILL_HOST]);
+	reader_close(check.reader);
+	free(check.entries);
+}
+
+static void judge_children(struct check *check, const char *folder, const char *own, struct totals *totals)
+{
+	char pattern[4096];
+	glob_t found;
+
+	while (waitpid(-1, NULL, 0) > 0)
+		; /* orphans become ours */
+	snprintf(pattern, sizeof pattern, "%s/run.%u.*.cuf", folder, check->run);
+	if (glob(pattern, 0, NULL, &found))
+		return;
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		if (strcmp(found.gl_pathv[i], own) == 0)
+			continue;
+		judge_child(check, found.gl_pathv[i], totals);
+		if (!check->complaints)
+			unlink(found.gl_pathv[i]);
+	}
+	globfree(&found);
+}
+
 static void run(unsigned number, const char *folder, char **victim, unsigned arguments, struct totals *totals)
 {
-	char truth_path[4096], recording[4096];
+	char truth_path[4096], output[4096], recording[4096];
 	bool early = number % 8 == 7;
 	struct check check = { .run = number };
 	int fd, status = 0;
 	pid_t pid;
 
 	snprintf(truth_path, sizeof truth_path, "%s/truth", folder);
-	snprintf(recording, sizeof recording, "%s/run.%u.cuf", folder, number);
+	snprintf(output, sizeof output, "%s/run.%u.%%p.cuf", folder, number);
 	fd = open(truth_path, O_RDWR | O_CREAT | O_TRUNC, 0600);
 	if (fd < 0 || ftruncate(fd, sizeof(struct kill_truth)))
 		exit(2);
 	check.truth = mmap(NULL, sizeof *check.truth, PROT_READ, MAP_SHARED, fd, 0);
 	close(fd);
-	pid = victim_start(victim, arguments, truth_path, recording);
+	pid = victim_start(victim, arguments, truth_path, output);
+	snprintf(recording, sizeof recording, "%s/run.%u.%d.cuf", folder, number, (int)pid);
 	if (!early && !wait_started(check.truth, pid)) {
 		complain(&check, "the victim did not start");
 	} else {
@@ -327,6 +399,7 @@ static void run(unsigned number, const char *folder, char **victim, unsigned arg
 		if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
 			complain(&check, "the victim ended by itself, status %#x", (unsigned)status);
 		judge(&check, recording, early, totals);
+		judge_children(&check, folder, recording, totals);
 	}
 	totals->runs++;
 	totals->early += early;
@@ -345,11 +418,12 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: kill_runs RUNS SEED FOLDER VICTIM...\n");
 		return 2;
 	}
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	srandom((unsigned)strtoul(argv[2], NULL, 10));
 	for (unsigned i = 0; i < runs && totals.wrong < WRONG_MAX; i++)
 		run(i, argv[3], argv + 4, (unsigned)argc - 4, &totals);
 	printf("%u runs, %u wrong; %u killed while starting; %u without a recording yet; %lu live blocks compared; "
-	       "events counted in %u runs, %lu calls\n", totals.runs, totals.wrong, totals.early, totals.unborn,
-	       (unsigned long)totals.live, totals.counted, (unsigned long)totals.calls);
+	       "events counted in %u runs, %lu calls; %u recordings of children\n", totals.runs, totals.wrong, totals.early, totals.unborn,
+	       (unsigned long)totals.live, totals.counted, (unsigned long)totals.calls, totals.children);
 	return totals.wrong || 3 * totals.counted < totals.runs;
 }

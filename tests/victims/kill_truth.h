@@ -13,6 +13,7 @@
 #include "interpose/abi/format.h"
 
 #define KILL_THREADS 4
+#define KILL_CHURNERS 2 /* at work with `churn`, each succeeded by the next of its line again and again */
 #define KILL_SLOTS 128
 
 /* Ways to own memory; the index is a truth_slot's way. */
@@ -41,8 +42,13 @@ struct kill_thread {
 
 struct kill_truth {
 	uint32_t started;       /* all threads are at work */
+	uint32_t churn;         /* threads come and go, children are forked: `tid` is the last of a line */
 	uint32_t failed;        /* a call failed that should not: the run says nothing */
 	struct kill_thread threads[KILL_THREADS];
 };
+
+/* What a forked child of the churn does: blocks of our sizes, of which it frees all but these. */
+#define KILL_CHILD_ALLOCS 7u
+#define KILL_CHILD_KEEPS 2u
 
 #endif

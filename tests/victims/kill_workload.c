@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kill_workload TRUTH: threads that allocate, free and resize device and host memory for ever, and keep the truth about
+ * kill_workload [churn] TRUTH: threads that allocate, free and resize device and host memory for ever, and keep the truth about
  * it in a shared file (kill_truth.h). The device is opened while they work on host memory already. Whoever started it
  * kills it. Misbehaves in nothing else.
+ *
+ * churn: host memory alone; a thread works for a while and is succeeded by a new one that takes over its blocks, and
+ * children are forked meanwhile, which allocate a little and end.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -12,11 +15,14 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "interpose/abi/cuda_types.h"
 #include "tests/victims/kill_truth.h"
 
 #define HOST_ALONE_US 3000
+#define LIFE_STEPS 500    /* of a thread of the churn, at most */
+#define FORK_EVERY_US 2000
 
 static struct kill_truth *truth;
 static CUcontext context; /* NULL until the device is open */
@@ -182,20 +188,73 @@ static void *work(void *own)
 	return NULL;
 }
 
+/* A short life, then the heir's. */
+static void *work_and_bequeath(void *own)
+{
+	struct kill_thread *me = own;
+	unsigned seed = (unsigned)syscall(SYS_gettid);
+	pthread_attr_t detached;
+	pthread_t heir;
+
+	publish(&me->tid, (uint32_t)syscall(SYS_gettid));
+	for (unsigned i = (unsigned)rand_r(&seed) % LIFE_STEPS; i; i--)
+		if (!step(me, &seed, false))
+			publish(&truth->failed, 1);
+	pthread_attr_init(&detached);
+	pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+	if (pthread_create(&heir, &detached, work_and_bequeath, me))
+		publish(&truth->failed, 1);
+	return NULL;
+}
+
+static void child_work(unsigned seed)
+{
+	for (unsigned i = 0; i < KILL_CHILD_ALLOCS; i++) {
+		void *block = malloc((size_t)(rand_r(&seed) % 200) * KILL_SIZE_STEP + KILL_SIZE_REST);
+		if (i >= KILL_CHILD_KEEPS)
+			free(block);
+	}
+	_exit(0);
+}
+
+static _Noreturn void churn(void)
+{
+	unsigned seed = (unsigned)getpid();
+	pthread_t thread;
+
+	publish(&truth->churn, 1);
+	for (unsigned i = 0; i < KILL_CHURNERS; i++)
+		pthread_create(&thread, NULL, work_and_bequeath, &truth->threads[i]);
+	for (unsigned i = 0; i < KILL_CHURNERS; i++)
+		while (!__atomic_load_n(&truth->threads[i].tid, __ATOMIC_ACQUIRE))
+			usleep(50);
+	publish(&truth->started, 1);
+	for (;;) {
+		pid_t child = fork();
+		if (!child)
+			child_work(seed);
+		if (child > 0)
+			waitpid(child, NULL, 0);
+		usleep((unsigned)rand_r(&seed) % FORK_EVERY_US);
+	}
+}
+
 int main(int argc, char **argv)
 {
-	int fd = argc == 2 ? open(argv[1], O_RDWR) : -1;
+	int fd = argc == 2 || argc == 3 ? open(argv[argc - 1], O_RDWR) : -1;
 	pthread_t threads[KILL_THREADS];
 
 	truth = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof *truth, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (truth == MAP_FAILED) {
-		fprintf(stderr, "usage: kill_workload TRUTH (a file of %zu bytes)\n", sizeof *truth);
+		fprintf(stderr, "usage: kill_workload [churn] TRUTH (a file of %zu bytes)\n", sizeof *truth);
 		return 2;
 	}
 	if (truth->started) {
-		fprintf(stderr, "kill_workload: '%s' has been used before\n", argv[1]);
+		fprintf(stderr, "kill_workload: '%s' has been used before\n", argv[argc - 1]);
 		return 2;
 	}
+	if (argc == 3)
+		churn();
 	for (unsigned i = 0; i < KILL_THREADS; i++)
 		pthread_create(&threads[i], NULL, work, &truth->threads[i]);
 	for (unsigned i = 0; i < KILL_THREADS; i++)
