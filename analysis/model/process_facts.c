@@ -55,11 +55,13 @@ static void read_timeline(struct build *b, struct fact_process *p, const struct 
 	uint64_t have = reader_count(r, CUF_SEC_TIMELINE), count = r->header.sample_count < have ? r->header.sample_count : have;
 	struct fact_sample *samples = arena_zeroed(b->arena, count, sizeof *samples);
 	for (uint64_t i = 0; i < count; i++) {
-		struct cuf_sample s = *(const struct cuf_sample *)reader_at(r, CUF_SEC_TIMELINE, i);
+		struct cuf_sample s = { .rss_shared_bytes = CUF_UNKNOWN };
+		uint32_t stride = r->sections[CUF_SEC_TIMELINE].stride;
+		memcpy(&s, reader_at(r, CUF_SEC_TIMELINE, i), stride < sizeof s ? stride : sizeof s);
 		if (!s.time_ns)
 			continue;
 		struct fact_sample *to = &samples[p->timeline_count++];
-		*to = (struct fact_sample){ reader_realtime(r, s.time_ns), s.seq, s.rss_bytes, s.cgroup_bytes, s.host_live_bytes, s.pinned_bytes, { 0 }, { 0 } };
+		*to = (struct fact_sample){ reader_realtime(r, s.time_ns), s.seq, s.rss_bytes, s.cgroup_bytes, s.host_live_bytes, s.pinned_bytes, s.rss_shared_bytes, { 0 }, { 0 } };
 		memcpy(to->device_live_bytes, s.device_live_bytes, sizeof to->device_live_bytes);
 		memcpy(to->device_free_bytes, s.device_free_bytes, sizeof to->device_free_bytes);
 	}

@@ -23,7 +23,7 @@ static const uint32_t record_bytes_min[CUF_SEC_MAX] = {
 	[CUF_SEC_RING] = sizeof(struct cuf_event),
 	[CUF_SEC_HOST_RING] = sizeof(struct cuf_host_event),
 	[CUF_SEC_INCIDENTS] = sizeof(struct cuf_incident),
-	[CUF_SEC_TIMELINE] = sizeof(struct cuf_sample),
+	[CUF_SEC_TIMELINE] = offsetof(struct cuf_sample, rss_shared_bytes),
 };
 
 static int fail(struct reader_error *error, const char *path, int code, uint64_t offset, int system)

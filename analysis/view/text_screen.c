@@ -99,12 +99,12 @@ static unsigned process_lines(const struct text *text, const struct fact_process
 }
 
 /* From the first sample to the last: what is unknown at either end is left out. */
-static size_t add_way(char *out, size_t bytes, const char *what, uint64_t from, uint64_t to)
+static size_t add_way(char *out, size_t bytes, const char *before, const char *what, uint64_t from, uint64_t to)
 {
 	int length;
 	if (from == FACT_UNKNOWN || to == FACT_UNKNOWN)
 		return 0;
-	length = snprintf(out, bytes, "%s%s %s to %s", bytes < TEXT_LINE_BYTES ? ", " : "", what, units_bytes(from).s, units_bytes(to).s);
+	length = snprintf(out, bytes, "%s%s %s to %s", before, what, units_bytes(from).s, units_bytes(to).s);
 	return length > 0 && (size_t)length < bytes ? (size_t)length : 0;
 }
 
@@ -112,7 +112,7 @@ static size_t add_way(char *out, size_t bytes, const char *what, uint64_t from, 
 static unsigned killed_lines(const struct text *text, const struct fact_process *process)
 {
 	char words[TEXT_LINE_BYTES];
-	size_t used = 0;
+	size_t used;
 	unsigned lines;
 	if (process->end != END_OOM_KILLED)
 		return 0;
@@ -120,12 +120,14 @@ static unsigned killed_lines(const struct text *text, const struct fact_process 
 	if (!process->timeline_count)
 		return lines;
 	const struct fact_sample *first = process->timeline, *last = &process->timeline[process->timeline_count - 1];
-	used += add_way(words, sizeof words, "rss", first->rss_bytes, last->rss_bytes);
-	used += add_way(words + used, sizeof words - used, "cgroup", first->cgroup_bytes, last->cgroup_bytes);
-	used += add_way(words + used, sizeof words - used, "malloc live", first->host_live_bytes, last->host_live_bytes);
-	snprintf(words + used, sizeof words - used, "; limit %s, in %s", units_bytes(process->host.cgroup_max_bytes).s,
+	snprintf(words, sizeof words, "to a limit of %s in %s: ", units_bytes(process->host.cgroup_max_bytes).s,
 		 units_duration(since(first->time_ns, last->time_ns)).s);
-	return lines + text_flow(text, STYLE_PLAIN, "GROWTH", 2, words);
+	used = strlen(words);
+	used += add_way(words + used, sizeof words - used, "", "cgroup", first->cgroup_bytes, last->cgroup_bytes);
+	used += add_way(words + used, sizeof words - used, ", ", "rss", first->rss_bytes, last->rss_bytes);
+	used += add_way(words + used, sizeof words - used, ", ", "of it files and shared", first->rss_shared_bytes, last->rss_shared_bytes);
+	add_way(words + used, sizeof words - used, ", ", "malloc live", first->host_live_bytes, last->host_live_bytes);
+	return lines + text_flow(text, STYLE_PLAIN, "GROWTH", 3, words);
 }
 
 static unsigned failure_lines(const struct text *text, const struct fact_incident *incident)

@@ -495,6 +495,7 @@ struct cuf_sample {
 	uint64_t pinned_bytes;
 	uint64_t device_live_bytes[CUF_DEVICES_MAX]; /* device + array + async + graph + vmm */
 	uint64_t device_free_bytes[CUF_DEVICES_MAX]; /* last known; CUF_UNKNOWN */
+	uint64_t rss_shared_bytes; /* of rss_bytes: pages of files and shared memory; CUF_UNKNOWN. Not in the first recordings: see record_bytes */
 };
 
 _Static_assert(sizeof(struct cuf_event) == 64, "one cache line");

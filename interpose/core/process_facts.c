@@ -313,12 +313,16 @@ static uint64_t read_cgroup(const char *file)
 void cuf_process_memory(struct cuf_process_memory *memory)
 {
 	char text[256];
-	*memory = (struct cuf_process_memory){ CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN };
+	*memory = (struct cuf_process_memory){ CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN };
 	if (read_file("/proc/self/statm", text, sizeof text) > 0) {
 		const char *second = strchr(text, ' ');
 		uint64_t pages = second ? number_after(second + 1, NULL) : CUF_UNKNOWN;
+		const char *third = second ? strchr(second + 1, ' ') : NULL;
+		uint64_t shared_pages = third ? number_after(third + 1, NULL) : CUF_UNKNOWN;
 		if (pages != CUF_UNKNOWN)
 			memory->rss_bytes = pages * 4096;
+		if (shared_pages != CUF_UNKNOWN)
+			memory->rss_shared_bytes = shared_pages * 4096;
 	}
 	memory->cgroup_bytes = read_cgroup(cgroup_current);
 	memory->cgroup_max_bytes = read_cgroup(cgroup_max);

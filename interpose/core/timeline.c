@@ -39,6 +39,7 @@ static void take(uint64_t now_ns)
 	s->time_ns = now_ns;
 	s->seq = __atomic_load_n(&h->next_seq, __ATOMIC_RELAXED);
 	s->rss_bytes = memory.rss_bytes;
+	s->rss_shared_bytes = memory.rss_shared_bytes;
 	s->cgroup_bytes = memory.cgroup_bytes;
 	s->host_live_bytes = cuf_host_live_bytes();
 	s->pinned_bytes = 0;

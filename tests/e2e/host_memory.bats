@@ -175,7 +175,7 @@ in_small_group() { sh -c 'echo $$ >"$1/tasks"; shift; exec "$@"' - "$@"; }
 	"$cuflight" report --json alone >report.json
 	report_has 'd.capture.end_state === "oom_killed" && d.processes.at(-1).end_basis === "inferred"'
 	report_has 'd.growth[0].stack.some((f) => f.function === "load_chunk") && d.growth[0].grown_bytes > 64 << 20'
-	"$cuflight" report alone | grep -A1 '^GROWTH   rss ' | grep -q 'limit 96.00 MiB'
+	"$cuflight" report alone | grep -q '^GROWTH   to a limit of 96.00 MiB in .*: cgroup '
 }
 
 @test "the parent's word of an end that left no record: a signal, a status, somebody's SIGKILL" {
