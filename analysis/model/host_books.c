@@ -30,6 +30,13 @@ static enum fact_allocator_role role_of(const char *text)
 	return ALLOCATOR_PROCESS;
 }
 
+/* Figures of a damaged text are left out: no allocator has them, and sums of sane ones cannot overflow. */
+static uint64_t sane_number(const char *text, const char *key)
+{
+	uint64_t n = key_number(text, key);
+	return n < (uint64_t)1 << 57 ? n : CUF_UNKNOWN;
+}
+
 static uint64_t or_zero(uint64_t n) { return n == CUF_UNKNOWN ? 0 : n; }
 
 /* ---- glibc: which of the free bytes are whole pages ---- */
@@ -43,12 +50,12 @@ static uint64_t whole_pages_of(uint64_t count, uint64_t bytes)
 
 static void split_free(const char *text, struct fact_allocator *a, struct arena *arena)
 {
-	uint64_t free_bytes = key_number(text, "free_bytes"), count = or_zero(key_number(text, "free_count")), whole = 0;
+	uint64_t free_bytes = sane_number(text, "free_bytes"), count = or_zero(sane_number(text, "free_count")), whole = 0;
 	struct fact_free_class *classes = arena_zeroed(arena, 64, sizeof *classes);
 	struct key_class c;
 	if (free_bytes == CUF_UNKNOWN)
 		return;
-	a->top_bytes = or_zero(key_number(text, "top_bytes"));
+	a->top_bytes = or_zero(sane_number(text, "top_bytes"));
 	a->top_bytes = a->top_bytes < free_bytes ? a->top_bytes : free_bytes;
 	for (const char *at = text; a->free_count < 64 && key_next_class(&at, "free", &c);) {
 		classes[a->free_count++] = (struct fact_free_class){ c.class, c.first, c.second };
@@ -65,12 +72,12 @@ static void split_free(const char *text, struct fact_allocator *a, struct arena 
 
 static void take_glibc(const char *text, struct fact_allocator *a, struct arena *arena)
 {
-	uint64_t largest = key_number(text, "largest_bytes");
+	uint64_t largest = sane_number(text, "largest_bytes");
 	split_free(text, a, arena);
 	if (largest != CUF_UNKNOWN)
 		a->largest_free = (struct fact_layer){ largest, "exact, allocator's books" };
-	else if (key_number(text, "top_bytes") != CUF_UNKNOWN)
-		a->largest_free = (struct fact_layer){ key_number(text, "top_bytes"), "lower bound, top of the heap" };
+	else if (sane_number(text, "top_bytes") != CUF_UNKNOWN)
+		a->largest_free = (struct fact_layer){ sane_number(text, "top_bytes"), "lower bound, top of the heap" };
 }
 
 /* ---- jemalloc: slabs, and free extents by page class ---- */
@@ -101,7 +108,7 @@ static void take_extents(const char *text, const char *family, struct fact_alloc
 
 static void take_jemalloc(const char *text, struct fact_allocator *a, struct arena *arena)
 {
-	uint64_t page_bytes = key_number(text, "page_bytes");
+	uint64_t page_bytes = sane_number(text, "page_bytes");
 	struct fact_free_class *classes = arena_zeroed(arena, 512, sizeof *classes);
 	struct fact_slab *slabs = arena_zeroed(arena, 64, sizeof *slabs);
 	struct key_class c;
@@ -126,7 +133,7 @@ static void take_figures(const char *text, struct fact_allocator *a, struct aren
 		{ "thread_cached_bytes", &a->thread_cached_bytes }, { "mapped_bytes", &a->mapped_bytes }, { "arena_count", &a->arena_count },
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-		*rows[i].to = key_number(text, rows[i].key);
+		*rows[i].to = sane_number(text, rows[i].key);
 	if (a->cached_bytes != CUF_UNKNOWN)
 		a->split_basis = BASIS_OBSERVED;
 	if (!strcmp(a->name, "glibc"))

@@ -276,6 +276,8 @@ void cuf_allocator_read(enum cuf_moment moment, void *frame)
 	uint32_t self = cuf_state_pid(), seen = __atomic_load_n(&reading, __ATOMIC_RELAXED);
 	uint64_t began_ns = cuf_now_ns(), ended_ns;
 	int saved = errno;
+	if (!*cuf_recording.path) /* in memory still: nobody will read it */
+		return;
 	if (!behind.map || !cuf_state_is_on() || (moment == CUF_MOMENT_INCIDENT && began_ns < __atomic_load_n(&next_ns, __ATOMIC_RELAXED)))
 		return;
 	if (seen == self || !__atomic_compare_exchange_n(&reading, &seen, self, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))

@@ -7,7 +7,7 @@ setup() {
 	root=$(realpath "$BATS_TEST_DIRNAME/../..")
 	build=${BUILD:-$root/build}
 	cuflight=$build/cuflight
-	cd "$BATS_TEST_TMPDIR"
+	cd "$BATS_TEST_TMPDIR" || return
 	unset CUFLIGHT_OPTIONS CUFLIGHT_OUTPUT CUFLIGHT_DISABLE LD_PRELOAD MALLOC_CONF MALLOC_ARENA_MAX
 	export TZ=UTC LC_ALL=C.UTF-8 DEBUGINFOD_URLS=
 }

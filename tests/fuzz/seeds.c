@@ -12,6 +12,11 @@ static struct maker *begin(void)
 	maker_meta(m, CUF_META_EXE, 0, "/usr/bin/victim");
 	maker_meta(m, CUF_META_HOOK, 100, "cuMemAlloc_v2");
 	maker_meta(m, CUF_META_LIMITS, 0, "memory.max=1000000\nMemTotal=2000000\n");
+	maker_meta(m, CUF_META_ALLOCATOR, CUF_MOMENT_END, "name=glibc\nrole=process\nobject=l\nlive_bytes=999\nfree_bytes=99999999\ntop_bytes=9\nfree.64=7,500\n");
+	maker_meta(m, CUF_META_ALLOCATOR, CUF_MOMENT_END,
+		   "name=jemalloc\nrole=private\nobject=j\nlive_bytes=9\nscattered_bytes=99999999\npage_bytes=4096\nextent.8=3,131072\nslab.64=1,64\n");
+	maker_meta(m, CUF_META_MEMORY, CUF_MOMENT_END, "heap_bytes=99999\nanonymous_bytes=99999\nfile_bytes=9\nwhole=1\nmapped_anonymous_bytes=8\n");
+	maker_meta(m, CUF_META_WAIT, 0, "signal=9\noom_kill=1\n");
 	maker_meta(m, CUF_META_NOTE, CUF_NOTE_DEEPBIND, "libx.so");
 	maker_meta(m, CUF_META_FUNCTION, 0x401000, "main+0x10");
 	maker_module(m, 1, 0x400000, 0x500000, "/usr/bin/victim");
