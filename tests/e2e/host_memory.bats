@@ -76,6 +76,22 @@ exact=(--host=full --size=256MiB)
 	told_right --host-allocator=jemalloc -- host_fragmented 512
 }
 
+@test "whole free pages that threads' arenas keep: cached, and what gives them back" {
+	told_right -- host_cached
+	report_has 'd.host.advice.some((a) => a.fix === "malloc_trim" && a.gain_bytes_max > 100 << 20)'
+	report_has 'd.host.advice.some((a) => a.fix === "MALLOC_ARENA_MAX") && d.host.allocator.arena_count > 8'
+	MALLOC_ARENA_MAX=1 "$cuflight" run -q -o one/ -- "$build/victims/host_cached" >/dev/null
+	"$cuflight" report --json one >report.json
+	report_has 'd.host.allocator.arena_count === 1'
+}
+
+@test "Python's arenas are told from other maps" {
+	command -v python3 >/dev/null || skip "no python3 here"
+	"$cuflight" run -q -o rec/ --mmap=1 -- python3 -c 'import os; x = [{i: str(i)} for i in range(100000)]; os._exit(0)'
+	"$cuflight" report --json rec >report.json
+	report_has 'd.processes.some((p) => p.host.maps.python_arena_bytes > 10 << 20)'
+}
+
 @test "maps past malloc, mmap=1: split, moved, replaced, refused" {
 	told_right --host=full --mmap=1 -- host_maps
 	told_right --mmap=1 -- host_maps
