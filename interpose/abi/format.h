@@ -385,7 +385,8 @@ struct cuf_block {
 
 /*
  * Host blocks, 16 bytes. Entry: word0 = address >> 3 in bits 19..63 [commit: the whole word], birth time in
- * bits 0..18 (cuf_birth_*); word1 = stack << 40 | bytes. A key is found within 4 buckets of 4 entries of its home.
+ * bits 0..18 (cuf_birth_*); word1 = stack << 40 | bytes. Blocks lie in no order:
+ * the writer uses a prefix of the section that doubles as the live set grows, and a reader looks at every entry.
  */
 struct cuf_host_block { uint64_t word0, word1; };
 #define CUF_HOST_BUCKET 4u

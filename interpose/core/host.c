@@ -5,7 +5,6 @@
  */
 #include "interpose/core/host.h"
 
-#include <errno.h>
 #include "interpose/core/clock.h"
 #include "interpose/core/forget.h"
 #include "interpose/core/host_ledger.h"
@@ -21,33 +20,51 @@
 
 enum {
 	FILE_AT_LIVE_BYTES = 64 << 20,  /* a process this big is worth a recording */
-	CLOCK_EVERY = 8,                /* full mode: events between two looks at the clock */
+	CLOCK_EVERY = 16,               /* full mode: events between two looks at the clock */
+	AHEAD = 32,                     /* records: the ring is written once around before a page of it is met again */
 	TIME_RECORD_EVERY_NS = 30000000 /* well within the 15 bits of ms ticks */
 };
 
-uint8_t cuf_host_filter[1u << CUF_HOST_FILTER_BITS];
+uint8_t cuf_host_filter_small[1u << CUF_HOST_FILTER_SMALL_BITS];
+static uint8_t filter_large[1u << CUF_HOST_FILTER_LARGE_BITS];
 static int64_t live_estimate; /* sampled mode: bytes */
+
+static void filter_clear(uint8_t *filter, unsigned bits)
+{
+	for (uint32_t i = 0; i < 1u << bits; i++)
+		if (filter[i]) /* untouched pages stay so */
+			filter[i] = 0;
+}
 
 void cuf_host_fork(void)
 {
 	live_estimate = 0;
-	for (uint32_t i = 0; i < 1u << CUF_HOST_FILTER_BITS; i++)
-		if (cuf_host_filter[i]) /* untouched pages stay so */
-			cuf_host_filter[i] = 0;
+	cuf_host_ledger_fork();
+	filter_clear(cuf_host_filter_small, CUF_HOST_FILTER_SMALL_BITS);
+	filter_clear(filter_large, CUF_HOST_FILTER_LARGE_BITS);
+}
+
+static uint8_t *large_at(uint64_t addr) { return &filter_large[cuf_host_filter_place(addr, CUF_HOST_FILTER_LARGE_BITS)]; }
+static uint8_t *small_at(uint64_t addr) { return &cuf_host_filter_small[cuf_host_filter_place(addr, CUF_HOST_FILTER_SMALL_BITS)]; }
+
+/* A saturated count stays: nobody knows any more how many blocks it stands for. */
+static void count(uint8_t *at, int by)
+{
+	uint8_t seen = __atomic_load_n(at, __ATOMIC_RELAXED);
+	while (seen != UINT8_MAX && (by > 0 || seen) && !__atomic_compare_exchange_n(at, &seen, (uint8_t)(seen + by), 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
 }
 
 static void filter_add(uint64_t addr)
 {
-	uint8_t *count = cuf_host_filter_at(addr), seen = __atomic_load_n(count, __ATOMIC_RELAXED);
-	while (seen != UINT8_MAX && !__atomic_compare_exchange_n(count, &seen, (uint8_t)(seen + 1), 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		;
+	count(large_at(addr), 1);
+	count(small_at(addr), 1);
 }
 
 static void filter_remove(uint64_t addr)
 {
-	uint8_t *count = cuf_host_filter_at(addr), seen = __atomic_load_n(count, __ATOMIC_RELAXED);
-	while (seen && seen != UINT8_MAX && !__atomic_compare_exchange_n(count, &seen, (uint8_t)(seen - 1), 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		;
+	count(small_at(addr), -1);
+	count(large_at(addr), -1);
 }
 
 uint64_t cuf_host_live_bytes(void)
@@ -70,49 +87,75 @@ uint64_t cuf_host_live_bytes(void)
 	return allocated > freed ? allocated - freed : 0;
 }
 
-static void look_at_clock(struct cuf_thread_state *t)
+/* Ticks count from the base that the thread's last TIME record gave. */
+static void set_ticks(struct cuf_thread_state *t)
 {
-	t->host_now_ns = cuf_now_coarse_ns();
-	t->host_clock_countdown = CLOCK_EVERY;
-	cuf_timeline_tick(t->host_now_ns);
+	t->host_tick_ms = (uint32_t)((t->host_now_ns - t->host_time_base_ns) / 1000000);
 }
 
-static void append(struct cuf_thread_state *t, unsigned op, uint64_t addr, uint64_t word1)
+static void look_at_clock(struct cuf_thread_state *t)
 {
-	struct cuf_host_event *e = cuf_ring_host_reserve(t);
-	if (!e)
+	uint64_t now = cuf_now_coarse_ns();
+	t->host_clock_countdown = CLOCK_EVERY;
+	if (now == t->host_now_ns) /* it moves every few ms */
 		return;
-	if (!t->host_time_base_ns || t->host_now_ns - t->host_time_base_ns > TIME_RECORD_EVERY_NS) {
+	t->host_now_ns = now;
+	t->host_birth = cuf_birth_encode(now > cuf_recording.header->start_ns ? (now - cuf_recording.header->start_ns) / 1000000 : 0);
+	if (now - t->host_time_base_ns > TIME_RECORD_EVERY_NS)
+		t->host_time_base_ns = 0;
+	set_ticks(t);
+	cuf_timeline_tick(now);
+}
+
+/* Full mode: once in a few events, the thread's first among them. */
+static inline void keep_time(struct cuf_thread_state *t)
+{
+	if (!t->host_clock_countdown)
+		look_at_clock(t);
+	t->host_clock_countdown--;
+}
+
+/* A segment's first records, and now and then: the time, and whose events these are when the segment had another's. */
+static __attribute__((noinline)) struct cuf_host_event *begin_time(struct cuf_thread_state *t, struct cuf_host_event *e)
+{
+	while (e && !t->host_time_base_ns) {
 		t->host_time_base_ns = t->host_now_ns;
+		set_ticks(t);
 		*e = (struct cuf_host_event){ cuf_host_word0(CUF_HOST_TIME, 0, 0), t->host_now_ns };
 		cuf_ring_host_commit(t);
 		e = cuf_ring_host_reserve(t);
-		if (!e)
-			return;
-		if (!t->host_time_base_ns) { /* a fresh segment: it begins with a time of its own */
-			t->host_time_base_ns = t->host_now_ns;
-			*e = (struct cuf_host_event){ cuf_host_word0(CUF_HOST_TIME, 0, 0), t->host_now_ns };
-			cuf_ring_host_commit(t);
-			e = cuf_ring_host_reserve(t);
-			if (!e)
-				return;
-		}
+		if (!e || !t->host_time_base_ns || t->segments[CUF_RING_HOST]->tid == t->tid)
+			continue;
+		*e = (struct cuf_host_event){ cuf_host_word0(CUF_HOST_THREAD, 0, 0), t->tid };
+		cuf_ring_host_commit(t);
+		e = cuf_ring_host_reserve(t);
 	}
-	*e = (struct cuf_host_event){ cuf_host_word0(op, (unsigned)((t->host_now_ns - t->host_time_base_ns) / 1000000), addr), word1 };
+	return e;
+}
+
+static inline void append(struct cuf_thread_state *t, unsigned op, uint64_t addr, uint64_t word1)
+{
+	struct cuf_host_event *e = cuf_ring_host_reserve(t);
+	if (__builtin_expect(!t->host_time_base_ns, 0))
+		e = begin_time(t, e);
+	if (!e)
+		return;
+	__builtin_prefetch(e + AHEAD, 1);
+	*e = (struct cuf_host_event){ cuf_host_word0(op, t->host_tick_ms, addr), word1 };
 	cuf_ring_host_commit(t);
 }
 
-static void record_block(struct cuf_thread_state *t, uint64_t addr, size_t bytes, unsigned op, void *frame)
+static inline void record_block(struct cuf_thread_state *t, uint64_t addr, size_t bytes, unsigned op, const void *frame)
 {
-	uint32_t stack = cuf_stack_capture(t, (uintptr_t)frame);
-	uint64_t word1 = cuf_host_word1(stack, bytes);
-	uint64_t birth_ms = t->host_now_ns > cuf_recording.header->start_ns ? (t->host_now_ns - cuf_recording.header->start_ns) / 1000000 : 0;
-	cuf_host_ledger_add(addr, cuf_birth_encode(birth_ms), word1);
+	uint64_t word1;
+	cuf_host_ledger_expect(addr);
+	word1 = cuf_host_word1(cuf_stack_capture_caller(t, frame), bytes);
+	cuf_host_ledger_add(addr, t->host_birth, word1);
 	append(t, op, addr, word1);
 }
 
 /* Sampled mode, a block that is to be recorded. Returns whether the process grew big enough for a file. */
-static bool record_sample(struct cuf_thread_state *t, uint64_t addr, size_t bytes, unsigned op, void *frame)
+static bool record_sample(struct cuf_thread_state *t, uint64_t addr, size_t bytes, unsigned op, const void *frame)
 {
 	int64_t weight = (int64_t)cuf_sample_weight_bytes(bytes, cuf_options.sample), live;
 	look_at_clock(t);
@@ -124,11 +167,9 @@ static bool record_sample(struct cuf_thread_state *t, uint64_t addr, size_t byte
 	return live >= FILE_AT_LIVE_BYTES && cuf_state_in_memory();
 }
 
-static void record_full(struct cuf_thread_state *t, uint64_t addr, size_t bytes, unsigned op, void *frame)
+static void record_full(struct cuf_thread_state *t, uint64_t addr, size_t bytes, unsigned op, const void *frame)
 {
-	if (!t->host_clock_countdown)
-		look_at_clock(t);
-	t->host_clock_countdown--;
+	keep_time(t);
 	record_block(t, addr, bytes, op, frame);
 	t->slot->host_allocs++;
 	t->slot->host_alloc_bytes += bytes;
@@ -140,27 +181,29 @@ static bool is_sample(size_t bytes, bool fresh)
 	return bytes >= CUF_SAMPLE_EXACT_BYTES || !fresh || (cuf_tls.countdown_bytes -= (int64_t)bytes) <= 0;
 }
 
-void cuf_host_record_born(void *p, size_t bytes, unsigned op, void *frame)
+static bool is_off(void) { return cuf_options.host == CUF_HOST_OFF || cuf_options.disabled; }
+
+void cuf_host_record_born(void *p, size_t bytes, unsigned op, const void *frame)
 {
 	bool fresh = cuf_tls.generation != __atomic_load_n(cuf_gate, __ATOMIC_RELAXED), grown = false;
 	struct cuf_thread_state *t;
-	int saved = errno;
-	if (cuf_options.host == CUF_HOST_OFF || cuf_options.disabled)
+	if (__builtin_expect(is_off(), 0)) {
+		cuf_tls.countdown_bytes = INT64_MAX;
 		return;
-	t = cuf_thread_enter();
-	if (t) {
-		if (cuf_options.host == CUF_HOST_FULL) {
-			record_full(t, (uintptr_t)p, bytes, op, frame);
-		} else if (is_sample(bytes, fresh)) {
-			grown = record_sample(t, (uintptr_t)p, bytes, op, frame);
-			if (bytes < CUF_SAMPLE_EXACT_BYTES)
-				cuf_tls.countdown_bytes = (int64_t)(t->sampled_from = cuf_sample_interval(t));
-		}
-		cuf_thread_leave(t);
-		if (grown)
-			cuf_state_want_file();
 	}
-	errno = saved;
+	t = cuf_thread_enter();
+	if (!t)
+		return;
+	if (cuf_options.host == CUF_HOST_FULL) {
+		record_full(t, (uintptr_t)p, bytes, op, frame);
+	} else if (is_sample(bytes, fresh)) {
+		grown = record_sample(t, (uintptr_t)p, bytes, op, frame);
+		if (bytes < CUF_SAMPLE_EXACT_BYTES)
+			cuf_tls.countdown_bytes = (int64_t)(t->sampled_from = cuf_sample_interval(t));
+	}
+	cuf_thread_leave(t);
+	if (__builtin_expect(grown, 0))
+		cuf_state_want_file();
 }
 
 void cuf_host_record_freed(void *p, unsigned op, struct cuf_host_undo *undo)
@@ -169,37 +212,35 @@ void cuf_host_record_freed(void *p, unsigned op, struct cuf_host_undo *undo)
 	struct cuf_host_block entry = { 0, 0 };
 	struct cuf_thread_state *t;
 	bool known;
-	int saved = errno;
-	if (!p || cuf_options.host == CUF_HOST_OFF || cuf_options.disabled)
+	if (!p || is_off() || (cuf_options.host == CUF_HOST_SAMPLED && !__atomic_load_n(large_at(addr), __ATOMIC_RELAXED)) ||
+	    !(t = cuf_thread_enter()))
 		return;
-	t = cuf_thread_enter();
-	if (t) {
-		known = cuf_host_ledger_take(addr, &entry);
-		if (known && cuf_options.host == CUF_HOST_SAMPLED) {
-			look_at_clock(t);
-			filter_remove(addr);
-			__atomic_sub_fetch(&live_estimate, (int64_t)cuf_sample_weight_bytes(cuf_host_bytes(entry.word1), cuf_options.sample), __ATOMIC_RELAXED);
-		}
-		if (known || cuf_options.host == CUF_HOST_FULL) {
-			append(t, op, addr, entry.word1);
-			t->slot->host_frees++;
-			t->slot->host_free_bytes += cuf_host_bytes(entry.word1);
-			*undo = (struct cuf_host_undo){ entry.word0, entry.word1 };
-		}
-		cuf_thread_leave(t);
+	if (cuf_options.host == CUF_HOST_FULL)
+		keep_time(t);
+	known = cuf_host_ledger_take(addr, &entry);
+	if (known && cuf_options.host == CUF_HOST_SAMPLED) {
+		look_at_clock(t);
+		filter_remove(addr);
+		__atomic_sub_fetch(&live_estimate, (int64_t)cuf_sample_weight_bytes(cuf_host_bytes(entry.word1), cuf_options.sample), __ATOMIC_RELAXED);
 	}
-	errno = saved;
+	if (known || cuf_options.host == CUF_HOST_FULL) {
+		append(t, op, addr, entry.word1);
+		t->slot->host_frees++;
+		t->slot->host_free_bytes += cuf_host_bytes(entry.word1);
+		*undo = (struct cuf_host_undo){ entry.word0, entry.word1 };
+	}
+	cuf_thread_leave(t);
 }
 
 void cuf_host_restored(const struct cuf_host_undo *undo)
 {
 	uint64_t addr = cuf_host_addr(undo->word0);
 	struct cuf_thread_state *t;
-	int saved = errno;
 	if (!undo->word0)
 		return;
 	t = cuf_thread_enter();
 	if (t) {
+		look_at_clock(t);
 		cuf_host_ledger_add(addr, (uint32_t)(undo->word0 & 0x7ffff), undo->word1);
 		if (cuf_options.host == CUF_HOST_SAMPLED) {
 			filter_add(addr);
@@ -209,5 +250,4 @@ void cuf_host_restored(const struct cuf_host_undo *undo)
 		t->slot->host_free_bytes -= cuf_host_bytes(undo->word1);
 		cuf_thread_leave(t);
 	}
-	errno = saved;
 }

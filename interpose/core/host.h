@@ -2,6 +2,7 @@
 /*
  * The malloc family's side of the recorder. Contract as in recorder.h; besides, what is inline here runs millions of
  * times a second: it reads a setting, one thread-local word and at most one byte of a table, and writes one word.
+ * errno is untouched: nothing below calls libc but for string functions and the vDSO.
  */
 #ifndef CUF_HOST_H
 #define CUF_HOST_H
@@ -13,40 +14,62 @@
 #include "interpose/core/options.h"
 #include "interpose/core/thread.h"
 
-/* Counts of sampled live blocks by hash of their address; saturated counts stay. One load tells most frees that there
- * is nothing to do. */
-#define CUF_HOST_FILTER_BITS 17
-extern uint8_t cuf_host_filter[1u << CUF_HOST_FILTER_BITS];
+/*
+ * Sampled mode: counts of recorded live blocks by address. One load in the small table, which stays in the nearest cache,
+ * tells most frees that there is nothing to do; where many blocks are recorded, the large one still does. Neighbours in
+ * memory are neighbours here, so that the part in use is as small as the program's own.
+ */
+enum { CUF_HOST_FILTER_SMALL_BITS = 14, CUF_HOST_FILTER_LARGE_BITS = 18 };
+extern uint8_t cuf_host_filter_small[1u << CUF_HOST_FILTER_SMALL_BITS];
 
-static inline uint8_t *cuf_host_filter_at(uint64_t addr)
+static inline uint32_t cuf_host_filter_place(uint64_t addr, unsigned bits)
 {
-	return &cuf_host_filter[(addr >> 4) * 0x9E3779B97F4A7C15ull >> (64 - CUF_HOST_FILTER_BITS)];
+	return (uint32_t)(addr >> 4 ^ addr >> (4 + bits)) & ((1u << bits) - 1);
 }
 
 struct cuf_host_undo { uint64_t word0, word1; };
 
-/* The slow halves, for blocks that are to be recorded. */
-void cuf_host_record_born(void *p, size_t bytes, unsigned op, void *frame);
+/* The slow halves, for blocks that are to be recorded: frame is __builtin_frame_address(0) of a function that is still
+ * running and was called by the program. p is not NULL. */
+void cuf_host_record_born(void *p, size_t bytes, unsigned op, const void *frame);
 void cuf_host_record_freed(void *p, unsigned op, struct cuf_host_undo *undo);
 
-/* A block was handed out. p is not NULL. frame: __builtin_frame_address(0) of the hook. op: enum cuf_host_op. */
-static inline void cuf_host_born(void *p, size_t bytes, unsigned op, void *frame)
+/*
+ * True when a block of this size need not be recorded. It may be asked before the real call, which then can be jumped
+ * to; after it, a birth that was not skipped must be recorded, or given up when the call failed.
+ */
+static inline bool cuf_host_skips_birth(size_t bytes)
 {
-	/* a thread's first event finds its countdown at 0 and goes the slow way, where it gets one */
-	if (__builtin_expect(cuf_options.host == CUF_HOST_SAMPLED, 1) && __builtin_expect(bytes < CUF_SAMPLE_EXACT_BYTES, 1) &&
-	    __builtin_expect((cuf_tls.countdown_bytes -= (int64_t)bytes) > 0, 1))
-		return;
-	cuf_host_record_born(p, bytes, op, frame);
+	/* in full mode, and in a thread's first event, the countdown is at 0: there it gets one */
+	return __builtin_expect(bytes < CUF_SAMPLE_EXACT_BYTES, 1) && __builtin_expect((cuf_tls.countdown_bytes -= (int64_t)bytes) > 0, 1);
+}
+
+static inline void cuf_host_unborn(size_t bytes)
+{
+	if (bytes < CUF_SAMPLE_EXACT_BYTES)
+		cuf_tls.countdown_bytes += (int64_t)bytes;
+}
+
+/* True when the free of p, which may be NULL, need not be recorded. */
+static inline bool cuf_host_skips_free(const void *p)
+{
+	return __builtin_expect(cuf_options.host == CUF_HOST_SAMPLED, 1) &&
+	       __builtin_expect(!__atomic_load_n(&cuf_host_filter_small[cuf_host_filter_place((uintptr_t)p, CUF_HOST_FILTER_SMALL_BITS)], __ATOMIC_RELAXED), 1);
+}
+
+/* A block was handed out. p is not NULL. op: enum cuf_host_op. */
+static inline void cuf_host_born(void *p, size_t bytes, unsigned op, const void *frame)
+{
+	if (!cuf_host_skips_birth(bytes))
+		cuf_host_record_born(p, bytes, op, frame);
 }
 
 /* Before the real free. *undo holds what restored needs; it is set in every case. */
 static inline void cuf_host_freed(void *p, unsigned op, struct cuf_host_undo *undo)
 {
 	undo->word0 = 0;
-	if (__builtin_expect(cuf_options.host == CUF_HOST_SAMPLED, 1) &&
-	    __builtin_expect(!__atomic_load_n(cuf_host_filter_at((uintptr_t)p), __ATOMIC_RELAXED), 1))
-		return;
-	cuf_host_record_freed(p, op, undo);
+	if (!cuf_host_skips_free(p))
+		cuf_host_record_freed(p, op, undo);
 }
 
 /* The real call refused (a realloc that failed): the block is live again. */

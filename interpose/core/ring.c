@@ -8,10 +8,7 @@
 #include "interpose/core/recording.h"
 #include "interpose/core/laws.h"
 
-static const struct ring_plan { size_t record_bytes; enum cuf_loss loss; } plans[2] = {
-	{ sizeof(struct cuf_event), CUF_LOST_RING },
-	{ sizeof(struct cuf_host_event), CUF_LOST_HOST_RING },
-};
+static const enum cuf_loss losses[2] = { CUF_LOST_RING, CUF_LOST_HOST_RING };
 
 static struct cuf_segment *segment_at(enum cuf_ring ring, uint32_t index)
 {
@@ -27,15 +24,30 @@ static uint32_t word_of(const struct cuf_thread *slot, uint32_t index)
 	return (__atomic_load_n(&slot->generation, __ATOMIC_RELAXED) & 0xffff) << 16 | (index + 1);
 }
 
+/* s: the segment that the thread appends to from now on, or NULL. */
+static void own(struct cuf_thread_state *t, enum cuf_ring ring, struct cuf_segment *s)
+{
+	t->segments[ring] = s;
+	if (ring != CUF_RING_HOST)
+		return;
+	t->host_time_base_ns = 0; /* the first record is a TIME */
+	t->host_next = t->host_end = NULL;
+	if (s) {
+		struct cuf_host_event *first = (struct cuf_host_event *)(s + 1);
+		t->host_next = first + s->used;
+		t->host_end = first + (cuf_recording.segment_bytes[ring] - sizeof *s) / sizeof *first;
+	}
+}
+
 void cuf_ring_inherit(struct cuf_thread_state *t)
 {
 	for (unsigned ring = 0; ring < 2; ring++) {
 		uint32_t *word = slot_word(t->slot, ring);
 		uint32_t old = __atomic_exchange_n(word, 0, __ATOMIC_ACQ_REL) & 0xffff;
-		t->segments[ring] = NULL;
+		own(t, ring, NULL);
 		if (!old)
 			continue;
-		t->segments[ring] = segment_at(ring, old - 1);
+		own(t, ring, segment_at(ring, old - 1));
 		__atomic_store_n(word, word_of(t->slot, old - 1), __ATOMIC_RELEASE);
 	}
 }
@@ -60,7 +72,7 @@ static void give_up(struct cuf_thread_state *t, enum cuf_ring ring)
 {
 	struct cuf_segment *s = t->segments[ring];
 	uint32_t *word = slot_word(t->slot, ring);
-	t->segments[ring] = NULL;
+	own(t, ring, NULL);
 	__atomic_store_n(word, 0, __ATOMIC_RELEASE);
 	if (s)
 		__atomic_store_n(&s->owned, 0, __ATOMIC_RELEASE);
@@ -89,34 +101,30 @@ static struct cuf_segment *take_segment(struct cuf_thread_state *t, enum cuf_rin
 		s->tid = t->tid;
 		s->sample_mean_bytes = ring && cuf_options.host == CUF_HOST_SAMPLED ? cuf_options.sample : 0;
 		__atomic_store_n(slot_word(t->slot, ring), word_of(t->slot, index), __ATOMIC_RELEASE);
-		t->segments[ring] = s;
-		if (ring)
-			t->host_time_base_ns = 0; /* its first record is a TIME */
+		own(t, ring, s);
 		return s;
 	}
-	cuf_lost(plans[ring].loss);
+	cuf_lost(losses[ring]);
 	return NULL;
 }
 
-/* The thread's segment with room for one more record; *place is that record. */
-static inline struct cuf_segment *room(struct cuf_thread_state *t, enum cuf_ring ring, void **place)
+/* The thread's segment of device events with room for one more; *place is that one. */
+static inline struct cuf_segment *room(struct cuf_thread_state *t, struct cuf_event **place)
 {
-	struct cuf_segment *s = t->segments[ring];
-	size_t record = plans[ring].record_bytes;
-	if (__builtin_expect(!s || (s->used + 1) * record + sizeof *s > cuf_recording.segment_bytes[ring], 0)) {
-		s = take_segment(t, ring);
+	struct cuf_segment *s = t->segments[CUF_RING_DEVICE];
+	if (__builtin_expect(!s || (s->used + 1) * sizeof **place + sizeof *s > cuf_recording.segment_bytes[CUF_RING_DEVICE], 0)) {
+		s = take_segment(t, CUF_RING_DEVICE);
 		if (!s)
 			return NULL;
 	}
-	*place = (uint8_t *)(s + 1) + s->used * record;
+	*place = (struct cuf_event *)(s + 1) + s->used;
 	return s;
 }
 
 uint64_t cuf_ring_event(struct cuf_thread_state *t, struct cuf_event *event)
 {
-	void *place;
-	struct cuf_segment *s = room(t, CUF_RING_DEVICE, &place);
-	struct cuf_event *e = place;
+	struct cuf_event *e = NULL;
+	struct cuf_segment *s = room(t, &e);
 	uint64_t seq = __atomic_add_fetch(&cuf_recording.header->next_seq, 1, __ATOMIC_RELAXED);
 	event->seq = seq;
 	if (!s)
@@ -130,14 +138,7 @@ uint64_t cuf_ring_event(struct cuf_thread_state *t, struct cuf_event *event)
 	return seq;
 }
 
-struct cuf_host_event *cuf_ring_host_reserve(struct cuf_thread_state *t)
+struct cuf_host_event *cuf_ring_host_exchange(struct cuf_thread_state *t)
 {
-	void *place;
-	return room(t, CUF_RING_HOST, &place) ? place : NULL;
-}
-
-void cuf_ring_host_commit(struct cuf_thread_state *t)
-{
-	struct cuf_segment *s = t->segments[CUF_RING_HOST];
-	__atomic_store_n(&s->used, s->used + 1, __ATOMIC_RELEASE);
+	return take_segment(t, CUF_RING_HOST) ? t->host_next : NULL;
 }

@@ -16,8 +16,19 @@ enum cuf_ring { CUF_RING_DEVICE = 0, CUF_RING_HOST = 1 };
 uint64_t cuf_ring_event(struct cuf_thread_state *thread, struct cuf_event *event);
 
 /* Room for one host event: its place, to be filled and then committed. */
-struct cuf_host_event *cuf_ring_host_reserve(struct cuf_thread_state *thread);
-void cuf_ring_host_commit(struct cuf_thread_state *thread);
+struct cuf_host_event *cuf_ring_host_exchange(struct cuf_thread_state *thread); /* in a new segment */
+
+static inline struct cuf_host_event *cuf_ring_host_reserve(struct cuf_thread_state *thread)
+{
+	return __builtin_expect(thread->host_next != thread->host_end, 1) ? thread->host_next : cuf_ring_host_exchange(thread);
+}
+
+static inline void cuf_ring_host_commit(struct cuf_thread_state *thread)
+{
+	struct cuf_segment *s = thread->segments[CUF_RING_HOST];
+	thread->host_next++;
+	__atomic_store_n(&s->used, s->used + 1, __ATOMIC_RELEASE);
+}
 
 /* A new thread goes on where the slot's last thread stopped. */
 void cuf_ring_inherit(struct cuf_thread_state *thread);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stacks by hash: a thread's own small cache, then the shared index, where each distinct stack is written once. */
+/* Stacks by hash, in the shared index, where each distinct stack is written once. Stacks seen lately do not come here: the walker knows them. */
 #include "interpose/core/stacks.h"
 
 #include <string.h>
@@ -11,14 +11,20 @@
 
 enum { PROBE = 64 };
 
-static inline uint64_t hash_frames(const uint64_t *frames, unsigned depth)
+static uint64_t hash_frames(const uint64_t *frames, unsigned depth)
 {
-	uint64_t h = depth;
-	for (unsigned i = 0; i < depth; i++) {
-		h = (h ^ frames[i]) * 0x9E3779B97F4A7C15ull;
-		h ^= h >> 32;
-	}
-	return h | 1;
+	uint64_t h = 0;
+	for (unsigned i = 0; i < depth; i++)
+		h = cuf_frames_hash_step(h, frames[i]);
+	return h;
+}
+
+/* Never 0, and every bit depends on every other: the step alone only mixes upwards. */
+static inline uint64_t finish_hash(uint64_t hash)
+{
+	hash ^= hash >> 32;
+	hash *= 0xD6E8FEB86659FD93ull;
+	return (hash ^ hash >> 32) | 1;
 }
 
 /* Writes the frames of a stack whose index entry was just claimed. */
@@ -40,8 +46,9 @@ static void write_frames(struct cuf_stack *entry, const uint64_t *frames, unsign
 		cuf_modules_note(frames[i]);
 }
 
-static uint32_t intern(uint64_t hash, const uint64_t *frames, unsigned depth, uint8_t stop)
+static uint32_t intern(uint64_t walked_hash, const uint64_t *frames, unsigned depth, uint8_t stop)
 {
+	uint64_t hash = finish_hash(walked_hash);
 	uint32_t mask = cuf_recording.stack_mask, at = (uint32_t)(hash >> 32) & mask;
 	for (unsigned i = 0; i < PROBE; i++, at = (at + 1) & mask) {
 		struct cuf_stack *entry = &cuf_recording.stacks[at];
@@ -57,20 +64,23 @@ static uint32_t intern(uint64_t hash, const uint64_t *frames, unsigned depth, ui
 	return 0;
 }
 
+static inline unsigned depth_limit(void)
+{
+	return cuf_options.stack_depth < CUF_WALK_FRAMES_MAX ? (unsigned)cuf_options.stack_depth : CUF_WALK_FRAMES_MAX;
+}
+
 uint32_t cuf_stack_capture(struct cuf_thread_state *t, uintptr_t above)
 {
 	uint8_t stop = CUF_STOP_END;
-	unsigned max = cuf_options.stack_depth < 256 ? (unsigned)cuf_options.stack_depth : 256;
-	unsigned depth = cuf_walk(&t->walker, cuf_modules_generation(), above, t->frames, max, &stop);
-	uint64_t hash;
-	unsigned cached;
-	if (!depth)
-		return 0;
-	hash = hash_frames(t->frames, depth);
-	cached = (hash >> 48) % CUF_STACK_CACHE;
-	if (t->stack_cache[cached].hash != hash) {
-		t->stack_cache[cached].id = intern(hash, t->frames, depth, stop);
-		t->stack_cache[cached].hash = hash;
-	}
-	return t->stack_cache[cached].id;
+	unsigned depth = cuf_walk(&t->walker, cuf_modules_generation(), above, t->frames, depth_limit(), &stop);
+	return depth ? intern(hash_frames(t->frames, depth), t->frames, depth, stop) : 0;
+}
+
+uint32_t cuf_stack_capture_caller(struct cuf_thread_state *t, const void *frame)
+{
+	struct cuf_walked walked = { .frames = t->frames };
+	uint32_t id = cuf_walk_known(&t->walker, cuf_modules_generation(), frame, depth_limit(), &walked);
+	if (!id && walked.depth)
+		*walked.id = id = intern(walked.hash, walked.frames, walked.depth, walked.stop);
+	return id;
 }

@@ -153,7 +153,8 @@ void cuf_state_want_file(void)
 	    !__atomic_compare_exchange_n(&state, &on, CUF_STATE_SWITCHING, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return;
 	__atomic_store_n(cuf_gate, 0, __ATOMIC_SEQ_CST);
-	if (in_memory && wait_until_quiet())
+	/* in a sandbox nothing will be moved, and there a system call too many is the program's end */
+	if (in_memory && (cuf_sandbox_entered() || (cuf_thread_fence_all() && wait_until_quiet())))
 		move_to_file();
 	open_gate();
 	errno = saved;
@@ -181,6 +182,7 @@ static bool begin_recording(bool forked)
 		return false;
 	}
 	recorded_pid = cuf_recording.header->pid;
+	cuf_thread_fence_prepare();
 	generation++;
 	in_memory = true;
 	cuf_process_read();

@@ -10,6 +10,7 @@
 #include "interpose/core/recording.h"
 #include "interpose/core/ring.h"
 #include "interpose/core/sampler.h"
+#include "interpose/core/sandbox.h"
 #include "interpose/core/state.h"
 #include "interpose/core/sys.h"
 #include "interpose/core/laws.h"
@@ -110,11 +111,8 @@ struct cuf_thread_state *cuf_thread_attach(void)
 	name_thread(t->slot);
 	cuf_ring_inherit(t);
 	t->host_clock_countdown = 0;
-	t->host_time_base_ns = 0;
+	t->host_now_ns = 0;
 	t->random = (t->slot->start_ns ^ (uint64_t)tid << 32) * 0x9E3779B97F4A7C15ull | 1;
-	for (unsigned i = 0; i < CUF_STACK_CACHE; i++)
-		if (t->stack_cache[i].hash) /* written once mapped: do not touch fresh pages */
-			t->stack_cache[i].hash = 0;
 	cuf_walker_init(&t->walker, tid == cuf_recording.header->pid);
 	cuf_tls.thread = t;
 	if (cuf_tls.generation != CUF_GENERATION_NEW) { /* forked inside a call that will not return here; a new thread's are in use */
@@ -122,12 +120,30 @@ struct cuf_thread_state *cuf_thread_attach(void)
 		cuf_tls.label = 0;
 		cuf_tls.label_frame = 0;
 	}
-	cuf_tls.countdown_bytes = (int64_t)(t->sampled_from = cuf_sample_interval(t));
+	if (cuf_options.host == CUF_HOST_SAMPLED) /* in full mode it stays at 0 or below: no birth is skipped */
+		cuf_tls.countdown_bytes = (int64_t)(t->sampled_from = cuf_sample_interval(t));
+	else
+		cuf_tls.countdown_bytes = cuf_options.host == CUF_HOST_OFF ? INT64_MAX : 0;
 	__atomic_store_n(&cuf_tls.generation, generation, __ATOMIC_RELEASE);
 	return t;
 }
 
-struct cuf_thread_state *cuf_thread_enter(void)
+bool cuf_thread_must_fence = true;
+
+enum { FENCE_ALL = 1 << 3, FENCE_PREPARE = 1 << 4 }; /* membarrier(2): PRIVATE_EXPEDITED and its registration */
+
+void cuf_thread_fence_prepare(void)
+{
+	if (!cuf_sandbox_entered())
+		cuf_thread_must_fence = cuf_sys(SYS_membarrier, FENCE_PREPARE, 0, 0, 0, 0, 0) != 0;
+}
+
+bool cuf_thread_fence_all(void)
+{
+	return cuf_thread_must_fence || !cuf_sys(SYS_membarrier, FENCE_ALL, 0, 0, 0, 0, 0);
+}
+
+struct cuf_thread_state *cuf_thread_enter_slowly(void)
 {
 	struct cuf_thread_state *t = cuf_tls.thread;
 	if (cuf_tls.guard) {
@@ -136,20 +152,13 @@ struct cuf_thread_state *cuf_thread_enter(void)
 	}
 	cuf_tls.guard = 1;
 	for (;;) {
-		if (__builtin_expect(cuf_tls.generation != __atomic_load_n(cuf_gate, __ATOMIC_ACQUIRE), 0) && !(t = cuf_thread_attach()))
+		if (cuf_tls.generation != __atomic_load_n(cuf_gate, __ATOMIC_ACQUIRE) && !(t = cuf_thread_attach()))
 			break;
-		/* announce, then look again: pairs with the hand-over, which closes the gate and then waits for busy slots */
-		__atomic_exchange_n(&t->slot->busy, 1, __ATOMIC_SEQ_CST);
-		if (__builtin_expect(cuf_tls.generation == __atomic_load_n(cuf_gate, __ATOMIC_SEQ_CST), 1))
+		cuf_thread_announce(t);
+		if (cuf_tls.generation == __atomic_load_n(cuf_gate, __ATOMIC_ACQUIRE))
 			return t;
 		__atomic_store_n(&t->slot->busy, 0, __ATOMIC_RELEASE);
 	}
 	cuf_tls.guard = 0;
 	return NULL;
-}
-
-void cuf_thread_leave(struct cuf_thread_state *thread)
-{
-	__atomic_store_n(&thread->slot->busy, 0, __ATOMIC_RELEASE);
-	cuf_tls.guard = 0;
 }

@@ -11,9 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "interpose/abi/format.h"
+#include "interpose/core/state.h"
 #include "interpose/core/walker.h"
-
-#define CUF_STACK_CACHE 1024u /* recently seen stacks of a thread, direct-mapped by hash */
 
 /* One per slot, in private memory, reused by the slot's next thread. */
 struct cuf_thread_state {
@@ -21,15 +20,17 @@ struct cuf_thread_state {
 	unsigned index;
 	uint32_t tid;
 	struct cuf_segment *segments[2]; /* 0 device, 1 host; NULL none */
-	uint64_t host_time_base_ns;      /* of the last TIME record */
+	struct cuf_host_event *host_next, *host_end; /* of the host segment: the next record, and where it ends */
+	uint64_t host_time_base_ns;      /* of the last TIME record; 0: one must come first */
 	uint64_t host_now_ns;
+	uint32_t host_tick_ms;           /* host_now_ns as ticks of the events, and as a birth time of blocks */
+	uint32_t host_birth;
 	uint32_t host_clock_countdown;
 	uint64_t random;
 	uint64_t sampled_from;           /* bytes of the current sampling interval */
 	uint32_t operations;             /* on device blocks, to measure the cost of one in some */
 	struct cuf_walker walker;
 	uint64_t frames[256];
-	struct { uint64_t hash; uint32_t id; } stack_cache[CUF_STACK_CACHE];
 };
 
 /* Few bytes of static TLS; initial-exec, because other models may call malloc on first use. */
@@ -46,9 +47,46 @@ extern __thread struct cuf_tls cuf_tls __attribute__((tls_model("initial-exec"))
 
 /* The slow door: attaches the thread, waits out a hand-over, notices a fork. NULL: do not record. */
 struct cuf_thread_state *cuf_thread_attach(void);
+struct cuf_thread_state *cuf_thread_enter_slowly(void);
 
-struct cuf_thread_state *cuf_thread_enter(void);
-void cuf_thread_leave(struct cuf_thread_state *thread);
+/*
+ * Entering announces the thread (busy) and then looks at the gate again; a hand-over closes the gate and then waits for
+ * busy slots. Each must see the other's store. The hand-over happens once in a process's life and entering millions of
+ * times a second, so the hand-over pays for both: cuf_thread_fence_all has the kernel put a fence into every running
+ * thread (membarrier). Where the kernel has none, each entering pays (cuf_thread_must_fence).
+ */
+extern bool cuf_thread_must_fence;
+void cuf_thread_fence_prepare(void); /* when a recording begins */
+bool cuf_thread_fence_all(void);     /* false: could not be done */
+
+static inline void cuf_thread_announce(struct cuf_thread_state *t)
+{
+	if (__builtin_expect(cuf_thread_must_fence, 0))
+		__atomic_exchange_n(&t->slot->busy, 1, __ATOMIC_SEQ_CST);
+	else
+		__atomic_store_n(&t->slot->busy, 1, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+static inline struct cuf_thread_state *cuf_thread_enter(void)
+{
+	struct cuf_thread_state *t = cuf_tls.thread;
+	if (__builtin_expect(!cuf_tls.guard && cuf_tls.generation == __atomic_load_n(cuf_gate, __ATOMIC_ACQUIRE), 1)) {
+		cuf_tls.guard = 1;
+		cuf_thread_announce(t);
+		if (__builtin_expect(cuf_tls.generation == __atomic_load_n(cuf_gate, __ATOMIC_ACQUIRE), 1))
+			return t;
+		__atomic_store_n(&t->slot->busy, 0, __ATOMIC_RELEASE);
+		cuf_tls.guard = 0;
+	}
+	return cuf_thread_enter_slowly();
+}
+
+static inline void cuf_thread_leave(struct cuf_thread_state *thread)
+{
+	__atomic_store_n(&thread->slot->busy, 0, __ATOMIC_RELEASE);
+	cuf_tls.guard = 0;
+}
 
 /* 0 when the thread of this id is gone. */
 bool cuf_thread_alive(uint32_t tid);

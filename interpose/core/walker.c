@@ -15,10 +15,12 @@
 #include "interpose/core/cfi.h"
 #include "interpose/core/modules.h"
 #include "interpose/core/sys.h"
+#include "interpose/core/walker_parts.h"
 #include "interpose/core/laws.h"
 
 enum {
-	RULES = 1 << CUF_RULE_BITS,
+	RULES_BYTES = (CUF_RULES + CUF_RULES_NEAR) * sizeof(struct cuf_rule),
+	MAPPED_BYTES = RULES_BYTES + sizeof(struct cuf_memos),
 	PAGE = 4096,                /* a unit that every page size is a multiple of */
 	ADOPT_PAGES = 4096,         /* how far below the known part of the stack a deeper part is looked for */
 	CHAIN_MAX_BYTES = 64 << 10, /* of a frame without unwind information */
@@ -30,11 +32,13 @@ enum {
 /* The stack's start as ld.so saw it; weak, so that ld.so is not linked. */
 extern void *__libc_stack_end __attribute__((weak));
 
-/* Reads of frames that are not ours to the compiler: unaligned when damaged, in nobody's object. */
-struct __attribute__((packed, may_alias)) word {
-	uintptr_t value;
-};
-#define READS_STACKS __attribute__((no_sanitize("address", "thread", "undefined")))
+static void forget_memos(struct cuf_walker *walker)
+{
+	if (!walker->has_memos)
+		return;
+	walker->has_memos = false;
+	cuf_sys_madvise(walker->memos, sizeof *walker->memos, MADV_DONTNEED);
+}
 
 int cuf_walker_init(struct cuf_walker *walker, int is_main_thread)
 {
@@ -50,21 +54,23 @@ int cuf_walker_init(struct cuf_walker *walker, int is_main_thread)
 	walker->stack_high &= ~(uintptr_t)7;
 	walker->stack_low = walker->stack_high;
 	walker->other_low = walker->other_high = 0;
+	forget_memos(walker); /* of another stack */
 	if (walker->rules)
 		return 0;
 	walker->generation = 0;
-	at = cuf_sys_mmap(NULL, RULES * sizeof *walker->rules, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	at = cuf_sys_mmap(
+		NULL, MAPPED_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (cuf_sys_failed(at))
 		return (int)at;
 	walker->rules = (struct cuf_rule *)at;
+	walker->memos = (struct cuf_memos *)(at + RULES_BYTES);
 	return 0;
 }
 
 void cuf_walker_fini(struct cuf_walker *walker)
 {
 	if (walker->rules)
-		cuf_sys_munmap(walker->rules, RULES * sizeof *walker->rules);
+		cuf_sys_munmap(walker->rules, MAPPED_BYTES);
 	walker->rules = NULL;
 }
 
@@ -106,7 +112,7 @@ static __attribute__((noinline, cold)) bool page_readable(uintptr_t page)
  * True when [sp, stack_high) is the thread's own stack and readable. When the stack is deeper than it was seen before,
  * the pages between are tried from sp up: from above, the probing itself would make the main thread's stack grow.
  */
-static bool on_own_stack(struct cuf_walker *w, uintptr_t sp)
+bool cuf_walker_on_own_stack(struct cuf_walker *w, uintptr_t sp)
 {
 	uintptr_t page = sp & ~(uintptr_t)(PAGE - 1), at;
 	if (sp - w->stack_low < w->stack_high - w->stack_low)
@@ -125,17 +131,19 @@ static bool on_own_stack(struct cuf_walker *w, uintptr_t sp)
 	return true;
 }
 
-static __attribute__((noinline, cold)) void learn_rule(struct cuf_rule *entry, uintptr_t ip)
+/* From the large table, or learnt. */
+__attribute__((noinline)) struct cuf_rule *cuf_rule_find_far(struct cuf_rule *near, struct cuf_rule *rules, uintptr_t ip)
 {
-	struct cuf_rule rule = cuf_rule_compile(ip);
-	*entry = (rule.kind & ~CUF_RULE_OWN) == CUF_RULE_FOREIGN ? (struct cuf_rule){.ip = 0} : rule;
-}
-
-/* Return addresses differ in their low bits. Every frame waits for this, so the hash is the offset in bytes itself. */
-static inline struct cuf_rule *rule_entry(struct cuf_rule *rules, uintptr_t ip)
-{
-	uintptr_t offset = (ip * sizeof *rules ^ ip >> 7) & (RULES - 1) * sizeof *rules;
-	return (struct cuf_rule *)((char *)rules + offset);
+	struct cuf_rule *far = rule_entry(rules + CUF_RULES_NEAR, ip, CUF_RULES), rule = *far;
+	if (rule.ip != ip || !ip) {
+		rule = cuf_rule_compile(ip);
+		if ((rule.kind & ~CUF_RULE_OWN) == CUF_RULE_FOREIGN)
+			rule.ip = 0;
+		else
+			*far = rule;
+	}
+	*near = rule;
+	return near;
 }
 
 static inline bool is_recorded(uintptr_t sp, uintptr_t above, unsigned kind)
@@ -156,12 +164,9 @@ static inline READS_STACKS void walk_own_stack(struct walk *w)
 	uintptr_t ip = w->ip, sp = w->sp, fp = w->fp;
 	unsigned count = w->count;
 	while (count < max) {
-		struct cuf_rule *rule = rule_entry(rules, ip);
+		struct cuf_rule *rule = find_rule(rules, ip);
 		uintptr_t cfa;
-		unsigned kind;
-		if (__builtin_expect(rule->ip != ip, 0))
-			learn_rule(rule, ip);
-		kind = rule->kind & ~CUF_RULE_OWN;
+		unsigned kind = rule->kind & ~CUF_RULE_OWN;
 		if (__builtin_expect(kind == CUF_RULE_SP,
 			    1)) /* a branch, which is guessed; a choice of base would be waited for */
 			cfa = sp + (uintptr_t)(intptr_t)rule->cfa_offset;
@@ -254,7 +259,7 @@ static bool cross_signal(struct walk *w, const struct cuf_rule *rule, struct win
 /* One link of a chain of frame pointers: fp leads a little way up this very stack. */
 static bool read_link(struct walk *w, struct window *window, uintptr_t sp, uintptr_t at, uintptr_t *fp, uintptr_t *ip)
 {
-	return at - sp <= CHAIN_MAX_BYTES && on_own_stack(w->walker, at) == on_own_stack(w->walker, sp) &&
+	return at - sp <= CHAIN_MAX_BYTES && cuf_walker_on_own_stack(w->walker, at) == cuf_walker_on_own_stack(w->walker, sp) &&
 	       read_word(w, window, at, fp) && read_word(w, window, at + 8, ip);
 }
 
@@ -309,9 +314,7 @@ static __attribute__((noinline, cold)) bool walk_carefully(struct walk *w)
 		struct cuf_rule rule;
 		if (!w->ip)
 			return stop_walk(w, CUF_STOP_END);
-		rule = *rule_entry(w->walker->rules, w->ip);
-		if (rule.ip != w->ip)
-			rule = cuf_rule_compile(w->ip);
+		rule = *find_rule(w->walker->rules, w->ip);
 		if (is_recorded(w->sp, w->above, rule.kind)) {
 			if (w->count == w->max)
 				return stop_walk(w, CUF_STOP_DEPTH);
@@ -319,15 +322,25 @@ static __attribute__((noinline, cold)) bool walk_carefully(struct walk *w)
 		}
 		if (!step_carefully(w, &rule, &window))
 			return false;
-	} while (!on_own_stack(w->walker, w->sp));
+	} while (!cuf_walker_on_own_stack(w->walker, w->sp));
 	return true;
 }
 
-static void drop_rules(struct cuf_walker *walker, uint64_t generation)
+void cuf_walker_renew(struct cuf_walker *walker, uint64_t generation)
 {
 	if (walker->generation)
-		cuf_sys_madvise(walker->rules, RULES * sizeof *walker->rules, MADV_DONTNEED);
+		cuf_sys_madvise(walker->rules, RULES_BYTES, MADV_DONTNEED);
+	forget_memos(walker);
 	walker->generation = generation;
+}
+
+static inline void run_walk(struct walk *w)
+{
+	if (cuf_walker_on_own_stack(w->walker, w->sp) || walk_carefully(w)) {
+		do
+			walk_own_stack(w);
+		while (walk_carefully(w));
+	}
 }
 
 /* Starts at its own caller: asking for its frame address gives it a frame pointer, so the first step needs no rule. */
@@ -345,13 +358,24 @@ __attribute__((noinline)) READS_STACKS unsigned cuf_walk(
 		.stop = CUF_STOP_UNSUPPORTED};
 	if (walker->rules) {
 		if (walker->generation != generation)
-			drop_rules(walker, generation);
-		if (on_own_stack(walker, walk.sp) || walk_carefully(&walk)) {
-			do
-				walk_own_stack(&walk);
-			while (walk_carefully(&walk));
-		}
+			cuf_walker_renew(walker, generation);
+		run_walk(&walk);
 	}
+	*stop = (uint8_t)walk.stop;
+	return walk.count;
+}
+
+unsigned cuf_walk_on(struct cuf_walker *walker, uintptr_t ip, uintptr_t sp, uintptr_t fp, uint64_t *frames, unsigned count, unsigned max, uint8_t *stop)
+{
+	struct walk walk = {.walker = walker,
+		.ip = ip,
+		.sp = sp,
+		.fp = fp,
+		.frames = frames,
+		.count = count,
+		.max = max,
+		.stop = CUF_STOP_UNSUPPORTED};
+	run_walk(&walk);
 	*stop = (uint8_t)walk.stop;
 	return walk.count;
 }

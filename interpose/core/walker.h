@@ -13,14 +13,48 @@
 #ifndef CUF_WALKER_H
 #define CUF_WALKER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define CUF_RULE_BITS 14 /* 256 KiB of address space a thread; touched as code addresses are seen */
+#define CUF_RULES_NEAR 2048u /* copies of those in use */
+#define CUF_WALK_FRAMES_MAX 256u
+#define CUF_MEMO_SETS 128u
+#define CUF_MEMO_WORDS 76u /* a memo is three cache lines */
+#define CUF_MEMO_LAST 16u
+#define CUF_WALK_OWN 4u
 
 struct cuf_rule;
 
+/*
+ * A walk as it went: where it began, and where the words of the stack lay that decided where it went on. A walk is a
+ * function of those alone, so when all are as they were (by a hash of 64 bits, as stacks are known by one) the stack is
+ * the same, and reading them is a fraction of the walk.
+ */
+struct cuf_memo {
+	uintptr_t ip, start; /* start: the frame of the hook, which the program called */
+	uint64_t words_hash;
+	uint32_t key; /* of the innermost frames */
+	uint32_t id;  /* the caller's name for this stack; 0: not known */
+	uint16_t max; /* the walk's limit */
+	uint16_t words;
+	uint16_t at[CUF_MEMO_WORDS]; /* in words above start */
+};
+
+/* Memos, found by the innermost frames. Of each pair one was met again and stays, the other is the newest. */
+struct cuf_memos {
+	struct cuf_memo *last[CUF_MEMO_LAST]; /* by where the walk began: loops allocate from the same frame again and again */
+	uint8_t newest[CUF_MEMO_SETS];
+	_Alignas(64) struct cuf_memo memo[CUF_MEMO_SETS][2];
+	uint64_t ips[CUF_WALK_FRAMES_MAX + CUF_WALK_OWN]; /* of the walk that is going on: see walker.c */
+	uintptr_t at[2 * (CUF_WALK_FRAMES_MAX + CUF_WALK_OWN)];
+};
+
 struct cuf_walker {
-	struct cuf_rule *rules; /* cache of 1 << CUF_RULE_BITS entries, mapped by init; NULL: could not be had */
+	struct cuf_rule *rules; /* CUF_RULES_NEAR entries, then 1 << CUF_RULE_BITS, mapped by init; NULL: could not be had */
+	struct cuf_memos *memos; /* mapped with the rules */
+	bool has_memos;          /* some were made */
+	uint32_t no_id;          /* of walks that are not remembered */
 	uintptr_t stack_low,
 		stack_high; /* of the thread's own stack what is known to be readable; low moves down as it grows */
 	uintptr_t other_low, other_high; /* where a walk last began on another stack: known not to reach ours */
@@ -43,5 +77,26 @@ void cuf_walker_fini(struct cuf_walker *walker);
  */
 unsigned cuf_walk(
 	struct cuf_walker *walker, uint64_t generation, uintptr_t above, uint64_t *frames, unsigned max, uint8_t *stop);
+
+/*
+ * The stack of the caller of a function that is still running, from its __builtin_frame_address(0), innermost first;
+ * max: at most CUF_WALK_FRAMES_MAX. When it is one of the stacks seen lately, its id is returned and nothing else done.
+ * Else 0, walk is filled in, and *walk->id takes the id that the caller gives the stack (0: none).
+ */
+struct cuf_walked {
+	uint64_t *frames;  /* by the caller: room for max */
+	uint64_t hash;     /* of the frames: cuf_frames_hash_step from 0 */
+	unsigned depth;
+	uint8_t stop;      /* enum cuf_stop */
+	uint32_t *id;
+};
+uint32_t cuf_walk_known(
+	struct cuf_walker *walker, uint64_t generation, const void *frame, unsigned max, struct cuf_walked *walked);
+
+/* The hash of a stack, frame by frame from 0: three instructions, for it runs beside the walk. */
+static inline uint64_t cuf_frames_hash_step(uint64_t hash, uint64_t frame)
+{
+	return ((hash << 5 | hash >> 59) ^ frame) * 0x9E3779B97F4A7C15ull;
+}
 
 #endif

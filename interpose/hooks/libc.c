@@ -51,25 +51,57 @@ static bool is_power_of_two(size_t n) { return n && !(n & (n - 1)); }
 
 /* ---- allocations ---- */
 
-static inline void *born(void *p, size_t bytes, unsigned op, void *frame)
+/*
+ * Most calls need no record, and that is known before the real call: then the hook is a jump to it, and costs no frame.
+ * The others go through a function of their own, whose caller is the program, since it is jumped to.
+ */
+#define RECORDED static __attribute__((noinline))
+
+static inline void *born(void *p, size_t bytes, unsigned op, const void *frame)
 {
 	if (__builtin_expect(p != NULL, 1))
 		cuf_host_born(p, bytes, op, frame);
 	return p;
 }
 
-void *cuf_hook_malloc(size_t bytes)
+/* The birth was not skipped. */
+static inline void *recorded(void *p, size_t bytes, unsigned op, const void *frame)
+{
+	if (__builtin_expect(p != NULL, 1))
+		cuf_host_record_born(p, bytes, op, frame);
+	else
+		cuf_host_unborn(bytes);
+	return p;
+}
+
+RECORDED void *malloc_recorded(size_t bytes)
 {
 	if (unlikely(!HAVE(malloc)))
 		return boot(bytes, 16);
-	return born(cuf_real.malloc(bytes), bytes, CUF_HOST_ALLOC, FRAME);
+	return recorded(cuf_real.malloc(bytes), bytes, CUF_HOST_ALLOC, FRAME);
+}
+
+void *cuf_hook_malloc(size_t bytes)
+{
+	void *(*real)(size_t) = cuf_real.malloc;
+	if (__builtin_expect(real != NULL, 1) && cuf_host_skips_birth(bytes))
+		return real(bytes);
+	return malloc_recorded(bytes);
+}
+
+RECORDED void *calloc_recorded(size_t count, size_t bytes)
+{
+	if (unlikely(!HAVE(calloc)))
+		return boot_array(count, bytes);
+	return recorded(cuf_real.calloc(count, bytes), count * bytes, CUF_HOST_ZEROED, FRAME);
 }
 
 void *cuf_hook_calloc(size_t count, size_t bytes)
 {
-	if (unlikely(!HAVE(calloc)))
-		return boot_array(count, bytes);
-	return born(cuf_real.calloc(count, bytes), count * bytes, CUF_HOST_ZEROED, FRAME);
+	void *(*real)(size_t, size_t) = cuf_real.calloc;
+	if (__builtin_expect(real != NULL, 1) && cuf_host_skips_birth(count * bytes)) /* too much: refused, and skipped or not */
+		return real(count, bytes);
+	return calloc_recorded(count, bytes);
 }
 
 int cuf_hook_posix_memalign(void **out, size_t alignment, size_t bytes)
@@ -128,13 +160,22 @@ void *cuf_hook_pvalloc(size_t bytes)
 
 /* ---- frees ---- */
 
-static inline void release(void *p)
+RECORDED void free_recorded(void *p)
 {
 	struct cuf_host_undo undo;
-	if (!p || unlikely(cuf_boot_owns(p)) || unlikely(!HAVE(free)))
+	if (cuf_boot_owns(p) || !HAVE(free))
 		return;
-	cuf_host_freed(p, CUF_HOST_FREE, &undo);
+	cuf_host_record_freed(p, CUF_HOST_FREE, &undo);
 	cuf_real.free(p);
+}
+
+static inline void release(void *p)
+{
+	void (*real)(void *) = cuf_real.free;
+	if (__builtin_expect(real != NULL, 1) && cuf_host_skips_free(p) && !unlikely(cuf_boot_owns(p)))
+		real(p);
+	else
+		free_recorded(p);
 }
 
 void cuf_hook_free(void *p) { release(p); }
@@ -154,7 +195,7 @@ size_t cuf_hook_malloc_usable_size(void *p)
 /* ---- resizing ---- */
 
 /* A block of the arena moves out of it at the first chance. */
-static void *resize_boot(void *p, size_t bytes, void *frame)
+static void *resize_boot(void *p, size_t bytes, const void *frame)
 {
 	size_t old = cuf_boot_size(p);
 	void *moved = HAVE(malloc) ? born(cuf_real.malloc(bytes), bytes, CUF_HOST_RESIZED, frame) : boot(bytes, 16);
@@ -162,27 +203,37 @@ static void *resize_boot(void *p, size_t bytes, void *frame)
 }
 
 /* Free before, alloc after; a refused resize leaves the old block as it was. With 0 bytes glibc frees the block and
- * returns NULL: no refusal. */
-static inline void *resize(void *p, size_t bytes, void *frame)
+ * returns NULL: no refusal. skips: what cuf_host_skips_birth said. */
+RECORDED void *resize_recorded(void *p, size_t bytes, bool skips)
 {
-	struct cuf_host_undo undo;
+	struct cuf_host_undo undo = { 0, 0 };
 	void *moved;
 	if (unlikely(cuf_boot_owns(p)))
-		return resize_boot(p, bytes, frame);
+		return resize_boot(p, bytes, FRAME);
 	if (unlikely(!HAVE(realloc)))
 		return p ? NULL : boot(bytes, 16);
-	if (!p)
-		return born(cuf_real.realloc(NULL, bytes), bytes, CUF_HOST_ALLOC, frame);
-	cuf_host_freed(p, CUF_HOST_FREE_RESIZE, &undo);
+	if (p)
+		cuf_host_freed(p, CUF_HOST_FREE_RESIZE, &undo);
 	moved = cuf_real.realloc(p, bytes);
-	if (moved)
-		cuf_host_born(moved, bytes, CUF_HOST_RESIZED, frame);
-	else if (bytes)
+	if (moved && !skips)
+		cuf_host_record_born(moved, bytes, p ? CUF_HOST_RESIZED : CUF_HOST_ALLOC, FRAME);
+	if (!moved && !skips)
+		cuf_host_unborn(bytes);
+	if (!moved && bytes)
 		cuf_host_restored(&undo);
 	return moved;
 }
 
-void *cuf_hook_realloc(void *p, size_t bytes) { return resize(p, bytes, FRAME); }
+static inline void *resize(void *p, size_t bytes)
+{
+	void *(*real)(void *, size_t) = cuf_real.realloc;
+	bool skips = cuf_host_skips_birth(bytes);
+	if (__builtin_expect(real != NULL, 1) && __builtin_expect(skips, 1) && cuf_host_skips_free(p) && !unlikely(cuf_boot_owns(p)))
+		return real(p, bytes);
+	return resize_recorded(p, bytes, skips);
+}
+
+void *cuf_hook_realloc(void *p, size_t bytes) { return resize(p, bytes); }
 
 void *cuf_hook_reallocarray(void *p, size_t count, size_t bytes)
 {
@@ -191,5 +242,5 @@ void *cuf_hook_reallocarray(void *p, size_t count, size_t bytes)
 		errno = ENOMEM;
 		return NULL;
 	}
-	return resize(p, all, FRAME);
+	return resize(p, all);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The malloc family: full mode is exact, sampled mode unbiased; each mode in a process of its own. */
+#include <pthread.h>
 #include <sys/wait.h>
 #include "tests/unit/core/fixture.h"
 #include "interpose/core/host.h"
 #include "interpose/core/sampler.h"
 
-static void *const frame = (void *)1;
+#define frame __builtin_frame_address(0)
 
 static void in_child(void (*body)(void))
 {
@@ -30,8 +31,16 @@ static void start_in_child(const char *options)
 	MUST(cuf_state_is_on());
 }
 
+static void *free_first(void *block)
+{
+	struct cuf_host_undo undo;
+	cuf_host_freed(block, CUF_HOST_FREE, &undo); /* no clock was read and no segment taken by this thread before */
+	return NULL;
+}
+
 static void full_mode(void)
 {
+	pthread_t thread;
 	struct cuf_host_undo undo;
 	static char directory[] = "/tmp/cuflight-unit-XXXXXX", line[128], options[] = "CUFLIGHT_OPTIONS=host=full:size=8MiB";
 	static char *environment[] = { options, line, NULL };
@@ -48,10 +57,35 @@ static void full_mode(void)
 	cuf_host_freed((void *)(2ul << 4), CUF_HOST_FREE_RESIZE, &undo);
 	cuf_host_restored(&undo);
 	MUST(cuf_host_live_bytes() == 500 * 501);
+	pthread_create(&thread, NULL, free_first, (void *)(2ul << 4));
+	pthread_join(thread, NULL);
+	MUST(cuf_host_live_bytes() == 500 * 501 - 2);
 	MUST(cuf_recording.header->lost[CUF_LOST_HOST_LEDGER] == 0);
 	MUST(access(cuf_recording.path, R_OK) == 0); /* full mode creates its file at start */
 	unlink(cuf_recording.path);
 	rmdir(directory);
+}
+
+/* Many more blocks than the ledger begins with, freed in another order: each is found again, at whatever level it lies. */
+static void ledger_grows(void)
+{
+	enum { BLOCKS = 20000 };
+	struct cuf_host_undo undo;
+	start_in_child("host=full:size=16MiB");
+	for (unsigned round = 0; round < 3; round++) {
+		for (uintptr_t i = 1; i <= BLOCKS; i++)
+			cuf_host_born((void *)(i * 48), i, CUF_HOST_ALLOC, frame);
+		MUST(cuf_host_live_bytes() == (uint64_t)BLOCKS * (BLOCKS + 1) / 2);
+		for (uintptr_t i = 1; i <= BLOCKS; i++) {
+			cuf_host_freed((void *)((i * 7919 % BLOCKS + 1) * 48), CUF_HOST_FREE, &undo);
+			MUST(cuf_host_bytes(undo.word1) == i * 7919 % BLOCKS + 1);
+		}
+		MUST(cuf_host_live_bytes() == 0);
+	}
+	MUST(cuf_recording.header->lost[CUF_LOST_HOST_LEDGER] == 0);
+	for (uint64_t i = 0; i <= cuf_recording.host_bucket_mask * CUF_HOST_BUCKET; i++)
+		MUST(cuf_recording.host_ledger[i].word0 == 0);
+	unlink(cuf_recording.path);
 }
 
 static void sampled_mode(void)
@@ -70,9 +104,11 @@ static void sampled_mode(void)
 	MUST(cuf_host_live_bytes() == 0);
 	cuf_host_born((void *)0x100000000, CUF_SAMPLE_EXACT_BYTES, CUF_HOST_ALLOC, frame); /* big blocks always, weight 1 */
 	MUST(cuf_host_live_bytes() == CUF_SAMPLE_EXACT_BYTES);
+	unlink(cuf_recording.path);
 }
 
 static void test_host__full_mode_is_exact(void **state) { in_child(full_mode); }
+static void test_host__ledger_grows_and_finds(void **state) { in_child(ledger_grows); }
 static void test_host__sampled_mode_is_unbiased(void **state) { in_child(sampled_mode); }
 
 static void test_host__weights(void **state)
@@ -88,6 +124,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_host__full_mode_is_exact),
+		cmocka_unit_test(test_host__ledger_grows_and_finds),
 		cmocka_unit_test(test_host__sampled_mode_is_unbiased),
 		cmocka_unit_test(test_host__weights),
 	};

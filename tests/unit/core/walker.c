@@ -479,7 +479,7 @@ static void rules_are_dropped_with_the_generation(void **state)
 	struct cuf_rule *rule = NULL;
 	look();
 	ip = frames[2];
-	for (unsigned i = 0; i < 1u << CUF_RULE_BITS; i++)
+	for (unsigned i = 0; i < CUF_RULES_NEAR; i++)
 		if (walker.rules[i].ip == ip)
 			rule = &walker.rules[i];
 	assert_non_null(rule);

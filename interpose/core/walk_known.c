@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stacks that were seen lately. Owns the memos: how a walk is remembered and recognised. What plain rules cannot follow is
+ * left to walker.c, and not remembered. Must never fault: memos hold words between the frame where the walk began and the
+ * top of the thread's own stack, which that walk found readable.
+ */
+#include "interpose/abi/format.h"
+#include "interpose/core/walker_parts.h"
+#include "interpose/core/laws.h"
+
+#if !defined __x86_64__
+uint32_t cuf_walk_known(
+	struct cuf_walker *walker, uint64_t generation, const void *frame, unsigned max, struct cuf_walked *walked)
+{
+	static uint32_t no_id;
+	walked->depth = 0;
+	walked->id = &no_id;
+	return 0;
+}
+#else
+
+enum { KEY_FRAMES = 4 }; /* walked before a memo is looked for */
+
+/* A walk on the own stack by plain rules alone, with all that decided where it went. */
+struct plain_walk {
+	struct cuf_walker *walker;
+	uintptr_t start;  /* the frame where it began; its first word is the caller's fp */
+	uintptr_t ip, sp;
+	uintptr_t fp_at;  /* where fp is. Read when a rule wants it */
+	uint64_t *ips;    /* our own, too */
+	uintptr_t *at;    /* at[i]: where ips[i + 1] was read */
+	uint64_t hash;    /* of the frames: all but our own */
+	unsigned count, max;
+	unsigned own_count, own[CUF_WALK_OWN]; /* which are ours */
+	unsigned fp_words;
+	uintptr_t *fp_word_at; /* where frame pointers were read */
+};
+
+enum plain_end { PLAIN_COUNT, PLAIN_END, PLAIN_OTHER };
+
+/* fp decides the next step. false: it lies nowhere on this stack. */
+static READS_STACKS bool read_fp(struct plain_walk *w, uintptr_t fp_at, uintptr_t *fp)
+{
+	if (fp_at - w->start >= w->walker->stack_high - 7 - w->start)
+		return false;
+	*fp = ((const struct word *)fp_at)->value;
+	w->fp_word_at[w->fp_words++] = fp_at;
+	return true;
+}
+
+/* The CFA by a rule that is not the usual one. A frame of ours (main is called by us) is no frame of the stack. false:
+ * not by plain rules. */
+static __attribute__((noinline)) bool find_cfa(
+	struct plain_walk *w, const struct cuf_rule *rule, uintptr_t sp, uintptr_t fp_at, unsigned count, uintptr_t *cfa)
+{
+	unsigned kind = rule->kind & ~CUF_RULE_OWN;
+	uintptr_t base = sp;
+	if ((kind != CUF_RULE_SP && kind != CUF_RULE_FP) || (kind == CUF_RULE_FP && !read_fp(w, fp_at, &base)))
+		return false;
+	*cfa = base + (uintptr_t)(intptr_t)rule->cfa_offset;
+	if (kind == rule->kind)
+		return true;
+	if (w->own_count == CUF_WALK_OWN)
+		return false;
+	w->own[w->own_count++] = count;
+	return true;
+}
+
+static inline enum plain_end end_of(uintptr_t ip, const struct cuf_rule *rule)
+{
+	return !ip || (rule->ip == ip && rule->kind == CUF_RULE_END) ? PLAIN_END : PLAIN_OTHER;
+}
+
+/*
+ * walk_own_stack once more for this purpose. Address to rule to CFA to the next address is one chain of loads: what is
+ * beside it (the hash, where the words were) must be little enough to hide in its shadow.
+ */
+static READS_STACKS enum plain_end walk_plain(struct plain_walk *w, const unsigned max)
+{
+	struct cuf_rule *const rules = w->walker->rules;
+	uint64_t *const ips = w->ips;
+	uintptr_t *const at = w->at;
+	const uintptr_t high = w->walker->stack_high;
+	uintptr_t ip = w->ip, sp = w->sp, fp_at = w->fp_at, cfa;
+	uint64_t hash = w->hash;
+	unsigned count = w->count, own = w->own_count;
+	enum plain_end end = PLAIN_COUNT;
+	while (count < max + own) {
+		struct cuf_rule *rule = find_rule(rules, ip);
+		if (__builtin_expect(rule->kind == CUF_RULE_SP, 1))
+			cfa = sp + (uintptr_t)(intptr_t)rule->cfa_offset;
+		else if (!find_cfa(w, rule, sp, fp_at, count, &cfa)) {
+			end = end_of(ip, rule);
+			break;
+		}
+		if (__builtin_expect(cfa - 8 - sp >= high - 7 - sp, 0)) {
+			end = PLAIN_OTHER;
+			break;
+		}
+		ips[count] = ip;
+		if (__builtin_expect(own == w->own_count, 1))
+			hash = cuf_frames_hash_step(hash, ip);
+		own = w->own_count;
+		/* without a branch: whether a function saves rbp cannot be guessed */
+		fp_at ^= (fp_at ^ (cfa + (uintptr_t)(intptr_t)rule->fp_offset)) & -(uintptr_t)(rule->fp_offset != 0);
+		sp = cfa;
+		at[count++] = cfa - 8;
+		ip = ((const struct word *)(cfa - 8))->value;
+	}
+	w->own_count = own; /* not that of a step which was not taken */
+	w->ip = ip;
+	w->sp = sp;
+	w->fp_at = fp_at;
+	w->hash = hash;
+	w->count = count;
+	return end;
+}
+
+/* Four chains, because one would be waited for. */
+static inline READS_STACKS uint64_t hash_words(uintptr_t start, const uint16_t *at, unsigned words)
+{
+	const struct word *stack = (const struct word *)start;
+	uint64_t a = 1, b = 2, c = 3, d = 4;
+	unsigned i = 0;
+	for (; i + 4 <= words; i += 4) {
+		a = cuf_frames_hash_step(a, stack[at[i]].value);
+		b = cuf_frames_hash_step(b, stack[at[i + 1]].value);
+		c = cuf_frames_hash_step(c, stack[at[i + 2]].value);
+		d = cuf_frames_hash_step(d, stack[at[i + 3]].value);
+	}
+	for (; i < words; i++)
+		a = cuf_frames_hash_step(a, stack[at[i]].value);
+	a = cuf_frames_hash_step(a, b ^ b >> 32);
+	c = cuf_frames_hash_step(c, d ^ d >> 32);
+	return cuf_frames_hash_step(a ^ a >> 32, c ^ c >> 32);
+}
+
+/* The words lie in the part of the stack that the memo's walk found readable, which only grows. */
+static inline bool is_same(const struct cuf_memo *memo, uintptr_t ip, uintptr_t start, unsigned max)
+{
+	return memo->ip == ip && memo->start == start && memo->max == max && memo->id &&
+	       hash_words(start, memo->at, memo->words) == memo->words_hash;
+}
+
+/* By the innermost frames, which were walked. *place: where this stack may be remembered. */
+static struct cuf_memo *find_memo(struct cuf_memos *memos, const struct plain_walk *w, struct cuf_memo **place)
+{
+	uint64_t hash = (w->hash ^ w->start >> 3) * 0x9E3779B97F4A7C15ull;
+	uint32_t key = (uint32_t)(hash >> 32);
+	unsigned set = key >> 8 & (CUF_MEMO_SETS - 1), newest = memos->newest[set];
+	struct cuf_memo *kept = &memos->memo[set][!newest];
+	*place = &memos->memo[set][newest];
+	if (kept->key == key && is_same(kept, w->ips[0], w->start, w->max))
+		return kept;
+	if ((*place)->key == key && is_same(*place, w->ips[0], w->start, w->max)) {
+		memos->newest[set] = !newest; /* met again: it stays, and the other makes room */
+		return *place;
+	}
+	(*place)->key = key;
+	(*place)->id = 0;
+	return NULL;
+}
+
+static bool remember_words(struct cuf_memo *memo, const uintptr_t *at, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		uintptr_t above = at[i] - memo->start;
+		if (memo->words == CUF_MEMO_WORDS || above % 8 || above / 8 > UINT16_MAX)
+			return false;
+		memo->at[memo->words++] = (uint16_t)(above / 8);
+	}
+	return true;
+}
+
+/* The outermost frame's caller is no word that decided, unless it was 0. */
+static bool remember(struct cuf_memo *memo, const struct plain_walk *w, enum plain_end end)
+{
+	memo->ip = w->ips[0];
+	memo->start = w->start;
+	memo->max = (uint16_t)w->max;
+	memo->words = 0;
+	if (!remember_words(memo, w->at, w->count - (end == PLAIN_COUNT || w->ip)) ||
+		!remember_words(memo, w->fp_word_at, w->fp_words))
+		return false;
+	memo->words_hash = hash_words(memo->start, memo->at, memo->words);
+	return true;
+}
+
+/* The frames of the stack: all but our own. */
+static unsigned copy_frames(uint64_t *frames, const struct plain_walk *w)
+{
+	unsigned count = 0, own = 0;
+	for (unsigned i = 0; i < w->count; i++) {
+		if (own < w->own_count && w->own[own] == i)
+			own++;
+		else
+			frames[count++] = w->ips[i];
+	}
+	return count;
+}
+
+/* What plain rules do not follow, from where they stopped. */
+static __attribute__((noinline)) void walk_on(struct plain_walk *w, struct cuf_walked *walked)
+{
+	uintptr_t fp;
+	if (!read_fp(w, w->fp_at, &fp))
+		fp = 0;
+	walked->depth = cuf_walk_on(w->walker, w->ip, w->sp, fp, walked->frames, copy_frames(walked->frames, w), w->max, &walked->stop);
+	walked->hash = 0;
+	for (unsigned i = 0; i < walked->depth; i++)
+		walked->hash = cuf_frames_hash_step(walked->hash, walked->frames[i]);
+}
+
+/* Not recognised by where it began alone. */
+static __attribute__((noinline)) uint32_t walk_and_remember(
+	struct plain_walk *w, struct cuf_memo **last, struct cuf_walked *walked)
+{
+	struct cuf_memo *place = NULL, *memo;
+	enum plain_end end;
+	if (!cuf_walker_on_own_stack(w->walker, w->sp)) {
+		walk_on(w, walked);
+		return 0;
+	}
+	w->walker->has_memos = true;
+	end = walk_plain(w, w->max < KEY_FRAMES ? w->max : KEY_FRAMES);
+	memo = w->count ? find_memo(w->walker->memos, w, &place) : NULL;
+	if (memo) {
+		*last = memo;
+		return memo->id;
+	}
+	if (end == PLAIN_COUNT)
+		end = walk_plain(w, w->max);
+	if (end == PLAIN_OTHER || !w->count) {
+		walk_on(w, walked);
+		return 0;
+	}
+	if (end == PLAIN_END && w->ip) { /* the outermost frame is one, too */
+		w->ips[w->count++] = w->ip;
+		w->hash = cuf_frames_hash_step(w->hash, w->ip);
+	}
+	if (remember(place, w, end)) {
+		walked->id = &place->id;
+		*last = place;
+	}
+	walked->hash = w->hash;
+	walked->depth = copy_frames(walked->frames, w);
+	walked->stop = end == PLAIN_END ? CUF_STOP_END : CUF_STOP_DEPTH;
+	return 0;
+}
+
+READS_STACKS uint32_t cuf_walk_known(
+	struct cuf_walker *walker, uint64_t generation, const void *frame, unsigned max, struct cuf_walked *walked)
+{
+	const struct word *start = frame;
+	uintptr_t ip = start[1].value;
+	struct cuf_memo **last;
+	struct plain_walk w;
+	if (__builtin_expect(!walker->rules || walker->generation != generation, 0)) {
+		walked->depth = 0;
+		if (!walker->rules)
+			return 0;
+		cuf_walker_renew(walker, generation);
+	}
+	last = &walker->memos->last[(ip ^ ip >> 8 ^ (uintptr_t)start >> 4) % CUF_MEMO_LAST];
+	if (*last && is_same(*last, ip, (uintptr_t)start, max))
+		return (*last)->id;
+	w.walker = walker;
+	w.ip = ip;
+	w.start = w.fp_at = (uintptr_t)start;
+	w.sp = (uintptr_t)(start + 2);
+	w.max = max;
+	w.hash = 0;
+	w.count = w.fp_words = w.own_count = 0;
+	w.ips = walker->memos->ips;
+	w.at = walker->memos->at;
+	w.fp_word_at = w.at + CUF_WALK_FRAMES_MAX + CUF_WALK_OWN;
+	walked->id = &walker->no_id;
+	return walk_and_remember(&w, last, walked);
+}
+#endif
