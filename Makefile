@@ -40,7 +40,9 @@ call_obj      := $(filter-out %/cuda_runtime.o,$(filter $(B)/obj/interpose/hooks
 unit_both     := $(patsubst tests/unit/both/%.c,$(B)/unit/both/%,$(wildcard tests/unit/both/*.c))
 unit_analysis := $(patsubst tests/unit/analysis/%.c,$(B)/unit/analysis/%,$(wildcard tests/unit/analysis/*.c))
 victims       := $(patsubst tests/victims/%.c,$(B)/victims/%,$(wildcard tests/victims/*.c))
-benches       := $(patsubst tests/bench/%.c,$(B)/bench/%,$(filter-out tests/bench/walker_oracle.c,$(wildcard tests/bench/*.c))) $(B)/bench/walker_oracle.so
+preloads      := tests/bench/walker_oracle.c tests/bench/null_interposer.c
+benches       := $(patsubst tests/bench/%.c,$(B)/bench/%,$(filter-out $(preloads),$(wildcard tests/bench/*.c))) $(preloads:tests/bench/%.c=$(B)/bench/%.so) \
+                 $(B)/bench/malloc_workload_nofp $(B)/bench/malloc_workload_fp
 # the same victims once more, linked to the driver: the door of programs built with -lcuda
 linked        := $(patsubst tests/victims/%.c,$(B)/victims/linked/%,$(shell grep -lE 'victims/(doors|vmm)\.h"' tests/victims/*.c))
 static        := $(if $(wildcard $(CUDA_HOME)/lib/libcudart_static.a),$(B)/victims/static/real_runtime_lookups)
@@ -115,6 +117,12 @@ $(B)/bench/%: tests/bench/%.c
 	@mkdir -p $(@D)
 	$(call say,BENCH)$(CC) $(filter-out -MMD -MP,$(BASE)) -fno-builtin $(CFLAGS) $< $(filter %.a,$^) -o $@ -ldl -lpthread -lm
 $(B)/bench/unwinder_cost: $(B)/libcore.a
+$(B)/bench/malloc_workload_fp $(B)/bench/malloc_workload_nofp: $(B)/bench/malloc_workload_%: tests/bench/malloc_workload.c
+	@mkdir -p $(@D)
+	$(call say,BENCH)$(CC) $(filter-out -MMD -MP -fsanitize=% -fno-omit-frame-pointer,$(BASE)) $(if $(filter fp,$*),-fno-omit-frame-pointer,-fomit-frame-pointer) -fno-builtin $(CFLAGS) $< -o $@ -lpthread
+$(B)/bench/null_interposer.so: tests/bench/null_interposer.c
+	@mkdir -p $(@D)
+	$(call say,BENCH)$(CC) $(filter-out -MMD -MP,$(LIBF)) $(CFLAGS) -shared $< -o $@
 $(B)/bench/reader_throughput: $(B)/libanalysis.a
 # preloaded into real programs: compares the walker's stacks with libunwind's, see scripts/bench walker
 $(B)/bench/walker_oracle.so: tests/bench/walker_oracle.c $(B)/libcore.a
@@ -141,6 +149,8 @@ check-fault: tests ## failing system calls, kills, full disks
 	@scripts/check fault $(B)
 check-gpu: tests ## the same victims on a real GPU; skipped with a reason where there is none
 	@scripts/check gpu $(B)
+check-suites: all ## test suites of allocators and C libraries, from source packages; minutes, so not among the checks
+	@CHECK_SECONDS=$${CHECK_SECONDS:-3000} scripts/check suites $(B)
 check-asan: ## unit tests, readers included, under AddressSanitizer
 	$(Q)$(MAKE) SAN=address check-unit
 check-ubsan: ## the same under UndefinedBehaviorSanitizer
@@ -155,6 +165,8 @@ lint: ## layers, sizes, headers alone, exports, NEEDED, tail jumps, shellcheck, 
 	@scripts/lint $(B)
 bench: tests ## budgets of tests/bench, each beside its peer
 	@scripts/bench $(B)
+bench-host: tests ## the malloc path beside null, heaptrack, jemalloc and gperftools; QUICK=1
+	@tests/bench/host.py $(B)
 gen: analysis ## regenerate what is derived from the tables
 	@scripts/gen-docs $(B)
 format: ## clang-format on the lines changed since HEAD
@@ -178,5 +190,5 @@ help: ## this list
 	@echo 'variables: V=1 commands shown; SAN=address|undefined|thread; CI=1 warnings are errors, check adds sanitizers; O=build; PREFIX= DESTDIR= CC= CFLAGS=; CUDA_HOME= (tests against the real headers and runtime)'
 
 -include $(core_obj:.o=.d) $(hook_obj:.o=.d) $(cmd_obj:.o=.d) $(B)/obj/analysis/main.d $(wildcard $(B)/unit/*/*.d)
-.PHONY: all interpose analysis tests unit sim check check-unit check-e2e check-golden check-fault check-gpu check-asan check-ubsan check-tsan check-valgrind fuzz lint bench gen format install uninstall clean help
+.PHONY: all interpose analysis tests unit sim check check-unit check-e2e check-golden check-fault check-gpu check-suites check-asan check-ubsan check-tsan check-valgrind fuzz lint bench bench-host gen format install uninstall clean help
 .DELETE_ON_ERROR:

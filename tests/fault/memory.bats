@@ -27,11 +27,12 @@ field() { sed -nE "s/.*\\b$1 ([0-9]+).*/\\1/p"; }
 @test "${CHURN_SECONDS:=60} seconds at full speed: nothing grows" {
 	under host=full:size=16MiB "$victims/churns" "$CHURN_SECONDS" >"$home/churned" &
 	sleep $((CHURN_SECONDS / 4))
-	before=$(stat -c '%s %b' "$output"/*.cuf)
+	before=$(stat -c %s "$output"/*.cuf)
 	wait $!
-	after=$(stat -c '%s %b' "$output"/*.cuf)
 	echo "# $(<"$home/churned"), file of $before" >&3
-	[ "$before" = "$after" ]
+	[ "$(stat -c %s "$output"/*.cuf)" = "$before" ]
+	# the file system's own books of it may take a block more
+	[ $(($(stat -c %b "$output"/*.cuf) * 512)) -le $((before + (64 << 10))) ]
 	first=$(field rss <"$home/churned") most=$(field most <"$home/churned")
 	[ "$first" -gt 0 ] && [ "$(field pairs <"$home/churned")" -gt 1000000 ]
 	[ $((most - first)) -le $((512 << 10)) ]

@@ -129,6 +129,7 @@ static void run(const struct mix *mix, uint64_t seed, struct truth *truth, struc
 	h = &facts->processes[0].host;
 	assert_int_equal(h->malloc_basis, BASIS_ESTIMATED);
 	assert_int_equal(facts->events_lost, 0);
+	assert_int_equal(facts->coverage.lost_count, 0);
 	score->ratio_bytes += (double)h->malloc_live_bytes / (double)truth->bytes;
 	score->ratio_count += (double)h->malloc_live_count / (double)truth->count;
 	score->held_bytes += within(truth->bytes, h->malloc_low_bytes, h->malloc_high_bytes);
