@@ -41,6 +41,7 @@ unit_both     := $(patsubst tests/unit/both/%.c,$(B)/unit/both/%,$(wildcard test
 unit_analysis := $(patsubst tests/unit/analysis/%.c,$(B)/unit/analysis/%,$(wildcard tests/unit/analysis/*.c))
 victims       := $(patsubst tests/victims/%.c,$(B)/victims/%,$(wildcard tests/victims/*.c))
 preloads      := tests/bench/walker_oracle.c tests/bench/null_interposer.c
+preloads      := tests/bench/walker_oracle.c tests/bench/null_interposer.c
 benches       := $(patsubst tests/bench/%.c,$(B)/bench/%,$(filter-out $(preloads),$(wildcard tests/bench/*.c))) $(preloads:tests/bench/%.c=$(B)/bench/%.so) \
                  $(B)/bench/malloc_workload_nofp $(B)/bench/malloc_workload_fp
 # the same victims once more, linked to the driver: the door of programs built with -lcuda
@@ -124,6 +125,13 @@ $(B)/bench/null_interposer.so: tests/bench/null_interposer.c
 	@mkdir -p $(@D)
 	$(call say,BENCH)$(CC) $(filter-out -MMD -MP,$(LIBF)) $(CFLAGS) -shared $< -o $@
 $(B)/bench/reader_throughput: $(B)/libanalysis.a
+$(B)/bench/malloc_workload_fp $(B)/bench/malloc_workload_nofp: $(B)/bench/malloc_workload_%: tests/bench/malloc_workload.c
+	@mkdir -p $(@D)
+	$(call say,BENCH)$(CC) $(filter-out -MMD -MP -fsanitize=% -fno-omit-frame-pointer,$(BASE)) $(if $(filter fp,$*),-fno-omit-frame-pointer,-fomit-frame-pointer) -fno-builtin $(CFLAGS) $< -o $@ -lpthread
+$(B)/bench/null_interposer.so: tests/bench/null_interposer.c
+	@mkdir -p $(@D)
+	$(call say,BENCH)$(CC) $(filter-out -MMD -MP,$(LIBF)) $(CFLAGS) -shared $< -o $@
+$(B)/bench/reader_throughput: $(B)/libanalysis.a
 # preloaded into real programs: compares the walker's stacks with libunwind's, see scripts/bench walker
 $(B)/bench/walker_oracle.so: tests/bench/walker_oracle.c $(B)/libcore.a
 	@mkdir -p $(@D)
@@ -165,6 +173,8 @@ lint: ## layers, sizes, headers alone, exports, NEEDED, tail jumps, shellcheck, 
 	@scripts/lint $(B)
 bench: tests ## budgets of tests/bench, each beside its peer
 	@scripts/bench $(B)
+bench-host: tests ## the malloc path beside null, heaptrack, jemalloc and gperftools; QUICK=1
+	@tests/bench/host.py $(B)
 bench-host: tests ## the malloc path beside null, heaptrack, jemalloc and gperftools; QUICK=1
 	@tests/bench/host.py $(B)
 gen: analysis ## regenerate what is derived from the tables
