@@ -308,7 +308,7 @@ struct cuf_stack {
 	uint32_t first;          /* index into STACK_FRAMES */
 	uint16_t depth;          /* [commit] number of frames; 0: in the making, or lost */
 	uint8_t stop;            /* enum cuf_stop */
-	uint8_t reserved;
+	uint8_t noted;           /* the writer's: low byte of the modules' generation when META had all of its modules */
 };
 
 /* Ring segments: a header, then records to the end of the segment. A thread owns one until it is full. */

@@ -27,6 +27,14 @@ static inline uint64_t finish_hash(uint64_t hash)
 	return (hash ^ hash >> 32) | 1;
 }
 
+/* Makes sure that the modules of a stack are noted as they are now: after a dlclose something may lie there anew. */
+static void note_modules(struct cuf_stack *entry, const uint64_t *frames, unsigned depth)
+{
+	__atomic_store_n(&entry->noted, (uint8_t)cuf_modules_generation(), __ATOMIC_RELAXED);
+	for (unsigned i = 0; i < depth; i++)
+		cuf_modules_note(frames[i]);
+}
+
 /* Writes the frames of a stack whose index entry was just claimed. */
 static void write_frames(struct cuf_stack *entry, const uint64_t *frames, unsigned depth, uint8_t stop)
 {
@@ -42,8 +50,7 @@ static void write_frames(struct cuf_stack *entry, const uint64_t *frames, unsign
 	entry->stop = stop;
 	__atomic_store_n(&entry->depth, (uint16_t)depth, __ATOMIC_RELEASE);
 	__atomic_fetch_add(&h->stack_count, 1, __ATOMIC_RELAXED);
-	for (unsigned i = 0; i < depth; i++)
-		cuf_modules_note(frames[i]);
+	note_modules(entry, frames, depth);
 }
 
 static uint32_t intern(uint64_t walked_hash, const uint64_t *frames, unsigned depth, uint8_t stop)
@@ -57,8 +64,11 @@ static uint32_t intern(uint64_t walked_hash, const uint64_t *frames, unsigned de
 			write_frames(entry, frames, depth, stop);
 			return at + 1;
 		}
-		if (seen == hash)
+		if (seen == hash) {
+			if (__builtin_expect(__atomic_load_n(&entry->noted, __ATOMIC_RELAXED) != (uint8_t)cuf_modules_generation(), 0))
+				note_modules(entry, frames, depth);
 			return at + 1;
+		}
 	}
 	cuf_lost(CUF_LOST_STACKS);
 	return 0;
