@@ -19,7 +19,7 @@ LIBF   := $(BASE) -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-builti
 CMDF   := $(BASE)
 VERSION := 0.1.0
 KINDS  := lint unit e2e golden fault gpu
-SANITIZED := $(if $(CI),asan ubsan tsan valgrind)
+SANITIZED := $(if $(SANITIZERS),asan ubsan tsan valgrind)
 results = $(KINDS:%=$(B)/results/%) $(foreach s,$(SANITIZED),$(result_$(s)))
 result_asan = $(B)/address/results/unit
 result_ubsan = $(B)/undefined/results/unit
@@ -40,7 +40,6 @@ call_obj      := $(filter-out %/cuda_runtime.o,$(filter $(B)/obj/interpose/hooks
 unit_both     := $(patsubst tests/unit/both/%.c,$(B)/unit/both/%,$(wildcard tests/unit/both/*.c))
 unit_analysis := $(patsubst tests/unit/analysis/%.c,$(B)/unit/analysis/%,$(wildcard tests/unit/analysis/*.c))
 victims       := $(patsubst tests/victims/%.c,$(B)/victims/%,$(wildcard tests/victims/*.c))
-preloads      := tests/bench/walker_oracle.c tests/bench/null_interposer.c
 preloads      := tests/bench/walker_oracle.c tests/bench/null_interposer.c
 benches       := $(patsubst tests/bench/%.c,$(B)/bench/%,$(filter-out $(preloads),$(wildcard tests/bench/*.c))) $(preloads:tests/bench/%.c=$(B)/bench/%.so) \
                  $(B)/bench/malloc_workload_nofp $(B)/bench/malloc_workload_fp
@@ -125,13 +124,6 @@ $(B)/bench/null_interposer.so: tests/bench/null_interposer.c
 	@mkdir -p $(@D)
 	$(call say,BENCH)$(CC) $(filter-out -MMD -MP,$(LIBF)) $(CFLAGS) -shared $< -o $@
 $(B)/bench/reader_throughput: $(B)/libanalysis.a
-$(B)/bench/malloc_workload_fp $(B)/bench/malloc_workload_nofp: $(B)/bench/malloc_workload_%: tests/bench/malloc_workload.c
-	@mkdir -p $(@D)
-	$(call say,BENCH)$(CC) $(filter-out -MMD -MP -fsanitize=% -fno-omit-frame-pointer,$(BASE)) $(if $(filter fp,$*),-fno-omit-frame-pointer,-fomit-frame-pointer) -fno-builtin $(CFLAGS) $< -o $@ -lpthread
-$(B)/bench/null_interposer.so: tests/bench/null_interposer.c
-	@mkdir -p $(@D)
-	$(call say,BENCH)$(CC) $(filter-out -MMD -MP,$(LIBF)) $(CFLAGS) -shared $< -o $@
-$(B)/bench/reader_throughput: $(B)/libanalysis.a
 # preloaded into real programs: compares the walker's stacks with libunwind's, see scripts/bench walker
 $(B)/bench/walker_oracle.so: tests/bench/walker_oracle.c $(B)/libcore.a
 	@mkdir -p $(@D)
@@ -141,7 +133,7 @@ $(B)/fault/%: tests/fault/%.c $(B)/libanalysis.a $(wildcard tests/victims/*.h)
 	@mkdir -p $(@D)
 	$(call say,FAULT)$(CC) $(filter-out -MMD -MP,$(BASE)) $(CFLAGS) $< $(B)/libanalysis.a -o $@ $(CMD_LIBS)
 
-# every kind runs, also after a failed one; the closing line sums them. CI=1 adds sanitizers and valgrind.
+# every kind runs, also after a failed one; the closing line sums them. SANITIZERS=1 adds sanitizers and valgrind.
 check: tests ## all checks; the last line is "N passed, N failed, N skipped"
 	@rm -rf $(B)/results $(B)/*/results
 	@for kind in $(KINDS); do scripts/check $$kind $(B) || :; done
@@ -175,8 +167,6 @@ bench: tests ## budgets of tests/bench, each beside its peer
 	@scripts/bench $(B)
 bench-host: tests ## the malloc path beside null, heaptrack, jemalloc and gperftools; QUICK=1
 	@tests/bench/host.py $(B)
-bench-host: tests ## the malloc path beside null, heaptrack, jemalloc and gperftools; QUICK=1
-	@tests/bench/host.py $(B)
 gen: analysis ## regenerate what is derived from the tables
 	@scripts/gen-docs $(B)
 format: ## clang-format on the lines changed since HEAD
@@ -197,7 +187,7 @@ clean: ## remove $(O)/ but what was downloaded
 	rm -rf $(filter-out $(O)/cuda $(O)/cuda12 $(O)/wheels $(O)/node_modules $(O)/package%,$(wildcard $(O)/*))
 help: ## this list
 	@echo 'targets:'; awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' Makefile
-	@echo 'variables: V=1 commands shown; SAN=address|undefined|thread; CI=1 warnings are errors, check adds sanitizers; O=build; PREFIX= DESTDIR= CC= CFLAGS=; CUDA_HOME= (tests against the real headers and runtime)'
+	@echo 'variables: V=1 commands shown; SAN=address|undefined|thread; CI=1 warnings are errors; SANITIZERS=1 check adds sanitizers and valgrind; O=build; PREFIX= DESTDIR= CC= CFLAGS=; CUDA_HOME= (tests against the real headers and runtime)'
 
 -include $(core_obj:.o=.d) $(hook_obj:.o=.d) $(cmd_obj:.o=.d) $(B)/obj/analysis/main.d $(wildcard $(B)/unit/*/*.d)
 .PHONY: all interpose analysis tests unit sim check check-unit check-e2e check-golden check-fault check-gpu check-suites check-asan check-ubsan check-tsan check-valgrind fuzz lint bench bench-host gen format install uninstall clean help

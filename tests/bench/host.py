@@ -55,10 +55,9 @@ def tools(build, work):
 def run(command, variables, work, figure):
     """One run; its CPU seconds, or with figure the first number that it prints."""
     environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD" and not k.startswith("CUFLIGHT_")}
-    environment["CUFLIGHT_OUTPUT"] = work + "/"
-    words = [f"{k}={v}" for k, v in variables.items()]
+    environment.update(variables, CUFLIGHT_OUTPUT=work + "/")
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(["env", *words, *command], env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     for path in glob.glob(work + "/*"):
         os.unlink(path)
@@ -67,22 +66,22 @@ def run(command, variables, work, figure):
     return float(done.stdout.split()[0]) if figure else after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def compare(title, command, slow_command, names, all_tools, work, figure=True):
+def compare(title, command, slow_command, names, all_tools, work, figure=True, variables=None):
     """Prints one table; returns tool -> ratio to native."""
     ratios, values, native = {}, {}, []
+    always = variables or {}
     for number in range(ROUNDS):
         order = [n for n in names if all_tools[n][0] and (number == 0 or not all_tools[n][1])]
         random.shuffle(order)
-        native.append(run(command, {}, work, figure))
+        native.append(run(command, always, work, figure))
         for name in order:
             slow = all_tools[name][1]
-            value = run(slow_command if slow else command, all_tools[name][0], work, figure)
-            native.append(run(command, {}, work, figure))
+            value = run(slow_command if slow else command, dict(all_tools[name][0], **always), work, figure)
+            native.append(run(command, always, work, figure))
             if value is None:
                 continue
-            base = native[-1] if slow and slow_command != command and not figure else (native[-1] + native[-2]) / 2
             values.setdefault(name, []).append(value)
-            ratios.setdefault(name, []).append(value / base)
+            ratios.setdefault(name, []).append(2 * value / (native[-1] + native[-2]))
     print(f"\n{title}: native {statistics.median(native):.4g} {'ns a pair' if figure else 's'}")
     for name in names:
         if not all_tools[name][0]:
@@ -128,8 +127,7 @@ def real_programs(build, all_tools, work, inputs):
         if not there:
             print(f"\n{name}: skipped: not installed")
             continue
-        command = ["env", *(f"{k}={v}" for k, v in variables.items()), *command]
-        ratios = compare(name, command, command, list(all_tools), all_tools, work, figure=False)
+        ratios = compare(name, command, command, list(all_tools), all_tools, work, figure=False, variables=variables)
         budget("sampled by native", ratios["cuflight sampled"], 1.01)
 
 
