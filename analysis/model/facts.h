@@ -134,7 +134,7 @@ struct fact_host {                /* one process */
 	const struct fact_host_advice *advice; size_t advice_count;
 	const struct fact_host_pin *pins; size_t pin_count; /* by open_bytes, descending; where fragmented */
 	struct fact_maps maps;
-	uint64_t allocs, frees;           /* counted, also when not sampled */
+	uint64_t allocs, frees;           /* full mode: calls; sampled mode: recorded blocks alone */
 	uint64_t alloc_bytes;
 };
 

@@ -296,7 +296,7 @@ struct cuf_thread {
 	uint64_t start_ns;
 	char name[16];           /* comm at first sight */
 	uint32_t segment, host_segment; /* current ones + 1; 0 none */
-	uint64_t host_allocs, host_frees;            /* counted, also when not sampled; summed over the slot's threads */
+	uint64_t host_allocs, host_frees;            /* full mode: calls; sampled mode: recorded blocks alone; summed over the slot's threads */
 	uint64_t host_alloc_bytes, host_free_bytes;  /* free_bytes: full mode alone */
 	uint32_t busy;           /* 1 while inside the recorder */
 	uint32_t reserved;
