@@ -130,9 +130,12 @@ static struct cuf_incident *read_incidents(const struct reader *r, size_t *count
 	size_t room = 0;
 	*count = 0;
 	for (uint64_t slot = 0; slot < have && slot < SLOTS_MAX; slot++) {
-		struct cuf_incident i = *(const struct cuf_incident *)reader_at(r, CUF_SEC_INCIDENTS, slot);
-		uint64_t home = i.number <= keep ? i.number - 1 : keep + (i.number - 1 - keep) % (slots - keep);
-		if (!i.number || i.number > ever || home != slot || i.kind >= CUF_KIND_MAX)
+		struct cuf_incident i;
+		uint64_t home;
+		if (!reader_incident_slot(r, slot, &i))
+			continue;
+		home = i.number <= keep ? i.number - 1 : keep + (i.number - 1 - keep) % (slots - keep);
+		if (i.number > ever || home != slot || i.kind >= CUF_KIND_MAX)
 			continue;
 		xalloc_grow(&found, *count, &room, sizeof *found);
 		found[(*count)++] = i;

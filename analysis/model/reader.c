@@ -22,8 +22,9 @@ static const uint32_t record_bytes_min[CUF_SEC_MAX] = {
 	[CUF_SEC_HOST_LEDGER] = sizeof(struct cuf_host_block),
 	[CUF_SEC_RING] = sizeof(struct cuf_event),
 	[CUF_SEC_HOST_RING] = sizeof(struct cuf_host_event),
-	[CUF_SEC_INCIDENTS] = sizeof(struct cuf_incident),
-	[CUF_SEC_TIMELINE] = offsetof(struct cuf_sample, rss_shared_bytes),
+	[CUF_SEC_INCIDENTS] = CUF_INCIDENT_BYTES_FIRST,
+	[CUF_SEC_TIMELINE] = CUF_SAMPLE_BYTES_FIRST,
+	[CUF_SEC_FRAMEWORK_RING] = sizeof(struct cuf_event),
 };
 
 static int fail(struct reader_error *error, const char *path, int code, uint64_t offset, int system)
@@ -55,8 +56,10 @@ static int check_header(struct reader *r, struct reader_error *error)
 		return fail(error, r->path, READER_E_VERSION, AT(version), 0);
 	if (!h->version)
 		return fail(error, r->path, READER_E_HEADER, AT(version), 0);
-	if (h->header_bytes < sizeof *h || h->header_bytes > READER_HEADER_BYTES)
+	if (h->header_bytes < CUF_HEADER_BYTES_FIRST || h->header_bytes > READER_HEADER_BYTES)
 		return fail(error, r->path, READER_E_HEADER, AT(header_bytes), 0);
+	if (h->header_bytes < sizeof *h) /* an older writer: what it did not have is 0 */
+		memset((char *)&r->header + h->header_bytes, 0, sizeof *h - h->header_bytes);
 	if (h->file_bytes < READER_HEADER_BYTES)
 		return fail(error, r->path, READER_E_HEADER, AT(file_bytes), 0);
 	if (!h->section_count || h->section_count > sizeof h->sections / sizeof *h->sections)
@@ -103,6 +106,8 @@ static int check_sections(struct reader *r, struct reader_error *error)
 		return fail(error, r->path, READER_E_HEADER, AT(device_segment_bytes), 0);
 	if (r->sections[CUF_SEC_HOST_RING].stride && !segment_bytes_fine(h->host_segment_bytes, r->sections[CUF_SEC_HOST_RING].stride))
 		return fail(error, r->path, READER_E_HEADER, AT(host_segment_bytes), 0);
+	if (r->sections[CUF_SEC_FRAMEWORK_RING].stride && !segment_bytes_fine(h->framework_segment_bytes, r->sections[CUF_SEC_FRAMEWORK_RING].stride))
+		return fail(error, r->path, READER_E_HEADER, AT(framework_segment_bytes), 0);
 	r->missing_bytes = h->file_bytes > r->bytes ? h->file_bytes - r->bytes : 0;
 	r->complete = !r->missing_bytes;
 	return 0;
@@ -214,7 +219,11 @@ uint64_t reader_realtime(const struct reader *reader, uint64_t monotonic_ns)
 
 uint64_t reader_segment_bytes(const struct reader *reader, enum cuf_section_id ring)
 {
-	return ring == CUF_SEC_RING ? reader->header.device_segment_bytes : reader->header.host_segment_bytes;
+	switch (ring) {
+	case CUF_SEC_RING: return reader->header.device_segment_bytes;
+	case CUF_SEC_FRAMEWORK_RING: return reader->header.framework_segment_bytes;
+	default: return reader->header.host_segment_bytes;
+	}
 }
 
 uint64_t reader_segment_count(const struct reader *reader, enum cuf_section_id ring)
@@ -238,19 +247,25 @@ bool reader_segment(const struct reader *reader, enum cuf_section_id ring, uint6
 	return segment->ticket != 0 && segment->used != 0;
 }
 
+bool reader_incident_slot(const struct reader *reader, uint64_t slot, struct cuf_incident *incident)
+{
+	uint32_t stride = reader->sections[CUF_SEC_INCIDENTS].stride;
+	const void *at = reader_at(reader, CUF_SEC_INCIDENTS, slot);
+	if (!at)
+		return false;
+	*incident = (struct cuf_incident){ .framework_allocated_bytes = CUF_UNKNOWN, .framework_reserved_bytes = CUF_UNKNOWN };
+	memcpy(incident, at, stride < sizeof *incident ? stride : sizeof *incident);
+	return incident->number != 0;
+}
+
 bool reader_incident(const struct reader *reader, uint64_t number, struct cuf_incident *incident)
 {
 	uint64_t slots = reader->sections[CUF_SEC_INCIDENTS].planned, keep = slots / 4, slot = number - 1;
-	const struct cuf_incident *at;
 	if (!number || !slots)
 		return false;
 	if (slot >= keep)
 		slot = keep + (slot - keep) % (slots - keep);
-	at = reader_at(reader, CUF_SEC_INCIDENTS, slot);
-	if (!at)
-		return false;
-	*incident = *at;
-	return incident->number == number;
+	return reader_incident_slot(reader, slot, incident) && incident->number == number;
 }
 
 void reader_drop_range(const struct reader *reader, const void *at, uint64_t bytes)

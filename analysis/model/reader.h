@@ -69,6 +69,8 @@ uint64_t reader_segment_bytes(const struct reader *reader, enum cuf_section_id r
 
 /* Incident by number, copied; false: overwritten, torn or never there. */
 bool reader_incident(const struct reader *reader, uint64_t number, struct cuf_incident *incident);
+/* The one in a slot, a copy; what its writer did not know of is CUF_UNKNOWN. False: no such slot, or never used. */
+bool reader_incident_slot(const struct reader *reader, uint64_t slot, struct cuf_incident *incident);
 
 /* Gives the memory of a section's pages back (they are read again when needed): reading 1 GiB must not hold 1 GiB. */
 void reader_drop(const struct reader *reader, enum cuf_section_id id);

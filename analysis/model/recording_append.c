@@ -18,7 +18,7 @@ static bool write_at(int fd, const void *from, size_t bytes, uint64_t offset) { 
 
 static bool is_recording(const struct cuf_header *h)
 {
-	return !memcmp(h->magic, CUF_MAGIC, sizeof h->magic) && h->endian == CUF_ENDIAN && h->version == CUF_VERSION && h->header_bytes >= sizeof *h;
+	return !memcmp(h->magic, CUF_MAGIC, sizeof h->magic) && h->endian == CUF_ENDIAN && h->version == CUF_VERSION && h->header_bytes >= CUF_HEADER_BYTES_FIRST;
 }
 
 static const struct cuf_section *meta_section(const struct cuf_header *h)

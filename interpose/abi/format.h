@@ -19,6 +19,7 @@
 #ifndef CUF_FORMAT_H
 #define CUF_FORMAT_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define CUF_MAGIC "CUFLIGHT"
@@ -110,6 +111,7 @@ enum cuf_section_id {
 	CUF_SEC_HOST_RING = 9,    /* segments of struct cuf_host_event */
 	CUF_SEC_INCIDENTS = 10,   /* struct cuf_incident[] */
 	CUF_SEC_TIMELINE = 11,    /* struct cuf_sample[] */
+	CUF_SEC_FRAMEWORK_RING = 12, /* segments of struct cuf_event: framework blocks and phases; one order (seq) with RING */
 	CUF_SEC_MAX
 };
 
@@ -143,6 +145,8 @@ enum cuf_loss {
 	CUF_LOST_DEVICES = 8,    /* devices beyond CUF_DEVICES_MAX */
 	CUF_LOST_SWITCH = 9,     /* events during the one hand-over from memory to the file */
 	CUF_LOST_NESTED = 10,    /* events from inside the recorder (signal handlers) */
+	CUF_LOST_FRAMEWORK_RING = 11, /* framework events that found no segment */
+	CUF_LOST_CODES = 12,     /* Python functions and phases that found no place for their names */
 	CUF_LOST_MAX = 16
 };
 
@@ -204,6 +208,52 @@ struct cuf_header {
 	uint64_t replaced;       /* blocks allocated over a live ledger entry: a free was missed */
 	uint64_t undone_frees;   /* frees that the driver or libc refused */
 	uint64_t recorder_ns;    /* time spent in the recorder's device paths, measured at one operation in 16 and scaled */
+	/* from here on not in the first recordings: a reader looks at header_bytes */
+	_Alignas(64) uint64_t next_framework_ticket;
+	uint64_t framework_overwritten;      /* framework events that left their ring */
+	uint64_t framework_sample_mean_bytes;/* stacks of framework blocks < 1 MiB: sampled by bytes with this mean; 0 every one */
+	uint64_t framework_segment_bytes;    /* ring segment size */
+	uint64_t framework_events;           /* reports of the framework's allocator, ever */
+	uint64_t framework_blind;            /* reports that could not be placed: Block* in place of an address (PyTorch < 1.10) */
+	uint64_t python_state;               /* enum cuf_python_state */
+	uint64_t python_stops[4];            /* walks of Python frames that ended early: damaged, too deep, unknown layout, no names' room */
+};
+
+/* Python frames in stacks. META NOTE says more. */
+enum cuf_python_state {
+	CUF_PYTHON_NONE = 0,     /* no interpreter seen */
+	CUF_PYTHON_ON = 1,
+	CUF_PYTHON_OPTION = 2,   /* python=0 */
+	CUF_PYTHON_UNKNOWN = 3,  /* a version whose layout is not known */
+	CUF_PYTHON_DAMAGED = 4   /* a walk met what cannot be: switched off */
+};
+
+/*
+ * A frame of a stack (STACK_FRAMES) is a native return address or, with the top bit set (no address of a program has
+ * it), a Python frame: a code object, named by META CODE, and a line. Python frames stand where the interpreter's own
+ * frames were, which are left out.
+ */
+#define CUF_FRAME_PYTHON (1ull << 63)
+static inline uint64_t cuf_frame_python(uint32_t code, uint32_t line)
+{
+	return CUF_FRAME_PYTHON | (uint64_t)(code & 0x7fffffff) << 32 | line;
+}
+static inline int cuf_frame_is_python(uint64_t frame) { return (frame & CUF_FRAME_PYTHON) != 0; }
+static inline uint32_t cuf_frame_code(uint64_t frame) { return (uint32_t)(frame >> 32) & 0x7fffffff; } /* from 1; 0: name lost */
+static inline uint32_t cuf_frame_line(uint64_t frame) { return (uint32_t)frame; } /* 0: unknown */
+
+/* What a block is for, where somebody said so: ggml's functions, a bracketed call. On disk: never reuse a number. */
+enum cuf_role {
+	CUF_ROLE_NONE = 0,
+	CUF_ROLE_WEIGHTS = 1,
+	CUF_ROLE_KV = 2,
+	CUF_ROLE_COMPUTE = 3,    /* activations and workspace of a graph */
+	CUF_ROLE_OUTPUT = 4,     /* logits, embeddings */
+	CUF_ROLE_SCRATCH = 5,    /* a pool that a library grows for its kernels */
+	CUF_ROLE_LIBRARY = 6,    /* cuBLAS, cuDNN: workspace, handles */
+	CUF_ROLE_COMMUNICATION = 7, /* NCCL */
+	CUF_ROLE_GRAPH = 8,      /* a graph's private pool */
+	CUF_ROLE_MAX
 };
 
 /* META: 8-byte aligned records, one after another. A reader stops at type 0 or meta_used. */
@@ -220,11 +270,13 @@ enum cuf_meta_type {
 	CUF_META_UNHOOKED = 10,  /* text: allocation-like name resolved and not hooked; number = its version */
 	CUF_META_STATIC_CUDART = 11, /* text: path of an object that embeds its own runtime */
 	CUF_META_NOTE = 12,      /* number = enum cuf_note; text = detail for people */
-	CUF_META_PHASE = 13,     /* number = 0 mark, 1 begin, 2 end; text = name */
+	CUF_META_PHASE = 13,     /* number = name's id, from 1; text = name of a phase, range or mark, "domain: name" where it has a domain */
 	CUF_META_ALLOCATOR = 14, /* text: key=value lines: an allocator and its own books; number = enum cuf_moment */
 	CUF_META_LIMITS = 15,    /* text: key=value lines: cgroup memory.max, MemTotal, RLIMIT_AS */
 	CUF_META_MEMORY = 16,    /* text: key=value lines: resident memory by sort of mapping; number = enum cuf_moment */
-	CUF_META_WAIT = 17       /* text: key=value lines: what `cuflight run` saw of the end; appended by it afterwards */
+	CUF_META_WAIT = 17,      /* text: key=value lines: what `cuflight run` saw of the end; appended by it afterwards */
+	CUF_META_CODE = 18,      /* number = id of a Python code object, from 1; text: qualified name, file, first line, each ended by a newline */
+	CUF_META_FRAMEWORK = 19  /* text: key=value lines: framework=PyTorch version= backend= abi= ... as it is learnt; later lines win */
 };
 
 /* When books were read. */
@@ -243,7 +295,9 @@ enum cuf_note {
 	CUF_NOTE_OTHER_PRELOAD = 6, /* text = LD_PRELOAD as found, when we are not alone */
 	CUF_NOTE_CHECKPOINT = 7, /* device memory was checkpointed away or restored */
 	CUF_NOTE_RESET = 8,      /* text = context or device reset */
-	CUF_NOTE_FORK = 9        /* text = pid of the parent, in decimal: this process was forked, not executed */
+	CUF_NOTE_FORK = 9,       /* text = pid of the parent, in decimal: this process was forked, not executed */
+	CUF_NOTE_PYTHON = 10,    /* text: why there are no Python frames */
+	CUF_NOTE_FRAMEWORK = 11  /* text: why a framework's blocks are not seen */
 };
 
 struct cuf_meta {
@@ -300,7 +354,9 @@ struct cuf_thread {
 	uint64_t host_alloc_bytes, host_free_bytes;  /* free_bytes: full mode alone */
 	uint32_t busy;           /* 1 while inside the recorder */
 	uint32_t reserved;
-	uint64_t reserved2[6];
+	uint32_t framework_segment; /* current one of the framework ring + 1; 0 none */
+	uint32_t reserved2;
+	uint64_t reserved3[5];
 };
 
 struct cuf_stack {
@@ -337,7 +393,25 @@ enum cuf_op {
 	CUF_OP_EXIT = 10,        /* the end begins: nothing after this belongs to the program's own work */
 	CUF_OP_UNKNOWN_FREE = 11,/* an address not in the ledger; forwarded */
 	CUF_OP_CAPTURE = 12,     /* extra = 1 begin, 0 end of a stream capture; addr = stream */
-	CUF_OP_LAUNCH = 13       /* a graph with memory nodes was launched */
+	CUF_OP_LAUNCH = 13,      /* a graph with memory nodes was launched */
+	CUF_OP_PHASE = 14,       /* addr = name's id (META PHASE), extra = enum cuf_phase_op, aux = id of the range or request */
+	CUF_OP_ROLE = 15         /* the block at addr (kind as given) is for: extra = enum cuf_role */
+};
+
+/*
+ * Kind FRAMEWORK (a block inside a device block, as the framework's allocator reports it; framework ring alone):
+ * ALLOC: bytes = the block, aux = allocated by the framework on this device after it, extra = reserved >> 9;
+ * stack 0 = not taken. FREE: aux and alloc_stack as for other kinds. FAIL: bytes = the true request, aux = allocated,
+ * extra = reserved >> 9, addr = incident.
+ */
+enum cuf_phase_op {
+	CUF_PHASE_MARK = 0,
+	CUF_PHASE_PUSH = 1,      /* nested, of this thread */
+	CUF_PHASE_POP = 2,
+	CUF_PHASE_START = 3,     /* a range with an id (aux), may end in another thread */
+	CUF_PHASE_END = 4,
+	CUF_PHASE_REQUEST_BEGIN = 5, /* a unit of the program's work; aux = its id */
+	CUF_PHASE_REQUEST_END = 6
 };
 
 #define CUF_EVENT_BULK 0x01u     /* freed by a reset, not by a call of its own */
@@ -346,6 +420,7 @@ enum cuf_op {
 #define CUF_EVENT_EXPORTED 0x08u /* memory shared with another process: may live on there */
 #define CUF_EVENT_HOST_LOCATION 0x10u /* VMM or pool memory located on the host, not on the device */
 #define CUF_EVENT_CONTEXT_BOUND 0x20u /* dies with its context */
+#define CUF_EVENT_SAMPLED 0x40u  /* framework block: its stack was taken by sampling, weight as for host blocks with the header's mean */
 
 /* One device event. 64 bytes, one cache line. */
 struct cuf_event {
@@ -380,7 +455,7 @@ struct cuf_block {
 	uint16_t references;     /* VMM handle, IPC mapping: references held */
 	uint16_t maps;           /* VMM handle: mappings */
 	uint16_t hook, label;
-	uint8_t kind, device, flags, reserved;
+	uint8_t kind, device, flags, role; /* role: enum cuf_role */
 };
 
 /*
@@ -484,6 +559,10 @@ struct cuf_incident {
 	struct cuf_site_level { uint32_t stack, kind; uint64_t bytes, count; } sites[CUF_INCIDENT_SITES]; /* largest live sites */
 	uint64_t site_count;
 	uint64_t resolved_seq;   /* ALLOC that recovered it; 0 none */
+	/* from here on not in the first recordings: see record_bytes */
+	uint64_t framework_allocated_bytes, framework_reserved_bytes; /* as the framework last reported; CUF_UNKNOWN */
+	uint32_t phase, request_phase; /* innermost phase of the thread, open request of the thread: names' ids; 0 none */
+	uint64_t request_id;
 };
 
 /* One sample of the timeline. When the table is full every second one is dropped and the spacing doubles. */
@@ -496,8 +575,15 @@ struct cuf_sample {
 	uint64_t pinned_bytes;
 	uint64_t device_live_bytes[CUF_DEVICES_MAX]; /* device + array + async + graph + vmm */
 	uint64_t device_free_bytes[CUF_DEVICES_MAX]; /* last known; CUF_UNKNOWN */
-	uint64_t rss_shared_bytes; /* of rss_bytes: pages of files and shared memory; CUF_UNKNOWN. Not in the first recordings: see record_bytes */
+	/* from here on not in the first recordings: see record_bytes */
+	uint64_t rss_shared_bytes; /* of rss_bytes: pages of files and shared memory; CUF_UNKNOWN */
+	uint64_t framework_live_bytes[CUF_DEVICES_MAX]; /* allocated inside segments, as the framework last reported; CUF_UNKNOWN: none seen */
 };
+
+/* What the first writers wrote of the structs that have grown since; the rest is not known. */
+#define CUF_HEADER_BYTES_FIRST offsetof(struct cuf_header, next_framework_ticket)
+#define CUF_INCIDENT_BYTES_FIRST offsetof(struct cuf_incident, framework_allocated_bytes)
+#define CUF_SAMPLE_BYTES_FIRST offsetof(struct cuf_sample, rss_shared_bytes)
 
 _Static_assert(sizeof(struct cuf_event) == 64, "one cache line");
 _Static_assert(sizeof(struct cuf_block) == 64, "one cache line");
