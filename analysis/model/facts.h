@@ -215,6 +215,30 @@ struct fact_pool {
 	enum fact_basis basis;
 };
 
+/* A device block, or a mapped run of addresses, that a framework's allocator cuts into blocks. */
+struct fact_segment {
+	uint32_t process;
+	uint64_t addr, bytes;
+	uint64_t live_bytes, live_count;  /* blocks inside */
+	uint64_t largest_hole_bytes, hole_count;
+	uint64_t serves_least_bytes, serves_most_bytes; /* requests that its pool serves; FACT_UNKNOWN: no upper bound, or not known */
+	bool expandable;                  /* mapped piece by piece: it can grow at its end */
+	uint64_t born_ns;
+	struct fact_stack stack;          /* who asked for it */
+};
+
+struct fact_framework {                   /* one framework's allocator on one device */
+	uint32_t process;
+	const char *name, *version, *backend; /* "PyTorch", "2.9.0", "native"; "" unknown */
+	uint64_t allocated_bytes, reserved_bytes; /* as it reported last before the moment */
+	uint64_t placed_bytes;            /* live blocks that lie in a segment we know; the rest of allocated is elsewhere */
+	enum fact_basis basis;
+	const struct fact_segment *segments; size_t segment_count; /* by free bytes, descending */
+	const struct fact_pin *pins; size_t pin_count; /* sites whose blocks keep segments from being given back, by open_bytes */
+	struct fact_layer largest_hole;   /* over the segments that could serve the moment's failed request, else over all */
+	uint64_t emptyable_bytes;         /* segments used by less than a tenth: what would be free if their blocks were not there */
+};
+
 struct fact_vmm {                         /* one reservation of addresses */
 	uint32_t process;
 	uint64_t addr, bytes;
@@ -244,6 +268,7 @@ struct fact_fragmentation {               /* of one device, this process's block
 	uint64_t vmm_held_bytes;          /* physical, mapped or not */
 	uint64_t vmm_mapped_bytes;
 	uint64_t vmm_unmapped_bytes;      /* physical held but nowhere mapped */
+	const struct fact_framework *frameworks; size_t framework_count;
 	enum fact_basis basis;
 };
 
@@ -283,6 +308,38 @@ struct fact_attempt {
 
 struct fact_live_site { struct fact_stack stack; uint32_t kind; uint64_t bytes, count; };
 
+/* One line of a cause's evidence. Its events exist in the recording of `process`: seqs and, for samples, times. */
+struct fact_evidence {
+	const char *text;                 /* a clause with its figures, for people */
+	bool against;                     /* speaks against the cause */
+	uint32_t process;
+	uint64_t seqs[4]; size_t seq_count;
+	uint64_t time_ns;                 /* FACT_UNKNOWN */
+};
+
+/* One thing to change. */
+struct fact_fix {
+	const char *text;                 /* a sentence: what, in which direction, to what value */
+	const char *knob;                 /* "gpu_memory_utilization", "n_ctx", "PYTORCH_CUDA_ALLOC_CONF"; NULL: code, not a setting */
+	uint64_t value;                   /* the value that would fit, in the knob's unit; FACT_UNKNOWN */
+	uint64_t by_bytes;                /* how much it must give at least; FACT_UNKNOWN */
+};
+
+/* Why memory ran out, or what grows. See causes.h for the table and its rules. */
+struct fact_cause {
+	const char *id;                   /* S0 .. S9 with a sub-type: "S2a", "S6.F1", "S9.H2"; "" inconclusive */
+	const char *name;                 /* a few words */
+	const char *summary;              /* one sentence with its figures */
+	double confidence;                /* 0 .. 1; high >= 0.8, medium >= 0.5, else low */
+	const struct fact_evidence *evidence; size_t evidence_count; /* strongest first */
+	const struct fact_fix *fixes; size_t fix_count;              /* best first */
+	const char *runner_up_id, *runner_up_name; /* NULL none */
+	double runner_up_confidence;
+	const char *separates;            /* one clause: what tells the two apart, or which missing data would; "" */
+	const char *const *lacks; size_t lack_count; /* what could not be seen and lowered the confidence */
+	uint32_t process, device;         /* whose; FACT_NONE */
+};
+
 struct fact_incident {                    /* a ladder of retries; figures are those of the last attempt */
 	uint64_t id;                      /* in the run, from 1, by time */
 	enum fact_outcome outcome;
@@ -309,6 +366,11 @@ struct fact_incident {                    /* a ladder of retries; figures are th
 	uint64_t rss_bytes, cgroup_bytes, cgroup_max_bytes, host_live_bytes;
 	uint64_t resolved_ns;             /* when a retry served it; FACT_UNKNOWN */
 	enum fact_basis basis;            /* of the figures worked out by replay */
+	uint64_t framework_requested_bytes; /* what the framework's caller wanted, where it was reported; FACT_UNKNOWN */
+	uint64_t framework_allocated_bytes, framework_reserved_bytes; /* FACT_UNKNOWN */
+	const char *phase, *request_phase; /* innermost named phase and open request of its thread; NULL */
+	uint64_t request_id;
+	const struct fact_cause *cause;   /* NULL: not judged */
 };
 
 enum fact_class { CLASS_LEAK, CLASS_LIVE, CLASS_BOUNDED_CACHE, CLASS_RETAINED, CLASS_MAX };
@@ -363,6 +425,7 @@ struct facts {
 	struct fact_coverage coverage;
 	uint32_t focus;                   /* the process the first screen is about */
 	uint64_t fatal_incident;          /* id of the last fatal one; 0 none */
+	const struct fact_cause *cause;   /* of the run: its fatal incident's, else of how it ended or what grows; NULL: nothing wrong found */
 	uint64_t events_recorded, events_overwritten, events_lost;
 	struct facts_store *store;        /* private */
 };
