@@ -29,7 +29,10 @@ static uint32_t recorded_pid;
 static bool in_memory, said_why;
 static char **environment;
 
-enum { WAIT_TRIES = 400, WAIT_NS = 50000 }; /* 20 ms at most, once in a process's life */
+/* Of a process's life, at most a second for threads to leave the recorder: one that lost its processor inside comes back
+ * well before, on a loaded machine, too. */
+enum { PAUSE_NS = 50000, PAUSES_MAX = 20000 };
+static unsigned pauses_left;
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
@@ -39,7 +42,7 @@ static uint32_t my_pid(void) { return (uint32_t)cuf_sys(SYS_getpid, 0, 0, 0, 0, 
 
 static void pause_briefly(void)
 {
-	struct timespec t = { 0, WAIT_NS };
+	struct timespec t = { 0, PAUSE_NS };
 	cuf_sys(SYS_nanosleep, (long)&t, 0, 0, 0, 0, 0);
 }
 
@@ -130,7 +133,7 @@ static void move_to_file(void)
 /* True when no thread but the caller is inside the recorder. */
 static bool wait_until_quiet(void)
 {
-	for (unsigned tries = 0; tries < WAIT_TRIES; tries++) {
+	for (;;) {
 		bool busy = false;
 		for (unsigned i = 0; i < cuf_recording.thread_count && !busy; i++) {
 			struct cuf_thread *slot = &cuf_recording.threads[i];
@@ -140,23 +143,29 @@ static bool wait_until_quiet(void)
 		}
 		if (!busy)
 			return true;
+		if (!pauses_left)
+			return false;
+		if (!--pauses_left)
+			cuf_say_line("the recording stays in memory for now: a thread of this program does not leave the recorder");
 		pause_briefly();
 	}
-	return false;
 }
 
 void cuf_state_want_file(void)
 {
 	enum cuf_state on = CUF_STATE_ON;
+	uint8_t guard = cuf_tls.guard;
 	int saved = errno;
 	if (!__atomic_load_n(&in_memory, __ATOMIC_ACQUIRE) || my_pid() != recorded_pid ||
 	    !__atomic_compare_exchange_n(&state, &on, CUF_STATE_SWITCHING, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return;
+	cuf_tls.guard = 1; /* what a signal's handler allocates now would wait for us, in vain */
 	__atomic_store_n(cuf_gate, 0, __ATOMIC_SEQ_CST);
 	/* in a sandbox nothing will be moved, and there a system call too many is the program's end */
 	if (in_memory && (cuf_sandbox_entered() || (cuf_thread_fence_all() && wait_until_quiet())))
 		move_to_file();
 	open_gate();
+	cuf_tls.guard = guard;
 	errno = saved;
 }
 
@@ -183,6 +192,7 @@ static bool begin_recording(bool forked)
 	}
 	recorded_pid = cuf_recording.header->pid;
 	cuf_thread_fence_prepare();
+	pauses_left = PAUSES_MAX;
 	generation++;
 	in_memory = true;
 	cuf_process_read();
@@ -213,7 +223,7 @@ uint64_t cuf_state_admit(void)
 {
 	int saved = errno;
 	uint64_t now = 0;
-	for (unsigned tries = 0; tries < 2 * WAIT_TRIES; tries++) {
+	for (unsigned tries = 0; tries < 2 * PAUSES_MAX; tries++) {
 		enum cuf_state seen = __atomic_load_n(&state, __ATOMIC_ACQUIRE);
 		if (seen == CUF_STATE_OFF || seen == CUF_STATE_BOOT)
 			break;
