@@ -134,8 +134,9 @@ struct fact_host {                /* one process */
 	const struct fact_host_advice *advice; size_t advice_count;
 	const struct fact_host_pin *pins; size_t pin_count; /* by open_bytes, descending; where fragmented */
 	struct fact_maps maps;
-	uint64_t allocs, frees;           /* full mode: calls; sampled mode: recorded blocks alone */
-	uint64_t alloc_bytes;
+	uint64_t alloc_count, free_count; /* calls; FACT_UNKNOWN where they were not all seen: sampled, off */
+	uint64_t recorded_alloc_count, recorded_free_count; /* in the ring once, however many were not sampled */
+	uint64_t alloc_bytes;             /* of all calls, as malloc_basis has it; FACT_UNKNOWN: off */
 };
 
 /* Memory over time, as sampled by the recorder. */

@@ -35,11 +35,11 @@ static void count_step(struct growth *g, const struct growth_step *step)
 	if (s->net_bytes > s->highest_bytes)
 		s->highest_bytes = s->net_bytes;
 	if (step->delta_bytes < 0) {
-		s->free_count++;
-		s->freed_age_ms += step->age_ms;
+		s->free_count += step->count;
+		s->freed_age_ms += step->age_ms * step->count;
 		return;
 	}
-	s->alloc_count++;
+	s->alloc_count += step->count;
 	s->alloc_bytes += (uint64_t)step->delta_bytes;
 	s->hook = step->hook;
 	s->label = step->label;

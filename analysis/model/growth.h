@@ -32,7 +32,13 @@ struct growth {
 };
 
 /* A stream of events that can be read twice, and the live set that it ends in (put into the table by the caller). */
-struct growth_step { int64_t delta_bytes; uint64_t time_ns; uint32_t stack, age_ms; /* of what was freed, where it is known */ uint16_t hook, label; uint8_t kind, device; };
+struct growth_step {
+	int64_t delta_bytes;      /* of all the blocks that this one stands for */
+	uint64_t time_ns, count;  /* of those blocks; 1 unless it was sampled */
+	uint32_t stack, age_ms;   /* of what was freed, where it is known */
+	uint16_t hook, label;
+	uint8_t kind, device;
+};
 struct growth_source {
 	void *state;
 	void (*rewind)(void *state);

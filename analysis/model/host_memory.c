@@ -58,7 +58,7 @@ static void add(struct site *site, struct host_memory *all, uint64_t bytes, uint
 	estimate_add(&all->count, 1 / chance, chance, sign);
 	/* in a site: as integers, of the same weight that its events have */
 	site->live_bytes += (uint64_t)(int64_t)sign * host_weight_bytes(bytes, mean_bytes);
-	site->live_count += (uint64_t)(int64_t)(sign * (double)llround(1 / chance));
+	site->live_count += (uint64_t)(int64_t)sign * host_weight_count(bytes, mean_bytes);
 	site->live_variance += sign * variance;
 }
 

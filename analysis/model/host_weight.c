@@ -30,3 +30,5 @@ uint64_t host_weight_bytes(uint64_t bytes, uint64_t mean_bytes)
 	}
 	return table[bytes];
 }
+
+uint64_t host_weight_count(uint64_t bytes, uint64_t mean_bytes) { return (uint64_t)llround(1 / host_weight_chance(bytes, mean_bytes)); }

@@ -11,6 +11,8 @@
 
 /* b/p, rounded. */
 uint64_t host_weight_bytes(uint64_t bytes, uint64_t mean_bytes);
+/* 1/p, rounded. */
+uint64_t host_weight_count(uint64_t bytes, uint64_t mean_bytes);
 /* p. */
 double host_weight_chance(uint64_t bytes, uint64_t mean_bytes);
 

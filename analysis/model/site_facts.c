@@ -166,6 +166,22 @@ static void host_sites(struct build *b, uint32_t process, uint64_t time_ns, stru
 	growth_fini(&g);
 }
 
+/* The threads' sums. A sampler saw every allocation's bytes go by, but counted those that it took. */
+static void count_calls(const struct reader *r, struct fact_host *h)
+{
+	bool all = r->header.options_host_mode == 2;
+	for (uint64_t i = 0; i < reader_count(r, CUF_SEC_THREADS); i++) {
+		struct cuf_thread t = *(const struct cuf_thread *)reader_at(r, CUF_SEC_THREADS, i);
+		h->recorded_alloc_count += t.host_allocs;
+		h->recorded_free_count += t.host_frees;
+		h->alloc_bytes += t.host_alloc_bytes;
+	}
+	h->alloc_count = all ? h->recorded_alloc_count : FACT_UNKNOWN;
+	h->free_count = all ? h->recorded_free_count : FACT_UNKNOWN;
+	if (!r->header.options_host_mode)
+		h->alloc_bytes = FACT_UNKNOWN;
+}
+
 static void memory_figures(struct build *b, uint32_t process, const struct liveset *live, uint64_t moment_ns)
 {
 	struct fact_process *p = &b->facts->processes[process];
@@ -192,12 +208,7 @@ static void memory_figures(struct build *b, uint32_t process, const struct lives
 	for (const struct cuf_block *block; (block = liveset_next(live, &at));)
 		if ((block->kind == CUF_KIND_PINNED || block->kind == CUF_KIND_REGISTERED) && block->bytes <= BYTES_SANE)
 			h->pinned_bytes += block->bytes;
-	for (uint64_t i = 0; i < reader_count(from->reader, CUF_SEC_THREADS); i++) {
-		struct cuf_thread t = *(const struct cuf_thread *)reader_at(from->reader, CUF_SEC_THREADS, i);
-		h->allocs += t.host_allocs;
-		h->frees += t.host_frees;
-		h->alloc_bytes += t.host_alloc_bytes;
-	}
+	count_calls(from->reader, h);
 }
 
 static struct fact_site *settle(struct build *b, struct rows *rows, size_t *count)

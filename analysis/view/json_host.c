@@ -72,9 +72,12 @@ static struct json_object *json_allocator(const struct fact_host *host)
 	const struct fact_allocator *own = known ? host->allocators : &unknown;
 	struct json_object *object = json_object_new_object();
 	json_add_text(object, "name", known ? own->name : NULL);
-	json_add_number(object, "alloc_count", host->allocs);
-	json_add_number(object, "free_count", host->frees);
+	json_add_number(object, "alloc_count", host->alloc_count);
+	json_add_number(object, "free_count", host->free_count);
+	json_add_number(object, "recorded_alloc_count", host->recorded_alloc_count);
+	json_add_number(object, "recorded_free_count", host->recorded_free_count);
 	json_add_number(object, "alloc_bytes", host->alloc_bytes);
+	json_add_text(object, "alloc_bytes_basis", host->malloc_basis == BASIS_NONE ? NULL : basis_names[host->malloc_basis]);
 	add_books(object, own);
 	return object;
 }
