@@ -50,6 +50,7 @@ struct device_view {
 void build_processes(struct build *build);
 void build_groups(struct build *build);
 void build_incidents(struct build *build);       /* all but what needs a device's view */
+void build_crowd(struct build *build);            /* who failed first, who ended because of it, who stands out */
 void build_moment(struct build *build);
 void build_devices(struct build *build);
 void build_incident_views(struct build *build);

@@ -151,6 +151,9 @@ struct fact_process {
 	uint32_t pid, ppid;
 	uint32_t parent;                  /* index; FACT_NONE: not recorded */
 	uint32_t exec_of;                 /* the recording this image replaced (same pid); FACT_NONE */
+	const char *rank;                 /* as the launcher of a distributed run numbered it; NULL */
+	uint32_t ended_by;                /* the process whose failure ended this one (inferred: facts.crowd); FACT_NONE */
+	uint64_t held_bytes;              /* device memory when the run's first failure was, else its peak; FACT_UNKNOWN: used none */
 	const char *path;                 /* the recording */
 	const char *exe, *cmdline, *hostname;
 	uint64_t start_ns;                /* recorder started */
@@ -416,6 +419,16 @@ struct fact_coverage {
 	bool complete;                                      /* nothing lost, nothing cut, nothing overwritten */
 };
 
+/* Several processes as one run; leader and outlier are FACT_NONE where there are none. */
+struct fact_crowd {
+	uint32_t leader;                  /* whose failure came first */
+	uint64_t failed_count;            /* processes with a fatal incident of their own, the leader included */
+	uint64_t ended_count;             /* ended by the leader's failure: see fact_process.ended_by */
+	uint64_t peer_count;              /* processes that held device memory and do the same work (same program) */
+	uint64_t median_bytes;            /* of what the peers held */
+	uint32_t outlier;                 /* the peer that held most, if it stands out */
+};
+
 struct facts {
 	const char *path;                 /* as asked for */
 	struct fact_process *processes; size_t process_count;   /* by start */
@@ -425,7 +438,8 @@ struct facts {
 	struct fact_site *growth; size_t growth_count; /* sites that grew, by grown_bytes descending */
 	struct fact_coverage coverage;
 	uint32_t focus;                   /* the process the first screen is about */
-	uint64_t fatal_incident;          /* id of the last fatal one; 0 none */
+	uint64_t fatal_incident;          /* id of the last fatal one of the process that failed first; 0 none */
+	struct fact_crowd crowd;
 	const struct fact_cause *cause;   /* of the run: its fatal incident's, else of how it ended or what grows; NULL: nothing wrong found */
 	uint64_t events_recorded, events_overwritten, events_lost;
 	struct facts_store *store;        /* private */

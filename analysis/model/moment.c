@@ -26,12 +26,12 @@ bool process_at(const struct build *build, uint32_t process, const struct moment
 	return true;
 }
 
-/* The last fatal incident; of one device, or of any (FACT_NONE). */
+/* The last fatal incident; of one device, or the one of the process that failed first (FACT_NONE). */
 static bool last_fatal(const struct build *b, uint32_t device, struct moment *out)
 {
 	for (size_t i = b->facts->incident_count; i--;) {
 		const struct fact_incident *f = &b->facts->incidents[i];
-		if (f->outcome != OUTCOME_FATAL || (device != FACT_NONE && f->device != device))
+		if (device == FACT_NONE ? f->id != b->facts->fatal_incident : f->outcome != OUTCOME_FATAL || f->device != device)
 			continue;
 		*out = (struct moment){ .kind = MOMENT_INCIDENT, .process = f->process, .seq = f->seq, .time_ns = f->time_ns, .incident_id = f->id };
 		return true;
@@ -55,7 +55,7 @@ static uint64_t live_device_bytes(struct build *b, uint32_t process, uint64_t se
 	size_t at = 0;
 	for (const struct cuf_block *block; (block = liveset_next(live, &at));)
 		if ((ordinal == CUF_DEVICE_NONE || block->device == ordinal) && block->kind != CUF_KIND_RESERVATION && block->kind != CUF_KIND_MAPPING &&
-		    block->kind != CUF_KIND_POOL && block->bytes < (uint64_t)1 << CUF_KEY_SHIFT)
+		    block->kind != CUF_KIND_POOL && block->kind != CUF_KIND_FRAMEWORK && block->bytes < (uint64_t)1 << CUF_KEY_SHIFT)
 			bytes += block->bytes;
 	return bytes;
 }

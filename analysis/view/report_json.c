@@ -49,7 +49,23 @@ static struct json_object *json_process(const struct facts *facts, struct frames
 	json_add_number(object, "events_overwritten", p->events_overwritten);
 	json_add_number(object, "events_lost", p->events_lost);
 	json_add_number(object, "fatal_incident", p->fatal_incident ? p->fatal_incident : UINT64_MAX);
+	json_add_text(object, "rank", p->rank);
+	json_add(object, "ended_by", json_pid(facts, p->ended_by));
+	json_add_number(object, "held_bytes", p->held_bytes);
 	json_add(object, "host", json_host(frames, &p->host));
+	return object;
+}
+
+static struct json_object *json_crowd(const struct facts *facts)
+{
+	const struct fact_crowd *c = &facts->crowd;
+	struct json_object *object = json_object_new_object();
+	json_add(object, "first_failed", json_pid(facts, c->leader));
+	json_add_number(object, "failed", c->failed_count);
+	json_add_number(object, "ended_by_it", c->ended_count);
+	json_add_number(object, "peers", c->peer_count);
+	json_add_number(object, "median_held_bytes", c->median_bytes);
+	json_add(object, "outlier", json_pid(facts, c->outlier));
 	return object;
 }
 
@@ -116,6 +132,7 @@ void report_json(FILE *out, const struct facts *facts, struct frames *frames)
 	json_add_text(document, "schema", "cuflight.report/1");
 	json_add_text(document, "generator", "cuflight " CUFLIGHT_VERSION);
 	json_add(document, "capture", json_capture(facts));
+	json_add(document, "run", json_crowd(facts));
 	ADD_ARRAY(document, "processes", facts->process_count, json_process(facts, frames, &facts->processes[i]));
 	ADD_ARRAY(document, "devices", facts->device_count, json_device(facts, frames, &facts->devices[i]));
 	ADD_ARRAY(document, "incidents", facts->incident_count, json_incident(facts, frames, &facts->incidents[i]));

@@ -44,6 +44,8 @@ void text_sites(const struct text *text);         /* leaks, growth */
 void text_fragmentation(const struct text *text);
 void text_host(const struct text *text);
 void text_processes(const struct text *text);
+/* One sentence on a run of several processes: who failed first, who stands out. Returns the lines printed, 0 where there is nothing to say. */
+unsigned text_crowd(const struct text *text, unsigned lines);
 void text_coverage(const struct text *text);
 
 #endif

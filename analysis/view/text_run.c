@@ -6,25 +6,69 @@
 #include "analysis/view/table.h"
 #include "analysis/view/units.h"
 
+/* "rank 3 (pid 4711)", or the pid alone. */
+static const char *name_process(const struct fact_process *p, char *out, size_t bytes)
+{
+	if (p->rank)
+		snprintf(out, bytes, "rank %s (pid %u)", p->rank, p->pid);
+	else
+		snprintf(out, bytes, "pid %u", p->pid);
+	return out;
+}
+
+unsigned text_crowd(const struct text *text, unsigned lines)
+{
+	const struct facts *facts = text->facts;
+	const struct fact_crowd *c = &facts->crowd;
+	char name[96], first[160] = "", ended[96] = "", outlier[320] = "", words[TEXT_LINE_BYTES];
+	if (facts->process_count < 2 || (c->leader == FACT_NONE && c->outlier == FACT_NONE))
+		return 0;
+	if (c->leader != FACT_NONE)
+		snprintf(first, sizeof first, "%s failed first%s", name_process(&facts->processes[c->leader], name, sizeof name),
+			 c->failed_count > 1 ? ", others after it" : "");
+	if (c->ended_count)
+		snprintf(ended, sizeof ended, "; %s other%s ended because of it", units_count(c->ended_count).s, c->ended_count == 1 ? "" : "s");
+	if (c->outlier != FACT_NONE)
+		snprintf(outlier, sizeof outlier, "%s%s held %s, the middle of %s such processes %s", *first ? "; " : "",
+			 c->outlier == c->leader ? "it" : name_process(&facts->processes[c->outlier], name, sizeof name),
+			 units_bytes(facts->processes[c->outlier].held_bytes).s, units_count(c->peer_count).s, units_bytes(c->median_bytes).s);
+	snprintf(words, sizeof words, "%zu processes: %s%s%s", facts->process_count, first, ended, outlier);
+	return text_flow(text, STYLE_HEAD, "RUN", lines, words);
+}
+
+/* How deep below the first recorded ancestor. */
+static unsigned depth_of(const struct facts *facts, const struct fact_process *p)
+{
+	unsigned depth = 0;
+	for (uint32_t up = p->parent; up != FACT_NONE && depth < 8; up = facts->processes[up].parent)
+		depth++;
+	return depth;
+}
+
 void text_processes(const struct text *text)
 {
 	static const struct table_column columns[] = {
-		{ "pid", TABLE_RIGHT }, { "parent", TABLE_RIGHT }, { "started", TABLE_LEFT }, { "end", TABLE_LEFT }, { "events", TABLE_RIGHT }, { "lost", TABLE_RIGHT }, { "command", TABLE_FLEX },
+		{ "pid", TABLE_LEFT }, { "rank", TABLE_RIGHT }, { "started", TABLE_LEFT }, { "end", TABLE_LEFT }, { "GPU held", TABLE_RIGHT }, { "events", TABLE_RIGHT },
+		{ "lost", TABLE_RIGHT }, { "command", TABLE_FLEX },
 	};
 	const struct facts *facts = text->facts;
-	struct table *table = table_new(text->style, columns, 7);
+	struct table *table = table_new(text->style, columns, 8);
 	for (size_t i = 0; i < facts->process_count; i++) {
 		const struct fact_process *p = &facts->processes[i];
-		char pid[16], parent[16], end[48];
-		snprintf(pid, sizeof pid, "%u", p->pid);
-		snprintf(parent, sizeof parent, "%u", p->ppid);
-		snprintf(end, sizeof end, p->end == END_EXIT || p->end == END_SIGNAL ? "%s %s" : "%s", end_names[p->end], units_count(p->end_status).s);
-		table_row(table, (const char *[]){ pid, parent, units_date(p->start_ns).s, end, units_count(p->events_recorded).s, units_count(p->events_lost).s,
+		char pid[48], end[64];
+		snprintf(pid, sizeof pid, "%*s%u", (int)(2 * depth_of(facts, p)), "", p->pid);
+		snprintf(end, sizeof end, p->end == END_EXIT || p->end == END_SIGNAL ? "%s %s%s" : "%s%s%s", end_names[p->end],
+			 p->end == END_EXIT || p->end == END_SIGNAL ? units_count(p->end_status).s : "", p->ended_by == FACT_NONE ? "" : ", by the first failure");
+		table_row(table, (const char *[]){ pid, p->rank ? p->rank : "", units_date(p->start_ns).s, end,
+			p->held_bytes == FACT_UNKNOWN ? "" : units_bytes(p->held_bytes).s, units_count(p->events_recorded).s, units_count(p->events_lost).s,
 			*p->cmdline ? p->cmdline : p->exe });
 		if (p->switched_off || !p->complete)
 			table_tone(table, STYLE_WARN);
+		if ((uint32_t)i == facts->crowd.leader && facts->process_count > 1)
+			table_tone(table, STYLE_BAD);
 	}
 	text_section(text, "PROCESSES (%zu)", facts->process_count);
+	text_crowd(text, 4);
 	table_print(table, text->out, 2);
 	table_free(table);
 }

@@ -75,20 +75,9 @@ static void headline_ending(const struct text *text, const struct fact_process *
 	text_line(text, tone, label, "%s", peak);
 }
 
-/* RANK and its like, as the launcher of a distributed run sets them; NULL: none. */
-static const char *rank_of(const struct fact_process *process)
-{
-	static const char *const names[] = { "RANK=", "LOCAL_RANK=", "OMPI_COMM_WORLD_RANK=", "SLURM_PROCID=" };
-	for (size_t n = 0; n < sizeof names / sizeof *names; n++)
-		for (size_t i = 0; i < process->text_count; i++)
-			if (process->texts[i].type == CUF_META_ENV && !strncmp(process->texts[i].text, names[n], strlen(names[n])))
-				return process->texts[i].text + strlen(names[n]);
-	return NULL;
-}
-
 static unsigned process_lines(const struct text *text, const struct fact_process *process, const struct fact_incident *incident)
 {
-	const char *slash = strrchr(process->exe, '/'), *rank = rank_of(process);
+	const char *slash = strrchr(process->exe, '/'), *rank = process->rank;
 	char ending[128], why[256] = "", words[1024];
 	text_ending(process, ending, sizeof ending);
 	if (incident && incident->outcome_why && *incident->outcome_why)
@@ -331,6 +320,7 @@ void text_screen(const struct text *text)
 	else
 		headline_ending(text, process);
 	used += process_lines(text, process, incident);
+	used += text_crowd(text, 2);
 	used += incident ? failure_lines(text, incident) : killed_lines(text, process) + survived_lines(text);
 	used += other_devices_line(text, device);
 	used += (device ? owner_lines(text, device, SCREEN_LINES - SCREEN_TAIL - used) : host_site_lines(text, SCREEN_LINES - SCREEN_TAIL - used));
