@@ -25,8 +25,7 @@ bool host_memory_next(const struct reader *reader, uint64_t *at, struct host_liv
 	return false;
 }
 
-/* What one block of weight w, seen with this chance, adds: the central moments of a Bernoulli trial of height w, over its chance. */
-static void estimate_add(struct host_estimate *e, double weight, double chance, double sign)
+void host_estimate_add(struct host_estimate *e, double weight, double chance, double sign)
 {
 	double variance = (1 - chance) * weight * weight;
 	e->value += sign * weight;
@@ -40,22 +39,33 @@ static void estimate_clamp(struct host_estimate *e)
 		*e = (struct host_estimate){ e->value < 0 ? 0 : e->value, 0, 0 };
 }
 
+/* The quantile of a gamma distribution of unit scale that lies z standard deviations from the middle, after Wilson and Hilferty. */
+static double gamma_quantile(double shape, double z)
+{
+	double root = shape > 0 ? 1 - 1 / (9 * shape) + z / (3 * sqrt(shape)) : 0;
+	return root > 0 ? shape * root * root * root : 0;
+}
+
 struct host_interval host_estimate_interval(const struct host_estimate *e, double unseen)
 {
 	const double z = 1.959964;
-	double scale = e->variance > 0 ? e->third / e->variance : unseen, middle, half;
+	double scale = e->variance > 0 ? e->third / e->variance : unseen, samples, certain;
 	if (isinf(scale))
 		return (struct host_interval){ e->value, INFINITY };
-	middle = scale > 0 ? scale * z * z / 2 : 0;
-	half = sqrt(e->variance * z * z + middle * middle);
-	return (struct host_interval){ e->value + middle > half ? e->value + middle - half : 0, e->value + middle + half };
+	if (scale <= 0) { /* nearly all were recorded: no rare event in it */
+		double half = z * sqrt(e->variance);
+		return (struct host_interval){ e->value > half ? e->value - half : 0, e->value + half };
+	}
+	samples = e->variance / (scale * scale);
+	certain = e->value - scale * samples;
+	return (struct host_interval){ fmax(0, certain + scale * gamma_quantile(samples, -z)), certain + scale * gamma_quantile(samples + 1, z) };
 }
 
 static void add(struct site *site, struct host_memory *all, uint64_t bytes, uint64_t mean_bytes, double sign)
 {
 	double chance = host_weight_chance(bytes, mean_bytes), weight = (double)bytes / chance, variance = (1 - chance) * weight * weight;
-	estimate_add(&all->bytes, weight, chance, sign);
-	estimate_add(&all->count, 1 / chance, chance, sign);
+	host_estimate_add(&all->bytes, weight, chance, sign);
+	host_estimate_add(&all->count, 1 / chance, chance, sign);
 	/* in a site: as integers, of the same weight that its events have */
 	site->live_bytes += (uint64_t)(int64_t)sign * host_weight_bytes(bytes, mean_bytes);
 	site->live_count += (uint64_t)(int64_t)sign * host_weight_count(bytes, mean_bytes);

@@ -13,6 +13,12 @@
 /* An unbiased estimate and estimates of its second and third central moments. */
 struct host_estimate { double value, variance, third; };
 
+/*
+ * A block that was recorded, with this chance, and stands for weight: the central moments of a Bernoulli trial of height
+ * weight, over its chance. sign -1 takes it away again.
+ */
+void host_estimate_add(struct host_estimate *estimate, double weight, double chance, double sign);
+
 struct host_memory {
 	bool known;               /* false: host=off, or the ledger is cut away */
 	bool estimated;
@@ -21,8 +27,9 @@ struct host_memory {
 };
 
 /*
- * The 95 % interval of an estimate: what would not have been surprised by it (a score interval, as of a Poisson count,
- * scaled to the weights that were seen), so that it is right with few samples, too, and is not empty with none.
+ * The 95 % interval of an estimate: the exact interval of a Poisson count, of as many samples of one weight as have the
+ * estimate's second and third moments. So it is right with few samples, too, and is not empty with none; but it cannot
+ * know of a size of which nothing was sampled, beside others that were.
  * unseen: the largest weight that a block may have had which was not sampled; INFINITY when there is no bound.
  */
 struct host_interval { double low, high; };
