@@ -450,6 +450,7 @@ struct facts_options {
 	enum facts_at at;
 	uint64_t at_value;                /* INCIDENT: id; TIME: ns since the run's first process started */
 	size_t sites_max;                 /* rows of leaks and growth each; 0: 1000 */
+	struct symbols *symbols;          /* borrowed: names of native functions tell what blocks are for; NULL: the recording's own notes alone */
 };
 
 /* path: a recording, or a directory whose *.cuf files are one run (unreadable ones are told in coverage.blind, unless

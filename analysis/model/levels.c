@@ -141,12 +141,25 @@ void levels_overlay(const struct cuf_incident *incident, struct levels *levels)
 	take_pools(levels, incident->pools, incident->pool_count);
 }
 
-uint64_t seq_at_time(const struct events *events, uint64_t time_ns)
+/* 0: all events are later. */
+static uint64_t last_at_time(const struct events *events, uint64_t time_ns)
 {
 	for (size_t i = events->count; i--;) {
 		struct cuf_event e = events_get(events, i);
 		if (e.time_ns <= time_ns)
 			return e.seq;
+		events_passed(events, events->count - i);
 	}
-	return events->first_seq ? events->first_seq - 1 : 0;
+	return 0;
+}
+
+uint64_t seq_at_time(const struct events *events, uint64_t time_ns)
+{
+	const struct events *framework = events->framework;
+	uint64_t device_seq = last_at_time(events, time_ns), framework_seq = last_at_time(framework, time_ns), first = events->first_seq;
+	if (device_seq || framework_seq)
+		return device_seq > framework_seq ? device_seq : framework_seq;
+	if (!first || (framework->first_seq && framework->first_seq < first))
+		first = framework->first_seq;
+	return first ? first - 1 : 0;
 }

@@ -38,7 +38,7 @@ static void count_events(struct fact_process *p, const struct reader *r)
 {
 	static const enum cuf_loss never_held[] = { CUF_LOST_THREADS, CUF_LOST_RING, CUF_LOST_HOST_RING, CUF_LOST_SWITCH, CUF_LOST_NESTED };
 	const struct cuf_header *h = &r->header;
-	p->events_overwritten = h->overwritten + h->host_overwritten;
+	p->events_overwritten = h->overwritten + h->framework_overwritten + h->host_overwritten;
 	p->events_recorded = h->next_seq + h->host_overwritten + count_held(r, CUF_SEC_HOST_RING);
 	for (size_t i = 0; i < sizeof never_held / sizeof *never_held; i++)
 		p->events_lost += h->lost[never_held[i]];

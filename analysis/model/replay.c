@@ -51,12 +51,20 @@ static struct cuf_block block_of(const struct cuf_event *e)
 {
 	uint64_t age_ns = e->op == CUF_OP_ALLOC ? 0 : (uint64_t)e->extra * 1000000u;
 	return (struct cuf_block){
-		.key = key_of(e), .bytes = e->bytes, .aux = e->aux, .seq = e->op == CUF_OP_ALLOC ? e->seq : 0,
+		.key = key_of(e), .bytes = e->bytes, .aux = e->kind == CUF_KIND_FRAMEWORK ? 0 /* its allocator's counter */ : e->aux, .seq = e->op == CUF_OP_ALLOC ? e->seq : 0,
 		.time_ns = e->time_ns > age_ns ? e->time_ns - age_ns : 0,
 		.stack = e->op == CUF_OP_ALLOC ? e->stack : e->alloc_stack, .tid = e->tid, .references = 1,
 		.hook = e->op == CUF_OP_ALLOC ? e->hook : 0, .label = e->op == CUF_OP_ALLOC ? e->label : 0,
 		.kind = e->kind, .device = e->device, .flags = (uint8_t)(e->flags & ~CUF_EVENT_BULK),
 	};
+}
+
+/* What the block that lives there is for, unless it is a later one, or somebody has said. */
+static void tell_role(const struct liveset *live, const struct cuf_event *e, uint64_t key)
+{
+	struct cuf_block *b = liveset_find(live, key);
+	if (b && !b->role && b->seq < e->seq && e->extra < CUF_ROLE_MAX)
+		b->role = (uint8_t)e->extra;
 }
 
 void replay_apply(struct liveset *live, const struct cuf_event *event)
@@ -67,6 +75,7 @@ void replay_apply(struct liveset *live, const struct cuf_event *event)
 	switch (event->op) {
 	case CUF_OP_ALLOC: case CUF_OP_RESTORE: liveset_put(live, &b); break;
 	case CUF_OP_FREE: liveset_take(live, b.key, NULL); break;
+	case CUF_OP_ROLE: tell_role(live, event, b.key); break;
 	default: break;
 	}
 }
@@ -75,13 +84,13 @@ void replay_apply(struct liveset *live, const struct cuf_event *event)
  * A block allocated over a live one hides it: the hidden one's own ALLOC, further back, says what it was. Empty unless
  * the recorder counted such replacements. unborn: blocks put back by a FREE whose ALLOC was not met yet.
  */
-struct undo { struct liveset *live, hidden; uint64_t seq; size_t unborn; bool replaced; };
+struct undo { struct liveset *live, hidden; size_t unborn; bool replaced; };
 
 static void take(struct undo *u, uint64_t key)
 {
 	struct cuf_block was;
-	if (liveset_take(u->live, key, &was))
-		u->unborn -= !was.seq;
+	if (liveset_take(u->live, key, &was) && !was.seq && u->unborn)
+		u->unborn--;
 }
 
 static void put(struct undo *u, const struct cuf_block *b)
@@ -118,30 +127,61 @@ static void learn(struct undo *u, const struct cuf_event *e, const struct cuf_bl
 		known->tid = b->tid;
 		known->hook = b->hook;
 		known->label = b->label;
-		u->unborn--;
+		u->unborn -= u->unborn != 0;
 	}
 }
 
-void replay_at(const struct reader *reader, const struct events *events, uint64_t seq, struct liveset *live, bool *exact)
+static bool is_replayed(const struct cuf_event *e)
 {
-	struct undo u = { .live = live, .seq = seq, .replaced = reader->header.replaced != 0 };
-	const struct reader_section *ledger = &reader->sections[CUF_SEC_LEDGER];
-	*exact = ledger->bytes && ledger->count == ledger->planned;
-	replay_now(reader, live);
-	if (seq >= events->last_seq)
+	return e->kind && (e->op == CUF_OP_ALLOC || e->op == CUF_OP_FREE || e->op == CUF_OP_RESTORE || e->op == CUF_OP_ROLE);
+}
+
+/* One ring: its keys are a name space of their own, so each is undone by itself. */
+static void undo_ring(const struct events *events, uint64_t from, uint64_t to, struct liveset *live)
+{
+	struct undo u = { .live = live, .replaced = events->reader->header.replaced != 0 };
+	size_t passed = 0;
+	if (to >= events->last_seq || to >= from)
 		return;
-	*exact = *exact && events->complete_since <= seq;
 	liveset_init(&u.hidden, 0);
-	for (size_t i = events->count; i--;) {
+	for (size_t i = from >= events->last_seq ? events->count : events_after(events, from); i--;) {
 		struct cuf_event e = events_get(events, i);
 		struct cuf_block b;
-		if (e.seq <= seq && !u.unborn && !u.hidden.count)
+		events_passed(events, passed++);
+		if (e.seq <= to && !u.unborn && !u.hidden.count)
 			break;
-		if (!e.kind || (e.op != CUF_OP_ALLOC && e.op != CUF_OP_FREE && e.op != CUF_OP_RESTORE))
+		if (!is_replayed(&e))
 			continue;
 		b = block_of(&e);
-		(e.seq > seq ? undo : learn)(&u, &e, &b);
+		if (e.op == CUF_OP_ROLE)
+			tell_role(live, &e, b.key);
+		else
+			(e.seq > to ? undo : learn)(&u, &e, &b);
 	}
-	reader_drop(reader, CUF_SEC_RING);
+	reader_drop(events->reader, events->ring);
 	liveset_fini(&u.hidden);
+}
+
+static bool is_complete(const struct events *events, uint64_t seq) { return seq >= events->last_seq || events->complete_since <= seq; }
+
+void replay_at(const struct reader *reader, const struct events *events, uint64_t seq, struct liveset *live, struct replay_exact *exact)
+{
+	const struct reader_section *ledger = &reader->sections[CUF_SEC_LEDGER];
+	bool whole = ledger->bytes && ledger->count == ledger->planned;
+	replay_now(reader, live);
+	undo_ring(events, CUF_UNKNOWN, seq, live);
+	undo_ring(events->framework, CUF_UNKNOWN, seq, live);
+	*exact = (struct replay_exact){ whole && is_complete(events, seq), whole && is_complete(events->framework, seq) };
+}
+
+bool replay_back(const struct events *events, uint64_t from, uint64_t to, struct liveset *live, struct replay_exact *exact)
+{
+	/* what a block hid is known only while its own events are being undone */
+	if (events->reader->header.replaced || to > from)
+		return false;
+	undo_ring(events, from, to, live);
+	undo_ring(events->framework, from, to, live);
+	exact->device &= is_complete(events, to);
+	exact->framework &= is_complete(events->framework, to);
+	return true;
 }

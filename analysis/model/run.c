@@ -124,12 +124,15 @@ void run_fini(struct run *run)
 
 const struct liveset *run_live(struct run_process *process, uint64_t seq, bool *exact)
 {
-	if (!process->live_valid || process->live_seq != seq) {
+	if (process->live_valid && seq < process->live_seq &&
+	    replay_back(process->events, process->live_seq, seq, &process->live, &process->live_exact)) {
+		process->live_seq = seq;
+	} else if (!process->live_valid || process->live_seq != seq) {
 		liveset_fini(&process->live);
 		replay_at(process->reader, process->events, seq, &process->live, &process->live_exact);
 		process->live_seq = seq;
 		process->live_valid = true;
 	}
-	*exact = process->live_exact;
+	*exact = process->live_exact.device;
 	return &process->live;
 }

@@ -10,6 +10,7 @@
 #include "analysis/model/events.h"
 #include "analysis/model/liveset.h"
 #include "analysis/model/meta.h"
+#include "analysis/model/replay.h"
 
 struct run_process {
 	struct reader *reader;
@@ -18,7 +19,8 @@ struct run_process {
 	/* the live set that was asked for last: devices of one process ask for the same moment */
 	struct liveset live;
 	uint64_t live_seq;
-	bool live_valid, live_exact;
+	bool live_valid;
+	struct replay_exact live_exact;
 };
 
 struct run {
@@ -31,7 +33,8 @@ int run_open(struct run *run, const char *path, struct reader_error *error);
 int run_open_memory(struct run *run, const void *data, uint64_t bytes, struct reader_error *error);
 void run_fini(struct run *run);
 
-/* Blocks live after event seq (CUF_UNKNOWN: now); borrowed until the next call for this process. */
+/* Blocks live after event seq (CUF_UNKNOWN: now); borrowed until the next call for this process. Asked for ever earlier moments it
+ * undoes each event once. *exact is the driver's blocks'; process->live_exact has the framework's, too. */
 const struct liveset *run_live(struct run_process *process, uint64_t seq, bool *exact);
 
 #endif

@@ -4,7 +4,7 @@
 
 static struct maker *begin(void)
 {
-	static const struct maker_plan tiny = { 4, 1024, 4, 512, 64, 64, 16, 4, 4 };
+	static const struct maker_plan tiny = { 4, 1024, 4, 512, 64, 64, 16, 4, 4, 4, 512 };
 	struct maker *m = maker_new(&tiny);
 	maker_device(m, 0, 16 * GiB);
 	maker_stack(m, 1, 0x401000, 3);

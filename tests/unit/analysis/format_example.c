@@ -9,7 +9,7 @@
 
 static struct maker *example(void)
 {
-	static const struct maker_plan plan = { 2, 4096, 2, 4096, 64, 64, 16, 8, 4 };
+	static const struct maker_plan plan = { 2, 4096, 2, 4096, 64, 64, 16, 8, 4, 0, 0 };
 	struct maker *m = maker_new(&plan);
 	maker_device(m, 0, 16 * GiB);
 	maker_stack(m, 1, 0x401000, 3);

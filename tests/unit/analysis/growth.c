@@ -9,7 +9,7 @@
 #include "analysis/model/trend.h"
 #include "tests/unit/analysis/recording_maker.h"
 
-static const struct maker_plan roomy = { 512, 16384, 1024, 4096, 8192, 8192, 64, 64, 8 };
+static const struct maker_plan roomy = { 512, 16384, 1024, 4096, 8192, 8192, 64, 64, 8, 0, 0 };
 
 /* One interface for both streams, so that each trace is judged twice. */
 struct tracer { struct maker *m; bool host; uint64_t next; };
@@ -303,7 +303,7 @@ static void test_growth__weights_loaded_once_have_no_verdict(void **state)
 /* A long run: the ring holds the last requests alone, the ledger all that was leaked; and nobody ended it properly. */
 static void test_growth__a_leak_is_seen_through_a_wrapped_ring(void **state)
 {
-	static const struct maker_plan plan = { 32, 4096, 32, 1024, 8192, 8192, 64, 64, 8 };
+	static const struct maker_plan plan = { 32, 4096, 32, 1024, 8192, 8192, 64, 64, 8, 0, 0 };
 	for (int host = 0; host < 2; host++) {
 		struct tracer t = { maker_new(&plan), host, 1 };
 		struct facts *facts;

@@ -111,7 +111,7 @@ static void test_incident__recovered_by_a_retry(void **state)
 
 static void test_incident__recovered_as_the_recorder_saw_it(void **state)
 {
-	static const struct maker_plan plan = { 8, 1024, 4, 1024, 4096, 64, 64, 8, 8 };
+	static const struct maker_plan plan = { 8, 1024, 4, 1024, 4096, 64, 64, 8, 8, 0, 0 };
 	struct maker *m = maker_new(&plan);
 	struct cuf_incident *i;
 	maker_device(m, 0, TOTAL);

@@ -260,7 +260,7 @@ static void test_moment__any_time_and_the_peak(void **state)
 /* The ring has lost what happened since the incident: its own figures stand in, and it says so. */
 static void test_moment__a_lost_past_is_estimated(void **state)
 {
-	static const struct maker_plan plan = { 8, 1024, 4, 1024, 4096, 64, 256, 8, 8 };
+	static const struct maker_plan plan = { 8, 1024, 4, 1024, 4096, 64, 256, 8, 8, 0, 0 };
 	struct maker *m = maker_new(&plan);
 	struct cuf_incident *i;
 	struct facts *facts;

@@ -9,7 +9,7 @@
 #include "analysis/model/facts.h"
 #include "tests/unit/analysis/recording_maker.h"
 
-static const struct maker_plan tiny = { 4, 1024, 4, 1024, 64, 64, 16, 8, 8 };
+static const struct maker_plan tiny = { 4, 1024, 4, 1024, 64, 64, 16, 8, 8, 4, 1024 };
 
 static struct maker *sample_recording(void)
 {

@@ -21,9 +21,9 @@
 #define MiB (1ull << 20)
 #define GiB (1ull << 30)
 
-struct maker_plan { uint32_t segments, segment_bytes, host_segments, host_segment_bytes, ledger, host_ledger, stacks, samples, incidents; };
+struct maker_plan { uint32_t segments, segment_bytes, host_segments, host_segment_bytes, ledger, host_ledger, stacks, samples, incidents, framework_segments, framework_segment_bytes; };
 
-static const struct maker_plan maker_small = { 64, 4096, 64, 4096, 4096, 4096, 256, 64, 32 };
+static const struct maker_plan maker_small = { 64, 4096, 64, 4096, 4096, 4096, 256, 64, 32, 64, 4096 };
 
 struct maker {
 	uint8_t *data;
@@ -33,8 +33,11 @@ struct maker {
 	uint64_t at[CUF_SEC_MAX], size[CUF_SEC_MAX];
 	uint64_t now_ns, step_ns;
 	uint32_t thread;          /* slot that the next event is written by; its tid is 1000 + slot */
-	uint32_t open[2][MAKER_THREADS]; /* segment index + 1 */
+	uint32_t open[3][MAKER_THREADS]; /* by enum maker_ring: segment index + 1 */
+	uint64_t allocated[CUF_DEVICES_MAX], reserved[CUF_DEVICES_MAX]; /* a framework's own counters; reserved is the test's to set */
 };
+
+enum maker_ring { MAKER_DEVICE, MAKER_HOST, MAKER_FRAMEWORK };
 
 static inline void *maker_section(struct maker *m, unsigned id) { return m->data + m->at[id]; }
 
@@ -64,6 +67,8 @@ static inline struct maker *maker_new(const struct maker_plan *plan)
 	maker_place(m, CUF_SEC_HOST_LEDGER, sizeof(struct cuf_host_block), plan->host_ledger * sizeof(struct cuf_host_block), &offset);
 	maker_place(m, CUF_SEC_RING, sizeof(struct cuf_event), (uint64_t)plan->segments * plan->segment_bytes, &offset);
 	maker_place(m, CUF_SEC_HOST_RING, sizeof(struct cuf_host_event), (uint64_t)plan->host_segments * plan->host_segment_bytes, &offset);
+	if (plan->framework_segments)
+		maker_place(m, CUF_SEC_FRAMEWORK_RING, sizeof(struct cuf_event), (uint64_t)plan->framework_segments * plan->framework_segment_bytes, &offset);
 	maker_place(m, CUF_SEC_INCIDENTS, sizeof(struct cuf_incident), plan->incidents * sizeof(struct cuf_incident), &offset);
 	maker_place(m, CUF_SEC_TIMELINE, sizeof(struct cuf_sample), plan->samples * sizeof(struct cuf_sample), &offset);
 	if (posix_memalign((void **)&m->data, 4096, offset))
@@ -87,6 +92,7 @@ static inline struct maker *maker_new(const struct maker_plan *plan)
 	h.stack_depth = 64;
 	h.device_segment_bytes = plan->segment_bytes;
 	h.host_segment_bytes = plan->host_segment_bytes;
+	h.framework_segment_bytes = plan->framework_segment_bytes;
 	h.state = CUF_RUNNING;
 	h.driver_version = 13000;
 	h.first_cuda_ns = MAKER_START_NS + 1;
@@ -105,39 +111,50 @@ static inline void maker_free_all(struct maker *m)
 
 static inline uint32_t maker_tid(const struct maker *m) { return 1000 + m->thread; }
 
-/* Room for one record in the thread's segment; takes the oldest segment when it is full, like the recorder. */
-static inline void *maker_record(struct maker *m, unsigned ring)
+struct maker_ring_of { unsigned section; uint32_t record, bytes, count; uint64_t *ticket, *gone; };
+
+static inline struct maker_ring_of maker_ring_of(struct maker *m, enum maker_ring ring)
 {
-	unsigned id = ring ? CUF_SEC_HOST_RING : CUF_SEC_RING;
-	uint32_t record = ring ? sizeof(struct cuf_host_event) : sizeof(struct cuf_event);
-	uint32_t bytes = ring ? m->plan.host_segment_bytes : m->plan.segment_bytes, count = ring ? m->plan.host_segments : m->plan.segments;
+	switch (ring) {
+	case MAKER_HOST: return (struct maker_ring_of){ CUF_SEC_HOST_RING, sizeof(struct cuf_host_event), m->plan.host_segment_bytes,
+		m->plan.host_segments, &m->h->next_host_ticket, &m->h->host_overwritten };
+	case MAKER_FRAMEWORK: return (struct maker_ring_of){ CUF_SEC_FRAMEWORK_RING, sizeof(struct cuf_event), m->plan.framework_segment_bytes,
+		m->plan.framework_segments, &m->h->next_framework_ticket, &m->h->framework_overwritten };
+	default: return (struct maker_ring_of){ CUF_SEC_RING, sizeof(struct cuf_event), m->plan.segment_bytes,
+		m->plan.segments, &m->h->next_ticket, &m->h->overwritten };
+	}
+}
+
+/* Room for one record in the thread's segment; takes the oldest segment when it is full, like the recorder. */
+static inline void *maker_record(struct maker *m, enum maker_ring ring)
+{
+	struct maker_ring_of r = maker_ring_of(m, ring);
 	uint32_t *open = &m->open[ring][m->thread];
-	uint64_t *ticket = ring ? &m->h->next_host_ticket : &m->h->next_ticket, *gone = ring ? &m->h->host_overwritten : &m->h->overwritten;
-	struct cuf_segment *s = *open ? (void *)((uint8_t *)maker_section(m, id) + (uint64_t)(*open - 1) * bytes) : NULL;
-	while (!s || sizeof *s + (s->used + 1) * record > bytes) {
-		uint32_t index = (uint32_t)((*ticket)++ % count);
+	struct cuf_segment *s = *open ? (void *)((uint8_t *)maker_section(m, r.section) + (uint64_t)(*open - 1) * r.bytes) : NULL;
+	while (!s || sizeof *s + (s->used + 1) * r.record > r.bytes) {
+		uint32_t index = (uint32_t)((*r.ticket)++ % r.count);
 		for (unsigned t = 0; t < MAKER_THREADS; t++)
 			if (t != m->thread && m->open[ring][t] == index + 1)
 				index = UINT32_MAX;
 		if (index == UINT32_MAX)
 			continue;
-		s = (void *)((uint8_t *)maker_section(m, id) + (uint64_t)index * bytes);
-		*gone += s->used;
-		*s = (struct cuf_segment){ .ticket = *ticket, .start_ns = m->now_ns, .thread = m->thread, .tid = maker_tid(m), .owned = 1,
-			.sample_mean_bytes = ring && m->h->options_host_mode == 1 ? m->h->sample_mean_bytes : 0 };
+		s = (void *)((uint8_t *)maker_section(m, r.section) + (uint64_t)index * r.bytes);
+		*r.gone += s->used;
+		*s = (struct cuf_segment){ .ticket = *r.ticket, .start_ns = m->now_ns, .thread = m->thread, .tid = maker_tid(m), .owned = 1,
+			.sample_mean_bytes = ring == MAKER_HOST && m->h->options_host_mode == 1 ? m->h->sample_mean_bytes : 0 };
 		*open = index + 1;
-		if (ring) {
+		if (ring == MAKER_HOST) {
 			struct cuf_host_event *time = (void *)(s + 1);
 			*time = (struct cuf_host_event){ cuf_host_word0(CUF_HOST_TIME, 0, 0), m->now_ns };
 			s->used = 1;
 		}
 	}
-	return (uint8_t *)(s + 1) + s->used++ * record;
+	return (uint8_t *)(s + 1) + s->used++ * r.record;
 }
 
-static inline uint64_t maker_event(struct maker *m, struct cuf_event e)
+static inline uint64_t maker_event_in(struct maker *m, enum maker_ring ring, struct cuf_event e)
 {
-	struct cuf_event *at = maker_record(m, 0);
+	struct cuf_event *at = maker_record(m, ring);
 	m->now_ns += m->step_ns;
 	e.seq = ++m->h->next_seq;
 	e.time_ns = m->now_ns;
@@ -145,6 +162,8 @@ static inline uint64_t maker_event(struct maker *m, struct cuf_event e)
 	*at = e;
 	return e.seq;
 }
+
+static inline uint64_t maker_event(struct maker *m, struct cuf_event e) { return maker_event_in(m, MAKER_DEVICE, e); }
 
 static inline struct cuf_block *maker_find(struct maker *m, uint64_t key)
 {
@@ -167,6 +186,8 @@ static inline void maker_count(struct maker *m, const struct cuf_block *b, int s
 		return;
 	d->live_bytes[b->kind] += sign > 0 ? b->bytes : -b->bytes;
 	d->live_count[b->kind] += (uint64_t)(int64_t)sign;
+	if (b->kind == CUF_KIND_FRAMEWORK)
+		return;
 	*(sign > 0 ? &d->alloc_count : &d->free_count) += 1;
 	for (unsigned k = 0; k < 16; k++)
 		live += maker_counts(k) ? d->live_bytes[k] : 0;
@@ -208,6 +229,35 @@ static inline uint64_t maker_freed(struct maker *m, unsigned kind, uint64_t addr
 
 static inline uint64_t maker_free(struct maker *m, uint64_t addr) { return maker_freed(m, CUF_KIND_DEVICE, addr); }
 
+/* A block inside a segment, as a framework's allocator reports it. */
+static inline uint64_t maker_block(struct maker *m, unsigned device, uint64_t addr, uint64_t bytes, uint32_t stack)
+{
+	struct cuf_block *b = maker_find(m, 0);
+	uint64_t seq;
+	m->allocated[device] += bytes;
+	seq = maker_event_in(m, MAKER_FRAMEWORK, (struct cuf_event){ .addr = addr, .bytes = bytes, .aux = m->allocated[device], .stack = stack,
+		.extra = (uint32_t)(m->reserved[device] >> 9), .hook = 300, .op = CUF_OP_ALLOC, .kind = CUF_KIND_FRAMEWORK, .device = (uint8_t)device });
+	*b = (struct cuf_block){ .key = cuf_key(CUF_SPACE_FRAMEWORK, addr), .bytes = bytes, .seq = seq, .time_ns = m->now_ns, .stack = stack,
+		.tid = maker_tid(m), .references = 1, .hook = 300, .kind = CUF_KIND_FRAMEWORK, .device = (uint8_t)device };
+	maker_count(m, b, 1);
+	m->h->framework_events++;
+	return seq;
+}
+
+static inline uint64_t maker_block_freed(struct maker *m, uint64_t addr)
+{
+	struct cuf_block *b = maker_find(m, cuf_key(CUF_SPACE_FRAMEWORK, addr)), was;
+	if (!b)
+		abort();
+	was = *b;
+	memset(b, 0, sizeof *b);
+	maker_count(m, &was, -1);
+	m->allocated[was.device] -= was.bytes;
+	m->h->framework_events++;
+	return maker_event_in(m, MAKER_FRAMEWORK, (struct cuf_event){ .addr = addr, .bytes = was.bytes, .aux = was.aux, .alloc_stack = was.stack,
+		.extra = (uint32_t)((m->now_ns - was.time_ns) / 1000000), .hook = 300, .op = CUF_OP_FREE, .kind = CUF_KIND_FRAMEWORK, .device = was.device });
+}
+
 /* A free that the driver refused: it was logged and is undone. */
 static inline void maker_refused_free(struct maker *m, unsigned kind, uint64_t addr)
 {
@@ -239,25 +289,27 @@ static inline void maker_free_memory(struct maker *m, unsigned device, uint64_t 
 	maker_event(m, (struct cuf_event){ .op = CUF_OP_FREE_MEMORY, .bytes = free_bytes, .aux = total_bytes, .device = (uint8_t)device });
 }
 
-/* A failed request. Returned for more to be filled in; counts are those of the device now. */
-static inline struct cuf_incident *maker_fail(struct maker *m, unsigned device, uint64_t bytes, uint64_t free_bytes, uint64_t total_bytes, uint32_t stack)
+/* A failed request of any kind; a framework's own goes to its ring. Returned for more to be filled in; counts are those of the device now. */
+static inline struct cuf_incident *maker_fail_of(struct maker *m, unsigned kind, unsigned device, uint64_t bytes, uint64_t free_bytes, uint64_t total_bytes, uint32_t stack)
 {
 	const struct cuf_device *d = (struct cuf_device *)maker_section(m, CUF_SEC_DEVICES) + device;
 	uint64_t slots = m->size[CUF_SEC_INCIDENTS] / sizeof(struct cuf_incident); /* as laid out: sections are whole pages */
 	uint64_t number = ++m->h->incident_count, keep = slots / 4, slot = number - 1;
 	struct cuf_incident *i = (struct cuf_incident *)maker_section(m, CUF_SEC_INCIDENTS) +
 		(slot < keep ? slot : keep + (slot - keep) % (slots - keep));
+	bool framework = kind == CUF_KIND_FRAMEWORK;
 	memset(i, 0, sizeof *i);
-	i->seq = maker_event(m, (struct cuf_event){ .addr = number, .bytes = bytes, .stack = stack, .extra = 2, .hook = 100, .label = 200,
-		.op = CUF_OP_FAIL, .kind = CUF_KIND_DEVICE, .device = (uint8_t)device });
+	i->seq = maker_event_in(m, framework ? MAKER_FRAMEWORK : MAKER_DEVICE, (struct cuf_event){ .addr = number, .bytes = bytes, .stack = stack,
+		.extra = framework ? (uint32_t)(m->reserved[device] >> 9) : 2, .aux = framework ? m->allocated[device] : 0,
+		.hook = framework ? 300 : 100, .label = framework ? 0 : 200, .op = CUF_OP_FAIL, .kind = (uint8_t)kind, .device = (uint8_t)device });
 	i->number = i->first = number;
 	i->time_ns = m->now_ns;
 	i->requested_bytes = bytes;
 	i->stack = stack;
 	i->tid = maker_tid(m);
-	i->hook = 100;
-	i->label = 200;
-	i->kind = CUF_KIND_DEVICE;
+	i->hook = framework ? 300 : 100;
+	i->label = framework ? 0 : 200;
+	i->kind = (uint8_t)kind;
 	i->device = (uint8_t)device;
 	i->is_request = 1;
 	i->result = 2;
@@ -265,9 +317,16 @@ static inline struct cuf_incident *maker_fail(struct maker *m, unsigned device, 
 	i->total_bytes = total_bytes;
 	i->probed_bytes = i->page_hole_bytes = i->vmm_hole_bytes = CUF_UNKNOWN;
 	i->rss_bytes = i->cgroup_bytes = i->cgroup_max_bytes = i->host_live_bytes = CUF_UNKNOWN;
+	i->framework_allocated_bytes = m->h->framework_events ? m->allocated[device] : CUF_UNKNOWN;
+	i->framework_reserved_bytes = m->h->framework_events ? m->reserved[device] : CUF_UNKNOWN;
 	memcpy(i->live_bytes, d->live_bytes, sizeof i->live_bytes);
 	memcpy(i->live_count, d->live_count, sizeof i->live_count);
 	return i;
+}
+
+static inline struct cuf_incident *maker_fail(struct maker *m, unsigned device, uint64_t bytes, uint64_t free_bytes, uint64_t total_bytes, uint32_t stack)
+{
+	return maker_fail_of(m, CUF_KIND_DEVICE, device, bytes, free_bytes, total_bytes, stack);
 }
 
 static inline void maker_end(struct maker *m, unsigned end_kind, uint64_t status)
@@ -327,7 +386,7 @@ static inline struct cuf_sample *maker_sample(struct maker *m)
 
 static inline void maker_host(struct maker *m, unsigned op, uint64_t addr, uint64_t word1)
 {
-	struct cuf_host_event *e = maker_record(m, 1);
+	struct cuf_host_event *e = maker_record(m, MAKER_HOST);
 	struct cuf_segment *s = (void *)((uint8_t *)maker_section(m, CUF_SEC_HOST_RING) + (uint64_t)(m->open[1][m->thread] - 1) * m->plan.host_segment_bytes);
 	m->now_ns += m->step_ns;
 	if (m->now_ns - s->start_ns > 30000000000ull)
