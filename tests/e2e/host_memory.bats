@@ -35,7 +35,7 @@ exact=(--host=full --size=256MiB)
 
 @test "a leak of small blocks under churn, host=full: exact" {
 	told_right "${exact[@]}" -- host_leak
-	report_has 'd.coverage.lost.length === 0'
+	report_has 'd.coverage.lost.length === 0 && d.host.allocator.alloc_count === d.host.allocator.recorded_alloc_count && d.host.allocator.alloc_count > 1 << 20'
 }
 
 @test "a leak of small blocks under churn, host=full, with jemalloc: exact" {
@@ -44,14 +44,28 @@ exact=(--host=full --size=256MiB)
 	report_has 'd.host.allocator.name === "jemalloc" && d.coverage.lost.length === 0'
 }
 
-@test "a leak of small blocks under churn, sampled: within the interval" {
-	told_right -- host_leak
+# ARGUMENTS of told_right: the stated 95 % interval holds the leak in at least 15 of 20 runs. One that does what it says is
+# below that once in 3,000 times; one that holds half of the time, in 49 of 50.
+interval_holds() {
+	local held=0 truth
+	for _ in {1..20}; do
+		told_right "$@"
+		truth=$(sed -n 's/^leak .* bytes \([0-9]*\) .*/\1/p' truth)
+		! report_has "d.leaks[0].bytes_interval[0] <= $truth && $truth <= d.leaks[0].bytes_interval[1]" || held=$((held + 1))
+	done
 	report_has 'd.leaks[0].basis === "estimated" && d.leaks[0].bytes_interval[0] < d.leaks[0].bytes_interval[1]'
+	report_has 'd.host.allocator.alloc_count === null && d.host.allocator.recorded_alloc_count > 0 && d.host.allocator.alloc_bytes_basis === "estimated"'
+	echo "# the interval held the leak in $held of 20 runs" >&3
+	[ "$held" -ge 15 ]
+}
+
+@test "a leak of small blocks under churn, sampled: within the interval" {
+	interval_holds -- host_leak
 }
 
 @test "a leak of small blocks under churn, sampled, with jemalloc: within the interval" {
 	have_jemalloc
-	told_right --host-allocator=jemalloc -- host_leak
+	interval_holds --host-allocator=jemalloc -- host_leak
 }
 
 @test "a heap held open by every 64th block, host=full: fragmentation, and by whom" {
