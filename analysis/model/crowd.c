@@ -13,6 +13,8 @@
  * torch elastic sends SIGTERM at once and SIGKILL after 30 s; Kubernetes' grace period is 30 s as well.
  */
 #define AFTERMATH_NS (60 * 1000000000ull)
+/* Who was killed left no end record, only the last thing it did; a rank that waits for the others does nothing for a while. */
+#define IDLE_NS (600 * 1000000000ull)
 /* A peer stands out with a tenth and 64 MiB more than the median: less is allocation granularity and warm-up order. */
 #define STAND_OUT_RATIO 1.1
 #define STAND_OUT_BYTES (64ull << 20)
@@ -65,6 +67,14 @@ static bool is_ancestor(const struct facts *facts, uint32_t of, uint32_t process
 	return false;
 }
 
+static bool ended_after(const struct fact_process *p, uint64_t at)
+{
+	bool last_seen_alone = p->end == END_KILLED;
+	if (p->end_ns < at)
+		return last_seen_alone && at - p->end_ns <= IDLE_NS;
+	return p->end_ns - at <= AFTERMATH_NS;
+}
+
 static void find_ended(struct facts *facts)
 {
 	struct fact_crowd *crowd = &facts->crowd;
@@ -72,8 +82,7 @@ static void find_ended(struct facts *facts)
 	for (uint32_t i = 0; at != FACT_UNKNOWN && i < facts->process_count; i++) {
 		struct fact_process *p = &facts->processes[i];
 		/* a parent that ends with a failure says what its child's end made it say, and so is no victim of it */
-		if (i == crowd->leader || failed_ns(facts, i) != FACT_UNKNOWN || !abnormal(p) || is_ancestor(facts, crowd->leader, i) ||
-		    p->end_ns < at || p->end_ns - at > AFTERMATH_NS)
+		if (i == crowd->leader || failed_ns(facts, i) != FACT_UNKNOWN || !abnormal(p) || is_ancestor(facts, crowd->leader, i) || !ended_after(p, at))
 			continue;
 		p->ended_by = crowd->leader;
 		crowd->ended_count++;
@@ -88,15 +97,32 @@ static uint64_t live_of(const struct fact_sample *s)
 	return sum;
 }
 
-/* Device memory at a time, by the last sample before it; without a time, the most there was. */
-static uint64_t held_at(const struct fact_process *p, uint64_t time_ns)
+/* What the recorder counted last. */
+static uint64_t live_last(const struct reader *r)
+{
+	static const unsigned kinds[] = { CUF_KIND_DEVICE, CUF_KIND_ARRAY, CUF_KIND_ASYNC, CUF_KIND_GRAPH, CUF_KIND_VMM };
+	uint64_t sum = 0;
+	for (uint64_t d = 0; d < reader_count(r, CUF_SEC_DEVICES); d++) {
+		const struct cuf_device *device = reader_at(r, CUF_SEC_DEVICES, d);
+		for (size_t k = 0; device->present && k < sizeof kinds / sizeof *kinds; k++)
+			sum += device->live_bytes[kinds[k]];
+	}
+	return sum;
+}
+
+/* Device memory at a time, by the last sample before it, or the recorder's counts where no sample followed; without a time, the
+ * most there was. */
+static uint64_t held_at(const struct fact_process *p, const struct reader *r, uint64_t time_ns)
 {
 	uint64_t held = 0;
-	for (size_t i = 0; i < p->timeline_count && p->timeline[i].time_ns <= time_ns; i++) {
+	size_t i = 0;
+	for (; i < p->timeline_count && p->timeline[i].time_ns <= time_ns; i++) {
 		uint64_t live = live_of(&p->timeline[i]);
 		if (time_ns != FACT_UNKNOWN || live > held)
 			held = live;
 	}
+	if (i == p->timeline_count && time_ns != FACT_UNKNOWN)
+		held = live_last(r);
 	return held ? held : FACT_UNKNOWN;
 }
 
@@ -120,7 +146,7 @@ static void find_outlier(struct build *b)
 	uint32_t most = FACT_NONE;
 	for (uint32_t i = 0; i < facts->process_count; i++) {
 		struct fact_process *p = &facts->processes[i];
-		p->held_bytes = held_at(p, at);
+		p->held_bytes = held_at(p, b->run->processes[i].reader, at);
 		if (p->held_bytes != FACT_UNKNOWN && (most == FACT_NONE || p->held_bytes > facts->processes[most].held_bytes))
 			most = i;
 	}

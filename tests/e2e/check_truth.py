@@ -18,7 +18,7 @@ def pairs(words):
 
 class Check:
     def __init__(self, report, single):
-        self.run = self.report = report
+        self.whole = self.report = report
         self.single = {r["capture"]["pid"]: r for r in single}
         self.pid = report["capture"]["pid"]
         self.wrong = []
@@ -44,9 +44,14 @@ class Check:
         """what follows is this process's own end, which in the report of the whole run is only one moment of many"""
         self.pid = int(words[1])
         self.incidents_seen = 0
-        self.holds(f"process {self.pid} is missing in the report of the run", self.pid in [p["pid"] for p in self.run["processes"]])
+        self.holds(f"process {self.pid} is missing in the report of the run", self.pid in [p["pid"] for p in self.whole["processes"]])
         self.holds(f"process {self.pid} has no recording", self.pid in self.single)
-        self.report = self.single.get(self.pid, self.run)
+        self.report = self.single.get(self.pid, self.whole)
+
+    def run(self, words):
+        """several processes as one"""
+        for name, value in pairs(words).items():
+            self.same(f"run {name}", value, self.whole["run"][name])
 
     def rows(self, kind, on=None):
         devices = [d for d in self.report["devices"] if on in (None, d["id"])]
