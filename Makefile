@@ -39,7 +39,7 @@ unit_hooks    := $(patsubst tests/unit/hooks/%.c,$(B)/unit/hooks/%,$(wildcard te
 call_obj      := $(filter-out %/cuda_runtime.o,$(filter $(B)/obj/interpose/hooks/cuda_%,$(hook_obj)))
 unit_both     := $(patsubst tests/unit/both/%.c,$(B)/unit/both/%,$(wildcard tests/unit/both/*.c))
 unit_analysis := $(patsubst tests/unit/analysis/%.c,$(B)/unit/analysis/%,$(wildcard tests/unit/analysis/*.c))
-victims       := $(patsubst tests/victims/%.c,$(B)/victims/%,$(wildcard tests/victims/*.c))
+victims       := $(patsubst tests/victims/%.c,$(B)/victims/%,$(wildcard tests/victims/*.c)) $(B)/victims/cause_fixture
 preloads      := tests/bench/walker_oracle.c tests/bench/null_interposer.c
 benches       := $(patsubst tests/bench/%.c,$(B)/bench/%,$(filter-out $(preloads),$(wildcard tests/bench/*.c))) $(preloads:tests/bench/%.c=$(B)/bench/%.so) \
                  $(B)/bench/malloc_workload_nofp $(B)/bench/malloc_workload_fp
@@ -109,6 +109,9 @@ $(B)/victims/linked/%: tests/victims/%.c $(wildcard tests/victims/*.h tests/vict
 $(B)/victims/static/%: tests/victims/%.c $(CUDA_HOME)/lib/libcudart_static.a
 	@mkdir -p $(@D)
 	$(call say,VICTIM)$(CC) $(VICTIMF) -DRUNTIME_STATIC $^ -o $@ -ldl -lpthread -lrt
+$(B)/victims/cause_fixture: $(wildcard tests/victims/causes/*.[ch] tests/victims/*.h tests/victims/*.def)
+	@mkdir -p $(@D)
+	$(call say,VICTIM)$(CC) $(VICTIMF) $(filter %.c,$^) -o $@ -ldl -lpthread
 # -fno-builtin: the compiler must not remove a malloc and free pair; -rdynamic is not needed, symbols come from .symtab
 $(B)/victims/%: tests/victims/%.c $(wildcard tests/victims/*.h tests/victims/*.def)
 	@mkdir -p $(@D)
@@ -167,6 +170,8 @@ bench: tests ## budgets of tests/bench, each beside its peer
 	@scripts/bench $(B)
 bench-host: tests ## the malloc path beside null, heaptrack, jemalloc and gperftools; QUICK=1
 	@tests/bench/host.py $(B)
+bench-causes: tests ## does the report name the cause: what is confused with what, 20 seeds each
+	@tests/bench/causes.py $(B)
 gen: analysis ## regenerate what is derived from the tables
 	@scripts/gen-docs $(B)
 format: ## clang-format on the lines changed since HEAD
@@ -190,5 +195,5 @@ help: ## this list
 	@echo 'variables: V=1 commands shown; SAN=address|undefined|thread; CI=1 warnings are errors; SANITIZERS=1 check adds sanitizers and valgrind; O=build; PREFIX= DESTDIR= CC= CFLAGS=; CUDA_HOME= (tests against the real headers and runtime)'
 
 -include $(core_obj:.o=.d) $(hook_obj:.o=.d) $(cmd_obj:.o=.d) $(B)/obj/analysis/main.d $(wildcard $(B)/unit/*/*.d)
-.PHONY: all interpose analysis tests unit sim check check-unit check-e2e check-golden check-fault check-gpu check-suites check-asan check-ubsan check-tsan check-valgrind fuzz lint bench bench-host gen format install uninstall clean help
+.PHONY: all interpose analysis tests unit sim check check-unit check-e2e check-golden check-fault check-gpu check-suites check-asan check-ubsan check-tsan check-valgrind fuzz lint bench bench-host bench-causes gen format install uninstall clean help
 .DELETE_ON_ERROR:

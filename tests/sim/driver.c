@@ -63,6 +63,7 @@ __attribute__((constructor)) static void settings_read(void)
 	settings.total_bytes = size_from("SIMCUDA_TOTAL", 16ull << 30);
 	settings.other_bytes = size_from("SIMCUDA_OTHER", 0);
 	settings.context_bytes = round_up(size_from("SIMCUDA_CONTEXT", 64ull << 20), PAGE_BYTES);
+	settings.module_bytes = round_up(size_from("SIMCUDA_MODULE", 0), PAGE_BYTES);
 	settings.granularity_bytes = size_from("SIMCUDA_GRANULARITY", PAGE_BYTES);
 	settings.delay_us = (unsigned)size_from("SIMCUDA_DELAY_US", 0);
 	settings.lookups_only = size_from("SIMCUDA_LOOKUPS_ONLY", 0) != 0;

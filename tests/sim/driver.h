@@ -23,7 +23,9 @@
 
 #define API __attribute__((visibility("default")))
 #define SIM_LIBC(ret, name, params)
+#define SIM_FOREIGN(ret, name, params)
 #define SIM_CUDART(ret, name, params)
+#define SIM_CUFLIGHT(ret, name, params)
 #define SIM_CUDA(ret, name, params) API ret name params;
 #define HOOK(id, lib, ret, name, params, args, role) SIM_##lib(ret, name, params)
 #include "interpose/abi/hooks.def"
@@ -46,7 +48,7 @@ enum { CUDA_ERROR_INVALID_IMAGE = 200, CUDA_ERROR_CONTEXT_IS_DESTROYED = 709, CU
 
 struct settings {
 	int devices, version;
-	uint64_t total_bytes, other_bytes, context_bytes, granularity_bytes;
+	uint64_t total_bytes, other_bytes, context_bytes, module_bytes, granularity_bytes;
 	unsigned delay_us;
 	bool lookups_only;
 	const char *fail, *log, *state;

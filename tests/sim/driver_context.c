@@ -74,6 +74,8 @@ static void context_end(struct object *context)
 		following = object_next(object, false);
 		if (object->context != context || !handle_dies(object))
 			continue;
+		if (object->kind == KIND_MODULE)
+			device_give(object->device, settings.module_bytes);
 		if (object->kind == KIND_ARRAY)
 			array_free(object);
 		else

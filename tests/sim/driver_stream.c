@@ -60,8 +60,19 @@ static CUresult handle_delete(enum kind kind, const void *handle)
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (kind == KIND_STREAM && object->stream.graph)
 		captures--;
+	if (kind == KIND_MODULE)
+		device_give(object->device, settings.module_bytes);
 	object_delete(object);
 	return 0;
+}
+
+/* A module's code lies on the device. */
+static CUresult module_new(uint64_t *out)
+{
+	int device = current_device();
+	if (device >= 0 && !device_take(device, settings.module_bytes))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	return handle_new(KIND_MODULE, out);
 }
 
 static CUresult begin_capture(CUstream stream, int mode, CUgraph into)
@@ -199,10 +210,10 @@ EXPORT(cuThreadExchangeStreamCaptureMode, (CUstreamCaptureMode *mode))
 BOTH_STREAMS()
 BOTH_STREAMS(_ptsz)
 
-CUresult cuModuleLoad(CUmodule *out, const char *path) CALL("cuModuleLoad", CALL_PLAIN, NEW(KIND_MODULE, CUmodule, out))
-CUresult cuModuleLoadData(CUmodule *out, const void *image) CALL("cuModuleLoadData", CALL_PLAIN, NEW(KIND_MODULE, CUmodule, out))
+CUresult cuModuleLoad(CUmodule *out, const char *path) CALL("cuModuleLoad", CALL_PLAIN, module_new((uint64_t *)out))
+CUresult cuModuleLoadData(CUmodule *out, const void *image) CALL("cuModuleLoadData", CALL_PLAIN, module_new((uint64_t *)out))
 CUresult cuModuleLoadDataEx(CUmodule *out, const void *image, unsigned int count, CUjit_option *options, void **values)
-	CALL("cuModuleLoadData", CALL_PLAIN, NEW(KIND_MODULE, CUmodule, out))
+	CALL("cuModuleLoadData", CALL_PLAIN, module_new((uint64_t *)out))
 EXPORT(cuModuleUnload, (CUmodule module)) CALL("cuModuleUnload", CALL_PLAIN, handle_delete(KIND_MODULE, module))
 EXPORT(cuModuleGetFunction, (CUfunction *out, CUmodule module, const char *name))
 	CALL("cuModuleGetFunction", CALL_PLAIN, (*out = (CUfunction)(uintptr_t)module, 0))

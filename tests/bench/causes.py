@@ -1,0 +1,279 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""causes.py BUILD [--seeds=N] [--only=TEXT] [--tap] [--keep=DIR]: does the report name the cause?
+
+Plays every scenario of tests/victims/causes under the recorder on the simulated device, N seeds each (20), every seed at
+another scale between 0.7 and 1.3, and compares the report's verdict with the scenario's truth. Prints what was confused
+with what, and the share that was right; 1 when it is below 97 %, or when a healthy program was said to leak. --tap prints
+one line a scenario instead; --keep leaves the recordings of wrong verdicts in DIR. Rules that hold for every report are
+those of tests/e2e/check_truth.py.
+"""
+import argparse
+import collections
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+RIGHT_AT_LEAST = 0.97
+SECONDS = 30
+
+
+class Cgroup:
+    """A memory cgroup for one run, of either version; entered by the shell that becomes the program."""
+
+    def __init__(self, name, mib):
+        old = pathlib.Path("/sys/fs/cgroup/memory")
+        base, limit = (old, "memory.limit_in_bytes") if old.is_dir() else (old.parent, "memory.max")
+        self.path = base / name
+        self.path.mkdir()
+        try:
+            (self.path / limit).write_text(str(mib << 20))
+        except OSError:
+            self.path.rmdir()
+            raise
+
+    def enter(self):
+        (self.path / "cgroup.procs").write_text(str(os.getpid()))
+
+    def close(self):
+        self.path.rmdir()
+
+
+class Run:
+    """One scenario played once: its truth, its status and its report."""
+
+    def __init__(self, bench, name, seed, scale, extra=()):
+        self.bench, self.name, self.seed, self.scale = bench, name, seed, scale
+        self.place = pathlib.Path(tempfile.mkdtemp(prefix="causes."))
+        self.recordings = self.place / "recordings"
+        self.recordings.mkdir()
+        self.play(extra)
+
+    def environment(self):
+        keep = {k: v for k, v in os.environ.items() if not k.startswith(("CUFLIGHT_", "SIMCUDA_", "LD_"))}
+        return keep | {
+            "LD_LIBRARY_PATH": str(self.bench.build / "sim"), "SIMCUDA_STATE": str(self.place / "devices"), "TMPDIR": str(self.place),
+            "CUFLIGHT_OUTPUT": f"{self.recordings}/", "CUFLIGHT_OPTIONS": "size=8MiB", "LD_PRELOAD": str(self.bench.build / "libcuflight.so")}
+
+    def play(self, extra):
+        mib = self.bench.scenarios[self.name]
+        group = Cgroup(f"cuflight-causes.{os.getpid()}.{self.place.name}", mib) if mib else None
+        program = [self.bench.build / "victims/cause_fixture", self.name, f"--seed={self.seed}", f"--scale={self.scale:.2f}", *extra]
+        with subprocess.Popen(program, env=self.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              preexec_fn=group.enter if group else None) as process:
+            try:
+                truth, self.stderr = process.communicate(timeout=SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                truth, self.stderr = process.communicate()
+                self.stderr += f"did not end within {SECONDS} s"
+        if group:
+            group.close()
+        self.status = process.returncode
+        self.truth = [line.split(None, 1) for line in truth.splitlines() if line]
+        self.report = self.read_report()
+
+    def read_report(self):
+        command = [self.bench.build / "cuflight", "report", "--format=json", self.recordings]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+        if done.returncode:
+            self.stderr += done.stderr
+            return None
+        return json.loads(done.stdout)
+
+    def said(self, subject):
+        return [rest for first, rest in self.truth if first == subject]
+
+    def verdict(self):
+        """the run's cause, else the last failure's; "none" where there is none"""
+        if self.report is None:
+            return "no report"
+        cause = self.report.get("cause")
+        for incident in reversed(self.report["incidents"]):
+            cause = cause or incident["cause"]
+        return (cause["id"] or "inconclusive") if cause else "none"
+
+    def cause(self):
+        found = self.report.get("cause") if self.report else None
+        for incident in reversed(self.report["incidents"] if self.report else []):
+            found = found or incident["cause"]
+        return found
+
+    def leaks(self):
+        return [leak for leak in self.report["leaks"] if leak["class"] == "leak"] if self.report else []
+
+    def close(self, keep=None):
+        if keep:
+            shutil.copytree(self.recordings, pathlib.Path(keep) / f"{self.name}.{self.seed}", dirs_exist_ok=True)
+        shutil.rmtree(self.place, ignore_errors=True)
+
+
+def names(expected, found):
+    """is `found` the cause `expected`, or a sub-type of it?  S2: S2a; S6: S6.F1"""
+    return found == expected or bool(re.fullmatch(re.escape(expected) + r"([a-z]|[.].+)", found))
+
+
+# what a line of truth beside the cause asks of the report; each returns what is wrong, or None
+
+def check_per_request(run, said):
+    found = [leak["per_request_bytes"] for leak in run.leaks()]
+    if not any(f and abs(f - int(said)) <= int(said) / 100 for f in found):
+        return f"per request {said}, found {found}"
+
+
+def check_end(run, said):
+    words = said.split()[1:]
+    capture = run.report["processes"][0]
+    found = [capture["end_state"]] + ([str(capture["end_status"])] if len(words) > 1 else [])
+    if words != found:
+        return f"end {words}, found {found}"
+
+
+def check_clean(run, said):
+    found = run.leaks() if said == "leaks" else run.report["incidents"]
+    if found:
+        return f"{said} in a program without: {[[f['function'] for f in row['stack'][:2]] for row in found]}"
+
+
+def check_attempts_least(run, said):
+    if not run.report["incidents"] or len(run.report["incidents"][-1]["attempts"]) < int(said):
+        return f"fewer than {said} attempts"
+
+
+def check_pinned_by(run, said):
+    if said not in json.dumps(run.cause()):
+        return f"the verdict does not name {said}"
+
+
+EVIDENCE = {"other_devices": r"(?i)(other|idle|empty).*(device|GPU)|(device|GPU)s? \d.*free", "percent": r"\d ?%", "caveat": r"(?i)leak"}
+
+
+def check_evidence(run, said):
+    text = json.dumps([run.cause() and run.cause()[key] for key in ("evidence", "separates", "lacks") if run.cause() and key in run.cause()])
+    if not re.search(EVIDENCE[said], text):
+        return f"the evidence does not tell {said}"
+
+
+def check_fits(run, said):
+    fixes = (run.cause() or {}).get("fix") or []
+    if int(said) not in [fix["value"] for fix in fixes]:
+        return f"{said} would fit, advised {[fix['value'] for fix in fixes]}"
+
+
+CHECKS = {"per_request": check_per_request, "end": check_end, "clean": check_clean, "attempts_least": check_attempts_least,
+          "pinned_by": check_pinned_by, "evidence": check_evidence, "fits": check_fits}
+
+
+class Result:
+    def __init__(self, run):
+        self.name, self.seed, self.scale = run.name, run.seed, run.scale
+        self.skipped = run.stderr.strip() if run.status == 77 else ""
+        expected = run.said("cause")
+        self.expected = expected[0] if expected else "nothing"
+        self.found = run.verdict()
+        self.right = names(self.expected, self.found) and not any(names(id, self.found) for id in run.said("not"))
+        self.confidence = (run.cause() or {}).get("confidence")
+        self.called_leak = bool(run.leaks()) and "leaks" in run.said("clean")
+        broken = not expected or "did not end" in run.stderr
+        self.notes = [f"broken: status {run.status}: {run.stderr.strip()}"] if broken else []
+        for subject, rest in run.truth if run.report else []:
+            note = CHECKS[subject](run, rest) if subject in CHECKS else None
+            self.notes += [note] if note else []
+
+
+class Bench:
+    def __init__(self, options):
+        self.build = pathlib.Path(options.build).resolve()
+        self.options = options
+        listed = subprocess.run([self.build / "victims/cause_fixture", "--list"], capture_output=True, text=True, check=True)
+        rows = [line.split() for line in listed.stdout.splitlines()]
+        self.scenarios = {name: int(mib) for name, mib in rows if options.only in name}
+
+    def play(self, name, seed):
+        scale = 0.7 + 0.6 * (seed * 7 % 20) / 19
+        try:
+            run = Run(self, name, seed, scale)
+        except OSError as error:  # no cgroup could be made here
+            if not self.scenarios[name]:
+                raise
+            return name, f"no memory cgroup: {error.strerror}"
+        result = Result(run)
+        run.close(self.options.keep if not result.right or result.notes else None)
+        return name, result
+
+    def all(self):
+        pairs = [(name, seed) for seed in range(1, self.options.seeds + 1) for name in self.scenarios]
+        results = collections.defaultdict(list)
+        with concurrent.futures.ThreadPoolExecutor(self.options.jobs) as pool:
+            for name, result in pool.map(lambda pair: self.play(*pair), pairs):
+                results[name].append(result)
+        return results
+
+
+def print_tap(results):
+    """a scenario is right when every seed is; which it was told instead is said"""
+    for number, (name, rows) in enumerate(results.items(), 1):
+        skipped = [row for row in rows if isinstance(row, str) or row.skipped]
+        wrong = [row for row in rows if row not in skipped and (not row.right or row.notes)]
+        reason = f" # SKIP {skipped[0] if isinstance(skipped[0], str) else skipped[0].skipped}" if skipped else ""
+        print(f"{'not ok' if wrong else 'ok'} {number} - {name}{reason}")
+        for row in wrong:
+            print(f"#   seed {row.seed}: expected {row.expected}, found {row.found}; {'; '.join(row.notes)}")
+    print(f"1..{len(results)}")
+
+
+def print_matrix(rows):
+    found = sorted({row.found for row in rows})
+    expected = sorted({row.expected for row in rows})
+    widths = [max(5, len(id)) for id in found]
+    print("\n| expected \\ found | " + " | ".join(f"{id:>{w}}" for id, w in zip(found, widths)) + " |")
+    print("|---|" + "---|" * len(found))
+    for row_id in expected:
+        counts = collections.Counter(row.found for row in rows if row.expected == row_id)
+        print(f"| {row_id} | " + " | ".join(f"{counts[id] or '':>{w}}" for id, w in zip(found, widths)) + " |")
+
+
+def print_table(results):
+    rows = [row for each in results.values() for row in each if not isinstance(row, str) and not row.skipped]
+    print("| scenario | cause | right | told instead | other figures wrong |")
+    print("|---|---|---|---|---|")
+    for name, each in results.items():
+        told = [row for row in each if row in rows]
+        if not told:
+            print(f"| {name} | | skipped | {each[0] if isinstance(each[0], str) else each[0].skipped} | |")
+            continue
+        instead = collections.Counter(row.found for row in told if not row.right)
+        notes = collections.Counter(note.split(":")[0].split(",")[0] for row in told for note in row.notes)
+        print(f"| {name} | {told[0].expected} | {sum(row.right for row in told)}/{len(told)} | "
+              + ", ".join(f"{id} x{n}" for id, n in instead.items()) + " | " + "; ".join(f"{n} x{c}" for n, c in notes.items()) + " |")
+    print_matrix(rows)
+    right, leaks = sum(row.right for row in rows), sum(row.called_leak for row in rows)
+    print(f"\n{right} of {len(rows)} right, {100 * right / len(rows):.1f} %; healthy programs called leaks: {leaks}")
+    return 0 if right >= RIGHT_AT_LEAST * len(rows) and not leaks else 1
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build")
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--tap", action="store_true")
+    parser.add_argument("--keep")
+    bench = Bench(parser.parse_args())
+    results = bench.all()
+    if not bench.options.tap:
+        return print_table(results)
+    print_tap(results)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

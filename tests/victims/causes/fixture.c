@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cause_fixture NAME [--seed=N] [--scale=F] [--value=N] [--by-bytes=N]: one scenario; cause_fixture --list:
+ * their names and the MiB of the memory cgroup that each needs, 0 for none.
+ * Owns the command line, the random numbers, the device and the truth; the scripts are in the other files.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <time.h>
+
+#define say say_door /* the door brings its own */
+#include "tests/victims/doors.h"
+#undef say
+#undef KiB
+#undef MiB
+#include "tests/victims/causes/fixture.h"
+
+struct request request = {.scale = 1, .value = UNKNOWN};
+size_t device_total;
+static uint64_t random_state;
+
+static uint64_t random_next(void)
+{
+	uint64_t z = random_state += 0x9e3779b97f4a7c15ull;
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+	return z ^ z >> 31;
+}
+
+double between(double low, double high) { return low + (high - low) * ((double)(random_next() >> 11) / 9007199254740992.0); }
+unsigned between_whole(unsigned low, unsigned high) { return low + (unsigned)(random_next() % (high - low + 1)); }
+bool chance(double probability) { return between(0, 1) < probability; }
+size_t whole(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
+size_t around(size_t bytes) { return whole((size_t)((double)bytes * between(0.7, 1.3) * request.scale), KiB); }
+site *pick(site *const *sites, size_t count) { return sites[random_next() % count]; }
+
+void say(const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	vprintf(format, args);
+	va_end(args);
+	putchar('\n');
+	fflush(stdout);
+}
+
+void say_not(const char *ids)
+{
+	char id[16];
+	for (int used = 0; sscanf(ids, "%15s%n", id, &used) == 1; ids += used)
+		say("not %s", id);
+}
+
+/* ---- the device ---- */
+
+size_t share_of(double share) { return whole((size_t)((double)device_total * share), MiB); }
+
+device_ptr device_malloc(size_t bytes)
+{
+	CUdeviceptr ptr = 0;
+	return cu.alloc(&ptr, bytes) ? 0 : ptr;
+}
+
+void device_free(device_ptr ptr) { MUST(cu.release(ptr)); }
+size_t device_room(void) { return free_now(); }
+void device_use(int device) { door_use(device); }
+void device_synchronize(void) { MUST(cu.synchronize()); }
+
+int device_count(void)
+{
+	int count = 0;
+	MUST(cu.device_count(&count));
+	return count;
+}
+
+device_ptr stream_new(void)
+{
+	CUstream stream;
+	MUST(cu.stream_create(&stream, 1));
+	return (device_ptr)(uintptr_t)stream;
+}
+
+device_ptr pool_new(void)
+{
+	CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+	cuuint64_t keep = UINT64_MAX;
+	CUmemoryPool pool;
+	MUST(cu.pool_create(&pool, &props));
+	MUST(cu.pool_set(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep));
+	return (device_ptr)(uintptr_t)pool;
+}
+
+device_ptr pool_malloc(device_ptr pool, device_ptr stream, size_t bytes)
+{
+	CUdeviceptr ptr = 0;
+	return cu.alloc_pool(&ptr, bytes, (CUmemoryPool)(uintptr_t)pool, (CUstream)(uintptr_t)stream) ? 0 : ptr;
+}
+
+void pool_free(device_ptr ptr, device_ptr stream) { MUST(cu.free_async(ptr, (CUstream)(uintptr_t)stream)); }
+
+void *pinned_malloc(size_t bytes)
+{
+	void *ptr = NULL;
+	return cu.pinned(&ptr, bytes, 0) ? NULL : ptr;
+}
+
+void pinned_free(void *ptr) { MUST(cu.pinned_free(ptr)); }
+
+static void *driver_function(const char *name)
+{
+	static void *driver;
+	if (!driver)
+		driver = open_driver();
+	return driver ? dlsym(driver, name) : NULL;
+}
+
+bool kernel_launch(void)
+{
+	static CUresult (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **, void **);
+	if (!launch)
+		*(void **)&launch = driver_function("cuLaunchKernel");
+	return !launch(NULL, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+}
+
+void module_load(void)
+{
+	static CUresult (*load)(void **, const void *);
+	void *module;
+	if (!load)
+		*(void **)&load = driver_function("cuModuleLoadData");
+	if (load(&module, ""))
+		give_up("cuModuleLoadData", 0);
+}
+
+void graph_capture_begin(device_ptr stream) { MUST(cu.capture_begin((CUstream)(uintptr_t)stream, 2 /* relaxed */)); }
+
+void graph_capture_end(device_ptr stream)
+{
+	CUgraph graph;
+	CUgraphExec executable;
+	MUST(cu.capture_end((CUstream)(uintptr_t)stream, &graph));
+	MUST(cu.graph_instantiate(&executable, graph, 0));
+	MUST(cu.graph_launch(executable, (CUstream)(uintptr_t)stream));
+}
+
+void give_up(const char *what, size_t bytes)
+{
+	static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER; /* of several threads that are refused, one ends the process */
+	pthread_mutex_lock(&once);
+	noise_end();
+	say("end state exit 1");
+	fprintf(stderr, "CUDA error 2: out of memory. Tried to allocate %.2f MiB in %s\n", (double)bytes / (double)MiB, what);
+	exit(1);
+}
+
+device_ptr take_bytes(site *at, const char *what, size_t bytes)
+{
+	device_ptr ptr = at(bytes);
+	if (!ptr)
+		give_up(what, bytes);
+	return ptr;
+}
+
+/* ---- sites: the names that reports show ---- */
+
+#define SITE(name) device_ptr name(size_t bytes) { return device_malloc(bytes); }
+SITE(load_tensors) SITE(load_state_dict) SITE(llama_load_tensors) SITE(read_checkpoint)
+SITE(allocate_kv_cache) SITE(llama_kv_cache) SITE(create_buffers)
+SITE(append_kv) SITE(dynamic_layer_update) SITE(extend_cache)
+SITE(mlp_forward) SITE(attention_forward) SITE(run_step)
+SITE(compute_logits) SITE(dummy_sampler_run) SITE(vocab_projection)
+SITE(create_slot_buffers) SITE(allocate_batch) SITE(worker_request)
+SITE(remember_session) SITE(keep_outputs) SITE(track_history)
+SITE(prompt_cache_insert) SITE(lru_put) SITE(memoize)
+SITE(capture_graph) SITE(workspace) SITE(jit_buffer) SITE(adapter_load) SITE(legacy_pool_alloc) SITE(shrinking_arena_extend)
+
+/* ---- what every program does ---- */
+
+struct model model_of(size_t bytes)
+{
+	static const unsigned eighths[] = {2, 1, 3, 2};
+	struct model model = {.layers = between_whole(16, 48), .at = PICK(load_tensors, load_state_dict, llama_load_tensors, read_checkpoint)};
+	size_t layer = bytes / model.layers, sum = 0;
+	for (int i = 0; i < 3; i++)
+		sum += model.part[i] = (size_t)((double)layer * eighths[i] / 8 * between(0.7, 1.2)) / KiB * KiB;
+	model.part[3] = (layer - sum) / KiB * KiB;
+	model.bytes = model.layers * (sum + model.part[3]);
+	return model;
+}
+
+void model_load(const struct model *model)
+{
+	for (unsigned layer = 0; layer < model->layers; layer++) {
+		for (int part = 0; part < 4; part++)
+			take_bytes(model->at, "load", model->part[part]);
+		if (layer % 4 == 0)
+			noise(1);
+	}
+}
+
+enum { NOISE_SLOTS = 6 };
+struct noise { device_ptr slot[NOISE_SLOTS]; uint64_t turn; };
+static struct noise noise_here, noise_there;
+static pthread_t noise_thread;
+static bool noise_runs;
+
+/* Slot i always holds the same bytes, so that what noise takes of the device is soon constant. Refusals are nobody's concern here. */
+static void noise_round(struct noise *n)
+{
+	unsigned i = (unsigned)(n->turn++ * 7 % NOISE_SLOTS);
+	if (n->slot[i])
+		device_free(n->slot[i]);
+	n->slot[i] = workspace((16 + i * 24) * KiB);
+}
+
+void noise(unsigned rounds)
+{
+	while (rounds--)
+		noise_round(&noise_here);
+}
+
+static void *noise_play(void *unused)
+{
+	(void)unused;
+	door_enter();
+	while (__atomic_load_n(&noise_runs, __ATOMIC_ACQUIRE)) {
+		noise_round(&noise_there);
+		pause_us(200);
+	}
+	return NULL;
+}
+
+void noise_begin(void)
+{
+	noise_runs = true;
+	if (pthread_create(&noise_thread, NULL, noise_play, NULL))
+		exit(BROKEN);
+}
+
+void noise_end(void)
+{
+	if (!noise_runs)
+		return;
+	__atomic_store_n(&noise_runs, false, __ATOMIC_RELEASE);
+	pthread_join(noise_thread, NULL);
+}
+
+void forward(size_t bytes)
+{
+	device_ptr scores = take_bytes(attention_forward, "attention_forward", bytes);
+	device_ptr hidden = take_bytes(mlp_forward, "mlp_forward", bytes / 2);
+	device_free(scores);
+	device_free(hidden);
+	noise(1);
+}
+
+void pause_us(unsigned us) { nanosleep(&(struct timespec){0, us * 1000l}, NULL); }
+
+/* ---- the command line ---- */
+
+static const struct scenario *const tables[] = {loading_scenarios, kv_scenarios, batch_scenarios, fragmentation_scenarios,
+                                                growth_scenarios, recovered_scenarios, host_scenarios, healthy_scenarios};
+
+static const struct scenario *find_scenario(const char *name, bool list)
+{
+	for (size_t i = 0; i < COUNT(tables); i++)
+		for (const struct scenario *s = tables[i]; s->name; s++)
+			if (list)
+				printf("%s %u\n", s->name, s->cgroup_mib);
+			else if (!strcmp(s->name, name))
+				return s;
+	return NULL;
+}
+
+static void read_arguments(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (!strncmp(argv[i], "--seed=", 7))
+			request.seed = (unsigned)strtoul(argv[i] + 7, NULL, 10);
+		else if (!strncmp(argv[i], "--scale=", 8))
+			request.scale = strtod(argv[i] + 8, NULL);
+		else if (!strncmp(argv[i], "--value=", 8))
+			request.value = strtoull(argv[i] + 8, NULL, 10);
+		else if (!strncmp(argv[i], "--by-bytes=", 11))
+			request.by_bytes = strtoull(argv[i] + 11, NULL, 10);
+	random_state = request.seed * 0x100000001b3ull + (uint64_t)(request.scale * 1000);
+	for (const char *c = request.name; *c; c++)
+		random_state = (random_state ^ (uint8_t)*c) * 0x100000001b3ull;
+}
+
+/* devices as people have them; on a real one this has no effect */
+static void choose_device(void)
+{
+	static const char *const totals[] = {"8GiB", "12GiB", "16GiB", "24GiB", "40GiB", "48GiB", "80GiB"};
+	setenv("SIMCUDA_TOTAL", totals[between_whole(0, COUNT(totals) - 1)], 1);
+}
+
+int main(int argc, char **argv)
+{
+	request.name = argc > 1 ? argv[1] : "";
+	bool list = !strcmp(request.name, "--list");
+	const struct scenario *scenario = find_scenario(request.name, list);
+	if (list)
+		return 0;
+	if (!scenario) {
+		fprintf(stderr, "cause_fixture: no scenario \"%s\", see --list\n", request.name);
+		return 2;
+	}
+	read_arguments(argc, argv);
+	choose_device();
+	if (scenario->prepare)
+		scenario->prepare();
+	door_open(argc, argv);
+	device_total = free_now();
+	scenario->play();
+	noise_end();
+	say("end state exit 0");
+	return 0;
+}

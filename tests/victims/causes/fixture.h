@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Scenarios of running out of memory, one realistic allocation script each: what fixture.c gives them.
+ *
+ * Contract. A scenario is a function without arguments that plays its script on device 0, prints its truth (README.md,
+ * "Scenarios") and returns, or ends the process as its program would. Every size and order comes from the seed:
+ * between(), around(), chance() and pick() are one sequence of numbers, the same for the same scenario, seed and scale, so
+ * a rerun with an advised value meets the same program. Sizes are bytes and follow from what the device has free.
+ * device_malloc returns 0 when refused; take_bytes ends the process as a CUDA program does. Sites are functions that only
+ * allocate, named like those of real programs: reports show them. Main thread only, unless said.
+ */
+#ifndef VICTIMS_CAUSES_FIXTURE_H
+#define VICTIMS_CAUSES_FIXTURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef unsigned long long device_ptr;
+
+#define KiB ((size_t)1 << 10)
+#define MiB ((size_t)1 << 20)
+#define GiB ((size_t)1 << 30)
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+struct scenario {
+	const char *name;
+	void (*play)(void);
+	void (*prepare)(void); /* before CUDA is there, for the simulated device's environment; may be NULL */
+	unsigned cgroup_mib;   /* to be started in a memory cgroup with this limit; 0: anywhere */
+};
+/* one table a file, ended by a row without a name */
+extern const struct scenario loading_scenarios[], kv_scenarios[], batch_scenarios[], fragmentation_scenarios[], growth_scenarios[],
+	recovered_scenarios[], host_scenarios[], healthy_scenarios[];
+
+/* Of the command line. */
+extern struct request {
+	const char *name;
+	unsigned seed;
+	double scale;
+	uint64_t value;     /* --value=N: the advised value of the scenario's knob; UNKNOWN: none */
+	uint64_t by_bytes;  /* --by-bytes=N: lower what is too large by so much; 0: not asked */
+} request;
+#define UNKNOWN UINT64_MAX
+
+/* random numbers */
+double between(double low, double high);
+unsigned between_whole(unsigned low, unsigned high); /* both included */
+size_t around(size_t bytes);                         /* 0.7 to 1.3 of it, times the scale, whole KiB, at least 1 KiB */
+bool chance(double probability);
+
+/* truth */
+void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void say_not(const char *ids); /* blank between ids */
+
+/* the device */
+extern size_t device_total;      /* free before the scenario's first allocation */
+size_t share_of(double share);   /* of device_total, whole MiB, at least one */
+size_t whole(size_t bytes, size_t unit); /* rounded up */
+device_ptr device_malloc(size_t bytes);
+void device_free(device_ptr ptr);
+size_t device_room(void);        /* asks the driver */
+void device_use(int device);
+int device_count(void);
+void device_synchronize(void);
+device_ptr stream_new(void);
+device_ptr pool_new(void);                                   /* never gives back by itself */
+device_ptr pool_malloc(device_ptr pool, device_ptr stream, size_t bytes); /* 0 when refused */
+void pool_free(device_ptr ptr, device_ptr stream);
+void *pinned_malloc(size_t bytes);                           /* NULL when refused */
+void pinned_free(void *ptr);
+bool kernel_launch(void);                                    /* false: out of memory */
+void module_load(void);
+void graph_capture_begin(device_ptr stream);
+void graph_capture_end(device_ptr stream);
+
+/* as CUDA programs end when refused: a message, status 1 */
+void give_up(const char *what, size_t bytes) __attribute__((noreturn));
+
+/* sites */
+typedef device_ptr site(size_t bytes);
+site load_tensors, load_state_dict, llama_load_tensors, read_checkpoint;
+site allocate_kv_cache, llama_kv_cache, create_buffers;
+site append_kv, dynamic_layer_update, extend_cache;
+site mlp_forward, attention_forward, run_step;
+site compute_logits, dummy_sampler_run, vocab_projection;
+site create_slot_buffers, allocate_batch, worker_request;
+site remember_session, keep_outputs, track_history;
+site prompt_cache_insert, lru_put, memoize;
+site capture_graph, workspace, jit_buffer, adapter_load, legacy_pool_alloc, shrinking_arena_extend;
+/* one of the seed's choice */
+site *pick(site *const *sites, size_t count);
+#define PICK(...) pick((site *const[]){__VA_ARGS__}, COUNT(((site *const[]){__VA_ARGS__})))
+
+device_ptr take_bytes(site *at, const char *what, size_t bytes); /* gives up when refused */
+
+/* a model: layers of four blocks each, as checkpoints are */
+struct model { size_t part[4]; unsigned layers; size_t bytes; site *at; };
+struct model model_of(size_t bytes); /* about so large, and never more than 1 % off */
+void model_load(const struct model *model);
+
+/* what every program does beside the point: small blocks come and go, in a fixed share of the device */
+void noise(unsigned rounds);
+void noise_begin(void); /* the same, in a thread of its own, until noise_end */
+void noise_end(void);
+/* one step of a forward pass: blocks of these bytes come and go; gives up when refused */
+void forward(size_t bytes);
+void pause_us(unsigned us);
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Host memory (S9), and programs that somebody killed for other reasons. Those with a limit run in a memory cgroup, see
+ * --list; blocks are 64 KiB or larger, so that the recorder's sampling keeps each of them.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/victims/causes/fixture.h"
+
+void *append_message(size_t bytes);
+void *parse_tool_output(size_t bytes);
+void *read_shard(size_t bytes);
+void *build_prompt(size_t bytes);
+
+static void *touched(size_t bytes)
+{
+	char *ptr = malloc(bytes);
+	memset(ptr, 1, bytes);
+	return ptr;
+}
+
+/* sites */
+void *append_message(size_t bytes) { return touched(bytes); }
+void *parse_tool_output(size_t bytes) { return touched(bytes); }
+void *read_shard(size_t bytes) { return touched(bytes); }
+void *build_prompt(size_t bytes) { return touched(bytes); }
+
+static void small_model(void)
+{
+	struct model model = model_of(share_of(between(0.3, 0.5)));
+	model_load(&model);
+}
+
+static void turn(size_t prompt_bytes)
+{
+	void *prompt = build_prompt(prompt_bytes);
+	forward(share_of(0.003));
+	free(prompt);
+}
+
+static void pinned_fails(void)
+{
+	char text[64];
+	snprintf(text, sizeof text, "cuMemHostAlloc:%u,cuLaunchKernel:1+", between_whole(3, 12));
+	setenv("SIMCUDA_FAIL", text, 1);
+}
+
+/* T16: page-locking host memory is refused, nobody looks, and the next launch says "out of memory". */
+static void page_lock_refused(void)
+{
+	small_model();
+	say("cause S9.H6");
+	say_not("S1 S2 S3 S5 S6 S8");
+	while (pinned_malloc(around(2 * MiB)))
+		forward(share_of(0.004));
+	if (!kernel_launch())
+		give_up("cudaLaunchKernel", 0);
+}
+
+/* H2: a history that is never trimmed. */
+static void host_leak_per_turn(void)
+{
+	unsigned turns = between_whole(60, 150);
+	size_t message = around(160 * KiB);
+	message = message < 64 * KiB ? 64 * KiB : message;
+	small_model();
+	say("cause S9.H2");
+	say_not("S1 S2 S4 S6 S8 S9.H1");
+	for (unsigned i = 0; i < turns; i++) {
+		turn(around(512 * KiB) + 64 * KiB);
+		append_message(message);
+	}
+}
+
+/* T17: the same, in a cgroup, until the kernel ends it. */
+static void host_killed_growing(void)
+{
+	size_t message = around(512 * KiB);
+	small_model();
+	say("cause S9.H2");
+	say_not("S1 S2 S4 S6 S8 S9.H1");
+	say("end state oom_killed");
+	for (;;) {
+		turn(around(600 * KiB) + 64 * KiB);
+		parse_tool_output(message);
+		pause_us(300);
+	}
+}
+
+/* H1: shard after shard is read into memory, before there is any device. */
+static void host_killed_loading(void)
+{
+	size_t shard = around(4 * MiB);
+	say("cause S9.H1");
+	say_not("S1 S2 S8 S9.H2");
+	say("end state oom_killed");
+	for (;;) {
+		read_shard(shard);
+		pause_us(1000);
+	}
+}
+
+static void nothing(void) {}
+
+/* H5: threads free nearly all that they took, and their arenas keep it. */
+static void *worker_arena(void *unused)
+{
+	enum { BLOCKS = 3000 };
+	static __thread void *blocks[BLOCKS];
+	(void)unused;
+	for (int i = 0; i < BLOCKS; i++)
+		blocks[i] = touched(4 * KiB);
+	for (int i = 0; i < BLOCKS - 1; i++) /* the last one stays: nothing below it can be given back */
+		free(blocks[i]);
+	for (;;)
+		pause();
+	return NULL;
+}
+
+static void host_killed_by_arenas(void)
+{
+	pthread_t thread;
+	small_model();
+	say("cause S9.H5");
+	say_not("S1 S2 S8 S9.H1 S9.H2");
+	say("end state oom_killed");
+	for (;;) {
+		if (pthread_create(&thread, NULL, worker_arena, NULL))
+			exit(3);
+		pause_us(15000);
+	}
+}
+
+static void serve_a_while(size_t resident_bytes)
+{
+	small_model();
+	append_message(resident_bytes);
+	for (unsigned i = between_whole(30, 80); i; i--)
+		turn(around(600 * KiB) + 64 * KiB);
+}
+
+/* The neighbour of a kill for want of memory: a supervisor's, at ease. */
+static void killed_by_supervisor(void)
+{
+	say("cause none");
+	say("clean leaks");
+	say("end state killed");
+	serve_a_while(around(16 * MiB));
+	kill(getpid(), SIGKILL);
+}
+
+/* The same with the cgroup full of files that were read: they go when somebody needs the memory. */
+static void killed_by_supervisor_beside_files(void)
+{
+	static char buffer[1 << 20];
+	FILE *file = tmpfile();
+	say("cause none");
+	say("clean leaks");
+	say("end state killed");
+	for (int i = 0; file && i < 120; i++)
+		fwrite(buffer, sizeof buffer, 1, file);
+	if (file)
+		fflush(file), fdatasync(fileno(file));
+	serve_a_while(around(8 * MiB));
+	kill(getpid(), SIGKILL);
+}
+
+const struct scenario host_scenarios[] = {
+	{"page_lock_refused", page_lock_refused, pinned_fails, 0},
+	{"host_leak_per_turn", host_leak_per_turn, NULL, 0},
+	{"host_killed_growing", host_killed_growing, NULL, 96},
+	{"host_killed_loading", nothing, host_killed_loading, 96},
+	{"host_killed_by_arenas", host_killed_by_arenas, NULL, 96},
+	{"killed_by_supervisor", killed_by_supervisor, NULL, 96},
+	{"killed_by_supervisor_beside_files", killed_by_supervisor_beside_files, NULL, 96},
+	{NULL, NULL, NULL, 0},
+};
