@@ -147,6 +147,60 @@ struct fact_sample {
 	uint64_t device_live_bytes[CUF_DEVICES_MAX], device_free_bytes[CUF_DEVICES_MAX]; /* by the driver's ordinal */
 };
 
+/* Who says so: the program (cuflight.h), a library or the program by NVTX, or we by what its memory did. */
+enum fact_phase_source { PHASE_MARK, PHASE_NVTX, PHASE_INFERRED, PHASE_SOURCE_MAX };
+extern const char *const phase_source_names[PHASE_SOURCE_MAX]; /* mark nvtx inferred */
+
+/* Bytes followed through a stretch of time: device blocks, or what a framework has allocated in its segments where one
+ * reports (fact_process.work_layer). All FACT_UNKNOWN where the events are gone. */
+struct fact_stretch { uint64_t start_bytes, floor_bytes, peak_bytes, end_bytes; };
+
+/* A stretch of a process's work. Begin and end are right after the events of these numbers. */
+struct fact_phase {
+	const char *name;
+	enum fact_phase_source source;
+	enum fact_basis basis;
+	const char *why;                  /* inferred: the clause that tells how; else "" */
+	uint32_t process;
+	uint32_t tid;                     /* whose; 0: of the whole process */
+	uint32_t depth;                   /* enclosing phases of its thread */
+	uint64_t begin_ns, end_ns;        /* end: FACT_UNKNOWN: open when the recording ended, or its end was not seen */
+	uint64_t begin_seq, end_seq;      /* end: FACT_UNKNOWN */
+	bool is_mark;                     /* a moment: the end is the begin */
+	bool is_request;
+	uint64_t request_id;              /* FACT_UNKNOWN: no request */
+	struct fact_stretch work;
+};
+
+/* All phases of one name and source. */
+struct fact_phase_group {
+	const char *name;
+	enum fact_phase_source source;
+	bool is_mark, is_request;
+	uint64_t count, open;             /* of those, without an end */
+	uint64_t total_ns, longest_ns;    /* of those with one */
+	uint64_t peak_bytes;              /* the highest; FACT_UNKNOWN */
+	uint64_t rise_bytes;              /* the largest peak over its start; FACT_UNKNOWN */
+	uint64_t first_ns;
+};
+
+/* Units of the program's work: marked (cuflight.h), or the ups and downs of its memory. */
+struct fact_requests {
+	uint64_t count;                   /* finished ones; 0: none were seen */
+	uint64_t open;
+	const char *name;                 /* of most of them; "" inferred */
+	enum fact_basis basis;            /* observed: marked; inferred: found in the ups and downs */
+	const char *why;                  /* one clause */
+	uint64_t concurrency_max;         /* open at the same time; FACT_UNKNOWN */
+	uint64_t median_peak_bytes;       /* peak over what was live when it began; FACT_UNKNOWN */
+	uint64_t largest_peak_bytes;
+	uint64_t largest_id;              /* of the request with that peak; FACT_UNKNOWN */
+	uint64_t largest_ns;              /* when that began */
+	double floor_slope_bytes;         /* what stays after each, with its 95 % interval; NAN: too few */
+	double floor_low_bytes, floor_high_bytes;
+	double per_s;                     /* NAN */
+};
+
 struct fact_process {
 	uint32_t pid, ppid;
 	uint32_t parent;                  /* index; FACT_NONE: not recorded */
@@ -178,6 +232,13 @@ struct fact_process {
 	const struct fact_meta_text *texts; size_t text_count; /* ENV, PHASE, NOTE, LIMITS ... in order of time */
 	const struct fact_sample *timeline; size_t timeline_count; /* ascending time */
 	uint64_t fatal_incident;          /* id; 0 none */
+	/* what it said of its work, and what was inferred; by begin; marked and NVTX ones cut to the first and the longest */
+	const struct fact_phase *phases; size_t phase_count;
+	uint64_t phases_seen;             /* before the cut */
+	uint64_t phases_left_out;         /* not written by the recorder: too fast, too deep */
+	const struct fact_phase_group *phase_groups; size_t phase_group_count; /* of all seen, by total time, descending */
+	struct fact_requests requests;
+	const char *work_layer;           /* what phases and requests are measured in: "device", "framework" */
 	/* names that the recording gives to hook ids: hook_names[id], NULL unknown */
 	const char *const *hook_names; size_t hook_name_count;
 };
@@ -203,6 +264,7 @@ extern const char *const owner_names[OWNER_MAX]; /* device array async graph vmm
 struct fact_owner_row {
 	enum fact_owner kind;
 	const char *role;                 /* weights, kv ...; NULL unknown */
+	enum fact_basis role_basis;       /* how the role was come by; NONE without one */
 	uint64_t bytes;                   /* FACT_UNKNOWN: this row cannot be known; it counts 0 in the sum */
 	uint64_t count;                   /* blocks; FACT_UNKNOWN where it makes no sense */
 	enum fact_basis basis;
@@ -241,6 +303,7 @@ struct fact_framework {                   /* one framework's allocator on one de
 	const struct fact_pin *pins; size_t pin_count; /* sites whose blocks keep segments from being given back, by open_bytes */
 	struct fact_layer largest_hole;   /* over the segments that could serve the moment's failed request, else over all */
 	uint64_t emptyable_bytes;         /* segments used by less than a tenth: what would be free if their blocks were not there */
+	uint64_t empty_bytes;             /* segments without a block: the framework could give them back as they are */
 };
 
 struct fact_vmm {                         /* one reservation of addresses */
@@ -370,6 +433,7 @@ struct fact_incident {                    /* a ladder of retries; figures are th
 	uint64_t rss_bytes, cgroup_bytes, cgroup_max_bytes, host_live_bytes;
 	uint64_t resolved_ns;             /* when a retry served it; FACT_UNKNOWN */
 	enum fact_basis basis;            /* of the figures worked out by replay */
+	uint64_t settled_seq;             /* the moment that is judged: after what the failed request itself gave back; seq, mostly */
 	uint64_t framework_requested_bytes; /* what the framework's caller wanted, where it was reported; FACT_UNKNOWN */
 	uint64_t framework_allocated_bytes, framework_reserved_bytes; /* FACT_UNKNOWN */
 	const char *phase, *request_phase; /* innermost named phase and open request of its thread; NULL */
