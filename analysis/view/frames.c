@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/model/python_names.h"
 #include "analysis/model/xalloc.h"
 
 /* A program's own allocation functions: the innermost frame of that many sites, with different callers. */
@@ -17,6 +18,7 @@ struct frames {
 	size_t count, room;
 	char *wrappers[WRAPPERS_MAX]; /* functions that say nothing in a line: every site begins with them */
 	size_t wrapper_count;
+	struct python_names **python; /* by process; NULL: not asked for yet */
 };
 
 static void learn_wrappers(struct frames *frames);
@@ -26,6 +28,7 @@ struct frames *frames_new(const struct facts *facts, struct symbols *symbols)
 	struct frames *frames = xalloc_zeroed(1, sizeof *frames);
 	frames->facts = facts;
 	frames->symbols = symbols;
+	frames->python = xalloc_zeroed(facts->process_count, sizeof(struct python_names *));
 	learn_wrappers(frames);
 	return frames;
 }
@@ -36,6 +39,9 @@ void frames_free(struct frames *frames)
 		return;
 	for (size_t i = 0; i < frames->wrapper_count; i++)
 		free(frames->wrappers[i]);
+	for (size_t i = 0; i < frames->facts->process_count; i++)
+		python_names_free(frames->python[i]);
+	free(frames->python);
 	free(frames->items);
 	free(frames);
 }
@@ -65,15 +71,35 @@ static void push_address(struct frames *frames, const struct fact_process *proce
 	count = symbols_resolve(file, elf_address, &names);
 	for (size_t i = 0; i < count; i++)
 		push(frames, (struct frame){ names[i].function, names[i].module, names[i].file, names[i].line, names[i].language, addr, elf_address,
-			names[i].inlined });
+			names[i].inlined, false });
+}
+
+static void push_python(struct frames *frames, uint32_t process, uint64_t addr)
+{
+	struct python_names **names = &frames->python[process];
+	const struct python_name *name;
+	struct frame frame = { .language = "python", .addr = addr };
+	if (!*names)
+		*names = python_names_of(&frames->facts->processes[process]);
+	name = python_names_find(*names, cuf_frame_code(addr));
+	if (name) {
+		frame.function = *name->function ? name->function : NULL;
+		frame.file = *name->file ? name->file : NULL;
+		frame.library = python_file_is_library(name->file);
+	}
+	frame.line = cuf_frame_line(addr);
+	push(frames, frame);
 }
 
 size_t frames_of(struct frames *frames, const struct fact_stack *stack, const struct frame **out)
 {
 	frames->count = 0;
-	if (stack->process < frames->facts->process_count)
-		for (uint32_t i = 0; i < stack->depth; i++)
+	for (uint32_t i = 0; i < stack->depth && stack->process < frames->facts->process_count; i++) {
+		if (cuf_frame_is_python(stack->addrs[i]))
+			push_python(frames, stack->process, stack->addrs[i]);
+		else
 			push_address(frames, &frames->facts->processes[stack->process], stack->addrs[i], stack->time_ns);
+	}
 	*out = frames->items;
 	return frames->count;
 }
@@ -84,12 +110,16 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+static bool is_python(const struct frame *frame) { return !strcmp(frame->language, "python"); }
+
 void frames_text(const struct frame *frame, char *out, size_t bytes)
 {
 	if (frame->function && frame->file && frame->line)
 		snprintf(out, bytes, "%s  %s:%u", frame->function, base_name(frame->file), frame->line);
 	else if (frame->function)
-		snprintf(out, bytes, "%s  %s", frame->function, frame->module ? frame->module : "?");
+		snprintf(out, bytes, "%s  %s", frame->function, frame->module ? frame->module : frame->file ? base_name(frame->file) : "?");
+	else if (is_python(frame))
+		snprintf(out, bytes, "?  (a Python function whose name was lost)");
 	else
 		snprintf(out, bytes, "%s+%#llx", frame->module ? frame->module : "?", (unsigned long long)frame->offset);
 }
@@ -101,20 +131,33 @@ static int name_bytes(const char *function)
 	return open && open != function && open[-1] != ' ' && !strchr(function, '<') ? (int)(open - function) : (int)strlen(function);
 }
 
-/* What lies below these is libc's start-up code, the same in every program. */
+/* What lies below these is start-up code, of libc or of the interpreter, the same in every program. */
 static bool is_outermost(const char *function)
 {
-	static const char *const names[] = { "main", "start_thread", "__libc_start_main", "_start" };
+	static const char *const names[] = { "main", "start_thread", "__libc_start_main", "_start", "<module>" };
 	for (size_t i = 0; function && i < sizeof names / sizeof *names; i++)
 		if (!strcmp(function, names[i]))
 			return true;
 	return false;
 }
 
+/* The innermost frame of the user's own Python, else of any; 0: there is none, or it is that of the native code. */
+static size_t first_python(const struct frame *items, size_t count)
+{
+	size_t any = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (is_python(&items[i]) && !items[i].library)
+			return i;
+		if (is_python(&items[i]) && !any)
+			any = i;
+	}
+	return any;
+}
+
 /* Where a line begins: behind the CUDA runtime and the program's own wrappers. The last frame stays in any case. */
 static size_t first_telling(const struct frames *frames, const struct frame *items, size_t count)
 {
-	size_t first = 0;
+	size_t first = first_python(items, count);
 	for (; first + 1 < count; first++) {
 		const char *function = items[first].function;
 		bool tells = !(items[first].module && !strncmp(items[first].module, "libcudart", 9));

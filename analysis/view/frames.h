@@ -14,13 +14,14 @@
 
 struct frame {
 	const char *function;  /* NULL unknown */
-	const char *module;    /* NULL: no module held this address */
+	const char *module;    /* NULL: no module held this address, or a Python frame */
 	const char *file;      /* NULL unknown */
 	unsigned line;         /* 0 unknown */
-	const char *language;
-	uint64_t addr;         /* as recorded: a return address */
+	const char *language;  /* "native", "python" */
+	uint64_t addr;         /* as recorded: a return address, or a Python frame's code and line */
 	uint64_t offset;       /* of the call in its module's file, as addr2line takes it; the address itself without a module */
 	bool inlined;          /* into the next frame, of the same address */
+	bool library;          /* Python: of the standard library or an installed package */
 };
 
 struct frames;
@@ -33,8 +34,8 @@ void frames_free(struct frames *frames);
 size_t frames_of(struct frames *frames, const struct fact_stack *stack, const struct frame **out);
 
 /* The stack in one line, "alloc (kv.c:88) < serve < main", beginning at the first frame outside the CUDA runtime and the
- * program's own allocation functions (innermost in most sites, from different callers); at
- * most bytes long; "?" when unknown. Not clean. */
+ * program's own allocation functions (innermost in most sites, from different callers); where there are Python frames, at
+ * the innermost of the user's own; at most bytes long; "?" when unknown. Not clean. */
 void frames_line(struct frames *frames, const struct fact_stack *stack, char *out, size_t bytes);
 /* One frame: "function  file.c:88" or "function  module"; of an unknown function "module+0x1f2c" or the address. */
 void frames_text(const struct frame *frame, char *out, size_t bytes);

@@ -98,7 +98,7 @@ static uint32_t sysv_hash_find(const struct table *t, const char *name)
 	return old;
 }
 
-void *cuf_elf_symbol(uintptr_t bias, const ElfW(Dyn) *dynamic, const char *name)
+void *cuf_elf_symbol_bytes(uintptr_t bias, const ElfW(Dyn) *dynamic, const char *name, size_t *bytes)
 {
 	struct table t;
 	uint32_t index;
@@ -111,7 +111,14 @@ void *cuf_elf_symbol(uintptr_t bias, const ElfW(Dyn) *dynamic, const char *name)
 	void *address = (void *)(bias + s->st_value);
 	if ((s->st_info & 15) == STT_GNU_IFUNC) /* the symbol names a function that chooses the function */
 		address = ((void *(*)(unsigned long))address)(getauxval(AT_HWCAP));
+	*bytes = s->st_size;
 	return address;
+}
+
+void *cuf_elf_symbol(uintptr_t bias, const ElfW(Dyn) *dynamic, const char *name)
+{
+	size_t bytes;
+	return cuf_elf_symbol_bytes(bias, dynamic, name, &bytes);
 }
 
 const char *cuf_elf_soname(uintptr_t bias, const ElfW(Dyn) *dynamic)

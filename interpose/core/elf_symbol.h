@@ -11,10 +11,14 @@
 
 #include <link.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Address of what this object (none of its dependencies) defines under this name, in its default version; NULL: nothing. */
 void *cuf_elf_symbol(uintptr_t bias, const ElfW(Dyn) *dynamic, const char *name);
+
+/* The same, and how long it is (st_size). */
+void *cuf_elf_symbol_bytes(uintptr_t bias, const ElfW(Dyn) *dynamic, const char *name, size_t *bytes);
 
 /* DT_SONAME, or NULL. Borrowed from the object. */
 const char *cuf_elf_soname(uintptr_t bias, const ElfW(Dyn) *dynamic);

@@ -12,6 +12,7 @@
 #include <sys/auxv.h>
 #include "interpose/core/loss.h"
 #include "interpose/core/meta.h"
+#include "interpose/core/python.h"
 #include "interpose/core/recorder.h"
 #include "interpose/core/sys.h"
 
@@ -261,6 +262,16 @@ static struct module *find_module(const struct cuf_object *object, struct module
 	return NULL;
 }
 
+/* An interpreter may be behind it. */
+static void show_to_python(const struct cuf_object *object)
+{
+	unsigned count;
+	const ElfW(Phdr) *segments = program_headers(object, &count);
+	for (unsigned i = 0; segments && i < count; i++)
+		if (segments[i].p_type == PT_DYNAMIC)
+			cuf_python_object_seen(object->base, (const ElfW(Dyn) *)(object->base + segments[i].p_vaddr));
+}
+
 void cuf_modules_note(uint64_t code_addr)
 {
 	struct cuf_object object;
@@ -285,6 +296,7 @@ void cuf_modules_note(uint64_t code_addr)
 		vacant->path = object.path;
 		describe(vacant->id, &object);
 		__atomic_store_n(&vacant->key, object.start, __ATOMIC_RELEASE);
+		show_to_python(&object);
 		return;
 	}
 }
@@ -325,10 +337,12 @@ void cuf_modules_init(void)
 	if (!loader_can_find() && !snapshot_count)
 		snapshot_take();
 	note_first();
+	cuf_python_start();
 }
 
 void cuf_modules_fork(void)
 {
 	memset(modules, 0, sizeof modules);
 	last_id = 0;
+	cuf_python_fork();
 }

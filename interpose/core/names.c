@@ -62,7 +62,7 @@ static void collect(uint32_t id)
 	depth = __atomic_load_n(&stack->depth, __ATOMIC_ACQUIRE);
 	for (unsigned i = 0; i < depth && found_count < ADDRESSES_MAX; i++) {
 		uint64_t address = cuf_recording.frames[stack->first + i];
-		if (remember(address))
+		if (!cuf_frame_is_python(address) && remember(address))
 			table->found[found_count++] = (struct cuf_pair){ address, 0 };
 	}
 }

@@ -6,6 +6,7 @@
 #include "interpose/core/loss.h"
 #include "interpose/core/modules.h"
 #include "interpose/core/options.h"
+#include "interpose/core/python.h"
 #include "interpose/core/recording.h"
 #include "interpose/core/laws.h"
 
@@ -32,7 +33,8 @@ static void note_modules(struct cuf_stack *entry, const uint64_t *frames, unsign
 {
 	__atomic_store_n(&entry->noted, (uint8_t)cuf_modules_generation(), __ATOMIC_RELAXED);
 	for (unsigned i = 0; i < depth; i++)
-		cuf_modules_note(frames[i]);
+		if (!cuf_frame_is_python(frames[i]))
+			cuf_modules_note(frames[i]);
 }
 
 /* Writes the frames of a stack whose index entry was just claimed. */
@@ -82,15 +84,23 @@ static inline unsigned depth_limit(void)
 uint32_t cuf_stack_capture(struct cuf_thread_state *t, uintptr_t above)
 {
 	uint8_t stop = CUF_STOP_END;
+	uint64_t python = cuf_python_gather(t, depth_limit());
 	unsigned depth = cuf_walk(&t->walker, cuf_modules_generation(), above, t->frames, depth_limit(), &stop);
+	if (python)
+		depth = cuf_python_merge(t, depth, depth_limit(), &stop);
 	return depth ? intern(hash_frames(t->frames, depth), t->frames, depth, stop) : 0;
 }
 
 uint32_t cuf_stack_capture_caller(struct cuf_thread_state *t, const void *frame)
 {
-	struct cuf_walked walked = { .frames = t->frames };
+	/* behind one native stack there may be any Python stack, so both together are what is known */
+	struct cuf_walked walked = { .frames = t->frames, .beside = cuf_python_gather(t, depth_limit()) };
 	uint32_t id = cuf_walk_known(&t->walker, cuf_modules_generation(), frame, depth_limit(), &walked);
-	if (!id && walked.depth)
-		*walked.id = id = intern(walked.hash, walked.frames, walked.depth, walked.stop);
-	return id;
+	if (id || !walked.depth)
+		return id;
+	if (walked.beside) {
+		walked.depth = cuf_python_merge(t, walked.depth, depth_limit(), &walked.stop);
+		walked.hash = hash_frames(walked.frames, walked.depth);
+	}
+	return *walked.id = intern(walked.hash, walked.frames, walked.depth, walked.stop);
 }

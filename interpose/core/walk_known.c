@@ -31,6 +31,7 @@ struct plain_walk {
 	uintptr_t *at;    /* at[i]: where ips[i + 1] was read */
 	uint64_t hash;    /* of the frames: all but our own */
 	unsigned count, max;
+	uint64_t beside;  /* see cuf_walked */
 	unsigned own_count, own[CUF_WALK_OWN]; /* which are ours */
 	unsigned fp_words;
 	uintptr_t *fp_word_at; /* where frame pointers were read */
@@ -136,23 +137,23 @@ static inline READS_STACKS uint64_t hash_words(uintptr_t start, const uint16_t *
 }
 
 /* The words lie in the part of the stack that the memo's walk found readable, which only grows. */
-static inline bool is_same(const struct cuf_memo *memo, uintptr_t ip, uintptr_t start, unsigned max)
+static inline bool is_same(const struct cuf_memo *memo, uintptr_t ip, uintptr_t start, unsigned max, uint64_t beside)
 {
-	return memo->ip == ip && memo->start == start && memo->max == max && memo->id &&
+	return memo->ip == ip && memo->start == start && memo->max == max && memo->beside == beside && memo->id &&
 	       hash_words(start, memo->at, memo->words) == memo->words_hash;
 }
 
 /* By the innermost frames, which were walked. *place: where this stack may be remembered. */
 static struct cuf_memo *find_memo(struct cuf_memos *memos, const struct plain_walk *w, struct cuf_memo **place)
 {
-	uint64_t hash = (w->hash ^ w->start >> 3) * 0x9E3779B97F4A7C15ull;
+	uint64_t hash = (w->hash ^ w->start >> 3 ^ w->beside) * 0x9E3779B97F4A7C15ull;
 	uint32_t key = (uint32_t)(hash >> 32);
 	unsigned set = key >> 8 & (CUF_MEMO_SETS - 1), newest = memos->newest[set];
 	struct cuf_memo *kept = &memos->memo[set][!newest];
 	*place = &memos->memo[set][newest];
-	if (kept->key == key && is_same(kept, w->ips[0], w->start, w->max))
+	if (kept->key == key && is_same(kept, w->ips[0], w->start, w->max, w->beside))
 		return kept;
-	if ((*place)->key == key && is_same(*place, w->ips[0], w->start, w->max)) {
+	if ((*place)->key == key && is_same(*place, w->ips[0], w->start, w->max, w->beside)) {
 		memos->newest[set] = !newest; /* met again: it stays, and the other makes room */
 		return *place;
 	}
@@ -178,6 +179,7 @@ static bool remember(struct cuf_memo *memo, const struct plain_walk *w, enum pla
 	memo->ip = w->ips[0];
 	memo->start = w->start;
 	memo->max = (uint16_t)w->max;
+	memo->beside = w->beside;
 	memo->words = 0;
 	if (!remember_words(memo, w->at, w->count - (end == PLAIN_COUNT || w->ip)) ||
 		!remember_words(memo, w->fp_word_at, w->fp_words))
@@ -189,12 +191,15 @@ static bool remember(struct cuf_memo *memo, const struct plain_walk *w, enum pla
 /* The frames of the stack: all but our own. */
 static unsigned copy_frames(uint64_t *frames, const struct plain_walk *w)
 {
+	uintptr_t *lows = w->walker->memos->lows;
 	unsigned count = 0, own = 0;
 	for (unsigned i = 0; i < w->count; i++) {
-		if (own < w->own_count && w->own[own] == i)
+		if (own < w->own_count && w->own[own] == i) {
 			own++;
-		else
-			frames[count++] = w->ips[i];
+			continue;
+		}
+		lows[count] = i ? w->at[i - 1] + 8 : w->start + 16;
+		frames[count++] = w->ips[i];
 	}
 	return count;
 }
@@ -262,13 +267,14 @@ READS_STACKS uint32_t cuf_walk_known(
 		cuf_walker_renew(walker, generation);
 	}
 	last = &walker->memos->last[(ip ^ ip >> 8 ^ (uintptr_t)start >> 4) % CUF_MEMO_LAST];
-	if (*last && is_same(*last, ip, (uintptr_t)start, max))
+	if (*last && is_same(*last, ip, (uintptr_t)start, max, walked->beside))
 		return (*last)->id;
 	w.walker = walker;
 	w.ip = ip;
 	w.start = w.fp_at = (uintptr_t)start;
 	w.sp = (uintptr_t)(start + 2);
 	w.max = max;
+	w.beside = walked->beside;
 	w.hash = 0;
 	w.count = w.fp_words = w.own_count = 0;
 	w.ips = walker->memos->ips;

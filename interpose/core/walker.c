@@ -6,7 +6,6 @@
  */
 #include "interpose/core/walker.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/mman.h>
@@ -14,6 +13,7 @@
 #include "interpose/abi/format.h"
 #include "interpose/core/cfi.h"
 #include "interpose/core/modules.h"
+#include "interpose/core/readable.h"
 #include "interpose/core/sys.h"
 #include "interpose/core/walker_parts.h"
 #include "interpose/core/laws.h"
@@ -102,12 +102,6 @@ struct window {
 	unsigned char copy[WINDOW_BYTES];
 };
 
-/* Asks the kernel, which reads the new mask before it finds `how` wrong: nothing changes, whatever it answers. */
-static __attribute__((noinline, cold)) bool page_readable(uintptr_t page)
-{
-	return cuf_sys(SYS_rt_sigprocmask, ~0, (long)page, 0, 8, 0, 0) != -EFAULT;
-}
-
 /*
  * True when [sp, stack_high) is the thread's own stack and readable. When the stack is deeper than it was seen before,
  * the pages between are tried from sp up: from above, the probing itself would make the main thread's stack grow.
@@ -121,7 +115,7 @@ bool cuf_walker_on_own_stack(struct cuf_walker *w, uintptr_t sp)
 		sp - w->other_low < w->other_high - w->other_low)
 		return false;
 	for (at = page; at < w->stack_low; at += PAGE) {
-		if (page_readable(at))
+		if (cuf_readable_page(at))
 			continue;
 		w->other_low = page;
 		w->other_high = at;
@@ -159,6 +153,7 @@ static inline READS_STACKS void walk_own_stack(struct walk *w)
 {
 	struct cuf_rule *const rules = w->walker->rules;
 	uint64_t *const frames = w->frames;
+	uintptr_t *const lows = w->walker->memos->lows;
 	const uintptr_t high = w->walker->stack_high, above = w->above;
 	const unsigned max = w->max;
 	uintptr_t ip = w->ip, sp = w->sp, fp = w->fp;
@@ -177,6 +172,7 @@ static inline READS_STACKS void walk_own_stack(struct walk *w)
 		if (cfa - 8 - sp >= high - 7 - sp || cfa - sp < (uintptr_t) - (intptr_t)rule->fp_offset)
 			break;
 		frames[count] = ip;
+		lows[count] = sp;
 		count += is_recorded(sp, above, rule->kind);
 		if (rule->fp_offset)
 			fp = ((const struct word *)(cfa + (uintptr_t)(intptr_t)rule->fp_offset))->value;
@@ -318,6 +314,7 @@ static __attribute__((noinline, cold)) bool walk_carefully(struct walk *w)
 		if (is_recorded(w->sp, w->above, rule.kind)) {
 			if (w->count == w->max)
 				return stop_walk(w, CUF_STOP_DEPTH);
+			w->walker->memos->lows[w->count] = w->sp;
 			w->frames[w->count++] = w->ip + ((rule.kind & ~CUF_RULE_OWN) == CUF_RULE_SIGNAL);
 		}
 		if (!step_carefully(w, &rule, &window))

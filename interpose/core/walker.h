@@ -20,7 +20,7 @@
 #define CUF_RULES_NEAR 2048u /* copies of those in use */
 #define CUF_WALK_FRAMES_MAX 256u
 #define CUF_MEMO_SETS 128u
-#define CUF_MEMO_WORDS 76u /* a memo is three cache lines */
+#define CUF_MEMO_WORDS 72u /* a memo is three cache lines */
 #define CUF_MEMO_LAST 16u
 #define CUF_WALK_OWN 4u
 
@@ -34,6 +34,7 @@ struct cuf_rule;
 struct cuf_memo {
 	uintptr_t ip, start; /* start: the frame of the hook, which the program called */
 	uint64_t words_hash;
+	uint64_t beside; /* what else the caller said that the id stands for */
 	uint32_t key; /* of the innermost frames */
 	uint32_t id;  /* the caller's name for this stack; 0: not known */
 	uint16_t max; /* the walk's limit */
@@ -48,6 +49,7 @@ struct cuf_memos {
 	_Alignas(64) struct cuf_memo memo[CUF_MEMO_SETS][2];
 	uint64_t ips[CUF_WALK_FRAMES_MAX + CUF_WALK_OWN]; /* of the walk that is going on: see walker.c */
 	uintptr_t at[2 * (CUF_WALK_FRAMES_MAX + CUF_WALK_OWN)];
+	uintptr_t lows[CUF_WALK_FRAMES_MAX + CUF_WALK_OWN]; /* of the frames that a walk wrote: where each has its part of the stack begin */
 };
 
 struct cuf_walker {
@@ -73,7 +75,7 @@ void cuf_walker_fini(struct cuf_walker *walker);
  * (__builtin_frame_address(0) of a hook; 0: none) are left out: the recorder's own, and the runtime's. So are those
  * inside this library, wherever they are. The instruction that a frame executes is the one before its address, also
  * where a signal arrived: there the address is one more than the interrupted instruction's.
- * *stop: enum cuf_stop of format.h. generation: cuf_modules_generation() of now.
+ * *stop: enum cuf_stop of format.h. generation: cuf_modules_generation() of now. walker->memos->lows: as for the frames.
  */
 unsigned cuf_walk(
 	struct cuf_walker *walker, uint64_t generation, uintptr_t above, uint64_t *frames, unsigned max, uint8_t *stop);
@@ -81,13 +83,14 @@ unsigned cuf_walk(
 /*
  * The stack of the caller of a function that is still running, from its __builtin_frame_address(0), innermost first;
  * max: at most CUF_WALK_FRAMES_MAX. When it is one of the stacks seen lately, its id is returned and nothing else done.
- * Else 0, walk is filled in, and *walk->id takes the id that the caller gives the stack (0: none).
+ * Else 0, walk is filled in, and *walk->id takes the id that the caller gives the stack (0: none). memos->lows as above.
  */
 struct cuf_walked {
 	uint64_t *frames;  /* by the caller: room for max */
 	uint64_t hash;     /* of the frames: cuf_frames_hash_step from 0 */
 	unsigned depth;
 	uint8_t stop;      /* enum cuf_stop */
+	uint64_t beside;   /* by the caller: the id stands for this, too; a stack is known with the same alone */
 	uint32_t *id;
 };
 uint32_t cuf_walk_known(

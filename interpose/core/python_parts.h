@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files python_*.c share; nobody else includes it (but their tests). Contract: as in python.h.
+ */
+#ifndef CUF_PYTHON_PARTS_H
+#define CUF_PYTHON_PARTS_H
+
+#include "interpose/core/python.h"
+#include "interpose/core/python_layout.h"
+
+enum { CUF_PYTHON_FRAMES_MAX = CUF_WALK_FRAMES_MAX, CUF_PYTHON_TOKENS = 1024, CUF_PYTHON_TEXT_BYTES = 2048 };
+
+/* The interpreter, found once; constant while on. */
+struct cuf_python {
+	uint32_t on;                       /* stored last: 1, frames are read */
+	uint32_t generation;               /* of the names written: changes in a forked child */
+	struct cuf_python_layout layout;
+	uintptr_t code_type, text_type, bytes_type;
+	uintptr_t eval_start, eval_end;    /* the function that runs frames; another part of it may lie elsewhere */
+	uintptr_t object_start, object_end;/* what it was loaded from */
+	void *(*own_state)(void);          /* the state of this thread, whether it holds the GIL or not */
+	void *(*current_state)(void);      /* 3.12 on: of this thread where it holds the GIL, else NULL; before: of whoever holds it */
+	int (*is_finalizing)(void);        /* NULL: not to be had */
+};
+extern struct cuf_python cuf_python;
+
+/* Consecutive frames that one native call of the interpreter runs. */
+struct cuf_python_run {
+	uintptr_t marker;                  /* lies on the stack, in the native frame; 0: not known */
+	unsigned end;                      /* frames before this one, and after the last run's */
+};
+
+/* A frame that was named: key says which code and instruction. */
+struct cuf_python_token { uint64_t key, frame; };
+#define CUF_PYTHON_HIDDEN (CUF_FRAME_PYTHON | 0x7fffffffull << 32) /* in place of a frame: the interpreter's own, which tracebacks leave out, too */
+
+/* A thread's own, mapped when it first has Python frames. */
+struct cuf_python_thread {
+	uintptr_t state;                   /* seen to be this thread's own */
+	uint32_t generation;               /* of the tokens */
+	unsigned count, runs;
+	bool more;                         /* frames beyond max */
+	uintptr_t strangers[8];            /* states of other threads, by address */
+	uint64_t keys[CUF_PYTHON_FRAMES_MAX];
+	uintptr_t codes[CUF_PYTHON_FRAMES_MAX];
+	uintptr_t instructions[CUF_PYTHON_FRAMES_MAX]; /* address, or number: see the layout */
+	uint64_t identities[CUF_PYTHON_FRAMES_MAX];
+	struct cuf_python_run run[CUF_PYTHON_FRAMES_MAX + 1];
+	uint64_t merged[CUF_PYTHON_FRAMES_MAX];
+	struct cuf_python_token tokens[CUF_PYTHON_TOKENS];
+	char text[CUF_PYTHON_TEXT_BYTES];
+};
+
+/* How a walk of Python frames ended early. Index of cuf_header.python_stops. */
+enum cuf_python_stop { CUF_PYTHON_STOP_DAMAGED = 0, CUF_PYTHON_STOP_DEPTH = 1, CUF_PYTHON_STOP_LAYOUT = 2, CUF_PYTHON_STOP_NAMES = 3 };
+void cuf_python_stopped(enum cuf_python_stop why);
+/* No Python frames from now on, and why (CUF_NOTE_PYTHON). */
+void cuf_python_off(enum cuf_python_state state, const char *why);
+
+/* Frames from this thread state on into *p. false: met what cannot be; what came before it is there. checked: every
+ * load is asked of the kernel first. */
+bool cuf_python_walk(const struct cuf_python *python, struct cuf_python_thread *p, uintptr_t state, unsigned max, bool checked);
+
+/* The frame of STACK_FRAMES for frame i: CUF_PYTHON_HIDDEN or a token, code 0 where the name was lost. */
+uint64_t cuf_python_token_of(const struct cuf_python *python, struct cuf_python_thread *p, unsigned i);
+
+/* The line of an instruction, counted in bytes from the code's first; 0: none, or not known. Reads through the kernel. */
+uint32_t cuf_python_line(const struct cuf_python *python, uintptr_t code, int64_t offset);
+
+void cuf_python_names_fork(void);
+
+/* Loads from structs that are not ours to the compiler. */
+struct __attribute__((packed, may_alias)) cuf_python_word { uint64_t value; };
+struct __attribute__((packed, may_alias)) cuf_python_half { uint32_t value; };
+#define READS_PYTHON __attribute__((no_sanitize("address", "thread", "undefined")))
+static inline READS_PYTHON uint64_t cuf_python_load(uintptr_t at) { return ((const struct cuf_python_word *)at)->value; }
+static inline READS_PYTHON uint32_t cuf_python_load32(uintptr_t at) { return ((const struct cuf_python_half *)at)->value; }
+
+static inline uint64_t cuf_python_mix(uint64_t a, uint64_t b)
+{
+	a = (a ^ a >> 29 ^ b) * 0x9E3779B97F4A7C15ull;
+	return a ^ a >> 32;
+}
+
+#endif
