@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""causes.py BUILD [--seeds=N] [--only=TEXT] [--tap] [--keep=DIR]: does the report name the cause?
+"""causes.py BUILD [--seeds=N] [--only=TEXT] [--advice] [--tap] [--keep=DIR]: does the report name the cause?
 
 Plays every scenario of tests/victims/causes under the recorder on the simulated device, N seeds each (20), every seed at
 another scale between 0.7 and 1.3, and compares the report's verdict with the scenario's truth. Prints what was confused
 with what, and the share that was right; 1 when it is below 97 %, or when a healthy program was said to leak. --tap prints
-one line a scenario instead; --keep leaves the recordings of wrong verdicts in DIR. Rules that hold for every report are
+one line a scenario instead; --advice plays the scenarios of which a number is advised again with that number, which must
+make them fit, and with one clearly beyond it, which must not; --keep leaves the recordings of wrong verdicts in DIR. Rules that hold for every report are
 those of tests/e2e/check_truth.py.
 """
 import argparse
@@ -65,7 +66,10 @@ class Run:
     def play(self, extra):
         mib = self.bench.scenarios[self.name]
         group = Cgroup(f"cuflight-causes.{os.getpid()}.{self.place.name}", mib) if mib else None
-        program = [self.bench.build / "victims/cause_fixture", self.name, f"--seed={self.seed}", f"--scale={self.scale:.2f}", *extra]
+        fixture = self.bench.build / "victims/cause_fixture"
+        which = [f"--seed={self.seed}", f"--scale={self.scale:.2f}"]
+        settings = subprocess.run([fixture, self.name, "--settings", *which], capture_output=True, text=True, check=True).stdout.split()
+        program = [fixture, self.name, *which, *extra, *settings]
         with subprocess.Popen(program, env=self.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               preexec_fn=group.enter if group else None) as process:
             try:
@@ -188,6 +192,47 @@ class Result:
             self.notes += [note] if note else []
 
 
+# scenarios of which the advice has a number: the causes S2b, S3, S4 and S5
+ADVISED = ("prompt_too_long", "first_forward", "kv_one_buffer", "kv_too_large", "kv_grows", "slots_too_many", "sampler_warm_up",
+           "concurrency_too_high", "threads_too_many")
+
+
+def advice_of(run):
+    """the first number advised, as an argument of the scenario, and one clearly beyond it"""
+    fixes = (run.cause() or {}).get("fix") or []
+    for fix in fixes:
+        if fix["knob"] and fix["value"] is not None and not isinstance(fix["value"], float):
+            return fix, f"--value={fix['value']}", f"--value={fix['value'] * 5 // 4 + 1}"
+    for fix in fixes:
+        if fix["by_bytes"]:
+            return fix, f"--by-bytes={fix['by_bytes']}", f"--by-bytes={fix['by_bytes'] // 2}"
+    return None, None, None
+
+
+class Advice:
+    """The closed loop of one scenario: fails; lives as advised; fails beyond that."""
+
+    def __init__(self, bench, name, seed, scale):
+        self.name, self.seed, self.scale, self.skipped, self.right, self.notes = name, seed, scale, "", False, []
+        first = Run(bench, name, seed, scale)
+        self.expected = "advice that fits"
+        self.found = first.verdict()
+        fix, fitting, beyond = advice_of(first)
+        first.close()
+        if not fix:
+            self.notes.append("no number is advised")
+            return
+        advised = Run(bench, name, seed, scale, [fitting])
+        too_much = Run(bench, name, seed, scale, [beyond])
+        self.right = advised.status == 0 and too_much.status == 1
+        if advised.status:
+            self.notes.append(f"{fitting} as advised ({fix['text']}) does not fit")
+        if too_much.status != 1:
+            self.notes.append(f"{beyond}, beyond the advice, fits as well")
+        advised.close()
+        too_much.close()
+
+
 class Bench:
     def __init__(self, options):
         self.build = pathlib.Path(options.build).resolve()
@@ -195,9 +240,13 @@ class Bench:
         listed = subprocess.run([self.build / "victims/cause_fixture", "--list"], capture_output=True, text=True, check=True)
         rows = [line.split() for line in listed.stdout.splitlines()]
         self.scenarios = {name: int(mib) for name, mib in rows if options.only in name}
+        if options.advice:
+            self.scenarios = {name: mib for name, mib in self.scenarios.items() if name in ADVISED}
 
     def play(self, name, seed):
         scale = 0.7 + 0.6 * (seed * 7 % 20) / 19
+        if self.options.advice:
+            return name, Advice(self, name, seed, scale)
         try:
             run = Run(self, name, seed, scale)
         except OSError as error:  # no cgroup could be made here
@@ -240,6 +289,18 @@ def print_matrix(rows):
         print(f"| {row_id} | " + " | ".join(f"{counts[id] or '':>{w}}" for id, w in zip(found, widths)) + " |")
 
 
+def print_advice(results):
+    rows = [row for each in results.values() for row in each]
+    print("| scenario | verdict | right | wrong |\n|---|---|---|---|")
+    for name, each in results.items():
+        notes = collections.Counter(re.sub(r"\d+", "N", note) for row in each for note in row.notes)
+        print(f"| {name} | {', '.join(sorted({row.found for row in each}))} | {sum(row.right for row in each)}/{len(each)} | "
+              + "; ".join(f"{note} x{count}" for note, count in notes.items()) + " |")
+    right = sum(row.right for row in rows)
+    print(f"\n{right} of {len(rows)} numbers advised made it fit, and no more than that: {100 * right / len(rows):.1f} %")
+    return 0 if right >= RIGHT_AT_LEAST * len(rows) else 1
+
+
 def print_table(results):
     rows = [row for each in results.values() for row in each if not isinstance(row, str) and not row.skipped]
     print("| scenario | cause | right | told instead | other figures wrong |")
@@ -265,12 +326,13 @@ def main():
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--only", default="")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--advice", action="store_true")
     parser.add_argument("--tap", action="store_true")
     parser.add_argument("--keep")
     bench = Bench(parser.parse_args())
     results = bench.all()
     if not bench.options.tap:
-        return print_table(results)
+        return print_advice(results) if bench.options.advice else print_table(results)
     print_tap(results)
     return 0
 

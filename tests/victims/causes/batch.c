@@ -7,19 +7,24 @@
 
 static unsigned advised(unsigned planned) { return request.value == UNKNOWN ? planned : (unsigned)request.value; }
 
+static void slot_count(void)
+{
+	static const char *const flags[] = {"--parallel", "-np", "--max-num-seqs", "--max_batch_size"};
+	setting(flags[between_whole(0, COUNT(flags) - 1)], 32u << between_whole(0, 4));
+}
+
 /* T5: a block for each slot, at start; so many slots do not fit. */
 static void slots_too_many(void)
 {
 	struct model model = model_of(share_of(between(0.2, 0.5)));
-	static const unsigned usual[] = {32, 64, 128, 256, 512};
 	model_load(&model);
-	unsigned slots = usual[between_whole(0, COUNT(usual) - 1)];
+	unsigned slots = setting_planned();
 	size_t unit = whole((size_t)((double)device_room() * (1 + between(0.15, 1.5) * request.scale) / slots), 2 * MiB);
 	site *at = PICK(create_slot_buffers, allocate_batch);
 	say("cause S5");
 	say_not("S1 S2 S3 S6 S8");
 	say("fits %zu", device_room() / unit);
-	for (unsigned i = 0; i < advised(slots); i++)
+	for (unsigned i = 0; i < setting_value(); i++)
 		take_bytes(at, "create_slot_buffers", unit);
 	noise(4);
 }
@@ -34,19 +39,21 @@ static void one_slot_too_large(void)
 	take_bytes(create_slot_buffers, "create_slot_buffers", whole((size_t)((double)device_room() * between(1.1, 1.9)), MiB));
 }
 
+static void sequence_count(void) { setting("--max-num-seqs", 512u << between_whole(0, 1)); }
+
 /* vLLM: logits of as many dummy requests as may run at once, in the sampler's warm-up. */
 static void sampler_warm_up(void)
 {
 	static const size_t vocabularies[] = {32000, 128256, 151936, 256000};
 	struct model model = model_of(share_of(between(0.3, 0.5)));
-	size_t vocabulary = vocabularies[between_whole(0, 3)], requests = 1024, logits = requests * vocabulary * 4;
+	size_t vocabulary = vocabularies[between_whole(0, 3)], requests = setting_planned(), logits = requests * vocabulary * 4;
 	model_load(&model);
 	size_t left = (size_t)((double)logits * between(0.15, 0.9));
 	say("cause S5");
 	say_not("S1 S2a S3 S4 S6 S8");
 	for (unsigned i = 0; i < model.layers; i++)
 		take_bytes(workspace, "workspace", (device_room() - left) / (model.layers - i) / (2 * MiB) * (2 * MiB));
-	take_bytes(dummy_sampler_run, "_dummy_sampler_run", advised((unsigned)requests) * vocabulary * 4);
+	take_bytes(dummy_sampler_run, "_dummy_sampler_run", setting_value() * vocabulary * 4);
 }
 
 /* Requests run side by side, each with blocks of its own while it lasts. How many is up to the callers. */
@@ -142,10 +149,10 @@ static void threads_too_many(void)
 }
 
 const struct scenario batch_scenarios[] = {
-	{"slots_too_many", slots_too_many, NULL, 0},
-	{"one_slot_too_large", one_slot_too_large, NULL, 0},
-	{"sampler_warm_up", sampler_warm_up, NULL, 0},
-	{"concurrency_too_high", concurrency_too_high, NULL, 0},
-	{"threads_too_many", threads_too_many, NULL, 0},
-	{NULL, NULL, NULL, 0},
+	{"slots_too_many", slots_too_many, NULL, 0, slot_count},
+	{"one_slot_too_large", one_slot_too_large, NULL, 0, NULL},
+	{"sampler_warm_up", sampler_warm_up, NULL, 0, sequence_count},
+	{"concurrency_too_high", concurrency_too_high, NULL, 0, NULL},
+	{"threads_too_many", threads_too_many, NULL, 0, NULL},
+	{NULL, NULL, NULL, 0, NULL},
 };

@@ -2,9 +2,11 @@
 /*
  * cause_fixture NAME [--seed=N] [--scale=F] [--value=N] [--by-bytes=N]: one scenario; cause_fixture --list:
  * their names and the MiB of the memory cgroup that each needs, 0 for none.
+ * cause_fixture NAME --settings [--seed=N] ...: what its user would have written behind it; to be added to the command line.
  * Owns the command line, the random numbers, the device and the truth; the scripts are in the other files.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <time.h>
 
@@ -141,6 +143,41 @@ void graph_capture_end(device_ptr stream)
 	MUST(cu.capture_end((CUstream)(uintptr_t)stream, &graph));
 	MUST(cu.graph_instantiate(&executable, graph, 0));
 	MUST(cu.graph_launch(executable, (CUstream)(uintptr_t)stream));
+}
+
+/* the other process: --hold BYTES; says so when it has them, and ends with its standard input */
+static int hold(int argc, char **argv)
+{
+	char byte;
+	door_open(argc, argv);
+	take(strtoull(argv[2], NULL, 10));
+	say("holds");
+	while (read(STDIN_FILENO, &byte, 1) > 0)
+		continue;
+	_exit(0);
+}
+
+void process_holding(size_t bytes, bool recorded)
+{
+	int to[2], from[2];
+	char text[32], line[64];
+	ssize_t n = 1;
+	snprintf(text, sizeof text, "%zu", bytes);
+	if (pipe2(to, O_CLOEXEC) || pipe2(from, O_CLOEXEC))
+		exit(BROKEN);
+	if (!fork()) {
+		if (!recorded)
+			unsetenv("LD_PRELOAD");
+		dup2(to[0], STDIN_FILENO);
+		dup2(from[1], STDOUT_FILENO);
+		execl("/proc/self/exe", program_invocation_name, "--hold", text, (char *)NULL);
+		_exit(BROKEN);
+	}
+	close(from[1]);
+	for (line[0] = 0; n > 0 && !memchr(line, 'h', sizeof line);) /* of "holds" */
+		n = read(from[0], memset(line, 0, sizeof line), sizeof line);
+	if (n <= 0)
+		exit(BROKEN);
 }
 
 void give_up(const char *what, size_t bytes)
@@ -288,6 +325,18 @@ static void read_arguments(int argc, char **argv)
 		random_state = (random_state ^ (uint8_t)*c) * 0x100000001b3ull;
 }
 
+static char settings[64];
+static unsigned set_value;
+
+void setting(const char *flag, unsigned value)
+{
+	snprintf(settings, sizeof settings, "%s %u", flag, value);
+	set_value = value;
+}
+
+unsigned setting_planned(void) { return set_value; }
+unsigned setting_value(void) { return request.value == UNKNOWN ? set_value : (unsigned)request.value; }
+
 /* devices as people have them; on a real one this has no effect */
 static void choose_device(void)
 {
@@ -302,11 +351,17 @@ int main(int argc, char **argv)
 	const struct scenario *scenario = find_scenario(request.name, list);
 	if (list)
 		return 0;
+	if (!strcmp(request.name, "--hold"))
+		return hold(argc, argv);
 	if (!scenario) {
 		fprintf(stderr, "cause_fixture: no scenario \"%s\", see --list\n", request.name);
 		return 2;
 	}
 	read_arguments(argc, argv);
+	if (scenario->arguments)
+		scenario->arguments();
+	if (argc > 2 && !strcmp(argv[2], "--settings"))
+		return puts(settings) < 0;
 	choose_device();
 	if (scenario->prepare)
 		scenario->prepare();

@@ -28,6 +28,7 @@ struct scenario {
 	void (*play)(void);
 	void (*prepare)(void); /* before CUDA is there, for the simulated device's environment; may be NULL */
 	unsigned cgroup_mib;   /* to be started in a memory cgroup with this limit; 0: anywhere */
+	void (*arguments)(void); /* what a person would have written behind the program's name, by setting(); may be NULL */
 };
 /* one table a file, ended by a row without a name */
 extern const struct scenario loading_scenarios[], kv_scenarios[], batch_scenarios[], fragmentation_scenarios[], growth_scenarios[],
@@ -42,6 +43,11 @@ extern struct request {
 	uint64_t by_bytes;  /* --by-bytes=N: lower what is too large by so much; 0: not asked */
 } request;
 #define UNKNOWN UINT64_MAX
+
+/* A setting of the command line, which reports may read: flags as the real programs have them, one value. */
+void setting(const char *flag, unsigned value);
+unsigned setting_planned(void);
+unsigned setting_value(void); /* --value, else as planned */
 
 /* random numbers */
 double between(double low, double high);
@@ -73,6 +79,9 @@ bool kernel_launch(void);                                    /* false: out of me
 void module_load(void);
 void graph_capture_begin(device_ptr stream);
 void graph_capture_end(device_ptr stream);
+
+/* Another process that takes so many bytes and keeps them for as long as this one lives; recorded as well, or not. Returns when it has them. */
+void process_holding(size_t bytes, bool recorded);
 
 /* as CUDA programs end when refused: a message, status 1 */
 void give_up(const char *what, size_t bytes) __attribute__((noreturn));

@@ -133,10 +133,10 @@ static void size_ladder(void)
 }
 
 const struct scenario fragmentation_scenarios[] = {
-	{"pages_pinned", pages_pinned, NULL, 0},
-	{"pages_pinned_too_few", pages_pinned_too_few, NULL, 0},
-	{"pool_fragmented", pool_fragmented, NULL, 0},
-	{"stranded_in_pool", stranded_in_pool, NULL, 0},
-	{"size_ladder", size_ladder, NULL, 0},
-	{NULL, NULL, NULL, 0},
+	{"pages_pinned", pages_pinned, NULL, 0, NULL},
+	{"pages_pinned_too_few", pages_pinned_too_few, NULL, 0, NULL},
+	{"pool_fragmented", pool_fragmented, NULL, 0, NULL},
+	{"stranded_in_pool", stranded_in_pool, NULL, 0, NULL},
+	{"size_ladder", size_ladder, NULL, 0, NULL},
+	{NULL, NULL, NULL, 0, NULL},
 };

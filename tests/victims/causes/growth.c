@@ -117,11 +117,11 @@ static void leak_of_snapshots(void)
 }
 
 const struct scenario growth_scenarios[] = {
-	{"leak_per_request", leak_per_request, NULL, 0},
-	{"leak_without_failure", leak_without_failure, NULL, 0},
-	{"leak_of_kept_sequences", leak_of_kept_sequences, NULL, 0},
-	{"leak_beside_cache", leak_beside_cache, NULL, 0},
-	{"leak_of_activations", leak_of_activations, NULL, 0},
-	{"leak_of_snapshots", leak_of_snapshots, NULL, 0},
-	{NULL, NULL, NULL, 0},
+	{"leak_per_request", leak_per_request, NULL, 0, NULL},
+	{"leak_without_failure", leak_without_failure, NULL, 0, NULL},
+	{"leak_of_kept_sequences", leak_of_kept_sequences, NULL, 0, NULL},
+	{"leak_beside_cache", leak_beside_cache, NULL, 0, NULL},
+	{"leak_of_activations", leak_of_activations, NULL, 0, NULL},
+	{"leak_of_snapshots", leak_of_snapshots, NULL, 0, NULL},
+	{NULL, NULL, NULL, 0, NULL},
 };

@@ -136,6 +136,45 @@ static void host_killed_by_arenas(void)
 	}
 }
 
+/* H3: a prompt cache within its bound, which is most of the limit; then a prompt that is large. */
+static void host_killed_beside_cache(void)
+{
+	enum { ENTRIES = 140 };
+	static void *cache[ENTRIES];
+	size_t entry = 72 * MiB / ENTRIES / KiB * KiB;
+	small_model();
+	say("cause S9.H3");
+	say_not("S1 S2 S8 S9.H1 S9.H2");
+	say("end state oom_killed");
+	for (unsigned i = 0; i < ENTRIES * 4; i++) {
+		free(cache[i % ENTRIES]);
+		cache[i % ENTRIES] = append_message(entry);
+		turn(around(256 * KiB) + 64 * KiB);
+	}
+	for (unsigned i = 0; i < 64; i++) {
+		parse_tool_output(2 * MiB);
+		pause_us(300);
+	}
+}
+
+/* H4: page-locked buffers, each rounded up to a power of two as PyTorch's host allocator does. */
+static void host_killed_by_pinned(void)
+{
+	small_model();
+	say("cause S9.H4");
+	say_not("S1 S2 S8 S9.H1 S9.H2");
+	say("end state oom_killed");
+	for (;;) {
+		size_t wanted = around(1200 * KiB), rounded = 512 * KiB;
+		while (rounded < wanted)
+			rounded *= 2;
+		void *staging = pinned_malloc(rounded);
+		if (staging)
+			memset(staging, 1, rounded);
+		pause_us(500);
+	}
+}
+
 static void serve_a_while(size_t resident_bytes)
 {
 	small_model();
@@ -171,12 +210,14 @@ static void killed_by_supervisor_beside_files(void)
 }
 
 const struct scenario host_scenarios[] = {
-	{"page_lock_refused", page_lock_refused, pinned_fails, 0},
-	{"host_leak_per_turn", host_leak_per_turn, NULL, 0},
-	{"host_killed_growing", host_killed_growing, NULL, 96},
-	{"host_killed_loading", nothing, host_killed_loading, 96},
-	{"host_killed_by_arenas", host_killed_by_arenas, NULL, 96},
-	{"killed_by_supervisor", killed_by_supervisor, NULL, 96},
-	{"killed_by_supervisor_beside_files", killed_by_supervisor_beside_files, NULL, 96},
-	{NULL, NULL, NULL, 0},
+	{"page_lock_refused", page_lock_refused, pinned_fails, 0, NULL},
+	{"host_leak_per_turn", host_leak_per_turn, NULL, 0, NULL},
+	{"host_killed_growing", host_killed_growing, NULL, 96, NULL},
+	{"host_killed_loading", nothing, host_killed_loading, 96, NULL},
+	{"host_killed_by_arenas", host_killed_by_arenas, NULL, 96, NULL},
+	{"host_killed_beside_cache", host_killed_beside_cache, NULL, 96, NULL},
+	{"host_killed_by_pinned", host_killed_by_pinned, NULL, 96, NULL},
+	{"killed_by_supervisor", killed_by_supervisor, NULL, 96, NULL},
+	{"killed_by_supervisor_beside_files", killed_by_supervisor_beside_files, NULL, 96, NULL},
+	{NULL, NULL, NULL, 0, NULL},
 };

@@ -39,14 +39,22 @@ static void kv_too_large(void)
 	kv_blocks(kv_site(), model.layers, each);
 }
 
+static void context_size(void)
+{
+	static const char *const flags[] = {"--ctx-size", "-c", "--max-model-len"};
+	setting(flags[between_whole(0, COUNT(flags) - 1)], 4096u << between_whole(0, 5));
+}
+
 /* llama.cpp: one buffer for the whole context. */
 static void kv_one_buffer(void)
 {
 	struct model model = model_of(share_of(between(0.3, 0.7)));
 	model_load(&model);
-	size_t wanted = whole((size_t)((double)device_room() * between(1.1, 8)), MiB) - request.by_bytes;
+	size_t token = whole((size_t)((double)device_room() * between(1.1, 8)) / setting_planned(), 512);
+	size_t wanted = token * setting_value() - request.by_bytes;
 	say("cause S3");
 	say_not("S1 S2a S4 S5 S6 S8");
+	say("fits %zu", device_room() / token);
 	take_bytes(llama_kv_cache, "llama_kv_cache", wanted);
 }
 
@@ -179,11 +187,11 @@ static void kv_grows_paged(void)
 }
 
 const struct scenario kv_scenarios[] = {
-	{"kv_too_large", kv_too_large, NULL, 0},
-	{"kv_one_buffer", kv_one_buffer, NULL, 0},
-	{"kv_leaves_no_room", kv_leaves_no_room, NULL, 0},
-	{"kv_grows", kv_grows, NULL, 0},
-	{"kv_grows_once", kv_grows_once, NULL, 0},
-	{"kv_grows_paged", kv_grows_paged, NULL, 0},
-	{NULL, NULL, NULL, 0},
+	{"kv_too_large", kv_too_large, NULL, 0, NULL},
+	{"kv_one_buffer", kv_one_buffer, NULL, 0, context_size},
+	{"kv_leaves_no_room", kv_leaves_no_room, NULL, 0, NULL},
+	{"kv_grows", kv_grows, NULL, 0, NULL},
+	{"kv_grows_once", kv_grows_once, NULL, 0, NULL},
+	{"kv_grows_paged", kv_grows_paged, NULL, 0, NULL},
+	{NULL, NULL, NULL, 0, NULL},
 };

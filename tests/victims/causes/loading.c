@@ -50,6 +50,31 @@ static void other_tenant_serving(void)
 		forward(usual = usual * 5 / 4);
 }
 
+/* The device was ours, until somebody else came. */
+static void tenant_comes_late(void)
+{
+	struct model model = model_of(share_of(between(0.25, 0.45)));
+	model_load(&model);
+	size_t usual = share_of(0.02);
+	say("cause S1");
+	say_not("S2 S3 S4 S5 S6 S7 S8");
+	for (unsigned i = between_whole(10, 30); i; i--)
+		forward(around(usual));
+	process_holding(whole(device_room() - usual / 2, 2 * MiB), false);
+	for (;;)
+		forward(around(usual) + usual / 2);
+}
+
+/* A second worker of the same service, recorded as well: its copy of the model is what is missing here. */
+static void worker_beside(void)
+{
+	process_holding(share_of(between(0.55, 0.75)), true);
+	struct model model = model_of(share_of(between(0.5, 0.7)));
+	say("cause S1");
+	say_not("S2 S3 S5 S6 S7 S8");
+	model_load(&model);
+}
+
 static void modules_take_memory(void)
 {
 	char bytes[32];
@@ -119,12 +144,14 @@ static void one_device_of_four(void)
 }
 
 const struct scenario loading_scenarios[] = {
-	{"weights_too_large", weights_too_large, NULL, 0},
-	{"other_tenant_at_load", other_tenant_at_load, other_takes_most, 0},
-	{"other_tenant_serving", other_tenant_serving, other_takes_most, 0},
-	{"modules_creep", modules_creep, modules_take_memory, 0},
-	{"prompt_too_long", prompt_too_long, NULL, 0},
-	{"first_forward", first_forward, NULL, 0},
-	{"one_device_of_four", one_device_of_four, four_devices, 0},
-	{NULL, NULL, NULL, 0},
+	{"weights_too_large", weights_too_large, NULL, 0, NULL},
+	{"other_tenant_at_load", other_tenant_at_load, other_takes_most, 0, NULL},
+	{"other_tenant_serving", other_tenant_serving, other_takes_most, 0, NULL},
+	{"tenant_comes_late", tenant_comes_late, NULL, 0, NULL},
+	{"worker_beside", worker_beside, NULL, 0, NULL},
+	{"modules_creep", modules_creep, modules_take_memory, 0, NULL},
+	{"prompt_too_long", prompt_too_long, NULL, 0, NULL},
+	{"first_forward", first_forward, NULL, 0, NULL},
+	{"one_device_of_four", one_device_of_four, four_devices, 0, NULL},
+	{NULL, NULL, NULL, 0, NULL},
 };

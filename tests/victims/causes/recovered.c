@@ -97,9 +97,9 @@ static void batch_probe(void)
 }
 
 const struct scenario recovered_scenarios[] = {
-	{"cache_flush_recovers", cache_flush_recovers, NULL, 0},
-	{"arena_ladder", arena_ladder, NULL, 0},
-	{"arena_ladder_fatal", arena_ladder_fatal, NULL, 0},
-	{"batch_probe", batch_probe, NULL, 0},
-	{NULL, NULL, NULL, 0},
+	{"cache_flush_recovers", cache_flush_recovers, NULL, 0, NULL},
+	{"arena_ladder", arena_ladder, NULL, 0, NULL},
+	{"arena_ladder_fatal", arena_ladder_fatal, NULL, 0, NULL},
+	{"batch_probe", batch_probe, NULL, 0, NULL},
+	{NULL, NULL, NULL, 0, NULL},
 };
