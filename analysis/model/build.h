@@ -12,6 +12,9 @@
 #include "analysis/model/owners.h"
 #include "analysis/model/run.h"
 
+struct framework_marks;
+struct roles;
+
 struct device_member { uint32_t process, ordinal; };
 struct device_group { struct device_member *members; size_t count, room; };
 
@@ -34,6 +37,8 @@ struct build {
 	struct ladders *ladders;          /* by process */
 	struct device_group *groups; size_t group_count; /* by facts.devices */
 	struct moment moment;             /* of the run */
+	struct framework_marks **marks;   /* by process; NULL: not asked yet */
+	struct roles **roles;             /* by process; NULL: not asked yet */
 };
 
 /* One device at one moment. */

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/model/framework_facts.h"
 
 static bool is_used(const struct cuf_device *d)
 {
@@ -76,42 +77,6 @@ unsigned ordinal_in(const struct build *build, uint32_t device, uint32_t process
 	return CUF_DEVICE_NONE;
 }
 
-static bool measure_member(struct build *b, const struct device_member *member, const struct moment *moment, struct holding *out,
-			   struct levels *levels, bool *exact)
-{
-	struct run_process *p = &b->run->processes[member->process];
-	const struct cuf_header *h = &p->reader->header;
-	const struct liveset *live;
-	uint64_t seq;
-	if (!process_at(b, member->process, moment, &seq))
-		return false;
-	live = run_live(p, seq, exact);
-	levels_at(p->reader, p->events, member->ordinal, seq, h->end_kind && seq == h->end_seq, levels);
-	if (moment->incident && moment->process == member->process)
-		levels_overlay(moment->incident, levels);
-	holding_measure(live, member->ordinal, member->process, b->facts->processes[member->process].pid, levels, b->arena, out);
-	return true;
-}
-
-static void fill_layers(struct device_view *view, const struct cuf_incident *incident)
-{
-	holes_layers(&view->focus.fragmentation, &view->focus.pages, view->layers);
-	if (view->levels.free_bytes != FACT_UNKNOWN)
-		view->layers[LAYER_DEVICE] = (struct fact_layer){ view->levels.free_bytes, view->levels.free_basis == BASIS_OBSERVED ? "upper bound" : "estimated" };
-	if (!incident)
-		return;
-	if (incident->probed_bytes != CUF_UNKNOWN && incident->probed_bytes)
-		view->layers[LAYER_MEASURED] = (struct fact_layer){ incident->probed_bytes, "measured" };
-	if (view->exact)
-		return;
-	/* the replay has gaps, the recorder's own look at that moment has none */
-	view->layers[LAYER_PAGE] = (struct fact_layer){ FACT_UNKNOWN, "" };
-	if (incident->page_hole_bytes != CUF_UNKNOWN && incident->live_count[CUF_KIND_DEVICE])
-		view->layers[LAYER_PAGE] = (struct fact_layer){ incident->page_hole_bytes, "exact" };
-	if (incident->vmm_hole_bytes != CUF_UNKNOWN && (incident->vmm_hole_bytes || incident->vmm_mapped_bytes))
-		view->layers[LAYER_VMM] = (struct fact_layer){ incident->vmm_hole_bytes, "exact" };
-}
-
 /* Rows that the recorder counted at the incident are right even when the replay is not. */
 static void correct_counts(struct holding *h, const struct cuf_incident *i)
 {
@@ -130,33 +95,86 @@ static void correct_counts(struct holding *h, const struct cuf_incident *i)
 	}
 }
 
+/*
+ * What a segment should have held. PyTorch asks the driver for 2 MiB at a time on behalf of requests of up to 1 MiB, so a
+ * driver's failure of that size says no more of them; its own report has the true size.
+ */
+static uint64_t requested_bytes(const struct cuf_incident *i)
+{
+	if (!i || !i->is_request)
+		return FACT_UNKNOWN;
+	return i->kind != CUF_KIND_FRAMEWORK && i->requested_bytes == CUF_PAGE_BYTES ? CUF_PAGE_BYTES / 2 : i->requested_bytes;
+}
+
+struct member_view { struct holding holding; struct levels levels; bool exact; };
+
+static bool measure_member(struct build *b, const struct device_member *member, const struct moment *moment, bool with_roles, struct member_view *out)
+{
+	struct run_process *p = &b->run->processes[member->process];
+	const struct cuf_header *h = &p->reader->header;
+	const struct cuf_incident *incident = moment->process == member->process ? moment->incident : NULL;
+	const struct liveset *live;
+	uint64_t seq;
+	if (!process_at(b, member->process, moment, &seq))
+		return false;
+	live = run_live(p, seq, &out->exact);
+	levels_at(p->reader, p->events, member->ordinal, seq, h->end_kind && seq == h->end_seq, &out->levels);
+	if (incident)
+		levels_overlay(incident, &out->levels);
+	holding_measure(live, member->ordinal, member->process, b->facts->processes[member->process].pid, &out->levels, b->arena, &out->holding);
+	if (!out->exact && incident)
+		correct_counts(&out->holding, incident);
+	framework_facts(b, &(struct framework_question){ member->process, member->ordinal, seq, requested_bytes(moment->incident), incident,
+		p->live_exact, with_roles }, live, &out->holding);
+	return true;
+}
+
+static void fill_layers(struct device_view *view, const struct cuf_incident *incident)
+{
+	holes_layers(&view->focus.fragmentation, &view->focus.pages, view->layers);
+	for (size_t i = 0; i < view->focus.fragmentation.framework_count && view->layers[LAYER_SEGMENT].bytes == FACT_UNKNOWN; i++)
+		view->layers[LAYER_SEGMENT] = view->focus.fragmentation.frameworks[i].largest_hole;
+	if (view->levels.free_bytes != FACT_UNKNOWN)
+		view->layers[LAYER_DEVICE] = (struct fact_layer){ view->levels.free_bytes, view->levels.free_basis == BASIS_OBSERVED ? "upper bound" : "estimated" };
+	if (!incident)
+		return;
+	if (incident->probed_bytes != CUF_UNKNOWN && incident->probed_bytes)
+		view->layers[LAYER_MEASURED] = (struct fact_layer){ incident->probed_bytes, "measured" };
+	if (view->exact)
+		return;
+	/* the replay has gaps, the recorder's own look at that moment has none */
+	view->layers[LAYER_PAGE] = (struct fact_layer){ FACT_UNKNOWN, "" };
+	if (incident->page_hole_bytes != CUF_UNKNOWN && incident->live_count[CUF_KIND_DEVICE])
+		view->layers[LAYER_PAGE] = (struct fact_layer){ incident->page_hole_bytes, "exact" };
+	if (incident->vmm_hole_bytes != CUF_UNKNOWN && (incident->vmm_hole_bytes || incident->vmm_mapped_bytes))
+		view->layers[LAYER_VMM] = (struct fact_layer){ incident->vmm_hole_bytes, "exact" };
+}
+
 void device_view_at(struct build *build, uint32_t device, const struct moment *moment, struct device_view *view)
 {
 	const struct device_group *g = &build->groups[device];
 	struct holding *others = xalloc_zeroed(g->count, sizeof *others);
 	struct owners_question q = { .focus = &view->focus, .others = others };
-	bool have_focus = false, exact;
+	bool have_focus = false;
 	uint32_t focus = moment->process;
 	*view = (struct device_view){ .process = focus, .levels = { .free_bytes = FACT_UNKNOWN, .total_bytes = FACT_UNKNOWN }, .exact = true };
 	if (ordinal_in(build, device, focus) == CUF_DEVICE_NONE)
 		focus = g->members[0].process;
 	for (size_t i = 0; i < g->count; i++) {
-		struct levels levels;
-		struct holding holding;
-		if (!measure_member(build, &g->members[i], moment, &holding, &levels, &exact))
+		bool itemised = g->members[i].process == focus || (!have_focus && i + 1 == g->count);
+		struct member_view member;
+		if (!measure_member(build, &g->members[i], moment, itemised, &member))
 			continue;
-		view->exact &= exact;
-		if (g->members[i].process != focus && (have_focus || i + 1 < g->count)) {
-			others[q.other_count++] = holding;
+		view->exact &= member.exact;
+		if (!itemised) {
+			others[q.other_count++] = member.holding;
 			continue;
 		}
 		have_focus = true;
 		view->process = g->members[i].process;
-		view->focus = holding;
-		view->levels = levels;
+		view->focus = member.holding;
+		view->levels = member.levels;
 	}
-	if (!view->exact && moment->incident)
-		correct_counts(&view->focus, moment->incident);
 	q.total_bytes = view->levels.total_bytes;
 	q.free_bytes = view->levels.free_bytes;
 	q.free_basis = view->levels.free_basis;
@@ -167,12 +185,26 @@ void device_view_at(struct build *build, uint32_t device, const struct moment *m
 	free(others);
 }
 
+static void fill_framework_stacks(struct build *b, const struct fact_framework *f, uint64_t time_ns)
+{
+	const struct reader *r = b->run->processes[f->process].reader;
+	for (size_t i = 0; i < f->pin_count; i++)
+		stack_fill(b, &((struct fact_pin *)(uintptr_t)f->pins)[i].stack, time_ns);
+	for (size_t i = 0; i < f->segment_count; i++) {
+		struct fact_segment *s = &((struct fact_segment *)(uintptr_t)f->segments)[i];
+		stack_fill(b, &s->stack, s->born_ns);
+		s->born_ns = reader_realtime(r, s->born_ns);
+	}
+}
+
 static void fill_stacks(struct build *b, struct fact_fragmentation *f, uint64_t time_ns)
 {
 	for (size_t i = 0; i < f->pin_count; i++)
 		stack_fill(b, &((struct fact_pin *)(uintptr_t)f->pins)[i].stack, time_ns);
 	for (size_t i = 0; i < f->vmm_count; i++)
 		stack_fill(b, &((struct fact_vmm *)(uintptr_t)f->vmm)[i].stack, time_ns);
+	for (size_t i = 0; i < f->framework_count; i++)
+		fill_framework_stacks(b, &f->frameworks[i], time_ns);
 }
 
 static uint64_t live_at(const struct fact_process *p, unsigned ordinal, uint64_t time_ns, size_t *at)

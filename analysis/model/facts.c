@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 #include "analysis/model/build.h"
+#include "analysis/model/framework_segments.h"
+#include "analysis/model/roles.h"
 
 const char *const basis_names[BASIS_MAX] = { "", "observed", "inferred", "estimated" };
 const char *const moment_names[MOMENT_MAX] = { "incident", "end", "at", "now" };
@@ -19,7 +21,8 @@ static void build_all(struct facts_store *store, const struct facts_options *opt
 {
 	size_t count = store->run.count;
 	struct build b = { .run = &store->run, .facts = &store->facts, .arena = store->run.arena,
-		.endings = xalloc_zeroed(count, sizeof *b.endings), .ladders = xalloc_zeroed(count, sizeof *b.ladders) };
+		.endings = xalloc_zeroed(count, sizeof *b.endings), .ladders = xalloc_zeroed(count, sizeof *b.ladders),
+		.marks = xalloc_zeroed(count, sizeof *b.marks), .roles = xalloc_zeroed(count, sizeof *b.roles) };
 	if (options)
 		b.options = *options;
 	build_processes(&b);
@@ -32,8 +35,13 @@ static void build_all(struct facts_store *store, const struct facts_options *opt
 	build_sites(&b);
 	build_host(&b);
 	build_coverage(&b);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		ladders_fini(&b.ladders[i]);
+		framework_marks_free(b.marks[i]);
+		roles_free(b.roles[i]);
+	}
+	free(b.marks);
+	free(b.roles);
 	for (size_t i = 0; i < b.group_count; i++)
 		free(b.groups[i].members);
 	free(b.groups);

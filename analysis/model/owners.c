@@ -2,6 +2,8 @@
 /* Holdings and rows. */
 #include "analysis/model/owners.h"
 
+#include <stdlib.h>
+#include <string.h>
 #include "analysis/model/replay.h"
 
 const char *const owner_names[OWNER_MAX] = {
@@ -91,7 +93,8 @@ uint64_t packed_bytes(const struct holding *holding, uint64_t free_bytes)
 {
 	if (free_bytes == FACT_UNKNOWN)
 		return FACT_UNKNOWN;
-	return plus(free_bytes / CUF_PAGE_BYTES * CUF_PAGE_BYTES, plus(holding->fragmentation.page_free_bytes, holding->bytes[OWNER_POOL_SLACK]));
+	return plus(free_bytes / CUF_PAGE_BYTES * CUF_PAGE_BYTES, plus(holding->fragmentation.page_free_bytes,
+		plus(holding->bytes[OWNER_POOL_SLACK], holding->bytes[OWNER_FRAMEWORK_SLACK])));
 }
 
 struct rows { struct fact_owner_row *items; size_t count; uint64_t sum; };
@@ -108,22 +111,63 @@ static struct fact_owner_row *add(struct rows *r, enum fact_owner kind, uint64_t
 	return row;
 }
 
+static int by_bytes(const void *a, const void *b)
+{
+	const struct role_sum *x = a, *y = b;
+	if (x->bytes != y->bytes)
+		return x->bytes > y->bytes ? -1 : 1;
+	return !x->role != !y->role ? (x->role ? -1 : 1) : x->role && y->role ? strcmp(x->role, y->role) : 0;
+}
+
+/*
+ * A kind of block: a row for each thing that its blocks are for, then one for those of which nothing is known, which also
+ * takes what the roles do not account for. What is free inside a framework's segments has a row of its own.
+ */
+static void add_blocks(struct rows *r, const struct holding *h, enum fact_owner kind, enum fact_basis basis)
+{
+	uint64_t left = minus(h->bytes[kind], h->slack_bytes[kind]), count = 0;
+	bool any = false, named = false;
+	for (size_t i = 0; i < h->role_count; i++) {
+		const struct role_sum *s = &h->roles[i];
+		uint64_t bytes = s->bytes < left ? s->bytes : left;
+		struct fact_owner_row *row;
+		if (s->owner != kind)
+			continue;
+		any = true;
+		if (!s->role) {
+			count = s->count;
+			continue;
+		}
+		row = add(r, kind, bytes, s->count, basis, h->pid);
+		row->role = s->role;
+		row->role_basis = s->basis;
+		left -= bytes;
+		named = true;
+	}
+	if (!named || left || count)
+		add(r, kind, left, any ? count : h->count[kind], basis, h->pid);
+}
+
 static void add_focus(struct rows *r, const struct owners_question *q, uint64_t exported_bytes)
 {
 	const struct holding *h = q->focus;
+	if (h->role_count)
+		qsort(h->roles, h->role_count, sizeof *h->roles, by_bytes);
 	for (enum fact_owner kind = OWNER_DEVICE; kind <= OWNER_IMPORTED; kind++) {
 		enum fact_basis basis = kind == OWNER_ARRAY && h->estimated ? BASIS_ESTIMATED : q->basis;
-		struct fact_owner_row *row = add(r, kind, h->bytes[kind], h->count[kind], basis, h->pid);
+		size_t first = r->count;
+		add_blocks(r, h, kind, basis);
 		/* memory imported from a process of this run is in that process's row already */
-		if (kind == OWNER_IMPORTED && row->bytes && exported_bytes >= row->bytes) {
-			row->in_sum = false;
-			r->sum -= row->bytes;
-		}
+		for (size_t i = first; i < r->count && kind == OWNER_IMPORTED; i++)
+			if (r->items[i].bytes && exported_bytes >= h->bytes[OWNER_IMPORTED]) {
+				r->items[i].in_sum = false;
+				r->sum -= r->items[i].bytes;
+			}
 	}
 	add(r, OWNER_PAGE_ROUNDING, h->bytes[OWNER_PAGE_ROUNDING], FACT_UNKNOWN, BASIS_INFERRED, h->pid);
 	add(r, OWNER_POOL_SLACK, h->pool_slack_known || h->bytes[OWNER_POOL_SLACK] ? h->bytes[OWNER_POOL_SLACK] : FACT_UNKNOWN, FACT_UNKNOWN,
 	    h->pool_slack_known ? q->basis : BASIS_ESTIMATED, h->pid);
-	add(r, OWNER_FRAMEWORK_SLACK, FACT_UNKNOWN, FACT_UNKNOWN, BASIS_NONE, h->pid);
+	add(r, OWNER_FRAMEWORK_SLACK, h->framework_known ? h->bytes[OWNER_FRAMEWORK_SLACK] : FACT_UNKNOWN, FACT_UNKNOWN, h->framework_basis, h->pid);
 }
 
 /* Rows that are our own reckoning give way when the rows are more than the driver's total. */
@@ -160,7 +204,7 @@ static void add_rest(struct rows *r, const struct owners_question *q, uint64_t *
 struct fact_owner_row *owners_rows(const struct owners_question *question, struct arena *arena, size_t *count, uint64_t *total_bytes)
 {
 	const struct holding *focus = question->focus;
-	struct rows r = { .items = arena_zeroed(arena, OWNER_MAX + question->other_count, sizeof *r.items) };
+	struct rows r = { .items = arena_zeroed(arena, OWNER_MAX + focus->role_count + question->other_count, sizeof *r.items) };
 	uint64_t exported = 0;
 	struct fact_owner_row *managed;
 	for (size_t i = 0; i < question->other_count; i++)

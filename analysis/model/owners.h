@@ -12,9 +12,16 @@
 #include "analysis/model/holes.h"
 #include "analysis/model/levels.h"
 
+/* Live blocks of one row that are for one thing. */
+struct role_sum { enum fact_owner owner; const char *role; enum fact_basis basis; uint64_t bytes, count; };
+
 struct holding {
 	uint32_t pid;
-	uint64_t bytes[OWNER_MAX], count[OWNER_MAX]; /* DEVICE ... POOL_SLACK, CONTEXT, MANAGED; the others 0 */
+	uint64_t bytes[OWNER_MAX], count[OWNER_MAX]; /* DEVICE ... POOL_SLACK, FRAMEWORK_SLACK, CONTEXT, MANAGED; the others 0 */
+	uint64_t slack_bytes[OWNER_MAX];             /* of each row: free inside a framework's segments; FRAMEWORK_SLACK is their sum */
+	bool framework_known;                        /* false: no framework told of its blocks */
+	enum fact_basis framework_basis;
+	struct role_sum *roles; size_t role_count;   /* NULL: not asked for */
 	bool pool_slack_known, estimated;            /* estimated: arrays whose size is our own reckoning */
 	uint64_t exported_bytes;                     /* of its blocks: shared with other processes */
 	struct page_facts pages;
@@ -36,7 +43,7 @@ struct owners_question {
 /* The rows in order of enum fact_owner; *total_bytes is raised when the rows are more than the driver's total. */
 struct fact_owner_row *owners_rows(const struct owners_question *question, struct arena *arena, size_t *count, uint64_t *total_bytes);
 
-/* What packing would give: free, whole pages of it, and every hole and slack. FACT_UNKNOWN when free is. */
+/* What packing would give: free, whole pages of it, every hole, and the slack of pools and frameworks. FACT_UNKNOWN when free is. */
 uint64_t packed_bytes(const struct holding *holding, uint64_t free_bytes);
 
 #endif

@@ -51,7 +51,7 @@ static struct cuf_block block_of(const struct cuf_event *e)
 {
 	uint64_t age_ns = e->op == CUF_OP_ALLOC ? 0 : (uint64_t)e->extra * 1000000u;
 	return (struct cuf_block){
-		.key = key_of(e), .bytes = e->bytes, .aux = e->kind == CUF_KIND_FRAMEWORK ? 0 /* its allocator's counter */ : e->aux, .seq = e->op == CUF_OP_ALLOC ? e->seq : 0,
+		.key = key_of(e), .bytes = e->bytes, .aux = e->aux, .seq = e->op == CUF_OP_ALLOC ? e->seq : 0,
 		.time_ns = e->time_ns > age_ns ? e->time_ns - age_ns : 0,
 		.stack = e->op == CUF_OP_ALLOC ? e->stack : e->alloc_stack, .tid = e->tid, .references = 1,
 		.hook = e->op == CUF_OP_ALLOC ? e->hook : 0, .label = e->op == CUF_OP_ALLOC ? e->label : 0,

@@ -237,7 +237,7 @@ static inline uint64_t maker_block(struct maker *m, unsigned device, uint64_t ad
 	m->allocated[device] += bytes;
 	seq = maker_event_in(m, MAKER_FRAMEWORK, (struct cuf_event){ .addr = addr, .bytes = bytes, .aux = m->allocated[device], .stack = stack,
 		.extra = (uint32_t)(m->reserved[device] >> 9), .hook = 300, .op = CUF_OP_ALLOC, .kind = CUF_KIND_FRAMEWORK, .device = (uint8_t)device });
-	*b = (struct cuf_block){ .key = cuf_key(CUF_SPACE_FRAMEWORK, addr), .bytes = bytes, .seq = seq, .time_ns = m->now_ns, .stack = stack,
+	*b = (struct cuf_block){ .key = cuf_key(CUF_SPACE_FRAMEWORK, addr), .bytes = bytes, .aux = m->allocated[device], .seq = seq, .time_ns = m->now_ns, .stack = stack,
 		.tid = maker_tid(m), .references = 1, .hook = 300, .kind = CUF_KIND_FRAMEWORK, .device = (uint8_t)device };
 	maker_count(m, b, 1);
 	m->h->framework_events++;
