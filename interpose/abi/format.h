@@ -31,6 +31,7 @@
 #define CUF_DEVICE_NONE 0xffu /* no device: pinned memory without one, host events */
 #define CUF_POOLS_MAX 8u
 #define CUF_SAMPLE_EXACT_BYTES 65536u /* host=sampled: blocks of this size and more are all recorded, with weight 1 */
+#define CUF_FRAMEWORK_EXACT_BYTES (1u << 20) /* framework blocks of this size and more: every one's stack was taken */
 #define CUF_PAGE_BYTES (2ull << 20) /* GPU page: cudaMalloc's unit since Pascal (pytorch PR 17120) */
 
 /* What a block is made of. On disk: never reuse a number. */
@@ -46,7 +47,7 @@ enum cuf_kind {
 	CUF_KIND_ARRAY = 8,       /* CUDA arrays and mipmapped arrays; addr = handle */
 	CUF_KIND_IMPORTED = 9,    /* IPC, imported pool pointers, external memory buffers: another owner's bytes */
 	CUF_KIND_HOST = 10,       /* malloc family, or an mmap */
-	CUF_KIND_FRAMEWORK = 11,  /* a sub-block inside a device block; aux = segment */
+	CUF_KIND_FRAMEWORK = 11,  /* a sub-block inside a device block; aux = allocated by the framework when it came */
 	CUF_KIND_MAPPING = 12,    /* VMM: a mapped range of addresses; aux = handle; not memory by itself */
 	CUF_KIND_RESERVATION = 13,/* VMM: reserved addresses; never memory */
 	CUF_KIND_POOL = 14,       /* a memory pool object; addr = handle, bytes = release threshold */
@@ -276,7 +277,8 @@ enum cuf_meta_type {
 	CUF_META_MEMORY = 16,    /* text: key=value lines: resident memory by sort of mapping; number = enum cuf_moment */
 	CUF_META_WAIT = 17,      /* text: key=value lines: what `cuflight run` saw of the end; appended by it afterwards */
 	CUF_META_CODE = 18,      /* number = id of a Python code object, from 1; text: qualified name, file, first line, each ended by a newline */
-	CUF_META_FRAMEWORK = 19  /* text: key=value lines: framework=PyTorch version= backend= abi= ... as it is learnt; later lines win */
+	CUF_META_FRAMEWORK = 19, /* text: key=value lines: framework=PyTorch version= backend= abi= ... as it is learnt; later lines win */
+	CUF_META_SAMPLE = 20     /* number = mean of the host sampler from now on, set by the program; blocks born before have the one before */
 };
 
 /* When books were read. */

@@ -4,6 +4,7 @@
 #include "interpose/core/clock.h"
 #include "interpose/core/device.h"
 #include "interpose/core/forget.h"
+#include "interpose/core/framework.h"
 #include "interpose/core/hook_names.h"
 #include "interpose/core/incident.h"
 #include "interpose/core/names.h"
@@ -33,7 +34,8 @@ void cuf_end_begin(unsigned end_kind, uint64_t status)
 	if (t) { /* also ensures that a forked child does not mark its parent's end */
 		event = (struct cuf_event){ .time_ns = cuf_now_ns(), .op = CUF_OP_EXIT, .tid = t->tid, .extra = (uint32_t)status, .device = CUF_DEVICE_NONE };
 		cuf_timeline_sample(event.time_ns);
-		h->end_seq = cuf_ring_event(t, &event);
+		cuf_framework_end();
+		h->end_seq = cuf_ring_event(t, CUF_RING_DEVICE, &event);
 		h->end_ns = event.time_ns;
 		h->end_status = status;
 		__atomic_store_n(&h->end_kind, end_kind, __ATOMIC_RELEASE);
@@ -92,7 +94,7 @@ static void say_verdict(const struct cuf_incident *i)
 	cuf_text_add(&what, "out of memory on GPU ");
 	cuf_text_number(&what, i->device);
 	cuf_text_add(&what, ": ");
-	cuf_text_add(&what, cuf_hook_name(i->label ? i->label : i->hook));
+	cuf_text_add(&what, i->kind == CUF_KIND_FRAMEWORK ? "PyTorch" : cuf_hook_name(i->label ? i->label : i->hook));
 	if (i->is_request) {
 		cuf_text_add(&what, " wanted ");
 		cuf_text_size(&what, i->requested_bytes);
@@ -106,6 +108,13 @@ static void say_verdict(const struct cuf_incident *i)
 	say_both(&what);
 	cuf_text_add(&held, "this process held ");
 	add_held(&held, i);
+	if (i->framework_reserved_bytes != CUF_UNKNOWN) {
+		cuf_text_add(&held, "; PyTorch used ");
+		cuf_text_size(&held, i->framework_allocated_bytes);
+		cuf_text_add(&held, " of the ");
+		cuf_text_size(&held, i->framework_reserved_bytes);
+		cuf_text_add(&held, " that it had reserved");
+	}
 	if (i->page_hole_bytes != CUF_UNKNOWN && i->page_hole_bytes) {
 		cuf_text_add(&held, "; largest hole inside its 2 MiB pages ");
 		cuf_text_size(&held, i->page_hole_bytes);

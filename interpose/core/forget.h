@@ -12,6 +12,7 @@ void cuf_host_fork(void);
 void cuf_incident_fork(void);
 void cuf_timeline_fork(void);
 void cuf_end_fork(void);
+void cuf_framework_fork(void);
 void cuf_map_table_fork(void);
 
 static inline void cuf_forget_all(void)
@@ -23,6 +24,7 @@ static inline void cuf_forget_all(void)
 	cuf_incident_fork();
 	cuf_timeline_fork();
 	cuf_end_fork();
+	cuf_framework_fork();
 	cuf_map_table_fork();
 	cuf_names_fork();
 }

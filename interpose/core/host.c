@@ -199,7 +199,7 @@ void cuf_host_record_born(void *p, size_t bytes, unsigned op, const void *frame)
 	} else if (is_sample(bytes, fresh)) {
 		grown = record_sample(t, (uintptr_t)p, bytes, op, frame);
 		if (bytes < CUF_SAMPLE_EXACT_BYTES)
-			cuf_tls.countdown_bytes = (int64_t)(t->sampled_from = cuf_sample_interval(t));
+			cuf_tls.countdown_bytes = (int64_t)(t->sampled_from = cuf_sample_interval(t, cuf_options.sample));
 	}
 	cuf_thread_leave(t);
 	if (__builtin_expect(grown, 0))

@@ -6,6 +6,7 @@
 #include "interpose/core/clock.h"
 #include "interpose/core/device.h"
 #include "interpose/core/forget.h"
+#include "interpose/core/framework.h"
 #include "interpose/core/host.h"
 #include "interpose/core/loss.h"
 #include "interpose/core/names.h"
@@ -27,16 +28,37 @@ static struct cuf_incident *slot_of(uint64_t number)
 	return &cuf_recording.incidents[number <= keep ? number - 1 : keep + (number - 1 - keep) % rest];
 }
 
-/* The previous try of the same need: same thread and device, the same size, unresolved and recent. */
+/* A framework gives up on a block after the driver refused a segment for it: larger, or a chunk of it alone. */
+static bool is_same_need(const struct cuf_incident *before, const struct cuf_incident *now)
+{
+	if (now->kind == CUF_KIND_FRAMEWORK)
+		return before->kind != CUF_KIND_FRAMEWORK;
+	return before->requested_bytes == now->requested_bytes;
+}
+
+/* The previous try of the same need: same thread and device, unresolved and recent. */
 static void link_ladder(struct cuf_incident *now)
 {
 	const struct cuf_incident *before = last_number ? slot_of(last_number) : NULL;
 	now->first = now->number;
 	if (!before || before->number != last_number || before->outcome || before->tid != now->tid || before->device != now->device ||
-	    before->requested_bytes != now->requested_bytes || now->time_ns - before->time_ns > LADDER_NS_MAX)
+	    !is_same_need(before, now) || now->time_ns - before->time_ns > LADDER_NS_MAX)
 		return;
+	if (now->kind == CUF_KIND_FRAMEWORK) /* the framework tells no error of the driver's: it is that of the last try */
+		now->result = before->result;
 	now->first = before->first;
 	now->attempt = before->attempt + 1;
+}
+
+/* The driver refused, and was asked what is free. */
+static void count_failure(const struct cuf_block *wanted, const struct cuf_driver_view *view)
+{
+	struct cuf_device *device = &cuf_recording.devices[wanted->device];
+	__atomic_fetch_add(&device->fail_count, 1, __ATOMIC_RELAXED);
+	if (view->free_bytes != CUF_UNKNOWN) {
+		device->free_bytes = view->free_bytes;
+		device->free_ns = wanted->time_ns;
+	}
 }
 
 struct cuf_incident *cuf_incident_open(const struct cuf_block *wanted, uint32_t result, bool unsized, const struct cuf_driver_view *view)
@@ -45,6 +67,7 @@ struct cuf_incident *cuf_incident_open(const struct cuf_block *wanted, uint32_t 
 	const struct cuf_device *device = cuf_device_at(wanted->device);
 	uint64_t number = __atomic_add_fetch(&h->incident_count, 1, __ATOMIC_RELAXED);
 	struct cuf_incident *i = slot_of(number);
+	struct cuf_framework_level level = cuf_framework_level(wanted->device);
 	struct cuf_process_memory memory;
 	if (i->number)
 		cuf_lost(CUF_LOST_INCIDENTS);
@@ -68,17 +91,16 @@ struct cuf_incident *cuf_incident_open(const struct cuf_block *wanted, uint32_t 
 	if (device) {
 		memcpy(i->live_bytes, device->live_bytes, sizeof i->live_bytes);
 		memcpy(i->live_count, device->live_count, sizeof i->live_count);
-		__atomic_fetch_add(&cuf_recording.devices[wanted->device].fail_count, 1, __ATOMIC_RELAXED);
-		if (view->free_bytes != CUF_UNKNOWN) {
-			cuf_recording.devices[wanted->device].free_bytes = view->free_bytes;
-			cuf_recording.devices[wanted->device].free_ns = wanted->time_ns;
-		}
+		if (wanted->kind != CUF_KIND_FRAMEWORK)
+			count_failure(wanted, view);
 	}
 	cuf_process_memory(&memory);
 	i->rss_bytes = memory.rss_bytes;
 	i->cgroup_bytes = memory.cgroup_bytes;
 	i->cgroup_max_bytes = memory.cgroup_max_bytes;
 	i->host_live_bytes = cuf_host_live_bytes();
+	i->framework_allocated_bytes = level.allocated_bytes;
+	i->framework_reserved_bytes = level.reserved_bytes;
 	cuf_snapshot_take(i);
 	i->resolved_seq = 0;
 	i->first = number; /* until published the number travels here: the commit field must stay 0 */
@@ -104,6 +126,7 @@ void cuf_incident_publish(struct cuf_incident *incident)
 	link_ladder(&copy);
 	incident->first = copy.first;
 	incident->attempt = copy.attempt;
+	incident->result = copy.result;
 	__atomic_store_n(&incident->number, number, __ATOMIC_RELEASE);
 	name_stacks(incident);
 	__atomic_store_n(&small_successes, 0, __ATOMIC_RELAXED);

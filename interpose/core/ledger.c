@@ -121,6 +121,16 @@ bool cuf_ledger_refer(uint64_t key, int references, int maps, unsigned flags, st
 	return true;
 }
 
+bool cuf_ledger_assign(uint64_t key, unsigned role, struct cuf_block *block)
+{
+	struct cuf_block *e = find(key);
+	if (!e)
+		return false;
+	__atomic_store_n(&e->role, (uint8_t)role, __ATOMIC_RELAXED);
+	load_block(block, e);
+	return true;
+}
+
 void cuf_ledger_each(void (*see)(const struct cuf_block *block, void *context), void *context)
 {
 	for (uint64_t i = 0; i <= cuf_recording.ledger_mask; i++) {

@@ -18,6 +18,9 @@ bool cuf_ledger_find(uint64_t key, struct cuf_block *block);
 /* Adds to the reference and map counts of a block and sets flags; *after holds it as it is then. false: unknown. */
 bool cuf_ledger_refer(uint64_t key, int references, int maps, unsigned flags, struct cuf_block *after);
 
+/* Says what a block is for (enum cuf_role); *block holds it. false: unknown. */
+bool cuf_ledger_assign(uint64_t key, unsigned role, struct cuf_block *block);
+
 /* Calls see for every live block (a copy); blocks added meanwhile may or may not be seen. */
 void cuf_ledger_each(void (*see)(const struct cuf_block *block, void *context), void *context);
 

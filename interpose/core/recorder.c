@@ -109,7 +109,7 @@ static uint64_t log_event(struct operation *o, unsigned op, const struct cuf_blo
 		.hook = o->call->hook, .label = o->call->label,
 		.op = (uint8_t)op, .kind = block->kind, .device = block->device, .flags = block->flags,
 	};
-	return cuf_ring_event(o->thread, &event);
+	return cuf_ring_event(o->thread, CUF_RING_DEVICE, &event);
 }
 
 static uint32_t age_ms(const struct cuf_block *block, uint64_t now_ns)
@@ -124,8 +124,18 @@ static struct cuf_block block_of(const struct operation *o, const struct cuf_req
 		.key = cuf_key(cuf_kind_space(request->kind), addr), .bytes = request->bytes, .aux = request->aux,
 		.time_ns = o->now_ns, .stack = o->call->stack, .tid = o->thread->tid, .context = request->context,
 		.references = 1, .hook = o->call->hook, .label = o->call->label,
-		.kind = request->kind, .device = request->device, .flags = request->flags,
+		.kind = request->kind, .device = request->device, .flags = request->flags, .role = cuf_tls.role,
 	};
+}
+
+/* The ledger knows of a block's role only while the block lives. */
+static void log_role(struct operation *o, const struct cuf_block *block, uint64_t addr)
+{
+	struct cuf_event event = {
+		.time_ns = o->now_ns, .addr = addr, .bytes = block->bytes, .stack = block->stack, .tid = block->tid, .extra = block->role,
+		.hook = block->hook, .label = block->label, .op = CUF_OP_ROLE, .kind = block->kind, .device = block->device, .flags = block->flags,
+	};
+	cuf_ring_event(o->thread, CUF_RING_FRAMEWORK, &event);
 }
 
 static void add(struct operation *o, struct cuf_block *block, unsigned op, uint64_t addr)
@@ -157,6 +167,8 @@ void cuf_block_born(struct cuf_call *call, const struct cuf_request *request, ui
 		return;
 	block = block_of(&o, request, addr);
 	add(&o, &block, CUF_OP_ALLOC, addr);
+	if (__builtin_expect(block.role, 0))
+		log_role(&o, &block, addr);
 	cuf_incident_success(&o.thread->tid, request, block.seq);
 	finish(&o);
 }

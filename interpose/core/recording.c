@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 #include "interpose/core/clock.h"
+#include "interpose/core/framework.h"
 #include "interpose/core/options.h"
 #include "interpose/core/process_facts.h"
 #include "interpose/core/recording_file.h"
@@ -39,12 +40,42 @@ static const struct plan {
 	{ CUF_SEC_STACK_FRAMES, sizeof(uint64_t), 36, 0, 0 },
 	{ CUF_SEC_LEDGER, sizeof(struct cuf_block), 32, 0, 1 },
 	{ CUF_SEC_HOST_LEDGER, sizeof(struct cuf_host_block), 64, 0, 1 },
-	{ CUF_SEC_RING, sizeof(struct cuf_event), 32, 0, 0 },
-	{ CUF_SEC_HOST_RING, sizeof(struct cuf_host_event), 66, 0, 0 },
+	{ CUF_SEC_RING, sizeof(struct cuf_event), 24, 0, 0 },
+	{ CUF_SEC_HOST_RING, sizeof(struct cuf_host_event), 50, 0, 0 },
+	/* as many events as the driver's: a framework that reports its blocks asks the driver a hundred times less often,
+	 * and which blocks live is in the ledger, however old */
+	{ CUF_SEC_FRAMEWORK_RING, sizeof(struct cuf_event), 24, 0, 0 },
 };
 enum { PLANS = sizeof plans / sizeof *plans };
 
-enum { DEVICE_SEGMENT_BYTES = 16 << 10, HOST_SEGMENT_BYTES = 64 << 10, PAGE = 4096 };
+enum { PAGE = 4096 };
+
+/* A thread holds a segment of each ring that it writes to: small ones serve more threads, large ones are changed less often. */
+static const struct { uint32_t section, segment_bytes; } rings[CUF_RINGS] = {
+	[CUF_RING_DEVICE] = { CUF_SEC_RING, 16 << 10 },
+	[CUF_RING_HOST] = { CUF_SEC_HOST_RING, 64 << 10 },
+	[CUF_RING_FRAMEWORK] = { CUF_SEC_FRAMEWORK_RING, 16 << 10 },
+};
+
+struct cuf_ring_counts cuf_recording_ring_counts(enum cuf_ring ring)
+{
+	struct cuf_header *h = cuf_recording.header;
+	const struct cuf_ring_counts counts[CUF_RINGS] = {
+		[CUF_RING_DEVICE] = { &h->next_ticket, &h->overwritten, &h->device_segment_bytes },
+		[CUF_RING_HOST] = { &h->next_host_ticket, &h->host_overwritten, &h->host_segment_bytes },
+		[CUF_RING_FRAMEWORK] = { &h->next_framework_ticket, &h->framework_overwritten, &h->framework_segment_bytes },
+	};
+	return counts[ring];
+}
+
+/* The ring that lies in this section; CUF_RINGS: none. */
+static unsigned ring_of(uint32_t section)
+{
+	unsigned ring = 0;
+	while (ring < CUF_RINGS && rings[ring].section != section)
+		ring++;
+	return ring;
+}
 
 static size_t page_round(size_t bytes) { return (bytes + PAGE - 1) & ~(size_t)(PAGE - 1); }
 
@@ -78,6 +109,9 @@ static void bind(struct cuf_recording *r)
 	for (unsigned i = 0; i < h->section_count; i++) {
 		uint8_t *at = r->base + h->sections[i].offset;
 		size_t bytes = h->sections[i].bytes, count = bytes / h->sections[i].record_bytes;
+		unsigned ring = ring_of(h->sections[i].id);
+		if (ring < CUF_RINGS)
+			r->rings[ring] = (struct cuf_ring_place){ at, (unsigned)(bytes / rings[ring].segment_bytes), rings[ring].segment_bytes };
 		switch (h->sections[i].id) {
 		case CUF_SEC_META: r->meta = at; r->meta_bytes = bytes; break;
 		case CUF_SEC_DEVICES: r->devices = (void *)at; break;
@@ -86,8 +120,6 @@ static void bind(struct cuf_recording *r)
 		case CUF_SEC_STACK_FRAMES: r->frames = (void *)at; r->frame_count = count; break;
 		case CUF_SEC_LEDGER: r->ledger = (void *)at; r->ledger_mask = count - 1; break;
 		case CUF_SEC_HOST_LEDGER: r->host_ledger = (void *)at; r->host_bucket_mask = count / CUF_HOST_BUCKET - 1; break;
-		case CUF_SEC_RING: r->rings[0] = at; r->segment_bytes[0] = DEVICE_SEGMENT_BYTES; r->segment_count[0] = (unsigned)(bytes / DEVICE_SEGMENT_BYTES); break;
-		case CUF_SEC_HOST_RING: r->rings[1] = at; r->segment_bytes[1] = HOST_SEGMENT_BYTES; r->segment_count[1] = (unsigned)(bytes / HOST_SEGMENT_BYTES); break;
 		case CUF_SEC_INCIDENTS: r->incidents = (void *)at; r->incident_slots = (unsigned)count; break;
 		case CUF_SEC_TIMELINE: r->samples = (void *)at; r->sample_slots = (unsigned)count; break;
 		default: break;
@@ -114,8 +146,9 @@ static void fill_header(struct cuf_header *h)
 	h->options_host_mode = cuf_options.host;
 	h->sample_mean_bytes = cuf_options.sample;
 	h->stack_depth = cuf_options.stack_depth;
-	h->device_segment_bytes = DEVICE_SEGMENT_BYTES;
-	h->host_segment_bytes = HOST_SEGMENT_BYTES;
+	for (unsigned ring = 0; ring < CUF_RINGS; ring++)
+		*cuf_recording_ring_counts(ring).segment_bytes = rings[ring].segment_bytes;
+	h->framework_sample_mean_bytes = CUF_FRAMEWORK_SAMPLE_MEAN_BYTES;
 	h->state = CUF_RUNNING;
 	h->sample_interval_ns = 10000000; /* 10 ms, doubling as the timeline fills */
 }
@@ -178,12 +211,12 @@ static void copy_contents(uint8_t *to)
 	int pagemap = (int)cuf_open("/proc/self/pagemap", O_RDONLY, 0);
 	for (unsigned i = 0; i < r->header->section_count; i++) {
 		const struct cuf_section *s = &r->header->sections[i];
-		unsigned ring = s->id == CUF_SEC_HOST_RING;
+		unsigned ring = ring_of(s->id);
 		size_t bytes = s->bytes;
-		if (s->id == CUF_SEC_RING || s->id == CUF_SEC_HOST_RING) {
-			uint64_t tickets = ring ? r->header->next_host_ticket : r->header->next_ticket;
-			if (tickets < r->segment_count[ring])
-				bytes = tickets * r->segment_bytes[ring];
+		if (ring < CUF_RINGS) {
+			uint64_t tickets = *cuf_recording_ring_counts(ring).tickets;
+			if (tickets < r->rings[ring].segment_count)
+				bytes = tickets * r->rings[ring].segment_bytes;
 		} else if (s->id == CUF_SEC_META && r->header->meta_used < bytes) {
 			bytes = r->header->meta_used;
 		} else if (s->id == CUF_SEC_STACK_FRAMES && r->header->frames_used * 8 < bytes) {

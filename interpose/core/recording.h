@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include "interpose/abi/format.h"
 
+enum cuf_ring { CUF_RING_DEVICE = 0, CUF_RING_HOST = 1, CUF_RING_FRAMEWORK = 2, CUF_RINGS };
+
 struct cuf_recording {
 	uint8_t *base;             /* NULL: none */
 	size_t bytes;
@@ -24,13 +26,17 @@ struct cuf_recording {
 	uint64_t *frames; size_t frame_count;
 	struct cuf_block *ledger; uint64_t ledger_mask;
 	struct cuf_host_block *host_ledger; uint64_t host_bucket_mask;
-	uint8_t *rings[2]; unsigned segment_count[2]; size_t segment_bytes[2]; /* 0 device, 1 host */
+	struct cuf_ring_place { uint8_t *at; unsigned segment_count; size_t segment_bytes; } rings[CUF_RINGS];
 	struct cuf_incident *incidents; unsigned incident_slots;
 	struct cuf_sample *samples; unsigned sample_slots;
 	char path[1024];           /* of the file; "" while in memory */
 };
 
 extern struct cuf_recording cuf_recording;
+
+/* What the header counts of a ring. */
+struct cuf_ring_counts { uint64_t *tickets, *overwritten, *segment_bytes; };
+struct cuf_ring_counts cuf_recording_ring_counts(enum cuf_ring ring);
 
 /* Maps and lays out a recording of about `bytes` in private memory. In a forked child: again, over the parent's. */
 int cuf_recording_open(size_t bytes);

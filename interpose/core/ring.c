@@ -8,14 +8,19 @@
 #include "interpose/core/recording.h"
 #include "interpose/core/laws.h"
 
-static const enum cuf_loss losses[2] = { CUF_LOST_RING, CUF_LOST_HOST_RING };
+static const enum cuf_loss losses[CUF_RINGS] = { CUF_LOST_RING, CUF_LOST_HOST_RING, CUF_LOST_FRAMEWORK_RING };
 
 static struct cuf_segment *segment_at(enum cuf_ring ring, uint32_t index)
 {
-	return (struct cuf_segment *)(cuf_recording.rings[ring] + index * cuf_recording.segment_bytes[ring]);
+	const struct cuf_ring_place *place = &cuf_recording.rings[ring];
+	return (struct cuf_segment *)(place->at + index * place->segment_bytes);
 }
 
-static uint32_t *slot_word(struct cuf_thread *slot, enum cuf_ring ring) { return ring ? &slot->host_segment : &slot->segment; }
+static uint32_t *slot_word(struct cuf_thread *slot, enum cuf_ring ring)
+{
+	uint32_t *const words[CUF_RINGS] = { &slot->segment, &slot->host_segment, &slot->framework_segment };
+	return words[ring];
+}
 
 /* A slot's word: segment index + 1 in the low half, the slot's generation in the high half, so that a word read
  * before the slot changed hands is never mistaken for the new owner's. */
@@ -35,13 +40,13 @@ static void own(struct cuf_thread_state *t, enum cuf_ring ring, struct cuf_segme
 	if (s) {
 		struct cuf_host_event *first = (struct cuf_host_event *)(s + 1);
 		t->host_next = first + s->used;
-		t->host_end = first + (cuf_recording.segment_bytes[ring] - sizeof *s) / sizeof *first;
+		t->host_end = first + (cuf_recording.rings[ring].segment_bytes - sizeof *s) / sizeof *first;
 	}
 }
 
 void cuf_ring_inherit(struct cuf_thread_state *t)
 {
-	for (unsigned ring = 0; ring < 2; ring++) {
+	for (unsigned ring = 0; ring < CUF_RINGS; ring++) {
 		uint32_t *word = slot_word(t->slot, ring);
 		uint32_t old = __atomic_exchange_n(word, 0, __ATOMIC_ACQ_REL) & 0xffff;
 		own(t, ring, NULL);
@@ -80,26 +85,24 @@ static void give_up(struct cuf_thread_state *t, enum cuf_ring ring)
 
 static struct cuf_segment *take_segment(struct cuf_thread_state *t, enum cuf_ring ring)
 {
-	struct cuf_header *h = cuf_recording.header;
-	uint64_t *tickets = ring ? &h->next_host_ticket : &h->next_ticket;
-	uint64_t *overwritten = ring ? &h->host_overwritten : &h->overwritten;
-	unsigned count = cuf_recording.segment_count[ring];
+	struct cuf_ring_counts counts = cuf_recording_ring_counts(ring);
+	unsigned count = cuf_recording.rings[ring].segment_count;
 	give_up(t, ring);
 	for (unsigned tries = 0; tries < count; tries++) {
-		uint64_t ticket = __atomic_add_fetch(tickets, 1, __ATOMIC_RELAXED);
+		uint64_t ticket = __atomic_add_fetch(counts.tickets, 1, __ATOMIC_RELAXED);
 		uint32_t index = (uint32_t)((ticket - 1) % count), free_mark = 0, used;
 		struct cuf_segment *s = segment_at(ring, index);
 		if (!__atomic_compare_exchange_n(&s->owned, &free_mark, 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED) && !reclaim(s, ring, index))
 			continue;
 		used = __atomic_load_n(&s->used, __ATOMIC_ACQUIRE);
 		if (used)
-			__atomic_fetch_add(overwritten, used, __ATOMIC_RELAXED);
+			__atomic_fetch_add(counts.overwritten, used, __ATOMIC_RELAXED);
 		__atomic_store_n(&s->used, 0, __ATOMIC_RELEASE); /* a reader sees an empty segment before its records change */
 		s->ticket = ticket;
 		s->start_ns = cuf_now_ns();
 		__atomic_store_n(&s->thread, t->index, __ATOMIC_RELAXED);
 		s->tid = t->tid;
-		s->sample_mean_bytes = ring && cuf_options.host == CUF_HOST_SAMPLED ? cuf_options.sample : 0;
+		s->sample_mean_bytes = ring == CUF_RING_HOST && cuf_options.host == CUF_HOST_SAMPLED ? t->sample_mean_bytes : 0;
 		__atomic_store_n(slot_word(t->slot, ring), word_of(t->slot, index), __ATOMIC_RELEASE);
 		own(t, ring, s);
 		return s;
@@ -108,12 +111,12 @@ static struct cuf_segment *take_segment(struct cuf_thread_state *t, enum cuf_rin
 	return NULL;
 }
 
-/* The thread's segment of device events with room for one more; *place is that one. */
-static inline struct cuf_segment *room(struct cuf_thread_state *t, struct cuf_event **place)
+/* The thread's segment with room for one more event; *place is that one. */
+static inline struct cuf_segment *room(struct cuf_thread_state *t, enum cuf_ring ring, struct cuf_event **place)
 {
-	struct cuf_segment *s = t->segments[CUF_RING_DEVICE];
-	if (__builtin_expect(!s || (s->used + 1) * sizeof **place + sizeof *s > cuf_recording.segment_bytes[CUF_RING_DEVICE], 0)) {
-		s = take_segment(t, CUF_RING_DEVICE);
+	struct cuf_segment *s = t->segments[ring];
+	if (__builtin_expect(!s || (s->used + 1) * sizeof **place + sizeof *s > cuf_recording.rings[ring].segment_bytes, 0)) {
+		s = take_segment(t, ring);
 		if (!s)
 			return NULL;
 	}
@@ -121,10 +124,10 @@ static inline struct cuf_segment *room(struct cuf_thread_state *t, struct cuf_ev
 	return s;
 }
 
-uint64_t cuf_ring_event(struct cuf_thread_state *t, struct cuf_event *event)
+uint64_t cuf_ring_event(struct cuf_thread_state *t, enum cuf_ring ring, struct cuf_event *event)
 {
 	struct cuf_event *e = NULL;
-	struct cuf_segment *s = room(t, &e);
+	struct cuf_segment *s = room(t, ring, &e);
 	uint64_t seq = __atomic_add_fetch(&cuf_recording.header->next_seq, 1, __ATOMIC_RELAXED);
 	event->seq = seq;
 	if (!s)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two rings of segments, one for device events, one for the malloc family. A thread appends to a segment of its own
+ * Rings of segments: one for device events, one for the malloc family, one for frameworks. A thread appends to a segment of its own
  * without any shared write; a full segment is exchanged for the oldest one that nobody owns. Contract: the thread is
  * entered; NULL or a false return means no room, already counted.
  */
@@ -10,10 +10,8 @@
 #include <stdbool.h>
 #include "interpose/core/thread.h"
 
-enum cuf_ring { CUF_RING_DEVICE = 0, CUF_RING_HOST = 1 };
-
-/* Appends a copy of the event, giving it its sequence number. Returns that number, 0 when lost. */
-uint64_t cuf_ring_event(struct cuf_thread_state *thread, struct cuf_event *event);
+/* Appends a copy of the event to the device or the framework ring, giving it its sequence number: one order for both. */
+uint64_t cuf_ring_event(struct cuf_thread_state *thread, enum cuf_ring ring, struct cuf_event *event);
 
 /* Room for one host event: its place, to be filled and then committed. */
 struct cuf_host_event *cuf_ring_host_exchange(struct cuf_thread_state *thread); /* in a new segment */

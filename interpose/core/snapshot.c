@@ -110,7 +110,8 @@ static void vmm_holes(struct cuf_incident *i)
 static void put_sites(const struct cuf_block *b, void *unused)
 {
 	(void)unused;
-	if (b->device == scratch.device && b->kind != CUF_KIND_MAPPING && b->kind != CUF_KIND_RESERVATION && b->kind != CUF_KIND_POOL)
+	if (b->device == scratch.device && b->kind != CUF_KIND_MAPPING && b->kind != CUF_KIND_RESERVATION && b->kind != CUF_KIND_POOL &&
+	    b->kind != CUF_KIND_FRAMEWORK) /* inside other blocks; and millions of them would leave these no room */
 		put((uint64_t)b->stack << 8 | b->kind, b->bytes);
 }
 

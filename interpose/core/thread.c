@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 #include "interpose/core/clock.h"
+#include "interpose/core/framework.h"
 #include "interpose/core/loss.h"
 #include "interpose/core/options.h"
 #include "interpose/core/recording.h"
@@ -113,15 +114,18 @@ struct cuf_thread_state *cuf_thread_attach(void)
 	t->host_clock_countdown = 0;
 	t->host_now_ns = 0;
 	t->random = (t->slot->start_ns ^ (uint64_t)tid << 32) * 0x9E3779B97F4A7C15ull | 1;
+	t->framework_countdown_bytes = (int64_t)cuf_sample_interval(t, CUF_FRAMEWORK_SAMPLE_MEAN_BYTES);
 	cuf_walker_init(&t->walker, tid == cuf_recording.header->pid);
 	cuf_tls.thread = t;
 	if (cuf_tls.generation != CUF_GENERATION_NEW) { /* forked inside a call that will not return here; a new thread's are in use */
 		cuf_tls.driver_calls = 0;
 		cuf_tls.label = 0;
 		cuf_tls.label_frame = 0;
+		cuf_tls.role = CUF_ROLE_NONE;
 	}
+	t->sample_mean_bytes = cuf_options.sample;
 	if (cuf_options.host == CUF_HOST_SAMPLED) /* in full mode it stays at 0 or below: no birth is skipped */
-		cuf_tls.countdown_bytes = (int64_t)(t->sampled_from = cuf_sample_interval(t));
+		cuf_tls.countdown_bytes = (int64_t)(t->sampled_from = cuf_sample_interval(t, t->sample_mean_bytes));
 	else
 		cuf_tls.countdown_bytes = cuf_options.host == CUF_HOST_OFF ? INT64_MAX : 0;
 	__atomic_store_n(&cuf_tls.generation, generation, __ATOMIC_RELEASE);

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "interpose/abi/format.h"
+#include "interpose/core/recording.h"
 #include "interpose/core/state.h"
 #include "interpose/core/walker.h"
 
@@ -19,7 +20,7 @@ struct cuf_thread_state {
 	struct cuf_thread *slot;
 	unsigned index;
 	uint32_t tid;
-	struct cuf_segment *segments[2]; /* 0 device, 1 host; NULL none */
+	struct cuf_segment *segments[CUF_RINGS]; /* NULL none */
 	struct cuf_host_event *host_next, *host_end; /* of the host segment: the next record, and where it ends */
 	uint64_t host_time_base_ns;      /* of the last TIME record; 0: one must come first */
 	uint64_t host_now_ns;
@@ -28,6 +29,8 @@ struct cuf_thread_state {
 	uint32_t host_clock_countdown;
 	uint64_t random;
 	uint64_t sampled_from;           /* bytes of the current sampling interval */
+	uint64_t sample_mean_bytes;      /* it was drawn with this mean */
+	int64_t framework_countdown_bytes; /* to the next small framework block whose stack is taken */
 	uint32_t operations;             /* on device blocks, to measure the cost of one in some */
 	struct cuf_walker walker;
 	uint64_t frames[256];
@@ -42,6 +45,7 @@ struct cuf_tls {
 	uint16_t label;
 	uint8_t guard;
 	uint8_t driver_calls;    /* unrecorded while > 1: the driver calling itself */
+	uint8_t role;            /* enum cuf_role of the blocks that come now */
 };
 extern __thread struct cuf_tls cuf_tls __attribute__((tls_model("initial-exec")));
 

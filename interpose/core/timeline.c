@@ -4,6 +4,7 @@
 
 #include "interpose/core/device.h"
 #include "interpose/core/forget.h"
+#include "interpose/core/framework.h"
 #include "interpose/core/host.h"
 #include "interpose/core/process_facts.h"
 #include "interpose/core/recording.h"
@@ -47,6 +48,7 @@ static void take(uint64_t now_ns)
 		const struct cuf_device *device = &cuf_recording.devices[d];
 		s->pinned_bytes += __atomic_load_n(&device->live_bytes[CUF_KIND_PINNED], __ATOMIC_RELAXED) +
 				   __atomic_load_n(&device->live_bytes[CUF_KIND_REGISTERED], __ATOMIC_RELAXED);
+		s->framework_live_bytes[d] = cuf_framework_level(d).allocated_bytes;
 		s->device_live_bytes[d] = cuf_device_live_bytes(device);
 		s->device_free_bytes[d] = device->present && device->free_ns ? device->free_bytes : CUF_UNKNOWN;
 	}

@@ -91,3 +91,5 @@ void cuf_coverage_runtime(const void *caller)
 
 void cuf_coverage_deepbind(const char *path) { say_once(CUF_META_NOTE, CUF_NOTE_DEEPBIND, path); }
 void cuf_coverage_namespace(const char *path) { say_once(CUF_META_NOTE, CUF_NOTE_DLMOPEN, path); }
+void cuf_coverage_framework(const char *lines) { say_once(CUF_META_FRAMEWORK, 0, lines); }
+void cuf_coverage_blind(const char *why) { say_once(CUF_META_NOTE, CUF_NOTE_FRAMEWORK, why); }

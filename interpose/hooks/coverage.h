@@ -19,4 +19,8 @@ void cuf_coverage_runtime(const void *caller);
 void cuf_coverage_deepbind(const char *path);
 void cuf_coverage_namespace(const char *path);
 
+/* What was learnt of a framework, as key=value lines; and why its blocks are not seen. */
+void cuf_coverage_framework(const char *lines);
+void cuf_coverage_blind(const char *why);
+
 #endif

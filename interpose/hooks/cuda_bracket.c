@@ -11,7 +11,6 @@ enum {
 #define CUF_COLUMN_BRACKET(name) COLUMN_##name,
 #define CUF_COLUMN_ALLOC(name)
 #define CUF_COLUMN_FREE(name)
-#define CUF_COLUMN_RESIZE(name)
 #define CUF_COLUMN_MAP(name)
 #define CUF_COLUMN_UNMAP(name)
 #define CUF_COLUMN_POOL(name)
@@ -19,11 +18,13 @@ enum {
 #define CUF_COLUMN_RESET(name)
 #define CUF_COLUMN_QUERY(name)
 #define CUF_COLUMN_LOOKUP(name)
-#define CUF_COLUMN_PROCESS(name)
-#define CUF_COLUMN_LABEL(name)
 #define CUF_COLUMN_WATCH(name)
 #define CUF_COLUMN_PASS(name)
-#define HOOK(id, lib, ret, name, params, args, role) CUF_COLUMN_##role(name)
+#define CUF_COLUMN_LIBC(role, name)
+#define CUF_COLUMN_CUDART(role, name)
+#define CUF_COLUMN_FOREIGN(role, name)
+#define CUF_COLUMN_CUDA(role, name) CUF_COLUMN_##role(name)
+#define HOOK(id, lib, ret, name, params, args, role) CUF_COLUMN_##lib(role, name)
 #include "interpose/abi/hooks.def"
 	COLUMNS
 };
@@ -124,6 +125,7 @@ static CUresult bracket_close(struct cuf_call *call, const struct bracket *brack
 #define BODY_LOOKUP(name, params, args)
 #define LIBRARY_LIBC(role, name, params, args)
 #define LIBRARY_CUDART(role, name, params, args)
+#define LIBRARY_FOREIGN(role, name, params, args)
 #define LIBRARY_CUDA(role, name, params, args) BODY_##role(name, params, args)
 #define HOOK(id, lib, ret, name, params, args, role) LIBRARY_##lib(role, name, params, args)
 #include "interpose/abi/hooks.def"

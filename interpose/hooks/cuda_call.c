@@ -4,6 +4,7 @@
 
 #include "interpose/core/options.h"
 #include "interpose/hooks/allocator.h"
+#include "interpose/hooks/framework.h"
 
 static uint64_t changes;
 
@@ -57,6 +58,7 @@ static void record_failure(struct cuf_call *call, const struct cuf_request *requ
 	cuf_view_read(device, cuf_options.probe && is_on_device(request), &view);
 	cuf_request_failed(call, request, (uint32_t)result, &view);
 	cuf_allocator_read(CUF_MOMENT_INCIDENT, (void *)call->frame);
+	cuf_framework_check_blind();
 }
 
 static void sample_free_memory(struct cuf_call *call, unsigned device)

@@ -6,6 +6,7 @@
 #include "interpose/hooks/cuda.h"
 
 #include <string.h>
+#include "interpose/hooks/framework.h"
 
 /* The driver answers with the result alone; a missing function answers like one that failed. */
 #define ASK(name, ...) (cuf_query.name ? cuf_query.name(__VA_ARGS__) : CUDA_ERROR_NOT_FOUND)
@@ -189,6 +190,7 @@ void cuf_devices_end(unsigned hook, void *frame)
 		}
 	}
 	cuf_call_end(&call);
+	cuf_framework_check_blind();
 	errno = saved;
 }
 

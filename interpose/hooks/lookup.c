@@ -14,17 +14,22 @@
 #include <string.h>
 #include "interpose/core/modules.h"
 #include "interpose/core/recorder.h"
+#include "interpose/hooks/bound.h"
 #include "interpose/hooks/coverage.h"
 #include "interpose/hooks/driver.h"
 #include "interpose/hooks/dso.h"
 #include "interpose/hooks/process.h"
 #include "interpose/hooks/real.h"
-#include "interpose/hooks/runtime.h"
 
 /* A frame of ours on the stack would be the caller that the real function sees. */
 #define CUF_JUMPS __attribute__((noinline, optimize("O2", "omit-frame-pointer", "no-stack-protector"), no_sanitize("address", "undefined", "thread")))
 
-static inline bool is_cuda_name(const char *name) { return name && name[0] == 'c' && name[1] == 'u'; }
+/* Names that may be hooked, but for libc's, and all of CUDA's: "cu", "_Z" (c10), "gg" (ggml), "nc" (nccl). */
+static inline bool may_be_hooked(const char *name)
+{
+	return name && ((name[0] == 'c' && name[1] == 'u') || (name[0] == '_' && name[1] == 'Z') || (name[0] == 'g' && name[1] == 'g') ||
+			(name[0] == 'n' && name[1] == 'c'));
+}
 
 static inline void need_real(void)
 {
@@ -35,7 +40,7 @@ static inline void need_real(void)
 CUF_JUMPS void *cuf_hook_dlsym(void *handle, const char *name)
 {
 	need_real();
-	if (__builtin_expect(is_cuda_name(name), 0) && cuf_lookup_is_ours(handle, name, __builtin_return_address(0)))
+	if (__builtin_expect(may_be_hooked(name), 0) && cuf_lookup_is_ours(handle, name, __builtin_return_address(0)))
 		return cuf_lookup_answer(handle, name, NULL, __builtin_return_address(0));
 	return cuf_real.dlsym(handle, name);
 }
@@ -43,7 +48,7 @@ CUF_JUMPS void *cuf_hook_dlsym(void *handle, const char *name)
 CUF_JUMPS void *cuf_hook_dlvsym(void *handle, const char *name, const char *version)
 {
 	need_real();
-	if (__builtin_expect(is_cuda_name(name), 0) && cuf_lookup_is_ours(handle, name, __builtin_return_address(0)))
+	if (__builtin_expect(may_be_hooked(name), 0) && cuf_lookup_is_ours(handle, name, __builtin_return_address(0)))
 		return cuf_lookup_answer(handle, name, version, __builtin_return_address(0));
 	return cuf_real.dlvsym(handle, name, version);
 }
@@ -75,7 +80,7 @@ int cuf_hook_dlclose(void *handle)
 	if (result == 0) {
 		if (cuf_process_is_recorded(CUF_HOOK_dlclose))
 			cuf_modules_changed();
-		cuf_runtime_forget();
+		cuf_bound_forget();
 	}
 	return result;
 }
@@ -85,10 +90,12 @@ bool cuf_lookup_is_ours(void *handle, const char *name, const void *caller)
 	const struct cuf_row *row;
 	if (cuf_driver_holds(caller))
 		return false;
-	if (handle != RTLD_DEFAULT && handle != RTLD_NEXT)
+	if (handle != RTLD_DEFAULT && handle != RTLD_NEXT && name[0] == 'c') /* whatever libcuda has, also what is not hooked */
 		return true;
-	/* the program is searched, so a hook of ours would be found even where nothing is behind it */
 	row = cuf_row_find(name);
+	if (handle != RTLD_DEFAULT && handle != RTLD_NEXT)
+		return row != NULL;
+	/* the program is searched, so a hook of ours would be found even where nothing is behind it */
 	return row && row->library != CUF_LIBRARY_LIBC && (handle == RTLD_DEFAULT || cuf_dso_is_before_us(caller));
 }
 
@@ -101,7 +108,7 @@ static void *real_answer(void *handle, const char *name, const char *version)
  * it have found? The last look-up made is the one whose dlerror() the caller may read. */
 static void *answer_for_own_name(const struct cuf_row *row, const char *version, const void *caller)
 {
-	bool there = row->library == CUF_LIBRARY_CUDA ? cuf_driver_has(row->slot) : cuf_runtime_find(row->id, caller) != NULL;
+	bool there = row->library == CUF_LIBRARY_CUDA ? cuf_driver_has(row->slot) : cuf_bound_find(row->id, caller) != NULL;
 	void *found = real_answer(there ? RTLD_DEFAULT : RTLD_NEXT, row->name, version);
 	return there ? row->hook : found;
 }
@@ -131,8 +138,8 @@ void *cuf_lookup_answer(void *handle, const char *name, const char *version, con
 	void *found = handle == RTLD_DEFAULT ? row->hook : real_answer(handle, name, version);
 	if (row && found == row->hook)
 		return answer_for_own_name(row, version, caller);
-	if (found && row && row->library == CUF_LIBRARY_CUDART)
-		return cuf_runtime_stands_for(row->id, found, caller) ? row->hook : found;
+	if (found && row && row->library != CUF_LIBRARY_CUDA)
+		return cuf_bound_stands_for(row->id, found, caller) ? row->hook : found;
 	if (!found || !cuf_driver_meet_at(found, &met_now))
 		return found;
 	saved = errno;

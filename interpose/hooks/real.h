@@ -2,8 +2,8 @@
 /*
  * The functions behind the hooks, typed. libc rows: what the process would have got without us, that is the next
  * definition in search order (another preload, jemalloc, libc). Driver rows: the exports of the process's libcuda,
- * filled by driver.c when it is first met; NULL before, and for ever where the driver is too old. Runtime rows have
- * no one real function: it depends on the caller (cuda_runtime.c).
+ * filled by driver.c when it is first met; NULL before, and for ever where the driver is too old. Rows of the
+ * runtime and of foreign libraries have no one real function: it depends on the caller (bound.h).
  *
  * Contract: slots are written once, with the same value by whoever writes them, so no lock is needed to read them.
  */
@@ -17,6 +17,7 @@ struct cuf_real {
 #define CUF_SLOT_LIBC(ret, name, params) ret (*name) params;
 #define CUF_SLOT_CUDA(ret, name, params) ret (*name) params;
 #define CUF_SLOT_CUDART(ret, name, params)
+#define CUF_SLOT_FOREIGN(ret, name, params)
 #define HOOK(id, lib, ret, name, params, args, role) CUF_SLOT_##lib(ret, name, params)
 #include "interpose/abi/hooks.def"
 };
@@ -28,9 +29,9 @@ struct cuf_query {
 };
 extern struct cuf_query cuf_query;
 
-enum cuf_library { CUF_LIBRARY_LIBC, CUF_LIBRARY_CUDA, CUF_LIBRARY_CUDART };
+enum cuf_library { CUF_LIBRARY_LIBC, CUF_LIBRARY_CUDA, CUF_LIBRARY_CUDART, CUF_LIBRARY_FOREIGN };
 
-/* One row of the table as data, in the order of hooks.def. slot: NULL for runtime rows. */
+/* One row of the table as data, in the order of hooks.def. slot: NULL for rows of the runtime and of foreign libraries. */
 struct cuf_row {
 	const char *name;
 	void *hook;

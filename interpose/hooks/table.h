@@ -4,8 +4,8 @@
  * NAME, so that libc's own declarations of NAME (attributes, nonnull, noreturn) neither clash with nor bend it, and
  * so that nobody calls a hook who means the real function (real.h).
  *
- * Contract: bodies of roles LABEL, WATCH, BRACKET and PASS of the driver and the runtime are generated from the table
- * (cuda_runtime.c, cuda_bracket.c), all others are written by hand; a row without a body does not link.
+ * Contract: bodies of roles LABEL, WATCH, BRACKET and PASS of the driver and the runtime, and of the roles of foreign
+ * libraries, are generated from the table (cuda_runtime.c, cuda_bracket.c, framework_role.c), all others are written by hand; a row without a body does not link.
  */
 #ifndef CUF_TABLE_H
 #define CUF_TABLE_H
@@ -13,6 +13,7 @@
 #include <dlfcn.h>
 #include <sys/types.h>
 #include "interpose/abi/cuda_types.h"
+#include "interpose/abi/framework_types.h"
 
 typedef int (*cuf_program_fn)(int argc, char **argv, char **environment);
 typedef void (*cuf_void_fn)(void);

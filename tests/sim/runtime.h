@@ -17,6 +17,7 @@
 
 #define API __attribute__((visibility("default")))
 #define SIM_LIBC(ret, name, params)
+#define SIM_FOREIGN(ret, name, params)
 #define SIM_CUDA(ret, name, params)
 #define SIM_CUDART(ret, name, params) API ret name params;
 #define HOOK(id, lib, ret, name, params, args, role) SIM_##lib(ret, name, params)

@@ -73,7 +73,7 @@ static void start(const struct mix *mix, uint64_t *random)
 	if (!cuf_state_is_on() || !t)
 		_exit(1);
 	t->random = next(random) | 1;
-	cuf_tls.countdown_bytes = (int64_t)cuf_sample_interval(t);
+	cuf_tls.countdown_bytes = (int64_t)cuf_sample_interval(t, cuf_options.sample);
 	cuf_thread_leave(t);
 }
 
@@ -186,14 +186,14 @@ static void test_estimate__interval_holds_with_few_samples(void **state)
 	for (unsigned i = 0; i < sizeof expected / sizeof *expected; i++) {
 		struct mix mix = { "some samples", 65536, (unsigned)(expected[i] * 65536 / 64 / 0.6), { { 100, 64, 64 } } };
 		struct score s = runs_of(&mix, 100 + i);
-		assert_between(s.held_bytes * 1.0 / RUNS, 0.90, 1);
-		assert_between(s.held_count * 1.0 / RUNS, 0.90, 1);
+		assert_between(s.held_bytes * 1.0 / RUNS, 0.93, 1);
+		assert_between(s.held_count * 1.0 / RUNS, 0.93, 1);
 		held += s.held_bytes;
 		held_count += s.held_count;
 		all += s.runs;
 	}
-	assert_between(held * 1.0 / all, 0.93, 0.98);
-	assert_between(held_count * 1.0 / all, 0.93, 0.98);
+	assert_between(held * 1.0 / all, 0.95, 1); /* counts so small have no interval for exactly 95 % */
+	assert_between(held_count * 1.0 / all, 0.95, 1);
 }
 
 static void test_estimate__nothing_sampled_is_not_nothing_there(void **state)

@@ -5,14 +5,14 @@
 
 static const struct cuf_segment *segment(unsigned i)
 {
-	return (const void *)(cuf_recording.rings[0] + i * cuf_recording.segment_bytes[0]);
+	return (const void *)(cuf_recording.rings[CUF_RING_DEVICE].at + i * cuf_recording.rings[CUF_RING_DEVICE].segment_bytes);
 }
 
 /* Events in the ring; every one must be whole, and a segment's in rising order. */
 static uint64_t count_events(void)
 {
 	uint64_t count = 0;
-	for (unsigned i = 0; i < cuf_recording.segment_count[0]; i++) {
+	for (unsigned i = 0; i < cuf_recording.rings[CUF_RING_DEVICE].segment_count; i++) {
 		const struct cuf_segment *s = segment(i);
 		const struct cuf_event *e = (const void *)(s + 1);
 		uint64_t last = 0;

@@ -12,6 +12,7 @@
 #include "interpose/core/ledger.h"
 #include "interpose/hooks/allocator.h"
 #include "interpose/hooks/cuda.h"
+#include "interpose/hooks/framework.h"
 
 struct cuf_real cuf_real;
 struct cuf_query cuf_query;
@@ -40,8 +41,9 @@ static struct {
 /* driver.h, without a libcuda */
 bool cuf_driver_has(void *const *slot) { return cuf_slot_load(slot) != NULL; }
 int cuf_driver_refusal(void) { return CUDA_ERROR_NOT_FOUND; }
-/* allocator.h, without one */
+/* allocator.h and framework.h, without one */
 void cuf_allocator_read(enum cuf_moment moment, void *frame) {}
+void cuf_framework_check_blind(void) {}
 void cuf_driver_greet_again(void) {}
 
 static CUresult answer(void *out, size_t bytes)

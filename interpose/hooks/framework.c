@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns what is told of the framework itself: which one, which version, and why its blocks are not seen. */
+#include "interpose/hooks/framework.h"
+
+#include <errno.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+#include "interpose/core/framework.h"
+#include "interpose/core/recorder.h"
+#include "interpose/core/sandbox.h"
+#include "interpose/core/say.h"
+#include "interpose/core/sys.h"
+#include "interpose/hooks/coverage.h"
+#include "interpose/hooks/dso.h"
+#include "interpose/hooks/table.h"
+
+/* The shape of the reports, by hook: the arguments' letters in the mangled name. */
+static const struct { unsigned hook; const char *abi; } abis[] = {
+	{ CUF_HOOK__ZN3c1027reportMemoryUsageToProfilerEPvlNS_6DeviceE, "Pvl" },
+	{ CUF_HOOK__ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE, "Pvlll" },
+	{ CUF_HOOK__ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE, "Pvlmm" },
+	{ CUF_HOOK__ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE, "lll" },
+	{ CUF_HOOK__ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE, "lmm" },
+	{ CUF_HOOK__ZN3c1027reportOutOfMemoryToProfilerEmmmNS_6DeviceE, "mmm" },
+};
+
+/* The text between the quotes of the line `__version__ = '2.15.0+cu132'`. */
+static void add_quoted(struct cuf_text *text, const char *file)
+{
+	const char *line = strstr(file, "__version__ = '"), *from = line ? line + strlen("__version__ = '") : NULL;
+	const char *end = from ? strchr(from, '\'') : NULL;
+	if (end)
+		cuf_text_bytes(text, from, (size_t)(end - from));
+}
+
+/* torch/version.py lies two folders above torch/lib/libc10.so; a distribution's library has its version in its name. */
+static void add_version(struct cuf_text *text, const char *path)
+{
+	static const char here[] = "/lib/libc10.so", there[] = "/version.py";
+	char file[4096];
+	const char *at = strstr(path, here), *numbers = strstr(path, "libc10.so.");
+	size_t stem = at ? (size_t)(at - path) : 0;
+	long fd, bytes;
+	if (numbers) {
+		cuf_text_add(text, numbers + strlen("libc10.so."));
+		return;
+	}
+	if (!at || stem + sizeof there > sizeof file || cuf_sandbox_entered())
+		return;
+	memcpy(file, path, stem);
+	memcpy(file + stem, there, sizeof there);
+	fd = cuf_sys_open(file, O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return;
+	bytes = cuf_sys_read((int)fd, file, sizeof file - 1);
+	cuf_sys_close((int)fd);
+	file[bytes > 0 ? bytes : 0] = 0;
+	add_quoted(text, file);
+}
+
+static void introduce(unsigned hook, const void *real)
+{
+	struct cuf_dso dso;
+	CUF_TEXT(text, 512);
+	cuf_text_add(&text, "framework=PyTorch\n");
+	for (unsigned i = 0; i < sizeof abis / sizeof *abis; i++)
+		if (abis[i].hook == hook) {
+			cuf_text_add(&text, "abi=");
+			cuf_text_add(&text, abis[i].abi);
+			cuf_text_add(&text, "\n");
+		}
+	if (real && cuf_dso_at(real, &dso)) {
+		cuf_text_add(&text, "object=");
+		cuf_text_add(&text, dso.map->l_name);
+		cuf_text_add(&text, "\nversion=");
+		add_version(&text, dso.map->l_name);
+		cuf_text_add(&text, "\n");
+	}
+	cuf_coverage_framework(text.at);
+	if (hook == CUF_HOOK__ZN3c1027reportMemoryUsageToProfilerEPvlNS_6DeviceE)
+		cuf_coverage_blind("PyTorch before 1.10 reports its blocks without their addresses");
+}
+
+void cuf_framework_introduce(unsigned hook, const void *real)
+{
+	int saved;
+	if (__builtin_expect(cuf_framework_is_known(), 1))
+		return;
+	saved = errno;
+	introduce(hook, real);
+	errno = saved;
+}
+
+static int is_pytorch(struct dl_phdr_info *info, size_t bytes, void *found)
+{
+	return *(int *)found = cuf_dso_name_is(cuf_dso_basename(info->dlpi_name), "libc10_cuda.so");
+}
+
+/* The settings as they were when the program began; PyTorch reads them at its first allocation. */
+static const char *blind_reason(void)
+{
+	static const char *const names[] = { "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF" };
+	for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
+		const char *value = getenv(names[i]);
+		if (value && strstr(value, "backend:cudaMallocAsync"))
+			return "PyTorch's blocks are not seen: backend:cudaMallocAsync reports none; its device memory is in the driver's pool";
+	}
+	return "PyTorch is loaded and has reported no block: it uses the back-end cudaMallocAsync or a pluggable allocator, or no GPU memory";
+}
+
+void cuf_framework_check_blind(void)
+{
+	int loaded = 0, saved = errno;
+	if (cuf_framework_events() == 0)
+		dl_iterate_phdr(is_pytorch, &loaded);
+	if (loaded)
+		cuf_coverage_blind(blind_reason());
+	errno = saved;
+}
