@@ -103,14 +103,6 @@ $(B)/sim/libcudart.so.%: $(wildcard tests/sim/runtime*.c) $(wildcard tests/sim/*
 VICTIMF = $(filter-out -MMD -MP -fsanitize=%,$(BASE)) -O1 -fno-builtin -fno-inline -fno-optimize-sibling-calls $(CFLAGS)
 VICTIM_LIBS_runtime_linked := -L$(B)/sim -l:libcudart.so.13
 $(B)/victims/runtime_linked: $(B)/sim/libcudart.so.13
-# PyTorch's two libraries, as far as memory goes
-$(B)/victims/torch/libc10.so: tests/victims/torch/c10.c $(wildcard tests/victims/torch/*.h)
-	@mkdir -p $(@D)
-	$(call say,VICTIM)$(CC) $(VICTIMF) -fPIC -fvisibility=hidden -shared -Wl,-soname,libc10.so $< -o $@
-$(B)/victims/torch/libc10_cuda.so: tests/victims/torch/c10_cuda.c $(wildcard tests/victims/torch/*.h) $(B)/victims/torch/libc10.so
-	@mkdir -p $(@D)
-	$(call say,VICTIM)$(CC) $(filter-out -O1 -fno-inline,$(VICTIMF)) -fPIC -fvisibility=hidden -shared -Wl,-soname,libc10_cuda.so $< -o $@ -L$(@D) -l:libc10.so -Wl,-rpath,'$$ORIGIN'
-$(B)/victims/torch_allocator $(B)/victims/linked/torch_allocator: $(B)/victims/torch/libc10_cuda.so
 $(B)/victims/linked/%: tests/victims/%.c $(wildcard tests/victims/*.h tests/victims/*.def) $(B)/sim/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call say,VICTIM)$(CC) $(VICTIMF) -DDOOR_LINKED $< -o $@ -L$(B)/sim -l:libcuda.so.1 -ldl -lpthread
@@ -126,7 +118,7 @@ $(B)/victims/%: tests/victims/%.c $(wildcard tests/victims/*.h tests/victims/*.d
 	$(call say,VICTIM)$(CC) $(VICTIMF) $< -o $@ $(VICTIM_LIBS_$*) -ldl -lpthread
 $(B)/bench/%: tests/bench/%.c
 	@mkdir -p $(@D)
-	$(call say,BENCH)$(CC) $(filter-out -MMD -MP,$(BASE)) -fno-builtin $(CFLAGS) $< $(filter %.a,$^) -o $@ -ldl -lpthread -lm
+	$(call say,BENCH)$(CC) $(filter-out -MMD -MP,$(BASE)) -fno-builtin $(CFLAGS) $< $(filter %.a,$^) -o $@ $(if $(filter %/libanalysis.a,$^),$(CMD_LIBS)) -ldl -lpthread -lm
 $(B)/bench/unwinder_cost: $(B)/libcore.a
 $(B)/bench/malloc_workload_fp $(B)/bench/malloc_workload_nofp: $(B)/bench/malloc_workload_%: tests/bench/malloc_workload.c
 	@mkdir -p $(@D)

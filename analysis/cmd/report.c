@@ -127,11 +127,12 @@ static int run_report(const struct opts *opts)
 		snprintf(path, sizeof path, "%s", opts->operands[0]);
 	else if (find_newest(path, sizeof path))
 		return CMD_USAGE;
+	symbols = options.symbols = symbols_new(&symbols_options);
 	if (facts_build(path, &options, &facts, &error)) {
 		say_unreadable(path, &error);
+		symbols_free(symbols);
 		return CMD_USAGE;
 	}
-	symbols = symbols_new(&symbols_options);
 	status = write_report(opts, facts, symbols);
 	if (opts_has(opts, "verbose"))
 		say_nameless(facts, symbols);

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/model/symbols.h"
 
 /* By enum cuf_loss. */
 static const char *const loss_words[CUF_LOST_MAX] = {
@@ -14,6 +15,7 @@ static const char *const loss_words[CUF_LOST_MAX] = {
 	[CUF_LOST_META] = "names and modules not kept", [CUF_LOST_INCIDENTS] = "older incidents overwritten",
 	[CUF_LOST_DEVICES] = "events of devices beyond the sixteenth", [CUF_LOST_SWITCH] = "events while the recording moved to its file",
 	[CUF_LOST_NESTED] = "events from inside the recorder",
+	[CUF_LOST_CODES] = "names of Python functions and phases not kept",
 };
 
 /* By enum cuf_note: how the note's text is told; NULL: no blind spot. */
@@ -24,6 +26,7 @@ static const char *const note_words[] = {
 	[CUF_NOTE_NO_UNWINDER] = "libunwind was not found: some stacks are shorter than they could be",
 	[CUF_NOTE_OTHER_PRELOAD] = "another library was preloaded too: %s",
 	[CUF_NOTE_CHECKPOINT] = "device memory was checkpointed away or restored: %s",
+	[CUF_NOTE_PYTHON] = "Python was seen, but not its frames: %s",
 };
 
 struct list { const char **items; size_t count, room; };
@@ -38,8 +41,14 @@ static void add_once(struct list *l, const char *text)
 	l->items[l->count++] = text;
 }
 
+/* What holds for several processes is said once, of the run. */
 static void say(struct sentences *s, const char *text, uint32_t process)
 {
+	for (size_t i = 0; i < s->count; i++)
+		if (!strcmp(s->items[i].text, text)) {
+			s->items[i].process = s->items[i].process == process ? process : FACT_NONE;
+			return;
+		}
 	xalloc_grow(&s->items, s->count, &s->room, sizeof *s->items);
 	s->items[s->count++] = (struct fact_text){ text, process };
 }
@@ -76,6 +85,58 @@ static void tell_texts(struct build *b, uint32_t p, struct sentences *blind, str
 			const char *at = strstr(words, "%s");
 			say(blind, at ? arena_format(b->arena, "%.*s%s%s", (int)(at - words), words, t->text, at + 2) : words, p);
 		}
+	}
+}
+
+/*
+ * Allocators that were linked into an object under hidden names, known by the messages they print. The file must be here.
+ * What the recorder itself saw is told by its books, and the recorder knows their names, too.
+ */
+static const struct { const char *name, *message; } built_in[] = {
+	{ "jemalloc", "<jemalloc>: " }, { "mimalloc", "mimalloc: warning: " }, { "tcmalloc", "TCMALLOC_" },
+};
+enum { BUILT_IN = sizeof built_in / sizeof *built_in };
+
+struct searched { struct { struct symbols_module *module; size_t found; } *items; size_t count, room; };
+
+static size_t built_into(struct searched *s, struct symbols_module *module)
+{
+	const char *messages[BUILT_IN];
+	for (size_t i = 0; i < s->count; i++)
+		if (s->items[i].module == module)
+			return s->items[i].found;
+	for (unsigned i = 0; i < BUILT_IN; i++)
+		messages[i] = built_in[i].message;
+	xalloc_grow(&s->items, s->count, &s->room, sizeof *s->items);
+	s->items[s->count].module = module;
+	return s->items[s->count++].found = symbols_module_constant(module, messages, BUILT_IN);
+}
+
+static bool is_known_allocator(const struct fact_process *p, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	for (size_t i = 0; i < p->host.allocator_count; i++)
+		if (!strcmp(p->host.allocators[i].object, path))
+			return true;
+	return !strncmp(slash ? slash + 1 : path, "libcuflight.so", 14);
+}
+
+static void tell_built_in(struct build *b, uint32_t p, struct searched *searched, struct sentences *blind)
+{
+	const struct fact_process *f = &b->facts->processes[p];
+	if (!b->options.symbols || !f->host_mode)
+		return;
+	for (size_t i = 0; i < f->module_count; i++) {
+		const struct fact_module *m = &f->modules[i];
+		size_t again = 0, found;
+		while (again < i && strcmp(f->modules[again].path, m->path))
+			again++;
+		if (again < i) /* loaded once more */
+			continue;
+		found = is_known_allocator(f, m->path) ? BUILT_IN :
+			built_into(searched, symbols_module(b->options.symbols, m->path, m->build_id, m->build_id_bytes));
+		if (found < BUILT_IN)
+			say(blind, arena_format(b->arena, "%s has %s built in: what it takes from that is not recorded", m->path, built_in[found].name), p);
 	}
 }
 
@@ -157,6 +218,7 @@ void build_coverage(struct build *build)
 	struct fact_coverage *c = &build->facts->coverage;
 	struct list hooked = { 0 }, unhooked = { 0 }, cudart = { 0 };
 	struct sentences blind = { 0 };
+	struct searched searched = { 0 };
 	struct fact_loss *lost = arena_zeroed(build->arena, build->run->count * CUF_LOST_MAX, sizeof *lost);
 	*c = (struct fact_coverage){ .complete = !build->run->unreadable_count };
 	for (size_t i = 0; i < build->run->unreadable_count; i++)
@@ -172,7 +234,9 @@ void build_coverage(struct build *build)
 	for (uint32_t p = 0; p < build->run->count; p++) {
 		tell_texts(build, p, &blind, &unhooked, &cudart);
 		tell_process(build, p, &blind);
+		tell_built_in(build, p, &searched, &blind);
 	}
+	free(searched.items);
 	tell_usual(build, &blind);
 	c->lost = lost;
 	c->hooked = keep(build, &hooked, &c->hooked_count);

@@ -149,7 +149,7 @@ static struct fact_allocator allocator_of(const struct fact_meta_text *t, struct
 		.system_bytes = FACT_UNKNOWN, .live_bytes = FACT_UNKNOWN, .cached_bytes = FACT_UNKNOWN, .fragmented_bytes = FACT_UNKNOWN,
 		.own_bytes = FACT_UNKNOWN, .retained_bytes = FACT_UNKNOWN, .thread_cached_bytes = FACT_UNKNOWN, .mapped_bytes = FACT_UNKNOWN,
 		.top_bytes = FACT_UNKNOWN, .arena_count = FACT_UNKNOWN, .largest_free = { FACT_UNKNOWN, "" } };
-	if (t->number == CUF_MOMENT_START || key_number(t->text, "live_bytes") == CUF_UNKNOWN)
+	if (t->number == CUF_MOMENT_START || (key_number(t->text, "live_bytes") == CUF_UNKNOWN && key_number(t->text, "system_bytes") == CUF_UNKNOWN))
 		return a;
 	a.time_ns = t->time_ns;
 	take_figures(t->text, &a, arena);

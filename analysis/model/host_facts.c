@@ -106,11 +106,13 @@ static uint64_t take(uint64_t *left, uint64_t bytes)
  * Anonymous memory: the allocator's figures are of addresses, of which some were never touched. So where they are more than is
  * resident, blocks with a map of their own give way first, then what is free, then the rest.
  */
-static void add_anonymous(struct rows *rows, uint64_t resident, const struct fact_allocator *a, const struct fact_maps *maps)
+static void add_anonymous(struct rows *rows, uint64_t resident, const struct fact_allocator *a, const struct fact_host *h)
 {
-	uint64_t live = a ? or_zero(a->live_bytes) : 0, cached = a ? or_zero(a->cached_bytes) : 0, own = a ? or_zero(a->own_bytes) : 0;
+	bool counts = a && a->live_bytes != FACT_UNKNOWN; /* itself; else what we recorded of it is live */
+	uint64_t live = counts ? a->live_bytes : or_zero(h->malloc_live_bytes), cached = a ? or_zero(a->cached_bytes) : 0, own = a ? or_zero(a->own_bytes) : 0;
 	uint64_t fragmented = a ? or_zero(a->fragmented_bytes) : 0, mapped = a ? or_zero(a->mapped_bytes) : 0, left = resident, excess, cut;
-	enum fact_basis basis = BASIS_OBSERVED, split;
+	enum fact_basis basis = counts ? BASIS_OBSERVED : h->malloc_basis, split;
+	const struct fact_maps *maps = &h->maps;
 	if (live + cached + own + fragmented > resident) {
 		excess = live + cached + own + fragmented - resident;
 		cut = mapped < excess ? mapped : excess;
@@ -139,7 +141,7 @@ static void fill_rows(struct build *b, const char *memory, const struct fact_all
 	if (key_number(memory, "whole") != 1)
 		return;
 	h->mapped_file_bytes = key_number(memory, "file_bytes");
-	add_anonymous(&rows, or_zero(key_number(memory, "heap_bytes")) + or_zero(key_number(memory, "anonymous_bytes")), a, &h->maps);
+	add_anonymous(&rows, or_zero(key_number(memory, "heap_bytes")) + or_zero(key_number(memory, "anonymous_bytes")), a, h);
 	add_row(&rows, PART_STACK, key_number(memory, "stack_bytes"), BASIS_OBSERVED);
 	add_row(&rows, PART_FILES, h->mapped_file_bytes, BASIS_OBSERVED);
 	add_row(&rows, PART_FILES_PRIVATE, key_number(memory, "file_private_bytes"), BASIS_OBSERVED);

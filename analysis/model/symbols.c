@@ -14,6 +14,7 @@
 #include <uthash.h>
 #include "analysis/model/debug_lines.h"
 #include "analysis/model/demangle.h"
+#include "analysis/model/module_constants.h"
 #include "analysis/model/module_file.h"
 #include "analysis/model/symbol_table.h"
 
@@ -191,6 +192,14 @@ struct symbols_module *symbols_module(struct symbols *symbols, const char *path,
 enum symbols_state symbols_module_state(const struct symbols_module *module) { return module->file.state; }
 const char *symbols_module_reason(const struct symbols_module *module) { return module->file.reason; }
 const char *symbols_module_name(const struct symbols_module *module) { return module->name; }
+
+size_t symbols_module_constant(struct symbols_module *module, const char *const *texts, size_t count)
+{
+	struct module_file file = file_find(module);
+	size_t found = file.fd >= 0 && file.state <= SYMBOLS_UNVERIFIED ? module_constants_find(file.fd, texts, count) : count;
+	module_file_fini(&file);
+	return found;
+}
 
 static struct place *place_at(struct symbols_module *module, uint64_t elf_address)
 {

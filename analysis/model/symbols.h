@@ -60,6 +60,10 @@ enum symbols_state symbols_module_state(const struct symbols_module *module);
 const char *symbols_module_reason(const struct symbols_module *module); /* a sentence part, "no such file: /x"; NULL when verified */
 const char *symbols_module_name(const struct symbols_module *module);   /* last part of its path */
 
+/* Reads the module's constants (.rodata) through for these texts: the index of one that is there, count when none is or
+ * there is no file that may be its. Slow: once a module. */
+size_t symbols_module_constant(struct symbols_module *module, const char *const *texts, size_t count);
+
 /* The functions at this address, innermost first: the inlined ones, then the real one. Returns their count, at least 1;
  * *frames stays valid. With nothing known: one frame with the module's name. Asked again, answers at once. */
 size_t symbols_resolve(struct symbols_module *module, uint64_t elf_address, const struct symbols_frame **frames);

@@ -39,6 +39,10 @@ static void malloc_lines(const struct text *text, const struct fact_process *p)
 static void books_lines(const struct text *text, const struct fact_allocator *a)
 {
 	char words[TEXT_LINE_BYTES], largest[160] = "";
+	if (a->live_bytes == FACT_UNKNOWN) {
+		text_line(text, STYLE_PLAIN, "books", "%s %s took %s, and says no more", a->name, a->version, units_bytes(a->system_bytes).s);
+		return;
+	}
 	if (a->largest_free.bytes != FACT_UNKNOWN)
 		snprintf(largest, sizeof largest, "; largest free %s (%s)", units_bytes(a->largest_free.bytes).s, a->largest_free.words);
 	snprintf(words, sizeof words, "%s %s took %s: %s handed out, %s free between blocks, %s free in whole pages%s%s", a->name, a->version,
@@ -102,7 +106,8 @@ static void other_lines(const struct text *text, const struct fact_host *h)
 	for (size_t i = 0; i < h->allocator_count; i++) {
 		const struct fact_allocator *a = &h->allocators[i];
 		if (a->role != ALLOCATOR_PROCESS)
-			text_line(text, STYLE_WARN, "besides", "%s %s in %s: %s handed out, unseen", a->name, a->version, a->object, units_bytes(a->live_bytes).s);
+			text_line(text, STYLE_WARN, "besides", "%s %s in %s: %s %s, unseen", a->name, a->version, a->object,
+				  units_bytes(a->live_bytes == FACT_UNKNOWN ? a->system_bytes : a->live_bytes).s, a->live_bytes == FACT_UNKNOWN ? "taken" : "handed out");
 	}
 	if (h->maps.anonymous_count != FACT_UNKNOWN)
 		text_line(text, STYLE_PLAIN, "maps", "%s in %s anonymous, %s in %s of files; %s given back by madvise", units_bytes(h->maps.anonymous_bytes).s,

@@ -37,12 +37,13 @@ static const struct family {
 	{ "tcmalloc", "MallocExtension_GetNumericProperty", { "" }, cuf_books_tcmalloc, NULL },
 	{ "tcmalloc", "MallocExtension_Internal_GetNumericProperty", { "" }, cuf_books_tcmalloc, NULL },
 	{ "tcmalloc", "tc_malloc", { "" }, NULL, NULL },
-	{ "mimalloc", "mi_version", { "" }, NULL, cuf_version_mimalloc },
+	{ "mimalloc", "mi_version", { "" }, cuf_books_mimalloc, cuf_version_mimalloc },
 	{ "glibc", "malloc_info", { "" }, cuf_books_glibc, cuf_version_glibc },
 };
 enum { FAMILIES = sizeof families / sizeof *families, GLIBC = FAMILIES - 1 };
 
 static struct cuf_dso behind; /* the object of the malloc that our hook calls */
+static const struct link_map *front; /* an object that the loader searches before us defines malloc itself; NULL */
 static uint32_t reading;      /* the process that is at it: a child forked meanwhile does not wait for its parent */
 static uint64_t next_ns, spacing_ns;
 
@@ -87,17 +88,6 @@ void *cuf_allocator_function(const struct cuf_allocator *allocator, const char *
 	cuf_text_add(&full, allocator->prefix);
 	cuf_text_add(&full, name);
 	return cuf_elf_symbol(allocator->bias, allocator->dynamic, full.at);
-}
-
-void cuf_version_mimalloc(const struct cuf_allocator *allocator, struct cuf_text *text)
-{
-	int (*version)(void) = cuf_allocator_function(allocator, "mi_version");
-	int number = version ? version() : 0; /* 212 is 2.1.2 */
-	cuf_text_number(text, (uint64_t)number / 100);
-	cuf_text_add(text, ".");
-	cuf_text_number(text, (uint64_t)number / 10 % 10);
-	cuf_text_add(text, ".");
-	cuf_text_number(text, (uint64_t)number % 10);
 }
 
 /* NULL: none of these. families_max leaves glibc out where it would be found in any process. */
@@ -149,7 +139,6 @@ static struct cuf_allocator allocator_behind(void)
 	return (struct cuf_allocator){ .prefix = "", .map = behind.map, .bias = behind.map->l_addr, .dynamic = behind.map->l_ld };
 }
 
-/* An object that the loader searches before us defines malloc itself. */
 static const struct link_map *object_in_front(void)
 {
 	struct cuf_dso self;
@@ -162,9 +151,9 @@ static const struct link_map *object_in_front(void)
 
 void cuf_allocator_introduce(void)
 {
-	const struct link_map *front = object_in_front();
 	struct cuf_allocator allocator;
 	const struct family *family;
+	front = object_in_front();
 	if (!cuf_real.malloc || !cuf_dso_at((const void *)cuf_real.malloc, &behind) || !cuf_state_is_on())
 		return;
 	allocator = allocator_behind();
@@ -192,17 +181,35 @@ static const ElfW(Dyn) *dynamic_of(const struct dl_phdr_info *object)
 	return NULL;
 }
 
+/*
+ * An allocator that was linked in under hidden names has none to be found by here; the reader looks into the file, so it
+ * must know of the object although no stack went through it. Not where META is short of room for what stacks need.
+ */
+static void note_object(const struct dl_phdr_info *object)
+{
+	if (cuf_recording.header->meta_used > cuf_recording.meta_bytes / 2)
+		return;
+	for (unsigned i = 0; i < object->dlpi_phnum; i++)
+		if (object->dlpi_phdr[i].p_type == PT_LOAD && object->dlpi_phdr[i].p_flags & PF_X) {
+			cuf_modules_note(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr);
+			return;
+		}
+}
+
 static int see_object(struct dl_phdr_info *object, size_t bytes, void *context)
 {
 	struct private_search *search = context;
 	struct cuf_allocator allocator = { .bias = object->dlpi_addr, .dynamic = dynamic_of(object) };
 	const struct family *family;
-	if (!allocator.dynamic || allocator.dynamic == behind.map->l_ld || cuf_modules_is_self((uintptr_t)allocator.dynamic))
+	note_object(object);
+	if (search->found == PRIVATE_MAX || !allocator.dynamic || allocator.dynamic == behind.map->l_ld || cuf_modules_is_self((uintptr_t)allocator.dynamic))
 		return 0;
 	family = family_of(&allocator, GLIBC);
-	if (family)
-		tell(search->moment, family, &allocator, "private", object->dlpi_name);
-	return family && ++search->found == PRIVATE_MAX;
+	if (family) {
+		tell(search->moment, family, &allocator, front && front->l_ld == allocator.dynamic ? "in_front" : "private", object->dlpi_name);
+		search->found++;
+	}
+	return 0;
 }
 
 /* ---- when ---- */

@@ -29,6 +29,7 @@ void cuf_books_class(struct cuf_text *text, const char *key, uint64_t class, uin
 bool cuf_books_glibc(const struct cuf_allocator *allocator, enum cuf_moment moment, struct cuf_text *text);
 bool cuf_books_jemalloc(const struct cuf_allocator *allocator, enum cuf_moment moment, struct cuf_text *text);
 bool cuf_books_tcmalloc(const struct cuf_allocator *allocator, enum cuf_moment moment, struct cuf_text *text);
+bool cuf_books_mimalloc(const struct cuf_allocator *allocator, enum cuf_moment moment, struct cuf_text *text);
 
 void cuf_version_glibc(const struct cuf_allocator *allocator, struct cuf_text *text);
 void cuf_version_jemalloc(const struct cuf_allocator *allocator, struct cuf_text *text);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# Host memory beyond malloc's live blocks: the allocator's own books, fragmentation told from a leak, maps, the kernel's
+# Host memory beyond malloc's live blocks: the allocator's own books (others than glibc's: host_allocators.bats), fragmentation told from a leak, maps, the kernel's
 # kills. The victims tell their truth (tests/victims/README.md), with glibc's malloc and with jemalloc.
 
 setup() {
@@ -126,45 +126,6 @@ interval_holds() {
 	"$root/scripts/simcuda" "$cuflight" run -q -o rec/ -- "$build/victims/oom_fatal" >/dev/null || [ $? = 1 ]
 	"$cuflight" report --json rec >report.json
 	report_has 'd.incidents[0].largest_free.host_bytes > 0 && /top of the heap|books/.test(d.incidents[0].largest_free.basis.host_bytes)'
-}
-
-@test "an allocator in front of the recorder is named in coverage" {
-	have_jemalloc
-	LD_PRELOAD="libjemalloc.so.2:$build/libcuflight.so" CUFLIGHT_OUTPUT=rec/ CUFLIGHT_OPTIONS=start=1 "$build/victims/host_leak" 1 >/dev/null
-	"$cuflight" report --json rec >report.json
-	report_has 'd.coverage.blind.some((b) => /libjemalloc.* defines malloc itself \(jemalloc\)/.test(b.text))'
-}
-
-@test "an object with an allocator of its own is named in coverage, with its books" {
-	# an object that has jemalloc under the names that Arrow builds it with: what its mallctl answers is all that is seen
-	cat >own.c <<-'END'
-		#include <string.h>
-		int je_arrow_mallctl(const char *name, void *old, size_t *bytes, void *new, size_t new_bytes)
-		{
-			if (!strcmp(name, "epoch"))
-				return 0;
-			if (strcmp(name, "stats.allocated") || !old || *bytes != sizeof(size_t))
-				return 2;
-			*(size_t *)old = 123456789;
-			return 0;
-		}
-	END
-	"${CC:-cc}" -shared -fPIC own.c -o libown.so
-	"$cuflight" run -q -o rec/ -- perl -e 'require DynaLoader; DynaLoader::dl_load_file($ARGV[0]) or die' "$PWD/libown.so"
-	"$cuflight" report --json rec >report.json
-	report_has 'd.coverage.blind.some((b) => /libown.so has an allocator of its own \(jemalloc\)/.test(b.text))'
-	report_has 'd.host.other_allocators[0].live_bytes === 123456789 && d.host.allocator.name === "glibc"'
-}
-
-@test "a program that is linked with jemalloc runs on it: recorded, and by its books" {
-	local library
-	have_jemalloc
-	library=$(compgen -G '/usr/lib/*/libjemalloc.so.2' | head -n 1)
-	echo 'int puts(const char *); void *malloc(unsigned long); int main(void) { return !malloc(300000) || puts("end state exit 0") < 0; }' >linked.c
-	"${CC:-cc}" -fno-builtin linked.c -o linked -Wl,--no-as-needed "$library"
-	"$cuflight" run -q -o rec/ -- ./linked
-	"$cuflight" report --json rec >report.json
-	report_has 'd.host.allocator.name === "jemalloc" && d.host.malloc_live_bytes >= 300000 && d.host.allocator.live_bytes >= 300000'
 }
 
 @test "exit in a signal handler that broke into malloc does not hang" {

@@ -1,0 +1,118 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# Allocators other than glibc's: behind the recorder (its hooks call them), in front of it (it is passed by), inside one
+# object under other names, and inside one object under no name at all. Each is named; what can be seen of it is right.
+
+setup() {
+	root=$(realpath "$BATS_TEST_DIRNAME/../..")
+	build=${BUILD:-$root/build}
+	cuflight=$build/cuflight
+	cd "$BATS_TEST_TMPDIR" || return
+	unset CUFLIGHT_OPTIONS CUFLIGHT_OUTPUT CUFLIGHT_DISABLE LD_PRELOAD MALLOC_CONF MALLOC_ARENA_MAX
+	export TZ=UTC LC_ALL=C.UTF-8 DEBUGINFOD_URLS=
+}
+
+have() { compgen -G "/usr/lib/*/$1" >/dev/null || skip "no $1 here"; }
+have_jemalloc() { have libjemalloc.so.2; }
+
+# LIBRARY...: the leaking victim with these preloaded in this order, every event recorded; leaves its truth and the report
+leak_under() {
+	local IFS=:
+	rm -rf rec
+	LD_PRELOAD="$*" CUFLIGHT_OUTPUT=rec/ CUFLIGHT_OPTIONS=start=1:host=full:size=256MiB "$build/victims/host_leak" >truth
+	"$cuflight" report --json rec >report.json
+}
+
+# EXPRESSION: of the report, as d
+report_has() { node -e 'const d = JSON.parse(require("fs").readFileSync("report.json")); process.exit(eval(process.argv[1]) ? 0 : 1)' "$1"; }
+
+@test "tcmalloc behind the recorder: every block, and by its books" {
+	have libtcmalloc_minimal.so.4
+	leak_under "$build/libcuflight.so" libtcmalloc_minimal.so.4
+	"$root/tests/e2e/check_truth.py" truth report.json
+	report_has 'd.host.allocator.name === "tcmalloc" && d.host.allocator.role === "process"'
+	# what it handed out is what we recorded, and its rounding
+	report_has 'd.host.allocator.live_bytes >= d.host.malloc_live_bytes && d.host.allocator.live_bytes < d.host.malloc_live_bytes * 1.02'
+	report_has 'd.host.allocator.system_bytes >= d.host.allocator.live_bytes && d.host.verdict === "fine"'
+}
+
+@test "mimalloc behind the recorder: every block; of its books, what it took" {
+	have libmimalloc.so.2
+	leak_under "$build/libcuflight.so" libmimalloc.so.2
+	grep -v '^host verdict' truth >leak_alone # it says too little for a verdict
+	"$root/tests/e2e/check_truth.py" leak_alone report.json
+	report_has 'd.host.allocator.name === "mimalloc" && /^[0-9]+[.][0-9]+[.][0-9]+$/.test(d.host.allocator.version) && d.host.verdict === null'
+	report_has 'd.host.allocator.live_bytes === null && d.host.allocator.system_bytes > d.host.malloc_live_bytes'
+	report_has 'd.host.resident.some((r) => r.part === "malloc_live" && r.bytes === d.host.malloc_live_bytes)'
+}
+
+@test "tcmalloc and mimalloc in front of the recorder: named in coverage, once, with what they say" {
+	local name library
+	have libtcmalloc_minimal.so.4
+	have libmimalloc.so.2
+	for name in tcmalloc=libtcmalloc_minimal.so.4 mimalloc=libmimalloc.so.2; do
+		library=${name#*=} name=${name%=*}
+		leak_under "$library" "$build/libcuflight.so"
+		report_has "d.coverage.blind.filter((b) => b.text.includes('$library') && !b.text.startsWith('another library')).length === 1"
+		report_has "d.coverage.blind.some((b) => /$library.* defines malloc itself .${name}.:/.test(b.text))"
+		report_has "d.host.other_allocators.length === 1 && d.host.other_allocators[0].role === 'in_front' && d.host.other_allocators[0].system_bytes > 64 << 20"
+	done
+}
+
+@test "jemalloc linked into a library under hidden names, and stripped: named in coverage" {
+	local archive
+	archive=$(compgen -G '/usr/lib/*/libjemalloc_pic.a' | head -n 1)
+	[ -n "$archive" ] || skip "no libjemalloc_pic.a here"
+	echo '#include <stdlib.h>
+	void *own_take(size_t bytes) { return malloc(bytes); }' >own.c
+	"${CC:-cc}" -shared -fPIC -fno-builtin own.c -o libown.so "$archive" -Wl,--exclude-libs,ALL -lstdc++ -lm -lpthread -ldl
+	strip libown.so
+	[ "$(nm -D --defined-only libown.so | grep -cv own_take)" = 0 ]
+	echo 'void *own_take(unsigned long); int main(void) { return !own_take(64 << 20); }' >uses.c
+	"${CC:-cc}" uses.c -o uses ./libown.so
+	"$cuflight" run -q -o rec/ -- ./uses
+	"$cuflight" report --json rec >report.json
+	report_has 'd.coverage.blind.some((b) => /libown.so has jemalloc built in: what it takes from that is not recorded/.test(b.text))'
+	"$cuflight" run -q -o plain/ -- "$build/victims/host_leak" 1 >/dev/null
+	"$cuflight" report --json plain >report.json
+	report_has '!d.coverage.blind.some((b) => /built in/.test(b.text))'
+}
+
+@test "an allocator in front of the recorder is named in coverage" {
+	have_jemalloc
+	LD_PRELOAD="libjemalloc.so.2:$build/libcuflight.so" CUFLIGHT_OUTPUT=rec/ CUFLIGHT_OPTIONS=start=1 "$build/victims/host_leak" 1 >/dev/null
+	"$cuflight" report --json rec >report.json
+	report_has 'd.coverage.blind.some((b) => /libjemalloc.* defines malloc itself \(jemalloc\)/.test(b.text))'
+}
+
+@test "an object with an allocator of its own is named in coverage, with its books" {
+	# an object that has jemalloc under the names that Arrow builds it with: what its mallctl answers is all that is seen
+	cat >own.c <<-'END'
+		#include <string.h>
+		int je_arrow_mallctl(const char *name, void *old, size_t *bytes, void *new, size_t new_bytes)
+		{
+			if (!strcmp(name, "epoch"))
+				return 0;
+			if (strcmp(name, "stats.allocated") || !old || *bytes != sizeof(size_t))
+				return 2;
+			*(size_t *)old = 123456789;
+			return 0;
+		}
+	END
+	"${CC:-cc}" -shared -fPIC own.c -o libown.so
+	"$cuflight" run -q -o rec/ -- perl -e 'require DynaLoader; DynaLoader::dl_load_file($ARGV[0]) or die' "$PWD/libown.so"
+	"$cuflight" report --json rec >report.json
+	report_has 'd.coverage.blind.some((b) => /libown.so has an allocator of its own \(jemalloc\)/.test(b.text))'
+	report_has 'd.host.other_allocators[0].live_bytes === 123456789 && d.host.allocator.name === "glibc"'
+}
+
+@test "a program that is linked with jemalloc runs on it: recorded, and by its books" {
+	local library
+	have_jemalloc
+	library=$(compgen -G '/usr/lib/*/libjemalloc.so.2' | head -n 1)
+	echo 'int puts(const char *); void *malloc(unsigned long); int main(void) { return !malloc(300000) || puts("end state exit 0") < 0; }' >linked.c
+	"${CC:-cc}" -fno-builtin linked.c -o linked -Wl,--no-as-needed "$library"
+	"$cuflight" run -q -o rec/ -- ./linked
+	"$cuflight" report --json rec >report.json
+	report_has 'd.host.allocator.name === "jemalloc" && d.host.malloc_live_bytes >= 300000 && d.host.allocator.live_bytes >= 300000'
+}
