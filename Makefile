@@ -103,13 +103,21 @@ $(B)/sim/libcudart.so.%: $(wildcard tests/sim/runtime*.c) $(wildcard tests/sim/*
 VICTIMF = $(filter-out -MMD -MP -fsanitize=%,$(BASE)) -O1 -fno-builtin -fno-inline -fno-optimize-sibling-calls $(CFLAGS)
 VICTIM_LIBS_runtime_linked := -L$(B)/sim -l:libcudart.so.13
 $(B)/victims/runtime_linked: $(B)/sim/libcudart.so.13
+# PyTorch's two libraries, as far as memory goes
+$(B)/victims/torch/libc10.so: tests/victims/torch/c10.c $(wildcard tests/victims/torch/*.h)
+	@mkdir -p $(@D)
+	$(call say,VICTIM)$(CC) $(VICTIMF) -fPIC -fvisibility=hidden -shared -Wl,-soname,libc10.so $< -o $@
+$(B)/victims/torch/libc10_cuda.so: tests/victims/torch/c10_cuda.c $(wildcard tests/victims/torch/*.h) $(B)/victims/torch/libc10.so
+	@mkdir -p $(@D)
+	$(call say,VICTIM)$(CC) $(filter-out -O1 -fno-inline,$(VICTIMF)) -fPIC -fvisibility=hidden -shared -Wl,-soname,libc10_cuda.so $< -o $@ -L$(@D) -l:libc10.so -Wl,-rpath,'$$ORIGIN'
+$(B)/victims/torch_allocator $(B)/victims/linked/torch_allocator $(B)/victims/cause_fixture: $(B)/victims/torch/libc10_cuda.so
 $(B)/victims/linked/%: tests/victims/%.c $(wildcard tests/victims/*.h tests/victims/*.def) $(B)/sim/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call say,VICTIM)$(CC) $(VICTIMF) -DDOOR_LINKED $< -o $@ -L$(B)/sim -l:libcuda.so.1 -ldl -lpthread
 $(B)/victims/static/%: tests/victims/%.c $(CUDA_HOME)/lib/libcudart_static.a
 	@mkdir -p $(@D)
 	$(call say,VICTIM)$(CC) $(VICTIMF) -DRUNTIME_STATIC $^ -o $@ -ldl -lpthread -lrt
-$(B)/victims/cause_fixture: $(wildcard tests/victims/causes/*.[ch] tests/victims/*.h tests/victims/*.def)
+$(B)/victims/cause_fixture: $(wildcard tests/victims/causes/*.[ch] tests/victims/*.h tests/victims/torch/*.h tests/victims/*.def)
 	@mkdir -p $(@D)
 	$(call say,VICTIM)$(CC) $(VICTIMF) $(filter %.c,$^) -o $@ -ldl -lpthread
 # -fno-builtin: the compiler must not remove a malloc and free pair; -rdynamic is not needed, symbols come from .symtab

@@ -110,6 +110,20 @@ class Run:
             found = found or incident["cause"]
         return found
 
+    def wrong_evidence(self):
+        """Evidence of events or samples that the recordings do not have."""
+        found = subprocess.run([self.bench.build / "fault/event_numbers", *self.recordings.glob("*.cuf")], capture_output=True, text=True, check=True)
+        events = {tuple(map(int, line.split())) for line in found.stdout.splitlines()}
+        spans = {p["pid"]: (p["start_ns"], p["end_ns"]) for p in self.report["processes"]}
+        causes = [cause for cause in [self.report.get("cause")] + [i["cause"] for i in self.report["incidents"]] if cause]
+        for line in [line for cause in causes for line in cause["evidence"]]:
+            start, end = spans.get(line["pid"], (0, 0))
+            missing = [seq for seq in line["seqs"] if (line["pid"], seq) not in events]
+            if missing or not (line["seqs"] or line["time_ns"]):
+                yield f"evidence without its events: {line['text']} {missing}"
+            elif line["time_ns"] and not start <= line["time_ns"] <= end:
+                yield f"evidence at a time beyond the process: {line['text']}"
+
     def leaks(self):
         return [leak for leak in self.report["leaks"] if leak["class"] == "leak"] if self.report else []
 
@@ -165,6 +179,18 @@ def check_evidence(run, said):
         return f"the evidence does not tell {said}"
 
 
+def check_hole(run, said):
+    found = (run.report["incidents"][-1]["largest_free"] or {}).get("segment_bytes") if run.report["incidents"] else None
+    if found != int(said):
+        return f"largest hole {said}, found {found}"
+
+
+def check_framework_request(run, said):
+    found = run.report["incidents"][-1].get("framework_requested_bytes") if run.report["incidents"] else None
+    if found != int(said):
+        return f"the framework wanted {said}, found {found}"
+
+
 def check_fits(run, said):
     fixes = (run.cause() or {}).get("fix") or []
     if int(said) not in [fix["value"] for fix in fixes]:
@@ -172,7 +198,7 @@ def check_fits(run, said):
 
 
 CHECKS = {"per_request": check_per_request, "end": check_end, "clean": check_clean, "attempts_least": check_attempts_least,
-          "pinned_by": check_pinned_by, "evidence": check_evidence, "fits": check_fits}
+          "pinned_by": check_pinned_by, "evidence": check_evidence, "fits": check_fits, "hole": check_hole, "framework_request": check_framework_request}
 
 
 class Result:
@@ -190,6 +216,7 @@ class Result:
         for subject, rest in run.truth if run.report else []:
             note = CHECKS[subject](run, rest) if subject in CHECKS else None
             self.notes += [note] if note else []
+        self.notes += run.wrong_evidence() if run.report else []
 
 
 # scenarios of which the advice has a number: the causes S2b, S3, S4 and S5
@@ -201,7 +228,7 @@ def advice_of(run):
     """the first number advised, as an argument of the scenario, and one clearly beyond it"""
     fixes = (run.cause() or {}).get("fix") or []
     for fix in fixes:
-        if fix["knob"] and fix["value"] is not None and not isinstance(fix["value"], float):
+        if fix["value"] is not None and fix["unit"] == "count":
             return fix, f"--value={fix['value']}", f"--value={fix['value'] * 5 // 4 + 1}"
     for fix in fixes:
         if fix["by_bytes"]:

@@ -12,21 +12,9 @@
 #include <time.h>
 
 #include "tests/victims/doors.h"
-#include "tests/victims/torch/c10_cuda.h"
+#include "tests/victims/torch/library.h"
 
 enum { LIVE_MAX = 4096, STEPS_A_POINT = 23, PAUSE_NS = 100000 };
-
-static struct {
-	typeof(&torch_open) open;
-	typeof(&torch_malloc) malloc;
-	typeof(&torch_free) free;
-	typeof(&torch_empty_cache) empty_cache;
-	typeof(&torch_address) address;
-	typeof(&torch_bytes) bytes;
-	typeof(&torch_books) books;
-	typeof(&torch_most_pinned) most_pinned;
-	typeof(&torch_reported) reported;
-} torch;
 
 static struct { const char *mode; bool expandable; int era; uint64_t seed, points, events, bytes; } options = {
 	.mode = "serve", .era = TORCH_M, .seed = 1, .points = 1000, .events = 10000000, .bytes = 65536,
@@ -39,38 +27,6 @@ struct torch_block *load_weights(size_t bytes);
 struct torch_block *append_kv(size_t bytes);
 struct torch_block *run_attention(size_t bytes);
 struct torch_block *remember_prefix(size_t bytes);
-
-/* ---- the library ---- */
-
-static void *open_library(void)
-{
-	static const char *const places[] = { "torch/libc10_cuda.so", "../torch/libc10_cuda.so" };
-	char path[4096];
-	ssize_t length = readlink("/proc/self/exe", path, sizeof path - 64);
-	char *name;
-	void *handle = NULL;
-	path[length > 0 ? length : 0] = 0;
-	name = strrchr(path, '/');
-	for (unsigned i = 0; name && i < sizeof places / sizeof *places && !handle; i++) {
-		strcpy(name + 1, places[i]);
-		handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	}
-	if (!handle)
-		skip(dlerror());
-	return handle;
-}
-
-static void find_functions(void *library)
-{
-	const struct { const char *name; void **slot; } rows[] = {
-		{ "torch_open", (void **)&torch.open }, { "torch_malloc", (void **)&torch.malloc }, { "torch_free", (void **)&torch.free },
-		{ "torch_empty_cache", (void **)&torch.empty_cache }, { "torch_address", (void **)&torch.address }, { "torch_bytes", (void **)&torch.bytes },
-		{ "torch_books", (void **)&torch.books }, { "torch_most_pinned", (void **)&torch.most_pinned }, { "torch_reported", (void **)&torch.reported },
-	};
-	for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++)
-		if (!(*rows[i].slot = dlsym(library, rows[i].name)))
-			skip(dlerror());
-}
 
 /* ---- truth ---- */
 
@@ -281,7 +237,9 @@ int main(int argc, char **argv)
 {
 	read_options(argc, argv);
 	door_open(argc, argv);
-	find_functions(open_library());
+	const char *missing = torch_library_open();
+	if (missing)
+		skip(missing);
 	MUST(cu.memory(&free_bytes, &total_bytes));
 	const struct torch_settings settings = {
 		.alloc = cu.alloc, .release = cu.release, .memory = cu.memory, .reserve = cu.reserve, .create = cu.create,

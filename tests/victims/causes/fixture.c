@@ -16,6 +16,7 @@
 #undef KiB
 #undef MiB
 #include "tests/victims/causes/fixture.h"
+#include "tests/victims/torch/c10_cuda.h"
 
 struct request request = {.scale = 1, .value = UNKNOWN};
 size_t device_total;
@@ -107,6 +108,19 @@ void *pinned_malloc(size_t bytes)
 }
 
 void pinned_free(void *ptr) { MUST(cu.pinned_free(ptr)); }
+
+void device_functions(struct torch_settings *s)
+{
+	s->alloc = cu.alloc;
+	s->release = cu.release;
+	s->memory = cu.memory;
+	s->reserve = cu.reserve;
+	s->create = cu.create;
+	s->handle_release = cu.handle_release;
+	s->map = cu.map;
+	s->unmap = cu.unmap;
+	s->set_access = cu.set_access;
+}
 
 static void *driver_function(const char *name)
 {
@@ -296,7 +310,7 @@ void pause_us(unsigned us) { nanosleep(&(struct timespec){0, us * 1000l}, NULL);
 /* ---- the command line ---- */
 
 static const struct scenario *const tables[] = {loading_scenarios, kv_scenarios, batch_scenarios, fragmentation_scenarios,
-                                                growth_scenarios, recovered_scenarios, host_scenarios, healthy_scenarios};
+                                                growth_scenarios, recovered_scenarios, host_scenarios, healthy_scenarios, torch_scenarios};
 
 static const struct scenario *find_scenario(const char *name, bool list)
 {

@@ -32,7 +32,7 @@ struct scenario {
 };
 /* one table a file, ended by a row without a name */
 extern const struct scenario loading_scenarios[], kv_scenarios[], batch_scenarios[], fragmentation_scenarios[], growth_scenarios[],
-	recovered_scenarios[], host_scenarios[], healthy_scenarios[];
+	recovered_scenarios[], host_scenarios[], healthy_scenarios[], torch_scenarios[];
 
 /* Of the command line. */
 extern struct request {
@@ -75,6 +75,8 @@ device_ptr pool_malloc(device_ptr pool, device_ptr stream, size_t bytes); /* 0 w
 void pool_free(device_ptr ptr, device_ptr stream);
 void *pinned_malloc(size_t bytes);                           /* NULL when refused */
 void pinned_free(void *ptr);
+struct torch_settings;
+void device_functions(struct torch_settings *settings);      /* for PyTorch's allocator */
 bool kernel_launch(void);                                    /* false: out of memory */
 void module_load(void);
 void graph_capture_begin(device_ptr stream);

@@ -32,7 +32,7 @@ static int compare_blocks(const struct torch_block *a, const struct torch_block 
 }
 RB_GENERATE_INTERNAL(size_tree, torch_block, by_size, compare_blocks, static __attribute__((unused)))
 
-enum { SEGMENTS_MAX = 65536 };
+enum { SEGMENTS_MAX = 65536, POOLS = 2 * TORCH_STREAMS };
 static struct pool {
 	bool small;
 	struct size_tree free;
@@ -41,7 +41,8 @@ static struct pool {
 	CUmemGenericAllocationHandle *chunks;       /* of the expandable segment, by index; 0 not mapped */
 	size_t chunk_bytes, chunk_count;
 	CUdeviceptr reservation;
-} pools[2] = { { .small = true }, { .small = false } };
+} pools[POOLS]; /* of stream i: small 2i, large 2i + 1 */
+static unsigned stream;
 
 static struct torch_settings set;
 static struct torch_books books;
@@ -312,13 +313,17 @@ static void unmap_cached(struct pool *pool)
 EXPORT void torch_open(const struct torch_settings *settings)
 {
 	set = *settings;
-	RB_INIT(&pools[0].free);
-	RB_INIT(&pools[1].free);
+	for (unsigned i = 0; i < POOLS; i++) {
+		RB_INIT(&pools[i].free);
+		pools[i].small = i % 2 == 0;
+	}
 }
+
+EXPORT void torch_use_stream(unsigned number) { stream = number % TORCH_STREAMS; }
 
 EXPORT void torch_empty_cache(void)
 {
-	for (unsigned i = 0; i < 2; i++)
+	for (unsigned i = 0; i < POOLS; i++)
 		set.expandable ? unmap_cached(&pools[i]) : release_segments(&pools[i]);
 }
 
@@ -336,7 +341,7 @@ static struct torch_block *grow(struct pool *pool, size_t bytes)
 EXPORT struct torch_block *torch_malloc(size_t request)
 {
 	size_t bytes = request < BLOCK_LEAST ? BLOCK_LEAST : (request + BLOCK_LEAST - 1) / BLOCK_LEAST * BLOCK_LEAST, unused, total;
-	struct pool *pool = &pools[bytes <= small_max ? 0 : 1];
+	struct pool *pool = &pools[2 * stream + (bytes > small_max)];
 	struct torch_block *block = best_fit(pool, bytes);
 	if (!block && !(block = grow(pool, bytes))) {
 		books.retries++;
@@ -371,7 +376,7 @@ EXPORT struct c10_sums torch_reported(void) { return c10_sums(); }
 
 EXPORT struct torch_books torch_books(void)
 {
-	const struct torch_block *small = RB_MAX(size_tree, &pools[0].free), *large = RB_MAX(size_tree, &pools[1].free);
+	const struct torch_block *small = RB_MAX(size_tree, &pools[2 * stream].free), *large = RB_MAX(size_tree, &pools[2 * stream + 1].free);
 	books.hole_small = small ? small->bytes : 0;
 	books.hole_large = large ? large->bytes : 0;
 	return books;
@@ -397,7 +402,7 @@ static struct torch_pinned look_at(const struct torch_block *first)
 EXPORT bool torch_most_pinned(size_t segment_bytes_least, struct torch_pinned *pinned)
 {
 	bool any = false;
-	for (unsigned i = 0; i < 2; i++)
+	for (unsigned i = 0; i < POOLS; i++)
 		for (unsigned n = 0; n < pools[i].segment_count && !set.expandable; n++) {
 			struct torch_pinned p = look_at(pools[i].segments[n]);
 			if (p.live_count && p.segment_bytes >= segment_bytes_least && (!any || p.live_bytes < pinned->live_bytes)) {

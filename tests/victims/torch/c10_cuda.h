@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PyTorch's caching allocator, its rules alone (c10/cuda/CUDACachingAllocator.cpp): one device, one stream. Sizes are bytes.
+ * PyTorch's caching allocator, its rules alone (c10/cuda/CUDACachingAllocator.cpp): one device, a few streams.
+ * Sizes are bytes.
  * The caller gives the CUDA functions, as libc10_cuda.so has them from the runtime. Not thread-safe.
  */
 #ifndef VICTIMS_TORCH_C10_CUDA_H
@@ -32,16 +33,20 @@ struct torch_settings {
 
 struct torch_block;
 
+enum { TORCH_STREAMS = 4 };
+
 void torch_open(const struct torch_settings *settings);
 
 /* NULL: out of memory, after all that PyTorch tries. */
 struct torch_block *torch_malloc(size_t bytes);
 void torch_free(struct torch_block *block);
 void torch_empty_cache(void);
+/* Whose blocks are taken from now on: a cached block serves its own stream alone. At first 0. */
+void torch_use_stream(unsigned stream);
 CUdeviceptr torch_address(const struct torch_block *block);
 size_t torch_bytes(const struct torch_block *block);
 
-/* The allocator's own books: largest free block of either pool. */
+/* The allocator's own books: largest free block of either pool of this stream. */
 struct torch_books { size_t allocated, reserved, hole_small, hole_large; uint64_t events, retries; };
 struct torch_books torch_books(void);
 
