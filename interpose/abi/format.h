@@ -218,6 +218,7 @@ struct cuf_header {
 	uint64_t framework_blind;            /* reports that could not be placed: Block* in place of an address (PyTorch < 1.10) */
 	uint64_t python_state;               /* enum cuf_python_state */
 	uint64_t python_stops[4];            /* walks of Python frames that ended early: damaged, too deep, unknown layout, no names' room */
+	uint64_t phases_left_out;            /* phases, requests and marks not written, because they came too fast or too deep */
 };
 
 /* Python frames in stacks. META NOTE says more. */
@@ -396,7 +397,7 @@ enum cuf_op {
 	CUF_OP_UNKNOWN_FREE = 11,/* an address not in the ledger; forwarded */
 	CUF_OP_CAPTURE = 12,     /* extra = 1 begin, 0 end of a stream capture; addr = stream */
 	CUF_OP_LAUNCH = 13,      /* a graph with memory nodes was launched */
-	CUF_OP_PHASE = 14,       /* addr = name's id (META PHASE), extra = enum cuf_phase_op, aux = id of the range or request */
+	CUF_OP_PHASE = 14,       /* addr = name's id (META PHASE; 0 lost), extra = cuf_phase_extra(), aux = id of the range or request */
 	CUF_OP_ROLE = 15         /* the block at addr (kind as given) is for: extra = enum cuf_role */
 };
 
@@ -415,6 +416,14 @@ enum cuf_phase_op {
 	CUF_PHASE_REQUEST_BEGIN = 5, /* a unit of the program's work; aux = its id */
 	CUF_PHASE_REQUEST_END = 6
 };
+/* POP names what it ends: the last open PUSH of its thread with that name. Ids are one space for each source and sort. */
+enum cuf_phase_source {
+	CUF_PHASE_PROGRAM = 0,   /* cuflight.h */
+	CUF_PHASE_NVTX = 1
+};
+static inline uint32_t cuf_phase_extra(unsigned op, unsigned source) { return source << 8 | op; }
+static inline unsigned cuf_phase_op(uint32_t extra) { return extra & 0xff; }
+static inline unsigned cuf_phase_source(uint32_t extra) { return extra >> 8; }
 
 #define CUF_EVENT_BULK 0x01u     /* freed by a reset, not by a call of its own */
 #define CUF_EVENT_ESTIMATED 0x02u /* bytes are our estimate (arrays) */

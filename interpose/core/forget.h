@@ -14,6 +14,7 @@ void cuf_timeline_fork(void);
 void cuf_end_fork(void);
 void cuf_framework_fork(void);
 void cuf_map_table_fork(void);
+void cuf_phases_fork(void);
 
 static inline void cuf_forget_all(void)
 {
@@ -26,6 +27,7 @@ static inline void cuf_forget_all(void)
 	cuf_end_fork();
 	cuf_framework_fork();
 	cuf_map_table_fork();
+	cuf_phases_fork();
 	cuf_names_fork();
 }
 

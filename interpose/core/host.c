@@ -5,9 +5,11 @@
  */
 #include "interpose/core/host.h"
 
+#include <errno.h>
 #include "interpose/core/clock.h"
 #include "interpose/core/forget.h"
 #include "interpose/core/host_ledger.h"
+#include "interpose/core/meta.h"
 #include "interpose/core/recorder.h"
 #include "interpose/core/recording.h"
 #include "interpose/core/ring.h"
@@ -19,6 +21,7 @@
 #include "interpose/core/laws.h"
 
 enum {
+	SAMPLE_BYTES_MIN = 4096, SAMPLE_BYTES_MAX = 1 << 30, /* as options.def */
 	FILE_AT_LIVE_BYTES = 64 << 20,  /* a process this big is worth a recording */
 	CLOCK_EVERY = 16,               /* full mode: events between two looks at the clock */
 	AHEAD = 32,                     /* records: the ring is written once around before a page of it is met again */
@@ -28,6 +31,26 @@ enum {
 uint8_t cuf_host_filter_small[1u << CUF_HOST_FILTER_SMALL_BITS];
 static uint8_t filter_large[1u << CUF_HOST_FILTER_LARGE_BITS];
 static int64_t live_estimate; /* sampled mode: bytes */
+
+/* Means other than the first, with the birth time (cuf_birth_encode) from which blocks were sampled by them. */
+static struct { uint32_t birth; uint64_t mean_bytes; } means[16];
+static uint32_t mean_count;
+
+static uint32_t birth_at(uint64_t now_ns)
+{
+	uint64_t start_ns = cuf_recording.header->start_ns;
+	return cuf_birth_encode(now_ns > start_ns ? (now_ns - start_ns) / 1000000 : 0);
+}
+
+/* What a live block stands for, by the mean of its time: a thread's first sample after a change is taken for one of the new mean. */
+static int64_t weight_of(uint32_t birth, uint64_t bytes)
+{
+	uint64_t mean_bytes = cuf_recording.header->sample_mean_bytes;
+	uint32_t count = __atomic_load_n(&mean_count, __ATOMIC_ACQUIRE);
+	for (uint32_t i = 0; i < count && means[i].birth <= birth; i++)
+		mean_bytes = means[i].mean_bytes;
+	return (int64_t)cuf_sample_weight_bytes(bytes, mean_bytes);
+}
 
 static void filter_clear(uint8_t *filter, unsigned bits)
 {
@@ -39,6 +62,7 @@ static void filter_clear(uint8_t *filter, unsigned bits)
 void cuf_host_fork(void)
 {
 	live_estimate = 0;
+	mean_count = 0;
 	cuf_host_ledger_fork();
 	filter_clear(cuf_host_filter_small, CUF_HOST_FILTER_SMALL_BITS);
 	filter_clear(filter_large, CUF_HOST_FILTER_LARGE_BITS);
@@ -65,6 +89,25 @@ static void filter_remove(uint64_t addr)
 {
 	count(small_at(addr), -1);
 	count(large_at(addr), -1);
+}
+
+int cuf_host_set_sample(uint64_t mean_bytes)
+{
+	uint32_t count = __atomic_load_n(&mean_count, __ATOMIC_RELAXED);
+	struct cuf_thread_state *t;
+	int saved = errno;
+	if (cuf_options.host != CUF_HOST_SAMPLED || mean_bytes < SAMPLE_BYTES_MIN || mean_bytes > SAMPLE_BYTES_MAX ||
+	    count == sizeof means / sizeof *means || !(t = cuf_thread_enter()))
+		return -1;
+	/* two at once: one of them is lost, as if it had been called before the other */
+	means[count].birth = birth_at(cuf_now_coarse_ns());
+	means[count].mean_bytes = mean_bytes;
+	__atomic_store_n(&mean_count, count + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&cuf_options.sample, mean_bytes, __ATOMIC_RELAXED);
+	cuf_meta_text(CUF_META_SAMPLE, mean_bytes, "", 0);
+	cuf_thread_leave(t);
+	errno = saved;
+	return 0;
 }
 
 uint64_t cuf_host_live_bytes(void)
@@ -100,7 +143,7 @@ static void look_at_clock(struct cuf_thread_state *t)
 	if (now == t->host_now_ns) /* it moves every few ms */
 		return;
 	t->host_now_ns = now;
-	t->host_birth = cuf_birth_encode(now > cuf_recording.header->start_ns ? (now - cuf_recording.header->start_ns) / 1000000 : 0);
+	t->host_birth = birth_at(now);
 	if (now - t->host_time_base_ns > TIME_RECORD_EVERY_NS)
 		t->host_time_base_ns = 0;
 	set_ticks(t);
@@ -157,8 +200,12 @@ static inline void record_block(struct cuf_thread_state *t, uint64_t addr, size_
 /* Sampled mode, a block that is to be recorded. Returns whether the process grew big enough for a file. */
 static bool record_sample(struct cuf_thread_state *t, uint64_t addr, size_t bytes, unsigned op, const void *frame)
 {
-	int64_t weight = (int64_t)cuf_sample_weight_bytes(bytes, cuf_options.sample), live;
+	int64_t weight, live;
+	const struct cuf_segment *s = t->segments[CUF_RING_HOST];
+	if (s && s->sample_mean_bytes != t->sample_mean_bytes) /* a segment's events have one mean */
+		cuf_ring_host_exchange(t);
 	look_at_clock(t);
+	weight = weight_of(t->host_birth, bytes);
 	record_block(t, addr, bytes, op, frame);
 	filter_add(addr);
 	live = __atomic_add_fetch(&live_estimate, weight, __ATOMIC_RELAXED);
@@ -199,7 +246,7 @@ void cuf_host_record_born(void *p, size_t bytes, unsigned op, const void *frame)
 	} else if (is_sample(bytes, fresh)) {
 		grown = record_sample(t, (uintptr_t)p, bytes, op, frame);
 		if (bytes < CUF_SAMPLE_EXACT_BYTES)
-			cuf_tls.countdown_bytes = (int64_t)(t->sampled_from = cuf_sample_interval(t, cuf_options.sample));
+			cuf_tls.countdown_bytes = (int64_t)(t->sampled_from = cuf_sample_interval(t, t->sample_mean_bytes = cuf_options.sample));
 	}
 	cuf_thread_leave(t);
 	if (__builtin_expect(grown, 0))
@@ -221,7 +268,7 @@ void cuf_host_record_freed(void *p, unsigned op, struct cuf_host_undo *undo)
 	if (known && cuf_options.host == CUF_HOST_SAMPLED) {
 		look_at_clock(t);
 		filter_remove(addr);
-		__atomic_sub_fetch(&live_estimate, (int64_t)cuf_sample_weight_bytes(cuf_host_bytes(entry.word1), cuf_options.sample), __ATOMIC_RELAXED);
+		__atomic_sub_fetch(&live_estimate, weight_of((uint32_t)(entry.word0 & 0x7ffff), cuf_host_bytes(entry.word1)), __ATOMIC_RELAXED);
 	}
 	if (known || cuf_options.host == CUF_HOST_FULL) {
 		append(t, op, addr, entry.word1);
@@ -244,7 +291,7 @@ void cuf_host_restored(const struct cuf_host_undo *undo)
 		cuf_host_ledger_add(addr, (uint32_t)(undo->word0 & 0x7ffff), undo->word1);
 		if (cuf_options.host == CUF_HOST_SAMPLED) {
 			filter_add(addr);
-			__atomic_add_fetch(&live_estimate, (int64_t)cuf_sample_weight_bytes(cuf_host_bytes(undo->word1), cuf_options.sample), __ATOMIC_RELAXED);
+			__atomic_add_fetch(&live_estimate, weight_of((uint32_t)(undo->word0 & 0x7ffff), cuf_host_bytes(undo->word1)), __ATOMIC_RELAXED);
 		}
 		append(t, CUF_HOST_RESTORE, addr, undo->word1);
 		t->slot->host_free_bytes -= cuf_host_bytes(undo->word1);

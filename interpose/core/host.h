@@ -74,6 +74,12 @@ static inline void cuf_host_freed(void *p, unsigned op, struct cuf_host_undo *un
 
 /* The real call refused (a realloc that failed): the block is live again. */
 void cuf_host_restored(const struct cuf_host_undo *undo);
+/* The real function refused with ENOMEM (errno): an incident. hook: which of the family; frame as above. */
+void cuf_host_refused(size_t bytes, unsigned hook, void *frame);
+
+/* Sampled mode: another mean from now on, each thread's from its next sample on, which still has the old one. -1: another
+ * mode, beyond the bounds of the option, or it was changed too often to keep count (16 times). */
+int cuf_host_set_sample(uint64_t mean_bytes);
 
 /* Live bytes of the malloc family as recorded: exact in full mode, an estimate in sampled mode; CUF_UNKNOWN when off. */
 uint64_t cuf_host_live_bytes(void);

@@ -10,6 +10,7 @@
 #include "interpose/core/host.h"
 #include "interpose/core/loss.h"
 #include "interpose/core/names.h"
+#include "interpose/core/phases.h"
 #include "interpose/core/process_facts.h"
 #include "interpose/core/recording.h"
 #include "interpose/core/snapshot.h"
@@ -102,6 +103,7 @@ struct cuf_incident *cuf_incident_open(const struct cuf_block *wanted, uint32_t 
 	i->framework_allocated_bytes = level.allocated_bytes;
 	i->framework_reserved_bytes = level.reserved_bytes;
 	cuf_snapshot_take(i);
+	cuf_phases_at_incident(i);
 	i->resolved_seq = 0;
 	i->first = number; /* until published the number travels here: the commit field must stay 0 */
 	return i;

@@ -23,6 +23,7 @@ enum {
 #define CUF_COLUMN_LIBC(role, name)
 #define CUF_COLUMN_CUDART(role, name)
 #define CUF_COLUMN_FOREIGN(role, name)
+#define CUF_COLUMN_CUFLIGHT(role, name)
 #define CUF_COLUMN_CUDA(role, name) CUF_COLUMN_##role(name)
 #define HOOK(id, lib, ret, name, params, args, role) CUF_COLUMN_##lib(role, name)
 #include "interpose/abi/hooks.def"
@@ -125,6 +126,7 @@ static CUresult bracket_close(struct cuf_call *call, const struct bracket *brack
 #define BODY_LOOKUP(name, params, args)
 #define LIBRARY_LIBC(role, name, params, args)
 #define LIBRARY_CUDART(role, name, params, args)
+#define LIBRARY_CUFLIGHT(role, name, params, args)
 #define LIBRARY_FOREIGN(role, name, params, args)
 #define LIBRARY_CUDA(role, name, params, args) BODY_##role(name, params, args)
 #define HOOK(id, lib, ret, name, params, args, role) LIBRARY_##lib(role, name, params, args)

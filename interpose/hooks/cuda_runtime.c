@@ -25,6 +25,7 @@
 #define LIBRARY_LIBC(role, ret, name, params, args)
 #define LIBRARY_CUDA(role, ret, name, params, args)
 #define LIBRARY_FOREIGN(role, ret, name, params, args)
+#define LIBRARY_CUFLIGHT(role, ret, name, params, args)
 #define LIBRARY_CUDART(role, ret, name, params, args) BODY_##role(ret, name, params, args)
 #define HOOK(id, lib, ret, name, params, args, role) LIBRARY_##lib(role, ret, name, params, args)
 #include "interpose/abi/hooks.def"

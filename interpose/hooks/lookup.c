@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <string.h>
 #include "interpose/core/modules.h"
+#include "interpose/core/python.h"
 #include "interpose/core/recorder.h"
 #include "interpose/hooks/bound.h"
 #include "interpose/hooks/coverage.h"
@@ -76,7 +77,9 @@ int cuf_hook_dlclose(void *handle)
 		cuf_real_resolve();
 	if (!cuf_real.dlclose)
 		return -1;
+	cuf_python_unload_begin();
 	result = cuf_real.dlclose(handle);
+	cuf_python_unload_end();
 	if (result == 0) {
 		if (cuf_process_is_recorded(CUF_HOOK_dlclose))
 			cuf_modules_changed();
@@ -88,7 +91,7 @@ int cuf_hook_dlclose(void *handle)
 bool cuf_lookup_is_ours(void *handle, const char *name, const void *caller)
 {
 	const struct cuf_row *row;
-	if (cuf_driver_holds(caller))
+	if (cuf_driver_holds(caller) || !strncmp(name, "cuflight_", 9)) /* of our own: nothing is behind it */
 		return false;
 	if (handle != RTLD_DEFAULT && handle != RTLD_NEXT && name[0] == 'c') /* whatever libcuda has, also what is not hooked */
 		return true;

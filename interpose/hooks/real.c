@@ -15,6 +15,7 @@ struct cuf_query cuf_query;
 #define SLOT_LIBC(name) (void **)&cuf_real.name
 #define SLOT_CUDA(name) (void **)&cuf_real.name
 #define SLOT_CUDART(name) NULL
+#define SLOT_CUFLIGHT(name) NULL
 #define SLOT_FOREIGN(name) NULL
 
 const struct cuf_row cuf_rows[] = {

@@ -17,6 +17,7 @@ struct cuf_real {
 #define CUF_SLOT_LIBC(ret, name, params) ret (*name) params;
 #define CUF_SLOT_CUDA(ret, name, params) ret (*name) params;
 #define CUF_SLOT_CUDART(ret, name, params)
+#define CUF_SLOT_CUFLIGHT(ret, name, params)
 #define CUF_SLOT_FOREIGN(ret, name, params)
 #define HOOK(id, lib, ret, name, params, args, role) CUF_SLOT_##lib(ret, name, params)
 #include "interpose/abi/hooks.def"
@@ -29,7 +30,7 @@ struct cuf_query {
 };
 extern struct cuf_query cuf_query;
 
-enum cuf_library { CUF_LIBRARY_LIBC, CUF_LIBRARY_CUDA, CUF_LIBRARY_CUDART, CUF_LIBRARY_FOREIGN };
+enum cuf_library { CUF_LIBRARY_LIBC, CUF_LIBRARY_CUDA, CUF_LIBRARY_CUDART, CUF_LIBRARY_FOREIGN, CUF_LIBRARY_CUFLIGHT };
 
 /* One row of the table as data, in the order of hooks.def. slot: NULL for rows of the runtime and of foreign libraries. */
 struct cuf_row {

@@ -19,6 +19,7 @@
 #define SIM_LIBC(ret, name, params)
 #define SIM_FOREIGN(ret, name, params)
 #define SIM_CUDA(ret, name, params)
+#define SIM_CUFLIGHT(ret, name, params)
 #define SIM_CUDART(ret, name, params) API ret name params;
 #define HOOK(id, lib, ret, name, params, args, role) SIM_##lib(ret, name, params)
 #include "interpose/abi/hooks.def"

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum library { LIBC, CUDA, CUDART, FOREIGN };
+enum library { LIBC, CUDA, CUDART, FOREIGN, CUFLIGHT };
 
 static const struct row {
 	enum library library;
