@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the parts of facts_build share. Private to the files that fill struct facts: process_facts.c, device_facts.c,
- * incident_facts.c, site_facts.c, host_facts.c, coverage.c, in that order, called by facts.c. Contract: everything in facts lies in
+ * incident_facts.c, site_facts.c, host_facts.c, coverage.c, cause_facts.c, in that order, called by facts.c. Contract: everything in facts lies in
  * the arena of the run; what is here alone dies with facts_build.
  */
 #ifndef ANALYSIS_MODEL_BUILD_H
@@ -62,6 +62,7 @@ void build_incident_views(struct build *build);
 void build_sites(struct build *build);
 void build_host(struct build *build);             /* the allocators, what is resident, and the host layer of devices and incidents */
 void build_coverage(struct build *build);
+void build_causes(struct build *build);           /* last: it looks at all of the above */
 
 /* Index into facts.devices; FACT_NONE. */
 uint32_t group_of(const struct build *build, uint32_t process, unsigned ordinal);

@@ -35,6 +35,7 @@ static void build_all(struct facts_store *store, const struct facts_options *opt
 	build_sites(&b);
 	build_host(&b);
 	build_coverage(&b);
+	build_causes(&b);
 	for (size_t i = 0; i < count; i++) {
 		ladders_fini(&b.ladders[i]);
 		framework_marks_free(b.marks[i]);

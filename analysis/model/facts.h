@@ -382,13 +382,15 @@ struct fact_evidence {
 	uint32_t process;
 	uint64_t seqs[4]; size_t seq_count;
 	uint64_t time_ns;                 /* FACT_UNKNOWN */
+	struct fact_stack stack;          /* the site that it is about; process FACT_NONE: none */
 };
 
 /* One thing to change. */
 struct fact_fix {
 	const char *text;                 /* a sentence: what, in which direction, to what value */
 	const char *knob;                 /* "gpu_memory_utilization", "n_ctx", "PYTORCH_CUDA_ALLOC_CONF"; NULL: code, not a setting */
-	uint64_t value;                   /* the value that would fit, in the knob's unit; FACT_UNKNOWN */
+	uint64_t value;                   /* the value that would fit, in `unit`; FACT_UNKNOWN */
+	const char *unit;                 /* bytes, count, percent; "" without a value */
 	uint64_t by_bytes;                /* how much it must give at least; FACT_UNKNOWN */
 };
 

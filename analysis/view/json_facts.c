@@ -270,7 +270,7 @@ struct json_object *json_incident(const struct facts *facts, struct frames *fram
 	json_add(object, "largest_free", json_largest_free(incident->largest_free));
 	json_add(object, "fits_if_packed", incident->fits_if_packed == FACT_CANNOT_TELL ? NULL : json_object_new_boolean(incident->fits_if_packed == FACT_YES));
 	json_add_number(object, "packed_bytes", incident->packed_bytes);
-	json_add(object, "cause", NULL);
+	json_add(object, "cause", json_cause(facts, frames, incident->cause));
 	json_add(object, "stack", json_stack(frames, &incident->stack));
 	json_add(object, "owners", json_owners(incident->owners, incident->owner_count));
 	json_add(object, "live", json_live_kinds(incident));

@@ -35,6 +35,7 @@ struct json_object *json_device(const struct facts *facts, struct frames *frames
 struct json_object *json_fragmentation(const struct facts *facts, struct frames *frames, const struct fact_device *device);
 struct json_object *json_incident(const struct facts *facts, struct frames *frames, const struct fact_incident *incident);
 struct json_object *json_site(const struct facts *facts, struct frames *frames, const struct fact_site *site);
+struct json_object *json_cause(const struct facts *facts, struct frames *frames, const struct fact_cause *cause); /* NULL: null; json_cause.c */
 struct json_object *json_host(struct frames *frames, const struct fact_host *host); /* json_host.c */
 
 #endif

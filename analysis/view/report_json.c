@@ -132,6 +132,7 @@ void report_json(FILE *out, const struct facts *facts, struct frames *frames)
 	json_add_text(document, "schema", "cuflight.report/1");
 	json_add_text(document, "generator", "cuflight " CUFLIGHT_VERSION);
 	json_add(document, "capture", json_capture(facts));
+	json_add(document, "cause", json_cause(facts, frames, facts->cause));
 	json_add(document, "run", json_crowd(facts));
 	ADD_ARRAY(document, "processes", facts->process_count, json_process(facts, frames, &facts->processes[i]));
 	ADD_ARRAY(document, "devices", facts->device_count, json_device(facts, frames, &facts->devices[i]));

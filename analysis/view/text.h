@@ -38,6 +38,10 @@ const char *text_result_name(uint32_t result);                                  
 /* At most `rows` rows and a total; the smallest are summed up. Returns the lines printed. */
 unsigned text_owners(const struct text *text, const struct fact_device *device, unsigned rows);
 
+/* The verdict in at most 5 lines: name, why, what to do. NULL: none. Returns the lines used. */
+unsigned text_cause_lines(const struct text *text, const struct fact_cause *cause);
+
+void text_cause(const struct text *text);         /* the verdict with all that speaks for and against it */
 void text_screen(const struct text *text);        /* the first 25 lines */
 void text_incidents(const struct text *text);
 void text_sites(const struct text *text);         /* leaks, growth */

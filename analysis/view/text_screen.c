@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The first screen: 25 lines of 80 columns for somebody who was woken up. In this order: what died, where and when; the
- * plain facts of the failure; the failed request and its site; the largest free block by layer; who holds the device;
+ * cause, why, and what to do; the plain facts of the failure, where there is no cause; the failed request and its site; the largest free block by layer; who holds the device;
  * what grew and leaked; the host; what was not seen; the next command. Every part has its most lines; they sum to 25.
  */
 #include "analysis/view/text.h"
@@ -80,11 +80,11 @@ static unsigned process_lines(const struct text *text, const struct fact_process
 	const char *slash = strrchr(process->exe, '/'), *rank = process->rank;
 	char ending[128], why[256] = "", words[1024];
 	text_ending(process, ending, sizeof ending);
-	if (incident && incident->outcome_why && *incident->outcome_why)
+	if (incident && !text->facts->cause && incident->outcome_why && *incident->outcome_why)
 		snprintf(why, sizeof why, "; fatal: %s", incident->outcome_why);
 	snprintf(words, sizeof words, "%s, pid %u%s%s, %s after %s%s", slash ? slash + 1 : process->exe, process->pid, rank ? ", rank " : "",
 		 rank ? rank : "", ending, units_duration(since(process->start_ns, process->end_ns)).s, why);
-	return text_flow(text, STYLE_PLAIN, "PROCESS", 2, words);
+	return text_flow(text, STYLE_PLAIN, "PROCESS", text->facts->cause ? 1 : 2, words);
 }
 
 /* From the first sample to the last: what is unknown at either end is left out. */
@@ -123,16 +123,17 @@ static unsigned failure_lines(const struct text *text, const struct fact_inciden
 {
 	char words[TEXT_LINE_BYTES], call[160];
 	const char *name = text_result_name(incident->result);
-	unsigned lines;
+	unsigned lines = 0, most = text->facts->cause ? 1 : 2;
 	text_shortage(incident, words, sizeof words);
-	lines = text_flow(text, STYLE_HEAD, "FACTS", 2, words);
+	if (!text->facts->cause)
+		lines += text_flow(text, STYLE_HEAD, "FACTS", 2, words);
 	text_requested(incident, call, sizeof call);
 	text_line(text, STYLE_PLAIN, "FAILED", "%s = %u (%s), thread %u, %s %s", call, incident->result, name ? name : "see cuda.h", incident->tid,
 		  units_count(incident->attempt_count).s, incident->attempt_count == 1 ? "try" : "tries");
 	frames_line(text->frames, &incident->stack, words, sizeof words);
-	lines += text_flow(text, STYLE_PLAIN, "AT", 2, words);
+	lines += text_flow(text, STYLE_PLAIN, "AT", most, words);
 	text_layers(incident->largest_free, words, sizeof words);
-	return lines + 1 + text_flow(text, STYLE_PLAIN, "LARGEST", 2, words);
+	return lines + 1 + text_flow(text, STYLE_PLAIN, "LARGEST", most, words);
 }
 
 /* Requests that failed and did not end the process. */
@@ -321,6 +322,7 @@ void text_screen(const struct text *text)
 		headline_ending(text, process);
 	used += process_lines(text, process, incident);
 	used += text_crowd(text, 2);
+	used += text_cause_lines(text, facts->cause);
 	used += incident ? failure_lines(text, incident) : killed_lines(text, process) + survived_lines(text);
 	used += other_devices_line(text, device);
 	used += (device ? owner_lines(text, device, SCREEN_LINES - SCREEN_TAIL - used) : host_site_lines(text, SCREEN_LINES - SCREEN_TAIL - used));

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Room on the device: what was asked, what was free, who has the rest, and what packing would give. */
+#include "analysis/model/evidence.h"
+
+#include <math.h>
+#include <string.h>
+#include "analysis/model/framework_names.h"
+#include "analysis/model/replay.h"
+
+/* What a context and its libraries take that nobody allocated: such a share of the device, and no more than this. */
+#define CONTEXT_SHARE 20u
+#define SLACK_SHARE 0.05
+#define SLACK_TIMES 4
+#define CONTEXT_MOST ((uint64_t)1 << 30)
+
+static uint64_t minus(uint64_t a, uint64_t b) { return a == FACT_UNKNOWN || b == FACT_UNKNOWN ? FACT_UNKNOWN : a > b ? a - b : 0; }
+static bool known(uint64_t figure) { return figure != FACT_UNKNOWN; }
+
+/* a / b, unknown as NAN. */
+static double ratio(uint64_t a, uint64_t b) { return known(a) && known(b) && b ? (double)a / (double)b : NAN; }
+
+static void sum_owners(struct evidence *e, const struct fact_owner_row *rows, size_t count, uint32_t pid)
+{
+	uint64_t mine = 0, run = 0, slack = 0;
+	for (size_t i = 0; i < count; i++) {
+		const struct fact_owner_row *r = &rows[i];
+		if (!known(r->bytes) || !r->in_sum)
+			continue;
+		if (r->kind == OWNER_OTHER_PROCESSES)
+			run += r->bytes;
+		else if (r->pid == pid && r->kind != OWNER_UNEXPLAINED && r->kind != OWNER_FREE)
+			mine += r->bytes;
+		if (r->kind == OWNER_PAGE_ROUNDING || r->kind == OWNER_POOL_SLACK || r->kind == OWNER_FRAMEWORK_SLACK)
+			slack += r->bytes;
+	}
+	e->figures[FIG_mine] = mine;
+	e->figures[FIG_others_run] = run;
+	e->figures[FIG_slack] = slack;
+	e->figures[FIG_others] = minus(minus(e->figures[FIG_total], e->figures[FIG_free]), mine);
+}
+
+/* The logical request: a framework's own word is best; physical chunks rolled back around the failure are a lower bound. */
+static uint64_t request_of(struct build *b, const struct fact_incident *i)
+{
+	const struct events *events = b->run->processes[i->process].events;
+	uint64_t rolled_back = 0;
+	if (known(i->framework_requested_bytes) && i->framework_requested_bytes)
+		return i->framework_requested_bytes;
+	if (i->kind != CUF_KIND_VMM || !known(i->requested_bytes))
+		return i->requested_bytes;
+	for (size_t at = events_after(events, i->seq); at < events->count; at++) {
+		struct cuf_event event = events_get(events, at);
+		if (event.op == CUF_OP_EXIT || (event.op == CUF_OP_ALLOC && kind_is_block(event.kind)))
+			break;
+		rolled_back += event.op == CUF_OP_FREE && event.kind == CUF_KIND_VMM && event.tid == i->tid && event.bytes == i->requested_bytes;
+	}
+	return i->requested_bytes * (rolled_back + 1);
+}
+
+static uint64_t largest_hole(const struct fact_incident *i)
+{
+	static const enum fact_layer_id layers[] = { LAYER_PAGE, LAYER_POOL, LAYER_SEGMENT };
+	uint64_t most = FACT_UNKNOWN;
+	for (size_t l = 0; l < sizeof layers / sizeof *layers; l++)
+		if (known(i->largest_free[layers[l]].bytes) && (!known(most) || i->largest_free[layers[l]].bytes > most))
+			most = i->largest_free[layers[l]].bytes;
+	return most;
+}
+
+/* Enough for the request, and either a twentieth of what is held or several times the request: rounding alone is neither. */
+static void set_slack(struct evidence *e, uint64_t packed)
+{
+	const uint64_t *f = e->figures;
+	uint64_t slack = minus(packed, f[FIG_free]), share = ratio(slack, f[FIG_mine]) >= SLACK_SHARE || ratio(slack, f[FIG_request]) >= SLACK_TIMES;
+	if (known(slack) && known(f[FIG_request]) && known(f[FIG_mine]))
+		evidence_set(e, TERM_slack, share ? ratio(slack, f[FIG_request]) : 0);
+}
+
+static void set_packing(struct evidence *e, const struct fact_device *d)
+{
+	const struct fact_incident *i = e->incident;
+	uint64_t *f = e->figures, packed = i->packed_bytes, emptyable = 0, open = 0;
+	const struct fact_fragmentation *holes = d && d->moment.incident == i->id ? &d->fragmentation : NULL;
+	f[FIG_hole] = largest_hole(i);
+	for (size_t n = 0; holes && n < holes->framework_count; n++) {
+		const struct fact_framework *w = &holes->frameworks[n];
+		emptyable += known(w->emptyable_bytes) ? w->emptyable_bytes : 0;
+		if (w->pin_count && w->pins[0].open_bytes > open) {
+			open = w->pins[0].open_bytes;
+			f[FIG_pin] = w->pins[0].bytes / (w->pins[0].count ? w->pins[0].count : 1);
+			f[FIG_pins] = w->pins[0].count;
+			e->terms[TERM_pinning].stack = w->pins[0].stack.id;
+		}
+	}
+	if (holes && holes->pin_count && holes->pins[0].open_bytes > open) {
+		open = holes->pins[0].open_bytes;
+		f[FIG_pin] = holes->pins[0].bytes / (holes->pins[0].count ? holes->pins[0].count : 1);
+		f[FIG_pins] = holes->pins[0].count;
+		e->terms[TERM_pinning].stack = holes->pins[0].stack.id;
+	}
+	if (holes) {
+		emptyable += holes->pages_sparse * CUF_PAGE_BYTES;
+		f[FIG_emptyable] = emptyable;
+		f[FIG_open] = open ? open : FACT_UNKNOWN;
+		evidence_set(e, TERM_sparse, ratio(emptyable, f[FIG_request]));
+		evidence_set(e, TERM_pinning, ratio(open, f[FIG_request]));
+	}
+	f[FIG_packed] = packed;
+	evidence_set(e, TERM_packed, ratio(packed, f[FIG_request]));
+	evidence_set(e, TERM_hole, ratio(f[FIG_hole], f[FIG_request]));
+	evidence_set(e, TERM_pool, known(i->largest_free[LAYER_POOL].bytes) ? ratio(f[FIG_slack], f[FIG_request]) : NAN);
+	set_slack(e, packed);
+	if (known(packed) && known(f[FIG_shortfall]) && f[FIG_shortfall] && packed >= f[FIG_free]) {
+		uint64_t share = (packed - f[FIG_free]) * 100 / f[FIG_shortfall];
+		f[FIG_contribution] = share < 100 ? share : 100;
+		evidence_set(e, TERM_contribution, (double)share / 100);
+	}
+}
+
+/* The device as it was first seen: what was taken before us, contexts included. */
+static void set_before(struct build *b, struct evidence *e)
+{
+	unsigned ordinal = ordinal_in(b, e->device, e->process);
+	const struct cuf_device *d = ordinal == CUF_DEVICE_NONE ? NULL : reader_at(b->run->processes[e->process].reader, CUF_SEC_DEVICES, ordinal);
+	uint64_t *f = e->figures, allowance;
+	if (!d || d->first_free_bytes == CUF_UNKNOWN || !known(f[FIG_total]))
+		return;
+	allowance = f[FIG_total] / CONTEXT_SHARE < CONTEXT_MOST ? f[FIG_total] / CONTEXT_SHARE : CONTEXT_MOST;
+	f[FIG_before] = minus(minus(f[FIG_total], d->first_free_bytes), d->first_live_bytes);
+	f[FIG_rose] = minus(f[FIG_others], f[FIG_before]);
+	evidence_set(e, TERM_before, ratio(minus(f[FIG_before], allowance), f[FIG_shortfall]));
+	evidence_set(e, TERM_late, ratio(minus(f[FIG_rose], allowance), f[FIG_shortfall]));
+	evidence_set(e, TERM_creep, ratio(minus(f[FIG_rose], allowance), f[FIG_shortfall]));
+	evidence_set(e, TERM_alone_fits, ratio(minus(f[FIG_others], allowance), f[FIG_shortfall]));
+	f[FIG_libraries] = count_device_libraries(&b->facts->processes[e->process]);
+	evidence_set(e, TERM_libraries, (double)f[FIG_libraries]);
+}
+
+static void set_balance(struct build *b, struct evidence *e)
+{
+	uint64_t fullest = 0, emptiest = 100;
+	for (size_t i = 0; i < b->facts->device_count; i++) {
+		const struct fact_device *d = &b->facts->devices[i];
+		uint64_t used;
+		if (!known(d->total_bytes) || !d->total_bytes || d->peak_bytes > d->total_bytes)
+			return;
+		used = d->peak_bytes * 100 / d->total_bytes;
+		fullest = used > fullest ? used : fullest;
+		emptiest = used < emptiest ? used : emptiest;
+	}
+	if (b->facts->device_count < 2)
+		return;
+	e->figures[FIG_devices] = b->facts->device_count;
+	e->figures[FIG_fullest] = fullest;
+	e->figures[FIG_emptiest] = emptiest;
+	evidence_set(e, TERM_imbalance, (double)(fullest - emptiest) / 100);
+}
+
+static void set_room(struct evidence *e)
+{
+	uint64_t *f = e->figures;
+	uint64_t margin = (uint64_t)64 << 20;
+	f[FIG_shortfall] = minus(f[FIG_request], f[FIG_free]);
+	evidence_set(e, TERM_own, known(f[FIG_request]) && known(f[FIG_mine]) ? ratio(f[FIG_mine] + f[FIG_request], f[FIG_total]) : NAN);
+	if (known(f[FIG_request]) && known(f[FIG_free]) && e->incident->kind != CUF_KIND_PINNED && e->incident->kind != CUF_KIND_REGISTERED)
+		evidence_set(e, TERM_room, f[FIG_free] > f[FIG_request] && f[FIG_free] - f[FIG_request] >= margin ? ratio(f[FIG_free], f[FIG_request]) : 0);
+	evidence_set(e, TERM_no_driver_call, e->incident->kind == CUF_KIND_FRAMEWORK);
+}
+
+void evidence_device(struct build *build, struct evidence *e)
+{
+	const struct fact_device *d = e->device < build->facts->device_count ? &build->facts->devices[e->device] : NULL;
+	const struct fact_incident *i = e->incident;
+	uint64_t *f = e->figures;
+	if (i) {
+		f[FIG_request] = i->is_request ? request_of(build, i) : FACT_UNKNOWN;
+		f[FIG_free] = i->free_bytes;
+		f[FIG_total] = known(i->total_bytes) ? i->total_bytes : d ? d->total_bytes : FACT_UNKNOWN;
+	} else if (d) {
+		f[FIG_free] = d->free_bytes;
+		f[FIG_total] = d->total_bytes;
+	}
+	evidence_set(e, TERM_host_request, i && (i->kind == CUF_KIND_PINNED || i->kind == CUF_KIND_REGISTERED));
+	if (!d)
+		return;
+	sum_owners(e, i ? i->owners : d->owners, i ? i->owner_count : d->owner_count, build->facts->processes[e->process].pid);
+	if (i && !i->owner_count)
+		f[FIG_mine] = f[FIG_others] = f[FIG_slack] = f[FIG_others_run] = FACT_UNKNOWN;
+	set_balance(build, e);
+	if (!i)
+		return;
+	set_room(e);
+	set_packing(e, d);
+	set_before(build, e);
+	evidence_set(e, TERM_others_run, ratio(f[FIG_others_run], f[FIG_shortfall]));
+	static const enum term shown_by_failure[] = { TERM_own, TERM_alone_fits, TERM_others_run, TERM_late, TERM_room, TERM_no_driver_call, TERM_packed, TERM_hole, TERM_slack,
+		TERM_sparse, TERM_pinning, TERM_pool, TERM_contribution, TERM_creep, TERM_host_request, TERM_before };
+	for (size_t n = 0; n < sizeof shown_by_failure / sizeof *shown_by_failure; n++)
+		evidence_show(e, shown_by_failure[n], i->seq);
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sites that grow without end, and caches that have stopped growing, on the device and on the host. */
+#include "analysis/model/evidence.h"
+
+#include <math.h>
+#include "analysis/model/evidence_stacks.h"
+#include "analysis/model/framework_names.h"
+#include "analysis/model/replay.h"
+
+/* Shorter than anybody could act in: a test, or a program in fast motion. */
+#define LEFT_LEAST_S 10
+
+struct sums {
+	uint64_t leaked, per_request, plateau, cycles, kv_leaked;
+	double slope, low, high;
+	uint64_t first_ns;        /* of the site that leaks most */
+	bool any_site, per_request_known;
+};
+
+static bool is_here(const struct evidence *e, const struct fact_site *s, bool host)
+{
+	if (s->process != e->process)
+		return false;
+	return host ? s->kind == CUF_KIND_HOST : s->device == e->device && e->device != FACT_NONE &&
+		(kind_is_device_memory(s->kind) || s->kind == CUF_KIND_FRAMEWORK || s->kind == CUF_KIND_MANAGED);
+}
+
+static void add_leak(struct build *b, const struct evidence *e, const struct fact_site *s, struct sums *sum)
+{
+	sum->leaked += s->bytes;
+	if (s->kind != CUF_KIND_HOST && stack_hints(b, e->process, s->stack.id) & HINT_KV)
+		sum->kv_leaked += s->bytes;
+	if (s->per_request_bytes != FACT_UNKNOWN) {
+		sum->per_request += s->per_request_bytes;
+		sum->per_request_known = true;
+	}
+	if (s->slope_bytes_per_s > 0 && isfinite(s->slope_bytes_per_s)) {
+		sum->slope += s->slope_bytes_per_s;
+		sum->low += s->interval[0] > 0 ? s->interval[0] : 0;
+		sum->high += s->interval[1] > 0 ? s->interval[1] : 0;
+	}
+}
+
+static struct sums sum_sites(struct build *b, const struct evidence *e, bool host)
+{
+	struct sums sum = { .first_ns = FACT_UNKNOWN };
+	for (size_t i = 0; i < b->facts->leak_count; i++) {
+		const struct fact_site *s = &b->facts->leaks[i];
+		if (!is_here(e, s, host))
+			continue;
+		sum.any_site = true;
+		sum.cycles = s->cycles > sum.cycles ? s->cycles : sum.cycles;
+		if (s->class == CLASS_LEAK)
+			add_leak(b, e, s, &sum);
+		else if (s->class == CLASS_BOUNDED_CACHE)
+			sum.plateau += s->bytes;
+	}
+	return sum;
+}
+
+static uint64_t seconds(uint64_t bytes, double slope)
+{
+	double left = slope > 0 && bytes != FACT_UNKNOWN ? (double)bytes / slope : INFINITY;
+	return left >= LEFT_LEAST_S && left < 1e9 ? (uint64_t)left : FACT_UNKNOWN;
+}
+
+/* Events of the leak's own sites that are still live. */
+static void show_births(struct build *b, struct evidence *e, enum term term, bool host)
+{
+	const struct run_process *p = &b->run->processes[e->process];
+	for (size_t i = 0; i < b->facts->leak_count && b->facts->leaks[i].class == CLASS_LEAK; i++) {
+		const struct fact_site *s = &b->facts->leaks[i];
+		if (!is_here(e, s, host))
+			continue;
+		e->terms[term].stack = s->stack.id;
+		if (e->terms[term].time_ns == FACT_UNKNOWN)
+			e->terms[term].time_ns = s->last_ns;
+		for (size_t n = p->events->count; !host && n-- && e->terms[term].seq_count < 2;) {
+			struct cuf_event event = events_get(p->events, n);
+			if (event.op == CUF_OP_ALLOC && event.stack == s->stack.id && (!e->incident || event.seq < e->incident->seq))
+				evidence_show(e, term, event.seq);
+		}
+		return;
+	}
+}
+
+static void device_growth(struct build *b, struct evidence *e)
+{
+	struct sums sum = sum_sites(b, e, false);
+	uint64_t *f = e->figures;
+	if (e->device == FACT_NONE || !sum.any_site)
+		return;
+	f[FIG_cycles] = sum.cycles;
+	evidence_set(e, TERM_early, sum.cycles < 8);
+	evidence_set(e, TERM_late_failure, (double)sum.cycles);
+	if (sum.plateau)
+		f[FIG_plateau] = sum.plateau;
+	evidence_set(e, TERM_plateau, f[FIG_shortfall] != FACT_UNKNOWN && f[FIG_shortfall] ? (double)sum.plateau / (double)f[FIG_shortfall] : NAN);
+	evidence_set(e, TERM_leak, 0);
+	if (!sum.leaked)
+		return;
+	f[FIG_leaked] = sum.leaked;
+	if (sum.per_request_known)
+		f[FIG_per_request] = sum.per_request;
+	if (sum.slope > 0)
+		f[FIG_slope] = (uint64_t)sum.slope;
+	if (!e->incident) {
+		f[FIG_left] = seconds(f[FIG_free], sum.slope);
+		f[FIG_left_least] = seconds(f[FIG_free], sum.high);
+		f[FIG_left_most] = seconds(f[FIG_free], sum.low);
+	}
+	evidence_set(e, TERM_leak, !e->incident ? 1 : f[FIG_shortfall] != FACT_UNKNOWN && f[FIG_shortfall] ? (double)sum.leaked / (double)f[FIG_shortfall] : NAN);
+	evidence_set(e, TERM_growing, sum.per_request_known);
+	if (sum.kv_leaked * 2 > sum.leaked)
+		evidence_set(e, TERM_kv_named, 1);
+	show_births(b, e, TERM_leak, false);
+	show_births(b, e, TERM_growing, false);
+}
+
+static void host_growth(struct build *b, struct evidence *e)
+{
+	struct sums sum = sum_sites(b, e, true);
+	uint64_t *f = e->figures;
+	if (!b->facts->processes[e->process].host_mode)
+		return;
+	evidence_set(e, TERM_host_leak, 0);
+	evidence_set(e, TERM_host_cache, 0);
+	if (e->device == FACT_NONE) {
+		f[FIG_plateau] = sum.plateau;
+		evidence_set(e, TERM_host_cache, (double)sum.plateau);
+	}
+	if (!sum.leaked)
+		return;
+	f[FIG_host_leaked] = sum.leaked;
+	if (sum.per_request_known)
+		f[FIG_host_per_request] = sum.per_request;
+	if (sum.slope > 0)
+		f[FIG_host_slope] = (uint64_t)sum.slope;
+	evidence_set(e, TERM_host_leak, (double)sum.leaked);
+	evidence_set(e, TERM_host_growing, sum.per_request_known);
+	show_births(b, e, TERM_host_leak, true);
+	show_births(b, e, TERM_host_growing, true);
+}
+
+void evidence_growth(struct build *build, struct evidence *e)
+{
+	device_growth(build, e);
+	host_growth(build, e);
+}

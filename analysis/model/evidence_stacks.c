@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names along a stack. */
+#include "analysis/model/evidence_stacks.h"
+
+#include <string.h>
+#include "analysis/model/framework_names.h"
+#include "analysis/model/symbols.h"
+
+enum { FRAMES_LOOKED_AT = 24 };
+
+static unsigned python_hints(const struct fact_process *p, uint64_t frame)
+{
+	for (size_t i = 0; i < p->text_count; i++)
+		if (p->texts[i].type == CUF_META_CODE && p->texts[i].number == cuf_frame_code(frame))
+			return name_hints(p->texts[i].text);
+	return 0;
+}
+
+static unsigned native_hints(const struct build *b, const struct fact_process *p, uint64_t addr, uint64_t time_ns)
+{
+	const struct fact_module *module = fact_module_at(p, addr, time_ns);
+	const struct symbols_frame *frames;
+	unsigned hints = name_hints(fact_function_at(p, addr));
+	size_t count;
+	if (hints || !module || !b->options.symbols)
+		return hints;
+	count = symbols_resolve(symbols_module(b->options.symbols, module->path, module->build_id, module->build_id_bytes),
+				addr - module->base - 1, &frames);
+	for (size_t i = 0; i < count && !hints; i++)
+		hints = name_hints(frames[i].function);
+	return hints;
+}
+
+unsigned stack_hints(const struct build *build, uint32_t process, uint32_t stack)
+{
+	const struct fact_process *p = &build->facts->processes[process];
+	struct fact_stack s = { .process = process, .id = stack };
+	unsigned hints = 0;
+	stack_fill(build, &s, CUF_UNKNOWN);
+	for (uint32_t i = 0; i < s.depth && i < FRAMES_LOOKED_AT; i++) {
+		unsigned now = cuf_frame_is_python(s.addrs[i]) ? python_hints(p, s.addrs[i]) : native_hints(build, p, s.addrs[i], s.time_ns);
+		hints |= hints & ~(unsigned)HINT_CAPTURE ? now & HINT_CAPTURE : now;
+	}
+	return hints;
+}
+
+bool stack_is_called_from(const struct build *build, uint32_t process, uint32_t stack, const char *part)
+{
+	const struct fact_process *p = &build->facts->processes[process];
+	struct fact_stack s = { .process = process, .id = stack };
+	stack_fill(build, &s, CUF_UNKNOWN);
+	for (uint32_t i = 0; i < s.depth && i < 4; i++) {
+		const struct fact_module *m = cuf_frame_is_python(s.addrs[i]) ? NULL : fact_module_at(p, s.addrs[i], s.time_ns);
+		if (m && !strstr(m->path, "libcudart"))
+			return strstr(m->path, part) != NULL;
+	}
+	return false;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the functions of a stack are for, by their names: Python's own, those that the recording noted, and those of the
+ * program's files where facts_options.symbols can read them. Contract: bits of enum name_hint, of the innermost function
+ * that has any; HINT_CAPTURE counts wherever it stands. 0 for a stack that is not known.
+ */
+#ifndef ANALYSIS_MODEL_EVIDENCE_STACKS_H
+#define ANALYSIS_MODEL_EVIDENCE_STACKS_H
+
+#include "analysis/model/build.h"
+
+unsigned stack_hints(const struct build *build, uint32_t process, uint32_t stack);
+/* Does the call come straight from this framework's own libraries (part of a path)? */
+bool stack_is_called_from(const struct build *build, uint32_t process, uint32_t stack, const char *part);
+
+#endif
