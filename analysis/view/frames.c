@@ -132,11 +132,13 @@ static int name_bytes(const char *function)
 }
 
 /* What lies below these is start-up code, of libc or of the interpreter, the same in every program. */
-static bool is_outermost(const char *function)
+static bool is_outermost(const struct frame *frame)
 {
-	static const char *const names[] = { "main", "start_thread", "__libc_start_main", "_start", "<module>" };
-	for (size_t i = 0; function && i < sizeof names / sizeof *names; i++)
-		if (!strcmp(function, names[i]))
+	static const char *const names[] = { "main", "start_thread", "__libc_start_main", "_start" };
+	if (!frame->function || is_python(frame))
+		return frame->function && !strcmp(frame->function, "<module>");
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (!strcmp(frame->function, names[i]))
 			return true;
 	return false;
 }
@@ -163,7 +165,7 @@ static size_t first_telling(const struct frames *frames, const struct frame *ite
 		bool tells = !(items[first].module && !strncmp(items[first].module, "libcudart", 9));
 		for (size_t i = 0; tells && function && i < frames->wrapper_count; i++)
 			tells = strcmp(frames->wrappers[i], function) != 0;
-		if (tells || is_outermost(items[first + 1].function))
+		if (tells || is_outermost(&items[first]) || is_outermost(&items[first + 1]))
 			break;
 	}
 	return first;
@@ -217,7 +219,7 @@ void frames_line(struct frames *frames, const struct fact_stack *stack, char *ou
 		if (length < 0)
 			return;
 		used += (size_t)length;
-		if (is_outermost(f->function))
+		if (is_outermost(f))
 			return;
 	}
 }
