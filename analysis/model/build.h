@@ -74,6 +74,8 @@ uint64_t host_time_of(const struct build *build, uint32_t process);
 bool process_at(const struct build *build, uint32_t process, const struct moment *moment, uint64_t *seq);
 struct moment moment_of_device(struct build *build, uint32_t device);
 void device_view_at(struct build *build, uint32_t device, const struct moment *moment, struct device_view *view);
+/* The recorder's record of an incident's moment, with what is known to have been free then. False: overwritten since. */
+bool incident_at(const struct build *build, const struct fact_incident *incident, struct cuf_incident *out);
 /* Fills the frames of a stack that has process and id. */
 void stack_fill(const struct build *build, struct fact_stack *stack, uint64_t monotonic_ns);
 /* The name of a hook id in a process; NULL. */

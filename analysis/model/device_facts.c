@@ -272,7 +272,7 @@ static void fill_device(struct build *b, uint32_t index, struct fact_device *d)
 	sum_members(b, g, d);
 	if (m.incident_id) {
 		const struct fact_incident *f = &b->facts->incidents[m.incident_id - 1];
-		if (f->device == index && reader_incident(b->run->processes[f->process].reader, f->attempts[f->attempt_count - 1].number, &incident))
+		if (f->device == index && incident_at(b, f, &incident))
 			m.incident = &incident;
 	}
 	device_view_at(b, index, &m, &view);

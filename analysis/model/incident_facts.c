@@ -22,12 +22,18 @@ static const char *driver_api_of(const struct build *b, uint32_t process, const 
 	return name ? name : "";
 }
 
+/* Tries of the driver: a framework that gave up says the true request, but it is no try. Alone it is one: nobody asked the driver. */
+static size_t driver_tries(const struct ladder *l)
+{
+	return l->try_count > 1 && last_try(l)->kind == CUF_KIND_FRAMEWORK ? l->try_count - 1 : l->try_count;
+}
+
 static void fill_attempts(struct build *b, uint32_t process, const struct ladder *l, struct fact_incident *f)
 {
 	const struct reader *r = b->run->processes[process].reader;
-	f->attempt_count = l->try_count;
-	f->attempts = arena_zeroed(b->arena, l->try_count, sizeof *f->attempts);
-	for (size_t i = 0; i < l->try_count; i++) {
+	f->attempt_count = driver_tries(l);
+	f->attempts = arena_zeroed(b->arena, f->attempt_count, sizeof *f->attempts);
+	for (size_t i = 0; i < f->attempt_count; i++) {
 		const struct cuf_incident *t = &l->tries[i];
 		f->attempts[i] = (struct fact_attempt){ .number = t->number, .time_ns = reader_realtime(r, t->time_ns), .seq = t->seq,
 			.requested_bytes = t->is_request ? t->requested_bytes : FACT_UNKNOWN, .free_bytes = t->free_bytes, .total_bytes = t->total_bytes,
@@ -47,17 +53,40 @@ static void fill_sites(struct build *b, uint32_t process, const struct cuf_incid
 	f->sites = sites;
 }
 
+/* What a framework says beside the driver: the true request, and what it had. */
+static void fill_framework(const struct ladder *l, struct fact_incident *f)
+{
+	const struct cuf_incident *i = last_try(l);
+	f->framework_requested_bytes = i->kind == CUF_KIND_FRAMEWORK ? i->requested_bytes : FACT_UNKNOWN;
+	f->framework_allocated_bytes = i->framework_allocated_bytes;
+	f->framework_reserved_bytes = i->framework_reserved_bytes;
+	f->least_requested_bytes = l->rolled_back_bytes ? l->rolled_back_bytes + i->requested_bytes : FACT_UNKNOWN;
+}
+
+/* What is free was asked of the driver at its own failures; what a failed request gave back since is free, too. */
+static void fill_free(const struct ladder *l, struct fact_incident *f)
+{
+	f->free_bytes = f->total_bytes = FACT_UNKNOWN;
+	for (size_t i = l->try_count; i-- && f->free_bytes == FACT_UNKNOWN;) {
+		f->free_bytes = l->tries[i].free_bytes;
+		f->total_bytes = l->tries[i].total_bytes;
+	}
+	if (f->free_bytes != FACT_UNKNOWN)
+		f->free_bytes += l->rolled_back_bytes;
+}
+
 static void fill_incident(struct build *b, uint32_t process, const struct ladder *l, struct fact_incident *f)
 {
 	const struct reader *r = b->run->processes[process].reader;
-	const struct cuf_incident *i = last_try(l);
+	const struct cuf_incident *i = last_try(l), *asked = &l->tries[driver_tries(l) - 1];
 	*f = (struct fact_incident){
 		.outcome = l->outcome, .outcome_why = l->why, .time_ns = reader_realtime(r, i->time_ns), .process = process,
-		.pid = r->header.pid, .tid = i->tid, .device = group_of(b, process, i->device), .kind = i->kind, .is_request = i->is_request,
-		.api = api_of(b, process, i), .driver_api = driver_api_of(b, process, i), .result = i->result, .seq = i->seq,
+		.pid = r->header.pid, .tid = i->tid, .device = group_of(b, process, i->device), .kind = asked->kind, .is_request = i->is_request,
+		.api = api_of(b, process, asked), .driver_api = driver_api_of(b, process, asked), .result = asked->result, .seq = i->seq,
+		.settled_seq = l->settled_seq, .number = i->number,
 		.requested_bytes = l->tries[0].is_request ? l->tries[0].requested_bytes : FACT_UNKNOWN,
-		.free_bytes = i->free_bytes, .total_bytes = i->total_bytes, .fits_if_packed = FACT_CANNOT_TELL, .packed_bytes = FACT_UNKNOWN,
-		.stack = { .process = process, .id = i->stack }, .rss_bytes = i->rss_bytes, .cgroup_bytes = i->cgroup_bytes,
+		.fits_if_packed = FACT_CANNOT_TELL, .packed_bytes = FACT_UNKNOWN,
+		.stack = { .process = process, .id = i->stack ? i->stack : asked->stack }, .rss_bytes = i->rss_bytes, .cgroup_bytes = i->cgroup_bytes,
 		.cgroup_max_bytes = i->cgroup_max_bytes, .host_live_bytes = i->host_live_bytes,
 		.resolved_ns = reader_realtime(r, l->resolved_ns), .basis = BASIS_OBSERVED,
 	};
@@ -65,8 +94,10 @@ static void fill_incident(struct build *b, uint32_t process, const struct ladder
 	memcpy(f->live_count, i->live_count, sizeof f->live_count);
 	for (unsigned layer = 0; layer < LAYER_MAX; layer++)
 		f->largest_free[layer] = (struct fact_layer){ FACT_UNKNOWN, "" };
-	if (i->free_bytes != CUF_UNKNOWN)
-		f->largest_free[LAYER_DEVICE] = (struct fact_layer){ i->free_bytes, "upper bound" };
+	fill_framework(l, f);
+	fill_free(l, f);
+	if (f->free_bytes != CUF_UNKNOWN)
+		f->largest_free[LAYER_DEVICE] = (struct fact_layer){ f->free_bytes, "upper bound" };
 	fill_attempts(b, process, l, f);
 	fill_sites(b, process, i, f);
 	stack_fill(b, &f->stack, i->time_ns);
@@ -105,14 +136,27 @@ void build_incidents(struct build *build)
 }
 
 /* Libraries that keep freed memory for themselves inside blocks that look full from here. */
-static bool has_opaque_segments(const struct meta *meta)
+static bool has_opaque_segments(const struct meta *meta, bool pytorch_seen)
 {
-	static const char *const caching[] = { "libc10_cuda", "libtorch_cuda", "libonnxruntime", "libtensorflow", "xla_cuda", "libxla", "jaxlib", "cupy", "librmm", "libggml-cuda" };
-	for (size_t m = 0; m < meta->module_count; m++)
+	static const char *const caching[] = { "libonnxruntime", "libtensorflow", "xla_cuda", "libxla", "jaxlib", "cupy", "librmm", "libggml-cuda" };
+	static const char *const pytorch[] = { "libc10_cuda", "libtorch_cuda" };
+	for (size_t m = 0; m < meta->module_count; m++) {
 		for (size_t i = 0; i < sizeof caching / sizeof *caching; i++)
 			if (strstr(meta->modules[m].path, caching[i]))
 				return true;
+		for (size_t i = 0; i < sizeof pytorch / sizeof *pytorch && !pytorch_seen; i++)
+			if (strstr(meta->modules[m].path, pytorch[i]))
+				return true;
+	}
 	return false;
+}
+
+/* What was wanted in one piece, as well as it is known. */
+static uint64_t needed_bytes(const struct fact_incident *f)
+{
+	if (f->framework_requested_bytes != FACT_UNKNOWN)
+		return f->framework_requested_bytes;
+	return f->least_requested_bytes != FACT_UNKNOWN ? f->least_requested_bytes : f->attempts[f->attempt_count - 1].requested_bytes;
 }
 
 static void judge_packing(struct build *b, struct fact_incident *f, const struct device_view *view)
@@ -120,22 +164,34 @@ static void judge_packing(struct build *b, struct fact_incident *f, const struct
 	f->packed_bytes = packed_bytes(&view->focus, f->free_bytes);
 	if (!f->is_request || f->packed_bytes == FACT_UNKNOWN || f->kind == CUF_KIND_PINNED || f->kind == CUF_KIND_REGISTERED)
 		f->fits_if_packed = FACT_CANNOT_TELL;
-	else if (f->packed_bytes >= f->attempts[f->attempt_count - 1].requested_bytes)
+	else if (f->packed_bytes >= needed_bytes(f))
 		f->fits_if_packed = FACT_YES;
 	else
-		f->fits_if_packed = has_opaque_segments(&b->run->processes[f->process].meta) ? FACT_CANNOT_TELL : FACT_NO;
+		f->fits_if_packed = has_opaque_segments(&b->run->processes[f->process].meta, view->focus.framework_known) ? FACT_CANNOT_TELL : FACT_NO;
+}
+
+bool incident_at(const struct build *build, const struct fact_incident *f, struct cuf_incident *out)
+{
+	if (!reader_incident(build->run->processes[f->process].reader, f->number, out))
+		return false;
+	out->free_bytes = f->free_bytes;
+	out->total_bytes = f->total_bytes;
+	return true;
 }
 
 static void add_view(struct build *b, struct fact_incident *f)
 {
 	struct cuf_incident incident;
-	struct moment m = { .kind = MOMENT_INCIDENT, .process = f->process, .seq = f->seq, .time_ns = f->time_ns,
+	struct moment m = { .kind = MOMENT_INCIDENT, .process = f->process, .seq = f->settled_seq, .time_ns = f->time_ns,
 		.incident = &incident, .incident_id = f->id };
 	struct device_view view;
-	if (f->device == FACT_NONE ||
-	    !reader_incident(b->run->processes[f->process].reader, f->attempts[f->attempt_count - 1].number, &incident))
+	if (f->device == FACT_NONE || !incident_at(b, f, &incident))
 		return;
 	device_view_at(b, f->device, &m, &view);
+	if (f->free_bytes == FACT_UNKNOWN) { /* the driver was not asked: a framework gave up by itself */
+		f->free_bytes = view.levels.free_bytes;
+		f->total_bytes = view.levels.total_bytes;
+	}
 	f->owners = view.owners;
 	f->owner_count = view.owner_count;
 	f->basis = view.exact ? BASIS_OBSERVED : BASIS_ESTIMATED;

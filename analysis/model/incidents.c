@@ -8,6 +8,7 @@
 
 #define LADDER_NS 2000000000ull  /* a retry comes within two seconds */
 #define LAST_NS 5000000000ull    /* a process killed this soon after a failure was killed by it */
+#define NEED_NS 10000000000ull   /* a framework frees its cache, synchronizes and tries again before it gives up */
 enum { WENT_ON = 64 };           /* so many successes later, the program goes on */
 enum { SLOTS_MAX = 4096 };       /* many more than any recorder lays out */
 
@@ -20,9 +21,17 @@ struct aftermath {
 	uint64_t successes;
 };
 
+static bool is_framework(const struct cuf_incident *i) { return i->kind == CUF_KIND_FRAMEWORK; }
+
 static bool is_success(const struct cuf_event *e, const struct cuf_incident *i)
 {
-	return e->op == CUF_OP_ALLOC && e->device == i->device && kind_is_block(e->kind);
+	return e->op == CUF_OP_ALLOC && e->device == i->device && (is_framework(i) ? e->kind == CUF_KIND_FRAMEWORK : kind_is_block(e->kind));
+}
+
+/* A framework's blocks are reported beside the driver's. */
+static const struct events *events_for(const struct run_process *p, const struct cuf_incident *i)
+{
+	return is_framework(i) ? p->events->framework : p->events;
 }
 
 /* Serves a need: as large as asked; a ladder that shrinks is content with what the last try asked for, or little less. */
@@ -33,11 +42,13 @@ static bool serves(const struct cuf_event *e, const struct cuf_incident *last, b
 
 static struct aftermath look_after(const struct events *events, const struct cuf_incident *last, bool shrank)
 {
+	const struct cuf_header *h = &events->reader->header;
+	uint64_t end_seq = h->end_kind && h->end_seq ? h->end_seq : CUF_UNKNOWN;
 	struct aftermath a = { 0 };
 	for (size_t i = events_after(events, last->seq); i < events->count; i++) {
 		struct cuf_event e = events_get(events, i);
 		bool late = e.time_ns > last->time_ns + LADDER_NS;
-		if (e.op == CUF_OP_EXIT)
+		if (e.op == CUF_OP_EXIT || e.seq > end_seq)
 			break; /* exit handlers are not the program's own work */
 		if (!is_success(&e, last))
 			continue;
@@ -63,9 +74,10 @@ static void decide(struct ladder *l, enum fact_outcome outcome, const char *why)
 static void judge(struct ladder *l, const struct run_process *p, const struct ending *end)
 {
 	const struct cuf_incident *last = &l->tries[l->try_count - 1];
-	bool shrank = last->requested_bytes < l->tries[0].requested_bytes;
-	struct aftermath a = look_after(p->events, last, shrank);
-	bool seen = p->events->complete_since <= last->seq;
+	bool shrank = !is_framework(last) && last->requested_bytes < l->tries[0].requested_bytes;
+	const struct events *events = events_for(p, last);
+	struct aftermath a = look_after(events, last, shrank);
+	bool seen = events->complete_since <= last->seq;
 	l->resolved_ns = CUF_UNKNOWN;
 	if (a.served_seq) {
 		l->resolved_ns = a.served_ns;
@@ -108,8 +120,10 @@ static bool got_something(const struct events *events, const struct cuf_incident
 static bool continues(const struct ladder *l, const struct cuf_incident *now, const struct run_process *p)
 {
 	const struct cuf_incident *last = &l->tries[l->try_count - 1];
-	if (now->first == last->first && now->attempt)
+	if (now->first == last->first && now->attempt && !is_framework(last))
 		return true;
+	if (is_framework(last) || is_framework(now))
+		return false;
 	return !last->outcome && now->tid == last->tid && now->device == last->device && now->kind == last->kind &&
 	       now->is_request && last->is_request && now->time_ns <= last->time_ns + LADDER_NS &&
 	       now->requested_bytes <= last->requested_bytes && now->requested_bytes >= last->requested_bytes / 4 &&
@@ -146,12 +160,71 @@ static struct cuf_incident *read_incidents(const struct reader *r, size_t *count
 }
 
 /* Several ladders may be open at once, one a thread: look back a few. */
+enum { LOOK_BACK = 8 };
+
 static struct ladder *ladder_for(struct ladders *ladders, const struct cuf_incident *i, const struct run_process *p)
 {
-	for (size_t back = 1; back <= ladders->count && back <= 8; back++)
+	for (size_t back = 1; back <= ladders->count && back <= LOOK_BACK; back++)
 		if (continues(&ladders->items[ladders->count - back], i, p))
 			return &ladders->items[ladders->count - back];
 	return NULL;
+}
+
+/* When the thread got its last block from the framework: what the driver refused it since then was for the block that failed. */
+static uint64_t last_block_seq(const struct run_process *p, const struct cuf_incident *failed)
+{
+	const struct events *own = p->events->framework;
+	for (size_t i = events_after(own, failed->seq); i--;) {
+		struct cuf_event e = events_get(own, i);
+		if (e.op == CUF_OP_ALLOC && e.kind == CUF_KIND_FRAMEWORK && e.tid == failed->tid && e.device == failed->device)
+			return e.seq;
+		if (e.time_ns + NEED_NS < failed->time_ns)
+			break;
+	}
+	return 0;
+}
+
+static void take_over(struct ladder *to, struct ladder *from)
+{
+	for (size_t i = 0; i < from->try_count; i++) {
+		xalloc_grow(&to->tries, to->try_count, &to->try_room, sizeof *to->tries);
+		to->tries[to->try_count++] = from->tries[i];
+	}
+	free(from->tries);
+}
+
+/*
+ * A framework gives up: every failure of the driver in that thread since the framework's last block is one need with it,
+ * whatever lay between (cached segments given back, chunks of the first try mapped anew). NULL: the driver was not asked.
+ */
+static struct ladder *ladder_given_up(struct ladders *ladders, const struct cuf_incident *failed, const struct run_process *p)
+{
+	uint64_t since = last_block_seq(p, failed);
+	size_t first = ladders->count > LOOK_BACK ? ladders->count - LOOK_BACK : 0, kept = first;
+	struct ladder *need = NULL;
+	for (size_t i = first; i < ladders->count; i++) {
+		struct ladder *l = &ladders->items[i];
+		const struct cuf_incident *last = &l->tries[l->try_count - 1];
+		bool same = !is_framework(last) && last->is_request && last->tid == failed->tid && last->device == failed->device &&
+			l->tries[0].seq > since && last->time_ns + NEED_NS >= failed->time_ns;
+		if (same && need) {
+			take_over(need, l);
+			continue;
+		}
+		ladders->items[kept] = *l;
+		if (same)
+			need = &ladders->items[kept];
+		kept++;
+	}
+	ladders->count = kept;
+	return need;
+}
+
+static struct ladder *ladder_new(struct ladders *ladders, size_t *room)
+{
+	xalloc_grow(&ladders->items, ladders->count, room, sizeof *ladders->items);
+	ladders->items[ladders->count] = (struct ladder){ 0 };
+	return &ladders->items[ladders->count++];
 }
 
 void ladders_init(struct ladders *ladders, const struct run_process *process, const struct ending *ending)
@@ -160,17 +233,16 @@ void ladders_init(struct ladders *ladders, const struct run_process *process, co
 	struct cuf_incident *all = read_incidents(process->reader, &count);
 	*ladders = (struct ladders){ 0 };
 	for (size_t i = 0; i < count; i++) {
-		struct ladder *l = ladder_for(ladders, &all[i], process);
-		if (!l) {
-			xalloc_grow(&ladders->items, ladders->count, &room, sizeof *ladders->items);
-			l = &ladders->items[ladders->count++];
-			*l = (struct ladder){ 0 };
-		}
+		struct ladder *l = is_framework(&all[i]) ? ladder_given_up(ladders, &all[i], process) : ladder_for(ladders, &all[i], process);
+		if (!l)
+			l = ladder_new(ladders, &room);
 		xalloc_grow(&l->tries, l->try_count, &l->try_room, sizeof *l->tries);
 		l->tries[l->try_count++] = all[i];
 	}
-	for (size_t i = 0; i < ladders->count; i++)
+	for (size_t i = 0; i < ladders->count; i++) {
 		judge(&ladders->items[i], process, ending);
+		rollback_find(&ladders->items[i], process->events);
+	}
 	free(all);
 }
 

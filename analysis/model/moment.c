@@ -6,7 +6,13 @@
 
 static uint64_t monotonic(const struct cuf_header *h, uint64_t realtime_ns) { return realtime_ns - h->start_realtime_ns + h->start_ns; }
 
-static uint64_t end_seq(const struct reader *r) { return r->header.end_kind && r->header.end_seq ? r->header.end_seq : CUF_UNKNOWN; }
+/* Before exit handlers, and before an interpreter that shut down gave everything back. */
+static uint64_t end_seq(const struct reader *r)
+{
+	if (!r->header.end_kind || !r->header.end_seq)
+		return CUF_UNKNOWN;
+	return r->header.work_end_ns && r->header.work_end_seq < r->header.end_seq ? r->header.work_end_seq : r->header.end_seq;
+}
 
 bool process_at(const struct build *build, uint32_t process, const struct moment *moment, uint64_t *seq)
 {
@@ -33,7 +39,7 @@ static bool last_fatal(const struct build *b, uint32_t device, struct moment *ou
 		const struct fact_incident *f = &b->facts->incidents[i];
 		if (device == FACT_NONE ? f->id != b->facts->fatal_incident : f->outcome != OUTCOME_FATAL || f->device != device)
 			continue;
-		*out = (struct moment){ .kind = MOMENT_INCIDENT, .process = f->process, .seq = f->seq, .time_ns = f->time_ns, .incident_id = f->id };
+		*out = (struct moment){ .kind = MOMENT_INCIDENT, .process = f->process, .seq = f->settled_seq, .time_ns = f->time_ns, .incident_id = f->id };
 		return true;
 	}
 	return false;
@@ -122,7 +128,7 @@ static struct moment asked_moment(struct build *b)
 		for (size_t i = 0; i < b->facts->incident_count; i++) {
 			const struct fact_incident *f = &b->facts->incidents[i];
 			if (f->id == b->options.at_value)
-				return (struct moment){ .kind = MOMENT_INCIDENT, .process = f->process, .seq = f->seq, .time_ns = f->time_ns, .incident_id = f->id };
+				return (struct moment){ .kind = MOMENT_INCIDENT, .process = f->process, .seq = f->settled_seq, .time_ns = f->time_ns, .incident_id = f->id };
 		}
 		break;
 	case FACTS_AT_TIME:
