@@ -96,15 +96,16 @@ class Run:
         return [rest for first, rest in self.truth if first == subject]
 
     def verdict(self):
-        """the run's cause, else the last failure's; "none" where there is none"""
+        """the cause's id; "none" where nothing is wrong: near misses that nobody expects are no wrong verdict"""
         if self.report is None:
             return "no report"
-        cause = self.report.get("cause")
-        for incident in reversed(self.report["incidents"]):
-            cause = cause or incident["cause"]
-        return (cause["id"] or "inconclusive") if cause else "none"
+        cause = self.cause()
+        if not cause or (cause["id"] == "S0" and self.said("cause") == ["none"]):
+            return "none"
+        return cause["id"] or "inconclusive"
 
     def cause(self):
+        """the run's cause, else the last failure's"""
         found = self.report.get("cause") if self.report else None
         for incident in reversed(self.report["incidents"] if self.report else []):
             found = found or incident["cause"]

@@ -159,12 +159,14 @@ void graph_capture_end(device_ptr stream)
 	MUST(cu.graph_launch(executable, (CUstream)(uintptr_t)stream));
 }
 
-/* the other process: --hold BYTES; says so when it has them, and ends with its standard input */
+/* the other process: --hold LEAVES: takes all but so many bytes, says so when it has them, and ends with its standard input */
 static int hold(int argc, char **argv)
 {
 	char byte;
+	size_t leaves = strtoull(argv[2], NULL, 10), room;
 	door_open(argc, argv);
-	take(strtoull(argv[2], NULL, 10));
+	room = free_now();
+	take(room > leaves ? room - leaves : GPU_PAGE);
 	say("holds");
 	while (read(STDIN_FILENO, &byte, 1) > 0)
 		continue;
@@ -176,7 +178,7 @@ void process_holding(size_t bytes, bool recorded)
 	int to[2], from[2];
 	char text[32], line[64];
 	ssize_t n = 1;
-	snprintf(text, sizeof text, "%zu", bytes);
+	snprintf(text, sizeof text, "%zu", free_now() - bytes);
 	if (pipe2(to, O_CLOEXEC) || pipe2(from, O_CLOEXEC))
 		exit(BROKEN);
 	if (!fork()) {

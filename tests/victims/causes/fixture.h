@@ -82,7 +82,7 @@ void module_load(void);
 void graph_capture_begin(device_ptr stream);
 void graph_capture_end(device_ptr stream);
 
-/* Another process that takes so many bytes and keeps them for as long as this one lives; recorded as well, or not. Returns when it has them. */
+/* Another process that takes so many bytes, its context included, and keeps them for as long as this one lives; recorded as well, or not. Returns when it has them. */
 void process_holding(size_t bytes, bool recorded);
 
 /* as CUDA programs end when refused: a message, status 1 */

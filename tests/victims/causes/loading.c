@@ -60,7 +60,7 @@ static void tenant_comes_late(void)
 	say_not("S2 S3 S4 S5 S6 S7 S8");
 	for (unsigned i = between_whole(10, 30); i; i--)
 		forward(around(usual));
-	process_holding(whole(device_room() - usual / 2, 2 * MiB), false);
+	process_holding(device_room() - usual / 2, false);
 	for (;;)
 		forward(around(usual) + usual / 2);
 }

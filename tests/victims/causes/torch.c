@@ -23,8 +23,6 @@ static tensor *must_have(tensor_site *at, size_t bytes)
 	tensor *t = at(bytes);
 	if (t)
 		return t;
-	struct torch_books books = torch.books();
-	say("hole %zu", books.hole_large);
 	say("framework_request %zu", whole(bytes, 512));
 	give_up("PyTorch", bytes);
 }
@@ -157,6 +155,8 @@ static void checkerboard(void)
 	for (unsigned i = 0; i < got; i++)
 		if (i % PER_SEGMENT != keep)
 			torch.free(blocks[i]);
+	struct torch_books books = torch.books();
+	say("hole %zu", books.hole_large);
 	must_have(scaled_dot_product_attention, (size_t)(between(150, 300) * (double)MiB));
 }
 
