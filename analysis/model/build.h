@@ -56,6 +56,7 @@ void build_processes(struct build *build);
 void build_groups(struct build *build);
 void build_incidents(struct build *build);       /* all but what needs a device's view */
 void build_crowd(struct build *build);            /* who failed first, who ended because of it, who stands out */
+void build_phases(struct build *build);          /* and what incidents happened in */
 void build_moment(struct build *build);
 void build_devices(struct build *build);
 void build_incident_views(struct build *build);

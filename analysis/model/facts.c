@@ -28,6 +28,7 @@ static void build_all(struct facts_store *store, const struct facts_options *opt
 	build_processes(&b);
 	build_groups(&b);
 	build_incidents(&b);
+	build_phases(&b);
 	build_crowd(&b);
 	build_moment(&b);
 	build_devices(&b);

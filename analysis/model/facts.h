@@ -438,10 +438,12 @@ struct fact_incident {                    /* a ladder of retries; figures are th
 	uint64_t settled_seq;             /* the moment that is judged: after what the failed request itself gave back; seq, mostly */
 	uint64_t framework_requested_bytes; /* what the framework's caller wanted, where it was reported; FACT_UNKNOWN */
 	uint64_t framework_allocated_bytes, framework_reserved_bytes; /* FACT_UNKNOWN */
-	const char *phase, *request_phase; /* innermost named phase and open request of its thread; NULL */
-	uint64_t request_id;
 	uint64_t least_requested_bytes;   /* of a request made of chunks, one of which failed: those given back, and that one; FACT_UNKNOWN */
 	uint64_t number;                  /* in the recording: of the record that describes the moment, the last attempt's or the framework's */
+	const char *phase, *request_phase; /* innermost named phase and open request of its thread, else of the process; NULL */
+	uint64_t request_id;              /* FACT_UNKNOWN */
+	enum fact_phase_source phase_source;
+	enum fact_basis phase_basis;
 	const struct fact_cause *cause;   /* NULL: not judged */
 };
 

@@ -280,6 +280,11 @@ struct json_object *json_incident(const struct facts *facts, struct frames *fram
 	json_add_number(object, "cgroup_max_bytes", incident->cgroup_max_bytes);
 	json_add_number(object, "host_live_bytes", incident->host_live_bytes);
 	json_add_number(object, "resolved_ns", incident->resolved_ns);
+	json_add_text(object, "phase", incident->phase);
+	json_add_text(object, "phase_source", incident->phase ? phase_source_names[incident->phase_source] : NULL);
+	json_add_text(object, "phase_basis", incident->phase ? basis_names[incident->phase_basis] : NULL);
+	json_add_text(object, "request", incident->request_phase);
+	json_add_number(object, "request_id", incident->request_id);
 	json_add_basis(object, incident->basis);
 	return object;
 }

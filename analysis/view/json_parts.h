@@ -37,5 +37,7 @@ struct json_object *json_incident(const struct facts *facts, struct frames *fram
 struct json_object *json_site(const struct facts *facts, struct frames *frames, const struct fact_site *site);
 struct json_object *json_cause(const struct facts *facts, struct frames *frames, const struct fact_cause *cause); /* NULL: null; json_cause.c */
 struct json_object *json_host(struct frames *frames, const struct fact_host *host); /* json_host.c */
+struct json_object *json_phases(const struct facts *facts);               /* of all processes; json_phases.c */
+struct json_object *json_requests(const struct fact_process *process);    /* and what is known of phases by name */
 
 #endif

@@ -53,6 +53,7 @@ static struct json_object *json_process(const struct facts *facts, struct frames
 	json_add(object, "ended_by", json_pid(facts, p->ended_by));
 	json_add_number(object, "held_bytes", p->held_bytes);
 	json_add(object, "host", json_host(frames, &p->host));
+	json_add(object, "requests", json_requests(p));
 	return object;
 }
 
@@ -137,6 +138,8 @@ void report_json(FILE *out, const struct facts *facts, struct frames *frames)
 	ADD_ARRAY(document, "processes", facts->process_count, json_process(facts, frames, &facts->processes[i]));
 	ADD_ARRAY(document, "devices", facts->device_count, json_device(facts, frames, &facts->devices[i]));
 	ADD_ARRAY(document, "incidents", facts->incident_count, json_incident(facts, frames, &facts->incidents[i]));
+	json_add(document, "phases", json_phases(facts));
+	json_add(document, "requests", json_requests(&facts->processes[facts->focus]));
 	ADD_ARRAY(document, "leaks", facts->leak_count, json_site(facts, frames, &facts->leaks[i]));
 	ADD_ARRAY(document, "growth", facts->growth_count, json_site(facts, frames, &facts->growth[i]));
 	json_add(document, "fragmentation", device ? json_fragmentation(facts, frames, device) : NULL);

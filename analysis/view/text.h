@@ -45,6 +45,7 @@ void text_cause(const struct text *text);         /* the verdict with all that s
 void text_screen(const struct text *text);        /* the first 25 lines */
 void text_incidents(const struct text *text);
 void text_sites(const struct text *text);         /* leaks, growth */
+void text_phases(const struct text *text);
 void text_fragmentation(const struct text *text);
 void text_host(const struct text *text);
 void text_processes(const struct text *text);

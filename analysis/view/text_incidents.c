@@ -56,6 +56,17 @@ static void live_sites(const struct text *text, const struct fact_incident *inci
 	table_free(table);
 }
 
+static void phase(const struct text *text, const struct fact_incident *incident)
+{
+	char request[160] = "";
+	if (!incident->phase && !incident->request_phase)
+		return;
+	if (incident->request_phase)
+		snprintf(request, sizeof request, "%srequest %s (%.48s)", incident->phase ? ", " : "", units_count(incident->request_id).s, incident->request_phase);
+	text_line(text, STYLE_PLAIN, "phase", "%s%s%s", incident->phase ? incident->phase : "", incident->phase && incident->phase_basis == BASIS_INFERRED ? " (inferred)" : "",
+		  request);
+}
+
 static void one(const struct text *text, const struct fact_incident *incident)
 {
 	char call[160], words[TEXT_LINE_BYTES], number[24];
@@ -68,6 +79,7 @@ static void one(const struct text *text, const struct fact_incident *incident)
 		snprintf(words, sizeof words, "%s, since %s", outcome_names[incident->outcome], incident->outcome_why);
 		text_flow(text, STYLE_PLAIN, "outcome", 2, words);
 	}
+	phase(text, incident);
 	if (incident->api && incident->driver_api && strcmp(incident->api, incident->driver_api) != 0)
 		text_line(text, STYLE_PLAIN, "driver", "%s", incident->driver_api);
 	text_shortage(incident, words, sizeof words);

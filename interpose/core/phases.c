@@ -118,12 +118,13 @@ static bool admit(enum cuf_ring ring, uint64_t now_ns, bool always)
 /* Its sequence number; 0: left out. */
 static uint64_t log_event(struct cuf_thread_state *t, enum cuf_phase_source source, enum cuf_phase_op op, uint32_t name, uint64_t id, bool always)
 {
-	struct cuf_event event = { .time_ns = cuf_now_ns(), .addr = name, .aux = id, .tid = t->tid, .extra = cuf_phase_extra(op, source),
+	struct cuf_event event = { .addr = name, .aux = id, .tid = t->tid, .extra = cuf_phase_extra(op, source),
 		.op = CUF_OP_PHASE, .device = CUF_DEVICE_NONE };
-	if (!admit(ring_of(source), event.time_ns, always)) {
+	if (!admit(ring_of(source), cuf_now_coarse_ns(), always)) {
 		__atomic_fetch_add(&cuf_recording.header->phases_left_out, 1, __ATOMIC_RELAXED);
 		return 0;
 	}
+	event.time_ns = cuf_now_ns();
 	return cuf_ring_event(t, ring_of(source), &event);
 }
 
