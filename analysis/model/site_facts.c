@@ -221,16 +221,25 @@ static struct fact_site *settle(struct build *b, struct rows *rows, size_t *coun
 	return kept;
 }
 
+/* The recorder put the clock of the host's events right at this instant, so they can be told apart to the nanosecond. */
+static bool is_marked(const struct build *b, const struct moment *m)
+{
+	return m->kind == MOMENT_INCIDENT && b->facts->incidents[m->incident_id - 1].kind == CUF_KIND_HOST;
+}
+
 uint64_t host_time_of(const struct build *b, uint32_t process)
 {
 	const struct reader *r = b->run->processes[process].reader;
 	const struct moment *m = &b->moment;
 	uint64_t seq;
+	if (m->kind == MOMENT_NOW || !process_at(b, process, m, &seq))
+		return CUF_UNKNOWN;
+	if (m->kind == MOMENT_END)
+		return r->header.work_end_ns ? r->header.work_end_ns : CUF_UNKNOWN;
 	/* host events are ordered by a coarse clock: bring back only what is clearly earlier */
-	if (process_at(b, process, m, &seq) && (m->kind == MOMENT_AT || m->kind == MOMENT_INCIDENT) &&
-	    m->time_ns + 10 * HOST_CLOCK_NS < b->facts->processes[process].end_ns)
+	if (is_marked(b, m) || m->time_ns + 10 * HOST_CLOCK_NS < b->facts->processes[process].end_ns)
 		return m->time_ns - r->header.start_realtime_ns + r->header.start_ns;
-	return CUF_UNKNOWN;
+	return r->header.work_end_ns ? r->header.work_end_ns : CUF_UNKNOWN;
 }
 
 /* The moment of the run in this process; its own end when it was not there then. */

@@ -219,6 +219,7 @@ struct cuf_header {
 	uint64_t python_state;               /* enum cuf_python_state */
 	uint64_t python_stops[4];            /* walks of Python frames that ended early: damaged, too deep, unknown layout, no names' room */
 	uint64_t phases_left_out;            /* phases, requests and marks not written, because they came too fast or too deep */
+	uint64_t work_end_ns, work_end_seq;  /* an interpreter began to shut down: what is freed from here on is not the program's work; 0 not seen */
 };
 
 /* Python frames in stacks. META NOTE says more. */
@@ -589,6 +590,7 @@ struct cuf_sample {
 	/* from here on not in the first recordings: see record_bytes */
 	uint64_t rss_shared_bytes; /* of rss_bytes: pages of files and shared memory; CUF_UNKNOWN */
 	uint64_t framework_live_bytes[CUF_DEVICES_MAX]; /* allocated inside segments, as the framework last reported; CUF_UNKNOWN: none seen */
+	uint64_t cgroup_file_bytes; /* of cgroup_bytes: pages of files, which the kernel drops before it kills; near the limit alone, else CUF_UNKNOWN */
 };
 
 /* What the first writers wrote of the structs that have grown since; the rest is not known. */

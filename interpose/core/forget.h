@@ -3,6 +3,7 @@
 #ifndef CUF_FORGET_H
 #define CUF_FORGET_H
 
+#include "interpose/core/hook_names.h"
 #include "interpose/core/ledger.h"
 #include "interpose/core/modules.h"
 #include "interpose/core/names.h"
@@ -29,6 +30,7 @@ static inline void cuf_forget_all(void)
 	cuf_map_table_fork();
 	cuf_phases_fork();
 	cuf_names_fork();
+	cuf_hook_names_fork();
 }
 
 #endif

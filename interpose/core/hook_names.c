@@ -21,9 +21,14 @@ const char *cuf_hook_name(unsigned id)
 	return "unknown";
 }
 
+static uint32_t written;
+
+void cuf_hook_names_fork(void) { written = 0; }
+
 void cuf_hook_names_write(void)
 {
+	if (__atomic_exchange_n(&written, 1, __ATOMIC_RELAXED))
+		return;
 	for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
-		if (names[i].id >= 100) /* the malloc family's events carry no id */
-			cuf_meta_text(CUF_META_HOOK, names[i].id, names[i].name, strlen(names[i].name));
+		cuf_meta_text(CUF_META_HOOK, names[i].id, names[i].name, strlen(names[i].name));
 }

@@ -4,6 +4,7 @@
 #define CUF_HOOK_NAMES_H
 
 const char *cuf_hook_name(unsigned id); /* "unknown" for an id without a row */
-void cuf_hook_names_write(void);        /* all CUDA and runtime names into META, so that any reader can name them */
+void cuf_hook_names_write(void);        /* all names into META, so that any reader can name them; once a recording */
+void cuf_hook_names_fork(void);
 
 #endif

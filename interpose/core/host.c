@@ -12,6 +12,7 @@
 #include "interpose/core/meta.h"
 #include "interpose/core/recorder.h"
 #include "interpose/core/recording.h"
+#include "interpose/core/python.h"
 #include "interpose/core/ring.h"
 #include "interpose/core/sampler.h"
 #include "interpose/core/stacks.h"
@@ -140,7 +141,7 @@ static void look_at_clock(struct cuf_thread_state *t)
 {
 	uint64_t now = cuf_now_coarse_ns();
 	t->host_clock_countdown = CLOCK_EVERY;
-	if (now == t->host_now_ns) /* it moves every few ms */
+	if (now <= t->host_now_ns) /* it moves every few ms, and may lie behind a mark */
 		return;
 	t->host_now_ns = now;
 	t->host_birth = birth_at(now);
@@ -150,11 +151,35 @@ static void look_at_clock(struct cuf_thread_state *t)
 	cuf_timeline_tick(now);
 }
 
+void cuf_host_mark_time(struct cuf_thread_state *t)
+{
+	t->host_now_ns = cuf_now_ns() + 1;
+	t->host_time_base_ns = 0;
+}
+
+/*
+ * Python gives everything back when it shuts down, and exit comes after that. The first block freed then marks where the
+ * program's own work ended, which is what a report is about.
+ */
+static void notice_work_end(struct cuf_thread_state *t)
+{
+	struct cuf_header *h = cuf_recording.header;
+	uint64_t now;
+	if (__builtin_expect(h->work_end_ns != 0, 0) || !cuf_python_is_finalizing())
+		return;
+	now = cuf_now_ns();
+	h->work_end_seq = __atomic_load_n(&h->next_seq, __ATOMIC_RELAXED);
+	__atomic_store_n(&h->work_end_ns, now, __ATOMIC_RELEASE);
+	cuf_host_mark_time(t);
+}
+
 /* Full mode: once in a few events, the thread's first among them. */
 static inline void keep_time(struct cuf_thread_state *t)
 {
-	if (!t->host_clock_countdown)
+	if (!t->host_clock_countdown) {
 		look_at_clock(t);
+		notice_work_end(t);
+	}
 	t->host_clock_countdown--;
 }
 
@@ -267,6 +292,7 @@ void cuf_host_record_freed(void *p, unsigned op, struct cuf_host_undo *undo)
 	known = cuf_host_ledger_take(addr, &entry);
 	if (known && cuf_options.host == CUF_HOST_SAMPLED) {
 		look_at_clock(t);
+		notice_work_end(t);
 		filter_remove(addr);
 		__atomic_sub_fetch(&live_estimate, weight_of((uint32_t)(entry.word0 & 0x7ffff), cuf_host_bytes(entry.word1)), __ATOMIC_RELAXED);
 	}

@@ -74,7 +74,9 @@ static inline void cuf_host_freed(void *p, unsigned op, struct cuf_host_undo *un
 
 /* The real call refused (a realloc that failed): the block is live again. */
 void cuf_host_restored(const struct cuf_host_undo *undo);
-/* The real function refused with ENOMEM (errno): an incident. hook: which of the family; frame as above. */
+/* What this thread records from here on is later than any time read before: the coarse clock of its events is put right. */
+void cuf_host_mark_time(struct cuf_thread_state *thread);
+/* The real function refused for want of memory: an incident; errno is left alone. hook: which of the family; frame as above. */
 void cuf_host_refused(size_t bytes, unsigned hook, void *frame);
 
 /* Sampled mode: another mean from now on, each thread's from its next sample on, which still has the old one. -1: another

@@ -258,6 +258,8 @@ static inline uint64_t hash_of(const struct cuf_python_thread *p)
 	return hash | 1;
 }
 
+bool cuf_python_is_finalizing(void) { return cuf_python.is_finalizing && cuf_python.is_finalizing(); }
+
 uint64_t cuf_python_gather(struct cuf_thread_state *t, unsigned max)
 {
 	struct cuf_python_thread *p;
@@ -266,13 +268,15 @@ uint64_t cuf_python_gather(struct cuf_thread_state *t, unsigned max)
 	if (!__atomic_load_n(&cuf_python.on, __ATOMIC_ACQUIRE))
 		return 0;
 	/* while it shuts down, states of other threads are taken away under them */
-	if ((cuf_python.is_finalizing && cuf_python.is_finalizing()) || !(p = thread_of(t->index)) || !(state = find_state(p)))
+	if (cuf_python_is_finalizing() || !(p = thread_of(t->index)) || !(state = find_state(p)))
 		return 0;
 	checked = __atomic_load_n(&walks, __ATOMIC_RELAXED) < CHECKED_WALKS;
 	if (!cuf_python_walk(&cuf_python, p, state, max, checked))
 		damaged();
 	if (checked && p->count)
 		__atomic_fetch_add(&walks, 1, __ATOMIC_RELAXED);
+	if (p->count && __builtin_expect(cuf_recording.header->work_end_ns != 0, 0)) /* embedded, and started once more */
+		__atomic_store_n(&cuf_recording.header->work_end_ns, 0, __ATOMIC_RELAXED);
 	return p->count ? hash_of(p) : 0;
 }
 

@@ -12,6 +12,7 @@
 #define CUF_PYTHON_H
 
 #include <link.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include "interpose/core/thread.h"
 
@@ -28,6 +29,9 @@ void cuf_python_unload_end(void);
 /* Notes the thread's frames, innermost first, at most max. Returns a hash of them, by which a stack that was merged
  * before is known; 0: none, and merge is not to be called. */
 uint64_t cuf_python_gather(struct cuf_thread_state *thread, unsigned max);
+
+/* True from the moment on at which the interpreter begins to shut down. */
+bool cuf_python_is_finalizing(void);
 
 /* Puts the gathered frames into thread->frames, depth native ones walked last (with walker.memos->lows), in place of the
  * interpreter's. Returns the new depth, at most max. *stop: enum cuf_stop of the walk, and of the whole. */

@@ -330,9 +330,8 @@ void cuf_driver_seen(uint64_t driver_version, unsigned gpa_identity)
 		return;
 	h->driver_version = driver_version;
 	h->gpa_identity = gpa_identity;
-	if (!h->first_cuda_ns) {
+	if (!h->first_cuda_ns)
 		h->first_cuda_ns = cuf_now_ns();
-		cuf_hook_names_write();
-	}
+	cuf_hook_names_write();
 	cuf_state_want_file();
 }

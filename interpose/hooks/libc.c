@@ -13,6 +13,7 @@
 #include "interpose/core/boot_alloc.h"
 #include "interpose/core/host.h"
 #include "interpose/hooks/real.h"
+#include "interpose/hooks/table.h"
 
 #define FRAME __builtin_frame_address(0)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -57,20 +58,35 @@ static bool is_power_of_two(size_t n) { return n && !(n & (n - 1)); }
  */
 #define RECORDED static __attribute__((noinline))
 
-static inline void *born(void *p, size_t bytes, unsigned op, const void *frame)
+/* What a refused request of this sort was, by enum cuf_host_op. */
+static const uint16_t hook_of[] = {
+	[CUF_HOST_ALLOC] = CUF_HOOK_malloc, [CUF_HOST_ZEROED] = CUF_HOOK_calloc, [CUF_HOST_RESIZED] = CUF_HOOK_realloc, [CUF_HOST_ALIGNED] = CUF_HOOK_posix_memalign,
+};
+
+static __attribute__((noinline, cold)) void refused(size_t bytes, unsigned op, int error, void *frame)
+{
+	if (error == ENOMEM)
+		cuf_host_refused(bytes, hook_of[op], frame);
+}
+
+static inline void *born(void *p, size_t bytes, unsigned op, void *frame)
 {
 	if (__builtin_expect(p != NULL, 1))
 		cuf_host_born(p, bytes, op, frame);
+	else
+		refused(bytes, op, errno, frame);
 	return p;
 }
 
 /* The birth was not skipped. */
-static inline void *recorded(void *p, size_t bytes, unsigned op, const void *frame)
+static inline void *recorded(void *p, size_t bytes, unsigned op, void *frame)
 {
-	if (__builtin_expect(p != NULL, 1))
+	if (__builtin_expect(p != NULL, 1)) {
 		cuf_host_record_born(p, bytes, op, frame);
-	else
+	} else {
 		cuf_host_unborn(bytes);
+		refused(bytes, op, errno, frame);
+	}
 	return p;
 }
 
@@ -91,9 +107,12 @@ void *cuf_hook_malloc(size_t bytes)
 
 RECORDED void *calloc_recorded(size_t count, size_t bytes)
 {
+	size_t all;
 	if (unlikely(!HAVE(calloc)))
 		return boot_array(count, bytes);
-	return recorded(cuf_real.calloc(count, bytes), count * bytes, CUF_HOST_ZEROED, FRAME);
+	if (__builtin_mul_overflow(count, bytes, &all))
+		all = SIZE_MAX;
+	return recorded(cuf_real.calloc(count, bytes), all, CUF_HOST_ZEROED, FRAME);
 }
 
 void *cuf_hook_calloc(size_t count, size_t bytes)
@@ -119,6 +138,8 @@ int cuf_hook_posix_memalign(void **out, size_t alignment, size_t bytes)
 	result = cuf_real.posix_memalign(out, alignment, bytes);
 	if (!result)
 		born(*out, bytes, CUF_HOST_ALIGNED, FRAME);
+	else
+		refused(bytes, CUF_HOST_ALIGNED, result, FRAME);
 	return result;
 }
 
@@ -195,7 +216,7 @@ size_t cuf_hook_malloc_usable_size(void *p)
 /* ---- resizing ---- */
 
 /* A block of the arena moves out of it at the first chance. */
-static void *resize_boot(void *p, size_t bytes, const void *frame)
+static void *resize_boot(void *p, size_t bytes, void *frame)
 {
 	size_t old = cuf_boot_size(p);
 	void *moved = HAVE(malloc) ? born(cuf_real.malloc(bytes), bytes, CUF_HOST_RESIZED, frame) : boot(bytes, 16);
@@ -217,10 +238,12 @@ RECORDED void *resize_recorded(void *p, size_t bytes, bool skips)
 	moved = cuf_real.realloc(p, bytes);
 	if (moved && !skips)
 		cuf_host_record_born(moved, bytes, p ? CUF_HOST_RESIZED : CUF_HOST_ALLOC, FRAME);
-	if (!moved && !skips)
-		cuf_host_unborn(bytes);
 	if (!moved && bytes)
 		cuf_host_restored(&undo);
+	if (!moved && !skips) {
+		cuf_host_unborn(bytes);
+		refused(bytes, p ? CUF_HOST_RESIZED : CUF_HOST_ALLOC, errno, FRAME);
+	}
 	return moved;
 }
 
