@@ -64,7 +64,7 @@ void cgroup_read(struct cgroup_memory *memory)
 	char path[PATH_MAX];
 	memory->limit_bytes = memory->current_bytes = memory->oom_kills = CGROUP_UNKNOWN;
 	memory->system_oom_kills = read_number("/proc/vmstat", "oom_kill");
-	if (own_path(":memory:", path, sizeof path)) {
+	if (own_path(":memory:", path, sizeof path) && read_in(v1, path, "memory.usage_in_bytes", NULL) != CGROUP_UNKNOWN) {
 		memory->limit_bytes = read_in(v1, path, "memory.limit_in_bytes", NULL);
 		memory->current_bytes = read_in(v1, path, "memory.usage_in_bytes", NULL);
 		memory->oom_kills = read_in(v1, path, "memory.oom_control", "oom_kill");

@@ -10,20 +10,25 @@
 
 const char *const end_names[END_MAX] = { "running", "exit", "signal", "killed", "oom_killed", "exec" };
 
-static const struct cuf_sample *last_sample(const struct reader *r)
+/* false: none. What older writers did not write is unknown. */
+static bool last_sample(const struct reader *r, struct cuf_sample *sample)
 {
 	uint64_t count = r->header.sample_count, have = reader_count(r, CUF_SEC_TIMELINE);
+	uint32_t stride = r->sections[CUF_SEC_TIMELINE].stride;
 	count = count < have ? count : have;
-	return count ? reader_at(r, CUF_SEC_TIMELINE, count - 1) : NULL;
+	*sample = (struct cuf_sample){ .cgroup_file_bytes = CUF_UNKNOWN };
+	if (count)
+		memcpy(sample, reader_at(r, CUF_SEC_TIMELINE, count - 1), stride < sizeof *sample ? stride : sizeof *sample);
+	return count != 0;
 }
 
 static uint64_t last_recorded_ns(const struct run_process *p)
 {
 	const struct cuf_header *h = &p->reader->header;
-	const struct cuf_sample *sample = last_sample(p->reader);
+	struct cuf_sample sample;
 	uint64_t last = h->start_ns;
-	if (sample && sample->time_ns > last)
-		last = sample->time_ns;
+	if (last_sample(p->reader, &sample) && sample.time_ns > last)
+		last = sample.time_ns;
 	if (p->events->count) {
 		struct cuf_event e = events_get(p->events, p->events->count - 1);
 		last = e.time_ns > last ? e.time_ns : last;
@@ -72,12 +77,18 @@ static bool still_there(const struct cuf_header *h)
 	return ticks == h->process_start_ticks && state != 'Z' && state != 'X';
 }
 
-/* The kernel's OOM killer leaves no record: memory at its limit in the last sample is what tells. */
+/*
+ * The kernel's OOM killer leaves no record: memory at its limit in the last sample is what tells. Pages of files fill a
+ * cgroup up to its limit without harm; they do not count.
+ */
 static bool at_memory_limit(const struct run_process *p)
 {
-	const struct cuf_sample *sample = last_sample(p->reader);
-	uint64_t limit = meta_limit(&p->meta, "memory.max");
-	return sample && limit != CUF_UNKNOWN && limit && sample->cgroup_bytes != CUF_UNKNOWN && sample->cgroup_bytes >= limit - limit / 20;
+	struct cuf_sample sample;
+	uint64_t limit = meta_limit(&p->meta, "memory.max"), files;
+	if (!last_sample(p->reader, &sample) || limit == CUF_UNKNOWN || !limit || sample.cgroup_bytes == CUF_UNKNOWN)
+		return false;
+	files = sample.cgroup_file_bytes == CUF_UNKNOWN || sample.cgroup_file_bytes > sample.cgroup_bytes ? 0 : sample.cgroup_file_bytes;
+	return sample.cgroup_bytes - files >= limit - limit / 20;
 }
 
 /* What `cuflight run` saw as the parent; false: nothing. */

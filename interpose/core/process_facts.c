@@ -310,10 +310,26 @@ static uint64_t read_cgroup(const char *file)
 	return value >= no_limit ? CUF_UNKNOWN : value;
 }
 
+/* The lists that the kernel drops pages from. The file is long and dear to read (the kernel sums up all processors for it), so
+ * it is read near the limit alone; what is wanted stands in its first half. */
+static uint64_t read_cgroup_files(void)
+{
+	char path[600], text[1024];
+	struct cuf_text built = { path, 0, sizeof path };
+	uint64_t inactive_bytes, active_bytes;
+	cuf_text_add(&built, cgroup_directory);
+	cuf_text_add(&built, "/memory.stat");
+	if (read_file(path, text, sizeof text) <= 0)
+		return CUF_UNKNOWN;
+	inactive_bytes = number_after(text, "\ninactive_file");
+	active_bytes = number_after(text, "\nactive_file");
+	return inactive_bytes == CUF_UNKNOWN || active_bytes == CUF_UNKNOWN ? CUF_UNKNOWN : inactive_bytes + active_bytes;
+}
+
 void cuf_process_memory(struct cuf_process_memory *memory)
 {
 	char text[256];
-	*memory = (struct cuf_process_memory){ CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN };
+	*memory = (struct cuf_process_memory){ CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN };
 	if (read_file("/proc/self/statm", text, sizeof text) > 0) {
 		const char *second = strchr(text, ' ');
 		uint64_t pages = second ? number_after(second + 1, NULL) : CUF_UNKNOWN;
@@ -328,6 +344,9 @@ void cuf_process_memory(struct cuf_process_memory *memory)
 	memory->cgroup_max_bytes = read_cgroup(cgroup_max);
 	if (memory->cgroup_max_bytes >= 1ull << 62) /* version 1's word for no limit: the largest number of whole pages */
 		memory->cgroup_max_bytes = CUF_UNKNOWN;
+	if (memory->cgroup_bytes != CUF_UNKNOWN && memory->cgroup_max_bytes != CUF_UNKNOWN &&
+	    memory->cgroup_bytes >= memory->cgroup_max_bytes - memory->cgroup_max_bytes / 10)
+		memory->cgroup_file_bytes = read_cgroup_files();
 }
 
 long cuf_process_fill_with_zeros(int fd, size_t bytes)

@@ -18,7 +18,7 @@ const char *cuf_process_name(void);  /* base name of the executable; "unknown" a
 void cuf_process_describe(char **environment);
 
 /* Resident bytes of this process and its cgroup's memory; CUF_UNKNOWN where it cannot be had. About 10 us. */
-struct cuf_process_memory { uint64_t rss_bytes, cgroup_bytes, cgroup_max_bytes, rss_shared_bytes; };
+struct cuf_process_memory { uint64_t rss_bytes, cgroup_bytes, cgroup_max_bytes, rss_shared_bytes, cgroup_file_bytes; };
 void cuf_process_memory(struct cuf_process_memory *memory);
 
 long cuf_process_fill_with_zeros(int fd, size_t bytes); /* 0 or -errno */

@@ -42,6 +42,7 @@ static void take(uint64_t now_ns)
 	s->rss_bytes = memory.rss_bytes;
 	s->rss_shared_bytes = memory.rss_shared_bytes;
 	s->cgroup_bytes = memory.cgroup_bytes;
+	s->cgroup_file_bytes = memory.cgroup_file_bytes;
 	s->host_live_bytes = cuf_host_live_bytes();
 	s->pinned_bytes = 0;
 	for (unsigned d = 0; d < CUF_DEVICES_MAX; d++) {

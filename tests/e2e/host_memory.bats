@@ -151,22 +151,85 @@ interval_holds() {
 	grep -q 'libjemalloc.so.2 here; install the package libjemalloc2' err
 }
 
-# GROUP COMMAND...: in a memory cgroup of 96 MiB
-in_small_group() { sh -c 'echo $$ >"$1/tasks"; shift; exec "$@"' - "$@"; }
+# Leaves $group: a memory cgroup of 96 MiB, of the version that has the controller here.
+small_group() {
+	local root=/sys/fs/cgroup limit=memory.max
+	if [ -f $root/cgroup.controllers ]; then
+		grep -qw memory $root/cgroup.controllers || skip "cgroup v2 without its memory controller"
+		grep -qw memory $root/cgroup.subtree_control || echo +memory 2>/dev/null >$root/cgroup.subtree_control || skip "cgroup v2: no right to hand down the memory controller"
+	else
+		root=$root/memory limit=memory.limit_in_bytes
+	fi
+	group=$root/cuflight-host.$$
+	mkdir "$group" 2>/dev/null || skip "no memory cgroup that could be made here"
+	echo $((96 << 20)) >"$group/$limit" || { rmdir "$group"; skip "the cgroup takes no limit"; }
+}
+
+leave_group() {
+	local _
+	for _ in 1 2 3 4 5 6 7 8 9 10; do rmdir "$group" && return; sleep 0.2; done
+}
+
+# COMMAND...: in that group
+in_small_group() { sh -c 'echo $$ >"$1/cgroup.procs"; shift; exec "$@"' - "$group" "$@"; }
+
+# PREFIX COMMAND...: recorded into PREFIX/ without a parent that waits for it
+alone() { CUFLIGHT_OUTPUT=$1/ CUFLIGHT_OPTIONS=start=1:host=full LD_PRELOAD=$build/libcuflight.so "${@:2}"; }
+
+# allocates for a while, and is killed by somebody
+dies='for (1 .. 50) { push @kept, "x" x 4096; select undef, undef, undef, 0.001 } kill 9, $$; sleep 9'
 
 @test "a kill for want of memory: as the parent saw it, and without a parent, with the growth that led there" {
-	local group=/sys/fs/cgroup/memory/cuflight-host.$$
-	[ -w /sys/fs/cgroup/memory ] && mkdir "$group" 2>/dev/null || skip "no memory cgroup that could be made here"
-	echo $((96 << 20)) >"$group/memory.limit_in_bytes" || { rmdir "$group"; skip "the cgroup takes no limit"; }
-	in_small_group "$group" "$cuflight" run -q -o parent/ -- "$build/victims/host_grows" 400 >out 2>err || true
-	CUFLIGHT_OUTPUT=alone/ CUFLIGHT_OPTIONS=start=1 LD_PRELOAD=$build/libcuflight.so in_small_group "$group" "$build/victims/host_grows" 400 >>out 2>>err || true
-	for _ in 1 2 3 4 5 6 7 8 9 10; do rmdir "$group" && break; sleep 0.2; done
+	small_group
+	in_small_group "$cuflight" run -q -o parent/ -- "$build/victims/host_grows" 400 >out 2>err || true
+	CUFLIGHT_OUTPUT=alone/ CUFLIGHT_OPTIONS=start=1 LD_PRELOAD=$build/libcuflight.so in_small_group "$build/victims/host_grows" 400 >>out 2>>err || true
+	leave_group
 	"$cuflight" report --json parent >report.json
 	report_has 'd.capture.end_state === "oom_killed" && d.processes[0].end_status === 9 && /count of kills for want of memory rose by 1/.test(d.processes[0].end_why)'
 	"$cuflight" report --json alone >report.json
 	report_has 'd.capture.end_state === "oom_killed" && d.processes.at(-1).end_basis === "inferred"'
 	report_has 'd.growth[0].stack.some((f) => f.function === "load_chunk") && d.growth[0].grown_bytes > 64 << 20'
 	"$cuflight" report alone | grep -q '^GROWTH   to a limit of 96.00 MiB in .*: cgroup '
+}
+
+@test "a kill by somebody, far from the limit, and at a limit that files have filled: not for want of memory" {
+	local state
+	case $(stat -fc %T .) in tmpfs | ramfs) skip "files here are memory" ;; esac
+	small_group
+	alone far in_small_group perl -e "$dies" || state=$?
+	# shellcheck disable=SC2016 # for the shell inside
+	alone files in_small_group sh -c 'head -c 150M /dev/zero >filler; sync filler; cat filler >/dev/null; exec perl -e "$1"' - "$dies" || state+=$?
+	rm -f filler
+	leave_group
+	[ "$state" = 137137 ]
+	"$cuflight" report --json far >report.json
+	report_has 'd.capture.end_state === "killed" && d.host.cgroup.current_bytes < 48 << 20'
+	"$cuflight" report --json files >report.json
+	report_has 'd.processes.at(-1).end_state === "killed" && d.processes.at(-1).host.cgroup.current_bytes > 91 << 20'
+}
+
+# CURRENT FILES COMMAND...: where cgroup v2 says so, with a limit of 100,000,000
+in_version_2() {
+	# shellcheck disable=SC2016 # for the shell inside
+	unshare -m sh -c 'mount -t tmpfs none /sys/fs/cgroup && cd /sys/fs/cgroup && echo 100000000 >memory.max && echo "$1" >memory.current &&
+		printf "anon 1\nfile %d\ninactive_file %d\nactive_file 0\n" "$2" "$2" >memory.stat &&
+		printf "low 0\nhigh 0\nmax 3\noom 1\noom_kill 4\noom_group_kill 0\n" >memory.events && cd "$3" && shift 3 && exec "$@"' - "$1" "$2" "$PWD" "${@:3}"
+}
+
+@test "cgroup v2, as its files are: at the limit, at a limit that files have filled, far from it, and its count of kills" {
+	local way state status=0
+	grep -q ^0:: /proc/self/cgroup || skip "no cgroup v2 in this kernel"
+	in_version_2 1 0 true 2>/dev/null || skip "no mounts of our own here"
+	for way in at:99000000:0:oom_killed files:99000000:50000000:killed far:50000000:0:killed; do
+		IFS=: read -r way current files state <<<"$way"
+		alone "$way" in_version_2 "$current" "$files" perl -e "$dies" || [ $? = 137 ]
+		"$cuflight" report --json "$way" >report.json
+		report_has "d.processes.at(-1).end_state === '$state' && d.processes.at(-1).host.cgroup.max_bytes === 100000000 && d.processes.at(-1).host.cgroup.current_bytes === $current"
+	done
+	in_version_2 1000 0 "$cuflight" run -q -o counted/ -- sh -c 'echo oom_kill 5 >/sys/fs/cgroup/memory.events; kill -9 $$' || status=$?
+	[ "$status" = 137 ]
+	"$cuflight" report --json counted >report.json
+	report_has 'd.capture.end_state === "oom_killed" && d.processes[0].end_status === 9 && /rose by 1/.test(d.processes[0].end_why)'
 }
 
 @test "the parent's word of an end that left no record: a signal, a status, somebody's SIGKILL" {
