@@ -20,7 +20,7 @@
 
 enum { COST_EVERY = 16, RESERVED_SHIFT = 9 /* the smallest block is 512 bytes: 41 bits of reserved in 32 */ };
 
-static struct { uint64_t allocated_bytes, reserved_bytes; uint32_t seen, backend; } levels[CUF_DEVICES_MAX];
+static struct { uint64_t allocated_bytes, reserved_bytes, born_seq; uint32_t seen, backend; } levels[CUF_DEVICES_MAX];
 static struct { uint64_t reports, came_bytes, went_bytes; } host;
 static uint32_t known;
 
@@ -44,6 +44,11 @@ struct cuf_framework_level cuf_framework_level(unsigned device)
 		return (struct cuf_framework_level){ CUF_UNKNOWN, CUF_UNKNOWN };
 	return (struct cuf_framework_level){ __atomic_load_n(&levels[device].allocated_bytes, __ATOMIC_RELAXED),
 					     __atomic_load_n(&levels[device].reserved_bytes, __ATOMIC_RELAXED) };
+}
+
+uint64_t cuf_framework_born_seq(unsigned device)
+{
+	return device < CUF_DEVICES_MAX ? __atomic_load_n(&levels[device].born_seq, __ATOMIC_RELAXED) : 0;
 }
 
 static void count(uint64_t *counter, uint64_t by) { __atomic_fetch_add(counter, by, __ATOMIC_RELAXED); }
@@ -169,6 +174,8 @@ static void born(struct operation *o, const void *frame)
 		count(&cuf_recording.header->replaced, 1);
 	}
 	total(&block, 1);
+	if (block.device < CUF_DEVICES_MAX)
+		__atomic_store_n(&levels[block.device].born_seq, block.seq, __ATOMIC_RELAXED);
 	cuf_incident_success(&o->thread->tid, &request, block.seq);
 }
 

@@ -48,6 +48,9 @@ uint64_t cuf_framework_events(void);
 struct cuf_framework_level { uint64_t allocated_bytes, reserved_bytes; };
 struct cuf_framework_level cuf_framework_level(unsigned device);
 
+/* The sequence number of the device's last block that came; 0 none. */
+uint64_t cuf_framework_born_seq(unsigned device);
+
 /* The end: what was counted goes into META. The thread is entered. */
 void cuf_framework_end(void);
 

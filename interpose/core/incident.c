@@ -16,7 +16,7 @@
 #include "interpose/core/snapshot.h"
 #include "interpose/core/laws.h"
 
-enum { LADDER_NS_MAX = 2000000000, SMALL_SUCCESSES = 64 };
+enum { LADDER_NS_MAX = 2000000000, SMALL_SUCCESSES = 64, TRIES_MAX = 16 };
 
 static uint64_t last_number;      /* of the last published incident; 0 none */
 static uint32_t small_successes;  /* since then */
@@ -29,24 +29,49 @@ static struct cuf_incident *slot_of(uint64_t number)
 	return &cuf_recording.incidents[number <= keep ? number - 1 : keep + (number - 1 - keep) % rest];
 }
 
-/* A framework gives up on a block after the driver refused a segment for it: larger, or a chunk of it alone. */
-static bool is_same_need(const struct cuf_incident *before, const struct cuf_incident *now)
+/*
+ * A framework gives up on a block after the driver refused it a segment: a larger one, or a chunk of one. Chunks may have
+ * come and been given back, and cached memory released, so that earlier refusals looked recovered. Whatever was refused
+ * since the framework last got a block is a try of this one. It tells no error of the driver's: that of the last try.
+ */
+static void link_framework(struct cuf_incident *now)
 {
-	if (now->kind == CUF_KIND_FRAMEWORK)
-		return before->kind != CUF_KIND_FRAMEWORK;
-	return before->requested_bytes == now->requested_bytes;
+	struct cuf_incident *tries[TRIES_MAX], *i;
+	uint64_t since = cuf_framework_born_seq(now->device);
+	unsigned count = 0;
+	for (uint64_t n = now->number - 1; n && count < TRIES_MAX; n--) {
+		i = slot_of(n);
+		if (i->number != n || i->kind == CUF_KIND_FRAMEWORK || i->seq < since || now->time_ns - i->time_ns > LADDER_NS_MAX)
+			break;
+		if (i->tid == now->tid && i->device == now->device)
+			tries[count++] = i;
+	}
+	if (!count)
+		return;
+	for (unsigned n = 0; n < count; n++) {
+		i = tries[count - 1 - n];
+		i->first = tries[count - 1]->number;
+		i->attempt = n;
+		i->outcome = 0;
+		i->resolved_seq = 0;
+	}
+	now->result = tries[0]->result;
+	now->first = tries[0]->first;
+	now->attempt = count;
 }
 
-/* The previous try of the same need: same thread and device, unresolved and recent. */
+/* The previous try of the same need: same thread and device, the same size, unresolved and recent. */
 static void link_ladder(struct cuf_incident *now)
 {
 	const struct cuf_incident *before = last_number ? slot_of(last_number) : NULL;
 	now->first = now->number;
-	if (!before || before->number != last_number || before->outcome || before->tid != now->tid || before->device != now->device ||
-	    !is_same_need(before, now) || now->time_ns - before->time_ns > LADDER_NS_MAX)
+	if (now->kind == CUF_KIND_FRAMEWORK) {
+		link_framework(now);
 		return;
-	if (now->kind == CUF_KIND_FRAMEWORK) /* the framework tells no error of the driver's: it is that of the last try */
-		now->result = before->result;
+	}
+	if (!before || before->number != last_number || before->outcome || before->tid != now->tid || before->device != now->device ||
+	    before->requested_bytes != now->requested_bytes || now->time_ns - before->time_ns > LADDER_NS_MAX)
+		return;
 	now->first = before->first;
 	now->attempt = before->attempt + 1;
 }

@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include "interpose/abi/format.h"
 
+/* Rings of segments: the driver's events, the malloc family's, a framework's blocks and phases. */
 enum cuf_ring { CUF_RING_DEVICE = 0, CUF_RING_HOST = 1, CUF_RING_FRAMEWORK = 2, CUF_RINGS };
 
 struct cuf_recording {
