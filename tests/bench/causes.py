@@ -212,7 +212,7 @@ class Result:
         self.right = names(self.expected, self.found) and not any(names(id, self.found) for id in run.said("not"))
         self.confidence = (run.cause() or {}).get("confidence")
         self.called_leak = bool(run.leaks()) and "leaks" in run.said("clean")
-        broken = not expected or "did not end" in run.stderr
+        broken = not expected or run.status in (2, 3) or "did not end" in run.stderr
         self.notes = [f"broken: status {run.status}: {run.stderr.strip()}"] if broken else []
         for subject, rest in run.truth if run.report else []:
             note = CHECKS[subject](run, rest) if subject in CHECKS else None

@@ -86,7 +86,7 @@ static void wave(unsigned width)
 			give_up("worker_request", load.part[0]);
 	noise(1);
 	for (unsigned i = 0; i < width; i++)
-		worker_end((i * 7 + width / 2) % width);
+		worker_end((i + width / 2) % width);
 }
 
 /* a model, and requests of one size of which so many fit */
