@@ -95,7 +95,8 @@ static int prepare_environment(const struct opts *opts, const struct destination
 		say_error("LD_PRELOAD is too long");
 		return -1;
 	}
-	if (setenv("LD_PRELOAD", preload, 1) || setenv("CUFLIGHT_OPTIONS", options, 1) || setenv("CUFLIGHT_OUTPUT", destination->value, 1)) {
+	/* NVTX's own way to find a tool. Another tool that is named there stays: the recorder calls it */
+	if (setenv("NVTX_INJECTION64_PATH", library.path, 0) || setenv("LD_PRELOAD", preload, 1) || setenv("CUFLIGHT_OPTIONS", options, 1) || setenv("CUFLIGHT_OUTPUT", destination->value, 1)) {
 		say_error("cannot set the environment: %s", strerror(errno));
 		return -1;
 	}

@@ -141,6 +141,40 @@ class Check:
         self.same("incident fatal", said["outcome"] == "fatal", found["fatal"])
         self.holds(f"incident stack lacks {said['site']}: {functions(found['stack'])}", said["site"] in functions(found["stack"]))
 
+    def own_process(self):
+        return next(p for p in self.report["processes"] if p["pid"] == self.pid)
+
+    def phase(self, words):
+        """all phases, requests or marks of one name; blanks of names are underscores here"""
+        said = pairs(words[1:])
+        fits = [g for g in self.own_process()["requests"]["phases"] if g["name"].replace(" ", "_") == words[0] and g["sort"] == said["sort"]]
+        self.same(f"phases {words[0]}", 1, len(fits))
+        for group in fits[:1]:
+            for key in said:
+                self.same(f"phase {words[0]}: {key}", said[key], group[key])
+        single = [f for f in self.report["phases"] if f["name"].replace(" ", "_") == words[0] and f["sort"] == said["sort"] and f["pid"] == self.pid]
+        self.same(f"phases {words[0]} one by one", said["count"], len(single))
+        self.same(f"phases {words[0]} without an end", said["open"], sum(f["end_ns"] is None for f in single))
+
+    def nested(self, words):
+        """every phase of the first name lies in one of the last, in its thread, one deeper"""
+        inner, outer = ([f for f in self.report["phases"] if f["name"] == name and f["pid"] == self.pid] for name in (words[0], words[2]))
+        self.holds(f"no {words[0]} or no {words[2]}", inner and outer)
+        for f in inner:
+            self.holds(f"{words[0]} lies in no {words[2]}", any(
+                o["tid"] == f["tid"] and o["depth"] == f["depth"] - 1 and o["begin_ns"] <= f["begin_ns"] and f["end_ns"] <= (o["end_ns"] or f["end_ns"])
+                and o["start_bytes"] <= f["start_bytes"] and f["peak_bytes"] <= o["peak_bytes"] for o in outer))
+
+    def requests(self, words):
+        for key, value in pairs(words).items():
+            self.same(f"requests: {key}", value, self.own_process()["requests"][key])
+
+    def within(self, words):
+        """the last incident: its phase and the request it was made for"""
+        said, found = pairs(words), self.report["incidents"][-1]
+        for key, field in (("phase", "phase"), ("request", "request"), ("id", "request_id")):
+            key in said and self.same(f"incident within: {key}", said[key], found[field])
+
     def last_state(self):
         return self.report["incidents"][-1] if self.report["incidents"] else self.report["devices"][0]
 
@@ -191,7 +225,7 @@ def main():
             reports.append(json.load(file))
     check = Check(reports[0], reports[1:])
     for subject, *words in lines:
-        method = getattr(Check, subject, None) if subject not in ("same", "holds", "agrees", "rules", "rows", "last_state") else None
+        method = getattr(Check, subject, None) if subject not in ("same", "holds", "agrees", "rules", "rows", "last_state", "own_process") else None
         if method:
             method(check, words)
         else:
