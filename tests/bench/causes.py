@@ -57,11 +57,12 @@ class Run:
         self.recordings.mkdir()
         self.play(extra)
 
-    def environment(self):
+    def environment(self, extra):
         keep = {k: v for k, v in os.environ.items() if not k.startswith(("CUFLIGHT_", "SIMCUDA_", "LD_"))}
         return keep | {
             "LD_LIBRARY_PATH": str(self.bench.build / "sim"), "SIMCUDA_STATE": str(self.place / "devices"), "TMPDIR": str(self.place),
-            "CUFLIGHT_OUTPUT": f"{self.recordings}/", "CUFLIGHT_OPTIONS": "size=8MiB", "LD_PRELOAD": str(self.bench.build / "libcuflight.so")}
+            "CUFLIGHT_OUTPUT": f"{self.recordings}/", "CUFLIGHT_OPTIONS": "size=8MiB", "LD_PRELOAD": str(self.bench.build / "libcuflight.so")
+        } | dict(word.split("=", 1) for word in extra if not word.startswith("-"))
 
     def play(self, extra):
         mib = self.bench.scenarios[self.name]
@@ -69,8 +70,8 @@ class Run:
         fixture = self.bench.build / "victims/cause_fixture"
         which = [f"--seed={self.seed}", f"--scale={self.scale:.2f}"]
         settings = subprocess.run([fixture, self.name, "--settings", *which], capture_output=True, text=True, check=True).stdout.split()
-        program = [fixture, self.name, *which, *extra, *settings]
-        with subprocess.Popen(program, env=self.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        program = [fixture, self.name, *which, *(word for word in extra if word.startswith("-")), *settings]
+        with subprocess.Popen(program, env=self.environment(extra), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               preexec_fn=group.enter if group else None) as process:
             try:
                 truth, self.stderr = process.communicate(timeout=SECONDS)
@@ -220,14 +221,18 @@ class Result:
         self.notes += run.wrong_evidence() if run.report else []
 
 
-# scenarios of which the advice has a number: the causes S2b, S3, S4 and S5
-ADVISED = ("prompt_too_long", "first_forward", "kv_one_buffer", "kv_too_large", "kv_grows", "slots_too_many", "sampler_warm_up",
+# scenarios of which the advice can be followed: the causes S2b, S3, S4, S5 with a number, S6 with what it says to do
+ADVISED = ("torch_pinned_segment", "torch_checkerboard", "pages_pinned", "torch_kv", "torch_batch", "torch_prompt", "prompt_too_long", "first_forward", "kv_one_buffer", "kv_too_large", "kv_grows", "slots_too_many", "sampler_warm_up",
            "concurrency_too_high", "threads_too_many")
 
 
 def advice_of(run):
-    """the first number advised, as an argument of the scenario, and one clearly beyond it"""
+    """the first advice that can be followed, as an argument of the scenario, and one clearly beyond its number"""
     fixes = (run.cause() or {}).get("fix") or []
+    if fixes and run.verdict().startswith("S6"):
+        if "expandable_segments:True" in fixes[0]["text"]:
+            return fixes[0], "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", None
+        return fixes[0], "--apart" if "lives long apart" in fixes[0]["text"] else None, None
     for fix in fixes:
         if fix["value"] is not None and fix["unit"] == "count":
             return fix, f"--value={fix['value']}", f"--value={fix['value'] * 5 // 4 + 1}"
@@ -247,18 +252,19 @@ class Advice:
         self.found = first.verdict()
         fix, fitting, beyond = advice_of(first)
         first.close()
-        if not fix:
-            self.notes.append("no number is advised")
+        if not fitting:
+            self.notes.append("nothing is advised that could be done")
             return
-        advised = Run(bench, name, seed, scale, [fitting])
-        too_much = Run(bench, name, seed, scale, [beyond])
-        self.right = advised.status == 0 and too_much.status == 1
-        if advised.status:
-            self.notes.append(f"{fitting} as advised ({fix['text']}) does not fit")
-        if too_much.status != 1:
-            self.notes.append(f"{beyond}, beyond the advice, fits as well")
-        advised.close()
-        too_much.close()
+        fits = self.again(bench, fitting) == 0
+        fails = not beyond or self.again(bench, beyond) == 1
+        self.right = fits and fails
+        self.notes += [] if fits else [f"{fitting} as advised ({fix['text']}) does not fit"]
+        self.notes += [] if fails else [f"{beyond}, beyond the advice, fits as well"]
+
+    def again(self, bench, argument):
+        run = Run(bench, self.name, self.seed, self.scale, [argument])
+        run.close()
+        return run.status
 
 
 class Bench:

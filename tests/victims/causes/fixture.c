@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cause_fixture NAME [--seed=N] [--scale=F] [--value=N] [--by-bytes=N]: one scenario; cause_fixture --list:
+ * cause_fixture NAME [--seed=N] [--scale=F] [--value=N] [--by-bytes=N] [--apart]: one scenario; cause_fixture --list:
  * their names and the MiB of the memory cgroup that each needs, 0 for none.
  * cause_fixture NAME --settings [--seed=N] ...: what its user would have written behind it; to be added to the command line.
  * Owns the command line, the random numbers, the device and the truth; the scripts are in the other files.
@@ -334,6 +334,8 @@ static void read_arguments(int argc, char **argv)
 			request.scale = strtod(argv[i] + 8, NULL);
 		else if (!strncmp(argv[i], "--value=", 8))
 			request.value = strtoull(argv[i] + 8, NULL, 10);
+		else if (!strcmp(argv[i], "--apart"))
+			request.apart = true;
 		else if (!strncmp(argv[i], "--by-bytes=", 11))
 			request.by_bytes = strtoull(argv[i] + 11, NULL, 10);
 	random_state = request.seed * 0x100000001b3ull + (uint64_t)(request.scale * 1000);

@@ -41,6 +41,7 @@ extern struct request {
 	double scale;
 	uint64_t value;     /* --value=N: the advised value of the scenario's knob; UNKNOWN: none */
 	uint64_t by_bytes;  /* --by-bytes=N: lower what is too large by so much; 0: not asked */
+	bool apart;         /* --apart: what lives long is allocated first, and not between what comes and goes */
 } request;
 #define UNKNOWN UINT64_MAX
 

@@ -149,9 +149,11 @@ static void checkerboard(void)
 	begin(0);
 	load(device_total - segments * 20 * MiB - (size_t)(between(20, 150) * (double)MiB));
 	unsigned got = 0, keep = between_whole(0, PER_SEGMENT - 1);
-	while (got < segments * PER_SEGMENT && device_room() >= 20 * MiB) /* what the weights left */
-		for (unsigned i = 0; i < PER_SEGMENT; i++)
-			blocks[got++] = must_have(prefix_cache_put, each);
+	for (unsigned i = 0; request.apart && i < segments; i++)
+		blocks[i * PER_SEGMENT + keep] = must_have(prefix_cache_put, each);
+	for (; got < segments * PER_SEGMENT && (got % PER_SEGMENT || device_room() >= 20 * MiB); got++) /* what the weights left */
+		if (!blocks[got])
+			blocks[got] = must_have(prefix_cache_put, each);
 	for (unsigned i = 0; i < got; i++)
 		if (i % PER_SEGMENT != keep)
 			torch.free(blocks[i]);
