@@ -285,6 +285,8 @@ static void *noise_play(void *unused)
 
 void noise_begin(void)
 {
+	for (int i = 0; i < NOISE_SLOTS; i++) /* from now on it takes no more of the device than this */
+		noise_round(&noise_there);
 	noise_runs = true;
 	if (pthread_create(&noise_thread, NULL, noise_play, NULL))
 		exit(BROKEN);
@@ -384,6 +386,8 @@ int main(int argc, char **argv)
 	if (scenario->prepare)
 		scenario->prepare();
 	door_open(argc, argv);
+	if (chance(0.4))
+		noise_begin();
 	device_total = free_now();
 	scenario->play();
 	noise_end();

@@ -113,7 +113,7 @@ void model_load(const struct model *model);
 
 /* what every program does beside the point: small blocks come and go, in a fixed share of the device */
 void noise(unsigned rounds);
-void noise_begin(void); /* the same, in a thread of its own, until noise_end */
+void noise_begin(void); /* the same, in a thread of its own, until noise_end; two in five runs have one */
 void noise_end(void);
 /* one step of a forward pass: blocks of these bytes come and go; gives up when refused */
 void forward(size_t bytes);
