@@ -135,6 +135,7 @@ static void meet(uintptr_t bias, const ElfW(Dyn) *dynamic, bool later)
 		say_version(version);
 	} else {
 		found.generation = cuf_python.generation;
+		found.walk = cuf_python_walk_for(&found.layout);
 		cuf_python = found;
 		may_go = later;
 		state_known = CUF_PYTHON_ON;
@@ -213,8 +214,11 @@ static bool is_own(uintptr_t state)
  */
 static uintptr_t find_state(struct cuf_python_thread *p)
 {
-	uintptr_t own = (uintptr_t)cuf_python.own_state(), current, *stranger;
-	if (!own)
+	uintptr_t own, current = 0, *stranger;
+	/* (asked of a thread that never had one, the newer question could make the loader allocate) */
+	if (cuf_python.layout.minor >= 12 && p->state && (current = (uintptr_t)cuf_python.current_state()))
+		return current;
+	if (!(own = (uintptr_t)cuf_python.own_state()))
 		return 0;
 	if (own != p->state) {
 		if (!is_own(own)) {
@@ -247,18 +251,10 @@ static __attribute__((noinline, cold)) void damaged(void)
 		cuf_python_off(CUF_PYTHON_DAMAGED, "its frames are not as this version keeps them");
 }
 
-static inline uint64_t hash_of(const struct cuf_python_thread *p)
+bool cuf_python_is_finalizing(void)
 {
-	uint64_t hash = p->more + 1u;
-	for (unsigned run = 0, i = 0; run < p->runs; run++) {
-		for (; i < p->run[run].end; i++)
-			hash = cuf_frames_hash_step(hash, p->keys[i]);
-		hash += hash >> 32;
-	}
-	return hash | 1;
+	return __atomic_load_n(&cuf_python.on, __ATOMIC_ACQUIRE) && cuf_python.is_finalizing && cuf_python.is_finalizing();
 }
-
-bool cuf_python_is_finalizing(void) { return cuf_python.is_finalizing && cuf_python.is_finalizing(); }
 
 uint64_t cuf_python_gather(struct cuf_thread_state *t, unsigned max)
 {
@@ -271,13 +267,13 @@ uint64_t cuf_python_gather(struct cuf_thread_state *t, unsigned max)
 	if (cuf_python_is_finalizing() || !(p = thread_of(t->index)) || !(state = find_state(p)))
 		return 0;
 	checked = __atomic_load_n(&walks, __ATOMIC_RELAXED) < CHECKED_WALKS;
-	if (!cuf_python_walk(&cuf_python, p, state, max, checked))
+	if (!(checked ? cuf_python_walk_checked : cuf_python.walk)(&cuf_python, p, state, max))
 		damaged();
 	if (checked && p->count)
 		__atomic_fetch_add(&walks, 1, __ATOMIC_RELAXED);
 	if (p->count && __builtin_expect(cuf_recording.header->work_end_ns != 0, 0)) /* embedded, and started once more */
 		__atomic_store_n(&cuf_recording.header->work_end_ns, 0, __ATOMIC_RELAXED);
-	return p->count ? hash_of(p) : 0;
+	return p->count ? p->hash | 1 : 0;
 }
 
 /* ---- merging ---- */
@@ -300,13 +296,29 @@ static void drop_helpers(struct merge *m)
 	m->count = kept;
 }
 
+/* A set keeps its newest first, so that one looked for again and again is found at once. */
+static inline uint64_t token_of(struct cuf_python_thread *p, const struct cuf_python_frame *frame)
+{
+	struct cuf_python_token *set = p->tokens[frame->key * 0x9E3779B97F4A7C15ull >> 55], found;
+	unsigned way = 0;
+	if (__builtin_expect(set->key == frame->key && set->frame, 1))
+		return set->frame;
+	while (++way < CUF_PYTHON_WAYS && (set[way].key != frame->key || !set[way].frame))
+		;
+	found = way < CUF_PYTHON_WAYS ? set[way] : (struct cuf_python_token){ frame->key, cuf_python_name(&cuf_python, p, frame) };
+	for (way = way < CUF_PYTHON_WAYS ? way : CUF_PYTHON_WAYS - 1; way; way--)
+		set[way] = set[way - 1];
+	*set = found;
+	return found.frame;
+}
+
 static void place_run(struct merge *m)
 {
 	const struct cuf_python_run *run = &m->p->run[m->run];
 	if (m->after != UINT32_MAX)
 		drop_helpers(m);
 	for (unsigned i = m->run++ ? run[-1].end : 0; i < run->end && m->count < m->max; i++) {
-		uint64_t frame = cuf_python_token_of(&cuf_python, m->p, i);
+		uint64_t frame = token_of(m->p, &m->p->frames[i]);
 		if (frame != CUF_PYTHON_HIDDEN)
 			m->out[m->count++] = frame;
 	}

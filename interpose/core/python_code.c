@@ -165,15 +165,15 @@ static uint32_t number_of(const struct text *text)
 	return 0;
 }
 
-static uint32_t code_number(const struct cuf_python *python, struct cuf_python_thread *p, unsigned i)
+static uint32_t code_number(const struct cuf_python *python, struct cuf_python_thread *p, const struct cuf_python_frame *frame)
 {
-	uint64_t key = cuf_python_mix(p->codes[i], p->identities[i]), *place = &known[key % KNOWN], seen = __atomic_load_n(place, __ATOMIC_RELAXED);
+	uint64_t key = cuf_python_mix(frame->code, frame->identity), *place = &known[key % KNOWN], seen = __atomic_load_n(place, __ATOMIC_RELAXED);
 	struct text text = { p->text, 0, sizeof p->text };
 	bool hidden;
 	uint32_t number;
 	if (seen && seen >> ID_BITS == key >> ID_BITS)
 		return seen & HIDDEN;
-	if (!describe(python, p->codes[i], &text, &hidden)) {
+	if (!describe(python, frame->code, &text, &hidden)) {
 		cuf_lost(CUF_LOST_CODES);
 		return 0;
 	}
@@ -197,22 +197,13 @@ static bool offset_of(const struct cuf_python_layout *l, uintptr_t code, uintptr
 	return *offset >= -UNIT && *offset < CODE_BYTES_MAX;
 }
 
-static __attribute__((noinline)) uint64_t name_frame(const struct cuf_python *python, struct cuf_python_thread *p, unsigned i)
+uint64_t cuf_python_name(const struct cuf_python *python, struct cuf_python_thread *p, const struct cuf_python_frame *frame)
 {
-	uint32_t number = code_number(python, p, i);
+	uint32_t number = code_number(python, p, frame);
 	int64_t offset;
 	if (number == HIDDEN)
 		return CUF_PYTHON_HIDDEN;
-	if (!offset_of(&python->layout, p->codes[i], p->instructions[i], &offset))
+	if (!offset_of(&python->layout, frame->code, frame->instruction, &offset))
 		return cuf_frame_python(number, 0);
-	return cuf_frame_python(number, cuf_python_line(python, p->codes[i], offset));
-}
-
-uint64_t cuf_python_token_of(const struct cuf_python *python, struct cuf_python_thread *p, unsigned i)
-{
-	uint64_t key = p->keys[i];
-	struct cuf_python_token *token = &p->tokens[(key >> 20 ^ key) % CUF_PYTHON_TOKENS];
-	if (token->key != key || !token->frame)
-		*token = (struct cuf_python_token){ key, name_frame(python, p, i) };
-	return token->frame;
+	return cuf_frame_python(number, cuf_python_line(python, frame->code, offset));
 }

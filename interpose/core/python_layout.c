@@ -1,34 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of layouts, and the reading of _Py_DebugOffsets. Figures: offsetof over the headers of each version. */
+/* The table of layouts, and the reading of _Py_DebugOffsets. */
 #include "interpose/core/python_layout.h"
 
 #include <string.h>
 #include "interpose/core/laws.h"
 
-/* clang-format off */
 static const struct cuf_python_layout table[] = {
-	{ .minor = 9, .chain = CUF_PYTHON_FRAME_OBJECTS, .lines = CUF_PYTHON_LNOTAB, .kind_shift = 2,
-	  .type = 8, .thread_id = 176, .thread_frame = 24,
-	  .frame_previous = 24, .frame_code = 32, .frame_instruction = 104,
-	  .code_name = 112, .code_file = 104, .code_first_line = 40, .code_lines = 120,
-	  .text_length = 16, .text_state = 32, .text_ascii_bytes = 48, .text_compact_bytes = 72, .bytes_length = 16, .bytes_data = 32 },
-	{ .minor = 10, .chain = CUF_PYTHON_FRAME_CALLS, .lines = CUF_PYTHON_LINETABLE, .kind_shift = 2,
-	  .type = 8, .thread_id = 176, .thread_frame = 24, .thread_cframe = 48, .cframe_previous = 8,
-	  .frame_previous = 24, .frame_code = 32, .frame_instruction = 96,
-	  .code_name = 112, .code_file = 104, .code_first_line = 40, .code_lines = 120,
-	  .text_length = 16, .text_state = 32, .text_ascii_bytes = 48, .text_compact_bytes = 72, .bytes_length = 16, .bytes_data = 32 },
-	{ .minor = 11, .chain = CUF_PYTHON_ENTRY_FLAG, .lines = CUF_PYTHON_LOCATIONS, .kind_shift = 2,
-	  .type = 8, .thread_id = 152, .thread_frame = 56, .thread_cframe = 56, .cframe_frame = 8, .cframe_previous = 16,
-	  .frame_previous = 48, .frame_code = 32, .frame_instruction = 56, .frame_owner = 69, .frame_entry = 68,
-	  .code_name = 120, .code_qualified = 128, .code_file = 112, .code_first_line = 72, .code_lines = 136, .code_bytes = 184,
-	  .text_length = 16, .text_state = 32, .text_ascii_bytes = 48, .text_compact_bytes = 72, .bytes_length = 16, .bytes_data = 32 },
-	{ .minor = 12, .chain = CUF_PYTHON_ENTRY_FRAME, .lines = CUF_PYTHON_LOCATIONS, .kind_shift = 2, .outer_owner = 3,
-	  .type = 8, .thread_id = 136, .thread_frame = 56, .thread_cframe = 56, .cframe_frame = 0, .cframe_previous = 8,
-	  .frame_previous = 8, .frame_code = 0, .frame_instruction = 56, .frame_owner = 70,
-	  .code_name = 120, .code_qualified = 128, .code_file = 112, .code_first_line = 68, .code_lines = 136, .code_version = 92, .code_bytes = 192,
-	  .text_length = 16, .text_state = 32, .text_ascii_bytes = 40, .text_compact_bytes = 56, .bytes_length = 16, .bytes_data = 32 },
+#define LAYOUT(of, ...) { __VA_ARGS__ },
+#include "interpose/core/python_layouts.def"
 };
-/* clang-format on */
+enum { TOLD_FROM = 13 }; /* the interpreter tells */
+
 
 /*
  * Words of _Py_DebugOffsets. Its beginning is the same in all versions: a cookie, the version, whether threads run free.
@@ -86,7 +68,7 @@ bool cuf_python_layout_of(uint32_t version, const uint64_t *runtime, struct cuf_
 	if (version >> 24 != 3)
 		return false;
 	for (unsigned i = 0; i < sizeof table / sizeof *table; i++) {
-		if (table[i].minor != minor)
+		if (table[i].minor != minor || minor >= TOLD_FROM)
 			continue;
 		*layout = table[i];
 		return true;

@@ -8,7 +8,12 @@
 #include "interpose/core/python.h"
 #include "interpose/core/python_layout.h"
 
-enum { CUF_PYTHON_FRAMES_MAX = CUF_WALK_FRAMES_MAX, CUF_PYTHON_TOKENS = 1024, CUF_PYTHON_TEXT_BYTES = 2048 };
+enum { CUF_PYTHON_FRAMES_MAX = CUF_WALK_FRAMES_MAX, CUF_PYTHON_SETS = 512, CUF_PYTHON_WAYS = 4, CUF_PYTHON_TEXT_BYTES = 2048 };
+
+struct cuf_python;
+struct cuf_python_thread;
+/* See cuf_python_walk_for. */
+typedef bool cuf_python_walk(const struct cuf_python *python, struct cuf_python_thread *p, uintptr_t state, unsigned max);
 
 /* The interpreter, found once; constant while on. */
 struct cuf_python {
@@ -21,6 +26,7 @@ struct cuf_python {
 	void *(*own_state)(void);          /* the state of this thread, whether it holds the GIL or not */
 	void *(*current_state)(void);      /* 3.12 on: of this thread where it holds the GIL, else NULL; before: of whoever holds it */
 	int (*is_finalizing)(void);        /* NULL: not to be had */
+	cuf_python_walk *walk;
 };
 extern struct cuf_python cuf_python;
 
@@ -40,14 +46,15 @@ struct cuf_python_thread {
 	uint32_t generation;               /* of the tokens */
 	unsigned count, runs;
 	bool more;                         /* frames beyond max */
+	uint64_t hash;                     /* of all that merging depends on */
 	uintptr_t strangers[8];            /* states of other threads, by address */
-	uint64_t keys[CUF_PYTHON_FRAMES_MAX];
-	uintptr_t codes[CUF_PYTHON_FRAMES_MAX];
-	uintptr_t instructions[CUF_PYTHON_FRAMES_MAX]; /* address, or number: see the layout */
-	uint64_t identities[CUF_PYTHON_FRAMES_MAX];
+	struct cuf_python_frame {
+		uintptr_t code, instruction;   /* instruction: address, or number: see the layout */
+		uint64_t identity, key;        /* of the code; of code, identity and instruction */
+	} frames[CUF_PYTHON_FRAMES_MAX];
 	struct cuf_python_run run[CUF_PYTHON_FRAMES_MAX + 1];
 	uint64_t merged[CUF_PYTHON_FRAMES_MAX];
-	struct cuf_python_token tokens[CUF_PYTHON_TOKENS];
+	struct cuf_python_token tokens[CUF_PYTHON_SETS][CUF_PYTHON_WAYS]; /* the newest first */
 	char text[CUF_PYTHON_TEXT_BYTES];
 };
 
@@ -57,12 +64,15 @@ void cuf_python_stopped(enum cuf_python_stop why);
 /* No Python frames from now on, and why (CUF_NOTE_PYTHON). */
 void cuf_python_off(enum cuf_python_state state, const char *why);
 
-/* Frames from this thread state on into *p. false: met what cannot be; what came before it is there. checked: every
- * load is asked of the kernel first. */
-bool cuf_python_walk(const struct cuf_python *python, struct cuf_python_thread *p, uintptr_t state, unsigned max, bool checked);
+/*
+ * Frames from this thread state on into *p. false: met what cannot be; what came before it is there. Checked: every load
+ * is asked of the kernel first. The other is compiled for the layouts that are known beforehand; any layout will do.
+ */
+cuf_python_walk cuf_python_walk_checked;
+cuf_python_walk *cuf_python_walk_for(const struct cuf_python_layout *layout);
 
-/* The frame of STACK_FRAMES for frame i: CUF_PYTHON_HIDDEN or a token, code 0 where the name was lost. */
-uint64_t cuf_python_token_of(const struct cuf_python *python, struct cuf_python_thread *p, unsigned i);
+/* The frame of STACK_FRAMES for a frame: CUF_PYTHON_HIDDEN or a token, code 0 where the name was lost. */
+uint64_t cuf_python_name(const struct cuf_python *python, struct cuf_python_thread *p, const struct cuf_python_frame *frame);
 
 /* The line of an instruction, counted in bytes from the code's first; 0: none, or not known. Reads through the kernel. */
 uint32_t cuf_python_line(const struct cuf_python *python, uintptr_t code, int64_t offset);
