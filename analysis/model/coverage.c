@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/model/host_means.h"
 #include "analysis/model/symbols.h"
 
 /* By enum cuf_loss. */
@@ -168,10 +169,12 @@ static void tell_usual(struct build *b, struct sentences *blind)
 	for (uint32_t p = 0; p < b->run->count && !driver; p++)
 		say(blind, "no CUDA driver was seen in this process", p);
 	for (uint32_t p = 0; p < b->run->count; p++) {
-		const struct cuf_header *h = &b->run->processes[p].reader->header;
-		if (h->options_host_mode == 1)
-			say(blind, arena_format(b->arena, "host blocks below 64 KiB are a sample (one in %" PRIu64 " bytes): their figures are estimates",
-						h->sample_mean_bytes), p);
+		struct host_means means = host_means_of(b->run->processes[p].reader, &b->run->processes[p].meta);
+		uint64_t last_bytes = means.count ? means.changes[means.count - 1].mean_bytes : means.first_bytes;
+		const char *later = means.count ? arena_format(b->arena, " at first, in %" PRIu64 " at last", last_bytes) : "";
+		if (means.first_bytes)
+			say(blind, arena_format(b->arena, "host blocks below 64 KiB are a sample (one in %" PRIu64 " bytes%s): their figures are estimates",
+						means.first_bytes, later), p);
 	}
 }
 

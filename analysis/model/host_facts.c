@@ -193,9 +193,10 @@ static void fill_advice(struct build *b, const struct fact_allocator *a, struct 
 static void fill_pins(struct build *b, uint32_t process, uint64_t fragmented_bytes, struct fact_host *h)
 {
 	const struct reader *r = b->run->processes[process].reader;
+	struct host_means means = host_means_of(r, &b->run->processes[process].meta);
 	struct fact_host_pin *kept;
 	struct host_pin *pins;
-	size_t count = host_pins_find(r, fragmented_bytes, PINS_MAX, &pins);
+	size_t count = host_pins_find(r, &means, fragmented_bytes, PINS_MAX, &pins);
 	h->pins = kept = arena_zeroed(b->arena, count, sizeof *kept);
 	h->pin_count = count;
 	for (size_t i = 0; i < count; i++) {

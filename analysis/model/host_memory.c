@@ -17,7 +17,7 @@ bool host_memory_next(const struct reader *reader, uint64_t *at, struct host_liv
 		struct cuf_host_block b = *(const struct cuf_host_block *)reader_at(reader, CUF_SEC_HOST_LEDGER, (*at)++);
 		if (!cuf_host_addr(b.word0) || cuf_host_addr(b.word0) == CUF_KEY_BUSY)
 			continue;
-		*block = (struct host_live){ cuf_host_stack(b.word1), cuf_host_bytes(b.word1),
+		*block = (struct host_live){ cuf_host_stack(b.word1), (uint32_t)(b.word0 & 0x7ffff), cuf_host_bytes(b.word1),
 			reader->header.start_ns + cuf_birth_ms((uint32_t)(b.word0 & 0x7ffff)) * 1000000u };
 		return true;
 	}
@@ -70,6 +70,7 @@ static void add(struct site *site, struct host_memory *all, uint64_t bytes, uint
 	site->live_bytes += (uint64_t)(int64_t)sign * host_weight_bytes(bytes, mean_bytes);
 	site->live_count += (uint64_t)(int64_t)sign * host_weight_count(bytes, mean_bytes);
 	site->live_variance += sign * variance;
+	site->live_third += sign * variance * (1 - 2 * chance) * weight;
 }
 
 static void undo_after(const struct reader *reader, uint64_t time_ns, struct sites *sites, struct host_memory *out)
@@ -92,16 +93,16 @@ static void undo_after(const struct reader *reader, uint64_t time_ns, struct sit
 	estimate_clamp(&out->count);
 }
 
-void host_memory_read(const struct reader *reader, uint64_t time_ns, struct sites *sites, struct host_memory *out)
+void host_memory_read(const struct reader *reader, const struct host_means *means, uint64_t time_ns, struct sites *sites, struct host_memory *out)
 {
-	uint64_t at = 0, mean_bytes = reader->header.options_host_mode == 1 ? reader->header.sample_mean_bytes : 0;
+	uint64_t at = 0, mean_bytes = host_means_most(means);
 	const struct reader_section *ledger = &reader->sections[CUF_SEC_HOST_LEDGER];
 	struct host_live b;
 	*out = (struct host_memory){ .estimated = mean_bytes != 0, .mean_bytes = mean_bytes };
 	out->known = reader->header.options_host_mode && ledger->count && ledger->count == ledger->planned;
 	while (host_memory_next(reader, &at, &b)) {
 		struct site *s = sites_get(sites, CUF_KIND_HOST, CUF_DEVICE_NONE, b.stack);
-		add(s, out, b.bytes, mean_bytes, 1);
+		add(s, out, b.bytes, host_means_at(means, b.birth), 1);
 		if (b.birth_ns < s->first_ns)
 			s->first_ns = b.birth_ns;
 		if (s->last_ns == CUF_UNKNOWN || b.birth_ns > s->last_ns)

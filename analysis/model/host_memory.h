@@ -7,6 +7,7 @@
 #ifndef ANALYSIS_MODEL_HOST_MEMORY_H
 #define ANALYSIS_MODEL_HOST_MEMORY_H
 
+#include "analysis/model/host_means.h"
 #include "analysis/model/reader.h"
 #include "analysis/model/sites.h"
 
@@ -22,7 +23,7 @@ void host_estimate_add(struct host_estimate *estimate, double weight, double cha
 struct host_memory {
 	bool known;               /* false: host=off, or the ledger is cut away */
 	bool estimated;
-	uint64_t mean_bytes;      /* of the sampler; 0: every block is known */
+	uint64_t mean_bytes;      /* of the sampler, the largest if it changed; 0: every block is known */
 	struct host_estimate bytes, count;
 };
 
@@ -36,10 +37,10 @@ struct host_interval { double low, high; };
 struct host_interval host_estimate_interval(const struct host_estimate *estimate, double unseen);
 
 /* Adds every live host block to its site; births too. */
-void host_memory_read(const struct reader *reader, uint64_t time_ns, struct sites *sites, struct host_memory *out);
+void host_memory_read(const struct reader *reader, const struct host_means *means, uint64_t time_ns, struct sites *sites, struct host_memory *out);
 
 /* The live blocks one by one: for growth_birth. false: at the end. Start with *at = 0. */
-struct host_live { uint32_t stack; uint64_t bytes, birth_ns; };
+struct host_live { uint32_t stack, birth; uint64_t bytes, birth_ns; };
 bool host_memory_next(const struct reader *reader, uint64_t *at, struct host_live *block);
 
 #endif

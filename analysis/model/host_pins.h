@@ -7,12 +7,13 @@
 #ifndef ANALYSIS_MODEL_HOST_PINS_H
 #define ANALYSIS_MODEL_HOST_PINS_H
 
+#include "analysis/model/host_means.h"
 #include "analysis/model/reader.h"
 
 struct host_pin { uint32_t stack; uint64_t open_bytes, bytes, count; };
 
 /* The largest `most` by open_bytes, which are shares of fragmented_bytes. Returns their number. */
-size_t host_pins_find(const struct reader *reader, uint64_t fragmented_bytes, size_t most, struct host_pin **pins);
+size_t host_pins_find(const struct reader *reader, const struct host_means *means, uint64_t fragmented_bytes, size_t most, struct host_pin **pins);
 
 /* Live maps of the program (mmap=1) at time_ns (CLOCK_MONOTONIC; CUF_UNKNOWN: the end), from the ledger and the events since. */
 struct host_map { uint32_t stack; uint64_t bytes; bool file; };

@@ -56,12 +56,10 @@ static void add_row(struct rows *rows, const struct fact_site *row)
 	rows->items[rows->count++] = *row;
 }
 
-/* Of a sampled site; its samples weigh about the sampler's mean each. */
-static void fill_interval(const struct reader *r, const struct site *s, struct fact_site *row)
+static void fill_interval(const struct site *s, struct fact_site *row)
 {
-	double mean = (double)r->header.sample_mean_bytes;
-	struct host_estimate e = { (double)s->live_bytes, s->live_variance, s->live_variance * mean };
-	struct host_interval interval = host_estimate_interval(&e, mean);
+	struct host_estimate e = { (double)s->live_bytes, s->live_variance, s->live_third };
+	struct host_interval interval = host_estimate_interval(&e, 0);
 	row->low_bytes = s->live_variance > 0 ? whole(interval.low) : row->bytes;
 	row->high_bytes = s->live_variance > 0 ? whole(interval.high) : row->bytes;
 }
@@ -75,7 +73,7 @@ static void add_rows(struct build *b, uint32_t process, const struct growth *g, 
 		if ((!s->live_count && s->net_bytes <= 0) || s->live_bytes > BYTES_SANE)
 			continue;
 		growth_judge(g, s, &row);
-		fill_interval(r, s, &row);
+		fill_interval(s, &row);
 		row.stack.process = row.process = process;
 		row.pid = r->header.pid;
 		row.device = s->device == CUF_DEVICE_NONE ? FACT_NONE : group_of(b, process, s->device);
@@ -150,12 +148,13 @@ static void host_sites(struct build *b, uint32_t process, uint64_t time_ns, stru
 	const struct reader *r = b->run->processes[process].reader;
 	struct growth_host state = { .reader = r, .time_ns = time_ns };
 	struct growth_source source = growth_host_source(&state);
+	struct host_means means = host_means_of(r, &b->run->processes[process].meta);
 	struct host_memory memory;
 	struct host_live block;
 	struct growth g;
 	uint64_t at = 0;
 	growth_init(&g);
-	host_memory_read(r, time_ns, &g.sites, &memory);
+	host_memory_read(r, &means, time_ns, &g.sites, &memory);
 	host_figures(&b->facts->processes[process].host, &memory);
 	growth_follow(&g, &source);
 	host_stream_free(state.stream);

@@ -25,7 +25,7 @@ struct site {
 	uint16_t hook, label;     /* of its youngest block */
 	/* live at the moment; host=sampled: estimates */
 	uint64_t live_bytes, live_count;
-	double live_variance;     /* of live_bytes; 0 exact */
+	double live_variance, live_third; /* central moments of live_bytes; 0 exact */
 	uint64_t first_ns, last_ns; /* births of the oldest and youngest live block; CUF_UNKNOWN */
 	uint64_t old_bytes;       /* of its live blocks that were born before the last quarter of the marks */
 	/* over the events kept, up to the moment */

@@ -279,8 +279,8 @@ enum cuf_meta_type {
 	CUF_META_MEMORY = 16,    /* text: key=value lines: resident memory by sort of mapping; number = enum cuf_moment */
 	CUF_META_WAIT = 17,      /* text: key=value lines: what `cuflight run` saw of the end; appended by it afterwards */
 	CUF_META_CODE = 18,      /* number = id of a Python code object, from 1; text: qualified name, file, first line, each ended by a newline */
-	CUF_META_FRAMEWORK = 19, /* text: key=value lines: framework=PyTorch version= backend= abi= ... as it is learnt; later lines win */
-	CUF_META_SAMPLE = 20     /* number = mean of the host sampler from now on, set by the program; blocks born before have the one before */
+	CUF_META_FRAMEWORK = 19, /* text: key=value lines: framework=PyTorch version= backend= abi= streams= ... as it is learnt; later lines win */
+	CUF_META_SAMPLE = 20     /* number = mean of the host sampler from now on, set by the program; text: birth time (cuf_birth_encode) of the first blocks that have it */
 };
 
 /* When books were read. */

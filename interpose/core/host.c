@@ -15,6 +15,7 @@
 #include "interpose/core/python.h"
 #include "interpose/core/ring.h"
 #include "interpose/core/sampler.h"
+#include "interpose/core/say.h"
 #include "interpose/core/stacks.h"
 #include "interpose/core/state.h"
 #include "interpose/core/thread.h"
@@ -96,6 +97,7 @@ int cuf_host_set_sample(uint64_t mean_bytes)
 {
 	uint32_t count = __atomic_load_n(&mean_count, __ATOMIC_RELAXED);
 	struct cuf_thread_state *t;
+	CUF_TEXT(birth, 16);
 	int saved = errno;
 	if (cuf_options.host != CUF_HOST_SAMPLED || mean_bytes < SAMPLE_BYTES_MIN || mean_bytes > SAMPLE_BYTES_MAX ||
 	    count == sizeof means / sizeof *means || !(t = cuf_thread_enter()))
@@ -105,7 +107,8 @@ int cuf_host_set_sample(uint64_t mean_bytes)
 	means[count].mean_bytes = mean_bytes;
 	__atomic_store_n(&mean_count, count + 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&cuf_options.sample, mean_bytes, __ATOMIC_RELAXED);
-	cuf_meta_text(CUF_META_SAMPLE, mean_bytes, "", 0);
+	cuf_text_number(&birth, means[count].birth);
+	cuf_meta_text(CUF_META_SAMPLE, mean_bytes, birth.at, birth.used);
 	cuf_thread_leave(t);
 	errno = saved;
 	return 0;

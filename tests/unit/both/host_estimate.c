@@ -39,6 +39,7 @@ static const struct mix mixes[] = {
 	{ "nodes and pages", 8192, 150000, { { 90, 24, 48 }, { 10, 4096, 16384 } } },
 };
 enum { MIXES = sizeof mixes / sizeof *mixes };
+static uint64_t then_bytes; /* the mean that the program sets half way; 0: none */
 
 struct truth { uint64_t bytes, count; };
 struct score { double ratio_bytes, ratio_count; unsigned held_bytes, held_count, runs; };
@@ -84,6 +85,11 @@ static struct truth replay(const struct mix *mix, uint64_t *random, uint32_t *si
 	struct truth truth = { 0, 0 };
 	struct cuf_host_undo undo;
 	for (unsigned i = 0; i < mix->steps; i++) {
+		if (i == mix->steps / 2 && then_bytes) {
+			usleep(10000); /* a tick of the clock that births are told by */
+			if (cuf_host_set_sample(then_bytes))
+				_exit(1);
+		}
 		uint32_t place = free_count ? free_places[--free_count] : ++places;
 		live[live_count++] = place;
 		sizes[place] = size_of(mix, random);
@@ -196,6 +202,24 @@ static void test_estimate__interval_holds_with_few_samples(void **state)
 	assert_between(held_count * 1.0 / all, 0.95, 1);
 }
 
+static void test_estimate__holds_when_the_mean_is_changed(void **state)
+{
+	static const struct mix fine = { "coarser half way", 4096, 60000, { { 100, 8, 200 } } }, coarse = { "finer half way", 32768, 60000, { { 100, 8, 200 } } };
+	struct score finer, coarser;
+	then_bytes = coarse.sample_bytes;
+	coarser = runs_of(&fine, 200);
+	then_bytes = fine.sample_bytes;
+	finer = runs_of(&coarse, 201);
+	then_bytes = 0;
+	for (const struct score *s = &coarser; s; s = s == &coarser ? &finer : NULL) {
+		/* the thread's sample that straddles the change is one of some 500 */
+		assert_between(s->ratio_bytes / RUNS, 0.98, 1.02);
+		assert_between(s->ratio_count / RUNS, 0.98, 1.02);
+		assert_between(s->held_bytes * 1.0 / RUNS, 0.90, 0.995);
+		assert_between(s->held_count * 1.0 / RUNS, 0.90, 0.995);
+	}
+}
+
 static void test_estimate__nothing_sampled_is_not_nothing_there(void **state)
 {
 	static const struct mix mix = { "one small block", 524288, 1, { { 100, 100, 100 } } };
@@ -243,6 +267,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_estimate__of_five_mixes_is_unbiased_and_its_interval_holds),
 		cmocka_unit_test(test_estimate__interval_holds_with_few_samples),
+		cmocka_unit_test(test_estimate__holds_when_the_mean_is_changed),
 		cmocka_unit_test(test_estimate__nothing_sampled_is_not_nothing_there),
 	};
 	return cmocka_run_group_tests_name("host estimate", tests, setup, teardown);
