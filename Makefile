@@ -40,7 +40,7 @@ call_obj      := $(filter-out %/cuda_runtime.o,$(filter $(B)/obj/interpose/hooks
 unit_both     := $(patsubst tests/unit/both/%.c,$(B)/unit/both/%,$(wildcard tests/unit/both/*.c))
 unit_analysis := $(patsubst tests/unit/analysis/%.c,$(B)/unit/analysis/%,$(wildcard tests/unit/analysis/*.c))
 victims       := $(patsubst tests/victims/%.c,$(B)/victims/%,$(wildcard tests/victims/*.c)) $(B)/victims/cause_fixture
-preloads      := tests/bench/walker_oracle.c tests/bench/null_interposer.c
+preloads      := tests/bench/walker_oracle.c tests/bench/python_stacks.c tests/bench/null_interposer.c
 benches       := $(patsubst tests/bench/%.c,$(B)/bench/%,$(filter-out $(preloads),$(wildcard tests/bench/*.c))) $(preloads:tests/bench/%.c=$(B)/bench/%.so) \
                  $(B)/bench/malloc_workload_nofp $(B)/bench/malloc_workload_fp
 # the same victims once more, linked to the driver: the door of programs built with -lcuda
@@ -135,8 +135,8 @@ $(B)/bench/null_interposer.so: tests/bench/null_interposer.c
 	@mkdir -p $(@D)
 	$(call say,BENCH)$(CC) $(filter-out -MMD -MP,$(LIBF)) $(CFLAGS) -shared $< -o $@
 $(B)/bench/reader_throughput: $(B)/libanalysis.a
-# preloaded into real programs: compares the walker's stacks with libunwind's, see scripts/bench walker
-$(B)/bench/walker_oracle.so: tests/bench/walker_oracle.c $(B)/libcore.a
+# loaded into real programs: compares the walker's stacks with libunwind's (preloaded), tells what Python frames cost (scripts/bench python)
+$(B)/bench/walker_oracle.so $(B)/bench/python_stacks.so: $(B)/bench/%.so: tests/bench/%.c $(B)/libcore.a
 	@mkdir -p $(@D)
 	$(call say,BENCH)$(CC) $(filter-out -MMD -MP,$(LIBF)) $(CFLAGS) -shared $< $(B)/libcore.a -o $@ -ldl -lpthread
 # tools of the fault runs may read recordings, so they link what the command is made of
