@@ -197,7 +197,7 @@ uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(PREFIX)/bin/cuflight $(DESTDIR)$(PREFIX)/lib/libcuflight.so $(DESTDIR)$(PREFIX)/include/cuflight.h $(DESTDIR)$(PREFIX)/share/man/man1/cuflight*.1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cuflight.bash
 	rm -rf $(DESTDIR)$(PREFIX)/share/cuflight
 clean: ## remove $(O)/ but what was downloaded
-	rm -rf $(filter-out $(O)/cuda $(O)/cuda12 $(O)/wheels $(O)/node_modules $(O)/package%,$(wildcard $(O)/*))
+	rm -rf $(filter-out $(O)/cuda $(O)/cuda12 $(O)/nvtx% $(O)/wheels $(O)/node_modules $(O)/package%,$(wildcard $(O)/*))
 help: ## this list
 	@echo 'targets:'; awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' Makefile
 	@echo 'variables: V=1 commands shown; SAN=address|undefined|thread; CI=1 warnings are errors; SANITIZERS=1 check adds sanitizers and valgrind; O=build; PREFIX= DESTDIR= CC= CFLAGS=; CUDA_HOME= (tests against the real headers and runtime)'

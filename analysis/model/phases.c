@@ -48,14 +48,51 @@ static struct fact_phase phase_of(const struct making *m, const struct phase_spa
 		.request_id = s->op == CUF_PHASE_REQUEST_BEGIN ? s->id : FACT_UNKNOWN, .work = s->work };
 }
 
-static uint64_t length_of(const struct phase_span *s) { return s->end_ns == CUF_UNKNOWN ? UINT64_MAX : s->end_ns < s->begin_ns ? 0 : s->end_ns - s->begin_ns; }
+/* Places by name's number and by what it names: a mark and a phase of one name are two. */
+enum { SORTS = 3 };
 
-static int longest_first(const void *a, const void *b)
+static size_t place_in_groups(const struct making *m, const struct phase_span *s)
 {
-	const struct phase_span *x = a, *y = b;
-	if (length_of(x) != length_of(y))
-		return length_of(x) > length_of(y) ? -1 : 1;
-	return x->begin_seq < y->begin_seq ? -1 : x->begin_seq > y->begin_seq;
+	size_t sort = s->op == CUF_PHASE_MARK ? 0 : s->op == CUF_PHASE_REQUEST_BEGIN ? 1 : 2;
+	return ((s->name < m->names.count ? s->name : 0) * SORTS + sort) * 2 + s->source;
+}
+
+/* Too many to keep: of each name the longest, of all names about as many. */
+struct candidate { const struct phase_span *span; size_t place; uint64_t length_ns; size_t rank; };
+
+static int by_place(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+	if (x->place != y->place)
+		return x->place < y->place ? -1 : 1;
+	if (x->length_ns != y->length_ns)
+		return x->length_ns > y->length_ns ? -1 : 1;
+	return x->span->begin_seq < y->span->begin_seq ? -1 : x->span->begin_seq > y->span->begin_seq;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+	return x->rank != y->rank ? x->rank < y->rank ? -1 : 1 : by_place(a, b);
+}
+
+/* At most PHASES_KEPT, in the heap. */
+static struct candidate *choose(const struct making *m, size_t *count)
+{
+	struct candidate *all = xalloc_zeroed(m->spans.count, sizeof *all);
+	for (size_t i = 0; i < m->spans.count; i++) {
+		const struct phase_span *s = &m->spans.items[i];
+		all[i] = (struct candidate){ s, place_in_groups(m, s), s->end_ns == CUF_UNKNOWN ? UINT64_MAX : s->end_ns < s->begin_ns ? 0 : s->end_ns - s->begin_ns, 0 };
+	}
+	*count = m->spans.count;
+	if (*count <= PHASES_KEPT)
+		return all;
+	qsort(all, *count, sizeof *all, by_place);
+	for (size_t i = 1; i < *count; i++)
+		all[i].rank = all[i].place == all[i - 1].place ? all[i - 1].rank + 1 : 0;
+	qsort(all, *count, sizeof *all, by_rank);
+	*count = PHASES_KEPT;
+	return all;
 }
 
 static int by_begin(const void *a, const void *b)
@@ -71,21 +108,14 @@ static void fill_phases(struct making *m, struct fact_process *p, const struct l
 	const struct run_process *from = &m->build->run->processes[m->process];
 	struct inferred found[INFERRED_MAX];
 	struct fact_stretch work[INFERRED_MAX] = { 0 };
-	size_t inferred = phases_infer(found, from->events, live, from->meta.hook_names, from->meta.hook_name_count, m->build->arena), kept = m->spans.count;
-	struct phase_span *spans = xalloc_zeroed(kept, sizeof *spans);
-	struct fact_phase *phases;
+	size_t inferred = phases_infer(found, from->events, live, from->meta.hook_names, from->meta.hook_name_count, m->build->arena), kept;
+	struct candidate *chosen = choose(m, &kept);
+	struct fact_phase *phases = arena_zeroed(m->build->arena, kept + inferred, sizeof *phases);
 	if (inferred)
 		phases_follow(work, found, inferred, from->events, live);
-	if (kept)
-		memcpy(spans, m->spans.items, kept * sizeof *spans);
-	if (kept > PHASES_KEPT) {
-		qsort(spans, kept, sizeof *spans, longest_first);
-		kept = PHASES_KEPT;
-	}
-	phases = arena_zeroed(m->build->arena, kept + inferred, sizeof *phases);
 	for (size_t i = 0; i < kept; i++)
-		phases[p->phase_count++] = phase_of(m, &spans[i]);
-	free(spans);
+		phases[p->phase_count++] = phase_of(m, chosen[i].span);
+	free(chosen);
 	for (size_t i = 0; i < inferred; i++)
 		phases[p->phase_count++] = (struct fact_phase){ .name = found[i].name, .source = PHASE_INFERRED, .basis = found[i].basis, .why = found[i].why,
 			.process = m->process, .begin_ns = realtime(m, found[i].begin_ns), .end_ns = realtime(m, found[i].end_ns), .begin_seq = found[i].begin_seq,
@@ -116,14 +146,6 @@ static int by_total_time(const void *a, const void *b)
 	if (x->total_ns != y->total_ns)
 		return x->total_ns > y->total_ns ? -1 : 1;
 	return x->first_ns < y->first_ns ? -1 : x->first_ns > y->first_ns;
-}
-
-/* Places by name's number and by what it names: a mark and a phase of one name are two. */
-enum { SORTS = 3 };
-static size_t place_in_groups(const struct making *m, const struct phase_span *s)
-{
-	size_t sort = s->op == CUF_PHASE_MARK ? 0 : s->op == CUF_PHASE_REQUEST_BEGIN ? 1 : 2;
-	return ((s->name < m->names.count ? s->name : 0) * SORTS + sort) * 2 + s->source;
 }
 
 static void fill_groups(struct making *m, struct fact_process *p)

@@ -279,10 +279,11 @@ int cuf_hook_InitializeInjectionNvtx2(cuf_nvtx_export_fn exports)
 	return 1;
 }
 
-/* Payloads and counters are no phases: they are the other tool's alone. 0: nobody wants them. */
+/* Payloads and counters are no phases: they are the other tool's alone. With none, yes and nothing taken: a no would have
+ * NVTX tell programs that their domains are disabled (nvtxDomainIsEnabled), and Python's package be silent. */
 int cuf_hook_InitializeInjectionNvtxExtension(void *module)
 {
 	int (*other)(void *) = (int (*)(void *))function_of_other(open_other(), "InitializeInjectionNvtxExtension",
 								   (any_fn)cuf_hook_InitializeInjectionNvtxExtension);
-	return other ? other(module) : 0;
+	return other ? other(module) : cuf_state_is_on() && self_in_front();
 }

@@ -48,7 +48,7 @@ size_t cuf_nvtx_narrow(const wchar_t *wide, char *out, size_t room)
 		unsigned more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
 		if (used + 1 + more > room)
 			break;
-		out[used++] = (char)(more ? (0xf00 >> more & 0xff) | c >> 6 * more : c);
+		out[used++] = (char)(more ? (0xff << (7 - more) & 0xff) | c >> 6 * more : c);
 		while (more--)
 			out[used++] = (char)(0x80 | (c >> 6 * more & 0x3f));
 	}

@@ -158,7 +158,7 @@ class Check:
 
     def nested(self, words):
         """every phase of the first name lies in one of the last, in its thread, one deeper"""
-        inner, outer = ([f for f in self.report["phases"] if f["name"] == name and f["pid"] == self.pid] for name in (words[0], words[2]))
+        inner, outer = ([f for f in self.report["phases"] if f["name"].replace(" ", "_") == name and f["pid"] == self.pid] for name in (words[0], words[2]))
         self.holds(f"no {words[0]} or no {words[2]}", inner and outer)
         for f in inner:
             self.holds(f"{words[0]} lies in no {words[2]}", any(
