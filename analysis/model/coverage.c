@@ -7,6 +7,7 @@
 #include <string.h>
 #include "analysis/model/host_means.h"
 #include "analysis/model/symbols.h"
+#include "analysis/model/units.h"
 
 /* By enum cuf_loss. */
 static const char *const loss_words[CUF_LOST_MAX] = {
@@ -16,7 +17,7 @@ static const char *const loss_words[CUF_LOST_MAX] = {
 	[CUF_LOST_META] = "names and modules not kept", [CUF_LOST_INCIDENTS] = "older incidents overwritten",
 	[CUF_LOST_DEVICES] = "events of devices beyond the sixteenth", [CUF_LOST_SWITCH] = "events while the recording moved to its file",
 	[CUF_LOST_NESTED] = "events from inside the recorder",
-	[CUF_LOST_CODES] = "names of Python functions and phases not kept",
+	[CUF_LOST_FRAMEWORK_RING] = "framework events that found no room", [CUF_LOST_CODES] = "names of Python functions and phases not kept",
 };
 
 /* By enum cuf_note: how the note's text is told; NULL: no blind spot. */
@@ -27,6 +28,7 @@ static const char *const note_words[] = {
 	[CUF_NOTE_NO_UNWINDER] = "libunwind was not found: some stacks are shorter than they could be",
 	[CUF_NOTE_OTHER_PRELOAD] = "another library was preloaded too: %s",
 	[CUF_NOTE_CHECKPOINT] = "device memory was checkpointed away or restored: %s",
+	[CUF_NOTE_FRAMEWORK] = "%s",
 	[CUF_NOTE_PYTHON] = "Python was seen, but not its frames: %s",
 };
 
@@ -144,6 +146,8 @@ static void tell_built_in(struct build *b, uint32_t p, struct searched *searched
 static void tell_process(struct build *b, uint32_t p, struct sentences *blind)
 {
 	const struct cuf_header *h = &b->run->processes[p].reader->header;
+	if (h->framework_blind)
+		say(blind, arena_format(b->arena, "%" PRIu64 " reports of PyTorch's allocator named no address: its blocks are counted, not placed", h->framework_blind), p);
 	if (h->unknown_frees)
 		say(blind, arena_format(b->arena, "%" PRIu64 " frees were of memory that is older than the recorder, or foreign", h->unknown_frees), p);
 	if (h->replaced)
@@ -157,6 +161,21 @@ static void tell_process(struct build *b, uint32_t p, struct sentences *blind)
 	}
 	if (h->options_host_mode == 0)
 		say(blind, "host memory was not recorded (host=off)", p);
+}
+
+/* Allocators that keep regions of the driver's and tell nothing of their inside. */
+static void tell_regions(struct build *b, struct sentences *blind)
+{
+	for (size_t d = 0; d < b->facts->device_count; d++) {
+		const struct fact_fragmentation *f = &b->facts->devices[d].fragmentation;
+		for (size_t i = 0; i < f->framework_count; i++) {
+			const struct fact_framework *w = &f->frameworks[i];
+			if (w->allocated_bytes == FACT_UNKNOWN)
+				say(blind, arena_format(b->arena, "%s keeps %s in %zu block%s of GPU %u: what is free inside them is not seen", w->name,
+							units_bytes(w->reserved_bytes).s, w->segment_count, w->segment_count == 1 ? "" : "s",
+							b->facts->devices[d].ordinal), w->process);
+		}
+	}
 }
 
 /* What is so in most runs comes last: the first sentence stands on the first screen. A parent without CUDA of children
@@ -240,6 +259,7 @@ void build_coverage(struct build *build)
 		tell_built_in(build, p, &searched, &blind);
 	}
 	free(searched.items);
+	tell_regions(build, &blind);
 	tell_usual(build, &blind);
 	c->lost = lost;
 	c->hooked = keep(build, &hooked, &c->hooked_count);

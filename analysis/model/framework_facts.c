@@ -7,17 +7,6 @@
 #include "analysis/model/key_values.h"
 #include "analysis/model/roles.h"
 
-/* Streams keep their free blocks to themselves, graphs their pools, and neither is reported: then a hole is a bound. */
-static bool has_streams(const struct fact_process *p)
-{
-	static const char *const names[] = { "cuStreamCreate", "cuStreamBeginCapture", "cudaStreamCreate", "cudaStreamBeginCapture" };
-	for (size_t i = 0; i < p->hook_name_count; i++)
-		for (size_t n = 0; p->hook_names[i] && n < sizeof names / sizeof *names; n++)
-			if (!strncmp(p->hook_names[i], names[n], strlen(names[n])))
-				return true;
-	return false;
-}
-
 /* META FRAMEWORK comes in pieces, as things are learnt: the last text that has a key has its value. */
 static const char *told(struct build *b, uint32_t process, const char *key, const char *otherwise)
 {
@@ -30,6 +19,12 @@ static const char *told(struct build *b, uint32_t process, const char *key, cons
 	}
 	return otherwise;
 }
+
+/*
+ * Streams keep their free blocks to themselves, graphs their pools, and no report says whose a block is: where there may be
+ * any, the largest hole is a bound. It is exact where the recorder looked for streams and saw none.
+ */
+static bool may_have_streams(struct build *b, uint32_t process) { return strcmp(told(b, process, "streams", "1"), "0") != 0; }
 
 static enum fact_owner owner_of_range(const struct framework_range *r)
 {
@@ -95,7 +90,7 @@ static struct fact_framework measure_pytorch(struct build *b, const struct frame
 		.version = told(b, q->process, "version", ""), .backend = told(b, q->process, "backend", "") };
 	uint64_t segment_bytes = framework_segments_measure(map, q->process, q->requested_bytes, b->arena, &f);
 	settle_totals(q, p, segment_bytes, map, &f);
-	f.largest_hole.words = f.basis == BASIS_OBSERVED && !has_streams(&b->facts->processes[q->process]) ? "exact" : "upper bound";
+	f.largest_hole.words = f.basis == BASIS_OBSERVED && !may_have_streams(b, q->process) ? "exact" : "upper bound";
 	if (!f.segment_count)
 		f.largest_hole = (struct fact_layer){ FACT_UNKNOWN, "" };
 	take_slack(map, h);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* struct fact_incident: ladders of all processes by time, then each with the state of its device at that moment. */
 #include "analysis/model/build.h"
+#include "analysis/model/key_values.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,19 @@ static size_t driver_tries(const struct ladder *l)
 	return l->try_count > 1 && last_try(l)->kind == CUF_KIND_FRAMEWORK ? l->try_count - 1 : l->try_count;
 }
 
+/* The driver was not asked, or its answer was not the reason: the framework itself is what refused. */
+static const char *framework_name(const struct build *b, uint32_t process)
+{
+	const struct meta *meta = &b->run->processes[process].meta;
+	for (size_t i = meta->text_count; i--;) {
+		size_t bytes;
+		const char *name = meta->texts[i].type == CUF_META_FRAMEWORK ? key_value(meta->texts[i].text, "framework", &bytes) : NULL;
+		if (name && bytes)
+			return arena_text(b->arena, name, bytes);
+	}
+	return "PyTorch";
+}
+
 static void fill_attempts(struct build *b, uint32_t process, const struct ladder *l, struct fact_incident *f)
 {
 	const struct reader *r = b->run->processes[process].reader;
@@ -38,6 +52,8 @@ static void fill_attempts(struct build *b, uint32_t process, const struct ladder
 		f->attempts[i] = (struct fact_attempt){ .number = t->number, .time_ns = reader_realtime(r, t->time_ns), .seq = t->seq,
 			.requested_bytes = t->is_request ? t->requested_bytes : FACT_UNKNOWN, .free_bytes = t->free_bytes, .total_bytes = t->total_bytes,
 			.result = t->result, .api = api_of(b, process, t), .driver_api = driver_api_of(b, process, t) };
+		if (t->kind == CUF_KIND_FRAMEWORK)
+			f->attempts[i].api = f->attempts[i].driver_api = framework_name(b, process);
 	}
 }
 
@@ -94,6 +110,8 @@ static void fill_incident(struct build *b, uint32_t process, const struct ladder
 	memcpy(f->live_count, i->live_count, sizeof f->live_count);
 	for (unsigned layer = 0; layer < LAYER_MAX; layer++)
 		f->largest_free[layer] = (struct fact_layer){ FACT_UNKNOWN, "" };
+	if (asked->kind == CUF_KIND_FRAMEWORK)
+		f->api = f->driver_api = framework_name(b, process);
 	fill_framework(l, f);
 	fill_free(l, f);
 	if (f->free_bytes != CUF_UNKNOWN)

@@ -156,13 +156,23 @@ static size_t first_python(const struct frame *items, size_t count)
 	return any;
 }
 
+/* What allocates for others says nothing of who needed the memory: the CUDA runtime, PyTorch's allocator. */
+static bool is_allocator(const char *module)
+{
+	static const char *const modules[] = { "libcudart", "libc10" };
+	for (size_t i = 0; module && i < sizeof modules / sizeof *modules; i++)
+		if (!strncmp(module, modules[i], strlen(modules[i])))
+			return true;
+	return false;
+}
+
 /* Where a line begins: behind the CUDA runtime and the program's own wrappers. The last frame stays in any case. */
 static size_t first_telling(const struct frames *frames, const struct frame *items, size_t count)
 {
 	size_t first = first_python(items, count);
 	for (; first + 1 < count; first++) {
 		const char *function = items[first].function;
-		bool tells = !(items[first].module && !strncmp(items[first].module, "libcudart", 9));
+		bool tells = !is_allocator(items[first].module);
 		for (size_t i = 0; tells && function && i < frames->wrapper_count; i++)
 			tells = strcmp(frames->wrappers[i], function) != 0;
 		if (tells || is_outermost(&items[first]) || is_outermost(&items[first + 1]))

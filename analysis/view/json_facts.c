@@ -41,6 +41,7 @@ struct json_object *json_owners(const struct fact_owner_row *owners, size_t coun
 		struct json_object *row = json_object_new_object();
 		json_add_text(row, "kind", owner_names[owners[i].kind]);
 		json_add_text(row, "role", owners[i].role);
+		json_add_text(row, "role_basis", owners[i].role_basis == BASIS_NONE ? NULL : basis_names[owners[i].role_basis]);
 		json_add_number(row, "bytes", owners[i].bytes);
 		json_add_number(row, "count", owners[i].count);
 		json_add_basis(row, owners[i].basis);
@@ -160,7 +161,8 @@ struct json_object *json_fragmentation(const struct facts *facts, struct frames 
 	json_add_number(object, "vmm_held_bytes", f->vmm_held_bytes);
 	json_add_number(object, "vmm_mapped_bytes", f->vmm_mapped_bytes);
 	json_add_number(object, "vmm_unmapped_bytes", f->vmm_unmapped_bytes);
-	json_add(object, "segments", json_object_new_array());
+	json_add(object, "frameworks", json_frameworks(facts, frames, f));
+	json_add(object, "segments", json_segments(facts, frames, f));
 	return object;
 }
 
@@ -261,9 +263,13 @@ struct json_object *json_incident(const struct facts *facts, struct frames *fram
 	json_add(object, "device", json_device_ordinal(facts, incident->device));
 	json_add_text(object, "api", incident->api);
 	json_add_text(object, "driver_api", incident->driver_api);
-	json_add_number(object, "result", incident->result);
+	json_add_number(object, "result", incident->kind == CUF_KIND_FRAMEWORK ? UINT64_MAX : incident->result);
 	json_add_bool(object, "is_request", incident->is_request);
 	json_add_number(object, "requested_bytes", incident->requested_bytes);
+	json_add_number(object, "framework_requested_bytes", incident->framework_requested_bytes);
+	json_add_number(object, "least_requested_bytes", incident->least_requested_bytes);
+	json_add_number(object, "framework_allocated_bytes", incident->framework_allocated_bytes);
+	json_add_number(object, "framework_reserved_bytes", incident->framework_reserved_bytes);
 	json_add_number(object, "free_bytes", incident->free_bytes);
 	json_add_number(object, "total_bytes", incident->total_bytes);
 	json_add(object, "attempts", json_attempts(incident));

@@ -33,6 +33,8 @@ struct json_object *json_pid(const struct facts *facts, uint32_t process);      
 
 struct json_object *json_device(const struct facts *facts, struct frames *frames, const struct fact_device *device);
 struct json_object *json_fragmentation(const struct facts *facts, struct frames *frames, const struct fact_device *device);
+struct json_object *json_frameworks(const struct facts *facts, struct frames *frames, const struct fact_fragmentation *fragmentation); /* json_frameworks.c */
+struct json_object *json_segments(const struct facts *facts, struct frames *frames, const struct fact_fragmentation *fragmentation);
 struct json_object *json_incident(const struct facts *facts, struct frames *frames, const struct fact_incident *incident);
 struct json_object *json_site(const struct facts *facts, struct frames *frames, const struct fact_site *site);
 struct json_object *json_cause(const struct facts *facts, struct frames *frames, const struct fact_cause *cause); /* NULL: null; json_cause.c */

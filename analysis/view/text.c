@@ -108,9 +108,11 @@ void text_layers(const struct fact_layer *layers, char *out, size_t bytes)
 		[LAYER_DEVICE] = "device", [LAYER_MEASURED] = "measured", [LAYER_PAGE] = "in 2 MiB pages", [LAYER_POOL] = "in pools",
 		[LAYER_VMM] = "reserved addresses", [LAYER_SEGMENT] = "in segments", [LAYER_HOST] = "host",
 	};
+	static const enum fact_layer_id order[LAYER_MAX] = { LAYER_DEVICE, LAYER_MEASURED, LAYER_SEGMENT, LAYER_PAGE, LAYER_POOL, LAYER_VMM, LAYER_HOST };
 	size_t used = 0;
 	*out = 0;
-	for (size_t i = 0; i < LAYER_MAX && used < bytes; i++) {
+	for (size_t o = 0; o < LAYER_MAX && used < bytes; o++) {
+		enum fact_layer_id i = order[o];
 		int length;
 		if (layers[i].bytes == FACT_UNKNOWN)
 			continue;
@@ -122,10 +124,18 @@ void text_layers(const struct fact_layer *layers, char *out, size_t bytes)
 		snprintf(out, bytes, "unknown in every layer");
 }
 
+/* What was wanted in one piece: the driver was perhaps asked for a segment to put it into, or for a part of it. */
+static uint64_t wanted_bytes(const struct fact_incident *incident)
+{
+	if (incident->framework_requested_bytes != FACT_UNKNOWN)
+		return incident->framework_requested_bytes;
+	return incident->least_requested_bytes != FACT_UNKNOWN ? incident->least_requested_bytes : incident->requested_bytes;
+}
+
 /* Free memory that would have served is said to have been there, and no cause is made up for it. */
 void text_shortage(const struct fact_incident *incident, char *out, size_t bytes)
 {
-	uint64_t wanted = incident->requested_bytes, left = incident->free_bytes;
+	uint64_t wanted = wanted_bytes(incident), left = incident->free_bytes;
 	int used;
 	if (!incident->is_request || wanted == FACT_UNKNOWN)
 		used = snprintf(out, bytes, "the call names no size; device free %s", units_bytes(left).s);

@@ -47,6 +47,7 @@ void text_incidents(const struct text *text);
 void text_sites(const struct text *text);         /* leaks, growth */
 void text_phases(const struct text *text);
 void text_fragmentation(const struct text *text);
+void text_segments(const struct text *text, const struct fact_fragmentation *fragmentation);
 void text_host(const struct text *text);
 void text_processes(const struct text *text);
 /* One sentence on a run of several processes: who failed first, who stands out. Returns the lines printed, 0 where there is nothing to say. */

@@ -70,7 +70,7 @@ static void reservations(const struct text *text, const struct fact_fragmentatio
 
 static bool has_any(const struct fact_fragmentation *f)
 {
-	return f->pages || f->pool_count || f->vmm_count || (f->vmm_held_bytes && f->vmm_held_bytes != FACT_UNKNOWN);
+	return f->pages || f->framework_count || f->pool_count || f->vmm_count || (f->vmm_held_bytes && f->vmm_held_bytes != FACT_UNKNOWN);
 }
 
 void text_fragmentation(const struct text *text)
@@ -83,11 +83,12 @@ void text_fragmentation(const struct text *text)
 		char words[TEXT_LINE_BYTES];
 		if (device == shown && !has_any(f))
 			continue;
-		text_section(text, "GPU %u: PAGES, POOLS, RESERVATIONS", device->ordinal);
+		text_section(text, "GPU %u: %sPAGES, POOLS, RESERVATIONS", device->ordinal, f->framework_count ? "SEGMENTS, " : "");
 		if (device != shown)
 			text_owners(text, device, OWNER_MAX);
 		text_layers(device->largest_free, words, sizeof words);
 		text_flow(text, STYLE_PLAIN, "largest", 3, words);
+		text_segments(text, f);
 		pages(text, f);
 		holes(text, f);
 		pools(text, f);

@@ -29,7 +29,7 @@ static const char *device_name(const struct fact_device *device)
 
 static void headline_failure(const struct text *text, const struct fact_incident *incident, const struct fact_process *process)
 {
-	const char *label = incident->result == 2 ? "OOM" : "FAILED";
+	const char *label = incident->result == 2 || incident->kind == CUF_KIND_FRAMEWORK ? "OOM" : "FAILED";
 	const struct fact_device *device = incident->device < text->facts->device_count ? &text->facts->devices[incident->device] : NULL;
 	char where[128];
 	if (device)
@@ -128,7 +128,11 @@ static unsigned failure_lines(const struct text *text, const struct fact_inciden
 	if (!text->facts->cause)
 		lines += text_flow(text, STYLE_HEAD, "FACTS", 2, words);
 	text_requested(incident, call, sizeof call);
-	text_line(text, STYLE_PLAIN, "FAILED", "%s = %u (%s), thread %u, %s %s", call, incident->result, name ? name : "see cuda.h", incident->tid,
+	if (incident->kind == CUF_KIND_FRAMEWORK)
+		text_line(text, STYLE_PLAIN, "FAILED", "%s gave up on %s, thread %u; the driver was not asked", incident->api,
+			  units_bytes(incident->requested_bytes).s, incident->tid);
+	else
+		text_line(text, STYLE_PLAIN, "FAILED", "%s = %u (%s), thread %u, %s %s", call, incident->result, name ? name : "see cuda.h", incident->tid,
 		  units_count(incident->attempt_count).s, incident->attempt_count == 1 ? "try" : "tries");
 	frames_line(text->frames, &incident->stack, words, sizeof words);
 	lines += text_flow(text, STYLE_PLAIN, "AT", most, words);

@@ -131,6 +131,8 @@ CUresult cuf_watch_done(unsigned hook, CUresult result, void *frame)
 	struct cuf_call call;
 	struct cuf_request request;
 	int saved = errno;
+	if (result == CUDA_SUCCESS && (hook == CUF_HOOK_cuStreamCreate || hook == CUF_HOOK_cuStreamCreateWithPriority))
+		cuf_framework_streams();
 	if (result != CUDA_ERROR_OUT_OF_MEMORY)
 		return result;
 	if (cuf_call_begin(&call, hook, frame)) {

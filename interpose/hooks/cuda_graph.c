@@ -5,6 +5,7 @@
  * in processes that have such nodes.
  */
 #include "interpose/hooks/cuda.h"
+#include "interpose/hooks/framework.h"
 
 /* ---- capture ---- */
 
@@ -20,6 +21,7 @@ static CUresult capture_began(struct cuf_call *call, CUstream stream, CUresult r
 	struct cuf_request request = { .device = CUF_DEVICE_NONE };
 	if (result == CUDA_SUCCESS) {
 		__atomic_fetch_add(&cuf_captures_open, 1, __ATOMIC_RELAXED);
+		cuf_framework_streams();
 		cuf_event_note(call, CUF_OP_CAPTURE, &request, (uint64_t)(uintptr_t)stream, 1);
 	}
 	return cuf_done(call, result);

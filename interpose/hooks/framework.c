@@ -59,6 +59,18 @@ static void add_version(struct cuf_text *text, const char *path)
 	add_quoted(text, file);
 }
 
+/* Streams may come before the framework does: what it is told then is how it is. A forked child's streams are its parent's. */
+static bool streams;
+
+void cuf_framework_streams(void)
+{
+	int saved = errno;
+	__atomic_store_n(&streams, true, __ATOMIC_RELAXED);
+	if (cuf_framework_events())
+		cuf_coverage_framework("streams=1\n");
+	errno = saved;
+}
+
 static void introduce(unsigned hook, const void *real)
 {
 	struct cuf_dso dso;
@@ -77,6 +89,7 @@ static void introduce(unsigned hook, const void *real)
 		add_version(&text, dso.map->l_name);
 		cuf_text_add(&text, "\n");
 	}
+	cuf_text_add(&text, __atomic_load_n(&streams, __ATOMIC_RELAXED) ? "streams=1\n" : "streams=0\n");
 	cuf_coverage_framework(text.at);
 	if (hook == CUF_HOOK__ZN3c1027reportMemoryUsageToProfilerEPvlNS_6DeviceE)
 		cuf_coverage_blind("PyTorch before 1.10 reports its blocks without their addresses");

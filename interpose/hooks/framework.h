@@ -9,6 +9,9 @@
 /* A hook of PyTorch's was called; real: what is behind it, NULL: nothing. One load when it is known already. */
 void cuf_framework_introduce(unsigned hook, const void *real);
 
+/* A stream was created, or captures: the free blocks of each stream, and of each graph, are its own from here on. errno untouched. */
+void cuf_framework_streams(void);
+
 /* PyTorch holds device memory, or wanted some, and has reported no block: notes why, as far as it can be told. */
 void cuf_framework_check_blind(void);
 

@@ -18,7 +18,7 @@ static struct maker *begin(void)
 	maker_device(m, 0, TOTAL);
 	for (uint32_t id = 1; id < 20; id++)
 		maker_stack(m, id, 0x401000 + id * 0x1000, 2);
-	maker_meta(m, CUF_META_FRAMEWORK, 0, "framework=PyTorch\nversion=2.9.0");
+	maker_meta(m, CUF_META_FRAMEWORK, 0, "framework=PyTorch\nversion=2.9.0\nstreams=0\n");
 	maker_meta(m, CUF_META_FRAMEWORK, 0, "backend=native");
 	return m;
 }
@@ -150,7 +150,7 @@ static void test_segments__pools_and_edges(void **state)
 	assert_int_equal(framework(facts)->segments[2].serves_most_bytes, 1 * MiB);
 	assert_false(framework(facts)->segments[0].expandable);
 	facts_free(facts);
-	maker_meta(m, CUF_META_HOOK, 246, "cuStreamCreate");
+	maker_meta(m, CUF_META_FRAMEWORK, 0, "streams=1\n");
 	facts = report_at(m, FACTS_AT_NOW, 0);
 	assert_string_equal(framework(facts)->largest_hole.words, "upper bound");
 	done(m, facts);

@@ -90,7 +90,7 @@ static void fill_incident(struct world *w, struct fact_incident *i, uint64_t id,
 		.pid = 4131, .tid = 4711, .kind = CUF_KIND_DEVICE, .is_request = true, .api = "cudaMalloc", .driver_api = "cuMemAlloc_v2", .result = 2,
 		.requested_bytes = 2 * GIB, .free_bytes = GIB / 2, .total_bytes = 84 * GIB, .attempts = w->attempts, .attempt_count = 8,
 		.fits_if_packed = FACT_YES, .packed_bytes = 3 * GIB, .rss_bytes = FACT_UNKNOWN, .cgroup_bytes = FACT_UNKNOWN, .cgroup_max_bytes = FACT_UNKNOWN,
-		.host_live_bytes = FACT_UNKNOWN, .resolved_ns = FACT_UNKNOWN, .basis = BASIS_OBSERVED };
+		.host_live_bytes = FACT_UNKNOWN, .framework_requested_bytes = 2 * GIB - 1024, .least_requested_bytes = FACT_UNKNOWN, .resolved_ns = FACT_UNKNOWN, .basis = BASIS_OBSERVED };
 	i->stack = stack_of(w);
 	fill_layers(i->largest_free);
 }

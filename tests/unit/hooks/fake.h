@@ -44,6 +44,7 @@ int cuf_driver_refusal(void) { return CUDA_ERROR_NOT_FOUND; }
 /* allocator.h and framework.h, without one */
 void cuf_allocator_read(enum cuf_moment moment, void *frame) {}
 void cuf_framework_check_blind(void) {}
+void cuf_framework_streams(void) {}
 void cuf_driver_greet_again(void) {}
 
 static CUresult answer(void *out, size_t bytes)
