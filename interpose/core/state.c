@@ -162,7 +162,9 @@ void cuf_state_want_file(void)
 	cuf_tls.guard = 1; /* what a signal's handler allocates now would wait for us, in vain */
 	__atomic_store_n(cuf_gate, 0, __ATOMIC_SEQ_CST);
 	/* in a sandbox nothing will be moved, and there a system call too many is the program's end */
-	if (in_memory && (cuf_sandbox_entered() || (cuf_thread_fence_all() && wait_until_quiet())))
+	if (!cuf_sandbox_entered() && !cuf_thread_fence_all())
+		pause_briefly(); /* what a thread stored leaves its processor long before */
+	if (in_memory && (cuf_sandbox_entered() || wait_until_quiet()))
 		move_to_file();
 	open_gate();
 	cuf_tls.guard = guard;

@@ -65,6 +65,8 @@ for_all_n() {
 @test "prctl fails" { for_all_n prctl:EPERM; }
 @test "prlimit64 fails" { for_all_n prlimit64:EPERM; }
 @test "rt_sigprocmask is forbidden" { for_all_n rt_sigprocmask:EPERM; }
+@test "membarrier fails" { for_all_n membarrier:EPERM; }
+@test "membarrier is not there" { for_all_n membarrier:ENOSYS:onward; }
 
 @test "fallocate is not supported, and the disk fills while zeros are written" {
 	observe recorded "$build/fault/inject" --syscall=fallocate --nth=1 --errno=EOPNOTSUPP --syscall=write --nth=30 --errno=ENOSPC --report="$home/seen" -- \

@@ -36,7 +36,7 @@ static const struct { const char *name; int number; } syscalls[] = {
 	{ "mremap", SYS_mremap }, { "madvise", SYS_madvise }, { "fallocate", SYS_fallocate }, { "ftruncate", SYS_ftruncate }, { "mkdirat", SYS_mkdirat },
 	{ "unlinkat", SYS_unlinkat }, { "readlinkat", SYS_readlinkat }, { "getcwd", SYS_getcwd }, { "uname", SYS_uname }, { "prctl", SYS_prctl },
 	{ "prlimit64", SYS_prlimit64 }, { "process_vm_readv", SYS_process_vm_readv }, { "rt_sigprocmask", SYS_rt_sigprocmask }, { "nanosleep", SYS_nanosleep },
-	{ "tgkill", SYS_tgkill },
+	{ "tgkill", SYS_tgkill }, { "membarrier", SYS_membarrier },
 };
 
 struct fault {
