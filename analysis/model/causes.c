@@ -31,14 +31,12 @@ const struct cause_rule *cause_named(const char *id)
 double cause_score(const struct cause_rule *rule, const struct evidence *evidence)
 {
 	double score = rule->base, factor = evidence->quality;
-	bool any = false;
 	for (const struct cause_term *t = rule->needs; t < rule->needs + CAUSE_NEEDS && is_term(t); t++) {
-		if (is_seen(t, evidence) && !holds(t, evidence))
+		if (is_seen(t, evidence) ? !holds(t, evidence) : t == rule->needs)
 			return 0;
-		any |= is_seen(t, evidence);
 		factor *= is_seen(t, evidence) ? 1 : CAUSE_UNSEEN;
 	}
-	if (!any || !(rule->scope & (evidence->incident ? AT_FAILURE : AT_END)))
+	if (!(rule->scope & (evidence->incident ? AT_FAILURE : AT_END)))
 		return 0;
 	for (const struct cause_term *t = rule->terms; t < rule->terms + CAUSE_TERMS && is_term(t); t++)
 		score += holds(t, evidence) ? t->weight : 0;
@@ -74,6 +72,8 @@ static struct ranked rank(const struct evidence *e)
 static void add_line(struct build *b, const struct evidence *e, enum term term, bool against, struct fact_evidence *lines, size_t *count)
 {
 	const struct evidence_term *t = &e->terms[term];
+	const struct fact_process *p = &b->facts->processes[e->process];
+	struct evidence_term shown = *t;
 	const char *words = evidence_words(e, b->arena, term_rows[term].words);
 	struct fact_evidence *line = &lines[*count];
 	if (!words || *count == LINES_MAX)
@@ -81,6 +81,12 @@ static void add_line(struct build *b, const struct evidence *e, enum term term, 
 	for (size_t i = 0; i < *count; i++)
 		if (!strcmp(lines[i].text, words))
 			return;
+	/* where nothing better shows it, the failure itself does, or the last sample */
+	if (!t->seq_count && e->incident)
+		shown = (struct evidence_term){ .seqs = { e->incident->seq }, .seq_count = 1, .time_ns = FACT_UNKNOWN, .stack = t->stack };
+	else if (!t->seq_count && t->time_ns == FACT_UNKNOWN)
+		shown.time_ns = p->timeline_count ? p->timeline[p->timeline_count - 1].time_ns : p->end_ns;
+	t = &shown;
 	*line = (struct fact_evidence){ .text = words, .against = against, .process = e->process, .seq_count = t->seq_count,
 		.time_ns = t->seq_count ? FACT_UNKNOWN : t->time_ns };
 	memcpy(line->seqs, t->seqs, sizeof line->seqs);

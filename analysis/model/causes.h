@@ -4,7 +4,7 @@
  * about it (causes_fix.c). The rule for confidence, in full:
  *
  *   A rule has needs and terms, each a comparison of one term of the vector with a threshold. A need that is known and does
- *   not hold rules the cause out; one that could not be seen takes 0.7 of the score. The score is the rule's base plus the
+ *   not hold rules the cause out, and so does the first one when it could not be seen; another one unseen takes 0.7 of the score. The score is the rule's base plus the
  *   weights of the terms that hold (a negative weight speaks against); it is multiplied by what the recording is worth
  *   (evidence.c: lost, cut or overwritten events, unknown free memory) and never more than 0.97. Where another cause comes
  *   within 0.15, the lead that is missing to it is taken off once more, halved. Below 0.3 there is no verdict but
@@ -26,7 +26,7 @@
 #define CAUSE_UNSEEN 0.7
 #define CAUSE_LEAD 0.15
 
-enum { CAUSE_NEEDS = 4, CAUSE_TERMS = 14 };
+enum { CAUSE_NEEDS = 5, CAUSE_TERMS = 16 };
 enum cause_scope { AT_FAILURE = 1, AT_END = 2 };
 
 struct cause_term { enum term term; bool below; double threshold; double weight; /* of needs: 0 */ };

@@ -47,11 +47,13 @@ static const struct fix_row {
 	{ "S3*", "Ollama", "num_ctx", "lower num_ctx or OLLAMA_NUM_PARALLEL to {kv_percent} of what they are, or set OLLAMA_KV_CACHE_TYPE=q8_0", FIG_kv_percent, FIG_shortfall },
 	{ "S3*", "llama.cpp", "n_ctx", "lower --ctx-size from {context} to {context_fits}, or set --cache-type-k q8_0 and --cache-type-v q8_0", FIG_context_fits, FIG_shortfall },
 	{ "S3*", "llama.cpp", "n_ctx", "lower --ctx-size to {kv_percent} of what it is, or set --cache-type-k q8_0 and --cache-type-v q8_0", FIG_kv_percent, FIG_shortfall },
+	{ "S3*", "", "@context", "lower the context length from {context} to at most {context_fits}", FIG_context_fits, FIG_shortfall },
+	{ "S3*", "", "@fraction", "lower the share of the device from {fraction} to at most {fraction_fits}", FIG_fraction_fits, FIG_shortfall },
 	{ "S3*", "", NULL, "make the KV cache smaller, by context length or by sequences: at most {kv_fits} fit, {kv_percent} of what was wanted", FIG_kv_fits, FIG_shortfall },
 	{ "S3*", "", NULL, "make the KV cache smaller by at least {shortfall}", NO_FIGURE, FIG_shortfall },
 
 	{ "S4", "Transformers", "cache_implementation", "use cache_implementation=\"static\", \"quantized\" or \"offloaded\", or lower max_new_tokens", NO_FIGURE, FIG_shortfall },
-	{ "S4", "", NULL, "cap the context at {steps_fit} steps: the series grew by {step} a step and the last that fitted was {last}", FIG_steps_fit, FIG_shortfall },
+	{ "S4", "", "context length", "cap the context at {steps_fit} steps: the series grew by {step} a step and the last that fitted was {last}", FIG_steps_fit, FIG_shortfall },
 	{ "S4", "", NULL, "cap the length of requests, or serve fewer at once: {shortfall} are missing at least", NO_FIGURE, FIG_shortfall },
 
 	{ "S5", "vLLM", "max_num_seqs", "lower --max-num-seqs from {slots} to {slots_fit}", FIG_slots_fit, FIG_shortfall },
@@ -60,6 +62,8 @@ static const struct fix_row {
 	{ "S5", "Ollama", "OLLAMA_NUM_PARALLEL", "lower OLLAMA_NUM_PARALLEL", NO_FIGURE, FIG_shortfall },
 	{ "S5", "llama.cpp", "n_parallel", "lower --parallel", NO_FIGURE, FIG_shortfall },
 	{ "S5", "TensorRT-LLM", "max_batch_size", "build the engine with a smaller max_batch_size", NO_FIGURE, FIG_shortfall },
+	{ "S5", "", "@slots", "lower the number of sequences at once from {slots} to at most {slots_fit}", FIG_slots_fit, FIG_shortfall },
+	{ "S5", "", "@requests", "serve at most {together_fit} such requests at once, or queue them: each takes {together}", FIG_together_fit, FIG_shortfall },
 	{ "S5", "", NULL, "lower the number laid out at once to {fits}: each takes {unit}, and {base} are held by the rest", FIG_fits, FIG_shortfall },
 	{ "S5", "", NULL, "serve at most {siblings} such requests at once, or queue them", FIG_siblings, FIG_shortfall },
 
@@ -123,13 +127,25 @@ static bool same_kind(const struct fact_fix *fixes, size_t count, const struct f
 	return false;
 }
 
+/* "@slots": the option that set it, as the command line has it; "requests at once" is everybody's. */
+static const char *knob_of(const struct evidence *e, const char *knob)
+{
+	static const struct { const char *name; enum figure figure; } set[] = { { "@context", FIG_context }, { "@fraction", FIG_fraction }, { "@slots", FIG_slots } };
+	if (!knob || *knob != '@')
+		return knob;
+	for (size_t i = 0; i < sizeof set / sizeof *set; i++)
+		if (!strcmp(knob, set[i].name))
+			return e->options[set[i].figure];
+	return "requests at once";
+}
+
 static void add_fix(struct build *b, const struct evidence *e, const struct fix_row *row, struct fact_fix *fixes, size_t *count)
 {
 	const char *words = evidence_words(e, b->arena, row->words);
 	uint64_t value = row->value == NO_FIGURE ? FACT_UNKNOWN : e->figures[row->value];
 	if (!words || *count == FIXES_MAX || same_kind(fixes, *count, row, !*row->framework))
 		return;
-	fixes[(*count)++] = (struct fact_fix){ .text = words, .knob = row->knob, .value = value,
+	fixes[(*count)++] = (struct fact_fix){ .text = words, .knob = knob_of(e, row->knob), .value = value,
 		.unit = value == FACT_UNKNOWN ? "" : unit_name(row->value), .by_bytes = row->by == NO_FIGURE ? FACT_UNKNOWN : e->figures[row->by] };
 }
 

@@ -33,7 +33,7 @@ const struct cause_rule cause_rules[] = {
 	  "less what this process was seen to take. A share for the context is allowed for (5 % of the device, at most 1 GiB).",
 	  "field reports in which the failing process held under 2 % of the device; rule 0.9: below it the process would have had room",
 	  "nvidia-smi at the failure, or the recordings of all processes in one directory", AT_FAILURE, 0.55, { NEED(alone_fits, 1), NEED_BELOW(own, 0.95) },
-	  { IF(before, 1, 0.3), IF(others_run, 0.5, 0.3), IF(libraries, 1, -0.15), IF(leak, 1, -0.1), UNLESS(own, 0.8, 0.1) } },
+	  { IF(before, 1, 0.3), IF(others_run, 0.5, 0.3), IF(late, 1, 0.25), IF(libraries, 1, -0.15), IF(leak, 1, -0.1), UNLESS(own, 0.8, 0.1) } },
 
 	{ "S2a", "the model does not fit",
 	  { "{mine} were loaded, nothing was given back, and the next {request} found {free} free", NULL },
@@ -51,7 +51,7 @@ const struct cause_rule cause_rules[] = {
 	  "the first step's, and packing would not help. Long prompts, full-vocabulary logits and attention without tiling look like this.",
 	  "vLLM issues on prompt_logprobs (tokens x vocabulary x 4); 4 times the median of earlier blocks, and twice their largest",
 	  "marks of requests (cuflight.h), or the prompt's length", AT_FAILURE, 0.35, { NEED_BELOW(packed, 1) },
-	  { IF(over_served, 4, 0.3), IF(over_layer, 1.5, 0.2), IF(activations_named, 1, 0.2), IF(new_site, 1, 0.1), IF(own, 0.9, 0.1), IF(kv_named, 1, -0.3),
+	  { UNLESS(own, 0.9, -0.25), IF(over_served, 4, 0.3), IF(over_layer, 1.5, 0.2), IF(activations_named, 1, 0.2), IF(new_site, 1, 0.1), IF(own, 0.9, 0.1), IF(kv_named, 1, -0.3),
 	    IF(weights_named, 1, -0.25), IF(family_next, 1, -0.2), IF(leak, 0.5, -0.3), IF(arithmetic, 0.6, -0.25), IF(kv_done, 1, -0.1), IF(slots_named, 1, -0.1),
 	    IF(ladder, 8, -0.2), IF(concurrent, 4, -0.15) } },
 
@@ -80,7 +80,7 @@ const struct cause_rule cause_rules[] = {
 	  "when the request ends. Long requests fail, short ones succeed. When only one request was seen, a leak cannot be excluded.",
 	  "transformers' DynamicCache (torch.cat); 8 equal steps, six in ten of all rises",
 	  "a second request, or marks of requests (cuflight.h)", AT_FAILURE, 0.5, { NEED(arithmetic, 0.6) },
-	  { IF(next_term, 1, 0.15), IF(sawtooth, 1, 0.2), IF(kv_named, 1, 0.1), IF(longest, 1, 0.05), IF(nothing_freed, 0.9, -0.25), IF(packed, 1, -0.15),
+	  { IF(next_term, 1, 0.15), IF(sawtooth, 1, 0.2), IF(kv_named, 1, 0.1), IF(longest, 1, 0.05), IF(one_request, 1, -0.05), IF(nothing_freed, 0.9, -0.25), IF(packed, 1, -0.15),
 	    IF(leak, 0.5, -0.1) } },
 
 	{ "S4", "the KV cache grew with the context",
@@ -97,13 +97,20 @@ const struct cause_rule cause_rules[] = {
 	  { IF(burst, 0.8, 0.15), IF(slots_named, 1, 0.25), IF(own, 0.9, 0.1), IF(nothing_freed, 0.95, 0.05), IF(kv_named, 1, -0.2), IF(after_query, 1, -0.3), IF(layered, 0.6, -0.15),
 	    IF(weights_named, 1, -0.25), IF(leak, 0.5, -0.35), IF(arithmetic, 0.6, -0.3), IF(late_failure, 8, -0.1), IF(packed, 1, -0.2) } },
 
+	{ "S5", "too many sequences at once: one buffer for all of them",
+	  { "{request} were asked for at once, {per_slot} for each of {slots} sequences; {slots_fit} of them fit", "a buffer for all sequences at once, {request}, found {free} free", NULL },
+	  "A warm-up or a first step takes a buffer for the largest number of sequences that was set (logits: sequences x vocabulary x 4).",
+	  "vllm#14452: 1024 dummy requests in the sampler's warm-up",
+	  "the number of sequences that was set", AT_FAILURE, 0.35, { NEED(slots_named, 1), NEED_BELOW(packed, 1), NEED_BELOW(family_next, 1) },
+	  { IF(per_slot, 1, 0.35), IF(new_site, 1, 0.1), IF(own, 0.9, 0.1), IF(kv_done, 1, 0.05), IF(concurrent, 4, -0.2), IF(leak, 0.5, -0.3) } },
+
 	{ "S5", "too many requests at once",
 	  { "{siblings} requests held a block of the failing site at once, of {threads} threads; one alone would have fitted", NULL },
 	  "Requests that fit one by one are served at the same time. The failure comes at the highest concurrency, and the blocks are "
 	  "given back when a request ends.",
 	  "field guides ('fails only under load'); at least 4 at once, no fewer than ever before",
 	  "marks of requests (cuflight.h)", AT_FAILURE, 0.55, { NEED(concurrent, 4), NEED(one_fits, 1) },
-	  { IF(slots_named, 1, 0.1), IF(own, 0.9, 0.1), IF(concurrent, 8, 0.05), IF(activations_named, 1, 0.05), IF(kv_named, 1, -0.1), IF(leak, 0.5, -0.3), IF(packed, 1, -0.2),
+	  { IF(slots_named, 1, 0.1), IF(own, 0.9, 0.1), IF(concurrent, 8, 0.05), IF(activations_named, 1, 0.05), IF(kv_named, 1, -0.25), IF(leak, 0.5, -0.3), IF(packed, 1, -0.2),
 	    IF(over_served, 4, -0.2), IF(arithmetic, 0.6, -0.1) } },
 
 	{ "S6.F1", "fragmentation: small blocks hold memory open",
@@ -119,8 +126,8 @@ const struct cause_rule cause_rules[] = {
 	  { "{ladder} blocks of a growing series, {kept}, are kept though each later request is larger: the next, {request}, found {free} free", NULL },
 	  "A pool that keeps its blocks meets requests that are each a little larger than all it has, so nothing kept is ever used again.",
 	  "llama.cpp#22107 (five percent look-ahead); 8 steps of about the same factor",
-	  "framework events: which blocks are in use", AT_FAILURE, 0.5, { NEED(ladder, 8) },
-	  { IF(geometric, 1, 0.25), IF(nothing_freed, 0.9, 0.1), IF(own, 0.9, 0.05), IF(arithmetic, 0.6, -0.3), IF(leak, 0.5, -0.2), IF(kv_named, 1, -0.1), IF(sawtooth, 2, -0.1) } },
+	  "framework events: which blocks are in use", AT_FAILURE, 0.5, { NEED(ladder, 8), NEED(geometric, 1) },
+	  { IF(geometric, 1, 0.2), IF(nothing_freed, 0.9, 0.1), IF(own, 0.9, 0.05), IF(arithmetic, 0.6, -0.3), IF(kv_named, 1, -0.1), IF(sawtooth, 2, -0.1) } },
 
 	{ "S6.F3", "memory stranded in another pool or stream",
 	  { "a free range of {hole} would have served {request}, and was not used", NULL },
@@ -128,6 +135,10 @@ const struct cause_rule cause_rules[] = {
 	  "stream, a graph's private pool, or waits for an event. This is not fragmentation: packing is not what is missing.",
 	  "pytorch#189504; blocks are reusable on their own stream and pool alone",
 	  "the streams of the blocks", AT_FAILURE, 0.7, { NEED(hole, 1), NEED_BELOW(room, 1), NEED(packed, 1) }, { IF(graph_capture, 1, 0.1), IF(pool, 1, 0.05), IF(foreign_caller, 1, -0.4) } },
+
+	{ "S6.F3", "memory stranded in another pool or stream",
+	  { "{slack} lies free in pools that this request may not use; it wanted {request}", NULL },
+	  "", "", "the streams of the blocks", AT_FAILURE, 0.8, { NEED(stranded, 1), NEED_BELOW(room, 1), NEED(packed, 1) }, { IF(pool, 1, 0.05) } },
 
 	{ "S6.F4", "free memory is kept by another allocator",
 	  { "{slack} lies free in an allocator that the failing call does not use; it wanted {request} of the driver", NULL },
@@ -140,7 +151,7 @@ const struct cause_rule cause_rules[] = {
 	  { "a pool has {slack} reserved and unused, but no piece of {request}", NULL },
 	  "A stream-ordered pool (cudaMallocAsync) or a BFC arena has reserved enough, in pieces that are too small.",
 	  "pool attributes reserved and used; the largest gap between live blocks",
-	  "cudaMemPoolTrimTo before the request", AT_FAILURE, 0.7, { NEED(packed, 1), NEED(pool, 0.5), NEED_BELOW(hole, 1), NEED_BELOW(foreign_caller, 1) },
+	  "cudaMemPoolTrimTo before the request", AT_FAILURE, 0.7, { NEED(pool, 0.3), NEED(packed, 1), NEED_BELOW(hole, 1), NEED_BELOW(foreign_caller, 1), NEED_BELOW(stranded, 1) },
 	  { IF(pool, 1, 0.15), IF(late_failure, 8, 0.05) } },
 
 	{ "S7", "libraries took memory beside the recorded blocks",
@@ -149,7 +160,7 @@ const struct cause_rule cause_rules[] = {
 	  "loaded at first use, captured graphs.",
 	  "NCCL and cuBLAS embed their own runtime; 5 % of the device, at most 1 GiB, is allowed for the context",
 	  "recordings of all processes on the device: somebody else may have come", AT_FAILURE, 0.4, { NEED(creep, 1), NEED_BELOW(others_run, 0.5) },
-	  { IF(libraries, 1, 0.3), IF(graph_capture, 1, 0.1), IF(before, 1, -0.1) } },
+	  { IF(own_context, 1, 0.4), IF(libraries, 1, 0.3), IF(graph_capture, 1, 0.1), IF(before, 1, -0.1) } },
 
 	{ "S8", "a leak on the device",
 	  { "{leaked} are in sites that only grow, {per_request} with each cycle of work; the request was {shortfall} short",
@@ -158,7 +169,7 @@ const struct cause_rule cause_rules[] = {
 	  "that stay. Memory that is merely live at the end is no leak, nor is a cache that stops growing.",
 	  "analysis/model/README.md, Growth and leaks; half of the shortfall must be the leak's",
 	  "more cycles of work", AT_FAILURE | AT_END, 0.75, { NEED(leak, 0.5) },
-	  { IF(leak, 1, 0.1), IF(growing, 1, 0.05), IF(late_failure, 16, 0.05), IF(kv_grown, 1, -0.25), IF(packed, 1, -0.1) } },
+	  { IF(leak, 1, 0.1), IF(growing, 1, 0.05), IF(late_failure, 16, 0.05), IF(kv_grown, 1, -0.25), IF(packed, 1, -0.1), IF(geometric, 1, -0.35) } },
 
 	{ "S9.H6", "page-locked host memory ran out, not the device",
 	  { "{request} of page-locked host memory was refused; the device is not the problem", "locking host memory was refused; the device is not the problem" },

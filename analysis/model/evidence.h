@@ -67,6 +67,9 @@ enum figure_unit { UNIT_BYTES, UNIT_COUNT, UNIT_PERCENT, UNIT_SECONDS, UNIT_BYTE
 	F(kv_percent, PERCENT, "that size, of its present one") \
 	F(weights, BYTES, "in sites that load weights") \
 	F(libraries, COUNT, "loaded libraries that take device memory unseen") \
+	F(together, BYTES, "what one unit of concurrent work takes at the failing site") \
+	F(together_fit, COUNT, "how many such units fit at once") \
+	F(per_slot, BYTES, "the request, divided by the sequences at once that were set") \
 	F(devices, COUNT, "devices of the run") \
 	F(fullest, PERCENT, "used of the fullest device") \
 	F(emptiest, PERCENT, "used of the emptiest") \
@@ -141,11 +144,15 @@ enum figure {
 	T(one_fits, "a single one would have fitted") \
 	T(over_served, "{request} is far more than the {served} that requests took before") \
 	T(early, "fewer than 8 cycles of work were done") \
+	T(one_request, "only one such request was seen: a leak cannot be excluded") \
+	T(per_slot, "{request} is {slots} times {per_slot}: one for each sequence that was set") \
+	T(stranded, "{slack} of free memory belong to a pool that this request may not use") \
 	T(late_failure, "{cycles} cycles of work were done before") \
 	T(leak, "sites whose floor rises without end hold {leaked}; the request was {shortfall} short") \
 	T(growing, "they gain {per_request} with each cycle of work") \
 	T(plateau, "caches that have stopped growing hold {plateau}") \
 	T(creep, "the driver's used memory rose by {rose} more than what was allocated here") \
+	T(own_context, "the driver took {rose} for itself around calls of this process: modules, contexts, limits") \
 	T(imbalance, "of {devices} devices the fullest is used to {fullest}, another device to no more than {emptiest}") \
 	T(graph_capture, "the failure came during or right after a graph capture") \
 	T(foreign_caller, "the failing call does not come from the framework that holds the slack") \
@@ -183,7 +190,9 @@ struct evidence {
 	const struct fact_incident *incident;
 	uint64_t figures[FIGURE_MAX];
 	struct evidence_term terms[TERM_MAX];
-	const char *framework;    /* as recognise.h names it; "" none */
+	const char *framework;    /* as framework_names.h names it; "" none */
+	const char *options[FIGURE_MAX]; /* of figures that the command line set: the option's name */
+	uint32_t kv_stack;        /* site of the largest family of a key and value cache; 0 none */
 	const char *const *lacks; size_t lack_count; /* sentences: what could not be seen */
 	double quality;           /* 0 .. 1: what the recording is worth as a witness */
 };

@@ -4,13 +4,13 @@
 
 #include <math.h>
 #include <string.h>
+#include "analysis/model/evidence_stacks.h"
 #include "analysis/model/framework_names.h"
 #include "analysis/model/replay.h"
 
 /* What a context and its libraries take that nobody allocated: such a share of the device, and no more than this. */
 #define CONTEXT_SHARE 20u
-#define SLACK_SHARE 0.05
-#define SLACK_TIMES 4
+#define SLACK_SHARE 0.005
 #define CONTEXT_MOST ((uint64_t)1 << 30)
 
 static uint64_t minus(uint64_t a, uint64_t b) { return a == FACT_UNKNOWN || b == FACT_UNKNOWN ? FACT_UNKNOWN : a > b ? a - b : 0; }
@@ -57,6 +57,53 @@ static uint64_t request_of(struct build *b, const struct fact_incident *i)
 	return i->requested_bytes * (rolled_back + 1);
 }
 
+/* What single large blocks waste by being rounded up to pages: no order of allocations would give it back. */
+static uint64_t rounded_away(struct build *b, const struct evidence *e)
+{
+	unsigned ordinal = ordinal_in(b, e->device, e->process);
+	uint64_t bytes = 0;
+	size_t at = 0;
+	bool exact;
+	const struct liveset *live = run_live(&b->run->processes[e->process], e->incident->seq, &exact);
+	for (const struct cuf_block *block; (block = liveset_next(live, &at));)
+		if (block->kind == CUF_KIND_DEVICE && block->device == ordinal && block->bytes > CUF_PAGE_BYTES / 2)
+			bytes += (CUF_PAGE_BYTES - block->bytes % CUF_PAGE_BYTES) % CUF_PAGE_BYTES;
+	return bytes;
+}
+
+/* Free memory of pools that the failed request may not use. */
+static uint64_t in_other_pools(struct build *b, const struct evidence *e, const struct fact_fragmentation *holes)
+{
+	const struct events *events = b->run->processes[e->process].events;
+	size_t at = events_after(events, e->incident->seq - 1);
+	uint64_t bytes = 0, own = 0;
+	if (e->incident->kind != CUF_KIND_ASYNC || at >= events->count || !holes)
+		return 0;
+	own = events_get(events, at).aux;
+	for (size_t i = 0; i < holes->pool_count; i++)
+		if (holes->pools[i].pool != own && known(holes->pools[i].reserved_bytes) && known(holes->pools[i].used_bytes))
+			bytes += minus(holes->pools[i].reserved_bytes, holes->pools[i].used_bytes);
+	return bytes;
+}
+
+/* Slack that the failing call cannot draw on: a pool's when the driver is asked, a framework's when somebody else asks. */
+static bool is_foreign(struct build *b, const struct evidence *e)
+{
+	const struct fact_incident *i = e->incident;
+	uint64_t short_of = known(e->figures[FIG_shortfall]) && e->figures[FIG_shortfall] ? e->figures[FIG_shortfall] : FACT_UNKNOWN;
+	for (size_t n = 0; n < i->owner_count; n++) {
+		const struct fact_owner_row *r = &i->owners[n];
+		if (!known(r->bytes) || r->bytes < short_of)
+			continue;
+		if (r->kind == OWNER_POOL_SLACK && i->kind == CUF_KIND_DEVICE)
+			return true;
+		if (r->kind == OWNER_FRAMEWORK_SLACK && i->kind != CUF_KIND_FRAMEWORK && !known(i->framework_requested_bytes) &&
+		    !stack_is_called_from(b, e->process, i->stack.id, "libc10"))
+			return true;
+	}
+	return false;
+}
+
 static uint64_t largest_hole(const struct fact_incident *i)
 {
 	static const enum fact_layer_id layers[] = { LAYER_PAGE, LAYER_POOL, LAYER_SEGMENT };
@@ -67,38 +114,47 @@ static uint64_t largest_hole(const struct fact_incident *i)
 	return most;
 }
 
-/* Enough for the request, and either a twentieth of what is held or several times the request: rounding alone is neither. */
+/* Enough for the request, and no negligible part of what is held: every program leaves a few holes. */
 static void set_slack(struct evidence *e, uint64_t packed)
 {
 	const uint64_t *f = e->figures;
-	uint64_t slack = minus(packed, f[FIG_free]), share = ratio(slack, f[FIG_mine]) >= SLACK_SHARE || ratio(slack, f[FIG_request]) >= SLACK_TIMES;
-	if (known(slack) && known(f[FIG_request]) && known(f[FIG_mine]))
-		evidence_set(e, TERM_slack, share ? ratio(slack, f[FIG_request]) : 0);
+	uint64_t slack = minus(packed, f[FIG_free]);
+	if (known(slack) && known(f[FIG_shortfall]) && known(f[FIG_mine]))
+		evidence_set(e, TERM_slack, ratio(slack, f[FIG_mine]) >= SLACK_SHARE ? ratio(slack, f[FIG_shortfall]) : 0);
 }
 
-static void set_packing(struct evidence *e, const struct fact_device *d)
+/* The site whose blocks hold most open: small blocks, or blocks inside segments; large ones merely round. */
+static void note_pin(struct evidence *e, const struct fact_pin *pins, size_t count, uint64_t largest_bytes, uint64_t *open)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint64_t each = pins[i].bytes / (pins[i].count ? pins[i].count : 1);
+		if (pins[i].open_bytes <= *open || each > largest_bytes)
+			continue;
+		*open = pins[i].open_bytes;
+		e->figures[FIG_pin] = each;
+		e->figures[FIG_pins] = pins[i].count;
+		e->terms[TERM_pinning].stack = pins[i].stack.id;
+	}
+}
+
+static void set_packing(struct build *b, struct evidence *e, const struct fact_device *d)
 {
 	const struct fact_incident *i = e->incident;
-	uint64_t *f = e->figures, packed = i->packed_bytes, emptyable = 0, open = 0;
+	uint64_t *f = e->figures, rounding = rounded_away(b, e), packed = i->packed_bytes, emptyable = 0, open = 0;
 	const struct fact_fragmentation *holes = d && d->moment.incident == i->id ? &d->fragmentation : NULL;
+	if (known(packed) && known(f[FIG_free]))
+		packed = packed > f[FIG_free] + rounding ? packed - rounding : packed < f[FIG_free] ? packed : f[FIG_free];
 	f[FIG_hole] = largest_hole(i);
+	f[FIG_slack] = known(f[FIG_slack]) ? minus(f[FIG_slack], rounding) : FACT_UNKNOWN;
+	evidence_set(e, TERM_foreign_caller, is_foreign(b, e));
+	evidence_set(e, TERM_stranded, ratio(in_other_pools(b, e, holes), f[FIG_shortfall]));
 	for (size_t n = 0; holes && n < holes->framework_count; n++) {
 		const struct fact_framework *w = &holes->frameworks[n];
 		emptyable += known(w->emptyable_bytes) ? w->emptyable_bytes : 0;
-		if (w->pin_count && w->pins[0].open_bytes > open) {
-			open = w->pins[0].open_bytes;
-			f[FIG_pin] = w->pins[0].bytes / (w->pins[0].count ? w->pins[0].count : 1);
-			f[FIG_pins] = w->pins[0].count;
-			e->terms[TERM_pinning].stack = w->pins[0].stack.id;
-		}
-	}
-	if (holes && holes->pin_count && holes->pins[0].open_bytes > open) {
-		open = holes->pins[0].open_bytes;
-		f[FIG_pin] = holes->pins[0].bytes / (holes->pins[0].count ? holes->pins[0].count : 1);
-		f[FIG_pins] = holes->pins[0].count;
-		e->terms[TERM_pinning].stack = holes->pins[0].stack.id;
+		note_pin(e, w->pins, w->pin_count, UINT64_MAX, &open);
 	}
 	if (holes) {
+		note_pin(e, holes->pins, holes->pin_count, CUF_PAGE_BYTES / 2, &open);
 		emptyable += holes->pages_sparse * CUF_PAGE_BYTES;
 		f[FIG_emptyable] = emptyable;
 		f[FIG_open] = open ? open : FACT_UNKNOWN;
@@ -118,19 +174,35 @@ static void set_packing(struct evidence *e, const struct fact_device *d)
 }
 
 /* The device as it was first seen: what was taken before us, contexts included. */
+static uint64_t context_bytes(const struct fact_incident *i)
+{
+	for (size_t n = 0; n < i->owner_count; n++)
+		if (i->owners[n].kind == OWNER_CONTEXT && known(i->owners[n].bytes))
+			return i->owners[n].bytes;
+	return 0;
+}
+
 static void set_before(struct build *b, struct evidence *e)
 {
 	unsigned ordinal = ordinal_in(b, e->device, e->process);
 	const struct cuf_device *d = ordinal == CUF_DEVICE_NONE ? NULL : reader_at(b->run->processes[e->process].reader, CUF_SEC_DEVICES, ordinal);
-	uint64_t *f = e->figures, allowance;
+	uint64_t *f = e->figures, allowance, own;
 	if (!d || d->first_free_bytes == CUF_UNKNOWN || !known(f[FIG_total]))
 		return;
 	allowance = f[FIG_total] / CONTEXT_SHARE < CONTEXT_MOST ? f[FIG_total] / CONTEXT_SHARE : CONTEXT_MOST;
 	f[FIG_before] = minus(minus(f[FIG_total], d->first_free_bytes), d->first_live_bytes);
 	f[FIG_rose] = minus(f[FIG_others], f[FIG_before]);
+	own = context_bytes(e->incident);
 	evidence_set(e, TERM_before, ratio(minus(f[FIG_before], allowance), f[FIG_shortfall]));
 	evidence_set(e, TERM_late, ratio(minus(f[FIG_rose], allowance), f[FIG_shortfall]));
-	evidence_set(e, TERM_creep, ratio(minus(f[FIG_rose], allowance), f[FIG_shortfall]));
+	/* what the driver took for itself around calls of ours - modules, limits - is surely our own */
+	evidence_set(e, TERM_own_context, own > allowance);
+	if (own > allowance) {
+		f[FIG_rose] = own;
+		evidence_set(e, TERM_creep, ratio(own - allowance, f[FIG_shortfall]));
+	} else {
+		evidence_set(e, TERM_creep, ratio(minus(f[FIG_rose], allowance), f[FIG_shortfall]));
+	}
 	evidence_set(e, TERM_alone_fits, ratio(minus(f[FIG_others], allowance), f[FIG_shortfall]));
 	f[FIG_libraries] = count_device_libraries(&b->facts->processes[e->process]);
 	evidence_set(e, TERM_libraries, (double)f[FIG_libraries]);
@@ -167,6 +239,22 @@ static void set_room(struct evidence *e)
 	evidence_set(e, TERM_no_driver_call, e->incident->kind == CUF_KIND_FRAMEWORK);
 }
 
+static bool locks_host_memory(const struct fact_incident *i) { return i->kind == CUF_KIND_PINNED || i->kind == CUF_KIND_REGISTERED; }
+
+/* A refused page-lock leaves its error behind: the next launch reports it, with the device half empty. */
+static bool is_host_request(struct build *b, const struct fact_incident *i)
+{
+	uint64_t room = known(i->free_bytes) && known(i->total_bytes) ? i->total_bytes / CONTEXT_SHARE : UINT64_MAX;
+	if (locks_host_memory(i))
+		return true;
+	for (size_t n = 0; !i->is_request && n < b->facts->incident_count; n++) {
+		const struct fact_incident *earlier = &b->facts->incidents[n];
+		if (earlier->process == i->process && earlier->seq < i->seq && locks_host_memory(earlier) && i->free_bytes >= room)
+			return true;
+	}
+	return false;
+}
+
 void evidence_device(struct build *build, struct evidence *e)
 {
 	const struct fact_device *d = e->device < build->facts->device_count ? &build->facts->devices[e->device] : NULL;
@@ -180,7 +268,8 @@ void evidence_device(struct build *build, struct evidence *e)
 		f[FIG_free] = d->free_bytes;
 		f[FIG_total] = d->total_bytes;
 	}
-	evidence_set(e, TERM_host_request, i && (i->kind == CUF_KIND_PINNED || i->kind == CUF_KIND_REGISTERED));
+	if (i)
+		evidence_set(e, TERM_host_request, is_host_request(build, i));
 	if (!d)
 		return;
 	sum_owners(e, i ? i->owners : d->owners, i ? i->owner_count : d->owner_count, build->facts->processes[e->process].pid);
@@ -190,10 +279,10 @@ void evidence_device(struct build *build, struct evidence *e)
 	if (!i)
 		return;
 	set_room(e);
-	set_packing(e, d);
+	set_packing(build, e, d);
 	set_before(build, e);
 	evidence_set(e, TERM_others_run, ratio(f[FIG_others_run], f[FIG_shortfall]));
-	static const enum term shown_by_failure[] = { TERM_own, TERM_alone_fits, TERM_others_run, TERM_late, TERM_room, TERM_no_driver_call, TERM_packed, TERM_hole, TERM_slack,
+	static const enum term shown_by_failure[] = { TERM_own, TERM_alone_fits, TERM_others_run, TERM_late, TERM_room, TERM_no_driver_call, TERM_packed, TERM_hole, TERM_slack, TERM_stranded, TERM_foreign_caller,
 		TERM_sparse, TERM_pinning, TERM_pool, TERM_contribution, TERM_creep, TERM_host_request, TERM_before };
 	for (size_t n = 0; n < sizeof shown_by_failure / sizeof *shown_by_failure; n++)
 		evidence_show(e, shown_by_failure[n], i->seq);

@@ -203,6 +203,8 @@ void evidence_live(struct build *build, struct evidence *e)
 		evidence_set(e, TERM_slots_named, (request_hints & HINT_SLOTS) != 0);
 		evidence_set(e, TERM_graph_capture, (request_hints & HINT_CAPTURE) != 0);
 	}
+	for (size_t i = 0; i < classes.count && i < CLASSES_NAMED && !e->kv_stack; i++)
+		e->kv_stack = classes.items[i].hints & HINT_KV ? classes.items[i].stack : 0;
 	set_layers(&classes, e);
 	set_family(family, e);
 	sum_named(&classes, e);

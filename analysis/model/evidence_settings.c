@@ -23,8 +23,10 @@ static void take(struct evidence *e, const struct setting *s, const char *value)
 {
 	char *end;
 	double number = strtod(value, &end) * s->scale;
-	if (end != value && number > 0 && number < 1e12)
-		e->figures[s->figure] = (uint64_t)llround(number);
+	if (end == value || !(number > 0) || number >= 1e12)
+		return;
+	e->figures[s->figure] = (uint64_t)llround(number);
+	e->options[s->figure] = s->option;
 }
 
 /* "--name=value" or "--name value", as a word of the command line. */
@@ -78,8 +80,28 @@ static void fit_cache(struct evidence *e)
 		needed = f[FIG_request];
 		f[FIG_kv_fits] = f[FIG_free];
 	}
-	if (needed && f[FIG_kv_fits] < needed)
-		f[FIG_kv_percent] = f[FIG_kv_fits] * 100 / needed;
+	if (!needed || f[FIG_kv_fits] >= needed)
+		return;
+	f[FIG_kv_percent] = f[FIG_kv_fits] * 100 / needed;
+	if (f[FIG_context] != FACT_UNKNOWN)
+		f[FIG_context_fits] = (uint64_t)((double)f[FIG_context] * (double)f[FIG_kv_fits] / (double)needed);
+}
+
+/* One block a slot, or one block for all of them. */
+static void fit_slots(struct evidence *e)
+{
+	uint64_t *f = e->figures, slots = f[FIG_slots];
+	bool divides = slots != FACT_UNKNOWN && slots >= 2 && f[FIG_request] != FACT_UNKNOWN && f[FIG_request] % slots == 0;
+	if (slots == FACT_UNKNOWN)
+		return;
+	evidence_set(e, TERM_per_slot, divides && !(e->terms[TERM_family_next].value > 0));
+	evidence_show(e, TERM_per_slot, e->incident->seq);
+	if (divides && e->terms[TERM_per_slot].value > 0 && f[FIG_free] != FACT_UNKNOWN) {
+		f[FIG_per_slot] = f[FIG_request] / slots;
+		f[FIG_slots_fit] = f[FIG_free] / f[FIG_per_slot];
+	} else if (f[FIG_fits] != FACT_UNKNOWN && f[FIG_fits] < slots) {
+		f[FIG_slots_fit] = f[FIG_fits];
+	}
 }
 
 void evidence_settings(struct build *build, struct evidence *e)
@@ -89,12 +111,9 @@ void evidence_settings(struct build *build, struct evidence *e)
 		return;
 	read_settings(&build->facts->processes[e->process], e);
 	fit_cache(e);
-	if (f[FIG_context] != FACT_UNKNOWN && f[FIG_kv_percent] != FACT_UNKNOWN)
-		f[FIG_context_fits] = f[FIG_context] * f[FIG_kv_percent] / 100 / 256 * 256;
 	if (f[FIG_fraction] != FACT_UNKNOWN && f[FIG_shortfall] != FACT_UNKNOWN && f[FIG_total] != FACT_UNKNOWN && f[FIG_total]) {
 		uint64_t less = (f[FIG_shortfall] * 100 + f[FIG_total] - 1) / f[FIG_total];
 		f[FIG_fraction_fits] = f[FIG_fraction] > less ? f[FIG_fraction] - less : 0;
 	}
-	if (f[FIG_slots] != FACT_UNKNOWN && f[FIG_fits] != FACT_UNKNOWN)
-		f[FIG_slots_fit] = f[FIG_fits] < f[FIG_slots] ? f[FIG_fits] : FACT_UNKNOWN;
+	fit_slots(e);
 }

@@ -10,20 +10,24 @@
 #include "analysis/model/site_trace.h"
 
 /* Sizes of blocks that came and went, thinned evenly when there are many. */
-enum { SERVED_MAX = 4096, SERVED_LEAST = 8 };
+enum { SERVED_MAX = 4096, SERVED_LEAST = 8, HISTORY_MAX = 64, PIECES_LEAST = 16 };
+#define SMALL_SHARE 16384u
 struct served { uint64_t sizes[SERVED_MAX]; size_t count; uint64_t seen, stride, most; };
 
 struct pass {
 	struct evidence *e;
 	struct site_traces sites;
 	struct served served;
-	uint64_t allocated, freed;            /* bytes */
+	uint64_t small_bytes;                 /* smaller blocks come and go in any program and say nothing */
+	uint64_t allocated, freed;            /* bytes of larger blocks */
 	uint64_t family_first, family_last;   /* seqs of the family; 0 none */
 	uint64_t burst_all, burst_family;     /* bytes allocated between them */
 	uint64_t query_seq, since_query;      /* the program's last look at free memory, and bytes allocated since */
 	uint64_t family_query_seq;            /* the look directly before the family */
 	uint64_t capture_seq, last_seq;
 	unsigned capturing;
+	bool framework;                       /* there are blocks of a framework */
+	uint64_t history[HISTORY_MAX]; size_t history_count; /* sizes that the failing site got, the latest ones */
 };
 
 static void keep_served(struct served *s, uint64_t bytes)
@@ -43,7 +47,8 @@ static void keep_served(struct served *s, uint64_t bytes)
 static void take_alloc(struct pass *p, const struct cuf_event *event)
 {
 	uint64_t unit = p->e->figures[FIG_unit];
-	p->allocated += event->bytes;
+	if (event->bytes >= p->small_bytes)
+		p->allocated += event->bytes;
 	if (p->family_first && event->seq == p->family_first)
 		p->family_query_seq = unit != FACT_UNKNOWN && p->since_query < unit / 4 ? p->query_seq : 0;
 	if (p->family_first && event->seq >= p->family_first) {
@@ -52,6 +57,8 @@ static void take_alloc(struct pass *p, const struct cuf_event *event)
 	}
 	p->since_query += event->bytes;
 	p->last_seq = event->seq;
+	if (p->e->incident && event->stack == p->e->incident->stack.id)
+		p->history[p->history_count++ % HISTORY_MAX] = event->bytes;
 	site_traces_alloc(&p->sites, event);
 }
 
@@ -63,8 +70,9 @@ static void take_event(struct pass *p, struct build *b, const struct cuf_event *
 		take_alloc(p, event);
 		break;
 	case CUF_OP_FREE:
-		p->freed += event->bytes;
-		if (!(event->flags & CUF_EVENT_BULK))
+		if (event->bytes >= p->small_bytes)
+			p->freed += event->bytes;
+		if (!(event->flags & CUF_EVENT_BULK) && event->bytes >= p->small_bytes)
 			keep_served(&p->served, event->bytes);
 		site_traces_free(&p->sites, event);
 		break;
@@ -83,25 +91,55 @@ static void take_event(struct pass *p, struct build *b, const struct cuf_event *
 	}
 }
 
-/* Framework blocks lie inside blocks of the driver: where there are any, they alone are followed. */
+/* Does this event count? Framework blocks lie inside blocks of the driver: where there are any, they alone are followed. */
+static bool counts(const struct pass *p, const struct cuf_event *event, unsigned ordinal)
+{
+	bool block = event->op == CUF_OP_ALLOC || event->op == CUF_OP_FREE;
+	if (event->op == CUF_OP_CAPTURE)
+		return true;
+	if (event->device != ordinal || event->bytes >= (uint64_t)1 << 57)
+		return false;
+	return !block || (p->framework ? event->kind == CUF_KIND_FRAMEWORK : kind_is_device_memory(event->kind) && event->kind != CUF_KIND_CONTEXT &&
+		event->kind != CUF_KIND_FRAMEWORK);
+}
+
+/* What each site held before the first event that is still there: what is live at the moment, less what the events added. */
+static void seed(struct build *b, struct pass *p, const struct events *events, unsigned ordinal, uint64_t until)
+{
+	const struct liveset *live;
+	size_t at = 0;
+	bool exact;
+	if (!events->complete_since)
+		return;
+	live = run_live(&b->run->processes[p->e->process], until, &exact);
+	for (const struct cuf_block *block; (block = liveset_next(live, &at));) {
+		struct cuf_event event = { .op = CUF_OP_ALLOC, .bytes = block->bytes, .device = block->device, .kind = block->kind, .stack = block->stack };
+		if (counts(p, &event, ordinal) && block->seq <= events->complete_since)
+			site_traces_seed(&p->sites, block->stack, block->bytes);
+	}
+	for (size_t i = 0; i < events->count; i++) {
+		struct cuf_event event = events_get(events, i);
+		if (event.seq > until)
+			break;
+		/* it carries the block: was that there before? its allocation is then not among the events */
+		if (event.op == CUF_OP_FREE && counts(p, &event, ordinal) && event.extra > (event.time_ns - events_get(events, 0).time_ns) / 1000000)
+			site_traces_seed(&p->sites, event.alloc_stack, event.bytes);
+	}
+}
+
 static void follow(struct build *b, struct pass *p)
 {
 	const struct events *events = b->run->processes[p->e->process].events;
 	unsigned ordinal = ordinal_in(b, p->e->device, p->e->process);
 	uint64_t until = p->e->incident ? p->e->incident->seq : CUF_UNKNOWN;
-	bool framework = false;
-	for (size_t i = 0; i < events->count && !framework; i++)
-		framework = events_get(events, i).kind == CUF_KIND_FRAMEWORK;
+	for (size_t i = 0; i < events->count && !p->framework; i++)
+		p->framework = events_get(events, i).kind == CUF_KIND_FRAMEWORK;
+	seed(b, p, events, ordinal, until);
 	for (size_t i = 0; i < events->count; i++) {
 		struct cuf_event event = events_get(events, i);
-		bool block = event.op == CUF_OP_ALLOC || event.op == CUF_OP_FREE;
 		if (event.seq > until || event.op == CUF_OP_EXIT)
 			break;
-		if (event.op != CUF_OP_CAPTURE && event.device != ordinal)
-			continue;
-		if (block && (framework ? event.kind != CUF_KIND_FRAMEWORK : !kind_is_device_memory(event.kind) || event.kind == CUF_KIND_CONTEXT))
-			continue;
-		if (event.bytes < (uint64_t)1 << 57)
+		if (counts(p, &event, ordinal))
 			take_event(p, b, &event);
 	}
 	reader_drop(b->run->processes[p->e->process].reader, CUF_SEC_RING);
@@ -162,8 +200,9 @@ static void set_series(struct pass *p, const struct site_trace *s)
 	struct evidence *e = p->e;
 	uint64_t *f = e->figures, step;
 	uint64_t hits = site_trace_step(s, &step);
-	if (s->rises < 2)
+	if (!site_trace_is_series(s))
 		return;
+	evidence_set(e, TERM_one_request, !s->resets);
 	evidence_set(e, TERM_arithmetic, hits >= 8 ? (double)hits / (double)s->rises : 0);
 	evidence_set(e, TERM_geometric, site_trace_is_geometric(s));
 	f[FIG_resets] = s->resets;
@@ -181,31 +220,61 @@ static void set_series(struct pass *p, const struct site_trace *s)
 		evidence_set(e, TERM_ladder, s->frees * 4 <= s->allocs ? (double)s->ladder_count : 0);
 	}
 	evidence_set(e, TERM_longest, f[FIG_request] != FACT_UNKNOWN ? f[FIG_request] > s->most_bytes : s->last_bytes >= s->most_bytes);
-	static const enum term shown[] = { TERM_arithmetic, TERM_geometric, TERM_sawtooth, TERM_next_term, TERM_ladder, TERM_longest, TERM_kv_grown };
+	static const enum term shown[] = { TERM_arithmetic, TERM_geometric, TERM_sawtooth, TERM_next_term, TERM_ladder, TERM_longest, TERM_kv_grown, TERM_one_request };
 	for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
 		evidence_show(e, shown[i], s->first_seq);
 		evidence_show(e, shown[i], s->last_seq);
 	}
 }
 
+/* One unit of work is as many blocks as its sizes repeat after; some of the last one may be missing. */
+static void set_unit(struct pass *p, const struct site_trace *s)
+{
+	uint64_t *f = p->e->figures, unit = 0;
+	size_t period = 1, count = p->history_count < HISTORY_MAX ? p->history_count : HISTORY_MAX;
+	for (; period < count / 2; period++) {
+		size_t i = period;
+		while (i < count && p->history[(p->history_count - 1 - i) % HISTORY_MAX] == p->history[(p->history_count - 1 - i + period) % HISTORY_MAX])
+			i++;
+		if (i == count)
+			break;
+	}
+	for (size_t i = 0; i < period && i < count; i++) {
+		uint64_t bytes = p->history[(p->history_count - 1 - i) % HISTORY_MAX];
+		unit += bytes > CUF_PAGE_BYTES / 2 ? (bytes + CUF_PAGE_BYTES - 1) / CUF_PAGE_BYTES * CUF_PAGE_BYTES : bytes;
+	}
+	if (!unit || f[FIG_free] == FACT_UNKNOWN)
+		return;
+	f[FIG_together] = unit;
+	f[FIG_together_fit] = (f[FIG_free] + s->live_bytes) / unit;
+	f[FIG_siblings] = (s->live + period - 1) / period;
+	f[FIG_siblings_before] = (s->peak_before + period - 1) / period;
+	f[FIG_fits] = f[FIG_base] = FACT_UNKNOWN; /* of a family laid out in advance: another cause */
+}
+
 static void set_siblings(struct pass *p, const struct site_trace *s)
 {
 	struct evidence *e = p->e;
 	uint64_t *f = e->figures;
+	bool busy, together;
 	double short_lived = s->allocs ? (double)s->frees / (double)s->allocs : 0;
 	if (s->allocs < 4)
 		return;
 	f[FIG_siblings] = s->live;
 	f[FIG_siblings_before] = s->peak_before;
 	f[FIG_threads] = (uint64_t)site_trace_threads(s);
-	evidence_set(e, TERM_concurrent, s->live >= 4 && short_lived >= 0.4 && s->live >= s->peak_before ? (double)s->live : 0);
+	busy = s->live >= 4 && short_lived >= 0.4 && s->live >= s->peak_before;
+	together = busy && (f[FIG_threads] >= 3 || (s->resets >= 2 && site_trace_interleaved(s) < 0.3));
+	evidence_set(e, TERM_concurrent, together ? (double)s->live : 0);
+	if (together)
+		set_unit(p, s);
 	evidence_show(e, TERM_concurrent, s->first_seq);
 	evidence_show(e, TERM_concurrent, s->last_seq);
 	if (s->live >= 4 && f[FIG_request] != FACT_UNKNOWN && f[FIG_free] != FACT_UNKNOWN)
 		evidence_set(e, TERM_one_fits, f[FIG_free] + s->live_bytes >= f[FIG_request]);
 	evidence_show(e, TERM_one_fits, s->last_seq);
-	/* blocks of one cache that grows in pieces: up within a request, all back at its end */
-	if (s->resets && s->live >= 4 && s->live_bytes >= s->highest_before_reset)
+	/* blocks of one cache that grows in pieces: one by one while other work goes on, many back at the end of a request */
+	if (busy && !together && s->allocs >= PIECES_LEAST && s->live_bytes >= s->highest_before_reset)
 		evidence_set(e, TERM_kv_grown, (double)s->live);
 	if (s->resets) {
 		f[FIG_resets] = s->resets;
@@ -213,6 +282,16 @@ static void set_siblings(struct pass *p, const struct site_trace *s)
 		evidence_show(e, TERM_sawtooth, s->first_seq);
 		evidence_show(e, TERM_sawtooth, s->last_seq);
 	}
+}
+
+/* A cache whose blocks come and go was not laid out in advance. */
+static void look_at_cache(struct pass *p)
+{
+	const struct site_trace *s = p->e->kv_stack ? site_traces_of(&p->sites, p->e->kv_stack) : NULL;
+	if (!s || s->frees * 10 <= s->allocs)
+		return;
+	evidence_set(p->e, TERM_kv_done, 0);
+	evidence_set(p->e, TERM_kv_prealloc, 0);
 }
 
 void evidence_trace(struct build *build, struct evidence *e)
@@ -223,6 +302,7 @@ void evidence_trace(struct build *build, struct evidence *e)
 		return;
 	p = xalloc_zeroed(1, sizeof *p);
 	p->e = e;
+	p->small_bytes = e->figures[FIG_total] == FACT_UNKNOWN ? 0 : e->figures[FIG_total] / SMALL_SHARE;
 	site_traces_init(&p->sites);
 	if (e->terms[TERM_family].seq_count && e->figures[FIG_family] != FACT_UNKNOWN) {
 		p->family_first = e->terms[TERM_family].seqs[0];
@@ -236,6 +316,7 @@ void evidence_trace(struct build *build, struct evidence *e)
 		evidence_set(e, TERM_new_site, failing == NULL || !failing->allocs);
 		evidence_show(e, TERM_new_site, e->incident->seq);
 	}
+	look_at_cache(p);
 	if (failing) {
 		set_series(p, failing);
 		set_siblings(p, failing);

@@ -72,7 +72,7 @@ bool framework_is(const char *framework, const char *name)
 }
 
 static const struct hint_row { const char *part; unsigned hint; } hint_table[] = {
-	{ "kv", HINT_KV }, { "kvcache", HINT_KV }, { "dynamiclayer", HINT_KV }, { "dynamiccache", HINT_KV }, { "cache_utils", HINT_KV }, { "past_key", HINT_KV },
+	{ "kv", HINT_KV }, { "kvcache", HINT_KV }, { "dynamiclayer", HINT_KV }, { "dynamiccache", HINT_KV }, { "cache_utils", HINT_KV }, { "past_key", HINT_KV }, { "extend_cache", HINT_KV },
 	{ "load_tensors", HINT_WEIGHTS }, { "load_weights", HINT_WEIGHTS }, { "load_model", HINT_WEIGHTS }, { "load_layer", HINT_WEIGHTS },
 	{ "model_loader", HINT_WEIGHTS }, { "from_pretrained", HINT_WEIGHTS }, { "safetensors", HINT_WEIGHTS }, { "weights", HINT_WEIGHTS },
 	{ "load_state_dict", HINT_WEIGHTS },

@@ -57,6 +57,14 @@ const struct site_trace *site_traces_of(const struct site_traces *traces, uint32
 	return place ? &traces->items[place - 1] : NULL;
 }
 
+void site_traces_seed(struct site_traces *traces, uint32_t stack, uint64_t bytes)
+{
+	struct site_trace *s = trace_of(traces, stack);
+	s->high = ++s->live;
+	s->live_bytes += bytes;
+	s->high_bytes = s->live_bytes;
+}
+
 /* Few steps are frequent: the rarest gives way, as in the Misra-Gries summary. */
 static void count_step(struct site_trace *s, uint64_t step)
 {
@@ -96,6 +104,8 @@ void site_traces_alloc(struct site_traces *traces, const struct cuf_event *event
 		s->ladder_bytes += event->bytes;
 		s->most_bytes = event->bytes;
 	}
+	s->interleaved += s->allocs && traces->frees != s->frees_then;
+	s->frees_then = traces->frees;
 	s->allocs++;
 	s->last_seq = event->seq;
 	s->last_bytes = event->bytes;
@@ -109,6 +119,7 @@ void site_traces_alloc(struct site_traces *traces, const struct cuf_event *event
 void site_traces_free(struct site_traces *traces, const struct cuf_event *event)
 {
 	struct site_trace *s = trace_of(traces, event->alloc_stack);
+	traces->frees++;
 	s->frees++;
 	s->live -= s->live > 0;
 	s->live_bytes -= event->bytes < s->live_bytes ? event->bytes : s->live_bytes;
@@ -143,5 +154,9 @@ bool site_trace_is_geometric(const struct site_trace *trace)
 	variance = trace->log_squares / n - mean * mean;
 	return mean > 0.01 && variance < mean * mean / 4 && site_trace_step(trace, &step) * 2 < trace->rises;
 }
+
+bool site_trace_is_series(const struct site_trace *trace) { return trace->rises >= 2 && trace->falls * 3 <= trace->rises; }
+
+double site_trace_interleaved(const struct site_trace *trace) { return trace->allocs > 1 ? (double)trace->interleaved / (double)(trace->allocs - 1) : 0; }
 
 unsigned site_trace_threads(const struct site_trace *trace) { return (unsigned)__builtin_popcountll(trace->thread_bits); }

@@ -27,12 +27,16 @@ struct site_trace {
 	uint64_t resets;                        /* fell to a quarter of a height of at least four blocks, or to nothing */
 	uint64_t ladder_count, ladder_bytes;    /* allocations each larger than all before, and their sum */
 	uint64_t thread_bits;                   /* a bit for each thread, by a hash */
+	uint64_t frees_then, interleaved;       /* frees of anybody at its last allocation; allocations with frees in between */
 };
 
-struct site_traces { struct site_trace *items; size_t count, room; uint32_t *index; size_t index_room; };
+/* frees: of all sites, so far. */
+struct site_traces { uint64_t frees; struct site_trace *items; size_t count, room; uint32_t *index; size_t index_room; };
 
 void site_traces_init(struct site_traces *traces);
 void site_traces_fini(struct site_traces *traces);
+/* A block that was there before the first event. */
+void site_traces_seed(struct site_traces *traces, uint32_t stack, uint64_t bytes);
 void site_traces_alloc(struct site_traces *traces, const struct cuf_event *event);
 void site_traces_free(struct site_traces *traces, const struct cuf_event *event);
 /* NULL: never seen. */
@@ -42,6 +46,10 @@ const struct site_trace *site_traces_of(const struct site_traces *traces, uint32
 uint64_t site_trace_step(const struct site_trace *trace, uint64_t *step);
 /* The factors by which it rose are much the same, and not those of equal steps. */
 bool site_trace_is_geometric(const struct site_trace *trace);
+/* Do its sizes rise step by step, and fall only when it starts anew? */
+bool site_trace_is_series(const struct site_trace *trace);
+/* Share of its allocations with somebody's frees since the one before: work goes on in between. */
+double site_trace_interleaved(const struct site_trace *trace);
 unsigned site_trace_threads(const struct site_trace *trace);
 
 #endif
