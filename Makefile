@@ -162,6 +162,8 @@ check-gpu: tests ## the same victims on a real GPU; skipped with a reason where 
 	@scripts/check gpu $(B)
 check-suites: all ## test suites of allocators and C libraries, from source packages; minutes, so not among the checks
 	@CHECK_SECONDS=$${CHECK_SECONDS:-3000} scripts/check suites $(B)
+check-frameworks: tests ## real PyTorch, llama.cpp and agents; what scripts/setup frameworks and pytorch fetched, the rest is skipped
+	@scripts/check frameworks $(B)
 check-asan: ## unit tests, readers included, under AddressSanitizer
 	$(Q)$(MAKE) SAN=address check-unit
 check-ubsan: ## the same under UndefinedBehaviorSanitizer
@@ -197,11 +199,11 @@ uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(PREFIX)/bin/cuflight $(DESTDIR)$(PREFIX)/lib/libcuflight.so $(DESTDIR)$(PREFIX)/include/cuflight.h $(DESTDIR)$(PREFIX)/share/man/man1/cuflight*.1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cuflight.bash
 	rm -rf $(DESTDIR)$(PREFIX)/share/cuflight
 clean: ## remove $(O)/ but what was downloaded
-	rm -rf $(filter-out $(O)/cuda $(O)/cuda12 $(O)/nvtx% $(O)/wheels $(O)/node_modules $(O)/package%,$(wildcard $(O)/*))
+	rm -rf $(filter-out $(O)/cuda $(O)/cuda12 $(O)/nvtx% $(O)/wheels $(O)/frameworks $(O)/node_modules $(O)/package%,$(wildcard $(O)/*))
 help: ## this list
 	@echo 'targets:'; awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' Makefile
 	@echo 'variables: V=1 commands shown; SAN=address|undefined|thread; CI=1 warnings are errors; SANITIZERS=1 check adds sanitizers and valgrind; O=build; PREFIX= DESTDIR= CC= CFLAGS=; CUDA_HOME= (tests against the real headers and runtime)'
 
 -include $(core_obj:.o=.d) $(hook_obj:.o=.d) $(cmd_obj:.o=.d) $(B)/obj/analysis/main.d $(wildcard $(B)/unit/*/*.d)
-.PHONY: all interpose analysis tests unit sim check check-unit check-e2e check-golden check-fault check-gpu check-suites check-asan check-ubsan check-tsan check-valgrind fuzz lint bench bench-host bench-causes gen format install uninstall clean help
+.PHONY: all interpose analysis tests unit sim check check-unit check-e2e check-golden check-fault check-gpu check-suites check-frameworks check-asan check-ubsan check-tsan check-valgrind fuzz lint bench bench-host bench-causes gen format install uninstall clean help
 .DELETE_ON_ERROR:

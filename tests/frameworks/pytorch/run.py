@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""run.py [NAME...]: PyTorch as its wheels are, under the recorder; prints TAP. Environments: build/frameworks/torch-*
+(scripts/setup pytorch) and the system's Python with Debian's PyTorch. Without a GPU PyTorch's own caching allocator runs
+over the simulated driver: runtime_rest.c and what is generated here stand in for the rest of the CUDA runtime.
+"""
+import glob
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+HERE = pathlib.Path(__file__).resolve().parent
+BUILD = pathlib.Path(os.environ.get('BUILD', ROOT / 'build')).resolve()
+LIBRARY, SIM = BUILD / 'libcuflight.so', BUILD / 'sim'
+sys.path[:0] = [str(ROOT / 'tests'), str(ROOT / 'tests/e2e/torch')]
+import check_blocks # noqa: E402
+import recording as r # noqa: E402
+
+WANTED = re.compile(r'report(MemoryUsage|OutOfMemory)ToProfiler')
+POINTS = '100'
+
+
+class Skip(Exception):
+    pass
+
+
+def output(*command, **more):
+    return subprocess.run(command, check=True, capture_output=True, text=True, **more).stdout
+
+
+def symbols(path, defined):
+    """Names that an object defines, or does not, without versions."""
+    lines = output('nm', '-D', '--defined-only' if defined else '--undefined-only', str(path)).splitlines()
+    return {line.split()[-1].split('@')[0] for line in lines if line.split()}
+
+
+class PyTorch:
+    def __init__(self, name, python):
+        self.name, self.python, self.work = name, python, pathlib.Path(tempfile.mkdtemp(prefix='pytorch.'))
+        found = subprocess.run([python, '-W', 'ignore', '-c', 'import torch; print(torch.__file__); print(torch.__version__)'],
+                               capture_output=True, text=True)
+        self.there = found.returncode == 0
+        self.file, self.version = found.stdout.split()[-2:] if self.there else (None, None)
+        self.libraries = pathlib.Path(self.file).parent / 'lib' if self.there else None
+
+    def cuda(self):
+        if not (self.libraries / 'libc10_cuda.so').exists():
+            raise Skip('built without CUDA')
+        return self.libraries / 'libc10_cuda.so'
+
+    def run(self, script, *args, preload=(), check=True, **environment):
+        """Output of a script under the recorder, and the recording."""
+        where = self.work / 'recording.cuf'
+        where.unlink(missing_ok=True)
+        more = {'CUFLIGHT_OUTPUT': str(where), 'PYTHONDONTWRITEBYTECODE': '1', **environment}
+        preload = ' '.join(map(str, preload))
+        done = subprocess.run([self.python, '-W', 'ignore', str(HERE / script), *args], capture_output=True, text=True, timeout=600,
+                              env={**os.environ, **more, **({'LD_PRELOAD': preload} if preload else {})})
+        if check and done.returncode not in (0, 1):
+            raise AssertionError(f'exit status {done.returncode}: {done.stderr[-400:]}')
+        return done, where
+
+    # ---- a runtime that the simulated driver can stand behind ----
+
+    def stand_in(self):
+        """What to preload for a PyTorch that finds a device: the simulated runtime of its major version, and the rest."""
+        need = output('readelf', '-d', str(self.cuda()))
+        soname = re.search(r'\[(libcudart\.so\.(\d+))\]', need)[1]
+        runtime = SIM / soname
+        if not runtime.exists():
+            raise Skip(f'no simulated {soname}')
+        rest = self.work / 'rest.so'
+        if not rest.exists():
+            wanted = set()
+            for library in glob.glob(str(self.libraries / '*.so*')):
+                wanted |= {name for name in symbols(library, False) if re.match(r'(__)?cuda[A-Z]', name)}
+            output('cc', '-c', '-O1', '-fPIC', str(HERE / 'runtime_rest.c'), '-o', str(self.work / 'rest.o'))
+            have = symbols(runtime, True) | {line.split()[-1] for line in output('nm', str(self.work / 'rest.o')).splitlines() if ' T ' in line}
+            (self.work / 'none.c').write_text(''.join(f'int {name}(void) {{ return 0; }}\n' for name in sorted(wanted - have)))
+            (self.work / 'map').write_text(f'{soname} {{ global: cuda*; __cuda*; local: *; }};\n')
+            output('cc', '-shared', '-fPIC', '-w', str(self.work / 'rest.o'), str(self.work / 'none.c'), f'-Wl,--version-script={self.work}/map', '-o', str(rest))
+            output('cc', '-shared', '-fPIC', str(HERE / 'nvml.c'), '-Wl,-soname,libnvidia-ml.so.1', '-o', str(self.work / 'libnvidia-ml.so.1'))
+        return [LIBRARY, runtime, rest], {'LD_LIBRARY_PATH': f'{SIM}:{self.work}'}
+
+    def books(self, settings):
+        preload, environment = self.stand_in()
+        done, where = self.run('books.py', '7', POINTS, preload=preload, PYTORCH_CUDA_ALLOC_CONF=settings, **environment)
+        (self.work / 'truth').write_text(done.stdout)
+        return done, where
+
+
+# ---- tests: return None or a remark; AssertionError says what is wrong ----
+
+def names(torch):
+    """the names by which it reports are hooked, in libraries that bind by name"""
+    wanted = {name for name in symbols(torch.cuda(), False) if WANTED.search(name)}
+    assert len(wanted) == 2, f'it imports {sorted(wanted)}'
+    missing = wanted - symbols(LIBRARY, True)
+    assert not missing, f'not hooked: {sorted(missing)}'
+    for name in ('libc10.so', 'libc10_cuda.so'):
+        assert 'SYMBOLIC' not in output('readelf', '-d', str(torch.libraries / name)), f'{name} binds its own symbols first'
+    return ' '.join(sorted(wanted))
+
+
+def clash(torch):
+    """the recorder defines nothing else that its libraries define"""
+    torch.cuda()
+    ours, shared = symbols(LIBRARY, True), set()
+    for library in glob.glob(str(torch.libraries / '*.so*')):
+        shared |= {f'{os.path.basename(library)}: {name}' for name in symbols(library, True) & ours if not WANTED.search(name)}
+    assert not shared, ', '.join(sorted(shared))
+
+
+def host(torch):
+    """import and work on the CPU are as without the recorder, and host reports sum to the profiler's own"""
+    plain, _ = torch.run('host.py')
+    seen, where = torch.run('host.py', preload=[LIBRARY], CUFLIGHT_OPTIONS='start=1')
+    assert plain.returncode == seen.returncode == 0, seen.stderr[-400:]
+    assert plain.stdout == seen.stdout, f'{plain.stdout!r} became {seen.stdout!r}'
+    assert 'cuflight' not in seen.stderr, seen.stderr
+    recording = r.Recording(where)
+    framework = recording.framework()
+    want = next(line for line in seen.stdout.splitlines() if line.startswith('host ')).split()[1:]
+    have = [framework.get(key) for key in ('host_reports', 'host_allocated_bytes', 'host_freed_bytes')]
+    assert have == want, f'recorded {have}, the profiler saw {want}'
+    # a distribution's library is called by its own version, and torch itself says 1.13.0a0
+    assert framework.get('framework') == 'PyTorch' and torch.version.startswith(framework.get('version', '?')), framework
+    assert not recording.notes(r.NOTE_FRAMEWORK) or 'no GPU memory' in recording.notes(r.NOTE_FRAMEWORK)[0], recording.notes(r.NOTE_FRAMEWORK)
+    return f'{want[0]} reports, {want[1]} bytes'
+
+
+def compare(torch, settings, backend):
+    done, where = torch.books(settings)
+    assert done.returncode == 1, done.stderr[-400:]
+    recording = r.Recording(where)
+    assert recording.framework().get('backend') == backend, recording.framework()
+    wrong, compared = check_blocks.check(str(torch.work / 'truth'), recording)
+    assert not wrong, '; '.join(wrong[:5])
+    assert compared >= 5 * int(POINTS), compared
+    assert not recording.notes(r.NOTE_FRAMEWORK), recording.notes(r.NOTE_FRAMEWORK)
+    assert 'out of memory on GPU 0: PyTorch wanted' in done.stderr, done.stderr
+    return f'{compared} figures'
+
+
+def native(torch):
+    """the books of its caching allocator are the recording's, at every point and at the failure"""
+    return compare(torch, '', 'native')
+
+
+def expandable(torch):
+    """the same with expandable segments"""
+    return compare(torch, 'expandable_segments:True', 'expandable')
+
+
+def blind(torch):
+    """with the back-end cudaMallocAsync the recording says what it does not see"""
+    done, where = torch.books('backend:cudaMallocAsync')
+    assert done.returncode == 1 or 'point' in done.stdout or 'cudaMallocAsync' in done.stderr, done.stderr[-400:]
+    recording = r.Recording(where)
+    assert not [e for e in recording.ring(r.FRAMEWORK_RING) if e.kind == r.FRAMEWORK]
+    assert any('cudaMallocAsync' in note for note in recording.notes(r.NOTE_FRAMEWORK)), recording.notes(r.NOTE_FRAMEWORK)
+
+
+TESTS = names, clash, host, native, expandable, blind
+
+
+def environments():
+    found = [PyTorch(os.path.basename(path), f'{path}/bin/python') for path in sorted(glob.glob(str(ROOT / 'build/frameworks/torch-*')))
+             if os.path.exists(f'{path}/bin/python')]
+    return [*found, PyTorch('system', '/usr/bin/python3')]
+
+
+def main(only):
+    number = 0
+    for torch in environments():
+        for test in TESTS:
+            if only and test.__name__ not in only:
+                continue
+            number += 1
+            what = f'{torch.name} {torch.version or ""}: {test.__doc__}'
+            try:
+                if not torch.there:
+                    raise Skip('no PyTorch in this environment')
+                remark = test(torch)
+                print(f'ok {number} - {what}' + (f' ({remark})' if remark else ''), flush=True)
+            except Skip as why:
+                print(f'ok {number} - {what} # SKIP {why}', flush=True)
+            except (AssertionError, subprocess.SubprocessError, OSError, KeyError) as why:
+                print(f'not ok {number} - {what}\n# {str(why).strip()}', flush=True)
+    print(f'1..{number}')
+
+
+main(sys.argv[1:])
