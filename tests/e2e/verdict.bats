@@ -4,12 +4,13 @@
 # measured largest block. Nothing is said of failures that the program survived.
 load cli.bash
 
-# VICTIM [OPTIONS]: runs it recorded on the simulated device; stdout in truth, stderr in err, the recording is r.cuf
+# "VICTIM [ARGUMENT]" [OPTIONS]: runs it recorded on the simulated device; stdout in truth, stderr in err, the recording is r.cuf
 record() {
-	local status=0
+	local status=0 words
+	read -ra words <<<"$1"
 	rm -f r.cuf
 	SIMCUDA_LIB=$build/sim "$root/scripts/simcuda" env CUFLIGHT_OUTPUT="$home/r.cuf" CUFLIGHT_OPTIONS="size=4MiB${2:+:$2}" \
-		LD_PRELOAD="$build/libcuflight.so" "$build/victims/$1" >truth 2>err || status=$?
+		LD_PRELOAD="$build/libcuflight.so" "$build/victims/${words[0]}" "${words[@]:1}" >truth 2>err || status=$?
 	echo "$status" >status
 }
 
@@ -30,12 +31,33 @@ native() {
 	cmp <(grep -v '^device ' truth) <(grep -v '^device ' native.truth)
 }
 
+@test "the likely cause is told where arithmetic tells it; tests/bench/causes.py compares it with the report's" {
+	record 'cause_fixture weights_too_large'
+	grep -qE '^cuflight: likely: hardly anything was given back since the start: .* \(S2, S3, S5\)$' err
+	record 'cause_fixture pages_pinned'
+	grep -qE '^cuflight: likely: free memory lies in pieces: packed it would be [0-9.]+ [GM]iB \(S6\)$' err
+	record 'cause_fixture other_tenant_at_load'
+	grep -qE '^cuflight: likely: others hold .* \(S1.tenant\)$' err
+}
+
 @test "the same lines go to the termination log when asked, and a log that cannot be written changes nothing" {
 	record oom_fatal termination_log="$home/log"
 	cmp log <(grep '^cuflight: ' err)
 	record oom_fatal termination_log=/proc/nowhere/log
 	[ "$(<status)" = 1 ]
 	[ "$(grep -c '^cuflight: ' err)" = 3 ]
+}
+
+@test "a refused malloc that ends the program is explained, too; one that the program lives with is not" {
+	limited() { (ulimit -v 1000000 && CUFLIGHT_OUTPUT="$home/r.cuf" LD_PRELOAD="$build/libcuflight.so" /usr/bin/python3 -c "$1" 2>err); }
+	limited 'kept = []
+while True: kept.append(bytes(8 << 20))' && return 1
+	grep -qE '^cuflight: out of host memory: calloc wanted 8\.00 MiB$' err
+	grep -qE '^cuflight: this process held [0-9.]+ MiB of malloc.s \(estimated\); [0-9.]+ MiB resident' err
+	rm r.cuf
+	limited 'try: bytes(8 << 30)
+except MemoryError: print("went on")' | grep -qxF 'went on'
+	[ ! -s err ]
 }
 
 @test "failures that were recovered or handled, and healthy programs, leave stderr alone" {
