@@ -145,7 +145,7 @@ bool cuf_verdict_cause(const struct cuf_incident *i, struct cuf_text *text)
 	}
 	if (i->kind == CUF_KIND_HOST || !d || !i->is_request || r.room_left == CUF_UNKNOWN || r.total == CUF_UNKNOWN || !r.total)
 		return false;
-	if (i->kind == CUF_KIND_FRAMEWORK && !driver_refused_lately(i)) {
+	if (i->kind == CUF_KIND_FRAMEWORK && r.room_left >= r.request && !driver_refused_lately(i)) {
 		cuf_text_add(text, "the framework refused by itself, no call of the driver failed: a share that was set for it is the limit (S1.cap)");
 		return true;
 	}
