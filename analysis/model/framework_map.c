@@ -6,10 +6,12 @@
 #include "analysis/model/holes.h"
 #include "analysis/model/xalloc.h"
 
-/* A framework may cut any of these; address ranges of its own follow from MAPPING. */
+/* A framework may cut any of these, and asks for no less than this; address ranges of its own follow from MAPPING. */
+#define SEGMENT_BYTES_MIN (1ull << 20)
+
 static bool may_be_segment(const struct cuf_block *b)
 {
-	return 1u << b->kind & (1u << CUF_KIND_DEVICE | 1u << CUF_KIND_MANAGED | 1u << CUF_KIND_ASYNC | 1u << CUF_KIND_IMPORTED);
+	return b->bytes >= SEGMENT_BYTES_MIN && 1u << b->kind & (1u << CUF_KIND_DEVICE | 1u << CUF_KIND_MANAGED | 1u << CUF_KIND_ASYNC | 1u << CUF_KIND_IMPORTED);
 }
 
 static uint64_t cut(uint64_t addr, uint64_t bytes)

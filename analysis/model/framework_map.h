@@ -20,7 +20,7 @@ struct framework_block {
 	uint8_t role;             /* enum cuf_role */
 };
 
-struct framework_range {
+struct framework_range {              /* of 1 MiB and more: no framework asks for less at a time */
 	uint64_t addr, bytes;
 	uint64_t seq, time_ns;    /* of its block, of its first mapping */
 	uint32_t stack;           /* of its block, of its reservation */

@@ -97,13 +97,13 @@ static void own_pages(struct liveset *pages, uint64_t addr, uint64_t bytes, uint
 /* What was there before the first event that is still in the ring. */
 static void own_old_pages(const struct run_process *process, struct liveset *pages)
 {
-	struct liveset now;
-	size_t at = 0;
-	replay_now(process->reader, &now);
-	for (const struct cuf_block *b; (b = liveset_next(&now, &at));)
-		if (has_range(b->kind) && b->seq < process->events->first_seq)
-			own_pages(pages, cuf_key_addr(b->key), b->bytes, b->seq);
-	liveset_fini(&now);
+	uint64_t count = reader_count(process->reader, CUF_SEC_LEDGER);
+	for (uint64_t i = 0; i < count; i++) {
+		struct cuf_block b = *(const struct cuf_block *)reader_at(process->reader, CUF_SEC_LEDGER, i);
+		if (b.key && b.key != CUF_KEY_BUSY && b.kind < CUF_KIND_MAX && has_range(b.kind) && b.seq < process->events->first_seq)
+			own_pages(pages, cuf_key_addr(b.key), b.bytes, b.seq);
+	}
+	reader_drop(process->reader, CUF_SEC_LEDGER);
 }
 
 static struct framework_marks *marks_new(const struct run_process *process)

@@ -136,16 +136,21 @@ static const struct framework_range *range_at(const struct framework_map *map, u
 	return low && addr - map->ranges[low - 1].addr < map->ranges[low - 1].bytes ? &map->ranges[low - 1] : NULL;
 }
 
-/* The physical memory behind segments that are mapped. */
-static void find_handles(const struct liveset *live, unsigned device, const struct framework_map *map, struct liveset *handles)
+/* Ledger keys of what is cut up: segments, and the physical memory behind those that are mapped. */
+static void find_segments(const struct liveset *live, unsigned device, const struct framework_map *map, struct liveset *out)
 {
 	size_t at = 0;
-	liveset_init(handles, 0);
+	liveset_init(out, 0);
+	for (size_t i = 0; i < map->range_count; i++) {
+		struct cuf_block segment = { .key = cuf_key(CUF_SPACE_DEVICE, map->ranges[i].addr) };
+		if (map->ranges[i].is_segment && map->ranges[i].kind != CUF_KIND_MAPPING)
+			liveset_put(out, &segment);
+	}
 	for (const struct cuf_block *b; (b = liveset_next(live, &at));) {
 		const struct framework_range *r = b->kind == CUF_KIND_MAPPING && b->device == device ? range_at(map, cuf_key_addr(b->key)) : NULL;
 		struct cuf_block handle = { .key = cuf_key(CUF_SPACE_HANDLE, b->aux) };
 		if (r && r->is_segment)
-			liveset_put(handles, &handle);
+			liveset_put(out, &handle);
 	}
 }
 
@@ -162,25 +167,16 @@ static enum fact_owner owner_of_kind(unsigned kind)
 	}
 }
 
-static bool is_cut_up(const struct cuf_block *b, const struct framework_map *map, const struct liveset *handles)
-{
-	const struct framework_range *r;
-	if (b->kind == CUF_KIND_VMM)
-		return liveset_find(handles, b->key) != NULL;
-	r = b->kind == CUF_KIND_ARRAY ? NULL : range_at(map, cuf_key_addr(b->key));
-	return r && r->is_segment && r->addr == cuf_key_addr(b->key);
-}
-
 void roles_sum(struct build *build, uint32_t process, unsigned device, const struct liveset *live, const struct framework_map *map,
 	       struct holding *holding)
 {
-	struct liveset handles;
+	struct liveset segments;
 	size_t at = 0;
 	holding->roles = arena_zeroed(build->arena, ROLES_MAX, sizeof *holding->roles);
-	find_handles(live, device, map, &handles);
+	find_segments(live, device, map, &segments);
 	for (const struct cuf_block *b; (b = liveset_next(live, &at));) {
 		enum fact_owner owner = b->kind == CUF_KIND_MAPPING ? OWNER_MAX : owner_of_kind(b->kind);
-		if (owner == OWNER_MAX || b->device != device || (b->flags & CUF_EVENT_HOST_LOCATION) || is_cut_up(b, map, &handles))
+		if (owner == OWNER_MAX || b->device != device || (b->flags & CUF_EVENT_HOST_LOCATION) || liveset_find(&segments, b->key))
 			continue;
 		count(holding, owner, role_of(build, process, b->role, b->stack, b->time_ns), b->bytes);
 	}
@@ -190,5 +186,5 @@ void roles_sum(struct build *build, uint32_t process, unsigned device, const str
 		if (owner != OWNER_MAX)
 			count(holding, owner, role_of(build, process, b->role, b->stack, b->time_ns), b->bytes);
 	}
-	liveset_fini(&handles);
+	liveset_fini(&segments);
 }

@@ -44,8 +44,8 @@ static uint64_t lay_out(struct cuf_header *to, uint64_t total)
 		{ CUF_SEC_DEVICES, sizeof(struct cuf_device), 0 }, { CUF_SEC_INCIDENTS, sizeof(struct cuf_incident), 0 },
 		{ CUF_SEC_TIMELINE, sizeof(struct cuf_sample), 4 }, { CUF_SEC_META, 1, 10 }, { CUF_SEC_THREADS, sizeof(struct cuf_thread), 2 },
 		{ CUF_SEC_STACK_INDEX, sizeof(struct cuf_stack), 8 }, { CUF_SEC_STACK_FRAMES, 8, 36 }, { CUF_SEC_LEDGER, sizeof(struct cuf_block), 32 },
-		{ CUF_SEC_HOST_LEDGER, sizeof(struct cuf_host_block), 64 }, { CUF_SEC_RING, sizeof(struct cuf_event), 32 },
-		{ CUF_SEC_HOST_RING, sizeof(struct cuf_host_event), 66 },
+		{ CUF_SEC_HOST_LEDGER, sizeof(struct cuf_host_block), 64 }, { CUF_SEC_RING, sizeof(struct cuf_event), 24 },
+		{ CUF_SEC_HOST_RING, sizeof(struct cuf_host_event), 50 }, { CUF_SEC_FRAMEWORK_RING, sizeof(struct cuf_event), 24 },
 	};
 	uint64_t offset = PAGE;
 	for (size_t i = 0; i < sizeof plan / sizeof *plan; i++) {
@@ -107,6 +107,35 @@ static void fill_device_ring(void)
 			.stack = 1 + random_below(STACKS), .kind = CUF_KIND_DEVICE };
 }
 
+/* A framework's blocks come and go inside one of its segments, thread by thread; a few thousand stay. */
+static void fill_framework_ring(void)
+{
+	uint64_t bytes, per = (DEVICE_SEGMENT - sizeof(struct cuf_segment)) / sizeof(struct cuf_event), seq = h->next_seq;
+	uint8_t *ring = section(CUF_SEC_FRAMEWORK_RING, &bytes);
+	struct cuf_block *ledger;
+	for (uint64_t i = 0; i < bytes / DEVICE_SEGMENT; i++) {
+		struct cuf_segment *s = (void *)(ring + i * DEVICE_SEGMENT);
+		struct cuf_event *e = (void *)(s + 1);
+		*s = (struct cuf_segment){ .ticket = i + 1, .start_ns = 1000 + seq * 1000, .used = (uint32_t)per, .thread = (uint32_t)(i % THREADS) };
+		for (uint64_t n = 0; n < per; n++) {
+			bool frees = n & 1;
+			uint32_t stack = frees ? e[n - 1].alloc_stack : 1 + random_below(STACKS);
+			seq++;
+			e[n] = (struct cuf_event){ .seq = seq, .time_ns = 1000 + seq * 1000, .addr = 0x7e0000000000 + (i % THREADS) * 4194304 + n / 2 * 8192,
+				.bytes = frees ? e[n - 1].bytes : 512u << random_below(4), .aux = 64 << 20, .stack = frees ? 0 : stack, .alloc_stack = stack,
+				.extra = frees ? 0 : 128 << 11, .op = frees ? CUF_OP_FREE : CUF_OP_ALLOC, .kind = CUF_KIND_FRAMEWORK, .hook = 500 };
+		}
+	}
+	h->next_seq = seq;
+	h->next_framework_ticket = bytes / DEVICE_SEGMENT;
+	ledger = section(CUF_SEC_LEDGER, &bytes);
+	for (uint64_t i = 0; i < 20000; i++)
+		ledger[2 * i + 1] = i < THREADS ?
+			(struct cuf_block){ .key = 0x7e0000000000 + i * 4194304, .bytes = 4194304, .seq = 1, .time_ns = 500, .stack = 1, .kind = CUF_KIND_DEVICE } :
+			(struct cuf_block){ .key = cuf_key(CUF_SPACE_FRAMEWORK, 0x7e0000000000 + i * 2048 + 1024), .bytes = 512, .seq = 2, .time_ns = 600,
+				.stack = 1 + random_below(STACKS), .kind = CUF_KIND_FRAMEWORK };
+}
+
 static uint64_t fill_host_ring(void)
 {
 	uint64_t bytes, per = (HOST_SEGMENT - sizeof(struct cuf_segment)) / sizeof(struct cuf_host_event), events = 0;
@@ -134,7 +163,7 @@ static uint64_t fill_host_ring(void)
 static uint64_t make(const char *path, uint64_t total)
 {
 	struct cuf_header plan = { .magic = CUF_MAGIC, .version = CUF_VERSION, .endian = CUF_ENDIAN, .header_bytes = sizeof plan, .start_ns = 1,
-		.start_realtime_ns = 1, .pid = 1, .options_host_mode = 2, .device_segment_bytes = DEVICE_SEGMENT, .host_segment_bytes = HOST_SEGMENT };
+		.start_realtime_ns = 1, .pid = 1, .options_host_mode = 2, .device_segment_bytes = DEVICE_SEGMENT, .host_segment_bytes = HOST_SEGMENT, .framework_segment_bytes = DEVICE_SEGMENT };
 	uint64_t bytes = lay_out(&plan, total), events;
 	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
 	plan.file_bytes = bytes;
@@ -147,6 +176,7 @@ static uint64_t make(const char *path, uint64_t total)
 	*h = plan;
 	fill_devices();
 	fill_device_ring();
+	fill_framework_ring();
 	events = fill_host_ring() + h->next_seq;
 	munmap(data, bytes);
 	close(fd);
