@@ -100,6 +100,8 @@ static void count_residue(struct cycles *c)
 	}
 }
 
+/* Requests of one kind differ in size, so their pairs may lie on both sides of a power of two: what the next finer scale adds, if it
+ * is a sixteenth or more, is the same work. Further down lies other work, which must be seen twice as often. */
 static unsigned scale_of(const struct cycles *c)
 {
 	unsigned level = LEVELS - 1, best;
@@ -107,7 +109,7 @@ static unsigned scale_of(const struct cycles *c)
 		level--;
 	best = level;
 	for (unsigned i = 1; i <= NEAR_LEVELS && i <= level; i++)
-		if (seen_from(c, level - i) >= 2 * seen_from(c, best))
+		if (seen_from(c, level - i) >= 2 * seen_from(c, best) || (i == 1 && seen_from(c, level - i) * 16 >= seen_from(c, best) * 17))
 			best = level - i;
 	return best;
 }

@@ -3,7 +3,7 @@
  * Finds the cycles of a program's own work in the ups and downs of its total live bytes: a request, a batch, a step
  * takes memory and gives it back. Rainflow counting pairs every rise with the fall that answers it, at every scale at
  * once and in one pass; the scale of the work is the largest at which at least CYCLES_MIN pairs were seen, or a
- * finer one within a factor of four that is seen twice as often. The low points of those pairs are the marks at which
+ * finer one: within a factor of two if it adds a sixteenth, within a factor of four if it is seen twice as often. The low points of those pairs are the marks at which
  * floors are compared.
  *
  * Contract: heap memory, freed by cycles_free; memory is bounded (marks of very many cycles are thinned evenly).

@@ -39,6 +39,10 @@ static void count_step(struct growth *g, const struct growth_step *step)
 		s->freed_age_ms += step->age_ms * step->count;
 		return;
 	}
+	if (step->count == 1 && (!s->least_bytes || (uint64_t)step->delta_bytes < s->least_bytes))
+		s->least_bytes = (uint64_t)step->delta_bytes;
+	if ((uint64_t)step->delta_bytes > s->most_bytes)
+		s->most_bytes = (uint64_t)step->delta_bytes;
 	s->alloc_count += step->count;
 	s->alloc_bytes += (uint64_t)step->delta_bytes;
 	s->hook = step->hook;

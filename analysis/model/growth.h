@@ -5,7 +5,8 @@
  * analysis/model/README.md; in short, a leak is a floor that rose in at least 8 cycles, all through the time observed, made
  * of blocks that stayed. Being live at the end is never enough.
  *
- * Contract: two streams, judged apart: device events (all kinds of blocks of CUDA), host events (the malloc family).
+ * Contract: three streams, judged apart: device events (all kinds of blocks of CUDA), blocks of frameworks, host events (the
+ * malloc family).
  * growth_follow fills `sites` and `growth`; growth_judge turns one site into facts, without stack frames. Times are
  * CLOCK_MONOTONIC in here. Heap memory, freed by growth_fini.
  */
@@ -54,8 +55,10 @@ bool growth_births_count(const struct growth *growth, uint64_t resolution_ns);
 void growth_judge(const struct growth *growth, const struct site *site, struct fact_site *out);
 void growth_fini(struct growth *growth);
 
-/* The two sources. Device: events up to seq. Host: events up to time_ns (CUF_UNKNOWN: all). */
-struct growth_device { const struct events *events; size_t at; uint64_t seq; };
+/* The sources. Device: events of one ring up to seq: the driver's blocks, or (framework) those that a framework cut out of them.
+ * Host: events up to time_ns (CUF_UNKNOWN: all). */
+struct growth_device { const struct events *events; size_t at; uint64_t seq; bool framework; };
+bool growth_counts(bool framework, unsigned kind); /* is such a block followed there? */
 struct growth_source growth_device_source(struct growth_device *device);
 struct growth_host { const struct reader *reader; struct host_stream *stream; uint64_t time_ns; };
 struct growth_source growth_host_source(struct growth_host *host);

@@ -39,7 +39,7 @@ static bool outlives_its_blocks(const struct site *s, const struct series *y)
 static bool is_leak(const struct growth *g, const struct site *s, const struct series *y, const struct trend_steps *steps)
 {
 	double floor_then = y->bytes[y->count * 3 / 4] - y->bytes[0];
-	return g->work_cycles >= CYCLES_MIN && y->count > CYCLES_MIN &&
+	return !s->holds_blocks && g->work_cycles >= CYCLES_MIN && y->count > CYCLES_MIN &&
 	       steps->ups >= CYCLES_MIN - 1 && steps->quarters_with_ups == 4 && /* it rose in at least 8 cycles, all along */
 	       steps->fall <= steps->rise / 10 &&                              /* and stayed */
 	       steps->rise_second_half >= steps->rise_first_half / 2 &&        /* no plateau */
@@ -58,6 +58,15 @@ static enum fact_class class_of(const struct growth *g, const struct site *s, co
 	if (steps.rise_second_half <= rise / 20)
 		return s->late_allocs && s->free_count ? CLASS_BOUNDED_CACHE : CLASS_LIVE;
 	return CLASS_RETAINED;
+}
+
+/* A site of equal blocks adds whole ones: a slope near a whole number of them is that many, some cycles having been missed. */
+static uint64_t per_cycle_bytes(const struct site *s, double slope)
+{
+	double blocks = s->most_bytes ? slope / (double)s->most_bytes : 0;
+	if (s->least_bytes == s->most_bytes && blocks >= 0.75 && fabs(blocks - round(blocks)) < 0.25)
+		return s->most_bytes * (uint64_t)llround(blocks);
+	return (uint64_t)llround(slope);
 }
 
 void growth_judge(const struct growth *growth, const struct site *site, struct fact_site *out)
@@ -83,7 +92,7 @@ void growth_judge(const struct growth *growth, const struct site *site, struct f
 			per_cycle = trend_slope_whole(y.cycle, y.bytes, y.count);
 	}
 	if (per_cycle.slope > 0)
-		out->per_request_bytes = (uint64_t)llround(per_cycle.slope);
+		out->per_request_bytes = per_cycle_bytes(site, per_cycle.slope);
 	out->slope_bytes_per_s = slope.slope;
 	out->interval[0] = slope.low;
 	out->interval[1] = slope.high;

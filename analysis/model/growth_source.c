@@ -5,6 +5,8 @@
 #include "analysis/model/host_weight.h"
 #include "analysis/model/replay.h"
 
+bool growth_counts(bool framework, unsigned kind) { return framework ? kind == CUF_KIND_FRAMEWORK : kind_is_block(kind); }
+
 static void rewind_device(void *state) { ((struct growth_device *)state)->at = 0; }
 
 static bool next_device(void *state, struct growth_step *step)
@@ -15,7 +17,7 @@ static bool next_device(void *state, struct growth_step *step)
 		int64_t bytes = e.bytes < (uint64_t)INT64_MAX ? (int64_t)e.bytes : INT64_MAX;
 		if (e.seq > d->seq)
 			return false;
-		if (!kind_is_block(e.kind) || (e.op != CUF_OP_ALLOC && e.op != CUF_OP_FREE && e.op != CUF_OP_RESTORE))
+		if (!growth_counts(d->framework, e.kind) || (e.op != CUF_OP_ALLOC && e.op != CUF_OP_FREE && e.op != CUF_OP_RESTORE))
 			continue;
 		*step = (struct growth_step){ .delta_bytes = e.op == CUF_OP_FREE ? -bytes : bytes, .time_ns = e.time_ns, .count = 1,
 			.age_ms = e.op == CUF_OP_FREE ? e.extra : 0, .stack = e.op == CUF_OP_ALLOC ? e.stack : e.alloc_stack, .hook = e.hook, .label = e.label, .kind = e.kind, .device = e.device };

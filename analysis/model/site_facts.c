@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include "analysis/model/framework_map.h"
 #include "analysis/model/growth.h"
 #include "analysis/model/host_memory.h"
 #include "analysis/model/replay.h"
@@ -88,12 +89,12 @@ static void add_rows(struct build *b, uint32_t process, const struct growth *g, 
 	}
 }
 
-static void add_live(struct growth *g, const struct liveset *live)
+static void add_live(struct growth *g, const struct liveset *live, bool framework)
 {
 	size_t at = 0;
 	for (const struct cuf_block *b; (b = liveset_next(live, &at));) {
 		struct site *s;
-		if (!kind_is_block(b->kind) || b->bytes > BYTES_SANE)
+		if (!growth_counts(framework, b->kind) || b->bytes > BYTES_SANE)
 			continue;
 		s = sites_get(&g->sites, b->kind, b->device, b->stack);
 		s->live_bytes += b->bytes;
@@ -108,23 +109,52 @@ static void add_live(struct growth *g, const struct liveset *live)
 	}
 }
 
-static void device_sites(struct build *b, uint32_t process, uint64_t seq, const struct liveset *live, struct rows *rows, struct rows *grown)
+/* The sites whose blocks a framework's blocks lie in; of mapped memory, all that create such memory. */
+static void mark_segments(struct growth *g, const struct liveset *live)
 {
-	struct run_process *p = &b->run->processes[process];
-	struct growth_device state = { .events = p->events, .seq = seq };
-	struct growth_source source = growth_device_source(&state);
+	struct framework_map map;
+	for (unsigned device = 0; device < CUF_DEVICES_MAX; device++) {
+		bool mapped = false;
+		framework_map_make(live, device, &map);
+		for (size_t i = 0; map.block_count && i < map.range_count; i++)
+			if (map.ranges[i].count && map.ranges[i].kind == CUF_KIND_MAPPING)
+				mapped = true;
+			else if (map.ranges[i].count)
+				sites_get(&g->sites, map.ranges[i].kind, device, map.ranges[i].stack)->holds_blocks = true;
+		for (size_t i = 0; mapped && i < g->sites.count; i++)
+			if (g->sites.items[i].kind == CUF_KIND_VMM && g->sites.items[i].device == device)
+				g->sites.items[i].holds_blocks = true;
+		framework_map_fini(&map);
+	}
+}
+
+static void layer_sites(struct build *b, uint32_t process, struct growth_device *state, const struct liveset *live, struct rows *rows, struct rows *grown)
+{
+	struct growth_source source = growth_device_source(state);
 	struct growth g;
 	size_t at = 0;
 	growth_init(&g);
-	add_live(&g, live);
+	add_live(&g, live, state->framework);
 	growth_follow(&g, &source);
+	if (!state->framework)
+		mark_segments(&g, live);
 	g.births = growth_births_count(&g, DEVICE_CLOCK_NS);
 	for (const struct cuf_block *block; (block = liveset_next(live, &at));)
-		if (kind_is_block(block->kind) && block->bytes <= BYTES_SANE)
+		if (growth_counts(state->framework, block->kind) && block->bytes <= BYTES_SANE)
 			growth_birth(&g, sites_get(&g.sites, block->kind, block->device, block->stack), block->bytes, block->time_ns);
 	add_rows(b, process, &g, rows, grown);
 	growth_fini(&g);
+}
+
+static void device_sites(struct build *b, uint32_t process, uint64_t seq, const struct liveset *live, struct rows *rows, struct rows *grown)
+{
+	struct run_process *p = &b->run->processes[process];
+	struct growth_device driver = { .events = p->events, .seq = seq };
+	struct growth_device framework = { .events = p->events->framework, .seq = seq, .framework = true };
+	layer_sites(b, process, &driver, live, rows, grown);
+	layer_sites(b, process, &framework, live, rows, grown);
 	reader_drop(p->reader, CUF_SEC_RING);
+	reader_drop(p->reader, CUF_SEC_FRAMEWORK_RING);
 }
 
 static void host_figures(struct fact_host *out, const struct host_memory *memory)

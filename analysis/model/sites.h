@@ -6,6 +6,7 @@
 #ifndef ANALYSIS_MODEL_SITES_H
 #define ANALYSIS_MODEL_SITES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "analysis/model/trend.h"
@@ -32,9 +33,11 @@ struct site {
 	uint64_t alloc_count, alloc_bytes, free_count;
 	uint64_t freed_age_ms;    /* sum over its frees */
 	uint64_t late_allocs;     /* in the second half of the marks */
+	uint64_t least_bytes, most_bytes; /* of one block it allocated; 0: none */
 	int64_t net_bytes, running_bytes, highest_bytes; /* relative to the start of the events */
 	uint32_t last_cycle, cycles; /* cycles in which it allocated */
 	uint32_t floor;           /* index of its struct site_floor; SITE_NONE */
+	bool holds_blocks;        /* a framework's allocator cuts its blocks: what grows, and leaks, are those inside */
 };
 
 struct sites {

@@ -24,6 +24,7 @@ static tensor *must_have(tensor_site *at, size_t bytes)
 	if (t)
 		return t;
 	say("framework_request %zu", whole(bytes, 512));
+	say("reserved %zu", torch.books().reserved);
 	give_up("PyTorch", bytes);
 }
 
