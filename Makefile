@@ -127,7 +127,7 @@ $(B)/victims/%: tests/victims/%.c $(wildcard tests/victims/*.h tests/victims/*.d
 $(B)/bench/%: tests/bench/%.c
 	@mkdir -p $(@D)
 	$(call say,BENCH)$(CC) $(filter-out -MMD -MP,$(BASE)) -fno-builtin $(CFLAGS) $< $(filter %.a,$^) -o $@ $(if $(filter %/libanalysis.a,$^),$(CMD_LIBS)) -ldl -lpthread -lm
-$(B)/bench/unwinder_cost: $(B)/libcore.a
+$(B)/bench/unwinder_cost $(B)/bench/live_verdict: $(B)/libcore.a
 $(B)/bench/malloc_workload_fp $(B)/bench/malloc_workload_nofp: $(B)/bench/malloc_workload_%: tests/bench/malloc_workload.c
 	@mkdir -p $(@D)
 	$(call say,BENCH)$(CC) $(filter-out -MMD -MP -fsanitize=% -fno-omit-frame-pointer,$(BASE)) $(if $(filter fp,$*),-fno-omit-frame-pointer,-fomit-frame-pointer) -fno-builtin $(CFLAGS) $< -o $@ -lpthread
