@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/model/build.h"
-#include "analysis/model/liveset.h"
 
 enum { PHASES_KEPT = 2048, NAMES_MAX = 65536 };
 
@@ -36,7 +35,7 @@ static const char *name_of(const struct names *names, uint64_t number)
 
 /* ---- one process ---- */
 
-struct making { struct build *build; uint32_t process; const struct reader *reader; struct names names; struct phase_spans spans; };
+struct making { struct build *build; uint32_t process; const struct reader *reader; struct names names; struct phase_spans spans; struct work_base base; };
 
 static uint64_t realtime(const struct making *m, uint64_t monotonic_ns) { return monotonic_ns == CUF_UNKNOWN ? FACT_UNKNOWN : reader_realtime(m->reader, monotonic_ns); }
 
@@ -103,16 +102,16 @@ static int by_begin(const void *a, const void *b)
 	return (x->source == PHASE_INFERRED) - (y->source == PHASE_INFERRED);
 }
 
-static void fill_phases(struct making *m, struct fact_process *p, const struct liveset *live)
+static void fill_phases(struct making *m, struct fact_process *p)
 {
 	const struct run_process *from = &m->build->run->processes[m->process];
 	struct inferred found[INFERRED_MAX];
 	struct fact_stretch work[INFERRED_MAX] = { 0 };
-	size_t inferred = phases_infer(found, from->events, live, from->meta.hook_names, from->meta.hook_name_count, m->build->arena), kept;
+	size_t inferred = phases_infer(found, from->events, &m->base, from->meta.hook_names, from->meta.hook_name_count, m->build->arena), kept;
 	struct candidate *chosen = choose(m, &kept);
 	struct fact_phase *phases = arena_zeroed(m->build->arena, kept + inferred, sizeof *phases);
 	if (inferred)
-		phases_follow(work, found, inferred, from->events, live);
+		phases_follow(work, found, inferred, from->events, &m->base);
 	for (size_t i = 0; i < kept; i++)
 		phases[p->phase_count++] = phase_of(m, chosen[i].span);
 	free(chosen);
@@ -169,10 +168,10 @@ static void fill_groups(struct making *m, struct fact_process *p)
 	free(all);
 }
 
-static void fill_requests(struct making *m, struct fact_process *p, const struct liveset *live)
+static void fill_requests(struct making *m, struct fact_process *p)
 {
 	const struct run_process *from = &m->build->run->processes[m->process];
-	struct requests_source source = { from->events, live, &m->spans, m->reader->header.start_ns, m->reader->header.start_realtime_ns };
+	struct requests_source source = { from->events, &m->base, &m->spans, m->reader->header.start_ns, m->reader->header.start_realtime_ns };
 	uint64_t most = 0;
 	requests_judge(&p->requests, &source, m->build->arena);
 	for (size_t i = 0; i < p->phase_group_count; i++)
@@ -188,16 +187,13 @@ static void fill_process(struct build *b, uint32_t process)
 	struct fact_process *p = &b->facts->processes[process];
 	struct making m = { .build = b, .process = process, .reader = from->reader, .names = read_names(&from->meta) };
 	bool exact;
-	const struct liveset *live = run_live(from, CUF_UNKNOWN, &exact);
-	struct work work;
-	work_begin(&work, from->events, live);
-	p->work_layer = work.layer == WORK_FRAMEWORK ? "framework" : "device";
-	work_end(&work);
-	spans_read(&m.spans, from->events, live);
+	m.base = work_base(from->events, run_live(from, CUF_UNKNOWN, &exact));
+	p->work_layer = m.base.layer == WORK_FRAMEWORK ? "framework" : "device";
+	spans_read(&m.spans, from->events, &m.base);
 	p->phases_left_out = from->reader->header.phases_left_out;
-	fill_phases(&m, p, live);
+	fill_phases(&m, p);
 	fill_groups(&m, p);
-	fill_requests(&m, p, live);
+	fill_requests(&m, p);
 	free(m.spans.items);
 	free(m.names.items);
 }

@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include "analysis/model/liveset.h"
 #include "analysis/model/replay.h"
 #include "analysis/model/units.h"
 #include "analysis/model/xalloc.h"
@@ -218,7 +217,7 @@ static size_t find_profile(const struct look *l, size_t at)
  * allocations as frees. */
 struct serving { bool found; uint64_t begin_ns, end_ns, begin_seq, end_seq, cycles; };
 
-static struct serving find_serving(const struct events *events, const struct liveset *live, uint64_t after_seq)
+static struct serving find_serving(const struct events *events, const struct work_base *base, uint64_t after_seq)
 {
 	struct serving s = { 0 };
 	struct cycles *cycles = cycles_new();
@@ -229,7 +228,7 @@ static struct serving find_serving(const struct events *events, const struct liv
 	size_t count;
 	int64_t delta, least = INT64_MAX, most = 0;
 	uint64_t allocs = 0, frees = 0;
-	work_begin(&work, events, live);
+	work_begin(&work, base);
 	event_merge_begin(&merge, events, 0);
 	while (event_merge_next(&merge, &e) && e.op != CUF_OP_EXIT) {
 		if (!work_follow(&work, &e, &delta) || e.seq <= after_seq)
@@ -314,10 +313,10 @@ static uint64_t last_end(const struct look *l)
 	return seq;
 }
 
-static void infer_serving(struct look *l, const struct liveset *live)
+static void infer_serving(struct look *l, const struct work_base *base)
 {
 	uint64_t start_end = last_end(l), last_grown = 0;
-	struct serving s = find_serving(l->events, live, start_end);
+	struct serving s = find_serving(l->events, base, start_end);
 	struct step from, to;
 	if (!s.found)
 		return;
@@ -338,7 +337,7 @@ static void infer_serving(struct look *l, const struct liveset *live)
 	      arena_format(l->arena, "%" PRIu64 " ups and downs over what stays live, as many frees as allocations", s.cycles));
 }
 
-size_t phases_infer(struct inferred found[INFERRED_MAX], const struct events *events, const struct liveset *live, const char *const *hook_names,
+size_t phases_infer(struct inferred found[INFERRED_MAX], const struct events *events, const struct work_base *base, const char *const *hook_names,
 		    size_t hook_name_count, struct arena *arena)
 {
 	struct look l = { .events = events, .hook_names = hook_names, .hook_name_count = hook_name_count, .arena = arena, .found = found };
@@ -352,7 +351,7 @@ size_t phases_infer(struct inferred found[INFERRED_MAX], const struct events *ev
 		l.found[l.found_count++].why = l.capture_calls == 1 ? "a stream was captured" :
 			arena_format(arena, "streams were captured %" PRIu64 " times", l.capture_calls);
 	}
-	infer_serving(&l, live);
+	infer_serving(&l, base);
 	if (l.found_count == 1 && !strcmp(found[0].name, "load")) /* nothing followed: any program begins with allocations */
 		l.found_count = 0;
 	if (l.found_count)

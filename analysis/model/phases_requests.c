@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "analysis/model/liveset.h"
 #include "analysis/model/trend.h"
 #include "analysis/model/xalloc.h"
 
@@ -139,7 +138,7 @@ static void measure_cycles(struct units *u, const struct requests_source *s, con
 	struct work work;
 	int64_t delta, base = 0, peak = 0;
 	size_t mark = 0;
-	work_begin(&work, s->events, s->live);
+	work_begin(&work, s->base);
 	event_merge_begin(&merge, s->events, 0);
 	while (mark < count && event_merge_next(&merge, &e)) {
 		bool changed = work_follow(&work, &e, &delta);
@@ -167,7 +166,7 @@ static void judge_cycles(struct fact_requests *out, const struct requests_source
 	size_t count;
 	uint64_t found;
 	int64_t delta;
-	work_begin(&work, s->events, s->live);
+	work_begin(&work, s->base);
 	event_merge_begin(&merge, s->events, 0);
 	while (event_merge_next(&merge, &e) && e.op != CUF_OP_EXIT)
 		if (work_follow(&work, &e, &delta))

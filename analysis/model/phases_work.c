@@ -54,23 +54,29 @@ static int64_t live_of(enum work_layer layer, const struct liveset *live)
 	return sum;
 }
 
-void work_begin(struct work *work, const struct events *events, const struct liveset *live)
+struct work_base work_base(const struct events *events, const struct liveset *live)
 {
 	struct event_merge merge;
 	struct cuf_event e;
+	struct work_base base = { WORK_DEVICE, 0 };
 	int64_t net[2] = { 0, 0 };
-	bool framework = false;
 	event_merge_begin(&merge, events, 0);
 	while (event_merge_next(&merge, &e))
 		for (unsigned layer = WORK_DEVICE; layer <= WORK_FRAMEWORK; layer++) {
 			int64_t delta = delta_of(layer, &e);
 			net[layer] = (int64_t)((uint64_t)net[layer] + (uint64_t)delta);
-			framework |= delta && layer == WORK_FRAMEWORK;
+			if (delta && layer == WORK_FRAMEWORK)
+				base.layer = WORK_FRAMEWORK;
 		}
-	*work = (struct work){ .layer = framework ? WORK_FRAMEWORK : WORK_DEVICE, .most.sign = 1, .least.sign = -1 };
 	/* what is live now came from what was live before the first event: no less than nothing */
-	work->level = (int64_t)((uint64_t)live_of(work->layer, live) - (uint64_t)net[work->layer]);
-	work->level = work->level > 0 && work->level < BYTES_MAX ? work->level : 0;
+	base.level = (int64_t)((uint64_t)live_of(base.layer, live) - (uint64_t)net[base.layer]);
+	base.level = base.level > 0 && base.level < BYTES_MAX ? base.level : 0;
+	return base;
+}
+
+void work_begin(struct work *work, const struct work_base *base)
+{
+	*work = (struct work){ .layer = base->layer, .level = base->level, .most.sign = 1, .least.sign = -1 };
 	extremes_add(&work->most, 0, work->level);
 	extremes_add(&work->least, 0, work->level);
 }
@@ -182,14 +188,14 @@ static void take_phase(struct reading *r, const struct cuf_event *e)
 		begin_span(r, e, op);
 }
 
-void spans_read(struct phase_spans *spans, const struct events *events, const struct liveset *live)
+void spans_read(struct phase_spans *spans, const struct events *events, const struct work_base *base)
 {
 	struct reading r = { .spans = spans };
 	struct event_merge merge;
 	struct cuf_event e;
 	int64_t delta;
 	*spans = (struct phase_spans){ 0 };
-	work_begin(&r.work, events, live);
+	work_begin(&r.work, base);
 	event_merge_begin(&merge, events, 0);
 	while (event_merge_next(&merge, &e))
 		if (e.op == CUF_OP_PHASE)
@@ -202,7 +208,7 @@ void spans_read(struct phase_spans *spans, const struct events *events, const st
 	work_end(&r.work);
 }
 
-void phases_follow(struct fact_stretch *stretches, const struct inferred *found, size_t count, const struct events *events, const struct liveset *live)
+void phases_follow(struct fact_stretch *stretches, const struct inferred *found, size_t count, const struct events *events, const struct work_base *base)
 {
 	struct work work;
 	struct event_merge merge;
@@ -210,7 +216,7 @@ void phases_follow(struct fact_stretch *stretches, const struct inferred *found,
 	uint64_t places[INFERRED_MAX];
 	enum { BEFORE, INSIDE, AFTER } where[INFERRED_MAX] = { 0 };
 	int64_t delta;
-	work_begin(&work, events, live);
+	work_begin(&work, base);
 	event_merge_begin(&merge, events, 0);
 	while (event_merge_next(&merge, &e)) {
 		/* the begin's own event belongs to the stretch, the end's, too */
