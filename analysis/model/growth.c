@@ -58,7 +58,26 @@ static void space_marks(struct growth *g)
 		g->marks[i].position = g->mark_count == 1 ? 0 : i * g->events / (g->mark_count - 1);
 }
 
-static void place_marks(struct growth *g)
+/* The quiet moments as marks: at most one between two events. False: too few of them. */
+static bool place_quiet(struct growth *g, const uint64_t *positions)
+{
+	struct cycle_mark *marks = xalloc_zeroed(g->quiet_count, sizeof *marks);
+	size_t count = 0;
+	for (size_t i = 0; i < g->quiet_count; i++)
+		if (!count || positions[i] > marks[count - 1].position)
+			marks[count++] = (struct cycle_mark){ positions[i], g->quiet[i].time_ns };
+	if (g->requests < CYCLES_MIN || count < CYCLES_MIN + 1) {
+		free(marks);
+		return false;
+	}
+	g->marks = marks;
+	g->mark_count = count;
+	g->work_cycles = g->requests;
+	g->said = true;
+	return true;
+}
+
+static void place_cycles(struct growth *g)
 {
 	const struct cycle_mark *found;
 	g->work_cycles = cycles_finish(g->cycles, &found, &g->mark_count);
@@ -68,6 +87,12 @@ static void place_marks(struct growth *g)
 	} else {
 		space_marks(g);
 	}
+}
+
+static void place_marks(struct growth *g, const uint64_t *quiet_positions)
+{
+	if (!place_quiet(g, quiet_positions)) /* the program knows its work better than its memory tells it */
+		place_cycles(g);
 	g->windows = (uint32_t)(g->mark_count < TREND_MAX ? g->mark_count : TREND_MAX);
 	g->window_of_mark = xalloc_zeroed(g->mark_count, 1);
 	for (size_t mark = g->mark_count; mark--;) {
@@ -145,6 +170,10 @@ static void count_requests(struct growth *g)
 	double ups_per_mark = nearly_whole((double)g->work_cycles / (double)between), marks_per_request;
 	if (!g->work_cycles)
 		return;
+	if (g->said) {
+		g->cycles_per_mark = ups_per_mark;
+		return;
+	}
 	for (size_t i = 0; i < g->sites.count; i++)
 		if (g->sites.items[i].cycles > most)
 			most = g->sites.items[i].cycles;
@@ -153,20 +182,35 @@ static void count_requests(struct growth *g)
 	g->work_cycles = (uint64_t)llround((double)g->work_cycles / marks_per_request);
 }
 
+/* The first pass: totals, cycles, and where the quiet moments lie among the events. */
+static void follow_first(struct growth *g, const struct growth_source *source)
+{
+	uint64_t *positions = xalloc_zeroed(g->quiet_count, sizeof *positions);
+	struct growth_step step;
+	size_t quiet = 0;
+	source->rewind(source->state);
+	while (source->next(source->state, &step)) {
+		for (; quiet < g->quiet_count && g->quiet[quiet].time_ns < step.time_ns; quiet++)
+			positions[quiet] = g->events;
+		step.delta_bytes = bounded(step.delta_bytes);
+		count_step(g, &step);
+		cycles_feed(g->cycles, step.delta_bytes, ++g->events, step.time_ns);
+	}
+	for (; quiet < g->quiet_count; quiet++)
+		positions[quiet] = g->events;
+	if (g->events)
+		place_marks(g, positions);
+	free(positions);
+}
+
 void growth_follow(struct growth *growth, const struct growth_source *source)
 {
 	struct growth_step step;
 	uint64_t position = 0;
 	uint32_t mark = 0;
-	source->rewind(source->state);
-	while (source->next(source->state, &step)) {
-		step.delta_bytes = bounded(step.delta_bytes);
-		count_step(growth, &step);
-		cycles_feed(growth->cycles, step.delta_bytes, ++growth->events, step.time_ns);
-	}
+	follow_first(growth, source);
 	if (!growth->events)
 		return;
-	place_marks(growth);
 	choose_candidates(growth);
 	source->rewind(source->state);
 	for (; position < growth->events && source->next(source->state, &step); position++) {

@@ -30,6 +30,9 @@ struct growth {
 	uint64_t work_cycles;     /* of the program's own work; 0: none found, the marks are evenly spaced */
 	uint64_t events;          /* followed */
 	bool births;              /* site.old_bytes were filled in */
+	/* the program's own word, before growth_follow: when none of its requests was open (phases.h), and how many ended */
+	const struct cycle_mark *quiet; size_t quiet_count; uint64_t requests; /* borrowed; quiet NULL: it said nothing */
+	bool said;                /* the marks are those */
 };
 
 /* A stream of events that can be read twice, and the live set that it ends in (put into the table by the caller). */

@@ -7,6 +7,7 @@
 #include "analysis/model/framework_map.h"
 #include "analysis/model/growth.h"
 #include "analysis/model/host_memory.h"
+#include "analysis/model/phases.h"
 #include "analysis/model/replay.h"
 
 enum { ROWS_DEFAULT = 1000 };
@@ -128,12 +129,35 @@ static void mark_segments(struct growth *g, const struct liveset *live)
 	}
 }
 
-static void layer_sites(struct build *b, uint32_t process, struct growth_device *state, const struct liveset *live, struct rows *rows, struct rows *grown)
+/* When none of the requests that a process marked was open. */
+struct quiet { struct cycle_mark *marks; size_t count; uint64_t requests; };
+
+static struct quiet quiet_of(const struct build *b, uint32_t process)
+{
+	const struct fact_requests *r = &b->facts->processes[process].requests;
+	struct quiet q = { NULL, 0, 0 };
+	if (r->basis == BASIS_OBSERVED || r->basis == BASIS_ESTIMATED)
+		q.requests = phases_quiet_marks(b->run->processes[process].events, &q.marks, &q.count);
+	return q;
+}
+
+static void take_quiet(struct growth *g, const struct quiet *q, uint64_t resolution_ns)
+{
+	/* a clock too coarse to tell one request from the next orders nothing */
+	if (!q->count || q->marks[q->count - 1].time_ns - q->marks[0].time_ns < q->count * 4 * resolution_ns)
+		return;
+	g->quiet = q->marks;
+	g->quiet_count = q->count;
+	g->requests = q->requests;
+}
+
+static void layer_sites(struct build *b, uint32_t process, struct growth_device *state, const struct quiet *quiet, const struct liveset *live, struct rows *rows, struct rows *grown)
 {
 	struct growth_source source = growth_device_source(state);
 	struct growth g;
 	size_t at = 0;
 	growth_init(&g);
+	take_quiet(&g, quiet, DEVICE_CLOCK_NS);
 	add_live(&g, live, state->framework);
 	growth_follow(&g, &source);
 	if (!state->framework)
@@ -146,13 +170,13 @@ static void layer_sites(struct build *b, uint32_t process, struct growth_device 
 	growth_fini(&g);
 }
 
-static void device_sites(struct build *b, uint32_t process, uint64_t seq, const struct liveset *live, struct rows *rows, struct rows *grown)
+static void device_sites(struct build *b, uint32_t process, uint64_t seq, const struct quiet *quiet, const struct liveset *live, struct rows *rows, struct rows *grown)
 {
 	struct run_process *p = &b->run->processes[process];
 	struct growth_device driver = { .events = p->events, .seq = seq };
 	struct growth_device framework = { .events = p->events->framework, .seq = seq, .framework = true };
-	layer_sites(b, process, &driver, live, rows, grown);
-	layer_sites(b, process, &framework, live, rows, grown);
+	layer_sites(b, process, &driver, quiet, live, rows, grown);
+	layer_sites(b, process, &framework, quiet, live, rows, grown);
 	reader_drop(p->reader, CUF_SEC_RING);
 	reader_drop(p->reader, CUF_SEC_FRAMEWORK_RING);
 }
@@ -173,7 +197,7 @@ static void host_figures(struct fact_host *out, const struct host_memory *memory
 	out->malloc_high_count = isinf(count.high) ? FACT_UNKNOWN : whole(count.high);
 }
 
-static void host_sites(struct build *b, uint32_t process, uint64_t time_ns, struct rows *rows, struct rows *grown)
+static void host_sites(struct build *b, uint32_t process, uint64_t time_ns, const struct quiet *quiet, struct rows *rows, struct rows *grown)
 {
 	const struct reader *r = b->run->processes[process].reader;
 	struct growth_host state = { .reader = r, .time_ns = time_ns };
@@ -184,6 +208,7 @@ static void host_sites(struct build *b, uint32_t process, uint64_t time_ns, stru
 	struct growth g;
 	uint64_t at = 0;
 	growth_init(&g);
+	take_quiet(&g, quiet, HOST_CLOCK_NS);
 	host_memory_read(r, &means, time_ns, &g.sites, &memory);
 	host_figures(&b->facts->processes[process].host, &memory);
 	growth_follow(&g, &source);
@@ -290,8 +315,10 @@ void build_sites(struct build *build)
 		bool exact;
 		const struct liveset *blocks = run_live(&build->run->processes[p], seq, &exact);
 		memory_figures(build, p, blocks, build->moment.time_ns);
-		device_sites(build, p, seq, blocks, &live, &grown);
-		host_sites(build, p, host_time_ns, &live, &grown);
+		struct quiet quiet = quiet_of(build, p);
+		device_sites(build, p, seq, &quiet, blocks, &live, &grown);
+		host_sites(build, p, host_time_ns, &quiet, &live, &grown);
+		free(quiet.marks);
 	}
 	build->facts->leaks = settle(build, &live, &build->facts->leak_count);
 	build->facts->growth = settle(build, &grown, &build->facts->growth_count);

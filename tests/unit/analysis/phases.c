@@ -269,6 +269,56 @@ static void test_requests__in_a_framework_are_measured_in_its_blocks(void **stat
 	done(m, facts);
 }
 
+static const struct fact_site *leak_of(const struct facts *facts)
+{
+	for (size_t i = 0; i < facts->leak_count; i++)
+		if (facts->leaks[i].class == CLASS_LEAK)
+			return &facts->leaks[i];
+	return NULL;
+}
+
+/* Nothing goes up and down: only the program knows where one request ends and the next begins. */
+static void test_leak__by_marked_requests_alone(void **state)
+{
+	for (int said = 0; said < 2; said++) {
+		struct maker *m = begin();
+		for (unsigned i = 0; i < 40; i++) {
+			if (said)
+				say(m, CUF_PHASE_REQUEST_BEGIN, NAME_REQUEST, 100 + i);
+			maker_alloc(m, CACHE + i * GiB, 64 << 10, 3);
+			if (said)
+				say(m, CUF_PHASE_REQUEST_END, NAME_REQUEST, 100 + i);
+		}
+		struct facts *facts = report(m);
+		const struct fact_site *leak = leak_of(facts);
+		assert_int_equal(leak != NULL, said);
+		if (leak) {
+			assert_int_equal(leak->per_request_bytes, 64 << 10);
+			assert_int_equal(leak->cycles, 40);
+		}
+		done(m, facts);
+	}
+}
+
+/* The cache of a request that waits in the middle of another's floor: a request's own blocks are no floor. */
+static void test_leak__what_a_request_holds_until_its_end_is_none(void **state)
+{
+	struct maker *m = begin();
+	for (unsigned i = 0; i < 40; i++) {
+		say(m, CUF_PHASE_REQUEST_BEGIN, NAME_REQUEST, 100 + i);
+		for (unsigned k = 0; k <= i; k++) /* each longer than the one before */
+			maker_alloc(m, CACHE + k * GiB, MiB, 3);
+		for (unsigned k = 0; k <= i; k++)
+			maker_free(m, CACHE + k * GiB);
+		say(m, CUF_PHASE_REQUEST_END, NAME_REQUEST, 100 + i);
+	}
+	struct facts *facts = report(m);
+	assert_null(leak_of(facts));
+	assert_int_equal(facts->processes[0].requests.largest_peak_bytes, 40 * MiB);
+	assert_true(fabs(facts->processes[0].requests.floor_slope_bytes) < 1);
+	done(m, facts);
+}
+
 /* ---- incidents ---- */
 
 static void test_incident__says_its_phase_and_request(void **state)
@@ -477,6 +527,8 @@ int main(void)
 		cmocka_unit_test(test_requests__that_overlap_are_estimates),
 		cmocka_unit_test(test_requests__unmarked_are_the_cycles),
 		cmocka_unit_test(test_requests__in_a_framework_are_measured_in_its_blocks),
+		cmocka_unit_test(test_leak__by_marked_requests_alone),
+		cmocka_unit_test(test_leak__what_a_request_holds_until_its_end_is_none),
 		cmocka_unit_test(test_incident__says_its_phase_and_request),
 		cmocka_unit_test(test_inferred__a_server_from_start_to_work),
 		cmocka_unit_test(test_inferred__bytes_of_the_phases),
