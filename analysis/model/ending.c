@@ -10,16 +10,16 @@
 
 const char *const end_names[END_MAX] = { "running", "exit", "signal", "killed", "oom_killed", "exec" };
 
-/* false: none. What older writers did not write is unknown. */
-static bool last_sample(const struct reader *r, struct cuf_sample *sample)
+/* The last sample but so many; false: there is none. What older writers did not write is unknown. */
+static bool sample_before_end(const struct reader *r, uint64_t before, struct cuf_sample *sample)
 {
 	uint64_t count = r->header.sample_count, have = reader_count(r, CUF_SEC_TIMELINE);
 	uint32_t stride = r->sections[CUF_SEC_TIMELINE].stride;
 	count = count < have ? count : have;
 	*sample = (struct cuf_sample){ .cgroup_file_bytes = CUF_UNKNOWN };
-	if (count)
-		memcpy(sample, reader_at(r, CUF_SEC_TIMELINE, count - 1), stride < sizeof *sample ? stride : sizeof *sample);
-	return count != 0;
+	if (count > before)
+		memcpy(sample, reader_at(r, CUF_SEC_TIMELINE, count - 1 - before), stride < sizeof *sample ? stride : sizeof *sample);
+	return count > before;
 }
 
 static uint64_t last_recorded_ns(const struct run_process *p)
@@ -27,7 +27,7 @@ static uint64_t last_recorded_ns(const struct run_process *p)
 	const struct cuf_header *h = &p->reader->header;
 	struct cuf_sample sample;
 	uint64_t last = h->start_ns;
-	if (last_sample(p->reader, &sample) && sample.time_ns > last)
+	if (sample_before_end(p->reader, 0, &sample) && sample.time_ns > last)
 		last = sample.time_ns;
 	if (p->events->count) {
 		struct cuf_event e = events_get(p->events, p->events->count - 1);
@@ -77,18 +77,34 @@ static bool still_there(const struct cuf_header *h)
 	return ticks == h->process_start_ticks && state != 'Z' && state != 'X';
 }
 
-/*
- * The kernel's OOM killer leaves no record: memory at its limit in the last sample is what tells. Pages of files fill a
- * cgroup up to its limit without harm; they do not count.
- */
-static bool at_memory_limit(const struct run_process *p)
+/* Of its cgroup, without pages of files: they fill a cgroup up to its limit without harm. CUF_UNKNOWN: not sampled. */
+static uint64_t held_before_end(const struct reader *r, uint64_t before)
 {
-	struct cuf_sample sample;
-	uint64_t limit = meta_limit(&p->meta, "memory.max"), files;
-	if (!last_sample(p->reader, &sample) || limit == CUF_UNKNOWN || !limit || sample.cgroup_bytes == CUF_UNKNOWN)
-		return false;
-	files = sample.cgroup_file_bytes == CUF_UNKNOWN || sample.cgroup_file_bytes > sample.cgroup_bytes ? 0 : sample.cgroup_file_bytes;
-	return sample.cgroup_bytes - files >= limit - limit / 20;
+	struct cuf_sample s;
+	if (!sample_before_end(r, before, &s) || s.cgroup_bytes == CUF_UNKNOWN)
+		return CUF_UNKNOWN;
+	return s.cgroup_file_bytes == CUF_UNKNOWN || s.cgroup_file_bytes > s.cgroup_bytes ? s.cgroup_bytes : s.cgroup_bytes - s.cgroup_file_bytes;
+}
+
+enum { RISES = 3 }; /* between samples, looked at for where memory was heading */
+
+/*
+ * The kernel's OOM killer leaves no record: memory at its limit in the last sample is what tells, or on its way there: from
+ * three quarters of the limit on, twice what it lately rose by from one sample to the next.
+ */
+static const char *why_for_memory(const struct run_process *p)
+{
+	uint64_t limit = meta_limit(&p->meta, "memory.max"), last = held_before_end(p->reader, 0), rise = 0;
+	if (last == CUF_UNKNOWN || limit == CUF_UNKNOWN || !limit)
+		return NULL;
+	if (last >= limit - limit / 20)
+		return "no end record, and its cgroup was within 5% of its limit";
+	for (uint64_t i = 0; i < RISES; i++) {
+		uint64_t after = held_before_end(p->reader, i), before = held_before_end(p->reader, i + 1);
+		if (after != CUF_UNKNOWN && before != CUF_UNKNOWN && after > before && after - before > rise)
+			rise = after - before;
+	}
+	return last >= limit / 4 * 3 && last + 2 * rise >= limit ? "no end record, and its cgroup was two samples from its limit" : NULL;
 }
 
 /* What `cuflight run` saw as the parent; false: nothing. */
@@ -119,11 +135,11 @@ static bool told_by_parent(const struct run_process *p, struct arena *arena, str
 
 static struct ending without_record(const struct run_process *process)
 {
+	const char *for_memory;
 	if (still_there(&process->reader->header))
 		return (struct ending){ .end = END_RUNNING, .basis = BASIS_OBSERVED, .status = FACT_UNKNOWN, .why = "" };
-	if (at_memory_limit(process))
-		return (struct ending){ .end = END_OOM_KILLED, .basis = BASIS_INFERRED, .status = FACT_UNKNOWN, .abnormal = true,
-			.why = "no end record, and its cgroup was within 5% of its limit" };
+	if ((for_memory = why_for_memory(process)))
+		return (struct ending){ .end = END_OOM_KILLED, .basis = BASIS_INFERRED, .status = FACT_UNKNOWN, .abnormal = true, .why = for_memory };
 	return (struct ending){ .end = END_KILLED, .basis = BASIS_INFERRED, .status = FACT_UNKNOWN, .abnormal = true, .why = "no end record" };
 }
 
