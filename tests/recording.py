@@ -6,10 +6,10 @@ Reads finished recordings alone and trusts them. Event fields are those of struc
 import collections
 import struct
 
-META, INCIDENTS, LEDGER, RING, FRAMEWORK_RING = 1, 10, 6, 8, 12
+META, STACK_INDEX, STACK_FRAMES, INCIDENTS, LEDGER, RING, FRAMEWORK_RING = 1, 4, 5, 10, 6, 8, 12
 ALLOC, FREE, RESTORE, FAIL, EXIT, ROLE = 1, 2, 3, 4, 10, 15
 DEVICE, VMM, HOST, FRAMEWORK, MAPPING, RESERVATION = 1, 7, 10, 11, 12, 13
-META_NOTE, META_FRAMEWORK, META_HOOK, NOTE_FRAMEWORK = 12, 19, 6, 11
+META_HOOK, META_FUNCTION, META_NOTE, META_FRAMEWORK, NOTE_FRAMEWORK = 6, 9, 12, 19, 11
 SAMPLED, SPACE_FRAMEWORK = 0x40, 9
 UNKNOWN = 2**64 - 1
 
@@ -18,6 +18,7 @@ Incident = collections.namedtuple('Incident', 'number seq time_ns requested_byte
                                   'attempt first free_bytes total_bytes')
 EVENT = struct.Struct('<QQQQQIIIIHHBBBB')
 SEGMENT = struct.Struct('<QQIIII')
+STACK = struct.Struct('<QIHBB')
 INCIDENT = struct.Struct('<QQQQIIHHBBBBIIQQQ')
 SECTION = struct.Struct('<IIQQ')
 META_HEAD = struct.Struct('<HHIQQII')
@@ -88,6 +89,17 @@ class Recording:
             if struct.unpack_from('<Q', self.data, at)[0] == incident.number:
                 return struct.unpack_from('<QQ', self.data, at + FRAMEWORK_LEVEL_AT)
         return None
+
+    def functions(self, stack):
+        """Names of a stack's functions, innermost first, as far as the recorder noted them."""
+        named = {number: text for kind, number, text in self.meta() if kind == META_FUNCTION}
+        return [named.get(frame, '') for frame in self.frames(stack)]
+
+    def frames(self, stack):
+        if not stack:
+            return []
+        _, first, depth, _, _ = STACK.unpack_from(self.data, self.sections[STACK_INDEX][1] + (stack - 1) * STACK.size)
+        return struct.unpack_from(f'<{depth}Q', self.data, self.sections[STACK_FRAMES][1] + 8 * first)
 
     def ledger(self, space):
         """{address: bytes} of what is live"""

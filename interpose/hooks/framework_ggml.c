@@ -26,9 +26,20 @@ static int find_buffer(const void *buffer)
 	return -1;
 }
 
-/* Claimed with an address that no buffer has. */
-static void keep_buffer(const void *buffer, uint64_t addr, uint64_t bytes)
+static void drop_buffer(int at)
 {
+	if (at >= 0)
+		__atomic_store_n(&buffers[at].buffer, NULL, __ATOMIC_RELEASE);
+}
+
+/* False: it is known so already, by an inner call. One that was freed unseen gives way. An entry is claimed with an
+ * address that no buffer has. */
+static bool keep_buffer(const void *buffer, uint64_t addr, uint64_t bytes)
+{
+	int known = find_buffer(buffer);
+	if (known >= 0 && buffers[known].addr == addr && buffers[known].bytes == bytes)
+		return false;
+	drop_buffer(known);
 	for (int i = 0; i < BUFFERS_MAX; i++) {
 		const void *empty = NULL;
 		if (!__atomic_compare_exchange_n(&buffers[i].buffer, &empty, (const void *)buffers, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
@@ -36,8 +47,9 @@ static void keep_buffer(const void *buffer, uint64_t addr, uint64_t bytes)
 		buffers[i].addr = addr;
 		buffers[i].bytes = bytes;
 		__atomic_store_n(&buffers[i].buffer, buffer, __ATOMIC_RELEASE);
-		return;
+		break;
 	}
+	return true;
 }
 
 /* ggml's own words on a buffer, from the object whose function made it. */
@@ -61,10 +73,8 @@ static void made(const void *maker, void *buffer, unsigned hook, const void *fra
 	if (!buffer)
 		return;
 	ask_buffer(maker, buffer, &addr, &bytes);
-	if (addr > CUF_PAGE_BYTES) { /* back-ends without addresses give small numbers */
-		keep_buffer(buffer, addr, bytes);
+	if (addr > CUF_PAGE_BYTES && keep_buffer(buffer, addr, bytes)) /* back-ends without addresses give small numbers */
 		cuf_role_assign(addr, bytes, cuf_role_now(), hook, frame);
-	}
 	errno = saved;
 }
 
@@ -108,9 +118,7 @@ void cuf_hook_ggml_backend_buffer_set_usage(void *buffer, int usage)
 void cuf_hook_ggml_backend_buffer_free(void *buffer)
 {
 	NEXT(ggml_backend_buffer_free, void, (void *));
-	int at = buffer ? find_buffer(buffer) : -1;
-	if (at >= 0)
-		__atomic_store_n(&buffers[at].buffer, NULL, __ATOMIC_RELEASE);
+	drop_buffer(buffer ? find_buffer(buffer) : -1);
 	if (next)
 		next(buffer);
 }

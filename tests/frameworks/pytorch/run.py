@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """run.py [NAME...]: PyTorch as its wheels are, under the recorder; prints TAP. Environments: build/frameworks/torch-*
 (scripts/setup pytorch) and the system's Python with Debian's PyTorch. Without a GPU PyTorch's own caching allocator runs
-over the simulated driver: runtime_rest.c and what is generated here stand in for the rest of the CUDA runtime.
+over the simulated driver: ../stand_in.py.
 """
+import functools
 import glob
 import os
 import pathlib
@@ -14,28 +15,14 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 HERE = pathlib.Path(__file__).resolve().parent
-BUILD = pathlib.Path(os.environ.get('BUILD', ROOT / 'build')).resolve()
-LIBRARY, SIM = BUILD / 'libcuflight.so', BUILD / 'sim'
-sys.path[:0] = [str(ROOT / 'tests'), str(ROOT / 'tests/e2e/torch')]
+sys.path[:0] = [str(ROOT / 'tests'), str(ROOT / 'tests/frameworks'), str(ROOT / 'tests/e2e/torch')]
 import check_blocks # noqa: E402
 import recording as r # noqa: E402
+import stand_in # noqa: E402
+from stand_in import LIBRARY, Skip, output, symbols # noqa: E402
 
 WANTED = re.compile(r'report(MemoryUsage|OutOfMemory)ToProfiler')
 POINTS = '100'
-
-
-class Skip(Exception):
-    pass
-
-
-def output(*command, **more):
-    return subprocess.run(command, check=True, capture_output=True, text=True, **more).stdout
-
-
-def symbols(path, defined):
-    """Names that an object defines, or does not, without versions."""
-    lines = output('nm', '-D', '--defined-only' if defined else '--undefined-only', str(path)).splitlines()
-    return {line.split()[-1].split('@')[0] for line in lines if line.split()}
 
 
 class PyTorch:
@@ -64,30 +51,12 @@ class PyTorch:
             raise AssertionError(f'exit status {done.returncode}: {done.stderr[-400:]}')
         return done, where
 
-    # ---- a runtime that the simulated driver can stand behind ----
-
+    @functools.cached_property
     def stand_in(self):
-        """What to preload for a PyTorch that finds a device: the simulated runtime of its major version, and the rest."""
-        need = output('readelf', '-d', str(self.cuda()))
-        soname = re.search(r'\[(libcudart\.so\.(\d+))\]', need)[1]
-        runtime = SIM / soname
-        if not runtime.exists():
-            raise Skip(f'no simulated {soname}')
-        rest = self.work / 'rest.so'
-        if not rest.exists():
-            wanted = set()
-            for library in glob.glob(str(self.libraries / '*.so*')):
-                wanted |= {name for name in symbols(library, False) if re.match(r'(__)?cuda[A-Z]', name)}
-            output('cc', '-c', '-O1', '-fPIC', str(HERE / 'runtime_rest.c'), '-o', str(self.work / 'rest.o'))
-            have = symbols(runtime, True) | {line.split()[-1] for line in output('nm', str(self.work / 'rest.o')).splitlines() if ' T ' in line}
-            (self.work / 'none.c').write_text(''.join(f'int {name}(void) {{ return 0; }}\n' for name in sorted(wanted - have)))
-            (self.work / 'map').write_text(f'{soname} {{ global: cuda*; __cuda*; local: *; }};\n')
-            output('cc', '-shared', '-fPIC', '-w', str(self.work / 'rest.o'), str(self.work / 'none.c'), f'-Wl,--version-script={self.work}/map', '-o', str(rest))
-            output('cc', '-shared', '-fPIC', str(HERE / 'nvml.c'), '-Wl,-soname,libnvidia-ml.so.1', '-o', str(self.work / 'libnvidia-ml.so.1'))
-        return [LIBRARY, runtime, rest], {'LD_LIBRARY_PATH': f'{SIM}:{self.work}'}
+        return stand_in.make(self.cuda(), glob.glob(str(self.libraries / '*.so*')), self.work)
 
     def books(self, settings):
-        preload, environment = self.stand_in()
+        preload, environment = self.stand_in
         done, where = self.run('books.py', '7', POINTS, preload=preload, PYTORCH_CUDA_ALLOC_CONF=settings, **environment)
         (self.work / 'truth').write_text(done.stdout)
         return done, where
@@ -174,24 +143,15 @@ def environments():
     return [*found, PyTorch('system', '/usr/bin/python3')]
 
 
+def run(torch, test):
+    if not torch.there:
+        raise Skip('no PyTorch in this environment')
+    return test(torch)
+
+
 def main(only):
-    number = 0
-    for torch in environments():
-        for test in TESTS:
-            if only and test.__name__ not in only:
-                continue
-            number += 1
-            what = f'{torch.name} {torch.version or ""}: {test.__doc__}'
-            try:
-                if not torch.there:
-                    raise Skip('no PyTorch in this environment')
-                remark = test(torch)
-                print(f'ok {number} - {what}' + (f' ({remark})' if remark else ''), flush=True)
-            except Skip as why:
-                print(f'ok {number} - {what} # SKIP {why}', flush=True)
-            except (AssertionError, subprocess.SubprocessError, OSError, KeyError) as why:
-                print(f'not ok {number} - {what}\n# {str(why).strip()}', flush=True)
-    print(f'1..{number}')
+    stand_in.tap([(f'{torch.name} {torch.version or ""}: {test.__doc__}', functools.partial(run, torch, test))
+                  for torch in environments() for test in TESTS if not only or test.__name__ in only])
 
 
 main(sys.argv[1:])

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the real PyTorch wants of the CUDA runtime besides memory, so that its caching allocator runs over the simulated
- * driver: devices that answer, events and launches that do nothing. Memory comes from the simulated runtime. Names that
- * are neither here nor there are made up by ../pytorch.tap, and do nothing either.
+ * What PyTorch and ggml want of the CUDA runtime besides memory: devices that answer, events and launches that do nothing.
+ * Memory comes from the simulated runtime; names that are neither here nor there are made up by ../stand_in.py.
  */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { SUCCESS = 0, ATTRIBUTE_MAJOR = 75, ATTRIBUTE_MINOR = 76, MEMORY_OF_DEVICE = 2, CAPTURE_NONE = 0 };
+enum { SUCCESS = 0, ATTRIBUTE_INTEGRATED = 18, ATTRIBUTE_MAJOR = 75, ATTRIBUTE_MINOR = 76, MEMORY_OF_DEVICE = 2, CAPTURE_NONE = 0 };
 enum { MULTIPROCESSORS = 132 };
 
 static char thing; /* handles point here: nobody looks behind them */
@@ -57,7 +56,7 @@ int cudaGetDeviceProperties(struct properties *p, int device)
 
 int cudaDeviceGetAttribute(int *value, int attribute, int device)
 {
-	*value = attribute == ATTRIBUTE_MAJOR ? 9 : attribute == ATTRIBUTE_MINOR ? 0 : 1;
+	*value = attribute == ATTRIBUTE_MAJOR ? 9 : attribute != ATTRIBUTE_MINOR && attribute != ATTRIBUTE_INTEGRATED;
 	return SUCCESS;
 }
 
