@@ -182,12 +182,15 @@ INLINE bool follow(bool checked, const struct cuf_python_layout *l, uintptr_t co
 {
 	uint64_t frame;
 	uint8_t owner = 0;
+	unsigned between = 0; /* frames that are none: behind each there is one that is, but in a circle */
 	if (!find_first(checked, l, w, state, &frame))
 		return false;
 	while (frame) {
 		if (frame & POINTER_TAGS || (l->outer_owner && !get8(checked, frame + l->frame_owner, &owner)))
 			return false;
 		if (l->outer_owner && owner >= l->outer_owner) {
+			if (between++ > CUF_PYTHON_FRAMES_MAX)
+				return false;
 			end_run(w, frame);
 		} else {
 			if (w->next == w->end) {

@@ -12,8 +12,8 @@
 #include <string.h>
 #include "interpose/core/sys.h"
 
-/* The kernel reads the new mask before it finds `how` wrong: nothing changes, whatever it answers. */
-static inline bool cuf_readable_page(uintptr_t page) { return cuf_sys(SYS_rt_sigprocmask, ~0, (long)page, 0, 8, 0, 0) != -EFAULT; }
+/* The kernel reads the new mask before it finds `how` wrong: nothing changes, whatever it answers. (No mask is page 0.) */
+static inline bool cuf_readable_page(uintptr_t page) { return page && cuf_sys(SYS_rt_sigprocmask, ~0, (long)page, 0, 8, 0, 0) != -EFAULT; }
 
 /* Copies bytes that may not be readable. false: they are not, and *to is untouched. */
 static inline __attribute__((no_sanitize("address", "thread", "undefined"))) bool cuf_readable_copy(void *to, uintptr_t from, size_t bytes)
