@@ -448,7 +448,7 @@ static void shape_rule(struct cuf_rule *rule, const struct row *row)
 		if (row->fp.base == PLACE_FP && fp_slot_fits)
 			rule->kind = CUF_RULE_FP_SLOT;
 	} else if (fp_kept || saved_below_cfa(&row->fp)) {
-		rule->kind = row->cfa.base == PLACE_SP   ? CUF_RULE_SP
+		rule->kind = row->cfa.base == PLACE_SP && row->cfa.offset >= 8 ? CUF_RULE_SP /* upwards: walkers rely on it */
 			     : row->cfa.base == PLACE_FP ? CUF_RULE_FP
 							 : CUF_RULE_UNSUPPORTED;
 	}

@@ -55,20 +55,30 @@ static void write_frames(struct cuf_stack *entry, const uint64_t *frames, unsign
 	note_modules(entry, frames, depth);
 }
 
-static uint32_t intern(uint64_t walked_hash, const uint64_t *frames, unsigned depth, uint8_t stop)
+/* New, or seen with other modules. */
+static __attribute__((noinline)) void write_or_note(struct cuf_walker *walker, struct cuf_walked *walked, struct cuf_stack *entry, bool is_new)
 {
-	uint64_t hash = finish_hash(walked_hash);
+	cuf_walked_frames(walker, walked);
+	if (is_new)
+		write_frames(entry, walked->frames, walked->depth, walked->stop);
+	else
+		note_modules(entry, walked->frames, walked->depth);
+}
+
+static inline uint32_t intern(struct cuf_walker *walker, struct cuf_walked *walked)
+{
+	uint64_t hash = finish_hash(walked->hash);
 	uint32_t mask = cuf_recording.stack_mask, at = (uint32_t)(hash >> 32) & mask;
 	for (unsigned i = 0; i < PROBE; i++, at = (at + 1) & mask) {
 		struct cuf_stack *entry = &cuf_recording.stacks[at];
 		uint64_t seen = __atomic_load_n(&entry->hash, __ATOMIC_ACQUIRE);
 		if (!seen && __atomic_compare_exchange_n(&entry->hash, &seen, hash, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-			write_frames(entry, frames, depth, stop);
+			write_or_note(walker, walked, entry, true);
 			return at + 1;
 		}
 		if (seen == hash) {
 			if (__builtin_expect(__atomic_load_n(&entry->noted, __ATOMIC_RELAXED) != (uint8_t)cuf_modules_generation(), 0))
-				note_modules(entry, frames, depth);
+				write_or_note(walker, walked, entry, false);
 			return at + 1;
 		}
 	}
@@ -83,12 +93,13 @@ static inline unsigned depth_limit(void)
 
 uint32_t cuf_stack_capture(struct cuf_thread_state *t, uintptr_t above)
 {
-	uint8_t stop = CUF_STOP_END;
+	struct cuf_walked walked = { .frames = t->frames, .is_written = true, .stop = CUF_STOP_END };
 	uint64_t python = cuf_python_gather(t, depth_limit());
-	unsigned depth = cuf_walk(&t->walker, cuf_modules_generation(), above, t->frames, depth_limit(), &stop);
+	walked.depth = cuf_walk(&t->walker, cuf_modules_generation(), above, t->frames, depth_limit(), &walked.stop);
 	if (python)
-		depth = cuf_python_merge(t, depth, depth_limit(), &stop);
-	return depth ? intern(hash_frames(t->frames, depth), t->frames, depth, stop) : 0;
+		walked.depth = cuf_python_merge(t, walked.depth, depth_limit(), &walked.stop);
+	walked.hash = hash_frames(t->frames, walked.depth);
+	return walked.depth ? intern(&t->walker, &walked) : 0;
 }
 
 uint32_t cuf_stack_capture_caller(struct cuf_thread_state *t, const void *frame)
@@ -99,8 +110,9 @@ uint32_t cuf_stack_capture_caller(struct cuf_thread_state *t, const void *frame)
 	if (id || !walked.depth)
 		return id;
 	if (walked.beside) {
+		cuf_walked_frames(&t->walker, &walked);
 		walked.depth = cuf_python_merge(t, walked.depth, depth_limit(), &walked.stop);
 		walked.hash = hash_frames(walked.frames, walked.depth);
 	}
-	return *walked.id = intern(walked.hash, walked.frames, walked.depth, walked.stop);
+	return *walked.id = intern(&t->walker, &walked);
 }

@@ -14,6 +14,7 @@ uint32_t cuf_walk_known(
 {
 	static uint32_t no_id;
 	walked->depth = 0;
+	walked->is_written = false;
 	walked->id = &no_id;
 	return 0;
 }
@@ -59,6 +60,8 @@ static __attribute__((noinline)) bool find_cfa(
 	if ((kind != CUF_RULE_SP && kind != CUF_RULE_FP) || (kind == CUF_RULE_FP && !read_fp(w, fp_at, &base)))
 		return false;
 	*cfa = base + (uintptr_t)(intptr_t)rule->cfa_offset;
+	if (*cfa - 8 - sp >= w->walker->stack_high - 7 - sp)
+		return false;
 	if (kind == rule->kind)
 		return true;
 	if (w->own_count == CUF_WALK_OWN)
@@ -84,31 +87,32 @@ static READS_STACKS enum plain_end walk_plain(struct plain_walk *w, const unsign
 	const uintptr_t high = w->walker->stack_high;
 	uintptr_t ip = w->ip, sp = w->sp, fp_at = w->fp_at, cfa;
 	uint64_t hash = w->hash;
-	unsigned count = w->count, own = w->own_count;
+	unsigned count = w->count, own = w->own_count, limit = max + own;
 	enum plain_end end = PLAIN_COUNT;
-	while (count < max + own) {
+	while (count < limit) {
 		struct cuf_rule *rule = find_rule(rules, ip);
-		if (__builtin_expect(rule->kind == CUF_RULE_SP, 1))
-			cfa = sp + (uintptr_t)(intptr_t)rule->cfa_offset;
-		else if (!find_cfa(w, rule, sp, fp_at, count, &cfa)) {
+		ips[count] = ip;
+		if (__builtin_expect(rule->kind == CUF_RULE_SP, 1)) {
+			cfa = sp + (uint32_t)rule->cfa_offset; /* upwards: see cfi.c */
+			if (__builtin_expect(cfa > high, 0)) {
+				end = PLAIN_OTHER;
+				break;
+			}
+			hash = cuf_frames_hash_step(hash, ip);
+		} else if (find_cfa(w, rule, sp, fp_at, count, &cfa)) {
+			if (own == w->own_count)
+				hash = cuf_frames_hash_step(hash, ip);
+			limit = max + (own = w->own_count);
+		} else {
 			end = end_of(ip, rule);
 			break;
 		}
-		if (__builtin_expect(cfa - 8 - sp >= high - 7 - sp, 0)) {
-			end = PLAIN_OTHER;
-			break;
-		}
-		ips[count] = ip;
-		if (__builtin_expect(own == w->own_count, 1))
-			hash = cuf_frames_hash_step(hash, ip);
-		own = w->own_count;
 		/* without a branch: whether a function saves rbp cannot be guessed */
 		fp_at ^= (fp_at ^ (cfa + (uintptr_t)(intptr_t)rule->fp_offset)) & -(uintptr_t)(rule->fp_offset != 0);
 		sp = cfa;
 		at[count++] = cfa - 8;
 		ip = ((const struct word *)(cfa - 8))->value;
 	}
-	w->own_count = own; /* not that of a step which was not taken */
 	w->ip = ip;
 	w->sp = sp;
 	w->fp_at = fp_at;
@@ -151,26 +155,32 @@ static struct cuf_memo *find_memo(struct cuf_memos *memos, const struct plain_wa
 	unsigned set = key >> 8 & (CUF_MEMO_SETS - 1), newest = memos->newest[set];
 	struct cuf_memo *kept = &memos->memo[set][!newest];
 	*place = &memos->memo[set][newest];
-	if (kept->key == key && is_same(kept, w->ips[0], w->start, w->max, w->beside))
+	if (kept->key == key && kept->epoch == memos->epoch && is_same(kept, w->ips[0], w->start, w->max, w->beside))
 		return kept;
-	if ((*place)->key == key && is_same(*place, w->ips[0], w->start, w->max, w->beside)) {
+	if ((*place)->key == key && (*place)->epoch == memos->epoch && is_same(*place, w->ips[0], w->start, w->max, w->beside)) {
 		memos->newest[set] = !newest; /* met again: it stays, and the other makes room */
 		return *place;
 	}
 	(*place)->key = key;
+	(*place)->epoch = memos->epoch;
 	(*place)->id = 0;
 	return NULL;
 }
 
-static bool remember_words(struct cuf_memo *memo, const uintptr_t *at, unsigned count)
+static inline bool remember_words(struct cuf_memo *memo, const uintptr_t *at, unsigned count)
 {
+	uintptr_t last = 0, odd = 0;
+	uint16_t *to = memo->at + memo->words;
+	if (count > CUF_MEMO_WORDS - memo->words)
+		return false;
+	memo->words += (uint16_t)count;
 	for (unsigned i = 0; i < count; i++) {
 		uintptr_t above = at[i] - memo->start;
-		if (memo->words == CUF_MEMO_WORDS || above % 8 || above / 8 > UINT16_MAX)
-			return false;
-		memo->at[memo->words++] = (uint16_t)(above / 8);
+		odd |= above;
+		last = above > last ? above : last;
+		to[i] = (uint16_t)(above / 8);
 	}
-	return true;
+	return odd % 8 == 0 && last / 8 <= UINT16_MAX;
 }
 
 /* The outermost frame's caller is no word that decided, unless it was 0. */
@@ -189,19 +199,37 @@ static bool remember(struct cuf_memo *memo, const struct plain_walk *w, enum pla
 }
 
 /* The frames of the stack: all but our own. */
-static unsigned copy_frames(uint64_t *frames, const struct plain_walk *w)
+static unsigned copy_frames(struct cuf_memos *memos, uint64_t *frames)
 {
-	uintptr_t *lows = w->walker->memos->lows;
 	unsigned count = 0, own = 0;
-	for (unsigned i = 0; i < w->count; i++) {
-		if (own < w->own_count && w->own[own] == i) {
+	for (unsigned i = 0; i < memos->count; i++) {
+		if (own < memos->own_count && memos->own[own] == i) {
 			own++;
 			continue;
 		}
-		lows[count] = i ? w->at[i - 1] + 8 : w->start + 16;
-		frames[count++] = w->ips[i];
+		memos->lows[count] = i ? memos->at[i - 1] + 8 : memos->start + 16;
+		frames[count++] = memos->ips[i];
 	}
 	return count;
+}
+
+/* For cuf_walked_frames. Returns how many frames there are. */
+static unsigned keep_walk(const struct plain_walk *w)
+{
+	struct cuf_memos *memos = w->walker->memos;
+	memos->count = w->count;
+	memos->own_count = w->own_count;
+	for (unsigned i = 0; i < w->own_count; i++)
+		memos->own[i] = w->own[i];
+	memos->start = w->start;
+	return w->count - w->own_count;
+}
+
+void cuf_walked_frames(struct cuf_walker *walker, struct cuf_walked *walked)
+{
+	if (!walked->is_written)
+		copy_frames(walker->memos, walked->frames);
+	walked->is_written = true;
 }
 
 /* What plain rules do not follow, from where they stopped. */
@@ -210,7 +238,9 @@ static __attribute__((noinline)) void walk_on(struct plain_walk *w, struct cuf_w
 	uintptr_t fp;
 	if (!read_fp(w, w->fp_at, &fp))
 		fp = 0;
-	walked->depth = cuf_walk_on(w->walker, w->ip, w->sp, fp, walked->frames, copy_frames(walked->frames, w), w->max, &walked->stop);
+	keep_walk(w);
+	walked->is_written = true;
+	walked->depth = cuf_walk_on(w->walker, w->ip, w->sp, fp, walked->frames, copy_frames(w->walker->memos, walked->frames), w->max, &walked->stop);
 	walked->hash = 0;
 	for (unsigned i = 0; i < walked->depth; i++)
 		walked->hash = cuf_frames_hash_step(walked->hash, walked->frames[i]);
@@ -248,7 +278,7 @@ static __attribute__((noinline)) uint32_t walk_and_remember(
 		*last = place;
 	}
 	walked->hash = w->hash;
-	walked->depth = copy_frames(walked->frames, w);
+	walked->depth = keep_walk(w);
 	walked->stop = end == PLAIN_END ? CUF_STOP_END : CUF_STOP_DEPTH;
 	return 0;
 }
@@ -260,6 +290,7 @@ READS_STACKS uint32_t cuf_walk_known(
 	uintptr_t ip = start[1].value;
 	struct cuf_memo **last;
 	struct plain_walk w;
+	walked->is_written = false;
 	if (__builtin_expect(!walker->rules || walker->generation != generation, 0)) {
 		walked->depth = 0;
 		if (!walker->rules)

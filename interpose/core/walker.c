@@ -32,12 +32,14 @@ enum {
 /* The stack's start as ld.so saw it; weak, so that ld.so is not linked. */
 extern void *__libc_stack_end __attribute__((weak));
 
+/* Without giving their memory back: it is wanted again at once, and a page costs more than all of a short thread's events. */
 static void forget_memos(struct cuf_walker *walker)
 {
 	if (!walker->has_memos)
 		return;
-	walker->has_memos = false;
-	cuf_sys_madvise(walker->memos, sizeof *walker->memos, MADV_DONTNEED);
+	walker->memos->epoch++;
+	for (unsigned i = 0; i < CUF_MEMO_LAST; i++)
+		walker->memos->last[i] = NULL;
 }
 
 int cuf_walker_init(struct cuf_walker *walker, int is_main_thread)

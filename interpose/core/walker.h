@@ -20,7 +20,7 @@
 #define CUF_RULES_NEAR 2048u /* copies of those in use */
 #define CUF_WALK_FRAMES_MAX 256u
 #define CUF_MEMO_SETS 128u
-#define CUF_MEMO_WORDS 72u /* a memo is three cache lines */
+#define CUF_MEMO_WORDS 70u /* a memo is three cache lines */
 #define CUF_MEMO_LAST 16u
 #define CUF_WALK_OWN 4u
 
@@ -37,6 +37,7 @@ struct cuf_memo {
 	uint64_t beside; /* what else the caller said that the id stands for */
 	uint32_t key; /* of the innermost frames */
 	uint32_t id;  /* the caller's name for this stack; 0: not known */
+	uint32_t epoch; /* of the memos when it was made; another: it is of another thread, or of modules that are gone */
 	uint16_t max; /* the walk's limit */
 	uint16_t words;
 	uint16_t at[CUF_MEMO_WORDS]; /* in words above start */
@@ -45,10 +46,13 @@ struct cuf_memo {
 /* Memos, found by the innermost frames. Of each pair one was met again and stays, the other is the newest. */
 struct cuf_memos {
 	struct cuf_memo *last[CUF_MEMO_LAST]; /* by where the walk began: loops allocate from the same frame again and again */
+	uint32_t epoch;
 	uint8_t newest[CUF_MEMO_SETS];
 	_Alignas(64) struct cuf_memo memo[CUF_MEMO_SETS][2];
 	uint64_t ips[CUF_WALK_FRAMES_MAX + CUF_WALK_OWN]; /* of the walk that is going on: see walker.c */
 	uintptr_t at[2 * (CUF_WALK_FRAMES_MAX + CUF_WALK_OWN)];
+	unsigned count, own_count, own[CUF_WALK_OWN]; /* of these ips; those that are ours */
+	uintptr_t start;
 	uintptr_t lows[CUF_WALK_FRAMES_MAX + CUF_WALK_OWN]; /* of the frames that a walk wrote: where each has its part of the stack begin */
 };
 
@@ -83,18 +87,21 @@ unsigned cuf_walk(
 /*
  * The stack of the caller of a function that is still running, from its __builtin_frame_address(0), innermost first;
  * max: at most CUF_WALK_FRAMES_MAX. When it is one of the stacks seen lately, its id is returned and nothing else done.
- * Else 0, walk is filled in, and *walk->id takes the id that the caller gives the stack (0: none). memos->lows as above.
+ * Else 0, walk is filled in, and *walk->id takes the id that the caller gives the stack (0: none).
  */
 struct cuf_walked {
-	uint64_t *frames;  /* by the caller: room for max */
+	uint64_t *frames;  /* by the caller: room for max. Filled in by cuf_walked_frames alone, for most have no need of them */
 	uint64_t hash;     /* of the frames: cuf_frames_hash_step from 0 */
 	unsigned depth;
 	uint8_t stop;      /* enum cuf_stop */
 	uint64_t beside;   /* by the caller: the id stands for this, too; a stack is known with the same alone */
 	uint32_t *id;
+	bool is_written;   /* frames are */
 };
 uint32_t cuf_walk_known(
 	struct cuf_walker *walker, uint64_t generation, const void *frame, unsigned max, struct cuf_walked *walked);
+/* The frames, and memos->lows as above. To be called before the walker's next walk, once or more. */
+void cuf_walked_frames(struct cuf_walker *walker, struct cuf_walked *walked);
 
 /* The hash of a stack, frame by frame from 0: three instructions, for it runs beside the walk. */
 static inline uint64_t cuf_frames_hash_step(uint64_t hash, uint64_t frame)

@@ -20,6 +20,14 @@ static unsigned draw(unsigned below)
 	return (unsigned)(seed >> 33) % below;
 }
 
+static uint64_t hash_of(const uint64_t *frames, unsigned depth)
+{
+	uint64_t hash = 0;
+	for (unsigned i = 0; i < depth; i++)
+		hash = cuf_frames_hash_step(hash, frames[i]);
+	return hash;
+}
+
 /* As a hook that was called by the program. */
 static __attribute__((noinline)) void hook(void)
 {
@@ -30,10 +38,12 @@ static __attribute__((noinline)) void hook(void)
 	truth.depth = cuf_walk(&walker, cuf_modules_generation(), (uintptr_t)frame, truth.frames, limit, &truth.stop);
 	if (!id) {
 		walked++;
+		cuf_walked_frames(&known_walker, &answer);
 		assert_in_range(next_id, 1, STACKS);
 		stacks[next_id].depth = answer.depth;
 		stacks[next_id].stop = answer.stop;
 		memcpy(stacks[next_id].frames, frames, answer.depth * sizeof *frames);
+		assert_true(answer.hash == hash_of(frames, answer.depth));
 		*answer.id = id = next_id++;
 	} else {
 		known++;
