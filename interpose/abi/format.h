@@ -21,6 +21,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "interpose/abi/phase.h"
 
 #define CUF_MAGIC "CUFLIGHT"
 #define CUF_VERSION 1u
@@ -408,23 +409,6 @@ enum cuf_op {
  * stack 0 = not taken. FREE: aux and alloc_stack as for other kinds. FAIL: bytes = the true request, aux = allocated,
  * extra = reserved >> 9, addr = incident.
  */
-enum cuf_phase_op {
-	CUF_PHASE_MARK = 0,
-	CUF_PHASE_PUSH = 1,      /* nested, of this thread */
-	CUF_PHASE_POP = 2,
-	CUF_PHASE_START = 3,     /* a range with an id (aux), may end in another thread */
-	CUF_PHASE_END = 4,
-	CUF_PHASE_REQUEST_BEGIN = 5, /* a unit of the program's work; aux = its id */
-	CUF_PHASE_REQUEST_END = 6
-};
-/* POP names what it ends: the last open PUSH of its thread with that name. Ids are one space for each source and sort. */
-enum cuf_phase_source {
-	CUF_PHASE_PROGRAM = 0,   /* cuflight.h */
-	CUF_PHASE_NVTX = 1
-};
-static inline uint32_t cuf_phase_extra(unsigned op, unsigned source) { return source << 8 | op; }
-static inline unsigned cuf_phase_op(uint32_t extra) { return extra & 0xff; }
-static inline unsigned cuf_phase_source(uint32_t extra) { return extra >> 8; }
 
 #define CUF_EVENT_BULK 0x01u     /* freed by a reset, not by a call of its own */
 #define CUF_EVENT_ESTIMATED 0x02u /* bytes are our estimate (arrays) */

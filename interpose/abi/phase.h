@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a program says of its own work, as events of CUF_OP_PHASE tell it (format.h, FORMAT.md). Contract: as format.h, of
+ * which this is a part. On disk: never reuse a number.
+ */
+#ifndef CUF_PHASE_H
+#define CUF_PHASE_H
+
+#include <stdint.h>
+
+enum cuf_phase_op {
+	CUF_PHASE_MARK = 0,
+	CUF_PHASE_PUSH = 1,      /* nested, of this thread */
+	CUF_PHASE_POP = 2,
+	CUF_PHASE_START = 3,     /* a range with an id (aux), may end in another thread */
+	CUF_PHASE_END = 4,
+	CUF_PHASE_REQUEST_BEGIN = 5, /* a unit of the program's work; aux = its id */
+	CUF_PHASE_REQUEST_END = 6
+};
+
+/* POP names what it ends: the last open PUSH of its thread with that name. Ids are one space for each source and sort. */
+enum cuf_phase_source {
+	CUF_PHASE_PROGRAM = 0,   /* cuflight.h */
+	CUF_PHASE_NVTX = 1
+};
+
+/* cuf_event.extra */
+static inline uint32_t cuf_phase_extra(unsigned op, unsigned source) { return source << 8 | op; }
+static inline unsigned cuf_phase_op(uint32_t extra) { return extra & 0xff; }
+static inline unsigned cuf_phase_source(uint32_t extra) { return extra >> 8; }
+
+#endif
