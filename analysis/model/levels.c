@@ -155,11 +155,6 @@ static uint64_t last_at_time(const struct events *events, uint64_t time_ns)
 
 uint64_t seq_at_time(const struct events *events, uint64_t time_ns)
 {
-	const struct events *framework = events->framework;
-	uint64_t device_seq = last_at_time(events, time_ns), framework_seq = last_at_time(framework, time_ns), first = events->first_seq;
-	if (device_seq || framework_seq)
-		return device_seq > framework_seq ? device_seq : framework_seq;
-	if (!first || (framework->first_seq && framework->first_seq < first))
-		first = framework->first_seq;
-	return first ? first - 1 : 0;
+	uint64_t device_seq = last_at_time(events, time_ns), framework_seq = last_at_time(events->framework, time_ns);
+	return device_seq > framework_seq ? device_seq : framework_seq;
 }

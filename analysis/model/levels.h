@@ -24,7 +24,7 @@ void levels_at(const struct reader *reader, const struct events *events, unsigne
 /* Puts what an incident knows over it. */
 void levels_overlay(const struct cuf_incident *incident, struct levels *levels);
 
-/* Seq of the last event at or before a time; what precedes the first one when all are later. */
+/* Seq of the last event at or before a time, of both rings; 0 when all that are left are later. */
 uint64_t seq_at_time(const struct events *events, uint64_t time_ns);
 
 #endif

@@ -11,6 +11,9 @@ import json
 import sys
 
 
+FULL = 1 << 62  # a request that only the pool of large blocks could serve
+
+
 def pairs(words):
     """name value name value ... -> dict; numbers become int"""
     return {n: int(v) if v.lstrip("-").isdigit() else v for n, v in zip(words[::2], words[1::2])}
@@ -193,6 +196,57 @@ class Check:
         for pool in pools[:1]:
             self.same("pool reserved", said["reserved"], pool["reserved_bytes"])
             self.same("pool used", said["used"], pool["used_bytes"])
+
+    # a framework's allocator: its own books
+
+    def framework(self):
+        return next((f for d in self.report["devices"][:1] for f in d["fragmentation"]["frameworks"] if f["allocated_bytes"] is not None), {})
+
+    def books(self, words, request_bytes):
+        """what it had at the moment of the report: totals, slack, and the largest hole of the pool that would serve the request"""
+        said = pairs(words)
+        self.same("framework allocated", said["allocated"], self.framework().get("allocated_bytes"))
+        self.same("framework placed", said["allocated"], self.framework().get("placed_bytes"))
+        self.same("framework reserved", said["reserved"], self.framework().get("reserved_bytes"))
+        self.same("framework slack", said["slack"], sum(r["bytes"] or 0 for r in self.rows("framework_slack")))
+        hole = said["hole_small" if request_bytes <= 1 << 20 else "hole_large"]
+        self.same("largest hole in a segment", hole, self.framework().get("largest_hole_bytes"))
+        self.same("largest hole is exact", "exact", self.framework().get("largest_hole_basis"))
+
+    def point(self, words):
+        """every point but the report's own moment: tests/fault/framework_points.c"""
+
+    def reported(self, words):
+        """of the events: torch_allocator.tap"""
+
+    def oom(self, words):
+        last = self.report["incidents"][-1]
+        self.same("outcome", "fatal", last["outcome"])
+        self.books(words, last["framework_requested_bytes"] or 0)
+        self.same("segments' hole at the incident", self.framework().get("largest_hole_bytes"), last["largest_free"]["segment_bytes"])
+        self.same("allocated at the incident", pairs(words)["allocated"], last["framework_allocated_bytes"])
+
+    def refused(self, words):
+        said, last = pairs(words), self.report["incidents"][-1]
+        self.same("refused bytes", said["requested"], last["framework_requested_bytes"])
+        self.same("free when refused", said["free"], last["free_bytes"])
+        self.same("total when refused", said["total"], last["total_bytes"])
+        packed = said["free"] // (2 << 20) * (2 << 20) + sum(r["bytes"] or 0 for r in self.rows("framework_slack"))
+        self.same("fits_if_packed", packed >= said["requested"], last["fits_if_packed"])
+
+    def pinned(self, words):
+        said = pairs(words)
+        found = [s for d in self.report["devices"] for s in d["fragmentation"]["segments"] if s["address"] == hex(said["segment"])]
+        self.same("pinned segment", [(said["bytes"], said["live"], said["count"])], [(s["bytes"], s["live_bytes"], s["live_count"]) for s in found])
+
+    def retried(self, words):
+        if "requested" in words:
+            said, last = pairs(words), self.report["incidents"][-1]
+            self.same("retried: incidents", said["retries"], len(self.report["incidents"]))
+            self.same("retried: outcome", "recovered", last["outcome"])
+            self.holds(f"retried: {last['requested_bytes']} holds {said['requested']}", last["requested_bytes"] >= said["requested"])
+        else:
+            self.books(words, FULL)
 
     def vmm(self, words):
         self.same("vmm mapped", int(words[1]), self.report["devices"][0]["fragmentation"]["vmm_mapped_bytes"])
