@@ -139,10 +139,10 @@ void text_shortage(const struct fact_incident *incident, char *out, size_t bytes
 	int used;
 	if (!incident->is_request || wanted == FACT_UNKNOWN)
 		used = snprintf(out, bytes, "the call names no size; device free %s", units_bytes(left).s);
-	else if (left == FACT_UNKNOWN)
-		used = snprintf(out, bytes, "wanted %s; what was free is not known", units_bytes(wanted).s);
 	else if (incident->device == FACT_NONE)
 		used = snprintf(out, bytes, "wanted %s of host memory", units_bytes(wanted).s);
+	else if (left == FACT_UNKNOWN)
+		used = snprintf(out, bytes, "wanted %s; what was free is not known", units_bytes(wanted).s);
 	else if (left >= wanted)
 		used = snprintf(out, bytes, "wanted %s, device free %s: free memory alone does not explain it", units_bytes(wanted).s, units_bytes(left).s);
 	else

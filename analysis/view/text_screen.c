@@ -35,7 +35,7 @@ static void headline_failure(const struct text *text, const struct fact_incident
 	if (device)
 		snprintf(where, sizeof where, "GPU %u (%s)", device->ordinal, device_name(device));
 	else
-		snprintf(where, sizeof where, "%s host memory", incident->kind == CUF_KIND_REGISTERED ? "registering" : "pinned");
+		snprintf(where, sizeof where, "%shost memory", incident->kind == CUF_KIND_HOST ? "" : incident->kind == CUF_KIND_REGISTERED ? "registering " : "pinned ");
 	text_line(text, STYLE_BAD, label, "%s, %s after start%s%.24s: %s", units_date(incident->time_ns).s,
 		  units_duration(since(process->start_ns, incident->time_ns)).s, incident->phase ? ", in " : "", incident->phase ? incident->phase : "", where);
 }
@@ -131,6 +131,9 @@ static unsigned failure_lines(const struct text *text, const struct fact_inciden
 	if (incident->kind == CUF_KIND_FRAMEWORK)
 		text_line(text, STYLE_PLAIN, "FAILED", "%s gave up on %s, thread %u; the driver was not asked", incident->api,
 			  units_bytes(incident->requested_bytes).s, incident->tid);
+	else if (incident->kind == CUF_KIND_HOST)
+		text_line(text, STYLE_PLAIN, "FAILED", "%s, errno %u (%s), thread %u, %s %s", call, incident->result, strerror((int)incident->result), incident->tid,
+			  units_count(incident->attempt_count).s, incident->attempt_count == 1 ? "try" : "tries");
 	else
 		text_line(text, STYLE_PLAIN, "FAILED", "%s = %u (%s), thread %u, %s %s", call, incident->result, name ? name : "see cuda.h", incident->tid,
 		  units_count(incident->attempt_count).s, incident->attempt_count == 1 ? "try" : "tries");
