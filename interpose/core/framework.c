@@ -73,14 +73,18 @@ static void note_backend(const struct cuf_report *r)
 		cuf_meta_text(CUF_META_FRAMEWORK, r->device, texts[backend], strlen(texts[backend]));
 }
 
+/* One thread a device at a time: the framework has its allocator locked. */
 static void note_level(const struct cuf_report *r)
 {
+	uint64_t before;
 	if (r->device >= CUF_DEVICES_MAX)
 		return;
+	before = __atomic_load_n(&levels[r->device].reserved_bytes, __ATOMIC_RELAXED);
 	__atomic_store_n(&levels[r->device].allocated_bytes, r->allocated_bytes, __ATOMIC_RELAXED);
-	if (__atomic_exchange_n(&levels[r->device].reserved_bytes, r->reserved_bytes, __ATOMIC_RELAXED) < r->reserved_bytes)
-		note_backend(r);
+	__atomic_store_n(&levels[r->device].reserved_bytes, r->reserved_bytes, __ATOMIC_RELAXED);
 	__atomic_store_n(&levels[r->device].seen, 1, __ATOMIC_RELEASE);
+	if (__builtin_expect(r->reserved_bytes > before, 0))
+		note_backend(r);
 }
 
 /* ---- one report ---- */

@@ -199,7 +199,7 @@ static int bench(void)
 	uint64_t began;
 	for (unsigned i = 0; i < LIVE_MAX; i += 2)
 		live[i] = must_have(append_kv(options.bytes));
-	began = now_ns(CLOCK_MONOTONIC);
+	began = now_ns(CLOCK_THREAD_CPUTIME_ID); /* what others do with this machine is not its cost */
 	for (uint64_t n = 0; n < options.events; n++) {
 		unsigned place = (unsigned)(n * 2654435761u >> 7) % LIVE_MAX;
 		if (live[place]) {
@@ -209,7 +209,7 @@ static int bench(void)
 			live[place] = must_have(append_kv(options.bytes));
 		}
 	}
-	began = now_ns(CLOCK_MONOTONIC) - began;
+	began = now_ns(CLOCK_THREAD_CPUTIME_ID) - began;
 	say("bench events %llu ns %llu ns_each %.1f", (unsigned long long)options.events, (unsigned long long)began, (double)began / (double)options.events);
 	say_reports();
 	return 0;
