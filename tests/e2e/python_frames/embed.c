@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A program that is no interpreter and has one inside: embed PROGRAMS TRUTH. Begins and ends it three times, the last time
- * with threads of its own beside it, one of which is none of Python's. Linked to libpython, or loading it when it is needed.
+ * with threads of its own beside it, one of which is none of Python's. Linked to libpython, or loading it when it is needed;
+ * then it is unloaded in between, while the other thread allocates.
  */
 #include <Python.h>
 #include <dlfcn.h>
@@ -53,6 +54,11 @@ int main(int argc, char **argv)
 		failed |= run_text("x = [bytearray(100000) for _ in range(100)]\n");
 		failed |= CALL(Py_FinalizeEx)();
 	}
+#if !defined LINKED
+	dlclose(library);
+	if (!(library = dlopen(LIBRARY, RTLD_NOW | RTLD_GLOBAL)))
+		return fprintf(stderr, "%s\n", dlerror()), 1;
+#endif
 	CALL(Py_InitializeEx)(0);
 	snprintf(text, sizeof text, "import sys; sys.path.insert(0, '%s'); import marks\ndef embedded(): marks.mark('embedded')\nembedded()\n", argv[1]);
 	failed |= run_text(text);

@@ -289,11 +289,16 @@ def run(test, version, python):
     sys.stdout.flush()
 
 
-try:
-    for version, python in interpreters():
-        for test in tests:
-            run(test, version, python)
-finally:
-    shutil.rmtree(work)
-print("1..%d" % count)
-sys.exit(failed > 0)
+def main():
+    try:
+        for version, python in interpreters():
+            for test in tests:
+                run(test, version, python)
+    finally:
+        shutil.rmtree(work)
+    print("1..%d" % count)
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
