@@ -71,6 +71,13 @@ static void decide(struct ladder *l, enum fact_outcome outcome, const char *why)
 	l->why = why;
 }
 
+/* Without the time that an interpreter takes to shut down. */
+static uint64_t work_ended_ns(const struct run_process *p, const struct ending *end)
+{
+	uint64_t work_end_ns = p->reader->header.work_end_ns;
+	return work_end_ns && work_end_ns < end->end_ns ? work_end_ns : end->end_ns;
+}
+
 static void judge(struct ladder *l, const struct run_process *p, const struct ending *end)
 {
 	const struct cuf_incident *last = &l->tries[l->try_count - 1];
@@ -94,7 +101,7 @@ static void judge(struct ladder *l, const struct run_process *p, const struct en
 		decide(l, OUTCOME_HANDLED, "the process went on as another program");
 	} else if (!end->abnormal) {
 		decide(l, OUTCOME_HANDLED, "the process ended with status 0");
-	} else if (last->kind == CUF_KIND_HOST && end->end_ns > last->time_ns + LAST_NS) { /* malloc's successes are not looked at */
+	} else if (last->kind == CUF_KIND_HOST && work_ended_ns(p, end) > last->time_ns + LAST_NS) { /* malloc's successes are not looked at */
 		decide(l, OUTCOME_HANDLED, "the program went on for long after it");
 	} else if (end->end == END_EXIT || end->end == END_SIGNAL) {
 		decide(l, OUTCOME_FATAL, end->end == END_EXIT ? "the process exited with a failure and nothing as large succeeded since" :

@@ -29,7 +29,7 @@ static const char *device_name(const struct fact_device *device)
 
 static void headline_failure(const struct text *text, const struct fact_incident *incident, const struct fact_process *process)
 {
-	const char *label = incident->result == 2 || incident->kind == CUF_KIND_FRAMEWORK ? "OOM" : "FAILED";
+	const char *label = incident->result == 2 || incident->kind == CUF_KIND_FRAMEWORK || incident->kind == CUF_KIND_HOST ? "OOM" : "FAILED";
 	const struct fact_device *device = incident->device < text->facts->device_count ? &text->facts->devices[incident->device] : NULL;
 	char where[128];
 	if (device)
