@@ -120,7 +120,7 @@ static void add_lines(struct build *b, const struct cause_rule *rule, const stru
 			if (!t->below)
 				add_line(b, e, t->term, against, lines, count);
 		}
-	if (strncmp(rule->id, "S6", 2) != 0 && e->figures[FIG_contribution] != FACT_UNKNOWN && e->figures[FIG_contribution] >= 10)
+	if (strncmp(rule->id, "S6", 2) != 0 && e->figures[FIG_contribution] != FACT_UNKNOWN && e->figures[FIG_contribution] >= 1)
 		add_line(b, e, TERM_contribution, false, lines, count);
 	if (e->terms[TERM_imbalance].value >= 0.3)
 		add_line(b, e, TERM_imbalance, false, lines, count);

@@ -61,8 +61,8 @@ const struct cause_rule cause_rules[] = {
 	  "The key and value cache is reserved at start: equal blocks directly after a look at free memory (vLLM, SGLang), or one large buffer "
 	  "(llama.cpp, Ollama). It does not fit beside the weights.",
 	  "vLLM's and llama.cpp's sources; a family is at least 4 equal blocks, nothing else in between",
-	  "names of functions or framework events", AT_FAILURE, 0.5, { NEED(kv_prealloc, 0.5), NEED(nothing_freed, 0.5) },
-	  { IF(kv_prealloc, 1, 0.15), IF(after_query, 1, 0.1), IF(burst, 0.8, 0.1), IF(kv_named, 1, 0.1), IF(own, 0.9, 0.05), IF(early, 1, 0.05), IF(packed, 1, -0.3),
+	  "names of functions or framework events", AT_FAILURE, 0.5, { NEED(kv_prealloc, 0.5) },
+	  { UNLESS(nothing_freed, 0.5, -0.15), IF(kv_prealloc, 1, 0.15), IF(after_query, 1, 0.1), IF(burst, 0.8, 0.1), IF(kv_named, 1, 0.1), IF(own, 0.9, 0.05), IF(early, 1, 0.05), IF(packed, 1, -0.3),
 	    IF(kv_grown, 1, -0.4), IF(leak, 0.5, -0.2), IF(arithmetic, 0.6, -0.3), IF(slots_named, 1, -0.1) } },
 
 	{ "S3.V", "the KV cache leaves too little for the rest",
@@ -87,7 +87,7 @@ const struct cause_rule cause_rules[] = {
 	  { "one site's blocks add up within a request and go at its end; this request got furthest: {siblings} blocks",
 	    "{leaked} of a key and value cache grew within one request", "the key and value cache grew within a request" },
 	  "", "", "a second request, or marks of requests (cuflight.h)", AT_FAILURE, 0.45, { NEED(kv_grown, 4) },
-	  { IF(sawtooth, 1, 0.15), IF(sawtooth, 2, 0.1), IF(kv_named, 1, 0.2), IF(own, 0.9, 0.05), IF(packed, 1, -0.2), IF(slots_named, 1, -0.1), IF(over_served, 4, -0.1) } },
+	  { IF(one_request, 1, -0.05), IF(sawtooth, 1, 0.15), IF(sawtooth, 2, 0.1), IF(kv_named, 1, 0.2), IF(own, 0.9, 0.05), IF(packed, 1, -0.2), IF(slots_named, 1, -0.1), IF(over_served, 4, -0.1) } },
 
 	{ "S5", "too many sequences at once: laid out in advance",
 	  { "{family} blocks of {unit} were laid out, one for each sequence; {fits} fit, and more were wanted", NULL },
@@ -120,7 +120,8 @@ const struct cause_rule cause_rules[] = {
 	  "pages or segments from being given back. The device's own free memory is never called fragmented: its pages are mapped.",
 	  "pytorch#35901, #29554; judged after the allocator has given back what is whole",
 	  "framework events, where a framework cuts the blocks", AT_FAILURE, 0.65, { NEED(packed, 1), NEED_BELOW(hole, 1), NEED_BELOW(room, 1), NEED(slack, 1) },
-	  { IF(sparse, 0.5, 0.15), IF(pinning, 0.5, 0.1), IF(late_failure, 8, 0.05), IF(leak, 1, -0.15), IF(ladder, 8, -0.1), IF(foreign_caller, 1, -0.3), IF(pool, 1, -0.1) } },
+	  { IF(sparse, 0.5, 0.15), IF(pinning, 0.5, 0.1), IF(late_failure, 8, 0.05), IF(leak, 1, -0.3), IF(ladder, 8, -0.1), IF(foreign_caller, 1, -0.3), IF(pool, 1, -0.1), IF(nothing_freed, 0.98, -0.3),
+	    IF(arithmetic, 0.6, -0.15) } },
 
 	{ "S6.F2", "fragmentation: each request outgrows what is kept",
 	  { "{ladder} blocks of a growing series, {kept}, are kept though each later request is larger: the next, {request}, found {free} free", NULL },
@@ -205,13 +206,13 @@ const struct cause_rule cause_rules[] = {
 	  { "{host_cached} of {rss} resident are free inside the allocator", "much of the {rss} resident is not live in malloc" },
 	  "Freed memory stays with the allocator: many arenas of many threads, or pages held open by a few blocks.",
 	  "glibc's arenas; three tenths of resident memory",
-	  "the allocator's books at the end", AT_END, 0.45, { NEED(oom_killed, 1), NEED(host_slack, 0.3) }, { IF(host_slack, 0.5, 0.15), IF(host_leak, 0.2, -0.2), IF(pinned_share, 0.3, -0.2) } },
+	  "the allocator's books at the end", AT_END, 0.45, { NEED(oom_killed, 1), NEED(host_slack, 0.3) }, { IF(host_freed, 0.5, 0.15), IF(host_slack, 0.5, 0.15), IF(host_leak, 0.2, -0.2), IF(pinned_share, 0.3, -0.2) } },
 
 	{ "S9.H1", "loading takes more host memory than the limit",
 	  { "resident memory rose from {rss_first} to {rss} while loading, of a limit of {limit}", "resident memory rose to {rss} while loading" },
 	  "Weights are read into memory of the process's own (torch.load, --no-mmap), so the peak is the model, or twice that.",
 	  "transformers#16844; half of resident memory gained before any repeated work",
-	  "", AT_END, 0.45, { NEED(oom_killed, 1), NEED(host_ramp, 0.5) }, { UNLESS(host_leak, 0.1, 0.1), UNLESS(host_slack, 0.3, 0.1), IF(weights_named, 1, 0.2), IF(host_leak, 0.2, -0.3) } },
+	  "", AT_END, 0.45, { NEED(oom_killed, 1), NEED(host_ramp, 0.5) }, { UNLESS(host_freed, 0.3, 0.15), UNLESS(host_leak, 0.1, 0.05), UNLESS(host_slack, 0.3, 0.05), IF(host_freed, 0.5, -0.2), IF(host_leak, 0.2, -0.3) } },
 
 	{ "S9", "host memory ran out",
 	  { "the cgroup held {cgroup} of {limit}; {rss} of that was resident here", "the kernel killed the process for want of memory", NULL },

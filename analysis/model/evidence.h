@@ -162,6 +162,7 @@ enum figure {
 	T(host_ramp, "resident memory rose from {rss_first} to {rss} before any work was done") \
 	T(host_leak, "host sites whose floor rises without end hold {host_leaked}") \
 	T(host_growing, "they gain {host_per_request} with each cycle of work") \
+	T(host_freed, "most of what malloc gave was freed again") \
 	T(host_cache, "host caches that have stopped growing hold {plateau}") \
 	T(host_slack, "{host_cached} is free inside the allocator and was not given back") \
 	T(pinned_share, "{pinned} is page-locked") \

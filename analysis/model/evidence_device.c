@@ -3,6 +3,7 @@
 #include "analysis/model/evidence.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include "analysis/model/evidence_stacks.h"
 #include "analysis/model/framework_names.h"
@@ -10,7 +11,8 @@
 
 /* What a context and its libraries take that nobody allocated: such a share of the device, and no more than this. */
 #define CONTEXT_SHARE 20u
-#define SLACK_SHARE 0.005
+#define SLACK_SHARE 0.003
+#define PACKED_NOT 0.99 /* it would fit by a hair, and not because of the holes */
 #define CONTEXT_MOST ((uint64_t)1 << 30)
 
 static uint64_t minus(uint64_t a, uint64_t b) { return a == FACT_UNKNOWN || b == FACT_UNKNOWN ? FACT_UNKNOWN : a > b ? a - b : 0; }
@@ -46,6 +48,8 @@ static uint64_t request_of(struct build *b, const struct fact_incident *i)
 	uint64_t rolled_back = 0;
 	if (known(i->framework_requested_bytes) && i->framework_requested_bytes)
 		return i->framework_requested_bytes;
+	if (known(i->least_requested_bytes) && i->least_requested_bytes)
+		return i->least_requested_bytes;
 	if (i->kind != CUF_KIND_VMM || !known(i->requested_bytes))
 		return i->requested_bytes;
 	for (size_t at = events_after(events, i->seq); at < events->count; at++) {
@@ -57,17 +61,45 @@ static uint64_t request_of(struct build *b, const struct fact_incident *i)
 	return i->requested_bytes * (rolled_back + 1);
 }
 
-/* What single large blocks waste by being rounded up to pages: no order of allocations would give it back. */
+static uint64_t settled(const struct fact_incident *i) { return i->settled_seq ? i->settled_seq : i->seq; }
+
+static int by_page(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return x < y ? -1 : x > y;
+}
+
+/* Pages that hold a small block. Heap memory. */
+static uint64_t *pages_shared(const struct liveset *live, unsigned ordinal, size_t *count)
+{
+	uint64_t *pages = xalloc_zeroed(live->count + 1, sizeof *pages);
+	size_t at = 0;
+	*count = 0;
+	for (const struct cuf_block *block; (block = liveset_next(live, &at));)
+		if (block->kind == CUF_KIND_DEVICE && block->device == ordinal && block->bytes <= CUF_PAGE_BYTES / 2)
+			pages[(*count)++] = cuf_key_addr(block->key) / CUF_PAGE_BYTES;
+	if (*count)
+		qsort(pages, *count, sizeof *pages, by_page);
+	return pages;
+}
+
+/* What large blocks alone in their last page waste by being rounded up: no order of allocations would give it back. */
 static uint64_t rounded_away(struct build *b, const struct evidence *e)
 {
 	unsigned ordinal = ordinal_in(b, e->device, e->process);
-	uint64_t bytes = 0;
-	size_t at = 0;
+	uint64_t bytes = 0, *shared, page;
+	size_t at = 0, count;
 	bool exact;
-	const struct liveset *live = run_live(&b->run->processes[e->process], e->incident->seq, &exact);
-	for (const struct cuf_block *block; (block = liveset_next(live, &at));)
-		if (block->kind == CUF_KIND_DEVICE && block->device == ordinal && block->bytes > CUF_PAGE_BYTES / 2)
+	const struct liveset *live = run_live(&b->run->processes[e->process], settled(e->incident), &exact);
+	shared = pages_shared(live, ordinal, &count);
+	for (const struct cuf_block *block; (block = liveset_next(live, &at));) {
+		if (block->kind != CUF_KIND_DEVICE || block->device != ordinal || block->bytes <= CUF_PAGE_BYTES / 2)
+			continue;
+		page = (cuf_key_addr(block->key) + block->bytes - 1) / CUF_PAGE_BYTES;
+		if (!count || !bsearch(&page, shared, count, sizeof page, by_page))
 			bytes += (CUF_PAGE_BYTES - block->bytes % CUF_PAGE_BYTES) % CUF_PAGE_BYTES;
+	}
+	free(shared);
 	return bytes;
 }
 
@@ -114,13 +146,24 @@ static uint64_t largest_hole(const struct fact_incident *i)
 	return most;
 }
 
-/* Enough for the request, and no negligible part of what is held: every program leaves a few holes. */
+static uint64_t pool_slack(const struct evidence *e)
+{
+	for (size_t n = 0; n < e->incident->owner_count; n++)
+		if (e->incident->owners[n].kind == OWNER_POOL_SLACK && known(e->incident->owners[n].bytes))
+			return e->incident->owners[n].bytes;
+	return 0;
+}
+
+/* Holes matter when they are no negligible part of what is held - every program leaves a few - and at least half of the request, or
+ * a pool's slack is what is missing. Where they do not matter, packing is not said to help. */
 static void set_slack(struct evidence *e, uint64_t packed)
 {
 	const uint64_t *f = e->figures;
 	uint64_t slack = minus(packed, f[FIG_free]);
-	if (known(slack) && known(f[FIG_shortfall]) && known(f[FIG_mine]))
-		evidence_set(e, TERM_slack, ratio(slack, f[FIG_mine]) >= SLACK_SHARE ? ratio(slack, f[FIG_shortfall]) : 0);
+	double fits = ratio(packed, f[FIG_request]);
+	bool matters = ratio(slack, f[FIG_mine]) >= SLACK_SHARE && (ratio(slack, f[FIG_request]) >= 0.5 || pool_slack(e) >= f[FIG_shortfall]);
+	evidence_set(e, TERM_packed, matters || !(fits >= 1) ? fits : PACKED_NOT);
+	evidence_set(e, TERM_slack, matters ? ratio(slack, f[FIG_shortfall]) : 0);
 }
 
 /* The site whose blocks hold most open: small blocks, or blocks inside segments; large ones merely round. */
@@ -162,7 +205,6 @@ static void set_packing(struct build *b, struct evidence *e, const struct fact_d
 		evidence_set(e, TERM_pinning, ratio(open, f[FIG_request]));
 	}
 	f[FIG_packed] = packed;
-	evidence_set(e, TERM_packed, ratio(packed, f[FIG_request]));
 	evidence_set(e, TERM_hole, ratio(f[FIG_hole], f[FIG_request]));
 	evidence_set(e, TERM_pool, known(i->largest_free[LAYER_POOL].bytes) ? ratio(f[FIG_slack], f[FIG_request]) : NAN);
 	set_slack(e, packed);

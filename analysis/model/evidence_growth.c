@@ -67,7 +67,7 @@ static uint64_t seconds(uint64_t bytes, double slope)
 /* Events of the leak's own sites that are still live. */
 static void show_births(struct build *b, struct evidence *e, enum term term, bool host)
 {
-	const struct run_process *p = &b->run->processes[e->process];
+	const struct events *events = b->run->processes[e->process].events;
 	for (size_t i = 0; i < b->facts->leak_count && b->facts->leaks[i].class == CLASS_LEAK; i++) {
 		const struct fact_site *s = &b->facts->leaks[i];
 		if (!is_here(e, s, host))
@@ -75,8 +75,9 @@ static void show_births(struct build *b, struct evidence *e, enum term term, boo
 		e->terms[term].stack = s->stack.id;
 		if (e->terms[term].time_ns == FACT_UNKNOWN)
 			e->terms[term].time_ns = s->last_ns;
-		for (size_t n = p->events->count; !host && n-- && e->terms[term].seq_count < 2;) {
-			struct cuf_event event = events_get(p->events, n);
+		events = s->kind == CUF_KIND_FRAMEWORK ? events->framework : events;
+		for (size_t n = events->count; !host && n-- && e->terms[term].seq_count < 2;) {
+			struct cuf_event event = events_get(events, n);
 			if (event.op == CUF_OP_ALLOC && event.stack == s->stack.id && (!e->incident || event.seq < e->incident->seq))
 				evidence_show(e, term, event.seq);
 		}

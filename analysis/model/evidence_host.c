@@ -83,6 +83,8 @@ void evidence_host(struct build *build, struct evidence *e)
 	look_at_timeline(build, e);
 	look_at_pinned(build, e);
 	f[FIG_host_left] = seconds_left(f);
+	if (p->host.recorded_alloc_count)
+		evidence_set(e, TERM_host_freed, (double)p->host.recorded_free_count / (double)p->host.recorded_alloc_count);
 	evidence_set(e, TERM_oom_killed, p->end == END_OOM_KILLED);
 	evidence_set(e, TERM_host_full, ratio(f[FIG_cgroup], f[FIG_limit]));
 	evidence_set(e, TERM_host_mine, ratio(f[FIG_rss], f[FIG_limit]));

@@ -183,7 +183,7 @@ void evidence_live(struct build *build, struct evidence *e)
 	unsigned ordinal = e->device == FACT_NONE ? CUF_DEVICE_NONE : ordinal_in(build, e->device, e->process), request_hints = 0;
 	struct run_process *p = &build->run->processes[e->process];
 	const struct cuf_header *h = &p->reader->header;
-	uint64_t seq = e->incident ? e->incident->seq : h->end_kind && h->end_seq ? h->end_seq : CUF_UNKNOWN;
+	uint64_t seq = e->incident ? e->incident->settled_seq ? e->incident->settled_seq : e->incident->seq : h->end_kind && h->end_seq ? h->end_seq : CUF_UNKNOWN;
 	const struct class *family;
 	struct cuf_block *blocks;
 	struct classes classes;
@@ -204,7 +204,8 @@ void evidence_live(struct build *build, struct evidence *e)
 		evidence_set(e, TERM_graph_capture, (request_hints & HINT_CAPTURE) != 0);
 	}
 	for (size_t i = 0; i < classes.count && i < CLASSES_NAMED && !e->kv_stack; i++)
-		e->kv_stack = classes.items[i].hints & HINT_KV ? classes.items[i].stack : 0;
+		if (classes.items[i].hints & HINT_KV && classes.items[i].bytes * classes.items[i].count >= classes.all_bytes / 100)
+			e->kv_stack = classes.items[i].stack;
 	set_layers(&classes, e);
 	set_family(family, e);
 	sum_named(&classes, e);

@@ -2,11 +2,12 @@
 /* Names along a stack. */
 #include "analysis/model/evidence_stacks.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include "analysis/model/framework_names.h"
 #include "analysis/model/symbols.h"
 
-enum { FRAMES_LOOKED_AT = 24 };
+enum { FRAMES_LOOKED_AT = 24, STACKS_MAX = 1 << 22 };
 
 static unsigned python_hints(const struct fact_process *p, uint64_t frame)
 {
@@ -43,6 +44,42 @@ unsigned stack_hints(const struct build *build, uint32_t process, uint32_t stack
 	}
 	return hints;
 }
+
+/* Its frames from the first one outside of the allocator's library, as a hash with the top bit set; the id where there is none. */
+static uint32_t site_key(const struct build *b, uint32_t process, uint32_t stack)
+{
+	const struct fact_process *p = &b->facts->processes[process];
+	struct fact_stack s = { .process = process, .id = stack };
+	uint32_t first = 0, hash = 2166136261u;
+	stack_fill(b, &s, CUF_UNKNOWN);
+	for (; first < s.depth && !cuf_frame_is_python(s.addrs[first]); first++) {
+		const struct fact_module *m = fact_module_at(p, s.addrs[first], s.time_ns);
+		if (!m || (!strstr(m->path, "libc10") && !strstr(m->path, "libcudart")))
+			break;
+	}
+	if (!first || first == s.depth)
+		return stack;
+	for (uint32_t i = first; i < s.depth; i++)
+		for (unsigned byte = 0; byte < 64; byte += 8)
+			hash = (hash ^ (uint32_t)(s.addrs[i] >> byte & 0xff)) * 16777619u;
+	return hash | 0x80000000u;
+}
+
+uint32_t stack_site(const struct build *build, uint32_t process, uint32_t stack, struct stack_sites *sites)
+{
+	if (!sites->keys) {
+		sites->count = reader_count(build->run->processes[process].reader, CUF_SEC_STACK_INDEX) + 1;
+		sites->count = sites->count < STACKS_MAX ? sites->count : STACKS_MAX;
+		sites->keys = xalloc_zeroed(sites->count, sizeof *sites->keys);
+	}
+	if (!stack || stack >= sites->count)
+		return stack;
+	if (!sites->keys[stack])
+		sites->keys[stack] = site_key(build, process, stack);
+	return sites->keys[stack];
+}
+
+void stack_sites_fini(struct stack_sites *sites) { free(sites->keys); }
 
 bool stack_is_called_from(const struct build *build, uint32_t process, uint32_t stack, const char *part)
 {

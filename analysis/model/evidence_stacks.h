@@ -10,6 +10,11 @@
 #include "analysis/model/build.h"
 
 unsigned stack_hints(const struct build *build, uint32_t process, uint32_t stack);
+/* Stacks of one caller are one site: those of a framework's allocator differ in its own inner frames, by whether it reports a
+ * block, a failure, or asks the driver. Keys of their own then; else the stack's id. 0 stays 0. Remembered in `sites`. */
+struct stack_sites { uint32_t *keys; size_t count; };
+uint32_t stack_site(const struct build *build, uint32_t process, uint32_t stack, struct stack_sites *sites);
+void stack_sites_fini(struct stack_sites *sites);
 /* Does the call come straight from this framework's own libraries (part of a path)? */
 bool stack_is_called_from(const struct build *build, uint32_t process, uint32_t stack, const char *part);
 

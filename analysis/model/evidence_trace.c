@@ -20,14 +20,17 @@ struct pass {
 	struct served served;
 	uint64_t small_bytes;                 /* smaller blocks come and go in any program and say nothing */
 	uint64_t allocated, freed;            /* bytes of larger blocks */
+	uint64_t freed_all;                   /* of all */
 	uint64_t family_first, family_last;   /* seqs of the family; 0 none */
 	uint64_t burst_all, burst_family;     /* bytes allocated between them */
 	uint64_t query_seq, since_query;      /* the program's last look at free memory, and bytes allocated since */
 	uint64_t family_query_seq;            /* the look directly before the family */
 	uint64_t capture_seq, last_seq;
+	struct stack_sites keys;
+	uint32_t failing;                     /* site of the failed request; 0 none */
 	unsigned capturing;
 	bool framework;                       /* there are blocks of a framework */
-	uint64_t history[HISTORY_MAX]; size_t history_count; /* sizes that the failing site got, the latest ones */
+	uint64_t history[HISTORY_MAX]; size_t history_count; /* sizes that the failing site got in that thread, the latest ones */
 };
 
 static void keep_served(struct served *s, uint64_t bytes)
@@ -57,7 +60,7 @@ static void take_alloc(struct pass *p, const struct cuf_event *event)
 	}
 	p->since_query += event->bytes;
 	p->last_seq = event->seq;
-	if (p->e->incident && event->stack == p->e->incident->stack.id)
+	if (p->failing && event->stack == p->failing && event->tid == p->e->incident->tid)
 		p->history[p->history_count++ % HISTORY_MAX] = event->bytes;
 	site_traces_alloc(&p->sites, event);
 }
@@ -70,6 +73,7 @@ static void take_event(struct pass *p, struct build *b, const struct cuf_event *
 		take_alloc(p, event);
 		break;
 	case CUF_OP_FREE:
+		p->freed_all += event->bytes;
 		if (event->bytes >= p->small_bytes)
 			p->freed += event->bytes;
 		if (!(event->flags & CUF_EVENT_BULK) && event->bytes >= p->small_bytes)
@@ -115,7 +119,7 @@ static void seed(struct build *b, struct pass *p, const struct events *events, u
 	for (const struct cuf_block *block; (block = liveset_next(live, &at));) {
 		struct cuf_event event = { .op = CUF_OP_ALLOC, .bytes = block->bytes, .device = block->device, .kind = block->kind, .stack = block->stack };
 		if (counts(p, &event, ordinal) && block->seq <= events->complete_since)
-			site_traces_seed(&p->sites, block->stack, block->bytes);
+			site_traces_seed(&p->sites, stack_site(b, p->e->process, block->stack, &p->keys), block->bytes);
 	}
 	for (size_t i = 0; i < events->count; i++) {
 		struct cuf_event event = events_get(events, i);
@@ -123,7 +127,7 @@ static void seed(struct build *b, struct pass *p, const struct events *events, u
 			break;
 		/* it carries the block: was that there before? its allocation is then not among the events */
 		if (event.op == CUF_OP_FREE && counts(p, &event, ordinal) && event.extra > (event.time_ns - events_get(events, 0).time_ns) / 1000000)
-			site_traces_seed(&p->sites, event.alloc_stack, event.bytes);
+			site_traces_seed(&p->sites, stack_site(b, p->e->process, event.alloc_stack, &p->keys), event.bytes);
 	}
 }
 
@@ -132,17 +136,20 @@ static void follow(struct build *b, struct pass *p)
 	const struct events *events = b->run->processes[p->e->process].events;
 	unsigned ordinal = ordinal_in(b, p->e->device, p->e->process);
 	uint64_t until = p->e->incident ? p->e->incident->seq : CUF_UNKNOWN;
-	for (size_t i = 0; i < events->count && !p->framework; i++)
-		p->framework = events_get(events, i).kind == CUF_KIND_FRAMEWORK;
-	seed(b, p, events, ordinal, until);
-	for (size_t i = 0; i < events->count; i++) {
-		struct cuf_event event = events_get(events, i);
-		if (event.seq > until || event.op == CUF_OP_EXIT)
-			break;
-		if (counts(p, &event, ordinal))
+	struct event_merge merge;
+	struct cuf_event event;
+	for (size_t i = 0; i < events->framework->count && !p->framework; i++)
+		p->framework = events_get(events->framework, i).kind == CUF_KIND_FRAMEWORK;
+	seed(b, p, p->framework ? events->framework : events, ordinal, until);
+	event_merge_begin(&merge, events, 0);
+	while (event_merge_next(&merge, &event) && event.seq <= until && event.op != CUF_OP_EXIT)
+		if (counts(p, &event, ordinal)) {
+			event.stack = stack_site(b, p->e->process, event.stack, &p->keys);
+			event.alloc_stack = stack_site(b, p->e->process, event.alloc_stack, &p->keys);
 			take_event(p, b, &event);
-	}
+		}
 	reader_drop(b->run->processes[p->e->process].reader, CUF_SEC_RING);
+	reader_drop(b->run->processes[p->e->process].reader, CUF_SEC_FRAMEWORK_RING);
 }
 
 static int by_value(const void *a, const void *b)
@@ -159,6 +166,11 @@ static void set_served(struct pass *p)
 		double kept = 1 - (double)p->freed / (double)p->allocated;
 		evidence_set(e, TERM_nothing_freed, kept < 0 ? 0 : kept);
 		evidence_show(e, TERM_nothing_freed, p->last_seq);
+		/* where nothing was given back, what lies free was never used: rounding, not fragmentation */
+		if (e->figures[FIG_slack] != FACT_UNKNOWN && p->freed_all < e->figures[FIG_slack] / 4 && e->terms[TERM_packed].value >= 1) {
+			evidence_set(e, TERM_packed, 0.99);
+			evidence_set(e, TERM_slack, 0);
+		}
 	}
 	if (p->served.seen < SERVED_LEAST)
 		return;
@@ -276,6 +288,7 @@ static void set_siblings(struct pass *p, const struct site_trace *s)
 	/* blocks of one cache that grows in pieces: one by one while other work goes on, many back at the end of a request */
 	if (busy && !together && s->allocs >= PIECES_LEAST && s->live_bytes >= s->highest_before_reset)
 		evidence_set(e, TERM_kv_grown, (double)s->live);
+	evidence_set(e, TERM_one_request, !s->resets);
 	if (s->resets) {
 		f[FIG_resets] = s->resets;
 		evidence_set(e, TERM_sawtooth, (double)s->resets);
@@ -285,13 +298,29 @@ static void set_siblings(struct pass *p, const struct site_trace *s)
 }
 
 /* A cache whose blocks come and go was not laid out in advance. */
-static void look_at_cache(struct pass *p)
+static void look_at_cache(struct build *b, struct pass *p)
 {
-	const struct site_trace *s = p->e->kv_stack ? site_traces_of(&p->sites, p->e->kv_stack) : NULL;
+	const struct site_trace *s = p->e->kv_stack ? site_traces_of(&p->sites, stack_site(b, p->e->process, p->e->kv_stack, &p->keys)) : NULL;
 	if (!s || s->frees * 10 <= s->allocs)
 		return;
 	evidence_set(p->e, TERM_kv_done, 0);
-	evidence_set(p->e, TERM_kv_prealloc, 0);
+	if (p->e->terms[TERM_family_next].value > 0)
+		evidence_set(p->e, TERM_kv_prealloc, 0);
+}
+
+/* A framework's own report of the failure is nearer to who asked than the driver's call is. */
+static uint32_t failing_stack(struct build *b, const struct evidence *e)
+{
+	const struct events *events = b->run->processes[e->process].events->framework;
+	uint64_t last = e->incident->settled_seq > e->incident->seq ? e->incident->settled_seq : e->incident->seq;
+	for (size_t at = events_after(events, e->incident->seq ? e->incident->seq - 1 : 0); at < events->count; at++) {
+		struct cuf_event event = events_get(events, at);
+		if (event.seq > last)
+			break;
+		if (event.op == CUF_OP_FAIL && event.stack)
+			return event.stack;
+	}
+	return e->incident->stack.id;
 }
 
 void evidence_trace(struct build *build, struct evidence *e)
@@ -308,15 +337,17 @@ void evidence_trace(struct build *build, struct evidence *e)
 		p->family_first = e->terms[TERM_family].seqs[0];
 		p->family_last = e->terms[TERM_family].seqs[e->terms[TERM_family].seq_count - 1];
 	}
+	if (e->incident)
+		p->failing = stack_site(build, e->process, failing_stack(build, e), &p->keys);
 	follow(build, p);
 	set_served(p);
 	set_family(p);
 	if (e->incident) {
-		failing = site_traces_of(&p->sites, e->incident->stack.id);
+		failing = site_traces_of(&p->sites, p->failing);
 		evidence_set(e, TERM_new_site, failing == NULL || !failing->allocs);
 		evidence_show(e, TERM_new_site, e->incident->seq);
 	}
-	look_at_cache(p);
+	look_at_cache(build, p);
 	if (failing) {
 		set_series(p, failing);
 		set_siblings(p, failing);
@@ -326,5 +357,6 @@ void evidence_trace(struct build *build, struct evidence *e)
 		evidence_show(e, TERM_graph_capture, p->capture_seq);
 	}
 	site_traces_fini(&p->sites);
+	stack_sites_fini(&p->keys);
 	free(p);
 }
