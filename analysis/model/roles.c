@@ -8,12 +8,15 @@
 #include "analysis/model/build.h"
 #include "analysis/model/symbols.h"
 
-enum { FRAMES_LOOKED_AT = 128, ROLES_MAX = 64 };
+enum { FRAMES_LOOKED_AT = 128, ROLES_MAX = 64, PHASES_MAX = 16 };
 
 struct known { uint32_t stack; const char *role; UT_hash_handle hh; };
 
+struct span_role { uint64_t begin_ns, end_ns; const char *role; };
+
 struct roles {
 	struct known *stacks;
+	struct span_role phases[PHASES_MAX]; size_t phase_count; /* those that tell what came then */
 	const struct fact_meta_text **codes; size_t code_count; /* META CODE by number */
 };
 
@@ -29,6 +32,16 @@ static void index_codes(struct roles *roles, const struct fact_process *p)
 			roles->codes[roles->code_count++] = NULL;
 		}
 		roles->codes[number] = &p->texts[i];
+	}
+}
+
+/* CLOCK_REALTIME. */
+static void find_phases(struct roles *roles, const struct fact_process *p)
+{
+	for (size_t i = 0; i < p->phase_count && roles->phase_count < PHASES_MAX; i++) {
+		const char *role = p->phases[i].basis == BASIS_INFERRED ? role_of_phase(p->phases[i].name) : NULL;
+		if (role)
+			roles->phases[roles->phase_count++] = (struct span_role){ p->phases[i].begin_ns, p->phases[i].end_ns, role };
 	}
 }
 
@@ -87,10 +100,6 @@ static const char *role_of_stack(struct build *b, uint32_t process, uint32_t sta
 	struct known *known;
 	if (!stack)
 		return NULL;
-	if (!roles) {
-		roles = b->roles[process] = xalloc_zeroed(1, sizeof *roles);
-		index_codes(roles, &b->facts->processes[process]);
-	}
 	HASH_FIND(hh, roles->stacks, &stack, sizeof stack, known);
 	if (!known) {
 		known = xalloc_zeroed(1, sizeof *known);
@@ -101,13 +110,26 @@ static const char *role_of_stack(struct build *b, uint32_t process, uint32_t sta
 	return known->role;
 }
 
-/* Said of the block, or by its stack. */
+static const char *role_of_time(const struct build *b, uint32_t process, uint64_t time_ns)
+{
+	const struct roles *roles = b->roles[process];
+	uint64_t at = reader_realtime(b->run->processes[process].reader, time_ns);
+	for (size_t i = 0; i < roles->phase_count; i++)
+		if (roles->phases[i].begin_ns <= at && at <= roles->phases[i].end_ns)
+			return roles->phases[i].role;
+	return NULL;
+}
+
+/* Said of the block, or by its stack; or likely, by when it came. */
 static struct role role_of(struct build *b, uint32_t process, unsigned told, uint32_t stack, uint64_t time_ns)
 {
 	const char *name = role_of_enum(told);
 	if (!name)
 		name = role_of_stack(b, process, stack, time_ns);
-	return (struct role){ name, name ? BASIS_OBSERVED : BASIS_NONE };
+	if (name)
+		return (struct role){ name, BASIS_OBSERVED };
+	name = role_of_time(b, process, time_ns);
+	return (struct role){ name, name ? BASIS_INFERRED : BASIS_NONE };
 }
 
 static void count(struct holding *h, enum fact_owner owner, struct role role, uint64_t bytes)
@@ -172,6 +194,11 @@ void roles_sum(struct build *build, uint32_t process, unsigned device, const str
 {
 	struct liveset segments;
 	size_t at = 0;
+	if (!build->roles[process]) {
+		build->roles[process] = xalloc_zeroed(1, sizeof *build->roles[process]);
+		index_codes(build->roles[process], &build->facts->processes[process]);
+		find_phases(build->roles[process], &build->facts->processes[process]);
+	}
 	holding->roles = arena_zeroed(build->arena, ROLES_MAX, sizeof *holding->roles);
 	find_segments(live, device, map, &segments);
 	for (const struct cuf_block *b; (b = liveset_next(live, &at));) {

@@ -25,6 +25,7 @@ void roles_sum(struct build *build, uint32_t process, unsigned device, const str
 
 /* The tables. role_of_code: a Python function's qualified name and file. NULL: says nothing. */
 const char *role_of_enum(unsigned role);
+const char *role_of_phase(const char *name); /* of blocks that came then and stayed */
 const char *role_of_module(const char *path);
 bool role_asks_about(const char *path, const char *exe); /* do names of this module's functions tell roles? */
 const char *role_of_function(const char *name);

@@ -16,6 +16,17 @@ const char *role_of_enum(unsigned role)
 	return role < CUF_ROLE_MAX ? names[role] : NULL;
 }
 
+/* The inferred phases (phases_infer.c) in which one sort of block is made. What comes while serving may be anything. */
+static const struct { const char *name, *role; } phase_table[] = { { "load", weights }, { "kv-init", kv }, { "graph capture", graph } };
+
+const char *role_of_phase(const char *name)
+{
+	for (size_t i = 0; name && i < sizeof phase_table / sizeof *phase_table; i++)
+		if (!strcmp(name, phase_table[i].name))
+			return phase_table[i].role;
+	return NULL;
+}
+
 /* Libraries whose every block is their own working memory: by the first part of the file's name. */
 static const struct { const char *file, *role; } module_table[] = {
 	{ "libnccl", communication }, { "libnvshmem", communication }, { "libucp.", communication }, { "libuct_cuda", communication }, { "libmpi", communication },
@@ -56,6 +67,9 @@ static const struct { const char *begin, *role; } function_table[] = {
 	{ "llama_model_load", weights }, { "llm_load_tensors", weights }, { "whisper_model_load", weights },
 	{ "llama_kv_cache", kv }, { "llama_memory_recurrent", kv }, { "llama_memory_hybrid", kv }, { "whisper_kv_cache_init", kv },
 	{ "llama_context::output_reserve", output }, { "llama_context::sched_reserve", activations }, { "llama_context::graph_reserve", activations },
+	/* by the names that engines give such functions; TensorRT-LLM, batch_manager/kvCacheManager.cpp */
+	{ "load_weights", weights }, { "load_tensors", weights }, { "load_model", weights }, { "allocate_kv_cache", kv }, { "kv_cache_", kv },
+	{ "tensorrt_llm::batch_manager::kv_cache_manager::", kv },
 	/* ggml, ggml-alloc.c, ggml-backend.cpp, ggml-cuda.cu */
 	{ "ggml_gallocr_", activations }, { "ggml_backend_sched_", activations },
 	{ "ggml_cuda_pool_", workspace }, { "ggml_cuda_pool::", workspace }, { "ggml_backend_cuda_context::new_pool", workspace },

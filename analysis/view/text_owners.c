@@ -17,6 +17,11 @@ static const char *const words[OWNER_MAX] = {
 	[OWNER_MANAGED] = "managed (beside the sum)",
 };
 
+/* Beside a role there is no room for more. */
+static const char *const short_words[OWNER_MAX] = {
+	[OWNER_DEVICE] = "cudaMalloc", [OWNER_ARRAY] = "arrays", [OWNER_ASYNC] = "stream-ordered", [OWNER_VMM] = "VMM", [OWNER_IMPORTED] = "imported",
+};
+
 /* A row is shown when it holds something; free always. What cannot be known lies in the unexplained, whose row says so. */
 static bool is_shown(const struct fact_owner_row *row) { return (row->bytes != 0 && row->bytes != FACT_UNKNOWN) || row->kind == OWNER_FREE; }
 
@@ -45,7 +50,9 @@ static void row_name(const struct fact_device *device, const struct fact_owner_r
 		unexplained_name(device, out, bytes);
 		return;
 	}
-	used = snprintf(out, bytes, "%s%s%s", row->role ? row->role : words[row->kind], row->role ? ", " : "", row->role ? words[row->kind] : "");
+	used = row->role ? snprintf(out, bytes, "%s%s, %s", row->role_basis == BASIS_INFERRED ? "likely " : "", row->role,
+						short_words[row->kind] ? short_words[row->kind] : words[row->kind]) :
+		snprintf(out, bytes, "%s", words[row->kind]);
 	if (row->pid && row->pid != pid && used > 0 && (size_t)used < bytes)
 		used += snprintf(out + used, bytes - (size_t)used, ", pid %u", row->pid);
 	if (!row->in_sum && row->kind != OWNER_MANAGED && used > 0 && (size_t)used < bytes)
