@@ -461,6 +461,7 @@ struct fact_site {
 	const char *api;                  /* of its blocks; NULL unknown */
 	enum fact_class class;
 	enum fact_shape shape;
+	bool holds_blocks;                /* a framework's blocks lie in its blocks: they have rows of their own (kind FRAMEWORK), the same bytes once more */
 	uint64_t bytes, count;            /* live at the moment */
 	enum fact_basis basis;            /* of bytes and count */
 	uint64_t low_bytes, high_bytes;   /* 95 % interval of bytes; equal to them where they are observed */

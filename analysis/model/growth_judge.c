@@ -75,7 +75,7 @@ void growth_judge(const struct growth *growth, const struct site *site, struct f
 	int64_t live = site->live_bytes < INT64_MAX ? (int64_t)site->live_bytes : INT64_MAX;
 	int64_t before = live > site->net_bytes ? live - site->net_bytes : 0;
 	*out = (struct fact_site){
-		.stack = { .id = site->stack }, .kind = site->kind, .class = CLASS_LIVE, .bytes = site->live_bytes, .count = site->live_count,
+		.stack = { .id = site->stack }, .kind = site->kind, .class = CLASS_LIVE, .holds_blocks = site->holds_blocks, .bytes = site->live_bytes, .count = site->live_count,
 		.basis = site->live_variance > 0 ? BASIS_ESTIMATED : BASIS_OBSERVED, .per_request_bytes = FACT_UNKNOWN,
 		.cycles = growth->work_cycles, .peak_bytes = (uint64_t)before + (uint64_t)site->highest_bytes,
 		.alloc_count = site->alloc_count, .alloc_bytes = site->alloc_bytes, .free_count = site->free_count,
@@ -84,7 +84,7 @@ void growth_judge(const struct growth *growth, const struct site *site, struct f
 	if (site->floor != SITE_NONE && growth->windows) {
 		struct series y = series_of(growth, site);
 		out->class = class_of(growth, site, &y);
-		out->shape = trend_shape(y.seconds, y.bytes, y.count);
+		out->shape = trend_shape(growth->work_cycles ? y.cycle : y.seconds, y.bytes, y.count); /* work may slow down as it grows */
 		/* thousands of pairs each: for those that somebody will look at */
 		if (out->class == CLASS_LEAK || site->floor < SLOPES_MAX)
 			slope = trend_slope(y.seconds, y.bytes, y.count);

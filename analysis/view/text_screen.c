@@ -212,6 +212,12 @@ static unsigned host_site_lines(const struct text *text, unsigned lines)
 	return rows ? rows + 1 : 0;
 }
 
+/* What is worth a line beside the largest: a hundredth of it; what a framework cut into blocks is told by those. */
+static bool grew_much(const struct facts *facts, const struct fact_site *site)
+{
+	return !site->holds_blocks && site->grown_bytes * 100 >= facts->growth[0].grown_bytes;
+}
+
 /* Those that still grew come first; a plateau has stopped. */
 static unsigned grown_lines(const struct text *text)
 {
@@ -221,7 +227,7 @@ static unsigned grown_lines(const struct text *text)
 	for (unsigned stopped = 0; stopped < 2; stopped++)
 		for (size_t i = 0; i < facts->growth_count && lines < 2; i++) {
 			const struct fact_site *site = &facts->growth[i];
-			if ((site->shape == SHAPE_PLATEAU) != (stopped == 1))
+			if ((site->shape == SHAPE_PLATEAU) != (stopped == 1) || !grew_much(facts, site))
 				continue;
 			frames_line(text->frames, &site->stack, where, sizeof where);
 			snprintf(words, sizeof words, "%s %s%s%s: %s", units_bytes_signed(site->grown_bytes).s, kind_name(site->kind) ? kind_name(site->kind) : "?",
@@ -239,6 +245,7 @@ static unsigned leak_lines(const struct text *text)
 {
 	const struct facts *facts = text->facts;
 	size_t leaks = count_leaks(facts);
+	size_t sites = 0;
 	uint64_t live = 0;
 	char where[TEXT_LINE_BYTES], words[TEXT_LINE_BYTES + 256], each[64];
 	unsigned lines = 0;
@@ -250,11 +257,12 @@ static unsigned leak_lines(const struct text *text)
 			 units_count(site->count).s, site->per_request_bytes == FACT_UNKNOWN ? "" : each, where);
 		lines += text_flow(text, STYLE_BAD, i ? "" : "LEAKS", leaks == 1 ? 2 : 1, words);
 	}
-	for (size_t i = 0; i < facts->leak_count; i++)
-		live += facts->leaks[i].bytes == FACT_UNKNOWN ? 0 : facts->leaks[i].bytes;
+	for (size_t i = 0; i < facts->leak_count; i++) {
+		live += facts->leaks[i].bytes == FACT_UNKNOWN || facts->leaks[i].holds_blocks ? 0 : facts->leaks[i].bytes;
+		sites += !facts->leaks[i].holds_blocks;
+	}
 	if (!leaks && facts->leak_count)
-		text_line(text, STYLE_PLAIN, "LEAKS", "none proven; %s live in %zu site%s, which alone is no leak", units_bytes(live).s, facts->leak_count,
-			  facts->leak_count == 1 ? "" : "s");
+		text_line(text, STYLE_PLAIN, "LEAKS", "none proven; %s live in %zu site%s, which alone is no leak", units_bytes(live).s, sites, sites == 1 ? "" : "s");
 	else if (!leaks)
 		text_line(text, STYLE_PLAIN, "LEAKS", "none; nothing was live");
 	return leaks ? lines : 1;
