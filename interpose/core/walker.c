@@ -164,15 +164,17 @@ static inline READS_STACKS void walk_own_stack(struct walk *w)
 		struct cuf_rule *rule = find_rule(rules, ip);
 		uintptr_t cfa;
 		unsigned kind = rule->kind & ~CUF_RULE_OWN;
-		if (__builtin_expect(kind == CUF_RULE_SP,
-			    1)) /* a branch, which is guessed; a choice of base would be waited for */
-			cfa = sp + (uintptr_t)(intptr_t)rule->cfa_offset;
-		else if (kind == CUF_RULE_FP)
+		if (__builtin_expect(kind == CUF_RULE_SP, 1)) { /* a branch, which is guessed; a choice of base would be waited for */
+			cfa = sp + (uint32_t)rule->cfa_offset; /* upwards: see cfi.c */
+			if (__builtin_expect(cfa > high || cfa - sp < (uintptr_t) - (intptr_t)rule->fp_offset, 0))
+				break;
+		} else if (kind == CUF_RULE_FP) {
 			cfa = fp + (uintptr_t)(intptr_t)rule->cfa_offset;
-		else
+			if (cfa - 8 - sp >= high - 7 - sp || cfa - sp < (uintptr_t) - (intptr_t)rule->fp_offset)
+				break;
+		} else {
 			break; /* EMPTY too: what is not cached, and address 0 */
-		if (cfa - 8 - sp >= high - 7 - sp || cfa - sp < (uintptr_t) - (intptr_t)rule->fp_offset)
-			break;
+		}
 		frames[count] = ip;
 		lows[count] = sp;
 		count += is_recorded(sp, above, rule->kind);
