@@ -2,20 +2,26 @@
 /*
  * What Python frames add to a stack: loaded into an interpreter (ctypes) and called under as many frames as are wanted.
  * measure() prints CPU nanoseconds a stack, medians of 9 rounds taken by turns: native and with Python frames, walked and
- * merged each time, and recognised as one seen a moment ago.
+ * merged each time, and recognised as one seen a moment ago. survive() is for tests/e2e/python_frames.tap: layouts that are
+ * wrong, in this very interpreter, each in a child of its own where nothing was walked before.
  */
-#define _GNU_SOURCE
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 #include "interpose/core/modules.h"
-#include "interpose/core/python.h"
+#include "interpose/core/python_parts.h"
 #include "interpose/core/recorder.h"
 #include "interpose/core/stacks.h"
 #include "interpose/core/thread.h"
 
 enum { ROUNDS = 9, REPEATS = 20000, DEPTH_MAX = 64, METHODS = 5 };
+
+#define EXPORTED __attribute__((visibility("default")))
+EXPORTED void measure(const char *version);
+EXPORTED unsigned survive(unsigned layouts, unsigned *on);
 
 static struct cuf_thread_state *thread;
 static unsigned depth, python_depth;
@@ -74,7 +80,7 @@ static int by_size(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-__attribute__((visibility("default"))) void measure(const char *version)
+void measure(const char *version)
 {
 	static char *environment[] = { "CUFLIGHT_OPTIONS=stack_depth=64", NULL };
 	double ns[METHODS][ROUNDS];
@@ -97,4 +103,53 @@ __attribute__((visibility("default"))) void measure(const char *version)
 	       MEDIAN(3) - MEDIAN(2), MEDIAN(4));
 	fflush(stdout);
 	cuf_thread_leave(thread);
+}
+
+static void be_wrong(struct cuf_python_layout *layout, unsigned i)
+{
+	uint16_t *fields = &layout->type;
+	size_t count = (sizeof *layout - offsetof(struct cuf_python_layout, type)) / sizeof *fields;
+	srandom(i);
+	for (long wrong = random() % 3 + 1; wrong; wrong--)
+		fields[(size_t)random() % count] = (uint16_t)(random() % 3 ? random() % 64 * 8 : random() % 4096);
+}
+
+/* Captures with the i-th wrong layout as it would be met at start: in a child. */
+static int capture_wrongly(unsigned i)
+{
+	pid_t child = fork();
+	int status = -1;
+	if (!child) {
+		struct cuf_thread_state *t;
+		be_wrong(&cuf_python.layout, i);
+		cuf_python.walk = cuf_python_walk_for(&cuf_python.layout);
+		alarm(20);
+		for (unsigned n = 0; n < 300 && (t = cuf_thread_enter()); n++) {
+			cuf_stack_capture(t, 0);
+			cuf_thread_leave(t);
+		}
+		_exit(cuf_python.on ? 0 : 1);
+	}
+	waitpid(child, &status, 0);
+	return status;
+}
+
+/* Returns how many of so many wrong layouts ended the process; *on: how many were wrong in a way that did not matter. */
+unsigned survive(unsigned layouts, unsigned *on)
+{
+	static char *environment[] = { "CUFLIGHT_OPTIONS=stack_depth=64:size=4MiB", NULL };
+	unsigned ended = 0;
+	cuf_state_start(environment);
+	*on = 0;
+	if (!cuf_python.on)
+		return layouts;
+	for (unsigned i = 0; i < layouts; i++) {
+		int status = capture_wrongly(i);
+		*on += WIFEXITED(status) && !WEXITSTATUS(status);
+		if (!WIFEXITED(status)) {
+			ended++;
+			fprintf(stderr, "layout %u: signal %d\n", i, WTERMSIG(status));
+		}
+	}
+	return ended;
 }

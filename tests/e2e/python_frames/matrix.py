@@ -225,6 +225,16 @@ def end_of_the_interpreter(version, python):
     assert report["processes"][0]["end_state"] == "exit", report["processes"][0]
 
 
+def wrong_layouts(version, python):
+    """200 wrong tables of offsets, each met by a process that captures stacks in this interpreter: none ends it."""
+    text = ("import ctypes, sys\nlibrary = ctypes.PyDLL(%r)\non = ctypes.c_uint()\n"
+            "def down(n): return down(n - 1) if n else library.survive(200, ctypes.byref(on))\n"
+            "ended = sorted([2, 1], key=lambda v: down(10) if v == 1 else 0)\nended = down(3)\nprint(ended, on.value)\nassert not ended and on.value < 150\n"
+            ) % (build + "/bench/python_stacks.so")
+    got = subprocess.run([python, "-c", text], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300, cwd=work)
+    assert got.returncode == 0, got.stdout[-1000:]
+
+
 # ---- what the tests need built ----
 
 def need_compiler():
@@ -267,7 +277,7 @@ def check_embedded(report, folder):
 
 
 tests = [every_way_to_call, every_way_to_call_with_every_event_recorded, every_way_to_call_without_pymalloc, recursion_900_deep, command_line,
-         virtual_environment, forked_child, sub_interpreters, held_gil, embedded, loaded_late, option_off, end_of_the_interpreter]
+         virtual_environment, forked_child, sub_interpreters, held_gil, embedded, loaded_late, option_off, end_of_the_interpreter, wrong_layouts]
 
 
 def run(test, version, python):
