@@ -145,3 +145,36 @@ recorded_right() {
 	EOF
 	report_agrees truth
 }
+
+@test "torch.cuda.nvtx of PyTorch's CUDA wheels" {
+	local ran=
+	cat >program.py <<-'PY'
+		import threading
+		from torch.cuda import nvtx
+		nvtx.range_push("outer")
+		nvtx.mark("a mark")
+		with nvtx.range("layer {}", 7):
+		    pass
+		nvtx.range_end(nvtx.range_start("across"))
+		thread = threading.Thread(target=lambda: (nvtx.range_push("worker"), nvtx.range_pop()))
+		thread.start(); thread.join()
+		nvtx.range_pop()
+	PY
+	cat >truth <<-'EOF'
+		phase outer sort phase source nvtx count 1 open 0
+		phase layer_7 sort phase source nvtx count 1 open 0
+		nested layer_7 in outer
+		phase across sort phase source nvtx count 1 open 0
+		phase worker sort phase source nvtx count 1 open 0
+		phase a_mark sort mark source nvtx count 1 open 0
+		end state exit 0
+	EOF
+	for python in "$ROOT"/build/frameworks/torch-cu*/bin/python; do
+		[ -x "$python" ] || continue
+		rm -f recordings/* report.json
+		preloaded "$python" program.py
+		report_agrees truth
+		ran=1
+	done
+	[ -n "$ran" ] || skip "no CUDA wheel of PyTorch in build/frameworks: make check-frameworks fetches them"
+}
