@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * churns SECONDS: two threads allocate and free at full speed from many depths, further ones come and go; what is live
- * stays the same. Says how much was resident after a quarter of the time, at most since, and how many pairs there were:
- * `rss BYTES most BYTES pairs N threads N`.
+ * stays the same. Says how much was resident after a quarter of the time, at most since, the same without files, and how many
+ * pairs there were: `rss BYTES most BYTES anonymous BYTES most_anonymous BYTES pairs N threads N`.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -64,7 +64,7 @@ static double now_s(void)
 int main(int argc, char **argv)
 {
 	double seconds = argc > 1 ? strtod(argv[1], NULL) : 5, start = now_s();
-	size_t first = 0, most = 0;
+	size_t first = 0, most = 0, first_anonymous = 0, most_anonymous = 0;
 	unsigned threads = 0;
 	pthread_t working[THREADS], guest;
 	for (unsigned i = 0; i < THREADS; i++) {
@@ -72,21 +72,25 @@ int main(int argc, char **argv)
 		pthread_create(&working[i], NULL, work, &workers[i]);
 	}
 	while (now_s() - start < seconds) {
-		size_t rss;
+		size_t rss, anonymous;
 		if (pthread_create(&guest, NULL, come_and_go, NULL))
 			return 3;
 		pthread_join(guest, NULL);
 		threads++;
 		usleep(10000);
 		rss = resident_bytes();
-		if (now_s() - start < seconds / 4)
+		anonymous = resident_anonymous_bytes();
+		if (now_s() - start < seconds / 4) {
 			first = rss;
-		else if (rss > most)
-			most = rss;
+			first_anonymous = anonymous;
+			continue;
+		}
+		most = rss > most ? rss : most;
+		most_anonymous = anonymous > most_anonymous ? anonymous : most_anonymous;
 	}
 	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
 	for (unsigned i = 0; i < THREADS; i++)
 		pthread_join(working[i], NULL);
-	printf("rss %zu most %zu pairs %lu threads %u\n", first, most, (unsigned long)(workers[0].pairs + workers[1].pairs), threads);
+	printf("rss %zu most %zu anonymous %zu most_anonymous %zu pairs %lu threads %u\n", first, most, first_anonymous, most_anonymous, (unsigned long)(workers[0].pairs + workers[1].pairs), threads);
 	return 0;
 }

@@ -8,7 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static inline size_t resident_bytes(void)
+/* row: "\nRss:", "\nAnonymous:" */
+static inline size_t resident_row(const char *row)
 {
 	char text[4096], *line;
 	int fd = open("/proc/self/smaps_rollup", O_RDONLY | O_CLOEXEC);
@@ -18,8 +19,11 @@ static inline size_t resident_bytes(void)
 	if (got <= 0)
 		return 0;
 	text[got] = 0;
-	line = strstr(text, "\nRss:");
-	return line ? strtoul(line + 5, NULL, 10) << 10 : 0;
+	line = strstr(text, row);
+	return line ? strtoul(line + strlen(row), NULL, 10) << 10 : 0;
 }
+
+static inline size_t resident_bytes(void) { return resident_row("\nRss:"); }
+static inline size_t resident_anonymous_bytes(void) { return resident_row("\nAnonymous:"); } /* no files, and so no recording */
 
 #endif
