@@ -84,7 +84,7 @@ void growth_judge(const struct growth *growth, const struct site *site, struct f
 	if (site->floor != SITE_NONE && growth->windows) {
 		struct series y = series_of(growth, site);
 		out->class = class_of(growth, site, &y);
-		out->shape = trend_shape(growth->work_cycles ? y.cycle : y.seconds, y.bytes, y.count); /* work may slow down as it grows */
+		out->shape = trend_shape(y.bytes, y.count);
 		/* thousands of pairs each: for those that somebody will look at */
 		if (out->class == CLASS_LEAK || site->floor < SLOPES_MAX)
 			slope = trend_slope(y.seconds, y.bytes, y.count);

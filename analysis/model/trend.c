@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int by_value(const void *a, const void *b)
 {
@@ -42,6 +43,8 @@ struct trend_slope trend_slope_whole(const double *x, const double *y, size_t co
 }
 
 /* Share of y's variance that a straight line over x explains. */
+#define BEND_LEAST 0.3 /* of the whole rise; a parabola from its start has 1, a line 0 */
+
 static double explained(const double *x, const double *y, size_t count)
 {
 	double n = (double)count, sx = 0, sy = 0, sxx = 0, syy = 0, sxy = 0;
@@ -56,27 +59,59 @@ static double explained(const double *x, const double *y, size_t count)
 	return vx > 0 && vy > 0 ? c * c / (vx * vy) : 0;
 }
 
-enum fact_shape trend_shape(const double *x, const double *y, size_t count)
+/* What a parabola explains over equal steps, beyond the line; *bend: its curved part, of the whole rise. */
+static double explained_bend(const double *x, const double *y, size_t count, double *bend)
 {
-	double scaled[TREND_MAX], roots[TREND_MAX], logs[TREND_MAX], line, parabola, exponential = 0;
+	double middle = (double)(count - 1) / 2, spread = ((double)count * (double)count - 1) / 12, mean = 0, all = 0, product = 0, norm = 0;
+	for (size_t i = 0; i < count; i++)
+		mean += y[i] / (double)count;
+	for (size_t i = 0; i < count; i++) {
+		double p = (x[i] - middle) * (x[i] - middle) - spread;
+		product += y[i] * p;
+		norm += p * p;
+		all += (y[i] - mean) * (y[i] - mean);
+	}
+	*bend = product / norm * (double)(count - 1) * (double)(count - 1) / (y[count - 1] - y[0]);
+	return product * product / norm / all;
+}
+
+/* The levels of a series, one for each step; the first windows may be of several steps at once, and are left out. */
+static size_t levels_of(const double *y, size_t count, double *levels)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < count; i++)
+		if (!i || y[i] != levels[kept - 1])
+			levels[kept++] = y[i];
+	if (kept > 5 && levels[1] - levels[0] > 2 * (levels[2] - levels[1]))
+		memmove(levels, levels + 1, --kept * sizeof *levels);
+	return kept;
+}
+
+enum fact_shape trend_shape(const double *y, size_t count)
+{
+	double levels[TREND_MAX], steps_done[TREND_MAX], logs[TREND_MAX], line, parabola, bend, exponential = 0;
 	struct trend_steps steps;
-	if (count < 4 || count > TREND_MAX)
+	size_t kept;
+	for (; count > 4 && y[1] <= y[0]; y++, count--)
+		; /* the shape is that of the growth, not of the time before it */
+	if (count < 4 || count > TREND_MAX || !(y[count - 1] > y[0]))
 		return SHAPE_NONE;
 	steps = trend_steps(y, count);
-	if (!(y[count - 1] > y[0]))
-		return SHAPE_NONE;
 	if (steps.rise_second_half < steps.rise / 10)
 		return SHAPE_PLATEAU;
-	for (size_t i = 0; i < count; i++) {
-		scaled[i] = (x[i] - x[0]) / (x[count - 1] > x[0] ? x[count - 1] - x[0] : 1);
-		roots[i] = sqrt(y[i] > y[0] ? y[i] - y[0] : 0);
-		logs[i] = y[i] > 0 ? log(y[i]) : NAN;
+	/* by its own steps: work takes longer as it grows, and cycles are seen at changing scales */
+	kept = levels_of(y, count, levels);
+	if (kept < 4 || !(levels[kept - 1] > levels[0]))
+		return SHAPE_LINEAR;
+	for (size_t i = 0; i < kept; i++) {
+		steps_done[i] = (double)i;
+		logs[i] = levels[i] > 0 ? log(levels[i]) : NAN;
 	}
-	line = explained(scaled, y, count);
-	parabola = explained(scaled, roots, count);
-	if (y[0] > 0)
-		exponential = explained(scaled, logs, count);
-	if (steps.rise_second_half < 2 * steps.rise_first_half || (parabola < line + 0.02 && exponential < line + 0.02))
+	line = explained(steps_done, levels, kept);
+	parabola = line + explained_bend(steps_done, levels, kept, &bend);
+	if (levels[0] > 0)
+		exponential = explained(steps_done, logs, kept);
+	if (bend < BEND_LEAST || (parabola < line + 0.005 && exponential < line + 0.005))
 		return SHAPE_LINEAR;
 	return exponential > parabola ? SHAPE_GEOMETRIC : SHAPE_QUADRATIC;
 }

@@ -19,9 +19,9 @@ struct trend_slope trend_slope(const double *x, const double *y, size_t count);
  * told to the byte. */
 struct trend_slope trend_slope_whole(const double *x, const double *y, size_t count);
 
-/* How the series rises: which of a line, a parabola and an exponential explains it best; plateau when its last half
- * adds less than a tenth. SHAPE_NONE when it does not rise. */
-enum fact_shape trend_shape(const double *x, const double *y, size_t count);
+/* How the series rises, step by step of its own (levels that repeat are one): which of a line, a parabola and an exponential
+ * explains it best; plateau when its last half adds less than a tenth. SHAPE_NONE when it does not rise. */
+enum fact_shape trend_shape(const double *y, size_t count);
 
 /* Rises and falls from point to point. */
 struct trend_steps { size_t ups, quarters_with_ups; double rise, fall, rise_first_half, rise_second_half; };

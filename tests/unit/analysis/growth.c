@@ -407,20 +407,23 @@ static void test_trend__slope_survives_wild_points(void **state)
 
 static void test_trend__shapes(void **state)
 {
-	double x[50], line[50], parabola[50], power[50], plateau[50], flat[50];
+	double line[50], parabola[50], late[50], uneven[50], power[50], plateau[50], flat[50];
 	for (int i = 0; i < 50; i++) {
-		x[i] = i;
+		late[i] = i < 5 ? 0 : (i + 8) * (i + 9) / 2;    /* the first steps fell into one window */
+		uneven[i] = 7 * floor(sqrt(i));                /* equal steps, ever rarer */
 		line[i] = 10 + 3 * i;
 		parabola[i] = 10 + 3 * i * i;
 		power[i] = 10 * pow(1.15, i);
 		plateau[i] = i < 20 ? 5 * i : 100;
 		flat[i] = 8;
 	}
-	assert_int_equal(trend_shape(x, line, 50), SHAPE_LINEAR);
-	assert_int_equal(trend_shape(x, parabola, 50), SHAPE_QUADRATIC);
-	assert_int_equal(trend_shape(x, power, 50), SHAPE_GEOMETRIC);
-	assert_int_equal(trend_shape(x, plateau, 50), SHAPE_PLATEAU);
-	assert_int_equal(trend_shape(x, flat, 50), SHAPE_NONE);
+	assert_int_equal(trend_shape(line, 50), SHAPE_LINEAR);
+	assert_int_equal(trend_shape(parabola, 50), SHAPE_QUADRATIC);
+	assert_int_equal(trend_shape(late, 50), SHAPE_QUADRATIC);
+	assert_int_equal(trend_shape(uneven, 50), SHAPE_LINEAR);
+	assert_int_equal(trend_shape(power, 50), SHAPE_GEOMETRIC);
+	assert_int_equal(trend_shape(plateau, 50), SHAPE_PLATEAU);
+	assert_int_equal(trend_shape(flat, 50), SHAPE_NONE);
 }
 
 int main(void)
