@@ -71,10 +71,16 @@ static void start(struct merge *m, struct events *rings[RINGS])
 		}
 }
 
-static void append(struct merge *m, struct events *e, uint32_t place, uint64_t seq)
+static void append(struct merge *m, const struct cursor *c, uint64_t seq)
 {
+	struct events *e = c->events;
+	uint8_t op = c->records[(size_t)(c->record - 1) * e->stride + offsetof(struct cuf_event, op)];
+	if (op == CUF_OP_ROLE) {
+		xalloc_grow(&e->roles, e->role_count, &e->role_room, sizeof *e->roles);
+		e->roles[e->role_count++] = (uint32_t)e->count;
+	}
 	xalloc_grow(&e->order, e->count, &e->room, sizeof *e->order);
-	e->order[e->count++] = place;
+	e->order[e->count++] = c->place;
 	m->sorted &= seq >= m->last_seq;
 	if (seq > m->last_seq + 1 || !m->last_seq)
 		m->last_gap = seq - 1;
@@ -104,6 +110,7 @@ static void sort_again(struct events *e)
 		qsort(all, e->count, sizeof *all, by_seq);
 	for (size_t i = 0; i < e->count; i++)
 		e->order[i] = all[i].place;
+	e->role_count = 0; /* their places have moved */
 	e->first_seq = e->count ? all[0].seq : 0;
 	e->last_seq = e->complete_since = e->count ? all[e->count - 1].seq : 0;
 	free(all);
@@ -151,7 +158,7 @@ struct events *events_new(const struct reader *reader)
 		uint32_t lane = m.heap.items[0];
 		struct cursor *c = &m.cursors[lane];
 		uint64_t seq;
-		append(&m, c->events, c->place, m.heap.keys[lane]);
+		append(&m, c, m.heap.keys[lane]);
 		seq = advance(c);
 		lane_heap_settle(&m.heap, seq, !seq);
 	}
@@ -170,6 +177,7 @@ void events_free(struct events *events)
 		return;
 	events_free(events->framework);
 	free(events->order);
+	free(events->roles);
 	free(events);
 }
 

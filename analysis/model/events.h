@@ -22,6 +22,8 @@ struct events {                       /* of one ring */
 	uint64_t segment_bytes;
 	uint32_t *order;          /* places in the ring, ascending by seq */
 	size_t count, room;
+	uint32_t *roles;          /* indices of the ROLE events, which tell of blocks of either ring */
+	size_t role_count, role_room;
 	uint64_t first_seq, last_seq; /* 0: no event */
 	/* Every event of this ring after this seq is here: 0 when none was ever lost. Older than it, some or all are gone. */
 	uint64_t complete_since;

@@ -133,12 +133,29 @@ static void learn(struct undo *u, const struct cuf_event *e, const struct cuf_bl
 
 static bool is_replayed(const struct cuf_event *e)
 {
-	return e->kind && (e->op == CUF_OP_ALLOC || e->op == CUF_OP_FREE || e->op == CUF_OP_RESTORE || e->op == CUF_OP_ROLE);
+	return e->kind && (e->op == CUF_OP_ALLOC || e->op == CUF_OP_FREE || e->op == CUF_OP_RESTORE);
+}
+
+/* What blocks were said to be for, of those of one ring, from the newest on. An event further back than a block's own
+ * birth was of another one at its address. */
+struct role_walk { const struct events *events; size_t left; bool framework; };
+
+static void tell_roles_after(struct role_walk *w, uint64_t seq, struct liveset *live)
+{
+	while (w->left) {
+		struct cuf_event e = events_get(w->events, w->events->roles[w->left - 1]);
+		if (e.seq <= seq)
+			return;
+		w->left--;
+		if (e.kind && (e.kind == CUF_KIND_FRAMEWORK) == w->framework)
+			tell_role(live, &e, key_of(&e));
+	}
 }
 
 /* One ring: its keys are a name space of their own, so each is undone by itself. */
-static void undo_ring(const struct events *events, uint64_t from, uint64_t to, struct liveset *live)
+static void undo_ring(const struct events *events, const struct events *said, uint64_t from, uint64_t to, struct liveset *live)
 {
+	struct role_walk roles = { said, said->role_count, events == said };
 	struct undo u = { .live = live, .replaced = events->reader->header.replaced != 0 };
 	size_t passed = 0;
 	if (to >= events->last_seq || to >= from)
@@ -152,12 +169,11 @@ static void undo_ring(const struct events *events, uint64_t from, uint64_t to, s
 			break;
 		if (!is_replayed(&e))
 			continue;
+		tell_roles_after(&roles, e.seq, live);
 		b = block_of(&e);
-		if (e.op == CUF_OP_ROLE)
-			tell_role(live, &e, b.key);
-		else
-			(e.seq > to ? undo : learn)(&u, &e, &b);
+		(e.seq > to ? undo : learn)(&u, &e, &b);
 	}
+	tell_roles_after(&roles, 0, live);
 	reader_drop(events->reader, events->ring);
 	liveset_fini(&u.hidden);
 }
@@ -169,8 +185,8 @@ void replay_at(const struct reader *reader, const struct events *events, uint64_
 	const struct reader_section *ledger = &reader->sections[CUF_SEC_LEDGER];
 	bool whole = ledger->bytes && ledger->count == ledger->planned;
 	replay_now(reader, live);
-	undo_ring(events, CUF_UNKNOWN, seq, live);
-	undo_ring(events->framework, CUF_UNKNOWN, seq, live);
+	undo_ring(events, events->framework, CUF_UNKNOWN, seq, live);
+	undo_ring(events->framework, events->framework, CUF_UNKNOWN, seq, live);
 	*exact = (struct replay_exact){ whole && is_complete(events, seq), whole && is_complete(events->framework, seq) };
 }
 
@@ -179,8 +195,8 @@ bool replay_back(const struct events *events, uint64_t from, uint64_t to, struct
 	/* what a block hid is known only while its own events are being undone */
 	if (events->reader->header.replaced || to > from)
 		return false;
-	undo_ring(events, from, to, live);
-	undo_ring(events->framework, from, to, live);
+	undo_ring(events, events->framework, from, to, live);
+	undo_ring(events->framework, events->framework, from, to, live);
 	exact->device &= is_complete(events, to);
 	exact->framework &= is_complete(events->framework, to);
 	return true;

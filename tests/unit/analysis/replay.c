@@ -171,9 +171,10 @@ static void test_replay__roles_are_learnt_again(void **state)
 	struct liveset live;
 	struct reader *r;
 	struct events *e;
-	uint64_t told, second;
+	uint64_t told, second, later;
 	maker_alloc(m, 0x700000000000, 5000, 3);
-	told = maker_event(m, (struct cuf_event){ .addr = 0x700000000000, .op = CUF_OP_ROLE, .kind = CUF_KIND_DEVICE, .extra = CUF_ROLE_KV });
+	told = maker_event_in(m, MAKER_FRAMEWORK, (struct cuf_event){ .addr = 0x700000000000, .op = CUF_OP_ROLE, .kind = CUF_KIND_DEVICE, .extra = CUF_ROLE_KV });
+	later = maker_alloc(m, 0x710000000000, 5000, 3);
 	maker_free(m, 0x700000000000);
 	second = maker_alloc(m, 0x700000000000, 6000, 3);
 	maker_free(m, 0x700000000000);
@@ -183,6 +184,9 @@ static void test_replay__roles_are_learnt_again(void **state)
 	assert_int_equal(liveset_find(&live, 0x700000000000)->role, CUF_ROLE_NONE);
 	liveset_fini(&live);
 	replay_at(r, e, told, &live, &exact);
+	assert_int_equal(liveset_find(&live, 0x700000000000)->role, CUF_ROLE_KV);
+	liveset_fini(&live);
+	replay_at(r, e, later, &live, &exact); /* told before the moment */
 	assert_int_equal(liveset_find(&live, 0x700000000000)->role, CUF_ROLE_KV);
 	liveset_fini(&live);
 	events_free(e);
