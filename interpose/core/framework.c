@@ -38,6 +38,14 @@ bool cuf_framework_is_known(void)
 
 uint64_t cuf_framework_events(void) { return cuf_recording.header ? cuf_recording.header->framework_events : 0; }
 
+bool cuf_framework_is_silent(void)
+{
+	uint64_t allocations = 0;
+	for (unsigned i = 0; cuf_recording.header && i < CUF_DEVICES_MAX; i++)
+		allocations += __atomic_load_n(&cuf_recording.devices[i].alloc_count, __ATOMIC_RELAXED);
+	return allocations && !cuf_framework_events();
+}
+
 struct cuf_framework_level cuf_framework_level(unsigned device)
 {
 	if (device >= CUF_DEVICES_MAX || !__atomic_load_n(&levels[device].seen, __ATOMIC_ACQUIRE))
@@ -55,19 +63,23 @@ static void count(uint64_t *counter, uint64_t by) { __atomic_fetch_add(counter, 
 
 /* ---- which back-end: where a block lies that made the framework take more ---- */
 
-enum backend { BACKEND_UNKNOWN = 0, BACKEND_NATIVE = 1, BACKEND_EXPANDABLE = 2 };
+enum backend { BACKEND_UNKNOWN = 0, BACKEND_NATIVE = 1, BACKEND_EXPANDABLE = 2, BACKEND_PLUGGABLE = 3 };
 
 static enum backend backend_of(uint64_t addr)
 {
-	struct cuf_block segment;
+	struct cuf_block segment, reservation;
 	if (cuf_ledger_find(cuf_key(CUF_SPACE_DEVICE, addr), &segment))
 		return BACKEND_NATIVE;
-	return cuf_ledger_find(cuf_key(CUF_SPACE_MAPPING, addr), &segment) ? BACKEND_EXPANDABLE : BACKEND_UNKNOWN;
+	if (!cuf_ledger_find(cuf_key(CUF_SPACE_MAPPING, addr), &segment))
+		return BACKEND_UNKNOWN;
+	/* a reservation that is mapped whole does not expand: a pool with an allocator of its own (vLLM's sleep mode) */
+	return cuf_ledger_find(cuf_key(CUF_SPACE_RESERVATION, addr), &reservation) && reservation.bytes == segment.bytes ? BACKEND_PLUGGABLE :
+														   BACKEND_EXPANDABLE;
 }
 
 static void note_backend(const struct cuf_report *r)
 {
-	static const char *const texts[] = { "", "backend=native\n", "backend=expandable\n" };
+	static const char *const texts[] = { "", "backend=native\n", "backend=expandable\n", "backend=pluggable\n" };
 	enum backend backend = backend_of(r->addr);
 	if (backend && __atomic_exchange_n(&levels[r->device].backend, backend, __ATOMIC_RELAXED) != backend)
 		cuf_meta_text(CUF_META_FRAMEWORK, r->device, texts[backend], strlen(texts[backend]));

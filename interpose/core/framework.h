@@ -44,6 +44,9 @@ bool cuf_framework_is_known(void);
 /* The number of device reports so far. */
 uint64_t cuf_framework_events(void);
 
+/* True when the driver gave this process device memory and no framework has reported a block. */
+bool cuf_framework_is_silent(void);
+
 /* As last reported for a device; CUF_UNKNOWN before the first report. */
 struct cuf_framework_level { uint64_t allocated_bytes, reserved_bytes; };
 struct cuf_framework_level cuf_framework_level(unsigned device);

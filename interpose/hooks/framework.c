@@ -110,24 +110,29 @@ static int is_pytorch(struct dl_phdr_info *info, size_t bytes, void *found)
 	return *(int *)found = cuf_dso_name_is(cuf_dso_basename(info->dlpi_name), "libc10_cuda.so");
 }
 
-/* The settings as they were when the program began; PyTorch reads them at its first allocation. */
-static const char *blind_reason(void)
+/* PyTorch reads its settings at its first allocation. */
+static bool is_asynchronous(void)
 {
 	static const char *const names[] = { "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF" };
 	for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
 		const char *value = getenv(names[i]);
 		if (value && strstr(value, "backend:cudaMallocAsync"))
-			return "PyTorch's blocks are not seen: backend:cudaMallocAsync reports none; its device memory is in the driver's pool";
+			return true;
 	}
-	return "PyTorch is loaded and has reported no block: it uses the back-end cudaMallocAsync or a pluggable allocator, or no GPU memory";
+	return false;
 }
 
 void cuf_framework_check_blind(void)
 {
 	int loaded = 0, saved = errno;
-	if (cuf_framework_events() == 0)
+	if (cuf_framework_is_silent())
 		dl_iterate_phdr(is_pytorch, &loaded);
-	if (loaded)
-		cuf_coverage_blind(blind_reason());
+	if (loaded && is_asynchronous()) {
+		cuf_coverage_framework("framework=PyTorch\nbackend=cudaMallocAsync\n");
+		cuf_coverage_blind("PyTorch's blocks are not seen: its back-end cudaMallocAsync reports none; they are in the driver's pool");
+	} else if (loaded) {
+		cuf_coverage_blind("PyTorch is loaded and has reported no block: it uses the back-end cudaMallocAsync or a pluggable allocator, "
+				   "or others took the device memory");
+	}
 	errno = saved;
 }

@@ -40,8 +40,10 @@ static int check_row(unsigned number, const struct row *row, void *driver, void 
 
 	if (!found && row->library == CUDART && !dlsym(runtime, row->name))
 		return printf("ok %u - %s # SKIP this runtime has no such function\n", number, row->name), 0;
-	if (!found && row->library == FOREIGN)
-		return printf("ok %u - %s # SKIP this process has no such library\n", number, row->name), 0;
+	if (row->library == FOREIGN && found) /* a program that looks whether it has the library must not find the hook in its place */
+		return printf("not ok %u - %s # found, though this process has no such library\n", number, row->name), 1;
+	if (row->library == FOREIGN)
+		return printf("ok %u - %s # not found, as without the recorder\n", number, row->name), 0;
 	if (!found)
 		return printf("not ok %u - %s # not found in the default scope\n", number, row->name), 1;
 	other = stranger(found);
