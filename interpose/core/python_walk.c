@@ -4,6 +4,7 @@
  * whose type is code. Must never fault on a layout other than expected: the first walks are checked load by load.
  * One walk, written once, and compiled for each layout in the table, for any other, and with every load checked.
  */
+#include <string.h>
 #include "interpose/core/python_parts.h"
 #include "interpose/core/readable.h"
 #include "interpose/core/laws.h"

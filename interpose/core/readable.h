@@ -9,7 +9,8 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <string.h>
+#include <stddef.h>
+#include <stdint.h>
 #include "interpose/core/sys.h"
 
 /* The kernel reads the new mask before it finds `how` wrong: nothing changes, whatever it answers. (No mask is page 0.) */
@@ -23,7 +24,8 @@ static inline __attribute__((no_sanitize("address", "thread", "undefined"))) boo
 	for (uintptr_t page = from & ~(uintptr_t)4095; page < from + bytes; page += 4096)
 		if (!cuf_readable_page(page))
 			return false;
-	__builtin_memcpy(to, (const void *)from, bytes);
+	for (size_t i = 0; i < bytes; i++) /* no memcpy: sanitizers have one that looks whether this is the program's memory */
+		((unsigned char *)to)[i] = ((const volatile unsigned char *)from)[i];
 	return true;
 }
 

@@ -325,6 +325,9 @@ static unsigned draw(unsigned below)
 static void test_layouts__that_are_wrong_cost_frames_alone(void **state)
 {
 	unsigned survived = 0;
+	const char *preload = getenv("LD_PRELOAD");
+	if (preload && strstr(preload, "vgpreload")) /* valgrind answers the kernel's question itself, and always with yes */
+		skip();
 	for (unsigned minor = 9; minor <= 14; minor++) {
 		struct cuf_python_layout layout = layout_of(minor);
 		uintptr_t codes[3];
