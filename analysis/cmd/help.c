@@ -6,6 +6,7 @@
 #include <link.h>
 #include <string.h>
 #include "analysis/cmd/docs.h"
+#include "analysis/cmd/help_causes.h"
 #include "analysis/cmd/say.h"
 #include "analysis/view/flow.h"
 #include "interpose/abi/format.h"
@@ -107,6 +108,12 @@ static int run_help(const struct opts *opts)
 	const char *name = opts->operand_count ? opts->operands[0] : NULL;
 	const struct cmd *cmd = name ? cmd_find(name) : NULL;
 	uint64_t form = opts_number(opts, "as", 0);
+	if (name && !cmd && !form && help_causes(stdout, name))
+		return CMD_FINE;
+	if (name && !cmd && form == 1 && !strcmp(name, "causes")) {
+		help_causes_mdoc(stdout);
+		return CMD_FINE;
+	}
 	if (name && !cmd) {
 		const char *near = cmd_nearest(name);
 		say_error("no command '%s'%s%s%s; 'cuflight help' lists them", name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
@@ -125,11 +132,13 @@ static int run_help(const struct opts *opts)
 
 const struct cmd cmd_help = {
 	.name = "help",
-	.summary = "say more about a command",
-	.usage = "[OPTIONS] [COMMAND]",
-	.about = "Prints the help of a command, as COMMAND --help does; without one, the list of commands. With --as the same tables come "
+	.summary = "say more about a command, or about a cause",
+	.usage = "[OPTIONS] [COMMAND | CAUSE]",
+	.about = "Prints the help of a command, as COMMAND --help does; without one, the list of commands. Of a cause that a report names "
+		 "(S6, S6.F1), it prints the rule, its thresholds and where they come from; 'causes' lists them. With --as the same tables come "
 		 "out in the forms that the man pages, the shell and README take.",
-	.examples = "cuflight help report\tthe options of report\n",
+	.examples = "cuflight help report\tthe options of report\n"
+		    "cuflight help S6\twhat a report calls fragmentation, and when\n",
 	.groups = { &own_group, &opts_common },
 	.usage_exit = CMD_USAGE,
 	.run = run_help,

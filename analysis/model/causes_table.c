@@ -120,8 +120,7 @@ const struct cause_rule cause_rules[] = {
 	  "pages or segments from being given back. The device's own free memory is never called fragmented: its pages are mapped.",
 	  "pytorch#35901, #29554; judged after the allocator has given back what is whole",
 	  "framework events, where a framework cuts the blocks", AT_FAILURE, 0.65, { NEED(packed, 1), NEED_BELOW(hole, 1), NEED_BELOW(room, 1), NEED(slack, 1) },
-	  { IF(sparse, 0.5, 0.15), IF(pinning, 0.5, 0.1), IF(late_failure, 8, 0.05), IF(leak, 1, -0.3), IF(ladder, 8, -0.1), IF(foreign_caller, 1, -0.3), IF(pool, 1, -0.1), IF(nothing_freed, 0.98, -0.3),
-	    IF(arithmetic, 0.6, -0.15) } },
+	  { IF(sparse, 0.5, 0.15), IF(pinning, 0.5, 0.1), IF(late_failure, 8, 0.05), IF(leak, 1, -0.3), IF(ladder, 8, -0.1), IF(foreign_caller, 1, -0.3), IF(pool, 1, -0.1), IF(arithmetic, 0.6, -0.15) } },
 
 	{ "S6.F2", "fragmentation: each request outgrows what is kept",
 	  { "{ladder} blocks of a growing series, {kept}, are kept though each later request is larger: the next, {request}, found {free} free", NULL },

@@ -31,10 +31,12 @@ enum figure_unit { UNIT_BYTES, UNIT_COUNT, UNIT_PERCENT, UNIT_SECONDS, UNIT_BYTE
 	F(packed, BYTES, "what packing every hole would give") \
 	F(contribution, PERCENT, "of the shortfall that packing would cover") \
 	F(emptyable, BYTES, "held open by blocks that use less than a tenth") \
+	F(remappable, BYTES, "free in chunks of 20 MiB, inside large segments: expandable segments would give them back") \
 	F(open, BYTES, "free bytes that the blocks of one site keep from being given back") \
 	F(pin, BYTES, "bytes of the blocks that hold most open") \
 	F(pins, COUNT, "how many they are") \
 	F(layers, COUNT, "live blocks whose size repeats") \
+	F(depth, COUNT, "how often the sizes of the weights repeat: layers") \
 	F(layer_sizes, COUNT, "different sizes among them") \
 	F(unit, BYTES, "size of the blocks of the largest family of equal blocks") \
 	F(family, COUNT, "blocks in it") \
@@ -64,6 +66,7 @@ enum figure_unit { UNIT_BYTES, UNIT_COUNT, UNIT_PERCENT, UNIT_SECONDS, UNIT_BYTE
 	F(plateau, BYTES, "in caches that have stopped growing") \
 	F(kv, BYTES, "of the key and value cache") \
 	F(kv_fits, BYTES, "size of it that leaves room for the request") \
+	F(kv_excess, BYTES, "by which it must be smaller") \
 	F(kv_percent, PERCENT, "that size, of its present one") \
 	F(weights, BYTES, "in sites that load weights") \
 	F(libraries, COUNT, "loaded libraries that take device memory unseen") \

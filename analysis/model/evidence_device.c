@@ -12,6 +12,7 @@
 /* What a context and its libraries take that nobody allocated: such a share of the device, and no more than this. */
 #define CONTEXT_SHARE 20u
 #define SLACK_SHARE 0.003
+#define EXPANDABLE_CHUNK ((uint64_t)20 << 20) /* what PyTorch maps at a time for large blocks */
 #define PACKED_NOT 0.99 /* it would fit by a hair, and not because of the holes */
 #define CONTEXT_MOST ((uint64_t)1 << 30)
 
@@ -183,7 +184,7 @@ static void note_pin(struct evidence *e, const struct fact_pin *pins, size_t cou
 static void set_packing(struct build *b, struct evidence *e, const struct fact_device *d)
 {
 	const struct fact_incident *i = e->incident;
-	uint64_t *f = e->figures, rounding = rounded_away(b, e), packed = i->packed_bytes, emptyable = 0, open = 0;
+	uint64_t *f = e->figures, rounding = rounded_away(b, e), packed = i->packed_bytes, emptyable = 0, remappable = 0, open = 0;
 	const struct fact_fragmentation *holes = d && d->moment.incident == i->id ? &d->fragmentation : NULL;
 	if (known(packed) && known(f[FIG_free]))
 		packed = packed > f[FIG_free] + rounding ? packed - rounding : packed < f[FIG_free] ? packed : f[FIG_free];
@@ -195,11 +196,14 @@ static void set_packing(struct build *b, struct evidence *e, const struct fact_d
 		const struct fact_framework *w = &holes->frameworks[n];
 		emptyable += known(w->emptyable_bytes) ? w->emptyable_bytes : 0;
 		note_pin(e, w->pins, w->pin_count, UINT64_MAX, &open);
+		for (size_t s = 0; s < w->segment_count; s++)
+			remappable += w->segments[s].largest_hole_bytes / EXPANDABLE_CHUNK * EXPANDABLE_CHUNK;
 	}
 	if (holes) {
 		note_pin(e, holes->pins, holes->pin_count, CUF_PAGE_BYTES / 2, &open);
 		emptyable += holes->pages_sparse * CUF_PAGE_BYTES;
 		f[FIG_emptyable] = emptyable;
+		f[FIG_remappable] = remappable >= f[FIG_shortfall] ? remappable : FACT_UNKNOWN;
 		f[FIG_open] = open ? open : FACT_UNKNOWN;
 		evidence_set(e, TERM_sparse, ratio(emptyable, f[FIG_request]));
 		evidence_set(e, TERM_pinning, ratio(open, f[FIG_request]));

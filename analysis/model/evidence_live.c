@@ -96,7 +96,7 @@ static const struct class *choose_family(const struct classes *c, const struct e
 
 static void set_layers(const struct classes *c, struct evidence *e)
 {
-	uint64_t repeated = 0, blocks = 0, sizes = 0, largest = 0, most_count = 0;
+	uint64_t repeated = 0, blocks = 0, sizes = 0, largest = 0, depth = FACT_UNKNOWN;
 	for (size_t i = 0; i < c->count; i++) {
 		if (c->items[i].count < LAYERS_LEAST)
 			continue;
@@ -104,9 +104,11 @@ static void set_layers(const struct classes *c, struct evidence *e)
 		blocks += c->items[i].count;
 		sizes++;
 		largest = c->items[i].bytes > largest ? c->items[i].bytes : largest;
-		most_count = c->items[i].count > most_count ? c->items[i].count : most_count;
+		if (c->items[i].bytes != e->figures[FIG_request] && c->items[i].bytes * c->items[i].count >= c->all_bytes / 20 && c->items[i].count >= 8)
+			depth = c->items[i].count < depth ? c->items[i].count : depth;
 	}
 	e->figures[FIG_layers] = blocks;
+	e->figures[FIG_depth] = depth;
 	e->figures[FIG_layer_sizes] = sizes;
 	evidence_set(e, TERM_layered, sizes < 2 || !c->all_bytes ? 0 : (double)repeated / (double)c->all_bytes);
 	if (largest && e->figures[FIG_request] != FACT_UNKNOWN)

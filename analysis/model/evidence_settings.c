@@ -57,12 +57,13 @@ static void read_settings(const struct fact_process *p, struct evidence *e)
 /* The cache is made of as many equal blocks as there are layers, or twice that: the layers are counted in the weights. */
 static uint64_t blocks_wanted(const uint64_t *f)
 {
-	uint64_t layers, wanted = f[FIG_wanted];
-	if (f[FIG_layers] == FACT_UNKNOWN || !f[FIG_layer_sizes] || f[FIG_layer_sizes] == FACT_UNKNOWN)
+	uint64_t layers = f[FIG_depth], wanted = f[FIG_wanted];
+	if (layers == FACT_UNKNOWN)
 		return wanted;
-	layers = f[FIG_layers] / f[FIG_layer_sizes];
 	return layers >= wanted ? layers : 2 * layers >= wanted ? 2 * layers : wanted;
 }
+
+static uint64_t pages_up(uint64_t bytes) { return (bytes + CUF_PAGE_BYTES - 1) / CUF_PAGE_BYTES * CUF_PAGE_BYTES; }
 
 static void fit_cache(struct evidence *e)
 {
@@ -73,9 +74,9 @@ static void fit_cache(struct evidence *e)
 		needed = kv;
 		f[FIG_kv_fits] = kv > f[FIG_shortfall] ? kv - f[FIG_shortfall] : 0;
 	} else if (e->terms[TERM_family_next].value > 0) {
-		needed = blocks_wanted(f) * f[FIG_unit];
 		f[FIG_wanted] = blocks_wanted(f);
-		f[FIG_kv_fits] = f[FIG_family_bytes] + f[FIG_free];
+		needed = f[FIG_wanted] * f[FIG_unit];
+		f[FIG_kv_fits] = (pages_up(f[FIG_unit]) * f[FIG_family] + f[FIG_free]) / f[FIG_wanted] / CUF_PAGE_BYTES * CUF_PAGE_BYTES * f[FIG_wanted];
 	} else {
 		needed = f[FIG_request];
 		f[FIG_kv_fits] = f[FIG_free];
@@ -83,6 +84,7 @@ static void fit_cache(struct evidence *e)
 	if (!needed || f[FIG_kv_fits] >= needed)
 		return;
 	f[FIG_kv_percent] = f[FIG_kv_fits] * 100 / needed;
+	f[FIG_kv_excess] = needed - f[FIG_kv_fits];
 	if (f[FIG_context] != FACT_UNKNOWN)
 		f[FIG_context_fits] = (uint64_t)((double)f[FIG_context] * (double)f[FIG_kv_fits] / (double)needed);
 }
@@ -111,8 +113,10 @@ void evidence_settings(struct build *build, struct evidence *e)
 		return;
 	read_settings(&build->facts->processes[e->process], e);
 	fit_cache(e);
-	if (f[FIG_fraction] != FACT_UNKNOWN && f[FIG_shortfall] != FACT_UNKNOWN && f[FIG_total] != FACT_UNKNOWN && f[FIG_total]) {
-		uint64_t less = (f[FIG_shortfall] * 100 + f[FIG_total] - 1) / f[FIG_total];
+	if (f[FIG_kv_excess] == FACT_UNKNOWN)
+		f[FIG_kv_excess] = f[FIG_shortfall];
+	if (f[FIG_fraction] != FACT_UNKNOWN && f[FIG_kv_excess] != FACT_UNKNOWN && f[FIG_total] != FACT_UNKNOWN && f[FIG_total]) {
+		uint64_t less = (f[FIG_kv_excess] * 100 + f[FIG_total] - 1) / f[FIG_total];
 		f[FIG_fraction_fits] = f[FIG_fraction] > less ? f[FIG_fraction] - less : 0;
 	}
 	fit_slots(e);

@@ -223,7 +223,7 @@ static void set_series(struct pass *p, const struct site_trace *s)
 	if (hits >= 8) {
 		f[FIG_step] = step;
 		f[FIG_terms] = hits;
-		f[FIG_steps_fit] = s->last_bytes / step;
+		f[FIG_steps_fit] = f[FIG_request] != FACT_UNKNOWN ? (f[FIG_request] - 1) / step : s->last_bytes / step;
 		evidence_set(e, TERM_next_term, f[FIG_request] != FACT_UNKNOWN && f[FIG_request] > s->last_bytes && f[FIG_request] <= s->last_bytes + 2 * step);
 	}
 	if (s->ladder_count >= 4) {

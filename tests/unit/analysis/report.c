@@ -115,7 +115,7 @@ static void fill_world(struct world *w)
 			.basis = BASIS_OBSERVED, .in_sum = i != OWNER_MANAGED, .pid = i == OWNER_OTHER_PROCESSES ? 99 : 0 };
 	w->owners[OWNER_CONTEXT].bytes = FACT_UNKNOWN;
 	w->owners[OWNER_CONTEXT].basis = BASIS_NONE;
-	w->process = (struct fact_process){ .pid = 4131, .ppid = 1, .parent = FACT_NONE, .exec_of = FACT_NONE, .path = "/r/x.cuf", .exe = "/usr/bin/python3",
+	w->process = (struct fact_process){ .pid = 4131, .ppid = 1, .parent = FACT_NONE, .exec_of = FACT_NONE, .ended_by = FACT_NONE, .path = "/r/x.cuf", .exe = "/usr/bin/python3",
 		.cmdline = "python3 \xff server.py", .hostname = "h", .start_ns = 1699999990000000000, .end_ns = 1700000000200000000, .end = END_SIGNAL,
 		.end_status = 6, .end_basis = BASIS_OBSERVED, .complete = true, .host_mode = 1, .functions = w->functions, .function_count = 1, .first_cuda_ns = FACT_UNKNOWN };
 	memset(&w->process.host, 0xff, sizeof w->process.host);
