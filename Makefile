@@ -110,6 +110,11 @@ $(B)/victims/torch/libc10.so: tests/victims/torch/c10.c $(wildcard tests/victims
 $(B)/victims/torch/libc10_cuda.so: tests/victims/torch/c10_cuda.c $(wildcard tests/victims/torch/*.h) $(B)/victims/torch/libc10.so
 	@mkdir -p $(@D)
 	$(call say,VICTIM)$(CC) $(filter-out -O1 -fno-inline,$(VICTIMF)) -fPIC -fvisibility=hidden -shared -Wl,-soname,libc10_cuda.so $< -o $@ -L$(@D) -l:libc10.so -Wl,-rpath,'$$ORIGIN'
+# a communicator and handles that take device memory
+$(B)/victims/torch/libhandles.so: tests/victims/torch/handles.c $(wildcard tests/victims/torch/*.h)
+	@mkdir -p $(@D)
+	$(call say,VICTIM)$(CC) $(VICTIMF) -fPIC -fvisibility=hidden -shared -Wl,-soname,libhandles.so $< -o $@
+$(B)/victims/torch_allocator $(B)/victims/linked/torch_allocator: $(B)/victims/torch/libhandles.so
 $(B)/victims/torch_allocator $(B)/victims/linked/torch_allocator $(B)/victims/cause_fixture: $(B)/victims/torch/libc10_cuda.so
 $(B)/victims/linked/%: tests/victims/%.c $(wildcard tests/victims/*.h tests/victims/*.def) $(B)/sim/libcuda.so.1
 	@mkdir -p $(@D)
@@ -193,11 +198,10 @@ install: all ## into $(DESTDIR)$(PREFIX)
 	$(call put,644,$(B)/libcuflight.so,lib)
 	$(call put,644,$(wildcard interpose/cuflight.h),include)
 	$(call put,644,$(wildcard analysis/cmd/*.1),share/man/man1)
-	$(call put,644,$(wildcard analysis/cmd/*.7),share/man/man7)
 	$(call put,644,$(wildcard analysis/view/*.schema.json),share/cuflight)
 	$(call put,644,$(wildcard analysis/cmd/cuflight.bash),share/bash-completion/completions)
 uninstall: ## remove what install put there
-	rm -f $(DESTDIR)$(PREFIX)/bin/cuflight $(DESTDIR)$(PREFIX)/lib/libcuflight.so $(DESTDIR)$(PREFIX)/include/cuflight.h $(DESTDIR)$(PREFIX)/share/man/man1/cuflight*.1 $(DESTDIR)$(PREFIX)/share/man/man7/cuflight*.7 $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cuflight.bash
+	rm -f $(DESTDIR)$(PREFIX)/bin/cuflight $(DESTDIR)$(PREFIX)/lib/libcuflight.so $(DESTDIR)$(PREFIX)/include/cuflight.h $(DESTDIR)$(PREFIX)/share/man/man1/cuflight*.1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cuflight.bash
 	rm -rf $(DESTDIR)$(PREFIX)/share/cuflight
 clean: ## remove $(O)/ but what was downloaded
 	rm -rf $(filter-out $(O)/cuda $(O)/cuda12 $(O)/nvtx% $(O)/wheels $(O)/frameworks $(O)/node_modules $(O)/package%,$(wildcard $(O)/*))

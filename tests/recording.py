@@ -10,6 +10,7 @@ META, STACK_INDEX, STACK_FRAMES, INCIDENTS, LEDGER, RING, FRAMEWORK_RING = 1, 4,
 ALLOC, FREE, RESTORE, FAIL, EXIT, ROLE = 1, 2, 3, 4, 10, 15
 DEVICE, VMM, HOST, FRAMEWORK, MAPPING, RESERVATION = 1, 7, 10, 11, 12, 13
 META_HOOK, META_FUNCTION, META_NOTE, META_FRAMEWORK, NOTE_FRAMEWORK = 6, 9, 12, 19, 11
+ROLE_LIBRARY, ROLE_COMMUNICATION = 6, 7
 SAMPLED, SPACE_FRAMEWORK = 0x40, 9
 UNKNOWN = 2**64 - 1
 
@@ -100,6 +101,17 @@ class Recording:
             return []
         _, first, depth, _, _ = STACK.unpack_from(self.data, self.sections[STACK_INDEX][1] + (stack - 1) * STACK.size)
         return struct.unpack_from(f'<{depth}Q', self.data, self.sections[STACK_FRAMES][1] + 8 * first)
+
+    def roles(self):
+        """{role: bytes} of live blocks that have one"""
+        record_bytes, offset, size = self.sections[LEDGER]
+        found = {}
+        for at in range(offset, offset + size - record_bytes + 1, record_bytes):
+            key, count = struct.unpack_from('<QQ', self.data, at)
+            role = self.data[at + record_bytes - 1]
+            if key > 1 and role:
+                found[role] = found.get(role, 0) + count
+        return found
 
     def ledger(self, space):
         """{address: bytes} of what is live"""

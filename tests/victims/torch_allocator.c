@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "tests/victims/doors.h"
+#include "tests/victims/torch/handles.h"
 #include "tests/victims/torch/library.h"
 
 enum { LIVE_MAX = 4096, STEPS_A_POINT = 23, PAUSE_NS = 100000 };
@@ -71,11 +72,28 @@ static void say_reports(void)
 
 /* ---- the program: who asks ---- */
 
-/* What a communication library takes past PyTorch. */
+/* What NCCL, cuBLAS and cuDNN take past PyTorch. */
 void connect_ranks(void)
 {
-	CUdeviceptr buffers;
-	MUST(cu.alloc(&buffers, total_bytes / 8));
+	typeof(&handles_open) open;
+	typeof(&ncclCommInitRank) communicator;
+	typeof(&cublasCreate_v2) blas, dnn;
+	const struct torch_function rows[] = {
+		{ "handles_open", (void **)&open }, { "ncclCommInitRank", (void **)&communicator },
+		{ "cublasCreate_v2", (void **)&blas }, { "cudnnCreate", (void **)&dnn },
+	};
+	const struct handles_settings settings = { (int (*)(unsigned long long *, size_t))(void *)cu.alloc, total_bytes / 8, 32 * MiB };
+	nccl_UniqueId id = { { [0] = 1, [sizeof id.bytes - 1] = 2 } };
+	const char *why = torch_find("libhandles.so", rows, sizeof rows / sizeof *rows);
+	void *handle;
+	if (why)
+		skip(why);
+	open(&settings);
+	MUST((CUresult)communicator(&handle, 8, id, 7));
+	MUST((CUresult)blas(&handle));
+	MUST((CUresult)dnn(&handle));
+	say("role communication bytes %zu", settings.communicator_bytes);
+	say("role library bytes %zu", 2 * settings.handle_bytes);
 }
 
 struct torch_block *load_weights(size_t bytes) { return torch.malloc(bytes); }

@@ -153,7 +153,21 @@ def stacks():
             assert bool(event.stack) == (large or sampled) and not (large and sampled), event
 
 
-TESTS = native, native_again, expandable, expandable_again, capped, retried, signed, unsigned, oldest, silent, handed_on, doors, stacks
+def roles():
+    """what NCCL, cuBLAS and cuDNN take while their handles are made has its role, and nothing else has one"""
+    done, recording, _ = books(FEW)
+    names = {r.ROLE_COMMUNICATION: 'communication', r.ROLE_LIBRARY: 'library'}
+    want = {words[1]: int(words[3]) for words in map(str.split, done.stdout.splitlines()) if words[0] == 'role'}
+    have = dict.fromkeys(want, 0)
+    for event in recording.ring(r.FRAMEWORK_RING):
+        if event.op == r.ROLE:
+            assert event.kind == r.DEVICE, event
+            have[names[event.extra]] += event.bytes
+    assert have == want and len(want) == 2, (have, want)
+    assert recording.roles() == {role: want[name] for role, name in names.items()}, recording.roles()
+
+
+TESTS = native, native_again, expandable, expandable_again, capped, retried, signed, unsigned, oldest, silent, handed_on, doors, stacks, roles
 
 
 def main():

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What libhandles.so is told: how to get device memory, and how much each kind of handle takes. Results are 0 or an error. */
+#ifndef VICTIMS_TORCH_HANDLES_H
+#define VICTIMS_TORCH_HANDLES_H
+
+#include <stddef.h>
+
+struct handles_settings {
+	int (*alloc)(unsigned long long *out, size_t bytes);
+	size_t communicator_bytes, handle_bytes;
+};
+void handles_open(const struct handles_settings *settings);
+
+/* NCCL, cuBLAS, cuDNN by their own names. */
+#include "interpose/abi/framework_types.h"
+int ncclCommInitRank(void **out, int ranks, nccl_UniqueId id, int rank);
+int cublasCreate_v2(void **out);
+int cudnnCreate(void **out);
+
+#endif
