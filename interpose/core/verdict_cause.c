@@ -20,6 +20,7 @@ struct room {
 	uint64_t mine;    /* blocks, rounding and pools' slack */
 	uint64_t slack;   /* free inside that */
 	uint64_t others;
+	bool framework;   /* one reported what it uses */
 };
 
 static uint64_t known(uint64_t bytes) { return bytes == CUF_UNKNOWN ? 0 : bytes; }
@@ -38,7 +39,7 @@ static void see_tail(const struct cuf_block *block, void *context)
 static struct room room_of(const struct cuf_incident *i)
 {
 	static const unsigned kinds[] = { CUF_KIND_DEVICE, CUF_KIND_ARRAY, CUF_KIND_ASYNC, CUF_KIND_GRAPH, CUF_KIND_VMM, CUF_KIND_CONTEXT };
-	struct room r = { .request = i->requested_bytes, .room_left = i->free_bytes, .total = i->total_bytes };
+	struct room r = { .framework = i->framework_reserved_bytes != CUF_UNKNOWN, .request = i->requested_bytes, .room_left = i->free_bytes, .total = i->total_bytes };
 	struct rounding rounding = { i->device, 0 };
 	uint64_t in_pools = 0;
 	cuf_ledger_each(see_tail, &rounding);
@@ -75,7 +76,8 @@ static bool other_tenant(const struct room *r, struct cuf_text *text)
 static bool fits_packed(const struct room *r, struct cuf_text *text)
 {
 	uint64_t pages = r->room_left - r->room_left % CUF_PAGE_BYTES;
-	if (r->room_left >= r->request || pages + r->slack < r->request || r->slack < r->mine / SLACK_PARTS)
+	/* a framework keeps some slack whatever becomes of it; more than a fifth is what it died of */
+	if (r->room_left >= r->request || pages + r->slack < r->request || r->slack < r->mine / (r->framework ? 5 : SLACK_PARTS))
 		return false;
 	add_three(text, "free memory lies in pieces: packed it would be ", pages + r->slack, " (S6)");
 	return true;
@@ -105,10 +107,8 @@ static struct births births_of(const struct cuf_incident *i)
 	return b;
 }
 
-static bool grew_all_along(const struct cuf_incident *i, const struct births *b, const struct room *r, struct cuf_text *text)
+static bool grew_all_along(const struct births *b, const struct room *r, struct cuf_text *text)
 {
-	if (i->framework_reserved_bytes != CUF_UNKNOWN) /* its segments are there to be used again */
-		return false;
 	if (b->count < BLOCKS_LEAST || b->bytes < r->mine / 2 || __builtin_popcount(b->ages) < AGES_LEAST)
 		return false;
 	cuf_text_number(text, b->count);
@@ -155,9 +155,11 @@ bool cuf_verdict_cause(const struct cuf_incident *i, struct cuf_text *text)
 	}
 	if (other_tenant(&r, text) || fits_packed(&r, text))
 		return true;
+	if (r.framework) /* what its caller gives back the driver does not see */
+		return false;
 	births = births_of(i);
 	if (d->free_count >= d->alloc_count / 4)
-		return grew_all_along(i, &births, &r, text);
+		return grew_all_along(&births, &r, text);
 	if (d->alloc_count < 4 || is_ladder(&births, &r))
 		return false;
 	cuf_text_add(text, "hardly anything was given back since the start: what is loaded or reserved at start does not fit (S2, S3, S5)");
