@@ -74,11 +74,39 @@ static void leak(const char *directory, const char *name, bool host, unsigned mo
 	finish(m, directory, name);
 }
 
+/* A framework's blocks in a segment and in a mapped run, its giving up after chunks that were rolled back, roles, a cached segment. */
+static void framework(const char *directory)
+{
+	struct maker *m = begin();
+	m->reserved[0] = 24 * MiB;
+	maker_meta(m, CUF_META_FRAMEWORK, 0, "framework=PyTorch\nversion=2.9.0\nbackend=native\nstreams=0\n");
+	maker_meta(m, CUF_META_CODE, 1, "LlamaModel.load_weights\n/opt/llama.py\n400\n");
+	maker_module(m, 2, 0x600000, 0x700000, "/opt/libonnxruntime_providers_cuda.so");
+	maker_alloc(m, 0x700000000000, 20 * MiB, 1);
+	maker_alloc(m, 0x710000000000, 20 * MiB, 1);
+	maker_born(m, CUF_KIND_RESERVATION, CUF_DEVICE_NONE, 0x720000000000, 1 * GiB, 1, 0, 0);
+	maker_born(m, CUF_KIND_VMM, 0, 5, 2 * MiB, 1, 0, 0);
+	maker_born(m, CUF_KIND_MAPPING, 0, 0x720000000000, 2 * MiB, 1, 5, 0);
+	maker_block(m, 0, 0x700000100000, 2 * MiB, 1);
+	maker_block(m, 0, 0x720000000200, 512, 2);
+	maker_block(m, 0, 0x710000000000, 1 * MiB, 2);
+	maker_block_freed(m, 0x710000000000);
+	maker_event_in(m, MAKER_FRAMEWORK, (struct cuf_event){ .addr = 0x700000000000, .op = CUF_OP_ROLE, .kind = CUF_KIND_DEVICE, .extra = CUF_ROLE_KV });
+	maker_born(m, CUF_KIND_VMM, 0, 6, 2 * MiB, 1, 0, 0);
+	maker_fail_of(m, CUF_KIND_VMM, 0, 2 * MiB, 0, 16 * GiB, 2);
+	maker_freed(m, CUF_KIND_VMM, 6);
+	maker_fail_of(m, CUF_KIND_FRAMEWORK, 0, 9 * MiB, CUF_UNKNOWN, CUF_UNKNOWN, 2);
+	maker_free(m, 0x700000000000);
+	maker_end(m, CUF_END_EXIT, 1);
+	finish(m, directory, "framework.cuf");
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2)
 		return 2;
 	kinds(argv[1]);
+	framework(argv[1]);
 	leak(argv[1], "device_leak.cuf", false, 2);
 	leak(argv[1], "host_leak.cuf", true, 2);
 	leak(argv[1], "sampled.cuf", true, 1);

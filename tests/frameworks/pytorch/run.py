@@ -112,7 +112,9 @@ def compare(torch, settings, backend):
     assert compared >= 5 * int(POINTS), compared
     assert not recording.notes(r.NOTE_FRAMEWORK), recording.notes(r.NOTE_FRAMEWORK)
     assert 'out of memory on GPU 0: PyTorch wanted' in done.stderr, done.stderr
-    return f'{compared} figures'
+    rebuilt = subprocess.run([stand_in.BUILD / 'fault/framework_points', where], input=done.stdout, capture_output=True, text=True)
+    assert rebuilt.returncode == 0, f'the report: {rebuilt.stdout[-400:]}'
+    return f'{compared} figures; the report: {rebuilt.stdout.splitlines()[-1]}'
 
 
 def native(torch):
