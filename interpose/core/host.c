@@ -30,7 +30,7 @@ enum {
 	TIME_RECORD_EVERY_NS = 30000000 /* well within the 15 bits of ms ticks */
 };
 
-uint8_t cuf_host_filter_small[1u << CUF_HOST_FILTER_SMALL_BITS];
+_Alignas(64) uint8_t cuf_host_filter_small[1u << CUF_HOST_FILTER_SMALL_BITS];
 static uint8_t filter_large[1u << CUF_HOST_FILTER_LARGE_BITS];
 static int64_t live_estimate; /* sampled mode: bytes */
 

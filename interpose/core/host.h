@@ -15,12 +15,13 @@
 #include "interpose/core/thread.h"
 
 /*
- * Sampled mode: counts of recorded live blocks by address. One load in the small table, which stays in the nearest cache,
- * tells most frees that there is nothing to do; where many blocks are recorded, the large one still does. Neighbours in
- * memory are neighbours here, so that the part in use is as small as the program's own.
+ * Sampled mode: counts of recorded live blocks by address. One load in the small table, an eighth of the nearest cache (with
+ * half of it, the program's own data had to make room), tells most frees that there is nothing to do; where many blocks are
+ * recorded, the large one still does. Neighbours in memory are neighbours here, so that the part in use is as small as the
+ * program's own.
  */
-enum { CUF_HOST_FILTER_SMALL_BITS = 14, CUF_HOST_FILTER_LARGE_BITS = 18 };
-extern uint8_t cuf_host_filter_small[1u << CUF_HOST_FILTER_SMALL_BITS];
+enum { CUF_HOST_FILTER_SMALL_BITS = 12, CUF_HOST_FILTER_LARGE_BITS = 18 };
+extern uint8_t cuf_host_filter_small[1u << CUF_HOST_FILTER_SMALL_BITS]; /* all 0 when nothing is recorded */
 
 static inline uint32_t cuf_host_filter_place(uint64_t addr, unsigned bits)
 {
@@ -53,7 +54,7 @@ static inline void cuf_host_unborn(size_t bytes)
 /* True when the free of p, which may be NULL, need not be recorded. */
 static inline bool cuf_host_skips_free(const void *p)
 {
-	return __builtin_expect(cuf_options.host == CUF_HOST_SAMPLED, 1) &&
+	return __builtin_expect(cuf_options.host != CUF_HOST_FULL, 1) &&
 	       __builtin_expect(!__atomic_load_n(&cuf_host_filter_small[cuf_host_filter_place((uintptr_t)p, CUF_HOST_FILTER_SMALL_BITS)], __ATOMIC_RELAXED), 1);
 }
 
