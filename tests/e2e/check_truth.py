@@ -76,6 +76,10 @@ class Check:
         said = pairs(words)
         self.same(f"owner {said['kind']}", said["bytes"], sum(r["bytes"] or 0 for r in self.rows(said["kind"])))
 
+    def role(self, words):
+        have = sum(row["bytes"] or 0 for device in self.report["devices"] for row in device["owners"] if row["role"] == words[0])
+        self.same(f"role {words[0]}", pairs(words[1:])["bytes"], have)
+
     def device(self, words):
         said = pairs(words)
         found = next((d for d in self.report["devices"] if d["id"] == said["index"]), {})
