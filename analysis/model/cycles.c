@@ -7,7 +7,7 @@
 #include <string.h>
 #include "analysis/model/xalloc.h"
 
-enum { LEVELS = 64, LEVEL_MARKS = 1 << 16, STACK = 4096, NEAR_LEVELS = 2 };
+enum { LEVELS = 64, LEVEL_MARKS = 1 << 16, STACK = 4096, NEAR_LEVELS = 2, PROPORTION = 8192 };
 
 struct point { int64_t value; struct cycle_mark at; };
 
@@ -114,6 +114,14 @@ static unsigned scale_of(const struct cycles *c)
 	return best;
 }
 
+/* While weights load, another thread's small blocks may come and go: what is gained between such ups and downs is out of all
+ * proportion to them, and they are not the program's work. */
+static bool is_beside_the_work(const struct cycles *c, unsigned scale, uint64_t seen)
+{
+	uint64_t gained = c->last.value > 0 ? (uint64_t)c->last.value : 0;
+	return gained / seen / PROPORTION >= 2ull << scale;
+}
+
 static int by_position(const void *a, const void *b)
 {
 	const struct cycle_mark *x = a, *y = b;
@@ -132,7 +140,7 @@ uint64_t cycles_finish(struct cycles *cycles, const struct cycle_mark **marks, s
 	count_residue(cycles);
 	scale = scale_of(cycles);
 	seen = seen_from(cycles, scale);
-	if (seen < CYCLES_MIN + 1)
+	if (seen < CYCLES_MIN + 1 || is_beside_the_work(cycles, scale, seen))
 		return 0;
 	for (unsigned i = scale; i < LEVELS; i++)
 		for (size_t m = 0; m < cycles->levels[i].count; m++) {

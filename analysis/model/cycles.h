@@ -3,8 +3,9 @@
  * Finds the cycles of a program's own work in the ups and downs of its total live bytes: a request, a batch, a step
  * takes memory and gives it back. Rainflow counting pairs every rise with the fall that answers it, at every scale at
  * once and in one pass; the scale of the work is the largest at which at least CYCLES_MIN pairs were seen, or a
- * finer one: within a factor of two if it adds a sixteenth, within a factor of four if it is seen twice as often. The low points of those pairs are the marks at which
- * floors are compared.
+ * finer one: within a factor of two if it adds a sixteenth, within a factor of four if it is seen twice as often. Ups and
+ * downs that are thousands of times smaller than what is gained with each of them are no work. The low points of those
+ * pairs are the marks at which floors are compared.
  *
  * Contract: heap memory, freed by cycles_free; memory is bounded (marks of very many cycles are thinned evenly).
  * Positions are the caller's running numbers of events, ascending.

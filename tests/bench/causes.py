@@ -3,11 +3,11 @@
 """causes.py BUILD [--seeds=N] [--only=TEXT] [--advice] [--tap] [--keep=DIR]: does the report name the cause?
 
 Plays every scenario of tests/victims/causes under the recorder on the simulated device, N seeds each (20), every seed at
-another scale between 0.7 and 1.3, and compares the report's verdict with the scenario's truth. Prints what was confused
-with what, and the share that was right; 1 when it is below 97 %, or when a healthy program was said to leak. --tap prints
-one line a scenario instead; --advice plays the scenarios of which a number is advised again with that number, which must
-make them fit, and with one clearly beyond it, which must not; --keep leaves the recordings of wrong verdicts in DIR. Rules that hold for every report are
-those of tests/e2e/check_truth.py.
+another scale between 0.7 and 1.3, and compares the report with the scenario's truth: the verdict, its neighbours, figures;
+every event and time that evidence points at is looked up in the recording. Prints what was confused with what, and the
+share of right verdicts; 1 when it is below 97 %, or when a healthy program was said to leak.
+--advice follows the advice: the scenario is played again as advised, which must fit, and with a number clearly beyond the
+advised one, which must not. --tap prints one line a scenario; --keep leaves the recordings of what went wrong in DIR.
 """
 import argparse
 import collections

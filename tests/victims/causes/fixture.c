@@ -176,7 +176,7 @@ static int hold(int argc, char **argv)
 void process_holding(size_t bytes, bool recorded)
 {
 	int to[2], from[2];
-	char text[32], line[64];
+	char text[32], line[64] = "";
 	ssize_t n = 1;
 	snprintf(text, sizeof text, "%zu", free_now() - bytes);
 	if (pipe2(to, O_CLOEXEC) || pipe2(from, O_CLOEXEC))
@@ -190,7 +190,7 @@ void process_holding(size_t bytes, bool recorded)
 		_exit(BROKEN);
 	}
 	close(from[1]);
-	for (line[0] = 0; n > 0 && !memchr(line, 'h', sizeof line);) /* of "holds" */
+	while (n > 0 && !memchr(line, 'h', sizeof line)) /* of "holds" */
 		n = read(from[0], memset(line, 0, sizeof line), sizeof line);
 	if (n <= 0)
 		exit(BROKEN);
