@@ -198,6 +198,19 @@ def held_gil(version, python):
     compare(report, truth_of(folder + "/truth"))
 
 
+def device_memory(version, python):
+    """Over the simulated driver: each block's stack, and that of the request that failed."""
+    if not os.path.exists(build + "/sim/libcuda.so.1"):
+        raise Skip("no simulated driver was built")
+    report, folder = record([os.path.join(here, "../../../scripts/simcuda"), python, programs + "/device.py", "FOLDER/truth"],
+                            "stack_depth=256", {"SIMCUDA_LIB": build + "/sim"})
+    truth = truth_of(folder + "/truth")
+    incident = report["incidents"][-1]
+    assert python_of(incident["stack"]) == list(map(tuple, max(truth, key=lambda k: truth[k][0]))), incident["stack"]
+    grown = [python_of(site["stack"]) for site in report["leaks"] if site["kind"] == "device"]
+    assert [g[1][0] for g in grown] == ["Cache.grow" if version >= "3.11" and not version.startswith("3.9") else "grow"], grown
+
+
 def embedded(version, python):
     report, folder = record(embedding_program(version, python, linked=True) + [programs, "FOLDER/truth"])
     check_embedded(report, folder)
@@ -277,7 +290,7 @@ def check_embedded(report, folder):
 
 
 tests = [every_way_to_call, every_way_to_call_with_every_event_recorded, every_way_to_call_without_pymalloc, recursion_900_deep, command_line,
-         virtual_environment, forked_child, sub_interpreters, held_gil, embedded, loaded_late, option_off, end_of_the_interpreter, wrong_layouts]
+         virtual_environment, forked_child, sub_interpreters, held_gil, device_memory, embedded, loaded_late, option_off, end_of_the_interpreter, wrong_layouts]
 
 
 def run(test, version, python):
