@@ -6,7 +6,7 @@
 #include <string.h>
 #include "analysis/model/build.h"
 
-enum { PHASES_KEPT = 2048, NAMES_MAX = 65536 };
+enum { PHASES_KEPT = 2048, PHASES_KEPT_RUN = 16384, NAMES_MAX = 65536 };
 
 const char *const phase_source_names[PHASE_SOURCE_MAX] = { "mark", "nvtx", "inferred" };
 
@@ -75,22 +75,23 @@ static int by_rank(const void *a, const void *b)
 	return x->rank != y->rank ? x->rank < y->rank ? -1 : 1 : by_place(a, b);
 }
 
-/* At most PHASES_KEPT, in the heap. */
+/* At most PHASES_KEPT, fewer where there are many processes; in the heap. */
 static struct candidate *choose(const struct making *m, size_t *count)
 {
+	size_t most = PHASES_KEPT_RUN / m->build->run->count < PHASES_KEPT ? PHASES_KEPT_RUN / m->build->run->count : PHASES_KEPT;
 	struct candidate *all = xalloc_zeroed(m->spans.count, sizeof *all);
 	for (size_t i = 0; i < m->spans.count; i++) {
 		const struct phase_span *s = &m->spans.items[i];
 		all[i] = (struct candidate){ s, place_in_groups(m, s), s->end_ns == CUF_UNKNOWN ? UINT64_MAX : s->end_ns < s->begin_ns ? 0 : s->end_ns - s->begin_ns, 0 };
 	}
 	*count = m->spans.count;
-	if (*count <= PHASES_KEPT)
+	if (*count <= most)
 		return all;
 	qsort(all, *count, sizeof *all, by_place);
 	for (size_t i = 1; i < *count; i++)
 		all[i].rank = all[i].place == all[i - 1].place ? all[i - 1].rank + 1 : 0;
 	qsort(all, *count, sizeof *all, by_rank);
-	*count = PHASES_KEPT;
+	*count = most;
 	return all;
 }
 

@@ -9,15 +9,24 @@
 #include "interpose/core/say.h"
 #include "interpose/core/laws.h"
 
-enum { SLOTS = 2048, NAMES_MAX = 1024, NAMES_EXACT = 512 };
+enum { SLOTS = 2048, NAMES_MAX = 1024, META_SHARE = 8 /* of META, which modules and functions need more */ };
 
 static uint64_t hashes[SLOTS]; /* 0: free */
 static uint32_t names;
+static uint64_t name_bytes;    /* of META */
+
+/* How full the table is, in 1/NAMES_MAX. */
+static uint64_t fullness(void)
+{
+	uint64_t count = __atomic_load_n(&names, __ATOMIC_RELAXED), bytes = __atomic_load_n(&name_bytes, __ATOMIC_RELAXED) * META_SHARE * NAMES_MAX / (cuf_recording.meta_bytes + 1);
+	return count > bytes ? count : bytes;
+}
 
 void cuf_phase_names_fork(void)
 {
 	memset(hashes, 0, sizeof hashes);
 	names = 0;
+	name_bytes = 0;
 }
 
 /* The builtin, because a call for eight bytes costs more than the rest of the round. */
@@ -57,6 +66,8 @@ static void write_name(uint32_t id, const char *domain, size_t domain_bytes, con
 	}
 	cuf_text_bytes(&name, text, bytes);
 	cuf_meta_text(CUF_META_PHASE, id, name.at, name.used);
+	__atomic_fetch_add(&names, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&name_bytes, sizeof(struct cuf_meta) + name.used, __ATOMIC_RELAXED);
 }
 
 /* The number of this hash; 0: it has none. With *mine set, the caller has just been given it. */
@@ -79,25 +90,22 @@ uint32_t cuf_phase_name(const char *domain, size_t domain_bytes, const char *tex
 {
 	char folded[CUF_PHASE_NAME_BYTES];
 	uint64_t seed, hash;
-	uint32_t id, known;
+	uint32_t id;
 	bool mine = false;
 	bytes = bytes < CUF_PHASE_NAME_BYTES ? bytes : CUF_PHASE_NAME_BYTES;
 	domain_bytes = domain_bytes < CUF_PHASE_NAME_BYTES ? domain_bytes : CUF_PHASE_NAME_BYTES;
 	seed = mix(domain_bytes, domain, domain_bytes);
 	hash = mix(seed + bytes, text, bytes) | 1;
-	known = __atomic_load_n(&names, __ATOMIC_RELAXED);
-	id = find(hash, known < NAMES_EXACT, &mine);
+	id = find(hash, fullness() < NAMES_MAX / 2, &mine);
 	if (!id) {
 		bytes = fold_digits(folded, text, bytes);
 		text = folded;
 		hash = mix(seed + bytes, text, bytes) | 1;
-		id = find(hash, known < NAMES_MAX, &mine);
+		id = find(hash, fullness() < NAMES_MAX, &mine);
 	}
-	if (mine) {
-		__atomic_fetch_add(&names, 1, __ATOMIC_RELAXED);
+	if (mine)
 		write_name(id, domain, domain_bytes, text, bytes);
-	} else if (!id) {
+	else if (!id)
 		cuf_lost(CUF_LOST_CODES);
-	}
 	return id;
 }

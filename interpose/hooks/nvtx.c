@@ -15,6 +15,7 @@
 #include "interpose/core/options.h"
 #include "interpose/core/phases.h"
 #include "interpose/core/recorder.h"
+#include "interpose/core/state.h"
 #include "interpose/hooks/dso.h"
 #include "interpose/hooks/nvtx_strings.h"
 #include "interpose/hooks/real.h"
@@ -204,6 +205,9 @@ static bool refused(void)
 
 /* ---- doors ---- */
 
+/* A hand-over to the file is waited for: NVTX asks each object once, and a no would be for ever. */
+static bool records(void) { return cuf_state_is_on() || cuf_state_admit(); }
+
 static const struct link_map *self_in_front(void)
 {
 	Dl_info info;
@@ -220,7 +224,7 @@ const char *cuf_nvtx_tool_path(void)
 {
 	static const char *known;
 	const struct link_map *self;
-	if (!cuf_state_is_on() || refused())
+	if (!records() || refused())
 		return NULL;
 	if (!known && (self = self_in_front()) && self->l_name && *self->l_name)
 		known = self->l_name;
@@ -262,7 +266,7 @@ int cuf_hook_InitializeInjectionNvtx2(cuf_nvtx_export_fn exports)
 	const struct callbacks *c = exports ? exports(TABLE_CALLBACKS) : NULL;
 	any_fn before[ROWS], *at[ROWS];
 	int (*other)(cuf_nvtx_export_fn);
-	if (!c || c->bytes < sizeof *c || !cuf_state_is_on() || !self_in_front())
+	if (!c || c->bytes < sizeof *c || !records() || !self_in_front())
 		return 0;
 	for (unsigned i = 0; i < ROWS; i++) {
 		at[i] = place(c, &rows[i]);
@@ -285,5 +289,5 @@ int cuf_hook_InitializeInjectionNvtxExtension(void *module)
 {
 	int (*other)(void *) = (int (*)(void *))function_of_other(open_other(), "InitializeInjectionNvtxExtension",
 								   (any_fn)cuf_hook_InitializeInjectionNvtxExtension);
-	return other ? other(module) : cuf_state_is_on() && self_in_front();
+	return other ? other(module) : records() && self_in_front();
 }
