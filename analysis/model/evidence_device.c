@@ -197,7 +197,8 @@ static void set_packing(struct build *b, struct evidence *e, const struct fact_d
 		emptyable += known(w->emptyable_bytes) ? w->emptyable_bytes : 0;
 		note_pin(e, w->pins, w->pin_count, UINT64_MAX, &open);
 		for (size_t s = 0; s < w->segment_count; s++)
-			remappable += w->segments[s].largest_hole_bytes / EXPANDABLE_CHUNK * EXPANDABLE_CHUNK;
+			if (known(w->segments[s].largest_hole_bytes)) /* not of allocators whose inside is not seen */
+				remappable += w->segments[s].largest_hole_bytes / EXPANDABLE_CHUNK * EXPANDABLE_CHUNK;
 	}
 	if (holes) {
 		note_pin(e, holes->pins, holes->pin_count, CUF_PAGE_BYTES / 2, &open);
