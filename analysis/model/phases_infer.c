@@ -290,8 +290,11 @@ static void infer_start(struct look *l)
 		run = first;
 		claim(l, "kv-init", BASIS_INFERRED, &l->steps[first], &l->steps[last], "its blocks were labelled KV when they were made");
 	} else if ((run = find_run(l, &run_end)) && run < l->count) {
+		size_t blocks = run_end - run;
+		if (run_end < l->count && l->steps[run_end].sort == STEP_FAILED && l->steps[run_end].bytes == l->steps[run].bytes)
+			run_end++; /* it ended in want of the next one */
 		claim(l, "kv-init", BASIS_INFERRED, &l->steps[run], &l->steps[run_end - 1],
-		      arena_format(l->arena, "%zu blocks of %s in a row, none of them freed", run_end - run, units_bytes(l->steps[run].bytes).s));
+		      arena_format(l->arena, "%zu blocks of %s in a row, none of them freed", blocks, units_bytes(l->steps[run].bytes).s));
 	}
 	end = run < end ? run : end;
 	profile = find_profile(l, end);

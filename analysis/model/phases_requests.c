@@ -130,7 +130,7 @@ static void judge_marked(struct fact_requests *out, const struct requests_source
 	free(u.items);
 }
 
-/* The second pass: between two low points lies one unit. */
+/* The second pass: between two low points lies one unit; what comes before the first is the start. */
 static void measure_cycles(struct units *u, const struct requests_source *s, const struct cycle_mark *marks, size_t count)
 {
 	struct event_merge merge;
@@ -146,7 +146,7 @@ static void measure_cycles(struct units *u, const struct requests_source *s, con
 			peak = work.level;
 		if (e.seq < marks[mark].position)
 			continue;
-		if (mark)
+		if (mark > 1)
 			add_unit(u, (struct unit){ (uint64_t)(peak > base ? peak - base : 0), marks[mark - 1].time_ns, FACT_UNKNOWN, work.level });
 		base = peak = work.level;
 		while (mark < count && marks[mark].position <= e.seq)

@@ -36,8 +36,8 @@ static void headline_failure(const struct text *text, const struct fact_incident
 		snprintf(where, sizeof where, "GPU %u (%s)", device->ordinal, device_name(device));
 	else
 		snprintf(where, sizeof where, "%shost memory", incident->kind == CUF_KIND_HOST ? "" : incident->kind == CUF_KIND_REGISTERED ? "registering " : "pinned ");
-	text_line(text, STYLE_BAD, label, "%s, %s after start%s%.24s: %s", units_date(incident->time_ns).s,
-		  units_duration(since(process->start_ns, incident->time_ns)).s, incident->phase ? ", in " : "", incident->phase ? incident->phase : "", where);
+	text_line(text, STYLE_BAD, label, "%s, %s after start: %s%s%s", units_date(incident->time_ns).s,
+		  units_duration(since(process->start_ns, incident->time_ns)).s, where, incident->phase ? ", in " : "", incident->phase ? incident->phase : "");
 }
 
 static size_t count_leaks(const struct facts *facts)

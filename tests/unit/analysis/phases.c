@@ -245,6 +245,7 @@ static void test_requests__unmarked_are_the_cycles(void **state)
 	const struct fact_requests *r = &facts->processes[0].requests;
 	assert_int_equal(r->basis, BASIS_INFERRED);
 	assert_in_range(r->count, 19, 21);
+	assert_int_equal(r->largest_peak_bytes, 16 * MiB + (64 << 10)); /* loading is no request */
 	assert_int_equal(r->median_peak_bytes, 16 * MiB + (64 << 10));
 	assert_true(fabs(r->floor_slope_bytes - (64 << 10)) < 1);
 	done(m, facts);
@@ -452,6 +453,21 @@ static void test_inferred__blocks_labelled_kv(void **state)
 	expect_phases(m, NAMES("load", "kv-init", "serving"));
 }
 
+static void test_inferred__a_cache_that_does_not_fit(void **state)
+{
+	struct maker *m = begin();
+	load(m);
+	make_cache(m, 10);
+	maker_fail(m, 0, 256 * MiB, 100 * MiB, TOTAL, 3);
+	maker_end(m, CUF_END_EXIT, 1);
+	struct facts *facts = report(m);
+	assert_string_equal(facts->incidents[0].phase, "kv-init");
+	assert_int_equal(facts->incidents[0].phase_basis, BASIS_INFERRED);
+	assert_non_null(strstr(find(facts, "kv-init")->why, "10 blocks"));
+	assert_non_null(find(facts, "load"));
+	done(m, facts);
+}
+
 static void test_inferred__rows_that_repeat_are_layers(void **state)
 {
 	struct maker *m = begin();
@@ -533,6 +549,7 @@ int main(void)
 		cmocka_unit_test(test_inferred__a_server_from_start_to_work),
 		cmocka_unit_test(test_inferred__bytes_of_the_phases),
 		cmocka_unit_test(test_inferred__blocks_labelled_kv),
+		cmocka_unit_test(test_inferred__a_cache_that_does_not_fit),
 		cmocka_unit_test(test_inferred__rows_that_repeat_are_layers),
 		cmocka_unit_test(test_inferred__nothing_of_programs_that_fit_no_rule),
 		cmocka_unit_test(test_inferred__no_profile_after_a_failure_or_without_the_question),
