@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""run.py [NAME...]: PyTorch as its wheels are, under the recorder; prints TAP. Environments: build/frameworks/torch-*
-(scripts/setup pytorch) and the system's Python with Debian's PyTorch. Without a GPU PyTorch's own caching allocator runs
+"""run.py [--system] [NAME...]: PyTorch as its wheels are, under the recorder; prints TAP. Environments: build/frameworks/torch-*
+(scripts/setup pytorch) and the system's Python with Debian's PyTorch (--system: that alone). Without a GPU PyTorch's own caching allocator runs
 over the simulated driver: ../stand_in.py.
 """
 import functools
 import glob
+import json
 import os
 import pathlib
 import re
@@ -102,6 +103,18 @@ def host(torch):
     return f'{want[0]} reports, {want[1]} bytes'
 
 
+def sites(torch):
+    """a tensor's memory on the host is its line's, in the user's own file"""
+    _, where = torch.run('host.py', preload=[LIBRARY], CUFLIGHT_OPTIONS='start=1')
+    report = json.loads(output(stand_in.BUILD / 'cuflight', 'report', '--json', where))
+    sites = [site for site in report['leaks'] if any(frame.get('function') == 'keep_tensors' for frame in site['stack'])]
+    want = 5 * 300 * 5000 * 4
+    assert [(site['bytes'], site['count']) for site in sites] == [(want, 5)], [(s['bytes'], s['stack'][:3]) for s in sites or report['leaks'][:3]]
+    frame = next(frame for frame in sites[0]['stack'] if frame.get('function') == 'keep_tensors')
+    line = next(n for n, text in enumerate((HERE / 'host.py').read_text().splitlines(), 1) if 'torch.randn' in text)
+    assert os.path.basename(frame['file']) == 'host.py' and frame['line'] == line, frame
+
+
 def compare(torch, settings, backend):
     done, where = torch.books(settings)
     assert done.returncode == 1, done.stderr[-400:]
@@ -137,11 +150,11 @@ def blind(torch):
     assert recording.framework() == {'framework': 'PyTorch', 'backend': 'cudaMallocAsync'}, recording.framework()
 
 
-TESTS = names, clash, host, native, expandable, blind
+TESTS = names, clash, host, sites, native, expandable, blind
 
 
-def environments():
-    found = [PyTorch(os.path.basename(path), f'{path}/bin/python') for path in sorted(glob.glob(str(ROOT / 'build/frameworks/torch-*')))
+def environments(system_alone):
+    found = [] if system_alone else [PyTorch(os.path.basename(path), f'{path}/bin/python') for path in sorted(glob.glob(str(ROOT / 'build/frameworks/torch-*')))
              if os.path.exists(f'{path}/bin/python')]
     return [*found, PyTorch('system', '/usr/bin/python3')]
 
@@ -152,9 +165,10 @@ def run(torch, test):
     return test(torch)
 
 
-def main(only):
+def main(*only):
+    system_alone, only = '--system' in only, {name for name in only if name != '--system'}
     stand_in.tap([(f'{torch.name} {torch.version or ""}: {test.__doc__}', functools.partial(run, torch, test))
-                  for torch in environments() for test in TESTS if not only or test.__name__ in only])
+                  for torch in environments(system_alone) for test in TESTS if not only or test.__name__ in only])
 
 
-main(sys.argv[1:])
+main(*sys.argv[1:])
