@@ -20,6 +20,7 @@ enum {
 #define KV_BYTES ((uint64_t)64 << 20)
 #define BURST_NS 1000000000ull
 #define CAPTURE_GAP_NS 5000000000ull
+#define LEVEL_MAX ((uint64_t)1 << 57) /* a hostile file */
 
 /* One thing that the driver did. lives: the block was never freed by the program. */
 struct step { uint64_t seq, time_ns, addr, bytes; enum { STEP_ALLOC, STEP_FREE, STEP_ASKED, STEP_FAILED, STEP_CAPTURE } sort; uint8_t device, role; bool lives; };
@@ -129,14 +130,46 @@ static void claim(struct look *l, const char *name, enum fact_basis basis, const
 		l->found[l->found_count++] = (struct inferred){ name, why, basis, first->time_ns, last->time_ns, first->seq, last->seq };
 }
 
+/*
+ * A framework asks the driver for more in its first requests, too: its load is over when its own blocks begin to come and
+ * go (a twentieth of what lives was freed). If then much less lives than stays later, those were conversions, and where
+ * loading ended cannot be told. Returns the last seq of it; CUF_UNKNOWN: no framework, 0: unknown.
+ */
+static uint64_t framework_load_end(const struct events *framework)
+{
+	int64_t level = 0, freed = 0, then = 0, least = INT64_MAX;
+	uint64_t seq = 0;
+	for (size_t i = 0; i < framework->count; i++) {
+		struct cuf_event e = events_get(framework, i);
+		int64_t bytes = e.bytes < LEVEL_MAX ? (int64_t)e.bytes : (int64_t)LEVEL_MAX;
+		if (e.kind != CUF_KIND_FRAMEWORK || (e.op != CUF_OP_ALLOC && e.op != CUF_OP_FREE))
+			continue;
+		events_passed(framework, i);
+		level += e.op == CUF_OP_ALLOC ? bytes : -bytes;
+		freed += e.op == CUF_OP_FREE ? bytes : 0;
+		level = level < 0 ? 0 : level > (int64_t)LEVEL_MAX * 2 ? (int64_t)LEVEL_MAX * 2 : level;
+		freed = freed > (int64_t)LEVEL_MAX * 2 ? (int64_t)LEVEL_MAX * 2 : freed;
+		if (!seq && freed > level / 20) {
+			seq = e.seq;
+			then = level;
+		} else if (seq && level < least) {
+			least = level;
+		}
+	}
+	if (!level && !freed)
+		return CUF_UNKNOWN;
+	return seq && least != INT64_MAX && then / 8 * 10 >= least ? seq : 0;
+}
+
 /* Where the first steps end that only allocate; a freed hundredth is scaffolding. */
 static size_t load_end(const struct look *l)
 {
+	uint64_t until = framework_load_end(l->events->framework);
 	uint64_t bytes = 0, freed = 0;
 	size_t last = 0;
 	for (size_t i = 0; i < l->count; i++) {
 		const struct step *s = &l->steps[i];
-		if (s->sort == STEP_FAILED || s->sort == STEP_CAPTURE)
+		if (s->sort == STEP_FAILED || s->sort == STEP_CAPTURE || s->seq > until)
 			break;
 		if (s->sort == STEP_FREE && (freed += s->bytes) > bytes / 100)
 			break;

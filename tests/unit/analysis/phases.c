@@ -453,6 +453,53 @@ static void test_inferred__blocks_labelled_kv(void **state)
 	expect_phases(m, NAMES("load", "kv-init", "serving"));
 }
 
+/* A framework keeps the segments that its first requests made it take. */
+static void test_inferred__warm_up_of_a_framework(void **state)
+{
+	struct maker *m = begin();
+	load(m);
+	for (unsigned i = 0; i < 12; i++)
+		maker_block(m, 0, WEIGHTS + i * GiB, (100 + 7 * i) * MiB, 5);
+	for (unsigned i = 0; i < 60; i++) {
+		if (i < 8)
+			maker_alloc(m, WORK + i * GiB, 20 * MiB, 1);
+		maker_block(m, 0, WORK, 40 * MiB, 6);
+		maker_block(m, 0, WORK + GiB, 3 * MiB, 6);
+		maker_block_freed(m, WORK + GiB);
+		maker_block_freed(m, WORK);
+	}
+	struct facts *facts = report(m);
+	const struct fact_phase *warm_up = find(facts, "warm-up"), *serving = find(facts, "serving");
+	assert_non_null(find(facts, "load"));
+	assert_non_null(warm_up);
+	assert_non_null(serving);
+	assert_true(warm_up->end_ns <= serving->begin_ns);
+	assert_true(find(facts, "load")->end_ns <= warm_up->begin_ns);
+	assert_in_range(facts->processes[0].requests.count, 58, 62);
+	assert_int_equal(facts->processes[0].requests.median_peak_bytes, 43 * MiB);
+	done(m, facts);
+}
+
+/* Every tensor is loaded wide and kept narrow: what is load and what is work cannot be told. */
+static void test_inferred__no_load_of_a_framework_that_converts(void **state)
+{
+	struct maker *m = begin();
+	load(m);
+	for (unsigned i = 0; i < 12; i++) {
+		maker_block(m, 0, WORK, 100 * MiB, 5);
+		maker_block(m, 0, WEIGHTS + i * GiB, 50 * MiB, 5);
+		maker_block_freed(m, WORK);
+	}
+	for (unsigned i = 0; i < 30; i++) {
+		maker_block(m, 0, WORK, 40 * MiB, 6);
+		maker_block_freed(m, WORK);
+	}
+	struct facts *facts = report(m);
+	assert_null(find(facts, "load"));
+	assert_null(find(facts, "warm-up"));
+	done(m, facts);
+}
+
 static void test_inferred__a_cache_that_does_not_fit(void **state)
 {
 	struct maker *m = begin();
@@ -549,6 +596,8 @@ int main(void)
 		cmocka_unit_test(test_inferred__a_server_from_start_to_work),
 		cmocka_unit_test(test_inferred__bytes_of_the_phases),
 		cmocka_unit_test(test_inferred__blocks_labelled_kv),
+		cmocka_unit_test(test_inferred__warm_up_of_a_framework),
+		cmocka_unit_test(test_inferred__no_load_of_a_framework_that_converts),
 		cmocka_unit_test(test_inferred__a_cache_that_does_not_fit),
 		cmocka_unit_test(test_inferred__rows_that_repeat_are_layers),
 		cmocka_unit_test(test_inferred__nothing_of_programs_that_fit_no_rule),
