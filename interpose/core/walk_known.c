@@ -121,20 +121,18 @@ static READS_STACKS enum plain_end walk_plain(struct plain_walk *w, const unsign
 	return end;
 }
 
-/* Four chains, because one would be waited for. */
+/* Four chains, because one would be waited for; a multiple of four, because another loop for the rest could not be guessed. */
 static inline READS_STACKS uint64_t hash_words(uintptr_t start, const uint16_t *at, unsigned words)
 {
 	const struct word *stack = (const struct word *)start;
+	const uint64_t factor = 0x9E3779B97F4A7C15ull;
 	uint64_t a = 1, b = 2, c = 3, d = 4;
-	unsigned i = 0;
-	for (; i + 4 <= words; i += 4) {
-		a = cuf_frames_hash_step(a, stack[at[i]].value);
-		b = cuf_frames_hash_step(b, stack[at[i + 1]].value);
-		c = cuf_frames_hash_step(c, stack[at[i + 2]].value);
-		d = cuf_frames_hash_step(d, stack[at[i + 3]].value);
+	for (unsigned i = 0; i < words; i += 4) {
+		a = a * factor + stack[at[i]].value;
+		b = b * factor + stack[at[i + 1]].value;
+		c = c * factor + stack[at[i + 2]].value;
+		d = d * factor + stack[at[i + 3]].value;
 	}
-	for (; i < words; i++)
-		a = cuf_frames_hash_step(a, stack[at[i]].value);
 	a = cuf_frames_hash_step(a, b ^ b >> 32);
 	c = cuf_frames_hash_step(c, d ^ d >> 32);
 	return cuf_frames_hash_step(a ^ a >> 32, c ^ c >> 32);
@@ -194,6 +192,8 @@ static bool remember(struct cuf_memo *memo, const struct plain_walk *w, enum pla
 	if (!remember_words(memo, w->at, w->count - (end == PLAIN_COUNT || w->ip)) ||
 		!remember_words(memo, w->fp_word_at, w->fp_words))
 		return false;
+	while (memo->words % 4)
+		memo->at[memo->words++] = 1; /* the caller's ip: it is compared anyway */
 	memo->words_hash = hash_words(memo->start, memo->at, memo->words);
 	return true;
 }

@@ -20,7 +20,7 @@
 #define CUF_RULES_NEAR 2048u /* copies of those in use */
 #define CUF_WALK_FRAMES_MAX 256u
 #define CUF_MEMO_SETS 128u
-#define CUF_MEMO_WORDS 70u /* a memo is three cache lines */
+#define CUF_MEMO_WORDS 68u /* a multiple of four; a memo is three cache lines */
 #define CUF_MEMO_LAST 16u
 #define CUF_WALK_OWN 4u
 
