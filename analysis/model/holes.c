@@ -26,15 +26,13 @@ static bool is_wanted(const struct cuf_block *b, unsigned kind, unsigned device)
 
 struct span *holes_collect(const struct liveset *live, unsigned kind, unsigned device, size_t *count)
 {
-	struct span *found;
-	size_t at = 0, room = 0;
+	struct span *found = NULL;
+	size_t at = *count = 0, room = 0;
 	for (const struct cuf_block *b; (b = liveset_next(live, &at));)
-		room += is_wanted(b, kind, device);
-	found = xalloc_zeroed(room, sizeof *found);
-	at = *count = 0;
-	for (const struct cuf_block *b; (b = liveset_next(live, &at));)
-		if (is_wanted(b, kind, device))
+		if (is_wanted(b, kind, device)) {
+			xalloc_grow(&found, *count, &room, sizeof *found);
 			found[(*count)++] = (struct span){ cuf_key_addr(b->key), b->bytes, b->aux, b->stack, b->device };
+		}
 	if (*count)
 		qsort(found, *count, sizeof *found, kind == CUF_KIND_ASYNC ? by_pool : by_addr);
 	return found;

@@ -161,13 +161,17 @@ static const struct framework_range *range_at(const struct framework_map *map, u
 /* Ledger keys of what is cut up: segments, and the physical memory behind those that are mapped. */
 static void find_segments(const struct liveset *live, unsigned device, const struct framework_map *map, struct liveset *out)
 {
+	bool any_run = false;
 	size_t at = 0;
 	liveset_init(out, 0);
 	for (size_t i = 0; i < map->range_count; i++) {
 		struct cuf_block segment = { .key = cuf_key(CUF_SPACE_DEVICE, map->ranges[i].addr) };
 		if (map->ranges[i].is_segment && map->ranges[i].kind != CUF_KIND_MAPPING)
 			liveset_put(out, &segment);
+		any_run |= map->ranges[i].is_segment && map->ranges[i].kind == CUF_KIND_MAPPING;
 	}
+	if (!any_run)
+		return;
 	for (const struct cuf_block *b; (b = liveset_next(live, &at));) {
 		const struct framework_range *r = b->kind == CUF_KIND_MAPPING && b->device == device ? range_at(map, cuf_key_addr(b->key)) : NULL;
 		struct cuf_block handle = { .key = cuf_key(CUF_SPACE_HANDLE, b->aux) };
