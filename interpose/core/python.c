@@ -64,16 +64,15 @@ static uint32_t version_of(uintptr_t bias, const ElfW(Dyn) *dynamic)
 {
 	const unsigned long *number = cuf_elf_symbol(bias, dynamic, "Py_Version"); /* 3.11 and later */
 	const char *(*text)(void), *at;
-	uint32_t minor = 0;
+	uint32_t part[2] = { 0, 0 };
 	if (number)
 		return (uint32_t)*number;
 	text = (const char *(*)(void))cuf_elf_symbol(bias, dynamic, "Py_GetVersion"); /* composes it of constants */
 	at = text ? text() : "";
-	if (strncmp(at, "3.", 2))
-		return 0;
-	for (at += 2; *at >= '0' && *at <= '9' && minor < 255; at++)
-		minor = minor * 10 + (uint32_t)(*at - '0');
-	return 3u << 24 | minor << 16;
+	for (unsigned i = 0; i < 2; i++, at += *at == '.')
+		for (; *at >= '0' && *at <= '9' && part[i] < 100; at++)
+			part[i] = part[i] * 10 + (uint32_t)(*at - '0');
+	return part[0] << 24 | part[1] << 16;
 }
 
 static void say_version(uint32_t version)
@@ -113,30 +112,36 @@ static bool read_symbols(uintptr_t bias, const ElfW(Dyn) *dynamic, struct cuf_py
 	return p->own_state && p->current_state && p->code_type && p->text_type && p->bytes_type && p->eval_start;
 }
 
+/* The first interpreter, into cuf_python. false: of a version that is not known, or not all of it is there. */
+static bool take(uintptr_t bias, const ElfW(Dyn) *dynamic, uint32_t version)
+{
+	uint64_t runtime[CUF_PYTHON_OFFSETS_BYTES / 8] = { 0 };
+	struct cuf_python found = { .generation = cuf_python.generation };
+	uintptr_t at = (uintptr_t)cuf_elf_symbol(bias, dynamic, "_PyRuntime");
+	if (!at || !cuf_readable_copy(runtime, at, sizeof runtime) || !cuf_python_layout_of(version, runtime, &found.layout) ||
+	    !read_symbols(bias, dynamic, &found))
+		return false;
+	found.walk = cuf_python_walk_for(&found.layout);
+	cuf_python = found;
+	return true;
+}
+
 static void meet(uintptr_t bias, const ElfW(Dyn) *dynamic, bool later)
 {
-	uint64_t runtime[CUF_PYTHON_OFFSETS_BYTES / 8];
-	struct cuf_python found = { 0 };
-	void *at = cuf_elf_symbol(bias, dynamic, "_PyRuntime");
+	static const char second[] = "a second interpreter was loaded, and the first one's alone are read";
+	uintptr_t code_type = (uintptr_t)cuf_elf_symbol(bias, dynamic, "PyCode_Type");
 	uint32_t version;
-	if (!at || (cuf_python.code_type && cuf_python.code_type == (uintptr_t)cuf_elf_symbol(bias, dynamic, "PyCode_Type")) ||
-	    __atomic_exchange_n(&looking, 1, __ATOMIC_ACQUIRE))
+	if (!code_type || cuf_python.code_type == code_type || __atomic_exchange_n(&looking, 1, __ATOMIC_ACQUIRE))
 		return;
 	version = version_of(bias, dynamic);
 	if (cuf_python.code_type) {
-		CUF_TEXT(text, sizeof note);
-		cuf_text_add(&text, "a second interpreter was loaded: its frames are not read");
-		memcpy(note, text.at, text.used + 1);
+		memcpy(note, second, sizeof second);
 		publish();
 	} else if (!cuf_options.python) {
 		cuf_python_off(CUF_PYTHON_OPTION, "option python=0");
-	} else if (!cuf_readable_copy(runtime, (uintptr_t)at, sizeof runtime) || !cuf_python_layout_of(version, runtime, &found.layout) ||
-		   !read_symbols(bias, dynamic, &found)) {
+	} else if (!take(bias, dynamic, version)) {
 		say_version(version);
 	} else {
-		found.generation = cuf_python.generation;
-		found.walk = cuf_python_walk_for(&found.layout);
-		cuf_python = found;
 		may_go = later;
 		state_known = CUF_PYTHON_ON;
 		publish();
@@ -180,6 +185,7 @@ void cuf_python_unload_end(void)
 	if (!cuf_object_find(cuf_python.code_type, &object) || object.start != cuf_python.object_start || object.end != cuf_python.object_end) {
 		may_go = false;
 		cuf_python.code_type = 0; /* the next one may be met */
+		note[0] = 0;
 	} else if (state_known == CUF_PYTHON_ON) {
 		__atomic_store_n(&cuf_python.on, 1, __ATOMIC_RELEASE);
 	}
@@ -226,6 +232,7 @@ static uintptr_t find_state(struct cuf_python_thread *p)
 			return 0;
 		}
 		p->state = own;
+		memset(p->strangers, 0, sizeof p->strangers);
 	}
 	current = (uintptr_t)cuf_python.current_state();
 	if (current == own || !current)
