@@ -28,16 +28,23 @@ const struct cause_rule *cause_named(const char *id)
 	return begins;
 }
 
+static unsigned scope_of(const struct evidence *e)
+{
+	if (!e->incident)
+		return AT_END;
+	return e->incident->kind == CUF_KIND_HOST ? AT_REFUSAL : AT_FAILURE;
+}
+
 double cause_score(const struct cause_rule *rule, const struct evidence *evidence)
 {
 	double score = rule->base, factor = evidence->quality;
+	if (!(rule->scope & scope_of(evidence)))
+		return 0;
 	for (const struct cause_term *t = rule->needs; t < rule->needs + CAUSE_NEEDS && is_term(t); t++) {
 		if (is_seen(t, evidence) ? !holds(t, evidence) : t == rule->needs)
 			return 0;
 		factor *= is_seen(t, evidence) ? 1 : CAUSE_UNSEEN;
 	}
-	if (!(rule->scope & (evidence->incident ? AT_FAILURE : AT_END)))
-		return 0;
 	for (const struct cause_term *t = rule->terms; t < rule->terms + CAUSE_TERMS && is_term(t); t++)
 		score += holds(t, evidence) ? t->weight : 0;
 	score *= factor;

@@ -27,7 +27,7 @@
 #define CAUSE_LEAD 0.15
 
 enum { CAUSE_NEEDS = 5, CAUSE_TERMS = 16 };
-enum cause_scope { AT_FAILURE = 1, AT_END = 2 };
+enum cause_scope { AT_FAILURE = 1 /* of the device's memory */, AT_END = 2, AT_REFUSAL = 4 /* of malloc */ };
 
 struct cause_term { enum term term; bool below; double threshold; double weight; /* of needs: 0 */ };
 

@@ -14,7 +14,7 @@ const struct cause_rule cause_rules[] = {
 	  "A request failed, and a retry was served or the program did without. Caching allocators do this as a matter of course: "
 	  "they give back what they keep and ask again. It is a near miss, not a death.",
 	  "PyTorch's, ggml's and BFC's retry ladders, as read in their sources",
-	  "nothing", AT_FAILURE, 0.95, { NEED(survived, 1) }, { IF(retried, 1, 0.02) } },
+	  "nothing", AT_FAILURE | AT_REFUSAL, 0.95, { NEED(survived, 1) }, { IF(retried, 1, 0.02) } },
 
 	{ "S1.cap", "a limit below the device's memory",
 	  { "{request} was refused although {free} was free: something other than the device's memory is the limit", NULL },
@@ -189,6 +189,11 @@ const struct cause_rule cause_rules[] = {
 	  { "{host_leaked} of host memory are in sites that only grow, {host_per_request} with each cycle of work", "{host_leaked} of host memory are in sites that only grow", NULL },
 	  "", "", "host=full", AT_END, 0.75, { NEED(host_leak, ANY), NEED_BELOW(oom_killed, 1) }, { IF(host_growing, 1, 0.05), IF(host_leak, 0.2, 0.1) } },
 
+	{ "S9.H2", "host memory grows without end",
+	  { "malloc refused {request}; {host_leaked} are in sites that only grow, {host_per_request} with each cycle of work",
+	    "malloc refused {request}; {host_leaked} are in sites that only grow", NULL },
+	  "", "", "", AT_REFUSAL, 0.6, { NEED(host_refused, 1), NEED(host_leak, 0.1) }, { IF(host_leak, 0.3, 0.2), IF(host_growing, 1, 0.1), IF(host_huge, 1, -0.2) } },
+
 	{ "S9.H4", "page-locked memory fills the host",
 	  { "{pinned} of the {limit} limit are page-locked", NULL },
 	  "Page-locked memory cannot be reclaimed; PyTorch's pinned allocator rounds each request up to a power of two.",
@@ -212,6 +217,14 @@ const struct cause_rule cause_rules[] = {
 	  "Weights are read into memory of the process's own (torch.load, --no-mmap), so the peak is the model, or twice that.",
 	  "transformers#16844; half of resident memory gained before any repeated work",
 	  "", AT_END, 0.45, { NEED(oom_killed, 1), NEED(host_ramp, 0.5) }, { UNLESS(host_freed, 0.3, 0.15), UNLESS(host_leak, 0.1, 0.05), UNLESS(host_slack, 0.3, 0.05), IF(host_freed, 0.5, -0.2), IF(host_leak, 0.2, -0.3) } },
+
+	{ "S9.H1", "loading takes more host memory than the limit",
+	  { "malloc refused {request} while loading: resident memory rose from {rss_first} to {rss}", "malloc refused {request} while loading", NULL },
+	  "", "", "", AT_REFUSAL, 0.45, { NEED(host_refused, 1), NEED(host_ramp, 0.5) }, { UNLESS(host_freed, 0.3, 0.15), UNLESS(host_leak, 0.1, 0.1), IF(host_freed, 0.5, -0.2), IF(host_leak, 0.2, -0.3) } },
+
+	{ "S9", "host memory ran out",
+	  { "malloc refused {request} at once; {host_live} were live", "malloc refused {request}", NULL },
+	  "", "", "the process's limits (ulimit -v, the container's memory)", AT_REFUSAL, 0.35, { NEED(host_refused, 1) }, { IF(host_huge, 1, 0.3) } },
 
 	{ "S9", "host memory ran out",
 	  { "the cgroup held {cgroup} of {limit}; {rss} of that was resident here", "the kernel killed the process for want of memory", NULL },

@@ -115,7 +115,7 @@ struct evidence evidence_of(struct build *build, uint32_t process, uint32_t devi
 		e.figures[f] = FACT_UNKNOWN;
 	for (enum term t = 0; t < TERM_MAX; t++)
 		e.terms[t] = (struct evidence_term){ .value = NAN, .time_ns = FACT_UNKNOWN };
-	e.framework = framework_of(&build->facts->processes[process]);
+	e.framework = framework_of(&build->facts->processes[process], device == FACT_NONE);
 	outcome(&e);
 	evidence_device(build, &e);
 	/* what was survived needs no explanation beyond that: its history is not looked through */

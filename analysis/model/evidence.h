@@ -170,6 +170,8 @@ enum figure {
 	T(host_slack, "{host_cached} is free inside the allocator and was not given back") \
 	T(pinned_share, "{pinned} is page-locked") \
 	T(pinned_rounded, "up to {pinned_wasted} of it is rounding to powers of two") \
+	T(host_refused, "malloc refused {request}") \
+	T(host_huge, "that one request is more than all that was live in malloc") \
 	T(host_request, "the failing call locks host memory; the device had {free} free")
 
 enum term {

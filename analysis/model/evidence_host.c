@@ -86,6 +86,13 @@ void evidence_host(struct build *build, struct evidence *e)
 	if (p->host.recorded_alloc_count)
 		evidence_set(e, TERM_host_freed, (double)p->host.recorded_free_count / (double)p->host.recorded_alloc_count);
 	evidence_set(e, TERM_oom_killed, p->end == END_OOM_KILLED);
+	if (e->incident && e->incident->kind == CUF_KIND_HOST) {
+		f[FIG_host_left] = FACT_UNKNOWN; /* it is reached */
+		evidence_set(e, TERM_host_refused, 1);
+		evidence_set(e, TERM_host_huge, ratio(e->incident->requested_bytes, f[FIG_host_live]));
+		evidence_show(e, TERM_host_refused, e->incident->seq);
+		evidence_show(e, TERM_host_huge, e->incident->seq);
+	}
 	evidence_set(e, TERM_host_full, ratio(f[FIG_cgroup], f[FIG_limit]));
 	evidence_set(e, TERM_host_mine, ratio(f[FIG_rss], f[FIG_limit]));
 	evidence_set(e, TERM_host_slack, known(f[FIG_host_cached]) ? ratio(f[FIG_host_cached], f[FIG_rss]) : known(f[FIG_host_live]) && known(f[FIG_rss]) &&

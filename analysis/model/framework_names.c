@@ -5,25 +5,26 @@
 #include <ctype.h>
 #include <string.h>
 
-/* First hit wins: engines before libraries, agents after both (they have no device memory of their own). */
+/* First hit wins: engines before libraries. Agents have no device memory of their own; of the host's, theirs is the word. */
 static const struct framework_row {
 	const char *name, *built_on;
 	const char *modules[4];   /* parts of paths of loaded modules and of Python files */
 	const char *words[4];     /* parts of the command line */
+	bool agents;
 } framework_table[] = {
-	{ "vLLM", "PyTorch", { "/vllm/" }, { "vllm" } },
-	{ "SGLang", "PyTorch", { "/sglang/", "/sgl_kernel/" }, { "sglang" } },
-	{ "TensorRT-LLM", "", { "libtensorrt_llm", "/tensorrt_llm/" }, { "trtllm", "tensorrt_llm" } },
-	{ "Ollama", "llama.cpp", { "/ollama/" }, { "ollama" } },
-	{ "llama.cpp", "", { "libllama.", "libggml", "llama_cpp", "node-llama-cpp" }, { "llama-server", "llama-cli", "llama-bench" } },
-	{ "Transformers", "PyTorch", { "/transformers/" }, { NULL } },
-	{ "ONNX Runtime", "", { "libonnxruntime", "onnxruntime_pybind11" }, { NULL } },
-	{ "JAX", "", { "libjax", "/jaxlib/", "xla_extension" }, { NULL } },
-	{ "PyTorch", "", { "libtorch", "libc10" }, { NULL } },
-	{ "LangGraph", "", { "/langgraph/" }, { "langgraph" } },
-	{ "AutoGen", "", { "/autogen" }, { "autogen" } },
-	{ "CrewAI", "", { "/crewai/" }, { "crewai" } },
-	{ "LangChain", "", { "/langchain" }, { "langchain" } },
+	{ "vLLM", "PyTorch", { "/vllm/" }, { "vllm" }, false },
+	{ "SGLang", "PyTorch", { "/sglang/", "/sgl_kernel/" }, { "sglang" }, false },
+	{ "TensorRT-LLM", "", { "libtensorrt_llm", "/tensorrt_llm/" }, { "trtllm", "tensorrt_llm" }, false },
+	{ "Ollama", "llama.cpp", { "/ollama/" }, { "ollama" }, false },
+	{ "llama.cpp", "", { "libllama.", "libggml", "llama_cpp", "node-llama-cpp" }, { "llama-server", "llama-cli", "llama-bench" }, false },
+	{ "Transformers", "PyTorch", { "/transformers/" }, { NULL }, false },
+	{ "ONNX Runtime", "", { "libonnxruntime", "onnxruntime_pybind11" }, { NULL }, false },
+	{ "JAX", "", { "libjax", "/jaxlib/", "xla_extension" }, { NULL }, false },
+	{ "PyTorch", "", { "libtorch", "libc10" }, { NULL }, false },
+	{ "LangGraph", "", { "-packages/langgraph/" }, { "langgraph" }, true },
+	{ "AutoGen", "", { "-packages/autogen" }, { "autogen" }, true },
+	{ "CrewAI", "", { "-packages/crewai/" }, { "crewai" }, true },
+	{ "LangChain", "", { "-packages/langchain" }, { "langchain" }, true },
 };
 enum { FRAMEWORKS = sizeof framework_table / sizeof *framework_table };
 
@@ -53,12 +54,18 @@ static bool is_loaded(const struct fact_process *p, const struct framework_row *
 	return false;
 }
 
-const char *framework_of(const struct fact_process *process)
+const char *framework_of(const struct fact_process *process, bool host)
 {
-	for (size_t i = 0; i < FRAMEWORKS; i++)
-		if (is_loaded(process, &framework_table[i]))
-			return framework_table[i].name;
-	return "";
+	const char *found = "";
+	for (size_t i = 0; i < FRAMEWORKS; i++) {
+		const struct framework_row *row = &framework_table[i];
+		if ((*found && !(host && row->agents)) || !is_loaded(process, row))
+			continue;
+		found = row->name;
+		if (!host || row->agents)
+			break;
+	}
+	return found;
 }
 
 bool framework_is(const char *framework, const char *name)

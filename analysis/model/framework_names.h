@@ -10,7 +10,7 @@
 #include "analysis/model/facts.h"
 
 /* "vLLM", "PyTorch" ...; "" none. */
-const char *framework_of(const struct fact_process *process);
+const char *framework_of(const struct fact_process *process, bool host); /* host: the question is about host memory */
 /* Is `name` the process's framework, or what that is built on ("PyTorch" for "vLLM")? */
 bool framework_is(const char *framework, const char *name);
 /* What a stack's functions are for, as their names say. */

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""AutoGen: an assistant whose context keeps every tool output (broken), or a buffer of the last messages (fixed).
+autogen_tools.py broken|fixed TURNS"""
+import asyncio
+import itertools
+import sys
+
+from autogen_agentchat.agents import AssistantAgent
+from autogen_core import FunctionCall
+from autogen_core.model_context import BufferedChatCompletionContext, UnboundedChatCompletionContext
+from autogen_core.models import ChatCompletionClient, CreateResult, ModelInfo, RequestUsage
+
+from local_model import LocalModel, fetch_document, limit_memory, tell
+
+OUTPUT = 12 << 20
+model = LocalModel()
+calls = itertools.count()
+
+
+class LocalClient(ChatCompletionClient):
+    """Asks for the tool once a task, then answers."""
+
+    async def create(self, messages, *, tools=(), **options):
+        last = messages[-1]
+        said = model.generate(str(last.content)[-256:])
+        wants_tool = last.type == "UserMessage"
+        content = [FunctionCall(id="call-%d" % next(calls), name="search", arguments='{"query": "%s"}' % said)] if wants_tool else said
+        return CreateResult(finish_reason="function_calls" if wants_tool else "stop", content=content, usage=RequestUsage(0, 0), cached=False)
+
+    async def create_stream(self, messages, **options):
+        yield await self.create(messages, **options)
+
+    async def close(self):
+        pass
+
+    def actual_usage(self):
+        return RequestUsage(0, 0)
+
+    def total_usage(self):
+        return RequestUsage(0, 0)
+
+    def count_tokens(self, messages, **options):
+        return 0
+
+    def remaining_tokens(self, messages, **options):
+        return 1 << 20
+
+    @property
+    def capabilities(self):
+        return self.model_info
+
+    @property
+    def model_info(self):
+        return ModelInfo(vision=False, function_calling=True, json_output=False, structured_output=False, family="unknown")
+
+
+async def search(query: str) -> str:
+    """Looks something up."""
+    return fetch_document(next(calls), OUTPUT)  # grows
+
+
+async def serve(broken, turns):
+    context = UnboundedChatCompletionContext() if broken else BufferedChatCompletionContext(buffer_size=4)
+    agent = AssistantAgent("helper", LocalClient(), tools=[search], model_context=context)
+    limit_memory()
+    for turn in range(turns):
+        await agent.run(task="question %d" % turn)
+
+
+tell(__file__, sys.argv[1] == "broken", "linear", OUTPUT)
+asyncio.run(serve(sys.argv[1] == "broken", int(sys.argv[2])))

@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""check_growth.py TRUTH REPORT: does the report say of an agent's memory what the script said of itself?
+
+TRUTH's last line is "clean", or "grows FILE LINE[,LINE...] SHAPE BYTES": some site of the report then is a leak of that
+shape through one of these lines of FILE, of BYTES a turn within a tenth, and the cause of the run is growth of host
+memory. Prints what was found; exits 1 when it disagrees.
+"""
+import json
+import sys
+
+
+def lines_of(site, file):
+    return [f["line"] for f in site["stack"] if f["language"] == "python" and (f["file"] or "").endswith("/" + file)]
+
+
+def check_clean(report):
+    wrong = [f"called a leak: {s['bytes']} bytes at {s['stack'][:3]}" for s in report["leaks"] if s["class"] == "leak"]
+    if report["cause"]:
+        wrong.append(f"a cause where there is none: {report['cause']['id']} {report['cause']['summary']}")
+    return wrong
+
+
+def check_grows(report, file, lines, shape, per_turn):
+    cause = report["cause"] or {"id": "none"}
+    wrong = [] if cause["id"].startswith("S9.H2") else [f"the cause is {cause['id']}, not S9.H2"]
+    sites = [s for s in report["leaks"] if s["class"] == "leak" and set(lines_of(s, file)) & lines]
+    if not sites:
+        return wrong + [f"no leak through {file}:{sorted(lines)}"] + [f"leak elsewhere: {s['bytes']} bytes {s['stack'][:4]}" for s in report["leaks"] if s["class"] == "leak"]
+    most = max(sites, key=lambda s: s["bytes"])
+    if shape == "linear":
+        found = sum(s["per_request_bytes"] or 0 for s in sites)
+        print(f"{found} bytes a turn of {per_turn}")
+        if abs(found - per_turn) > per_turn / 10:
+            wrong.append(f"{found} bytes a turn, not {per_turn}")
+    print(f"{cause['id']}, {most['shape']}, {file}:{(set(lines_of(most, file)) & lines).pop()}")
+    if most["shape"] != shape:
+        wrong.append(f"the shape is {most['shape']}, not {shape}")
+    return wrong
+
+
+def main():
+    truth = [line.split() for line in open(sys.argv[1], encoding="utf-8") if line.strip()][-1]
+    report = json.load(open(sys.argv[2], encoding="utf-8"))
+    if truth[0] == "clean":
+        wrong = check_clean(report)
+    else:
+        wrong = check_grows(report, truth[1], set(map(int, truth[2].split(","))), truth[3], int(truth[4]))
+    print("\n".join(wrong), end="\n" if wrong else "")
+    return 1 if wrong else 0
+
+
+sys.exit(main())

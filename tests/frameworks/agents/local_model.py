@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Llama-shaped model with random weights on the CPU, and what every script here prints of itself.
+
+The model is real as far as memory goes: weights, a key/value cache that grows with each token and goes away with the
+request, activations. What it says is noise. Text is bytes; the prompt is cut to the context, as engines do.
+"""
+import pathlib
+import random
+import resource
+import sys
+
+import torch
+
+ROOM = 384 << 20
+
+
+class LocalModel:
+    def __init__(self, width=128, layers=2, heads=4, context=256, seed=1):
+        torch.manual_seed(seed)
+        self.width, self.layers, self.heads, self.context = width, layers, heads, context
+        self.embedding = torch.randn(256, width) * 0.1
+        self.blocks = [{name: torch.randn(*shape) * 0.05 for name, shape in (
+            ("qkv", (width, 3 * width)), ("out", (width, width)), ("up", (width, 4 * width)), ("down", (4 * width, width)))}
+            for _ in range(layers)]
+
+    def generate(self, prompt, new_tokens=6):
+        """str -> str; holds a cache for as long as it runs."""
+        tokens = torch.tensor(list(prompt.encode()[-self.context:]) or [0])
+        cache, said = [None] * self.layers, []
+        with torch.no_grad():
+            for _ in range(new_tokens):
+                logits = self._forward(tokens, cache)
+                tokens = logits.argmax().reshape(1)
+                said.append(97 + int(tokens) % 26)
+        return bytes(said).decode()
+
+    def _forward(self, tokens, cache):
+        hidden = self.embedding[tokens]
+        for layer, block in enumerate(self.blocks):
+            q, k, v = (hidden @ block["qkv"]).split(self.width, dim=-1)
+            if cache[layer] is not None:
+                k, v = torch.cat((cache[layer][0], k)), torch.cat((cache[layer][1], v))
+            cache[layer] = (k, v)
+            hidden = hidden + self._attend(q, k, v) @ block["out"]
+            hidden = hidden + torch.relu(hidden @ block["up"]) @ block["down"]
+        return hidden[-1] @ self.embedding.T
+
+    def _attend(self, q, k, v):
+        rows, size = q.shape[0], self.width // self.heads
+        q, k, v = (x.reshape(-1, self.heads, size).transpose(0, 1) for x in (q, k, v))
+        scores = q @ k.transpose(1, 2) / size ** 0.5
+        mask = torch.ones(rows, scores.shape[2], dtype=torch.bool).tril(scores.shape[2] - rows)
+        return (scores.masked_fill(~mask, -1e9).softmax(-1) @ v).transpose(0, 1).reshape(rows, self.width)
+
+
+def fetch_document(turn, size):
+    """What a retriever or a tool brings back: `size` characters, other ones every turn."""
+    word = "%08x " % random.Random(turn).getrandbits(32)
+    return (word * (size // len(word) + 1))[:size]
+
+
+def tell(script, broken, shape, bytes_per_turn):
+    """The truth, for the checker: which line of the script (marked "# grows") brings what stays, and how much a turn."""
+    lines = pathlib.Path(script).read_text().splitlines()
+    places = [str(i + 1) for i, line in enumerate(lines) if line.endswith("# grows")]
+    if broken:
+        print("grows", pathlib.Path(script).name, ",".join(places), shape, bytes_per_turn)
+    else:
+        print("clean")
+    sys.stdout.flush()
+
+
+def limit_memory(room=ROOM):
+    """From here on the process may take this much more, as in a container. What does not fit is a MemoryError."""
+    size = int(pathlib.Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (size + room, size + room))
