@@ -33,8 +33,8 @@ agrees() {
 	PYTHONMALLOC=malloc agrees 'python3[.0-9]*' python3 -c '
 import json, re, threading
 def work():
-    text = json.dumps({str(i): [i] * 10 for i in range(500)})
-    assert len(json.loads(text)) == 500 and re.findall("[0-9]+", text)
+    text = json.dumps({str(i): [i] * 10 for i in range(1000)})
+    assert len(json.loads(text)) == 1000 and re.findall("[0-9]+", text)
     def down(n): return [n] if not n else down(n - 1) + [n]
     down(300)
 threads = [threading.Thread(target=work) for _ in range(4)]
@@ -43,7 +43,7 @@ threads = [threading.Thread(target=work) for _ in range(4)]
 
 @test "sqlite3" {
 	agrees sqlite3 sqlite3 :memory: 'create table t(a, b);
-		with recursive c(i) as (select 1 union all select i + 1 from c where i < 20000) insert into t select i, hex(randomblob(20)) from c;
+		with recursive c(i) as (select 1 union all select i + 1 from c where i < 50000) insert into t select i, hex(randomblob(20)) from c;
 		create index x on t(b); select count(*) from t where b like "%AB%";'
 }
 
