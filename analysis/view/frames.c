@@ -225,6 +225,7 @@ void frames_line(struct frames *frames, const struct fact_stack *stack, char *ou
 		if (i == first && f->function && f->file && f->line)
 			snprintf(place, sizeof place, " (%s:%u)", base_name(f->file), f->line);
 		int length = f->function ? snprintf(out + used, bytes - used, "%s%.*s%s", used ? " < " : "", name_bytes(f->function), f->function, place) :
+			is_python(f) ? snprintf(out + used, bytes - used, "%sa Python function", used ? " < " : "") :
 			snprintf(out + used, bytes - used, "%s%s+%#llx", used ? " < " : "", f->module ? f->module : "", (unsigned long long)f->offset);
 		if (length < 0)
 			return;
