@@ -15,6 +15,9 @@ make_it() { make -s -C "$root" O="$(realpath --relative-to="$root" "$build")" DE
 	[ "$output" = recorded ]
 	"$at/bin/cuflight" report recordings/ >report
 	grep -q . report
+	echo 'int main(void) { return cuflight_version(); }' | cc -x c -include cuflight.h -I"$at/include" -o says -
+	./says
+	run -1 "$at/bin/cuflight" run -q -o recordings/ -- ./says
 	make_it uninstall
 	[ -z "$(find "$BATS_TEST_TMPDIR/stage" -type f)" ]
 }
