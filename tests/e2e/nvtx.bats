@@ -178,3 +178,28 @@ recorded_right() {
 	done
 	[ -n "$ran" ] || skip "no CUDA wheel of PyTorch in build/frameworks: make check-frameworks fetches them"
 }
+
+@test "a forked child names its ranges by handles that its parent made" {
+	[ -d "$ROOT/build/nvtx_python/nvtx" ] || skip "no package nvtx in build/nvtx_python: scripts/setup fetches it"
+	cat >program.py <<-'PY'
+		import os, nvtx
+		domain = nvtx.get_domain("app")
+		attributes = domain.get_event_attributes(message="work")
+		domain.push_range(attributes)
+		if os.fork() == 0:
+		    domain.push_range(attributes)
+		    domain.pop_range()
+		    os._exit(0)
+		os.wait()
+		domain.pop_range()
+	PY
+	python=$(python3 -c 'import sys; print(sys.executable)')
+	PYTHONPATH=$ROOT/build/nvtx_python CUFLIGHT_OPTIONS=host=full LD_PRELOAD=$LIB "$python" program.py
+	"$BUILT/cuflight" report --format=json -o report.json recordings
+	python3 -c '
+import json
+report = json.load(open("report.json"))
+assert len(report["processes"]) == 2, report["processes"]
+assert [(p["name"], p["depth"], p["end_ns"] is None) for p in report["phases"]] == [("app: work", 0, False)] * 2, report["phases"]
+assert len({p["pid"] for p in report["phases"]}) == 2'
+}
