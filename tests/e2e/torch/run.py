@@ -153,6 +153,33 @@ def stacks():
             assert bool(event.stack) == (large or sampled) and not (large and sampled), event
 
 
+def killed():
+    """killed in the middle: the recording holds every block up to that moment"""
+    where, more = WORK / 'recording.cuf', {'LD_LIBRARY_PATH': os.environ.get('SIMCUDA_LIB', str(BUILD / 'sim'))}
+    where.unlink(missing_ok=True)
+    more |= {'CUFLIGHT_OUTPUT': str(where), 'LD_PRELOAD': str(BUILD / 'libcuflight.so')}
+    with subprocess.Popen([str(BUILD / 'victims/torch_allocator'), '--points=100000'], stdout=subprocess.PIPE, text=True, env={**os.environ, **more}) as victim:
+        said = [victim.stdout.readline() for _ in range(300)]
+        victim.kill()
+        said += victim.stdout.read().splitlines(True)
+    points = [text for text in said if text.startswith('point ') and text.endswith('\n')]
+    (WORK / 'truth').write_text(''.join(points))
+    recording = r.Recording(where)
+    wrong, compared = check_blocks.check(WORK / 'truth', recording, ended=False)
+    assert not wrong, '; '.join(wrong[:5])
+    assert compared >= 5 * 290, compared
+    live = {}
+    for event in recording.events():
+        if event.kind == r.FRAMEWORK and event.op == r.ALLOC:
+            live[event.addr] = event.bytes
+        elif event.kind == r.FRAMEWORK and event.op == r.FREE:
+            live.pop(event.addr)
+    ledger = recording.ledger(r.SPACE_FRAMEWORK)
+    # the last report may have been in the making
+    assert len(set(live.items()) ^ set(ledger.items())) <= 1, set(live.items()) ^ set(ledger.items())
+    return f'{compared} figures'
+
+
 def roles():
     """what NCCL, cuBLAS and cuDNN take while their handles are made has its role, and nothing else has one"""
     done, recording, _ = books(FEW)
@@ -167,7 +194,7 @@ def roles():
     assert recording.roles() == {role: want[name] for role, name in names.items()}, recording.roles()
 
 
-TESTS = native, native_again, expandable, expandable_again, capped, retried, signed, unsigned, oldest, silent, handed_on, doors, stacks, roles
+TESTS = native, native_again, expandable, expandable_again, capped, retried, signed, unsigned, oldest, silent, handed_on, doors, stacks, killed, roles
 
 
 def main():
