@@ -263,6 +263,14 @@ bool cuf_python_is_finalizing(void)
 	return __atomic_load_n(&cuf_python.on, __ATOMIC_ACQUIRE) && cuf_python.is_finalizing && cuf_python.is_finalizing();
 }
 
+/* Of the recording before. */
+static __attribute__((noinline, cold)) void forget(struct cuf_python_thread *p)
+{
+	memset(p->tokens, 0, sizeof p->tokens);
+	memset(p->known, 0, sizeof p->known);
+	p->generation = cuf_python.generation;
+}
+
 uint64_t cuf_python_gather(struct cuf_thread_state *t, unsigned max)
 {
 	struct cuf_python_thread *p;
@@ -273,6 +281,8 @@ uint64_t cuf_python_gather(struct cuf_thread_state *t, unsigned max)
 	/* while it shuts down, states of other threads are taken away under them */
 	if (cuf_python_is_finalizing() || !(p = thread_of(t->index)) || !(state = find_state(p)))
 		return 0;
+	if (__builtin_expect(p->generation != cuf_python.generation, 0))
+		forget(p);
 	checked = __atomic_load_n(&walks, __ATOMIC_RELAXED) < CHECKED_WALKS;
 	if (!(checked ? cuf_python_walk_checked : cuf_python.walk)(&cuf_python, p, state, max))
 		damaged();
@@ -345,10 +355,6 @@ unsigned cuf_python_merge(struct cuf_thread_state *t, unsigned depth, unsigned m
 	const uintptr_t *lows = t->walker.memos->lows;
 	struct merge m = { .p = p, .out = p->merged, .max = max, .after = UINT32_MAX };
 	unsigned i;
-	if (p->generation != cuf_python.generation) {
-		memset(p->tokens, 0, sizeof p->tokens);
-		p->generation = cuf_python.generation;
-	}
 	for (i = 0; i < depth && m.count < max; i++) {
 		uintptr_t high = i + 1 < depth && lows[i + 1] > lows[i] ? lows[i + 1] : UINTPTR_MAX;
 		if (m.run < p->runs && is_call(&m, t->frames[i], lows[i], high))
@@ -364,4 +370,9 @@ unsigned cuf_python_merge(struct cuf_thread_state *t, unsigned depth, unsigned m
 		*stop = CUF_STOP_DEPTH;
 	memcpy(t->frames, m.out, m.count * sizeof *m.out);
 	return m.count;
+}
+
+struct cuf_python_known *cuf_python_known(struct cuf_thread_state *t, uint64_t key)
+{
+	return &threads[t->index]->known[(key ^ key >> 32) % CUF_PYTHON_KNOWN];
 }

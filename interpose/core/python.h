@@ -37,4 +37,9 @@ bool cuf_python_is_finalizing(void);
  * interpreter's. Returns the new depth, at most max. *stop: enum cuf_stop of the walk, and of the whole. */
 unsigned cuf_python_merge(struct cuf_thread_state *thread, unsigned depth, unsigned max, uint8_t *stop);
 
+/* Where the thread keeps the id of a merged stack: found again by all that it was made of, merging and interning are
+ * saved. The caller compares the key and fills in both. After gather. */
+struct cuf_python_known { uint64_t key; uint32_t id; };
+struct cuf_python_known *cuf_python_known(struct cuf_thread_state *thread, uint64_t key);
+
 #endif

@@ -8,7 +8,7 @@
 #include "interpose/core/python.h"
 #include "interpose/core/python_layout.h"
 
-enum { CUF_PYTHON_FRAMES_MAX = CUF_WALK_FRAMES_MAX, CUF_PYTHON_SETS = 512, CUF_PYTHON_WAYS = 4, CUF_PYTHON_TEXT_BYTES = 2048 };
+enum { CUF_PYTHON_FRAMES_MAX = CUF_WALK_FRAMES_MAX, CUF_PYTHON_SETS = 512, CUF_PYTHON_WAYS = 4, CUF_PYTHON_KNOWN = 256, CUF_PYTHON_TEXT_BYTES = 2048 };
 
 struct cuf_python;
 struct cuf_python_thread;
@@ -43,7 +43,7 @@ struct cuf_python_token { uint64_t key, frame; };
 /* A thread's own, mapped when it first has Python frames. */
 struct cuf_python_thread {
 	uintptr_t state;                   /* seen to be this thread's own */
-	uint32_t generation;               /* of the tokens */
+	uint32_t generation;               /* of what was named and interned */
 	unsigned count, runs;
 	bool more;                         /* frames beyond max */
 	uint64_t hash;                     /* of all that merging depends on */
@@ -55,6 +55,7 @@ struct cuf_python_thread {
 	struct cuf_python_run run[CUF_PYTHON_FRAMES_MAX + 1];
 	uint64_t merged[CUF_PYTHON_FRAMES_MAX];
 	struct cuf_python_token tokens[CUF_PYTHON_SETS][CUF_PYTHON_WAYS]; /* the newest first */
+	struct cuf_python_known known[CUF_PYTHON_KNOWN];
 	char text[CUF_PYTHON_TEXT_BYTES];
 };
 

@@ -21,11 +21,13 @@ INLINE bool get(bool checked, uintptr_t at, uint64_t *value)
 	return true;
 }
 
-INLINE bool get32(bool checked, uintptr_t at, uint32_t *value)
+/* (into a whole word: half of one, stored and loaded whole, would be waited for) */
+INLINE bool get32(bool checked, uintptr_t at, uint64_t *value)
 {
-	if (checked)
-		return cuf_readable_copy(value, at, sizeof *value);
-	*value = cuf_python_load32(at);
+	uint32_t half;
+	if (checked && !cuf_readable_copy(&half, at, sizeof half))
+		return false;
+	*value = checked ? half : cuf_python_load32(at);
 	return true;
 }
 
@@ -62,9 +64,12 @@ static __attribute__((noinline)) READS_PYTHON bool know_bytes(bool checked, cons
 /* Something that tells a text from others at the same address. */
 INLINE bool know_text(bool checked, const struct cuf_python_layout *l, uintptr_t text, uint64_t *known)
 {
-	if (!get(checked, text + l->text_length + 8, known))
+	uint64_t hash;
+	if (!get(checked, text + l->text_length + 8, &hash) ||
+	    (__builtin_expect(hash == UINT64_MAX, 0) && !know_bytes(checked, l, text, &hash)))
 		return false;
-	return __builtin_expect(*known != UINT64_MAX, 1) || know_bytes(checked, l, text, known);
+	*known = hash; /* not handed on: what the walk keeps shall live in registers */
+	return true;
 }
 
 /* ---- the walk ---- */
@@ -84,8 +89,7 @@ struct walk {
  */
 INLINE bool know_code(bool checked, const struct cuf_python_layout *l, struct walk *w, uintptr_t code, uint64_t *identity)
 {
-	uint32_t number;
-	uint64_t name, file, name_known;
+	uint64_t number, name, file, name_known;
 	if (l->code_version) {
 		if (!get32(checked, code + l->code_version, &number))
 			return false;
@@ -101,7 +105,7 @@ INLINE bool know_code(bool checked, const struct cuf_python_layout *l, struct wa
 			return false;
 		w->file = file;
 	}
-	*identity = name_known + (w->file_known << 21 | w->file_known >> 43) + ((uint64_t)number << 32);
+	*identity = name_known + (w->file_known << 21 | w->file_known >> 43) + (number << 32);
 	return true;
 }
 
@@ -140,19 +144,19 @@ INLINE bool take_frame(bool checked, const struct cuf_python_layout *l, uintptr_
 {
 	struct cuf_python_frame *to = w->next;
 	uint64_t code, type, instruction, identity;
-	uint32_t number;
 	if (!get(checked, frame + l->frame_code, &code))
 		return false;
-	code &= ~(uint64_t)POINTER_TAGS;
+	if (l->minor >= 14)
+		code &= ~(uint64_t)POINTER_TAGS;
 	if (!code || !get(checked, code + l->type, &type) || type != code_type)
 		return false;
 	if (l->code_bytes) {
 		if (!get(checked, frame + l->frame_instruction, &instruction))
 			return false;
 	} else {
-		if (!get32(checked, frame + l->frame_instruction, &number))
+		if (!get32(checked, frame + l->frame_instruction, &instruction))
 			return false;
-		instruction = (uint64_t)(int64_t)(int32_t)number;
+		instruction = (uint64_t)(int64_t)(int32_t)instruction;
 	}
 	if (!know_code(checked, l, w, code, &identity))
 		return false;

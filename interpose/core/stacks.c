@@ -91,13 +91,26 @@ static inline unsigned depth_limit(void)
 	return cuf_options.stack_depth < CUF_WALK_FRAMES_MAX ? (unsigned)cuf_options.stack_depth : CUF_WALK_FRAMES_MAX;
 }
 
+/* The native stack was walked, and there are Python frames to go with it. */
+static uint32_t capture_merged(struct cuf_thread_state *t, struct cuf_walked *walked, uint64_t python)
+{
+	uint64_t key = hash_frames(t->frames, walked->depth) + (python ^ cuf_modules_generation() << 8 ^ walked->stop);
+	struct cuf_python_known *known = cuf_python_known(t, key);
+	if (known->key == key && known->id)
+		return known->id;
+	walked->depth = cuf_python_merge(t, walked->depth, depth_limit(), &walked->stop);
+	walked->hash = hash_frames(t->frames, walked->depth);
+	*known = (struct cuf_python_known){ key, intern(&t->walker, walked) };
+	return known->id;
+}
+
 uint32_t cuf_stack_capture(struct cuf_thread_state *t, uintptr_t above)
 {
 	struct cuf_walked walked = { .frames = t->frames, .is_written = true, .stop = CUF_STOP_END };
 	uint64_t python = cuf_python_gather(t, depth_limit());
 	walked.depth = cuf_walk(&t->walker, cuf_modules_generation(), above, t->frames, depth_limit(), &walked.stop);
 	if (python)
-		walked.depth = cuf_python_merge(t, walked.depth, depth_limit(), &walked.stop);
+		return capture_merged(t, &walked, python);
 	walked.hash = hash_frames(t->frames, walked.depth);
 	return walked.depth ? intern(&t->walker, &walked) : 0;
 }

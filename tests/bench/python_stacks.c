@@ -17,7 +17,7 @@
 #include "interpose/core/stacks.h"
 #include "interpose/core/thread.h"
 
-enum { ROUNDS = 9, REPEATS = 20000, DEPTH_MAX = 64, METHODS = 5 };
+enum { ROUNDS = 9, REPEATS = 20000, DEPTH_MAX = 64, METHODS = 6 };
 
 #define EXPORTED __attribute__((visibility("default")))
 EXPORTED void measure(const char *version);
@@ -65,7 +65,13 @@ static __attribute__((noinline)) void gathered(void)
 	__asm__ volatile("");
 }
 
-static void (*const methods[METHODS])(void) = { native_walk, merged_walk, native_known, merged_known, gathered };
+static __attribute__((noinline)) void captured(void)
+{
+	cuf_stack_capture(thread, 0);
+	__asm__ volatile("");
+}
+
+static void (*const methods[METHODS])(void) = { native_walk, merged_walk, native_known, merged_known, gathered, captured };
 
 static double now_ns(void)
 {
@@ -98,9 +104,9 @@ void measure(const char *version)
 	for (unsigned m = 0; m < METHODS; m++)
 		qsort(ns[m], ROUNDS, sizeof *ns[m], by_size);
 #define MEDIAN(m) ns[m][ROUNDS / 2]
-	printf("Python %-8s %2u frames over %2u native ones: walked %4.0f ns, merged %4.0f ns, added %4.0f ns; recognised %3.0f ns, with Python %3.0f ns, "
-	       "added %3.0f ns (reading alone %3.0f ns)\n", version, python_depth, depth, MEDIAN(0), MEDIAN(1), MEDIAN(1) - MEDIAN(0), MEDIAN(2), MEDIAN(3),
-	       MEDIAN(3) - MEDIAN(2), MEDIAN(4));
+	printf("Python %-8s %2u frames over %2u native ones: reading %3.0f ns; to a native walk of %4.0f ns it adds %4.0f ns, merged anew %4.0f ns; "
+	       "to a native stack recognised in %3.0f ns %3.0f ns\n", version, python_depth, depth, MEDIAN(4), MEDIAN(0), MEDIAN(5) - MEDIAN(0),
+	       MEDIAN(1) - MEDIAN(0), MEDIAN(2), MEDIAN(3) - MEDIAN(2));
 	fflush(stdout);
 	cuf_thread_leave(thread);
 }
