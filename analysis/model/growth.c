@@ -43,6 +43,7 @@ static void count_step(struct growth *g, const struct growth_step *step)
 		s->least_bytes = (uint64_t)step->delta_bytes;
 	if ((uint64_t)step->delta_bytes > s->most_bytes)
 		s->most_bytes = (uint64_t)step->delta_bytes;
+	s->thread_bits |= (uint64_t)1 << (step->tid * 2654435761u >> 26);
 	s->alloc_count += step->count;
 	s->alloc_bytes += (uint64_t)step->delta_bytes;
 	s->hook = step->hook;

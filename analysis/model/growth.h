@@ -40,6 +40,7 @@ struct growth_step {
 	int64_t delta_bytes;      /* of all the blocks that this one stands for */
 	uint64_t time_ns, count;  /* of those blocks; 1 unless it was sampled */
 	uint32_t stack, age_ms;   /* of what was freed, where it is known */
+	uint32_t tid;
 	uint16_t hook, label;
 	uint8_t kind, device;
 };

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-enum { SLOPES_MAX = 1000 };
+enum { SLOPES_MAX = 1000, THREADS_FEW = 32 };
 
 struct series {
 	double seconds[TREND_MAX], cycle[TREND_MAX], bytes[TREND_MAX];
@@ -36,10 +36,18 @@ static bool outlives_its_blocks(const struct site *s, const struct series *y)
 	return s->free_count * 10 < s->alloc_count || y->seconds[y->count - 1] * 1000 >= CYCLES_MIN * mean_ms;
 }
 
+/* One block for each of a few threads, as long as they live: a pool that starts its threads as the load comes. */
+static bool is_of_threads(const struct site *s)
+{
+	unsigned threads = (unsigned)__builtin_popcountll(s->thread_bits);
+	bool alike = s->most_bytes / 2 <= s->least_bytes; /* what grows from thread to thread is no thread's own */
+	return alike && s->alloc_count <= THREADS_FEW && threads > 1 && threads * 4 >= s->alloc_count * 3;
+}
+
 static bool is_leak(const struct growth *g, const struct site *s, const struct series *y, const struct trend_steps *steps)
 {
 	double floor_then = y->bytes[y->count * 3 / 4] - y->bytes[0];
-	return !s->holds_blocks && g->work_cycles >= CYCLES_MIN && y->count > CYCLES_MIN &&
+	return !s->holds_blocks && !is_of_threads(s) && g->work_cycles >= CYCLES_MIN && y->count > CYCLES_MIN &&
 	       steps->ups >= CYCLES_MIN - 1 && steps->quarters_with_ups == 4 && /* it rose in at least 8 cycles, all along */
 	       steps->fall <= steps->rise / 10 &&                              /* and stayed */
 	       steps->rise_second_half >= steps->rise_first_half / 2 &&        /* no plateau */
@@ -47,9 +55,20 @@ static bool is_leak(const struct growth *g, const struct site *s, const struct s
 	       (!g->births || (double)s->old_bytes >= floor_then / 2);         /* of blocks that are still the same */
 }
 
+/* The first step may be of many cycles, which were too small beside the later ones to be seen as such: it is left out. */
+static size_t lumped(const struct series *y)
+{
+	struct trend_steps rest;
+	if (y->count <= CYCLES_MIN + 2)
+		return 0;
+	rest = trend_steps(y->bytes + 1, y->count - 1);
+	return rest.ups && y->bytes[1] - y->bytes[0] > 4 * rest.rise / (double)rest.ups;
+}
+
 static enum fact_class class_of(const struct growth *g, const struct site *s, const struct series *y)
 {
-	struct trend_steps steps = trend_steps(y->bytes, y->count);
+	size_t first = lumped(y);
+	struct trend_steps steps = trend_steps(y->bytes + first, y->count - first);
 	double rise = y->count > 1 ? y->bytes[y->count - 1] - y->bytes[0] : 0;
 	if (rise <= 0)
 		return CLASS_LIVE;

@@ -19,7 +19,7 @@ static bool next_device(void *state, struct growth_step *step)
 			return false;
 		if (!growth_counts(d->framework, e.kind) || (e.op != CUF_OP_ALLOC && e.op != CUF_OP_FREE && e.op != CUF_OP_RESTORE))
 			continue;
-		*step = (struct growth_step){ .delta_bytes = e.op == CUF_OP_FREE ? -bytes : bytes, .time_ns = e.time_ns, .count = 1,
+		*step = (struct growth_step){ .delta_bytes = e.op == CUF_OP_FREE ? -bytes : bytes, .time_ns = e.time_ns, .count = 1, .tid = e.tid,
 			.age_ms = e.op == CUF_OP_FREE ? e.extra : 0, .stack = e.op == CUF_OP_ALLOC ? e.stack : e.alloc_stack, .hook = e.hook, .label = e.label, .kind = e.kind, .device = e.device };
 		return true;
 	}
@@ -49,7 +49,7 @@ static bool next_host(void *state, struct growth_step *step)
 		if (!sign || !e.bytes)
 			continue;
 		*step = (struct growth_step){ .delta_bytes = sign * (int64_t)host_weight_bytes(e.bytes, e.sample_mean_bytes),
-			.time_ns = e.time_ns, .count = host_weight_count(e.bytes, e.sample_mean_bytes), .stack = e.stack, .kind = CUF_KIND_HOST, .device = CUF_DEVICE_NONE };
+			.time_ns = e.time_ns, .count = host_weight_count(e.bytes, e.sample_mean_bytes), .stack = e.stack, .tid = e.tid, .kind = CUF_KIND_HOST, .device = CUF_DEVICE_NONE };
 		return true;
 	}
 	return false;

@@ -33,6 +33,7 @@ struct site {
 	uint64_t alloc_count, alloc_bytes, free_count;
 	uint64_t freed_age_ms;    /* sum over its frees */
 	uint64_t late_allocs;     /* in the second half of the marks */
+	uint64_t thread_bits;     /* of the threads that allocated: a bit each, by a hash */
 	uint64_t least_bytes, most_bytes; /* of one block it allocated; 0: none */
 	int64_t net_bytes, running_bytes, highest_bytes; /* relative to the start of the events */
 	uint32_t last_cycle, cycles; /* cycles in which it allocated */
