@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reports of a framework's allocator: ring, ledger, totals, samples of stacks, and the ladder behind a failure. */
+#include <pthread.h>
 #include "tests/unit/core/fixture.h"
 #include "interpose/core/framework.h"
 #include "interpose/core/incident.h"
@@ -214,6 +215,42 @@ static void test_framework__a_role_is_of_the_block_and_in_the_ring(void **state)
 	fixture_free(CUF_KIND_DEVICE, 0x40000);
 }
 
+enum { THREADS = 4, PAIRS = 20000 };
+
+/* As PyTorch reports: one thread a device at a time, devices at once. */
+static void *report_on_a_device(void *argument)
+{
+	uint8_t device = (uint8_t)(uintptr_t)argument;
+	uint64_t base = 0x7e0000000000 + ((uint64_t)device << 32);
+	for (unsigned i = 0; i < PAIRS; i++) {
+		const struct cuf_report came = { base + i % 512 * 4096, 4096, 4096, 2 << 20, device, HOOK };
+		struct cuf_report went = came;
+		cuf_framework_block(&came, __builtin_frame_address(0));
+		went.bytes = -4096;
+		went.allocated_bytes = 0;
+		cuf_framework_block(&went, __builtin_frame_address(0));
+	}
+	return NULL;
+}
+
+static void test_framework__devices_at_once_keep_their_totals(void **state)
+{
+	pthread_t threads[THREADS];
+	uint64_t events = cuf_recording.header->framework_events, unknown = cuf_recording.header->unknown_frees;
+	for (uintptr_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, report_on_a_device, (void *)(i + 1)), 0);
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(cuf_recording.header->framework_events - events, 2 * THREADS * PAIRS);
+	assert_int_equal(cuf_recording.header->unknown_frees, unknown);
+	for (unsigned i = 1; i <= THREADS; i++) {
+		assert_int_equal(cuf_recording.devices[i].live_bytes[CUF_KIND_FRAMEWORK], 0);
+		assert_int_equal(cuf_recording.devices[i].live_count[CUF_KIND_FRAMEWORK], 0);
+		assert_int_equal(cuf_framework_level(i).allocated_bytes, 0);
+		assert_int_equal(cuf_framework_level(i).reserved_bytes, 2 << 20);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -225,6 +262,7 @@ int main(void)
 		cmocka_unit_test(test_framework__chunks_that_came_meanwhile_are_no_recovery),
 		cmocka_unit_test(test_framework__gives_up_alone_under_a_cap),
 		cmocka_unit_test(test_framework__is_on_the_timeline),
+		cmocka_unit_test(test_framework__devices_at_once_keep_their_totals),
 		cmocka_unit_test(test_framework__a_role_is_of_the_block_and_in_the_ring),
 	};
 	fixture_start("size=8MiB:host=off", "/tmp");
