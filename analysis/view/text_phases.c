@@ -26,14 +26,14 @@ static void requests(const struct text *text, const struct fact_process *process
 static void rows(const struct text *text, const struct fact_process *process)
 {
 	static const struct table_column columns[] = {
-		{ "phase", TABLE_FLEX }, { "source", TABLE_LEFT }, { "times", TABLE_RIGHT }, { "open", TABLE_RIGHT }, { "total", TABLE_RIGHT }, { "longest", TABLE_RIGHT },
+		{ "phase", TABLE_FLEX }, { "source", TABLE_LEFT }, { "times", TABLE_RIGHT }, { "open", TABLE_RIGHT }, { "total", TABLE_RIGHT },
 		{ "peak", TABLE_RIGHT }, { "rise", TABLE_RIGHT },
 	};
-	struct table *table = table_new(text->style, columns, 8);
+	struct table *table = table_new(text->style, columns, 7);
 	for (size_t i = 0; i < process->phase_group_count && i < PHASE_ROWS; i++) {
 		const struct fact_phase_group *g = &process->phase_groups[i];
 		table_row(table, (const char *[]){ g->name, g->is_mark ? "moment" : g->is_request ? "request" : phase_source_names[g->source], units_count(g->count).s,
-			g->open ? units_count(g->open).s : "", g->is_mark ? "" : units_duration(g->total_ns).s, g->is_mark ? "" : units_duration(g->longest_ns).s,
+			g->open ? units_count(g->open).s : "", g->is_mark ? "" : units_duration(g->total_ns).s,
 			units_bytes(g->peak_bytes).s, g->is_mark ? "" : units_bytes(g->rise_bytes).s });
 	}
 	table_print(table, text->out, 2);

@@ -36,8 +36,8 @@ static void headline_failure(const struct text *text, const struct fact_incident
 		snprintf(where, sizeof where, "GPU %u (%s)", device->ordinal, device_name(device));
 	else
 		snprintf(where, sizeof where, "%shost memory", incident->kind == CUF_KIND_HOST ? "" : incident->kind == CUF_KIND_REGISTERED ? "registering " : "pinned ");
-	text_line(text, STYLE_BAD, label, "%s, %s after start: %s%s%s", units_date(incident->time_ns).s,
-		  units_duration(since(process->start_ns, incident->time_ns)).s, where, incident->phase ? ", in " : "", incident->phase ? incident->phase : "");
+	text_line(text, STYLE_BAD, label, "%s, %s after start: %s", units_date(incident->time_ns).s,
+		  units_duration(since(process->start_ns, incident->time_ns)).s, where);
 }
 
 static size_t count_leaks(const struct facts *facts)
@@ -119,9 +119,21 @@ static unsigned killed_lines(const struct text *text, const struct fact_process 
 	return lines + text_flow(text, STYLE_PLAIN, "GROWTH", 3, words);
 }
 
+/* What was going on, and where: "in prefill, request 17: malloc_weights <- main". */
+static void where_words(const struct text *text, const struct fact_incident *incident, char *out, size_t bytes)
+{
+	char phase[64] = "", request[64] = "", where[TEXT_LINE_BYTES];
+	if (incident->phase)
+		snprintf(phase, sizeof phase, "in %.24s%s", incident->phase, incident->phase_basis == BASIS_INFERRED ? " (inferred)" : "");
+	if (incident->request_phase)
+		snprintf(request, sizeof request, "%srequest %s", *phase ? ", " : "", units_count(incident->request_id).s);
+	frames_line(text->frames, &incident->stack, where, sizeof where);
+	snprintf(out, bytes, "%s%s%s%s", phase, request, *phase || *request ? ": " : "", where);
+}
+
 static unsigned failure_lines(const struct text *text, const struct fact_incident *incident)
 {
-	char words[TEXT_LINE_BYTES], call[160];
+	char words[TEXT_LINE_BYTES + 160], call[160];
 	const char *name = text_result_name(incident->result);
 	unsigned lines = 0, most = text->facts->cause ? 1 : 2;
 	text_shortage(incident, words, sizeof words);
@@ -137,7 +149,7 @@ static unsigned failure_lines(const struct text *text, const struct fact_inciden
 	else
 		text_line(text, STYLE_PLAIN, "FAILED", "%s = %u (%s), thread %u, %s %s", call, incident->result, name ? name : "see cuda.h", incident->tid,
 		  units_count(incident->attempt_count).s, incident->attempt_count == 1 ? "try" : "tries");
-	frames_line(text->frames, &incident->stack, words, sizeof words);
+	where_words(text, incident, words, sizeof words);
 	lines += text_flow(text, STYLE_PLAIN, "AT", most, words);
 	text_layers(incident->largest_free, words, sizeof words);
 	return lines + 1 + text_flow(text, STYLE_PLAIN, "LARGEST", most, words);

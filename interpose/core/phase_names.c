@@ -70,6 +70,24 @@ static void write_name(uint32_t id, const char *domain, size_t domain_bytes, con
 	__atomic_fetch_add(&name_bytes, sizeof(struct cuf_meta) + name.used, __ATOMIC_RELAXED);
 }
 
+void cuf_phase_name_add(struct cuf_text *text, uint32_t id)
+{
+	enum { SHOWN = 64 };
+	uint64_t used = cuf_recording.header->meta_used, end = used < cuf_recording.meta_bytes ? used : cuf_recording.meta_bytes;
+	for (uint64_t at = 0; id && at + sizeof(struct cuf_meta) <= end;) {
+		const struct cuf_meta *meta = (const void *)(cuf_recording.meta + at);
+		if (!meta->bytes)
+			return;
+		if (__atomic_load_n(&meta->type, __ATOMIC_ACQUIRE) == CUF_META_PHASE && meta->number == id) {
+			const char *name = (const char *)(meta + 1);
+			for (uint32_t i = 0; i < meta->text_bytes && i < SHOWN; i++) /* a terminal would act on some */
+				cuf_text_bytes(text, (uint8_t)name[i] < ' ' || name[i] == 127 ? "?" : &name[i], 1);
+			return;
+		}
+		at += meta->bytes;
+	}
+}
+
 /* The number of this hash; 0: it has none. With *mine set, the caller has just been given it. */
 static uint32_t find(uint64_t hash, bool may_add, bool *mine)
 {

@@ -5,6 +5,7 @@
 #include "interpose/core/hook_names.h"
 #include "interpose/core/host.h"
 #include "interpose/core/options.h"
+#include "interpose/core/phase_names.h"
 #include "interpose/core/recording.h"
 #include "interpose/core/laws.h"
 
@@ -49,6 +50,21 @@ static void add_request(struct cuf_text *text, const struct cuf_incident *i)
 	}
 }
 
+/* What the program said that it was doing. */
+static void add_phase(struct cuf_text *text, const struct cuf_incident *i)
+{
+	if (i->phase) {
+		cuf_text_add(text, "; in ");
+		cuf_phase_name_add(text, i->phase);
+	}
+	if (i->request_id) {
+		cuf_text_add(text, "; request ");
+		cuf_text_number(text, i->request_id);
+		cuf_text_add(text, " ");
+		cuf_phase_name_add(text, i->request_phase);
+	}
+}
+
 static void say_device(const struct cuf_incident *i)
 {
 	CUF_TEXT(what, 512);
@@ -61,6 +77,7 @@ static void say_device(const struct cuf_incident *i)
 	cuf_text_size(&what, i->free_bytes);
 	cuf_text_add(&what, " free of ");
 	cuf_text_size(&what, i->total_bytes);
+	add_phase(&what, i);
 	say_both(&what);
 	cuf_text_add(&held, "this process held ");
 	add_held(&held, i);

@@ -181,3 +181,27 @@ samples = json.load(open("report.json"))
 print(said, host["malloc_live_bytes"], host.get("malloc_live_interval"))
 assert 0.8 * said <= host["malloc_live_bytes"] <= 1.2 * said, (said, host["malloc_live_bytes"])'
 }
+
+@test "the last words on stderr say in which phase and for which request memory ran out" {
+	cat >dies.c <<-'EOF'
+		#include "tests/victims/doors.h"
+		#include "interpose/cuflight.h"
+		int main(int argc, char **argv)
+		{
+			CUdeviceptr space;
+			door_open(argc, argv);
+			cuflight_phase_push("prefill\033[31m of a long prompt");
+			cuflight_request_begin("generate", 4711);
+			return cu.alloc(&space, (size_t)1 << 50) ? 1 : 0;
+		}
+	EOF
+	cc -D_GNU_SOURCE -Wno-unused-function -I"$ROOT" dies.c -o dies -ldl -lpthread
+	export SIMCUDA_LIB=$BUILT/sim
+	run -1 --separate-stderr "$ROOT/scripts/simcuda" env LD_PRELOAD="$LIB" ./dies
+	# shellcheck disable=SC2154
+	grep -q 'out of memory on GPU 0: .*; in prefill.* of a long prompt; request 4711 generate$' <<<"$stderr"
+	run ! grep -q $'\033' <<<"$stderr"
+	"$BUILT/cuflight" report recordings >report
+	grep -q '^AT  *in prefill.*, request 4,711: main' report
+	grep -q '^phase  *prefill.*, request 4,711 (generate)' report
+}

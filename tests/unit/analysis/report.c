@@ -30,6 +30,8 @@ struct world {
 	struct fact_host_advice advice[FIX_MAX];
 	struct fact_host_row resident[PART_MAX];
 	struct fact_host_pin pin;
+	struct fact_phase phase;
+	struct fact_phase_group groups[20];
 	uint64_t frames[3];
 };
 
@@ -90,7 +92,8 @@ static void fill_incident(struct world *w, struct fact_incident *i, uint64_t id,
 		.pid = 4131, .tid = 4711, .kind = CUF_KIND_DEVICE, .is_request = true, .api = "cudaMalloc", .driver_api = "cuMemAlloc_v2", .result = 2,
 		.requested_bytes = 2 * GIB, .free_bytes = GIB / 2, .total_bytes = 84 * GIB, .attempts = w->attempts, .attempt_count = 8,
 		.fits_if_packed = FACT_YES, .packed_bytes = 3 * GIB, .rss_bytes = FACT_UNKNOWN, .cgroup_bytes = FACT_UNKNOWN, .cgroup_max_bytes = FACT_UNKNOWN,
-		.host_live_bytes = FACT_UNKNOWN, .framework_requested_bytes = 2 * GIB - 1024, .least_requested_bytes = FACT_UNKNOWN, .resolved_ns = FACT_UNKNOWN, .basis = BASIS_OBSERVED };
+		.host_live_bytes = FACT_UNKNOWN, .framework_requested_bytes = 2 * GIB - 1024, .least_requested_bytes = FACT_UNKNOWN, .resolved_ns = FACT_UNKNOWN, .basis = BASIS_OBSERVED,
+		.phase = long_name, .phase_source = PHASE_NVTX, .phase_basis = BASIS_INFERRED, .request_phase = long_name, .request_id = 1234567 };
 	i->stack = stack_of(w);
 	fill_layers(i->largest_free);
 }
@@ -118,6 +121,19 @@ static void fill_world(struct world *w)
 	w->process = (struct fact_process){ .pid = 4131, .ppid = 1, .parent = FACT_NONE, .exec_of = FACT_NONE, .ended_by = FACT_NONE, .path = "/r/x.cuf", .exe = "/usr/bin/python3",
 		.cmdline = "python3 \xff server.py", .hostname = "h", .start_ns = 1699999990000000000, .end_ns = 1700000000200000000, .end = END_SIGNAL,
 		.end_status = 6, .end_basis = BASIS_OBSERVED, .complete = true, .host_mode = 1, .functions = w->functions, .function_count = 1, .first_cuda_ns = FACT_UNKNOWN };
+	w->phase = (struct fact_phase){ .name = long_name, .source = PHASE_INFERRED, .basis = BASIS_INFERRED, .why = long_name, .end_ns = FACT_UNKNOWN, .request_id = FACT_UNKNOWN };
+	for (size_t g = 0; g < 20; g++)
+		w->groups[g] = (struct fact_phase_group){ .name = long_name, .source = PHASE_NVTX, .count = 1234567, .open = 12345, .total_ns = 86400000000000ull * 20,
+			.longest_ns = 86400000000000ull * 19, .peak_bytes = 84 * GIB, .rise_bytes = 83 * GIB };
+	w->process.phases = &w->phase;
+	w->process.phase_count = 1;
+	w->process.phase_groups = w->groups;
+	w->process.phase_group_count = 20;
+	w->process.work_layer = "framework";
+	w->process.phases_left_out = 1234567890;
+	w->process.requests = (struct fact_requests){ .count = 1234567890, .open = 1234567, .name = long_name, .basis = BASIS_INFERRED, .why = long_name,
+		.concurrency_max = FACT_UNKNOWN, .median_peak_bytes = 84 * GIB, .largest_peak_bytes = 84 * GIB, .largest_id = FACT_UNKNOWN, .largest_ns = FACT_UNKNOWN,
+		.floor_slope_bytes = -1e9, .floor_low_bytes = -2e9, .floor_high_bytes = 3e9, .per_s = NAN };
 	memset(&w->process.host, 0xff, sizeof w->process.host);
 	w->process.host.malloc_basis = BASIS_ESTIMATED;
 	fill_host_lists(w, &w->process.host);
