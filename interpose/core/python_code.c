@@ -21,11 +21,15 @@ enum {
 };
 static uint64_t codes[CODES]; /* hash of the text; 0 free */
 static uint64_t known[KNOWN];
+static bool any; /* else the pages were never touched, and stay so */
 
 void cuf_python_names_fork(void)
 {
+	if (!any)
+		return;
 	memset(codes, 0, sizeof codes);
 	memset(known, 0, sizeof known);
+	any = false;
 }
 
 /* ---- texts ---- */
@@ -173,6 +177,7 @@ static uint32_t code_number(const struct cuf_python *python, struct cuf_python_t
 	uint32_t number;
 	if (seen && seen >> ID_BITS == key >> ID_BITS)
 		return seen & HIDDEN;
+	__atomic_store_n(&any, true, __ATOMIC_RELAXED);
 	if (!describe(python, frame->code, &text, &hidden)) {
 		cuf_lost(CUF_LOST_CODES);
 		return 0;
