@@ -110,10 +110,11 @@ $(B)/victims/torch/libc10.so: tests/victims/torch/c10.c $(wildcard tests/victims
 $(B)/victims/torch/libc10_cuda.so: tests/victims/torch/c10_cuda.c $(wildcard tests/victims/torch/*.h) $(B)/victims/torch/libc10.so
 	@mkdir -p $(@D)
 	$(call say,VICTIM)$(CC) $(filter-out -O1 -fno-inline,$(VICTIMF)) -fPIC -fvisibility=hidden -shared -Wl,-soname,libc10_cuda.so $< -o $@ -L$(@D) -l:libc10.so -Wl,-rpath,'$$ORIGIN'
-# a communicator and handles that take device memory
-$(B)/victims/torch/libhandles.so: tests/victims/torch/handles.c $(wildcard tests/victims/torch/*.h)
+# a communicator and handles that take device memory; ggml's buffers
+$(B)/victims/torch/libhandles.so $(B)/victims/torch/libggml-base.so: $(B)/victims/torch/lib%.so: $(wildcard tests/victims/torch/*.[ch])
 	@mkdir -p $(@D)
-	$(call say,VICTIM)$(CC) $(VICTIMF) -fPIC -fvisibility=hidden -shared -Wl,-soname,libhandles.so $< -o $@
+	$(call say,VICTIM)$(CC) $(VICTIMF) -fPIC -fvisibility=hidden -shared -Wl,-soname,$(@F) tests/victims/torch/$(firstword $(subst -, ,$*)).c -o $@
+$(B)/victims/ggml_buffers $(B)/victims/linked/ggml_buffers: $(B)/victims/torch/libggml-base.so
 $(B)/victims/torch_allocator $(B)/victims/linked/torch_allocator: $(B)/victims/torch/libhandles.so
 $(B)/victims/torch_allocator $(B)/victims/linked/torch_allocator $(B)/victims/cause_fixture: $(B)/victims/torch/libc10_cuda.so
 $(B)/victims/linked/%: tests/victims/%.c $(wildcard tests/victims/*.h tests/victims/*.def) $(B)/sim/libcuda.so.1

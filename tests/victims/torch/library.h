@@ -14,7 +14,7 @@
 
 #include "tests/victims/torch/c10_cuda.h"
 
-static struct {
+static __attribute__((unused)) struct {
 	typeof(&torch_open) open;
 	typeof(&torch_malloc) malloc;
 	typeof(&torch_free) free;
