@@ -19,7 +19,7 @@
 
 #include <stdint.h>
 
-#define CUFLIGHT_VERSION 1
+#define CUFLIGHT_API_VERSION 1
 
 #ifdef __cplusplus
 extern "C" {
@@ -45,7 +45,7 @@ extern int cuflight_1_set_sample_bytes(uint64_t mean_bytes) CUFLIGHT_WEAK;
 #define CUFLIGHT_TELL(params, name, args) do { } while (0)
 #endif
 
-/* The version of the recorder that answers, at least CUFLIGHT_VERSION of its header; 0: none is there. */
+/* The version of the recorder that answers, at least CUFLIGHT_API_VERSION of its header; 0: none is there. */
 static inline int cuflight_version(void) { CUFLIGHT_ASK(int, 0, (void), cuflight_1_version, ()); }
 
 /* 1 while events are recorded; 0: no recorder, or it is off. */

@@ -19,7 +19,7 @@ static struct cuf_phase_text text_of(const char *name)
 	return (struct cuf_phase_text){ .text = name ? name : "", .bytes = name ? strnlen(name, CUF_PHASE_NAME_BYTES) : 0, .stack = PROGRAM_STACK };
 }
 
-int cuf_hook_cuflight_1_version(void) { return CUFLIGHT_VERSION; }
+int cuf_hook_cuflight_1_version(void) { return CUFLIGHT_API_VERSION; }
 int cuf_hook_cuflight_1_active(void) { return cuf_state_is_on() || cuf_state_admit(); /* which waits for a hand-over */ }
 
 void cuf_hook_cuflight_1_mark(const char *name)
