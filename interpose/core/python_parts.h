@@ -87,8 +87,10 @@ struct __attribute__((packed, may_alias)) cuf_python_half { uint32_t value; };
 static inline READS_PYTHON uint64_t cuf_python_load(uintptr_t at) { return ((const struct cuf_python_word *)at)->value; }
 static inline READS_PYTHON uint32_t cuf_python_load32(uintptr_t at) { return ((const struct cuf_python_half *)at)->value; }
 
+/* Not the same for a and b exchanged, nor where a and b change in the same bits. */
 static inline uint64_t cuf_python_mix(uint64_t a, uint64_t b)
 {
+	a *= 0xC2B2AE3D27D4EB4Full;
 	a = (a ^ a >> 29 ^ b) * 0x9E3779B97F4A7C15ull;
 	return a ^ a >> 32;
 }

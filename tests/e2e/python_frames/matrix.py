@@ -237,6 +237,23 @@ def end_of_the_interpreter(version, python):
     assert report["processes"][0]["end_state"] == "exit", report["processes"][0]
 
 
+def code_made_again_by_threads(version, python):
+    """800 functions, made and freed in four threads at addresses used again and again: each block is the right one's."""
+    text = ("import os, threading\nkept = []\ndef work(t):\n  for i in range(t * 200, t * 200 + 200):\n"
+            "    exec(compile('\\n' * (i % 7) + 'def function_%d():\\n  return bytearray(%d)\\nkept.append(function_%d())' % (i, 99999 + i, i), '<made %d>' % i, 'exec'), {'kept': kept})\n"
+            "threads = [threading.Thread(target=work, args=(t,)) for t in range(4)]\nfor t in threads: t.start()\nfor t in threads: t.join()\nos._exit(0)\n")
+    report, _ = record([python, "-c", text], "start=1:stack_depth=256:size=128MiB")
+    seen = set()
+    for site in report["leaks"]:
+        frames = python_of(site["stack"])
+        if frames and frames[0][0].startswith("function_"):
+            i = int(frames[0][0][9:])
+            assert frames[0][1:] == ("<made %d>" % i, i % 7 + 2) and site["bytes"] == 100000 + i, (frames, site["bytes"])
+            assert frames[1][:2] == ("<module>", "<made %d>" % i) and frames[2][0] == "work", frames
+            seen.add(i)
+    assert len(seen) == 800, len(seen)
+
+
 def wrong_layouts(version, python):
     """200 wrong tables of offsets, each met by a process that captures stacks in this interpreter: none ends it."""
     text = ("import ctypes, sys\nlibrary = ctypes.PyDLL(%r)\non = ctypes.c_uint()\n"
@@ -297,7 +314,7 @@ def check_embedded(report, folder):
 
 
 tests = [every_way_to_call, every_way_to_call_with_every_event_recorded, every_way_to_call_without_pymalloc, recursion_900_deep, command_line,
-         virtual_environment, forked_child, sub_interpreters, held_gil, device_memory, embedded, loaded_late, option_off, end_of_the_interpreter, wrong_layouts]
+         virtual_environment, forked_child, sub_interpreters, held_gil, device_memory, embedded, loaded_late, option_off, end_of_the_interpreter, code_made_again_by_threads, wrong_layouts]
 
 
 def run(test, version, python):

@@ -297,6 +297,18 @@ static void test_code__made_again_at_an_address_is_another(void **state)
 	}
 }
 
+/* Addresses a little apart, and numbers a little apart, as an allocator and a counter give them. */
+static void test_mix__of_neighbours_differs(void **state)
+{
+	static uint64_t mixed[256 * 256];
+	for (unsigned address = 0; address < 256; address++)
+		for (unsigned number = 0; number < 256; number++)
+			mixed[address * 256 + number] = cuf_python_mix(0x7f1234560000 + address * 16, number);
+	for (unsigned i = 0; i < 256; i++) /* one of each address and number, with all the others */
+		for (unsigned j = 0; j < 256 * 256; j++)
+			assert_true(j == i * 257 || mixed[i * 257] != mixed[j]);
+}
+
 static void test_texts__of_all_widths(void **state)
 {
 	struct cuf_python_layout layout = layout_of(14);
@@ -418,6 +430,7 @@ int main(void)
 		cmocka_unit_test(test_frames__of_every_version),
 		cmocka_unit_test(test_frames__differ_in_their_hash),
 		cmocka_unit_test(test_code__made_again_at_an_address_is_another),
+		cmocka_unit_test(test_mix__of_neighbours_differs),
 		cmocka_unit_test(test_texts__of_all_widths),
 		cmocka_unit_test(test_layouts__that_are_wrong_cost_frames_alone),
 		cmocka_unit_test(test_lines__of_real_tables),
