@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """run.py: torch_allocator (tests/victims/) under the recorder, in every mode and shape of report; prints TAP. The truth is
 the allocator's own; check_blocks.py replays the recording."""
+import atexit
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -15,6 +17,7 @@ import check_blocks # noqa: E402
 import recording as r # noqa: E402
 
 WORK = pathlib.Path(tempfile.mkdtemp(prefix='torch_allocator.'))
+atexit.register(shutil.rmtree, WORK, ignore_errors=True)
 FEW = '--points=60'
 OUT_OF_MEMORY = 2
 

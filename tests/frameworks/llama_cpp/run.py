@@ -3,11 +3,13 @@
 """run.py: llama.cpp as node-llama-cpp publishes it loads a small model under the recorder; prints TAP. Its own log says
 what buffers it made: the recording must have each, with its role or with a stack that tells it. The build for the CPU runs
 as it is, that for CUDA over the simulated driver (../stand_in.py). scripts/setup frameworks fetches both."""
+import atexit
 import functools
 import glob
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,6 +22,7 @@ import stand_in # noqa: E402
 
 FOLDER = ROOT / 'build/frameworks/llama'
 WORK = pathlib.Path(tempfile.mkdtemp(prefix='llama_cpp.'))
+atexit.register(shutil.rmtree, WORK, ignore_errors=True)
 WEIGHTS, COMPUTE, UNSAID = 1, 3, 0
 PINNED = 3
 # what llama.cpp says of a buffer -> its role, and a function on its stack

@@ -4,12 +4,14 @@
 (scripts/setup pytorch) and the system's Python with Debian's PyTorch (--system: that alone). Without a GPU PyTorch's own caching allocator runs
 over the simulated driver: ../stand_in.py.
 """
+import atexit
 import functools
 import glob
 import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -29,6 +31,7 @@ POINTS = '100'
 class PyTorch:
     def __init__(self, name, python):
         self.name, self.python, self.work = name, python, pathlib.Path(tempfile.mkdtemp(prefix='pytorch.'))
+        atexit.register(shutil.rmtree, self.work, ignore_errors=True)
         found = subprocess.run([python, '-W', 'ignore', '-c', 'import torch; print(torch.__file__); print(torch.__version__)'],
                                capture_output=True, text=True)
         self.there = found.returncode == 0
