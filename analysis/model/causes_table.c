@@ -51,7 +51,7 @@ const struct cause_rule cause_rules[] = {
 	  "the first step's, and packing would not help. Long prompts, full-vocabulary logits and attention without tiling look like this.",
 	  "vLLM issues on prompt_logprobs (tokens x vocabulary x 4); 4 times the median of earlier blocks, and twice their largest",
 	  "marks of requests (cuflight.h), or the prompt's length", AT_FAILURE, 0.35, { NEED_BELOW(packed, 1) },
-	  { UNLESS(own, 0.9, -0.25), IF(over_served, 4, 0.3), IF(over_layer, 1.5, 0.2), IF(activations_named, 1, 0.2), IF(new_site, 1, 0.1), IF(own, 0.9, 0.1), IF(kv_named, 1, -0.3),
+	  { UNLESS(own, 0.9, -0.25), IF(own_context, 1, -0.2), IF(over_served, 4, 0.3), IF(over_layer, 1.5, 0.2), IF(activations_named, 1, 0.2), IF(new_site, 1, 0.1), IF(own, 0.9, 0.1), IF(kv_named, 1, -0.3),
 	    IF(weights_named, 1, -0.25), IF(family_next, 1, -0.2), IF(leak, 0.5, -0.3), IF(arithmetic, 0.6, -0.25), IF(kv_done, 1, -0.1), IF(slots_named, 1, -0.1),
 	    IF(ladder, 8, -0.2), IF(concurrent, 4, -0.15) } },
 
@@ -61,7 +61,7 @@ const struct cause_rule cause_rules[] = {
 	  "The key and value cache is reserved at start: equal blocks directly after a look at free memory (vLLM, SGLang), or one large buffer "
 	  "(llama.cpp, Ollama). It does not fit beside the weights.",
 	  "vLLM's and llama.cpp's sources; a family is at least 4 equal blocks, nothing else in between",
-	  "names of functions or framework events", AT_FAILURE, 0.5, { NEED(kv_prealloc, 0.5) },
+	  "names of functions or framework events", AT_FAILURE, 0.4, { NEED(kv_prealloc, 0.5) },
 	  { UNLESS(nothing_freed, 0.5, -0.15), IF(kv_prealloc, 1, 0.15), IF(after_query, 1, 0.1), IF(burst, 0.8, 0.1), IF(kv_named, 1, 0.1), IF(own, 0.9, 0.05), IF(early, 1, 0.05), IF(packed, 1, -0.3),
 	    IF(kv_grown, 1, -0.4), IF(leak, 0.5, -0.2), IF(arithmetic, 0.6, -0.3), IF(slots_named, 1, -0.1) } },
 
@@ -94,10 +94,10 @@ const struct cause_rule cause_rules[] = {
 	  "A static batch: the same block for each slot, reserved before there is work. Fewer of them fit; a single one does.",
 	  "field guides ('static batch', 'batch misconfiguration'); a fifth of the device in one family of equal blocks",
 	  "names of functions, or the number of slots that was set", AT_FAILURE, 0.45, { NEED(family_next, 1), NEED(family, 0.2), NEED(family_fits, 1) },
-	  { IF(burst, 0.8, 0.15), IF(slots_named, 1, 0.25), IF(own, 0.9, 0.1), IF(nothing_freed, 0.95, 0.05), IF(kv_named, 1, -0.2), IF(after_query, 1, -0.3), IF(layered, 0.6, -0.15),
+	  { IF(burst, 0.8, 0.15), IF(slots_named, 1, 0.25), IF(own, 0.9, 0.1), IF(nothing_freed, 0.95, 0.05), IF(kv_named, 1, -0.2), IF(after_query, 1, -0.15), IF(layered, 0.6, -0.15),
 	    IF(weights_named, 1, -0.25), IF(leak, 0.5, -0.35), IF(arithmetic, 0.6, -0.3), IF(late_failure, 8, -0.1), IF(packed, 1, -0.2) } },
 
-	{ "S5", "too many sequences at once: one buffer for all of them",
+	{ "S5", "too many sequences at once: one buffer",
 	  { "{request} were asked for at once, {per_slot} for each of {slots} sequences; {slots_fit} of them fit", "a buffer for all sequences at once, {request}, found {free} free", NULL },
 	  "A warm-up or a first step takes a buffer for the largest number of sequences that was set (logits: sequences x vocabulary x 4).",
 	  "vllm#14452: 1024 dummy requests in the sampler's warm-up",
@@ -122,7 +122,7 @@ const struct cause_rule cause_rules[] = {
 	  "framework events, where a framework cuts the blocks", AT_FAILURE, 0.65, { NEED(packed, 1), NEED_BELOW(hole, 1), NEED_BELOW(room, 1), NEED(slack, 1) },
 	  { IF(sparse, 0.5, 0.15), IF(pinning, 0.5, 0.1), IF(late_failure, 8, 0.05), IF(leak, 1, -0.3), IF(ladder, 8, -0.1), IF(foreign_caller, 1, -0.3), IF(pool, 1, -0.1), IF(arithmetic, 0.6, -0.15) } },
 
-	{ "S6.F2", "fragmentation: each request outgrows what is kept",
+	{ "S6.F2", "fragmentation: requests outgrow what is kept",
 	  { "{ladder} blocks of a growing series, {kept}, are kept though each later request is larger: the next, {request}, found {free} free", NULL },
 	  "A pool that keeps its blocks meets requests that are each a little larger than all it has, so nothing kept is ever used again.",
 	  "llama.cpp#22107 (five percent look-ahead); 8 steps of about the same factor",
@@ -154,7 +154,7 @@ const struct cause_rule cause_rules[] = {
 	  "cudaMemPoolTrimTo before the request", AT_FAILURE, 0.7, { NEED(pool, 0.3), NEED(packed, 1), NEED_BELOW(hole, 1), NEED_BELOW(foreign_caller, 1), NEED_BELOW(stranded, 1) },
 	  { IF(pool, 1, 0.15), IF(late_failure, 8, 0.05) } },
 
-	{ "S7", "libraries took memory beside the recorded blocks",
+	{ "S7", "libraries took memory unseen",
 	  { "used memory rose by {rose} more than this process was seen to allocate", NULL },
 	  "The driver's used memory rises while recorded blocks do not: communicators (NCCL), handles and workspaces (cuBLAS, cuDNN), kernels "
 	  "loaded at first use, captured graphs.",
@@ -171,7 +171,7 @@ const struct cause_rule cause_rules[] = {
 	  "more cycles of work", AT_FAILURE | AT_END, 0.75, { NEED(leak, 0.5) },
 	  { IF(leak, 1, 0.1), IF(growing, 1, 0.05), IF(late_failure, 16, 0.05), IF(kv_grown, 1, -0.25), IF(packed, 1, -0.1), IF(geometric, 1, -0.35) } },
 
-	{ "S9.H6", "page-locked host memory ran out, not the device",
+	{ "S9.H6", "page-locked host memory ran out",
 	  { "{request} of page-locked host memory was refused; the device is not the problem", "locking host memory was refused; the device is not the problem" },
 	  "The failing call locks host memory, and CUDA reports it with the same error as a full device. The limit is the machine's or the "
 	  "container's: memory, RLIMIT_MEMLOCK, or the driver's own. The next kernel launch may report the error once more.",
@@ -200,7 +200,7 @@ const struct cause_rule cause_rules[] = {
 	  "pytorch#95823 (5.0 GB became 8 GiB), vllm#56410",
 	  "", AT_END, 0.6, { NEED(oom_killed, 1), NEED(pinned_share, 0.3) }, { IF(pinned_rounded, 0.15, 0.2), IF(host_leak, 0.3, -0.2) } },
 
-	{ "S9.H3", "a host cache is larger than the limit leaves room for",
+	{ "S9.H3", "a host cache leaves no room in the limit",
 	  { "caches that have stopped growing hold {plateau} of a limit of {limit}", NULL },
 	  "A cache with a bound of its own, higher than the container's limit leaves room for: llama-server keeps 8 GiB of prompts a runner.",
 	  "llama.cpp#22629, ollama#18264; a third of resident memory in caches that stand still",
@@ -210,15 +210,15 @@ const struct cause_rule cause_rules[] = {
 	  { "{host_cached} of {rss} resident are free inside the allocator", "much of the {rss} resident is not live in malloc" },
 	  "Freed memory stays with the allocator: many arenas of many threads, or pages held open by a few blocks.",
 	  "glibc's arenas; three tenths of resident memory",
-	  "the allocator's books at the end", AT_END, 0.45, { NEED(oom_killed, 1), NEED(host_slack, 0.3) }, { IF(host_freed, 0.5, 0.15), IF(host_slack, 0.5, 0.15), IF(host_leak, 0.2, -0.2), IF(pinned_share, 0.3, -0.2) } },
+	  "the allocator's books at the end", AT_END, 0.45, { NEED(oom_killed, 1), NEED(host_slack, 0.3) }, { IF(host_freed, 0.3, 0.15), IF(host_slack, 0.5, 0.15), IF(host_leak, 0.2, -0.2), IF(pinned_share, 0.3, -0.2) } },
 
-	{ "S9.H1", "loading takes more host memory than the limit",
+	{ "S9.H1", "loading takes more host memory than there is",
 	  { "resident memory rose from {rss_first} to {rss} while loading, of a limit of {limit}", "resident memory rose to {rss} while loading" },
 	  "Weights are read into memory of the process's own (torch.load, --no-mmap), so the peak is the model, or twice that.",
 	  "transformers#16844; half of resident memory gained before any repeated work",
-	  "", AT_END, 0.45, { NEED(oom_killed, 1), NEED(host_ramp, 0.5) }, { UNLESS(host_freed, 0.3, 0.15), UNLESS(host_leak, 0.1, 0.05), UNLESS(host_slack, 0.3, 0.05), IF(host_freed, 0.5, -0.2), IF(host_leak, 0.2, -0.3) } },
+	  "", AT_END, 0.45, { NEED(oom_killed, 1), NEED(host_ramp, 0.5) }, { UNLESS(host_freed, 0.3, 0.15), UNLESS(host_leak, 0.1, 0.05), UNLESS(host_slack, 0.3, 0.05), IF(host_freed, 0.3, -0.2), IF(host_leak, 0.2, -0.3) } },
 
-	{ "S9.H1", "loading takes more host memory than the limit",
+	{ "S9.H1", "loading takes more host memory than there is",
 	  { "malloc refused {request} while loading: resident memory rose from {rss_first} to {rss}", "malloc refused {request} while loading", NULL },
 	  "", "", "", AT_REFUSAL, 0.45, { NEED(host_refused, 1), NEED(host_ramp, 0.5) }, { UNLESS(host_freed, 0.3, 0.15), UNLESS(host_leak, 0.1, 0.1), IF(host_freed, 0.5, -0.2), IF(host_leak, 0.2, -0.3) } },
 

@@ -24,7 +24,7 @@ static double ratio(uint64_t a, uint64_t b) { return known(a) && known(b) && b ?
 
 static void sum_owners(struct evidence *e, const struct fact_owner_row *rows, size_t count, uint32_t pid)
 {
-	uint64_t mine = 0, run = 0, slack = 0;
+	uint64_t mine = 0, run = 0, slack = 0, kv = 0;
 	for (size_t i = 0; i < count; i++) {
 		const struct fact_owner_row *r = &rows[i];
 		if (!known(r->bytes) || !r->in_sum)
@@ -33,11 +33,14 @@ static void sum_owners(struct evidence *e, const struct fact_owner_row *rows, si
 			run += r->bytes;
 		else if (r->pid == pid && r->kind != OWNER_UNEXPLAINED && r->kind != OWNER_FREE)
 			mine += r->bytes;
+		if (r->role && r->role_basis == BASIS_OBSERVED && !strcmp(r->role, "kv"))
+			kv += r->bytes;
 		if (r->kind == OWNER_PAGE_ROUNDING || r->kind == OWNER_POOL_SLACK || r->kind == OWNER_FRAMEWORK_SLACK)
 			slack += r->bytes;
 	}
 	e->figures[FIG_mine] = mine;
 	e->figures[FIG_others_run] = run;
+	e->figures[FIG_kv] = kv ? kv : FACT_UNKNOWN;
 	e->figures[FIG_slack] = slack;
 	e->figures[FIG_others] = minus(minus(e->figures[FIG_total], e->figures[FIG_free]), mine);
 }

@@ -159,7 +159,7 @@ static void sum_named(const struct classes *c, struct evidence *e)
 		}
 		weights += c->items[i].hints & HINT_WEIGHTS ? bytes : 0;
 	}
-	if (kv)
+	if (kv > (e->figures[FIG_kv] == FACT_UNKNOWN ? 0 : e->figures[FIG_kv]))
 		e->figures[FIG_kv] = kv;
 	if (weights)
 		e->figures[FIG_weights] = weights;

@@ -5,9 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/model/framework_names.h"
+#include "analysis/model/roles.h"
 #include "analysis/model/symbols.h"
 
 enum { FRAMES_LOOKED_AT = 24, STACKS_MAX = 1 << 22 };
+
+/* What the roles' tables know of real engines, and what such functions are mostly called. */
+static unsigned function_hints(const char *function)
+{
+	static const struct { const char *role; unsigned hint; } rows[] = { { "kv", HINT_KV }, { "weights", HINT_WEIGHTS }, { "activations", HINT_ACTIVATIONS } };
+	const char *role = function ? role_of_function(function) : NULL;
+	for (size_t i = 0; role && i < sizeof rows / sizeof *rows; i++)
+		if (!strcmp(role, rows[i].role))
+			return rows[i].hint | name_hints(function);
+	return name_hints(function);
+}
 
 static unsigned python_hints(const struct fact_process *p, uint64_t frame)
 {
@@ -21,14 +33,15 @@ static unsigned native_hints(const struct build *b, const struct fact_process *p
 {
 	const struct fact_module *module = fact_module_at(p, addr, time_ns);
 	const struct symbols_frame *frames;
-	unsigned hints = name_hints(fact_function_at(p, addr));
+	unsigned hints = function_hints(fact_function_at(p, addr));
 	size_t count;
-	if (hints || !module || !b->options.symbols)
+	/* only files whose functions tell: libtorch alone has half a million of names */
+	if (hints || !module || !b->options.symbols || !role_asks_about(module->path, p->exe))
 		return hints;
 	count = symbols_resolve(symbols_module(b->options.symbols, module->path, module->build_id, module->build_id_bytes),
 				addr - module->base - 1, &frames);
 	for (size_t i = 0; i < count && !hints; i++)
-		hints = name_hints(frames[i].function);
+		hints = function_hints(frames[i].function);
 	return hints;
 }
 

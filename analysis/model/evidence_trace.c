@@ -190,6 +190,9 @@ static void set_family(struct pass *p)
 	if (p->burst_all)
 		evidence_set(e, TERM_burst, (double)p->burst_family / (double)p->burst_all);
 	evidence_set(e, TERM_after_query, p->family_query_seq != 0);
+	/* the request is one more of a run of equal blocks: not one of the sizes that repeat layer by layer */
+	if (e->terms[TERM_family_next].value > 0 && e->terms[TERM_burst].value >= 0.8)
+		evidence_set(e, TERM_layered, 0);
 	if (!p->family_query_seq)
 		return;
 	e->terms[TERM_after_query].seq_count = 0;
@@ -276,7 +279,7 @@ static void set_siblings(struct pass *p, const struct site_trace *s)
 	f[FIG_siblings_before] = s->peak_before;
 	f[FIG_threads] = (uint64_t)site_trace_threads(s);
 	busy = s->live >= 4 && short_lived >= 0.4 && s->live >= s->peak_before;
-	together = busy && (f[FIG_threads] >= 3 || (s->resets >= 2 && site_trace_interleaved(s) < 0.3));
+	together = busy && (f[FIG_threads] >= 3 || (s->resets >= 2 && site_trace_interleaved(s) < 0.3 && !(e->terms[TERM_kv_named].value > 0)));
 	evidence_set(e, TERM_concurrent, together ? (double)s->live : 0);
 	if (together)
 		set_unit(p, s);
@@ -286,7 +289,7 @@ static void set_siblings(struct pass *p, const struct site_trace *s)
 		evidence_set(e, TERM_one_fits, f[FIG_free] + s->live_bytes >= f[FIG_request]);
 	evidence_show(e, TERM_one_fits, s->last_seq);
 	/* blocks of one cache that grows in pieces: one by one while other work goes on, many back at the end of a request */
-	if (busy && !together && s->allocs >= PIECES_LEAST && s->live_bytes >= s->highest_before_reset)
+	if (short_lived >= 0.2 && s->live >= 4 && s->live >= s->peak_before && !together && s->allocs >= PIECES_LEAST && s->live_bytes >= s->highest_before_reset)
 		evidence_set(e, TERM_kv_grown, (double)s->live);
 	evidence_set(e, TERM_one_request, !s->resets);
 	if (s->resets) {

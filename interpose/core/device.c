@@ -74,9 +74,18 @@ bool cuf_device_free_due(unsigned device)
 	return d->present && now - seen >= FREE_EVERY_NS && __atomic_compare_exchange_n(&d->free_ns, &seen, now, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
+/* When free memory was last told by an event, and what it was. */
+static uint64_t event_ns[CUF_DEVICES_MAX], event_free_bytes[CUF_DEVICES_MAX];
+
+/* Changed by a thirty-second of the device: told at once, since programs look at free memory before they lay out a cache. */
+static bool has_moved(unsigned device, uint64_t free_bytes, uint64_t total_bytes)
+{
+	uint64_t last = event_free_bytes[device], moved = free_bytes > last ? free_bytes - last : last - free_bytes;
+	return total_bytes != CUF_UNKNOWN && moved >= total_bytes / 32;
+}
+
 void cuf_device_free_seen(struct cuf_call *call, unsigned device, uint64_t free_bytes, uint64_t total_bytes)
 {
-	static uint64_t event_ns[CUF_DEVICES_MAX];
 	struct cuf_device *d = cuf_recording.base ? cuf_device_at(device) : NULL;
 	uint64_t now = cuf_now_ns();
 	if (!d || !d->present)
@@ -89,9 +98,10 @@ void cuf_device_free_seen(struct cuf_call *call, unsigned device, uint64_t free_
 		d->total_bytes = total_bytes;
 	d->free_bytes = free_bytes;
 	d->free_ns = now;
-	if (now - event_ns[device] >= FREE_EVENT_EVERY_NS) {
+	if (now - event_ns[device] >= FREE_EVENT_EVERY_NS || has_moved(device, free_bytes, d->total_bytes)) {
 		struct cuf_request request = { .bytes = free_bytes, .aux = d->total_bytes, .device = (uint8_t)device };
 		event_ns[device] = now;
+		event_free_bytes[device] = free_bytes;
 		cuf_event_note(call, CUF_OP_FREE_MEMORY, &request, 0, 0);
 	}
 }

@@ -10,6 +10,21 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
+static uint64_t walk_cause(const struct fact_cause *c)
+{
+	uint64_t sum = c ? strlen(c->id) + strlen(c->name) + strlen(c->summary) + strlen(c->separates) : 0;
+	for (size_t i = 0; c && i < c->evidence_count; i++) {
+		sum += strlen(c->evidence[i].text) + (c->evidence[i].seq_count ? c->evidence[i].seqs[c->evidence[i].seq_count - 1] : 0);
+		for (uint32_t d = 0; d < c->evidence[i].stack.depth; d++)
+			sum += c->evidence[i].stack.addrs[d];
+	}
+	for (size_t i = 0; c && i < c->fix_count; i++)
+		sum += strlen(c->fixes[i].text) + strlen(c->fixes[i].unit);
+	if (c && (c->confidence < 0 || c->confidence > 1))
+		abort();
+	return sum;
+}
+
 /* Touches what a view would print: a dangling pointer shows here. */
 static uint64_t walk(const struct facts *facts)
 {
@@ -37,14 +52,14 @@ static uint64_t walk(const struct facts *facts)
 		const struct fact_incident *f = &facts->incidents[i];
 		for (uint32_t d = 0; d < f->stack.depth; d++)
 			sum += f->stack.addrs[d];
-		sum += strlen(f->api) + strlen(f->outcome_why) + f->attempts[f->attempt_count - 1].seq;
+		sum += strlen(f->api) + strlen(f->outcome_why) + f->attempts[f->attempt_count - 1].seq + walk_cause(f->cause);
 	}
 	for (size_t i = 0; i < facts->leak_count; i++)
 		for (uint32_t d = 0; d < facts->leaks[i].stack.depth; d++)
 			sum += facts->leaks[i].stack.addrs[d];
 	for (size_t i = 0; i < facts->coverage.blind_count; i++)
 		sum += strlen(facts->coverage.blind[i].text);
-	return sum;
+	return sum + walk_cause(facts->cause);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

@@ -466,6 +466,7 @@ static void test_tables__sentences_thresholds_and_advice(void **state)
 		bool advised = !strcmp(r->id, "S0");
 		assert_true(r->base > 0 && r->base < 1 && r->needs[0].threshold > 0 && r->scope);
 		assert_true(!*r->about == !*r->source);
+		assert_true(strlen(r->name) + strlen(r->id) + strlen(" (, confidence medium)") <= 71); /* a line of the first screen */
 		assert_ptr_equal(cause_named(r->id), cause_named(r->id));
 		for (size_t i = 0; i < 3 && r->summaries[i]; i++)
 			check_sentence(r->summaries[i]);
