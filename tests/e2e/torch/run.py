@@ -103,7 +103,7 @@ def shape(era, abi):
 
 
 def signed():
-    """reports of 1.10 to 2.0: signed totals"""
+    """reports of 1.10 to 1.13: signed totals"""
     return shape(1, 'Pvlll')
 
 
