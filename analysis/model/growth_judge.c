@@ -79,12 +79,17 @@ static enum fact_class class_of(const struct growth *g, const struct site *s, co
 	return CLASS_RETAINED;
 }
 
-/* A site of equal blocks adds whole ones: a slope near a whole number of them is that many, some cycles having been missed. */
-static uint64_t per_cycle_bytes(const struct site *s, double slope)
+/*
+ * A site of equal blocks adds whole ones: a slope near a whole number of them is that many, some cycles having been missed. Where
+ * cycles are our own guess, a turn of the work may be two or three of them; the site that adds a block each time knows better.
+ */
+static uint64_t per_cycle_bytes(const struct growth *g, const struct site *s, double slope)
 {
 	double blocks = s->most_bytes ? slope / (double)s->most_bytes : 0;
 	if (s->least_bytes == s->most_bytes && blocks >= 0.75 && fabs(blocks - round(blocks)) < 0.25)
 		return s->most_bytes * (uint64_t)llround(blocks);
+	if (s->least_bytes == s->most_bytes && !g->said && blocks >= 0.2 && blocks < 0.75)
+		return s->most_bytes;
 	return (uint64_t)llround(slope);
 }
 
@@ -111,7 +116,7 @@ void growth_judge(const struct growth *growth, const struct site *site, struct f
 			per_cycle = trend_slope_whole(y.cycle, y.bytes, y.count);
 	}
 	if (per_cycle.slope > 0)
-		out->per_request_bytes = per_cycle_bytes(site, per_cycle.slope);
+		out->per_request_bytes = per_cycle_bytes(growth, site, per_cycle.slope);
 	out->slope_bytes_per_s = slope.slope;
 	out->interval[0] = slope.low;
 	out->interval[1] = slope.high;

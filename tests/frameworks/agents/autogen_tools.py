@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""AutoGen: an assistant whose context keeps every tool output (broken), or a buffer of the last messages (fixed).
-autogen_tools.py broken|fixed TURNS"""
+"""AutoGen: an assistant whose context keeps every tool output (broken), or is cleared after each task (fixed). A
+BufferedChatCompletionContext is no fix: it bounds what is sent, not what is kept. autogen_tools.py broken|fixed TURNS"""
 import asyncio
 import itertools
 import sys
 
 from autogen_agentchat.agents import AssistantAgent
 from autogen_core import FunctionCall
-from autogen_core.model_context import BufferedChatCompletionContext, UnboundedChatCompletionContext
+from autogen_core.model_context import UnboundedChatCompletionContext
 from autogen_core.models import ChatCompletionClient, CreateResult, ModelInfo, RequestUsage
 
 from local_model import LocalModel, fetch_document, limit_memory, tell
@@ -60,13 +60,15 @@ async def search(query: str) -> str:
 
 
 async def serve(broken, turns):
-    context = UnboundedChatCompletionContext() if broken else BufferedChatCompletionContext(buffer_size=4)
+    context = UnboundedChatCompletionContext()
     agent = AssistantAgent("helper", LocalClient(), tools=[search], model_context=context)
     limit_memory()
     for turn in range(turns):
         said = await agent.run(task="question %d" % turn)
         if len(said.messages[-1].content) < OUTPUT:  # the agent takes a tool's failure for its answer
             raise MemoryError("the tool had none left")
+        if not broken:
+            await context.clear()
 
 
 tell(__file__, sys.argv[1] == "broken", "linear", OUTPUT)

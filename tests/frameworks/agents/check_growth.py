@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """check_growth.py TRUTH REPORT: does the report say of an agent's memory what the script said of itself?
 
-TRUTH's last line is "clean", or "grows FILE LINE[,LINE...] SHAPE BYTES": some site of the report then is a leak of that
-shape through one of these lines of FILE, of BYTES a turn within a tenth, and the cause of the run is growth of host
-memory. Prints what was found; exits 1 when it disagrees.
+TRUTH's last line is "clean", or "grows FILE LINE[,LINE...] SHAPE BYTES KEEPER": some site of the report then is a leak of that
+shape through one of these lines of FILE, of BYTES a turn within a tenth (KEEPER "-"), or through the function KEEPER beside
+growth through one of these lines; and the cause of the run is growth of host memory. Prints what was found; exits 1 when it
+disagrees.
 """
 import json
 import sys
@@ -21,19 +22,25 @@ def check_clean(report):
     return wrong
 
 
-def check_grows(report, file, lines, shape, per_turn):
+def check_grows(report, file, lines, shape, per_turn, keeper):
     cause = report["cause"] or {"id": "none"}
     wrong = [] if cause["id"].startswith("S9.H2") else [f"the cause is {cause['id']}, not S9.H2"]
-    sites = [s for s in report["leaks"] if s["class"] == "leak" and set(lines_of(s, file)) & lines]
-    if not sites:
-        return wrong + [f"no leak through {file}:{sorted(lines)}"] + [f"leak elsewhere: {s['bytes']} bytes {s['stack'][:4]}" for s in report["leaks"] if s["class"] == "leak"]
-    most = max(sites, key=lambda s: s["bytes"])
-    if shape == "linear":
+    leaks = [s for s in report["leaks"] if s["class"] == "leak"]
+    own = [s for s in report["growth"] if set(lines_of(s, file)) & lines and s["bytes"] >= per_turn]
+    if not own:
+        return wrong + [f"nothing grows through {file}:{sorted(lines)}"] + [f"leak elsewhere: {s['bytes']} bytes {s['stack'][:4]}" for s in leaks]
+    if keeper != "-":
+        sites = [s for s in leaks if keeper in [f["function"] for f in s["stack"]]]
+    else:
+        sites = [s for s in own if s["class"] == "leak"]
         found = sum(s["per_request_bytes"] or 0 for s in sites)
         print(f"{found} bytes a turn of {per_turn}")
         if abs(found - per_turn) > per_turn / 10:
             wrong.append(f"{found} bytes a turn, not {per_turn}")
-    print(f"{cause['id']}, {most['shape']}, {file}:{(set(lines_of(most, file)) & lines).pop()}")
+    if not sites:
+        return wrong + [f"no leak in {keeper}" if keeper != "-" else f"what grows through {file} is no leak: {own[0]['class']}"]
+    most = max(sites, key=lambda s: s["bytes"])
+    print(f"{cause['id']}, {most['shape']}, {file}:{(set(lines_of(own[0], file)) & lines).pop()}")
     if most["shape"] != shape:
         wrong.append(f"the shape is {most['shape']}, not {shape}")
     return wrong
@@ -45,7 +52,7 @@ def main():
     if truth[0] == "clean":
         wrong = check_clean(report)
     else:
-        wrong = check_grows(report, truth[1], set(map(int, truth[2].split(","))), truth[3], int(truth[4]))
+        wrong = check_grows(report, truth[1], set(map(int, truth[2].split(","))), truth[3], int(truth[4]), truth[5])
     print("\n".join(wrong), end="\n" if wrong else "")
     return 1 if wrong else 0
 

@@ -58,7 +58,7 @@ def run_fixed(turns):
 
 
 def main(broken, turns):
-    tell(__file__, broken, "quadratic", OUTPUT)
+    tell(__file__, broken, "quadratic", OUTPUT, "InMemorySaver.put")
     (run_broken if broken else run_fixed)(turns)
 
 

@@ -59,12 +59,13 @@ def fetch_document(turn, size):
     return (word * (size // len(word) + 1))[:size]
 
 
-def tell(script, broken, shape, bytes_per_turn):
-    """The truth, for the checker: which line of the script (marked "# grows") brings what stays, and how much a turn."""
+def tell(script, broken, shape, bytes_per_turn, keeper="-"):
+    """The truth, for the checker: which line of the script (marked "# grows") brings what stays, and how much a turn; keeper: the
+    framework's function that makes copies of it in threads of its own, which grow in that shape."""
     lines = pathlib.Path(script).read_text().splitlines()
     places = [str(i + 1) for i, line in enumerate(lines) if line.endswith("# grows")]
     if broken:
-        print("grows", pathlib.Path(script).name, ",".join(places), shape, bytes_per_turn)
+        print("grows", pathlib.Path(script).name, ",".join(places), shape, bytes_per_turn, keeper)
     else:
         print("clean")
     sys.stdout.flush()
