@@ -117,7 +117,8 @@ class Run:
         """Evidence of events or samples that the recordings do not have."""
         found = subprocess.run([self.bench.build / "fault/event_numbers", *self.recordings.glob("*.cuf")], capture_output=True, text=True, check=True)
         events = {tuple(map(int, line.split())) for line in found.stdout.splitlines()}
-        spans = {p["pid"]: (p["start_ns"], p["end_ns"]) for p in self.report["processes"]}
+        # one that was killed is taken to have lived until a second after its last record
+        spans = {p["pid"]: (p["start_ns"], p["end_ns"] + (10**9 if "killed" in p["end_state"] else 0)) for p in self.report["processes"]}
         causes = [cause for cause in [self.report.get("cause")] + [i["cause"] for i in self.report["incidents"]] if cause]
         for line in [line for cause in causes for line in cause["evidence"]]:
             start, end = spans.get(line["pid"], (0, 0))
