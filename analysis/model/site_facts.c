@@ -7,6 +7,7 @@
 #include "analysis/model/framework_map.h"
 #include "analysis/model/growth.h"
 #include "analysis/model/host_memory.h"
+#include "analysis/model/host_weight.h"
 #include "analysis/model/phases.h"
 #include "analysis/model/replay.h"
 
@@ -214,8 +215,9 @@ static void host_sites(struct build *b, uint32_t process, uint64_t time_ns, cons
 	growth_follow(&g, &source);
 	host_stream_free(state.stream);
 	g.births = time_ns == CUF_UNKNOWN && growth_births_count(&g, HOST_CLOCK_NS);
-	while (g.births && host_memory_next(r, &at, &block))
-		growth_birth(&g, sites_get(&g.sites, CUF_KIND_HOST, CUF_DEVICE_NONE, block.stack), block.bytes, block.birth_ns);
+	while (g.births && host_memory_next(r, &at, &block)) /* as many bytes as its birth's event had */
+		growth_birth(&g, sites_get(&g.sites, CUF_KIND_HOST, CUF_DEVICE_NONE, block.stack),
+			     host_weight_bytes(block.bytes, host_means_at(&means, block.birth)), block.birth_ns);
 	add_rows(b, process, &g, rows, grown);
 	growth_fini(&g);
 }
