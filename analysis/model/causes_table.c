@@ -72,7 +72,7 @@ const struct cause_rule cause_rules[] = {
 	  "vLLM issues on graph capture after the KV cache; SGLang's mem_fraction_static",
 	  "framework events: which blocks are the cache", AT_FAILURE, 0.5, { NEED(kv_done, 1), NEED_BELOW(packed, 1) },
 	  { IF(early, 1, 0.15), IF(graph_capture, 1, 0.2), IF(own, 0.9, 0.1), IF(kv_named, 1, 0.05), IF(slots_named, 1, 0.05), IF(per_slot, 1, -0.25), IF(over_served, 4, -0.1), IF(leak, 0.5, -0.4),
-	    IF(family_next, 1, -0.2), IF(weights_named, 1, -0.3), IF(arithmetic, 0.6, -0.2), IF(concurrent, 4, -0.1) } },
+	    IF(family_next, 1, -0.2), IF(weights_named, 1, -0.3), IF(arithmetic, 0.6, -0.2), IF(concurrent, 4, -0.1), IF(per_slot, 1, -0.3) } },
 
 	{ "S4", "the KV cache grew with the context",
 	  { "requests of one site grow by {step} a step, {terms} steps so far; the next, {request}, found {free} free", NULL },
