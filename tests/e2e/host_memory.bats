@@ -63,6 +63,11 @@ interval_holds() {
 	interval_holds -- host_leak
 }
 
+@test "a leak so slow that its blocks' ages tell, sampled and host=full" {
+	told_right -- host_leak 64 1500
+	told_right "${exact[@]}" -- host_leak 64 1500
+}
+
 @test "a leak of small blocks under churn, sampled, with jemalloc: within the interval" {
 	have_jemalloc
 	interval_holds --host-allocator=jemalloc -- host_leak

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host_leak [MIB]: serves requests; each allocates and frees blocks of many sizes, and forgets 64-byte blocks of one
- * place: MIB (64) in the end. No CUDA. A leak, and no fragmentation.
+ * host_leak [MIB [US]]: serves requests; each allocates and frees blocks of many sizes, and forgets 64-byte blocks of one
+ * place: MIB (64) in the end. US microseconds (0) between requests. No CUDA. A leak, and no fragmentation.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { REQUESTS = 1024, FORGOTTEN_BYTES = 64, SCRATCH = 40 };
 
@@ -28,8 +29,11 @@ int main(int argc, char **argv)
 {
 	size_t mib = argc > 1 ? strtoul(argv[1], NULL, 10) : 64;
 	forgotten_in_request = (mib << 20) / FORGOTTEN_BYTES / REQUESTS;
-	for (unsigned i = 0; i < REQUESTS; i++)
+	for (unsigned i = 0; i < REQUESTS; i++) {
 		serve_request(i);
+		if (argc > 2)
+			usleep((useconds_t)strtoul(argv[2], NULL, 10));
+	}
 	printf("leak site remember_session kind host bytes %zu count %zu\n", REQUESTS * forgotten_in_request * FORGOTTEN_BYTES,
 	       REQUESTS * forgotten_in_request);
 	printf("host verdict fine\n");
