@@ -80,7 +80,7 @@ screen() { sed '/^$/,$d' out; }
 	awk 'length($0) > 80 { print; bad = 1 } END { exit bad }' out
 	ascii out
 	screen >screen
-	for word in OOM PROCESS CAUSE WHY DO FAILED AT LARGEST 'WHO HOLDS' GREW LEAKS HOST SEEN 'NOT SEEN' NEXT; do
+	for word in OOM PROCESS CAUSE WHY 'DO ' FAILED AT LARGEST 'WHO HOLDS' GREW LEAKS HOST SEEN 'NOT SEEN' NEXT; do
 		grep -q "^$word" screen || { echo "no $word" >&2; cat screen >&2; return 1; }
 	done
 	holds screen 'append_kv' 'cudaMalloc(' '= driver total'
