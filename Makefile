@@ -199,10 +199,11 @@ install: all ## into $(DESTDIR)$(PREFIX)
 	$(call put,644,$(B)/libcuflight.so,lib)
 	$(call put,644,$(wildcard interpose/cuflight.h),include)
 	$(call put,644,$(wildcard analysis/cmd/*.1),share/man/man1)
+	$(call put,644,$(wildcard analysis/cmd/*.7),share/man/man7)
 	$(call put,644,$(wildcard analysis/view/*.schema.json),share/cuflight)
 	$(call put,644,$(wildcard analysis/cmd/cuflight.bash),share/bash-completion/completions)
 uninstall: ## remove what install put there
-	rm -f $(DESTDIR)$(PREFIX)/bin/cuflight $(DESTDIR)$(PREFIX)/lib/libcuflight.so $(DESTDIR)$(PREFIX)/include/cuflight.h $(DESTDIR)$(PREFIX)/share/man/man1/cuflight*.1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cuflight.bash
+	rm -f $(DESTDIR)$(PREFIX)/bin/cuflight $(DESTDIR)$(PREFIX)/lib/libcuflight.so $(DESTDIR)$(PREFIX)/include/cuflight.h $(DESTDIR)$(PREFIX)/share/man/man1/cuflight*.1 $(DESTDIR)$(PREFIX)/share/man/man7/cuflight*.7 $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cuflight.bash
 	rm -rf $(DESTDIR)$(PREFIX)/share/cuflight
 clean: ## remove $(O)/ but what was downloaded
 	rm -rf $(filter-out $(O)/cuda $(O)/cuda12 $(O)/nvtx% $(O)/wheels $(O)/frameworks $(O)/node_modules $(O)/package%,$(wildcard $(O)/*))
