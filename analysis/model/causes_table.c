@@ -7,6 +7,9 @@
 #define NEED(what, least) { TERM_##what, false, least, 0 }
 #define NEED_BELOW(what, below) { TERM_##what, true, below, 0 }
 #define ANY 1e-9 /* more than nothing */
+#define KV_LAID_OUT \
+	{ UNLESS(nothing_freed, 0.5, -0.15), IF(kv_prealloc, 1, 0.15), IF(after_query, 1, 0.1), IF(burst, 0.8, 0.1), IF(kv_named, 1, 0.1), IF(own, 0.9, 0.05), \
+	  IF(early, 1, 0.05), IF(packed, 1, -0.3), IF(kv_grown, 1, -0.4), IF(leak, 0.5, -0.2), IF(arithmetic, 0.6, -0.3), IF(slots_named, 1, -0.1) }
 
 const struct cause_rule cause_rules[] = {
 	{ "S0", "no fatal shortage: recovered or handled",
@@ -56,14 +59,15 @@ const struct cause_rule cause_rules[] = {
 	    IF(ladder, 8, -0.2), IF(concurrent, 4, -0.15) } },
 
 	{ "S3", "the KV cache laid out in advance is too large",
-	  { "a cache of equal blocks of {unit} was being laid out; {family} were served, and {free} were left for the next",
-	    "{request} for the KV cache were asked for at once, with {free} free", NULL },
+	  { "a cache of equal blocks of {unit} was being laid out; {family} were served, and {free} were left for the next", NULL },
 	  "The key and value cache is reserved at start: equal blocks directly after a look at free memory (vLLM, SGLang), or one large buffer "
 	  "(llama.cpp, Ollama). It does not fit beside the weights.",
 	  "vLLM's and llama.cpp's sources; a family is at least 4 equal blocks, nothing else in between",
-	  "names of functions or framework events", AT_FAILURE, 0.4, { NEED(kv_prealloc, 0.5) },
-	  { UNLESS(nothing_freed, 0.5, -0.15), IF(kv_prealloc, 1, 0.15), IF(after_query, 1, 0.1), IF(burst, 0.8, 0.1), IF(kv_named, 1, 0.1), IF(own, 0.9, 0.05), IF(early, 1, 0.05), IF(packed, 1, -0.3),
-	    IF(kv_grown, 1, -0.4), IF(leak, 0.5, -0.2), IF(arithmetic, 0.6, -0.3), IF(slots_named, 1, -0.1) } },
+	  "names of functions or framework events", AT_FAILURE, 0.4, { NEED(kv_prealloc, 0.5), NEED(family_next, 1) }, KV_LAID_OUT },
+
+	{ "S3", "the KV cache laid out in advance is too large",
+	  { "{request} for the KV cache were asked for at once, with {free} free", NULL },
+	  "", "", "names of functions or framework events", AT_FAILURE, 0.4, { NEED(kv_prealloc, 0.5), NEED_BELOW(family_next, 1) }, KV_LAID_OUT },
 
 	{ "S3.V", "the KV cache leaves too little for the rest",
 	  { "the KV cache of {kv} fits, but leaves {free}; {request} were needed next", NULL },

@@ -82,7 +82,7 @@ void evidence_host(struct build *build, struct evidence *e)
 		f[FIG_host_cached] = p->host.allocators[0].cached_bytes + p->host.allocators[0].fragmented_bytes;
 	look_at_timeline(build, e);
 	look_at_pinned(build, e);
-	f[FIG_host_left] = seconds_left(f);
+	f[FIG_host_left] = p->end == END_OOM_KILLED ? FACT_UNKNOWN : seconds_left(f);
 	if (p->host.recorded_alloc_count)
 		evidence_set(e, TERM_host_freed, (double)p->host.recorded_free_count / (double)p->host.recorded_alloc_count);
 	evidence_set(e, TERM_oom_killed, p->end == END_OOM_KILLED);

@@ -67,7 +67,10 @@ static void headline_ending(const struct text *text, const struct fact_process *
 		label = "LEAK";
 		tone = STYLE_BAD;
 	}
-	if (device)
+	if (process->end == END_OOM_KILLED)
+		snprintf(peak, sizeof peak, "host memory: %s resident at most, of a limit of %s", units_bytes(process->host.rss_peak_bytes).s,
+			 units_bytes(process->host.cgroup_max_bytes != FACT_UNKNOWN ? process->host.cgroup_max_bytes : process->host.memory_total_bytes).s);
+	else if (device)
 		snprintf(peak, sizeof peak, "peak %s of %s on GPU %u (%s)", units_bytes(device->peak_bytes).s, units_bytes(device->total_bytes).s,
 			 device->ordinal, device_name(device));
 	else if (process->host.rss_peak_bytes != FACT_UNKNOWN)
