@@ -239,6 +239,9 @@ class Result:
         if self.live and not any(names(id, self.found) for id in self.live):
             self.notes.append(f"the library itself said {' or '.join(self.live)}")
 
+    def is_wrong(self):
+        return not self.skipped and (not self.right or bool(self.notes))
+
 
 # scenarios of which the advice can be followed: the causes S2b, S3, S4, S5 with a number, S6 with what it says to do
 ADVISED = ("torch_pinned_segment", "torch_checkerboard", "pages_pinned", "torch_kv", "torch_batch", "torch_prompt", "prompt_too_long", "first_forward", "kv_one_buffer", "kv_too_large", "kv_grows", "slots_too_many", "sampler_warm_up",
@@ -299,16 +302,24 @@ class Bench:
     def play(self, name, seed):
         scale = 0.7 + 0.6 * (seed * 7 % 20) / 19
         if self.options.advice:
-            return name, Advice(self, name, seed, scale)
+            advice = Advice(self, name, seed, scale)
+            return name, advice if advice.right or not self.options.tap else Advice(self, name, seed, scale)
         try:
-            run = Run(self, name, seed, scale)
+            result = self.once(name, seed, scale)
         except OSError as error:  # no cgroup could be made here
             if not self.scenarios[name]:
                 raise
             return name, f"no memory cgroup: {error.strerror}"
-        result = Result(run)
-        run.close(self.options.keep if not result.right or result.notes else None)
+        if self.options.tap and result.is_wrong():  # threads and the kernel's timing differ from run to run: two of three count
+            again = [self.once(name, seed, scale) for _ in range(2)]
+            result = again[0] if not any(r.is_wrong() for r in again) else result
         return name, result
+
+    def once(self, name, seed, scale):
+        run = Run(self, name, seed, scale)
+        result = Result(run)
+        run.close(self.options.keep if result.is_wrong() else None)
+        return result
 
     def all(self):
         pairs = [(name, seed) for seed in range(1, self.options.seeds + 1) for name in self.scenarios]

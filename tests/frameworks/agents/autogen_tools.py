@@ -12,7 +12,7 @@ from autogen_core.models import ChatCompletionClient, CreateResult, ModelInfo, R
 
 from local_model import LocalModel, fetch_document, limit_memory, tell
 
-OUTPUT = 12 << 20
+OUTPUT = 16 << 20
 model = LocalModel()
 calls = itertools.count()
 

@@ -11,7 +11,7 @@ from crewai.tools import BaseTool
 
 from local_model import LocalModel, fetch_document, limit_memory, tell
 
-TABLE = 8 << 20
+TABLE = 16 << 20
 model = LocalModel()
 
 
@@ -40,11 +40,12 @@ def build_crew(job):
 def main(broken, turns):
     crews = []
     tell(__file__, broken, "linear", TABLE)
-    limit_memory()
     for job in range(turns):
         if broken or not crews:
             crews.append(build_crew(job))
         crews[-1].kickoff(inputs={"question": str(job)})
+        if job == 1:  # its threads are there now: without one that it wants it waits for ever
+            limit_memory()
 
 
 main(sys.argv[1] == "broken", int(sys.argv[2]))

@@ -8,10 +8,12 @@ import pathlib
 import random
 import resource
 import sys
+import threading
 
 import torch
 
 ROOM = 384 << 20
+threading.stack_size(256 << 10)  # small beside what a turn takes: a thread that cannot start would be the end in place of the turn
 
 
 class LocalModel:
