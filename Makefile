@@ -168,6 +168,8 @@ check-gpu: tests ## the same victims on a real GPU; skipped with a reason where 
 	@scripts/check gpu $(B)
 check-suites: all ## test suites of allocators and C libraries, from source packages; minutes, so not among the checks
 	@CHECK_SECONDS=$${CHECK_SECONDS:-3000} scripts/check suites $(B)
+check-agents: all ## LangChain, LangGraph, AutoGen, CrewAI with a local model; needs scripts/setup frameworks
+	@scripts/check frameworks $(B) agents
 check-frameworks: tests ## real PyTorch, llama.cpp and agents; what scripts/setup frameworks and pytorch fetched, the rest is skipped
 	@scripts/check frameworks $(B)
 check-asan: ## unit tests, readers included, under AddressSanitizer
@@ -212,5 +214,5 @@ help: ## this list
 	@echo 'variables: V=1 commands shown; SAN=address|undefined|thread; CI=1 warnings are errors; SANITIZERS=1 check adds sanitizers and valgrind; O=build; PREFIX= DESTDIR= CC= CFLAGS=; CUDA_HOME= (tests against the real headers and runtime)'
 
 -include $(core_obj:.o=.d) $(hook_obj:.o=.d) $(cmd_obj:.o=.d) $(B)/obj/analysis/main.d $(wildcard $(B)/unit/*/*.d)
-.PHONY: all interpose analysis tests unit sim check check-unit check-e2e check-golden check-fault check-gpu check-suites check-frameworks check-asan check-ubsan check-tsan check-valgrind fuzz lint bench bench-host bench-causes gen format install uninstall clean help
+.PHONY: all interpose analysis tests unit sim check check-unit check-e2e check-golden check-fault check-gpu check-suites check-agents check-frameworks check-asan check-ubsan check-tsan check-valgrind fuzz lint bench bench-host bench-causes gen format install uninstall clean help
 .DELETE_ON_ERROR:
