@@ -108,6 +108,10 @@ static int run_help(const struct opts *opts)
 	const char *name = opts->operand_count ? opts->operands[0] : NULL;
 	const struct cmd *cmd = name ? cmd_find(name) : NULL;
 	uint64_t form = opts_number(opts, "as", 0);
+	if (opts->operand_count > 1) {
+		say_error("help takes one command or one cause; '%s' is too many", opts->operands[1]);
+		return CMD_USAGE;
+	}
 	if (name && !cmd && !form && help_causes(stdout, name))
 		return CMD_FINE;
 	if (name && !cmd && form == 1 && !strcmp(name, "causes")) {
@@ -116,7 +120,7 @@ static int run_help(const struct opts *opts)
 	}
 	if (name && !cmd) {
 		const char *near = cmd_nearest(name);
-		say_error("no command '%s'%s%s%s; 'cuflight help' lists them", name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+		say_error("no command or cause '%s'%s%s%s; 'cuflight help' lists them, 'cuflight help causes' the causes", name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 		return CMD_USAGE;
 	}
 	if (!cmd && form == 1) {

@@ -46,6 +46,10 @@ load cli.bash
 	holds err "did you mean 'run'?"
 	expect 2 xyzzy
 	holds err "'cuflight help' lists them"
+	expect 2 help S99
+	holds err "no command or cause 'S99'"
+	expect 2 help S6 S7
+	holds err "'S7' is too many"
 	expect 2 --output=x report
 	holds err 'options follow the command'
 	empty out
