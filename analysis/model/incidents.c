@@ -14,11 +14,16 @@ enum { SLOTS_MAX = 4096 };       /* many more than any recorder lays out */
 
 const char *const outcome_names[OUTCOME_MAX] = { "fatal", "recovered", "handled", "unknown" };
 
-/* What came after a failure, on its device. */
+/*
+ * What came after a failure, on its device. Other threads work on while one of them brings the process down (an exception
+ * unwinds, a pool is joined): their successes say nothing until the process has lived on for longer than that takes. The ladders of PyTorch, CuPy,
+ * RMM, ggml and XLA ask again in the thread that asked first.
+ */
 struct aftermath {
 	uint64_t served_seq, served_ns; /* the same thread got what it wanted within the ladder's time; 0 */
-	uint64_t as_large;        /* successes of at least that size, by anyone, later */
-	uint64_t successes;
+	uint64_t as_large;        /* lasting successes of at least that size */
+	uint64_t lasting;         /* successes of the same thread at any time, of others after LAST_NS */
+	uint64_t successes;       /* of anybody */
 };
 
 static bool is_framework(const struct cuf_incident *i) { return i->kind == CUF_KIND_FRAMEWORK; }
@@ -47,19 +52,21 @@ static struct aftermath look_after(const struct events *events, const struct cuf
 	struct aftermath a = { 0 };
 	for (size_t i = events_after(events, last->seq); i < events->count; i++) {
 		struct cuf_event e = events_get(events, i);
-		bool late = e.time_ns > last->time_ns + LADDER_NS;
+		bool late = e.time_ns > last->time_ns + LADDER_NS, lasts;
 		if (e.op == CUF_OP_EXIT || e.seq > end_seq)
 			break; /* exit handlers are not the program's own work */
 		if (!is_success(&e, last))
 			continue;
+		lasts = e.tid == last->tid || e.time_ns > last->time_ns + LAST_NS;
 		a.successes++;
-		a.as_large += last->is_request && e.bytes >= last->requested_bytes;
+		a.lasting += lasts;
+		a.as_large += lasts && last->is_request && e.bytes >= last->requested_bytes;
 		if (last->is_request && e.tid == last->tid && !late && serves(&e, last, shrank)) {
 			a.served_seq = e.seq;
 			a.served_ns = e.time_ns;
 			break;
 		}
-		if (late && a.successes > WENT_ON)
+		if (late && a.lasting > WENT_ON)
 			break;
 	}
 	return a;
@@ -93,7 +100,7 @@ static void judge(struct ladder *l, const struct run_process *p, const struct en
 		decide(l, OUTCOME_RECOVERED, "the recorder saw a later request of that size served");
 	} else if (a.as_large) {
 		decide(l, OUTCOME_HANDLED, "a request as large succeeded later");
-	} else if (a.successes > WENT_ON || last->outcome == 2) {
+	} else if (a.lasting > WENT_ON || (last->outcome == 2 && !seen)) {
 		decide(l, OUTCOME_HANDLED, "the program went on allocating");
 	} else if (end->end == END_RUNNING) {
 		decide(l, a.successes ? OUTCOME_HANDLED : OUTCOME_UNKNOWN, a.successes ? "the program went on allocating" : "the process is still running");
@@ -104,9 +111,9 @@ static void judge(struct ladder *l, const struct run_process *p, const struct en
 	} else if (last->kind == CUF_KIND_HOST && work_ended_ns(p, end) > last->time_ns + LAST_NS) { /* malloc's successes are not looked at */
 		decide(l, OUTCOME_HANDLED, "the program went on for long after it");
 	} else if (end->end == END_EXIT || end->end == END_SIGNAL) {
-		decide(l, OUTCOME_FATAL, end->end == END_EXIT ? "the process exited with a failure and nothing as large succeeded since" :
-			"the process aborted and nothing as large succeeded since");
-	} else if (end->end_ns <= last->time_ns + LAST_NS) {
+		decide(l, OUTCOME_FATAL, end->end == END_EXIT ? "the process exited with a failure and that thread got nothing as large since" :
+			"the process aborted and that thread got nothing as large since");
+	} else if (end->end_ns <= last->time_ns + LAST_NS && a.successes <= WENT_ON) { /* a supervisor may have killed it, busy as it was */
 		decide(l, OUTCOME_FATAL, "the recording ends here, without an end record");
 	} else {
 		decide(l, a.successes ? OUTCOME_HANDLED : OUTCOME_UNKNOWN, a.successes ? "the program went on allocating" : "the process was killed much later");

@@ -192,7 +192,7 @@ static void born(struct operation *o, const void *frame)
 	total(&block, 1);
 	if (block.device < CUF_DEVICES_MAX)
 		__atomic_store_n(&levels[block.device].born_seq, block.seq, __ATOMIC_RELAXED);
-	cuf_incident_success(&o->thread->tid, &request, block.seq);
+	cuf_incident_success(&o->thread->tid, &request, block.seq, block.time_ns);
 }
 
 static void went(struct operation *o)

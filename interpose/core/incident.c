@@ -17,6 +17,7 @@
 #include "interpose/core/laws.h"
 
 enum { LADDER_NS_MAX = 2000000000, SMALL_SUCCESSES = 64, TRIES_MAX = 16 };
+#define LASTING_NS 5000000000ull /* what ends a process does so within this time: whoever works on after it went on */
 
 static uint64_t last_number;      /* of the last published incident; 0 none */
 static uint32_t small_successes;  /* since then */
@@ -160,7 +161,7 @@ void cuf_incident_publish(struct cuf_incident *incident)
 	__atomic_store_n(&last_number, number, __ATOMIC_RELEASE);
 }
 
-void cuf_incident_success(const uint32_t *tid, const struct cuf_request *request, uint64_t seq)
+void cuf_incident_success(const uint32_t *tid, const struct cuf_request *request, uint64_t seq, uint64_t now_ns)
 {
 	uint64_t number = __atomic_load_n(&last_number, __ATOMIC_ACQUIRE);
 	struct cuf_incident *i;
@@ -172,9 +173,12 @@ void cuf_incident_success(const uint32_t *tid, const struct cuf_request *request
 	if (request->bytes >= i->requested_bytes && i->tid == *tid) {
 		i->resolved_seq = seq;
 		i->outcome = 1;
-	} else if (request->bytes >= i->requested_bytes || __atomic_add_fetch(&small_successes, 1, __ATOMIC_RELAXED) > SMALL_SUCCESSES) {
-		i->outcome = 2;
+		return;
 	}
+	if (i->tid != *tid && now_ns < i->time_ns + LASTING_NS)
+		return; /* other threads do not stop at once when one of them brings the process down */
+	if (request->bytes >= i->requested_bytes || __atomic_add_fetch(&small_successes, 1, __ATOMIC_RELAXED) > SMALL_SUCCESSES)
+		i->outcome = 2;
 }
 
 const struct cuf_incident *cuf_incident_unresolved(void)

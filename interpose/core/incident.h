@@ -14,8 +14,8 @@ struct cuf_incident *cuf_incident_open(const struct cuf_block *wanted, uint32_t 
 uint64_t cuf_incident_number(const struct cuf_incident *incident);
 void cuf_incident_publish(struct cuf_incident *incident);
 
-/* A request succeeded: it may resolve the last incident. */
-void cuf_incident_success(const uint32_t *tid, const struct cuf_request *request, uint64_t seq);
+/* A request succeeded: it may resolve the last incident, of the same thread, or of another one that it outlived for long. */
+void cuf_incident_success(const uint32_t *tid, const struct cuf_request *request, uint64_t seq, uint64_t now_ns);
 
 /* The last incident when nothing resolved it, else NULL. */
 const struct cuf_incident *cuf_incident_unresolved(void);

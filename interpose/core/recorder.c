@@ -169,7 +169,7 @@ void cuf_block_born(struct cuf_call *call, const struct cuf_request *request, ui
 	add(&o, &block, CUF_OP_ALLOC, addr);
 	if (__builtin_expect(block.role, 0))
 		log_role(&o, &block, addr);
-	cuf_incident_success(&o.thread->tid, request, block.seq);
+	cuf_incident_success(&o.thread->tid, request, block.seq, o.now_ns);
 	finish(&o);
 }
 

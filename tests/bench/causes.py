@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""causes.py BUILD [--seeds=N] [--only=TEXT] [--advice] [--tap] [--keep=DIR]: does the report name the cause?
+"""causes.py BUILD [--seeds=N] [--from=N] [--only=TEXT] [--advice] [--tap] [--keep=DIR]: does the report name the cause?
 
 Plays every scenario of tests/victims/causes under the recorder on the simulated device, N seeds each (20), every seed at
 another scale between 0.7 and 1.3, and compares the report with the scenario's truth: the verdict, its neighbours, figures;
 every event and time that evidence points at is looked up in the recording. Prints what was confused with what, and the
 share of right verdicts; 1 when it is below 97 %, or when a healthy program was said to leak.
+--from=101 plays seeds that no threshold was looked at with: those were set on 1 to 20.
 --advice follows the advice: the scenario is played again as advised, which must fit, and with a number clearly beyond the
 advised one, which must not. --tap prints one line a scenario; --keep leaves the recordings of what went wrong in DIR.
 """
@@ -322,7 +323,7 @@ class Bench:
         return result
 
     def all(self):
-        pairs = [(name, seed) for seed in range(1, self.options.seeds + 1) for name in self.scenarios]
+        pairs = [(name, seed) for seed in range(self.options.first, self.options.first + self.options.seeds) for name in self.scenarios]
         results = collections.defaultdict(list)
         with concurrent.futures.ThreadPoolExecutor(self.options.jobs) as pool:
             for name, result in pool.map(lambda pair: self.play(*pair), pairs):
@@ -388,6 +389,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build")
     parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--from", dest="first", type=int, default=1)
     parser.add_argument("--only", default="")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--advice", action="store_true")

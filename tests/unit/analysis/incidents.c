@@ -123,15 +123,67 @@ static void test_incident__recovered_as_the_recorder_saw_it(void **state)
 	expect(m, 1, OUTCOME_RECOVERED);
 }
 
-static void test_incident__another_threads_success_is_no_recovery(void **state)
+/* Another thread is served as much, and does more than a little, while the one that failed brings the process down. */
+static void work_of_another_thread(struct maker *m)
 {
-	struct maker *m = begin();
-	maker_fail(m, 0, 9 * GiB, 8 * GiB, TOTAL, 2);
 	m->thread = 1;
 	maker_free(m, 0x700000000000);
 	maker_alloc(m, 0x701000000000, 9 * GiB, 2);
+	many_small_blocks(m, 200);
 	m->thread = 0;
+}
+
+static void test_incident__another_threads_success_saves_nobody(void **state)
+{
+	static const unsigned ends[] = { CUF_END_EXIT, CUF_END_ABORT, CUF_END_FAST };
+	for (unsigned i = 0; i < 3; i++) {
+		struct maker *m = begin();
+		maker_fail(m, 0, 9 * GiB, 8 * GiB, TOTAL, 2);
+		work_of_another_thread(m);
+		maker_end(m, ends[i], 1);
+		expect(m, 1, OUTCOME_FATAL);
+	}
+}
+
+/* The recorder wrote that the program went on; its events say that it was another thread, for a moment. */
+static void test_incident__the_events_outweigh_the_recorder(void **state)
+{
+	struct maker *m = begin();
+	maker_fail(m, 0, 9 * GiB, 8 * GiB, TOTAL, 2)->outcome = 2;
+	work_of_another_thread(m);
 	maker_end(m, CUF_END_EXIT, 1);
+	expect(m, 1, OUTCOME_FATAL);
+}
+
+static void test_incident__handled_where_others_work_on_for_long(void **state)
+{
+	struct maker *m = begin();
+	maker_fail(m, 0, 9 * GiB, 8 * GiB, TOTAL, 2);
+	m->now_ns += 6000000000;
+	work_of_another_thread(m);
+	maker_end(m, CUF_END_EXIT, 1);
+	expect(m, 1, OUTCOME_HANDLED);
+}
+
+/* It fails, its thread gets as much after a while, and dies of something else. */
+static void test_incident__handled_where_the_thread_is_served_later(void **state)
+{
+	struct maker *m = begin();
+	maker_fail(m, 0, 9 * GiB, 8 * GiB, TOTAL, 2);
+	m->now_ns += 3000000000;
+	maker_free(m, 0x700000000000);
+	maker_alloc(m, 0x701000000000, 9 * GiB, 2);
+	maker_end(m, CUF_END_EXIT, 1);
+	expect(m, 1, OUTCOME_HANDLED);
+}
+
+/* Killed from outside in the midst of its other threads' work: the failure did not stop it. */
+static void test_incident__a_busy_process_that_is_killed_is_no_victim(void **state)
+{
+	struct maker *m = begin();
+	maker_fail(m, 0, 9 * GiB, 8 * GiB, TOTAL, 2);
+	work_of_another_thread(m);
+	maker_sample(m);
 	expect(m, 1, OUTCOME_HANDLED);
 }
 
@@ -286,7 +338,11 @@ int main(void)
 		cmocka_unit_test(test_incident__handled_killed_much_later_after_work),
 		cmocka_unit_test(test_incident__recovered_by_a_retry),
 		cmocka_unit_test(test_incident__recovered_as_the_recorder_saw_it),
-		cmocka_unit_test(test_incident__another_threads_success_is_no_recovery),
+		cmocka_unit_test(test_incident__another_threads_success_saves_nobody),
+		cmocka_unit_test(test_incident__the_events_outweigh_the_recorder),
+		cmocka_unit_test(test_incident__handled_where_others_work_on_for_long),
+		cmocka_unit_test(test_incident__handled_where_the_thread_is_served_later),
+		cmocka_unit_test(test_incident__a_busy_process_that_is_killed_is_no_victim),
 		cmocka_unit_test(test_incident__another_devices_success_does_not_count),
 		cmocka_unit_test(test_incident__handled_exit_0),
 		cmocka_unit_test(test_incident__handled_program_went_on),

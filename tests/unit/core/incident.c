@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Failed requests: ladders, outcomes, which slots are kept, and the snapshot of holes and sites. */
 #include "tests/unit/core/fixture.h"
+#include <pthread.h>
 #include "interpose/core/incident.h"
 
 static const struct cuf_incident *by_number(uint64_t number)
@@ -39,6 +40,32 @@ static void test_incident__a_success_of_the_same_size_recovers_it(void **state)
 	assert_true(last()->resolved_seq > last()->seq);
 	fixture_free(CUF_KIND_DEVICE, 0x5000);
 	fixture_free(CUF_KIND_DEVICE, 0x6000);
+}
+
+static void *allocate_much(void *argument)
+{
+	for (uint64_t i = 0; i < 100; i++)
+		fixture_alloc(CUF_KIND_DEVICE, 0x900000 + i * 0x10000, 8192);
+	return argument;
+}
+
+/* They do not stop at once when one thread brings the process down: its last words must still be said. */
+static void test_incident__another_threads_success_resolves_nothing_at_first(void **state)
+{
+	pthread_t other;
+	fixture_fail(4096);
+	pthread_create(&other, NULL, allocate_much, NULL);
+	pthread_join(other, NULL);
+	assert_non_null(cuf_incident_unresolved());
+	((struct cuf_incident *)(uintptr_t)last())->time_ns -= 6000000000; /* as if it were long ago */
+	for (uint64_t i = 0; i < 100; i++)
+		fixture_free(CUF_KIND_DEVICE, 0x900000 + i * 0x10000);
+	pthread_create(&other, NULL, allocate_much, NULL);
+	pthread_join(other, NULL);
+	assert_null(cuf_incident_unresolved());
+	assert_int_equal(last()->outcome, 2);
+	for (uint64_t i = 0; i < 100; i++)
+		fixture_free(CUF_KIND_DEVICE, 0x900000 + i * 0x10000);
 }
 
 static void test_incident__holes_are_exact(void **state)
@@ -84,6 +111,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_incident__retries_of_one_need_are_one_ladder),
 		cmocka_unit_test(test_incident__a_success_of_the_same_size_recovers_it),
+		cmocka_unit_test(test_incident__another_threads_success_resolves_nothing_at_first),
 		cmocka_unit_test(test_incident__holes_are_exact),
 		cmocka_unit_test(test_incident__first_failures_are_kept_for_ever),
 	};
