@@ -10,7 +10,7 @@ from autogen_core import FunctionCall
 from autogen_core.model_context import UnboundedChatCompletionContext
 from autogen_core.models import ChatCompletionClient, CreateResult, ModelInfo, RequestUsage
 
-from local_model import LocalModel, fetch_document, limit_memory, tell
+from local_model import LocalModel, ceiling, fetch_document, tell
 
 OUTPUT = 16 << 20
 model = LocalModel()
@@ -62,7 +62,7 @@ async def search(query: str) -> str:
 async def serve(broken, turns):
     context = UnboundedChatCompletionContext()
     agent = AssistantAgent("helper", LocalClient(), tools=[search], model_context=context)
-    limit_memory()
+    ceiling.set()
     for turn in range(turns):
         said = await agent.run(task="question %d" % turn)
         if len(said.messages[-1].content) < OUTPUT:  # the agent takes a tool's failure for its answer

@@ -9,9 +9,9 @@ from langchain_core.messages import trim_messages
 from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder
 from langchain_core.runnables.history import RunnableWithMessageHistory
 
-from local_model import LocalModel, fetch_document, limit_memory, tell
+from local_model import LocalModel, ceiling, fetch_document, tell
 
-DOCUMENT = 4 << 20
+DOCUMENT = 8 << 20
 model = LocalModel()
 
 
@@ -37,7 +37,7 @@ def main(broken, turns):
     prompt = ChatPromptTemplate.from_messages([("system", "Answer from the context."), MessagesPlaceholder("history"), ("human", "{question}")])
     chat = RunnableWithMessageHistory(prompt | LocalLLM(), lambda session: history, input_messages_key="question", history_messages_key="history")
     tell(__file__, broken, "linear", DOCUMENT)
-    limit_memory()
+    ceiling.set()
     for turn in range(turns):
         question = fetch_document(turn, DOCUMENT) + "\nWhat does it say?"  # grows
         chat.invoke({"question": question}, {"configurable": {"session_id": "one"}})

@@ -9,7 +9,7 @@ from typing import Annotated, TypedDict
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
 
-from local_model import LocalModel, fetch_document, limit_memory, tell
+from local_model import LocalModel, ceiling, fetch_document, tell
 
 OUTPUT = 1 << 20
 model = LocalModel()
@@ -43,7 +43,7 @@ def build(state, use_tool):
 def run_broken(turns):
     saver = InMemorySaver()
     graph = build(State, lambda state: {"outputs": [fetch_document(hash(state["question"]), OUTPUT)]}).compile(checkpointer=saver)
-    limit_memory()
+    ceiling.set()
     for turn in range(turns):
         graph.invoke({"question": "turn %d" % turn}, {"configurable": {"thread_id": "one"}}, durability="sync")  # grows
 
@@ -51,7 +51,7 @@ def run_broken(turns):
 def run_fixed(turns):
     saver = InMemorySaver()
     graph = build(Reference, lambda state: {"output": "file-%08x" % len(fetch_document(hash(state["question"]), OUTPUT))}).compile(checkpointer=saver)
-    limit_memory()
+    ceiling.set()
     for turn in range(turns):
         graph.invoke({"question": "turn %d" % turn}, {"configurable": {"thread_id": str(turn)}}, durability="sync")
         saver.delete_thread(str(turn))

@@ -8,12 +8,8 @@ import pathlib
 import random
 import resource
 import sys
-import threading
 
 import torch
-
-ROOM = 384 << 20
-threading.stack_size(256 << 10)  # small beside what a turn takes: a thread that cannot start would be the end in place of the turn
 
 
 class LocalModel:
@@ -56,9 +52,10 @@ class LocalModel:
 
 
 def fetch_document(turn, size):
-    """What a retriever or a tool brings back: `size` characters, other ones every turn."""
+    """What a retriever or a tool brings back: `size` characters, other ones every turn. Not more than the ceiling leaves."""
     word = "%08x " % random.Random(turn).getrandbits(32)
-    return (word * (size // len(word) + 1))[:size]
+    with ceiling:
+        return (word * (size // len(word) + 1))[:size]
 
 
 def tell(script, broken, shape, bytes_per_turn, keeper="-"):
@@ -73,7 +70,29 @@ def tell(script, broken, shape, bytes_per_turn, keeper="-"):
     sys.stdout.flush()
 
 
-def limit_memory(room=ROOM):
-    """From here on the process may take this much more, as in a container. What does not fit is a MemoryError."""
-    size = int(pathlib.Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (size + room, size + room))
+class Ceiling:
+    """What the process may have, as in a container; what does not fit is a MemoryError. It holds fully while a document comes and leaves
+    some room at all other times: else, near it, the end could be a thread that does not start, which libraries tell otherwise or wait
+    for. Not of address space: that counts what allocators reserve, and the recorder's file."""
+    ROOM, SPARE = 384 << 20, 64 << 20
+
+    def __init__(self):
+        self.bytes = None
+
+    def set(self):
+        status = pathlib.Path("/proc/self/status").read_text()
+        self.bytes = int(status.split("VmData:")[1].split()[0]) * 1024 + self.ROOM
+        self.__exit__()
+
+    def __enter__(self):
+        self._limit(0)
+
+    def __exit__(self, *exception):
+        self._limit(self.SPARE)
+
+    def _limit(self, spare):
+        if self.bytes:
+            resource.setrlimit(resource.RLIMIT_DATA, (self.bytes + spare, resource.RLIM_INFINITY))
+
+
+ceiling = Ceiling()
