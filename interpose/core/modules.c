@@ -21,13 +21,13 @@ enum { SNAPSHOT_MAX = 256 };
 static struct cuf_object snapshot[SNAPSHOT_MAX];
 static unsigned snapshot_count;
 
-static int snapshot_add(struct dl_phdr_info *info, size_t size, void *context)
+/* What an object's program headers say of it. end 0: nothing is loaded. */
+static struct cuf_object object_of_headers(uintptr_t base, const char *path, const ElfW(Phdr) *headers, size_t count)
 {
-	struct cuf_object object = { .start = UINTPTR_MAX, .base = info->dlpi_addr, .path = info->dlpi_name };
-	(void)size, (void)context;
-	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-		uintptr_t at = info->dlpi_addr + segment->p_vaddr;
+	struct cuf_object object = { .start = UINTPTR_MAX, .base = base, .path = path };
+	for (size_t i = 0; i < count; i++) {
+		const ElfW(Phdr) *segment = &headers[i];
+		uintptr_t at = base + segment->p_vaddr;
 		if (segment->p_type == PT_GNU_EH_FRAME)
 			object.eh_frame_hdr = at;
 		if (segment->p_type != PT_LOAD)
@@ -37,6 +37,14 @@ static int snapshot_add(struct dl_phdr_info *info, size_t size, void *context)
 		if (at + segment->p_memsz > object.end)
 			object.end = at + segment->p_memsz;
 	}
+	return object;
+}
+
+static int snapshot_add(struct dl_phdr_info *info, size_t size, void *context)
+{
+	struct cuf_object object =
+		object_of_headers(info->dlpi_addr, info->dlpi_name, info->dlpi_phdr, info->dlpi_phnum);
+	(void)size, (void)context;
 	if (object.end && snapshot_count < SNAPSHOT_MAX)
 		snapshot[snapshot_count++] = object;
 	return 0;
@@ -76,11 +84,33 @@ extern __typeof__(_dl_find_object) _dl_find_object __attribute__((weak));
 
 static bool loader_can_find(void) { return &_dl_find_object != NULL; }
 
+/*
+ * The executable, where the kernel has put it with gaps between its segments (Node.js as published): the loader then
+ * answers with the segment around the address, in which neither the program headers nor the unwind table lie.
+ */
+static const struct link_map *executable_map;
+static struct cuf_object executable;
+
+static void know_executable(void)
+{
+	const ElfW(Phdr) *headers = (const ElfW(Phdr) *)getauxval(AT_PHDR);
+	struct dl_find_object found;
+	if (executable_map || !headers || _dl_find_object((void *)getauxval(AT_ENTRY), &found))
+		return;
+	executable = object_of_headers(
+		found.dlfo_link_map->l_addr, found.dlfo_link_map->l_name, headers, getauxval(AT_PHNUM));
+	executable_map = found.dlfo_link_map;
+}
+
 static bool loader_find(uintptr_t addr, struct cuf_object *object)
 {
 	struct dl_find_object found;
 	if (_dl_find_object((void *)addr, &found))
 		return false;
+	if (found.dlfo_link_map == executable_map) {
+		*object = executable;
+		return true;
+	}
 	object->start = (uintptr_t)found.dlfo_map_start;
 	object->end = (uintptr_t)found.dlfo_map_end;
 	object->base = found.dlfo_link_map->l_addr;
@@ -93,6 +123,7 @@ static bool loader_can_find(void)
 {
 	return false;
 }
+static void know_executable(void) {}
 static bool loader_find(uintptr_t addr, struct cuf_object *object) { return false; }
 #endif
 
@@ -334,7 +365,9 @@ static void note_first(void)
 
 void cuf_modules_init(void)
 {
-	if (!loader_can_find() && !snapshot_count)
+	if (loader_can_find())
+		know_executable();
+	else if (!snapshot_count)
 		snapshot_take();
 	note_first();
 	cuf_python_start();

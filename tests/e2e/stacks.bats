@@ -83,3 +83,22 @@ threads = [threading.Thread(target=work) for _ in range(4)]
 	git -C "$root" rev-parse HEAD >/dev/null 2>&1 || skip "no repository here"
 	agrees git git -C "$root" log --stat -n 40
 }
+
+@test "an executable with gaps between its segments" {
+	cat >gaps.c <<-'C'
+		#include <stdlib.h>
+		__attribute__((noinline)) long down(int n)
+		{
+			void *volatile p = malloc(n + 1);
+			long sum = n ? down(n - 1) : 0;
+			free(p);
+			return sum + 1;
+		}
+		int main(void)
+		{
+			for (int i = 0; i < 100; i++) down(20);
+		}
+	C
+	"${CC:-cc}" -O2 -fomit-frame-pointer -no-pie -Wl,-z,separate-code,-z,max-page-size=0x200000 -o gaps gaps.c
+	agrees gaps ./gaps
+}
