@@ -8,10 +8,10 @@ _cuflight() {
 		return
 	fi
 	case ${COMP_WORDS[1]} in
-		run) options='--output= --force --library= --host-allocator= --error-exitcode= --host= --sample= --size= --stack-depth= --python --mmap --probe --termination-log= --help --version --quiet --verbose --color=' ;;
+		run) options='--output= --force --library= --host-allocator= --error-exitcode= --host= --sample= --size= --stack-depth= --python --mmap --probe --nvml --termination-log= --help --version --quiet --verbose --color=' ;;
 		report) options='--at= --sysroot= --debuginfod --output= --force --format= --json --help --version --quiet --verbose --color=' ;;
 		doctor) options='--library= --recordings= --size= --output= --force --format= --json --help --version --quiet --verbose --color=' ;;
-		env) options='--docker --k8s --systemd --library= --recordings= --host= --sample= --size= --stack-depth= --python --mmap --probe --termination-log= --start= --output= --force --format= --json --help --version --quiet --verbose --color=' ;;
+		env) options='--docker --k8s --systemd --library= --recordings= --host= --sample= --size= --stack-depth= --python --mmap --probe --nvml --termination-log= --start= --output= --force --format= --json --help --version --quiet --verbose --color=' ;;
 		help) options='--as= --help --version --quiet --verbose --color=' ;;
 		*) return ;;
 	esac

@@ -47,6 +47,17 @@ void cuf_meta_text(unsigned type, uint64_t number, const char *text, size_t byte
 	publish(meta, type);
 }
 
+void cuf_meta_record(const struct cuf_meta *record, size_t bytes)
+{
+	struct cuf_meta *meta = bytes <= 4096 ? reserve(bytes) : NULL;
+	if (!meta)
+		return;
+	meta->time_ns = record->time_ns;
+	meta->number = record->number;
+	memcpy(meta + 1, record + 1, bytes - sizeof *record);
+	publish(meta, record->type);
+}
+
 void cuf_meta_module(uint64_t id, uint64_t base, uint64_t start, uint64_t end, const uint8_t *build_id, unsigned build_id_bytes,
 		     const char *path, size_t path_bytes)
 {

@@ -306,21 +306,24 @@ void cuf_event_note(struct cuf_call *call, unsigned op, const struct cuf_request
 	finish(&o);
 }
 
-void cuf_request_failed(struct cuf_call *call, const struct cuf_request *request, uint32_t result, const struct cuf_driver_view *view)
+uint64_t cuf_request_failed(struct cuf_call *call, const struct cuf_request *request, uint32_t result, const struct cuf_driver_view *view)
 {
 	struct operation o;
 	struct cuf_block block;
 	struct cuf_incident *incident;
+	uint64_t number = 0;
 	if (!begin(&o, call))
-		return;
+		return 0;
 	block = block_of(&o, request, 0);
 	incident = cuf_incident_open(&block, result, request->unsized, view);
 	if (incident) {
-		incident->seq = log_event(&o, CUF_OP_FAIL, &block, cuf_incident_number(incident), 0, result);
+		number = cuf_incident_number(incident);
+		incident->seq = log_event(&o, CUF_OP_FAIL, &block, number, 0, result);
 		cuf_incident_publish(incident);
 	}
 	cuf_timeline_sample(o.now_ns);
 	finish(&o);
+	return number;
 }
 
 void cuf_driver_seen(uint64_t driver_version, unsigned gpa_identity)

@@ -81,8 +81,8 @@ struct cuf_driver_view {
 	struct cuf_pool_level pools[CUF_POOLS_MAX];
 };
 
-/* The request failed with result. Called after the real call. */
-void cuf_request_failed(struct cuf_call *call, const struct cuf_request *request, uint32_t result, const struct cuf_driver_view *view);
+/* The request failed with result. Called after the real call. Returns the incident's number; 0: none. */
+uint64_t cuf_request_failed(struct cuf_call *call, const struct cuf_request *request, uint32_t result, const struct cuf_driver_view *view);
 
 /* Facts about a device, asked once by the hooks when it first allocates; later free memory whenever it was seen. */
 bool cuf_device_known(unsigned device);
@@ -98,6 +98,8 @@ void cuf_driver_seen(uint64_t driver_version, unsigned gpa_identity);
 
 /* Texts for coverage. type: enum cuf_meta_type; text need not be NUL-terminated. Duplicates are the caller's care. */
 void cuf_meta_text(unsigned type, uint64_t number, const char *text, size_t bytes);
+/* A whole record of another shape, of `bytes` bytes (4096 at most), its head filled in but for its length. */
+void cuf_meta_record(const struct cuf_meta *record, size_t bytes);
 
 /* The end. begin: before exit handlers run; once a process, the first call wins. status as in enum cuf_end_kind. */
 void cuf_end_begin(unsigned end_kind, uint64_t status);

@@ -14,13 +14,11 @@
 #include "interpose/core/process_maps.h"
 #include "interpose/core/recorder.h"
 #include "interpose/core/recording.h"
-#include "interpose/core/stacks.h"
-#include "interpose/core/sys.h"
-#include "interpose/core/thread.h"
 #include "interpose/hooks/allocator_books.h"
 #include "interpose/hooks/dso.h"
 #include "interpose/hooks/mmap.h"
 #include "interpose/hooks/real.h"
+#include "interpose/hooks/signal_frame.h"
 
 enum { TEXT_BYTES = 4096, PRIVATE_MAX = 8 };
 #define SPACING_NS 1000000000ull
@@ -214,36 +212,6 @@ static int see_object(struct dl_phdr_info *object, size_t bytes, void *context)
 
 /* ---- when ---- */
 
-/* The kernel's way back from a handler: a call of rt_sigreturn. */
-static bool is_signal_return(const uint8_t *code)
-{
-#if defined __x86_64__
-	static const uint8_t call[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 }; /* mov $15, %rax; syscall */
-#elif defined __aarch64__
-	static const uint8_t call[] = { 0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4 };    /* mov x8, #139; svc #0 */
-#endif
-	struct cuf_dso dso;
-	return cuf_dso_at(code, &dso) && (uintptr_t)code + sizeof call <= dso.end && !memcmp(code, call, sizeof call);
-}
-
-/* A signal broke into what this thread was doing, perhaps into malloc. */
-static bool signal_on_stack(void *frame)
-{
-	struct cuf_thread_state *t = cuf_thread_enter();
-	uint32_t id = t ? cuf_stack_capture(t, (uintptr_t)frame) : 0;
-	const struct cuf_stack *stack;
-	if (t)
-		cuf_thread_leave(t);
-	if (!id) /* cannot be told */
-		return true;
-	stack = &cuf_recording.stacks[id - 1];
-	for (unsigned i = 0; i < stack->depth; i++)
-		/* a return address is one past the place where a signal frame goes on */
-		if (is_signal_return((const uint8_t *)(uintptr_t)(cuf_recording.frames[stack->first + i] - 1)))
-			return true;
-	return false;
-}
-
 static void tell_memory(enum cuf_moment moment)
 {
 	struct cuf_process_maps maps;
@@ -289,7 +257,7 @@ void cuf_allocator_read(enum cuf_moment moment, void *frame)
 		return;
 	if (seen == self || !__atomic_compare_exchange_n(&reading, &seen, self, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return;
-	if (!signal_on_stack(frame)) {
+	if (!cuf_signal_on_stack(frame)) {
 		read_all(moment);
 		ended_ns = cuf_now_ns();
 		spacing_ns = spacing_ns ? spacing_ns * 2 : SPACING_NS;

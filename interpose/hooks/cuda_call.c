@@ -5,6 +5,7 @@
 #include "interpose/core/options.h"
 #include "interpose/hooks/allocator.h"
 #include "interpose/hooks/framework.h"
+#include "interpose/hooks/tenants.h"
 
 static uint64_t changes;
 
@@ -54,9 +55,12 @@ static bool is_on_device(const struct cuf_request *request)
 static void record_failure(struct cuf_call *call, const struct cuf_request *request, CUresult result)
 {
 	struct cuf_driver_view view;
+	uint64_t incident;
 	int device = request->device == CUF_DEVICE_NONE ? -1 : request->device;
 	cuf_view_read(device, cuf_options.probe && is_on_device(request), &view);
-	cuf_request_failed(call, request, (uint32_t)result, &view);
+	incident = cuf_request_failed(call, request, (uint32_t)result, &view);
+	if (incident && is_on_device(request))
+		cuf_tenants_read(request->device, incident, (void *)call->frame);
 	cuf_allocator_read(CUF_MOMENT_INCIDENT, (void *)call->frame);
 	cuf_framework_check_blind();
 }

@@ -13,29 +13,10 @@
 
 #define FAILS_MAX 16
 
-struct settings settings;
 static struct fail { char name[48]; unsigned long nth, seen; bool onwards; } fails[FAILS_MAX];
 static int fail_count;
 static bool initialised, forked;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
-uint64_t round_up(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
-
-static uint64_t size_from(const char *name, uint64_t otherwise)
-{
-	static const struct { const char *suffix; unsigned shift; } units[] = {{"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"TiB", 40}};
-	const char *text = getenv(name);
-	char *end;
-	if (!text || !*text)
-		return otherwise;
-	uint64_t value = strtoull(text, &end, 10);
-	for (unsigned i = 0; i < sizeof units / sizeof *units; i++)
-		if (!strcmp(end, units[i].suffix))
-			return value << units[i].shift;
-	if (*end)
-		fprintf(stderr, "simcuda: %s=%s: not a size (bytes, KiB, MiB, GiB, TiB)\n", name, text);
-	return *end ? otherwise : value;
-}
 
 /* "name:n" fails the n-th call of that base name, "name:n+" every call from the n-th */
 static void fails_read(const char *text)
@@ -53,24 +34,7 @@ static void fails_read(const char *text)
 	}
 }
 
-__attribute__((constructor)) static void settings_read(void)
-{
-	const char *state = getenv("SIMCUDA_STATE");
-	settings.devices = (int)size_from("SIMCUDA_DEVICES", 1);
-	if (settings.devices > DEVICES_MAX)
-		settings.devices = DEVICES_MAX;
-	settings.version = (int)size_from("SIMCUDA_DRIVER_VERSION", 13000);
-	settings.total_bytes = size_from("SIMCUDA_TOTAL", 16ull << 30);
-	settings.other_bytes = size_from("SIMCUDA_OTHER", 0);
-	settings.context_bytes = round_up(size_from("SIMCUDA_CONTEXT", 64ull << 20), PAGE_BYTES);
-	settings.module_bytes = round_up(size_from("SIMCUDA_MODULE", 0), PAGE_BYTES);
-	settings.granularity_bytes = size_from("SIMCUDA_GRANULARITY", PAGE_BYTES);
-	settings.delay_us = (unsigned)size_from("SIMCUDA_DELAY_US", 0);
-	settings.lookups_only = size_from("SIMCUDA_LOOKUPS_ONLY", 0) != 0;
-	settings.log = getenv("SIMCUDA_LOG");
-	settings.state = state && *state ? state : NULL;
-	fails_read(getenv("SIMCUDA_FAIL"));
-}
+__attribute__((constructor)) static void fails_prepare(void) { fails_read(getenv("SIMCUDA_FAIL")); }
 
 static bool fail_due(const char *base)
 {
@@ -197,10 +161,9 @@ static CUresult need_device(CUdevice device) { return device_valid(device) ? 0 :
 
 static CUresult uuid_fill(CUuuid *out, CUdevice device)
 {
-	static const char stem[15] = "simulated-gpu-"; /* the last byte tells devices apart */
 	if (need_device(device))
 		return CUDA_ERROR_INVALID_DEVICE;
-	memcpy(out->bytes, stem, 15);
+	memcpy(out->bytes, SIM_UUID_STEM, 15); /* the last byte tells devices apart */
 	out->bytes[15] = (char)device;
 	return 0;
 }
@@ -237,7 +200,7 @@ EXPORT(cuDeviceGet, (CUdevice *out, int ordinal))
 EXPORT(cuDeviceGetName, (char *out, int size, CUdevice device))
 	CALL("cuDeviceGetName", CALL_PLAIN, name_fill(out, size, device, "Simulated GPU %d"))
 EXPORT(cuDeviceGetPCIBusId, (char *out, int size, CUdevice device))
-	CALL("cuDeviceGetPCIBusId", CALL_PLAIN, name_fill(out, size, device, "0000:%02X:00.0"))
+	CALL("cuDeviceGetPCIBusId", CALL_PLAIN, name_fill(out, size, device, SIM_PCI_FORMAT))
 EXPORT(cuDeviceGetUuid, (CUuuid *out, CUdevice device)) CALL("cuDeviceGetUuid", CALL_PLAIN, uuid_fill(out, device))
 EXPORT(cuDeviceGetUuid_v2, (CUuuid *out, CUdevice device)) CALL("cuDeviceGetUuid", CALL_PLAIN, uuid_fill(out, device))
 EXPORT(cuDeviceTotalMem_v2, (size_t *out, CUdevice device))

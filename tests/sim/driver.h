@@ -46,8 +46,15 @@ enum { CUDA_ERROR_INVALID_IMAGE = 200, CUDA_ERROR_CONTEXT_IS_DESTROYED = 709, CU
 #define SMALL_BYTES (1u << 20) /* requests up to here share pages */
 #define DEVICES_MAX 16
 
+#define TENANTS_MAX 32
+#define SIM_UUID_STEM "simulated-gpu-" /* its end is part of it; one byte more: the ordinal */
+#define SIM_PCI_FORMAT "0000:%02X:00.0" /* of ordinal + 1 */
+
 struct settings {
 	int devices, version;
+	struct tenant { uint32_t pid; bool untold; uint64_t bytes; } tenants[TENANTS_MAX]; /* processes elsewhere, on each device; NVML knows them */
+	int tenant_count;
+	uint64_t tenant_bytes;
 	uint64_t total_bytes, other_bytes, context_bytes, module_bytes, granularity_bytes;
 	unsigned delay_us;
 	bool lookups_only;
@@ -116,7 +123,7 @@ struct object {
 CUresult call_begin(const char *base, enum call_how how);
 void call_end(void);
 bool device_valid(CUdevice device);
-uint64_t round_up(uint64_t bytes, uint64_t unit);
+static inline uint64_t round_up(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 /* driver_lookup.c */
 void log_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -126,7 +133,10 @@ void *self_symbol(const char *exact_name);
 bool device_join(void);
 bool device_take(int device, uint64_t bytes);
 void device_give(int device, uint64_t bytes);
+bool device_look(void);                                 /* to read alone: takes no part */
 uint64_t device_free_bytes(int device);
+struct device_user { uint32_t pid; bool untold; uint64_t bytes; };
+unsigned device_users(int device, struct device_user *users, unsigned max); /* how many there are, perhaps more than max */
 int shared_export(int device, uint64_t bytes);          /* own bytes become shared ones; index, or -1 */
 bool shared_import(int index, uint64_t id, uint64_t *bytes, int *device);
 void shared_release(int index);

@@ -171,7 +171,7 @@ static uint64_t used_bytes(int device)
 
 static uint64_t free_now(int device)
 {
-	uint64_t used = used_bytes(device) + settings.other_bytes;
+	uint64_t used = used_bytes(device) + settings.other_bytes + settings.tenant_bytes;
 	return used < settings.total_bytes ? settings.total_bytes - used : 0;
 }
 
@@ -204,6 +204,28 @@ uint64_t device_free_bytes(int device)
 	uint64_t free_bytes = free_now(device);
 	shared_unlock();
 	return free_bytes;
+}
+
+bool device_look(void) { return shared || shared_map(); }
+
+unsigned device_users(int device, struct device_user *users, unsigned max)
+{
+	unsigned count = 0;
+	shared_lock();
+	reap();
+	for (int i = 0; i < PROCESSES; i++) {
+		const struct process *p = &shared->processes[i];
+		if (!p->pid || !p->used_bytes[device])
+			continue;
+		if (count < max)
+			users[count] = (struct device_user){ .pid = p->pid, .bytes = p->used_bytes[device] };
+		count++;
+	}
+	shared_unlock();
+	for (int i = 0; i < settings.tenant_count; i++, count++)
+		if (count < max)
+			users[count] = (struct device_user){ .pid = settings.tenants[i].pid, .bytes = settings.tenants[i].bytes, .untold = settings.tenants[i].untold };
+	return count;
 }
 
 int shared_export(int device, uint64_t bytes)

@@ -13,6 +13,7 @@
 #include "interpose/hooks/allocator.h"
 #include "interpose/hooks/cuda.h"
 #include "interpose/hooks/framework.h"
+#include "interpose/hooks/tenants.h"
 
 struct cuf_real cuf_real;
 struct cuf_query cuf_query;
@@ -41,8 +42,9 @@ static struct {
 /* driver.h, without a libcuda */
 bool cuf_driver_has(void *const *slot) { return cuf_slot_load(slot) != NULL; }
 int cuf_driver_refusal(void) { return CUDA_ERROR_NOT_FOUND; }
-/* allocator.h and framework.h, without one */
+/* allocator.h, tenants.h and framework.h, without one */
 void cuf_allocator_read(enum cuf_moment moment, void *frame) {}
+void cuf_tenants_read(unsigned device, uint64_t incident, void *frame) {}
 void cuf_framework_check_blind(void) {}
 void cuf_framework_streams(void) {}
 void cuf_driver_greet_again(void) {}
