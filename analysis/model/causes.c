@@ -76,6 +76,13 @@ static struct ranked rank(const struct evidence *e)
 
 /* ---- words ---- */
 
+/* The last sample may be of the exit itself, after the program's end. */
+static uint64_t last_look_ns(const struct fact_process *p)
+{
+	uint64_t sampled_ns = p->timeline_count ? p->timeline[p->timeline_count - 1].time_ns : p->end_ns;
+	return sampled_ns < p->end_ns ? sampled_ns : p->end_ns;
+}
+
 static void add_line(struct build *b, const struct evidence *e, enum term term, bool against, struct fact_evidence *lines, size_t *count)
 {
 	const struct evidence_term *t = &e->terms[term];
@@ -92,7 +99,7 @@ static void add_line(struct build *b, const struct evidence *e, enum term term, 
 	if (!t->seq_count && e->incident)
 		shown = (struct evidence_term){ .seqs = { e->incident->seq }, .seq_count = 1, .time_ns = FACT_UNKNOWN, .stack = t->stack };
 	else if (!t->seq_count && t->time_ns == FACT_UNKNOWN)
-		shown.time_ns = p->timeline_count ? p->timeline[p->timeline_count - 1].time_ns : p->end_ns;
+		shown.time_ns = last_look_ns(p);
 	t = &shown;
 	*line = (struct fact_evidence){ .text = words, .against = against, .process = e->process, .seq_count = t->seq_count,
 		.time_ns = t->seq_count ? FACT_UNKNOWN : t->time_ns };

@@ -88,8 +88,9 @@ const struct cause_rule cause_rules[] = {
 	    IF(leak, 0.5, -0.1) } },
 
 	{ "S4", "the KV cache grew with the context",
-	  { "one site's blocks add up within a request and go at its end; this request got furthest: {siblings} blocks",
-	    "{leaked} of a key and value cache grew within one request", "the key and value cache grew within a request" },
+	  { "the cache grows by {step} a step, {terms} steps so far; the next, {request}, found {free} free",
+	    "a cache that grows with requests and shrinks when they end holds {grown}, more than ever before, in {siblings} blocks; {request} more found {free} free",
+	    "the key and value cache grew within a request" },
 	  "", "", "a second request, or marks of requests (cuflight.h)", AT_FAILURE, 0.45, { NEED(kv_grown, 4) },
 	  { IF(one_request, 1, -0.05), IF(sawtooth, 1, 0.15), IF(sawtooth, 2, 0.1), IF(kv_named, 1, 0.2), IF(own, 0.9, 0.05), IF(packed, 1, -0.2), IF(slots_named, 1, -0.1), IF(over_served, 4, -0.1) } },
 
@@ -97,7 +98,7 @@ const struct cause_rule cause_rules[] = {
 	  { "{family} blocks of {unit} were laid out, one for each sequence; {fits} fit, and more were wanted", NULL },
 	  "A static batch: the same block for each slot, reserved before there is work. Fewer of them fit; a single one does.",
 	  "field guides ('static batch', 'batch misconfiguration'); a fifth of the device in one family of equal blocks",
-	  "names of functions, or the number of slots that was set", AT_FAILURE, 0.45, { NEED(family_next, 1), NEED(family, 0.2), NEED(family_fits, 1) },
+	  "names of functions, or the number of slots that was set", AT_FAILURE, 0.45, { NEED(family_next, 1), NEED(family, 0.2), NEED(family_fits, 1), NEED_BELOW(family_churn, 0.25) },
 	  { IF(burst, 0.8, 0.15), IF(slots_named, 1, 0.25), IF(own, 0.9, 0.1), IF(nothing_freed, 0.95, 0.05), IF(kv_named, 1, -0.2), IF(after_query, 1, -0.15), IF(layered, 0.6, -0.15),
 	    IF(weights_named, 1, -0.25), IF(leak, 0.5, -0.35), IF(arithmetic, 0.6, -0.3), IF(late_failure, 8, -0.1), IF(packed, 1, -0.2) } },
 
@@ -109,7 +110,8 @@ const struct cause_rule cause_rules[] = {
 	  { IF(per_slot, 1, 0.35), IF(new_site, 1, 0.1), IF(own, 0.9, 0.1), IF(kv_done, 1, 0.05), IF(concurrent, 4, -0.2), IF(leak, 0.5, -0.3) } },
 
 	{ "S5", "too many requests at once",
-	  { "{siblings} requests held a block of the failing site at once, of {threads} threads; one alone would have fitted", NULL },
+	  { "{siblings} requests at once hold or want {together} each, and {together_fit} fit; before there were {siblings_before} at most",
+	    "{siblings} blocks of the failing site were held at once; one alone would have fitted", NULL },
 	  "Requests that fit one by one are served at the same time. The failure comes at the highest concurrency, and the blocks are "
 	  "given back when a request ends.",
 	  "field guides ('fails only under load'); at least 4 at once, no fewer than ever before",
@@ -127,7 +129,8 @@ const struct cause_rule cause_rules[] = {
 	  { IF(sparse, 0.5, 0.15), IF(pinning, 0.5, 0.1), IF(late_failure, 8, 0.05), IF(leak, 1, -0.3), IF(ladder, 8, -0.1), IF(foreign_caller, 1, -0.3), IF(pool, 1, -0.1), IF(arithmetic, 0.6, -0.15) } },
 
 	{ "S6.F2", "fragmentation: requests outgrow what is kept",
-	  { "{ladder} blocks of a growing series, {kept}, are kept though each later request is larger: the next, {request}, found {free} free", NULL },
+	  { "{ladder} blocks of a growing series, {kept}, are kept though each later request is larger: the next, {series_request}, found {free} free",
+	    "{ladder} blocks of a growing series, {kept}, are kept though each later request is larger; {request} beside them found {free} free", NULL },
 	  "A pool that keeps its blocks meets requests that are each a little larger than all it has, so nothing kept is ever used again.",
 	  "llama.cpp#22107 (five percent look-ahead); 8 steps of about the same factor",
 	  "framework events: which blocks are in use", AT_FAILURE, 0.5, { NEED(ladder, 8), NEED(geometric, 1) },

@@ -51,7 +51,9 @@ enum figure_unit { UNIT_BYTES, UNIT_COUNT, UNIT_PERCENT, UNIT_SECONDS, UNIT_BYTE
 	F(resets, COUNT, "how often the site gave all back") \
 	F(kept, BYTES, "smaller blocks of a growing ladder that are still there") \
 	F(ladder, COUNT, "how many they are") \
-	F(siblings, COUNT, "live blocks of the failing site") \
+	F(series_request, BYTES, "the request, where it is the growing site's own") \
+	F(siblings, COUNT, "live blocks of the failing site, or of the cache that fills the device") \
+	F(grown, BYTES, "their sum") \
 	F(siblings_before, COUNT, "the most of them that lived before at once") \
 	F(threads, COUNT, "threads that hold one of them") \
 	F(served, BYTES, "median of the blocks that came and went before") \
@@ -136,14 +138,15 @@ enum figure {
 	T(weights_named, "the functions that ask load weights") \
 	T(activations_named, "the functions that ask compute a forward pass") \
 	T(slots_named, "the functions that ask name slots, sequences or a batch") \
-	T(kv_grown, "blocks of a key and value cache grow by {step} at a time: {terms} times") \
+	T(family_churn, "blocks of that size come and go") \
+	T(kv_grown, "{siblings} blocks that come one by one and go when a request ends hold {grown}, more than ever before") \
 	T(arithmetic, "requests of one site grow by {step} each time: {terms} times, the last {last}") \
 	T(next_term, "the request that failed is the next one of that series") \
 	T(sawtooth, "the site gave everything back {resets} times: it grows within a request") \
 	T(longest, "this is the longest it ever grew") \
 	T(geometric, "each request of the site is larger than the last by about the same factor") \
 	T(ladder, "{ladder} smaller blocks of the same growing series, {kept}, were never given back") \
-	T(concurrent, "{siblings} blocks of the failing site live at once, of {threads} threads; {siblings_before} before") \
+	T(concurrent, "{siblings} at once, of {threads} threads; never more than {siblings_before} before") \
 	T(one_fits, "a single one would have fitted") \
 	T(over_served, "{request} is far more than the {served} that requests took before") \
 	T(early, "fewer than 8 cycles of work were done") \

@@ -178,6 +178,8 @@ static void set_cache(const struct class *family, struct evidence *e, unsigned r
 		     e->figures[FIG_kv] > e->figures[FIG_shortfall]);
 	if (next && named && e->figures[FIG_kv] == FACT_UNKNOWN)
 		e->figures[FIG_kv] = e->figures[FIG_family_bytes];
+	else if (alone) /* one buffer: the request itself is all of it */
+		e->figures[FIG_kv] = e->figures[FIG_request];
 }
 
 void evidence_live(struct build *build, struct evidence *e)

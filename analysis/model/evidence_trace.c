@@ -26,6 +26,8 @@ struct pass {
 	uint64_t query_seq, since_query;      /* the program's last look at free memory, and bytes allocated since */
 	uint64_t family_query_seq;            /* the look directly before the family */
 	uint64_t capture_seq, last_seq;
+	uint64_t unit_allocs, unit_frees;     /* blocks of the family's size */
+	struct site_traces same_size;         /* blocks as large as the failed request, whoever asked for them: one site */
 	struct stack_sites keys;
 	uint32_t failing;                     /* site of the failed request; 0 none */
 	unsigned capturing;
@@ -47,9 +49,24 @@ static void keep_served(struct served *s, uint64_t bytes)
 	s->sizes[s->count++] = bytes;
 }
 
+/* Calls from several places serve one kind of request: what they have in common is its size. */
+static void take_same_size(struct pass *p, const struct cuf_event *event)
+{
+	struct cuf_event one = *event;
+	one.stack = one.alloc_stack = 1;
+	if (event->bytes != p->e->figures[FIG_request])
+		p->same_size.frees += event->op == CUF_OP_FREE;
+	else if (event->op == CUF_OP_FREE)
+		site_traces_free(&p->same_size, &one);
+	else
+		site_traces_alloc(&p->same_size, &one);
+}
+
 static void take_alloc(struct pass *p, const struct cuf_event *event)
 {
 	uint64_t unit = p->e->figures[FIG_unit];
+	p->unit_allocs += event->bytes == unit;
+	take_same_size(p, event);
 	if (event->bytes >= p->small_bytes)
 		p->allocated += event->bytes;
 	if (p->family_first && event->seq == p->family_first)
@@ -73,6 +90,8 @@ static void take_event(struct pass *p, struct build *b, const struct cuf_event *
 		take_alloc(p, event);
 		break;
 	case CUF_OP_FREE:
+		p->unit_frees += event->bytes == p->e->figures[FIG_unit];
+		take_same_size(p, event);
 		p->freed_all += event->bytes;
 		if (event->bytes >= p->small_bytes)
 			p->freed += event->bytes;
@@ -182,18 +201,26 @@ static void set_served(struct pass *p)
 	evidence_show(e, TERM_over_served, e->incident ? e->incident->seq : 0);
 }
 
+/* The cache was asked for in one piece: blocks that are there already are something else. */
+static bool is_one_buffer(const struct evidence *e)
+{
+	return e->terms[TERM_kv_prealloc].value > 0 && !(e->terms[TERM_family_next].value > 0);
+}
+
 static void set_family(struct pass *p)
 {
 	struct evidence *e = p->e;
 	if (!p->family_first)
 		return;
+	if (p->unit_allocs)
+		evidence_set(e, TERM_family_churn, (double)p->unit_frees / (double)p->unit_allocs);
 	if (p->burst_all)
 		evidence_set(e, TERM_burst, (double)p->burst_family / (double)p->burst_all);
 	evidence_set(e, TERM_after_query, p->family_query_seq != 0);
 	/* the request is one more of a run of equal blocks: not one of the sizes that repeat layer by layer */
 	if (e->terms[TERM_family_next].value > 0 && e->terms[TERM_burst].value >= 0.8)
 		evidence_set(e, TERM_layered, 0);
-	if (!p->family_query_seq)
+	if (!p->family_query_seq || is_one_buffer(e))
 		return;
 	e->terms[TERM_after_query].seq_count = 0;
 	evidence_show(e, TERM_after_query, p->family_query_seq);
@@ -208,6 +235,15 @@ static void set_family(struct pass *p)
 			e->figures[FIG_kv] = e->figures[FIG_family_bytes];
 		evidence_set(e, TERM_kv_done, e->figures[FIG_shortfall] != FACT_UNKNOWN && e->figures[FIG_kv] > e->figures[FIG_shortfall]);
 	}
+}
+
+static void set_ladder(struct evidence *e, const struct site_trace *s)
+{
+	if (s->ladder_count < 4)
+		return;
+	e->figures[FIG_ladder] = s->ladder_count;
+	e->figures[FIG_kept] = s->ladder_bytes;
+	evidence_set(e, TERM_ladder, s->frees * 4 <= s->allocs ? (double)s->ladder_count : 0);
 }
 
 static void set_series(struct pass *p, const struct site_trace *s)
@@ -229,11 +265,9 @@ static void set_series(struct pass *p, const struct site_trace *s)
 		f[FIG_steps_fit] = f[FIG_request] != FACT_UNKNOWN ? (f[FIG_request] - 1) / step : s->last_bytes / step;
 		evidence_set(e, TERM_next_term, f[FIG_request] != FACT_UNKNOWN && f[FIG_request] > s->last_bytes && f[FIG_request] <= s->last_bytes + 2 * step);
 	}
-	if (s->ladder_count >= 4) {
-		f[FIG_ladder] = s->ladder_count;
-		f[FIG_kept] = s->ladder_bytes;
-		evidence_set(e, TERM_ladder, s->frees * 4 <= s->allocs ? (double)s->ladder_count : 0);
-	}
+	set_ladder(e, s);
+	if (site_trace_is_geometric(s))
+		f[FIG_series_request] = f[FIG_request];
 	evidence_set(e, TERM_longest, f[FIG_request] != FACT_UNKNOWN ? f[FIG_request] > s->most_bytes : s->last_bytes >= s->most_bytes);
 	static const enum term shown[] = { TERM_arithmetic, TERM_geometric, TERM_sawtooth, TERM_next_term, TERM_ladder, TERM_longest, TERM_kv_grown, TERM_one_request };
 	for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
@@ -242,10 +276,11 @@ static void set_series(struct pass *p, const struct site_trace *s)
 	}
 }
 
-/* One unit of work is as many blocks as its sizes repeat after; some of the last one may be missing. */
-static void set_unit(struct pass *p, const struct site_trace *s)
+/* One unit of work is as many blocks as its sizes repeat after; some of the last one may be missing. before: all blocks as
+ * large as the failed request, when units were asked for from elsewhere before; NULL: the site itself tells. */
+static void set_unit(struct pass *p, const struct site_trace *s, const struct site_trace *before)
 {
-	uint64_t *f = p->e->figures, unit = 0;
+	uint64_t *f = p->e->figures, unit = 0, same = 0;
 	size_t period = 1, count = p->history_count < HISTORY_MAX ? p->history_count : HISTORY_MAX;
 	for (; period < count / 2; period++) {
 		size_t i = period;
@@ -256,40 +291,50 @@ static void set_unit(struct pass *p, const struct site_trace *s)
 	}
 	for (size_t i = 0; i < period && i < count; i++) {
 		uint64_t bytes = p->history[(p->history_count - 1 - i) % HISTORY_MAX];
+		same += bytes == f[FIG_request];
 		unit += bytes > CUF_PAGE_BYTES / 2 ? (bytes + CUF_PAGE_BYTES - 1) / CUF_PAGE_BYTES * CUF_PAGE_BYTES : bytes;
 	}
 	if (!unit || f[FIG_free] == FACT_UNKNOWN)
 		return;
 	f[FIG_together] = unit;
 	f[FIG_together_fit] = (f[FIG_free] + s->live_bytes) / unit;
-	f[FIG_siblings] = (s->live + period - 1) / period;
-	f[FIG_siblings_before] = (s->peak_before + period - 1) / period;
+	f[FIG_siblings] = s->live / period + 1; /* that of the failed request is one of them */
+	f[FIG_siblings_before] = before && same ? (before->peak_before + same - 1) / same : (s->peak_before + period - 1) / period;
 	f[FIG_fits] = f[FIG_base] = FACT_UNKNOWN; /* of a family laid out in advance: another cause */
+}
+
+static double short_lived(const struct site_trace *s) { return s->allocs ? (double)s->frees / (double)s->allocs : 0; }
+
+/* Many of them at once, as never before, and they go again: requests side by side, of many threads or of an event loop. */
+static bool is_together(const struct evidence *e, const struct site_trace *s)
+{
+	bool busy = s && s->live >= 4 && short_lived(s) >= 0.4 && s->live >= s->peak_before;
+	return busy && (site_trace_threads(s) >= 3 || (s->resets >= 2 && site_trace_interleaved(s) < 0.3 && !(e->terms[TERM_kv_named].value > 0)));
 }
 
 static void set_siblings(struct pass *p, const struct site_trace *s)
 {
 	struct evidence *e = p->e;
 	uint64_t *f = e->figures;
-	bool busy, together;
-	double short_lived = s->allocs ? (double)s->frees / (double)s->allocs : 0;
+	const struct site_trace *same_size = site_traces_of(&p->same_size, 1);
+	bool together;
 	if (s->allocs < 4)
 		return;
-	f[FIG_siblings] = s->live;
+	f[FIG_siblings] = s->live ? s->live : FACT_UNKNOWN;
 	f[FIG_siblings_before] = s->peak_before;
+	f[FIG_grown] = s->live_bytes;
 	f[FIG_threads] = (uint64_t)site_trace_threads(s);
-	busy = s->live >= 4 && short_lived >= 0.4 && s->live >= s->peak_before;
-	together = busy && (f[FIG_threads] >= 3 || (s->resets >= 2 && site_trace_interleaved(s) < 0.3 && !(e->terms[TERM_kv_named].value > 0)));
+	together = is_together(e, s) || is_together(e, same_size);
 	evidence_set(e, TERM_concurrent, together ? (double)s->live : 0);
 	if (together)
-		set_unit(p, s);
+		set_unit(p, s, is_together(e, s) ? NULL : same_size);
 	evidence_show(e, TERM_concurrent, s->first_seq);
 	evidence_show(e, TERM_concurrent, s->last_seq);
 	if (s->live >= 4 && f[FIG_request] != FACT_UNKNOWN && f[FIG_free] != FACT_UNKNOWN)
 		evidence_set(e, TERM_one_fits, f[FIG_free] + s->live_bytes >= f[FIG_request]);
 	evidence_show(e, TERM_one_fits, s->last_seq);
 	/* blocks of one cache that grows in pieces: one by one while other work goes on, many back at the end of a request */
-	if (short_lived >= 0.2 && s->live >= 4 && s->live >= s->peak_before && !together && s->allocs >= PIECES_LEAST && s->live_bytes >= s->highest_before_reset)
+	if (short_lived(s) >= 0.2 && s->live >= 4 && s->live >= s->peak_before && !together && s->allocs >= PIECES_LEAST && s->live_bytes >= s->highest_before_reset)
 		evidence_set(e, TERM_kv_grown, (double)s->live);
 	evidence_set(e, TERM_one_request, !s->resets);
 	if (s->resets) {
@@ -300,15 +345,48 @@ static void set_siblings(struct pass *p, const struct site_trace *s)
 	}
 }
 
-/* A cache whose blocks come and go was not laid out in advance. */
-static void look_at_cache(struct build *b, struct pass *p)
+/* Where a tenth of what a site holds would have been enough, it was that site which filled the device, whoever asked last. */
+static bool fills_device(const struct evidence *e, uint64_t bytes)
 {
-	const struct site_trace *s = p->e->kv_stack ? site_traces_of(&p->sites, stack_site(b, p->e->process, p->e->kv_stack, &p->keys)) : NULL;
+	return e->figures[FIG_shortfall] != FACT_UNKNOWN && e->figures[FIG_shortfall] <= bytes / 10;
+}
+
+/* A cache whose blocks come and go was not laid out in advance. At its highest it leaves nothing for somebody else's request. */
+static void look_at_cache(struct build *b, struct pass *p, const struct site_trace *failing)
+{
+	struct evidence *e = p->e;
+	const struct site_trace *s = e->kv_stack ? site_traces_of(&p->sites, stack_site(b, e->process, e->kv_stack, &p->keys)) : NULL;
+	uint64_t highest;
 	if (!s || s->frees * 10 <= s->allocs)
 		return;
-	evidence_set(p->e, TERM_kv_done, 0);
-	if (p->e->terms[TERM_family_next].value > 0)
-		evidence_set(p->e, TERM_kv_prealloc, 0);
+	evidence_set(e, TERM_kv_done, 0);
+	if (e->terms[TERM_family_next].value > 0)
+		evidence_set(e, TERM_kv_prealloc, 0);
+	highest = s->high_bytes > s->highest_before_reset ? s->high_bytes : s->highest_before_reset;
+	if (s == failing || short_lived(s) < 0.2 || s->live < 4 || s->allocs < PIECES_LEAST || s->live_bytes < highest - highest / 20 ||
+	    !fills_device(e, s->live_bytes) || e->terms[TERM_concurrent].value > 0)
+		return;
+	e->figures[FIG_siblings] = s->live;
+	e->figures[FIG_grown] = s->live_bytes;
+	evidence_set(e, TERM_kv_grown, (double)s->live);
+	evidence_show(e, TERM_kv_grown, s->first_seq);
+	evidence_show(e, TERM_kv_grown, s->last_seq);
+}
+
+/* A pool that outgrows what it keeps, while somebody else's request is the one that fails. */
+static void look_at_ladders(struct pass *p)
+{
+	struct evidence *e = p->e;
+	for (size_t i = 0; i < p->sites.count && !(e->terms[TERM_ladder].value >= 8); i++) {
+		const struct site_trace *s = &p->sites.items[i];
+		if (s->stack == p->failing || s->ladder_count < 8 || !site_trace_is_series(s) || !site_trace_is_geometric(s) ||
+		    s->frees * 4 > s->allocs || !fills_device(e, s->ladder_bytes))
+			continue;
+		set_ladder(e, s);
+		evidence_set(e, TERM_geometric, 1);
+		evidence_show(e, TERM_ladder, s->last_seq);
+		evidence_show(e, TERM_geometric, s->last_seq);
+	}
 }
 
 /* A framework's own report of the failure is nearer to who asked than the driver's call is. */
@@ -336,6 +414,7 @@ void evidence_trace(struct build *build, struct evidence *e)
 	p->e = e;
 	p->small_bytes = e->figures[FIG_total] == FACT_UNKNOWN ? 0 : e->figures[FIG_total] / SMALL_SHARE;
 	site_traces_init(&p->sites);
+	site_traces_init(&p->same_size);
 	if (e->terms[TERM_family].seq_count && e->figures[FIG_family] != FACT_UNKNOWN) {
 		p->family_first = e->terms[TERM_family].seqs[0];
 		p->family_last = e->terms[TERM_family].seqs[e->terms[TERM_family].seq_count - 1];
@@ -350,16 +429,19 @@ void evidence_trace(struct build *build, struct evidence *e)
 		evidence_set(e, TERM_new_site, failing == NULL || !failing->allocs);
 		evidence_show(e, TERM_new_site, e->incident->seq);
 	}
-	look_at_cache(build, p);
 	if (failing) {
 		set_series(p, failing);
 		set_siblings(p, failing);
 	}
+	look_at_cache(build, p, failing);
+	if (e->incident)
+		look_at_ladders(p);
 	if (p->capturing || (p->capture_seq && e->figures[FIG_cycles] == FACT_UNKNOWN)) {
 		evidence_set(e, TERM_graph_capture, 1);
 		evidence_show(e, TERM_graph_capture, p->capture_seq);
 	}
 	site_traces_fini(&p->sites);
+	site_traces_fini(&p->same_size);
 	stack_sites_fini(&p->keys);
 	free(p);
 }

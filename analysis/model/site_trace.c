@@ -104,7 +104,7 @@ void site_traces_alloc(struct site_traces *traces, const struct cuf_event *event
 		s->ladder_bytes += event->bytes;
 		s->most_bytes = event->bytes;
 	}
-	s->interleaved += s->allocs && traces->frees != s->frees_then;
+	s->interleaved += s->live && traces->frees != s->frees_then; /* the first of a wave always comes after frees */
 	s->frees_then = traces->frees;
 	s->allocs++;
 	s->last_seq = event->seq;

@@ -27,7 +27,7 @@ struct site_trace {
 	uint64_t resets;                        /* fell to a quarter of a height of at least four blocks, or to nothing */
 	uint64_t ladder_count, ladder_bytes;    /* allocations each larger than all before, and their sum */
 	uint64_t thread_bits;                   /* a bit for each thread, by a hash */
-	uint64_t frees_then, interleaved;       /* frees of anybody at its last allocation; allocations with frees in between */
+	uint64_t frees_then, interleaved;       /* frees of anybody at its last allocation; allocations with frees in between, beside a block that lives */
 };
 
 /* frees: of all sites, so far. */

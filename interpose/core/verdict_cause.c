@@ -41,16 +41,16 @@ static struct room room_of(const struct cuf_incident *i)
 	static const unsigned kinds[] = { CUF_KIND_DEVICE, CUF_KIND_ARRAY, CUF_KIND_ASYNC, CUF_KIND_GRAPH, CUF_KIND_VMM, CUF_KIND_CONTEXT };
 	struct room r = { .framework = i->framework_reserved_bytes != CUF_UNKNOWN, .request = i->requested_bytes, .room_left = i->free_bytes, .total = i->total_bytes };
 	struct rounding rounding = { i->device, 0 };
-	uint64_t in_pools = 0;
+	uint64_t in_pools = 0, in_pages = known(i->page_free_bytes); /* not known while another thread's failure is written down */
 	cuf_ledger_each(see_tail, &rounding);
 	for (unsigned k = 0; k < sizeof kinds / sizeof *kinds; k++)
 		r.mine += i->live_bytes[kinds[k]];
 	for (uint64_t p = 0; p < i->pool_count && p < CUF_POOLS_MAX; p++)
 		if (known(i->pools[p].reserved_bytes) > known(i->pools[p].used_bytes))
 			in_pools += i->pools[p].reserved_bytes - i->pools[p].used_bytes;
-	r.slack = i->page_free_bytes + in_pools;
+	r.slack = in_pages + in_pools;
 	r.mine += r.slack;
-	r.slack -= rounding.bytes < i->page_free_bytes ? rounding.bytes : i->page_free_bytes;
+	r.slack -= rounding.bytes < in_pages ? rounding.bytes : in_pages;
 	if (i->framework_reserved_bytes != CUF_UNKNOWN && i->framework_reserved_bytes > known(i->framework_allocated_bytes))
 		r.slack += i->framework_reserved_bytes - known(i->framework_allocated_bytes);
 	r.others = r.total > r.room_left + r.mine ? r.total - r.room_left - r.mine : 0;

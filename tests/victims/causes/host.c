@@ -4,6 +4,7 @@
  * --list; blocks are 64 KiB or larger, so that the recorder's sampling keeps each of them.
  */
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,16 +108,16 @@ static void host_killed_loading(void)
 
 static void nothing(void) {}
 
-/* H5: threads free nearly all that they took, and their arenas keep it. */
-static void *worker_arena(void *unused)
+/* H5: threads free nearly all that they took, and their arenas keep it. One after another, however busy the machine is. */
+static void *worker_arena(void *freed)
 {
 	enum { BLOCKS = 3000 };
 	static __thread void *blocks[BLOCKS];
-	(void)unused;
 	for (int i = 0; i < BLOCKS; i++)
 		blocks[i] = touched(4 * KiB);
 	for (int i = 0; i < BLOCKS - 1; i++) /* the last one stays: nothing below it can be given back */
 		free(blocks[i]);
+	sem_post(freed);
 	for (;;)
 		pause();
 	return NULL;
@@ -125,13 +126,16 @@ static void *worker_arena(void *unused)
 static void host_killed_by_arenas(void)
 {
 	pthread_t thread;
+	sem_t freed;
+	sem_init(&freed, 0, 0);
 	small_model();
 	say("cause S9.H5");
 	say_not("S1 S2 S8 S9.H1 S9.H2");
 	say("end state oom_killed");
 	for (;;) {
-		if (pthread_create(&thread, NULL, worker_arena, NULL))
+		if (pthread_create(&thread, NULL, worker_arena, &freed))
 			exit(3);
+		sem_wait(&freed);
 		pause_us(15000);
 	}
 }

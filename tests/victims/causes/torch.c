@@ -267,12 +267,14 @@ static void leak_and_slack(void)
 	enum { PER_SEGMENT = 8 };
 	tensor *blocks[PER_SEGMENT];
 	unsigned segments = between_whole(20, 40);
-	size_t output = (size_t)(between(24, 60) * (double)MiB), batch_bytes = segments * 20 * MiB / 2 * 5;
+	size_t output = (size_t)(between(24, 60) * (double)MiB), batch_bytes = segments * 20 * MiB / 2 * 5, outputs = between_whole(120, 160);
+	size_t most = (device_total * 2 / 3 - batch_bytes) / outputs; /* a third is the model's, on the smallest device too */
 	say("cause S8");
 	say_not("S1 S2 S3 S4 S5 S6");
 	say("evidence percent");
 	begin(0);
-	load(device_total - batch_bytes - output * between_whole(120, 160));
+	output = output < most ? output : most;
+	load(device_total - batch_bytes - output * outputs);
 	for (unsigned i = 0; i < segments; i++) {
 		for (unsigned k = 0; k < PER_SEGMENT; k++)
 			blocks[k] = must_have(prefix_cache_put, 20 * MiB / PER_SEGMENT);
