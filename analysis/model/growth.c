@@ -28,9 +28,23 @@ void growth_fini(struct growth *growth)
 static int64_t bounded(int64_t bytes) { return bytes > BYTES_MAX ? BYTES_MAX : bytes < -BYTES_MAX ? -BYTES_MAX : bytes; }
 static int64_t sum(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
 
-static void count_step(struct growth *g, const struct growth_step *step)
+struct row { struct growth_step steps[SITES_ROW]; uint32_t sites[SITES_ROW]; size_t count; };
+
+static bool read_row(struct growth *g, const struct growth_source *source, struct row *row)
 {
-	struct site *s = sites_get(&g->sites, step->kind, step->device, step->stack);
+	struct site_key keys[SITES_ROW];
+	row->count = source->read(source->state, row->steps, SITES_ROW);
+	for (size_t i = 0; i < row->count; i++) {
+		struct growth_step *step = &row->steps[i];
+		step->delta_bytes = bounded(step->delta_bytes);
+		keys[i] = (struct site_key){ step->stack, step->kind, step->device };
+	}
+	sites_get_row(&g->sites, keys, row->count, row->sites);
+	return row->count;
+}
+
+static void count_step(struct site *s, const struct growth_step *step)
+{
 	s->net_bytes = sum(s->net_bytes, step->delta_bytes);
 	if (s->net_bytes > s->highest_bytes)
 		s->highest_bytes = s->net_bytes;
@@ -128,7 +142,7 @@ static void choose_candidates(struct growth *g)
 		struct site *s = &g->sites.items[all[i].site];
 		int64_t live = s->live_bytes < (uint64_t)BYTES_MAX ? (int64_t)s->live_bytes : BYTES_MAX;
 		s->floor = (uint32_t)i;
-		g->floors[i].live = live > s->net_bytes ? live - s->net_bytes : 0; /* what it held before the first event */
+		s->walk_bytes = live > s->net_bytes ? live - s->net_bytes : 0; /* what it held before the first event */
 		for (unsigned w = 0; w < TREND_MAX; w++)
 			g->floors[i].least[w] = INT64_MAX;
 	}
@@ -136,19 +150,19 @@ static void choose_candidates(struct growth *g)
 }
 
 /* The site held what it holds at all marks since it was last looked at. */
-static void pass_marks(const struct growth *g, struct site_floor *f, uint32_t mark)
+static void pass_marks(const struct growth *g, struct site *s, uint32_t mark)
 {
-	if (f->passed >= mark)
+	int64_t *least = g->floors[s->floor].least;
+	if (s->passed >= mark)
 		return;
-	for (uint32_t w = g->window_of_mark[f->passed]; w <= g->window_of_mark[mark - 1]; w++)
-		if (f->live < f->least[w])
-			f->least[w] = f->live;
-	f->passed = mark;
+	for (uint32_t w = g->window_of_mark[s->passed]; w <= g->window_of_mark[mark - 1]; w++)
+		if (s->walk_bytes < least[w])
+			least[w] = s->walk_bytes;
+	s->passed = mark;
 }
 
-static void follow_step(struct growth *g, const struct growth_step *step, uint32_t mark)
+static void follow_step(const struct growth *g, struct site *s, const struct growth_step *step, uint32_t mark)
 {
-	struct site *s = sites_get(&g->sites, step->kind, step->device, step->stack);
 	if (step->delta_bytes > 0) {
 		s->late_allocs += mark > g->mark_count / 2;
 		if (s->last_cycle != mark) {
@@ -158,8 +172,8 @@ static void follow_step(struct growth *g, const struct growth_step *step, uint32
 	}
 	if (s->floor == SITE_NONE)
 		return;
-	pass_marks(g, &g->floors[s->floor], mark);
-	g->floors[s->floor].live = sum(g->floors[s->floor].live, step->delta_bytes);
+	pass_marks(g, s, mark);
+	s->walk_bytes = sum(s->walk_bytes, step->delta_bytes);
 }
 
 static double nearly_whole(double value) { return fabs(value - round(value)) < 0.1 ? round(value) : value; }
@@ -187,16 +201,17 @@ static void count_requests(struct growth *g)
 static void follow_first(struct growth *g, const struct growth_source *source)
 {
 	uint64_t *positions = xalloc_zeroed(g->quiet_count, sizeof *positions);
-	struct growth_step step;
+	struct row row;
 	size_t quiet = 0;
 	source->rewind(source->state);
-	while (source->next(source->state, &step)) {
-		for (; quiet < g->quiet_count && g->quiet[quiet].time_ns < step.time_ns; quiet++)
-			positions[quiet] = g->events;
-		step.delta_bytes = bounded(step.delta_bytes);
-		count_step(g, &step);
-		cycles_feed(g->cycles, step.delta_bytes, ++g->events, step.time_ns);
-	}
+	while (read_row(g, source, &row))
+		for (size_t i = 0; i < row.count; i++) {
+			const struct growth_step *step = &row.steps[i];
+			for (; quiet < g->quiet_count && g->quiet[quiet].time_ns < step->time_ns; quiet++)
+				positions[quiet] = g->events;
+			count_step(&g->sites.items[row.sites[i]], step);
+			cycles_feed(g->cycles, step->delta_bytes, ++g->events, step->time_ns);
+		}
 	for (; quiet < g->quiet_count; quiet++)
 		positions[quiet] = g->events;
 	if (g->events)
@@ -204,26 +219,33 @@ static void follow_first(struct growth *g, const struct growth_source *source)
 	free(positions);
 }
 
-void growth_follow(struct growth *growth, const struct growth_source *source)
+/* The second one: what each site holds at the marks, and when those were. */
+static void follow_again(struct growth *g, const struct growth_source *source)
 {
-	struct growth_step step;
+	struct row row;
 	uint64_t position = 0;
 	uint32_t mark = 0;
+	source->rewind(source->state);
+	while (read_row(g, source, &row))
+		for (size_t i = 0; i < row.count; i++, position++) {
+			for (; mark < g->mark_count && g->marks[mark].position <= position; mark++)
+				;
+			follow_step(g, &g->sites.items[row.sites[i]], &row.steps[i], mark);
+			for (uint32_t m = position ? mark : 0; m < g->mark_count && g->marks[m].position <= position + 1; m++)
+				g->marks[m].time_ns = row.steps[i].time_ns;
+		}
+}
+
+void growth_follow(struct growth *growth, const struct growth_source *source)
+{
 	follow_first(growth, source);
 	if (!growth->events)
 		return;
 	choose_candidates(growth);
-	source->rewind(source->state);
-	for (; position < growth->events && source->next(source->state, &step); position++) {
-		for (; mark < growth->mark_count && growth->marks[mark].position <= position; mark++)
-			;
-		step.delta_bytes = bounded(step.delta_bytes);
-		follow_step(growth, &step, mark);
-		for (uint32_t m = position ? mark : 0; m < growth->mark_count && growth->marks[m].position <= position + 1; m++)
-			growth->marks[m].time_ns = step.time_ns;
-	}
-	for (size_t i = 0; i < growth->floor_count; i++)
-		pass_marks(growth, &growth->floors[i], (uint32_t)growth->mark_count);
+	follow_again(growth, source);
+	for (size_t i = 0; i < growth->sites.count; i++)
+		if (growth->sites.items[i].floor != SITE_NONE)
+			pass_marks(growth, &growth->sites.items[i], (uint32_t)growth->mark_count);
 	count_requests(growth);
 }
 

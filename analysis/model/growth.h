@@ -47,15 +47,16 @@ struct growth_step {
 struct growth_source {
 	void *state;
 	void (*rewind)(void *state);
-	bool (*next)(void *state, struct growth_step *step);
+	size_t (*read)(void *state, struct growth_step *steps, size_t most); /* 0: at the end */
 };
 
 void growth_init(struct growth *growth);
 void growth_follow(struct growth *growth, const struct growth_source *source);
 /* A live block's birth, after growth_follow: did it stay from before the last quarter on? */
 void growth_birth(const struct growth *growth, struct site *site, uint64_t bytes, uint64_t birth_ns);
-/* Clocks too coarse to order births against the marks: births are then no evidence. */
-bool growth_births_count(const struct growth *growth, uint64_t resolution_ns);
+/* After growth_follow: is there a site whose verdict hangs on births? They are no evidence by a clock too coarse to order them
+ * against the marks. */
+bool growth_asks_births(const struct growth *growth, uint64_t resolution_ns);
 void growth_judge(const struct growth *growth, const struct site *site, struct fact_site *out);
 void growth_fini(struct growth *growth);
 

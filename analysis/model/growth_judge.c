@@ -24,11 +24,6 @@ static struct series series_of(const struct growth *g, const struct site *s)
 	return out;
 }
 
-bool growth_births_count(const struct growth *growth, uint64_t resolution_ns)
-{
-	return growth->mark_count > 1 && growth->marks[growth->mark_count - 1].time_ns - growth->marks[0].time_ns > resolution_ns * 64;
-}
-
 /* Blocks that are given back, but late: until eight such lifetimes were seen, a rising floor may be the first of them. */
 static bool outlives_its_blocks(const struct site *s, const struct series *y)
 {
@@ -77,6 +72,22 @@ static enum fact_class class_of(const struct growth *g, const struct site *s, co
 	if (steps.rise_second_half <= rise / 20)
 		return s->late_allocs && s->free_count ? CLASS_BOUNDED_CACHE : CLASS_LIVE;
 	return CLASS_RETAINED;
+}
+
+bool growth_asks_births(const struct growth *growth, uint64_t resolution_ns)
+{
+	if (growth->mark_count < 2 || growth->marks[growth->mark_count - 1].time_ns - growth->marks[0].time_ns <= resolution_ns * 64)
+		return false;
+	for (size_t i = 0; i < growth->sites.count; i++) {
+		const struct site *s = &growth->sites.items[i];
+		struct series y;
+		if (s->floor == SITE_NONE)
+			continue;
+		y = series_of(growth, s);
+		if (class_of(growth, s, &y) == CLASS_LEAK)
+			return true;
+	}
+	return false;
 }
 
 /*

@@ -9,9 +9,8 @@ bool growth_counts(bool framework, unsigned kind) { return framework ? kind == C
 
 static void rewind_device(void *state) { ((struct growth_device *)state)->at = 0; }
 
-static bool next_device(void *state, struct growth_step *step)
+static bool next_device(struct growth_device *d, struct growth_step *step)
 {
-	struct growth_device *d = state;
 	while (d->at < d->events->count) {
 		struct cuf_event e = events_get(d->events, d->at++);
 		int64_t bytes = e.bytes < (uint64_t)INT64_MAX ? (int64_t)e.bytes : INT64_MAX;
@@ -26,9 +25,17 @@ static bool next_device(void *state, struct growth_step *step)
 	return false;
 }
 
+static size_t read_device(void *state, struct growth_step *steps, size_t most)
+{
+	size_t count = 0;
+	while (count < most && next_device(state, &steps[count]))
+		count++;
+	return count;
+}
+
 struct growth_source growth_device_source(struct growth_device *device)
 {
-	return (struct growth_source){ device, rewind_device, next_device };
+	return (struct growth_source){ device, rewind_device, read_device };
 }
 
 static void rewind_host(void *state)
@@ -38,9 +45,8 @@ static void rewind_host(void *state)
 	h->stream = host_stream_new(h->reader);
 }
 
-static bool next_host(void *state, struct growth_step *step)
+static bool next_host(struct growth_host *h, struct growth_step *step)
 {
-	struct growth_host *h = state;
 	struct host_event e;
 	while (host_stream_next(h->stream, &e)) {
 		int sign = host_event_sign(e.op);
@@ -55,7 +61,15 @@ static bool next_host(void *state, struct growth_step *step)
 	return false;
 }
 
+static size_t read_host(void *state, struct growth_step *steps, size_t most)
+{
+	size_t count = 0;
+	while (count < most && next_host(state, &steps[count]))
+		count++;
+	return count;
+}
+
 struct growth_source growth_host_source(struct growth_host *host)
 {
-	return (struct growth_source){ host, rewind_host, next_host };
+	return (struct growth_source){ host, rewind_host, read_host };
 }

@@ -57,6 +57,7 @@ struct part { uint64_t at, bytes; uint32_t stack; }; /* of a block: what it take
 
 struct pages {
 	struct part *parts; size_t part_count, part_room;
+	bool out_of_order;        /* blocks overlap, as only a damaged recording's do */
 	struct pinning *sites;
 	struct fact_fragmentation *out;
 	struct page_facts facts;
@@ -65,6 +66,7 @@ struct pages {
 
 static void add_part(struct pages *p, uint64_t at, uint64_t bytes, uint32_t stack)
 {
+	p->out_of_order |= p->part_count && at < p->parts[p->part_count - 1].at;
 	xalloc_grow(&p->parts, p->part_count, &p->part_room, sizeof *p->parts);
 	p->parts[p->part_count++] = (struct part){ at, bytes, stack };
 }
@@ -180,7 +182,7 @@ struct page_facts holes_pages(const struct liveset *live, unsigned device, uint3
 	struct pages p = { .out = out };
 	for (size_t i = 0; i < count; i++)
 		add_block(&p, &blocks[i]);
-	if (p.part_count)
+	if (p.out_of_order)
 		qsort(p.parts, p.part_count, sizeof *p.parts, by_at);
 	for (size_t from = 0, to; from < p.part_count; from = to) {
 		for (to = from + 1; to < p.part_count && p.parts[to].at / CUF_PAGE_BYTES == p.parts[from].at / CUF_PAGE_BYTES; to++)

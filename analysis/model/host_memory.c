@@ -8,7 +8,7 @@
 
 enum { DROP_EVERY = 1 << 18 }; /* entries */
 
-bool host_memory_next(const struct reader *reader, uint64_t *at, struct host_live *block)
+static bool next_block(const struct reader *reader, uint64_t *at, struct host_live *block)
 {
 	uint64_t count = reader_count(reader, CUF_SEC_HOST_LEDGER);
 	while (*at < count) {
@@ -23,6 +23,18 @@ bool host_memory_next(const struct reader *reader, uint64_t *at, struct host_liv
 	}
 	reader_drop(reader, CUF_SEC_HOST_LEDGER);
 	return false;
+}
+
+bool host_memory_row(const struct reader *reader, uint64_t *at, struct sites *sites, struct host_row *row)
+{
+	struct site_key keys[SITES_ROW];
+	row->count = 0;
+	while (row->count < SITES_ROW && next_block(reader, at, &row->blocks[row->count])) {
+		keys[row->count] = (struct site_key){ row->blocks[row->count].stack, CUF_KIND_HOST, CUF_DEVICE_NONE };
+		row->count++;
+	}
+	sites_get_row(sites, keys, row->count, row->sites);
+	return row->count;
 }
 
 void host_estimate_add(struct host_estimate *e, double weight, double chance, double sign)
@@ -93,21 +105,25 @@ static void undo_after(const struct reader *reader, uint64_t time_ns, struct sit
 	estimate_clamp(&out->count);
 }
 
+static void count_live(struct site *s, struct host_memory *out, const struct host_live *block, uint64_t mean_bytes)
+{
+	add(s, out, block->bytes, mean_bytes, 1);
+	if (block->birth_ns < s->first_ns)
+		s->first_ns = block->birth_ns;
+	if (s->last_ns == CUF_UNKNOWN || block->birth_ns > s->last_ns)
+		s->last_ns = block->birth_ns;
+}
+
 void host_memory_read(const struct reader *reader, const struct host_means *means, uint64_t time_ns, struct sites *sites, struct host_memory *out)
 {
 	uint64_t at = 0, mean_bytes = host_means_most(means);
 	const struct reader_section *ledger = &reader->sections[CUF_SEC_HOST_LEDGER];
-	struct host_live b;
+	struct host_row row;
 	*out = (struct host_memory){ .estimated = mean_bytes != 0, .mean_bytes = mean_bytes };
 	out->known = reader->header.options_host_mode && ledger->count && ledger->count == ledger->planned;
-	while (host_memory_next(reader, &at, &b)) {
-		struct site *s = sites_get(sites, CUF_KIND_HOST, CUF_DEVICE_NONE, b.stack);
-		add(s, out, b.bytes, host_means_at(means, b.birth), 1);
-		if (b.birth_ns < s->first_ns)
-			s->first_ns = b.birth_ns;
-		if (s->last_ns == CUF_UNKNOWN || b.birth_ns > s->last_ns)
-			s->last_ns = b.birth_ns;
-	}
+	while (host_memory_row(reader, &at, sites, &row))
+		for (size_t i = 0; i < row.count; i++)
+			count_live(&sites->items[row.sites[i]], out, &row.blocks[i], host_means_at(means, row.blocks[i].birth));
 	if (time_ns != CUF_UNKNOWN)
 		undo_after(reader, time_ns, sites, out);
 }

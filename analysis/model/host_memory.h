@@ -39,8 +39,9 @@ struct host_interval host_estimate_interval(const struct host_estimate *estimate
 /* Adds every live host block to its site; births too. */
 void host_memory_read(const struct reader *reader, const struct host_means *means, uint64_t time_ns, struct sites *sites, struct host_memory *out);
 
-/* The live blocks one by one: for growth_birth. false: at the end. Start with *at = 0. */
+/* The live blocks, row by row, with the numbers of their sites. false: at the end. Start with *at = 0. */
 struct host_live { uint32_t stack, birth; uint64_t bytes, birth_ns; };
-bool host_memory_next(const struct reader *reader, uint64_t *at, struct host_live *block);
+struct host_row { struct host_live blocks[SITES_ROW]; uint32_t sites[SITES_ROW]; size_t count; };
+bool host_memory_row(const struct reader *reader, uint64_t *at, struct sites *sites, struct host_row *row);
 
 #endif

@@ -31,4 +31,8 @@ uint64_t host_weight_bytes(uint64_t bytes, uint64_t mean_bytes)
 	return table[bytes];
 }
 
-uint64_t host_weight_count(uint64_t bytes, uint64_t mean_bytes) { return (uint64_t)llround(1 / host_weight_chance(bytes, mean_bytes)); }
+uint64_t host_weight_count(uint64_t bytes, uint64_t mean_bytes)
+{
+	double chance = host_weight_chance(bytes, mean_bytes);
+	return chance < 1 ? (uint64_t)llround(1 / chance) : 1;
+}

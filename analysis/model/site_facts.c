@@ -111,14 +111,26 @@ static void add_live(struct growth *g, const struct liveset *live, bool framewor
 	}
 }
 
+/* A bit for each device on which a framework holds blocks. */
+static unsigned framework_devices(const struct liveset *live)
+{
+	unsigned devices = 0;
+	size_t at = 0;
+	for (const struct cuf_block *b; (b = liveset_next(live, &at));)
+		if (b->kind == CUF_KIND_FRAMEWORK && b->device < CUF_DEVICES_MAX)
+			devices |= 1u << b->device;
+	return devices;
+}
+
 /* The sites whose blocks a framework's blocks lie in; of mapped memory, all that create such memory. */
 static void mark_segments(struct growth *g, const struct liveset *live)
 {
 	struct framework_map map;
-	for (unsigned device = 0; device < CUF_DEVICES_MAX; device++) {
+	for (unsigned devices = framework_devices(live); devices; devices &= devices - 1) {
+		unsigned device = (unsigned)__builtin_ctz(devices);
 		bool mapped = false;
 		framework_map_make(live, device, &map);
-		for (size_t i = 0; map.block_count && i < map.range_count; i++)
+		for (size_t i = 0; i < map.range_count; i++)
 			if (map.ranges[i].count && map.ranges[i].kind == CUF_KIND_MAPPING)
 				mapped = true;
 			else if (map.ranges[i].count)
@@ -163,8 +175,8 @@ static void layer_sites(struct build *b, uint32_t process, struct growth_device 
 	growth_follow(&g, &source);
 	if (!state->framework)
 		mark_segments(&g, live);
-	g.births = growth_births_count(&g, DEVICE_CLOCK_NS);
-	for (const struct cuf_block *block; (block = liveset_next(live, &at));)
+	g.births = growth_asks_births(&g, DEVICE_CLOCK_NS);
+	for (const struct cuf_block *block; g.births && (block = liveset_next(live, &at));)
 		if (growth_counts(state->framework, block->kind) && block->bytes <= BYTES_SANE)
 			growth_birth(&g, sites_get(&g.sites, block->kind, block->device, block->stack), block->bytes, block->time_ns);
 	add_rows(b, process, &g, rows, grown);
@@ -205,7 +217,7 @@ static void host_sites(struct build *b, uint32_t process, uint64_t time_ns, cons
 	struct growth_source source = growth_host_source(&state);
 	struct host_means means = host_means_of(r, &b->run->processes[process].meta);
 	struct host_memory memory;
-	struct host_live block;
+	struct host_row row;
 	struct growth g;
 	uint64_t at = 0;
 	growth_init(&g);
@@ -214,10 +226,12 @@ static void host_sites(struct build *b, uint32_t process, uint64_t time_ns, cons
 	host_figures(&b->facts->processes[process].host, &memory);
 	growth_follow(&g, &source);
 	host_stream_free(state.stream);
-	g.births = time_ns == CUF_UNKNOWN && growth_births_count(&g, HOST_CLOCK_NS);
-	while (g.births && host_memory_next(r, &at, &block)) /* as many bytes as its birth's event had */
-		growth_birth(&g, sites_get(&g.sites, CUF_KIND_HOST, CUF_DEVICE_NONE, block.stack),
-			     host_weight_bytes(block.bytes, host_means_at(&means, block.birth)), block.birth_ns);
+	g.births = time_ns == CUF_UNKNOWN && growth_asks_births(&g, HOST_CLOCK_NS);
+	while (g.births && host_memory_row(r, &at, &g.sites, &row))
+		for (size_t i = 0; i < row.count; i++) { /* as many bytes as its birth's event had */
+			const struct host_live *block = &row.blocks[i];
+			growth_birth(&g, &g.sites.items[row.sites[i]], host_weight_bytes(block->bytes, host_means_at(&means, block->birth)), block->birth_ns);
+		}
 	add_rows(b, process, &g, rows, grown);
 	growth_fini(&g);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Open addressing over indices: one look-up an event, millions of events. */
+/* Open addressing over keys: a look-up an event, millions of events, and a miss of the cache only where the site itself is touched. */
 #include "analysis/model/sites.h"
 
 #include <stdbool.h>
@@ -7,10 +7,20 @@
 #include "analysis/model/xalloc.h"
 #include "interpose/abi/format.h"
 
-static size_t home_of(const struct sites *sites, unsigned kind, unsigned device, uint32_t stack)
+#define KEY_USED ((uint64_t)1 << 48)
+
+static uint64_t key_of(unsigned kind, unsigned device, uint32_t stack)
 {
-	uint64_t h = ((uint64_t)device << 40 | (uint64_t)kind << 32 | stack) * 0x9E3779B97F4A7C15ull;
-	return (size_t)(h >> 24) & (sites->index_room - 1);
+	return KEY_USED | (uint64_t)(device & 0xff) << 40 | (uint64_t)(kind & 0xff) << 32 | stack;
+}
+
+/* Where the key is, or would be. */
+static struct site_index *place_of(const struct sites *sites, uint64_t key)
+{
+	size_t mask = sites->index_room - 1, at = (size_t)(key * 0x9E3779B97F4A7C15ull >> 24) & mask;
+	while (sites->index[at].key && sites->index[at].key != key)
+		at = (at + 1) & mask;
+	return &sites->index[at];
 }
 
 void sites_init(struct sites *sites)
@@ -27,40 +37,40 @@ void sites_fini(struct sites *sites)
 
 static void grow(struct sites *sites)
 {
-	free(sites->index);
+	struct site_index *old = sites->index;
+	size_t old_room = sites->index_room;
 	sites->index_room *= 2;
 	sites->index = xalloc_zeroed(sites->index_room, sizeof *sites->index);
-	for (size_t i = 0; i < sites->count; i++) {
-		size_t at = home_of(sites, sites->items[i].kind, sites->items[i].device, sites->items[i].stack);
-		while (sites->index[at])
-			at = (at + 1) & (sites->index_room - 1);
-		sites->index[at] = (uint32_t)i + 1;
-	}
+	for (size_t i = 0; i < old_room; i++)
+		if (old[i].key)
+			*place_of(sites, old[i].key) = old[i];
+	free(old);
 }
 
-static bool is_site(const struct site *s, unsigned kind, unsigned device, uint32_t stack)
+static struct site *add(struct sites *sites, unsigned kind, unsigned device, uint32_t stack)
 {
-	return s->stack == stack && s->kind == kind && s->device == device;
+	uint64_t key = key_of(kind, device, stack);
+	if ((sites->count + 1) * 2 > sites->index_room)
+		grow(sites);
+	xalloc_grow(&sites->items, sites->count, &sites->room, sizeof *sites->items);
+	sites->items[sites->count] = (struct site){ .stack = stack, .kind = (uint8_t)kind, .device = (uint8_t)device,
+		.first_ns = CUF_UNKNOWN, .last_ns = CUF_UNKNOWN, .last_cycle = SITE_NONE, .floor = SITE_NONE };
+	*place_of(sites, key) = (struct site_index){ key, (uint32_t)sites->count };
+	return &sites->items[sites->count++];
 }
 
 struct site *sites_get(struct sites *sites, unsigned kind, unsigned device, uint32_t stack)
 {
-	size_t at;
-	if (sites->last < sites->count && is_site(&sites->items[sites->last], kind, device, stack))
-		return &sites->items[sites->last];
-	at = home_of(sites, kind, device, stack);
-	for (uint32_t i; (i = sites->index[at]); at = (at + 1) & (sites->index_room - 1)) {
-		sites->last = i - 1;
-		if (is_site(&sites->items[i - 1], kind, device, stack))
-			return &sites->items[i - 1];
+	const struct site_index *found = place_of(sites, key_of(kind, device, stack));
+	return found->key ? &sites->items[found->site] : add(sites, kind, device, stack);
+}
+
+void sites_get_row(struct sites *sites, const struct site_key *keys, size_t count, uint32_t *numbers)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct site *s = sites_get(sites, keys[i].kind, keys[i].device, keys[i].stack);
+		for (size_t at = 0; at < sizeof *s; at += 64)
+			__builtin_prefetch((const char *)s + at);
+		numbers[i] = (uint32_t)(s - sites->items);
 	}
-	if ((sites->count + 1) * 2 > sites->index_room) {
-		grow(sites);
-		return sites_get(sites, kind, device, stack);
-	}
-	xalloc_grow(&sites->items, sites->count, &sites->room, sizeof *sites->items);
-	sites->items[sites->count] = (struct site){ .stack = stack, .kind = (uint8_t)kind, .device = (uint8_t)device,
-		.first_ns = CUF_UNKNOWN, .last_ns = CUF_UNKNOWN, .last_cycle = SITE_NONE, .floor = SITE_NONE };
-	sites->index[at] = (uint32_t)++sites->count;
-	return &sites->items[sites->count - 1];
 }

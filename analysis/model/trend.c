@@ -7,10 +7,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int by_value(const void *a, const void *b)
+/* The value that sorting would put at `rank`, by partitions: all before it are no larger afterwards, all behind no smaller. */
+static double ranked(double *values, size_t count, size_t rank)
 {
-	double x = *(const double *)a, y = *(const double *)b;
-	return x < y ? -1 : x > y;
+	size_t first = 0, last = count - 1;
+	while (first < last) {
+		double pivot = values[first + (last - first) / 2];
+		size_t up = first, down = last;
+		for (;; up++, down--) {
+			while (values[up] < pivot)
+				up++;
+			while (values[down] > pivot)
+				down--;
+			if (up >= down)
+				break;
+			double swapped = values[up];
+			values[up] = values[down];
+			values[down] = swapped;
+		}
+		if (rank <= down)
+			last = down;
+		else
+			first = down + 1;
+	}
+	return values[rank];
 }
 
 static bool is_whole(double difference) { return fabs(difference - round(difference)) < 1e-6; }
@@ -19,19 +39,20 @@ static struct trend_slope slope_of(const double *x, const double *y, size_t coun
 {
 	static const struct trend_slope unknown = { NAN, NAN, NAN };
 	double slopes[TREND_MAX * (TREND_MAX - 1) / 2], middle, reach, n = (double)count;
-	size_t pairs = 0, low, high;
+	size_t pairs = 0, low, half;
 	for (size_t i = 0; i < count && count <= TREND_MAX; i++)
 		for (size_t j = i + 1; j < count; j++)
 			if (x[j] > x[i] && (!whole || is_whole(x[j] - x[i])))
 				slopes[pairs++] = (y[j] - y[i]) / (x[j] - x[i]);
 	if (!pairs)
 		return unknown;
-	qsort(slopes, pairs, sizeof *slopes, by_value);
-	middle = pairs % 2 ? slopes[pairs / 2] : (slopes[pairs / 2 - 1] + slopes[pairs / 2]) / 2;
-	reach = 1.96 * sqrt(n * (n - 1) * (2 * n + 5) / 18);
+	half = pairs / 2;
+	middle = ranked(slopes, pairs, half);
+	if (pairs % 2 == 0)
+		middle = (ranked(slopes, half, half - 1) + middle) / 2;
+	reach = 1.96 * sqrt(n * (n - 1) * (2 * n + 5) / 18); /* more than one, so that low is below the half */
 	low = (double)pairs > reach ? (size_t)(((double)pairs - reach) / 2) : 0;
-	high = pairs - 1 - low;
-	return (struct trend_slope){ middle, slopes[low < pairs ? low : pairs - 1], slopes[high < pairs ? high : pairs - 1] };
+	return (struct trend_slope){ middle, low < half ? ranked(slopes, half, low) : middle, ranked(slopes + half, pairs - half, pairs - 1 - low - half) };
 }
 
 struct trend_slope trend_slope(const double *x, const double *y, size_t count) { return slope_of(x, y, count, false); }
