@@ -101,13 +101,15 @@ enum place_base {
 	PLACE_SP,
 	PLACE_FP_SLOT,
 	PLACE_SP_SLOT,
+	PLACE_REGISTER,
 	PLACE_UNDEFINED,
 	PLACE_OTHER
 };
 struct place {
 	enum place_base
-		base; /* registers: saved at base + offset; the CFA: is base + offset, or with _SLOT lies there */
+		base; /* registers: saved at base + offset; the CFA: is base + offset, or with _SLOT what lies there + extra */
 	int64_t offset;
+	uint64_t extra; /* PLACE_REGISTER: which */
 };
 
 struct row {
@@ -143,15 +145,18 @@ static bool is_plt_expression(struct reader *r, uint64_t bytes, unsigned *pushed
 	return true;
 }
 
-/* An expression, past its length: "register + offset", with or without a load at the end; else PLACE_OTHER. */
+/*
+ * An expression, past its length: "register + offset", with or without a load at the end; of the stack pointer's slots
+ * also "+ constant" after it; else PLACE_OTHER.
+ */
 static struct place read_expression(struct reader *r, uint64_t bytes, const struct frame_info *info)
 {
-	enum { OP_BREG = 0x70, OP_DEREF = 0x06 };
-	struct place place = {PLACE_OTHER, 0};
+	enum { OP_BREG = 0x70, OP_DEREF = 0x06, OP_PLUS_UCONST = 0x23 };
+	struct place place = {.base = PLACE_OTHER};
 	uintptr_t end = r->at + bytes;
 	unsigned pushed_from = 0, op;
 	if (is_plt_expression(r, bytes, &pushed_from)) {
-		place = (struct place){PLACE_SP, (info->pc & 15) >= pushed_from ? 16 : 8};
+		place = (struct place){PLACE_SP, (info->pc & 15) >= pushed_from ? 16 : 8, 0};
 		r->at = end;
 	} else if (bytes && bytes <= r->span.end - r->at) {
 		op = (unsigned)read_fixed(r, 1);
@@ -161,6 +166,9 @@ static struct place read_expression(struct reader *r, uint64_t bytes, const stru
 				place.base = op == OP_BREG + REG_FP ? PLACE_FP : PLACE_SP;
 			else if (read_fixed(r, 1) == OP_DEREF && r->at == end)
 				place.base = op == OP_BREG + REG_FP ? PLACE_FP_SLOT : PLACE_SP_SLOT;
+			else if (op == OP_BREG + REG_SP && read_fixed(r, 1) == OP_PLUS_UCONST)
+				place = (struct place){PLACE_SP_SLOT, place.offset, read_uleb(r)};
+			place.base = r->at == end ? place.base : PLACE_OTHER;
 		}
 		r->at = end;
 	} else {
@@ -244,7 +252,7 @@ static struct place *place_of(struct row *row, uint64_t reg)
 
 static enum place_base base_of(uint64_t reg)
 {
-	return reg == REG_SP ? PLACE_SP : reg == REG_FP ? PLACE_FP : PLACE_OTHER;
+	return reg == REG_SP ? PLACE_SP : reg == REG_FP ? PLACE_FP : reg < REG_RA ? PLACE_REGISTER : PLACE_OTHER;
 }
 
 /* The instructions that speak of one register: a is its number, b the second operand. */
@@ -255,7 +263,7 @@ static void apply_to_register(struct reader *r, enum effect effect, struct row *
 	if (!place)
 		place = &ignored;
 	switch (effect) {
-	case SAVED_AT: *place = (struct place){PLACE_CFA, b}; break;
+	case SAVED_AT: *place = (struct place){PLACE_CFA, b, 0}; break;
 	case UNDEFINED: place->base = PLACE_UNDEFINED; break;
 	case KEPT: place->base = PLACE_KEPT; break;
 	case ELSEWHERE: place->base = PLACE_OTHER; break;
@@ -276,8 +284,8 @@ static void apply_to_cfa(
 	struct reader *r, enum effect effect, struct row *row, const struct frame_info *info, uint64_t a, int64_t b)
 {
 	switch (effect) {
-	case CFA: row->cfa = (struct place){base_of(a), b}; break;
-	case CFA_REGISTER: row->cfa.base = base_of(a); break;
+	case CFA: row->cfa = (struct place){base_of(a), b, a}; break;
+	case CFA_REGISTER: row->cfa = (struct place){base_of(a), row->cfa.offset, a}; break;
 	case CFA_OFFSET: row->cfa.offset = b; break;
 	case CFA_EXPRESSION: row->cfa = read_expression(r, (uint64_t)b, info); break;
 	default: r->bad = true;
@@ -434,14 +442,18 @@ static void shape_rule(struct cuf_rule *rule, const struct row *row)
 	rule->kind = CUF_RULE_UNSUPPORTED;
 	rule->cfa_offset = (int32_t)row->cfa.offset;
 	rule->fp_offset = fp_kept ? 0 : (int16_t)row->fp.offset;
+	rule->extra = (uint8_t)row->cfa.extra;
 	if (row->ra.base == PLACE_UNDEFINED) {
 		rule->kind = CUF_RULE_END;
 	} else if (row->cfa.offset < INT32_MIN || row->cfa.offset > INT32_MAX) {
 		return;
 	} else if (row->cfa.base == PLACE_SP_SLOT) {
 		if (row->ra.base == PLACE_SP && row->ra.offset == row->cfa.offset + 8 && row->fp.base == PLACE_SP &&
-			fp_slot_fits)
+			fp_slot_fits && !row->cfa.extra)
 			rule->kind = CUF_RULE_SIGNAL;
+		else if (row->ra.base == PLACE_CFA && row->ra.offset == -8 && (fp_kept || saved_below_cfa(&row->fp)) &&
+			 row->cfa.extra <= UINT8_MAX)
+			rule->kind = CUF_RULE_SP_SLOT;
 	} else if (row->ra.base != PLACE_CFA || row->ra.offset != -8) {
 		return;
 	} else if (row->cfa.base == PLACE_FP_SLOT) {
@@ -449,8 +461,9 @@ static void shape_rule(struct cuf_rule *rule, const struct row *row)
 			rule->kind = CUF_RULE_FP_SLOT;
 	} else if (fp_kept || saved_below_cfa(&row->fp)) {
 		rule->kind = row->cfa.base == PLACE_SP && row->cfa.offset >= 8 ? CUF_RULE_SP /* upwards: walkers rely on it */
-			     : row->cfa.base == PLACE_FP ? CUF_RULE_FP
-							 : CUF_RULE_UNSUPPORTED;
+			     : row->cfa.base == PLACE_FP       ? CUF_RULE_FP
+			     : row->cfa.base == PLACE_REGISTER ? CUF_RULE_REGISTER
+							       : CUF_RULE_UNSUPPORTED;
 	}
 }
 
@@ -458,7 +471,7 @@ struct cuf_rule cuf_rule_compile(uintptr_t ip)
 {
 	struct cuf_rule rule = {.ip = ip, .kind = CUF_RULE_FOREIGN};
 	struct frame_info info = {.pc = ip - 1};
-	struct row row = {{PLACE_OTHER, 0}, {PLACE_KEPT, 0}, {PLACE_OTHER, 0}};
+	struct row row = {.cfa.base = PLACE_OTHER, .fp.base = PLACE_KEPT, .ra.base = PLACE_OTHER};
 	struct cuf_object object;
 	struct cuf_span span;
 	uintptr_t fde;

@@ -18,12 +18,13 @@ enum cuf_rule_kind {
 	CUF_RULE_SP = 1,      /* cfa = sp + cfa_offset; fp = *(cfa + fp_offset), kept when fp_offset is 0 */
 	CUF_RULE_FP = 2,      /* cfa = fp + cfa_offset; fp likewise */
 	CUF_RULE_FP_SLOT = 3, /* cfa = *(fp + cfa_offset), fp = *(fp + fp_offset): the compiler realigned the stack */
-	CUF_RULE_SIGNAL =
-		4,          /* cfa = *(sp + cfa_offset), fp = *(sp + fp_offset), ip = the word after cfa's, and exact */
-	CUF_RULE_CHAIN = 5, /* no unwind information in a known object: a frame pointer, if it looks right */
-	CUF_RULE_FOREIGN = 6, /* the same, no object is known here (JIT): never cached, code may be loaded later */
-	CUF_RULE_END = 7,     /* outermost frame */
-	CUF_RULE_UNSUPPORTED = 8
+	CUF_RULE_SP_SLOT = 4, /* cfa = *(sp + cfa_offset) + extra, fp as in SP: hand-written assembly that keeps the old sp */
+	CUF_RULE_REGISTER = 5, /* cfa = the register `extra` + cfa_offset, fp as in SP: known where a signal arrived alone */
+	CUF_RULE_SIGNAL = 6,  /* cfa = *(sp + cfa_offset), fp = *(sp + fp_offset), ip = the word after cfa's, and exact */
+	CUF_RULE_CHAIN = 7,   /* no unwind information in a known object: a frame pointer, if it looks right */
+	CUF_RULE_FOREIGN = 8, /* the same, no object is known here (JIT): never cached, code may be loaded later */
+	CUF_RULE_END = 9,     /* outermost frame */
+	CUF_RULE_UNSUPPORTED = 10
 };
 #define CUF_RULE_OWN 0x80u /* flag of kind: code of this library */
 
@@ -32,7 +33,7 @@ struct cuf_rule {
 	int32_t cfa_offset;
 	int16_t fp_offset;
 	uint8_t kind; /* enum cuf_rule_kind, with CUF_RULE_OWN */
-	uint8_t reserved;
+	uint8_t extra; /* see the kinds; registers by DWARF's number */
 };
 
 /* The rule for the instruction before ip: the call that ip returns to. For an exact address, ask for address + 1. */

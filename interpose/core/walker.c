@@ -93,6 +93,7 @@ struct walk {
 	uint64_t *frames;
 	unsigned count, max, signals;
 	uintptr_t interrupted_sp; /* of the frame that a signal broke into last; 0 none */
+	uintptr_t saved_sp_at;    /* where the kernel saved it, among its other registers; 0 not known */
 	uintptr_t chained_sp;     /* frame pointers were followed to here ahead of the walk; 0 none */
 	enum cuf_stop stop;
 };
@@ -219,13 +220,33 @@ static bool stop_walk(struct walk *w, enum cuf_stop why)
 	return false;
 }
 
+/* Where in struct sigcontext the kernel saves each register, by DWARF's number. */
+static const uint8_t saved_at[] = {13, 12, 14, 11, 9, 8, 10, 15, 0, 1, 2, 3, 4, 5, 6, 7};
+enum { SAVED_FP = 10, SAVED_SP = 15 };
+
+/*
+ * A register of the frame that a signal broke into: hand-written assembly has the CFA in one while it sets up its
+ * frame. Of a frame that called something, registers are not followed.
+ */
+static bool read_register(struct walk *w, struct window *window, unsigned reg, uintptr_t *value)
+{
+	return w->saved_sp_at && w->sp == w->interrupted_sp && reg < sizeof saved_at &&
+	       read_word(w, window, w->saved_sp_at + 8 * saved_at[reg] - 8 * SAVED_SP, value);
+}
+
 /* A rule that the hot loop does not follow, or not here. */
 static bool follow_rule(struct walk *w, const struct cuf_rule *rule, unsigned kind, struct window *window)
 {
-	uintptr_t cfa = (kind == CUF_RULE_SP ? w->sp : w->fp) + (uintptr_t)(intptr_t)rule->cfa_offset;
+	bool from_sp = kind == CUF_RULE_SP || kind == CUF_RULE_SP_SLOT;
+	uintptr_t cfa = from_sp ? w->sp : w->fp;
 	uintptr_t ip, fp = w->fp, fp_at = w->fp;
-	if (kind == CUF_RULE_FP_SLOT && !read_word(w, window, cfa, &cfa))
+	if (kind == CUF_RULE_REGISTER && !read_register(w, window, rule->extra, &cfa))
+		return stop_walk(w, CUF_STOP_UNSUPPORTED);
+	cfa += (uintptr_t)(intptr_t)rule->cfa_offset;
+	if ((kind == CUF_RULE_FP_SLOT || kind == CUF_RULE_SP_SLOT) && !read_word(w, window, cfa, &cfa))
 		return stop_walk(w, CUF_STOP_BOUNDS);
+	if (kind == CUF_RULE_SP_SLOT)
+		cfa += rule->extra;
 	if (kind != CUF_RULE_FP_SLOT)
 		fp_at = cfa;
 	if (cfa <= w->sp || !read_word(w, window, cfa - 8, &ip))
@@ -251,6 +272,7 @@ static bool cross_signal(struct walk *w, const struct cuf_rule *rule, struct win
 	w->sp = sp;
 	w->fp = fp;
 	w->interrupted_sp = sp;
+	w->saved_sp_at = rule->cfa_offset - rule->fp_offset == 8 * (SAVED_SP - SAVED_FP) ? at : 0;
 	w->chained_sp = 0; /* of the stack that was left */
 	w->above = 0;
 	return true;
@@ -296,7 +318,9 @@ static bool step_carefully(struct walk *w, const struct cuf_rule *rule, struct w
 	switch (kind) {
 	case CUF_RULE_SP:
 	case CUF_RULE_FP:
-	case CUF_RULE_FP_SLOT: return follow_rule(w, rule, kind, window);
+	case CUF_RULE_FP_SLOT:
+	case CUF_RULE_SP_SLOT:
+	case CUF_RULE_REGISTER: return follow_rule(w, rule, kind, window);
 	case CUF_RULE_SIGNAL: return cross_signal(w, rule, window);
 	case CUF_RULE_CHAIN:
 	case CUF_RULE_FOREIGN: return follow_chain(w, window);

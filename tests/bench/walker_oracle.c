@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The walker judged by libunwind inside real programs: preload this library, and at every ORACLE_EVERY-th allocation
- * (default 1) of a thread both walk the stack. At exit one line on stderr:
- *   walker_oracle: NAME[PID]: stacks N, frames F, equal N, stopped early N (reasons), longer N, differ N
- * "longer": libunwind gave up first, our frames up to there are the same. The first few stacks that differ are printed
- * frame by frame. ORACLE_VERBOSE=N: the first N, and those that stop early too. The exit status stays the program's: read
- * "differ 0".
+ * (default 1; 0: at none) of a thread both walk the stack. ORACLE_USEC=N: also whenever the process has used N
+ * microseconds more, at whatever instruction a thread that has allocated is then. At exit one line on stderr:
+ *   walker_oracle: NAME[PID]: stacks N, frames F, equal N (both stopped N), stopped early N (reasons), longer N, differ N
+ * "both stopped": neither reached the outermost frame. "longer": libunwind gave up first, our frames up to there are the
+ * same. The first few stacks that differ are printed frame by frame. ORACLE_VERBOSE=N: the first N, and those that
+ * one of them did not finish too. The exit status stays the program's: read "differ 0".
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 #include "interpose/abi/format.h"
+#include "interpose/core/cfi.h"
 #include "interpose/core/modules.h"
 #include "interpose/core/recorder.h"
 #include "interpose/core/walker.h"
@@ -41,7 +45,7 @@ static const char *const stop_names[CUF_STOP_MAX] = {
 };
 
 static struct {
-	unsigned long stacks, frames, equal, longer, differ, early[CUF_STOP_MAX], shown;
+	unsigned long stacks, frames, equal, both_stopped, longer, differ, early[CUF_STOP_MAX], shown;
 } totals;
 #define COUNT(field, n) __atomic_fetch_add(&totals.field, (n), __ATOMIC_RELAXED)
 
@@ -73,8 +77,9 @@ static void show(
 {
 	if (COUNT(shown, 1) >= show_at_most)
 		return;
-	dprintf(2, "walker_oracle: %s at frame %u: ours %u (stop %u), libunwind %u\n", what, at, ours, stop,
-		their_count);
+	struct cuf_rule rule = cuf_rule_compile(ours ? thread->ours[ours - 1] : 0);
+	dprintf(2, "walker_oracle: %s at frame %u: ours %u (stop %u, last rule %u), libunwind %u\n", what, at, ours, stop,
+		rule.kind, their_count);
 	for (unsigned i = at > 2 ? at - 2 : 0; i < at + 4; i++) {
 		if (i < ours)
 			show_frame("ours     ", i, thread->ours[i]);
@@ -113,6 +118,11 @@ static __attribute__((noinline)) void judge(void *frame)
 		at++;
 	if (at == ours && (ours == theirs || stop == CUF_STOP_DEPTH)) {
 		COUNT(equal, 1);
+		if (stop != CUF_STOP_END && stop != CUF_STOP_DEPTH) {
+			COUNT(both_stopped, 1);
+			if (verbose)
+				show("both stopped", stop, ours, seen, theirs, at);
+		}
 	} else if (at == ours && ours) {
 		COUNT(early[stop], 1);
 		if (verbose)
@@ -130,7 +140,7 @@ static __attribute__((noinline)) void judge(void *frame)
 static void on_allocation(void *frame)
 {
 	int kept = errno;
-	if (!unw_backtrace || making || (thread && (thread->busy || --thread->countdown)))
+	if (!unw_backtrace || making || (thread && (thread->busy || !every || --thread->countdown)))
 		return;
 	making = true;
 	if (!thread && (thread = __libc_calloc(1, sizeof *thread)))
@@ -166,11 +176,32 @@ void *realloc(void *old, size_t bytes)
 	return p;
 }
 
+/* Any instruction of the program, or of libc: what interrupts the two walkers themselves is left out. */
+static void on_time(int signal)
+{
+	int kept = errno;
+	(void)signal;
+	if (unw_backtrace && !making && thread && thread->ready && !thread->busy) {
+		thread->busy = true;
+		judge(__builtin_frame_address(0));
+		thread->busy = false;
+	}
+	errno = kept;
+}
+
+static void start_timer(long usec)
+{
+	struct sigaction action = {.sa_handler = on_time, .sa_flags = SA_RESTART | SA_ONSTACK};
+	struct itimerval interval = {{usec / 1000000, usec % 1000000}, {usec / 1000000, usec % 1000000}};
+	sigaction(SIGPROF, &action, NULL);
+	setitimer(ITIMER_PROF, &interval, NULL);
+}
+
 static __attribute__((constructor)) void start(void)
 {
 	void *library = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
 	const char *text = getenv("ORACLE_EVERY");
-	if (text && strtoul(text, NULL, 10))
+	if (text)
 		every = strtoul(text, NULL, 10);
 	if ((text = getenv("ORACLE_VERBOSE"))) {
 		verbose = true;
@@ -181,6 +212,8 @@ static __attribute__((constructor)) void start(void)
 		dprintf(2, "walker_oracle: no libunwind.so.8\n");
 	else
 		unw_backtrace = (int (*)(void **, int))dlsym(library, "unw_backtrace");
+	if (unw_backtrace && (text = getenv("ORACLE_USEC")))
+		start_timer(strtol(text, NULL, 10));
 }
 
 static __attribute__((destructor)) void end(void)
@@ -196,7 +229,8 @@ static __attribute__((destructor)) void end(void)
 				stop_names[i] ? stop_names[i] : "end", totals.early[i]);
 	}
 	dprintf(2,
-		"walker_oracle: %s[%d]: stacks %lu, frames %lu, equal %lu, stopped early %lu%s%s%s, longer %lu, differ %lu\n",
-		program_invocation_short_name, (int)getpid(), totals.stacks, totals.frames, totals.equal, early,
+		"walker_oracle: %s[%d]: stacks %lu, frames %lu, equal %lu (both stopped %lu), stopped early %lu%s%s%s, longer %lu, "
+		"differ %lu\n",
+		program_invocation_short_name, (int)getpid(), totals.stacks, totals.frames, totals.equal, totals.both_stopped, early,
 		used ? " (" : "", reasons, used ? ")" : "", totals.longer, totals.differ);
 }

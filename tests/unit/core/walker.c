@@ -296,6 +296,41 @@ static void signal_at_a_first_instruction(void **state)
 	assert_int_equal(stop, CUF_STOP_END);
 }
 
+/*
+ * Hand-written assembly as in libcrypto: the caller's stack pointer is in a register while the frame is made, then in a
+ * slot of the frame; the frame pointer holds data.
+ */
+void test_old_sp(body *run);
+__asm__(".text\n.globl test_old_sp\n.type test_old_sp,@function\ntest_old_sp:\n.cfi_startproc\nmov %rsp,%rax\n"
+	".cfi_def_cfa_register %rax\npush %rbp\n.cfi_offset %rbp,-16\nmov $-1,%rbp\nud2\nsub $80,%rsp\nmov %rax,24(%rsp)\n"
+	".cfi_escape 0x0f, 5, 0x77, 24, 0x06, 0x23, 8\ncall *%rdi\nmov 24(%rsp),%rax\n.cfi_def_cfa %rax,8\n"
+	"mov -8(%rax),%rbp\n.cfi_restore %rbp\nmov %rax,%rsp\n.cfi_def_cfa_register %rsp\nret\n.cfi_endproc\n"
+	".size test_old_sp,.-test_old_sp\n");
+
+static bool look_at_fault;
+static void step_over_fault(int signal, siginfo_t *info, void *context)
+{
+	if (look_at_fault)
+		look();
+	((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] += 2;
+}
+static void look_at_nothing(void) {}
+
+static void the_old_stack_pointer_in_a_register_and_in_a_slot(void **state)
+{
+	struct sigaction action = {.sa_sigaction = step_over_fault, .sa_flags = SA_SIGINFO}, before;
+	for (int in_slot = 0; in_slot < 2; in_slot++) {
+		look_at_fault = !in_slot;
+		sigaction(SIGILL, &action, &before);
+		test_old_sp(in_slot ? look : look_at_nothing);
+		sigaction(SIGILL, &before, NULL);
+		assert_agrees(true);
+		assert_true(holds_address_of(&test_old_sp, 64));
+		assert_true(holds_address_of(&the_old_stack_pointer_in_a_register_and_in_a_slot, 1024));
+		assert_int_equal(stop, CUF_STOP_END);
+	}
+}
+
 static ucontext_t back, fiber;
 static void in_fiber(void)
 {
@@ -578,6 +613,7 @@ int main(void)
 		cmocka_unit_test(across_a_signal),
 		cmocka_unit_test(across_a_signal_on_another_stack),
 		cmocka_unit_test(signal_at_a_first_instruction),
+		cmocka_unit_test(the_old_stack_pointer_in_a_register_and_in_a_slot),
 		cmocka_unit_test(on_a_fiber),
 		cmocka_unit_test(damaged_frames_end_the_walk),
 		cmocka_unit_test(in_another_thread),
