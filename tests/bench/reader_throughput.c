@@ -80,55 +80,58 @@ static void fill_devices(void)
 		stacks[i] = (struct cuf_stack){ i + 1, i * 20, 20, 0, 0 };
 }
 
-/* Requests: each thread allocates and frees; live blocks that were there before lie in the ledger. */
-static void fill_device_ring(void)
+/* One allocation: of the n-th of a segment. */
+typedef struct cuf_event allocation_of(uint64_t segment, uint64_t n, uint64_t per_segment);
+
+/* Each thread allocates and frees at once, segment by segment. Returns how many segments there are. */
+static uint64_t fill_event_ring(enum cuf_section_id id, allocation_of *allocation)
 {
-	uint64_t bytes, per = (DEVICE_SEGMENT - sizeof(struct cuf_segment)) / sizeof(struct cuf_event), seq = 0;
-	uint8_t *ring = section(CUF_SEC_RING, &bytes);
-	struct cuf_block *ledger;
+	uint64_t bytes, per = (DEVICE_SEGMENT - sizeof(struct cuf_segment)) / sizeof(struct cuf_event), seq = h->next_seq;
+	uint8_t *ring = section(id, &bytes);
 	for (uint64_t i = 0; i < bytes / DEVICE_SEGMENT; i++) {
 		struct cuf_segment *s = (void *)(ring + i * DEVICE_SEGMENT);
 		struct cuf_event *e = (void *)(s + 1);
 		*s = (struct cuf_segment){ .ticket = i + 1, .start_ns = 1000 + seq * 1000, .used = (uint32_t)per, .thread = (uint32_t)(i % THREADS) };
 		for (uint64_t n = 0; n < per; n++) {
 			bool frees = n & 1;
-			uint32_t stack = frees ? e[n - 1].stack : 1 + random_below(STACKS);
-			seq++;
-			e[n] = (struct cuf_event){ .seq = seq, .time_ns = 1000 + seq * 1000, .addr = 0x7f0000000000 + (i * per + n / 2) % 100000 * 4194304,
-				.bytes = frees ? e[n - 1].bytes : 1 + random_below(8 << 20), .stack = stack, .alloc_stack = stack,
-				.op = frees ? CUF_OP_FREE : CUF_OP_ALLOC, .kind = CUF_KIND_DEVICE, .hook = 100 };
+			e[n] = frees ? e[n - 1] : allocation(i, n / 2, per);
+			e[n].op = frees ? CUF_OP_FREE : CUF_OP_ALLOC;
+			e[n].extra = frees ? 0 : e[n].extra; /* of a free: its age */
+			e[n].alloc_stack = e[n].stack;
+			e[n].seq = ++seq;
+			e[n].time_ns = 1000 + seq * 1000;
 		}
 	}
 	h->next_seq = seq;
-	h->next_ticket = bytes / DEVICE_SEGMENT;
-	ledger = section(CUF_SEC_LEDGER, &bytes);
+	return bytes / DEVICE_SEGMENT;
+}
+
+static struct cuf_event driver_allocation(uint64_t segment, uint64_t n, uint64_t per_segment)
+{
+	struct cuf_event e = { .addr = 0x7f0000000000 + (segment * per_segment + n) % 100000 * 4194304, .kind = CUF_KIND_DEVICE, .hook = 100 };
+	e.stack = 1 + random_below(STACKS);
+	e.bytes = 1 + random_below(8 << 20);
+	return e;
+}
+
+/* Inside one of the framework's segments, thread by thread. */
+static struct cuf_event framework_allocation(uint64_t segment, uint64_t n, uint64_t per_segment)
+{
+	struct cuf_event e = { .addr = 0x7e0000000000 + segment % THREADS * 4194304 + n * 8192, .aux = 64 << 20, .extra = 128 << 11,
+		.kind = CUF_KIND_FRAMEWORK, .hook = 500 };
+	e.stack = 1 + random_below(STACKS);
+	e.bytes = 512u << random_below(4);
+	return e;
+}
+
+/* Blocks that were there before; a few thousand of a framework in its segments. */
+static void fill_ledger(void)
+{
+	uint64_t bytes;
+	struct cuf_block *ledger = section(CUF_SEC_LEDGER, &bytes);
 	for (uint64_t i = 0; i < bytes / sizeof *ledger; i += 2)
 		ledger[i] = (struct cuf_block){ .key = 0x700000000000 + i * 4096, .bytes = 1 + random_below(8192), .seq = 1, .time_ns = 500,
 			.stack = 1 + random_below(STACKS), .kind = CUF_KIND_DEVICE };
-}
-
-/* A framework's blocks come and go inside one of its segments, thread by thread; a few thousand stay. */
-static void fill_framework_ring(void)
-{
-	uint64_t bytes, per = (DEVICE_SEGMENT - sizeof(struct cuf_segment)) / sizeof(struct cuf_event), seq = h->next_seq;
-	uint8_t *ring = section(CUF_SEC_FRAMEWORK_RING, &bytes);
-	struct cuf_block *ledger;
-	for (uint64_t i = 0; i < bytes / DEVICE_SEGMENT; i++) {
-		struct cuf_segment *s = (void *)(ring + i * DEVICE_SEGMENT);
-		struct cuf_event *e = (void *)(s + 1);
-		*s = (struct cuf_segment){ .ticket = i + 1, .start_ns = 1000 + seq * 1000, .used = (uint32_t)per, .thread = (uint32_t)(i % THREADS) };
-		for (uint64_t n = 0; n < per; n++) {
-			bool frees = n & 1;
-			uint32_t stack = frees ? e[n - 1].alloc_stack : 1 + random_below(STACKS);
-			seq++;
-			e[n] = (struct cuf_event){ .seq = seq, .time_ns = 1000 + seq * 1000, .addr = 0x7e0000000000 + (i % THREADS) * 4194304 + n / 2 * 8192,
-				.bytes = frees ? e[n - 1].bytes : 512u << random_below(4), .aux = 64 << 20, .stack = frees ? 0 : stack, .alloc_stack = stack,
-				.extra = frees ? 0 : 128 << 11, .op = frees ? CUF_OP_FREE : CUF_OP_ALLOC, .kind = CUF_KIND_FRAMEWORK, .hook = 500 };
-		}
-	}
-	h->next_seq = seq;
-	h->next_framework_ticket = bytes / DEVICE_SEGMENT;
-	ledger = section(CUF_SEC_LEDGER, &bytes);
 	for (uint64_t i = 0; i < 20000; i++)
 		ledger[2 * i + 1] = i < THREADS ?
 			(struct cuf_block){ .key = 0x7e0000000000 + i * 4194304, .bytes = 4194304, .seq = 1, .time_ns = 500, .stack = 1, .kind = CUF_KIND_DEVICE } :
@@ -175,8 +178,9 @@ static uint64_t make(const char *path, uint64_t total)
 	h = (struct cuf_header *)data;
 	*h = plan;
 	fill_devices();
-	fill_device_ring();
-	fill_framework_ring();
+	h->next_ticket = fill_event_ring(CUF_SEC_RING, driver_allocation);
+	h->next_framework_ticket = fill_event_ring(CUF_SEC_FRAMEWORK_RING, framework_allocation);
+	fill_ledger();
 	events = fill_host_ring() + h->next_seq;
 	munmap(data, bytes);
 	close(fd);
