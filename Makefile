@@ -18,7 +18,7 @@ BASE   := -std=gnu11 -O2 -g -fno-strict-aliasing -I. -D_GNU_SOURCE $(WARN) -MMD 
 LIBF   := $(BASE) -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-builtin -fno-stack-protector -fno-plt
 CMDF   := $(BASE)
 VERSION := 0.1.0
-KINDS  := lint unit e2e golden fault gpu
+KINDS  := lint unit e2e golden fault gpu $(if $(filter yes,$(FRAMEWORKS)),frameworks)
 SANITIZED := $(if $(SANITIZERS),asan ubsan tsan valgrind)
 results = $(KINDS:%=$(B)/results/%) $(foreach s,$(SANITIZED),$(result_$(s)))
 result_asan = $(B)/address/results/unit
@@ -32,7 +32,7 @@ cmd_src  := $(filter-out analysis/main.c,$(wildcard analysis/*.c analysis/*/*.c)
 core_obj := $(core_src:%.c=$(B)/obj/%.o)
 hook_obj := $(hook_src:%.c=$(B)/obj/%.o)
 cmd_obj  := $(cmd_src:%.c=$(B)/obj/%.o)
-CMD_LIBS := -ldw -lelf -ljson-c -lzstd -lz -liberty -lm
+CMD_LIBS := -ldw -lelf -ljson-c -lzstd -lz -liberty -lm -ldl
 
 unit_core     := $(patsubst tests/unit/core/%.c,$(B)/unit/core/%,$(wildcard tests/unit/core/*.c))
 unit_hooks    := $(patsubst tests/unit/hooks/%.c,$(B)/unit/hooks/%,$(wildcard tests/unit/hooks/*.c))
@@ -216,7 +216,7 @@ clean: ## remove $(O)/ but what was downloaded
 	rm -rf $(filter-out $(O)/cuda $(O)/cuda12 $(O)/nvtx% $(O)/wheels $(O)/frameworks $(O)/node_modules $(O)/package%,$(wildcard $(O)/*))
 help: ## this list
 	@echo 'targets:'; awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' Makefile
-	@echo 'variables: V=1 commands shown; SAN=address|undefined|thread; CI=1 warnings are errors; SANITIZERS=1 check adds sanitizers and valgrind; O=build; PREFIX= DESTDIR= CC= CFLAGS=; CUDA_HOME= (tests against the real headers and runtime)'
+	@echo 'variables: V=1 commands shown; SAN=address|undefined|thread; CI=1 warnings are errors; SANITIZERS=1 check adds sanitizers and valgrind; FRAMEWORKS=yes check adds check-frameworks; O=build; PREFIX= DESTDIR= CC= CFLAGS=; CUDA_HOME= (tests against the real headers and runtime)'
 
 -include $(core_obj:.o=.d) $(hook_obj:.o=.d) $(cmd_obj:.o=.d) $(B)/obj/analysis/main.d $(wildcard $(B)/unit/*/*.d)
 .PHONY: all interpose analysis tests unit sim check check-unit check-e2e check-golden check-fault check-gpu check-suites check-agents check-frameworks check-asan check-ubsan check-tsan check-valgrind fuzz lint bench bench-host bench-causes gen format install uninstall clean help

@@ -1,11 +1,19 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A CUDA without a GPU for programs as they are published: memory comes from the simulated runtime and driver; devices,
 events and launches from stand_in/*.c; every other function that the program's libraries want is generated here and does
-nothing. Kernels do not run, so results mean nothing; allocations are as on a GPU."""
+nothing. Kernels do not run, so results mean nothing; allocations are as on a GPU.
+
+stand_in.py FOLDER: what the libraries there are linked with and is nowhere, since their wheel came without the wheels that it asks
+for, is made where their RPATH has it, of functions that do nothing; the driver, which no wheel brings, is not."""
+import collections
+import glob
 import os
 import pathlib
 import re
 import subprocess
+import sys
+import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = pathlib.Path(os.environ.get('BUILD', HERE.parents[1] / 'build')).resolve()
@@ -14,6 +22,12 @@ LIBRARY, SIM = BUILD / 'libcuflight.so', BUILD / 'sim'
 
 class Skip(Exception):
     pass
+
+
+def absent(name):
+    """Why build/frameworks/NAME is not there."""
+    failed = HERE.parents[1] / f'build/frameworks/{name}.failed'
+    return failed.read_text().splitlines()[0] if failed.exists() else f'no build/frameworks/{name}: run scripts/setup frameworks'
 
 
 def output(*command):
@@ -26,11 +40,11 @@ def symbols(path, defined):
     return {line.split()[-1].split('@')[0] for line in lines if line.split()}
 
 
-def nothing(names, soname, work, *objects):
-    """A library of functions that return 0."""
+def nothing(names, soname, work, *objects, version=None):
+    """The command that makes a library of functions that return 0, all of one version."""
     source = work / f'{soname}.c'
     source.write_text(''.join(f'int {name}(void) {{ return 0; }}\n' for name in sorted(names)))
-    (work / f'{soname}.map').write_text(f'{soname} {{ global: *; }};\n')
+    (work / f'{soname}.map').write_text(f'{version or soname} {{ global: *; }};\n')
     return ['cc', '-shared', '-fPIC', '-w', *objects, source, f'-Wl,--version-script={work}/{soname}.map']
 
 
@@ -46,13 +60,45 @@ def make(needs_runtime, libraries, work):
     missing = {name for name in wanted if re.match(r'(__)?cuda[A-Z]', name)} - have
     output(*nothing(missing, soname, work, rest_object), '-o', rest)
     output('cc', '-shared', '-fPIC', HERE / 'stand_in/nvml.c', '-Wl,-soname,libnvidia-ml.so.1', '-o', work / 'libnvidia-ml.so.1')
-    return [LIBRARY, SIM / soname, rest], {'LD_LIBRARY_PATH': f'{SIM}:{work}'}
+    return [LIBRARY, SIM / soname, rest], {'LD_LIBRARY_PATH': f'{work}:{SIM}'} # PyTorch asks NVML more than the simulated one knows
 
 
 def make_library(prefix, soname, libraries, work):
     """A library whose functions all do nothing, as far as these libraries want it."""
     wanted = set().union(*(symbols(library, False) for library in libraries))
     output(*nothing({name for name in wanted if name.startswith(prefix)}, soname, work), f'-Wl,-soname,{soname}', '-o', work / soname)
+
+
+def versions(libraries):
+    """{soname: the version that these libraries want of it}: NVIDIA's have one each, or none."""
+    lines = re.findall(r'File: (\S+)|^  0x\w+:\s+Name: (\S+)', output('readelf', '-W', '-V', *libraries), re.MULTILINE)
+    found, soname = {}, None
+    for file, version in lines:
+        soname = file or soname
+        if version:
+            found[soname] = version
+    return found
+
+
+def complete(folder):
+    """Makes the libraries that those of the folder are linked with and nobody has."""
+    libraries = sorted(glob.glob(f'{folder}/*.so*'))
+    missing = set(re.findall(r'(\S+) => not found', output('ldd', *libraries))) - {'libcuda.so.1'}
+    wanted = collections.defaultdict(set)
+    for line in output('nm', '-D', '--undefined-only', *libraries).splitlines():
+        name, _, version = line.split()[-1].partition('@') if line.split() else ('', '', '')
+        wanted[version].add(name)
+    version_of = versions(libraries)
+    places = re.search(r'R(?:UN)?PATH.*\[\$ORIGIN/([^:\]]+)', output('readelf', '-d', *libraries))
+    for soname in sorted(missing):
+        version = version_of.get(soname)
+        stem = re.match(r'lib([A-Za-z]+)', soname)[1].lower() # a name without a version tells its library by how it begins
+        names = wanted[version] if version else {name for name in wanted[''] if name.lower().startswith(stem)}
+        where = pathlib.Path(folder, places[1])
+        where.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory() as work:
+            output(*nothing(names, soname, pathlib.Path(work), version=version), f'-Wl,-soname,{soname}', '-o', where / soname)
+    return sorted(missing)
 
 
 def tap(tests):
@@ -67,3 +113,7 @@ def tap(tests):
         except (AssertionError, subprocess.SubprocessError, OSError, LookupError, ValueError) as why:
             print(f'not ok {number} - {what}\n# ' + str(why).strip().replace('\n', '\n# '), flush=True)
     print(f'1..{number}')
+
+
+if __name__ == '__main__':
+    print('stood in for:', *complete(pathlib.Path(sys.argv[1]).resolve()))

@@ -71,9 +71,9 @@ def tell(script, broken, shape, bytes_per_turn, keeper="-"):
 
 
 class Ceiling:
-    """What the process may have, as in a container; what does not fit is a MemoryError. It holds fully while a document comes and leaves
-    some room at all other times: else, near it, the end could be a thread that does not start, which libraries tell otherwise or wait
-    for. Not of address space: that counts what allocators reserve, and the recorder's file."""
+    """What the process may have more from set() on, as in a container; what does not fit is a MemoryError. It is of data, not of
+    address space, which counts what allocators reserve and the recorder's file. While no document comes it is higher: a thread that
+    could not start near it would be the end in the document's place, and libraries wait for such a thread, or tell it otherwise."""
     ROOM, SPARE = 384 << 20, 64 << 20
 
     def __init__(self):

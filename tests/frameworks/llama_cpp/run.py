@@ -33,8 +33,8 @@ WHERE = {'CPU': r.HOST, 'CUDA_Host': PINNED, 'CUDA0': r.DEVICE}
 
 @functools.cache
 def model():
-    if not (FOLDER / 'node_modules/node-llama-cpp').exists():
-        raise stand_in.Skip('no build/frameworks/llama: run scripts/setup frameworks')
+    if not (FOLDER / 'packages').exists():
+        raise stand_in.Skip(stand_in.absent('llama'))
     path = WORK / 'tiny.gguf'
     stand_in.output('env', f'PYTHONPATH={FOLDER}/gguf', 'python3', HERE / 'make_model.py', path)
     return path
@@ -48,7 +48,7 @@ def load(preload, environment, *gpu):
     more = {'CUFLIGHT_OUTPUT': f'{where}/', 'CUFLIGHT_OPTIONS': 'start=1', 'LLAMA_LOG': 'info', **environment}
     if preload:
         more['LD_PRELOAD'] = ' '.join(map(str, preload))
-    done = subprocess.run(['node', str(HERE / 'load.mjs'), str(FOLDER), str(model()), *gpu], capture_output=True, text=True, timeout=300,
+    done = subprocess.run(['node', str(HERE / 'load.mjs'), str(FOLDER), str(model()), *gpu], capture_output=True, text=True, timeout=120,
                           env={**os.environ, **more})
     assert done.returncode == 0, (done.stdout + done.stderr)[-600:]
     found = [r.Recording(path) for path in glob.glob(f'{where}/*.cuf')]

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """run.py [--system] [NAME...]: PyTorch as its wheels are, under the recorder; prints TAP. Environments: build/frameworks/torch-*
-(scripts/setup pytorch) and the system's Python with Debian's PyTorch (--system: that alone). Without a GPU PyTorch's own caching allocator runs
-over the simulated driver: ../stand_in.py.
+(scripts/setup frameworks, or pytorch) and the system's Python with Debian's PyTorch (--system: that alone). Without a GPU PyTorch's own
+caching allocator runs over the simulated driver: ../stand_in.py.
 """
 import atexit
 import functools
@@ -18,6 +18,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 HERE = pathlib.Path(__file__).resolve().parent
+FRAMEWORKS = ROOT / 'build/frameworks'
 sys.path[:0] = [str(ROOT / 'tests'), str(ROOT / 'tests/frameworks'), str(ROOT / 'tests/e2e/torch')]
 import check_blocks # noqa: E402
 import recording as r # noqa: E402
@@ -29,18 +30,17 @@ POINTS = '100'
 
 
 class PyTorch:
-    def __init__(self, name, python):
-        self.name, self.python, self.work = name, python, pathlib.Path(tempfile.mkdtemp(prefix='pytorch.'))
+    def __init__(self, name, python, tests):
+        self.name, self.python, self.tests, self.work = name, str(python), tests, pathlib.Path(tempfile.mkdtemp(prefix='pytorch.'))
         atexit.register(shutil.rmtree, self.work, ignore_errors=True)
-        found = subprocess.run([python, '-W', 'ignore', '-c', 'import torch; print(torch.__file__); print(torch.__version__)'],
+        found = subprocess.run(['env', self.python, '-W', 'ignore', '-c', 'import torch; print(torch.__file__); print(torch.__version__)'],
                                capture_output=True, text=True)
         self.there = found.returncode == 0
+        self.error = found.stderr.strip()
         self.file, self.version = found.stdout.split()[-2:] if self.there else (None, None)
         self.libraries = pathlib.Path(self.file).parent / 'lib' if self.there else None
 
     def cuda(self):
-        if not (self.libraries / 'libc10_cuda.so').exists():
-            raise Skip('built without CUDA')
         return self.libraries / 'libc10_cuda.so'
 
     def run(self, script, *args, preload=(), check=True, **environment):
@@ -49,7 +49,7 @@ class PyTorch:
         where.unlink(missing_ok=True)
         more = {'CUFLIGHT_OUTPUT': str(where), 'PYTHONDONTWRITEBYTECODE': '1', **environment}
         preload = ' '.join(map(str, preload))
-        done = subprocess.run([self.python, '-W', 'ignore', str(HERE / script), *args], capture_output=True, text=True, timeout=600,
+        done = subprocess.run([self.python, '-W', 'ignore', str(HERE / script), *args], capture_output=True, text=True, timeout=120,
                               env={**os.environ, **more, **({'LD_PRELOAD': preload} if preload else {})})
         if check and done.returncode not in (0, 1):
             raise AssertionError(f'exit status {done.returncode}: {done.stderr[-400:]}')
@@ -81,7 +81,6 @@ def names(torch):
 
 def clash(torch):
     """the recorder defines nothing else that its libraries define"""
-    torch.cuda()
     ours, shared = symbols(LIBRARY, True), set()
     for library in glob.glob(str(torch.libraries / '*.so*')):
         shared |= {f'{os.path.basename(library)}: {name}' for name in symbols(library, True) & ours if not WANTED.search(name)}
@@ -153,25 +152,29 @@ def blind(torch):
     assert recording.framework() == {'framework': 'PyTorch', 'backend': 'cudaMallocAsync'}, recording.framework()
 
 
-TESTS = names, clash, host, sites, native, expandable, blind
+HOST_TESTS = host, sites
+CUDA_TESTS = names, clash, native, expandable, blind
 
 
 def environments(system_alone):
-    found = [] if system_alone else [PyTorch(os.path.basename(path), f'{path}/bin/python') for path in sorted(glob.glob(str(ROOT / 'build/frameworks/torch-*')))
-             if os.path.exists(f'{path}/bin/python')]
-    return [*found, PyTorch('system', '/usr/bin/python3')]
+    """Those that are there, and the one that `scripts/setup frameworks` makes; the system's, which knows no CUDA."""
+    made = {'torch-cu13', *(path.parts[-2] for path in FRAMEWORKS.glob('torch-*/packages'))}
+    return [*(PyTorch(name, FRAMEWORKS / name / 'bin/python', HOST_TESTS + CUDA_TESTS) for name in sorted(made) if not system_alone),
+            PyTorch('system', '/usr/bin/python3', HOST_TESTS)]
 
 
 def run(torch, test):
-    if not torch.there:
-        raise Skip('no PyTorch in this environment')
-    return test(torch)
+    if torch.there:
+        return test(torch)
+    if (FRAMEWORKS / torch.name).exists():
+        raise AssertionError(torch.error)
+    raise Skip('no torch for /usr/bin/python3' if torch.name == 'system' else stand_in.absent(torch.name))
 
 
 def main(*only):
     system_alone, only = '--system' in only, {name for name in only if name != '--system'}
     stand_in.tap([(f'{torch.name} {torch.version or ""}: {test.__doc__}', functools.partial(run, torch, test))
-                  for torch in environments(system_alone) for test in TESTS if not only or test.__name__ in only])
+                  for torch in environments(system_alone) for test in torch.tests if not only or test.__name__ in only])
 
 
 main(*sys.argv[1:])
