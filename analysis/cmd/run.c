@@ -20,11 +20,12 @@
 #include "analysis/cmd/say.h"
 #include "analysis/cmd/settings.h"
 #include "analysis/cmd/supervise.h"
+#include "analysis/cmd/tenants_watch.h"
 #include "analysis/model/facts.h"
 #include "analysis/model/recording_append.h"
 #include "analysis/view/units.h"
 
-enum { RUN_PATTERN_DEPTH = 3 }; /* directories that a pattern may add */
+enum { RUN_PATTERN_DEPTH = 3 /* directories that a pattern may add */, TICK_MS = 50 };
 
 static uint64_t wall_ns(void)
 {
@@ -237,7 +238,7 @@ static bool has_finding(const struct recordings *list)
 }
 
 static int conclude(const struct opts *opts, const struct destination *destination, const struct supervised *supervised, const struct kills *kills,
-		    uint64_t began_ns)
+		    struct tenants_watch *watch, uint64_t began_ns)
 {
 	struct recordings list = { 0 };
 	int status = supervise_exit(supervised), findings_status = (int)opts_number(opts, "error-exitcode", 0);
@@ -245,6 +246,7 @@ static int conclude(const struct opts *opts, const struct destination *destinati
 	recordings_scan(&list, destination->directory, destination->is_pattern ? RUN_PATTERN_DEPTH : 0, began_ns);
 	processes = recordings_mark_run(&list, (uint32_t)supervised->pid, (uint32_t)getpid());
 	note_end(&list, supervised, kills);
+	tenants_watch_end(watch, &list);
 	processes -= recordings_drop_replaced(&list);
 	if (processes)
 		tell_recorded(&list, processes, destination);
@@ -264,6 +266,7 @@ static int run_run(const struct opts *opts)
 	struct supervised supervised;
 	struct cgroup_memory before;
 	struct kills kills;
+	struct tenants_watch *watch;
 	uint64_t began_ns = wall_ns();
 	if (!opts->operand_count) {
 		say_error("no command given: cuflight run [OPTIONS] -- COMMAND; see 'cuflight run --help'");
@@ -272,12 +275,13 @@ static int run_run(const struct opts *opts)
 	if (prepare_destination(&destination, opts) || prepare_environment(opts, &destination))
 		return CMD_RUN_FAILED;
 	cgroup_read(&before);
-	supervise(&supervised, opts->operands);
+	watch = tenants_watch_new(destination.directory, destination.is_pattern ? RUN_PATTERN_DEPTH : 0, began_ns, getenv("CUFLIGHT_OPTIONS"));
+	supervise(&supervised, opts->operands, watch ? &(struct supervise_tick){ TICK_MS, tenants_watch_tick, watch } : NULL);
 	if (supervised.error)
 		return start_failure(opts->operands[0], supervised.error);
 	kills = kills_since(&before);
 	tell_kill(&supervised, &kills);
-	return conclude(opts, &destination, &supervised, &kills, began_ns);
+	return conclude(opts, &destination, &supervised, &kills, watch, began_ns);
 }
 
 static const struct opt own[] = {

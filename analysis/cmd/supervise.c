@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -45,7 +46,21 @@ static int reap(struct supervised *supervised)
 	return 0;
 }
 
-void supervise(struct supervised *supervised, char **argv)
+/* The next signal; while there is a tick, no signal for that long is one. -1: a tick, or nothing. */
+static int next_signal(const sigset_t *watched, siginfo_t *info, const struct supervise_tick **tick)
+{
+	struct timespec pause;
+	int number;
+	if (!*tick)
+		return sigwaitinfo(watched, info);
+	pause = (struct timespec){ .tv_sec = (*tick)->every_ms / 1000, .tv_nsec = (*tick)->every_ms % 1000 * 1000000 };
+	number = sigtimedwait(watched, info, &pause);
+	if (number < 0 && errno == EAGAIN && !(*tick)->tick((*tick)->context))
+		*tick = NULL;
+	return number;
+}
+
+void supervise(struct supervised *supervised, char **argv, const struct supervise_tick *tick)
 {
 	sigset_t watched, before;
 	siginfo_t info;
@@ -55,7 +70,7 @@ void supervise(struct supervised *supervised, char **argv)
 	supervised->wait_status = 0;
 	supervised->error = start(&supervised->pid, argv, &before);
 	while (!supervised->error && !reap(supervised)) {
-		if (sigwaitinfo(&watched, &info) < 0 || info.si_signo == SIGCHLD)
+		if (next_signal(&watched, &info, &tick) < 0 || info.si_signo == SIGCHLD)
 			continue;
 		if (info.si_code <= 0) /* by a process, not by the terminal */
 			kill(supervised->pid, info.si_signo);

@@ -7,6 +7,7 @@
 #ifndef CMD_SUPERVISE_H
 #define CMD_SUPERVISE_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct supervised {
@@ -15,8 +16,11 @@ struct supervised {
 	int wait_status;  /* of waitpid */
 };
 
-/* argv as for execvp, in our environment. Returns when the command has ended, or could not be started. */
-void supervise(struct supervised *supervised, char **argv);
+/* Called every so many milliseconds while the command runs, signals blocked; it returns soon. False: not again. */
+struct supervise_tick { long every_ms; bool (*tick)(void *context); void *context; };
+
+/* argv as for execvp, in our environment. tick: NULL for none. Returns when the command has ended, or could not be started. */
+void supervise(struct supervised *supervised, char **argv, const struct supervise_tick *tick);
 /* Exit status as a shell gives it: the command's own, or 128 + signal. */
 int supervise_exit(const struct supervised *supervised);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "analysis/model/host_means.h"
 #include "analysis/model/symbols.h"
+#include "analysis/model/tenants.h"
 #include "analysis/model/units.h"
 
 /* By enum cuf_loss. */
@@ -159,6 +160,8 @@ static void tell_process(struct build *b, uint32_t p, struct sentences *blind)
 		else if (a->role == ALLOCATOR_PRIVATE)
 			say(blind, arena_format(b->arena, "%s has an allocator of its own (%s): its blocks are not recorded", a->object, a->name), p);
 	}
+	if (tenants_refusal(b, p))
+		say(blind, tenants_refusal(b, p), p);
 	if (h->options_host_mode == 0)
 		say(blind, "host memory was not recorded (host=off)", p);
 }

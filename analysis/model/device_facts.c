@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/model/framework_facts.h"
+#include "analysis/model/tenants.h"
 
 static bool is_used(const struct cuf_device *d)
 {
@@ -175,6 +176,7 @@ void device_view_at(struct build *build, uint32_t device, const struct moment *m
 		view->focus = member.holding;
 		view->levels = member.levels;
 	}
+	tenants_share(build, device, moment, &view->focus, others, &q);
 	q.total_bytes = view->levels.total_bytes;
 	q.free_bytes = view->levels.free_bytes;
 	q.free_basis = view->levels.free_basis;

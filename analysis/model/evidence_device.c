@@ -30,7 +30,7 @@ static void sum_owners(struct evidence *e, const struct fact_owner_row *rows, si
 		if (!known(r->bytes) || !r->in_sum)
 			continue;
 		if (r->kind == OWNER_OTHER_PROCESSES)
-			run += r->bytes;
+			run += r->recorded ? r->bytes : 0;
 		else if (r->pid == pid && r->kind != OWNER_UNEXPLAINED && r->kind != OWNER_FREE)
 			mine += r->bytes;
 		if (r->role && r->role_basis == BASIS_OBSERVED && !strcmp(r->role, "kv"))

@@ -269,6 +269,9 @@ struct fact_owner_row {
 	uint64_t count;                   /* blocks; FACT_UNKNOWN where it makes no sense */
 	enum fact_basis basis;
 	uint32_t pid;                     /* 0: nobody's */
+	const char *name;                 /* of another process, as NVML's reader saw it; NULL unknown */
+	bool by_nvml;                     /* as NVML says at the moment's incident, or worked out of that */
+	bool recorded;                    /* of another process: it has a recording in this run */
 	bool in_sum;                      /* false: listed beside (managed; imported from a process of this run) */
 };
 

@@ -11,7 +11,7 @@ struct walk {
 	struct meta *meta;
 	const struct reader *reader;
 	struct arena *arena;
-	size_t module_room, function_room, text_room;
+	size_t module_room, function_room, text_room, reading_room;
 	const char **hook_names;
 };
 
@@ -45,6 +45,24 @@ static void end_module(struct walk *w, const struct cuf_meta *record)
 	}
 }
 
+static void take_tenants(struct walk *w, const struct cuf_meta *record)
+{
+	struct tenant_reading *to;
+	struct meta *meta = w->meta;
+	size_t bytes, most;
+	if (record->bytes < sizeof to->head)
+		return;
+	xalloc_grow(&meta->readings, meta->reading_count, &w->reading_room, sizeof *meta->readings);
+	to = &meta->readings[meta->reading_count++];
+	memcpy(&to->head, record, sizeof to->head);
+	most = (record->bytes - sizeof to->head) / sizeof *to->tenants;
+	if (to->head.tenant_count > most)
+		to->head.tenant_count = (uint32_t)most;
+	bytes = to->head.tenant_count * sizeof *to->tenants;
+	to->tenants = arena_copy(w->arena, (const char *)record + sizeof to->head, bytes, 1);
+	to->time_ns = reader_realtime(w->reader, record->time_ns);
+}
+
 static void take_text(struct walk *w, const struct cuf_meta *record)
 {
 	struct meta *meta = w->meta;
@@ -71,6 +89,7 @@ static void take_record(struct walk *w, const struct cuf_meta *record)
 	case 0: break; /* in the making when the process died */
 	case CUF_META_MODULE: take_module(w, record); break;
 	case CUF_META_MODULE_END: end_module(w, record); break;
+	case CUF_META_TENANTS: take_tenants(w, record); break;
 	default: take_text(w, record);
 	}
 }
@@ -85,12 +104,13 @@ static int by_addr(const void *a, const void *b)
 static void settle(struct walk *w)
 {
 	struct meta *m = w->meta;
-	void *heap[] = { m->modules, m->functions, m->texts };
+	void *heap[] = { m->modules, m->functions, m->texts, m->readings };
 	if (m->function_count)
 		qsort(m->functions, m->function_count, sizeof *m->functions, by_addr);
 	m->modules = arena_copy(w->arena, m->modules, m->module_count, sizeof *m->modules);
 	m->functions = arena_copy(w->arena, m->functions, m->function_count, sizeof *m->functions);
 	m->texts = arena_copy(w->arena, m->texts, m->text_count, sizeof *m->texts);
+	m->readings = arena_copy(w->arena, m->readings, m->reading_count, sizeof *m->readings);
 	m->hook_names = arena_copy(w->arena, w->hook_names, m->hook_name_count, sizeof *w->hook_names);
 	for (size_t i = 0; i < sizeof heap / sizeof *heap; i++)
 		free(heap[i]);

@@ -10,11 +10,20 @@
 #include "analysis/model/facts.h"
 #include "analysis/model/reader.h"
 #include "analysis/model/xalloc.h"
+#include "interpose/abi/tenants.h"
+
+/* What NVML said once of a device. */
+struct tenant_reading {
+	struct cuf_meta_tenants head;     /* tenant_count is what follows */
+	const struct cuf_tenant *tenants;
+	uint64_t time_ns;                 /* CLOCK_REALTIME */
+};
 
 struct meta {
 	struct fact_module *modules; size_t module_count;
 	struct fact_function *functions; size_t function_count; /* sorted by addr */
 	struct fact_meta_text *texts; size_t text_count;        /* all types but modules and functions */
+	struct tenant_reading *readings; size_t reading_count;
 	const char *const *hook_names; size_t hook_name_count;
 	uint64_t damage_offset;
 };

@@ -68,7 +68,7 @@ void holding_measure(const struct liveset *live, unsigned device, uint32_t proce
 		     struct arena *arena, struct holding *out)
 {
 	size_t at = 0;
-	*out = (struct holding){ .pid = pid };
+	*out = (struct holding){ .pid = pid, .nvml_bytes = FACT_UNKNOWN };
 	for (const struct cuf_block *b; (b = liveset_next(live, &at));)
 		if (b->device == device && !(b->flags & CUF_EVENT_HOST_LOCATION))
 			count_block(out, b);
@@ -187,6 +187,37 @@ static void cut_to(struct rows *r, uint64_t total_bytes)
 		}
 }
 
+/* Other processes: what was recorded of them, or what NVML says, which knows their contexts, too. */
+static void add_others(struct rows *r, const struct owners_question *q)
+{
+	for (size_t i = 0; i < q->other_count; i++) {
+		const struct holding *h = &q->others[i];
+		bool more = h->nvml_bytes != FACT_UNKNOWN && h->nvml_bytes > holding_bytes(h);
+		struct fact_owner_row *row = add(r, OWNER_OTHER_PROCESSES, more ? h->nvml_bytes : holding_bytes(h), FACT_UNKNOWN,
+						 more ? q->tenants_basis : q->basis, h->pid);
+		row->recorded = true;
+		row->by_nvml = more;
+	}
+	for (size_t i = 0; i < q->tenant_count; i++) {
+		const struct tenant *t = &q->tenants[i];
+		struct fact_owner_row *row = add(r, OWNER_OTHER_PROCESSES, t->bytes, FACT_UNKNOWN, q->tenants_basis, t->pid);
+		row->name = t->name;
+		row->by_nvml = true;
+	}
+	if (!q->other_count && !q->tenant_count)
+		add(r, OWNER_OTHER_PROCESSES, FACT_UNKNOWN, FACT_UNKNOWN, BASIS_NONE, 0);
+}
+
+/* What the driver took for itself around calls; or, where NVML says how much the process has in all, what is over. */
+static void add_context(struct rows *r, const struct holding *focus)
+{
+	uint64_t bytes = focus->bytes[OWNER_CONTEXT], others = minus(holding_bytes(focus), bytes);
+	bool more = focus->nvml_bytes != FACT_UNKNOWN && minus(focus->nvml_bytes, others) > bytes;
+	if (more)
+		bytes = focus->nvml_bytes - others;
+	add(r, OWNER_CONTEXT, bytes ? bytes : FACT_UNKNOWN, focus->count[OWNER_CONTEXT], BASIS_INFERRED, focus->pid)->by_nvml = more;
+}
+
 static void add_rest(struct rows *r, const struct owners_question *q, uint64_t *total_bytes)
 {
 	struct fact_owner_row *unexplained = add(r, OWNER_UNEXPLAINED, FACT_UNKNOWN, FACT_UNKNOWN, BASIS_INFERRED, 0);
@@ -204,18 +235,15 @@ static void add_rest(struct rows *r, const struct owners_question *q, uint64_t *
 struct fact_owner_row *owners_rows(const struct owners_question *question, struct arena *arena, size_t *count, uint64_t *total_bytes)
 {
 	const struct holding *focus = question->focus;
-	struct rows r = { .items = arena_zeroed(arena, OWNER_MAX + focus->role_count + question->other_count, sizeof *r.items) };
+	struct rows r = { .items = arena_zeroed(arena, OWNER_MAX + focus->role_count + question->other_count + question->tenant_count, sizeof *r.items) };
 	uint64_t exported = 0;
 	struct fact_owner_row *managed;
 	for (size_t i = 0; i < question->other_count; i++)
 		exported = plus(exported, question->others[i].exported_bytes);
 	*total_bytes = question->total_bytes <= ROW_BYTES_MAX ? question->total_bytes : FACT_UNKNOWN;
 	add_focus(&r, question, exported);
-	for (size_t i = 0; i < question->other_count; i++)
-		add(&r, OWNER_OTHER_PROCESSES, holding_bytes(&question->others[i]), FACT_UNKNOWN, question->basis, question->others[i].pid);
-	if (!question->other_count)
-		add(&r, OWNER_OTHER_PROCESSES, FACT_UNKNOWN, FACT_UNKNOWN, BASIS_NONE, 0);
-	add(&r, OWNER_CONTEXT, focus->bytes[OWNER_CONTEXT] ? focus->bytes[OWNER_CONTEXT] : FACT_UNKNOWN, focus->count[OWNER_CONTEXT], BASIS_INFERRED, focus->pid);
+	add_others(&r, question);
+	add_context(&r, focus);
 	add_rest(&r, question, total_bytes);
 	managed = &r.items[r.count++];
 	*managed = (struct fact_owner_row){ .kind = OWNER_MANAGED, .bytes = focus->bytes[OWNER_MANAGED], .count = focus->count[OWNER_MANAGED],

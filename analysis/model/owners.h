@@ -17,6 +17,7 @@ struct role_sum { enum fact_owner owner; const char *role; enum fact_basis basis
 
 struct holding {
 	uint32_t pid;
+	uint64_t nvml_bytes;                         /* what NVML accounts to the process at that moment; FACT_UNKNOWN: nobody asked */
 	uint64_t bytes[OWNER_MAX], count[OWNER_MAX]; /* DEVICE ... POOL_SLACK, FRAMEWORK_SLACK, CONTEXT, MANAGED; the others 0 */
 	uint64_t slack_bytes[OWNER_MAX];             /* of each row: free inside a framework's segments; FRAMEWORK_SLACK is their sum */
 	bool framework_known;                        /* false: no framework told of its blocks */
@@ -33,9 +34,14 @@ void holding_measure(const struct liveset *live, unsigned device, uint32_t proce
 /* All that it takes of the device, imported memory left out. */
 uint64_t holding_bytes(const struct holding *holding);
 
+/* A process that NVML names and that has no recording. */
+struct tenant { uint32_t pid; const char *name; uint64_t bytes; /* FACT_UNKNOWN: NVML cannot tell */ };
+
 struct owners_question {
 	const struct holding *focus;              /* itemised; never NULL */
 	const struct holding *others; size_t other_count;
+	const struct tenant *tenants; size_t tenant_count;
+	enum fact_basis tenants_basis;
 	uint64_t total_bytes, free_bytes;
 	enum fact_basis free_basis, basis;        /* basis: of the replay */
 };

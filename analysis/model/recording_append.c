@@ -41,30 +41,22 @@ static uint64_t end_of_meta(int fd, const struct cuf_section *s, uint64_t used)
 	return at;
 }
 
-static int append(int fd, const struct cuf_header *h, const char *text)
+static int append(int fd, const struct cuf_header *h, const struct cuf_meta *record)
 {
-	struct { struct cuf_meta meta; char text[TEXT_MAX]; } record = { .meta = { .type = CUF_META_WAIT } };
 	const struct cuf_section *s = meta_section(h);
-	size_t length = strlen(text) < TEXT_MAX ? strlen(text) : TEXT_MAX;
-	struct timespec now;
 	uint64_t at, used;
 	errno = EINVAL;
 	if (!s)
 		return -1;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	record.meta.time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-	record.meta.text_bytes = (uint32_t)length;
-	record.meta.bytes = (uint32_t)(sizeof record.meta + ((length + 7) & ~(size_t)7));
-	memcpy(record.text, text, length);
 	at = end_of_meta(fd, s, h->meta_used);
-	used = at + record.meta.bytes;
+	used = at + record->bytes;
 	errno = ENOSPC;
-	if (used > s->bytes || !write_at(fd, &record, record.meta.bytes, s->offset + at))
+	if (used > s->bytes || !write_at(fd, record, record->bytes, s->offset + at))
 		return -1;
 	return write_at(fd, &used, sizeof used, offsetof(struct cuf_header, meta_used)) ? 0 : -1;
 }
 
-int recording_append_wait(const char *path, const char *text)
+static int append_to(const char *path, const struct cuf_meta *record, bool ended_too)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), result = -1, saved;
 	struct cuf_header header;
@@ -72,9 +64,24 @@ int recording_append_wait(const char *path, const char *text)
 		return -1;
 	errno = EINVAL;
 	if (read_at(fd, &header, sizeof header, 0) && is_recording(&header))
-		result = header.end_kind != CUF_END_NONE ? 1 : append(fd, &header, text);
+		result = header.end_kind != CUF_END_NONE && !ended_too ? 1 : append(fd, &header, record);
 	saved = errno;
 	close(fd);
 	errno = saved;
 	return result;
+}
+
+int recording_append_record(const char *path, const struct cuf_meta *record) { return append_to(path, record, true); }
+
+int recording_append_wait(const char *path, const char *text)
+{
+	struct { struct cuf_meta meta; char text[TEXT_MAX]; } record = { .meta = { .type = CUF_META_WAIT } };
+	size_t length = strlen(text) < TEXT_MAX ? strlen(text) : TEXT_MAX;
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	record.meta.time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	record.meta.text_bytes = (uint32_t)length;
+	record.meta.bytes = (uint32_t)(sizeof record.meta + ((length + 7) & ~(size_t)7));
+	memcpy(record.text, text, length);
+	return append_to(path, &record.meta, false);
 }

@@ -46,6 +46,8 @@ struct json_object *json_owners(const struct fact_owner_row *owners, size_t coun
 		json_add_number(row, "count", owners[i].count);
 		json_add_basis(row, owners[i].basis);
 		json_add_number(row, "pid", owners[i].pid ? owners[i].pid : UINT64_MAX);
+		json_add_text(row, "name", owners[i].name);
+		json_add_text(row, "source", owners[i].by_nvml ? "nvml" : NULL);
 		json_add_bool(row, "in_sum", owners[i].in_sum);
 		json_object_array_add(array, row);
 	}

@@ -53,6 +53,8 @@ static void row_name(const struct fact_device *device, const struct fact_owner_r
 	used = row->role ? snprintf(out, bytes, "%s%s, %s", row->role_basis == BASIS_INFERRED ? "likely " : "", row->role,
 						short_words[row->kind] ? short_words[row->kind] : words[row->kind]) :
 		snprintf(out, bytes, "%s", words[row->kind]);
+	if (row->name && used > 0 && (size_t)used < bytes)
+		used += snprintf(out + used, bytes - (size_t)used, ", %s", row->name);
 	if (row->pid && row->pid != pid && used > 0 && (size_t)used < bytes)
 		used += snprintf(out + used, bytes - (size_t)used, ", pid %u", row->pid);
 	if (!row->in_sum && row->kind != OWNER_MANAGED && used > 0 && (size_t)used < bytes)
@@ -61,12 +63,13 @@ static void row_name(const struct fact_device *device, const struct fact_owner_r
 
 static void add_row(struct table *table, const struct fact_device *device, const struct fact_owner_row *row, uint32_t pid)
 {
-	char name[96], count[48] = "";
+	char name[96], count[48] = "", basis[32];
 	row_name(device, row, pid, name, sizeof name);
 	if (row->count != FACT_UNKNOWN && row->count)
 		snprintf(count, sizeof count, "%s %s", units_count(row->count).s, row->count == 1 ? "block" : "blocks");
+	snprintf(basis, sizeof basis, "%s%s", basis_names[row->basis], row->by_nvml ? ", NVML" : "");
 	table_row(table, (const char *[]){ name, units_bytes(row->bytes).s, row->in_sum ? units_percent(row->bytes, device->total_bytes).s : "",
-		count, basis_names[row->basis] });
+		count, basis });
 }
 
 /* The limit below which rows are summed up, so that at most `rows` remain; free always stays. */

@@ -282,7 +282,7 @@ enum cuf_meta_type {
 	CUF_META_CODE = 18,      /* number = id of a Python code object, from 1; text: qualified name, file, first line, each ended by a newline */
 	CUF_META_FRAMEWORK = 19, /* text: key=value lines: framework=PyTorch version= backend= abi= streams= ... as it is learnt; later lines win */
 	CUF_META_SAMPLE = 20,    /* number = mean of the host sampler from now on, set by the program; text: birth time (cuf_birth_encode) of the first blocks that have it */
-	CUF_META_TENANTS = 21    /* struct cuf_meta_tenants follows in place of text: who holds a device, as NVML says; number = incident, 0 none */
+	CUF_META_TENANTS = 21    /* struct cuf_meta_tenants (tenants.h) in place of text: who holds a device, as NVML says; number = incident */
 };
 
 /* When books were read. */
@@ -327,31 +327,6 @@ struct cuf_meta_module {
 	uint32_t reserved;
 	/* path, not NUL-terminated */
 };
-
-/* One process on a device, as NVML has it. */
-struct cuf_tenant {
-	uint32_t pid;            /* in the pid namespace of NVML's choice: mostly the asker's, of some drivers the machine's */
-	uint32_t flags;          /* CUF_TENANT_* */
-	uint64_t used_bytes;     /* its context included; CUF_UNKNOWN: NVML cannot tell */
-	char name[16];           /* /proc/PID/comm; "" not readable */
-};
-#define CUF_TENANT_COMPUTE 0x1u
-#define CUF_TENANT_GRAPHICS 0x2u
-#define CUF_TENANT_SEEN 0x4u  /* the asker's pid namespace has such a process */
-#define CUF_TENANTS_MAX 120u
-
-struct cuf_meta_tenants {
-	struct cuf_meta meta;    /* number = incident that was the occasion; time_ns = of the reading */
-	uint32_t device;         /* driver's index, in the process of this recording */
-	uint32_t flags;          /* CUF_TENANTS_* */
-	uint32_t failed, result; /* the function that refused (nvml.h's number) and its answer; 0: the list is whole */
-	uint64_t total_bytes, used_bytes, free_bytes, reserved_bytes; /* the device as NVML has it; CUF_UNKNOWN */
-	uint32_t process_count;  /* as NVML says; those beyond tenant_count found no room */
-	uint32_t tenant_count;   /* struct cuf_tenant that follow */
-};
-#define CUF_TENANTS_BY_RUN 0x1u  /* read by `cuflight run`, not by the process itself */
-#define CUF_TENANTS_AFTER 0x2u   /* read when the process had ended already */
-#define CUF_TENANTS_LAYOUT 0x4u  /* records of an unknown length: not used */
 
 struct cuf_device {
 	uint32_t present;        /* [commit] 1: the fields below were asked of the driver */
@@ -615,7 +590,6 @@ _Static_assert(sizeof(struct cuf_host_event) == 16 && sizeof(struct cuf_host_blo
 _Static_assert(sizeof(struct cuf_stack) == 16, "packed by hand");
 _Static_assert(sizeof(struct cuf_thread) == 128, "two cache lines");
 _Static_assert(sizeof(struct cuf_meta) == 32, "header of a record");
-_Static_assert(sizeof(struct cuf_tenant) == 32 && sizeof(struct cuf_meta_tenants) == 88, "packed by hand");
 _Static_assert(sizeof(struct cuf_header) <= 4096, "the header is one page");
 
 #endif

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "interpose/abi/format.h"
+#include "interpose/abi/tenants.h"
 
 #define CUF_NVML_SONAME "libnvidia-ml.so.1"
 
