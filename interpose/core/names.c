@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "interpose/core/elf_symbol.h"
 #include "interpose/core/meta.h"
 #include "interpose/core/pairs.h"
 #include "interpose/core/recording.h"
@@ -52,7 +53,16 @@ static bool remember(uint64_t address)
 	return false;
 }
 
-static void collect(uint32_t id)
+static void collect(uint64_t first, uint64_t count)
+{
+	for (uint64_t i = first; i < first + count && found_count < ADDRESSES_MAX; i++) {
+		uint64_t address = cuf_recording.frames[i];
+		if (!cuf_frame_is_python(address) && remember(address))
+			table->found[found_count++] = (struct cuf_pair){ address, 0 };
+	}
+}
+
+static void collect_stack(uint32_t id)
 {
 	const struct cuf_stack *stack;
 	unsigned depth;
@@ -60,11 +70,7 @@ static void collect(uint32_t id)
 		return;
 	stack = &cuf_recording.stacks[id - 1];
 	depth = __atomic_load_n(&stack->depth, __ATOMIC_ACQUIRE);
-	for (unsigned i = 0; i < depth && found_count < ADDRESSES_MAX; i++) {
-		uint64_t address = cuf_recording.frames[stack->first + i];
-		if (!cuf_frame_is_python(address) && remember(address))
-			table->found[found_count++] = (struct cuf_pair){ address, 0 };
-	}
+	collect(stack->first, depth);
 }
 
 struct symbols { const ElfW(Sym) *at; const char *names; uint64_t count; };
@@ -86,18 +92,16 @@ static uint64_t count_by_gnu_hash(const uint32_t *hash)
 static struct symbols symbols_of(const struct link_map *map)
 {
 	struct symbols s = { NULL, NULL, 0 };
-	uintptr_t bias = map->l_addr;
 	for (const ElfW(Dyn) *d = map->l_ld; d->d_tag != DT_NULL; d++) {
-		/* glibc relocates these in place, but not for the vdso and not on every machine */
-		uintptr_t at = d->d_un.d_ptr < bias ? d->d_un.d_ptr + bias : d->d_un.d_ptr;
+		const void *at = cuf_elf_pointer(map->l_addr, map->l_ld, d);
 		if (d->d_tag == DT_SYMTAB)
-			s.at = (const void *)at;
+			s.at = at;
 		else if (d->d_tag == DT_STRTAB)
-			s.names = (const void *)at;
+			s.names = at;
 		else if (d->d_tag == DT_HASH)
 			s.count = ((const uint32_t *)at)[1];
 		else if (d->d_tag == DT_GNU_HASH && !s.count)
-			s.count = count_by_gnu_hash((const uint32_t *)at);
+			s.count = count_by_gnu_hash(at);
 	}
 	if (!s.names)
 		s.at = NULL;
@@ -172,17 +176,18 @@ void cuf_names_of_stacks(const uint32_t *stacks, unsigned count)
 	if (!begin())
 		return;
 	for (unsigned i = 0; i < count; i++)
-		collect(stacks[i]);
+		collect_stack(stacks[i]);
 	name_all();
 	__atomic_store_n(&taken, 0, __ATOMIC_RELEASE);
 }
 
+/* Not by way of the index: most of its pages were never touched, and to look at them all would cost the program's end milliseconds. */
 void cuf_names_of_all_stacks(void)
 {
+	uint64_t used = __atomic_load_n(&cuf_recording.header->frames_used, __ATOMIC_ACQUIRE);
 	if (!begin())
 		return;
-	for (uint32_t id = 1; id <= cuf_recording.stack_mask + 1; id++)
-		collect(id);
+	collect(0, used < cuf_recording.frame_count ? used : cuf_recording.frame_count);
 	name_all();
 	__atomic_store_n(&taken, 0, __ATOMIC_RELEASE);
 }
