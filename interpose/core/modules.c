@@ -152,6 +152,19 @@ static const ElfW(Phdr) * program_headers(const struct cuf_object *object, unsig
 	return (const ElfW(Phdr) *)(object->start + head->e_phoff);
 }
 
+unsigned cuf_object_access(const struct cuf_object *object, uintptr_t addr)
+{
+	unsigned count, access = 0;
+	const ElfW(Phdr) *segments = program_headers(object, &count);
+	for (unsigned i = 0; segments && i < count; i++)
+		if (segments[i].p_type == PT_LOAD && addr - object->base - segments[i].p_vaddr < segments[i].p_memsz)
+			access = segments[i].p_flags & (PF_R | PF_W | PF_X);
+	for (unsigned i = 0; segments && i < count; i++)
+		if (segments[i].p_type == PT_GNU_RELRO && addr - object->base - segments[i].p_vaddr < segments[i].p_memsz)
+			access &= ~(unsigned)PF_W;
+	return access;
+}
+
 bool cuf_object_span(const struct cuf_object *object, uintptr_t addr, struct cuf_span *span)
 {
 	unsigned count;

@@ -40,5 +40,8 @@ bool cuf_object_find(uintptr_t addr, struct cuf_object *object);
 /* The readable part of the object around addr. false: none, or addr lies in a gap. An object whose program headers
  * cannot be seen answers with its whole range. */
 bool cuf_object_span(const struct cuf_object *object, uintptr_t addr, struct cuf_span *span);
+/* PF_R, PF_W and PF_X as the object's program headers give them, less PF_W where the loader took it away after relocation.
+ * 0: a gap, or the headers cannot be seen. */
+unsigned cuf_object_access(const struct cuf_object *object, uintptr_t addr);
 
 #endif

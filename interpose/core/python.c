@@ -121,7 +121,8 @@ static bool take(uintptr_t bias, const ElfW(Dyn) *dynamic, uint32_t version)
 	if (!at || !cuf_readable_copy(runtime, at, sizeof runtime) || !cuf_python_layout_of(version, runtime, &found.layout) ||
 	    !read_symbols(bias, dynamic, &found))
 		return false;
-	found.walk = cuf_python_walk_for(&found.layout);
+	found.frees_counted = !found.layout.code_version && found.layout.minor < 12 && cuf_python_count_frees(found.code_type);
+	found.walks = cuf_python_walks_for(&found.layout, found.frees_counted);
 	cuf_python = found;
 	return true;
 }
@@ -284,7 +285,11 @@ uint64_t cuf_python_gather(struct cuf_thread_state *t, unsigned max)
 	if (__builtin_expect(p->generation != cuf_python.generation, 0))
 		forget(p);
 	checked = __atomic_load_n(&walks, __ATOMIC_RELAXED) < CHECKED_WALKS;
-	if (!(checked ? cuf_python_walk_checked : cuf_python.walk)(&cuf_python, p, state, max))
+	p->gathered = state;
+	if (__builtin_expect(cuf_python.frees_counted && !cuf_python_frees_are_counted(cuf_python.code_type), 0))
+		cuf_python.walks = cuf_python_walks_for(&cuf_python.layout, cuf_python.frees_counted = false); /* somebody else took the place */
+	p->walks = checked ? cuf_python_walks_checked() : cuf_python.walks;
+	if (!p->walks->hash(&cuf_python, p, state, max))
 		damaged();
 	if (checked && p->count)
 		__atomic_fetch_add(&walks, 1, __ATOMIC_RELAXED);
@@ -355,6 +360,7 @@ unsigned cuf_python_merge(struct cuf_thread_state *t, unsigned depth, unsigned m
 	const uintptr_t *lows = t->walker.memos->lows;
 	struct merge m = { .p = p, .out = p->merged, .max = max, .after = UINT32_MAX };
 	unsigned i;
+	p->walks->note(&cuf_python, p, p->gathered, max);
 	for (i = 0; i < depth && m.count < max; i++) {
 		uintptr_t high = i + 1 < depth && lows[i + 1] > lows[i] ? lows[i + 1] : UINTPTR_MAX;
 		if (m.run < p->runs && is_call(&m, t->frames[i], lows[i], high))

@@ -26,14 +26,14 @@ void cuf_python_fork(void);
 void cuf_python_unload_begin(void);
 void cuf_python_unload_end(void);
 
-/* Notes the thread's frames, innermost first, at most max. Returns a hash of them, by which a stack that was merged
+/* Looks at the thread's frames, innermost first, at most max. Returns a hash of them, by which a stack that was merged
  * before is known; 0: none, and merge is not to be called. */
 uint64_t cuf_python_gather(struct cuf_thread_state *thread, unsigned max);
 
 /* True from the moment on at which the interpreter begins to shut down. */
 bool cuf_python_is_finalizing(void);
 
-/* Puts the gathered frames into thread->frames, depth native ones walked last (with walker.memos->lows), in place of the
+/* Puts the gathered frames, with the same max, into thread->frames, depth native ones walked last (with walker.memos->lows), in place of the
  * interpreter's. Returns the new depth, at most max. *stop: enum cuf_stop of the walk, and of the whole. */
 unsigned cuf_python_merge(struct cuf_thread_state *thread, unsigned depth, unsigned max, uint8_t *stop);
 

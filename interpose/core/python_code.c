@@ -16,8 +16,7 @@ enum {
 	PROBE = 64,
 	KNOWN = 1 << 13,          /* code objects whose number is remembered */
 	ID_BITS = 24,             /* in a word of known; the rest is the code's */
-	HIDDEN = (1 << ID_BITS) - 1,
-	FILE_BYTES = 1024, NAME_BYTES = 512
+	HIDDEN = (1 << ID_BITS) - 1
 };
 static uint64_t codes[CODES]; /* hash of the text; 0 free */
 static uint64_t known[KNOWN];
@@ -121,10 +120,10 @@ static bool describe(const struct cuf_python *python, uintptr_t code, struct tex
 	*hidden = name == file;
 	if (l->code_qualified && !cuf_readable_copy(&name, code + l->code_qualified, sizeof name))
 		return false;
-	if (!add_text(python, text, name, NAME_BYTES))
+	if (!add_text(python, text, name, CUF_PYTHON_NAME_BYTES))
 		return false;
 	add_byte(text, '\n');
-	if (!add_text(python, text, file, FILE_BYTES))
+	if (!add_text(python, text, file, CUF_PYTHON_FILE_BYTES))
 		return false;
 	add_byte(text, '\n');
 	do

@@ -8,11 +8,13 @@
 #include "interpose/core/python.h"
 #include "interpose/core/python_layout.h"
 
-enum { CUF_PYTHON_FRAMES_MAX = CUF_WALK_FRAMES_MAX, CUF_PYTHON_SETS = 512, CUF_PYTHON_WAYS = 4, CUF_PYTHON_KNOWN = 256, CUF_PYTHON_TEXT_BYTES = 2048 };
+enum { CUF_PYTHON_FRAMES_MAX = CUF_WALK_FRAMES_MAX, CUF_PYTHON_SETS = 512, CUF_PYTHON_WAYS = 4, CUF_PYTHON_KNOWN = 256, CUF_PYTHON_TEXT_BYTES = 2048,
+	CUF_PYTHON_FILE_BYTES = 1024, CUF_PYTHON_NAME_BYTES = 512 /* shown of a file and of a function */ };
 
 struct cuf_python;
 struct cuf_python_thread;
-/* See cuf_python_walk_for. */
+/* See cuf_python_walks_for. */
+struct cuf_python_walks;
 typedef bool cuf_python_walk(const struct cuf_python *python, struct cuf_python_thread *p, uintptr_t state, unsigned max);
 
 /* The interpreter, found once; constant while on. */
@@ -26,7 +28,8 @@ struct cuf_python {
 	void *(*own_state)(void);          /* the state of this thread, whether it holds the GIL or not */
 	void *(*current_state)(void);      /* 3.12 on: of this thread where it holds the GIL, else NULL; before: of whoever holds it */
 	int (*is_finalizing)(void);        /* NULL: not to be had */
-	cuf_python_walk *walk;
+	const struct cuf_python_walks *walks;
+	bool frees_counted;                /* walks depend on it */
 };
 extern struct cuf_python cuf_python;
 
@@ -44,6 +47,8 @@ struct cuf_python_token { uint64_t key, frame; };
 struct cuf_python_thread {
 	uintptr_t state;                   /* seen to be this thread's own */
 	uint32_t generation;               /* of what was named and interned */
+	uintptr_t gathered;                /* the state whose frames were looked at last, and how */
+	const struct cuf_python_walks *walks;
 	unsigned count, runs;
 	bool more;                         /* frames beyond max */
 	uint64_t hash;                     /* of all that merging depends on */
@@ -66,11 +71,24 @@ void cuf_python_stopped(enum cuf_python_stop why);
 void cuf_python_off(enum cuf_python_state state, const char *why);
 
 /*
- * Frames from this thread state on into *p. false: met what cannot be; what came before it is there. Checked: every load
- * is asked of the kernel first. The other is compiled for the layouts that are known beforehand; any layout will do.
+ * Looks at the frames from this thread state on: how many, whether there are more than max, and a hash of all that a
+ * merged stack depends on; note also fills in frames and runs. false: met what cannot be; what came before it counts.
+ * Checked: every load is asked of the kernel first. Others are compiled for the layouts that are known beforehand; any
+ * layout will do.
  */
-cuf_python_walk cuf_python_walk_checked;
-cuf_python_walk *cuf_python_walk_for(const struct cuf_python_layout *layout);
+struct cuf_python_walks { cuf_python_walk *hash, *note; };
+const struct cuf_python_walks *cuf_python_walks_checked(void);
+const struct cuf_python_walks *cuf_python_walks_for(const struct cuf_python_layout *layout, bool frees_counted);
+
+/*
+ * How often code was freed at this address or at one that shares its count. 3.9 to 3.11. count_frees begins with it:
+ * true where it could. are_counted: it is so still. code_type: of the interpreter, relocated, and mapped.
+ */
+enum { CUF_PYTHON_FREES = 1024 };
+extern uint32_t cuf_python_frees[CUF_PYTHON_FREES];
+static inline uint32_t *cuf_python_frees_of(uintptr_t code) { return &cuf_python_frees[(code >> 4 ^ code >> 14) % CUF_PYTHON_FREES]; }
+bool cuf_python_count_frees(uintptr_t code_type);
+bool cuf_python_frees_are_counted(uintptr_t code_type);
 
 /* The frame of STACK_FRAMES for a frame: CUF_PYTHON_HIDDEN or a token, code 0 where the name was lost. */
 uint64_t cuf_python_name(const struct cuf_python *python, struct cuf_python_thread *p, const struct cuf_python_frame *frame);

@@ -2,12 +2,16 @@
 /*
  * The chain of frames, from the thread's state outward. Owns what is believed: a frame counts when it leads to an object
  * whose type is code. Must never fault on a layout other than expected: the first walks are checked load by load.
- * One walk, written once, and compiled for each layout in the table, for any other, and with every load checked.
+ * One walk, written once, and compiled for each layout in the table, for any other, and with every load checked; each
+ * twice: to know a stack again its hash is enough, and noting every frame would take twice as long.
  */
 #include <string.h>
 #include "interpose/core/python_parts.h"
 #include "interpose/core/readable.h"
 #include "interpose/core/laws.h"
+
+/* Every load is asked of the kernel first; any layout; a layout known beforehand, with code known by a number. */
+enum mode { CHECKED, ANY, COMPILED };
 
 #define INLINE static inline __attribute__((always_inline)) READS_PYTHON
 
@@ -28,6 +32,7 @@ INLINE bool get32(bool checked, uintptr_t at, uint64_t *value)
 	if (checked && !cuf_readable_copy(&half, at, sizeof half))
 		return false;
 	*value = checked ? half : cuf_python_load32(at);
+	__asm__("" : "+r"(*value));
 	return true;
 }
 
@@ -43,96 +48,126 @@ INLINE bool get8(bool checked, uintptr_t at, uint8_t *value)
 #define SPREAD_2 0xD6E8FEB86659FD93ull
 #define SPREAD_3 0xC2B2AE3D27D4EB4Full
 
-/* A text whose hash nobody needed yet: some of it. */
-static __attribute__((noinline)) READS_PYTHON bool know_bytes(bool checked, const struct cuf_python_layout *l, uintptr_t text, uint64_t *known)
+/* Where a text's characters are, and how many bytes of them are shown somewhere. None of a kind that names do not have. */
+static READS_PYTHON bool find_bytes(bool checked, const struct cuf_python_layout *l, uintptr_t text, uintptr_t *at, uint64_t *bytes)
 {
-	uint64_t length, first, last = 0;
-	if (!get(checked, text + l->text_length, &length))
+	uint64_t length, state;
+	unsigned size;
+	if (!get(checked, text + l->text_length, &length) || !get32(checked, text + l->text_state, &state))
 		return false;
-	if (length < 8) { /* no object is so small that these bytes are not in it */
-		if (!get(checked, text + l->text_ascii_bytes, &first))
-			return false;
-		first &= ~(~(uint64_t)0 << 8 * length);
-	} else if (!get(checked, text + l->text_ascii_bytes + (length / 2 & ~(uint64_t)7), &first) ||
-		   !get(checked, text + l->text_ascii_bytes + length - 8, &last)) {
-		return false;
-	}
-	*known = cuf_python_mix(cuf_python_mix(length, first), last);
+	state >>= l->kind_shift;
+	size = state & 7;
+	*at = text + (state >> 4 & 1 ? l->text_ascii_bytes : l->text_compact_bytes);
+	*bytes = length > CUF_PYTHON_FILE_BYTES ? CUF_PYTHON_FILE_BYTES : length;
+	*bytes = (size == 1 || size == 2 || size == 4) && state >> 3 & 1 ? *bytes * size : 0;
 	return true;
+}
+
+/* A text whose hash nobody needed yet: all that is shown of it. 0: cannot be read. */
+static __attribute__((noinline)) READS_PYTHON uint64_t know_bytes(bool checked, const struct cuf_python_layout *l, uintptr_t text)
+{
+	uintptr_t at;
+	uint64_t bytes, first = 0, last = 0, hash;
+	if (!find_bytes(checked, l, text, &at, &bytes))
+		return 0;
+	hash = bytes;
+	for (uint64_t i = 0; i + 16 < bytes; i += 16) {
+		if (!get(checked, at + i, &first) || !get(checked, at + i + 8, &last))
+			return 0;
+		hash = (hash + first * SPREAD_2 + last) * SPREAD_1;
+	}
+	if (bytes && (!get(checked, bytes < 16 ? at : at + bytes - 16, &first) || !get(checked, bytes < 8 ? at : at + bytes - 8, &last)))
+		return 0;
+	if (bytes && bytes < 8) /* no object is so small that these bytes are not in it */
+		first = last &= ~(~(uint64_t)0 << 8 * bytes);
+	return cuf_python_mix(hash + first * SPREAD_2, last) | 1;
 }
 
 /* Something that tells a text from others at the same address. */
 INLINE bool know_text(bool checked, const struct cuf_python_layout *l, uintptr_t text, uint64_t *known)
 {
-	uint64_t hash;
-	if (!get(checked, text + l->text_length + 8, &hash) ||
-	    (__builtin_expect(hash == UINT64_MAX, 0) && !know_bytes(checked, l, text, &hash)))
+	if (!get(checked, text + l->text_length + 8, known))
 		return false;
-	*known = hash; /* not handed on: what the walk keeps shall live in registers */
-	return true;
+	return __builtin_expect(*known != UINT64_MAX, 1) || (*known = know_bytes(checked, l, text));
 }
 
 /* ---- the walk ---- */
 
+enum { FILES = 8 };
+
 struct walk {
 	struct cuf_python_thread *p;
-	struct cuf_python_frame *next, *end;
 	uint64_t hash;
-	unsigned runs;
-	uint64_t cframe;     /* the struct on the stack that goes with the present run; 0 none */
+	unsigned count, max, runs;
+	uint64_t cframe;     /* the struct on the stack that goes with the present run; 0 none. Followed where runs are noted */
 	uint64_t file, file_known; /* of the last frame, where that was asked */
+	struct { uint64_t text, known; } files[FILES]; /* of the frames before; while these are on the stack, no other text takes the place. Once file is set */
 };
 
-/*
- * Code is freed and its address used again, so an address alone is no identity. From 3.12 on code has a number of its own;
- * before, what it is called and where it came from must do.
- */
-INLINE bool know_code(bool checked, const struct cuf_python_layout *l, struct walk *w, uintptr_t code, uint64_t *identity)
+/* Neighbours often come from one file, and a stack from few. */
+INLINE bool know_file(bool checked, const struct cuf_python_layout *l, struct walk *w, uint64_t file)
 {
-	uint64_t number, name, file, name_known;
-	if (l->code_version) {
-		if (!get32(checked, code + l->code_version, &number))
+	unsigned at = (file >> 4 ^ file >> 7) % FILES;
+	if (!w->file)
+		for (unsigned i = 0; i < FILES; i++)
+			w->files[i].text = 0;
+	if (w->files[at].text != file) {
+		uint64_t known;
+		if (!know_text(checked, l, file, &known))
 			return false;
-		*identity = number;
-		if (__builtin_expect(number, 1))
-			return true;
+		w->files[at].text = file;
+		w->files[at].known = known << 21 | known >> 43; /* else two equal texts would be none */
 	}
-	if (!get32(checked, code + l->code_first_line, &number) || !get(checked, code + l->code_name, &name) ||
-	    !get(checked, code + l->code_file, &file) || !know_text(checked, l, name, &name_known))
-		return false;
-	if (file != w->file) { /* neighbours often come from one file */
-		if (!know_text(checked, l, file, &w->file_known))
-			return false;
-		w->file = file;
-	}
-	*identity = name_known + (w->file_known << 21 | w->file_known >> 43) + (number << 32);
+	w->file = file;
+	w->file_known = w->files[at].known;
 	return true;
 }
 
-/* The position goes in too: the same frames in another order are another stack. */
-INLINE void hash_frame(struct walk *w, uint64_t key)
+/*
+ * Code is freed and its address used again, so an address alone is no identity. From 3.12 on code has a number of its own;
+ * before, how often something was freed there. Where neither is known, what it is called and where it came from must do:
+ * all that is shown of it but the line, which its instruction says.
+ */
+INLINE bool know_code(enum mode mode, const struct cuf_python_layout *l, struct walk *w, uintptr_t code, uint64_t *identity)
 {
-	uint64_t t = (key + (uintptr_t)w->next) * SPREAD_1;
-	w->hash += (t ^ t >> 29) * SPREAD_2;
+	const bool checked = mode == CHECKED;
+	uint64_t number, name, file, name_known;
+	if (mode == COMPILED && !l->code_version) {
+		*identity = (uint64_t)__atomic_load_n(cuf_python_frees_of(code), __ATOMIC_RELAXED) << 32;
+		return true;
+	}
+	if (l->code_version) {
+		if (!get32(checked, code + l->code_version, &number))
+			return false;
+		*identity = number << 32;
+		if (__builtin_expect(number, 1))
+			return true;
+	}
+	if (!get32(checked, code + l->code_first_line, &number) || !get(checked, code + (l->code_qualified ? l->code_qualified : l->code_name), &name) ||
+	    !get(checked, code + l->code_file, &file) || !know_text(checked, l, name, &name_known))
+		return false;
+	if (file != w->file && !know_file(checked, l, w, file))
+		return false;
+	*identity = name_known + w->file_known + (number << 32);
+	return true;
 }
 
-INLINE void end_run(struct walk *w, uintptr_t marker)
+INLINE void end_run(bool noting, const struct cuf_python_layout *l, struct walk *w, uintptr_t marker)
 {
-	unsigned end = (unsigned)(w->next - w->p->frames);
-	if (end == (w->runs ? w->p->run[w->runs - 1].end : 0))
+	if (l->chain >= CUF_PYTHON_ENTRY_FLAG) /* else each frame is a run of its own: that tells nothing */
+		w->hash++;
+	if (!noting || w->count == (w->runs ? w->p->run[w->runs - 1].end : 0))
 		return;
-	w->p->run[w->runs++] = (struct cuf_python_run){ marker, end };
-	w->hash += (end + 1) * SPREAD_3;
+	w->p->run[w->runs++] = (struct cuf_python_run){ marker, w->count };
 }
 
 /* Where the chain begins, and the struct on the stack that goes with it. */
-INLINE bool find_first(bool checked, const struct cuf_python_layout *l, struct walk *w, uintptr_t state, uint64_t *frame)
+INLINE bool find_first(bool checked, bool noting, const struct cuf_python_layout *l, struct walk *w, uintptr_t state, uint64_t *frame)
 {
-	w->cframe = 0;
 	if (!get(checked, state + l->thread_frame, frame))
 		return false;
 	if (l->chain == CUF_PYTHON_FRAME_CALLS)
-		return get(checked, state + l->thread_cframe, &w->cframe);
+		return !noting || get(checked, state + l->thread_cframe, &w->cframe);
 	if (!l->cframe_previous) /* no struct between */
 		return true;
 	w->cframe = *frame;
@@ -140,9 +175,9 @@ INLINE bool find_first(bool checked, const struct cuf_python_layout *l, struct w
 }
 
 /* One frame. false: no frame. */
-INLINE bool take_frame(bool checked, const struct cuf_python_layout *l, uintptr_t code_type, struct walk *w, uintptr_t frame)
+INLINE bool take_frame(enum mode mode, bool noting, const struct cuf_python_layout *l, uintptr_t code_type, struct walk *w, uintptr_t frame)
 {
-	struct cuf_python_frame *to = w->next;
+	const bool checked = mode == CHECKED;
 	uint64_t code, type, instruction, identity;
 	if (!get(checked, frame + l->frame_code, &code))
 		return false;
@@ -158,37 +193,40 @@ INLINE bool take_frame(bool checked, const struct cuf_python_layout *l, uintptr_
 			return false;
 		instruction = (uint64_t)(int64_t)(int32_t)instruction;
 	}
-	if (!know_code(checked, l, w, code, &identity))
+	if (!know_code(mode, l, w, code, &identity))
 		return false;
-	to->code = code;
-	to->instruction = instruction;
-	to->identity = identity;
-	to->key = code + instruction * SPREAD_3 + identity * SPREAD_2;
-	hash_frame(w, to->key);
-	w->next = to + 1;
+	if (noting)
+		w->p->frames[w->count] = (struct cuf_python_frame){ code, instruction, identity, code + instruction * SPREAD_3 + identity * SPREAD_2 };
+	w->hash = (w->hash + identity + instruction) * SPREAD_1 + code; /* in another order another one */
+	w->count++;
 	return true;
 }
 
 /* Goes on to the next run where this frame ends one. false: cannot be read. */
-INLINE bool step_run(bool checked, const struct cuf_python_layout *l, struct walk *w, uintptr_t frame)
+INLINE bool step_run(bool checked, bool noting, const struct cuf_python_layout *l, struct walk *w, uintptr_t frame)
 {
 	uint8_t entry = 1;
-	if (l->chain == CUF_PYTHON_ENTRY_FRAME)
+	if (l->chain == CUF_PYTHON_ENTRY_FRAME || (!noting && l->chain < CUF_PYTHON_ENTRY_FLAG))
 		return true;
 	if (l->chain == CUF_PYTHON_ENTRY_FLAG && !get8(checked, frame + l->frame_entry, &entry))
 		return false;
+	if (!noting) { /* end_run, without a branch that could not be guessed */
+		w->hash += entry;
+		return true;
+	}
 	if (!entry)
 		return true;
-	end_run(w, w->cframe);
+	end_run(noting, l, w, w->cframe);
 	return !w->cframe || get(checked, w->cframe + l->cframe_previous, &w->cframe);
 }
 
-INLINE bool follow(bool checked, const struct cuf_python_layout *l, uintptr_t code_type, struct walk *w, uintptr_t state)
+INLINE bool follow(enum mode mode, bool noting, const struct cuf_python_layout *l, uintptr_t code_type, struct walk *w, uintptr_t state)
 {
+	const bool checked = mode == CHECKED;
 	uint64_t frame;
 	uint8_t owner = 0;
 	unsigned between = 0; /* frames that are none: behind each there is one that is, but in a circle */
-	if (!find_first(checked, l, w, state, &frame))
+	if (!find_first(checked, noting, l, w, state, &frame))
 		return false;
 	while (frame) {
 		if (frame & POINTER_TAGS || (l->outer_owner && !get8(checked, frame + l->frame_owner, &owner)))
@@ -196,66 +234,72 @@ INLINE bool follow(bool checked, const struct cuf_python_layout *l, uintptr_t co
 		if (l->outer_owner && owner >= l->outer_owner) {
 			if (between++ > CUF_PYTHON_FRAMES_MAX)
 				return false;
-			end_run(w, frame);
+			end_run(noting, l, w, frame);
 		} else {
-			if (w->next == w->end) {
+			if (w->count == w->max) {
 				w->p->more = true;
-				w->hash++;
+				w->hash += 2;
 				break;
 			}
-			if (!take_frame(checked, l, code_type, w, frame) || !step_run(checked, l, w, frame))
+			if (!take_frame(mode, noting, l, code_type, w, frame) || !step_run(checked, noting, l, w, frame))
 				return false;
 		}
 		if (!get(checked, frame + l->frame_previous, &frame))
 			return false;
 	}
 	/* of the frames that are left the call is known where the stack has a struct for it */
-	end_run(w, l->chain == CUF_PYTHON_ENTRY_FRAME ? 0 : w->cframe);
+	end_run(noting, l, w, l->chain == CUF_PYTHON_ENTRY_FRAME ? 0 : w->cframe);
 	return true;
 }
 
-INLINE bool walk(bool checked, const struct cuf_python_layout *l, const struct cuf_python *python, struct cuf_python_thread *p, uintptr_t state, unsigned max)
+INLINE bool walk(enum mode mode, bool noting, const struct cuf_python_layout *l, const struct cuf_python *python, struct cuf_python_thread *p,
+		 uintptr_t state, unsigned max)
 {
-	struct walk w = { .p = p, .next = p->frames, .end = p->frames + max };
+	struct walk w;
 	bool whole;
+	w.p = p;
+	w.max = max;
+	w.hash = w.cframe = w.file = w.file_known = 0;
+	w.count = w.runs = 0;
 	p->more = false;
-	whole = follow(checked, l, python->code_type, &w, state);
+	whole = follow(mode, noting, l, python->code_type, &w, state);
 	if (!whole)
-		end_run(&w, 0);
-	p->count = (unsigned)(w.next - p->frames);
+		end_run(noting, l, &w, 0);
+	p->count = w.count;
 	p->runs = w.runs;
-	p->hash = w.hash ^ w.hash >> 32;
+	p->hash = cuf_python_mix(w.hash, w.count);
 	return whole;
 }
 
-bool cuf_python_walk_checked(const struct cuf_python *python, struct cuf_python_thread *p, uintptr_t state, unsigned max)
-{
-	return walk(true, &python->layout, python, p, state, max);
-}
+#define WALKS(of, mode, layout)                                                                                                                        \
+	static READS_PYTHON bool hash_##of(const struct cuf_python *python, struct cuf_python_thread *p, uintptr_t state, unsigned max)                       \
+	{                                                                                                                                                   \
+		return walk(mode, false, layout, python, p, state, max);                                                                                    \
+	}                                                                                                                                                   \
+	static READS_PYTHON bool note_##of(const struct cuf_python *python, struct cuf_python_thread *p, uintptr_t state, unsigned max)                       \
+	{                                                                                                                                                   \
+		return walk(mode, true, layout, python, p, state, max);                                                                                     \
+	}                                                                                                                                                   \
+	static const struct cuf_python_walks walks_##of = { hash_##of, note_##of };
 
-static READS_PYTHON bool walk_any(const struct cuf_python *python, struct cuf_python_thread *p, uintptr_t state, unsigned max)
-{
-	const struct cuf_python_layout layout = python->layout;
-	return walk(false, &layout, python, p, state, max);
-}
+WALKS(checked, CHECKED, &python->layout)
+WALKS(any, ANY, &python->layout)
 
 #define LAYOUT(of, ...)                                                                                                                                \
 	static const struct cuf_python_layout layout_##of = { __VA_ARGS__ };                                                                                 \
-	static READS_PYTHON bool walk_##of(const struct cuf_python *python, struct cuf_python_thread *p, uintptr_t state, unsigned max)                       \
-	{                                                                                                                                                   \
-		return walk(false, &layout_##of, python, p, state, max);                                                                                       \
-	}
+	WALKS(of, COMPILED, &layout_##of)
 #include "interpose/core/python_layouts.def"
 
-static const struct { const struct cuf_python_layout *layout; cuf_python_walk *walk; } compiled[] = {
-#define LAYOUT(of, ...) { &layout_##of, walk_##of },
-#include "interpose/core/python_layouts.def"
-};
+const struct cuf_python_walks *cuf_python_walks_checked(void) { return &walks_checked; }
 
-cuf_python_walk *cuf_python_walk_for(const struct cuf_python_layout *layout)
+const struct cuf_python_walks *cuf_python_walks_for(const struct cuf_python_layout *layout, bool frees_counted)
 {
+	static const struct { const struct cuf_python_layout *layout; const struct cuf_python_walks *walks; } compiled[] = {
+#define LAYOUT(of, ...) { &layout_##of, &walks_##of },
+#include "interpose/core/python_layouts.def"
+	};
 	for (unsigned i = 0; i < sizeof compiled / sizeof *compiled; i++)
-		if (!memcmp(compiled[i].layout, layout, sizeof *layout))
-			return compiled[i].walk;
-	return walk_any;
+		if (!memcmp(compiled[i].layout, layout, sizeof *layout) && (layout->code_version || frees_counted))
+			return compiled[i].walks;
+	return &walks_any;
 }

@@ -104,7 +104,7 @@ void measure(const char *version)
 	for (unsigned m = 0; m < METHODS; m++)
 		qsort(ns[m], ROUNDS, sizeof *ns[m], by_size);
 #define MEDIAN(m) ns[m][ROUNDS / 2]
-	printf("Python %-8s %2u frames over %2u native ones: reading %3.0f ns; to a native walk of %4.0f ns it adds %4.0f ns, merged anew %4.0f ns; "
+	printf("Python %s: %2u frames over %2u native ones: reading %3.0f ns; to a native walk of %4.0f ns it adds %4.0f ns, merged anew %4.0f ns; "
 	       "to a native stack recognised in %3.0f ns %3.0f ns\n", version, python_depth, depth, MEDIAN(4), MEDIAN(0), MEDIAN(5) - MEDIAN(0),
 	       MEDIAN(1) - MEDIAN(0), MEDIAN(2), MEDIAN(3) - MEDIAN(2));
 	fflush(stdout);
@@ -128,7 +128,7 @@ static int capture_wrongly(unsigned i)
 	if (!child) {
 		struct cuf_thread_state *t;
 		be_wrong(&cuf_python.layout, i);
-		cuf_python.walk = cuf_python_walk_for(&cuf_python.layout);
+		cuf_python.walks = cuf_python_walks_for(&cuf_python.layout, false);
 		alarm(20);
 		for (unsigned n = 0; n < 300 && (t = cuf_thread_enter()); n++) {
 			cuf_stack_capture(t, 0);

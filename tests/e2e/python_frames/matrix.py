@@ -254,6 +254,25 @@ def code_made_again_by_threads(version, python):
     assert len(seen) == 800, len(seen)
 
 
+def code_that_differs_in_one_character(version, python):
+    """Methods made and freed at addresses used again, of one name and line: files and classes differ in a character amid many."""
+    text = ("import os, threading\nkept = []\ndef work(t):\n  for i in range(t * 100, t * 100 + 100):\n"
+            "    exec(compile('class Generated_%03d_in_a_loop:\\n  def method(self):\\n    return bytearray(%d)\\nkept.append(Generated_%03d_in_a_loop().method())' % (i, 199999 + i, i),\n"
+            "      'a folder of a length that does not matter/made_%03d/of_which_the_end_is_the_same.py' % i, 'exec'), {'kept': kept})\n"
+            "threads = [threading.Thread(target=work, args=(t,)) for t in range(4)]\nfor t in threads: t.start()\nfor t in threads: t.join()\nos._exit(0)\n")
+    for options in "start=1:stack_depth=256:size=128MiB", "start=1:host=full:stack_depth=256:size=128MiB":
+        report, _ = record([python, "-c", text], options)
+        seen = set()
+        for site in report["leaks"]:
+            frames = python_of(site["stack"])
+            if frames and frames[0][0].endswith("method") and site["bytes"] >= 200000:
+                i = int(frames[0][1].partition("made_")[2][:3])
+                assert site["bytes"] == 200000 + i and frames[0][2] == 3, (frames, site["bytes"])
+                assert frames[0][0] == ("Generated_%03d_in_a_loop.method" % i if version >= "3.11" and not version.startswith("3.9") else "method"), frames
+                seen.add(i)
+        assert len(seen) == 400, len(seen)
+
+
 def wrong_layouts(version, python):
     """200 wrong tables of offsets, each met by a process that captures stacks in this interpreter: none ends it."""
     text = ("import ctypes, sys\nlibrary = ctypes.PyDLL(%r)\non = ctypes.c_uint()\n"
@@ -314,7 +333,8 @@ def check_embedded(report, folder):
 
 
 tests = [every_way_to_call, every_way_to_call_with_every_event_recorded, every_way_to_call_without_pymalloc, recursion_900_deep, command_line,
-         virtual_environment, forked_child, sub_interpreters, held_gil, device_memory, embedded, loaded_late, option_off, end_of_the_interpreter, code_made_again_by_threads, wrong_layouts]
+         virtual_environment, forked_child, sub_interpreters, held_gil, device_memory, embedded, loaded_late, option_off, end_of_the_interpreter, code_made_again_by_threads,
+         code_that_differs_in_one_character, wrong_layouts]
 
 
 def run(test, version, python):

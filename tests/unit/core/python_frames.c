@@ -242,9 +242,14 @@ static void test_frames__of_every_version(void **state)
 		snprintf(middle, sizeof middle, "K.middle\n/a/b.py\n10\n");
 		snprintf(outer, sizeof outer, "<module>\n<string>\n10\n");
 		for (unsigned way = 0; way < 2; way++) {
-			cuf_python_walk *walk = way ? cuf_python_walk_for(&layout) : cuf_python_walk_checked;
-			assert_true(walk(&python, &thread, made.state, MAX));
+			const struct cuf_python_walks *walks = way ? cuf_python_walks_for(&layout, true) : cuf_python_walks_checked();
+			uint64_t hash;
+			assert_true(walks->hash(&python, &thread, made.state, MAX));
 			assert_int_equal(thread.count, 3);
+			hash = thread.hash;
+			assert_true(walks->note(&python, &thread, made.state, MAX));
+			assert_int_equal(thread.count, 3);
+			assert_true(thread.hash == hash);
 			assert_false(thread.more);
 			check_named(&thread.frames[0], inner, 10);
 			check_named(&thread.frames[1], middle, 11);
@@ -255,7 +260,7 @@ static void test_frames__of_every_version(void **state)
 			assert_int_equal(thread.run[0].marker, made.inner);
 			assert_int_equal(thread.run[thread.runs - 1].marker, made.outer);
 		}
-		assert_true(cuf_python_walk_checked(&python, &thread, made.state, 2));
+		assert_true(cuf_python_walks_checked()->note(&python, &thread, made.state, 2));
 		assert_int_equal(thread.count, 2);
 		assert_true(thread.more);
 	}
@@ -272,29 +277,85 @@ static void test_frames__differ_in_their_hash(void **state)
 	for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
 		for (unsigned offset = 0; offset < 6; offset += 2) {
 			struct made made = make_stack(codes[i], (unsigned[]){ offset, 4, 2 });
-			assert_true(cuf_python_walk_for(&layout)(&python, &thread, made.state, MAX));
+			assert_true(cuf_python_walks_for(&layout, true)->hash(&python, &thread, made.state, MAX));
 			for (unsigned j = 0; j < count; j++)
 				assert_true(seen[j] != thread.hash);
 			seen[count++] = thread.hash;
 		}
 }
 
-/* Code that is freed and made anew at the same address, all pointers as they were. */
+/* Code that is freed and made anew at the same address, all pointers as they were: every byte that is shown counts. */
 static void test_code__made_again_at_an_address_is_another(void **state)
 {
+	static const char *const names[] = { "Generated_1.name_of_a_method", "Generated_2.name_of_a_method", "Generated_1.name_of_a_methof" };
+	char file[600];
 	for (unsigned minor = 9; minor <= 14; minor++) {
 		struct cuf_python_layout layout = layout_of(minor);
-		uint64_t identities[3];
-		for (unsigned i = 0; i < 3; i++) {
+		uint64_t identities[40];
+		unsigned count = 0;
+		for (unsigned i = 0; i < 36; i++) {
 			uintptr_t codes[3];
 			begin(&layout);
-			codes[0] = codes[1] = codes[2] = make_code(i == 1 ? "other" : "named", i == 2 ? "<2>" : "<1>", 1, make_lines());
+			memset(file, 'x', sizeof file);
+			file[i < 3 ? 500 : 33] = 0; /* (rest: one byte of 33 is another) */
+			if (i >= 3)
+				file[i - 3] = 'y';
+			codes[0] = codes[1] = codes[2] = make_code(names[i < 3 ? i : 0], file, 1, make_lines());
 			struct made made = make_stack(codes, (unsigned[]){ 0, 0, 0 });
-			assert_true(cuf_python_walk_checked(&python, &thread, made.state, MAX));
-			identities[i] = thread.frames[0].identity;
+			for (unsigned way = 0; way < 2; way++) { /* without counts of what was freed */
+				assert_true((way ? cuf_python_walks_for(&layout, false) : cuf_python_walks_checked())->note(&python, &thread, made.state, MAX));
+				assert_true(!way || thread.frames[0].identity == identities[count]);
+				identities[count] = thread.frames[0].identity;
+			}
+			for (unsigned j = 0; j < count; j++)
+				assert_true(identities[j] != identities[count]);
+			count++;
 		}
-		assert_true(identities[0] != identities[1] && identities[0] != identities[2] && identities[1] != identities[2]);
 	}
+}
+
+static unsigned freed;
+static void free_it(void *code) { freed += code == &freed; }
+
+/* As much of a type as is looked at. */
+struct type { uint64_t head[3]; const char *name; uint64_t sizes[2]; void (*free)(void *); };
+static struct type code_type = { { 0 }, "code", { 0 }, free_it };
+static struct type other_type = { { 0 }, "coder", { 0 }, free_it };
+static struct type foreign_type = { { 0 }, "code", { 0 }, NULL };
+static const struct type constant_type = { { 0 }, "code", { 0 }, free_it }; /* has relocations: read-only after them */
+
+static void test_frees__are_counted_where_that_can_be_done_alone(void **state)
+{
+	struct cuf_python_layout layout = layout_of(10);
+	uintptr_t codes[3];
+	uint64_t hash;
+	begin(&layout);
+	codes[0] = codes[1] = codes[2] = make_code("name", "file", 1, make_lines());
+	struct made made = make_stack(codes, (unsigned[]){ 0, 0, 0 });
+	foreign_type.free = (void (*)(void *))free; /* of another object */
+	assert_false(cuf_python_count_frees((uintptr_t)&other_type));
+	assert_false(cuf_python_count_frees((uintptr_t)&foreign_type));
+	assert_false(cuf_python_count_frees((uintptr_t)&constant_type));
+	assert_false(cuf_python_count_frees((uintptr_t)arena));
+	assert_ptr_equal(other_type.free, free_it);
+	assert_true(cuf_python_count_frees((uintptr_t)&code_type));
+	assert_true(cuf_python_count_frees((uintptr_t)&code_type)); /* once more: not twice in a row */
+	assert_true(cuf_python_frees_are_counted((uintptr_t)&code_type));
+
+	const struct cuf_python_walks *walks = cuf_python_walks_for(&layout, true);
+	assert_ptr_not_equal(walks, cuf_python_walks_for(&layout, false));
+	assert_true(walks->hash(&python, &thread, made.state, MAX));
+	hash = thread.hash;
+	code_type.free(&freed);
+	assert_int_equal(freed, 1);
+	assert_true(walks->hash(&python, &thread, made.state, MAX));
+	assert_int_equal(thread.hash, hash); /* somebody else */
+	code_type.free((void *)codes[0]);
+	assert_int_equal(freed, 1);
+	assert_true(walks->hash(&python, &thread, made.state, MAX));
+	assert_true(thread.hash != hash);
+	code_type.free = free_it;
+	assert_false(cuf_python_frees_are_counted((uintptr_t)&code_type));
 }
 
 /* Addresses a little apart, and numbers a little apart, as an allocator and a counter give them. */
@@ -357,7 +418,7 @@ static void test_layouts__that_are_wrong_cost_frames_alone(void **state)
 				fields[draw((unsigned)count)] = (uint16_t)(draw(3) ? draw(64) * 8 : draw(4096));
 			if (!draw(4))
 				python.layout.lines = (uint8_t)draw(3);
-			survived += cuf_python_walk_checked(&python, &thread, made.state, MAX);
+			survived += cuf_python_walks_checked()->note(&python, &thread, made.state, MAX);
 			for (unsigned frame = 0; frame < thread.count; frame++)
 				cuf_python_name(&python, &thread, &thread.frames[frame]);
 		}
@@ -430,6 +491,7 @@ int main(void)
 		cmocka_unit_test(test_frames__of_every_version),
 		cmocka_unit_test(test_frames__differ_in_their_hash),
 		cmocka_unit_test(test_code__made_again_at_an_address_is_another),
+		cmocka_unit_test(test_frees__are_counted_where_that_can_be_done_alone),
 		cmocka_unit_test(test_mix__of_neighbours_differs),
 		cmocka_unit_test(test_texts__of_all_widths),
 		cmocka_unit_test(test_layouts__that_are_wrong_cost_frames_alone),
