@@ -11,16 +11,22 @@
 
 enum { HELP_COLUMNS = 80, TERM_COLUMN = 8 };
 
-/* The sentence of a term with its figures as words: "packing every hole would give PACKED". */
+/* The sentence of a term with its figures as words: "packing every hole would give PACKED"; "lower OPTION". */
 static void plain_words(const char *words, char *out, size_t bytes)
 {
+	static const char option[] = "OPTION";
 	size_t used = 0;
 	bool figure = false;
-	for (; *words && used + 1 < bytes; words++) {
-		if (*words == '{' || *words == '}')
+	for (; *words && used + sizeof option < bytes; words++) {
+		if (!strncmp(words, "{@", 2)) {
+			memcpy(out + used, option, sizeof option - 1);
+			used += sizeof option - 1;
+			words += strcspn(words, "}");
+		} else if (*words == '{' || *words == '}') {
 			figure = *words == '{';
-		else
+		} else {
 			out[used++] = figure ? (char)toupper((unsigned char)*words) : *words;
+		}
 	}
 	out[used] = 0;
 }

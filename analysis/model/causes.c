@@ -215,6 +215,9 @@ const struct fact_cause *cause_judge(struct build *build, const struct evidence 
 		.separates = separates(build, &r, evidence), .lacks = evidence->lacks, .lack_count = evidence->lack_count,
 		.process = evidence->process, .device = evidence->device };
 	add_lines(build, r.best, evidence, lines, &c->evidence_count);
+	for (size_t i = 0; i < c->evidence_count && !c->site.depth; i++)
+		if (!lines[i].against)
+			c->site = lines[i].stack;
 	c->fixes = cause_fixes(build, evidence, c->id, &c->fix_count);
 	return c;
 }

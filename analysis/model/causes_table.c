@@ -92,7 +92,8 @@ const struct cause_rule cause_rules[] = {
 	    "a cache that grows with requests and shrinks when they end holds {grown}, more than ever before, in {siblings} blocks; {request} more found {free} free",
 	    "the key and value cache grew within a request" },
 	  "", "", "a second request, or marks of requests (cuflight.h)", AT_FAILURE, 0.45, { NEED(kv_grown, 4) },
-	  { IF(one_request, 1, -0.05), IF(sawtooth, 1, 0.15), IF(sawtooth, 2, 0.1), IF(kv_named, 1, 0.2), IF(own, 0.9, 0.05), IF(packed, 1, -0.2), IF(slots_named, 1, -0.1), IF(over_served, 4, -0.1) } },
+	  { IF(one_request, 1, -0.05), IF(sawtooth, 1, 0.15), IF(sawtooth, 2, 0.1), IF(kv_named, 1, 0.2), IF(own, 0.9, 0.05), UNLESS(grown_over_slack, 10, -0.2), IF(slots_named, 1, -0.1),
+	    IF(over_served, 4, -0.1), IF(leak, 0.5, -0.25) } },
 
 	{ "S5", "too many sequences at once: laid out in advance",
 	  { "{family} blocks of {unit} were laid out, one for each sequence; {fits} fit, and more were wanted", NULL },
@@ -120,13 +121,15 @@ const struct cause_rule cause_rules[] = {
 	    IF(over_served, 4, -0.2), IF(arithmetic, 0.6, -0.1) } },
 
 	{ "S6.F1", "fragmentation: small blocks hold memory open",
-	  { "packed, there would be {packed} for {request}; as it lies, the largest free range is {hole}",
-	    "packed, there would be {packed} for {request}", NULL },
+	  { "{request} found {free} free and {slack} in holes, the largest {hole}; {pins} blocks of {pin} hold most of them open",
+	    "{request} found {free} free and {slack} in holes, the largest {hole}; packed, there would be {packed}",
+	    "packed, there would be {packed} for {request}" },
 	  "Free memory is there and lies in pieces: packed it would serve the request, but no piece is large enough, and blocks still in use keep "
 	  "pages or segments from being given back. The device's own free memory is never called fragmented: its pages are mapped.",
 	  "pytorch#35901, #29554; judged after the allocator has given back what is whole",
 	  "framework events, where a framework cuts the blocks", AT_FAILURE, 0.65, { NEED(packed, 1), NEED_BELOW(hole, 1), NEED_BELOW(room, 1), NEED(slack, 1) },
-	  { IF(sparse, 0.5, 0.15), IF(pinning, 0.5, 0.1), IF(late_failure, 8, 0.05), IF(leak, 1, -0.3), IF(ladder, 8, -0.1), IF(foreign_caller, 1, -0.3), IF(pool, 1, -0.1), IF(arithmetic, 0.6, -0.15) } },
+	  { IF(sparse, 0.5, 0.15), IF(pinning, 0.5, 0.1), IF(late_failure, 8, 0.05), IF(leak, 1, -0.3), IF(ladder, 8, -0.1), IF(foreign_caller, 1, -0.3), IF(pool, 1, -0.1), IF(arithmetic, 0.6, -0.15),
+	    IF(grown_over_slack, 10, -0.4) } },
 
 	{ "S6.F2", "fragmentation: requests outgrow what is kept",
 	  { "{ladder} blocks of a growing series, {kept}, are kept though each later request is larger: the next, {series_request}, found {free} free",
@@ -170,8 +173,8 @@ const struct cause_rule cause_rules[] = {
 	  { IF(own_context, 1, 0.4), IF(libraries, 1, 0.3), IF(graph_capture, 1, 0.1), IF(before, 1, -0.1) } },
 
 	{ "S8", "a leak on the device",
-	  { "{leaked} are in sites that only grow, {per_request} with each cycle of work; the request was {shortfall} short",
-	    "{leaked} are in sites that only grow, {per_request} with each cycle of work", "{leaked} are in sites that only grow" },
+	  { "{leaked} are in sites that only grow, {each_request} with each request", "{leaked} are in sites that only grow, {per_request} with each cycle of work (inferred)",
+	    "{leaked} are in sites that only grow" },
 	  "The least that a site holds between requests rises, all through the run, in at least 8 cycles of the program's own work, made of blocks "
 	  "that stay. Memory that is merely live at the end is no leak, nor is a cache that stops growing.",
 	  "analysis/model/README.md, Growth and leaks; half of the shortfall must be the leak's",
@@ -179,26 +182,31 @@ const struct cause_rule cause_rules[] = {
 	  { IF(leak, 1, 0.1), IF(growing, 1, 0.05), IF(late_failure, 16, 0.05), IF(kv_grown, 1, -0.25), IF(packed, 1, -0.1), IF(geometric, 1, -0.35) } },
 
 	{ "S9.H6", "page-locked host memory ran out",
-	  { "{request} of page-locked host memory was refused; the device is not the problem", "locking host memory was refused; the device is not the problem" },
+	  { "{locked} of page-locked host memory were refused; the device is not the problem, it had {free} free",
+	    "{locked} of page-locked host memory were refused; the device is not the problem", "locking host memory was refused; the device is not the problem" },
 	  "The failing call locks host memory, and CUDA reports it with the same error as a full device. The limit is the machine's or the "
 	  "container's: memory, RLIMIT_MEMLOCK, or the driver's own. The next kernel launch may report the error once more.",
 	  "Soup#989; cudaHostAlloc, cudaMallocHost and cudaHostRegister fail with error 2",
 	  "the limits of the container", AT_FAILURE, 0.9, { NEED(host_request, 1) }, { IF(pinned_rounded, 0.2, 0.02) } },
 
 	{ "S9.H2", "host memory grows without end",
-	  { "{host_leaked} of host memory are in sites that only grow, {host_per_request} with each cycle of work; the limit was {limit}",
-	    "{host_leaked} of host memory are in sites that only grow", NULL },
+	  { "{host_leaked} of host memory are in sites that only grow, {host_each_request} with each request; the limit was {limit}",
+	    "{host_leaked} of host memory are in sites that only grow, {host_per_request} with each cycle of work (inferred); the limit was {limit}",
+	    "{host_leaked} of host memory are in sites that only grow" },
 	  "As S8, for the malloc family: histories, messages, tool outputs, checkpoints, clients made anew in a loop.",
 	  "field guides on LangChain, LangGraph, AutoGen, CrewAI; a tenth of resident memory when the kernel killed the process",
 	  "host=full", AT_END, 0.7, { NEED(oom_killed, 1), NEED(host_leak, 0.1) }, { IF(host_leak, 0.3, 0.15), IF(host_growing, 1, 0.05), IF(host_full, 0.9, 0.05) } },
 
 	{ "S9.H2", "host memory grows without end",
-	  { "{host_leaked} of host memory are in sites that only grow, {host_per_request} with each cycle of work", "{host_leaked} of host memory are in sites that only grow", NULL },
+	  { "{host_leaked} of host memory are in sites that only grow, {host_each_request} with each request",
+	    "{host_leaked} of host memory are in sites that only grow, {host_per_request} with each cycle of work (inferred)",
+	    "{host_leaked} of host memory are in sites that only grow" },
 	  "", "", "host=full", AT_END, 0.75, { NEED(host_leak, ANY), NEED_BELOW(oom_killed, 1) }, { IF(host_growing, 1, 0.05), IF(host_leak, 0.2, 0.1) } },
 
 	{ "S9.H2", "host memory grows without end",
-	  { "malloc refused {request}; {host_leaked} are in sites that only grow, {host_per_request} with each cycle of work",
-	    "malloc refused {request}; {host_leaked} are in sites that only grow", NULL },
+	  { "malloc refused {request}; {host_leaked} are in sites that only grow, {host_each_request} with each request",
+	    "malloc refused {request}; {host_leaked} are in sites that only grow, {host_per_request} with each cycle of work (inferred)",
+	    "malloc refused {request}; {host_leaked} are in sites that only grow" },
 	  "", "", "", AT_REFUSAL, 0.6, { NEED(host_refused, 1), NEED(host_leak, 0.1) }, { IF(host_leak, 0.3, 0.2), IF(host_growing, 1, 0.1), IF(host_huge, 1, -0.2) } },
 
 	{ "S9.H4", "page-locked memory fills the host",
@@ -214,7 +222,8 @@ const struct cause_rule cause_rules[] = {
 	  "", AT_END, 0.55, { NEED(oom_killed, 1), NEED(host_cache, 0.3) }, { IF(host_cache, 0.6, 0.2), IF(host_leak, 0.2, -0.2) } },
 
 	{ "S9.H5", "the host allocator keeps what was freed",
-	  { "{host_cached} of {rss} resident are free inside the allocator", "much of the {rss} resident is not live in malloc" },
+	  { "{host_cached} of {rss} resident are free inside the allocator", "{host_idle} of {rss} resident are neither live in malloc nor files",
+	    "much of the {rss} resident is not live in malloc" },
 	  "Freed memory stays with the allocator: many arenas of many threads, or pages held open by a few blocks.",
 	  "glibc's arenas; three tenths of resident memory",
 	  "the allocator's books at the end", AT_END, 0.45, { NEED(oom_killed, 1), NEED(host_slack, 0.3) }, { IF(host_freed, 0.3, 0.15), IF(host_slack, 0.5, 0.15), IF(host_leak, 0.2, -0.2), IF(pinned_share, 0.3, -0.2) } },

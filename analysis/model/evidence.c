@@ -33,6 +33,8 @@ static int print_figure(char *out, size_t room, enum figure_unit unit, uint64_t 
 	case UNIT_BYTES: return snprintf(out, room, "%s", units_bytes(value).s);
 	case UNIT_PERCENT: return snprintf(out, room, "%" PRIu64 " %%", value);
 	case UNIT_SECONDS: return snprintf(out, room, "%s", units_duration(value * 1000000000u).s);
+	case UNIT_SETTING: return snprintf(out, room, "%" PRIu64, value);
+	case UNIT_FRACTION: return snprintf(out, room, "%.2f", (double)value / 100);
 	case UNIT_BYTES_PER_SECOND: return snprintf(out, room, "%s/s", units_bytes(value).s);
 	default: return snprintf(out, room, "%s", units_count(value).s);
 	}
@@ -51,15 +53,16 @@ const char *evidence_words(const struct evidence *evidence, struct arena *arena,
 	char out[1024];
 	size_t used = 0;
 	while (*words && used + 1 < sizeof out) {
-		size_t bytes = *words == '{' ? strcspn(words, "}") : 0;
-		enum figure figure = bytes ? figure_named(words + 1, bytes - 1) : FIGURE_MAX;
+		size_t bytes = *words == '{' ? strcspn(words, "}") : 0, name = bytes && words[1] == '@' ? 2 : 1;
+		enum figure figure = bytes ? figure_named(words + name, bytes - name) : FIGURE_MAX;
+		int length;
 		if (figure == FIGURE_MAX) {
 			out[used++] = *words++;
 			continue;
 		}
-		if (evidence->figures[figure] == FACT_UNKNOWN)
+		if (evidence->figures[figure] == FACT_UNKNOWN || (name == 2 && !evidence->options[figure]))
 			return NULL;
-		int length = print_figure(out + used, sizeof out - used, figure_rows[figure].unit, evidence->figures[figure]);
+		length = name == 2 ? snprintf(out + used, sizeof out - used, "%s", evidence->options[figure]) : print_figure(out + used, sizeof out - used, figure_rows[figure].unit, evidence->figures[figure]);
 		used += length > 0 ? (size_t)length : 0;
 		words += bytes + 1;
 	}

@@ -13,7 +13,8 @@
 
 #include "analysis/model/build.h"
 
-enum figure_unit { UNIT_BYTES, UNIT_COUNT, UNIT_PERCENT, UNIT_SECONDS, UNIT_BYTES_PER_SECOND };
+/* SETTING, FRACTION: a count, a percentage, as they are typed on a command line: 16384, 0.85 */
+enum figure_unit { UNIT_BYTES, UNIT_COUNT, UNIT_PERCENT, UNIT_SECONDS, UNIT_BYTES_PER_SECOND, UNIT_SETTING, UNIT_FRACTION };
 
 /* name in sentences, unit, what it is */
 #define FIGURES(F) \
@@ -61,6 +62,7 @@ enum figure_unit { UNIT_BYTES, UNIT_COUNT, UNIT_PERCENT, UNIT_SECONDS, UNIT_BYTE
 	F(cycles, COUNT, "of the program's own work that were seen") \
 	F(leaked, BYTES, "in sites whose floor rises without end") \
 	F(per_request, BYTES, "added to them by each cycle") \
+	F(each_request, BYTES, "the same, where the program marks its requests: a cycle is one then") \
 	F(slope, BYTES_PER_SECOND, "added to them each second") \
 	F(left, SECONDS, "until the device is full at that slope") \
 	F(left_least, SECONDS, "at the upper end of its 95 % interval") \
@@ -78,12 +80,12 @@ enum figure_unit { UNIT_BYTES, UNIT_COUNT, UNIT_PERCENT, UNIT_SECONDS, UNIT_BYTE
 	F(devices, COUNT, "devices of the run") \
 	F(fullest, PERCENT, "used of the fullest device") \
 	F(emptiest, PERCENT, "used of the emptiest") \
-	F(context, COUNT, "context length that was set") \
-	F(context_fits, COUNT, "context length that fits") \
-	F(fraction, PERCENT, "share of the device that was set") \
-	F(fraction_fits, PERCENT, "share that fits") \
-	F(slots, COUNT, "sequences at once that were set") \
-	F(slots_fit, COUNT, "that fit") \
+	F(context, SETTING, "context length that was set") \
+	F(context_fits, SETTING, "context length that fits") \
+	F(fraction, FRACTION, "share of the device that was set") \
+	F(fraction_fits, FRACTION, "share that fits") \
+	F(slots, SETTING, "sequences at once that were set") \
+	F(slots_fit, SETTING, "that fit") \
 	F(rss, BYTES, "resident memory") \
 	F(rss_first, BYTES, "at the first sample") \
 	F(cgroup, BYTES, "memory of the cgroup") \
@@ -91,10 +93,13 @@ enum figure_unit { UNIT_BYTES, UNIT_COUNT, UNIT_PERCENT, UNIT_SECONDS, UNIT_BYTE
 	F(host_live, BYTES, "live blocks of malloc") \
 	F(host_leaked, BYTES, "of them in sites that grow without end") \
 	F(host_per_request, BYTES, "added to them by each cycle") \
+	F(host_each_request, BYTES, "the same, where the program marks its requests") \
 	F(host_slope, BYTES_PER_SECOND, "added to them each second") \
 	F(host_left, SECONDS, "until the limit is reached at that slope") \
 	F(host_cached, BYTES, "free in the allocator, kept") \
+	F(host_idle, BYTES, "resident, and neither live in malloc nor files") \
 	F(pinned, BYTES, "page-locked memory") \
+	F(locked, BYTES, "page-locked memory that was refused") \
 	F(pinned_wasted, BYTES, "of it lost to rounding to powers of two, at most")
 
 enum figure {
@@ -153,6 +158,7 @@ enum figure {
 	T(one_request, "only one such request was seen: a leak cannot be excluded") \
 	T(per_slot, "{request} is {slots} times {per_slot}: one for each sequence that was set") \
 	T(stranded, "{slack} of free memory belong to a pool that this request may not use") \
+	T(grown_over_slack, "packing would have put the failure off, not prevented it: {grown} came with requests, {slack} lie in holes") \
 	T(late_failure, "{cycles} cycles of work were done before") \
 	T(leak, "sites whose floor rises without end hold {leaked}; the request was {shortfall} short") \
 	T(growing, "they gain {per_request} with each cycle of work") \
@@ -170,7 +176,7 @@ enum figure {
 	T(host_growing, "they gain {host_per_request} with each cycle of work") \
 	T(host_freed, "most of what malloc gave was freed again") \
 	T(host_cache, "host caches that have stopped growing hold {plateau}") \
-	T(host_slack, "{host_cached} is free inside the allocator and was not given back") \
+	T(host_slack, "{host_idle} of {rss} resident is neither live in malloc nor files") \
 	T(pinned_share, "{pinned} is page-locked") \
 	T(pinned_rounded, "up to {pinned_wasted} of it is rounding to powers of two") \
 	T(host_refused, "malloc refused {request}") \
@@ -209,7 +215,7 @@ struct evidence {
 /* Of an incident, or (incident NULL) of how a process ended; device FACT_NONE then means the host alone. */
 struct evidence evidence_of(struct build *build, uint32_t process, uint32_t device, const struct fact_incident *incident);
 
-/* A sentence with its {figures} filled in; NULL when one of them is not known. */
+/* A sentence with its {figures} filled in, {@figure} with the option that set it; NULL when one of them is not known. */
 const char *evidence_words(const struct evidence *evidence, struct arena *arena, const char *words);
 
 /* For those that fill it. */

@@ -291,18 +291,28 @@ static void set_room(struct evidence *e)
 
 static bool locks_host_memory(const struct fact_incident *i) { return i->kind == CUF_KIND_PINNED || i->kind == CUF_KIND_REGISTERED; }
 
-/* A refused page-lock leaves its error behind: the next launch reports it, with the device half empty. */
-static bool is_host_request(struct build *b, const struct fact_incident *i)
+/* A refused page-lock leaves its error behind: the next launch reports it, with the device half empty. NULL: neither. */
+static const struct fact_incident *refused_page_lock(struct build *b, const struct fact_incident *i)
 {
 	uint64_t room = known(i->free_bytes) && known(i->total_bytes) ? i->total_bytes / CONTEXT_SHARE : UINT64_MAX;
 	if (locks_host_memory(i))
-		return true;
+		return i;
 	for (size_t n = 0; !i->is_request && n < b->facts->incident_count; n++) {
 		const struct fact_incident *earlier = &b->facts->incidents[n];
 		if (earlier->process == i->process && earlier->seq < i->seq && locks_host_memory(earlier) && i->free_bytes >= room)
-			return true;
+			return earlier;
 	}
-	return false;
+	return NULL;
+}
+
+static void set_page_lock(struct build *b, struct evidence *e)
+{
+	const struct fact_incident *refused = refused_page_lock(b, e->incident);
+	evidence_set(e, TERM_host_request, refused != NULL);
+	if (!refused)
+		return;
+	e->figures[FIG_locked] = refused->requested_bytes;
+	e->terms[TERM_host_request].stack = refused->stack.id;
 }
 
 void evidence_device(struct build *build, struct evidence *e)
@@ -319,7 +329,7 @@ void evidence_device(struct build *build, struct evidence *e)
 		f[FIG_total] = d->total_bytes;
 	}
 	if (i)
-		evidence_set(e, TERM_host_request, is_host_request(build, i));
+		set_page_lock(build, e);
 	if (!d)
 		return;
 	sum_owners(e, i ? i->owners : d->owners, i ? i->owner_count : d->owner_count, build->facts->processes[e->process].pid);

@@ -14,7 +14,9 @@ struct sums {
 	uint64_t leaked, per_request, plateau, cycles, kv_leaked;
 	double slope, low, high;
 	uint64_t first_ns;        /* of the site that leaks most */
-	bool any_site, per_request_known;
+	bool any_site, per_request_known, said;
+	uint32_t cache_stack;     /* of the largest cache that stopped growing; 0 none */
+	uint64_t cache_bytes;
 };
 
 static bool is_here(const struct evidence *e, const struct fact_site *s, bool host)
@@ -31,6 +33,7 @@ static void add_leak(struct build *b, const struct evidence *e, const struct fac
 	if (s->kind != CUF_KIND_HOST && stack_hints(b, e->process, s->stack.id) & HINT_KV)
 		sum->kv_leaked += s->bytes;
 	if (s->per_request_bytes != FACT_UNKNOWN) {
+		sum->said = s->cycles_basis == BASIS_OBSERVED;
 		sum->per_request += s->per_request_bytes;
 		sum->per_request_known = true;
 	}
@@ -39,6 +42,15 @@ static void add_leak(struct build *b, const struct evidence *e, const struct fac
 		sum->low += s->interval[0] > 0 ? s->interval[0] : 0;
 		sum->high += s->interval[1] > 0 ? s->interval[1] : 0;
 	}
+}
+
+static void add_cache(const struct fact_site *s, struct sums *sum)
+{
+	sum->plateau += s->bytes;
+	if (s->bytes <= sum->cache_bytes)
+		return;
+	sum->cache_bytes = s->bytes;
+	sum->cache_stack = s->stack.id;
 }
 
 static struct sums sum_sites(struct build *b, const struct evidence *e, bool host)
@@ -53,7 +65,7 @@ static struct sums sum_sites(struct build *b, const struct evidence *e, bool hos
 		if (s->class == CLASS_LEAK)
 			add_leak(b, e, s, &sum);
 		else if (s->class == CLASS_BOUNDED_CACHE)
-			sum.plateau += s->bytes;
+			add_cache(s, &sum);
 	}
 	return sum;
 }
@@ -102,7 +114,7 @@ static void device_growth(struct build *b, struct evidence *e)
 		return;
 	f[FIG_leaked] = sum.leaked;
 	if (sum.per_request_known)
-		f[FIG_per_request] = sum.per_request;
+		f[sum.said ? FIG_each_request : FIG_per_request] = f[FIG_per_request] = sum.per_request;
 	if (sum.slope > 0)
 		f[FIG_slope] = (uint64_t)sum.slope;
 	if (!e->incident) {
@@ -129,12 +141,13 @@ static void host_growth(struct build *b, struct evidence *e)
 	if (e->device == FACT_NONE) {
 		f[FIG_plateau] = sum.plateau;
 		evidence_set(e, TERM_host_cache, (double)sum.plateau);
+		e->terms[TERM_host_cache].stack = sum.cache_stack;
 	}
 	if (!sum.leaked)
 		return;
 	f[FIG_host_leaked] = sum.leaked;
 	if (sum.per_request_known)
-		f[FIG_host_per_request] = sum.per_request;
+		f[sum.said ? FIG_host_each_request : FIG_host_per_request] = f[FIG_host_per_request] = sum.per_request;
 	if (sum.slope > 0)
 		f[FIG_host_slope] = (uint64_t)sum.slope;
 	evidence_set(e, TERM_host_leak, (double)sum.leaked);

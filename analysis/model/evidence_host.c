@@ -32,6 +32,7 @@ static void look_at_pinned(struct build *b, struct evidence *e)
 			rounded += block->bytes / 2;
 		shown = block->bytes > shown ? block->bytes : shown;
 		if (e->terms[TERM_pinned_share].seq_count < 2) {
+			e->terms[TERM_pinned_share].stack = block->stack;
 			evidence_show(e, TERM_pinned_share, block->seq);
 			evidence_show(e, TERM_pinned_rounded, block->seq);
 		}
@@ -56,6 +57,8 @@ static void look_at_timeline(struct build *b, struct evidence *e)
 		f[FIG_rss] = last->rss_bytes;
 	if (known(last->cgroup_bytes))
 		f[FIG_cgroup] = last->cgroup_bytes;
+	if (known(last->rss_bytes) && known(last->rss_shared_bytes) && known(f[FIG_host_live]) && last->rss_bytes > last->rss_shared_bytes + f[FIG_host_live])
+		f[FIG_host_idle] = last->rss_bytes - last->rss_shared_bytes - f[FIG_host_live];
 	static const enum term shown[] = { TERM_host_full, TERM_host_mine, TERM_host_ramp, TERM_host_slack, TERM_oom_killed };
 	for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
 		e->terms[shown[i]].time_ns = last->time_ns;

@@ -368,6 +368,7 @@ static void look_at_cache(struct build *b, struct pass *p, const struct site_tra
 		return;
 	e->figures[FIG_siblings] = s->live;
 	e->figures[FIG_grown] = s->live_bytes;
+	e->terms[TERM_kv_grown].stack = e->kv_stack;
 	evidence_set(e, TERM_kv_grown, (double)s->live);
 	evidence_show(e, TERM_kv_grown, s->first_seq);
 	evidence_show(e, TERM_kv_grown, s->last_seq);
@@ -434,6 +435,9 @@ void evidence_trace(struct build *build, struct evidence *e)
 		set_siblings(p, failing);
 	}
 	look_at_cache(build, p, failing);
+	/* packing gives a little more; what grows to so many times of that uses it up at once */
+	if (e->terms[TERM_kv_grown].value > 0 && e->figures[FIG_slack] != FACT_UNKNOWN && e->figures[FIG_slack])
+		evidence_set(e, TERM_grown_over_slack, (double)e->figures[FIG_grown] / (double)e->figures[FIG_slack]);
 	if (e->incident)
 		look_at_ladders(p);
 	if (p->capturing || (p->capture_seq && e->figures[FIG_cycles] == FACT_UNKNOWN)) {

@@ -405,6 +405,7 @@ struct fact_cause {
 	double confidence;                /* 0 .. 1; high >= 0.8, medium >= 0.5, else low */
 	const struct fact_evidence *evidence; size_t evidence_count; /* strongest first */
 	const struct fact_fix *fixes; size_t fix_count;              /* best first */
+	struct fact_stack site;           /* the place in the program that the verdict is about; depth 0: the failing call, or none */
 	const char *runner_up_id, *runner_up_name; /* NULL none */
 	double runner_up_confidence;
 	const char *separates;            /* one clause: what tells the two apart, or which missing data would; "" */
@@ -472,6 +473,7 @@ struct fact_site {
 	double slope_bytes_per_s;         /* of the floor; NAN unknown */
 	uint64_t per_request_bytes;       /* added each cycle, median; FACT_UNKNOWN */
 	uint64_t cycles;                  /* of the program's own work that were seen; 0 none */
+	enum fact_basis cycles_basis;     /* observed: requests that the program marked; inferred: ups and downs of its memory */
 	uint64_t peak_bytes;
 	uint64_t alloc_count, alloc_bytes, free_count; /* over the events that were kept */
 	uint64_t first_ns, last_ns;       /* birth of the oldest and the youngest live block */

@@ -92,14 +92,15 @@ bool growth_asks_births(const struct growth *growth, uint64_t resolution_ns)
 
 /*
  * A site of equal blocks adds whole ones: a slope near a whole number of them is that many, some cycles having been missed. Where
- * cycles are our own guess, a turn of the work may be two or three of them; the site that adds a block each time knows better.
+ * cycles are our own guess, a turn of the work may be two or three of them, or two turns one; the site that adds a block each time
+ * knows better.
  */
 static uint64_t per_cycle_bytes(const struct growth *g, const struct site *s, double slope)
 {
 	double blocks = s->most_bytes ? slope / (double)s->most_bytes : 0;
 	if (s->least_bytes == s->most_bytes && blocks >= 0.75 && fabs(blocks - round(blocks)) < 0.25)
 		return s->most_bytes * (uint64_t)llround(blocks);
-	if (s->least_bytes == s->most_bytes && !g->said && blocks >= 0.2 && blocks < 0.75)
+	if (s->least_bytes == s->most_bytes && !g->said && blocks >= 0.2 && blocks < 1.75)
 		return s->most_bytes;
 	return (uint64_t)llround(slope);
 }
@@ -112,7 +113,7 @@ void growth_judge(const struct growth *growth, const struct site *site, struct f
 	*out = (struct fact_site){
 		.stack = { .id = site->stack }, .kind = site->kind, .class = CLASS_LIVE, .holds_blocks = site->holds_blocks, .bytes = site->live_bytes, .count = site->live_count,
 		.basis = site->live_variance > 0 ? BASIS_ESTIMATED : BASIS_OBSERVED, .per_request_bytes = FACT_UNKNOWN,
-		.cycles = growth->work_cycles, .peak_bytes = (uint64_t)before + (uint64_t)site->highest_bytes,
+		.cycles = growth->work_cycles, .cycles_basis = !growth->work_cycles ? BASIS_NONE : growth->said ? BASIS_OBSERVED : BASIS_INFERRED, .peak_bytes = (uint64_t)before + (uint64_t)site->highest_bytes,
 		.alloc_count = site->alloc_count, .alloc_bytes = site->alloc_bytes, .free_count = site->free_count,
 		.first_ns = site->first_ns, .last_ns = site->last_ns, .grown_bytes = (double)site->net_bytes,
 	};

@@ -52,6 +52,7 @@ struct json_object *json_cause(const struct facts *facts, struct frames *frames,
 	json_add_text(object, "name", cause->name);
 	json_add_text(object, "summary", cause->summary);
 	json_add_double(object, "confidence", cause->confidence);
+	json_add(object, "site", cause->site.depth ? json_stack(frames, &cause->site) : json_object_new_array());
 	json_add(object, "evidence", evidence);
 	json_add(object, "fix", fixes);
 	json_add(object, "runner_up", next);

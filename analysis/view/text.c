@@ -172,7 +172,7 @@ void text_ending(const struct fact_process *process, char *out, size_t bytes)
 		snprintf(out, bytes, process->end_status == 9 ? "killed by SIGKILL" : "ended without a word (SIGKILL or a crash)");
 		break;
 	case END_OOM_KILLED:
-		snprintf(out, bytes, "killed for want of host memory (%s)", process->end_basis == BASIS_NONE ? "inferred" : basis_names[process->end_basis]);
+		snprintf(out, bytes, "OOM-killed (%s)", process->end_basis == BASIS_NONE ? "inferred" : basis_names[process->end_basis]);
 		break;
 	case END_EXEC:
 		snprintf(out, bytes, "replaced itself by exec");
@@ -181,6 +181,16 @@ void text_ending(const struct fact_process *process, char *out, size_t bytes)
 		snprintf(out, bytes, "still running");
 	}
 }
+
+size_t text_count_leaks(const struct facts *facts)
+{
+	size_t count = 0;
+	while (count < facts->leak_count && facts->leaks[count].class == CLASS_LEAK)
+		count++;
+	return count;
+}
+
+const char *text_cycle_name(const struct fact_site *site) { return site->cycles_basis == BASIS_OBSERVED ? "request" : "cycle"; }
 
 const char *text_result_name(uint32_t result)
 {

@@ -33,12 +33,14 @@ void text_requested(const struct fact_incident *incident, char *out, size_t byte
 void text_layers(const struct fact_layer *layers, char *out, size_t bytes);         /* "device 0.62 GiB (upper bound); ..." */
 void text_shortage(const struct fact_incident *incident, char *out, size_t bytes);  /* wanted, free, packed */
 void text_ending(const struct fact_process *process, char *out, size_t bytes);      /* "exited with status 1" */
+size_t text_count_leaks(const struct facts *facts);                                 /* verdicts: the first of facts->leaks */
+const char *text_cycle_name(const struct fact_site *site);                          /* "request", or "cycle" where they were inferred */
 const char *text_result_name(uint32_t result);                                      /* "out of memory"; NULL unknown */
 
 /* At most `rows` rows and a total; the smallest are summed up. Returns the lines printed. */
 unsigned text_owners(const struct text *text, const struct fact_device *device, unsigned rows);
 
-/* The verdict in at most 5 lines: name, why, what to do. NULL: none. Returns the lines used. */
+/* The verdict in at most 6 lines: name, why, where, what to do. NULL: none. Returns the lines used. */
 unsigned text_cause_lines(const struct text *text, const struct fact_cause *cause);
 
 void text_cause(const struct text *text);         /* the verdict with all that speaks for and against it */

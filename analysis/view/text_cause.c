@@ -15,6 +15,16 @@ static void name_of(const struct fact_cause *cause, char *out, size_t bytes)
 		snprintf(out, bytes, "inconclusive%s%s", cause->runner_up_id ? ", perhaps " : "", cause->runner_up_id ? cause->runner_up_name : "");
 }
 
+/* Where in their code, when neither the failing call nor a line of LEAKS says it. */
+static unsigned where_line(const struct text *text, const struct fact_cause *cause)
+{
+	char words[TEXT_LINE_BYTES];
+	if (!cause->site.depth || text_count_leaks(text->facts))
+		return 0;
+	frames_line(text->frames, &cause->site, words, sizeof words);
+	return text_flow(text, STYLE_HEAD, "WHERE", 1, words);
+}
+
 unsigned text_cause_lines(const struct text *text, const struct fact_cause *cause)
 {
 	char words[TEXT_LINE_BYTES];
@@ -24,6 +34,7 @@ unsigned text_cause_lines(const struct text *text, const struct fact_cause *caus
 	name_of(cause, words, sizeof words);
 	text_line(text, STYLE_BAD, "CAUSE", "%s", words);
 	lines += text_flow(text, STYLE_HEAD, "WHY", 2, cause->summary);
+	lines += where_line(text, cause);
 	if (cause->fix_count)
 		lines += text_flow(text, STYLE_GOOD, "DO", 2, cause->fixes[0].text);
 	else if (!*cause->id && cause->lack_count)

@@ -40,12 +40,19 @@ static void headline_failure(const struct text *text, const struct fact_incident
 		  units_duration(since(process->start_ns, incident->time_ns)).s, where);
 }
 
-static size_t count_leaks(const struct facts *facts)
+/* What leaks most, and how full the device became: one line. */
+static void leak_words(const struct facts *facts, size_t leaks, const char *peak, char *out, size_t bytes)
 {
-	size_t count = 0;
-	while (count < facts->leak_count && facts->leaks[count].class == CLASS_LEAK)
-		count++;
-	return count;
+	uint64_t sum = 0;
+	bool host = facts->leaks[0].kind == CUF_KIND_HOST;
+	size_t sites = 0;
+	for (size_t i = 0; i < leaks; i++)
+		if ((facts->leaks[i].kind == CUF_KIND_HOST) == host) {
+			sum += facts->leaks[i].bytes;
+			sites++;
+		}
+	snprintf(out, bytes, "%s of %s memory in %zu site%s that only grow%s; %s", units_bytes(sum).s, host ? "host" : "GPU", sites, sites == 1 ? "" : "s",
+		 sites == 1 ? "s" : "", peak);
 }
 
 /* Nothing fatal was recorded: how it ended, and how full the device was. */
@@ -58,12 +65,13 @@ static void headline_ending(const struct text *text, const struct fact_process *
 	const struct fact_device *device = focus_device(text->facts);
 	const char *label = labels[process->end].label;
 	enum style_tone tone = labels[process->end].tone;
-	char peak[160] = "no GPU memory was used";
+	size_t leaks = text_count_leaks(text->facts);
+	char peak[160] = "no GPU memory was used", words[320];
 	if (process->end == END_EXIT && process->end_status != 0 && process->end_status != FACT_UNKNOWN) {
 		label = "EXIT";
 		tone = STYLE_WARN;
 	}
-	if (tone == STYLE_GOOD && count_leaks(text->facts)) {
+	if (tone == STYLE_GOOD && leaks) {
 		label = "LEAK";
 		tone = STYLE_BAD;
 	}
@@ -75,7 +83,12 @@ static void headline_ending(const struct text *text, const struct fact_process *
 			 device->ordinal, device_name(device));
 	else if (process->host.rss_peak_bytes != FACT_UNKNOWN)
 		snprintf(peak, sizeof peak, "no GPU memory was used; host peak rss %s", units_bytes(process->host.rss_peak_bytes).s);
-	text_line(text, tone, label, "%s", peak);
+	if (!strcmp(label, "LEAK")) {
+		leak_words(text->facts, leaks, peak, words, sizeof words);
+		text_flow(text, tone, label, 1, words);
+	} else {
+		text_line(text, tone, label, "%s", peak);
+	}
 }
 
 static unsigned process_lines(const struct text *text, const struct fact_process *process, const struct fact_incident *incident)
@@ -161,9 +174,14 @@ static unsigned failure_lines(const struct text *text, const struct fact_inciden
 /* Requests that failed and did not end the process. */
 static unsigned survived_lines(const struct text *text)
 {
+	static const char *const survived_words[OUTCOME_MAX] = {
+		[OUTCOME_FATAL] = "fatal", [OUTCOME_RECOVERED] = "served at a later try", [OUTCOME_HANDLED] = "that the program did without",
+		[OUTCOME_UNKNOWN] = "of unknown outcome",
+	};
 	const struct facts *facts = text->facts;
 	size_t counts[OUTCOME_MAX] = { 0 };
-	char call[160], where[TEXT_LINE_BYTES];
+	char call[160], where[TEXT_LINE_BYTES], outcomes[256] = "";
+	size_t used = 0;
 	if (!facts->incident_count)
 		return 0;
 	for (size_t i = 0; i < facts->incident_count; i++)
@@ -171,8 +189,12 @@ static unsigned survived_lines(const struct text *text)
 	const struct fact_incident *last = &facts->incidents[facts->incident_count - 1];
 	text_requested(last, call, sizeof call);
 	frames_line(text->frames, &last->stack, where, sizeof where);
-	text_line(text, STYLE_WARN, "FAILED", "%zu failed request%s: %zu recovered, %zu handled, %zu unknown", facts->incident_count,
-		  facts->incident_count == 1 ? "" : "s", counts[OUTCOME_RECOVERED], counts[OUTCOME_HANDLED], counts[OUTCOME_UNKNOWN]);
+	for (enum fact_outcome o = 0; o < OUTCOME_MAX; o++)
+		if (counts[o] && used < sizeof outcomes) {
+			int length = snprintf(outcomes + used, sizeof outcomes - used, "%s%s %s", used ? ", " : "", units_count(counts[o]).s, survived_words[o]);
+			used += length > 0 ? (size_t)length : 0;
+		}
+	text_line(text, STYLE_WARN, "FAILED", "%s request%s failed: %s", units_count(facts->incident_count).s, facts->incident_count == 1 ? "" : "s", outcomes);
 	text_line(text, STYLE_PLAIN, "", "the last: %s at %s", call, where);
 	return 2;
 }
@@ -259,7 +281,7 @@ static unsigned grown_lines(const struct text *text)
 static unsigned leak_lines(const struct text *text)
 {
 	const struct facts *facts = text->facts;
-	size_t leaks = count_leaks(facts);
+	size_t leaks = text_count_leaks(facts);
 	size_t sites = 0;
 	uint64_t live = 0;
 	char where[TEXT_LINE_BYTES], words[TEXT_LINE_BYTES + 256], each[64];
@@ -267,7 +289,7 @@ static unsigned leak_lines(const struct text *text)
 	for (size_t i = 0; i < leaks && i < 2; i++) {
 		const struct fact_site *site = &facts->leaks[i];
 		frames_line(text->frames, &site->stack, where, sizeof where);
-		snprintf(each, sizeof each, ", %s a cycle", units_bytes(site->per_request_bytes).s);
+		snprintf(each, sizeof each, ", %s a %s", units_bytes(site->per_request_bytes).s, text_cycle_name(site));
 		snprintf(words, sizeof words, "%s %s in %s blocks%s: %s", units_bytes(site->bytes).s, kind_name(site->kind) ? kind_name(site->kind) : "?",
 			 units_count(site->count).s, site->per_request_bytes == FACT_UNKNOWN ? "" : each, where);
 		lines += text_flow(text, STYLE_BAD, i ? "" : "LEAKS", leaks == 1 ? 2 : 1, words);
@@ -330,13 +352,15 @@ static void blind_lines(const struct text *text, unsigned lines)
 
 static void next_line(const struct text *text, const struct fact_incident *incident)
 {
-	const char *path = text->facts->path;
+	const struct fact_cause *cause = text->facts->cause;
+	char help[64] = "";
+	if (cause && *cause->id)
+		snprintf(help, sizeof help, "cuflight help %s | ", cause->id);
 	if (text->facts->events_overwritten && incident)
-		text_line(text, STYLE_PLAIN, "NEXT", "details below | more history: cuflight run --size=256MiB -- ...");
-	else if (incident)
-		text_line(text, STYLE_PLAIN, "NEXT", "details below | cuflight report --json %s", path);
+		text_line(text, STYLE_PLAIN, "NEXT", "%smore history: cuflight run --size=256MiB -- ...", help);
 	else
-		text_line(text, STYLE_PLAIN, "NEXT", "details below | cuflight report --at=peak %s", path);
+		text_line(text, STYLE_PLAIN, "NEXT", "%scuflight report %s %s", *help ? help : "details below | ", incident ? "--json" : "--at=peak",
+			  text->facts->path);
 }
 
 void text_screen(const struct text *text)

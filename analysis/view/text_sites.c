@@ -46,8 +46,8 @@ static void leak_stacks(const struct text *text)
 	const struct facts *facts = text->facts;
 	for (size_t i = 0; i < facts->leak_count && i < TEXT_ROWS_MAX && facts->leaks[i].class == CLASS_LEAK; i++) {
 		const struct fact_site *site = &facts->leaks[i];
-		text_line(text, STYLE_BAD, "leak", "%s in %s blocks; %s a cycle over %s cycles; pid %u%s%s", units_bytes(site->bytes).s,
-			  units_count(site->count).s, units_bytes(site->per_request_bytes).s, units_count(site->cycles).s, site->pid,
+		text_line(text, STYLE_BAD, "leak", "%s in %s blocks; %s a %s, of %s%s; pid %u%s%s", units_bytes(site->bytes).s,
+			  units_count(site->count).s, units_bytes(site->per_request_bytes).s, text_cycle_name(site), units_count(site->cycles).s, site->cycles_basis == BASIS_INFERRED ? " (inferred)" : "", site->pid,
 			  site->api ? "; " : "", site->api ? site->api : "");
 		text_stack(text, &site->stack, TEXT_LABEL);
 	}

@@ -447,10 +447,10 @@ static void test_score__is_base_weights_and_what_the_recording_is_worth(void **s
 static void check_sentence(const char *words)
 {
 	for (const char *open = words; words && (open = strchr(open, '{')); open++) {
-		size_t bytes = strcspn(open, "}") - 1;
+		size_t at = open[1] == '@' ? 2 : 1, bytes = strcspn(open, "}") - at;
 		bool found = false;
 		for (enum figure f = 0; f < FIGURE_MAX; f++)
-			found |= strlen(figure_rows[f].name) == bytes && !memcmp(figure_rows[f].name, open + 1, bytes);
+			found |= strlen(figure_rows[f].name) == bytes && !memcmp(figure_rows[f].name, open + at, bytes);
 		if (!found)
 			fail_msg("no figure for: %s", open);
 	}
