@@ -32,7 +32,8 @@ void give_up(const char *where, size_t bytes, CUresult result)
 	MUST(cu.memory(&free_bytes, &total));
 	say("incident api %s requested %zu outcome fatal site %s attempts 1 free %zu total %zu", api_of("cudaMalloc", "cuMemAlloc_v2"), bytes,
 	    where, free_bytes, total);
-	say("leak site remember_adapter_delta kind device bytes %zu count %zu", remembered_bytes, remembered_count);
+	say("leak site remember_adapter_delta kind device bytes %zu count %zu per_request %zu", remembered_bytes, remembered_count,
+	    model.delta_bytes);
 	say("end state exit 1");
 	fprintf(stderr, "CUDA error %d: out of memory. Tried to allocate %.2f MiB in %s (device 0; %.2f GiB total; %.2f MiB free)\n",
 	        result, (double)bytes / (double)MiB, where, (double)total / 1073741824.0, (double)free_bytes / (double)MiB);
