@@ -287,6 +287,9 @@ void cuf_host_record_freed(void *p, unsigned op, struct cuf_host_undo *undo)
 	struct cuf_host_block entry = { 0, 0 };
 	struct cuf_thread_state *t;
 	bool known;
+	/* two loads from far away, one of them the allocator's in the real free: both are under way before either is waited for */
+	cuf_host_ledger_expect(addr);
+	__builtin_prefetch((const char *)p - 2 * sizeof(size_t), 1);
 	if (!p || is_off() || (cuf_options.host == CUF_HOST_SAMPLED && !__atomic_load_n(large_at(addr), __ATOMIC_RELAXED)) ||
 	    !(t = cuf_thread_enter()))
 		return;

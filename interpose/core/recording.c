@@ -280,3 +280,13 @@ out_unlink:
 	cuf_sys(SYS_unlinkat, AT_FDCWD, (long)r->path, 0, 0, 0, 0);
 	return (int)result;
 }
+
+#define POPULATE_WRITE 23 /* MADV_POPULATE_WRITE of Linux 5.14; before, nothing happens */
+
+void cuf_recording_populate(void *from, size_t bytes)
+{
+	if (!*cuf_recording.path || cuf_sandbox_entered())
+		return;
+	cuf_sys_madvise(from, bytes, MADV_NORMAL); /* large folios are welcome here */
+	cuf_sys_madvise(from, bytes, POPULATE_WRITE);
+}

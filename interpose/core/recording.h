@@ -46,4 +46,7 @@ int cuf_recording_open(size_t bytes);
  * Nobody may write to the recording meanwhile. On failure the recording stays in memory. *why: what was tried. */
 int cuf_recording_to_file(char **environment, const char **why);
 
+/* All of this part will be written soon: its pages are made at once, for less than half of what they cost one by one. */
+void cuf_recording_populate(void *from, size_t bytes);
+
 #endif

@@ -87,6 +87,7 @@ static struct cuf_segment *take_segment(struct cuf_thread_state *t, enum cuf_rin
 {
 	struct cuf_ring_counts counts = cuf_recording_ring_counts(ring);
 	unsigned count = cuf_recording.rings[ring].segment_count;
+	bool filled_one = ring == CUF_RING_HOST && t->segments[ring] && t->host_next == t->host_end;
 	give_up(t, ring);
 	for (unsigned tries = 0; tries < count; tries++) {
 		uint64_t ticket = __atomic_add_fetch(counts.tickets, 1, __ATOMIC_RELAXED);
@@ -97,6 +98,8 @@ static struct cuf_segment *take_segment(struct cuf_thread_state *t, enum cuf_rin
 		used = __atomic_load_n(&s->used, __ATOMIC_ACQUIRE);
 		if (used)
 			__atomic_fetch_add(counts.overwritten, used, __ATOMIC_RELAXED);
+		if (filled_one && ticket <= count) /* it writes much, and nobody wrote here yet */
+			cuf_recording_populate(s, cuf_recording.rings[ring].segment_bytes);
 		__atomic_store_n(&s->used, 0, __ATOMIC_RELEASE); /* a reader sees an empty segment before its records change */
 		s->ticket = ticket;
 		s->start_ns = cuf_now_ns();

@@ -20,14 +20,6 @@ static uint64_t hash_frames(const uint64_t *frames, unsigned depth)
 	return h;
 }
 
-/* Never 0, and every bit depends on every other: the step alone only mixes upwards. */
-static inline uint64_t finish_hash(uint64_t hash)
-{
-	hash ^= hash >> 32;
-	hash *= 0xD6E8FEB86659FD93ull;
-	return (hash ^ hash >> 32) | 1;
-}
-
 /* Makes sure that the modules of a stack are noted as they are now: after a dlclose something may lie there anew. */
 static void note_modules(struct cuf_stack *entry, const uint64_t *frames, unsigned depth)
 {
@@ -67,8 +59,8 @@ static __attribute__((noinline)) void write_or_note(struct cuf_walker *walker, s
 
 static inline uint32_t intern(struct cuf_walker *walker, struct cuf_walked *walked)
 {
-	uint64_t hash = finish_hash(walked->hash);
-	uint32_t mask = cuf_recording.stack_mask, at = (uint32_t)(hash >> 32) & mask;
+	uint64_t hash = cuf_stack_hash(walked->hash);
+	uint32_t mask = cuf_recording.stack_mask, at = cuf_stack_home(hash);
 	for (unsigned i = 0; i < PROBE; i++, at = (at + 1) & mask) {
 		struct cuf_stack *entry = &cuf_recording.stacks[at];
 		uint64_t seen = __atomic_load_n(&entry->hash, __ATOMIC_ACQUIRE);

@@ -7,6 +7,7 @@
 #define CUF_STACKS_H
 
 #include <stdint.h>
+#include "interpose/core/recording.h"
 #include "interpose/core/thread.h"
 
 /* Captures and interns the calling thread's stack, without frames at or below `above` (see walker.h). */
@@ -15,5 +16,22 @@ uint32_t cuf_stack_capture(struct cuf_thread_state *thread, uintptr_t above);
 /* The same for the malloc family: the stack of the caller of a hook that is still running, from its
  * __builtin_frame_address(0). A stack that was seen a moment ago costs a fraction. */
 uint32_t cuf_stack_capture_caller(struct cuf_thread_state *thread, const void *frame);
+
+/* Never 0, and every bit depends on every other: the step alone only mixes upwards. */
+static inline uint64_t cuf_stack_hash(uint64_t frames_hash)
+{
+	frames_hash ^= frames_hash >> 32;
+	frames_hash *= 0xD6E8FEB86659FD93ull;
+	return (frames_hash ^ frames_hash >> 32) | 1;
+}
+
+/* Where the index is looked at first. */
+static inline uint32_t cuf_stack_home(uint64_t hash) { return (uint32_t)(hash >> 32) & cuf_recording.stack_mask; }
+
+/* Has the cache fetch where this stack will be looked up: to be called some time before. */
+static inline void cuf_stack_expect(uint64_t frames_hash)
+{
+	__builtin_prefetch(&cuf_recording.stacks[cuf_stack_home(cuf_stack_hash(frames_hash))]);
+}
 
 #endif

@@ -4,7 +4,9 @@
  * left to walker.c, and not remembered. Must never fault: memos hold words between the frame where the walk began and the
  * top of the thread's own stack, which that walk found readable.
  */
+#include <string.h>
 #include "interpose/abi/format.h"
+#include "interpose/core/stacks.h"
 #include "interpose/core/walker_parts.h"
 #include "interpose/core/laws.h"
 
@@ -29,24 +31,27 @@ struct plain_walk {
 	uintptr_t ip, sp;
 	uintptr_t fp_at;  /* where fp is. Read when a rule wants it */
 	uint64_t *ips;    /* our own, too */
-	uintptr_t *at;    /* at[i]: where ips[i + 1] was read */
+	uint16_t *at;     /* at[i]: where ips[i + 1] was read, in words above start */
+	uintptr_t high;   /* the top of the stack, or how far at reaches */
 	uint64_t hash;    /* of the frames: all but our own */
 	unsigned count, max;
 	uint64_t beside;  /* see cuf_walked */
 	unsigned own_count, own[CUF_WALK_OWN]; /* which are ours */
+	uintptr_t odd;    /* its low bits: some word lay at no multiple of 8, and at is not true */
 	unsigned fp_words;
-	uintptr_t *fp_word_at; /* where frame pointers were read */
+	uint16_t *fp_word_at; /* where frame pointers were read */
 };
 
 enum plain_end { PLAIN_COUNT, PLAIN_END, PLAIN_OTHER };
 
-/* fp decides the next step. false: it lies nowhere on this stack. */
+/* fp decides the next step. false: it lies nowhere on this stack, or out of a memo's reach. */
 static READS_STACKS bool read_fp(struct plain_walk *w, uintptr_t fp_at, uintptr_t *fp)
 {
-	if (fp_at - w->start >= w->walker->stack_high - 7 - w->start)
+	uintptr_t above = fp_at - w->start;
+	if (above >= w->high - 7 - w->start || above % 8)
 		return false;
 	*fp = ((const struct word *)fp_at)->value;
-	w->fp_word_at[w->fp_words++] = fp_at;
+	w->fp_word_at[w->fp_words++] = (uint16_t)(above / 8);
 	return true;
 }
 
@@ -60,7 +65,7 @@ static __attribute__((noinline)) bool find_cfa(
 	if ((kind != CUF_RULE_SP && kind != CUF_RULE_FP) || (kind == CUF_RULE_FP && !read_fp(w, fp_at, &base)))
 		return false;
 	*cfa = base + (uintptr_t)(intptr_t)rule->cfa_offset;
-	if (*cfa - 8 - sp >= w->walker->stack_high - 7 - sp)
+	if (*cfa - 8 - sp >= w->high - 7 - sp || (*cfa - w->start) % 8)
 		return false;
 	if (kind == rule->kind)
 		return true;
@@ -83,10 +88,10 @@ static READS_STACKS enum plain_end walk_plain(struct plain_walk *w, const unsign
 {
 	struct cuf_rule *const rules = w->walker->rules;
 	uint64_t *const ips = w->ips;
-	uintptr_t *const at = w->at;
-	const uintptr_t high = w->walker->stack_high;
+	uint16_t *const at = w->at;
+	const uintptr_t high = w->high, start = w->start;
 	uintptr_t ip = w->ip, sp = w->sp, fp_at = w->fp_at, cfa;
-	uint64_t hash = w->hash;
+	uint64_t hash = w->hash, odd = w->odd;
 	unsigned count = w->count, own = w->own_count, limit = max + own;
 	enum plain_end end = PLAIN_COUNT;
 	while (count < limit) {
@@ -98,6 +103,7 @@ static READS_STACKS enum plain_end walk_plain(struct plain_walk *w, const unsign
 				end = PLAIN_OTHER;
 				break;
 			}
+			odd |= cfa;
 			hash = cuf_frames_hash_step(hash, ip);
 		} else if (find_cfa(w, rule, sp, fp_at, count, &cfa)) {
 			if (own == w->own_count)
@@ -110,13 +116,14 @@ static READS_STACKS enum plain_end walk_plain(struct plain_walk *w, const unsign
 		/* without a branch: whether a function saves rbp cannot be guessed */
 		fp_at ^= (fp_at ^ (cfa + (uintptr_t)(intptr_t)rule->fp_offset)) & -(uintptr_t)(rule->fp_offset != 0);
 		sp = cfa;
-		at[count++] = cfa - 8;
+		at[count++] = (uint16_t)((cfa - 8 - start) / 8);
 		ip = ((const struct word *)(cfa - 8))->value;
 	}
 	w->ip = ip;
 	w->sp = sp;
 	w->fp_at = fp_at;
 	w->hash = hash;
+	w->odd = odd;
 	w->count = count;
 	return end;
 }
@@ -145,56 +152,52 @@ static inline bool is_same(const struct cuf_memo *memo, uintptr_t ip, uintptr_t 
 	       hash_words(start, memo->at, memo->words) == memo->words_hash;
 }
 
+/* The words lie in the part of the stack that the memo's walk found readable, which only grows. */
+static inline bool is_this(const struct cuf_memos *memos, const struct cuf_memo *memo, const struct plain_walk *w)
+{
+	return memo->epoch == memos->epoch && is_same(memo, w->ips[0], w->start, w->max, w->beside);
+}
+
 /* By the innermost frames, which were walked. *place: where this stack may be remembered. */
 static struct cuf_memo *find_memo(struct cuf_memos *memos, const struct plain_walk *w, struct cuf_memo **place)
 {
 	uint64_t hash = (w->hash ^ w->start >> 3 ^ w->beside) * 0x9E3779B97F4A7C15ull;
-	uint32_t key = (uint32_t)(hash >> 32);
-	unsigned set = key >> 8 & (CUF_MEMO_SETS - 1), newest = memos->newest[set];
+	uint16_t tag = (uint16_t)(hash >> 48);
+	unsigned set = hash >> 40 & (CUF_MEMO_SETS - 1), newest = memos->newest[set];
 	struct cuf_memo *kept = &memos->memo[set][!newest];
 	*place = &memos->memo[set][newest];
-	if (kept->key == key && kept->epoch == memos->epoch && is_same(kept, w->ips[0], w->start, w->max, w->beside))
+	if (memos->tags[set][!newest] == tag && is_this(memos, kept, w))
 		return kept;
-	if ((*place)->key == key && (*place)->epoch == memos->epoch && is_same(*place, w->ips[0], w->start, w->max, w->beside)) {
+	if (memos->tags[set][newest] == tag && is_this(memos, *place, w)) {
 		memos->newest[set] = !newest; /* met again: it stays, and the other makes room */
 		return *place;
 	}
-	(*place)->key = key;
-	(*place)->epoch = memos->epoch;
-	(*place)->id = 0;
+	memos->tags[set][newest] = tag;
 	return NULL;
 }
 
-static inline bool remember_words(struct cuf_memo *memo, const uintptr_t *at, unsigned count)
-{
-	uintptr_t last = 0, odd = 0;
-	uint16_t *to = memo->at + memo->words;
-	if (count > CUF_MEMO_WORDS - memo->words)
-		return false;
-	memo->words += (uint16_t)count;
-	for (unsigned i = 0; i < count; i++) {
-		uintptr_t above = at[i] - memo->start;
-		odd |= above;
-		last = above > last ? above : last;
-		to[i] = (uint16_t)(above / 8);
-	}
-	return odd % 8 == 0 && last / 8 <= UINT16_MAX;
-}
-
-/* The outermost frame's caller is no word that decided, unless it was 0. */
+/*
+ * The outermost frame's caller is no word that decided, unless it was 0. The words' places are copied last: a load that is
+ * wider than the stores before it waits until those have left the processor's queue.
+ */
 static bool remember(struct cuf_memo *memo, const struct plain_walk *w, enum plain_end end)
 {
+	unsigned words = w->count - (end == PLAIN_COUNT || w->ip);
+	if (w->odd % 8 || words + w->fp_words > CUF_MEMO_WORDS)
+		return false;
+	for (unsigned i = 0; i < w->fp_words; i++)
+		w->at[words++] = w->fp_word_at[i];
+	while (words % 4)
+		w->at[words++] = 1; /* the caller's ip: it is compared anyway */
+	memo->words_hash = hash_words(w->start, w->at, words);
+	memo->id = 0; /* to be told */
+	memo->epoch = w->walker->memos->epoch;
 	memo->ip = w->ips[0];
 	memo->start = w->start;
 	memo->max = (uint16_t)w->max;
 	memo->beside = w->beside;
-	memo->words = 0;
-	if (!remember_words(memo, w->at, w->count - (end == PLAIN_COUNT || w->ip)) ||
-		!remember_words(memo, w->fp_word_at, w->fp_words))
-		return false;
-	while (memo->words % 4)
-		memo->at[memo->words++] = 1; /* the caller's ip: it is compared anyway */
-	memo->words_hash = hash_words(memo->start, memo->at, memo->words);
+	memo->words = (uint16_t)words;
+	memcpy(memo->at, w->at, words * sizeof *memo->at);
 	return true;
 }
 
@@ -207,7 +210,7 @@ static unsigned copy_frames(struct cuf_memos *memos, uint64_t *frames)
 			own++;
 			continue;
 		}
-		memos->lows[count] = i ? memos->at[i - 1] + 8 : memos->start + 16;
+		memos->lows[count] = memos->start + (i ? memos->at[i - 1] * 8u + 8 : 16);
 		frames[count++] = memos->ips[i];
 	}
 	return count;
@@ -233,11 +236,10 @@ void cuf_walked_frames(struct cuf_walker *walker, struct cuf_walked *walked)
 }
 
 /* What plain rules do not follow, from where they stopped. */
-static __attribute__((noinline)) void walk_on(struct plain_walk *w, struct cuf_walked *walked)
+static __attribute__((noinline)) READS_STACKS void walk_on(struct plain_walk *w, struct cuf_walked *walked)
 {
-	uintptr_t fp;
-	if (!read_fp(w, w->fp_at, &fp))
-		fp = 0;
+	bool has_fp = w->fp_at - w->start < w->walker->stack_high - 7 - w->start;
+	uintptr_t fp = has_fp ? ((const struct word *)w->fp_at)->value : 0;
 	keep_walk(w);
 	walked->is_written = true;
 	walked->depth = cuf_walk_on(w->walker, w->ip, w->sp, fp, walked->frames, copy_frames(w->walker->memos, walked->frames), w->max, &walked->stop);
@@ -273,6 +275,7 @@ static __attribute__((noinline)) uint32_t walk_and_remember(
 		w->ips[w->count++] = w->ip;
 		w->hash = cuf_frames_hash_step(w->hash, w->ip);
 	}
+	cuf_stack_expect(w->hash); /* remembering takes about as long as a cold load */
 	if (remember(place, w, end)) {
 		walked->id = &place->id;
 		*last = place;
@@ -306,7 +309,8 @@ READS_STACKS uint32_t cuf_walk_known(
 	w.sp = (uintptr_t)(start + 2);
 	w.max = max;
 	w.beside = walked->beside;
-	w.hash = 0;
+	w.high = w.start + UINT16_MAX * 8u < walker->stack_high ? w.start + UINT16_MAX * 8u : walker->stack_high;
+	w.hash = w.odd = 0;
 	w.count = w.fp_words = w.own_count = 0;
 	w.ips = walker->memos->ips;
 	w.at = walker->memos->at;

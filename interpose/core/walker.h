@@ -21,7 +21,7 @@
 #define CUF_WALK_FRAMES_MAX 256u
 #define CUF_MEMO_SETS 128u
 #define CUF_MEMO_WORDS 68u /* a multiple of four; a memo is three cache lines */
-#define CUF_MEMO_LAST 16u
+#define CUF_MEMO_LAST 64u
 #define CUF_WALK_OWN 4u
 
 struct cuf_rule;
@@ -35,7 +35,6 @@ struct cuf_memo {
 	uintptr_t ip, start; /* start: the frame of the hook, which the program called */
 	uint64_t words_hash;
 	uint64_t beside; /* what else the caller said that the id stands for */
-	uint32_t key; /* of the innermost frames */
 	uint32_t id;  /* the caller's name for this stack; 0: not known */
 	uint32_t epoch; /* of the memos when it was made; another: it is of another thread, or of modules that are gone */
 	uint16_t max; /* the walk's limit */
@@ -48,9 +47,10 @@ struct cuf_memos {
 	struct cuf_memo *last[CUF_MEMO_LAST]; /* by where the walk began: loops allocate from the same frame again and again */
 	uint32_t epoch;
 	uint8_t newest[CUF_MEMO_SETS];
+	uint16_t tags[CUF_MEMO_SETS][2]; /* of the innermost frames: a memo that is none of theirs is not even touched */
 	_Alignas(64) struct cuf_memo memo[CUF_MEMO_SETS][2];
 	uint64_t ips[CUF_WALK_FRAMES_MAX + CUF_WALK_OWN]; /* of the walk that is going on: see walker.c */
-	uintptr_t at[2 * (CUF_WALK_FRAMES_MAX + CUF_WALK_OWN)];
+	_Alignas(16) uint16_t at[2 * (CUF_WALK_FRAMES_MAX + CUF_WALK_OWN)]; /* in words above start, as a memo keeps them */
 	unsigned count, own_count, own[CUF_WALK_OWN]; /* of these ips; those that are ours */
 	uintptr_t start;
 	uintptr_t lows[CUF_WALK_FRAMES_MAX + CUF_WALK_OWN]; /* of the frames that a walk wrote: where each has its part of the stack begin */
