@@ -48,10 +48,14 @@ def nothing(names, soname, work, *objects, version=None):
     return ['cc', '-shared', '-fPIC', '-w', *objects, source, f'-Wl,--version-script={work}/{soname}.map']
 
 
-def make(needs_runtime, libraries, work):
-    """(what to preload, environment) for a program of these libraries, of which one is linked with the runtime."""
-    wanted = set().union(*(symbols(library, False) for library in libraries))
-    soname = re.search(r'\[(libcudart\.so\.\d+)\]', output('readelf', '-d', needs_runtime))[1]
+def carried(library):
+    """{name: offset} of the functions that a library has in its own symbol table, and exports to nobody."""
+    lines = [line.split() for line in output('nm', library).splitlines()]
+    return {name: int(offset, 16) for offset, kind, name in (line for line in lines if len(line) == 3) if kind == 't'}
+
+
+def make_runtime(soname, wanted, work):
+    """(what to preload, environment) for a program that wants these names of a runtime."""
     if not (SIM / soname).exists():
         raise Skip(f'no simulated {soname}')
     rest, rest_object = work / 'rest.so', work / 'rest.o'
@@ -63,10 +67,21 @@ def make(needs_runtime, libraries, work):
     return [LIBRARY, SIM / soname, rest], {'LD_LIBRARY_PATH': f'{work}:{SIM}'} # PyTorch asks NVML more than the simulated one knows
 
 
+def make(needs_runtime, libraries, work):
+    """The same for a program of these libraries, of which one is linked with the runtime."""
+    soname = re.search(r'\[(libcudart\.so\.\d+)\]', output('readelf', '-d', needs_runtime))[1]
+    return make_runtime(soname, set().union(*(symbols(library, False) for library in libraries)), work)
+
+
+def make_named(names, soname, work, *objects):
+    """A library whose functions all do nothing, of these names."""
+    output(*nothing(names, soname, work, *objects, version=soname.replace('-', '_')), f'-Wl,-soname,{soname}', '-o', work / soname)
+
+
 def make_library(prefix, soname, libraries, work):
     """A library whose functions all do nothing, as far as these libraries want it."""
     wanted = set().union(*(symbols(library, False) for library in libraries))
-    output(*nothing({name for name in wanted if name.startswith(prefix)}, soname, work), f'-Wl,-soname,{soname}', '-o', work / soname)
+    make_named({name for name in wanted if name.startswith(prefix)}, soname, work)
 
 
 def versions(libraries):

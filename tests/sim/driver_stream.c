@@ -3,6 +3,8 @@
  * Streams, events, capture, and the calls that do nothing here: copies, fills, launches. A stream is never behind, so
  * a synchronize only lets pools settle. Capture modes follow cuThreadExchangeStreamCaptureMode of cuda.h.
  */
+#include <pthread.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -209,6 +211,38 @@ EXPORT(cuThreadExchangeStreamCaptureMode, (CUstreamCaptureMode *mode))
 		CALL("cuLaunchKernelEx", CALL_PLAIN, 0)
 BOTH_STREAMS()
 BOTH_STREAMS(_ptsz)
+
+/* In a thread of the driver's own, as there: callers hold locks that the function takes. Nobody waits for it. */
+struct host_call { void (*function)(void *); void *data; };
+
+static void *host_main(void *call)
+{
+	struct host_call mine = *(struct host_call *)call;
+	free(call);
+	mine.function(mine.data);
+	return NULL;
+}
+
+static CUresult host_launch(CUstream stream, void (*function)(void *), void *data)
+{
+	struct host_call *call = is_default(stream) || stream_of(stream) ? malloc(sizeof *call) : NULL;
+	pthread_t thread;
+	if (!call)
+		return CUDA_ERROR_INVALID_HANDLE;
+	*call = (struct host_call){function, data};
+	if (pthread_create(&thread, NULL, host_main, call)) {
+		free(call);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	pthread_detach(thread);
+	return 0;
+}
+
+#define HOST_FUNCTION(suffix) \
+	EXPORT(cuLaunchHostFunc##suffix, (CUstream stream, void (*function)(void *), void *data)) \
+		CALL("cuLaunchHostFunc", CALL_PLAIN, host_launch(stream, function, data))
+HOST_FUNCTION()
+HOST_FUNCTION(_ptsz)
 
 CUresult cuModuleLoad(CUmodule *out, const char *path) CALL("cuModuleLoad", CALL_PLAIN, module_new((uint64_t *)out))
 CUresult cuModuleLoadData(CUmodule *out, const void *image) CALL("cuModuleLoadData", CALL_PLAIN, module_new((uint64_t *)out))

@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""run.py [NAME...]: CuPy, RMM, JAX and ONNX Runtime as published (scripts/setup clients) allocate through pools of their own, over the
+simulated driver; prints TAP. Each says what its pool took from the driver: the report must have the same, name whose it is, say that
+the inside is not seen, and tell the request that failed. No kernel runs."""
+import atexit
+import functools
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(ROOT / 'tests/frameworks')]
+import stand_in # noqa: E402
+
+FOLDER = ROOT / 'build/frameworks/clients'
+WORK = pathlib.Path(tempfile.mkdtemp(prefix='clients.'))
+atexit.register(shutil.rmtree, WORK, ignore_errors=True)
+MiB, GiB = 2**20, 2**30
+REFUSED = 20 * GiB
+# what XLA opens by name, and the functions of it that it carries stubs for
+LIBRARIES_OF_XLA = {'libcublas.so.13': 'cublas(?!Lt)', 'libcublasLt.so.13': 'cublasLt', 'libcudnn.so.9': 'cudnn', 'libcufft.so.12': 'cufft',
+                    'libcupti.so.13': 'cupti', 'libnccl.so.2': 'nccl', 'libnvrtc.so.13': 'nvrtc', 'libnvshmem_host.so.3': 'nvshmem',
+                    'libnvJitLink.so.13': 'nvJitLink'}
+
+
+def packages():
+    if not (FOLDER / 'packages').exists():
+        raise stand_in.Skip(stand_in.absent('clients').replace('setup frameworks', 'setup clients'))
+    return next(FOLDER.glob('lib/python3*/site-packages'))
+
+
+def folder(name):
+    where = WORK / name
+    where.mkdir(exist_ok=True)
+    return where
+
+
+@functools.cache
+def cupy():
+    """Its runtime is linked into one of its modules."""
+    library, = (packages() / 'cupy_backends/cuda/api').glob('runtime.*.so')
+    functions = {name: offset for name, offset in stand_in.carried(library).items() if re.match('cuda[A-Z]', name)}
+    preload, environment = stand_in.make_runtime('libcudart.so.13', functions, folder('cupy'))
+    names = WORK / 'cupy/names'
+    names.write_text(''.join(f'{name} {offset}\n' for name, offset in functions.items()))
+    return preload, {**environment, 'STATIC_RUNTIME': str(names), 'CUPY_CACHE_DIR': str(WORK / 'cupy/cache')}
+
+
+@functools.cache
+def onnxruntime():
+    """Linked with CUDA's libraries."""
+    library = packages() / 'onnxruntime/capi/libonnxruntime_providers_cuda.so'
+    work = folder('onnxruntime')
+    for soname in set(re.findall(r'\[(libcu[a-zA-Z]+\.so\.\d+)\]', stand_in.output('readelf', '-d', library))) - {'libcudart.so.13', 'libcuda.so.1'}:
+        stand_in.make_library(re.match(r'lib(\w+)', soname)[1], soname, [library], work)
+    return stand_in.make(library, [library], work)
+
+
+@functools.cache
+def jax():
+    """Opens all of CUDA by name, and finds its functions through stubs of the same names."""
+    library = packages() / 'jax_plugins/xla_cuda13/xla_cuda_plugin.so'
+    work, stubs = folder('jax'), stand_in.carried(library)
+    preload, environment = stand_in.make_runtime('libcudart.so.13', stubs, work)
+    for soname, names in LIBRARIES_OF_XLA.items():
+        stand_in.make_named({name for name in stubs if re.match(f'{names}[A-Z_]', name)}, soname, work)
+    nvml = work / 'nvml.o'
+    stand_in.output('cc', '-c', '-fPIC', ROOT / 'tests/frameworks/stand_in/nvml.c', '-o', nvml)
+    rest = {name for name in stubs if re.match('nvml[A-Z]', name)} - {line.split()[-1] for line in stand_in.output('nm', nvml).splitlines()}
+    stand_in.make_named(rest, 'libnvidia-ml.so.1', work, nvml)
+    return preload, {**environment, 'JAX_PLATFORMS': 'cuda', 'JAX_SKIP_CUDA_CONSTRAINTS_CHECK': '1'}
+
+
+@functools.cache
+def rmm():
+    """Headers, made into a program."""
+    include, program = packages() / 'librmm/include', folder('rmm') / 'rmm_pool'
+    cuda = ROOT / 'build/cuda12/include'
+    if not cuda.exists():
+        raise stand_in.Skip('no build/cuda12: run scripts/setup')
+    folders = [include, include / 'rapids', include / 'rapids/libcudacxx', cuda, packages() / 'nvidia/cu13/include']
+    settings = ['LIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE', 'FMT_HEADER_ONLY', 'SPDLOG_FMT_EXTERNAL']
+    object_file = WORK / 'rmm/rmm_pool.o'
+    stand_in.output('g++', '-std=c++17', '-O1', '-g', '-w', *(f'-D{name}' for name in settings), *(f'-I{path}' for path in folders),
+                    '-c', HERE / 'rmm_pool.cpp', '-o', object_file)
+    wanted = [line.split()[-1] for line in stand_in.output('nm', '--undefined-only', object_file).splitlines()]
+    preload, environment = stand_in.make_runtime('libcudart.so.12', wanted, WORK / 'rmm')
+    stand_in.output('g++', object_file, '-o', program, *preload[1:], '-ldl', '-lpthread')
+    return preload, environment
+
+
+def run(make, command, **settings):
+    """(what it printed, report) of a client that ran out of memory."""
+    preload, environment = make()
+    where = WORK / 'recording.cuf'
+    where.unlink(missing_ok=True)
+    more = {**environment, 'CUFLIGHT_OUTPUT': str(where), 'PYTHONDONTWRITEBYTECODE': '1', 'LD_PRELOAD': ' '.join(map(str, preload)),
+            'PYTHONPATH': str(HERE), **settings}
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=300, env={**os.environ, **more})
+    assert done.returncode == 1 and f'refused {REFUSED}' in done.stdout, f'exit status {done.returncode}: {(done.stdout + done.stderr)[-800:]}'
+    if os.environ.get('KEEP'):
+        shutil.copy(where, os.environ['KEEP'])
+    report = json.loads(stand_in.output(stand_in.BUILD / 'cuflight', 'report', '--json', where))
+    return done.stdout + done.stderr, report
+
+
+def python(script, *arguments):
+    return [FOLDER / 'bin/python', '-W', 'ignore', HERE / script, *arguments]
+
+
+def figure(printed, name):
+    return int(re.findall(rf'{name}:? (\d+)', printed)[-1])
+
+
+def functions(stack):
+    return [frame.get('function') or '' for frame in stack]
+
+
+def owners(report):
+    return {row['kind']: row['bytes'] for row in report['devices'][0]['owners'] if row['role'] is None}
+
+
+def is_told(report, name, taken, kind='device', requested=None, line=None):
+    """The report has what the client's books have: regions, their owner, blindness, and the failure, at the user's own line."""
+    segments = [segment for segment in report['fragmentation']['segments'] if segment['framework'] == name]
+    assert sum(segment['bytes'] for segment in segments) == taken, f'{name} took {taken}; reported {[(s["framework"], s["bytes"]) for s in report["fragmentation"]["segments"]]}'
+    assert all(segment['live_bytes'] is None for segment in segments), segments
+    assert owners(report)[kind] == taken, owners(report)
+    blind = [row['text'] for row in report['coverage']['blind'] if row['text'].startswith(f'{name} keeps ')]
+    assert len(blind) == 1 and f'in {len(segments)} block' in blind[0], report['coverage']['blind']
+    fatal = [incident for incident in report['incidents'] if incident['fatal']]
+    assert len(fatal) == 1 and fatal[0]['requested_bytes'] >= (requested or REFUSED), report['incidents']
+    if line:
+        assert line in functions(fatal[0]['stack']), functions(fatal[0]['stack'])
+    return f'{taken / MiB:.2f} MiB in {len(segments)}, {len(fatal[0]["attempts"])} attempts, cause {fatal[0]["cause"]["id"]}'
+
+
+def cupy_pool():
+    """CuPy's default pool"""
+    printed, report = run(cupy, python('cupy_pool.py', 'pool'))
+    return is_told(report, 'CuPy', figure(printed, 'regions'), line='ask')
+
+
+def cupy_async():
+    """CuPy's MemoryAsyncPool"""
+    printed, report = run(cupy, python('cupy_pool.py', 'async'))
+    assert owners(report)['async'] == figure(printed, 'used'), owners(report)
+    return f'{figure(printed, "used") / MiB:.2f} MiB'
+
+
+def onnxruntime_arena(strategy):
+    printed, report = run(onnxruntime, python('onnxruntime_arena.py', strategy))
+    taken = sum(map(int, re.findall(r'Extended allocation by (\d+) bytes', printed)))
+    return is_told(report, 'ONNX Runtime', taken, line='ask')
+
+
+def onnxruntime_power():
+    """ONNX Runtime's arena that grows by powers of two"""
+    return onnxruntime_arena('power')
+
+
+def onnxruntime_same():
+    """ONNX Runtime's arena that takes what was asked for"""
+    return onnxruntime_arena('same')
+
+
+def jax_preallocated():
+    """JAX's arena that took most of the device at once"""
+    printed, report = run(jax, python('jax_arena.py'))
+    return is_told(report, 'JAX', figure(printed, 'regions'), kind='vmm', line='ask')
+
+
+def jax_growing():
+    """JAX's arena that grows"""
+    printed, report = run(jax, python('jax_arena.py'), XLA_PYTHON_CLIENT_PREALLOCATE='false')
+    return is_told(report, 'JAX', figure(printed, 'regions'), kind='vmm', line='ask')
+
+
+def rmm_resource(name):
+    printed, report = run(rmm, [WORK / 'rmm/rmm_pool', name])
+    return printed, report
+
+
+def rmm_pool():
+    """RMM's pool"""
+    printed, report = rmm_resource('pool')
+    return is_told(report, 'RMM', figure(printed, 'regions'))
+
+
+def rmm_arena():
+    """RMM's arena"""
+    printed, report = rmm_resource('arena')
+    return is_told(report, 'RMM', figure(printed, 'regions'))
+
+
+def rmm_async():
+    """RMM's pool of the driver"""
+    printed, report = rmm_resource('async')
+    assert owners(report)['async'] == figure(printed, 'used'), owners(report)
+    return f'{figure(printed, "used") / MiB:.2f} MiB'
+
+
+TESTS = cupy_pool, cupy_async, onnxruntime_power, onnxruntime_same, jax_preallocated, jax_growing, rmm_pool, rmm_arena, rmm_async
+stand_in.tap([(f'{test.__doc__}: the report has what it took, and why it failed', test) for test in TESTS
+              if not sys.argv[1:] or test.__name__ in sys.argv[1:]])
