@@ -19,10 +19,17 @@ struct table {
 	const ElfW(Half) *versions;
 };
 
-/* glibc relocates these pointers in place, but not in the vdso, and not everywhere. */
-static const void *dynamic_pointer(uintptr_t bias, const ElfW(Dyn) *entry)
+static uintptr_t distance(uintptr_t a, uintptr_t b) { return a > b ? a - b : b - a; }
+
+/*
+ * glibc relocates these pointers in place, but not in the vdso, and not everywhere. Only one of the two readings lies near the
+ * dynamic section. (Not the smaller one: the vdso of gVisor, of user-mode Linux and of kernels before 3.16 is linked at
+ * the top of the address space, and its bias wraps around.)
+ */
+const void *cuf_elf_pointer(uintptr_t bias, const ElfW(Dyn) *dynamic, const ElfW(Dyn) *entry)
 {
-	return (const void *)(entry->d_un.d_ptr < bias ? entry->d_un.d_ptr + bias : entry->d_un.d_ptr);
+	uintptr_t as_is = entry->d_un.d_ptr, moved = bias + as_is, here = (uintptr_t)dynamic;
+	return (const void *)(distance(as_is, here) < distance(moved, here) ? as_is : moved);
 }
 
 static bool table_read(uintptr_t bias, const ElfW(Dyn) *dynamic, struct table *table)
@@ -30,11 +37,11 @@ static bool table_read(uintptr_t bias, const ElfW(Dyn) *dynamic, struct table *t
 	*table = (struct table){ .bias = bias };
 	for (const ElfW(Dyn) *d = dynamic; d && d->d_tag != DT_NULL; d++) {
 		switch (d->d_tag) {
-		case DT_SYMTAB: table->symbols = dynamic_pointer(bias, d); break;
-		case DT_STRTAB: table->strings = dynamic_pointer(bias, d); break;
-		case DT_GNU_HASH: table->gnu_hash = dynamic_pointer(bias, d); break;
-		case DT_HASH: table->hash = dynamic_pointer(bias, d); break;
-		case DT_VERSYM: table->versions = dynamic_pointer(bias, d); break;
+		case DT_SYMTAB: table->symbols = cuf_elf_pointer(bias, dynamic, d); break;
+		case DT_STRTAB: table->strings = cuf_elf_pointer(bias, dynamic, d); break;
+		case DT_GNU_HASH: table->gnu_hash = cuf_elf_pointer(bias, dynamic, d); break;
+		case DT_HASH: table->hash = cuf_elf_pointer(bias, dynamic, d); break;
+		case DT_VERSYM: table->versions = cuf_elf_pointer(bias, dynamic, d); break;
 		}
 	}
 	return table->symbols && table->strings;

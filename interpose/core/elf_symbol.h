@@ -20,6 +20,9 @@ void *cuf_elf_symbol(uintptr_t bias, const ElfW(Dyn) *dynamic, const char *name)
 /* The same, and how long it is (st_size). */
 void *cuf_elf_symbol_bytes(uintptr_t bias, const ElfW(Dyn) *dynamic, const char *name, size_t *bytes);
 
+/* What an entry of the dynamic section points to. */
+const void *cuf_elf_pointer(uintptr_t bias, const ElfW(Dyn) *dynamic, const ElfW(Dyn) *entry);
+
 /* DT_SONAME, or NULL. Borrowed from the object. */
 const char *cuf_elf_soname(uintptr_t bias, const ElfW(Dyn) *dynamic);
 

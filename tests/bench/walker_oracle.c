@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The walker judged by libunwind inside real programs: preload this library, and at every ORACLE_EVERY-th allocation
- * (default 1; 0: at none) of a thread both walk the stack. ORACLE_USEC=N: also whenever the process has used N
- * microseconds more, at whatever instruction a thread that has allocated is then. At exit one line on stderr:
+ * (default 1; 0: at none) of a thread both walk the stack. ORACLE_USEC=N: also every N microseconds,
+ * at whatever instruction a thread that has allocated is then. At exit one line on stderr:
  *   walker_oracle: NAME[PID]: stacks N, frames F, equal N (both stopped N), stopped early N (reasons), longer N, differ N
  * "both stopped": neither reached the outermost frame. "longer": libunwind gave up first, our frames up to there are the
  * same. The first few stacks that differ are printed frame by frame. ORACLE_VERBOSE=N: the first N, and those that
@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 #include "interpose/abi/format.h"
 #include "interpose/core/cfi.h"
@@ -192,9 +192,13 @@ static void on_time(int signal)
 static void start_timer(long usec)
 {
 	struct sigaction action = {.sa_handler = on_time, .sa_flags = SA_RESTART | SA_ONSTACK};
-	struct itimerval interval = {{usec / 1000000, usec % 1000000}, {usec / 1000000, usec % 1000000}};
+	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGPROF};
+	struct itimerspec interval = {.it_interval = {usec / 1000000, usec % 1000000 * 1000}};
+	timer_t timer;
+	interval.it_value = interval.it_interval;
 	sigaction(SIGPROF, &action, NULL);
-	setitimer(ITIMER_PROF, &interval, NULL);
+	if (timer_create(CLOCK_MONOTONIC, &event, &timer) || timer_settime(timer, 0, &interval, NULL))
+		dprintf(2, "walker_oracle: no timer\n");
 }
 
 static __attribute__((constructor)) void start(void)

@@ -90,6 +90,42 @@ static void test_elf_symbol__reads_every_loaded_object(void **state)
 	assert_int_equal(vdso_seen, getauxval(AT_SYSINFO_EHDR) != 0); /* valgrind takes it away */
 }
 
+/*
+ * The vdso as it is when linked at the top of the address space: the same bytes, a bias that wraps around. Symbols' values are
+ * link-time addresses, too, so what is found lies as much lower as the bias does.
+ */
+static int see_moved(struct dl_phdr_info *info, size_t bytes, void *vdso_seen)
+{
+	static const ElfW(Sxword) pointers[] = { DT_SYMTAB, DT_STRTAB, DT_HASH, DT_GNU_HASH, DT_VERSYM };
+	const uintptr_t top = 0xffffffffff700000;
+	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+		static ElfW(Dyn) moved[64];
+		const ElfW(Dyn) *dynamic = (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+		unsigned count = 0;
+		if (info->dlpi_phdr[i].p_type != PT_DYNAMIC || info->dlpi_addr != getauxval(AT_SYSINFO_EHDR))
+			continue;
+		do {
+			assert_true(count < sizeof moved / sizeof *moved);
+			moved[count] = dynamic[count];
+			for (unsigned tag = 0; tag < sizeof pointers / sizeof *pointers; tag++)
+				if (moved[count].d_tag == pointers[tag])
+					moved[count].d_un.d_ptr += top;
+		} while (dynamic[count++].d_tag != DT_NULL);
+		assert_null(cuf_elf_symbol(info->dlpi_addr - top, moved, "cuf_no_such_symbol"));
+		assert_ptr_equal((char *)cuf_elf_symbol(info->dlpi_addr - top, moved, VDSO_NAME) + top, cuf_elf_symbol(info->dlpi_addr, dynamic, VDSO_NAME));
+		assert_string_equal(cuf_elf_soname(info->dlpi_addr - top, moved), cuf_elf_soname(info->dlpi_addr, dynamic));
+		*(int *)vdso_seen = 1;
+	}
+	return 0;
+}
+
+static void test_elf_symbol__reads_a_vdso_linked_at_the_top(void **state)
+{
+	int vdso_seen = 0;
+	dl_iterate_phdr(see_moved, &vdso_seen);
+	assert_int_equal(vdso_seen, getauxval(AT_SYSINFO_EHDR) != 0);
+}
+
 static void test_elf_symbol__tells_what_an_object_needs(void **state)
 {
 	const struct link_map *self = map_of((void *)map_of);
@@ -111,6 +147,7 @@ int main(void)
 		cmocka_unit_test(test_elf_symbol__finds_a_name_that_has_only_an_old_version),
 		cmocka_unit_test(test_elf_symbol__is_null_for_what_the_object_does_not_define),
 		cmocka_unit_test(test_elf_symbol__reads_every_loaded_object),
+		cmocka_unit_test(test_elf_symbol__reads_a_vdso_linked_at_the_top),
 		cmocka_unit_test(test_elf_symbol__tells_what_an_object_needs),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
