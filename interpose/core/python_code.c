@@ -88,7 +88,7 @@ static bool add_text(const struct cuf_python *python, struct text *text, uintptr
 	if (!cuf_readable_copy(&type, object + l->type, sizeof type) || type != python->text_type ||
 	    !cuf_readable_copy(&length, object + l->text_length, sizeof length) || !cuf_readable_copy(&state, object + l->text_state, sizeof state))
 		return false;
-	state >>= l->kind_shift;
+	state = cuf_python_text_state(l, state);
 	unsigned size = state & 7, compact = state >> 3 & 1, ascii = state >> 4 & 1;
 	uintptr_t at = object + (ascii ? l->text_ascii_bytes : l->text_compact_bytes);
 	if ((size != 1 && size != 2 && size != 4) || !compact)

@@ -14,24 +14,23 @@ enum { TOLD_FROM = 13 }; /* the interpreter tells */
 
 /*
  * Words of _Py_DebugOffsets. Its beginning is the same in all versions: a cookie, the version, whether threads run free.
- * code_version is not among them: it is known for builds whose code objects are laid out as in the headers.
+ * code_version is not among them: it comes CODE_VERSION_AFTER the first line in all versions and builds that are told.
  */
 struct offsets {
 	uint8_t minor, kind_shift;
 	uint8_t thread_frame, thread_id, frame_previous, frame_code, frame_instruction, frame_owner;
 	uint8_t code_file, code_name, code_qualified, code_lines, code_first_line, code_bytes, type;
 	uint8_t bytes_length, bytes_data, text_state, text_length, text_ascii_bytes;
-	uint16_t code_version, code_version_bytes_at; /* is there when the instructions are here */
 };
-enum { WORD_VERSION = 1, WORD_FREE_THREADED = 2, OFFSET_MAX = 4096 };
+enum { WORD_VERSION = 1, OFFSET_MAX = 4096, CODE_VERSION_AFTER = 24 };
 static const char cookie[8] = "xdebugpy";
 
 static const struct offsets offsets[] = {
 	{ .minor = 13, .kind_shift = 2, .thread_frame = 23, .thread_id = 24, .frame_previous = 29, .frame_code = 30,
 	  .frame_instruction = 31, .frame_owner = 33, .code_file = 35, .code_name = 36, .code_qualified = 37, .code_lines = 38,
 	  .code_first_line = 39, .code_bytes = 43, .type = 45, .bytes_length = 65, .bytes_data = 66, .text_state = 68, .text_length = 69,
-	  .text_ascii_bytes = 70, .code_version = 92, .code_version_bytes_at = 200 },
-	{ .minor = 14, .kind_shift = 16, .thread_frame = 26, .thread_id = 27, .frame_previous = 32, .frame_code = 33,
+	  .text_ascii_bytes = 70 },
+	{ .minor = 14, .thread_frame = 26, .thread_id = 27, .frame_previous = 32, .frame_code = 33,
 	  .frame_instruction = 34, .frame_owner = 36, .code_file = 40, .code_name = 41, .code_qualified = 42, .code_lines = 43,
 	  .code_first_line = 44, .code_bytes = 48, .type = 51, .bytes_length = 75, .bytes_data = 76, .text_state = 78, .text_length = 79,
 	  .text_ascii_bytes = 80 },
@@ -57,8 +56,7 @@ static bool read_offsets(const uint64_t *runtime, uint32_t version, const struct
 		*fields[i].to = (uint16_t)runtime[fields[i].word];
 	}
 	l->text_compact_bytes = (uint16_t)(l->text_ascii_bytes + 16); /* length and text in UTF-8 */
-	if (o->code_version && l->code_bytes == o->code_version_bytes_at && !runtime[WORD_FREE_THREADED])
-		l->code_version = o->code_version;
+	l->code_version = (uint16_t)(l->code_first_line + CODE_VERSION_AFTER);
 	return true;
 }
 

@@ -24,7 +24,7 @@ enum cuf_python_lines { CUF_PYTHON_LNOTAB /* 3.9 */, CUF_PYTHON_LINETABLE /* 3.1
 struct cuf_python_layout {
 	uint8_t minor;             /* of 3.minor */
 	uint8_t chain, lines;      /* enums above */
-	uint8_t kind_shift;        /* of the character size in the state of a text; compact and ascii are the bits after it */
+	uint8_t kind_shift;        /* see cuf_python_text_state; 0: to be found */
 	uint8_t outer_owner;       /* a frame of this owner or more runs no code; 0: there is none */
 	uint16_t type;             /* of an object */
 	uint16_t thread_id, thread_frame, thread_cframe; /* thread_frame: the innermost, or what points to it (cframe_frame) */
@@ -35,6 +35,17 @@ struct cuf_python_layout {
 	uint16_t text_length, text_state, text_ascii_bytes, text_compact_bytes; /* hash: the word after the length */
 	uint16_t bytes_length, bytes_data;
 };
+
+/*
+ * The state of a text from its character size (3 bits) on; compact and ascii are the bits after it. From 3.14 on it comes
+ * after 2, 8 or 16 bits, by release and build, which hold less than 4: where it is not yet, there is 0.
+ */
+static inline uint32_t cuf_python_text_state(const struct cuf_python_layout *layout, uint32_t state)
+{
+	if (layout->kind_shift)
+		return state >> layout->kind_shift;
+	return state >> 2 & 7 ? state >> 2 : state >> 8 & 7 ? state >> 8 : state >> 16;
+}
 
 /* version: PY_VERSION_HEX. runtime: the start of _PyRuntime, readable for CUF_PYTHON_OFFSETS_BYTES; used from 3.13 on. */
 enum { CUF_PYTHON_OFFSETS_BYTES = 88 * 8 };

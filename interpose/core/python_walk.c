@@ -55,7 +55,7 @@ static READS_PYTHON bool find_bytes(bool checked, const struct cuf_python_layout
 	unsigned size;
 	if (!get(checked, text + l->text_length, &length) || !get32(checked, text + l->text_state, &state))
 		return false;
-	state >>= l->kind_shift;
+	state = cuf_python_text_state(l, (uint32_t)state);
 	size = state & 7;
 	*at = text + (state >> 4 & 1 ? l->text_ascii_bytes : l->text_compact_bytes);
 	*bytes = length > CUF_PYTHON_FILE_BYTES ? CUF_PYTHON_FILE_BYTES : length;

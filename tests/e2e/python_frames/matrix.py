@@ -157,7 +157,7 @@ def forked_child(version, python):
     text = ("import os, sys; sys.path.insert(0, %r); import marks\ndef parent(): marks.mark('before')\nparent()\n"
             "if os.fork() == 0:\n  marks.notes.clear()\n  def child(): marks.mark('child')\n  child()\n  marks.done('FOLDER/child')\n"
             "os.wait()\nmarks.done('FOLDER/parent')\n" % programs)
-    _, folder = record([python, "-c", text], "start=1:host=full:stack_depth=256:size=16MiB")
+    _, folder = record([python, "-c", text], "start=1:host=full:stack_depth=256:size=64MiB")
     for part in "child", "parent":
         truth = truth_of(folder + "/" + part)
         files = [f for f in glob.glob(folder + "/*.cuf") if any(k in rows_of(report_of(f)) for k in truth)]
