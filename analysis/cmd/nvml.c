@@ -35,7 +35,7 @@ static void name_tenant(struct cuf_tenant *tenant)
 static void ask_and_end(const struct cuf_device *device, int to)
 {
 	static struct cuf_nvml_reading reading;
-	static uint8_t room[CUF_NVML_ROOM_BYTES];
+	static _Alignas(uint64_t) uint8_t room[CUF_NVML_ROOM_BYTES];
 	struct cuf_nvml nvml;
 	void *library = dlopen(CUF_NVML_SONAME, RTLD_NOW | RTLD_LOCAL);
 	ssize_t bytes;

@@ -50,11 +50,13 @@ static void row_name(const struct fact_device *device, const struct fact_owner_r
 		unexplained_name(device, out, bytes);
 		return;
 	}
+	if (row->name) {
+		snprintf(out, bytes, "other: %s, pid %u", row->name, row->pid);
+		return;
+	}
 	used = row->role ? snprintf(out, bytes, "%s%s, %s", row->role_basis == BASIS_INFERRED ? "likely " : "", row->role,
 						short_words[row->kind] ? short_words[row->kind] : words[row->kind]) :
 		snprintf(out, bytes, "%s", words[row->kind]);
-	if (row->name && used > 0 && (size_t)used < bytes)
-		used += snprintf(out + used, bytes - (size_t)used, ", %s", row->name);
 	if (row->pid && row->pid != pid && used > 0 && (size_t)used < bytes)
 		used += snprintf(out + used, bytes - (size_t)used, ", pid %u", row->pid);
 	if (!row->in_sum && row->kind != OWNER_MANAGED && used > 0 && (size_t)used < bytes)
@@ -63,11 +65,11 @@ static void row_name(const struct fact_device *device, const struct fact_owner_r
 
 static void add_row(struct table *table, const struct fact_device *device, const struct fact_owner_row *row, uint32_t pid)
 {
-	char name[96], count[48] = "", basis[32];
+	const char *basis = row->by_nvml && row->basis == BASIS_OBSERVED ? "NVML" : basis_names[row->basis];
+	char name[96], count[48] = "";
 	row_name(device, row, pid, name, sizeof name);
 	if (row->count != FACT_UNKNOWN && row->count)
 		snprintf(count, sizeof count, "%s %s", units_count(row->count).s, row->count == 1 ? "block" : "blocks");
-	snprintf(basis, sizeof basis, "%s%s", basis_names[row->basis], row->by_nvml ? ", NVML" : "");
 	table_row(table, (const char *[]){ name, units_bytes(row->bytes).s, row->in_sum ? units_percent(row->bytes, device->total_bytes).s : "",
 		count, basis });
 }

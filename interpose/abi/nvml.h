@@ -177,7 +177,7 @@ static inline size_t cuf_nvml_record_bytes(const uint8_t *room, size_t room_byte
 	return bytes == 16 || bytes == 24 || bytes == 32 ? bytes : 0;
 }
 
-/* room: for CUF_TENANTS_MAX of the longest records. */
+/* room: for CUF_TENANTS_MAX of the longest records; aligned as they are. */
 #define CUF_NVML_ROOM_BYTES (CUF_TENANTS_MAX * sizeof(struct cuf_nvml_process_long))
 static inline bool cuf_nvml_read_list(cuf_nvml_list *list, enum cuf_nvml_function function, void *handle, uint8_t *room, unsigned flags,
 				      struct cuf_nvml_reading *reading)

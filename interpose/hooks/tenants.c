@@ -27,7 +27,7 @@ static uint64_t next_ns, spacing_ns;
 /* What the reading needs, kept off the stack of whoever allocates; one reading at a time. */
 static struct cuf_nvml nvml;
 static struct cuf_nvml_reading reading;
-static uint8_t room[CUF_NVML_ROOM_BYTES];
+static _Alignas(uint64_t) uint8_t room[CUF_NVML_ROOM_BYTES];
 
 static void *find(const void *where, const char *name)
 {

@@ -86,6 +86,20 @@ class Check:
         self.same("device total", said["total"], found.get("total_bytes"))
         self.same("device free", said["free"], found.get("free_bytes"))
 
+    def others(self):
+        return [r for r in self.report["devices"][0]["owners"] if r["kind"] == "other_processes" and r["source"] == "nvml"]
+
+    def tenant(self, words):
+        """another process on the device, as NVML said"""
+        said = pairs(words)
+        self.same(f"tenant {said['pid']}", [said["bytes"]], [r["bytes"] for r in self.others() if r["pid"] == said["pid"]])
+
+    def tenants(self, words):
+        said, told = pairs(words), [r["bytes"] for r in self.others() if r["bytes"] is not None]
+        self.same("tenants", (said["told"], said["untold"], said["bytes"]), (len(told), len(self.others()) - len(told), sum(told)))
+        unexplained = sum(r["bytes"] or 0 for r in self.rows("unexplained"))
+        self.holds(f"{unexplained} bytes are unexplained, though NVML tells of everybody", said["untold"] or not unexplained)
+
     def leak(self, words):
         said = pairs(words)
         fits = [l for l in self.report["leaks"] if l["class"] == "leak" and said["site"] in functions(l["stack"])]
@@ -283,7 +297,7 @@ def main():
             reports.append(json.load(file))
     check = Check(reports[0], reports[1:])
     for subject, *words in lines:
-        method = getattr(Check, subject, None) if subject not in ("same", "holds", "agrees", "rules", "rows", "last_state", "own_process") else None
+        method = getattr(Check, subject, None) if subject not in ("same", "holds", "agrees", "rules", "rows", "others", "last_state", "own_process") else None
         if method:
             method(check, words)
         else:

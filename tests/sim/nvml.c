@@ -135,6 +135,13 @@ NVML(nvmlDeviceGetMemoryInfo_v2, (void *handle, struct cuf_nvml_memory_2 *memory
 }
 #endif
 
+/* SIMCUDA_NVML_PIDS=N: process ids are those of another pid namespace, N higher. */
+static uint32_t pid_there(uint32_t pid)
+{
+	const char *higher = getenv("SIMCUDA_NVML_PIDS");
+	return pid + (higher ? (uint32_t)strtoul(higher, NULL, 10) : 0);
+}
+
 /* Records of three lengths: of each, what comes first is the same. */
 static int list(const char *name, const void *handle, unsigned *count, uint8_t *records, size_t record_bytes)
 {
@@ -149,7 +156,7 @@ static int list(const char *name, const void *handle, unsigned *count, uint8_t *
 	if (all > room)
 		return INSUFFICIENT_SIZE;
 	for (unsigned i = 0; i < all; i++) {
-		struct cuf_nvml_process_long record = { { users[i].pid, 0, users[i].untold ? UINT64_MAX : users[i].bytes }, UINT32_MAX, UINT32_MAX, 0 };
+		struct cuf_nvml_process_long record = { { pid_there(users[i].pid), 0, users[i].untold ? UINT64_MAX : users[i].bytes }, UINT32_MAX, UINT32_MAX, 0 };
 		memcpy(records + i * record_bytes, &record, record_bytes);
 	}
 	return 0;
