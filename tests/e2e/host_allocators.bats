@@ -3,17 +3,7 @@
 # Allocators other than glibc's: behind the recorder (its hooks call them), in front of it (it is passed by), inside one
 # object under other names, and inside one object under no name at all. Each is named; what can be seen of it is right.
 
-setup() {
-	root=$(realpath "$BATS_TEST_DIRNAME/../..")
-	build=${BUILD:-$root/build}
-	cuflight=$build/cuflight
-	cd "$BATS_TEST_TMPDIR" || return
-	unset CUFLIGHT_OPTIONS CUFLIGHT_OUTPUT CUFLIGHT_DISABLE LD_PRELOAD MALLOC_CONF MALLOC_ARENA_MAX
-	export TZ=UTC LC_ALL=C.UTF-8 DEBUGINFOD_URLS=
-}
-
-have() { compgen -G "/usr/lib/*/$1" >/dev/null || skip "no $1 here"; }
-have_jemalloc() { have libjemalloc.so.2; }
+load host.bash
 
 # LIBRARY...: the leaking victim with these preloaded in this order, every event recorded; leaves its truth and the report
 leak_under() {
@@ -22,9 +12,6 @@ leak_under() {
 	LD_PRELOAD="$*" CUFLIGHT_OUTPUT=rec/ CUFLIGHT_OPTIONS=start=1:host=full:size=256MiB "$build/victims/host_leak" >truth
 	"$cuflight" report --json rec >report.json
 }
-
-# EXPRESSION: of the report, as d
-report_has() { node -e 'const d = JSON.parse(require("fs").readFileSync("report.json")); process.exit(eval(process.argv[1]) ? 0 : 1)' "$1"; }
 
 @test "tcmalloc behind the recorder: every block, and by its books" {
 	have libtcmalloc_minimal.so.4

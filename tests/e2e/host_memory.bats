@@ -3,16 +3,7 @@
 # Host memory beyond malloc's live blocks: the allocator's own books (others than glibc's: host_allocators.bats), fragmentation told from a leak, maps, the kernel's
 # kills. The victims tell their truth (tests/victims/README.md), with glibc's malloc and with jemalloc.
 
-setup() {
-	root=$(realpath "$BATS_TEST_DIRNAME/../..")
-	build=${BUILD:-$root/build}
-	cuflight=$build/cuflight
-	cd "$BATS_TEST_TMPDIR" || return
-	unset CUFLIGHT_OPTIONS CUFLIGHT_OUTPUT CUFLIGHT_DISABLE LD_PRELOAD MALLOC_CONF MALLOC_ARENA_MAX
-	export TZ=UTC LC_ALL=C.UTF-8 DEBUGINFOD_URLS=
-}
-
-have_jemalloc() { compgen -G '/usr/lib/*/libjemalloc.so.2' >/dev/null || skip "libjemalloc2 is not installed"; }
+load host.bash
 
 # OPTIONS... -- VICTIM [ARGUMENT...]: recorded, and its report is as it says
 told_right() {
@@ -27,9 +18,6 @@ told_right() {
 	"$cuflight" report --json rec >report.json
 	"$root/tests/e2e/check_truth.py" truth report.json
 }
-
-# EXPRESSION: of the report, as d
-report_has() { node -e 'const d = JSON.parse(require("fs").readFileSync("report.json")); process.exit(eval(process.argv[1]) ? 0 : 1)' "$1"; }
 
 exact=(--host=full --size=256MiB)
 
