@@ -438,8 +438,7 @@ struct cuf_event {
 	uint8_t flags;           /* CUF_EVENT_* */
 };
 
-/* One live block, in the ledger. 64 bytes. Linear probing; a key is found within CUF_LEDGER_WINDOW entries of its home. */
-#define CUF_LEDGER_WINDOW 64u
+/* One live block, in the ledger. 64 bytes. Which entry it is in is the recorder's affair: readers look at all of them. */
 struct cuf_block {
 	uint64_t key;            /* [commit] cuf_key(); 0 empty, CUF_KEY_BUSY in the making */
 	uint64_t bytes;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * No tombstones: a key is somewhere within the window behind its home, and `reach` (the longest distance ever used)
- * keeps the search short, so that removal is one store.
+ * No tombstones: a key is at one of PROBES_MAX places, and `reach` (the most that were ever gone through) keeps the search
+ * short, so that removal is one store. A row of neighbours, then a row somewhere else: neighbours are cheap to look at, but
+ * rows alone grow together into long ones. None of 131,072 entries is out of reach up to a fill of 95 %.
  */
 #include "interpose/core/ledger.h"
 
@@ -9,19 +10,23 @@
 #include "interpose/core/recording.h"
 #include "interpose/core/laws.h"
 
-static uint32_t reach; /* entries to search from a key's home; only grows */
+enum { ROW = 8, PROBES_MAX = 256 };
+
+static uint32_t reach; /* places to search; only grows */
 
 void cuf_ledger_fork(void) { reach = 0; }
 
-static uint64_t home_of(uint64_t key)
+static uint64_t hash_of(uint64_t key)
 {
 	uint64_t h = (key ^ key >> 31) * 0x9E3779B97F4A7C15ull;
-	return (h ^ h >> 29) * 0xBF58476D1CE4E5B9ull >> 32;
+	return (h ^ h >> 29) * 0xBF58476D1CE4E5B9ull;
 }
 
-static struct cuf_block *entry_at(uint64_t home, uint32_t distance)
+/* The upper half of the hash is where the first row begins, the lower one how far it is to the next. */
+static struct cuf_block *entry_at(uint64_t hash, uint32_t probe)
 {
-	return &cuf_recording.ledger[(home + distance) & cuf_recording.ledger_mask];
+	uint64_t row = (hash >> 32) + probe / ROW * (uint64_t)(uint32_t)(hash | 1);
+	return &cuf_recording.ledger[(row + probe % ROW) & cuf_recording.ledger_mask];
 }
 
 enum { BLOCK_WORDS = sizeof(struct cuf_block) / sizeof(uint64_t) };
@@ -44,10 +49,10 @@ static void store_block(struct cuf_block *entry, const struct cuf_block *from)
 
 static struct cuf_block *find(uint64_t key)
 {
-	uint64_t home = home_of(key);
+	uint64_t hash = hash_of(key);
 	uint32_t limit = __atomic_load_n(&reach, __ATOMIC_ACQUIRE);
-	for (uint32_t d = 0; d < limit; d++) {
-		struct cuf_block *e = entry_at(home, d);
+	for (uint32_t probe = 0; probe < limit; probe++) {
+		struct cuf_block *e = entry_at(hash, probe);
 		if (__atomic_load_n(&e->key, __ATOMIC_ACQUIRE) == key)
 			return e;
 	}
@@ -64,14 +69,14 @@ static void widen(uint32_t limit)
 bool cuf_ledger_add(const struct cuf_block *block, struct cuf_block *old)
 {
 	bool replaced = cuf_ledger_take(block->key, old);
-	uint64_t home = home_of(block->key);
-	for (uint32_t d = 0; d < CUF_LEDGER_WINDOW; d++) {
-		struct cuf_block *e = entry_at(home, d);
+	uint64_t hash = hash_of(block->key);
+	for (uint32_t probe = 0; probe < PROBES_MAX; probe++) {
+		struct cuf_block *e = entry_at(hash, probe);
 		uint64_t empty = 0;
 		if (__atomic_load_n(&e->key, __ATOMIC_RELAXED) ||
 		    !__atomic_compare_exchange_n(&e->key, &empty, CUF_KEY_BUSY, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			continue;
-		widen(d + 1);
+		widen(probe + 1);
 		store_block(e, block);
 		__atomic_store_n(&e->key, block->key, __ATOMIC_RELEASE);
 		return replaced;

@@ -98,6 +98,28 @@ static void test_ledger__reset_frees_context_bound_blocks_alone(void **state)
 	assert_true(fixture_free(CUF_KIND_ASYNC, 0xc000));
 }
 
+/* Blocks of one size side by side, as an arena lays them out, or 2 MiB apart; then each makes room for another one. */
+static void test_ledger__none_is_lost_while_nine_tenths_are_in_use(void **state)
+{
+	static const uint64_t strides[] = { 512, 64 << 10, 2 << 20 };
+	uint64_t lost_before = cuf_recording.header->lost[CUF_LOST_LEDGER];
+	for (unsigned s = 0; s < sizeof strides / sizeof *strides; s++) {
+		uint64_t count = (cuf_recording.ledger_mask + 1) * 9 / 10;
+		for (uint64_t i = 0; i < count; i++)
+			fixture_alloc(CUF_KIND_DEVICE, 0x7f0000000000 + i * strides[s], 512);
+		assert_int_equal(live_entries(), count);
+		for (uint64_t i = 0; i < count; i++) {
+			assert_true(fixture_free(CUF_KIND_DEVICE, 0x7f0000000000 + i * strides[s]));
+			fixture_alloc(CUF_KIND_DEVICE, 0x7e0000000000 + i * strides[s], 512);
+		}
+		assert_int_equal(live_entries(), count);
+		assert_int_equal(cuf_recording.header->lost[CUF_LOST_LEDGER], lost_before);
+		for (uint64_t i = 0; i < count; i++)
+			assert_true(fixture_free(CUF_KIND_DEVICE, 0x7e0000000000 + i * strides[s]));
+	}
+	assert_int_equal(live_entries(), 0);
+}
+
 static void test_ledger__what_does_not_fit_is_counted(void **state)
 {
 	uint64_t room = cuf_recording.ledger_mask + 1, added = room + room / 4;
@@ -123,6 +145,7 @@ int main(void)
 		cmocka_unit_test(test_ledger__release_while_mapped_is_not_a_free),
 		cmocka_unit_test(test_ledger__a_missed_free_is_replaced_and_counted),
 		cmocka_unit_test(test_ledger__reset_frees_context_bound_blocks_alone),
+		cmocka_unit_test(test_ledger__none_is_lost_while_nine_tenths_are_in_use),
 		cmocka_unit_test(test_ledger__what_does_not_fit_is_counted),
 	};
 	fixture_start("size=4MiB:host=off", "/tmp");
