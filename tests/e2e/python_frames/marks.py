@@ -4,6 +4,7 @@ The truth of the tests of Python frames: mark() allocates a block of a size that
 that a traceback shows at that point. done() writes the notes as JSON (size -> frames, innermost first) and ends the
 process at once, so that the blocks are live at the end.
 """
+import ctypes
 import json
 import os
 import sys
@@ -12,6 +13,11 @@ NEXT = 1 << 20
 notes = {}
 kept = []
 here = __file__
+
+allocate, one_more = bytearray, 1
+if "free-threading" in sys.version: # its own memory is not malloc's
+    allocate, one_more = ctypes.PyDLL(None).malloc, 0
+    allocate.restype, allocate.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
 
 
 def name_of(code):
@@ -35,7 +41,7 @@ def next_size():
 def mark(label):
     size = next_size()
     frames = frames_of(sys._getframe(0))
-    block = bytearray(size - 1); frames[0][2] = sys._getframe(0).f_lineno
+    block = allocate(size - one_more); frames[0][2] = sys._getframe(0).f_lineno
     kept.append(block)
     notes[size] = [label, frames]
 

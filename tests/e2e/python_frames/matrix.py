@@ -29,13 +29,13 @@ def interpreters():
         for path in glob.glob(place + "/python3") + glob.glob(place + "/python3.[0-9]*"):
             if not re.fullmatch(r"python3(\.\d+)?", os.path.basename(path)) or "/shims" in path:
                 continue
-            got = subprocess.run([path, "-c", "import sys; print('%d.%d.%d' % sys.version_info[:3]); print(sys.executable)"],
+            got = subprocess.run([path, "-c", "import sys; print('%d.%d.%d' % sys.version_info[:3] + ('t' if 'free-threading' in sys.version else '')); print(sys.executable)"],
                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, stdin=subprocess.DEVNULL)
             if got.returncode:
                 continue
             version, real = got.stdout.split("\n")[:2]
             found.setdefault(os.path.realpath(real), version)
-    return sorted(((version, path) for path, version in found.items()), key=lambda v: list(map(int, v[0].split("."))))
+    return sorted(((version, path) for path, version in found.items()), key=lambda v: list(map(int, v[0].rstrip("t").split("."))))
 
 
 class Skip(Exception):
@@ -122,6 +122,7 @@ def every_way_to_call_with_every_event_recorded(version, python):
 
 
 def every_way_to_call_without_pymalloc(version, python):
+    need_pymalloc(version)
     report, folder = record([python, programs + "/calls.py", "FOLDER/truth"], environment={"PYTHONMALLOC": "malloc"})
     compare(report, truth_of(folder + "/truth"))
 
@@ -239,6 +240,7 @@ def end_of_the_interpreter(version, python):
 
 def code_made_again_by_threads(version, python):
     """800 functions, made and freed in four threads at addresses used again and again: each block is the right one's."""
+    need_pymalloc(version)
     text = ("import os, threading\nkept = []\ndef work(t):\n  for i in range(t * 200, t * 200 + 200):\n"
             "    exec(compile('\\n' * (i % 7) + 'def function_%d():\\n  return bytearray(%d)\\nkept.append(function_%d())' % (i, 99999 + i, i), '<made %d>' % i, 'exec'), {'kept': kept})\n"
             "threads = [threading.Thread(target=work, args=(t,)) for t in range(4)]\nfor t in threads: t.start()\nfor t in threads: t.join()\nos._exit(0)\n")
@@ -256,6 +258,7 @@ def code_made_again_by_threads(version, python):
 
 def code_that_differs_in_one_character(version, python):
     """Methods made and freed at addresses used again, of one name and line: files and classes differ in a character amid many."""
+    need_pymalloc(version)
     text = ("import os, threading\nkept = []\ndef work(t):\n  for i in range(t * 100, t * 100 + 100):\n"
             "    exec(compile('class Generated_%03d_in_a_loop:\\n  def method(self):\\n    return bytearray(%d)\\nkept.append(Generated_%03d_in_a_loop().method())' % (i, 199999 + i, i),\n"
             "      'a folder of a length that does not matter/made_%03d/of_which_the_end_is_the_same.py' % i, 'exec'), {'kept': kept})\n"
@@ -291,7 +294,13 @@ def too_old(version, python):
     assert any(short in b["text"] for b in report["coverage"]["blind"]), report["coverage"]["blind"]
 
 
-# ---- what the tests need built ----
+# ---- what the tests need ----
+
+def need_pymalloc(version):
+    if version.endswith("t"):
+        raise Skip("a free-threaded interpreter has an allocator of its own, beside malloc")
+
+
 
 def need_compiler():
     if not shutil.which("cc"):
