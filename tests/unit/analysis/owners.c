@@ -281,6 +281,19 @@ static void test_moment__a_lost_past_is_estimated(void **state)
 	done(m, facts);
 }
 
+static void test_coverage__blocks_without_room_are_told(void **state)
+{
+	struct maker *m = maker_new(&maker_small);
+	struct facts *facts;
+	maker_device(m, 0, TOTAL);
+	maker_alloc(m, BASE, 1 * GiB, 1);
+	m->h->lost[CUF_LOST_LEDGER] = 33;
+	facts = report_at(m, FACTS_AT_NOW, 0);
+	assert_false(facts->coverage.complete);
+	assert_non_null(strstr(facts->coverage.blind[0].text, "33 live blocks found no room"));
+	done(m, facts);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -293,6 +306,7 @@ int main(void)
 		cmocka_unit_test(test_moment__the_end_is_before_exit_handlers),
 		cmocka_unit_test(test_moment__any_time_and_the_peak),
 		cmocka_unit_test(test_moment__a_lost_past_is_estimated),
+		cmocka_unit_test(test_coverage__blocks_without_room_are_told),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
