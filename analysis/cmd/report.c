@@ -133,7 +133,13 @@ static int run_report(const struct opts *opts)
 		symbols_free(symbols);
 		return CMD_USAGE;
 	}
-	status = write_report(opts, facts, symbols);
+	if (options.at == FACTS_AT_INCIDENT && options.at_value > facts->incident_count) {
+		say_error("--at=%s: %s in it", opts_text(opts, "at"), facts->incident_count == 0 ? "no failed request is" :
+			facts->incident_count == 1 ? "one failed request, #1, is" : "there are fewer failed requests");
+		status = CMD_USAGE;
+	} else {
+		status = write_report(opts, facts, symbols);
+	}
 	if (opts_has(opts, "verbose"))
 		say_nameless(facts, symbols);
 	symbols_free(symbols);

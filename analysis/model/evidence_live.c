@@ -171,7 +171,7 @@ static void sum_named(const struct classes *c, struct evidence *e)
 static void set_cache(const struct class *family, struct evidence *e, unsigned request_hints)
 {
 	bool next = family && family->bytes == e->figures[FIG_request], named = (family && family->hints & HINT_KV) || request_hints & HINT_KV;
-	bool alone = !next && request_hints & HINT_KV && e->terms[TERM_own].value > 0;
+	bool alone = !next && request_hints & HINT_KV && !(request_hints & HINT_CAPTURE) && e->terms[TERM_own].value > 0;
 	evidence_set(e, TERM_kv_named, named);
 	evidence_set(e, TERM_kv_prealloc, next && named ? 0.75 : alone ? 0.6 : 0);
 	evidence_set(e, TERM_kv_done, !next && !(request_hints & HINT_KV) && e->figures[FIG_kv] != FACT_UNKNOWN && e->figures[FIG_shortfall] != FACT_UNKNOWN &&

@@ -225,12 +225,14 @@ static void set_family(struct pass *p)
 	e->terms[TERM_after_query].seq_count = 0;
 	evidence_show(e, TERM_after_query, p->family_query_seq);
 	evidence_show(e, TERM_after_query, p->family_first);
-	/* a family laid out right after a look at free memory is a cache, with or without a name */
+	/* a family laid out right after a look at free memory is a cache, with or without a name; blocks that alternate with others are layers */
+	if (!(e->terms[TERM_burst].value >= 0.5) && !(e->terms[TERM_kv_named].value > 0))
+		return;
 	if (e->terms[TERM_family_next].value > 0) {
 		evidence_set(e, TERM_kv_prealloc, e->terms[TERM_kv_named].value > 0 ? 1 : 0.75);
 		if (e->figures[FIG_kv] == FACT_UNKNOWN)
 			e->figures[FIG_kv] = e->figures[FIG_family_bytes];
-	} else if (e->terms[TERM_burst].value >= 0.5 || e->terms[TERM_kv_named].value > 0) {
+	} else {
 		if (e->figures[FIG_kv] == FACT_UNKNOWN)
 			e->figures[FIG_kv] = e->figures[FIG_family_bytes];
 		evidence_set(e, TERM_kv_done, e->figures[FIG_shortfall] != FACT_UNKNOWN && e->figures[FIG_kv] > e->figures[FIG_shortfall]);

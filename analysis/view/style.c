@@ -8,8 +8,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { STYLE_COLUMNS = 80, STYLE_COLUMNS_MIN = 40, STYLE_COLUMNS_MAX = 1000 };
-
 static bool is_set(const char *name)
 {
 	const char *value = getenv(name);

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+enum { STYLE_COLUMNS = 80 /* what is laid out for, where nothing else is known */, STYLE_COLUMNS_MIN = 40, STYLE_COLUMNS_MAX = 1000 };
 enum style_colour { STYLE_AUTO, STYLE_ALWAYS, STYLE_NEVER };
 enum style_tone { STYLE_PLAIN, STYLE_BAD, STYLE_GOOD, STYLE_WARN, STYLE_HEAD, STYLE_DIM, STYLE_TONES };
 

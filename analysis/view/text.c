@@ -36,16 +36,27 @@ void text_line(const struct text *text, enum style_tone tone, const char *label,
 	va_start(args, format);
 	vsnprintf(raw, sizeof raw, format, args);
 	va_end(args);
+	if (text->style->columns < STYLE_COLUMNS) {
+		text_flow(text, tone, label, 1, raw);
+		return;
+	}
 	clean_terminal(clean, sizeof clean, raw, !text->style->utf8);
 	print_label(text, tone, label);
 	print_cut(text, clean, text->style->columns - TEXT_LABEL);
 }
 
-unsigned text_flow(const struct text *text, enum style_tone tone, const char *label, unsigned lines, const char *words)
+/* A budget is for the width that it was made for: a narrower terminal gets as many more lines as hold the same words. */
+static unsigned lines_within(unsigned lines, size_t columns)
+{
+	size_t full = STYLE_COLUMNS - TEXT_LABEL;
+	return columns >= full || lines > STYLE_COLUMNS_MAX ? lines : (unsigned)(lines * full / columns) + 1;
+}
+
+unsigned text_flow(const struct text *text, enum style_tone tone, const char *label, unsigned budget, const char *words)
 {
 	char clean[TEXT_LINE_BYTES], *at = clean;
 	size_t columns = text->style->columns - TEXT_LABEL;
-	unsigned used = 0;
+	unsigned used = 0, lines = lines_within(budget, columns);
 	clean_terminal(clean, sizeof clean, words, !text->style->utf8);
 	print_label(text, tone, label);
 	while (++used < lines && clean_columns(at) > columns) {
@@ -58,7 +69,7 @@ unsigned text_flow(const struct text *text, enum style_tone tone, const char *la
 		at += fits;
 	}
 	print_cut(text, at, columns);
-	return used;
+	return used < budget ? used : budget;
 }
 
 void text_section(const struct text *text, const char *format, ...)
@@ -95,7 +106,7 @@ void text_stack(const struct text *text, const struct fact_stack *stack, unsigne
 
 void text_requested(const struct fact_incident *incident, char *out, size_t bytes)
 {
-	const char *api = incident->api ? incident->api : incident->driver_api ? incident->driver_api : "?";
+	const char *api = incident->api && *incident->api ? incident->api : incident->driver_api && *incident->driver_api ? incident->driver_api : "?";
 	if (incident->is_request)
 		snprintf(out, bytes, "%s(%s)", api, units_bytes(incident->requested_bytes).s);
 	else

@@ -22,8 +22,8 @@ enum { TEXT_LABEL = 9, TEXT_LINE_BYTES = 2048, TEXT_ROWS_MAX = 10 /* of a table 
 
 /* "LABEL    words": one line, cut with ".." where the screen ends. */
 void text_line(const struct text *text, enum style_tone tone, const char *label, const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* The same, broken over at most `lines` lines. Returns the lines used. */
-unsigned text_flow(const struct text *text, enum style_tone tone, const char *label, unsigned lines, const char *words);
+/* The same, broken over at most `budget` lines of 80 columns, more where the terminal is narrower. Returns the lines used of the budget. */
+unsigned text_flow(const struct text *text, enum style_tone tone, const char *label, unsigned budget, const char *words);
 void text_section(const struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Indented, one frame a line. */
 void text_stack(const struct text *text, const struct fact_stack *stack, unsigned indent);

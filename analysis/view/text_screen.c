@@ -98,7 +98,7 @@ static unsigned process_lines(const struct text *text, const struct fact_process
 	text_ending(process, ending, sizeof ending);
 	if (incident && !text->facts->cause && incident->outcome_why && *incident->outcome_why)
 		snprintf(why, sizeof why, "; fatal: %s", incident->outcome_why);
-	snprintf(words, sizeof words, "%s, pid %u%s%s, %s after %s%s", slash ? slash + 1 : process->exe, process->pid, rank ? ", rank " : "",
+	snprintf(words, sizeof words, "%s, pid %u%s%s, %s after %s%s", slash ? slash + 1 : *process->exe ? process->exe : "?", process->pid, rank ? ", rank " : "",
 		 rank ? rank : "", ending, units_duration(since(process->start_ns, process->end_ns)).s, why);
 	return text_flow(text, STYLE_PLAIN, "PROCESS", text->facts->cause ? 1 : 2, words);
 }
@@ -249,6 +249,16 @@ static unsigned host_site_lines(const struct text *text, unsigned lines)
 	return rows ? rows + 1 : 0;
 }
 
+/* What was not read is not nothing. */
+static const char cut_words[] = "not known: the recording is cut or damaged";
+static bool is_cut(const struct facts *facts)
+{
+	bool cut = false;
+	for (size_t i = 0; i < facts->process_count; i++)
+		cut |= !facts->processes[i].complete;
+	return cut;
+}
+
 /* What is worth a line beside the largest: a hundredth of it; what a framework cut into blocks is told by those. */
 static bool grew_much(const struct facts *facts, const struct fact_site *site)
 {
@@ -272,7 +282,7 @@ static unsigned grown_lines(const struct text *text)
 			lines += text_flow(text, stopped ? STYLE_PLAIN : STYLE_WARN, lines ? "" : "GREW", facts->growth_count == 1 ? 2 : 1, words);
 		}
 	if (!lines) {
-		text_line(text, STYLE_PLAIN, "GREW", "nothing that could be told apart from churn");
+		text_line(text, STYLE_PLAIN, "GREW", "%s", is_cut(facts) ? cut_words : "nothing that could be told apart from churn");
 		lines++;
 	}
 	return lines;
@@ -301,7 +311,7 @@ static unsigned leak_lines(const struct text *text)
 	if (!leaks && facts->leak_count)
 		text_line(text, STYLE_PLAIN, "LEAKS", "none proven; %s live in %zu site%s, which alone is no leak", units_bytes(live).s, sites, sites == 1 ? "" : "s");
 	else if (!leaks)
-		text_line(text, STYLE_PLAIN, "LEAKS", "none; nothing was live");
+		text_line(text, STYLE_PLAIN, "LEAKS", "%s", is_cut(facts) ? cut_words : "none; nothing was live");
 	return leaks ? lines : 1;
 }
 
@@ -323,6 +333,21 @@ static unsigned host_lines(const struct text *text, const struct fact_process *p
 	return text_flow(text, *free_words ? STYLE_WARN : STYLE_PLAIN, "HOST", lines, words);
 }
 
+/* What is partial about it: of the figures those that are not 0. */
+static void partial_line(const struct text *text, const char *plural)
+{
+	const struct facts *facts = text->facts;
+	const struct fact_coverage *c = &facts->coverage;
+	char words[TEXT_LINE_BYTES], gone[160] = "";
+	if (facts->events_overwritten || facts->events_lost)
+		snprintf(gone, sizeof gone, ": %s overwritten, %s lost", units_count(facts->events_overwritten).s, units_count(facts->events_lost).s);
+	else if (!is_cut(facts) && c->lost_count)
+		snprintf(gone, sizeof gone, "; %s: %s", c->lost[0].what, units_count(c->lost[0].count).s);
+	snprintf(words, sizeof words, "%s%s events of %zu process%s%s", is_cut(facts) ? "the recording is cut or damaged; " : "", units_count(facts->events_recorded).s,
+		 facts->process_count, plural, gone);
+	text_flow(text, STYLE_WARN, "PARTIAL", 1, words);
+}
+
 static void seen_line(const struct text *text)
 {
 	const struct facts *facts = text->facts;
@@ -331,8 +356,7 @@ static void seen_line(const struct text *text)
 		text_line(text, STYLE_PLAIN, "SEEN", "%s event%s of %zu process%s, none overwritten, none lost", units_count(facts->events_recorded).s,
 			  facts->events_recorded == 1 ? "" : "s", facts->process_count, plural);
 	else
-		text_line(text, STYLE_WARN, "PARTIAL", "of %s events %s were overwritten, %s lost; %zu process%s", units_count(facts->events_recorded).s,
-			  units_count(facts->events_overwritten).s, units_count(facts->events_lost).s, facts->process_count, plural);
+		partial_line(text, plural);
 }
 
 static void blind_lines(const struct text *text, unsigned lines)

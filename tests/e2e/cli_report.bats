@@ -71,6 +71,8 @@ screen() { sed '/^$/,$d' out; }
 		expect 2 report --at="$at" oom_recovered
 		holds err 'wanted now, peak, #N'
 	done
+	expect 2 report --at='#9' oom_recovered
+	holds err 'one failed request, #1, is in it'
 }
 
 @test "a fatal failure: the first screen has every answer and fits 80x25" {
@@ -91,6 +93,11 @@ screen() { sed '/^$/,$d' out; }
 	record_victim oom_fatal
 	COLUMNS=132 expect 0 report oom_fatal
 	awk 'length($0) > 132 { print; bad = 1 } length($0) > 80 { wide = 1 } END { exit bad || !wide }' out
+	COLUMNS=40 expect 0 report oom_fatal # more lines, the same words
+	sed -n '/^CAUSE/,/^FAILED/p' out | tr -s '\n ' '  ' >narrow
+	expect 0 report oom_fatal
+	sed -n '/^CAUSE/,/^FAILED/p' out | head -n 6 | tr -s '\n ' '  ' >wide
+	[ "$(head -c 120 narrow)" = "$(head -c 120 wide)" ]
 }
 
 @test "JSON is valid by the published schema, and says no key that the schema does not describe" {
