@@ -40,7 +40,8 @@ static int recycle_slot(uint32_t tid, unsigned look)
 		uint32_t index = __atomic_add_fetch(&hand, 1, __ATOMIC_RELAXED) % used;
 		struct cuf_thread *slot = &cuf_recording.threads[index];
 		uint32_t owner = __atomic_load_n(&slot->tid, __ATOMIC_ACQUIRE);
-		if (!owner || (owner != tid && cuf_thread_alive(owner)))
+		if (!owner || owner == cuf_recording.header->pid /* the main thread's, which seldom ends first */ ||
+		    (owner != tid && cuf_thread_alive(owner)))
 			continue;
 		if (!__atomic_compare_exchange_n(&slot->tid, &owner, tid, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			continue;

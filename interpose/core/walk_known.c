@@ -10,17 +10,7 @@
 #include "interpose/core/walker_parts.h"
 #include "interpose/core/laws.h"
 
-#if !defined __x86_64__
-uint32_t cuf_walk_known(
-	struct cuf_walker *walker, uint64_t generation, const void *frame, unsigned max, struct cuf_walked *walked)
-{
-	static uint32_t no_id;
-	walked->depth = 0;
-	walked->is_written = false;
-	walked->id = &no_id;
-	return 0;
-}
-#else
+#if defined __x86_64__ /* elsewhere: walk_pointers.c */
 
 enum { KEY_FRAMES = 4 }; /* walked before a memo is looked for */
 
@@ -146,16 +136,16 @@ static inline READS_STACKS uint64_t hash_words(uintptr_t start, const uint16_t *
 }
 
 /* The words lie in the part of the stack that the memo's walk found readable, which only grows. */
-static inline bool is_same(const struct cuf_memo *memo, uintptr_t ip, uintptr_t start, unsigned max, uint64_t beside)
+static inline bool is_same(
+	const struct cuf_memo *memo, uint32_t epoch, uintptr_t ip, uintptr_t start, unsigned max, uint64_t beside)
 {
-	return memo->ip == ip && memo->start == start && memo->max == max && memo->beside == beside && memo->id &&
+	return memo->ip == ip && memo->start == start && memo->epoch == epoch && memo->max == max && memo->beside == beside && memo->id &&
 	       hash_words(start, memo->at, memo->words) == memo->words_hash;
 }
 
-/* The words lie in the part of the stack that the memo's walk found readable, which only grows. */
-static inline bool is_this(const struct cuf_memos *memos, const struct cuf_memo *memo, const struct plain_walk *w)
+static inline bool is_this(const struct cuf_memo *memo, const struct plain_walk *w)
 {
-	return memo->epoch == memos->epoch && is_same(memo, w->ips[0], w->start, w->max, w->beside);
+	return is_same(memo, w->walker->memos->epoch, w->ips[0], w->start, w->max, w->beside);
 }
 
 /* By the innermost frames, which were walked. *place: where this stack may be remembered. */
@@ -166,9 +156,9 @@ static struct cuf_memo *find_memo(struct cuf_memos *memos, const struct plain_wa
 	unsigned set = hash >> 40 & (CUF_MEMO_SETS - 1), newest = memos->newest[set];
 	struct cuf_memo *kept = &memos->memo[set][!newest];
 	*place = &memos->memo[set][newest];
-	if (memos->tags[set][!newest] == tag && is_this(memos, kept, w))
+	if (memos->tags[set][!newest] == tag && is_this(kept, w))
 		return kept;
-	if (memos->tags[set][newest] == tag && is_this(memos, *place, w)) {
+	if (memos->tags[set][newest] == tag && is_this(*place, w)) {
 		memos->newest[set] = !newest; /* met again: it stays, and the other makes room */
 		return *place;
 	}
@@ -301,7 +291,7 @@ READS_STACKS uint32_t cuf_walk_known(
 		cuf_walker_renew(walker, generation);
 	}
 	last = &walker->memos->last[(ip ^ ip >> 8 ^ (uintptr_t)start >> 4) % CUF_MEMO_LAST];
-	if (*last && is_same(*last, ip, (uintptr_t)start, max, walked->beside))
+	if (*last && is_same(*last, walker->memos->epoch, ip, (uintptr_t)start, max, walked->beside))
 		return (*last)->id;
 	w.walker = walker;
 	w.ip = ip;

@@ -38,8 +38,6 @@ static void forget_memos(struct cuf_walker *walker)
 	if (!walker->has_memos)
 		return;
 	walker->memos->epoch++;
-	for (unsigned i = 0; i < CUF_MEMO_LAST; i++)
-		walker->memos->last[i] = NULL;
 }
 
 int cuf_walker_init(struct cuf_walker *walker, int is_main_thread)
@@ -76,14 +74,32 @@ void cuf_walker_fini(struct cuf_walker *walker)
 	walker->rules = NULL;
 }
 
-#if !defined __x86_64__
-unsigned cuf_walk(
-	struct cuf_walker *walker, uint64_t generation, uintptr_t above, uint64_t *frames, unsigned max, uint8_t *stop)
+/*
+ * True when [sp, stack_high) is the thread's own stack and readable. When the stack is deeper than it was seen before,
+ * the pages between are tried from sp up: from above, the probing itself would make the main thread's stack grow.
+ */
+bool cuf_walker_on_own_stack(struct cuf_walker *w, uintptr_t sp)
 {
-	*stop = CUF_STOP_UNSUPPORTED;
-	return 0;
+	const uintptr_t mask = ~(uintptr_t)(PAGE - 1), page = sp & mask;
+	uintptr_t at;
+	if (sp - w->stack_low < w->stack_high - w->stack_low)
+		return true;
+	if (sp > w->stack_low || w->stack_low - page > (uintptr_t)ADOPT_PAGES * PAGE ||
+		sp - w->other_low < w->other_high - w->other_low)
+		return false;
+	for (at = page; at < w->stack_low; at += PAGE) {
+		/* the page that we run on and the one with the thread's control block are there: a new thread has no others */
+		if (at == ((uintptr_t)__builtin_frame_address(0) & mask) || at == (w->stack_high & mask) || cuf_readable_page(at))
+			continue;
+		w->other_low = page;
+		w->other_high = at;
+		return false;
+	}
+	w->stack_low = page;
+	return true;
 }
-#else
+
+#if defined __x86_64__ /* elsewhere: walk_pointers.c */
 
 /* One walk. ip is the return address not yet written; sp and fp are those of the frame that it returns to. */
 struct walk {
@@ -104,29 +120,6 @@ struct window {
 	size_t bytes;
 	unsigned char copy[WINDOW_BYTES];
 };
-
-/*
- * True when [sp, stack_high) is the thread's own stack and readable. When the stack is deeper than it was seen before,
- * the pages between are tried from sp up: from above, the probing itself would make the main thread's stack grow.
- */
-bool cuf_walker_on_own_stack(struct cuf_walker *w, uintptr_t sp)
-{
-	uintptr_t page = sp & ~(uintptr_t)(PAGE - 1), at;
-	if (sp - w->stack_low < w->stack_high - w->stack_low)
-		return true;
-	if (sp > w->stack_low || w->stack_low - page > (uintptr_t)ADOPT_PAGES * PAGE ||
-		sp - w->other_low < w->other_high - w->other_low)
-		return false;
-	for (at = page; at < w->stack_low; at += PAGE) {
-		if (cuf_readable_page(at))
-			continue;
-		w->other_low = page;
-		w->other_high = at;
-		return false;
-	}
-	w->stack_low = page;
-	return true;
-}
 
 /* From the large table, or learnt. */
 __attribute__((noinline)) struct cuf_rule *cuf_rule_find_far(struct cuf_rule *near, struct cuf_rule *rules, uintptr_t ip)
