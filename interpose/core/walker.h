@@ -8,7 +8,7 @@
  * loaded objects. All else (alternate signal stacks, fibers, what a damaged frame points to) is read through the kernel,
  * which refuses instead of faulting. So code without unwind information, damaged rules and foreign stacks cost frames,
  * never the process: the walk stops early and says why. errno is untouched. One walker belongs to one thread; not
- * reentrant (the caller guards). x86-64; elsewhere stacks are empty (CUF_STOP_UNSUPPORTED).
+ * reentrant (the caller guards). x86-64; elsewhere frame pointers are followed (walk_pointers.c), no rules.
  */
 #ifndef CUF_WALKER_H
 #define CUF_WALKER_H
