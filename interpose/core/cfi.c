@@ -12,6 +12,7 @@
 
 #if !defined __x86_64__
 struct cuf_rule cuf_rule_compile(uintptr_t ip) { return (struct cuf_rule){.ip = ip, .kind = CUF_RULE_UNSUPPORTED}; }
+bool cuf_register_place(uintptr_t ip, unsigned reg, int64_t *cfa_offset) { return false; }
 #else
 
 /* DWARF's numbers of the registers followed. */
@@ -114,6 +115,8 @@ struct place {
 
 struct row {
 	struct place cfa, fp, ra;
+	struct place asked; /* of the register that somebody asks for */
+	uint64_t asked_reg;
 };
 
 /* What a frame description says beside its instructions. */
@@ -247,7 +250,7 @@ static int64_t read_operand(struct reader *r, enum operand operand, const struct
 
 static struct place *place_of(struct row *row, uint64_t reg)
 {
-	return reg == REG_FP ? &row->fp : reg == REG_RA ? &row->ra : NULL;
+	return reg == REG_FP ? &row->fp : reg == REG_RA ? &row->ra : reg == row->asked_reg ? &row->asked : NULL;
 }
 
 static enum place_base base_of(uint64_t reg)
@@ -467,22 +470,38 @@ static void shape_rule(struct cuf_rule *rule, const struct row *row)
 	}
 }
 
+/* The row for pc in what the object's tables say. false: they say nothing of it. */
+static bool find_row(const struct cuf_object *object, uintptr_t pc, struct row *row)
+{
+	struct frame_info info = {.pc = pc};
+	struct cuf_span span;
+	uintptr_t fde;
+	return object->eh_frame_hdr && cuf_object_span(object, object->eh_frame_hdr, &span) &&
+	       (fde = find_fde(&span, object->eh_frame_hdr, pc)) && read_row(&span, fde, &info, row);
+}
+
 struct cuf_rule cuf_rule_compile(uintptr_t ip)
 {
 	struct cuf_rule rule = {.ip = ip, .kind = CUF_RULE_FOREIGN};
-	struct frame_info info = {.pc = ip - 1};
-	struct row row = {.cfa.base = PLACE_OTHER, .fp.base = PLACE_KEPT, .ra.base = PLACE_OTHER};
+	struct row row = {.cfa.base = PLACE_OTHER, .fp.base = PLACE_KEPT, .ra.base = PLACE_OTHER, .asked_reg = REG_RA};
 	struct cuf_object object;
-	struct cuf_span span;
-	uintptr_t fde;
-	if (!cuf_object_find(info.pc, &object))
+	if (!cuf_object_find(ip - 1, &object))
 		return rule;
 	rule.kind = CUF_RULE_CHAIN;
-	if (object.eh_frame_hdr && cuf_object_span(&object, object.eh_frame_hdr, &span) &&
-		(fde = find_fde(&span, object.eh_frame_hdr, info.pc)) && read_row(&span, fde, &info, &row))
+	if (find_row(&object, ip - 1, &row))
 		shape_rule(&rule, &row);
-	if (cuf_modules_is_self(info.pc))
+	if (cuf_modules_is_self(ip - 1))
 		rule.kind |= CUF_RULE_OWN;
 	return rule;
+}
+
+bool cuf_register_place(uintptr_t ip, unsigned reg, int64_t *cfa_offset)
+{
+	struct row row = {.asked.base = PLACE_KEPT, .asked_reg = reg};
+	struct cuf_object object;
+	if (!cuf_object_find(ip - 1, &object) || !find_row(&object, ip - 1, &row))
+		return false;
+	*cfa_offset = row.asked.base == PLACE_CFA ? row.asked.offset : 0;
+	return row.asked.base == PLACE_CFA || row.asked.base == PLACE_KEPT;
 }
 #endif

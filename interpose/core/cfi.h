@@ -19,7 +19,7 @@ enum cuf_rule_kind {
 	CUF_RULE_FP = 2,      /* cfa = fp + cfa_offset; fp likewise */
 	CUF_RULE_FP_SLOT = 3, /* cfa = *(fp + cfa_offset), fp = *(fp + fp_offset): the compiler realigned the stack */
 	CUF_RULE_SP_SLOT = 4, /* cfa = *(sp + cfa_offset) + extra, fp as in SP: hand-written assembly that keeps the old sp */
-	CUF_RULE_REGISTER = 5, /* cfa = the register `extra` + cfa_offset, fp as in SP: known where a signal arrived alone */
+	CUF_RULE_REGISTER = 5, /* cfa = the register `extra` + cfa_offset, fp as in SP */
 	CUF_RULE_SIGNAL = 6,  /* cfa = *(sp + cfa_offset), fp = *(sp + fp_offset), ip = the word after cfa's, and exact */
 	CUF_RULE_CHAIN = 7,   /* no unwind information in a known object: a frame pointer, if it looks right */
 	CUF_RULE_FOREIGN = 8, /* the same, no object is known here (JIT): never cached, code may be loaded later */
@@ -38,5 +38,8 @@ struct cuf_rule {
 
 /* The rule for the instruction before ip: the call that ip returns to. For an exact address, ask for address + 1. */
 struct cuf_rule cuf_rule_compile(uintptr_t ip);
+
+/* Where that instruction's function has saved this register: at its cfa + *cfa_offset; 0: nowhere yet. false: not known. */
+bool cuf_register_place(uintptr_t ip, unsigned reg, int64_t *cfa_offset);
 
 #endif

@@ -217,14 +217,29 @@ static bool stop_walk(struct walk *w, enum cuf_stop why)
 static const uint8_t saved_at[] = {13, 12, 14, 11, 9, 8, 10, 15, 0, 1, 2, 3, 4, 5, 6, 7};
 enum { SAVED_FP = 10, SAVED_SP = 15 };
 
+/* Where the kernel saved this register for frame i, should a signal have arrived there. */
+static bool read_interrupted(struct walk *w, struct window *window, unsigned i, unsigned reg, uintptr_t *value)
+{
+	return w->saved_sp_at && w->walker->memos->lows[i] == w->interrupted_sp &&
+	       read_word(w, window, w->saved_sp_at + 8 * saved_at[reg] - 8 * SAVED_SP, value);
+}
+
 /*
- * A register of the frame that a signal broke into: hand-written assembly has the CFA in one while it sets up its
- * frame. Of a frame that called something, registers are not followed.
+ * A register of the frame that is being left: hand-written assembly has the CFA in one. Where a signal arrived, all are known.
+ * At a call, those that calls keep: if the function that was called has saved it, or a signal arrived there before it did.
  */
 static bool read_register(struct walk *w, struct window *window, unsigned reg, uintptr_t *value)
 {
-	return w->saved_sp_at && w->sp == w->interrupted_sp && reg < sizeof saved_at &&
-	       read_word(w, window, w->saved_sp_at + 8 * saved_at[reg] - 8 * SAVED_SP, value);
+	static const unsigned kept_by_calls = 1u << 3 | 1u << 12 | 1u << 13 | 1u << 14 | 1u << 15; /* rbx, r12 and up */
+	unsigned i = w->count - 1;
+	int64_t offset;
+	if (!w->count || w->walker->memos->lows[i] != w->sp || reg >= sizeof saved_at)
+		return false;
+	if (read_interrupted(w, window, i, reg, value))
+		return true;
+	if (!i || !(kept_by_calls >> reg & 1) || !cuf_register_place(w->frames[i - 1], reg, &offset))
+		return false;
+	return offset ? read_word(w, window, w->sp + (uintptr_t)offset, value) : read_interrupted(w, window, i - 1, reg, value);
 }
 
 /* A rule that the hot loop does not follow, or not here. */

@@ -331,6 +331,32 @@ static void the_old_stack_pointer_in_a_register_and_in_a_slot(void **state)
 	}
 }
 
+/* As ld.so's _dl_runtime_resolve: the CFA is in rbx while another function, which saves it, runs. */
+void test_in_rbx(body *run);
+void test_saves_rbx(body *run);
+__asm__(".text\n.type test_saves_rbx,@function\ntest_saves_rbx:\n.cfi_startproc\nud2\npush %rbx\n.cfi_adjust_cfa_offset 8\n"
+	".cfi_offset %rbx,-16\nxor %ebx,%ebx\ncall *%rdi\npop %rbx\n.cfi_adjust_cfa_offset -8\n.cfi_restore %rbx\nret\n"
+	".cfi_endproc\n.size test_saves_rbx,.-test_saves_rbx\n"
+	".globl test_in_rbx\n.type test_in_rbx,@function\ntest_in_rbx:\n.cfi_startproc\npush %rbx\n.cfi_adjust_cfa_offset 8\n"
+	".cfi_offset %rbx,-16\nmov %rsp,%rbx\n.cfi_def_cfa_register %rbx\nsub $200,%rsp\nand $-64,%rsp\ncall test_saves_rbx\n"
+	"mov %rbx,%rsp\n.cfi_def_cfa_register %rsp\npop %rbx\n.cfi_adjust_cfa_offset -8\n.cfi_restore %rbx\nret\n.cfi_endproc\n"
+	".size test_in_rbx,.-test_in_rbx\n");
+
+static void the_cfa_in_a_register_that_calls_keep(void **state)
+{
+	struct sigaction action = {.sa_sigaction = step_over_fault, .sa_flags = SA_SIGINFO}, before;
+	for (int is_saved = 0; is_saved < 2; is_saved++) {
+		look_at_fault = !is_saved;
+		sigaction(SIGILL, &action, &before);
+		test_in_rbx(is_saved ? look : look_at_nothing);
+		sigaction(SIGILL, &before, NULL);
+		assert_agrees(true);
+		assert_true(holds_address_of(&test_in_rbx, 64));
+		assert_true(holds_address_of(&the_cfa_in_a_register_that_calls_keep, 1024));
+		assert_int_equal(stop, CUF_STOP_END);
+	}
+}
+
 static ucontext_t back, fiber;
 static void in_fiber(void)
 {
@@ -614,6 +640,7 @@ int main(void)
 		cmocka_unit_test(across_a_signal_on_another_stack),
 		cmocka_unit_test(signal_at_a_first_instruction),
 		cmocka_unit_test(the_old_stack_pointer_in_a_register_and_in_a_slot),
+		cmocka_unit_test(the_cfa_in_a_register_that_calls_keep),
 		cmocka_unit_test(on_a_fiber),
 		cmocka_unit_test(damaged_frames_end_the_walk),
 		cmocka_unit_test(in_another_thread),
