@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libFuzzer over reader and facts: any bytes give an error or facts that can be walked, never a crash. The corpus is
- * made by tests/fuzz/seeds.c: real recordings are mostly zeros, and what is behind the checks must be reached.
+ * libFuzzer over reader, facts and the report's two forms: any bytes give an error, or facts that can be walked and
+ * printed, never a crash. The corpus is made by tests/fuzz/seeds.c: real recordings are mostly zeros, and what is behind the checks must be reached.
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/model/facts.h"
+#include "analysis/view/report.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
@@ -62,14 +63,31 @@ static uint64_t walk(const struct facts *facts)
 	return sum + walk_cause(facts->cause);
 }
 
+/* No files are opened but the one that swallows the reports: modules are looked for where there are none. */
+static void print(const struct facts *facts)
+{
+	static const struct style plain = { .columns = STYLE_COLUMNS };
+	static FILE *nowhere;
+	struct symbols *symbols = symbols_new(&(struct symbols_options){ .sysroot = "/dev/null" });
+	struct frames *frames = frames_new(facts, symbols);
+	if (!nowhere && !(nowhere = fopen("/dev/null", "w")))
+		abort();
+	report_text(nowhere, facts, frames, &plain);
+	report_json(nowhere, facts, frames);
+	frames_free(frames);
+	symbols_free(symbols);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	static volatile uint64_t sink;
 	struct facts_options options = { .at = bytes ? (enum facts_at)(data[bytes - 1] % 5) : FACTS_AT_AUTO, .at_value = 1 };
 	struct reader_error error;
 	struct facts *facts;
-	if (!facts_build_memory(data, bytes, &options, &facts, &error))
+	if (!facts_build_memory(data, bytes, &options, &facts, &error)) {
 		sink = walk(facts);
+		print(facts);
+	}
 	facts_free(facts);
 	return 0;
 }

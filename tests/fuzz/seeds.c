@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes seed recordings into the directory named by the first argument: small ones, with something in every section. */
+#include "interpose/abi/tenants.h"
 #include "tests/unit/analysis/recording_maker.h"
 
 static struct maker *begin(void)
@@ -101,12 +102,64 @@ static void framework(const char *directory)
 	finish(m, directory, "framework.cuf");
 }
 
+static void say(struct maker *m, unsigned op, unsigned source, uint64_t name, uint64_t id)
+{
+	maker_event_in(m, source ? MAKER_FRAMEWORK : MAKER_DEVICE, (struct cuf_event){ .op = CUF_OP_PHASE, .addr = name, .aux = id,
+		.extra = cuf_phase_extra(op, source), .device = CUF_DEVICE_NONE });
+}
+
+/* What NVML said of the device's other processes at the failure. */
+static void tenants(struct maker *m, uint64_t incident)
+{
+	static const struct cuf_tenant two[] = { { 4242, CUF_TENANT_COMPUTE | CUF_TENANT_SEEN, 1 * GiB, "victim" },
+		{ 77, CUF_TENANT_GRAPHICS, CUF_UNKNOWN, "other" } };
+	struct cuf_meta_tenants *r = (void *)((uint8_t *)maker_section(m, CUF_SEC_META) + m->h->meta_used);
+	*r = (struct cuf_meta_tenants){ .meta = { .type = CUF_META_TENANTS, .bytes = sizeof *r + sizeof two, .time_ns = m->now_ns, .number = incident },
+		.total_bytes = 16 * GiB, .used_bytes = 12 * GiB, .free_bytes = 4 * GiB, .reserved_bytes = CUF_UNKNOWN, .process_count = 2, .tenant_count = 2 };
+	memcpy(r + 1, two, sizeof two);
+	m->h->meta_used += r->meta.bytes;
+}
+
+/* Marked requests with phases inside, ranges of NVTX, a capture, a sampler whose mean changed, and a failure in the middle of it. */
+static void served(const char *directory)
+{
+	struct maker *m = begin();
+	m->h->options_host_mode = 1;
+	m->h->sample_mean_bytes = 512 << 10;
+	maker_meta(m, CUF_META_PHASE, 1, "generate");
+	maker_meta(m, CUF_META_PHASE, 2, "torch: forward");
+	maker_meta(m, CUF_META_SAMPLE, 4096, "3");
+	maker_alloc(m, 0x700000000000, 1 * GiB, 1);
+	maker_event(m, (struct cuf_event){ .op = CUF_OP_CAPTURE, .addr = 9, .extra = 1 });
+	maker_event(m, (struct cuf_event){ .op = CUF_OP_NODE, .addr = 0x740000000000, .bytes = 4096, .kind = CUF_KIND_GRAPH });
+	maker_event(m, (struct cuf_event){ .op = CUF_OP_CAPTURE, .addr = 9 });
+	for (unsigned i = 0; i < 3; i++) {
+		m->thread = i % 2;
+		say(m, CUF_PHASE_REQUEST_BEGIN, CUF_PHASE_PROGRAM, 1, i);
+		say(m, CUF_PHASE_PUSH, CUF_PHASE_NVTX, 2, 0);
+		maker_alloc(m, 0x710000000000, (i + 1) * MiB, 2);
+		maker_host_alloc(m, 0x10000 + i * 64, 48, 1);
+		say(m, CUF_PHASE_POP, CUF_PHASE_NVTX, 2, 0);
+		say(m, CUF_PHASE_MARK, CUF_PHASE_NVTX, 2, 0);
+		maker_free(m, 0x710000000000);
+		say(m, CUF_PHASE_REQUEST_END, CUF_PHASE_PROGRAM, 1, i);
+	}
+	say(m, CUF_PHASE_START, CUF_PHASE_PROGRAM, 1, 5);
+	maker_fail(m, 0, 20 * GiB, 4 * GiB, 16 * GiB, 2)->phase = 1;
+	tenants(m, 1);
+	say(m, CUF_PHASE_END, CUF_PHASE_PROGRAM, 1, 5);
+	maker_sample(m);
+	maker_end(m, CUF_END_ABORT, 6);
+	finish(m, directory, "served.cuf");
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2)
 		return 2;
 	kinds(argv[1]);
 	framework(argv[1]);
+	served(argv[1]);
 	leak(argv[1], "device_leak.cuf", false, 2);
 	leak(argv[1], "host_leak.cuf", true, 2);
 	leak(argv[1], "sampled.cuf", true, 1);
