@@ -120,14 +120,18 @@ static void ask(struct tenants_watch *watch, struct watched *file, const struct 
 	watch->kept[watch->kept_count++] = (struct kept){ file, reading };
 }
 
-/* The new incidents of one recording: of each device the last. */
-static void look_into(struct tenants_watch *watch, struct watched *file, uint64_t count)
+/* The new incidents of one recording: of each device the last. False: the newest is in the making still. */
+static bool look_into(struct tenants_watch *watch, struct watched *file, uint64_t count)
 {
 	uint64_t last[CUF_DEVICES_MAX] = { 0 };
 	struct cuf_incident incident;
 	struct reader *reader;
 	if (reader_open(file->path, &reader, NULL))
-		return;
+		return false;
+	if (!reader_incident(reader, count, &incident) && !is_gone(file->pid)) {
+		reader_close(reader);
+		return false;
+	}
 	for (uint64_t number = count; number > file->seen && number + CUF_DEVICES_MAX > count; number--)
 		if (reader_incident(reader, number, &incident) && incident.device < CUF_DEVICES_MAX && !last[incident.device])
 			last[incident.device] = number;
@@ -138,6 +142,7 @@ static void look_into(struct tenants_watch *watch, struct watched *file, uint64_
 	}
 	file->seen = count;
 	reader_close(reader);
+	return true;
 }
 
 static void look(struct tenants_watch *watch, bool last)
@@ -147,7 +152,8 @@ static void look(struct tenants_watch *watch, bool last)
 		struct watched *file = &watch->files[i];
 		if (pread(file->fd, &count, sizeof count, offsetof(struct cuf_header, incident_count)) != sizeof count || count <= file->seen || (now < file->next_ns && !last))
 			continue;
-		look_into(watch, file, count);
+		if (!look_into(watch, file, count))
+			continue;
 		file->spacing_ns = file->spacing_ns ? file->spacing_ns * 2 : SPACING_NS;
 		file->next_ns = now + file->spacing_ns;
 	}

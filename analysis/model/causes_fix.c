@@ -20,6 +20,7 @@ static const struct fix_row {
 	{ "S1.tenant", "vLLM", "gpu_memory_utilization", "lower --gpu-memory-utilization from {fraction} to at most {fraction_fits}, or stop whoever holds {others}", FIG_fraction_fits, FIG_shortfall },
 	{ "S1.tenant", "SGLang", "mem_fraction_static", "lower --mem-fraction-static from {fraction} to at most {fraction_fits}, or stop whoever holds {others}", FIG_fraction_fits, FIG_shortfall },
 	{ "S1.tenant", "JAX", "XLA_PYTHON_CLIENT_MEM_FRACTION", "set XLA_PYTHON_CLIENT_PREALLOCATE=false, or lower XLA_PYTHON_CLIENT_MEM_FRACTION", NO_FIGURE, FIG_shortfall },
+	{ "S1.tenant", "", NULL, "find who started {@neighbour}, which holds {neighbour} of the device, and stop it, or move one of the two; {shortfall} less would have been enough", NO_FIGURE, FIG_shortfall },
 	{ "S1.tenant", "", NULL, "find who holds {others} of the device (nvidia-smi) and stop it, or move one of the two; {shortfall} less would have been enough", NO_FIGURE, FIG_shortfall },
 	{ "S1.cap", "PyTorch", "set_per_process_memory_fraction", "raise the fraction given to torch.cuda.set_per_process_memory_fraction, or remove it", NO_FIGURE, NO_FIGURE },
 	{ "S1.cap", "ONNX Runtime", "gpu_mem_limit", "raise gpu_mem_limit of the CUDA provider by {request}", NO_FIGURE, FIG_request },

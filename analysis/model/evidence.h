@@ -25,6 +25,7 @@ enum figure_unit { UNIT_BYTES, UNIT_COUNT, UNIT_PERCENT, UNIT_SECONDS, UNIT_BYTE
 	F(mine, BYTES, "held by this process, rounding, slack and context included") \
 	F(others, BYTES, "total less free less mine: other tenants, and what could not be seen") \
 	F(others_run, BYTES, "of others: processes that were recorded too") \
+	F(neighbour, BYTES, "of others: the largest process that has a name, if the request would have fitted without it") \
 	F(before, BYTES, "taken before this process allocated anything") \
 	F(rose, BYTES, "how much others rose since the first look") \
 	F(slack, BYTES, "free inside pages, pools and segments that this process holds") \
@@ -206,7 +207,7 @@ struct evidence {
 	uint64_t figures[FIGURE_MAX];
 	struct evidence_term terms[TERM_MAX];
 	const char *framework;    /* as framework_names.h names it; "" none */
-	const char *options[FIGURE_MAX]; /* of figures that the command line set: the option's name */
+	const char *options[FIGURE_MAX]; /* of figures that the command line set: the option's name; of FIG_neighbour: who it is */
 	uint32_t kv_stack;        /* site of the largest family of a key and value cache; 0 none */
 	const char *const *lacks; size_t lack_count; /* sentences: what could not be seen */
 	double quality;           /* 0 .. 1: what the recording is worth as a witness */

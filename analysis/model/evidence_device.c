@@ -45,6 +45,19 @@ static void sum_owners(struct evidence *e, const struct fact_owner_row *rows, si
 	e->figures[FIG_others] = minus(minus(e->figures[FIG_total], e->figures[FIG_free]), mine);
 }
 
+/* Somebody to talk to: the largest other process, where that one alone took what was missing. */
+static void name_neighbour(struct build *b, struct evidence *e, const struct fact_owner_row *rows, size_t count)
+{
+	const struct fact_owner_row *largest = NULL;
+	for (size_t i = 0; i < count; i++)
+		if (rows[i].kind == OWNER_OTHER_PROCESSES && known(rows[i].bytes) && rows[i].pid && (!largest || rows[i].bytes > largest->bytes))
+			largest = &rows[i];
+	if (!largest || !known(e->figures[FIG_shortfall]) || largest->bytes < e->figures[FIG_shortfall])
+		return;
+	e->figures[FIG_neighbour] = largest->bytes;
+	e->options[FIG_neighbour] = largest->name ? arena_format(b->arena, "%s (pid %u)", largest->name, largest->pid) : arena_format(b->arena, "pid %u", largest->pid);
+}
+
 /* The logical request: a framework's own word is best; physical chunks rolled back around the failure are a lower bound. */
 static uint64_t request_of(struct build *b, const struct fact_incident *i)
 {
@@ -339,6 +352,7 @@ void evidence_device(struct build *build, struct evidence *e)
 	if (!i)
 		return;
 	set_room(e);
+	name_neighbour(build, e, i->owners, i->owner_count);
 	set_packing(build, e, d);
 	set_before(build, e);
 	evidence_set(e, TERM_others_run, ratio(f[FIG_others_run], f[FIG_shortfall]));
