@@ -6,24 +6,39 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/model/framework_facts.h"
+#include "analysis/model/symbols.h"
 
-/* Sources: onnxruntime bfc_arena.cc; docs.jax.dev gpu_memory_allocation; cupy.cuda.MemoryPool; rapidsai/rmm pool_memory_resource. */
-static const struct client { const char *name, *backend, *modules[4]; } clients[] = {
+/*
+ * Sources: onnxruntime bfc_arena.cc; docs.jax.dev gpu_memory_allocation; cupy.cuda.MemoryPool; rapidsai/rmm pool_memory_resource, which was
+ * headers alone up to 25.08: it lay in whoever used it. Seen to be so: tests/frameworks/clients.tap.
+ */
+static const struct client { const char *name, *backend, *modules[6]; } clients[] = {
 	{ "ONNX Runtime", "BFC arena", { "libonnxruntime", "onnxruntime_pybind11" } },
 	{ "TensorFlow", "BFC arena", { "libtensorflow", "pywrap_tensorflow" } },
 	{ "JAX", "BFC arena", { "xla_cuda", "xla_extension", "libjax", "pjrt_c_api_gpu" } },
 	{ "CuPy", "memory pool", { "/cupy/", "/cupy_backends/" } },
-	{ "RMM", "memory pool", { "librmm" } },
+	{ "RMM", "memory pool", { "librmm", "/rmm/", "libcudf", "libraft", "libcugraph", "libcuml" } },
 	{ "PyTorch", "", { "libc10_cuda", "libc10_hip" } },
 };
-enum { CLIENTS = sizeof clients / sizeof *clients, PYTORCH = CLIENTS - 1 };
+enum { CLIENTS = sizeof clients / sizeof *clients, RMM = CLIENTS - 2, PYTORCH = CLIENTS - 1 };
 
 static unsigned client_of_path(const char *path)
 {
 	for (unsigned c = 0; c < CLIENTS; c++)
-		for (size_t i = 0; i < 4 && clients[c].modules[i]; i++)
+		for (size_t i = 0; i < sizeof clients->modules / sizeof *clients->modules && clients[c].modules[i]; i++)
 			if (strstr(path, clients[c].modules[i]))
 				return c;
+	return CLIENTS;
+}
+
+/* A program that has RMM in itself: by the name of the function that asks. */
+static unsigned client_of_function(const struct build *b, const struct fact_module *m, uint64_t addr)
+{
+	const struct symbols_frame *frames;
+	size_t count = symbols_resolve(symbols_module(b->options.symbols, m->path, m->build_id, m->build_id_bytes), addr - m->base - 1, &frames);
+	for (size_t i = 0; i < count; i++)
+		if (frames[i].function && !strncmp(frames[i].function, "rmm::", 5))
+			return RMM;
 	return CLIENTS;
 }
 
@@ -36,14 +51,21 @@ static unsigned client_of(const struct build *b, uint32_t process, const struct 
 	for (uint32_t i = 0; i < s.depth; i++) {
 		const struct fact_module *m = cuf_frame_is_python(s.addrs[i]) ? NULL : fact_module_at(p, s.addrs[i], s.time_ns);
 		const char *name = m ? strrchr(m->path, '/') : NULL;
-		if (!m || strncmp(name ? name + 1 : m->path, "libcuda", 7) != 0)
-			return m ? client_of_path(m->path) : CLIENTS;
+		if (!m)
+			return CLIENTS;
+		if (!strncmp(name ? name + 1 : m->path, "libcuda", 7))
+			continue;
+		if (b->options.symbols && !strcmp(m->path, p->exe) && client_of_function(b, m, s.addrs[i]) != CLIENTS)
+			return RMM;
+		return client_of_path(m->path);
 	}
 	return CLIENTS;
 }
 
-static bool is_loaded(const struct fact_process *p)
+static bool may_be_there(const struct build *b, const struct fact_process *p)
 {
+	if (b->options.symbols)
+		return true;
 	for (size_t i = 0; i < p->module_count; i++)
 		if (client_of_path(p->modules[i].path) != CLIENTS)
 			return true;
@@ -78,7 +100,7 @@ struct framework_regions framework_regions_of(struct build *build, uint32_t proc
 {
 	struct framework_regions out = { 0 };
 	struct tally tallies[CLIENTS] = { 0 };
-	if (!is_loaded(&build->facts->processes[process]))
+	if (!may_be_there(build, &build->facts->processes[process]))
 		return out;
 	for (size_t i = 0; i < map->range_count; i++) {
 		const struct framework_range *r = &map->ranges[i];

@@ -8,6 +8,8 @@
 
 #define LADDER_NS 2000000000ull  /* a retry comes within two seconds */
 #define LAST_NS 5000000000ull    /* a process killed this soon after a failure was killed by it */
+#define START_OVER_NS 11000000000ull /* XLA waits for ten seconds until somebody frees, and comes down once more */
+#define BACKED_OFF_PAGE (2ull << 20)
 #define NEED_NS 10000000000ull   /* a framework frees its cache, synchronizes and tries again before it gives up */
 enum { WENT_ON = 64 };           /* so many successes later, the program goes on */
 enum { SLOTS_MAX = 4096 };       /* many more than any recorder lays out */
@@ -39,10 +41,17 @@ static const struct events *events_for(const struct run_process *p, const struct
 	return is_framework(i) ? p->events->framework : p->events;
 }
 
+/* TensorFlow's, XLA's and ONNX Runtime's arenas ask for nine tenths when they are refused (bfc_allocator.cc, bfc_arena.cc); physical memory comes in pages. */
+static bool is_backed_off(uint64_t bytes, uint64_t refused_bytes)
+{
+	uint64_t least = refused_bytes / 10 * 9;
+	return bytes < refused_bytes && bytes + BACKED_OFF_PAGE >= least && bytes <= least + BACKED_OFF_PAGE;
+}
+
 /* Serves a need: as large as asked; a ladder that shrinks is content with what the last try asked for, or little less. */
 static bool serves(const struct cuf_event *e, const struct cuf_incident *last, bool shrank)
 {
-	return e->bytes >= (shrank ? last->requested_bytes - last->requested_bytes / 4 : last->requested_bytes);
+	return e->bytes >= (shrank ? last->requested_bytes - last->requested_bytes / 4 : last->requested_bytes) || is_backed_off(e->bytes, last->requested_bytes);
 }
 
 static struct aftermath look_after(const struct events *events, const struct cuf_incident *last, bool shrank)
@@ -132,6 +141,13 @@ static bool got_something(const struct events *events, const struct cuf_incident
 	return false;
 }
 
+/* An arena that came down in vain and starts over. */
+static bool starts_over(const struct ladder *l, const struct cuf_incident *now)
+{
+	const struct cuf_incident *first = &l->tries[0], *last = &l->tries[l->try_count - 1];
+	return last->requested_bytes < first->requested_bytes && now->requested_bytes == first->requested_bytes && now->time_ns <= last->time_ns + START_OVER_NS;
+}
+
 /* The recorder links tries of one size; sizes that shrink (a caching allocator trying less) are linked here. */
 static bool continues(const struct ladder *l, const struct cuf_incident *now, const struct run_process *p)
 {
@@ -140,10 +156,10 @@ static bool continues(const struct ladder *l, const struct cuf_incident *now, co
 		return true;
 	if (is_framework(last) || is_framework(now))
 		return false;
-	return !last->outcome && now->tid == last->tid && now->device == last->device && now->kind == last->kind &&
-	       now->is_request && last->is_request && now->time_ns <= last->time_ns + LADDER_NS &&
-	       now->requested_bytes <= last->requested_bytes && now->requested_bytes >= last->requested_bytes / 4 &&
-	       !got_something(p->events, last, now);
+	if (last->outcome || now->tid != last->tid || now->device != last->device || now->kind != last->kind || !now->is_request || !last->is_request)
+		return false;
+	return (starts_over(l, now) || (now->time_ns <= last->time_ns + LADDER_NS && now->requested_bytes <= last->requested_bytes &&
+					now->requested_bytes >= last->requested_bytes / 4)) && !got_something(p->events, last, now);
 }
 
 static int by_number(const void *a, const void *b)

@@ -25,12 +25,13 @@ def make_arrays():
 
 held = make_arrays()
 del held[2]
-books = device.memory_stats()
-print('books regions', books['pool_bytes'], 'used', books['bytes_in_use'])
 try:
-    ask(20 << 10)
+    while True:
+        held.append(ask(2 << 10))
 except jax.errors.JaxRuntimeError as error:
-    print('refused', 20 << 30)
+    print('refused', 2 << 30)
     print('says', str(error).splitlines()[0])
+books = device.memory_stats()
+print('books regions', books['pool_bytes'], 'used', books['bytes_in_use'], 'limit', books['bytes_limit'])
 sys.stdout.flush()
 os._exit(1) # with all that it holds

@@ -103,8 +103,8 @@ def run(make, command, **settings):
     where.unlink(missing_ok=True)
     more = {**environment, 'CUFLIGHT_OUTPUT': str(where), 'PYTHONDONTWRITEBYTECODE': '1', 'LD_PRELOAD': ' '.join(map(str, preload)),
             'PYTHONPATH': str(HERE), **settings}
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=300, env={**os.environ, **more})
-    assert done.returncode == 1 and f'refused {REFUSED}' in done.stdout, f'exit status {done.returncode}: {(done.stdout + done.stderr)[-800:]}'
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=300, cwd=WORK, env={**os.environ, **more})
+    assert done.returncode == 1 and 'refused ' in done.stdout, f'exit status {done.returncode}: {(done.stdout + done.stderr)[-800:]}'
     if os.environ.get('KEEP'):
         shutil.copy(where, os.environ['KEEP'])
     report = json.loads(stand_in.output(stand_in.BUILD / 'cuflight', 'report', '--json', where))
@@ -116,7 +116,7 @@ def python(script, *arguments):
 
 
 def figure(printed, name):
-    return int(re.findall(rf'{name}:? (\d+)', printed)[-1])
+    return int(re.findall(rf'\b{name} (\d+)', printed)[-1])
 
 
 def functions(stack):
@@ -127,19 +127,26 @@ def owners(report):
     return {row['kind']: row['bytes'] for row in report['devices'][0]['owners'] if row['role'] is None}
 
 
-def is_told(report, name, taken, kind='device', requested=None, line=None):
-    """The report has what the client's books have: regions, their owner, blindness, and the failure, at the user's own line."""
+def is_told(report, name, taken, kind='device', requested=REFUSED, tries=None, line=None):
+    """The report has what the client's books have: regions, their owner, blindness, and the failure, at the user's own line.
+    requested None: the client refused by itself, and the report says that it does not see such."""
     segments = [segment for segment in report['fragmentation']['segments'] if segment['framework'] == name]
-    assert sum(segment['bytes'] for segment in segments) == taken, f'{name} took {taken}; reported {[(s["framework"], s["bytes"]) for s in report["fragmentation"]["segments"]]}'
+    assert sum(segment['bytes'] for segment in segments) == taken, f'{name} took {taken}; reported {[segment["bytes"] for segment in segments]}'
     assert all(segment['live_bytes'] is None for segment in segments), segments
     assert owners(report)[kind] == taken, owners(report)
     blind = [row['text'] for row in report['coverage']['blind'] if row['text'].startswith(f'{name} keeps ')]
-    assert len(blind) == 1 and f'in {len(segments)} block' in blind[0], report['coverage']['blind']
+    assert len(blind) == 1 and f'in {len(segments)} block' in blind[0] and 'refuses by itself' in blind[0], report['coverage']['blind']
+    told = f'{taken / MiB:.2f} MiB in {len(segments)}'
     fatal = [incident for incident in report['incidents'] if incident['fatal']]
-    assert len(fatal) == 1 and fatal[0]['requested_bytes'] >= (requested or REFUSED), report['incidents']
+    if requested is None:
+        assert not fatal, fatal
+        return told
+    what = [(incident['outcome'], [attempt['requested_bytes'] for attempt in incident['attempts']]) for incident in report['incidents']]
+    assert len(fatal) == 1 and fatal[0] is report['incidents'][-1] and requested <= fatal[0]['attempts'][-1]['requested_bytes'] <= 1.2 * requested, what
+    assert tries is None or len(fatal[0]['attempts']) >= tries, what
     if line:
         assert line in functions(fatal[0]['stack']), functions(fatal[0]['stack'])
-    return f'{taken / MiB:.2f} MiB in {len(segments)}, {len(fatal[0]["attempts"])} attempts, cause {fatal[0]["cause"]["id"]}'
+    return f'{told}, {len(fatal[0]["attempts"])} tries down to {fatal[0]["attempts"][-1]["requested_bytes"] / MiB:.0f} MiB, cause {fatal[0]["cause"]["id"]}'
 
 
 def cupy_pool():
@@ -151,7 +158,7 @@ def cupy_pool():
 def cupy_async():
     """CuPy's MemoryAsyncPool"""
     printed, report = run(cupy, python('cupy_pool.py', 'async'))
-    assert owners(report)['async'] == figure(printed, 'used'), owners(report)
+    assert owners(report)["async"] == figure(printed, "used"), (printed, owners(report))
     return f'{figure(printed, "used") / MiB:.2f} MiB'
 
 
@@ -174,18 +181,17 @@ def onnxruntime_same():
 def jax_preallocated():
     """JAX's arena that took most of the device at once"""
     printed, report = run(jax, python('jax_arena.py'))
-    return is_told(report, 'JAX', figure(printed, 'regions'), kind='vmm', line='ask')
+    return is_told(report, 'JAX', figure(printed, 'regions'), kind='vmm', requested=None)
 
 
 def jax_growing():
-    """JAX's arena that grows"""
-    printed, report = run(jax, python('jax_arena.py'), XLA_PYTHON_CLIENT_PREALLOCATE='false')
-    return is_told(report, 'JAX', figure(printed, 'regions'), kind='vmm', line='ask')
+    """JAX's arena that doubles"""
+    printed, report = run(jax, python('jax_arena.py'), XLA_PYTHON_CLIENT_PREALLOCATE='false', XLA_CLIENT_MEM_FRACTION='1.5')
+    return is_told(report, 'JAX', figure(printed, 'regions'), kind='vmm', requested=2 * GiB, tries=14, line='ask')
 
 
 def rmm_resource(name):
-    printed, report = run(rmm, [WORK / 'rmm/rmm_pool', name])
-    return printed, report
+    return run(rmm, [WORK / 'rmm/rmm_pool', name])
 
 
 def rmm_pool():
@@ -197,13 +203,13 @@ def rmm_pool():
 def rmm_arena():
     """RMM's arena"""
     printed, report = rmm_resource('arena')
-    return is_told(report, 'RMM', figure(printed, 'regions'))
+    return is_told(report, 'RMM', figure(printed, 'regions'), requested=None)
 
 
 def rmm_async():
     """RMM's pool of the driver"""
     printed, report = rmm_resource('async')
-    assert owners(report)['async'] == figure(printed, 'used'), owners(report)
+    assert owners(report)["async"] == figure(printed, "used"), (printed, owners(report))
     return f'{figure(printed, "used") / MiB:.2f} MiB'
 
 
