@@ -227,6 +227,15 @@ def option_off(version, python):
     assert any("python=0" in b["text"] for b in report["coverage"]["blind"]), report["coverage"]["blind"]
 
 
+def greenlets(version, python):
+    """Stacks that are switched on one thread; gevent's, too, where it is to be had."""
+    if subprocess.run([python, "-c", "import greenlet"], stderr=subprocess.DEVNULL).returncode:
+        raise Skip("no greenlet there")
+    for options in "start=1:stack_depth=256", "start=1:host=full:stack_depth=256:size=128MiB":
+        report, folder = record([python, programs + "/greenlets.py", "FOLDER/truth"], options)
+        compare(report, truth_of(folder + "/truth"))
+
+
 def end_of_the_interpreter(version, python):
     """Destructors while the interpreter shuts down, and threads that outlive it: no crash, and a report."""
     text = ("import atexit, ctypes, sys, threading, time\nsys.path.insert(0, %r)\nimport marks\nclass Late:\n  def __del__(self): marks.kept.append(bytearray(1 << 20))\n"
@@ -342,7 +351,7 @@ def check_embedded(report, folder):
 
 
 tests = [every_way_to_call, every_way_to_call_with_every_event_recorded, every_way_to_call_without_pymalloc, recursion_900_deep, command_line,
-         virtual_environment, forked_child, sub_interpreters, held_gil, device_memory, embedded, loaded_late, option_off, end_of_the_interpreter, code_made_again_by_threads,
+         virtual_environment, forked_child, sub_interpreters, held_gil, device_memory, embedded, loaded_late, option_off, greenlets, end_of_the_interpreter, code_made_again_by_threads,
          code_that_differs_in_one_character, wrong_layouts]
 
 
