@@ -58,6 +58,13 @@ static void name_neighbour(struct build *b, struct evidence *e, const struct fac
 	e->options[FIG_neighbour] = largest->name ? arena_format(b->arena, "%s (pid %u)", largest->name, largest->pid) : arena_format(b->arena, "pid %u", largest->pid);
 }
 
+/* An arena that doubles asks for more than is needed, and comes down to its need. FACT_UNKNOWN: it did not come down. */
+static uint64_t last_rung(const struct fact_incident *i)
+{
+	uint64_t last = i->attempt_count ? i->attempts[i->attempt_count - 1].requested_bytes : FACT_UNKNOWN;
+	return known(last) && last < i->requested_bytes ? last : FACT_UNKNOWN;
+}
+
 /* The logical request: a framework's own word is best; physical chunks rolled back around the failure are a lower bound. */
 static uint64_t request_of(struct build *b, const struct fact_incident *i)
 {
@@ -67,6 +74,8 @@ static uint64_t request_of(struct build *b, const struct fact_incident *i)
 		return i->framework_requested_bytes;
 	if (known(i->least_requested_bytes) && i->least_requested_bytes)
 		return i->least_requested_bytes;
+	if (known(last_rung(i)))
+		return last_rung(i);
 	if (i->kind != CUF_KIND_VMM || !known(i->requested_bytes))
 		return i->requested_bytes;
 	for (size_t at = events_after(events, i->seq); at < events->count; at++) {
