@@ -49,7 +49,7 @@ class PyTorch:
         where.unlink(missing_ok=True)
         more = {'CUFLIGHT_OUTPUT': str(where), 'PYTHONDONTWRITEBYTECODE': '1', **environment}
         preload = ' '.join(map(str, preload))
-        done = subprocess.run([self.python, '-W', 'ignore', str(HERE / script), *args], capture_output=True, text=True, timeout=120,
+        done = subprocess.run([self.python, '-W', 'ignore', str(HERE / script), *args], capture_output=True, text=True, timeout=180,
                               env={**os.environ, **more, **({'LD_PRELOAD': preload} if preload else {})})
         if check and done.returncode not in (0, 1):
             raise AssertionError(f'exit status {done.returncode}: {done.stderr[-400:]}')
