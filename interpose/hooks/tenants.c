@@ -70,8 +70,10 @@ static void read_loaded(unsigned device, uint64_t incident, uint64_t began_ns)
 	/* a reference for as long as we are inside: another thread may close it */
 	struct link_map *library = cuf_real.dlopen(CUF_NVML_SONAME, RTLD_NOLOAD | RTLD_NOW);
 	uint64_t ended_ns;
-	if (!library)
+	if (!library) { /* the loader looked through its directories: not for each of a thousand failures */
+		__atomic_store_n(&next_ns, began_ns + SPACING_NS, __ATOMIC_RELAXED);
 		return;
+	}
 	ask(library, device, incident);
 	cuf_real.dlclose(library);
 	ended_ns = cuf_now_ns();
