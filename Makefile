@@ -48,7 +48,7 @@ linked        := $(patsubst tests/victims/%.c,$(B)/victims/linked/%,$(shell grep
 static        := $(if $(wildcard $(CUDA_HOME)/lib/libcudart_static.a),$(B)/victims/static/real_runtime_lookups)
 tools         := $(patsubst tests/fault/%.c,$(B)/fault/%,$(wildcard tests/fault/*.c))
 sim           := $(if $(wildcard tests/sim/driver.c),$(B)/sim/libcuda.so.1) $(if $(wildcard tests/sim/runtime.c),$(B)/sim/libcudart.so.13 $(B)/sim/libcudart.so.12) \
-                 $(if $(wildcard tests/sim/nvml.c),$(B)/sim/libnvidia-ml.so.1 $(B)/sim/nvml-450/libnvidia-ml.so.1 $(B)/sim/nvml-535/libnvidia-ml.so.1)
+                 $(if $(wildcard tests/sim/nvml.c),$(foreach release,450 535 580,$(B)/sim/nvml-$(release)/libnvidia-ml.so.1))
 
 all: interpose analysis ## the library and the command
 interpose: $(B)/libcuflight.so ## libcuflight.so alone: needs nothing but a C compiler
@@ -97,10 +97,10 @@ $(B)/unit/analysis/%: tests/unit/analysis/%.c $(B)/libanalysis.a
 $(B)/sim/libcuda.so.1: $(wildcard tests/sim/driver*.c) tests/sim/settings.c $(wildcard tests/sim/*.h tests/sim/*.def) interpose/abi/hooks.def interpose/abi/cuda_types.h
 	@mkdir -p $(@D)
 	$(call say,SIM)$(CC) $(filter-out -MMD -MP,$(BASE)) -fPIC -fvisibility=hidden -shared -Wl,-soname,libcuda.so.1 $(filter %.c,$^) -o $@ -lpthread && ln -sf libcuda.so.1 $(@D)/libcuda.so
-# NVML of the driver's release that is the folder's name, else of the present
-$(B)/sim/libnvidia-ml.so.1 $(B)/sim/nvml-450/libnvidia-ml.so.1 $(B)/sim/nvml-535/libnvidia-ml.so.1: tests/sim/nvml.c tests/sim/driver_device.c tests/sim/settings.c tests/sim/driver.h $(wildcard interpose/abi/*.h) interpose/abi/hooks.def
+# as a driver of that release has it; scripts/simcuda puts one of them into the path
+$(B)/sim/nvml-%/libnvidia-ml.so.1: tests/sim/nvml.c tests/sim/driver_device.c tests/sim/settings.c tests/sim/driver.h $(wildcard interpose/abi/*.h) interpose/abi/hooks.def
 	@mkdir -p $(@D)
-	$(call say,SIM)$(CC) $(filter-out -MMD -MP,$(BASE)) -DNVML_ERA=$(or $(patsubst nvml-%,%,$(filter nvml-%,$(notdir $(@D)))),580) -fPIC -fvisibility=hidden -shared -Wl,-soname,libnvidia-ml.so.1 $(filter %.c,$^) -o $@ -lpthread
+	$(call say,SIM)$(CC) $(filter-out -MMD -MP,$(BASE)) -DNVML_ERA=$* -fPIC -fvisibility=hidden -shared -Wl,-soname,libnvidia-ml.so.1 $(filter %.c,$^) -o $@ -lpthread
 $(B)/sim/libcudart.so.%: $(wildcard tests/sim/runtime*.c) $(wildcard tests/sim/*.h tests/sim/*.def) interpose/abi/hooks.def interpose/abi/cuda_types.h $(wildcard tests/sim/runtime.map.in)
 	@mkdir -p $(@D)
 	$(call say,SIM)sed 's/@SONAME@/libcudart.so.$*/' tests/sim/runtime.map.in > $@.map && $(CC) $(filter-out -MMD -MP,$(BASE)) -DCUDART_MAJOR=$* -fPIC -fvisibility=hidden -shared -Wl,-soname,libcudart.so.$* -Wl,--version-script=$@.map $(filter %.c,$^) -o $@ -ldl -lpthread

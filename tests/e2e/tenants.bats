@@ -24,7 +24,7 @@ preloaded() {
 	local victim=$1
 	shift
 	rm -f r.cuf
-	sim env "${inside[@]}" "CUFLIGHT_OUTPUT=$home/r.cuf" CUFLIGHT_OPTIONS=size=4MiB${options:+:$options} "LD_PRELOAD=$build/libcuflight.so" \
+	sim env "CUFLIGHT_OUTPUT=$home/r.cuf" CUFLIGHT_OPTIONS=size=4MiB${options:+:$options} "LD_PRELOAD=$build/libcuflight.so" \
 		"$build/victims/$victim" "$@" >truth 2>err || true
 	expect 0 report --json -f -o r.json r.cuf
 }
@@ -66,8 +66,7 @@ CHECK
 
 @test "NVML of drivers 450 and 535: other names, records of 16 and of 32 bytes" {
 	for release in 450 535; do
-		inside=("LD_LIBRARY_PATH=$build/sim/nvml-$release:$build/sim")
-		preloaded neighbours
+		SIMCUDA_NVML=$release preloaded neighbours
 		agrees
 		is "nvml[$neighbour]['bytes'] == 3 * GiB and row['unexplained'] == 0"
 	done
@@ -117,9 +116,7 @@ CHECK
 }
 
 @test "without NVML nothing changes but what is unexplained" {
-	mkdir lib
-	cp "$build"/sim/libcud* lib/
-	SIMCUDA_LIB=$home/lib launched -- "$build/victims/neighbours" --without-nvml
+	SIMCUDA_NVML=none launched -- "$build/victims/neighbours" --without-nvml
 	is "not nvml and 'NVML' not in blind and row['unexplained'] == 3 * GiB + 764 * MiB"
 }
 
