@@ -25,6 +25,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RIGHT_AT_LEAST = 0.97
 SECONDS = 30
+WORK_LEAST = 8 # cycles of work: fewer are none (analysis/model/README.md)
 NOISE_BYTES = 1 << 20 # fixture.c: what other threads hold at most
 
 
@@ -209,6 +210,18 @@ def check_reserved(run, said):
         return f"reserved {said}, found {found}"
 
 
+def check_when(run, said):
+    """the timing that field guides give for a cause: at the start, before any work was done; under load, with more at once than ever; late"""
+    done = run.report["requests"]["count"]
+    words = (run.cause() or {}).get("summary", "")
+    if said == "load":
+        together = re.search(r"([\d,]+) requests at once .* before there were ([\d,]+) at most", words)
+        counts = [int(count.replace(",", "")) for count in together.groups()] if together else [0, 0]
+        return None if counts[0] > counts[1] else f"under load, found: {words}"
+    if (done != 0) if said == "start" else (done < WORK_LEAST):
+        return f"when {said}, found {done} requests before it"
+
+
 def check_fits(run, said):
     fixes = (run.cause() or {}).get("fix") or []
     if int(said) not in [fix["value"] for fix in fixes]:
@@ -216,7 +229,7 @@ def check_fits(run, said):
 
 
 CHECKS = {"per_request": check_per_request, "end": check_end, "clean": check_clean, "attempts_least": check_attempts_least,
-          "pinned_by": check_pinned_by, "evidence": check_evidence, "fits": check_fits, "hole": check_hole, "framework_request": check_framework_request,
+          "pinned_by": check_pinned_by, "evidence": check_evidence, "fits": check_fits, "when": check_when, "hole": check_hole, "framework_request": check_framework_request,
           "reserved": check_reserved}
 
 

@@ -22,6 +22,7 @@ static void slots_too_many(void)
 	size_t unit = whole((size_t)((double)device_room() * (1 + between(0.15, 1.5) * request.scale) / slots), 2 * MiB);
 	site *at = PICK(create_slot_buffers, allocate_batch);
 	say("cause S5");
+	say("when start");
 	say_not("S1 S2 S3 S6 S8");
 	say("fits %zu", device_room() / unit);
 	for (unsigned i = 0; i < setting_value(); i++)
@@ -35,6 +36,7 @@ static void one_slot_too_large(void)
 	struct model model = model_of(share_of(between(0.6, 0.9)));
 	model_load(&model);
 	say("cause S2");
+	say("when start");
 	say_not("S1 S3 S5 S6 S8");
 	take_bytes(create_slot_buffers, "create_slot_buffers", whole((size_t)((double)device_room() * between(1.1, 1.9)), MiB));
 }
@@ -108,6 +110,7 @@ static void concurrency_too_high(void)
 {
 	unsigned fit = load_plan(), most;
 	say("cause S5");
+	say("when load");
 	say_not("S1 S2 S3 S4 S6 S8");
 	for (unsigned i = between_whole(25, 60); i; i--)
 		wave(between_whole(1, fit * 2 / 3));
@@ -139,6 +142,7 @@ static void threads_too_many(void)
 	unsigned fit = load_plan(), planned = (unsigned)(fit * between(1.15, 1.9)) + 1;
 	pthread_t threads[WORKERS_MAX];
 	say("cause S5");
+	say("when load");
 	say_not("S1 S2 S3 S4 S6 S8");
 	load.most = planned < advised(planned) ? planned : advised(planned);
 	pthread_barrier_init(&load.turn, NULL, load.most);

@@ -20,6 +20,7 @@ static void leak_per_request(void)
 	size_t forgotten = device_room() / (requests + 4) / (2 * MiB) * (2 * MiB) + 2 * MiB, work = forgotten * between_whole(1, 3);
 	site *at = leak_site();
 	say("cause S8");
+	say("when long");
 	say_not("S1 S2 S3 S4 S5 S6");
 	say("per_request %zu", forgotten);
 	for (;;) {
@@ -36,6 +37,7 @@ static void leak_without_failure(void)
 	size_t forgotten = around(share_of(0.2) / requests), work = share_of(0.01);
 	site *at = leak_site();
 	say("cause S8");
+	say("when long");
 	say_not("S2 S4 S5 S6");
 	say("per_request %zu", forgotten);
 	for (unsigned i = 0; i < requests; i++) {
@@ -53,6 +55,7 @@ static void leak_of_kept_sequences(void)
 	size_t block = device_room() / (requests / every * 14) / (64 * KiB) * (64 * KiB);
 	site *at = PICK(append_kv, extend_cache);
 	say("cause S8");
+	say("when long");
 	say_not("S1 S2 S3 S5 S6");
 	for (unsigned r = 0;; r++) {
 		unsigned length = between_whole(8, 20);
@@ -74,6 +77,7 @@ static void leak_beside_cache(void)
 	size_t entry = share_of(0.15) / slots, forgotten = (device_room() - entry * slots) / (unsigned)(between(150, 220) * request.scale);
 	site *keep = PICK(lru_put, prompt_cache_insert, memoize), *at = leak_site();
 	say("cause S8");
+	say("when long");
 	say_not("S1 S2 S3 S4 S5 S6");
 	for (unsigned r = 0;; r++) {
 		unsigned slot = r < slots * 2 ? r % slots : between_whole(0, slots - 1);
@@ -92,6 +96,7 @@ static void leak_of_activations(void)
 	unsigned steps = (unsigned)(between(200, 300) * request.scale), every = between_whole(2, 3);
 	size_t block = device_room() / (steps / every) / (64 * KiB) * (64 * KiB);
 	say("cause S8");
+	say("when long");
 	say_not("S1 S2 S3 S5 S6");
 	for (unsigned i = 0;; i++) {
 		device_ptr graph = take_bytes(mlp_forward, "mlp_forward", block);
@@ -109,6 +114,7 @@ static void leak_of_snapshots(void)
 	size_t step = device_room() * 2 / turns / turns / KiB * KiB;
 	site *at = leak_site();
 	say("cause S8");
+	say("when long");
 	say_not("S1 S2 S3 S5 S6");
 	for (unsigned turn = 1;; turn++) {
 		forward(share_of(0.01));

@@ -34,6 +34,7 @@ static void kv_too_large(void)
 	profile_run();
 	size_t each = whole((size_t)((double)device_room() * between(1.04, 1.5) / model.layers), 64 * KiB);
 	say("cause S3");
+	say("when start");
 	say_not("S1 S2a S4 S5 S6 S8");
 	say("kv_bytes %zu", each * model.layers);
 	kv_blocks(kv_site(), model.layers, each);
@@ -53,6 +54,7 @@ static void kv_one_buffer(void)
 	size_t token = whole((size_t)((double)device_room() * between(1.1, 8)) / setting_planned(), 512);
 	size_t wanted = token * setting_value() - request.by_bytes;
 	say("cause S3");
+	say("when start");
 	say_not("S1 S2a S4 S5 S6 S8");
 	say("fits %zu", device_room() / token);
 	take_bytes(llama_kv_cache, "llama_kv_cache", wanted);
@@ -126,6 +128,7 @@ static void kv_grows(void)
 	unsigned longest = (unsigned)(between(70, 120) * request.scale), requests = between_whole(8, 14);
 	struct cache cache = cache_for(longest);
 	say("cause S4");
+	say("when long");
 	say_not("S1 S2a S3 S6 S8");
 	for (unsigned i = 0; i < requests; i++) {
 		generate(&cache, between_whole(2, longest / 8), between_whole(longest / 12, longest / 3));
@@ -168,6 +171,7 @@ static void kv_grows_paged(void)
 	size_t block = whole(device_room() / live / usual / 8, 512);
 	site *at = PICK(append_kv, extend_cache);
 	say("cause S4");
+	say("when long");
 	say_not("S1 S2a S3 S6 S8");
 	for (unsigned turn = 0, ended = 0;; turn++) {
 		struct sequence *s = &sequences[turn % live];

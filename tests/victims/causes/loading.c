@@ -15,6 +15,7 @@ static void weights_too_large(void)
 	double need = between(1.1, 2.2) * request.scale;
 	struct model model = model_of(share_of(need < 1.1 ? 1.1 : need));
 	say("cause S2a");
+	say("when start");
 	say_not("S1 S3 S4 S5 S6 S8");
 	model_load(&model);
 }
@@ -88,6 +89,7 @@ static void modules_creep(void)
 	struct model model = model_of(share_of(between(0.6, 0.75)));
 	size_t work = share_of(0.02);
 	say("cause S7");
+	say("when long");
 	say_not("S1 S2 S4 S6 S8");
 	model_load(&model);
 	for (;;) {
@@ -104,6 +106,7 @@ static void prompt_too_long(void)
 	model_load(&model);
 	size_t room = device_room(), usual = whole(room / 60, KiB), wanted = whole((size_t)((double)room * between(1.15, 2.5)), KiB) - request.by_bytes;
 	say("cause S2b");
+	say("when long");
 	say_not("S1 S2a S4 S5 S6 S8");
 	for (unsigned i = between_whole(15, 60); i; i--)
 		forward(around(usual));
@@ -133,6 +136,7 @@ static void one_device_of_four(void)
 	struct model model = model_of(share_of(between(1.2, 2.5)));
 	int full = (int)between_whole(0, 3);
 	say("cause S2a");
+	say("when start");
 	say_not("S1 S3 S5 S6 S8");
 	say("evidence other_devices");
 	for (int device = 0; device < device_count(); device++) {

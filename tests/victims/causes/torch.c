@@ -63,6 +63,7 @@ static void step(size_t bytes)
 static void weights(void)
 {
 	say("cause S2a");
+	say("when start");
 	say_not("S1 S3 S4 S5 S6 S8");
 	begin(0);
 	load(share_of(between(1.1, 1.8)));
@@ -72,6 +73,7 @@ static void weights(void)
 static void prompt(void)
 {
 	say("cause S2b");
+	say("when long");
 	say_not("S1 S2a S4 S5 S6 S8");
 	begin(0);
 	load(share_of(between(0.5, 0.7)));
@@ -107,6 +109,7 @@ static void kv(void)
 {
 	tensor *cache[LAYERS * 2] = {0};
 	say("cause S4");
+	say("when long");
 	say_not("S1 S2a S3 S5 S8");
 	begin(0);
 	load(share_of(between(0.4, 0.6)));
@@ -127,6 +130,7 @@ static void sequences(void) { setting("--max_batch_size", 16u << between_whole(0
 static void batch(void)
 {
 	say("cause S5");
+	say("when start");
 	say_not("S1 S2 S3 S4 S6 S8");
 	begin(0);
 	load(share_of(between(0.3, 0.5)));
@@ -169,6 +173,7 @@ static void checkerboard(void)
 static void pinned_segment(void)
 {
 	say("cause S6.F1");
+	say("when long");
 	say_not("S1 S2 S3 S4 S5 S8");
 	begin(0);
 	load(share_of(between(0.4, 0.55)));
@@ -250,6 +255,7 @@ static void fraction(void)
 static void outputs_kept(void)
 {
 	say("cause S8");
+	say("when long");
 	say_not("S1 S2 S3 S4 S5 S6");
 	begin(0);
 	load(share_of(between(0.4, 0.6)));
@@ -270,6 +276,7 @@ static void leak_and_slack(void)
 	size_t output = (size_t)(between(24, 60) * (double)MiB), batch_bytes = segments * 20 * MiB / 2 * 5, outputs = between_whole(120, 160);
 	size_t most = (device_total * 2 / 3 - batch_bytes) / outputs; /* a third is the model's, on the smallest device too */
 	say("cause S8");
+	say("when long");
 	say_not("S1 S2 S3 S4 S5 S6");
 	say("evidence percent");
 	begin(0);
