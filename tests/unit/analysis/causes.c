@@ -223,6 +223,55 @@ static void test_causes__too_many_at_once(void **state)
 	expect(&w, facts, "S5", CAUSE_MEDIUM);
 }
 
+/* The wave that fails is called from elsewhere than the waves before it: what they have in common is the size. */
+static void test_causes__too_many_at_once_from_another_caller(void **state)
+{
+	struct world w = begin(0);
+	uint64_t blocks[16];
+	weights(&w, 16, 256 * MiB);
+	for (unsigned wave = 0; wave < 10; wave++) {
+		for (unsigned i = 0; i < 3; i++)
+			blocks[i] = take(&w, 1 * GiB, SITE_SLOT);
+		for (unsigned i = 0; i < 3; i++)
+			give(&w, blocks[i], 1 * GiB);
+	}
+	while (room(&w) >= 1 * GiB)
+		take(&w, 1 * GiB, SITE_OTHER);
+	struct facts *facts = fails(&w, 1 * GiB, SITE_OTHER);
+	assert_string_equal(facts->cause->name, "too many requests at once");
+	assert_non_null(strstr(facts->cause->summary, "before there were 3 at most"));
+	expect(&w, facts, "S5", CAUSE_MEDIUM);
+}
+
+/* A cache of sequences that come and go is at its highest, and a small step is refused: it is the cache that filled the device. */
+static void test_causes__whoever_asks_last_did_not_fill_the_device(void **state)
+{
+	struct world w = begin(0);
+	uint64_t blocks[256] = { 0 };
+	unsigned turn = 0;
+	name(&w, SITE_KV, "append_kv");
+	weights(&w, 16, 256 * MiB);
+	for (; room(&w) >= 64 * MiB; turn++) {
+		unsigned lengthens = turn / 6 + 4;
+		for (unsigned i = 0; turn % 8 == 7 && i < 3; i++) /* a sequence ends now and then */
+			if (blocks[(turn + i) % lengthens]) {
+				give(&w, blocks[(turn + i) % lengthens], 48 * MiB);
+				blocks[(turn + i) % lengthens] = 0;
+			}
+		for (unsigned i = 0; i < 256; i++)
+			if (!blocks[i]) {
+				blocks[i] = take(&w, 48 * MiB, SITE_KV);
+				break;
+			}
+		step(&w, 8 * MiB);
+	}
+	while (room(&w) >= 8 * MiB)
+		take(&w, 8 * MiB, SITE_OTHER);
+	struct facts *facts = fails(&w, 40 * MiB, SITE_STEP);
+	assert_int_equal(facts->cause->site.id, SITE_KV);
+	expect(&w, facts, "S4", CAUSE_MEDIUM);
+}
+
 /* Four blocks of 512 KiB in each page, all but one freed. */
 static void checkerboard(struct world *w, unsigned count)
 {
@@ -333,6 +382,8 @@ static void test_causes__page_locked_memory_is_not_the_device(void **state)
 	maker_end(w.m, CUF_END_EXIT, 1);
 	struct facts *facts;
 	assert_int_equal(facts_build_memory(w.m->data, w.m->bytes, NULL, &facts, NULL), 0);
+	assert_non_null(strstr(facts->cause->summary, "1.00 GiB of page-locked host memory were refused"));
+	assert_int_equal(facts->cause->site.id, SITE_STEP);
 	expect(&w, facts, "S9.H6", CAUSE_HIGH);
 }
 
@@ -495,6 +546,8 @@ int main(void)
 		cmocka_unit_test(test_causes__a_cache_that_grows_with_the_context),
 		cmocka_unit_test(test_causes__a_long_prompt),
 		cmocka_unit_test(test_causes__too_many_at_once),
+		cmocka_unit_test(test_causes__too_many_at_once_from_another_caller),
+		cmocka_unit_test(test_causes__whoever_asks_last_did_not_fill_the_device),
 		cmocka_unit_test(test_causes__fragmentation_and_plain_shortage),
 		cmocka_unit_test(test_causes__a_ladder_of_sizes_and_a_leak_that_grows),
 		cmocka_unit_test(test_causes__a_leak_and_a_cache_that_fills),

@@ -34,7 +34,6 @@ static void kv_too_large(void)
 	profile_run();
 	size_t each = whole((size_t)((double)device_room() * between(1.04, 1.5) / model.layers), 64 * KiB);
 	say("cause S3");
-	say("when start");
 	say_not("S1 S2a S4 S5 S6 S8");
 	say("kv_bytes %zu", each * model.layers);
 	kv_blocks(kv_site(), model.layers, each);
