@@ -58,16 +58,6 @@ static void look_cuda(const struct check_context *context, struct check_result *
 	check_say(result, CHECK_FINE, "%s%s%s", path, *version ? "; " : "", version);
 }
 
-static void look_unwinder(const struct check_context *context, struct check_result *result)
-{
-	char path[512];
-	(void)context;
-	if (locate("libunwind.so.8", path, sizeof path))
-		check_say(result, CHECK_FINE, "%s", path);
-	else
-		check_say(result, CHECK_INFO, "no libunwind.so.8: stacks end where the recorder's own walker finds no rule; most programs never do");
-}
-
 static void look_preload(const struct check_context *context, struct check_result *result)
 {
 	const char *value = getenv("LD_PRELOAD");
@@ -133,7 +123,6 @@ static void look_container(const struct check_context *context, struct check_res
 const struct check checks_of_machine[] = {
 	{ "/proc", look_proc },
 	{ "CUDA driver", look_cuda },
-	{ "unwinder", look_unwinder },
 	{ "other preloads", look_preload },
 	{ "seccomp", look_seccomp },
 	{ "cgroup", look_cgroup },

@@ -297,7 +297,7 @@ enum cuf_note {
 	CUF_NOTE_DEEPBIND = 2,   /* text = object loaded with RTLD_DEEPBIND: its calls pass us by */
 	CUF_NOTE_DLMOPEN = 3,    /* text = object loaded into another namespace */
 	CUF_NOTE_GRAPH_POOL = 4,
-	CUF_NOTE_NO_UNWINDER = 5,/* libunwind not found: no cold fallback */
+	CUF_NOTE_NO_UNWINDER = 5,/* libunwind not found; of older writers: no fallback is needed */
 	CUF_NOTE_OTHER_PRELOAD = 6, /* text = LD_PRELOAD as found, when we are not alone */
 	CUF_NOTE_CHECKPOINT = 7, /* device memory was checkpointed away or restored */
 	CUF_NOTE_RESET = 8,      /* text = context or device reset */
