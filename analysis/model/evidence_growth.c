@@ -97,6 +97,9 @@ static void show_births(struct build *b, struct evidence *e, enum term term, boo
 	}
 }
 
+/* Of a slope above 0; a damaged recording's may be beyond any number. */
+static uint64_t bytes_per_s(double slope) { return slope < 0x1p63 ? (uint64_t)slope : FACT_UNKNOWN; }
+
 static void device_growth(struct build *b, struct evidence *e)
 {
 	struct sums sum = sum_sites(b, e, false);
@@ -116,7 +119,7 @@ static void device_growth(struct build *b, struct evidence *e)
 	if (sum.per_request_known)
 		f[sum.said ? FIG_each_request : FIG_per_request] = f[FIG_per_request] = sum.per_request;
 	if (sum.slope > 0)
-		f[FIG_slope] = (uint64_t)sum.slope;
+		f[FIG_slope] = bytes_per_s(sum.slope);
 	if (!e->incident) {
 		f[FIG_left] = seconds(f[FIG_free], sum.slope);
 		f[FIG_left_least] = seconds(f[FIG_free], sum.high);
@@ -149,7 +152,7 @@ static void host_growth(struct build *b, struct evidence *e)
 	if (sum.per_request_known)
 		f[sum.said ? FIG_host_each_request : FIG_host_per_request] = f[FIG_host_per_request] = sum.per_request;
 	if (sum.slope > 0)
-		f[FIG_host_slope] = (uint64_t)sum.slope;
+		f[FIG_host_slope] = bytes_per_s(sum.slope);
 	evidence_set(e, TERM_host_leak, (double)sum.leaked);
 	evidence_set(e, TERM_host_growing, sum.per_request_known);
 	show_births(b, e, TERM_host_leak, true);
