@@ -4,78 +4,9 @@
  * handler, on a fiber, in code without unwind information. libunwind is loaded privately; linked, it would take the
  * program's _Unwind_* over.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdbool.h>
-#include <cmocka.h>
-#include <dlfcn.h>
-#include <errno.h>
-#include <gnu/libc-version.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <ucontext.h>
-#include <unistd.h>
-#include "interpose/abi/format.h"
-#include "interpose/core/cfi.h"
-#include "interpose/core/modules.h"
-#include "interpose/core/recorder.h"
-#include "interpose/core/walker.h"
-
-#define NOINLINE __attribute__((noinline, noclone))
-enum { MAX = 512 };
-
-static int (*oracle)(void **, int); /* unw_backtrace; NULL: not installed */
-static struct cuf_walker walker;
-static uint64_t frames[MAX];
-static void *expected[MAX];
-static unsigned count, cap = MAX;
-static int expected_count;
-static uint8_t stop;
-
-/* Both views of the caller's stack. Their first frames differ: two places in this function. */
-static NOINLINE void look(void)
-{
-	expected_count = oracle ? oracle(expected, MAX) : 0;
-	count = cuf_walk(&walker, cuf_modules_generation(), 0, frames, cap, &stop);
-}
-
-/* A signal's frames are written as the instruction's address + 1 here, as the address itself by libunwind. */
-static bool same_frame(uint64_t ours, uint64_t theirs, bool signals)
-{
-	return ours == theirs || (signals && ours == theirs + 1);
-}
-
-static void assert_agrees(bool signals)
-{
-	unsigned shared = count < (unsigned)expected_count ? count : (unsigned)expected_count;
-	assert_true(count > 1);
-	if (!oracle)
-		skip();
-	for (unsigned i = 1; i < shared; i++)
-		if (!same_frame(frames[i], (uintptr_t)expected[i], signals))
-			fail_msg("frame %u of %u: %#lx, libunwind %p (of %d)", i, count, (unsigned long)frames[i],
-				expected[i], expected_count);
-	if (count < cap)
-		assert_int_equal(count, expected_count);
-}
-
-static bool holds_address_of(void *function, uint64_t bytes)
-{
-	for (unsigned i = 0; i < count; i++)
-		if (frames[i] - (uintptr_t)function < bytes)
-			return true;
-	return false;
-}
+#include "tests/unit/core/walker_fixture.h"
 
 /* ---- shapes of frames ---- */
-
-typedef void body(void);
 
 static NOINLINE int frame_plain(body *run, int x)
 {
@@ -269,92 +200,6 @@ static void across_a_signal_on_another_stack(void **state)
 	with_handler(SA_ONSTACK);
 	sigaltstack(&before, NULL);
 	munmap(room, bytes);
-}
-
-/* A signal at the first instruction of a function: the frame is that function, not the one before it. */
-static void handle_fault(int signal, siginfo_t *info, void *context)
-{
-	ucontext_t *interrupted = context;
-	look();
-	interrupted->uc_mcontext.gregs[REG_RIP] = *(greg_t *)interrupted->uc_mcontext.gregs[REG_RSP];
-	interrupted->uc_mcontext.gregs[REG_RSP] += 8;
-}
-void test_trap(void);
-__asm__(".text\n.p2align 4\n.type test_before,@function\ntest_before:\n.cfi_startproc\n.cfi_def_cfa_offset 4096\nnop\n.cfi_endproc\n"
-	".size test_before,.-test_before\n.globl test_trap\n.type test_trap,@function\ntest_trap:\n.cfi_startproc\nud2\n.cfi_endproc\n"
-	".size test_trap,.-test_trap\n");
-
-static void signal_at_a_first_instruction(void **state)
-{
-	struct sigaction action = {.sa_sigaction = handle_fault, .sa_flags = SA_SIGINFO}, before;
-	sigaction(SIGILL, &action, &before);
-	test_trap();
-	sigaction(SIGILL, &before, NULL);
-	assert_agrees(true);
-	assert_true(holds_address_of((char *)&test_trap + 1, 1));
-	assert_true(holds_address_of(&signal_at_a_first_instruction, 1024));
-	assert_int_equal(stop, CUF_STOP_END);
-}
-
-/*
- * Hand-written assembly as in libcrypto: the caller's stack pointer is in a register while the frame is made, then in a
- * slot of the frame; the frame pointer holds data.
- */
-void test_old_sp(body *run);
-__asm__(".text\n.globl test_old_sp\n.type test_old_sp,@function\ntest_old_sp:\n.cfi_startproc\nmov %rsp,%rax\n"
-	".cfi_def_cfa_register %rax\npush %rbp\n.cfi_offset %rbp,-16\nmov $-1,%rbp\nud2\nsub $80,%rsp\nmov %rax,24(%rsp)\n"
-	".cfi_escape 0x0f, 5, 0x77, 24, 0x06, 0x23, 8\ncall *%rdi\nmov 24(%rsp),%rax\n.cfi_def_cfa %rax,8\n"
-	"mov -8(%rax),%rbp\n.cfi_restore %rbp\nmov %rax,%rsp\n.cfi_def_cfa_register %rsp\nret\n.cfi_endproc\n"
-	".size test_old_sp,.-test_old_sp\n");
-
-static bool look_at_fault;
-static void step_over_fault(int signal, siginfo_t *info, void *context)
-{
-	if (look_at_fault)
-		look();
-	((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] += 2;
-}
-static void look_at_nothing(void) {}
-
-static void the_old_stack_pointer_in_a_register_and_in_a_slot(void **state)
-{
-	struct sigaction action = {.sa_sigaction = step_over_fault, .sa_flags = SA_SIGINFO}, before;
-	for (int in_slot = 0; in_slot < 2; in_slot++) {
-		look_at_fault = !in_slot;
-		sigaction(SIGILL, &action, &before);
-		test_old_sp(in_slot ? look : look_at_nothing);
-		sigaction(SIGILL, &before, NULL);
-		assert_agrees(true);
-		assert_true(holds_address_of(&test_old_sp, 64));
-		assert_true(holds_address_of(&the_old_stack_pointer_in_a_register_and_in_a_slot, 1024));
-		assert_int_equal(stop, CUF_STOP_END);
-	}
-}
-
-/* As ld.so's _dl_runtime_resolve: the CFA is in rbx while another function, which saves it, runs. */
-void test_in_rbx(body *run);
-void test_saves_rbx(body *run);
-__asm__(".text\n.type test_saves_rbx,@function\ntest_saves_rbx:\n.cfi_startproc\nud2\npush %rbx\n.cfi_adjust_cfa_offset 8\n"
-	".cfi_offset %rbx,-16\nxor %ebx,%ebx\ncall *%rdi\npop %rbx\n.cfi_adjust_cfa_offset -8\n.cfi_restore %rbx\nret\n"
-	".cfi_endproc\n.size test_saves_rbx,.-test_saves_rbx\n"
-	".globl test_in_rbx\n.type test_in_rbx,@function\ntest_in_rbx:\n.cfi_startproc\npush %rbx\n.cfi_adjust_cfa_offset 8\n"
-	".cfi_offset %rbx,-16\nmov %rsp,%rbx\n.cfi_def_cfa_register %rbx\nsub $200,%rsp\nand $-64,%rsp\ncall test_saves_rbx\n"
-	"mov %rbx,%rsp\n.cfi_def_cfa_register %rsp\npop %rbx\n.cfi_adjust_cfa_offset -8\n.cfi_restore %rbx\nret\n.cfi_endproc\n"
-	".size test_in_rbx,.-test_in_rbx\n");
-
-static void the_cfa_in_a_register_that_calls_keep(void **state)
-{
-	struct sigaction action = {.sa_sigaction = step_over_fault, .sa_flags = SA_SIGINFO}, before;
-	for (int is_saved = 0; is_saved < 2; is_saved++) {
-		look_at_fault = !is_saved;
-		sigaction(SIGILL, &action, &before);
-		test_in_rbx(is_saved ? look : look_at_nothing);
-		sigaction(SIGILL, &before, NULL);
-		assert_agrees(true);
-		assert_true(holds_address_of(&test_in_rbx, 64));
-		assert_true(holds_address_of(&the_cfa_in_a_register_that_calls_keep, 1024));
-		assert_int_equal(stop, CUF_STOP_END);
-	}
 }
 
 static ucontext_t back, fiber;
@@ -610,25 +455,6 @@ static void rules_of_whole_objects(void **state)
 	assert_true(kinds[CUF_RULE_SP] > 50 * kinds[CUF_RULE_UNSUPPORTED]);
 }
 
-static int set_up(void **state)
-{
-#if defined __SANITIZE_THREAD__ /* does not outlive libunwind's thread destructors */
-	void *library = NULL;
-#else
-	void *library = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
-#endif
-	if (library)
-		oracle = (int (*)(void **, int))dlsym(library, "unw_backtrace");
-	cuf_modules_init();
-	return cuf_walker_init(&walker, 1);
-}
-
-static int tear_down(void **state)
-{
-	cuf_walker_fini(&walker);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -638,9 +464,6 @@ int main(void)
 		cmocka_unit_test(frames_below_a_hook_are_left_out),
 		cmocka_unit_test(across_a_signal),
 		cmocka_unit_test(across_a_signal_on_another_stack),
-		cmocka_unit_test(signal_at_a_first_instruction),
-		cmocka_unit_test(the_old_stack_pointer_in_a_register_and_in_a_slot),
-		cmocka_unit_test(the_cfa_in_a_register_that_calls_keep),
 		cmocka_unit_test(on_a_fiber),
 		cmocka_unit_test(damaged_frames_end_the_walk),
 		cmocka_unit_test(in_another_thread),
