@@ -30,7 +30,7 @@ static void pages_pinned(void)
 	struct model model = model_of(device_total - whole(around(1500 * MiB), 2 * MiB));
 	model_load(&model);
 	noise(12);
-	size_t room = device_room(), pages = pin_pages(room / 8 * 7), left = room - pages * 2 * MiB, hole = pages * 3 * 512 * KiB;
+	size_t room = device_room(), pages = pin_pages(room / 8 * 7), left = device_room(), hole = pages * 3 * 512 * KiB;
 	say("cause S6");
 	say_not("S1 S2 S3 S4 S5 S8");
 	say("pinned_by lru_put");
