@@ -190,6 +190,7 @@ void cuf_devices_end(unsigned hook, void *frame)
 		}
 	}
 	cuf_call_end(&call);
+	cuf_framework_look();
 	cuf_framework_check_blind();
 	errno = saved;
 }

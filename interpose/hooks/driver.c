@@ -10,6 +10,7 @@
 #include "interpose/core/recorder.h"
 #include "interpose/hooks/cuda.h"
 #include "interpose/hooks/dso.h"
+#include "interpose/hooks/framework.h"
 #include "interpose/hooks/process.h"
 #include "interpose/hooks/real.h"
 
@@ -61,6 +62,7 @@ static void introduce(const struct link_map *libcuda)
 		return;
 	introduced_to = cuf_state_pid();
 	cuf_driver_seen(driver_version, driver_identity);
+	cuf_framework_look();
 }
 
 void cuf_driver_greet_again(void)

@@ -10,6 +10,7 @@
 #include "interpose/core/recorder.h"
 #include "interpose/core/sandbox.h"
 #include "interpose/core/say.h"
+#include "interpose/core/state.h"
 #include "interpose/core/sys.h"
 #include "interpose/hooks/coverage.h"
 #include "interpose/hooks/dso.h"
@@ -34,18 +35,14 @@ static void add_quoted(struct cuf_text *text, const char *file)
 		cuf_text_bytes(text, from, (size_t)(end - from));
 }
 
-/* torch/version.py lies two folders above torch/lib/libc10.so; a distribution's library has its version in its name. */
-static void add_version(struct cuf_text *text, const char *path)
+/* torch/version.py lies two folders above torch/lib/libc10.so. */
+static void read_version(struct cuf_text *text, const char *path)
 {
 	static const char here[] = "/lib/libc10.so", there[] = "/version.py";
 	char file[4096];
-	const char *at = strstr(path, here), *numbers = strstr(path, "libc10.so.");
+	const char *at = strstr(path, here);
 	size_t stem = at ? (size_t)(at - path) : 0;
 	long fd, bytes;
-	if (numbers) {
-		cuf_text_add(text, numbers + strlen("libc10.so."));
-		return;
-	}
 	if (!at || stem + sizeof there > sizeof file || cuf_sandbox_entered())
 		return;
 	memcpy(file, path, stem);
@@ -57,6 +54,61 @@ static void add_version(struct cuf_text *text, const char *path)
 	cuf_sys_close((int)fd);
 	file[bytes > 0 ? bytes : 0] = 0;
 	add_quoted(text, file);
+}
+
+/*
+ * Reports are made with PyTorch's allocator locked, where no file is to be read. So the version is read where it is not: the
+ * library was loaded by then, or is looked for again. Told with the framework, or later where that was told without.
+ */
+static char version[64] = "version=";
+static enum { UNREAD, READING, READ } version_state;
+static bool told_without;
+
+static int is_c10(struct dl_phdr_info *info, size_t bytes, void *found)
+{
+	struct cuf_text *path = found;
+	if (cuf_dso_name_is(cuf_dso_basename(info->dlpi_name), "libc10.so"))
+		cuf_text_add(path, info->dlpi_name);
+	return path->used != 0;
+}
+
+static void look_for_version(void)
+{
+	CUF_TEXT(path, 4096);
+	struct cuf_text text = { version, strlen("version="), sizeof version };
+	dl_iterate_phdr(is_c10, &path);
+	if (!path.used || __atomic_exchange_n(&version_state, READING, __ATOMIC_ACQUIRE) != UNREAD)
+		return;
+	read_version(&text, path.at);
+	cuf_text_add(&text, "\n");
+	__atomic_store_n(&version_state, READ, __ATOMIC_RELEASE);
+}
+
+void cuf_framework_look(void)
+{
+	int saved = errno;
+	if (!cuf_state_is_on())
+		return;
+	if (__atomic_load_n(&version_state, __ATOMIC_RELAXED) == UNREAD)
+		look_for_version();
+	if (__atomic_load_n(&version_state, __ATOMIC_ACQUIRE) == READ && __atomic_exchange_n(&told_without, false, __ATOMIC_RELAXED))
+		cuf_coverage_framework(version);
+	errno = saved;
+}
+
+/* A distribution's library has its version in its name. */
+static void add_version(struct cuf_text *text, const char *path)
+{
+	const char *numbers = strstr(path, "libc10.so.");
+	if (numbers) {
+		cuf_text_add(text, "version=");
+		cuf_text_add(text, numbers + strlen("libc10.so."));
+		cuf_text_add(text, "\n");
+	} else if (__atomic_load_n(&version_state, __ATOMIC_ACQUIRE) == READ) {
+		cuf_text_add(text, version);
+	} else {
+		__atomic_store_n(&told_without, true, __ATOMIC_RELAXED);
+	}
 }
 
 /* Streams may come before the framework does: what it is told then is how it is. A forked child's streams are its parent's. */
@@ -85,9 +137,8 @@ static void introduce(unsigned hook, const void *real)
 	if (real && cuf_dso_at(real, &dso)) {
 		cuf_text_add(&text, "object=");
 		cuf_text_add(&text, dso.map->l_name);
-		cuf_text_add(&text, "\nversion=");
-		add_version(&text, dso.map->l_name);
 		cuf_text_add(&text, "\n");
+		add_version(&text, dso.map->l_name);
 	}
 	cuf_text_add(&text, __atomic_load_n(&streams, __ATOMIC_RELAXED) ? "streams=1\n" : "streams=0\n");
 	cuf_coverage_framework(text.at);

@@ -9,6 +9,9 @@
 /* A hook of PyTorch's was called; real: what is behind it, NULL: nothing. One load when it is known already. */
 void cuf_framework_introduce(unsigned hook, const void *real);
 
+/* Where none of PyTorch's locks is held: reads its version, once it is loaded. May be called often. */
+void cuf_framework_look(void);
+
 /* A stream was created, or captures: the free blocks of each stream, and of each graph, are its own from here on. errno untouched. */
 void cuf_framework_streams(void);
 

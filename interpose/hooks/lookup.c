@@ -19,6 +19,7 @@
 #include "interpose/hooks/coverage.h"
 #include "interpose/hooks/driver.h"
 #include "interpose/hooks/dso.h"
+#include "interpose/hooks/framework.h"
 #include "interpose/hooks/process.h"
 #include "interpose/hooks/real.h"
 
@@ -59,6 +60,7 @@ CUF_JUMPS void *cuf_hook_dlopen(const char *path, int flags)
 	need_real();
 	if (__builtin_expect(flags & RTLD_DEEPBIND, 0))
 		cuf_coverage_deepbind(path);
+	cuf_framework_look(); /* Python opens more libraries once PyTorch is there */
 	return cuf_real.dlopen(path, flags);
 }
 

@@ -46,6 +46,7 @@ int cuf_driver_refusal(void) { return CUDA_ERROR_NOT_FOUND; }
 void cuf_allocator_read(enum cuf_moment moment, void *frame) {}
 void cuf_tenants_read(unsigned device, uint64_t incident, void *frame) {}
 void cuf_framework_check_blind(void) {}
+void cuf_framework_look(void) {}
 void cuf_framework_streams(void) {}
 void cuf_driver_greet_again(void) {}
 
