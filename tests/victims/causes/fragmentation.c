@@ -30,12 +30,12 @@ static void pages_pinned(void)
 	struct model model = model_of(device_total - whole(around(1500 * MiB), 2 * MiB));
 	model_load(&model);
 	noise(12);
-	size_t room = device_room(), pages = pin_pages(room / 8 * 7), left = device_room(), hole = pages * 3 * 512 * KiB;
+	size_t room = device_room(), pages = pin_pages(room / 8 * 7), left = room - pages * 2 * MiB, hole = pages * 3 * 512 * KiB;
 	say("cause S6");
 	say_not("S1 S2 S3 S4 S5 S8");
 	say("pinned_by lru_put");
 	forward(left / 4);
-	take_bytes(run_step, "run_step", left + whole((size_t)((double)hole * between(0.2, 0.6)), MiB));
+	take_bytes(run_step, "run_step", left + whole((size_t)((double)hole * between(0.35, 0.6)), MiB));
 }
 
 /* The neighbour: what lies in the holes is less than what is missing. A share of the blame in percent, and not the cause. */
