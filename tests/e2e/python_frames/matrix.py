@@ -25,6 +25,7 @@ def interpreters():
     """(version, path), one for each distinct interpreter"""
     found = {}
     places = os.environ["PATH"].split(":") + glob.glob(os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv")) + "/versions/*/bin")
+    places.append(build + "/python/usr/bin") # scripts/setup-python
     for place in places:
         for path in glob.glob(place + "/python3") + glob.glob(place + "/python3.[0-9]*"):
             if not re.fullmatch(r"python3(\.\d+)?", os.path.basename(path)) or "/shims" in path:
