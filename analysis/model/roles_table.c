@@ -91,20 +91,28 @@ const char *role_of_function(const char *name)
 	return NULL;
 }
 
-/* Python functions by the end of their qualified name, and where that is a common word by a part of their file, too. */
+/* Python functions by the end of their qualified name, and where that is a common word by a part of their file, too. Compared with the
+ * published packages by tests/frameworks/check_names.py. */
 static const struct { const char *end, *file, *role; } code_table[] = {
 	/* transformers, cache_utils.py: caches that grow, static ones, sliding ones */
 	{ "update", "cache_utils", kv }, { "lazy_initialization", "cache_utils", kv }, { "__init__", "cache_utils", kv }, { "early_initialization", "cache_utils", kv },
-	/* vllm/v1/worker/gpu_model_runner.py, worker/cache_engine.py; sglang mem_cache/memory_pool.py; tgi; TensorRT-LLM */
+	{ "lazy_initialization_indexer", "cache_utils", kv }, { "update_indexer", "cache_utils", kv },
+	/* vllm/v1/worker/gpu_model_runner.py, gpu/attn_utils.py, utils.py, worker/cache_engine.py; sglang mem_cache/memory_pool.py; TensorRT-LLM.
+	 * sglang's own init_memory_pool was ModelRunner's; now only LoRA's adapters have one */
 	{ "_allocate_kv_cache_tensors", NULL, kv }, { "_allocate_kv_cache", NULL, kv }, { "allocate_kv_cache", NULL, kv }, { "initialize_kv_cache", NULL, kv },
 	{ "initialize_kv_cache_tensors", NULL, kv }, { "init_kv_cache", NULL, kv }, { "_create_buffers", "memory_pool", kv }, { "__init__", "memory_pool", kv },
-	{ "KVCacheManager.__init__", NULL, kv }, { "init_memory_pool", NULL, kv },
-	/* graphs: torch/cuda/graphs.py; vllm capture_model; sglang CudaGraphRunner */
+	{ "KVCacheManager.__init__", NULL, kv }, { "init_memory_pool", "model_runner", kv },
+	{ "_init_minimal_kv_cache_for_profiling", NULL, kv }, { "_create_buffers_normal", "memory_pool", kv }, { "_create_quantized_buffers", "memory_pool", kv },
+	{ "_init_pools", "kv_cache_configurator", kv },
+	/* graphs: torch/cuda/graphs.py; vllm capture_model, gpu/cudagraph_utils.py; sglang CudaGraphRunner, by phase since 0.5 */
 	{ "capture_model", NULL, graph }, { "_capture_cudagraphs", NULL, graph }, { "capture_begin", NULL, graph }, { "make_graphed_callables", NULL, graph },
 	{ "CudaGraphRunner.capture", NULL, graph }, { "capture_one_batch_size", NULL, graph },
+	{ "_warmup_and_capture", NULL, graph }, { "profile_cudagraph_memory", NULL, graph }, { "capture", "cudagraph", graph }, { "capture", "cuda_graph", graph },
+	{ "capture_one_shape", NULL, graph }, { "capture_cuda_graphs", NULL, graph }, { "capture_decode_graph", NULL, graph }, { "capture_prefill_graph", NULL, graph },
 	/* weights: transformers modeling_utils.py, core_model_loading.py; safetensors; accelerate; vllm model_loader; torch Module.to */
 	{ "load_weights", NULL, weights }, { "load_model", NULL, weights }, { "from_pretrained", NULL, weights }, { "load_state_dict", NULL, weights },
-	{ "_load_state_dict_into_model", NULL, weights }, { "_load_pretrained_model", NULL, weights }, { "set_module_tensor_to_device", NULL, weights },
+	{ "_load_state_dict_into_model", NULL, weights }, { "_load_pretrained_model", NULL, weights }, { "convert_and_load_state_dict_in_model", NULL, weights },
+	{ "set_module_tensor_to_device", NULL, weights },
 	{ "load_checkpoint_and_dispatch", NULL, weights }, { "create_weights", NULL, weights }, { "load_file", "safetensors", weights },
 	{ "Module._apply", NULL, weights }, { "Module.to", NULL, weights }, { "Module.cuda", NULL, weights },
 	/* what comes out: logits, samples */

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""run.py [NAME...]: CuPy, RMM, JAX and ONNX Runtime as published (scripts/setup clients) allocate through pools of their own, over the
-simulated driver; prints TAP. Each says what its pool took from the driver: the report must have the same, name whose it is, say that
+"""run.py [NAME...]: CuPy, RMM, JAX, ONNX Runtime and Transformers as published (scripts/setup clients) allocate through pools of their own, over
+the simulated driver; prints TAP. KEEP=FILE keeps the last recording. Each says what its pool took from the driver: the report must have the same, name whose it is, say that
 the inside is not seen, and tell the request that failed. No kernel runs."""
 import atexit
 import functools
@@ -96,15 +96,35 @@ def rmm():
     return preload, environment
 
 
+def site_packages(name):
+    found = next((ROOT / 'build/frameworks' / name).glob('lib/python3*/site-packages'), None)
+    if not found:
+        raise stand_in.Skip(f'no build/frameworks/{name}')
+    return found
+
+
+@functools.cache
+def transformers():
+    """With PyTorch's own wheel, whose mathematics do nothing; numpy is that of the others."""
+    torch = site_packages('torch-cu13') / 'torch/lib'
+    libraries = sorted(map(str, torch.glob('*.so*')))
+    work = folder('transformers')
+    preload, environment = stand_in.make(torch / 'libc10_cuda.so', libraries, work)
+    for name in ('cublas', 'cublasLt'):
+        stand_in.make_library(name, f'lib{name}.so.13', libraries, work)
+        preload.append(work / f'lib{name}.so.13') # PyTorch's RPATH comes before the environment's
+    return preload, {**environment, 'PYTHONPATH': ':'.join(map(str, (site_packages('torch-cu13'), site_packages('transformers'), packages())))}
+
+
 def run(make, command, **settings):
     """(what it printed, report) of a client that ran out of memory."""
     preload, environment = make()
     where = WORK / 'recording.cuf'
     where.unlink(missing_ok=True)
     more = {**environment, 'CUFLIGHT_OUTPUT': str(where), 'PYTHONDONTWRITEBYTECODE': '1', 'LD_PRELOAD': ' '.join(map(str, preload)),
-            'PYTHONPATH': str(HERE), **settings}
+            'PYTHONPATH': f'{environment.get("PYTHONPATH", "")}:{HERE}', **settings}
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=300, cwd=WORK, env={**os.environ, **more})
-    assert done.returncode == 1 and 'refused ' in done.stdout, f'exit status {done.returncode}: {(done.stdout + done.stderr)[-800:]}'
+    assert done.returncode == 1 and ('refused ' in done.stdout or 'says ' in done.stdout), f'exit status {done.returncode}: {(done.stdout + done.stderr)[-800:]}'
     if os.environ.get('KEEP'):
         shutil.copy(where, os.environ['KEEP'])
     report = json.loads(stand_in.output(stand_in.BUILD / 'cuflight', 'report', '--json', where))
@@ -213,6 +233,19 @@ def rmm_async():
     return f'{figure(printed, "used") / MiB:.2f} MiB'
 
 
-TESTS = cupy_pool, cupy_async, onnxruntime_power, onnxruntime_same, jax_preallocated, jax_growing, rmm_pool, rmm_arena, rmm_async
+def transformers_cache():
+    """Transformers' growing KV cache in PyTorch's own allocator"""
+    printed, report = run(transformers, ['/usr/bin/python3', '-W', 'ignore', HERE / 'transformers_cache.py'],
+                          SIMCUDA_TOTAL='512MiB', SIMCUDA_CONTEXT='2MiB', CUFLIGHT_OPTIONS='size=16MiB:host=off')
+    incident, = (incident for incident in report['incidents'] if incident['fatal'])
+    roles = {row['role']: row['bytes'] for row in incident['owners'] if row['role'] and row['kind'] == 'device'}
+    assert roles['kv'] == figure(printed, 'kv'), (roles, printed)
+    # 2 KiB of each norm are not told from the rest
+    assert abs(figure(printed, 'weights') - roles['weights']) < figure(printed, 'weights') / 1000, (roles, printed)
+    assert 'read_chunks' in functions(incident['stack']), functions(incident['stack'])
+    return ', '.join(f'{role} {count / MiB:.2f} MiB' for role, count in roles.items()) + f', cause {incident["cause"]["id"]}'
+
+
+TESTS = cupy_pool, cupy_async, onnxruntime_power, onnxruntime_same, jax_preallocated, jax_growing, rmm_pool, rmm_arena, rmm_async, transformers_cache
 stand_in.tap([(f'{test.__doc__}: the report has what it took, and why it failed', test) for test in TESTS
               if not sys.argv[1:] or test.__name__ in sys.argv[1:]])
