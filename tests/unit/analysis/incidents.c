@@ -292,6 +292,38 @@ static void test_ladder__shrinking_tries_are_one_and_recovered(void **state)
 	maker_free_all(m);
 }
 
+/* XLA's arena as seen: refused once, content with nine tenths, rounded to pages of 2 MiB. */
+static void test_ladder__nine_tenths_serve(void **state)
+{
+	struct maker *m = begin();
+	maker_fail(m, 0, 8 * GiB, 8 * GiB - 1, TOTAL, 2);
+	maker_alloc(m, 0x701000000000, 7732199424, 2);
+	maker_end(m, CUF_END_EXIT, 1);
+	expect(m, 1, OUTCOME_RECOVERED);
+}
+
+static void test_ladder__less_than_nine_tenths_serves_nobody(void **state)
+{
+	struct maker *m = begin();
+	maker_fail(m, 0, 8 * GiB, 8 * GiB - 1, TOTAL, 2);
+	maker_alloc(m, 0x701000000000, 7 * GiB, 2);
+	maker_end(m, CUF_END_EXIT, 1);
+	expect(m, 1, OUTCOME_FATAL);
+}
+
+/* It comes down in vain, waits for ten seconds and starts over: one request. */
+static void test_ladder__starting_over_is_the_same_request(void **state)
+{
+	struct maker *m = begin();
+	for (unsigned round = 0; round < 2; round++, m->now_ns += 10000000000) {
+		uint64_t bytes = 10 * GiB;
+		for (unsigned n = 0; n < 4; n++, bytes = bytes / 10 * 9)
+			maker_fail(m, 0, bytes, 1 * GiB, TOTAL, 2);
+	}
+	maker_end(m, CUF_END_EXIT, 1);
+	expect(m, 1, OUTCOME_FATAL);
+}
+
 static void test_ladder__threads_and_pauses_part_them(void **state)
 {
 	struct maker *m = begin();
@@ -351,6 +383,9 @@ int main(void)
 		cmocka_unit_test(test_incident__a_launch_is_not_recovered_by_a_block),
 		cmocka_unit_test(test_ladder__tries_of_one_size_are_one),
 		cmocka_unit_test(test_ladder__shrinking_tries_are_one_and_recovered),
+		cmocka_unit_test(test_ladder__nine_tenths_serve),
+		cmocka_unit_test(test_ladder__less_than_nine_tenths_serves_nobody),
+		cmocka_unit_test(test_ladder__starting_over_is_the_same_request),
 		cmocka_unit_test(test_ladder__threads_and_pauses_part_them),
 		cmocka_unit_test(test_ladder__overwritten_incidents),
 	};
