@@ -169,11 +169,12 @@ def forked_child(version, python):
 
 def sub_interpreters(version, python):
     module = "_interpreters" if version.startswith(("3.13", "3.14")) else "_xxsubinterpreters"
+    how = "isolated=False" if version.startswith("3.12") else ""  # else distributions' 3.12 loads no _ctypes there
     text = ("import sys; sys.path.insert(0, %r)\nimport %s as interpreters, marks\n"
             "def run(interpreter, text): interpreters.run_string(interpreter, text)\n"
-            "i = interpreters.create()\nrun(i, \"import sys; sys.path.insert(0, %r); import marks\\n"
+            "i = interpreters.create(%s)\nrun(i, \"import sys; sys.path.insert(0, %r); import marks\\n"
             "def inside(): marks.mark('inside')\\ninside()\\nimport json; json.dump(marks.notes, open('FOLDER/inside', 'w'))\\n\")\n"
-            "marks.NEXT += 1 << 24\ndef outside(): marks.mark('outside')\noutside()\nmarks.done('FOLDER/truth')\n") % (programs, module, programs)
+            "marks.NEXT += 1 << 24\ndef outside(): marks.mark('outside')\noutside()\nmarks.done('FOLDER/truth')\n") % (programs, module, how, programs)
     report, folder = record([python, "-c", text])
     truth = truth_of(folder + "/truth")
     inside = truth_of(folder + "/inside")
