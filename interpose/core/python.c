@@ -121,7 +121,9 @@ static bool take(uintptr_t bias, const ElfW(Dyn) *dynamic, uint32_t version)
 	if (!at || !cuf_readable_copy(runtime, at, sizeof runtime) || !cuf_python_layout_of(version, runtime, &found.layout) ||
 	    !read_symbols(bias, dynamic, &found))
 		return false;
-	found.frees_counted = !found.layout.code_version && found.layout.minor < 12 && cuf_python_count_frees(found.code_type);
+	/* sampled mode reads few stacks, and leaves the interpreter as it is */
+	found.frees_counted = cuf_options.host == CUF_HOST_FULL && !found.layout.code_version && found.layout.minor < 12 &&
+	                      cuf_python_count_frees(found.code_type);
 	found.walks = cuf_python_walks_for(&found.layout, found.frees_counted);
 	cuf_python = found;
 	return true;

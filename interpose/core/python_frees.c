@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When code was freed, before 3.12. An address of code may be another function's a moment later, and to read what it is
+ * When code was freed, before 3.12, in host=full. An address of code may be another function's a moment later, and to read what it is
  * called, at every stack, costs four times the rest. So the interpreter's own destructor of code is preceded by one that
  * counts: as long as the count for an address has not changed, so has the code there. Owns that one word of the
  * interpreter. Must never write it where it is not what the headers say; then code is known by its name and file instead.

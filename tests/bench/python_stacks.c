@@ -20,7 +20,7 @@
 enum { ROUNDS = 9, REPEATS = 20000, DEPTH_MAX = 64, METHODS = 6 };
 
 #define EXPORTED __attribute__((visibility("default")))
-EXPORTED void measure(const char *version);
+EXPORTED void measure(const char *what, char *options);
 EXPORTED unsigned survive(unsigned layouts, unsigned *on);
 
 static struct cuf_thread_state *thread;
@@ -86,9 +86,9 @@ static int by_size(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-void measure(const char *version)
+void measure(const char *what, char *options)
 {
-	static char *environment[] = { "CUFLIGHT_OPTIONS=stack_depth=64", NULL };
+	char *environment[] = { options, NULL };
 	double ns[METHODS][ROUNDS];
 	cuf_state_start(environment);
 	thread = cuf_thread_enter();
@@ -105,7 +105,7 @@ void measure(const char *version)
 		qsort(ns[m], ROUNDS, sizeof *ns[m], by_size);
 #define MEDIAN(m) ns[m][ROUNDS / 2]
 	printf("Python %s: %2u frames over %2u native ones: reading %3.0f ns; to a native walk of %4.0f ns it adds %4.0f ns, merged anew %4.0f ns; "
-	       "to a native stack recognised in %3.0f ns %3.0f ns\n", version, python_depth, depth, MEDIAN(4), MEDIAN(0), MEDIAN(5) - MEDIAN(0),
+	       "to a native stack recognised in %3.0f ns %3.0f ns\n", what, python_depth, depth, MEDIAN(4), MEDIAN(0), MEDIAN(5) - MEDIAN(0),
 	       MEDIAN(1) - MEDIAN(0), MEDIAN(2), MEDIAN(3) - MEDIAN(2));
 	fflush(stdout);
 	cuf_thread_leave(thread);
