@@ -461,7 +461,6 @@ struct cuf_block {
  */
 struct cuf_host_block { uint64_t word0, word1; };
 #define CUF_HOST_BUCKET 4u
-#define CUF_HOST_PROBE 4u
 
 enum cuf_host_op {
 	CUF_HOST_NONE = 0,

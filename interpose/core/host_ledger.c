@@ -2,7 +2,8 @@
 /*
  * A prefix of 2^level buckets is in use. A block lies in its home bucket for some level or in the one beside it (the other
  * half of 128 bytes, which the cache fetches along); the present level comes first, since most blocks are young.
- * The last level alone may use CUF_HOST_PROBE buckets. word0 is stored last and cleared first.
+ * Every level's blocks lie in the table's beginning as well, so homes there fill up long before the table does: the last level
+ * has more places for a block, all over the table. word0 is stored last and cleared first.
  */
 #include "interpose/core/host_ledger.h"
 
@@ -14,17 +15,20 @@ enum {
 	FIRST_LEVEL = 6,   /* one page */
 	LOOK_SHARE = 8,    /* after 1/8 as many overflows as there are buckets a look is taken at how full they are */
 	LOOK_BUCKETS = 64,
+	PLACES = 32,       /* pairs of buckets for a block at the last level: one in 10^12 finds none at a fill of 90 % */
 	FULL_ENTRIES = LOOK_BUCKETS * CUF_HOST_BUCKET * 7 / 10
 };
 
 static unsigned level = FIRST_LEVEL;
 static unsigned highest = FIRST_LEVEL; /* that any block lies at: pages beyond are not even read */
 static uint32_t overflowed;
+static bool far; /* some block lies beyond its first place */
 
 void cuf_host_ledger_fork(void)
 {
 	level = highest = FIRST_LEVEL;
 	overflowed = 0;
+	far = false;
 }
 
 #define GOLDEN 0x9E3779B97F4A7C15ull
@@ -38,6 +42,9 @@ static inline struct cuf_host_block *bucket_at(uint64_t hash, unsigned at_level,
 	uint64_t home = (hash ^ at_level * GOLDEN) >> (64 - at_level) & cuf_recording.host_bucket_mask;
 	return &cuf_recording.host_ledger[(home ^ step) * CUF_HOST_BUCKET];
 }
+
+/* As far from one another as from other blocks' places. */
+static inline uint64_t hash_of_place(uint64_t hash, unsigned place) { return hash + place * 0xBF58476D1CE4E5B9ull; }
 
 /* One bit for each entry of the bucket that is empty. Without branches: which one it is cannot be guessed. */
 static inline unsigned empty_entries(const struct cuf_host_block *e)
@@ -120,8 +127,9 @@ static __attribute__((noinline)) bool enter_above(uint64_t hash, unsigned at, ui
 			if (enter(bucket_at(hash, at, step), word0, word1))
 				return true;
 	}
-	for (unsigned step = 2; step < CUF_HOST_PROBE; step++)
-		if (enter(bucket_at(hash, last, step), word0, word1))
+	__atomic_store_n(&far, true, __ATOMIC_RELAXED);
+	for (unsigned i = 2; i < 2 * PLACES; i++)
+		if (enter(bucket_at(hash_of_place(hash, i / 2), last, i & 1), word0, word1))
 			return true;
 	cuf_lost(CUF_LOST_HOST_LEDGER);
 	return false;
@@ -152,8 +160,8 @@ static __attribute__((noinline)) bool leave_other_level(uint64_t hash, unsigned 
 		for (unsigned step = 0; step < 2; step++)
 			if (leave(bucket_at(hash, at, step), addr, entry))
 				return true;
-	for (unsigned step = 2; high == last && step < CUF_HOST_PROBE; step++)
-		if (leave(bucket_at(hash, last, step), addr, entry))
+	for (unsigned i = 2; __atomic_load_n(&far, __ATOMIC_RELAXED) && i < 2 * PLACES; i++)
+		if (leave(bucket_at(hash_of_place(hash, i / 2), last, i & 1), addr, entry))
 			return true;
 	return false;
 }
