@@ -288,10 +288,11 @@ def code_that_differs_in_one_character(version, python):
 
 
 def wrong_layouts(version, python):
-    """200 wrong tables of offsets, each met by a process that captures stacks in this interpreter: none ends it."""
+    """200 wrong tables of offsets, each met by a process that captures stacks in this interpreter: none ends it.
+    Many fields are not read by the interpreter's own version, so most wrong tables do not matter."""
     text = ("import ctypes, sys\nlibrary = ctypes.PyDLL(%r)\non = ctypes.c_uint()\n"
             "def down(n): return down(n - 1) if n else library.survive(200, ctypes.byref(on))\n"
-            "ended = sorted([2, 1], key=lambda v: down(10) if v == 1 else 0)\nended = down(3)\nprint(ended, on.value)\nassert not ended and on.value < 150\n"
+            "ended = sorted([2, 1], key=lambda v: down(10) if v == 1 else 0)\nended = down(3)\nprint(ended, on.value)\nassert not ended and on.value < 180\n"
             ) % (build + "/bench/python_stacks.so")
     got = subprocess.run([python, "-c", text], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300, cwd=work)
     assert got.returncode == 0, got.stdout[-1000:]
