@@ -32,13 +32,13 @@ run_failing() {
 	judge || { echo "$2, call $3, with $1" >&2; return 1; }
 }
 
-# NAME:ERRNO[:onward]: for n = 1, 2, ... until there is no n-th call, with the recording made at the start and at the first
-# sight of the device
+# NAME:ERRNO[:onward] [:OPTIONS]: for n = 1, 2, ... until there is no n-th call, with the recording made at the start and at
+# the first sight of the device
 for_all_n() {
 	local settings n calls=0
 	for settings in start=1:host=full:size=4MiB start=0:size=4MiB; do
 		for ((n = 1; n < 60; n++)); do
-			run_failing "$settings" "$1" $n
+			run_failing "$settings${2-}" "$1" $n
 			! grep -q 'failed 0' "$home/seen" || break
 			calls=$((calls + 1))
 		done
@@ -64,7 +64,7 @@ for_all_n() {
 @test "uname fails" { for_all_n uname:EPERM; }
 @test "prctl fails" { for_all_n prctl:EPERM; }
 @test "prlimit64 fails" { for_all_n prlimit64:EPERM; }
-@test "rt_sigprocmask is forbidden" { for_all_n rt_sigprocmask:EPERM; }
+@test "rt_sigprocmask is forbidden, and there is a line to be said" { for_all_n rt_sigprocmask:EPERM :nonsense=1; }
 @test "membarrier fails" { for_all_n membarrier:EPERM; }
 @test "membarrier is not there" { for_all_n membarrier:ENOSYS:onward; }
 
