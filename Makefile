@@ -175,7 +175,7 @@ check-suites: all ## test suites of allocators and C libraries, from source pack
 	@CHECK_SECONDS=$${CHECK_SECONDS:-3000} scripts/check suites $(B)
 check-agents: all ## LangChain, LangGraph, AutoGen, CrewAI with a local model; needs scripts/setup frameworks
 	@scripts/check frameworks $(B) agents
-check-frameworks: tests ## real PyTorch, llama.cpp and agents; what scripts/setup frameworks and pytorch fetched, the rest is skipped
+check-frameworks: tests ## real PyTorch, llama.cpp, agents, CuPy, JAX, ...; what scripts/setup frameworks, clients and pytorch fetched, the rest is skipped
 	@scripts/check frameworks $(B)
 check-asan: ## unit tests, readers included, under AddressSanitizer
 	$(Q)$(MAKE) SAN=address check-unit
