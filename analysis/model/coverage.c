@@ -69,8 +69,9 @@ static void tell_losses(struct build *b, uint32_t p, struct sentences *blind)
 	if (f->events_lost)
 		say(blind, arena_format(b->arena, "%" PRIu64 " events were lost: no table had room for them", f->events_lost), p);
 	if (from->reader->header.lost[CUF_LOST_LEDGER] || from->reader->header.lost[CUF_LOST_HOST_LEDGER])
-		say(blind, arena_format(b->arena, "%" PRIu64 " live blocks found no room: what is held is more than is shown",
-			from->reader->header.lost[CUF_LOST_LEDGER] + from->reader->header.lost[CUF_LOST_HOST_LEDGER]), p);
+		say(blind, arena_format(b->arena, "%" PRIu64 " live blocks found no room in %s: more is held than is shown; a larger size= keeps them",
+			from->reader->header.lost[CUF_LOST_LEDGER] + from->reader->header.lost[CUF_LOST_HOST_LEDGER],
+			units_bytes(from->reader->header.file_bytes).s), p);
 	if (f->events_overwritten)
 		say(blind, arena_format(b->arena, "%" PRIu64 " older events left the ring: growth is judged over what is left", f->events_overwritten), p);
 }

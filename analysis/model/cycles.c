@@ -7,11 +7,11 @@
 #include <string.h>
 #include "analysis/model/xalloc.h"
 
-enum { LEVELS = 64, LEVEL_MARKS = 1 << 16, STACK = 4096, NEAR_LEVELS = 2, PROPORTION = 8192 };
+enum { LEVELS = 64, LEVEL_MARKS = 1 << 16, STACK = 4096, NEAR_LEVELS = 2, PROPORTION = 512 };
 
 struct point { int64_t value; struct cycle_mark at; };
 
-struct level { struct cycle_mark *marks; size_t count, room; uint64_t seen, stride; }; /* pairs of [2^i, 2^(i+1)) bytes */
+struct level { struct cycle_mark *marks; size_t count, room; uint64_t seen, stride; struct point first, last; }; /* pairs of [2^i, 2^(i+1)) bytes */
 
 struct cycles {
 	struct point stack[STACK];
@@ -35,6 +35,12 @@ static void count_pair(struct cycles *c, uint64_t range, const struct point *low
 	struct level *l = &c->levels[range ? 63 - __builtin_clzll(range) : 0];
 	if (!l->stride)
 		l->stride = 1;
+	if (low != c->stack) { /* the state before all is no place to which anything fell back */
+		if (!l->last.at.position || low->at.position < l->first.at.position)
+			l->first = *low;
+		if (low->at.position > l->last.at.position)
+			l->last = *low;
+	}
 	if (l->seen++ % l->stride)
 		return;
 	if (l->count == LEVEL_MARKS) { /* keep every second one from here on */
@@ -115,11 +121,18 @@ static unsigned scale_of(const struct cycles *c)
 }
 
 /* While weights load, another thread's small blocks may come and go: what is gained between such ups and downs is out of all
- * proportion to them, and they are not the program's work. */
+ * proportion to them, and they are not the program's work. What was there before the first and came after the last is not theirs. */
 static bool is_beside_the_work(const struct cycles *c, unsigned scale, uint64_t seen)
 {
-	uint64_t gained = c->last.value > 0 ? (uint64_t)c->last.value : 0;
-	return gained / seen / PROPORTION >= 2ull << scale;
+	const struct point *first = NULL, *last = NULL;
+	for (unsigned i = scale; i < LEVELS; i++) {
+		const struct level *l = &c->levels[i];
+		if (!l->last.at.position)
+			continue;
+		first = first && first->at.position < l->first.at.position ? first : &l->first;
+		last = last && last->at.position > l->last.at.position ? last : &l->last;
+	}
+	return first && last->value > first->value && range_of(first, last) / seen / PROPORTION >= 2ull << scale;
 }
 
 static int by_position(const void *a, const void *b)

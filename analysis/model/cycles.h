@@ -4,7 +4,7 @@
  * takes memory and gives it back. Rainflow counting pairs every rise with the fall that answers it, at every scale at
  * once and in one pass; the scale of the work is the largest at which at least CYCLES_MIN pairs were seen, or a
  * finer one: within a factor of two if it adds a sixteenth, within a factor of four if it is seen twice as often. Ups and
- * downs that are thousands of times smaller than what is gained with each of them are no work. The low points of those
+ * downs that are a thousand times smaller than what is gained from each of them to the next are no work. The low points of those
  * pairs are the marks at which floors are compared.
  *
  * Contract: heap memory, freed by cycles_free; memory is bounded (marks of very many cycles are thinned evenly).
