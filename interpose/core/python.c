@@ -16,6 +16,7 @@
 #include "interpose/core/readable.h"
 #include "interpose/core/recording.h"
 #include "interpose/core/say.h"
+#include "interpose/core/state.h"
 #include "interpose/core/laws.h"
 
 /* Walks that are checked load by load, and how many later ones may go wrong before none is trusted. */
@@ -176,8 +177,11 @@ void cuf_python_fork(void)
 
 void cuf_python_unload_begin(void)
 {
-	if (may_go && __atomic_fetch_add(&unloads, 1, __ATOMIC_ACQ_REL) == 0)
-		__atomic_store_n(&cuf_python.on, 0, __ATOMIC_SEQ_CST);
+	if (!may_go)
+		return;
+	__atomic_fetch_add(&unloads, 1, __ATOMIC_ACQ_REL);
+	__atomic_store_n(&cuf_python.on, 0, __ATOMIC_SEQ_CST);
+	cuf_state_wait_for_threads(); /* one may be in the middle of a function of the interpreter's */
 }
 
 void cuf_python_unload_end(void)

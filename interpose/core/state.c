@@ -130,17 +130,22 @@ static void move_to_file(void)
 	}
 }
 
+/* The caller's own slot is not busy. */
+static bool is_inside(const struct cuf_thread *slot)
+{
+	return __atomic_load_n(&slot->busy, __ATOMIC_SEQ_CST) && cuf_thread_alive(slot->tid);
+}
+
+/* Slots are given out in order: one that never was given out is the last. */
+static bool was_given_out(const struct cuf_thread *slot) { return __atomic_load_n(&slot->generation, __ATOMIC_RELAXED); }
+
 /* True when no thread but the caller is inside the recorder. */
 static bool wait_until_quiet(void)
 {
 	for (;;) {
 		bool busy = false;
-		for (unsigned i = 0; i < cuf_recording.thread_count && !busy; i++) {
-			struct cuf_thread *slot = &cuf_recording.threads[i];
-			if (!__atomic_load_n(&slot->generation, __ATOMIC_RELAXED))
-				break; /* slots are given out in order */
-			busy = __atomic_load_n(&slot->busy, __ATOMIC_SEQ_CST) && cuf_thread_alive(slot->tid);
-		}
+		for (unsigned i = 0; i < cuf_recording.thread_count && !busy && was_given_out(&cuf_recording.threads[i]); i++)
+			busy = is_inside(&cuf_recording.threads[i]);
 		if (!busy)
 			return true;
 		if (!pauses_left)
@@ -149,6 +154,18 @@ static bool wait_until_quiet(void)
 			cuf_say_line("the recording stays in memory for now: a thread of this program does not leave the recorder");
 		pause_briefly();
 	}
+}
+
+void cuf_state_wait_for_threads(void)
+{
+	unsigned left = PAUSES_MAX;
+	if (!cuf_state_is_on() || my_pid() != recorded_pid || cuf_sandbox_entered())
+		return;
+	if (!cuf_thread_fence_all())
+		pause_briefly();
+	for (unsigned i = 0; i < cuf_recording.thread_count && was_given_out(&cuf_recording.threads[i]); i++)
+		for (; left && is_inside(&cuf_recording.threads[i]); left--)
+			pause_briefly();
 }
 
 void cuf_state_want_file(void)

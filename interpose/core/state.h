@@ -25,6 +25,9 @@ uint64_t cuf_state_admit(void);
 /* The file is wanted (CUDA, or much host memory): hands the recording over unless it is on disk already. The caller
  * must not be inside cuf_thread_enter. */
 void cuf_state_want_file(void);
+/* Returns when every thread that was inside the recorder has left it, after a second at most. What the caller stored before
+ * is what those see that enter afterwards. The caller is not inside. In a sandbox it does not wait. */
+void cuf_state_wait_for_threads(void);
 bool cuf_state_in_memory(void);
 char **cuf_state_environment(void);
 
