@@ -159,8 +159,8 @@ static bool wait_until_quiet(void)
 void cuf_state_wait_for_threads(void)
 {
 	unsigned left = PAUSES_MAX;
-	if (!cuf_state_is_on() || my_pid() != recorded_pid || cuf_sandbox_entered())
-		return;
+	if (!cuf_recording.base || my_pid() != recorded_pid || cuf_sandbox_entered())
+		return; /* switched off, or while the recording is moved, somebody may still be inside */
 	if (!cuf_thread_fence_all())
 		pause_briefly();
 	for (unsigned i = 0; i < cuf_recording.thread_count && was_given_out(&cuf_recording.threads[i]); i++)
