@@ -109,7 +109,8 @@ def sites(torch):
     """a tensor's memory on the host is its line's, in the user's own file"""
     _, where = torch.run('host.py', preload=[LIBRARY], CUFLIGHT_OPTIONS='start=1')
     report = json.loads(output(stand_in.BUILD / 'cuflight', 'report', '--json', where))
-    sites = [site for site in report['leaks'] if any(frame.get('function') == 'keep_tensors' for frame in site['stack'])]
+    # a tensor is recorded exactly; beside it the sample may hold a small block, of what PyTorch keeps at a function's first call
+    sites = [site for site in report['leaks'] if site['basis'] == 'observed' and any(frame.get('function') == 'keep_tensors' for frame in site['stack'])]
     want = 5 * 300 * 5000 * 4
     assert [(site['bytes'], site['count']) for site in sites] == [(want, 5)], [(s['bytes'], s['stack'][:3]) for s in sites or report['leaks'][:3]]
     frame = next(frame for frame in sites[0]['stack'] if frame.get('function') == 'keep_tensors')
