@@ -72,6 +72,9 @@ static void tell_losses(struct build *b, uint32_t p, struct sentences *blind)
 		say(blind, arena_format(b->arena, "%" PRIu64 " live blocks found no room in %s: more is held than is shown; a larger size= keeps them",
 			from->reader->header.lost[CUF_LOST_LEDGER] + from->reader->header.lost[CUF_LOST_HOST_LEDGER],
 			units_bytes(from->reader->header.file_bytes).s), p);
+	if (from->reader->header.lost[CUF_LOST_STACKS])
+		say(blind, arena_format(b->arena, "call stacks found no room in %s %" PRIu64 " times, those of small blocks first: a larger size= keeps them",
+			units_bytes(from->reader->header.file_bytes).s, from->reader->header.lost[CUF_LOST_STACKS]), p);
 	if (f->events_overwritten)
 		say(blind, arena_format(b->arena, "%" PRIu64 " older events left the ring: growth is judged over what is left", f->events_overwritten), p);
 }

@@ -166,7 +166,7 @@ static void take_stack(const struct operation *o, struct cuf_block *block, const
 		t->framework_countdown_bytes = (int64_t)cuf_sample_interval(t, CUF_FRAMEWORK_SAMPLE_MEAN_BYTES);
 		block->flags |= CUF_EVENT_SAMPLED;
 	}
-	block->stack = cuf_stack_capture_caller(t, frame);
+	block->stack = cuf_stack_capture_caller(t, frame, block->bytes >= CUF_FRAMEWORK_EXACT_BYTES);
 }
 
 static struct cuf_block block_of(const struct operation *o)
@@ -246,7 +246,7 @@ void cuf_framework_failed(const struct cuf_report *report, const void *frame)
 		return;
 	note_level(report);
 	wanted = block_of(&o);
-	wanted.stack = cuf_stack_capture_caller(o.thread, frame);
+	wanted.stack = cuf_stack_capture_caller(o.thread, frame, true);
 	view = last_view(report->device);
 	incident = cuf_incident_open(&wanted, 0, false, &view);
 	if (incident) {
@@ -312,7 +312,7 @@ void cuf_role_assign(uint64_t addr, uint64_t bytes, unsigned role, unsigned hook
 			block = found;
 			break;
 		}
-	block.stack = cuf_stack_capture_caller(o.thread, frame);
+	block.stack = cuf_stack_capture_caller(o.thread, frame, true);
 	log_event(&o, CUF_OP_ROLE, &block, addr, 0, role);
 	finish(&o);
 }

@@ -220,7 +220,7 @@ static inline void record_block(struct cuf_thread_state *t, uint64_t addr, size_
 {
 	uint64_t word1;
 	cuf_host_ledger_expect(addr);
-	word1 = cuf_host_word1(cuf_stack_capture_caller(t, frame), bytes);
+	word1 = cuf_host_word1(cuf_stack_capture_caller(t, frame, bytes >= CUF_SAMPLE_EXACT_BYTES), bytes);
 	cuf_host_ledger_add(addr, t->host_birth, word1);
 	append(t, op, addr, word1);
 }

@@ -10,7 +10,8 @@
 #include "interpose/core/recording.h"
 #include "interpose/core/laws.h"
 
-enum { PROBE = 64 };
+/* The last quarter of the frames is for large blocks, and of the index what lies beyond a quarter of the places that are looked at. */
+enum { PROBE = 64, LARGE_PART = 4 };
 
 static uint64_t hash_frames(const uint64_t *frames, unsigned depth)
 {
@@ -29,16 +30,17 @@ static void note_modules(struct cuf_stack *entry, const uint64_t *frames, unsign
 			cuf_modules_note(frames[i]);
 }
 
-/* Writes the frames of a stack whose index entry was just claimed. */
-static void write_frames(struct cuf_stack *entry, const uint64_t *frames, unsigned depth, uint8_t stop)
+/* Of a stack whose index entry has none yet. */
+static void write_frames(struct cuf_stack *entry, const uint64_t *frames, unsigned depth, uint8_t stop, bool large)
 {
 	struct cuf_header *h = cuf_recording.header;
-	uint64_t first = __atomic_fetch_add(&h->frames_used, depth, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&h->stack_stops[stop < CUF_STOP_MAX ? stop : CUF_STOP_UNSUPPORTED], 1, __ATOMIC_RELAXED);
-	if (first + depth > cuf_recording.frame_count) {
+	uint64_t first, room = cuf_recording.frame_count - (large ? 0 : cuf_recording.frame_count / LARGE_PART);
+	if (__atomic_load_n(&h->frames_used, __ATOMIC_RELAXED) + depth > room ||
+	    (first = __atomic_fetch_add(&h->frames_used, depth, __ATOMIC_RELAXED)) + depth > cuf_recording.frame_count) {
 		cuf_lost(CUF_LOST_STACKS);
 		return;
 	}
+	__atomic_fetch_add(&h->stack_stops[stop < CUF_STOP_MAX ? stop : CUF_STOP_UNSUPPORTED], 1, __ATOMIC_RELAXED);
 	memcpy(cuf_recording.frames + first, frames, depth * sizeof *frames);
 	entry->first = (uint32_t)first;
 	entry->stop = stop;
@@ -47,30 +49,32 @@ static void write_frames(struct cuf_stack *entry, const uint64_t *frames, unsign
 	note_modules(entry, frames, depth);
 }
 
-/* New, or seen with other modules. */
-static __attribute__((noinline)) void write_or_note(struct cuf_walker *walker, struct cuf_walked *walked, struct cuf_stack *entry, bool is_new)
+/* New; or seen with other modules, or by a large block after there was no room for small ones'. */
+static __attribute__((noinline)) void write_or_note(
+	struct cuf_walker *walker, struct cuf_walked *walked, struct cuf_stack *entry, bool is_new, bool large)
 {
 	cuf_walked_frames(walker, walked);
-	if (is_new)
-		write_frames(entry, walked->frames, walked->depth, walked->stop);
+	if (is_new || (large && !__atomic_load_n(&entry->depth, __ATOMIC_RELAXED)))
+		write_frames(entry, walked->frames, walked->depth, walked->stop, large);
 	else
 		note_modules(entry, walked->frames, walked->depth);
 }
 
-static inline uint32_t intern(struct cuf_walker *walker, struct cuf_walked *walked)
+static inline uint32_t intern(struct cuf_walker *walker, struct cuf_walked *walked, bool large)
 {
 	uint64_t hash = cuf_stack_hash(walked->hash);
 	uint32_t mask = cuf_recording.stack_mask, at = cuf_stack_home(hash);
-	for (unsigned i = 0; i < PROBE; i++, at = (at + 1) & mask) {
+	for (unsigned i = 0, end = large ? PROBE : PROBE / LARGE_PART; i < end; i++, at = (at + 1) & mask) {
 		struct cuf_stack *entry = &cuf_recording.stacks[at];
 		uint64_t seen = __atomic_load_n(&entry->hash, __ATOMIC_ACQUIRE);
 		if (!seen && __atomic_compare_exchange_n(&entry->hash, &seen, hash, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-			write_or_note(walker, walked, entry, true);
+			write_or_note(walker, walked, entry, true, large);
 			return at + 1;
 		}
 		if (seen == hash) {
-			if (__builtin_expect(__atomic_load_n(&entry->noted, __ATOMIC_RELAXED) != (uint8_t)cuf_modules_generation(), 0))
-				write_or_note(walker, walked, entry, false);
+			if (__builtin_expect(__atomic_load_n(&entry->noted, __ATOMIC_RELAXED) != (uint8_t)cuf_modules_generation(), 0) ||
+			    __builtin_expect(large && !__atomic_load_n(&entry->depth, __ATOMIC_RELAXED), 0))
+				write_or_note(walker, walked, entry, false, large);
 			return at + 1;
 		}
 	}
@@ -92,7 +96,7 @@ static uint32_t capture_merged(struct cuf_thread_state *t, struct cuf_walked *wa
 		return known->id;
 	walked->depth = cuf_python_merge(t, walked->depth, depth_limit(), &walked->stop);
 	walked->hash = hash_frames(t->frames, walked->depth);
-	*known = (struct cuf_python_known){ key, intern(&t->walker, walked) };
+	*known = (struct cuf_python_known){ key, intern(&t->walker, walked, true) };
 	return known->id;
 }
 
@@ -104,20 +108,30 @@ uint32_t cuf_stack_capture(struct cuf_thread_state *t, uintptr_t above)
 	if (python)
 		return capture_merged(t, &walked, python);
 	walked.hash = hash_frames(t->frames, walked.depth);
-	return walked.depth ? intern(&t->walker, &walked) : 0;
+	return walked.depth ? intern(&t->walker, &walked, true) : 0;
 }
 
-uint32_t cuf_stack_capture_caller(struct cuf_thread_state *t, const void *frame)
+/* A stack that is known, but met with small blocks alone when frames had become scarce. */
+static bool lacks_frames(uint32_t id)
+{
+	uint64_t used = __atomic_load_n(&cuf_recording.header->frames_used, __ATOMIC_RELAXED), count = cuf_recording.frame_count;
+	return used + CUF_WALK_FRAMES_MAX > count - count / LARGE_PART && used + CUF_WALK_FRAMES_MAX <= count &&
+	       !__atomic_load_n(&cuf_recording.stacks[id - 1].depth, __ATOMIC_RELAXED);
+}
+
+uint32_t cuf_stack_capture_caller(struct cuf_thread_state *t, const void *frame, bool large)
 {
 	/* behind one native stack there may be any Python stack, so both together are what is known */
 	struct cuf_walked walked = { .frames = t->frames, .beside = cuf_python_gather(t, depth_limit()) };
 	uint32_t id = cuf_walk_known(&t->walker, cuf_modules_generation(), frame, depth_limit(), &walked);
-	if (id || !walked.depth)
-		return id;
+	if (id)
+		return large && __builtin_expect(lacks_frames(id), 0) ? cuf_stack_capture(t, (uintptr_t)frame) : id;
+	if (!walked.depth)
+		return 0;
 	if (walked.beside) {
 		cuf_walked_frames(&t->walker, &walked);
 		walked.depth = cuf_python_merge(t, walked.depth, depth_limit(), &walked.stop);
 		walked.hash = hash_frames(walked.frames, walked.depth);
 	}
-	return *walked.id = intern(&t->walker, &walked);
+	return *walked.id = intern(&t->walker, &walked, large);
 }

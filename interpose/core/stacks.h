@@ -6,16 +6,18 @@
 #ifndef CUF_STACKS_H
 #define CUF_STACKS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "interpose/core/recording.h"
 #include "interpose/core/thread.h"
 
-/* Captures and interns the calling thread's stack, without frames at or below `above` (see walker.h). */
+/* Captures and interns the calling thread's stack, as a large block's, without frames at or below `above` (see walker.h). */
 uint32_t cuf_stack_capture(struct cuf_thread_state *thread, uintptr_t above);
 
 /* The same for the malloc family: the stack of the caller of a hook that is still running, from its
- * __builtin_frame_address(0). A stack that was seen a moment ago costs a fraction. */
-uint32_t cuf_stack_capture_caller(struct cuf_thread_state *thread, const void *frame);
+ * __builtin_frame_address(0). A stack that was seen a moment ago costs a fraction. Not large: one of very many blocks,
+ * whose stacks leave a part of the tables to those of large ones, which are few and explain most bytes. */
+uint32_t cuf_stack_capture_caller(struct cuf_thread_state *thread, const void *frame, bool large);
 
 /* Never 0, and every bit depends on every other: the step alone only mixes upwards. */
 static inline uint64_t cuf_stack_hash(uint64_t frames_hash)

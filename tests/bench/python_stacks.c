@@ -55,7 +55,7 @@ static __attribute__((noinline)) void native_known(void)
 
 static __attribute__((noinline)) void merged_known(void)
 {
-	cuf_stack_capture_caller(thread, __builtin_frame_address(0));
+	cuf_stack_capture_caller(thread, __builtin_frame_address(0), false);
 	__asm__ volatile("");
 }
 

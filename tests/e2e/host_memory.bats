@@ -51,6 +51,30 @@ interval_holds() {
 	interval_holds -- host_leak
 }
 
+@test "so many stacks that the table is full: a large block's is kept, and the report says what was not" {
+	cat >many.py <<'EOF'
+import os
+
+def left(path, steps):
+    return bytearray(600) if not steps else (right if path & 1 else left)(path >> 1, steps - 1)
+
+def right(path, steps):
+    return bytearray(600) if not steps else (right if path & 1 else left)(path >> 1, steps - 1)
+
+def hold():
+    return bytearray(3 << 20)
+
+kept = [left(path, 12) for path in range(4096)]
+large = hold()
+os._exit(0) # with all of it
+EOF
+	"$cuflight" run -q -o rec/ --host=full --size=4MiB -- "$(python3 -c "import sys; print(sys.executable)")" many.py
+	"$cuflight" report --json rec >report.json
+	report_has 'd.coverage.lost.some((l) => l.what === "call stacks not kept" && l.count > 100)'
+	report_has 'd.coverage.blind.some((b) => /^call stacks found no room in 4\.\d+ MiB .* a larger size= keeps them$/.test(b.text))'
+	report_has 'd.leaks.some((l) => l.bytes > 3 << 20 && l.count === 1 && l.stack.some((f) => f.function === "hold"))'
+}
+
 @test "a leak so slow that its blocks' ages tell, sampled and host=full" {
 	told_right -- host_leak 64 1500
 	told_right "${exact[@]}" -- host_leak 64 1500
