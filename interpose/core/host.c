@@ -30,7 +30,8 @@ enum {
 	TIME_RECORD_EVERY_NS = 30000000 /* well within the 15 bits of ms ticks */
 };
 
-_Alignas(64) uint8_t cuf_host_filter_small[1u << CUF_HOST_FILTER_SMALL_BITS];
+_Alignas(64) uint8_t cuf_host_filter_small[1u << CUF_HOST_FILTER_SMALL_BITS] = { [0 ... (1u << CUF_HOST_FILTER_SMALL_BITS) - 1] = 1 };
+static bool skipping;
 static uint8_t filter_large[1u << CUF_HOST_FILTER_LARGE_BITS];
 static int64_t live_estimate; /* sampled mode: bytes */
 
@@ -54,11 +55,14 @@ static int64_t weight_of(uint32_t birth, uint64_t bytes)
 	return (int64_t)cuf_sample_weight_bytes(bytes, mean_bytes);
 }
 
-static void filter_clear(uint8_t *filter, unsigned bits)
+static void filters_clear(void)
 {
-	for (uint32_t i = 0; i < 1u << bits; i++)
-		if (filter[i]) /* untouched pages stay so */
-			filter[i] = 0;
+	for (uint32_t i = 0; i < sizeof cuf_host_filter_small; i++)
+		if (cuf_host_filter_small[i] != UINT8_MAX) /* kept: see cuf_host_keep */
+			cuf_host_filter_small[i] = !skipping;
+	for (uint32_t i = 0; i < sizeof filter_large; i++)
+		if (filter_large[i]) /* untouched pages stay so */
+			filter_large[i] = 0;
 }
 
 void cuf_host_fork(void)
@@ -66,8 +70,7 @@ void cuf_host_fork(void)
 	live_estimate = 0;
 	mean_count = 0;
 	cuf_host_ledger_fork();
-	filter_clear(cuf_host_filter_small, CUF_HOST_FILTER_SMALL_BITS);
-	filter_clear(filter_large, CUF_HOST_FILTER_LARGE_BITS);
+	filters_clear();
 }
 
 static uint8_t *large_at(uint64_t addr) { return &filter_large[cuf_host_filter_place(addr, CUF_HOST_FILTER_LARGE_BITS)]; }
@@ -91,6 +94,17 @@ static void filter_remove(uint64_t addr)
 {
 	count(small_at(addr), -1);
 	count(large_at(addr), -1);
+}
+
+void cuf_host_keep(const void *p) { __atomic_store_n(small_at((uintptr_t)p), UINT8_MAX, __ATOMIC_RELAXED); }
+
+void cuf_host_begin_skipping(void)
+{
+	if (skipping || (cuf_options.host == CUF_HOST_FULL && !cuf_options.disabled))
+		return;
+	skipping = true;
+	for (uint32_t i = 0; i < sizeof cuf_host_filter_small; i++)
+		count(&cuf_host_filter_small[i], -1);
 }
 
 int cuf_host_set_sample(uint64_t mean_bytes)
@@ -287,11 +301,12 @@ void cuf_host_record_freed(void *p, unsigned op, struct cuf_host_undo *undo)
 	struct cuf_host_block entry = { 0, 0 };
 	struct cuf_thread_state *t;
 	bool known;
-	/* two loads from far away, one of them the allocator's in the real free: both are under way before either is waited for */
-	cuf_host_ledger_expect(addr);
+	/* loads from far away, one of them the allocator's in the real free: all are under way before any is waited for */
 	__builtin_prefetch((const char *)p - 2 * sizeof(size_t), 1);
-	if (!p || is_off() || (cuf_options.host == CUF_HOST_SAMPLED && !__atomic_load_n(large_at(addr), __ATOMIC_RELAXED)) ||
-	    !(t = cuf_thread_enter()))
+	if (!p || is_off() || (cuf_options.host == CUF_HOST_SAMPLED && !__atomic_load_n(large_at(addr), __ATOMIC_RELAXED)))
+		return;
+	cuf_host_ledger_expect(addr);
+	if (!(t = cuf_thread_enter()))
 		return;
 	if (cuf_options.host == CUF_HOST_FULL)
 		keep_time(t);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The malloc family's side of the recorder. Contract as in recorder.h; besides, what is inline here runs millions of
- * times a second: it reads a setting, one thread-local word and at most one byte of a table, and writes one word.
+ * times a second: it counts down one thread-local word, or reads one byte of a table.
  * errno is untouched: nothing below calls libc but for string functions and the vDSO.
  */
 #ifndef CUF_HOST_H
@@ -19,14 +19,22 @@
  * half of it, the program's own data had to make room), tells most frees that there is nothing to do; where many blocks are
  * recorded, the large one still does. Neighbours in memory are neighbours here, so that the part in use is as small as the
  * program's own.
+ *
+ * What else could forbid to skip a free is a count in the small table, too, so that nothing else need be looked at: each place begins at
+ * one, which cuf_host_begin_skipping takes away. In full mode nobody does.
  */
 enum { CUF_HOST_FILTER_SMALL_BITS = 12, CUF_HOST_FILTER_LARGE_BITS = 18 };
-extern uint8_t cuf_host_filter_small[1u << CUF_HOST_FILTER_SMALL_BITS]; /* all 0 when nothing is recorded */
+extern uint8_t cuf_host_filter_small[1u << CUF_HOST_FILTER_SMALL_BITS];
 
 static inline uint32_t cuf_host_filter_place(uint64_t addr, unsigned bits)
 {
-	return (uint32_t)(addr >> 4 ^ addr >> (4 + bits)) & ((1u << bits) - 1);
+	return (uint32_t)((addr ^ addr >> bits) >> 4) & ((1u << bits) - 1);
 }
+
+/* Once, when the settings are read: births and frees that are skipped go straight to the real functions, which the caller has found. */
+void cuf_host_begin_skipping(void);
+/* The free of this address is never skipped. */
+void cuf_host_keep(const void *p);
 
 struct cuf_host_undo { uint64_t word0, word1; };
 
@@ -35,14 +43,26 @@ struct cuf_host_undo { uint64_t word0, word1; };
 void cuf_host_record_born(void *p, size_t bytes, unsigned op, const void *frame);
 void cuf_host_record_freed(void *p, unsigned op, struct cuf_host_undo *undo);
 
+/* True while the countdown is above 0. (Left alone, the compiler loads, subtracts, stores and tests.) */
+static inline bool cuf_host_count_down(size_t bytes)
+{
+#if defined(__x86_64__)
+	bool is_above;
+	__asm__("subq %2, %1" : "=@ccg"(is_above), "+m"(cuf_tls.countdown_bytes) : "er"(bytes));
+	return is_above;
+#else
+	return (cuf_tls.countdown_bytes -= (int64_t)bytes) > 0;
+#endif
+}
+
 /*
  * True when a block of this size need not be recorded. It may be asked before the real call, which then can be jumped
  * to; after it, a birth that was not skipped must be recorded, or given up when the call failed.
  */
 static inline bool cuf_host_skips_birth(size_t bytes)
 {
-	/* in full mode, and in a thread's first event, the countdown is at 0: there it gets one */
-	return __builtin_expect(bytes < CUF_SAMPLE_EXACT_BYTES, 1) && __builtin_expect((cuf_tls.countdown_bytes -= (int64_t)bytes) > 0, 1);
+	/* in full mode, and until a thread's first event while the recorder is on, the countdown is not above 0 */
+	return __builtin_expect(bytes < CUF_SAMPLE_EXACT_BYTES, 1) && __builtin_expect(cuf_host_count_down(bytes), 1);
 }
 
 static inline void cuf_host_unborn(size_t bytes)
@@ -54,8 +74,7 @@ static inline void cuf_host_unborn(size_t bytes)
 /* True when the free of p, which may be NULL, need not be recorded. */
 static inline bool cuf_host_skips_free(const void *p)
 {
-	return __builtin_expect(cuf_options.host != CUF_HOST_FULL, 1) &&
-	       __builtin_expect(!__atomic_load_n(&cuf_host_filter_small[cuf_host_filter_place((uintptr_t)p, CUF_HOST_FILTER_SMALL_BITS)], __ATOMIC_RELAXED), 1);
+	return __builtin_expect(!__atomic_load_n(&cuf_host_filter_small[cuf_host_filter_place((uintptr_t)p, CUF_HOST_FILTER_SMALL_BITS)], __ATOMIC_RELAXED), 1);
 }
 
 /* A block was handed out. p is not NULL. op: enum cuf_host_op. */

@@ -4,6 +4,7 @@
  * until the program itself touches it. There is no destructor: nothing is to be flushed, and hooks are called until
  * the very end.
  */
+#include "interpose/core/host.h"
 #include "interpose/core/recorder.h"
 #include "interpose/hooks/allocator.h"
 #include "interpose/hooks/real.h"
@@ -12,6 +13,9 @@
 __attribute__((constructor(101))) static void enter(int argc, char **argv, char **environment)
 {
 	cuf_real_resolve();
+	if (!cuf_real_has_allocator())
+		return; /* then nothing may be skipped, and nothing is recorded */
 	cuf_state_start(environment);
+	cuf_host_begin_skipping();
 	cuf_allocator_introduce();
 }

@@ -30,9 +30,17 @@ static __attribute__((noinline)) bool find_real(void *const *slot)
 
 #define HAVE(name) (__builtin_expect(cuf_real.name != NULL, 1) || find_real((void **)&cuf_real.name))
 
-static void *boot(size_t bytes, size_t alignment)
+static void *boot_block(size_t bytes, size_t alignment)
 {
 	void *p = cuf_boot_alloc(bytes, alignment);
+	if (p)
+		cuf_host_keep(p); /* its free is ours, too */
+	return p;
+}
+
+static void *boot(size_t bytes, size_t alignment)
+{
+	void *p = boot_block(bytes, alignment);
 	if (!p)
 		errno = ENOMEM;
 	return p;
@@ -53,8 +61,8 @@ static bool is_power_of_two(size_t n) { return n && !(n & (n - 1)); }
 /* ---- allocations ---- */
 
 /*
- * Most calls need no record, and that is known before the real call: then the hook is a jump to it, and costs no frame.
- * The others go through a function of their own, whose caller is the program, since it is jumped to.
+ * Most calls need no record, and that is known before the real call: then the hook is a jump to it, and costs no frame. (Nothing
+ * is skipped before the real functions are known, nor is the free of a block of the arena: see host.h.) The others go through a function of their own, whose caller is the program, since it is jumped to.
  */
 #define RECORDED static __attribute__((noinline))
 
@@ -99,10 +107,7 @@ RECORDED void *malloc_recorded(size_t bytes)
 
 void *cuf_hook_malloc(size_t bytes)
 {
-	void *(*real)(size_t) = cuf_real.malloc;
-	if (__builtin_expect(real != NULL, 1) && cuf_host_skips_birth(bytes))
-		return real(bytes);
-	return malloc_recorded(bytes);
+	return cuf_host_skips_birth(bytes) ? cuf_real.malloc(bytes) : malloc_recorded(bytes);
 }
 
 RECORDED void *calloc_recorded(size_t count, size_t bytes)
@@ -117,10 +122,8 @@ RECORDED void *calloc_recorded(size_t count, size_t bytes)
 
 void *cuf_hook_calloc(size_t count, size_t bytes)
 {
-	void *(*real)(size_t, size_t) = cuf_real.calloc;
-	if (__builtin_expect(real != NULL, 1) && cuf_host_skips_birth(count * bytes)) /* too much: refused, and skipped or not */
-		return real(count, bytes);
-	return calloc_recorded(count, bytes);
+	/* too much: refused, and skipped or not */
+	return cuf_host_skips_birth(count * bytes) ? cuf_real.calloc(count, bytes) : calloc_recorded(count, bytes);
 }
 
 int cuf_hook_posix_memalign(void **out, size_t alignment, size_t bytes)
@@ -129,7 +132,7 @@ int cuf_hook_posix_memalign(void **out, size_t alignment, size_t bytes)
 	if (unlikely(!HAVE(posix_memalign))) {
 		if (!is_power_of_two(alignment) || alignment % sizeof(void *))
 			return EINVAL;
-		void *p = cuf_boot_alloc(bytes, alignment);
+		void *p = boot_block(bytes, alignment);
 		if (!p)
 			return ENOMEM;
 		*out = p;
@@ -192,9 +195,8 @@ RECORDED void free_recorded(void *p)
 
 static inline void release(void *p)
 {
-	void (*real)(void *) = cuf_real.free;
-	if (__builtin_expect(real != NULL, 1) && cuf_host_skips_free(p) && !unlikely(cuf_boot_owns(p)))
-		real(p);
+	if (cuf_host_skips_free(p))
+		cuf_real.free(p);
 	else
 		free_recorded(p);
 }
@@ -249,11 +251,8 @@ RECORDED void *resize_recorded(void *p, size_t bytes, bool skips)
 
 static inline void *resize(void *p, size_t bytes)
 {
-	void *(*real)(void *, size_t) = cuf_real.realloc;
 	bool skips = cuf_host_skips_birth(bytes);
-	if (__builtin_expect(real != NULL, 1) && __builtin_expect(skips, 1) && cuf_host_skips_free(p) && !unlikely(cuf_boot_owns(p)))
-		return real(p, bytes);
-	return resize_recorded(p, bytes, skips);
+	return __builtin_expect(skips, 1) && cuf_host_skips_free(p) ? cuf_real.realloc(p, bytes) : resize_recorded(p, bytes, skips);
 }
 
 void *cuf_hook_realloc(void *p, size_t bytes) { return resize(p, bytes); }

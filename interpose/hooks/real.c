@@ -81,10 +81,12 @@ static void next_best(void **slot, void *other)
 		store(slot, other);
 }
 
+bool cuf_real_has_allocator(void) { return cuf_real.malloc && cuf_real.calloc && cuf_real.realloc && cuf_real.free; }
+
 /* One allocator or the other, never a mixture: a block of one must not be freed by the other. */
 static void allocator_complete(void)
 {
-	if (cuf_real.malloc && cuf_real.free && cuf_real.realloc && cuf_real.calloc)
+	if (cuf_real_has_allocator())
 		return;
 	store((void **)&cuf_real.malloc, (void *)__libc_malloc);
 	store((void **)&cuf_real.calloc, (void *)__libc_calloc);

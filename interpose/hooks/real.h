@@ -22,7 +22,7 @@ struct cuf_real {
 #define HOOK(id, lib, ret, name, params, args, role) CUF_SLOT_##lib(ret, name, params)
 #include "interpose/abi/hooks.def"
 };
-extern struct cuf_real cuf_real;
+extern struct cuf_real cuf_real __attribute__((visibility("hidden"))); /* a jump through it is one instruction */
 
 struct cuf_query {
 #define QUERY(name, params) CUresult (*name) params;
@@ -49,6 +49,8 @@ const struct cuf_row *cuf_row_find(const char *name);
 /* Finds the libc rows. Allocates nothing and takes no lock of ours; any thread, any number of times, also before our
  * constructor ran. Afterwards dlsym, dlvsym, dlopen, dlmopen and the malloc family can be called, whatever was found. */
 void cuf_real_resolve(void);
+/* True when all of malloc, calloc, realloc and free were found. */
+bool cuf_real_has_allocator(void);
 /* True while a thread is inside it: an allocation made now comes from the search itself. */
 bool cuf_real_resolving(void);
 

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sys/wait.h>
 #include "tests/unit/core/fixture.h"
+#include "interpose/core/forget.h"
 #include "interpose/core/host.h"
 #include "interpose/core/sampler.h"
 
@@ -28,6 +29,7 @@ static void start_in_child(const char *options)
 	static char *environment[] = { line, NULL };
 	snprintf(line, sizeof line, "CUFLIGHT_OPTIONS=%s", options);
 	cuf_state_start(environment);
+	cuf_host_begin_skipping();
 	MUST(cuf_state_is_on());
 }
 
@@ -47,6 +49,7 @@ static void full_mode(void)
 	MUST(mkdtemp(directory));
 	snprintf(line, sizeof line, "CUFLIGHT_OUTPUT=%s/r.cuf", directory);
 	cuf_state_start(environment);
+	cuf_host_begin_skipping();
 	for (uintptr_t i = 1; i <= 1000; i++)
 		cuf_host_born((void *)(i << 4), i, CUF_HOST_ALLOC, frame);
 	MUST(cuf_host_live_bytes() == 1000 * 1001 / 2);
@@ -107,9 +110,61 @@ static void sampled_mode(void)
 	unlink(cuf_recording.path);
 }
 
+static unsigned skipped_frees(void)
+{
+	unsigned skipped = 0;
+	for (uintptr_t i = 1; i <= 1000; i++)
+		skipped += cuf_host_skips_free((void *)(i << 4));
+	return skipped;
+}
+
+/* A free is skipped when nothing forbids it: the mode is known, no block of its place is recorded, and it is not one that is kept. */
+static void skipped_when_sampled(void)
+{
+	struct cuf_host_undo undo;
+	char *kept = (char *)(7ul << 4), *large = (char *)(9ul << 4);
+	MUST(!skipped_frees());
+	start_in_child("host=sampled:size=4MiB");
+	MUST(skipped_frees() == 1000);
+	cuf_host_keep(kept);
+	cuf_host_born(large, CUF_SAMPLE_EXACT_BYTES, CUF_HOST_ALLOC, frame);
+	MUST(skipped_frees() == 998 && !cuf_host_skips_free(kept) && !cuf_host_skips_free(large));
+	cuf_host_freed(kept, CUF_HOST_FREE, &undo);
+	cuf_host_freed(large, CUF_HOST_FREE, &undo);
+	MUST(skipped_frees() == 999 && !cuf_host_skips_free(kept));
+	cuf_host_born(large, CUF_SAMPLE_EXACT_BYTES, CUF_HOST_ALLOC, frame);
+	cuf_host_fork();
+	MUST(skipped_frees() == 999 && !cuf_host_skips_free(kept));
+}
+
+static void none_skipped_in_full_mode(void)
+{
+	start_in_child("host=full:size=4MiB");
+	MUST(!skipped_frees());
+	cuf_host_fork();
+	MUST(!skipped_frees());
+	unlink(cuf_recording.path);
+}
+
+static void all_skipped_when_disabled(void)
+{
+	static char line[] = "CUFLIGHT_DISABLE=1";
+	static char *environment[] = { line, NULL };
+	cuf_state_start(environment);
+	cuf_host_begin_skipping();
+	MUST(!cuf_state_is_on() && skipped_frees() == 1000);
+}
+
 static void test_host__full_mode_is_exact(void **state) { in_child(full_mode); }
 static void test_host__ledger_grows_and_finds(void **state) { in_child(ledger_grows); }
 static void test_host__sampled_mode_is_unbiased(void **state) { in_child(sampled_mode); }
+
+static void test_host__frees_are_skipped(void **state)
+{
+	in_child(skipped_when_sampled);
+	in_child(none_skipped_in_full_mode);
+	in_child(all_skipped_when_disabled);
+}
 
 static void test_host__weights(void **state)
 {
@@ -126,6 +181,7 @@ int main(void)
 		cmocka_unit_test(test_host__full_mode_is_exact),
 		cmocka_unit_test(test_host__ledger_grows_and_finds),
 		cmocka_unit_test(test_host__sampled_mode_is_unbiased),
+		cmocka_unit_test(test_host__frees_are_skipped),
 		cmocka_unit_test(test_host__weights),
 	};
 	return cmocka_run_group_tests_name("host", tests, NULL, NULL);
