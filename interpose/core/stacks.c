@@ -60,11 +60,10 @@ static __attribute__((noinline)) void write_or_note(
 		note_modules(entry, walked->frames, walked->depth);
 }
 
-static inline uint32_t intern(struct cuf_walker *walker, struct cuf_walked *walked, bool large)
+/* Looks at some places, and takes the first free one for a stack that is at none before. 0: it is at none, and none was free. */
+static inline uint32_t look(struct cuf_walker *walker, struct cuf_walked *walked, bool large, uint64_t hash, uint32_t at, unsigned places)
 {
-	uint64_t hash = cuf_stack_hash(walked->hash);
-	uint32_t mask = cuf_recording.stack_mask, at = cuf_stack_home(hash);
-	for (unsigned i = 0, end = large ? PROBE : PROBE / LARGE_PART; i < end; i++, at = (at + 1) & mask) {
+	for (unsigned i = 0; i < places; i++, at = (at + 1) & cuf_recording.stack_mask) {
 		struct cuf_stack *entry = &cuf_recording.stacks[at];
 		uint64_t seen = __atomic_load_n(&entry->hash, __ATOMIC_ACQUIRE);
 		if (!seen && __atomic_compare_exchange_n(&entry->hash, &seen, hash, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
@@ -78,8 +77,18 @@ static inline uint32_t intern(struct cuf_walker *walker, struct cuf_walked *walk
 			return at + 1;
 		}
 	}
-	cuf_lost(CUF_LOST_STACKS);
 	return 0;
+}
+
+static inline uint32_t intern(struct cuf_walker *walker, struct cuf_walked *walked, bool large)
+{
+	uint64_t hash = cuf_stack_hash(walked->hash);
+	uint32_t id = look(walker, walked, large, hash, cuf_stack_row(hash), CUF_STACKS_ROW);
+	if (!id)
+		id = look(walker, walked, large, hash, cuf_stack_home(hash), large ? PROBE : PROBE / LARGE_PART);
+	if (!id)
+		cuf_lost(CUF_LOST_STACKS);
+	return id;
 }
 
 static inline unsigned depth_limit(void)
