@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include "tests/unit/core/fixture.h"
+#include "interpose/core/sandbox.h"
 #include "interpose/core/state.h"
 #include "interpose/core/thread.h"
 
@@ -90,6 +91,49 @@ static void test_state__hand_over_loses_nothing_under_load(void **state)
 	assert_true((uint64_t)st.st_blocks * 512 >= cuf_recording.bytes); /* every block reserved */
 }
 
+enum { OUT, IN, MAY_LEAVE };
+static int insider_is, waiter_done;
+
+static void *insider(void *none)
+{
+	struct cuf_thread_state *t = cuf_thread_enter();
+	__atomic_store_n(&insider_is, IN, __ATOMIC_RELEASE);
+	while (__atomic_load_n(&insider_is, __ATOMIC_ACQUIRE) != MAY_LEAVE)
+		usleep(100);
+	cuf_thread_leave(t);
+	return none;
+}
+
+static void *waiter(void *none)
+{
+	cuf_state_wait_for_threads();
+	__atomic_store_n(&waiter_done, 1, __ATOMIC_RELEASE);
+	return none;
+}
+
+static void test_state__waits_for_those_inside_but_not_for_ever(void **state)
+{
+	pthread_t inside, waits;
+	cuf_state_wait_for_threads(); /* nobody is */
+	pthread_create(&inside, NULL, insider, NULL);
+	while (__atomic_load_n(&insider_is, __ATOMIC_ACQUIRE) != IN)
+		usleep(100);
+	pthread_create(&waits, NULL, waiter, NULL);
+	usleep(20000);
+	assert_int_equal(__atomic_load_n(&waiter_done, __ATOMIC_ACQUIRE), cuf_sandbox_entered());
+	__atomic_store_n(&insider_is, MAY_LEAVE, __ATOMIC_RELEASE);
+	pthread_join(waits, NULL);
+	pthread_join(inside, NULL);
+
+	pthread_create(&inside, NULL, insider, NULL);
+	while (__atomic_load_n(&insider_is, __ATOMIC_ACQUIRE) != IN)
+		usleep(100);
+	cuf_state_wait_for_threads();
+	assert_int_equal(__atomic_load_n(&insider_is, __ATOMIC_ACQUIRE), IN); /* it gave up */
+	__atomic_store_n(&insider_is, MAY_LEAVE, __ATOMIC_RELEASE);
+	pthread_join(inside, NULL);
+}
+
 static uint64_t field_of_file(const char *path, size_t offset)
 {
 	uint64_t value = 0;
@@ -163,6 +207,7 @@ static int run_group(const char *name)
 		cmocka_unit_test(test_state__nothing_on_disk_before_it_is_wanted),
 		cmocka_unit_test(test_state__entering_pays_for_a_fence_only_where_the_kernel_has_none),
 		cmocka_unit_test(test_state__hand_over_loses_nothing_under_load),
+		cmocka_unit_test(test_state__waits_for_those_inside_but_not_for_ever),
 		cmocka_unit_test(test_state__a_forked_child_never_writes_into_its_parents_recording),
 		cmocka_unit_test(test_state__what_was_recorded_survives_sigkill),
 	};
