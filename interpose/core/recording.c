@@ -48,7 +48,7 @@ static const struct plan {
 };
 enum { PLANS = sizeof plans / sizeof *plans };
 
-enum { PAGE = 4096 };
+enum { PAGE = 4096, STACKS_NEAR_MAX = 4096 };
 
 /* A thread holds a segment of each ring that it writes to: small ones serve more threads, large ones are changed less often. */
 static const struct { uint32_t section, segment_bytes; } rings[CUF_RINGS] = {
@@ -116,7 +116,11 @@ static void bind(struct cuf_recording *r)
 		case CUF_SEC_META: r->meta = at; r->meta_bytes = bytes; break;
 		case CUF_SEC_DEVICES: r->devices = (void *)at; break;
 		case CUF_SEC_THREADS: r->threads = (void *)at; r->thread_count = (unsigned)count; break;
-		case CUF_SEC_STACK_INDEX: r->stacks = (void *)at; r->stack_mask = (uint32_t)count - 1; break;
+		case CUF_SEC_STACK_INDEX:
+			r->stacks = (void *)at;
+			r->stack_mask = (uint32_t)count - 1;
+			r->stacks_near = cuf_options.host == CUF_HOST_FULL ? 0 : count / 2 < STACKS_NEAR_MAX ? (uint32_t)count / 2 : STACKS_NEAR_MAX;
+			break;
 		case CUF_SEC_STACK_FRAMES: r->frames = (void *)at; r->frame_count = count; break;
 		case CUF_SEC_LEDGER: r->ledger = (void *)at; r->ledger_mask = count - 1; break;
 		case CUF_SEC_HOST_LEDGER: r->host_ledger = (void *)at; r->host_bucket_mask = count / CUF_HOST_BUCKET - 1; break;

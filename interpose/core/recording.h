@@ -23,7 +23,7 @@ struct cuf_recording {
 	uint8_t *meta; size_t meta_bytes;
 	struct cuf_device *devices;
 	struct cuf_thread *threads; unsigned thread_count;
-	struct cuf_stack *stacks; uint32_t stack_mask;
+	struct cuf_stack *stacks; uint32_t stack_mask, stacks_near; /* near: the first entries, a power of two, at most half; 0: none */
 	uint64_t *frames; size_t frame_count;
 	struct cuf_block *ledger; uint64_t ledger_mask;
 	struct cuf_host_block *host_ledger; uint64_t host_bucket_mask;

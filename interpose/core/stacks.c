@@ -63,7 +63,7 @@ static __attribute__((noinline)) void write_or_note(
 /* Looks at some places, and takes the first free one for a stack that is at none before. 0: it is at none, and none was free. */
 static inline uint32_t look(struct cuf_walker *walker, struct cuf_walked *walked, bool large, uint64_t hash, uint32_t at, unsigned places)
 {
-	for (unsigned i = 0; i < places; i++, at = (at + 1) & cuf_recording.stack_mask) {
+	for (unsigned i = 0; i < places; i++, at = at < cuf_recording.stack_mask ? at + 1 : cuf_recording.stacks_near) {
 		struct cuf_stack *entry = &cuf_recording.stacks[at];
 		uint64_t seen = __atomic_load_n(&entry->hash, __ATOMIC_ACQUIRE);
 		if (!seen && __atomic_compare_exchange_n(&entry->hash, &seen, hash, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
@@ -83,7 +83,7 @@ static inline uint32_t look(struct cuf_walker *walker, struct cuf_walked *walked
 static inline uint32_t intern(struct cuf_walker *walker, struct cuf_walked *walked, bool large)
 {
 	uint64_t hash = cuf_stack_hash(walked->hash);
-	uint32_t id = look(walker, walked, large, hash, cuf_stack_row(hash), CUF_STACKS_ROW);
+	uint32_t id = cuf_recording.stacks_near ? look(walker, walked, large, hash, cuf_stack_row(hash), CUF_STACKS_ROW) : 0;
 	if (!id)
 		id = look(walker, walked, large, hash, cuf_stack_home(hash), large ? PROBE : PROBE / LARGE_PART);
 	if (!id)

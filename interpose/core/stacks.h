@@ -29,23 +29,24 @@ static inline uint64_t cuf_stack_hash(uint64_t frames_hash)
 
 /*
  * Where a stack is looked for: first in a row of the near part of the index, which alone is touched while there are few
- * stacks (each page of a file that is touched costs as much as thirty walks), then from its home in the whole of it.
+ * stacks (each page of a file that is touched costs as much as thirty walks), then from its home in the rest. In full mode
+ * there is no near part: stacks are many, and looking at two places would cost more.
  */
-enum { CUF_STACKS_NEAR = 4096, CUF_STACKS_ROW = 8 };
+enum { CUF_STACKS_ROW = 8 };
 static inline uint32_t cuf_stack_row(uint64_t hash)
 {
-	return (uint32_t)(hash >> 32) & (CUF_STACKS_NEAR - 1) & cuf_recording.stack_mask & ~(CUF_STACKS_ROW - 1u);
+	return (uint32_t)(hash >> 32) & (cuf_recording.stacks_near - 1) & ~(CUF_STACKS_ROW - 1u);
 }
-static inline uint32_t cuf_stack_home(uint64_t hash) { return (uint32_t)(hash >> 32) & cuf_recording.stack_mask; }
+static inline uint32_t cuf_stack_home(uint64_t hash)
+{
+	return cuf_recording.stacks_near + (uint32_t)((hash >> 32) * (cuf_recording.stack_mask + 1 - cuf_recording.stacks_near) >> 32);
+}
 
 /* Has the cache fetch where this stack will be looked up: to be called some time before. */
 static inline void cuf_stack_expect(uint64_t frames_hash)
 {
 	uint64_t hash = cuf_stack_hash(frames_hash);
-	const struct cuf_stack *row = &cuf_recording.stacks[cuf_stack_row(hash)];
-	__builtin_prefetch(row);
-	__builtin_prefetch(row + CUF_STACKS_ROW / 2);
-	__builtin_prefetch(&cuf_recording.stacks[cuf_stack_home(hash)]);
+	__builtin_prefetch(&cuf_recording.stacks[cuf_recording.stacks_near ? cuf_stack_row(hash) : cuf_stack_home(hash)]);
 }
 
 #endif
