@@ -10,7 +10,7 @@
 #include "interpose/core/recording.h"
 #include "interpose/core/laws.h"
 
-/* The last quarter of the frames is for large blocks, and of the index what lies beyond a quarter of the places that are looked at. */
+/* Large blocks' stacks find room last: a quarter of the frames is theirs, and in the index they are looked for at four times as many places. */
 enum { PROBE = 64, LARGE_PART = 4 };
 
 static uint64_t hash_frames(const uint64_t *frames, unsigned depth)

@@ -61,8 +61,9 @@ static bool is_power_of_two(size_t n) { return n && !(n & (n - 1)); }
 /* ---- allocations ---- */
 
 /*
- * Most calls need no record, and that is known before the real call: then the hook is a jump to it, and costs no frame. (Nothing
- * is skipped before the real functions are known, nor is the free of a block of the arena: see host.h.) The others go through a function of their own, whose caller is the program, since it is jumped to.
+ * Most calls need no record, and that is known before the real call: then the hook is a jump to it, and costs no frame.
+ * The others go through a function of their own, whose caller is the program, since it is jumped to. Nothing is skipped
+ * before the real functions are known, nor is the free of a block of the arena: see host.h.
  */
 #define RECORDED static __attribute__((noinline))
 
