@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # Libraries that a program loads while it runs: C++ exceptions cost what they cost, calls that pass the recorder by are
-# named, and stacks through a library that is gone keep its names.
+# named, stacks through a library that is gone keep its names, and one that allocates before the recorder could begin is served.
 bats_require_minimum_version 1.5.0
 
 setup() {
@@ -105,4 +105,62 @@ instructions() {
 	# shellcheck disable=SC2016
 	recorded sh -c './host close ./first_site.so && rm first_site.so && exec ./host close ./second_site.so'
 	[ "$(live_in second_site)" = 100000 ]
+}
+
+# The recorder looks for the real allocator without allocating; whoever allocates all the same gets a block of its own arena
+# (core/boot_alloc.c), which may be resized and freed at any time later, and is nothing that libc could free.
+@test "blocks from before the real allocator was known are resized and freed as any others, in each mode" {
+	cat >first.c <<'EOF'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+char *early[3];
+/* The recorder asks this while it looks for the real allocator: here is one who allocates then. */
+int dladdr1(const void *at, Dl_info *info, void **extra, int flags)
+{
+	for (int i = 0; i < 3; i++)
+		if (!early[i])
+			early[i] = memset(malloc(100), 'a' + i, 100);
+	for (struct link_map *m = _r_debug.r_map; m; m = m->l_next)
+		if (strstr(m->l_name, "libcuflight"))
+			*extra = m;
+	return 1;
+}
+EOF
+	cat >victim.c <<'EOF'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+extern char *early[3] __attribute__((weak));
+int main(void)
+{
+	Dl_info info;
+	if (!early || !early[2] || !dladdr(early[0], &info) || !strstr(info.dli_fname, "libcuflight"))
+		return 3; /* it did not come to this */
+	for (int i = 0; i < 20000; i++) /* beyond the thread's first event */
+		free(malloc(100));
+	early[0] = realloc(early[0], 1000);
+	if (memcmp(early[0], "aaaa", 4) || malloc_usable_size(early[1]) < 100)
+		return 1;
+	free(early[0]);
+	free(early[1]);
+	early[2] = realloc(early[2], 10);
+	if (memcmp(early[2], "cccc", 4))
+		return 1;
+	free(early[2]);
+	puts("well");
+	return 0;
+}
+EOF
+	cc -fno-builtin -shared -fPIC first.c -o first.so
+	cc -fno-builtin victim.c -o victim
+	for option in start=1 start=1:host=full start=1:host=off size=64MiB; do
+		[ "$(CUFLIGHT_OPTIONS=$option CUFLIGHT_OUTPUT=$PWD/rec/ LD_PRELOAD="$library $PWD/first.so" ./victim)" = well ]
+	done
+	[ "$(CUFLIGHT_DISABLE=1 LD_PRELOAD="$library $PWD/first.so" ./victim)" = well ]
 }
