@@ -39,13 +39,20 @@ static bool is_of_threads(const struct site *s)
 	return alike && s->alloc_count <= THREADS_FEW && threads > 1 && threads * 4 >= s->alloc_count * 3;
 }
 
+/* Of what is estimated, chance decides which half of the time a sample fell into: one standard deviation of the difference that is asked for. */
+static double chance_of(const struct site *s, const struct trend_steps *steps)
+{
+	double sample_bytes = s->live_bytes ? s->live_variance / (double)s->live_bytes : 0; /* one stands for */
+	return sqrt(sample_bytes * (steps->rise_second_half + steps->rise_first_half / 4));
+}
+
 static bool is_leak(const struct growth *g, const struct site *s, const struct series *y, const struct trend_steps *steps)
 {
 	double floor_then = y->bytes[y->count * 3 / 4] - y->bytes[0];
 	return !s->holds_blocks && !is_of_threads(s) && g->work_cycles >= CYCLES_MIN && y->count > CYCLES_MIN &&
 	       steps->ups >= CYCLES_MIN - 1 && steps->quarters_with_ups == 4 && /* it rose in at least 8 cycles, all along */
 	       steps->fall <= steps->rise / 10 &&                              /* and stayed */
-	       steps->rise_second_half >= steps->rise_first_half / 2 &&        /* no plateau */
+	       steps->rise_second_half + chance_of(s, steps) >= steps->rise_first_half / 2 && /* no plateau */
 	       outlives_its_blocks(s, y) &&
 	       (!g->births || (double)s->old_bytes >= floor_then / 2);         /* of blocks that are still the same */
 }
