@@ -392,6 +392,36 @@ static void test_growth__sampled_host_memory_is_estimated(void **state)
 	done(&t, facts);
 }
 
+/* A sampled site gains so many samples in the first and second half of its 128 requests. Its class. */
+static enum fact_class class_of_sampled(unsigned first, unsigned second)
+{
+	struct tracer t = tracer_new(true, 1000000);
+	struct facts *facts;
+	enum fact_class class;
+	t.m->h->options_host_mode = 1;
+	t.m->h->sample_mean_bytes = 524288;
+	for (unsigned i = 0, taken = 0; i < 128; i++) {
+		uint64_t scratch = take(&t, 4 * MiB, SITE_SCRATCH);
+		unsigned due = i < 64 ? first * (i + 1) / 64 : first + second * (i - 63) / 64;
+		for (; taken < due; taken++)
+			take(&t, 64, SITE_LEAK);
+		give(&t, scratch);
+	}
+	facts = judge(&t);
+	class = site_of(facts, SITE_LEAK)->class;
+	done(&t, facts);
+	return class;
+}
+
+/* Where 120 samples are all there is, two thirds of them fall into the first half once in some hundred times. */
+static void test_growth__chance_is_no_plateau(void **state)
+{
+	assert_int_equal(class_of_sampled(64, 64), CLASS_LEAK);
+	assert_int_equal(class_of_sampled(85, 41), CLASS_LEAK);
+	assert_int_equal(class_of_sampled(90, 30), CLASS_RETAINED);
+	assert_int_equal(class_of_sampled(300, 80), CLASS_RETAINED);
+}
+
 static void test_trend__slope_survives_wild_points(void **state)
 {
 	double x[40], y[40];
@@ -480,6 +510,7 @@ int main(void)
 		cmocka_unit_test(test_growth__seven_cycles_are_not_enough),
 		cmocka_unit_test(test_growth__a_kv_cache_that_resets_has_no_verdict),
 		cmocka_unit_test(test_growth__sampled_host_memory_is_estimated),
+		cmocka_unit_test(test_growth__chance_is_no_plateau),
 		cmocka_unit_test(test_trend__slope_survives_wild_points),
 		cmocka_unit_test(test_trend__slopes_are_those_of_all_pairs_sorted),
 		cmocka_unit_test(test_trend__shapes),
