@@ -417,7 +417,7 @@ static enum fact_class class_of_sampled(unsigned first, unsigned second)
 static void test_growth__chance_is_no_plateau(void **state)
 {
 	assert_int_equal(class_of_sampled(64, 64), CLASS_LEAK);
-	assert_int_equal(class_of_sampled(85, 41), CLASS_LEAK);
+	assert_int_equal(class_of_sampled(87, 38), CLASS_LEAK);
 	assert_int_equal(class_of_sampled(90, 30), CLASS_RETAINED);
 	assert_int_equal(class_of_sampled(300, 80), CLASS_RETAINED);
 }
