@@ -413,7 +413,7 @@ static enum fact_class class_of_sampled(unsigned first, unsigned second)
 	return class;
 }
 
-/* Where 120 samples are all there is, two thirds of them fall into the first half once in some hundred times. */
+/* Where 120 samples are all there is, two thirds of them fall into the first half once in some 600 runs of host_leak. */
 static void test_growth__chance_is_no_plateau(void **state)
 {
 	assert_int_equal(class_of_sampled(64, 64), CLASS_LEAK);

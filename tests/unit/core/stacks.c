@@ -18,35 +18,26 @@ static __attribute__((noinline)) void hook(void)
 	__asm__ volatile("");
 }
 
-static __attribute__((noinline)) void left(unsigned path, unsigned steps);
-
-static __attribute__((noinline)) void right(unsigned path, unsigned steps)
+/* Two places to call from, which the differing asm keeps apart. */
+static __attribute__((noinline)) void walk(unsigned path, unsigned steps)
 {
-	if (!steps)
+	if (!steps) {
 		hook();
-	else if (path & 1)
-		right(path >> 1, steps - 1);
-	else
-		left(path >> 1, steps - 1);
-	__asm__ volatile("");
-}
-
-static __attribute__((noinline)) void left(unsigned path, unsigned steps)
-{
-	if (!steps)
-		hook();
-	else if (path & 1)
-		right(path >> 1, steps - 1);
-	else
-		left(path >> 1, steps - 1);
-	__asm__ volatile("");
+		__asm__ volatile("# here");
+	} else if (path & 1) {
+		walk(path >> 1, steps - 1);
+		__asm__ volatile("# right");
+	} else {
+		walk(path >> 1, steps - 1);
+		__asm__ volatile("# left");
+	}
 }
 
 /* Each path is a stack of its own. */
 static __attribute__((noinline)) uint32_t capture(unsigned path, bool of_large)
 {
 	large = of_large;
-	left(path, BITS);
+	walk(path, BITS);
 	return id;
 }
 
