@@ -26,9 +26,11 @@ result_ubsan = $(B)/undefined/results/unit
 result_tsan = $(B)/thread/results/unit
 result_valgrind = $(B)/results/valgrind
 
-core_src := $(wildcard interpose/core/*.c)
-hook_src := $(wildcard interpose/hooks/*.c)
-cmd_src  := $(filter-out analysis/main.c,$(wildcard analysis/*.c analysis/*/*.c))
+# the rooms of the recorder from the bottom up; three files of hooks/malloc hook nothing, and their unit tests link the core
+core_rooms := platform store code python stack process incident record
+core_src := $(wildcard $(core_rooms:%=interpose/%/*.c)) $(patsubst %,interpose/hooks/malloc/%.c,boot_alloc map_table process_maps)
+hook_src := $(filter-out $(core_src),$(wildcard interpose/hooks/*/*.c))
+cmd_src  := $(wildcard analysis/*/*.c analysis/*/*/*.c)
 core_obj := $(core_src:%.c=$(B)/obj/%.o)
 hook_obj := $(hook_src:%.c=$(B)/obj/%.o)
 cmd_obj  := $(cmd_src:%.c=$(B)/obj/%.o)
@@ -36,7 +38,7 @@ CMD_LIBS := -ldw -lelf -ljson-c -lzstd -lz -liberty -lm -ldl
 
 unit_core     := $(patsubst tests/unit/core/%.c,$(B)/unit/core/%,$(wildcard tests/unit/core/*.c))
 unit_hooks    := $(patsubst tests/unit/hooks/%.c,$(B)/unit/hooks/%,$(wildcard tests/unit/hooks/*.c))
-call_obj      := $(filter-out %/cuda_runtime.o,$(filter $(B)/obj/interpose/hooks/cuda_%,$(hook_obj)))
+call_obj      := $(filter-out %/cuda_runtime.o,$(filter $(B)/obj/interpose/hooks/cuda/cuda_%,$(hook_obj)))
 unit_both     := $(patsubst tests/unit/both/%.c,$(B)/unit/both/%,$(wildcard tests/unit/both/*.c))
 unit_analysis := $(patsubst tests/unit/analysis/%.c,$(B)/unit/analysis/%,$(wildcard tests/unit/analysis/*.c))
 victims       := $(patsubst tests/victims/%.c,$(B)/victims/%,$(wildcard tests/victims/*.c)) $(B)/victims/cause_fixture

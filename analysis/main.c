@@ -6,7 +6,7 @@
 #include <string.h>
 #include "analysis/cmd/cmd.h"
 #include "analysis/cmd/help.h"
-#include "analysis/cmd/say.h"
+#include "analysis/cmd/cli/say.h"
 
 /* A report that filled the disk must not look like a success. */
 static int finish_stdout(int status, int failed)

@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include "analysis/cmd/opts.h"
+#include "analysis/cmd/cli/opts.h"
 
 enum {
 	CMD_FINE = 0,

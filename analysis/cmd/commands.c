@@ -3,7 +3,7 @@
 #include "analysis/cmd/cmd.h"
 
 #include <string.h>
-#include "analysis/cmd/suggest.h"
+#include "analysis/cmd/cli/suggest.h"
 
 const struct cmd *const cmd_table[] = { &cmd_run, &cmd_report, &cmd_doctor, &cmd_env, &cmd_help, NULL };
 

@@ -4,7 +4,7 @@
 
 #include <ctype.h>
 #include <string.h>
-#include "analysis/view/flow.h"
+#include "analysis/view/text/flow.h"
 
 enum { MDOC_COLUMNS = 80 };
 

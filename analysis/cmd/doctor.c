@@ -3,11 +3,11 @@
 #include "analysis/cmd/cmd.h"
 
 #include <json-c/json.h>
-#include "analysis/cmd/checks.h"
-#include "analysis/cmd/output.h"
-#include "analysis/cmd/say.h"
+#include "analysis/cmd/doctor/checks.h"
+#include "analysis/cmd/cli/output.h"
+#include "analysis/cmd/cli/say.h"
 #include "analysis/view/clean.h"
-#include "analysis/view/flow.h"
+#include "analysis/view/text/flow.h"
 
 enum { DOCTOR_INDENT = 25 };
 

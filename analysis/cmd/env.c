@@ -4,10 +4,10 @@
 
 #include <json-c/json.h>
 #include <string.h>
-#include "analysis/cmd/library.h"
-#include "analysis/cmd/output.h"
-#include "analysis/cmd/say.h"
-#include "analysis/cmd/settings.h"
+#include "analysis/cmd/target/library.h"
+#include "analysis/cmd/cli/output.h"
+#include "analysis/cmd/cli/say.h"
+#include "analysis/cmd/cli/settings.h"
 
 struct lines {
 	const char *library;

@@ -7,8 +7,8 @@
 #include <string.h>
 #include "analysis/cmd/docs.h"
 #include "analysis/cmd/help_causes.h"
-#include "analysis/cmd/say.h"
-#include "analysis/view/flow.h"
+#include "analysis/cmd/cli/say.h"
+#include "analysis/view/text/flow.h"
 #include "interpose/abi/format.h"
 
 enum { HELP_COLUMNS = 80, HELP_INDENT = 30 };

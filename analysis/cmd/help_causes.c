@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 #include <strings.h>
-#include "analysis/model/causes.h"
-#include "analysis/view/flow.h"
+#include "analysis/explain/causes.h"
+#include "analysis/view/text/flow.h"
 
 enum { HELP_COLUMNS = 80, TERM_COLUMN = 8 };
 

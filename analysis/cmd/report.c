@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "analysis/cmd/destination.h"
-#include "analysis/cmd/output.h"
-#include "analysis/cmd/recordings.h"
-#include "analysis/cmd/say.h"
-#include "analysis/model/facts.h"
-#include "analysis/model/symbols.h"
+#include "analysis/cmd/target/destination.h"
+#include "analysis/cmd/cli/output.h"
+#include "analysis/cmd/run/recordings.h"
+#include "analysis/cmd/cli/say.h"
+#include "analysis/facts/facts.h"
+#include "analysis/symbols/symbols.h"
 #include "analysis/view/report.h"
 #include "analysis/view/units.h"
 

@@ -11,18 +11,18 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "analysis/cmd/allocator.h"
-#include "analysis/cmd/cgroup.h"
-#include "analysis/cmd/checks.h"
-#include "analysis/cmd/destination.h"
-#include "analysis/cmd/library.h"
-#include "analysis/cmd/recordings.h"
-#include "analysis/cmd/say.h"
-#include "analysis/cmd/settings.h"
-#include "analysis/cmd/supervise.h"
-#include "analysis/cmd/tenants_watch.h"
-#include "analysis/model/facts.h"
-#include "analysis/model/recording_append.h"
+#include "analysis/cmd/target/allocator.h"
+#include "analysis/cmd/target/cgroup.h"
+#include "analysis/cmd/doctor/checks.h"
+#include "analysis/cmd/target/destination.h"
+#include "analysis/cmd/target/library.h"
+#include "analysis/cmd/run/recordings.h"
+#include "analysis/cmd/cli/say.h"
+#include "analysis/cmd/cli/settings.h"
+#include "analysis/cmd/run/supervise.h"
+#include "analysis/cmd/run/tenants_watch.h"
+#include "analysis/facts/facts.h"
+#include "analysis/recording/recording_append.h"
 #include "analysis/view/units.h"
 
 enum { RUN_PATTERN_DEPTH = 3 /* directories that a pattern may add */, TICK_MS = 50 };

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "analysis/model/python_names.h"
-#include "analysis/model/xalloc.h"
+#include "analysis/recording/python_names.h"
+#include "analysis/base/xalloc.h"
 
 /* A program's own allocation functions: the innermost frame of that many sites, with different callers. */
 enum { WRAPPERS_MAX = 4, WRAPPER_SITES = 3, SITES_LOOKED_AT = 64 };

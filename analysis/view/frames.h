@@ -9,8 +9,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "analysis/model/facts.h"
-#include "analysis/model/symbols.h"
+#include "analysis/facts/facts.h"
+#include "analysis/symbols/symbols.h"
 
 struct frame {
 	const char *function;  /* NULL unknown */

@@ -7,9 +7,9 @@
 #define VIEW_REPORT_H
 
 #include <stdio.h>
-#include "analysis/model/facts.h"
+#include "analysis/facts/facts.h"
 #include "analysis/view/frames.h"
-#include "analysis/view/style.h"
+#include "analysis/view/text/style.h"
 
 /* The first 25 lines answer alone; sections with the details follow. */
 void report_text(FILE *out, const struct facts *facts, struct frames *frames, const struct style *style);

@@ -3,6 +3,6 @@
 #ifndef VIEW_UNITS_H
 #define VIEW_UNITS_H
 
-#include "analysis/model/units.h"
+#include "analysis/base/units.h"
 
 #endif

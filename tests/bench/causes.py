@@ -25,7 +25,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RIGHT_AT_LEAST = 0.97
 SECONDS = 30
-WORK_LEAST = 8 # cycles of work: fewer are none (analysis/model/README.md)
+WORK_LEAST = 8 # cycles of work: fewer are none (analysis/facts/README.md)
 NOISE_BYTES = 1 << 20 # fixture.c: what other threads hold at most
 
 

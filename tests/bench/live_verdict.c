@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
-#include "interpose/core/incident.h"
-#include "interpose/core/ledger.h"
-#include "interpose/core/recorder.h"
-#include "interpose/core/recording.h"
-#include "interpose/core/verdict.h"
+#include "interpose/incident/incident.h"
+#include "interpose/store/ledger.h"
+#include "interpose/record/recorder.h"
+#include "interpose/store/recording.h"
+#include "interpose/incident/verdict.h"
 
 static double now_ms(void)
 {

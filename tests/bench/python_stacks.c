@@ -11,11 +11,11 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "interpose/core/modules.h"
-#include "interpose/core/python_parts.h"
-#include "interpose/core/recorder.h"
-#include "interpose/core/stacks.h"
-#include "interpose/core/thread.h"
+#include "interpose/code/modules.h"
+#include "interpose/python/python_parts.h"
+#include "interpose/record/recorder.h"
+#include "interpose/stack/stacks.h"
+#include "interpose/process/thread.h"
 
 enum { ROUNDS = 9, REPEATS = 20000, DEPTH_MAX = 64, METHODS = 6 };
 

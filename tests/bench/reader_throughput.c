@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "analysis/model/facts.h"
+#include "analysis/facts/facts.h"
 
 enum { PAGE = 4096, DEVICE_SEGMENT = 16384, HOST_SEGMENT = 65536, STACKS = 4096, THREADS = 16 };
 

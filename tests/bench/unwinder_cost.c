@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-#include "interpose/core/modules.h"
-#include "interpose/core/walker.h"
+#include "interpose/code/modules.h"
+#include "interpose/stack/walker.h"
 
 #define NOINLINE __attribute__((noinline, noclone, optimize("omit-frame-pointer")))
 enum { ROUNDS = 9, FRAMES_MAX = 256 };

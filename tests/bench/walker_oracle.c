@@ -19,10 +19,10 @@
 #include <time.h>
 #include <unistd.h>
 #include "interpose/abi/format.h"
-#include "interpose/core/cfi.h"
-#include "interpose/core/modules.h"
-#include "interpose/core/recorder.h"
-#include "interpose/core/walker.h"
+#include "interpose/code/cfi.h"
+#include "interpose/code/modules.h"
+#include "interpose/record/recorder.h"
+#include "interpose/stack/walker.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define TLS __thread __attribute__((tls_model("initial-exec")))

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "analysis/model/events.h"
+#include "analysis/recording/events.h"
 
 static void say_events(const struct reader *reader, uint32_t pid)
 {

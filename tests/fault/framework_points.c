@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "analysis/model/framework_segments.h"
-#include "analysis/model/levels.h"
+#include "analysis/device/framework_segments.h"
+#include "analysis/replay/levels.h"
 
 struct point { char name[32]; uint64_t monotonic_ns, allocated, reserved, hole_small, hole_large, live_count; };
 

@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "analysis/model/events.h"
-#include "analysis/model/reader.h"
+#include "analysis/recording/events.h"
+#include "analysis/recording/reader.h"
 
 enum { RECORDINGS = 64 };
 

@@ -25,8 +25,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "analysis/model/events.h"
-#include "analysis/model/replay.h"
+#include "analysis/recording/events.h"
+#include "analysis/replay/replay.h"
 #include "tests/victims/kill_truth.h"
 
 #define WORK_NS 80000000u  /* longest time between its start and its death */

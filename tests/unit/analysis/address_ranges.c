@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <cmocka.h>
-#include "analysis/model/address_ranges.h"
+#include "analysis/base/address_ranges.h"
 
 #define NONE UINT64_MAX
 

@@ -19,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "analysis/model/symbols.h"
+#include "analysis/symbols/symbols.h"
 
 #define ID_BYTES 64
 

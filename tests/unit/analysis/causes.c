@@ -6,8 +6,8 @@
 #include <cmocka.h>
 #include <math.h>
 #include <string.h>
-#include "analysis/model/causes.h"
-#include "analysis/model/facts.h"
+#include "analysis/explain/causes.h"
+#include "analysis/facts/facts.h"
 #include "tests/unit/analysis/recording_maker.h"
 
 #define TOTAL (16 * GiB)

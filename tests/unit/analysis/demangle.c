@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "analysis/model/demangle.h"
+#include "analysis/symbols/demangle.h"
 
 static void test_demangle__names(void **state)
 {

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include <math.h>
-#include "analysis/model/facts.h"
-#include "analysis/model/trend.h"
+#include "analysis/facts/facts.h"
+#include "analysis/base/trend.h"
 #include "tests/unit/analysis/recording_maker.h"
 
 static const struct maker_plan roomy = { 512, 16384, 1024, 4096, 8192, 8192, 64, 64, 8, 0, 0 };

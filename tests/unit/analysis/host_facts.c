@@ -6,9 +6,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <unistd.h>
-#include "analysis/model/facts.h"
-#include "analysis/model/key_values.h"
-#include "analysis/model/recording_append.h"
+#include "analysis/facts/facts.h"
+#include "analysis/base/key_values.h"
+#include "analysis/recording/recording_append.h"
 #include "tests/unit/analysis/recording_maker.h"
 
 static const char memory_text[] = "rss_bytes=209715200\nheap_bytes=157286400\nanonymous_bytes=41943040\nstack_bytes=1048576\nfile_bytes=8388608\n"

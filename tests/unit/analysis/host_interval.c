@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "analysis/model/host_memory.h"
-#include "analysis/model/host_weight.h"
+#include "analysis/host/host_memory.h"
+#include "analysis/recording/host_weight.h"
 
 enum { CLASSES = 4, RUNS = 2000 };
 static unsigned runs = RUNS;

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 #include "analysis/cmd/cmd.h"
-#include "analysis/cmd/settings.h"
-#include "analysis/cmd/suggest.h"
+#include "analysis/cmd/cli/settings.h"
+#include "analysis/cmd/cli/suggest.h"
 
 static struct opts opts;
 

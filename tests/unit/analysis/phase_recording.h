@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
-#include "analysis/model/phases.h"
+#include "analysis/phases/phases.h"
 #include "tests/unit/analysis/recording_maker.h"
 
 #define TOTAL (80 * GiB)

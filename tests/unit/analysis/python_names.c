@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
-#include "analysis/model/python_names.h"
-#include "analysis/model/symbols.h"
+#include "analysis/recording/python_names.h"
+#include "analysis/symbols/symbols.h"
 #include "analysis/view/frames.h"
 
 static const struct fact_meta_text texts[] = {

@@ -5,8 +5,8 @@
 #include <setjmp.h>
 #include <stddef.h>
 #include <cmocka.h>
-#include "analysis/model/events.h"
-#include "analysis/model/facts.h"
+#include "analysis/recording/events.h"
+#include "analysis/facts/facts.h"
 #include "tests/unit/analysis/recording_maker.h"
 
 static const struct maker_plan tiny = { 4, 1024, 4, 1024, 64, 64, 16, 8, 8, 4, 1024 };

@@ -4,7 +4,7 @@
 #include <setjmp.h>
 #include <stddef.h>
 #include <cmocka.h>
-#include "analysis/model/replay.h"
+#include "analysis/replay/replay.h"
 #include "tests/unit/analysis/recording_maker.h"
 
 static uint64_t random_state;

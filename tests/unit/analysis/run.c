@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "analysis/model/facts.h"
+#include "analysis/facts/facts.h"
 #include "tests/unit/analysis/recording_maker.h"
 
 #define TOTAL (16 * GiB)

@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "analysis/cmd/library.h"
-#include "analysis/cmd/recordings.h"
+#include "analysis/cmd/target/library.h"
+#include "analysis/cmd/run/recordings.h"
 #include "analysis/view/clean.h"
-#include "analysis/view/flow.h"
-#include "analysis/view/table.h"
+#include "analysis/view/text/flow.h"
+#include "analysis/view/text/table.h"
 
 static char *text;
 static size_t bytes;

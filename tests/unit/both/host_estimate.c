@@ -15,10 +15,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "analysis/model/facts.h"
-#include "interpose/core/host.h"
-#include "interpose/core/recorder.h"
-#include "interpose/core/sampler.h"
+#include "analysis/facts/facts.h"
+#include "interpose/record/host.h"
+#include "interpose/record/recorder.h"
+#include "interpose/platform/sampler.h"
 
 enum { RUNS = 200, CLASSES = 4 };
 static unsigned runs = RUNS;

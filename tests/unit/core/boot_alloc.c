@@ -2,7 +2,7 @@
 /* The allocator of the first moments: aligned, told apart, bounded. */
 #include "tests/unit/core/fixture.h"
 #include <pthread.h>
-#include "interpose/core/boot_alloc.h"
+#include "interpose/hooks/malloc/boot_alloc.h"
 
 static void test_boot__blocks_are_aligned_zeroed_and_apart(void **state)
 {

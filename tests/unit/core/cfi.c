@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include "interpose/core/cfi.h"
-#include "interpose/core/modules.h"
+#include "interpose/code/cfi.h"
+#include "interpose/code/modules.h"
 
 enum { ROUNDS = 40, RULE_STEP = 5, TABLE_HEAD_BYTES = 12 };
 

@@ -3,7 +3,7 @@
 #include "tests/unit/core/fixture.h"
 #include <dlfcn.h>
 #include <sys/auxv.h>
-#include "interpose/core/elf_symbol.h"
+#include "interpose/platform/elf_symbol.h"
 
 #if defined __aarch64__
 #define VDSO_NAME "__kernel_clock_gettime"

@@ -15,8 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "interpose/core/recorder.h"
-#include "interpose/core/recording.h"
+#include "interpose/record/recorder.h"
+#include "interpose/store/recording.h"
 
 static inline void fixture_start(const char *options, const char *output)
 {

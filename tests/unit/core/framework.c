@@ -2,10 +2,10 @@
 /* Reports of a framework's allocator: ring, ledger, totals, samples of stacks, and the ladder behind a failure. */
 #include <pthread.h>
 #include "tests/unit/core/fixture.h"
-#include "interpose/core/framework.h"
-#include "interpose/core/incident.h"
-#include "interpose/core/ledger.h"
-#include "interpose/core/timeline.h"
+#include "interpose/record/framework.h"
+#include "interpose/incident/incident.h"
+#include "interpose/store/ledger.h"
+#include "interpose/incident/timeline.h"
 
 enum { HOOK = 402, HOOK_FAILURE = 404 };
 

@@ -3,9 +3,9 @@
 #include <pthread.h>
 #include <sys/wait.h>
 #include "tests/unit/core/fixture.h"
-#include "interpose/core/forget.h"
-#include "interpose/core/host.h"
-#include "interpose/core/sampler.h"
+#include "interpose/record/forget.h"
+#include "interpose/record/host.h"
+#include "interpose/platform/sampler.h"
 
 #define frame __builtin_frame_address(0)
 

@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <cmocka.h>
-#include "interpose/core/host_ledger.h"
-#include "interpose/core/recording.h"
+#include "interpose/store/host_ledger.h"
+#include "interpose/store/recording.h"
 
 enum { BUCKETS = 1 << 14, ENTRIES = BUCKETS * CUF_HOST_BUCKET };
 

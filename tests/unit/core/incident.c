@@ -2,7 +2,7 @@
 /* Failed requests: ladders, outcomes, which slots are kept, and the snapshot of holes and sites. */
 #include "tests/unit/core/fixture.h"
 #include <pthread.h>
-#include "interpose/core/incident.h"
+#include "interpose/incident/incident.h"
 
 static const struct cuf_incident *by_number(uint64_t number)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ledger and the totals beside it: every rule of recorder.h that changes what is live. */
 #include "tests/unit/core/fixture.h"
-#include "interpose/core/device.h"
-#include "interpose/core/ledger.h"
+#include "interpose/incident/device.h"
+#include "interpose/store/ledger.h"
 
 static uint64_t live(unsigned kind) { return cuf_recording.devices[0].live_bytes[kind]; }
 

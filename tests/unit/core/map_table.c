@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The program's maps: what overlaps a range is found and split, compared with one byte a page. */
 #include "tests/unit/core/fixture.h"
-#include "interpose/core/map_table.h"
+#include "interpose/hooks/malloc/map_table.h"
 
 enum { PAGE = 4096, PAGES = 64 };
 

@@ -9,7 +9,7 @@
 #include <sys/auxv.h>
 #include <sys/stat.h>
 #include "tests/unit/core/fixture.h"
-#include "interpose/core/modules.h"
+#include "interpose/code/modules.h"
 
 /* small libraries that come with libc and that nothing here needs */
 static const char *const spare[] = {

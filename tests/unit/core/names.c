@@ -2,7 +2,7 @@
 /* Names written into the recording: a frame inside libc's lfind is named from libc's own symbol table, once. */
 #include <search.h>
 #include "tests/unit/core/fixture.h"
-#include "interpose/core/names.h"
+#include "interpose/code/names.h"
 
 static int allocate_and_compare(const void *a, const void *b)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Settings: what the environment says, what is wrong with it, and how a file name is made. */
 #include "tests/unit/core/fixture.h"
-#include "interpose/core/options.h"
+#include "interpose/platform/options.h"
 
 static struct cuf_options read_options(const char *text)
 {

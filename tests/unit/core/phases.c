@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stacks, open requests, names and the rate of phases, as the recorder keeps them. */
 #include <pthread.h>
-#include "interpose/core/phase_names.h"
-#include "interpose/core/phases.h"
+#include "interpose/incident/phase_names.h"
+#include "interpose/incident/phases.h"
 #include "tests/unit/core/fixture.h"
 
 static struct cuf_phase_text text_of(const char *text, uint32_t stack)

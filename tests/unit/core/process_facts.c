@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a recording says of its process: and what it must never say. */
 #include "tests/unit/core/fixture.h"
-#include "interpose/core/process_facts.h"
+#include "interpose/process/process_facts.h"
 
 static char *environment[] = {
 	(char *)"CUDA_VISIBLE_DEVICES=0,1", (char *)"HOME=/home/somebody", (char *)"AWS_SECRET_ACCESS_KEY=abcdefghij", (char *)"VLLM_API_KEY=vllmsecret",

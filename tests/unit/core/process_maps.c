@@ -2,7 +2,7 @@
 /* What smaps says of this very process. */
 #include <sys/mman.h>
 #include "tests/unit/core/fixture.h"
-#include "interpose/core/process_maps.h"
+#include "interpose/hooks/malloc/process_maps.h"
 
 enum { MiB = 1 << 20 };
 

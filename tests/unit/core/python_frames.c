@@ -5,7 +5,7 @@
  */
 #include "tests/unit/core/fixture.h"
 #include <sys/mman.h>
-#include "interpose/core/python_parts.h"
+#include "interpose/python/python_parts.h"
 
 enum { ARENA_BYTES = 1 << 16, MAX = 64 };
 static uint8_t *arena; /* ends where nothing can be read */
@@ -184,7 +184,7 @@ static void tell_offsets(uint64_t *words, const struct cuf_python_layout *l, uin
 
 static const struct cuf_python_layout known[] = { /* from 3.9 on */
 #define LAYOUT(of, ...) { __VA_ARGS__ },
-#include "interpose/core/python_layouts.def"
+#include "interpose/python/python_layouts.def"
 };
 
 static struct cuf_python_layout layout_of(unsigned minor)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Texts without allocation: sizes are rounded as the report rounds them, and nothing overflows. */
 #include "tests/unit/core/fixture.h"
-#include "interpose/core/say.h"
+#include "interpose/platform/say.h"
 
 static void test_say__sizes(void **state)
 {

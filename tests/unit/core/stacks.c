@@ -2,8 +2,8 @@
 /* Stacks in tables that fill up: what small blocks leave is there for large ones, also at a place that small ones took before. */
 #include <sys/wait.h>
 #include "tests/unit/core/fixture.h"
-#include "interpose/core/stacks.h"
-#include "interpose/core/thread.h"
+#include "interpose/stack/stacks.h"
+#include "interpose/process/thread.h"
 
 enum { BITS = 15 };
 

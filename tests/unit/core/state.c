@@ -14,9 +14,9 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include "tests/unit/core/fixture.h"
-#include "interpose/core/sandbox.h"
-#include "interpose/core/state.h"
-#include "interpose/core/thread.h"
+#include "interpose/platform/sandbox.h"
+#include "interpose/record/state.h"
+#include "interpose/process/thread.h"
 
 static char directory[] = "/tmp/cuflight-state-XXXXXX";
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The timeline: fixed size, falling resolution, nothing out of order. */
 #include "tests/unit/core/fixture.h"
-#include "interpose/core/timeline.h"
+#include "interpose/incident/timeline.h"
 
 static void test_timeline__weeks_fit_in_a_fixed_size(void **state)
 {

@@ -4,8 +4,8 @@
  * cuf_walk says, also when it answers with an id alone; and it does recognise.
  */
 #include "tests/unit/core/fixture.h"
-#include "interpose/core/modules.h"
-#include "interpose/core/walker.h"
+#include "interpose/code/modules.h"
+#include "interpose/stack/walker.h"
 
 enum { MAX = 64, STACKS = 20000, DEPTH = 12 };
 

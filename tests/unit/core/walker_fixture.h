@@ -24,10 +24,10 @@
 #include <ucontext.h>
 #include <unistd.h>
 #include "interpose/abi/format.h"
-#include "interpose/core/cfi.h"
-#include "interpose/core/modules.h"
-#include "interpose/core/recorder.h"
-#include "interpose/core/walker.h"
+#include "interpose/code/cfi.h"
+#include "interpose/code/modules.h"
+#include "interpose/record/recorder.h"
+#include "interpose/stack/walker.h"
 
 #define NOINLINE __attribute__((noinline, noclone))
 enum { MAX = 512 };

@@ -9,11 +9,11 @@
 #define FAKE_H
 
 #include "tests/unit/core/fixture.h"
-#include "interpose/core/ledger.h"
-#include "interpose/hooks/allocator.h"
-#include "interpose/hooks/cuda.h"
-#include "interpose/hooks/framework.h"
-#include "interpose/hooks/tenants.h"
+#include "interpose/store/ledger.h"
+#include "interpose/hooks/malloc/allocator.h"
+#include "interpose/hooks/cuda/cuda.h"
+#include "interpose/hooks/framework/framework.h"
+#include "interpose/hooks/cuda/tenants.h"
 
 struct cuf_real cuf_real;
 struct cuf_query cuf_query;

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bytes, counts, times and percentages to text and back. No printing here. */
+#include "analysis/base/units.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const struct unit_text unknown = { "?" };
+static const char *const scale_names[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+
+/* The unit in which the figure, rounded to two decimals, stays below 1024. */
+static unsigned scale_of(double *figure)
+{
+	unsigned scale = 0;
+	while (*figure >= (scale ? 1023.995 : 1024) && scale + 1 < sizeof scale_names / sizeof *scale_names) {
+		*figure /= 1024;
+		scale++;
+	}
+	return scale;
+}
+
+struct unit_text units_bytes(uint64_t bytes)
+{
+	struct unit_text text;
+	double figure = (double)bytes;
+	unsigned scale = scale_of(&figure);
+	if (bytes == UNITS_UNKNOWN)
+		return unknown;
+	snprintf(text.s, sizeof text.s, scale ? "%.2f %s" : "%.0f %s", figure, scale_names[scale]);
+	return text;
+}
+
+struct unit_text units_bytes_signed(double bytes)
+{
+	struct unit_text text;
+	double figure = fabs(bytes);
+	unsigned scale = scale_of(&figure);
+	if (isnan(bytes))
+		return unknown;
+	snprintf(text.s, sizeof text.s, scale ? "%s%.2f %s" : "%s%.0f %s", bytes < 0 ? "-" : "+", figure, scale_names[scale]);
+	return text;
+}
+
+struct unit_text units_count(uint64_t count)
+{
+	struct unit_text text;
+	char digits[24];
+	if (count == UNITS_UNKNOWN)
+		return unknown;
+	int length = snprintf(digits, sizeof digits, "%llu", (unsigned long long)count), out = 0;
+	for (int i = 0; i < length; i++) {
+		if (i && (length - i) % 3 == 0)
+			text.s[out++] = ',';
+		text.s[out++] = digits[i];
+	}
+	text.s[out] = 0;
+	return text;
+}
+
+struct unit_text units_percent(uint64_t part, uint64_t whole)
+{
+	struct unit_text text;
+	if (part == UNITS_UNKNOWN || whole == UNITS_UNKNOWN || !whole)
+		return unknown;
+	snprintf(text.s, sizeof text.s, "%.1f%%", 100.0 * (double)part / (double)whole);
+	return text;
+}
+
+struct unit_text units_duration(uint64_t duration_ns)
+{
+	struct unit_text text;
+	uint64_t s = duration_ns / 1000000000;
+	if (duration_ns == UNITS_UNKNOWN)
+		return unknown;
+	if (duration_ns < 1000000)
+		snprintf(text.s, sizeof text.s, "%.0f us", floor((double)duration_ns / 1e3));
+	else if (duration_ns < 1000000000)
+		snprintf(text.s, sizeof text.s, "%.0f ms", floor((double)duration_ns / 1e6));
+	else if (s < 60)
+		snprintf(text.s, sizeof text.s, "%.1f s", floor((double)duration_ns / 1e8) / 10);
+	else if (s < 3600)
+		snprintf(text.s, sizeof text.s, "%um%02us", (unsigned)(s / 60), (unsigned)(s % 60));
+	else if (s < 86400)
+		snprintf(text.s, sizeof text.s, "%uh%02um", (unsigned)(s / 3600), (unsigned)(s / 60 % 60));
+	else
+		snprintf(text.s, sizeof text.s, "%llud%02uh", (unsigned long long)(s / 86400), (unsigned)(s / 3600 % 24));
+	return text;
+}
+
+static bool local_time(uint64_t epoch_ns, struct tm *tm)
+{
+	time_t seconds = (time_t)(epoch_ns / 1000000000);
+	return epoch_ns != UNITS_UNKNOWN && localtime_r(&seconds, tm);
+}
+
+struct unit_text units_wall(uint64_t epoch_ns)
+{
+	struct unit_text text;
+	struct tm tm;
+	if (!local_time(epoch_ns, &tm))
+		return unknown;
+	snprintf(text.s, sizeof text.s, "%02u:%02u:%02u.%03u", (unsigned)tm.tm_hour % 24, (unsigned)tm.tm_min % 60, (unsigned)tm.tm_sec % 61,
+		 (unsigned)(epoch_ns / 1000000 % 1000));
+	return text;
+}
+
+struct unit_text units_date(uint64_t epoch_ns)
+{
+	struct unit_text text;
+	struct tm tm;
+	if (!local_time(epoch_ns, &tm) || !strftime(text.s, sizeof text.s, "%Y-%m-%d %H:%M:%S", &tm))
+		return unknown;
+	return text;
+}
+
+bool units_parse_count(const char *text, uint64_t *count)
+{
+	char *end;
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	*count = strtoull(text, &end, 10);
+	return !errno && !*end;
+}
+
+bool units_parse_bytes(const char *text, uint64_t *bytes)
+{
+	static const char letters[] = "KMG";
+	const char *letter;
+	char *end;
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	*bytes = strtoull(text, &end, 10);
+	if (errno)
+		return false;
+	if (!*end)
+		return true;
+	letter = strchr(letters, *end);
+	if (!letter || (end[1] && strcmp(end + 1, "iB") != 0))
+		return false;
+	unsigned shift = 10 * (unsigned)(letter - letters + 1);
+	if (*bytes >> (64 - shift))
+		return false;
+	*bytes <<= shift;
+	return true;
+}

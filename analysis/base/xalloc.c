@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Allocation that dies on exhaustion, and the arena. */
+#include "analysis/base/xalloc.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *checked(void *p)
+{
+	if (p)
+		return p;
+	fputs("cuflight: out of memory\n", stderr);
+	exit(2);
+}
+
+static size_t product(size_t count, size_t bytes)
+{
+	size_t all;
+	if (__builtin_mul_overflow(count, bytes, &all))
+		checked(NULL);
+	return all ? all : 1;
+}
+
+void *xalloc_bytes(size_t bytes) { return checked(malloc(bytes ? bytes : 1)); }
+void *xalloc_zeroed(size_t count, size_t bytes) { return checked(calloc(1, product(count, bytes))); }
+
+void *xalloc_aligned_zeroed(size_t alignment, size_t bytes)
+{
+	return memset(checked(aligned_alloc(alignment, bytes)), 0, bytes);
+}
+
+void *xalloc_resize(void *p, size_t count, size_t bytes) { return checked(realloc(p, product(count, bytes))); }
+char *xalloc_string(const char *text) { return checked(strdup(text)); }
+
+void xalloc_grow(void *items, size_t count, size_t *room, size_t bytes)
+{
+	void *p;
+	if (count < *room)
+		return;
+	*room = *room ? *room * 2 : 16;
+	memcpy(&p, items, sizeof p);
+	p = xalloc_resize(p, *room, bytes);
+	memcpy(items, &p, sizeof p);
+}
+
+#define CHUNK_BYTES ((size_t)64 << 10)
+#define ALIGNMENT 16
+
+struct chunk {
+	struct chunk *next;
+	_Alignas(ALIGNMENT) unsigned char bytes[];
+};
+
+struct arena {
+	struct chunk *chunks;
+	unsigned char *at;
+	size_t left;
+};
+
+struct arena *arena_new(void) { return xalloc_zeroed(1, sizeof(struct arena)); }
+
+void arena_free(struct arena *arena)
+{
+	if (!arena)
+		return;
+	for (struct chunk *c = arena->chunks, *next; c; c = next) {
+		next = c->next;
+		free(c);
+	}
+	free(arena);
+}
+
+static struct chunk *add_chunk(struct arena *arena, size_t bytes)
+{
+	struct chunk *c = xalloc_bytes(sizeof *c + bytes);
+	c->next = arena->chunks;
+	arena->chunks = c;
+	return c;
+}
+
+void *arena_zeroed(struct arena *arena, size_t count, size_t bytes)
+{
+	size_t all = product(count, bytes);
+	void *p;
+	if (all > SIZE_MAX - CHUNK_BYTES)
+		checked(NULL);
+	all = (all + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+	if (all > CHUNK_BYTES / 4)
+		return memset(add_chunk(arena, all)->bytes, 0, all);
+	if (all > arena->left) {
+		arena->at = add_chunk(arena, CHUNK_BYTES)->bytes;
+		arena->left = CHUNK_BYTES;
+	}
+	p = arena->at;
+	arena->at += all;
+	arena->left -= all;
+	return memset(p, 0, all);
+}
+
+char *arena_text(struct arena *arena, const char *text, size_t bytes)
+{
+	char *copy = arena_zeroed(arena, bytes + 1, 1);
+	if (bytes)
+		memcpy(copy, text, bytes);
+	return copy;
+}
+
+char *arena_format(struct arena *arena, const char *format, ...)
+{
+	va_list arguments;
+	char *text, *copy;
+	int length;
+	va_start(arguments, format);
+	length = vasprintf(&text, format, arguments);
+	va_end(arguments);
+	if (length < 0)
+		checked(NULL);
+	copy = arena_text(arena, text, (size_t)length);
+	free(text);
+	return copy;
+}
+
+void *arena_copy(struct arena *arena, const void *items, size_t count, size_t bytes)
+{
+	if (!count)
+		return NULL;
+	return memcpy(arena_zeroed(arena, count, bytes), items, count * bytes);
+}

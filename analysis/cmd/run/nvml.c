@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fork, dlopen, ask, write what was read into a pipe. */
+#include "analysis/cmd/run/nvml.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PATIENCE_MS = 2000, NVML_ERROR_TIMEOUT = 10 };
+
+static void *find(const void *library, const char *name) { return dlsym((void *)(uintptr_t)library, name); }
+
+static void name_tenant(struct cuf_tenant *tenant)
+{
+	char path[32];
+	ssize_t bytes = 0;
+	int fd;
+	snprintf(path, sizeof path, "/proc/%u/comm", tenant->pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		tenant->flags |= CUF_TENANT_SEEN;
+		bytes = read(fd, tenant->name, sizeof tenant->name - 1);
+		close(fd);
+	}
+	if (bytes > 0 && tenant->name[bytes - 1] == '\n')
+		tenant->name[bytes - 1] = 0;
+}
+
+static void ask_and_end(const struct cuf_device *device, int to)
+{
+	static struct cuf_nvml_reading reading;
+	static _Alignas(uint64_t) uint8_t room[CUF_NVML_ROOM_BYTES];
+	struct cuf_nvml nvml;
+	void *library = dlopen(CUF_NVML_SONAME, RTLD_NOW | RTLD_LOCAL);
+	ssize_t bytes;
+	if (!library || !cuf_nvml_bind(&nvml, find, library))
+		_exit(1);
+	cuf_nvml_read(&nvml, device, room, &reading);
+	for (uint32_t i = 0; i < reading.head.tenant_count; i++)
+		name_tenant(&reading.tenants[i]);
+	bytes = (ssize_t)cuf_nvml_reading_bytes(&reading);
+	_exit(write(to, &reading, (size_t)bytes) != bytes);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* What the child wrote, which is one write and fits the pipe. 0: it ended without an answer; -1: it takes too long. */
+static ssize_t receive(int from, struct cuf_nvml_reading *reading)
+{
+	struct pollfd poll_for = { .fd = from, .events = POLLIN };
+	if (poll(&poll_for, 1, PATIENCE_MS) <= 0)
+		return -1;
+	return read(from, reading, sizeof *reading);
+}
+
+static bool is_answer(const struct cuf_nvml_reading *reading, ssize_t bytes)
+{
+	return bytes >= (ssize_t)offsetof(struct cuf_nvml_reading, tenants) && reading->head.tenant_count <= CUF_TENANTS_MAX &&
+	       bytes == (ssize_t)cuf_nvml_reading_bytes(reading);
+}
+
+bool nvml_ask(const struct cuf_device *device, struct cuf_nvml_reading *reading)
+{
+	int ends[2];
+	ssize_t bytes;
+	pid_t child;
+	if (pipe2(ends, O_CLOEXEC))
+		return false;
+	child = fork();
+	if (!child)
+		ask_and_end(device, ends[1]);
+	close(ends[1]);
+	bytes = child > 0 ? receive(ends[0], reading) : 0;
+	close(ends[0]);
+	if (bytes < 0)
+		kill(child, SIGKILL);
+	if (child > 0)
+		waitpid(child, NULL, bytes < 0 ? WNOHANG : 0); /* in a driver that hangs it may not end */
+	if (bytes < 0)
+		*reading = (struct cuf_nvml_reading){ .head = { .meta = { .type = CUF_META_TENANTS }, .failed = CUF_NVML_nvmlInit_v2, .result = NVML_ERROR_TIMEOUT,
+			.total_bytes = CUF_UNKNOWN, .used_bytes = CUF_UNKNOWN, .free_bytes = CUF_UNKNOWN, .reserved_bytes = CUF_UNKNOWN } };
+	else if (!is_answer(reading, bytes))
+		return false;
+	reading->head.meta.time_ns = now_ns();
+	reading->head.device = device->ordinal;
+	reading->head.flags |= CUF_TENANTS_BY_RUN;
+	return true;
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Command word -> file -> interpreter -> ELF header. */
+#include "analysis/cmd/target/target.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <libelf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+enum { TARGET_SCRIPTS_MAX = 5 }; /* the kernel's own limit is 4 */
+
+static int usable(const char *path)
+{
+	struct stat st;
+	if (stat(path, &st))
+		return errno;
+	if (!S_ISREG(st.st_mode) || access(path, X_OK))
+		return EACCES;
+	return 0;
+}
+
+/* As execvp: a word with a slash is a path; else the first executable of PATH, and EACCES when only unusable ones were met. */
+static int find_command(const char *word, char *out, size_t bytes)
+{
+	const char *path = getenv("PATH");
+	int worst = ENOENT;
+	if (strchr(word, '/')) {
+		snprintf(out, bytes, "%s", word);
+		return usable(word);
+	}
+	for (path = path ? path : "/bin:/usr/bin"; *word; ) {
+		size_t length = strcspn(path, ":");
+		snprintf(out, bytes, "%.*s/%s", (int)(length ? length : 1), length ? path : ".", word);
+		int error = usable(out);
+		if (!error)
+			return 0;
+		if (error == EACCES)
+			worst = error;
+		if (!path[length])
+			break;
+		path += length + 1;
+	}
+	snprintf(out, bytes, "%s", word);
+	return worst;
+}
+
+/* "#!/usr/bin/env -S VAR=1 python3 -u" names python3; every other first line its first word. */
+static bool read_first_line(const char *path, char *interpreter, size_t bytes)
+{
+	char line[512], *save = NULL, *word;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t length = fd >= 0 ? read(fd, line, sizeof line - 1) : -1;
+	if (fd >= 0)
+		close(fd);
+	if (length < 3 || memcmp(line, "#!", 2) != 0)
+		return false;
+	line[length] = 0;
+	line[strcspn(line, "\n")] = 0;
+	word = strtok_r(line + 2, " \t", &save);
+	if (!word)
+		return false;
+	const char *base = strrchr(word, '/');
+	if (!strcmp(base ? base + 1 : word, "env")) {
+		char *next;
+		while ((next = strtok_r(NULL, " \t", &save)) && (*next == '-' || strchr(next, '=')))
+			;
+		word = next ? next : word;
+	}
+	snprintf(interpreter, bytes, "%s", word);
+	return true;
+}
+
+static void read_loader(struct target *target, Elf *elf)
+{
+	size_t count = 0, size = 0;
+	const char *image = elf_rawfile(elf, &size);
+	target->is_static = true;
+	if (elf_getphdrnum(elf, &count))
+		return;
+	for (size_t i = 0; i < count; i++) {
+		GElf_Phdr ph;
+		if (!gelf_getphdr(elf, (int)i, &ph) || ph.p_type != PT_INTERP)
+			continue;
+		target->is_static = false;
+		if (image && ph.p_offset < size && ph.p_filesz <= size - ph.p_offset)
+			snprintf(target->loader, sizeof target->loader, "%.*s", (int)ph.p_filesz, image + ph.p_offset);
+	}
+}
+
+static void read_elf(struct target *target)
+{
+	int fd = open(target->executed, O_RDONLY | O_CLOEXEC);
+	Elf *elf;
+	GElf_Ehdr header;
+	if (fd < 0) { /* executable, not readable: such files exist; what they are cannot be told */
+		target->error = errno;
+		return;
+	}
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ, NULL);
+	if (elf && elf_kind(elf) == ELF_K_ELF && gelf_getehdr(elf, &header)) {
+		target->is_elf = true;
+		target->machine = header.e_machine;
+		target->is_64 = gelf_getclass(elf) == ELFCLASS64;
+		read_loader(target, elf);
+	}
+	elf_end(elf);
+	close(fd);
+}
+
+static void read_privileges(struct target *target)
+{
+	struct stat st;
+	if (stat(target->executed, &st))
+		return;
+	target->gains_user = (st.st_mode & S_ISUID) && st.st_uid != getuid();
+	target->gains_group = (st.st_mode & S_ISGID) && st.st_gid != getgid();
+	target->gains_capabilities = geteuid() != 0 && getxattr(target->executed, "security.capability", NULL, 0) > 0;
+}
+
+void target_inspect(struct target *target, const char *command)
+{
+	char interpreter[PATH_MAX];
+	memset(target, 0, sizeof *target);
+	target->error = find_command(command, target->path, sizeof target->path);
+	snprintf(target->executed, sizeof target->executed, "%s", target->path);
+	while (!target->error && read_first_line(target->executed, interpreter, sizeof interpreter)) {
+		if (++target->scripts > TARGET_SCRIPTS_MAX)
+			target->error = ELOOP;
+		else
+			target->error = find_command(interpreter, target->executed, sizeof target->executed);
+	}
+	if (target->error)
+		return;
+	read_elf(target);
+	read_privileges(target);
+}
+
+const char *target_machine_name(uint16_t machine)
+{
+	static const struct { uint16_t machine; const char *name; } names[] = {
+		{ EM_X86_64, "x86-64" }, { EM_AARCH64, "aarch64" }, { EM_386, "i386" }, { EM_ARM, "arm" }, { EM_PPC64, "ppc64" },
+		{ EM_RISCV, "riscv" }, { EM_S390, "s390" },
+	};
+	static char number[24];
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (names[i].machine == machine)
+			return names[i].name;
+	snprintf(number, sizeof number, "machine %u", machine);
+	return number;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Blocks into ranges, by address. Judges nothing. */
+#include "analysis/device/framework_map.h"
+
+#include <stdlib.h>
+#include "analysis/device/holes.h"
+#include "analysis/base/xalloc.h"
+
+/* A framework may cut any of these, and asks for no less than this; address ranges of its own follow from MAPPING. */
+#define SEGMENT_BYTES_MIN (1ull << 20)
+
+static bool may_be_segment(const struct cuf_block *b)
+{
+	return b->bytes >= SEGMENT_BYTES_MIN && 1u << b->kind & (1u << CUF_KIND_DEVICE | 1u << CUF_KIND_MANAGED | 1u << CUF_KIND_ASYNC | 1u << CUF_KIND_IMPORTED);
+}
+
+static uint64_t cut(uint64_t addr, uint64_t bytes)
+{
+	uint64_t most = ((uint64_t)1 << CUF_KEY_SHIFT) - addr;
+	return bytes < most ? bytes : most;
+}
+
+static int by_block_addr(const void *a, const void *b)
+{
+	const struct framework_block *x = a, *y = b;
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+static int by_range_addr(const void *a, const void *b)
+{
+	const struct framework_range *x = a, *y = b;
+	if (x->addr != y->addr)
+		return x->addr < y->addr ? -1 : 1;
+	return x->seq < y->seq ? -1 : x->seq > y->seq;
+}
+
+static void collect(const struct liveset *live, unsigned device, struct framework_map *map, size_t *range_room)
+{
+	size_t at = 0, block_room = 0;
+	for (const struct cuf_block *b; (b = liveset_next(live, &at));) {
+		uint64_t addr = cuf_key_addr(b->key), bytes = cut(addr, b->bytes);
+		if (b->device != device || !bytes || (b->flags & CUF_EVENT_HOST_LOCATION))
+			continue;
+		if (b->kind == CUF_KIND_FRAMEWORK) {
+			xalloc_grow(&map->blocks, map->block_count, &block_room, sizeof *map->blocks);
+			map->blocks[map->block_count++] = (struct framework_block){ addr, bytes, b->time_ns, b->stack, FACT_NONE, b->role };
+		} else if (may_be_segment(b)) {
+			xalloc_grow(&map->ranges, map->range_count, range_room, sizeof *map->ranges);
+			map->ranges[map->range_count++] = (struct framework_range){ .addr = addr, .bytes = bytes, .seq = b->seq, .time_ns = b->time_ns,
+				.stack = b->stack, .kind = b->kind };
+		}
+	}
+	if (map->block_count)
+		qsort(map->blocks, map->block_count, sizeof *map->blocks, by_block_addr);
+}
+
+/* The reservation that an address lies in; NULL: none. Reservations do not overlap. */
+static const struct span *reservation_of(const struct span *all, size_t count, uint64_t addr)
+{
+	size_t low = 0, high = count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (all[middle].addr <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && addr - all[low - 1].addr < all[low - 1].bytes ? &all[low - 1] : NULL;
+}
+
+/* Mappings that touch each other inside one reservation are one run: an expandable segment is mapped piece by piece. */
+static void collect_runs(const struct liveset *live, unsigned device, struct framework_map *map, size_t *range_room)
+{
+	size_t count, map_count;
+	struct span *reservations = holes_collect(live, CUF_KIND_RESERVATION, CUF_DEVICE_NONE, &count);
+	struct span *maps = holes_collect(live, CUF_KIND_MAPPING, device, &map_count);
+	struct framework_range *run = NULL;
+	for (size_t i = 0; i < map_count; i++) {
+		const struct span *in = reservation_of(reservations, count, maps[i].addr);
+		uint64_t bytes = cut(maps[i].addr, maps[i].bytes), home = in ? in->addr : 0;
+		const struct cuf_block *b = liveset_find(live, cuf_key(CUF_SPACE_MAPPING, maps[i].addr));
+		if (run && run->reservation == home && run->addr + run->bytes == maps[i].addr) {
+			run->bytes += bytes;
+			run->grows = true;
+			run->piece_bytes = bytes > run->piece_bytes ? bytes : run->piece_bytes;
+			continue;
+		}
+		xalloc_grow(&map->ranges, map->range_count, range_room, sizeof *map->ranges);
+		run = &map->ranges[map->range_count++];
+		*run = (struct framework_range){ .addr = maps[i].addr, .bytes = bytes, .seq = b ? b->seq : 0, .time_ns = b ? b->time_ns : 0,
+			.stack = in ? in->stack : maps[i].stack, .kind = CUF_KIND_MAPPING, .reservation = home, .piece_bytes = bytes,
+			.grows = in && in->bytes > bytes };
+	}
+	free(reservations);
+	free(maps);
+}
+
+/* The last range that starts at or before an address; SIZE_MAX: none. */
+static size_t range_before(const struct framework_map *map, uint64_t addr)
+{
+	size_t low = 0, high = map->range_count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (map->ranges[middle].addr <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low - 1;
+}
+
+static void place(struct framework_map *map)
+{
+	for (size_t i = 0; i < map->block_count; i++) {
+		struct framework_block *b = &map->blocks[i];
+		size_t at = range_before(map, b->addr);
+		struct framework_range *r = at == SIZE_MAX ? NULL : &map->ranges[at];
+		if (!r || b->addr - r->addr >= r->bytes || b->bytes > r->bytes - (b->addr - r->addr))
+			continue;
+		b->range = (uint32_t)at;
+		if (!r->count++)
+			r->first = i;
+		r->live_bytes += b->bytes;
+	}
+}
+
+void framework_map_make(const struct liveset *live, unsigned device, struct framework_map *out)
+{
+	size_t range_room = 0;
+	*out = (struct framework_map){ 0 };
+	collect(live, device, out, &range_room);
+	collect_runs(live, device, out, &range_room);
+	if (out->range_count)
+		qsort(out->ranges, out->range_count, sizeof *out->ranges, by_range_addr);
+	place(out);
+}
+
+void framework_map_fini(struct framework_map *map)
+{
+	free(map->blocks);
+	free(map->ranges);
+	*map = (struct framework_map){ 0 };
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which ranges are a framework's segments. Those that hold blocks of it are. An empty one is cached by it when it was
+ * asked for from the same place as one that is not empty, or by the framework's own library, or when it held a block once:
+ * a segment is asked for because of a block, so its first block is reported right behind it.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/device/framework_segments.h"
+
+/* Segments, by the sequence number of their birth, that ever held a block; found in one walk through both rings. */
+struct framework_marks { struct liveset held; };
+
+static const char *const allocator_libraries[] = { "libc10_cuda", "libc10_hip", "libtorch_cuda" };
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
+}
+
+/* Who called CUDA: the first frame outside CUDA's own libraries. */
+static bool is_called_by_allocator(const struct run_process *process, const struct fact_process *fact, const struct framework_range *r)
+{
+	uint32_t depth;
+	uint8_t stop;
+	const uint64_t *addrs = reader_stack(process->reader, r->stack, &depth, &stop);
+	uint64_t time_ns = reader_realtime(process->reader, r->time_ns);
+	for (uint32_t i = 0; i < depth; i++) {
+		const struct fact_module *m = cuf_frame_is_python(addrs[i]) ? NULL : fact_module_at(fact, addrs[i], time_ns);
+		if (!m)
+			return false;
+		for (size_t l = 0; l < sizeof allocator_libraries / sizeof *allocator_libraries; l++)
+			if (!strncmp(base_name(m->path), allocator_libraries[l], strlen(allocator_libraries[l])))
+				return true;
+		if (strncmp(base_name(m->path), "libcuda", 7) != 0)
+			return false;
+	}
+	return false;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return x < y ? -1 : x > y;
+}
+
+static bool is_among(const uint64_t *sorted, size_t count, uint64_t number)
+{
+	return count && bsearch(&number, sorted, count, sizeof number, by_number);
+}
+
+/* The sites, and the reservations, of those that are segments already. */
+static void mark_siblings(struct framework_map *map)
+{
+	uint64_t *stacks = xalloc_zeroed(map->range_count, sizeof *stacks), *homes = xalloc_zeroed(map->range_count, sizeof *homes);
+	size_t count = 0;
+	for (size_t i = 0; i < map->range_count; i++)
+		if (map->ranges[i].is_segment) {
+			stacks[count] = map->ranges[i].stack;
+			homes[count++] = map->ranges[i].reservation;
+		}
+	if (count) {
+		qsort(stacks, count, sizeof *stacks, by_number);
+		qsort(homes, count, sizeof *homes, by_number);
+	}
+	for (size_t i = 0; i < map->range_count; i++) {
+		struct framework_range *r = &map->ranges[i];
+		r->is_segment |= r->stack && is_among(stacks, count, r->stack);
+		r->is_segment |= r->reservation && is_among(homes, count, r->reservation);
+	}
+	free(stacks);
+	free(homes);
+}
+
+static bool has_range(unsigned kind)
+{
+	return 1u << kind & (1u << CUF_KIND_DEVICE | 1u << CUF_KIND_MANAGED | 1u << CUF_KIND_ASYNC | 1u << CUF_KIND_IMPORTED | 1u << CUF_KIND_MAPPING);
+}
+
+/* Sequence numbers as keys of a liveset, which refuses 0 and 1. */
+static uint64_t key_of(uint64_t number) { return number + 2; }
+
+enum { PAGES_MAX = 1 << 20 }; /* 2 TiB: no device has it, damage may say so */
+
+static void own_pages(struct liveset *pages, uint64_t addr, uint64_t bytes, uint64_t seq)
+{
+	uint64_t last = (addr + bytes - 1) / CUF_PAGE_BYTES;
+	if (!bytes || addr + bytes < addr || bytes / CUF_PAGE_BYTES + pages->count > PAGES_MAX)
+		return;
+	for (uint64_t page = addr / CUF_PAGE_BYTES; page <= last; page++) {
+		struct cuf_block owner = { .key = key_of(page), .seq = seq };
+		liveset_put(pages, &owner);
+	}
+}
+
+/* What was there before the first event that is still in the ring. */
+static void own_old_pages(const struct run_process *process, struct liveset *pages)
+{
+	uint64_t count = reader_count(process->reader, CUF_SEC_LEDGER);
+	for (uint64_t i = 0; i < count; i++) {
+		struct cuf_block b = *(const struct cuf_block *)reader_at(process->reader, CUF_SEC_LEDGER, i);
+		if (b.key && b.key != CUF_KEY_BUSY && b.kind < CUF_KIND_MAX && has_range(b.kind) && b.seq < process->events->first_seq)
+			own_pages(pages, cuf_key_addr(b.key), b.bytes, b.seq);
+	}
+	reader_drop(process->reader, CUF_SEC_LEDGER);
+}
+
+static struct framework_marks *marks_new(const struct run_process *process)
+{
+	struct framework_marks *marks = xalloc_zeroed(1, sizeof *marks);
+	struct liveset pages;
+	struct event_merge merge;
+	struct cuf_event e;
+	liveset_init(&marks->held, 0);
+	liveset_init(&pages, 0);
+	own_old_pages(process, &pages);
+	event_merge_begin(&merge, process->events, 0);
+	while (event_merge_next(&merge, &e)) {
+		const struct cuf_block *page;
+		if (e.op != CUF_OP_ALLOC)
+			continue;
+		if (has_range(e.kind)) {
+			own_pages(&pages, e.addr, e.bytes, e.seq);
+		} else if (e.kind == CUF_KIND_FRAMEWORK && (page = liveset_find(&pages, key_of(e.addr / CUF_PAGE_BYTES)))) {
+			struct cuf_block held = { .key = key_of(page->seq) };
+			liveset_put(&marks->held, &held);
+		}
+	}
+	liveset_fini(&pages);
+	return marks;
+}
+
+void framework_marks_set(struct framework_marks **marks, const struct run_process *process, const struct fact_process *fact, struct framework_map *map)
+{
+	bool any_left = false;
+	if (!map->block_count && !process->events->framework->count)
+		return;
+	for (size_t i = 0; i < map->range_count; i++) {
+		struct framework_range *r = &map->ranges[i];
+		r->is_segment = r->count || (fact && is_called_by_allocator(process, fact, r));
+	}
+	mark_siblings(map);
+	for (size_t i = 0; i < map->range_count; i++)
+		any_left |= !map->ranges[i].is_segment;
+	if (!any_left)
+		return;
+	if (!*marks)
+		*marks = marks_new(process);
+	for (size_t i = 0; i < map->range_count; i++)
+		map->ranges[i].is_segment |= liveset_find(&(*marks)->held, key_of(map->ranges[i].seq)) != NULL;
+	mark_siblings(map);
+}
+
+void framework_marks_free(struct framework_marks *marks)
+{
+	if (marks)
+		liveset_fini(&marks->held);
+	free(marks);
+}
+
+struct framework_report framework_reported(const struct events *events, unsigned device, uint64_t seq)
+{
+	const struct events *own = events->framework;
+	struct framework_report r = { FACT_UNKNOWN, FACT_UNKNOWN };
+	uint64_t freed_bytes = 0;
+	for (size_t i = seq >= own->last_seq ? own->count : events_after(own, seq); i--;) {
+		struct cuf_event e = events_get(own, i);
+		if (e.kind != CUF_KIND_FRAMEWORK || e.device != device)
+			continue;
+		if (e.op == CUF_OP_FREE)
+			freed_bytes += e.bytes;
+		if (e.op != CUF_OP_ALLOC && e.op != CUF_OP_FAIL)
+			continue;
+		r.allocated_bytes = e.aux > freed_bytes ? e.aux - freed_bytes : 0;
+		r.reserved_bytes = (uint64_t)e.extra << 9;
+		break;
+	}
+	return r;
+}

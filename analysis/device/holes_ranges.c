@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Gaps between the blocks of a pool, and unmapped runs inside reservations. */
+#include "analysis/device/holes.h"
+
+#include <stdlib.h>
+
+/* A pool's blocks [from, to), by address: the largest gap that can be the pool's own memory, so none above its slack. */
+static uint64_t largest_gap(const struct span *blocks, size_t from, size_t to, uint64_t slack_bytes)
+{
+	uint64_t largest = to - from < 2 ? FACT_UNKNOWN : 0, end = 0;
+	for (size_t i = from; i < to; i++) {
+		uint64_t at = blocks[i].addr, behind;
+		if (i > from && at > end && at - end <= slack_bytes && at - end > largest)
+			largest = at - end;
+		if (__builtin_add_overflow(at, blocks[i].bytes, &behind))
+			behind = UINT64_MAX;
+		end = i == from || behind > end ? behind : end;
+	}
+	return largest;
+}
+
+static void measure_pool(struct fact_pool *pool, const struct span *blocks, size_t from, size_t to, bool fresh)
+{
+	uint64_t slack = FACT_UNKNOWN;
+	for (size_t i = from; i < to; i++)
+		pool->live_bytes += blocks[i].bytes;
+	pool->live_count = to - from;
+	if (pool->used_bytes == FACT_UNKNOWN || !fresh) /* the level is older than the last block */
+		pool->used_bytes = pool->live_bytes;
+	if (pool->reserved_bytes != FACT_UNKNOWN && pool->reserved_bytes < pool->used_bytes)
+		pool->reserved_bytes = pool->used_bytes;
+	if (pool->reserved_bytes != FACT_UNKNOWN)
+		slack = pool->reserved_bytes > pool->live_bytes ? pool->reserved_bytes - pool->live_bytes : 0;
+	pool->largest_gap_bytes = largest_gap(blocks, from, to, slack);
+	pool->basis = fresh ? BASIS_OBSERVED : BASIS_ESTIMATED;
+}
+
+static bool blocks_of(const struct span *blocks, size_t count, uint64_t pool, size_t *from, size_t *to)
+{
+	for (*from = 0; *from < count && blocks[*from].aux != pool; ++*from)
+		;
+	for (*to = *from; *to < count && blocks[*to].aux == pool; ++*to)
+		;
+	return *to > *from;
+}
+
+void holes_pools(const struct liveset *live, unsigned device, uint32_t process, const struct pool_level *levels, size_t level_count,
+		 struct arena *arena, struct fact_fragmentation *out)
+{
+	size_t count, pools = 0, from, to;
+	struct span *blocks = holes_collect(live, CUF_KIND_ASYNC, device, &count);
+	struct fact_pool *rows;
+	for (size_t i = 0; i < count; i++)
+		pools += !i || blocks[i].aux != blocks[i - 1].aux;
+	rows = arena_zeroed(arena, pools + level_count, sizeof *rows);
+	pools = 0;
+	for (size_t i = 0; i < level_count; i++) {
+		const struct pool_level *l = &levels[i];
+		blocks_of(blocks, count, l->pool, &from, &to);
+		rows[pools] = (struct fact_pool){ .process = process, .pool = l->pool, .reserved_bytes = l->reserved_bytes,
+			.used_bytes = l->used_bytes, .threshold_bytes = l->threshold_bytes };
+		measure_pool(&rows[pools++], blocks, from, to, l->fresh);
+	}
+	for (from = 0; from < count; from = to) {
+		bool known = false;
+		for (to = from + 1; to < count && blocks[to].aux == blocks[from].aux; to++)
+			;
+		for (size_t i = 0; i < level_count; i++)
+			known |= levels[i].pool == blocks[from].aux;
+		if (known)
+			continue;
+		rows[pools] = (struct fact_pool){ .process = process, .pool = blocks[from].aux, .reserved_bytes = FACT_UNKNOWN,
+			.used_bytes = FACT_UNKNOWN, .threshold_bytes = FACT_UNKNOWN };
+		measure_pool(&rows[pools++], blocks, from, to, false);
+	}
+	out->pools = rows;
+	out->pool_count = pools;
+	free(blocks);
+}
+
+/* Mappings are sorted by address: those inside the reservation fill it, what is left is unmapped. */
+static void measure_reservation(struct fact_vmm *r, const struct span *maps, size_t count, unsigned device, bool *ours)
+{
+	uint64_t at = r->addr, end = r->addr + r->bytes;
+	bool foreign = false;
+	for (size_t i = 0; i < count; i++) {
+		uint64_t start = maps[i].addr, stop = start + maps[i].bytes;
+		if (start < r->addr || start >= end || stop < start)
+			continue;
+		stop = stop > end ? end : stop;
+		if (start > at && start - at > r->largest_unmapped_bytes)
+			r->largest_unmapped_bytes = start - at;
+		at = stop > at ? stop : at;
+		r->mapped_bytes += stop - start;
+		r->map_count++;
+		*ours |= maps[i].device == device;
+		foreign |= maps[i].device != device && maps[i].device != CUF_DEVICE_NONE;
+	}
+	if (end - at > r->largest_unmapped_bytes)
+		r->largest_unmapped_bytes = end - at;
+	*ours |= !foreign; /* reserved addresses belong to no device until something is mapped there */
+}
+
+/* First mapping at or behind an address. */
+static size_t first_map(const struct span *maps, size_t count, uint64_t addr)
+{
+	size_t low = 0, high = count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (maps[middle].addr < addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static int by_aux(const void *a, const void *b)
+{
+	const struct span *x = a, *y = b;
+	return x->aux < y->aux ? -1 : x->aux > y->aux;
+}
+
+static void measure_handles(const struct liveset *live, unsigned device, struct span *maps, size_t map_count, struct fact_fragmentation *out)
+{
+	size_t count;
+	struct span *handles = holes_collect(live, CUF_KIND_VMM, device, &count);
+	if (map_count)
+		qsort(maps, map_count, sizeof *maps, by_aux);
+	for (size_t i = 0; i < count; i++) {
+		struct span wanted = { .aux = handles[i].addr };
+		bool mapped = map_count && bsearch(&wanted, maps, map_count, sizeof *maps, by_aux);
+		out->vmm_held_bytes += handles[i].bytes;
+		*(mapped ? &out->vmm_mapped_bytes : &out->vmm_unmapped_bytes) += handles[i].bytes;
+	}
+	free(handles);
+}
+
+void holes_vmm(const struct liveset *live, unsigned device, uint32_t process, struct arena *arena, struct fact_fragmentation *out)
+{
+	size_t count, map_count;
+	struct span *reservations = holes_collect(live, CUF_KIND_RESERVATION, CUF_DEVICE_NONE, &count);
+	struct span *maps = holes_collect(live, CUF_KIND_MAPPING, CUF_DEVICE_NONE, &map_count);
+	struct fact_vmm *rows = arena_zeroed(arena, count, sizeof *rows);
+	for (size_t i = 0; i < count; i++) {
+		uint64_t addr = reservations[i].addr, most = ((uint64_t)1 << CUF_KEY_SHIFT) - addr;
+		struct fact_vmm row = { .process = process, .addr = addr, .bytes = reservations[i].bytes < most ? reservations[i].bytes : most,
+			.stack = { .process = process, .id = reservations[i].stack } };
+		size_t from = first_map(maps, map_count, addr), to = first_map(maps, map_count, addr + row.bytes);
+		bool ours = false;
+		measure_reservation(&row, map_count ? maps + from : NULL, to - from, device, &ours);
+		if (ours)
+			rows[out->vmm_count++] = row;
+	}
+	out->vmm = rows;
+	measure_handles(live, device, maps, map_count, out);
+	free(reservations);
+	free(maps);
+}

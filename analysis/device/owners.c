@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Holdings and rows. */
+#include "analysis/device/owners.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/replay/replay.h"
+
+const char *const owner_names[OWNER_MAX] = {
+	[OWNER_DEVICE] = "device", [OWNER_ARRAY] = "array", [OWNER_ASYNC] = "async", [OWNER_GRAPH] = "graph", [OWNER_VMM] = "vmm",
+	[OWNER_IMPORTED] = "imported", [OWNER_PAGE_ROUNDING] = "page_rounding", [OWNER_POOL_SLACK] = "pool_slack",
+	[OWNER_FRAMEWORK_SLACK] = "framework_slack", [OWNER_OTHER_PROCESSES] = "other_processes", [OWNER_CONTEXT] = "context",
+	[OWNER_UNEXPLAINED] = "unexplained", [OWNER_FREE] = "free", [OWNER_MANAGED] = "managed",
+};
+
+/* Row of a block, by its kind; OWNER_MAX: none (host memory, address ranges, pools). */
+static enum fact_owner owner_of(unsigned kind)
+{
+	static const unsigned char owners[CUF_KIND_MAX] = {
+		[CUF_KIND_DEVICE] = OWNER_DEVICE + 1, [CUF_KIND_ARRAY] = OWNER_ARRAY + 1, [CUF_KIND_ASYNC] = OWNER_ASYNC + 1,
+		[CUF_KIND_GRAPH] = OWNER_GRAPH + 1, [CUF_KIND_VMM] = OWNER_VMM + 1, [CUF_KIND_IMPORTED] = OWNER_IMPORTED + 1,
+		[CUF_KIND_CONTEXT] = OWNER_CONTEXT + 1, [CUF_KIND_MANAGED] = OWNER_MANAGED + 1,
+	};
+	return kind < CUF_KIND_MAX && owners[kind] ? (enum fact_owner)(owners[kind] - 1) : OWNER_MAX;
+}
+
+/* A petabyte: no device has it, so a row of more is damage, and thousands of rows can still be summed. */
+#define ROW_BYTES_MAX ((uint64_t)1 << 50)
+
+static uint64_t plus(uint64_t a, uint64_t b)
+{
+	uint64_t sum;
+	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX / 4 : sum;
+}
+
+static uint64_t minus(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
+
+static void count_block(struct holding *h, const struct cuf_block *b)
+{
+	enum fact_owner owner = owner_of(b->kind);
+	uint64_t bytes = b->bytes < (uint64_t)1 << CUF_KEY_SHIFT ? b->bytes : (uint64_t)1 << CUF_KEY_SHIFT;
+	if (owner == OWNER_MAX)
+		return;
+	if (owner == OWNER_GRAPH && b->aux < bytes) { /* reserved by the graph pool, of it used */
+		h->bytes[OWNER_POOL_SLACK] = plus(h->bytes[OWNER_POOL_SLACK], bytes - b->aux);
+		bytes = b->aux;
+	}
+	h->bytes[owner] = plus(h->bytes[owner], bytes);
+	h->count[owner]++;
+	h->estimated |= (b->flags & CUF_EVENT_ESTIMATED) != 0;
+	if (b->flags & CUF_EVENT_EXPORTED)
+		h->exported_bytes = plus(h->exported_bytes, bytes);
+}
+
+static void measure_pools(struct holding *h)
+{
+	h->pool_slack_known = true;
+	for (size_t i = 0; i < h->fragmentation.pool_count; i++) {
+		const struct fact_pool *pool = &h->fragmentation.pools[i];
+		if (pool->reserved_bytes == FACT_UNKNOWN || pool->used_bytes == FACT_UNKNOWN)
+			h->pool_slack_known = false;
+		else
+			h->bytes[OWNER_POOL_SLACK] = plus(h->bytes[OWNER_POOL_SLACK], minus(pool->reserved_bytes, pool->used_bytes));
+	}
+}
+
+void holding_measure(const struct liveset *live, unsigned device, uint32_t process, uint32_t pid, const struct levels *levels,
+		     struct arena *arena, struct holding *out)
+{
+	size_t at = 0;
+	*out = (struct holding){ .pid = pid, .nvml_bytes = FACT_UNKNOWN };
+	for (const struct cuf_block *b; (b = liveset_next(live, &at));)
+		if (b->device == device && !(b->flags & CUF_EVENT_HOST_LOCATION))
+			count_block(out, b);
+	out->pages = holes_pages(live, device, process, arena, &out->fragmentation);
+	holes_pools(live, device, process, levels->pools, levels->pool_count, arena, &out->fragmentation);
+	holes_vmm(live, device, process, arena, &out->fragmentation);
+	out->bytes[OWNER_PAGE_ROUNDING] = minus(out->pages.touched_bytes, out->pages.block_bytes);
+	measure_pools(out);
+}
+
+uint64_t holding_bytes(const struct holding *holding)
+{
+	static const enum fact_owner rows[] = { OWNER_DEVICE, OWNER_ARRAY, OWNER_ASYNC, OWNER_GRAPH, OWNER_VMM, OWNER_PAGE_ROUNDING,
+		OWNER_POOL_SLACK, OWNER_CONTEXT };
+	uint64_t sum = 0;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		sum = plus(sum, holding->bytes[rows[i]]);
+	return sum;
+}
+
+uint64_t packed_bytes(const struct holding *holding, uint64_t free_bytes)
+{
+	if (free_bytes == FACT_UNKNOWN)
+		return FACT_UNKNOWN;
+	return plus(free_bytes / CUF_PAGE_BYTES * CUF_PAGE_BYTES, plus(holding->fragmentation.page_free_bytes,
+		plus(holding->bytes[OWNER_POOL_SLACK], holding->bytes[OWNER_FRAMEWORK_SLACK])));
+}
+
+struct rows { struct fact_owner_row *items; size_t count; uint64_t sum; };
+
+static struct fact_owner_row *add(struct rows *r, enum fact_owner kind, uint64_t bytes, uint64_t count, enum fact_basis basis, uint32_t pid)
+{
+	struct fact_owner_row *row = &r->items[r->count++];
+	if (bytes != FACT_UNKNOWN && bytes > ROW_BYTES_MAX)
+		bytes = ROW_BYTES_MAX;
+	*row = (struct fact_owner_row){ .kind = kind, .bytes = bytes, .count = count, .basis = bytes == FACT_UNKNOWN ? BASIS_NONE : basis,
+		.pid = pid, .in_sum = true };
+	if (bytes != FACT_UNKNOWN)
+		r->sum = plus(r->sum, bytes);
+	return row;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	const struct role_sum *x = a, *y = b;
+	if (x->bytes != y->bytes)
+		return x->bytes > y->bytes ? -1 : 1;
+	return !x->role != !y->role ? (x->role ? -1 : 1) : x->role && y->role ? strcmp(x->role, y->role) : 0;
+}
+
+/*
+ * A kind of block: a row for each thing that its blocks are for, then one for those of which nothing is known, which also
+ * takes what the roles do not account for. What is free inside a framework's segments has a row of its own.
+ */
+static void add_blocks(struct rows *r, const struct holding *h, enum fact_owner kind, enum fact_basis basis)
+{
+	uint64_t left = minus(h->bytes[kind], h->slack_bytes[kind]), count = 0;
+	bool any = false, named = false;
+	for (size_t i = 0; i < h->role_count; i++) {
+		const struct role_sum *s = &h->roles[i];
+		uint64_t bytes = s->bytes < left ? s->bytes : left;
+		struct fact_owner_row *row;
+		if (s->owner != kind)
+			continue;
+		any = true;
+		if (!s->role) {
+			count = s->count;
+			continue;
+		}
+		row = add(r, kind, bytes, s->count, basis, h->pid);
+		row->role = s->role;
+		row->role_basis = s->basis;
+		left -= bytes;
+		named = true;
+	}
+	if (!named || left || count)
+		add(r, kind, left, any ? count : h->count[kind], basis, h->pid);
+}
+
+static void add_focus(struct rows *r, const struct owners_question *q, uint64_t exported_bytes)
+{
+	const struct holding *h = q->focus;
+	if (h->role_count)
+		qsort(h->roles, h->role_count, sizeof *h->roles, by_bytes);
+	for (enum fact_owner kind = OWNER_DEVICE; kind <= OWNER_IMPORTED; kind++) {
+		enum fact_basis basis = kind == OWNER_ARRAY && h->estimated ? BASIS_ESTIMATED : q->basis;
+		size_t first = r->count;
+		add_blocks(r, h, kind, basis);
+		/* memory imported from a process of this run is in that process's row already */
+		for (size_t i = first; i < r->count && kind == OWNER_IMPORTED; i++)
+			if (r->items[i].bytes && exported_bytes >= h->bytes[OWNER_IMPORTED]) {
+				r->items[i].in_sum = false;
+				r->sum -= r->items[i].bytes;
+			}
+	}
+	add(r, OWNER_PAGE_ROUNDING, h->bytes[OWNER_PAGE_ROUNDING], FACT_UNKNOWN, BASIS_INFERRED, h->pid);
+	add(r, OWNER_POOL_SLACK, h->pool_slack_known || h->bytes[OWNER_POOL_SLACK] ? h->bytes[OWNER_POOL_SLACK] : FACT_UNKNOWN, FACT_UNKNOWN,
+	    h->pool_slack_known ? q->basis : BASIS_ESTIMATED, h->pid);
+	add(r, OWNER_FRAMEWORK_SLACK, h->framework_known ? h->bytes[OWNER_FRAMEWORK_SLACK] : FACT_UNKNOWN, FACT_UNKNOWN, h->framework_basis, h->pid);
+}
+
+/* Rows that are our own reckoning give way when the rows are more than the driver's total. */
+static void cut_to(struct rows *r, uint64_t total_bytes)
+{
+	static const enum fact_owner softest[] = { OWNER_FREE, OWNER_PAGE_ROUNDING, OWNER_POOL_SLACK, OWNER_CONTEXT, OWNER_OTHER_PROCESSES, OWNER_IMPORTED };
+	for (size_t s = 0; s < sizeof softest / sizeof *softest; s++)
+		for (size_t i = 0; i < r->count && r->sum > total_bytes; i++) {
+			struct fact_owner_row *row = &r->items[i];
+			uint64_t over = r->sum - total_bytes;
+			if (row->kind != softest[s] || !row->in_sum || row->bytes == FACT_UNKNOWN || !row->bytes)
+				continue;
+			over = over < row->bytes ? over : row->bytes;
+			row->bytes -= over;
+			row->basis = BASIS_ESTIMATED;
+			r->sum -= over;
+		}
+}
+
+/* Other processes: what was recorded of them, or what NVML says, which knows their contexts, too. */
+static void add_others(struct rows *r, const struct owners_question *q)
+{
+	for (size_t i = 0; i < q->other_count; i++) {
+		const struct holding *h = &q->others[i];
+		bool more = h->nvml_bytes != FACT_UNKNOWN && h->nvml_bytes > holding_bytes(h);
+		struct fact_owner_row *row = add(r, OWNER_OTHER_PROCESSES, more ? h->nvml_bytes : holding_bytes(h), FACT_UNKNOWN,
+						 more ? q->tenants_basis : q->basis, h->pid);
+		row->recorded = true;
+		row->by_nvml = more;
+	}
+	for (size_t i = 0; i < q->tenant_count; i++) {
+		const struct tenant *t = &q->tenants[i];
+		struct fact_owner_row *row = add(r, OWNER_OTHER_PROCESSES, t->bytes, FACT_UNKNOWN, q->tenants_basis, t->pid);
+		row->name = t->name;
+		row->by_nvml = true;
+	}
+	if (!q->other_count && !q->tenant_count)
+		add(r, OWNER_OTHER_PROCESSES, FACT_UNKNOWN, FACT_UNKNOWN, BASIS_NONE, 0);
+}
+
+/* What the driver took for itself around calls; or, where NVML says how much the process has in all, what is over. */
+static void add_context(struct rows *r, const struct holding *focus)
+{
+	uint64_t bytes = focus->bytes[OWNER_CONTEXT], others = minus(holding_bytes(focus), bytes);
+	bool more = focus->nvml_bytes != FACT_UNKNOWN && minus(focus->nvml_bytes, others) > bytes;
+	if (more)
+		bytes = focus->nvml_bytes - others;
+	add(r, OWNER_CONTEXT, bytes ? bytes : FACT_UNKNOWN, focus->count[OWNER_CONTEXT], BASIS_INFERRED, focus->pid)->by_nvml = more;
+}
+
+static void add_rest(struct rows *r, const struct owners_question *q, uint64_t *total_bytes)
+{
+	struct fact_owner_row *unexplained = add(r, OWNER_UNEXPLAINED, FACT_UNKNOWN, FACT_UNKNOWN, BASIS_INFERRED, 0);
+	add(r, OWNER_FREE, q->free_bytes, FACT_UNKNOWN, q->free_basis, 0);
+	if (*total_bytes == FACT_UNKNOWN)
+		return;
+	cut_to(r, *total_bytes);
+	if (r->sum > *total_bytes)
+		*total_bytes = r->sum;
+	/* with free memory unknown it is in here: still the rows sum to the total */
+	unexplained->bytes = *total_bytes - r->sum;
+	unexplained->basis = q->free_bytes == FACT_UNKNOWN ? BASIS_ESTIMATED : BASIS_INFERRED;
+}
+
+struct fact_owner_row *owners_rows(const struct owners_question *question, struct arena *arena, size_t *count, uint64_t *total_bytes)
+{
+	const struct holding *focus = question->focus;
+	struct rows r = { .items = arena_zeroed(arena, OWNER_MAX + focus->role_count + question->other_count + question->tenant_count, sizeof *r.items) };
+	uint64_t exported = 0;
+	struct fact_owner_row *managed;
+	for (size_t i = 0; i < question->other_count; i++)
+		exported = plus(exported, question->others[i].exported_bytes);
+	*total_bytes = question->total_bytes <= ROW_BYTES_MAX ? question->total_bytes : FACT_UNKNOWN;
+	add_focus(&r, question, exported);
+	add_others(&r, question);
+	add_context(&r, focus);
+	add_rest(&r, question, total_bytes);
+	managed = &r.items[r.count++];
+	*managed = (struct fact_owner_row){ .kind = OWNER_MANAGED, .bytes = focus->bytes[OWNER_MANAGED], .count = focus->count[OWNER_MANAGED],
+		.basis = question->basis, .pid = focus->pid };
+	*count = r.count;
+	return r.items;
+}

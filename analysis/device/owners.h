@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who holds the bytes of a device: what one process holds of it (a holding), and the rows that sum to the driver's
+ * total. Rules of the sum: analysis/facts/README.md.
+ *
+ * Contract: device is the ordinal in that process. Rows and fragmentation lie in the arena. Figures are bytes; the
+ * unknown is FACT_UNKNOWN and counts nothing.
+ */
+#ifndef ANALYSIS_DEVICE_OWNERS_H
+#define ANALYSIS_DEVICE_OWNERS_H
+
+#include "analysis/device/holes.h"
+#include "analysis/replay/levels.h"
+
+/* Live blocks of one row that are for one thing. */
+struct role_sum { enum fact_owner owner; const char *role; enum fact_basis basis; uint64_t bytes, count; };
+
+struct holding {
+	uint32_t pid;
+	uint64_t nvml_bytes;                         /* what NVML accounts to the process at that moment; FACT_UNKNOWN: nobody asked */
+	uint64_t bytes[OWNER_MAX], count[OWNER_MAX]; /* DEVICE ... POOL_SLACK, FRAMEWORK_SLACK, CONTEXT, MANAGED; the others 0 */
+	uint64_t slack_bytes[OWNER_MAX];             /* of each row: free inside a framework's segments; FRAMEWORK_SLACK is their sum */
+	bool framework_known;                        /* false: no framework told of its blocks */
+	enum fact_basis framework_basis;
+	struct role_sum *roles; size_t role_count;   /* NULL: not asked for */
+	bool pool_slack_known, estimated;            /* estimated: arrays whose size is our own reckoning */
+	uint64_t exported_bytes;                     /* of its blocks: shared with other processes */
+	struct page_facts pages;
+	struct fact_fragmentation fragmentation;
+};
+
+void holding_measure(const struct liveset *live, unsigned device, uint32_t process, uint32_t pid, const struct levels *levels,
+		     struct arena *arena, struct holding *out);
+/* All that it takes of the device, imported memory left out. */
+uint64_t holding_bytes(const struct holding *holding);
+
+/* A process that NVML names and that has no recording. */
+struct tenant { uint32_t pid; const char *name; uint64_t bytes; /* FACT_UNKNOWN: NVML cannot tell */ };
+
+struct owners_question {
+	const struct holding *focus;              /* itemised; never NULL */
+	const struct holding *others; size_t other_count;
+	const struct tenant *tenants; size_t tenant_count;
+	enum fact_basis tenants_basis;
+	uint64_t total_bytes, free_bytes;
+	enum fact_basis free_basis, basis;        /* basis: of the replay */
+};
+
+/* The rows in order of enum fact_owner; *total_bytes is raised when the rows are more than the driver's total. */
+struct fact_owner_row *owners_rows(const struct owners_question *question, struct arena *arena, size_t *count, uint64_t *total_bytes);
+
+/* What packing would give: free, whole pages of it, every hole, and the slack of pools and frameworks. FACT_UNKNOWN when free is. */
+uint64_t packed_bytes(const struct holding *holding, uint64_t free_bytes);
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The vector as a whole: names, sentences, what the recording is worth; the parts are in evidence_*.c. */
+#include "analysis/explain/evidence.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include "analysis/explain/framework_names.h"
+#include "analysis/base/units.h"
+
+const struct figure_row figure_rows[FIGURE_MAX] = {
+#define FIGURE_ROW(name, unit, what) { #name, UNIT_##unit, what },
+	FIGURES(FIGURE_ROW)
+};
+const struct term_row term_rows[TERM_MAX] = {
+#define TERM_ROW(name, words) { #name, words },
+	TERMS(TERM_ROW)
+};
+
+void evidence_set(struct evidence *evidence, enum term term, double value) { evidence->terms[term].value = value; }
+
+void evidence_show(struct evidence *evidence, enum term term, uint64_t seq)
+{
+	struct evidence_term *t = &evidence->terms[term];
+	if (seq && seq != CUF_UNKNOWN && t->seq_count < sizeof t->seqs / sizeof *t->seqs)
+		t->seqs[t->seq_count++] = seq;
+}
+
+static int print_figure(char *out, size_t room, enum figure_unit unit, uint64_t value)
+{
+	switch (unit) {
+	case UNIT_BYTES: return snprintf(out, room, "%s", units_bytes(value).s);
+	case UNIT_PERCENT: return snprintf(out, room, "%" PRIu64 " %%", value);
+	case UNIT_SECONDS: return snprintf(out, room, "%s", units_duration(value * 1000000000u).s);
+	case UNIT_SETTING: return snprintf(out, room, "%" PRIu64, value);
+	case UNIT_FRACTION: return snprintf(out, room, "%.2f", (double)value / 100);
+	case UNIT_BYTES_PER_SECOND: return snprintf(out, room, "%s/s", units_bytes(value).s);
+	default: return snprintf(out, room, "%s", units_count(value).s);
+	}
+}
+
+static enum figure figure_named(const char *name, size_t bytes)
+{
+	for (enum figure f = 0; f < FIGURE_MAX; f++)
+		if (strlen(figure_rows[f].name) == bytes && !memcmp(figure_rows[f].name, name, bytes))
+			return f;
+	return FIGURE_MAX;
+}
+
+const char *evidence_words(const struct evidence *evidence, struct arena *arena, const char *words)
+{
+	char out[1024];
+	size_t used = 0;
+	while (*words && used + 1 < sizeof out) {
+		size_t bytes = *words == '{' ? strcspn(words, "}") : 0, name = bytes && words[1] == '@' ? 2 : 1;
+		enum figure figure = bytes ? figure_named(words + name, bytes - name) : FIGURE_MAX;
+		int length;
+		if (figure == FIGURE_MAX) {
+			out[used++] = *words++;
+			continue;
+		}
+		if (evidence->figures[figure] == FACT_UNKNOWN || (name == 2 && !evidence->options[figure]))
+			return NULL;
+		length = name == 2 ? snprintf(out + used, sizeof out - used, "%s", evidence->options[figure]) : print_figure(out + used, sizeof out - used, figure_rows[figure].unit, evidence->figures[figure]);
+		used += length > 0 ? (size_t)length : 0;
+		words += bytes + 1;
+	}
+	return arena_text(arena, out, used < sizeof out ? used : sizeof out - 1);
+}
+
+struct worth { double factor; const char *words; };
+
+/* What the recording is worth for this question; each fault multiplies. */
+static void judge_quality(struct build *b, struct evidence *e)
+{
+	const struct fact_process *p = &b->facts->processes[e->process];
+	const struct reader *r = b->run->processes[e->process].reader;
+	bool estimated = e->incident && e->incident->basis == BASIS_ESTIMATED;
+	const struct worth faults[] = {
+		{ p->switched_off ? 0.6 : 1, "the recorder had switched itself off" },
+		{ p->complete ? 1 : 0.6, "the recording is cut or damaged" },
+		{ p->events_lost ? 0.8 : 1, "events were lost: no table had room for them" },
+		{ r->header.lost[CUF_LOST_LEDGER] ? 0.8 : 1, "live blocks found no room in the recording" },
+		{ p->events_overwritten && !estimated ? 0.95 : 1, "older events were overwritten: a larger --size keeps them" },
+		{ estimated ? 0.85 : 1, "the state at the failure is an estimate: a larger --size keeps the events that it needs" },
+		{ e->device != FACT_NONE && e->figures[FIG_free] == FACT_UNKNOWN ? 0.7 : 1, "the driver was not asked how much was free" },
+		{ e->device != FACT_NONE && e->figures[FIG_total] == FACT_UNKNOWN ? 0.8 : 1, "the size of the device is not known" },
+		{ p->host_mode || e->device != FACT_NONE ? 1 : 0.7, "host memory was not recorded: without host=off its sites are" },
+	};
+	const char **lacks = arena_zeroed(b->arena, sizeof faults / sizeof *faults, sizeof *lacks);
+	e->quality = 1;
+	e->lacks = lacks;
+	for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+		if (faults[i].factor < 1) {
+			e->quality *= faults[i].factor;
+			lacks[e->lack_count++] = faults[i].words;
+		}
+}
+
+static void outcome(struct evidence *e)
+{
+	const struct fact_incident *i = e->incident;
+	if (!i)
+		return;
+	evidence_set(e, TERM_survived, i->outcome == OUTCOME_RECOVERED || i->outcome == OUTCOME_HANDLED);
+	evidence_set(e, TERM_retried, i->outcome == OUTCOME_RECOVERED);
+	evidence_show(e, TERM_survived, i->seq);
+	evidence_show(e, TERM_retried, i->seq);
+	for (size_t a = 0; a + 1 < i->attempt_count; a++)
+		evidence_show(e, TERM_retried, i->attempts[a].seq);
+}
+
+struct evidence evidence_of(struct build *build, uint32_t process, uint32_t device, const struct fact_incident *incident)
+{
+	struct evidence e = { .process = process, .device = device, .incident = incident };
+	for (enum figure f = 0; f < FIGURE_MAX; f++)
+		e.figures[f] = FACT_UNKNOWN;
+	for (enum term t = 0; t < TERM_MAX; t++)
+		e.terms[t] = (struct evidence_term){ .value = NAN, .time_ns = FACT_UNKNOWN };
+	e.framework = framework_of(&build->facts->processes[process], device == FACT_NONE);
+	outcome(&e);
+	evidence_device(build, &e);
+	/* what was survived needs no explanation beyond that: its history is not looked through */
+	if (!(e.terms[TERM_survived].value > 0)) {
+		evidence_live(build, &e);
+		evidence_trace(build, &e);
+		evidence_growth(build, &e);
+		evidence_host(build, &e);
+		evidence_settings(build, &e);
+	}
+	judge_quality(build, &e);
+	return e;
+}

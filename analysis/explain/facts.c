@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* facts_build: opens the run and lets each part fill its share; see build.h for the order. */
+#include "analysis/facts/facts.h"
+
+#include <stdlib.h>
+#include "analysis/facts/build.h"
+#include "analysis/device/framework_segments.h"
+#include "analysis/facts/roles.h"
+
+const char *const basis_names[BASIS_MAX] = { "", "observed", "inferred", "estimated" };
+const char *const moment_names[MOMENT_MAX] = { "incident", "end", "at", "now" };
+const char *const layer_names[LAYER_MAX] = { "device_upper_bound_bytes", "measured_bytes", "page_hole_bytes", "pool_bytes", "vmm_bytes",
+	"segment_bytes", "host_bytes" };
+
+struct facts_store {
+	struct facts facts;
+	struct run run;
+};
+
+static void build_all(struct facts_store *store, const struct facts_options *options)
+{
+	size_t count = store->run.count;
+	struct build b = { .run = &store->run, .facts = &store->facts, .arena = store->run.arena,
+		.endings = xalloc_zeroed(count, sizeof *b.endings), .ladders = xalloc_zeroed(count, sizeof *b.ladders),
+		.marks = xalloc_zeroed(count, sizeof *b.marks), .roles = xalloc_zeroed(count, sizeof *b.roles) };
+	if (options)
+		b.options = *options;
+	build_processes(&b);
+	build_groups(&b);
+	build_incidents(&b);
+	build_phases(&b);
+	build_crowd(&b);
+	build_moment(&b);
+	build_devices(&b);
+	build_incident_views(&b);
+	build_sites(&b);
+	build_host(&b);
+	build_coverage(&b);
+	build_causes(&b);
+	for (size_t i = 0; i < count; i++) {
+		ladders_fini(&b.ladders[i]);
+		framework_marks_free(b.marks[i]);
+		roles_free(b.roles[i]);
+	}
+	free(b.marks);
+	free(b.roles);
+	for (size_t i = 0; i < b.group_count; i++)
+		free(b.groups[i].members);
+	free(b.groups);
+	free(b.ladders);
+	free(b.endings);
+}
+
+static int finish(struct facts_store *store, int code, const char *path, const struct facts_options *options, struct facts **out)
+{
+	*out = NULL;
+	if (code) {
+		run_fini(&store->run);
+		free(store);
+		return code;
+	}
+	store->facts.store = store;
+	store->facts.path = arena_format(store->run.arena, "%s", path);
+	build_all(store, options);
+	*out = &store->facts;
+	return 0;
+}
+
+int facts_build(const char *path, const struct facts_options *options, struct facts **out, struct reader_error *error)
+{
+	struct facts_store *store = xalloc_zeroed(1, sizeof *store);
+	return finish(store, run_open(&store->run, path, error), path, options, out);
+}
+
+int facts_build_memory(const void *data, size_t bytes, const struct facts_options *options, struct facts **out, struct reader_error *error)
+{
+	struct facts_store *store = xalloc_zeroed(1, sizeof *store);
+	return finish(store, run_open_memory(&store->run, data, bytes, error), "", options, out);
+}
+
+void facts_free(struct facts *facts)
+{
+	struct facts_store *store = facts ? facts->store : NULL;
+	if (!store)
+		return;
+	run_fini(&store->run);
+	free(store);
+}
+
+const struct fact_module *fact_module_at(const struct fact_process *process, uint64_t addr, uint64_t time_ns)
+{
+	const struct fact_module *fallback = NULL;
+	for (size_t i = process->module_count; i--;) {
+		const struct fact_module *m = &process->modules[i];
+		if (addr < m->start || addr >= m->end)
+			continue;
+		if (time_ns == FACT_UNKNOWN || (m->loaded_ns <= time_ns && time_ns < m->unloaded_ns))
+			return m;
+		/* modules are recorded when they are first looked for, perhaps after the stack was */
+		if (!fallback || (m->loaded_ns > time_ns && m->loaded_ns < fallback->loaded_ns))
+			fallback = m;
+	}
+	return fallback;
+}
+
+const char *fact_function_at(const struct fact_process *process, uint64_t addr)
+{
+	size_t low = 0, high = process->function_count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (process->functions[middle].addr < addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < process->function_count && process->functions[low].addr == addr ? process->functions[low].name : NULL;
+}

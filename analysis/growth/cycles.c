@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Four-point rainflow counting over a stack of turning points. */
+#include "analysis/growth/cycles.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/base/xalloc.h"
+
+enum { LEVELS = 64, LEVEL_MARKS = 1 << 16, STACK = 4096, NEAR_LEVELS = 2, PROPORTION = 512 };
+
+struct point { int64_t value; struct cycle_mark at; };
+
+struct level { struct cycle_mark *marks; size_t count, room; uint64_t seen, stride; struct point first, last; }; /* pairs of [2^i, 2^(i+1)) bytes */
+
+struct cycles {
+	struct point stack[STACK];
+	size_t depth;
+	struct point last;        /* not yet a turning point */
+	int direction;            /* of the last move: 1, -1, 0 before the first */
+	struct level levels[LEVELS];
+	struct cycle_mark *marks;
+};
+
+struct cycles *cycles_new(void) { return xalloc_zeroed(1, sizeof(struct cycles)); }
+
+static uint64_t range_of(const struct point *a, const struct point *b)
+{
+	uint64_t difference = (uint64_t)a->value - (uint64_t)b->value;
+	return (int64_t)difference < 0 ? -difference : difference;
+}
+
+static void count_pair(struct cycles *c, uint64_t range, const struct point *low)
+{
+	struct level *l = &c->levels[range ? 63 - __builtin_clzll(range) : 0];
+	if (!l->stride)
+		l->stride = 1;
+	if (low != c->stack) { /* the state before all is no place to which anything fell back */
+		if (!l->last.at.position || low->at.position < l->first.at.position)
+			l->first = *low;
+		if (low->at.position > l->last.at.position)
+			l->last = *low;
+	}
+	if (l->seen++ % l->stride)
+		return;
+	if (l->count == LEVEL_MARKS) { /* keep every second one from here on */
+		for (size_t i = 0; i < LEVEL_MARKS / 2; i++)
+			l->marks[i] = l->marks[2 * i];
+		l->count = LEVEL_MARKS / 2;
+		l->stride *= 2;
+	}
+	xalloc_grow(&l->marks, l->count, &l->room, sizeof *l->marks);
+	l->marks[l->count++] = low->at;
+}
+
+static void push(struct cycles *c, const struct point *p)
+{
+	struct point *s = c->stack;
+	if (c->depth == STACK) { /* the oldest, widest ranges go: they are no repeated work */
+		memmove(s, s + STACK / 2, (STACK / 2) * sizeof *s);
+		c->depth = STACK / 2;
+	}
+	s[c->depth++] = *p;
+	while (c->depth >= 4) {
+		struct point *t = s + c->depth - 4;
+		uint64_t inner = range_of(&t[1], &t[2]);
+		if (inner > range_of(&t[0], &t[1]) || inner > range_of(&t[2], &t[3]))
+			break;
+		count_pair(c, inner, t[1].value < t[2].value ? &t[1] : &t[2]);
+		t[1] = t[3];
+		c->depth -= 2;
+	}
+}
+
+void cycles_feed(struct cycles *cycles, int64_t delta_bytes, uint64_t position, uint64_t time_ns)
+{
+	int direction = delta_bytes > 0 ? 1 : -1;
+	if (!delta_bytes)
+		return;
+	if (direction != cycles->direction) {
+		if (!cycles->direction) /* the state before the first event */
+			cycles->last.at = (struct cycle_mark){ position ? position - 1 : 0, time_ns };
+		push(cycles, &cycles->last);
+		cycles->direction = direction;
+	}
+	cycles->last = (struct point){ (int64_t)((uint64_t)cycles->last.value + (uint64_t)delta_bytes), { position, time_ns } };
+}
+
+static uint64_t seen_from(const struct cycles *c, unsigned level)
+{
+	uint64_t seen = 0;
+	for (unsigned i = level; i < LEVELS; i++)
+		seen += c->levels[i].seen;
+	return seen;
+}
+
+/* What is left on the stack are pairs too, of ranges that were never answered by a wider one: its low points count. */
+static void count_residue(struct cycles *c)
+{
+	for (size_t i = 0; i < c->depth; i++) {
+		bool low = (i + 1 < c->depth && c->stack[i].value < c->stack[i + 1].value) || (i && c->stack[i].value < c->stack[i - 1].value);
+		uint64_t before = i ? range_of(&c->stack[i - 1], &c->stack[i]) : UINT64_MAX;
+		uint64_t after = i + 1 < c->depth ? range_of(&c->stack[i], &c->stack[i + 1]) : UINT64_MAX;
+		if (low && c->depth > 1)
+			count_pair(c, before < after ? before : after, &c->stack[i]);
+	}
+}
+
+/* Requests of one kind differ in size, so their pairs may lie on both sides of a power of two: what the next finer scale adds, if it
+ * is a sixteenth or more, is the same work. Further down lies other work, which must be seen twice as often. */
+static unsigned scale_of(const struct cycles *c)
+{
+	unsigned level = LEVELS - 1, best;
+	while (level && seen_from(c, level) < CYCLES_MIN + 1)
+		level--;
+	best = level;
+	for (unsigned i = 1; i <= NEAR_LEVELS && i <= level; i++)
+		if (seen_from(c, level - i) >= 2 * seen_from(c, best) || (i == 1 && seen_from(c, level - i) * 16 >= seen_from(c, best) * 17))
+			best = level - i;
+	return best;
+}
+
+/* While weights load, another thread's small blocks may come and go: what is gained between such ups and downs is out of all
+ * proportion to them, and they are not the program's work. What was there before the first and came after the last is not theirs. */
+static bool is_beside_the_work(const struct cycles *c, unsigned scale, uint64_t seen)
+{
+	const struct point *first = NULL, *last = NULL;
+	for (unsigned i = scale; i < LEVELS; i++) {
+		const struct level *l = &c->levels[i];
+		if (!l->last.at.position)
+			continue;
+		first = first && first->at.position < l->first.at.position ? first : &l->first;
+		last = last && last->at.position > l->last.at.position ? last : &l->last;
+	}
+	return first && last->value > first->value && range_of(first, last) / seen / PROPORTION >= 2ull << scale;
+}
+
+static int by_position(const void *a, const void *b)
+{
+	const struct cycle_mark *x = a, *y = b;
+	return x->position < y->position ? -1 : x->position > y->position;
+}
+
+uint64_t cycles_finish(struct cycles *cycles, const struct cycle_mark **marks, size_t *count)
+{
+	uint64_t seen;
+	unsigned scale;
+	size_t room = 0;
+	*marks = NULL;
+	*count = 0;
+	if (cycles->direction)
+		push(cycles, &cycles->last);
+	count_residue(cycles);
+	scale = scale_of(cycles);
+	seen = seen_from(cycles, scale);
+	if (seen < CYCLES_MIN + 1 || is_beside_the_work(cycles, scale, seen))
+		return 0;
+	for (unsigned i = scale; i < LEVELS; i++)
+		for (size_t m = 0; m < cycles->levels[i].count; m++) {
+			xalloc_grow(&cycles->marks, *count, &room, sizeof *cycles->marks);
+			cycles->marks[(*count)++] = cycles->levels[i].marks[m];
+		}
+	qsort(cycles->marks, *count, sizeof *cycles->marks, by_position);
+	*marks = cycles->marks;
+	return seen - 1;
+}
+
+void cycles_free(struct cycles *cycles)
+{
+	if (!cycles)
+		return;
+	for (unsigned i = 0; i < LEVELS; i++)
+		free(cycles->levels[i].marks);
+	free(cycles->marks);
+	free(cycles);
+}

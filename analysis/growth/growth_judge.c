@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The verdict on one site: class, shape, slope. The rules are told in analysis/facts/README.md. */
+#include "analysis/growth/growth.h"
+
+#include <math.h>
+
+enum { SLOPES_MAX = 1000, THREADS_FEW = 32 };
+
+struct series {
+	double seconds[TREND_MAX], cycle[TREND_MAX], bytes[TREND_MAX];
+	size_t count;
+};
+
+static struct series series_of(const struct growth *g, const struct site *s)
+{
+	struct series out = { .count = g->windows };
+	const struct site_floor *f = &g->floors[s->floor];
+	for (uint32_t w = 0; w < g->windows; w++) {
+		uint32_t mark = g->first_mark[w];
+		out.seconds[w] = ((double)g->marks[mark].time_ns - (double)g->marks[0].time_ns) / 1e9;
+		out.cycle[w] = mark * g->cycles_per_mark;
+		out.bytes[w] = (double)f->least[w];
+	}
+	return out;
+}
+
+/* Blocks that are given back, but late: until eight such lifetimes were seen, a rising floor may be the first of them. */
+static bool outlives_its_blocks(const struct site *s, const struct series *y)
+{
+	double mean_ms = s->free_count ? (double)s->freed_age_ms / (double)s->free_count : 0;
+	return s->free_count * 10 < s->alloc_count || y->seconds[y->count - 1] * 1000 >= CYCLES_MIN * mean_ms;
+}
+
+/* One block for each of a few threads, as long as they live: a pool that starts its threads as the load comes. */
+static bool is_of_threads(const struct site *s)
+{
+	unsigned threads = (unsigned)__builtin_popcountll(s->thread_bits);
+	bool alike = s->most_bytes / 2 <= s->least_bytes; /* what grows from thread to thread is no thread's own */
+	return alike && s->alloc_count <= THREADS_FEW && threads > 1 && threads * 4 >= s->alloc_count * 3;
+}
+
+/* Of what is estimated, chance decides which half of the time a sample fell into: one standard deviation of the difference that is asked for. */
+static double chance_of(const struct site *s, const struct trend_steps *steps)
+{
+	double sample_bytes = s->live_bytes ? s->live_variance / (double)s->live_bytes : 0; /* one stands for */
+	return sqrt(sample_bytes * (steps->rise_second_half + steps->rise_first_half / 4));
+}
+
+static bool is_leak(const struct growth *g, const struct site *s, const struct series *y, const struct trend_steps *steps)
+{
+	double floor_then = y->bytes[y->count * 3 / 4] - y->bytes[0];
+	return !s->holds_blocks && !is_of_threads(s) && g->work_cycles >= CYCLES_MIN && y->count > CYCLES_MIN &&
+	       steps->ups >= CYCLES_MIN - 1 && steps->quarters_with_ups == 4 && /* it rose in at least 8 cycles, all along */
+	       steps->fall <= steps->rise / 10 &&                              /* and stayed */
+	       steps->rise_second_half + chance_of(s, steps) >= steps->rise_first_half / 2 && /* no plateau */
+	       outlives_its_blocks(s, y) &&
+	       (!g->births || (double)s->old_bytes >= floor_then / 2);         /* of blocks that are still the same */
+}
+
+/* The first step may be of many cycles, which were too small beside the later ones to be seen as such: it is left out. */
+static size_t lumped(const struct series *y)
+{
+	struct trend_steps rest;
+	if (y->count <= CYCLES_MIN + 2)
+		return 0;
+	rest = trend_steps(y->bytes + 1, y->count - 1);
+	return rest.ups && y->bytes[1] - y->bytes[0] > 4 * rest.rise / (double)rest.ups;
+}
+
+static enum fact_class class_of(const struct growth *g, const struct site *s, const struct series *y)
+{
+	size_t first = lumped(y);
+	struct trend_steps steps = trend_steps(y->bytes + first, y->count - first);
+	double rise = y->count > 1 ? y->bytes[y->count - 1] - y->bytes[0] : 0;
+	if (rise <= 0)
+		return CLASS_LIVE;
+	if (is_leak(g, s, y, &steps))
+		return CLASS_LEAK;
+	if (steps.rise_second_half <= rise / 20)
+		return s->late_allocs && s->free_count ? CLASS_BOUNDED_CACHE : CLASS_LIVE;
+	return CLASS_RETAINED;
+}
+
+bool growth_asks_births(const struct growth *growth, uint64_t resolution_ns)
+{
+	if (growth->mark_count < 2 || growth->marks[growth->mark_count - 1].time_ns - growth->marks[0].time_ns <= resolution_ns * 64)
+		return false;
+	for (size_t i = 0; i < growth->sites.count; i++) {
+		const struct site *s = &growth->sites.items[i];
+		struct series y;
+		if (s->floor == SITE_NONE)
+			continue;
+		y = series_of(growth, s);
+		if (class_of(growth, s, &y) == CLASS_LEAK)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A site of equal blocks adds whole ones: a slope near a whole number of them is that many, some cycles having been missed. Where
+ * cycles are our own guess, a turn of the work may be two or three of them, or two turns one; the site that adds a block each time
+ * knows better.
+ */
+static uint64_t per_cycle_bytes(const struct growth *g, const struct site *s, double slope)
+{
+	double blocks = s->most_bytes ? slope / (double)s->most_bytes : 0;
+	if (s->least_bytes == s->most_bytes && blocks >= 0.75 && fabs(blocks - round(blocks)) < 0.25)
+		return s->most_bytes * (uint64_t)llround(blocks);
+	if (s->least_bytes == s->most_bytes && !g->said && blocks >= 0.2 && blocks < 1.75)
+		return s->most_bytes;
+	return (uint64_t)llround(slope);
+}
+
+void growth_judge(const struct growth *growth, const struct site *site, struct fact_site *out)
+{
+	struct trend_slope slope = { NAN, NAN, NAN }, per_cycle = slope;
+	int64_t live = site->live_bytes < INT64_MAX ? (int64_t)site->live_bytes : INT64_MAX;
+	int64_t before = live > site->net_bytes ? live - site->net_bytes : 0;
+	*out = (struct fact_site){
+		.stack = { .id = site->stack }, .kind = site->kind, .class = CLASS_LIVE, .holds_blocks = site->holds_blocks, .bytes = site->live_bytes, .count = site->live_count,
+		.basis = site->live_variance > 0 ? BASIS_ESTIMATED : BASIS_OBSERVED, .per_request_bytes = FACT_UNKNOWN,
+		.cycles = growth->work_cycles, .cycles_basis = !growth->work_cycles ? BASIS_NONE : growth->said ? BASIS_OBSERVED : BASIS_INFERRED, .peak_bytes = (uint64_t)before + (uint64_t)site->highest_bytes,
+		.alloc_count = site->alloc_count, .alloc_bytes = site->alloc_bytes, .free_count = site->free_count,
+		.first_ns = site->first_ns, .last_ns = site->last_ns, .grown_bytes = (double)site->net_bytes,
+	};
+	if (site->floor != SITE_NONE && growth->windows) {
+		struct series y = series_of(growth, site);
+		out->class = class_of(growth, site, &y);
+		out->shape = trend_shape(y.bytes, y.count);
+		/* thousands of pairs each: for those that somebody will look at */
+		if (out->class == CLASS_LEAK || site->floor < SLOPES_MAX)
+			slope = trend_slope(y.seconds, y.bytes, y.count);
+		if (growth->work_cycles && (out->class == CLASS_LEAK || site->floor < SLOPES_MAX))
+			per_cycle = trend_slope_whole(y.cycle, y.bytes, y.count);
+	}
+	if (per_cycle.slope > 0)
+		out->per_request_bytes = per_cycle_bytes(growth, site, per_cycle.slope);
+	out->slope_bytes_per_s = slope.slope;
+	out->interval[0] = slope.low;
+	out->interval[1] = slope.high;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sums over the host ledger. */
+#include "analysis/host/host_memory.h"
+
+#include <math.h>
+#include "analysis/recording/events.h"
+#include "analysis/recording/host_weight.h"
+
+enum { DROP_EVERY = 1 << 18 }; /* entries */
+
+static bool next_block(const struct reader *reader, uint64_t *at, struct host_live *block)
+{
+	uint64_t count = reader_count(reader, CUF_SEC_HOST_LEDGER);
+	while (*at < count) {
+		if (*at % DROP_EVERY == 0 && *at)
+			reader_drop_range(reader, reader_at(reader, CUF_SEC_HOST_LEDGER, *at - DROP_EVERY), DROP_EVERY * (uint64_t)sizeof(struct cuf_host_block));
+		struct cuf_host_block b = *(const struct cuf_host_block *)reader_at(reader, CUF_SEC_HOST_LEDGER, (*at)++);
+		if (!cuf_host_addr(b.word0) || cuf_host_addr(b.word0) == CUF_KEY_BUSY)
+			continue;
+		*block = (struct host_live){ cuf_host_stack(b.word1), (uint32_t)(b.word0 & 0x7ffff), cuf_host_bytes(b.word1),
+			reader->header.start_ns + cuf_birth_ms((uint32_t)(b.word0 & 0x7ffff)) * 1000000u };
+		return true;
+	}
+	reader_drop(reader, CUF_SEC_HOST_LEDGER);
+	return false;
+}
+
+bool host_memory_row(const struct reader *reader, uint64_t *at, struct sites *sites, struct host_row *row)
+{
+	struct site_key keys[SITES_ROW];
+	row->count = 0;
+	while (row->count < SITES_ROW && next_block(reader, at, &row->blocks[row->count])) {
+		keys[row->count] = (struct site_key){ row->blocks[row->count].stack, CUF_KIND_HOST, CUF_DEVICE_NONE };
+		row->count++;
+	}
+	sites_get_row(sites, keys, row->count, row->sites);
+	return row->count;
+}
+
+void host_estimate_add(struct host_estimate *e, double weight, double chance, double sign)
+{
+	double variance = (1 - chance) * weight * weight;
+	e->value += sign * weight;
+	e->variance += sign * variance;
+	e->third += sign * variance * (1 - 2 * chance) * weight;
+}
+
+static void estimate_clamp(struct host_estimate *e)
+{
+	if (e->value < 0 || e->variance < 0)
+		*e = (struct host_estimate){ e->value < 0 ? 0 : e->value, 0, 0 };
+}
+
+/* The quantile of a gamma distribution of unit scale that lies z standard deviations from the middle, after Wilson and Hilferty. */
+static double gamma_quantile(double shape, double z)
+{
+	double root = shape > 0 ? 1 - 1 / (9 * shape) + z / (3 * sqrt(shape)) : 0;
+	return root > 0 ? shape * root * root * root : 0;
+}
+
+struct host_interval host_estimate_interval(const struct host_estimate *e, double unseen)
+{
+	const double z = 1.959964;
+	double scale = e->variance > 0 ? e->third / e->variance : unseen, samples, certain;
+	if (isinf(scale))
+		return (struct host_interval){ e->value, INFINITY };
+	if (scale <= 0) { /* nearly all were recorded: no rare event in it */
+		double half = z * sqrt(e->variance);
+		return (struct host_interval){ e->value > half ? e->value - half : 0, e->value + half };
+	}
+	samples = e->variance / (scale * scale);
+	certain = e->value - scale * samples;
+	return (struct host_interval){ fmax(0, certain + scale * gamma_quantile(samples, -z)), certain + scale * gamma_quantile(samples + 1, z) };
+}
+
+static void add(struct site *site, struct host_memory *all, uint64_t bytes, uint64_t mean_bytes, double sign)
+{
+	double chance = host_weight_chance(bytes, mean_bytes), weight = (double)bytes / chance, variance = (1 - chance) * weight * weight;
+	host_estimate_add(&all->bytes, weight, chance, sign);
+	host_estimate_add(&all->count, 1 / chance, chance, sign);
+	/* in a site: as integers, of the same weight that its events have */
+	site->live_bytes += (uint64_t)(int64_t)sign * host_weight_bytes(bytes, mean_bytes);
+	site->live_count += (uint64_t)(int64_t)sign * host_weight_count(bytes, mean_bytes);
+	site->live_variance += sign * variance;
+	site->live_third += sign * variance * (1 - 2 * chance) * weight;
+}
+
+static void undo_after(const struct reader *reader, uint64_t time_ns, struct sites *sites, struct host_memory *out)
+{
+	struct host_stream *stream = host_stream_new(reader);
+	struct host_event e;
+	while (host_stream_next(stream, &e)) {
+		int sign = host_event_sign(e.op);
+		if (e.time_ns > time_ns && sign && e.bytes)
+			add(sites_get(sites, CUF_KIND_HOST, CUF_DEVICE_NONE, e.stack), out, e.bytes, e.sample_mean_bytes, -sign);
+	}
+	host_stream_free(stream);
+	/* what was lost from the ring may leave less than nothing */
+	for (size_t i = 0; i < sites->count; i++) {
+		struct site *s = &sites->items[i];
+		if ((int64_t)s->live_bytes < 0 || (int64_t)s->live_count <= 0)
+			s->live_bytes = s->live_count = 0;
+	}
+	estimate_clamp(&out->bytes);
+	estimate_clamp(&out->count);
+}
+
+static void count_live(struct site *s, struct host_memory *out, const struct host_live *block, uint64_t mean_bytes)
+{
+	add(s, out, block->bytes, mean_bytes, 1);
+	if (block->birth_ns < s->first_ns)
+		s->first_ns = block->birth_ns;
+	if (s->last_ns == CUF_UNKNOWN || block->birth_ns > s->last_ns)
+		s->last_ns = block->birth_ns;
+}
+
+void host_memory_read(const struct reader *reader, const struct host_means *means, uint64_t time_ns, struct sites *sites, struct host_memory *out)
+{
+	uint64_t at = 0, mean_bytes = host_means_most(means);
+	const struct reader_section *ledger = &reader->sections[CUF_SEC_HOST_LEDGER];
+	struct host_row row;
+	*out = (struct host_memory){ .estimated = mean_bytes != 0, .mean_bytes = mean_bytes };
+	out->known = reader->header.options_host_mode && ledger->count && ledger->count == ledger->planned;
+	while (host_memory_row(reader, &at, sites, &row))
+		for (size_t i = 0; i < row.count; i++)
+			count_live(&sites->items[row.sites[i]], out, &row.blocks[i], host_means_at(means, row.blocks[i].birth));
+	if (time_ns != CUF_UNKNOWN)
+		undo_after(reader, time_ns, sites, out);
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The level of live bytes along the events, and its extremes since any place. */
+#include "analysis/phases/phases.h"
+
+#include <stdlib.h>
+#include "analysis/replay/liveset.h"
+#include "analysis/replay/replay.h"
+#include "analysis/base/xalloc.h"
+
+#define BYTES_MAX ((int64_t)1 << 57)
+
+void extremes_add(struct extremes *x, uint64_t place, int64_t value)
+{
+	while (x->count && (x->sign > 0 ? x->items[x->count - 1].value <= value : x->items[x->count - 1].value >= value))
+		x->count--;
+	xalloc_grow(&x->items, x->count, &x->room, sizeof *x->items);
+	x->items[x->count++] = (struct extreme){ place, value };
+}
+
+int64_t extremes_since(const struct extremes *x, uint64_t place, int64_t none)
+{
+	size_t low = 0, high = x->count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (x->items[middle].place < place)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < x->count ? x->items[low].value : none;
+}
+
+static int64_t bounded(uint64_t bytes) { return bytes < (uint64_t)BYTES_MAX ? (int64_t)bytes : BYTES_MAX; }
+
+/* What an event adds to the level of a layer; 0: nothing. */
+static int64_t delta_of(enum work_layer layer, const struct cuf_event *e)
+{
+	bool counts = layer == WORK_FRAMEWORK ? e->kind == CUF_KIND_FRAMEWORK : kind_is_device_memory(e->kind) && !(e->flags & CUF_EVENT_HOST_LOCATION);
+	if (!counts)
+		return 0;
+	if (e->op == CUF_OP_FREE)
+		return -bounded(e->bytes);
+	return e->op == CUF_OP_ALLOC || e->op == CUF_OP_RESTORE ? bounded(e->bytes) : 0;
+}
+
+static int64_t live_of(enum work_layer layer, const struct liveset *live)
+{
+	int64_t sum = 0;
+	size_t at = 0;
+	for (const struct cuf_block *b; (b = liveset_next(live, &at));) {
+		struct cuf_event e = { .op = CUF_OP_ALLOC, .kind = b->kind, .flags = b->flags, .bytes = b->bytes };
+		sum += sum < BYTES_MAX ? delta_of(layer, &e) : 0;
+	}
+	return sum;
+}
+
+struct work_base work_base(const struct events *events, const struct liveset *live)
+{
+	struct event_merge merge;
+	struct cuf_event e;
+	struct work_base base = { WORK_DEVICE, 0 };
+	int64_t net[2] = { 0, 0 };
+	event_merge_begin(&merge, events, 0);
+	while (event_merge_next(&merge, &e))
+		for (unsigned layer = WORK_DEVICE; layer <= WORK_FRAMEWORK; layer++) {
+			int64_t delta = delta_of(layer, &e);
+			net[layer] = (int64_t)((uint64_t)net[layer] + (uint64_t)delta);
+			if (delta && layer == WORK_FRAMEWORK)
+				base.layer = WORK_FRAMEWORK;
+		}
+	/* what is live now came from what was live before the first event: no less than nothing */
+	base.level = (int64_t)((uint64_t)live_of(base.layer, live) - (uint64_t)net[base.layer]);
+	base.level = base.level > 0 && base.level < BYTES_MAX ? base.level : 0;
+	return base;
+}
+
+void work_begin(struct work *work, const struct work_base *base)
+{
+	*work = (struct work){ .layer = base->layer, .level = base->level, .most.sign = 1, .least.sign = -1 };
+	extremes_add(&work->most, 0, work->level);
+	extremes_add(&work->least, 0, work->level);
+}
+
+bool work_follow(struct work *work, const struct cuf_event *event, int64_t *delta)
+{
+	*delta = delta_of(work->layer, event);
+	if (!*delta)
+		return false;
+	work->level = (int64_t)((uint64_t)work->level + (uint64_t)*delta);
+	if (work->level < 0) /* the allocation has left the ring */
+		work->level = 0;
+	work->level = work->level < BYTES_MAX ? work->level : BYTES_MAX;
+	work->place++;
+	extremes_add(&work->most, work->place, work->level);
+	extremes_add(&work->least, work->place, work->level);
+	return true;
+}
+
+void work_end(struct work *work)
+{
+	free(work->most.items);
+	free(work->least.items);
+}
+
+/* Before is the place at the begin of the stretch, whose level counts, too. */
+static void stretch_end(struct fact_stretch *stretch, uint64_t before, const struct work *work)
+{
+	stretch->end_bytes = (uint64_t)work->level;
+	stretch->peak_bytes = (uint64_t)extremes_since(&work->most, before + 1, (int64_t)stretch->start_bytes);
+	stretch->floor_bytes = (uint64_t)extremes_since(&work->least, before + 1, (int64_t)stretch->start_bytes);
+	if (stretch->peak_bytes < stretch->start_bytes)
+		stretch->peak_bytes = stretch->start_bytes;
+	if (stretch->floor_bytes > stretch->start_bytes)
+		stretch->floor_bytes = stretch->start_bytes;
+}
+
+/* ---- spans ---- */
+
+enum { OPEN_LOOK = 4096 }; /* a hostile file opens millions */
+
+struct open_span { size_t span; uint64_t place; };
+struct reading { struct phase_spans *spans; struct work work; struct open_span *open; size_t open_count, open_room; uint64_t requests_open; };
+
+static void begin_span(struct reading *r, const struct cuf_event *e, unsigned op)
+{
+	struct phase_spans *s = r->spans;
+	struct phase_span span = { .begin_ns = e->time_ns, .end_ns = CUF_UNKNOWN, .begin_seq = e->seq, .end_seq = CUF_UNKNOWN, .id = e->aux,
+		.name = e->addr < UINT32_MAX ? (uint32_t)e->addr : 0, .tid = op == CUF_PHASE_START ? 0 : e->tid, .op = (uint8_t)op,
+		.source = (uint8_t)cuf_phase_source(e->extra), .work = { (uint64_t)r->work.level, 0, 0, 0 } };
+	for (size_t i = r->open_count, looked = 0; i-- && looked < OPEN_LOOK && op == CUF_PHASE_PUSH; looked++) {
+		const struct phase_span *outer = &s->items[r->open[i].span];
+		if (outer->op == CUF_PHASE_PUSH && outer->tid == span.tid) {
+			span.depth = outer->depth + 1;
+			break;
+		}
+	}
+	if (op == CUF_PHASE_MARK) {
+		span.end_ns = span.begin_ns;
+		span.end_seq = span.begin_seq;
+		stretch_end(&span.work, r->work.place, &r->work);
+	}
+	xalloc_grow(&s->items, s->count, &s->room, sizeof *s->items);
+	s->items[s->count] = span;
+	if (op != CUF_PHASE_MARK) {
+		xalloc_grow(&r->open, r->open_count, &r->open_room, sizeof *r->open);
+		r->open[r->open_count++] = (struct open_span){ s->count, r->work.place };
+	}
+	if (op == CUF_PHASE_REQUEST_BEGIN && ++r->requests_open > s->concurrency_max)
+		s->concurrency_max = r->requests_open;
+	s->count++;
+}
+
+static bool ends(const struct phase_span *span, const struct cuf_event *e, unsigned began_by)
+{
+	if (span->op != began_by || span->source != cuf_phase_source(e->extra))
+		return false;
+	return began_by == CUF_PHASE_PUSH ? span->tid == e->tid && span->name == e->addr : span->id == e->aux;
+}
+
+static void end_span(struct reading *r, const struct cuf_event *e, unsigned began_by)
+{
+	for (size_t i = r->open_count, looked = 0; i-- && looked < OPEN_LOOK; looked++) {
+		struct phase_span *span = &r->spans->items[r->open[i].span];
+		if (!ends(span, e, began_by))
+			continue;
+		span->end_ns = e->time_ns;
+		span->end_seq = e->seq;
+		stretch_end(&span->work, r->open[i].place, &r->work);
+		for (size_t k = i + 1; k < r->open_count; k++)
+			r->open[k - 1] = r->open[k];
+		r->open_count--;
+		if (began_by == CUF_PHASE_REQUEST_BEGIN)
+			r->requests_open--;
+		return;
+	}
+}
+
+static void take_phase(struct reading *r, const struct cuf_event *e)
+{
+	static const uint8_t begun_by[] = { [CUF_PHASE_POP] = CUF_PHASE_PUSH, [CUF_PHASE_END] = CUF_PHASE_START,
+		[CUF_PHASE_REQUEST_END] = CUF_PHASE_REQUEST_BEGIN };
+	unsigned op = cuf_phase_op(e->extra);
+	if (op > CUF_PHASE_REQUEST_END || cuf_phase_source(e->extra) > CUF_PHASE_NVTX)
+		return;
+	if (begun_by[op])
+		end_span(r, e, begun_by[op]);
+	else
+		begin_span(r, e, op);
+}
+
+void spans_read(struct phase_spans *spans, const struct events *events, const struct work_base *base)
+{
+	struct reading r = { .spans = spans };
+	struct event_merge merge;
+	struct cuf_event e;
+	int64_t delta;
+	*spans = (struct phase_spans){ 0 };
+	work_begin(&r.work, base);
+	event_merge_begin(&merge, events, 0);
+	while (event_merge_next(&merge, &e))
+		if (e.op == CUF_OP_PHASE)
+			take_phase(&r, &e);
+		else
+			work_follow(&r.work, &e, &delta);
+	for (size_t i = 0; i < r.open_count; i++)
+		stretch_end(&spans->items[r.open[i].span].work, r.open[i].place, &r.work);
+	free(r.open);
+	work_end(&r.work);
+}
+
+void phases_follow(struct fact_stretch *stretches, const struct inferred *found, size_t count, const struct events *events, const struct work_base *base)
+{
+	struct work work;
+	struct event_merge merge;
+	struct cuf_event e;
+	uint64_t places[INFERRED_MAX];
+	enum { BEFORE, INSIDE, AFTER } where[INFERRED_MAX] = { 0 };
+	int64_t delta;
+	work_begin(&work, base);
+	event_merge_begin(&merge, events, 0);
+	while (event_merge_next(&merge, &e)) {
+		/* the begin's own event belongs to the stretch, the end's, too */
+		for (size_t i = 0; i < count; i++) {
+			if (where[i] == INSIDE && e.seq > found[i].end_seq) {
+				stretch_end(&stretches[i], places[i], &work);
+				where[i] = AFTER;
+			} else if (where[i] == BEFORE && e.seq >= found[i].begin_seq) {
+				stretches[i] = (struct fact_stretch){ .start_bytes = (uint64_t)work.level };
+				places[i] = work.place;
+				where[i] = INSIDE;
+			}
+		}
+		work_follow(&work, &e, &delta);
+	}
+	for (size_t i = 0; i < count; i++)
+		if (where[i] == INSIDE)
+			stretch_end(&stretches[i], places[i], &work);
+	work_end(&work);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Means of the host sampler, from the header and from META_SAMPLE. */
+#include "analysis/recording/host_means.h"
+
+#include <stdlib.h>
+
+struct host_means host_means_of(const struct reader *reader, const struct meta *meta)
+{
+	struct host_means m = { .first_bytes = reader->header.options_host_mode == 1 ? reader->header.sample_mean_bytes : 0 };
+	for (size_t i = 0; m.first_bytes && i < meta->text_count && m.count < HOST_MEANS_MAX; i++) {
+		const struct fact_meta_text *t = &meta->texts[i];
+		if (t->type != CUF_META_SAMPLE || !t->number)
+			continue;
+		m.changes[m.count].birth = (uint32_t)strtoul(t->text, NULL, 10);
+		m.changes[m.count++].mean_bytes = t->number;
+	}
+	return m;
+}
+
+uint64_t host_means_at(const struct host_means *means, uint32_t birth)
+{
+	uint64_t mean_bytes = means->first_bytes;
+	for (unsigned i = 0; i < means->count && means->changes[i].birth <= birth; i++)
+		mean_bytes = means->changes[i].mean_bytes;
+	return mean_bytes;
+}
+
+uint64_t host_means_most(const struct host_means *means)
+{
+	uint64_t most = means->first_bytes;
+	for (unsigned i = 0; i < means->count; i++)
+		most = means->changes[i].mean_bytes > most ? means->changes[i].mean_bytes : most;
+	return most;
+}

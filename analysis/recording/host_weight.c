@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Weights of sampled host blocks. */
+#include "analysis/recording/host_weight.h"
+
+#include <math.h>
+#include "interpose/abi/format.h"
+
+enum { TABLES_MAX = 64 };
+#define MEAN_MAX ((uint64_t)1 << 40) /* beyond any setting: keeps weights finite */
+
+double host_weight_chance(uint64_t bytes, uint64_t mean_bytes)
+{
+	if (!mean_bytes || !bytes || bytes >= CUF_SAMPLE_EXACT_BYTES)
+		return 1;
+	return -expm1(-(double)bytes / (double)(mean_bytes < MEAN_MAX ? mean_bytes : MEAN_MAX));
+}
+
+uint64_t host_weight_bytes(uint64_t bytes, uint64_t mean_bytes)
+{
+	static uint64_t table[CUF_SAMPLE_EXACT_BYTES], table_mean, tables;
+	if (!mean_bytes || !bytes || bytes >= CUF_SAMPLE_EXACT_BYTES)
+		return bytes;
+	if (table_mean != mean_bytes) {
+		if (tables == TABLES_MAX) /* a recording has one mean; one that changes it all the time is damaged */
+			return (uint64_t)llround((double)bytes / host_weight_chance(bytes, mean_bytes));
+		tables++;
+		table_mean = mean_bytes;
+		for (uint64_t b = 0; b < CUF_SAMPLE_EXACT_BYTES; b++)
+			table[b] = b ? (uint64_t)llround((double)b / host_weight_chance(b, mean_bytes)) : 0;
+	}
+	return table[bytes];
+}
+
+uint64_t host_weight_count(uint64_t bytes, uint64_t mean_bytes)
+{
+	double chance = host_weight_chance(bytes, mean_bytes);
+	return chance < 1 ? (uint64_t)llround(1 / chance) : 1;
+}

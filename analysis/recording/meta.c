@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Walks the META section. */
+#include "analysis/recording/meta.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { HOOK_ID_MAX = 4096 };
+
+struct walk {
+	struct meta *meta;
+	const struct reader *reader;
+	struct arena *arena;
+	size_t module_room, function_room, text_room, reading_room;
+	const char **hook_names;
+};
+
+static void take_module(struct walk *w, const struct cuf_meta *record)
+{
+	struct cuf_meta_module m;
+	struct fact_module *to;
+	struct meta *meta = w->meta;
+	if (record->bytes < sizeof m)
+		return;
+	memcpy(&m, record, sizeof m);
+	if (m.path_bytes > record->bytes - sizeof m)
+		m.path_bytes = (uint32_t)(record->bytes - sizeof m);
+	xalloc_grow(&meta->modules, meta->module_count, &w->module_room, sizeof *meta->modules);
+	to = &meta->modules[meta->module_count++];
+	*to = (struct fact_module){ .id = (uint32_t)m.meta.number, .base = m.base, .start = m.start, .end = m.end,
+		.path = arena_text(w->arena, (const char *)record + sizeof m, m.path_bytes),
+		.loaded_ns = reader_realtime(w->reader, m.meta.time_ns), .unloaded_ns = FACT_UNKNOWN,
+		.build_id_bytes = m.build_id_bytes < sizeof to->build_id ? m.build_id_bytes : sizeof to->build_id };
+	memcpy(to->build_id, m.build_id, sizeof to->build_id);
+}
+
+static void end_module(struct walk *w, const struct cuf_meta *record)
+{
+	for (size_t i = w->meta->module_count; i--;) {
+		struct fact_module *m = &w->meta->modules[i];
+		if (m->id == record->number && m->unloaded_ns == FACT_UNKNOWN) {
+			m->unloaded_ns = reader_realtime(w->reader, record->time_ns);
+			return;
+		}
+	}
+}
+
+static void take_tenants(struct walk *w, const struct cuf_meta *record)
+{
+	struct tenant_reading *to;
+	struct meta *meta = w->meta;
+	size_t bytes, most;
+	if (record->bytes < sizeof to->head)
+		return;
+	xalloc_grow(&meta->readings, meta->reading_count, &w->reading_room, sizeof *meta->readings);
+	to = &meta->readings[meta->reading_count++];
+	memcpy(&to->head, record, sizeof to->head);
+	most = (record->bytes - sizeof to->head) / sizeof *to->tenants;
+	if (to->head.tenant_count > most)
+		to->head.tenant_count = (uint32_t)most;
+	bytes = to->head.tenant_count * sizeof *to->tenants;
+	to->tenants = arena_copy(w->arena, (const char *)record + sizeof to->head, bytes, 1);
+	to->time_ns = reader_realtime(w->reader, record->time_ns);
+}
+
+static void take_text(struct walk *w, const struct cuf_meta *record)
+{
+	struct meta *meta = w->meta;
+	uint32_t bytes = record->text_bytes, most = record->bytes - (uint32_t)sizeof *record;
+	const char *text = arena_text(w->arena, (const char *)(record + 1), bytes < most ? bytes : most);
+	if (record->type == CUF_META_FUNCTION) {
+		xalloc_grow(&meta->functions, meta->function_count, &w->function_room, sizeof *meta->functions);
+		meta->functions[meta->function_count++] = (struct fact_function){ record->number, text };
+		return;
+	}
+	if (record->type == CUF_META_HOOK && record->number < HOOK_ID_MAX) {
+		w->hook_names[record->number] = text;
+		if (record->number >= meta->hook_name_count)
+			meta->hook_name_count = record->number + 1;
+	}
+	xalloc_grow(&meta->texts, meta->text_count, &w->text_room, sizeof *meta->texts);
+	meta->texts[meta->text_count++] =
+		(struct fact_meta_text){ record->type, record->number, reader_realtime(w->reader, record->time_ns), text };
+}
+
+static void take_record(struct walk *w, const struct cuf_meta *record)
+{
+	switch (record->type) {
+	case 0: break; /* in the making when the process died */
+	case CUF_META_MODULE: take_module(w, record); break;
+	case CUF_META_MODULE_END: end_module(w, record); break;
+	case CUF_META_TENANTS: take_tenants(w, record); break;
+	default: take_text(w, record);
+	}
+}
+
+static int by_addr(const void *a, const void *b)
+{
+	const struct fact_function *x = a, *y = b;
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+/* Into the arena, so that one free frees all. */
+static void settle(struct walk *w)
+{
+	struct meta *m = w->meta;
+	void *heap[] = { m->modules, m->functions, m->texts, m->readings };
+	if (m->function_count)
+		qsort(m->functions, m->function_count, sizeof *m->functions, by_addr);
+	m->modules = arena_copy(w->arena, m->modules, m->module_count, sizeof *m->modules);
+	m->functions = arena_copy(w->arena, m->functions, m->function_count, sizeof *m->functions);
+	m->texts = arena_copy(w->arena, m->texts, m->text_count, sizeof *m->texts);
+	m->readings = arena_copy(w->arena, m->readings, m->reading_count, sizeof *m->readings);
+	m->hook_names = arena_copy(w->arena, w->hook_names, m->hook_name_count, sizeof *w->hook_names);
+	for (size_t i = 0; i < sizeof heap / sizeof *heap; i++)
+		free(heap[i]);
+}
+
+void meta_read(struct meta *meta, const struct reader *reader, struct arena *arena)
+{
+	const struct reader_section *s = &reader->sections[CUF_SEC_META];
+	struct walk w = { .meta = meta, .reader = reader, .arena = arena };
+	uint64_t at = 0, end = s->bytes < reader->header.meta_used ? s->bytes : reader->header.meta_used;
+	*meta = (struct meta){ 0 };
+	w.hook_names = xalloc_zeroed(HOOK_ID_MAX, sizeof *w.hook_names);
+	while (end - at >= sizeof(struct cuf_meta)) {
+		const struct cuf_meta *record = (const void *)(s->at + at);
+		uint32_t bytes = record->bytes;
+		if (!bytes && !record->type)
+			break;
+		if (bytes < sizeof *record || bytes % 8 || bytes > end - at) {
+			meta->damage_offset = s->offset + at;
+			break;
+		}
+		take_record(&w, record);
+		at += bytes;
+	}
+	settle(&w);
+	free(w.hook_names);
+}
+
+const char *meta_text(const struct meta *meta, uint32_t type)
+{
+	for (size_t i = 0; i < meta->text_count; i++)
+		if (meta->texts[i].type == type)
+			return meta->texts[i].text;
+	return NULL;
+}
+
+uint64_t meta_limit(const struct meta *meta, const char *key)
+{
+	const char *line = meta_text(meta, CUF_META_LIMITS);
+	size_t length = strlen(key);
+	while (line) {
+		if (!strncmp(line, key, length) && line[length] == '=' && line[length + 1] >= '0' && line[length + 1] <= '9')
+			return strtoull(line + length + 1, NULL, 10);
+		line = strchr(line, '\n');
+		line = line ? line + 1 : NULL;
+	}
+	return CUF_UNKNOWN;
+}
+
+bool meta_noted(const struct meta *meta, uint64_t note)
+{
+	for (size_t i = 0; i < meta->text_count; i++)
+		if (meta->texts[i].type == CUF_META_NOTE && meta->texts[i].number == note)
+			return true;
+	return false;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * META, read once: modules with the time they were there, names, and all other texts. Contract: everything lies in the
+ * arena; texts are NUL-terminated copies, never NULL; times are CLOCK_REALTIME. A damaged record ends the reading, and
+ * damage_offset says where (0: none).
+ */
+#ifndef ANALYSIS_RECORDING_META_H
+#define ANALYSIS_RECORDING_META_H
+
+#include "analysis/facts/facts.h"
+#include "analysis/recording/reader.h"
+#include "analysis/base/xalloc.h"
+#include "interpose/abi/tenants.h"
+
+/* What NVML said once of a device. */
+struct tenant_reading {
+	struct cuf_meta_tenants head;     /* tenant_count is what follows */
+	const struct cuf_tenant *tenants;
+	uint64_t time_ns;                 /* CLOCK_REALTIME */
+};
+
+struct meta {
+	struct fact_module *modules; size_t module_count;
+	struct fact_function *functions; size_t function_count; /* sorted by addr */
+	struct fact_meta_text *texts; size_t text_count;        /* all types but modules and functions */
+	struct tenant_reading *readings; size_t reading_count;
+	const char *const *hook_names; size_t hook_name_count;
+	uint64_t damage_offset;
+};
+
+void meta_read(struct meta *meta, const struct reader *reader, struct arena *arena);
+
+/* The first text of a type; NULL: none. */
+const char *meta_text(const struct meta *meta, uint32_t type);
+/* A number of LIMITS by its key; CUF_UNKNOWN: absent, or no limit. */
+uint64_t meta_limit(const struct meta *meta, const char *key);
+/* True when a NOTE of this number is there. */
+bool meta_noted(const struct meta *meta, uint64_t note);
+
+#endif

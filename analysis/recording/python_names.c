@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* META CODE records, split into lines and sorted by number. */
+#include "analysis/recording/python_names.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/base/xalloc.h"
+
+struct entry { uint32_t code; struct python_name name; };
+
+struct python_names {
+	struct arena *arena;
+	struct entry *entries;
+	size_t count, room;
+};
+
+/* The line at *at, which moves on to the next one; "" past the end. */
+static const char *take_line(struct arena *arena, const char **at)
+{
+	size_t bytes = strcspn(*at, "\n");
+	const char *line = arena_text(arena, *at, bytes);
+	*at += bytes + ((*at)[bytes] == '\n');
+	return line;
+}
+
+static int by_code(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+	return x->code < y->code ? -1 : x->code > y->code;
+}
+
+struct python_names *python_names_of(const struct fact_process *process)
+{
+	struct python_names *names = xalloc_zeroed(1, sizeof *names);
+	names->arena = arena_new();
+	for (size_t i = 0; i < process->text_count; i++) {
+		const struct fact_meta_text *text = &process->texts[i];
+		const char *at = text->text;
+		struct entry *entry;
+		if (text->type != CUF_META_CODE)
+			continue;
+		xalloc_grow(&names->entries, names->count, &names->room, sizeof *names->entries);
+		entry = &names->entries[names->count++];
+		entry->code = (uint32_t)text->number;
+		entry->name.function = take_line(names->arena, &at);
+		entry->name.file = take_line(names->arena, &at);
+		entry->name.first_line = (unsigned)strtoul(take_line(names->arena, &at), NULL, 10);
+	}
+	if (names->count)
+		qsort(names->entries, names->count, sizeof *names->entries, by_code);
+	return names;
+}
+
+void python_names_free(struct python_names *names)
+{
+	if (!names)
+		return;
+	arena_free(names->arena);
+	free(names->entries);
+	free(names);
+}
+
+const struct python_name *python_names_find(const struct python_names *names, uint32_t code)
+{
+	const struct entry key = { .code = code };
+	const struct entry *found = names->count ? bsearch(&key, names->entries, names->count, sizeof key, by_code) : NULL;
+	return found ? &found->name : NULL;
+}
+
+bool python_file_is_library(const char *file)
+{
+	static const char *const parts[] = { "/site-packages/", "/dist-packages/", "/lib/python3", "/lib64/python3", "/python3.zip/" };
+	if (!strncmp(file, "<frozen ", 8))
+		return true;
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+		if (strstr(file, parts[i]))
+			return true;
+	return false;
+}

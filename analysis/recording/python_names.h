@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Python functions as the recorder named them at first sight (CUF_META_CODE), by the number that frames carry.
+ * Contract: python_names_of copies what it needs from the process's texts; what find hands out lives as long as the struct.
+ * Damaged records cost names, nothing else. Memory: dies on exhaustion. One thread.
+ */
+#ifndef ANALYSIS_RECORDING_PYTHON_NAMES_H
+#define ANALYSIS_RECORDING_PYTHON_NAMES_H
+
+#include <stdbool.h>
+#include "analysis/facts/facts.h"
+
+struct python_names;
+
+struct python_name {
+	const char *function; /* qualified from 3.11 on; "" unknown */
+	const char *file;     /* as the code has it: "<string>", perhaps relative; "" unknown */
+	unsigned first_line;  /* of the function; 0 unknown */
+};
+
+struct python_names *python_names_of(const struct fact_process *process);
+void python_names_free(struct python_names *names); /* NULL is fine */
+
+/* code: cuf_frame_code() of a frame. NULL: the recording has no name for it. */
+const struct python_name *python_names_find(const struct python_names *names, uint32_t code);
+
+/* True for the standard library, installed packages and what the interpreter brings: not the user's own work. */
+bool python_file_is_library(const char *file);
+
+#endif

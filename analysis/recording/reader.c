@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opens and checks a recording; see reader.h. Nothing here interprets events. */
+#include "analysis/recording/reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "analysis/base/xalloc.h"
+
+/* The smallest record that this reader can step over and read; later writers may append fields, never remove them. */
+static const uint32_t record_bytes_min[CUF_SEC_MAX] = {
+	[CUF_SEC_META] = 1,
+	[CUF_SEC_DEVICES] = sizeof(struct cuf_device),
+	[CUF_SEC_THREADS] = sizeof(struct cuf_thread),
+	[CUF_SEC_STACK_INDEX] = sizeof(struct cuf_stack),
+	[CUF_SEC_STACK_FRAMES] = sizeof(uint64_t),
+	[CUF_SEC_LEDGER] = sizeof(struct cuf_block),
+	[CUF_SEC_HOST_LEDGER] = sizeof(struct cuf_host_block),
+	[CUF_SEC_RING] = sizeof(struct cuf_event),
+	[CUF_SEC_HOST_RING] = sizeof(struct cuf_host_event),
+	[CUF_SEC_INCIDENTS] = CUF_INCIDENT_BYTES_FIRST,
+	[CUF_SEC_TIMELINE] = CUF_SAMPLE_BYTES_FIRST,
+	[CUF_SEC_FRAMEWORK_RING] = sizeof(struct cuf_event),
+};
+
+static int fail(struct reader_error *error, const char *path, int code, uint64_t offset, int system)
+{
+	if (!error)
+		return code;
+	*error = (struct reader_error){ .code = code, .system = system, .offset = offset };
+	strncpy(error->path, path, sizeof error->path - 1);
+	return code;
+}
+
+#define AT(field) offsetof(struct cuf_header, field)
+
+static int check_header(struct reader *r, struct reader_error *error)
+{
+	const struct cuf_header *h = &r->header;
+	if (!r->bytes)
+		return fail(error, r->path, READER_E_EMPTY, 0, 0);
+	if (r->bytes < sizeof h->magic || memcmp(r->data, CUF_MAGIC, sizeof h->magic))
+		return fail(error, r->path, READER_E_MAGIC, 0, 0);
+	if (r->bytes < READER_HEADER_BYTES)
+		return fail(error, r->path, READER_E_SHORT, r->bytes, 0);
+	memcpy(&r->header, r->data, sizeof r->header);
+	if (h->endian == __builtin_bswap32(CUF_ENDIAN))
+		return fail(error, r->path, READER_E_ENDIAN, AT(endian), 0);
+	if (h->endian != CUF_ENDIAN)
+		return fail(error, r->path, READER_E_HEADER, AT(endian), 0);
+	if (h->version > CUF_VERSION)
+		return fail(error, r->path, READER_E_VERSION, AT(version), 0);
+	if (!h->version)
+		return fail(error, r->path, READER_E_HEADER, AT(version), 0);
+	if (h->header_bytes < CUF_HEADER_BYTES_FIRST || h->header_bytes > READER_HEADER_BYTES)
+		return fail(error, r->path, READER_E_HEADER, AT(header_bytes), 0);
+	if (h->header_bytes < sizeof *h) /* an older writer: what it did not have is 0 */
+		memset((char *)&r->header + h->header_bytes, 0, sizeof *h - h->header_bytes);
+	if (h->file_bytes < READER_HEADER_BYTES)
+		return fail(error, r->path, READER_E_HEADER, AT(file_bytes), 0);
+	if (!h->section_count || h->section_count > sizeof h->sections / sizeof *h->sections)
+		return fail(error, r->path, READER_E_SECTIONS, AT(section_count), 0);
+	return 0;
+}
+
+/* One row of the section table; unknown ids are checked too (a damaged table shows), then skipped. */
+static bool take_section(struct reader *r, const struct cuf_section *s)
+{
+	struct reader_section *to;
+	uint64_t end;
+	if (s->offset < READER_HEADER_BYTES || s->offset % 64 || !s->bytes || !s->record_bytes ||
+	    __builtin_add_overflow(s->offset, s->bytes, &end) || end > r->header.file_bytes)
+		return false;
+	if (!s->id || s->id >= CUF_SEC_MAX)
+		return s->id != 0;
+	to = &r->sections[s->id];
+	if (to->stride || s->record_bytes < record_bytes_min[s->id] || (s->id != CUF_SEC_META && s->record_bytes % 8))
+		return false;
+	to->stride = s->record_bytes;
+	to->offset = s->offset;
+	to->planned = s->bytes / s->record_bytes;
+	if (s->offset >= r->bytes)
+		return true;
+	to->at = r->data + s->offset;
+	to->bytes = end > r->bytes ? r->bytes - s->offset : s->bytes;
+	to->count = s->id == CUF_SEC_META ? 0 : to->bytes / s->record_bytes;
+	return true;
+}
+
+static bool segment_bytes_fine(uint64_t bytes, uint32_t record_bytes)
+{
+	return bytes % 64 == 0 && bytes >= sizeof(struct cuf_segment) + record_bytes && bytes <= (uint64_t)1 << 30;
+}
+
+static int check_sections(struct reader *r, struct reader_error *error)
+{
+	const struct cuf_header *h = &r->header;
+	for (uint32_t i = 0; i < h->section_count; i++)
+		if (!take_section(r, &h->sections[i]))
+			return fail(error, r->path, READER_E_SECTIONS, AT(sections) + i * sizeof *h->sections, 0);
+	if (r->sections[CUF_SEC_RING].stride && !segment_bytes_fine(h->device_segment_bytes, r->sections[CUF_SEC_RING].stride))
+		return fail(error, r->path, READER_E_HEADER, AT(device_segment_bytes), 0);
+	if (r->sections[CUF_SEC_HOST_RING].stride && !segment_bytes_fine(h->host_segment_bytes, r->sections[CUF_SEC_HOST_RING].stride))
+		return fail(error, r->path, READER_E_HEADER, AT(host_segment_bytes), 0);
+	if (r->sections[CUF_SEC_FRAMEWORK_RING].stride && !segment_bytes_fine(h->framework_segment_bytes, r->sections[CUF_SEC_FRAMEWORK_RING].stride))
+		return fail(error, r->path, READER_E_HEADER, AT(framework_segment_bytes), 0);
+	r->missing_bytes = h->file_bytes > r->bytes ? h->file_bytes - r->bytes : 0;
+	r->complete = !r->missing_bytes;
+	return 0;
+}
+
+static int check(struct reader *r, struct reader **out, struct reader_error *error)
+{
+	int code = check_header(r, error);
+	if (!code)
+		code = check_sections(r, error);
+	if (code) {
+		reader_close(r);
+		return code;
+	}
+	*out = r;
+	return 0;
+}
+
+int reader_open_memory(const void *data, uint64_t bytes, struct reader **out, struct reader_error *error)
+{
+	struct reader *r = xalloc_aligned_zeroed(_Alignof(struct reader), sizeof *r);
+	*out = NULL;
+	r->path = xalloc_string("");
+	r->data = data;
+	r->bytes = bytes;
+	if ((uintptr_t)data % 64 && bytes) {
+		if (posix_memalign(&r->copy, 64, bytes))
+			r->copy = NULL;
+		if (!r->copy) {
+			reader_close(r);
+			return fail(error, "", READER_E_READ, 0, ENOMEM);
+		}
+		r->data = memcpy(r->copy, data, bytes);
+	}
+	return check(r, out, error);
+}
+
+static int map_file(struct reader *r, struct reader_error *error)
+{
+	struct stat st;
+	void *at;
+	int code = 0, fd = open(r->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return fail(error, r->path, READER_E_OPEN, 0, errno);
+	if (fstat(fd, &st))
+		code = fail(error, r->path, READER_E_READ, 0, errno);
+	else if (!S_ISREG(st.st_mode))
+		code = fail(error, r->path, READER_E_MAGIC, 0, 0);
+	else if (st.st_size > 0) {
+		r->bytes = (uint64_t)st.st_size;
+		at = mmap(NULL, r->bytes, PROT_READ, MAP_SHARED, fd, 0);
+		if (at == MAP_FAILED)
+			code = fail(error, r->path, READER_E_READ, 0, errno);
+		r->mapped = at != MAP_FAILED;
+		r->data = r->mapped ? at : NULL;
+	}
+	close(fd);
+	return code;
+}
+
+int reader_open(const char *path, struct reader **out, struct reader_error *error)
+{
+	struct reader *r = xalloc_aligned_zeroed(_Alignof(struct reader), sizeof *r);
+	int code;
+	*out = NULL;
+	r->path = xalloc_string(path);
+	code = map_file(r, error);
+	if (code) {
+		reader_close(r);
+		return code;
+	}
+	return check(r, out, error);
+}
+
+void reader_close(struct reader *reader)
+{
+	if (!reader)
+		return;
+	if (reader->mapped)
+		munmap((void *)(uintptr_t)reader->data, reader->bytes);
+	free(reader->copy);
+	free((void *)(uintptr_t)reader->path);
+	free(reader);
+}
+
+const uint64_t *reader_stack(const struct reader *reader, uint32_t id, uint32_t *depth, uint8_t *stop)
+{
+	const struct reader_section *frames = &reader->sections[CUF_SEC_STACK_FRAMES];
+	const struct cuf_stack *at = id ? reader_at(reader, CUF_SEC_STACK_INDEX, id - 1) : NULL;
+	struct cuf_stack s;
+	*depth = 0;
+	*stop = CUF_STOP_END;
+	if (!at)
+		return NULL;
+	s = *at;
+	if (!s.depth || !s.hash || frames->stride != sizeof(uint64_t) || (uint64_t)s.first + s.depth > frames->count)
+		return NULL;
+	*depth = s.depth;
+	*stop = s.stop < CUF_STOP_MAX ? s.stop : CUF_STOP_END;
+	return (const uint64_t *)(const void *)frames->at + s.first;
+}
+
+uint64_t reader_realtime(const struct reader *reader, uint64_t monotonic_ns)
+{
+	if (!monotonic_ns || monotonic_ns == CUF_UNKNOWN)
+		return CUF_UNKNOWN;
+	return monotonic_ns - reader->header.start_ns + reader->header.start_realtime_ns;
+}
+
+uint64_t reader_segment_bytes(const struct reader *reader, enum cuf_section_id ring)
+{
+	switch (ring) {
+	case CUF_SEC_RING: return reader->header.device_segment_bytes;
+	case CUF_SEC_FRAMEWORK_RING: return reader->header.framework_segment_bytes;
+	default: return reader->header.host_segment_bytes;
+	}
+}
+
+uint64_t reader_segment_count(const struct reader *reader, enum cuf_section_id ring)
+{
+	uint64_t bytes = reader_segment_bytes(reader, ring), found = reader->sections[ring].bytes;
+	return found ? (found + bytes - 1) / bytes : 0;
+}
+
+bool reader_segment(const struct reader *reader, enum cuf_section_id ring, uint64_t index, struct cuf_segment *segment, const uint8_t **records)
+{
+	const struct reader_section *s = &reader->sections[ring];
+	uint64_t bytes = reader_segment_bytes(reader, ring), from = index * bytes, room;
+	if (index >= reader_segment_count(reader, ring) || s->bytes - from < sizeof *segment)
+		return false;
+	room = s->bytes - from < bytes ? s->bytes - from : bytes; /* the last one may be cut */
+	memcpy(segment, s->at + from, sizeof *segment);
+	room = (room - sizeof *segment) / s->stride;
+	if (segment->used > room)
+		segment->used = (uint32_t)room;
+	*records = s->at + from + sizeof *segment;
+	return segment->ticket != 0 && segment->used != 0;
+}
+
+bool reader_incident_slot(const struct reader *reader, uint64_t slot, struct cuf_incident *incident)
+{
+	uint32_t stride = reader->sections[CUF_SEC_INCIDENTS].stride;
+	const void *at = reader_at(reader, CUF_SEC_INCIDENTS, slot);
+	if (!at)
+		return false;
+	*incident = (struct cuf_incident){ .framework_allocated_bytes = CUF_UNKNOWN, .framework_reserved_bytes = CUF_UNKNOWN };
+	memcpy(incident, at, stride < sizeof *incident ? stride : sizeof *incident);
+	return incident->number != 0;
+}
+
+bool reader_incident(const struct reader *reader, uint64_t number, struct cuf_incident *incident)
+{
+	uint64_t slots = reader->sections[CUF_SEC_INCIDENTS].planned, keep = slots / 4, slot = number - 1;
+	if (!number || !slots)
+		return false;
+	if (slot >= keep)
+		slot = keep + (slot - keep) % (slots - keep);
+	return reader_incident_slot(reader, slot, incident) && incident->number == number;
+}
+
+void reader_drop_range(const struct reader *reader, const void *at, uint64_t bytes)
+{
+	uintptr_t page = 4095, from = ((uintptr_t)at + page) & ~page, to = ((uintptr_t)at + bytes) & ~page;
+	if (reader->mapped && to > from)
+		madvise((void *)from, to - from, MADV_DONTNEED);
+}
+
+void reader_drop(const struct reader *reader, enum cuf_section_id id)
+{
+	reader_drop_range(reader, reader->sections[id].at, reader->sections[id].bytes);
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lanes of segments and the heap that merges them. */
+#include "analysis/recording/segments.h"
+
+#include <stdlib.h>
+#include "analysis/base/xalloc.h"
+
+static int by_thread_and_ticket(const void *a, const void *b)
+{
+	const struct lane_segment *x = a, *y = b;
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	if (x->ticket != y->ticket)
+		return x->ticket < y->ticket ? -1 : 1;
+	return x->index < y->index ? -1 : x->index > y->index;
+}
+
+void lanes_init(struct lanes *lanes, const struct reader *reader, enum cuf_section_id ring)
+{
+	uint64_t count = reader_segment_count(reader, ring);
+	size_t room = 0, lane_room = 0;
+	*lanes = (struct lanes){ 0 };
+	for (uint64_t i = 0; i < count && i < UINT32_MAX; i++) {
+		struct cuf_segment s;
+		const uint8_t *records;
+		if (!reader_segment(reader, ring, i, &s, &records))
+			continue;
+		xalloc_grow(&lanes->segments, lanes->segment_count, &room, sizeof *lanes->segments);
+		lanes->segments[lanes->segment_count++] = (struct lane_segment){ s.ticket, s.thread, (uint32_t)i };
+	}
+	reader_drop(reader, ring); /* a look at each header has mapped all that is around it */
+	if (lanes->segment_count)
+		qsort(lanes->segments, lanes->segment_count, sizeof *lanes->segments, by_thread_and_ticket);
+	for (size_t i = 0; i < lanes->segment_count; i++) {
+		if (!i || lanes->segments[i].thread != lanes->segments[i - 1].thread) {
+			xalloc_grow(&lanes->lanes, lanes->lane_count, &lane_room, sizeof *lanes->lanes);
+			lanes->lanes[lanes->lane_count++] = (struct lane){ i, 0 };
+		}
+		lanes->lanes[lanes->lane_count - 1].count++;
+	}
+}
+
+void lanes_fini(struct lanes *lanes)
+{
+	free(lanes->segments);
+	free(lanes->lanes);
+}
+
+void lane_heap_init(struct lane_heap *heap, size_t lanes)
+{
+	heap->items = xalloc_zeroed(lanes, sizeof *heap->items);
+	heap->keys = xalloc_zeroed(lanes, sizeof *heap->keys);
+	heap->count = 0;
+}
+
+void lane_heap_fini(struct lane_heap *heap)
+{
+	free(heap->items);
+	free(heap->keys);
+}
+
+void lane_heap_push(struct lane_heap *heap, uint32_t lane, uint64_t key)
+{
+	size_t i = heap->count++;
+	heap->keys[lane] = key;
+	while (i && heap->keys[heap->items[(i - 1) / 2]] > key) {
+		heap->items[i] = heap->items[(i - 1) / 2];
+		i = (i - 1) / 2;
+	}
+	heap->items[i] = lane;
+}
+
+void lane_heap_settle(struct lane_heap *heap, uint64_t key, bool gone)
+{
+	uint32_t lane = heap->items[0];
+	size_t i = 0, child;
+	if (gone) {
+		lane = heap->items[--heap->count];
+		key = heap->keys[lane];
+		if (!heap->count)
+			return;
+	}
+	heap->keys[lane] = key;
+	while ((child = 2 * i + 1) < heap->count) {
+		if (child + 1 < heap->count && heap->keys[heap->items[child + 1]] < heap->keys[heap->items[child]])
+			child++;
+		if (heap->keys[heap->items[child]] >= key)
+			break;
+		heap->items[i] = heap->items[child];
+		i = child;
+	}
+	heap->items[i] = lane;
+}

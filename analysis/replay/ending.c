@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The end record, or what its absence means. */
+#include "analysis/replay/ending.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/base/key_values.h"
+
+const char *const end_names[END_MAX] = { "running", "exit", "signal", "killed", "oom_killed", "exec" };
+
+/* The last sample but so many; false: there is none. What older writers did not write is unknown. */
+static bool sample_before_end(const struct reader *r, uint64_t before, struct cuf_sample *sample)
+{
+	uint64_t count = r->header.sample_count, have = reader_count(r, CUF_SEC_TIMELINE);
+	uint32_t stride = r->sections[CUF_SEC_TIMELINE].stride;
+	count = count < have ? count : have;
+	*sample = (struct cuf_sample){ .cgroup_file_bytes = CUF_UNKNOWN };
+	if (count > before)
+		memcpy(sample, reader_at(r, CUF_SEC_TIMELINE, count - 1 - before), stride < sizeof *sample ? stride : sizeof *sample);
+	return count > before;
+}
+
+static uint64_t last_recorded_ns(const struct run_process *p)
+{
+	const struct cuf_header *h = &p->reader->header;
+	struct cuf_sample sample;
+	uint64_t last = h->start_ns;
+	if (sample_before_end(p->reader, 0, &sample) && sample.time_ns > last)
+		last = sample.time_ns;
+	if (p->events->count) {
+		struct cuf_event e = events_get(p->events, p->events->count - 1);
+		last = e.time_ns > last ? e.time_ns : last;
+	}
+	return last;
+}
+
+static bool same_boot(const uint8_t recorded[16])
+{
+	static const uint8_t unknown[16];
+	char text[40] = "";
+	uint8_t now[16];
+	unsigned n = 0;
+	FILE *f;
+	if (!memcmp(recorded, unknown, sizeof unknown) || !(f = fopen("/proc/sys/kernel/random/boot_id", "re")))
+		return false;
+	if (!fgets(text, sizeof text, f))
+		*text = 0;
+	fclose(f);
+	for (const char *at = text; *at && n < 16; at += *at == '-' ? 1 : 2) {
+		char pair[3] = { at[0], at[1], 0 };
+		if (*at != '-')
+			now[n++] = (uint8_t)strtoul(pair, NULL, 16);
+	}
+	return n == 16 && !memcmp(now, recorded, sizeof now);
+}
+
+/* The pid of this boot with the recorded start time, and not a zombie. */
+static bool still_there(const struct cuf_header *h)
+{
+	char name[64], text[1024] = "", *at;
+	unsigned long long ticks = 0;
+	char state = 'Z';
+	FILE *f;
+	if (h->process_start_ticks == CUF_UNKNOWN || !h->process_start_ticks || !same_boot(h->boot_id))
+		return false;
+	snprintf(name, sizeof name, "/proc/%u/stat", h->pid);
+	f = fopen(name, "re");
+	if (!f)
+		return false;
+	text[fread(text, 1, sizeof text - 1, f)] = 0;
+	fclose(f);
+	at = strrchr(text, ')'); /* the name may hold anything; field 3 is the state, 22 the start */
+	if (!at || sscanf(at + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu", &state, &ticks) != 2)
+		return false;
+	return ticks == h->process_start_ticks && state != 'Z' && state != 'X';
+}
+
+/* Of its cgroup, without pages of files: they fill a cgroup up to its limit without harm. CUF_UNKNOWN: not sampled. */
+static uint64_t held_before_end(const struct reader *r, uint64_t before)
+{
+	struct cuf_sample s;
+	if (!sample_before_end(r, before, &s) || s.cgroup_bytes == CUF_UNKNOWN)
+		return CUF_UNKNOWN;
+	return s.cgroup_file_bytes == CUF_UNKNOWN || s.cgroup_file_bytes > s.cgroup_bytes ? s.cgroup_bytes : s.cgroup_bytes - s.cgroup_file_bytes;
+}
+
+enum { RISES = 3 }; /* between samples, looked at for where memory was heading */
+
+/*
+ * The kernel's OOM killer leaves no record: memory at its limit in the last sample is what tells, or on its way there: from
+ * three quarters of the limit on, twice what it lately rose by from one sample to the next.
+ */
+static const char *why_for_memory(const struct run_process *p)
+{
+	uint64_t limit = meta_limit(&p->meta, "memory.max"), last = held_before_end(p->reader, 0), rise = 0;
+	if (last == CUF_UNKNOWN || limit == CUF_UNKNOWN || !limit)
+		return NULL;
+	if (last >= limit - limit / 20)
+		return "no end record, and its cgroup was within 5% of its limit";
+	for (uint64_t i = 0; i < RISES; i++) {
+		uint64_t after = held_before_end(p->reader, i), before = held_before_end(p->reader, i + 1);
+		if (after != CUF_UNKNOWN && before != CUF_UNKNOWN && after > before && after - before > rise)
+			rise = after - before;
+	}
+	return last >= limit / 4 * 3 && last + 2 * rise >= limit ? "no end record, and its cgroup was two samples from its limit" : NULL;
+}
+
+/* What `cuflight run` saw as the parent; false: nothing. */
+static bool told_by_parent(const struct run_process *p, struct arena *arena, struct ending *e)
+{
+	const char *text = meta_text(&p->meta, CUF_META_WAIT);
+	uint64_t signal = key_number(text, "signal"), status = key_number(text, "exit_status"), kills = key_number(text, "oom_kill");
+	bool for_memory = kills && kills != CUF_UNKNOWN;
+	if (!text)
+		return false;
+	if (status != CUF_UNKNOWN) {
+		*e = (struct ending){ .end = END_EXIT, .basis = BASIS_OBSERVED, .status = status, .abnormal = status != 0, .why = "the parent saw its exit status" };
+		return true;
+	}
+	if (signal != CUF_UNKNOWN && signal != 9) {
+		*e = (struct ending){ .end = END_SIGNAL, .basis = BASIS_OBSERVED, .status = signal, .abnormal = true, .why = "the parent saw the signal" };
+		return true;
+	}
+	if (signal == CUF_UNKNOWN && !for_memory)
+		return false;
+	*e = (struct ending){ .end = for_memory ? END_OOM_KILLED : END_KILLED, .basis = for_memory ? BASIS_INFERRED : BASIS_OBSERVED,
+		.status = signal, .abnormal = true, .why = "the parent saw SIGKILL; no kill for want of memory was counted in its cgroup" };
+	if (for_memory)
+		e->why = arena_format(arena, "%s the cgroup's count of kills for want of memory rose by %" PRIu64, signal == 9 ? "killed while" : "it ended without a word, and",
+				      kills);
+	return true;
+}
+
+static struct ending without_record(const struct run_process *process)
+{
+	const char *for_memory;
+	if (still_there(&process->reader->header))
+		return (struct ending){ .end = END_RUNNING, .basis = BASIS_OBSERVED, .status = FACT_UNKNOWN, .why = "" };
+	if ((for_memory = why_for_memory(process)))
+		return (struct ending){ .end = END_OOM_KILLED, .basis = BASIS_INFERRED, .status = FACT_UNKNOWN, .abnormal = true, .why = for_memory };
+	return (struct ending){ .end = END_KILLED, .basis = BASIS_INFERRED, .status = FACT_UNKNOWN, .abnormal = true, .why = "no end record" };
+}
+
+struct ending ending_of(const struct run_process *process, struct arena *arena)
+{
+	const struct cuf_header *h = &process->reader->header;
+	struct ending e = { .basis = BASIS_OBSERVED, .status = FACT_UNKNOWN, .why = "" };
+	switch (h->end_kind) {
+	case CUF_END_EXIT: case CUF_END_FAST:
+		e.end = END_EXIT;
+		e.status = h->end_status;
+		e.abnormal = e.status != 0;
+		break;
+	case CUF_END_ABORT:
+		e.end = END_SIGNAL;
+		e.status = h->end_status;
+		e.abnormal = true;
+		break;
+	case CUF_END_EXEC:
+		e.end = END_EXEC;
+		break;
+	default:
+		if (!told_by_parent(process, arena, &e))
+			e = without_record(process);
+		e.end_ns = last_recorded_ns(process);
+		return e;
+	}
+	e.end_ns = h->end_ns;
+	return e;
+}

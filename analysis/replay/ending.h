@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How a process ended, as far as its recording and this machine tell. Contract: pure but for a look at /proc/PID of the
+ * same boot (is the recorded process still there?).
+ */
+#ifndef ANALYSIS_REPLAY_ENDING_H
+#define ANALYSIS_REPLAY_ENDING_H
+
+#include "analysis/facts/facts.h"
+#include "analysis/replay/run.h"
+
+struct ending {
+	enum fact_end end;
+	enum fact_basis basis;
+	uint64_t status;          /* exit status or signal; FACT_UNKNOWN */
+	uint64_t end_ns;          /* CLOCK_MONOTONIC of the end record, else of the last thing recorded */
+	bool abnormal;            /* killed, a signal, or a status other than 0 */
+	const char *why;          /* one clause: what tells; constant or in the arena */
+};
+
+struct ending ending_of(const struct run_process *process, struct arena *arena);
+
+#endif

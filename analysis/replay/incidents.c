@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Links tries into ladders and finds out how each ended. */
+#include "analysis/replay/incidents.h"
+
+#include <stdlib.h>
+#include "analysis/replay/replay.h"
+#include "analysis/base/xalloc.h"
+
+#define LADDER_NS 2000000000ull  /* a retry comes within two seconds */
+#define LAST_NS 5000000000ull    /* a process killed this soon after a failure was killed by it */
+#define START_OVER_NS 11000000000ull /* XLA waits for ten seconds until somebody frees, and comes down once more */
+#define BACKED_OFF_PAGE (2ull << 20)
+#define NEED_NS 10000000000ull   /* a framework frees its cache, synchronizes and tries again before it gives up */
+enum { WENT_ON = 64 };           /* so many successes later, the program goes on */
+enum { SLOTS_MAX = 4096 };       /* many more than any recorder lays out */
+
+const char *const outcome_names[OUTCOME_MAX] = { "fatal", "recovered", "handled", "unknown" };
+
+/*
+ * What came after a failure, on its device. Other threads work on while one of them brings the process down (an exception
+ * unwinds, a pool is joined): their successes say nothing until the process has lived on for longer than that takes. The ladders of PyTorch, CuPy,
+ * RMM, ggml and XLA ask again in the thread that asked first.
+ */
+struct aftermath {
+	uint64_t served_seq, served_ns; /* the same thread got what it wanted within the ladder's time; 0 */
+	uint64_t as_large;        /* lasting successes of at least that size */
+	uint64_t lasting;         /* successes of the same thread at any time, of others after LAST_NS */
+	uint64_t successes;       /* of anybody */
+};
+
+static bool is_framework(const struct cuf_incident *i) { return i->kind == CUF_KIND_FRAMEWORK; }
+
+static bool is_success(const struct cuf_event *e, const struct cuf_incident *i)
+{
+	return e->op == CUF_OP_ALLOC && e->device == i->device && (is_framework(i) ? e->kind == CUF_KIND_FRAMEWORK : kind_is_block(e->kind));
+}
+
+/* A framework's blocks are reported beside the driver's. */
+static const struct events *events_for(const struct run_process *p, const struct cuf_incident *i)
+{
+	return is_framework(i) ? p->events->framework : p->events;
+}
+
+/* TensorFlow's, XLA's and ONNX Runtime's arenas ask for nine tenths when they are refused (bfc_allocator.cc, bfc_arena.cc); physical memory comes in pages. */
+static bool is_backed_off(uint64_t bytes, uint64_t refused_bytes)
+{
+	uint64_t least = refused_bytes / 10 * 9;
+	return bytes < refused_bytes && bytes + BACKED_OFF_PAGE >= least && bytes <= least + BACKED_OFF_PAGE;
+}
+
+/* Serves a need: as large as asked; a ladder that shrinks is content with what the last try asked for, or little less. */
+static bool serves(const struct cuf_event *e, const struct cuf_incident *last, bool shrank)
+{
+	return e->bytes >= (shrank ? last->requested_bytes - last->requested_bytes / 4 : last->requested_bytes) || is_backed_off(e->bytes, last->requested_bytes);
+}
+
+static struct aftermath look_after(const struct events *events, const struct cuf_incident *last, bool shrank)
+{
+	const struct cuf_header *h = &events->reader->header;
+	uint64_t end_seq = h->end_kind && h->end_seq ? h->end_seq : CUF_UNKNOWN;
+	struct aftermath a = { 0 };
+	for (size_t i = events_after(events, last->seq); i < events->count; i++) {
+		struct cuf_event e = events_get(events, i);
+		bool late = e.time_ns > last->time_ns + LADDER_NS, lasts;
+		if (e.op == CUF_OP_EXIT || e.seq > end_seq)
+			break; /* exit handlers are not the program's own work */
+		if (!is_success(&e, last))
+			continue;
+		lasts = e.tid == last->tid || e.time_ns > last->time_ns + LAST_NS;
+		a.successes++;
+		a.lasting += lasts;
+		a.as_large += lasts && last->is_request && e.bytes >= last->requested_bytes;
+		if (last->is_request && e.tid == last->tid && !late && serves(&e, last, shrank)) {
+			a.served_seq = e.seq;
+			a.served_ns = e.time_ns;
+			break;
+		}
+		if (late && a.lasting > WENT_ON)
+			break;
+	}
+	return a;
+}
+
+static void decide(struct ladder *l, enum fact_outcome outcome, const char *why)
+{
+	l->outcome = outcome;
+	l->why = why;
+}
+
+/* Without the time that an interpreter takes to shut down. */
+static uint64_t work_ended_ns(const struct run_process *p, const struct ending *end)
+{
+	uint64_t work_end_ns = p->reader->header.work_end_ns;
+	return work_end_ns && work_end_ns < end->end_ns ? work_end_ns : end->end_ns;
+}
+
+static void judge(struct ladder *l, const struct run_process *p, const struct ending *end)
+{
+	const struct cuf_incident *last = &l->tries[l->try_count - 1];
+	bool shrank = !is_framework(last) && last->requested_bytes < l->tries[0].requested_bytes;
+	const struct events *events = events_for(p, last);
+	struct aftermath a = look_after(events, last, shrank);
+	bool seen = events->complete_since <= last->seq;
+	l->resolved_ns = CUF_UNKNOWN;
+	if (a.served_seq) {
+		l->resolved_ns = a.served_ns;
+		decide(l, OUTCOME_RECOVERED, "a retry of the same thread was served");
+	} else if (last->outcome == 1 && (!seen || !a.as_large)) {
+		decide(l, OUTCOME_RECOVERED, "the recorder saw a later request of that size served");
+	} else if (a.as_large) {
+		decide(l, OUTCOME_HANDLED, "a request as large succeeded later");
+	} else if (a.lasting > WENT_ON || (last->outcome == 2 && !seen)) {
+		decide(l, OUTCOME_HANDLED, "the program went on allocating");
+	} else if (end->end == END_RUNNING) {
+		decide(l, a.successes ? OUTCOME_HANDLED : OUTCOME_UNKNOWN, a.successes ? "the program went on allocating" : "the process is still running");
+	} else if (end->end == END_EXEC) {
+		decide(l, OUTCOME_HANDLED, "the process went on as another program");
+	} else if (!end->abnormal) {
+		decide(l, OUTCOME_HANDLED, "the process ended with status 0");
+	} else if (last->kind == CUF_KIND_HOST && work_ended_ns(p, end) > last->time_ns + LAST_NS) { /* malloc's successes are not looked at */
+		decide(l, OUTCOME_HANDLED, "the program went on for long after it");
+	} else if (end->end == END_EXIT || end->end == END_SIGNAL) {
+		decide(l, OUTCOME_FATAL, end->end == END_EXIT ? "the process exited with a failure and that thread got nothing as large since" :
+			"the process aborted and that thread got nothing as large since");
+	} else if (end->end_ns <= last->time_ns + LAST_NS && a.successes <= WENT_ON) { /* a supervisor may have killed it, busy as it was */
+		decide(l, OUTCOME_FATAL, "the recording ends here, without an end record");
+	} else {
+		decide(l, a.successes ? OUTCOME_HANDLED : OUTCOME_UNKNOWN, a.successes ? "the program went on allocating" : "the process was killed much later");
+	}
+}
+
+static bool got_something(const struct events *events, const struct cuf_incident *from, const struct cuf_incident *to)
+{
+	for (size_t i = events_after(events, from->seq); i < events->count; i++) {
+		struct cuf_event e = events_get(events, i);
+		if (e.seq >= to->seq)
+			break;
+		if (is_success(&e, from) && e.tid == from->tid && serves(&e, from, true))
+			return true;
+	}
+	return false;
+}
+
+/* An arena that came down in vain and starts over. */
+static bool starts_over(const struct ladder *l, const struct cuf_incident *now)
+{
+	const struct cuf_incident *first = &l->tries[0], *last = &l->tries[l->try_count - 1];
+	return last->requested_bytes < first->requested_bytes && now->requested_bytes == first->requested_bytes && now->time_ns <= last->time_ns + START_OVER_NS;
+}
+
+/* The recorder links tries of one size; sizes that shrink (a caching allocator trying less) are linked here. */
+static bool continues(const struct ladder *l, const struct cuf_incident *now, const struct run_process *p)
+{
+	const struct cuf_incident *last = &l->tries[l->try_count - 1];
+	if (now->first == last->first && now->attempt && !is_framework(last))
+		return true;
+	if (is_framework(last) || is_framework(now))
+		return false;
+	if (last->outcome || now->tid != last->tid || now->device != last->device || now->kind != last->kind || !now->is_request || !last->is_request)
+		return false;
+	return (starts_over(l, now) || (now->time_ns <= last->time_ns + LADDER_NS && now->requested_bytes <= last->requested_bytes &&
+					now->requested_bytes >= last->requested_bytes / 4)) && !got_something(p->events, last, now);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct cuf_incident *x = a, *y = b;
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static struct cuf_incident *read_incidents(const struct reader *r, size_t *count)
+{
+	uint64_t slots = r->sections[CUF_SEC_INCIDENTS].planned, ever = r->header.incident_count, keep = slots / 4;
+	uint64_t have = reader_count(r, CUF_SEC_INCIDENTS);
+	struct cuf_incident *found = NULL;
+	size_t room = 0;
+	*count = 0;
+	for (uint64_t slot = 0; slot < have && slot < SLOTS_MAX; slot++) {
+		struct cuf_incident i;
+		uint64_t home;
+		if (!reader_incident_slot(r, slot, &i))
+			continue;
+		home = i.number <= keep ? i.number - 1 : keep + (i.number - 1 - keep) % (slots - keep);
+		if (i.number > ever || home != slot || i.kind >= CUF_KIND_MAX)
+			continue;
+		xalloc_grow(&found, *count, &room, sizeof *found);
+		found[(*count)++] = i;
+	}
+	if (*count)
+		qsort(found, *count, sizeof *found, by_number);
+	return found;
+}
+
+/* Several ladders may be open at once, one a thread: look back a few. */
+enum { LOOK_BACK = 8 };
+
+static struct ladder *ladder_for(struct ladders *ladders, const struct cuf_incident *i, const struct run_process *p)
+{
+	for (size_t back = 1; back <= ladders->count && back <= LOOK_BACK; back++)
+		if (continues(&ladders->items[ladders->count - back], i, p))
+			return &ladders->items[ladders->count - back];
+	return NULL;
+}
+
+/* When the thread got its last block from the framework: what the driver refused it since then was for the block that failed. */
+static uint64_t last_block_seq(const struct run_process *p, const struct cuf_incident *failed)
+{
+	const struct events *own = p->events->framework;
+	for (size_t i = events_after(own, failed->seq); i--;) {
+		struct cuf_event e = events_get(own, i);
+		if (e.op == CUF_OP_ALLOC && e.kind == CUF_KIND_FRAMEWORK && e.tid == failed->tid && e.device == failed->device)
+			return e.seq;
+		if (e.time_ns + NEED_NS < failed->time_ns)
+			break;
+	}
+	return 0;
+}
+
+static void take_over(struct ladder *to, struct ladder *from)
+{
+	for (size_t i = 0; i < from->try_count; i++) {
+		xalloc_grow(&to->tries, to->try_count, &to->try_room, sizeof *to->tries);
+		to->tries[to->try_count++] = from->tries[i];
+	}
+	free(from->tries);
+}
+
+/*
+ * A framework gives up: every failure of the driver in that thread since the framework's last block is one need with it,
+ * whatever lay between (cached segments given back, chunks of the first try mapped anew). NULL: the driver was not asked.
+ */
+static struct ladder *ladder_given_up(struct ladders *ladders, const struct cuf_incident *failed, const struct run_process *p)
+{
+	uint64_t since = last_block_seq(p, failed);
+	size_t first = ladders->count > LOOK_BACK ? ladders->count - LOOK_BACK : 0, kept = first;
+	struct ladder *need = NULL;
+	for (size_t i = first; i < ladders->count; i++) {
+		struct ladder *l = &ladders->items[i];
+		const struct cuf_incident *last = &l->tries[l->try_count - 1];
+		bool same = !is_framework(last) && last->is_request && last->tid == failed->tid && last->device == failed->device &&
+			l->tries[0].seq > since && last->time_ns + NEED_NS >= failed->time_ns;
+		if (same && need) {
+			take_over(need, l);
+			continue;
+		}
+		ladders->items[kept] = *l;
+		if (same)
+			need = &ladders->items[kept];
+		kept++;
+	}
+	ladders->count = kept;
+	return need;
+}
+
+static struct ladder *ladder_new(struct ladders *ladders, size_t *room)
+{
+	xalloc_grow(&ladders->items, ladders->count, room, sizeof *ladders->items);
+	ladders->items[ladders->count] = (struct ladder){ 0 };
+	return &ladders->items[ladders->count++];
+}
+
+void ladders_init(struct ladders *ladders, const struct run_process *process, const struct ending *ending)
+{
+	size_t count, room = 0;
+	struct cuf_incident *all = read_incidents(process->reader, &count);
+	*ladders = (struct ladders){ 0 };
+	for (size_t i = 0; i < count; i++) {
+		struct ladder *l = is_framework(&all[i]) ? ladder_given_up(ladders, &all[i], process) : ladder_for(ladders, &all[i], process);
+		if (!l)
+			l = ladder_new(ladders, &room);
+		xalloc_grow(&l->tries, l->try_count, &l->try_room, sizeof *l->tries);
+		l->tries[l->try_count++] = all[i];
+	}
+	for (size_t i = 0; i < ladders->count; i++) {
+		judge(&ladders->items[i], process, ending);
+		rollback_find(&ladders->items[i], process->events);
+	}
+	free(all);
+}
+
+void ladders_fini(struct ladders *ladders)
+{
+	for (size_t i = 0; i < ladders->count; i++)
+		free(ladders->items[i].tries);
+	free(ladders->items);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Linear probing; removal shifts the followers back, so that there are no tombstones. */
+#include "analysis/replay/liveset.h"
+
+#include <stdlib.h>
+#include "analysis/base/xalloc.h"
+
+static size_t home_of(const struct liveset *set, uint64_t key)
+{
+	uint64_t h = (key ^ key >> 31) * 0x9E3779B97F4A7C15ull;
+	return (size_t)(h ^ h >> 32) & (set->room - 1);
+}
+
+void liveset_init(struct liveset *set, size_t expected)
+{
+	*set = (struct liveset){ .room = 64 };
+	while (set->room * 3 < (expected + 1) * 4)
+		set->room *= 2;
+	set->slots = xalloc_zeroed(set->room, sizeof *set->slots);
+}
+
+void liveset_fini(struct liveset *set)
+{
+	free(set->slots);
+	*set = (struct liveset){ 0 };
+}
+
+static size_t slot_of(const struct liveset *set, uint64_t key)
+{
+	size_t i = home_of(set, key);
+	while (set->slots[i].key && set->slots[i].key != key)
+		i = (i + 1) & (set->room - 1);
+	return i;
+}
+
+static void grow(struct liveset *set)
+{
+	struct liveset old = *set;
+	liveset_init(set, old.room + old.room / 2);
+	set->count = old.count;
+	for (size_t i = 0; i < old.room; i++)
+		if (old.slots[i].key)
+			set->slots[slot_of(set, old.slots[i].key)] = old.slots[i];
+	free(old.slots);
+}
+
+bool liveset_put(struct liveset *set, const struct cuf_block *block)
+{
+	size_t i;
+	bool fresh;
+	if (!block->key || block->key == CUF_KEY_BUSY)
+		return false;
+	if ((set->count + 1) * 4 > set->room * 3)
+		grow(set);
+	i = slot_of(set, block->key);
+	fresh = !set->slots[i].key;
+	set->count += fresh;
+	set->slots[i] = *block;
+	return fresh;
+}
+
+struct cuf_block *liveset_find(const struct liveset *set, uint64_t key)
+{
+	size_t i = slot_of(set, key);
+	return key && set->slots[i].key ? &set->slots[i] : NULL;
+}
+
+bool liveset_take(struct liveset *set, uint64_t key, struct cuf_block *block)
+{
+	size_t hole = slot_of(set, key), mask = set->room - 1;
+	if (!key || !set->slots[hole].key)
+		return false;
+	if (block)
+		*block = set->slots[hole];
+	for (size_t i = (hole + 1) & mask; set->slots[i].key; i = (i + 1) & mask) {
+		/* an entry may fill the hole unless its home lies between the hole and itself */
+		if (((i - home_of(set, set->slots[i].key)) & mask) < ((i - hole) & mask))
+			continue;
+		set->slots[hole] = set->slots[i];
+		hole = i;
+	}
+	set->slots[hole].key = 0;
+	set->count--;
+	return true;
+}
+
+const struct cuf_block *liveset_next(const struct liveset *set, size_t *at)
+{
+	while (*at < set->room) {
+		const struct cuf_block *b = &set->slots[(*at)++];
+		if (b->key)
+			return b;
+	}
+	return NULL;
+}

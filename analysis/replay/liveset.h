@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A set of live blocks by ledger key: open addressing over the blocks themselves, since a recording may hold millions
+ * and a node each would double the memory. Contract: heap memory, freed by liveset_fini; keys 0 and CUF_KEY_BUSY are
+ * refused; pointers handed out are good until the next put or take.
+ */
+#ifndef ANALYSIS_REPLAY_LIVESET_H
+#define ANALYSIS_REPLAY_LIVESET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include "interpose/abi/format.h"
+
+struct liveset { struct cuf_block *slots; size_t room, count; };
+
+void liveset_init(struct liveset *set, size_t expected); /* room for so many without growing */
+void liveset_fini(struct liveset *set);
+/* Adds, or replaces the block of the same key. Returns whether it was new. */
+bool liveset_put(struct liveset *set, const struct cuf_block *block);
+bool liveset_take(struct liveset *set, uint64_t key, struct cuf_block *block); /* block may be NULL */
+struct cuf_block *liveset_find(const struct liveset *set, uint64_t key);
+
+/* Walks the set in no order: start with *at = 0; NULL at the end. */
+const struct cuf_block *liveset_next(const struct liveset *set, size_t *at);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A large request that is made of chunks (PyTorch's expandable segments: cuMemCreate of 20 MiB, as often as needed) fails
+ * at one of them, and those before it are given back at once. They were never the program's: what it held is judged after
+ * that, and the request was for at least as much.
+ */
+#include <stdlib.h>
+#include "analysis/replay/incidents.h"
+#include "analysis/base/xalloc.h"
+
+#define ROLLBACK_NS 1000000000ull
+enum { CHUNKS_MAX = 1 << 16 };
+
+static bool is_chunk(const struct cuf_event *e, const struct cuf_incident *failed)
+{
+	return e->kind == CUF_KIND_VMM && e->device == failed->device && e->bytes == failed->requested_bytes;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return x < y ? -1 : x > y;
+}
+
+/* Handles that the thread created right before the failure, one after another. */
+static size_t chunks_before(const struct events *events, const struct cuf_incident *failed, uint64_t **handles)
+{
+	size_t count = 0, room = 0;
+	*handles = NULL;
+	for (size_t i = events_after(events, failed->seq); i-- && count < CHUNKS_MAX;) {
+		struct cuf_event e = events_get(events, i);
+		if (e.tid != failed->tid || e.seq == failed->seq || e.kind == CUF_KIND_MAPPING || e.op == CUF_OP_REFERENCE || e.op == CUF_OP_FREE_MEMORY)
+			continue;
+		if (e.op != CUF_OP_ALLOC || !is_chunk(&e, failed))
+			break;
+		xalloc_grow(handles, count, &room, sizeof **handles);
+		(*handles)[count++] = e.addr;
+	}
+	if (count)
+		qsort(*handles, count, sizeof **handles, by_number);
+	return count;
+}
+
+void rollback_find(struct ladder *ladder, const struct events *events)
+{
+	const struct cuf_incident *last = &ladder->tries[ladder->try_count - 1];
+	uint64_t *handles;
+	size_t count;
+	ladder->settled_seq = last->seq;
+	if (last->kind != CUF_KIND_VMM || !last->is_request)
+		return;
+	count = chunks_before(events, last, &handles);
+	for (size_t i = events_after(events, last->seq); count && i < events->count; i++) {
+		struct cuf_event e = events_get(events, i);
+		if (e.time_ns > last->time_ns + ROLLBACK_NS || (e.tid == last->tid && e.op == CUF_OP_ALLOC))
+			break;
+		if (e.tid != last->tid || e.op != CUF_OP_FREE || !is_chunk(&e, last) || !bsearch(&e.addr, handles, count, sizeof e.addr, by_number))
+			continue;
+		ladder->settled_seq = e.seq;
+		ladder->rolled_back_bytes += e.bytes;
+	}
+	free(handles);
+}

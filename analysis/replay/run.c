@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opens what belongs together. */
+#include "analysis/replay/run.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "analysis/replay/replay.h"
+
+static void adopt(struct run *run, struct reader *reader, size_t *room)
+{
+	xalloc_grow(&run->processes, run->count, room, sizeof *run->processes);
+	run->processes[run->count++] = (struct run_process){ .reader = reader };
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct cuf_header *x = &((const struct run_process *)a)->reader->header, *y = &((const struct run_process *)b)->reader->header;
+	if (x->start_realtime_ns != y->start_realtime_ns)
+		return x->start_realtime_ns < y->start_realtime_ns ? -1 : 1;
+	return x->pid < y->pid ? -1 : x->pid > y->pid;
+}
+
+static void read_all(struct run *run)
+{
+	if (run->count)
+		qsort(run->processes, run->count, sizeof *run->processes, by_start);
+	for (size_t i = 0; i < run->count; i++) {
+		struct run_process *p = &run->processes[i];
+		meta_read(&p->meta, p->reader, run->arena);
+		p->events = events_new(p->reader);
+	}
+}
+
+static int is_recording(const struct dirent *entry)
+{
+	const char *suffix = strrchr(entry->d_name, '.');
+	return suffix && !strcmp(suffix, ".cuf");
+}
+
+static void tell_unreadable(struct run *run, const struct reader_error *error, size_t *room)
+{
+	xalloc_grow(&run->unreadable, run->unreadable_count, room, sizeof *run->unreadable);
+	run->unreadable[run->unreadable_count++] = arena_format(run->arena, "%s is left out: %s (at byte %llu)", error->path,
+		reader_error_sentence(error->code), (unsigned long long)error->offset);
+}
+
+static int open_directory(struct run *run, const char *path, struct reader_error *error)
+{
+	struct dirent **entries;
+	struct reader_error first = { .code = READER_E_NONE_FOUND }, now;
+	size_t room = 0, unreadable_room = 0;
+	int count = scandir(path, &entries, is_recording, alphasort);
+	if (count < 0)
+		first = (struct reader_error){ .code = READER_E_OPEN, .system = errno };
+	strncpy(first.path, path, sizeof first.path - 1);
+	for (int i = 0; i < count; i++) {
+		struct reader *reader;
+		char *name = arena_format(run->arena, "%s%s%s", path, path[strlen(path) - 1] == '/' ? "" : "/", entries[i]->d_name);
+		free(entries[i]);
+		if (!reader_open(name, &reader, &now)) {
+			adopt(run, reader, &room);
+			continue;
+		}
+		tell_unreadable(run, &now, &unreadable_room);
+		if (first.code == READER_E_NONE_FOUND)
+			first = now;
+	}
+	if (count >= 0)
+		free(entries);
+	if (run->count)
+		return 0;
+	if (error)
+		*error = first;
+	return first.code;
+}
+
+int run_open(struct run *run, const char *path, struct reader_error *error)
+{
+	struct stat st;
+	struct reader *reader;
+	size_t room = 0;
+	int code;
+	*run = (struct run){ .arena = arena_new() };
+	if (*path && !stat(path, &st) && S_ISDIR(st.st_mode)) {
+		code = open_directory(run, path, error);
+	} else {
+		code = reader_open(path, &reader, error);
+		if (!code)
+			adopt(run, reader, &room);
+	}
+	if (!code)
+		read_all(run);
+	return code;
+}
+
+int run_open_memory(struct run *run, const void *data, uint64_t bytes, struct reader_error *error)
+{
+	struct reader *reader;
+	size_t room = 0;
+	int code;
+	*run = (struct run){ .arena = arena_new() };
+	code = reader_open_memory(data, bytes, &reader, error);
+	if (code)
+		return code;
+	adopt(run, reader, &room);
+	read_all(run);
+	return 0;
+}
+
+void run_fini(struct run *run)
+{
+	for (size_t i = 0; i < run->count; i++) {
+		events_free(run->processes[i].events);
+		liveset_fini(&run->processes[i].live);
+		reader_close(run->processes[i].reader);
+	}
+	free(run->processes);
+	free(run->unreadable);
+	arena_free(run->arena);
+}
+
+const struct liveset *run_live(struct run_process *process, uint64_t seq, bool *exact)
+{
+	if (process->live_valid && seq < process->live_seq &&
+	    replay_back(process->events, process->live_seq, seq, &process->live, &process->live_exact)) {
+		process->live_seq = seq;
+	} else if (!process->live_valid || process->live_seq != seq) {
+		liveset_fini(&process->live);
+		replay_at(process->reader, process->events, seq, &process->live, &process->live_exact);
+		process->live_seq = seq;
+		process->live_valid = true;
+	}
+	*exact = process->live_exact.device;
+	return &process->live;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One run: the recordings of a file, of a directory, or of a piece of memory, opened and put in relation. Contract:
+ * run_open returns 0 or a reader error; whatever it filled is freed by run_fini. Processes are sorted by their start.
+ * A directory opens as long as one of its recordings does; the others are told in `unreadable`.
+ */
+#ifndef ANALYSIS_REPLAY_RUN_H
+#define ANALYSIS_REPLAY_RUN_H
+
+#include "analysis/recording/events.h"
+#include "analysis/replay/liveset.h"
+#include "analysis/recording/meta.h"
+#include "analysis/replay/replay.h"
+
+struct run_process {
+	struct reader *reader;
+	struct meta meta;
+	struct events *events;
+	/* the live set that was asked for last: devices of one process ask for the same moment */
+	struct liveset live;
+	uint64_t live_seq;
+	bool live_valid;
+	struct replay_exact live_exact;
+};
+
+struct run {
+	struct arena *arena;
+	struct run_process *processes; size_t count;
+	const char **unreadable; size_t unreadable_count; /* sentences, in the arena */
+};
+
+int run_open(struct run *run, const char *path, struct reader_error *error);
+int run_open_memory(struct run *run, const void *data, uint64_t bytes, struct reader_error *error);
+void run_fini(struct run *run);
+
+/* Blocks live after event seq (CUF_UNKNOWN: now); borrowed until the next call for this process. Asked for ever earlier moments it
+ * undoes each event once. *exact is the driver's blocks'; process->live_exact has the framework's, too. */
+const struct liveset *run_live(struct run_process *process, uint64_t seq, bool *exact);
+
+#endif

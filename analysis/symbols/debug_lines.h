@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Source lines and inlined functions of one module, from its DWARF: own, in a separate debug file, or split into .dwo.
+ *
+ * Contract: open once from a libdwfl module that is reported at address 0 and outlives the lines. Look-ups give the chain
+ * of functions at an address, innermost first; unknown parts are NULL or 0; the strings belong to the libdwfl module.
+ * A unit's functions are indexed when one of its addresses is first asked for. Damaged DWARF costs names and lines only.
+ */
+#ifndef DEBUG_LINES_H
+#define DEBUG_LINES_H
+
+#include <elfutils/libdwfl.h>
+#include "analysis/base/address_ranges.h"
+
+#define DEBUG_CHAIN_MAX 64
+
+struct debug_unit;
+
+struct debug_lines {
+	Dwarf_Addr bias;              /* elf_address - bias = address in the DWARF */
+	struct debug_unit *units;
+	size_t unit_count, unit_capacity;
+	struct address_ranges ranges; /* value: index into units */
+};
+
+struct debug_frame {
+	const char *linkage_name; /* mangled; NULL unknown */
+	const char *name;         /* as in the source, without its scope; NULL unknown */
+	const char *file;
+	unsigned line;
+};
+
+void debug_lines_open(struct debug_lines *lines, Dwfl_Module *module);
+/* Fills up to DEBUG_CHAIN_MAX frames; returns how many, 0: nothing known here. All but the last were inlined. */
+size_t debug_lines_find(struct debug_lines *lines, uint64_t elf_address, struct debug_frame chain[DEBUG_CHAIN_MAX]);
+void debug_lines_fini(struct debug_lines *lines);
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One sorted array of functions a module. libdwfl finds and reads the tables (mini debug information included); its own
+ * search, dwfl_module_addrinfo, is linear: over a millisecond a look-up in a library of LLVM's size.
+ */
+#include "analysis/symbols/symbol_table.h"
+
+#include <libiberty/libiberty.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct symbol {
+	uint64_t start, end; /* end 0: the table gives no size */
+	uint64_t limit;      /* where the section ends: as far as an unsized function can go */
+	const char *name;
+	unsigned rank;       /* among names of one address the lowest is shown */
+};
+
+/* malloc before __libc_malloc, exported names before local ones, functions before labels */
+static unsigned name_rank(const GElf_Sym *symbol, const char *name)
+{
+	unsigned type = GELF_ST_TYPE(symbol->st_info), binding = GELF_ST_BIND(symbol->st_info);
+	unsigned underscores = (unsigned)strspn(name, "_");
+
+	if (strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0)
+		underscores = 0;
+	return (type == STT_NOTYPE) << 16 | (binding == STB_LOCAL) << 15 | (underscores < 255 ? underscores : 255) << 4 |
+	       (binding == STB_WEAK) << 1;
+}
+
+/* $x, $d and their like mark code and data for disassemblers; .L are labels that a compiler forgot */
+static bool is_function_name(const char *name)
+{
+	return name && *name && *name != '$' && strncmp(name, ".L", 2) != 0;
+}
+
+/* False: not a function. */
+static bool symbol_read(Dwfl_Module *module, int index, struct symbol *out)
+{
+	GElf_Sym symbol;
+	GElf_Addr address;
+	GElf_Word section_index;
+	Elf *elf;
+	Dwarf_Addr bias;
+	GElf_Shdr shdr;
+	const char *name = dwfl_module_getsym_info(module, index, &symbol, &address, &section_index, &elf, &bias);
+	unsigned type;
+
+	if (!is_function_name(name) || section_index == SHN_UNDEF)
+		return false;
+	type = GELF_ST_TYPE(symbol.st_info);
+	if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE)
+		return false;
+	*out = (struct symbol){ .start = address, .name = name, .rank = name_rank(&symbol, name), .limit = address };
+	if (type != STT_NOTYPE && symbol.st_size) {
+		out->end = address + symbol.st_size < address ? UINT64_MAX : address + symbol.st_size;
+		return true;
+	}
+	if (!elf || section_index >= SHN_LORESERVE || !gelf_getshdr(elf_getscn(elf, section_index), &shdr))
+		return false;
+	if (!(shdr.sh_flags & SHF_EXECINSTR))
+		return false;
+	out->end = symbol.st_size ? address + symbol.st_size : 0;
+	if (shdr.sh_addr + shdr.sh_size + bias > address)
+		out->limit = shdr.sh_addr + shdr.sh_size + bias;
+	return true;
+}
+
+static int compare(const void *left, const void *right)
+{
+	const struct symbol *a = left, *b = right;
+	size_t a_bytes, b_bytes;
+
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	if (a->rank != b->rank)
+		return a->rank < b->rank ? -1 : 1;
+	a_bytes = strlen(a->name);
+	b_bytes = strlen(b->name);
+	if (a_bytes != b_bytes)
+		return a_bytes < b_bytes ? -1 : 1;
+	return strcmp(a->name, b->name);
+}
+
+/* One entry an address: the best name with the largest size. Returns how many are left. */
+static size_t drop_aliases(struct symbol *list, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (kept && list[kept - 1].start == list[i].start) {
+			if (list[kept - 1].end < list[i].end)
+				list[kept - 1].end = list[i].end;
+			continue;
+		}
+		list[kept++] = list[i];
+	}
+	return kept;
+}
+
+/* A function without a size (assembly) reaches to the next symbol; inside a sized one it is but a label. */
+static void collect(struct symbol_table *table, const struct symbol *list, size_t count)
+{
+	uint64_t sized_until = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t end = list[i].end;
+		if (end) {
+			if (end > sized_until)
+				sized_until = end;
+		} else {
+			if (list[i].start < sized_until)
+				continue;
+			end = list[i].limit;
+			if (i + 1 < count && list[i + 1].start < end)
+				end = list[i + 1].start;
+		}
+		address_ranges_add(&table->functions, list[i].start, end, (uintptr_t)list[i].name);
+	}
+	address_ranges_sort(&table->functions);
+}
+
+void symbol_table_load(struct symbol_table *table, Dwfl_Module *module)
+{
+	int total = dwfl_module_getsymtab(module);
+	struct symbol *list;
+	size_t count = 0;
+
+	if (total <= 0)
+		return;
+	list = xmalloc((size_t)total * sizeof *list);
+	for (int i = 1; i < total; i++)
+		if (symbol_read(module, i, &list[count]))
+			count++;
+	qsort(list, count, sizeof *list, compare);
+	count = drop_aliases(list, count);
+	collect(table, list, count);
+	free(list);
+}
+
+const char *symbol_table_find(const struct symbol_table *table, uint64_t elf_address)
+{
+	const struct address_range *range = address_ranges_find(&table->functions, elf_address);
+
+	return range ? (const char *)(uintptr_t)range->value : NULL;
+}
+
+void symbol_table_fini(struct symbol_table *table) { address_ranges_fini(&table->functions); }

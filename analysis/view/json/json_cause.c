@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A verdict as JSON: the cause, what speaks for and against it, what to do, and the second best. */
+#include "analysis/view/json/json_parts.h"
+
+static struct json_object *json_evidence(const struct facts *facts, struct frames *frames, const struct fact_evidence *line)
+{
+	struct json_object *object = json_object_new_object(), *seqs = json_object_new_array();
+	for (size_t i = 0; i < line->seq_count; i++)
+		json_object_array_add(seqs, json_object_new_uint64(line->seqs[i]));
+	json_add_text(object, "text", line->text);
+	json_add_bool(object, "against", line->against);
+	json_add(object, "pid", json_pid(facts, line->process));
+	json_add(object, "seqs", seqs);
+	json_add_number(object, "time_ns", line->time_ns);
+	json_add(object, "stack", line->stack.depth ? json_stack(frames, &line->stack) : json_object_new_array());
+	return object;
+}
+
+static struct json_object *json_fix(const struct fact_fix *fix)
+{
+	struct json_object *object = json_object_new_object();
+	json_add_text(object, "text", fix->text);
+	json_add_text(object, "knob", fix->knob);
+	json_add_number(object, "value", fix->value);
+	json_add_text(object, "unit", fix->unit && *fix->unit ? fix->unit : NULL);
+	json_add_number(object, "by_bytes", fix->by_bytes);
+	return object;
+}
+
+struct json_object *json_cause(const struct facts *facts, struct frames *frames, const struct fact_cause *cause)
+{
+	struct json_object *object, *evidence, *fixes, *lacks, *next = NULL;
+	if (!cause)
+		return NULL;
+	object = json_object_new_object();
+	evidence = json_object_new_array();
+	fixes = json_object_new_array();
+	lacks = json_object_new_array();
+	for (size_t i = 0; i < cause->evidence_count; i++)
+		json_object_array_add(evidence, json_evidence(facts, frames, &cause->evidence[i]));
+	for (size_t i = 0; i < cause->fix_count; i++)
+		json_object_array_add(fixes, json_fix(&cause->fixes[i]));
+	for (size_t i = 0; i < cause->lack_count; i++)
+		json_object_array_add(lacks, json_text(cause->lacks[i]));
+	if (cause->runner_up_id) {
+		next = json_object_new_object();
+		json_add_text(next, "id", cause->runner_up_id);
+		json_add_text(next, "name", cause->runner_up_name);
+		json_add_double(next, "confidence", cause->runner_up_confidence);
+	}
+	json_add_text(object, "id", cause->id);
+	json_add_text(object, "name", cause->name);
+	json_add_text(object, "summary", cause->summary);
+	json_add_double(object, "confidence", cause->confidence);
+	json_add(object, "site", cause->site.depth ? json_stack(frames, &cause->site) : json_object_new_array());
+	json_add(object, "evidence", evidence);
+	json_add(object, "fix", fixes);
+	json_add(object, "runner_up", next);
+	json_add_text(object, "separates", cause->separates && *cause->separates ? cause->separates : NULL);
+	json_add(object, "lacks", lacks);
+	json_add(object, "pid", json_pid(facts, cause->process));
+	json_add(object, "device", json_device_ordinal(facts, cause->device));
+	return object;
+}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Facts to JSON values: stacks, owners, devices, fragmentation, incidents, sites. One function a structure, in its order. */
+#include "analysis/view/json/json_parts.h"
+
+#include <string.h>
+#include "analysis/view/kinds.h"
+
+struct json_object *json_device_ordinal(const struct facts *facts, uint32_t device)
+{
+	return device < facts->device_count ? json_object_new_uint64(facts->devices[device].ordinal) : NULL;
+}
+
+struct json_object *json_pid(const struct facts *facts, uint32_t process)
+{
+	return process < facts->process_count ? json_object_new_uint64(facts->processes[process].pid) : NULL;
+}
+
+struct json_object *json_stack(struct frames *frames, const struct fact_stack *stack)
+{
+	struct json_object *array = json_object_new_array();
+	const struct frame *items;
+	size_t count = frames_of(frames, stack, &items);
+	for (size_t i = 0; i < count; i++) {
+		struct json_object *frame = json_object_new_object();
+		json_add_text(frame, "function", items[i].function);
+		json_add_text(frame, "module", items[i].module);
+		json_add_text(frame, "file", items[i].file);
+		json_add_number(frame, "line", items[i].line ? items[i].line : UINT64_MAX);
+		json_add_text(frame, "language", items[i].language);
+		json_add_hex(frame, "address", items[i].addr);
+		json_add_bool(frame, "inlined", items[i].inlined);
+		json_object_array_add(array, frame);
+	}
+	return array;
+}
+
+struct json_object *json_owners(const struct fact_owner_row *owners, size_t count)
+{
+	struct json_object *array = json_object_new_array();
+	for (size_t i = 0; i < count; i++) {
+		struct json_object *row = json_object_new_object();
+		json_add_text(row, "kind", owner_names[owners[i].kind]);
+		json_add_text(row, "role", owners[i].role);
+		json_add_text(row, "role_basis", owners[i].role_basis == BASIS_NONE ? NULL : basis_names[owners[i].role_basis]);
+		json_add_number(row, "bytes", owners[i].bytes);
+		json_add_number(row, "count", owners[i].count);
+		json_add_basis(row, owners[i].basis);
+		json_add_number(row, "pid", owners[i].pid ? owners[i].pid : UINT64_MAX);
+		json_add_text(row, "name", owners[i].name);
+		json_add_text(row, "source", owners[i].by_nvml ? "nvml" : NULL);
+		json_add_bool(row, "in_sum", owners[i].in_sum);
+		json_object_array_add(array, row);
+	}
+	return array;
+}
+
+struct json_object *json_largest_free(const struct fact_layer *layers)
+{
+	struct json_object *object = json_object_new_object(), *basis = json_object_new_object();
+	for (size_t i = 0; i < LAYER_MAX; i++) {
+		json_add_number(object, layer_names[i], layers[i].bytes);
+		json_add_text(basis, layer_names[i], layers[i].bytes == FACT_UNKNOWN ? NULL : layers[i].words);
+	}
+	json_add(object, "basis", basis);
+	return object;
+}
+
+static struct json_object *json_moment(const struct facts *facts, const struct fact_moment *moment)
+{
+	struct json_object *object = json_object_new_object();
+	json_add_text(object, "kind", moment_names[moment->kind]);
+	json_add_number(object, "time_ns", moment->time_ns);
+	json_add(object, "pid", json_pid(facts, moment->process));
+	json_add_number(object, "incident", moment->incident ? moment->incident : UINT64_MAX);
+	json_add_basis(object, moment->basis);
+	return object;
+}
+
+static struct json_object *json_holes(const struct fact_fragmentation *f)
+{
+	struct json_object *array = json_object_new_array();
+	for (size_t i = 0; i < FACT_HOLE_CLASSES; i++) {
+		struct json_object *row = json_object_new_object();
+		json_add_number(row, "from_bytes", i ? 512ull << i : 0);
+		json_add_number(row, "below_bytes", i + 1 < FACT_HOLE_CLASSES ? 1024ull << i : UINT64_MAX);
+		json_add_number(row, "count", f->hole_count[i]);
+		json_add_number(row, "bytes", f->hole_bytes[i]);
+		json_object_array_add(array, row);
+	}
+	return array;
+}
+
+static struct json_object *json_pages(struct frames *frames, const struct fact_fragmentation *f)
+{
+	struct json_object *object = json_object_new_object(), *pins = json_object_new_array();
+	json_add_number(object, "count", f->pages);
+	json_add_number(object, "partial_count", f->pages_partial);
+	json_add_number(object, "sparse_count", f->pages_sparse);
+	json_add_number(object, "free_bytes", f->page_free_bytes);
+	json_add_number(object, "largest_hole_bytes", f->page_largest_hole_bytes);
+	json_add(object, "holes", json_holes(f));
+	for (size_t i = 0; i < f->pin_count; i++) {
+		struct json_object *pin = json_object_new_object();
+		json_add_number(pin, "pages", f->pins[i].pages);
+		json_add_number(pin, "open_bytes", f->pins[i].open_bytes);
+		json_add_number(pin, "bytes", f->pins[i].bytes);
+		json_add_number(pin, "count", f->pins[i].count);
+		json_add(pin, "stack", json_stack(frames, &f->pins[i].stack));
+		json_object_array_add(pins, pin);
+	}
+	json_add(object, "pins", pins);
+	return object;
+}
+
+static struct json_object *json_pools(const struct facts *facts, const struct fact_fragmentation *f)
+{
+	struct json_object *array = json_object_new_array();
+	for (size_t i = 0; i < f->pool_count; i++) {
+		const struct fact_pool *pool = &f->pools[i];
+		struct json_object *row = json_object_new_object();
+		json_add(row, "pid", json_pid(facts, pool->process));
+		json_add_hex(row, "pool", pool->pool);
+		json_add_bool(row, "graph", pool->pool == 0);
+		json_add_number(row, "reserved_bytes", pool->reserved_bytes);
+		json_add_number(row, "used_bytes", pool->used_bytes);
+		json_add_number(row, "threshold_bytes", pool->threshold_bytes);
+		json_add_number(row, "live_bytes", pool->live_bytes);
+		json_add_number(row, "live_count", pool->live_count);
+		json_add_number(row, "largest_gap_bytes", pool->largest_gap_bytes);
+		json_add_basis(row, pool->basis);
+		json_object_array_add(array, row);
+	}
+	return array;
+}
+
+static struct json_object *json_reservations(const struct facts *facts, struct frames *frames, const struct fact_fragmentation *f)
+{
+	struct json_object *array = json_object_new_array();
+	for (size_t i = 0; i < f->vmm_count; i++) {
+		const struct fact_vmm *vmm = &f->vmm[i];
+		struct json_object *row = json_object_new_object();
+		json_add(row, "pid", json_pid(facts, vmm->process));
+		json_add_hex(row, "address", vmm->addr);
+		json_add_number(row, "bytes", vmm->bytes);
+		json_add_number(row, "mapped_bytes", vmm->mapped_bytes);
+		json_add_number(row, "map_count", vmm->map_count);
+		json_add_number(row, "largest_unmapped_bytes", vmm->largest_unmapped_bytes);
+		json_add(row, "stack", json_stack(frames, &vmm->stack));
+		json_object_array_add(array, row);
+	}
+	return array;
+}
+
+struct json_object *json_fragmentation(const struct facts *facts, struct frames *frames, const struct fact_device *device)
+{
+	const struct fact_fragmentation *f = &device->fragmentation;
+	struct json_object *object = json_object_new_object();
+	json_add_number(object, "device", device->ordinal);
+	json_add_basis(object, f->basis);
+	json_add(object, "pages", json_pages(frames, f));
+	json_add(object, "pools", json_pools(facts, f));
+	json_add(object, "vmm", json_reservations(facts, frames, f));
+	json_add_number(object, "vmm_held_bytes", f->vmm_held_bytes);
+	json_add_number(object, "vmm_mapped_bytes", f->vmm_mapped_bytes);
+	json_add_number(object, "vmm_unmapped_bytes", f->vmm_unmapped_bytes);
+	json_add(object, "frameworks", json_frameworks(facts, frames, f));
+	json_add(object, "segments", json_segments(facts, frames, f));
+	return object;
+}
+
+static struct json_object *json_uuid(const uint8_t uuid[16])
+{
+	static const uint8_t none[16];
+	char text[48] = "GPU-";
+	size_t used = 4;
+	if (!memcmp(uuid, none, sizeof none))
+		return NULL;
+	for (size_t i = 0; i < 16; i++)
+		used += (size_t)snprintf(text + used, sizeof text - used, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
+	return json_object_new_string(text);
+}
+
+struct json_object *json_device(const struct facts *facts, struct frames *frames, const struct fact_device *device)
+{
+	struct json_object *object = json_object_new_object();
+	json_add_number(object, "id", device->ordinal);
+	json_add(object, "uuid", json_uuid(device->uuid));
+	json_add_text(object, "name", device->name);
+	json_add_text(object, "pci", device->pci && *device->pci ? device->pci : NULL);
+	json_add_number(object, "total_bytes", device->total_bytes);
+	json_add_number(object, "free_bytes", device->free_bytes);
+	json_add_number(object, "peak_bytes", device->peak_bytes);
+	json_add_number(object, "peak_ns", device->peak_ns);
+	json_add_text(object, "peak_basis", device->peak_basis == BASIS_NONE ? NULL : basis_names[device->peak_basis]);
+	json_add_number(object, "granularity_bytes", device->granularity_bytes);
+	json_add_number(object, "alloc_count", device->alloc_count);
+	json_add_number(object, "free_count", device->free_count);
+	json_add_number(object, "fail_count", device->fail_count);
+	json_add(object, "moment", json_moment(facts, &device->moment));
+	json_add(object, "owners", json_owners(device->owners, device->owner_count));
+	json_add(object, "largest_free", json_largest_free(device->largest_free));
+	json_add(object, "fragmentation", json_fragmentation(facts, frames, device));
+	return object;
+}
+
+static struct json_object *json_attempts(const struct fact_incident *incident)
+{
+	struct json_object *array = json_object_new_array();
+	for (size_t i = 0; i < incident->attempt_count; i++) {
+		const struct fact_attempt *attempt = &incident->attempts[i];
+		struct json_object *row = json_object_new_object();
+		json_add_number(row, "time_ns", attempt->time_ns);
+		json_add_text(row, "api", attempt->api);
+		json_add_text(row, "driver_api", attempt->driver_api);
+		json_add_number(row, "result", attempt->result);
+		json_add_number(row, "requested_bytes", attempt->requested_bytes);
+		json_add_number(row, "free_bytes", attempt->free_bytes);
+		json_add_number(row, "total_bytes", attempt->total_bytes);
+		json_object_array_add(array, row);
+	}
+	return array;
+}
+
+static struct json_object *json_live_sites(struct frames *frames, const struct fact_incident *incident)
+{
+	struct json_object *array = json_object_new_array();
+	for (size_t i = 0; i < incident->site_count; i++) {
+		const struct fact_live_site *site = &incident->sites[i];
+		struct json_object *row = json_object_new_object();
+		json_add_text(row, "kind", kind_name(site->kind));
+		json_add_number(row, "bytes", site->bytes);
+		json_add_number(row, "count", site->count);
+		json_add(row, "stack", json_stack(frames, &site->stack));
+		json_object_array_add(array, row);
+	}
+	return array;
+}
+
+static struct json_object *json_live_kinds(const struct fact_incident *incident)
+{
+	struct json_object *object = json_object_new_object();
+	for (uint32_t kind = 1; kind < CUF_KIND_MAX; kind++) {
+		struct json_object *row;
+		if (!incident->live_count[kind] || incident->live_count[kind] == FACT_UNKNOWN || !kind_name(kind))
+			continue;
+		row = json_object_new_object();
+		json_add_number(row, "bytes", incident->live_bytes[kind]);
+		json_add_number(row, "count", incident->live_count[kind]);
+		json_add(object, kind_name(kind), row);
+	}
+	return object;
+}
+
+struct json_object *json_incident(const struct facts *facts, struct frames *frames, const struct fact_incident *incident)
+{
+	struct json_object *object = json_object_new_object();
+	json_add_number(object, "id", incident->id);
+	json_add_text(object, "kind", kind_name(incident->kind));
+	json_add_text(object, "outcome", outcome_names[incident->outcome]);
+	json_add_text(object, "outcome_why", incident->outcome_why);
+	json_add_bool(object, "fatal", incident->outcome == OUTCOME_FATAL);
+	json_add_number(object, "time_ns", incident->time_ns);
+	json_add_number(object, "pid", incident->pid);
+	json_add_number(object, "tid", incident->tid);
+	json_add(object, "device", json_device_ordinal(facts, incident->device));
+	json_add_text(object, "api", incident->api);
+	json_add_text(object, "driver_api", incident->driver_api);
+	json_add_number(object, "result", incident->kind == CUF_KIND_FRAMEWORK ? UINT64_MAX : incident->result);
+	json_add_bool(object, "is_request", incident->is_request);
+	json_add_number(object, "requested_bytes", incident->requested_bytes);
+	json_add_number(object, "framework_requested_bytes", incident->framework_requested_bytes);
+	json_add_number(object, "least_requested_bytes", incident->least_requested_bytes);
+	json_add_number(object, "framework_allocated_bytes", incident->framework_allocated_bytes);
+	json_add_number(object, "framework_reserved_bytes", incident->framework_reserved_bytes);
+	json_add_number(object, "free_bytes", incident->free_bytes);
+	json_add_number(object, "total_bytes", incident->total_bytes);
+	json_add(object, "attempts", json_attempts(incident));
+	json_add(object, "largest_free", json_largest_free(incident->largest_free));
+	json_add(object, "fits_if_packed", incident->fits_if_packed == FACT_CANNOT_TELL ? NULL : json_object_new_boolean(incident->fits_if_packed == FACT_YES));
+	json_add_number(object, "packed_bytes", incident->packed_bytes);
+	json_add(object, "cause", json_cause(facts, frames, incident->cause));
+	json_add(object, "stack", json_stack(frames, &incident->stack));
+	json_add(object, "owners", json_owners(incident->owners, incident->owner_count));
+	json_add(object, "live", json_live_kinds(incident));
+	json_add(object, "sites", json_live_sites(frames, incident));
+	json_add_number(object, "rss_bytes", incident->rss_bytes);
+	json_add_number(object, "cgroup_bytes", incident->cgroup_bytes);
+	json_add_number(object, "cgroup_max_bytes", incident->cgroup_max_bytes);
+	json_add_number(object, "host_live_bytes", incident->host_live_bytes);
+	json_add_number(object, "resolved_ns", incident->resolved_ns);
+	json_add_text(object, "phase", incident->phase);
+	json_add_text(object, "phase_source", incident->phase ? phase_source_names[incident->phase_source] : NULL);
+	json_add_text(object, "phase_basis", incident->phase ? basis_names[incident->phase_basis] : NULL);
+	json_add_text(object, "request", incident->request_phase);
+	json_add_number(object, "request_id", incident->request_id);
+	json_add_basis(object, incident->basis);
+	return object;
+}
+
+struct json_object *json_site(const struct facts *facts, struct frames *frames, const struct fact_site *site)
+{
+	struct json_object *object = json_object_new_object(), *interval = json_object_new_array(), *bytes_interval = json_object_new_array();
+	json_object_array_add(bytes_interval, json_object_new_uint64(site->low_bytes));
+	json_object_array_add(bytes_interval, json_object_new_uint64(site->high_bytes));
+	for (size_t i = 0; i < 2; i++)
+		json_object_array_add(interval, site->interval[i] - site->interval[i] == 0 ? json_object_new_double(site->interval[i]) : NULL);
+	json_add_text(object, "kind", kind_name(site->kind));
+	json_add_text(object, "class", class_names[site->class]);
+	json_add_text(object, "shape", site->shape == SHAPE_NONE ? NULL : shape_names[site->shape]);
+	json_add_number(object, "bytes", site->bytes);
+	json_add_number(object, "count", site->count);
+	json_add_basis(object, site->basis);
+	json_add(object, "bytes_interval", bytes_interval);
+	json_add_double(object, "slope_bytes_per_s", site->slope_bytes_per_s);
+	json_add(object, "interval", interval);
+	json_add_number(object, "per_request_bytes", site->per_request_bytes);
+	json_add_number(object, "cycles", site->cycles);
+	json_add_text(object, "cycles_basis", site->cycles_basis == BASIS_NONE ? NULL : basis_names[site->cycles_basis]);
+	json_add_double(object, "grown_bytes", site->grown_bytes);
+	json_object_object_add(object, "holds_blocks", json_object_new_boolean(site->holds_blocks));
+	json_add_number(object, "peak_bytes", site->peak_bytes);
+	json_add_number(object, "alloc_count", site->alloc_count);
+	json_add_number(object, "alloc_bytes", site->alloc_bytes);
+	json_add_number(object, "free_count", site->free_count);
+	json_add_number(object, "first_ns", site->first_ns);
+	json_add_number(object, "last_ns", site->last_ns);
+	json_add_number(object, "pid", site->pid);
+	json_add(object, "device", json_device_ordinal(facts, site->device));
+	json_add_text(object, "api", site->api);
+	json_add(object, "stack", json_stack(frames, &site->stack));
+	return object;
+}

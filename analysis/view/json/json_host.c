@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Host memory of one process as JSON: malloc, the allocators' books, what is resident, the verdict. */
+#include "analysis/view/json/json_parts.h"
+
+static struct json_object *json_interval(uint64_t low, uint64_t high)
+{
+	struct json_object *interval = json_object_new_array();
+	json_object_array_add(interval, low == FACT_UNKNOWN ? NULL : json_object_new_uint64(low));
+	json_object_array_add(interval, high == FACT_UNKNOWN ? NULL : json_object_new_uint64(high));
+	return interval;
+}
+
+static const char *or_null(const char *text) { return text && *text ? text : NULL; }
+
+static struct json_object *json_free_classes(const struct fact_allocator *a)
+{
+	struct json_object *array = json_object_new_array();
+	for (size_t i = 0; i < a->free_count; i++) {
+		struct json_object *row = json_object_new_object();
+		json_add_number(row, "from_bytes", a->free[i].from_bytes);
+		json_add_number(row, "count", a->free[i].count);
+		json_add_number(row, "bytes", a->free[i].bytes);
+		json_object_array_add(array, row);
+	}
+	return array;
+}
+
+static struct json_object *json_slabs(const struct fact_allocator *a)
+{
+	struct json_object *array = json_object_new_array();
+	for (size_t i = 0; i < a->slab_count; i++) {
+		struct json_object *row = json_object_new_object();
+		json_add_number(row, "block_bytes", a->slabs[i].block_bytes);
+		json_add_number(row, "used_count", a->slabs[i].used_count);
+		json_add_number(row, "all_count", a->slabs[i].all_count);
+		json_object_array_add(array, row);
+	}
+	return array;
+}
+
+static void add_books(struct json_object *object, const struct fact_allocator *a)
+{
+	json_add_text(object, "version", or_null(a->version));
+	json_add_text(object, "object", or_null(a->object));
+	json_add_text(object, "role", allocator_role_names[a->role]);
+	json_add_number(object, "books_ns", a->time_ns);
+	json_add_number(object, "system_bytes", a->system_bytes);
+	json_add_number(object, "live_bytes", a->live_bytes);
+	json_add_number(object, "fragmented_bytes", a->fragmented_bytes);
+	json_add_number(object, "cached_bytes", a->cached_bytes);
+	json_add_text(object, "split_basis", a->split_basis == BASIS_NONE ? NULL : basis_names[a->split_basis]);
+	json_add_number(object, "own_bytes", a->own_bytes);
+	json_add_number(object, "retained_bytes", a->retained_bytes);
+	json_add_number(object, "thread_cached_bytes", a->thread_cached_bytes);
+	json_add_number(object, "mapped_bytes", a->mapped_bytes);
+	json_add_number(object, "top_bytes", a->top_bytes);
+	json_add_number(object, "arena_count", a->arena_count);
+	json_add_number(object, "largest_free_bytes", a->largest_free.bytes);
+	json_add_text(object, "largest_free_basis", a->largest_free.bytes == FACT_UNKNOWN ? NULL : a->largest_free.words);
+	json_add(object, "free", json_free_classes(a));
+	json_add(object, "slabs", json_slabs(a));
+}
+
+/* Counted calls are of our hooks, whatever allocator is behind them. */
+static struct json_object *json_allocator(const struct fact_host *host)
+{
+	static const struct fact_allocator unknown = { .role = ALLOCATOR_PROCESS, .time_ns = FACT_UNKNOWN, .system_bytes = FACT_UNKNOWN,
+		.live_bytes = FACT_UNKNOWN, .cached_bytes = FACT_UNKNOWN, .fragmented_bytes = FACT_UNKNOWN, .own_bytes = FACT_UNKNOWN,
+		.retained_bytes = FACT_UNKNOWN, .thread_cached_bytes = FACT_UNKNOWN, .mapped_bytes = FACT_UNKNOWN, .top_bytes = FACT_UNKNOWN,
+		.arena_count = FACT_UNKNOWN, .largest_free = { FACT_UNKNOWN, "" } };
+	bool known = host->allocator_count && host->allocators[0].role == ALLOCATOR_PROCESS;
+	const struct fact_allocator *own = known ? host->allocators : &unknown;
+	struct json_object *object = json_object_new_object();
+	json_add_text(object, "name", known ? own->name : NULL);
+	json_add_number(object, "alloc_count", host->alloc_count);
+	json_add_number(object, "free_count", host->free_count);
+	json_add_number(object, "recorded_alloc_count", host->recorded_alloc_count);
+	json_add_number(object, "recorded_free_count", host->recorded_free_count);
+	json_add_number(object, "alloc_bytes", host->alloc_bytes);
+	json_add_text(object, "alloc_bytes_basis", host->malloc_basis == BASIS_NONE ? NULL : basis_names[host->malloc_basis]);
+	add_books(object, own);
+	return object;
+}
+
+static struct json_object *json_other_allocators(const struct fact_host *host)
+{
+	struct json_object *array = json_object_new_array();
+	for (size_t i = 0; i < host->allocator_count; i++) {
+		struct json_object *row;
+		if (host->allocators[i].role == ALLOCATOR_PROCESS)
+			continue;
+		row = json_object_new_object();
+		json_add_text(row, "name", or_null(host->allocators[i].name));
+		add_books(row, &host->allocators[i]);
+		json_object_array_add(array, row);
+	}
+	return array;
+}
+
+static struct json_object *json_rows(const struct fact_host *host)
+{
+	struct json_object *array = json_object_new_array();
+	for (size_t i = 0; i < host->row_count; i++) {
+		struct json_object *row = json_object_new_object();
+		json_add_text(row, "part", host_part_names[host->rows[i].part]);
+		json_add_number(row, "bytes", host->rows[i].bytes);
+		json_add_basis(row, host->rows[i].basis);
+		json_object_array_add(array, row);
+	}
+	return array;
+}
+
+static struct json_object *json_advice(const struct fact_host *host)
+{
+	struct json_object *array = json_object_new_array();
+	for (size_t i = 0; i < host->advice_count; i++) {
+		struct json_object *row = json_object_new_object();
+		json_add_text(row, "fix", host_fix_names[host->advice[i].fix]);
+		json_add_number(row, "gain_bytes_max", host->advice[i].bytes);
+		json_object_array_add(array, row);
+	}
+	return array;
+}
+
+static struct json_object *json_pins(struct frames *frames, const struct fact_host *host)
+{
+	struct json_object *array = json_object_new_array();
+	for (size_t i = 0; i < host->pin_count; i++) {
+		const struct fact_host_pin *pin = &host->pins[i];
+		struct json_object *row = json_object_new_object();
+		json_add_number(row, "open_bytes", pin->open_bytes);
+		json_add_number(row, "bytes", pin->bytes);
+		json_add_number(row, "count", pin->count);
+		json_add_basis(row, pin->basis);
+		json_add(row, "stack", json_stack(frames, &pin->stack));
+		json_object_array_add(array, row);
+	}
+	return array;
+}
+
+static struct json_object *json_maps(const struct fact_maps *maps)
+{
+	struct json_object *object = json_object_new_object();
+	if (maps->anonymous_count == FACT_UNKNOWN) {
+		json_object_put(object);
+		return NULL;
+	}
+	json_add_number(object, "anonymous_bytes", maps->anonymous_bytes);
+	json_add_number(object, "anonymous_count", maps->anonymous_count);
+	json_add_number(object, "file_bytes", maps->file_bytes);
+	json_add_number(object, "file_count", maps->file_count);
+	json_add_number(object, "python_arena_bytes", maps->python_bytes);
+	json_add_number(object, "python_arena_count", maps->python_count);
+	json_add_number(object, "given_back_bytes", maps->given_back_bytes);
+	return object;
+}
+
+struct json_object *json_host(struct frames *frames, const struct fact_host *host)
+{
+	struct json_object *object = json_object_new_object(), *cgroup = json_object_new_object();
+	json_add_number(object, "rss_bytes", host->rss_bytes);
+	json_add_number(object, "rss_peak_bytes", host->rss_peak_bytes);
+	json_add_number(object, "swap_bytes", host->swap_bytes);
+	json_add_number(object, "malloc_live_bytes", host->malloc_live_bytes);
+	json_add_number(object, "malloc_live_count", host->malloc_live_count);
+	json_add_text(object, "malloc_basis", host->malloc_basis == BASIS_NONE ? NULL : basis_names[host->malloc_basis]);
+	json_add(object, "malloc_interval", json_interval(host->malloc_low_bytes, host->malloc_high_bytes));
+	json_add(object, "malloc_count_interval", json_interval(host->malloc_low_count, host->malloc_high_count));
+	json_add(object, "allocator", json_allocator(host));
+	json_add(object, "other_allocators", json_other_allocators(host));
+	json_add(object, "resident", json_rows(host));
+	json_add_text(object, "verdict", host->verdict == HOST_UNKNOWN ? NULL : host_verdict_names[host->verdict]);
+	json_add(object, "advice", json_advice(host));
+	json_add(object, "pins", json_pins(frames, host));
+	json_add(object, "maps", json_maps(&host->maps));
+	json_add_number(object, "pinned_bytes", host->pinned_bytes);
+	json_add_number(object, "mapped_file_bytes", host->mapped_file_bytes);
+	json_add_number(cgroup, "current_bytes", host->cgroup_bytes);
+	json_add_number(cgroup, "max_bytes", host->cgroup_max_bytes);
+	json_add(object, "cgroup", cgroup);
+	json_add_number(object, "memory_total_bytes", host->memory_total_bytes);
+	return object;
+}

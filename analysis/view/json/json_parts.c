@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* json-c with our rules for what is unknown and what is foreign. */
+#include "analysis/view/json/json_parts.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/base/xalloc.h"
+#include "analysis/view/clean.h"
+
+struct json_object *json_text(const char *text)
+{
+	struct json_object *value;
+	size_t bytes = text ? 3 * strlen(text) + 1 : 0; /* every byte may become U+FFFD */
+	char *clean;
+	if (!text)
+		return NULL;
+	clean = xalloc_bytes(bytes);
+	clean_utf8(clean, bytes, text);
+	value = json_object_new_string(clean);
+	free(clean);
+	return value;
+}
+
+void json_add(struct json_object *object, const char *key, struct json_object *value) { json_object_object_add(object, key, value); }
+
+void json_add_number(struct json_object *object, const char *key, uint64_t number)
+{
+	json_add(object, key, number == UINT64_MAX ? NULL : json_object_new_uint64(number));
+}
+
+void json_add_index(struct json_object *object, const char *key, uint32_t number)
+{
+	json_add(object, key, number == UINT32_MAX ? NULL : json_object_new_uint64(number));
+}
+
+void json_add_double(struct json_object *object, const char *key, double number)
+{
+	json_add(object, key, isfinite(number) ? json_object_new_double(number) : NULL);
+}
+
+void json_add_text(struct json_object *object, const char *key, const char *text) { json_add(object, key, json_text(text)); }
+
+void json_add_bool(struct json_object *object, const char *key, bool value) { json_add(object, key, json_object_new_boolean(value)); }
+
+void json_add_hex(struct json_object *object, const char *key, uint64_t addr)
+{
+	char text[24];
+	snprintf(text, sizeof text, "0x%" PRIx64, addr);
+	json_add(object, key, json_object_new_string(text));
+}
+
+void json_add_basis(struct json_object *object, enum fact_basis basis)
+{
+	json_add(object, "basis", basis == BASIS_NONE ? NULL : json_object_new_string(basis_names[basis]));
+}
+
+void json_print(struct json_object *document, FILE *out)
+{
+	fputs(json_object_to_json_string_ext(document, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE), out);
+	fputc('\n', out);
+	json_object_put(document);
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Arrays and mipmapped arrays. The driver tells their size for some alone (memory requirements); else it is estimated
+ * from the descriptor and marked so. Sparse and deferred arrays are addresses: their memory is mapped in from handles.
+ */
+#include "interpose/hooks/cuda/cuda.h"
+
+enum { ARRAY_LAYERED = 0x01, ARRAY_CUBEMAP = 0x04, ARRAY_SPARSE = 0x40, ARRAY_DEFERRED = 0x80 };
+
+/* Bytes of one channel by CUarray_format; a format that is not here counts 4. */
+static const struct { int format; unsigned bytes; } channel_bytes[] = {
+	{ 0x01, 1 }, { 0x02, 2 }, { 0x03, 4 }, /* unsigned 8, 16, 32 bit */
+	{ 0x08, 1 }, { 0x09, 2 }, { 0x0a, 4 }, /* signed */
+	{ 0x10, 2 }, { 0x20, 4 },              /* half, float */
+};
+
+static unsigned bytes_of_format(int format)
+{
+	for (unsigned i = 0; i < sizeof channel_bytes / sizeof *channel_bytes; i++)
+		if (channel_bytes[i].format == format)
+			return channel_bytes[i].bytes;
+	return 4;
+}
+
+static uint64_t at_least_one(uint64_t extent) { return extent ? extent : 1; }
+
+/* levels > 1: each level halves the extents, but not the number of layers. */
+static uint64_t estimate_bytes(const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned levels)
+{
+	uint64_t width = at_least_one(desc->Width), height = at_least_one(desc->Height), depth = at_least_one(desc->Depth), texels = 0;
+	if (desc->Flags & (ARRAY_SPARSE | ARRAY_DEFERRED))
+		return 0;
+	for (unsigned level = 0; level < (levels ? levels : 1); level++) {
+		texels += width * height * depth;
+		width = at_least_one(width / 2);
+		height = at_least_one(height / 2);
+		if (!(desc->Flags & (ARRAY_LAYERED | ARRAY_CUBEMAP)))
+			depth = at_least_one(depth / 2);
+	}
+	return texels * at_least_one(desc->NumChannels) * bytes_of_format(desc->Format);
+}
+
+static struct cuf_request array_request(struct cuf_call *call, const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned levels)
+{
+	return cuf_request_here(call, CUF_KIND_ARRAY, desc ? estimate_bytes(desc, levels) : 0, CUF_EVENT_CONTEXT_BOUND | CUF_EVENT_ESTIMATED);
+}
+
+static void use_requirements(struct cuf_request *request, CUresult told, const CUDA_ARRAY_MEMORY_REQUIREMENTS *requirements)
+{
+	if (told != CUDA_SUCCESS || !requirements->size || !request->bytes)
+		return;
+	request->bytes = requirements->size;
+	request->flags &= (uint8_t)~CUF_EVENT_ESTIMATED;
+}
+
+static CUresult array_done(struct cuf_call *call, const CUDA_ARRAY3D_DESCRIPTOR *desc, CUresult result, const CUarray *out)
+{
+	CUDA_ARRAY_MEMORY_REQUIREMENTS requirements = { 0 };
+	struct cuf_request request = array_request(call, desc, 1);
+	int saved = errno;
+	bool made = result == CUDA_SUCCESS && out;
+	if (call->thread && made && cuf_query.cuArrayGetMemoryRequirements && request.device != CUF_DEVICE_NONE)
+		use_requirements(&request, cuf_query.cuArrayGetMemoryRequirements(&requirements, *out, request.device), &requirements);
+	errno = saved;
+	return cuf_alloc_done(call, &request, result, made ? (uint64_t)(uintptr_t)*out : 0);
+}
+
+CUresult cuf_hook_cuArrayCreate_v2(CUarray *out, const CUDA_ARRAY_DESCRIPTOR *desc)
+{
+	CUF_CALL(cuArrayCreate_v2);
+	CUresult result = cuf_real.cuArrayCreate_v2(out, desc);
+	CUDA_ARRAY3D_DESCRIPTOR flat = { 0 };
+	if (desc)
+		flat = (CUDA_ARRAY3D_DESCRIPTOR){ desc->Width, desc->Height, 0, desc->Format, desc->NumChannels, 0 };
+	return array_done(&call, desc ? &flat : NULL, result, out);
+}
+
+CUresult cuf_hook_cuArrayCreate(CUarray *out, const CUDA_ARRAY_DESCRIPTOR_v1 *desc)
+{
+	CUF_CALL(cuArrayCreate);
+	CUresult result = cuf_real.cuArrayCreate(out, desc);
+	CUDA_ARRAY3D_DESCRIPTOR flat = { 0 };
+	if (desc)
+		flat = (CUDA_ARRAY3D_DESCRIPTOR){ desc->Width, desc->Height, 0, desc->Format, desc->NumChannels, 0 };
+	return array_done(&call, desc ? &flat : NULL, result, out);
+}
+
+CUresult cuf_hook_cuArray3DCreate_v2(CUarray *out, const CUDA_ARRAY3D_DESCRIPTOR *desc)
+{
+	CUF_CALL(cuArray3DCreate_v2);
+	CUresult result = cuf_real.cuArray3DCreate_v2(out, desc);
+	return array_done(&call, desc, result, out);
+}
+
+CUresult cuf_hook_cuArray3DCreate(CUarray *out, const CUDA_ARRAY3D_DESCRIPTOR_v1 *desc)
+{
+	CUF_CALL(cuArray3DCreate);
+	CUresult result = cuf_real.cuArray3DCreate(out, desc);
+	CUDA_ARRAY3D_DESCRIPTOR wide = { 0 };
+	if (desc)
+		wide = (CUDA_ARRAY3D_DESCRIPTOR){ desc->Width, desc->Height, desc->Depth, desc->Format, desc->NumChannels, desc->Flags };
+	return array_done(&call, desc ? &wide : NULL, result, out);
+}
+
+CUresult cuf_hook_cuMipmappedArrayCreate(CUmipmappedArray *out, const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned int levels)
+{
+	CUF_CALL(cuMipmappedArrayCreate);
+	CUresult result = cuf_real.cuMipmappedArrayCreate(out, desc, levels);
+	CUDA_ARRAY_MEMORY_REQUIREMENTS requirements = { 0 };
+	struct cuf_request request = array_request(&call, desc, levels);
+	int saved = errno;
+	bool made = result == CUDA_SUCCESS && out;
+	if (call.thread && made && cuf_query.cuMipmappedArrayGetMemoryRequirements && request.device != CUF_DEVICE_NONE)
+		use_requirements(&request, cuf_query.cuMipmappedArrayGetMemoryRequirements(&requirements, *out, request.device), &requirements);
+	errno = saved;
+	return cuf_alloc_done(&call, &request, result, made ? (uint64_t)(uintptr_t)*out : 0);
+}
+
+CUresult cuf_hook_cuArrayDestroy(CUarray array)
+{
+	struct cuf_block block;
+	CUF_CALL(cuArrayDestroy);
+	bool taken = cuf_free_begin(&call, CUF_SPACE_ARRAY, (uint64_t)(uintptr_t)array, &block);
+	CUresult result = cuf_real.cuArrayDestroy(array);
+	return cuf_free_done(&call, taken ? &block : NULL, result);
+}
+
+/* An array mapped from external memory holds its memory object (aux); its own bytes are 0. */
+CUresult cuf_hook_cuMipmappedArrayDestroy(CUmipmappedArray array)
+{
+	struct cuf_block block;
+	struct cuf_release object = { .outcome = -1 };
+	CUF_CALL(cuMipmappedArrayDestroy);
+	bool taken = cuf_free_begin(&call, CUF_SPACE_ARRAY, (uint64_t)(uintptr_t)array, &block);
+	if (taken && block.aux)
+		cuf_release_begin(&call, &object, CUF_SPACE_DEVICE, block.aux, 0, 1);
+	CUresult result = cuf_real.cuMipmappedArrayDestroy(array);
+	if (result != CUDA_SUCCESS)
+		cuf_release_undo(&call, &object);
+	return cuf_free_done(&call, taken ? &block : NULL, result);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An array sorted by address: maps are few and long-lived, so that moving its tail is cheap. */
+#include "interpose/hooks/malloc/map_table.h"
+
+#include <string.h>
+#include "interpose/store/loss.h"
+#include "interpose/store/recording.h"
+#include "interpose/platform/laws.h"
+
+enum { MAPS_MAX = 32768, SPINS_MAX = 100000 };
+
+static struct cuf_map maps[MAPS_MAX];
+static unsigned count;
+static uint32_t locked;
+
+void cuf_map_table_fork(void)
+{
+	count = 0;
+	locked = 0;
+}
+
+static bool lock(void)
+{
+	for (unsigned i = 0; i < SPINS_MAX; i++)
+		if (!__atomic_exchange_n(&locked, 1, __ATOMIC_ACQUIRE))
+			return true;
+	cuf_lost(CUF_LOST_HOST_LEDGER);
+	return false;
+}
+
+static void unlock(void) { __atomic_store_n(&locked, 0, __ATOMIC_RELEASE); }
+
+/* The first map that ends behind addr. */
+static unsigned find(uint64_t addr)
+{
+	unsigned low = 0, high = count;
+	while (low < high) {
+		unsigned middle = (low + high) / 2;
+		if (maps[middle].end <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool insert(struct cuf_map map)
+{
+	unsigned at = find(map.start);
+	if (count == MAPS_MAX) {
+		cuf_lost(CUF_LOST_HOST_LEDGER);
+		return false;
+	}
+	memmove(&maps[at + 1], &maps[at], (count - at) * sizeof *maps);
+	maps[at] = map;
+	count++;
+	return true;
+}
+
+bool cuf_map_add(struct cuf_map map)
+{
+	bool added;
+	if (!lock())
+		return false;
+	added = insert(map);
+	unlock();
+	return added;
+}
+
+unsigned cuf_map_take(uint64_t start, uint64_t end, uint64_t piece_bytes_min, struct cuf_map *taken, unsigned max)
+{
+	unsigned at, n = 0;
+	if (!lock())
+		return 0;
+	at = find(start);
+	while (n < max && at + n < count && maps[at + n].start < end) {
+		taken[n] = maps[at + n];
+		n++;
+	}
+	memmove(&maps[at], &maps[at + n], (count - at - n) * sizeof *maps);
+	count -= n;
+	if (n && taken[0].start < start && start - taken[0].start >= piece_bytes_min)
+		insert((struct cuf_map){ taken[0].start, start, taken[0].file });
+	if (n && taken[n - 1].end > end && taken[n - 1].end - end >= piece_bytes_min)
+		insert((struct cuf_map){ end, taken[n - 1].end, taken[n - 1].file });
+	unlock();
+	return n;
+}
+
+void cuf_map_sum(struct cuf_map_sums *sums)
+{
+	*sums = (struct cuf_map_sums){ 0 };
+	if (!lock())
+		return;
+	for (unsigned i = 0; i < count; i++) {
+		uint64_t bytes = maps[i].end - maps[i].start;
+		if (maps[i].file) {
+			sums->file_bytes += bytes;
+			sums->file_count++;
+		} else {
+			sums->anonymous_bytes += bytes;
+			sums->anonymous_count++;
+		}
+	}
+	unlock();
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sums /proc/self/smaps, line by line, in one fixed buffer. */
+#include "interpose/hooks/malloc/process_maps.h"
+
+#include <string.h>
+#include "interpose/platform/clock.h"
+#include "interpose/store/recording.h"
+#include "interpose/platform/sandbox.h"
+#include "interpose/platform/sys.h"
+#include "interpose/platform/laws.h"
+
+enum { BUFFER_BYTES = 16384 };
+
+static char buffer[BUFFER_BYTES];
+
+static bool begins(const char *text, const char *head) { return !strncmp(text, head, strlen(head)); }
+
+static uint64_t hex(const char *text)
+{
+	uint64_t value = 0;
+	for (;; text++) {
+		if (*text >= '0' && *text <= '9')
+			value = value << 4 | (uint64_t)(*text - '0');
+		else if (*text >= 'a' && *text <= 'f')
+			value = value << 4 | (uint64_t)(*text - 'a' + 10);
+		else
+			return value;
+	}
+}
+
+/* Where the resident bytes of a mapping go that begins here and has this name. */
+static uint64_t *sort_of(struct cuf_process_maps *maps, uint64_t start, const char *path)
+{
+	if (start - (uintptr_t)cuf_recording.base < cuf_recording.bytes)
+		return &maps->recorder_bytes;
+	if (!*path)
+		return &maps->anonymous_bytes;
+	if (begins(path, "[heap]"))
+		return &maps->heap_bytes;
+	if (begins(path, "[stack"))
+		return &maps->stack_bytes;
+	if (*path == '[')
+		return &maps->anonymous_bytes;
+	if (begins(path, "/dev/shm/") || begins(path, "/memfd:") || begins(path, "/SYSV") || begins(path, "/dev/zero"))
+		return &maps->shared_bytes;
+	return &maps->file_bytes;
+}
+
+/* "Rss:                 132 kB" */
+static uint64_t bytes_of(const char *line)
+{
+	uint64_t kib = 0;
+	for (line = strchr(line, ':'); line && *line && (*line < '0' || *line > '9'); line++)
+		;
+	for (; line && *line >= '0' && *line <= '9'; line++)
+		kib = kib * 10 + (uint64_t)(*line - '0');
+	return kib * 1024;
+}
+
+/* The name in "start-end perms offset device inode   name": behind the fifth field. */
+static const char *name_of(const char *line)
+{
+	for (unsigned field = 0; field < 5; field++) {
+		while (*line && *line != ' ')
+			line++;
+		while (*line == ' ')
+			line++;
+	}
+	return line;
+}
+
+static void take_line(struct cuf_process_maps *maps, uint64_t **sort, const char *line)
+{
+	bool is_head = (*line >= '0' && *line <= '9') || (*line >= 'a' && *line <= 'f');
+	if (is_head) {
+		*sort = sort_of(maps, hex(line), name_of(line));
+		maps->map_count++;
+	} else if (begins(line, "Rss:")) {
+		**sort += bytes_of(line);
+		maps->rss_bytes += bytes_of(line);
+	} else if (begins(line, "Pss:")) {
+		maps->pss_bytes += bytes_of(line);
+	} else if (begins(line, "Private_Dirty:")) {
+		maps->private_dirty_bytes += bytes_of(line);
+	} else if (begins(line, "Swap:")) {
+		maps->swap_bytes += bytes_of(line);
+	} else if (begins(line, "Anonymous:") && *sort == &maps->file_bytes) {
+		maps->file_bytes -= bytes_of(line); /* it was in the mapping's Rss, which comes first */
+		maps->file_private_bytes += bytes_of(line);
+	}
+}
+
+/* Whole lines of the buffer; what is left over moves to its front. Returns its length. */
+static size_t take_lines(struct cuf_process_maps *maps, uint64_t **sort, size_t used)
+{
+	size_t at = 0;
+	for (char *end; (end = memchr(buffer + at, '\n', used - at)); at = (size_t)(end - buffer) + 1) {
+		*end = 0;
+		take_line(maps, sort, buffer + at);
+	}
+	if (!at && used == BUFFER_BYTES) /* no line of smaps is this long: a path of 16 KiB; drop it */
+		return 0;
+	memmove(buffer, buffer + at, used - at);
+	return used - at;
+}
+
+bool cuf_process_maps_read(struct cuf_process_maps *maps)
+{
+	uint64_t until_ns = cuf_now_ns() + CUF_MAPS_NS_MAX, nowhere = 0, *sort = &nowhere;
+	long fd, got = 0;
+	size_t used = 0;
+	*maps = (struct cuf_process_maps){ .whole = false };
+	fd = cuf_open("/proc/self/smaps", O_RDONLY, 0);
+	if (fd >= 0) {
+		while ((got = cuf_sys_read((int)fd, buffer + used, BUFFER_BYTES - used)) > 0) {
+			used = take_lines(maps, &sort, used + (size_t)got);
+			if (cuf_now_ns() > until_ns)
+				break;
+		}
+		cuf_sys_close((int)fd);
+	}
+	maps->whole = fd >= 0 && got == 0;
+	return fd >= 0 && maps->map_count;
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The life of the process: where its end begins. Exit handlers free in bulk what the program held, so the moment
+ * before them is marked, and the driver is asked its last words there, while a context still answers.
+ *
+ * Not seen, because glibc calls these inside itself: execl and its kin, the abort of a failed assert or of malloc's own
+ * checks, raw system calls. Such recordings end like those of a killed process.
+ */
+#include "interpose/hooks/process/process.h"
+
+#include <signal.h>
+#include <sys/syscall.h>
+#include "interpose/record/recorder.h"
+#include "interpose/platform/sys.h"
+#include "interpose/hooks/malloc/allocator.h"
+#include "interpose/hooks/cuda/cuda.h"
+#include "interpose/hooks/loader/real.h"
+
+#define FRAME __builtin_frame_address(0)
+
+static bool is_recorded(void) { return (uint32_t)cuf_sys(SYS_getpid, 0, 0, 0, 0, 0, 0) == cuf_state_pid(); }
+
+/* A call is opened for its side effect: it is what makes a forked child begin a recording of its own. */
+bool cuf_process_is_recorded(unsigned hook)
+{
+	struct cuf_call call;
+	cuf_call_begin(&call, hook, FRAME);
+	cuf_call_end(&call);
+	return is_recorded();
+}
+
+static void need(void *const *slot)
+{
+	if (__builtin_expect(!cuf_slot_load(slot), 0))
+		cuf_real_resolve();
+}
+#define NEED(name) need((void **)&cuf_real.name)
+
+/* The process ends here, whatever the function behind the hook would have done. */
+__attribute__((noreturn)) static void leave(int status)
+{
+	for (;;)
+		cuf_sys(SYS_exit_group, status, 0, 0, 0, 0, 0);
+}
+
+/* ask: the driver and the allocator may be asked; not where the process may be in any state (_exit, abort). */
+static void end(unsigned kind, int status, unsigned hook, bool ask, void *frame)
+{
+	if (!is_recorded()) /* a vfork child, or a forked one that did nothing worth a recording */
+		return;
+	if (ask) {
+		cuf_devices_end(hook, frame);
+		cuf_allocator_read(CUF_MOMENT_END, frame);
+	}
+	cuf_end_begin(kind, (uint64_t)(unsigned)status);
+	cuf_end_verdict();
+}
+
+/* ---- return from main ---- */
+
+static cuf_program_fn program_main;
+
+static int watched_main(int argc, char **argv, char **environment)
+{
+	int status = program_main(argc, argv, environment);
+	end(CUF_END_EXIT, status & 0xff, CUF_HOOK___libc_start_main, true, FRAME);
+	return status;
+}
+
+int cuf_hook___libc_start_main(cuf_program_fn program, int argc, char **argv, cuf_void_fn init, cuf_void_fn fini, cuf_void_fn rtld_fini, void *stack_end)
+{
+	NEED(__libc_start_main);
+	if (!cuf_real.__libc_start_main)
+		leave(127);
+	program_main = program;
+	return cuf_real.__libc_start_main(watched_main, argc, argv, init, fini, rtld_fini, stack_end);
+}
+
+/* ---- exits ---- */
+
+void cuf_hook_exit(int status)
+{
+	end(CUF_END_EXIT, status & 0xff, CUF_HOOK_exit, true, FRAME);
+	NEED(exit);
+	if (cuf_real.exit)
+		cuf_real.exit(status);
+	leave(status);
+}
+
+void cuf_hook_quick_exit(int status)
+{
+	end(CUF_END_EXIT, status & 0xff, CUF_HOOK_quick_exit, true, FRAME);
+	NEED(quick_exit);
+	if (cuf_real.quick_exit)
+		cuf_real.quick_exit(status);
+	leave(status);
+}
+
+void cuf_hook__exit(int status)
+{
+	end(CUF_END_FAST, status & 0xff, CUF_HOOK__exit, false, FRAME);
+	NEED(_exit);
+	if (cuf_real._exit)
+		cuf_real._exit(status);
+	leave(status);
+}
+
+void cuf_hook__Exit(int status)
+{
+	end(CUF_END_FAST, status & 0xff, CUF_HOOK__Exit, false, FRAME);
+	NEED(_Exit);
+	if (cuf_real._Exit)
+		cuf_real._Exit(status);
+	leave(status);
+}
+
+void cuf_hook_abort(void)
+{
+	end(CUF_END_ABORT, SIGABRT, CUF_HOOK_abort, false, FRAME);
+	NEED(abort);
+	if (cuf_real.abort)
+		cuf_real.abort();
+	leave(128 + SIGABRT);
+}
+
+/* ---- exec: the image goes, unless the call fails ---- */
+
+struct image_change { bool marked; };
+
+static struct image_change exec_begin(void)
+{
+	struct image_change change = { is_recorded() };
+	if (change.marked)
+		cuf_end_begin(CUF_END_EXEC, 0);
+	return change;
+}
+
+/* Only a failed exec comes back. */
+static int exec_failed(struct image_change change, int result)
+{
+	if (change.marked)
+		cuf_end_undo();
+	return result;
+}
+
+static int no_such_call(void)
+{
+	errno = ENOSYS;
+	return -1;
+}
+
+#define EXEC(name, ...) \
+	do { \
+		NEED(name); \
+		if (!cuf_real.name) \
+			return no_such_call(); \
+		struct image_change change = exec_begin(); \
+		return exec_failed(change, cuf_real.name(__VA_ARGS__)); \
+	} while (0)
+
+int cuf_hook_execve(const char *path, char *const *argv, char *const *envp) { EXEC(execve, path, argv, envp); }
+int cuf_hook_execv(const char *path, char *const *argv) { EXEC(execv, path, argv); }
+int cuf_hook_execvp(const char *file, char *const *argv) { EXEC(execvp, file, argv); }
+int cuf_hook_execvpe(const char *file, char *const *argv, char *const *envp) { EXEC(execvpe, file, argv, envp); }
+int cuf_hook_fexecve(int fd, char *const *argv, char *const *envp) { EXEC(fexecve, fd, argv, envp); }
+int cuf_hook_execveat(int dirfd, const char *path, char *const *argv, char *const *envp, int flags)
+{
+	EXEC(execveat, dirfd, path, argv, envp, flags);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What every part of the core keeps in private memory about the present recording, dropped in a forked child. */
+#ifndef CUF_FORGET_H
+#define CUF_FORGET_H
+
+#include "interpose/store/hook_names.h"
+#include "interpose/store/ledger.h"
+#include "interpose/code/modules.h"
+#include "interpose/code/names.h"
+#include "interpose/process/thread.h"
+
+void cuf_host_fork(void);
+void cuf_incident_fork(void);
+void cuf_timeline_fork(void);
+void cuf_end_fork(void);
+void cuf_framework_fork(void);
+void cuf_map_table_fork(void);
+void cuf_phases_fork(void);
+
+static inline void cuf_forget_all(void)
+{
+	cuf_thread_fork();
+	cuf_ledger_fork();
+	cuf_modules_fork();
+	cuf_host_fork();
+	cuf_incident_fork();
+	cuf_timeline_fork();
+	cuf_end_fork();
+	cuf_framework_fork();
+	cuf_map_table_fork();
+	cuf_phases_fork();
+	cuf_names_fork();
+	cuf_hook_names_fork();
+}
+
+#endif
