@@ -28,7 +28,7 @@ struct unit_text units_bytes(uint64_t bytes)
 	struct unit_text text;
 	double figure = (double)bytes;
 	unsigned scale = scale_of(&figure);
-	if (bytes == UNITS_UNKNOWN)
+	if (bytes == CUF_UNKNOWN)
 		return unknown;
 	snprintf(text.s, sizeof text.s, scale ? "%.2f %s" : "%.0f %s", figure, scale_names[scale]);
 	return text;
@@ -49,7 +49,7 @@ struct unit_text units_count(uint64_t count)
 {
 	struct unit_text text;
 	char digits[24];
-	if (count == UNITS_UNKNOWN)
+	if (count == CUF_UNKNOWN)
 		return unknown;
 	int length = snprintf(digits, sizeof digits, "%llu", (unsigned long long)count), out = 0;
 	for (int i = 0; i < length; i++) {
@@ -64,7 +64,7 @@ struct unit_text units_count(uint64_t count)
 struct unit_text units_percent(uint64_t part, uint64_t whole)
 {
 	struct unit_text text;
-	if (part == UNITS_UNKNOWN || whole == UNITS_UNKNOWN || !whole)
+	if (part == CUF_UNKNOWN || whole == CUF_UNKNOWN || !whole)
 		return unknown;
 	snprintf(text.s, sizeof text.s, "%.1f%%", 100.0 * (double)part / (double)whole);
 	return text;
@@ -74,7 +74,7 @@ struct unit_text units_duration(uint64_t duration_ns)
 {
 	struct unit_text text;
 	uint64_t s = duration_ns / 1000000000;
-	if (duration_ns == UNITS_UNKNOWN)
+	if (duration_ns == CUF_UNKNOWN)
 		return unknown;
 	if (duration_ns < 1000000)
 		snprintf(text.s, sizeof text.s, "%.0f us", floor((double)duration_ns / 1e3));
@@ -94,7 +94,7 @@ struct unit_text units_duration(uint64_t duration_ns)
 static bool local_time(uint64_t epoch_ns, struct tm *tm)
 {
 	time_t seconds = (time_t)(epoch_ns / 1000000000);
-	return epoch_ns != UNITS_UNKNOWN && localtime_r(&seconds, tm);
+	return epoch_ns != CUF_UNKNOWN && localtime_r(&seconds, tm);
 }
 
 struct unit_text units_wall(uint64_t epoch_ns)

@@ -9,8 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-
-#define UNITS_UNKNOWN UINT64_MAX
+#include "interpose/abi/format.h"
 
 struct unit_text { char s[40]; };
 

@@ -120,11 +120,11 @@ static int start_failure(const char *command, int error)
 }
 
 /* The kernel's counters of kills for want of memory: how much they rose while the command ran. */
-struct kills { uint64_t in_cgroup, on_machine, limit_bytes; }; /* CGROUP_UNKNOWN */
+struct kills { uint64_t in_cgroup, on_machine, limit_bytes; }; /* CUF_UNKNOWN */
 
 static uint64_t rise(uint64_t before, uint64_t now)
 {
-	return before == CGROUP_UNKNOWN || now == CGROUP_UNKNOWN ? CGROUP_UNKNOWN : now > before ? now - before : 0;
+	return before == CUF_UNKNOWN || now == CUF_UNKNOWN ? CUF_UNKNOWN : now > before ? now - before : 0;
 }
 
 static struct kills kills_since(const struct cgroup_memory *before)
@@ -134,7 +134,7 @@ static struct kills kills_since(const struct cgroup_memory *before)
 	return (struct kills){ rise(before->oom_kills, now.oom_kills), rise(before->system_oom_kills, now.system_oom_kills), now.limit_bytes };
 }
 
-static bool any_kill(uint64_t rose) { return rose && rose != CGROUP_UNKNOWN; }
+static bool any_kill(uint64_t rose) { return rose && rose != CUF_UNKNOWN; }
 
 /* SIGKILL has no sender on record; the kernel's own counters tell whether it was for want of memory. */
 static void tell_kill(const struct supervised *supervised, const struct kills *kills)
@@ -153,7 +153,7 @@ static void tell_kill(const struct supervised *supervised, const struct kills *k
 
 static int add_number(char *out, size_t bytes, const char *key, uint64_t value)
 {
-	return value == CGROUP_UNKNOWN ? 0 : snprintf(out, bytes, "%s=%" PRIu64 "\n", key, value);
+	return value == CUF_UNKNOWN ? 0 : snprintf(out, bytes, "%s=%" PRIu64 "\n", key, value);
 }
 
 /* What a later report cannot know: how the command ended when it could not say so itself, and of the processes that it

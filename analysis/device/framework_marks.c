@@ -162,7 +162,7 @@ void framework_marks_free(struct framework_marks *marks)
 struct framework_report framework_reported(const struct events *events, unsigned device, uint64_t seq)
 {
 	const struct events *own = events->framework;
-	struct framework_report r = { FACT_UNKNOWN, FACT_UNKNOWN };
+	struct framework_report r = { CUF_UNKNOWN, CUF_UNKNOWN };
 	uint64_t freed_bytes = 0;
 	for (size_t i = seq >= own->last_seq ? own->count : events_after(own, seq); i--;) {
 		struct cuf_event e = events_get(own, i);

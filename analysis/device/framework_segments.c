@@ -119,7 +119,7 @@ static struct fact_segment segment_of(const struct framework_map *map, uint32_t 
 	bool small = is_small_pool(map, r);
 	struct fact_segment s = { .process = process, .addr = r->addr, .bytes = r->bytes,
 		.live_bytes = r->live_bytes < r->bytes ? r->live_bytes : r->bytes, .live_count = r->count,
-		.serves_least_bytes = small ? 1 : SMALL_REQUEST + 1, .serves_most_bytes = small ? SMALL_REQUEST : FACT_UNKNOWN,
+		.serves_least_bytes = small ? 1 : SMALL_REQUEST + 1, .serves_most_bytes = small ? SMALL_REQUEST : CUF_UNKNOWN,
 		.expandable = r->grows, .born_ns = r->time_ns, .stack = { .process = process, .id = r->stack } };
 	measure_holes(map, range, &s);
 	return s;
@@ -127,7 +127,7 @@ static struct fact_segment segment_of(const struct framework_map *map, uint32_t 
 
 static bool could_serve(const struct fact_segment *s, uint64_t requested_bytes)
 {
-	return requested_bytes == FACT_UNKNOWN || (requested_bytes >= s->serves_least_bytes && requested_bytes <= s->serves_most_bytes);
+	return requested_bytes == CUF_UNKNOWN || (requested_bytes >= s->serves_least_bytes && requested_bytes <= s->serves_most_bytes);
 }
 
 uint64_t framework_segments_measure(const struct framework_map *map, uint32_t process, uint64_t requested_bytes, struct arena *arena,

@@ -5,7 +5,7 @@
  * them.
  *
  * Contract: works on the ranges of a map that are marked is_segment. Rows go to the arena, stacks carry id and process
- * alone. requested_bytes: the request that the holes are asked to serve; FACT_UNKNOWN: none, so all segments count.
+ * alone. requested_bytes: the request that the holes are asked to serve; CUF_UNKNOWN: none, so all segments count.
  */
 #ifndef ANALYSIS_DEVICE_FRAMEWORK_SEGMENTS_H
 #define ANALYSIS_DEVICE_FRAMEWORK_SEGMENTS_H
@@ -23,7 +23,7 @@ struct framework_marks;
 void framework_marks_set(struct framework_marks **marks, const struct run_process *process, const struct fact_process *fact, struct framework_map *map);
 void framework_marks_free(struct framework_marks *marks); /* NULL is fine */
 
-/* The framework's own counters at a moment, as it reported them last; FACT_UNKNOWN: not in the ring. */
+/* The framework's own counters at a moment, as it reported them last; CUF_UNKNOWN: not in the ring. */
 struct framework_report { uint64_t allocated_bytes, reserved_bytes; };
 struct framework_report framework_reported(const struct events *events, unsigned device, uint64_t seq);
 

@@ -199,20 +199,20 @@ void holes_layers(const struct fact_fragmentation *fragmentation, const struct p
 {
 	struct fact_layer *page = &layers[LAYER_PAGE], *pool = &layers[LAYER_POOL], *vmm = &layers[LAYER_VMM];
 	for (unsigned i = 0; i < LAYER_MAX; i++)
-		layers[i] = (struct fact_layer){ FACT_UNKNOWN, "" };
+		layers[i] = (struct fact_layer){ CUF_UNKNOWN, "" };
 	if (pages->block_count)
 		*page = (struct fact_layer){ fragmentation->page_largest_hole_bytes, "exact" };
 	for (size_t i = 0; i < fragmentation->pool_count; i++) {
 		uint64_t gap = fragmentation->pools[i].largest_gap_bytes;
 		if (!fragmentation->pools[i].pool)
 			continue; /* the graph pool shows no addresses */
-		if (pool->bytes == FACT_UNKNOWN)
+		if (pool->bytes == CUF_UNKNOWN)
 			*pool = (struct fact_layer){ 0, "bound" };
-		if (gap != FACT_UNKNOWN && gap > pool->bytes)
+		if (gap != CUF_UNKNOWN && gap > pool->bytes)
 			pool->bytes = gap;
 	}
 	for (size_t i = 0; i < fragmentation->vmm_count; i++) {
-		if (vmm->bytes == FACT_UNKNOWN)
+		if (vmm->bytes == CUF_UNKNOWN)
 			*vmm = (struct fact_layer){ 0, "exact" };
 		if (fragmentation->vmm[i].largest_unmapped_bytes > vmm->bytes)
 			vmm->bytes = fragmentation->vmm[i].largest_unmapped_bytes;

@@ -7,7 +7,7 @@
 /* A pool's blocks [from, to), by address: the largest gap that can be the pool's own memory, so none above its slack. */
 static uint64_t largest_gap(const struct span *blocks, size_t from, size_t to, uint64_t slack_bytes)
 {
-	uint64_t largest = to - from < 2 ? FACT_UNKNOWN : 0, end = 0;
+	uint64_t largest = to - from < 2 ? CUF_UNKNOWN : 0, end = 0;
 	for (size_t i = from; i < to; i++) {
 		uint64_t at = blocks[i].addr, behind;
 		if (i > from && at > end && at - end <= slack_bytes && at - end > largest)
@@ -21,15 +21,15 @@ static uint64_t largest_gap(const struct span *blocks, size_t from, size_t to, u
 
 static void measure_pool(struct fact_pool *pool, const struct span *blocks, size_t from, size_t to, bool fresh)
 {
-	uint64_t slack = FACT_UNKNOWN;
+	uint64_t slack = CUF_UNKNOWN;
 	for (size_t i = from; i < to; i++)
 		pool->live_bytes += blocks[i].bytes;
 	pool->live_count = to - from;
-	if (pool->used_bytes == FACT_UNKNOWN || !fresh) /* the level is older than the last block */
+	if (pool->used_bytes == CUF_UNKNOWN || !fresh) /* the level is older than the last block */
 		pool->used_bytes = pool->live_bytes;
-	if (pool->reserved_bytes != FACT_UNKNOWN && pool->reserved_bytes < pool->used_bytes)
+	if (pool->reserved_bytes != CUF_UNKNOWN && pool->reserved_bytes < pool->used_bytes)
 		pool->reserved_bytes = pool->used_bytes;
-	if (pool->reserved_bytes != FACT_UNKNOWN)
+	if (pool->reserved_bytes != CUF_UNKNOWN)
 		slack = pool->reserved_bytes > pool->live_bytes ? pool->reserved_bytes - pool->live_bytes : 0;
 	pool->largest_gap_bytes = largest_gap(blocks, from, to, slack);
 	pool->basis = fresh ? BASIS_OBSERVED : BASIS_ESTIMATED;
@@ -69,8 +69,8 @@ void holes_pools(const struct liveset *live, unsigned device, uint32_t process, 
 			known |= levels[i].pool == blocks[from].aux;
 		if (known)
 			continue;
-		rows[pools] = (struct fact_pool){ .process = process, .pool = blocks[from].aux, .reserved_bytes = FACT_UNKNOWN,
-			.used_bytes = FACT_UNKNOWN, .threshold_bytes = FACT_UNKNOWN };
+		rows[pools] = (struct fact_pool){ .process = process, .pool = blocks[from].aux, .reserved_bytes = CUF_UNKNOWN,
+			.used_bytes = CUF_UNKNOWN, .threshold_bytes = CUF_UNKNOWN };
 		measure_pool(&rows[pools++], blocks, from, to, false);
 	}
 	out->pools = rows;

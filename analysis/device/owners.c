@@ -57,7 +57,7 @@ static void measure_pools(struct holding *h)
 	h->pool_slack_known = true;
 	for (size_t i = 0; i < h->fragmentation.pool_count; i++) {
 		const struct fact_pool *pool = &h->fragmentation.pools[i];
-		if (pool->reserved_bytes == FACT_UNKNOWN || pool->used_bytes == FACT_UNKNOWN)
+		if (pool->reserved_bytes == CUF_UNKNOWN || pool->used_bytes == CUF_UNKNOWN)
 			h->pool_slack_known = false;
 		else
 			h->bytes[OWNER_POOL_SLACK] = plus(h->bytes[OWNER_POOL_SLACK], minus(pool->reserved_bytes, pool->used_bytes));
@@ -68,7 +68,7 @@ void holding_measure(const struct liveset *live, unsigned device, uint32_t proce
 		     struct arena *arena, struct holding *out)
 {
 	size_t at = 0;
-	*out = (struct holding){ .pid = pid, .nvml_bytes = FACT_UNKNOWN };
+	*out = (struct holding){ .pid = pid, .nvml_bytes = CUF_UNKNOWN };
 	for (const struct cuf_block *b; (b = liveset_next(live, &at));)
 		if (b->device == device && !(b->flags & CUF_EVENT_HOST_LOCATION))
 			count_block(out, b);
@@ -91,8 +91,8 @@ uint64_t holding_bytes(const struct holding *holding)
 
 uint64_t packed_bytes(const struct holding *holding, uint64_t free_bytes)
 {
-	if (free_bytes == FACT_UNKNOWN)
-		return FACT_UNKNOWN;
+	if (free_bytes == CUF_UNKNOWN)
+		return CUF_UNKNOWN;
 	return plus(free_bytes / CUF_PAGE_BYTES * CUF_PAGE_BYTES, plus(holding->fragmentation.page_free_bytes,
 		plus(holding->bytes[OWNER_POOL_SLACK], holding->bytes[OWNER_FRAMEWORK_SLACK])));
 }
@@ -102,11 +102,11 @@ struct rows { struct fact_owner_row *items; size_t count; uint64_t sum; };
 static struct fact_owner_row *add(struct rows *r, enum fact_owner kind, uint64_t bytes, uint64_t count, enum fact_basis basis, uint32_t pid)
 {
 	struct fact_owner_row *row = &r->items[r->count++];
-	if (bytes != FACT_UNKNOWN && bytes > ROW_BYTES_MAX)
+	if (bytes != CUF_UNKNOWN && bytes > ROW_BYTES_MAX)
 		bytes = ROW_BYTES_MAX;
-	*row = (struct fact_owner_row){ .kind = kind, .bytes = bytes, .count = count, .basis = bytes == FACT_UNKNOWN ? BASIS_NONE : basis,
+	*row = (struct fact_owner_row){ .kind = kind, .bytes = bytes, .count = count, .basis = bytes == CUF_UNKNOWN ? BASIS_NONE : basis,
 		.pid = pid, .in_sum = true };
-	if (bytes != FACT_UNKNOWN)
+	if (bytes != CUF_UNKNOWN)
 		r->sum = plus(r->sum, bytes);
 	return row;
 }
@@ -164,10 +164,10 @@ static void add_focus(struct rows *r, const struct owners_question *q, uint64_t 
 				r->sum -= r->items[i].bytes;
 			}
 	}
-	add(r, OWNER_PAGE_ROUNDING, h->bytes[OWNER_PAGE_ROUNDING], FACT_UNKNOWN, BASIS_INFERRED, h->pid);
-	add(r, OWNER_POOL_SLACK, h->pool_slack_known || h->bytes[OWNER_POOL_SLACK] ? h->bytes[OWNER_POOL_SLACK] : FACT_UNKNOWN, FACT_UNKNOWN,
+	add(r, OWNER_PAGE_ROUNDING, h->bytes[OWNER_PAGE_ROUNDING], CUF_UNKNOWN, BASIS_INFERRED, h->pid);
+	add(r, OWNER_POOL_SLACK, h->pool_slack_known || h->bytes[OWNER_POOL_SLACK] ? h->bytes[OWNER_POOL_SLACK] : CUF_UNKNOWN, CUF_UNKNOWN,
 	    h->pool_slack_known ? q->basis : BASIS_ESTIMATED, h->pid);
-	add(r, OWNER_FRAMEWORK_SLACK, h->framework_known ? h->bytes[OWNER_FRAMEWORK_SLACK] : FACT_UNKNOWN, FACT_UNKNOWN, h->framework_basis, h->pid);
+	add(r, OWNER_FRAMEWORK_SLACK, h->framework_known ? h->bytes[OWNER_FRAMEWORK_SLACK] : CUF_UNKNOWN, CUF_UNKNOWN, h->framework_basis, h->pid);
 }
 
 /* Rows that are our own reckoning give way when the rows are more than the driver's total. */
@@ -178,7 +178,7 @@ static void cut_to(struct rows *r, uint64_t total_bytes)
 		for (size_t i = 0; i < r->count && r->sum > total_bytes; i++) {
 			struct fact_owner_row *row = &r->items[i];
 			uint64_t over = r->sum - total_bytes;
-			if (row->kind != softest[s] || !row->in_sum || row->bytes == FACT_UNKNOWN || !row->bytes)
+			if (row->kind != softest[s] || !row->in_sum || row->bytes == CUF_UNKNOWN || !row->bytes)
 				continue;
 			over = over < row->bytes ? over : row->bytes;
 			row->bytes -= over;
@@ -192,44 +192,44 @@ static void add_others(struct rows *r, const struct owners_question *q)
 {
 	for (size_t i = 0; i < q->other_count; i++) {
 		const struct holding *h = &q->others[i];
-		bool more = h->nvml_bytes != FACT_UNKNOWN && h->nvml_bytes > holding_bytes(h);
-		struct fact_owner_row *row = add(r, OWNER_OTHER_PROCESSES, more ? h->nvml_bytes : holding_bytes(h), FACT_UNKNOWN,
+		bool more = h->nvml_bytes != CUF_UNKNOWN && h->nvml_bytes > holding_bytes(h);
+		struct fact_owner_row *row = add(r, OWNER_OTHER_PROCESSES, more ? h->nvml_bytes : holding_bytes(h), CUF_UNKNOWN,
 						 more ? q->tenants_basis : q->basis, h->pid);
 		row->recorded = true;
 		row->by_nvml = more;
 	}
 	for (size_t i = 0; i < q->tenant_count; i++) {
 		const struct tenant *t = &q->tenants[i];
-		struct fact_owner_row *row = add(r, OWNER_OTHER_PROCESSES, t->bytes, FACT_UNKNOWN, q->tenants_basis, t->pid);
+		struct fact_owner_row *row = add(r, OWNER_OTHER_PROCESSES, t->bytes, CUF_UNKNOWN, q->tenants_basis, t->pid);
 		row->name = t->name;
 		row->by_nvml = true;
 	}
 	if (!q->other_count && !q->tenant_count)
-		add(r, OWNER_OTHER_PROCESSES, FACT_UNKNOWN, FACT_UNKNOWN, BASIS_NONE, 0);
+		add(r, OWNER_OTHER_PROCESSES, CUF_UNKNOWN, CUF_UNKNOWN, BASIS_NONE, 0);
 }
 
 /* What the driver took for itself around calls; or, where NVML says how much the process has in all, what is over. */
 static void add_context(struct rows *r, const struct holding *focus)
 {
 	uint64_t bytes = focus->bytes[OWNER_CONTEXT], others = minus(holding_bytes(focus), bytes);
-	bool more = focus->nvml_bytes != FACT_UNKNOWN && minus(focus->nvml_bytes, others) > bytes;
+	bool more = focus->nvml_bytes != CUF_UNKNOWN && minus(focus->nvml_bytes, others) > bytes;
 	if (more)
 		bytes = focus->nvml_bytes - others;
-	add(r, OWNER_CONTEXT, bytes ? bytes : FACT_UNKNOWN, focus->count[OWNER_CONTEXT], BASIS_INFERRED, focus->pid)->by_nvml = more;
+	add(r, OWNER_CONTEXT, bytes ? bytes : CUF_UNKNOWN, focus->count[OWNER_CONTEXT], BASIS_INFERRED, focus->pid)->by_nvml = more;
 }
 
 static void add_rest(struct rows *r, const struct owners_question *q, uint64_t *total_bytes)
 {
-	struct fact_owner_row *unexplained = add(r, OWNER_UNEXPLAINED, FACT_UNKNOWN, FACT_UNKNOWN, BASIS_INFERRED, 0);
-	add(r, OWNER_FREE, q->free_bytes, FACT_UNKNOWN, q->free_basis, 0);
-	if (*total_bytes == FACT_UNKNOWN)
+	struct fact_owner_row *unexplained = add(r, OWNER_UNEXPLAINED, CUF_UNKNOWN, CUF_UNKNOWN, BASIS_INFERRED, 0);
+	add(r, OWNER_FREE, q->free_bytes, CUF_UNKNOWN, q->free_basis, 0);
+	if (*total_bytes == CUF_UNKNOWN)
 		return;
 	cut_to(r, *total_bytes);
 	if (r->sum > *total_bytes)
 		*total_bytes = r->sum;
 	/* with free memory unknown it is in here: still the rows sum to the total */
 	unexplained->bytes = *total_bytes - r->sum;
-	unexplained->basis = q->free_bytes == FACT_UNKNOWN ? BASIS_ESTIMATED : BASIS_INFERRED;
+	unexplained->basis = q->free_bytes == CUF_UNKNOWN ? BASIS_ESTIMATED : BASIS_INFERRED;
 }
 
 struct fact_owner_row *owners_rows(const struct owners_question *question, struct arena *arena, size_t *count, uint64_t *total_bytes)
@@ -240,7 +240,7 @@ struct fact_owner_row *owners_rows(const struct owners_question *question, struc
 	struct fact_owner_row *managed;
 	for (size_t i = 0; i < question->other_count; i++)
 		exported = plus(exported, question->others[i].exported_bytes);
-	*total_bytes = question->total_bytes <= ROW_BYTES_MAX ? question->total_bytes : FACT_UNKNOWN;
+	*total_bytes = question->total_bytes <= ROW_BYTES_MAX ? question->total_bytes : CUF_UNKNOWN;
 	add_focus(&r, question, exported);
 	add_others(&r, question);
 	add_context(&r, focus);

@@ -4,7 +4,7 @@
  * total. Rules of the sum: analysis/facts/README.md.
  *
  * Contract: device is the ordinal in that process. Rows and fragmentation lie in the arena. Figures are bytes; the
- * unknown is FACT_UNKNOWN and counts nothing.
+ * unknown is CUF_UNKNOWN and counts nothing.
  */
 #ifndef ANALYSIS_DEVICE_OWNERS_H
 #define ANALYSIS_DEVICE_OWNERS_H
@@ -17,7 +17,7 @@ struct role_sum { enum fact_owner owner; const char *role; enum fact_basis basis
 
 struct holding {
 	uint32_t pid;
-	uint64_t nvml_bytes;                         /* what NVML accounts to the process at that moment; FACT_UNKNOWN: nobody asked */
+	uint64_t nvml_bytes;                         /* what NVML accounts to the process at that moment; CUF_UNKNOWN: nobody asked */
 	uint64_t bytes[OWNER_MAX], count[OWNER_MAX]; /* DEVICE ... POOL_SLACK, FRAMEWORK_SLACK, CONTEXT, MANAGED; the others 0 */
 	uint64_t slack_bytes[OWNER_MAX];             /* of each row: free inside a framework's segments; FRAMEWORK_SLACK is their sum */
 	bool framework_known;                        /* false: no framework told of its blocks */
@@ -35,7 +35,7 @@ void holding_measure(const struct liveset *live, unsigned device, uint32_t proce
 uint64_t holding_bytes(const struct holding *holding);
 
 /* A process that NVML names and that has no recording. */
-struct tenant { uint32_t pid; const char *name; uint64_t bytes; /* FACT_UNKNOWN: NVML cannot tell */ };
+struct tenant { uint32_t pid; const char *name; uint64_t bytes; /* CUF_UNKNOWN: NVML cannot tell */ };
 
 struct owners_question {
 	const struct holding *focus;              /* itemised; never NULL */
@@ -49,7 +49,7 @@ struct owners_question {
 /* The rows in order of enum fact_owner; *total_bytes is raised when the rows are more than the driver's total. */
 struct fact_owner_row *owners_rows(const struct owners_question *question, struct arena *arena, size_t *count, uint64_t *total_bytes);
 
-/* What packing would give: free, whole pages of it, every hole, and the slack of pools and frameworks. FACT_UNKNOWN when free is. */
+/* What packing would give: free, whole pages of it, every hole, and the slack of pools and frameworks. CUF_UNKNOWN when free is. */
 uint64_t packed_bytes(const struct holding *holding, uint64_t free_bytes);
 
 #endif

@@ -97,12 +97,12 @@ static void add_line(struct build *b, const struct evidence *e, enum term term, 
 			return;
 	/* where nothing better shows it, the failure itself does, or the last sample */
 	if (!t->seq_count && e->incident)
-		shown = (struct evidence_term){ .seqs = { e->incident->seq }, .seq_count = 1, .time_ns = FACT_UNKNOWN, .stack = t->stack };
-	else if (!t->seq_count && t->time_ns == FACT_UNKNOWN)
+		shown = (struct evidence_term){ .seqs = { e->incident->seq }, .seq_count = 1, .time_ns = CUF_UNKNOWN, .stack = t->stack };
+	else if (!t->seq_count && t->time_ns == CUF_UNKNOWN)
 		shown.time_ns = last_look_ns(p);
 	t = &shown;
 	*line = (struct fact_evidence){ .text = words, .against = against, .process = e->process, .seq_count = t->seq_count,
-		.time_ns = t->seq_count ? FACT_UNKNOWN : t->time_ns };
+		.time_ns = t->seq_count ? CUF_UNKNOWN : t->time_ns };
 	memcpy(line->seqs, t->seqs, sizeof line->seqs);
 	line->stack = (struct fact_stack){ .process = t->stack ? e->process : FACT_NONE, .id = t->stack };
 	if (t->stack)
@@ -134,7 +134,7 @@ static void add_lines(struct build *b, const struct cause_rule *rule, const stru
 			if (!t->below)
 				add_line(b, e, t->term, against, lines, count);
 		}
-	if (strncmp(rule->id, "S6", 2) != 0 && e->figures[FIG_contribution] != FACT_UNKNOWN && e->figures[FIG_contribution] >= 1)
+	if (strncmp(rule->id, "S6", 2) != 0 && e->figures[FIG_contribution] != CUF_UNKNOWN && e->figures[FIG_contribution] >= 1)
 		add_line(b, e, TERM_contribution, false, lines, count);
 	if (e->terms[TERM_imbalance].value >= 0.3)
 		add_line(b, e, TERM_imbalance, false, lines, count);

@@ -147,11 +147,11 @@ static const char *knob_of(const struct evidence *e, const char *knob)
 static void add_fix(struct build *b, const struct evidence *e, const struct fix_row *row, struct fact_fix *fixes, size_t *count)
 {
 	const char *words = evidence_words(e, b->arena, row->words);
-	uint64_t value = row->value == NO_FIGURE ? FACT_UNKNOWN : e->figures[row->value];
+	uint64_t value = row->value == NO_FIGURE ? CUF_UNKNOWN : e->figures[row->value];
 	if (!words || *count == FIXES_MAX || same_kind(fixes, *count, row, !*row->framework))
 		return;
 	fixes[(*count)++] = (struct fact_fix){ .text = words, .knob = knob_of(e, row->knob), .value = value,
-		.unit = value == FACT_UNKNOWN ? "" : unit_name(row->value), .by_bytes = row->by == NO_FIGURE ? FACT_UNKNOWN : e->figures[row->by] };
+		.unit = value == CUF_UNKNOWN ? "" : unit_name(row->value), .by_bytes = row->by == NO_FIGURE ? CUF_UNKNOWN : e->figures[row->by] };
 }
 
 const struct fact_fix *cause_fixes(struct build *build, const struct evidence *evidence, const char *id, size_t *count)

@@ -60,7 +60,7 @@ const char *evidence_words(const struct evidence *evidence, struct arena *arena,
 			out[used++] = *words++;
 			continue;
 		}
-		if (evidence->figures[figure] == FACT_UNKNOWN || (name == 2 && !evidence->options[figure]))
+		if (evidence->figures[figure] == CUF_UNKNOWN || (name == 2 && !evidence->options[figure]))
 			return NULL;
 		length = name == 2 ? snprintf(out + used, sizeof out - used, "%s", evidence->options[figure]) : print_figure(out + used, sizeof out - used, figure_rows[figure].unit, evidence->figures[figure]);
 		used += length > 0 ? (size_t)length : 0;
@@ -84,8 +84,8 @@ static void judge_quality(struct build *b, struct evidence *e)
 		{ r->header.lost[CUF_LOST_LEDGER] ? 0.8 : 1, "live blocks found no room in the recording" },
 		{ p->events_overwritten && !estimated ? 0.95 : 1, "older events were overwritten: a larger --size keeps them" },
 		{ estimated ? 0.85 : 1, "the state at the failure is an estimate: a larger --size keeps the events that it needs" },
-		{ e->device != FACT_NONE && e->figures[FIG_free] == FACT_UNKNOWN ? 0.7 : 1, "the driver was not asked how much was free" },
-		{ e->device != FACT_NONE && e->figures[FIG_total] == FACT_UNKNOWN ? 0.8 : 1, "the size of the device is not known" },
+		{ e->device != FACT_NONE && e->figures[FIG_free] == CUF_UNKNOWN ? 0.7 : 1, "the driver was not asked how much was free" },
+		{ e->device != FACT_NONE && e->figures[FIG_total] == CUF_UNKNOWN ? 0.8 : 1, "the size of the device is not known" },
 		{ p->host_mode || e->device != FACT_NONE ? 1 : 0.7, "host memory was not recorded: without host=off its sites are" },
 	};
 	const char **lacks = arena_zeroed(b->arena, sizeof faults / sizeof *faults, sizeof *lacks);
@@ -115,9 +115,9 @@ struct evidence evidence_of(struct build *build, uint32_t process, uint32_t devi
 {
 	struct evidence e = { .process = process, .device = device, .incident = incident };
 	for (enum figure f = 0; f < FIGURE_MAX; f++)
-		e.figures[f] = FACT_UNKNOWN;
+		e.figures[f] = CUF_UNKNOWN;
 	for (enum term t = 0; t < TERM_MAX; t++)
-		e.terms[t] = (struct evidence_term){ .value = NAN, .time_ns = FACT_UNKNOWN };
+		e.terms[t] = (struct evidence_term){ .value = NAN, .time_ns = CUF_UNKNOWN };
 	e.framework = framework_of(&build->facts->processes[process], device == FACT_NONE);
 	outcome(&e);
 	evidence_device(build, &e);

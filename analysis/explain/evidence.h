@@ -4,7 +4,7 @@
  * counts) under names that sentences use, and terms, each a number without unit that causes_table.c compares with a
  * threshold. Nothing is judged here.
  *
- * Contract. A figure that is not known is FACT_UNKNOWN, a term that could not be seen is NAN: neither is ever 0 for want
+ * Contract. A figure that is not known is CUF_UNKNOWN, a term that could not be seen is NAN: neither is ever 0 for want
  * of data. A term has the sequence numbers of up to four events that show it (they exist in the recording), or the time of
  * a sample. Everything lies in the arena of the run. device FACT_NONE: host memory. The incident is NULL at the end.
  */
@@ -197,7 +197,7 @@ extern const struct term_row { const char *name, *words; } term_rows[TERM_MAX];
 struct evidence_term {
 	double value;             /* NAN: could not be seen */
 	uint64_t seqs[4]; size_t seq_count;
-	uint64_t time_ns;         /* FACT_UNKNOWN */
+	uint64_t time_ns;         /* CUF_UNKNOWN */
 	uint32_t stack;           /* the site that it is about; 0 none */
 };
 

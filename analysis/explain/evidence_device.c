@@ -16,8 +16,8 @@
 #define PACKED_NOT 0.99 /* it would fit by a hair, and not because of the holes */
 #define CONTEXT_MOST ((uint64_t)1 << 30)
 
-static uint64_t minus(uint64_t a, uint64_t b) { return a == FACT_UNKNOWN || b == FACT_UNKNOWN ? FACT_UNKNOWN : a > b ? a - b : 0; }
-static bool known(uint64_t figure) { return figure != FACT_UNKNOWN; }
+static uint64_t minus(uint64_t a, uint64_t b) { return a == CUF_UNKNOWN || b == CUF_UNKNOWN ? CUF_UNKNOWN : a > b ? a - b : 0; }
+static bool known(uint64_t figure) { return figure != CUF_UNKNOWN; }
 
 /* a / b, unknown as NAN. */
 static double ratio(uint64_t a, uint64_t b) { return known(a) && known(b) && b ? (double)a / (double)b : NAN; }
@@ -40,7 +40,7 @@ static void sum_owners(struct evidence *e, const struct fact_owner_row *rows, si
 	}
 	e->figures[FIG_mine] = mine;
 	e->figures[FIG_others_run] = run;
-	e->figures[FIG_kv] = kv ? kv : FACT_UNKNOWN;
+	e->figures[FIG_kv] = kv ? kv : CUF_UNKNOWN;
 	e->figures[FIG_slack] = slack;
 	e->figures[FIG_others] = minus(minus(e->figures[FIG_total], e->figures[FIG_free]), mine);
 }
@@ -58,11 +58,11 @@ static void name_neighbour(struct build *b, struct evidence *e, const struct fac
 	e->options[FIG_neighbour] = largest->name ? arena_format(b->arena, "%s (pid %u)", largest->name, largest->pid) : arena_format(b->arena, "pid %u", largest->pid);
 }
 
-/* An arena that doubles asks for more than is needed, and comes down to its need. FACT_UNKNOWN: it did not come down. */
+/* An arena that doubles asks for more than is needed, and comes down to its need. CUF_UNKNOWN: it did not come down. */
 static uint64_t last_rung(const struct fact_incident *i)
 {
-	uint64_t last = i->attempt_count ? i->attempts[i->attempt_count - 1].requested_bytes : FACT_UNKNOWN;
-	return known(last) && last < i->requested_bytes ? last : FACT_UNKNOWN;
+	uint64_t last = i->attempt_count ? i->attempts[i->attempt_count - 1].requested_bytes : CUF_UNKNOWN;
+	return known(last) && last < i->requested_bytes ? last : CUF_UNKNOWN;
 }
 
 /* The logical request: a framework's own word is best; physical chunks rolled back around the failure are a lower bound. */
@@ -148,7 +148,7 @@ static uint64_t in_other_pools(struct build *b, const struct evidence *e, const 
 static bool is_foreign(struct build *b, const struct evidence *e)
 {
 	const struct fact_incident *i = e->incident;
-	uint64_t short_of = known(e->figures[FIG_shortfall]) && e->figures[FIG_shortfall] ? e->figures[FIG_shortfall] : FACT_UNKNOWN;
+	uint64_t short_of = known(e->figures[FIG_shortfall]) && e->figures[FIG_shortfall] ? e->figures[FIG_shortfall] : CUF_UNKNOWN;
 	for (size_t n = 0; n < i->owner_count; n++) {
 		const struct fact_owner_row *r = &i->owners[n];
 		if (!known(r->bytes) || r->bytes < short_of)
@@ -165,7 +165,7 @@ static bool is_foreign(struct build *b, const struct evidence *e)
 static uint64_t largest_hole(const struct fact_incident *i)
 {
 	static const enum fact_layer_id layers[] = { LAYER_PAGE, LAYER_POOL, LAYER_SEGMENT };
-	uint64_t most = FACT_UNKNOWN;
+	uint64_t most = CUF_UNKNOWN;
 	for (size_t l = 0; l < sizeof layers / sizeof *layers; l++)
 		if (known(i->largest_free[layers[l]].bytes) && (!known(most) || i->largest_free[layers[l]].bytes > most))
 			most = i->largest_free[layers[l]].bytes;
@@ -214,7 +214,7 @@ static void set_packing(struct build *b, struct evidence *e, const struct fact_d
 	if (known(packed) && known(f[FIG_free]))
 		packed = packed > f[FIG_free] + rounding ? packed - rounding : packed < f[FIG_free] ? packed : f[FIG_free];
 	f[FIG_hole] = largest_hole(i);
-	f[FIG_slack] = known(f[FIG_slack]) ? minus(f[FIG_slack], rounding) : FACT_UNKNOWN;
+	f[FIG_slack] = known(f[FIG_slack]) ? minus(f[FIG_slack], rounding) : CUF_UNKNOWN;
 	evidence_set(e, TERM_foreign_caller, is_foreign(b, e));
 	evidence_set(e, TERM_stranded, ratio(in_other_pools(b, e, holes), f[FIG_shortfall]));
 	for (size_t n = 0; holes && n < holes->framework_count; n++) {
@@ -229,8 +229,8 @@ static void set_packing(struct build *b, struct evidence *e, const struct fact_d
 		note_pin(e, holes->pins, holes->pin_count, CUF_PAGE_BYTES / 2, &open);
 		emptyable += holes->pages_sparse * CUF_PAGE_BYTES;
 		f[FIG_emptyable] = emptyable;
-		f[FIG_remappable] = remappable >= f[FIG_shortfall] ? remappable : FACT_UNKNOWN;
-		f[FIG_open] = open ? open : FACT_UNKNOWN;
+		f[FIG_remappable] = remappable >= f[FIG_shortfall] ? remappable : CUF_UNKNOWN;
+		f[FIG_open] = open ? open : CUF_UNKNOWN;
 		evidence_set(e, TERM_sparse, ratio(emptyable, f[FIG_request]));
 		evidence_set(e, TERM_pinning, ratio(open, f[FIG_request]));
 	}
@@ -343,9 +343,9 @@ void evidence_device(struct build *build, struct evidence *e)
 	const struct fact_incident *i = e->incident;
 	uint64_t *f = e->figures;
 	if (i) {
-		f[FIG_request] = i->is_request ? request_of(build, i) : FACT_UNKNOWN;
+		f[FIG_request] = i->is_request ? request_of(build, i) : CUF_UNKNOWN;
 		f[FIG_free] = i->free_bytes;
-		f[FIG_total] = known(i->total_bytes) ? i->total_bytes : d ? d->total_bytes : FACT_UNKNOWN;
+		f[FIG_total] = known(i->total_bytes) ? i->total_bytes : d ? d->total_bytes : CUF_UNKNOWN;
 	} else if (d) {
 		f[FIG_free] = d->free_bytes;
 		f[FIG_total] = d->total_bytes;
@@ -356,7 +356,7 @@ void evidence_device(struct build *build, struct evidence *e)
 		return;
 	sum_owners(e, i ? i->owners : d->owners, i ? i->owner_count : d->owner_count, build->facts->processes[e->process].pid);
 	if (i && !i->owner_count)
-		f[FIG_mine] = f[FIG_others] = f[FIG_slack] = f[FIG_others_run] = FACT_UNKNOWN;
+		f[FIG_mine] = f[FIG_others] = f[FIG_slack] = f[FIG_others_run] = CUF_UNKNOWN;
 	set_balance(build, e);
 	if (!i)
 		return;

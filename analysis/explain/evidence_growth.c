@@ -32,7 +32,7 @@ static void add_leak(struct build *b, const struct evidence *e, const struct fac
 	sum->leaked += s->bytes;
 	if (s->kind != CUF_KIND_HOST && stack_hints(b, e->process, s->stack.id) & HINT_KV)
 		sum->kv_leaked += s->bytes;
-	if (s->per_request_bytes != FACT_UNKNOWN) {
+	if (s->per_request_bytes != CUF_UNKNOWN) {
 		sum->said = s->cycles_basis == BASIS_OBSERVED;
 		sum->per_request += s->per_request_bytes;
 		sum->per_request_known = true;
@@ -55,7 +55,7 @@ static void add_cache(const struct fact_site *s, struct sums *sum)
 
 static struct sums sum_sites(struct build *b, const struct evidence *e, bool host)
 {
-	struct sums sum = { .first_ns = FACT_UNKNOWN };
+	struct sums sum = { .first_ns = CUF_UNKNOWN };
 	for (size_t i = 0; i < b->facts->leak_count; i++) {
 		const struct fact_site *s = &b->facts->leaks[i];
 		if (!is_here(e, s, host))
@@ -72,8 +72,8 @@ static struct sums sum_sites(struct build *b, const struct evidence *e, bool hos
 
 static uint64_t seconds(uint64_t bytes, double slope)
 {
-	double left = slope > 0 && bytes != FACT_UNKNOWN ? (double)bytes / slope : INFINITY;
-	return left >= LEFT_LEAST_S && left < 1e9 ? (uint64_t)left : FACT_UNKNOWN;
+	double left = slope > 0 && bytes != CUF_UNKNOWN ? (double)bytes / slope : INFINITY;
+	return left >= LEFT_LEAST_S && left < 1e9 ? (uint64_t)left : CUF_UNKNOWN;
 }
 
 /* Events of the leak's own sites that are still live. */
@@ -85,7 +85,7 @@ static void show_births(struct build *b, struct evidence *e, enum term term, boo
 		if (!is_here(e, s, host))
 			continue;
 		e->terms[term].stack = s->stack.id;
-		if (e->terms[term].time_ns == FACT_UNKNOWN)
+		if (e->terms[term].time_ns == CUF_UNKNOWN)
 			e->terms[term].time_ns = s->last_ns;
 		events = s->kind == CUF_KIND_FRAMEWORK ? events->framework : events;
 		for (size_t n = events->count; !host && n-- && e->terms[term].seq_count < 2;) {
@@ -98,7 +98,7 @@ static void show_births(struct build *b, struct evidence *e, enum term term, boo
 }
 
 /* Of a slope above 0; a damaged recording's may be beyond any number. */
-static uint64_t bytes_per_s(double slope) { return slope < 0x1p63 ? (uint64_t)slope : FACT_UNKNOWN; }
+static uint64_t bytes_per_s(double slope) { return slope < 0x1p63 ? (uint64_t)slope : CUF_UNKNOWN; }
 
 static void device_growth(struct build *b, struct evidence *e)
 {
@@ -111,7 +111,7 @@ static void device_growth(struct build *b, struct evidence *e)
 	evidence_set(e, TERM_late_failure, (double)sum.cycles);
 	if (sum.plateau)
 		f[FIG_plateau] = sum.plateau;
-	evidence_set(e, TERM_plateau, f[FIG_shortfall] != FACT_UNKNOWN && f[FIG_shortfall] ? (double)sum.plateau / (double)f[FIG_shortfall] : NAN);
+	evidence_set(e, TERM_plateau, f[FIG_shortfall] != CUF_UNKNOWN && f[FIG_shortfall] ? (double)sum.plateau / (double)f[FIG_shortfall] : NAN);
 	evidence_set(e, TERM_leak, 0);
 	if (!sum.leaked)
 		return;
@@ -125,7 +125,7 @@ static void device_growth(struct build *b, struct evidence *e)
 		f[FIG_left_least] = seconds(f[FIG_free], sum.high);
 		f[FIG_left_most] = seconds(f[FIG_free], sum.low);
 	}
-	evidence_set(e, TERM_leak, !e->incident ? 1 : f[FIG_shortfall] != FACT_UNKNOWN && f[FIG_shortfall] ? (double)sum.leaked / (double)f[FIG_shortfall] : NAN);
+	evidence_set(e, TERM_leak, !e->incident ? 1 : f[FIG_shortfall] != CUF_UNKNOWN && f[FIG_shortfall] ? (double)sum.leaked / (double)f[FIG_shortfall] : NAN);
 	evidence_set(e, TERM_growing, sum.per_request_known);
 	if (sum.kv_leaked * 2 > sum.leaked)
 		evidence_set(e, TERM_kv_named, 1);

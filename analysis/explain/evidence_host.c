@@ -5,7 +5,7 @@
 #include <math.h>
 #include "analysis/replay/replay.h"
 
-static bool known(uint64_t figure) { return figure != FACT_UNKNOWN; }
+static bool known(uint64_t figure) { return figure != CUF_UNKNOWN; }
 static double ratio(uint64_t a, uint64_t b) { return known(a) && known(b) && b ? (double)a / (double)b : NAN; }
 
 static uint64_t power_of_two(uint64_t bytes)
@@ -68,7 +68,7 @@ static uint64_t seconds_left(const uint64_t *f)
 {
 	uint64_t used = known(f[FIG_cgroup]) ? f[FIG_cgroup] : f[FIG_rss];
 	if (!known(f[FIG_host_slope]) || !f[FIG_host_slope] || !known(f[FIG_limit]) || !known(used) || used >= f[FIG_limit])
-		return FACT_UNKNOWN;
+		return CUF_UNKNOWN;
 	return (f[FIG_limit] - used) / f[FIG_host_slope];
 }
 
@@ -85,12 +85,12 @@ void evidence_host(struct build *build, struct evidence *e)
 		f[FIG_host_cached] = p->host.allocators[0].cached_bytes + p->host.allocators[0].fragmented_bytes;
 	look_at_timeline(build, e);
 	look_at_pinned(build, e);
-	f[FIG_host_left] = p->end == END_OOM_KILLED ? FACT_UNKNOWN : seconds_left(f);
+	f[FIG_host_left] = p->end == END_OOM_KILLED ? CUF_UNKNOWN : seconds_left(f);
 	if (p->host.recorded_alloc_count)
 		evidence_set(e, TERM_host_freed, (double)p->host.recorded_free_count / (double)p->host.recorded_alloc_count);
 	evidence_set(e, TERM_oom_killed, p->end == END_OOM_KILLED);
 	if (e->incident && e->incident->kind == CUF_KIND_HOST) {
-		f[FIG_host_left] = FACT_UNKNOWN; /* it is reached */
+		f[FIG_host_left] = CUF_UNKNOWN; /* it is reached */
 		evidence_set(e, TERM_host_refused, 1);
 		evidence_set(e, TERM_host_huge, ratio(e->incident->requested_bytes, f[FIG_host_live]));
 		evidence_show(e, TERM_host_refused, e->incident->seq);

@@ -75,7 +75,7 @@ static struct classes classify(struct build *b, const struct evidence *e, const 
 
 static bool is_family(const struct class *c, uint64_t total_bytes)
 {
-	return c->count >= FAMILY_LEAST && (total_bytes == FACT_UNKNOWN || c->bytes >= total_bytes / SMALL_SHARE);
+	return c->count >= FAMILY_LEAST && (total_bytes == CUF_UNKNOWN || c->bytes >= total_bytes / SMALL_SHARE);
 }
 
 /* The family that matters: that of the failed request, else a cache by name, else the largest. */
@@ -96,7 +96,7 @@ static const struct class *choose_family(const struct classes *c, const struct e
 
 static void set_layers(const struct classes *c, struct evidence *e)
 {
-	uint64_t repeated = 0, blocks = 0, sizes = 0, largest = 0, depth = FACT_UNKNOWN;
+	uint64_t repeated = 0, blocks = 0, sizes = 0, largest = 0, depth = CUF_UNKNOWN;
 	for (size_t i = 0; i < c->count; i++) {
 		if (c->items[i].count < LAYERS_LEAST)
 			continue;
@@ -111,7 +111,7 @@ static void set_layers(const struct classes *c, struct evidence *e)
 	e->figures[FIG_depth] = depth;
 	e->figures[FIG_layer_sizes] = sizes;
 	evidence_set(e, TERM_layered, sizes < 2 || !c->all_bytes ? 0 : (double)repeated / (double)c->all_bytes);
-	if (largest && e->figures[FIG_request] != FACT_UNKNOWN)
+	if (largest && e->figures[FIG_request] != CUF_UNKNOWN)
 		evidence_set(e, TERM_over_layer, (double)e->figures[FIG_request] / (double)largest);
 	for (size_t i = 0; i < c->count && i < 4; i++)
 		evidence_show(e, TERM_layered, c->items[i].first_seq);
@@ -134,12 +134,12 @@ static void set_family(const struct class *family, struct evidence *e)
 	f[FIG_family_bytes] = family->bytes * family->count;
 	f[FIG_wanted] = family->count + (family->bytes == f[FIG_request]);
 	evidence_set(e, TERM_family_next, family->bytes == f[FIG_request]);
-	if (f[FIG_total] != FACT_UNKNOWN && f[FIG_free] != FACT_UNKNOWN && f[FIG_total] >= f[FIG_free] + held) {
+	if (f[FIG_total] != CUF_UNKNOWN && f[FIG_free] != CUF_UNKNOWN && f[FIG_total] >= f[FIG_free] + held) {
 		f[FIG_base] = f[FIG_total] - f[FIG_free] - held;
 		f[FIG_fits] = (f[FIG_free] + held) / each;
 		evidence_set(e, TERM_family_fits, (double)f[FIG_fits]);
 	}
-	if (f[FIG_total] != FACT_UNKNOWN && f[FIG_total])
+	if (f[FIG_total] != CUF_UNKNOWN && f[FIG_total])
 		evidence_set(e, TERM_family, (double)f[FIG_family_bytes] / (double)f[FIG_total]);
 	static const enum term shown[] = { TERM_family, TERM_family_next, TERM_family_fits, TERM_burst, TERM_after_query, TERM_kv_prealloc, TERM_kv_done };
 	for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
@@ -159,7 +159,7 @@ static void sum_named(const struct classes *c, struct evidence *e)
 		}
 		weights += c->items[i].hints & HINT_WEIGHTS ? bytes : 0;
 	}
-	if (kv > (e->figures[FIG_kv] == FACT_UNKNOWN ? 0 : e->figures[FIG_kv]))
+	if (kv > (e->figures[FIG_kv] == CUF_UNKNOWN ? 0 : e->figures[FIG_kv]))
 		e->figures[FIG_kv] = kv;
 	if (weights)
 		e->figures[FIG_weights] = weights;
@@ -174,9 +174,9 @@ static void set_cache(const struct class *family, struct evidence *e, unsigned r
 	bool alone = !next && request_hints & HINT_KV && !(request_hints & HINT_CAPTURE) && e->terms[TERM_own].value > 0;
 	evidence_set(e, TERM_kv_named, named);
 	evidence_set(e, TERM_kv_prealloc, next && named ? 0.75 : alone ? 0.6 : 0);
-	evidence_set(e, TERM_kv_done, !next && !(request_hints & HINT_KV) && e->figures[FIG_kv] != FACT_UNKNOWN && e->figures[FIG_shortfall] != FACT_UNKNOWN &&
+	evidence_set(e, TERM_kv_done, !next && !(request_hints & HINT_KV) && e->figures[FIG_kv] != CUF_UNKNOWN && e->figures[FIG_shortfall] != CUF_UNKNOWN &&
 		     e->figures[FIG_kv] > e->figures[FIG_shortfall]);
-	if (next && named && e->figures[FIG_kv] == FACT_UNKNOWN)
+	if (next && named && e->figures[FIG_kv] == CUF_UNKNOWN)
 		e->figures[FIG_kv] = e->figures[FIG_family_bytes];
 	else if (alone) /* one buffer: the request itself is all of it */
 		e->figures[FIG_kv] = e->figures[FIG_request];

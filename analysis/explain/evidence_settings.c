@@ -58,7 +58,7 @@ static void read_settings(const struct fact_process *p, struct evidence *e)
 static uint64_t blocks_wanted(const uint64_t *f)
 {
 	uint64_t layers = f[FIG_depth], wanted = f[FIG_wanted];
-	if (layers == FACT_UNKNOWN)
+	if (layers == CUF_UNKNOWN)
 		return wanted;
 	return layers >= wanted ? layers : 2 * layers >= wanted ? 2 * layers : wanted;
 }
@@ -68,7 +68,7 @@ static uint64_t pages_up(uint64_t bytes) { return (bytes + CUF_PAGE_BYTES - 1) /
 static void fit_cache(struct evidence *e)
 {
 	uint64_t *f = e->figures, kv = f[FIG_kv], needed;
-	if (kv == FACT_UNKNOWN || f[FIG_free] == FACT_UNKNOWN || f[FIG_request] == FACT_UNKNOWN || !kv)
+	if (kv == CUF_UNKNOWN || f[FIG_free] == CUF_UNKNOWN || f[FIG_request] == CUF_UNKNOWN || !kv)
 		return;
 	if (e->terms[TERM_kv_done].value > 0) { /* complete: make room for what came after it */
 		needed = kv;
@@ -85,7 +85,7 @@ static void fit_cache(struct evidence *e)
 		return;
 	f[FIG_kv_percent] = f[FIG_kv_fits] * 100 / needed;
 	f[FIG_kv_excess] = needed - f[FIG_kv_fits];
-	if (f[FIG_context] != FACT_UNKNOWN)
+	if (f[FIG_context] != CUF_UNKNOWN)
 		f[FIG_context_fits] = (uint64_t)((double)f[FIG_context] * (double)f[FIG_kv_fits] / (double)needed);
 }
 
@@ -93,15 +93,15 @@ static void fit_cache(struct evidence *e)
 static void fit_slots(struct evidence *e)
 {
 	uint64_t *f = e->figures, slots = f[FIG_slots];
-	bool divides = slots != FACT_UNKNOWN && slots >= 2 && f[FIG_request] != FACT_UNKNOWN && f[FIG_request] % slots == 0;
-	if (slots == FACT_UNKNOWN)
+	bool divides = slots != CUF_UNKNOWN && slots >= 2 && f[FIG_request] != CUF_UNKNOWN && f[FIG_request] % slots == 0;
+	if (slots == CUF_UNKNOWN)
 		return;
 	evidence_set(e, TERM_per_slot, divides && !(e->terms[TERM_family_next].value > 0));
 	evidence_show(e, TERM_per_slot, e->incident->seq);
-	if (divides && e->terms[TERM_per_slot].value > 0 && f[FIG_free] != FACT_UNKNOWN) {
+	if (divides && e->terms[TERM_per_slot].value > 0 && f[FIG_free] != CUF_UNKNOWN) {
 		f[FIG_per_slot] = f[FIG_request] / slots;
 		f[FIG_slots_fit] = f[FIG_free] / f[FIG_per_slot];
-	} else if (f[FIG_fits] != FACT_UNKNOWN && f[FIG_fits] < slots) {
+	} else if (f[FIG_fits] != CUF_UNKNOWN && f[FIG_fits] < slots) {
 		f[FIG_slots_fit] = f[FIG_fits];
 	}
 }
@@ -113,9 +113,9 @@ void evidence_settings(struct build *build, struct evidence *e)
 		return;
 	read_settings(&build->facts->processes[e->process], e);
 	fit_cache(e);
-	if (f[FIG_kv_excess] == FACT_UNKNOWN)
+	if (f[FIG_kv_excess] == CUF_UNKNOWN)
 		f[FIG_kv_excess] = f[FIG_shortfall];
-	if (f[FIG_fraction] != FACT_UNKNOWN && f[FIG_kv_excess] != FACT_UNKNOWN && f[FIG_total] != FACT_UNKNOWN && f[FIG_total]) {
+	if (f[FIG_fraction] != CUF_UNKNOWN && f[FIG_kv_excess] != CUF_UNKNOWN && f[FIG_total] != CUF_UNKNOWN && f[FIG_total]) {
 		uint64_t less = (f[FIG_kv_excess] * 100 + f[FIG_total] - 1) / f[FIG_total];
 		f[FIG_fraction_fits] = f[FIG_fraction] > less ? f[FIG_fraction] - less : 0;
 	}

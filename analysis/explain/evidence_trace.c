@@ -70,7 +70,7 @@ static void take_alloc(struct pass *p, const struct cuf_event *event)
 	if (event->bytes >= p->small_bytes)
 		p->allocated += event->bytes;
 	if (p->family_first && event->seq == p->family_first)
-		p->family_query_seq = unit != FACT_UNKNOWN && p->since_query < unit / 4 ? p->query_seq : 0;
+		p->family_query_seq = unit != CUF_UNKNOWN && p->since_query < unit / 4 ? p->query_seq : 0;
 	if (p->family_first && event->seq >= p->family_first) {
 		p->burst_all += event->bytes;
 		p->burst_family += event->bytes == unit ? event->bytes : 0;
@@ -186,7 +186,7 @@ static void set_served(struct pass *p)
 		evidence_set(e, TERM_nothing_freed, kept < 0 ? 0 : kept);
 		evidence_show(e, TERM_nothing_freed, p->last_seq);
 		/* where nothing was given back, what lies free was never used: rounding, not fragmentation */
-		if (e->figures[FIG_slack] != FACT_UNKNOWN && p->freed_all < e->figures[FIG_slack] / 4 && e->terms[TERM_packed].value >= 1) {
+		if (e->figures[FIG_slack] != CUF_UNKNOWN && p->freed_all < e->figures[FIG_slack] / 4 && e->terms[TERM_packed].value >= 1) {
 			evidence_set(e, TERM_packed, 0.99);
 			evidence_set(e, TERM_slack, 0);
 		}
@@ -196,7 +196,7 @@ static void set_served(struct pass *p)
 	qsort(p->served.sizes, p->served.count, sizeof *p->served.sizes, by_value);
 	f[FIG_served] = p->served.sizes[p->served.count / 2];
 	f[FIG_served_most] = p->served.most;
-	if (f[FIG_request] != FACT_UNKNOWN && p->served.most)
+	if (f[FIG_request] != CUF_UNKNOWN && p->served.most)
 		evidence_set(e, TERM_over_served, f[FIG_request] >= 2 * p->served.most ? (double)f[FIG_request] / (double)(f[FIG_served] ? f[FIG_served] : 1) : 0);
 	evidence_show(e, TERM_over_served, e->incident ? e->incident->seq : 0);
 }
@@ -230,12 +230,12 @@ static void set_family(struct pass *p)
 		return;
 	if (e->terms[TERM_family_next].value > 0) {
 		evidence_set(e, TERM_kv_prealloc, e->terms[TERM_kv_named].value > 0 ? 1 : 0.75);
-		if (e->figures[FIG_kv] == FACT_UNKNOWN)
+		if (e->figures[FIG_kv] == CUF_UNKNOWN)
 			e->figures[FIG_kv] = e->figures[FIG_family_bytes];
 	} else {
-		if (e->figures[FIG_kv] == FACT_UNKNOWN)
+		if (e->figures[FIG_kv] == CUF_UNKNOWN)
 			e->figures[FIG_kv] = e->figures[FIG_family_bytes];
-		evidence_set(e, TERM_kv_done, e->figures[FIG_shortfall] != FACT_UNKNOWN && e->figures[FIG_kv] > e->figures[FIG_shortfall]);
+		evidence_set(e, TERM_kv_done, e->figures[FIG_shortfall] != CUF_UNKNOWN && e->figures[FIG_kv] > e->figures[FIG_shortfall]);
 	}
 }
 
@@ -264,13 +264,13 @@ static void set_series(struct pass *p, const struct site_trace *s)
 	if (hits >= 8) {
 		f[FIG_step] = step;
 		f[FIG_terms] = hits;
-		f[FIG_steps_fit] = f[FIG_request] != FACT_UNKNOWN ? (f[FIG_request] - 1) / step : s->last_bytes / step;
-		evidence_set(e, TERM_next_term, f[FIG_request] != FACT_UNKNOWN && f[FIG_request] > s->last_bytes && f[FIG_request] <= s->last_bytes + 2 * step);
+		f[FIG_steps_fit] = f[FIG_request] != CUF_UNKNOWN ? (f[FIG_request] - 1) / step : s->last_bytes / step;
+		evidence_set(e, TERM_next_term, f[FIG_request] != CUF_UNKNOWN && f[FIG_request] > s->last_bytes && f[FIG_request] <= s->last_bytes + 2 * step);
 	}
 	set_ladder(e, s);
 	if (site_trace_is_geometric(s))
 		f[FIG_series_request] = f[FIG_request];
-	evidence_set(e, TERM_longest, f[FIG_request] != FACT_UNKNOWN ? f[FIG_request] > s->most_bytes : s->last_bytes >= s->most_bytes);
+	evidence_set(e, TERM_longest, f[FIG_request] != CUF_UNKNOWN ? f[FIG_request] > s->most_bytes : s->last_bytes >= s->most_bytes);
 	static const enum term shown[] = { TERM_arithmetic, TERM_geometric, TERM_sawtooth, TERM_next_term, TERM_ladder, TERM_longest, TERM_kv_grown, TERM_one_request };
 	for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
 		evidence_show(e, shown[i], s->first_seq);
@@ -296,13 +296,13 @@ static void set_unit(struct pass *p, const struct site_trace *s, const struct si
 		same += bytes == f[FIG_request];
 		unit += bytes > CUF_PAGE_BYTES / 2 ? (bytes + CUF_PAGE_BYTES - 1) / CUF_PAGE_BYTES * CUF_PAGE_BYTES : bytes;
 	}
-	if (!unit || f[FIG_free] == FACT_UNKNOWN)
+	if (!unit || f[FIG_free] == CUF_UNKNOWN)
 		return;
 	f[FIG_together] = unit;
 	f[FIG_together_fit] = (f[FIG_free] + s->live_bytes) / unit;
 	f[FIG_siblings] = s->live / period + 1; /* that of the failed request is one of them */
 	f[FIG_siblings_before] = before && same ? (before->peak_before + same - 1) / same : (s->peak_before + period - 1) / period;
-	f[FIG_fits] = f[FIG_base] = FACT_UNKNOWN; /* of a family laid out in advance: another cause */
+	f[FIG_fits] = f[FIG_base] = CUF_UNKNOWN; /* of a family laid out in advance: another cause */
 }
 
 static double short_lived(const struct site_trace *s) { return s->allocs ? (double)s->frees / (double)s->allocs : 0; }
@@ -322,7 +322,7 @@ static void set_siblings(struct pass *p, const struct site_trace *s)
 	bool together;
 	if (s->allocs < 4)
 		return;
-	f[FIG_siblings] = s->live ? s->live : FACT_UNKNOWN;
+	f[FIG_siblings] = s->live ? s->live : CUF_UNKNOWN;
 	f[FIG_siblings_before] = s->peak_before;
 	f[FIG_grown] = s->live_bytes;
 	f[FIG_threads] = (uint64_t)site_trace_threads(s);
@@ -332,7 +332,7 @@ static void set_siblings(struct pass *p, const struct site_trace *s)
 		set_unit(p, s, is_together(e, s) ? NULL : same_size);
 	evidence_show(e, TERM_concurrent, s->first_seq);
 	evidence_show(e, TERM_concurrent, s->last_seq);
-	if (s->live >= 4 && f[FIG_request] != FACT_UNKNOWN && f[FIG_free] != FACT_UNKNOWN)
+	if (s->live >= 4 && f[FIG_request] != CUF_UNKNOWN && f[FIG_free] != CUF_UNKNOWN)
 		evidence_set(e, TERM_one_fits, f[FIG_free] + s->live_bytes >= f[FIG_request]);
 	evidence_show(e, TERM_one_fits, s->last_seq);
 	/* blocks of one cache that grows in pieces: one by one while other work goes on, many back at the end of a request */
@@ -350,7 +350,7 @@ static void set_siblings(struct pass *p, const struct site_trace *s)
 /* Where a tenth of what a site holds would have been enough, it was that site which filled the device, whoever asked last. */
 static bool fills_device(const struct evidence *e, uint64_t bytes)
 {
-	return e->figures[FIG_shortfall] != FACT_UNKNOWN && e->figures[FIG_shortfall] <= bytes / 10;
+	return e->figures[FIG_shortfall] != CUF_UNKNOWN && e->figures[FIG_shortfall] <= bytes / 10;
 }
 
 /* A cache whose blocks come and go was not laid out in advance. At its highest it leaves nothing for somebody else's request. */
@@ -415,10 +415,10 @@ void evidence_trace(struct build *build, struct evidence *e)
 		return;
 	p = xalloc_zeroed(1, sizeof *p);
 	p->e = e;
-	p->small_bytes = e->figures[FIG_total] == FACT_UNKNOWN ? 0 : e->figures[FIG_total] / SMALL_SHARE;
+	p->small_bytes = e->figures[FIG_total] == CUF_UNKNOWN ? 0 : e->figures[FIG_total] / SMALL_SHARE;
 	site_traces_init(&p->sites);
 	site_traces_init(&p->same_size);
-	if (e->terms[TERM_family].seq_count && e->figures[FIG_family] != FACT_UNKNOWN) {
+	if (e->terms[TERM_family].seq_count && e->figures[FIG_family] != CUF_UNKNOWN) {
 		p->family_first = e->terms[TERM_family].seqs[0];
 		p->family_last = e->terms[TERM_family].seqs[e->terms[TERM_family].seq_count - 1];
 	}
@@ -438,11 +438,11 @@ void evidence_trace(struct build *build, struct evidence *e)
 	}
 	look_at_cache(build, p, failing);
 	/* packing gives a little more; what grows to so many times of that uses it up at once */
-	if (e->terms[TERM_kv_grown].value > 0 && e->figures[FIG_slack] != FACT_UNKNOWN && e->figures[FIG_slack])
+	if (e->terms[TERM_kv_grown].value > 0 && e->figures[FIG_slack] != CUF_UNKNOWN && e->figures[FIG_slack])
 		evidence_set(e, TERM_grown_over_slack, (double)e->figures[FIG_grown] / (double)e->figures[FIG_slack]);
 	if (e->incident)
 		look_at_ladders(p);
-	if (p->capturing || (p->capture_seq && e->figures[FIG_cycles] == FACT_UNKNOWN)) {
+	if (p->capturing || (p->capture_seq && e->figures[FIG_cycles] == CUF_UNKNOWN)) {
 		evidence_set(e, TERM_graph_capture, 1);
 		evidence_show(e, TERM_graph_capture, p->capture_seq);
 	}

@@ -94,7 +94,7 @@ const struct fact_module *fact_module_at(const struct fact_process *process, uin
 		const struct fact_module *m = &process->modules[i];
 		if (addr < m->start || addr >= m->end)
 			continue;
-		if (time_ns == FACT_UNKNOWN || (m->loaded_ns <= time_ns && time_ns < m->unloaded_ns))
+		if (time_ns == CUF_UNKNOWN || (m->loaded_ns <= time_ns && time_ns < m->unloaded_ns))
 			return m;
 		/* modules are recorded when they are first looked for, perhaps after the stack was */
 		if (!fallback || (m->loaded_ns > time_ns && m->loaded_ns < fallback->loaded_ns))

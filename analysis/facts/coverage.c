@@ -177,7 +177,7 @@ static void tell_regions(struct build *b, struct sentences *blind)
 		const struct fact_fragmentation *f = &b->facts->devices[d].fragmentation;
 		for (size_t i = 0; i < f->framework_count; i++) {
 			const struct fact_framework *w = &f->frameworks[i];
-			if (w->allocated_bytes == FACT_UNKNOWN)
+			if (w->allocated_bytes == CUF_UNKNOWN)
 				say(blind, arena_format(b->arena, "%s keeps %s in %zu block%s of GPU %u: what is free inside them is not seen, nor what it refuses by itself", w->name,
 							units_bytes(w->reserved_bytes).s, w->segment_count, w->segment_count == 1 ? "" : "s",
 							b->facts->devices[d].ordinal), w->process);

@@ -32,25 +32,25 @@ static const char *rank_of(const struct fact_process *p)
 static bool abnormal(const struct fact_process *p)
 {
 	return p->end == END_SIGNAL || p->end == END_KILLED || p->end == END_OOM_KILLED ||
-	       (p->end == END_EXIT && p->end_status != 0 && p->end_status != FACT_UNKNOWN);
+	       (p->end == END_EXIT && p->end_status != 0 && p->end_status != CUF_UNKNOWN);
 }
 
-/* When a process failed by itself: its fatal incident, or the kernel's kill; FACT_UNKNOWN: it did not. */
+/* When a process failed by itself: its fatal incident, or the kernel's kill; CUF_UNKNOWN: it did not. */
 static uint64_t failed_ns(const struct facts *facts, uint32_t index)
 {
 	const struct fact_process *p = &facts->processes[index];
 	if (p->fatal_incident)
 		return facts->incidents[p->fatal_incident - 1].time_ns;
-	return p->end == END_OOM_KILLED ? p->end_ns : FACT_UNKNOWN;
+	return p->end == END_OOM_KILLED ? p->end_ns : CUF_UNKNOWN;
 }
 
 static void find_leader(struct facts *facts)
 {
 	struct fact_crowd *crowd = &facts->crowd;
-	uint64_t first = FACT_UNKNOWN;
+	uint64_t first = CUF_UNKNOWN;
 	for (uint32_t i = 0; i < facts->process_count; i++) {
 		uint64_t at = failed_ns(facts, i);
-		crowd->failed_count += at != FACT_UNKNOWN;
+		crowd->failed_count += at != CUF_UNKNOWN;
 		if (at < first) {
 			first = at;
 			crowd->leader = i;
@@ -78,11 +78,11 @@ static bool ended_after(const struct fact_process *p, uint64_t at)
 static void find_ended(struct facts *facts)
 {
 	struct fact_crowd *crowd = &facts->crowd;
-	uint64_t at = crowd->leader == FACT_NONE ? FACT_UNKNOWN : failed_ns(facts, crowd->leader);
-	for (uint32_t i = 0; at != FACT_UNKNOWN && i < facts->process_count; i++) {
+	uint64_t at = crowd->leader == FACT_NONE ? CUF_UNKNOWN : failed_ns(facts, crowd->leader);
+	for (uint32_t i = 0; at != CUF_UNKNOWN && i < facts->process_count; i++) {
 		struct fact_process *p = &facts->processes[i];
 		/* a parent that ends with a failure says what its child's end made it say, and so is no victim of it */
-		if (i == crowd->leader || failed_ns(facts, i) != FACT_UNKNOWN || !abnormal(p) || is_ancestor(facts, crowd->leader, i) || !ended_after(p, at))
+		if (i == crowd->leader || failed_ns(facts, i) != CUF_UNKNOWN || !abnormal(p) || is_ancestor(facts, crowd->leader, i) || !ended_after(p, at))
 			continue;
 		p->ended_by = crowd->leader;
 		crowd->ended_count++;
@@ -118,12 +118,12 @@ static uint64_t held_at(const struct fact_process *p, const struct reader *r, ui
 	size_t i = 0;
 	for (; i < p->timeline_count && p->timeline[i].time_ns <= time_ns; i++) {
 		uint64_t live = live_of(&p->timeline[i]);
-		if (time_ns != FACT_UNKNOWN || live > held)
+		if (time_ns != CUF_UNKNOWN || live > held)
 			held = live;
 	}
-	if (i == p->timeline_count && time_ns != FACT_UNKNOWN)
+	if (i == p->timeline_count && time_ns != CUF_UNKNOWN)
 		held = live_last(r);
-	return held ? held : FACT_UNKNOWN;
+	return held ? held : CUF_UNKNOWN;
 }
 
 static int by_bytes(const void *a, const void *b)
@@ -142,16 +142,16 @@ static void find_outlier(struct build *b)
 {
 	struct facts *facts = b->facts;
 	struct fact_crowd *crowd = &facts->crowd;
-	uint64_t *held = xalloc_zeroed(facts->process_count, sizeof *held), at = crowd->leader == FACT_NONE ? FACT_UNKNOWN : failed_ns(facts, crowd->leader);
+	uint64_t *held = xalloc_zeroed(facts->process_count, sizeof *held), at = crowd->leader == FACT_NONE ? CUF_UNKNOWN : failed_ns(facts, crowd->leader);
 	uint32_t most = FACT_NONE;
 	for (uint32_t i = 0; i < facts->process_count; i++) {
 		struct fact_process *p = &facts->processes[i];
 		p->held_bytes = held_at(p, b->run->processes[i].reader, at);
-		if (p->held_bytes != FACT_UNKNOWN && (most == FACT_NONE || p->held_bytes > facts->processes[most].held_bytes))
+		if (p->held_bytes != CUF_UNKNOWN && (most == FACT_NONE || p->held_bytes > facts->processes[most].held_bytes))
 			most = i;
 	}
 	for (uint32_t i = 0; most != FACT_NONE && i < facts->process_count; i++)
-		if (facts->processes[i].held_bytes != FACT_UNKNOWN && same_program(&facts->processes[i], &facts->processes[most]))
+		if (facts->processes[i].held_bytes != CUF_UNKNOWN && same_program(&facts->processes[i], &facts->processes[most]))
 			held[crowd->peer_count++] = facts->processes[i].held_bytes;
 	if (crowd->peer_count >= 3) {
 		qsort(held, crowd->peer_count, sizeof *held, by_bytes);
@@ -166,7 +166,7 @@ static void find_outlier(struct build *b)
 void build_crowd(struct build *b)
 {
 	struct facts *facts = b->facts;
-	facts->crowd = (struct fact_crowd){ .leader = FACT_NONE, .outlier = FACT_NONE, .median_bytes = FACT_UNKNOWN };
+	facts->crowd = (struct fact_crowd){ .leader = FACT_NONE, .outlier = FACT_NONE, .median_bytes = CUF_UNKNOWN };
 	for (uint32_t i = 0; i < facts->process_count; i++) {
 		facts->processes[i].rank = rank_of(&facts->processes[i]);
 		facts->processes[i].ended_by = FACT_NONE;

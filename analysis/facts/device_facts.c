@@ -103,7 +103,7 @@ static void correct_counts(struct holding *h, const struct cuf_incident *i)
 static uint64_t requested_bytes(const struct cuf_incident *i)
 {
 	if (!i || !i->is_request)
-		return FACT_UNKNOWN;
+		return CUF_UNKNOWN;
 	return i->kind != CUF_KIND_FRAMEWORK && i->requested_bytes == CUF_PAGE_BYTES ? CUF_PAGE_BYTES / 2 : i->requested_bytes;
 }
 
@@ -133,9 +133,9 @@ static bool measure_member(struct build *b, const struct device_member *member, 
 static void fill_layers(struct device_view *view, const struct cuf_incident *incident)
 {
 	holes_layers(&view->focus.fragmentation, &view->focus.pages, view->layers);
-	for (size_t i = 0; i < view->focus.fragmentation.framework_count && view->layers[LAYER_SEGMENT].bytes == FACT_UNKNOWN; i++)
+	for (size_t i = 0; i < view->focus.fragmentation.framework_count && view->layers[LAYER_SEGMENT].bytes == CUF_UNKNOWN; i++)
 		view->layers[LAYER_SEGMENT] = view->focus.fragmentation.frameworks[i].largest_hole;
-	if (view->levels.free_bytes != FACT_UNKNOWN)
+	if (view->levels.free_bytes != CUF_UNKNOWN)
 		view->layers[LAYER_DEVICE] = (struct fact_layer){ view->levels.free_bytes, view->levels.free_basis == BASIS_OBSERVED ? "upper bound" : "estimated" };
 	if (!incident)
 		return;
@@ -144,7 +144,7 @@ static void fill_layers(struct device_view *view, const struct cuf_incident *inc
 	if (view->exact)
 		return;
 	/* the replay has gaps, the recorder's own look at that moment has none */
-	view->layers[LAYER_PAGE] = (struct fact_layer){ FACT_UNKNOWN, "" };
+	view->layers[LAYER_PAGE] = (struct fact_layer){ CUF_UNKNOWN, "" };
 	if (incident->page_hole_bytes != CUF_UNKNOWN && incident->live_count[CUF_KIND_DEVICE])
 		view->layers[LAYER_PAGE] = (struct fact_layer){ incident->page_hole_bytes, "exact" };
 	if (incident->vmm_hole_bytes != CUF_UNKNOWN && (incident->vmm_hole_bytes || incident->vmm_mapped_bytes))
@@ -158,7 +158,7 @@ void device_view_at(struct build *build, uint32_t device, const struct moment *m
 	struct owners_question q = { .focus = &view->focus, .others = others };
 	bool have_focus = false;
 	uint32_t focus = moment->process;
-	*view = (struct device_view){ .process = focus, .levels = { .free_bytes = FACT_UNKNOWN, .total_bytes = FACT_UNKNOWN }, .exact = true };
+	*view = (struct device_view){ .process = focus, .levels = { .free_bytes = CUF_UNKNOWN, .total_bytes = CUF_UNKNOWN }, .exact = true };
 	if (ordinal_in(build, device, focus) == CUF_DEVICE_NONE)
 		focus = g->members[0].process;
 	for (size_t i = 0; i < g->count; i++) {
@@ -241,7 +241,7 @@ static void common_peak(struct build *b, const struct device_group *g, struct fa
 
 static void sum_members(struct build *b, const struct device_group *g, struct fact_device *d)
 {
-	d->peak_ns = FACT_UNKNOWN;
+	d->peak_ns = CUF_UNKNOWN;
 	d->peak_basis = BASIS_OBSERVED;
 	for (size_t i = 0; i < g->count; i++) {
 		const struct reader *r = b->run->processes[g->members[i].process].reader;
@@ -270,7 +270,7 @@ static void fill_device(struct build *b, uint32_t index, struct fact_device *d)
 	struct moment m = moment_of_device(b, index);
 	struct cuf_incident incident;
 	struct device_view view;
-	*d = (struct fact_device){ .name = "", .pci = "", .granularity_bytes = FACT_UNKNOWN };
+	*d = (struct fact_device){ .name = "", .pci = "", .granularity_bytes = CUF_UNKNOWN };
 	sum_members(b, g, d);
 	if (m.incident_id) {
 		const struct fact_incident *f = &b->facts->incidents[m.incident_id - 1];

@@ -9,7 +9,7 @@
  * built, so any number of threads may read it. Arrays have a count beside them; an empty array may be NULL; strings are
  * NUL-terminated UTF-8-or-whatever-the-kernel-said and never NULL unless said.
  * Units: bytes, counts; times `_ns` are CLOCK_REALTIME nanoseconds (UNIX epoch), so recordings of several hosts line
- * up; durations are `_s` (double) or `_ms`. Unknown is FACT_UNKNOWN for 64-bit quantities and times, NAN for doubles;
+ * up; durations are `_s` (double) or `_ms`. Unknown is CUF_UNKNOWN for 64-bit quantities and times, NAN for doubles;
  * it is never 0. Devices are indices into facts.devices, processes into facts.processes; FACT_NONE is "none".
  */
 #ifndef ANALYSIS_FACTS_FACTS_H
@@ -21,7 +21,6 @@
 #include "analysis/recording/reader_error.h"
 #include "interpose/abi/format.h"
 
-#define FACT_UNKNOWN UINT64_MAX
 #define FACT_NONE UINT32_MAX
 
 /* How a figure was come by. BASIS_NONE goes with unknown figures. */
@@ -45,7 +44,7 @@ struct fact_module {
 	uint64_t base;            /* load bias: address - base is the ELF address */
 	uint64_t start, end;
 	uint64_t loaded_ns;
-	uint64_t unloaded_ns;     /* FACT_UNKNOWN: still loaded */
+	uint64_t unloaded_ns;     /* CUF_UNKNOWN: still loaded */
 	uint32_t build_id_bytes;  /* 0: none */
 	uint8_t build_id[20];
 };
@@ -69,12 +68,12 @@ extern const char *const allocator_role_names[ALLOCATOR_ROLE_MAX]; /* process pr
 /* A figure of one layer; words says what kind of figure: "upper bound", "measured", "exact", "lower bound", ... */
 struct fact_layer { uint64_t bytes; const char *words; };
 
-/* An allocator and its own books; without books all figures are FACT_UNKNOWN. */
+/* An allocator and its own books; without books all figures are CUF_UNKNOWN. */
 struct fact_allocator {
 	const char *name, *version;       /* "" unknown */
 	const char *object;               /* the file that has it */
 	enum fact_allocator_role role;    /* behind our hooks; of one object alone, unseen; in front of our hooks, unseen */
-	uint64_t time_ns;                 /* of the books; FACT_UNKNOWN: none */
+	uint64_t time_ns;                 /* of the books; CUF_UNKNOWN: none */
 	uint64_t system_bytes;            /* taken from the kernel */
 	uint64_t live_bytes;              /* handed out, with its rounding and what its threads' caches hold */
 	uint64_t cached_bytes;            /* free, in whole pages: could be given back */
@@ -106,9 +105,9 @@ enum fact_host_verdict { HOST_UNKNOWN, HOST_FINE, HOST_FRAGMENTED, HOST_CACHED, 
 extern const char *const host_verdict_names[HOST_VERDICT_MAX]; /* "" fine fragmented cached */
 enum fact_host_fix { FIX_TRIM, FIX_ARENAS, FIX_SEPARATE, FIX_JEMALLOC, FIX_DECAY, FIX_MAX };
 extern const char *const host_fix_names[FIX_MAX]; /* malloc_trim MALLOC_ARENA_MAX separate jemalloc decay */
-struct fact_host_advice { enum fact_host_fix fix; uint64_t bytes; /* at most gained; FACT_UNKNOWN */ };
+struct fact_host_advice { enum fact_host_fix fix; uint64_t bytes; /* at most gained; CUF_UNKNOWN */ };
 
-struct fact_maps {                        /* with mmap=1; FACT_UNKNOWN without */
+struct fact_maps {                        /* with mmap=1; CUF_UNKNOWN without */
 	uint64_t anonymous_bytes, anonymous_count, file_bytes, file_count;
 	uint64_t python_bytes, python_count; /* of the anonymous ones: by size and by who made them */
 	uint64_t given_back_bytes;        /* by madvise, over all time */
@@ -121,22 +120,22 @@ struct fact_host {                /* one process */
 	uint64_t malloc_live_count;
 	enum fact_basis malloc_basis;
 	uint64_t malloc_low_bytes, malloc_high_bytes; /* 95 % interval; equal to the figure in full mode */
-	uint64_t malloc_low_count, malloc_high_count; /* FACT_UNKNOWN: nothing was sampled, so the blocks may be of any size */
+	uint64_t malloc_low_count, malloc_high_count; /* CUF_UNKNOWN: nothing was sampled, so the blocks may be of any size */
 	uint64_t pinned_bytes;            /* live pinned + registered */
-	uint64_t mapped_file_bytes;       /* FACT_UNKNOWN: not recorded */
-	uint64_t cgroup_bytes, cgroup_max_bytes; /* memory.current, memory.max; FACT_UNKNOWN: none or no limit */
+	uint64_t mapped_file_bytes;       /* CUF_UNKNOWN: not recorded */
+	uint64_t cgroup_bytes, cgroup_max_bytes; /* memory.current, memory.max; CUF_UNKNOWN: none or no limit */
 	uint64_t memory_total_bytes;      /* the machine */
 	const char *allocator;            /* "glibc 2.36"; NULL unknown */
 	const struct fact_allocator *allocators; size_t allocator_count; /* the one behind our hooks first, if it is known */
 	const struct fact_host_row *rows; size_t row_count; /* sum to rss_bytes; none: not recorded */
-	uint64_t swap_bytes;              /* FACT_UNKNOWN */
+	uint64_t swap_bytes;              /* CUF_UNKNOWN */
 	enum fact_host_verdict verdict;
 	const struct fact_host_advice *advice; size_t advice_count;
 	const struct fact_host_pin *pins; size_t pin_count; /* by open_bytes, descending; where fragmented */
 	struct fact_maps maps;
-	uint64_t alloc_count, free_count; /* calls; FACT_UNKNOWN where they were not all seen: sampled, off */
+	uint64_t alloc_count, free_count; /* calls; CUF_UNKNOWN where they were not all seen: sampled, off */
 	uint64_t recorded_alloc_count, recorded_free_count; /* in the ring once, however many were not sampled */
-	uint64_t alloc_bytes;             /* of all calls, as malloc_basis has it; FACT_UNKNOWN: off */
+	uint64_t alloc_bytes;             /* of all calls, as malloc_basis has it; CUF_UNKNOWN: off */
 };
 
 /* Memory over time, as sampled by the recorder. */
@@ -152,7 +151,7 @@ enum fact_phase_source { PHASE_MARK, PHASE_NVTX, PHASE_INFERRED, PHASE_SOURCE_MA
 extern const char *const phase_source_names[PHASE_SOURCE_MAX]; /* mark nvtx inferred */
 
 /* Bytes followed through a stretch of time: device blocks, or what a framework has allocated in its segments where one
- * reports (fact_process.work_layer). All FACT_UNKNOWN where the events are gone. */
+ * reports (fact_process.work_layer). All CUF_UNKNOWN where the events are gone. */
 struct fact_stretch { uint64_t start_bytes, floor_bytes, peak_bytes, end_bytes; };
 
 /* A stretch of a process's work. Begin and end are right after the events of these numbers. */
@@ -164,11 +163,11 @@ struct fact_phase {
 	uint32_t process;
 	uint32_t tid;                     /* whose; 0: of the whole process */
 	uint32_t depth;                   /* enclosing phases of its thread */
-	uint64_t begin_ns, end_ns;        /* end: FACT_UNKNOWN: open when the recording ended, or its end was not seen */
-	uint64_t begin_seq, end_seq;      /* end: FACT_UNKNOWN */
+	uint64_t begin_ns, end_ns;        /* end: CUF_UNKNOWN: open when the recording ended, or its end was not seen */
+	uint64_t begin_seq, end_seq;      /* end: CUF_UNKNOWN */
 	bool is_mark;                     /* a moment: the end is the begin */
 	bool is_request;
-	uint64_t request_id;              /* FACT_UNKNOWN: no request */
+	uint64_t request_id;              /* CUF_UNKNOWN: no request */
 	struct fact_stretch work;
 };
 
@@ -179,8 +178,8 @@ struct fact_phase_group {
 	bool is_mark, is_request;
 	uint64_t count, open;             /* of those, without an end */
 	uint64_t total_ns, longest_ns;    /* of those with one */
-	uint64_t peak_bytes;              /* the highest; FACT_UNKNOWN */
-	uint64_t rise_bytes;              /* the largest peak over its start; FACT_UNKNOWN */
+	uint64_t peak_bytes;              /* the highest; CUF_UNKNOWN */
+	uint64_t rise_bytes;              /* the largest peak over its start; CUF_UNKNOWN */
 	uint64_t first_ns;
 };
 
@@ -191,10 +190,10 @@ struct fact_requests {
 	const char *name;                 /* of most of them; "" inferred */
 	enum fact_basis basis;            /* observed: marked; inferred: found in the ups and downs */
 	const char *why;                  /* one clause */
-	uint64_t concurrency_max;         /* open at the same time; FACT_UNKNOWN */
-	uint64_t median_peak_bytes;       /* peak over what was live when it began; FACT_UNKNOWN */
+	uint64_t concurrency_max;         /* open at the same time; CUF_UNKNOWN */
+	uint64_t median_peak_bytes;       /* peak over what was live when it began; CUF_UNKNOWN */
 	uint64_t largest_peak_bytes;
-	uint64_t largest_id;              /* of the request with that peak; FACT_UNKNOWN */
+	uint64_t largest_id;              /* of the request with that peak; CUF_UNKNOWN */
 	uint64_t largest_ns;              /* when that began */
 	double floor_slope_bytes;         /* what stays after each, with its 95 % interval; NAN: too few */
 	double floor_low_bytes, floor_high_bytes;
@@ -207,13 +206,13 @@ struct fact_process {
 	uint32_t exec_of;                 /* the recording this image replaced (same pid); FACT_NONE */
 	const char *rank;                 /* as the launcher of a distributed run numbered it; NULL */
 	uint32_t ended_by;                /* the process whose failure ended this one (inferred: facts.crowd); FACT_NONE */
-	uint64_t held_bytes;              /* device memory when the run's first failure was, else its peak; FACT_UNKNOWN: used none */
+	uint64_t held_bytes;              /* device memory when the run's first failure was, else its peak; CUF_UNKNOWN: used none */
 	const char *path;                 /* the recording */
 	const char *exe, *cmdline, *hostname;
 	uint64_t start_ns;                /* recorder started */
 	uint64_t end_ns;                  /* end record, else the last thing recorded; running: now */
 	enum fact_end end;
-	uint64_t end_status;              /* exit status or signal number; FACT_UNKNOWN */
+	uint64_t end_status;              /* exit status or signal number; CUF_UNKNOWN */
 	enum fact_basis end_basis;
 	const char *end_why;              /* one clause: what tells of an end without a record; "" */
 	bool complete;                    /* false: the file is cut, see coverage */
@@ -265,8 +264,8 @@ struct fact_owner_row {
 	enum fact_owner kind;
 	const char *role;                 /* weights, kv ...; NULL unknown */
 	enum fact_basis role_basis;       /* how the role was come by; NONE without one */
-	uint64_t bytes;                   /* FACT_UNKNOWN: this row cannot be known; it counts 0 in the sum */
-	uint64_t count;                   /* blocks; FACT_UNKNOWN where it makes no sense */
+	uint64_t bytes;                   /* CUF_UNKNOWN: this row cannot be known; it counts 0 in the sum */
+	uint64_t count;                   /* blocks; CUF_UNKNOWN where it makes no sense */
 	enum fact_basis basis;
 	uint32_t pid;                     /* 0: nobody's */
 	const char *name;                 /* of another process, as NVML's reader saw it; NULL unknown */
@@ -278,9 +277,9 @@ struct fact_owner_row {
 struct fact_pool {
 	uint32_t process;
 	uint64_t pool;                    /* handle; 0: the graph pool */
-	uint64_t reserved_bytes, used_bytes, threshold_bytes; /* FACT_UNKNOWN */
+	uint64_t reserved_bytes, used_bytes, threshold_bytes; /* CUF_UNKNOWN */
 	uint64_t live_bytes, live_count;  /* our blocks in it */
-	uint64_t largest_gap_bytes;       /* between live blocks; FACT_UNKNOWN: fewer than two blocks */
+	uint64_t largest_gap_bytes;       /* between live blocks; CUF_UNKNOWN: fewer than two blocks */
 	enum fact_basis basis;
 };
 
@@ -290,7 +289,7 @@ struct fact_segment {
 	uint64_t addr, bytes;
 	uint64_t live_bytes, live_count;  /* blocks inside */
 	uint64_t largest_hole_bytes, hole_count;
-	uint64_t serves_least_bytes, serves_most_bytes; /* requests that its pool serves; FACT_UNKNOWN: no upper bound, or not known */
+	uint64_t serves_least_bytes, serves_most_bytes; /* requests that its pool serves; CUF_UNKNOWN: no upper bound, or not known */
 	bool expandable;                  /* mapped piece by piece: it can grow at its end */
 	uint64_t born_ns;
 	struct fact_stack stack;          /* who asked for it */
@@ -370,7 +369,7 @@ extern const char *const outcome_names[OUTCOME_MAX]; /* fatal recovered handled 
 struct fact_attempt {
 	uint64_t number;                  /* in the recording */
 	uint64_t time_ns, seq;
-	uint64_t requested_bytes;         /* FACT_UNKNOWN: not sized */
+	uint64_t requested_bytes;         /* CUF_UNKNOWN: not sized */
 	uint64_t free_bytes, total_bytes;
 	uint32_t result;                  /* CUresult */
 	const char *api, *driver_api;
@@ -384,7 +383,7 @@ struct fact_evidence {
 	bool against;                     /* speaks against the cause */
 	uint32_t process;
 	uint64_t seqs[4]; size_t seq_count;
-	uint64_t time_ns;                 /* FACT_UNKNOWN */
+	uint64_t time_ns;                 /* CUF_UNKNOWN */
 	struct fact_stack stack;          /* the site that it is about; process FACT_NONE: none */
 };
 
@@ -392,9 +391,9 @@ struct fact_evidence {
 struct fact_fix {
 	const char *text;                 /* a sentence: what, in which direction, to what value */
 	const char *knob;                 /* "gpu_memory_utilization", "n_ctx", "PYTORCH_CUDA_ALLOC_CONF"; NULL: code, not a setting */
-	uint64_t value;                   /* the value that would fit, in `unit`; FACT_UNKNOWN */
+	uint64_t value;                   /* the value that would fit, in `unit`; CUF_UNKNOWN */
 	const char *unit;                 /* bytes, count, percent; "" without a value */
-	uint64_t by_bytes;                /* how much it must give at least; FACT_UNKNOWN */
+	uint64_t by_bytes;                /* how much it must give at least; CUF_UNKNOWN */
 };
 
 /* Why memory ran out, or what grows. See causes.h for the table and its rules. */
@@ -431,21 +430,21 @@ struct fact_incident {                    /* a ladder of retries; figures are th
 	struct fact_attempt *attempts; size_t attempt_count; /* the first try included */
 	struct fact_layer largest_free[LAYER_MAX];
 	enum fact_tristate fits_if_packed;
-	uint64_t packed_bytes;            /* what packing would give at most; FACT_UNKNOWN */
+	uint64_t packed_bytes;            /* what packing would give at most; CUF_UNKNOWN */
 	struct fact_stack stack;
 	struct fact_owner_row *owners; size_t owner_count; /* of its device, at that moment */
 	uint64_t live_bytes[16], live_count[16]; /* by enum cuf_kind, as the recorder counted */
 	const struct fact_live_site *sites; size_t site_count; /* largest live sites at that moment */
 	uint64_t rss_bytes, cgroup_bytes, cgroup_max_bytes, host_live_bytes;
-	uint64_t resolved_ns;             /* when a retry served it; FACT_UNKNOWN */
+	uint64_t resolved_ns;             /* when a retry served it; CUF_UNKNOWN */
 	enum fact_basis basis;            /* of the figures worked out by replay */
 	uint64_t settled_seq;             /* the moment that is judged: after what the failed request itself gave back; seq, mostly */
-	uint64_t framework_requested_bytes; /* what the framework's caller wanted, where it was reported; FACT_UNKNOWN */
-	uint64_t framework_allocated_bytes, framework_reserved_bytes; /* FACT_UNKNOWN */
-	uint64_t least_requested_bytes;   /* of a request made of chunks, one of which failed: those given back, and that one; FACT_UNKNOWN */
+	uint64_t framework_requested_bytes; /* what the framework's caller wanted, where it was reported; CUF_UNKNOWN */
+	uint64_t framework_allocated_bytes, framework_reserved_bytes; /* CUF_UNKNOWN */
+	uint64_t least_requested_bytes;   /* of a request made of chunks, one of which failed: those given back, and that one; CUF_UNKNOWN */
 	uint64_t number;                  /* in the recording: of the record that describes the moment, the last attempt's or the framework's */
 	const char *phase, *request_phase; /* innermost named phase and open request of its thread, else of the process; NULL */
-	uint64_t request_id;              /* FACT_UNKNOWN */
+	uint64_t request_id;              /* CUF_UNKNOWN */
 	enum fact_phase_source phase_source;
 	enum fact_basis phase_basis;
 	const struct fact_cause *cause;   /* NULL: not judged */
@@ -471,7 +470,7 @@ struct fact_site {
 	uint64_t low_bytes, high_bytes;   /* 95 % interval of bytes; equal to them where they are observed */
 	double interval[2];               /* 95 % of slope_bytes_per_s */
 	double slope_bytes_per_s;         /* of the floor; NAN unknown */
-	uint64_t per_request_bytes;       /* added each cycle, median; FACT_UNKNOWN */
+	uint64_t per_request_bytes;       /* added each cycle, median; CUF_UNKNOWN */
 	uint64_t cycles;                  /* of the program's own work that were seen; 0 none */
 	enum fact_basis cycles_basis;     /* observed: requests that the program marked; inferred: ups and downs of its memory */
 	uint64_t peak_bytes;

@@ -51,7 +51,7 @@ static void take_slack(const struct framework_map *map, struct holding *h)
 static void estimate_slack(const struct fact_framework *f, struct holding *h)
 {
 	static const enum fact_owner parts[] = { OWNER_DEVICE, OWNER_VMM, OWNER_ASYNC };
-	uint64_t left = f->reserved_bytes != FACT_UNKNOWN && f->reserved_bytes > f->allocated_bytes ? f->reserved_bytes - f->allocated_bytes : 0;
+	uint64_t left = f->reserved_bytes != CUF_UNKNOWN && f->reserved_bytes > f->allocated_bytes ? f->reserved_bytes - f->allocated_bytes : 0;
 	memset(h->slack_bytes, 0, sizeof h->slack_bytes);
 	for (size_t i = 0; i < sizeof parts / sizeof *parts && left; i++) {
 		uint64_t most = h->bytes[parts[i]], taken = left < most ? left : most;
@@ -77,7 +77,7 @@ static void settle_totals(const struct framework_question *q, const struct run_p
 		r.allocated_bytes = q->incident->framework_allocated_bytes;
 		r.reserved_bytes = q->incident->framework_reserved_bytes;
 	}
-	if (r.allocated_bytes != FACT_UNKNOWN) {
+	if (r.allocated_bytes != CUF_UNKNOWN) {
 		f->allocated_bytes = r.allocated_bytes;
 		f->reserved_bytes = r.reserved_bytes;
 	}
@@ -92,7 +92,7 @@ static struct fact_framework measure_pytorch(struct build *b, const struct frame
 	settle_totals(q, p, segment_bytes, map, &f);
 	f.largest_hole.words = f.basis == BASIS_OBSERVED && !may_have_streams(b, q->process) ? "exact" : "upper bound";
 	if (!f.segment_count)
-		f.largest_hole = (struct fact_layer){ FACT_UNKNOWN, "" };
+		f.largest_hole = (struct fact_layer){ CUF_UNKNOWN, "" };
 	take_slack(map, h);
 	if (f.basis == BASIS_ESTIMATED)
 		estimate_slack(&f, h);
@@ -110,7 +110,7 @@ static void sum_slack(struct holding *h)
 
 static bool is_seen(const struct build *b, const struct framework_question *q, const struct framework_map *map)
 {
-	return map->block_count || framework_reported(b->run->processes[q->process].events, q->device, q->seq).allocated_bytes != FACT_UNKNOWN;
+	return map->block_count || framework_reported(b->run->processes[q->process].events, q->device, q->seq).allocated_bytes != CUF_UNKNOWN;
 }
 
 void framework_facts(struct build *build, const struct framework_question *question, const struct liveset *live, struct holding *holding)

@@ -14,7 +14,7 @@ struct framework_question {
 	uint32_t process;
 	unsigned device;          /* ordinal in that process */
 	uint64_t seq;
-	uint64_t requested_bytes; /* what failed at that moment; FACT_UNKNOWN */
+	uint64_t requested_bytes; /* what failed at that moment; CUF_UNKNOWN */
 	const struct cuf_incident *incident; /* of that process at that moment; NULL */
 	struct replay_exact exact;
 	bool with_roles;          /* the rows of this process will be shown one by one */

@@ -77,9 +77,9 @@ struct tally { struct fact_segment *segments; size_t count, room; uint64_t bytes
 static void add(struct build *b, uint32_t process, const struct framework_range *r, struct tally *t)
 {
 	xalloc_grow(&t->segments, t->count, &t->room, sizeof *t->segments);
-	t->segments[t->count] = (struct fact_segment){ .process = process, .addr = r->addr, .bytes = r->bytes, .live_bytes = FACT_UNKNOWN,
-		.live_count = FACT_UNKNOWN, .largest_hole_bytes = FACT_UNKNOWN, .hole_count = FACT_UNKNOWN, .serves_least_bytes = FACT_UNKNOWN,
-		.serves_most_bytes = FACT_UNKNOWN, .expandable = r->grows, .born_ns = r->time_ns, .stack = { .process = process, .id = r->stack } };
+	t->segments[t->count] = (struct fact_segment){ .process = process, .addr = r->addr, .bytes = r->bytes, .live_bytes = CUF_UNKNOWN,
+		.live_count = CUF_UNKNOWN, .largest_hole_bytes = CUF_UNKNOWN, .hole_count = CUF_UNKNOWN, .serves_least_bytes = CUF_UNKNOWN,
+		.serves_most_bytes = CUF_UNKNOWN, .expandable = r->grows, .born_ns = r->time_ns, .stack = { .process = process, .id = r->stack } };
 	t->powers = (!t->count || t->powers) && !(r->bytes & (r->bytes - 1)) && r->bytes >= 1u << 20;
 	t->largest_bytes = r->bytes > t->largest_bytes ? r->bytes : t->largest_bytes;
 	t->bytes += r->bytes;
@@ -113,9 +113,9 @@ struct framework_regions framework_regions_of(struct build *build, uint32_t proc
 		struct tally *t = &tallies[c];
 		if (t->count)
 			out.items[out.count++] = (struct fact_framework){ .process = process, .name = clients[c].name, .version = "",
-				.backend = backend_of(c, t), .allocated_bytes = FACT_UNKNOWN, .reserved_bytes = t->bytes, .placed_bytes = FACT_UNKNOWN,
+				.backend = backend_of(c, t), .allocated_bytes = CUF_UNKNOWN, .reserved_bytes = t->bytes, .placed_bytes = CUF_UNKNOWN,
 				.basis = BASIS_INFERRED, .segments = arena_copy(build->arena, t->segments, t->count, sizeof *t->segments),
-				.segment_count = t->count, .largest_hole = { FACT_UNKNOWN, "" }, .emptyable_bytes = FACT_UNKNOWN, .empty_bytes = FACT_UNKNOWN };
+				.segment_count = t->count, .largest_hole = { CUF_UNKNOWN, "" }, .emptyable_bytes = CUF_UNKNOWN, .empty_bytes = CUF_UNKNOWN };
 		free(t->segments);
 	}
 	return out;

@@ -22,7 +22,7 @@ const char *const host_part_names[PART_MAX] = { "malloc_live", "fragmented", "ca
 const char *const host_verdict_names[HOST_VERDICT_MAX] = { "", "fine", "fragmented", "cached" };
 const char *const host_fix_names[FIX_MAX] = { "malloc_trim", "MALLOC_ARENA_MAX", "separate", "jemalloc", "decay" };
 
-static uint64_t or_zero(uint64_t n) { return n == FACT_UNKNOWN ? 0 : n; }
+static uint64_t or_zero(uint64_t n) { return n == CUF_UNKNOWN ? 0 : n; }
 
 /* ---- maps ---- */
 
@@ -40,7 +40,7 @@ static bool is_python_arena(const struct map_sums *s, const struct host_map *map
 	const uint64_t *frames = reader_stack(r, map->stack, &depth, &stop);
 	if (map->file || (map->bytes != ARENA_BYTES && map->bytes != ARENA_BYTES_OLD) || !depth)
 		return false;
-	m = fact_module_at(p, frames[0], FACT_UNKNOWN);
+	m = fact_module_at(p, frames[0], CUF_UNKNOWN);
 	slash = m ? strrchr(m->path, '/') : NULL;
 	return slash && (!strncmp(slash + 1, "python", 6) || !strncmp(slash + 1, "libpython", 9));
 }
@@ -59,7 +59,7 @@ static void add_map(void *context, const struct host_map *map, int sign)
 
 static void take_off(uint64_t *figure, uint64_t bytes)
 {
-	if (*figure != FACT_UNKNOWN)
+	if (*figure != CUF_UNKNOWN)
 		*figure = *figure > bytes ? *figure - bytes : 0;
 }
 
@@ -68,7 +68,7 @@ static void fill_maps(struct build *b, uint32_t process, const char *memory, str
 {
 	struct map_sums s = { b, process, { 0 } };
 	uint64_t bytes, count;
-	h->maps = (struct fact_maps){ FACT_UNKNOWN, FACT_UNKNOWN, FACT_UNKNOWN, FACT_UNKNOWN, FACT_UNKNOWN, FACT_UNKNOWN, FACT_UNKNOWN };
+	h->maps = (struct fact_maps){ CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN };
 	host_maps_each(b->run->processes[process].reader, host_time_of(b, process), add_map, &s);
 	bytes = s.maps.anonymous_bytes + s.maps.file_bytes;
 	count = s.maps.anonymous_count + s.maps.file_count;
@@ -90,7 +90,7 @@ struct rows { struct fact_host_row *items; size_t count; };
 
 static void add_row(struct rows *rows, enum fact_host_part part, uint64_t bytes, enum fact_basis basis)
 {
-	if (bytes && bytes != FACT_UNKNOWN)
+	if (bytes && bytes != CUF_UNKNOWN)
 		rows->items[rows->count++] = (struct fact_host_row){ part, bytes, basis };
 }
 
@@ -108,7 +108,7 @@ static uint64_t take(uint64_t *left, uint64_t bytes)
  */
 static void add_anonymous(struct rows *rows, uint64_t resident, const struct fact_allocator *a, const struct fact_host *h)
 {
-	bool counts = a && a->live_bytes != FACT_UNKNOWN; /* itself; else what we recorded of it is live */
+	bool counts = a && a->live_bytes != CUF_UNKNOWN; /* itself; else what we recorded of it is live */
 	uint64_t live = counts ? a->live_bytes : or_zero(h->malloc_live_bytes), cached = a ? or_zero(a->cached_bytes) : 0, own = a ? or_zero(a->own_bytes) : 0;
 	uint64_t fragmented = a ? or_zero(a->fragmented_bytes) : 0, mapped = a ? or_zero(a->mapped_bytes) : 0, left = resident, excess, cut;
 	enum fact_basis basis = counts ? BASIS_OBSERVED : h->malloc_basis, split;
@@ -126,7 +126,7 @@ static void add_anonymous(struct rows *rows, uint64_t resident, const struct fac
 	add_row(rows, PART_FRAGMENTED, take(&left, fragmented), split);
 	add_row(rows, PART_CACHED, take(&left, cached), split);
 	add_row(rows, PART_ALLOCATOR, take(&left, own), basis);
-	if (maps->anonymous_bytes != FACT_UNKNOWN) {
+	if (maps->anonymous_bytes != CUF_UNKNOWN) {
 		uint64_t python = take(&left, maps->python_bytes);
 		add_row(rows, PART_PYTHON, python, BASIS_INFERRED);
 		add_row(rows, PART_MAPS, take(&left, maps->anonymous_bytes - maps->python_bytes), BASIS_ESTIMATED);
@@ -152,7 +152,7 @@ static void fill_rows(struct build *b, const char *memory, const struct fact_all
 	h->rss_bytes = 0; /* of that moment, to the byte, so that the rows sum to it */
 	for (size_t i = 0; i < rows.count; i++)
 		h->rss_bytes += rows.items[i].bytes;
-	if (h->rss_peak_bytes == FACT_UNKNOWN || h->rss_peak_bytes < h->rss_bytes)
+	if (h->rss_peak_bytes == CUF_UNKNOWN || h->rss_peak_bytes < h->rss_bytes)
 		h->rss_peak_bytes = h->rss_bytes;
 }
 
@@ -161,7 +161,7 @@ static void fill_rows(struct build *b, const char *memory, const struct fact_all
 static enum fact_host_verdict judge(const struct fact_allocator *a)
 {
 	uint64_t held, cached, fragmented;
-	if (!a || a->live_bytes == FACT_UNKNOWN || a->fragmented_bytes == FACT_UNKNOWN)
+	if (!a || a->live_bytes == CUF_UNKNOWN || a->fragmented_bytes == CUF_UNKNOWN)
 		return HOST_UNKNOWN;
 	cached = or_zero(a->cached_bytes);
 	fragmented = a->fragmented_bytes;
@@ -182,10 +182,10 @@ static void fill_advice(struct build *b, const struct fact_allocator *a, struct 
 		advice[h->advice_count++] = (struct fact_host_advice){ FIX_SEPARATE, a->fragmented_bytes };
 	if (glibc && a->cached_bytes >= NOTABLE_BYTES)
 		advice[h->advice_count++] = (struct fact_host_advice){ FIX_TRIM, a->cached_bytes };
-	if (glibc && a->arena_count != FACT_UNKNOWN && a->arena_count >= ARENAS_MANY)
-		advice[h->advice_count++] = (struct fact_host_advice){ FIX_ARENAS, FACT_UNKNOWN };
+	if (glibc && a->arena_count != CUF_UNKNOWN && a->arena_count >= ARENAS_MANY)
+		advice[h->advice_count++] = (struct fact_host_advice){ FIX_ARENAS, CUF_UNKNOWN };
 	if (glibc && h->verdict == HOST_FRAGMENTED)
-		advice[h->advice_count++] = (struct fact_host_advice){ FIX_JEMALLOC, FACT_UNKNOWN };
+		advice[h->advice_count++] = (struct fact_host_advice){ FIX_JEMALLOC, CUF_UNKNOWN };
 	if (!strcmp(a->name, "jemalloc") && h->verdict == HOST_CACHED)
 		advice[h->advice_count++] = (struct fact_host_advice){ FIX_DECAY, a->cached_bytes };
 }
@@ -213,7 +213,7 @@ static void fill_pins(struct build *b, uint32_t process, uint64_t fragmented_byt
 static uint64_t books_time(const struct build *b, uint32_t process)
 {
 	uint64_t monotonic_ns = host_time_of(b, process);
-	return monotonic_ns == CUF_UNKNOWN ? FACT_UNKNOWN : reader_realtime(b->run->processes[process].reader, monotonic_ns);
+	return monotonic_ns == CUF_UNKNOWN ? CUF_UNKNOWN : reader_realtime(b->run->processes[process].reader, monotonic_ns);
 }
 
 static void fill_host(struct build *b, uint32_t process)
@@ -225,12 +225,12 @@ static void fill_host(struct build *b, uint32_t process)
 	const struct fact_allocator *own;
 	h->allocators = host_books_allocators(meta, time_ns, b->arena, &h->allocator_count);
 	own = h->allocator_count && h->allocators[0].role == ALLOCATOR_PROCESS ? h->allocators : NULL;
-	h->swap_bytes = FACT_UNKNOWN;
+	h->swap_bytes = CUF_UNKNOWN;
 	if (own)
 		h->allocator = arena_format(b->arena, "%s%s%s", own->name, *own->version ? " " : "", own->version);
 	fill_maps(b, process, memory, h);
 	if (memory)
-		fill_rows(b, memory, own && own->time_ns != FACT_UNKNOWN ? own : NULL, h);
+		fill_rows(b, memory, own && own->time_ns != CUF_UNKNOWN ? own : NULL, h);
 	h->verdict = judge(own);
 	fill_advice(b, own, h);
 	if (h->verdict == HOST_FRAGMENTED)
@@ -241,7 +241,7 @@ static struct fact_layer host_layer(const struct build *b, uint32_t process, uin
 {
 	size_t count;
 	const struct fact_allocator *a = host_books_allocators(&b->run->processes[process].meta, time_ns, b->arena, &count);
-	return count && a->role == ALLOCATOR_PROCESS ? a->largest_free : (struct fact_layer){ FACT_UNKNOWN, "" };
+	return count && a->role == ALLOCATOR_PROCESS ? a->largest_free : (struct fact_layer){ CUF_UNKNOWN, "" };
 }
 
 void build_host(struct build *build)

@@ -50,7 +50,7 @@ static void fill_attempts(struct build *b, uint32_t process, const struct ladder
 	for (size_t i = 0; i < f->attempt_count; i++) {
 		const struct cuf_incident *t = &l->tries[i];
 		f->attempts[i] = (struct fact_attempt){ .number = t->number, .time_ns = reader_realtime(r, t->time_ns), .seq = t->seq,
-			.requested_bytes = t->is_request ? t->requested_bytes : FACT_UNKNOWN, .free_bytes = t->free_bytes, .total_bytes = t->total_bytes,
+			.requested_bytes = t->is_request ? t->requested_bytes : CUF_UNKNOWN, .free_bytes = t->free_bytes, .total_bytes = t->total_bytes,
 			.result = t->result, .api = api_of(b, process, t), .driver_api = driver_api_of(b, process, t) };
 		if (t->kind == CUF_KIND_FRAMEWORK)
 			f->attempts[i].api = f->attempts[i].driver_api = framework_name(b, process);
@@ -73,21 +73,21 @@ static void fill_sites(struct build *b, uint32_t process, const struct cuf_incid
 static void fill_framework(const struct ladder *l, struct fact_incident *f)
 {
 	const struct cuf_incident *i = last_try(l);
-	f->framework_requested_bytes = i->kind == CUF_KIND_FRAMEWORK ? i->requested_bytes : FACT_UNKNOWN;
+	f->framework_requested_bytes = i->kind == CUF_KIND_FRAMEWORK ? i->requested_bytes : CUF_UNKNOWN;
 	f->framework_allocated_bytes = i->framework_allocated_bytes;
 	f->framework_reserved_bytes = i->framework_reserved_bytes;
-	f->least_requested_bytes = l->rolled_back_bytes ? l->rolled_back_bytes + i->requested_bytes : FACT_UNKNOWN;
+	f->least_requested_bytes = l->rolled_back_bytes ? l->rolled_back_bytes + i->requested_bytes : CUF_UNKNOWN;
 }
 
 /* What is free was asked of the driver at its own failures; what a failed request gave back since is free, too. */
 static void fill_free(const struct ladder *l, struct fact_incident *f)
 {
-	f->free_bytes = f->total_bytes = FACT_UNKNOWN;
-	for (size_t i = l->try_count; i-- && f->free_bytes == FACT_UNKNOWN;) {
+	f->free_bytes = f->total_bytes = CUF_UNKNOWN;
+	for (size_t i = l->try_count; i-- && f->free_bytes == CUF_UNKNOWN;) {
 		f->free_bytes = l->tries[i].free_bytes;
 		f->total_bytes = l->tries[i].total_bytes;
 	}
-	if (f->free_bytes != FACT_UNKNOWN)
+	if (f->free_bytes != CUF_UNKNOWN)
 		f->free_bytes += l->rolled_back_bytes;
 }
 
@@ -100,8 +100,8 @@ static void fill_incident(struct build *b, uint32_t process, const struct ladder
 		.pid = r->header.pid, .tid = i->tid, .device = group_of(b, process, i->device), .kind = asked->kind, .is_request = i->is_request,
 		.api = api_of(b, process, asked), .driver_api = driver_api_of(b, process, asked), .result = asked->result, .seq = i->seq,
 		.settled_seq = l->settled_seq, .number = i->number,
-		.requested_bytes = l->tries[0].is_request ? l->tries[0].requested_bytes : FACT_UNKNOWN,
-		.fits_if_packed = FACT_CANNOT_TELL, .packed_bytes = FACT_UNKNOWN,
+		.requested_bytes = l->tries[0].is_request ? l->tries[0].requested_bytes : CUF_UNKNOWN,
+		.fits_if_packed = FACT_CANNOT_TELL, .packed_bytes = CUF_UNKNOWN,
 		.stack = { .process = process, .id = i->stack ? i->stack : asked->stack }, .rss_bytes = i->rss_bytes, .cgroup_bytes = i->cgroup_bytes,
 		.cgroup_max_bytes = i->cgroup_max_bytes, .host_live_bytes = i->host_live_bytes,
 		.resolved_ns = reader_realtime(r, l->resolved_ns), .basis = BASIS_OBSERVED,
@@ -109,7 +109,7 @@ static void fill_incident(struct build *b, uint32_t process, const struct ladder
 	memcpy(f->live_bytes, i->live_bytes, sizeof f->live_bytes);
 	memcpy(f->live_count, i->live_count, sizeof f->live_count);
 	for (unsigned layer = 0; layer < LAYER_MAX; layer++)
-		f->largest_free[layer] = (struct fact_layer){ FACT_UNKNOWN, "" };
+		f->largest_free[layer] = (struct fact_layer){ CUF_UNKNOWN, "" };
 	if (asked->kind == CUF_KIND_FRAMEWORK)
 		f->api = f->driver_api = framework_name(b, process);
 	fill_framework(l, f);
@@ -172,15 +172,15 @@ static bool has_opaque_segments(const struct meta *meta, bool pytorch_seen)
 /* What was wanted in one piece, as well as it is known. */
 static uint64_t needed_bytes(const struct fact_incident *f)
 {
-	if (f->framework_requested_bytes != FACT_UNKNOWN)
+	if (f->framework_requested_bytes != CUF_UNKNOWN)
 		return f->framework_requested_bytes;
-	return f->least_requested_bytes != FACT_UNKNOWN ? f->least_requested_bytes : f->attempts[f->attempt_count - 1].requested_bytes;
+	return f->least_requested_bytes != CUF_UNKNOWN ? f->least_requested_bytes : f->attempts[f->attempt_count - 1].requested_bytes;
 }
 
 static void judge_packing(struct build *b, struct fact_incident *f, const struct device_view *view)
 {
 	f->packed_bytes = packed_bytes(&view->focus, f->free_bytes);
-	if (!f->is_request || f->packed_bytes == FACT_UNKNOWN || f->kind == CUF_KIND_PINNED || f->kind == CUF_KIND_REGISTERED)
+	if (!f->is_request || f->packed_bytes == CUF_UNKNOWN || f->kind == CUF_KIND_PINNED || f->kind == CUF_KIND_REGISTERED)
 		f->fits_if_packed = FACT_CANNOT_TELL;
 	else if (f->packed_bytes >= needed_bytes(f))
 		f->fits_if_packed = FACT_YES;
@@ -206,7 +206,7 @@ static void add_view(struct build *b, struct fact_incident *f)
 	if (f->device == FACT_NONE || !incident_at(b, f, &incident))
 		return;
 	device_view_at(b, f->device, &m, &view);
-	if (f->free_bytes == FACT_UNKNOWN) { /* the driver was not asked: a framework gave up by itself */
+	if (f->free_bytes == CUF_UNKNOWN) { /* the driver was not asked: a framework gave up by itself */
 		f->free_bytes = view.levels.free_bytes;
 		f->total_bytes = view.levels.total_bytes;
 	}

@@ -207,7 +207,7 @@ static void host_figures(struct fact_host *out, const struct host_memory *memory
 	out->malloc_low_bytes = whole(bytes.low);
 	out->malloc_high_bytes = whole(bytes.high);
 	out->malloc_low_count = whole(count.low);
-	out->malloc_high_count = isinf(count.high) ? FACT_UNKNOWN : whole(count.high);
+	out->malloc_high_count = isinf(count.high) ? CUF_UNKNOWN : whole(count.high);
 }
 
 static void host_sites(struct build *b, uint32_t process, uint64_t time_ns, const struct quiet *quiet, struct rows *rows, struct rows *grown)
@@ -246,10 +246,10 @@ static void count_calls(const struct reader *r, struct fact_host *h)
 		h->recorded_free_count += t.host_frees;
 		h->alloc_bytes += t.host_alloc_bytes;
 	}
-	h->alloc_count = all ? h->recorded_alloc_count : FACT_UNKNOWN;
-	h->free_count = all ? h->recorded_free_count : FACT_UNKNOWN;
+	h->alloc_count = all ? h->recorded_alloc_count : CUF_UNKNOWN;
+	h->free_count = all ? h->recorded_free_count : CUF_UNKNOWN;
 	if (!r->header.options_host_mode)
-		h->alloc_bytes = FACT_UNKNOWN;
+		h->alloc_bytes = CUF_UNKNOWN;
 }
 
 static void memory_figures(struct build *b, uint32_t process, const struct liveset *live, uint64_t moment_ns)
@@ -259,14 +259,14 @@ static void memory_figures(struct build *b, uint32_t process, const struct lives
 	struct fact_host *h = &p->host;
 	const struct fact_sample *last = NULL;
 	size_t at = 0;
-	*h = (struct fact_host){ .rss_bytes = FACT_UNKNOWN, .rss_peak_bytes = FACT_UNKNOWN, .malloc_live_bytes = FACT_UNKNOWN,
-		.malloc_live_count = FACT_UNKNOWN, .malloc_low_bytes = FACT_UNKNOWN, .malloc_high_bytes = FACT_UNKNOWN,
-		.malloc_low_count = FACT_UNKNOWN, .malloc_high_count = FACT_UNKNOWN,
-		.mapped_file_bytes = FACT_UNKNOWN, .cgroup_bytes = FACT_UNKNOWN, .cgroup_max_bytes = meta_limit(&from->meta, "memory.max"),
+	*h = (struct fact_host){ .rss_bytes = CUF_UNKNOWN, .rss_peak_bytes = CUF_UNKNOWN, .malloc_live_bytes = CUF_UNKNOWN,
+		.malloc_live_count = CUF_UNKNOWN, .malloc_low_bytes = CUF_UNKNOWN, .malloc_high_bytes = CUF_UNKNOWN,
+		.malloc_low_count = CUF_UNKNOWN, .malloc_high_count = CUF_UNKNOWN,
+		.mapped_file_bytes = CUF_UNKNOWN, .cgroup_bytes = CUF_UNKNOWN, .cgroup_max_bytes = meta_limit(&from->meta, "memory.max"),
 		.memory_total_bytes = meta_limit(&from->meta, "MemTotal") };
 	for (size_t i = 0; i < p->timeline_count; i++) {
 		const struct fact_sample *s = &p->timeline[i];
-		if (s->rss_bytes != CUF_UNKNOWN && (h->rss_peak_bytes == FACT_UNKNOWN || s->rss_bytes > h->rss_peak_bytes))
+		if (s->rss_bytes != CUF_UNKNOWN && (h->rss_peak_bytes == CUF_UNKNOWN || s->rss_bytes > h->rss_peak_bytes))
 			h->rss_peak_bytes = s->rss_bytes;
 		if (s->time_ns <= moment_ns || !last)
 			last = s;

@@ -62,7 +62,7 @@ static const struct cuf_tenant *find_focus(const struct tenant_reading *r, const
 static int by_bytes(const void *a, const void *b)
 {
 	const struct tenant *x = a, *y = b;
-	uint64_t left = x->bytes == FACT_UNKNOWN ? 0 : x->bytes, right = y->bytes == FACT_UNKNOWN ? 0 : y->bytes;
+	uint64_t left = x->bytes == CUF_UNKNOWN ? 0 : x->bytes, right = y->bytes == CUF_UNKNOWN ? 0 : y->bytes;
 	if (left != right)
 		return left > right ? -1 : 1;
 	return x->pid < y->pid ? -1 : x->pid > y->pid;

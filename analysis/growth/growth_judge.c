@@ -119,7 +119,7 @@ void growth_judge(const struct growth *growth, const struct site *site, struct f
 	int64_t before = live > site->net_bytes ? live - site->net_bytes : 0;
 	*out = (struct fact_site){
 		.stack = { .id = site->stack }, .kind = site->kind, .class = CLASS_LIVE, .holds_blocks = site->holds_blocks, .bytes = site->live_bytes, .count = site->live_count,
-		.basis = site->live_variance > 0 ? BASIS_ESTIMATED : BASIS_OBSERVED, .per_request_bytes = FACT_UNKNOWN,
+		.basis = site->live_variance > 0 ? BASIS_ESTIMATED : BASIS_OBSERVED, .per_request_bytes = CUF_UNKNOWN,
 		.cycles = growth->work_cycles, .cycles_basis = !growth->work_cycles ? BASIS_NONE : growth->said ? BASIS_OBSERVED : BASIS_INFERRED, .peak_bytes = (uint64_t)before + (uint64_t)site->highest_bytes,
 		.alloc_count = site->alloc_count, .alloc_bytes = site->alloc_bytes, .free_count = site->free_count,
 		.first_ns = site->first_ns, .last_ns = site->last_ns, .grown_bytes = (double)site->net_bytes,

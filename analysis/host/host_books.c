@@ -12,7 +12,7 @@ const char *const allocator_role_names[ALLOCATOR_ROLE_MAX] = { "process", "priva
 
 static bool in_time(const struct fact_meta_text *t, uint64_t time_ns)
 {
-	return time_ns == FACT_UNKNOWN || t->time_ns <= time_ns + BOOKS_LATE_NS;
+	return time_ns == CUF_UNKNOWN || t->time_ns <= time_ns + BOOKS_LATE_NS;
 }
 
 static const char *copy_value(struct arena *arena, const char *text, const char *key)
@@ -101,7 +101,7 @@ static void take_extents(const char *text, const char *family, struct fact_alloc
 			continue;
 		largest = c.second - others;
 		classes[a->free_count++] = (struct fact_free_class){ least, c.first, c.second };
-		if (a->largest_free.bytes == FACT_UNKNOWN || largest > a->largest_free.bytes)
+		if (a->largest_free.bytes == CUF_UNKNOWN || largest > a->largest_free.bytes)
 			a->largest_free = (struct fact_layer){ largest, c.first == 1 ? "exact, allocator's books" : "upper bound, allocator's books" };
 	}
 }
@@ -145,10 +145,10 @@ static void take_figures(const char *text, struct fact_allocator *a, struct aren
 static struct fact_allocator allocator_of(const struct fact_meta_text *t, struct arena *arena)
 {
 	struct fact_allocator a = { .name = copy_value(arena, t->text, "name"), .version = copy_value(arena, t->text, "version"),
-		.object = copy_value(arena, t->text, "object"), .role = role_of(t->text), .time_ns = FACT_UNKNOWN,
-		.system_bytes = FACT_UNKNOWN, .live_bytes = FACT_UNKNOWN, .cached_bytes = FACT_UNKNOWN, .fragmented_bytes = FACT_UNKNOWN,
-		.own_bytes = FACT_UNKNOWN, .retained_bytes = FACT_UNKNOWN, .thread_cached_bytes = FACT_UNKNOWN, .mapped_bytes = FACT_UNKNOWN,
-		.top_bytes = FACT_UNKNOWN, .arena_count = FACT_UNKNOWN, .largest_free = { FACT_UNKNOWN, "" } };
+		.object = copy_value(arena, t->text, "object"), .role = role_of(t->text), .time_ns = CUF_UNKNOWN,
+		.system_bytes = CUF_UNKNOWN, .live_bytes = CUF_UNKNOWN, .cached_bytes = CUF_UNKNOWN, .fragmented_bytes = CUF_UNKNOWN,
+		.own_bytes = CUF_UNKNOWN, .retained_bytes = CUF_UNKNOWN, .thread_cached_bytes = CUF_UNKNOWN, .mapped_bytes = CUF_UNKNOWN,
+		.top_bytes = CUF_UNKNOWN, .arena_count = CUF_UNKNOWN, .largest_free = { CUF_UNKNOWN, "" } };
 	if (t->number == CUF_MOMENT_START || (key_number(t->text, "live_bytes") == CUF_UNKNOWN && key_number(t->text, "system_bytes") == CUF_UNKNOWN))
 		return a;
 	a.time_ns = t->time_ns;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The books of a process's allocators, as the recorder wrote them down at incidents and before the end. Contract: what is
- * returned lies in the arena. time_ns is CLOCK_REALTIME, FACT_UNKNOWN: the end; books that were read up to
+ * returned lies in the arena. time_ns is CLOCK_REALTIME, CUF_UNKNOWN: the end; books that were read up to
  * BOOKS_LATE_NS later still count, later ones do not.
  */
 #ifndef ANALYSIS_HOST_HOST_BOOKS_H

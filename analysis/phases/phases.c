@@ -37,14 +37,14 @@ static const char *name_of(const struct names *names, uint64_t number)
 
 struct making { struct build *build; uint32_t process; const struct reader *reader; struct names names; struct phase_spans spans; struct work_base base; };
 
-static uint64_t realtime(const struct making *m, uint64_t monotonic_ns) { return monotonic_ns == CUF_UNKNOWN ? FACT_UNKNOWN : reader_realtime(m->reader, monotonic_ns); }
+static uint64_t realtime(const struct making *m, uint64_t monotonic_ns) { return monotonic_ns == CUF_UNKNOWN ? CUF_UNKNOWN : reader_realtime(m->reader, monotonic_ns); }
 
 static struct fact_phase phase_of(const struct making *m, const struct phase_span *s)
 {
 	return (struct fact_phase){ .name = name_of(&m->names, s->name), .source = sources[s->source], .basis = BASIS_OBSERVED, .why = "",
 		.process = m->process, .tid = s->tid, .depth = s->depth, .begin_ns = realtime(m, s->begin_ns), .end_ns = realtime(m, s->end_ns),
 		.begin_seq = s->begin_seq, .end_seq = s->end_seq, .is_mark = s->op == CUF_PHASE_MARK, .is_request = s->op == CUF_PHASE_REQUEST_BEGIN,
-		.request_id = s->op == CUF_PHASE_REQUEST_BEGIN ? s->id : FACT_UNKNOWN, .work = s->work };
+		.request_id = s->op == CUF_PHASE_REQUEST_BEGIN ? s->id : CUF_UNKNOWN, .work = s->work };
 }
 
 /* Places by name's number and by what it names: a mark and a phase of one name are two. */
@@ -119,7 +119,7 @@ static void fill_phases(struct making *m, struct fact_process *p)
 	for (size_t i = 0; i < inferred; i++)
 		phases[p->phase_count++] = (struct fact_phase){ .name = found[i].name, .source = PHASE_INFERRED, .basis = found[i].basis, .why = found[i].why,
 			.process = m->process, .begin_ns = realtime(m, found[i].begin_ns), .end_ns = realtime(m, found[i].end_ns), .begin_seq = found[i].begin_seq,
-			.end_seq = found[i].end_seq, .request_id = FACT_UNKNOWN, .work = work[i] };
+			.end_seq = found[i].end_seq, .request_id = CUF_UNKNOWN, .work = work[i] };
 	if (p->phase_count)
 		qsort(phases, p->phase_count, sizeof *phases, by_begin);
 	p->phases = phases;
@@ -130,10 +130,10 @@ static void fill_phases(struct making *m, struct fact_process *p)
 
 static void add_to_group(struct fact_phase_group *g, const struct fact_phase *f)
 {
-	uint64_t length = f->end_ns == FACT_UNKNOWN || f->end_ns < f->begin_ns ? 0 : f->end_ns - f->begin_ns, rise = f->work.peak_bytes - f->work.start_bytes;
+	uint64_t length = f->end_ns == CUF_UNKNOWN || f->end_ns < f->begin_ns ? 0 : f->end_ns - f->begin_ns, rise = f->work.peak_bytes - f->work.start_bytes;
 	if (!g->count++)
 		*g = (struct fact_phase_group){ .name = f->name, .source = f->source, .is_mark = f->is_mark, .is_request = f->is_request, .count = 1, .first_ns = f->begin_ns };
-	g->open += f->end_ns == FACT_UNKNOWN;
+	g->open += f->end_ns == CUF_UNKNOWN;
 	g->total_ns += length;
 	g->longest_ns = length > g->longest_ns ? length : g->longest_ns;
 	g->peak_bytes = f->work.peak_bytes > g->peak_bytes ? f->work.peak_bytes : g->peak_bytes;
@@ -203,7 +203,7 @@ static void fill_process(struct build *b, uint32_t process)
 
 static bool covers(const struct fact_phase *f, uint64_t time_ns)
 {
-	return !f->is_mark && f->begin_ns <= time_ns && (f->end_ns == FACT_UNKNOWN || time_ns <= f->end_ns);
+	return !f->is_mark && f->begin_ns <= time_ns && (f->end_ns == CUF_UNKNOWN || time_ns <= f->end_ns);
 }
 
 /* Which of two is more telling for a thread; 0: this one tells nothing of it. */
@@ -257,7 +257,7 @@ static void fill_incident(struct build *b, struct fact_incident *f)
 	struct names names = read_names(&from->meta);
 	struct cuf_incident raw;
 	const struct fact_phase *phase = phase_at(b->facts, f->process, f->tid, f->time_ns), *request = request_at(b->facts, f->process, f->tid, f->time_ns);
-	f->request_id = FACT_UNKNOWN;
+	f->request_id = CUF_UNKNOWN;
 	if (reader_incident(from->reader, f->number, &raw)) {
 		if (raw.phase) {
 			f->phase = name_of(&names, raw.phase);

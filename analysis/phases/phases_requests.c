@@ -48,7 +48,7 @@ static int by_value(const void *a, const void *b)
 static uint64_t median(uint64_t *values, size_t count)
 {
 	if (!count)
-		return FACT_UNKNOWN;
+		return CUF_UNKNOWN;
 	qsort(values, count, sizeof *values, by_value);
 	return count % 2 ? values[count / 2] : values[count / 2 - 1] / 2 + values[count / 2] / 2;
 }
@@ -147,7 +147,7 @@ static void measure_cycles(struct units *u, const struct requests_source *s, con
 		if (e.seq < marks[mark].position)
 			continue;
 		if (mark > 1)
-			add_unit(u, (struct unit){ (uint64_t)(peak > base ? peak - base : 0), marks[mark - 1].time_ns, FACT_UNKNOWN, work.level });
+			add_unit(u, (struct unit){ (uint64_t)(peak > base ? peak - base : 0), marks[mark - 1].time_ns, CUF_UNKNOWN, work.level });
 		base = peak = work.level;
 		while (mark < count && marks[mark].position <= e.seq)
 			mark++;
@@ -187,8 +187,8 @@ static void judge_cycles(struct fact_requests *out, const struct requests_source
 void requests_judge(struct fact_requests *out, const struct requests_source *source, struct arena *arena)
 {
 	bool marked = false;
-	*out = (struct fact_requests){ .name = "", .why = "", .concurrency_max = FACT_UNKNOWN, .median_peak_bytes = FACT_UNKNOWN,
-		.largest_peak_bytes = FACT_UNKNOWN, .largest_id = FACT_UNKNOWN, .largest_ns = FACT_UNKNOWN, .floor_slope_bytes = NAN,
+	*out = (struct fact_requests){ .name = "", .why = "", .concurrency_max = CUF_UNKNOWN, .median_peak_bytes = CUF_UNKNOWN,
+		.largest_peak_bytes = CUF_UNKNOWN, .largest_id = CUF_UNKNOWN, .largest_ns = CUF_UNKNOWN, .floor_slope_bytes = NAN,
 		.floor_low_bytes = NAN, .floor_high_bytes = NAN, .per_s = NAN };
 	for (size_t i = 0; i < source->spans->count && !marked; i++)
 		marked = source->spans->items[i].op == CUF_PHASE_REQUEST_BEGIN;

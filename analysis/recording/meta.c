@@ -29,7 +29,7 @@ static void take_module(struct walk *w, const struct cuf_meta *record)
 	to = &meta->modules[meta->module_count++];
 	*to = (struct fact_module){ .id = (uint32_t)m.meta.number, .base = m.base, .start = m.start, .end = m.end,
 		.path = arena_text(w->arena, (const char *)record + sizeof m, m.path_bytes),
-		.loaded_ns = reader_realtime(w->reader, m.meta.time_ns), .unloaded_ns = FACT_UNKNOWN,
+		.loaded_ns = reader_realtime(w->reader, m.meta.time_ns), .unloaded_ns = CUF_UNKNOWN,
 		.build_id_bytes = m.build_id_bytes < sizeof to->build_id ? m.build_id_bytes : sizeof to->build_id };
 	memcpy(to->build_id, m.build_id, sizeof to->build_id);
 }
@@ -38,7 +38,7 @@ static void end_module(struct walk *w, const struct cuf_meta *record)
 {
 	for (size_t i = w->meta->module_count; i--;) {
 		struct fact_module *m = &w->meta->modules[i];
-		if (m->id == record->number && m->unloaded_ns == FACT_UNKNOWN) {
+		if (m->id == record->number && m->unloaded_ns == CUF_UNKNOWN) {
 			m->unloaded_ns = reader_realtime(w->reader, record->time_ns);
 			return;
 		}

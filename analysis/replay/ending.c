@@ -137,16 +137,16 @@ static struct ending without_record(const struct run_process *process)
 {
 	const char *for_memory;
 	if (still_there(&process->reader->header))
-		return (struct ending){ .end = END_RUNNING, .basis = BASIS_OBSERVED, .status = FACT_UNKNOWN, .why = "" };
+		return (struct ending){ .end = END_RUNNING, .basis = BASIS_OBSERVED, .status = CUF_UNKNOWN, .why = "" };
 	if ((for_memory = why_for_memory(process)))
-		return (struct ending){ .end = END_OOM_KILLED, .basis = BASIS_INFERRED, .status = FACT_UNKNOWN, .abnormal = true, .why = for_memory };
-	return (struct ending){ .end = END_KILLED, .basis = BASIS_INFERRED, .status = FACT_UNKNOWN, .abnormal = true, .why = "no end record" };
+		return (struct ending){ .end = END_OOM_KILLED, .basis = BASIS_INFERRED, .status = CUF_UNKNOWN, .abnormal = true, .why = for_memory };
+	return (struct ending){ .end = END_KILLED, .basis = BASIS_INFERRED, .status = CUF_UNKNOWN, .abnormal = true, .why = "no end record" };
 }
 
 struct ending ending_of(const struct run_process *process, struct arena *arena)
 {
 	const struct cuf_header *h = &process->reader->header;
-	struct ending e = { .basis = BASIS_OBSERVED, .status = FACT_UNKNOWN, .why = "" };
+	struct ending e = { .basis = BASIS_OBSERVED, .status = CUF_UNKNOWN, .why = "" };
 	switch (h->end_kind) {
 	case CUF_END_EXIT: case CUF_END_FAST:
 		e.end = END_EXIT;

@@ -12,7 +12,7 @@
 struct ending {
 	enum fact_end end;
 	enum fact_basis basis;
-	uint64_t status;          /* exit status or signal; FACT_UNKNOWN */
+	uint64_t status;          /* exit status or signal; CUF_UNKNOWN */
 	uint64_t end_ns;          /* CLOCK_MONOTONIC of the end record, else of the last thing recorded */
 	bool abnormal;            /* killed, a signal, or a status other than 0 */
 	const char *why;          /* one clause: what tells; constant or in the arena */

@@ -18,7 +18,7 @@ static struct pool_level *pool_of(struct levels *l, uint64_t pool)
 			return &l->pools[i];
 	if (l->pool_count == LEVEL_POOLS_MAX)
 		return NULL;
-	l->pools[l->pool_count] = (struct pool_level){ pool, FACT_UNKNOWN, FACT_UNKNOWN, FACT_UNKNOWN, false };
+	l->pools[l->pool_count] = (struct pool_level){ pool, CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN, false };
 	return &l->pools[l->pool_count++];
 }
 
@@ -65,7 +65,7 @@ static void see_event(struct scan *s, const struct cuf_event *e)
 	case CUF_OP_POOL_LEVEL:
 		pool = pool_of(s->out, e->addr);
 		if (pool)
-			*pool = (struct pool_level){ e->addr, e->bytes, e->aux, FACT_UNKNOWN, true };
+			*pool = (struct pool_level){ e->addr, e->bytes, e->aux, CUF_UNKNOWN, true };
 		break;
 	default: see_block(s, e);
 	}
@@ -96,7 +96,7 @@ static void take_pools(struct levels *l, const struct cuf_pool_level *pools, uin
 
 static void levels_init(struct levels *l)
 {
-	l->free_bytes = l->total_bytes = FACT_UNKNOWN;
+	l->free_bytes = l->total_bytes = CUF_UNKNOWN;
 	l->free_basis = BASIS_NONE;
 	l->pool_count = 0;
 }
@@ -110,7 +110,7 @@ void levels_at(const struct reader *reader, const struct events *events, unsigne
 	if (at && at->present) {
 		d = *at;
 		s.device = &d;
-		out->total_bytes = d.total_bytes ? d.total_bytes : FACT_UNKNOWN;
+		out->total_bytes = d.total_bytes ? d.total_bytes : CUF_UNKNOWN;
 	}
 	for (size_t i = 0; i < events->count; i++) {
 		struct cuf_event e = events_get(events, i);

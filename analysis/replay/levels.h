@@ -3,7 +3,7 @@
  * What the driver said of a device, as of a moment: free memory and what its pools had reserved. The driver is asked
  * rarely, so each figure says how old it is: fresh when nothing that changes it happened since.
  *
- * Contract: unknown is FACT_UNKNOWN. device is the ordinal in that process; seq CUF_UNKNOWN: now. Times are CLOCK_MONOTONIC.
+ * Contract: unknown is CUF_UNKNOWN. device is the ordinal in that process; seq CUF_UNKNOWN: now. Times are CLOCK_MONOTONIC.
  */
 #ifndef ANALYSIS_REPLAY_LEVELS_H
 #define ANALYSIS_REPLAY_LEVELS_H

@@ -19,7 +19,7 @@ static uint64_t number_after(const char *line, const char *word)
 	const char *at;
 	snprintf(key, sizeof key, " %s ", word);
 	at = strstr(line, key);
-	return at ? strtoull(at + strlen(key), NULL, 10) : FACT_UNKNOWN;
+	return at ? strtoull(at + strlen(key), NULL, 10) : CUF_UNKNOWN;
 }
 
 static struct point *read_points(size_t *count)
@@ -31,7 +31,7 @@ static struct point *read_points(size_t *count)
 	while (fgets(line, sizeof line, stdin)) {
 		struct point p = { .monotonic_ns = number_after(line, "monotonic_ns"), .allocated = number_after(line, "allocated"),
 			.reserved = number_after(line, "reserved"), .hole_small = number_after(line, "hole_small"), .hole_large = number_after(line, "hole_large") };
-		if ((strncmp(line, "point ", 6) && strncmp(line, "oom ", 4) && strncmp(line, "retried ", 8)) || p.monotonic_ns == FACT_UNKNOWN)
+		if ((strncmp(line, "point ", 6) && strncmp(line, "oom ", 4) && strncmp(line, "retried ", 8)) || p.monotonic_ns == CUF_UNKNOWN)
 			continue;
 		snprintf(p.name, sizeof p.name, "%.*s", (int)(strstr(line, " time_ns") ? strstr(line, " time_ns") - line : 8), line);
 		xalloc_grow(&points, *count, &room, sizeof *points);
@@ -71,7 +71,7 @@ static void compare(struct run_process *process, struct framework_marks **marks,
 	for (size_t i = 0; i < map.block_count; i++)
 		allocated += map.blocks[i].bytes;
 	same(p, "hole_small", p->hole_small, largest_hole(&map, 1, arena, &f, &reserved));
-	same(p, "hole_large", p->hole_large, largest_hole(&map, FACT_UNKNOWN - 1, arena, &f, &reserved));
+	same(p, "hole_large", p->hole_large, largest_hole(&map, CUF_UNKNOWN - 1, arena, &f, &reserved));
 	same(p, "allocated", p->allocated, allocated);
 	same(p, "placed", p->allocated, f.placed_bytes);
 	same(p, "reserved", p->reserved, reserved);

@@ -42,9 +42,9 @@ static uint64_t walk(const struct facts *facts)
 		const struct fact_device *d = &facts->devices[i];
 		uint64_t rows = 0;
 		for (size_t r = 0; r < d->owner_count; r++)
-			if (d->owners[r].in_sum && d->owners[r].bytes != FACT_UNKNOWN)
+			if (d->owners[r].in_sum && d->owners[r].bytes != CUF_UNKNOWN)
 				rows += d->owners[r].bytes;
-		if (d->total_bytes != FACT_UNKNOWN && rows != d->total_bytes)
+		if (d->total_bytes != CUF_UNKNOWN && rows != d->total_bytes)
 			abort(); /* the one promise that no input may break */
 		for (size_t p = 0; p < d->fragmentation.pin_count; p++)
 			sum += d->fragmentation.pins[p].stack.depth ? d->fragmentation.pins[p].stack.addrs[0] : 0;

@@ -95,12 +95,12 @@ static void look_cgroup(const struct check_context *context, struct check_result
 {
 	struct cgroup_memory memory;
 	cgroup_read(&memory);
-	if (memory.limit_bytes == CGROUP_UNKNOWN) {
+	if (memory.limit_bytes == CUF_UNKNOWN) {
 		check_say(result, CHECK_FINE, "no memory limit");
 		return;
 	}
 	uint64_t room = memory.current_bytes < memory.limit_bytes ? memory.limit_bytes - memory.current_bytes : 0;
-	bool tight = memory.current_bytes != CGROUP_UNKNOWN && room < 2 * context->recording_bytes;
+	bool tight = memory.current_bytes != CUF_UNKNOWN && room < 2 * context->recording_bytes;
 	check_say(result, tight ? CHECK_PROBLEM : CHECK_INFO, "limit %s, in use %s; a recording's pages (%s at most) count too",
 		  units_bytes(memory.limit_bytes).s, units_bytes(memory.current_bytes).s, units_bytes(context->recording_bytes).s);
 	if (tight)

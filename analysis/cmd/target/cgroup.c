@@ -12,10 +12,10 @@
 static uint64_t read_number(const char *path, const char *key)
 {
 	char line[256];
-	uint64_t value = CGROUP_UNKNOWN;
+	uint64_t value = CUF_UNKNOWN;
 	size_t length = key ? strlen(key) : 0;
 	FILE *file = fopen(path, "re");
-	while (file && value == CGROUP_UNKNOWN && fgets(line, sizeof line, file)) {
+	while (file && value == CUF_UNKNOWN && fgets(line, sizeof line, file)) {
 		const char *number = line + length + (key != NULL);
 		if ((!key || (!strncmp(line, key, length) && line[length] == ' ')) && *number >= '0' && *number <= '9')
 			value = strtoull(number, NULL, 10);
@@ -52,7 +52,7 @@ static uint64_t read_in(const char *root, const char *path, const char *name, co
 	uint64_t value;
 	snprintf(full, sizeof full, "%s%s/%s", root, path, name);
 	value = read_number(full, key);
-	if (value != CGROUP_UNKNOWN || !*path)
+	if (value != CUF_UNKNOWN || !*path)
 		return value;
 	snprintf(full, sizeof full, "%s/%s", root, name);
 	return read_number(full, key);
@@ -62,14 +62,14 @@ void cgroup_read(struct cgroup_memory *memory)
 {
 	static const char v2[] = "/sys/fs/cgroup", v1[] = "/sys/fs/cgroup/memory";
 	char path[PATH_MAX];
-	memory->limit_bytes = memory->current_bytes = memory->oom_kills = CGROUP_UNKNOWN;
+	memory->limit_bytes = memory->current_bytes = memory->oom_kills = CUF_UNKNOWN;
 	memory->system_oom_kills = read_number("/proc/vmstat", "oom_kill");
-	if (own_path(":memory:", path, sizeof path) && read_in(v1, path, "memory.usage_in_bytes", NULL) != CGROUP_UNKNOWN) {
+	if (own_path(":memory:", path, sizeof path) && read_in(v1, path, "memory.usage_in_bytes", NULL) != CUF_UNKNOWN) {
 		memory->limit_bytes = read_in(v1, path, "memory.limit_in_bytes", NULL);
 		memory->current_bytes = read_in(v1, path, "memory.usage_in_bytes", NULL);
 		memory->oom_kills = read_in(v1, path, "memory.oom_control", "oom_kill");
 		if (memory->limit_bytes >= INT64_MAX / 4096 * 4096)
-			memory->limit_bytes = CGROUP_UNKNOWN; /* v1's word for none */
+			memory->limit_bytes = CUF_UNKNOWN; /* v1's word for none */
 	} else if (own_path("0::", path, sizeof path)) {
 		memory->limit_bytes = read_in(v2, path, "memory.max", NULL); /* "max": unknown */
 		memory->current_bytes = read_in(v2, path, "memory.current", NULL);

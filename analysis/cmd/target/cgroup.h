@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The memory cgroup of this process, v2 or v1, and how often the kernel killed for want of memory in it.
- * Contract: bytes and counts; CGROUP_UNKNOWN where there is no cgroup, no limit or no such file. Reads alone.
+ * Contract: bytes and counts; CUF_UNKNOWN where there is no cgroup, no limit or no such file. Reads alone.
  */
 #ifndef CMD_CGROUP_H
 #define CMD_CGROUP_H
 
 #include <stdint.h>
-
-#define CGROUP_UNKNOWN UINT64_MAX
+#include "interpose/abi/format.h"
 
 struct cgroup_memory {
 	uint64_t limit_bytes, current_bytes;

@@ -25,7 +25,7 @@ struct json_object *json_stack(struct frames *frames, const struct fact_stack *s
 		json_add_text(frame, "function", items[i].function);
 		json_add_text(frame, "module", items[i].module);
 		json_add_text(frame, "file", items[i].file);
-		json_add_number(frame, "line", items[i].line ? items[i].line : UINT64_MAX);
+		json_add_number(frame, "line", items[i].line ? items[i].line : CUF_UNKNOWN);
 		json_add_text(frame, "language", items[i].language);
 		json_add_hex(frame, "address", items[i].addr);
 		json_add_bool(frame, "inlined", items[i].inlined);
@@ -45,7 +45,7 @@ struct json_object *json_owners(const struct fact_owner_row *owners, size_t coun
 		json_add_number(row, "bytes", owners[i].bytes);
 		json_add_number(row, "count", owners[i].count);
 		json_add_basis(row, owners[i].basis);
-		json_add_number(row, "pid", owners[i].pid ? owners[i].pid : UINT64_MAX);
+		json_add_number(row, "pid", owners[i].pid ? owners[i].pid : CUF_UNKNOWN);
 		json_add_text(row, "name", owners[i].name);
 		json_add_text(row, "source", owners[i].by_nvml ? "nvml" : NULL);
 		json_add_bool(row, "in_sum", owners[i].in_sum);
@@ -59,7 +59,7 @@ struct json_object *json_largest_free(const struct fact_layer *layers)
 	struct json_object *object = json_object_new_object(), *basis = json_object_new_object();
 	for (size_t i = 0; i < LAYER_MAX; i++) {
 		json_add_number(object, layer_names[i], layers[i].bytes);
-		json_add_text(basis, layer_names[i], layers[i].bytes == FACT_UNKNOWN ? NULL : layers[i].words);
+		json_add_text(basis, layer_names[i], layers[i].bytes == CUF_UNKNOWN ? NULL : layers[i].words);
 	}
 	json_add(object, "basis", basis);
 	return object;
@@ -71,7 +71,7 @@ static struct json_object *json_moment(const struct facts *facts, const struct f
 	json_add_text(object, "kind", moment_names[moment->kind]);
 	json_add_number(object, "time_ns", moment->time_ns);
 	json_add(object, "pid", json_pid(facts, moment->process));
-	json_add_number(object, "incident", moment->incident ? moment->incident : UINT64_MAX);
+	json_add_number(object, "incident", moment->incident ? moment->incident : CUF_UNKNOWN);
 	json_add_basis(object, moment->basis);
 	return object;
 }
@@ -82,7 +82,7 @@ static struct json_object *json_holes(const struct fact_fragmentation *f)
 	for (size_t i = 0; i < FACT_HOLE_CLASSES; i++) {
 		struct json_object *row = json_object_new_object();
 		json_add_number(row, "from_bytes", i ? 512ull << i : 0);
-		json_add_number(row, "below_bytes", i + 1 < FACT_HOLE_CLASSES ? 1024ull << i : UINT64_MAX);
+		json_add_number(row, "below_bytes", i + 1 < FACT_HOLE_CLASSES ? 1024ull << i : CUF_UNKNOWN);
 		json_add_number(row, "count", f->hole_count[i]);
 		json_add_number(row, "bytes", f->hole_bytes[i]);
 		json_object_array_add(array, row);
@@ -241,7 +241,7 @@ static struct json_object *json_live_kinds(const struct fact_incident *incident)
 	struct json_object *object = json_object_new_object();
 	for (uint32_t kind = 1; kind < CUF_KIND_MAX; kind++) {
 		struct json_object *row;
-		if (!incident->live_count[kind] || incident->live_count[kind] == FACT_UNKNOWN || !kind_name(kind))
+		if (!incident->live_count[kind] || incident->live_count[kind] == CUF_UNKNOWN || !kind_name(kind))
 			continue;
 		row = json_object_new_object();
 		json_add_number(row, "bytes", incident->live_bytes[kind]);
@@ -265,7 +265,7 @@ struct json_object *json_incident(const struct facts *facts, struct frames *fram
 	json_add(object, "device", json_device_ordinal(facts, incident->device));
 	json_add_text(object, "api", incident->api);
 	json_add_text(object, "driver_api", incident->driver_api);
-	json_add_number(object, "result", incident->kind == CUF_KIND_FRAMEWORK ? UINT64_MAX : incident->result);
+	json_add_number(object, "result", incident->kind == CUF_KIND_FRAMEWORK ? CUF_UNKNOWN : incident->result);
 	json_add_bool(object, "is_request", incident->is_request);
 	json_add_number(object, "requested_bytes", incident->requested_bytes);
 	json_add_number(object, "framework_requested_bytes", incident->framework_requested_bytes);

@@ -38,7 +38,7 @@ struct json_object *json_frameworks(const struct facts *facts, struct frames *fr
 		json_add_number(row, "empty_bytes", f->empty_bytes);
 		json_add_number(row, "emptyable_bytes", f->emptyable_bytes);
 		json_add_number(row, "largest_hole_bytes", f->largest_hole.bytes);
-		json_add_text(row, "largest_hole_basis", f->largest_hole.bytes == FACT_UNKNOWN ? NULL : f->largest_hole.words);
+		json_add_text(row, "largest_hole_basis", f->largest_hole.bytes == CUF_UNKNOWN ? NULL : f->largest_hole.words);
 		json_add(row, "pins", json_pins(frames, f));
 		json_object_array_add(array, row);
 	}

@@ -5,8 +5,8 @@
 static struct json_object *json_interval(uint64_t low, uint64_t high)
 {
 	struct json_object *interval = json_object_new_array();
-	json_object_array_add(interval, low == FACT_UNKNOWN ? NULL : json_object_new_uint64(low));
-	json_object_array_add(interval, high == FACT_UNKNOWN ? NULL : json_object_new_uint64(high));
+	json_object_array_add(interval, low == CUF_UNKNOWN ? NULL : json_object_new_uint64(low));
+	json_object_array_add(interval, high == CUF_UNKNOWN ? NULL : json_object_new_uint64(high));
 	return interval;
 }
 
@@ -56,7 +56,7 @@ static void add_books(struct json_object *object, const struct fact_allocator *a
 	json_add_number(object, "top_bytes", a->top_bytes);
 	json_add_number(object, "arena_count", a->arena_count);
 	json_add_number(object, "largest_free_bytes", a->largest_free.bytes);
-	json_add_text(object, "largest_free_basis", a->largest_free.bytes == FACT_UNKNOWN ? NULL : a->largest_free.words);
+	json_add_text(object, "largest_free_basis", a->largest_free.bytes == CUF_UNKNOWN ? NULL : a->largest_free.words);
 	json_add(object, "free", json_free_classes(a));
 	json_add(object, "slabs", json_slabs(a));
 }
@@ -64,10 +64,10 @@ static void add_books(struct json_object *object, const struct fact_allocator *a
 /* Counted calls are of our hooks, whatever allocator is behind them. */
 static struct json_object *json_allocator(const struct fact_host *host)
 {
-	static const struct fact_allocator unknown = { .role = ALLOCATOR_PROCESS, .time_ns = FACT_UNKNOWN, .system_bytes = FACT_UNKNOWN,
-		.live_bytes = FACT_UNKNOWN, .cached_bytes = FACT_UNKNOWN, .fragmented_bytes = FACT_UNKNOWN, .own_bytes = FACT_UNKNOWN,
-		.retained_bytes = FACT_UNKNOWN, .thread_cached_bytes = FACT_UNKNOWN, .mapped_bytes = FACT_UNKNOWN, .top_bytes = FACT_UNKNOWN,
-		.arena_count = FACT_UNKNOWN, .largest_free = { FACT_UNKNOWN, "" } };
+	static const struct fact_allocator unknown = { .role = ALLOCATOR_PROCESS, .time_ns = CUF_UNKNOWN, .system_bytes = CUF_UNKNOWN,
+		.live_bytes = CUF_UNKNOWN, .cached_bytes = CUF_UNKNOWN, .fragmented_bytes = CUF_UNKNOWN, .own_bytes = CUF_UNKNOWN,
+		.retained_bytes = CUF_UNKNOWN, .thread_cached_bytes = CUF_UNKNOWN, .mapped_bytes = CUF_UNKNOWN, .top_bytes = CUF_UNKNOWN,
+		.arena_count = CUF_UNKNOWN, .largest_free = { CUF_UNKNOWN, "" } };
 	bool known = host->allocator_count && host->allocators[0].role == ALLOCATOR_PROCESS;
 	const struct fact_allocator *own = known ? host->allocators : &unknown;
 	struct json_object *object = json_object_new_object();
@@ -141,7 +141,7 @@ static struct json_object *json_pins(struct frames *frames, const struct fact_ho
 static struct json_object *json_maps(const struct fact_maps *maps)
 {
 	struct json_object *object = json_object_new_object();
-	if (maps->anonymous_count == FACT_UNKNOWN) {
+	if (maps->anonymous_count == CUF_UNKNOWN) {
 		json_object_put(object);
 		return NULL;
 	}

@@ -27,7 +27,7 @@ void json_add(struct json_object *object, const char *key, struct json_object *v
 
 void json_add_number(struct json_object *object, const char *key, uint64_t number)
 {
-	json_add(object, key, number == UINT64_MAX ? NULL : json_object_new_uint64(number));
+	json_add(object, key, number == CUF_UNKNOWN ? NULL : json_object_new_uint64(number));
 }
 
 void json_add_index(struct json_object *object, const char *key, uint32_t number)

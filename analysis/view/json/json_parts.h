@@ -15,7 +15,7 @@
 
 struct json_object *json_text(const char *text); /* NULL: null */
 void json_add(struct json_object *object, const char *key, struct json_object *value);
-void json_add_number(struct json_object *object, const char *key, uint64_t number); /* UINT64_MAX: null */
+void json_add_number(struct json_object *object, const char *key, uint64_t number); /* CUF_UNKNOWN: null */
 void json_add_index(struct json_object *object, const char *key, uint32_t number);  /* UINT32_MAX: null */
 void json_add_double(struct json_object *object, const char *key, double number);   /* not finite: null */
 void json_add_text(struct json_object *object, const char *key, const char *text);  /* NULL: null */

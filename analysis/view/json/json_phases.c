@@ -27,7 +27,7 @@ static struct json_object *json_phase(const struct facts *facts, const struct fa
 	json_add_basis(object, phase->basis);
 	json_add_text(object, "why", or_null(phase->why));
 	json_add(object, "pid", json_pid(facts, phase->process));
-	json_add_number(object, "tid", phase->tid ? phase->tid : FACT_UNKNOWN);
+	json_add_number(object, "tid", phase->tid ? phase->tid : CUF_UNKNOWN);
 	json_add_number(object, "depth", phase->depth);
 	json_add_number(object, "begin_ns", phase->begin_ns);
 	json_add_number(object, "end_ns", phase->end_ns);

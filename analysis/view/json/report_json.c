@@ -40,7 +40,7 @@ static struct json_object *json_process(const struct facts *facts, struct frames
 	json_add_text(object, "end_why", p->end_why && *p->end_why ? p->end_why : NULL);
 	json_add_bool(object, "complete", p->complete);
 	json_add_bool(object, "switched_off", p->switched_off);
-	json_add_number(object, "driver_version", p->driver_version ? p->driver_version : UINT64_MAX);
+	json_add_number(object, "driver_version", p->driver_version ? p->driver_version : CUF_UNKNOWN);
 	json_add_number(object, "first_cuda_ns", p->first_cuda_ns);
 	json_add_text(object, "host_mode", p->host_mode < 3 ? modes[p->host_mode] : NULL);
 	json_add_number(object, "sample_mean_bytes", p->sample_mean_bytes);
@@ -48,7 +48,7 @@ static struct json_object *json_process(const struct facts *facts, struct frames
 	json_add_number(object, "events_recorded", p->events_recorded);
 	json_add_number(object, "events_overwritten", p->events_overwritten);
 	json_add_number(object, "events_lost", p->events_lost);
-	json_add_number(object, "fatal_incident", p->fatal_incident ? p->fatal_incident : UINT64_MAX);
+	json_add_number(object, "fatal_incident", p->fatal_incident ? p->fatal_incident : CUF_UNKNOWN);
 	json_add_text(object, "rank", p->rank);
 	json_add(object, "ended_by", json_pid(facts, p->ended_by));
 	json_add_number(object, "held_bytes", p->held_bytes);

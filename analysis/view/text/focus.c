@@ -12,9 +12,9 @@ const struct fact_incident *focus_incident(const struct facts *facts)
 
 static double fullness(const struct fact_device *device)
 {
-	if (device->peak_bytes == FACT_UNKNOWN)
+	if (device->peak_bytes == CUF_UNKNOWN)
 		return -1;
-	return (double)device->peak_bytes / (device->total_bytes && device->total_bytes != FACT_UNKNOWN ? (double)device->total_bytes : 1e18);
+	return (double)device->peak_bytes / (device->total_bytes && device->total_bytes != CUF_UNKNOWN ? (double)device->total_bytes : 1e18);
 }
 
 const struct fact_device *focus_device(const struct facts *facts)

@@ -125,7 +125,7 @@ void text_layers(const struct fact_layer *layers, char *out, size_t bytes)
 	for (size_t o = 0; o < LAYER_MAX && used < bytes; o++) {
 		enum fact_layer_id i = order[o];
 		int length;
-		if (layers[i].bytes == FACT_UNKNOWN)
+		if (layers[i].bytes == CUF_UNKNOWN)
 			continue;
 		length = snprintf(out + used, bytes - used, "%s%s %s%s%s%s", used ? "; " : "", names[i], units_bytes(layers[i].bytes).s,
 				  layers[i].words ? " (" : "", layers[i].words ? layers[i].words : "", layers[i].words ? ")" : "");
@@ -138,9 +138,9 @@ void text_layers(const struct fact_layer *layers, char *out, size_t bytes)
 /* What was wanted in one piece: the driver was perhaps asked for a segment to put it into, or for a part of it. */
 static uint64_t wanted_bytes(const struct fact_incident *incident)
 {
-	if (incident->framework_requested_bytes != FACT_UNKNOWN)
+	if (incident->framework_requested_bytes != CUF_UNKNOWN)
 		return incident->framework_requested_bytes;
-	return incident->least_requested_bytes != FACT_UNKNOWN ? incident->least_requested_bytes : incident->requested_bytes;
+	return incident->least_requested_bytes != CUF_UNKNOWN ? incident->least_requested_bytes : incident->requested_bytes;
 }
 
 /* Free memory that would have served is said to have been there, and no cause is made up for it. */
@@ -148,11 +148,11 @@ void text_shortage(const struct fact_incident *incident, char *out, size_t bytes
 {
 	uint64_t wanted = wanted_bytes(incident), left = incident->free_bytes;
 	int used;
-	if (!incident->is_request || wanted == FACT_UNKNOWN)
+	if (!incident->is_request || wanted == CUF_UNKNOWN)
 		used = snprintf(out, bytes, "the call names no size; device free %s", units_bytes(left).s);
 	else if (incident->device == FACT_NONE)
 		used = snprintf(out, bytes, "wanted %s of host memory", units_bytes(wanted).s);
-	else if (left == FACT_UNKNOWN)
+	else if (left == CUF_UNKNOWN)
 		used = snprintf(out, bytes, "wanted %s; what was free is not known", units_bytes(wanted).s);
 	else if (left >= wanted)
 		used = snprintf(out, bytes, "wanted %s, device free %s: free memory alone does not explain it", units_bytes(wanted).s, units_bytes(left).s);

@@ -48,7 +48,7 @@ static void pools(const struct text *text, const struct fact_fragmentation *f)
 {
 	for (size_t i = 0; i < f->pool_count && i < TEXT_ROWS_MAX; i++) {
 		const struct fact_pool *p = &f->pools[i];
-		uint64_t unused = p->reserved_bytes == FACT_UNKNOWN || p->used_bytes == FACT_UNKNOWN || p->reserved_bytes < p->used_bytes ? FACT_UNKNOWN : p->reserved_bytes - p->used_bytes;
+		uint64_t unused = p->reserved_bytes == CUF_UNKNOWN || p->used_bytes == CUF_UNKNOWN || p->reserved_bytes < p->used_bytes ? CUF_UNKNOWN : p->reserved_bytes - p->used_bytes;
 		text_line(text, STYLE_PLAIN, p->pool ? "pool" : "graphs", "reserved %s, used %s, unused %s, largest gap %s", units_bytes(p->reserved_bytes).s,
 			  units_bytes(p->used_bytes).s, units_bytes(unused).s, units_bytes(p->largest_gap_bytes).s);
 	}
@@ -57,7 +57,7 @@ static void pools(const struct text *text, const struct fact_fragmentation *f)
 static void reservations(const struct text *text, const struct fact_fragmentation *f)
 {
 	char where[TEXT_LINE_BYTES];
-	if (f->vmm_held_bytes && f->vmm_held_bytes != FACT_UNKNOWN)
+	if (f->vmm_held_bytes && f->vmm_held_bytes != CUF_UNKNOWN)
 		text_line(text, STYLE_PLAIN, "vmm", "held %s, mapped %s, held and nowhere mapped %s", units_bytes(f->vmm_held_bytes).s,
 			  units_bytes(f->vmm_mapped_bytes).s, units_bytes(f->vmm_unmapped_bytes).s);
 	for (size_t i = 0; i < f->vmm_count && i < TEXT_ROWS_MAX; i++) {
@@ -70,7 +70,7 @@ static void reservations(const struct text *text, const struct fact_fragmentatio
 
 static bool has_any(const struct fact_fragmentation *f)
 {
-	return f->pages || f->framework_count || f->pool_count || f->vmm_count || (f->vmm_held_bytes && f->vmm_held_bytes != FACT_UNKNOWN);
+	return f->pages || f->framework_count || f->pool_count || f->vmm_count || (f->vmm_held_bytes && f->vmm_held_bytes != CUF_UNKNOWN);
 }
 
 void text_fragmentation(const struct text *text)

@@ -26,7 +26,7 @@ static void malloc_lines(const struct text *text, const struct fact_process *p)
 			  estimated ? units_bytes(h->malloc_high_bytes).s : "", estimated ? ", 95 %)" : "");
 	else
 		text_line(text, STYLE_PLAIN, "malloc", "not recorded (host=off)");
-	if (h->alloc_count != FACT_UNKNOWN)
+	if (h->alloc_count != CUF_UNKNOWN)
 		text_line(text, STYLE_PLAIN, "calls", "%s allocations of %s in all, %s frees; %s", units_count(h->alloc_count).s,
 			  units_bytes(h->alloc_bytes).s, units_count(h->free_count).s, allocator);
 	else if (p->host_mode)
@@ -39,11 +39,11 @@ static void malloc_lines(const struct text *text, const struct fact_process *p)
 static void books_lines(const struct text *text, const struct fact_allocator *a)
 {
 	char words[TEXT_LINE_BYTES], largest[160] = "";
-	if (a->live_bytes == FACT_UNKNOWN) {
+	if (a->live_bytes == CUF_UNKNOWN) {
 		text_line(text, STYLE_PLAIN, "books", "%s %s took %s, and says no more", a->name, a->version, units_bytes(a->system_bytes).s);
 		return;
 	}
-	if (a->largest_free.bytes != FACT_UNKNOWN)
+	if (a->largest_free.bytes != CUF_UNKNOWN)
 		snprintf(largest, sizeof largest, "; largest free %s (%s)", units_bytes(a->largest_free.bytes).s, a->largest_free.words);
 	snprintf(words, sizeof words, "%s %s took %s: %s handed out, %s free between blocks, %s free in whole pages%s%s", a->name, a->version,
 		 units_bytes(a->system_bytes).s, units_bytes(a->live_bytes).s, units_bytes(a->fragmented_bytes).s, units_bytes(a->cached_bytes).s,
@@ -107,9 +107,9 @@ static void other_lines(const struct text *text, const struct fact_host *h)
 		const struct fact_allocator *a = &h->allocators[i];
 		if (a->role != ALLOCATOR_PROCESS)
 			text_line(text, STYLE_WARN, "besides", "%s %s in %s: %s %s, unseen", a->name, a->version, a->object,
-				  units_bytes(a->live_bytes == FACT_UNKNOWN ? a->system_bytes : a->live_bytes).s, a->live_bytes == FACT_UNKNOWN ? "taken" : "handed out");
+				  units_bytes(a->live_bytes == CUF_UNKNOWN ? a->system_bytes : a->live_bytes).s, a->live_bytes == CUF_UNKNOWN ? "taken" : "handed out");
 	}
-	if (h->maps.anonymous_count != FACT_UNKNOWN)
+	if (h->maps.anonymous_count != CUF_UNKNOWN)
 		text_line(text, STYLE_PLAIN, "maps", "%s in %s anonymous, %s in %s of files; %s given back by madvise", units_bytes(h->maps.anonymous_bytes).s,
 			  units_count(h->maps.anonymous_count).s, units_bytes(h->maps.file_bytes).s, units_count(h->maps.file_count).s,
 			  units_bytes(h->maps.given_back_bytes).s);
@@ -123,13 +123,13 @@ void text_host(const struct text *text)
 	text_line(text, STYLE_PLAIN, "rss", "%s, at most %s; the machine has %s", units_bytes(h->rss_bytes).s, units_bytes(h->rss_peak_bytes).s,
 		  units_bytes(h->memory_total_bytes).s);
 	malloc_lines(text, p);
-	if (h->allocator_count && h->allocators[0].role == ALLOCATOR_PROCESS && h->allocators[0].time_ns != FACT_UNKNOWN)
+	if (h->allocator_count && h->allocators[0].role == ALLOCATOR_PROCESS && h->allocators[0].time_ns != CUF_UNKNOWN)
 		books_lines(text, h->allocators);
 	verdict_lines(text, h);
 	other_lines(text, h);
 	text_line(text, STYLE_PLAIN, "pinned", "%s", units_bytes(h->pinned_bytes).s);
-	if (h->cgroup_bytes != FACT_UNKNOWN || h->cgroup_max_bytes != FACT_UNKNOWN)
+	if (h->cgroup_bytes != CUF_UNKNOWN || h->cgroup_max_bytes != CUF_UNKNOWN)
 		text_line(text, STYLE_PLAIN, "cgroup", "%s in use, limit %s", units_bytes(h->cgroup_bytes).s,
-			  h->cgroup_max_bytes == FACT_UNKNOWN ? "none" : units_bytes(h->cgroup_max_bytes).s);
+			  h->cgroup_max_bytes == CUF_UNKNOWN ? "none" : units_bytes(h->cgroup_max_bytes).s);
 	resident_table(text, h);
 }

@@ -28,7 +28,7 @@ static void held(const struct text *text, const struct fact_incident *incident)
 	size_t used = 0;
 	for (uint32_t kind = 1; kind < CUF_KIND_MAX && used < sizeof words; kind++) {
 		int length;
-		if (!incident->live_count[kind] || incident->live_count[kind] == FACT_UNKNOWN || !kind_name(kind))
+		if (!incident->live_count[kind] || incident->live_count[kind] == CUF_UNKNOWN || !kind_name(kind))
 			continue;
 		length = snprintf(words + used, sizeof words - used, "%s%s %s in %s", used ? ", " : "", kind_name(kind),
 				  units_bytes(incident->live_bytes[kind]).s, units_count(incident->live_count[kind]).s);

@@ -23,7 +23,7 @@ static const char *const short_words[OWNER_MAX] = {
 };
 
 /* A row is shown when it holds something; free always. What cannot be known lies in the unexplained, whose row says so. */
-static bool is_shown(const struct fact_owner_row *row) { return (row->bytes != 0 && row->bytes != FACT_UNKNOWN) || row->kind == OWNER_FREE; }
+static bool is_shown(const struct fact_owner_row *row) { return (row->bytes != 0 && row->bytes != CUF_UNKNOWN) || row->kind == OWNER_FREE; }
 
 /* "unexplained: context, other processes": the unknown rows that may be in it. */
 static void unexplained_name(const struct fact_device *device, char *out, size_t bytes)
@@ -33,7 +33,7 @@ static void unexplained_name(const struct fact_device *device, char *out, size_t
 	bool any = false;
 	for (size_t i = 0; i < device->owner_count && used > 0 && (size_t)used < bytes; i++) {
 		const struct fact_owner_row *row = &device->owners[i];
-		if (row->bytes != FACT_UNKNOWN || !parts[row->kind])
+		if (row->bytes != CUF_UNKNOWN || !parts[row->kind])
 			continue;
 		used += snprintf(out + used, bytes - (size_t)used, "%s%s", any ? ", " : " (", parts[row->kind]);
 		any = true;
@@ -68,7 +68,7 @@ static void add_row(struct table *table, const struct fact_device *device, const
 	const char *basis = row->by_nvml && row->basis == BASIS_OBSERVED ? "NVML" : basis_names[row->basis];
 	char name[96], count[48] = "";
 	row_name(device, row, pid, name, sizeof name);
-	if (row->count != FACT_UNKNOWN && row->count)
+	if (row->count != CUF_UNKNOWN && row->count)
 		snprintf(count, sizeof count, "%s %s", units_count(row->count).s, row->count == 1 ? "block" : "blocks");
 	table_row(table, (const char *[]){ name, units_bytes(row->bytes).s, row->in_sum ? units_percent(row->bytes, device->total_bytes).s : "",
 		count, basis });
@@ -124,7 +124,7 @@ unsigned text_owners(const struct text *text, const struct fact_device *device, 
 	char says[64];
 	for (size_t i = 0; i < device->owner_count; i++) {
 		const struct fact_owner_row *row = &device->owners[i];
-		if (row->in_sum && row->bytes != FACT_UNKNOWN)
+		if (row->in_sum && row->bytes != CUF_UNKNOWN)
 			sum += row->bytes;
 		if (row->kind == OWNER_FREE && limit)
 			add_rest(table, device, limit), lines++;
@@ -133,7 +133,7 @@ unsigned text_owners(const struct text *text, const struct fact_device *device, 
 		add_row(table, device, row, pid);
 		lines++;
 	}
-	if (device->total_bytes == FACT_UNKNOWN)
+	if (device->total_bytes == CUF_UNKNOWN)
 		snprintf(says, sizeof says, "driver's total unknown");
 	else if (sum == device->total_bytes)
 		snprintf(says, sizeof says, "= driver total");

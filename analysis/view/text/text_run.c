@@ -60,7 +60,7 @@ void text_processes(const struct text *text)
 		snprintf(end, sizeof end, p->end == END_EXIT || p->end == END_SIGNAL ? "%s %s%s" : "%s%s%s", end_names[p->end],
 			 p->end == END_EXIT || p->end == END_SIGNAL ? units_count(p->end_status).s : "", p->ended_by == FACT_NONE ? "" : ", by the first failure");
 		table_row(table, (const char *[]){ pid, p->rank ? p->rank : "", units_wall(p->start_ns).s, end,
-			p->held_bytes == FACT_UNKNOWN ? "" : units_bytes(p->held_bytes).s, units_count(p->events_recorded).s, units_count(p->events_lost).s,
+			p->held_bytes == CUF_UNKNOWN ? "" : units_bytes(p->held_bytes).s, units_count(p->events_recorded).s, units_count(p->events_lost).s,
 			*p->cmdline ? p->cmdline : p->exe });
 		if (p->switched_off || !p->complete)
 			table_tone(table, STYLE_WARN);

@@ -19,7 +19,7 @@ enum { SCREEN_LINES = 25, SCREEN_TAIL = 8 /* grew 2, leaks 2, host 1, seen 1, bl
 
 static uint64_t since(uint64_t start_ns, uint64_t end_ns)
 {
-	return start_ns == FACT_UNKNOWN || end_ns == FACT_UNKNOWN || end_ns < start_ns ? FACT_UNKNOWN : end_ns - start_ns;
+	return start_ns == CUF_UNKNOWN || end_ns == CUF_UNKNOWN || end_ns < start_ns ? CUF_UNKNOWN : end_ns - start_ns;
 }
 
 static const char *device_name(const struct fact_device *device)
@@ -67,7 +67,7 @@ static void headline_ending(const struct text *text, const struct fact_process *
 	enum style_tone tone = labels[process->end].tone;
 	size_t leaks = text_count_leaks(text->facts);
 	char peak[160] = "no GPU memory was used", words[320];
-	if (process->end == END_EXIT && process->end_status != 0 && process->end_status != FACT_UNKNOWN) {
+	if (process->end == END_EXIT && process->end_status != 0 && process->end_status != CUF_UNKNOWN) {
 		label = "EXIT";
 		tone = STYLE_WARN;
 	}
@@ -77,11 +77,11 @@ static void headline_ending(const struct text *text, const struct fact_process *
 	}
 	if (process->end == END_OOM_KILLED)
 		snprintf(peak, sizeof peak, "host memory: %s resident at most, of a limit of %s", units_bytes(process->host.rss_peak_bytes).s,
-			 units_bytes(process->host.cgroup_max_bytes != FACT_UNKNOWN ? process->host.cgroup_max_bytes : process->host.memory_total_bytes).s);
+			 units_bytes(process->host.cgroup_max_bytes != CUF_UNKNOWN ? process->host.cgroup_max_bytes : process->host.memory_total_bytes).s);
 	else if (device)
 		snprintf(peak, sizeof peak, "peak %s of %s on GPU %u (%s)", units_bytes(device->peak_bytes).s, units_bytes(device->total_bytes).s,
 			 device->ordinal, device_name(device));
-	else if (process->host.rss_peak_bytes != FACT_UNKNOWN)
+	else if (process->host.rss_peak_bytes != CUF_UNKNOWN)
 		snprintf(peak, sizeof peak, "no GPU memory was used; host peak rss %s", units_bytes(process->host.rss_peak_bytes).s);
 	if (!strcmp(label, "LEAK")) {
 		leak_words(text->facts, leaks, peak, words, sizeof words);
@@ -107,7 +107,7 @@ static unsigned process_lines(const struct text *text, const struct fact_process
 static size_t add_way(char *out, size_t bytes, const char *before, const char *what, uint64_t from, uint64_t to)
 {
 	int length;
-	if (from == FACT_UNKNOWN || to == FACT_UNKNOWN)
+	if (from == CUF_UNKNOWN || to == CUF_UNKNOWN)
 		return 0;
 	length = snprintf(out, bytes, "%s%s %s to %s", before, what, units_bytes(from).s, units_bytes(to).s);
 	return length > 0 && (size_t)length < bytes ? (size_t)length : 0;
@@ -301,11 +301,11 @@ static unsigned leak_lines(const struct text *text)
 		frames_line(text->frames, &site->stack, where, sizeof where);
 		snprintf(each, sizeof each, ", %s a %s", units_bytes(site->per_request_bytes).s, text_cycle_name(site));
 		snprintf(words, sizeof words, "%s %s in %s blocks%s: %s", units_bytes(site->bytes).s, kind_name(site->kind) ? kind_name(site->kind) : "?",
-			 units_count(site->count).s, site->per_request_bytes == FACT_UNKNOWN ? "" : each, where);
+			 units_count(site->count).s, site->per_request_bytes == CUF_UNKNOWN ? "" : each, where);
 		lines += text_flow(text, STYLE_BAD, i ? "" : "LEAKS", leaks == 1 ? 2 : 1, words);
 	}
 	for (size_t i = 0; i < facts->leak_count; i++) {
-		live += facts->leaks[i].bytes == FACT_UNKNOWN || facts->leaks[i].holds_blocks ? 0 : facts->leaks[i].bytes;
+		live += facts->leaks[i].bytes == CUF_UNKNOWN || facts->leaks[i].holds_blocks ? 0 : facts->leaks[i].bytes;
 		sites += !facts->leaks[i].holds_blocks;
 	}
 	if (!leaks && facts->leak_count)
@@ -319,7 +319,7 @@ static unsigned host_lines(const struct text *text, const struct fact_process *p
 {
 	const struct fact_host *host = &process->host;
 	char words[512], cgroup[96] = "", malloc_words[128] = "", free_words[96] = "";
-	if (host->cgroup_max_bytes != FACT_UNKNOWN)
+	if (host->cgroup_max_bytes != CUF_UNKNOWN)
 		snprintf(cgroup, sizeof cgroup, ", cgroup %s of %s", units_bytes(host->cgroup_bytes).s, units_bytes(host->cgroup_max_bytes).s);
 	if (process->host_mode)
 		snprintf(malloc_words, sizeof malloc_words, ", malloc live %s%s", units_bytes(host->malloc_live_bytes).s,

@@ -69,7 +69,7 @@ static void seen(const struct text *text, const struct fact_framework *f)
 		 *f->backend ? " (" : "", f->backend, *f->backend ? ")" : "", units_bytes(f->allocated_bytes).s, units_bytes(f->reserved_bytes).s,
 		 units_count(f->segment_count).s, units_bytes(unused).s, f->basis == BASIS_ESTIMATED ? " (estimated)" : "");
 	text_flow(text, STYLE_PLAIN, "segments", 3, words);
-	if (f->largest_hole.bytes == FACT_UNKNOWN)
+	if (f->largest_hole.bytes == CUF_UNKNOWN)
 		return;
 	snprintf(words, sizeof words, "largest hole %s (%s); empty segments %s; held by less than a tenth %s", units_bytes(f->largest_hole.bytes).s,
 		 f->largest_hole.words, units_bytes(f->empty_bytes).s, units_bytes(f->emptyable_bytes).s);
@@ -82,7 +82,7 @@ void text_segments(const struct text *text, const struct fact_fragmentation *fra
 {
 	for (size_t i = 0; i < fragmentation->framework_count; i++) {
 		const struct fact_framework *f = &fragmentation->frameworks[i];
-		if (f->allocated_bytes != FACT_UNKNOWN)
+		if (f->allocated_bytes != CUF_UNKNOWN)
 			seen(text, f);
 		else
 			text_line(text, STYLE_PLAIN, "regions", "%s%s%s%s: %s in %s, whose inside is not seen", f->name, *f->backend ? " (" : "", f->backend,

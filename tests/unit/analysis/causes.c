@@ -95,7 +95,7 @@ static void check_form(const struct world *w, const struct fact_cause *c)
 	assert_true(c->confidence >= 0 && c->confidence <= CAUSE_MOST);
 	assert_true(strlen(c->summary) > 10);
 	for (size_t i = 0; i < c->evidence_count; i++) {
-		assert_true(c->evidence[i].seq_count || c->evidence[i].time_ns != FACT_UNKNOWN);
+		assert_true(c->evidence[i].seq_count || c->evidence[i].time_ns != CUF_UNKNOWN);
 		assert_null(strchr(c->evidence[i].text, '{'));
 		for (size_t s = 0; s < c->evidence[i].seq_count; s++)
 			assert_true(in_recording(w->m, c->evidence[i].seqs[s]));

@@ -149,7 +149,7 @@ static void test_crowd__two_have_no_middle(void **state)
 	}
 	facts = report();
 	assert_int_equal(facts->crowd.outlier, FACT_NONE);
-	assert_int_equal(facts->crowd.median_bytes, FACT_UNKNOWN);
+	assert_int_equal(facts->crowd.median_bytes, CUF_UNKNOWN);
 	facts_free(facts);
 }
 

@@ -36,7 +36,7 @@ static void done(struct maker *m, struct facts *facts)
 	for (size_t d = 0; d < facts->device_count; d++) {
 		uint64_t sum = 0;
 		for (size_t i = 0; i < facts->devices[d].owner_count; i++)
-			if (facts->devices[d].owners[i].in_sum && facts->devices[d].owners[i].bytes != FACT_UNKNOWN)
+			if (facts->devices[d].owners[i].in_sum && facts->devices[d].owners[i].bytes != CUF_UNKNOWN)
 				sum += facts->devices[d].owners[i].bytes;
 		assert_int_equal(sum, facts->devices[d].total_bytes);
 	}
@@ -46,7 +46,7 @@ static void done(struct maker *m, struct facts *facts)
 
 static uint64_t row(const struct facts *facts, enum fact_owner kind, const char *role)
 {
-	uint64_t bytes = FACT_UNKNOWN;
+	uint64_t bytes = CUF_UNKNOWN;
 	for (size_t i = 0; i < facts->devices[0].owner_count; i++) {
 		const struct fact_owner_row *r = &facts->devices[0].owners[i];
 		if (r->kind == kind && (role ? r->role && !strcmp(r->role, role) : !r->role))
@@ -146,7 +146,7 @@ static void test_segments__pools_and_edges(void **state)
 	assert_int_equal(framework(facts)->largest_hole.bytes, 12 * MiB);
 	assert_int_equal(framework(facts)->segments[0].hole_count, 2);
 	assert_int_equal(framework(facts)->segments[0].serves_least_bytes, 1 * MiB + 1);
-	assert_int_equal(framework(facts)->segments[0].serves_most_bytes, FACT_UNKNOWN);
+	assert_int_equal(framework(facts)->segments[0].serves_most_bytes, CUF_UNKNOWN);
 	assert_int_equal(framework(facts)->segments[2].serves_most_bytes, 1 * MiB);
 	assert_false(framework(facts)->segments[0].expandable);
 	facts_free(facts);
@@ -241,7 +241,7 @@ static void test_segments__at_any_moment(void **state)
 	facts = report_at(m, FACTS_AT_NOW, 0);
 	assert_int_equal(framework(facts)->allocated_bytes, 0);
 	assert_int_equal(framework(facts)->segment_count, 0);
-	assert_int_equal(framework(facts)->largest_hole.bytes, FACT_UNKNOWN);
+	assert_int_equal(framework(facts)->largest_hole.bytes, CUF_UNKNOWN);
 	done(m, facts);
 }
 
@@ -324,7 +324,7 @@ static void test_incidents__expandable_without_the_framework(void **state)
 	maker_end(m, CUF_END_ABORT, 6);
 	facts = report_at(m, FACTS_AT_AUTO, 0);
 	assert_int_equal(facts->incident_count, 1);
-	assert_int_equal(facts->incidents[0].framework_requested_bytes, FACT_UNKNOWN);
+	assert_int_equal(facts->incidents[0].framework_requested_bytes, CUF_UNKNOWN);
 	assert_int_equal(facts->incidents[0].least_requested_bytes, 840 * MiB);
 	assert_int_equal(facts->incidents[0].free_bytes, 830 * MiB);
 	assert_int_equal(row(facts, OWNER_VMM, NULL), SEGMENT); /* not the chunks that were given back */
@@ -379,7 +379,7 @@ static void test_incidents__bursts_and_threads(void **state)
 	assert_int_equal(facts->incident_count, 4);
 	assert_int_equal(facts->incidents[0].outcome, OUTCOME_RECOVERED);
 	assert_int_equal(facts->incidents[1].requested_bytes, 64 * MiB);
-	assert_int_equal(facts->incidents[1].framework_requested_bytes, FACT_UNKNOWN);
+	assert_int_equal(facts->incidents[1].framework_requested_bytes, CUF_UNKNOWN);
 	assert_int_equal(facts->incidents[2].requested_bytes, 300 * MiB);
 	assert_int_equal(facts->incidents[2].framework_requested_bytes, 299 * MiB);
 	assert_int_equal(facts->incidents[2].attempt_count, 1);
@@ -449,13 +449,13 @@ static void test_regions__of_other_allocators(void **state)
 	assert_string_equal(f[0].name, "ONNX Runtime");
 	assert_string_equal(f[0].backend, "BFC arena, regions doubled");
 	assert_int_equal(f[0].reserved_bytes, 15 * MiB);
-	assert_int_equal(f[0].allocated_bytes, FACT_UNKNOWN);
+	assert_int_equal(f[0].allocated_bytes, CUF_UNKNOWN);
 	assert_int_equal(f[0].segment_count, 4);
 	assert_string_equal(f[1].name, "JAX");
 	assert_string_equal(f[1].backend, "preallocated");
 	assert_int_equal(f[1].basis, BASIS_INFERRED);
-	assert_int_equal(row(facts, OWNER_FRAMEWORK_SLACK, NULL), FACT_UNKNOWN);
-	assert_int_equal(facts->incidents[0].largest_free[LAYER_SEGMENT].bytes, FACT_UNKNOWN);
+	assert_int_equal(row(facts, OWNER_FRAMEWORK_SLACK, NULL), CUF_UNKNOWN);
+	assert_int_equal(facts->incidents[0].largest_free[LAYER_SEGMENT].bytes, CUF_UNKNOWN);
 	assert_int_equal(facts->incidents[0].fits_if_packed, FACT_CANNOT_TELL);
 	done(m, facts);
 }

@@ -181,7 +181,7 @@ static void test_wait__what_the_parent_saw_is_believed_once(void **state)
 {
 	static const struct { const char *text; enum fact_end end; uint64_t status; } rows[] = {
 		{ "signal=9\noom_kill=1\n", END_OOM_KILLED, 9 }, { "signal=9\noom_kill=0\n", END_KILLED, 9 }, { "signal=11\n", END_SIGNAL, 11 },
-		{ "exit_status=3\n", END_EXIT, 3 }, { "oom_kill=2\n", END_OOM_KILLED, FACT_UNKNOWN }, { "oom_kill=0\n", END_KILLED, FACT_UNKNOWN },
+		{ "exit_status=3\n", END_EXIT, 3 }, { "oom_kill=2\n", END_OOM_KILLED, CUF_UNKNOWN }, { "oom_kill=0\n", END_KILLED, CUF_UNKNOWN },
 	};
 	char path[] = "/tmp/cuflight-append-XXXXXX";
 	close(mkstemp(path));

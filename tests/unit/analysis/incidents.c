@@ -241,7 +241,7 @@ static void test_incident__a_launch_is_not_recovered_by_a_block(void **state)
 	maker_alloc(m, 0x701000000000, 4096, 3);
 	maker_end(m, CUF_END_EXIT, 1);
 	facts = report(m);
-	assert_int_equal(facts->incidents[0].requested_bytes, FACT_UNKNOWN);
+	assert_int_equal(facts->incidents[0].requested_bytes, CUF_UNKNOWN);
 	assert_int_equal(facts->incidents[0].fits_if_packed, FACT_CANNOT_TELL);
 	facts_free(facts);
 	expect(m, 1, OUTCOME_FATAL);

@@ -41,7 +41,7 @@ static void assert_sums(const struct fact_owner_row *rows, size_t count, uint64_
 {
 	uint64_t sum = 0;
 	for (size_t i = 0; i < count; i++)
-		if (rows[i].in_sum && rows[i].bytes != FACT_UNKNOWN)
+		if (rows[i].in_sum && rows[i].bytes != CUF_UNKNOWN)
 			sum += rows[i].bytes;
 	assert_int_equal(sum, total_bytes);
 }
@@ -49,7 +49,7 @@ static void assert_sums(const struct fact_owner_row *rows, size_t count, uint64_
 static void done(struct maker *m, struct facts *facts)
 {
 	for (size_t i = 0; i < facts->device_count; i++)
-		if (facts->devices[i].total_bytes != FACT_UNKNOWN)
+		if (facts->devices[i].total_bytes != CUF_UNKNOWN)
 			assert_sums(facts->devices[i].owners, facts->devices[i].owner_count, facts->devices[i].total_bytes);
 	facts_free(facts);
 	maker_free_all(m);
@@ -91,8 +91,8 @@ static void test_owners__every_kind_in_its_row(void **state)
 	assert_int_equal(row(facts, OWNER_POOL_SLACK), 80 * MiB + 40 * MiB);
 	assert_int_equal(row(facts, OWNER_CONTEXT), 300 * MiB);
 	assert_int_equal(row(facts, OWNER_FREE), 15 * GiB);
-	assert_int_equal(row(facts, OWNER_FRAMEWORK_SLACK), FACT_UNKNOWN);
-	assert_int_equal(row(facts, OWNER_OTHER_PROCESSES), FACT_UNKNOWN);
+	assert_int_equal(row(facts, OWNER_FRAMEWORK_SLACK), CUF_UNKNOWN);
+	assert_int_equal(row(facts, OWNER_OTHER_PROCESSES), CUF_UNKNOWN);
 	assert_int_equal(row(facts, OWNER_MANAGED), 2 * GiB);
 	assert_int_equal(row(facts, OWNER_UNEXPLAINED), GiB - (3 + 5 + 16 + 24 + 26 + 4 + 1 + 2 + 120 + 300) * MiB);
 	assert_int_equal(facts->processes[0].host.pinned_bytes, 32 * MiB);
@@ -100,11 +100,11 @@ static void test_owners__every_kind_in_its_row(void **state)
 	/* by layer */
 	assert_int_equal(facts->incidents[0].largest_free[LAYER_DEVICE].bytes, 15 * GiB);
 	assert_string_equal(facts->incidents[0].largest_free[LAYER_DEVICE].words, "upper bound");
-	assert_int_equal(facts->incidents[0].largest_free[LAYER_MEASURED].bytes, FACT_UNKNOWN);
+	assert_int_equal(facts->incidents[0].largest_free[LAYER_MEASURED].bytes, CUF_UNKNOWN);
 	assert_int_equal(facts->incidents[0].largest_free[LAYER_PAGE].bytes, PAGE - 1000);
 	assert_int_equal(facts->incidents[0].largest_free[LAYER_POOL].bytes, 4 * MiB);
 	assert_int_equal(facts->incidents[0].largest_free[LAYER_VMM].bytes, 1 * GiB - 20 * MiB);
-	assert_int_equal(facts->incidents[0].largest_free[LAYER_SEGMENT].bytes, FACT_UNKNOWN);
+	assert_int_equal(facts->incidents[0].largest_free[LAYER_SEGMENT].bytes, CUF_UNKNOWN);
 	assert_int_equal(facts->devices[0].fragmentation.vmm_held_bytes, 26 * MiB);
 	assert_int_equal(facts->devices[0].fragmentation.vmm_unmapped_bytes, 6 * MiB);
 	/* 15 GiB free + holes in pages + 120 MiB of slack */
@@ -163,9 +163,9 @@ static void test_holes__no_blocks_is_unknown_whole_pages_are_zero(void **state)
 {
 	struct maker *m = begin();
 	struct facts *facts = report_at(m, FACTS_AT_NOW, 0);
-	assert_int_equal(facts->devices[0].largest_free[LAYER_PAGE].bytes, FACT_UNKNOWN);
-	assert_int_equal(facts->devices[0].largest_free[LAYER_POOL].bytes, FACT_UNKNOWN);
-	assert_int_equal(facts->devices[0].largest_free[LAYER_VMM].bytes, FACT_UNKNOWN);
+	assert_int_equal(facts->devices[0].largest_free[LAYER_PAGE].bytes, CUF_UNKNOWN);
+	assert_int_equal(facts->devices[0].largest_free[LAYER_POOL].bytes, CUF_UNKNOWN);
+	assert_int_equal(facts->devices[0].largest_free[LAYER_VMM].bytes, CUF_UNKNOWN);
 	facts_free(facts);
 	maker_alloc(m, BASE, 4 * MiB, 1);
 	facts = report_at(m, FACTS_AT_NOW, 0);
@@ -196,7 +196,7 @@ static void test_owners__always_sum(void **state)
 	struct facts *facts;
 	maker_alloc(m, BASE, 4 * GiB, 1);
 	facts = report_at(m, FACTS_AT_NOW, 0); /* never asked */
-	assert_int_equal(row(facts, OWNER_FREE), FACT_UNKNOWN);
+	assert_int_equal(row(facts, OWNER_FREE), CUF_UNKNOWN);
 	assert_int_equal(row(facts, OWNER_UNEXPLAINED), 12 * GiB);
 	assert_sums(facts->devices[0].owners, facts->devices[0].owner_count, TOTAL);
 	facts_free(facts);

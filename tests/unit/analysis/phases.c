@@ -78,7 +78,7 @@ static void test_phases__ranges_and_marks_and_nonsense(void **state)
 	for (size_t i = 0; i < facts->processes[0].phase_count; i++) {
 		const struct fact_phase *f = &facts->processes[0].phases[i];
 		if (!strcmp(f->name, "range"))
-			assert_int_equal(f->end_ns == FACT_UNKNOWN, f->source == PHASE_NVTX);
+			assert_int_equal(f->end_ns == CUF_UNKNOWN, f->source == PHASE_NVTX);
 	}
 	/* a range is of the whole process: any thread is in it, the last begun first */
 	assert_int_equal(phase_at(facts, 0, 1005, find(facts, "moment")->begin_ns)->source, PHASE_NVTX);
@@ -285,7 +285,7 @@ static void test_incident__says_its_phase_and_request(void **state)
 	assert_int_equal(facts->incidents[1].phase_basis, BASIS_OBSERVED);
 	assert_int_equal(facts->incidents[1].request_id, 78);
 	assert_null(facts->incidents[2].phase);
-	assert_int_equal(facts->incidents[2].request_id, FACT_UNKNOWN);
+	assert_int_equal(facts->incidents[2].request_id, CUF_UNKNOWN);
 	done(m, facts);
 }
 

@@ -47,7 +47,7 @@ static void fill_layers(struct fact_layer *layers)
 {
 	for (size_t i = 0; i < LAYER_MAX; i++)
 		layers[i] = (struct fact_layer){ GIB / (i + 1), "upper bound, as the driver says" };
-	layers[LAYER_MEASURED].bytes = FACT_UNKNOWN;
+	layers[LAYER_MEASURED].bytes = CUF_UNKNOWN;
 }
 
 static void fill_device(struct world *w, struct fact_device *d, uint32_t ordinal)
@@ -91,8 +91,8 @@ static void fill_incident(struct world *w, struct fact_incident *i, uint64_t id,
 	*i = (struct fact_incident){ .id = id, .outcome = outcome, .outcome_why = "the process ended 3 ms later, by its own hand", .time_ns = 1700000000118000000,
 		.pid = 4131, .tid = 4711, .kind = CUF_KIND_DEVICE, .is_request = true, .api = "cudaMalloc", .driver_api = "cuMemAlloc_v2", .result = 2,
 		.requested_bytes = 2 * GIB, .free_bytes = GIB / 2, .total_bytes = 84 * GIB, .attempts = w->attempts, .attempt_count = 8,
-		.fits_if_packed = FACT_YES, .packed_bytes = 3 * GIB, .rss_bytes = FACT_UNKNOWN, .cgroup_bytes = FACT_UNKNOWN, .cgroup_max_bytes = FACT_UNKNOWN,
-		.host_live_bytes = FACT_UNKNOWN, .framework_requested_bytes = 2 * GIB - 1024, .least_requested_bytes = FACT_UNKNOWN, .resolved_ns = FACT_UNKNOWN, .basis = BASIS_OBSERVED,
+		.fits_if_packed = FACT_YES, .packed_bytes = 3 * GIB, .rss_bytes = CUF_UNKNOWN, .cgroup_bytes = CUF_UNKNOWN, .cgroup_max_bytes = CUF_UNKNOWN,
+		.host_live_bytes = CUF_UNKNOWN, .framework_requested_bytes = 2 * GIB - 1024, .least_requested_bytes = CUF_UNKNOWN, .resolved_ns = CUF_UNKNOWN, .basis = BASIS_OBSERVED,
 		.phase = long_name, .phase_source = PHASE_NVTX, .phase_basis = BASIS_INFERRED, .request_phase = long_name, .request_id = 1234567 };
 	i->stack = stack_of(w);
 	fill_layers(i->largest_free);
@@ -103,7 +103,7 @@ static void fill_sites(struct world *w)
 	for (size_t i = 0; i < SITES; i++) {
 		w->sites[i] = (struct fact_site){ .stack = stack_of(w), .pid = 4131, .device = 0, .kind = CUF_KIND_DEVICE, .class = i < 4 ? CLASS_LEAK : CLASS_LIVE,
 			.shape = SHAPE_LINEAR, .bytes = 123 << 20, .count = 59, .basis = BASIS_OBSERVED, .slope_bytes_per_s = i ? 2e6 : NAN,
-			.per_request_bytes = FACT_UNKNOWN, .grown_bytes = 1e9, .interval = { NAN, 3 } };
+			.per_request_bytes = CUF_UNKNOWN, .grown_bytes = 1e9, .interval = { NAN, 3 } };
 	}
 }
 
@@ -114,14 +114,14 @@ static void fill_world(struct world *w)
 		w->frames[i] = 0x401000 + i;
 	w->functions[0] = (struct fact_function){ 0x401000, long_name };
 	for (size_t i = 0; i < OWNERS; i++)
-		w->owners[i] = (struct fact_owner_row){ .kind = (enum fact_owner)i, .bytes = i == OWNER_FREE ? GIB / 2 : 1000000 * (i + 1), .count = FACT_UNKNOWN,
+		w->owners[i] = (struct fact_owner_row){ .kind = (enum fact_owner)i, .bytes = i == OWNER_FREE ? GIB / 2 : 1000000 * (i + 1), .count = CUF_UNKNOWN,
 			.basis = BASIS_OBSERVED, .in_sum = i != OWNER_MANAGED, .pid = i == OWNER_OTHER_PROCESSES ? 99 : 0 };
-	w->owners[OWNER_CONTEXT].bytes = FACT_UNKNOWN;
+	w->owners[OWNER_CONTEXT].bytes = CUF_UNKNOWN;
 	w->owners[OWNER_CONTEXT].basis = BASIS_NONE;
 	w->process = (struct fact_process){ .pid = 4131, .ppid = 1, .parent = FACT_NONE, .exec_of = FACT_NONE, .ended_by = FACT_NONE, .path = "/r/x.cuf", .exe = "/usr/bin/python3",
 		.cmdline = "python3 \xff server.py", .hostname = "h", .start_ns = 1699999990000000000, .end_ns = 1700000000200000000, .end = END_SIGNAL,
-		.end_status = 6, .end_basis = BASIS_OBSERVED, .complete = true, .host_mode = 1, .functions = w->functions, .function_count = 1, .first_cuda_ns = FACT_UNKNOWN };
-	w->phase = (struct fact_phase){ .name = long_name, .source = PHASE_INFERRED, .basis = BASIS_INFERRED, .why = long_name, .end_ns = FACT_UNKNOWN, .request_id = FACT_UNKNOWN };
+		.end_status = 6, .end_basis = BASIS_OBSERVED, .complete = true, .host_mode = 1, .functions = w->functions, .function_count = 1, .first_cuda_ns = CUF_UNKNOWN };
+	w->phase = (struct fact_phase){ .name = long_name, .source = PHASE_INFERRED, .basis = BASIS_INFERRED, .why = long_name, .end_ns = CUF_UNKNOWN, .request_id = CUF_UNKNOWN };
 	for (size_t g = 0; g < 20; g++)
 		w->groups[g] = (struct fact_phase_group){ .name = long_name, .source = PHASE_NVTX, .count = 1234567, .open = 12345, .total_ns = 86400000000000ull * 20,
 			.longest_ns = 86400000000000ull * 19, .peak_bytes = 84 * GIB, .rise_bytes = 83 * GIB };
@@ -132,7 +132,7 @@ static void fill_world(struct world *w)
 	w->process.work_layer = "framework";
 	w->process.phases_left_out = 1234567890;
 	w->process.requests = (struct fact_requests){ .count = 1234567890, .open = 1234567, .name = long_name, .basis = BASIS_INFERRED, .why = long_name,
-		.concurrency_max = FACT_UNKNOWN, .median_peak_bytes = 84 * GIB, .largest_peak_bytes = 84 * GIB, .largest_id = FACT_UNKNOWN, .largest_ns = FACT_UNKNOWN,
+		.concurrency_max = CUF_UNKNOWN, .median_peak_bytes = 84 * GIB, .largest_peak_bytes = 84 * GIB, .largest_id = CUF_UNKNOWN, .largest_ns = CUF_UNKNOWN,
 		.floor_slope_bytes = -1e9, .floor_low_bytes = -2e9, .floor_high_bytes = 3e9, .per_s = NAN };
 	memset(&w->process.host, 0xff, sizeof w->process.host);
 	w->process.host.malloc_basis = BASIS_ESTIMATED;
@@ -230,7 +230,7 @@ static void test_screen__first_word_says_how_it_ended(void **state)
 {
 	static const struct { enum fact_end end; uint64_t status; size_t leaks; const char *word; } rows[] = {
 		{ END_EXIT, 0, 0, "OK " }, { END_EXIT, 3, 0, "EXIT " }, { END_EXIT, 0, 1, "LEAK " }, { END_SIGNAL, 11, 1, "SIGNAL " },
-		{ END_KILLED, FACT_UNKNOWN, 0, "KILLED " }, { END_OOM_KILLED, FACT_UNKNOWN, 0, "HOST OOM " }, { END_EXEC, 0, 0, "EXEC " },
+		{ END_KILLED, CUF_UNKNOWN, 0, "KILLED " }, { END_OOM_KILLED, CUF_UNKNOWN, 0, "HOST OOM " }, { END_EXEC, 0, 0, "EXEC " },
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct world w;
@@ -255,7 +255,7 @@ static void test_owners__sum_is_said(void **state)
 	uint64_t sum = 0;
 	fill_world(&w);
 	for (size_t i = 0; i < OWNERS; i++)
-		if (w.owners[i].in_sum && w.owners[i].bytes != FACT_UNKNOWN)
+		if (w.owners[i].in_sum && w.owners[i].bytes != CUF_UNKNOWN)
 			sum += w.owners[i].bytes;
 	w.devices[0].total_bytes = sum;
 	char *text = as_text(&w.facts, 80);

@@ -57,7 +57,7 @@ static uint64_t row(const struct fact_device *d, enum fact_owner kind, uint32_t 
 	for (size_t i = 0; i < d->owner_count; i++)
 		if (d->owners[i].kind == kind && (!pid || d->owners[i].pid == pid))
 			return d->owners[i].bytes;
-	return FACT_UNKNOWN;
+	return CUF_UNKNOWN;
 }
 
 static struct facts *report(void)
@@ -95,7 +95,7 @@ static void test_run__two_processes_on_one_device(void **state)
 	assert_int_equal(row(d, OWNER_OTHER_PROCESSES, 10), 2 * GiB);
 	assert_int_equal(row(d, OWNER_FREE, 0), 10 * GiB);
 	for (size_t i = 0; i < d->owner_count; i++)
-		if (d->owners[i].in_sum && d->owners[i].bytes != FACT_UNKNOWN)
+		if (d->owners[i].in_sum && d->owners[i].bytes != CUF_UNKNOWN)
 			sum += d->owners[i].bytes;
 	assert_int_equal(sum, TOTAL);
 	assert_int_equal(d->alloc_count, 2);
@@ -146,7 +146,7 @@ static void test_run__who_has_ended_holds_nothing(void **state)
 	facts = report();
 	assert_int_equal(facts->process_count, 2);
 	assert_int_equal(row(&facts->devices[0], OWNER_DEVICE, 20), 3 * GiB);
-	assert_int_equal(row(&facts->devices[0], OWNER_OTHER_PROCESSES, 10), FACT_UNKNOWN);
+	assert_int_equal(row(&facts->devices[0], OWNER_OTHER_PROCESSES, 10), CUF_UNKNOWN);
 	facts_free(facts);
 }
 
@@ -235,7 +235,7 @@ static void test_ending__by_record_and_without(void **state)
 	maker_sample(m)->cgroup_bytes = 500000000;
 	facts = single(m);
 	assert_int_equal(facts->processes[0].end, END_KILLED);
-	assert_int_equal(facts->processes[0].end_status, FACT_UNKNOWN);
+	assert_int_equal(facts->processes[0].end_status, CUF_UNKNOWN);
 	assert_int_equal(facts->processes[0].host.cgroup_max_bytes, 1000000000);
 	assert_int_equal(facts->processes[0].host.memory_total_bytes, 8000000000);
 	facts_free(facts);

@@ -48,7 +48,7 @@ static void done(struct maker *m, struct facts *facts)
 {
 	uint64_t sum = 0;
 	for (size_t i = 0; i < facts->devices[0].owner_count; i++)
-		if (facts->devices[0].owners[i].in_sum && facts->devices[0].owners[i].bytes != FACT_UNKNOWN)
+		if (facts->devices[0].owners[i].in_sum && facts->devices[0].owners[i].bytes != CUF_UNKNOWN)
 			sum += facts->devices[0].owners[i].bytes;
 	assert_int_equal(sum, facts->devices[0].total_bytes);
 	facts_free(facts);
@@ -107,7 +107,7 @@ static void test_tenants__of_run_they_are_a_moment_later(void **state)
 	reading(m, 1, 3, three)->flags = CUF_TENANTS_BY_RUN;
 	facts = report(m);
 	assert_int_equal(bytes(facts, OWNER_OTHER_PROCESSES, 20), 2 * GiB);
-	assert_int_equal(bytes(facts, OWNER_CONTEXT, 0), FACT_UNKNOWN);
+	assert_int_equal(bytes(facts, OWNER_CONTEXT, 0), CUF_UNKNOWN);
 	assert_int_equal(bytes(facts, OWNER_UNEXPLAINED, 0), 1 * GiB);
 	done(m, facts);
 }
@@ -119,7 +119,7 @@ static void test_tenants__what_cannot_be_told_stays_unexplained(void **state)
 	const struct cuf_tenant tenants[] = { three[0], { 20, SEEN, CUF_UNKNOWN, "Xorg" } };
 	reading(m, 1, 2, tenants);
 	facts = report(m);
-	assert_int_equal(bytes(facts, OWNER_OTHER_PROCESSES, 20), FACT_UNKNOWN);
+	assert_int_equal(bytes(facts, OWNER_OTHER_PROCESSES, 20), CUF_UNKNOWN);
 	assert_int_equal(row(facts, OWNER_OTHER_PROCESSES, 20)->basis, BASIS_NONE);
 	assert_int_equal(bytes(facts, OWNER_UNEXPLAINED, 0), 8 * GiB - 300 * MiB);
 	done(m, facts);
@@ -135,7 +135,7 @@ static void test_tenants__the_nearest_reading_counts_and_an_old_one_does_not(voi
 	facts = report(m);
 	assert_int_equal(bytes(facts, OWNER_OTHER_PROCESSES, 20), 1 * GiB);
 	assert_int_equal(row(facts, OWNER_OTHER_PROCESSES, 20)->basis, BASIS_OBSERVED);
-	assert_int_equal(bytes(facts, OWNER_CONTEXT, 0), FACT_UNKNOWN); /* of another failure */
+	assert_int_equal(bytes(facts, OWNER_CONTEXT, 0), CUF_UNKNOWN); /* of another failure */
 	done(m, facts);
 
 	m = begin();
@@ -181,7 +181,7 @@ static void test_tenants__ids_of_another_namespace(void **state)
 	assert_int_equal(others(facts), 3);
 	assert_null(row(facts, OWNER_OTHER_PROCESSES, 70002));
 	assert_int_equal(row(facts, OWNER_OTHER_PROCESSES, 70003)->basis, BASIS_ESTIMATED);
-	assert_int_equal(bytes(facts, OWNER_CONTEXT, 0), FACT_UNKNOWN);
+	assert_int_equal(bytes(facts, OWNER_CONTEXT, 0), CUF_UNKNOWN);
 	assert_int_equal(bytes(facts, OWNER_UNEXPLAINED, 0), 0);
 	done(m, facts);
 

@@ -23,12 +23,12 @@ static void test_bytes__two_decimals_and_the_right_unit(void **state)
 
 static void test_bytes__unknown_is_never_zero(void **state)
 {
-	assert_string_equal(units_bytes(UNITS_UNKNOWN).s, "?");
-	assert_string_equal(units_count(UNITS_UNKNOWN).s, "?");
-	assert_string_equal(units_percent(1, UNITS_UNKNOWN).s, "?");
+	assert_string_equal(units_bytes(CUF_UNKNOWN).s, "?");
+	assert_string_equal(units_count(CUF_UNKNOWN).s, "?");
+	assert_string_equal(units_percent(1, CUF_UNKNOWN).s, "?");
 	assert_string_equal(units_percent(1, 0).s, "?");
-	assert_string_equal(units_duration(UNITS_UNKNOWN).s, "?");
-	assert_string_equal(units_wall(UNITS_UNKNOWN).s, "?");
+	assert_string_equal(units_duration(CUF_UNKNOWN).s, "?");
+	assert_string_equal(units_wall(CUF_UNKNOWN).s, "?");
 	assert_string_equal(units_bytes_signed(NAN).s, "?");
 }
 

@@ -240,7 +240,7 @@ static void test_estimate__nothing_sampled_is_not_nothing_there(void **state)
 	assert_int_equal(h->malloc_low_bytes, 0);
 	/* exp(-3.84) = 2 %: more would have been sampled */
 	assert_between((double)h->malloc_high_bytes / 524288, 3.6, 4);
-	assert_true(h->malloc_high_count == FACT_UNKNOWN);
+	assert_true(h->malloc_high_count == CUF_UNKNOWN);
 	facts_free(facts);
 	unlink(output);
 }
