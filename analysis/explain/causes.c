@@ -16,14 +16,19 @@ static bool holds(const struct cause_term *t, const struct evidence *e)
 	return t->below ? value < t->threshold : value >= t->threshold; /* NAN: neither */
 }
 
-const struct cause_rule *cause_named(const char *id)
+static bool begins_with(const char *text, const char *start)
+{
+	return *start && !strncasecmp(text, start, strlen(start));
+}
+
+const struct cause_rule *cause_named(const char *name)
 {
 	const struct cause_rule *begins = NULL;
-	for (const struct cause_rule *r = cause_rules; r->id; r++) {
-		if (!strcasecmp(r->id, id))
-			return r;
-		if (!begins && !strncasecmp(r->id, id, strlen(id)) && *id)
-			begins = r;
+	for (const struct cause_rule *rule = cause_rules; rule->id; rule++) {
+		if (!strcasecmp(rule->id, name) || !strcasecmp(rule->name_id, name))
+			return rule;
+		if (!begins && (begins_with(rule->id, name) || begins_with(rule->name_id, name)))
+			begins = rule;
 	}
 	return begins;
 }
@@ -186,10 +191,11 @@ static const char *separates(struct build *b, const struct ranked *r, const stru
 static const struct fact_cause *inconclusive(struct build *b, const struct ranked *r, const struct evidence *e)
 {
 	struct fact_cause *c = arena_zeroed(b->arena, 1, sizeof *c);
-	*c = (struct fact_cause){ .id = "", .name = "inconclusive", .summary = "what was recorded does not tell why", .confidence = 0, .separates = "",
+	*c = (struct fact_cause){ .id = "", .name_id = "", .name = "inconclusive", .summary = "what was recorded does not tell why", .confidence = 0, .separates = "",
 		.lacks = e->lacks, .lack_count = e->lack_count, .process = e->process, .device = e->device };
 	if (r->best) {
 		c->runner_up_id = r->best->id;
+		c->runner_up_name_id = r->best->name_id;
 		c->runner_up_name = r->best->name;
 		c->runner_up_confidence = r->best_score;
 		c->separates = arena_format(b->arena, "what would settle it: %s", *r->best->settle ? r->best->settle : "a complete recording");
@@ -209,11 +215,16 @@ const struct fact_cause *cause_judge(struct build *build, const struct evidence 
 		return inconclusive(build, &r, evidence);
 	c = arena_zeroed(build->arena, 1, sizeof *c);
 	lines = arena_zeroed(build->arena, LINES_MAX, sizeof *lines);
-	*c = (struct fact_cause){ .id = r.best->id, .name = r.best->name, .summary = summary_of(build, r.best, evidence),
+	*c = (struct fact_cause){ .id = r.best->id, .name_id = r.best->name_id, .name = r.best->name, .summary = summary_of(build, r.best, evidence),
 		.confidence = r.next && lead < CAUSE_LEAD ? r.best_score - (CAUSE_LEAD - lead) / 2 : r.best_score, .evidence = lines,
-		.runner_up_id = r.next ? r.next->id : NULL, .runner_up_name = r.next ? r.next->name : NULL, .runner_up_confidence = r.next_score,
+		.runner_up_confidence = r.next_score,
 		.separates = separates(build, &r, evidence), .lacks = evidence->lacks, .lack_count = evidence->lack_count,
 		.process = evidence->process, .device = evidence->device };
+	if (r.next) {
+		c->runner_up_id = r.next->id;
+		c->runner_up_name_id = r.next->name_id;
+		c->runner_up_name = r.next->name;
+	}
 	add_lines(build, r.best, evidence, lines, &c->evidence_count);
 	for (size_t i = 0; i < c->evidence_count && !c->site.depth; i++)
 		if (!lines[i].against)

@@ -32,7 +32,9 @@ enum cause_scope { AT_FAILURE = 1 /* of the device's memory */, AT_END = 2, AT_R
 struct cause_term { enum term term; bool below; double threshold; double weight; /* of needs: 0 */ };
 
 struct cause_rule {
-	const char *id, *name;
+	const char *id;                 /* "S6.F1": stable, for programs */
+	const char *name_id;            /* "fragmentation-pinned": the name that people type; one for each id */
+	const char *name;               /* a few words */
 	const char *summaries[3];       /* sentences; the first whose figures are all known is taken */
 	const char *about, *source;     /* for help: what it is and how it shows; where signs and thresholds come from */
 	const char *settle;             /* what would make it certain */
@@ -42,8 +44,9 @@ struct cause_rule {
 };
 extern const struct cause_rule cause_rules[];
 
-/* The rule's first row for this id, or for the first id that begins with it ("S6" for "S6.F1"); NULL: none. Case is ignored. */
-const struct cause_rule *cause_named(const char *id);
+/* The first row whose id or name_id is this name, else the first one that begins with it ("S6" finds "S6.F1",
+ * "fragmentation" finds "fragmentation-pinned"); NULL: none. Case is ignored. */
+const struct cause_rule *cause_named(const char *name);
 
 /* One rule on one vector; 0: ruled out. */
 double cause_score(const struct cause_rule *rule, const struct evidence *evidence);

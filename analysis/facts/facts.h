@@ -399,13 +399,14 @@ struct fact_fix {
 /* Why memory ran out, or what grows. See causes.h for the table and its rules. */
 struct fact_cause {
 	const char *id;                   /* S0 .. S9 with a sub-type: "S2a", "S6.F1", "S9.H2"; "" inconclusive */
+	const char *name_id;              /* the same as a word to type: "kv-cache-grew"; "" inconclusive */
 	const char *name;                 /* a few words */
 	const char *summary;              /* one sentence with its figures */
 	double confidence;                /* 0 .. 1; high >= 0.8, medium >= 0.5, else low */
 	const struct fact_evidence *evidence; size_t evidence_count; /* strongest first */
 	const struct fact_fix *fixes; size_t fix_count;              /* best first */
 	struct fact_stack site;           /* the place in the program that the verdict is about; depth 0: the failing call, or none */
-	const char *runner_up_id, *runner_up_name; /* NULL none */
+	const char *runner_up_id, *runner_up_name_id, *runner_up_name; /* NULL none */
 	double runner_up_confidence;
 	const char *separates;            /* one clause: what tells the two apart, or which missing data would; "" */
 	const char *const *lacks; size_t lack_count; /* what could not be seen and lowered the confidence */

@@ -45,10 +45,12 @@ struct json_object *json_cause(const struct facts *facts, struct frames *frames,
 	if (cause->runner_up_id) {
 		next = json_object_new_object();
 		json_add_text(next, "id", cause->runner_up_id);
+		json_add_text(next, "name_id", cause->runner_up_name_id);
 		json_add_text(next, "name", cause->runner_up_name);
 		json_add_double(next, "confidence", cause->runner_up_confidence);
 	}
 	json_add_text(object, "id", cause->id);
+	json_add_text(object, "name_id", cause->name_id);
 	json_add_text(object, "name", cause->name);
 	json_add_text(object, "summary", cause->summary);
 	json_add_double(object, "confidence", cause->confidence);

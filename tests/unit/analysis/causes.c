@@ -518,7 +518,8 @@ static void test_tables__sentences_thresholds_and_advice(void **state)
 		assert_true(r->base > 0 && r->base < 1 && r->needs[0].threshold > 0 && r->scope);
 		assert_true(!*r->about == !*r->source);
 		assert_true(strlen(r->name) + strlen(r->id) + strlen(" (, confidence medium)") <= 71); /* a line of the first screen */
-		assert_ptr_equal(cause_named(r->id), cause_named(r->id));
+		assert_string_equal(cause_named(r->id)->name_id, r->name_id); /* one name for all rows of an id */
+		assert_string_equal(cause_named(r->name_id)->id, r->id);
 		for (size_t i = 0; i < 3 && r->summaries[i]; i++)
 			check_sentence(r->summaries[i]);
 		for (const struct cause_term *t = r->terms; t < r->terms + CAUSE_TERMS && t->threshold > 0; t++)
@@ -534,7 +535,10 @@ static void test_tables__sentences_thresholds_and_advice(void **state)
 		check_sentence(advice.words);
 	assert_true(rows > 40);
 	assert_string_equal(cause_named("s6")->id, "S6.F1");
+	assert_string_equal(cause_named("GPU-leak")->id, "S8");
+	assert_string_equal(cause_named("fragmentation")->id, "S6.F1");
 	assert_null(cause_named("S99"));
+	assert_null(cause_named(""));
 }
 
 int main(void)
