@@ -463,6 +463,8 @@ struct fact_site {
 	uint32_t device;                  /* index; FACT_NONE: host */
 	uint32_t kind;                    /* enum cuf_kind */
 	const char *api;                  /* of its blocks; NULL unknown */
+	const char *role;                 /* weights, kv ...; NULL unknown */
+	enum fact_basis role_basis;       /* how the role is known; NONE without one */
 	enum fact_class class;
 	enum fact_shape shape;
 	bool holds_blocks;                /* a framework's blocks lie in its blocks: they have rows of their own (kind FRAMEWORK), the same bytes once more */

@@ -193,16 +193,29 @@ static enum fact_owner owner_of_kind(unsigned kind)
 	}
 }
 
+static void prepare_roles(struct build *build, uint32_t process)
+{
+	struct roles *roles;
+	if (build->roles[process])
+		return;
+	roles = xalloc_zeroed(1, sizeof *roles);
+	index_codes(roles, &build->facts->processes[process]);
+	find_phases(roles, &build->facts->processes[process]);
+	build->roles[process] = roles;
+}
+
+struct role role_of_site(struct build *build, uint32_t process, unsigned role, uint32_t stack, uint64_t first_ns)
+{
+	prepare_roles(build, process);
+	return role_of(build, process, role, stack, first_ns);
+}
+
 void roles_sum(struct build *build, uint32_t process, unsigned device, const struct liveset *live, const struct framework_map *map,
 	       struct holding *holding)
 {
 	struct liveset segments;
 	size_t at = 0;
-	if (!build->roles[process]) {
-		build->roles[process] = xalloc_zeroed(1, sizeof *build->roles[process]);
-		index_codes(build->roles[process], &build->facts->processes[process]);
-		find_phases(build->roles[process], &build->facts->processes[process]);
-	}
+	prepare_roles(build, process);
 	holding->roles = arena_zeroed(build->arena, ROLES_MAX, sizeof *holding->roles);
 	find_segments(live, device, map, &segments);
 	for (const struct cuf_block *b; (b = liveset_next(live, &at));) {

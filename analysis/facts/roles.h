@@ -23,6 +23,10 @@ void roles_free(struct roles *roles);
 void roles_sum(struct build *build, uint32_t process, unsigned device, const struct liveset *live, const struct framework_map *map,
 	       struct holding *holding);
 
+/* What the blocks of one call site are for: role is the one that the recorder noted of them, 0 when there is none; first_ns is the
+ * birth of the oldest, CLOCK_MONOTONIC. */
+struct role role_of_site(struct build *build, uint32_t process, unsigned role, uint32_t stack, uint64_t first_ns);
+
 /* The tables. role_of_code: a Python function's qualified name and file. NULL: says nothing. */
 const char *role_of_enum(unsigned role);
 const char *role_of_phase(const char *name); /* of blocks that came then and stayed */

@@ -8,6 +8,7 @@
 #include "analysis/growth/growth.h"
 #include "analysis/host/host_memory.h"
 #include "analysis/recording/host_weight.h"
+#include "analysis/facts/roles.h"
 #include "analysis/phases/phases.h"
 #include "analysis/replay/replay.h"
 
@@ -82,6 +83,11 @@ static void add_rows(struct build *b, uint32_t process, const struct growth *g, 
 		row.device = s->device == CUF_DEVICE_NONE ? FACT_NONE : group_of(b, process, s->device);
 		row.api = hook_name(b, process, s->label ? s->label : s->hook);
 		stack_fill(b, &row.stack, s->last_ns == CUF_UNKNOWN ? r->header.start_ns : s->last_ns);
+		if (row.device != FACT_NONE) {
+			struct role role = role_of_site(b, process, s->role, s->stack, s->first_ns);
+			row.role = role.name;
+			row.role_basis = role.basis;
+		}
 		row.first_ns = reader_realtime(r, s->first_ns);
 		row.last_ns = reader_realtime(r, s->last_ns);
 		if (s->live_count)
@@ -101,6 +107,8 @@ static void add_live(struct growth *g, const struct liveset *live, bool framewor
 		s = sites_get(&g->sites, b->kind, b->device, b->stack);
 		s->live_bytes += b->bytes;
 		s->live_count++;
+		if (b->role)
+			s->role = b->role;
 		if (b->time_ns < s->first_ns)
 			s->first_ns = b->time_ns;
 		if (s->last_ns == CUF_UNKNOWN || b->time_ns > s->last_ns) {

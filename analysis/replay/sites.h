@@ -21,6 +21,7 @@ struct site {
 	uint32_t stack;
 	uint16_t hook, label;     /* of its youngest block */
 	uint8_t kind, device;
+	uint8_t role;             /* enum cuf_role of its blocks, as the recorder noted it; 0: none */
 	bool holds_blocks;        /* a framework's allocator cuts its blocks: what grows, and leaks, are those inside */
 	/* live at the moment; host=sampled: estimates */
 	uint64_t live_bytes, live_count;

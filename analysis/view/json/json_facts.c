@@ -317,6 +317,7 @@ struct json_object *json_site(const struct facts *facts, struct frames *frames, 
 	json_add_number(object, "cycles", site->cycles);
 	json_add_text(object, "cycles_basis", site->cycles_basis == BASIS_NONE ? NULL : basis_names[site->cycles_basis]);
 	json_add_double(object, "grown_bytes", site->grown_bytes);
+	json_add_text(object, "role", site->role);
 	json_object_object_add(object, "holds_blocks", json_object_new_boolean(site->holds_blocks));
 	json_add_number(object, "peak_bytes", site->peak_bytes);
 	json_add_number(object, "alloc_count", site->alloc_count);
