@@ -4,6 +4,7 @@
 
 #include <json-c/json.h>
 #include <string.h>
+#include "analysis/base/paths.h"
 #include "analysis/cmd/target/library.h"
 #include "analysis/cmd/cli/output.h"
 #include "analysis/cmd/cli/say.h"
@@ -15,18 +16,13 @@ struct lines {
 	const char *options;    /* "" none */
 };
 
-/* In single quotes where the shell would take anything else than the text. */
-static void print_quoted(FILE *out, const char *text)
+/* "export NAME=VALUE", with the value quoted where the shell needs it. */
+static void print_export(FILE *out, const char *name, const char *value)
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/@%^";
-	if (text[strspn(text, plain)] == 0) {
-		fputs(text, out);
-		return;
-	}
-	fputc('\'', out);
-	for (; *text; text++)
-		fprintf(out, *text == '\'' ? "'\\''" : "%c", *text);
-	fputc('\'', out);
+	char quoted[8192];
+
+	path_quote_shell(value, quoted, sizeof quoted);
+	fprintf(out, "export %s=%s\n", name, quoted);
 }
 
 /* For Dockerfile, YAML and unit files: double quotes, with the two characters escaped that all three escape alike. */
@@ -41,16 +37,10 @@ static void print_double_quoted(FILE *out, const char *text)
 static void print_shell(FILE *out, const struct lines *lines)
 {
 	fprintf(out, "export LD_PRELOAD=%s\"${LD_PRELOAD:+:$LD_PRELOAD}\"\n", lines->library);
-	if (lines->recordings) {
-		fputs("export CUFLIGHT_OUTPUT=", out);
-		print_quoted(out, lines->recordings);
-		fputc('\n', out);
-	}
-	if (*lines->options) {
-		fputs("export CUFLIGHT_OPTIONS=", out);
-		print_quoted(out, lines->options);
-		fputc('\n', out);
-	}
+	if (lines->recordings)
+		print_export(out, "CUFLIGHT_OUTPUT", lines->recordings);
+	if (*lines->options)
+		print_export(out, "CUFLIGHT_OPTIONS", lines->options);
 }
 
 static void print_docker(FILE *out, const struct lines *lines)

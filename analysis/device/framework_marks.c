@@ -6,18 +6,13 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/base/paths.h"
 #include "analysis/device/framework_segments.h"
 
 /* Segments, by the sequence number of their birth, that ever held a block; found in one walk through both rings. */
 struct framework_marks { struct liveset held; };
 
 static const char *const allocator_libraries[] = { "libc10_cuda", "libc10_hip", "libtorch_cuda" };
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash ? slash + 1 : path;
-}
 
 /* Who called CUDA: the first frame outside CUDA's own libraries. */
 static bool is_called_by_allocator(const struct run_process *process, const struct fact_process *fact, const struct framework_range *r)
@@ -31,9 +26,9 @@ static bool is_called_by_allocator(const struct run_process *process, const stru
 		if (!m)
 			return false;
 		for (size_t l = 0; l < sizeof allocator_libraries / sizeof *allocator_libraries; l++)
-			if (!strncmp(base_name(m->path), allocator_libraries[l], strlen(allocator_libraries[l])))
+			if (!strncmp(path_base_name(m->path), allocator_libraries[l], strlen(allocator_libraries[l])))
 				return true;
-		if (strncmp(base_name(m->path), "libcuda", 7) != 0)
+		if (strncmp(path_base_name(m->path), "libcuda", 7) != 0)
 			return false;
 	}
 	return false;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of modules and functions, and what the blocks are for that they ask for. Tables alone, each row with its source. */
 #include <string.h>
+#include "analysis/base/paths.h"
 #include "analysis/facts/roles.h"
 #include "interpose/abi/format.h"
 
@@ -34,15 +35,9 @@ static const struct { const char *file, *role; } module_table[] = {
 	{ "libcurand", library }, { "libcutensor", library }, { "libnvrtc", library }, { "libnvinfer", workspace },
 };
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash ? slash + 1 : path;
-}
-
 const char *role_of_module(const char *path)
 {
-	const char *name = base_name(path);
+	const char *name = path_base_name(path);
 	for (size_t i = 0; i < sizeof module_table / sizeof *module_table; i++)
 		if (!strncmp(name, module_table[i].file, strlen(module_table[i].file)))
 			return module_table[i].role;
@@ -52,7 +47,7 @@ const char *role_of_module(const char *path)
 bool role_asks_about(const char *path, const char *exe)
 {
 	static const char *const files[] = { "libllama", "libggml", "libwhisper", "libmtmd", "libstable-diffusion" };
-	const char *name = base_name(path);
+	const char *name = path_base_name(path);
 	size_t length = strlen(name);
 	for (size_t i = 0; i < sizeof files / sizeof *files; i++)
 		if (!strncmp(name, files[i], strlen(files[i])))

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/recording/python_names.h"
+#include "analysis/base/paths.h"
 #include "analysis/base/xalloc.h"
 
 /* A program's own allocation functions: the innermost frame of that many sites, with different callers. */
@@ -104,20 +105,14 @@ size_t frames_of(struct frames *frames, const struct fact_stack *stack, const st
 	return frames->count;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash ? slash + 1 : path;
-}
-
 static bool is_python(const struct frame *frame) { return !strcmp(frame->language, "python"); }
 
 void frames_text(const struct frame *frame, char *out, size_t bytes)
 {
 	if (frame->function && frame->file && frame->line)
-		snprintf(out, bytes, "%s  %s:%u", frame->function, base_name(frame->file), frame->line);
+		snprintf(out, bytes, "%s  %s:%u", frame->function, path_base_name(frame->file), frame->line);
 	else if (frame->function)
-		snprintf(out, bytes, "%s  %s", frame->function, frame->module ? frame->module : frame->file ? base_name(frame->file) : "?");
+		snprintf(out, bytes, "%s  %s", frame->function, frame->module ? frame->module : frame->file ? path_base_name(frame->file) : "?");
 	else if (is_python(frame))
 		snprintf(out, bytes, "?  (a Python function whose name was lost)");
 	else
@@ -223,7 +218,7 @@ void frames_line(struct frames *frames, const struct fact_stack *stack, char *ou
 		const struct frame *f = &items[i];
 		char place[128] = "";
 		if (i == first && f->function && f->file && f->line)
-			snprintf(place, sizeof place, " (%s:%u)", base_name(f->file), f->line);
+			snprintf(place, sizeof place, " (%s:%u)", path_base_name(f->file), f->line);
 		int length = f->function ? snprintf(out + used, bytes - used, "%s%.*s%s", used ? " < " : "", name_bytes(f->function), f->function, place) :
 			is_python(f) ? snprintf(out + used, bytes - used, "%sa Python function", used ? " < " : "") :
 			snprintf(out + used, bytes - used, "%s%s+%#llx", used ? " < " : "", f->module ? f->module : "", (unsigned long long)f->offset);

@@ -5,12 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash ? slash + 1 : path;
-}
+#include "analysis/base/paths.h"
 
 /* Fills *result when nothing can be said of the file; the other checks then have nothing to add. */
 static bool unknown_target(const struct check_context *context, struct check_result *result)
@@ -86,7 +81,7 @@ static void look_machine(const struct check_context *context, struct check_resul
 static void look_libc(const struct check_context *context, struct check_result *result)
 {
 	const struct target *t = &context->target;
-	const char *loader = base_name(t->loader);
+	const char *loader = path_base_name(t->loader);
 	if (unknown_target(context, result))
 		return;
 	if (t->is_static) {
@@ -112,7 +107,7 @@ static const struct { const char *name, *what; } wrappers[] = {
 
 static void look_wrapper(const struct check_context *context, struct check_result *result)
 {
-	const char *name = base_name(context->command);
+	const char *name = path_base_name(context->command);
 	for (size_t i = 0; i < sizeof wrappers / sizeof *wrappers; i++) {
 		if (strcmp(wrappers[i].name, name) != 0)
 			continue;
@@ -125,7 +120,7 @@ static void look_wrapper(const struct check_context *context, struct check_resul
 
 static void look_deepbind(const struct check_context *context, struct check_result *result)
 {
-	if (strncmp(base_name(context->target.executed), "python", 6) != 0 && strncmp(base_name(context->command), "python", 6) != 0) {
+	if (strncmp(path_base_name(context->target.executed), "python", 6) != 0 && strncmp(path_base_name(context->command), "python", 6) != 0) {
 		check_say(result, CHECK_FINE, "not a host known to load objects with RTLD_DEEPBIND");
 		return;
 	}

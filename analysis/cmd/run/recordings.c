@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "analysis/recording/meta.h"
 #include "analysis/recording/reader.h"
+#include "analysis/base/paths.h"
 #include "analysis/base/xalloc.h"
 
 /* `cuflight run` leaves its own pid in the options that all its descendants inherit. */
@@ -214,20 +215,14 @@ const struct recording_file *recordings_best(const struct recordings *list)
 
 void recordings_show_path(const char *path, char *out, size_t bytes)
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/@%^";
 	char here[PATH_MAX];
-	size_t length = getcwd(here, sizeof here) ? strlen(here) : 0, used = 0;
-	if (length > 1 && !strncmp(path, here, length) && path[length] == '/' && path[length + 1])
-		path += length + 1;
-	else if (length > 1 && !strcmp(path, here))
-		path = ".";
-	if (path[strspn(path, plain)] == 0) {
-		snprintf(out, bytes, "%s", path);
-		return;
+	size_t length = getcwd(here, sizeof here) ? strlen(here) : 0;
+
+	if (length > 1 && !strncmp(path, here, length)) {
+		if (!path[length])
+			path = ".";
+		else if (path[length] == '/' && path[length + 1])
+			path += length + 1;
 	}
-	out[used++] = '\'';
-	for (; *path && used + 6 < bytes; path++)
-		used += (size_t)snprintf(out + used, bytes - used, *path == '\'' ? "'\\''" : "%c", *path);
-	out[used++] = '\'';
-	out[used] = 0;
+	path_quote_shell(path, out, bytes);
 }

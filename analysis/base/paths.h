@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Paths as text: the last component, and the form that a shell accepts.
+ * Contract: pure; no allocation, no system call; out is always NUL-terminated and cut to fit.
+ */
+#ifndef ANALYSIS_BASE_PATHS_H
+#define ANALYSIS_BASE_PATHS_H
+
+#include <stddef.h>
+
+/* What follows the last slash; the whole text when there is none. Points into path. */
+const char *path_base_name(const char *path);
+
+/* The text as one word of a shell command: unchanged where that is safe, else in single quotes. */
+void path_quote_shell(const char *path, char *out, size_t bytes);
+
+#endif
