@@ -86,7 +86,7 @@ static void judge_quality(struct build *b, struct evidence *e)
 		{ estimated ? 0.85 : 1, "the state at the failure is an estimate: a larger --size keeps the events that it needs" },
 		{ e->device != FACT_NONE && e->figures[FIG_free] == CUF_UNKNOWN ? 0.7 : 1, "the driver was not asked how much was free" },
 		{ e->device != FACT_NONE && e->figures[FIG_total] == CUF_UNKNOWN ? 0.8 : 1, "the size of the device is not known" },
-		{ p->host_mode || e->device != FACT_NONE ? 1 : 0.7, "host memory was not recorded: without host=off its sites are" },
+		{ p->host_mode != CUF_HOST_OFF || e->device != FACT_NONE ? 1 : 0.7, "host memory was not recorded: without host=off its sites are" },
 	};
 	const char **lacks = arena_zeroed(b->arena, sizeof faults / sizeof *faults, sizeof *lacks);
 	e->quality = 1;

@@ -137,7 +137,7 @@ static void host_growth(struct build *b, struct evidence *e)
 {
 	struct sums sum = sum_sites(b, e, true);
 	uint64_t *f = e->figures;
-	if (!b->facts->processes[e->process].host_mode)
+	if (b->facts->processes[e->process].host_mode == CUF_HOST_OFF)
 		return;
 	evidence_set(e, TERM_host_leak, 0);
 	evidence_set(e, TERM_host_cache, 0);

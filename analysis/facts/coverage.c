@@ -132,7 +132,7 @@ static bool is_known_allocator(const struct fact_process *p, const char *path)
 static void tell_built_in(struct build *b, uint32_t p, struct searched *searched, struct sentences *blind)
 {
 	const struct fact_process *f = &b->facts->processes[p];
-	if (!b->options.symbols || !f->host_mode)
+	if (!b->options.symbols || f->host_mode == CUF_HOST_OFF)
 		return;
 	for (size_t i = 0; i < f->module_count; i++) {
 		const struct fact_module *m = &f->modules[i];
@@ -166,7 +166,7 @@ static void tell_process(struct build *b, uint32_t p, struct sentences *blind)
 	}
 	if (tenants_refusal(b, p))
 		say(blind, tenants_refusal(b, p), p);
-	if (h->options_host_mode == 0)
+	if (h->options_host_mode == CUF_HOST_OFF)
 		say(blind, "host memory was not recorded (host=off)", p);
 }
 

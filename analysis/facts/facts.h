@@ -219,7 +219,7 @@ struct fact_process {
 	bool switched_off;                /* the recorder stopped recording before the end */
 	uint64_t driver_version;          /* 13000 = 13.0; 0 before CUDA was seen */
 	uint64_t first_cuda_ns;
-	uint32_t host_mode;               /* 0 off, 1 sampled, 2 full */
+	uint32_t host_mode;               /* enum cuf_host_mode */
 	uint64_t sample_mean_bytes;
 	uint64_t stack_depth;
 	uint64_t events_recorded;         /* device and host events ever counted */

@@ -202,7 +202,7 @@ static void fill_pins(struct build *b, uint32_t process, uint64_t fragmented_byt
 	for (size_t i = 0; i < count; i++) {
 		kept[i] = (struct fact_host_pin){ .stack = { .process = process, .id = pins[i].stack }, .open_bytes = pins[i].open_bytes,
 			.bytes = pins[i].bytes, .count = pins[i].count,
-			.basis = r->header.options_host_mode == 1 ? BASIS_ESTIMATED : BASIS_OBSERVED };
+			.basis = r->header.options_host_mode == CUF_HOST_SAMPLED ? BASIS_ESTIMATED : BASIS_OBSERVED };
 		stack_fill(b, &kept[i].stack, r->header.start_ns);
 	}
 	free(pins);

@@ -86,7 +86,7 @@ static void fill_process(struct build *b, uint32_t index)
 		.start_ns = h->start_realtime_ns, .end_ns = reader_realtime(r, end->end_ns), .end = end->end, .end_status = end->status,
 		.end_basis = end->basis, .end_why = end->why, .complete = r->complete && !from->meta.damage_offset,
 		.switched_off = h->state == CUF_OFF || meta_noted(&from->meta, CUF_NOTE_OFF), .driver_version = h->driver_version,
-		.first_cuda_ns = reader_realtime(r, h->first_cuda_ns), .host_mode = h->options_host_mode < 3 ? (uint32_t)h->options_host_mode : 0,
+		.first_cuda_ns = reader_realtime(r, h->first_cuda_ns), .host_mode = h->options_host_mode <= CUF_HOST_FULL ? (uint32_t)h->options_host_mode : CUF_HOST_OFF,
 		.sample_mean_bytes = h->sample_mean_bytes, .stack_depth = h->stack_depth,
 		.modules = from->meta.modules, .module_count = from->meta.module_count,
 		.functions = from->meta.functions, .function_count = from->meta.function_count,

@@ -247,7 +247,7 @@ static void host_sites(struct build *b, uint32_t process, uint64_t time_ns, cons
 /* The threads' sums. A sampler saw every allocation's bytes go by, but counted those that it took. */
 static void count_calls(const struct reader *r, struct fact_host *h)
 {
-	bool all = r->header.options_host_mode == 2;
+	bool all = r->header.options_host_mode == CUF_HOST_FULL;
 	for (uint64_t i = 0; i < reader_count(r, CUF_SEC_THREADS); i++) {
 		struct cuf_thread t = *(const struct cuf_thread *)reader_at(r, CUF_SEC_THREADS, i);
 		h->recorded_alloc_count += t.host_allocs;
@@ -256,7 +256,7 @@ static void count_calls(const struct reader *r, struct fact_host *h)
 	}
 	h->alloc_count = all ? h->recorded_alloc_count : CUF_UNKNOWN;
 	h->free_count = all ? h->recorded_free_count : CUF_UNKNOWN;
-	if (!r->header.options_host_mode)
+	if (r->header.options_host_mode == CUF_HOST_OFF)
 		h->alloc_bytes = CUF_UNKNOWN;
 }
 

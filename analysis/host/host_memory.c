@@ -120,7 +120,7 @@ void host_memory_read(const struct reader *reader, const struct host_means *mean
 	const struct reader_section *ledger = &reader->sections[CUF_SEC_HOST_LEDGER];
 	struct host_row row;
 	*out = (struct host_memory){ .estimated = mean_bytes != 0, .mean_bytes = mean_bytes };
-	out->known = reader->header.options_host_mode && ledger->count && ledger->count == ledger->planned;
+	out->known = reader->header.options_host_mode != CUF_HOST_OFF && ledger->count && ledger->count == ledger->planned;
 	while (host_memory_row(reader, &at, sites, &row))
 		for (size_t i = 0; i < row.count; i++)
 			count_live(&sites->items[row.sites[i]], out, &row.blocks[i], host_means_at(means, row.blocks[i].birth));

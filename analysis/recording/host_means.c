@@ -6,7 +6,7 @@
 
 struct host_means host_means_of(const struct reader *reader, const struct meta *meta)
 {
-	struct host_means m = { .first_bytes = reader->header.options_host_mode == 1 ? reader->header.sample_mean_bytes : 0 };
+	struct host_means m = { .first_bytes = reader->header.options_host_mode == CUF_HOST_SAMPLED ? reader->header.sample_mean_bytes : 0 };
 	for (size_t i = 0; m.first_bytes && i < meta->text_count && m.count < HOST_MEANS_MAX; i++) {
 		const struct fact_meta_text *t = &meta->texts[i];
 		if (t->type != CUF_META_SAMPLE || !t->number)

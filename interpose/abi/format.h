@@ -35,6 +35,13 @@
 #define CUF_FRAMEWORK_EXACT_BYTES (1u << 20) /* framework blocks of this size and more: every one's stack was taken */
 #define CUF_PAGE_BYTES (2ull << 20) /* GPU page: cudaMalloc's unit since Pascal (pytorch PR 17120) */
 
+/* What is recorded of the malloc family: option host=, whose words are in this order. On disk. */
+enum cuf_host_mode {
+	CUF_HOST_OFF = 0,
+	CUF_HOST_SAMPLED = 1,
+	CUF_HOST_FULL = 2
+};
+
 /* What a block is made of. On disk: never reuse a number. */
 enum cuf_kind {
 	CUF_KIND_NONE = 0,
@@ -178,7 +185,7 @@ struct cuf_header {
 	uint32_t pid, ppid;
 	uint64_t process_start_ticks; /* /proc/self/stat field 22: tells a reused pid apart; CUF_UNKNOWN */
 	uint8_t boot_id[16];     /* /proc/sys/kernel/random/boot_id; zeros when unknown */
-	uint64_t options_host_mode;  /* enum of options.def: 0 off, 1 sampled, 2 full */
+	uint64_t options_host_mode;  /* enum cuf_host_mode */
 	uint64_t sample_mean_bytes;  /* of the sampler, at start */
 	uint64_t stack_depth;
 	uint64_t device_segment_bytes, host_segment_bytes; /* ring segment sizes */
@@ -296,11 +303,11 @@ enum cuf_note {
 	CUF_NOTE_OFF = 1,        /* the recorder switched itself off; text says why */
 	CUF_NOTE_DEEPBIND = 2,   /* text = object loaded with RTLD_DEEPBIND: its calls pass us by */
 	CUF_NOTE_DLMOPEN = 3,    /* text = object loaded into another namespace */
-	CUF_NOTE_GRAPH_POOL = 4,
+	CUF_NOTE_RESERVED_4 = 4, /* never written */
 	CUF_NOTE_NO_UNWINDER = 5,/* libunwind not found; of older writers: no fallback is needed */
 	CUF_NOTE_OTHER_PRELOAD = 6, /* text = LD_PRELOAD as found, when we are not alone */
 	CUF_NOTE_CHECKPOINT = 7, /* device memory was checkpointed away or restored */
-	CUF_NOTE_RESET = 8,      /* text = context or device reset */
+	CUF_NOTE_RESERVED_8 = 8, /* never written */
 	CUF_NOTE_FORK = 9,       /* text = pid of the parent, in decimal: this process was forked, not executed */
 	CUF_NOTE_PYTHON = 10,    /* text: why there are no Python frames */
 	CUF_NOTE_FRAMEWORK = 11  /* text: why a framework's blocks are not seen */
@@ -413,7 +420,7 @@ enum cuf_op {
 
 #define CUF_EVENT_BULK 0x01u     /* freed by a reset, not by a call of its own */
 #define CUF_EVENT_ESTIMATED 0x02u /* bytes are our estimate (arrays) */
-#define CUF_EVENT_REPLACED 0x04u /* the address was live already: a free was missed */
+#define CUF_EVENT_RESERVED_4 0x04u /* never written */
 #define CUF_EVENT_EXPORTED 0x08u /* memory shared with another process: may live on there */
 #define CUF_EVENT_HOST_LOCATION 0x10u /* VMM or pool memory located on the host, not on the device */
 #define CUF_EVENT_CONTEXT_BOUND 0x20u /* dies with its context */
@@ -529,7 +536,6 @@ static inline uint64_t cuf_birth_ms(uint32_t birth) { return (uint64_t)(birth & 
  * in slot i-1 when i <= keep, else keep + (i-1-keep) % (slots-keep), keep = slots/4; struct.number tells.
  */
 #define CUF_INCIDENT_SITES 16u
-#define CUF_INCIDENT_PAGES 8u
 struct cuf_incident {
 	uint64_t number;         /* [commit] from 1 */
 	uint64_t seq;            /* of its FAIL event */

@@ -7,8 +7,7 @@
 #define CUF_OPTIONS_H
 
 #include <stdint.h>
-
-enum { CUF_HOST_OFF = 0, CUF_HOST_SAMPLED = 1, CUF_HOST_FULL = 2 };
+#include "interpose/abi/format.h"
 
 #define CUF_OPTION_PATH_BYTES 1024
 

@@ -166,7 +166,7 @@ static uint64_t fill_host_ring(void)
 static uint64_t make(const char *path, uint64_t total)
 {
 	struct cuf_header plan = { .magic = CUF_MAGIC, .version = CUF_VERSION, .endian = CUF_ENDIAN, .header_bytes = sizeof plan, .start_ns = 1,
-		.start_realtime_ns = 1, .pid = 1, .options_host_mode = 2, .device_segment_bytes = DEVICE_SEGMENT, .host_segment_bytes = HOST_SEGMENT, .framework_segment_bytes = DEVICE_SEGMENT };
+		.start_realtime_ns = 1, .pid = 1, .options_host_mode = CUF_HOST_FULL, .device_segment_bytes = DEVICE_SEGMENT, .host_segment_bytes = HOST_SEGMENT, .framework_segment_bytes = DEVICE_SEGMENT };
 	uint64_t bytes = lay_out(&plan, total), events;
 	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
 	plan.file_bytes = bytes;

@@ -319,7 +319,7 @@ static void judge(struct check *check, const char *recording, bool early, struct
 		complain(check, "%s cannot be read: error %d", recording, result);
 		return;
 	}
-	check->sampled = check->reader->header.sample_mean_bytes && check->reader->header.options_host_mode == 1;
+	check->sampled = check->reader->header.sample_mean_bytes && check->reader->header.options_host_mode == CUF_HOST_SAMPLED;
 	if (!early) {
 		if (check->truth->failed)
 			complain(check, "the victim's own call failed");

@@ -124,7 +124,7 @@ static void tenants(struct maker *m, uint64_t incident)
 static void served(const char *directory)
 {
 	struct maker *m = begin();
-	m->h->options_host_mode = 1;
+	m->h->options_host_mode = CUF_HOST_SAMPLED;
 	m->h->sample_mean_bytes = 512 << 10;
 	maker_meta(m, CUF_META_PHASE, 1, "generate");
 	maker_meta(m, CUF_META_PHASE, 2, "torch: forward");

@@ -34,8 +34,6 @@ static uint32_t launcher_of(const struct reader *reader)
 	return pid > 1 && pid <= UINT32_MAX ? (uint32_t)pid : 0;
 }
 
-enum { HOST_FULL = 2 }; /* index in the words of options.def's host= */
-
 static void add_file(struct recordings *list, const char *path, uint64_t since_ns)
 {
 	struct reader *reader;
@@ -50,7 +48,7 @@ static void add_file(struct recordings *list, const char *path, uint64_t since_n
 			.start_ns = reader->header.start_realtime_ns, .bytes = reader->bytes,
 			.incident_count = reader->header.incident_count, .saw_cuda = reader->header.first_cuda_ns != 0,
 			.launcher = launcher_of(reader), .replaced = reader->header.end_kind == CUF_END_EXEC,
-			.every_host_event = reader->header.options_host_mode == HOST_FULL,
+			.every_host_event = reader->header.options_host_mode == CUF_HOST_FULL,
 		};
 	}
 	reader_close(reader);

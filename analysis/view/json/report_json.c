@@ -42,7 +42,7 @@ static struct json_object *json_process(const struct facts *facts, struct frames
 	json_add_bool(object, "switched_off", p->switched_off);
 	json_add_number(object, "driver_version", p->driver_version ? p->driver_version : CUF_UNKNOWN);
 	json_add_number(object, "first_cuda_ns", p->first_cuda_ns);
-	json_add_text(object, "host_mode", p->host_mode < 3 ? modes[p->host_mode] : NULL);
+	json_add_text(object, "host_mode", p->host_mode <= CUF_HOST_FULL ? modes[p->host_mode] : NULL);
 	json_add_number(object, "sample_mean_bytes", p->sample_mean_bytes);
 	json_add_number(object, "stack_depth", p->stack_depth);
 	json_add_number(object, "events_recorded", p->events_recorded);

@@ -20,7 +20,7 @@ static void malloc_lines(const struct text *text, const struct fact_process *p)
 	const struct fact_host *h = &p->host;
 	bool estimated = h->malloc_basis == BASIS_ESTIMATED;
 	const char *allocator = h->allocator ? h->allocator : "allocator unknown";
-	if (p->host_mode)
+	if (p->host_mode != CUF_HOST_OFF)
 		text_line(text, STYLE_PLAIN, "malloc", "%s live in %s blocks%s%s%s%s%s", units_bytes(h->malloc_live_bytes).s, units_count(h->malloc_live_count).s,
 			  estimated ? " (between " : "", estimated ? units_bytes(h->malloc_low_bytes).s : "", estimated ? " and " : "",
 			  estimated ? units_bytes(h->malloc_high_bytes).s : "", estimated ? ", 95 %)" : "");
@@ -29,7 +29,7 @@ static void malloc_lines(const struct text *text, const struct fact_process *p)
 	if (h->alloc_count != CUF_UNKNOWN)
 		text_line(text, STYLE_PLAIN, "calls", "%s allocations of %s in all, %s frees; %s", units_count(h->alloc_count).s,
 			  units_bytes(h->alloc_bytes).s, units_count(h->free_count).s, allocator);
-	else if (p->host_mode)
+	else if (p->host_mode != CUF_HOST_OFF)
 		text_line(text, STYLE_PLAIN, "calls", "about %s allocated in all; recorded: %s, and %s frees; %s", units_bytes(h->alloc_bytes).s,
 			  units_count(h->recorded_alloc_count).s, units_count(h->recorded_free_count).s, allocator);
 	else

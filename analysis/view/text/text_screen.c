@@ -321,7 +321,7 @@ static unsigned host_lines(const struct text *text, const struct fact_process *p
 	char words[512], cgroup[96] = "", malloc_words[128] = "", free_words[96] = "";
 	if (host->cgroup_max_bytes != CUF_UNKNOWN)
 		snprintf(cgroup, sizeof cgroup, ", cgroup %s of %s", units_bytes(host->cgroup_bytes).s, units_bytes(host->cgroup_max_bytes).s);
-	if (process->host_mode)
+	if (process->host_mode != CUF_HOST_OFF)
 		snprintf(malloc_words, sizeof malloc_words, ", malloc live %s%s", units_bytes(host->malloc_live_bytes).s,
 			 host->malloc_basis == BASIS_ESTIMATED ? " (estimated)" : "");
 	if (host->verdict == HOST_FRAGMENTED)

@@ -370,7 +370,7 @@ static void test_growth__sampled_host_memory_is_estimated(void **state)
 	struct facts *facts;
 	const struct fact_host *h;
 	uint64_t truth = 0;
-	t.m->h->options_host_mode = 1;
+	t.m->h->options_host_mode = CUF_HOST_SAMPLED;
 	t.m->h->sample_mean_bytes = 65536;
 	srand(5);
 	for (unsigned i = 0; i < 100000; i++) {
@@ -398,7 +398,7 @@ static enum fact_class class_of_sampled(unsigned first, unsigned second)
 	struct tracer t = tracer_new(true, 1000000);
 	struct facts *facts;
 	enum fact_class class;
-	t.m->h->options_host_mode = 1;
+	t.m->h->options_host_mode = CUF_HOST_SAMPLED;
 	t.m->h->sample_mean_bytes = 524288;
 	for (unsigned i = 0, taken = 0; i < 128; i++) {
 		uint64_t scratch = take(&t, 4 * MiB, SITE_SCRATCH);

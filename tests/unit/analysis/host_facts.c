@@ -17,7 +17,7 @@ static const char memory_text[] = "rss_bytes=209715200\nheap_bytes=157286400\nan
 static struct maker *process(void)
 {
 	struct maker *m = maker_new(&maker_small);
-	m->h->options_host_mode = 2;
+	m->h->options_host_mode = CUF_HOST_FULL;
 	m->h->sample_mean_bytes = 524288;
 	maker_stack(m, 1, 0x1000, 3);
 	maker_stack(m, 2, 0x2000, 3);

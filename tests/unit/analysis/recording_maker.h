@@ -87,7 +87,7 @@ static inline struct maker *maker_new(const struct maker_plan *plan)
 	h.pid = 4242;
 	h.ppid = 1;
 	h.process_start_ticks = CUF_UNKNOWN;
-	h.options_host_mode = 2;
+	h.options_host_mode = CUF_HOST_FULL;
 	h.sample_mean_bytes = 524288;
 	h.stack_depth = 64;
 	h.device_segment_bytes = plan->segment_bytes;
@@ -141,7 +141,7 @@ static inline void *maker_record(struct maker *m, enum maker_ring ring)
 		s = (void *)((uint8_t *)maker_section(m, r.section) + (uint64_t)index * r.bytes);
 		*r.gone += s->used;
 		*s = (struct cuf_segment){ .ticket = *r.ticket, .start_ns = m->now_ns, .thread = m->thread, .tid = maker_tid(m), .owned = 1,
-			.sample_mean_bytes = ring == MAKER_HOST && m->h->options_host_mode == 1 ? m->h->sample_mean_bytes : 0 };
+			.sample_mean_bytes = ring == MAKER_HOST && m->h->options_host_mode == CUF_HOST_SAMPLED ? m->h->sample_mean_bytes : 0 };
 		*open = index + 1;
 		if (ring == MAKER_HOST) {
 			struct cuf_host_event *time = (void *)(s + 1);

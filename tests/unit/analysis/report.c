@@ -120,7 +120,7 @@ static void fill_world(struct world *w)
 	w->owners[OWNER_CONTEXT].basis = BASIS_NONE;
 	w->process = (struct fact_process){ .pid = 4131, .ppid = 1, .parent = FACT_NONE, .exec_of = FACT_NONE, .ended_by = FACT_NONE, .path = "/r/x.cuf", .exe = "/usr/bin/python3",
 		.cmdline = "python3 \xff server.py", .hostname = "h", .start_ns = 1699999990000000000, .end_ns = 1700000000200000000, .end = END_SIGNAL,
-		.end_status = 6, .end_basis = BASIS_OBSERVED, .complete = true, .host_mode = 1, .functions = w->functions, .function_count = 1, .first_cuda_ns = CUF_UNKNOWN };
+		.end_status = 6, .end_basis = BASIS_OBSERVED, .complete = true, .host_mode = CUF_HOST_SAMPLED, .functions = w->functions, .function_count = 1, .first_cuda_ns = CUF_UNKNOWN };
 	w->phase = (struct fact_phase){ .name = long_name, .source = PHASE_INFERRED, .basis = BASIS_INFERRED, .why = long_name, .end_ns = CUF_UNKNOWN, .request_id = CUF_UNKNOWN };
 	for (size_t g = 0; g < 20; g++)
 		w->groups[g] = (struct fact_phase_group){ .name = long_name, .source = PHASE_NVTX, .count = 1234567, .open = 12345, .total_ns = 86400000000000ull * 20,
