@@ -12,37 +12,60 @@
 static const struct unit_text unknown = { "?" };
 static const char *const scale_names[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
 
-/* The unit in which the figure, rounded to two decimals, stays below 1024. */
+/* The unit in which the figure, rounded to three digits, stays below 1024. */
 static unsigned scale_of(double *figure)
 {
 	unsigned scale = 0;
-	while (*figure >= (scale ? 1023.995 : 1024) && scale + 1 < sizeof scale_names / sizeof *scale_names) {
+	while (*figure >= (scale ? 1023.5 : 1024) && scale + 1 < sizeof scale_names / sizeof *scale_names) {
 		*figure /= 1024;
 		scale++;
 	}
 	return scale;
 }
 
-struct unit_text units_bytes(uint64_t bytes)
+/* As many decimals as leave `digits` significant digits after rounding; whole bytes have none. */
+static int decimals_of(double figure, unsigned scale, int digits)
+{
+	int decimals = scale ? digits - 1 : 0;
+	for (double next = 10; decimals > 0 && figure >= next - 0.5 * pow(10, -decimals); next *= 10)
+		decimals--;
+	return decimals;
+}
+
+/* Of figures from 100 on: below, the decimals are cut. */
+static double round_to_two_digits(double figure)
+{
+	double step = 1;
+	while (figure >= 99.5 * step)
+		step *= 10;
+	return round(figure / step) * step;
+}
+
+/* sign: printed in front, "" for none. */
+static struct unit_text scaled(double figure, const char *sign, int digits)
 {
 	struct unit_text text;
-	double figure = (double)bytes;
 	unsigned scale = scale_of(&figure);
-	if (bytes == CUF_UNKNOWN)
-		return unknown;
-	snprintf(text.s, sizeof text.s, scale ? "%.2f %s" : "%.0f %s", figure, scale_names[scale]);
+	int decimals = decimals_of(figure, scale, digits);
+	if (digits == 2 && scale)
+		figure = round_to_two_digits(figure);
+	snprintf(text.s, sizeof text.s, "%s%.*f %s", sign, decimals, figure, scale_names[scale]);
 	return text;
+}
+
+struct unit_text units_bytes(uint64_t bytes)
+{
+	return bytes == CUF_UNKNOWN ? unknown : scaled((double)bytes, "", 3);
+}
+
+struct unit_text units_bytes_rough(uint64_t bytes)
+{
+	return bytes == CUF_UNKNOWN ? unknown : scaled((double)bytes, "~", 2);
 }
 
 struct unit_text units_bytes_signed(double bytes)
 {
-	struct unit_text text;
-	double figure = fabs(bytes);
-	unsigned scale = scale_of(&figure);
-	if (isnan(bytes))
-		return unknown;
-	snprintf(text.s, sizeof text.s, scale ? "%s%.2f %s" : "%s%.0f %s", bytes < 0 ? "-" : "+", figure, scale_names[scale]);
-	return text;
+	return isnan(bytes) ? unknown : scaled(fabs(bytes), bytes < 0 ? "-" : "+", 3);
 }
 
 struct unit_text units_count(uint64_t count)

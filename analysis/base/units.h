@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Quantities <-> text, one way for the whole command: IEC units with two decimals, thousands separated by commas,
+ * Quantities <-> text, one way for the whole command: IEC units with three digits, thousands separated by commas,
  * unknown shown as "?", never as 0. Contract: no allocation, no locale, any thread; a struct unit_text is returned by
  * value, so its text may be used until the end of the full expression: printf("%s", units_bytes(n).s).
  */
@@ -13,7 +13,8 @@
 
 struct unit_text { char s[40]; };
 
-struct unit_text units_bytes(uint64_t bytes);          /* 2.00 GiB; 512.00 KiB; 17 B; ? */
+struct unit_text units_bytes(uint64_t bytes);          /* 2.00 GiB; 34.5 MiB; 512 KiB; 17 B; ? */
+struct unit_text units_bytes_rough(uint64_t bytes);    /* of a sample: ~2.0 GiB; ~35 MiB; ~510 KiB */
 struct unit_text units_bytes_signed(double bytes);     /* +1.50 MiB; NAN: ? */
 struct unit_text units_count(uint64_t count);          /* 1,204,551 */
 struct unit_text units_percent(uint64_t part, uint64_t whole); /* 12.5%; whole 0 or anything unknown: ? */

@@ -167,7 +167,7 @@ EOF
 		perl -e '$x = "x" x (200 << 20); print length $x' >out 2>err || status=$?
 	for _ in 1 2 3 4 5 6 7 8 9 10; do rmdir "$group" && break; sleep 0.2; done
 	[ "$status" = 137 ]
-	holds err 'killed for want of host memory' 'oom_kill count rose by 1 (limit 32.00 MiB)'
+	holds err 'killed for want of host memory' 'oom_kill count rose by 1 (limit 32.0 MiB)'
 }
 
 @test "a chain of exec is one process: one recording, under the first name" {

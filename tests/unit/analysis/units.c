@@ -10,7 +10,7 @@
 #include <time.h>
 #include "analysis/view/units.h"
 
-static void test_bytes__two_decimals_and_the_right_unit(void **state)
+static void test_bytes__three_digits_and_the_right_unit(void **state)
 {
 	assert_string_equal(units_bytes(0).s, "0 B");
 	assert_string_equal(units_bytes(1023).s, "1023 B");
@@ -18,7 +18,24 @@ static void test_bytes__two_decimals_and_the_right_unit(void **state)
 	assert_string_equal(units_bytes((1ull << 30) - 1).s, "1.00 GiB"); /* never 1024.00 MiB */
 	assert_string_equal(units_bytes(2ull << 30).s, "2.00 GiB");
 	assert_string_equal(units_bytes(1610612736).s, "1.50 GiB");
-	assert_string_equal(units_bytes(UINT64_MAX - 1).s, "16.00 EiB");
+	assert_string_equal(units_bytes(1023ull << 20).s, "1023 MiB");
+	assert_string_equal(units_bytes(512ull << 10).s, "512 KiB");
+	assert_string_equal(units_bytes(34ull << 20).s, "34.0 MiB");
+	assert_string_equal(units_bytes(10475274).s, "9.99 MiB"); /* rounded within its digits */
+	assert_string_equal(units_bytes(10484711).s, "10.0 MiB"); /* 9.999: never 10.00 */
+	assert_string_equal(units_bytes(104805171).s, "99.9 MiB"); /* 99.95 */
+	assert_string_equal(units_bytes(104836629).s, "100 MiB"); /* 99.98 */
+	assert_string_equal(units_bytes(UINT64_MAX - 1).s, "16.0 EiB");
+}
+
+static void test_bytes__a_sample_has_two_digits(void **state)
+{
+	assert_string_equal(units_bytes_rough(0).s, "~0 B");
+	assert_string_equal(units_bytes_rough(7ull << 30).s, "~7.0 GiB");
+	assert_string_equal(units_bytes_rough(73953968).s, "~71 MiB");
+	assert_string_equal(units_bytes_rough(525926).s, "~510 KiB");
+	assert_string_equal(units_bytes_rough(1023ull << 20).s, "~1000 MiB");
+	assert_string_equal(units_bytes_rough(CUF_UNKNOWN).s, "?");
 }
 
 static void test_bytes__unknown_is_never_zero(void **state)
@@ -85,7 +102,8 @@ static void test_parse__sizes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bytes__two_decimals_and_the_right_unit),
+		cmocka_unit_test(test_bytes__three_digits_and_the_right_unit),
+		cmocka_unit_test(test_bytes__a_sample_has_two_digits),
 		cmocka_unit_test(test_bytes__unknown_is_never_zero),
 		cmocka_unit_test(test_count__thousands),
 		cmocka_unit_test(test_duration__never_rounds_up_into_the_next_unit),
