@@ -20,15 +20,15 @@ void address_ranges_add(struct address_ranges *ranges, uint64_t start, uint64_t 
 }
 
 /* The value as last resort: qsort is not stable, and answers must not depend on its mood. */
-static int compare(const void *left, const void *right)
+static int compare(const void *a, const void *b)
 {
-	const struct address_range *a = left, *b = right;
+	const struct address_range *left = a, *right = b;
 
-	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
-	if (a->end != b->end)
-		return a->end > b->end ? -1 : 1;
-	return a->value < b->value ? -1 : a->value > b->value;
+	if (left->start != right->start)
+		return left->start < right->start ? -1 : 1;
+	if (left->end != right->end)
+		return left->end > right->end ? -1 : 1;
+	return left->value < right->value ? -1 : left->value > right->value;
 }
 
 void address_ranges_sort(struct address_ranges *ranges)

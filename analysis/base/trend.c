@@ -139,19 +139,19 @@ enum fact_shape trend_shape(const double *y, size_t count)
 
 struct trend_steps trend_steps(const double *y, size_t count)
 {
-	struct trend_steps s = { 0 };
+	struct trend_steps steps = { 0 };
 	unsigned seen = 0;
 	for (size_t i = 1; i < count; i++) {
 		double step = y[i] - y[i - 1];
 		if (step > 0) {
-			s.ups++;
-			s.rise += step;
+			steps.ups++;
+			steps.rise += step;
 			seen |= 1u << (i - 1) * 4 / (count - 1);
 		} else {
-			s.fall -= step;
+			steps.fall -= step;
 		}
-		*(2 * i < count ? &s.rise_first_half : &s.rise_second_half) += step;
+		*(2 * i < count ? &steps.rise_first_half : &steps.rise_second_half) += step;
 	}
-	s.quarters_with_ups = (size_t)__builtin_popcount(seen);
-	return s;
+	steps.quarters_with_ups = (size_t)__builtin_popcount(seen);
+	return steps;
 }

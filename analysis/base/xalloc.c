@@ -66,19 +66,19 @@ void arena_free(struct arena *arena)
 {
 	if (!arena)
 		return;
-	for (struct chunk *c = arena->chunks, *next; c; c = next) {
-		next = c->next;
-		free(c);
+	for (struct chunk *chunk = arena->chunks, *next; chunk; chunk = next) {
+		next = chunk->next;
+		free(chunk);
 	}
 	free(arena);
 }
 
 static struct chunk *add_chunk(struct arena *arena, size_t bytes)
 {
-	struct chunk *c = xalloc_bytes(sizeof *c + bytes);
-	c->next = arena->chunks;
-	arena->chunks = c;
-	return c;
+	struct chunk *chunk = xalloc_bytes(sizeof *chunk + bytes);
+	chunk->next = arena->chunks;
+	arena->chunks = chunk;
+	return chunk;
 }
 
 void *arena_zeroed(struct arena *arena, size_t count, size_t bytes)

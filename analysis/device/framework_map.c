@@ -9,9 +9,9 @@
 /* A framework may cut any of these, and asks for no less than this; address ranges of its own follow from MAPPING. */
 #define SEGMENT_BYTES_MIN (1ull << 20)
 
-static bool may_be_segment(const struct cuf_block *b)
+static bool may_be_segment(const struct cuf_block *block)
 {
-	return b->bytes >= SEGMENT_BYTES_MIN && 1u << b->kind & (1u << CUF_KIND_DEVICE | 1u << CUF_KIND_MANAGED | 1u << CUF_KIND_ASYNC | 1u << CUF_KIND_IMPORTED);
+	return block->bytes >= SEGMENT_BYTES_MIN && 1u << block->kind & (1u << CUF_KIND_DEVICE | 1u << CUF_KIND_MANAGED | 1u << CUF_KIND_ASYNC | 1u << CUF_KIND_IMPORTED);
 }
 
 static uint64_t cut(uint64_t addr, uint64_t bytes)
@@ -22,32 +22,32 @@ static uint64_t cut(uint64_t addr, uint64_t bytes)
 
 static int by_block_addr(const void *a, const void *b)
 {
-	const struct framework_block *x = a, *y = b;
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
+	const struct framework_block *left = a, *right = b;
+	return left->addr < right->addr ? -1 : left->addr > right->addr;
 }
 
 static int by_range_addr(const void *a, const void *b)
 {
-	const struct framework_range *x = a, *y = b;
-	if (x->addr != y->addr)
-		return x->addr < y->addr ? -1 : 1;
-	return x->seq < y->seq ? -1 : x->seq > y->seq;
+	const struct framework_range *left = a, *right = b;
+	if (left->addr != right->addr)
+		return left->addr < right->addr ? -1 : 1;
+	return left->seq < right->seq ? -1 : left->seq > right->seq;
 }
 
 static void collect(const struct liveset *live, unsigned device, struct framework_map *map, size_t *range_room)
 {
 	size_t at = 0, block_room = 0;
-	for (const struct cuf_block *b; (b = liveset_next(live, &at));) {
-		uint64_t addr = cuf_key_addr(b->key), bytes = cut(addr, b->bytes);
-		if (b->device != device || !bytes || (b->flags & CUF_EVENT_HOST_LOCATION))
+	for (const struct cuf_block *block; (block = liveset_next(live, &at));) {
+		uint64_t addr = cuf_key_addr(block->key), bytes = cut(addr, block->bytes);
+		if (block->device != device || !bytes || (block->flags & CUF_EVENT_HOST_LOCATION))
 			continue;
-		if (b->kind == CUF_KIND_FRAMEWORK) {
+		if (block->kind == CUF_KIND_FRAMEWORK) {
 			xalloc_grow(&map->blocks, map->block_count, &block_room, sizeof *map->blocks);
-			map->blocks[map->block_count++] = (struct framework_block){ addr, bytes, b->time_ns, b->stack, FACT_NONE, b->role };
-		} else if (may_be_segment(b)) {
+			map->blocks[map->block_count++] = (struct framework_block){ addr, bytes, block->time_ns, block->stack, FACT_NONE, block->role };
+		} else if (may_be_segment(block)) {
 			xalloc_grow(&map->ranges, map->range_count, range_room, sizeof *map->ranges);
-			map->ranges[map->range_count++] = (struct framework_range){ .addr = addr, .bytes = bytes, .seq = b->seq, .time_ns = b->time_ns,
-				.stack = b->stack, .kind = b->kind };
+			map->ranges[map->range_count++] = (struct framework_range){ .addr = addr, .bytes = bytes, .seq = block->seq, .time_ns = block->time_ns,
+				.stack = block->stack, .kind = block->kind };
 		}
 	}
 	if (map->block_count)
@@ -78,7 +78,7 @@ static void collect_runs(const struct liveset *live, unsigned device, struct fra
 	for (size_t i = 0; i < map_count; i++) {
 		const struct span *in = reservation_of(reservations, count, maps[i].addr);
 		uint64_t bytes = cut(maps[i].addr, maps[i].bytes), home = in ? in->addr : 0;
-		const struct cuf_block *b = liveset_find(live, cuf_key(CUF_SPACE_MAPPING, maps[i].addr));
+		const struct cuf_block *block = liveset_find(live, cuf_key(CUF_SPACE_MAPPING, maps[i].addr));
 		if (run && run->reservation == home && run->addr + run->bytes == maps[i].addr) {
 			run->bytes += bytes;
 			run->grows = true;
@@ -87,7 +87,7 @@ static void collect_runs(const struct liveset *live, unsigned device, struct fra
 		}
 		xalloc_grow(&map->ranges, map->range_count, range_room, sizeof *map->ranges);
 		run = &map->ranges[map->range_count++];
-		*run = (struct framework_range){ .addr = maps[i].addr, .bytes = bytes, .seq = b ? b->seq : 0, .time_ns = b ? b->time_ns : 0,
+		*run = (struct framework_range){ .addr = maps[i].addr, .bytes = bytes, .seq = block ? block->seq : 0, .time_ns = block ? block->time_ns : 0,
 			.stack = in ? in->stack : maps[i].stack, .kind = CUF_KIND_MAPPING, .reservation = home, .piece_bytes = bytes,
 			.grows = in && in->bytes > bytes };
 	}
@@ -112,15 +112,15 @@ static size_t range_before(const struct framework_map *map, uint64_t addr)
 static void place(struct framework_map *map)
 {
 	for (size_t i = 0; i < map->block_count; i++) {
-		struct framework_block *b = &map->blocks[i];
-		size_t at = range_before(map, b->addr);
-		struct framework_range *r = at == SIZE_MAX ? NULL : &map->ranges[at];
-		if (!r || b->addr - r->addr >= r->bytes || b->bytes > r->bytes - (b->addr - r->addr))
+		struct framework_block *block = &map->blocks[i];
+		size_t at = range_before(map, block->addr);
+		struct framework_range *range = at == SIZE_MAX ? NULL : &map->ranges[at];
+		if (!range || block->addr - range->addr >= range->bytes || block->bytes > range->bytes - (block->addr - range->addr))
 			continue;
-		b->range = (uint32_t)at;
-		if (!r->count++)
-			r->first = i;
-		r->live_bytes += b->bytes;
+		block->range = (uint32_t)at;
+		if (!range->count++)
+			range->first = i;
+		range->live_bytes += block->bytes;
 	}
 }
 

@@ -15,20 +15,20 @@ struct framework_marks { struct liveset held; };
 static const char *const allocator_libraries[] = { "libc10_cuda", "libc10_hip", "libtorch_cuda" };
 
 /* Who called CUDA: the first frame outside CUDA's own libraries. */
-static bool is_called_by_allocator(const struct run_process *process, const struct fact_process *fact, const struct framework_range *r)
+static bool is_called_by_allocator(const struct run_process *process, const struct fact_process *fact, const struct framework_range *range)
 {
 	uint32_t depth;
 	uint8_t stop;
-	const uint64_t *addrs = reader_stack(process->reader, r->stack, &depth, &stop);
-	uint64_t time_ns = reader_realtime(process->reader, r->time_ns);
+	const uint64_t *addrs = reader_stack(process->reader, range->stack, &depth, &stop);
+	uint64_t time_ns = reader_realtime(process->reader, range->time_ns);
 	for (uint32_t i = 0; i < depth; i++) {
-		const struct fact_module *m = cuf_frame_is_python(addrs[i]) ? NULL : fact_module_at(fact, addrs[i], time_ns);
-		if (!m)
+		const struct fact_module *module = cuf_frame_is_python(addrs[i]) ? NULL : fact_module_at(fact, addrs[i], time_ns);
+		if (!module)
 			return false;
 		for (size_t l = 0; l < sizeof allocator_libraries / sizeof *allocator_libraries; l++)
-			if (!strncmp(path_base_name(m->path), allocator_libraries[l], strlen(allocator_libraries[l])))
+			if (!strncmp(path_base_name(module->path), allocator_libraries[l], strlen(allocator_libraries[l])))
 				return true;
-		if (strncmp(path_base_name(m->path), "libcuda", 7) != 0)
+		if (strncmp(path_base_name(module->path), "libcuda", 7) != 0)
 			return false;
 	}
 	return false;
@@ -60,9 +60,9 @@ static void mark_siblings(struct framework_map *map)
 		qsort(homes, count, sizeof *homes, by_number);
 	}
 	for (size_t i = 0; i < map->range_count; i++) {
-		struct framework_range *r = &map->ranges[i];
-		r->is_segment |= r->stack && is_among(stacks, count, r->stack);
-		r->is_segment |= r->reservation && is_among(homes, count, r->reservation);
+		struct framework_range *range = &map->ranges[i];
+		range->is_segment |= range->stack && is_among(stacks, count, range->stack);
+		range->is_segment |= range->reservation && is_among(homes, count, range->reservation);
 	}
 	free(stacks);
 	free(homes);
@@ -94,9 +94,9 @@ static void own_old_pages(const struct run_process *process, struct liveset *pag
 {
 	uint64_t count = reader_count(process->reader, CUF_SEC_LEDGER);
 	for (uint64_t i = 0; i < count; i++) {
-		struct cuf_block b = *(const struct cuf_block *)reader_at(process->reader, CUF_SEC_LEDGER, i);
-		if (b.key && b.key != CUF_KEY_BUSY && b.kind < CUF_KIND_MAX && has_range(b.kind) && b.seq < process->events->first_seq)
-			own_pages(pages, cuf_key_addr(b.key), b.bytes, b.seq);
+		struct cuf_block block = *(const struct cuf_block *)reader_at(process->reader, CUF_SEC_LEDGER, i);
+		if (block.key && block.key != CUF_KEY_BUSY && block.kind < CUF_KIND_MAX && has_range(block.kind) && block.seq < process->events->first_seq)
+			own_pages(pages, cuf_key_addr(block.key), block.bytes, block.seq);
 	}
 	reader_drop(process->reader, CUF_SEC_LEDGER);
 }
@@ -106,18 +106,18 @@ static struct framework_marks *marks_new(const struct run_process *process)
 	struct framework_marks *marks = xalloc_zeroed(1, sizeof *marks);
 	struct liveset pages;
 	struct event_merge merge;
-	struct cuf_event e;
+	struct cuf_event event;
 	liveset_init(&marks->held, 0);
 	liveset_init(&pages, 0);
 	own_old_pages(process, &pages);
 	event_merge_begin(&merge, process->events, 0);
-	while (event_merge_next(&merge, &e)) {
+	while (event_merge_next(&merge, &event)) {
 		const struct cuf_block *page;
-		if (e.op != CUF_OP_ALLOC)
+		if (event.op != CUF_OP_ALLOC)
 			continue;
-		if (has_range(e.kind)) {
-			own_pages(&pages, e.addr, e.bytes, e.seq);
-		} else if (e.kind == CUF_KIND_FRAMEWORK && (page = liveset_find(&pages, key_of(e.addr / CUF_PAGE_BYTES)))) {
+		if (has_range(event.kind)) {
+			own_pages(&pages, event.addr, event.bytes, event.seq);
+		} else if (event.kind == CUF_KIND_FRAMEWORK && (page = liveset_find(&pages, key_of(event.addr / CUF_PAGE_BYTES)))) {
 			struct cuf_block held = { .key = key_of(page->seq) };
 			liveset_put(&marks->held, &held);
 		}
@@ -132,8 +132,8 @@ void framework_marks_set(struct framework_marks **marks, const struct run_proces
 	if (!map->block_count && !process->events->framework->count)
 		return;
 	for (size_t i = 0; i < map->range_count; i++) {
-		struct framework_range *r = &map->ranges[i];
-		r->is_segment = r->count || (fact && is_called_by_allocator(process, fact, r));
+		struct framework_range *range = &map->ranges[i];
+		range->is_segment = range->count || (fact && is_called_by_allocator(process, fact, range));
 	}
 	mark_siblings(map);
 	for (size_t i = 0; i < map->range_count; i++)
@@ -157,19 +157,19 @@ void framework_marks_free(struct framework_marks *marks)
 struct framework_report framework_reported(const struct events *events, unsigned device, uint64_t seq)
 {
 	const struct events *own = events->framework;
-	struct framework_report r = { CUF_UNKNOWN, CUF_UNKNOWN };
+	struct framework_report report = { CUF_UNKNOWN, CUF_UNKNOWN };
 	uint64_t freed_bytes = 0;
 	for (size_t i = seq >= own->last_seq ? own->count : events_after(own, seq); i--;) {
-		struct cuf_event e = events_get(own, i);
-		if (e.kind != CUF_KIND_FRAMEWORK || e.device != device)
+		struct cuf_event event = events_get(own, i);
+		if (event.kind != CUF_KIND_FRAMEWORK || event.device != device)
 			continue;
-		if (e.op == CUF_OP_FREE)
-			freed_bytes += e.bytes;
-		if (e.op != CUF_OP_ALLOC && e.op != CUF_OP_FAIL)
+		if (event.op == CUF_OP_FREE)
+			freed_bytes += event.bytes;
+		if (event.op != CUF_OP_ALLOC && event.op != CUF_OP_FAIL)
 			continue;
-		r.allocated_bytes = e.aux > freed_bytes ? e.aux - freed_bytes : 0;
-		r.reserved_bytes = (uint64_t)e.extra << 9;
+		report.allocated_bytes = event.aux > freed_bytes ? event.aux - freed_bytes : 0;
+		report.reserved_bytes = (uint64_t)event.extra << 9;
 		break;
 	}
-	return r;
+	return report;
 }

@@ -16,51 +16,51 @@
 struct pinning { uint32_t stack; uint64_t segments, open_bytes, bytes, count, last_segment; UT_hash_handle hh; };
 
 /* A block's size tells the pool of a segment that grows, which is mapped in pieces of any size. */
-static bool is_small_pool(const struct framework_map *map, const struct framework_range *r)
+static bool is_small_pool(const struct framework_map *map, const struct framework_range *range)
 {
-	if (!r->grows)
-		return r->bytes <= SMALL_SEGMENT;
-	if (r->count)
-		return map->blocks[r->first].bytes <= SMALL_REQUEST;
-	return r->piece_bytes <= SMALL_SEGMENT;
+	if (!range->grows)
+		return range->bytes <= SMALL_SEGMENT;
+	if (range->count)
+		return map->blocks[range->first].bytes <= SMALL_REQUEST;
+	return range->piece_bytes <= SMALL_SEGMENT;
 }
 
-static void see_hole(struct fact_segment *s, uint64_t bytes)
+static void see_hole(struct fact_segment *segment, uint64_t bytes)
 {
-	s->hole_count++;
-	if (bytes > s->largest_hole_bytes)
-		s->largest_hole_bytes = bytes;
+	segment->hole_count++;
+	if (bytes > segment->largest_hole_bytes)
+		segment->largest_hole_bytes = bytes;
 }
 
 /* A range's own blocks, in order of address: those of ranges that overlap it (damage) are not its own. */
-static void measure_holes(const struct framework_map *map, uint32_t range, struct fact_segment *s)
+static void measure_holes(const struct framework_map *map, uint32_t range, struct fact_segment *segment)
 {
-	const struct framework_range *r = &map->ranges[range];
-	uint64_t at = r->addr, end = r->addr + r->bytes;
-	size_t left = r->count;
-	for (size_t i = r->first; left && i < map->block_count; i++) {
-		const struct framework_block *b = &map->blocks[i];
-		if (b->range != range)
+	const struct framework_range *whole = &map->ranges[range];
+	uint64_t at = whole->addr, end = whole->addr + whole->bytes;
+	size_t left = whole->count;
+	for (size_t i = whole->first; left && i < map->block_count; i++) {
+		const struct framework_block *block = &map->blocks[i];
+		if (block->range != range)
 			continue;
 		left--;
-		if (b->addr > at)
-			see_hole(s, b->addr - at);
-		at = b->addr + b->bytes > at ? b->addr + b->bytes : at;
+		if (block->addr > at)
+			see_hole(segment, block->addr - at);
+		at = block->addr + block->bytes > at ? block->addr + block->bytes : at;
 	}
 	if (end > at)
-		see_hole(s, end - at);
+		see_hole(segment, end - at);
 }
 
-static void blame(struct pinning **sites, uint32_t range, const struct framework_block *b, uint64_t open_bytes)
+static void blame(struct pinning **sites, uint32_t range, const struct framework_block *block, uint64_t open_bytes)
 {
 	struct pinning *site;
-	HASH_FIND(hh, *sites, &b->stack, sizeof b->stack, site);
+	HASH_FIND(hh, *sites, &block->stack, sizeof block->stack, site);
 	if (!site) {
 		site = xalloc_zeroed(1, sizeof *site);
-		site->stack = b->stack;
+		site->stack = block->stack;
 		HASH_ADD(hh, *sites, stack, sizeof site->stack, site);
 	}
-	site->bytes += b->bytes;
+	site->bytes += block->bytes;
 	site->count++;
 	if (site->last_segment != (uint64_t)range + 1) {
 		site->last_segment = (uint64_t)range + 1;
@@ -71,23 +71,23 @@ static void blame(struct pinning **sites, uint32_t range, const struct framework
 
 static void blame_blocks(const struct framework_map *map, uint32_t range, struct pinning **sites)
 {
-	const struct framework_range *r = &map->ranges[range];
-	size_t left = r->count;
-	if (r->live_bytes >= r->bytes)
+	const struct framework_range *whole = &map->ranges[range];
+	size_t left = whole->count;
+	if (whole->live_bytes >= whole->bytes)
 		return;
-	for (size_t i = r->first; left && i < map->block_count; i++)
+	for (size_t i = whole->first; left && i < map->block_count; i++)
 		if (map->blocks[i].range == range) {
-			blame(sites, range, &map->blocks[i], r->bytes - r->live_bytes);
+			blame(sites, range, &map->blocks[i], whole->bytes - whole->live_bytes);
 			left--;
 		}
 }
 
 static int by_open_bytes(const void *a, const void *b)
 {
-	const struct fact_pin *x = a, *y = b;
-	if (x->open_bytes != y->open_bytes)
-		return x->open_bytes > y->open_bytes ? -1 : 1;
-	return x->stack.id < y->stack.id ? -1 : x->stack.id > y->stack.id;
+	const struct fact_pin *left = a, *right = b;
+	if (left->open_bytes != right->open_bytes)
+		return left->open_bytes > right->open_bytes ? -1 : 1;
+	return left->stack.id < right->stack.id ? -1 : left->stack.id > right->stack.id;
 }
 
 static void settle_pins(struct pinning *sites, uint32_t process, struct arena *arena, struct fact_framework *out)
@@ -106,28 +106,28 @@ static void settle_pins(struct pinning *sites, uint32_t process, struct arena *a
 
 static int by_free_bytes(const void *a, const void *b)
 {
-	const struct fact_segment *x = a, *y = b;
-	uint64_t free_x = x->bytes - x->live_bytes, free_y = y->bytes - y->live_bytes;
+	const struct fact_segment *left = a, *right = b;
+	uint64_t free_x = left->bytes - left->live_bytes, free_y = right->bytes - right->live_bytes;
 	if (free_x != free_y)
 		return free_x > free_y ? -1 : 1;
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
+	return left->addr < right->addr ? -1 : left->addr > right->addr;
 }
 
 static struct fact_segment segment_of(const struct framework_map *map, uint32_t range, uint32_t process)
 {
-	const struct framework_range *r = &map->ranges[range];
-	bool small = is_small_pool(map, r);
-	struct fact_segment s = { .process = process, .addr = r->addr, .bytes = r->bytes,
-		.live_bytes = r->live_bytes < r->bytes ? r->live_bytes : r->bytes, .live_count = r->count,
+	const struct framework_range *from = &map->ranges[range];
+	bool small = is_small_pool(map, from);
+	struct fact_segment segment = { .process = process, .addr = from->addr, .bytes = from->bytes,
+		.live_bytes = from->live_bytes < from->bytes ? from->live_bytes : from->bytes, .live_count = from->count,
 		.serves_least_bytes = small ? 1 : SMALL_REQUEST + 1, .serves_most_bytes = small ? SMALL_REQUEST : CUF_UNKNOWN,
-		.expandable = r->grows, .born_ns = r->time_ns, .stack = { .process = process, .id = r->stack } };
-	measure_holes(map, range, &s);
-	return s;
+		.expandable = from->grows, .born_ns = from->time_ns, .stack = { .process = process, .id = from->stack } };
+	measure_holes(map, range, &segment);
+	return segment;
 }
 
-static bool could_serve(const struct fact_segment *s, uint64_t requested_bytes)
+static bool could_serve(const struct fact_segment *segment, uint64_t requested_bytes)
 {
-	return requested_bytes == CUF_UNKNOWN || (requested_bytes >= s->serves_least_bytes && requested_bytes <= s->serves_most_bytes);
+	return requested_bytes == CUF_UNKNOWN || (requested_bytes >= segment->serves_least_bytes && requested_bytes <= segment->serves_most_bytes);
 }
 
 uint64_t framework_segments_measure(const struct framework_map *map, uint32_t process, uint64_t requested_bytes, struct arena *arena,
@@ -137,20 +137,20 @@ uint64_t framework_segments_measure(const struct framework_map *map, uint32_t pr
 	struct pinning *sites = NULL;
 	uint64_t bytes = 0;
 	for (uint32_t i = 0; i < map->range_count; i++) {
-		const struct framework_range *r = &map->ranges[i];
-		struct fact_segment *s = &rows[out->segment_count];
-		if (!r->is_segment)
+		const struct framework_range *range = &map->ranges[i];
+		struct fact_segment *segment = &rows[out->segment_count];
+		if (!range->is_segment)
 			continue;
-		*s = segment_of(map, i, process);
+		*segment = segment_of(map, i, process);
 		out->segment_count++;
-		bytes += s->bytes;
-		out->placed_bytes += s->live_bytes;
-		if (!r->count)
-			out->empty_bytes += s->bytes;
-		else if (s->live_bytes < s->bytes / SPARSE_PART)
-			out->emptyable_bytes += s->bytes;
-		if (could_serve(s, requested_bytes) && s->largest_hole_bytes > out->largest_hole.bytes)
-			out->largest_hole.bytes = s->largest_hole_bytes;
+		bytes += segment->bytes;
+		out->placed_bytes += segment->live_bytes;
+		if (!range->count)
+			out->empty_bytes += segment->bytes;
+		else if (segment->live_bytes < segment->bytes / SPARSE_PART)
+			out->emptyable_bytes += segment->bytes;
+		if (could_serve(segment, requested_bytes) && segment->largest_hole_bytes > out->largest_hole.bytes)
+			out->largest_hole.bytes = segment->largest_hole_bytes;
 		blame_blocks(map, i, &sites);
 	}
 	settle_pins(sites, process, arena, out);

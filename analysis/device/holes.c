@@ -7,31 +7,31 @@
 
 static int by_addr(const void *a, const void *b)
 {
-	const struct span *x = a, *y = b;
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
+	const struct span *left = a, *right = b;
+	return left->addr < right->addr ? -1 : left->addr > right->addr;
 }
 
 static int by_pool(const void *a, const void *b)
 {
-	const struct span *x = a, *y = b;
-	if (x->aux != y->aux)
-		return x->aux < y->aux ? -1 : 1;
+	const struct span *left = a, *right = b;
+	if (left->aux != right->aux)
+		return left->aux < right->aux ? -1 : 1;
 	return by_addr(a, b);
 }
 
-static bool is_wanted(const struct cuf_block *b, unsigned kind, unsigned device)
+static bool is_wanted(const struct cuf_block *block, unsigned kind, unsigned device)
 {
-	return b->kind == kind && (device == CUF_DEVICE_NONE || b->device == device) && !(b->flags & CUF_EVENT_HOST_LOCATION);
+	return block->kind == kind && (device == CUF_DEVICE_NONE || block->device == device) && !(block->flags & CUF_EVENT_HOST_LOCATION);
 }
 
 struct span *holes_collect(const struct liveset *live, unsigned kind, unsigned device, size_t *count)
 {
 	struct span *found = NULL;
 	size_t at = *count = 0, room = 0;
-	for (const struct cuf_block *b; (b = liveset_next(live, &at));)
-		if (is_wanted(b, kind, device)) {
+	for (const struct cuf_block *block; (block = liveset_next(live, &at));)
+		if (is_wanted(block, kind, device)) {
 			xalloc_grow(&found, *count, &room, sizeof *found);
-			found[(*count)++] = (struct span){ cuf_key_addr(b->key), b->bytes, b->aux, b->stack, b->device };
+			found[(*count)++] = (struct span){ cuf_key_addr(block->key), block->bytes, block->aux, block->stack, block->device };
 		}
 	if (*count)
 		qsort(found, *count, sizeof *found, kind == CUF_KIND_ASYNC ? by_pool : by_addr);
@@ -64,43 +64,43 @@ struct pages {
 	uint64_t touched_end;     /* first byte behind the last page that was counted */
 };
 
-static void add_part(struct pages *p, uint64_t at, uint64_t bytes, uint32_t stack)
+static void add_part(struct pages *pages, uint64_t at, uint64_t bytes, uint32_t stack)
 {
-	p->out_of_order |= p->part_count && at < p->parts[p->part_count - 1].at;
-	xalloc_grow(&p->parts, p->part_count, &p->part_room, sizeof *p->parts);
-	p->parts[p->part_count++] = (struct part){ at, bytes, stack };
+	pages->out_of_order |= pages->part_count && at < pages->parts[pages->part_count - 1].at;
+	xalloc_grow(&pages->parts, pages->part_count, &pages->part_room, sizeof *pages->parts);
+	pages->parts[pages->part_count++] = (struct part){ at, bytes, stack };
 }
 
-static void add_block(struct pages *p, const struct span *b)
+static void add_block(struct pages *pages, const struct span *span)
 {
-	uint64_t at = b->addr, most = ((uint64_t)1 << CUF_KEY_SHIFT) - at;
-	uint64_t bytes = b->bytes < most ? b->bytes : most, end = at + bytes;
+	uint64_t at = span->addr, most = ((uint64_t)1 << CUF_KEY_SHIFT) - at;
+	uint64_t bytes = span->bytes < most ? span->bytes : most, end = at + bytes;
 	uint64_t first = at / CUF_PAGE_BYTES * CUF_PAGE_BYTES, last = (end + CUF_PAGE_BYTES - 1) / CUF_PAGE_BYTES * CUF_PAGE_BYTES;
 	if (!bytes)
 		return;
-	p->facts.block_count++;
-	p->facts.block_bytes += bytes;
-	if (first < p->touched_end)
-		first = p->touched_end;
+	pages->facts.block_count++;
+	pages->facts.block_bytes += bytes;
+	if (first < pages->touched_end)
+		first = pages->touched_end;
 	if (last > first) {
-		p->facts.touched_bytes += last - first;
-		p->touched_end = last;
+		pages->facts.touched_bytes += last - first;
+		pages->touched_end = last;
 	}
 	if (at / CUF_PAGE_BYTES == (end - 1) / CUF_PAGE_BYTES) {
 		if (bytes < CUF_PAGE_BYTES)
-			add_part(p, at, bytes, b->stack);
+			add_part(pages, at, bytes, span->stack);
 		return;
 	}
 	if (at % CUF_PAGE_BYTES)
-		add_part(p, at, CUF_PAGE_BYTES - at % CUF_PAGE_BYTES, b->stack);
+		add_part(pages, at, CUF_PAGE_BYTES - at % CUF_PAGE_BYTES, span->stack);
 	if (end % CUF_PAGE_BYTES)
-		add_part(p, end - end % CUF_PAGE_BYTES, end % CUF_PAGE_BYTES, b->stack);
+		add_part(pages, end - end % CUF_PAGE_BYTES, end % CUF_PAGE_BYTES, span->stack);
 }
 
 static int by_at(const void *a, const void *b)
 {
-	const struct part *x = a, *y = b;
-	return x->at < y->at ? -1 : x->at > y->at;
+	const struct part *left = a, *right = b;
+	return left->at < right->at ? -1 : left->at > right->at;
 }
 
 static void see_hole(struct fact_fragmentation *out, uint64_t bytes)
@@ -112,14 +112,14 @@ static void see_hole(struct fact_fragmentation *out, uint64_t bytes)
 		out->page_largest_hole_bytes = bytes;
 }
 
-static void blame(struct pages *p, const struct part *part, uint64_t page, uint64_t free_bytes)
+static void blame(struct pages *pages, const struct part *part, uint64_t page, uint64_t free_bytes)
 {
 	struct pinning *site;
-	HASH_FIND(hh, p->sites, &part->stack, sizeof part->stack, site);
+	HASH_FIND(hh, pages->sites, &part->stack, sizeof part->stack, site);
 	if (!site) {
 		site = xalloc_zeroed(1, sizeof *site);
 		site->stack = part->stack;
-		HASH_ADD(hh, p->sites, stack, sizeof site->stack, site);
+		HASH_ADD(hh, pages->sites, stack, sizeof site->stack, site);
 	}
 	site->bytes += part->bytes;
 	site->count++;
@@ -131,12 +131,12 @@ static void blame(struct pages *p, const struct part *part, uint64_t page, uint6
 }
 
 /* The parts [from, to) lie in one page. */
-static void see_page(struct pages *p, size_t from, size_t to)
+static void see_page(struct pages *pages, size_t from, size_t to)
 {
-	uint64_t page = p->parts[from].at / CUF_PAGE_BYTES * CUF_PAGE_BYTES, at = page, free_bytes = 0;
-	struct fact_fragmentation *out = p->out;
+	uint64_t page = pages->parts[from].at / CUF_PAGE_BYTES * CUF_PAGE_BYTES, at = page, free_bytes = 0;
+	struct fact_fragmentation *out = pages->out;
 	for (size_t i = from; i <= to; i++) {
-		uint64_t next = i < to ? p->parts[i].at : page + CUF_PAGE_BYTES, end = i < to ? next + p->parts[i].bytes : next;
+		uint64_t next = i < to ? pages->parts[i].at : page + CUF_PAGE_BYTES, end = i < to ? next + pages->parts[i].bytes : next;
 		if (next > at) {
 			see_hole(out, next - at);
 			free_bytes += next - at;
@@ -148,51 +148,51 @@ static void see_page(struct pages *p, size_t from, size_t to)
 	out->pages_sparse += free_bytes > CUF_PAGE_BYTES / 10 * 9;
 	out->page_free_bytes += free_bytes;
 	for (size_t i = from; free_bytes && i < to; i++)
-		blame(p, &p->parts[i], page, free_bytes);
+		blame(pages, &pages->parts[i], page, free_bytes);
 }
 
 static int by_open_bytes(const void *a, const void *b)
 {
-	const struct fact_pin *x = a, *y = b;
-	if (x->open_bytes != y->open_bytes)
-		return x->open_bytes > y->open_bytes ? -1 : 1;
-	return x->stack.id < y->stack.id ? -1 : x->stack.id > y->stack.id;
+	const struct fact_pin *left = a, *right = b;
+	if (left->open_bytes != right->open_bytes)
+		return left->open_bytes > right->open_bytes ? -1 : 1;
+	return left->stack.id < right->stack.id ? -1 : left->stack.id > right->stack.id;
 }
 
-static void settle_pins(struct pages *p, uint32_t process, struct arena *arena)
+static void settle_pins(struct pages *pages, uint32_t process, struct arena *arena)
 {
-	size_t count = HASH_COUNT(p->sites), i = 0;
+	size_t count = HASH_COUNT(pages->sites), i = 0;
 	struct fact_pin *pins = arena_zeroed(arena, count, sizeof *pins);
 	struct pinning *site, *next;
-	HASH_ITER(hh, p->sites, site, next) {
+	HASH_ITER(hh, pages->sites, site, next) {
 		pins[i++] = (struct fact_pin){ { .process = process, .id = site->stack }, site->pages, site->open_bytes, site->bytes, site->count };
-		HASH_DEL(p->sites, site);
+		HASH_DEL(pages->sites, site);
 		free(site);
 	}
 	if (count)
 		qsort(pins, count, sizeof *pins, by_open_bytes);
-	p->out->pins = pins;
-	p->out->pin_count = count;
+	pages->out->pins = pins;
+	pages->out->pin_count = count;
 }
 
 struct page_facts holes_pages(const struct liveset *live, unsigned device, uint32_t process, struct arena *arena, struct fact_fragmentation *out)
 {
 	size_t count;
 	struct span *blocks = holes_collect(live, CUF_KIND_DEVICE, device, &count);
-	struct pages p = { .out = out };
+	struct pages pages = { .out = out };
 	for (size_t i = 0; i < count; i++)
-		add_block(&p, &blocks[i]);
-	if (p.out_of_order)
-		qsort(p.parts, p.part_count, sizeof *p.parts, by_at);
-	for (size_t from = 0, to; from < p.part_count; from = to) {
-		for (to = from + 1; to < p.part_count && p.parts[to].at / CUF_PAGE_BYTES == p.parts[from].at / CUF_PAGE_BYTES; to++)
+		add_block(&pages, &blocks[i]);
+	if (pages.out_of_order)
+		qsort(pages.parts, pages.part_count, sizeof *pages.parts, by_at);
+	for (size_t from = 0, to; from < pages.part_count; from = to) {
+		for (to = from + 1; to < pages.part_count && pages.parts[to].at / CUF_PAGE_BYTES == pages.parts[from].at / CUF_PAGE_BYTES; to++)
 			;
-		see_page(&p, from, to);
+		see_page(&pages, from, to);
 	}
-	settle_pins(&p, process, arena);
-	free(p.parts);
+	settle_pins(&pages, process, arena);
+	free(pages.parts);
 	free(blocks);
-	return p.facts;
+	return pages.facts;
 }
 
 void holes_layers(const struct fact_fragmentation *fragmentation, const struct page_facts *pages, struct fact_layer layers[LAYER_MAX])

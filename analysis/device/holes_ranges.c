@@ -55,11 +55,11 @@ void holes_pools(const struct liveset *live, unsigned device, uint32_t process, 
 	rows = arena_zeroed(arena, pools + level_count, sizeof *rows);
 	pools = 0;
 	for (size_t i = 0; i < level_count; i++) {
-		const struct pool_level *l = &levels[i];
-		blocks_of(blocks, count, l->pool, &from, &to);
-		rows[pools] = (struct fact_pool){ .process = process, .pool = l->pool, .reserved_bytes = l->reserved_bytes,
-			.used_bytes = l->used_bytes, .threshold_bytes = l->threshold_bytes };
-		measure_pool(&rows[pools++], blocks, from, to, l->fresh);
+		const struct pool_level *level = &levels[i];
+		blocks_of(blocks, count, level->pool, &from, &to);
+		rows[pools] = (struct fact_pool){ .process = process, .pool = level->pool, .reserved_bytes = level->reserved_bytes,
+			.used_bytes = level->used_bytes, .threshold_bytes = level->threshold_bytes };
+		measure_pool(&rows[pools++], blocks, from, to, level->fresh);
 	}
 	for (from = 0; from < count; from = to) {
 		bool known = false;
@@ -79,25 +79,25 @@ void holes_pools(const struct liveset *live, unsigned device, uint32_t process, 
 }
 
 /* Mappings are sorted by address: those inside the reservation fill it, what is left is unmapped. */
-static void measure_reservation(struct fact_vmm *r, const struct span *maps, size_t count, unsigned device, bool *ours)
+static void measure_reservation(struct fact_vmm *row, const struct span *maps, size_t count, unsigned device, bool *ours)
 {
-	uint64_t at = r->addr, end = r->addr + r->bytes;
+	uint64_t at = row->addr, end = row->addr + row->bytes;
 	bool foreign = false;
 	for (size_t i = 0; i < count; i++) {
 		uint64_t start = maps[i].addr, stop = start + maps[i].bytes;
-		if (start < r->addr || start >= end || stop < start)
+		if (start < row->addr || start >= end || stop < start)
 			continue;
 		stop = stop > end ? end : stop;
-		if (start > at && start - at > r->largest_unmapped_bytes)
-			r->largest_unmapped_bytes = start - at;
+		if (start > at && start - at > row->largest_unmapped_bytes)
+			row->largest_unmapped_bytes = start - at;
 		at = stop > at ? stop : at;
-		r->mapped_bytes += stop - start;
-		r->map_count++;
+		row->mapped_bytes += stop - start;
+		row->map_count++;
 		*ours |= maps[i].device == device;
 		foreign |= maps[i].device != device && maps[i].device != CUF_DEVICE_NONE;
 	}
-	if (end - at > r->largest_unmapped_bytes)
-		r->largest_unmapped_bytes = end - at;
+	if (end - at > row->largest_unmapped_bytes)
+		row->largest_unmapped_bytes = end - at;
 	*ours |= !foreign; /* reserved addresses belong to no device until something is mapped there */
 }
 
@@ -117,8 +117,8 @@ static size_t first_map(const struct span *maps, size_t count, uint64_t addr)
 
 static int by_aux(const void *a, const void *b)
 {
-	const struct span *x = a, *y = b;
-	return x->aux < y->aux ? -1 : x->aux > y->aux;
+	const struct span *left = a, *right = b;
+	return left->aux < right->aux ? -1 : left->aux > right->aux;
 }
 
 static void measure_handles(const struct liveset *live, unsigned device, struct span *maps, size_t map_count, struct fact_fragmentation *out)

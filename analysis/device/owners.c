@@ -35,32 +35,32 @@ static uint64_t plus(uint64_t a, uint64_t b)
 
 static uint64_t minus(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
 
-static void count_block(struct holding *h, const struct cuf_block *b)
+static void count_block(struct holding *holding, const struct cuf_block *block)
 {
-	enum fact_owner owner = owner_of(b->kind);
-	uint64_t bytes = b->bytes < (uint64_t)1 << CUF_KEY_SHIFT ? b->bytes : (uint64_t)1 << CUF_KEY_SHIFT;
+	enum fact_owner owner = owner_of(block->kind);
+	uint64_t bytes = block->bytes < (uint64_t)1 << CUF_KEY_SHIFT ? block->bytes : (uint64_t)1 << CUF_KEY_SHIFT;
 	if (owner == OWNER_MAX)
 		return;
-	if (owner == OWNER_GRAPH && b->aux < bytes) { /* reserved by the graph pool, of it used */
-		h->bytes[OWNER_POOL_SLACK] = plus(h->bytes[OWNER_POOL_SLACK], bytes - b->aux);
-		bytes = b->aux;
+	if (owner == OWNER_GRAPH && block->aux < bytes) { /* reserved by the graph pool, of it used */
+		holding->bytes[OWNER_POOL_SLACK] = plus(holding->bytes[OWNER_POOL_SLACK], bytes - block->aux);
+		bytes = block->aux;
 	}
-	h->bytes[owner] = plus(h->bytes[owner], bytes);
-	h->count[owner]++;
-	h->estimated |= (b->flags & CUF_EVENT_ESTIMATED) != 0;
-	if (b->flags & CUF_EVENT_EXPORTED)
-		h->exported_bytes = plus(h->exported_bytes, bytes);
+	holding->bytes[owner] = plus(holding->bytes[owner], bytes);
+	holding->count[owner]++;
+	holding->estimated |= (block->flags & CUF_EVENT_ESTIMATED) != 0;
+	if (block->flags & CUF_EVENT_EXPORTED)
+		holding->exported_bytes = plus(holding->exported_bytes, bytes);
 }
 
-static void measure_pools(struct holding *h)
+static void measure_pools(struct holding *holding)
 {
-	h->pool_slack_known = true;
-	for (size_t i = 0; i < h->fragmentation.pool_count; i++) {
-		const struct fact_pool *pool = &h->fragmentation.pools[i];
+	holding->pool_slack_known = true;
+	for (size_t i = 0; i < holding->fragmentation.pool_count; i++) {
+		const struct fact_pool *pool = &holding->fragmentation.pools[i];
 		if (pool->reserved_bytes == CUF_UNKNOWN || pool->used_bytes == CUF_UNKNOWN)
-			h->pool_slack_known = false;
+			holding->pool_slack_known = false;
 		else
-			h->bytes[OWNER_POOL_SLACK] = plus(h->bytes[OWNER_POOL_SLACK], minus(pool->reserved_bytes, pool->used_bytes));
+			holding->bytes[OWNER_POOL_SLACK] = plus(holding->bytes[OWNER_POOL_SLACK], minus(pool->reserved_bytes, pool->used_bytes));
 	}
 }
 
@@ -69,9 +69,9 @@ void holding_measure(const struct liveset *live, unsigned device, uint32_t proce
 {
 	size_t at = 0;
 	*out = (struct holding){ .pid = pid, .nvml_bytes = CUF_UNKNOWN };
-	for (const struct cuf_block *b; (b = liveset_next(live, &at));)
-		if (b->device == device && !(b->flags & CUF_EVENT_HOST_LOCATION))
-			count_block(out, b);
+	for (const struct cuf_block *block; (block = liveset_next(live, &at));)
+		if (block->device == device && !(block->flags & CUF_EVENT_HOST_LOCATION))
+			count_block(out, block);
 	out->pages = holes_pages(live, device, process, arena, &out->fragmentation);
 	holes_pools(live, device, process, levels->pools, levels->pool_count, arena, &out->fragmentation);
 	holes_vmm(live, device, process, arena, &out->fragmentation);
@@ -99,155 +99,155 @@ uint64_t packed_bytes(const struct holding *holding, uint64_t free_bytes)
 
 struct rows { struct fact_owner_row *items; size_t count; uint64_t sum; };
 
-static struct fact_owner_row *add(struct rows *r, enum fact_owner kind, uint64_t bytes, uint64_t count, enum fact_basis basis, uint32_t pid)
+static struct fact_owner_row *add(struct rows *rows, enum fact_owner kind, uint64_t bytes, uint64_t count, enum fact_basis basis, uint32_t pid)
 {
-	struct fact_owner_row *row = &r->items[r->count++];
+	struct fact_owner_row *row = &rows->items[rows->count++];
 	if (bytes != CUF_UNKNOWN && bytes > ROW_BYTES_MAX)
 		bytes = ROW_BYTES_MAX;
 	*row = (struct fact_owner_row){ .kind = kind, .bytes = bytes, .count = count, .basis = bytes == CUF_UNKNOWN ? BASIS_NONE : basis,
 		.pid = pid, .in_sum = true };
 	if (bytes != CUF_UNKNOWN)
-		r->sum = plus(r->sum, bytes);
+		rows->sum = plus(rows->sum, bytes);
 	return row;
 }
 
 static int by_bytes(const void *a, const void *b)
 {
-	const struct role_sum *x = a, *y = b;
-	if (x->bytes != y->bytes)
-		return x->bytes > y->bytes ? -1 : 1;
-	return !x->role != !y->role ? (x->role ? -1 : 1) : x->role && y->role ? strcmp(x->role, y->role) : 0;
+	const struct role_sum *left = a, *right = b;
+	if (left->bytes != right->bytes)
+		return left->bytes > right->bytes ? -1 : 1;
+	return !left->role != !right->role ? (left->role ? -1 : 1) : left->role && right->role ? strcmp(left->role, right->role) : 0;
 }
 
 /*
  * A kind of block: a row for each thing that its blocks are for, then one for those of which nothing is known, which also
  * takes what the roles do not account for. What is free inside a framework's segments has a row of its own.
  */
-static void add_blocks(struct rows *r, const struct holding *h, enum fact_owner kind, enum fact_basis basis)
+static void add_blocks(struct rows *rows, const struct holding *holding, enum fact_owner kind, enum fact_basis basis)
 {
-	uint64_t left = minus(h->bytes[kind], h->slack_bytes[kind]), count = 0;
+	uint64_t left = minus(holding->bytes[kind], holding->slack_bytes[kind]), count = 0;
 	bool any = false, named = false;
-	for (size_t i = 0; i < h->role_count; i++) {
-		const struct role_sum *s = &h->roles[i];
-		uint64_t bytes = s->bytes < left ? s->bytes : left;
+	for (size_t i = 0; i < holding->role_count; i++) {
+		const struct role_sum *sum = &holding->roles[i];
+		uint64_t bytes = sum->bytes < left ? sum->bytes : left;
 		struct fact_owner_row *row;
-		if (s->owner != kind)
+		if (sum->owner != kind)
 			continue;
 		any = true;
-		if (!s->role) {
-			count = s->count;
+		if (!sum->role) {
+			count = sum->count;
 			continue;
 		}
-		row = add(r, kind, bytes, s->count, basis, h->pid);
-		row->role = s->role;
-		row->role_basis = s->basis;
+		row = add(rows, kind, bytes, sum->count, basis, holding->pid);
+		row->role = sum->role;
+		row->role_basis = sum->basis;
 		left -= bytes;
 		named = true;
 	}
 	if (!named || left || count)
-		add(r, kind, left, any ? count : h->count[kind], basis, h->pid);
+		add(rows, kind, left, any ? count : holding->count[kind], basis, holding->pid);
 }
 
-static void add_focus(struct rows *r, const struct owners_question *q, uint64_t exported_bytes)
+static void add_focus(struct rows *rows, const struct owners_question *question, uint64_t exported_bytes)
 {
-	const struct holding *h = q->focus;
-	if (h->role_count)
-		qsort(h->roles, h->role_count, sizeof *h->roles, by_bytes);
+	const struct holding *holding = question->focus;
+	if (holding->role_count)
+		qsort(holding->roles, holding->role_count, sizeof *holding->roles, by_bytes);
 	for (enum fact_owner kind = OWNER_DEVICE; kind <= OWNER_IMPORTED; kind++) {
-		enum fact_basis basis = kind == OWNER_ARRAY && h->estimated ? BASIS_ESTIMATED : q->basis;
-		size_t first = r->count;
-		add_blocks(r, h, kind, basis);
+		enum fact_basis basis = kind == OWNER_ARRAY && holding->estimated ? BASIS_ESTIMATED : question->basis;
+		size_t first = rows->count;
+		add_blocks(rows, holding, kind, basis);
 		/* memory imported from a process of this run is in that process's row already */
-		for (size_t i = first; i < r->count && kind == OWNER_IMPORTED; i++)
-			if (r->items[i].bytes && exported_bytes >= h->bytes[OWNER_IMPORTED]) {
-				r->items[i].in_sum = false;
-				r->sum -= r->items[i].bytes;
+		for (size_t i = first; i < rows->count && kind == OWNER_IMPORTED; i++)
+			if (rows->items[i].bytes && exported_bytes >= holding->bytes[OWNER_IMPORTED]) {
+				rows->items[i].in_sum = false;
+				rows->sum -= rows->items[i].bytes;
 			}
 	}
-	add(r, OWNER_PAGE_ROUNDING, h->bytes[OWNER_PAGE_ROUNDING], CUF_UNKNOWN, BASIS_INFERRED, h->pid);
-	add(r, OWNER_POOL_SLACK, h->pool_slack_known || h->bytes[OWNER_POOL_SLACK] ? h->bytes[OWNER_POOL_SLACK] : CUF_UNKNOWN, CUF_UNKNOWN,
-	    h->pool_slack_known ? q->basis : BASIS_ESTIMATED, h->pid);
-	add(r, OWNER_FRAMEWORK_SLACK, h->framework_known ? h->bytes[OWNER_FRAMEWORK_SLACK] : CUF_UNKNOWN, CUF_UNKNOWN, h->framework_basis, h->pid);
+	add(rows, OWNER_PAGE_ROUNDING, holding->bytes[OWNER_PAGE_ROUNDING], CUF_UNKNOWN, BASIS_INFERRED, holding->pid);
+	add(rows, OWNER_POOL_SLACK, holding->pool_slack_known || holding->bytes[OWNER_POOL_SLACK] ? holding->bytes[OWNER_POOL_SLACK] : CUF_UNKNOWN, CUF_UNKNOWN,
+	    holding->pool_slack_known ? question->basis : BASIS_ESTIMATED, holding->pid);
+	add(rows, OWNER_FRAMEWORK_SLACK, holding->framework_known ? holding->bytes[OWNER_FRAMEWORK_SLACK] : CUF_UNKNOWN, CUF_UNKNOWN, holding->framework_basis, holding->pid);
 }
 
 /* Rows that are our own reckoning give way when the rows are more than the driver's total. */
-static void cut_to(struct rows *r, uint64_t total_bytes)
+static void cut_to(struct rows *rows, uint64_t total_bytes)
 {
 	static const enum fact_owner softest[] = { OWNER_FREE, OWNER_PAGE_ROUNDING, OWNER_POOL_SLACK, OWNER_CONTEXT, OWNER_OTHER_PROCESSES, OWNER_IMPORTED };
 	for (size_t s = 0; s < sizeof softest / sizeof *softest; s++)
-		for (size_t i = 0; i < r->count && r->sum > total_bytes; i++) {
-			struct fact_owner_row *row = &r->items[i];
-			uint64_t over = r->sum - total_bytes;
+		for (size_t i = 0; i < rows->count && rows->sum > total_bytes; i++) {
+			struct fact_owner_row *row = &rows->items[i];
+			uint64_t over = rows->sum - total_bytes;
 			if (row->kind != softest[s] || !row->in_sum || row->bytes == CUF_UNKNOWN || !row->bytes)
 				continue;
 			over = over < row->bytes ? over : row->bytes;
 			row->bytes -= over;
 			row->basis = BASIS_ESTIMATED;
-			r->sum -= over;
+			rows->sum -= over;
 		}
 }
 
 /* Other processes: what was recorded of them, or what NVML says, which knows their contexts, too. */
-static void add_others(struct rows *r, const struct owners_question *q)
+static void add_others(struct rows *rows, const struct owners_question *question)
 {
-	for (size_t i = 0; i < q->other_count; i++) {
-		const struct holding *h = &q->others[i];
-		bool more = h->nvml_bytes != CUF_UNKNOWN && h->nvml_bytes > holding_bytes(h);
-		struct fact_owner_row *row = add(r, OWNER_OTHER_PROCESSES, more ? h->nvml_bytes : holding_bytes(h), CUF_UNKNOWN,
-						 more ? q->tenants_basis : q->basis, h->pid);
+	for (size_t i = 0; i < question->other_count; i++) {
+		const struct holding *holding = &question->others[i];
+		bool more = holding->nvml_bytes != CUF_UNKNOWN && holding->nvml_bytes > holding_bytes(holding);
+		struct fact_owner_row *row = add(rows, OWNER_OTHER_PROCESSES, more ? holding->nvml_bytes : holding_bytes(holding), CUF_UNKNOWN,
+						 more ? question->tenants_basis : question->basis, holding->pid);
 		row->recorded = true;
 		row->by_nvml = more;
 	}
-	for (size_t i = 0; i < q->tenant_count; i++) {
-		const struct tenant *t = &q->tenants[i];
-		struct fact_owner_row *row = add(r, OWNER_OTHER_PROCESSES, t->bytes, CUF_UNKNOWN, q->tenants_basis, t->pid);
-		row->name = t->name;
+	for (size_t i = 0; i < question->tenant_count; i++) {
+		const struct tenant *tenant = &question->tenants[i];
+		struct fact_owner_row *row = add(rows, OWNER_OTHER_PROCESSES, tenant->bytes, CUF_UNKNOWN, question->tenants_basis, tenant->pid);
+		row->name = tenant->name;
 		row->by_nvml = true;
 	}
-	if (!q->other_count && !q->tenant_count)
-		add(r, OWNER_OTHER_PROCESSES, CUF_UNKNOWN, CUF_UNKNOWN, BASIS_NONE, 0);
+	if (!question->other_count && !question->tenant_count)
+		add(rows, OWNER_OTHER_PROCESSES, CUF_UNKNOWN, CUF_UNKNOWN, BASIS_NONE, 0);
 }
 
 /* What the driver took for itself around calls; or, where NVML says how much the process has in all, what is over. */
-static void add_context(struct rows *r, const struct holding *focus)
+static void add_context(struct rows *rows, const struct holding *focus)
 {
 	uint64_t bytes = focus->bytes[OWNER_CONTEXT], others = minus(holding_bytes(focus), bytes);
 	bool more = focus->nvml_bytes != CUF_UNKNOWN && minus(focus->nvml_bytes, others) > bytes;
 	if (more)
 		bytes = focus->nvml_bytes - others;
-	add(r, OWNER_CONTEXT, bytes ? bytes : CUF_UNKNOWN, focus->count[OWNER_CONTEXT], BASIS_INFERRED, focus->pid)->by_nvml = more;
+	add(rows, OWNER_CONTEXT, bytes ? bytes : CUF_UNKNOWN, focus->count[OWNER_CONTEXT], BASIS_INFERRED, focus->pid)->by_nvml = more;
 }
 
-static void add_rest(struct rows *r, const struct owners_question *q, uint64_t *total_bytes)
+static void add_rest(struct rows *rows, const struct owners_question *question, uint64_t *total_bytes)
 {
-	struct fact_owner_row *unexplained = add(r, OWNER_UNEXPLAINED, CUF_UNKNOWN, CUF_UNKNOWN, BASIS_INFERRED, 0);
-	add(r, OWNER_FREE, q->free_bytes, CUF_UNKNOWN, q->free_basis, 0);
+	struct fact_owner_row *unexplained = add(rows, OWNER_UNEXPLAINED, CUF_UNKNOWN, CUF_UNKNOWN, BASIS_INFERRED, 0);
+	add(rows, OWNER_FREE, question->free_bytes, CUF_UNKNOWN, question->free_basis, 0);
 	if (*total_bytes == CUF_UNKNOWN)
 		return;
-	cut_to(r, *total_bytes);
-	if (r->sum > *total_bytes)
-		*total_bytes = r->sum;
+	cut_to(rows, *total_bytes);
+	if (rows->sum > *total_bytes)
+		*total_bytes = rows->sum;
 	/* with free memory unknown it is in here: still the rows sum to the total */
-	unexplained->bytes = *total_bytes - r->sum;
-	unexplained->basis = q->free_bytes == CUF_UNKNOWN ? BASIS_ESTIMATED : BASIS_INFERRED;
+	unexplained->bytes = *total_bytes - rows->sum;
+	unexplained->basis = question->free_bytes == CUF_UNKNOWN ? BASIS_ESTIMATED : BASIS_INFERRED;
 }
 
 struct fact_owner_row *owners_rows(const struct owners_question *question, struct arena *arena, size_t *count, uint64_t *total_bytes)
 {
 	const struct holding *focus = question->focus;
-	struct rows r = { .items = arena_zeroed(arena, OWNER_MAX + focus->role_count + question->other_count + question->tenant_count, sizeof *r.items) };
+	struct rows rows = { .items = arena_zeroed(arena, OWNER_MAX + focus->role_count + question->other_count + question->tenant_count, sizeof *rows.items) };
 	uint64_t exported = 0;
 	struct fact_owner_row *managed;
 	for (size_t i = 0; i < question->other_count; i++)
 		exported = plus(exported, question->others[i].exported_bytes);
 	*total_bytes = question->total_bytes <= ROW_BYTES_MAX ? question->total_bytes : CUF_UNKNOWN;
-	add_focus(&r, question, exported);
-	add_others(&r, question);
-	add_context(&r, focus);
-	add_rest(&r, question, total_bytes);
-	managed = &r.items[r.count++];
+	add_focus(&rows, question, exported);
+	add_others(&rows, question);
+	add_context(&rows, focus);
+	add_rest(&rows, question, total_bytes);
+	managed = &rows.items[rows.count++];
 	*managed = (struct fact_owner_row){ .kind = OWNER_MANAGED, .bytes = focus->bytes[OWNER_MANAGED], .count = focus->count[OWNER_MANAGED],
 		.basis = question->basis, .pid = focus->pid };
-	*count = r.count;
-	return r.items;
+	*count = rows.count;
+	return rows.items;
 }

@@ -24,51 +24,51 @@ struct cycles {
 
 struct cycles *cycles_new(void) { return xalloc_zeroed(1, sizeof(struct cycles)); }
 
-static uint64_t range_of(const struct point *a, const struct point *b)
+static uint64_t range_of(const struct point *left, const struct point *right)
 {
-	uint64_t difference = (uint64_t)a->value - (uint64_t)b->value;
+	uint64_t difference = (uint64_t)left->value - (uint64_t)right->value;
 	return (int64_t)difference < 0 ? -difference : difference;
 }
 
-static void count_pair(struct cycles *c, uint64_t range, const struct point *low)
+static void count_pair(struct cycles *cycles, uint64_t range, const struct point *low)
 {
-	struct level *l = &c->levels[range ? 63 - __builtin_clzll(range) : 0];
-	if (!l->stride)
-		l->stride = 1;
-	if (low != c->stack) { /* the state before all is no place to which anything fell back */
-		if (!l->last.at.position || low->at.position < l->first.at.position)
-			l->first = *low;
-		if (low->at.position > l->last.at.position)
-			l->last = *low;
+	struct level *level = &cycles->levels[range ? 63 - __builtin_clzll(range) : 0];
+	if (!level->stride)
+		level->stride = 1;
+	if (low != cycles->stack) { /* the state before all is no place to which anything fell back */
+		if (!level->last.at.position || low->at.position < level->first.at.position)
+			level->first = *low;
+		if (low->at.position > level->last.at.position)
+			level->last = *low;
 	}
-	if (l->seen++ % l->stride)
+	if (level->seen++ % level->stride)
 		return;
-	if (l->count == LEVEL_MARKS) { /* keep every second one from here on */
+	if (level->count == LEVEL_MARKS) { /* keep every second one from here on */
 		for (size_t i = 0; i < LEVEL_MARKS / 2; i++)
-			l->marks[i] = l->marks[2 * i];
-		l->count = LEVEL_MARKS / 2;
-		l->stride *= 2;
+			level->marks[i] = level->marks[2 * i];
+		level->count = LEVEL_MARKS / 2;
+		level->stride *= 2;
 	}
-	xalloc_grow(&l->marks, l->count, &l->room, sizeof *l->marks);
-	l->marks[l->count++] = low->at;
+	xalloc_grow(&level->marks, level->count, &level->room, sizeof *level->marks);
+	level->marks[level->count++] = low->at;
 }
 
-static void push(struct cycles *c, const struct point *p)
+static void push(struct cycles *cycles, const struct point *point)
 {
-	struct point *s = c->stack;
-	if (c->depth == STACK) { /* the oldest, widest ranges go: they are no repeated work */
-		memmove(s, s + STACK / 2, (STACK / 2) * sizeof *s);
-		c->depth = STACK / 2;
+	struct point *stack = cycles->stack;
+	if (cycles->depth == STACK) { /* the oldest, widest ranges go: they are no repeated work */
+		memmove(stack, stack + STACK / 2, (STACK / 2) * sizeof *stack);
+		cycles->depth = STACK / 2;
 	}
-	s[c->depth++] = *p;
-	while (c->depth >= 4) {
-		struct point *t = s + c->depth - 4;
-		uint64_t inner = range_of(&t[1], &t[2]);
-		if (inner > range_of(&t[0], &t[1]) || inner > range_of(&t[2], &t[3]))
+	stack[cycles->depth++] = *point;
+	while (cycles->depth >= 4) {
+		struct point *top = stack + cycles->depth - 4;
+		uint64_t inner = range_of(&top[1], &top[2]);
+		if (inner > range_of(&top[0], &top[1]) || inner > range_of(&top[2], &top[3]))
 			break;
-		count_pair(c, inner, t[1].value < t[2].value ? &t[1] : &t[2]);
-		t[1] = t[3];
-		c->depth -= 2;
+		count_pair(cycles, inner, top[1].value < top[2].value ? &top[1] : &top[2]);
+		top[1] = top[3];
+		cycles->depth -= 2;
 	}
 }
 
@@ -86,59 +86,59 @@ void cycles_feed(struct cycles *cycles, int64_t delta_bytes, uint64_t position, 
 	cycles->last = (struct point){ (int64_t)((uint64_t)cycles->last.value + (uint64_t)delta_bytes), { position, time_ns } };
 }
 
-static uint64_t seen_from(const struct cycles *c, unsigned level)
+static uint64_t seen_from(const struct cycles *cycles, unsigned level)
 {
 	uint64_t seen = 0;
 	for (unsigned i = level; i < LEVELS; i++)
-		seen += c->levels[i].seen;
+		seen += cycles->levels[i].seen;
 	return seen;
 }
 
 /* What is left on the stack are pairs too, of ranges that were never answered by a wider one: its low points count. */
-static void count_residue(struct cycles *c)
+static void count_residue(struct cycles *cycles)
 {
-	for (size_t i = 0; i < c->depth; i++) {
-		bool low = (i + 1 < c->depth && c->stack[i].value < c->stack[i + 1].value) || (i && c->stack[i].value < c->stack[i - 1].value);
-		uint64_t before = i ? range_of(&c->stack[i - 1], &c->stack[i]) : UINT64_MAX;
-		uint64_t after = i + 1 < c->depth ? range_of(&c->stack[i], &c->stack[i + 1]) : UINT64_MAX;
-		if (low && c->depth > 1)
-			count_pair(c, before < after ? before : after, &c->stack[i]);
+	for (size_t i = 0; i < cycles->depth; i++) {
+		bool low = (i + 1 < cycles->depth && cycles->stack[i].value < cycles->stack[i + 1].value) || (i && cycles->stack[i].value < cycles->stack[i - 1].value);
+		uint64_t before = i ? range_of(&cycles->stack[i - 1], &cycles->stack[i]) : UINT64_MAX;
+		uint64_t after = i + 1 < cycles->depth ? range_of(&cycles->stack[i], &cycles->stack[i + 1]) : UINT64_MAX;
+		if (low && cycles->depth > 1)
+			count_pair(cycles, before < after ? before : after, &cycles->stack[i]);
 	}
 }
 
 /* Requests of one kind differ in size, so their pairs may lie on both sides of a power of two: what the next finer scale adds, if it
  * is a sixteenth or more, is the same work. Further down lies other work, which must be seen twice as often. */
-static unsigned scale_of(const struct cycles *c)
+static unsigned scale_of(const struct cycles *cycles)
 {
 	unsigned level = LEVELS - 1, best;
-	while (level && seen_from(c, level) < CYCLES_MIN + 1)
+	while (level && seen_from(cycles, level) < CYCLES_MIN + 1)
 		level--;
 	best = level;
 	for (unsigned i = 1; i <= NEAR_LEVELS && i <= level; i++)
-		if (seen_from(c, level - i) >= 2 * seen_from(c, best) || (i == 1 && seen_from(c, level - i) * 16 >= seen_from(c, best) * 17))
+		if (seen_from(cycles, level - i) >= 2 * seen_from(cycles, best) || (i == 1 && seen_from(cycles, level - i) * 16 >= seen_from(cycles, best) * 17))
 			best = level - i;
 	return best;
 }
 
 /* While weights load, another thread's small blocks may come and go: what is gained between such ups and downs is out of all
  * proportion to them, and they are not the program's work. What was there before the first and came after the last is not theirs. */
-static bool is_beside_the_work(const struct cycles *c, unsigned scale, uint64_t seen)
+static bool is_beside_the_work(const struct cycles *cycles, unsigned scale, uint64_t seen)
 {
 	const struct point *first = NULL, *last = NULL;
 	for (unsigned i = scale; i < LEVELS; i++) {
-		const struct level *l = &c->levels[i];
-		if (!l->last.at.position)
+		const struct level *level = &cycles->levels[i];
+		if (!level->last.at.position)
 			continue;
-		first = first && first->at.position < l->first.at.position ? first : &l->first;
-		last = last && last->at.position > l->last.at.position ? last : &l->last;
+		first = first && first->at.position < level->first.at.position ? first : &level->first;
+		last = last && last->at.position > level->last.at.position ? last : &level->last;
 	}
 	return first && last->value > first->value && range_of(first, last) / seen / PROPORTION >= 2ull << scale;
 }
 
 static int by_position(const void *a, const void *b)
 {
-	const struct cycle_mark *x = a, *y = b;
-	return x->position < y->position ? -1 : x->position > y->position;
+	const struct cycle_mark *left = a, *right = b;
+	return left->position < right->position ? -1 : left->position > right->position;
 }
 
 uint64_t cycles_finish(struct cycles *cycles, const struct cycle_mark **marks, size_t *count)

@@ -30,7 +30,7 @@ static int64_t sum(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint6
 
 struct row { struct growth_step steps[SITES_ROW]; uint32_t sites[SITES_ROW]; size_t count; };
 
-static bool read_row(struct growth *g, const struct growth_source *source, struct row *row)
+static bool read_row(struct growth *growth, const struct growth_source *source, struct row *row)
 {
 	struct site_key keys[SITES_ROW];
 	row->count = source->read(source->state, row->steps, SITES_ROW);
@@ -39,80 +39,80 @@ static bool read_row(struct growth *g, const struct growth_source *source, struc
 		step->delta_bytes = bounded(step->delta_bytes);
 		keys[i] = (struct site_key){ step->stack, step->kind, step->device };
 	}
-	sites_get_row(&g->sites, keys, row->count, row->sites);
+	sites_get_row(&growth->sites, keys, row->count, row->sites);
 	return row->count;
 }
 
-static void count_step(struct site *s, const struct growth_step *step)
+static void count_step(struct site *site, const struct growth_step *step)
 {
-	s->net_bytes = sum(s->net_bytes, step->delta_bytes);
-	if (s->net_bytes > s->highest_bytes)
-		s->highest_bytes = s->net_bytes;
+	site->net_bytes = sum(site->net_bytes, step->delta_bytes);
+	if (site->net_bytes > site->highest_bytes)
+		site->highest_bytes = site->net_bytes;
 	if (step->delta_bytes < 0) {
-		s->free_count += step->count;
-		s->freed_age_ms += step->age_ms * step->count;
+		site->free_count += step->count;
+		site->freed_age_ms += step->age_ms * step->count;
 		return;
 	}
-	if (step->count == 1 && (!s->least_bytes || (uint64_t)step->delta_bytes < s->least_bytes))
-		s->least_bytes = (uint64_t)step->delta_bytes;
-	if ((uint64_t)step->delta_bytes > s->most_bytes)
-		s->most_bytes = (uint64_t)step->delta_bytes;
-	s->thread_bits |= (uint64_t)1 << (step->tid * 2654435761u >> 26);
-	s->alloc_count += step->count;
-	s->alloc_bytes += (uint64_t)step->delta_bytes;
-	s->hook = step->hook;
-	s->label = step->label;
+	if (step->count == 1 && (!site->least_bytes || (uint64_t)step->delta_bytes < site->least_bytes))
+		site->least_bytes = (uint64_t)step->delta_bytes;
+	if ((uint64_t)step->delta_bytes > site->most_bytes)
+		site->most_bytes = (uint64_t)step->delta_bytes;
+	site->thread_bits |= (uint64_t)1 << (step->tid * 2654435761u >> 26);
+	site->alloc_count += step->count;
+	site->alloc_bytes += (uint64_t)step->delta_bytes;
+	site->hook = step->hook;
+	site->label = step->label;
 }
 
 /* Without cycles: marks evenly spaced over the events; their times are found in the second pass. */
-static void space_marks(struct growth *g)
+static void space_marks(struct growth *growth)
 {
-	g->mark_count = g->events < TREND_MAX ? g->events : TREND_MAX;
-	g->marks = xalloc_zeroed(g->mark_count, sizeof *g->marks);
-	for (size_t i = 0; i < g->mark_count; i++)
-		g->marks[i].position = g->mark_count == 1 ? 0 : i * g->events / (g->mark_count - 1);
+	growth->mark_count = growth->events < TREND_MAX ? growth->events : TREND_MAX;
+	growth->marks = xalloc_zeroed(growth->mark_count, sizeof *growth->marks);
+	for (size_t i = 0; i < growth->mark_count; i++)
+		growth->marks[i].position = growth->mark_count == 1 ? 0 : i * growth->events / (growth->mark_count - 1);
 }
 
 /* The quiet moments as marks: at most one between two events. False: too few of them. */
-static bool place_quiet(struct growth *g, const uint64_t *positions)
+static bool place_quiet(struct growth *growth, const uint64_t *positions)
 {
-	struct cycle_mark *marks = xalloc_zeroed(g->quiet_count, sizeof *marks);
+	struct cycle_mark *marks = xalloc_zeroed(growth->quiet_count, sizeof *marks);
 	size_t count = 0;
-	for (size_t i = 0; i < g->quiet_count; i++)
+	for (size_t i = 0; i < growth->quiet_count; i++)
 		if (!count || positions[i] > marks[count - 1].position)
-			marks[count++] = (struct cycle_mark){ positions[i], g->quiet[i].time_ns };
-	if (g->requests < CYCLES_MIN || count < CYCLES_MIN + 1) {
+			marks[count++] = (struct cycle_mark){ positions[i], growth->quiet[i].time_ns };
+	if (growth->requests < CYCLES_MIN || count < CYCLES_MIN + 1) {
 		free(marks);
 		return false;
 	}
-	g->marks = marks;
-	g->mark_count = count;
-	g->work_cycles = g->requests;
-	g->said = true;
+	growth->marks = marks;
+	growth->mark_count = count;
+	growth->work_cycles = growth->requests;
+	growth->said = true;
 	return true;
 }
 
-static void place_cycles(struct growth *g)
+static void place_cycles(struct growth *growth)
 {
 	const struct cycle_mark *found;
-	g->work_cycles = cycles_finish(g->cycles, &found, &g->mark_count);
-	if (g->work_cycles) {
-		g->marks = xalloc_zeroed(g->mark_count, sizeof *g->marks);
-		memcpy(g->marks, found, g->mark_count * sizeof *g->marks);
+	growth->work_cycles = cycles_finish(growth->cycles, &found, &growth->mark_count);
+	if (growth->work_cycles) {
+		growth->marks = xalloc_zeroed(growth->mark_count, sizeof *growth->marks);
+		memcpy(growth->marks, found, growth->mark_count * sizeof *growth->marks);
 	} else {
-		space_marks(g);
+		space_marks(growth);
 	}
 }
 
-static void place_marks(struct growth *g, const uint64_t *quiet_positions)
+static void place_marks(struct growth *growth, const uint64_t *quiet_positions)
 {
-	if (!place_quiet(g, quiet_positions)) /* the program knows its work better than its memory tells it */
-		place_cycles(g);
-	g->windows = (uint32_t)(g->mark_count < TREND_MAX ? g->mark_count : TREND_MAX);
-	g->window_of_mark = xalloc_zeroed(g->mark_count, 1);
-	for (size_t mark = g->mark_count; mark--;) {
-		g->window_of_mark[mark] = (uint8_t)(mark * g->windows / g->mark_count);
-		g->first_mark[g->window_of_mark[mark]] = (uint32_t)mark;
+	if (!place_quiet(growth, quiet_positions)) /* the program knows its work better than its memory tells it */
+		place_cycles(growth);
+	growth->windows = (uint32_t)(growth->mark_count < TREND_MAX ? growth->mark_count : TREND_MAX);
+	growth->window_of_mark = xalloc_zeroed(growth->mark_count, 1);
+	for (size_t mark = growth->mark_count; mark--;) {
+		growth->window_of_mark[mark] = (uint8_t)(mark * growth->windows / growth->mark_count);
+		growth->first_mark[growth->window_of_mark[mark]] = (uint32_t)mark;
 	}
 }
 
@@ -120,119 +120,119 @@ struct candidate { int64_t net_bytes; size_t site; };
 
 static int by_net_bytes(const void *a, const void *b)
 {
-	const struct candidate *x = a, *y = b;
-	if (x->net_bytes != y->net_bytes)
-		return x->net_bytes > y->net_bytes ? -1 : 1;
-	return x->site < y->site ? -1 : x->site > y->site;
+	const struct candidate *left = a, *right = b;
+	if (left->net_bytes != right->net_bytes)
+		return left->net_bytes > right->net_bytes ? -1 : 1;
+	return left->site < right->site ? -1 : left->site > right->site;
 }
 
 /* Only sites that hold more at the end than at the start can have a rising floor. */
-static void choose_candidates(struct growth *g)
+static void choose_candidates(struct growth *growth)
 {
-	struct candidate *all = xalloc_zeroed(g->sites.count, sizeof *all);
+	struct candidate *all = xalloc_zeroed(growth->sites.count, sizeof *all);
 	size_t count = 0;
-	for (size_t i = 0; i < g->sites.count; i++)
-		if (g->sites.items[i].net_bytes > 0)
-			all[count++] = (struct candidate){ g->sites.items[i].net_bytes, i };
+	for (size_t i = 0; i < growth->sites.count; i++)
+		if (growth->sites.items[i].net_bytes > 0)
+			all[count++] = (struct candidate){ growth->sites.items[i].net_bytes, i };
 	if (count)
 		qsort(all, count, sizeof *all, by_net_bytes);
-	g->floor_count = count < FLOORS_MAX ? count : FLOORS_MAX;
-	g->floors = xalloc_zeroed(g->floor_count, sizeof *g->floors);
-	for (size_t i = 0; i < g->floor_count; i++) {
-		struct site *s = &g->sites.items[all[i].site];
-		int64_t live = s->live_bytes < (uint64_t)BYTES_MAX ? (int64_t)s->live_bytes : BYTES_MAX;
-		s->floor = (uint32_t)i;
-		s->walk_bytes = live > s->net_bytes ? live - s->net_bytes : 0; /* what it held before the first event */
+	growth->floor_count = count < FLOORS_MAX ? count : FLOORS_MAX;
+	growth->floors = xalloc_zeroed(growth->floor_count, sizeof *growth->floors);
+	for (size_t i = 0; i < growth->floor_count; i++) {
+		struct site *site = &growth->sites.items[all[i].site];
+		int64_t live = site->live_bytes < (uint64_t)BYTES_MAX ? (int64_t)site->live_bytes : BYTES_MAX;
+		site->floor = (uint32_t)i;
+		site->walk_bytes = live > site->net_bytes ? live - site->net_bytes : 0; /* what it held before the first event */
 		for (unsigned w = 0; w < TREND_MAX; w++)
-			g->floors[i].least[w] = INT64_MAX;
+			growth->floors[i].least[w] = INT64_MAX;
 	}
 	free(all);
 }
 
 /* The site held what it holds at all marks since it was last looked at. */
-static void pass_marks(const struct growth *g, struct site *s, uint32_t mark)
+static void pass_marks(const struct growth *growth, struct site *site, uint32_t mark)
 {
-	int64_t *least = g->floors[s->floor].least;
-	if (s->passed >= mark)
+	int64_t *least = growth->floors[site->floor].least;
+	if (site->passed >= mark)
 		return;
-	for (uint32_t w = g->window_of_mark[s->passed]; w <= g->window_of_mark[mark - 1]; w++)
-		if (s->walk_bytes < least[w])
-			least[w] = s->walk_bytes;
-	s->passed = mark;
+	for (uint32_t w = growth->window_of_mark[site->passed]; w <= growth->window_of_mark[mark - 1]; w++)
+		if (site->walk_bytes < least[w])
+			least[w] = site->walk_bytes;
+	site->passed = mark;
 }
 
-static void follow_step(const struct growth *g, struct site *s, const struct growth_step *step, uint32_t mark)
+static void follow_step(const struct growth *growth, struct site *site, const struct growth_step *step, uint32_t mark)
 {
 	if (step->delta_bytes > 0) {
-		s->late_allocs += mark > g->mark_count / 2;
-		if (s->last_cycle != mark) {
-			s->last_cycle = mark;
-			s->cycles++;
+		site->late_allocs += mark > growth->mark_count / 2;
+		if (site->last_cycle != mark) {
+			site->last_cycle = mark;
+			site->cycles++;
 		}
 	}
-	if (s->floor == SITE_NONE)
+	if (site->floor == SITE_NONE)
 		return;
-	pass_marks(g, s, mark);
-	s->walk_bytes = sum(s->walk_bytes, step->delta_bytes);
+	pass_marks(growth, site, mark);
+	site->walk_bytes = sum(site->walk_bytes, step->delta_bytes);
 }
 
 static double nearly_whole(double value) { return fabs(value - round(value)) < 0.1 ? round(value) : value; }
 
 /* One request may be several ups and downs: no more requests than the busiest site has cycles with an allocation. */
-static void count_requests(struct growth *g)
+static void count_requests(struct growth *growth)
 {
-	uint64_t most = 0, between = g->mark_count - 1;
-	double ups_per_mark = nearly_whole((double)g->work_cycles / (double)between), marks_per_request;
-	if (!g->work_cycles)
+	uint64_t most = 0, between = growth->mark_count - 1;
+	double ups_per_mark = nearly_whole((double)growth->work_cycles / (double)between), marks_per_request;
+	if (!growth->work_cycles)
 		return;
-	if (g->said) {
-		g->cycles_per_mark = ups_per_mark;
+	if (growth->said) {
+		growth->cycles_per_mark = ups_per_mark;
 		return;
 	}
-	for (size_t i = 0; i < g->sites.count; i++)
-		if (g->sites.items[i].cycles > most)
-			most = g->sites.items[i].cycles;
+	for (size_t i = 0; i < growth->sites.count; i++)
+		if (growth->sites.items[i].cycles > most)
+			most = growth->sites.items[i].cycles;
 	marks_per_request = most && most < between ? nearly_whole((double)between / (double)most) : 1;
-	g->cycles_per_mark = ups_per_mark / marks_per_request;
-	g->work_cycles = (uint64_t)llround((double)g->work_cycles / marks_per_request);
+	growth->cycles_per_mark = ups_per_mark / marks_per_request;
+	growth->work_cycles = (uint64_t)llround((double)growth->work_cycles / marks_per_request);
 }
 
 /* The first pass: totals, cycles, and where the quiet moments lie among the events. */
-static void follow_first(struct growth *g, const struct growth_source *source)
+static void follow_first(struct growth *growth, const struct growth_source *source)
 {
-	uint64_t *positions = xalloc_zeroed(g->quiet_count, sizeof *positions);
+	uint64_t *positions = xalloc_zeroed(growth->quiet_count, sizeof *positions);
 	struct row row;
 	size_t quiet = 0;
 	source->rewind(source->state);
-	while (read_row(g, source, &row))
+	while (read_row(growth, source, &row))
 		for (size_t i = 0; i < row.count; i++) {
 			const struct growth_step *step = &row.steps[i];
-			for (; quiet < g->quiet_count && g->quiet[quiet].time_ns < step->time_ns; quiet++)
-				positions[quiet] = g->events;
-			count_step(&g->sites.items[row.sites[i]], step);
-			cycles_feed(g->cycles, step->delta_bytes, ++g->events, step->time_ns);
+			for (; quiet < growth->quiet_count && growth->quiet[quiet].time_ns < step->time_ns; quiet++)
+				positions[quiet] = growth->events;
+			count_step(&growth->sites.items[row.sites[i]], step);
+			cycles_feed(growth->cycles, step->delta_bytes, ++growth->events, step->time_ns);
 		}
-	for (; quiet < g->quiet_count; quiet++)
-		positions[quiet] = g->events;
-	if (g->events)
-		place_marks(g, positions);
+	for (; quiet < growth->quiet_count; quiet++)
+		positions[quiet] = growth->events;
+	if (growth->events)
+		place_marks(growth, positions);
 	free(positions);
 }
 
 /* The second one: what each site holds at the marks, and when those were. */
-static void follow_again(struct growth *g, const struct growth_source *source)
+static void follow_again(struct growth *growth, const struct growth_source *source)
 {
 	struct row row;
 	uint64_t position = 0;
 	uint32_t mark = 0;
 	source->rewind(source->state);
-	while (read_row(g, source, &row))
+	while (read_row(growth, source, &row))
 		for (size_t i = 0; i < row.count; i++, position++) {
-			for (; mark < g->mark_count && g->marks[mark].position <= position; mark++)
+			for (; mark < growth->mark_count && growth->marks[mark].position <= position; mark++)
 				;
-			follow_step(g, &g->sites.items[row.sites[i]], &row.steps[i], mark);
-			for (uint32_t m = position ? mark : 0; m < g->mark_count && g->marks[m].position <= position + 1; m++)
-				g->marks[m].time_ns = row.steps[i].time_ns;
+			follow_step(growth, &growth->sites.items[row.sites[i]], &row.steps[i], mark);
+			for (uint32_t m = position ? mark : 0; m < growth->mark_count && growth->marks[m].position <= position + 1; m++)
+				growth->marks[m].time_ns = row.steps[i].time_ns;
 		}
 }
 

@@ -11,73 +11,73 @@ struct series {
 	size_t count;
 };
 
-static struct series series_of(const struct growth *g, const struct site *s)
+static struct series series_of(const struct growth *growth, const struct site *site)
 {
-	struct series out = { .count = g->windows };
-	const struct site_floor *f = &g->floors[s->floor];
-	for (uint32_t w = 0; w < g->windows; w++) {
-		uint32_t mark = g->first_mark[w];
-		out.seconds[w] = ((double)g->marks[mark].time_ns - (double)g->marks[0].time_ns) / 1e9;
-		out.cycle[w] = mark * g->cycles_per_mark;
-		out.bytes[w] = (double)f->least[w];
+	struct series out = { .count = growth->windows };
+	const struct site_floor *floor = &growth->floors[site->floor];
+	for (uint32_t w = 0; w < growth->windows; w++) {
+		uint32_t mark = growth->first_mark[w];
+		out.seconds[w] = ((double)growth->marks[mark].time_ns - (double)growth->marks[0].time_ns) / 1e9;
+		out.cycle[w] = mark * growth->cycles_per_mark;
+		out.bytes[w] = (double)floor->least[w];
 	}
 	return out;
 }
 
 /* Blocks that are given back, but late: until eight such lifetimes were seen, a rising floor may be the first of them. */
-static bool outlives_its_blocks(const struct site *s, const struct series *y)
+static bool outlives_its_blocks(const struct site *site, const struct series *series)
 {
-	double mean_ms = s->free_count ? (double)s->freed_age_ms / (double)s->free_count : 0;
-	return s->free_count * 10 < s->alloc_count || y->seconds[y->count - 1] * 1000 >= CYCLES_MIN * mean_ms;
+	double mean_ms = site->free_count ? (double)site->freed_age_ms / (double)site->free_count : 0;
+	return site->free_count * 10 < site->alloc_count || series->seconds[series->count - 1] * 1000 >= CYCLES_MIN * mean_ms;
 }
 
 /* One block for each of a few threads, as long as they live: a pool that starts its threads as the load comes. */
-static bool is_of_threads(const struct site *s)
+static bool is_of_threads(const struct site *site)
 {
-	unsigned threads = (unsigned)__builtin_popcountll(s->thread_bits);
-	bool alike = s->most_bytes / 2 <= s->least_bytes; /* what grows from thread to thread is no thread's own */
-	return alike && s->alloc_count <= THREADS_FEW && threads > 1 && threads * 4 >= s->alloc_count * 3;
+	unsigned threads = (unsigned)__builtin_popcountll(site->thread_bits);
+	bool alike = site->most_bytes / 2 <= site->least_bytes; /* what grows from thread to thread is no thread's own */
+	return alike && site->alloc_count <= THREADS_FEW && threads > 1 && threads * 4 >= site->alloc_count * 3;
 }
 
 /* Of what is estimated, chance decides which half of the time a sample fell into: one standard deviation of the difference that is asked for. */
-static double chance_of(const struct site *s, const struct trend_steps *steps)
+static double chance_of(const struct site *site, const struct trend_steps *steps)
 {
-	double sample_bytes = s->live_bytes ? s->live_variance / (double)s->live_bytes : 0; /* one stands for */
+	double sample_bytes = site->live_bytes ? site->live_variance / (double)site->live_bytes : 0; /* one stands for */
 	return sqrt(sample_bytes * (steps->rise_second_half + steps->rise_first_half / 4));
 }
 
-static bool is_leak(const struct growth *g, const struct site *s, const struct series *y, const struct trend_steps *steps)
+static bool is_leak(const struct growth *growth, const struct site *site, const struct series *series, const struct trend_steps *steps)
 {
-	double floor_then = y->bytes[y->count * 3 / 4] - y->bytes[0];
-	return !s->holds_blocks && !is_of_threads(s) && g->work_cycles >= CYCLES_MIN && y->count > CYCLES_MIN &&
+	double floor_then = series->bytes[series->count * 3 / 4] - series->bytes[0];
+	return !site->holds_blocks && !is_of_threads(site) && growth->work_cycles >= CYCLES_MIN && series->count > CYCLES_MIN &&
 	       steps->ups >= CYCLES_MIN - 1 && steps->quarters_with_ups == 4 && /* it rose in at least 8 cycles, all along */
 	       steps->fall <= steps->rise / 10 &&                              /* and stayed */
-	       steps->rise_second_half + chance_of(s, steps) >= steps->rise_first_half / 2 && /* no plateau */
-	       outlives_its_blocks(s, y) &&
-	       (!g->births || (double)s->old_bytes >= floor_then / 2);         /* of blocks that are still the same */
+	       steps->rise_second_half + chance_of(site, steps) >= steps->rise_first_half / 2 && /* no plateau */
+	       outlives_its_blocks(site, series) &&
+	       (!growth->births || (double)site->old_bytes >= floor_then / 2);         /* of blocks that are still the same */
 }
 
 /* The first step may be of many cycles, which were too small beside the later ones to be seen as such: it is left out. */
-static size_t lumped(const struct series *y)
+static size_t lumped(const struct series *series)
 {
 	struct trend_steps rest;
-	if (y->count <= CYCLES_MIN + 2)
+	if (series->count <= CYCLES_MIN + 2)
 		return 0;
-	rest = trend_steps(y->bytes + 1, y->count - 1);
-	return rest.ups && y->bytes[1] - y->bytes[0] > 4 * rest.rise / (double)rest.ups;
+	rest = trend_steps(series->bytes + 1, series->count - 1);
+	return rest.ups && series->bytes[1] - series->bytes[0] > 4 * rest.rise / (double)rest.ups;
 }
 
-static enum fact_class class_of(const struct growth *g, const struct site *s, const struct series *y)
+static enum fact_class class_of(const struct growth *growth, const struct site *site, const struct series *series)
 {
-	size_t first = lumped(y);
-	struct trend_steps steps = trend_steps(y->bytes + first, y->count - first);
-	double rise = y->count > 1 ? y->bytes[y->count - 1] - y->bytes[0] : 0;
+	size_t first = lumped(series);
+	struct trend_steps steps = trend_steps(series->bytes + first, series->count - first);
+	double rise = series->count > 1 ? series->bytes[series->count - 1] - series->bytes[0] : 0;
 	if (rise <= 0)
 		return CLASS_LIVE;
-	if (is_leak(g, s, y, &steps))
+	if (is_leak(growth, site, series, &steps))
 		return CLASS_LEAK;
 	if (steps.rise_second_half <= rise / 20)
-		return s->late_allocs && s->free_count ? CLASS_BOUNDED_CACHE : CLASS_LIVE;
+		return site->late_allocs && site->free_count ? CLASS_BOUNDED_CACHE : CLASS_LIVE;
 	return CLASS_RETAINED;
 }
 
@@ -86,12 +86,12 @@ bool growth_asks_births(const struct growth *growth, uint64_t resolution_ns)
 	if (growth->mark_count < 2 || growth->marks[growth->mark_count - 1].time_ns - growth->marks[0].time_ns <= resolution_ns * 64)
 		return false;
 	for (size_t i = 0; i < growth->sites.count; i++) {
-		const struct site *s = &growth->sites.items[i];
-		struct series y;
-		if (s->floor == SITE_NONE)
+		const struct site *site = &growth->sites.items[i];
+		struct series series;
+		if (site->floor == SITE_NONE)
 			continue;
-		y = series_of(growth, s);
-		if (class_of(growth, s, &y) == CLASS_LEAK)
+		series = series_of(growth, site);
+		if (class_of(growth, site, &series) == CLASS_LEAK)
 			return true;
 	}
 	return false;
@@ -102,13 +102,13 @@ bool growth_asks_births(const struct growth *growth, uint64_t resolution_ns)
  * cycles are our own guess, a turn of the work may be two or three of them, or two turns one; the site that adds a block each time
  * knows better.
  */
-static uint64_t per_cycle_bytes(const struct growth *g, const struct site *s, double slope)
+static uint64_t per_cycle_bytes(const struct growth *growth, const struct site *site, double slope)
 {
-	double blocks = s->most_bytes ? slope / (double)s->most_bytes : 0;
-	if (s->least_bytes == s->most_bytes && blocks >= 0.75 && fabs(blocks - round(blocks)) < 0.25)
-		return s->most_bytes * (uint64_t)llround(blocks);
-	if (s->least_bytes == s->most_bytes && !g->said && blocks >= 0.2 && blocks < 1.75)
-		return s->most_bytes;
+	double blocks = site->most_bytes ? slope / (double)site->most_bytes : 0;
+	if (site->least_bytes == site->most_bytes && blocks >= 0.75 && fabs(blocks - round(blocks)) < 0.25)
+		return site->most_bytes * (uint64_t)llround(blocks);
+	if (site->least_bytes == site->most_bytes && !growth->said && blocks >= 0.2 && blocks < 1.75)
+		return site->most_bytes;
 	return (uint64_t)llround(slope);
 }
 
@@ -125,14 +125,14 @@ void growth_judge(const struct growth *growth, const struct site *site, struct f
 		.first_ns = site->first_ns, .last_ns = site->last_ns, .grown_bytes = (double)site->net_bytes,
 	};
 	if (site->floor != SITE_NONE && growth->windows) {
-		struct series y = series_of(growth, site);
-		out->class = class_of(growth, site, &y);
-		out->shape = trend_shape(y.bytes, y.count);
+		struct series series = series_of(growth, site);
+		out->class = class_of(growth, site, &series);
+		out->shape = trend_shape(series.bytes, series.count);
 		/* thousands of pairs each: for those that somebody will look at */
 		if (out->class == CLASS_LEAK || site->floor < SLOPES_MAX)
-			slope = trend_slope(y.seconds, y.bytes, y.count);
+			slope = trend_slope(series.seconds, series.bytes, series.count);
 		if (growth->work_cycles && (out->class == CLASS_LEAK || site->floor < SLOPES_MAX))
-			per_cycle = trend_slope_whole(y.cycle, y.bytes, y.count);
+			per_cycle = trend_slope_whole(series.cycle, series.bytes, series.count);
 	}
 	if (per_cycle.slope > 0)
 		out->per_request_bytes = per_cycle_bytes(growth, site, per_cycle.slope);

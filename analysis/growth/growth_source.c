@@ -9,17 +9,17 @@ bool growth_counts(bool framework, unsigned kind) { return framework ? kind == C
 
 static void rewind_device(void *state) { ((struct growth_device *)state)->at = 0; }
 
-static bool next_device(struct growth_device *d, struct growth_step *step)
+static bool next_device(struct growth_device *device, struct growth_step *step)
 {
-	while (d->at < d->events->count) {
-		struct cuf_event e = events_get(d->events, d->at++);
-		int64_t bytes = e.bytes < (uint64_t)INT64_MAX ? (int64_t)e.bytes : INT64_MAX;
-		if (e.seq > d->seq)
+	while (device->at < device->events->count) {
+		struct cuf_event event = events_get(device->events, device->at++);
+		int64_t bytes = event.bytes < (uint64_t)INT64_MAX ? (int64_t)event.bytes : INT64_MAX;
+		if (event.seq > device->seq)
 			return false;
-		if (!growth_counts(d->framework, e.kind) || (e.op != CUF_OP_ALLOC && e.op != CUF_OP_FREE && e.op != CUF_OP_RESTORE))
+		if (!growth_counts(device->framework, event.kind) || (event.op != CUF_OP_ALLOC && event.op != CUF_OP_FREE && event.op != CUF_OP_RESTORE))
 			continue;
-		*step = (struct growth_step){ .delta_bytes = e.op == CUF_OP_FREE ? -bytes : bytes, .time_ns = e.time_ns, .count = 1, .tid = e.tid,
-			.age_ms = e.op == CUF_OP_FREE ? e.extra : 0, .stack = e.op == CUF_OP_ALLOC ? e.stack : e.alloc_stack, .hook = e.hook, .label = e.label, .kind = e.kind, .device = e.device };
+		*step = (struct growth_step){ .delta_bytes = event.op == CUF_OP_FREE ? -bytes : bytes, .time_ns = event.time_ns, .count = 1, .tid = event.tid,
+			.age_ms = event.op == CUF_OP_FREE ? event.extra : 0, .stack = event.op == CUF_OP_ALLOC ? event.stack : event.alloc_stack, .hook = event.hook, .label = event.label, .kind = event.kind, .device = event.device };
 		return true;
 	}
 	return false;
@@ -40,22 +40,22 @@ struct growth_source growth_device_source(struct growth_device *device)
 
 static void rewind_host(void *state)
 {
-	struct growth_host *h = state;
-	host_stream_free(h->stream);
-	h->stream = host_stream_new(h->reader);
+	struct growth_host *host = state;
+	host_stream_free(host->stream);
+	host->stream = host_stream_new(host->reader);
 }
 
-static bool next_host(struct growth_host *h, struct growth_step *step)
+static bool next_host(struct growth_host *host, struct growth_step *step)
 {
-	struct host_event e;
-	while (host_stream_next(h->stream, &e)) {
-		int sign = host_event_sign(e.op);
-		if (e.time_ns > h->time_ns)
+	struct host_event event;
+	while (host_stream_next(host->stream, &event)) {
+		int sign = host_event_sign(event.op);
+		if (event.time_ns > host->time_ns)
 			return false;
-		if (!sign || !e.bytes)
+		if (!sign || !event.bytes)
 			continue;
-		*step = (struct growth_step){ .delta_bytes = sign * (int64_t)host_weight_bytes(e.bytes, e.sample_mean_bytes),
-			.time_ns = e.time_ns, .count = host_weight_count(e.bytes, e.sample_mean_bytes), .stack = e.stack, .tid = e.tid, .kind = CUF_KIND_HOST, .device = CUF_DEVICE_NONE };
+		*step = (struct growth_step){ .delta_bytes = sign * (int64_t)host_weight_bytes(event.bytes, event.sample_mean_bytes),
+			.time_ns = event.time_ns, .count = host_weight_count(event.bytes, event.sample_mean_bytes), .stack = event.stack, .tid = event.tid, .kind = CUF_KIND_HOST, .device = CUF_DEVICE_NONE };
 		return true;
 	}
 	return false;

@@ -10,9 +10,9 @@
 
 const char *const allocator_role_names[ALLOCATOR_ROLE_MAX] = { "process", "private", "in_front" };
 
-static bool in_time(const struct fact_meta_text *t, uint64_t time_ns)
+static bool in_time(const struct fact_meta_text *text, uint64_t time_ns)
 {
-	return time_ns == CUF_UNKNOWN || t->time_ns <= time_ns + BOOKS_LATE_NS;
+	return time_ns == CUF_UNKNOWN || text->time_ns <= time_ns + BOOKS_LATE_NS;
 }
 
 static const char *copy_value(struct arena *arena, const char *text, const char *key)
@@ -48,36 +48,36 @@ static uint64_t whole_pages_of(uint64_t count, uint64_t bytes)
 	return __builtin_mul_overflow(count, PAGE - 1, &edges) || edges >= bytes ? 0 : bytes - edges;
 }
 
-static void split_free(const char *text, struct fact_allocator *a, struct arena *arena)
+static void split_free(const char *text, struct fact_allocator *allocator, struct arena *arena)
 {
 	uint64_t free_bytes = sane_number(text, "free_bytes"), count = or_zero(sane_number(text, "free_count")), whole = 0;
 	struct fact_free_class *classes = arena_zeroed(arena, 64, sizeof *classes);
-	struct key_class c;
+	struct key_class entry;
 	if (free_bytes == CUF_UNKNOWN)
 		return;
-	a->top_bytes = or_zero(sane_number(text, "top_bytes"));
-	a->top_bytes = a->top_bytes < free_bytes ? a->top_bytes : free_bytes;
-	for (const char *at = text; a->free_count < 64 && key_next_class(&at, "free", &c);) {
-		classes[a->free_count++] = (struct fact_free_class){ c.class, c.first, c.second };
-		whole += whole_pages_of(c.first, c.second);
+	allocator->top_bytes = or_zero(sane_number(text, "top_bytes"));
+	allocator->top_bytes = allocator->top_bytes < free_bytes ? allocator->top_bytes : free_bytes;
+	for (const char *at = text; allocator->free_count < 64 && key_next_class(&at, "free", &entry);) {
+		classes[allocator->free_count++] = (struct fact_free_class){ entry.class, entry.first, entry.second };
+		whole += whole_pages_of(entry.first, entry.second);
 	}
-	a->free = classes;
-	if (!a->free_count) /* sums alone */
-		whole = whole_pages_of(count ? count - 1 : 0, free_bytes - a->top_bytes);
-	whole = whole + a->top_bytes < free_bytes ? whole + a->top_bytes : free_bytes;
-	a->cached_bytes = whole;
-	a->fragmented_bytes = free_bytes - whole;
-	a->split_basis = BASIS_ESTIMATED;
+	allocator->free = classes;
+	if (!allocator->free_count) /* sums alone */
+		whole = whole_pages_of(count ? count - 1 : 0, free_bytes - allocator->top_bytes);
+	whole = whole + allocator->top_bytes < free_bytes ? whole + allocator->top_bytes : free_bytes;
+	allocator->cached_bytes = whole;
+	allocator->fragmented_bytes = free_bytes - whole;
+	allocator->split_basis = BASIS_ESTIMATED;
 }
 
-static void take_glibc(const char *text, struct fact_allocator *a, struct arena *arena)
+static void take_glibc(const char *text, struct fact_allocator *allocator, struct arena *arena)
 {
 	uint64_t largest = sane_number(text, "largest_bytes");
-	split_free(text, a, arena);
+	split_free(text, allocator, arena);
 	if (largest != CUF_UNKNOWN)
-		a->largest_free = (struct fact_layer){ largest, "exact, allocator's books" };
+		allocator->largest_free = (struct fact_layer){ largest, "exact, allocator's books" };
 	else if (sane_number(text, "top_bytes") != CUF_UNKNOWN)
-		a->largest_free = (struct fact_layer){ sane_number(text, "top_bytes"), "lower bound, top of the heap" };
+		allocator->largest_free = (struct fact_layer){ sane_number(text, "top_bytes"), "lower bound, top of the heap" };
 }
 
 /* ---- jemalloc: slabs, and free extents by page class ---- */
@@ -92,74 +92,74 @@ static uint64_t page_class_bytes(uint64_t class, uint64_t page_bytes)
 	return ((4 + class % 4 + 1) << (class / 4 - 1)) * page_bytes;
 }
 
-static void take_extents(const char *text, const char *family, struct fact_allocator *a, uint64_t page_bytes, struct fact_free_class *classes)
+static void take_extents(const char *text, const char *family, struct fact_allocator *allocator, uint64_t page_bytes, struct fact_free_class *classes)
 {
-	struct key_class c;
-	for (const char *at = text; a->free_count < 512 && key_next_class(&at, family, &c);) {
-		uint64_t least = page_class_bytes(c.class, page_bytes), others = 0, largest;
-		if (!c.first || __builtin_mul_overflow(c.first - 1, least, &others) || others > c.second)
+	struct key_class entry;
+	for (const char *at = text; allocator->free_count < 512 && key_next_class(&at, family, &entry);) {
+		uint64_t least = page_class_bytes(entry.class, page_bytes), others = 0, largest;
+		if (!entry.first || __builtin_mul_overflow(entry.first - 1, least, &others) || others > entry.second)
 			continue;
-		largest = c.second - others;
-		classes[a->free_count++] = (struct fact_free_class){ least, c.first, c.second };
-		if (a->largest_free.bytes == CUF_UNKNOWN || largest > a->largest_free.bytes)
-			a->largest_free = (struct fact_layer){ largest, c.first == 1 ? "exact, allocator's books" : "upper bound, allocator's books" };
+		largest = entry.second - others;
+		classes[allocator->free_count++] = (struct fact_free_class){ least, entry.first, entry.second };
+		if (allocator->largest_free.bytes == CUF_UNKNOWN || largest > allocator->largest_free.bytes)
+			allocator->largest_free = (struct fact_layer){ largest, entry.first == 1 ? "exact, allocator's books" : "upper bound, allocator's books" };
 	}
 }
 
-static void take_jemalloc(const char *text, struct fact_allocator *a, struct arena *arena)
+static void take_jemalloc(const char *text, struct fact_allocator *allocator, struct arena *arena)
 {
 	uint64_t page_bytes = sane_number(text, "page_bytes");
 	struct fact_free_class *classes = arena_zeroed(arena, 512, sizeof *classes);
 	struct fact_slab *slabs = arena_zeroed(arena, 64, sizeof *slabs);
-	struct key_class c;
+	struct key_class entry;
 	if (page_bytes != CUF_UNKNOWN && page_bytes < 1u << 24) {
-		a->largest_free = (struct fact_layer){ 0, "exact, allocator's books" };
-		take_extents(text, "extent", a, page_bytes, classes);
-		take_extents(text, "retained", a, page_bytes, classes);
+		allocator->largest_free = (struct fact_layer){ 0, "exact, allocator's books" };
+		take_extents(text, "extent", allocator, page_bytes, classes);
+		take_extents(text, "retained", allocator, page_bytes, classes);
 	}
-	a->free = classes;
-	for (const char *at = text; a->slab_count < 64 && key_next_class(&at, "slab", &c);)
-		slabs[a->slab_count++] = (struct fact_slab){ c.class, c.first, c.second };
-	a->slabs = slabs;
+	allocator->free = classes;
+	for (const char *at = text; allocator->slab_count < 64 && key_next_class(&at, "slab", &entry);)
+		slabs[allocator->slab_count++] = (struct fact_slab){ entry.class, entry.first, entry.second };
+	allocator->slabs = slabs;
 }
 
 /* ---- all ---- */
 
-static void take_figures(const char *text, struct fact_allocator *a, struct arena *arena)
+static void take_figures(const char *text, struct fact_allocator *allocator, struct arena *arena)
 {
 	const struct { const char *key; uint64_t *to; } rows[] = {
-		{ "system_bytes", &a->system_bytes }, { "live_bytes", &a->live_bytes }, { "cached_bytes", &a->cached_bytes },
-		{ "scattered_bytes", &a->fragmented_bytes }, { "own_bytes", &a->own_bytes }, { "retained_bytes", &a->retained_bytes },
-		{ "thread_cached_bytes", &a->thread_cached_bytes }, { "mapped_bytes", &a->mapped_bytes }, { "arena_count", &a->arena_count },
+		{ "system_bytes", &allocator->system_bytes }, { "live_bytes", &allocator->live_bytes }, { "cached_bytes", &allocator->cached_bytes },
+		{ "scattered_bytes", &allocator->fragmented_bytes }, { "own_bytes", &allocator->own_bytes }, { "retained_bytes", &allocator->retained_bytes },
+		{ "thread_cached_bytes", &allocator->thread_cached_bytes }, { "mapped_bytes", &allocator->mapped_bytes }, { "arena_count", &allocator->arena_count },
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
 		*rows[i].to = sane_number(text, rows[i].key);
-	if (a->cached_bytes != CUF_UNKNOWN)
-		a->split_basis = BASIS_OBSERVED;
-	if (!strcmp(a->name, "glibc"))
-		take_glibc(text, a, arena);
-	else if (!strcmp(a->name, "jemalloc"))
-		take_jemalloc(text, a, arena);
+	if (allocator->cached_bytes != CUF_UNKNOWN)
+		allocator->split_basis = BASIS_OBSERVED;
+	if (!strcmp(allocator->name, "glibc"))
+		take_glibc(text, allocator, arena);
+	else if (!strcmp(allocator->name, "jemalloc"))
+		take_jemalloc(text, allocator, arena);
 }
 
-static struct fact_allocator allocator_of(const struct fact_meta_text *t, struct arena *arena)
+static struct fact_allocator allocator_of(const struct fact_meta_text *text, struct arena *arena)
 {
-	struct fact_allocator a = { .name = copy_value(arena, t->text, "name"), .version = copy_value(arena, t->text, "version"),
-		.object = copy_value(arena, t->text, "object"), .role = role_of(t->text), .time_ns = CUF_UNKNOWN,
+	struct fact_allocator allocator = { .name = copy_value(arena, text->text, "name"), .version = copy_value(arena, text->text, "version"),
+		.object = copy_value(arena, text->text, "object"), .role = role_of(text->text), .time_ns = CUF_UNKNOWN,
 		.system_bytes = CUF_UNKNOWN, .live_bytes = CUF_UNKNOWN, .cached_bytes = CUF_UNKNOWN, .fragmented_bytes = CUF_UNKNOWN,
 		.own_bytes = CUF_UNKNOWN, .retained_bytes = CUF_UNKNOWN, .thread_cached_bytes = CUF_UNKNOWN, .mapped_bytes = CUF_UNKNOWN,
 		.top_bytes = CUF_UNKNOWN, .arena_count = CUF_UNKNOWN, .largest_free = { CUF_UNKNOWN, "" } };
-	if (t->number == CUF_MOMENT_START || (key_number(t->text, "live_bytes") == CUF_UNKNOWN && key_number(t->text, "system_bytes") == CUF_UNKNOWN))
-		return a;
-	a.time_ns = t->time_ns;
-	take_figures(t->text, &a, arena);
-	return a;
+	if (text->number == CUF_MOMENT_START || (key_number(text->text, "live_bytes") == CUF_UNKNOWN && key_number(text->text, "system_bytes") == CUF_UNKNOWN))
+		return allocator;
+	allocator.time_ns = text->time_ns;
+	take_figures(text->text, &allocator, arena);
+	return allocator;
 }
 
 static int by_role(const void *x, const void *y)
 {
-	const struct fact_allocator *a = x, *b = y;
-	return a->role != b->role ? (a->role < b->role ? -1 : 1) : strcmp(a->object, b->object);
+	const struct fact_allocator *left = x, *right = y;
+	return left->role != right->role ? (left->role < right->role ? -1 : 1) : strcmp(left->object, right->object);
 }
 
 static bool same_value(const char *a, const char *b, const char *key)
@@ -169,9 +169,9 @@ static bool same_value(const char *a, const char *b, const char *key)
 	return a_bytes == b_bytes && (!x || !y || !memcmp(x, y, a_bytes));
 }
 
-static bool same_allocator(const struct fact_meta_text *a, const struct fact_meta_text *b)
+static bool same_allocator(const struct fact_meta_text *left, const struct fact_meta_text *right)
 {
-	return same_value(a->text, b->text, "name") && same_value(a->text, b->text, "role") && same_value(a->text, b->text, "object");
+	return same_value(left->text, right->text, "name") && same_value(left->text, right->text, "role") && same_value(left->text, right->text, "object");
 }
 
 /* Later texts of the same allocator take the place of earlier ones. */
@@ -182,17 +182,17 @@ struct fact_allocator *host_books_allocators(const struct meta *meta, uint64_t t
 	size_t room = 0;
 	*count = 0;
 	for (size_t i = 0; i < meta->text_count; i++) {
-		const struct fact_meta_text *t = &meta->texts[i];
+		const struct fact_meta_text *text = &meta->texts[i];
 		size_t at = 0;
-		if (t->type != CUF_META_ALLOCATOR || !in_time(t, time_ns))
+		if (text->type != CUF_META_ALLOCATOR || !in_time(text, time_ns))
 			continue;
-		while (at < *count && !same_allocator(texts[at], t))
+		while (at < *count && !same_allocator(texts[at], text))
 			at++;
 		if (at == *count) {
 			xalloc_grow(&texts, *count, &room, sizeof *texts);
 			++*count;
 		}
-		texts[at] = t;
+		texts[at] = text;
 	}
 	kept = arena_zeroed(arena, *count, sizeof *kept);
 	for (size_t i = 0; i < *count; i++)

@@ -14,11 +14,11 @@ static bool next_block(const struct reader *reader, uint64_t *at, struct host_li
 	while (*at < count) {
 		if (*at % DROP_EVERY == 0 && *at)
 			reader_drop_range(reader, reader_at(reader, CUF_SEC_HOST_LEDGER, *at - DROP_EVERY), DROP_EVERY * (uint64_t)sizeof(struct cuf_host_block));
-		struct cuf_host_block b = *(const struct cuf_host_block *)reader_at(reader, CUF_SEC_HOST_LEDGER, (*at)++);
-		if (!cuf_host_addr(b.word0) || cuf_host_addr(b.word0) == CUF_KEY_BUSY)
+		struct cuf_host_block entry = *(const struct cuf_host_block *)reader_at(reader, CUF_SEC_HOST_LEDGER, (*at)++);
+		if (!cuf_host_addr(entry.word0) || cuf_host_addr(entry.word0) == CUF_KEY_BUSY)
 			continue;
-		*block = (struct host_live){ cuf_host_stack(b.word1), (uint32_t)(b.word0 & 0x7ffff), cuf_host_bytes(b.word1),
-			reader->header.start_ns + cuf_birth_ms((uint32_t)(b.word0 & 0x7ffff)) * 1000000u };
+		*block = (struct host_live){ cuf_host_stack(entry.word1), (uint32_t)(entry.word0 & 0x7ffff), cuf_host_bytes(entry.word1),
+			reader->header.start_ns + cuf_birth_ms((uint32_t)(entry.word0 & 0x7ffff)) * 1000000u };
 		return true;
 	}
 	reader_drop(reader, CUF_SEC_HOST_LEDGER);
@@ -37,18 +37,18 @@ bool host_memory_row(const struct reader *reader, uint64_t *at, struct sites *si
 	return row->count;
 }
 
-void host_estimate_add(struct host_estimate *e, double weight, double chance, double sign)
+void host_estimate_add(struct host_estimate *estimate, double weight, double chance, double sign)
 {
 	double variance = (1 - chance) * weight * weight;
-	e->value += sign * weight;
-	e->variance += sign * variance;
-	e->third += sign * variance * (1 - 2 * chance) * weight;
+	estimate->value += sign * weight;
+	estimate->variance += sign * variance;
+	estimate->third += sign * variance * (1 - 2 * chance) * weight;
 }
 
-static void estimate_clamp(struct host_estimate *e)
+static void estimate_clamp(struct host_estimate *estimate)
 {
-	if (e->value < 0 || e->variance < 0)
-		*e = (struct host_estimate){ e->value < 0 ? 0 : e->value, 0, 0 };
+	if (estimate->value < 0 || estimate->variance < 0)
+		*estimate = (struct host_estimate){ estimate->value < 0 ? 0 : estimate->value, 0, 0 };
 }
 
 /* The quantile of a gamma distribution of unit scale that lies z standard deviations from the middle, after Wilson and Hilferty. */
@@ -58,18 +58,18 @@ static double gamma_quantile(double shape, double z)
 	return root > 0 ? shape * root * root * root : 0;
 }
 
-struct host_interval host_estimate_interval(const struct host_estimate *e, double unseen)
+struct host_interval host_estimate_interval(const struct host_estimate *estimate, double unseen)
 {
 	const double z = 1.959964;
-	double scale = e->variance > 0 ? e->third / e->variance : unseen, samples, certain;
+	double scale = estimate->variance > 0 ? estimate->third / estimate->variance : unseen, samples, certain;
 	if (isinf(scale))
-		return (struct host_interval){ e->value, INFINITY };
+		return (struct host_interval){ estimate->value, INFINITY };
 	if (scale <= 0) { /* nearly all were recorded: no rare event in it */
-		double half = z * sqrt(e->variance);
-		return (struct host_interval){ e->value > half ? e->value - half : 0, e->value + half };
+		double half = z * sqrt(estimate->variance);
+		return (struct host_interval){ estimate->value > half ? estimate->value - half : 0, estimate->value + half };
 	}
-	samples = e->variance / (scale * scale);
-	certain = e->value - scale * samples;
+	samples = estimate->variance / (scale * scale);
+	certain = estimate->value - scale * samples;
 	return (struct host_interval){ fmax(0, certain + scale * gamma_quantile(samples, -z)), certain + scale * gamma_quantile(samples + 1, z) };
 }
 
@@ -88,30 +88,30 @@ static void add(struct site *site, struct host_memory *all, uint64_t bytes, uint
 static void undo_after(const struct reader *reader, uint64_t time_ns, struct sites *sites, struct host_memory *out)
 {
 	struct host_stream *stream = host_stream_new(reader);
-	struct host_event e;
-	while (host_stream_next(stream, &e)) {
-		int sign = host_event_sign(e.op);
-		if (e.time_ns > time_ns && sign && e.bytes)
-			add(sites_get(sites, CUF_KIND_HOST, CUF_DEVICE_NONE, e.stack), out, e.bytes, e.sample_mean_bytes, -sign);
+	struct host_event event;
+	while (host_stream_next(stream, &event)) {
+		int sign = host_event_sign(event.op);
+		if (event.time_ns > time_ns && sign && event.bytes)
+			add(sites_get(sites, CUF_KIND_HOST, CUF_DEVICE_NONE, event.stack), out, event.bytes, event.sample_mean_bytes, -sign);
 	}
 	host_stream_free(stream);
 	/* what was lost from the ring may leave less than nothing */
 	for (size_t i = 0; i < sites->count; i++) {
-		struct site *s = &sites->items[i];
-		if ((int64_t)s->live_bytes < 0 || (int64_t)s->live_count <= 0)
-			s->live_bytes = s->live_count = 0;
+		struct site *site = &sites->items[i];
+		if ((int64_t)site->live_bytes < 0 || (int64_t)site->live_count <= 0)
+			site->live_bytes = site->live_count = 0;
 	}
 	estimate_clamp(&out->bytes);
 	estimate_clamp(&out->count);
 }
 
-static void count_live(struct site *s, struct host_memory *out, const struct host_live *block, uint64_t mean_bytes)
+static void count_live(struct site *site, struct host_memory *out, const struct host_live *block, uint64_t mean_bytes)
 {
-	add(s, out, block->bytes, mean_bytes, 1);
-	if (block->birth_ns < s->first_ns)
-		s->first_ns = block->birth_ns;
-	if (s->last_ns == CUF_UNKNOWN || block->birth_ns > s->last_ns)
-		s->last_ns = block->birth_ns;
+	add(site, out, block->bytes, mean_bytes, 1);
+	if (block->birth_ns < site->first_ns)
+		site->first_ns = block->birth_ns;
+	if (site->last_ns == CUF_UNKNOWN || block->birth_ns > site->last_ns)
+		site->last_ns = block->birth_ns;
 }
 
 void host_memory_read(const struct reader *reader, const struct host_means *means, uint64_t time_ns, struct sites *sites, struct host_memory *out)

@@ -9,31 +9,31 @@
 #include "analysis/base/trend.h"
 #include "analysis/base/xalloc.h"
 
-static bool is_request_event(const struct cuf_event *e, unsigned op) { return e->op == CUF_OP_PHASE && cuf_phase_op(e->extra) == op; }
+static bool is_request_event(const struct cuf_event *event, unsigned op) { return event->op == CUF_OP_PHASE && cuf_phase_op(event->extra) == op; }
 
 /* Open requests by id, as far as they are few; an end without a begin is of one that began before the first event. */
 uint64_t phases_quiet_marks(const struct events *events, struct cycle_mark **marks, size_t *count)
 {
 	struct event_merge merge;
-	struct cuf_event e;
+	struct cuf_event event;
 	uint64_t open = 0, ended = 0;
 	size_t room = 0;
 	*marks = NULL;
 	*count = 0;
 	event_merge_begin(&merge, events, 0);
-	while (event_merge_next(&merge, &e)) {
-		if (is_request_event(&e, CUF_PHASE_REQUEST_BEGIN)) {
+	while (event_merge_next(&merge, &event)) {
+		if (is_request_event(&event, CUF_PHASE_REQUEST_BEGIN)) {
 			if (!open && !*count) { /* before the first one, too */
 				xalloc_grow(marks, *count, &room, sizeof **marks);
-				(*marks)[(*count)++] = (struct cycle_mark){ e.seq, e.time_ns };
+				(*marks)[(*count)++] = (struct cycle_mark){ event.seq, event.time_ns };
 			}
 			open++;
-		} else if (is_request_event(&e, CUF_PHASE_REQUEST_END) && open) {
+		} else if (is_request_event(&event, CUF_PHASE_REQUEST_END) && open) {
 			ended++;
 			if (--open)
 				continue;
 			xalloc_grow(marks, *count, &room, sizeof **marks);
-			(*marks)[(*count)++] = (struct cycle_mark){ e.seq, e.time_ns };
+			(*marks)[(*count)++] = (struct cycle_mark){ event.seq, event.time_ns };
 		}
 	}
 	return ended;
@@ -58,13 +58,13 @@ struct unit { uint64_t rise_bytes, begin_ns, id; int64_t after_bytes; };
 struct units { struct unit *items; size_t count, room; };
 
 /* The least after each of up to 64 windows of units, as a series over their number. */
-static void judge_floor(struct fact_requests *out, const struct units *u)
+static void judge_floor(struct fact_requests *out, const struct units *units)
 {
 	double x[TREND_MAX], y[TREND_MAX];
-	size_t windows = u->count < TREND_MAX ? u->count : TREND_MAX, have = 0;
-	for (size_t i = 0; i < u->count; i++) {
-		size_t w = i * windows / u->count;
-		double after = (double)u->items[i].after_bytes;
+	size_t windows = units->count < TREND_MAX ? units->count : TREND_MAX, have = 0;
+	for (size_t i = 0; i < units->count; i++) {
+		size_t w = i * windows / units->count;
+		double after = (double)units->items[i].after_bytes;
 		if (w == have) {
 			x[have] = (double)i;
 			y[have++] = after;
@@ -73,7 +73,7 @@ static void judge_floor(struct fact_requests *out, const struct units *u)
 			y[w] = after;
 		}
 	}
-	if (u->count < CYCLES_MIN)
+	if (units->count < CYCLES_MIN)
 		return;
 	struct trend_slope slope = trend_slope(x, y, have);
 	out->floor_slope_bytes = slope.slope;
@@ -81,105 +81,105 @@ static void judge_floor(struct fact_requests *out, const struct units *u)
 	out->floor_high_bytes = slope.high;
 }
 
-static void judge_units(struct fact_requests *out, const struct requests_source *s, const struct units *u)
+static void judge_units(struct fact_requests *out, const struct requests_source *source, const struct units *units)
 {
-	uint64_t *rises = xalloc_zeroed(u->count, sizeof *rises);
+	uint64_t *rises = xalloc_zeroed(units->count, sizeof *rises);
 	const struct unit *largest = NULL;
-	for (size_t i = 0; i < u->count; i++) {
-		rises[i] = u->items[i].rise_bytes;
-		if (!largest || u->items[i].rise_bytes > largest->rise_bytes)
-			largest = &u->items[i];
+	for (size_t i = 0; i < units->count; i++) {
+		rises[i] = units->items[i].rise_bytes;
+		if (!largest || units->items[i].rise_bytes > largest->rise_bytes)
+			largest = &units->items[i];
 	}
-	out->count = u->count;
-	out->median_peak_bytes = median(rises, u->count);
+	out->count = units->count;
+	out->median_peak_bytes = median(rises, units->count);
 	if (largest) {
 		out->largest_peak_bytes = largest->rise_bytes;
 		out->largest_id = largest->id;
-		out->largest_ns = largest->begin_ns - s->start_ns + s->start_realtime_ns;
+		out->largest_ns = largest->begin_ns - source->start_ns + source->start_realtime_ns;
 	}
-	if (u->count > 1 && u->items[u->count - 1].begin_ns > u->items[0].begin_ns)
-		out->per_s = (double)(u->count - 1) * 1e9 / (double)(u->items[u->count - 1].begin_ns - u->items[0].begin_ns);
-	judge_floor(out, u);
+	if (units->count > 1 && units->items[units->count - 1].begin_ns > units->items[0].begin_ns)
+		out->per_s = (double)(units->count - 1) * 1e9 / (double)(units->items[units->count - 1].begin_ns - units->items[0].begin_ns);
+	judge_floor(out, units);
 	free(rises);
 }
 
-static void add_unit(struct units *u, struct unit unit)
+static void add_unit(struct units *units, struct unit unit)
 {
-	xalloc_grow(&u->items, u->count, &u->room, sizeof *u->items);
-	u->items[u->count++] = unit;
+	xalloc_grow(&units->items, units->count, &units->room, sizeof *units->items);
+	units->items[units->count++] = unit;
 }
 
-static void judge_marked(struct fact_requests *out, const struct requests_source *s, struct arena *arena)
+static void judge_marked(struct fact_requests *out, const struct requests_source *source, struct arena *arena)
 {
-	struct units u = { 0 };
-	uint64_t overlapping = s->spans->concurrency_max > 1;
-	for (size_t i = 0; i < s->spans->count; i++) {
-		const struct phase_span *span = &s->spans->items[i];
+	struct units units = { 0 };
+	uint64_t overlapping = source->spans->concurrency_max > 1;
+	for (size_t i = 0; i < source->spans->count; i++) {
+		const struct phase_span *span = &source->spans->items[i];
 		if (span->op != CUF_PHASE_REQUEST_BEGIN)
 			continue;
 		if (span->end_seq == CUF_UNKNOWN)
 			out->open++;
 		else
-			add_unit(&u, (struct unit){ span->work.peak_bytes - span->work.start_bytes, span->begin_ns, span->id, (int64_t)span->work.end_bytes });
+			add_unit(&units, (struct unit){ span->work.peak_bytes - span->work.start_bytes, span->begin_ns, span->id, (int64_t)span->work.end_bytes });
 	}
-	out->concurrency_max = s->spans->concurrency_max;
+	out->concurrency_max = source->spans->concurrency_max;
 	out->basis = overlapping ? BASIS_ESTIMATED : BASIS_OBSERVED;
 	out->why = overlapping ? arena_format(arena, "marked by the program; up to %" PRIu64 " were open at once, and what is live is that of all", out->concurrency_max) :
 		"marked by the program";
-	judge_units(out, s, &u);
-	free(u.items);
+	judge_units(out, source, &units);
+	free(units.items);
 }
 
 /* The second pass: between two low points lies one unit; what comes before the first is the start. */
-static void measure_cycles(struct units *u, const struct requests_source *s, const struct cycle_mark *marks, size_t count)
+static void measure_cycles(struct units *units, const struct requests_source *source, const struct cycle_mark *marks, size_t count)
 {
 	struct event_merge merge;
-	struct cuf_event e;
+	struct cuf_event event;
 	struct work work;
 	int64_t delta, base = 0, peak = 0;
 	size_t mark = 0;
-	work_begin(&work, s->base);
-	event_merge_begin(&merge, s->events, 0);
-	while (mark < count && event_merge_next(&merge, &e)) {
-		bool changed = work_follow(&work, &e, &delta);
+	work_begin(&work, source->base);
+	event_merge_begin(&merge, source->events, 0);
+	while (mark < count && event_merge_next(&merge, &event)) {
+		bool changed = work_follow(&work, &event, &delta);
 		if (changed && work.level > peak)
 			peak = work.level;
-		if (e.seq < marks[mark].position)
+		if (event.seq < marks[mark].position)
 			continue;
 		if (mark > 1)
-			add_unit(u, (struct unit){ (uint64_t)(peak > base ? peak - base : 0), marks[mark - 1].time_ns, CUF_UNKNOWN, work.level });
+			add_unit(units, (struct unit){ (uint64_t)(peak > base ? peak - base : 0), marks[mark - 1].time_ns, CUF_UNKNOWN, work.level });
 		base = peak = work.level;
-		while (mark < count && marks[mark].position <= e.seq)
+		while (mark < count && marks[mark].position <= event.seq)
 			mark++;
 	}
 	work_end(&work);
 }
 
-static void judge_cycles(struct fact_requests *out, const struct requests_source *s, struct arena *arena)
+static void judge_cycles(struct fact_requests *out, const struct requests_source *source, struct arena *arena)
 {
 	struct cycles *cycles = cycles_new();
 	struct event_merge merge;
-	struct cuf_event e;
+	struct cuf_event event;
 	struct work work;
-	struct units u = { 0 };
+	struct units units = { 0 };
 	const struct cycle_mark *marks;
 	size_t count;
 	uint64_t found;
 	int64_t delta;
-	work_begin(&work, s->base);
-	event_merge_begin(&merge, s->events, 0);
-	while (event_merge_next(&merge, &e) && e.op != CUF_OP_EXIT)
-		if (work_follow(&work, &e, &delta))
-			cycles_feed(cycles, delta, e.seq, e.time_ns);
+	work_begin(&work, source->base);
+	event_merge_begin(&merge, source->events, 0);
+	while (event_merge_next(&merge, &event) && event.op != CUF_OP_EXIT)
+		if (work_follow(&work, &event, &delta))
+			cycles_feed(cycles, delta, event.seq, event.time_ns);
 	found = cycles_finish(cycles, &marks, &count);
 	if (found) {
-		measure_cycles(&u, s, marks, count);
-		judge_units(out, s, &u);
+		measure_cycles(&units, source, marks, count);
+		judge_units(out, source, &units);
 		out->count = found;
 		out->basis = BASIS_INFERRED;
 		out->why = arena_format(arena, "none was marked; so many times did live bytes rise and fall back by about as much");
 	}
-	free(u.items);
+	free(units.items);
 	work_end(&work);
 	cycles_free(cycles);
 }

@@ -9,47 +9,47 @@
 
 #define BYTES_MAX ((int64_t)1 << 57)
 
-void extremes_add(struct extremes *x, uint64_t place, int64_t value)
+void extremes_add(struct extremes *extremes, uint64_t place, int64_t value)
 {
-	while (x->count && (x->sign > 0 ? x->items[x->count - 1].value <= value : x->items[x->count - 1].value >= value))
-		x->count--;
-	xalloc_grow(&x->items, x->count, &x->room, sizeof *x->items);
-	x->items[x->count++] = (struct extreme){ place, value };
+	while (extremes->count && (extremes->sign > 0 ? extremes->items[extremes->count - 1].value <= value : extremes->items[extremes->count - 1].value >= value))
+		extremes->count--;
+	xalloc_grow(&extremes->items, extremes->count, &extremes->room, sizeof *extremes->items);
+	extremes->items[extremes->count++] = (struct extreme){ place, value };
 }
 
-int64_t extremes_since(const struct extremes *x, uint64_t place, int64_t none)
+int64_t extremes_since(const struct extremes *extremes, uint64_t place, int64_t none)
 {
-	size_t low = 0, high = x->count;
+	size_t low = 0, high = extremes->count;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		if (x->items[middle].place < place)
+		if (extremes->items[middle].place < place)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low < x->count ? x->items[low].value : none;
+	return low < extremes->count ? extremes->items[low].value : none;
 }
 
 static int64_t bounded(uint64_t bytes) { return bytes < (uint64_t)BYTES_MAX ? (int64_t)bytes : BYTES_MAX; }
 
 /* What an event adds to the level of a layer; 0: nothing. */
-static int64_t delta_of(enum work_layer layer, const struct cuf_event *e)
+static int64_t delta_of(enum work_layer layer, const struct cuf_event *event)
 {
-	bool counts = layer == WORK_FRAMEWORK ? e->kind == CUF_KIND_FRAMEWORK : kind_is_device_memory(e->kind) && !(e->flags & CUF_EVENT_HOST_LOCATION);
+	bool counts = layer == WORK_FRAMEWORK ? event->kind == CUF_KIND_FRAMEWORK : kind_is_device_memory(event->kind) && !(event->flags & CUF_EVENT_HOST_LOCATION);
 	if (!counts)
 		return 0;
-	if (e->op == CUF_OP_FREE)
-		return -bounded(e->bytes);
-	return e->op == CUF_OP_ALLOC || e->op == CUF_OP_RESTORE ? bounded(e->bytes) : 0;
+	if (event->op == CUF_OP_FREE)
+		return -bounded(event->bytes);
+	return event->op == CUF_OP_ALLOC || event->op == CUF_OP_RESTORE ? bounded(event->bytes) : 0;
 }
 
 static int64_t live_of(enum work_layer layer, const struct liveset *live)
 {
 	int64_t sum = 0;
 	size_t at = 0;
-	for (const struct cuf_block *b; (b = liveset_next(live, &at));) {
-		struct cuf_event e = { .op = CUF_OP_ALLOC, .kind = b->kind, .flags = b->flags, .bytes = b->bytes };
-		sum += sum < BYTES_MAX ? delta_of(layer, &e) : 0;
+	for (const struct cuf_block *block; (block = liveset_next(live, &at));) {
+		struct cuf_event event = { .op = CUF_OP_ALLOC, .kind = block->kind, .flags = block->flags, .bytes = block->bytes };
+		sum += sum < BYTES_MAX ? delta_of(layer, &event) : 0;
 	}
 	return sum;
 }
@@ -57,13 +57,13 @@ static int64_t live_of(enum work_layer layer, const struct liveset *live)
 struct work_base work_base(const struct events *events, const struct liveset *live)
 {
 	struct event_merge merge;
-	struct cuf_event e;
+	struct cuf_event event;
 	struct work_base base = { WORK_DEVICE, 0 };
 	int64_t net[2] = { 0, 0 };
 	event_merge_begin(&merge, events, 0);
-	while (event_merge_next(&merge, &e))
+	while (event_merge_next(&merge, &event))
 		for (unsigned layer = WORK_DEVICE; layer <= WORK_FRAMEWORK; layer++) {
-			int64_t delta = delta_of(layer, &e);
+			int64_t delta = delta_of(layer, &event);
 			net[layer] = (int64_t)((uint64_t)net[layer] + (uint64_t)delta);
 			if (delta && layer == WORK_FRAMEWORK)
 				base.layer = WORK_FRAMEWORK;
@@ -121,14 +121,14 @@ enum { OPEN_LOOK = 4096 }; /* a hostile file opens millions */
 struct open_span { size_t span; uint64_t place; };
 struct reading { struct phase_spans *spans; struct work work; struct open_span *open; size_t open_count, open_room; uint64_t requests_open; };
 
-static void begin_span(struct reading *r, const struct cuf_event *e, unsigned op)
+static void begin_span(struct reading *reading, const struct cuf_event *event, unsigned op)
 {
-	struct phase_spans *s = r->spans;
-	struct phase_span span = { .begin_ns = e->time_ns, .end_ns = CUF_UNKNOWN, .begin_seq = e->seq, .end_seq = CUF_UNKNOWN, .id = e->aux,
-		.name = e->addr < UINT32_MAX ? (uint32_t)e->addr : 0, .tid = op == CUF_PHASE_START ? 0 : e->tid, .op = (uint8_t)op,
-		.source = (uint8_t)cuf_phase_source(e->extra), .work = { (uint64_t)r->work.level, 0, 0, 0 } };
-	for (size_t i = r->open_count, looked = 0; i-- && looked < OPEN_LOOK && op == CUF_PHASE_PUSH; looked++) {
-		const struct phase_span *outer = &s->items[r->open[i].span];
+	struct phase_spans *spans = reading->spans;
+	struct phase_span span = { .begin_ns = event->time_ns, .end_ns = CUF_UNKNOWN, .begin_seq = event->seq, .end_seq = CUF_UNKNOWN, .id = event->aux,
+		.name = event->addr < UINT32_MAX ? (uint32_t)event->addr : 0, .tid = op == CUF_PHASE_START ? 0 : event->tid, .op = (uint8_t)op,
+		.source = (uint8_t)cuf_phase_source(event->extra), .work = { (uint64_t)reading->work.level, 0, 0, 0 } };
+	for (size_t i = reading->open_count, looked = 0; i-- && looked < OPEN_LOOK && op == CUF_PHASE_PUSH; looked++) {
+		const struct phase_span *outer = &spans->items[reading->open[i].span];
 		if (outer->op == CUF_PHASE_PUSH && outer->tid == span.tid) {
 			span.depth = outer->depth + 1;
 			break;
@@ -137,100 +137,100 @@ static void begin_span(struct reading *r, const struct cuf_event *e, unsigned op
 	if (op == CUF_PHASE_MARK) {
 		span.end_ns = span.begin_ns;
 		span.end_seq = span.begin_seq;
-		stretch_end(&span.work, r->work.place, &r->work);
+		stretch_end(&span.work, reading->work.place, &reading->work);
 	}
-	xalloc_grow(&s->items, s->count, &s->room, sizeof *s->items);
-	s->items[s->count] = span;
+	xalloc_grow(&spans->items, spans->count, &spans->room, sizeof *spans->items);
+	spans->items[spans->count] = span;
 	if (op != CUF_PHASE_MARK) {
-		xalloc_grow(&r->open, r->open_count, &r->open_room, sizeof *r->open);
-		r->open[r->open_count++] = (struct open_span){ s->count, r->work.place };
+		xalloc_grow(&reading->open, reading->open_count, &reading->open_room, sizeof *reading->open);
+		reading->open[reading->open_count++] = (struct open_span){ spans->count, reading->work.place };
 	}
-	if (op == CUF_PHASE_REQUEST_BEGIN && ++r->requests_open > s->concurrency_max)
-		s->concurrency_max = r->requests_open;
-	s->count++;
+	if (op == CUF_PHASE_REQUEST_BEGIN && ++reading->requests_open > spans->concurrency_max)
+		spans->concurrency_max = reading->requests_open;
+	spans->count++;
 }
 
-static bool ends(const struct phase_span *span, const struct cuf_event *e, unsigned began_by)
+static bool ends(const struct phase_span *span, const struct cuf_event *event, unsigned began_by)
 {
-	if (span->op != began_by || span->source != cuf_phase_source(e->extra))
+	if (span->op != began_by || span->source != cuf_phase_source(event->extra))
 		return false;
-	return began_by == CUF_PHASE_PUSH ? span->tid == e->tid && span->name == e->addr : span->id == e->aux;
+	return began_by == CUF_PHASE_PUSH ? span->tid == event->tid && span->name == event->addr : span->id == event->aux;
 }
 
-static void end_span(struct reading *r, const struct cuf_event *e, unsigned began_by)
+static void end_span(struct reading *reading, const struct cuf_event *event, unsigned began_by)
 {
-	for (size_t i = r->open_count, looked = 0; i-- && looked < OPEN_LOOK; looked++) {
-		struct phase_span *span = &r->spans->items[r->open[i].span];
-		if (!ends(span, e, began_by))
+	for (size_t i = reading->open_count, looked = 0; i-- && looked < OPEN_LOOK; looked++) {
+		struct phase_span *span = &reading->spans->items[reading->open[i].span];
+		if (!ends(span, event, began_by))
 			continue;
-		span->end_ns = e->time_ns;
-		span->end_seq = e->seq;
-		stretch_end(&span->work, r->open[i].place, &r->work);
-		for (size_t k = i + 1; k < r->open_count; k++)
-			r->open[k - 1] = r->open[k];
-		r->open_count--;
+		span->end_ns = event->time_ns;
+		span->end_seq = event->seq;
+		stretch_end(&span->work, reading->open[i].place, &reading->work);
+		for (size_t k = i + 1; k < reading->open_count; k++)
+			reading->open[k - 1] = reading->open[k];
+		reading->open_count--;
 		if (began_by == CUF_PHASE_REQUEST_BEGIN)
-			r->requests_open--;
+			reading->requests_open--;
 		return;
 	}
 }
 
-static void take_phase(struct reading *r, const struct cuf_event *e)
+static void take_phase(struct reading *reading, const struct cuf_event *event)
 {
 	static const uint8_t begun_by[] = { [CUF_PHASE_POP] = CUF_PHASE_PUSH, [CUF_PHASE_END] = CUF_PHASE_START,
 		[CUF_PHASE_REQUEST_END] = CUF_PHASE_REQUEST_BEGIN };
-	unsigned op = cuf_phase_op(e->extra);
-	if (op > CUF_PHASE_REQUEST_END || cuf_phase_source(e->extra) > CUF_PHASE_NVTX)
+	unsigned op = cuf_phase_op(event->extra);
+	if (op > CUF_PHASE_REQUEST_END || cuf_phase_source(event->extra) > CUF_PHASE_NVTX)
 		return;
 	if (begun_by[op])
-		end_span(r, e, begun_by[op]);
+		end_span(reading, event, begun_by[op]);
 	else
-		begin_span(r, e, op);
+		begin_span(reading, event, op);
 }
 
 void spans_read(struct phase_spans *spans, const struct events *events, const struct work_base *base)
 {
-	struct reading r = { .spans = spans };
+	struct reading reading = { .spans = spans };
 	struct event_merge merge;
-	struct cuf_event e;
+	struct cuf_event event;
 	int64_t delta;
 	*spans = (struct phase_spans){ 0 };
-	work_begin(&r.work, base);
+	work_begin(&reading.work, base);
 	event_merge_begin(&merge, events, 0);
-	while (event_merge_next(&merge, &e))
-		if (e.op == CUF_OP_PHASE)
-			take_phase(&r, &e);
+	while (event_merge_next(&merge, &event))
+		if (event.op == CUF_OP_PHASE)
+			take_phase(&reading, &event);
 		else
-			work_follow(&r.work, &e, &delta);
-	for (size_t i = 0; i < r.open_count; i++)
-		stretch_end(&spans->items[r.open[i].span].work, r.open[i].place, &r.work);
-	free(r.open);
-	work_end(&r.work);
+			work_follow(&reading.work, &event, &delta);
+	for (size_t i = 0; i < reading.open_count; i++)
+		stretch_end(&spans->items[reading.open[i].span].work, reading.open[i].place, &reading.work);
+	free(reading.open);
+	work_end(&reading.work);
 }
 
 void phases_follow(struct fact_stretch *stretches, const struct inferred *found, size_t count, const struct events *events, const struct work_base *base)
 {
 	struct work work;
 	struct event_merge merge;
-	struct cuf_event e;
+	struct cuf_event event;
 	uint64_t places[INFERRED_MAX];
 	enum { BEFORE, INSIDE, AFTER } where[INFERRED_MAX] = { 0 };
 	int64_t delta;
 	work_begin(&work, base);
 	event_merge_begin(&merge, events, 0);
-	while (event_merge_next(&merge, &e)) {
+	while (event_merge_next(&merge, &event)) {
 		/* the begin's own event belongs to the stretch, the end's, too */
 		for (size_t i = 0; i < count; i++) {
-			if (where[i] == INSIDE && e.seq > found[i].end_seq) {
+			if (where[i] == INSIDE && event.seq > found[i].end_seq) {
 				stretch_end(&stretches[i], places[i], &work);
 				where[i] = AFTER;
-			} else if (where[i] == BEFORE && e.seq >= found[i].begin_seq) {
+			} else if (where[i] == BEFORE && event.seq >= found[i].begin_seq) {
 				stretches[i] = (struct fact_stretch){ .start_bytes = (uint64_t)work.level };
 				places[i] = work.place;
 				where[i] = INSIDE;
 			}
 		}
-		work_follow(&work, &e, &delta);
+		work_follow(&work, &event, &delta);
 	}
 	for (size_t i = 0; i < count; i++)
 		if (where[i] == INSIDE)

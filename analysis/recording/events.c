@@ -27,146 +27,146 @@ struct merge {
 	bool sorted;
 };
 
-static void next_segment(struct cursor *c)
+static void next_segment(struct cursor *cursor)
 {
-	struct cuf_segment s;
-	c->record = c->used = 0;
-	if (reader_segment(c->events->reader, c->events->ring, c->segments[c->segment].index, &s, &c->records))
-		c->used = s.used;
+	struct cuf_segment segment;
+	cursor->record = cursor->used = 0;
+	if (reader_segment(cursor->events->reader, cursor->events->ring, cursor->segments[cursor->segment].index, &segment, &cursor->records))
+		cursor->used = segment.used;
 }
 
 /* Moves to the next committed event of the lane; 0: the lane is at its end. */
-static uint64_t advance(struct cursor *c)
+static uint64_t advance(struct cursor *cursor)
 {
 	for (;;) {
-		while (c->record < c->used) {
-			uint32_t at = c->record++;
+		while (cursor->record < cursor->used) {
+			uint32_t at = cursor->record++;
 			uint64_t seq;
-			memcpy(&seq, c->records + (size_t)at * c->events->stride, sizeof seq);
-			c->place = c->segments[c->segment].index * c->events->per_segment + at;
+			memcpy(&seq, cursor->records + (size_t)at * cursor->events->stride, sizeof seq);
+			cursor->place = cursor->segments[cursor->segment].index * cursor->events->per_segment + at;
 			if (seq)
 				return seq;
 		}
-		if (++c->segment >= c->end)
+		if (++cursor->segment >= cursor->end)
 			return 0;
-		next_segment(c);
+		next_segment(cursor);
 	}
 }
 
-static void start(struct merge *m, struct events *rings[RINGS])
+static void start(struct merge *merge, struct events *rings[RINGS])
 {
-	size_t count = m->lanes[0].lane_count + m->lanes[1].lane_count, lane = 0;
-	m->cursors = xalloc_zeroed(count, sizeof *m->cursors);
-	lane_heap_init(&m->heap, count);
+	size_t count = merge->lanes[0].lane_count + merge->lanes[1].lane_count, lane = 0;
+	merge->cursors = xalloc_zeroed(count, sizeof *merge->cursors);
+	lane_heap_init(&merge->heap, count);
 	for (unsigned ring = 0; ring < RINGS; ring++)
-		for (size_t i = 0; i < m->lanes[ring].lane_count; i++, lane++) {
-			struct cursor *c = &m->cursors[lane];
+		for (size_t i = 0; i < merge->lanes[ring].lane_count; i++, lane++) {
+			struct cursor *cursor = &merge->cursors[lane];
 			uint64_t seq;
-			*c = (struct cursor){ .events = rings[ring], .segments = m->lanes[ring].segments + m->lanes[ring].lanes[i].first,
-				.end = m->lanes[ring].lanes[i].count };
-			next_segment(c);
-			seq = advance(c);
+			*cursor = (struct cursor){ .events = rings[ring], .segments = merge->lanes[ring].segments + merge->lanes[ring].lanes[i].first,
+				.end = merge->lanes[ring].lanes[i].count };
+			next_segment(cursor);
+			seq = advance(cursor);
 			if (seq)
-				lane_heap_push(&m->heap, (uint32_t)lane, seq);
+				lane_heap_push(&merge->heap, (uint32_t)lane, seq);
 		}
 }
 
-static void append(struct merge *m, const struct cursor *c, uint64_t seq)
+static void append(struct merge *merge, const struct cursor *cursor, uint64_t seq)
 {
-	struct events *e = c->events;
-	uint8_t op = c->records[(size_t)(c->record - 1) * e->stride + offsetof(struct cuf_event, op)];
+	struct events *events = cursor->events;
+	uint8_t op = cursor->records[(size_t)(cursor->record - 1) * events->stride + offsetof(struct cuf_event, op)];
 	if (op == CUF_OP_ROLE) {
-		xalloc_grow(&e->roles, e->role_count, &e->role_room, sizeof *e->roles);
-		e->roles[e->role_count++] = (uint32_t)e->count;
+		xalloc_grow(&events->roles, events->role_count, &events->role_room, sizeof *events->roles);
+		events->roles[events->role_count++] = (uint32_t)events->count;
 	}
-	xalloc_grow(&e->order, e->count, &e->room, sizeof *e->order);
-	e->order[e->count++] = c->place;
-	m->sorted &= seq >= m->last_seq;
-	if (seq > m->last_seq + 1 || !m->last_seq)
-		m->last_gap = seq - 1;
-	if (!e->first_seq)
-		e->first_seq = seq;
-	m->last_seq = e->last_seq = seq;
-	events_passed(e, e->count);
+	xalloc_grow(&events->order, events->count, &events->room, sizeof *events->order);
+	events->order[events->count++] = cursor->place;
+	merge->sorted &= seq >= merge->last_seq;
+	if (seq > merge->last_seq + 1 || !merge->last_seq)
+		merge->last_gap = seq - 1;
+	if (!events->first_seq)
+		events->first_seq = seq;
+	merge->last_seq = events->last_seq = seq;
+	events_passed(events, events->count);
 }
 
 struct placed { uint64_t seq; uint32_t place; };
 
 static int by_seq(const void *a, const void *b)
 {
-	const struct placed *x = a, *y = b;
-	if (x->seq != y->seq)
-		return x->seq < y->seq ? -1 : 1;
-	return x->place < y->place ? -1 : x->place > y->place;
+	const struct placed *left = a, *right = b;
+	if (left->seq != right->seq)
+		return left->seq < right->seq ? -1 : 1;
+	return left->place < right->place ? -1 : left->place > right->place;
 }
 
 /* A sound writer's lanes ascend, so this is for damaged recordings alone. */
-static void sort_again(struct events *e)
+static void sort_again(struct events *events)
 {
-	struct placed *all = xalloc_zeroed(e->count, sizeof *all);
-	for (size_t i = 0; i < e->count; i++)
-		all[i] = (struct placed){ events_get(e, i).seq, e->order[i] };
-	if (e->count)
-		qsort(all, e->count, sizeof *all, by_seq);
-	for (size_t i = 0; i < e->count; i++)
-		e->order[i] = all[i].place;
-	e->role_count = 0; /* their places have moved */
-	e->first_seq = e->count ? all[0].seq : 0;
-	e->last_seq = e->complete_since = e->count ? all[e->count - 1].seq : 0;
+	struct placed *all = xalloc_zeroed(events->count, sizeof *all);
+	for (size_t i = 0; i < events->count; i++)
+		all[i] = (struct placed){ events_get(events, i).seq, events->order[i] };
+	if (events->count)
+		qsort(all, events->count, sizeof *all, by_seq);
+	for (size_t i = 0; i < events->count; i++)
+		events->order[i] = all[i].place;
+	events->role_count = 0; /* their places have moved */
+	events->first_seq = events->count ? all[0].seq : 0;
+	events->last_seq = events->complete_since = events->count ? all[events->count - 1].seq : 0;
 	free(all);
 }
 
 static struct events *ring_new(const struct reader *reader, enum cuf_section_id ring)
 {
-	struct events *e = xalloc_zeroed(1, sizeof *e);
-	e->reader = reader;
-	e->ring = ring;
+	struct events *events = xalloc_zeroed(1, sizeof *events);
+	events->reader = reader;
+	events->ring = ring;
 	if (!reader->sections[ring].bytes)
-		return e;
-	e->stride = reader->sections[ring].stride;
-	e->segment_bytes = reader_segment_bytes(reader, ring);
-	e->per_segment = (uint32_t)((e->segment_bytes - sizeof(struct cuf_segment)) / e->stride);
-	return e;
+		return events;
+	events->stride = reader->sections[ring].stride;
+	events->segment_bytes = reader_segment_bytes(reader, ring);
+	events->per_segment = (uint32_t)((events->segment_bytes - sizeof(struct cuf_segment)) / events->stride);
+	return events;
 }
 
 /*
  * A number without its event is one that left its ring, or that found no room in it, or a call that was never finished.
  * Which ring it belonged to cannot be told, so a gap counts for each ring that ever lost an event, and for it alone.
  */
-static void settle(const struct merge *m, struct events *e)
+static void settle(const struct merge *merge, struct events *events)
 {
-	const struct cuf_header *h = &e->reader->header;
-	bool device = e->ring == CUF_SEC_RING;
-	bool lost = device ? h->overwritten || h->lost[CUF_LOST_RING] : h->framework_overwritten || h->lost[CUF_LOST_FRAMEWORK_RING];
-	if (!m->sorted)
-		sort_again(e);
+	const struct cuf_header *header = &events->reader->header;
+	bool device = events->ring == CUF_SEC_RING;
+	bool lost = device ? header->overwritten || header->lost[CUF_LOST_RING] : header->framework_overwritten || header->lost[CUF_LOST_FRAMEWORK_RING];
+	if (!merge->sorted)
+		sort_again(events);
 	else
-		e->complete_since = lost || !e->reader->complete ? m->last_gap : 0;
-	reader_drop(e->reader, e->ring);
+		events->complete_since = lost || !events->reader->complete ? merge->last_gap : 0;
+	reader_drop(events->reader, events->ring);
 }
 
 struct events *events_new(const struct reader *reader)
 {
 	struct events *rings[RINGS] = { ring_new(reader, CUF_SEC_RING), ring_new(reader, CUF_SEC_FRAMEWORK_RING) };
-	struct merge m = { .sorted = true };
+	struct merge merge = { .sorted = true };
 	rings[0]->framework = rings[1];
 	for (unsigned ring = 0; ring < RINGS; ring++)
 		if (rings[ring]->stride)
-			lanes_init(&m.lanes[ring], reader, rings[ring]->ring);
-	start(&m, rings);
-	while (m.heap.count) {
-		uint32_t lane = m.heap.items[0];
-		struct cursor *c = &m.cursors[lane];
+			lanes_init(&merge.lanes[ring], reader, rings[ring]->ring);
+	start(&merge, rings);
+	while (merge.heap.count) {
+		uint32_t lane = merge.heap.items[0];
+		struct cursor *cursor = &merge.cursors[lane];
 		uint64_t seq;
-		append(&m, c, m.heap.keys[lane]);
-		seq = advance(c);
-		lane_heap_settle(&m.heap, seq, !seq);
+		append(&merge, cursor, merge.heap.keys[lane]);
+		seq = advance(cursor);
+		lane_heap_settle(&merge.heap, seq, !seq);
 	}
-	lane_heap_fini(&m.heap);
-	free(m.cursors);
+	lane_heap_fini(&merge.heap);
+	free(merge.cursors);
 	for (unsigned ring = 0; ring < RINGS; ring++) {
-		lanes_fini(&m.lanes[ring]);
-		settle(&m, rings[ring]);
+		lanes_fini(&merge.lanes[ring]);
+		settle(&merge, rings[ring]);
 	}
 	return rings[0];
 }
@@ -185,11 +185,11 @@ struct cuf_event events_get(const struct events *events, size_t i)
 {
 	uint32_t place = events->order[i];
 	const uint8_t *segment = events->reader->sections[events->ring].at + place / events->per_segment * events->segment_bytes;
-	struct cuf_event e;
-	memcpy(&e, segment + sizeof(struct cuf_segment) + (uint64_t)(place % events->per_segment) * events->stride, sizeof e);
-	if (e.kind >= CUF_KIND_MAX)
-		e.kind = CUF_KIND_NONE;
-	return e;
+	struct cuf_event event;
+	memcpy(&event, segment + sizeof(struct cuf_segment) + (uint64_t)(place % events->per_segment) * events->stride, sizeof event);
+	if (event.kind >= CUF_KIND_MAX)
+		event.kind = CUF_KIND_NONE;
+	return event;
 }
 
 size_t events_after(const struct events *events, uint64_t seq)
@@ -211,12 +211,12 @@ void events_passed(const struct events *events, size_t passed)
 		reader_drop(events->reader, events->ring);
 }
 
-static void load(struct event_merge *m, unsigned ring)
+static void load(struct event_merge *merge, unsigned ring)
 {
-	m->have[ring] = m->at[ring] < m->rings[ring]->count;
-	if (m->have[ring])
-		m->next[ring] = events_get(m->rings[ring], m->at[ring]++);
-	events_passed(m->rings[ring], m->at[ring]);
+	merge->have[ring] = merge->at[ring] < merge->rings[ring]->count;
+	if (merge->have[ring])
+		merge->next[ring] = events_get(merge->rings[ring], merge->at[ring]++);
+	events_passed(merge->rings[ring], merge->at[ring]);
 }
 
 void event_merge_begin(struct event_merge *merge, const struct events *events, uint64_t after_seq)

@@ -25,75 +25,75 @@ struct host_stream {
 	uint32_t stride;
 };
 
-static void enter_segment(struct host_stream *h, struct cursor *c)
+static void enter_segment(struct host_stream *stream, struct cursor *cursor)
 {
-	struct cuf_segment s;
-	c->record = c->used = 0;
-	if (!reader_segment(h->reader, CUF_SEC_HOST_RING, h->lanes.segments[c->segment].index, &s, &c->records))
+	struct cuf_segment segment;
+	cursor->record = cursor->used = 0;
+	if (!reader_segment(stream->reader, CUF_SEC_HOST_RING, stream->lanes.segments[cursor->segment].index, &segment, &cursor->records))
 		return;
-	c->used = s.used;
-	c->tid = s.tid;
-	c->base_ns = s.start_ns;
-	c->mean_bytes = s.sample_mean_bytes;
+	cursor->used = segment.used;
+	cursor->tid = segment.tid;
+	cursor->base_ns = segment.start_ns;
+	cursor->mean_bytes = segment.sample_mean_bytes;
 }
 
 /* Stands on the next event of the lane and gives its time; false: the lane is at its end. */
-static bool advance(struct host_stream *h, struct cursor *c, uint64_t *time_ns)
+static bool advance(struct host_stream *stream, struct cursor *cursor, uint64_t *time_ns)
 {
 	for (;;) {
-		while (c->record < c->used) {
-			memcpy(&c->event, c->records + (size_t)c->record++ * h->stride, sizeof c->event);
-			switch (cuf_host_op(c->event.word0)) {
+		while (cursor->record < cursor->used) {
+			memcpy(&cursor->event, cursor->records + (size_t)cursor->record++ * stream->stride, sizeof cursor->event);
+			switch (cuf_host_op(cursor->event.word0)) {
 			case CUF_HOST_NONE: break;
-			case CUF_HOST_TIME: c->base_ns = c->event.word1; break;
-			case CUF_HOST_THREAD: c->tid = (uint32_t)c->event.word1; break;
+			case CUF_HOST_TIME: cursor->base_ns = cursor->event.word1; break;
+			case CUF_HOST_THREAD: cursor->tid = (uint32_t)cursor->event.word1; break;
 			default:
-				*time_ns = c->base_ns + (uint64_t)cuf_host_tick_ms(c->event.word0) * 1000000u;
+				*time_ns = cursor->base_ns + (uint64_t)cuf_host_tick_ms(cursor->event.word0) * 1000000u;
 				return true;
 			}
 		}
-		if (c->records)
-			reader_drop_range(h->reader, c->records - sizeof(struct cuf_segment), h->reader->header.host_segment_bytes);
-		if (++c->segment >= c->end)
+		if (cursor->records)
+			reader_drop_range(stream->reader, cursor->records - sizeof(struct cuf_segment), stream->reader->header.host_segment_bytes);
+		if (++cursor->segment >= cursor->end)
 			return false;
-		enter_segment(h, c);
+		enter_segment(stream, cursor);
 	}
 }
 
 struct host_stream *host_stream_new(const struct reader *reader)
 {
-	struct host_stream *h = xalloc_zeroed(1, sizeof *h);
-	h->reader = reader;
-	h->stride = reader->sections[CUF_SEC_HOST_RING].stride;
-	lanes_init(&h->lanes, reader, CUF_SEC_HOST_RING);
-	h->cursors = xalloc_zeroed(h->lanes.lane_count, sizeof *h->cursors);
-	lane_heap_init(&h->heap, h->lanes.lane_count);
-	for (size_t i = 0; i < h->lanes.lane_count; i++) {
-		struct cursor *c = &h->cursors[i];
+	struct host_stream *stream = xalloc_zeroed(1, sizeof *stream);
+	stream->reader = reader;
+	stream->stride = reader->sections[CUF_SEC_HOST_RING].stride;
+	lanes_init(&stream->lanes, reader, CUF_SEC_HOST_RING);
+	stream->cursors = xalloc_zeroed(stream->lanes.lane_count, sizeof *stream->cursors);
+	lane_heap_init(&stream->heap, stream->lanes.lane_count);
+	for (size_t i = 0; i < stream->lanes.lane_count; i++) {
+		struct cursor *cursor = &stream->cursors[i];
 		uint64_t time_ns;
-		c->segment = h->lanes.lanes[i].first;
-		c->end = c->segment + h->lanes.lanes[i].count;
-		enter_segment(h, c);
-		if (advance(h, c, &time_ns))
-			lane_heap_push(&h->heap, (uint32_t)i, time_ns);
+		cursor->segment = stream->lanes.lanes[i].first;
+		cursor->end = cursor->segment + stream->lanes.lanes[i].count;
+		enter_segment(stream, cursor);
+		if (advance(stream, cursor, &time_ns))
+			lane_heap_push(&stream->heap, (uint32_t)i, time_ns);
 	}
-	return h;
+	return stream;
 }
 
 bool host_stream_next(struct host_stream *stream, struct host_event *event)
 {
-	struct cursor *c;
+	struct cursor *cursor;
 	uint64_t next_ns = 0;
 	bool more;
 	if (!stream->heap.count)
 		return false;
-	c = &stream->cursors[stream->heap.items[0]];
+	cursor = &stream->cursors[stream->heap.items[0]];
 	*event = (struct host_event){
-		.time_ns = stream->heap.keys[stream->heap.items[0]], .addr = cuf_host_addr(c->event.word0),
-		.bytes = cuf_host_bytes(c->event.word1), .sample_mean_bytes = c->mean_bytes,
-		.stack = cuf_host_stack(c->event.word1), .tid = c->tid, .op = cuf_host_op(c->event.word0),
+		.time_ns = stream->heap.keys[stream->heap.items[0]], .addr = cuf_host_addr(cursor->event.word0),
+		.bytes = cuf_host_bytes(cursor->event.word1), .sample_mean_bytes = cursor->mean_bytes,
+		.stack = cuf_host_stack(cursor->event.word1), .tid = cursor->tid, .op = cuf_host_op(cursor->event.word0),
 	};
-	more = advance(stream, c, &next_ns);
+	more = advance(stream, cursor, &next_ns);
 	lane_heap_settle(&stream->heap, next_ns, !more);
 	return true;
 }

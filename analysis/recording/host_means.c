@@ -6,15 +6,15 @@
 
 struct host_means host_means_of(const struct reader *reader, const struct meta *meta)
 {
-	struct host_means m = { .first_bytes = reader->header.options_host_mode == CUF_HOST_SAMPLED ? reader->header.sample_mean_bytes : 0 };
-	for (size_t i = 0; m.first_bytes && i < meta->text_count && m.count < HOST_MEANS_MAX; i++) {
-		const struct fact_meta_text *t = &meta->texts[i];
-		if (t->type != CUF_META_SAMPLE || !t->number)
+	struct host_means means = { .first_bytes = reader->header.options_host_mode == CUF_HOST_SAMPLED ? reader->header.sample_mean_bytes : 0 };
+	for (size_t i = 0; means.first_bytes && i < meta->text_count && means.count < HOST_MEANS_MAX; i++) {
+		const struct fact_meta_text *text = &meta->texts[i];
+		if (text->type != CUF_META_SAMPLE || !text->number)
 			continue;
-		m.changes[m.count].birth = (uint32_t)strtoul(t->text, NULL, 10);
-		m.changes[m.count++].mean_bytes = t->number;
+		means.changes[means.count].birth = (uint32_t)strtoul(text->text, NULL, 10);
+		means.changes[means.count++].mean_bytes = text->number;
 	}
-	return m;
+	return means;
 }
 
 uint64_t host_means_at(const struct host_means *means, uint32_t birth)

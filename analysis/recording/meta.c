@@ -15,128 +15,128 @@ struct walk {
 	const char **hook_names;
 };
 
-static void take_module(struct walk *w, const struct cuf_meta *record)
+static void take_module(struct walk *walk, const struct cuf_meta *record)
 {
-	struct cuf_meta_module m;
+	struct cuf_meta_module module;
 	struct fact_module *to;
-	struct meta *meta = w->meta;
-	if (record->bytes < sizeof m)
+	struct meta *meta = walk->meta;
+	if (record->bytes < sizeof module)
 		return;
-	memcpy(&m, record, sizeof m);
-	if (m.path_bytes > record->bytes - sizeof m)
-		m.path_bytes = (uint32_t)(record->bytes - sizeof m);
-	xalloc_grow(&meta->modules, meta->module_count, &w->module_room, sizeof *meta->modules);
+	memcpy(&module, record, sizeof module);
+	if (module.path_bytes > record->bytes - sizeof module)
+		module.path_bytes = (uint32_t)(record->bytes - sizeof module);
+	xalloc_grow(&meta->modules, meta->module_count, &walk->module_room, sizeof *meta->modules);
 	to = &meta->modules[meta->module_count++];
-	*to = (struct fact_module){ .id = (uint32_t)m.meta.number, .base = m.base, .start = m.start, .end = m.end,
-		.path = arena_text(w->arena, (const char *)record + sizeof m, m.path_bytes),
-		.loaded_ns = reader_realtime(w->reader, m.meta.time_ns), .unloaded_ns = CUF_UNKNOWN,
-		.build_id_bytes = m.build_id_bytes < sizeof to->build_id ? m.build_id_bytes : sizeof to->build_id };
-	memcpy(to->build_id, m.build_id, sizeof to->build_id);
+	*to = (struct fact_module){ .id = (uint32_t)module.meta.number, .base = module.base, .start = module.start, .end = module.end,
+		.path = arena_text(walk->arena, (const char *)record + sizeof module, module.path_bytes),
+		.loaded_ns = reader_realtime(walk->reader, module.meta.time_ns), .unloaded_ns = CUF_UNKNOWN,
+		.build_id_bytes = module.build_id_bytes < sizeof to->build_id ? module.build_id_bytes : sizeof to->build_id };
+	memcpy(to->build_id, module.build_id, sizeof to->build_id);
 }
 
-static void end_module(struct walk *w, const struct cuf_meta *record)
+static void end_module(struct walk *walk, const struct cuf_meta *record)
 {
-	for (size_t i = w->meta->module_count; i--;) {
-		struct fact_module *m = &w->meta->modules[i];
-		if (m->id == record->number && m->unloaded_ns == CUF_UNKNOWN) {
-			m->unloaded_ns = reader_realtime(w->reader, record->time_ns);
+	for (size_t i = walk->meta->module_count; i--;) {
+		struct fact_module *module = &walk->meta->modules[i];
+		if (module->id == record->number && module->unloaded_ns == CUF_UNKNOWN) {
+			module->unloaded_ns = reader_realtime(walk->reader, record->time_ns);
 			return;
 		}
 	}
 }
 
-static void take_tenants(struct walk *w, const struct cuf_meta *record)
+static void take_tenants(struct walk *walk, const struct cuf_meta *record)
 {
 	struct tenant_reading *to;
-	struct meta *meta = w->meta;
+	struct meta *meta = walk->meta;
 	size_t bytes, most;
 	if (record->bytes < sizeof to->head)
 		return;
-	xalloc_grow(&meta->readings, meta->reading_count, &w->reading_room, sizeof *meta->readings);
+	xalloc_grow(&meta->readings, meta->reading_count, &walk->reading_room, sizeof *meta->readings);
 	to = &meta->readings[meta->reading_count++];
 	memcpy(&to->head, record, sizeof to->head);
 	most = (record->bytes - sizeof to->head) / sizeof *to->tenants;
 	if (to->head.tenant_count > most)
 		to->head.tenant_count = (uint32_t)most;
 	bytes = to->head.tenant_count * sizeof *to->tenants;
-	to->tenants = arena_copy(w->arena, (const char *)record + sizeof to->head, bytes, 1);
-	to->time_ns = reader_realtime(w->reader, record->time_ns);
+	to->tenants = arena_copy(walk->arena, (const char *)record + sizeof to->head, bytes, 1);
+	to->time_ns = reader_realtime(walk->reader, record->time_ns);
 }
 
-static void take_text(struct walk *w, const struct cuf_meta *record)
+static void take_text(struct walk *walk, const struct cuf_meta *record)
 {
-	struct meta *meta = w->meta;
+	struct meta *meta = walk->meta;
 	uint32_t bytes = record->text_bytes, most = record->bytes - (uint32_t)sizeof *record;
-	const char *text = arena_text(w->arena, (const char *)(record + 1), bytes < most ? bytes : most);
+	const char *text = arena_text(walk->arena, (const char *)(record + 1), bytes < most ? bytes : most);
 	if (record->type == CUF_META_FUNCTION) {
-		xalloc_grow(&meta->functions, meta->function_count, &w->function_room, sizeof *meta->functions);
+		xalloc_grow(&meta->functions, meta->function_count, &walk->function_room, sizeof *meta->functions);
 		meta->functions[meta->function_count++] = (struct fact_function){ record->number, text };
 		return;
 	}
 	if (record->type == CUF_META_HOOK && record->number < HOOK_ID_MAX) {
-		w->hook_names[record->number] = text;
+		walk->hook_names[record->number] = text;
 		if (record->number >= meta->hook_name_count)
 			meta->hook_name_count = record->number + 1;
 	}
-	xalloc_grow(&meta->texts, meta->text_count, &w->text_room, sizeof *meta->texts);
+	xalloc_grow(&meta->texts, meta->text_count, &walk->text_room, sizeof *meta->texts);
 	meta->texts[meta->text_count++] =
-		(struct fact_meta_text){ record->type, record->number, reader_realtime(w->reader, record->time_ns), text };
+		(struct fact_meta_text){ record->type, record->number, reader_realtime(walk->reader, record->time_ns), text };
 }
 
-static void take_record(struct walk *w, const struct cuf_meta *record)
+static void take_record(struct walk *walk, const struct cuf_meta *record)
 {
 	switch (record->type) {
 	case 0: break; /* in the making when the process died */
-	case CUF_META_MODULE: take_module(w, record); break;
-	case CUF_META_MODULE_END: end_module(w, record); break;
-	case CUF_META_TENANTS: take_tenants(w, record); break;
-	default: take_text(w, record);
+	case CUF_META_MODULE: take_module(walk, record); break;
+	case CUF_META_MODULE_END: end_module(walk, record); break;
+	case CUF_META_TENANTS: take_tenants(walk, record); break;
+	default: take_text(walk, record);
 	}
 }
 
 static int by_addr(const void *a, const void *b)
 {
-	const struct fact_function *x = a, *y = b;
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
+	const struct fact_function *left = a, *right = b;
+	return left->addr < right->addr ? -1 : left->addr > right->addr;
 }
 
 /* Into the arena, so that one free frees all. */
-static void settle(struct walk *w)
+static void settle(struct walk *walk)
 {
-	struct meta *m = w->meta;
-	void *heap[] = { m->modules, m->functions, m->texts, m->readings };
-	if (m->function_count)
-		qsort(m->functions, m->function_count, sizeof *m->functions, by_addr);
-	m->modules = arena_copy(w->arena, m->modules, m->module_count, sizeof *m->modules);
-	m->functions = arena_copy(w->arena, m->functions, m->function_count, sizeof *m->functions);
-	m->texts = arena_copy(w->arena, m->texts, m->text_count, sizeof *m->texts);
-	m->readings = arena_copy(w->arena, m->readings, m->reading_count, sizeof *m->readings);
-	m->hook_names = arena_copy(w->arena, w->hook_names, m->hook_name_count, sizeof *w->hook_names);
+	struct meta *meta = walk->meta;
+	void *heap[] = { meta->modules, meta->functions, meta->texts, meta->readings };
+	if (meta->function_count)
+		qsort(meta->functions, meta->function_count, sizeof *meta->functions, by_addr);
+	meta->modules = arena_copy(walk->arena, meta->modules, meta->module_count, sizeof *meta->modules);
+	meta->functions = arena_copy(walk->arena, meta->functions, meta->function_count, sizeof *meta->functions);
+	meta->texts = arena_copy(walk->arena, meta->texts, meta->text_count, sizeof *meta->texts);
+	meta->readings = arena_copy(walk->arena, meta->readings, meta->reading_count, sizeof *meta->readings);
+	meta->hook_names = arena_copy(walk->arena, walk->hook_names, meta->hook_name_count, sizeof *walk->hook_names);
 	for (size_t i = 0; i < sizeof heap / sizeof *heap; i++)
 		free(heap[i]);
 }
 
 void meta_read(struct meta *meta, const struct reader *reader, struct arena *arena)
 {
-	const struct reader_section *s = &reader->sections[CUF_SEC_META];
-	struct walk w = { .meta = meta, .reader = reader, .arena = arena };
-	uint64_t at = 0, end = s->bytes < reader->header.meta_used ? s->bytes : reader->header.meta_used;
+	const struct reader_section *section = &reader->sections[CUF_SEC_META];
+	struct walk walk = { .meta = meta, .reader = reader, .arena = arena };
+	uint64_t at = 0, end = section->bytes < reader->header.meta_used ? section->bytes : reader->header.meta_used;
 	*meta = (struct meta){ 0 };
-	w.hook_names = xalloc_zeroed(HOOK_ID_MAX, sizeof *w.hook_names);
+	walk.hook_names = xalloc_zeroed(HOOK_ID_MAX, sizeof *walk.hook_names);
 	while (end - at >= sizeof(struct cuf_meta)) {
-		const struct cuf_meta *record = (const void *)(s->at + at);
+		const struct cuf_meta *record = (const void *)(section->at + at);
 		uint32_t bytes = record->bytes;
 		if (!bytes && !record->type)
 			break;
 		if (bytes < sizeof *record || bytes % 8 || bytes > end - at) {
-			meta->damage_offset = s->offset + at;
+			meta->damage_offset = section->offset + at;
 			break;
 		}
-		take_record(&w, record);
+		take_record(&walk, record);
 		at += bytes;
 	}
-	settle(&w);
-	free(w.hook_names);
+	settle(&walk);
+	free(walk.hook_names);
 }
 
 const char *meta_text(const struct meta *meta, uint32_t type)

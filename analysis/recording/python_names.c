@@ -25,8 +25,8 @@ static const char *take_line(struct arena *arena, const char **at)
 
 static int by_code(const void *a, const void *b)
 {
-	const struct entry *x = a, *y = b;
-	return x->code < y->code ? -1 : x->code > y->code;
+	const struct entry *left = a, *right = b;
+	return left->code < right->code ? -1 : left->code > right->code;
 }
 
 struct python_names *python_names_of(const struct fact_process *process)

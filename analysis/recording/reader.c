@@ -38,56 +38,56 @@ static int fail(struct reader_error *error, const char *path, int code, uint64_t
 
 #define AT(field) offsetof(struct cuf_header, field)
 
-static int check_header(struct reader *r, struct reader_error *error)
+static int check_header(struct reader *reader, struct reader_error *error)
 {
-	const struct cuf_header *h = &r->header;
-	if (!r->bytes)
-		return fail(error, r->path, READER_E_EMPTY, 0, 0);
-	if (r->bytes < sizeof h->magic || memcmp(r->data, CUF_MAGIC, sizeof h->magic))
-		return fail(error, r->path, READER_E_MAGIC, 0, 0);
-	if (r->bytes < READER_HEADER_BYTES)
-		return fail(error, r->path, READER_E_SHORT, r->bytes, 0);
-	memcpy(&r->header, r->data, sizeof r->header);
-	if (h->endian == __builtin_bswap32(CUF_ENDIAN))
-		return fail(error, r->path, READER_E_ENDIAN, AT(endian), 0);
-	if (h->endian != CUF_ENDIAN)
-		return fail(error, r->path, READER_E_HEADER, AT(endian), 0);
-	if (h->version > CUF_VERSION)
-		return fail(error, r->path, READER_E_VERSION, AT(version), 0);
-	if (!h->version)
-		return fail(error, r->path, READER_E_HEADER, AT(version), 0);
-	if (h->header_bytes < CUF_HEADER_BYTES_FIRST || h->header_bytes > READER_HEADER_BYTES)
-		return fail(error, r->path, READER_E_HEADER, AT(header_bytes), 0);
-	if (h->header_bytes < sizeof *h) /* an older writer: what it did not have is 0 */
-		memset((char *)&r->header + h->header_bytes, 0, sizeof *h - h->header_bytes);
-	if (h->file_bytes < READER_HEADER_BYTES)
-		return fail(error, r->path, READER_E_HEADER, AT(file_bytes), 0);
-	if (!h->section_count || h->section_count > sizeof h->sections / sizeof *h->sections)
-		return fail(error, r->path, READER_E_SECTIONS, AT(section_count), 0);
+	const struct cuf_header *header = &reader->header;
+	if (!reader->bytes)
+		return fail(error, reader->path, READER_E_EMPTY, 0, 0);
+	if (reader->bytes < sizeof header->magic || memcmp(reader->data, CUF_MAGIC, sizeof header->magic))
+		return fail(error, reader->path, READER_E_MAGIC, 0, 0);
+	if (reader->bytes < READER_HEADER_BYTES)
+		return fail(error, reader->path, READER_E_SHORT, reader->bytes, 0);
+	memcpy(&reader->header, reader->data, sizeof reader->header);
+	if (header->endian == __builtin_bswap32(CUF_ENDIAN))
+		return fail(error, reader->path, READER_E_ENDIAN, AT(endian), 0);
+	if (header->endian != CUF_ENDIAN)
+		return fail(error, reader->path, READER_E_HEADER, AT(endian), 0);
+	if (header->version > CUF_VERSION)
+		return fail(error, reader->path, READER_E_VERSION, AT(version), 0);
+	if (!header->version)
+		return fail(error, reader->path, READER_E_HEADER, AT(version), 0);
+	if (header->header_bytes < CUF_HEADER_BYTES_FIRST || header->header_bytes > READER_HEADER_BYTES)
+		return fail(error, reader->path, READER_E_HEADER, AT(header_bytes), 0);
+	if (header->header_bytes < sizeof *header) /* an older writer: what it did not have is 0 */
+		memset((char *)&reader->header + header->header_bytes, 0, sizeof *header - header->header_bytes);
+	if (header->file_bytes < READER_HEADER_BYTES)
+		return fail(error, reader->path, READER_E_HEADER, AT(file_bytes), 0);
+	if (!header->section_count || header->section_count > sizeof header->sections / sizeof *header->sections)
+		return fail(error, reader->path, READER_E_SECTIONS, AT(section_count), 0);
 	return 0;
 }
 
 /* One row of the section table; unknown ids are checked too (a damaged table shows), then skipped. */
-static bool take_section(struct reader *r, const struct cuf_section *s)
+static bool take_section(struct reader *reader, const struct cuf_section *section)
 {
 	struct reader_section *to;
 	uint64_t end;
-	if (s->offset < READER_HEADER_BYTES || s->offset % 64 || !s->bytes || !s->record_bytes ||
-	    __builtin_add_overflow(s->offset, s->bytes, &end) || end > r->header.file_bytes)
+	if (section->offset < READER_HEADER_BYTES || section->offset % 64 || !section->bytes || !section->record_bytes ||
+	    __builtin_add_overflow(section->offset, section->bytes, &end) || end > reader->header.file_bytes)
 		return false;
-	if (!s->id || s->id >= CUF_SEC_MAX)
-		return s->id != 0;
-	to = &r->sections[s->id];
-	if (to->stride || s->record_bytes < record_bytes_min[s->id] || (s->id != CUF_SEC_META && s->record_bytes % 8))
+	if (!section->id || section->id >= CUF_SEC_MAX)
+		return section->id != 0;
+	to = &reader->sections[section->id];
+	if (to->stride || section->record_bytes < record_bytes_min[section->id] || (section->id != CUF_SEC_META && section->record_bytes % 8))
 		return false;
-	to->stride = s->record_bytes;
-	to->offset = s->offset;
-	to->planned = s->bytes / s->record_bytes;
-	if (s->offset >= r->bytes)
+	to->stride = section->record_bytes;
+	to->offset = section->offset;
+	to->planned = section->bytes / section->record_bytes;
+	if (section->offset >= reader->bytes)
 		return true;
-	to->at = r->data + s->offset;
-	to->bytes = end > r->bytes ? r->bytes - s->offset : s->bytes;
-	to->count = s->id == CUF_SEC_META ? 0 : to->bytes / s->record_bytes;
+	to->at = reader->data + section->offset;
+	to->bytes = end > reader->bytes ? reader->bytes - section->offset : section->bytes;
+	to->count = section->id == CUF_SEC_META ? 0 : to->bytes / section->record_bytes;
 	return true;
 }
 
@@ -96,73 +96,73 @@ static bool segment_bytes_fine(uint64_t bytes, uint32_t record_bytes)
 	return bytes % 64 == 0 && bytes >= sizeof(struct cuf_segment) + record_bytes && bytes <= (uint64_t)1 << 30;
 }
 
-static int check_sections(struct reader *r, struct reader_error *error)
+static int check_sections(struct reader *reader, struct reader_error *error)
 {
-	const struct cuf_header *h = &r->header;
-	for (uint32_t i = 0; i < h->section_count; i++)
-		if (!take_section(r, &h->sections[i]))
-			return fail(error, r->path, READER_E_SECTIONS, AT(sections) + i * sizeof *h->sections, 0);
-	if (r->sections[CUF_SEC_RING].stride && !segment_bytes_fine(h->device_segment_bytes, r->sections[CUF_SEC_RING].stride))
-		return fail(error, r->path, READER_E_HEADER, AT(device_segment_bytes), 0);
-	if (r->sections[CUF_SEC_HOST_RING].stride && !segment_bytes_fine(h->host_segment_bytes, r->sections[CUF_SEC_HOST_RING].stride))
-		return fail(error, r->path, READER_E_HEADER, AT(host_segment_bytes), 0);
-	if (r->sections[CUF_SEC_FRAMEWORK_RING].stride && !segment_bytes_fine(h->framework_segment_bytes, r->sections[CUF_SEC_FRAMEWORK_RING].stride))
-		return fail(error, r->path, READER_E_HEADER, AT(framework_segment_bytes), 0);
-	r->missing_bytes = h->file_bytes > r->bytes ? h->file_bytes - r->bytes : 0;
-	r->complete = !r->missing_bytes;
+	const struct cuf_header *header = &reader->header;
+	for (uint32_t i = 0; i < header->section_count; i++)
+		if (!take_section(reader, &header->sections[i]))
+			return fail(error, reader->path, READER_E_SECTIONS, AT(sections) + i * sizeof *header->sections, 0);
+	if (reader->sections[CUF_SEC_RING].stride && !segment_bytes_fine(header->device_segment_bytes, reader->sections[CUF_SEC_RING].stride))
+		return fail(error, reader->path, READER_E_HEADER, AT(device_segment_bytes), 0);
+	if (reader->sections[CUF_SEC_HOST_RING].stride && !segment_bytes_fine(header->host_segment_bytes, reader->sections[CUF_SEC_HOST_RING].stride))
+		return fail(error, reader->path, READER_E_HEADER, AT(host_segment_bytes), 0);
+	if (reader->sections[CUF_SEC_FRAMEWORK_RING].stride && !segment_bytes_fine(header->framework_segment_bytes, reader->sections[CUF_SEC_FRAMEWORK_RING].stride))
+		return fail(error, reader->path, READER_E_HEADER, AT(framework_segment_bytes), 0);
+	reader->missing_bytes = header->file_bytes > reader->bytes ? header->file_bytes - reader->bytes : 0;
+	reader->complete = !reader->missing_bytes;
 	return 0;
 }
 
-static int check(struct reader *r, struct reader **out, struct reader_error *error)
+static int check(struct reader *reader, struct reader **out, struct reader_error *error)
 {
-	int code = check_header(r, error);
+	int code = check_header(reader, error);
 	if (!code)
-		code = check_sections(r, error);
+		code = check_sections(reader, error);
 	if (code) {
-		reader_close(r);
+		reader_close(reader);
 		return code;
 	}
-	*out = r;
+	*out = reader;
 	return 0;
 }
 
 int reader_open_memory(const void *data, uint64_t bytes, struct reader **out, struct reader_error *error)
 {
-	struct reader *r = xalloc_aligned_zeroed(_Alignof(struct reader), sizeof *r);
+	struct reader *reader = xalloc_aligned_zeroed(_Alignof(struct reader), sizeof *reader);
 	*out = NULL;
-	r->path = xalloc_string("");
-	r->data = data;
-	r->bytes = bytes;
+	reader->path = xalloc_string("");
+	reader->data = data;
+	reader->bytes = bytes;
 	if ((uintptr_t)data % 64 && bytes) {
-		if (posix_memalign(&r->copy, 64, bytes))
-			r->copy = NULL;
-		if (!r->copy) {
-			reader_close(r);
+		if (posix_memalign(&reader->copy, 64, bytes))
+			reader->copy = NULL;
+		if (!reader->copy) {
+			reader_close(reader);
 			return fail(error, "", READER_E_READ, 0, ENOMEM);
 		}
-		r->data = memcpy(r->copy, data, bytes);
+		reader->data = memcpy(reader->copy, data, bytes);
 	}
-	return check(r, out, error);
+	return check(reader, out, error);
 }
 
-static int map_file(struct reader *r, struct reader_error *error)
+static int map_file(struct reader *reader, struct reader_error *error)
 {
 	struct stat st;
 	void *at;
-	int code = 0, fd = open(r->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int code = 0, fd = open(reader->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
-		return fail(error, r->path, READER_E_OPEN, 0, errno);
+		return fail(error, reader->path, READER_E_OPEN, 0, errno);
 	if (fstat(fd, &st))
-		code = fail(error, r->path, READER_E_READ, 0, errno);
+		code = fail(error, reader->path, READER_E_READ, 0, errno);
 	else if (!S_ISREG(st.st_mode))
-		code = fail(error, r->path, READER_E_MAGIC, 0, 0);
+		code = fail(error, reader->path, READER_E_MAGIC, 0, 0);
 	else if (st.st_size > 0) {
-		r->bytes = (uint64_t)st.st_size;
-		at = mmap(NULL, r->bytes, PROT_READ, MAP_SHARED, fd, 0);
+		reader->bytes = (uint64_t)st.st_size;
+		at = mmap(NULL, reader->bytes, PROT_READ, MAP_SHARED, fd, 0);
 		if (at == MAP_FAILED)
-			code = fail(error, r->path, READER_E_READ, 0, errno);
-		r->mapped = at != MAP_FAILED;
-		r->data = r->mapped ? at : NULL;
+			code = fail(error, reader->path, READER_E_READ, 0, errno);
+		reader->mapped = at != MAP_FAILED;
+		reader->data = reader->mapped ? at : NULL;
 	}
 	close(fd);
 	return code;
@@ -170,16 +170,16 @@ static int map_file(struct reader *r, struct reader_error *error)
 
 int reader_open(const char *path, struct reader **out, struct reader_error *error)
 {
-	struct reader *r = xalloc_aligned_zeroed(_Alignof(struct reader), sizeof *r);
+	struct reader *reader = xalloc_aligned_zeroed(_Alignof(struct reader), sizeof *reader);
 	int code;
 	*out = NULL;
-	r->path = xalloc_string(path);
-	code = map_file(r, error);
+	reader->path = xalloc_string(path);
+	code = map_file(reader, error);
 	if (code) {
-		reader_close(r);
+		reader_close(reader);
 		return code;
 	}
-	return check(r, out, error);
+	return check(reader, out, error);
 }
 
 void reader_close(struct reader *reader)
@@ -197,17 +197,17 @@ const uint64_t *reader_stack(const struct reader *reader, uint32_t id, uint32_t 
 {
 	const struct reader_section *frames = &reader->sections[CUF_SEC_STACK_FRAMES];
 	const struct cuf_stack *at = id ? reader_at(reader, CUF_SEC_STACK_INDEX, id - 1) : NULL;
-	struct cuf_stack s;
+	struct cuf_stack stack;
 	*depth = 0;
 	*stop = CUF_STOP_END;
 	if (!at)
 		return NULL;
-	s = *at;
-	if (!s.depth || !s.hash || frames->stride != sizeof(uint64_t) || (uint64_t)s.first + s.depth > frames->count)
+	stack = *at;
+	if (!stack.depth || !stack.hash || frames->stride != sizeof(uint64_t) || (uint64_t)stack.first + stack.depth > frames->count)
 		return NULL;
-	*depth = s.depth;
-	*stop = s.stop < CUF_STOP_MAX ? s.stop : CUF_STOP_END;
-	return (const uint64_t *)(const void *)frames->at + s.first;
+	*depth = stack.depth;
+	*stop = stack.stop < CUF_STOP_MAX ? stack.stop : CUF_STOP_END;
+	return (const uint64_t *)(const void *)frames->at + stack.first;
 }
 
 uint64_t reader_realtime(const struct reader *reader, uint64_t monotonic_ns)
@@ -234,16 +234,16 @@ uint64_t reader_segment_count(const struct reader *reader, enum cuf_section_id r
 
 bool reader_segment(const struct reader *reader, enum cuf_section_id ring, uint64_t index, struct cuf_segment *segment, const uint8_t **records)
 {
-	const struct reader_section *s = &reader->sections[ring];
+	const struct reader_section *section = &reader->sections[ring];
 	uint64_t bytes = reader_segment_bytes(reader, ring), from = index * bytes, room;
-	if (index >= reader_segment_count(reader, ring) || s->bytes - from < sizeof *segment)
+	if (index >= reader_segment_count(reader, ring) || section->bytes - from < sizeof *segment)
 		return false;
-	room = s->bytes - from < bytes ? s->bytes - from : bytes; /* the last one may be cut */
-	memcpy(segment, s->at + from, sizeof *segment);
-	room = (room - sizeof *segment) / s->stride;
+	room = section->bytes - from < bytes ? section->bytes - from : bytes; /* the last one may be cut */
+	memcpy(segment, section->at + from, sizeof *segment);
+	room = (room - sizeof *segment) / section->stride;
 	if (segment->used > room)
 		segment->used = (uint32_t)room;
-	*records = s->at + from + sizeof *segment;
+	*records = section->at + from + sizeof *segment;
 	return segment->ticket != 0 && segment->used != 0;
 }
 

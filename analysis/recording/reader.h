@@ -49,8 +49,8 @@ void reader_close(struct reader *reader); /* NULL is fine */
 /* Record `index` of a table; NULL beyond its end. */
 static inline const void *reader_at(const struct reader *reader, enum cuf_section_id id, uint64_t index)
 {
-	const struct reader_section *s = &reader->sections[id];
-	return index < s->count ? s->at + index * s->stride : NULL;
+	const struct reader_section *section = &reader->sections[id];
+	return index < section->count ? section->at + index * section->stride : NULL;
 }
 
 static inline uint64_t reader_count(const struct reader *reader, enum cuf_section_id id) { return reader->sections[id].count; }

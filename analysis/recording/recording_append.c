@@ -16,42 +16,42 @@ enum { TEXT_MAX = 1024 };
 static bool read_at(int fd, void *to, size_t bytes, uint64_t offset) { return pread(fd, to, bytes, (off_t)offset) == (ssize_t)bytes; }
 static bool write_at(int fd, const void *from, size_t bytes, uint64_t offset) { return pwrite(fd, from, bytes, (off_t)offset) == (ssize_t)bytes; }
 
-static bool is_recording(const struct cuf_header *h)
+static bool is_recording(const struct cuf_header *header)
 {
-	return !memcmp(h->magic, CUF_MAGIC, sizeof h->magic) && h->endian == CUF_ENDIAN && h->version == CUF_VERSION && h->header_bytes >= CUF_HEADER_BYTES_FIRST;
+	return !memcmp(header->magic, CUF_MAGIC, sizeof header->magic) && header->endian == CUF_ENDIAN && header->version == CUF_VERSION && header->header_bytes >= CUF_HEADER_BYTES_FIRST;
 }
 
-static const struct cuf_section *meta_section(const struct cuf_header *h)
+static const struct cuf_section *meta_section(const struct cuf_header *header)
 {
-	uint32_t most = sizeof h->sections / sizeof *h->sections, count = h->section_count < most ? h->section_count : most;
+	uint32_t most = sizeof header->sections / sizeof *header->sections, count = header->section_count < most ? header->section_count : most;
 	for (uint32_t i = 0; i < count; i++)
-		if (h->sections[i].id == CUF_SEC_META && h->sections[i].offset <= h->file_bytes && h->sections[i].bytes <= h->file_bytes - h->sections[i].offset)
-			return &h->sections[i];
+		if (header->sections[i].id == CUF_SEC_META && header->sections[i].offset <= header->file_bytes && header->sections[i].bytes <= header->file_bytes - header->sections[i].offset)
+			return &header->sections[i];
 	return NULL;
 }
 
 /* Where a reader stops. */
-static uint64_t end_of_meta(int fd, const struct cuf_section *s, uint64_t used)
+static uint64_t end_of_meta(int fd, const struct cuf_section *section, uint64_t used)
 {
-	uint64_t at = 0, end = used < s->bytes ? used : s->bytes;
+	uint64_t at = 0, end = used < section->bytes ? used : section->bytes;
 	struct cuf_meta record;
-	while (end - at >= sizeof record && read_at(fd, &record, sizeof record, s->offset + at) && record.bytes >= sizeof record &&
+	while (end - at >= sizeof record && read_at(fd, &record, sizeof record, section->offset + at) && record.bytes >= sizeof record &&
 	       record.bytes % 8 == 0 && record.bytes <= end - at)
 		at += record.bytes;
 	return at;
 }
 
-static int append(int fd, const struct cuf_header *h, const struct cuf_meta *record)
+static int append(int fd, const struct cuf_header *header, const struct cuf_meta *record)
 {
-	const struct cuf_section *s = meta_section(h);
+	const struct cuf_section *section = meta_section(header);
 	uint64_t at, used;
 	errno = EINVAL;
-	if (!s)
+	if (!section)
 		return -1;
-	at = end_of_meta(fd, s, h->meta_used);
+	at = end_of_meta(fd, section, header->meta_used);
 	used = at + record->bytes;
 	errno = ENOSPC;
-	if (used > s->bytes || !write_at(fd, record, record->bytes, s->offset + at))
+	if (used > section->bytes || !write_at(fd, record, record->bytes, section->offset + at))
 		return -1;
 	return write_at(fd, &used, sizeof used, offsetof(struct cuf_header, meta_used)) ? 0 : -1;
 }

@@ -7,12 +7,12 @@
 
 static int by_thread_and_ticket(const void *a, const void *b)
 {
-	const struct lane_segment *x = a, *y = b;
-	if (x->thread != y->thread)
-		return x->thread < y->thread ? -1 : 1;
-	if (x->ticket != y->ticket)
-		return x->ticket < y->ticket ? -1 : 1;
-	return x->index < y->index ? -1 : x->index > y->index;
+	const struct lane_segment *left = a, *right = b;
+	if (left->thread != right->thread)
+		return left->thread < right->thread ? -1 : 1;
+	if (left->ticket != right->ticket)
+		return left->ticket < right->ticket ? -1 : 1;
+	return left->index < right->index ? -1 : left->index > right->index;
 }
 
 void lanes_init(struct lanes *lanes, const struct reader *reader, enum cuf_section_id ring)
@@ -21,12 +21,12 @@ void lanes_init(struct lanes *lanes, const struct reader *reader, enum cuf_secti
 	size_t room = 0, lane_room = 0;
 	*lanes = (struct lanes){ 0 };
 	for (uint64_t i = 0; i < count && i < UINT32_MAX; i++) {
-		struct cuf_segment s;
+		struct cuf_segment segment;
 		const uint8_t *records;
-		if (!reader_segment(reader, ring, i, &s, &records))
+		if (!reader_segment(reader, ring, i, &segment, &records))
 			continue;
 		xalloc_grow(&lanes->segments, lanes->segment_count, &room, sizeof *lanes->segments);
-		lanes->segments[lanes->segment_count++] = (struct lane_segment){ s.ticket, s.thread, (uint32_t)i };
+		lanes->segments[lanes->segment_count++] = (struct lane_segment){ segment.ticket, segment.thread, (uint32_t)i };
 	}
 	reader_drop(reader, ring); /* a look at each header has mapped all that is around it */
 	if (lanes->segment_count)

@@ -11,27 +11,27 @@
 const char *const end_names[END_MAX] = { "running", "exit", "signal", "killed", "oom_killed", "exec" };
 
 /* The last sample but so many; false: there is none. What older writers did not write is unknown. */
-static bool sample_before_end(const struct reader *r, uint64_t before, struct cuf_sample *sample)
+static bool sample_before_end(const struct reader *reader, uint64_t before, struct cuf_sample *sample)
 {
-	uint64_t count = r->header.sample_count, have = reader_count(r, CUF_SEC_TIMELINE);
-	uint32_t stride = r->sections[CUF_SEC_TIMELINE].stride;
+	uint64_t count = reader->header.sample_count, have = reader_count(reader, CUF_SEC_TIMELINE);
+	uint32_t stride = reader->sections[CUF_SEC_TIMELINE].stride;
 	count = count < have ? count : have;
 	*sample = (struct cuf_sample){ .cgroup_file_bytes = CUF_UNKNOWN };
 	if (count > before)
-		memcpy(sample, reader_at(r, CUF_SEC_TIMELINE, count - 1 - before), stride < sizeof *sample ? stride : sizeof *sample);
+		memcpy(sample, reader_at(reader, CUF_SEC_TIMELINE, count - 1 - before), stride < sizeof *sample ? stride : sizeof *sample);
 	return count > before;
 }
 
-static uint64_t last_recorded_ns(const struct run_process *p)
+static uint64_t last_recorded_ns(const struct run_process *process)
 {
-	const struct cuf_header *h = &p->reader->header;
+	const struct cuf_header *header = &process->reader->header;
 	struct cuf_sample sample;
-	uint64_t last = h->start_ns;
-	if (sample_before_end(p->reader, 0, &sample) && sample.time_ns > last)
+	uint64_t last = header->start_ns;
+	if (sample_before_end(process->reader, 0, &sample) && sample.time_ns > last)
 		last = sample.time_ns;
-	if (p->events->count) {
-		struct cuf_event e = events_get(p->events, p->events->count - 1);
-		last = e.time_ns > last ? e.time_ns : last;
+	if (process->events->count) {
+		struct cuf_event event = events_get(process->events, process->events->count - 1);
+		last = event.time_ns > last ? event.time_ns : last;
 	}
 	return last;
 }
@@ -57,15 +57,15 @@ static bool same_boot(const uint8_t recorded[16])
 }
 
 /* The pid of this boot with the recorded start time, and not a zombie. */
-static bool still_there(const struct cuf_header *h)
+static bool still_there(const struct cuf_header *header)
 {
 	char name[64], text[1024] = "", *at;
 	unsigned long long ticks = 0;
 	char state = 'Z';
 	FILE *f;
-	if (h->process_start_ticks == CUF_UNKNOWN || !h->process_start_ticks || !same_boot(h->boot_id))
+	if (header->process_start_ticks == CUF_UNKNOWN || !header->process_start_ticks || !same_boot(header->boot_id))
 		return false;
-	snprintf(name, sizeof name, "/proc/%u/stat", h->pid);
+	snprintf(name, sizeof name, "/proc/%u/stat", header->pid);
 	f = fopen(name, "re");
 	if (!f)
 		return false;
@@ -74,16 +74,16 @@ static bool still_there(const struct cuf_header *h)
 	at = strrchr(text, ')'); /* the name may hold anything; field 3 is the state, 22 the start */
 	if (!at || sscanf(at + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu", &state, &ticks) != 2)
 		return false;
-	return ticks == h->process_start_ticks && state != 'Z' && state != 'X';
+	return ticks == header->process_start_ticks && state != 'Z' && state != 'X';
 }
 
 /* Of its cgroup, without pages of files: they fill a cgroup up to its limit without harm. CUF_UNKNOWN: not sampled. */
-static uint64_t held_before_end(const struct reader *r, uint64_t before)
+static uint64_t held_before_end(const struct reader *reader, uint64_t before)
 {
-	struct cuf_sample s;
-	if (!sample_before_end(r, before, &s) || s.cgroup_bytes == CUF_UNKNOWN)
+	struct cuf_sample sample;
+	if (!sample_before_end(reader, before, &sample) || sample.cgroup_bytes == CUF_UNKNOWN)
 		return CUF_UNKNOWN;
-	return s.cgroup_file_bytes == CUF_UNKNOWN || s.cgroup_file_bytes > s.cgroup_bytes ? s.cgroup_bytes : s.cgroup_bytes - s.cgroup_file_bytes;
+	return sample.cgroup_file_bytes == CUF_UNKNOWN || sample.cgroup_file_bytes > sample.cgroup_bytes ? sample.cgroup_bytes : sample.cgroup_bytes - sample.cgroup_file_bytes;
 }
 
 enum { RISES = 3 }; /* between samples, looked at for where memory was heading */
@@ -92,15 +92,15 @@ enum { RISES = 3 }; /* between samples, looked at for where memory was heading *
  * The kernel's OOM killer leaves no record: memory at its limit in the last sample is what tells, or on its way there: from
  * three quarters of the limit on, twice what it lately rose by from one sample to the next.
  */
-static const char *why_for_memory(const struct run_process *p)
+static const char *why_for_memory(const struct run_process *process)
 {
-	uint64_t limit = meta_limit(&p->meta, "memory.max"), last = held_before_end(p->reader, 0), rise = 0;
+	uint64_t limit = meta_limit(&process->meta, "memory.max"), last = held_before_end(process->reader, 0), rise = 0;
 	if (last == CUF_UNKNOWN || limit == CUF_UNKNOWN || !limit)
 		return NULL;
 	if (last >= limit - limit / 20)
 		return "no end record, and its cgroup was within 5% of its limit";
 	for (uint64_t i = 0; i < RISES; i++) {
-		uint64_t after = held_before_end(p->reader, i), before = held_before_end(p->reader, i + 1);
+		uint64_t after = held_before_end(process->reader, i), before = held_before_end(process->reader, i + 1);
 		if (after != CUF_UNKNOWN && before != CUF_UNKNOWN && after > before && after - before > rise)
 			rise = after - before;
 	}
@@ -108,27 +108,27 @@ static const char *why_for_memory(const struct run_process *p)
 }
 
 /* What `cuflight run` saw as the parent; false: nothing. */
-static bool told_by_parent(const struct run_process *p, struct arena *arena, struct ending *e)
+static bool told_by_parent(const struct run_process *process, struct arena *arena, struct ending *ending)
 {
-	const char *text = meta_text(&p->meta, CUF_META_WAIT);
+	const char *text = meta_text(&process->meta, CUF_META_WAIT);
 	uint64_t signal = key_number(text, "signal"), status = key_number(text, "exit_status"), kills = key_number(text, "oom_kill");
 	bool for_memory = kills && kills != CUF_UNKNOWN;
 	if (!text)
 		return false;
 	if (status != CUF_UNKNOWN) {
-		*e = (struct ending){ .end = END_EXIT, .basis = BASIS_OBSERVED, .status = status, .abnormal = status != 0, .why = "the parent saw its exit status" };
+		*ending = (struct ending){ .end = END_EXIT, .basis = BASIS_OBSERVED, .status = status, .abnormal = status != 0, .why = "the parent saw its exit status" };
 		return true;
 	}
 	if (signal != CUF_UNKNOWN && signal != 9) {
-		*e = (struct ending){ .end = END_SIGNAL, .basis = BASIS_OBSERVED, .status = signal, .abnormal = true, .why = "the parent saw the signal" };
+		*ending = (struct ending){ .end = END_SIGNAL, .basis = BASIS_OBSERVED, .status = signal, .abnormal = true, .why = "the parent saw the signal" };
 		return true;
 	}
 	if (signal == CUF_UNKNOWN && !for_memory)
 		return false;
-	*e = (struct ending){ .end = for_memory ? END_OOM_KILLED : END_KILLED, .basis = for_memory ? BASIS_INFERRED : BASIS_OBSERVED,
+	*ending = (struct ending){ .end = for_memory ? END_OOM_KILLED : END_KILLED, .basis = for_memory ? BASIS_INFERRED : BASIS_OBSERVED,
 		.status = signal, .abnormal = true, .why = "the parent saw SIGKILL; no kill for want of memory was counted in its cgroup" };
 	if (for_memory)
-		e->why = arena_format(arena, "%s the cgroup's count of kills for want of memory rose by %" PRIu64, signal == 9 ? "killed while" : "it ended without a word, and",
+		ending->why = arena_format(arena, "%s the cgroup's count of kills for want of memory rose by %" PRIu64, signal == 9 ? "killed while" : "it ended without a word, and",
 				      kills);
 	return true;
 }
@@ -145,28 +145,28 @@ static struct ending without_record(const struct run_process *process)
 
 struct ending ending_of(const struct run_process *process, struct arena *arena)
 {
-	const struct cuf_header *h = &process->reader->header;
-	struct ending e = { .basis = BASIS_OBSERVED, .status = CUF_UNKNOWN, .why = "" };
-	switch (h->end_kind) {
+	const struct cuf_header *header = &process->reader->header;
+	struct ending ending = { .basis = BASIS_OBSERVED, .status = CUF_UNKNOWN, .why = "" };
+	switch (header->end_kind) {
 	case CUF_END_EXIT: case CUF_END_FAST:
-		e.end = END_EXIT;
-		e.status = h->end_status;
-		e.abnormal = e.status != 0;
+		ending.end = END_EXIT;
+		ending.status = header->end_status;
+		ending.abnormal = ending.status != 0;
 		break;
 	case CUF_END_ABORT:
-		e.end = END_SIGNAL;
-		e.status = h->end_status;
-		e.abnormal = true;
+		ending.end = END_SIGNAL;
+		ending.status = header->end_status;
+		ending.abnormal = true;
 		break;
 	case CUF_END_EXEC:
-		e.end = END_EXEC;
+		ending.end = END_EXEC;
 		break;
 	default:
-		if (!told_by_parent(process, arena, &e))
-			e = without_record(process);
-		e.end_ns = last_recorded_ns(process);
-		return e;
+		if (!told_by_parent(process, arena, &ending))
+			ending = without_record(process);
+		ending.end_ns = last_recorded_ns(process);
+		return ending;
 	}
-	e.end_ns = h->end_ns;
-	return e;
+	ending.end_ns = header->end_ns;
+	return ending;
 }

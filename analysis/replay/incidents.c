@@ -28,17 +28,17 @@ struct aftermath {
 	uint64_t successes;       /* of anybody */
 };
 
-static bool is_framework(const struct cuf_incident *i) { return i->kind == CUF_KIND_FRAMEWORK; }
+static bool is_framework(const struct cuf_incident *incident) { return incident->kind == CUF_KIND_FRAMEWORK; }
 
-static bool is_success(const struct cuf_event *e, const struct cuf_incident *i)
+static bool is_success(const struct cuf_event *event, const struct cuf_incident *incident)
 {
-	return e->op == CUF_OP_ALLOC && e->device == i->device && (is_framework(i) ? e->kind == CUF_KIND_FRAMEWORK : kind_is_block(e->kind));
+	return event->op == CUF_OP_ALLOC && event->device == incident->device && (is_framework(incident) ? event->kind == CUF_KIND_FRAMEWORK : kind_is_block(event->kind));
 }
 
 /* A framework's blocks are reported beside the driver's. */
-static const struct events *events_for(const struct run_process *p, const struct cuf_incident *i)
+static const struct events *events_for(const struct run_process *process, const struct cuf_incident *incident)
 {
-	return is_framework(i) ? p->events->framework : p->events;
+	return is_framework(incident) ? process->events->framework : process->events;
 }
 
 /* TensorFlow's, XLA's and ONNX Runtime's arenas ask for nine tenths when they are refused (bfc_allocator.cc, bfc_arena.cc); physical memory comes in pages. */
@@ -49,142 +49,142 @@ static bool is_backed_off(uint64_t bytes, uint64_t refused_bytes)
 }
 
 /* Serves a need: as large as asked; a ladder that shrinks is content with what the last try asked for, or little less. */
-static bool serves(const struct cuf_event *e, const struct cuf_incident *last, bool shrank)
+static bool serves(const struct cuf_event *event, const struct cuf_incident *last, bool shrank)
 {
-	return e->bytes >= (shrank ? last->requested_bytes - last->requested_bytes / 4 : last->requested_bytes) || is_backed_off(e->bytes, last->requested_bytes);
+	return event->bytes >= (shrank ? last->requested_bytes - last->requested_bytes / 4 : last->requested_bytes) || is_backed_off(event->bytes, last->requested_bytes);
 }
 
 static struct aftermath look_after(const struct events *events, const struct cuf_incident *last, bool shrank)
 {
-	const struct cuf_header *h = &events->reader->header;
-	uint64_t end_seq = h->end_kind && h->end_seq ? h->end_seq : CUF_UNKNOWN;
-	struct aftermath a = { 0 };
+	const struct cuf_header *header = &events->reader->header;
+	uint64_t end_seq = header->end_kind && header->end_seq ? header->end_seq : CUF_UNKNOWN;
+	struct aftermath after = { 0 };
 	for (size_t i = events_after(events, last->seq); i < events->count; i++) {
-		struct cuf_event e = events_get(events, i);
-		bool late = e.time_ns > last->time_ns + LADDER_NS, lasts;
-		if (e.op == CUF_OP_EXIT || e.seq > end_seq)
+		struct cuf_event event = events_get(events, i);
+		bool late = event.time_ns > last->time_ns + LADDER_NS, lasts;
+		if (event.op == CUF_OP_EXIT || event.seq > end_seq)
 			break; /* exit handlers are not the program's own work */
-		if (!is_success(&e, last))
+		if (!is_success(&event, last))
 			continue;
-		lasts = e.tid == last->tid || e.time_ns > last->time_ns + LAST_NS;
-		a.successes++;
-		a.lasting += lasts;
-		a.as_large += lasts && last->is_request && e.bytes >= last->requested_bytes;
-		if (last->is_request && e.tid == last->tid && !late && serves(&e, last, shrank)) {
-			a.served_seq = e.seq;
-			a.served_ns = e.time_ns;
+		lasts = event.tid == last->tid || event.time_ns > last->time_ns + LAST_NS;
+		after.successes++;
+		after.lasting += lasts;
+		after.as_large += lasts && last->is_request && event.bytes >= last->requested_bytes;
+		if (last->is_request && event.tid == last->tid && !late && serves(&event, last, shrank)) {
+			after.served_seq = event.seq;
+			after.served_ns = event.time_ns;
 			break;
 		}
-		if (late && a.lasting > WENT_ON)
+		if (late && after.lasting > WENT_ON)
 			break;
 	}
-	return a;
+	return after;
 }
 
-static void decide(struct ladder *l, enum fact_outcome outcome, const char *why)
+static void decide(struct ladder *ladder, enum fact_outcome outcome, const char *why)
 {
-	l->outcome = outcome;
-	l->why = why;
+	ladder->outcome = outcome;
+	ladder->why = why;
 }
 
 /* Without the time that an interpreter takes to shut down. */
-static uint64_t work_ended_ns(const struct run_process *p, const struct ending *end)
+static uint64_t work_ended_ns(const struct run_process *process, const struct ending *end)
 {
-	uint64_t work_end_ns = p->reader->header.work_end_ns;
+	uint64_t work_end_ns = process->reader->header.work_end_ns;
 	return work_end_ns && work_end_ns < end->end_ns ? work_end_ns : end->end_ns;
 }
 
-static void judge(struct ladder *l, const struct run_process *p, const struct ending *end)
+static void judge(struct ladder *ladder, const struct run_process *process, const struct ending *end)
 {
-	const struct cuf_incident *last = &l->tries[l->try_count - 1];
-	bool shrank = !is_framework(last) && last->requested_bytes < l->tries[0].requested_bytes;
-	const struct events *events = events_for(p, last);
-	struct aftermath a = look_after(events, last, shrank);
+	const struct cuf_incident *last = &ladder->tries[ladder->try_count - 1];
+	bool shrank = !is_framework(last) && last->requested_bytes < ladder->tries[0].requested_bytes;
+	const struct events *events = events_for(process, last);
+	struct aftermath after = look_after(events, last, shrank);
 	bool seen = events->complete_since <= last->seq;
-	l->resolved_ns = CUF_UNKNOWN;
-	if (a.served_seq) {
-		l->resolved_ns = a.served_ns;
-		decide(l, OUTCOME_RECOVERED, "a retry of the same thread was served");
-	} else if (last->outcome == 1 && (!seen || !a.as_large)) {
-		decide(l, OUTCOME_RECOVERED, "the recorder saw a later request of that size served");
-	} else if (a.as_large) {
-		decide(l, OUTCOME_HANDLED, "a request as large succeeded later");
-	} else if (a.lasting > WENT_ON || (last->outcome == 2 && !seen)) {
-		decide(l, OUTCOME_HANDLED, "the program went on allocating");
+	ladder->resolved_ns = CUF_UNKNOWN;
+	if (after.served_seq) {
+		ladder->resolved_ns = after.served_ns;
+		decide(ladder, OUTCOME_RECOVERED, "a retry of the same thread was served");
+	} else if (last->outcome == 1 && (!seen || !after.as_large)) {
+		decide(ladder, OUTCOME_RECOVERED, "the recorder saw a later request of that size served");
+	} else if (after.as_large) {
+		decide(ladder, OUTCOME_HANDLED, "a request as large succeeded later");
+	} else if (after.lasting > WENT_ON || (last->outcome == 2 && !seen)) {
+		decide(ladder, OUTCOME_HANDLED, "the program went on allocating");
 	} else if (end->end == END_RUNNING) {
-		decide(l, a.successes ? OUTCOME_HANDLED : OUTCOME_UNKNOWN, a.successes ? "the program went on allocating" : "the process is still running");
+		decide(ladder, after.successes ? OUTCOME_HANDLED : OUTCOME_UNKNOWN, after.successes ? "the program went on allocating" : "the process is still running");
 	} else if (end->end == END_EXEC) {
-		decide(l, OUTCOME_HANDLED, "the process went on as another program");
+		decide(ladder, OUTCOME_HANDLED, "the process went on as another program");
 	} else if (!end->abnormal) {
-		decide(l, OUTCOME_HANDLED, "the process ended with status 0");
-	} else if (last->kind == CUF_KIND_HOST && work_ended_ns(p, end) > last->time_ns + LAST_NS) { /* malloc's successes are not looked at */
-		decide(l, OUTCOME_HANDLED, "the program went on for long after it");
+		decide(ladder, OUTCOME_HANDLED, "the process ended with status 0");
+	} else if (last->kind == CUF_KIND_HOST && work_ended_ns(process, end) > last->time_ns + LAST_NS) { /* malloc's successes are not looked at */
+		decide(ladder, OUTCOME_HANDLED, "the program went on for long after it");
 	} else if (end->end == END_EXIT || end->end == END_SIGNAL) {
-		decide(l, OUTCOME_FATAL, end->end == END_EXIT ? "the process exited with a failure and that thread got nothing as large since" :
+		decide(ladder, OUTCOME_FATAL, end->end == END_EXIT ? "the process exited with a failure and that thread got nothing as large since" :
 			"the process aborted and that thread got nothing as large since");
-	} else if (end->end_ns <= last->time_ns + LAST_NS && a.successes <= WENT_ON) { /* a supervisor may have killed it, busy as it was */
-		decide(l, OUTCOME_FATAL, "the recording ends here, without an end record");
+	} else if (end->end_ns <= last->time_ns + LAST_NS && after.successes <= WENT_ON) { /* a supervisor may have killed it, busy as it was */
+		decide(ladder, OUTCOME_FATAL, "the recording ends here, without an end record");
 	} else {
-		decide(l, a.successes ? OUTCOME_HANDLED : OUTCOME_UNKNOWN, a.successes ? "the program went on allocating" : "the process was killed much later");
+		decide(ladder, after.successes ? OUTCOME_HANDLED : OUTCOME_UNKNOWN, after.successes ? "the program went on allocating" : "the process was killed much later");
 	}
 }
 
 static bool got_something(const struct events *events, const struct cuf_incident *from, const struct cuf_incident *to)
 {
 	for (size_t i = events_after(events, from->seq); i < events->count; i++) {
-		struct cuf_event e = events_get(events, i);
-		if (e.seq >= to->seq)
+		struct cuf_event event = events_get(events, i);
+		if (event.seq >= to->seq)
 			break;
-		if (is_success(&e, from) && e.tid == from->tid && serves(&e, from, true))
+		if (is_success(&event, from) && event.tid == from->tid && serves(&event, from, true))
 			return true;
 	}
 	return false;
 }
 
 /* An arena that came down in vain and starts over. */
-static bool starts_over(const struct ladder *l, const struct cuf_incident *now)
+static bool starts_over(const struct ladder *ladder, const struct cuf_incident *now)
 {
-	const struct cuf_incident *first = &l->tries[0], *last = &l->tries[l->try_count - 1];
+	const struct cuf_incident *first = &ladder->tries[0], *last = &ladder->tries[ladder->try_count - 1];
 	return last->requested_bytes < first->requested_bytes && now->requested_bytes == first->requested_bytes && now->time_ns <= last->time_ns + START_OVER_NS;
 }
 
 /* The recorder links tries of one size; sizes that shrink (a caching allocator trying less) are linked here. */
-static bool continues(const struct ladder *l, const struct cuf_incident *now, const struct run_process *p)
+static bool continues(const struct ladder *ladder, const struct cuf_incident *now, const struct run_process *process)
 {
-	const struct cuf_incident *last = &l->tries[l->try_count - 1];
+	const struct cuf_incident *last = &ladder->tries[ladder->try_count - 1];
 	if (now->first == last->first && now->attempt && !is_framework(last))
 		return true;
 	if (is_framework(last) || is_framework(now))
 		return false;
 	if (last->outcome || now->tid != last->tid || now->device != last->device || now->kind != last->kind || !now->is_request || !last->is_request)
 		return false;
-	return (starts_over(l, now) || (now->time_ns <= last->time_ns + LADDER_NS && now->requested_bytes <= last->requested_bytes &&
-					now->requested_bytes >= last->requested_bytes / 4)) && !got_something(p->events, last, now);
+	return (starts_over(ladder, now) || (now->time_ns <= last->time_ns + LADDER_NS && now->requested_bytes <= last->requested_bytes &&
+					now->requested_bytes >= last->requested_bytes / 4)) && !got_something(process->events, last, now);
 }
 
 static int by_number(const void *a, const void *b)
 {
-	const struct cuf_incident *x = a, *y = b;
-	return x->number < y->number ? -1 : x->number > y->number;
+	const struct cuf_incident *left = a, *right = b;
+	return left->number < right->number ? -1 : left->number > right->number;
 }
 
-static struct cuf_incident *read_incidents(const struct reader *r, size_t *count)
+static struct cuf_incident *read_incidents(const struct reader *reader, size_t *count)
 {
-	uint64_t slots = r->sections[CUF_SEC_INCIDENTS].planned, ever = r->header.incident_count, keep = slots / 4;
-	uint64_t have = reader_count(r, CUF_SEC_INCIDENTS);
+	uint64_t slots = reader->sections[CUF_SEC_INCIDENTS].planned, ever = reader->header.incident_count, keep = slots / 4;
+	uint64_t have = reader_count(reader, CUF_SEC_INCIDENTS);
 	struct cuf_incident *found = NULL;
 	size_t room = 0;
 	*count = 0;
 	for (uint64_t slot = 0; slot < have && slot < SLOTS_MAX; slot++) {
-		struct cuf_incident i;
+		struct cuf_incident incident;
 		uint64_t home;
-		if (!reader_incident_slot(r, slot, &i))
+		if (!reader_incident_slot(reader, slot, &incident))
 			continue;
-		home = i.number <= keep ? i.number - 1 : keep + (i.number - 1 - keep) % (slots - keep);
-		if (i.number > ever || home != slot || i.kind >= CUF_KIND_MAX)
+		home = incident.number <= keep ? incident.number - 1 : keep + (incident.number - 1 - keep) % (slots - keep);
+		if (incident.number > ever || home != slot || incident.kind >= CUF_KIND_MAX)
 			continue;
 		xalloc_grow(&found, *count, &room, sizeof *found);
-		found[(*count)++] = i;
+		found[(*count)++] = incident;
 	}
 	if (*count)
 		qsort(found, *count, sizeof *found, by_number);
@@ -194,23 +194,23 @@ static struct cuf_incident *read_incidents(const struct reader *r, size_t *count
 /* Several ladders may be open at once, one a thread: look back a few. */
 enum { LOOK_BACK = 8 };
 
-static struct ladder *ladder_for(struct ladders *ladders, const struct cuf_incident *i, const struct run_process *p)
+static struct ladder *ladder_for(struct ladders *ladders, const struct cuf_incident *incident, const struct run_process *process)
 {
 	for (size_t back = 1; back <= ladders->count && back <= LOOK_BACK; back++)
-		if (continues(&ladders->items[ladders->count - back], i, p))
+		if (continues(&ladders->items[ladders->count - back], incident, process))
 			return &ladders->items[ladders->count - back];
 	return NULL;
 }
 
 /* When the thread got its last block from the framework: what the driver refused it since then was for the block that failed. */
-static uint64_t last_block_seq(const struct run_process *p, const struct cuf_incident *failed)
+static uint64_t last_block_seq(const struct run_process *process, const struct cuf_incident *failed)
 {
-	const struct events *own = p->events->framework;
+	const struct events *own = process->events->framework;
 	for (size_t i = events_after(own, failed->seq); i--;) {
-		struct cuf_event e = events_get(own, i);
-		if (e.op == CUF_OP_ALLOC && e.kind == CUF_KIND_FRAMEWORK && e.tid == failed->tid && e.device == failed->device)
-			return e.seq;
-		if (e.time_ns + NEED_NS < failed->time_ns)
+		struct cuf_event event = events_get(own, i);
+		if (event.op == CUF_OP_ALLOC && event.kind == CUF_KIND_FRAMEWORK && event.tid == failed->tid && event.device == failed->device)
+			return event.seq;
+		if (event.time_ns + NEED_NS < failed->time_ns)
 			break;
 	}
 	return 0;
@@ -229,21 +229,21 @@ static void take_over(struct ladder *to, struct ladder *from)
  * A framework gives up: every failure of the driver in that thread since the framework's last block is one need with it,
  * whatever lay between (cached segments given back, chunks of the first try mapped anew). NULL: the driver was not asked.
  */
-static struct ladder *ladder_given_up(struct ladders *ladders, const struct cuf_incident *failed, const struct run_process *p)
+static struct ladder *ladder_given_up(struct ladders *ladders, const struct cuf_incident *failed, const struct run_process *process)
 {
-	uint64_t since = last_block_seq(p, failed);
+	uint64_t since = last_block_seq(process, failed);
 	size_t first = ladders->count > LOOK_BACK ? ladders->count - LOOK_BACK : 0, kept = first;
 	struct ladder *need = NULL;
 	for (size_t i = first; i < ladders->count; i++) {
-		struct ladder *l = &ladders->items[i];
-		const struct cuf_incident *last = &l->tries[l->try_count - 1];
+		struct ladder *ladder = &ladders->items[i];
+		const struct cuf_incident *last = &ladder->tries[ladder->try_count - 1];
 		bool same = !is_framework(last) && last->is_request && last->tid == failed->tid && last->device == failed->device &&
-			l->tries[0].seq > since && last->time_ns + NEED_NS >= failed->time_ns;
+			ladder->tries[0].seq > since && last->time_ns + NEED_NS >= failed->time_ns;
 		if (same && need) {
-			take_over(need, l);
+			take_over(need, ladder);
 			continue;
 		}
-		ladders->items[kept] = *l;
+		ladders->items[kept] = *ladder;
 		if (same)
 			need = &ladders->items[kept];
 		kept++;
@@ -265,11 +265,11 @@ void ladders_init(struct ladders *ladders, const struct run_process *process, co
 	struct cuf_incident *all = read_incidents(process->reader, &count);
 	*ladders = (struct ladders){ 0 };
 	for (size_t i = 0; i < count; i++) {
-		struct ladder *l = is_framework(&all[i]) ? ladder_given_up(ladders, &all[i], process) : ladder_for(ladders, &all[i], process);
-		if (!l)
-			l = ladder_new(ladders, &room);
-		xalloc_grow(&l->tries, l->try_count, &l->try_room, sizeof *l->tries);
-		l->tries[l->try_count++] = all[i];
+		struct ladder *ladder = is_framework(&all[i]) ? ladder_given_up(ladders, &all[i], process) : ladder_for(ladders, &all[i], process);
+		if (!ladder)
+			ladder = ladder_new(ladders, &room);
+		xalloc_grow(&ladder->tries, ladder->try_count, &ladder->try_room, sizeof *ladder->tries);
+		ladder->tries[ladder->try_count++] = all[i];
 	}
 	for (size_t i = 0; i < ladders->count; i++) {
 		judge(&ladders->items[i], process, ending);

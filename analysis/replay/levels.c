@@ -11,122 +11,122 @@ struct scan {
 	bool seen, moved, asked_used;
 };
 
-static struct pool_level *pool_of(struct levels *l, uint64_t pool)
+static struct pool_level *pool_of(struct levels *levels, uint64_t pool)
 {
-	for (size_t i = 0; i < l->pool_count; i++)
-		if (l->pools[i].pool == pool)
-			return &l->pools[i];
-	if (l->pool_count == LEVEL_POOLS_MAX)
+	for (size_t i = 0; i < levels->pool_count; i++)
+		if (levels->pools[i].pool == pool)
+			return &levels->pools[i];
+	if (levels->pool_count == LEVEL_POOLS_MAX)
 		return NULL;
-	l->pools[l->pool_count] = (struct pool_level){ pool, CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN, false };
-	return &l->pools[l->pool_count++];
+	levels->pools[levels->pool_count] = (struct pool_level){ pool, CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN, false };
+	return &levels->pools[levels->pool_count++];
 }
 
-static void set_free(struct scan *s, uint64_t free_bytes, uint64_t total_bytes)
+static void set_free(struct scan *scan, uint64_t free_bytes, uint64_t total_bytes)
 {
 	if (free_bytes == CUF_UNKNOWN)
 		return;
-	s->out->free_bytes = free_bytes;
+	scan->out->free_bytes = free_bytes;
 	if (total_bytes && total_bytes != CUF_UNKNOWN)
-		s->out->total_bytes = total_bytes;
-	s->seen = true;
-	s->moved = false;
-	s->since_bytes = 0;
+		scan->out->total_bytes = total_bytes;
+	scan->seen = true;
+	scan->moved = false;
+	scan->since_bytes = 0;
 }
 
-static void see_block(struct scan *s, const struct cuf_event *e)
+static void see_block(struct scan *scan, const struct cuf_event *event)
 {
-	bool takes = e->op == CUF_OP_ALLOC || e->op == CUF_OP_RESTORE;
+	bool takes = event->op == CUF_OP_ALLOC || event->op == CUF_OP_RESTORE;
 	struct pool_level *pool;
-	if (!takes && e->op != CUF_OP_FREE)
+	if (!takes && event->op != CUF_OP_FREE)
 		return;
-	if (e->kind == CUF_KIND_ASYNC) {
-		pool = pool_of(s->out, e->aux);
+	if (event->kind == CUF_KIND_ASYNC) {
+		pool = pool_of(scan->out, event->aux);
 		if (pool)
 			pool->fresh = false;
 		return;
 	}
-	if (!kind_is_device_memory(e->kind) || (e->flags & CUF_EVENT_HOST_LOCATION))
+	if (!kind_is_device_memory(event->kind) || (event->flags & CUF_EVENT_HOST_LOCATION))
 		return;
-	s->moved = true;
-	s->since_bytes = (int64_t)((uint64_t)s->since_bytes + (takes ? e->bytes : -e->bytes));
+	scan->moved = true;
+	scan->since_bytes = (int64_t)((uint64_t)scan->since_bytes + (takes ? event->bytes : -event->bytes));
 }
 
-static void see_event(struct scan *s, const struct cuf_event *e)
+static void see_event(struct scan *scan, const struct cuf_event *event)
 {
 	struct pool_level *pool;
 	/* the device's record was written at a known time, perhaps without an event of its own */
-	if (s->device && !s->asked_used && s->device->free_ns && e->time_ns > s->device->free_ns) {
-		s->asked_used = true;
-		set_free(s, s->device->free_bytes, s->device->total_bytes);
+	if (scan->device && !scan->asked_used && scan->device->free_ns && event->time_ns > scan->device->free_ns) {
+		scan->asked_used = true;
+		set_free(scan, scan->device->free_bytes, scan->device->total_bytes);
 	}
-	switch (e->op) {
-	case CUF_OP_FREE_MEMORY: set_free(s, e->bytes, e->aux); break;
+	switch (event->op) {
+	case CUF_OP_FREE_MEMORY: set_free(scan, event->bytes, event->aux); break;
 	case CUF_OP_POOL_LEVEL:
-		pool = pool_of(s->out, e->addr);
+		pool = pool_of(scan->out, event->addr);
 		if (pool)
-			*pool = (struct pool_level){ e->addr, e->bytes, e->aux, CUF_UNKNOWN, true };
+			*pool = (struct pool_level){ event->addr, event->bytes, event->aux, CUF_UNKNOWN, true };
 		break;
-	default: see_block(s, e);
+	default: see_block(scan, event);
 	}
 }
 
 /* What was taken since the driver was asked, is taken off; rounding and pools make it an estimate. */
-static void settle_free(struct scan *s)
+static void settle_free(struct scan *scan)
 {
-	struct levels *l = s->out;
-	uint64_t since = (uint64_t)s->since_bytes;
-	if (!s->seen)
+	struct levels *levels = scan->out;
+	uint64_t since = (uint64_t)scan->since_bytes;
+	if (!scan->seen)
 		return;
-	l->free_basis = s->moved ? BASIS_ESTIMATED : BASIS_OBSERVED;
-	if (s->since_bytes >= 0)
-		l->free_bytes = l->free_bytes > since ? l->free_bytes - since : 0;
-	else if (__builtin_add_overflow(l->free_bytes, -since, &l->free_bytes) || l->free_bytes > l->total_bytes)
-		l->free_bytes = l->total_bytes;
+	levels->free_basis = scan->moved ? BASIS_ESTIMATED : BASIS_OBSERVED;
+	if (scan->since_bytes >= 0)
+		levels->free_bytes = levels->free_bytes > since ? levels->free_bytes - since : 0;
+	else if (__builtin_add_overflow(levels->free_bytes, -since, &levels->free_bytes) || levels->free_bytes > levels->total_bytes)
+		levels->free_bytes = levels->total_bytes;
 }
 
-static void take_pools(struct levels *l, const struct cuf_pool_level *pools, uint64_t count)
+static void take_pools(struct levels *levels, const struct cuf_pool_level *pools, uint64_t count)
 {
 	for (uint64_t i = 0; i < count && i < CUF_POOLS_MAX; i++) {
-		struct pool_level *pool = pool_of(l, pools[i].pool);
+		struct pool_level *pool = pool_of(levels, pools[i].pool);
 		if (pool)
 			*pool = (struct pool_level){ pools[i].pool, pools[i].reserved_bytes, pools[i].used_bytes, pools[i].threshold_bytes, true };
 	}
 }
 
-static void levels_init(struct levels *l)
+static void levels_init(struct levels *levels)
 {
-	l->free_bytes = l->total_bytes = CUF_UNKNOWN;
-	l->free_basis = BASIS_NONE;
-	l->pool_count = 0;
+	levels->free_bytes = levels->total_bytes = CUF_UNKNOWN;
+	levels->free_basis = BASIS_NONE;
+	levels->pool_count = 0;
 }
 
 void levels_at(const struct reader *reader, const struct events *events, unsigned device, uint64_t seq, bool at_end, struct levels *out)
 {
 	const struct cuf_device *at = reader_at(reader, CUF_SEC_DEVICES, device);
-	struct cuf_device d;
-	struct scan s = { .out = out };
+	struct cuf_device described;
+	struct scan scan = { .out = out };
 	levels_init(out);
 	if (at && at->present) {
-		d = *at;
-		s.device = &d;
-		out->total_bytes = d.total_bytes ? d.total_bytes : CUF_UNKNOWN;
+		described = *at;
+		scan.device = &described;
+		out->total_bytes = described.total_bytes ? described.total_bytes : CUF_UNKNOWN;
 	}
 	for (size_t i = 0; i < events->count; i++) {
-		struct cuf_event e = events_get(events, i);
-		if (e.seq > seq)
+		struct cuf_event event = events_get(events, i);
+		if (event.seq > seq)
 			break;
-		if (e.device == device)
-			see_event(&s, &e);
+		if (event.device == device)
+			see_event(&scan, &event);
 	}
 	reader_drop(reader, CUF_SEC_RING);
-	if (s.device && !s.asked_used && s.device->free_ns && (seq == CUF_UNKNOWN || seq >= events->last_seq))
-		set_free(&s, d.free_bytes, d.total_bytes);
-	settle_free(&s);
-	if (s.device && at_end && d.end_free_bytes != CUF_UNKNOWN && d.end_free_bytes <= d.total_bytes) {
-		out->free_bytes = d.end_free_bytes;
+	if (scan.device && !scan.asked_used && scan.device->free_ns && (seq == CUF_UNKNOWN || seq >= events->last_seq))
+		set_free(&scan, described.free_bytes, described.total_bytes);
+	settle_free(&scan);
+	if (scan.device && at_end && described.end_free_bytes != CUF_UNKNOWN && described.end_free_bytes <= described.total_bytes) {
+		out->free_bytes = described.end_free_bytes;
 		out->free_basis = BASIS_OBSERVED;
-		take_pools(out, d.end_pools, d.pool_count);
+		take_pools(out, described.end_pools, described.pool_count);
 	}
 }
 
@@ -145,9 +145,9 @@ void levels_overlay(const struct cuf_incident *incident, struct levels *levels)
 static uint64_t last_at_time(const struct events *events, uint64_t time_ns)
 {
 	for (size_t i = events->count; i--;) {
-		struct cuf_event e = events_get(events, i);
-		if (e.time_ns <= time_ns)
-			return e.seq;
+		struct cuf_event event = events_get(events, i);
+		if (event.time_ns <= time_ns)
+			return event.seq;
 		events_passed(events, events->count - i);
 	}
 	return 0;

@@ -87,9 +87,9 @@ bool liveset_take(struct liveset *set, uint64_t key, struct cuf_block *block)
 const struct cuf_block *liveset_next(const struct liveset *set, size_t *at)
 {
 	while (*at < set->room) {
-		const struct cuf_block *b = &set->slots[(*at)++];
-		if (b->key)
-			return b;
+		const struct cuf_block *block = &set->slots[(*at)++];
+		if (block->key)
+			return block;
 	}
 	return NULL;
 }

@@ -15,10 +15,10 @@ bool kind_is_block(unsigned kind)
 			     1u << CUF_KIND_ASYNC | 1u << CUF_KIND_VMM | 1u << CUF_KIND_ARRAY | 1u << CUF_KIND_IMPORTED);
 }
 
-static bool ledger_block(const struct reader *reader, uint64_t i, struct cuf_block *b)
+static bool ledger_block(const struct reader *reader, uint64_t i, struct cuf_block *block)
 {
-	*b = *(const struct cuf_block *)reader_at(reader, CUF_SEC_LEDGER, i);
-	return b->key && b->key != CUF_KEY_BUSY && b->kind && b->kind < CUF_KIND_MAX;
+	*block = *(const struct cuf_block *)reader_at(reader, CUF_SEC_LEDGER, i);
+	return block->key && block->key != CUF_KEY_BUSY && block->kind && block->kind < CUF_KIND_MAX;
 }
 
 enum { DROP_EVERY = 1 << 16 }; /* entries: the pages of a large ledger are given back as it is read */
@@ -31,51 +31,51 @@ void replay_now(const struct reader *reader, struct liveset *live)
 		if (!counting)
 			liveset_init(live, blocks);
 		for (uint64_t i = 0; i < count; i++) {
-			struct cuf_block b;
+			struct cuf_block block;
 			if (i % DROP_EVERY == DROP_EVERY - 1)
-				reader_drop_range(reader, reader_at(reader, CUF_SEC_LEDGER, i + 1 - DROP_EVERY), DROP_EVERY * (uint64_t)sizeof b);
-			if (!ledger_block(reader, i, &b))
+				reader_drop_range(reader, reader_at(reader, CUF_SEC_LEDGER, i + 1 - DROP_EVERY), DROP_EVERY * (uint64_t)sizeof block);
+			if (!ledger_block(reader, i, &block))
 				continue;
 			if (counting)
 				blocks++;
 			else
-				liveset_put(live, &b);
+				liveset_put(live, &block);
 		}
 	}
 	reader_drop(reader, CUF_SEC_LEDGER);
 }
 
-static uint64_t key_of(const struct cuf_event *e) { return cuf_key(cuf_kind_space(e->kind), e->addr); }
+static uint64_t key_of(const struct cuf_event *event) { return cuf_key(cuf_kind_space(event->kind), event->addr); }
 
-static struct cuf_block block_of(const struct cuf_event *e)
+static struct cuf_block block_of(const struct cuf_event *event)
 {
-	uint64_t age_ns = e->op == CUF_OP_ALLOC ? 0 : (uint64_t)e->extra * 1000000u;
+	uint64_t age_ns = event->op == CUF_OP_ALLOC ? 0 : (uint64_t)event->extra * 1000000u;
 	return (struct cuf_block){
-		.key = key_of(e), .bytes = e->bytes, .aux = e->aux, .seq = e->op == CUF_OP_ALLOC ? e->seq : 0,
-		.time_ns = e->time_ns > age_ns ? e->time_ns - age_ns : 0,
-		.stack = e->op == CUF_OP_ALLOC ? e->stack : e->alloc_stack, .tid = e->tid, .references = 1,
-		.hook = e->op == CUF_OP_ALLOC ? e->hook : 0, .label = e->op == CUF_OP_ALLOC ? e->label : 0,
-		.kind = e->kind, .device = e->device, .flags = (uint8_t)(e->flags & ~CUF_EVENT_BULK),
+		.key = key_of(event), .bytes = event->bytes, .aux = event->aux, .seq = event->op == CUF_OP_ALLOC ? event->seq : 0,
+		.time_ns = event->time_ns > age_ns ? event->time_ns - age_ns : 0,
+		.stack = event->op == CUF_OP_ALLOC ? event->stack : event->alloc_stack, .tid = event->tid, .references = 1,
+		.hook = event->op == CUF_OP_ALLOC ? event->hook : 0, .label = event->op == CUF_OP_ALLOC ? event->label : 0,
+		.kind = event->kind, .device = event->device, .flags = (uint8_t)(event->flags & ~CUF_EVENT_BULK),
 	};
 }
 
 /* What the block that lives there is for, unless it is a later one, or somebody has said. */
-static void tell_role(const struct liveset *live, const struct cuf_event *e, uint64_t key)
+static void tell_role(const struct liveset *live, const struct cuf_event *event, uint64_t key)
 {
-	struct cuf_block *b = liveset_find(live, key);
-	if (b && !b->role && b->seq < e->seq && e->extra < CUF_ROLE_MAX)
-		b->role = (uint8_t)e->extra;
+	struct cuf_block *block = liveset_find(live, key);
+	if (block && !block->role && block->seq < event->seq && event->extra < CUF_ROLE_MAX)
+		block->role = (uint8_t)event->extra;
 }
 
 void replay_apply(struct liveset *live, const struct cuf_event *event)
 {
-	struct cuf_block b = block_of(event);
+	struct cuf_block block = block_of(event);
 	if (!event->kind)
 		return;
 	switch (event->op) {
-	case CUF_OP_ALLOC: case CUF_OP_RESTORE: liveset_put(live, &b); break;
-	case CUF_OP_FREE: liveset_take(live, b.key, NULL); break;
-	case CUF_OP_ROLE: tell_role(live, event, b.key); break;
+	case CUF_OP_ALLOC: case CUF_OP_RESTORE: liveset_put(live, &block); break;
+	case CUF_OP_FREE: liveset_take(live, block.key, NULL); break;
+	case CUF_OP_ROLE: tell_role(live, event, block.key); break;
 	default: break;
 	}
 }
@@ -86,69 +86,69 @@ void replay_apply(struct liveset *live, const struct cuf_event *event)
  */
 struct undo { struct liveset *live, hidden; size_t unborn; bool replaced; };
 
-static void take(struct undo *u, uint64_t key)
+static void take(struct undo *undo, uint64_t key)
 {
 	struct cuf_block was;
-	if (liveset_take(u->live, key, &was) && !was.seq && u->unborn)
-		u->unborn--;
+	if (liveset_take(undo->live, key, &was) && !was.seq && undo->unborn)
+		undo->unborn--;
 }
 
-static void put(struct undo *u, const struct cuf_block *b)
+static void put(struct undo *undo, const struct cuf_block *block)
 {
-	take(u, b->key);
-	if (liveset_put(u->live, b))
-		u->unborn += !b->seq;
+	take(undo, block->key);
+	if (liveset_put(undo->live, block))
+		undo->unborn += !block->seq;
 }
 
 /* Events of after the moment are undone. */
-static void undo(struct undo *u, const struct cuf_event *e, const struct cuf_block *b)
+static void undo(struct undo *undo, const struct cuf_event *event, const struct cuf_block *block)
 {
-	if (e->op == CUF_OP_FREE) {
-		put(u, b);
+	if (event->op == CUF_OP_FREE) {
+		put(undo, block);
 		return;
 	}
-	take(u, b->key);
-	if (u->replaced)
-		liveset_put(&u->hidden, b);
+	take(undo, block->key);
+	if (undo->replaced)
+		liveset_put(&undo->hidden, block);
 }
 
 /* Events of before it only tell about blocks that undoing brought back. */
-static void learn(struct undo *u, const struct cuf_event *e, const struct cuf_block *b)
+static void learn(struct undo *undo, const struct cuf_event *event, const struct cuf_block *block)
 {
 	struct cuf_block *known, was;
-	if (e->op == CUF_OP_RESTORE)
+	if (event->op == CUF_OP_RESTORE)
 		return;
-	if (u->replaced && liveset_take(&u->hidden, b->key, &was) && e->op == CUF_OP_ALLOC)
-		put(u, b);
-	known = liveset_find(u->live, b->key);
-	if (e->op == CUF_OP_ALLOC && known && !known->seq) {
-		known->seq = b->seq;
-		known->time_ns = b->time_ns;
-		known->tid = b->tid;
-		known->hook = b->hook;
-		known->label = b->label;
-		u->unborn -= u->unborn != 0;
+	if (undo->replaced && liveset_take(&undo->hidden, block->key, &was) && event->op == CUF_OP_ALLOC)
+		put(undo, block);
+	known = liveset_find(undo->live, block->key);
+	if (event->op == CUF_OP_ALLOC && known && !known->seq) {
+		known->seq = block->seq;
+		known->time_ns = block->time_ns;
+		known->tid = block->tid;
+		known->hook = block->hook;
+		known->label = block->label;
+		undo->unborn -= undo->unborn != 0;
 	}
 }
 
-static bool is_replayed(const struct cuf_event *e)
+static bool is_replayed(const struct cuf_event *event)
 {
-	return e->kind && (e->op == CUF_OP_ALLOC || e->op == CUF_OP_FREE || e->op == CUF_OP_RESTORE);
+	return event->kind && (event->op == CUF_OP_ALLOC || event->op == CUF_OP_FREE || event->op == CUF_OP_RESTORE);
 }
 
 /* What blocks were said to be for, of those of one ring, from the newest on. An event further back than a block's own
  * birth was of another one at its address. */
 struct role_walk { const struct events *events; size_t left; bool framework; };
 
-static void tell_roles_after(struct role_walk *w, uint64_t seq, struct liveset *live)
+static void tell_roles_after(struct role_walk *walk, uint64_t seq, struct liveset *live)
 {
-	while (w->left) {
-		struct cuf_event e = events_get(w->events, w->events->roles[w->left - 1]);
-		if (e.seq <= seq)
+	while (walk->left) {
+		struct cuf_event event = events_get(walk->events, walk->events->roles[walk->left - 1]);
+		if (event.seq <= seq)
 			return;
-		w->left--;
-		if (e.kind && (e.kind == CUF_KIND_FRAMEWORK) == w->framework)
-			tell_role(live, &e, key_of(&e));
+		walk->left--;
+		if (event.kind && (event.kind == CUF_KIND_FRAMEWORK) == walk->framework)
+			tell_role(live, &event, key_of(&event));
 	}
 }
 
@@ -162,16 +162,16 @@ static void undo_ring(const struct events *events, const struct events *said, ui
 		return;
 	liveset_init(&u.hidden, 0);
 	for (size_t i = from >= events->last_seq ? events->count : events_after(events, from); i--;) {
-		struct cuf_event e = events_get(events, i);
-		struct cuf_block b;
+		struct cuf_event event = events_get(events, i);
+		struct cuf_block block;
 		events_passed(events, passed++);
-		if (e.seq <= to && !u.unborn && !u.hidden.count)
+		if (event.seq <= to && !u.unborn && !u.hidden.count)
 			break;
-		if (!is_replayed(&e))
+		if (!is_replayed(&event))
 			continue;
-		tell_roles_after(&roles, e.seq, live);
-		b = block_of(&e);
-		(e.seq > to ? undo : learn)(&u, &e, &b);
+		tell_roles_after(&roles, event.seq, live);
+		block = block_of(&event);
+		(event.seq > to ? undo : learn)(&u, &event, &block);
 	}
 	tell_roles_after(&roles, 0, live);
 	reader_drop(events->reader, events->ring);

@@ -11,9 +11,9 @@
 #define ROLLBACK_NS 1000000000ull
 enum { CHUNKS_MAX = 1 << 16 };
 
-static bool is_chunk(const struct cuf_event *e, const struct cuf_incident *failed)
+static bool is_chunk(const struct cuf_event *event, const struct cuf_incident *failed)
 {
-	return e->kind == CUF_KIND_VMM && e->device == failed->device && e->bytes == failed->requested_bytes;
+	return event->kind == CUF_KIND_VMM && event->device == failed->device && event->bytes == failed->requested_bytes;
 }
 
 static int by_number(const void *a, const void *b)
@@ -28,13 +28,13 @@ static size_t chunks_before(const struct events *events, const struct cuf_incide
 	size_t count = 0, room = 0;
 	*handles = NULL;
 	for (size_t i = events_after(events, failed->seq); i-- && count < CHUNKS_MAX;) {
-		struct cuf_event e = events_get(events, i);
-		if (e.tid != failed->tid || e.seq == failed->seq || e.kind == CUF_KIND_MAPPING || e.op == CUF_OP_REFERENCE || e.op == CUF_OP_FREE_MEMORY)
+		struct cuf_event event = events_get(events, i);
+		if (event.tid != failed->tid || event.seq == failed->seq || event.kind == CUF_KIND_MAPPING || event.op == CUF_OP_REFERENCE || event.op == CUF_OP_FREE_MEMORY)
 			continue;
-		if (e.op != CUF_OP_ALLOC || !is_chunk(&e, failed))
+		if (event.op != CUF_OP_ALLOC || !is_chunk(&event, failed))
 			break;
 		xalloc_grow(handles, count, &room, sizeof **handles);
-		(*handles)[count++] = e.addr;
+		(*handles)[count++] = event.addr;
 	}
 	if (count)
 		qsort(*handles, count, sizeof **handles, by_number);
@@ -51,13 +51,13 @@ void rollback_find(struct ladder *ladder, const struct events *events)
 		return;
 	count = chunks_before(events, last, &handles);
 	for (size_t i = events_after(events, last->seq); count && i < events->count; i++) {
-		struct cuf_event e = events_get(events, i);
-		if (e.time_ns > last->time_ns + ROLLBACK_NS || (e.tid == last->tid && e.op == CUF_OP_ALLOC))
+		struct cuf_event event = events_get(events, i);
+		if (event.time_ns > last->time_ns + ROLLBACK_NS || (event.tid == last->tid && event.op == CUF_OP_ALLOC))
 			break;
-		if (e.tid != last->tid || e.op != CUF_OP_FREE || !is_chunk(&e, last) || !bsearch(&e.addr, handles, count, sizeof e.addr, by_number))
+		if (event.tid != last->tid || event.op != CUF_OP_FREE || !is_chunk(&event, last) || !bsearch(&event.addr, handles, count, sizeof event.addr, by_number))
 			continue;
-		ladder->settled_seq = e.seq;
-		ladder->rolled_back_bytes += e.bytes;
+		ladder->settled_seq = event.seq;
+		ladder->rolled_back_bytes += event.bytes;
 	}
 	free(handles);
 }

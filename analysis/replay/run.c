@@ -17,10 +17,10 @@ static void adopt(struct run *run, struct reader *reader, size_t *room)
 
 static int by_start(const void *a, const void *b)
 {
-	const struct cuf_header *x = &((const struct run_process *)a)->reader->header, *y = &((const struct run_process *)b)->reader->header;
-	if (x->start_realtime_ns != y->start_realtime_ns)
-		return x->start_realtime_ns < y->start_realtime_ns ? -1 : 1;
-	return x->pid < y->pid ? -1 : x->pid > y->pid;
+	const struct cuf_header *left = &((const struct run_process *)a)->reader->header, *right = &((const struct run_process *)b)->reader->header;
+	if (left->start_realtime_ns != right->start_realtime_ns)
+		return left->start_realtime_ns < right->start_realtime_ns ? -1 : 1;
+	return left->pid < right->pid ? -1 : left->pid > right->pid;
 }
 
 static void read_all(struct run *run)
@@ -28,9 +28,9 @@ static void read_all(struct run *run)
 	if (run->count)
 		qsort(run->processes, run->count, sizeof *run->processes, by_start);
 	for (size_t i = 0; i < run->count; i++) {
-		struct run_process *p = &run->processes[i];
-		meta_read(&p->meta, p->reader, run->arena);
-		p->events = events_new(p->reader);
+		struct run_process *process = &run->processes[i];
+		meta_read(&process->meta, process->reader, run->arena);
+		process->events = events_new(process->reader);
 	}
 }
 

@@ -67,20 +67,20 @@ static bool symbol_read(Dwfl_Module *module, int index, struct symbol *out)
 	return true;
 }
 
-static int compare(const void *left, const void *right)
+static int compare(const void *a, const void *b)
 {
-	const struct symbol *a = left, *b = right;
+	const struct symbol *left = a, *right = b;
 	size_t a_bytes, b_bytes;
 
-	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
-	if (a->rank != b->rank)
-		return a->rank < b->rank ? -1 : 1;
-	a_bytes = strlen(a->name);
-	b_bytes = strlen(b->name);
+	if (left->start != right->start)
+		return left->start < right->start ? -1 : 1;
+	if (left->rank != right->rank)
+		return left->rank < right->rank ? -1 : 1;
+	a_bytes = strlen(left->name);
+	b_bytes = strlen(right->name);
 	if (a_bytes != b_bytes)
 		return a_bytes < b_bytes ? -1 : 1;
-	return strcmp(a->name, b->name);
+	return strcmp(left->name, right->name);
 }
 
 /* One entry an address: the best name with the largest size. Returns how many are left. */

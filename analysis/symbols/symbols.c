@@ -95,16 +95,16 @@ static int find_elf(Dwfl_Module *module, void **userdata, const char *name, Dwar
 struct symbols *symbols_new(const struct symbols_options *options)
 {
 	struct symbols *symbols = xcalloc(1, sizeof *symbols);
-	const struct symbols_options *o = &symbols->options;
+	const struct symbols_options *wanted = &symbols->options;
 
 	if (options)
 		symbols->options = *options;
-	symbols->options.sysroot = o->sysroot && *o->sysroot ? xstrdup(o->sysroot) : NULL;
+	symbols->options.sysroot = wanted->sysroot && *wanted->sysroot ? xstrdup(wanted->sysroot) : NULL;
 	symbols->options.search_dirs = NULL;
-	symbols->debug_path = concat(":.debug:", o->sysroot ? o->sysroot : "", "/usr/lib/debug", NULL);
-	if (o->search_dir_count) {
-		char **copies = xmalloc(o->search_dir_count * sizeof *copies);
-		for (size_t i = 0; i < o->search_dir_count; i++) {
+	symbols->debug_path = concat(":.debug:", wanted->sysroot ? wanted->sysroot : "", "/usr/lib/debug", NULL);
+	if (wanted->search_dir_count) {
+		char **copies = xmalloc(wanted->search_dir_count * sizeof *copies);
+		for (size_t i = 0; i < wanted->search_dir_count; i++) {
 			copies[i] = xstrdup(options->search_dirs[i]);
 			symbols->debug_path = reconcat(symbols->debug_path, symbols->debug_path, ":", copies[i], NULL);
 		}
@@ -113,7 +113,7 @@ struct symbols *symbols_new(const struct symbols_options *options)
 	symbols->callbacks = (Dwfl_Callbacks){ .find_elf = find_elf, .find_debuginfo = find_debuginfo,
 	                                       .section_address = dwfl_offline_section_address, .debuginfo_path = &symbols->debug_path };
 	/* libdw asks the servers whenever the variable is there, and an unreachable one costs minutes */
-	if (!o->debuginfod)
+	if (!wanted->debuginfod)
 		unsetenv("DEBUGINFOD_URLS");
 	elf_version(EV_CURRENT);
 	symbols->dwfl = dwfl_begin(&symbols->callbacks);
