@@ -10,10 +10,8 @@
 #include <dlfcn.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include "interpose/store/loss.h"
+#include "interpose/store/dropped.h"
 #include "interpose/store/meta.h"
-#include "interpose/python/python.h"
-#include "interpose/record/recorder.h"
 #include "interpose/platform/sys.h"
 
 /* Without _dl_find_object (glibc before 2.35): the objects that were there at start. */
@@ -77,6 +75,7 @@ static struct module modules[MODULES];
 static uint64_t last_id;
 static uint64_t generation = 1;
 static struct cuf_span self;
+static cuf_module_listener *listener;
 
 #if defined __GLIBC__ && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 35)
 /* Weak: the library may run with an older glibc than it was built with. */
@@ -306,14 +305,14 @@ static struct module *find_module(const struct cuf_object *object, struct module
 	return NULL;
 }
 
-/* An interpreter may be behind it. */
-static void show_to_python(const struct cuf_object *object)
+/* Reports a new object to whoever was given to cuf_modules_init. */
+static void call_listener(const struct cuf_object *object)
 {
 	unsigned count;
 	const ElfW(Phdr) *segments = program_headers(object, &count);
-	for (unsigned i = 0; segments && i < count; i++)
+	for (unsigned i = 0; listener && segments && i < count; i++)
 		if (segments[i].p_type == PT_DYNAMIC)
-			cuf_python_object_seen(object->base, (const ElfW(Dyn) *)(object->base + segments[i].p_vaddr));
+			listener(object->base, (const ElfW(Dyn) *)(object->base + segments[i].p_vaddr));
 }
 
 void cuf_modules_note(uint64_t code_addr)
@@ -325,7 +324,7 @@ void cuf_modules_note(uint64_t code_addr)
 	while (!find_module(&object, &vacant)) {
 		uint64_t key;
 		if (!vacant) {
-			cuf_lost(CUF_LOST_META);
+			cuf_count_dropped(CUF_LOST_META);
 			return;
 		}
 		key = __atomic_load_n(&vacant->key, __ATOMIC_RELAXED);
@@ -340,7 +339,7 @@ void cuf_modules_note(uint64_t code_addr)
 		vacant->path = object.path;
 		describe(vacant->id, &object);
 		__atomic_store_n(&vacant->key, object.start, __ATOMIC_RELEASE);
-		show_to_python(&object);
+		call_listener(&object);
 		return;
 	}
 }
@@ -376,19 +375,18 @@ static void note_first(void)
 		self = (struct cuf_span){ object.start, object.end };
 }
 
-void cuf_modules_init(void)
+void cuf_modules_init(cuf_module_listener *on_new_object)
 {
+	listener = on_new_object;
 	if (loader_can_find())
 		know_executable();
 	else if (!snapshot_count)
 		snapshot_take();
 	note_first();
-	cuf_python_start();
 }
 
-void cuf_modules_fork(void)
+void cuf_modules_atfork_child(void)
 {
 	memset(modules, 0, sizeof modules);
 	last_id = 0;
-	cuf_python_fork();
 }

@@ -11,6 +11,7 @@
 #ifndef CUF_MODULES_H
 #define CUF_MODULES_H
 
+#include <link.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -27,13 +28,17 @@ struct cuf_span {
 	uintptr_t start, end;
 };
 
-/* Each time a recording begins, the first time in the constructor: notes the executable, the vdso, ourselves and libc. */
-void cuf_modules_init(void);
+/* Called once for each object, when it is noted, on the thread that met it; bias and dynamic as in struct link_map. */
+typedef void cuf_module_listener(uintptr_t bias, const ElfW(Dyn) *dynamic);
+
+/* Each time a recording begins, the first time in the constructor: notes the executable, the vdso, ourselves and libc.
+ * on_new_object may be NULL. */
+void cuf_modules_init(cuf_module_listener *on_new_object);
 void cuf_modules_note(uint64_t code_addr); /* makes sure that the object holding this address is in META */
 uint64_t cuf_modules_generation(void);     /* changes when an object may have gone; never 0 */
-/* cuf_modules_changed() of recorder.h: after a dlclose: notes the end of objects that are gone, bumps the generation */
+void cuf_modules_changed(void);            /* after a dlclose: notes the end of objects that are gone, bumps the generation */
 /* In a forked child, before its recording begins: forgets what was noted; writes nothing. */
-void cuf_modules_fork(void);
+void cuf_modules_atfork_child(void);
 bool cuf_modules_is_self(uint64_t code_addr); /* inside this library; never so when it was linked into the executable */
 
 bool cuf_object_find(uintptr_t addr, struct cuf_object *object);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 #include "interpose/platform/clock.h"
-#include "interpose/store/loss.h"
+#include "interpose/store/dropped.h"
 #include "interpose/record/recorder.h"
 #include "interpose/store/recording.h"
 #include "interpose/store/ring.h"
@@ -18,7 +18,7 @@ struct cuf_device *cuf_device_at(unsigned device)
 	if (device < CUF_DEVICES_MAX)
 		return &cuf_recording.devices[device];
 	if (device != CUF_DEVICE_NONE)
-		cuf_lost(CUF_LOST_DEVICES);
+		cuf_count_dropped(CUF_LOST_DEVICES);
 	return NULL;
 }
 

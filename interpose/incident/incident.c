@@ -8,8 +8,8 @@
 #include "interpose/record/forget.h"
 #include "interpose/record/framework.h"
 #include "interpose/record/host.h"
-#include "interpose/store/loss.h"
-#include "interpose/code/names.h"
+#include "interpose/store/dropped.h"
+#include "interpose/code/symbolize.h"
 #include "interpose/incident/phases.h"
 #include "interpose/process/process_facts.h"
 #include "interpose/store/recording.h"
@@ -97,7 +97,7 @@ struct cuf_incident *cuf_incident_open(const struct cuf_block *wanted, uint32_t 
 	struct cuf_framework_level level = cuf_framework_level(wanted->device);
 	struct cuf_process_memory memory;
 	if (i->number)
-		cuf_lost(CUF_LOST_INCIDENTS);
+		cuf_count_dropped(CUF_LOST_INCIDENTS);
 	__atomic_store_n(&i->number, 0, __ATOMIC_RELEASE);
 	memset(i, 0, sizeof *i);
 	i->time_ns = wanted->time_ns;
@@ -143,7 +143,7 @@ static void name_stacks(const struct cuf_incident *i)
 	uint32_t stacks[CUF_INCIDENT_SITES + 1] = { i->stack };
 	for (uint64_t n = 0; n < i->site_count; n++)
 		stacks[n + 1] = i->sites[n].stack;
-	cuf_names_of_stacks(stacks, (unsigned)i->site_count + 1);
+	cuf_symbolize_stacks(stacks, (unsigned)i->site_count + 1);
 }
 
 void cuf_incident_publish(struct cuf_incident *incident)

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 #include <string.h>
-#include "interpose/store/loss.h"
+#include "interpose/store/dropped.h"
 #include "interpose/store/meta.h"
 #include "interpose/platform/say.h"
 #include "interpose/platform/laws.h"
@@ -124,6 +124,6 @@ uint32_t cuf_phase_name(const char *domain, size_t domain_bytes, const char *tex
 	if (mine)
 		write_name(id, domain, domain_bytes, text, bytes);
 	else if (!id)
-		cuf_lost(CUF_LOST_CODES);
+		cuf_count_dropped(CUF_LOST_CODES);
 	return id;
 }

@@ -6,8 +6,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "interpose/platform/clock.h"
-#include "interpose/store/loss.h"
+#include "interpose/store/dropped.h"
 #include "interpose/incident/phase_names.h"
+#include "interpose/process/thread.h"
 #include "interpose/store/ring.h"
 #include "interpose/platform/sys.h"
 #include "interpose/platform/laws.h"
@@ -118,14 +119,14 @@ static bool admit(enum cuf_ring ring, uint64_t now_ns, bool always)
 /* Its sequence number; 0: left out. */
 static uint64_t log_event(struct cuf_thread_state *t, enum cuf_phase_source source, enum cuf_phase_op op, uint32_t name, uint64_t id, bool always)
 {
-	struct cuf_event event = { .addr = name, .aux = id, .tid = t->tid, .extra = cuf_phase_extra(op, source),
+	struct cuf_event event = { .addr = name, .aux = id, .tid = t->writer.tid, .extra = cuf_phase_extra(op, source),
 		.op = CUF_OP_PHASE, .device = CUF_DEVICE_NONE };
 	if (!admit(ring_of(source), cuf_now_coarse_ns(), always)) {
 		__atomic_fetch_add(&cuf_recording.header->phases_left_out, 1, __ATOMIC_RELAXED);
 		return 0;
 	}
 	event.time_ns = cuf_now_ns();
-	return cuf_ring_event(t, ring_of(source), &event);
+	return cuf_ring_event(&t->writer, ring_of(source), &event);
 }
 
 struct entry { struct cuf_thread_state *thread; int saved_errno; };
@@ -163,14 +164,14 @@ static void map_stacks(void)
 static struct stack *stack_of(const struct cuf_thread_state *t)
 {
 	struct stack *s;
-	uint32_t generation = t->slot->generation;
+	uint32_t generation = t->writer.slot->generation;
 	if (__builtin_expect(!__atomic_load_n(&stacks, __ATOMIC_ACQUIRE), 0))
 		map_stacks();
-	if (!stacks || t->index >= STACKS_MAX)
+	if (!stacks || t->writer.slot_index >= STACKS_MAX)
 		return NULL;
-	s = &stacks[t->index];
-	if (s->tid != t->tid || s->generation != generation) {
-		s->tid = t->tid;
+	s = &stacks[t->writer.slot_index];
+	if (s->tid != t->writer.tid || s->generation != generation) {
+		s->tid = t->writer.tid;
 		s->generation = generation;
 		s->depth = s->beyond = 0;
 	}
@@ -254,7 +255,7 @@ static uint64_t begin(enum cuf_phase_source source, enum cuf_phase_op op, struct
 	number = number_of(name);
 	seq = log_event(e.thread, source, op, number, id, false);
 	if (seq)
-		open_add(table, key_of(source, id), id, e.thread->tid, number, seq);
+		open_add(table, key_of(source, id), id, e.thread->writer.tid, number, seq);
 	leave(&e);
 	return id;
 }

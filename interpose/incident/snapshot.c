@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <sys/mman.h>
 #include "interpose/store/ledger.h"
-#include "interpose/platform/pairs.h"
+#include "interpose/platform/sort.h"
 #include "interpose/store/recording.h"
 #include "interpose/platform/sys.h"
 #include "interpose/platform/laws.h"
@@ -58,7 +58,7 @@ static void see_hole(struct cuf_incident *i, uint64_t bytes, uint64_t *page_free
 static void page_holes(struct cuf_incident *i)
 {
 	const struct cuf_pair *p = scratch.pairs;
-	cuf_pairs_sort(scratch.pairs, scratch.used);
+	cuf_sort_pairs(scratch.pairs, scratch.used);
 	for (uint64_t n = 0; n < scratch.used;) {
 		uint64_t page = p[n].key / CUF_PAGE_BYTES * CUF_PAGE_BYTES, at = page, page_free = 0;
 		for (; n < scratch.used && p[n].key / CUF_PAGE_BYTES * CUF_PAGE_BYTES == page; n++) {
@@ -88,7 +88,7 @@ static void vmm_holes(struct cuf_incident *i)
 {
 	uint64_t at = 0, end = 0;
 	bool any = false;
-	cuf_pairs_sort(scratch.pairs, scratch.used);
+	cuf_sort_pairs(scratch.pairs, scratch.used);
 	for (uint64_t n = 0; n <= scratch.used; n++) {
 		uint64_t start = n < scratch.used ? scratch.pairs[n].key >> 1 : 0, bytes = n < scratch.used ? scratch.pairs[n].value : 0;
 		bool mapping = n < scratch.used && scratch.pairs[n].key & 1;
@@ -131,7 +131,7 @@ static void keep_largest(struct cuf_incident *i, const struct cuf_site_level *si
 
 static void largest_sites(struct cuf_incident *i)
 {
-	cuf_pairs_sort(scratch.pairs, scratch.used);
+	cuf_sort_pairs(scratch.pairs, scratch.used);
 	for (uint64_t n = 0; n < scratch.used;) {
 		uint64_t key = scratch.pairs[n].key;
 		struct cuf_site_level site = { (uint32_t)(key >> 8), (uint32_t)(key & 255), 0, 0 };

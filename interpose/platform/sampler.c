@@ -2,6 +2,7 @@
 /* Exponential intervals from a xorshift generator, and the weight of a sample. */
 #include "interpose/platform/sampler.h"
 
+#include "interpose/abi/format.h"
 #include "interpose/platform/laws.h"
 
 /* ln(x) for 0 < x <= 1: x = m * 2^e with m in [1/sqrt2, sqrt2), and ln m = 2 atanh((m-1)/(m+1)), to 1e-11. */
@@ -21,14 +22,14 @@ static double natural_log(double x)
 	return 2 * z * (1 + z2 * (1.0 / 3 + z2 * (1.0 / 5 + z2 * (1.0 / 7 + z2 * (1.0 / 9 + z2 * (1.0 / 11 + z2 / 13)))))) + exponent * 0.6931471805599453;
 }
 
-uint64_t cuf_sample_interval(struct cuf_thread_state *t, uint64_t mean_bytes)
+uint64_t cuf_sample_interval(uint64_t *random, uint64_t mean_bytes)
 {
-	uint64_t x = t->random;
+	uint64_t x = *random;
 	double uniform, interval;
 	x ^= x << 13;
 	x ^= x >> 7;
 	x ^= x << 17;
-	t->random = x;
+	*random = x;
 	uniform = (double)((x >> 11) + 1) * 0x1p-53; /* (0, 1] */
 	interval = -natural_log(uniform) * (double)mean_bytes;
 	return (uint64_t)interval + 1;

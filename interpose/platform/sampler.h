@@ -8,10 +8,12 @@
 #define CUF_SAMPLER_H
 
 #include <stdint.h>
-#include "interpose/process/thread.h"
 
-/* The next interval in bytes, at least 1. */
-uint64_t cuf_sample_interval(struct cuf_thread_state *thread, uint64_t mean_bytes);
+/* Mean distance of the framework blocks whose stack is taken. */
+#define CUF_FRAMEWORK_SAMPLE_MEAN_BYTES (128u << 10)
+
+/* The next interval in bytes, at least 1. *random is the generator's state: any value but 0, one for each thread. */
+uint64_t cuf_sample_interval(uint64_t *random, uint64_t mean_bytes);
 
 /* What one sampled block of this size stands for, in bytes. Exact blocks stand for themselves. */
 uint64_t cuf_sample_weight_bytes(uint64_t bytes, uint64_t mean_bytes);

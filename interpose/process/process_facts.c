@@ -348,15 +348,3 @@ void cuf_process_memory(struct cuf_process_memory *memory)
 	    memory->cgroup_bytes >= memory->cgroup_max_bytes - memory->cgroup_max_bytes / 10)
 		memory->cgroup_file_bytes = read_cgroup_files();
 }
-
-long cuf_process_fill_with_zeros(int fd, size_t bytes)
-{
-	static const char zeros[65536];
-	while (bytes) {
-		long wrote = cuf_sys_write(fd, zeros, bytes < sizeof zeros ? bytes : sizeof zeros);
-		if (wrote <= 0)
-			return wrote ? wrote : -28; /* ENOSPC */
-		bytes -= (size_t)wrote;
-	}
-	return 0;
-}

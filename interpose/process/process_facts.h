@@ -21,6 +21,4 @@ void cuf_process_describe(char **environment);
 struct cuf_process_memory { uint64_t rss_bytes, cgroup_bytes, cgroup_max_bytes, rss_shared_bytes, cgroup_file_bytes; };
 void cuf_process_memory(struct cuf_process_memory *memory);
 
-long cuf_process_fill_with_zeros(int fd, size_t bytes); /* 0 or -errno */
-
 #endif

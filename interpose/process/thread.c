@@ -2,11 +2,10 @@
 /* Thread slots: found at a thread's first event, recycled when the thread is dead, never destroyed. */
 #include "interpose/process/thread.h"
 
-#include <errno.h>
 #include <sys/mman.h>
 #include "interpose/platform/clock.h"
-#include "interpose/record/framework.h"
-#include "interpose/store/loss.h"
+#include "interpose/store/dropped.h"
+#include "interpose/store/liveness.h"
 #include "interpose/platform/options.h"
 #include "interpose/store/recording.h"
 #include "interpose/store/ring.h"
@@ -22,11 +21,6 @@ enum { SLOTS_MAX = 8192 };
 static struct cuf_thread_state *states[SLOTS_MAX];
 static uint32_t slots_used; /* slots ever given out */
 static uint32_t hand;       /* where the search for dead threads goes on */
-
-bool cuf_thread_alive(uint32_t tid)
-{
-	return cuf_sys(SYS_tgkill, cuf_recording.header->pid, tid, 0, 0, 0, 0) != -ESRCH;
-}
 
 void cuf_thread_fork(void) { slots_used = hand = 0; }
 
@@ -101,22 +95,22 @@ struct cuf_thread_state *cuf_thread_attach(void)
 	tid = (uint32_t)cuf_sys(SYS_gettid, 0, 0, 0, 0, 0, 0);
 	index = take_slot(tid);
 	if (index < 0 || !(t = state_of((unsigned)index))) {
-		cuf_lost(CUF_LOST_THREADS);
+		cuf_count_dropped(CUF_LOST_THREADS);
 		return NULL;
 	}
-	t->slot = &cuf_recording.threads[index];
-	t->index = (unsigned)index;
-	t->tid = tid;
-	__atomic_store_n(&t->slot->generation, t->slot->generation + 1, __ATOMIC_RELAXED);
-	t->slot->start_ns = cuf_now_ns();
-	__atomic_store_n(&t->slot->busy, 0, __ATOMIC_RELAXED);
-	name_thread(t->slot);
-	cuf_ring_inherit(t);
+	t->writer.slot = &cuf_recording.threads[index];
+	t->writer.slot_index = t->stack.slot_index = (unsigned)index;
+	t->writer.tid = tid;
+	__atomic_store_n(&t->writer.slot->generation, t->writer.slot->generation + 1, __ATOMIC_RELAXED);
+	t->writer.slot->start_ns = cuf_now_ns();
+	__atomic_store_n(&t->writer.slot->busy, 0, __ATOMIC_RELAXED);
+	name_thread(t->writer.slot);
+	cuf_ring_inherit(&t->writer);
 	t->host_clock_countdown = 0;
 	t->host_now_ns = 0;
-	t->random = (t->slot->start_ns ^ (uint64_t)tid << 32) * 0x9E3779B97F4A7C15ull | 1;
-	t->framework_countdown_bytes = (int64_t)cuf_sample_interval(t, CUF_FRAMEWORK_SAMPLE_MEAN_BYTES);
-	cuf_walker_init(&t->walker, tid == cuf_recording.header->pid);
+	t->random = (t->writer.slot->start_ns ^ (uint64_t)tid << 32) * 0x9E3779B97F4A7C15ull | 1;
+	t->framework_countdown_bytes = (int64_t)cuf_sample_interval(&t->random, CUF_FRAMEWORK_SAMPLE_MEAN_BYTES);
+	cuf_walker_init(&t->stack.walker, tid == cuf_recording.header->pid);
 	cuf_tls.thread = t;
 	if (cuf_tls.generation != CUF_GENERATION_NEW) { /* forked inside a call that will not return here; a new thread's are in use */
 		cuf_tls.driver_calls = 0;
@@ -124,9 +118,9 @@ struct cuf_thread_state *cuf_thread_attach(void)
 		cuf_tls.label_frame = 0;
 		cuf_tls.role = CUF_ROLE_NONE;
 	}
-	t->sample_mean_bytes = cuf_options.sample;
+	t->writer.sample_mean_bytes = cuf_options.sample;
 	if (cuf_options.host == CUF_HOST_SAMPLED) /* in full mode it stays at 0 or below: no birth is skipped */
-		cuf_tls.countdown_bytes = (int64_t)(t->sampled_from = cuf_sample_interval(t, t->sample_mean_bytes));
+		cuf_tls.countdown_bytes = (int64_t)(t->sampled_from = cuf_sample_interval(&t->random, t->writer.sample_mean_bytes));
 	else
 		cuf_tls.countdown_bytes = cuf_options.host == CUF_HOST_OFF ? INT64_MAX : 0;
 	__atomic_store_n(&cuf_tls.generation, generation, __ATOMIC_RELEASE);
@@ -152,7 +146,7 @@ struct cuf_thread_state *cuf_thread_enter_slowly(void)
 {
 	struct cuf_thread_state *t = cuf_tls.thread;
 	if (cuf_tls.guard) {
-		cuf_lost(CUF_LOST_NESTED);
+		cuf_count_dropped(CUF_LOST_NESTED);
 		return NULL;
 	}
 	cuf_tls.guard = 1;
@@ -162,7 +156,7 @@ struct cuf_thread_state *cuf_thread_enter_slowly(void)
 		cuf_thread_announce(t);
 		if (cuf_tls.generation == __atomic_load_n(cuf_gate, __ATOMIC_ACQUIRE))
 			return t;
-		__atomic_store_n(&t->slot->busy, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&t->writer.slot->busy, 0, __ATOMIC_RELEASE);
 	}
 	cuf_tls.guard = 0;
 	return NULL;

@@ -11,29 +11,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "interpose/abi/format.h"
-#include "interpose/store/recording.h"
+#include "interpose/stack/stacks.h"
+#include "interpose/store/ring.h"
 #include "interpose/record/state.h"
-#include "interpose/stack/walker.h"
 
 /* One per slot, in private memory, reused by the slot's next thread. */
 struct cuf_thread_state {
-	struct cuf_thread *slot;
-	unsigned index;
-	uint32_t tid;
-	struct cuf_segment *segments[CUF_RINGS]; /* NULL none */
-	struct cuf_host_event *host_next, *host_end; /* of the host segment: the next record, and where it ends */
-	uint64_t host_time_base_ns;      /* of the last TIME record; 0: one must come first */
+	struct cuf_writer writer;
 	uint64_t host_now_ns;
 	uint32_t host_tick_ms;           /* host_now_ns as ticks of the events, and as a birth time of blocks */
 	uint32_t host_birth;
 	uint32_t host_clock_countdown;
 	uint64_t random;
 	uint64_t sampled_from;           /* bytes of the current sampling interval */
-	uint64_t sample_mean_bytes;      /* it was drawn with this mean */
 	int64_t framework_countdown_bytes; /* to the next small framework block whose stack is taken */
 	uint32_t operations;             /* on device blocks, to measure the cost of one in some */
-	struct cuf_walker walker;
-	uint64_t frames[256];
+	struct cuf_stack_scratch stack;
 };
 
 /* Few bytes of static TLS; initial-exec, because other models may call malloc on first use. */
@@ -66,9 +59,9 @@ bool cuf_thread_fence_all(void);     /* false: could not be done */
 static inline void cuf_thread_announce(struct cuf_thread_state *t)
 {
 	if (__builtin_expect(cuf_thread_must_fence, 0))
-		__atomic_exchange_n(&t->slot->busy, 1, __ATOMIC_SEQ_CST);
+		__atomic_exchange_n(&t->writer.slot->busy, 1, __ATOMIC_SEQ_CST);
 	else
-		__atomic_store_n(&t->slot->busy, 1, __ATOMIC_RELAXED);
+		__atomic_store_n(&t->writer.slot->busy, 1, __ATOMIC_RELAXED);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
@@ -80,7 +73,7 @@ static inline struct cuf_thread_state *cuf_thread_enter(void)
 		cuf_thread_announce(t);
 		if (__builtin_expect(cuf_tls.generation == __atomic_load_n(cuf_gate, __ATOMIC_ACQUIRE), 1))
 			return t;
-		__atomic_store_n(&t->slot->busy, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&t->writer.slot->busy, 0, __ATOMIC_RELEASE);
 		cuf_tls.guard = 0;
 	}
 	return cuf_thread_enter_slowly();
@@ -88,12 +81,9 @@ static inline struct cuf_thread_state *cuf_thread_enter(void)
 
 static inline void cuf_thread_leave(struct cuf_thread_state *thread)
 {
-	__atomic_store_n(&thread->slot->busy, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&thread->writer.slot->busy, 0, __ATOMIC_RELEASE);
 	cuf_tls.guard = 0;
 }
-
-/* 0 when the thread of this id is gone. */
-bool cuf_thread_alive(uint32_t tid);
 
 /* In a forked child: all slots are free again. */
 void cuf_thread_fork(void);

@@ -16,7 +16,7 @@
 #include "interpose/platform/readable.h"
 #include "interpose/store/recording.h"
 #include "interpose/platform/say.h"
-#include "interpose/record/state.h"
+#include "interpose/platform/sys.h"
 #include "interpose/platform/laws.h"
 
 /* Walks that are checked load by load, and how many later ones may go wrong before none is trusted. */
@@ -40,12 +40,6 @@ static void publish(void)
 	cuf_recording.header->python_state = state_known;
 	if (*note)
 		cuf_meta_text(CUF_META_NOTE, CUF_NOTE_PYTHON, note, strlen(note));
-}
-
-void cuf_python_stopped(enum cuf_python_stop why)
-{
-	if (cuf_recording.header)
-		__atomic_fetch_add(&cuf_recording.header->python_stops[why], 1, __ATOMIC_RELAXED);
 }
 
 void cuf_python_off(enum cuf_python_state state, const char *why)
@@ -168,20 +162,20 @@ void cuf_python_start(void)
 			meet(map->l_addr, map->l_ld, false);
 }
 
-void cuf_python_fork(void)
+void cuf_python_atfork_child(void)
 {
 	looking = 0;
 	cuf_python.generation++;
-	cuf_python_names_fork();
+	cuf_python_names_atfork_child();
 }
 
-void cuf_python_unload_begin(void)
+bool cuf_python_unload_begin(void)
 {
 	if (!may_go)
-		return;
+		return false;
 	__atomic_fetch_add(&unloads, 1, __ATOMIC_ACQ_REL);
 	__atomic_store_n(&cuf_python.on, 0, __ATOMIC_SEQ_CST);
-	cuf_state_wait_for_threads(); /* one may be in the middle of a function of the interpreter's */
+	return true;
 }
 
 void cuf_python_unload_end(void)
@@ -274,11 +268,11 @@ bool cuf_python_is_finalizing(void)
 static __attribute__((noinline, cold)) void forget(struct cuf_python_thread *p)
 {
 	memset(p->tokens, 0, sizeof p->tokens);
-	memset(p->known, 0, sizeof p->known);
+	memset(p->merged_ids, 0, sizeof p->merged_ids);
 	p->generation = cuf_python.generation;
 }
 
-uint64_t cuf_python_gather(struct cuf_thread_state *t, unsigned max)
+uint64_t cuf_python_gather(unsigned slot, unsigned max)
 {
 	struct cuf_python_thread *p;
 	uintptr_t state;
@@ -286,7 +280,7 @@ uint64_t cuf_python_gather(struct cuf_thread_state *t, unsigned max)
 	if (!__atomic_load_n(&cuf_python.on, __ATOMIC_ACQUIRE))
 		return 0;
 	/* while it shuts down, states of other threads are taken away under them */
-	if (cuf_python_is_finalizing() || !(p = thread_of(t->index)) || !(state = find_state(p)))
+	if (cuf_python_is_finalizing() || !(p = thread_of(slot)) || !(state = find_state(p)))
 		return 0;
 	if (__builtin_expect(p->generation != cuf_python.generation, 0))
 		forget(p);
@@ -360,19 +354,20 @@ static inline bool is_call(const struct merge *m, uint64_t ip, uintptr_t low, ui
 	return marker ? marker >= low && marker < high : ip - 1 - cuf_python.eval_start < cuf_python.eval_end - cuf_python.eval_start;
 }
 
-unsigned cuf_python_merge(struct cuf_thread_state *t, unsigned depth, unsigned max, uint8_t *stop)
+unsigned cuf_python_merge(unsigned slot, const struct cuf_native_stack *stack, unsigned max, uint8_t *stop)
 {
-	struct cuf_python_thread *p = threads[t->index];
-	const uintptr_t *lows = t->walker.memos->lows;
-	struct merge m = { .p = p, .out = p->merged, .max = max, .after = UINT32_MAX };
+	struct cuf_python_thread *p = threads[slot];
+	const uintptr_t *frame_sp = stack->frame_sp;
+	const unsigned depth = stack->depth;
+	struct merge m = { .p = p, .out = p->merged_frames, .max = max, .after = UINT32_MAX };
 	unsigned i;
 	p->walks->note(&cuf_python, p, p->gathered, max);
 	for (i = 0; i < depth && m.count < max; i++) {
-		uintptr_t high = i + 1 < depth && lows[i + 1] > lows[i] ? lows[i + 1] : UINTPTR_MAX;
-		if (m.run < p->runs && is_call(&m, t->frames[i], lows[i], high))
+		uintptr_t high = i + 1 < depth && frame_sp[i + 1] > frame_sp[i] ? frame_sp[i + 1] : UINTPTR_MAX;
+		if (m.run < p->runs && is_call(&m, stack->frames[i], frame_sp[i], high))
 			place_run(&m);
 		else
-			m.out[m.count++] = t->frames[i];
+			m.out[m.count++] = stack->frames[i];
 	}
 	while (m.run < p->runs && m.count < max) /* the native walk did not get there */
 		place_run(&m);
@@ -380,11 +375,11 @@ unsigned cuf_python_merge(struct cuf_thread_state *t, unsigned depth, unsigned m
 		cuf_python_stopped(CUF_PYTHON_STOP_DEPTH);
 	if (i < depth || m.run < p->runs || p->more)
 		*stop = CUF_STOP_DEPTH;
-	memcpy(t->frames, m.out, m.count * sizeof *m.out);
+	memcpy(stack->frames, m.out, m.count * sizeof *m.out);
 	return m.count;
 }
 
-struct cuf_python_known *cuf_python_known(struct cuf_thread_state *t, uint64_t key)
+struct cuf_python_merged *cuf_python_merged(unsigned slot, uint64_t key)
 {
-	return &threads[t->index]->known[(key ^ key >> 32) % CUF_PYTHON_KNOWN];
+	return &threads[slot]->merged_ids[(key ^ key >> 32) % CUF_PYTHON_MERGED];
 }

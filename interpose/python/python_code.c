@@ -5,7 +5,7 @@
  * thread's). What is read of code and texts goes through the kernel: this is the first sight, and names are rare.
  */
 #include <string.h>
-#include "interpose/store/loss.h"
+#include "interpose/store/dropped.h"
 #include "interpose/store/meta.h"
 #include "interpose/python/python_parts.h"
 #include "interpose/platform/readable.h"
@@ -22,13 +22,19 @@ static uint64_t codes[CODES]; /* hash of the text; 0 free */
 static uint64_t known[KNOWN];
 static bool any; /* else the pages were never touched, and stay so */
 
-void cuf_python_names_fork(void)
+void cuf_python_names_atfork_child(void)
 {
 	if (!any)
 		return;
 	memset(codes, 0, sizeof codes);
 	memset(known, 0, sizeof known);
 	any = false;
+}
+
+void cuf_python_stopped(enum cuf_python_stop why)
+{
+	if (cuf_recording.header)
+		__atomic_fetch_add(&cuf_recording.header->python_stops[why], 1, __ATOMIC_RELAXED);
 }
 
 /* ---- texts ---- */
@@ -163,7 +169,7 @@ static uint32_t number_of(const struct text *text)
 		if (seen == hash)
 			return at % CODES + 1;
 	}
-	cuf_lost(CUF_LOST_CODES);
+	cuf_count_dropped(CUF_LOST_CODES);
 	cuf_python_stopped(CUF_PYTHON_STOP_NAMES);
 	return 0;
 }
@@ -178,7 +184,7 @@ static uint32_t code_number(const struct cuf_python *python, struct cuf_python_t
 		return seen & HIDDEN;
 	__atomic_store_n(&any, true, __ATOMIC_RELAXED);
 	if (!describe(python, frame->code, &text, &hidden)) {
-		cuf_lost(CUF_LOST_CODES);
+		cuf_count_dropped(CUF_LOST_CODES);
 		return 0;
 	}
 	number = hidden ? HIDDEN : number_of(&text);

@@ -8,7 +8,7 @@
 #include "interpose/python/python.h"
 #include "interpose/python/python_layout.h"
 
-enum { CUF_PYTHON_FRAMES_MAX = CUF_WALK_FRAMES_MAX, CUF_PYTHON_SETS = 512, CUF_PYTHON_WAYS = 4, CUF_PYTHON_KNOWN = 256, CUF_PYTHON_TEXT_BYTES = 2048,
+enum { CUF_PYTHON_SETS = 512, CUF_PYTHON_WAYS = 4, CUF_PYTHON_MERGED = 256, CUF_PYTHON_TEXT_BYTES = 2048,
 	CUF_PYTHON_FILE_BYTES = 1024, CUF_PYTHON_NAME_BYTES = 512 /* shown of a file and of a function */ };
 
 struct cuf_python;
@@ -58,9 +58,9 @@ struct cuf_python_thread {
 		uint64_t identity, key;        /* of the code; of code, identity and instruction */
 	} frames[CUF_PYTHON_FRAMES_MAX];
 	struct cuf_python_run run[CUF_PYTHON_FRAMES_MAX + 1];
-	uint64_t merged[CUF_PYTHON_FRAMES_MAX];
+	uint64_t merged_frames[CUF_PYTHON_FRAMES_MAX];
 	struct cuf_python_token tokens[CUF_PYTHON_SETS][CUF_PYTHON_WAYS]; /* the newest first */
-	struct cuf_python_known known[CUF_PYTHON_KNOWN];
+	struct cuf_python_merged merged_ids[CUF_PYTHON_MERGED];
 	char text[CUF_PYTHON_TEXT_BYTES];
 };
 
@@ -96,7 +96,7 @@ uint64_t cuf_python_name(const struct cuf_python *python, struct cuf_python_thre
 /* The line of an instruction, counted in bytes from the code's first; 0: none, or not known. Reads through the kernel. */
 uint32_t cuf_python_line(const struct cuf_python *python, uintptr_t code, int64_t offset);
 
-void cuf_python_names_fork(void);
+void cuf_python_names_atfork_child(void);
 
 /* Loads from structs that are not ours to the compiler. */
 struct __attribute__((packed, may_alias)) cuf_python_word { uint64_t value; };

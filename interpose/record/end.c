@@ -6,7 +6,7 @@
 #include "interpose/record/forget.h"
 #include "interpose/record/framework.h"
 #include "interpose/incident/incident.h"
-#include "interpose/code/names.h"
+#include "interpose/code/symbolize.h"
 #include "interpose/record/recorder.h"
 #include "interpose/store/recording.h"
 #include "interpose/store/ring.h"
@@ -30,15 +30,15 @@ void cuf_end_begin(unsigned end_kind, uint64_t status)
 		return;
 	t = cuf_thread_enter();
 	if (t) { /* also ensures that a forked child does not mark its parent's end */
-		event = (struct cuf_event){ .time_ns = cuf_now_ns(), .op = CUF_OP_EXIT, .tid = t->tid, .extra = (uint32_t)status, .device = CUF_DEVICE_NONE };
+		event = (struct cuf_event){ .time_ns = cuf_now_ns(), .op = CUF_OP_EXIT, .tid = t->writer.tid, .extra = (uint32_t)status, .device = CUF_DEVICE_NONE };
 		cuf_timeline_sample(event.time_ns);
 		cuf_framework_end();
-		h->end_seq = cuf_ring_event(t, CUF_RING_DEVICE, &event);
+		h->end_seq = cuf_ring_event(&t->writer, CUF_RING_DEVICE, &event);
 		h->end_ns = event.time_ns;
 		h->end_status = status;
 		__atomic_store_n(&h->end_kind, end_kind, __ATOMIC_RELEASE);
 		if (*cuf_recording.path && end_kind != CUF_END_FAST && end_kind != CUF_END_EXEC)
-			cuf_names_of_all_stacks();
+			cuf_symbolize_all_stacks();
 		cuf_thread_leave(t);
 	} else {
 		__atomic_store_n(&begun, 0, __ATOMIC_RELEASE);

@@ -6,7 +6,8 @@
 #include "interpose/store/hook_names.h"
 #include "interpose/store/ledger.h"
 #include "interpose/code/modules.h"
-#include "interpose/code/names.h"
+#include "interpose/code/symbolize.h"
+#include "interpose/python/python.h"
 #include "interpose/process/thread.h"
 
 void cuf_host_fork(void);
@@ -20,8 +21,9 @@ void cuf_phases_fork(void);
 static inline void cuf_forget_all(void)
 {
 	cuf_thread_fork();
-	cuf_ledger_fork();
-	cuf_modules_fork();
+	cuf_ledger_atfork_child();
+	cuf_modules_atfork_child();
+	cuf_python_atfork_child();
 	cuf_host_fork();
 	cuf_incident_fork();
 	cuf_timeline_fork();
@@ -29,8 +31,8 @@ static inline void cuf_forget_all(void)
 	cuf_framework_fork();
 	cuf_map_table_fork();
 	cuf_phases_fork();
-	cuf_names_fork();
-	cuf_hook_names_fork();
+	cuf_symbolize_atfork_child();
+	cuf_hook_names_atfork_child();
 }
 
 #endif

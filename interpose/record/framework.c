@@ -138,11 +138,11 @@ static uint64_t log_event(const struct operation *o, unsigned op, const struct c
 {
 	struct cuf_event event = {
 		.time_ns = o->now_ns, .addr = addr, .bytes = block->bytes, .aux = block->aux,
-		.stack = op == CUF_OP_FREE ? 0 : block->stack, .alloc_stack = alloc_stack, .tid = o->thread->tid, .extra = extra,
+		.stack = op == CUF_OP_FREE ? 0 : block->stack, .alloc_stack = alloc_stack, .tid = o->thread->writer.tid, .extra = extra,
 		.hook = o->report->hook, .label = cuf_tls.label,
 		.op = (uint8_t)op, .kind = block->kind, .device = block->device, .flags = block->flags,
 	};
-	return cuf_ring_event(o->thread, CUF_RING_FRAMEWORK, &event);
+	return cuf_ring_event(&o->thread->writer, CUF_RING_FRAMEWORK, &event);
 }
 
 /* Totals of a kind that is in no sum of device memory. */
@@ -163,10 +163,10 @@ static void take_stack(const struct operation *o, struct cuf_block *block, const
 		t->framework_countdown_bytes -= (int64_t)block->bytes;
 		if (__builtin_expect(t->framework_countdown_bytes > 0, 1))
 			return;
-		t->framework_countdown_bytes = (int64_t)cuf_sample_interval(t, CUF_FRAMEWORK_SAMPLE_MEAN_BYTES);
+		t->framework_countdown_bytes = (int64_t)cuf_sample_interval(&t->random, CUF_FRAMEWORK_SAMPLE_MEAN_BYTES);
 		block->flags |= CUF_EVENT_SAMPLED;
 	}
-	block->stack = cuf_stack_capture_caller(t, frame, block->bytes >= CUF_FRAMEWORK_EXACT_BYTES);
+	block->stack = cuf_stack_capture_caller(&t->stack, frame, block->bytes >= CUF_FRAMEWORK_EXACT_BYTES);
 }
 
 static struct cuf_block block_of(const struct operation *o)
@@ -174,7 +174,7 @@ static struct cuf_block block_of(const struct operation *o)
 	const struct cuf_report *r = o->report;
 	return (struct cuf_block){
 		.key = cuf_key(CUF_SPACE_FRAMEWORK, r->addr), .bytes = (uint64_t)r->bytes, .aux = r->allocated_bytes,
-		.time_ns = o->now_ns, .tid = o->thread->tid, .references = 1, .hook = r->hook, .label = cuf_tls.label,
+		.time_ns = o->now_ns, .tid = o->thread->writer.tid, .references = 1, .hook = r->hook, .label = cuf_tls.label,
 		.kind = CUF_KIND_FRAMEWORK, .device = r->device, .role = cuf_tls.role,
 	};
 }
@@ -192,7 +192,7 @@ static void born(struct operation *o, const void *frame)
 	total(&block, 1);
 	if (block.device < CUF_DEVICES_MAX)
 		__atomic_store_n(&levels[block.device].born_seq, block.seq, __ATOMIC_RELAXED);
-	cuf_incident_success(&o->thread->tid, &request, block.seq, block.time_ns);
+	cuf_incident_success(&o->thread->writer.tid, &request, block.seq, block.time_ns);
 }
 
 static void went(struct operation *o)
@@ -246,7 +246,7 @@ void cuf_framework_failed(const struct cuf_report *report, const void *frame)
 		return;
 	note_level(report);
 	wanted = block_of(&o);
-	wanted.stack = cuf_stack_capture_caller(o.thread, frame, true);
+	wanted.stack = cuf_stack_capture_caller(&o.thread->stack, frame, true);
 	view = last_view(report->device);
 	incident = cuf_incident_open(&wanted, 0, false, &view);
 	if (incident) {
@@ -312,7 +312,7 @@ void cuf_role_assign(uint64_t addr, uint64_t bytes, unsigned role, unsigned hook
 			block = found;
 			break;
 		}
-	block.stack = cuf_stack_capture_caller(o.thread, frame, true);
+	block.stack = cuf_stack_capture_caller(&o.thread->stack, frame, true);
 	log_event(&o, CUF_OP_ROLE, &block, addr, 0, role);
 	finish(&o);
 }

@@ -16,7 +16,6 @@
 
 /* Blocks below CUF_FRAMEWORK_EXACT_BYTES: a stack every so many bytes. A step of eager decoding asks for some 20 MiB in
  * blocks of some 10 KiB: a hundred stacks, and a block of 128 KiB that stays is known with 63 % chance. */
-#define CUF_FRAMEWORK_SAMPLE_MEAN_BYTES (128u << 10)
 
 struct cuf_report {
 	uint64_t addr;            /* of the block, on the device */

@@ -69,7 +69,7 @@ void cuf_host_fork(void)
 {
 	live_estimate = 0;
 	mean_count = 0;
-	cuf_host_ledger_fork();
+	cuf_host_ledger_atfork_child();
 	filters_clear();
 }
 
@@ -151,7 +151,7 @@ uint64_t cuf_host_live_bytes(void)
 /* Ticks count from the base that the thread's last TIME record gave. */
 static void set_ticks(struct cuf_thread_state *t)
 {
-	t->host_tick_ms = (uint32_t)((t->host_now_ns - t->host_time_base_ns) / 1000000);
+	t->host_tick_ms = (uint32_t)((t->host_now_ns - t->writer.host_time_base_ns) / 1000000);
 }
 
 static void look_at_clock(struct cuf_thread_state *t)
@@ -162,8 +162,8 @@ static void look_at_clock(struct cuf_thread_state *t)
 		return;
 	t->host_now_ns = now;
 	t->host_birth = birth_at(now);
-	if (now - t->host_time_base_ns > TIME_RECORD_EVERY_NS)
-		t->host_time_base_ns = 0;
+	if (now - t->writer.host_time_base_ns > TIME_RECORD_EVERY_NS)
+		t->writer.host_time_base_ns = 0;
 	set_ticks(t);
 	cuf_timeline_tick(now);
 }
@@ -171,7 +171,7 @@ static void look_at_clock(struct cuf_thread_state *t)
 void cuf_host_mark_time(struct cuf_thread_state *t)
 {
 	t->host_now_ns = cuf_now_ns() + 1;
-	t->host_time_base_ns = 0;
+	t->writer.host_time_base_ns = 0;
 }
 
 /*
@@ -203,38 +203,38 @@ static inline void keep_time(struct cuf_thread_state *t)
 /* A segment's first records, and now and then: the time, and whose events these are when the segment had another's. */
 static __attribute__((noinline)) struct cuf_host_event *begin_time(struct cuf_thread_state *t, struct cuf_host_event *e)
 {
-	while (e && !t->host_time_base_ns) {
-		t->host_time_base_ns = t->host_now_ns;
+	while (e && !t->writer.host_time_base_ns) {
+		t->writer.host_time_base_ns = t->host_now_ns;
 		set_ticks(t);
 		*e = (struct cuf_host_event){ cuf_host_word0(CUF_HOST_TIME, 0, 0), t->host_now_ns };
-		cuf_ring_host_commit(t);
-		e = cuf_ring_host_reserve(t);
-		if (!e || !t->host_time_base_ns || t->segments[CUF_RING_HOST]->tid == t->tid)
+		cuf_ring_host_commit(&t->writer);
+		e = cuf_ring_host_reserve(&t->writer);
+		if (!e || !t->writer.host_time_base_ns || t->writer.segments[CUF_RING_HOST]->tid == t->writer.tid)
 			continue;
-		*e = (struct cuf_host_event){ cuf_host_word0(CUF_HOST_THREAD, 0, 0), t->tid };
-		cuf_ring_host_commit(t);
-		e = cuf_ring_host_reserve(t);
+		*e = (struct cuf_host_event){ cuf_host_word0(CUF_HOST_THREAD, 0, 0), t->writer.tid };
+		cuf_ring_host_commit(&t->writer);
+		e = cuf_ring_host_reserve(&t->writer);
 	}
 	return e;
 }
 
 static inline void append(struct cuf_thread_state *t, unsigned op, uint64_t addr, uint64_t word1)
 {
-	struct cuf_host_event *e = cuf_ring_host_reserve(t);
-	if (__builtin_expect(!t->host_time_base_ns, 0))
+	struct cuf_host_event *e = cuf_ring_host_reserve(&t->writer);
+	if (__builtin_expect(!t->writer.host_time_base_ns, 0))
 		e = begin_time(t, e);
 	if (!e)
 		return;
 	__builtin_prefetch(e + AHEAD, 1);
 	*e = (struct cuf_host_event){ cuf_host_word0(op, t->host_tick_ms, addr), word1 };
-	cuf_ring_host_commit(t);
+	cuf_ring_host_commit(&t->writer);
 }
 
 static inline void record_block(struct cuf_thread_state *t, uint64_t addr, size_t bytes, unsigned op, const void *frame)
 {
 	uint64_t word1;
 	cuf_host_ledger_expect(addr);
-	word1 = cuf_host_word1(cuf_stack_capture_caller(t, frame, bytes >= CUF_SAMPLE_EXACT_BYTES), bytes);
+	word1 = cuf_host_word1(cuf_stack_capture_caller(&t->stack, frame, bytes >= CUF_SAMPLE_EXACT_BYTES), bytes);
 	cuf_host_ledger_add(addr, t->host_birth, word1);
 	append(t, op, addr, word1);
 }
@@ -243,16 +243,16 @@ static inline void record_block(struct cuf_thread_state *t, uint64_t addr, size_
 static bool record_sample(struct cuf_thread_state *t, uint64_t addr, size_t bytes, unsigned op, const void *frame)
 {
 	int64_t weight, live;
-	const struct cuf_segment *s = t->segments[CUF_RING_HOST];
-	if (s && s->sample_mean_bytes != t->sample_mean_bytes) /* a segment's events have one mean */
-		cuf_ring_host_exchange(t);
+	const struct cuf_segment *s = t->writer.segments[CUF_RING_HOST];
+	if (s && s->sample_mean_bytes != t->writer.sample_mean_bytes) /* a segment's events have one mean */
+		cuf_ring_host_exchange(&t->writer);
 	look_at_clock(t);
 	weight = weight_of(t->host_birth, bytes);
 	record_block(t, addr, bytes, op, frame);
 	filter_add(addr);
 	live = __atomic_add_fetch(&live_estimate, weight, __ATOMIC_RELAXED);
-	t->slot->host_allocs++;
-	t->slot->host_alloc_bytes += (uint64_t)weight;
+	t->writer.slot->host_allocs++;
+	t->writer.slot->host_alloc_bytes += (uint64_t)weight;
 	return live >= FILE_AT_LIVE_BYTES && cuf_state_in_memory();
 }
 
@@ -260,8 +260,8 @@ static void record_full(struct cuf_thread_state *t, uint64_t addr, size_t bytes,
 {
 	keep_time(t);
 	record_block(t, addr, bytes, op, frame);
-	t->slot->host_allocs++;
-	t->slot->host_alloc_bytes += bytes;
+	t->writer.slot->host_allocs++;
+	t->writer.slot->host_alloc_bytes += bytes;
 }
 
 /* The countdown ran out, or the thread is new: then it has a countdown only now. */
@@ -288,7 +288,7 @@ void cuf_host_record_born(void *p, size_t bytes, unsigned op, const void *frame)
 	} else if (is_sample(bytes, fresh)) {
 		grown = record_sample(t, (uintptr_t)p, bytes, op, frame);
 		if (bytes < CUF_SAMPLE_EXACT_BYTES)
-			cuf_tls.countdown_bytes = (int64_t)(t->sampled_from = cuf_sample_interval(t, t->sample_mean_bytes = cuf_options.sample));
+			cuf_tls.countdown_bytes = (int64_t)(t->sampled_from = cuf_sample_interval(&t->random, t->writer.sample_mean_bytes = cuf_options.sample));
 	}
 	cuf_thread_leave(t);
 	if (__builtin_expect(grown, 0))
@@ -319,8 +319,8 @@ void cuf_host_record_freed(void *p, unsigned op, struct cuf_host_undo *undo)
 	}
 	if (known || cuf_options.host == CUF_HOST_FULL) {
 		append(t, op, addr, entry.word1);
-		t->slot->host_frees++;
-		t->slot->host_free_bytes += cuf_host_bytes(entry.word1);
+		t->writer.slot->host_frees++;
+		t->writer.slot->host_free_bytes += cuf_host_bytes(entry.word1);
 		*undo = (struct cuf_host_undo){ entry.word0, entry.word1 };
 	}
 	cuf_thread_leave(t);
@@ -341,7 +341,7 @@ void cuf_host_restored(const struct cuf_host_undo *undo)
 			__atomic_add_fetch(&live_estimate, weight_of((uint32_t)(undo->word0 & 0x7ffff), cuf_host_bytes(undo->word1)), __ATOMIC_RELAXED);
 		}
 		append(t, CUF_HOST_RESTORE, addr, undo->word1);
-		t->slot->host_free_bytes -= cuf_host_bytes(undo->word1);
+		t->writer.slot->host_free_bytes -= cuf_host_bytes(undo->word1);
 		cuf_thread_leave(t);
 	}
 }

@@ -88,7 +88,7 @@ static bool begin(struct operation *o, struct cuf_call *call)
 		return false;
 	o->now_ns = cuf_now_ns();
 	if (call->stack == CUF_UNKNOWN32)
-		call->stack = cuf_stack_capture(o->thread, call->frame);
+		call->stack = cuf_stack_capture(&o->thread->stack, call->frame);
 	return true;
 }
 
@@ -105,11 +105,11 @@ static uint64_t log_event(struct operation *o, unsigned op, const struct cuf_blo
 {
 	struct cuf_event event = {
 		.time_ns = o->now_ns, .addr = addr, .bytes = block->bytes, .aux = block->aux,
-		.stack = o->call->stack, .alloc_stack = alloc_stack, .tid = o->thread->tid, .extra = extra,
+		.stack = o->call->stack, .alloc_stack = alloc_stack, .tid = o->thread->writer.tid, .extra = extra,
 		.hook = o->call->hook, .label = o->call->label,
 		.op = (uint8_t)op, .kind = block->kind, .device = block->device, .flags = block->flags,
 	};
-	return cuf_ring_event(o->thread, CUF_RING_DEVICE, &event);
+	return cuf_ring_event(&o->thread->writer, CUF_RING_DEVICE, &event);
 }
 
 static uint32_t age_ms(const struct cuf_block *block, uint64_t now_ns)
@@ -122,7 +122,7 @@ static struct cuf_block block_of(const struct operation *o, const struct cuf_req
 {
 	return (struct cuf_block){
 		.key = cuf_key(cuf_kind_space(request->kind), addr), .bytes = request->bytes, .aux = request->aux,
-		.time_ns = o->now_ns, .stack = o->call->stack, .tid = o->thread->tid, .context = request->context,
+		.time_ns = o->now_ns, .stack = o->call->stack, .tid = o->thread->writer.tid, .context = request->context,
 		.references = 1, .hook = o->call->hook, .label = o->call->label,
 		.kind = request->kind, .device = request->device, .flags = request->flags, .role = cuf_tls.role,
 	};
@@ -135,7 +135,7 @@ static void log_role(struct operation *o, const struct cuf_block *block, uint64_
 		.time_ns = o->now_ns, .addr = addr, .bytes = block->bytes, .stack = block->stack, .tid = block->tid, .extra = block->role,
 		.hook = block->hook, .label = block->label, .op = CUF_OP_ROLE, .kind = block->kind, .device = block->device, .flags = block->flags,
 	};
-	cuf_ring_event(o->thread, CUF_RING_FRAMEWORK, &event);
+	cuf_ring_event(&o->thread->writer, CUF_RING_FRAMEWORK, &event);
 }
 
 static void add(struct operation *o, struct cuf_block *block, unsigned op, uint64_t addr)
@@ -169,7 +169,7 @@ void cuf_block_born(struct cuf_call *call, const struct cuf_request *request, ui
 	add(&o, &block, CUF_OP_ALLOC, addr);
 	if (__builtin_expect(block.role, 0))
 		log_role(&o, &block, addr);
-	cuf_incident_success(&o.thread->tid, request, block.seq, o.now_ns);
+	cuf_incident_success(&o.thread->writer.tid, request, block.seq, o.now_ns);
 	finish(&o);
 }
 

@@ -8,11 +8,13 @@
 #include <sys/mman.h>
 #include <time.h>
 #include "interpose/record/forget.h"
-#include "interpose/store/loss.h"
+#include "interpose/store/dropped.h"
+#include "interpose/store/liveness.h"
 #include "interpose/store/meta.h"
 #include "interpose/code/modules.h"
 #include "interpose/platform/options.h"
 #include "interpose/process/process_facts.h"
+#include "interpose/python/python.h"
 #include "interpose/record/recorder.h"
 #include "interpose/store/recording.h"
 #include "interpose/platform/sandbox.h"
@@ -117,7 +119,14 @@ static void move_to_file(void)
 	const char *why = "";
 	int error;
 	cuf_process_describe(environment);
-	error = cuf_recording_to_file(environment, &why);
+	const struct cuf_name_parts names = {
+		.pid = cuf_recording.header->pid,
+		.epoch_s = cuf_recording.header->start_realtime_ns / 1000000000u,
+		.host = cuf_process_host(),
+		.executable = cuf_process_name(),
+		.environment = environment,
+	};
+	error = cuf_recording_to_file(&names, &why);
 	in_memory = false; /* also after a failure: it was tried once, and said */
 	if (error) {
 		say_why_no_file(why, -error);
@@ -215,7 +224,8 @@ static bool begin_recording(bool forked)
 	generation++;
 	in_memory = true;
 	cuf_process_read();
-	cuf_modules_init();
+	cuf_modules_init(cuf_python_object_seen);
+	cuf_python_start();
 	if (wants_file_at_start(forked))
 		move_to_file();
 	return true;
@@ -255,7 +265,7 @@ uint64_t cuf_state_admit(void)
 			pause_briefly();
 	}
 	if (!now && cuf_state_is_on())
-		cuf_lost(CUF_LOST_SWITCH);
+		cuf_count_dropped(CUF_LOST_SWITCH);
 	errno = saved;
 	return now;
 }

@@ -3,7 +3,7 @@
 #include "interpose/stack/stacks.h"
 
 #include <string.h>
-#include "interpose/store/loss.h"
+#include "interpose/store/dropped.h"
 #include "interpose/code/modules.h"
 #include "interpose/platform/options.h"
 #include "interpose/python/python.h"
@@ -37,7 +37,7 @@ static void write_frames(struct cuf_stack *entry, const uint64_t *frames, unsign
 	uint64_t first, room = cuf_recording.frame_count - (large ? 0 : cuf_recording.frame_count / LARGE_PART);
 	if (__atomic_load_n(&h->frames_used, __ATOMIC_RELAXED) + depth > room ||
 	    (first = __atomic_fetch_add(&h->frames_used, depth, __ATOMIC_RELAXED)) + depth > cuf_recording.frame_count) {
-		cuf_lost(CUF_LOST_STACKS);
+		cuf_count_dropped(CUF_LOST_STACKS);
 		return;
 	}
 	__atomic_fetch_add(&h->stack_stops[stop < CUF_STOP_MAX ? stop : CUF_STOP_UNSUPPORTED], 1, __ATOMIC_RELAXED);
@@ -87,7 +87,7 @@ static inline uint32_t intern(struct cuf_walker *walker, struct cuf_walked *walk
 	if (!id)
 		id = look(walker, walked, large, hash, cuf_stack_home(hash), large ? PROBE : PROBE / LARGE_PART);
 	if (!id)
-		cuf_lost(CUF_LOST_STACKS);
+		cuf_count_dropped(CUF_LOST_STACKS);
 	return id;
 }
 
@@ -96,28 +96,36 @@ static inline unsigned depth_limit(void)
 	return cuf_options.stack_depth < CUF_WALK_FRAMES_MAX ? (unsigned)cuf_options.stack_depth : CUF_WALK_FRAMES_MAX;
 }
 
-/* The native stack was walked, and there are Python frames to go with it. */
-static uint32_t capture_merged(struct cuf_thread_state *t, struct cuf_walked *walked, uint64_t python)
+/* Puts the gathered Python frames into a stack whose frames are written. */
+static void merge_python(struct cuf_stack_scratch *scratch, struct cuf_walked *walked)
 {
-	uint64_t key = hash_frames(t->frames, walked->depth) + (python ^ cuf_modules_generation() << 8 ^ walked->stop);
-	struct cuf_python_known *known = cuf_python_known(t, key);
+	_Static_assert(CUF_WALK_FRAMES_MAX <= CUF_PYTHON_FRAMES_MAX, "a native stack must fit");
+	const struct cuf_native_stack stack = { walked->frames, scratch->walker.memos->lows, walked->depth };
+	walked->depth = cuf_python_merge(scratch->slot_index, &stack, depth_limit(), &walked->stop);
+	walked->hash = hash_frames(walked->frames, walked->depth);
+}
+
+/* The native stack was walked, and there are Python frames to go with it. */
+static uint32_t capture_merged(struct cuf_stack_scratch *scratch, struct cuf_walked *walked, uint64_t python)
+{
+	uint64_t key = hash_frames(scratch->frames, walked->depth) + (python ^ cuf_modules_generation() << 8 ^ walked->stop);
+	struct cuf_python_merged *known = cuf_python_merged(scratch->slot_index, key);
 	if (known->key == key && known->id)
 		return known->id;
-	walked->depth = cuf_python_merge(t, walked->depth, depth_limit(), &walked->stop);
-	walked->hash = hash_frames(t->frames, walked->depth);
-	*known = (struct cuf_python_known){ key, intern(&t->walker, walked, true) };
+	merge_python(scratch, walked);
+	*known = (struct cuf_python_merged){ key, intern(&scratch->walker, walked, true) };
 	return known->id;
 }
 
-uint32_t cuf_stack_capture(struct cuf_thread_state *t, uintptr_t above)
+uint32_t cuf_stack_capture(struct cuf_stack_scratch *scratch, uintptr_t above)
 {
-	struct cuf_walked walked = { .frames = t->frames, .is_written = true, .stop = CUF_STOP_END };
-	uint64_t python = cuf_python_gather(t, depth_limit());
-	walked.depth = cuf_walk(&t->walker, cuf_modules_generation(), above, t->frames, depth_limit(), &walked.stop);
+	struct cuf_walked walked = { .frames = scratch->frames, .is_written = true, .stop = CUF_STOP_END };
+	uint64_t python = cuf_python_gather(scratch->slot_index, depth_limit());
+	walked.depth = cuf_walk(&scratch->walker, cuf_modules_generation(), above, scratch->frames, depth_limit(), &walked.stop);
 	if (python)
-		return capture_merged(t, &walked, python);
-	walked.hash = hash_frames(t->frames, walked.depth);
-	return walked.depth ? intern(&t->walker, &walked, true) : 0;
+		return capture_merged(scratch, &walked, python);
+	walked.hash = hash_frames(scratch->frames, walked.depth);
+	return walked.depth ? intern(&scratch->walker, &walked, true) : 0;
 }
 
 /* A stack that is known, but met with small blocks alone when frames had become scarce. */
@@ -128,19 +136,18 @@ static bool lacks_frames(uint32_t id)
 	       !__atomic_load_n(&cuf_recording.stacks[id - 1].depth, __ATOMIC_RELAXED);
 }
 
-uint32_t cuf_stack_capture_caller(struct cuf_thread_state *t, const void *frame, bool large)
+uint32_t cuf_stack_capture_caller(struct cuf_stack_scratch *scratch, const void *frame, bool large)
 {
 	/* behind one native stack there may be any Python stack, so both together are what is known */
-	struct cuf_walked walked = { .frames = t->frames, .beside = cuf_python_gather(t, depth_limit()) };
-	uint32_t id = cuf_walk_known(&t->walker, cuf_modules_generation(), frame, depth_limit(), &walked);
+	struct cuf_walked walked = { .frames = scratch->frames, .beside = cuf_python_gather(scratch->slot_index, depth_limit()) };
+	uint32_t id = cuf_walk_cached(&scratch->walker, cuf_modules_generation(), frame, depth_limit(), &walked);
 	if (id)
-		return large && __builtin_expect(lacks_frames(id), 0) ? cuf_stack_capture(t, (uintptr_t)frame) : id;
+		return large && __builtin_expect(lacks_frames(id), 0) ? cuf_stack_capture(scratch, (uintptr_t)frame) : id;
 	if (!walked.depth)
 		return 0;
 	if (walked.beside) {
-		cuf_walked_frames(&t->walker, &walked);
-		walked.depth = cuf_python_merge(t, walked.depth, depth_limit(), &walked.stop);
-		walked.hash = hash_frames(walked.frames, walked.depth);
+		cuf_walked_frames(&scratch->walker, &walked);
+		merge_python(scratch, &walked);
 	}
-	return *walked.id = intern(&t->walker, &walked, large);
+	return *walked.id = intern(&scratch->walker, &walked, large);
 }

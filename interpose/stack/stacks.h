@@ -9,15 +9,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "interpose/store/recording.h"
-#include "interpose/process/thread.h"
+#include "interpose/stack/walker.h"
+
+/* What one thread needs to take a stack; too large for a stack of its own. */
+struct cuf_stack_scratch {
+	unsigned slot_index; /* of the thread; Python's side finds its own by it */
+	struct cuf_walker walker;
+	uint64_t frames[CUF_WALK_FRAMES_MAX];
+};
 
 /* Captures and interns the calling thread's stack, as a large block's, without frames at or below `above` (see walker.h). */
-uint32_t cuf_stack_capture(struct cuf_thread_state *thread, uintptr_t above);
+uint32_t cuf_stack_capture(struct cuf_stack_scratch *scratch, uintptr_t above);
 
 /* The same for the malloc family: the stack of the caller of a hook that is still running, from its
  * __builtin_frame_address(0). A stack that was seen a moment ago costs a fraction. Not large: one of very many blocks,
  * whose stacks leave a part of the tables to those of large ones, which are few and explain most bytes. */
-uint32_t cuf_stack_capture_caller(struct cuf_thread_state *thread, const void *frame, bool large);
+uint32_t cuf_stack_capture_caller(struct cuf_stack_scratch *scratch, const void *frame, bool large);
 
 /* Never 0, and every bit depends on every other: the step alone only mixes upwards. */
 static inline uint64_t cuf_stack_hash(uint64_t frames_hash)

@@ -76,7 +76,7 @@ __attribute__((noinline)) unsigned cuf_walk(
 	return walker->rules ? follow_records(walker, (uintptr_t)__builtin_frame_address(0), above, frames, max, stop) : 0;
 }
 
-uint32_t cuf_walk_known(
+uint32_t cuf_walk_cached(
 	struct cuf_walker *walker, uint64_t generation, const void *frame, unsigned max, struct cuf_walked *walked)
 {
 	walked->hash = walked->depth = 0;

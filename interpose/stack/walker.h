@@ -98,7 +98,7 @@ struct cuf_walked {
 	uint32_t *id;
 	bool is_written;   /* frames are */
 };
-uint32_t cuf_walk_known(
+uint32_t cuf_walk_cached(
 	struct cuf_walker *walker, uint64_t generation, const void *frame, unsigned max, struct cuf_walked *walked);
 /* The frames, and memos->lows as above. To be called before the walker's next walk, once or more. */
 void cuf_walked_frames(struct cuf_walker *walker, struct cuf_walked *walked);

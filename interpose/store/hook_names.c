@@ -23,7 +23,7 @@ const char *cuf_hook_name(unsigned id)
 
 static uint32_t written;
 
-void cuf_hook_names_fork(void) { written = 0; }
+void cuf_hook_names_atfork_child(void) { written = 0; }
 
 void cuf_hook_names_write(void)
 {

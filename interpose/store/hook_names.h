@@ -5,6 +5,6 @@
 
 const char *cuf_hook_name(unsigned id); /* "unknown" for an id without a row */
 void cuf_hook_names_write(void);        /* all names into META, so that any reader can name them; once a recording */
-void cuf_hook_names_fork(void);
+void cuf_hook_names_atfork_child(void);
 
 #endif

@@ -7,7 +7,7 @@
  */
 #include "interpose/store/host_ledger.h"
 
-#include "interpose/store/loss.h"
+#include "interpose/store/dropped.h"
 #include "interpose/store/recording.h"
 #include "interpose/platform/laws.h"
 
@@ -24,7 +24,7 @@ static unsigned highest = FIRST_LEVEL; /* that any block lies at: pages beyond a
 static uint32_t overflowed;
 static bool far; /* some block lies beyond its first place */
 
-void cuf_host_ledger_fork(void)
+void cuf_host_ledger_atfork_child(void)
 {
 	level = highest = FIRST_LEVEL;
 	overflowed = 0;
@@ -131,7 +131,7 @@ static __attribute__((noinline)) bool enter_above(uint64_t hash, unsigned at, ui
 	for (unsigned i = 2; i < 2 * PLACES; i++)
 		if (enter(bucket_at(hash_of_place(hash, i / 2), last, i & 1), word0, word1))
 			return true;
-	cuf_lost(CUF_LOST_HOST_LEDGER);
+	cuf_count_dropped(CUF_LOST_HOST_LEDGER);
 	return false;
 }
 

@@ -18,6 +18,6 @@ bool cuf_host_ledger_take(uint64_t addr, struct cuf_host_block *entry);
 /* Has the cache fetch where this block will be entered: to be called some time before. */
 void cuf_host_ledger_expect(uint64_t addr);
 /* In a forked child: the table is empty again. */
-void cuf_host_ledger_fork(void);
+void cuf_host_ledger_atfork_child(void);
 
 #endif

@@ -6,7 +6,7 @@
  */
 #include "interpose/store/ledger.h"
 
-#include "interpose/store/loss.h"
+#include "interpose/store/dropped.h"
 #include "interpose/store/recording.h"
 #include "interpose/platform/laws.h"
 
@@ -14,7 +14,7 @@ enum { ROW = 8, PROBES_MAX = 256 };
 
 static uint32_t reach; /* places to search; only grows */
 
-void cuf_ledger_fork(void) { reach = 0; }
+void cuf_ledger_atfork_child(void) { reach = 0; }
 
 static uint64_t hash_of(uint64_t key)
 {
@@ -81,7 +81,7 @@ bool cuf_ledger_add(const struct cuf_block *block, struct cuf_block *old)
 		__atomic_store_n(&e->key, block->key, __ATOMIC_RELEASE);
 		return replaced;
 	}
-	cuf_lost(CUF_LOST_LEDGER);
+	cuf_count_dropped(CUF_LOST_LEDGER);
 	return replaced;
 }
 

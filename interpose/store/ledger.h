@@ -24,6 +24,6 @@ bool cuf_ledger_assign(uint64_t key, unsigned role, struct cuf_block *block);
 /* Calls see for every live block (a copy); blocks added meanwhile may or may not be seen. */
 void cuf_ledger_each(void (*see)(const struct cuf_block *block, void *context), void *context);
 
-void cuf_ledger_fork(void);
+void cuf_ledger_atfork_child(void);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <string.h>
 #include "interpose/platform/clock.h"
-#include "interpose/store/loss.h"
+#include "interpose/store/dropped.h"
 #include "interpose/store/recording.h"
 #include "interpose/platform/laws.h"
 
@@ -21,7 +21,7 @@ static struct cuf_meta *reserve(size_t bytes)
 	at = __atomic_load_n(&r->header->meta_used, __ATOMIC_RELAXED);
 	do {
 		if (at + bytes > r->meta_bytes) {
-			cuf_lost(CUF_LOST_META);
+			cuf_count_dropped(CUF_LOST_META);
 			return NULL;
 		}
 	} while (!__atomic_compare_exchange_n(&r->header->meta_used, &at, at + bytes, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED));

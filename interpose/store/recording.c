@@ -9,10 +9,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 #include "interpose/platform/clock.h"
-#include "interpose/record/framework.h"
 #include "interpose/platform/options.h"
-#include "interpose/process/process_facts.h"
 #include "interpose/store/recording_file.h"
+#include "interpose/platform/sampler.h"
 #include "interpose/platform/sandbox.h"
 #include "interpose/platform/sys.h"
 #include "interpose/platform/laws.h"
@@ -242,7 +241,7 @@ static int beyond_file_limit(uint64_t bytes)
 	return !cuf_sys(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit, 0, 0) && bytes > limit.rlim_cur;
 }
 
-int cuf_recording_to_file(char **environment, const char **why)
+int cuf_recording_to_file(const struct cuf_name_parts *names, const char **why)
 {
 	struct cuf_recording *r = &cuf_recording;
 	long result, mapped;
@@ -252,7 +251,7 @@ int cuf_recording_to_file(char **environment, const char **why)
 		return -ECANCELED;
 	if (beyond_file_limit(r->bytes))
 		return -EFBIG;
-	fd = cuf_recording_file_create(environment, r->path, sizeof r->path);
+	fd = cuf_recording_file_create(names, r->path, sizeof r->path);
 	if (fd < 0) {
 		return fd;
 	}
@@ -260,7 +259,7 @@ int cuf_recording_to_file(char **environment, const char **why)
 	*why = "cannot reserve space for the recording";
 	result = cuf_sys(SYS_fallocate, fd, 0, 0, (long)r->bytes, 0, 0);
 	if (result == -EOPNOTSUPP || result == -ENOSYS) /* some file systems: write zeros instead */
-		result = cuf_process_fill_with_zeros(fd, r->bytes);
+		result = cuf_recording_file_fill(fd, r->bytes);
 	if (result) {
 		goto out_unlink;
 	}

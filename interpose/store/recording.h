@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "interpose/abi/format.h"
+#include "interpose/platform/options.h"
 
 /* Rings of segments: the driver's events, the malloc family's, a framework's blocks and phases. */
 enum cuf_ring { CUF_RING_DEVICE = 0, CUF_RING_HOST = 1, CUF_RING_FRAMEWORK = 2, CUF_RINGS };
@@ -43,8 +44,9 @@ struct cuf_ring_counts cuf_recording_ring_counts(enum cuf_ring ring);
 int cuf_recording_open(size_t bytes);
 
 /* Creates the file (0600, O_EXCL, never following a link, all blocks reserved), and moves the recording into it.
- * Nobody may write to the recording meanwhile. On failure the recording stays in memory. *why: what was tried. */
-int cuf_recording_to_file(char **environment, const char **why);
+ * Nobody may write to the recording meanwhile. names: of the file; its n is not read.
+ * On failure the recording stays in memory. *why: what was tried. */
+int cuf_recording_to_file(const struct cuf_name_parts *names, const char **why);
 
 /* All of this part will be written soon: its pages are made at once, for less than half of what they cost one by one. */
 void cuf_recording_populate(void *from, size_t bytes);

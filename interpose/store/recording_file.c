@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <string.h>
 #include "interpose/platform/options.h"
-#include "interpose/process/process_facts.h"
-#include "interpose/store/recording.h"
 #include "interpose/platform/sandbox.h"
 #include "interpose/platform/say.h"
 #include "interpose/platform/sys.h"
@@ -44,13 +42,13 @@ static void make_parents(char *path)
 enum { NAMES_MAX = 1000 };
 
 /* The n-th name of this process: the pattern's own, then x.2.cuf, x.3.cuf ... unless the pattern counts by itself (%n). */
-static int name_number(unsigned n, char **environment, char *to, unsigned room)
+static int name_number(unsigned n, const struct cuf_name_parts *names, char *to, unsigned room)
 {
-	struct cuf_name_parts parts = { .pid = cuf_recording.header->pid, .epoch_s = cuf_recording.header->start_realtime_ns / 1000000000u,
-		.n = n, .host = cuf_process_host(), .executable = cuf_process_name(), .environment = environment };
+	struct cuf_name_parts parts = *names;
 	struct cuf_text text;
 	size_t used, suffix = sizeof SUFFIX - 1;
 	int directory;
+	parts.n = n;
 	if (cuf_options_expand(*cuf_options.output ? cuf_options.output : "./", &parts, to, room - sizeof DEFAULT_NAME))
 		return -ENAMETOOLONG;
 	directory = is_directory(to);
@@ -75,11 +73,11 @@ static int name_number(unsigned n, char **environment, char *to, unsigned room)
 	return text.used + 1 >= room ? -ENAMETOOLONG : 0;
 }
 
-int cuf_recording_file_create(char **environment, char *path, unsigned path_bytes)
+int cuf_recording_file_create(const struct cuf_name_parts *names, char *path, unsigned path_bytes)
 {
 	path[0] = 0;
 	for (unsigned n = 0; n < NAMES_MAX; n++) {
-		long fd = name_number(n, environment, path, path_bytes);
+		long fd = name_number(n, names, path, path_bytes);
 		if (fd < 0)
 			return (int)fd;
 		make_parents(path);
@@ -88,4 +86,19 @@ int cuf_recording_file_create(char **environment, char *path, unsigned path_byte
 			return (int)fd;
 	}
 	return -EEXIST;
+}
+
+/* For file systems that cannot reserve space: only a block that was written is there for sure. */
+int cuf_recording_file_fill(int fd, size_t bytes)
+{
+	static const char zeros[65536];
+	while (bytes) {
+		long written = cuf_sys_write(fd, zeros, bytes < sizeof zeros ? bytes : sizeof zeros);
+		if (written < 0)
+			return (int)written;
+		if (!written)
+			return -ENOSPC;
+		bytes -= (size_t)written;
+	}
+	return 0;
 }

@@ -6,7 +6,13 @@
 #ifndef CUF_RECORDING_FILE_H
 #define CUF_RECORDING_FILE_H
 
-/* Returns a descriptor, or -errno. *path is the name that was tried last, "" when none could be made. */
-int cuf_recording_file_create(char **environment, char *path, unsigned path_bytes);
+#include <stddef.h>
+#include "interpose/platform/options.h"
+
+/* names: its n is not read. Returns a descriptor, or -errno. *path is the name that was tried last, "" when none could be made. */
+int cuf_recording_file_create(const struct cuf_name_parts *names, char *path, unsigned path_bytes);
+
+/* Writes that many zeros. Returns 0, or -errno. */
+int cuf_recording_file_fill(int fd, size_t bytes);
 
 #endif

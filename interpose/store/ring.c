@@ -3,7 +3,8 @@
 #include "interpose/store/ring.h"
 
 #include "interpose/platform/clock.h"
-#include "interpose/store/loss.h"
+#include "interpose/store/dropped.h"
+#include "interpose/store/liveness.h"
 #include "interpose/platform/options.h"
 #include "interpose/store/recording.h"
 #include "interpose/platform/laws.h"
@@ -30,30 +31,30 @@ static uint32_t word_of(const struct cuf_thread *slot, uint32_t index)
 }
 
 /* s: the segment that the thread appends to from now on, or NULL. */
-static void own(struct cuf_thread_state *t, enum cuf_ring ring, struct cuf_segment *s)
+static void own(struct cuf_writer *writer, enum cuf_ring ring, struct cuf_segment *s)
 {
-	t->segments[ring] = s;
+	writer->segments[ring] = s;
 	if (ring != CUF_RING_HOST)
 		return;
-	t->host_time_base_ns = 0; /* the first record is a TIME */
-	t->host_next = t->host_end = NULL;
+	writer->host_time_base_ns = 0; /* the first record is a TIME */
+	writer->host_next = writer->host_end = NULL;
 	if (s) {
 		struct cuf_host_event *first = (struct cuf_host_event *)(s + 1);
-		t->host_next = first + s->used;
-		t->host_end = first + (cuf_recording.rings[ring].segment_bytes - sizeof *s) / sizeof *first;
+		writer->host_next = first + s->used;
+		writer->host_end = first + (cuf_recording.rings[ring].segment_bytes - sizeof *s) / sizeof *first;
 	}
 }
 
-void cuf_ring_inherit(struct cuf_thread_state *t)
+void cuf_ring_inherit(struct cuf_writer *writer)
 {
 	for (unsigned ring = 0; ring < CUF_RINGS; ring++) {
-		uint32_t *word = slot_word(t->slot, ring);
+		uint32_t *word = slot_word(writer->slot, ring);
 		uint32_t old = __atomic_exchange_n(word, 0, __ATOMIC_ACQ_REL) & 0xffff;
-		own(t, ring, NULL);
+		own(writer, ring, NULL);
 		if (!old)
 			continue;
-		own(t, ring, segment_at(ring, old - 1));
-		__atomic_store_n(word, word_of(t->slot, old - 1), __ATOMIC_RELEASE);
+		own(writer, ring, segment_at(ring, old - 1));
+		__atomic_store_n(word, word_of(writer->slot, old - 1), __ATOMIC_RELEASE);
 	}
 }
 
@@ -73,22 +74,22 @@ static bool reclaim(struct cuf_segment *s, enum cuf_ring ring, uint32_t index)
 	return __atomic_compare_exchange_n(slot_word(slot, ring), &word, 0, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-static void give_up(struct cuf_thread_state *t, enum cuf_ring ring)
+static void give_up(struct cuf_writer *writer, enum cuf_ring ring)
 {
-	struct cuf_segment *s = t->segments[ring];
-	uint32_t *word = slot_word(t->slot, ring);
-	own(t, ring, NULL);
+	struct cuf_segment *s = writer->segments[ring];
+	uint32_t *word = slot_word(writer->slot, ring);
+	own(writer, ring, NULL);
 	__atomic_store_n(word, 0, __ATOMIC_RELEASE);
 	if (s)
 		__atomic_store_n(&s->owned, 0, __ATOMIC_RELEASE);
 }
 
-static struct cuf_segment *take_segment(struct cuf_thread_state *t, enum cuf_ring ring)
+static struct cuf_segment *take_segment(struct cuf_writer *writer, enum cuf_ring ring)
 {
 	struct cuf_ring_counts counts = cuf_recording_ring_counts(ring);
 	unsigned count = cuf_recording.rings[ring].segment_count;
-	bool filled_one = ring == CUF_RING_HOST && t->segments[ring] && t->host_next == t->host_end;
-	give_up(t, ring);
+	bool filled_one = ring == CUF_RING_HOST && writer->segments[ring] && writer->host_next == writer->host_end;
+	give_up(writer, ring);
 	for (unsigned tries = 0; tries < count; tries++) {
 		uint64_t ticket = __atomic_add_fetch(counts.tickets, 1, __ATOMIC_RELAXED);
 		uint32_t index = (uint32_t)((ticket - 1) % count), free_mark = 0, used;
@@ -103,23 +104,23 @@ static struct cuf_segment *take_segment(struct cuf_thread_state *t, enum cuf_rin
 		__atomic_store_n(&s->used, 0, __ATOMIC_RELEASE); /* a reader sees an empty segment before its records change */
 		s->ticket = ticket;
 		s->start_ns = cuf_now_ns();
-		__atomic_store_n(&s->thread, t->index, __ATOMIC_RELAXED);
-		s->tid = t->tid;
-		s->sample_mean_bytes = ring == CUF_RING_HOST && cuf_options.host == CUF_HOST_SAMPLED ? t->sample_mean_bytes : 0;
-		__atomic_store_n(slot_word(t->slot, ring), word_of(t->slot, index), __ATOMIC_RELEASE);
-		own(t, ring, s);
+		__atomic_store_n(&s->thread, writer->slot_index, __ATOMIC_RELAXED);
+		s->tid = writer->tid;
+		s->sample_mean_bytes = ring == CUF_RING_HOST && cuf_options.host == CUF_HOST_SAMPLED ? writer->sample_mean_bytes : 0;
+		__atomic_store_n(slot_word(writer->slot, ring), word_of(writer->slot, index), __ATOMIC_RELEASE);
+		own(writer, ring, s);
 		return s;
 	}
-	cuf_lost(losses[ring]);
+	cuf_count_dropped(losses[ring]);
 	return NULL;
 }
 
 /* The thread's segment with room for one more event; *place is that one. */
-static inline struct cuf_segment *room(struct cuf_thread_state *t, enum cuf_ring ring, struct cuf_event **place)
+static inline struct cuf_segment *room(struct cuf_writer *writer, enum cuf_ring ring, struct cuf_event **place)
 {
-	struct cuf_segment *s = t->segments[ring];
+	struct cuf_segment *s = writer->segments[ring];
 	if (__builtin_expect(!s || (s->used + 1) * sizeof **place + sizeof *s > cuf_recording.rings[ring].segment_bytes, 0)) {
-		s = take_segment(t, ring);
+		s = take_segment(writer, ring);
 		if (!s)
 			return NULL;
 	}
@@ -127,10 +128,10 @@ static inline struct cuf_segment *room(struct cuf_thread_state *t, enum cuf_ring
 	return s;
 }
 
-uint64_t cuf_ring_event(struct cuf_thread_state *t, enum cuf_ring ring, struct cuf_event *event)
+uint64_t cuf_ring_event(struct cuf_writer *writer, enum cuf_ring ring, struct cuf_event *event)
 {
 	struct cuf_event *e = NULL;
-	struct cuf_segment *s = room(t, ring, &e);
+	struct cuf_segment *s = room(writer, ring, &e);
 	uint64_t seq = __atomic_add_fetch(&cuf_recording.header->next_seq, 1, __ATOMIC_RELAXED);
 	event->seq = seq;
 	if (!s)
@@ -144,7 +145,7 @@ uint64_t cuf_ring_event(struct cuf_thread_state *t, enum cuf_ring ring, struct c
 	return seq;
 }
 
-struct cuf_host_event *cuf_ring_host_exchange(struct cuf_thread_state *t)
+struct cuf_host_event *cuf_ring_host_exchange(struct cuf_writer *writer)
 {
-	return take_segment(t, CUF_RING_HOST) ? t->host_next : NULL;
+	return take_segment(writer, CUF_RING_HOST) ? writer->host_next : NULL;
 }

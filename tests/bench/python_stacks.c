@@ -29,45 +29,46 @@ static unsigned depth, python_depth;
 static __attribute__((noinline)) void native_walk(void)
 {
 	uint8_t stop;
-	depth = cuf_walk(&thread->walker, cuf_modules_generation(), 0, thread->frames, DEPTH_MAX, &stop);
+	depth = cuf_walk(&thread->stack.walker, cuf_modules_generation(), 0, thread->stack.frames, DEPTH_MAX, &stop);
 	__asm__ volatile("");
 }
 
 static __attribute__((noinline)) void merged_walk(void)
 {
 	uint8_t stop;
-	uint64_t python = cuf_python_gather(thread, DEPTH_MAX);
-	unsigned merged = cuf_walk(&thread->walker, cuf_modules_generation(), 0, thread->frames, DEPTH_MAX, &stop);
+	uint64_t python = cuf_python_gather(thread->stack.slot_index, DEPTH_MAX);
+	unsigned merged = cuf_walk(&thread->stack.walker, cuf_modules_generation(), 0, thread->stack.frames, DEPTH_MAX, &stop);
+	const struct cuf_native_stack native = { thread->stack.frames, thread->stack.walker.memos->lows, merged };
 	if (python)
-		merged = cuf_python_merge(thread, merged, DEPTH_MAX, &stop);
+		merged = cuf_python_merge(thread->stack.slot_index, &native, DEPTH_MAX, &stop);
 	python_depth = 0;
 	for (unsigned i = 0; i < merged; i++)
-		python_depth += (unsigned)cuf_frame_is_python(thread->frames[i]);
+		python_depth += (unsigned)cuf_frame_is_python(thread->stack.frames[i]);
 }
 
 static __attribute__((noinline)) void native_known(void)
 {
-	struct cuf_walked walked = { .frames = thread->frames };
-	if (!cuf_walk_known(&thread->walker, cuf_modules_generation(), __builtin_frame_address(0), DEPTH_MAX, &walked))
+	struct cuf_walked walked = { .frames = thread->stack.frames };
+	if (!cuf_walk_cached(&thread->stack.walker, cuf_modules_generation(), __builtin_frame_address(0), DEPTH_MAX, &walked))
 		*walked.id = 1;
 	__asm__ volatile("");
 }
 
 static __attribute__((noinline)) void merged_known(void)
 {
-	cuf_stack_capture_caller(thread, __builtin_frame_address(0), false);
+	cuf_stack_capture_caller(&thread->stack, __builtin_frame_address(0), false);
 	__asm__ volatile("");
 }
 
 static __attribute__((noinline)) void gathered(void)
 {
-	cuf_python_gather(thread, DEPTH_MAX);
+	cuf_python_gather(thread->stack.slot_index, DEPTH_MAX);
 	__asm__ volatile("");
 }
 
 static __attribute__((noinline)) void captured(void)
 {
-	cuf_stack_capture(thread, 0);
+	cuf_stack_capture(&thread->stack, 0);
 	__asm__ volatile("");
 }
 
@@ -131,7 +132,7 @@ static int capture_wrongly(unsigned i)
 		cuf_python.walks = cuf_python_walks_for(&cuf_python.layout, false);
 		alarm(20);
 		for (unsigned n = 0; n < 300 && (t = cuf_thread_enter()); n++) {
-			cuf_stack_capture(t, 0);
+			cuf_stack_capture(&t->stack, 0);
 			cuf_thread_leave(t);
 		}
 		_exit(cuf_python.on ? 0 : 1);

@@ -168,7 +168,7 @@ int main(int count, char **words)
 	int depth = count > 1 ? atoi(words[1]) : 23;
 	unsigned stacks = count > 2 ? (unsigned)atoi(words[2]) : 200000;
 	prepare_libunwind();
-	cuf_modules_init();
+	cuf_modules_init(NULL);
 	if (cuf_walker_init(&walker, 1))
 		return 1;
 	/* what lies around the steps: by_walker, leaf, step_0, measure's callers, main, libc's start */

@@ -211,7 +211,7 @@ static __attribute__((constructor)) void start(void)
 		verbose = true;
 		show_at_most = strtoul(text, NULL, 10);
 	}
-	cuf_modules_init();
+	cuf_modules_init(NULL);
 	if (!library)
 		dprintf(2, "walker_oracle: no libunwind.so.8\n");
 	else

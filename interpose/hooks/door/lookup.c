@@ -14,6 +14,7 @@
 #include <string.h>
 #include "interpose/code/modules.h"
 #include "interpose/python/python.h"
+#include "interpose/record/state.h"
 #include "interpose/record/recorder.h"
 #include "interpose/hooks/loader/bound.h"
 #include "interpose/hooks/loader/coverage.h"
@@ -79,7 +80,8 @@ int cuf_hook_dlclose(void *handle)
 		cuf_real_resolve();
 	if (!cuf_real.dlclose)
 		return -1;
-	cuf_python_unload_begin();
+	if (cuf_python_unload_begin())
+		cuf_state_wait_for_threads();
 	result = cuf_real.dlclose(handle);
 	cuf_python_unload_end();
 	if (result == 0) {

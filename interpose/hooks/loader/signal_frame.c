@@ -23,7 +23,7 @@ static bool is_signal_return(const uint8_t *code)
 bool cuf_signal_on_stack(void *frame)
 {
 	struct cuf_thread_state *t = cuf_thread_enter();
-	uint32_t id = t ? cuf_stack_capture(t, (uintptr_t)frame) : 0;
+	uint32_t id = t ? cuf_stack_capture(&t->stack, (uintptr_t)frame) : 0;
 	const struct cuf_stack *stack;
 	if (t)
 		cuf_thread_leave(t);

@@ -3,7 +3,7 @@
 #include "interpose/hooks/malloc/map_table.h"
 
 #include <string.h>
-#include "interpose/store/loss.h"
+#include "interpose/store/dropped.h"
 #include "interpose/store/recording.h"
 #include "interpose/platform/laws.h"
 
@@ -24,7 +24,7 @@ static bool lock(void)
 	for (unsigned i = 0; i < SPINS_MAX; i++)
 		if (!__atomic_exchange_n(&locked, 1, __ATOMIC_ACQUIRE))
 			return true;
-	cuf_lost(CUF_LOST_HOST_LEDGER);
+	cuf_count_dropped(CUF_LOST_HOST_LEDGER);
 	return false;
 }
 
@@ -48,7 +48,7 @@ static bool insert(struct cuf_map map)
 {
 	unsigned at = find(map.start);
 	if (count == MAPS_MAX) {
-		cuf_lost(CUF_LOST_HOST_LEDGER);
+		cuf_count_dropped(CUF_LOST_HOST_LEDGER);
 		return false;
 	}
 	memmove(&maps[at + 1], &maps[at], (count - at) * sizeof *maps);

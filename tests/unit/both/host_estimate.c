@@ -74,7 +74,7 @@ static void start(const struct mix *mix, uint64_t *random)
 	if (!cuf_state_is_on() || !t)
 		_exit(1);
 	t->random = next(random) | 1;
-	cuf_tls.countdown_bytes = (int64_t)cuf_sample_interval(t, cuf_options.sample);
+	cuf_tls.countdown_bytes = (int64_t)cuf_sample_interval(&t->random, cuf_options.sample);
 	cuf_thread_leave(t);
 }
 

@@ -92,7 +92,7 @@ static int set_up(void **state)
 	struct cuf_span span;
 	uintptr_t page;
 	uint32_t entries;
-	cuf_modules_init();
+	cuf_modules_init(NULL);
 	library = dlopen("libresolv.so.2", RTLD_NOW | RTLD_LOCAL);
 	if (!library || !cuf_object_find((uintptr_t)library->l_ld, &object) ||
 		!cuf_object_span(&object, object.eh_frame_hdr, &span))

@@ -21,7 +21,7 @@ static int make_table(void **state)
 	cuf_recording.host_ledger = aligned_alloc(64, ENTRIES * sizeof(struct cuf_host_block));
 	for (unsigned i = 0; i < ENTRIES; i++)
 		cuf_recording.host_ledger[i] = (struct cuf_host_block){ 0, 0 };
-	cuf_host_ledger_fork();
+	cuf_host_ledger_atfork_child();
 	return 0;
 }
 

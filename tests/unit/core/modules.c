@@ -253,9 +253,9 @@ static void a_child_forgets(void **state)
 {
 	struct link_map *program = dlopen(NULL, RTLD_NOW);
 	uint64_t used = cuf_recording.header->meta_used;
-	cuf_modules_fork();
+	cuf_modules_atfork_child();
 	assert_int_equal(cuf_recording.header->meta_used, used);
-	cuf_modules_init();
+	cuf_modules_init(NULL);
 	assert_int_equal(find(program->l_addr).records, 2);
 	assert_int_equal(find(program->l_addr).last->meta.number, 1);
 }

@@ -14,7 +14,7 @@ static struct cuf_thread_state *thread;
 /* As a hook that was called by the program. */
 static __attribute__((noinline)) void hook(void)
 {
-	id = cuf_stack_capture_caller(thread, __builtin_frame_address(0), large);
+	id = cuf_stack_capture_caller(&thread->stack, __builtin_frame_address(0), large);
 	__asm__ volatile("");
 }
 

@@ -86,7 +86,7 @@ static int set_up(void **state)
 #endif
 	if (library)
 		oracle = (int (*)(void **, int))dlsym(library, "unw_backtrace");
-	cuf_modules_init();
+	cuf_modules_init(NULL);
 	return cuf_walker_init(&walker, 1);
 }
 

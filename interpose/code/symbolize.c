@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Collects addresses, sorts them, and passes once over the symbol table of each object that holds some. */
-#include "interpose/code/names.h"
+#include "interpose/code/symbolize.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include "interpose/platform/elf_symbol.h"
 #include "interpose/store/meta.h"
-#include "interpose/platform/pairs.h"
+#include "interpose/platform/sort.h"
 #include "interpose/store/recording.h"
 #include "interpose/platform/sys.h"
 #include "interpose/platform/laws.h"
@@ -30,7 +30,7 @@ static uint32_t taken;
 extern int _dl_find_object(void *address, struct dl_find_object *result) __attribute__((weak));
 #endif
 
-void cuf_names_fork(void)
+void cuf_symbolize_atfork_child(void)
 {
 	taken = known_count = 0;
 	if (table)
@@ -139,7 +139,7 @@ static void name_all(void)
 	struct dl_find_object object;
 	if (!_dl_find_object)
 		return;
-	cuf_pairs_sort(table->found, found_count);
+	cuf_sort_pairs(table->found, found_count);
 	for (unsigned from = 0, to; from < found_count; from = to) {
 		to = from + 1;
 		if (_dl_find_object((void *)(table->found[from].key - 1), &object))
@@ -171,7 +171,7 @@ static bool begin(void)
 	return true;
 }
 
-void cuf_names_of_stacks(const uint32_t *stacks, unsigned count)
+void cuf_symbolize_stacks(const uint32_t *stacks, unsigned count)
 {
 	if (!begin())
 		return;
@@ -182,7 +182,7 @@ void cuf_names_of_stacks(const uint32_t *stacks, unsigned count)
 }
 
 /* Not by way of the index: most of its pages were never touched, and to look at them all would cost the program's end milliseconds. */
-void cuf_names_of_all_stacks(void)
+void cuf_symbolize_all_stacks(void)
 {
 	uint64_t used = __atomic_load_n(&cuf_recording.header->frames_used, __ATOMIC_ACQUIRE);
 	if (!begin())

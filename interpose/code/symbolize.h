@@ -5,13 +5,13 @@
  * Contract: cold (failures and the end), bounded, no lock, no allocation but one mapping; one caller at a time, another
  * one's request is dropped. Names are as in the symbol table, not demangled.
  */
-#ifndef CUF_NAMES_H
-#define CUF_NAMES_H
+#ifndef CUF_SYMBOLIZE_H
+#define CUF_SYMBOLIZE_H
 
 #include <stdint.h>
 
-void cuf_names_of_stacks(const uint32_t *stacks, unsigned count);
-void cuf_names_of_all_stacks(void);
-void cuf_names_fork(void);
+void cuf_symbolize_stacks(const uint32_t *stacks, unsigned count);
+void cuf_symbolize_all_stacks(void);
+void cuf_symbolize_atfork_child(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stacks that are recognised: along random paths through functions of different frames, what cuf_walk_known says is what
+ * Stacks that are recognised: along random paths through functions of different frames, what cuf_walk_cached says is what
  * cuf_walk says, also when it answers with an id alone; and it does recognise.
  */
 #include "tests/unit/core/fixture.h"
@@ -35,7 +35,7 @@ static __attribute__((noinline)) void hook(void)
 	const void *frame = __builtin_frame_address(0);
 	uint64_t frames[MAX];
 	struct cuf_walked answer = { .frames = frames, .beside = beside };
-	uint32_t id = cuf_walk_known(&known_walker, cuf_modules_generation(), frame, limit, &answer);
+	uint32_t id = cuf_walk_cached(&known_walker, cuf_modules_generation(), frame, limit, &answer);
 	truth.depth = cuf_walk(&walker, cuf_modules_generation(), (uintptr_t)frame, truth.frames, limit, &truth.stop);
 	if (!id) {
 		walked++;

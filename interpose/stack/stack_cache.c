@@ -276,7 +276,7 @@ static __attribute__((noinline)) uint32_t walk_and_remember(
 	return 0;
 }
 
-READS_STACKS uint32_t cuf_walk_known(
+READS_STACKS uint32_t cuf_walk_cached(
 	struct cuf_walker *walker, uint64_t generation, const void *frame, unsigned max, struct cuf_walked *walked)
 {
 	const struct word *start = frame;

@@ -2,7 +2,7 @@
 /* Names written into the recording: a frame inside libc's lfind is named from libc's own symbol table, once. */
 #include <search.h>
 #include "tests/unit/core/fixture.h"
-#include "interpose/code/names.h"
+#include "interpose/code/symbolize.h"
 
 static int allocate_and_compare(const void *a, const void *b)
 {
@@ -29,9 +29,9 @@ static void test_names__a_frame_is_named_once(void **state)
 	size_t count = 4;
 	assert_ptr_equal(lfind(&wanted, numbers, &count, sizeof *numbers, allocate_and_compare), &numbers[2]);
 	assert_int_equal(names_like("lfind"), 0);
-	cuf_names_of_all_stacks();
+	cuf_symbolize_all_stacks();
 	assert_int_equal(names_like("lfind"), 1);
-	cuf_names_of_all_stacks();
+	cuf_symbolize_all_stacks();
 	assert_int_equal(names_like("lfind"), 1);
 }
 

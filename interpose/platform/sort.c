@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Heapsort. */
-#include "interpose/platform/pairs.h"
+#include "interpose/platform/sort.h"
 
 #include "interpose/platform/laws.h"
 
@@ -17,7 +17,7 @@ static void sift(struct cuf_pair *p, uint64_t root, uint64_t count)
 	p[root] = moving;
 }
 
-void cuf_pairs_sort(struct cuf_pair *p, uint64_t count)
+void cuf_sort_pairs(struct cuf_pair *p, uint64_t count)
 {
 	for (uint64_t i = count / 2; i-- > 0;)
 		sift(p, i, count);
