@@ -272,7 +272,7 @@ static bool is_sample(size_t bytes, bool fresh)
 
 static bool is_off(void) { return cuf_options.host == CUF_HOST_OFF || cuf_options.disabled; }
 
-void cuf_host_record_born(void *p, size_t bytes, unsigned op, const void *frame)
+void cuf_host_record_alloc(void *p, size_t bytes, unsigned op, const void *frame)
 {
 	bool fresh = cuf_tls.generation != __atomic_load_n(cuf_gate, __ATOMIC_RELAXED), grown = false;
 	struct cuf_thread_state *t;
@@ -295,7 +295,7 @@ void cuf_host_record_born(void *p, size_t bytes, unsigned op, const void *frame)
 		cuf_state_want_file();
 }
 
-void cuf_host_record_freed(void *p, unsigned op, struct cuf_host_undo *undo)
+void cuf_host_record_free(void *p, unsigned op, struct cuf_host_undo *undo)
 {
 	uint64_t addr = (uintptr_t)p;
 	struct cuf_host_block entry = { 0, 0 };
@@ -326,7 +326,7 @@ void cuf_host_record_freed(void *p, unsigned op, struct cuf_host_undo *undo)
 	cuf_thread_leave(t);
 }
 
-void cuf_host_restored(const struct cuf_host_undo *undo)
+void cuf_host_restore(const struct cuf_host_undo *undo)
 {
 	uint64_t addr = cuf_host_addr(undo->word0);
 	struct cuf_thread_state *t;

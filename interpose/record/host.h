@@ -40,8 +40,8 @@ struct cuf_host_undo { uint64_t word0, word1; };
 
 /* The slow halves, for blocks that are to be recorded: frame is __builtin_frame_address(0) of a function that is still
  * running and was called by the program. p is not NULL. */
-void cuf_host_record_born(void *p, size_t bytes, unsigned op, const void *frame);
-void cuf_host_record_freed(void *p, unsigned op, struct cuf_host_undo *undo);
+void cuf_host_record_alloc(void *p, size_t bytes, unsigned op, const void *frame);
+void cuf_host_record_free(void *p, unsigned op, struct cuf_host_undo *undo);
 
 /* True while the countdown is above 0. (Left alone, the compiler loads, subtracts, stores and tests.) */
 static inline bool cuf_host_count_down(size_t bytes)
@@ -59,13 +59,13 @@ static inline bool cuf_host_count_down(size_t bytes)
  * True when a block of this size need not be recorded. It may be asked before the real call, which then can be jumped
  * to; after it, a birth that was not skipped must be recorded, or given up when the call failed.
  */
-static inline bool cuf_host_skips_birth(size_t bytes)
+static inline bool cuf_host_skips_alloc(size_t bytes)
 {
 	/* in full mode, and until a thread's first event while the recorder is on, the countdown is not above 0 */
 	return __builtin_expect(bytes < CUF_SAMPLE_EXACT_BYTES, 1) && __builtin_expect(cuf_host_count_down(bytes), 1);
 }
 
-static inline void cuf_host_unborn(size_t bytes)
+static inline void cuf_host_cancel(size_t bytes)
 {
 	if (bytes < CUF_SAMPLE_EXACT_BYTES)
 		cuf_tls.countdown_bytes += (int64_t)bytes;
@@ -78,22 +78,22 @@ static inline bool cuf_host_skips_free(const void *p)
 }
 
 /* A block was handed out. p is not NULL. op: enum cuf_host_op. */
-static inline void cuf_host_born(void *p, size_t bytes, unsigned op, const void *frame)
+static inline void cuf_host_alloc(void *p, size_t bytes, unsigned op, const void *frame)
 {
-	if (!cuf_host_skips_birth(bytes))
-		cuf_host_record_born(p, bytes, op, frame);
+	if (!cuf_host_skips_alloc(bytes))
+		cuf_host_record_alloc(p, bytes, op, frame);
 }
 
 /* Before the real free. *undo holds what restored needs; it is set in every case. */
-static inline void cuf_host_freed(void *p, unsigned op, struct cuf_host_undo *undo)
+static inline void cuf_host_free(void *p, unsigned op, struct cuf_host_undo *undo)
 {
 	undo->word0 = 0;
 	if (!cuf_host_skips_free(p))
-		cuf_host_record_freed(p, op, undo);
+		cuf_host_record_free(p, op, undo);
 }
 
 /* The real call refused (a realloc that failed): the block is live again. */
-void cuf_host_restored(const struct cuf_host_undo *undo);
+void cuf_host_restore(const struct cuf_host_undo *undo);
 /* What this thread records from here on is later than any time read before: the coarse clock of its events is put right. */
 void cuf_host_mark_time(struct cuf_thread_state *thread);
 /* The real function refused for want of memory: an incident; errno is left alone. hook: which of the family; frame as above. */

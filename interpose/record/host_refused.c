@@ -37,6 +37,6 @@ void cuf_host_refused(size_t bytes, unsigned hook, void *frame)
 		cuf_request_failed(&call, &request, ENOMEM, &nobody);
 		cuf_host_mark_time(call.thread);
 	}
-	cuf_call_end(&call);
+	cuf_call_end();
 	errno = saved;
 }

@@ -42,11 +42,10 @@ bool cuf_call_begin(struct cuf_call *call, unsigned hook, void *frame)
 	return call->thread != NULL;
 }
 
-void cuf_call_end(struct cuf_call *call)
+void cuf_call_end(void)
 {
 	if (cuf_tls.driver_calls)
 		cuf_tls.driver_calls--;
-	(void)call;
 }
 
 void cuf_label_begin(struct cuf_label *label, unsigned hook, void *frame)
@@ -159,7 +158,7 @@ static void log_free(struct operation *o, const struct cuf_block *block, unsigne
 
 /* ---- what hooks call ---- */
 
-void cuf_block_born(struct cuf_call *call, const struct cuf_request *request, uint64_t addr)
+void cuf_block_alloc(struct cuf_call *call, const struct cuf_request *request, uint64_t addr)
 {
 	struct operation o;
 	struct cuf_block block;
@@ -173,7 +172,7 @@ void cuf_block_born(struct cuf_call *call, const struct cuf_request *request, ui
 	finish(&o);
 }
 
-bool cuf_block_freed(struct cuf_call *call, unsigned space, uint64_t addr, struct cuf_block *block)
+bool cuf_block_free(struct cuf_call *call, unsigned space, uint64_t addr, struct cuf_block *block)
 {
 	struct operation o;
 	bool known;
@@ -192,7 +191,7 @@ bool cuf_block_freed(struct cuf_call *call, unsigned space, uint64_t addr, struc
 	return known;
 }
 
-void cuf_block_restored(struct cuf_call *call, const struct cuf_block *block)
+void cuf_block_restore(struct cuf_call *call, const struct cuf_block *block)
 {
 	struct operation o;
 	struct cuf_block old, back = *block;
@@ -217,7 +216,7 @@ void cuf_block_flag(unsigned space, uint64_t addr, unsigned flags)
 		cuf_ledger_refer(cuf_key(space, addr), 0, 0, flags, &after);
 }
 
-int cuf_block_refer(struct cuf_call *call, unsigned space, uint64_t addr, int references, int maps, struct cuf_block *block)
+int cuf_block_add_refs(struct cuf_call *call, unsigned space, uint64_t addr, int references, int maps, struct cuf_block *block)
 {
 	struct operation o;
 	struct cuf_block after, taken;

@@ -28,7 +28,7 @@ struct cuf_call {
 /* True when the call is to be recorded. Nested driver calls (the driver calling its own exports, our own queries)
  * get false. End must follow in every case. frame: __builtin_frame_address(0) of the hook. */
 bool cuf_call_begin(struct cuf_call *call, unsigned hook, void *frame);
-void cuf_call_end(struct cuf_call *call);
+void cuf_call_end(void);
 
 /* Around a runtime-API function: driver calls inside carry its id, and stacks start at its caller. */
 struct cuf_label { uint16_t before; uintptr_t frame_before; bool active; };
@@ -45,12 +45,12 @@ struct cuf_request {
 };
 
 /* It succeeded: called after the real call. */
-void cuf_block_born(struct cuf_call *call, const struct cuf_request *request, uint64_t addr);
+void cuf_block_alloc(struct cuf_call *call, const struct cuf_request *request, uint64_t addr);
 
 /* A free, called before the real call. *block is the block taken out of the ledger; false: unknown address, recorded as
- * such. If the real call fails, hand the same block to cuf_block_restored. */
-bool cuf_block_freed(struct cuf_call *call, unsigned space, uint64_t addr, struct cuf_block *block);
-void cuf_block_restored(struct cuf_call *call, const struct cuf_block *block);
+ * such. If the real call fails, hand the same block to cuf_block_restore. */
+bool cuf_block_free(struct cuf_call *call, unsigned space, uint64_t addr, struct cuf_block *block);
+void cuf_block_restore(struct cuf_call *call, const struct cuf_block *block);
 
 /* Looks a live block up; false: unknown. */
 bool cuf_block_find(unsigned space, uint64_t addr, struct cuf_block *block);
@@ -58,8 +58,8 @@ bool cuf_block_find(unsigned space, uint64_t addr, struct cuf_block *block);
 /* Adds to a block's reference and map counts (VMM handles, IPC mappings). When both reach zero the block dies: it is
  * logged as freed. Returns 1 died, 0 lives, -1 unknown. For a release or an unmap call it before the real call, for a
  * retain or a map after. *block is the block as it was before: when the real call is refused, hand a dead one to
- * cuf_block_restored, and undo a living one by the opposite counts. */
-int cuf_block_refer(struct cuf_call *call, unsigned space, uint64_t addr, int references, int maps, struct cuf_block *block);
+ * cuf_block_restore, and undo a living one by the opposite counts. */
+int cuf_block_add_refs(struct cuf_call *call, unsigned space, uint64_t addr, int references, int maps, struct cuf_block *block);
 void cuf_block_flag(unsigned space, uint64_t addr, unsigned flags);
 
 /* Frees every block born at or before seq that has all of flags, this device (CUF_DEVICE_NONE: any) and this context

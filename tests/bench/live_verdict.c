@@ -32,8 +32,8 @@ static void record(uint64_t addr, uint64_t bytes, bool fails)
 	if (fails)
 		cuf_request_failed(&call, &request, 2, &view);
 	else
-		cuf_block_born(&call, &request, addr);
-	cuf_call_end(&call);
+		cuf_block_alloc(&call, &request, addr);
+	cuf_call_end();
 }
 
 static __attribute__((noinline)) void descend(unsigned depth, uint64_t addr)

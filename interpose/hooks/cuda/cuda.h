@@ -53,7 +53,7 @@ uint32_t cuf_context_fold(CUcontext context);
 
 static inline CUresult cuf_done(struct cuf_call *call, CUresult result)
 {
-	cuf_call_end(call);
+	cuf_call_end();
 	return result;
 }
 

@@ -83,7 +83,7 @@ void cuf_alloc_record(struct cuf_call *call, const struct cuf_request *request, 
 	if (result != CUDA_SUCCESS) {
 		record_failure(call, request, result);
 	} else if (addr) {
-		cuf_block_born(call, request, addr);
+		cuf_block_alloc(call, request, addr);
 		changed();
 		if (on_device)
 			sample_free_memory(call, request->device);
@@ -102,13 +102,13 @@ bool cuf_free_begin(struct cuf_call *call, unsigned space, uint64_t addr, struct
 	if (!call->thread || !addr)
 		return false;
 	changed();
-	return cuf_block_freed(call, space, addr, block);
+	return cuf_block_free(call, space, addr, block);
 }
 
 CUresult cuf_free_done(struct cuf_call *call, const struct cuf_block *block, CUresult result)
 {
 	if (block && result != CUDA_SUCCESS)
-		cuf_block_restored(call, block);
+		cuf_block_restore(call, block);
 	return cuf_done(call, result);
 }
 
@@ -118,16 +118,16 @@ void cuf_release_begin(struct cuf_call *call, struct cuf_release *release, unsig
 	if (!call->thread || !addr)
 		return;
 	changed();
-	release->outcome = cuf_block_refer(call, space, addr, -references, -maps, &release->block);
+	release->outcome = cuf_block_add_refs(call, space, addr, -references, -maps, &release->block);
 }
 
 void cuf_release_undo(struct cuf_call *call, const struct cuf_release *release)
 {
 	struct cuf_block ignored;
 	if (release->outcome == 1)
-		cuf_block_restored(call, &release->block); /* with the counts it had before */
+		cuf_block_restore(call, &release->block); /* with the counts it had before */
 	else if (release->outcome == 0)
-		cuf_block_refer(call, release->space, release->addr, release->references, release->maps, &ignored);
+		cuf_block_add_refs(call, release->space, release->addr, release->references, release->maps, &ignored);
 }
 
 CUresult cuf_watch_done(unsigned hook, CUresult result, void *frame)
@@ -144,7 +144,7 @@ CUresult cuf_watch_done(unsigned hook, CUresult result, void *frame)
 		request.unsized = true;
 		cuf_alloc_record(&call, &request, result, 0);
 	}
-	cuf_call_end(&call);
+	cuf_call_end();
 	errno = saved;
 	return result;
 }

@@ -37,7 +37,7 @@ static CUresult ipc_opened(struct cuf_call *call, CUresult result, const CUdevic
 	int saved = errno;
 	bool sized = call->thread && ptr && cuf_range_of(ptr, &base, &bytes);
 	if (call->thread && ptr && cuf_block_find(CUF_SPACE_DEVICE, ptr, &block) && block.kind == CUF_KIND_IMPORTED) {
-		cuf_block_refer(call, CUF_SPACE_DEVICE, ptr, 1, 0, &block); /* opened before: the same mapping again */
+		cuf_block_add_refs(call, CUF_SPACE_DEVICE, ptr, 1, 0, &block); /* opened before: the same mapping again */
 		errno = saved;
 		return cuf_done(call, result);
 	}
@@ -102,7 +102,7 @@ static CUresult view_done(struct cuf_call *call, unsigned kind, uint64_t bytes, 
 	struct cuf_request request = cuf_request_here(call, kind, bytes, CUF_EVENT_CONTEXT_BOUND);
 	request.aux = (uint64_t)(uintptr_t)memory;
 	if (call->thread && result == CUDA_SUCCESS)
-		cuf_block_refer(call, CUF_SPACE_DEVICE, request.aux, 0, 1, &object);
+		cuf_block_add_refs(call, CUF_SPACE_DEVICE, request.aux, 0, 1, &object);
 	return cuf_alloc_done(call, &request, result, addr);
 }
 
@@ -125,7 +125,7 @@ bool cuf_external_buffer_free(struct cuf_call *call, uint64_t addr, struct cuf_b
 	struct cuf_block owner;
 	if (!__atomic_load_n(&objects_imported, __ATOMIC_RELAXED) || !cuf_block_find(CUF_SPACE_MAPPING, addr, buffer) ||
 	    !cuf_block_find(CUF_SPACE_DEVICE, buffer->aux, &owner) || owner.kind != CUF_KIND_IMPORTED ||
-	    !cuf_block_freed(call, CUF_SPACE_MAPPING, addr, buffer))
+	    !cuf_block_free(call, CUF_SPACE_MAPPING, addr, buffer))
 		return false;
 	cuf_release_begin(call, object, CUF_SPACE_DEVICE, buffer->aux, 0, 1);
 	return true;

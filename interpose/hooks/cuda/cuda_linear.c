@@ -75,7 +75,7 @@ static void linear_free_begin(struct cuf_call *call, CUdeviceptr ptr, struct lin
 static CUresult linear_free_done(struct cuf_call *call, const struct linear_free *undo, CUresult result)
 {
 	if (result != CUDA_SUCCESS && undo->external) {
-		cuf_block_restored(call, &undo->block);
+		cuf_block_restore(call, &undo->block);
 		cuf_release_undo(call, &undo->object);
 	}
 	if (result != CUDA_SUCCESS && undo->taken)

@@ -106,7 +106,7 @@ static void pool_enter(struct cuf_call *call, uint64_t pool, int device, unsigne
 	if (!call->thread || !pool || pool_find(pool))
 		return;
 	pool_remember(pool, device, kind);
-	cuf_block_born(call, &request, pool);
+	cuf_block_alloc(call, &request, pool);
 }
 
 /* ---- which pool, which device ---- */
@@ -287,9 +287,9 @@ CUresult cuf_hook_cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute a
 	if (call.thread && result == CUDA_SUCCESS && attribute == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD && value) {
 		if (!pool_find(handle))
 			pool_enter(&call, handle, cuf_device_current(), CUF_KIND_ASYNC, 0);
-		else if (cuf_block_find(CUF_SPACE_POOL, handle, &block) && block.bytes != *(const uint64_t *)value && cuf_block_freed(&call, CUF_SPACE_POOL, handle, &block)) {
+		else if (cuf_block_find(CUF_SPACE_POOL, handle, &block) && block.bytes != *(const uint64_t *)value && cuf_block_free(&call, CUF_SPACE_POOL, handle, &block)) {
 			struct cuf_request request = { .bytes = *(const uint64_t *)value, .kind = CUF_KIND_POOL, .device = block.device, .flags = block.flags };
-			cuf_block_born(&call, &request, handle);
+			cuf_block_alloc(&call, &request, handle);
 		}
 	}
 	errno = saved;

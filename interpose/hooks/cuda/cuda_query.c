@@ -189,7 +189,7 @@ void cuf_devices_end(unsigned hook, void *frame)
 			cuf_device_end((unsigned)device, &view);
 		}
 	}
-	cuf_call_end(&call);
+	cuf_call_end();
 	cuf_framework_look();
 	cuf_framework_check_blind();
 	errno = saved;

@@ -30,7 +30,7 @@ static void handle_gain(struct cuf_call *call, CUmemGenericAllocationHandle hand
 {
 	struct cuf_block ignored;
 	if (call->thread)
-		cuf_block_refer(call, handle_space(handle), handle, references, maps, &ignored);
+		cuf_block_add_refs(call, handle_space(handle), handle, references, maps, &ignored);
 }
 
 /* A handle that the ledger does not know is no unknown free: multicast objects are released here too. */
@@ -100,11 +100,11 @@ static void imported_learns_size(struct cuf_call *call, CUmemGenericAllocationHa
 {
 	struct cuf_block block, ignored;
 	if (!cuf_block_find(CUF_SPACE_DEVICE, handle, &block) || block.kind != CUF_KIND_IMPORTED || block.bytes ||
-	    !cuf_block_freed(call, CUF_SPACE_DEVICE, handle, &block))
+	    !cuf_block_free(call, CUF_SPACE_DEVICE, handle, &block))
 		return;
 	struct cuf_request request = { .bytes = bytes, .kind = CUF_KIND_IMPORTED, .device = block.device };
-	cuf_block_born(call, &request, handle);
-	cuf_block_refer(call, CUF_SPACE_DEVICE, handle, block.references - 1, block.maps, &ignored);
+	cuf_block_alloc(call, &request, handle);
+	cuf_block_add_refs(call, CUF_SPACE_DEVICE, handle, block.references - 1, block.maps, &ignored);
 }
 
 CUresult cuf_hook_cuMemMap(CUdeviceptr ptr, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long flags)
@@ -139,7 +139,7 @@ struct unmapping {
 /* Takes the mapping at u->next apart; false: there is none that we know. */
 static bool unmap_one(struct cuf_call *call, CUdeviceptr at, struct cuf_block *mapping, struct cuf_release *physical)
 {
-	if (!cuf_block_find(CUF_SPACE_MAPPING, at, mapping) || !cuf_block_freed(call, CUF_SPACE_MAPPING, at, mapping))
+	if (!cuf_block_find(CUF_SPACE_MAPPING, at, mapping) || !cuf_block_free(call, CUF_SPACE_MAPPING, at, mapping))
 		return false;
 	cuf_release_begin(call, physical, handle_space(mapping->aux), mapping->aux, 0, 1);
 	return true;
@@ -166,7 +166,7 @@ static void unmap_after(struct cuf_call *call, struct unmapping *u, CUresult res
 	}
 	while (u->count) {
 		u->count--;
-		cuf_block_restored(call, &u->kept[u->count].mapping);
+		cuf_block_restore(call, &u->kept[u->count].mapping);
 		cuf_release_undo(call, &u->kept[u->count].physical);
 	}
 }

@@ -81,7 +81,7 @@ static __attribute__((noinline, cold)) void refused(size_t bytes, unsigned op, i
 static inline void *born(void *p, size_t bytes, unsigned op, void *frame)
 {
 	if (__builtin_expect(p != NULL, 1))
-		cuf_host_born(p, bytes, op, frame);
+		cuf_host_alloc(p, bytes, op, frame);
 	else
 		refused(bytes, op, errno, frame);
 	return p;
@@ -91,9 +91,9 @@ static inline void *born(void *p, size_t bytes, unsigned op, void *frame)
 static inline void *recorded(void *p, size_t bytes, unsigned op, void *frame)
 {
 	if (__builtin_expect(p != NULL, 1)) {
-		cuf_host_record_born(p, bytes, op, frame);
+		cuf_host_record_alloc(p, bytes, op, frame);
 	} else {
-		cuf_host_unborn(bytes);
+		cuf_host_cancel(bytes);
 		refused(bytes, op, errno, frame);
 	}
 	return p;
@@ -108,7 +108,7 @@ RECORDED void *malloc_recorded(size_t bytes)
 
 void *cuf_hook_malloc(size_t bytes)
 {
-	return cuf_host_skips_birth(bytes) ? cuf_real.malloc(bytes) : malloc_recorded(bytes);
+	return cuf_host_skips_alloc(bytes) ? cuf_real.malloc(bytes) : malloc_recorded(bytes);
 }
 
 RECORDED void *calloc_recorded(size_t count, size_t bytes)
@@ -124,7 +124,7 @@ RECORDED void *calloc_recorded(size_t count, size_t bytes)
 void *cuf_hook_calloc(size_t count, size_t bytes)
 {
 	/* too much: refused, and skipped or not */
-	return cuf_host_skips_birth(count * bytes) ? cuf_real.calloc(count, bytes) : calloc_recorded(count, bytes);
+	return cuf_host_skips_alloc(count * bytes) ? cuf_real.calloc(count, bytes) : calloc_recorded(count, bytes);
 }
 
 int cuf_hook_posix_memalign(void **out, size_t alignment, size_t bytes)
@@ -190,7 +190,7 @@ RECORDED void free_recorded(void *p)
 	struct cuf_host_undo undo;
 	if (cuf_boot_owns(p) || !HAVE(free))
 		return;
-	cuf_host_record_freed(p, CUF_HOST_FREE, &undo);
+	cuf_host_record_free(p, CUF_HOST_FREE, &undo);
 	cuf_real.free(p);
 }
 
@@ -227,7 +227,7 @@ static void *resize_boot(void *p, size_t bytes, void *frame)
 }
 
 /* Free before, alloc after; a refused resize leaves the old block as it was. With 0 bytes glibc frees the block and
- * returns NULL: no refusal. skips: what cuf_host_skips_birth said. */
+ * returns NULL: no refusal. skips: what cuf_host_skips_alloc said. */
 RECORDED void *resize_recorded(void *p, size_t bytes, bool skips)
 {
 	struct cuf_host_undo undo = { 0, 0 };
@@ -237,14 +237,14 @@ RECORDED void *resize_recorded(void *p, size_t bytes, bool skips)
 	if (unlikely(!HAVE(realloc)))
 		return p ? NULL : boot(bytes, 16);
 	if (p)
-		cuf_host_freed(p, CUF_HOST_FREE_RESIZE, &undo);
+		cuf_host_free(p, CUF_HOST_FREE_RESIZE, &undo);
 	moved = cuf_real.realloc(p, bytes);
 	if (moved && !skips)
-		cuf_host_record_born(moved, bytes, p ? CUF_HOST_RESIZED : CUF_HOST_ALLOC, FRAME);
+		cuf_host_record_alloc(moved, bytes, p ? CUF_HOST_RESIZED : CUF_HOST_ALLOC, FRAME);
 	if (!moved && bytes)
-		cuf_host_restored(&undo);
+		cuf_host_restore(&undo);
 	if (!moved && !skips) {
-		cuf_host_unborn(bytes);
+		cuf_host_cancel(bytes);
 		refused(bytes, p ? CUF_HOST_RESIZED : CUF_HOST_ALLOC, errno, FRAME);
 	}
 	return moved;
@@ -252,7 +252,7 @@ RECORDED void *resize_recorded(void *p, size_t bytes, bool skips)
 
 static inline void *resize(void *p, size_t bytes)
 {
-	bool skips = cuf_host_skips_birth(bytes);
+	bool skips = cuf_host_skips_alloc(bytes);
 	return __builtin_expect(skips, 1) && cuf_host_skips_free(p) ? cuf_real.realloc(p, bytes) : resize_recorded(p, bytes, skips);
 }
 

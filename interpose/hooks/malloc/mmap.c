@@ -70,13 +70,13 @@ static void restore_piece(const struct cuf_host_undo *undo, struct cuf_map piece
 	struct cuf_host_undo part = { cuf_map_address(piece.start, piece.file) >> 3 << 19 | (undo->word0 & 0x7ffff),
 		cuf_host_word1(cuf_host_stack(undo->word1), piece.end - piece.start) };
 	if (undo->word0 && piece.end > piece.start && piece.end - piece.start >= bytes_min())
-		cuf_host_restored(&part);
+		cuf_host_restore(&part);
 }
 
 static void free_map(struct cuf_map map, struct cuf_host_undo *undo)
 {
 	*undo = (struct cuf_host_undo){ 0, 0 };
-	cuf_host_record_freed((void *)(uintptr_t)cuf_map_address(map.start, map.file), CUF_HOST_MUNMAP, undo);
+	cuf_host_record_free((void *)(uintptr_t)cuf_map_address(map.start, map.file), CUF_HOST_MUNMAP, undo);
 }
 
 /* The maps in the range end here, but for what of them lies outside it. */
@@ -107,7 +107,7 @@ static void put_back(const struct taken *taken)
 		for (unsigned p = 0; p < count; p++)
 			free_map(pieces[p], &undo);
 		if (cuf_map_add(taken->maps[i]))
-			cuf_host_restored(&taken->undo[i]);
+			cuf_host_restore(&taken->undo[i]);
 	}
 }
 
@@ -115,7 +115,7 @@ static void map_born(void *at, size_t bytes, bool file, void *frame)
 {
 	struct cuf_map map = { (uintptr_t)at, (uintptr_t)at + page_round(bytes), file };
 	if (map.end - map.start >= bytes_min() && cuf_map_add(map))
-		cuf_host_record_born((void *)(uintptr_t)cuf_map_address(map.start, file), map.end - map.start, CUF_HOST_MMAP, frame);
+		cuf_host_record_alloc((void *)(uintptr_t)cuf_map_address(map.start, file), map.end - map.start, CUF_HOST_MMAP, frame);
 }
 
 /* ---- mmap ---- */

@@ -25,7 +25,7 @@ bool cuf_process_is_recorded(unsigned hook)
 {
 	struct cuf_call call;
 	cuf_call_begin(&call, hook, FRAME);
-	cuf_call_end(&call);
+	cuf_call_end();
 	return is_recorded();
 }
 

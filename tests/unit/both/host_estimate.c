@@ -94,14 +94,14 @@ static struct truth replay(const struct mix *mix, uint64_t *random, uint32_t *si
 		live[live_count++] = place;
 		sizes[place] = size_of(mix, random);
 		truth.bytes += sizes[place];
-		cuf_host_born((void *)((uintptr_t)place << 4), sizes[place], CUF_HOST_ALLOC, __builtin_frame_address(0));
+		cuf_host_alloc((void *)((uintptr_t)place << 4), sizes[place], CUF_HOST_ALLOC, __builtin_frame_address(0));
 		if (next(random) % 5 < 2) {
 			uint32_t at = (uint32_t)(next(random) % live_count);
 			place = live[at];
 			live[at] = live[--live_count];
 			free_places[free_count++] = place;
 			truth.bytes -= sizes[place];
-			cuf_host_freed((void *)((uintptr_t)place << 4), CUF_HOST_FREE, &undo);
+			cuf_host_free((void *)((uintptr_t)place << 4), CUF_HOST_FREE, &undo);
 		}
 	}
 	truth.count = live_count;

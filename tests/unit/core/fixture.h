@@ -33,8 +33,8 @@ static inline void fixture_alloc(unsigned kind, uint64_t addr, uint64_t bytes)
 	struct cuf_call call;
 	struct cuf_request request = { .bytes = bytes, .kind = (uint8_t)kind, .device = 0, .flags = CUF_EVENT_CONTEXT_BOUND };
 	cuf_call_begin(&call, 111, __builtin_frame_address(0));
-	cuf_block_born(&call, &request, addr);
-	cuf_call_end(&call);
+	cuf_block_alloc(&call, &request, addr);
+	cuf_call_end();
 }
 
 static inline bool fixture_free(unsigned kind, uint64_t addr)
@@ -43,8 +43,8 @@ static inline bool fixture_free(unsigned kind, uint64_t addr)
 	struct cuf_block block;
 	bool known;
 	cuf_call_begin(&call, 115, __builtin_frame_address(0));
-	known = cuf_block_freed(&call, cuf_kind_space(kind), addr, &block);
-	cuf_call_end(&call);
+	known = cuf_block_free(&call, cuf_kind_space(kind), addr, &block);
+	cuf_call_end();
 	return known;
 }
 
@@ -55,7 +55,7 @@ static inline void fixture_fail(uint64_t bytes)
 	struct cuf_driver_view view = { .free_bytes = 1 << 20, .total_bytes = 16ull << 30, .probed_bytes = CUF_UNKNOWN };
 	cuf_call_begin(&call, 111, __builtin_frame_address(0));
 	cuf_request_failed(&call, &request, 2, &view);
-	cuf_call_end(&call);
+	cuf_call_end();
 }
 
 #endif

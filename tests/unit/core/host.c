@@ -36,7 +36,7 @@ static void start_in_child(const char *options)
 static void *free_first(void *block)
 {
 	struct cuf_host_undo undo;
-	cuf_host_freed(block, CUF_HOST_FREE, &undo); /* no clock was read and no segment taken by this thread before */
+	cuf_host_free(block, CUF_HOST_FREE, &undo); /* no clock was read and no segment taken by this thread before */
 	return NULL;
 }
 
@@ -51,14 +51,14 @@ static void full_mode(void)
 	cuf_state_start(environment);
 	cuf_host_begin_skipping();
 	for (uintptr_t i = 1; i <= 1000; i++)
-		cuf_host_born((void *)(i << 4), i, CUF_HOST_ALLOC, frame);
+		cuf_host_alloc((void *)(i << 4), i, CUF_HOST_ALLOC, frame);
 	MUST(cuf_host_live_bytes() == 1000 * 1001 / 2);
 	for (uintptr_t i = 1; i <= 1000; i += 2)
-		cuf_host_freed((void *)(i << 4), CUF_HOST_FREE, &undo);
+		cuf_host_free((void *)(i << 4), CUF_HOST_FREE, &undo);
 	MUST(cuf_host_live_bytes() == 500 * 501);
 	/* a realloc that failed gives the old block back */
-	cuf_host_freed((void *)(2ul << 4), CUF_HOST_FREE_RESIZE, &undo);
-	cuf_host_restored(&undo);
+	cuf_host_free((void *)(2ul << 4), CUF_HOST_FREE_RESIZE, &undo);
+	cuf_host_restore(&undo);
 	MUST(cuf_host_live_bytes() == 500 * 501);
 	pthread_create(&thread, NULL, free_first, (void *)(2ul << 4));
 	pthread_join(thread, NULL);
@@ -77,10 +77,10 @@ static void ledger_grows(void)
 	start_in_child("host=full:size=16MiB");
 	for (unsigned round = 0; round < 3; round++) {
 		for (uintptr_t i = 1; i <= BLOCKS; i++)
-			cuf_host_born((void *)(i * 48), i, CUF_HOST_ALLOC, frame);
+			cuf_host_alloc((void *)(i * 48), i, CUF_HOST_ALLOC, frame);
 		MUST(cuf_host_live_bytes() == (uint64_t)BLOCKS * (BLOCKS + 1) / 2);
 		for (uintptr_t i = 1; i <= BLOCKS; i++) {
-			cuf_host_freed((void *)((i * 7919 % BLOCKS + 1) * 48), CUF_HOST_FREE, &undo);
+			cuf_host_free((void *)((i * 7919 % BLOCKS + 1) * 48), CUF_HOST_FREE, &undo);
 			MUST(cuf_host_bytes(undo.word1) == i * 7919 % BLOCKS + 1);
 		}
 		MUST(cuf_host_live_bytes() == 0);
@@ -98,14 +98,14 @@ static void sampled_mode(void)
 	double ratio;
 	start_in_child("host=sampled:sample=64KiB:size=64MiB:stack_depth=1");
 	for (uint64_t i = 1; i <= count; i++)
-		cuf_host_born((void *)(i << 4), bytes, CUF_HOST_ALLOC, frame);
+		cuf_host_alloc((void *)(i << 4), bytes, CUF_HOST_ALLOC, frame);
 	ratio = (double)cuf_host_live_bytes() / (double)(bytes * count);
 	/* 30,500 samples expected: one standard deviation is 0.6 % */
 	MUST(ratio > 0.97 && ratio < 1.03);
 	for (uint64_t i = 1; i <= count; i++)
-		cuf_host_freed((void *)(i << 4), CUF_HOST_FREE, &undo);
+		cuf_host_free((void *)(i << 4), CUF_HOST_FREE, &undo);
 	MUST(cuf_host_live_bytes() == 0);
-	cuf_host_born((void *)0x100000000, CUF_SAMPLE_EXACT_BYTES, CUF_HOST_ALLOC, frame); /* big blocks always, weight 1 */
+	cuf_host_alloc((void *)0x100000000, CUF_SAMPLE_EXACT_BYTES, CUF_HOST_ALLOC, frame); /* big blocks always, weight 1 */
 	MUST(cuf_host_live_bytes() == CUF_SAMPLE_EXACT_BYTES);
 	unlink(cuf_recording.path);
 }
@@ -127,12 +127,12 @@ static void skipped_when_sampled(void)
 	start_in_child("host=sampled:size=4MiB");
 	MUST(skipped_frees() == 1000);
 	cuf_host_keep(kept);
-	cuf_host_born(large, CUF_SAMPLE_EXACT_BYTES, CUF_HOST_ALLOC, frame);
+	cuf_host_alloc(large, CUF_SAMPLE_EXACT_BYTES, CUF_HOST_ALLOC, frame);
 	MUST(skipped_frees() == 998 && !cuf_host_skips_free(kept) && !cuf_host_skips_free(large));
-	cuf_host_freed(kept, CUF_HOST_FREE, &undo);
-	cuf_host_freed(large, CUF_HOST_FREE, &undo);
+	cuf_host_free(kept, CUF_HOST_FREE, &undo);
+	cuf_host_free(large, CUF_HOST_FREE, &undo);
 	MUST(skipped_frees() == 999 && !cuf_host_skips_free(kept));
-	cuf_host_born(large, CUF_SAMPLE_EXACT_BYTES, CUF_HOST_ALLOC, frame);
+	cuf_host_alloc(large, CUF_SAMPLE_EXACT_BYTES, CUF_HOST_ALLOC, frame);
 	cuf_host_fork();
 	MUST(skipped_frees() == 999 && !cuf_host_skips_free(kept));
 }

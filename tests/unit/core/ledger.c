@@ -56,17 +56,17 @@ static void test_ledger__release_while_mapped_is_not_a_free(void **state)
 	struct cuf_block block;
 	fixture_alloc(CUF_KIND_VMM, 0x55, 2 << 20);
 	cuf_call_begin(&call, 147, __builtin_frame_address(0));
-	assert_int_equal(cuf_block_refer(&call, CUF_SPACE_HANDLE, 0x55, 0, 1, &block), 0);
-	assert_int_equal(cuf_block_refer(&call, CUF_SPACE_HANDLE, 0x55, -1, 0, &block), 0);
+	assert_int_equal(cuf_block_add_refs(&call, CUF_SPACE_HANDLE, 0x55, 0, 1, &block), 0);
+	assert_int_equal(cuf_block_add_refs(&call, CUF_SPACE_HANDLE, 0x55, -1, 0, &block), 0);
 	assert_int_equal(live(CUF_KIND_VMM), 2 << 20);
-	assert_int_equal(cuf_block_refer(&call, CUF_SPACE_HANDLE, 0x55, 0, -1, &block), 1);
+	assert_int_equal(cuf_block_add_refs(&call, CUF_SPACE_HANDLE, 0x55, 0, -1, &block), 1);
 	assert_int_equal(live(CUF_KIND_VMM), 0);
 	/* refused: the block comes back as it was before that call */
-	cuf_block_restored(&call, &block);
+	cuf_block_restore(&call, &block);
 	assert_int_equal(live(CUF_KIND_VMM), 2 << 20);
-	assert_int_equal(cuf_block_refer(&call, CUF_SPACE_HANDLE, 0x55, 0, -1, &block), 1);
-	assert_int_equal(cuf_block_refer(&call, CUF_SPACE_HANDLE, 0x55, 0, -1, &block), -1);
-	cuf_call_end(&call);
+	assert_int_equal(cuf_block_add_refs(&call, CUF_SPACE_HANDLE, 0x55, 0, -1, &block), 1);
+	assert_int_equal(cuf_block_add_refs(&call, CUF_SPACE_HANDLE, 0x55, 0, -1, &block), -1);
+	cuf_call_end();
 }
 
 static void test_ledger__a_missed_free_is_replaced_and_counted(void **state)
@@ -88,10 +88,10 @@ static void test_ledger__reset_frees_context_bound_blocks_alone(void **state)
 	fixture_alloc(CUF_KIND_DEVICE, 0xa000, 10);
 	fixture_alloc(CUF_KIND_ARRAY, 0xb000, 20);
 	cuf_call_begin(&call, 223, __builtin_frame_address(0));
-	cuf_block_born(&call, &async, 0xc000);
+	cuf_block_alloc(&call, &async, 0xc000);
 	seq = cuf_reset_begin(&call, 0, 0);
 	cuf_reset_apply(&call, CUF_EVENT_CONTEXT_BOUND, 0, 0, seq);
-	cuf_call_end(&call);
+	cuf_call_end();
 	assert_int_equal(live(CUF_KIND_DEVICE), 0);
 	assert_int_equal(live(CUF_KIND_ARRAY), 0);
 	assert_int_equal(live(CUF_KIND_ASYNC), 77);
