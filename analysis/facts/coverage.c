@@ -54,7 +54,16 @@ static void say(struct sentences *s, const char *text, uint32_t process)
 			return;
 		}
 	xalloc_grow(&s->items, s->count, &s->room, sizeof *s->items);
-	s->items[s->count++] = (struct fact_text){ text, process };
+	s->items[s->count++] = (struct fact_text){ .text = text, .process = process };
+}
+
+/* True of most recordings, or without effect on who holds what and why: the first screen leaves it out. */
+static void say_minor(struct sentences *s, const char *text, uint32_t process)
+{
+	size_t count = s->count;
+	say(s, text, process);
+	if (s->count > count)
+		s->items[count].minor = true;
 }
 
 static void tell_losses(struct build *b, uint32_t p, struct sentences *blind)
@@ -76,7 +85,7 @@ static void tell_losses(struct build *b, uint32_t p, struct sentences *blind)
 		say(blind, arena_format(b->arena, "call stacks found no room in %s %" PRIu64 " times, those of small blocks first: a larger size= keeps them",
 			units_bytes(from->reader->header.file_bytes).s, from->reader->header.lost[CUF_LOST_STACKS]), p);
 	if (f->events_overwritten)
-		say(blind, arena_format(b->arena, "%" PRIu64 " older events left the ring: growth is judged over what is left", f->events_overwritten), p);
+		say_minor(blind, arena_format(b->arena, "%" PRIu64 " older events left the ring: growth is judged over what is left", f->events_overwritten), p);
 }
 
 static void tell_texts(struct build *b, uint32_t p, struct sentences *blind, struct list *unhooked, struct list *cudart)
@@ -154,7 +163,7 @@ static void tell_process(struct build *b, uint32_t p, struct sentences *blind)
 	if (h->framework_blind)
 		say(blind, arena_format(b->arena, "%" PRIu64 " reports of PyTorch's allocator named no address: its blocks are counted, not placed", h->framework_blind), p);
 	if (h->unknown_frees)
-		say(blind, arena_format(b->arena, "%" PRIu64 " frees were of memory that is older than the recorder, or foreign", h->unknown_frees), p);
+		say_minor(blind, arena_format(b->arena, "%" PRIu64 " frees were of memory that is older than the recorder, or foreign", h->unknown_frees), p);
 	if (h->replaced)
 		say(blind, arena_format(b->arena, "%" PRIu64 " blocks were allocated where one was live already: frees were missed", h->replaced), p);
 	for (size_t i = 0; i < b->facts->processes[p].host.allocator_count; i++) {
@@ -167,7 +176,7 @@ static void tell_process(struct build *b, uint32_t p, struct sentences *blind)
 	if (tenants_refusal(b, p))
 		say(blind, tenants_refusal(b, p), p);
 	if (h->options_host_mode == CUF_HOST_OFF)
-		say(blind, "host memory was not recorded (host=off)", p);
+		say_minor(blind, "host memory was not recorded (host=off)", p);
 }
 
 /* Allocators that keep regions of the driver's and tell nothing of their inside. */
@@ -193,13 +202,13 @@ static void tell_usual(struct build *b, struct sentences *blind)
 	for (uint32_t p = 0; p < b->run->count; p++)
 		driver |= b->run->processes[p].reader->header.driver_version != 0;
 	for (uint32_t p = 0; p < b->run->count && !driver; p++)
-		say(blind, "no CUDA driver was seen in this process", p);
+		say_minor(blind, "no CUDA driver was seen in this process", p);
 	for (uint32_t p = 0; p < b->run->count; p++) {
 		struct host_means means = host_means_of(b->run->processes[p].reader, &b->run->processes[p].meta);
 		uint64_t last_bytes = means.count ? means.changes[means.count - 1].mean_bytes : means.first_bytes;
 		const char *later = means.count ? arena_format(b->arena, " at first, in %" PRIu64 " at last", last_bytes) : "";
 		if (means.first_bytes)
-			say(blind, arena_format(b->arena, "host blocks below 64 KiB are a sample (one in %" PRIu64 " bytes%s): their figures are estimates",
+			say_minor(blind, arena_format(b->arena, "host blocks below 64 KiB are a sample (one in %" PRIu64 " bytes%s): their figures are estimates",
 						means.first_bytes, later), p);
 	}
 }

@@ -482,7 +482,11 @@ struct fact_site {
 	double grown_bytes;               /* over the time observed */
 };
 
-struct fact_text { const char *text; uint32_t process; }; /* FACT_NONE: of the run */
+struct fact_text {
+	const char *text;
+	uint32_t process;                 /* FACT_NONE: of the run */
+	bool minor;                       /* could not change who holds what and why */
+};
 struct fact_loss { const char *what; uint64_t count; uint32_t process; };
 
 struct fact_coverage {

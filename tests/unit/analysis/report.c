@@ -148,7 +148,7 @@ static void fill_world(struct world *w)
 	w->incidents[2].kind = CUF_KIND_PINNED;
 	fill_sites(w);
 	for (size_t i = 0; i < 3; i++)
-		w->blind[i] = (struct fact_text){ "a whole sentence that says at some length what could not be seen and why that matters", FACT_NONE };
+		w->blind[i] = (struct fact_text){ "a whole sentence that says at some length what could not be seen and why that matters", FACT_NONE, false };
 	w->lost[0] = (struct fact_loss){ "blocks that found no room in the ledger", 12, 0 };
 	w->facts = (struct facts){ .path = "/r", .processes = &w->process, .process_count = 1, .devices = w->devices, .device_count = 2, .incidents = w->incidents,
 		.incident_count = 3, .leaks = w->sites, .leak_count = SITES, .growth = w->sites, .growth_count = SITES, .fatal_incident = 2,
