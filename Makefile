@@ -26,9 +26,9 @@ result_ubsan = $(B)/undefined/results/unit
 result_tsan = $(B)/thread/results/unit
 result_valgrind = $(B)/results/valgrind
 
-# the rooms of the recorder from the bottom up; three files of hooks/malloc hook nothing, and their unit tests link the core
+# the rooms of the recorder from the bottom up; four files of hooks/ hook nothing, and their unit tests link the core
 core_rooms := platform store code python stack process incident record
-core_src := $(wildcard $(core_rooms:%=interpose/%/*.c)) $(patsubst %,interpose/hooks/malloc/%.c,boot_alloc map_table process_maps)
+core_src := $(wildcard $(core_rooms:%=interpose/%/*.c)) $(patsubst %,interpose/hooks/%.c,cuda/nvml malloc/boot_alloc malloc/map_table malloc/process_maps)
 hook_src := $(filter-out $(core_src),$(wildcard interpose/hooks/*/*.c))
 cmd_src  := $(wildcard analysis/*/*.c analysis/*/*/*.c)
 core_obj := $(core_src:%.c=$(B)/obj/%.o)

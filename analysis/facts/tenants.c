@@ -11,7 +11,7 @@
 
 static uint64_t apart(uint64_t a, uint64_t b) { return a > b ? a - b : b - a; }
 
-static bool is_whole(const struct tenant_reading *r) { return !r->head.failed && !(r->head.flags & CUF_TENANTS_LAYOUT); }
+static bool is_whole(const struct tenant_reading *r) { return !r->head.failed && !(r->head.flags & CUF_GPU_PROCESSES_LAYOUT); }
 
 struct choice { const struct tenant_reading *reading; uint32_t process; uint64_t apart_ns; };
 
@@ -32,9 +32,9 @@ static struct choice choose(const struct build *b, uint32_t device, uint64_t tim
 	return best;
 }
 
-static const struct cuf_tenant *find(const struct tenant_reading *r, uint32_t pid)
+static const struct cuf_gpu_process *find(const struct tenant_reading *r, uint32_t pid)
 {
-	for (uint32_t i = 0; i < r->head.tenant_count; i++)
+	for (uint32_t i = 0; i < r->head.stored_count; i++)
 		if (r->tenants[i].pid == pid)
 			return &r->tenants[i];
 	return NULL;
@@ -44,15 +44,15 @@ static const struct cuf_tenant *find(const struct tenant_reading *r, uint32_t pi
  * The focus in the list. Where it is not there although it lived and held memory, the ids are of another pid namespace: the
  * smallest process that holds as much as it does, and that its own namespace does not have, is taken for it.
  */
-static const struct cuf_tenant *find_focus(const struct tenant_reading *r, const struct holding *focus, bool *guessed)
+static const struct cuf_gpu_process *find_focus(const struct tenant_reading *r, const struct holding *focus, bool *guessed)
 {
-	const struct cuf_tenant *own = find(r, focus->pid), *t;
+	const struct cuf_gpu_process *own = find(r, focus->pid), *t;
 	*guessed = false;
-	if (own || r->head.flags & CUF_TENANTS_AFTER)
+	if (own || r->head.flags & CUF_GPU_PROCESSES_AFTER)
 		return own;
-	for (uint32_t i = 0; i < r->head.tenant_count; i++) {
+	for (uint32_t i = 0; i < r->head.stored_count; i++) {
 		t = &r->tenants[i];
-		if (!(t->flags & CUF_TENANT_SEEN) && t->used_bytes != CUF_UNKNOWN && t->used_bytes >= holding_bytes(focus) && (!own || t->used_bytes < own->used_bytes))
+		if (!(t->flags & CUF_GPU_PROCESS_SEEN) && t->used_bytes != CUF_UNKNOWN && t->used_bytes >= holding_bytes(focus) && (!own || t->used_bytes < own->used_bytes))
 			own = t;
 	}
 	*guessed = own != NULL;
@@ -80,21 +80,21 @@ void tenants_share(const struct build *build, uint32_t device, const struct mome
 		   struct owners_question *question)
 {
 	struct choice c = choose(build, device, moment->time_ns);
-	const struct cuf_tenant *own;
+	const struct cuf_gpu_process *own;
 	struct tenant *rows;
 	bool guessed;
 	if (!c.reading || !focus->pid)
 		return;
 	own = find_focus(c.reading, focus, &guessed);
-	rows = arena_zeroed(build->arena, c.reading->head.tenant_count, sizeof *rows);
+	rows = arena_zeroed(build->arena, c.reading->head.stored_count, sizeof *rows);
 	question->tenants = rows;
 	question->tenants_basis = c.apart_ns > NEAR_NS || guessed ? BASIS_ESTIMATED : BASIS_OBSERVED;
 	/* what is over its blocks is its context, but only of the very moment at which the blocks are known */
-	if (own && !guessed && !(c.reading->head.flags & CUF_TENANTS_BY_RUN) && c.process == moment->process && moment->incident &&
+	if (own && !guessed && !(c.reading->head.flags & CUF_GPU_PROCESSES_BY_RUN) && c.process == moment->process && moment->incident &&
 	    moment->incident->number == c.reading->head.meta.number)
 		focus->nvml_bytes = own->used_bytes;
-	for (uint32_t i = 0; i < c.reading->head.tenant_count; i++) {
-		const struct cuf_tenant *t = &c.reading->tenants[i];
+	for (uint32_t i = 0; i < c.reading->head.stored_count; i++) {
+		const struct cuf_gpu_process *t = &c.reading->tenants[i];
 		struct holding *recorded = holding_of(others, question->other_count, t->pid);
 		if (t == own)
 			continue;
@@ -128,9 +128,9 @@ const char *tenants_refusal(const struct build *build, uint32_t process)
 #undef NAME
 	const struct meta *meta = &build->run->processes[process].meta;
 	for (size_t i = 0; i < meta->reading_count; i++) {
-		const struct cuf_meta_tenants *h = &meta->readings[i].head;
+		const struct cuf_meta_gpu_processes *h = &meta->readings[i].head;
 		const char *words = result_words(h->result);
-		if (h->flags & CUF_TENANTS_LAYOUT)
+		if (h->flags & CUF_GPU_PROCESSES_LAYOUT)
 			return "NVML's list of processes has a layout that is not known: other processes are not told apart";
 		if (!h->failed)
 			continue;

@@ -56,9 +56,9 @@ static void take_tenants(struct walk *walk, const struct cuf_meta *record)
 	to = &meta->readings[meta->reading_count++];
 	memcpy(&to->head, record, sizeof to->head);
 	most = (record->bytes - sizeof to->head) / sizeof *to->tenants;
-	if (to->head.tenant_count > most)
-		to->head.tenant_count = (uint32_t)most;
-	bytes = to->head.tenant_count * sizeof *to->tenants;
+	if (to->head.stored_count > most)
+		to->head.stored_count = (uint32_t)most;
+	bytes = to->head.stored_count * sizeof *to->tenants;
 	to->tenants = arena_copy(walk->arena, (const char *)record + sizeof to->head, bytes, 1);
 	to->time_ns = reader_realtime(walk->reader, record->time_ns);
 }
@@ -89,7 +89,7 @@ static void take_record(struct walk *walk, const struct cuf_meta *record)
 	case 0: break; /* in the making when the process died */
 	case CUF_META_MODULE: take_module(walk, record); break;
 	case CUF_META_MODULE_END: end_module(walk, record); break;
-	case CUF_META_TENANTS: take_tenants(walk, record); break;
+	case CUF_META_GPU_PROCESSES: take_tenants(walk, record); break;
 	default: take_text(walk, record);
 	}
 }

@@ -10,12 +10,12 @@
 #include "analysis/facts/facts.h"
 #include "analysis/recording/reader.h"
 #include "analysis/base/xalloc.h"
-#include "interpose/abi/tenants.h"
+#include "interpose/abi/gpu_processes.h"
 
 /* What NVML said once of a device. */
 struct tenant_reading {
-	struct cuf_meta_tenants head;     /* tenant_count is what follows */
-	const struct cuf_tenant *tenants;
+	struct cuf_meta_gpu_processes head;     /* tenant_count is what follows */
+	const struct cuf_gpu_process *tenants;
 	uint64_t time_ns;                 /* CLOCK_REALTIME */
 };
 

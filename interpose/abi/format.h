@@ -289,7 +289,7 @@ enum cuf_meta_type {
 	CUF_META_CODE = 18,      /* number = id of a Python code object, from 1; text: qualified name, file, first line, each ended by a newline */
 	CUF_META_FRAMEWORK = 19, /* text: key=value lines: framework=PyTorch version= backend= abi= streams= ... as it is learnt; later lines win */
 	CUF_META_SAMPLE = 20,    /* number = mean of the host sampler from now on, set by the program; text: birth time (cuf_birth_encode) of the first blocks that have it */
-	CUF_META_TENANTS = 21    /* struct cuf_meta_tenants (tenants.h) in place of text: who holds a device, as NVML says; number = incident */
+	CUF_META_GPU_PROCESSES = 21    /* struct cuf_meta_gpu_processes (tenants.h) in place of text: who holds a device, as NVML says; number = incident */
 };
 
 /* When books were read. */

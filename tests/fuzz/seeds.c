@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes seed recordings into the directory named by the first argument: small ones, with something in every section. */
-#include "interpose/abi/tenants.h"
+#include "interpose/abi/gpu_processes.h"
 #include "tests/unit/analysis/recording_maker.h"
 
 static struct maker *begin(void)
@@ -111,11 +111,11 @@ static void say(struct maker *m, unsigned op, unsigned source, uint64_t name, ui
 /* What NVML said of the device's other processes at the failure. */
 static void tenants(struct maker *m, uint64_t incident)
 {
-	static const struct cuf_tenant two[] = { { 4242, CUF_TENANT_COMPUTE | CUF_TENANT_SEEN, 1 * GiB, "victim" },
-		{ 77, CUF_TENANT_GRAPHICS, CUF_UNKNOWN, "other" } };
-	struct cuf_meta_tenants *r = (void *)((uint8_t *)maker_section(m, CUF_SEC_META) + m->h->meta_used);
-	*r = (struct cuf_meta_tenants){ .meta = { .type = CUF_META_TENANTS, .bytes = sizeof *r + sizeof two, .time_ns = m->now_ns, .number = incident },
-		.total_bytes = 16 * GiB, .used_bytes = 12 * GiB, .free_bytes = 4 * GiB, .reserved_bytes = CUF_UNKNOWN, .process_count = 2, .tenant_count = 2 };
+	static const struct cuf_gpu_process two[] = { { 4242, CUF_GPU_PROCESS_COMPUTE | CUF_GPU_PROCESS_SEEN, 1 * GiB, "victim" },
+		{ 77, CUF_GPU_PROCESS_GRAPHICS, CUF_UNKNOWN, "other" } };
+	struct cuf_meta_gpu_processes *r = (void *)((uint8_t *)maker_section(m, CUF_SEC_META) + m->h->meta_used);
+	*r = (struct cuf_meta_gpu_processes){ .meta = { .type = CUF_META_GPU_PROCESSES, .bytes = sizeof *r + sizeof two, .time_ns = m->now_ns, .number = incident },
+		.total_bytes = 16 * GiB, .used_bytes = 12 * GiB, .free_bytes = 4 * GiB, .reserved_bytes = CUF_UNKNOWN, .reported_count = 2, .stored_count = 2 };
 	memcpy(r + 1, two, sizeof two);
 	m->h->meta_used += r->meta.bytes;
 }

@@ -98,10 +98,11 @@ NVML(nvmlDeviceGetHandleByUUID, (const char *uuid, void **handle))
 	int result = enter("nvmlDeviceGetHandleByUUID");
 	for (int device = 0; !result && device < settings.devices; device++) {
 		uint8_t bytes[16];
-		char own[CUF_NVML_UUID_BYTES];
+		char own[CUF_NVML_UUID_BYTES] = "GPU-";
 		memcpy(bytes, SIM_UUID_STEM, 15);
 		bytes[15] = (uint8_t)device;
-		cuf_nvml_uuid_text(bytes, "GPU-", own);
+		for (int i = 0, at = 4; i < 16; i++)
+			at += sprintf(own + at, "%s%02x", i >= 4 && i <= 10 && i % 2 == 0 ? "-" : "", bytes[i]);
 		if (!strcmp(own, uuid))
 			return give(handle, device);
 	}

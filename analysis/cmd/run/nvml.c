@@ -11,12 +11,13 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "analysis/cmd/run/nvml_reader.h"
 
-enum { PATIENCE_MS = 2000, NVML_ERROR_TIMEOUT = 10 };
+enum { PATIENCE_MS = 2000 };
 
 static void *find(const void *library, const char *name) { return dlsym((void *)(uintptr_t)library, name); }
 
-static void name_tenant(struct cuf_tenant *tenant)
+static void name_tenant(struct cuf_gpu_process *tenant)
 {
 	char path[32];
 	ssize_t bytes = 0;
@@ -24,7 +25,7 @@ static void name_tenant(struct cuf_tenant *tenant)
 	snprintf(path, sizeof path, "/proc/%u/comm", tenant->pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
-		tenant->flags |= CUF_TENANT_SEEN;
+		tenant->flags |= CUF_GPU_PROCESS_SEEN;
 		bytes = read(fd, tenant->name, sizeof tenant->name - 1);
 		close(fd);
 	}
@@ -34,17 +35,17 @@ static void name_tenant(struct cuf_tenant *tenant)
 
 static void ask_and_end(const struct cuf_device *device, int to)
 {
-	static struct cuf_nvml_reading reading;
+	static struct cuf_gpu_reading reading;
 	static _Alignas(uint64_t) uint8_t room[CUF_NVML_ROOM_BYTES];
 	struct cuf_nvml nvml;
 	void *library = dlopen(CUF_NVML_SONAME, RTLD_NOW | RTLD_LOCAL);
 	ssize_t bytes;
-	if (!library || !cuf_nvml_bind(&nvml, find, library))
+	if (!library || !nvml_bind(&nvml, find, library))
 		_exit(1);
-	cuf_nvml_read(&nvml, device, room, &reading);
-	for (uint32_t i = 0; i < reading.head.tenant_count; i++)
-		name_tenant(&reading.tenants[i]);
-	bytes = (ssize_t)cuf_nvml_reading_bytes(&reading);
+	nvml_read(&nvml, device, room, &reading);
+	for (uint32_t i = 0; i < reading.head.stored_count; i++)
+		name_tenant(&reading.processes[i]);
+	bytes = (ssize_t)cuf_gpu_reading_bytes(&reading);
 	_exit(write(to, &reading, (size_t)bytes) != bytes);
 }
 
@@ -56,7 +57,7 @@ static uint64_t now_ns(void)
 }
 
 /* What the child wrote, which is one write and fits the pipe. 0: it ended without an answer; -1: it takes too long. */
-static ssize_t receive(int from, struct cuf_nvml_reading *reading)
+static ssize_t receive(int from, struct cuf_gpu_reading *reading)
 {
 	struct pollfd poll_for = { .fd = from, .events = POLLIN };
 	if (poll(&poll_for, 1, PATIENCE_MS) <= 0)
@@ -64,13 +65,13 @@ static ssize_t receive(int from, struct cuf_nvml_reading *reading)
 	return read(from, reading, sizeof *reading);
 }
 
-static bool is_answer(const struct cuf_nvml_reading *reading, ssize_t bytes)
+static bool is_answer(const struct cuf_gpu_reading *reading, ssize_t bytes)
 {
-	return bytes >= (ssize_t)offsetof(struct cuf_nvml_reading, tenants) && reading->head.tenant_count <= CUF_TENANTS_MAX &&
-	       bytes == (ssize_t)cuf_nvml_reading_bytes(reading);
+	return bytes >= (ssize_t)offsetof(struct cuf_gpu_reading, processes) && reading->head.stored_count <= CUF_GPU_PROCESSES_MAX &&
+	       bytes == (ssize_t)cuf_gpu_reading_bytes(reading);
 }
 
-bool nvml_ask(const struct cuf_device *device, struct cuf_nvml_reading *reading)
+bool nvml_ask(const struct cuf_device *device, struct cuf_gpu_reading *reading)
 {
 	int ends[2];
 	ssize_t bytes;
@@ -88,12 +89,12 @@ bool nvml_ask(const struct cuf_device *device, struct cuf_nvml_reading *reading)
 	if (child > 0)
 		waitpid(child, NULL, bytes < 0 ? WNOHANG : 0); /* in a driver that hangs it may not end */
 	if (bytes < 0)
-		*reading = (struct cuf_nvml_reading){ .head = { .meta = { .type = CUF_META_TENANTS }, .failed = CUF_NVML_nvmlInit_v2, .result = NVML_ERROR_TIMEOUT,
+		*reading = (struct cuf_gpu_reading){ .head = { .meta = { .type = CUF_META_GPU_PROCESSES }, .failed = CUF_NVML_nvmlInit_v2, .result = CUF_NVML_TIMEOUT,
 			.total_bytes = CUF_UNKNOWN, .used_bytes = CUF_UNKNOWN, .free_bytes = CUF_UNKNOWN, .reserved_bytes = CUF_UNKNOWN } };
 	else if (!is_answer(reading, bytes))
 		return false;
 	reading->head.meta.time_ns = now_ns();
 	reading->head.device = device->ordinal;
-	reading->head.flags |= CUF_TENANTS_BY_RUN;
+	reading->head.flags |= CUF_GPU_PROCESSES_BY_RUN;
 	return true;
 }

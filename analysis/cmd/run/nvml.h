@@ -10,6 +10,6 @@
 #include "interpose/abi/nvml.h"
 
 /* false: there is no NVML here. What it refused, and no answer in time, is in the reading. Times are CLOCK_MONOTONIC. */
-bool nvml_ask(const struct cuf_device *device, struct cuf_nvml_reading *reading);
+bool nvml_ask(const struct cuf_device *device, struct cuf_gpu_reading *reading);
 
 #endif

@@ -22,7 +22,7 @@ enum { FILES_MAX = 256, READINGS_MAX = 64 };
 #define SETTLE_NS 2000000000ull /* a file becomes a recording only when all of its content is there */
 
 struct watched { char *path; int fd; uint32_t pid; uint64_t seen, next_ns, spacing_ns; };
-struct kept { const struct watched *of; struct cuf_nvml_reading *reading; };
+struct kept { const struct watched *of; struct cuf_gpu_reading *reading; };
 
 struct tenants_watch {
 	const char *directory;
@@ -103,7 +103,7 @@ static bool is_gone(uint32_t pid) { return kill((pid_t)pid, 0) && errno == ESRCH
 
 static void ask(struct tenants_watch *watch, struct watched *file, const struct cuf_device *device, uint64_t incident)
 {
-	struct cuf_nvml_reading *reading;
+	struct cuf_gpu_reading *reading;
 	if (watch->off || watch->kept_count == READINGS_MAX)
 		return;
 	reading = xalloc_zeroed(1, sizeof *reading);
@@ -114,9 +114,9 @@ static void ask(struct tenants_watch *watch, struct watched *file, const struct 
 	}
 	watch->off = reading->head.failed == CUF_NVML_nvmlInit_v2; /* it will not get better */
 	reading->head.meta.number = incident;
-	reading->head.meta.bytes = (uint32_t)cuf_nvml_reading_bytes(reading);
+	reading->head.meta.bytes = (uint32_t)cuf_gpu_reading_bytes(reading);
 	if (is_gone(file->pid))
-		reading->head.flags |= CUF_TENANTS_AFTER;
+		reading->head.flags |= CUF_GPU_PROCESSES_AFTER;
 	watch->kept[watch->kept_count++] = (struct kept){ file, reading };
 }
 

@@ -5,7 +5,7 @@
 #include "interpose/platform/options.h"
 #include "interpose/hooks/malloc/allocator.h"
 #include "interpose/hooks/framework/framework.h"
-#include "interpose/hooks/cuda/tenants.h"
+#include "interpose/hooks/cuda/gpu_processes.h"
 
 static uint64_t changes;
 
@@ -60,7 +60,7 @@ static void record_failure(struct cuf_call *call, const struct cuf_request *requ
 	cuf_view_read(device, cuf_options.probe && is_on_device(request), &view);
 	incident = cuf_request_failed(call, request, (uint32_t)result, &view);
 	if (incident && is_on_device(request))
-		cuf_tenants_read(request->device, incident, (void *)call->frame);
+		cuf_gpu_processes_read(request->device, incident, (void *)call->frame);
 	cuf_allocator_read(CUF_MOMENT_INCIDENT, (void *)call->frame);
 	cuf_framework_check_blind();
 }

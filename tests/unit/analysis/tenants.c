@@ -5,13 +5,13 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include "analysis/facts/facts.h"
-#include "interpose/abi/tenants.h"
+#include "interpose/abi/gpu_processes.h"
 #include "tests/unit/analysis/recording_maker.h"
 
 #define TOTAL (16 * GiB)
 #define BASE 0x700000000000ull
 #define OWN 4242u /* of a made recording */
-#define SEEN CUF_TENANT_SEEN
+#define SEEN CUF_GPU_PROCESS_SEEN
 
 /* 3 GiB of ours, a failure with 5 GiB free: 8 GiB are somebody else's. */
 static struct maker *begin(void)
@@ -25,11 +25,11 @@ static struct maker *begin(void)
 }
 
 /* A reading of now, and its tenants: pid, bytes, flags. */
-static struct cuf_meta_tenants *reading(struct maker *m, uint64_t incident, size_t count, const struct cuf_tenant *tenants)
+static struct cuf_meta_gpu_processes *reading(struct maker *m, uint64_t incident, size_t count, const struct cuf_gpu_process *tenants)
 {
-	struct cuf_meta_tenants *r = (void *)((uint8_t *)maker_section(m, CUF_SEC_META) + m->h->meta_used);
-	*r = (struct cuf_meta_tenants){ .meta = { .type = CUF_META_TENANTS, .bytes = (uint32_t)(sizeof *r + count * sizeof *tenants), .time_ns = m->now_ns,
-		.number = incident }, .process_count = (uint32_t)count, .tenant_count = (uint32_t)count };
+	struct cuf_meta_gpu_processes *r = (void *)((uint8_t *)maker_section(m, CUF_SEC_META) + m->h->meta_used);
+	*r = (struct cuf_meta_gpu_processes){ .meta = { .type = CUF_META_GPU_PROCESSES, .bytes = (uint32_t)(sizeof *r + count * sizeof *tenants), .time_ns = m->now_ns,
+		.number = incident }, .reported_count = (uint32_t)count, .stored_count = (uint32_t)count };
 	memcpy(r + 1, tenants, count * sizeof *tenants);
 	m->h->meta_used += r->meta.bytes;
 	return r;
@@ -78,7 +78,7 @@ static size_t others(const struct facts *facts)
 	return count;
 }
 
-static const struct cuf_tenant three[] = { { OWN, SEEN, 3 * GiB + 300 * MiB, "python3" }, { 20, SEEN, 2 * GiB, "vllm" }, { 30, 0, 5 * GiB, "" } };
+static const struct cuf_gpu_process three[] = { { OWN, SEEN, 3 * GiB + 300 * MiB, "python3" }, { 20, SEEN, 2 * GiB, "vllm" }, { 30, 0, 5 * GiB, "" } };
 
 static void test_tenants__a_row_each_and_less_unexplained(void **state)
 {
@@ -104,7 +104,7 @@ static void test_tenants__of_run_they_are_a_moment_later(void **state)
 {
 	struct maker *m = begin();
 	struct facts *facts;
-	reading(m, 1, 3, three)->flags = CUF_TENANTS_BY_RUN;
+	reading(m, 1, 3, three)->flags = CUF_GPU_PROCESSES_BY_RUN;
 	facts = report(m);
 	assert_int_equal(bytes(facts, OWNER_OTHER_PROCESSES, 20), 2 * GiB);
 	assert_int_equal(bytes(facts, OWNER_CONTEXT, 0), CUF_UNKNOWN);
@@ -116,7 +116,7 @@ static void test_tenants__what_cannot_be_told_stays_unexplained(void **state)
 {
 	struct maker *m = begin();
 	struct facts *facts;
-	const struct cuf_tenant tenants[] = { three[0], { 20, SEEN, CUF_UNKNOWN, "Xorg" } };
+	const struct cuf_gpu_process tenants[] = { three[0], { 20, SEEN, CUF_UNKNOWN, "Xorg" } };
 	reading(m, 1, 2, tenants);
 	facts = report(m);
 	assert_int_equal(bytes(facts, OWNER_OTHER_PROCESSES, 20), CUF_UNKNOWN);
@@ -129,7 +129,7 @@ static void test_tenants__the_nearest_reading_counts_and_an_old_one_does_not(voi
 {
 	struct maker *m = begin();
 	struct facts *facts;
-	const struct cuf_tenant later[] = { three[0], { 20, SEEN, 1 * GiB, "vllm" } };
+	const struct cuf_gpu_process later[] = { three[0], { 20, SEEN, 1 * GiB, "vllm" } };
 	reading(m, 1, 3, three)->meta.time_ns -= 1500000000;
 	reading(m, 9, 2, later)->meta.time_ns += 1000000000;
 	facts = report(m);
@@ -158,7 +158,7 @@ static void test_tenants__of_another_device_or_refused_or_of_unknown_layout(void
 	struct facts *facts;
 	size_t told = 0;
 	reading(m, 1, 3, three)->device = 1;
-	reading(m, 1, 3, three)->flags = CUF_TENANTS_LAYOUT;
+	reading(m, 1, 3, three)->flags = CUF_GPU_PROCESSES_LAYOUT;
 	reading(m, 1, 0, three)->failed = 7;
 	facts = report(m);
 	assert_int_equal(others(facts), 0);
@@ -172,7 +172,7 @@ static void test_tenants__of_another_device_or_refused_or_of_unknown_layout(void
 /* The ids are the machine's: ours is the smallest of those that nobody here has and that hold what we hold. */
 static void test_tenants__ids_of_another_namespace(void **state)
 {
-	static const struct cuf_tenant foreign[] = { { 70001, 0, 1 * GiB, "" }, { 70002, 0, 3 * GiB + 100 * MiB, "" }, { 70003, 0, 4 * GiB, "" },
+	static const struct cuf_gpu_process foreign[] = { { 70001, 0, 1 * GiB, "" }, { 70002, 0, 3 * GiB + 100 * MiB, "" }, { 70003, 0, 4 * GiB, "" },
 		{ 70004, SEEN, 3 * GiB, "seen" } };
 	struct maker *m = begin();
 	struct facts *facts;
@@ -186,7 +186,7 @@ static void test_tenants__ids_of_another_namespace(void **state)
 	done(m, facts);
 
 	m = begin(); /* after our end nobody is us */
-	reading(m, 1, 4, foreign)->flags = CUF_TENANTS_BY_RUN | CUF_TENANTS_AFTER;
+	reading(m, 1, 4, foreign)->flags = CUF_GPU_PROCESSES_BY_RUN | CUF_GPU_PROCESSES_AFTER;
 	facts = report(m);
 	assert_int_equal(others(facts), 4);
 	done(m, facts);
@@ -196,9 +196,9 @@ static void test_tenants__hostile_records(void **state)
 {
 	struct maker *m = begin();
 	struct facts *facts;
-	struct cuf_tenant tenants[] = { { OWN, SEEN, UINT64_MAX - 1, "" }, { 20, SEEN, UINT64_MAX - 1, "no end of a name" }, { 30, SEEN, UINT64_MAX / 2, "" } };
+	struct cuf_gpu_process tenants[] = { { OWN, SEEN, UINT64_MAX - 1, "" }, { 20, SEEN, UINT64_MAX - 1, "no end of a name" }, { 30, SEEN, UINT64_MAX / 2, "" } };
 	memset(tenants[1].name, 'x', sizeof tenants[1].name);
-	reading(m, 1, 3, tenants)->tenant_count = UINT32_MAX;
+	reading(m, 1, 3, tenants)->stored_count = UINT32_MAX;
 	facts = report(m);
 	assert_string_equal(row(facts, OWNER_OTHER_PROCESSES, 20)->name, "xxxxxxxxxxxxxxxx");
 	assert_int_equal(bytes(facts, OWNER_DEVICE, OWN), 3 * GiB); /* what was recorded stays */

@@ -13,7 +13,7 @@
 #include "interpose/hooks/malloc/allocator.h"
 #include "interpose/hooks/cuda/cuda.h"
 #include "interpose/hooks/framework/framework.h"
-#include "interpose/hooks/cuda/tenants.h"
+#include "interpose/hooks/cuda/gpu_processes.h"
 
 struct cuf_real cuf_real;
 struct cuf_query cuf_query;
@@ -44,7 +44,7 @@ bool cuf_driver_has(void *const *slot) { return cuf_slot_load(slot) != NULL; }
 int cuf_driver_refusal(void) { return CUDA_ERROR_NOT_FOUND; }
 /* allocator.h, tenants.h and framework.h, without one */
 void cuf_allocator_read(enum cuf_moment moment, void *frame) {}
-void cuf_tenants_read(unsigned device, uint64_t incident, void *frame) {}
+void cuf_gpu_processes_read(unsigned device, uint64_t incident, void *frame) {}
 void cuf_framework_check_blind(void) {}
 void cuf_framework_look(void) {}
 void cuf_framework_streams(void) {}

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the program's own NVML, asks it by abi/nvml.h, and adds the names of processes. */
-#include "interpose/hooks/cuda/tenants.h"
+/* Finds the program's own NVML, asks it by nvml.h, and adds the names of processes. */
+#include "interpose/hooks/cuda/gpu_processes.h"
 
 #include <errno.h>
 #include <link.h>
 #include <string.h>
-#include "interpose/abi/nvml.h"
 #include "interpose/platform/clock.h"
 #include "interpose/incident/device.h"
 #include "interpose/platform/elf_symbol.h"
@@ -15,6 +14,7 @@
 #include "interpose/platform/sandbox.h"
 #include "interpose/platform/say.h"
 #include "interpose/platform/sys.h"
+#include "interpose/hooks/cuda/nvml.h"
 #include "interpose/hooks/loader/real.h"
 #include "interpose/hooks/loader/signal_frame.h"
 
@@ -26,7 +26,7 @@ static uint64_t next_ns, spacing_ns;
 
 /* What the reading needs, kept off the stack of whoever allocates; one reading at a time. */
 static struct cuf_nvml nvml;
-static struct cuf_nvml_reading reading;
+static struct cuf_gpu_reading reading;
 static _Alignas(uint64_t) uint8_t room[CUF_NVML_ROOM_BYTES];
 
 static void *find(const void *where, const char *name)
@@ -35,21 +35,21 @@ static void *find(const void *where, const char *name)
 	return cuf_elf_symbol(map->l_addr, map->l_ld, name);
 }
 
-static void name_tenant(struct cuf_tenant *tenant)
+static void name_process(struct cuf_gpu_process *process)
 {
 	CUF_TEXT(path, 32);
 	long fd, bytes = 0;
 	cuf_text_add(&path, "/proc/");
-	cuf_text_number(&path, tenant->pid);
+	cuf_text_number(&path, process->pid);
 	cuf_text_add(&path, "/comm");
 	fd = cuf_open(path.at, O_RDONLY, 0);
 	if (fd >= 0) {
-		tenant->flags |= CUF_TENANT_SEEN;
-		bytes = cuf_sys_read((int)fd, tenant->name, sizeof tenant->name - 1);
+		process->flags |= CUF_GPU_PROCESS_SEEN;
+		bytes = cuf_sys_read((int)fd, process->name, sizeof process->name - 1);
 		cuf_sys_close((int)fd);
 	}
-	if (bytes > 0 && tenant->name[bytes - 1] == '\n')
-		tenant->name[bytes - 1] = 0;
+	if (bytes > 0 && process->name[bytes - 1] == '\n')
+		process->name[bytes - 1] = 0;
 }
 
 static void ask(struct link_map *library, unsigned device, uint64_t incident)
@@ -57,12 +57,12 @@ static void ask(struct link_map *library, unsigned device, uint64_t incident)
 	if (!cuf_nvml_bind(&nvml, find, library))
 		return;
 	cuf_nvml_read(&nvml, &cuf_recording.devices[device], room, &reading);
-	for (unsigned i = 0; i < reading.head.tenant_count; i++)
-		name_tenant(&reading.tenants[i]);
+	for (unsigned i = 0; i < reading.head.stored_count; i++)
+		name_process(&reading.processes[i]);
 	reading.head.meta.time_ns = cuf_now_ns();
 	reading.head.meta.number = incident;
 	reading.head.device = device;
-	cuf_meta_record(&reading.head.meta, cuf_nvml_reading_bytes(&reading));
+	cuf_meta_record(&reading.head.meta, cuf_gpu_reading_bytes(&reading));
 }
 
 static void read_loaded(unsigned device, uint64_t incident, uint64_t began_ns)
@@ -83,7 +83,7 @@ static void read_loaded(unsigned device, uint64_t incident, uint64_t began_ns)
 	__atomic_store_n(&next_ns, ended_ns + spacing_ns, __ATOMIC_RELAXED);
 }
 
-void cuf_tenants_read(unsigned device, uint64_t incident, void *frame)
+void cuf_gpu_processes_read(unsigned device, uint64_t incident, void *frame)
 {
 	uint32_t self = cuf_state_pid(), seen = __atomic_load_n(&reading_by, __ATOMIC_RELAXED);
 	uint64_t now_ns = cuf_now_ns();

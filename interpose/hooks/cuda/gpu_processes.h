@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which processes hold a device, read from NVML after a failed request and written to META. Only an
+ * NVML that the program has loaded is used; it is never loaded for this.
+ *
+ * Contract: any thread; errno untouched; no lock of ours is held meanwhile. Readings are paced.
+ * None is made on a stack that a signal interrupted, in a sandbox, or with nvml=0.
+ */
+#ifndef CUF_GPU_PROCESSES_H
+#define CUF_GPU_PROCESSES_H
+
+#include <stdint.h>
+
+/* incident: number of the failure that causes the reading. frame: __builtin_frame_address(0) of the
+ * hook. */
+void cuf_gpu_processes_read(unsigned device, uint64_t incident, void *frame);
+
+#endif
