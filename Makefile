@@ -18,7 +18,7 @@ BASE   := -std=gnu11 -O2 -g -fno-strict-aliasing -I. -D_GNU_SOURCE $(WARN) -MMD 
 LIBF   := $(BASE) -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-builtin -fno-stack-protector -fno-plt
 CMDF   := $(BASE)
 VERSION := 0.1.0
-KINDS  := lint unit e2e golden fault gpu $(if $(filter yes,$(FRAMEWORKS)),frameworks)
+KINDS  := lint unit e2e golden fault torture gpu $(if $(filter yes,$(FRAMEWORKS)),frameworks)
 SANITIZED := $(if $(SANITIZERS),asan ubsan tsan valgrind)
 results = $(KINDS:%=$(B)/results/%) $(foreach s,$(SANITIZED),$(result_$(s)))
 result_asan = $(B)/address/results/unit
@@ -49,13 +49,14 @@ benches       := $(patsubst tests/bench/%.c,$(B)/bench/%,$(filter-out $(preloads
 linked        := $(patsubst tests/victims/%.c,$(B)/victims/linked/%,$(shell grep -lE 'victims/(doors|vmm)\.h"' tests/victims/*.c))
 static        := $(if $(wildcard $(CUDA_HOME)/lib/libcudart_static.a),$(B)/victims/static/real_runtime_lookups)
 tools         := $(patsubst tests/fault/%.c,$(B)/fault/%,$(wildcard tests/fault/*.c))
+torture       := $(B)/torture/program $(B)/torture/plugin.so
 sim           := $(if $(wildcard tests/sim/driver.c),$(B)/sim/libcuda.so.1) $(if $(wildcard tests/sim/runtime.c),$(B)/sim/libcudart.so.13 $(B)/sim/libcudart.so.12) \
                  $(if $(wildcard tests/sim/nvml.c),$(foreach release,450 535 580,$(B)/sim/nvml-$(release)/libnvidia-ml.so.1))
 
 all: interpose analysis ## the library and the command
 interpose: $(B)/libcuflight.so ## libcuflight.so alone: needs nothing but a C compiler
 analysis: $(B)/cuflight ## the command alone
-tests: all unit $(sim) $(victims) $(linked) $(static) $(tools) $(benches) ## everything that the checks run
+tests: all unit $(sim) $(victims) $(linked) $(static) $(tools) $(torture) $(benches) ## everything that the checks run
 unit: $(unit_core) $(unit_hooks) $(unit_analysis) $(unit_both) ## the unit tests alone
 sim: $(sim) ## the simulated driver and runtime
 
@@ -152,6 +153,13 @@ $(B)/bench/reader_throughput: $(B)/libanalysis.a
 $(B)/bench/walker_oracle.so $(B)/bench/python_stacks.so: $(B)/bench/%.so: tests/bench/%.c $(B)/libcore.a
 	@mkdir -p $(@D)
 	$(call say,BENCH)$(CC) $(filter-out -MMD -MP,$(LIBF)) $(CFLAGS) -shared $< $(B)/libcore.a -o $@ -ldl -lpthread
+# -fno-builtin: the compiler must not remove a pair of malloc and free
+$(B)/torture/program: tests/torture/program.c tests/torture/blocks.c tests/torture/blocks.h tests/victims/host_ways.h interpose/abi/cuda_types.h
+	@mkdir -p $(@D)
+	$(call say,TORTURE)$(CC) $(VICTIMF) $(filter %.c,$^) -o $@ -ldl -lpthread
+$(B)/torture/plugin.so: tests/torture/plugin.c
+	@mkdir -p $(@D)
+	$(call say,TORTURE)$(CC) $(VICTIMF) -fPIC -shared $< -o $@
 # tools of the fault runs may read recordings, so they link what the command is made of
 $(B)/fault/%: tests/fault/%.c $(B)/libanalysis.a $(wildcard tests/victims/*.h)
 	@mkdir -p $(@D)
@@ -171,6 +179,10 @@ check-golden: tests ## kept recordings, read again
 	@scripts/check golden $(B)
 check-fault: tests ## failing system calls, kills, full disks
 	@scripts/check fault $(B)
+check-torture: tests ## random programs, native and recorded, for a minute
+	@scripts/check torture $(B)
+torture: tests ## the same for TORTURE_SECONDS=600, from TORTURE_SEED
+	@tests/torture/run.py $(B) --seconds $${TORTURE_SECONDS:-600} $(if $(TORTURE_SEED),--seed $(TORTURE_SEED))
 check-gpu: tests ## the same victims on a real GPU; skipped with a reason where there is none
 	@scripts/check gpu $(B)
 check-suites: all ## test suites of allocators and C libraries, from source packages; minutes, so not among the checks
@@ -221,5 +233,5 @@ help: ## this list
 	@echo 'variables: V=1 commands shown; SAN=address|undefined|thread; CI=1 warnings are errors; SANITIZERS=1 check adds sanitizers and valgrind; FRAMEWORKS=yes check adds check-frameworks; O=build; PREFIX= DESTDIR= CC= CFLAGS=; CUDA_HOME= (tests against the real headers and runtime)'
 
 -include $(core_obj:.o=.d) $(hook_obj:.o=.d) $(cmd_obj:.o=.d) $(B)/obj/analysis/main.d $(wildcard $(B)/unit/*/*.d)
-.PHONY: all interpose analysis tests unit sim check check-unit check-e2e check-golden check-fault check-gpu check-suites check-agents check-frameworks check-asan check-ubsan check-tsan check-valgrind fuzz lint bench bench-host bench-causes gen format install uninstall clean help
+.PHONY: all interpose analysis tests unit sim check check-unit check-e2e check-golden check-fault check-torture torture check-gpu check-suites check-agents check-frameworks check-asan check-ubsan check-tsan check-valgrind fuzz lint bench bench-host bench-causes gen format install uninstall clean help
 .DELETE_ON_ERROR:
