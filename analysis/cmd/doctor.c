@@ -1,62 +1,93 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cuflight doctor`: the checks of checks.h, as a table. */
+/* `cuflight doctor`: prints the results of the checks in doctor/checks.h. */
 #include "analysis/cmd/cmd.h"
 
 #include <json-c/json.h>
-#include "analysis/cmd/doctor/checks.h"
 #include "analysis/cmd/cli/output.h"
 #include "analysis/cmd/cli/say.h"
+#include "analysis/cmd/doctor/checks.h"
 #include "analysis/view/clean.h"
 #include "analysis/view/text/flow.h"
 
 enum { DOCTOR_INDENT = 25 };
 
-static const struct { const char *word, *json; enum style_tone tone; } states[] = {
+static const struct {
+	const char *word, *json;
+	enum style_tone tone;
+} states[] = {
 	[CHECK_FINE] = { "ok", "ok", STYLE_GOOD },
 	[CHECK_INFO] = { "note", "note", STYLE_WARN },
 	[CHECK_PROBLEM] = { "PROBLEM", "problem", STYLE_BAD },
 };
 
+static void print_clean(struct output *output, const char *text, unsigned indent)
+{
+	char clean[sizeof ((struct check_result *)0)->found];
+
+	clean_terminal(clean, sizeof clean, text, !output->style.utf8);
+	flow_text(output->file, clean, indent, indent, output->style.columns);
+}
+
 static void print_text(struct output *output, const struct check_result *results, size_t count)
 {
-	char clean[sizeof results->found];
 	for (size_t i = 0; i < count; i++) {
-		const struct check_result *r = &results[i];
-		fprintf(output->file, "%s%-7s%s  %-14s  ", style_on(&output->style, states[r->state].tone), states[r->state].word,
-			style_off(&output->style), r->name);
-		clean_terminal(clean, sizeof clean, r->found, !output->style.utf8);
-		flow_text(output->file, clean, DOCTOR_INDENT, DOCTOR_INDENT, output->style.columns);
-		if (!*r->todo)
+		const struct check_result *result = &results[i];
+		fprintf(output->file, "%s%-7s%s  %-14s  ",
+			style_on(&output->style, states[result->state].tone),
+			states[result->state].word, style_off(&output->style), result->name);
+		print_clean(output, result->found, DOCTOR_INDENT);
+		if (!*result->todo)
 			continue;
 		fprintf(output->file, "%*s-> ", DOCTOR_INDENT, "");
-		clean_terminal(clean, sizeof clean, r->todo, !output->style.utf8);
-		flow_text(output->file, clean, DOCTOR_INDENT + 3, DOCTOR_INDENT + 3, output->style.columns);
+		print_clean(output, result->todo, DOCTOR_INDENT + 3);
 	}
 }
 
 static struct json_object *clean_string(const char *text)
 {
-	char clean[3 * sizeof((struct check_result *)0)->found];
+	char clean[3 * sizeof ((struct check_result *)0)->found];
+
 	clean_utf8(clean, sizeof clean, text);
 	return json_object_new_string(clean);
 }
 
-static void print_json(struct output *output, const struct check_result *results, size_t count, size_t problems)
+static struct json_object *check_to_json(const struct check_result *result)
+{
+	struct json_object *check = json_object_new_object();
+
+	json_object_object_add(check, "name", json_object_new_string(result->name));
+	json_object_object_add(check, "state", json_object_new_string(states[result->state].json));
+	json_object_object_add(check, "found", clean_string(result->found));
+	json_object_object_add(check, "todo", *result->todo ? clean_string(result->todo) : NULL);
+	return check;
+}
+
+static void print_json(struct output *output, const struct check_result *results, size_t count,
+		       size_t problems)
 {
 	struct json_object *top = json_object_new_object(), *checks = json_object_new_array();
-	for (size_t i = 0; i < count; i++) {
-		struct json_object *check = json_object_new_object();
-		json_object_object_add(check, "name", json_object_new_string(results[i].name));
-		json_object_object_add(check, "state", json_object_new_string(states[results[i].state].json));
-		json_object_object_add(check, "found", clean_string(results[i].found));
-		json_object_object_add(check, "todo", *results[i].todo ? clean_string(results[i].todo) : NULL);
-		json_object_array_add(checks, check);
-	}
+
+	for (size_t i = 0; i < count; i++)
+		json_object_array_add(checks, check_to_json(&results[i]));
 	json_object_object_add(top, "schema", json_object_new_string("cuflight.doctor/1"));
 	json_object_object_add(top, "problems", json_object_new_uint64(problems));
 	json_object_object_add(top, "checks", checks);
-	fprintf(output->file, "%s\n", json_object_to_json_string_ext(top, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
+	fprintf(output->file, "%s\n",
+		json_object_to_json_string_ext(top, JSON_C_TO_STRING_PRETTY |
+						    JSON_C_TO_STRING_NOSLASHESCAPE));
 	json_object_put(top);
+}
+
+static void print_conclusion(const struct check_context *context, size_t problems)
+{
+	if (problems == 1)
+		say_info("1 problem prevents recording");
+	else if (problems)
+		say_info("%zu problems prevent recording", problems);
+	else if (context->command)
+		say_info("recording will work");
+	else
+		say_info("recording will work; add '-- COMMAND' to check a command too");
 }
 
 static int run_doctor(const struct opts *opts)
@@ -65,7 +96,9 @@ static int run_doctor(const struct opts *opts)
 	struct check_result results[CHECKS_MAX];
 	struct output output;
 	size_t count, problems = 0;
-	checks_prepare(&context, opts_text(opts, "library"), opts_text(opts, "recordings"), opts_number(opts, "size", 64u << 20),
+
+	checks_prepare(&context, opts_text(opts, "library"), opts_text(opts, "recordings"),
+		       opts_number(opts, "size", 64u << 20),
 		       opts->operand_count ? opts->operands[0] : NULL);
 	count = checks_run(&context, false, results);
 	for (size_t i = 0; i < count; i++)
@@ -78,29 +111,32 @@ static int run_doctor(const struct opts *opts)
 		print_text(&output, results, count);
 	if (output_close(&output))
 		return CMD_USAGE;
-	if (problems)
-		say_info(problems == 1 ? "%zu problem stands in the way of a recording" : "%zu problems stand in the way of a recording", problems);
-	else
-		say_info("nothing stands in the way of a recording%s", context.command ? "" : "; with '-- COMMAND' the command is looked at too");
+	print_conclusion(&context, problems);
 	return problems ? CMD_FINDINGS : CMD_FINE;
 }
 
-static const struct opt own[] = {
-	{ "library", 0, OPT_TEXT, "PATH", 0, 0, NULL, "the libcuflight.so to preload, when it is not beside cuflight or installed" },
-	{ "recordings", 0, OPT_TEXT, "PATH", 0, 0, "CUFLIGHT_OUTPUT, else here", "where recordings are to go, as run -o has it" },
-	{ "size", 0, OPT_BYTES, "SIZE", 4u << 20, 4ull << 30, "67108864", "size of a recording, as run --size has it" },
+static const struct opt options[] = {
+	{ "library", 0, OPT_TEXT, "PATH", 0, 0, NULL,
+	  "the libcuflight.so to preload, if cuflight does not find it" },
+	{ "recordings", 0, OPT_TEXT, "PATH", 0, 0, "CUFLIGHT_OUTPUT, else here",
+	  "where recordings will be written, as for run -o" },
+	{ "size", 0, OPT_BYTES, "SIZE", 4u << 20, 4ull << 30, "67108864",
+	  "size of a recording, as for run --size" },
 };
-static const struct opt_group own_group = { "Options", own, sizeof own / sizeof *own, { NULL } };
+static const struct opt_group option_group = {
+	"Options", options, sizeof options / sizeof *options, { NULL },
+};
 
 const struct cmd cmd_doctor = {
 	.name = "doctor",
-	.summary = "will recording work here, and for this command",
+	.summary = "check whether recording will work here, and for a command",
 	.usage = "[OPTIONS] [[--] COMMAND [ARGUMENT...]]",
-	.about = "Looks at what a recording needs and says of each thing whether it is fine and what to do if not. The command is looked at, "
-		 "not run. Exit status: 0 nothing stands in the way, 1 something does.",
+	.about = "Checks what a recording needs and prints what to do about each problem. The "
+		 "command is examined, not run. Exit status: 0 recording will work, 1 a problem "
+		 "prevents it.",
 	.examples = "cuflight doctor -- python3 server.py\tbefore the first run\n"
 		    "cuflight doctor --json\tfor a script\n",
-	.groups = { &own_group, &opts_result, &opts_common },
+	.groups = { &option_group, &opts_result, &opts_common },
 	.takes_command = true,
 	.usage_exit = CMD_USAGE,
 	.run = run_doctor,

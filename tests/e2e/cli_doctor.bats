@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# `cuflight doctor`: every problem it can know is made here, and found, with what to do; nothing is left behind.
+# `cuflight doctor`: each problem that it knows is caused here and reported with advice; nothing is left behind.
 load cli.bash
 
 # NAME WORD...: the check NAME is a problem, and its lines have the words
@@ -16,11 +16,11 @@ problem() {
 	' "$name" "$@"
 }
 
-@test "nothing in the way: 0, all checks ok or notes, nothing left" {
+@test "no problem: status 0, all checks ok or notes, nothing left behind" {
 	expect 0 doctor -- true
 	lacks out '^PROBLEM'
 	holds out 'ok       trial' 'ok       dynamic' 'ok       libc' 'ok       machine'
-	holds err 'nothing stands in the way'
+	holds err 'recording will work'
 	rm out err
 	[ -z "$(ls -A)" ]
 }
@@ -77,7 +77,7 @@ problem() {
 	problem command './loop'
 }
 
-@test "programs that start others elsewhere" {
+@test "wrappers: programs that start others elsewhere" {
 	printf '#!/bin/sh\nexec "$@"\n' >sudo
 	chmod +x sudo
 	arguments=(-- ./sudo python3 server.py)
@@ -89,7 +89,7 @@ problem() {
 	problem library '/no/libcuflight.so: No such file'
 	: >file
 	arguments=(--recordings="$home/file/deeper/")
-	problem directory 'cannot write' 'CUFLIGHT_OUTPUT'
+	problem directory 'cannot write to' 'CUFLIGHT_OUTPUT'
 	if [ "$(id -u)" = 0 ] && mkdir tiny && mount -t tmpfs -o size=1m tmpfs tiny 2>/dev/null; then
 		arguments=(--recordings="$home/tiny/")
 		problem space 'free in' '--size'
@@ -98,14 +98,14 @@ problem() {
 	fi
 }
 
-@test "a library that does not load, or says something, fails the trial" {
+@test "a library that does not load, or prints something, fails the trial" {
 	echo 'int x;' >l.c
 	mkdir lib
 	gcc -shared -fPIC -o lib/libcuflight.so l.c
 	arguments=(--library="$home/lib/libcuflight.so")
 	problem trial '0 recordings'
 	echo text >lib/libcuflight.so
-	problem trial '0 recordings' 'it said:'
+	problem trial '0 recordings' 'it printed:'
 	rm -f out err l.c
 	[ "$(ls -A)" = lib ]
 }

@@ -123,7 +123,7 @@ load cli.bash
 	node -e 'const v = JSON.parse(require("fs").readFileSync(0)); process.exit(v.CUFLIGHT_OPTIONS === "host=off" && v.LD_PRELOAD === "/x/libcuflight.so" && v.CUFLIGHT_OUTPUT === null ? 0 : 1)' <out
 	expect 2 env --library=/x/libcuflight.so what
 	expect 2 env --termination-log=/a:b
-	holds err "cannot carry a ':'"
+	holds err "separates settings by ':'"
 }
 
 @test "-o writes a whole file or none, and overwrites with -f alone" {

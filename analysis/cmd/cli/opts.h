@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Options of the sub-commands: one table, from which getopt, --help, the man pages' OPTIONS, the completion and README
- * come. A command names its groups of rows; a row that an earlier group has is skipped.
+ * Options of the sub-commands. One table is the source for getopt, --help, the OPTIONS sections of
+ * the man pages, the bash completion and the tables in README.md. A command lists groups of rows.
+ * A row whose name an earlier group already has is skipped.
  *
- * Contract. opts_init never fails for tables within OPTS_MAX rows (checked by assert). opts_parse returns 0, or -1 with
- * a sentence in error; texts point into argv. Long names are matched whole: no abbreviations, so that options can be
- * added. The accessors take a long name that the tables must have (checked by assert). Not thread-safe (getopt).
+ * Contract: opts_init never fails for tables within OPTS_MAX rows (checked by assert). opts_parse
+ * returns 0, or -1 with a sentence in error. Texts point into argv. Long names must be typed in
+ * full: without abbreviations, new options cannot break old command lines. The accessors take a
+ * long name that the tables contain (checked by assert). Not thread-safe (getopt).
  */
 #ifndef CMD_OPTS_H
 #define CMD_OPTS_H
@@ -18,26 +20,27 @@ enum opt_type {
 	OPT_FLAG,   /* --name */
 	OPT_SWITCH, /* --name or --name=0|1 */
 	OPT_TEXT,   /* --name=WORD */
-	OPT_CHOICE, /* one of value's words, "a|b|c"; number = index */
-	OPT_COUNT,  /* a number within min..max */
+	OPT_CHOICE, /* one of the words in value, "a|b|c"; the number is the index */
+	OPT_COUNT,  /* a number from min to max */
 	OPT_BYTES   /* the same, with KiB, MiB, GiB */
 };
 
 struct opt {
-	const char *name;     /* key; '_' is shown and typed as '-' */
-	char letter;          /* 0: long form alone */
+	const char *name;     /* '_' is shown and typed as '-' */
+	char letter;          /* 0: there is only the long form */
 	enum opt_type type;
-	const char *value;    /* word for the value in help, or the choices; NULL for flags */
-	uint64_t min, max;    /* COUNT, BYTES */
-	const char *fallback; /* default: a word, a number of bytes, the index of a choice; NULL: none worth showing */
-	const char *help;     /* one sentence without full stop */
+	const char *value;    /* placeholder for the value, or the choices; NULL for flags */
+	uint64_t min, max;    /* OPT_COUNT and OPT_BYTES */
+	const char *fallback; /* the default: a word, a number of bytes, or the index of a choice;
+			       * NULL: nothing worth showing */
+	const char *help;     /* one phrase, without a capital and without a full stop */
 };
 
 struct opt_group {
 	const char *title;
 	const struct opt *opts;
 	size_t count;
-	const char *omit[3];  /* keys of rows that this command leaves out */
+	const char *omit[3];  /* names of rows that this command leaves out */
 };
 
 enum { OPTS_MAX = 48, OPTS_GROUPS_MAX = 4 };
@@ -45,16 +48,16 @@ enum { OPTS_MAX = 48, OPTS_GROUPS_MAX = 4 };
 struct opts_row {
 	struct opt opt;
 	const struct opt_group *group;
-	char name[32];        /* with dashes */
+	char name[32];        /* with hyphens */
 	bool set;
-	const char *text;     /* as typed; NULL */
+	const char *text;     /* as typed; NULL: not given, or given without a value */
 	uint64_t number;
 };
 
 struct opts {
 	struct opts_row rows[OPTS_MAX];
 	size_t count;
-	char **operands;      /* what is not an option, in order, NULL-terminated; points into argv */
+	char **operands;      /* everything else, in order, NULL-terminated; points into argv */
 	int operand_count;
 	char error[320];
 };
@@ -64,15 +67,20 @@ extern const struct opt_group opts_result; /* -o -f --format --json */
 
 /* groups: NULL-terminated, at most OPTS_GROUPS_MAX. */
 void opts_init(struct opts *opts, const struct opt_group *const *groups);
-/* argv[0] is the command's name. stop_at_operand: what follows the first operand is somebody else's command line. */
+
+/*
+ * argv[0] is the name of the command. With stop_at_operand, everything after the first operand is
+ * an operand too: it belongs to another program's command line.
+ */
 int opts_parse(struct opts *opts, int argc, char **argv, bool stop_at_operand);
 
 bool opts_has(const struct opts *opts, const char *name);
-const char *opts_text(const struct opts *opts, const char *name);  /* NULL: not given */
+const char *opts_text(const struct opts *opts, const char *name); /* NULL: not given */
 uint64_t opts_number(const struct opts *opts, const char *name, uint64_t fallback);
 
-/* The default as people read it: sizes with units, choices by their word; "" when there is none. */
+/* The default for people: sizes with units, choices as words. "" when there is none. */
 void opts_default(const struct opt *opt, char *out, size_t bytes);
+
 /* "-o, --output=FILE" */
 void opts_spell(const struct opts_row *row, char *out, size_t bytes);
 

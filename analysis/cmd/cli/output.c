@@ -3,37 +3,55 @@
 #include "analysis/cmd/cli/output.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "analysis/cmd/cli/say.h"
 
-static int fail(struct output *output, const char *what)
+enum { OWNER_ONLY = 0600 };
+
+static int fail_writing(struct output *output)
 {
-	say_error("cannot %s '%s': %s", what, output->path, strerror(errno));
+	say_error("cannot write '%s': %s", output->path, strerror(errno));
 	return -1;
+}
+
+/* A new file of ours. A name that exists, as a file or as a link, is refused. */
+static FILE *create_private(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, OWNER_ONLY);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+
+	if (fd >= 0 && !file)
+		close(fd);
+	return file;
 }
 
 static int open_file(struct output *output)
 {
 	struct stat st;
+	int length;
+
 	if (!stat(output->path, &st)) {
 		if (!S_ISREG(st.st_mode)) {
 			output->file = fopen(output->path, "we");
-			return output->file ? 0 : fail(output, "write");
+			return output->file ? 0 : fail_writing(output);
 		}
 		if (!output->force) {
 			say_error("'%s' exists; -f overwrites it", output->path);
 			return -1;
 		}
 	}
-	if (snprintf(output->temporary, sizeof output->temporary, "%s.tmp.%d", output->path, (int)getpid()) >= (int)sizeof output->temporary) {
+	length = snprintf(output->temporary, sizeof output->temporary, "%s.tmp.%d", output->path,
+			  (int)getpid());
+	if (length >= (int)sizeof output->temporary) {
 		errno = ENAMETOOLONG;
 		output->temporary[0] = 0;
-		return fail(output, "write");
+		return fail_writing(output);
 	}
-	output->file = fopen(output->temporary, "wxe");
-	return output->file ? 0 : fail(output, "write");
+	output->file = create_private(output->temporary);
+	return output->file ? 0 : fail_writing(output);
 }
 
 int output_open(struct output *output, const struct opts *opts)
@@ -42,37 +60,43 @@ int output_open(struct output *output, const struct opts *opts)
 	output->file = stdout;
 	output->path = opts_text(opts, "output");
 	output->force = opts_has(opts, "force");
-	output->format = opts_has(opts, "json") ? OUTPUT_JSON : (enum output_format)opts_number(opts, "format", OUTPUT_TEXT);
+	output->format = (enum output_format)opts_number(opts, "format", OUTPUT_TEXT);
+	if (opts_has(opts, "json"))
+		output->format = OUTPUT_JSON;
 	if (output->path && !strcmp(output->path, "-"))
 		output->path = NULL;
 	if (output->path && open_file(output))
 		return -1;
-	style_init(&output->style, output->file, (enum style_colour)opts_number(opts, "color", STYLE_AUTO));
+	style_init(&output->style, output->file,
+		   (enum style_colour)opts_number(opts, "color", STYLE_AUTO));
 	return 0;
 }
 
-/* Without -f the name must still be free: somebody may have taken it while we wrote. */
+/* Without -f, link() fails if another process has created the name while we wrote. */
 static int move_into_place(struct output *output)
 {
 	if (output->force)
 		return rename(output->temporary, output->path);
-	if (link(output->temporary, output->path))
-		return errno == EPERM || errno == EOPNOTSUPP ? rename(output->temporary, output->path) : -1; /* no links there */
-	return unlink(output->temporary);
+	if (!link(output->temporary, output->path))
+		return unlink(output->temporary);
+	if (errno == EPERM || errno == EOPNOTSUPP) /* this file system has no links */
+		return rename(output->temporary, output->path);
+	return -1;
 }
 
 int output_close(struct output *output)
 {
 	int bad;
+
 	if (!output->path)
-		return 0; /* main looks at stdout */
+		return 0; /* main checks stdout */
 	bad = ferror(output->file) | fflush(output->file);
 	bad |= fclose(output->file);
 	if (!bad && *output->temporary)
 		bad = move_into_place(output);
 	if (!bad)
 		return 0;
-	fail(output, "write");
+	fail_writing(output);
 	if (*output->temporary)
 		unlink(output->temporary);
 	return -1;

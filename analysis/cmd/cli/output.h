@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a result goes: stdout, or -o FILE by way of a temporary file beside it, so that nobody ever reads half a report.
- * Contract: output_open says its own errors and returns -1; output_close returns 0, or -1 after saying why (the file then
- * is as it was). Devices and pipes are written directly. An existing file needs -f.
+ * Where a result goes: stdout, or the file of -o. The file is written under a temporary name and
+ * renamed, so that nobody reads half a report. It is readable only by its owner, like a recording:
+ * a report contains command lines and paths.
+ *
+ * Contract: output_open prints its errors and returns -1. output_close returns 0, or prints the
+ * reason and returns -1; an older file is then unchanged. Devices and pipes are written directly.
+ * An existing file is overwritten only with -f.
  */
 #ifndef CMD_OUTPUT_H
 #define CMD_OUTPUT_H

@@ -1,35 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines on stderr, each written at once so that they do not mix with the lines of a program that we watch. */
+/* Writes each line in one call, so that it does not mix with output of the recorded program. */
 #include "analysis/cmd/cli/say.h"
 
+#include <langinfo.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+#include "analysis/view/clean.h"
 
 static bool quiet;
 
-void say_quiet(bool on) { quiet = on; }
-
-static void say(const char *format, va_list args)
+void say_quiet(bool on)
 {
-	char line[4096];
+	quiet = on;
+}
+
+/* Results are cleaned by the views. This does the same for stderr. */
+static void print_line(const char *format, va_list args)
+{
+	char line[4096], clean[4096];
+	bool ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
+
 	vsnprintf(line, sizeof line, format, args);
-	fprintf(stderr, "cuflight: %s\n", line);
+	clean_terminal(clean, sizeof clean, line, ascii);
+	fprintf(stderr, "cuflight: %s\n", clean);
 }
 
 void say_info(const char *format, ...)
 {
 	va_list args;
+
 	if (quiet)
 		return;
 	va_start(args, format);
-	say(format, args);
+	print_line(format, args);
 	va_end(args);
 }
 
 void say_error(const char *format, ...)
 {
 	va_list args;
+
 	va_start(args, format);
-	say(format, args);
+	print_line(format, args);
 	va_end(args);
 }

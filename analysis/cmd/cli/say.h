@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the command tells people beside its results: always on stderr, always "cuflight: ...". Errors say what, why and
- * what to do. Contract: one thread; the text is printf's; say_quiet silences say_info alone, never errors.
+ * Messages to people on stderr, next to the results on stdout. Each line begins with "cuflight: ".
+ * An error reads "cannot X: reason" and ends with a hint. Contract: one thread; the text is
+ * printf's; control characters in it are replaced, since paths may come from a hostile recording.
+ * say_quiet silences say_info, never say_error.
  */
 #ifndef CMD_SAY_H
 #define CMD_SAY_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* options.def -> option rows; given rows -> "key=value:key=value". */
+/* options.def to rows of options, and the given ones to "key=value:key=value". */
 #include "analysis/cmd/cli/settings.h"
 
 #include <stdio.h>
@@ -15,44 +15,57 @@
 static const struct opt rows[] = {
 #include "interpose/abi/options.def"
 };
+enum { ROW_COUNT = sizeof rows / sizeof *rows };
 
-const struct opt_group settings_launched = { "Recorder", rows, sizeof rows / sizeof *rows, { "start", "verbose" } };
-const struct opt_group settings_printed = { "Recorder", rows, sizeof rows / sizeof *rows, { "verbose" } };
+const struct opt_group settings_launched = { "Recorder", rows, ROW_COUNT, { "start", "verbose" } };
+const struct opt_group settings_printed = { "Recorder", rows, ROW_COUNT, { "verbose" } };
 
 static bool is_setting(const struct opts_row *row)
 {
 	return row->group == &settings_launched || row->group == &settings_printed;
 }
 
-/* One more pair; false: no room. */
-static bool append(char *out, size_t bytes, const char *key, const char *value)
+/* Appends "text" or "key=value" after a colon. False: it does not fit. */
+static bool append_pair(char *out, size_t bytes, const char *key, const char *value)
 {
 	size_t used = strlen(out);
-	int length = snprintf(out + used, bytes - used, "%s%s%s%s", used ? ":" : "", key, value ? "=" : "", value ? value : "");
+	const char *colon = used ? ":" : "";
+	int length;
+
+	if (value)
+		length = snprintf(out + used, bytes - used, "%s%s=%s", colon, key, value);
+	else
+		length = snprintf(out + used, bytes - used, "%s%s", colon, key);
 	return length >= 0 && (size_t)length < bytes - used;
 }
 
-int settings_compose(const struct opts *opts, const char *inherited, const char *first, char *out, size_t bytes, char *error, size_t error_bytes)
+int settings_compose(const struct opts *opts, const char *inherited, const char *first,
+		     char *out, size_t bytes, char *error, size_t error_bytes)
 {
 	bool fits = true;
+
 	*out = 0;
 	if (inherited && *inherited)
-		fits = append(out, bytes, inherited, NULL);
+		fits = append_pair(out, bytes, inherited, NULL);
 	if (first)
-		fits = append(out, bytes, first, NULL) && fits;
+		fits = append_pair(out, bytes, first, NULL) && fits;
 	if (opts_has(opts, "verbose"))
-		fits = append(out, bytes, "verbose", "1") && fits;
+		fits = append_pair(out, bytes, "verbose", "1") && fits;
 	for (size_t i = 0; i < opts->count; i++) {
 		const struct opts_row *row = &opts->rows[i];
 		if (!is_setting(row) || !row->set)
 			continue;
 		if (row->text && strchr(row->text, ':')) {
-			snprintf(error, error_bytes, "--%s=%s: CUFLIGHT_OPTIONS cannot carry a ':'; use a path without one", row->name, row->text);
+			snprintf(error, error_bytes,
+				 "cannot pass --%s=%s: CUFLIGHT_OPTIONS separates settings "
+				 "by ':'; use a path without one", row->name, row->text);
 			return -1;
 		}
-		fits = append(out, bytes, row->opt.name, row->text ? row->text : "1") && fits;
+		if (!append_pair(out, bytes, row->opt.name, row->text ? row->text : "1"))
+			fits = false;
 	}
 	if (!fits)
-		snprintf(error, error_bytes, "CUFLIGHT_OPTIONS is longer than %zu bytes", bytes);
+		snprintf(error, error_bytes, "cannot set CUFLIGHT_OPTIONS: longer than %zu bytes",
+			 bytes);
 	return fits ? 0 : -1;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The recorder's settings as options of our commands: interpose/abi/options.def is the table, its keys are the names.
- * Contract: settings_compose writes CUFLIGHT_OPTIONS for what was given on the command line, after what the environment
- * has already (the later word counts); 0, or -1 with a sentence in error.
+ * The recorder's settings as options of run and env. The table is interpose/abi/options.def; its
+ * keys are the names. Contract: settings_compose writes the value of CUFLIGHT_OPTIONS: first what
+ * the environment has, then what was given on the command line, because the recorder uses the last
+ * value of a key. Returns 0, or -1 with a sentence in error.
  */
 #ifndef CMD_SETTINGS_H
 #define CMD_SETTINGS_H
@@ -13,7 +14,9 @@
 extern const struct opt_group settings_launched; /* for run, which sets start and verbose itself */
 extern const struct opt_group settings_printed;  /* for env */
 
-/* first: pairs that come before, "start=1"; inherited: an existing value; both may be NULL. */
-int settings_compose(const struct opts *opts, const char *inherited, const char *first, char *out, size_t bytes, char *error, size_t error_bytes);
+/* inherited: the value in the environment; first: pairs that precede the options, "start=1".
+ * Both may be NULL. */
+int settings_compose(const struct opts *opts, const char *inherited, const char *first,
+		     char *out, size_t bytes, char *error, size_t error_bytes);
 
 #endif

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Did you mean: the nearest of some names to what was typed. Contract: pure; NULL when nothing is near enough. */
+/* "Did you mean": the name nearest to what was typed. Contract: pure; NULL when none is near. */
 #ifndef CMD_SUGGEST_H
 #define CMD_SUGGEST_H
 
 #include <stddef.h>
 
-/* Insertions, deletions, replacements and swaps of neighbours between the two; texts beyond 63 bytes count as far. */
+/*
+ * The number of insertions, deletions, replacements and swaps of neighbours between two texts.
+ * A text longer than 63 bytes is far from everything.
+ */
 unsigned suggest_distance(const char *a, const char *b);
+
 const char *suggest_nearest(const char *typed, const char *const *names, size_t count);
 
 #endif

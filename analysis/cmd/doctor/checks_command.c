@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks of the command to be recorded: will the loader take a preloaded library into it? */
+/* Checks of the command: will the loader put a preloaded library into it? */
 #include "analysis/cmd/doctor/checks.h"
 
 #include <errno.h>
@@ -7,135 +7,199 @@
 #include <string.h>
 #include "analysis/base/paths.h"
 
-/* Fills *result when nothing can be said of the file; the other checks then have nothing to add. */
-static bool unknown_target(const struct check_context *context, struct check_result *result)
+/* True when the file cannot be examined; *result then refers to the first check. */
+static bool is_unknown_target(const struct check_context *context, struct check_result *result)
 {
 	if (!context->target.error && context->target.is_elf)
 		return false;
-	check_say(result, CHECK_INFO, "not known: see 'command'");
+	check_report(result, CHECK_INFO, "unknown: see 'command'");
 	return true;
+}
+
+static const char *start_error_text(int error)
+{
+	switch (error) {
+	case ENOENT:
+		return "not found";
+	case EACCES:
+		return "not an executable file";
+	default:
+		return strerror(error);
+	}
 }
 
 static void look_command(const struct check_context *context, struct check_result *result)
 {
-	const struct target *t = &context->target;
-	if (t->error) {
-		check_say(result, CHECK_PROBLEM, "%s: %s", t->scripts ? t->executed : context->command,
-			  t->error == ENOENT ? "not found" : t->error == EACCES ? "not an executable file" : strerror(t->error));
-		check_todo(result, t->scripts ? "the script's first line names an interpreter that is not here" : "give the command as you would to the shell, or its full path");
-	} else if (!t->is_elf) {
-		check_say(result, CHECK_INFO, "%s is neither a program nor a script with a first line; the shell will read it", t->path);
-	} else if (t->scripts) {
-		check_say(result, CHECK_FINE, "%s, a script run by %s", t->path, t->executed);
+	const struct target *target = &context->target;
+
+	if (target->error && target->scripts) {
+		check_report(result, CHECK_PROBLEM, "%s: %s", target->executed,
+			     start_error_text(target->error));
+		check_advise(result, "the first line of the script names an interpreter that "
+			     "does not exist here");
+	} else if (target->error) {
+		check_report(result, CHECK_PROBLEM, "%s: %s", context->command,
+			     start_error_text(target->error));
+		check_advise(result, "type the command as in a shell, or use its full path");
+	} else if (!target->is_elf) {
+		check_report(result, CHECK_INFO,
+			     "%s is neither a program nor a script with a first line; "
+			     "the shell will read it", target->path);
+	} else if (target->scripts) {
+		check_report(result, CHECK_FINE, "%s, a script run by %s", target->path,
+			     target->executed);
 	} else {
-		check_say(result, CHECK_FINE, "%s", t->path);
+		check_report(result, CHECK_FINE, "%s", target->path);
 	}
 }
 
 static void look_static(const struct check_context *context, struct check_result *result)
 {
-	if (unknown_target(context, result))
+	if (is_unknown_target(context, result))
 		return;
 	if (!context->target.is_static) {
-		check_say(result, CHECK_FINE, "dynamically linked");
+		check_report(result, CHECK_FINE, "dynamically linked");
 		return;
 	}
-	check_say(result, CHECK_PROBLEM, "%s is statically linked: it loads no library, so none can be preloaded", context->target.executed);
-	check_todo(result, "link it dynamically against libc (Go: CGO_ENABLED=1, -linkmode=external; Rust: the gnu target)");
+	check_report(result, CHECK_PROBLEM,
+		     "%s is statically linked: it loads no libraries, so none can be preloaded",
+		     context->target.executed);
+	check_advise(result, "link it dynamically against libc "
+		     "(Go: CGO_ENABLED=1, -linkmode=external; Rust: the gnu target)");
+}
+
+/* NULL: execution gives the program no more rights than its caller has. */
+static const char *extra_privileges(const struct target *target)
+{
+	if (target->gains_user)
+		return "setuid";
+	if (target->gains_group)
+		return "setgid";
+	return target->gains_capabilities ? "given file capabilities" : NULL;
 }
 
 static void look_privileges(const struct check_context *context, struct check_result *result)
 {
-	const struct target *t = &context->target;
-	const char *what = t->gains_user ? "setuid" : t->gains_group ? "setgid" : t->gains_capabilities ? "given file capabilities" : NULL;
-	if (unknown_target(context, result))
+	const char *extra = extra_privileges(&context->target);
+
+	if (is_unknown_target(context, result))
 		return;
-	if (!what) {
-		check_say(result, CHECK_FINE, "gains none by being executed");
+	if (!extra) {
+		check_report(result, CHECK_FINE, "not setuid or setgid, no file capabilities");
 		return;
 	}
-	check_say(result, CHECK_PROBLEM, "%s is %s: the loader ignores LD_PRELOAD then", t->executed, what);
-	check_todo(result, "run it as its own user, or record a copy without these bits");
+	check_report(result, CHECK_PROBLEM, "%s is %s: the loader ignores LD_PRELOAD",
+		     context->target.executed, extra);
+	check_advise(result, "run it as its owner, or record a copy without these bits");
 }
 
 static void look_machine(const struct check_context *context, struct check_result *result)
 {
-	const struct target *t = &context->target;
+	const struct target *target = &context->target;
+	const char *machine = target_machine_name(target->machine);
 	struct target library;
-	if (unknown_target(context, result))
+
+	if (is_unknown_target(context, result))
 		return;
 	if (!context->library_found) {
-		check_say(result, CHECK_INFO, "%s; there is no library to compare with", target_machine_name(t->machine));
+		check_report(result, CHECK_INFO, "%s; there is no library to compare with",
+			     machine);
 		return;
 	}
 	target_inspect(&library, context->library.path);
-	if (library.error == 0 && library.is_elf && (library.machine != t->machine || library.is_64 != t->is_64)) {
-		check_say(result, CHECK_PROBLEM, "the command is for another machine (%s, %s bits) than libcuflight.so",
-			  target_machine_name(t->machine), t->is_64 ? "64" : "32");
-		check_todo(result, "build libcuflight.so for that machine and give it with --library");
+	if (library.error || !library.is_elf ||
+	    (library.machine == target->machine && library.is_64 == target->is_64)) {
+		check_report(result, CHECK_FINE, "%s, the same as libcuflight.so", machine);
 		return;
 	}
-	check_say(result, CHECK_FINE, "%s, as libcuflight.so is", target_machine_name(t->machine));
+	check_report(result, CHECK_PROBLEM,
+		     "the command is for another machine (%s, %s bits) than libcuflight.so",
+		     machine, target->is_64 ? "64" : "32");
+	check_advise(result, "build libcuflight.so for that machine and use --library=PATH");
 }
 
 static void look_libc(const struct check_context *context, struct check_result *result)
 {
-	const struct target *t = &context->target;
-	const char *loader = path_base_name(t->loader);
-	if (unknown_target(context, result))
+	const struct target *target = &context->target;
+	const char *loader = path_base_name(target->loader);
+
+	if (is_unknown_target(context, result))
 		return;
-	if (t->is_static) {
-		check_say(result, CHECK_INFO, "static: see above");
+	if (target->is_static) {
+		check_report(result, CHECK_INFO, "static: see 'dynamic'");
 	} else if (!strncmp(loader, "ld-linux", 8) || !strncmp(loader, "ld64.so", 7)) {
-		check_say(result, CHECK_FINE, "glibc (%s)", t->loader);
+		check_report(result, CHECK_FINE, "glibc (%s)", target->loader);
 	} else {
-		check_say(result, CHECK_PROBLEM, "its loader is %s%s: libcuflight.so needs glibc", *loader ? t->loader : "unknown",
-			  strstr(loader, "musl") ? " (musl)" : "");
-		check_todo(result, "use an image with glibc (Debian, Ubuntu, UBI) in place of Alpine");
+		check_report(result, CHECK_PROBLEM,
+			     "the loader is %s%s, but libcuflight.so needs glibc",
+			     *loader ? target->loader : "unknown",
+			     strstr(loader, "musl") ? " (musl)" : "");
+		check_advise(result, "use an image with glibc (Debian, Ubuntu, UBI), not Alpine");
 	}
 }
 
-/* Programs that start the real work elsewhere, or in an environment of their own: the preload ends with them. */
-static const struct { const char *name, *what; } wrappers[] = {
-	{ "sudo", "clears the environment" }, { "su", "may clear the environment" }, { "doas", "clears the environment" },
-	{ "docker", "starts the program in a container" }, { "podman", "starts the program in a container" },
-	{ "nerdctl", "starts the program in a container" }, { "kubectl", "starts the program on another machine" },
-	{ "ssh", "starts the program on another machine" }, { "systemd-run", "starts the program in an environment of its own" },
-	{ "chroot", "changes the root: the library's path may not exist there" }, { "apptainer", "starts the program in a container" },
+/* These programs start the real work elsewhere, or with another environment: LD_PRELOAD is lost. */
+static const struct {
+	const char *name, *what;
+} wrappers[] = {
+	{ "sudo", "clears the environment" },
+	{ "su", "may clear the environment" },
+	{ "doas", "clears the environment" },
+	{ "docker", "starts the program in a container" },
+	{ "podman", "starts the program in a container" },
+	{ "nerdctl", "starts the program in a container" },
+	{ "apptainer", "starts the program in a container" },
 	{ "singularity", "starts the program in a container" },
+	{ "kubectl", "starts the program on another machine" },
+	{ "ssh", "starts the program on another machine" },
+	{ "systemd-run", "starts the program with another environment" },
+	{ "chroot", "changes the root: the library's path may not exist there" },
 };
 
 static void look_wrapper(const struct check_context *context, struct check_result *result)
 {
 	const char *name = path_base_name(context->command);
+
 	for (size_t i = 0; i < sizeof wrappers / sizeof *wrappers; i++) {
 		if (strcmp(wrappers[i].name, name) != 0)
 			continue;
-		check_say(result, CHECK_PROBLEM, "%s %s: what it starts is not recorded", name, wrappers[i].what);
-		check_todo(result, "put cuflight inside: %s ... cuflight run -- PROGRAM, or set the variables there ('cuflight env')", name);
+		check_report(result, CHECK_PROBLEM, "%s %s: that program is not recorded", name,
+			     wrappers[i].what);
+		check_advise(result, "put cuflight inside: %s ... cuflight run -- PROGRAM; or set "
+			     "the variables there ('cuflight env' prints them)", name);
 		return;
 	}
-	check_say(result, CHECK_FINE, "none known by name");
+	check_report(result, CHECK_FINE, "not a known wrapper");
+}
+
+static bool is_python(const char *path)
+{
+	return !strncmp(path_base_name(path), "python", 6);
 }
 
 static void look_deepbind(const struct check_context *context, struct check_result *result)
 {
-	if (strncmp(path_base_name(context->target.executed), "python", 6) != 0 && strncmp(path_base_name(context->command), "python", 6) != 0) {
-		check_say(result, CHECK_FINE, "not a host known to load objects with RTLD_DEEPBIND");
+	if (!is_python(context->target.executed) && !is_python(context->command)) {
+		check_report(result, CHECK_FINE,
+			     "not a program that is known to use RTLD_DEEPBIND");
 		return;
 	}
-	check_say(result, CHECK_INFO, "Python: extensions loaded with RTLD_DEEPBIND would call past the recorder; the report names them");
+	check_report(result, CHECK_INFO,
+		     "Python: extensions loaded with RTLD_DEEPBIND bypass the recorder; "
+		     "the report lists them");
 }
 
 static void look_disabled(const struct check_context *context, struct check_result *result)
 {
 	const char *value = getenv("CUFLIGHT_DISABLE");
+
 	if (!value || !*value || !strcmp(value, "0")) {
-		check_say(result, CHECK_FINE, "CUFLIGHT_DISABLE is not set");
+		check_report(result, CHECK_FINE, "CUFLIGHT_DISABLE is not set");
 		return;
 	}
-	check_say(result, CHECK_PROBLEM, "CUFLIGHT_DISABLE=%s is set: the recorder stays off", value);
-	check_todo(result, "unset CUFLIGHT_DISABLE");
+	check_report(result, CHECK_PROBLEM, "CUFLIGHT_DISABLE=%s is set: the recorder stays off",
+		     value);
+	check_advise(result, "unset CUFLIGHT_DISABLE");
 }
 
 const struct check checks_of_command[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks of the library and of the place recordings go to, ended by a trial: this executable, recorded. */
+/* Checks of the library and of the output directory. The last one records this executable there. */
 #include "analysis/cmd/doctor/checks.h"
 
 #include <dirent.h>
@@ -18,21 +18,27 @@
 static void look_library(const struct check_context *context, struct check_result *result)
 {
 	if (context->library_found) {
-		check_say(result, CHECK_FINE, "%s", context->library.path);
+		check_report(result, CHECK_FINE, "%s", context->library.path);
 		return;
 	}
-	check_say(result, CHECK_PROBLEM, "%s", context->library.why);
-	check_todo(result, "build or install it ('make' leaves build/libcuflight.so), or give --library=PATH");
+	check_report(result, CHECK_PROBLEM, "%s", context->library.why);
+	check_advise(result, "build it ('make' creates build/libcuflight.so) or install it, "
+		     "or use --library=PATH");
 }
 
-/* The nearest directory that exists: what is missing below it will be created. */
-static void existing_part(const struct check_context *context, char *out, size_t bytes)
+/* The longest part of the output directory that exists; run creates the rest. */
+static void find_existing_part(const struct check_context *context, char *out, size_t bytes)
 {
 	struct stat st;
 	char *slash;
+
 	snprintf(out, bytes, "%s", context->destination.directory);
-	while (stat(out, &st) && (errno == ENOENT || errno == ENOTDIR) && (slash = strrchr(out, '/')) && slash != out)
+	while (stat(out, &st) && (errno == ENOENT || errno == ENOTDIR)) {
+		slash = strrchr(out, '/');
+		if (!slash || slash == out)
+			break;
 		*slash = 0;
+	}
 	if (stat(out, &st))
 		snprintf(out, bytes, "/");
 }
@@ -41,40 +47,57 @@ static void look_directory(const struct check_context *context, struct check_res
 {
 	char there[PATH_MAX];
 	struct stat st;
-	existing_part(context, there, sizeof there);
-	if (stat(there, &st) || !S_ISDIR(st.st_mode) || access(there, W_OK | X_OK)) {
-		check_say(result, CHECK_PROBLEM, "cannot write in %s: %s", there, S_ISDIR(st.st_mode) ? strerror(errno) : strerror(ENOTDIR));
-		check_todo(result, "choose another with -o or CUFLIGHT_OUTPUT");
+	int error = 0;
+
+	find_existing_part(context, there, sizeof there);
+	if (stat(there, &st))
+		error = errno;
+	else if (!S_ISDIR(st.st_mode))
+		error = ENOTDIR;
+	else if (access(there, W_OK | X_OK))
+		error = errno;
+	if (!error) {
+		check_report(result, CHECK_FINE, "%s", context->destination.directory);
 		return;
 	}
-	check_say(result, CHECK_FINE, "%s", context->destination.directory);
+	check_report(result, CHECK_PROBLEM, "cannot write to %s: %s", there, strerror(error));
+	check_advise(result, "choose another directory with -o or CUFLIGHT_OUTPUT");
 }
 
 static void look_space(const struct check_context *context, struct check_result *result)
 {
 	char there[PATH_MAX];
 	struct statfs fs;
-	existing_part(context, there, sizeof there);
+	uint64_t free_bytes;
+
+	find_existing_part(context, there, sizeof there);
 	if (statfs(there, &fs)) {
-		check_say(result, CHECK_INFO, "cannot ask %s: %s", there, strerror(errno));
+		check_report(result, CHECK_INFO, "cannot read the free space of %s: %s", there,
+			     strerror(errno));
 		return;
 	}
-	uint64_t free_bytes = (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize;
+	free_bytes = (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize;
 	if (free_bytes >= context->recording_bytes) {
-		check_say(result, CHECK_FINE, "%s free; each process takes %s", units_bytes(free_bytes).s, units_bytes(context->recording_bytes).s);
+		check_report(result, CHECK_FINE, "%s free; each process needs %s",
+			     units_bytes(free_bytes).s, units_bytes(context->recording_bytes).s);
 		return;
 	}
-	check_say(result, CHECK_PROBLEM, "%s free in %s; a recording takes %s, reserved at its start", units_bytes(free_bytes).s, there,
-		  units_bytes(context->recording_bytes).s);
-	check_todo(result, "make room, choose another place with -o, or a smaller --size");
+	check_report(result, CHECK_PROBLEM,
+		     "%s free in %s; each recording reserves %s at its start",
+		     units_bytes(free_bytes).s, there, units_bytes(context->recording_bytes).s);
+	check_advise(result, "free space there, choose another directory with -o, or use a smaller "
+		     "--size");
 }
 
-/* Removes what the trial left; returns the number of recordings it removed. */
+/* ---- the trial ---- */
+
+/* Removes what the trial created. Returns how many recordings were among it. */
 static unsigned clear_directory(const char *directory)
 {
 	DIR *dir = opendir(directory);
 	struct dirent *entry;
 	unsigned count = 0;
+
 	while (dir && (entry = readdir(dir))) {
 		const char *dot = strrchr(entry->d_name, '.');
 		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
@@ -88,16 +111,35 @@ static unsigned clear_directory(const char *directory)
 	return count;
 }
 
-/* Starts this executable's --version under the library, its stderr in words. 0, or an errno. */
-static int spawn_trial(const struct check_context *context, const char *directory, char *words, size_t bytes)
+/* The first line of what the trial printed. Reads until the end, or until the buffer is full. */
+static void read_line(int from, char *line, size_t bytes)
+{
+	size_t length = 0;
+	ssize_t got = 1;
+
+	while (length + 1 < bytes && got > 0) {
+		got = read(from, line + length, bytes - 1 - length);
+		if (got > 0)
+			length += (size_t)got;
+	}
+	line[length] = 0;
+	line[strcspn(line, "\n")] = 0;
+}
+
+/*
+ * Runs "cuflight --version" with the library, and with no other environment. Returns 0 or an errno,
+ * ECHILD when it failed; message receives the first line of its stderr.
+ */
+static int spawn_trial(const struct check_context *context, const char *directory, char *message,
+		       size_t bytes)
 {
 	char preload[PATH_MAX + 16], output[PATH_MAX + 64];
 	char *argv[] = { "cuflight", "--version", NULL };
 	char *envp[] = { preload, output, "CUFLIGHT_OPTIONS=start=1:size=4MiB", NULL };
 	posix_spawn_file_actions_t actions;
 	int pipes[2], error, status;
-	ssize_t length = 0, got;
 	pid_t pid;
+
 	snprintf(preload, sizeof preload, "LD_PRELOAD=%s", context->library.path);
 	snprintf(output, sizeof output, "CUFLIGHT_OUTPUT=%s/", directory);
 	if (pipe2(pipes, O_CLOEXEC))
@@ -108,36 +150,49 @@ static int spawn_trial(const struct check_context *context, const char *director
 	error = posix_spawn(&pid, "/proc/self/exe", &actions, NULL, argv, envp);
 	posix_spawn_file_actions_destroy(&actions);
 	close(pipes[1]);
-	while (!error && (size_t)length + 1 < bytes && (got = read(pipes[0], words + length, bytes - 1 - (size_t)length)) > 0)
-		length += got;
-	words[length] = 0;
-	words[strcspn(words, "\n")] = 0;
+	if (!error)
+		read_line(pipes[0], message, bytes);
 	close(pipes[0]);
 	if (!error && waitpid(pid, &status, 0) == pid && status)
 		error = ECHILD;
 	return error;
 }
 
+static void report_failed_trial(struct check_result *result, unsigned count, int error,
+				const char *message)
+{
+	char reason[128] = "";
+
+	if (error == ECHILD)
+		snprintf(reason, sizeof reason, "; it failed with the library loaded");
+	else if (error)
+		snprintf(reason, sizeof reason, "; %s", strerror(error));
+	check_report(result, CHECK_PROBLEM, "recorded 'cuflight --version': %u recordings%s%s%s",
+		     count, reason, *message ? "; it printed: " : "", message);
+}
+
 static void look_trial(const struct check_context *context, struct check_result *result)
 {
-	char there[PATH_MAX], directory[PATH_MAX + 32], words[400] = "";
+	char there[PATH_MAX], directory[PATH_MAX + 32], message[400] = "";
 	unsigned count;
 	int error;
-	existing_part(context, there, sizeof there);
+
+	find_existing_part(context, there, sizeof there);
 	snprintf(directory, sizeof directory, "%s/.cuflight-trial.XXXXXX", there);
 	if (!context->library_found || !mkdtemp(directory)) {
-		check_say(result, CHECK_INFO, "not tried: see above");
+		check_report(result, CHECK_INFO, "not run: see 'library' and 'directory'");
 		return;
 	}
-	error = spawn_trial(context, directory, words, sizeof words);
+	error = spawn_trial(context, directory, message, sizeof message);
 	count = clear_directory(directory);
-	if (!error && count == 1 && !*words) {
-		check_say(result, CHECK_FINE, "recorded 'cuflight --version' there, and removed it");
+	if (!error && count == 1 && !*message) {
+		check_report(result, CHECK_FINE,
+			     "recorded 'cuflight --version' there and removed it");
 		return;
 	}
-	check_say(result, CHECK_PROBLEM, "recorded 'cuflight --version': %u recordings%s%s%s%s", count, error ? "; " : "",
-		  error == ECHILD ? "it failed under the library" : error ? strerror(error) : "", *words ? "; it said: " : "", words);
-	check_todo(result, "what it said is the reason; without words, try LD_DEBUG=libs LD_PRELOAD=%s true", context->library.path);
+	report_failed_trial(result, count, error, message);
+	check_advise(result, "the message is the reason; without one, run "
+		     "LD_DEBUG=libs LD_PRELOAD=%s true", context->library.path);
 }
 
 const struct check checks_of_place[] = {

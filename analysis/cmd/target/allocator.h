@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Another malloc for the recorded command: where its library is. Contract: 0 and an absolute path that LD_PRELOAD can name;
- * else -1 and a sentence in why that says what to do.
+ * Another malloc for the recorded command: where its library is installed. Contract: 0 and an
+ * absolute path that LD_PRELOAD can hold, else -1 and a sentence in why with a hint.
  */
 #ifndef CMD_ALLOCATOR_H
 #define CMD_ALLOCATOR_H
@@ -11,7 +11,10 @@
 enum allocator_choice { ALLOCATOR_OWN, ALLOCATOR_JEMALLOC, ALLOCATOR_CHOICES };
 #define ALLOCATOR_WORDS "own|jemalloc"
 
-struct allocator_library { char path[PATH_MAX]; char why[512]; };
+struct allocator_library {
+	char path[PATH_MAX];
+	char why[512];
+};
 
 int allocator_find(struct allocator_library *library, enum allocator_choice choice);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The memory cgroup of this process, v2 or v1, and how often the kernel killed for want of memory in it.
- * Contract: bytes and counts; CUF_UNKNOWN where there is no cgroup, no limit or no such file. Reads alone.
+ * The memory cgroup of this process, v2 or v1, and how often the kernel's OOM killer ran in it.
+ * Contract: reads files only. Bytes and counts; CUF_UNKNOWN where there is no cgroup, no limit, or
+ * no such file.
  */
 #ifndef CMD_CGROUP_H
 #define CMD_CGROUP_H

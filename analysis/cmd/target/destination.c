@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* -o and CUFLIGHT_OUTPUT to an absolute value and the directory to look into. */
+/* -o and CUFLIGHT_OUTPUT to an absolute path and the directory that holds the recordings. */
 #include "analysis/cmd/target/destination.h"
 
 #include <errno.h>
@@ -13,43 +13,57 @@ static int make_absolute(char *out, size_t bytes, const char *path)
 {
 	char here[PATH_MAX];
 	int length;
-	if (*path == '/')
+
+	if (*path == '/') {
 		length = snprintf(out, bytes, "%s", path);
-	else if (!getcwd(here, sizeof here))
+	} else if (!getcwd(here, sizeof here)) {
 		return -1;
-	else if (!strcmp(path, ".") || !strcmp(path, "./"))
+	} else if (!strcmp(path, ".") || !strcmp(path, "./")) {
 		length = snprintf(out, bytes, "%s", here);
-	else
-		length = snprintf(out, bytes, "%s/%s", strcmp(here, "/") ? here : "", path + (strncmp(path, "./", 2) ? 0 : 2));
+	} else {
+		if (!strncmp(path, "./", 2))
+			path += 2;
+		length = snprintf(out, bytes, "%s/%s", strcmp(here, "/") ? here : "", path);
+	}
 	return length > 0 && (size_t)length < bytes ? 0 : -1;
 }
 
-int destination_set(struct destination *destination, const char *asked)
+static bool names_directory(const char *path)
 {
-	const char *path = asked ? asked : getenv("CUFLIGHT_OUTPUT");
 	struct stat st;
-	size_t length;
+
+	return path[strlen(path) - 1] == '/' || (!stat(path, &st) && S_ISDIR(st.st_mode));
+}
+
+static void cut_trailing_slashes(char *path)
+{
+	size_t length = strlen(path);
+
+	while (length > 1 && path[length - 1] == '/')
+		path[--length] = 0;
+}
+
+int destination_set(struct destination *destination, const char *requested)
+{
+	const char *path = requested ? requested : getenv("CUFLIGHT_OUTPUT");
 	char *end;
+
 	memset(destination, 0, sizeof *destination);
 	if (!path || !*path)
 		path = ".";
 	if (make_absolute(destination->value, sizeof destination->value, path))
 		return -1;
-	length = strlen(destination->value);
 	destination->is_pattern = strchr(destination->value, '%') != NULL;
-	destination->is_directory = destination->value[length - 1] == '/' ||
-		(!stat(destination->value, &st) && S_ISDIR(st.st_mode));
-	memcpy(destination->directory, destination->value, length + 1);
-	end = strchr(destination->directory, '%');
-	if (end)
-		*end = 0;
-	else if (destination->is_directory) {
-		while (length > 1 && destination->directory[length - 1] == '/')
-			destination->directory[--length] = 0;
+	destination->is_directory = names_directory(destination->value);
+	memcpy(destination->directory, destination->value, sizeof destination->directory);
+	if (destination->is_pattern) {
+		*strchr(destination->directory, '%') = 0;
+	} else if (destination->is_directory) {
+		cut_trailing_slashes(destination->directory);
 		return 0;
 	}
 	end = strrchr(destination->directory, '/');
-	end[end == destination->directory] = 0; /* keep the root's slash */
+	end[end == destination->directory] = 0; /* keep the slash of the root */
 	return 0;
 }
 
@@ -57,14 +71,13 @@ int destination_prepare(const struct destination *destination)
 {
 	char path[PATH_MAX + 1];
 	struct stat st;
+
 	snprintf(path, sizeof path, "%s/", destination->directory);
-	for (char *p = path + 1; *p; p++) {
-		if (*p != '/')
-			continue;
-		*p = 0;
+	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = 0;
 		if (mkdir(path, 0777) && errno != EEXIST)
 			return -1;
-		*p = '/';
+		*slash = '/';
 	}
 	if (stat(destination->directory, &st))
 		return -1;

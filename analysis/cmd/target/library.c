@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding the recorder, and putting it in front of other preloaded libraries. */
+/* Finds the recorder, and puts it in front of other preloaded libraries. */
 #include "analysis/cmd/target/library.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,66 +11,83 @@
 
 #define LIBRARY_NAME "libcuflight.so"
 
-/* Relative to the directory of this executable, but for the last: build tree, installed, installed elsewhere. */
+/* Relative to the directory of this executable, except the last one. */
 static const char *const places[] = { "", "../lib/", "../lib64/", CUFLIGHT_PREFIX "/lib/" };
 
 static int accept_path(struct library *library, const char *path)
 {
 	char *absolute = realpath(path, NULL);
-	int error = errno;
+	int status = -1;
+
 	if (!absolute || access(absolute, R_OK)) {
-		snprintf(library->why, sizeof library->why, "cannot use %s: %s", path, strerror(absolute ? errno : error));
-		free(absolute);
-		return -1;
+		snprintf(library->why, sizeof library->why, "cannot use %s: %s", path,
+			 strerror(errno));
+	} else if (strpbrk(absolute, " :\t\n")) {
+		snprintf(library->why, sizeof library->why,
+			 "cannot preload '%s': its path has a blank or a colon; "
+			 "copy the library elsewhere and use --library=PATH", absolute);
+	} else {
+		snprintf(library->path, sizeof library->path, "%s", absolute);
+		status = 0;
 	}
-	if (strpbrk(absolute, " :\t\n")) {
-		snprintf(library->why, sizeof library->why, "LD_PRELOAD cannot name '%s': it has a blank or a colon; copy the library "
-			 "elsewhere and give --library=PATH", absolute);
-		free(absolute);
-		return -1;
-	}
-	snprintf(library->path, sizeof library->path, "%s", absolute);
 	free(absolute);
-	return 0;
+	return status;
 }
 
-int library_find(struct library *library, const char *asked)
+/* The directory of this executable, with its slash; "" when /proc is not mounted. */
+static void find_own_directory(char *out, size_t bytes)
 {
-	char here[PATH_MAX], path[PATH_MAX + 64];
-	ssize_t length = readlink("/proc/self/exe", here, sizeof here - 1);
+	ssize_t length = readlink("/proc/self/exe", out, bytes - 1);
 	char *slash;
-	memset(library, 0, sizeof *library);
-	if (asked)
-		return accept_path(library, asked);
-	here[length > 0 ? length : 0] = 0;
-	slash = strrchr(here, '/');
+
+	out[length > 0 ? length : 0] = 0;
+	slash = strrchr(out, '/');
 	if (slash)
 		slash[1] = 0;
+}
+
+int library_find(struct library *library, const char *requested)
+{
+	char here[PATH_MAX], path[PATH_MAX + 64];
+
+	memset(library, 0, sizeof *library);
+	if (requested)
+		return accept_path(library, requested);
+	find_own_directory(here, sizeof here);
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-		if (*places[i] != '/' && !slash)
+		bool absolute = *places[i] == '/';
+		if (!absolute && !*here)
 			continue;
-		snprintf(path, sizeof path, "%s%s%s", *places[i] == '/' ? "" : here, places[i], LIBRARY_NAME);
+		snprintf(path, sizeof path, "%s%s%s", absolute ? "" : here, places[i],
+			 LIBRARY_NAME);
 		if (access(path, F_OK) == 0)
 			return accept_path(library, path);
 	}
-	snprintf(library->why, sizeof library->why, "no %s beside %s, in ../lib, nor in %s/lib; give --library=PATH", LIBRARY_NAME,
-		 slash ? here : "this executable", CUFLIGHT_PREFIX);
+	snprintf(library->why, sizeof library->why,
+		 "cannot find %s in %s, its ../lib, or %s/lib; use --library=PATH", LIBRARY_NAME,
+		 *here ? here : "the directory of this executable", CUFLIGHT_PREFIX);
 	return -1;
 }
 
-static int is_ours(const char *entry, size_t bytes)
+static bool is_our_library(const char *entry, size_t bytes)
 {
-	size_t own = strlen(LIBRARY_NAME);
-	return bytes >= own && !memcmp(entry + bytes - own, LIBRARY_NAME, own) && (bytes == own || entry[bytes - own - 1] == '/');
+	size_t name_bytes = strlen(LIBRARY_NAME);
+	const char *name = entry + bytes - name_bytes;
+
+	if (bytes < name_bytes || memcmp(name, LIBRARY_NAME, name_bytes) != 0)
+		return false;
+	return bytes == name_bytes || name[-1] == '/';
 }
 
 int library_compose_preload(const char *path, const char *inherited, char *out, size_t bytes)
 {
 	int used = snprintf(out, bytes, "%s", path);
+
 	while (inherited && *inherited && used >= 0 && (size_t)used < bytes) {
 		size_t length = strcspn(inherited, " :");
-		if (length && !is_ours(inherited, length))
-			used += snprintf(out + used, bytes - (size_t)used, ":%.*s", (int)length, inherited);
+		if (length && !is_our_library(inherited, length))
+			used += snprintf(out + used, bytes - (size_t)used, ":%.*s", (int)length,
+					 inherited);
 		inherited += length + (inherited[length] != 0);
 	}
 	return used >= 0 && (size_t)used < bytes ? 0 : -1;

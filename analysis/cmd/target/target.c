@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Command word -> file -> interpreter -> ELF header. */
+/* Command word to file, to interpreter, to ELF header. */
 #include "analysis/cmd/target/target.h"
 
 #include <errno.h>
@@ -12,12 +12,15 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
+#include "analysis/base/paths.h"
 
-enum { TARGET_SCRIPTS_MAX = 5 }; /* the kernel's own limit is 4 */
+enum { TARGET_SCRIPTS_MAX = 5 }; /* the kernel follows 4 */
 
-static int usable(const char *path)
+/* 0, or the errno that executing the file would give. */
+static int check_executable(const char *path)
 {
 	struct stat st;
+
 	if (stat(path, &st))
 		return errno;
 	if (!S_ISREG(st.st_mode) || access(path, X_OK))
@@ -25,19 +28,26 @@ static int usable(const char *path)
 	return 0;
 }
 
-/* As execvp: a word with a slash is a path; else the first executable of PATH, and EACCES when only unusable ones were met. */
+/*
+ * As execvp: a word with a slash is a path; else the first executable in PATH. EACCES when PATH has
+ * files of that name, but none is executable.
+ */
 static int find_command(const char *word, char *out, size_t bytes)
 {
 	const char *path = getenv("PATH");
-	int worst = ENOENT;
+	int worst = ENOENT, error;
+
 	if (strchr(word, '/')) {
 		snprintf(out, bytes, "%s", word);
-		return usable(word);
+		return check_executable(word);
 	}
 	for (path = path ? path : "/bin:/usr/bin"; *word; ) {
 		size_t length = strcspn(path, ":");
-		snprintf(out, bytes, "%.*s/%s", (int)(length ? length : 1), length ? path : ".", word);
-		int error = usable(out);
+		if (length)
+			snprintf(out, bytes, "%.*s/%s", (int)length, path, word);
+		else /* an empty entry is the current directory */
+			snprintf(out, bytes, "./%s", word);
+		error = check_executable(out);
 		if (!error)
 			return 0;
 		if (error == EACCES)
@@ -50,12 +60,27 @@ static int find_command(const char *word, char *out, size_t bytes)
 	return worst;
 }
 
-/* "#!/usr/bin/env -S VAR=1 python3 -u" names python3; every other first line its first word. */
+/* The command in the arguments of env(1): the first word that is no option and no assignment. */
+static const char *skip_env(const char *env, char **save)
+{
+	const char *next;
+
+	while ((next = strtok_r(NULL, " \t", save)) && (*next == '-' || strchr(next, '=')))
+		;
+	return next ? next : env;
+}
+
+/*
+ * The interpreter in the first line of a script. "#!/usr/bin/env -S VAR=1 python3 -u" names
+ * python3; every other line names its first word. False: this is no script.
+ */
 static bool read_first_line(const char *path, char *interpreter, size_t bytes)
 {
-	char line[512], *save = NULL, *word;
+	char line[512], *save = NULL;
+	const char *word;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t length = fd >= 0 ? read(fd, line, sizeof line - 1) : -1;
+
 	if (fd >= 0)
 		close(fd);
 	if (length < 3 || memcmp(line, "#!", 2) != 0)
@@ -65,13 +90,8 @@ static bool read_first_line(const char *path, char *interpreter, size_t bytes)
 	word = strtok_r(line + 2, " \t", &save);
 	if (!word)
 		return false;
-	const char *base = strrchr(word, '/');
-	if (!strcmp(base ? base + 1 : word, "env")) {
-		char *next;
-		while ((next = strtok_r(NULL, " \t", &save)) && (*next == '-' || strchr(next, '=')))
-			;
-		word = next ? next : word;
-	}
+	if (!strcmp(path_base_name(word), "env"))
+		word = skip_env(word, &save);
 	snprintf(interpreter, bytes, "%s", word);
 	return true;
 }
@@ -80,6 +100,7 @@ static void read_loader(struct target *target, Elf *elf)
 {
 	size_t count = 0, size = 0;
 	const char *image = elf_rawfile(elf, &size);
+
 	target->is_static = true;
 	if (elf_getphdrnum(elf, &count))
 		return;
@@ -89,7 +110,8 @@ static void read_loader(struct target *target, Elf *elf)
 			continue;
 		target->is_static = false;
 		if (image && ph.p_offset < size && ph.p_filesz <= size - ph.p_offset)
-			snprintf(target->loader, sizeof target->loader, "%.*s", (int)ph.p_filesz, image + ph.p_offset);
+			snprintf(target->loader, sizeof target->loader, "%.*s", (int)ph.p_filesz,
+				 image + ph.p_offset);
 	}
 }
 
@@ -98,7 +120,8 @@ static void read_elf(struct target *target)
 	int fd = open(target->executed, O_RDONLY | O_CLOEXEC);
 	Elf *elf;
 	GElf_Ehdr header;
-	if (fd < 0) { /* executable, not readable: such files exist; what they are cannot be told */
+
+	if (fd < 0) { /* a file may be executable and not readable */
 		target->error = errno;
 		return;
 	}
@@ -117,24 +140,29 @@ static void read_elf(struct target *target)
 static void read_privileges(struct target *target)
 {
 	struct stat st;
+
 	if (stat(target->executed, &st))
 		return;
 	target->gains_user = (st.st_mode & S_ISUID) && st.st_uid != getuid();
 	target->gains_group = (st.st_mode & S_ISGID) && st.st_gid != getgid();
-	target->gains_capabilities = geteuid() != 0 && getxattr(target->executed, "security.capability", NULL, 0) > 0;
+	target->gains_capabilities =
+		geteuid() != 0 && getxattr(target->executed, "security.capability", NULL, 0) > 0;
 }
 
 void target_inspect(struct target *target, const char *command)
 {
 	char interpreter[PATH_MAX];
+
 	memset(target, 0, sizeof *target);
 	target->error = find_command(command, target->path, sizeof target->path);
 	snprintf(target->executed, sizeof target->executed, "%s", target->path);
-	while (!target->error && read_first_line(target->executed, interpreter, sizeof interpreter)) {
+	while (!target->error &&
+	       read_first_line(target->executed, interpreter, sizeof interpreter)) {
 		if (++target->scripts > TARGET_SCRIPTS_MAX)
 			target->error = ELOOP;
 		else
-			target->error = find_command(interpreter, target->executed, sizeof target->executed);
+			target->error = find_command(interpreter, target->executed,
+						     sizeof target->executed);
 	}
 	if (target->error)
 		return;
@@ -144,11 +172,16 @@ void target_inspect(struct target *target, const char *command)
 
 const char *target_machine_name(uint16_t machine)
 {
-	static const struct { uint16_t machine; const char *name; } names[] = {
-		{ EM_X86_64, "x86-64" }, { EM_AARCH64, "aarch64" }, { EM_386, "i386" }, { EM_ARM, "arm" }, { EM_PPC64, "ppc64" },
-		{ EM_RISCV, "riscv" }, { EM_S390, "s390" },
+	static const struct {
+		uint16_t machine;
+		const char *name;
+	} names[] = {
+		{ EM_X86_64, "x86-64" }, { EM_AARCH64, "aarch64" }, { EM_386, "i386" },
+		{ EM_ARM, "arm" }, { EM_PPC64, "ppc64" }, { EM_RISCV, "riscv" },
+		{ EM_S390, "s390" },
 	};
 	static char number[24];
+
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (names[i].machine == machine)
 			return names[i].name;

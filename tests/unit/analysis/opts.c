@@ -70,7 +70,7 @@ static void test_parse__report_takes_options_after_its_operand(void **state)
 	assert_string_equal(opts.operands[0], "--json");
 }
 
-static void test_parse__errors_say_what_was_wanted(void **state)
+static void test_parse__errors_name_what_is_expected(void **state)
 {
 	refused(&cmd_report, "report --jsn", "unknown option '--jsn'; did you mean '--json'?");
 	refused(&cmd_report, "report --zzzzzz=3", "unknown option '--zzzzzz'");
@@ -79,11 +79,11 @@ static void test_parse__errors_say_what_was_wanted(void **state)
 	refused(&cmd_report, "report --json=1", "option '--json' takes no value");
 	refused(&cmd_report, "report --output", "option '--output' needs a value");
 	refused(&cmd_report, "report -o", "option '-o' needs a value");
-	refused(&cmd_report, "report --output=", "--output: the value is empty");
-	refused(&cmd_report, "report --format=xml", "--format=xml: wanted one of text|json");
-	refused(&cmd_run, "run --python=2", "--python=2: wanted one of 0|1");
-	refused(&cmd_run, "run --size=1", "--size=1: wanted a size from 4.00 MiB to 4.00 GiB");
-	refused(&cmd_run, "run --stack-depth=0", "--stack-depth=0: wanted a number from 1 to 256");
+	refused(&cmd_report, "report --output=", "--output needs a value that is not empty");
+	refused(&cmd_report, "report --format=xml", "invalid value 'xml' for --format: expected one of text|json");
+	refused(&cmd_run, "run --python=2", "invalid value '2' for --python: expected one of 0|1");
+	refused(&cmd_run, "run --size=1", "invalid value '1' for --size: expected a size from 4.00 MiB to 4.00 GiB");
+	refused(&cmd_run, "run --stack-depth=0", "invalid value '0' for --stack-depth: expected a number from 1 to 256");
 }
 
 static void test_parse__no_abbreviations(void **state)
@@ -119,7 +119,7 @@ static void test_settings__compose(void **state)
 	assert_int_equal(settings_compose(&opts, NULL, NULL, out, 12, error, sizeof error), -1);
 	assert_int_equal(parse(&cmd_run, "run --termination-log=/a:b x"), 0);
 	assert_int_equal(settings_compose(&opts, NULL, NULL, out, sizeof out, error, sizeof error), -1);
-	assert_non_null(strstr(error, "cannot carry a ':'"));
+	assert_non_null(strstr(error, "separates settings by ':'"));
 }
 
 static void test_tables__fit_and_are_whole(void **state)
@@ -157,7 +157,7 @@ int main(void)
 		cmocka_unit_test(test_parse__values),
 		cmocka_unit_test(test_parse__a_command_ends_our_options),
 		cmocka_unit_test(test_parse__report_takes_options_after_its_operand),
-		cmocka_unit_test(test_parse__errors_say_what_was_wanted),
+		cmocka_unit_test(test_parse__errors_name_what_is_expected),
 		cmocka_unit_test(test_parse__no_abbreviations),
 		cmocka_unit_test(test_settings__every_key_is_an_option),
 		cmocka_unit_test(test_settings__compose),
