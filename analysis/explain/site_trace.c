@@ -11,50 +11,33 @@ enum { HEIGHT_LEAST = 4 };
 
 void site_traces_init(struct site_traces *traces)
 {
-	*traces = (struct site_traces){ .index_room = 1024 };
-	traces->index = xalloc_zeroed(traces->index_room, sizeof *traces->index);
+	*traces = (struct site_traces){ 0 };
+	hash_index_init(&traces->index, 0);
 }
 
 void site_traces_fini(struct site_traces *traces)
 {
 	free(traces->items);
-	free(traces->index);
+	hash_index_fini(&traces->index);
 }
 
-static uint32_t *place_of(const struct site_traces *t, uint32_t stack)
+static struct site_trace *trace_of(struct site_traces *traces, uint32_t stack)
 {
-	size_t at = (size_t)(stack * 2654435761u) & (t->index_room - 1);
-	while (t->index[at] && t->items[t->index[at] - 1].stack != stack)
-		at = (at + 1) & (t->index_room - 1);
-	return &t->index[at];
-}
+	uint32_t *number = hash_index_place(&traces->index, stack);
 
-static void grow_index(struct site_traces *t)
-{
-	free(t->index);
-	t->index_room *= 2;
-	t->index = xalloc_zeroed(t->index_room, sizeof *t->index);
-	for (size_t i = 0; i < t->count; i++)
-		*place_of(t, t->items[i].stack) = (uint32_t)i + 1;
-}
-
-static struct site_trace *trace_of(struct site_traces *t, uint32_t stack)
-{
-	uint32_t *place = place_of(t, stack);
-	if (*place)
-		return &t->items[*place - 1];
-	xalloc_grow(&t->items, t->count, &t->room, sizeof *t->items);
-	t->items[t->count++] = (struct site_trace){ .stack = stack };
-	*place = (uint32_t)t->count;
-	if (t->count * 2 > t->index_room)
-		grow_index(t);
-	return &t->items[t->count - 1];
+	if (*number)
+		return &traces->items[*number - 1];
+	xalloc_grow(&traces->items, traces->count, &traces->room, sizeof *traces->items);
+	traces->items[traces->count++] = (struct site_trace){ .stack = stack };
+	*number = (uint32_t)traces->count;
+	return &traces->items[traces->count - 1];
 }
 
 const struct site_trace *site_traces_of(const struct site_traces *traces, uint32_t stack)
 {
-	uint32_t place = *place_of(traces, stack);
-	return place ? &traces->items[place - 1] : NULL;
+	uint32_t number = hash_index_find(&traces->index, stack);
+
+	return number ? &traces->items[number - 1] : NULL;
 }
 
 void site_traces_seed(struct site_traces *traces, uint32_t stack, uint64_t bytes)

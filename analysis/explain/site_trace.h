@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "analysis/base/hash_index.h"
 #include "interpose/abi/format.h"
 
 #define SITE_TRACE_STEPS 4
@@ -31,7 +32,12 @@ struct site_trace {
 };
 
 /* frees: of all sites, so far. */
-struct site_traces { uint64_t frees; struct site_trace *items; size_t count, room; uint32_t *index; size_t index_room; };
+struct site_traces {
+	uint64_t frees;
+	struct site_trace *items;
+	size_t count, room;
+	struct hash_index index; /* stack to a place in items */
+};
 
 void site_traces_init(struct site_traces *traces);
 void site_traces_fini(struct site_traces *traces);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/replay/replay.h"
+#include "analysis/base/hash_index.h"
 #include "analysis/base/units.h"
 #include "analysis/base/xalloc.h"
 
@@ -78,48 +79,42 @@ static void see_capture(struct look *look, const struct cuf_event *event)
 	}
 }
 
-/* The last allocation at each address, by its step + 1. */
-enum { ADDRESSES = 4 * STEPS_MAX };
-
-static uint32_t *place_of(const struct look *look, uint32_t *last_at, uint64_t addr)
+/* last_at: the last allocation at each address, as its step + 1. */
+static void take_event(struct look *look, struct hash_index *last_at, const struct cuf_event *event)
 {
-	uint32_t i = (uint32_t)((addr >> 9) * 0x9E3779B97F4A7C15ull >> 40) % ADDRESSES;
-	while (last_at[i] && look->steps[last_at[i] - 1].addr != addr)
-		i = (i + 1) % ADDRESSES;
-	return &last_at[i];
-}
-
-static void take_event(struct look *look, uint32_t *last_at, const struct cuf_event *event)
-{
-	uint32_t *place = place_of(look, last_at, event->addr);
+	uint32_t number = hash_index_find(last_at, event->addr);
+	struct step *allocation = number ? &look->steps[number - 1] : NULL;
 	struct step step;
+
 	if (event->op == CUF_OP_CAPTURE)
 		see_capture(look, event);
-	if (event->op == CUF_OP_ROLE && *place)
-		look->steps[*place - 1].role = (uint8_t)(event->extra < CUF_ROLE_MAX ? event->extra : 0);
+	if (event->op == CUF_OP_ROLE && allocation)
+		allocation->role = (uint8_t)(event->extra < CUF_ROLE_MAX ? event->extra : 0);
 	if (!step_of(look, event, &step))
 		return;
-	if (step.sort == STEP_FREE && *place)
-		look->steps[*place - 1].lives = false;
+	if (step.sort == STEP_FREE && allocation)
+		allocation->lives = false;
 	if (look->count == STEPS_MAX)
 		return;
 	xalloc_grow(&look->steps, look->count, &look->room, sizeof *look->steps);
 	look->steps[look->count++] = step;
 	if (step.sort == STEP_ALLOC)
-		*place = (uint32_t)look->count;
+		*hash_index_place(last_at, event->addr) = (uint32_t)look->count;
 }
 
 static void read_steps(struct look *look)
 {
-	uint32_t *last_at = xalloc_zeroed(ADDRESSES, sizeof *last_at);
+	struct hash_index last_at;
+
+	hash_index_init(&last_at, 0);
 	for (size_t i = 0; i < look->events->count; i++) {
 		struct cuf_event event = events_get(look->events, i);
 		if (event.op == CUF_OP_EXIT)
 			break;
-		take_event(look, last_at, &event);
+		take_event(look, &last_at, &event);
 		events_passed(look->events, i);
 	}
-	free(last_at);
+	hash_index_fini(&last_at);
 }
 
 /* ---- what they make ---- */

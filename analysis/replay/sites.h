@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "analysis/base/hash_index.h"
 #include "analysis/base/trend.h"
 
 #define SITE_NONE UINT32_MAX
@@ -42,11 +43,10 @@ struct site {
 	uint32_t floor;           /* index of its struct site_floor; SITE_NONE */
 };
 
-struct site_index { uint64_t key; uint32_t site; }; /* key 0: empty */
-
 struct sites {
-	struct site *items; size_t count, room;
-	struct site_index *index; size_t index_room;
+	struct site *items;
+	size_t count, room;
+	struct hash_index index; /* kind, device and stack to a place in items */
 };
 
 void sites_init(struct sites *sites);

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Growth of the table; look-ups are inline. */
+#include "analysis/base/hash_index.h"
+
+#include <stdlib.h>
+#include "analysis/base/xalloc.h"
+
+enum { ROOM_LEAST = 1024 };
+
+void hash_index_init(struct hash_index *index, size_t expected)
+{
+	*index = (struct hash_index){ .room = ROOM_LEAST };
+	while (index->room < 2 * expected)
+		index->room *= 2;
+	index->slots = xalloc_zeroed(index->room, sizeof *index->slots);
+}
+
+void hash_index_fini(struct hash_index *index)
+{
+	free(index->slots);
+	*index = (struct hash_index){ 0 };
+}
+
+static void double_room(struct hash_index *index)
+{
+	struct hash_index larger;
+
+	hash_index_init(&larger, index->room);
+	larger.count = index->count;
+	for (size_t i = 0; i < index->room; i++)
+		if (index->slots[i].number)
+			*hash_index_slot(&larger, index->slots[i].key) = index->slots[i];
+	free(index->slots);
+	*index = larger;
+}
+
+uint32_t *hash_index_place(struct hash_index *index, uint64_t key)
+{
+	struct hash_slot *slot = hash_index_slot(index, key);
+
+	if (slot->number)
+		return &slot->number;
+	if ((index->count + 1) * 2 > index->room) {
+		double_room(index);
+		slot = hash_index_slot(index, key);
+	}
+	index->count++;
+	slot->key = key;
+	return &slot->number;
+}

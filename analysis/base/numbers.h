@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Arithmetic on quantities that may be unknown (CUF_UNKNOWN), and comparisons for qsort.
+ *
+ * Contract: pure. Functions that do not name the unknown treat it as the largest number, so a
+ * caller checks for it first.
+ */
+#ifndef ANALYSIS_BASE_NUMBERS_H
+#define ANALYSIS_BASE_NUMBERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "interpose/abi/format.h"
+
+static inline bool is_known(uint64_t number) { return number != CUF_UNKNOWN; }
+
+/* For sums of rows of which some may be unknown. */
+static inline uint64_t known_or_zero(uint64_t number)
+{
+	return number == CUF_UNKNOWN ? 0 : number;
+}
+
+static inline uint64_t least_of(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static inline uint64_t most_of(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+/* a - b, but not below 0. */
+static inline uint64_t subtract_to_zero(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
+
+/* -1, 0 or 1, as qsort's comparison returns it for an ascending order. */
+static inline int compare_numbers(uint64_t a, uint64_t b) { return (a > b) - (a < b); }
+
+/* A comparison for qsort and bsearch over uint64_t, ascending. */
+int compare_uint64(const void *a, const void *b);
+
+#endif
