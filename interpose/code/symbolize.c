@@ -73,41 +73,6 @@ static void collect_stack(uint32_t id)
 	collect(stack->first, depth);
 }
 
-struct symbols { const ElfW(Sym) *at; const char *names; uint64_t count; };
-
-/* Entries of the symbol table: DT_HASH says so; with DT_GNU_HASH it is the end of the longest chain. */
-static uint64_t count_by_gnu_hash(const uint32_t *hash)
-{
-	uint32_t buckets = hash[0], offset = hash[1], bloom_words = hash[2], last = 0;
-	const uint32_t *bucket = hash + 4 + bloom_words * (sizeof(ElfW(Addr)) / sizeof *hash), *chain = bucket + buckets;
-	for (uint32_t i = 0; i < buckets; i++)
-		last = bucket[i] > last ? bucket[i] : last;
-	if (last < offset)
-		return offset;
-	while (!(chain[last - offset] & 1))
-		last++;
-	return last + 1;
-}
-
-static struct symbols symbols_of(const struct link_map *map)
-{
-	struct symbols s = { NULL, NULL, 0 };
-	for (const ElfW(Dyn) *d = map->l_ld; d->d_tag != DT_NULL; d++) {
-		const void *at = cuf_elf_pointer(map->l_addr, map->l_ld, d);
-		if (d->d_tag == DT_SYMTAB)
-			s.at = at;
-		else if (d->d_tag == DT_STRTAB)
-			s.names = at;
-		else if (d->d_tag == DT_HASH)
-			s.count = ((const uint32_t *)at)[1];
-		else if (d->d_tag == DT_GNU_HASH && !s.count)
-			s.count = count_by_gnu_hash(at);
-	}
-	if (!s.names)
-		s.at = NULL;
-	return s;
-}
-
 static unsigned first_at_or_after(uint64_t address, unsigned from, unsigned to)
 {
 	while (from < to) {
@@ -123,7 +88,7 @@ static unsigned first_at_or_after(uint64_t address, unsigned from, unsigned to)
 /* Names the addresses [from, to), which all lie in this object. A return address belongs to the call before it. */
 static void name_in_object(const struct link_map *map, unsigned from, unsigned to)
 {
-	struct symbols s = symbols_of(map);
+	const struct cuf_elf_symbols s = cuf_elf_symbols_all(map->l_addr, map->l_ld);
 	for (uint64_t i = 0; s.at && i < s.count && symbols_left; i++, symbols_left--) {
 		const ElfW(Sym) *symbol = &s.at[i];
 		uintptr_t start = map->l_addr + symbol->st_value;

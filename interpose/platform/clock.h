@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Times: CLOCK_MONOTONIC through the vDSO; the coarse one (some ms old) costs a third and is for the malloc family. */
+/*
+ * Times in nanoseconds, through the vDSO. Contract: no lock, errno untouched, any thread.
+ * The coarse clock lags by a few milliseconds and costs a third: the malloc family uses it.
+ */
 #ifndef CUF_CLOCK_H
 #define CUF_CLOCK_H
 
@@ -8,9 +11,10 @@
 
 static inline uint64_t cuf_clock_ns(clockid_t clock)
 {
-	struct timespec t = { 0, 0 };
-	clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	struct timespec now = { 0, 0 };
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 static inline uint64_t cuf_now_ns(void) { return cuf_clock_ns(CLOCK_MONOTONIC); }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Owns the reading of DT_GNU_HASH and DT_HASH. Both, because some distributions ship one alone. Only public ELF
- * structures are used: loaders hide symbols (GLIBC_PRIVATE went in 2.34), not the format.
+ * Owns the reading of DT_GNU_HASH and DT_HASH. Both are needed, because distributions differ in
+ * which one they ship. Only public ELF structures are used: loaders hide symbols (GLIBC_PRIVATE
+ * went in 2.34), not the format.
  */
 #include "interpose/platform/elf_symbol.h"
 
@@ -11,141 +12,250 @@
 
 #define VERSION_HIDDEN 0x8000
 
+/* The dynamic section, as far as symbols go, in run-time addresses. NULL: not present. */
 struct table {
 	uintptr_t bias;
 	const ElfW(Sym) *symbols;
 	const char *strings;
-	const uint32_t *gnu_hash, *hash;
+	const uint32_t *gnu_hash;
+	const uint32_t *hash;
 	const ElfW(Half) *versions;
+};
+
+/* DT_GNU_HASH: four words, a Bloom filter, then buckets and chains of symbol indices. */
+struct gnu_hash {
+	uint32_t buckets, first, bloom_words, shift;
+	const ElfW(Addr) *bloom;
+	const uint32_t *bucket, *chain;
 };
 
 static uintptr_t distance(uintptr_t a, uintptr_t b) { return a > b ? a - b : b - a; }
 
 /*
- * glibc relocates these pointers in place, but not in the vdso, and not everywhere. Only one of the two readings lies near the
- * dynamic section. (Not the smaller one: the vdso of gVisor, of user-mode Linux and of kernels before 3.16 is linked at
- * the top of the address space, and its bias wraps around.)
+ * glibc relocates these pointers in place, except in the vdso, and other loaders do not. Only one
+ * of the two readings is near the dynamic section. The smaller one would be wrong: the vdso of
+ * gVisor, of user-mode Linux and of kernels before 3.16 is linked at the top of the address
+ * space, and its bias wraps around.
  */
 const void *cuf_elf_pointer(uintptr_t bias, const ElfW(Dyn) *dynamic, const ElfW(Dyn) *entry)
 {
 	uintptr_t as_is = entry->d_un.d_ptr, moved = bias + as_is, here = (uintptr_t)dynamic;
+
 	return (const void *)(distance(as_is, here) < distance(moved, here) ? as_is : moved);
 }
 
 static bool table_read(uintptr_t bias, const ElfW(Dyn) *dynamic, struct table *table)
 {
 	*table = (struct table){ .bias = bias };
-	for (const ElfW(Dyn) *d = dynamic; d && d->d_tag != DT_NULL; d++) {
-		switch (d->d_tag) {
-		case DT_SYMTAB: table->symbols = cuf_elf_pointer(bias, dynamic, d); break;
-		case DT_STRTAB: table->strings = cuf_elf_pointer(bias, dynamic, d); break;
-		case DT_GNU_HASH: table->gnu_hash = cuf_elf_pointer(bias, dynamic, d); break;
-		case DT_HASH: table->hash = cuf_elf_pointer(bias, dynamic, d); break;
-		case DT_VERSYM: table->versions = cuf_elf_pointer(bias, dynamic, d); break;
+	for (const ElfW(Dyn) *entry = dynamic; entry && entry->d_tag != DT_NULL; entry++) {
+		switch (entry->d_tag) {
+		case DT_SYMTAB:
+			table->symbols = cuf_elf_pointer(bias, dynamic, entry);
+			break;
+		case DT_STRTAB:
+			table->strings = cuf_elf_pointer(bias, dynamic, entry);
+			break;
+		case DT_GNU_HASH:
+			table->gnu_hash = cuf_elf_pointer(bias, dynamic, entry);
+			break;
+		case DT_HASH:
+			table->hash = cuf_elf_pointer(bias, dynamic, entry);
+			break;
+		case DT_VERSYM:
+			table->versions = cuf_elf_pointer(bias, dynamic, entry);
+			break;
 		}
 	}
 	return table->symbols && table->strings;
 }
 
-/* 0: another symbol, 1: this name in an old version, 2: this name in its default version */
-static int symbol_matches(const struct table *t, uint32_t index, const char *name)
+/* ---- by name ---- */
+
+enum match { MATCH_NONE, MATCH_OLD_VERSION, MATCH_DEFAULT_VERSION };
+
+static enum match symbol_matches(const struct table *table, uint32_t index, const char *name)
 {
-	const ElfW(Sym) *s = &t->symbols[index];
-	unsigned type = s->st_info & 15;
-	if (s->st_shndx == SHN_UNDEF || type == STT_TLS || s->st_value == 0 || strcmp(t->strings + s->st_name, name) != 0)
-		return 0;
-	return t->versions && t->versions[index] & VERSION_HIDDEN ? 1 : 2;
+	const ElfW(Sym) *symbol = &table->symbols[index];
+
+	if (symbol->st_shndx == SHN_UNDEF || (symbol->st_info & 15) == STT_TLS ||
+	    symbol->st_value == 0 || strcmp(table->strings + symbol->st_name, name) != 0)
+		return MATCH_NONE;
+	if (table->versions && table->versions[index] & VERSION_HIDDEN)
+		return MATCH_OLD_VERSION;
+	return MATCH_DEFAULT_VERSION;
 }
 
-static uint32_t gnu_hash_find(const struct table *t, const char *name)
+static struct gnu_hash gnu_hash_open(const uint32_t *head)
 {
-	const uint32_t *head = t->gnu_hash;
-	uint32_t buckets = head[0], first = head[1], bloom_words = head[2], shift = head[3], hash = 5381, old = 0;
-	const ElfW(Addr) *bloom = (const ElfW(Addr) *)(head + 4);
-	const uint32_t *bucket = (const uint32_t *)(bloom + bloom_words), *chain = bucket + buckets;
-	const unsigned bits = 8 * sizeof *bloom;
+	struct gnu_hash hash = {
+		.buckets = head[0],
+		.first = head[1],
+		.bloom_words = head[2],
+		.shift = head[3],
+		.bloom = (const ElfW(Addr) *)(head + 4),
+	};
+
+	hash.bucket = (const uint32_t *)(hash.bloom + hash.bloom_words);
+	hash.chain = hash.bucket + hash.buckets;
+	return hash;
+}
+
+static uint32_t gnu_hash_of(const char *name)
+{
+	uint32_t hash = 5381;
+
 	for (const unsigned char *c = (const unsigned char *)name; *c; c++)
 		hash = hash * 33 + *c;
-	if (!buckets || !bloom_words)
+	return hash;
+}
+
+/*
+ * The symbol's index. An old version is returned only when no default version exists. 0: not
+ * found.
+ */
+static uint32_t gnu_hash_find(const struct table *table, const char *name)
+{
+	const struct gnu_hash gnu = gnu_hash_open(table->gnu_hash);
+	const unsigned bits = 8 * sizeof *gnu.bloom;
+	uint32_t hash = gnu_hash_of(name), old = 0, i;
+	ElfW(Addr) word;
+
+	if (!gnu.buckets || !gnu.bloom_words)
 		return 0;
-	ElfW(Addr) word = bloom[hash / bits & (bloom_words - 1)];
-	if (!(word >> hash % bits & word >> (hash >> shift) % bits & 1))
+	word = gnu.bloom[hash / bits & (gnu.bloom_words - 1)];
+	if (!(word >> hash % bits & word >> (hash >> gnu.shift) % bits & 1))
 		return 0;
-	uint32_t i = bucket[hash % buckets];
-	if (i < first)
+	i = gnu.bucket[hash % gnu.buckets];
+	if (i < gnu.first)
 		return 0;
 	for (;; i++) {
-		uint32_t entry = chain[i - first];
-		int match = (entry ^ hash) >> 1 ? 0 : symbol_matches(t, i, name);
-		if (match == 2)
+		uint32_t entry = gnu.chain[i - gnu.first];
+		enum match match = MATCH_NONE;
+
+		if ((entry ^ hash) >> 1 == 0)
+			match = symbol_matches(table, i, name);
+		if (match == MATCH_DEFAULT_VERSION)
 			return i;
-		if (match == 1)
+		if (match == MATCH_OLD_VERSION)
 			old = i;
 		if (entry & 1)
 			return old;
 	}
 }
 
-static uint32_t sysv_hash_find(const struct table *t, const char *name)
+/* The same by DT_HASH. */
+static uint32_t sysv_hash_find(const struct table *table, const char *name)
 {
-	uint32_t buckets = t->hash[0], hash = 0, old = 0;
-	const uint32_t *bucket = t->hash + 2, *chain = bucket + buckets;
+	uint32_t buckets = table->hash[0], hash = 0, old = 0;
+	const uint32_t *bucket = table->hash + 2, *chain = bucket + buckets;
+
 	for (const unsigned char *c = (const unsigned char *)name; *c; c++) {
 		hash = (hash << 4) + *c;
 		uint32_t high = hash & 0xf0000000u;
 		hash = (hash ^ high >> 24) & ~high;
 	}
 	for (uint32_t i = buckets ? bucket[hash % buckets] : 0; i; i = chain[i]) {
-		int match = symbol_matches(t, i, name);
-		if (match == 2)
+		enum match match = symbol_matches(table, i, name);
+
+		if (match == MATCH_DEFAULT_VERSION)
 			return i;
-		if (match == 1)
+		if (match == MATCH_OLD_VERSION)
 			old = i;
 	}
 	return old;
 }
 
-void *cuf_elf_symbol_bytes(uintptr_t bias, const ElfW(Dyn) *dynamic, const char *name, size_t *bytes)
+static uint32_t symbol_find(const struct table *table, const char *name)
 {
-	struct table t;
+	if (table->gnu_hash)
+		return gnu_hash_find(table, name);
+	return table->hash ? sysv_hash_find(table, name) : 0;
+}
+
+void *cuf_elf_symbol_bytes(uintptr_t bias, const ElfW(Dyn) *dynamic, const char *name,
+			   size_t *bytes)
+{
+	const ElfW(Sym) *symbol;
+	struct table table;
 	uint32_t index;
-	if (!table_read(bias, dynamic, &t))
+	void *address;
+
+	if (!table_read(bias, dynamic, &table))
 		return NULL;
-	index = t.gnu_hash ? gnu_hash_find(&t, name) : t.hash ? sysv_hash_find(&t, name) : 0;
+	index = symbol_find(&table, name);
 	if (!index)
 		return NULL;
-	const ElfW(Sym) *s = &t.symbols[index];
-	void *address = (void *)(bias + s->st_value);
-	if ((s->st_info & 15) == STT_GNU_IFUNC) /* the symbol names a function that chooses the function */
+	symbol = &table.symbols[index];
+	address = (void *)(bias + symbol->st_value);
+	/* the symbol names a resolver, which chooses the function for this processor */
+	if ((symbol->st_info & 15) == STT_GNU_IFUNC)
 		address = ((void *(*)(unsigned long))address)(getauxval(AT_HWCAP));
-	*bytes = s->st_size;
+	*bytes = symbol->st_size;
 	return address;
 }
 
 void *cuf_elf_symbol(uintptr_t bias, const ElfW(Dyn) *dynamic, const char *name)
 {
 	size_t bytes;
+
 	return cuf_elf_symbol_bytes(bias, dynamic, name, &bytes);
+}
+
+/* ---- the whole table ---- */
+
+/* DT_GNU_HASH has no count: the table ends with the longest chain. */
+static uint64_t count_by_gnu_hash(const uint32_t *head)
+{
+	const struct gnu_hash gnu = gnu_hash_open(head);
+	uint32_t last = 0;
+
+	for (uint32_t i = 0; i < gnu.buckets; i++)
+		if (gnu.bucket[i] > last)
+			last = gnu.bucket[i];
+	if (last < gnu.first)
+		return gnu.first;
+	while (!(gnu.chain[last - gnu.first] & 1))
+		last++;
+	return last + 1;
+}
+
+struct cuf_elf_symbols cuf_elf_symbols_all(uintptr_t bias, const ElfW(Dyn) *dynamic)
+{
+	struct cuf_elf_symbols symbols = { NULL, NULL, 0 };
+	struct table table;
+
+	if (!table_read(bias, dynamic, &table))
+		return symbols;
+	symbols.at = table.symbols;
+	symbols.names = table.strings;
+	if (table.hash)
+		symbols.count = table.hash[1];
+	else if (table.gnu_hash)
+		symbols.count = count_by_gnu_hash(table.gnu_hash);
+	return symbols;
+}
+
+/* ---- texts of the dynamic section ---- */
+
+/* The text of the index-th entry with this tag. */
+static const char *find_text(uintptr_t bias, const ElfW(Dyn) *dynamic, long tag, unsigned index)
+{
+	struct table table;
+
+	if (!table_read(bias, dynamic, &table))
+		return NULL;
+	for (const ElfW(Dyn) *entry = dynamic; entry->d_tag != DT_NULL; entry++)
+		if (entry->d_tag == tag && index-- == 0)
+			return table.strings + entry->d_un.d_val;
+	return NULL;
 }
 
 const char *cuf_elf_soname(uintptr_t bias, const ElfW(Dyn) *dynamic)
 {
-	struct table t;
-	if (!table_read(bias, dynamic, &t))
-		return NULL;
-	for (const ElfW(Dyn) *d = dynamic; d->d_tag != DT_NULL; d++)
-		if (d->d_tag == DT_SONAME)
-			return t.strings + d->d_un.d_val;
-	return NULL;
+	return find_text(bias, dynamic, DT_SONAME, 0);
 }
 
 const char *cuf_elf_needed(uintptr_t bias, const ElfW(Dyn) *dynamic, unsigned index)
 {
-	struct table t;
-	if (!table_read(bias, dynamic, &t))
-		return NULL;
-	for (const ElfW(Dyn) *d = dynamic; d->d_tag != DT_NULL; d++)
-		if (d->d_tag == DT_NEEDED && index-- == 0)
-			return t.strings + d->d_un.d_val;
-	return NULL;
+	return find_text(bias, dynamic, DT_NEEDED, index);
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Symbols of one loaded object, read from its own dynamic section. dlsym would do the same, but dlsym is one of the
- * functions to be found, takes the loader's lock, allocates, and changes dlerror().
+ * Symbols of one loaded object, read from its dynamic section. dlsym would do the same, but dlsym
+ * is one of the functions to find. It also takes the loader's lock, allocates, and changes
+ * dlerror().
  *
- * Contract: no lock, no allocation, no system call, errno untouched. The object must stay mapped during the call.
- * bias and dynamic are those of struct link_map (l_addr, l_ld) or of dl_phdr_info. Any thread.
+ * Contract: no lock, no allocation, no system call, errno untouched. The object must stay mapped
+ * during the call. bias and dynamic are those of struct link_map (l_addr, l_ld) or of
+ * dl_phdr_info. Texts are borrowed from the object. Any thread.
  */
 #ifndef CUF_ELF_SYMBOL_H
 #define CUF_ELF_SYMBOL_H
@@ -14,16 +16,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Address of what this object (none of its dependencies) defines under this name, in its default version; NULL: nothing. */
+/*
+ * The address of a definition in this object, in its default version. NULL: none. Dependencies
+ * are not searched.
+ */
 void *cuf_elf_symbol(uintptr_t bias, const ElfW(Dyn) *dynamic, const char *name);
 
-/* The same, and how long it is (st_size). */
-void *cuf_elf_symbol_bytes(uintptr_t bias, const ElfW(Dyn) *dynamic, const char *name, size_t *bytes);
+/* The same. *bytes is the symbol's size (st_size). */
+void *cuf_elf_symbol_bytes(uintptr_t bias, const ElfW(Dyn) *dynamic, const char *name,
+			   size_t *bytes);
 
-/* What an entry of the dynamic section points to. */
+/* The whole dynamic symbol table, for a search by address. at is NULL when the object has none. */
+struct cuf_elf_symbols {
+	const ElfW(Sym) *at;
+	const char *names;
+	uint64_t count;
+};
+
+struct cuf_elf_symbols cuf_elf_symbols_all(uintptr_t bias, const ElfW(Dyn) *dynamic);
+
+/* The run-time address that an entry of the dynamic section refers to. */
 const void *cuf_elf_pointer(uintptr_t bias, const ElfW(Dyn) *dynamic, const ElfW(Dyn) *entry);
 
-/* DT_SONAME, or NULL. Borrowed from the object. */
+/* DT_SONAME, or NULL. */
 const char *cuf_elf_soname(uintptr_t bias, const ElfW(Dyn) *dynamic);
 
 /* The index-th DT_NEEDED, or NULL past the last. */

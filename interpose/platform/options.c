@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CUFLIGHT_OUTPUT, CUFLIGHT_OPTIONS and CUFLIGHT_DISABLE to struct cuf_options, driven by abi/options.def. */
+/*
+ * Reads CUFLIGHT_OUTPUT, CUFLIGHT_OPTIONS and CUFLIGHT_DISABLE into struct cuf_options, driven by
+ * abi/options.def.
+ */
 #include "interpose/platform/options.h"
 
 #include <string.h>
@@ -18,6 +21,7 @@ struct cuf_options cuf_options = {
 
 enum option_type { FLAG, COUNT, BYTES, CHOICE, PATH };
 
+/* The table's "min" column is the list of words for a CHOICE, a number for every other type. */
 #define OPTION_MIN_FLAG(min) min, NULL
 #define OPTION_MIN_COUNT(min) min, NULL
 #define OPTION_MIN_BYTES(min) min, NULL
@@ -32,60 +36,81 @@ static const struct option {
 	uint64_t max;
 	void *value;
 } table[] = {
-#define OPTION(name, type, def, min, max, unit, help) { #name, type, OPTION_MIN_##type(min), max, &cuf_options.name },
+#define OPTION(name, type, def, min, max, unit, help) \
+	{ #name, type, OPTION_MIN_##type(min), max, &cuf_options.name },
 #include "interpose/abi/options.def"
 };
 
 const char *cuf_environment_find(char **environment, const char *name)
 {
 	size_t length = strlen(name);
+
 	for (; environment && *environment; environment++)
 		if (!strncmp(*environment, name, length) && (*environment)[length] == '=')
 			return *environment + length + 1;
 	return NULL;
 }
 
-static void complain(const char *what, const char *key, size_t key_bytes, const char *advice)
+/* One line on stderr about one key or pair; recording goes on with the default. */
+static void report_setting(const char *what, const char *key, size_t key_bytes, const char *hint)
 {
 	CUF_TEXT(text, 512);
+
 	cuf_text_add(&text, what);
 	cuf_text_add(&text, " '");
 	cuf_text_bytes(&text, key, key_bytes);
 	cuf_text_add(&text, "' in CUFLIGHT_OPTIONS; ");
-	cuf_text_add(&text, advice);
+	cuf_text_add(&text, hint);
 	cuf_say(&text);
 }
 
-/* A number with an optional KiB, MiB, GiB (or K, M, G). 0 on success. */
-static int read_number(const char *s, size_t bytes, uint64_t *out)
+/* ---- values ---- */
+
+/* The shift of a suffix K, M, G, KiB, MiB or GiB; 0: no such suffix. */
+static unsigned unit_shift(const char *suffix, size_t bytes)
+{
+	if (bytes != 1 && (bytes != 3 || suffix[1] != 'i' || suffix[2] != 'B'))
+		return 0;
+	switch (suffix[0]) {
+	case 'K': return 10;
+	case 'M': return 20;
+	case 'G': return 30;
+	default: return 0;
+	}
+}
+
+/* A number with an optional unit. Returns 0, or -1 when it is not one or does not fit 63 bits. */
+static int read_number(const char *text, size_t bytes, uint64_t *out)
 {
 	uint64_t value = 0;
 	size_t i = 0;
 	unsigned shift = 0;
-	for (; i < bytes && s[i] >= '0' && s[i] <= '9'; i++) {
+
+	for (; i < bytes && text[i] >= '0' && text[i] <= '9'; i++) {
 		if (value > UINT64_MAX / 10 - 1)
 			return -1;
-		value = value * 10 + (uint64_t)(s[i] - '0');
+		value = value * 10 + (uint64_t)(text[i] - '0');
 	}
 	if (!i)
 		return -1;
 	if (i < bytes) {
-		shift = s[i] == 'K' ? 10 : s[i] == 'M' ? 20 : s[i] == 'G' ? 30 : 0;
-		i++;
-		if (!shift || (i < bytes && (bytes - i != 2 || s[i] != 'i' || s[i + 1] != 'B')) || value >> (63 - shift))
+		shift = unit_shift(text + i, bytes - i);
+		if (!shift || value >> (63 - shift))
 			return -1;
 	}
 	*out = value << shift;
 	return 0;
 }
 
-static int read_word(const char *words, const char *s, size_t bytes, uint64_t *out)
+/* The index of a word in "first|second|third". */
+static int read_word(const char *words, const char *text, size_t bytes, uint64_t *out)
 {
 	for (uint64_t index = 0; *words; index++) {
 		size_t length = 0;
+
 		while (words[length] && words[length] != '|')
 			length++;
-		if (length == bytes && !memcmp(words, s, bytes)) {
+		if (length == bytes && !memcmp(words, text, bytes)) {
 			*out = index;
 			return 0;
 		}
@@ -94,65 +119,88 @@ static int read_word(const char *words, const char *s, size_t bytes, uint64_t *o
 	return -1;
 }
 
-static int option_set(const struct option *option, const char *s, size_t bytes)
+static int set_path(char *to, const char *text, size_t bytes)
+{
+	if (bytes >= CUF_OPTION_PATH_BYTES)
+		return -1;
+	memcpy(to, text, bytes);
+	to[bytes] = 0;
+	return 0;
+}
+
+static int option_set(const struct option *option, const char *text, size_t bytes)
 {
 	uint64_t value = 0;
-	if (option->type == PATH) {
-		if (bytes >= CUF_OPTION_PATH_BYTES)
+
+	if (option->type == PATH)
+		return set_path(option->value, text, bytes);
+	if (option->type == CHOICE) {
+		if (read_word(option->words, text, bytes, &value))
 			return -1;
-		memcpy(option->value, s, bytes);
-		((char *)option->value)[bytes] = 0;
-		return 0;
+	} else if (read_number(text, bytes, &value) || value < option->min || value > option->max) {
+		return -1;
 	}
-	if (option->type == CHOICE ? read_word(option->words, s, bytes, &value) : read_number(s, bytes, &value))
-		return -1;
-	if (option->type != CHOICE && (value < option->min || value > option->max))
-		return -1;
 	*(uint64_t *)option->value = value;
 	return 0;
 }
 
-static void read_pair(const char *s, size_t bytes)
+/* ---- the variables ---- */
+
+/* One "key=value" of CUFLIGHT_OPTIONS. A key without a value is a flag to set. */
+static void read_pair(const char *pair, size_t bytes)
 {
-	size_t key = 0;
-	while (key < bytes && s[key] != '=')
+	const char *value = "1";
+	size_t key = 0, value_bytes = 1;
+
+	while (key < bytes && pair[key] != '=')
 		key++;
+	if (key < bytes) {
+		value = pair + key + 1;
+		value_bytes = bytes - key - 1;
+	}
 	for (unsigned i = 0; i < sizeof table / sizeof *table; i++) {
-		const char *value = key < bytes ? s + key + 1 : "1"; /* a bare flag means yes */
-		if (strlen(table[i].name) != key || memcmp(table[i].name, s, key))
+		if (strlen(table[i].name) != key || memcmp(table[i].name, pair, key))
 			continue;
-		if (option_set(&table[i], value, key < bytes ? bytes - key - 1 : 1))
-			complain("bad value", s, bytes, "the default stays; see 'cuflight help run'");
+		if (option_set(&table[i], value, value_bytes))
+			report_setting("bad value", pair, bytes,
+				       "using the default; see 'cuflight help run'");
 		return;
 	}
-	complain("unknown option", s, key, "it is ignored; see 'cuflight help run'");
+	report_setting("unknown option", pair, key, "ignored; see 'cuflight help run'");
 }
 
 void cuf_options_read(char **environment, int secure)
 {
-	const char *s;
-	if (secure || ((s = cuf_environment_find(environment, "CUFLIGHT_DISABLE")) && *s && strcmp(s, "0"))) {
+	const char *text = cuf_environment_find(environment, "CUFLIGHT_DISABLE");
+
+	if (secure || (text && *text && strcmp(text, "0"))) {
 		cuf_options.disabled = 1;
 		return;
 	}
-	if ((s = cuf_environment_find(environment, "CUFLIGHT_OUTPUT")) && strlen(s) < sizeof cuf_options.output)
-		strcpy(cuf_options.output, s);
-	s = cuf_environment_find(environment, "CUFLIGHT_OPTIONS");
-	while (s && *s) {
+	text = cuf_environment_find(environment, "CUFLIGHT_OUTPUT");
+	if (text && strlen(text) < sizeof cuf_options.output)
+		strcpy(cuf_options.output, text);
+	text = cuf_environment_find(environment, "CUFLIGHT_OPTIONS");
+	while (text && *text) {
 		size_t bytes = 0;
-		while (s[bytes] && s[bytes] != ':')
+
+		while (text[bytes] && text[bytes] != ':')
 			bytes++;
 		if (bytes)
-			read_pair(s, bytes);
-		s += bytes + (s[bytes] == ':');
+			read_pair(text, bytes);
+		text += bytes + (text[bytes] == ':');
 	}
 }
 
-/* %q{VAR}: the value of an environment variable. Returns the number of pattern bytes eaten after the 'q'. */
-static size_t expand_variable(const char *pattern, const struct cuf_name_parts *parts, struct cuf_text *text)
+/* ---- file names ---- */
+
+/* %q{VAR}: adds the variable's value. Returns how many bytes of the pattern follow the 'q'. */
+static size_t expand_variable(const char *pattern, const struct cuf_name_parts *parts,
+			      struct cuf_text *text)
 {
 	char name[128];
 	size_t i = 0;
+
 	if (*pattern != '{')
 		return 0;
 	for (pattern++; pattern[i] && pattern[i] != '}' && i + 1 < sizeof name; i++)
@@ -162,9 +210,11 @@ static size_t expand_variable(const char *pattern, const struct cuf_name_parts *
 	return i + 1 + (pattern[i] == '}');
 }
 
-int cuf_options_expand(const char *pattern, const struct cuf_name_parts *parts, char *out, unsigned out_bytes)
+int cuf_options_expand(const char *pattern, const struct cuf_name_parts *parts, char *out,
+		       unsigned out_bytes)
 {
 	struct cuf_text text = { out, 0, out_bytes };
+
 	out[0] = 0;
 	for (; *pattern; pattern++) {
 		if (*pattern != '%' || !pattern[1]) {

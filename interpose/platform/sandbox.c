@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Knows whether the program has locked itself in since it started. */
+/* Notices a seccomp filter that the program has enabled since it started. */
 #include "interpose/platform/sandbox.h"
 
 #include <errno.h>
@@ -7,15 +7,19 @@
 #include "interpose/platform/sys.h"
 #include "interpose/platform/laws.h"
 
-static bool from_the_start = true; /* until start: as if nothing could change */
+/* true before cuf_sandbox_start: nothing can count as a change yet */
+static bool filtered_at_start = true;
 
-/* Mode 1 kills at every system call but four, this one too: but then no memory can be had either. */
-static bool filtered(void) { return cuf_sys(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0, 0) > 0; }
+/* Seccomp mode 1 kills at this call too, but in that mode no memory can be mapped either. */
+static bool is_filtered(void) { return cuf_sys(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0, 0) > 0; }
 
-void cuf_sandbox_start(void) { from_the_start = filtered(); }
-bool cuf_sandbox_entered(void) { return !from_the_start && filtered(); }
+void cuf_sandbox_start(void) { filtered_at_start = is_filtered(); }
+
+bool cuf_sandbox_entered(void) { return !filtered_at_start && is_filtered(); }
 
 long cuf_open(const char *path, int flags, int mode)
 {
-	return cuf_sandbox_entered() ? -ECANCELED : cuf_sys_open(path, flags | O_CLOEXEC, mode);
+	if (cuf_sandbox_entered())
+		return -ECANCELED;
+	return cuf_sys_open(path, flags | O_CLOEXEC, mode);
 }

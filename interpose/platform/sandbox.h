@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files are opened through here alone, because a program may lock itself in after its start (seccomp) and have the kernel
- * kill whoever opens a file from then on: that must not be us.
+ * The only way to open a file in the recorder. A program may enable a seccomp filter after its
+ * start and have the kernel kill whatever opens a file from then on. The recorder must not cause
+ * that.
  *
- * Contract: cuf_sandbox_start first, in the constructor. A filter that was there by then (a container's) let the dynamic
- * linker open files, so it lets us; whether a second one joined it cannot be known. Any thread.
+ * Contract: cuf_sandbox_start comes first, in the constructor. A filter that exists by then (a
+ * container's) let the dynamic linker open files, so it lets us. A second filter on top of it
+ * cannot be noticed. Any thread.
  */
 #ifndef CUF_SANDBOX_H
 #define CUF_SANDBOX_H
@@ -12,8 +14,11 @@
 #include <stdbool.h>
 
 void cuf_sandbox_start(void);
+
+/* True once the program has enabled a filter that was not there at start. */
 bool cuf_sandbox_entered(void);
-/* A descriptor, or -errno; -ECANCELED in a sandbox. The flags get O_CLOEXEC. */
+
+/* Returns a descriptor, or -errno; -ECANCELED in a sandbox. The flags get O_CLOEXEC. */
 long cuf_open(const char *path, int flags, int mode);
 
 #endif

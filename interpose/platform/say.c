@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The recorder's only voice: short lines on stderr. Used when it switches itself off and for a fatal incident. */
+/*
+ * Text building, and the only place where the recorder writes to stderr. It does so when it turns
+ * itself off and for a fatal incident.
+ */
 #include "interpose/platform/say.h"
 
 #include <errno.h>
@@ -9,6 +12,8 @@
 #include "interpose/platform/sandbox.h"
 #include "interpose/platform/sys.h"
 #include "interpose/platform/laws.h"
+
+/* ---- building ---- */
 
 void cuf_text_bytes(struct cuf_text *text, const char *bytes, size_t count)
 {
@@ -21,6 +26,7 @@ void cuf_text_bytes(struct cuf_text *text, const char *bytes, size_t count)
 void cuf_text_add(struct cuf_text *text, const char *string)
 {
 	size_t count = 0;
+
 	while (string && string[count])
 		count++;
 	cuf_text_bytes(text, string, count);
@@ -29,57 +35,81 @@ void cuf_text_add(struct cuf_text *text, const char *string)
 void cuf_text_number(struct cuf_text *text, uint64_t number)
 {
 	char digits[20];
-	unsigned n = sizeof digits;
+	unsigned first = sizeof digits;
+
 	do
-		digits[--n] = (char)('0' + number % 10);
+		digits[--first] = (char)('0' + number % 10);
 	while (number /= 10);
-	cuf_text_bytes(text, digits + n, sizeof digits - n);
+	cuf_text_bytes(text, digits + first, sizeof digits - first);
 }
 
-void cuf_text_hex(struct cuf_text *text, uint64_t number)
+/*
+ * number / 2^shift, rounded to the nearest integer and to the even one in the middle, as printf
+ * does.
+ */
+static uint64_t shift_and_round(unsigned __int128 number, unsigned shift)
 {
-	char digits[16];
-	unsigned n = sizeof digits;
-	do
-		digits[--n] = "0123456789abcdef"[number & 15];
-	while (number >>= 4);
-	cuf_text_add(text, "0x");
-	cuf_text_bytes(text, digits + n, sizeof digits - n);
+	uint64_t rounded = (uint64_t)(number >> shift);
+	unsigned __int128 one = (unsigned __int128)1 << shift, rest = number & (one - 1);
+
+	if (rest > one / 2 || (rest == one / 2 && rounded & 1 && shift))
+		rounded++;
+	return rounded;
 }
 
 void cuf_text_size(struct cuf_text *text, uint64_t bytes)
 {
-	static const char *const units[] = { " B", " KiB", " MiB", " GiB", " TiB" };
-	unsigned unit = 0;
-	uint64_t hundredths;
+	static const char *const units[] = { " B", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB" };
+	unsigned unit = 0, decimals = 0, power = 1;
+	uint64_t figure;
+
 	if (bytes == CUF_UNKNOWN) {
 		cuf_text_add(text, "unknown");
 		return;
 	}
-	while (unit < 4 && bytes >> 10 * (unit + 1))
+	/* never 1024 of a unit, also after rounding */
+	while (unit < 6 && shift_and_round(bytes, 10 * unit) >= 1024)
 		unit++;
-	/* rounded to hundredths, as the report does; 2^64 hundredths of a TiB do not overflow */
-	hundredths = (bytes >> 10 * unit) * 100 + (((bytes & ((1ull << 10 * unit) - 1)) * 100 + (1ull << 10 * unit) / 2) >> 10 * unit);
-	cuf_text_number(text, hundredths / 100);
 	if (unit) {
-		char fraction[3] = { '.', (char)('0' + hundredths / 10 % 10), (char)('0' + hundredths % 10) };
-		cuf_text_bytes(text, fraction, 3);
+		decimals = 2;
+		power = 100;
+	}
+	for (;; decimals--, power /= 10) {
+		figure = shift_and_round((unsigned __int128)bytes * power, 10 * unit);
+		if (figure < 1000 || !decimals)
+			break;
+	}
+	cuf_text_number(text, figure / power);
+	if (decimals) {
+		cuf_text_add(text, ".");
+		if (decimals == 2)
+			cuf_text_number(text, figure / 10 % 10);
+		cuf_text_number(text, figure % 10);
 	}
 	cuf_text_add(text, units[unit]);
 }
 
-/* A reader that went away (SIGPIPE) or a file at its limit (SIGXFSZ) must not end the program over a word of ours: the
- * signal is held back, and taken away again unless the program had one of its own waiting. */
+/* ---- writing ---- */
+
+/*
+ * A reader that went away (SIGPIPE) or a file at its size limit (SIGXFSZ) must not end the
+ * program because of our line. So both signals are blocked during the write, and one that we
+ * caused is discarded.
+ */
 static void write_quietly(int fd, const struct cuf_text *text)
 {
-	uint64_t deadly = 1ull << (SIGPIPE - 1) | 1ull << (SIGXFSZ - 1), before, waiting = 0;
+	uint64_t deadly = 1ull << (SIGPIPE - 1) | 1ull << (SIGXFSZ - 1), before, pending = 0;
 	struct timespec at_once = { 0 };
-	long held = cuf_sys(SYS_rt_sigprocmask, SIG_BLOCK, (long)&deadly, (long)&before, sizeof before, 0, 0), result;
-	cuf_sys(SYS_rt_sigpending, (long)&waiting, sizeof waiting, 0, 0, 0, 0);
+	long blocked, result;
+
+	blocked = cuf_sys(SYS_rt_sigprocmask, SIG_BLOCK, (long)&deadly, (long)&before,
+			  sizeof before, 0, 0);
+	cuf_sys(SYS_rt_sigpending, (long)&pending, sizeof pending, 0, 0, 0, 0);
 	result = cuf_sys_write(fd, text->at, text->used);
-	if (held)
+	if (blocked)
 		return;
-	if ((result == -EPIPE || result == -EFBIG) && !(waiting & deadly))
+	/* a signal that was pending before is the program's: it stays */
+	if ((result == -EPIPE || result == -EFBIG) && !(pending & deadly))
 		cuf_sys(SYS_rt_sigtimedwait, (long)&deadly, 0, (long)&at_once, sizeof deadly, 0, 0);
 	cuf_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof before, 0, 0);
 }
@@ -87,6 +117,7 @@ static void write_quietly(int fd, const struct cuf_text *text)
 void cuf_say(const struct cuf_text *text)
 {
 	CUF_TEXT(line, 1024);
+
 	cuf_text_add(&line, "cuflight: ");
 	cuf_text_bytes(&line, text->at, text->used < 1000 ? text->used : 1000);
 	cuf_text_add(&line, "\n");
@@ -96,6 +127,7 @@ void cuf_say(const struct cuf_text *text)
 void cuf_say_line(const char *string)
 {
 	CUF_TEXT(text, 1024);
+
 	cuf_text_add(&text, string);
 	cuf_say(&text);
 }
@@ -103,6 +135,7 @@ void cuf_say_line(const char *string)
 void cuf_say_to_file(const char *path, const struct cuf_text *text)
 {
 	int fd = (int)cuf_open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600);
+
 	if (fd < 0)
 		return;
 	write_quietly(fd, text);

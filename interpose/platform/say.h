@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Text without allocation or stdio: a bounded builder, and one line on stderr. Contract: never overflows (the text is
- * cut), never fails, keeps errno; the buffer is the caller's. Writes by raw system call, so a closed stderr is silent.
+ * Text without allocation or stdio: a bounded builder, and lines on stderr. Contract: never
+ * overflows (a text that is too long is cut), never fails, keeps errno. The buffer is the
+ * caller's. Writes are raw system calls, so a closed stderr is silent. Any thread.
  */
 #ifndef CUF_SAY_H
 #define CUF_SAY_H
@@ -10,22 +11,29 @@
 #include <stdint.h>
 
 struct cuf_text {
-	char *at;        /* buffer, always NUL-terminated */
+	char *at; /* buffer, always NUL-terminated */
 	size_t used, room;
 };
 
-#define CUF_TEXT(name, room_bytes) char name##_buffer[room_bytes]; struct cuf_text name = { name##_buffer, 0, sizeof name##_buffer }; name##_buffer[0] = 0
+/* Declares an empty text of this name, with its buffer. */
+#define CUF_TEXT(name, room_bytes)                                             \
+	char name##_buffer[room_bytes];                                        \
+	struct cuf_text name = { name##_buffer, 0, sizeof name##_buffer };     \
+	name##_buffer[0] = 0
 
-void cuf_text_add(struct cuf_text *text, const char *string);          /* NULL adds nothing */
+/* NULL adds nothing. */
+void cuf_text_add(struct cuf_text *text, const char *string);
 void cuf_text_bytes(struct cuf_text *text, const char *bytes, size_t count);
 void cuf_text_number(struct cuf_text *text, uint64_t number);
-void cuf_text_hex(struct cuf_text *text, uint64_t number);
-void cuf_text_size(struct cuf_text *text, uint64_t bytes);             /* "1.50 GiB"; "unknown" for CUF_UNKNOWN */
 
-/* "cuflight: TEXT\n" on stderr. */
+/* Three digits, as in the report: "1.50 GiB"; "unknown" for CUF_UNKNOWN. */
+void cuf_text_size(struct cuf_text *text, uint64_t bytes);
+
+/* Writes "cuflight: TEXT\n" to stderr. */
 void cuf_say(const struct cuf_text *text);
 void cuf_say_line(const char *line);
-/* Appends the text to a file (termination log); silent on failure. */
+
+/* Appends the text to a file, such as the container's termination log. Silent on failure. */
 void cuf_say_to_file(const char *path, const struct cuf_text *text);
 
 #endif

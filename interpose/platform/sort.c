@@ -4,27 +4,30 @@
 
 #include "interpose/platform/laws.h"
 
-static void sift(struct cuf_pair *p, uint64_t root, uint64_t count)
+/* Restores the heap below root, whose children are heaps already. */
+static void sift_down(struct cuf_pair *pairs, uint64_t root, uint64_t count)
 {
-	struct cuf_pair moving = p[root];
+	struct cuf_pair moving = pairs[root];
+
 	for (uint64_t child; (child = 2 * root + 1) < count; root = child) {
-		if (child + 1 < count && p[child + 1].key > p[child].key)
+		if (child + 1 < count && pairs[child + 1].key > pairs[child].key)
 			child++;
-		if (p[child].key <= moving.key)
+		if (pairs[child].key <= moving.key)
 			break;
-		p[root] = p[child];
+		pairs[root] = pairs[child];
 	}
-	p[root] = moving;
+	pairs[root] = moving;
 }
 
-void cuf_sort_pairs(struct cuf_pair *p, uint64_t count)
+void cuf_sort_pairs(struct cuf_pair *pairs, uint64_t count)
 {
 	for (uint64_t i = count / 2; i-- > 0;)
-		sift(p, i, count);
+		sift_down(pairs, i, count);
 	for (uint64_t end = count; end-- > 1;) {
-		struct cuf_pair top = p[0];
-		p[0] = p[end];
-		p[end] = top;
-		sift(p, 0, end);
+		struct cuf_pair top = pairs[0];
+
+		pairs[0] = pairs[end];
+		pairs[end] = top;
+		sift_down(pairs, 0, end);
 	}
 }

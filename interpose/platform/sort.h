@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pairs of numbers sorted in place by key: no recursion, no allocation, no worst case. libc's qsort may allocate. */
+/*
+ * Sorts pairs of numbers in place by key. Contract: no recursion, no allocation, n log n in the
+ * worst case too, any thread. libc's qsort may allocate.
+ */
 #ifndef CUF_SORT_H
 #define CUF_SORT_H
 
 #include <stdint.h>
 
-struct cuf_pair { uint64_t key, value; };
+struct cuf_pair {
+	uint64_t key, value;
+};
 
 void cuf_sort_pairs(struct cuf_pair *pairs, uint64_t count);
 
