@@ -25,7 +25,7 @@ native() {
 	[ "$(<status)" = 1 ]
 	head -n 1 err | cmp - <(head -n 1 native.err)
 	[ "$(grep -c '^cuflight: ' err)" = 3 ]
-	grep -qE '^cuflight: out of memory on GPU 0: cudaMalloc wanted [0-9.]+ GiB; the driver had [0-9.]+ GiB free of 16\.00 GiB$' err
+	grep -qE '^cuflight: out of memory on GPU 0: cudaMalloc wanted [0-9.]+ GiB; the driver had [0-9.]+ GiB free of 16\.0 GiB$' err
 	grep -qE '^cuflight: this process held [0-9.]+ GiB device' err
 	grep -qxF "cuflight: next: cuflight report $home/r.cuf" err
 	cmp <(grep -v '^device ' truth) <(grep -v '^device ' native.truth)
