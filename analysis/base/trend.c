@@ -7,6 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const shape_names[SHAPE_MAX] = {
+	"", "linear", "geometric", "quadratic", "plateau"
+};
+
 /* The value that sorting would put at `rank`, by partitions: all before it are no larger afterwards, all behind no smaller. */
 static double ranked(double *values, size_t count, size_t rank)
 {

@@ -7,9 +7,18 @@
 #define ANALYSIS_BASE_TREND_H
 
 #include <stddef.h>
-#include "analysis/facts/facts.h"
 
 #define TREND_MAX 64
+
+enum fact_shape {
+	SHAPE_NONE,
+	SHAPE_LINEAR,
+	SHAPE_GEOMETRIC,
+	SHAPE_QUADRATIC,
+	SHAPE_PLATEAU,
+	SHAPE_MAX
+};
+extern const char *const shape_names[SHAPE_MAX]; /* "" linear geometric quadratic plateau */
 
 /* Theil-Sen: the median slope of all pairs, with its 95 % interval by Kendall's variance; up to a quarter of the points
  * may be wild without moving it. */

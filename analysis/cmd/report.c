@@ -11,7 +11,7 @@
 #include "analysis/cmd/cli/output.h"
 #include "analysis/cmd/run/recordings.h"
 #include "analysis/cmd/cli/say.h"
-#include "analysis/facts/facts.h"
+#include "analysis/explain/facts_build.h"
 #include "analysis/symbols/symbols.h"
 #include "analysis/view/report.h"
 #include "analysis/view/units.h"

@@ -21,7 +21,7 @@
 #include "analysis/cmd/cli/settings.h"
 #include "analysis/cmd/run/supervise.h"
 #include "analysis/cmd/run/tenants_watch.h"
-#include "analysis/facts/facts.h"
+#include "analysis/explain/facts_build.h"
 #include "analysis/recording/recording_append.h"
 #include "analysis/view/units.h"
 

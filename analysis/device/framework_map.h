@@ -10,7 +10,7 @@
 #ifndef ANALYSIS_DEVICE_FRAMEWORK_MAP_H
 #define ANALYSIS_DEVICE_FRAMEWORK_MAP_H
 
-#include "analysis/facts/facts.h"
+#include "analysis/recording/fact_types.h"
 #include "analysis/replay/liveset.h"
 
 struct framework_block {

@@ -15,14 +15,18 @@ struct framework_marks { struct liveset held; };
 static const char *const allocator_libraries[] = { "libc10_cuda", "libc10_hip", "libtorch_cuda" };
 
 /* Who called CUDA: the first frame outside CUDA's own libraries. */
-static bool is_called_by_allocator(const struct run_process *process, const struct fact_process *fact, const struct framework_range *range)
+static bool is_called_by_allocator(const struct run_process *process,
+				   const struct framework_range *range)
 {
 	uint32_t depth;
 	uint8_t stop;
 	const uint64_t *addrs = reader_stack(process->reader, range->stack, &depth, &stop);
 	uint64_t time_ns = reader_realtime(process->reader, range->time_ns);
 	for (uint32_t i = 0; i < depth; i++) {
-		const struct fact_module *module = cuf_frame_is_python(addrs[i]) ? NULL : fact_module_at(fact, addrs[i], time_ns);
+		const struct fact_module *module = NULL;
+		if (!cuf_frame_is_python(addrs[i]))
+			module = module_at(process->meta.modules, process->meta.module_count,
+					   addrs[i], time_ns);
 		if (!module)
 			return false;
 		for (size_t l = 0; l < sizeof allocator_libraries / sizeof *allocator_libraries; l++)
@@ -126,14 +130,15 @@ static struct framework_marks *marks_new(const struct run_process *process)
 	return marks;
 }
 
-void framework_marks_set(struct framework_marks **marks, const struct run_process *process, const struct fact_process *fact, struct framework_map *map)
+void framework_marks_set(struct framework_marks **marks, const struct run_process *process,
+			 struct framework_map *map)
 {
 	bool any_left = false;
 	if (!map->block_count && !process->events->framework->count)
 		return;
 	for (size_t i = 0; i < map->range_count; i++) {
 		struct framework_range *range = &map->ranges[i];
-		range->is_segment = range->count || (fact && is_called_by_allocator(process, fact, range));
+		range->is_segment = range->count || is_called_by_allocator(process, range);
 	}
 	mark_siblings(map);
 	for (size_t i = 0; i < map->range_count; i++)

@@ -20,7 +20,8 @@ uint64_t framework_segments_measure(const struct framework_map *map, uint32_t pr
 
 /* Marks the ranges that are the framework's: it has blocks there, or they are what it keeps cached. See framework_marks.c. */
 struct framework_marks;
-void framework_marks_set(struct framework_marks **marks, const struct run_process *process, const struct fact_process *fact, struct framework_map *map);
+void framework_marks_set(struct framework_marks **marks, const struct run_process *process,
+			 struct framework_map *map);
 void framework_marks_free(struct framework_marks *marks); /* NULL is fine */
 
 /* The framework's own counters at a moment, as it reported them last; CUF_UNKNOWN: not in the ring. */

@@ -5,6 +5,11 @@
 #include <stdlib.h>
 #include <uthash.h>
 
+const char *const layer_names[LAYER_MAX] = {
+	"device_upper_bound_bytes", "measured_bytes", "page_hole_bytes", "pool_bytes",
+	"vmm_bytes", "segment_bytes", "host_bytes"
+};
+
 static int by_addr(const void *a, const void *b)
 {
 	const struct span *left = a, *right = b;

@@ -10,7 +10,8 @@
 #ifndef ANALYSIS_DEVICE_HOLES_H
 #define ANALYSIS_DEVICE_HOLES_H
 
-#include "analysis/facts/facts.h"
+#include "analysis/device/fragmentation.h"
+#include "analysis/replay/levels.h"
 #include "analysis/replay/liveset.h"
 #include "analysis/base/xalloc.h"
 
@@ -24,13 +25,13 @@ struct page_facts {
 struct page_facts holes_pages(const struct liveset *live, unsigned device, uint32_t process, struct arena *arena, struct fact_fragmentation *out);
 
 /* Pools: one row for each pool of this device that has blocks or a level in `levels`, gaps measured. Fills pools. */
-struct pool_level { uint64_t pool, reserved_bytes, used_bytes, threshold_bytes; bool fresh; };
 void holes_pools(const struct liveset *live, unsigned device, uint32_t process, const struct pool_level *levels, size_t level_count,
 		 struct arena *arena, struct fact_fragmentation *out);
 
 /* VMM: reservations, mappings, physical handles. Fills the vmm fields. */
 void holes_vmm(const struct liveset *live, unsigned device, uint32_t process, struct arena *arena, struct fact_fragmentation *out);
 
+extern const char *const layer_names[LAYER_MAX]; /* "device_upper_bound_bytes", ... */
 /* The figures by layer that a fragmentation record gives; LAYER_DEVICE, MEASURED, SEGMENT and HOST are unknown. */
 void holes_layers(const struct fact_fragmentation *fragmentation, const struct page_facts *pages, struct fact_layer layers[LAYER_MAX]);
 

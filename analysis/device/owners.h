@@ -12,6 +12,40 @@
 #include "analysis/device/holes.h"
 #include "analysis/replay/levels.h"
 
+/* The rows of the table "who holds the device", in this order. */
+enum fact_owner {
+	OWNER_DEVICE,
+	OWNER_ARRAY,
+	OWNER_ASYNC,
+	OWNER_GRAPH,
+	OWNER_VMM,
+	OWNER_IMPORTED,
+	OWNER_PAGE_ROUNDING,
+	OWNER_POOL_SLACK,
+	OWNER_FRAMEWORK_SLACK,
+	OWNER_OTHER_PROCESSES,
+	OWNER_CONTEXT,
+	OWNER_UNEXPLAINED,
+	OWNER_FREE,
+	OWNER_MANAGED,
+	OWNER_MAX
+};
+extern const char *const owner_names[OWNER_MAX]; /* device array async graph vmm imported ... */
+
+struct fact_owner_row {
+	enum fact_owner kind;
+	const char *role;           /* weights, kv ...; NULL unknown */
+	enum fact_basis role_basis; /* NONE without a role */
+	uint64_t bytes;             /* CUF_UNKNOWN: cannot be known; it counts 0 in the sum */
+	uint64_t count;             /* blocks; CUF_UNKNOWN where it makes no sense */
+	enum fact_basis basis;
+	uint32_t pid;               /* 0: of no process */
+	const char *name;           /* of another process, as NVML's reader saw it; NULL unknown */
+	bool by_nvml;               /* reported by NVML at that moment, or derived from that */
+	bool recorded;              /* of another process: it has a recording in this run */
+	bool in_sum;                /* false: managed, or imported from a process of this run */
+};
+
 /* Live blocks of one row that are for one thing. */
 struct role_sum { enum fact_owner owner; const char *role; enum fact_basis basis; uint64_t bytes, count; };
 

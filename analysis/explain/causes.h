@@ -17,6 +17,7 @@
 #ifndef ANALYSIS_EXPLAIN_CAUSES_H
 #define ANALYSIS_EXPLAIN_CAUSES_H
 
+#include "analysis/explain/cause.h"
 #include "analysis/explain/evidence.h"
 
 #define CAUSE_HIGH 0.8
@@ -52,6 +53,9 @@ const struct cause_rule *cause_named(const char *name);
 double cause_score(const struct cause_rule *rule, const struct evidence *evidence);
 /* The verdict; NULL: no rule has anything to say (nothing is wrong). In the arena of the run. */
 const struct fact_cause *cause_judge(struct build *build, const struct evidence *evidence);
+
+/* incident.cause and facts.cause: the last pass, it reads all the others filled. */
+void build_causes(struct build *build);
 
 /* What to do, best first; in the arena. */
 const struct fact_fix *cause_fixes(struct build *build, const struct evidence *evidence, const char *id, size_t *count);

@@ -55,7 +55,7 @@ struct device_view {
 void build_processes(struct build *build);
 void build_groups(struct build *build);
 void build_incidents(struct build *build);       /* all but what needs a device's view */
-void build_crowd(struct build *build);            /* who failed first, who ended because of it, who stands out */
+void build_process_group(struct build *build);    /* who failed first, who ended because of it, who stands out */
 void build_phases(struct build *build);          /* and what incidents happened in */
 void build_moment(struct build *build);
 void build_devices(struct build *build);
@@ -63,7 +63,6 @@ void build_incident_views(struct build *build);
 void build_sites(struct build *build);
 void build_host(struct build *build);             /* the allocators, what is resident, and the host layer of devices and incidents */
 void build_coverage(struct build *build);
-void build_causes(struct build *build);           /* last: it looks at all of the above */
 
 /* Index into facts.devices; FACT_NONE. */
 uint32_t group_of(const struct build *build, uint32_t process, unsigned ordinal);

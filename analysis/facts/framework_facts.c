@@ -122,8 +122,7 @@ void framework_facts(struct build *build, const struct framework_question *quest
 	framework_map_make(live, question->device, &map);
 	seen = is_seen(build, question, &map);
 	if (seen)
-		framework_marks_set(&build->marks[question->process], &build->run->processes[question->process],
-				    &build->facts->processes[question->process], &map);
+		framework_marks_set(&build->marks[question->process], &build->run->processes[question->process], &map);
 	regions = framework_regions_of(build, question->process, &map, seen);
 	rows = arena_zeroed(build->arena, regions.count + 1, sizeof *rows);
 	if (seen) {

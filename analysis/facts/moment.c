@@ -2,6 +2,8 @@
 /* Which moment a report describes, and where each process stood then. */
 #include "analysis/facts/build.h"
 
+const char *const moment_names[MOMENT_MAX] = { "incident", "end", "at", "now" };
+
 #define LINGER_NS 1000000000ull /* a killed process is there a little longer than its last record */
 
 static uint64_t monotonic(const struct cuf_header *h, uint64_t realtime_ns) { return realtime_ns - h->start_realtime_ns + h->start_ns; }

@@ -17,9 +17,6 @@ enum { ROWS_DEFAULT = 1000 };
 #define HOST_CLOCK_NS 10000000ull     /* a coarse clock, kept in milliseconds */
 #define BYTES_SANE ((uint64_t)1 << 57)
 
-const char *const class_names[CLASS_MAX] = { "leak", "live", "bounded_cache", "retained" };
-const char *const shape_names[SHAPE_MAX] = { "", "linear", "geometric", "quadratic", "plateau" };
-
 struct rows { struct fact_site *items; size_t count, room, most; int (*order)(const void *, const void *); };
 
 static uint64_t whole(double value) { return value > 0 && value < 0x1p62 ? (uint64_t)llround(value) : 0; }

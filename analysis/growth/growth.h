@@ -14,9 +14,41 @@
 #define ANALYSIS_GROWTH_GROWTH_H
 
 #include "analysis/growth/cycles.h"
+#include "analysis/recording/fact_types.h"
 #include "analysis/recording/events.h"
 #include "analysis/replay/liveset.h"
 #include "analysis/replay/sites.h"
+
+enum fact_class { CLASS_LEAK, CLASS_LIVE, CLASS_BOUNDED_CACHE, CLASS_RETAINED, CLASS_MAX };
+extern const char *const class_names[CLASS_MAX]; /* leak live bounded_cache retained */
+
+/* What one call site holds, and how that changed over time. */
+struct fact_site {
+	struct fact_stack stack;
+	uint32_t process, pid;
+	uint32_t device;              /* index; FACT_NONE: host */
+	uint32_t kind;                /* enum cuf_kind */
+	const char *api;              /* that allocated its blocks; NULL unknown */
+	const char *role;             /* weights, kv ...; NULL unknown */
+	enum fact_basis role_basis;   /* NONE without a role */
+	enum fact_class class;
+	enum fact_shape shape;
+	bool holds_blocks;            /* its blocks are split into a framework's blocks, which have
+				       * rows of their own (kind FRAMEWORK) for the same bytes */
+	uint64_t bytes, count;        /* live at the moment */
+	enum fact_basis basis;        /* of bytes and count */
+	uint64_t low_bytes;           /* 95 % interval of bytes; empty where they are observed */
+	uint64_t high_bytes;
+	double interval[2];           /* 95 % interval of slope_bytes_per_s */
+	double slope_bytes_per_s;     /* of the minimum; NAN unknown */
+	uint64_t per_request_bytes;   /* median of what each cycle adds; CUF_UNKNOWN */
+	uint64_t cycles;              /* of the program's work that were seen; 0 none */
+	enum fact_basis cycles_basis; /* observed: marked requests; inferred: rises and falls */
+	uint64_t peak_bytes;
+	uint64_t alloc_count, alloc_bytes, free_count; /* over the events that were kept */
+	uint64_t first_ns, last_ns;   /* birth of the oldest and the youngest live block */
+	double grown_bytes;           /* over the time observed */
+};
 
 struct growth {
 	struct sites sites;

@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+const char *const class_names[CLASS_MAX] = { "leak", "live", "bounded_cache", "retained" };
+
 enum { SLOPES_MAX = 1000, THREADS_FEW = 32 };
 
 struct series {

@@ -9,6 +9,48 @@
 
 #include "analysis/recording/meta.h"
 
+/* One class of sizes of what an allocator has free. */
+struct fact_free_class {
+	uint64_t from_bytes, count, bytes;
+};
+
+/* Slabs of one block size: jemalloc. */
+struct fact_slab {
+	uint64_t block_bytes, used_count, all_count;
+};
+
+enum fact_allocator_role {
+	ALLOCATOR_PROCESS,  /* behind our hooks */
+	ALLOCATOR_PRIVATE,  /* of one object only; its blocks are not seen */
+	ALLOCATOR_IN_FRONT, /* in front of our hooks; its blocks are not seen */
+	ALLOCATOR_ROLE_MAX
+};
+extern const char *const allocator_role_names[ALLOCATOR_ROLE_MAX]; /* process private in_front */
+
+/* An allocator and its statistics; without them all figures are CUF_UNKNOWN. */
+struct fact_allocator {
+	const char *name, *version;    /* "" unknown */
+	const char *object;            /* the file that has it */
+	enum fact_allocator_role role;
+	uint64_t time_ns;              /* of the statistics; CUF_UNKNOWN: none */
+	uint64_t system_bytes;         /* obtained from the kernel */
+	uint64_t live_bytes;           /* allocated, with rounding and what thread caches hold */
+	uint64_t cached_bytes;         /* free, in whole pages: could be released */
+	uint64_t fragmented_bytes;     /* free, in pages that have live blocks */
+	enum fact_basis split_basis;   /* of the two above */
+	uint64_t own_bytes;            /* its bookkeeping */
+	uint64_t retained_bytes;       /* released, addresses kept */
+	uint64_t thread_cached_bytes;
+	uint64_t mapped_bytes;         /* of live_bytes: blocks with a mapping of their own */
+	uint64_t top_bytes;            /* of cached_bytes: the end of the heap */
+	uint64_t arena_count;
+	struct fact_layer largest_free;
+	const struct fact_free_class *free;
+	size_t free_count;
+	const struct fact_slab *slabs;
+	size_t slab_count;
+};
+
 #define BOOKS_LATE_NS 1000000000ull
 
 /* One for each allocator, the process's own first; *count 0: the recording names none. */

@@ -4,8 +4,7 @@
  * are phases, too. The bytes of each are followed through its events: those of a framework where one reports its blocks,
  * else those of device blocks.
  *
- * Contract: facts_build's part of struct fact_process (phases, phase_groups, requests) and of struct fact_incident
- * (phase, request). Pointers lie in the arena. phase_at works on finished facts. Times are CLOCK_REALTIME there, and
+ * Contract: pointers are into the arena. Times are CLOCK_REALTIME there, and
  * CLOCK_MONOTONIC in what the parts below share.
  */
 #ifndef ANALYSIS_PHASES_PHASES_H
@@ -13,13 +12,31 @@
 
 #include "analysis/growth/cycles.h"
 #include "analysis/recording/events.h"
-#include "analysis/facts/facts.h"
+#include "analysis/recording/fact_types.h"
 
-/* What was going on: the innermost phase of this thread, else of the process, else of its first thread, else what was
- * inferred; no marks, no requests. tid 0: no thread in particular. NULL: nothing is known. */
-const struct fact_phase *phase_at(const struct facts *facts, uint32_t process, uint32_t tid, uint64_t time_ns);
-/* The request that was open in this thread, else the only one in the process. NULL: none, or it cannot be told. */
-const struct fact_phase *request_at(const struct facts *facts, uint32_t process, uint32_t tid, uint64_t time_ns);
+/* Bytes over a stretch of time: of device blocks, or of what a framework has allocated in its
+ * segments where one reports that. All are CUF_UNKNOWN where the events are gone. */
+struct fact_stretch {
+	uint64_t start_bytes, floor_bytes, peak_bytes, end_bytes;
+};
+
+/* Units of the program's work: marked (cuflight.h), or the rises and falls of its memory. */
+struct fact_requests {
+	uint64_t count;             /* finished ones; 0: none were seen */
+	uint64_t open;
+	const char *name;           /* of most of them; "" inferred */
+	enum fact_basis basis;      /* observed: marked; inferred: from rises and falls */
+	const char *why;            /* one clause */
+	uint64_t concurrency_max;   /* open at the same time; CUF_UNKNOWN */
+	uint64_t median_peak_bytes; /* peak over what was live at the begin; CUF_UNKNOWN */
+	uint64_t largest_peak_bytes;
+	uint64_t largest_id;        /* of the request with that peak; CUF_UNKNOWN */
+	uint64_t largest_ns;        /* when that began */
+	double floor_slope_bytes;   /* what remains after each; NAN: too few */
+	double floor_low_bytes;     /* its 95 % interval */
+	double floor_high_bytes;
+	double per_s;               /* NAN */
+};
 
 /*
  * Marks for floors (growth.h): the moments at which the last open request of the program ended, so that what a request

@@ -7,7 +7,7 @@
 #ifndef ANALYSIS_RECORDING_META_H
 #define ANALYSIS_RECORDING_META_H
 
-#include "analysis/facts/facts.h"
+#include "analysis/recording/fact_types.h"
 #include "analysis/recording/reader.h"
 #include "analysis/base/xalloc.h"
 #include "interpose/abi/gpu_processes.h"

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/base/xalloc.h"
+#include "interpose/abi/format.h"
 
 struct entry { uint32_t code; struct python_name name; };
 
@@ -29,12 +30,12 @@ static int by_code(const void *a, const void *b)
 	return left->code < right->code ? -1 : left->code > right->code;
 }
 
-struct python_names *python_names_of(const struct fact_process *process)
+struct python_names *python_names_of(const struct fact_meta_text *texts, size_t count)
 {
 	struct python_names *names = xalloc_zeroed(1, sizeof *names);
 	names->arena = arena_new();
-	for (size_t i = 0; i < process->text_count; i++) {
-		const struct fact_meta_text *text = &process->texts[i];
+	for (size_t i = 0; i < count; i++) {
+		const struct fact_meta_text *text = &texts[i];
 		const char *at = text->text;
 		struct entry *entry;
 		if (text->type != CUF_META_CODE)

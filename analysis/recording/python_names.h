@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Python functions as the recorder named them at first sight (CUF_META_CODE), by the number that frames carry.
- * Contract: python_names_of copies what it needs from the process's texts; what find hands out lives as long as the struct.
+ * Contract: python_names_of copies what it needs from the texts; what find hands out lives as long as the struct.
  * Damaged records cost names, nothing else. Memory: dies on exhaustion. One thread.
  */
 #ifndef ANALYSIS_RECORDING_PYTHON_NAMES_H
 #define ANALYSIS_RECORDING_PYTHON_NAMES_H
 
 #include <stdbool.h>
-#include "analysis/facts/facts.h"
+#include "analysis/recording/fact_types.h"
 
 struct python_names;
 
@@ -18,7 +18,7 @@ struct python_name {
 	unsigned first_line;  /* of the function; 0 unknown */
 };
 
-struct python_names *python_names_of(const struct fact_process *process);
+struct python_names *python_names_of(const struct fact_meta_text *texts, size_t count);
 void python_names_free(struct python_names *names); /* NULL is fine */
 
 /* code: cuf_frame_code() of a frame. NULL: the recording has no name for it. */

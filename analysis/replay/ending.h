@@ -6,8 +6,18 @@
 #ifndef ANALYSIS_REPLAY_ENDING_H
 #define ANALYSIS_REPLAY_ENDING_H
 
-#include "analysis/facts/facts.h"
 #include "analysis/replay/run.h"
+
+enum fact_end {
+	END_RUNNING,
+	END_EXIT,
+	END_SIGNAL,
+	END_KILLED,     /* no end record */
+	END_OOM_KILLED, /* inferred */
+	END_EXEC,
+	END_MAX
+};
+extern const char *const end_names[END_MAX]; /* running exit signal killed oom_killed exec */
 
 struct ending {
 	enum fact_end end;

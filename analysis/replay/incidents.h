@@ -8,6 +8,15 @@
 
 #include "analysis/replay/ending.h"
 
+enum fact_outcome {
+	OUTCOME_FATAL,
+	OUTCOME_RECOVERED, /* a retry served the request */
+	OUTCOME_HANDLED,   /* no retry; the program went on */
+	OUTCOME_UNKNOWN,
+	OUTCOME_MAX
+};
+extern const char *const outcome_names[OUTCOME_MAX]; /* fatal recovered handled unknown */
+
 struct ladder {
 	struct cuf_incident *tries; size_t try_count, try_room; /* in order; the first ones may have been overwritten. A framework's giving up is the last */
 	enum fact_outcome outcome;

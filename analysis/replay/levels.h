@@ -9,9 +9,16 @@
 #define ANALYSIS_REPLAY_LEVELS_H
 
 #include "analysis/recording/events.h"
-#include "analysis/device/holes.h"
+#include "analysis/recording/fact_types.h"
 
 #define LEVEL_POOLS_MAX 64
+
+/* What the driver reported of one memory pool. */
+struct pool_level {
+	uint64_t pool; /* handle; 0: the graph pool */
+	uint64_t reserved_bytes, used_bytes, threshold_bytes;
+	bool fresh; /* nothing changed the pool since */
+};
 
 struct levels {
 	uint64_t free_bytes, total_bytes;

@@ -81,7 +81,8 @@ static void push_python(struct frames *frames, uint32_t process, uint64_t addr)
 	const struct python_name *name;
 	struct frame frame = { .language = "python", .addr = addr };
 	if (!*names)
-		*names = python_names_of(&frames->facts->processes[process]);
+		*names = python_names_of(frames->facts->processes[process].texts,
+					 frames->facts->processes[process].text_count);
 	name = python_names_find(*names, cuf_frame_code(addr));
 	if (name) {
 		frame.function = *name->function ? name->function : NULL;

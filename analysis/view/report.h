@@ -7,6 +7,7 @@
 #define VIEW_REPORT_H
 
 #include <stdio.h>
+#include "analysis/explain/cause.h"
 #include "analysis/facts/facts.h"
 #include "analysis/view/frames.h"
 #include "analysis/view/text/style.h"

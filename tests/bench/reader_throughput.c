@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "analysis/facts/facts.h"
+#include "analysis/explain/facts_build.h"
 
 enum { PAGE = 4096, DEVICE_SEGMENT = 16384, HOST_SEGMENT = 65536, STACKS = 4096, THREADS = 16 };
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include "analysis/facts/facts.h"
+#include "analysis/explain/facts_build.h"
 #include "analysis/view/report.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include "analysis/explain/cause.h"
 #include "analysis/facts/facts.h"
 #include "analysis/view/frames.h"
 

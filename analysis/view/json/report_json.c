@@ -59,7 +59,7 @@ static struct json_object *json_process(const struct facts *facts, struct frames
 
 static struct json_object *json_crowd(const struct facts *facts)
 {
-	const struct fact_crowd *c = &facts->crowd;
+	const struct fact_process_group *c = &facts->group;
 	struct json_object *object = json_object_new_object();
 	json_add(object, "first_failed", json_pid(facts, c->leader));
 	json_add_number(object, "failed", c->failed_count);

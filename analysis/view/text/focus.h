@@ -3,6 +3,7 @@
 #ifndef VIEW_FOCUS_H
 #define VIEW_FOCUS_H
 
+#include "analysis/explain/cause.h"
 #include "analysis/facts/facts.h"
 
 const struct fact_incident *focus_incident(const struct facts *facts); /* the last fatal one; NULL: none */

@@ -19,7 +19,7 @@ static const char *name_process(const struct fact_process *p, char *out, size_t 
 unsigned text_crowd(const struct text *text, unsigned lines)
 {
 	const struct facts *facts = text->facts;
-	const struct fact_crowd *c = &facts->crowd;
+	const struct fact_process_group *c = &facts->group;
 	char name[96], first[160] = "", ended[96] = "", outlier[320] = "", words[TEXT_LINE_BYTES];
 	if (facts->process_count < 2 || (c->leader == FACT_NONE && c->outlier == FACT_NONE))
 		return 0;
@@ -64,7 +64,7 @@ void text_processes(const struct text *text)
 			*p->cmdline ? p->cmdline : p->exe });
 		if (p->switched_off || !p->complete)
 			table_tone(table, STYLE_WARN);
-		if ((uint32_t)i == facts->crowd.leader && facts->process_count > 1)
+		if ((uint32_t)i == facts->group.leader && facts->process_count > 1)
 			table_tone(table, STYLE_BAD);
 	}
 	text_section(text, "PROCESSES (%zu)", facts->process_count);

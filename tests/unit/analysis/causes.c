@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 #include "analysis/explain/causes.h"
-#include "analysis/facts/facts.h"
+#include "analysis/explain/facts_build.h"
 #include "tests/unit/analysis/recording_maker.h"
 
 #define TOTAL (16 * GiB)

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include <math.h>
-#include "analysis/facts/facts.h"
+#include "analysis/explain/facts_build.h"
 #include "analysis/base/trend.h"
 #include "tests/unit/analysis/recording_maker.h"
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <unistd.h>
-#include "analysis/facts/facts.h"
+#include "analysis/explain/facts_build.h"
 #include "analysis/base/key_values.h"
 #include "analysis/recording/recording_append.h"
 #include "tests/unit/analysis/recording_maker.h"

@@ -48,9 +48,9 @@ static void test_phases__nest_in_their_thread_with_their_bytes(void **state)
 	assert_int_equal(group(facts, "inner")->open, 1);
 	assert_int_equal(facts->processes[0].phase_count, 3);
 	/* the other thread's phase is its own; a thread without one gets the process's first thread's, here nothing */
-	assert_ptr_equal(phase_at(facts, 0, 1000, inner->begin_ns), inner);
-	assert_int_equal(phase_at(facts, 0, 1001, inner->end_ns)->tid, 1001);
-	assert_null(phase_at(facts, 0, 1002, inner->begin_ns));
+	assert_ptr_equal(phase_at(&facts->processes[0], 1000, inner->begin_ns), inner);
+	assert_int_equal(phase_at(&facts->processes[0], 1001, inner->end_ns)->tid, 1001);
+	assert_null(phase_at(&facts->processes[0], 1002, inner->begin_ns));
 	done(m, facts);
 }
 
@@ -81,7 +81,7 @@ static void test_phases__ranges_and_marks_and_nonsense(void **state)
 			assert_int_equal(f->end_ns == CUF_UNKNOWN, f->source == PHASE_NVTX);
 	}
 	/* a range is of the whole process: any thread is in it, the last begun first */
-	assert_int_equal(phase_at(facts, 0, 1005, find(facts, "moment")->begin_ns)->source, PHASE_NVTX);
+	assert_int_equal(phase_at(&facts->processes[0], 1005, find(facts, "moment")->begin_ns)->source, PHASE_NVTX);
 	assert_null(find(facts, "outer"));
 	assert_int_equal(facts->processes[0].requests.count, 0);
 	done(m, facts);

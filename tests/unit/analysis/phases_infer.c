@@ -58,7 +58,7 @@ static void expect_phases(struct maker *m, const char *const *names)
 		assert_true(strlen(p->phases[i].why) > 10);
 		assert_int_equal(p->phases[i].source, PHASE_INFERRED);
 		assert_true(!i || p->phases[i - 1].end_ns <= p->phases[i].begin_ns);
-		assert_ptr_equal(phase_at(facts, 0, 1000, p->phases[i].end_ns), &p->phases[i]);
+		assert_ptr_equal(phase_at(&facts->processes[0], 1000, p->phases[i].end_ns), &p->phases[i]);
 	}
 	assert_null(names[p->phase_count]);
 	done(m, facts);

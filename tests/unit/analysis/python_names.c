@@ -20,7 +20,7 @@ static struct fact_process process = { .texts = texts, .text_count = sizeof text
 
 static void test_names__are_found_by_number(void **state)
 {
-	struct python_names *names = python_names_of(&process);
+	struct python_names *names = python_names_of(process.texts, process.text_count);
 	const struct python_name *name = python_names_find(names, 7);
 	assert_non_null(name);
 	assert_string_equal(name->function, "Server.serve");

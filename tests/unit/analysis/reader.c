@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include "analysis/recording/events.h"
-#include "analysis/facts/facts.h"
+#include "analysis/explain/facts_build.h"
 #include "tests/unit/analysis/recording_maker.h"
 
 static const struct maker_plan tiny = { 4, 1024, 4, 1024, 64, 64, 16, 8, 8, 4, 1024 };

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "analysis/facts/facts.h"
+#include "analysis/explain/facts_build.h"
 #include "tests/unit/analysis/recording_maker.h"
 
 #define TOTAL (16 * GiB)

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "analysis/facts/facts.h"
+#include "analysis/explain/facts_build.h"
 #include "interpose/record/host.h"
 #include "interpose/record/recorder.h"
 #include "interpose/platform/sampler.h"

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* facts_build: opens the run and lets each part fill its share; see build.h for the order. */
-#include "analysis/facts/facts.h"
+/* facts_build: opens the run and lets each part fill its share; the order of the parts is in build_all. */
+#include "analysis/explain/facts_build.h"
 
 #include <stdlib.h>
+#include "analysis/explain/causes.h"
 #include "analysis/facts/build.h"
 #include "analysis/device/framework_segments.h"
 #include "analysis/facts/roles.h"
-
-const char *const basis_names[BASIS_MAX] = { "", "observed", "inferred", "estimated" };
-const char *const moment_names[MOMENT_MAX] = { "incident", "end", "at", "now" };
-const char *const layer_names[LAYER_MAX] = { "device_upper_bound_bytes", "measured_bytes", "page_hole_bytes", "pool_bytes", "vmm_bytes",
-	"segment_bytes", "host_bytes" };
 
 struct facts_store {
 	struct facts facts;
@@ -29,7 +25,7 @@ static void build_all(struct facts_store *store, const struct facts_options *opt
 	build_groups(&b);
 	build_incidents(&b);
 	build_phases(&b);
-	build_crowd(&b);
+	build_process_group(&b);
 	build_moment(&b);
 	build_devices(&b);
 	build_incident_views(&b);
@@ -85,33 +81,4 @@ void facts_free(struct facts *facts)
 		return;
 	run_fini(&store->run);
 	free(store);
-}
-
-const struct fact_module *fact_module_at(const struct fact_process *process, uint64_t addr, uint64_t time_ns)
-{
-	const struct fact_module *fallback = NULL;
-	for (size_t i = process->module_count; i--;) {
-		const struct fact_module *m = &process->modules[i];
-		if (addr < m->start || addr >= m->end)
-			continue;
-		if (time_ns == CUF_UNKNOWN || (m->loaded_ns <= time_ns && time_ns < m->unloaded_ns))
-			return m;
-		/* modules are recorded when they are first looked for, perhaps after the stack was */
-		if (!fallback || (m->loaded_ns > time_ns && m->loaded_ns < fallback->loaded_ns))
-			fallback = m;
-	}
-	return fallback;
-}
-
-const char *fact_function_at(const struct fact_process *process, uint64_t addr)
-{
-	size_t low = 0, high = process->function_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (process->functions[middle].addr < addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < process->function_count && process->functions[low].addr == addr ? process->functions[low].name : NULL;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Assembly: spans and inferred stretches as facts, grouped by name, and what incidents happened in. */
-#include "analysis/phases/phases.h"
+#include "analysis/facts/phase.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -218,9 +218,8 @@ static unsigned rank_of(const struct fact_phase *phase, uint32_t tid, uint32_t f
 	return phase->tid == first_tid || !tid ? 2 + (phase->depth < 400 ? phase->depth : 400) : 0;
 }
 
-const struct fact_phase *phase_at(const struct facts *facts, uint32_t process, uint32_t tid, uint64_t time_ns)
+const struct fact_phase *phase_at(const struct fact_process *recorded, uint32_t tid, uint64_t time_ns)
 {
-	const struct fact_process *recorded = &facts->processes[process];
 	const struct fact_phase *best = NULL;
 	unsigned best_rank = 0;
 	for (size_t i = 0; i < recorded->phase_count && recorded->phases[i].begin_ns <= time_ns; i++) {
@@ -234,9 +233,8 @@ const struct fact_phase *phase_at(const struct facts *facts, uint32_t process, u
 	return best;
 }
 
-const struct fact_phase *request_at(const struct facts *facts, uint32_t process, uint32_t tid, uint64_t time_ns)
+const struct fact_phase *request_at(const struct fact_process *recorded, uint32_t tid, uint64_t time_ns)
 {
-	const struct fact_process *recorded = &facts->processes[process];
 	const struct fact_phase *own = NULL, *any = NULL;
 	size_t open = 0;
 	for (size_t i = 0; i < recorded->phase_count && recorded->phases[i].begin_ns <= time_ns; i++) {
@@ -256,7 +254,7 @@ static void fill_incident(struct build *build, struct fact_incident *incident)
 	const struct run_process *from = &build->run->processes[incident->process];
 	struct names names = read_names(&from->meta);
 	struct cuf_incident raw;
-	const struct fact_phase *phase = phase_at(build->facts, incident->process, incident->tid, incident->time_ns), *request = request_at(build->facts, incident->process, incident->tid, incident->time_ns);
+	const struct fact_phase *phase = phase_at(&build->facts->processes[incident->process], incident->tid, incident->time_ns), *request = request_at(&build->facts->processes[incident->process], incident->tid, incident->time_ns);
 	incident->request_id = CUF_UNKNOWN;
 	if (reader_incident(from->reader, incident->number, &raw)) {
 		if (raw.phase) {

@@ -46,7 +46,7 @@ static uint64_t failed_ns(const struct facts *facts, uint32_t index)
 
 static void find_leader(struct facts *facts)
 {
-	struct fact_crowd *crowd = &facts->crowd;
+	struct fact_process_group *crowd = &facts->group;
 	uint64_t first = CUF_UNKNOWN;
 	for (uint32_t i = 0; i < facts->process_count; i++) {
 		uint64_t at = failed_ns(facts, i);
@@ -77,7 +77,7 @@ static bool ended_after(const struct fact_process *p, uint64_t at)
 
 static void find_ended(struct facts *facts)
 {
-	struct fact_crowd *crowd = &facts->crowd;
+	struct fact_process_group *crowd = &facts->group;
 	uint64_t at = crowd->leader == FACT_NONE ? CUF_UNKNOWN : failed_ns(facts, crowd->leader);
 	for (uint32_t i = 0; at != CUF_UNKNOWN && i < facts->process_count; i++) {
 		struct fact_process *p = &facts->processes[i];
@@ -141,7 +141,7 @@ static bool same_program(const struct fact_process *a, const struct fact_process
 static void find_outlier(struct build *b)
 {
 	struct facts *facts = b->facts;
-	struct fact_crowd *crowd = &facts->crowd;
+	struct fact_process_group *crowd = &facts->group;
 	uint64_t *held = xalloc_zeroed(facts->process_count, sizeof *held), at = crowd->leader == FACT_NONE ? CUF_UNKNOWN : failed_ns(facts, crowd->leader);
 	uint32_t most = FACT_NONE;
 	for (uint32_t i = 0; i < facts->process_count; i++) {
@@ -163,17 +163,17 @@ static void find_outlier(struct build *b)
 	free(held);
 }
 
-void build_crowd(struct build *b)
+void build_process_group(struct build *b)
 {
 	struct facts *facts = b->facts;
-	facts->crowd = (struct fact_crowd){ .leader = FACT_NONE, .outlier = FACT_NONE, .median_bytes = CUF_UNKNOWN };
+	facts->group = (struct fact_process_group){ .leader = FACT_NONE, .outlier = FACT_NONE, .median_bytes = CUF_UNKNOWN };
 	for (uint32_t i = 0; i < facts->process_count; i++) {
 		facts->processes[i].rank = rank_of(&facts->processes[i]);
 		facts->processes[i].ended_by = FACT_NONE;
 	}
 	find_leader(facts);
-	if (facts->crowd.leader != FACT_NONE && facts->processes[facts->crowd.leader].fatal_incident)
-		facts->fatal_incident = facts->processes[facts->crowd.leader].fatal_incident;
+	if (facts->group.leader != FACT_NONE && facts->processes[facts->group.leader].fatal_incident)
+		facts->fatal_incident = facts->processes[facts->group.leader].fatal_incident;
 	find_ended(facts);
 	find_outlier(b);
 }

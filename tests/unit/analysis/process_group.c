@@ -7,7 +7,7 @@
 #include <dirent.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "analysis/facts/facts.h"
+#include "analysis/explain/facts_build.h"
 #include "tests/unit/analysis/recording_maker.h"
 
 #define TOTAL (16 * GiB)
@@ -105,18 +105,18 @@ static void test_crowd__one_leader_and_its_victims(void **state)
 	for (unsigned i = 0; i < 4; i++)
 		keep(m[i]);
 	facts = report();
-	assert_int_equal(facts->processes[facts->crowd.leader].pid, 102);
-	assert_int_equal(facts->crowd.failed_count, 2);
-	assert_int_equal(facts->crowd.ended_count, 1);
-	assert_int_equal(process(facts, 100)->ended_by, facts->crowd.leader);
+	assert_int_equal(facts->processes[facts->group.leader].pid, 102);
+	assert_int_equal(facts->group.failed_count, 2);
+	assert_int_equal(facts->group.ended_count, 1);
+	assert_int_equal(process(facts, 100)->ended_by, facts->group.leader);
 	assert_int_equal(process(facts, 101)->ended_by, FACT_NONE);
 	assert_int_equal(process(facts, 103)->ended_by, FACT_NONE);
 	assert_int_equal(process(facts, 99)->ended_by, FACT_NONE);
 	assert_string_equal(process(facts, 103)->rank, "3");
 	assert_null(process(facts, 99)->rank);
-	assert_int_equal(facts->crowd.peer_count, 4);
-	assert_int_equal(facts->crowd.median_bytes, 4 * GiB);
-	assert_int_equal(facts->processes[facts->crowd.outlier].pid, 102);
+	assert_int_equal(facts->group.peer_count, 4);
+	assert_int_equal(facts->group.median_bytes, 4 * GiB);
+	assert_int_equal(facts->processes[facts->group.outlier].pid, 102);
 	/* one leader's answer: the report is about the first failure, not the last */
 	assert_int_equal(facts->processes[facts->focus].pid, 102);
 	assert_int_equal(facts->incidents[facts->fatal_incident - 1].pid, 102);
@@ -132,10 +132,10 @@ static void test_crowd__equal_ranks_have_no_outlier(void **state)
 		keep(m);
 	}
 	facts = report();
-	assert_int_equal(facts->crowd.leader, FACT_NONE);
-	assert_int_equal(facts->crowd.outlier, FACT_NONE);
-	assert_int_equal(facts->crowd.failed_count, 0);
-	assert_int_equal(facts->crowd.peer_count, 4);
+	assert_int_equal(facts->group.leader, FACT_NONE);
+	assert_int_equal(facts->group.outlier, FACT_NONE);
+	assert_int_equal(facts->group.failed_count, 0);
+	assert_int_equal(facts->group.peer_count, 4);
 	facts_free(facts);
 }
 
@@ -148,8 +148,8 @@ static void test_crowd__two_have_no_middle(void **state)
 		keep(m);
 	}
 	facts = report();
-	assert_int_equal(facts->crowd.outlier, FACT_NONE);
-	assert_int_equal(facts->crowd.median_bytes, CUF_UNKNOWN);
+	assert_int_equal(facts->group.outlier, FACT_NONE);
+	assert_int_equal(facts->group.median_bytes, CUF_UNKNOWN);
 	facts_free(facts);
 }
 

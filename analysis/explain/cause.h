@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A verdict: why memory ran out, or what grows, with its evidence and what to change. The rules
+ * are in causes.h. Contract: as in facts/facts.h.
+ */
+#ifndef ANALYSIS_EXPLAIN_CAUSE_H
+#define ANALYSIS_EXPLAIN_CAUSE_H
+
+#include <stdbool.h>
+#include "analysis/recording/fact_types.h"
+
+/* One line of evidence. Its events are in the recording of `process`: seqs, or a sample's time. */
+struct fact_evidence {
+	const char *text; /* a clause with its figures, for people */
+	bool against;     /* speaks against the cause */
+	uint32_t process;
+	uint64_t seqs[4];
+	size_t seq_count;
+	uint64_t time_ns; /* CUF_UNKNOWN */
+	struct fact_stack stack; /* the call site that it is about; process FACT_NONE: none */
+};
+
+/* One thing to change. */
+struct fact_fix {
+	const char *text;  /* a sentence: what, in which direction, to what value */
+	const char *knob;  /* "n_ctx", "PYTORCH_CUDA_ALLOC_CONF"; NULL: code, not a setting */
+	uint64_t value;    /* that would fit, in `unit`; CUF_UNKNOWN */
+	const char *unit;  /* bytes, count, percent; "" without a value */
+	uint64_t by_bytes; /* how much it must free at least; CUF_UNKNOWN */
+};
+
+struct fact_cause {
+	const char *id;      /* S0 .. S9 with a sub-type: "S2a", "S6.F1"; "" inconclusive */
+	const char *name_id; /* the same as a word to type: "kv-cache-grew"; "" inconclusive */
+	const char *name;    /* a few words */
+	const char *summary; /* one sentence with its figures */
+	double confidence;   /* 0 .. 1; high >= 0.8, medium >= 0.5, else low */
+	const struct fact_evidence *evidence; /* strongest first */
+	size_t evidence_count;
+	const struct fact_fix *fixes;         /* best first */
+	size_t fix_count;
+	struct fact_stack site; /* the place that it is about; depth 0: the failing call, or none */
+	const char *runner_up_id, *runner_up_name_id, *runner_up_name; /* NULL none */
+	double runner_up_confidence;
+	const char *separates;  /* a clause: what distinguishes the two, or which data would; "" */
+	const char *const *lacks; /* what was not seen and lowered the confidence */
+	size_t lack_count;
+	uint32_t process, device; /* whose; FACT_NONE */
+};
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One device of the run at its moment. Contract: as in facts.h.
+ */
+#ifndef ANALYSIS_FACTS_DEVICE_H
+#define ANALYSIS_FACTS_DEVICE_H
+
+#include "analysis/device/owners.h"
+#include "analysis/facts/moment.h"
+
+struct fact_device {
+	uint32_t ordinal;         /* the driver's index in the focus process */
+	uint8_t uuid[16];
+	const char *name, *pci;
+	uint64_t total_bytes;
+	uint64_t free_bytes;      /* at the moment */
+	/* peak of live blocks; of several processes the highest sum at one instant of their
+	 * timelines, else the sum of their peaks */
+	uint64_t peak_bytes, peak_ns;
+	enum fact_basis peak_basis;
+	uint64_t granularity_bytes;
+	uint64_t alloc_count, free_count, fail_count;
+	struct fact_moment moment;
+	uint32_t focus;           /* its rows are itemised; others are OWNER_OTHER_PROCESSES */
+	struct fact_owner_row *owners; /* rows with in_sum add up to total_bytes, if known */
+	size_t owner_count;
+	struct fact_layer largest_free[LAYER_MAX];
+	struct fact_fragmentation fragmentation;
+};
+
+#endif
