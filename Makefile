@@ -36,28 +36,31 @@ hook_obj := $(hook_src:%.c=$(B)/obj/%.o)
 cmd_obj  := $(cmd_src:%.c=$(B)/obj/%.o)
 CMD_LIBS := -ldw -lelf -ljson-c -lzstd -lz -liberty -lm -ldl
 
-unit_core     := $(patsubst tests/unit/core/%.c,$(B)/unit/core/%,$(wildcard tests/unit/core/*.c))
-unit_hooks    := $(patsubst tests/unit/hooks/%.c,$(B)/unit/hooks/%,$(wildcard tests/unit/hooks/*.c))
+# a unit test lies in the folder of the room that it tests, and is built to the same path below $(B)/unit
+unit_src      := $(filter-out tests/unit/fixtures/%,$(wildcard $(foreach depth,*/* */*/* */*/*/*,tests/unit/$(depth).c)))
+unit_tests    := $(unit_src:tests/%.c=$(B)/%)
 call_obj      := $(filter-out %/cuda_runtime.o,$(filter $(B)/obj/interpose/hooks/cuda/cuda_%,$(hook_obj)))
-unit_both     := $(patsubst tests/unit/both/%.c,$(B)/unit/both/%,$(wildcard tests/unit/both/*.c))
-unit_analysis := $(patsubst tests/unit/analysis/%.c,$(B)/unit/analysis/%,$(wildcard tests/unit/analysis/*.c))
-victims       := $(patsubst tests/victims/%.c,$(B)/victims/%,$(wildcard tests/victims/*.c)) $(B)/victims/cause_fixture
+# a victim lies in the folder of what misbehaves; its program is $(B)/victims/NAME
+victim_rooms  := device driver host process framework
+victim_src    := $(wildcard $(victim_rooms:%=tests/victims/%/*.c))
+victim_heads  := $(wildcard tests/victims/*.h tests/victims/*.def tests/victims/*/*.h)
+victims       := $(patsubst %.c,$(B)/victims/%,$(notdir $(victim_src))) $(B)/victims/cause_fixture
 preloads      := tests/bench/walker_oracle.c tests/bench/python_stacks.c tests/bench/null_interposer.c
 benches       := $(patsubst tests/bench/%.c,$(B)/bench/%,$(filter-out $(preloads),$(wildcard tests/bench/*.c))) $(preloads:tests/bench/%.c=$(B)/bench/%.so) \
                  $(B)/bench/malloc_workload_nofp $(B)/bench/malloc_workload_fp
 # the same victims once more, linked to the driver: the door of programs built with -lcuda
-linked        := $(patsubst tests/victims/%.c,$(B)/victims/linked/%,$(shell grep -lE 'victims/(doors|vmm)\.h"' tests/victims/*.c))
+linked        := $(patsubst %.c,$(B)/victims/linked/%,$(notdir $(shell grep -lE 'victims/(doors|vmm)\.h"' $(victim_src))))
 static        := $(if $(wildcard $(CUDA_HOME)/lib/libcudart_static.a),$(B)/victims/static/real_runtime_lookups)
 tools         := $(patsubst tests/fault/%.c,$(B)/fault/%,$(wildcard tests/fault/*.c))
 torture       := $(B)/torture/program $(B)/torture/plugin.so
-sim           := $(if $(wildcard tests/sim/driver.c),$(B)/sim/libcuda.so.1) $(if $(wildcard tests/sim/runtime.c),$(B)/sim/libcudart.so.13 $(B)/sim/libcudart.so.12) \
+sim           := $(if $(wildcard tests/sim/driver.c),$(B)/sim/libcuda.so.1) $(if $(wildcard tests/sim/runtime/runtime.c),$(B)/sim/libcudart.so.13 $(B)/sim/libcudart.so.12) \
                  $(if $(wildcard tests/sim/nvml.c),$(foreach release,450 535 580,$(B)/sim/nvml-$(release)/libnvidia-ml.so.1))
 
 all: interpose analysis ## the library and the command
 interpose: $(B)/libcuflight.so ## libcuflight.so alone: needs nothing but a C compiler
 analysis: $(B)/cuflight ## the command alone
 tests: all unit $(sim) $(victims) $(linked) $(static) $(tools) $(torture) $(benches) ## everything that the checks run
-unit: $(unit_core) $(unit_hooks) $(unit_analysis) $(unit_both) ## the unit tests alone
+unit: $(unit_tests) ## the unit tests alone
 sim: $(sim) ## the simulated driver and runtime
 
 $(B)/export.map: interpose/export.map.in interpose/abi/hooks.def Makefile
@@ -74,6 +77,8 @@ $(B)/libanalysis.a: $(cmd_obj)
 	$(call say,AR)rm -f $@ && ar rcs $@ $^
 $(B)/libcore.a: $(core_obj)
 	$(call say,AR)rm -f $@ && ar rcs $@ $^
+$(B)/libcalls.a: $(call_obj)
+	$(call say,AR)rm -f $@ && ar rcs $@ $^
 
 $(B)/obj/interpose/%.o: interpose/%.c
 	@mkdir -p $(@D)
@@ -82,15 +87,15 @@ $(B)/obj/analysis/%.o: analysis/%.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(CMDF) -DCUFLIGHT_VERSION='"$(VERSION)"' -DCUFLIGHT_PREFIX='"$(PREFIX)"' $(CFLAGS) -c $< -o $@
 
-# a unit test of the core links the core without its hooks; of the hooks, the driver's functions alone (the malloc family would
-# interpose the test's own); of the analysis, all but main; of both, what was written is read
-$(B)/unit/core/%: tests/unit/core/%.c $(B)/libcore.a
+# A unit test of interpose/ links the recorder without its hooks, which would interpose the test's malloc. A test of hooks/cuda
+# adds the driver's functions. A test of analysis/ links all of it but main(). A test of both sides reads what it has written.
+$(B)/unit/interpose/%: tests/unit/interpose/%.c $(B)/libcore.a
 	@mkdir -p $(@D)
 	$(call say,TEST)$(CC) $(BASE) -fno-builtin-malloc $(CFLAGS) $< $(B)/libcore.a -o $@ -lcmocka -lpthread -ldl
-$(B)/unit/hooks/%: tests/unit/hooks/%.c $(call_obj) $(B)/libcore.a
+$(B)/unit/interpose/hooks/cuda/%: tests/unit/interpose/hooks/cuda/%.c $(B)/libcalls.a $(B)/libcore.a
 	@mkdir -p $(@D)
-	$(call say,TEST)$(CC) $(BASE) $(CFLAGS) $< $(call_obj) $(B)/libcore.a -o $@ -lcmocka -lpthread -ldl
-$(B)/unit/both/%: tests/unit/both/%.c $(B)/libcore.a $(B)/libanalysis.a
+	$(call say,TEST)$(CC) $(BASE) $(CFLAGS) $< $(B)/libcalls.a $(B)/libcore.a -o $@ -lcmocka -lpthread -ldl
+$(B)/unit/both_sides/%: tests/unit/both_sides/%.c $(B)/libcore.a $(B)/libanalysis.a
 	@mkdir -p $(@D)
 	$(call say,TEST)$(CC) $(BASE) -fno-builtin-malloc $(CFLAGS) $< $(B)/libcore.a $(B)/libanalysis.a -o $@ -lcmocka $(CMD_LIBS) -lpthread -ldl
 $(B)/unit/analysis/%: tests/unit/analysis/%.c $(B)/libanalysis.a
@@ -104,9 +109,9 @@ $(B)/sim/libcuda.so.1: $(wildcard tests/sim/driver*.c) tests/sim/settings.c $(wi
 $(B)/sim/nvml-%/libnvidia-ml.so.1: tests/sim/nvml.c tests/sim/driver_device.c tests/sim/settings.c tests/sim/driver.h $(wildcard interpose/abi/*.h) interpose/abi/hooks.def
 	@mkdir -p $(@D)
 	$(call say,SIM)$(CC) $(filter-out -MMD -MP,$(BASE)) -DNVML_ERA=$* -fPIC -fvisibility=hidden -shared -Wl,-soname,libnvidia-ml.so.1 $(filter %.c,$^) -o $@ -lpthread
-$(B)/sim/libcudart.so.%: $(wildcard tests/sim/runtime*.c) $(wildcard tests/sim/*.h tests/sim/*.def) interpose/abi/hooks.def interpose/abi/cuda_types.h $(wildcard tests/sim/runtime.map.in)
+$(B)/sim/libcudart.so.%: $(wildcard tests/sim/runtime/*.c tests/sim/runtime/*.h tests/sim/runtime/*.def tests/sim/*.h tests/sim/*.def) interpose/abi/hooks.def interpose/abi/cuda_types.h $(wildcard tests/sim/runtime/runtime.map.in)
 	@mkdir -p $(@D)
-	$(call say,SIM)sed 's/@SONAME@/libcudart.so.$*/' tests/sim/runtime.map.in > $@.map && $(CC) $(filter-out -MMD -MP,$(BASE)) -DCUDART_MAJOR=$* -fPIC -fvisibility=hidden -shared -Wl,-soname,libcudart.so.$* -Wl,--version-script=$@.map $(filter %.c,$^) -o $@ -ldl -lpthread
+	$(call say,SIM)sed 's/@SONAME@/libcudart.so.$*/' tests/sim/runtime/runtime.map.in > $@.map && $(CC) $(filter-out -MMD -MP,$(BASE)) -DCUDART_MAJOR=$* -fPIC -fvisibility=hidden -shared -Wl,-soname,libcudart.so.$* -Wl,--version-script=$@.map $(filter %.c,$^) -o $@ -ldl -lpthread
 
 VICTIMF = $(filter-out -MMD -MP -fsanitize=%,$(BASE)) -O1 -fno-builtin -fno-inline -fno-optimize-sibling-calls $(CFLAGS)
 VICTIM_LIBS_runtime_linked := -L$(B)/sim -l:libcudart.so.13
@@ -125,17 +130,18 @@ $(B)/victims/torch/libhandles.so $(B)/victims/torch/libggml-base.so: $(B)/victim
 $(B)/victims/ggml_buffers $(B)/victims/linked/ggml_buffers: $(B)/victims/torch/libggml-base.so
 $(B)/victims/torch_allocator $(B)/victims/linked/torch_allocator: $(B)/victims/torch/libhandles.so
 $(B)/victims/torch_allocator $(B)/victims/linked/torch_allocator $(B)/victims/cause_fixture: $(B)/victims/torch/libc10_cuda.so
-$(B)/victims/linked/%: tests/victims/%.c $(wildcard tests/victims/*.h tests/victims/*.def) $(B)/sim/libcuda.so.1
+vpath %.c $(victim_rooms:%=tests/victims/%)
+$(B)/victims/linked/%: %.c $(victim_heads) $(B)/sim/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call say,VICTIM)$(CC) $(VICTIMF) -DDOOR_LINKED $< -o $@ -L$(B)/sim -l:libcuda.so.1 -ldl -lpthread
-$(B)/victims/static/%: tests/victims/%.c $(CUDA_HOME)/lib/libcudart_static.a
+$(B)/victims/static/%: %.c $(CUDA_HOME)/lib/libcudart_static.a
 	@mkdir -p $(@D)
 	$(call say,VICTIM)$(CC) $(VICTIMF) -DRUNTIME_STATIC $^ -o $@ -ldl -lpthread -lrt
-$(B)/victims/cause_fixture: $(wildcard tests/victims/causes/*.[ch] tests/victims/*.h tests/victims/torch/*.h tests/victims/*.def)
+$(B)/victims/cause_fixture: $(wildcard tests/victims/causes/*.[ch]) $(victim_heads)
 	@mkdir -p $(@D)
 	$(call say,VICTIM)$(CC) $(VICTIMF) $(filter %.c,$^) -o $@ -ldl -lpthread
 # -fno-builtin: the compiler must not remove a malloc and free pair; -rdynamic is not needed, symbols come from .symtab
-$(B)/victims/%: tests/victims/%.c $(wildcard tests/victims/*.h tests/victims/*.def)
+$(B)/victims/%: %.c $(victim_heads)
 	@mkdir -p $(@D)
 	$(call say,VICTIM)$(CC) $(VICTIMF) $< -o $@ $(VICTIM_LIBS_$*) -ldl -lpthread
 $(B)/bench/%: tests/bench/%.c
@@ -154,14 +160,14 @@ $(B)/bench/walker_oracle.so $(B)/bench/python_stacks.so: $(B)/bench/%.so: tests/
 	@mkdir -p $(@D)
 	$(call say,BENCH)$(CC) $(filter-out -MMD -MP,$(LIBF)) $(CFLAGS) -shared $< $(B)/libcore.a -o $@ -ldl -lpthread
 # -fno-builtin: the compiler must not remove a pair of malloc and free
-$(B)/torture/program: tests/torture/program.c tests/torture/blocks.c tests/torture/blocks.h tests/victims/host_ways.h interpose/abi/cuda_types.h
+$(B)/torture/program: tests/torture/program.c tests/torture/blocks.c tests/torture/blocks.h tests/victims/host/host_ways.h interpose/abi/cuda_types.h
 	@mkdir -p $(@D)
 	$(call say,TORTURE)$(CC) $(VICTIMF) $(filter %.c,$^) -o $@ -ldl -lpthread
 $(B)/torture/plugin.so: tests/torture/plugin.c
 	@mkdir -p $(@D)
 	$(call say,TORTURE)$(CC) $(VICTIMF) -fPIC -shared $< -o $@
 # tools of the fault runs may read recordings, so they link what the command is made of
-$(B)/fault/%: tests/fault/%.c $(B)/libanalysis.a $(wildcard tests/victims/*.h)
+$(B)/fault/%: tests/fault/%.c $(B)/libanalysis.a $(victim_heads)
 	@mkdir -p $(@D)
 	$(call say,FAULT)$(CC) $(filter-out -MMD -MP,$(BASE)) $(CFLAGS) $< $(B)/libanalysis.a -o $@ $(CMD_LIBS)
 
@@ -232,6 +238,6 @@ help: ## this list
 	@echo 'targets:'; awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' Makefile
 	@echo 'variables: V=1 commands shown; SAN=address|undefined|thread; CI=1 warnings are errors; SANITIZERS=1 check adds sanitizers and valgrind; FRAMEWORKS=yes check adds check-frameworks; O=build; PREFIX= DESTDIR= CC= CFLAGS=; CUDA_HOME= (tests against the real headers and runtime)'
 
--include $(core_obj:.o=.d) $(hook_obj:.o=.d) $(cmd_obj:.o=.d) $(B)/obj/analysis/main.d $(wildcard $(B)/unit/*/*.d)
+-include $(core_obj:.o=.d) $(hook_obj:.o=.d) $(cmd_obj:.o=.d) $(B)/obj/analysis/main.d $(wildcard $(unit_tests:=.d))
 .PHONY: all interpose analysis tests unit sim check check-unit check-e2e check-golden check-fault check-torture torture check-gpu check-suites check-agents check-frameworks check-asan check-ubsan check-tsan check-valgrind fuzz lint bench bench-host bench-causes gen format install uninstall clean help
 .DELETE_ON_ERROR:

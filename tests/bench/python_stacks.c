@@ -2,7 +2,7 @@
 /*
  * What Python frames add to a stack: loaded into an interpreter (ctypes) and called under as many frames as are wanted.
  * measure() prints CPU nanoseconds a stack, medians of 9 rounds taken by turns: native and with Python frames, walked and
- * merged each time, and recognised as one seen a moment ago. survive() is for tests/e2e/python_frames.tap: layouts that are
+ * merged each time, and recognised as one seen a moment ago. survive() is for tests/e2e/stacks/python_frames.tap: layouts that are
  * wrong, in this very interpreter, each in a child of its own where nothing was walked before.
  */
 #include <stdint.h>

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # Runs the command in a folder of its own and keeps what it wrote where. Sourced by the cli_*.bats files.
-root=$(realpath "$BATS_TEST_DIRNAME/../..")
+root=$(realpath "$BATS_TEST_DIRNAME/../../..")
 build=${BUILD:-$root/build}
 cuflight=$build/cuflight
 

@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # Runs a program that has nothing to do with GPUs with and without the recorder, and compares all that can be seen of it:
 # output, exit status, and the files it leaves. Sourced by the .bats files beside it.
-root=$(realpath "$BATS_TEST_DIRNAME/../..")
+root=$(realpath "$BATS_TEST_DIRNAME/../../..")
 build=${BUILD:-$root/build}
 
 # (bats waits for whoever holds descriptor 3: a daemon that a program leaves behind must not)

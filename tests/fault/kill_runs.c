@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * kill_runs RUNS SEED FOLDER VICTIM...: starts VICTIM TRUTH RUNS times, kills it with SIGKILL at a random instant of its
- * work, and compares its recording with its truth (tests/victims/kill_truth.h): the live set must be exact up to the calls
+ * work, and compares its recording with its truth (tests/victims/process/kill_truth.h): the live set must be exact up to the calls
  * in flight, no completed call may be missing among the events. Every eighth run is killed at a random instant of its
  * start instead. A run that dies while its recording is being made leaves no file, or one whose header is zeros.
  * In sampled mode host blocks under 64 KiB may be missing, and host events are not counted.
@@ -27,7 +27,7 @@
 #include <unistd.h>
 #include "analysis/recording/events.h"
 #include "analysis/replay/replay.h"
-#include "tests/victims/kill_truth.h"
+#include "tests/victims/process/kill_truth.h"
 
 #define WORK_NS 80000000u  /* longest time between its start and its death */
 #define START_NS 12000000u

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes seed recordings into the directory named by the first argument: small ones, with something in every section. */
 #include "interpose/abi/gpu_processes.h"
-#include "tests/unit/analysis/recording_maker.h"
+#include "tests/unit/fixtures/recording_maker.h"
 
 static struct maker *begin(void)
 {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "tests/victims/host_ways.h"
+#include "tests/victims/host/host_ways.h"
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof *(array))
 

@@ -6,7 +6,7 @@
  * Contract. All choices follow from SEED, so two runs print the same lines and end with the same status, unless somebody
  * interferes. Addresses, times and process ids are never printed. Blocks are filled with a pattern that is checked before
  * they are freed; a wrong byte is printed. Before it ends, each process appends to the file TRUTH what it allocated
- * (tests/victims/host_ways.h has the form) and what it holds on the device.
+ * (tests/victims/host/host_ways.h has the form) and what it holds on the device.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -30,7 +30,7 @@
 #include <unistd.h>
 #include "interpose/abi/cuda_types.h"
 #include "tests/torture/blocks.h"
-#include "tests/victims/host_ways.h"
+#include "tests/victims/host/host_ways.h"
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof *(array))
 #define SLOTS 48

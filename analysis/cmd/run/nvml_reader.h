@@ -2,7 +2,7 @@
 /*
  * One reading of NVML by `cuflight run`. The recorder has a reader of its own (hooks/cuda/nvml.c):
  * it may not use libc there, and neither side may be built from the other's sources. Both follow
- * interpose/abi/nvml.h, and the same cases test both (tests/unit/nvml_cases.h).
+ * interpose/abi/nvml.h, and the same cases test both (tests/unit/fixtures/nvml_cases.h).
  *
  * Contract: called in a child process that ends afterwards, because NVML may hang or crash.
  */

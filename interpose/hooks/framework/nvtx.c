@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * NVTX version 3: ranges and marks become phases. The facts are NVTX's own headers' (nvtxDetail/nvtxTypes.h, nvtxInit.h,
- * tests/e2e/nvtx.bats compiles them against the tables here): export table 1 gives, by module, arrays of pointers to
+ * tests/e2e/marks/nvtx.bats compiles them against the tables here): export table 1 gives, by module, arrays of pointers to
  * the function pointers that an object's calls go through.
  *
  * Another tool named by the environment (Nsight) is opened and asked first; what it put into the table is called

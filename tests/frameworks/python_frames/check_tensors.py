@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 here = os.path.dirname(os.path.abspath(__file__))
-folder_of_marks = os.path.join(here, "../../e2e/python_frames")
+folder_of_marks = os.path.join(here, "../../e2e/stacks/python_frames")
 sys.path.insert(0, folder_of_marks)
 sys.dont_write_bytecode = True
 import matrix  # noqa: E402 (its tests run when it is the program)

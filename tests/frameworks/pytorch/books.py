@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """books.py SEED POINTS: real PyTorch allocates and frees at random, without a kernel, and says what its own allocator has
 at every point (torch.cuda.memory_stats, memory._snapshot), then asks for more than there is. The lines are those of
-tests/victims/torch_allocator.c."""
+tests/victims/framework/torch_allocator.c."""
 import os
 import random
 import sys

@@ -19,7 +19,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 HERE = pathlib.Path(__file__).resolve().parent
 FRAMEWORKS = ROOT / 'build/frameworks'
-sys.path[:0] = [str(ROOT / 'tests'), str(ROOT / 'tests/frameworks'), str(ROOT / 'tests/e2e/torch')]
+sys.path[:0] = [str(ROOT / 'tests'), str(ROOT / 'tests/frameworks'), str(ROOT / 'tests/e2e/framework/torch')]
 import check_blocks # noqa: E402
 import recording as r # noqa: E402
 import stand_in # noqa: E402

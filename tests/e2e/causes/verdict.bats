@@ -1,0 +1,86 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# What the library itself says when a process dies of memory: on stderr, in the container's termination log; and the
+# measured largest block. Nothing is said of failures that the program survived.
+load ../cli.bash
+
+# "VICTIM [ARGUMENT]" [OPTIONS]: runs it recorded on the simulated device; stdout in truth, stderr in err, the recording is r.cuf
+record() {
+	local status=0 words
+	read -ra words <<<"$1"
+	rm -f r.cuf
+	SIMCUDA_LIB=$build/sim "$root/scripts/simcuda" env CUFLIGHT_OUTPUT="$home/r.cuf" CUFLIGHT_OPTIONS="size=4MiB${2:+:$2}" \
+		LD_PRELOAD="$build/libcuflight.so" "$build/victims/${words[0]}" "${words[@]:1}" >truth 2>err || status=$?
+	echo "$status" >status
+}
+
+# VICTIM: what the program says without the recorder
+native() {
+	SIMCUDA_LIB=$build/sim "$root/scripts/simcuda" "$build/victims/$1" >native.truth 2>native.err || true
+}
+
+@test "a fatal failure is explained in three lines on stderr, after the program's own words" {
+	record oom_fatal
+	native oom_fatal
+	[ "$(<status)" = 1 ]
+	head -n 1 err | cmp - <(head -n 1 native.err)
+	[ "$(grep -c '^cuflight: ' err)" = 3 ]
+	grep -qE '^cuflight: out of memory on GPU 0: cudaMalloc wanted [0-9.]+ GiB; the driver had [0-9.]+ GiB free of 16\.0 GiB$' err
+	grep -qE '^cuflight: this process held [0-9.]+ GiB device' err
+	grep -qxF "cuflight: next: cuflight report $home/r.cuf" err
+	cmp <(grep -v '^device ' truth) <(grep -v '^device ' native.truth)
+}
+
+@test "the likely cause is told where arithmetic tells it; tests/bench/causes.py compares it with the report's" {
+	record 'cause_fixture weights_too_large'
+	grep -qE '^cuflight: likely: hardly anything was given back since the start: .* \(S2, S3, S5\)$' err
+	record 'cause_fixture pages_pinned'
+	grep -qE '^cuflight: likely: free memory lies in pieces: packed it would be [0-9.]+ [GM]iB \(S6\)$' err
+	record 'cause_fixture other_tenant_at_load'
+	grep -qE '^cuflight: likely: others hold .* \(S1.tenant\)$' err
+}
+
+@test "the same lines go to the termination log when asked, and a log that cannot be written changes nothing" {
+	record oom_fatal termination_log="$home/log"
+	cmp log <(grep '^cuflight: ' err)
+	record oom_fatal termination_log=/proc/nowhere/log
+	[ "$(<status)" = 1 ]
+	[ "$(grep -c '^cuflight: ' err)" = 3 ]
+}
+
+@test "a refused malloc that ends the program is explained, too; one that the program lives with is not" {
+	limited() { (ulimit -v 1000000 && CUFLIGHT_OUTPUT="$home/r.cuf" LD_PRELOAD="$build/libcuflight.so" /usr/bin/python3 -c "$1" 2>err); }
+	limited 'kept = []
+while True: kept.append(bytes(8 << 20))' && return 1
+	grep -qE '^cuflight: out of host memory: calloc wanted 8\.00 MiB$' err
+	grep -qE '^cuflight: this process held [0-9.]+ MiB of malloc.s \(estimated\); [0-9.]+ MiB resident' err
+	rm r.cuf
+	limited 'try: bytes(8 << 30)
+except MemoryError: print("went on")' | grep -qxF 'went on'
+	[ ! -s err ]
+}
+
+@test "failures that were recovered or handled, and healthy programs, leave stderr alone" {
+	for victim in oom_recovered oom_handled healthy_churn leak_per_request; do
+		record $victim termination_log="$home/log"
+		native $victim
+		cmp err native.err
+		[ ! -e log ]
+	done
+}
+
+@test "probe=1 measures the largest block that can be had; without it nobody asks" {
+	record oom_fatal probe=1
+	expect 0 report --json -o r.json r.cuf
+	python3 - r.json <<'CHECK'
+import json, sys
+incident = json.load(open(sys.argv[1]))["incidents"][0]
+measured, free = incident["largest_free"]["measured_bytes"], incident["free_bytes"]
+# the simulated device maps any free pages: what is measured is what is free, to the page
+assert measured is not None and free - (2 << 20) < measured <= free, (measured, free)
+assert measured < incident["requested_bytes"]
+CHECK
+	record oom_fatal
+	expect 0 report --json -o r.json -f r.cuf
+	python3 -c 'import json; assert json.load(open("r.json"))["incidents"][0]["largest_free"]["measured_bytes"] is None'
+}

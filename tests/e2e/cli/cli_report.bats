@@ -1,0 +1,125 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# `cuflight report`: what it reads, what it refuses, and the forms it writes. What it says of the facts is judged by the
+# victims' own truth, elsewhere.
+load ../cli.bash
+
+# VICTIM [OPTION...]: records it on the simulated device into VICTIM/
+record_victim() {
+	local victim=$1
+	shift
+	[ -x "$build/victims/$victim" ] || skip "no victims built"
+	"$root/scripts/simcuda" "$cuflight" run -q --size=8MiB "$@" -o "$victim/" -- "$build/victims/$victim" >/dev/null 2>&1 || true
+	[ -n "$(recordings "$victim")" ]
+}
+
+# the first screen ends at the first empty line
+screen() { sed '/^$/,$d' out; }
+
+@test "without an argument it takes the newest run here, or in CUFLIGHT_OUTPUT, and says which" {
+	expect 2 report
+	holds err 'no recording in' "record one with 'cuflight run -- COMMAND'"
+	"$cuflight" run -q --size=4MiB -o a.cuf -- true
+	"$cuflight" run -q --size=4MiB -o b.cuf -- false || true
+	expect 0 report
+	holds err 'b.cuf, the newest run here'
+	holds out 'false, pid '
+	expect 0 report -q
+	empty err
+	mkdir elsewhere
+	"$cuflight" run -q --size=4MiB -o elsewhere/c.cuf -- sh -c 'exit 3' || true
+	CUFLIGHT_OUTPUT=elsewhere expect 0 report
+	holds err 'elsewhere/c.cuf'
+	holds out 'exited with status 3'
+}
+
+@test "what is no recording is refused with its reason" {
+	expect 2 report missing.cuf
+	holds err "cannot report on 'missing.cuf': cannot open the recording: No such file or directory"
+	: >empty.cuf
+	expect 2 report empty.cuf
+	holds err 'the file is empty'
+	echo "not a recording" >text.cuf
+	expect 2 report text.cuf
+	head -c 65536 /dev/urandom >noise.cuf
+	expect 2 report noise.cuf
+	mkdir folder
+	expect 2 report folder
+	holds err 'no recordings in this directory'
+	expect 2 report one.cuf two.cuf
+	holds err "'two.cuf' is too many"
+	empty out
+}
+
+@test "a cut recording is reported as far as it goes, and its first screen says so" {
+	record_one
+	head -c 65536 x.cuf >cut.cuf
+	expect 0 report cut.cuf
+	screen | grep -q '^PARTIAL'
+	head -c 100 x.cuf >stump.cuf
+	expect 2 report stump.cuf
+	holds err 'ends inside its header'
+}
+
+@test "--at takes its moments and no others" {
+	local at
+	record_victim oom_recovered
+	for at in now peak '#1' 0s 0.01s; do
+		expect 0 report --at="$at" oom_recovered
+	done
+	for at in soon '#' '#0' '#x' 5 -1s nan s 1e99s; do
+		expect 2 report --at="$at" oom_recovered
+		holds err 'wanted now, peak, #N'
+	done
+	expect 2 report --at='#9' oom_recovered
+	holds err 'one failed request, #1, is in it'
+}
+
+@test "a fatal failure: the first screen has every answer and fits 80x25" {
+	record_victim oom_fatal
+	expect 0 report oom_fatal
+	[ "$(screen | wc -l)" -le 25 ]
+	awk 'length($0) > 80 { print; bad = 1 } END { exit bad }' out
+	ascii out
+	screen >screen
+	for word in OOM PROCESS CAUSE WHY 'DO ' FAILED AT LARGEST 'WHO HOLDS' GREW LEAKS HOST SEEN 'NOT SEEN' NEXT; do
+		grep -q "^$word" screen || { echo "no $word" >&2; cat screen >&2; return 1; }
+	done
+	holds screen 'append_kv' 'cudaMalloc(' '= driver total'
+	[ "$(head -c 4 screen)" = 'OOM ' ]
+}
+
+@test "the screen follows COLUMNS" {
+	record_victim oom_fatal
+	COLUMNS=132 expect 0 report oom_fatal
+	awk 'length($0) > 132 { print; bad = 1 } length($0) > 80 { wide = 1 } END { exit bad || !wide }' out
+	COLUMNS=40 expect 0 report oom_fatal # more lines, the same words
+	sed -n '/^CAUSE/,/^FAILED/p' out | tr -s '\n ' '  ' >narrow
+	expect 0 report oom_fatal
+	sed -n '/^CAUSE/,/^FAILED/p' out | head -n 6 | tr -s '\n ' '  ' >wide
+	[ "$(head -c 120 narrow)" = "$(head -c 120 wide)" ]
+}
+
+@test "JSON is valid by the published schema, and says no key that the schema does not describe" {
+	local victim
+	for victim in oom_fatal oom_recovered leak_per_request page_checkerboard pool_threshold vmm_reservation vmm_early_release captured_graph \
+		two_processes sigkill pinned managed array; do
+		record_victim "$victim"
+		expect 0 report --json "$victim"
+		cp out "$victim.json"
+	done
+	record_victim healthy_churn --host=full
+	expect 0 report --json healthy_churn
+	cp out healthy_churn.json
+	node "$root/tests/e2e/validate.cjs" ./*.json
+	node "$root/tests/e2e/cli_keys.cjs" ./*.json
+}
+
+@test "JSON of names that are not UTF-8 is still UTF-8" {
+	local name=$'n\xffme'
+	cp "$(type -P true)" "$name"
+	"$cuflight" run -q --size=4MiB -o x.cuf -- "./$name"
+	expect 0 report --json x.cuf
+	iconv -f UTF-8 -t UTF-8 out >/dev/null
+	node "$root/tests/e2e/validate.cjs" out
+}

@@ -1,0 +1,175 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# What is said to people who ask for help, who mistype, and whose disk is full.
+load ../cli.bash
+
+@test "alone it prints 15 lines of help with an example, and fails" {
+	expect 2
+	empty out
+	[ "$(wc -l <err)" = 15 ]
+	holds err 'cuflight run -- python3 server.py'
+	awk 'length($0) > 80 { print; bad = 1 } END { exit bad }' err
+}
+
+@test "--help of every command goes to stdout, fits 80 columns and names every option of its completion" {
+	local name option
+	for name in run report doctor env help; do
+		expect 0 "$name" --help
+		empty err
+		holds out "usage: cuflight $name "
+		awk 'length($0) > 80 { print; bad = 1 } END { exit bad }' out
+		for option in $("$cuflight" help --as=bash | sed -n "s/^\t\t$name) options='\(.*\)' ;;/\1/p"); do
+			holds out "${option%=}"
+		done
+		cp out long
+		expect 0 help "$name"
+		cmp out long
+	done
+}
+
+@test "--version names the format and the build" {
+	local id
+	expect 0 --version
+	id=$(readelf -n "$cuflight" | sed -n 's/.*Build ID: //p')
+	holds out 'recording format 1' "build $id"
+	cp out first
+	expect 0 run --version
+	cmp out first
+}
+
+@test "a mistyped command or option is answered with the nearest one" {
+	expect 2 reprot
+	holds err "did you mean 'report'?"
+	expect 2 report --jsno
+	holds err "did you mean '--json'?"
+	expect 2 help rum
+	holds err "did you mean 'run'?"
+	expect 2 xyzzy
+	holds err "'cuflight help' lists them"
+	expect 2 help S99
+	holds err "no command or cause 'S99'"
+	expect 2 help S6 S7
+	holds err "'S7' is too many"
+	expect 2 --output=x report
+	holds err 'options follow the command'
+	empty out
+}
+
+@test "usage errors of run are 125, for its own failures must not look like the command's" {
+	expect 125 run
+	expect 125 run --
+	expect 125 run --hots=full -- true
+	expect 125 run --size=3 -- true
+	expect 125 run --error-exitcode=256 -- true
+	expect 125 run --library=/nonexistent/libcuflight.so -- true
+	holds err '/nonexistent/libcuflight.so: No such file or directory'
+	[ -z "$(recordings)" ]
+}
+
+@test "a full disk or a closed stdout is no success" {
+	local arguments
+	record_one
+	for arguments in '--version' 'help' 'run --help' 'report x.cuf' 'report --json x.cuf' 'doctor' 'env'; do
+		# shellcheck disable=SC2086 # words
+		run "$cuflight" $arguments >/dev/null
+		status=0
+		# shellcheck disable=SC2086
+		"$cuflight" $arguments >/dev/full 2>err || status=$?
+		[ "$status" = 2 ] || { [ "$arguments" = 'run --help' ] && [ "$status" = 125 ]; }
+		holds err 'cannot write the result: No space left on device'
+	done
+	status=0
+	"$cuflight" report x.cuf >&- 2>err || status=$?
+	[ "$status" = 2 ]
+	holds err 'cannot write the result'
+}
+
+@test "a reader that goes away ends it like any filter" {
+	record_one
+	"$cuflight" report x.cuf | head -n 1 >first
+	[ "$(wc -l <first)" = 1 ]
+	# the signal ignored, and the reader gone for sure
+	(trap '' PIPE; sleep 0.3; status=0; "$cuflight" report x.cuf 2>err || status=$?; echo "$status" >status) | true
+	[ "$(<status)" = 2 ]
+	holds err 'cannot write the result: Broken pipe'
+}
+
+@test "env prints lines that a shell can evaluate, and that record" {
+	local lines library
+	library=$(realpath "$build")/libcuflight.so
+	expect 0 env --recordings="$home/it's here/" --host=full --size=4MiB --stack-depth=9
+	(
+		export LD_PRELOAD=
+		lines=$(<out)
+		eval "$lines"
+		[ "$LD_PRELOAD" = "$library" ]
+		[ "$CUFLIGHT_OUTPUT" = "$home/it's here/" ]
+		[ "$CUFLIGHT_OPTIONS" = host=full:size=4MiB:stack_depth=9 ]
+		bash -c :
+	)
+	[ "$(find "it's here" -name 'cuflight.bash.*.cuf' | wc -l)" = 1 ]
+}
+
+@test "env for a Dockerfile, a pod and a service names the library where it will be" {
+	local form
+	for form in docker k8s systemd; do
+		expect 0 env --$form --library=/usr/lib/libcuflight.so --probe
+		empty err
+		holds out /usr/lib/libcuflight.so probe=1 CUFLIGHT_OUTPUT
+	done
+	expect 0 env --k8s --library=/x/libcuflight.so
+	holds out 'termination_log=/dev/termination-log'
+	expect 0 env --json --host=off --library=/x/libcuflight.so
+	node -e 'const v = JSON.parse(require("fs").readFileSync(0)); process.exit(v.CUFLIGHT_OPTIONS === "host=off" && v.LD_PRELOAD === "/x/libcuflight.so" && v.CUFLIGHT_OUTPUT === null ? 0 : 1)' <out
+	expect 2 env --library=/x/libcuflight.so what
+	expect 2 env --termination-log=/a:b
+	holds err "separates settings by ':'"
+}
+
+@test "-o writes a whole file or none, and overwrites with -f alone" {
+	record_one
+	expect 0 report -o r.txt x.cuf
+	empty out
+	cp r.txt before
+	expect 2 report -o r.txt x.cuf
+	holds err "'r.txt' exists; -f overwrites it"
+	cmp r.txt before
+	expect 0 report -f --json -o r.txt x.cuf
+	[ "$(head -c 1 r.txt)" = '{' ]
+	expect 2 report -o /nonexistent/r.txt x.cuf
+	holds err "cannot write '/nonexistent/r.txt': No such file or directory"
+	expect 2 report -f -o /dev/full x.cuf
+	holds err "cannot write '/dev/full': No space left on device"
+	[ -z "$(find . -name '*.tmp.*')" ]
+	expect 0 report -o /dev/null x.cuf
+	expect 0 report -o - x.cuf
+	[ -s out ]
+}
+
+@test "colour: on a terminal alone, unless told otherwise" {
+	record_one
+	expect 0 report x.cuf
+	lacks out $'\033'
+	expect 0 report --color=always x.cuf
+	grep -q $'\033\[' out
+	FORCE_COLOR=1 expect 0 report x.cuf
+	grep -q $'\033\[' out
+	NO_COLOR=1 FORCE_COLOR=1 expect 0 report x.cuf
+	lacks out $'\033'
+	TERM=xterm script -qec "'$cuflight' report x.cuf" /dev/null </dev/null >out
+	grep -q $'\033\[' out
+	TERM=dumb script -qec "'$cuflight' report x.cuf" /dev/null </dev/null >out
+	lacks out $'\033'
+	NO_COLOR=1 TERM=xterm script -qec "'$cuflight' report x.cuf" /dev/null </dev/null >out
+	lacks out $'\033'
+}
+
+@test "results are pure ASCII where the locale is not UTF-8, whatever names hold" {
+	mkdir 'grün'
+	cp "$(type -P true)" 'grün/größe'
+	"$cuflight" run -q --size=4MiB -o g.cuf -- 'grün/größe'
+	LC_ALL=C expect 0 report g.cuf
+	ascii out
+	LC_ALL=C.UTF-8 expect 0 report g.cuf
+	grep -q 'größe' out
+}

@@ -1,0 +1,23 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# What `make install` puts somewhere works from there, and `make uninstall` takes all of it away.
+bats_require_minimum_version 1.5.0
+load ../preload.bash
+
+make_it() { make -s -C "$root" O="$(realpath --relative-to="$root" "$build")" DESTDIR="$BATS_TEST_TMPDIR/stage" PREFIX=/opt/cuflight "$@" >&2; }
+
+@test "installed: the command finds its library, records and reports; uninstalled: nothing is left" {
+	make_it install
+	local at=$BATS_TEST_TMPDIR/stage/opt/cuflight
+	[ -x "$at/bin/cuflight" ] && [ -f "$at/lib/libcuflight.so" ] && [ -f "$at/share/man/man1/cuflight.1" ]
+	cd "$BATS_TEST_TMPDIR"
+	run -0 "$at/bin/cuflight" run -q -o recordings/ -- sh -c 'echo recorded'
+	[ "$output" = recorded ]
+	"$at/bin/cuflight" report recordings/ >report
+	grep -q . report
+	echo 'int main(void) { return cuflight_version(); }' | cc -x c -include cuflight.h -I"$at/include" -o says -
+	./says
+	run -1 "$at/bin/cuflight" run -q -o recordings/ -- ./says
+	make_it uninstall
+	[ -z "$(find "$BATS_TEST_TMPDIR/stage" -type f)" ]
+}

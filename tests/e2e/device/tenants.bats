@@ -1,0 +1,139 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2030,SC2031 # each test is a subshell of its own
+# Who else holds the device: what NVML says at a failed request, asked by the recorder where the program has NVML open, else by
+# `cuflight run`. The victim asks NVML itself, by its oldest function; the report must agree, and NVML be left as it was.
+load ../cli.bash
+
+setup() {
+	home=$BATS_TEST_TMPDIR
+	cd "$home" || return 1
+	unset LD_PRELOAD "${!CUFLIGHT_@}" "${!SIMCUDA_@}"
+	export SIMCUDA_LIB=$build/sim SIMCUDA_STATE=$home/devices
+	sleep 300 3>&- &
+	neighbour=$!
+	export SIMCUDA_TENANTS=$neighbour:3GiB,4194303:700MiB
+}
+
+teardown() { kill "$neighbour"; }
+
+sim() { "$root/scripts/simcuda" "$@"; }
+
+# VICTIM [ARGUMENT...]: preloaded alone; stdout in truth, its recording r.cuf, its report r.json
+preloaded() {
+	local victim=$1
+	shift
+	rm -f r.cuf
+	sim env "CUFLIGHT_OUTPUT=$home/r.cuf" CUFLIGHT_OPTIONS=size=4MiB${options:+:$options} "LD_PRELOAD=$build/libcuflight.so" \
+		"$build/victims/$victim" "$@" >truth 2>err || true
+	expect 0 report --json -f -o r.json r.cuf
+}
+
+# [OPTION...] -- COMMAND...: under run, with the report of the run
+launched() {
+	rm -rf rec
+	sim "$cuflight" run --size=4MiB -o rec/ "$@" >truth 2>err || true
+	expect 0 report --json -f -o r.json rec
+}
+
+agrees() { "$root/tests/e2e/check_truth.py" truth r.json; }
+
+# CONDITION: on the report r, its rows by kind (bytes), and those that came from NVML
+is() {
+	python3 - "$1" <<'CHECK' || { cat err truth; return 1; }
+import json, sys
+r = json.load(open("r.json"))
+owners = [o for o in r["devices"][0]["owners"]]
+row = {o["kind"]: o["bytes"] for o in owners}
+nvml = {o["pid"]: o for o in owners if o["kind"] == "other_processes" and o["source"] == "nvml"}
+blind = " ".join(b["text"] for b in r["coverage"]["blind"])
+GiB, MiB = 1 << 30, 1 << 20
+if not eval(sys.argv[1]):
+    sys.exit(f"not so: {sys.argv[1]}\n{[(o['kind'], o['pid'], o['bytes'], o['source'], o['basis']) for o in owners if o['bytes'] != 0]}\n{blind}")
+CHECK
+}
+
+@test "each process that NVML names has a row; blocks, context, others and free are the whole device" {
+	preloaded neighbours
+	agrees
+	is "nvml[$neighbour]['bytes'] == 3 * GiB and nvml[$neighbour]['name'] == 'sleep' and nvml[$neighbour]['basis'] == 'observed'"
+	is "nvml[4194303]['bytes'] == 700 * MiB and nvml[4194303]['name'] is None"
+	is "row['unexplained'] == 0 and row['context'] == 64 * MiB"
+	is "'find who started sleep (pid $neighbour), which holds 3.00 GiB' in r['incidents'][0]['cause']['fix'][0]['text']"
+	expect 0 report --color=never r.cuf
+	grep -qE "other: sleep, pid $neighbour +3\.00 GiB +[0-9.]+% +NVML\$" out
+}
+
+@test "NVML of drivers 450 and 535: other names, records of 16 and of 32 bytes" {
+	for release in 450 535; do
+		SIMCUDA_NVML=$release preloaded neighbours
+		agrees
+		is "nvml[$neighbour]['bytes'] == 3 * GiB and row['unexplained'] == 0"
+	done
+}
+
+@test "bytes that NVML cannot tell are unknown, not 0, and stay unexplained" {
+	SIMCUDA_TENANTS="$neighbour:3GiB?,4194303:700MiB" preloaded neighbours
+	agrees
+	is "nvml[$neighbour]['bytes'] is None and row['unexplained'] == 3 * GiB"
+}
+
+@test "a program that loads no NVML: cuflight run has it asked, also when the process is gone at once" {
+	launched -- "$build/victims/neighbours" --without-nvml
+	agrees
+	is "nvml[$neighbour]['bytes'] == 3 * GiB and nvml[4194303]['bytes'] == 700 * MiB and row['unexplained'] == 64 * MiB"
+}
+
+@test "a program that goes on after its failure is read while it lives" {
+	launched -- "$build/victims/oom_handled"
+	is "nvml[$neighbour]['bytes'] == 3 * GiB and len(nvml) == 2 and row['unexplained'] == 64 * MiB"
+}
+
+@test "a process that was recorded as well is counted once, with its context" {
+	mkfifo hold
+	sim env "CUFLIGHT_OUTPUT=$home/two/" CUFLIGHT_OPTIONS=size=4MiB "LD_PRELOAD=$build/libcuflight.so" \
+		"$build/victims/cause_fixture" --hold $((8 << 30)) <hold >held 3>&- &
+	background=$!
+	exec 4>hold
+	until [ -s held ] && grep -q holds held; do sleep 0.05; done
+	sim env "CUFLIGHT_OUTPUT=$home/two/" CUFLIGHT_OPTIONS=size=4MiB "LD_PRELOAD=$build/libcuflight.so" "$build/victims/neighbours" >truth 2>err || true
+	holder=$(sed -n 's/^tenant pid \([0-9]*\) .*/\1/p' truth | grep -vx "$neighbour" | grep -vx 4194303)
+	exec 4>&-
+	wait "$background"
+	expect 0 report --json -f -o r.json two
+	agrees
+	is "nvml[$holder]['bytes'] > 4 * GiB and len([o for o in owners if o['pid'] == $holder]) == 1 and row['unexplained'] == 0"
+}
+
+@test "process ids of another namespace: we are not counted as a neighbour" {
+	export SIMCUDA_NVML_PIDS=4200000
+	preloaded neighbours --without-nvml
+	is "not nvml"
+	launched -- "$build/victims/neighbours" --without-nvml
+	is "len(nvml) == 2 and sum(o['bytes'] for o in nvml.values()) == 3 * GiB + 700 * MiB"
+	preloaded neighbours
+	is "len(nvml) == 2 and nvml[$neighbour + 4200000]['bytes'] == 3 * GiB and nvml[$neighbour + 4200000]['basis'] == 'estimated'"
+}
+
+@test "without NVML nothing changes but what is unexplained" {
+	SIMCUDA_NVML=none launched -- "$build/victims/neighbours" --without-nvml
+	is "not nvml and 'NVML' not in blind and row['unexplained'] == 3 * GiB + 764 * MiB"
+}
+
+@test "NVML that refuses is told; NVML that never answers is not waited for" {
+	SIMCUDA_NVML_FAIL=nvmlInit_v2:9 launched -- "$build/victims/oom_fatal"
+	is "not nvml and 'nvmlInit_v2 answered 9 (driver not loaded)' in blind"
+	SIMCUDA_NVML_FAIL=nvmlDeviceGetComputeRunningProcesses_v3:4 preloaded neighbours
+	is "not nvml and 'nvmlDeviceGetComputeRunningProcesses_v3 answered 4 (no permission)' in blind and row['unexplained'] > 3 * GiB"
+	began=$SECONDS
+	SIMCUDA_NVML_FAIL=nvmlInit_v2:hang launched -- "$build/victims/oom_fatal"
+	is "not nvml and 'no answer in time' in blind"
+	[ $((SECONDS - began)) -lt 10 ]
+}
+
+@test "nvml=0: nobody asks" {
+	options=nvml=0 preloaded neighbours
+	is "not nvml"
+	launched --nvml=0 -- "$build/victims/oom_fatal"
+	is "not nvml and row['unexplained'] > 3 * GiB"
+}

@@ -1,0 +1,39 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# CPython's own test suites for what a preload could break (foreign functions, threads, child processes, fork) pass under
+# the recorder. A suite that fails here without it, too, is skipped: it says nothing.
+# -w: what failed once is run again alone, as CPython's own builders do; some of these tests race with a busy machine.
+load ../preload.bash
+
+# SUITE: prints the interpreter to use: the distribution's, whose suites are a package, else the one in PATH (itself, not a
+# version switcher's script in front of it)
+python_with() {
+	local python
+	for python in /usr/bin/python3 "$(python3 -c 'import sys; print(sys.executable)')"; do
+		! "$python" -c "import test.$1" 2>/dev/null || { echo "$python"; return; }
+	done
+	return 1
+}
+
+# SUITE: passes under a plain preload and under `cuflight run --host=full`, else it must fail natively
+suite_passes() {
+	local way python
+	python=$(python_with "$1") || skip "no python3 here ships test.$1"
+	for way in preload full; do
+		run_way "$way" "$python" -m test -w --timeout=200 "$1"
+		[ "$(<"$BATS_TEST_TMPDIR/$way.status")" != 0 ] || continue
+		run_way native "$python" -m test -w --timeout=200 "$1"
+		[ "$(<"$BATS_TEST_TMPDIR/native.status")" = 0 ] || skip "test.$1 fails here without the recorder, too"
+		echo "passes natively, fails under $way:" >&2
+		tail -n 60 "$BATS_TEST_TMPDIR/$way.out" "$BATS_TEST_TMPDIR/$way.err" >&2
+		return 1
+	done
+	grep -q '^Ran\|^Result: SUCCESS\|^== Tests result: SUCCESS' "$BATS_TEST_TMPDIR/preload.out"
+	if grep '\.cuf$' "$BATS_TEST_TMPDIR/preload.files" >&2; then return 1; fi
+	rm -rf "$BATS_TEST_TMPDIR/recordings"
+}
+
+@test "python's test_ctypes" { suite_passes test_ctypes; }
+@test "python's test_threading" { suite_passes test_threading; }
+@test "python's test_subprocess" { suite_passes test_subprocess; }
+@test "python's test_multiprocessing_fork" { suite_passes test_multiprocessing_fork; }

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The runtime's streams, captures and graphs: one line each onto the driver. */
+#include "tests/sim/runtime/runtime.h"
+
+EXPORT(cudaStreamCreate, (cudaStream_t *out)) FORWARD(stream_create, (out, 0))
+EXPORT(cudaStreamCreateWithFlags, (cudaStream_t *out, unsigned flags)) FORWARD(stream_create, (out, flags))
+EXPORT(cudaStreamDestroy, (cudaStream_t stream)) FORWARD(stream_destroy, (stream))
+EXPORT(cudaStreamSynchronize, (cudaStream_t stream)) FORWARD(stream_sync, (stream))
+EXPORT(cudaStreamBeginCapture, (cudaStream_t stream, int mode)) FORWARD(capture_begin, (stream, mode))
+EXPORT(cudaStreamEndCapture, (cudaStream_t stream, cudaGraph_t *out)) FORWARD(capture_end, (stream, out))
+EXPORT(cudaStreamIsCapturing, (cudaStream_t stream, int *out)) FORWARD(capture_query, (stream, out))
+EXPORT(cudaGraphCreate, (cudaGraph_t *out, unsigned flags)) FORWARD(graph_create, (out, flags))
+EXPORT(cudaGraphInstantiate, (cudaGraphExec_t *out, cudaGraph_t graph, unsigned long long flags)) FORWARD(graph_instantiate, (out, graph, flags))
+EXPORT(cudaGraphInstantiateWithFlags, (cudaGraphExec_t *out, cudaGraph_t graph, unsigned long long flags))
+	FORWARD(graph_instantiate, (out, graph, flags))
+EXPORT(cudaGraphUpload, (cudaGraphExec_t exec, cudaStream_t stream)) FORWARD(graph_upload, (exec, stream))
+EXPORT(cudaGraphExecDestroy, (cudaGraphExec_t exec)) FORWARD(graph_exec_destroy, (exec))
+EXPORT(cudaGraphDestroy, (cudaGraph_t graph)) FORWARD(graph_destroy, (graph))
+EXPORT(cudaDeviceGetGraphMemAttribute, (int device, int attribute, void *value)) FORWARD(graph_attribute, (device, attribute, value))
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) FORWARD(graph_launch, (exec, stream))
+cudaError_t cudaGraphLaunch_ptsz(cudaGraphExec_t exec, cudaStream_t stream) FORWARD(graph_launch_threads, (exec, stream))
+cudaError_t cudaDeviceGraphMemTrim(int device) FORWARD(graph_trim, (device))
+cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t *out, cudaGraph_t graph, const cudaGraphNode_t *dependencies, size_t count, void *params)
+	FORWARD(graph_alloc_node, (out, graph, dependencies, count, params))
+cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t *out, cudaGraph_t graph, const cudaGraphNode_t *dependencies, size_t count, void *ptr)
+	FORWARD(graph_free_node, (out, graph, dependencies, count, ptr))

@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The reader of NVML of `cuflight run`. */
+#include "analysis/cmd/run/nvml_reader.h"
+#include "tests/unit/fixtures/nvml_cases.h"
+
+int main(void) { return nvml_cases_run((struct nvml_reader){ nvml_bind, nvml_read }); }

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Hostile and damaged recordings: errors with their place, cut files, torn records. */
+#include <stdarg.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include "analysis/recording/events.h"
+#include "analysis/explain/facts_build.h"
+#include "tests/unit/fixtures/recording_maker.h"
+
+static const struct maker_plan tiny = { 4, 1024, 4, 1024, 64, 64, 16, 8, 8, 4, 1024 };
+
+static struct maker *sample_recording(void)
+{
+	struct maker *m = maker_new(&tiny);
+	maker_device(m, 0, 16 * GiB);
+	maker_stack(m, 1, 0x401000, 3);
+	maker_stack(m, 2, 0x402000, 2);
+	maker_meta(m, CUF_META_EXE, 0, "/usr/bin/victim");
+	maker_meta(m, CUF_META_HOOK, 100, "cuMemAlloc_v2");
+	maker_module(m, 1, 0x400000, 0x500000, "/usr/bin/victim");
+	maker_alloc(m, 0x700000000000, 3 * MiB, 1);
+	maker_alloc(m, 0x700000400000, 1000, 1);
+	maker_free(m, 0x700000000000);
+	maker_host_alloc(m, 0x5000, 100, 1);
+	maker_sample(m);
+	maker_fail(m, 0, 20 * GiB, 15 * GiB, 16 * GiB, 2);
+	maker_end(m, CUF_END_EXIT, 1);
+	return m;
+}
+
+static void expect_error(const void *data, size_t bytes, int code, uint64_t offset)
+{
+	struct reader *r = (void *)1;
+	struct reader_error error = { 0 };
+	assert_int_equal(reader_open_memory(data, bytes, &r, &error), code);
+	assert_null(r);
+	assert_int_equal(error.code, code);
+	assert_int_equal(error.offset, offset);
+	assert_true(strlen(reader_error_sentence(code)) > 5);
+}
+
+static void test_reader__damage_is_told_with_its_place(void **state)
+{
+	struct maker *m = sample_recording();
+	struct cuf_header saved = *m->h;
+	expect_error("", 0, READER_E_EMPTY, 0);
+	expect_error("hello, this is text", 19, READER_E_MAGIC, 0);
+	expect_error("CUF", 3, READER_E_MAGIC, 0);
+	expect_error(m->data, 4095, READER_E_SHORT, 4095);
+	m->h->version = CUF_VERSION + 1;
+	expect_error(m->data, m->bytes, READER_E_VERSION, offsetof(struct cuf_header, version));
+	*m->h = saved;
+	m->h->endian = 0x04030201;
+	expect_error(m->data, m->bytes, READER_E_ENDIAN, offsetof(struct cuf_header, endian));
+	*m->h = saved;
+	m->h->section_count = 25;
+	expect_error(m->data, m->bytes, READER_E_SECTIONS, offsetof(struct cuf_header, section_count));
+	*m->h = saved;
+	m->h->sections[3].offset = m->bytes;
+	expect_error(m->data, m->bytes, READER_E_SECTIONS, offsetof(struct cuf_header, sections) + 3 * sizeof(struct cuf_section));
+	*m->h = saved;
+	m->h->sections[2].bytes = UINT64_MAX - 100;
+	expect_error(m->data, m->bytes, READER_E_SECTIONS, offsetof(struct cuf_header, sections) + 2 * sizeof(struct cuf_section));
+	*m->h = saved;
+	m->h->sections[5].record_bytes = 63;
+	expect_error(m->data, m->bytes, READER_E_SECTIONS, offsetof(struct cuf_header, sections) + 5 * sizeof(struct cuf_section));
+	*m->h = saved;
+	m->h->device_segment_bytes = 32;
+	expect_error(m->data, m->bytes, READER_E_HEADER, offsetof(struct cuf_header, device_segment_bytes));
+	*m->h = saved;
+	m->h->header_bytes = 100;
+	expect_error(m->data, m->bytes, READER_E_HEADER, offsetof(struct cuf_header, header_bytes));
+	maker_free_all(m);
+}
+
+static void test_reader__missing_file_has_errno(void **state)
+{
+	struct reader *r;
+	struct reader_error error;
+	assert_int_equal(reader_open("/nonexistent/x.cuf", &r, &error), READER_E_OPEN);
+	assert_int_equal(error.system, ENOENT);
+	assert_string_equal(error.path, "/nonexistent/x.cuf");
+}
+
+static void test_reader__unknown_sections_are_skipped(void **state)
+{
+	struct maker *m = sample_recording();
+	struct reader *r;
+	m->h->sections[m->h->section_count++] = (struct cuf_section){ 77, 8, 4096, 4096 };
+	assert_int_equal(reader_open_memory(m->data, m->bytes, &r, NULL), 0);
+	assert_true(r->complete);
+	assert_int_equal(reader_count(r, CUF_SEC_LEDGER), 64);
+	reader_close(r);
+	maker_free_all(m);
+}
+
+/* Later writers append fields to records: this reader steps over them. */
+static void test_reader__longer_records_are_stepped_over(void **state)
+{
+	struct maker *m = sample_recording();
+	struct reader *r;
+	for (unsigned i = 0; i < m->h->section_count; i++)
+		if (m->h->sections[i].id == CUF_SEC_LEDGER)
+			m->h->sections[i].record_bytes = 128;
+	assert_int_equal(reader_open_memory(m->data, m->bytes, &r, NULL), 0);
+	assert_int_equal(reader_count(r, CUF_SEC_LEDGER), 32);
+	assert_ptr_equal(reader_at(r, CUF_SEC_LEDGER, 1), m->data + m->at[CUF_SEC_LEDGER] + 128);
+	assert_null(reader_at(r, CUF_SEC_LEDGER, 32));
+	reader_close(r);
+	maker_free_all(m);
+}
+
+static void test_reader__misaligned_memory_is_copied(void **state)
+{
+	struct maker *m = sample_recording();
+	uint8_t *shifted = malloc(m->bytes + 64);
+	struct facts *facts;
+	memcpy(shifted + 17, m->data, m->bytes);
+	assert_int_equal(facts_build_memory(shifted + 17, m->bytes, NULL, &facts, NULL), 0);
+	assert_int_equal(facts->incident_count, 1);
+	facts_free(facts);
+	free(shifted);
+	maker_free_all(m);
+}
+
+/* Cut anywhere: below the header's page an error, above it a report that says it is incomplete. */
+static void test_reader__cut_at_every_byte(void **state)
+{
+	struct maker *m = sample_recording();
+	for (uint64_t bytes = 0; bytes <= m->bytes; bytes++) {
+		struct facts *facts = NULL;
+		struct reader_error error;
+		uint8_t *cut;
+		int code;
+		if (bytes > 4096 && bytes % 4096 > 600 && bytes % 61 && bytes < m->bytes) /* records start at the pages' beginnings */
+			continue;
+		cut = aligned_alloc(64, (bytes + 64) & ~63ull); /* exactly what is read may be read: for AddressSanitizer */
+		memcpy(cut, m->data, bytes);
+		code = facts_build_memory(cut, bytes, NULL, &facts, &error);
+		if (bytes < 4096) {
+			assert_true(code < 0);
+			assert_null(facts);
+		} else {
+			assert_int_equal(code, 0);
+			assert_int_equal(facts->processes[0].complete, bytes == m->bytes);
+			assert_int_equal(facts->coverage.complete, bytes == m->bytes);
+			assert_int_equal(facts->coverage.blind_count > 0, bytes < m->bytes);
+		}
+		facts_free(facts);
+		free(cut);
+	}
+	maker_free_all(m);
+}
+
+static void test_reader__torn_records_are_left_out(void **state)
+{
+	struct maker *m = sample_recording();
+	struct cuf_block *blocks = maker_section(m, CUF_SEC_LEDGER);
+	struct cuf_event *events = (void *)((uint8_t *)maker_section(m, CUF_SEC_RING) + sizeof(struct cuf_segment));
+	struct reader *r;
+	struct events *e;
+	struct facts *facts;
+	blocks[10] = (struct cuf_block){ .key = CUF_KEY_BUSY, .bytes = 1 * GiB, .kind = CUF_KIND_DEVICE };
+	events[1].seq = 0;
+	assert_int_equal(reader_open_memory(m->data, m->bytes, &r, NULL), 0);
+	e = events_new(r);
+	assert_int_equal(e->count, 4);
+	assert_int_equal(events_get(e, 1).seq, 3);
+	assert_int_equal(e->complete_since, 0); /* nothing was overwritten: a call that never finished */
+	events_free(e);
+	reader_close(r);
+	assert_int_equal(facts_build_memory(m->data, m->bytes, NULL, &facts, NULL), 0);
+	assert_int_equal(facts->devices[0].owners[OWNER_DEVICE].bytes, 1000);
+	facts_free(facts);
+	maker_free_all(m);
+}
+
+static void test_reader__damaged_meta_ends_there(void **state)
+{
+	struct maker *m = sample_recording();
+	struct cuf_meta *first = maker_section(m, CUF_SEC_META);
+	struct cuf_meta *second = (void *)((uint8_t *)first + first->bytes);
+	struct facts *facts;
+	second->bytes = 7;
+	assert_int_equal(facts_build_memory(m->data, m->bytes, NULL, &facts, NULL), 0);
+	assert_string_equal(facts->processes[0].exe, "/usr/bin/victim");
+	assert_int_equal(facts->processes[0].module_count, 0);
+	assert_false(facts->processes[0].complete);
+	assert_non_null(strstr(facts->coverage.blind[0].text, "damaged at byte"));
+	facts_free(facts);
+	maker_free_all(m);
+}
+
+/* Every header word set to an odd value, one at a time: an answer or an error, never a crash. */
+static void test_reader__every_header_word_may_lie(void **state)
+{
+	static const uint64_t lies[] = { 0, 1, 63, 4096, UINT32_MAX, INT64_MAX, UINT64_MAX };
+	struct maker *m = sample_recording();
+	for (size_t at = 0; at < sizeof(struct cuf_header); at += 8)
+		for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
+			struct cuf_header saved = *m->h;
+			struct facts *facts;
+			memcpy(m->data + at, &lies[i], 8);
+			facts_build_memory(m->data, m->bytes, NULL, &facts, NULL);
+			facts_free(facts);
+			*m->h = saved;
+		}
+	maker_free_all(m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_reader__damage_is_told_with_its_place),
+		cmocka_unit_test(test_reader__missing_file_has_errno),
+		cmocka_unit_test(test_reader__unknown_sections_are_skipped),
+		cmocka_unit_test(test_reader__longer_records_are_stepped_over),
+		cmocka_unit_test(test_reader__misaligned_memory_is_copied),
+		cmocka_unit_test(test_reader__cut_at_every_byte),
+		cmocka_unit_test(test_reader__torn_records_are_left_out),
+		cmocka_unit_test(test_reader__damaged_meta_ends_there),
+		cmocka_unit_test(test_reader__every_header_word_may_lie),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

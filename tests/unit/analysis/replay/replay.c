@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The live set at any moment: undoing from the ledger, doing from nothing, and the ledger agree. */
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include "analysis/replay/replay.h"
+#include "tests/unit/fixtures/recording_maker.h"
+
+static uint64_t random_state;
+static uint64_t random_below(uint64_t n)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return random_state % n;
+}
+
+/* A few hundred blocks of several kinds, freed, refused and allocated anew by several threads. */
+static struct maker *random_recording(const struct maker_plan *plan, unsigned operations)
+{
+	static const unsigned kinds[] = { CUF_KIND_DEVICE, CUF_KIND_ASYNC, CUF_KIND_PINNED, CUF_KIND_VMM, CUF_KIND_MAPPING, CUF_KIND_FRAMEWORK };
+	static bool live[6][100];
+	struct maker *m = maker_new(plan);
+	memset(live, 0, sizeof live);
+	random_state = 88172645463325252ull;
+	for (unsigned i = 0; i < operations; i++) {
+		unsigned k = (unsigned)random_below(6), n = (unsigned)random_below(100);
+		uint64_t addr = 0x700000000000 + k * 4 * GiB + n * 4 * MiB;
+		m->thread = (uint32_t)random_below(MAKER_THREADS);
+		if (kinds[k] == CUF_KIND_FRAMEWORK && !live[k][n])
+			maker_block(m, n % 3, addr, random_below(4 * MiB) + 1, 1 + n % 7);
+		else if (kinds[k] == CUF_KIND_FRAMEWORK)
+			maker_block_freed(m, addr);
+		else if (!live[k][n])
+			maker_born(m, kinds[k], n % 3, addr, random_below(4 * MiB) + 1, 1 + n % 7, n % 4, 0);
+		else if (random_below(10))
+			maker_freed(m, kinds[k], addr);
+		else {
+			maker_refused_free(m, kinds[k], addr);
+			continue;
+		}
+		live[k][n] = !live[k][n];
+	}
+	return m;
+}
+
+static void assert_same(const struct liveset *a, const struct liveset *b)
+{
+	size_t at = 0;
+	assert_int_equal(a->count, b->count);
+	for (const struct cuf_block *x; (x = liveset_next(a, &at));) {
+		const struct cuf_block *y = liveset_find(b, x->key);
+		assert_non_null(y);
+		assert_int_equal(x->bytes, y->bytes);
+		assert_int_equal(x->aux, y->aux);
+		assert_int_equal(x->kind, y->kind);
+		assert_int_equal(x->device, y->device);
+		assert_int_equal(x->stack, y->stack);
+	}
+}
+
+static void test_replay__forward_is_backward_is_ledger(void **state)
+{
+	struct maker *m = random_recording(&maker_small, 2500);
+	struct liveset forward, backward, ledger;
+	struct event_merge merge;
+	struct cuf_event event;
+	struct reader *r;
+	struct events *e;
+	struct replay_exact exact;
+	assert_int_equal(reader_open_memory(m->data, m->bytes, &r, NULL), 0);
+	e = events_new(r);
+	assert_int_equal(e->count + e->framework->count, m->h->next_seq);
+	assert_int_equal(e->complete_since, 0);
+	assert_int_equal(e->framework->complete_since, 0);
+	liveset_init(&forward, 0);
+	event_merge_begin(&merge, e, 0);
+	for (size_t i = 0; event_merge_next(&merge, &event); i++) {
+		assert_int_equal(event.seq, i + 1);
+		replay_apply(&forward, &event);
+		if (i % 97 == 0 || i + 1 == m->h->next_seq) {
+			replay_at(r, e, event.seq, &backward, &exact);
+			assert_true(exact.device && exact.framework);
+			assert_same(&forward, &backward);
+			liveset_fini(&backward);
+		}
+	}
+	assert_int_equal(event.seq, m->h->next_seq);
+	replay_now(r, &ledger);
+	assert_true(ledger.count > 100);
+	assert_same(&forward, &ledger);
+	replay_at(r, e, 0, &backward, &exact);
+	assert_int_equal(backward.count, 0);
+	liveset_fini(&backward);
+	liveset_fini(&forward);
+	liveset_fini(&ledger);
+	events_free(e);
+	reader_close(r);
+	maker_free_all(m);
+}
+
+/* Each moment from the one after it is what it is from now. */
+static void test_replay__back_step_by_step(void **state)
+{
+	struct maker *m = random_recording(&maker_small, 2500);
+	struct replay_exact exact = { true, true }, fresh;
+	struct liveset live, wanted;
+	struct reader *r;
+	struct events *e;
+	uint64_t from = CUF_UNKNOWN;
+	assert_int_equal(reader_open_memory(m->data, m->bytes, &r, NULL), 0);
+	e = events_new(r);
+	replay_now(r, &live);
+	for (uint64_t seq = m->h->next_seq; seq < CUF_UNKNOWN; from = seq, seq -= 61) {
+		assert_true(replay_back(e, from, seq, &live, &exact));
+		replay_at(r, e, seq, &wanted, &fresh);
+		assert_same(&wanted, &live);
+		liveset_fini(&wanted);
+		if (seq < 61)
+			break;
+	}
+	assert_true(exact.device && exact.framework);
+	assert_false(replay_back(e, from, from + 1, &live, &exact));
+	liveset_fini(&live);
+	events_free(e);
+	reader_close(r);
+	maker_free_all(m);
+}
+
+/* The framework's ring wrapped: its blocks are not known further back, the driver's are, to the beginning. */
+static void test_replay__each_ring_is_exact_by_itself(void **state)
+{
+	static const struct maker_plan plan = { 64, 4096, 4, 4096, 4096, 64, 256, 8, 8, 4, 1024 };
+	struct maker *m = maker_new(&plan);
+	struct replay_exact exact;
+	struct liveset live;
+	struct reader *r;
+	struct events *e;
+	uint64_t segment = maker_alloc(m, 0x700000000000, 20 * MiB, 3), other;
+	for (unsigned i = 0; i < 500; i++) {
+		maker_block(m, 0, 0x700000000000 + i % 7 * MiB, 1000, 4);
+		if (i == 300)
+			other = maker_alloc(m, 0x700010000000, 20 * MiB, 3);
+		maker_block_freed(m, 0x700000000000 + i % 7 * MiB);
+	}
+	assert_int_equal(reader_open_memory(m->data, m->bytes, &r, NULL), 0);
+	e = events_new(r);
+	assert_int_equal(e->complete_since, 0);
+	assert_int_equal(e->framework->count + m->h->framework_overwritten, 1000);
+	assert_true(e->framework->complete_since > other);
+	replay_at(r, e, segment, &live, &exact);
+	assert_true(exact.device);
+	assert_false(exact.framework);
+	assert_non_null(liveset_find(&live, 0x700000000000));
+	assert_null(liveset_find(&live, 0x700010000000));
+	liveset_fini(&live);
+	replay_at(r, e, e->framework->complete_since, &live, &exact);
+	assert_true(exact.device && exact.framework);
+	liveset_fini(&live);
+	events_free(e);
+	reader_close(r);
+	maker_free_all(m);
+}
+
+/* What a block is for is told after it was born, and holds for that block, not for the next one at its address. */
+static void test_replay__roles_are_learnt_again(void **state)
+{
+	struct maker *m = maker_new(&maker_small);
+	struct replay_exact exact;
+	struct liveset live;
+	struct reader *r;
+	struct events *e;
+	uint64_t told, second, later;
+	maker_alloc(m, 0x700000000000, 5000, 3);
+	told = maker_event_in(m, MAKER_FRAMEWORK, (struct cuf_event){ .addr = 0x700000000000, .op = CUF_OP_ROLE, .kind = CUF_KIND_DEVICE, .extra = CUF_ROLE_KV });
+	later = maker_alloc(m, 0x710000000000, 5000, 3);
+	maker_free(m, 0x700000000000);
+	second = maker_alloc(m, 0x700000000000, 6000, 3);
+	maker_free(m, 0x700000000000);
+	assert_int_equal(reader_open_memory(m->data, m->bytes, &r, NULL), 0);
+	e = events_new(r);
+	replay_at(r, e, second, &live, &exact);
+	assert_int_equal(liveset_find(&live, 0x700000000000)->role, CUF_ROLE_NONE);
+	liveset_fini(&live);
+	replay_at(r, e, told, &live, &exact);
+	assert_int_equal(liveset_find(&live, 0x700000000000)->role, CUF_ROLE_KV);
+	liveset_fini(&live);
+	replay_at(r, e, later, &live, &exact); /* told before the moment */
+	assert_int_equal(liveset_find(&live, 0x700000000000)->role, CUF_ROLE_KV);
+	liveset_fini(&live);
+	events_free(e);
+	reader_close(r);
+	maker_free_all(m);
+}
+
+/* A block brought back by undoing its free has the birth that its ALLOC tells. */
+static void test_replay__births_are_found_again(void **state)
+{
+	struct maker *m = maker_new(&maker_small);
+	struct liveset live;
+	struct reader *r;
+	struct events *e;
+	uint64_t born = maker_alloc(m, 0x700000000000, 5000, 3), born_ns = m->now_ns, middle;
+	struct replay_exact exact;
+	m->step_ns = 1234567;
+	middle = maker_alloc(m, 0x700000200000, 6000, 4);
+	maker_free(m, 0x700000000000);
+	assert_int_equal(reader_open_memory(m->data, m->bytes, &r, NULL), 0);
+	e = events_new(r);
+	replay_at(r, e, middle, &live, &exact);
+	assert_int_equal(live.count, 2);
+	assert_int_equal(liveset_find(&live, 0x700000000000)->seq, born);
+	assert_int_equal(liveset_find(&live, 0x700000000000)->time_ns, born_ns);
+	assert_int_equal(liveset_find(&live, 0x700000000000)->stack, 3);
+	liveset_fini(&live);
+	events_free(e);
+	reader_close(r);
+	maker_free_all(m);
+}
+
+/* The ring wrapped: moments after the loss are exact, those before it say that they are not. */
+static void test_replay__a_wrapped_ring_says_so(void **state)
+{
+	static const struct maker_plan plan = { 16, 1024, 4, 1024, 4096, 64, 256, 8, 8, 8, 1024 };
+	struct maker *m = random_recording(&plan, 2500);
+	struct liveset live;
+	struct reader *r;
+	struct events *e;
+	struct replay_exact exact;
+	assert_true(m->h->overwritten > 1000);
+	assert_int_equal(reader_open_memory(m->data, m->bytes, &r, NULL), 0);
+	e = events_new(r);
+	assert_int_equal(e->count + m->h->overwritten + e->framework->count + m->h->framework_overwritten, m->h->next_seq);
+	assert_true(e->complete_since > 0 && e->complete_since < e->last_seq);
+	replay_at(r, e, e->complete_since, &live, &exact);
+	assert_true(exact.device);
+	liveset_fini(&live);
+	replay_at(r, e, e->complete_since - 1, &live, &exact);
+	assert_false(exact.device);
+	liveset_fini(&live);
+	replay_at(r, e, CUF_UNKNOWN, &live, &exact);
+	assert_true(exact.device);
+	liveset_fini(&live);
+	events_free(e);
+	reader_close(r);
+	maker_free_all(m);
+}
+
+/* A free was missed and the address handed out again: the hidden block is there again before that. */
+static void test_replay__hidden_blocks_come_back(void **state)
+{
+	struct maker *m = maker_new(&maker_small);
+	struct liveset live;
+	struct reader *r;
+	struct events *e;
+	uint64_t first = maker_alloc(m, 0x700000000000, 5000, 3);
+	struct replay_exact exact;
+	memset(maker_find(m, 0x700000000000), 0, sizeof(struct cuf_block));
+	maker_alloc(m, 0x700000000000, 7000, 4);
+	m->h->replaced = 1;
+	assert_int_equal(reader_open_memory(m->data, m->bytes, &r, NULL), 0);
+	e = events_new(r);
+	replay_at(r, e, first, &live, &exact);
+	assert_int_equal(live.count, 1);
+	assert_int_equal(liveset_find(&live, 0x700000000000)->bytes, 5000);
+	liveset_fini(&live);
+	events_free(e);
+	reader_close(r);
+	maker_free_all(m);
+}
+
+/* Damaged numbers: still every event once, in order. */
+static void test_replay__descending_lanes_are_sorted(void **state)
+{
+	struct maker *m = maker_new(&maker_small);
+	struct cuf_event *events = (void *)((uint8_t *)maker_section(m, CUF_SEC_RING) + sizeof(struct cuf_segment));
+	struct reader *r;
+	struct events *e;
+	for (unsigned i = 0; i < 20; i++)
+		maker_alloc(m, 0x700000000000 + i * 4096, 100, 1);
+	events[3].seq = 18;
+	events[17].seq = 4;
+	assert_int_equal(reader_open_memory(m->data, m->bytes, &r, NULL), 0);
+	e = events_new(r);
+	assert_int_equal(e->count, 20);
+	for (size_t i = 0; i < 20; i++)
+		assert_int_equal(events_get(e, i).seq, i + 1);
+	assert_int_equal(events_after(e, 7), 7);
+	events_free(e);
+	reader_close(r);
+	maker_free_all(m);
+}
+
+static void test_host_events__merged_by_time_from_all_threads(void **state)
+{
+	struct maker *m = maker_new(&maker_small);
+	struct reader *r;
+	struct host_stream *stream;
+	struct host_event e;
+	uint64_t before = 0;
+	unsigned seen = 0;
+	for (unsigned i = 0; i < 300; i++) {
+		m->thread = i * 7 % 5;
+		maker_host_alloc(m, 0x10000 + i * 64, 1 + i, 1 + i % 9);
+	}
+	assert_int_equal(reader_open_memory(m->data, m->bytes, &r, NULL), 0);
+	stream = host_stream_new(r);
+	for (; host_stream_next(stream, &e); seen++) {
+		assert_true(e.time_ns >= before);
+		before = e.time_ns;
+		assert_int_equal(e.bytes, 1 + seen); /* a millisecond apart, so the order is exact */
+		assert_int_equal(e.addr, 0x10000 + seen * 64);
+		assert_int_equal(e.stack, 1 + seen % 9);
+		assert_int_equal(e.tid, 1000 + seen * 7 % 5);
+	}
+	assert_int_equal(seen, 300);
+	host_stream_free(stream);
+	reader_close(r);
+	maker_free_all(m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_replay__forward_is_backward_is_ledger),
+		cmocka_unit_test(test_replay__back_step_by_step),
+		cmocka_unit_test(test_replay__each_ring_is_exact_by_itself),
+		cmocka_unit_test(test_replay__roles_are_learnt_again),
+		cmocka_unit_test(test_replay__births_are_found_again),
+		cmocka_unit_test(test_replay__a_wrapped_ring_says_so),
+		cmocka_unit_test(test_replay__hidden_blocks_come_back),
+		cmocka_unit_test(test_replay__descending_lanes_are_sorted),
+		cmocka_unit_test(test_host_events__merged_by_time_from_all_threads),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a recording says of its process: and what it must never say. */
+#include "tests/unit/fixtures/recorder.h"
+#include "interpose/process/process_facts.h"
+
+static char *environment[] = {
+	(char *)"CUDA_VISIBLE_DEVICES=0,1", (char *)"HOME=/home/somebody", (char *)"AWS_SECRET_ACCESS_KEY=abcdefghij", (char *)"VLLM_API_KEY=vllmsecret",
+	(char *)"NCCL_DEBUG=INFO", (char *)"CUDA_TOKEN=tokentoken", NULL,
+};
+
+static const char *const arguments[] = { "--port=80", "--api-key=s3cr3tvalue", "--hf-token", "hunter2hunter2", "--model", "llama", "hf_abcdefghijklmnop",
+	"postgres://user:pa55word@host/db", "OPENAI_API_KEY=sk-abcdefghijklmnop", "--tokenizer-mode=auto", "--auth", "--next" };
+static const char *const secrets[] = { "s3cr3t", "hunter2", "hf_abc", "pa55word", "sk-abc", "abcdefghij", "vllmsecret", "tokentoken", "/home/somebody" };
+
+static bool meta_holds(unsigned type, const char *text)
+{
+	for (uint64_t at = 0; at + sizeof(struct cuf_meta) <= cuf_recording.header->meta_used;) {
+		const struct cuf_meta *meta = (const void *)(cuf_recording.meta + at);
+		if ((!type || meta->type == type) && memmem(meta + 1, meta->text_bytes, text, strlen(text)))
+			return true;
+		at += meta->bytes;
+	}
+	return false;
+}
+
+static void test_process_facts__no_secret_is_kept(void **state)
+{
+	for (unsigned i = 0; i < sizeof secrets / sizeof *secrets; i++)
+		if (meta_holds(0, secrets[i]))
+			fail_msg("'%s' is in the recording", secrets[i]);
+}
+
+static void test_process_facts__the_rest_of_the_command_line_is(void **state)
+{
+	assert_true(meta_holds(CUF_META_CMDLINE, "--port=80 --api-key=*** --hf-token *** --model llama ***"));
+	assert_true(meta_holds(CUF_META_CMDLINE, "postgres://user:***@host/db OPENAI_API_KEY=***"));
+	assert_true(meta_holds(CUF_META_CMDLINE, "--auth --next")); /* an option is not its predecessor's value */
+	assert_true(meta_holds(CUF_META_ENV, "CUDA_VISIBLE_DEVICES=0,1"));
+	assert_true(meta_holds(CUF_META_ENV, "NCCL_DEBUG=INFO"));
+	assert_true(meta_holds(CUF_META_EXE, "process_facts"));
+}
+
+static void test_process_facts__memory_is_plausible(void **state)
+{
+	struct cuf_process_memory memory;
+	cuf_process_memory(&memory);
+	assert_true(memory.rss_bytes > 500000 && memory.rss_bytes < 1ull << 34);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_process_facts__no_secret_is_kept),
+		cmocka_unit_test(test_process_facts__the_rest_of_the_command_line_is),
+		cmocka_unit_test(test_process_facts__memory_is_plausible),
+	};
+	if (argc == 1) { /* again, with a command line worth hiding */
+		const char *again[sizeof arguments / sizeof *arguments + 2] = { argv[0] };
+		memcpy(again + 1, arguments, sizeof arguments);
+		execv(argv[0], (char *const *)again); /* not /proc/self/exe, which is valgrind under valgrind */
+		return 1;
+	}
+	fixture_start("size=4MiB:host=off", "/tmp");
+	cuf_process_describe(environment);
+	return cmocka_run_group_tests_name("process_facts", tests, NULL, NULL);
+}

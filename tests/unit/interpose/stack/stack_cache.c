@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stacks that are recognised: along random paths through functions of different frames, what cuf_walk_cached says is what
+ * cuf_walk says, also when it answers with an id alone; and it does recognise.
+ */
+#include "tests/unit/fixtures/recorder.h"
+#include "interpose/code/modules.h"
+#include "interpose/stack/walker.h"
+
+enum { MAX = 64, STACKS = 20000, DEPTH = 12 };
+
+static struct stack { uint64_t frames[MAX], beside; unsigned depth; uint8_t stop; } stacks[STACKS + 1], truth;
+static struct cuf_walker known_walker, walker;
+static unsigned known, walked, next_id = 1, limit = MAX;
+static uint64_t beside, lows[MAX];
+static uint64_t seed = 1;
+
+static unsigned draw(unsigned below)
+{
+	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+	return (unsigned)(seed >> 33) % below;
+}
+
+static uint64_t hash_of(const uint64_t *frames, unsigned depth)
+{
+	uint64_t hash = 0;
+	for (unsigned i = 0; i < depth; i++)
+		hash = cuf_frames_hash_step(hash, frames[i]);
+	return hash;
+}
+
+/* As a hook that was called by the program. */
+static __attribute__((noinline)) void hook(void)
+{
+	const void *frame = __builtin_frame_address(0);
+	uint64_t frames[MAX];
+	struct cuf_walked answer = { .frames = frames, .beside = beside };
+	uint32_t id = cuf_walk_cached(&known_walker, cuf_modules_generation(), frame, limit, &answer);
+	truth.depth = cuf_walk(&walker, cuf_modules_generation(), (uintptr_t)frame, truth.frames, limit, &truth.stop);
+	if (!id) {
+		walked++;
+		cuf_walked_frames(&known_walker, &answer);
+		assert_in_range(next_id, 1, STACKS);
+		stacks[next_id].depth = answer.depth;
+		stacks[next_id].stop = answer.stop;
+		stacks[next_id].beside = beside;
+		memcpy(lows, known_walker.memos->lows, answer.depth * sizeof *lows);
+		memcpy(stacks[next_id].frames, frames, answer.depth * sizeof *frames);
+		assert_true(answer.hash == hash_of(frames, answer.depth));
+		*answer.id = id = next_id++;
+	} else {
+		known++;
+	}
+	if (answer.depth) /* was walked: where each frame begins is the same, too */
+		assert_memory_equal(lows, walker.memos->lows, truth.depth * sizeof *lows);
+	assert_true(stacks[id].beside == beside);
+	assert_int_equal(stacks[id].depth, truth.depth);
+	assert_int_equal(stacks[id].stop, truth.stop);
+	assert_memory_equal(stacks[id].frames, truth.frames, truth.depth * sizeof *truth.frames);
+}
+
+typedef void step(unsigned depth);
+static step *const steps[4];
+
+static void go_on(unsigned depth)
+{
+	if (depth)
+		steps[draw(draw(4) ? 1 : 4)](depth - 1);
+	else
+		for (unsigned i = draw(3); i < 3; i++)
+			hook();
+	__asm__ volatile("" ::: "memory");
+}
+
+#define STEP(name, bytes, attributes)                                \
+	static __attribute__((noinline)) attributes void name(unsigned depth) \
+	{                                                             \
+		volatile char own[bytes];                                \
+		own[0] = 1;                                              \
+		go_on(depth);                                            \
+		(void)own[0];                                            \
+	}
+STEP(small, 8, )
+STEP(large, 200, )
+STEP(with_fp, 40, __attribute__((optimize("no-omit-frame-pointer"))))
+
+/* The size is not known: found by its frame pointer alone. */
+static __attribute__((noinline)) void variable(unsigned depth)
+{
+	volatile char own[16 + draw(4) * 16];
+	own[0] = 1;
+	go_on(depth);
+	(void)own[0];
+}
+static step *const steps[4] = { small, large, with_fp, variable };
+
+static void descend(unsigned times)
+{
+	for (unsigned i = 0; i < times; i++)
+		steps[draw(4)](draw(DEPTH));
+}
+
+static void test_walk_known__is_the_walk(void **state)
+{
+	descend(4000);
+	assert_true(known > walked); /* of two calls from one place the second is known */
+	assert_true(walked > 100);
+}
+
+static void test_walk_known__the_limit_is_part_of_it(void **state)
+{
+	limit = 5;
+	descend(500);
+	assert_int_equal(truth.depth, 5);
+	assert_int_equal(truth.stop, CUF_STOP_DEPTH);
+	limit = MAX;
+	descend(500);
+}
+
+/* The same stack with something else beside it is another: what the caller names is both. */
+static void test_walk_known__what_is_beside_is_part_of_it(void **state)
+{
+	unsigned walked_before = walked;
+	known = 0;
+	for (unsigned i = 0; i < 300; i++) {
+		beside = draw(3);
+		small(draw(3) ? 0 : 2);
+	}
+	beside = 0;
+	assert_true(known > 50);
+	assert_true(walked > walked_before);
+}
+
+static void test_walk_known__forgets_what_it_knew_with_the_modules(void **state)
+{
+	unsigned before;
+	small(0);
+	known = 0;
+	cuf_walker_init(&known_walker, 1);
+	before = walked;
+	small(0);
+	assert_true(walked > before); /* the first was not known any more */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_walk_known__is_the_walk),
+		cmocka_unit_test(test_walk_known__the_limit_is_part_of_it),
+		cmocka_unit_test(test_walk_known__what_is_beside_is_part_of_it),
+		cmocka_unit_test(test_walk_known__forgets_what_it_knew_with_the_modules),
+	};
+	if (cuf_walker_init(&known_walker, 1) || cuf_walker_init(&walker, 1))
+		return 1;
+	return cmocka_run_group_tests_name("walk_known", tests, NULL, NULL);
+}
