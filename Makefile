@@ -68,7 +68,7 @@ $(B)/export.map: interpose/export.map.in interpose/abi/hooks.def Makefile
 	$(call say,GEN)$(CC) -E -P -x c -I. $< -o $@
 
 $(B)/libcuflight.so: $(core_obj) $(hook_obj) $(B)/export.map
-	$(call say,LINK)$(CC) $(LIBF) -shared $(LDFLAGS) -Wl,-z,defs,-z,now,-z,relro -Wl,--version-script=$(B)/export.map -Wl,-soname,libcuflight.so $(core_obj) $(hook_obj) -o $@
+	$(call say,LINK)$(CC) $(LIBF) -shared $(LDFLAGS) -Wl,-z,defs,-z,now,-z,relro,-Bsymbolic-functions -Wl,--version-script=$(B)/export.map -Wl,-soname,libcuflight.so $(core_obj) $(hook_obj) -o $@
 
 $(B)/cuflight: $(B)/obj/analysis/main.o $(B)/libanalysis.a
 	$(call say,LINK)$(CC) $(CMDF) $(LDFLAGS) $^ -o $@ $(CMD_LIBS)
