@@ -133,25 +133,25 @@ static bool same_kind(const struct fact_fix *fixes, size_t count, const struct f
 }
 
 /* "@slots": the option that set it, as the command line has it; "requests at once" is everybody's. */
-static const char *knob_of(const struct evidence *e, const char *knob)
+static const char *knob_of(const struct evidence *evidence, const char *knob)
 {
 	static const struct { const char *name; enum figure figure; } set[] = { { "@context", FIG_context }, { "@fraction", FIG_fraction }, { "@slots", FIG_slots } };
 	if (!knob || *knob != '@')
 		return knob;
 	for (size_t i = 0; i < sizeof set / sizeof *set; i++)
 		if (!strcmp(knob, set[i].name))
-			return e->options[set[i].figure];
+			return evidence->options[set[i].figure];
 	return "requests at once";
 }
 
-static void add_fix(struct build *b, const struct evidence *e, const struct fix_row *row, struct fact_fix *fixes, size_t *count)
+static void add_fix(struct build *build, const struct evidence *evidence, const struct fix_row *row, struct fact_fix *fixes, size_t *count)
 {
-	const char *words = evidence_words(e, b->arena, row->words);
-	uint64_t value = row->value == NO_FIGURE ? CUF_UNKNOWN : e->figures[row->value];
+	const char *words = evidence_words(evidence, build->arena, row->words);
+	uint64_t value = row->value == NO_FIGURE ? CUF_UNKNOWN : evidence->figures[row->value];
 	if (!words || *count == FIXES_MAX || same_kind(fixes, *count, row, !*row->framework))
 		return;
-	fixes[(*count)++] = (struct fact_fix){ .text = words, .knob = knob_of(e, row->knob), .value = value,
-		.unit = value == CUF_UNKNOWN ? "" : unit_name(row->value), .by_bytes = row->by == NO_FIGURE ? CUF_UNKNOWN : e->figures[row->by] };
+	fixes[(*count)++] = (struct fact_fix){ .text = words, .knob = knob_of(evidence, row->knob), .value = value,
+		.unit = value == CUF_UNKNOWN ? "" : unit_name(row->value), .by_bytes = row->by == NO_FIGURE ? CUF_UNKNOWN : evidence->figures[row->by] };
 }
 
 const struct fact_fix *cause_fixes(struct build *build, const struct evidence *evidence, const char *id, size_t *count)

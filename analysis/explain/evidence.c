@@ -18,13 +18,17 @@ const struct term_row term_rows[TERM_MAX] = {
 	TERMS(TERM_ROW)
 };
 
-void evidence_set(struct evidence *evidence, enum term term, double value) { evidence->terms[term].value = value; }
+void evidence_set(struct evidence *evidence, enum term term, double value)
+{
+	evidence->terms[term].value = value;
+}
 
 void evidence_show(struct evidence *evidence, enum term term, uint64_t seq)
 {
-	struct evidence_term *t = &evidence->terms[term];
-	if (seq && seq != CUF_UNKNOWN && t->seq_count < sizeof t->seqs / sizeof *t->seqs)
-		t->seqs[t->seq_count++] = seq;
+	struct evidence_term *shown = &evidence->terms[term];
+	if (seq && seq != CUF_UNKNOWN &&
+	    shown->seq_count < sizeof shown->seqs / sizeof *shown->seqs)
+		shown->seqs[shown->seq_count++] = seq;
 }
 
 static int print_figure(char *out, size_t room, enum figure_unit unit, uint64_t value)
@@ -43,7 +47,8 @@ static int print_figure(char *out, size_t room, enum figure_unit unit, uint64_t 
 static enum figure figure_named(const char *name, size_t bytes)
 {
 	for (enum figure f = 0; f < FIGURE_MAX; f++)
-		if (strlen(figure_rows[f].name) == bytes && !memcmp(figure_rows[f].name, name, bytes))
+		if (strlen(figure_rows[f].name) == bytes &&
+		    !memcmp(figure_rows[f].name, name, bytes))
 			return f;
 	return FIGURE_MAX;
 }
@@ -53,82 +58,103 @@ const char *evidence_words(const struct evidence *evidence, struct arena *arena,
 	char out[1024];
 	size_t used = 0;
 	while (*words && used + 1 < sizeof out) {
-		size_t bytes = *words == '{' ? strcspn(words, "}") : 0, name = bytes && words[1] == '@' ? 2 : 1;
+		size_t bytes = *words == '{' ? strcspn(words, "}") : 0,
+		       name = bytes && words[1] == '@' ? 2 : 1;
 		enum figure figure = bytes ? figure_named(words + name, bytes - name) : FIGURE_MAX;
 		int length;
 		if (figure == FIGURE_MAX) {
 			out[used++] = *words++;
 			continue;
 		}
-		if (evidence->figures[figure] == CUF_UNKNOWN || (name == 2 && !evidence->options[figure]))
+		if (evidence->figures[figure] == CUF_UNKNOWN ||
+		    (name == 2 && !evidence->options[figure]))
 			return NULL;
-		length = name == 2 ? snprintf(out + used, sizeof out - used, "%s", evidence->options[figure]) : print_figure(out + used, sizeof out - used, figure_rows[figure].unit, evidence->figures[figure]);
+		length = name == 2 ? snprintf(out + used, sizeof out - used, "%s",
+					      evidence->options[figure])
+				   : print_figure(out + used, sizeof out - used,
+						  figure_rows[figure].unit,
+						  evidence->figures[figure]);
 		used += length > 0 ? (size_t)length : 0;
 		words += bytes + 1;
 	}
 	return arena_text(arena, out, used < sizeof out ? used : sizeof out - 1);
 }
 
-struct worth { double factor; const char *words; };
+struct worth {
+	double factor;
+	const char *words;
+};
 
 /* What the recording is worth for this question; each fault multiplies. */
-static void judge_quality(struct build *b, struct evidence *e)
+static void judge_quality(struct build *build, struct evidence *evidence)
 {
-	const struct fact_process *p = &b->facts->processes[e->process];
-	const struct reader *r = b->run->processes[e->process].reader;
-	bool estimated = e->incident && e->incident->basis == BASIS_ESTIMATED;
+	const struct fact_process *process = &build->facts->processes[evidence->process];
+	const struct reader *reader = build->run->processes[evidence->process].reader;
+	bool estimated = evidence->incident && evidence->incident->basis == BASIS_ESTIMATED;
 	const struct worth faults[] = {
-		{ p->switched_off ? 0.6 : 1, "the recorder had switched itself off" },
-		{ p->complete ? 1 : 0.6, "the recording is cut or damaged" },
-		{ p->events_lost ? 0.8 : 1, "events were lost: no table had room for them" },
-		{ r->header.lost[CUF_LOST_LEDGER] ? 0.8 : 1, "live blocks found no room in the recording" },
-		{ p->events_overwritten && !estimated ? 0.95 : 1, "older events were overwritten: a larger --size keeps them" },
-		{ estimated ? 0.85 : 1, "the state at the failure is an estimate: a larger --size keeps the events that it needs" },
-		{ e->device != FACT_NONE && e->figures[FIG_free] == CUF_UNKNOWN ? 0.7 : 1, "the driver was not asked how much was free" },
-		{ e->device != FACT_NONE && e->figures[FIG_total] == CUF_UNKNOWN ? 0.8 : 1, "the size of the device is not known" },
-		{ p->host_mode != CUF_HOST_OFF || e->device != FACT_NONE ? 1 : 0.7, "host memory was not recorded: without host=off its sites are" },
+		{ process->switched_off ? 0.6 : 1, "the recorder had switched itself off" },
+		{ process->complete ? 1 : 0.6, "the recording is cut or damaged" },
+		{ process->events_lost ? 0.8 : 1, "events were lost: no table had room for them" },
+		{ reader->header.lost[CUF_LOST_LEDGER] ? 0.8 : 1,
+		  "live blocks found no room in the recording" },
+		{ process->events_overwritten && !estimated ? 0.95 : 1,
+		  "older events were overwritten: a larger --size keeps them" },
+		{ estimated ? 0.85 : 1,
+		  "the state at the failure is an estimate: a larger --size keeps the events that it needs" },
+		{ evidence->device != FACT_NONE && evidence->figures[FIG_free] == CUF_UNKNOWN ? 0.7
+											      : 1,
+		  "the driver was not asked how much was free" },
+		{ evidence->device != FACT_NONE && evidence->figures[FIG_total] == CUF_UNKNOWN ? 0.8
+											       : 1,
+		  "the size of the device is not known" },
+		{ process->host_mode != CUF_HOST_OFF || evidence->device != FACT_NONE ? 1 : 0.7,
+		  "host memory was not recorded: without host=off its sites are" },
 	};
-	const char **lacks = arena_zeroed(b->arena, sizeof faults / sizeof *faults, sizeof *lacks);
-	e->quality = 1;
-	e->lacks = lacks;
+	const char **lacks = arena_zeroed(build->arena, sizeof faults / sizeof *faults,
+					  sizeof *lacks);
+	evidence->quality = 1;
+	evidence->lacks = lacks;
 	for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
 		if (faults[i].factor < 1) {
-			e->quality *= faults[i].factor;
-			lacks[e->lack_count++] = faults[i].words;
+			evidence->quality *= faults[i].factor;
+			lacks[evidence->lack_count++] = faults[i].words;
 		}
 }
 
-static void outcome(struct evidence *e)
+static void outcome(struct evidence *evidence)
 {
-	const struct fact_incident *i = e->incident;
-	if (!i)
+	const struct fact_incident *incident = evidence->incident;
+	if (!incident)
 		return;
-	evidence_set(e, TERM_survived, i->outcome == OUTCOME_RECOVERED || i->outcome == OUTCOME_HANDLED);
-	evidence_set(e, TERM_retried, i->outcome == OUTCOME_RECOVERED);
-	evidence_show(e, TERM_survived, i->seq);
-	evidence_show(e, TERM_retried, i->seq);
-	for (size_t a = 0; a + 1 < i->attempt_count; a++)
-		evidence_show(e, TERM_retried, i->attempts[a].seq);
+	evidence_set(evidence, TERM_survived,
+		     incident->outcome == OUTCOME_RECOVERED ||
+			     incident->outcome == OUTCOME_HANDLED);
+	evidence_set(evidence, TERM_retried, incident->outcome == OUTCOME_RECOVERED);
+	evidence_show(evidence, TERM_survived, incident->seq);
+	evidence_show(evidence, TERM_retried, incident->seq);
+	for (size_t a = 0; a + 1 < incident->attempt_count; a++)
+		evidence_show(evidence, TERM_retried, incident->attempts[a].seq);
 }
 
-struct evidence evidence_of(struct build *build, uint32_t process, uint32_t device, const struct fact_incident *incident)
+struct evidence evidence_of(struct build *build, uint32_t process, uint32_t device,
+			    const struct fact_incident *incident)
 {
-	struct evidence e = { .process = process, .device = device, .incident = incident };
+	struct evidence evidence = { .process = process, .device = device, .incident = incident };
 	for (enum figure f = 0; f < FIGURE_MAX; f++)
-		e.figures[f] = CUF_UNKNOWN;
+		evidence.figures[f] = CUF_UNKNOWN;
 	for (enum term t = 0; t < TERM_MAX; t++)
-		e.terms[t] = (struct evidence_term){ .value = NAN, .time_ns = CUF_UNKNOWN };
-	e.framework = framework_of(&build->facts->processes[process], device == FACT_NONE);
-	outcome(&e);
-	evidence_device(build, &e);
+		evidence.terms[t] = (struct evidence_term){ .value = NAN, .time_ns = CUF_UNKNOWN };
+	evidence.framework = framework_of(&build->facts->processes[process], device == FACT_NONE);
+	outcome(&evidence);
+	evidence_device(build, &evidence);
 	/* what was survived needs no explanation beyond that: its history is not looked through */
-	if (!(e.terms[TERM_survived].value > 0)) {
-		evidence_live(build, &e);
-		evidence_trace(build, &e);
-		evidence_growth(build, &e);
-		evidence_host(build, &e);
-		evidence_settings(build, &e);
+	if (!(evidence.terms[TERM_survived].value > 0)) {
+		evidence_live(build, &evidence);
+		evidence_trace(build, &evidence);
+		evidence_growth(build, &evidence);
+		evidence_host(build, &evidence);
+		evidence_settings(build, &evidence);
 	}
-	judge_quality(build, &e);
-	return e;
+	judge_quality(build, &evidence);
+	return evidence;
 }

@@ -6,27 +6,43 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct setting { const char *option; enum figure figure; double scale; } settings[] = {
-	{ "--gpu-memory-utilization", FIG_fraction, 100 }, { "--mem-fraction-static", FIG_fraction, 100 }, { "--kv_cache_free_gpu_memory_fraction", FIG_fraction, 100 },
-	{ "--max-model-len", FIG_context, 1 }, { "--context-length", FIG_context, 1 }, { "--ctx-size", FIG_context, 1 }, { "-c", FIG_context, 1 },
-	{ "--n_ctx", FIG_context, 1 }, { "--max_seq_len", FIG_context, 1 },
-	{ "--max-num-seqs", FIG_slots, 1 }, { "--max-running-requests", FIG_slots, 1 }, { "--parallel", FIG_slots, 1 }, { "-np", FIG_slots, 1 },
-	{ "--max_batch_size", FIG_slots, 1 }, { "--batch-size", FIG_slots, 1 },
+static const struct setting {
+	const char *option;
+	enum figure figure;
+	double scale;
+} settings[] = {
+	{ "--gpu-memory-utilization", FIG_fraction, 100 },
+	{ "--mem-fraction-static", FIG_fraction, 100 },
+	{ "--kv_cache_free_gpu_memory_fraction", FIG_fraction, 100 },
+	{ "--max-model-len", FIG_context, 1 },
+	{ "--context-length", FIG_context, 1 },
+	{ "--ctx-size", FIG_context, 1 },
+	{ "-c", FIG_context, 1 },
+	{ "--n_ctx", FIG_context, 1 },
+	{ "--max_seq_len", FIG_context, 1 },
+	{ "--max-num-seqs", FIG_slots, 1 },
+	{ "--max-running-requests", FIG_slots, 1 },
+	{ "--parallel", FIG_slots, 1 },
+	{ "-np", FIG_slots, 1 },
+	{ "--max_batch_size", FIG_slots, 1 },
+	{ "--batch-size", FIG_slots, 1 },
 };
 /* The same in the environment, where the recorder keeps it. */
 static const struct setting variables[] = {
-	{ "OLLAMA_NUM_PARALLEL", FIG_slots, 1 }, { "OLLAMA_CONTEXT_LENGTH", FIG_context, 1 }, { "XLA_PYTHON_CLIENT_MEM_FRACTION", FIG_fraction, 100 },
+	{ "OLLAMA_NUM_PARALLEL", FIG_slots, 1 },
+	{ "OLLAMA_CONTEXT_LENGTH", FIG_context, 1 },
+	{ "XLA_PYTHON_CLIENT_MEM_FRACTION", FIG_fraction, 100 },
 	{ "XLA_CLIENT_MEM_FRACTION", FIG_fraction, 100 },
 };
 
-static void take(struct evidence *e, const struct setting *s, const char *value)
+static void take(struct evidence *evidence, const struct setting *setting, const char *value)
 {
 	char *end;
-	double number = strtod(value, &end) * s->scale;
+	double number = strtod(value, &end) * setting->scale;
 	if (end == value || !(number > 0) || number >= 1e12)
 		return;
-	e->figures[s->figure] = (uint64_t)llround(number);
-	e->options[s->figure] = s->option;
+	evidence->figures[setting->figure] = (uint64_t)llround(number);
+	evidence->options[setting->figure] = setting->option;
 }
 
 /* "--name=value" or "--name value", as a word of the command line. */
@@ -39,18 +55,21 @@ static const char *value_of(const char *line, const char *option)
 	return NULL;
 }
 
-static void read_settings(const struct fact_process *p, struct evidence *e)
+static void read_settings(const struct fact_process *process, struct evidence *evidence)
 {
 	for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
-		const char *value = value_of(p->cmdline, settings[i].option);
+		const char *value = value_of(process->cmdline, settings[i].option);
 		if (value)
-			take(e, &settings[i], value);
+			take(evidence, &settings[i], value);
 	}
-	for (size_t t = 0; t < p->text_count; t++)
-		for (size_t i = 0; p->texts[t].type == CUF_META_ENV && i < sizeof variables / sizeof *variables; i++) {
+	for (size_t t = 0; t < process->text_count; t++)
+		for (size_t i = 0; process->texts[t].type == CUF_META_ENV &&
+				   i < sizeof variables / sizeof *variables;
+		     i++) {
 			size_t bytes = strlen(variables[i].option);
-			if (!strncmp(p->texts[t].text, variables[i].option, bytes) && p->texts[t].text[bytes] == '=')
-				take(e, &variables[i], p->texts[t].text + bytes + 1);
+			if (!strncmp(process->texts[t].text, variables[i].option, bytes) &&
+			    process->texts[t].text[bytes] == '=')
+				take(evidence, &variables[i], process->texts[t].text + bytes + 1);
 		}
 }
 
@@ -63,61 +82,78 @@ static uint64_t blocks_wanted(const uint64_t *f)
 	return layers >= wanted ? layers : 2 * layers >= wanted ? 2 * layers : wanted;
 }
 
-static uint64_t pages_up(uint64_t bytes) { return (bytes + CUF_PAGE_BYTES - 1) / CUF_PAGE_BYTES * CUF_PAGE_BYTES; }
-
-static void fit_cache(struct evidence *e)
+static uint64_t pages_up(uint64_t bytes)
 {
-	uint64_t *f = e->figures, kv = f[FIG_kv], needed;
-	if (kv == CUF_UNKNOWN || f[FIG_free] == CUF_UNKNOWN || f[FIG_request] == CUF_UNKNOWN || !kv)
+	return (bytes + CUF_PAGE_BYTES - 1) / CUF_PAGE_BYTES * CUF_PAGE_BYTES;
+}
+
+static void fit_cache(struct evidence *evidence)
+{
+	uint64_t *figures = evidence->figures, kv = figures[FIG_kv], needed;
+	if (kv == CUF_UNKNOWN || figures[FIG_free] == CUF_UNKNOWN ||
+	    figures[FIG_request] == CUF_UNKNOWN || !kv)
 		return;
-	if (e->terms[TERM_kv_done].value > 0) { /* complete: make room for what came after it */
+	if (evidence->terms[TERM_kv_done].value >
+	    0) { /* complete: make room for what came after it */
 		needed = kv;
-		f[FIG_kv_fits] = kv > f[FIG_shortfall] ? kv - f[FIG_shortfall] : 0;
-	} else if (e->terms[TERM_family_next].value > 0) {
-		f[FIG_wanted] = blocks_wanted(f);
-		needed = f[FIG_wanted] * f[FIG_unit];
-		f[FIG_kv_fits] = (pages_up(f[FIG_unit]) * f[FIG_family] + f[FIG_free]) / f[FIG_wanted] / CUF_PAGE_BYTES * CUF_PAGE_BYTES * f[FIG_wanted];
+		figures[FIG_kv_fits] = kv > figures[FIG_shortfall] ? kv - figures[FIG_shortfall]
+								   : 0;
+	} else if (evidence->terms[TERM_family_next].value > 0) {
+		figures[FIG_wanted] = blocks_wanted(figures);
+		needed = figures[FIG_wanted] * figures[FIG_unit];
+		figures[FIG_kv_fits] =
+			(pages_up(figures[FIG_unit]) * figures[FIG_family] + figures[FIG_free]) /
+			figures[FIG_wanted] / CUF_PAGE_BYTES * CUF_PAGE_BYTES * figures[FIG_wanted];
 	} else {
-		needed = f[FIG_request];
-		f[FIG_kv_fits] = f[FIG_free];
+		needed = figures[FIG_request];
+		figures[FIG_kv_fits] = figures[FIG_free];
 	}
-	if (!needed || f[FIG_kv_fits] >= needed)
+	if (!needed || figures[FIG_kv_fits] >= needed)
 		return;
-	f[FIG_kv_percent] = f[FIG_kv_fits] * 100 / needed;
-	f[FIG_kv_excess] = needed - f[FIG_kv_fits];
-	if (f[FIG_context] != CUF_UNKNOWN)
-		f[FIG_context_fits] = (uint64_t)((double)f[FIG_context] * (double)f[FIG_kv_fits] / (double)needed);
+	figures[FIG_kv_percent] = figures[FIG_kv_fits] * 100 / needed;
+	figures[FIG_kv_excess] = needed - figures[FIG_kv_fits];
+	if (figures[FIG_context] != CUF_UNKNOWN)
+		figures[FIG_context_fits] = (uint64_t)((double)figures[FIG_context] *
+						       (double)figures[FIG_kv_fits] /
+						       (double)needed);
 }
 
 /* One block a slot, or one block for all of them. */
-static void fit_slots(struct evidence *e)
+static void fit_slots(struct evidence *evidence)
 {
-	uint64_t *f = e->figures, slots = f[FIG_slots];
-	bool divides = slots != CUF_UNKNOWN && slots >= 2 && f[FIG_request] != CUF_UNKNOWN && f[FIG_request] % slots == 0;
+	uint64_t *figures = evidence->figures, slots = figures[FIG_slots];
+	bool divides = slots != CUF_UNKNOWN && slots >= 2 && figures[FIG_request] != CUF_UNKNOWN &&
+		       figures[FIG_request] % slots == 0;
 	if (slots == CUF_UNKNOWN)
 		return;
-	evidence_set(e, TERM_per_slot, divides && !(e->terms[TERM_family_next].value > 0));
-	evidence_show(e, TERM_per_slot, e->incident->seq);
-	if (divides && e->terms[TERM_per_slot].value > 0 && f[FIG_free] != CUF_UNKNOWN) {
-		f[FIG_per_slot] = f[FIG_request] / slots;
-		f[FIG_slots_fit] = f[FIG_free] / f[FIG_per_slot];
-	} else if (f[FIG_fits] != CUF_UNKNOWN && f[FIG_fits] < slots) {
-		f[FIG_slots_fit] = f[FIG_fits];
+	evidence_set(evidence, TERM_per_slot,
+		     divides && !(evidence->terms[TERM_family_next].value > 0));
+	evidence_show(evidence, TERM_per_slot, evidence->incident->seq);
+	if (divides && evidence->terms[TERM_per_slot].value > 0 &&
+	    figures[FIG_free] != CUF_UNKNOWN) {
+		figures[FIG_per_slot] = figures[FIG_request] / slots;
+		figures[FIG_slots_fit] = figures[FIG_free] / figures[FIG_per_slot];
+	} else if (figures[FIG_fits] != CUF_UNKNOWN && figures[FIG_fits] < slots) {
+		figures[FIG_slots_fit] = figures[FIG_fits];
 	}
 }
 
-void evidence_settings(struct build *build, struct evidence *e)
+void evidence_settings(struct build *build, struct evidence *evidence)
 {
-	uint64_t *f = e->figures;
-	if (e->device == FACT_NONE || !e->incident)
+	uint64_t *figures = evidence->figures;
+	if (evidence->device == FACT_NONE || !evidence->incident)
 		return;
-	read_settings(&build->facts->processes[e->process], e);
-	fit_cache(e);
-	if (f[FIG_kv_excess] == CUF_UNKNOWN)
-		f[FIG_kv_excess] = f[FIG_shortfall];
-	if (f[FIG_fraction] != CUF_UNKNOWN && f[FIG_kv_excess] != CUF_UNKNOWN && f[FIG_total] != CUF_UNKNOWN && f[FIG_total]) {
-		uint64_t less = (f[FIG_kv_excess] * 100 + f[FIG_total] - 1) / f[FIG_total];
-		f[FIG_fraction_fits] = f[FIG_fraction] > less ? f[FIG_fraction] - less : 0;
+	read_settings(&build->facts->processes[evidence->process], evidence);
+	fit_cache(evidence);
+	if (figures[FIG_kv_excess] == CUF_UNKNOWN)
+		figures[FIG_kv_excess] = figures[FIG_shortfall];
+	if (figures[FIG_fraction] != CUF_UNKNOWN && figures[FIG_kv_excess] != CUF_UNKNOWN &&
+	    figures[FIG_total] != CUF_UNKNOWN && figures[FIG_total]) {
+		uint64_t less = (figures[FIG_kv_excess] * 100 + figures[FIG_total] - 1) /
+				figures[FIG_total];
+		figures[FIG_fraction_fits] = figures[FIG_fraction] > less
+						     ? figures[FIG_fraction] - less
+						     : 0;
 	}
-	fit_slots(e);
+	fit_slots(evidence);
 }

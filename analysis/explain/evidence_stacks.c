@@ -13,7 +13,12 @@ enum { FRAMES_LOOKED_AT = 24, STACKS_MAX = 1 << 22 };
 /* What the roles' tables know of real engines, and what such functions are mostly called. */
 static unsigned function_hints(const char *function)
 {
-	static const struct { const char *role; unsigned hint; } rows[] = { { "kv", HINT_KV }, { "weights", HINT_WEIGHTS }, { "activations", HINT_ACTIVATIONS } };
+	static const struct {
+		const char *role;
+		unsigned hint;
+	} rows[] = { { "kv", HINT_KV },
+		     { "weights", HINT_WEIGHTS },
+		     { "activations", HINT_ACTIVATIONS } };
 	const char *role = function ? role_of_function(function) : NULL;
 	for (size_t i = 0; role && i < sizeof rows / sizeof *rows; i++)
 		if (!strcmp(role, rows[i].role))
@@ -21,24 +26,28 @@ static unsigned function_hints(const char *function)
 	return name_hints(function);
 }
 
-static unsigned python_hints(const struct fact_process *p, uint64_t frame)
+static unsigned python_hints(const struct fact_process *process, uint64_t frame)
 {
-	for (size_t i = 0; i < p->text_count; i++)
-		if (p->texts[i].type == CUF_META_CODE && p->texts[i].number == cuf_frame_code(frame))
-			return name_hints(p->texts[i].text);
+	for (size_t i = 0; i < process->text_count; i++)
+		if (process->texts[i].type == CUF_META_CODE &&
+		    process->texts[i].number == cuf_frame_code(frame))
+			return name_hints(process->texts[i].text);
 	return 0;
 }
 
-static unsigned native_hints(const struct build *b, const struct fact_process *p, uint64_t addr, uint64_t time_ns)
+static unsigned native_hints(const struct build *build, const struct fact_process *process,
+			     uint64_t addr, uint64_t time_ns)
 {
-	const struct fact_module *module = fact_module_at(p, addr, time_ns);
+	const struct fact_module *module = fact_module_at(process, addr, time_ns);
 	const struct symbols_frame *frames;
-	unsigned hints = function_hints(fact_function_at(p, addr));
+	unsigned hints = function_hints(fact_function_at(process, addr));
 	size_t count;
 	/* only files whose functions tell: libtorch alone has half a million of names */
-	if (hints || !module || !b->options.symbols || !role_asks_about(module->path, p->exe))
+	if (hints || !module || !build->options.symbols ||
+	    !role_asks_about(module->path, process->exe))
 		return hints;
-	count = symbols_resolve(symbols_module(b->options.symbols, module->path, module->build_id, module->build_id_bytes),
+	count = symbols_resolve(symbols_module(build->options.symbols, module->path,
+					       module->build_id, module->build_id_bytes),
 				addr - module->base - 1, &frames);
 	for (size_t i = 0; i < count && !hints; i++)
 		hints = function_hints(frames[i].function);
@@ -47,41 +56,49 @@ static unsigned native_hints(const struct build *b, const struct fact_process *p
 
 unsigned stack_hints(const struct build *build, uint32_t process, uint32_t stack)
 {
-	const struct fact_process *p = &build->facts->processes[process];
-	struct fact_stack s = { .process = process, .id = stack };
+	const struct fact_process *recorded = &build->facts->processes[process];
+	struct fact_stack frames = { .process = process, .id = stack };
 	unsigned hints = 0;
-	stack_fill(build, &s, CUF_UNKNOWN);
-	for (uint32_t i = 0; i < s.depth && i < FRAMES_LOOKED_AT; i++) {
-		unsigned now = cuf_frame_is_python(s.addrs[i]) ? python_hints(p, s.addrs[i]) : native_hints(build, p, s.addrs[i], s.time_ns);
+	stack_fill(build, &frames, CUF_UNKNOWN);
+	for (uint32_t i = 0; i < frames.depth && i < FRAMES_LOOKED_AT; i++) {
+		unsigned now = cuf_frame_is_python(frames.addrs[i])
+				       ? python_hints(recorded, frames.addrs[i])
+				       : native_hints(build, recorded, frames.addrs[i],
+						      frames.time_ns);
 		hints |= hints & ~(unsigned)HINT_CAPTURE ? now & HINT_CAPTURE : now;
 	}
 	return hints;
 }
 
 /* Its frames from the first one outside of the allocator's library, as a hash with the top bit set; the id where there is none. */
-static uint32_t site_key(const struct build *b, uint32_t process, uint32_t stack)
+static uint32_t site_key(const struct build *build, uint32_t process, uint32_t stack)
 {
-	const struct fact_process *p = &b->facts->processes[process];
-	struct fact_stack s = { .process = process, .id = stack };
+	const struct fact_process *recorded = &build->facts->processes[process];
+	struct fact_stack frames = { .process = process, .id = stack };
 	uint32_t first = 0, hash = 2166136261u;
-	stack_fill(b, &s, CUF_UNKNOWN);
-	for (; first < s.depth && !cuf_frame_is_python(s.addrs[first]); first++) {
-		const struct fact_module *m = fact_module_at(p, s.addrs[first], s.time_ns);
-		if (!m || (!strstr(m->path, "libc10") && !strstr(m->path, "libcudart")))
+	stack_fill(build, &frames, CUF_UNKNOWN);
+	for (; first < frames.depth && !cuf_frame_is_python(frames.addrs[first]); first++) {
+		const struct fact_module *module = fact_module_at(recorded, frames.addrs[first],
+								  frames.time_ns);
+		if (!module ||
+		    (!strstr(module->path, "libc10") && !strstr(module->path, "libcudart")))
 			break;
 	}
-	if (!first || first == s.depth)
+	if (!first || first == frames.depth)
 		return stack;
-	for (uint32_t i = first; i < s.depth; i++)
+	for (uint32_t i = first; i < frames.depth; i++)
 		for (unsigned byte = 0; byte < 64; byte += 8)
-			hash = (hash ^ (uint32_t)(s.addrs[i] >> byte & 0xff)) * 16777619u;
+			hash = (hash ^ (uint32_t)(frames.addrs[i] >> byte & 0xff)) * 16777619u;
 	return hash | 0x80000000u;
 }
 
-uint32_t stack_site(const struct build *build, uint32_t process, uint32_t stack, struct stack_sites *sites)
+uint32_t stack_site(const struct build *build, uint32_t process, uint32_t stack,
+		    struct stack_sites *sites)
 {
 	if (!sites->keys) {
-		sites->count = reader_count(build->run->processes[process].reader, CUF_SEC_STACK_INDEX) + 1;
+		sites->count = reader_count(build->run->processes[process].reader,
+					    CUF_SEC_STACK_INDEX) +
+			       1;
 		sites->count = sites->count < STACKS_MAX ? sites->count : STACKS_MAX;
 		sites->keys = xalloc_zeroed(sites->count, sizeof *sites->keys);
 	}
@@ -92,17 +109,24 @@ uint32_t stack_site(const struct build *build, uint32_t process, uint32_t stack,
 	return sites->keys[stack];
 }
 
-void stack_sites_fini(struct stack_sites *sites) { free(sites->keys); }
-
-bool stack_is_called_from(const struct build *build, uint32_t process, uint32_t stack, const char *part)
+void stack_sites_fini(struct stack_sites *sites)
 {
-	const struct fact_process *p = &build->facts->processes[process];
-	struct fact_stack s = { .process = process, .id = stack };
-	stack_fill(build, &s, CUF_UNKNOWN);
-	for (uint32_t i = 0; i < s.depth && i < 4; i++) {
-		const struct fact_module *m = cuf_frame_is_python(s.addrs[i]) ? NULL : fact_module_at(p, s.addrs[i], s.time_ns);
-		if (m && !strstr(m->path, "libcudart"))
-			return strstr(m->path, part) != NULL;
+	free(sites->keys);
+}
+
+bool stack_is_called_from(const struct build *build, uint32_t process, uint32_t stack,
+			  const char *part)
+{
+	const struct fact_process *recorded = &build->facts->processes[process];
+	struct fact_stack frames = { .process = process, .id = stack };
+	stack_fill(build, &frames, CUF_UNKNOWN);
+	for (uint32_t i = 0; i < frames.depth && i < 4; i++) {
+		const struct fact_module *module =
+			cuf_frame_is_python(frames.addrs[i])
+				? NULL
+				: fact_module_at(recorded, frames.addrs[i], frames.time_ns);
+		if (module && !strstr(module->path, "libcudart"))
+			return strstr(module->path, part) != NULL;
 	}
 	return false;
 }

@@ -16,38 +16,43 @@ struct facts_store {
 static void build_all(struct facts_store *store, const struct facts_options *options)
 {
 	size_t count = store->run.count;
-	struct build b = { .run = &store->run, .facts = &store->facts, .arena = store->run.arena,
-		.endings = xalloc_zeroed(count, sizeof *b.endings), .ladders = xalloc_zeroed(count, sizeof *b.ladders),
-		.marks = xalloc_zeroed(count, sizeof *b.marks), .roles = xalloc_zeroed(count, sizeof *b.roles) };
+	struct build build = { .run = &store->run,
+			       .facts = &store->facts,
+			       .arena = store->run.arena,
+			       .endings = xalloc_zeroed(count, sizeof *build.endings),
+			       .ladders = xalloc_zeroed(count, sizeof *build.ladders),
+			       .marks = xalloc_zeroed(count, sizeof *build.marks),
+			       .roles = xalloc_zeroed(count, sizeof *build.roles) };
 	if (options)
-		b.options = *options;
-	build_processes(&b);
-	build_groups(&b);
-	build_incidents(&b);
-	build_phases(&b);
-	build_process_group(&b);
-	build_moment(&b);
-	build_devices(&b);
-	build_incident_views(&b);
-	build_sites(&b);
-	build_host(&b);
-	build_coverage(&b);
-	build_causes(&b);
+		build.options = *options;
+	build_processes(&build);
+	build_groups(&build);
+	build_incidents(&build);
+	build_phases(&build);
+	build_process_group(&build);
+	build_moment(&build);
+	build_devices(&build);
+	build_incident_views(&build);
+	build_sites(&build);
+	build_host(&build);
+	build_coverage(&build);
+	build_causes(&build);
 	for (size_t i = 0; i < count; i++) {
-		ladders_fini(&b.ladders[i]);
-		framework_marks_free(b.marks[i]);
-		roles_free(b.roles[i]);
+		ladders_fini(&build.ladders[i]);
+		framework_marks_free(build.marks[i]);
+		roles_free(build.roles[i]);
 	}
-	free(b.marks);
-	free(b.roles);
-	for (size_t i = 0; i < b.group_count; i++)
-		free(b.groups[i].members);
-	free(b.groups);
-	free(b.ladders);
-	free(b.endings);
+	free(build.marks);
+	free(build.roles);
+	for (size_t i = 0; i < build.group_count; i++)
+		free(build.groups[i].members);
+	free(build.groups);
+	free(build.ladders);
+	free(build.endings);
 }
 
-static int finish(struct facts_store *store, int code, const char *path, const struct facts_options *options, struct facts **out)
+static int finish(struct facts_store *store, int code, const char *path,
+		  const struct facts_options *options, struct facts **out)
 {
 	*out = NULL;
 	if (code) {
@@ -62,13 +67,15 @@ static int finish(struct facts_store *store, int code, const char *path, const s
 	return 0;
 }
 
-int facts_build(const char *path, const struct facts_options *options, struct facts **out, struct reader_error *error)
+int facts_build(const char *path, const struct facts_options *options, struct facts **out,
+		struct reader_error *error)
 {
 	struct facts_store *store = xalloc_zeroed(1, sizeof *store);
 	return finish(store, run_open(&store->run, path, error), path, options, out);
 }
 
-int facts_build_memory(const void *data, size_t bytes, const struct facts_options *options, struct facts **out, struct reader_error *error)
+int facts_build_memory(const void *data, size_t bytes, const struct facts_options *options,
+		       struct facts **out, struct reader_error *error)
 {
 	struct facts_store *store = xalloc_zeroed(1, sizeof *store);
 	return finish(store, run_open_memory(&store->run, data, bytes, error), "", options, out);

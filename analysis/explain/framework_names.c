@@ -36,19 +36,19 @@ static bool has_any(const char *text, const char *const *parts, size_t count)
 	return false;
 }
 
-static bool is_loaded(const struct fact_process *p, const struct framework_row *row)
+static bool is_loaded(const struct fact_process *process, const struct framework_row *row)
 {
-	if (has_any(p->cmdline, row->words, 4))
+	if (has_any(process->cmdline, row->words, 4))
 		return true;
-	for (size_t i = 0; i < p->module_count; i++)
-		if (has_any(p->modules[i].path, row->modules, 4))
+	for (size_t i = 0; i < process->module_count; i++)
+		if (has_any(process->modules[i].path, row->modules, 4))
 			return true;
-	for (size_t i = 0; i < p->text_count; i++) {
-		const struct fact_meta_text *t = &p->texts[i];
-		if (t->type == CUF_META_CODE && has_any(t->text, row->modules, 4))
+	for (size_t i = 0; i < process->text_count; i++) {
+		const struct fact_meta_text *text = &process->texts[i];
+		if (text->type == CUF_META_CODE && has_any(text->text, row->modules, 4))
 			return true;
-		if (t->type == CUF_META_FRAMEWORK && strstr(t->text, "framework=") &&
-		    !strncmp(strstr(t->text, "framework=") + 10, row->name, strlen(row->name)))
+		if (text->type == CUF_META_FRAMEWORK && strstr(text->text, "framework=") &&
+		    !strncmp(strstr(text->text, "framework=") + 10, row->name, strlen(row->name)))
 			return true;
 	}
 	return false;

@@ -42,76 +42,85 @@ const struct site_trace *site_traces_of(const struct site_traces *traces, uint32
 
 void site_traces_seed(struct site_traces *traces, uint32_t stack, uint64_t bytes)
 {
-	struct site_trace *s = trace_of(traces, stack);
-	s->high = ++s->live;
-	s->live_bytes += bytes;
-	s->high_bytes = s->live_bytes;
+	struct site_trace *trace = trace_of(traces, stack);
+	trace->high = ++trace->live;
+	trace->live_bytes += bytes;
+	trace->high_bytes = trace->live_bytes;
 }
 
 /* Few steps are frequent: the rarest gives way, as in the Misra-Gries summary. */
-static void count_step(struct site_trace *s, uint64_t step)
+static void count_step(struct site_trace *trace, uint64_t step)
 {
 	size_t rarest = 0;
 	for (size_t i = 0; i < SITE_TRACE_STEPS; i++) {
-		if (s->steps[i].step == step) {
-			s->steps[i].hits++;
+		if (trace->steps[i].step == step) {
+			trace->steps[i].hits++;
 			return;
 		}
-		if (s->steps[i].hits < s->steps[rarest].hits)
+		if (trace->steps[i].hits < trace->steps[rarest].hits)
 			rarest = i;
 	}
-	if (!s->steps[rarest].hits) {
-		s->steps[rarest].step = step;
-		s->steps[rarest].hits = 1;
+	if (!trace->steps[rarest].hits) {
+		trace->steps[rarest].step = step;
+		trace->steps[rarest].hits = 1;
 		return;
 	}
-	s->steps[rarest].hits--;
+	trace->steps[rarest].hits--;
 }
 
 void site_traces_alloc(struct site_traces *traces, const struct cuf_event *event)
 {
-	struct site_trace *s = trace_of(traces, event->stack);
-	if (s->allocs && event->bytes > s->last_bytes) {
-		double factor = log((double)event->bytes / (double)(s->last_bytes ? s->last_bytes : 1));
-		s->rises++;
-		s->log_sum += factor;
-		s->log_squares += factor * factor;
-		count_step(s, event->bytes - s->last_bytes);
-	} else if (s->allocs && event->bytes < s->last_bytes) {
-		s->falls++;
+	struct site_trace *trace = trace_of(traces, event->stack);
+	if (trace->allocs && event->bytes > trace->last_bytes) {
+		double factor = log((double)event->bytes /
+				    (double)(trace->last_bytes ? trace->last_bytes : 1));
+		trace->rises++;
+		trace->log_sum += factor;
+		trace->log_squares += factor * factor;
+		count_step(trace, event->bytes - trace->last_bytes);
+	} else if (trace->allocs && event->bytes < trace->last_bytes) {
+		trace->falls++;
 	}
-	if (!s->allocs)
-		s->first_seq = event->seq;
-	if (event->bytes > s->most_bytes) {
-		s->ladder_count++;
-		s->ladder_bytes += event->bytes;
-		s->most_bytes = event->bytes;
+	if (!trace->allocs)
+		trace->first_seq = event->seq;
+	if (event->bytes > trace->most_bytes) {
+		trace->ladder_count++;
+		trace->ladder_bytes += event->bytes;
+		trace->most_bytes = event->bytes;
 	}
-	s->interleaved += s->live && traces->frees != s->frees_then; /* the first of a wave always comes after frees */
-	s->frees_then = traces->frees;
-	s->allocs++;
-	s->last_seq = event->seq;
-	s->last_bytes = event->bytes;
-	s->live++;
-	s->live_bytes += event->bytes;
-	s->high = s->live > s->high ? s->live : s->high;
-	s->high_bytes = s->live_bytes > s->high_bytes ? s->live_bytes : s->high_bytes;
-	s->thread_bits |= (uint64_t)1 << (event->tid * 2654435761u >> 26);
+	trace->interleaved +=
+		trace->live &&
+		traces->frees !=
+			trace->frees_then; /* the first of a wave always comes after frees */
+	trace->frees_then = traces->frees;
+	trace->allocs++;
+	trace->last_seq = event->seq;
+	trace->last_bytes = event->bytes;
+	trace->live++;
+	trace->live_bytes += event->bytes;
+	trace->high = trace->live > trace->high ? trace->live : trace->high;
+	trace->high_bytes = trace->live_bytes > trace->high_bytes ? trace->live_bytes
+								  : trace->high_bytes;
+	trace->thread_bits |= (uint64_t)1 << (event->tid * 2654435761u >> 26);
 }
 
 void site_traces_free(struct site_traces *traces, const struct cuf_event *event)
 {
-	struct site_trace *s = trace_of(traces, event->alloc_stack);
+	struct site_trace *trace = trace_of(traces, event->alloc_stack);
 	traces->frees++;
-	s->frees++;
-	s->live -= s->live > 0;
-	s->live_bytes -= event->bytes < s->live_bytes ? event->bytes : s->live_bytes;
-	if (s->high >= HEIGHT_LEAST ? s->live * 4 <= s->high : !s->live && s->high_bytes) {
-		s->resets++;
-		s->peak_before = s->high > s->peak_before ? s->high : s->peak_before;
-		s->highest_before_reset = s->high_bytes > s->highest_before_reset ? s->high_bytes : s->highest_before_reset;
-		s->high = s->live;
-		s->high_bytes = s->live_bytes;
+	trace->frees++;
+	trace->live -= trace->live > 0;
+	trace->live_bytes -= event->bytes < trace->live_bytes ? event->bytes : trace->live_bytes;
+	if (trace->high >= HEIGHT_LEAST ? trace->live * 4 <= trace->high
+					: !trace->live && trace->high_bytes) {
+		trace->resets++;
+		trace->peak_before = trace->high > trace->peak_before ? trace->high
+								      : trace->peak_before;
+		trace->highest_before_reset = trace->high_bytes > trace->highest_before_reset
+						      ? trace->high_bytes
+						      : trace->highest_before_reset;
+		trace->high = trace->live;
+		trace->high_bytes = trace->live_bytes;
 	}
 }
 
@@ -135,11 +144,21 @@ bool site_trace_is_geometric(const struct site_trace *trace)
 		return false;
 	mean = trace->log_sum / n;
 	variance = trace->log_squares / n - mean * mean;
-	return mean > 0.01 && variance < mean * mean / 4 && site_trace_step(trace, &step) * 2 < trace->rises;
+	return mean > 0.01 && variance < mean * mean / 4 &&
+	       site_trace_step(trace, &step) * 2 < trace->rises;
 }
 
-bool site_trace_is_series(const struct site_trace *trace) { return trace->rises >= 2 && trace->falls * 3 <= trace->rises; }
+bool site_trace_is_series(const struct site_trace *trace)
+{
+	return trace->rises >= 2 && trace->falls * 3 <= trace->rises;
+}
 
-double site_trace_interleaved(const struct site_trace *trace) { return trace->allocs > 1 ? (double)trace->interleaved / (double)(trace->allocs - 1) : 0; }
+double site_trace_interleaved(const struct site_trace *trace)
+{
+	return trace->allocs > 1 ? (double)trace->interleaved / (double)(trace->allocs - 1) : 0;
+}
 
-unsigned site_trace_threads(const struct site_trace *trace) { return (unsigned)__builtin_popcountll(trace->thread_bits); }
+unsigned site_trace_threads(const struct site_trace *trace)
+{
+	return (unsigned)__builtin_popcountll(trace->thread_bits);
+}

@@ -10,16 +10,22 @@ enum { PHASES_KEPT = 2048, PHASES_KEPT_RUN = 16384, NAMES_MAX = 65536 };
 
 const char *const phase_source_names[PHASE_SOURCE_MAX] = { "mark", "nvtx", "inferred" };
 
-static const enum fact_phase_source sources[] = { [CUF_PHASE_PROGRAM] = PHASE_MARK, [CUF_PHASE_NVTX] = PHASE_NVTX };
+static const enum fact_phase_source sources[] = {
+	[CUF_PHASE_PROGRAM] = PHASE_MARK, [CUF_PHASE_NVTX] = PHASE_NVTX
+};
 
 /* Texts of META PHASE by number. */
-struct names { const char **items; size_t count; };
+struct names {
+	const char **items;
+	size_t count;
+};
 
 static struct names read_names(const struct meta *meta)
 {
 	struct names names = { NULL, 1 };
 	for (size_t i = 0; i < meta->text_count; i++)
-		if (meta->texts[i].type == CUF_META_PHASE && meta->texts[i].number < NAMES_MAX && meta->texts[i].number >= names.count)
+		if (meta->texts[i].type == CUF_META_PHASE && meta->texts[i].number < NAMES_MAX &&
+		    meta->texts[i].number >= names.count)
 			names.count = meta->texts[i].number + 1;
 	names.items = xalloc_zeroed(names.count, sizeof *names.items);
 	for (size_t i = 0; i < meta->text_count; i++)
@@ -35,16 +41,39 @@ static const char *name_of(const struct names *names, uint64_t number)
 
 /* ---- one process ---- */
 
-struct making { struct build *build; uint32_t process; const struct reader *reader; struct names names; struct phase_spans spans; struct work_base base; };
+struct making {
+	struct build *build;
+	uint32_t process;
+	const struct reader *reader;
+	struct names names;
+	struct phase_spans spans;
+	struct work_base base;
+};
 
-static uint64_t realtime(const struct making *making, uint64_t monotonic_ns) { return monotonic_ns == CUF_UNKNOWN ? CUF_UNKNOWN : reader_realtime(making->reader, monotonic_ns); }
+static uint64_t realtime(const struct making *making, uint64_t monotonic_ns)
+{
+	return monotonic_ns == CUF_UNKNOWN ? CUF_UNKNOWN
+					   : reader_realtime(making->reader, monotonic_ns);
+}
 
 static struct fact_phase phase_of(const struct making *making, const struct phase_span *span)
 {
-	return (struct fact_phase){ .name = name_of(&making->names, span->name), .source = sources[span->source], .basis = BASIS_OBSERVED, .why = "",
-		.process = making->process, .tid = span->tid, .depth = span->depth, .begin_ns = realtime(making, span->begin_ns), .end_ns = realtime(making, span->end_ns),
-		.begin_seq = span->begin_seq, .end_seq = span->end_seq, .is_mark = span->op == CUF_PHASE_MARK, .is_request = span->op == CUF_PHASE_REQUEST_BEGIN,
-		.request_id = span->op == CUF_PHASE_REQUEST_BEGIN ? span->id : CUF_UNKNOWN, .work = span->work };
+	return (struct fact_phase){ .name = name_of(&making->names, span->name),
+				    .source = sources[span->source],
+				    .basis = BASIS_OBSERVED,
+				    .why = "",
+				    .process = making->process,
+				    .tid = span->tid,
+				    .depth = span->depth,
+				    .begin_ns = realtime(making, span->begin_ns),
+				    .end_ns = realtime(making, span->end_ns),
+				    .begin_seq = span->begin_seq,
+				    .end_seq = span->end_seq,
+				    .is_mark = span->op == CUF_PHASE_MARK,
+				    .is_request = span->op == CUF_PHASE_REQUEST_BEGIN,
+				    .request_id = span->op == CUF_PHASE_REQUEST_BEGIN ? span->id
+										      : CUF_UNKNOWN,
+				    .work = span->work };
 }
 
 /* Places by name's number and by what it names: a mark and a phase of one name are two. */
@@ -53,11 +82,17 @@ enum { SORTS = 3 };
 static size_t place_in_groups(const struct making *making, const struct phase_span *span)
 {
 	size_t sort = span->op == CUF_PHASE_MARK ? 0 : span->op == CUF_PHASE_REQUEST_BEGIN ? 1 : 2;
-	return ((span->name < making->names.count ? span->name : 0) * SORTS + sort) * 2 + span->source;
+	return ((span->name < making->names.count ? span->name : 0) * SORTS + sort) * 2 +
+	       span->source;
 }
 
 /* Too many to keep: of each name the longest, of all names about as many. */
-struct candidate { const struct phase_span *span; size_t place; uint64_t length_ns; size_t rank; };
+struct candidate {
+	const struct phase_span *span;
+	size_t place;
+	uint64_t length_ns;
+	size_t rank;
+};
 
 static int by_place(const void *a, const void *b)
 {
@@ -66,7 +101,9 @@ static int by_place(const void *a, const void *b)
 		return left->place < right->place ? -1 : 1;
 	if (left->length_ns != right->length_ns)
 		return left->length_ns > right->length_ns ? -1 : 1;
-	return left->span->begin_seq < right->span->begin_seq ? -1 : left->span->begin_seq > right->span->begin_seq;
+	return left->span->begin_seq < right->span->begin_seq
+		       ? -1
+		       : left->span->begin_seq > right->span->begin_seq;
 }
 
 static int by_rank(const void *a, const void *b)
@@ -78,11 +115,18 @@ static int by_rank(const void *a, const void *b)
 /* At most PHASES_KEPT, fewer where there are many processes; in the heap. */
 static struct candidate *choose(const struct making *making, size_t *count)
 {
-	size_t most = PHASES_KEPT_RUN / making->build->run->count < PHASES_KEPT ? PHASES_KEPT_RUN / making->build->run->count : PHASES_KEPT;
+	size_t most = PHASES_KEPT_RUN / making->build->run->count < PHASES_KEPT
+			      ? PHASES_KEPT_RUN / making->build->run->count
+			      : PHASES_KEPT;
 	struct candidate *all = xalloc_zeroed(making->spans.count, sizeof *all);
 	for (size_t i = 0; i < making->spans.count; i++) {
 		const struct phase_span *span = &making->spans.items[i];
-		all[i] = (struct candidate){ span, place_in_groups(making, span), span->end_ns == CUF_UNKNOWN ? UINT64_MAX : span->end_ns < span->begin_ns ? 0 : span->end_ns - span->begin_ns, 0 };
+		all[i] = (struct candidate){ span, place_in_groups(making, span),
+					     span->end_ns == CUF_UNKNOWN ? UINT64_MAX
+					     : span->end_ns < span->begin_ns
+						     ? 0
+						     : span->end_ns - span->begin_ns,
+					     0 };
 	}
 	*count = making->spans.count;
 	if (*count <= most)
@@ -108,18 +152,30 @@ static void fill_phases(struct making *making, struct fact_process *process)
 	const struct run_process *from = &making->build->run->processes[making->process];
 	struct inferred found[INFERRED_MAX];
 	struct fact_stretch work[INFERRED_MAX] = { 0 };
-	size_t inferred = phases_infer(found, from->events, &making->base, from->meta.hook_names, from->meta.hook_name_count, making->build->arena), kept;
+	size_t inferred = phases_infer(found, from->events, &making->base, from->meta.hook_names,
+				       from->meta.hook_name_count, making->build->arena),
+	       kept;
 	struct candidate *chosen = choose(making, &kept);
-	struct fact_phase *phases = arena_zeroed(making->build->arena, kept + inferred, sizeof *phases);
+	struct fact_phase *phases = arena_zeroed(making->build->arena, kept + inferred,
+						 sizeof *phases);
 	if (inferred)
 		phases_follow(work, found, inferred, from->events, &making->base);
 	for (size_t i = 0; i < kept; i++)
 		phases[process->phase_count++] = phase_of(making, chosen[i].span);
 	free(chosen);
 	for (size_t i = 0; i < inferred; i++)
-		phases[process->phase_count++] = (struct fact_phase){ .name = found[i].name, .source = PHASE_INFERRED, .basis = found[i].basis, .why = found[i].why,
-			.process = making->process, .begin_ns = realtime(making, found[i].begin_ns), .end_ns = realtime(making, found[i].end_ns), .begin_seq = found[i].begin_seq,
-			.end_seq = found[i].end_seq, .request_id = CUF_UNKNOWN, .work = work[i] };
+		phases[process->phase_count++] =
+			(struct fact_phase){ .name = found[i].name,
+					     .source = PHASE_INFERRED,
+					     .basis = found[i].basis,
+					     .why = found[i].why,
+					     .process = making->process,
+					     .begin_ns = realtime(making, found[i].begin_ns),
+					     .end_ns = realtime(making, found[i].end_ns),
+					     .begin_seq = found[i].begin_seq,
+					     .end_seq = found[i].end_seq,
+					     .request_id = CUF_UNKNOWN,
+					     .work = work[i] };
 	if (process->phase_count)
 		qsort(phases, process->phase_count, sizeof *phases, by_begin);
 	process->phases = phases;
@@ -130,13 +186,22 @@ static void fill_phases(struct making *making, struct fact_process *process)
 
 static void add_to_group(struct fact_phase_group *group, const struct fact_phase *phase)
 {
-	uint64_t length = phase->end_ns == CUF_UNKNOWN || phase->end_ns < phase->begin_ns ? 0 : phase->end_ns - phase->begin_ns, rise = phase->work.peak_bytes - phase->work.start_bytes;
+	uint64_t length = phase->end_ns == CUF_UNKNOWN || phase->end_ns < phase->begin_ns
+				  ? 0
+				  : phase->end_ns - phase->begin_ns,
+		 rise = phase->work.peak_bytes - phase->work.start_bytes;
 	if (!group->count++)
-		*group = (struct fact_phase_group){ .name = phase->name, .source = phase->source, .is_mark = phase->is_mark, .is_request = phase->is_request, .count = 1, .first_ns = phase->begin_ns };
+		*group = (struct fact_phase_group){ .name = phase->name,
+						    .source = phase->source,
+						    .is_mark = phase->is_mark,
+						    .is_request = phase->is_request,
+						    .count = 1,
+						    .first_ns = phase->begin_ns };
 	group->open += phase->end_ns == CUF_UNKNOWN;
 	group->total_ns += length;
 	group->longest_ns = length > group->longest_ns ? length : group->longest_ns;
-	group->peak_bytes = phase->work.peak_bytes > group->peak_bytes ? phase->work.peak_bytes : group->peak_bytes;
+	group->peak_bytes = phase->work.peak_bytes > group->peak_bytes ? phase->work.peak_bytes
+								       : group->peak_bytes;
 	group->rise_bytes = rise > group->rise_bytes ? rise : group->rise_bytes;
 }
 
@@ -172,7 +237,9 @@ static void fill_groups(struct making *making, struct fact_process *process)
 static void fill_requests(struct making *making, struct fact_process *process)
 {
 	const struct run_process *from = &making->build->run->processes[making->process];
-	struct requests_source source = { from->events, &making->base, &making->spans, making->reader->header.start_ns, making->reader->header.start_realtime_ns };
+	struct requests_source source = { from->events, &making->base, &making->spans,
+					  making->reader->header.start_ns,
+					  making->reader->header.start_realtime_ns };
 	uint64_t most = 0;
 	requests_judge(&process->requests, &source, making->build->arena);
 	for (size_t i = 0; i < process->phase_group_count; i++)
@@ -186,7 +253,10 @@ static void fill_process(struct build *build, uint32_t process)
 {
 	struct run_process *from = &build->run->processes[process];
 	struct fact_process *out = &build->facts->processes[process];
-	struct making making = { .build = build, .process = process, .reader = from->reader, .names = read_names(&from->meta) };
+	struct making making = { .build = build,
+				 .process = process,
+				 .reader = from->reader,
+				 .names = read_names(&from->meta) };
 	bool exact;
 	making.base = work_base(from->events, run_live(from, CUF_UNKNOWN, &exact));
 	out->work_layer = making.base.layer == WORK_FRAMEWORK ? "framework" : "device";
@@ -203,7 +273,8 @@ static void fill_process(struct build *build, uint32_t process)
 
 static bool covers(const struct fact_phase *phase, uint64_t time_ns)
 {
-	return !phase->is_mark && phase->begin_ns <= time_ns && (phase->end_ns == CUF_UNKNOWN || time_ns <= phase->end_ns);
+	return !phase->is_mark && phase->begin_ns <= time_ns &&
+	       (phase->end_ns == CUF_UNKNOWN || time_ns <= phase->end_ns);
 }
 
 /* Which of two is more telling for a thread; 0: this one tells nothing of it. */
@@ -218,13 +289,17 @@ static unsigned rank_of(const struct fact_phase *phase, uint32_t tid, uint32_t f
 	return phase->tid == first_tid || !tid ? 2 + (phase->depth < 400 ? phase->depth : 400) : 0;
 }
 
-const struct fact_phase *phase_at(const struct fact_process *recorded, uint32_t tid, uint64_t time_ns)
+const struct fact_phase *phase_at(const struct fact_process *recorded, uint32_t tid,
+				  uint64_t time_ns)
 {
 	const struct fact_phase *best = NULL;
 	unsigned best_rank = 0;
-	for (size_t i = 0; i < recorded->phase_count && recorded->phases[i].begin_ns <= time_ns; i++) {
+	for (size_t i = 0; i < recorded->phase_count && recorded->phases[i].begin_ns <= time_ns;
+	     i++) {
 		const struct fact_phase *phase = &recorded->phases[i];
-		unsigned rank = phase->is_request || !covers(phase, time_ns) ? 0 : rank_of(phase, tid, recorded->pid);
+		unsigned rank = phase->is_request || !covers(phase, time_ns)
+					? 0
+					: rank_of(phase, tid, recorded->pid);
 		if (rank && rank >= best_rank) { /* of equals the one that began last */
 			best = phase;
 			best_rank = rank;
@@ -233,11 +308,13 @@ const struct fact_phase *phase_at(const struct fact_process *recorded, uint32_t 
 	return best;
 }
 
-const struct fact_phase *request_at(const struct fact_process *recorded, uint32_t tid, uint64_t time_ns)
+const struct fact_phase *request_at(const struct fact_process *recorded, uint32_t tid,
+				    uint64_t time_ns)
 {
 	const struct fact_phase *own = NULL, *any = NULL;
 	size_t open = 0;
-	for (size_t i = 0; i < recorded->phase_count && recorded->phases[i].begin_ns <= time_ns; i++) {
+	for (size_t i = 0; i < recorded->phase_count && recorded->phases[i].begin_ns <= time_ns;
+	     i++) {
 		const struct fact_phase *phase = &recorded->phases[i];
 		if (!phase->is_request || !covers(phase, time_ns))
 			continue;
@@ -254,12 +331,17 @@ static void fill_incident(struct build *build, struct fact_incident *incident)
 	const struct run_process *from = &build->run->processes[incident->process];
 	struct names names = read_names(&from->meta);
 	struct cuf_incident raw;
-	const struct fact_phase *phase = phase_at(&build->facts->processes[incident->process], incident->tid, incident->time_ns), *request = request_at(&build->facts->processes[incident->process], incident->tid, incident->time_ns);
+	const struct fact_phase *phase = phase_at(&build->facts->processes[incident->process],
+						  incident->tid, incident->time_ns),
+				*request = request_at(&build->facts->processes[incident->process],
+						      incident->tid, incident->time_ns);
 	incident->request_id = CUF_UNKNOWN;
 	if (reader_incident(from->reader, incident->number, &raw)) {
 		if (raw.phase) {
 			incident->phase = name_of(&names, raw.phase);
-			incident->phase_source = phase && !strcmp(phase->name, incident->phase) ? phase->source : PHASE_MARK;
+			incident->phase_source = phase && !strcmp(phase->name, incident->phase)
+							 ? phase->source
+							 : PHASE_MARK;
 			incident->phase_basis = BASIS_OBSERVED;
 		}
 		if (raw.request_id) {
@@ -270,7 +352,10 @@ static void fill_incident(struct build *build, struct fact_incident *incident)
 	if (!incident->phase && phase) {
 		incident->phase = phase->name;
 		incident->phase_source = phase->source;
-		incident->phase_basis = phase->source == PHASE_INFERRED || phase->tid != incident->tid ? BASIS_INFERRED : phase->basis;
+		incident->phase_basis = phase->source == PHASE_INFERRED ||
+							phase->tid != incident->tid
+						? BASIS_INFERRED
+						: phase->basis;
 	}
 	if (!incident->request_phase && request) {
 		incident->request_phase = request->name;
