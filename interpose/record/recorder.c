@@ -213,7 +213,7 @@ void cuf_block_flag(unsigned space, uint64_t addr, unsigned flags)
 {
 	struct cuf_block after;
 	if (cuf_recording.base)
-		cuf_ledger_refer(cuf_key(space, addr), 0, 0, flags, &after);
+		cuf_ledger_add_refs(cuf_key(space, addr), 0, 0, flags, &after);
 }
 
 int cuf_block_add_refs(struct cuf_call *call, unsigned space, uint64_t addr, int references, int maps, struct cuf_block *block)
@@ -225,7 +225,7 @@ int cuf_block_add_refs(struct cuf_call *call, unsigned space, uint64_t addr, int
 	*block = (struct cuf_block){ 0 };
 	if (!begin(&o, call))
 		return -1;
-	if (!cuf_ledger_refer(key, references, maps, 0, &after)) {
+	if (!cuf_ledger_add_refs(key, references, maps, 0, &after)) {
 		died = -1;
 	} else {
 		*block = after;

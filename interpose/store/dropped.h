@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counting what could not be held, so that every report can say it. */
+/*
+ * Counts what a full table could not hold, so that every report can state it. Contract: any
+ * thread, any time; without a recording nothing is counted.
+ */
 #ifndef CUF_DROPPED_H
 #define CUF_DROPPED_H
 

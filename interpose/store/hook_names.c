@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hook table once more, as id and name. */
+/* The hook table as pairs of id and name. */
 #include "interpose/store/hook_names.h"
 
 #include <string.h>
 #include "interpose/store/meta.h"
 
-/* names as text alone: core knows none of the functions */
+/* names only: this room sees none of the functions */
 #define HOOK(id, lib, ret, name, params, args, role) { id, #name },
-static const struct { unsigned id; const char *name; } names[] = {
+static const struct {
+	unsigned id;
+	const char *name;
+} names[] = {
 #include "interpose/abi/hooks.def"
 };
 
-#include "interpose/platform/laws.h" /* after the table, which must be able to name what is poisoned */
+/* after the table, whose names include the poisoned ones */
+#include "interpose/platform/laws.h"
+
+static uint32_t written;
 
 const char *cuf_hook_name(unsigned id)
 {
@@ -20,8 +26,6 @@ const char *cuf_hook_name(unsigned id)
 			return names[i].name;
 	return "unknown";
 }
-
-static uint32_t written;
 
 void cuf_hook_names_atfork_child(void) { written = 0; }
 

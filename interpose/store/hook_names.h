@@ -1,10 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of interposed functions by id, from the hook table. */
+/*
+ * Names of interposed functions by id, from the hook table. Contract: any thread; names are
+ * constant texts.
+ */
 #ifndef CUF_HOOK_NAMES_H
 #define CUF_HOOK_NAMES_H
 
-const char *cuf_hook_name(unsigned id); /* "unknown" for an id without a row */
-void cuf_hook_names_write(void);        /* all names into META, so that any reader can name them; once a recording */
+/* "unknown" for an id without a row. */
+const char *cuf_hook_name(unsigned id);
+
+/*
+ * Writes all names into META, once a recording. A reader needs them for ids that are newer than
+ * itself.
+ */
+void cuf_hook_names_write(void);
+
+/* In a forked child: the next recording gets the names again. */
 void cuf_hook_names_atfork_child(void);
 
 #endif

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Live blocks of the malloc family: 16 bytes each, buckets of one cache line, lock-free. The table is used from its
- * beginning and grows with what is live (by doubling, up to its section), so that the part in use stays in the cache
- * and few pages of the recording are ever touched. Contract: any thread; a block that finds no place is counted
- * (CUF_LOST_HOST_LEDGER). A block is freed by one thread at a time, as in any program.
+ * Live blocks of the malloc family: 16 bytes each, buckets of one cache line, lock-free. Only a
+ * prefix of the table is used. It doubles as the live set grows, up to the section's size. So the
+ * part in use stays in the cache, and few pages of the recording are touched.
+ *
+ * Contract: any thread. A block without a free place is dropped and counted
+ * (CUF_LOST_HOST_LEDGER). One thread frees a block at a time, as in any correct program. word1:
+ * see struct cuf_host_block.
  */
 #ifndef CUF_HOST_LEDGER_H
 #define CUF_HOST_LEDGER_H
@@ -12,12 +15,16 @@
 #include <stdint.h>
 #include "interpose/abi/format.h"
 
+/* false: dropped. */
 bool cuf_host_ledger_add(uint64_t addr, uint32_t birth, uint64_t word1);
-/* Takes the block out; *entry is what it was. false: not recorded. */
+
+/* Removes the block and copies it to *entry. false: not recorded. */
 bool cuf_host_ledger_take(uint64_t addr, struct cuf_host_block *entry);
-/* Has the cache fetch where this block will be entered: to be called some time before. */
+
+/* Prefetches the bucket where this block will be added. To be called some time before. */
 void cuf_host_ledger_expect(uint64_t addr);
-/* In a forked child: the table is empty again. */
+
+/* In a forked child: the new recording's table is empty. */
 void cuf_host_ledger_atfork_child(void);
 
 #endif

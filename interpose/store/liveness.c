@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signal 0 is sent to nobody, but the kernel looks the thread up. */
+/* Signal 0 reaches no handler, but the kernel checks that the thread exists. */
 #include "interpose/store/liveness.h"
 
 #include <errno.h>

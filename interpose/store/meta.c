@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Appends records to META: reserve by one atomic add, fill, publish the type last. */
+/*
+ * Appends records to META: one atomic add reserves the bytes, and the type, stored last,
+ * publishes the record.
+ */
 #include "interpose/store/meta.h"
 
 #include <string.h>
@@ -8,36 +11,44 @@
 #include "interpose/store/recording.h"
 #include "interpose/platform/laws.h"
 
-/* Reserves a record; its type is still 0. NULL: no room. */
+enum { TEXT_BYTES_MAX = 4096 };
+
+/* Reserves a record whose type is still 0. NULL: it does not fit. */
 static struct cuf_meta *reserve(size_t bytes)
 {
-	struct cuf_recording *r = &cuf_recording;
-	uint64_t at;
+	struct cuf_header *header = cuf_recording.header;
 	struct cuf_meta *meta;
-	if (!r->base)
+	uint64_t at;
+
+	if (!cuf_recording.base)
 		return NULL;
 	bytes = (bytes + 7) & ~(size_t)7;
-	/* what did not fit leaves meta_used beyond the section: nothing after it is read, so stop at the first miss */
-	at = __atomic_load_n(&r->header->meta_used, __ATOMIC_RELAXED);
+	/* meta_used must never pass the section's end, as a reader stops there: so no plain add */
+	at = __atomic_load_n(&header->meta_used, __ATOMIC_RELAXED);
 	do {
-		if (at + bytes > r->meta_bytes) {
+		if (at + bytes > cuf_recording.meta_bytes) {
 			cuf_count_dropped(CUF_LOST_META);
 			return NULL;
 		}
-	} while (!__atomic_compare_exchange_n(&r->header->meta_used, &at, at + bytes, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-	meta = (struct cuf_meta *)(r->meta + at);
+	} while (!__atomic_compare_exchange_n(&header->meta_used, &at, at + bytes, 1,
+					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	meta = (struct cuf_meta *)(cuf_recording.meta + at);
 	meta->bytes = (uint32_t)bytes;
 	meta->time_ns = cuf_now_ns();
 	return meta;
 }
 
-static void publish(struct cuf_meta *meta, unsigned type) { __atomic_store_n(&meta->type, (uint16_t)type, __ATOMIC_RELEASE); }
+static void publish(struct cuf_meta *meta, unsigned type)
+{
+	__atomic_store_n(&meta->type, (uint16_t)type, __ATOMIC_RELEASE);
+}
 
 void cuf_meta_text(unsigned type, uint64_t number, const char *text, size_t bytes)
 {
 	struct cuf_meta *meta;
-	if (bytes > 4096)
-		bytes = 4096;
+
+	if (bytes > TEXT_BYTES_MAX)
+		bytes = TEXT_BYTES_MAX;
 	meta = reserve(sizeof *meta + bytes);
 	if (!meta)
 		return;
@@ -49,7 +60,8 @@ void cuf_meta_text(unsigned type, uint64_t number, const char *text, size_t byte
 
 void cuf_meta_record(const struct cuf_meta *record, size_t bytes)
 {
-	struct cuf_meta *meta = bytes <= 4096 ? reserve(bytes) : NULL;
+	struct cuf_meta *meta = bytes <= TEXT_BYTES_MAX ? reserve(bytes) : NULL;
+
 	if (!meta)
 		return;
 	meta->time_ns = record->time_ns;
@@ -58,21 +70,25 @@ void cuf_meta_record(const struct cuf_meta *record, size_t bytes)
 	publish(meta, record->type);
 }
 
-void cuf_meta_module(uint64_t id, uint64_t base, uint64_t start, uint64_t end, const uint8_t *build_id, unsigned build_id_bytes,
-		     const char *path, size_t path_bytes)
+void cuf_meta_module(uint64_t id, uint64_t base, uint64_t start, uint64_t end,
+		     const uint8_t *build_id, unsigned build_id_bytes, const char *path,
+		     size_t path_bytes)
 {
 	struct cuf_meta_module *module;
-	if (path_bytes > 4096)
-		path_bytes = 4096;
+
+	if (path_bytes > TEXT_BYTES_MAX)
+		path_bytes = TEXT_BYTES_MAX;
 	module = (struct cuf_meta_module *)reserve(sizeof *module + path_bytes);
 	if (!module)
 		return;
+	if (build_id_bytes > sizeof module->build_id)
+		build_id_bytes = sizeof module->build_id;
 	module->meta.number = id;
 	module->base = base;
 	module->start = start;
 	module->end = end;
-	module->build_id_bytes = build_id_bytes < sizeof module->build_id ? build_id_bytes : (uint32_t)sizeof module->build_id;
-	memcpy(module->build_id, build_id, module->build_id_bytes);
+	module->build_id_bytes = build_id_bytes;
+	memcpy(module->build_id, build_id, build_id_bytes);
 	module->path_bytes = (uint32_t)path_bytes;
 	memcpy(module + 1, path, path_bytes);
 	publish(&module->meta, CUF_META_MODULE);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The append-only arena of self-describing records (struct cuf_meta). Contract: lock-free, any thread; a record that
- * finds no room is counted (CUF_LOST_META) and dropped; texts are cut at 4 KiB. cuf_meta_text and cuf_meta_record are in recorder.h.
+ * META, the append-only arena of self-describing records (struct cuf_meta). Contract: lock-free,
+ * any thread. A record that does not fit is dropped and counted (CUF_LOST_META). Texts are cut at
+ * 4 KiB and copied. Avoiding duplicates is the caller's task.
  */
 #ifndef CUF_META_H
 #define CUF_META_H
@@ -10,10 +11,18 @@
 #include <stdint.h>
 #include "interpose/abi/format.h"
 
+/* type: enum cuf_meta_type. The text need not be NUL-terminated. */
 void cuf_meta_text(unsigned type, uint64_t number, const char *text, size_t bytes);
+
+/*
+ * A whole record of another shape, at most 4096 bytes. Its head is filled in except for the
+ * length.
+ */
 void cuf_meta_record(const struct cuf_meta *record, size_t bytes);
-void cuf_meta_module(uint64_t id, uint64_t base, uint64_t start, uint64_t end, const uint8_t *build_id, unsigned build_id_bytes,
-		     const char *path, size_t path_bytes);
+
+void cuf_meta_module(uint64_t id, uint64_t base, uint64_t start, uint64_t end,
+		     const uint8_t *build_id, unsigned build_id_bytes, const char *path,
+		     size_t path_bytes);
 void cuf_meta_module_end(uint64_t id);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The recording's name, made of CUFLIGHT_OUTPUT, and its creation. Contract: a new file or none: nothing is overwritten,
- * no link is followed, mode 0600; directories on the way are made. Raw system calls, no allocation.
+ * The recording's name, made from CUFLIGHT_OUTPUT, and its creation. Contract: a new file or
+ * none. Nothing is overwritten, no link is followed, mode 0600; missing directories are created.
+ * Raw system calls, no allocation.
  */
 #ifndef CUF_RECORDING_FILE_H
 #define CUF_RECORDING_FILE_H
@@ -9,7 +10,10 @@
 #include <stddef.h>
 #include "interpose/platform/options.h"
 
-/* names: its n is not read. Returns a descriptor, or -errno. *path is the name that was tried last, "" when none could be made. */
+/*
+ * names: its n is not read. Returns a descriptor, or -errno. path becomes the last name that was
+ * tried, "" when none could be made.
+ */
 int cuf_recording_file_create(const struct cuf_name_parts *names, char *path, unsigned path_bytes);
 
 /* Writes that many zeros. Returns 0, or -errno. */

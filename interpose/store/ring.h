@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rings of segments: one for device events, one for the malloc family, one for frameworks. A thread appends to a segment of its own
- * without any shared write; a full segment is exchanged for the oldest one that nobody owns. Contract: the thread is
- * entered; NULL or a false return means no room, already counted.
+ * Rings of segments: one for device events, one for the malloc family, one for frameworks. A
+ * thread appends to a segment that it owns, without any shared write. A full segment is exchanged
+ * for the oldest one without an owner.
+ *
+ * Contract: the calling thread is inside the recorder, and the writer is its own. NULL means that
+ * no segment was free; the event was dropped and counted.
  */
 #ifndef CUF_RING_H
 #define CUF_RING_H
@@ -11,37 +14,50 @@
 #include <stdint.h>
 #include "interpose/store/recording.h"
 
-/* Where one thread writes. Zeroed, then slot, slot_index, tid and sample_mean_bytes are set by the thread's owner. */
+/*
+ * Where one thread writes. It starts zeroed; the thread's owner sets slot, slot_index, tid and
+ * sample_mean_bytes.
+ */
 struct cuf_writer {
 	struct cuf_thread *slot;
 	unsigned slot_index;
 	uint32_t tid;
-	struct cuf_segment *segments[CUF_RINGS]; /* NULL: none */
-	struct cuf_host_event *host_next;        /* the next record of the host segment */
-	struct cuf_host_event *host_end;         /* where that segment ends */
-	uint64_t host_time_base_ns;              /* of its last TIME record; 0: one must come first */
-	uint64_t sample_mean_bytes;              /* host=sampled: the mean that a new host segment states */
+	/* NULL: none owned */
+	struct cuf_segment *segments[CUF_RINGS];
+	/* the next record of the host segment, and where that segment ends */
+	struct cuf_host_event *host_next, *host_end;
+	/* of the host segment's last TIME record; 0: one must come first */
+	uint64_t host_time_base_ns;
+	/* host=sampled: the mean that a new host segment states */
+	uint64_t sample_mean_bytes;
 };
 
-/* Appends a copy of the event to the device or the framework ring, giving it its sequence number: one order for both. */
+/*
+ * Appends a copy of the event to the device or the framework ring. Returns its sequence number:
+ * one order for both.
+ */
 uint64_t cuf_ring_event(struct cuf_writer *writer, enum cuf_ring ring, struct cuf_event *event);
 
-/* Room for one host event: its place, to be filled and then committed. */
-struct cuf_host_event *cuf_ring_host_exchange(struct cuf_writer *writer); /* in a new segment */
+/* The place of one host event in a new segment. */
+struct cuf_host_event *cuf_ring_host_exchange(struct cuf_writer *writer);
 
+/* The place of one host event, to be filled in and then committed. */
 static inline struct cuf_host_event *cuf_ring_host_reserve(struct cuf_writer *writer)
 {
-	return __builtin_expect(writer->host_next != writer->host_end, 1) ? writer->host_next : cuf_ring_host_exchange(writer);
+	if (__builtin_expect(writer->host_next != writer->host_end, 1))
+		return writer->host_next;
+	return cuf_ring_host_exchange(writer);
 }
 
 static inline void cuf_ring_host_commit(struct cuf_writer *writer)
 {
-	struct cuf_segment *s = writer->segments[CUF_RING_HOST];
+	struct cuf_segment *segment = writer->segments[CUF_RING_HOST];
+
 	writer->host_next++;
-	__atomic_store_n(&s->used, s->used + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&segment->used, segment->used + 1, __ATOMIC_RELEASE);
 }
 
-/* A new thread goes on where the slot's last thread stopped. */
+/* For a new thread: continues in the segments that the slot's last thread owned. */
 void cuf_ring_inherit(struct cuf_writer *writer);
 
 #endif
