@@ -194,17 +194,17 @@ static void add_others(struct rows *rows, const struct owners_question *question
 		const struct holding *holding = &question->others[i];
 		bool more = holding->nvml_bytes != CUF_UNKNOWN && holding->nvml_bytes > holding_bytes(holding);
 		struct fact_owner_row *row = add(rows, OWNER_OTHER_PROCESSES, more ? holding->nvml_bytes : holding_bytes(holding), CUF_UNKNOWN,
-						 more ? question->tenants_basis : question->basis, holding->pid);
+						 more ? question->gpu_processes_basis : question->basis, holding->pid);
 		row->recorded = true;
 		row->by_nvml = more;
 	}
-	for (size_t i = 0; i < question->tenant_count; i++) {
-		const struct tenant *tenant = &question->tenants[i];
-		struct fact_owner_row *row = add(rows, OWNER_OTHER_PROCESSES, tenant->bytes, CUF_UNKNOWN, question->tenants_basis, tenant->pid);
+	for (size_t i = 0; i < question->gpu_process_count; i++) {
+		const struct gpu_process *tenant = &question->gpu_processes[i];
+		struct fact_owner_row *row = add(rows, OWNER_OTHER_PROCESSES, tenant->bytes, CUF_UNKNOWN, question->gpu_processes_basis, tenant->pid);
 		row->name = tenant->name;
 		row->by_nvml = true;
 	}
-	if (!question->other_count && !question->tenant_count)
+	if (!question->other_count && !question->gpu_process_count)
 		add(rows, OWNER_OTHER_PROCESSES, CUF_UNKNOWN, CUF_UNKNOWN, BASIS_NONE, 0);
 }
 
@@ -235,7 +235,7 @@ static void add_rest(struct rows *rows, const struct owners_question *question, 
 struct fact_owner_row *owners_rows(const struct owners_question *question, struct arena *arena, size_t *count, uint64_t *total_bytes)
 {
 	const struct holding *focus = question->focus;
-	struct rows rows = { .items = arena_zeroed(arena, OWNER_MAX + focus->role_count + question->other_count + question->tenant_count, sizeof *rows.items) };
+	struct rows rows = { .items = arena_zeroed(arena, OWNER_MAX + focus->role_count + question->other_count + question->gpu_process_count, sizeof *rows.items) };
 	uint64_t exported = 0;
 	struct fact_owner_row *managed;
 	for (size_t i = 0; i < question->other_count; i++)

@@ -69,13 +69,13 @@ void holding_measure(const struct liveset *live, unsigned device, uint32_t proce
 uint64_t holding_bytes(const struct holding *holding);
 
 /* A process that NVML names and that has no recording. */
-struct tenant { uint32_t pid; const char *name; uint64_t bytes; /* CUF_UNKNOWN: NVML cannot tell */ };
+struct gpu_process { uint32_t pid; const char *name; uint64_t bytes; /* CUF_UNKNOWN: NVML cannot tell */ };
 
 struct owners_question {
 	const struct holding *focus;              /* itemised; never NULL */
 	const struct holding *others; size_t other_count;
-	const struct tenant *tenants; size_t tenant_count;
-	enum fact_basis tenants_basis;
+	const struct gpu_process *gpu_processes; size_t gpu_process_count;
+	enum fact_basis gpu_processes_basis;
 	uint64_t total_bytes, free_bytes;
 	enum fact_basis free_basis, basis;        /* basis: of the replay */
 };

@@ -7,46 +7,76 @@
 #include "analysis/facts/build.h"
 #include "analysis/device/framework_segments.h"
 #include "analysis/facts/roles.h"
+#include "analysis/host/host_memory.h"
 
 struct facts_store {
 	struct facts facts;
 	struct run run;
 };
 
+/*
+ * The passes in order. Each reads what the passes before it filled, and writes only what is listed
+ * here; nothing else runs them.
+ *
+ *   pass                 fills
+ *   build_processes      processes[] but for what follows; build->endings
+ *   build_groups         build->groups: which devices are the same one
+ *   build_incidents      incidents[] but for what follows; processes[].fatal_incident
+ *   build_phases         processes[].phases, phase_groups, requests; incidents[].phase, request
+ *   build_process_group  group, fatal_incident; processes[].rank, ended_by, held_bytes
+ *   build_moment         build->moment, focus
+ *   build_devices        devices[]
+ *   build_incident_views incidents[].owners, largest_free, packing, basis; free memory that the
+ *                        driver was not asked for
+ *   build_sites          leaks[], growth[]; build->host_memory
+ *   build_host           processes[].host
+ *   build_coverage       coverage
+ *   build_causes         incidents[].cause, cause
+ */
+static void run_passes(struct build *build)
+{
+	build_processes(build);
+	build_groups(build);
+	build_incidents(build);
+	build_phases(build);
+	build_process_group(build);
+	build_moment(build);
+	build_devices(build);
+	build_incident_views(build);
+	build_sites(build);
+	build_host(build);
+	build_coverage(build);
+	build_causes(build);
+}
+
 static void build_all(struct facts_store *store, const struct facts_options *options)
 {
 	size_t count = store->run.count;
-	struct build build = { .run = &store->run,
-			       .facts = &store->facts,
-			       .arena = store->run.arena,
-			       .endings = xalloc_zeroed(count, sizeof *build.endings),
-			       .ladders = xalloc_zeroed(count, sizeof *build.ladders),
-			       .marks = xalloc_zeroed(count, sizeof *build.marks),
-			       .roles = xalloc_zeroed(count, sizeof *build.roles) };
+	struct build build = {
+		.run = &store->run,
+		.facts = &store->facts,
+		.arena = store->run.arena,
+		.endings = xalloc_zeroed(count, sizeof *build.endings),
+		.ladders = xalloc_zeroed(count, sizeof *build.ladders),
+		.host_memory = xalloc_zeroed(count, sizeof *build.host_memory),
+		.marks = xalloc_zeroed(count, sizeof *build.marks),
+		.roles = xalloc_zeroed(count, sizeof *build.roles),
+	};
+
 	if (options)
 		build.options = *options;
-	build_processes(&build);
-	build_groups(&build);
-	build_incidents(&build);
-	build_phases(&build);
-	build_process_group(&build);
-	build_moment(&build);
-	build_devices(&build);
-	build_incident_views(&build);
-	build_sites(&build);
-	build_host(&build);
-	build_coverage(&build);
-	build_causes(&build);
+	run_passes(&build);
 	for (size_t i = 0; i < count; i++) {
 		ladders_fini(&build.ladders[i]);
 		framework_marks_free(build.marks[i]);
 		roles_free(build.roles[i]);
 	}
-	free(build.marks);
-	free(build.roles);
 	for (size_t i = 0; i < build.group_count; i++)
 		free(build.groups[i].members);
 	free(build.groups);
+	free(build.marks);
+	free(build.roles);
+	free(build.host_memory);
 	free(build.ladders);
 	free(build.endings);
 }

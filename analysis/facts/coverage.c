@@ -7,7 +7,7 @@
 #include <string.h>
 #include "analysis/recording/host_means.h"
 #include "analysis/symbols/symbols.h"
-#include "analysis/facts/tenants.h"
+#include "analysis/facts/gpu_processes.h"
 #include "analysis/base/units.h"
 
 /* By enum cuf_loss. */
@@ -280,8 +280,8 @@ static void tell_process(struct build *build, uint32_t p, struct sentences *blin
 				    allocator->object, allocator->name),
 			    p);
 	}
-	if (tenants_refusal(build, p))
-		say(blind, tenants_refusal(build, p), p);
+	if (gpu_processes_refusal(build, p))
+		say(blind, gpu_processes_refusal(build, p), p);
 	if (header->options_host_mode == CUF_HOST_OFF)
 		say_minor(blind, "host memory was not recorded (host=off)", p);
 }

@@ -5,13 +5,16 @@
  */
 #include "analysis/facts/build.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/host/host_books.h"
+#include "analysis/host/host_memory.h"
 #include "analysis/host/host_pins.h"
 #include "analysis/base/key_values.h"
 
 enum { PINS_MAX = 8, ARENAS_MANY = 8 };
+#define BYTES_SANE ((uint64_t)1 << 57) /* larger blocks are damage */
 #define NOTABLE_BYTES (16ull << 20) /* below this nobody looks for where memory went */
 #define NOTABLE_SHARE 0.3 /* of what the allocator holds */
 #define ARENA_BYTES_OLD (256ull << 10) /* CPython's arenas to 3.9, */
@@ -254,60 +257,147 @@ static void fill_pins(struct build *build, uint32_t process, uint64_t fragmented
 	free(pins);
 }
 
+/* ---- malloc, page-locked memory, samples ---- */
+
+/* A sampler saw the bytes of every allocation, but counted only the calls that it recorded. */
+static void count_calls(const struct reader *reader, struct fact_host *host)
+{
+	bool all = reader->header.options_host_mode == CUF_HOST_FULL;
+
+	for (uint64_t i = 0; i < reader_count(reader, CUF_SEC_THREADS); i++) {
+		const struct cuf_thread *thread = reader_at(reader, CUF_SEC_THREADS, i);
+		host->recorded_alloc_count += thread->host_allocs;
+		host->recorded_free_count += thread->host_frees;
+		host->alloc_bytes += thread->host_alloc_bytes;
+	}
+	host->alloc_count = all ? host->recorded_alloc_count : CUF_UNKNOWN;
+	host->free_count = all ? host->recorded_free_count : CUF_UNKNOWN;
+	if (reader->header.options_host_mode == CUF_HOST_OFF)
+		host->alloc_bytes = CUF_UNKNOWN;
+}
+
+/* What malloc has live, as build_sites measured it on its way. */
+static void fill_malloc(const struct host_memory *memory, struct fact_host *host)
+{
+	struct host_interval bytes, count;
+
+	host->malloc_live_bytes = host->malloc_low_bytes = host->malloc_high_bytes = CUF_UNKNOWN;
+	host->malloc_live_count = host->malloc_low_count = host->malloc_high_count = CUF_UNKNOWN;
+	if (!memory->known)
+		return;
+	bytes = host_estimate_interval(&memory->bytes, (double)memory->mean_bytes);
+	count = host_estimate_interval(&memory->count, memory->mean_bytes ? INFINITY : 0);
+	host->malloc_live_bytes = host_whole(memory->bytes.value);
+	host->malloc_live_count = host_whole(memory->count.value);
+	host->malloc_basis = memory->estimated ? BASIS_ESTIMATED : BASIS_OBSERVED;
+	host->malloc_low_bytes = host_whole(bytes.low);
+	host->malloc_high_bytes = host_whole(bytes.high);
+	host->malloc_low_count = host_whole(count.low);
+	host->malloc_high_count = isinf(count.high) ? CUF_UNKNOWN : host_whole(count.high);
+}
+
+static void fill_samples(const struct fact_process *process, uint64_t moment_ns,
+			 struct fact_host *host)
+{
+	const struct fact_sample *last = NULL;
+
+	host->rss_bytes = host->rss_peak_bytes = host->cgroup_bytes = CUF_UNKNOWN;
+	for (size_t i = 0; i < process->timeline_count; i++) {
+		const struct fact_sample *sample = &process->timeline[i];
+		if (sample->rss_bytes != CUF_UNKNOWN &&
+		    (host->rss_peak_bytes == CUF_UNKNOWN ||
+		     sample->rss_bytes > host->rss_peak_bytes))
+			host->rss_peak_bytes = sample->rss_bytes;
+		if (sample->time_ns <= moment_ns || !last)
+			last = sample;
+	}
+	if (last) {
+		host->rss_bytes = last->rss_bytes;
+		host->cgroup_bytes = last->cgroup_bytes;
+	}
+}
+
+static uint64_t page_locked_bytes(struct build *build, uint32_t process)
+{
+	bool exact;
+	const struct liveset *live = run_live(&build->run->processes[process],
+					      seq_at_moment(build, process), &exact);
+	uint64_t bytes = 0;
+	size_t at = 0;
+
+	for (const struct cuf_block *block; (block = liveset_next(live, &at));)
+		if ((block->kind == CUF_KIND_PINNED || block->kind == CUF_KIND_REGISTERED) &&
+		    block->bytes <= BYTES_SANE)
+			bytes += block->bytes;
+	return bytes;
+}
+
 /* ---- all ---- */
 
-static uint64_t books_time(const struct build *build, uint32_t process)
+uint64_t host_report_time(const struct build *build, uint32_t process)
 {
 	uint64_t monotonic_ns = host_time_of(build, process);
-	return monotonic_ns == CUF_UNKNOWN
-		       ? CUF_UNKNOWN
-		       : reader_realtime(build->run->processes[process].reader, monotonic_ns);
+
+	if (monotonic_ns == CUF_UNKNOWN)
+		return CUF_UNKNOWN;
+	return reader_realtime(build->run->processes[process].reader, monotonic_ns);
 }
 
-static void fill_host(struct build *build, uint32_t process)
+static void fill_allocators(struct build *build, const struct meta *meta, uint64_t time_ns,
+			    struct fact_host *host)
 {
-	struct fact_host *host = &build->facts->processes[process].host;
-	const struct meta *meta = &build->run->processes[process].meta;
-	uint64_t time_ns = books_time(build, process);
-	const char *memory = host_books_memory(meta, time_ns);
-	const struct fact_allocator *own;
-	host->allocators = host_books_allocators(meta, time_ns, build->arena,
-						 &host->allocator_count);
-	own = host->allocator_count && host->allocators[0].role == ALLOCATOR_PROCESS
-		      ? host->allocators
-		      : NULL;
-	host->swap_bytes = CUF_UNKNOWN;
-	if (own)
-		host->allocator = arena_format(build->arena, "%s%s%s", own->name,
-					       *own->version ? " " : "", own->version);
-	fill_maps(build, process, memory, host);
-	if (memory)
-		fill_rows(build, memory, own && own->time_ns != CUF_UNKNOWN ? own : NULL, host);
-	host->verdict = judge(own);
-	fill_advice(build, own, host);
-	if (host->verdict == HOST_FRAGMENTED)
-		fill_pins(build, process, own->fragmented_bytes, host);
+	const struct fact_allocator *first;
+
+	host->allocators =
+		host_books_allocators(meta, time_ns, build->arena, &host->allocator_count);
+	first = host->allocators;
+	if (host->allocator_count && first->role == ALLOCATOR_PROCESS)
+		host->allocator = arena_format(build->arena, "%s%s%s", first->name,
+					       *first->version ? " " : "", first->version);
 }
 
-static struct fact_layer host_layer(const struct build *build, uint32_t process, uint64_t time_ns)
+static struct fact_host host_of(struct build *build, uint32_t process)
+{
+	const struct meta *meta = &build->run->processes[process].meta;
+	uint64_t time_ns = host_report_time(build, process);
+	const char *memory = host_books_memory(meta, time_ns);
+	const struct fact_allocator *ours;
+	struct fact_host host = {
+		.mapped_file_bytes = CUF_UNKNOWN,
+		.swap_bytes = CUF_UNKNOWN,
+		.cgroup_max_bytes = meta_limit(meta, "memory.max"),
+		.memory_total_bytes = meta_limit(meta, "MemTotal"),
+		.pinned_bytes = page_locked_bytes(build, process),
+	};
+
+	fill_samples(&build->facts->processes[process], build->moment.time_ns, &host);
+	count_calls(build->run->processes[process].reader, &host);
+	fill_malloc(&build->host_memory[process], &host);
+	fill_allocators(build, meta, time_ns, &host);
+	ours = host.allocator ? host.allocators : NULL;
+	fill_maps(build, process, memory, &host);
+	if (memory)
+		fill_rows(build, memory, ours && ours->time_ns != CUF_UNKNOWN ? ours : NULL, &host);
+	host.verdict = judge(ours);
+	fill_advice(build, ours, &host);
+	if (host.verdict == HOST_FRAGMENTED)
+		fill_pins(build, process, ours->fragmented_bytes, &host);
+	return host;
+}
+
+struct fact_layer host_layer_at(const struct build *build, uint32_t process, uint64_t time_ns)
 {
 	size_t count;
 	const struct fact_allocator *allocator = host_books_allocators(
 		&build->run->processes[process].meta, time_ns, build->arena, &count);
-	return count && allocator->role == ALLOCATOR_PROCESS
-		       ? allocator->largest_free
-		       : (struct fact_layer){ CUF_UNKNOWN, "" };
+
+	if (!count || allocator->role != ALLOCATOR_PROCESS)
+		return (struct fact_layer){ CUF_UNKNOWN, "" };
+	return allocator->largest_free;
 }
 
 void build_host(struct build *build)
 {
-	struct facts *facts = build->facts;
 	for (uint32_t p = 0; p < build->run->count; p++)
-		fill_host(build, p);
-	for (size_t i = 0; i < facts->device_count; i++)
-		facts->devices[i].largest_free[LAYER_HOST] = host_layer(
-			build, facts->devices[i].focus, books_time(build, facts->devices[i].focus));
-	for (size_t i = 0; i < facts->incident_count; i++)
-		facts->incidents[i].largest_free[LAYER_HOST] =
-			host_layer(build, facts->incidents[i].process, facts->incidents[i].time_ns);
+		build->facts->processes[p].host = host_of(build, p);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* struct fact_incident: ladders of all processes by time, then each with the state of its device at that moment. */
-#include "analysis/facts/build.h"
+#include "analysis/facts/device_view.h"
 #include "analysis/base/key_values.h"
 
 #include <stdlib.h>
@@ -160,15 +160,10 @@ static void fill_incident(struct build *build, uint32_t process, const struct la
 	};
 	memcpy(failure->live_bytes, incident->live_bytes, sizeof failure->live_bytes);
 	memcpy(failure->live_count, incident->live_count, sizeof failure->live_count);
-	for (unsigned layer = 0; layer < LAYER_MAX; layer++)
-		failure->largest_free[layer] = (struct fact_layer){ CUF_UNKNOWN, "" };
 	if (asked->kind == CUF_KIND_FRAMEWORK)
 		failure->api = failure->driver_api = framework_name(build, process);
 	fill_framework(ladder, failure);
 	fill_free(ladder, failure);
-	if (failure->free_bytes != CUF_UNKNOWN)
-		failure->largest_free[LAYER_DEVICE] = (struct fact_layer){ failure->free_bytes,
-									   "upper bound" };
 	fill_attempts(build, process, ladder, failure);
 	fill_sites(build, process, incident, failure);
 	stack_fill(build, &failure->stack, incident->time_ns);
@@ -203,7 +198,7 @@ void build_incidents(struct build *build)
 		struct fact_incident *incident = &facts->incidents[i];
 		incident->id = i + 1;
 		if (incident->outcome == OUTCOME_FATAL)
-			facts->fatal_incident = facts->processes[incident->process].fatal_incident =
+			facts->processes[incident->process].fatal_incident =
 				incident->id;
 	}
 }
@@ -253,51 +248,58 @@ static void judge_packing(struct build *build, struct fact_incident *incident,
 				: FACT_NO;
 }
 
-bool incident_at(const struct build *build, const struct fact_incident *incident,
-		 struct cuf_incident *out)
+/* Of incidents too old for a view: what the recorder itself measured. */
+static void fill_layers_recorded(struct fact_incident *incident)
 {
-	if (!reader_incident(build->run->processes[incident->process].reader, incident->number,
-			     out))
-		return false;
-	out->free_bytes = incident->free_bytes;
-	out->total_bytes = incident->total_bytes;
-	return true;
+	for (unsigned layer = 0; layer < LAYER_MAX; layer++)
+		incident->largest_free[layer] = (struct fact_layer){ CUF_UNKNOWN, "" };
+	if (incident->free_bytes != CUF_UNKNOWN)
+		incident->largest_free[LAYER_DEVICE] =
+			(struct fact_layer){ incident->free_bytes, "upper bound" };
 }
 
-static void add_view(struct build *build, struct fact_incident *failure)
+static void fill_view(struct build *build, struct fact_incident *incident)
 {
-	struct cuf_incident incident;
-	struct moment moment = { .kind = MOMENT_INCIDENT,
-				 .process = failure->process,
-				 .seq = failure->settled_seq,
-				 .time_ns = failure->time_ns,
-				 .incident = &incident,
-				 .incident_id = failure->id };
+	struct cuf_incident record;
+	struct moment moment = {
+		.kind = MOMENT_INCIDENT,
+		.process = incident->process,
+		.seq = incident->settled_seq,
+		.time_ns = incident->time_ns,
+		.incident = &record,
+		.incident_id = incident->id,
+	};
 	struct device_view view;
-	if (failure->device == FACT_NONE || !incident_at(build, failure, &incident))
+
+	if (incident->device == FACT_NONE || !incident_at(build, incident, &record))
 		return;
-	device_view_at(build, failure->device, &moment, &view);
-	if (failure->free_bytes ==
-	    CUF_UNKNOWN) { /* the driver was not asked: a framework gave up by itself */
-		failure->free_bytes = view.levels.free_bytes;
-		failure->total_bytes = view.levels.total_bytes;
+	device_view_at(build, incident->device, &moment, &view);
+	/* A framework gave up by itself, so the recorder did not query the driver. */
+	if (incident->free_bytes == CUF_UNKNOWN) {
+		incident->free_bytes = view.levels.free_bytes;
+		incident->total_bytes = view.levels.total_bytes;
 	}
-	failure->owners = view.owners;
-	failure->owner_count = view.owner_count;
-	failure->basis = view.exact ? BASIS_OBSERVED : BASIS_ESTIMATED;
-	memcpy(failure->largest_free, view.layers, sizeof failure->largest_free);
-	judge_packing(build, failure, &view);
+	incident->owners = view.owners;
+	incident->owner_count = view.owner_count;
+	incident->basis = view.exact ? BASIS_OBSERVED : BASIS_ESTIMATED;
+	memcpy(incident->largest_free, view.layers, sizeof incident->largest_free);
+	judge_packing(build, incident, &view);
 }
 
+/* Fatal incidents explain the end of a process, so twice as many of them have a view. */
 void build_incident_views(struct build *build)
 {
 	size_t views = 0;
+
 	for (size_t i = build->facts->incident_count; i--;) {
 		struct fact_incident *incident = &build->facts->incidents[i];
-		if (incident->outcome == OUTCOME_FATAL ? views < 2 * VIEWS_MAX
-						       : views < VIEWS_MAX) {
-			add_view(build, incident);
+		size_t most = incident->outcome == OUTCOME_FATAL ? 2 * VIEWS_MAX : VIEWS_MAX;
+		fill_layers_recorded(incident);
+		if (views < most) {
+			fill_view(build, incident);
 			views++;
 		}
+		incident->largest_free[LAYER_HOST] =
+			host_layer_at(build, incident->process, incident->time_ns);
 	}
 }

@@ -4,6 +4,7 @@
 
 const char *const moment_names[MOMENT_MAX] = { "incident", "end", "at", "now" };
 
+#define HOST_CLOCK_NS 10000000ull /* host events have a coarse clock, in milliseconds */
 #define LINGER_NS 1000000000ull /* a killed process is there a little longer than its last record */
 
 static uint64_t monotonic(const struct cuf_header *header, uint64_t realtime_ns)
@@ -210,4 +211,38 @@ struct moment moment_of_device(struct build *build, uint32_t device)
 	if (build->options.at == FACTS_AT_NOW)
 		return moment;
 	return end_of(build, largest_at_end(build, device));
+}
+
+/* The recorder put the clock of the host's events right at this instant, so they can be told apart to the nanosecond. */
+static bool is_marked(const struct build *build, const struct moment *moment)
+{
+	return moment->kind == MOMENT_INCIDENT &&
+	       build->facts->incidents[moment->incident_id - 1].kind == CUF_KIND_HOST;
+}
+
+uint64_t host_time_of(const struct build *build, uint32_t process)
+{
+	const struct reader *reader = build->run->processes[process].reader;
+	const struct moment *moment = &build->moment;
+	uint64_t seq;
+	if (moment->kind == MOMENT_NOW || !process_at(build, process, moment, &seq))
+		return CUF_UNKNOWN;
+	if (moment->kind == MOMENT_END)
+		return reader->header.work_end_ns ? reader->header.work_end_ns : CUF_UNKNOWN;
+	/* host events are ordered by a coarse clock: bring back only what is clearly earlier */
+	if (is_marked(build, moment) ||
+	    moment->time_ns + 10 * HOST_CLOCK_NS < build->facts->processes[process].end_ns)
+		return moment->time_ns - reader->header.start_realtime_ns + reader->header.start_ns;
+	return reader->header.work_end_ns ? reader->header.work_end_ns : CUF_UNKNOWN;
+}
+
+/* The moment of the run in this process; its own end when it was not there then. */
+uint64_t seq_at_moment(const struct build *build, uint32_t process)
+{
+	const struct reader *reader = build->run->processes[process].reader;
+	uint64_t seq;
+	if (!process_at(build, process, &build->moment, &seq))
+		return reader->header.end_kind && reader->header.end_seq ? reader->header.end_seq
+									 : CUF_UNKNOWN;
+	return seq;
 }

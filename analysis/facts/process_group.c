@@ -176,9 +176,23 @@ static void find_outlier(struct build *build)
 	free(held);
 }
 
+/* The leader's fatal incident explains the run; without a leader that has one, the last of all. */
+static uint64_t fatal_incident_of(const struct facts *facts)
+{
+	uint32_t leader = facts->group.leader;
+
+	if (leader != FACT_NONE && facts->processes[leader].fatal_incident)
+		return facts->processes[leader].fatal_incident;
+	for (size_t i = facts->incident_count; i--;)
+		if (facts->incidents[i].outcome == OUTCOME_FATAL)
+			return facts->incidents[i].id;
+	return 0;
+}
+
 void build_process_group(struct build *build)
 {
 	struct facts *facts = build->facts;
+
 	facts->group = (struct fact_process_group){ .leader = FACT_NONE,
 						    .outlier = FACT_NONE,
 						    .median_bytes = CUF_UNKNOWN };
@@ -187,9 +201,7 @@ void build_process_group(struct build *build)
 		facts->processes[i].ended_by = FACT_NONE;
 	}
 	find_leader(facts);
-	if (facts->group.leader != FACT_NONE &&
-	    facts->processes[facts->group.leader].fatal_incident)
-		facts->fatal_incident = facts->processes[facts->group.leader].fatal_incident;
+	facts->fatal_incident = fatal_incident_of(facts);
 	find_ended(facts);
 	find_outlier(build);
 }

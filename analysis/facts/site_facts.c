@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* leaks[], growth[] and the host figures of each process: the live sets by site, followed through the events. */
+/* leaks[] and growth[]: the live sets by call site, followed through the events. */
 #include "analysis/facts/build.h"
 
 #include <math.h>
@@ -22,11 +22,6 @@ struct rows {
 	size_t count, room, most;
 	int (*order)(const void *, const void *);
 };
-
-static uint64_t whole(double value)
-{
-	return value > 0 && value < 0x1p62 ? (uint64_t)llround(value) : 0;
-}
 
 static int by_bytes(const void *a, const void *b)
 {
@@ -69,8 +64,8 @@ static void fill_interval(const struct site *site, struct fact_site *row)
 	struct host_estimate estimate = { (double)site->live_bytes, site->live_variance,
 					  site->live_third };
 	struct host_interval interval = host_estimate_interval(&estimate, 0);
-	row->low_bytes = site->live_variance > 0 ? whole(interval.low) : row->bytes;
-	row->high_bytes = site->live_variance > 0 ? whole(interval.high) : row->bytes;
+	row->low_bytes = site->live_variance > 0 ? host_whole(interval.low) : row->bytes;
+	row->high_bytes = site->live_variance > 0 ? host_whole(interval.high) : row->bytes;
 }
 
 static void add_rows(struct build *build, uint32_t process, const struct growth *growth,
@@ -230,22 +225,6 @@ static void device_sites(struct build *build, uint32_t process, uint64_t seq,
 	reader_drop(recorded->reader, CUF_SEC_FRAMEWORK_RING);
 }
 
-static void host_figures(struct fact_host *out, const struct host_memory *memory)
-{
-	struct host_interval bytes, count;
-	if (!memory->known)
-		return;
-	bytes = host_estimate_interval(&memory->bytes, (double)memory->mean_bytes);
-	count = host_estimate_interval(&memory->count, memory->mean_bytes ? INFINITY : 0);
-	out->malloc_live_bytes = whole(memory->bytes.value);
-	out->malloc_live_count = whole(memory->count.value);
-	out->malloc_basis = memory->estimated ? BASIS_ESTIMATED : BASIS_OBSERVED;
-	out->malloc_low_bytes = whole(bytes.low);
-	out->malloc_high_bytes = whole(bytes.high);
-	out->malloc_low_count = whole(count.low);
-	out->malloc_high_count = isinf(count.high) ? CUF_UNKNOWN : whole(count.high);
-}
-
 static void host_sites(struct build *build, uint32_t process, uint64_t time_ns,
 		       const struct quiet *quiet, struct rows *rows, struct rows *grown)
 {
@@ -253,14 +232,12 @@ static void host_sites(struct build *build, uint32_t process, uint64_t time_ns,
 	struct growth_host state = { .reader = reader, .time_ns = time_ns };
 	struct growth_source source = growth_host_source(&state);
 	struct host_means means = host_means_of(reader, &build->run->processes[process].meta);
-	struct host_memory memory;
 	struct host_row row;
 	struct growth growth;
 	uint64_t at = 0;
 	growth_init(&growth);
 	take_quiet(&growth, quiet, HOST_CLOCK_NS);
-	host_memory_read(reader, &means, time_ns, &growth.sites, &memory);
-	host_figures(&build->facts->processes[process].host, &memory);
+	host_memory_read(reader, &means, time_ns, &growth.sites, &build->host_memory[process]);
 	growth_follow(&growth, &source);
 	host_stream_free(state.stream);
 	growth.births = time_ns == CUF_UNKNOWN && growth_asks_births(&growth, HOST_CLOCK_NS);
@@ -277,62 +254,6 @@ static void host_sites(struct build *build, uint32_t process, uint64_t time_ns,
 	growth_fini(&growth);
 }
 
-/* The threads' sums. A sampler saw every allocation's bytes go by, but counted those that it took. */
-static void count_calls(const struct reader *reader, struct fact_host *host)
-{
-	bool all = reader->header.options_host_mode == CUF_HOST_FULL;
-	for (uint64_t i = 0; i < reader_count(reader, CUF_SEC_THREADS); i++) {
-		struct cuf_thread thread =
-			*(const struct cuf_thread *)reader_at(reader, CUF_SEC_THREADS, i);
-		host->recorded_alloc_count += thread.host_allocs;
-		host->recorded_free_count += thread.host_frees;
-		host->alloc_bytes += thread.host_alloc_bytes;
-	}
-	host->alloc_count = all ? host->recorded_alloc_count : CUF_UNKNOWN;
-	host->free_count = all ? host->recorded_free_count : CUF_UNKNOWN;
-	if (reader->header.options_host_mode == CUF_HOST_OFF)
-		host->alloc_bytes = CUF_UNKNOWN;
-}
-
-static void memory_figures(struct build *build, uint32_t process, const struct liveset *live,
-			   uint64_t moment_ns)
-{
-	struct fact_process *recorded = &build->facts->processes[process];
-	const struct run_process *from = &build->run->processes[process];
-	struct fact_host *host = &recorded->host;
-	const struct fact_sample *last = NULL;
-	size_t at = 0;
-	*host = (struct fact_host){ .rss_bytes = CUF_UNKNOWN,
-				    .rss_peak_bytes = CUF_UNKNOWN,
-				    .malloc_live_bytes = CUF_UNKNOWN,
-				    .malloc_live_count = CUF_UNKNOWN,
-				    .malloc_low_bytes = CUF_UNKNOWN,
-				    .malloc_high_bytes = CUF_UNKNOWN,
-				    .malloc_low_count = CUF_UNKNOWN,
-				    .malloc_high_count = CUF_UNKNOWN,
-				    .mapped_file_bytes = CUF_UNKNOWN,
-				    .cgroup_bytes = CUF_UNKNOWN,
-				    .cgroup_max_bytes = meta_limit(&from->meta, "memory.max"),
-				    .memory_total_bytes = meta_limit(&from->meta, "MemTotal") };
-	for (size_t i = 0; i < recorded->timeline_count; i++) {
-		const struct fact_sample *sample = &recorded->timeline[i];
-		if (sample->rss_bytes != CUF_UNKNOWN && (host->rss_peak_bytes == CUF_UNKNOWN ||
-							 sample->rss_bytes > host->rss_peak_bytes))
-			host->rss_peak_bytes = sample->rss_bytes;
-		if (sample->time_ns <= moment_ns || !last)
-			last = sample;
-	}
-	if (last) {
-		host->rss_bytes = last->rss_bytes;
-		host->cgroup_bytes = last->cgroup_bytes;
-	}
-	for (const struct cuf_block *block; (block = liveset_next(live, &at));)
-		if ((block->kind == CUF_KIND_PINNED || block->kind == CUF_KIND_REGISTERED) &&
-		    block->bytes <= BYTES_SANE)
-			host->pinned_bytes += block->bytes;
-	count_calls(from->reader, host);
-}
-
 static struct fact_site *settle(struct build *build, struct rows *rows, size_t *count)
 {
 	struct fact_site *kept;
@@ -343,50 +264,15 @@ static struct fact_site *settle(struct build *build, struct rows *rows, size_t *
 	return kept;
 }
 
-/* The recorder put the clock of the host's events right at this instant, so they can be told apart to the nanosecond. */
-static bool is_marked(const struct build *build, const struct moment *moment)
-{
-	return moment->kind == MOMENT_INCIDENT &&
-	       build->facts->incidents[moment->incident_id - 1].kind == CUF_KIND_HOST;
-}
-
-uint64_t host_time_of(const struct build *build, uint32_t process)
-{
-	const struct reader *reader = build->run->processes[process].reader;
-	const struct moment *moment = &build->moment;
-	uint64_t seq;
-	if (moment->kind == MOMENT_NOW || !process_at(build, process, moment, &seq))
-		return CUF_UNKNOWN;
-	if (moment->kind == MOMENT_END)
-		return reader->header.work_end_ns ? reader->header.work_end_ns : CUF_UNKNOWN;
-	/* host events are ordered by a coarse clock: bring back only what is clearly earlier */
-	if (is_marked(build, moment) ||
-	    moment->time_ns + 10 * HOST_CLOCK_NS < build->facts->processes[process].end_ns)
-		return moment->time_ns - reader->header.start_realtime_ns + reader->header.start_ns;
-	return reader->header.work_end_ns ? reader->header.work_end_ns : CUF_UNKNOWN;
-}
-
-/* The moment of the run in this process; its own end when it was not there then. */
-static uint64_t seq_for_sites(const struct build *build, uint32_t process)
-{
-	const struct reader *reader = build->run->processes[process].reader;
-	uint64_t seq;
-	if (!process_at(build, process, &build->moment, &seq))
-		return reader->header.end_kind && reader->header.end_seq ? reader->header.end_seq
-									 : CUF_UNKNOWN;
-	return seq;
-}
-
 void build_sites(struct build *build)
 {
 	size_t most = build->options.sites_max ? build->options.sites_max : ROWS_DEFAULT;
 	struct rows live = { .most = most, .order = by_bytes },
 		    grown = { .most = most, .order = by_growth };
 	for (uint32_t p = 0; p < build->run->count; p++) {
-		uint64_t host_time_ns = host_time_of(build, p), seq = seq_for_sites(build, p);
+		uint64_t host_time_ns = host_time_of(build, p), seq = seq_at_moment(build, p);
 		bool exact;
 		const struct liveset *blocks = run_live(&build->run->processes[p], seq, &exact);
-		memory_figures(build, p, blocks, build->moment.time_ns);
 		struct quiet quiet = quiet_of(build, p);
 		device_sites(build, p, seq, &quiet, blocks, &live, &grown);
 		host_sites(build, p, host_time_ns, &quiet, &live, &grown);

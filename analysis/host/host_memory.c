@@ -127,3 +127,8 @@ void host_memory_read(const struct reader *reader, const struct host_means *mean
 	if (time_ns != CUF_UNKNOWN)
 		undo_after(reader, time_ns, sites, out);
 }
+
+uint64_t host_whole(double value)
+{
+	return value > 0 && value < 0x1p62 ? (uint64_t)llround(value) : 0;
+}

@@ -20,6 +20,9 @@ struct host_estimate { double value, variance, third; };
  */
 void host_estimate_add(struct host_estimate *estimate, double weight, double chance, double sign);
 
+/* The nearest whole number of bytes or blocks; 0 for what is negative or beyond any number. */
+uint64_t host_whole(double value);
+
 struct host_memory {
 	bool known;               /* false: host=off, or the ledger is cut away */
 	bool estimated;

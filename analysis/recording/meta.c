@@ -47,7 +47,7 @@ static void end_module(struct walk *walk, const struct cuf_meta *record)
 
 static void take_tenants(struct walk *walk, const struct cuf_meta *record)
 {
-	struct tenant_reading *to;
+	struct gpu_processes_reading *to;
 	struct meta *meta = walk->meta;
 	size_t bytes, most;
 	if (record->bytes < sizeof to->head)
@@ -55,11 +55,11 @@ static void take_tenants(struct walk *walk, const struct cuf_meta *record)
 	xalloc_grow(&meta->readings, meta->reading_count, &walk->reading_room, sizeof *meta->readings);
 	to = &meta->readings[meta->reading_count++];
 	memcpy(&to->head, record, sizeof to->head);
-	most = (record->bytes - sizeof to->head) / sizeof *to->tenants;
+	most = (record->bytes - sizeof to->head) / sizeof *to->holders;
 	if (to->head.stored_count > most)
 		to->head.stored_count = (uint32_t)most;
-	bytes = to->head.stored_count * sizeof *to->tenants;
-	to->tenants = arena_copy(walk->arena, (const char *)record + sizeof to->head, bytes, 1);
+	bytes = to->head.stored_count * sizeof *to->holders;
+	to->holders = arena_copy(walk->arena, (const char *)record + sizeof to->head, bytes, 1);
 	to->time_ns = reader_realtime(walk->reader, record->time_ns);
 }
 

@@ -13,9 +13,9 @@
 #include "interpose/abi/gpu_processes.h"
 
 /* What NVML said once of a device. */
-struct tenant_reading {
-	struct cuf_meta_gpu_processes head;     /* tenant_count is what follows */
-	const struct cuf_gpu_process *tenants;
+struct gpu_processes_reading {
+	struct cuf_meta_gpu_processes head;     /* gpu_process_count is what follows */
+	const struct cuf_gpu_process *holders;
 	uint64_t time_ns;                 /* CLOCK_REALTIME */
 };
 
@@ -23,7 +23,7 @@ struct meta {
 	struct fact_module *modules; size_t module_count;
 	struct fact_function *functions; size_t function_count; /* sorted by addr */
 	struct fact_meta_text *texts; size_t text_count;        /* all types but modules and functions */
-	struct tenant_reading *readings; size_t reading_count;
+	struct gpu_processes_reading *readings; size_t reading_count;
 	const char *const *hook_names; size_t hook_name_count;
 	uint64_t damage_offset;
 };

@@ -52,7 +52,7 @@ enum { CUDA_ERROR_INVALID_IMAGE = 200, CUDA_ERROR_CONTEXT_IS_DESTROYED = 709, CU
 
 struct settings {
 	int devices, version;
-	struct tenant { uint32_t pid; bool untold; uint64_t bytes; } tenants[TENANTS_MAX]; /* processes elsewhere, on each device; NVML knows them */
+	struct gpu_process { uint32_t pid; bool untold; uint64_t bytes; } tenants[TENANTS_MAX]; /* processes elsewhere, on each device; NVML knows them */
 	int tenant_count;
 	uint64_t tenant_bytes;
 	uint64_t total_bytes, other_bytes, context_bytes, module_bytes, granularity_bytes;

@@ -39,7 +39,7 @@ static uint64_t size_from(const char *name, uint64_t otherwise)
 static void tenants_read(const char *text)
 {
 	while (text && *text && settings.tenant_count < TENANTS_MAX) {
-		struct tenant *t = &settings.tenants[settings.tenant_count];
+		struct gpu_process *t = &settings.tenants[settings.tenant_count];
 		const char *rest = text;
 		char *end;
 		t->pid = (uint32_t)strtoul(text, &end, 10);

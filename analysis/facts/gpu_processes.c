@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chooses the reading, finds ourselves in it, and leaves the others. */
-#include "analysis/facts/tenants.h"
+#include "analysis/facts/gpu_processes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,13 +14,13 @@ static uint64_t apart(uint64_t a, uint64_t b)
 	return a > b ? a - b : b - a;
 }
 
-static bool is_whole(const struct tenant_reading *reading)
+static bool is_whole(const struct gpu_processes_reading *reading)
 {
 	return !reading->head.failed && !(reading->head.flags & CUF_GPU_PROCESSES_LAYOUT);
 }
 
 struct choice {
-	const struct tenant_reading *reading;
+	const struct gpu_processes_reading *reading;
 	uint32_t process;
 	uint64_t apart_ns;
 };
@@ -33,7 +33,7 @@ static struct choice choose(const struct build *build, uint32_t device, uint64_t
 	for (size_t m = 0; m < group->count; m++) {
 		const struct meta *meta = &build->run->processes[group->members[m].process].meta;
 		for (size_t i = 0; i < meta->reading_count; i++) {
-			const struct tenant_reading *reading = &meta->readings[i];
+			const struct gpu_processes_reading *reading = &meta->readings[i];
 			if (reading->head.device != group->members[m].ordinal ||
 			    !is_whole(reading) || apart(reading->time_ns, time_ns) >= best.apart_ns)
 				continue;
@@ -44,11 +44,11 @@ static struct choice choose(const struct build *build, uint32_t device, uint64_t
 	return best;
 }
 
-static const struct cuf_gpu_process *find(const struct tenant_reading *reading, uint32_t pid)
+static const struct cuf_gpu_process *find(const struct gpu_processes_reading *reading, uint32_t pid)
 {
 	for (uint32_t i = 0; i < reading->head.stored_count; i++)
-		if (reading->tenants[i].pid == pid)
-			return &reading->tenants[i];
+		if (reading->holders[i].pid == pid)
+			return &reading->holders[i];
 	return NULL;
 }
 
@@ -56,7 +56,7 @@ static const struct cuf_gpu_process *find(const struct tenant_reading *reading, 
  * The focus in the list. Where it is not there although it lived and held memory, the ids are of another pid namespace: the
  * smallest process that holds as much as it does, and that its own namespace does not have, is taken for it.
  */
-static const struct cuf_gpu_process *find_focus(const struct tenant_reading *reading,
+static const struct cuf_gpu_process *find_focus(const struct gpu_processes_reading *reading,
 						const struct holding *focus, bool *guessed)
 {
 	const struct cuf_gpu_process *own = find(reading, focus->pid), *holder;
@@ -64,7 +64,7 @@ static const struct cuf_gpu_process *find_focus(const struct tenant_reading *rea
 	if (own || reading->head.flags & CUF_GPU_PROCESSES_AFTER)
 		return own;
 	for (uint32_t i = 0; i < reading->head.stored_count; i++) {
-		holder = &reading->tenants[i];
+		holder = &reading->holders[i];
 		if (!(holder->flags & CUF_GPU_PROCESS_SEEN) && holder->used_bytes != CUF_UNKNOWN &&
 		    holder->used_bytes >= holding_bytes(focus) &&
 		    (!own || holder->used_bytes < own->used_bytes))
@@ -76,7 +76,7 @@ static const struct cuf_gpu_process *find_focus(const struct tenant_reading *rea
 
 static int by_bytes(const void *a, const void *b)
 {
-	const struct tenant *x = a, *y = b;
+	const struct gpu_process *x = a, *y = b;
 	uint64_t left = x->bytes == CUF_UNKNOWN ? 0 : x->bytes,
 		 right = y->bytes == CUF_UNKNOWN ? 0 : y->bytes;
 	if (left != right)
@@ -92,19 +92,19 @@ static struct holding *holding_of(struct holding *others, size_t count, uint32_t
 	return NULL;
 }
 
-void tenants_share(const struct build *build, uint32_t device, const struct moment *moment,
+void gpu_processes_share(const struct build *build, uint32_t device, const struct moment *moment,
 		   struct holding *focus, struct holding *others, struct owners_question *question)
 {
 	struct choice choice = choose(build, device, moment->time_ns);
 	const struct cuf_gpu_process *own;
-	struct tenant *rows;
+	struct gpu_process *rows;
 	bool guessed;
 	if (!choice.reading || !focus->pid)
 		return;
 	own = find_focus(choice.reading, focus, &guessed);
 	rows = arena_zeroed(build->arena, choice.reading->head.stored_count, sizeof *rows);
-	question->tenants = rows;
-	question->tenants_basis = choice.apart_ns > NEAR_NS || guessed ? BASIS_ESTIMATED
+	question->gpu_processes = rows;
+	question->gpu_processes_basis = choice.apart_ns > NEAR_NS || guessed ? BASIS_ESTIMATED
 								       : BASIS_OBSERVED;
 	/* what is over its blocks is its context, but only of the very moment at which the blocks are known */
 	if (own && !guessed && !(choice.reading->head.flags & CUF_GPU_PROCESSES_BY_RUN) &&
@@ -112,14 +112,14 @@ void tenants_share(const struct build *build, uint32_t device, const struct mome
 	    moment->incident->number == choice.reading->head.meta.number)
 		focus->nvml_bytes = own->used_bytes;
 	for (uint32_t i = 0; i < choice.reading->head.stored_count; i++) {
-		const struct cuf_gpu_process *holder = &choice.reading->tenants[i];
+		const struct cuf_gpu_process *holder = &choice.reading->holders[i];
 		struct holding *recorded = holding_of(others, question->other_count, holder->pid);
 		if (holder == own)
 			continue;
 		if (recorded)
 			recorded->nvml_bytes = holder->used_bytes;
 		else
-			rows[question->tenant_count++] = (struct tenant){
+			rows[question->gpu_process_count++] = (struct gpu_process){
 				holder->pid,
 				*holder->name
 					? arena_text(build->arena, holder->name,
@@ -128,8 +128,8 @@ void tenants_share(const struct build *build, uint32_t device, const struct mome
 				holder->used_bytes
 			};
 	}
-	if (question->tenant_count)
-		qsort(rows, question->tenant_count, sizeof *rows, by_bytes);
+	if (question->gpu_process_count)
+		qsort(rows, question->gpu_process_count, sizeof *rows, by_bytes);
 }
 
 static const char *result_words(uint32_t result)
@@ -154,7 +154,7 @@ static const char *result_words(uint32_t result)
 	return NULL;
 }
 
-const char *tenants_refusal(const struct build *build, uint32_t process)
+const char *gpu_processes_refusal(const struct build *build, uint32_t process)
 {
 #define NAME(name, parameters) #name,
 	static const char *const names[] = { "", CUF_NVML_FUNCTIONS(NAME) };

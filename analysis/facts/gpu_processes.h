@@ -4,16 +4,16 @@
  * that have no recording. Rules: README.md. Contract: rows and names lie in the arena; every figure is hostile and clamped
  * by who sums it.
  */
-#ifndef ANALYSIS_FACTS_TENANTS_H
-#define ANALYSIS_FACTS_TENANTS_H
+#ifndef ANALYSIS_FACTS_GPU_PROCESSES_H
+#define ANALYSIS_FACTS_GPU_PROCESSES_H
 
 #include "analysis/facts/build.h"
 
 /* Sets nvml_bytes of the focus and of the others (question's other_count), and the question's tenants and their basis. */
-void tenants_share(const struct build *build, uint32_t device, const struct moment *moment, struct holding *focus, struct holding *others,
+void gpu_processes_share(const struct build *build, uint32_t device, const struct moment *moment, struct holding *focus, struct holding *others,
 		   struct owners_question *question);
 
 /* A sentence for each way in which NVML was asked and did not tell; NULL: none. process: whose recording. */
-const char *tenants_refusal(const struct build *build, uint32_t process);
+const char *gpu_processes_refusal(const struct build *build, uint32_t process);
 
 #endif
