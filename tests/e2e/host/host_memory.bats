@@ -165,7 +165,7 @@ EOF
 	unshare -m sh -c 'mount -t overlay overlay -o "lowerdir=$1,upperdir=$PWD/upper,workdir=$PWD/work" "$1" && exec "$2" run --host-allocator=jemalloc -- true' \
 		- "$directory" "$cuflight" 2>err || status=$?
 	[ "$status" = 125 ]
-	grep -q 'libjemalloc.so.2 here; install the package libjemalloc2' err
+	grep -q 'libjemalloc.so.2 is not installed; install the package libjemalloc2' err
 }
 
 # Leaves $group: a memory cgroup of 96 MiB, of the version that has the controller here.
@@ -206,7 +206,7 @@ dies='for (1 .. 50) { push @kept, "x" x 4096; select undef, undef, undef, 0.001 
 	"$cuflight" report --json alone >report.json
 	report_has 'd.capture.end_state === "oom_killed" && d.processes.at(-1).end_basis === "inferred"'
 	report_has 'd.growth[0].stack.some((f) => f.function === "load_chunk") && d.growth[0].grown_bytes > 64 << 20'
-	"$cuflight" report alone | grep -q '^GROWTH   to a limit of 96.00 MiB in .*: cgroup '
+	"$cuflight" report alone | grep -q '^GROWTH   to a limit of 96.0 MiB in .*: cgroup '
 }
 
 @test "a kill by somebody, far from the limit, and at a limit that files have filled: not for want of memory" {
