@@ -41,7 +41,7 @@ unchanged_under() {
 compare() {
 	[ -s "$home/native.out" ] || { echo "the victim said nothing: $(<"$home/native.err")" >&2; return 1; }
 	[ "$(<"$home/native.status")" -lt 125 ] || { echo "the condition could not be made: $(<"$home/native.err")" >&2; return 1; }
-	diff "$home/native.out" "$home/recorded.out" >&2
+	cmp -s "$home/native.out" "$home/recorded.out" || { diff "$home/native.out" "$home/recorded.out" | head -n 20 >&2; return 1; }
 	diff "$home/native.status" "$home/recorded.status" >&2
 }
 

@@ -11,6 +11,7 @@
 
 struct cuf_real cuf_real;
 struct cuf_query cuf_query;
+struct cuf_front cuf_front;
 
 #define SLOT_LIBC(name) (void **)&cuf_real.name
 #define SLOT_CUDA(name) (void **)&cuf_real.name
@@ -63,6 +64,19 @@ static void *next_definition(const struct link_map *self, const char *name)
 	return found;
 }
 
+/* The first definition of all, if it is not ours. */
+static void *definition_in_front(struct link_map *self, const char *name)
+{
+	struct link_map *map = self;
+	void *found = NULL;
+
+	while (map->l_prev)
+		map = map->l_prev;
+	for (; map != self && !found; map = map->l_next)
+		found = cuf_elf_symbol(map->l_addr, map->l_ld, name);
+	return found;
+}
+
 /* glibc's allocator by its other name, should no definition be found. */
 void *__libc_malloc(size_t) __attribute__((weak));
 void *__libc_calloc(size_t, size_t) __attribute__((weak));
@@ -104,10 +118,13 @@ void cuf_real_resolve(void)
 	Dl_info info;
 	struct link_map *self = NULL;
 	__atomic_fetch_add(&resolving, 1, __ATOMIC_RELAXED);
-	if (dladdr1((void *)cuf_real_resolve, &info, (void **)&self, RTLD_DL_LINKMAP) && self)
+	if (dladdr1((void *)cuf_real_resolve, &info, (void **)&self, RTLD_DL_LINKMAP) && self) {
+		store((void **)&cuf_front.realloc, definition_in_front(self, "realloc"));
+		store((void **)&cuf_front.free, definition_in_front(self, "free"));
 		for (unsigned i = 0; i < cuf_row_count; i++)
 			if (cuf_rows[i].library == CUF_LIBRARY_LIBC && !cuf_slot_load(cuf_rows[i].slot))
 				store(cuf_rows[i].slot, next_definition(self, cuf_rows[i].name));
+	}
 	allocator_complete();
 	next_best((void **)&cuf_real.dlsym, (void *)no_symbol);
 	next_best((void **)&cuf_real.dlvsym, (void *)no_version);

@@ -49,6 +49,18 @@ const struct cuf_row *cuf_row_find(const char *name);
 /* Finds the libc rows. Allocates nothing and takes no lock of ours; any thread, any number of times, also before our
  * constructor ran. Afterwards dlsym, dlvsym, dlopen, dlmopen and the malloc family can be called, whatever was found. */
 void cuf_real_resolve(void);
+
+/*
+ * An allocator in front of us: the executable's, or an earlier preload's. It owns the blocks that the
+ * program frees and resizes. A hook that it does not define itself must pass such a block to it, as
+ * libc's function of that name does. NULL where our definition is the first one.
+ */
+struct cuf_front {
+	void *(*realloc)(void *, size_t);
+	void (*free)(void *);
+};
+extern struct cuf_front cuf_front __attribute__((visibility("hidden")));
+
 /* True when all of malloc, calloc, realloc and free were found. */
 bool cuf_real_has_allocator(void);
 /* True while a thread is inside it: an allocation made now comes from the search itself. */

@@ -204,10 +204,19 @@ static inline void release(void *p)
 
 void cuf_hook_free(void *p) { release(p); }
 
+/* The block belongs to whoever defines free first. An allocator in front of us may define free only. */
+static void free_by_its_owner(void *block)
+{
+	if (HAVE(free) && cuf_front.free)
+		cuf_front.free(block);
+	else
+		release(block);
+}
+
 /* Old and new spellings of free, present whether libc has them or not. The sizes are hints. */
-void cuf_hook_cfree(void *p) { release(p); }
-void cuf_hook_free_sized(void *p, size_t bytes) { release(p); }
-void cuf_hook_free_aligned_sized(void *p, size_t alignment, size_t bytes) { release(p); }
+void cuf_hook_cfree(void *block) { free_by_its_owner(block); }
+void cuf_hook_free_sized(void *block, size_t bytes) { free_by_its_owner(block); }
+void cuf_hook_free_aligned_sized(void *block, size_t alignment, size_t bytes) { free_by_its_owner(block); }
 
 size_t cuf_hook_malloc_usable_size(void *p)
 {
@@ -265,5 +274,7 @@ void *cuf_hook_reallocarray(void *p, size_t count, size_t bytes)
 		errno = ENOMEM;
 		return NULL;
 	}
+	if (HAVE(realloc) && cuf_front.realloc) /* libc's reallocarray, too, calls the first realloc */
+		return cuf_front.realloc(p, all);
 	return resize(p, all);
 }

@@ -1,0 +1,107 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# Other objects define the same names: allocators, sanitizers, driver shims and stubs, other preloads. Whatever stands in front
+# of the recorder or behind it, the program runs as it does without the recorder.
+load broken.bash
+
+sources=$root/tests/fault/others
+
+# NAME SOURCE FLAG...: builds $home/NAME
+compile() {
+	local name=$1 source=$2
+	shift 2
+	"${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -O1 -g -fno-builtin "$sources/$source" -o "$home/$name" "$@" -ldl -lpthread
+}
+shared() { compile "$1" "$2" -shared -fPIC "${@:3}"; }
+
+# PROGRAM PRELOAD...: PRELOAD names the other preloads; "us" is the recorder. Both runs keep the order.
+same_with() {
+	local program=$1 others=() all=() preload mode
+	shift
+	for preload in "$@"; do
+		[ "$preload" = us ] || others+=("$preload")
+		all+=("${preload/#us/$library}")
+	done
+	observe native env "LD_PRELOAD=${others[*]}" "$program"
+	for mode in host=full host=sampled; do
+		observe recorded env "LD_PRELOAD=${all[*]}" "CUFLIGHT_OUTPUT=$output" "CUFLIGHT_OPTIONS=start=1:$mode:size=4MiB" "$program"
+		compare
+		said_nothing
+	done
+	observe recorded env "LD_PRELOAD=${all[*]}" CUFLIGHT_DISABLE=1 "$program"
+	compare
+	said_nothing
+}
+
+@test "a program with an allocator of its own, which lacks reallocarray and free_sized" {
+	compile own own_malloc.c
+	same_with "$home/own" us
+	compile own own_malloc.c -rdynamic
+	same_with "$home/own" us
+}
+
+@test "an allocator in front of the recorder, and behind it" {
+	local name path found=
+	for name in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2; do
+		path=$(/sbin/ldconfig -p | awk -v name="$name" '$1 == name { print $NF; exit }')
+		[ -n "$path" ] || continue
+		found=1
+		for program in ls "sort /etc/passwd" "python3 -c print(sum(map(len,map(str,range(9999)))))"; do
+			printf '#!/bin/sh\nexec %s\n' "$program" | sed 's/-c \(.*\)/-c "\1"/' >"$home/program"
+			chmod +x "$home/program"
+			same_with "$home/program" "$path" us
+			same_with "$home/program" us "$path"
+		done
+	done
+	[ -n "$found" ] || skip "no other allocator is installed"
+}
+
+@test "programs built with a sanitizer, shared and static" {
+	local flags
+	export ASAN_OPTIONS=verify_asan_link_order=0 # it refuses every preload in front of itself otherwise
+	for flags in address "address -static-libasan" undefined "undefined -static-libubsan" leak thread; do
+		# shellcheck disable=SC2086 # a list of flags
+		compile sanitized sanitized.c -fsanitize=$flags || skip "the compiler has no -fsanitize=$flags"
+		same_with "$home/sanitized" us
+	done
+}
+
+@test "a sanitizer's library in front of the recorder" {
+	compile sanitized sanitized.c -fsanitize=thread || skip "the compiler has no ThreadSanitizer"
+	same_with "$home/sanitized" "$("${CC:-cc}" -print-file-name=libtsan.so)" us
+	compile sanitized sanitized.c -fsanitize=address
+	same_with "$home/sanitized" "$("${CC:-cc}" -print-file-name=libasan.so)" us
+}
+
+@test "global variables with the names of driver functions" {
+	compile pointers pointers.c
+	same_with "$home/pointers" us
+	compile pointers pointers.c -rdynamic
+	same_with "$home/pointers" us
+}
+
+@test "another preload that stands in for a driver function, in front and behind" {
+	compile linked linked.c -L"$build/sim" -l:libcuda.so.1
+	shared quota.so quota.c
+	shared quota_by_handle.so quota.c -DBY_HANDLE
+	for quota in quota quota_by_handle; do
+		same_with "$home/linked" "$home/$quota.so" us
+		grep -qx '2 GiB: 2' "$home/recorded.out"
+		same_with "$home/linked" us "$home/$quota.so"
+		grep -qx '2 GiB: 2' "$home/recorded.out"
+	done
+}
+
+@test "a library of stubs that opens the driver when it is first called" {
+	shared libstubs.so stubs.c
+	compile linked linked.c "$home/libstubs.so" "-Wl,-rpath,$home"
+	same_with "$home/linked" us
+	grep -qx 'cuInit 0' "$home/recorded.out"
+}
+
+@test "another preload that stands in for a runtime function, in front and behind" {
+	shared wrapper.so runtime_wrapper.c
+	same_with "$victims/runtime_linked" "$home/wrapper.so" us
+	same_with "$victims/runtime_linked" us "$home/wrapper.so"
+	grep -q 'the wrapper saw' "$home/recorded.out"
+}
