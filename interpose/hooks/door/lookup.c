@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include "interpose/platform/elf_symbol.h"
 #include "interpose/code/modules.h"
 #include "interpose/python/python.h"
 #include "interpose/record/state.h"
@@ -126,10 +127,24 @@ static void *answer_for_next(const struct cuf_row *row, const char *version)
 	return real_answer(RTLD_NEXT, row->name, version) ? row->hook : NULL;
 }
 
-/* What was found under this name in the driver, as the program shall see it. */
-static void *route(const char *symbol, void *found, int version)
+/*
+ * True for an object behind us that defines this name itself: a preload or a library of stubs that
+ * asks for what it stands in for. We called it, so it gets the real function. The hook would call it
+ * again, without end.
+ */
+static bool stands_in_behind_us(const char *symbol, const void *caller)
 {
-	void *hook = cuf_driver_hook_of(found);
+	struct cuf_dso dso;
+
+	return !cuf_dso_is_before_us(caller) && cuf_dso_at(caller, &dso) && cuf_elf_symbol(dso.map->l_addr, dso.map->l_ld, symbol);
+}
+
+/* What was found under this name in the driver, as the program shall see it. */
+static void *route(const char *symbol, void *found, int version, const void *caller)
+{
+	void *hook = cuf_real_driver_hook(found);
+	if (hook && stands_in_behind_us(symbol, caller))
+		return found;
 	if (!hook && found && !cuf_modules_is_self((uintptr_t)found))
 		cuf_coverage_resolved(symbol, version);
 	return hook ? hook : found;
@@ -155,7 +170,7 @@ void *cuf_lookup_answer(void *handle, const char *name, const char *version, con
 	if (cuf_driver_holds(found)) {
 		if (row && (row->id == CUF_HOOK_cuGetProcAddress_v2 || row->id == CUF_HOOK_cuGetProcAddress))
 			cuf_coverage_runtime(caller);
-		found = route(name, found, 0);
+		found = route(name, found, 0, caller);
 	}
 	errno = saved;
 	return found;
@@ -168,7 +183,7 @@ CUresult cuf_hook_cuGetProcAddress(const char *symbol, void **out, int version, 
 		return cuf_driver_refusal();
 	CUresult result = cuf_real.cuGetProcAddress(symbol, out, version, flags);
 	if (result == CUDA_SUCCESS && out && symbol && !cuf_driver_holds(__builtin_return_address(0)))
-		*out = route(symbol, *out, version);
+		*out = route(symbol, *out, version, __builtin_return_address(0));
 	return result;
 }
 
@@ -178,6 +193,6 @@ CUresult cuf_hook_cuGetProcAddress_v2(const char *symbol, void **out, int versio
 		return cuf_driver_refusal();
 	CUresult result = cuf_real.cuGetProcAddress_v2(symbol, out, version, flags, status);
 	if (result == CUDA_SUCCESS && out && symbol && !cuf_driver_holds(__builtin_return_address(0)))
-		*out = route(symbol, *out, version);
+		*out = route(symbol, *out, version, __builtin_return_address(0));
 	return result;
 }

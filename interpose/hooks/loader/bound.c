@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <string.h>
 #include "interpose/platform/elf_symbol.h"
-#include "interpose/code/modules.h"
 #include "interpose/hooks/loader/dso.h"
 #include "interpose/hooks/loader/real.h"
 
@@ -69,16 +68,21 @@ static const ElfW(Dyn) *dynamic_of(const struct dl_phdr_info *info)
 	return NULL;
 }
 
+/* Our own dynamic section: also known where recording is disabled. */
+extern const ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden")));
+
 static int see_object(struct dl_phdr_info *info, size_t bytes, void *context)
 {
 	struct search *search = context;
 	const ElfW(Dyn) *dynamic = dynamic_of(info);
-	if (!dynamic || cuf_modules_is_self((uintptr_t)dynamic))
+	if (!dynamic || dynamic == _DYNAMIC)
 		return 0;
 	if (search->wanted) {
 		const char *soname = cuf_elf_soname(info->dlpi_addr, dynamic);
 		if (strcmp(soname ? soname : cuf_dso_basename(info->dlpi_name), search->wanted) != 0)
 			return 0;
+	} else if (cuf_dso_is_before_us(dynamic)) {
+		return 0; /* the call came through it, or would never have reached us */
 	}
 	search->found = cuf_elf_symbol(info->dlpi_addr, dynamic, search->name);
 	return search->found != NULL;
@@ -91,12 +95,26 @@ static void *search_loaded(const char *wanted, const char *name)
 	return search.found;
 }
 
-/* In the order in which the loader would have bound it, had we not been there: the module itself, the runtime it was
- * linked with, else (it got the name through others; foreign libraries are there once) the first loaded object that has it. */
+/* Another preload behind us that stands in for the name. The runtime's own definition is none. */
+static void *find_stand_in(const char *name)
+{
+	void *found = cuf_real_behind(name);
+	struct cuf_dso dso;
+
+	return found && cuf_dso_at(found, &dso) && !cuf_dso_is(dso.map, "libcudart.so") ? found : NULL;
+}
+
+/*
+ * In the order in which the loader would have bound it, had we not been there: the module itself, another preload, the
+ * runtime it was linked with, else (it got the name through others; foreign libraries are there once) the first loaded
+ * object that has it. A module in front of us that has the name calls what is behind it, so it is not the answer.
+ */
 static void *find_for(const struct link_map *map, const char *name)
 {
 	const char *needed;
-	void *found = cuf_elf_symbol(map->l_addr, map->l_ld, name);
+	void *found = cuf_dso_is_before_us(map->l_ld) ? NULL : cuf_elf_symbol(map->l_addr, map->l_ld, name);
+	if (!found)
+		found = find_stand_in(name);
 	for (unsigned i = 0; !found && (needed = cuf_elf_needed(map->l_addr, map->l_ld, i)); i++)
 		if (cuf_dso_name_is(needed, "libcudart.so"))
 			found = search_loaded(needed, name);

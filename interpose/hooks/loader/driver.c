@@ -27,14 +27,6 @@ bool cuf_driver_holds(const void *addr)
 	       __atomic_load_n(&driver_end, __ATOMIC_RELAXED) - __atomic_load_n(&driver_start, __ATOMIC_RELAXED);
 }
 
-void *cuf_driver_hook_of(const void *real)
-{
-	for (unsigned i = 0; real && i < cuf_row_count; i++)
-		if (cuf_rows[i].library == CUF_LIBRARY_CUDA && cuf_slot_load(cuf_rows[i].slot) == real)
-			return cuf_rows[i].hook;
-	return NULL;
-}
-
 /* Routing compares pointers, so cuGetProcAddress must hand out the very addresses that libcuda exports: asked once. */
 static unsigned gpa_identity(void)
 {
@@ -44,7 +36,7 @@ static unsigned gpa_identity(void)
 		result = cuf_real.cuGetProcAddress_v2("cuMemAlloc", &found, 3020, 0, NULL);
 	else if (cuf_real.cuGetProcAddress)
 		result = cuf_real.cuGetProcAddress("cuMemAlloc", &found, 3020, 0);
-	return result == CUDA_SUCCESS && found && found == (void *)cuf_real.cuMemAlloc_v2;
+	return result == CUDA_SUCCESS && cuf_real_driver_hook(found) == (void *)cuf_hook_cuMemAlloc_v2;
 }
 
 static void introduce(const struct link_map *libcuda)
@@ -119,9 +111,18 @@ bool cuf_driver_meet_loaded(void)
 	return __atomic_load_n(&met, __ATOMIC_ACQUIRE);
 }
 
-bool cuf_driver_has(void *const *slot)
+/* Before the driver is loaded: a library of stubs behind us, which loads it at its first call. */
+static bool bind_stub(void **slot)
 {
-	return cuf_slot_load(slot) || (cuf_driver_meet_loaded() && cuf_slot_load(slot));
+	for (unsigned i = 0; i < cuf_row_count; i++)
+		if (cuf_rows[i].slot == slot)
+			__atomic_store_n(slot, cuf_real_behind(cuf_rows[i].name), __ATOMIC_RELAXED);
+	return cuf_slot_load(slot) != NULL;
+}
+
+bool cuf_driver_has(void **slot)
+{
+	return cuf_slot_load(slot) || (cuf_driver_meet_loaded() ? cuf_slot_load(slot) != NULL : bind_stub(slot));
 }
 
 /* A weak reference to a driver function binds to our hook on a machine without a driver: the answer is the one that

@@ -22,15 +22,12 @@ bool cuf_driver_meet_loaded(void);
 /* True when addr is code of the libcuda that was met. False before. */
 bool cuf_driver_holds(const void *addr);
 
-/* The hook of this export of libcuda, or NULL: not an export, not hooked, not met. */
-void *cuf_driver_hook_of(const void *real);
-
 /* A device enters a recording for the first time. If it is that of a forked child, whose parent met the driver: what
  * was learnt in the parent and belongs to its recording is forgotten, and the driver is introduced here too. */
 void cuf_driver_greet_again(void);
 
 /* Bodies of hooks: is the real function there? Meets a linked libcuda on the way. slot: of cuf_real. */
-bool cuf_driver_has(void *const *slot);
+bool cuf_driver_has(void **slot);
 /* What a hook answers when it has no real function: CUresult. */
 int cuf_driver_refusal(void);
 

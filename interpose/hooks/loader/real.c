@@ -64,6 +64,20 @@ static void *next_definition(const struct link_map *self, const char *name)
 	return found;
 }
 
+void *cuf_real_behind(const char *name)
+{
+	Dl_info info;
+	struct link_map *self = NULL;
+	void *found = NULL;
+
+	if (!dladdr1((void *)cuf_real_behind, &info, (void **)&self, RTLD_DL_LINKMAP) || !self)
+		return NULL;
+	for (const struct link_map *map = self->l_next; map && !found; map = map->l_next)
+		found = cuf_elf_symbol(map->l_addr, map->l_ld, name);
+	/* The list also holds objects that only some callers can see. RTLD_NEXT does not find those. */
+	return found && found == cuf_real.dlsym(RTLD_NEXT, name) ? found : NULL;
+}
+
 /* The first definition of all, if it is not ours. */
 static void *definition_in_front(struct link_map *self, const char *name)
 {
@@ -133,11 +147,28 @@ void cuf_real_resolve(void)
 	__atomic_fetch_sub(&resolving, 1, __ATOMIC_RELAXED);
 }
 
+/* The driver's own functions, by row. A slot may lead to another preload that stands between us and the driver. */
+static void *driver_exports[sizeof cuf_rows / sizeof *cuf_rows];
+
+void *cuf_real_driver_hook(const void *export)
+{
+	for (unsigned i = 0; export && i < cuf_row_count; i++)
+		if (__atomic_load_n(&driver_exports[i], __ATOMIC_RELAXED) == export)
+			return cuf_rows[i].hook;
+	return NULL;
+}
+
 void cuf_real_bind_driver(const struct link_map *libcuda)
 {
-	for (unsigned i = 0; i < cuf_row_count; i++)
-		if (cuf_rows[i].library == CUF_LIBRARY_CUDA)
-			store(cuf_rows[i].slot, cuf_elf_symbol(libcuda->l_addr, libcuda->l_ld, cuf_rows[i].name));
+	for (unsigned i = 0; i < cuf_row_count; i++) {
+		void *export, *behind;
+		if (cuf_rows[i].library != CUF_LIBRARY_CUDA)
+			continue;
+		export = cuf_elf_symbol(libcuda->l_addr, libcuda->l_ld, cuf_rows[i].name);
+		behind = export ? cuf_real_behind(cuf_rows[i].name) : NULL;
+		store(&driver_exports[i], export);
+		store(cuf_rows[i].slot, behind ? behind : export);
+	}
 	for (unsigned i = 0; i < sizeof queries / sizeof *queries; i++)
 		store(queries[i].slot, cuf_elf_symbol(libcuda->l_addr, libcuda->l_ld, queries[i].name));
 }

@@ -66,9 +66,21 @@ bool cuf_real_has_allocator(void);
 /* True while a thread is inside it: an allocation made now comes from the search itself. */
 bool cuf_real_resolving(void);
 
+/*
+ * The definition that the program would reach if we were not there: the next one after ours in the
+ * order of search, as RTLD_NEXT finds it. NULL: none. May change dlerror().
+ */
+void *cuf_real_behind(const char *name);
+
 struct link_map;
-/* Fills the driver rows and cuf_query with what this libcuda exports under exactly these names. */
+/*
+ * Fills the driver rows and cuf_query with what this libcuda exports under exactly these names. A row
+ * that another object defines between us and libcuda gets that definition: it is what the program
+ * would have called.
+ */
 void cuf_real_bind_driver(const struct link_map *libcuda);
+/* The hook of this export of the bound libcuda. NULL: no export, or not hooked. */
+void *cuf_real_driver_hook(const void *export);
 
 static inline void *cuf_slot_load(void *const *slot) { return __atomic_load_n(slot, __ATOMIC_RELAXED); }
 

@@ -14,7 +14,8 @@ int main(void)
 	void *context = NULL;
 
 	printf("cuInit %d\n", cuInit(0));
-	printf("context %d %d\n", cuDevicePrimaryCtxRetain(&context, 0), cuCtxSetCurrent(context));
+	printf("cuDevicePrimaryCtxRetain %d\n", cuDevicePrimaryCtxRetain(&context, 0));
+	printf("cuCtxSetCurrent %d\n", cuCtxSetCurrent(context));
 	printf("2 GiB: %d\n", cuMemAlloc_v2(&large, 2ul << 30));
 	printf("1 MiB: %d\n", cuMemAlloc_v2(&small, 1 << 20));
 	return 0;

@@ -21,7 +21,8 @@ int main(void)
 	cuCtxSetCurrent = (int (*)(void *))dlsym(driver, "cuCtxSetCurrent");
 	cuMemAlloc_v2 = (int (*)(unsigned long long *, size_t))dlsym(driver, "cuMemAlloc_v2");
 	printf("cuInit %d\n", cuInit(0));
-	printf("context %d %d\n", cuDevicePrimaryCtxRetain(&context, 0), cuCtxSetCurrent(context));
+	printf("cuDevicePrimaryCtxRetain %d\n", cuDevicePrimaryCtxRetain(&context, 0));
+	printf("cuCtxSetCurrent %d\n", cuCtxSetCurrent(context));
 	printf("cuMemAlloc %d\n", cuMemAlloc_v2(&address, 3 << 20));
 	return 0;
 }
