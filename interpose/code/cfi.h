@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Call-frame rules: what .eh_frame says about one code address, compiled to 16 bytes that the walker can follow with
- * two loads. x86-64; elsewhere every rule is CUF_RULE_UNSUPPORTED.
+ * Call-frame rules: the .eh_frame information about one code address, compiled to 16 bytes that
+ * the walker follows with two loads. x86-64 only; elsewhere every rule is CUF_RULE_UNSUPPORTED.
  *
- * Contract: cuf_rule_compile never faults: every read of unwind tables is checked against the segment they lie in.
- * It takes no lock and allocates nothing; cold (about a microsecond). Any thread.
+ * Contract: never faults, because every read of an unwind table is checked against the segment
+ * that holds it. No lock, no allocation; cold (about a microsecond). Any thread.
  */
 #ifndef CUF_CFI_H
 #define CUF_CFI_H
@@ -12,34 +12,61 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* sp, fp: of the frame that is being left; cfa: the value sp gets. The return address lies at cfa - 8 but where said. */
+/*
+ * sp and fp are those of the frame that is being left, and cfa is the new sp. The return address
+ * is at cfa - 8 unless stated otherwise. "fp as in SP" means: the new fp is *(cfa + fp_offset),
+ * or unchanged when fp_offset is 0.
+ */
 enum cuf_rule_kind {
-	CUF_RULE_EMPTY = 0,   /* an unused entry of the cache */
-	CUF_RULE_SP = 1,      /* cfa = sp + cfa_offset; fp = *(cfa + fp_offset), kept when fp_offset is 0 */
-	CUF_RULE_FP = 2,      /* cfa = fp + cfa_offset; fp likewise */
-	CUF_RULE_FP_SLOT = 3, /* cfa = *(fp + cfa_offset), fp = *(fp + fp_offset): the compiler realigned the stack */
-	CUF_RULE_SP_SLOT = 4, /* cfa = *(sp + cfa_offset) + extra, fp as in SP: hand-written assembly that keeps the old sp */
-	CUF_RULE_REGISTER = 5, /* cfa = the register `extra` + cfa_offset, fp as in SP */
-	CUF_RULE_SIGNAL = 6,  /* cfa = *(sp + cfa_offset), fp = *(sp + fp_offset), ip = the word after cfa's, and exact */
-	CUF_RULE_CHAIN = 7,   /* no unwind information in a known object: a frame pointer, if it looks right */
-	CUF_RULE_FOREIGN = 8, /* the same, no object is known here (JIT): never cached, code may be loaded later */
-	CUF_RULE_END = 9,     /* outermost frame */
+	/* an unused entry of the cache */
+	CUF_RULE_EMPTY = 0,
+	/* cfa = sp + cfa_offset */
+	CUF_RULE_SP = 1,
+	/* cfa = fp + cfa_offset, fp as in SP */
+	CUF_RULE_FP = 2,
+	/* cfa = *(fp + cfa_offset), fp = *(fp + fp_offset): the compiler realigned the stack */
+	CUF_RULE_FP_SLOT = 3,
+	/*
+	 * cfa = *(sp + cfa_offset) + extra, fp as in SP: hand-written assembly that saves the old
+	 * sp
+	 */
+	CUF_RULE_SP_SLOT = 4,
+	/* cfa = the register `extra` + cfa_offset, fp as in SP */
+	CUF_RULE_REGISTER = 5,
+	/* cfa = *(sp + cfa_offset), fp = *(sp + fp_offset), ip = the word after cfa's, and exact */
+	CUF_RULE_SIGNAL = 6,
+	/* no unwind information in a known object: a frame pointer, if it looks right */
+	CUF_RULE_CHAIN = 7,
+	/* the same outside every known object (JIT): never cached, as code may be loaded later */
+	CUF_RULE_FOREIGN = 8,
+	/* outermost frame */
+	CUF_RULE_END = 9,
 	CUF_RULE_UNSUPPORTED = 10
 };
-#define CUF_RULE_OWN 0x80u /* flag of kind: code of this library */
+
+/* Flag of kind: code of this library. */
+#define CUF_RULE_OWN 0x80u
 
 struct cuf_rule {
 	uintptr_t ip;
 	int32_t cfa_offset;
 	int16_t fp_offset;
-	uint8_t kind; /* enum cuf_rule_kind, with CUF_RULE_OWN */
-	uint8_t extra; /* see the kinds; registers by DWARF's number */
+	/* enum cuf_rule_kind, with CUF_RULE_OWN */
+	uint8_t kind;
+	/* see the kinds; registers have DWARF's numbers */
+	uint8_t extra;
 };
 
-/* The rule for the instruction before ip: the call that ip returns to. For an exact address, ask for address + 1. */
+/*
+ * The rule for the instruction before ip, which is the call that ip returns to. For an exact
+ * address pass address + 1.
+ */
 struct cuf_rule cuf_rule_compile(uintptr_t ip);
 
-/* Where that instruction's function has saved this register: at its cfa + *cfa_offset; 0: nowhere yet. false: not known. */
+/*
+ * Where the function of that instruction has saved this register: at its cfa + *cfa_offset, or 0
+ * when it has not saved it yet. false: unknown.
+ */
 bool cuf_register_place(uintptr_t ip, unsigned reg, int64_t *cfa_offset);
 
 #endif

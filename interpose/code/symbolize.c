@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collects addresses, sorts them, and passes once over the symbol table of each object that holds some. */
+/*
+ * Collects addresses, sorts them, and passes once over the symbol table of each object that holds
+ * some of them.
+ */
 #include "interpose/code/symbolize.h"
 
 #include <dlfcn.h>
@@ -9,22 +12,27 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "interpose/platform/elf_symbol.h"
-#include "interpose/store/meta.h"
 #include "interpose/platform/sort.h"
-#include "interpose/store/recording.h"
 #include "interpose/platform/sys.h"
+#include "interpose/store/meta.h"
+#include "interpose/store/recording.h"
 #include "interpose/platform/laws.h"
 
-enum { ADDRESSES_MAX = 8192, KNOWN_SLOTS = 16384, SYMBOLS_MAX = 2000000 };
+enum { ADDRESSES_MAX = 8192, SEEN_SLOTS = 16384, SYMBOLS_MAX = 2000000, NAME_BYTES_MAX = 1024 };
 
-/* key: return address; value: address of its name in the object's string table, 0 not found */
 static struct table {
+	/*
+	 * key: return address; value: address of its name in the object's string table, 0: not
+	 * found
+	 */
 	struct cuf_pair found[ADDRESSES_MAX];
-	uint64_t known[KNOWN_SLOTS]; /* addresses already written or looked for */
+	/* addresses that were looked up before, so each is written once a recording */
+	uint64_t seen[SEEN_SLOTS];
 } *table;
-static unsigned found_count, known_count;
+static unsigned found_count, seen_count;
+/* how many more symbols this request may read */
 static uint64_t symbols_left;
-static uint32_t taken;
+static uint32_t in_use;
 
 #if defined __GLIBC__
 extern int _dl_find_object(void *address, struct dl_find_object *result) __attribute__((weak));
@@ -32,32 +40,38 @@ extern int _dl_find_object(void *address, struct dl_find_object *result) __attri
 
 void cuf_symbolize_atfork_child(void)
 {
-	taken = known_count = 0;
+	in_use = seen_count = 0;
 	if (table)
-		memset(table->known, 0, sizeof table->known);
+		memset(table->seen, 0, sizeof table->seen);
 }
 
-static bool remember(uint64_t address)
+/* ---- collecting addresses ---- */
+
+/* false: seen before, or the table is half full. */
+static bool mark_seen(uint64_t address)
 {
 	uint64_t at = address * 0x9E3779B97F4A7C15ull >> 50;
-	for (unsigned i = 0; i < KNOWN_SLOTS; i++, at++) {
-		uint64_t *slot = &table->known[at % KNOWN_SLOTS];
-		if (*slot == address || known_count > KNOWN_SLOTS / 2)
+
+	for (unsigned i = 0; i < SEEN_SLOTS; i++, at++) {
+		uint64_t *slot = &table->seen[at % SEEN_SLOTS];
+
+		if (*slot == address || seen_count > SEEN_SLOTS / 2)
 			return false;
 		if (!*slot) {
 			*slot = address;
-			known_count++;
+			seen_count++;
 			return true;
 		}
 	}
 	return false;
 }
 
-static void collect(uint64_t first, uint64_t count)
+static void collect_frames(uint64_t first, uint64_t count)
 {
 	for (uint64_t i = first; i < first + count && found_count < ADDRESSES_MAX; i++) {
 		uint64_t address = cuf_recording.frames[i];
-		if (!cuf_frame_is_python(address) && remember(address))
+
+		if (!cuf_frame_is_python(address) && mark_seen(address))
 			table->found[found_count++] = (struct cuf_pair){ address, 0 };
 	}
 }
@@ -65,18 +79,23 @@ static void collect(uint64_t first, uint64_t count)
 static void collect_stack(uint32_t id)
 {
 	const struct cuf_stack *stack;
-	unsigned depth;
+
 	if (!id || id - 1 > cuf_recording.stack_mask)
 		return;
 	stack = &cuf_recording.stacks[id - 1];
-	depth = __atomic_load_n(&stack->depth, __ATOMIC_ACQUIRE);
-	collect(stack->first, depth);
+	/* depth is the commit: load it before what it publishes */
+	unsigned depth = __atomic_load_n(&stack->depth, __ATOMIC_ACQUIRE);
+	collect_frames(stack->first, depth);
 }
 
-static unsigned first_at_or_after(uint64_t address, unsigned from, unsigned to)
+/* ---- finding names ---- */
+
+/* The first of the sorted addresses [from, to) that is not below this one. */
+static unsigned lower_bound(uint64_t address, unsigned from, unsigned to)
 {
 	while (from < to) {
 		unsigned middle = from + (to - from) / 2;
+
 		if (table->found[middle].key < address)
 			from = middle + 1;
 		else
@@ -85,23 +104,33 @@ static unsigned first_at_or_after(uint64_t address, unsigned from, unsigned to)
 	return from;
 }
 
-/* Names the addresses [from, to), which all lie in this object. A return address belongs to the call before it. */
+/*
+ * Names the addresses [from, to), all in this object. A return address belongs to the call before
+ * it.
+ */
 static void name_in_object(const struct link_map *map, unsigned from, unsigned to)
 {
-	const struct cuf_elf_symbols s = cuf_elf_symbols_all(map->l_addr, map->l_ld);
-	for (uint64_t i = 0; s.at && i < s.count && symbols_left; i++, symbols_left--) {
-		const ElfW(Sym) *symbol = &s.at[i];
-		uintptr_t start = map->l_addr + symbol->st_value;
+	const struct cuf_elf_symbols symbols = cuf_elf_symbols_all(map->l_addr, map->l_ld);
+
+	if (!symbols.at)
+		return;
+	for (uint64_t i = 0; i < symbols.count && symbols_left; i++, symbols_left--) {
+		const ElfW(Sym) *symbol = &symbols.at[i];
+		uintptr_t start = map->l_addr + symbol->st_value, end = start + symbol->st_size;
+		unsigned n;
+
 		if ((symbol->st_info & 15) != STT_FUNC || !symbol->st_shndx || !symbol->st_size)
 			continue;
-		for (unsigned n = first_at_or_after(start + 1, from, to); n < to && table->found[n].key - 1 < start + symbol->st_size; n++)
-			table->found[n].value = (uintptr_t)(s.names + symbol->st_name);
+		n = lower_bound(start + 1, from, to);
+		for (; n < to && table->found[n].key - 1 < end; n++)
+			table->found[n].value = (uintptr_t)(symbols.names + symbol->st_name);
 	}
 }
 
 static void name_all(void)
 {
 	struct dl_find_object object;
+
 	if (!_dl_find_object)
 		return;
 	cuf_sort_pairs(table->found, found_count);
@@ -109,26 +138,37 @@ static void name_all(void)
 		to = from + 1;
 		if (_dl_find_object((void *)(table->found[from].key - 1), &object))
 			continue;
-		while (to < found_count && table->found[to].key - 1 < (uintptr_t)object.dlfo_map_end)
+		while (to < found_count &&
+		       table->found[to].key - 1 < (uintptr_t)object.dlfo_map_end)
 			to++;
 		if (object.dlfo_link_map && object.dlfo_link_map->l_ld)
 			name_in_object(object.dlfo_link_map, from, to);
 	}
 	for (unsigned n = 0; n < found_count; n++) {
 		const char *name = (const char *)table->found[n].value;
+
 		if (name && *name)
-			cuf_meta_text(CUF_META_FUNCTION, table->found[n].key, name, strnlen(name, 1024));
+			cuf_meta_text(CUF_META_FUNCTION, table->found[n].key, name,
+				      strnlen(name, NAME_BYTES_MAX));
 	}
 }
 
-static bool begin(void)
+/* ---- requests ---- */
+
+/*
+ * false: another request is being served, or the table cannot be mapped. The latter is attempted
+ * once.
+ */
+static bool begin_request(void)
 {
-	if (__atomic_exchange_n(&taken, 1, __ATOMIC_ACQUIRE))
+	if (__atomic_exchange_n(&in_use, 1, __ATOMIC_ACQUIRE))
 		return false;
 	if (!table) {
-		long at = cuf_sys_mmap(NULL, sizeof *table, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		long at = cuf_sys_mmap(NULL, sizeof *table, PROT_READ | PROT_WRITE,
+				       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
 		if (cuf_sys_failed(at))
-			return false; /* stays taken: not asked again */
+			return false; /* stays in use */
 		table = (struct table *)at;
 	}
 	found_count = 0;
@@ -136,23 +176,33 @@ static bool begin(void)
 	return true;
 }
 
+static void end_request(void)
+{
+	name_all();
+	__atomic_store_n(&in_use, 0, __ATOMIC_RELEASE);
+}
+
 void cuf_symbolize_stacks(const uint32_t *stacks, unsigned count)
 {
-	if (!begin())
+	if (!begin_request())
 		return;
 	for (unsigned i = 0; i < count; i++)
 		collect_stack(stacks[i]);
-	name_all();
-	__atomic_store_n(&taken, 0, __ATOMIC_RELEASE);
+	end_request();
 }
 
-/* Not by way of the index: most of its pages were never touched, and to look at them all would cost the program's end milliseconds. */
+/*
+ * Reads the frames, not the index: most pages of the index were never touched, and a look at all
+ * of them takes milliseconds.
+ */
 void cuf_symbolize_all_stacks(void)
 {
 	uint64_t used = __atomic_load_n(&cuf_recording.header->frames_used, __ATOMIC_ACQUIRE);
-	if (!begin())
+
+	if (!begin_request())
 		return;
-	collect(0, used < cuf_recording.frame_count ? used : cuf_recording.frame_count);
-	name_all();
-	__atomic_store_n(&taken, 0, __ATOMIC_RELEASE);
+	if (used > cuf_recording.frame_count)
+		used = cuf_recording.frame_count;
+	collect_frames(0, used);
+	end_request();
 }

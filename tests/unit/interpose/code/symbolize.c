@@ -23,7 +23,7 @@ static unsigned names_like(const char *name)
 	return count;
 }
 
-static void test_names__a_frame_is_named_once(void **state)
+static void test_symbolize__a_frame_is_named_once(void **state)
 {
 	const int numbers[] = { 1, 2, 3, 4 }, wanted = 3;
 	size_t count = 4;
@@ -37,7 +37,7 @@ static void test_names__a_frame_is_named_once(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_names__a_frame_is_named_once) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_symbolize__a_frame_is_named_once) };
 	fixture_start("size=8MiB:host=off", "/tmp");
-	return cmocka_run_group_tests_name("names", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("symbolize", tests, NULL, NULL);
 }
