@@ -68,14 +68,11 @@ static const ElfW(Dyn) *dynamic_of(const struct dl_phdr_info *info)
 	return NULL;
 }
 
-/* Our own dynamic section: also known where recording is disabled. */
-extern const ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden")));
-
 static int see_object(struct dl_phdr_info *info, size_t bytes, void *context)
 {
 	struct search *search = context;
 	const ElfW(Dyn) *dynamic = dynamic_of(info);
-	if (!dynamic || dynamic == _DYNAMIC)
+	if (!dynamic || dynamic == _DYNAMIC) /* ours, also where recording is disabled */
 		return 0;
 	if (search->wanted) {
 		const char *soname = cuf_elf_soname(info->dlpi_addr, dynamic);
