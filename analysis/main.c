@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the command, parses its options by its tables, runs it, and makes sure that what it wrote arrived. */
+/* Finds the command, parses its options, runs it, and checks that its output was written. */
 #include <errno.h>
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>
+#include "analysis/cmd/cli/say.h"
 #include "analysis/cmd/cmd.h"
 #include "analysis/cmd/help.h"
-#include "analysis/cmd/cli/say.h"
+#include "analysis/cmd/version.h"
 
 /* A report that filled the disk must not look like a success. */
 static int finish_stdout(int status, int failed)
 {
 	int bad = ferror(stdout) || fflush(stdout), error = errno;
+
+	/* EBADF: stdout was closed from the start, and nothing was written to it */
 	if (fclose(stdout) && !bad && errno != EBADF) {
 		bad = 1;
 		error = errno;
@@ -22,11 +25,13 @@ static int finish_stdout(int status, int failed)
 	return failed;
 }
 
-static int unknown_command(const char *typed)
+static int reject_command(const char *typed)
 {
-	const char *near = cmd_nearest(typed);
+	const char *near = cmd_nearest(cmd_table, typed);
+
 	if (*typed == '-')
-		say_error("unknown option '%s'; options follow the command: cuflight COMMAND [OPTIONS]", typed);
+		say_error("unknown option '%s'; options follow the command: "
+			  "cuflight COMMAND [OPTIONS]", typed);
 	else if (near)
 		say_error("no command '%s'; did you mean '%s'?", typed, near);
 	else
@@ -37,6 +42,7 @@ static int unknown_command(const char *typed)
 static int run_command(const struct cmd *cmd, int argc, char **argv)
 {
 	static struct opts opts;
+
 	opts_init(&opts, cmd->groups);
 	if (opts_parse(&opts, argc, argv, cmd->takes_command)) {
 		say_error("%s; see 'cuflight %s --help'", opts.error, cmd->name);
@@ -47,31 +53,37 @@ static int run_command(const struct cmd *cmd, int argc, char **argv)
 		return CMD_FINE;
 	}
 	if (opts_has(&opts, "version")) {
-		help_version(stdout);
+		version_print(stdout);
 		return CMD_FINE;
 	}
 	say_quiet(opts_has(&opts, "quiet"));
-	return cmd->run(&opts);
+	return cmd->run(&opts, cmd_table);
+}
+
+static int is_either(const char *word, const char *letter, const char *name)
+{
+	return !strcmp(word, letter) || !strcmp(word, name);
 }
 
 int main(int argc, char **argv)
 {
 	const struct cmd *cmd;
+
 	setlocale(LC_CTYPE, "");
 	if (argc < 2) {
-		help_overview(stderr);
+		help_overview(stderr, cmd_table);
 		return CMD_USAGE;
 	}
-	if (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help")) {
-		help_overview(stdout);
+	if (is_either(argv[1], "-h", "--help")) {
+		help_overview(stdout, cmd_table);
 		return finish_stdout(CMD_FINE, CMD_USAGE);
 	}
-	if (!strcmp(argv[1], "-V") || !strcmp(argv[1], "--version")) {
-		help_version(stdout);
+	if (is_either(argv[1], "-V", "--version")) {
+		version_print(stdout);
 		return finish_stdout(CMD_FINE, CMD_USAGE);
 	}
-	cmd = cmd_find(argv[1]);
+	cmd = cmd_find(cmd_table, argv[1]);
 	if (!cmd)
-		return unknown_command(argv[1]);
+		return reject_command(argv[1]);
 	return finish_stdout(run_command(cmd, argc - 1, argv + 1), cmd->usage_exit);
 }

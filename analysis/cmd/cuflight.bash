@@ -1,28 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
-# bash completion of cuflight. Made by scripts/gen-docs out of the command tables; change those.
+# bash completion of cuflight. Written by scripts/gen-docs from the tables of the command.
 _cuflight() {
-	local commands options choices='' word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
+	local commands causes options choices=''
+	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
 	commands='run report doctor env help'
+	causes='recovered memory-cap other-tenant model-too-large activations-too-large
+		kv-cache-too-large kv-cache-leaves-no-room kv-cache-grew too-many-requests
+		fragmentation-pinned fragmentation-growing-sizes stranded-pool other-allocator
+		fragmentation-pool library-memory gpu-leak page-lock-refused host-leak pinned-fills-host
+		host-cache allocator-keeps-freed loading-needs-more-host host-out-of-memory'
 	if ((COMP_CWORD == 1)); then
 		mapfile -t COMPREPLY < <(compgen -W "$commands --help --version" -- "$word")
 		return
 	fi
 	case ${COMP_WORDS[1]} in
-		run) options='--output= --force --library= --host-allocator= --error-exitcode= --host= --sample= --size= --stack-depth= --python --mmap --probe --nvml --termination-log= --help --version --quiet --verbose --color=' ;;
-		report) options='--at= --sysroot= --debuginfod --output= --force --format= --json --help --version --quiet --verbose --color=' ;;
-		doctor) options='--library= --recordings= --size= --output= --force --format= --json --help --version --quiet --verbose --color=' ;;
-		env) options='--docker --k8s --systemd --library= --recordings= --host= --sample= --size= --stack-depth= --python --mmap --probe --nvml --termination-log= --start= --output= --force --format= --json --help --version --quiet --verbose --color=' ;;
-		help) options='--as= --help --version --quiet --verbose --color=' ;;
+		run) options='--output= --force --library= --host-allocator= --error-exitcode= --host=
+			--sample= --size= --stack-depth= --python --mmap --probe --nvml
+			--termination-log= --help --version --quiet --verbose --color=' ;;
+		report) options='--at= --sysroot= --debuginfod --output= --force --format= --json --help
+			--version --quiet --verbose --color=' ;;
+		doctor) options='--library= --recordings= --size= --output= --force --format= --json --help
+			--version --quiet --verbose --color=' ;;
+		env) options='--docker --k8s --systemd --library= --recordings= --host= --sample= --size=
+			--stack-depth= --python --mmap --probe --nvml --termination-log= --start=
+			--output= --force --format= --json --help --version --quiet --verbose --color=' ;;
+		help) options='--rule --json --help --version --quiet --verbose --color=' ;;
 		*) return ;;
 	esac
 	# readline splits --name=value at the '='
-	if [[ $word == '=' ]]; then word=''; elif [[ $before == '=' ]]; then before=${COMP_WORDS[COMP_CWORD-2]}; fi
+	if [[ $word == '=' ]]; then
+		word=''
+	elif [[ $before == '=' ]]; then
+		before=${COMP_WORDS[COMP_CWORD-2]}
+	fi
 	case $before in
 		--host-allocator) choices='own jemalloc' ;;
 		--host) choices='off sampled full' ;;
 		--color) choices='auto always never' ;;
 		--format) choices='text json' ;;
-		--as) choices='text mdoc bash markdown' ;;
 	esac
 	if [[ -n $choices ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "$choices" -- "$word")
@@ -30,7 +45,7 @@ _cuflight() {
 		mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")
 		[[ ${COMPREPLY[0]-} != *= ]] || compopt -o nospace
 	elif [[ ${COMP_WORDS[1]} == help ]]; then
-		mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$word")
+		mapfile -t COMPREPLY < <(compgen -W "$commands causes $causes" -- "$word")
 	fi
 }
 complete -o default -F _cuflight cuflight

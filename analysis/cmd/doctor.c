@@ -90,7 +90,7 @@ static void print_conclusion(const struct check_context *context, size_t problem
 		say_info("recording will work; add '-- COMMAND' to check a command too");
 }
 
-static int run_doctor(const struct opts *opts)
+static int run_doctor(const struct opts *opts, const struct cmd *const *commands)
 {
 	struct check_context context;
 	struct check_result results[CHECKS_MAX];
@@ -130,6 +130,7 @@ static const struct opt_group option_group = {
 const struct cmd cmd_doctor = {
 	.name = "doctor",
 	.summary = "check whether recording will work here, and for a command",
+	.manual = "cuflight-doctor",
 	.usage = "[OPTIONS] [[--] COMMAND [ARGUMENT...]]",
 	.about = "Checks what a recording needs and prints what to do about each problem. The "
 		 "command is examined, not run. Exit status: 0 recording will work, 1 a problem "

@@ -1,41 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The overview, --help of each command, --version, and the command `help`. */
+/* The overview, --help of each command, and the command `help`. */
 #include "analysis/cmd/help.h"
 
-#include <elf.h>
-#include <link.h>
 #include <string.h>
-#include "analysis/cmd/docs.h"
-#include "analysis/cmd/help_causes.h"
 #include "analysis/cmd/cli/say.h"
+#include "analysis/cmd/help_causes.h"
+#include "analysis/cmd/help_json.h"
 #include "analysis/view/text/flow.h"
-#include "interpose/abi/format.h"
 
 enum { HELP_COLUMNS = 80, HELP_INDENT = 30 };
 
-void help_overview(FILE *out)
+void help_overview(FILE *out, const struct cmd *const *commands)
 {
 	fputs("cuflight: a flight recorder for GPU and host memory\n\n"
 	      "usage: cuflight COMMAND [OPTIONS] [ARGUMENTS]\n\n", out);
-	for (size_t i = 0; cmd_table[i]; i++)
-		fprintf(out, "  %-8s %s\n", cmd_table[i]->name, cmd_table[i]->summary);
+	for (; *commands; commands++)
+		fprintf(out, "  %-8s %s\n", (*commands)->name, (*commands)->summary);
 	fputs("\nexample:\n"
 	      "  cuflight run -- python3 server.py      record it\n"
-	      "  cuflight report                        explain the newest recording here\n\n"
-	      "'cuflight help COMMAND' says more.\n", out);
+	      "  cuflight report                        explain the newest recording\n\n"
+	      "'cuflight help COMMAND' prints the options of a command.\n", out);
 }
 
 static void print_option(FILE *out, const struct opts_row *row)
 {
 	char spelled[160], text[512], fallback[64];
 	int used;
+
 	opts_spell(row, spelled, sizeof spelled);
 	used = fprintf(out, "  %s", spelled);
-	if (used >= HELP_INDENT - 1)
-		used = (fputc('\n', out), 0);
+	if (used >= HELP_INDENT - 1) {
+		fputc('\n', out);
+		used = 0;
+	}
 	fprintf(out, "%*s", HELP_INDENT - used, "");
 	opts_default(&row->opt, fallback, sizeof fallback);
-	snprintf(text, sizeof text, "%s%s%s%s", row->opt.help, *fallback ? " [" : "", fallback, *fallback ? "]" : "");
+	if (*fallback)
+		snprintf(text, sizeof text, "%s [%s]", row->opt.help, fallback);
+	else
+		snprintf(text, sizeof text, "%s", row->opt.help);
 	flow_text(out, text, HELP_INDENT, HELP_INDENT, HELP_COLUMNS);
 }
 
@@ -43,9 +46,11 @@ static void print_examples(FILE *out, const char *examples)
 {
 	fputs("\nExamples:\n", out);
 	while (*examples) {
-		int command = (int)strcspn(examples, "\t"), what = (int)strcspn(examples + command + 1, "\n");
-		fprintf(out, "  %.*s\n      %.*s\n", command, examples, what, examples + command + 1);
-		examples += command + what + 2;
+		int command = (int)strcspn(examples, "\t");
+		const char *what = examples + command + 1;
+		int what_bytes = (int)strcspn(what, "\n");
+		fprintf(out, "  %.*s\n      %.*s\n", command, examples, what_bytes, what);
+		examples = what + what_bytes + 1;
 	}
 }
 
@@ -53,6 +58,7 @@ void help_command(FILE *out, const struct cmd *cmd)
 {
 	struct opts opts;
 	const struct opt_group *group = NULL;
+
 	opts_init(&opts, cmd->groups);
 	fprintf(out, "usage: cuflight %s %s\n\n", cmd->name, cmd->usage);
 	flow_text(out, cmd->about, 0, 0, HELP_COLUMNS);
@@ -63,87 +69,84 @@ void help_command(FILE *out, const struct cmd *cmd)
 		print_option(out, &opts.rows[i]);
 	}
 	print_examples(out, cmd->examples);
-	fprintf(out, "\nMore: man cuflight%s%s\n", cmd == &cmd_help ? "" : "-", cmd == &cmd_help ? "" : cmd->name);
+	fprintf(out, "\nMore: man %s\n", cmd->manual);
 }
 
-/* Writes our own build-id; 1 stops dl_iterate_phdr at the first object, the executable. */
-static int print_build_id(struct dl_phdr_info *info, size_t size, void *out)
-{
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const char *note = (const char *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-		const char *end = note + info->dlpi_phdr[i].p_memsz;
-		if (info->dlpi_phdr[i].p_type != PT_NOTE)
-			continue;
-		while (end - note >= (long)sizeof(ElfW(Nhdr))) {
-			const ElfW(Nhdr) *head = (const ElfW(Nhdr) *)note;
-			const unsigned char *id = (const unsigned char *)(head + 1) + ((head->n_namesz + 3) & ~3u);
-			if (head->n_type == NT_GNU_BUILD_ID && head->n_namesz == 4) {
-				fputs(", build ", out);
-				for (unsigned b = 0; b < head->n_descsz; b++)
-					fprintf(out, "%02x", id[b]);
-				return 1;
-			}
-			note = (const char *)id + ((head->n_descsz + 3) & ~3u);
-		}
-	}
-	return 1;
-}
+/* ---- the command ---- */
 
-void help_version(FILE *out)
+static int reject_topic(const char *topic, const struct cmd *const *commands)
 {
-	fprintf(out, "cuflight %s (recording format %u", CUFLIGHT_VERSION, CUF_VERSION);
-	dl_iterate_phdr(print_build_id, out);
-	fputs(")\n", out);
-}
+	const char *near = cmd_nearest(commands, topic);
 
-static const struct opt own[] = {
-	{ "as", 0, OPT_CHOICE, "text|mdoc|bash|markdown", 0, 0, "text",
-	  "form: text; OPTIONS of a man page; the bash completion; the table of commands in README" },
-};
-static const struct opt_group own_group = { "Options", own, sizeof own / sizeof *own, { NULL } };
-
-static int run_help(const struct opts *opts)
-{
-	static void (*const forms[])(FILE *, const struct cmd *) = { help_command, docs_mdoc, docs_bash, docs_markdown };
-	const char *name = opts->operand_count ? opts->operands[0] : NULL;
-	const struct cmd *cmd = name ? cmd_find(name) : NULL;
-	uint64_t form = opts_number(opts, "as", 0);
-	if (opts->operand_count > 1) {
-		say_error("help takes one command or one cause; '%s' is too many", opts->operands[1]);
-		return CMD_USAGE;
-	}
-	if (name && !cmd && !form && help_causes(stdout, name))
-		return CMD_FINE;
-	if (name && !cmd && form == 1 && !strcmp(name, "causes")) {
-		help_causes_mdoc(stdout);
-		return CMD_FINE;
-	}
-	if (name && !cmd) {
-		const char *near = cmd_nearest(name);
-		say_error("no command or cause '%s'%s%s%s; 'cuflight help' lists them, 'cuflight help causes' the causes", name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
-		return CMD_USAGE;
-	}
-	if (!cmd && form == 1) {
-		say_error("--as=mdoc needs a command");
-		return CMD_USAGE;
-	}
-	if (!cmd && !form)
-		help_overview(stdout);
+	if (!near)
+		near = help_causes_nearest(topic);
+	if (near)
+		say_error("no help on '%s'; did you mean 'cuflight help %s'?", topic, near);
 	else
-		forms[form](stdout, cmd);
+		say_error("no help on '%s'; 'cuflight help' lists the commands, "
+			  "'cuflight help causes' the causes", topic);
+	return CMD_USAGE;
+}
+
+static int print_topic(const char *topic, bool rule, const struct cmd *const *commands)
+{
+	const struct cmd *cmd = cmd_find(commands, topic);
+
+	if (rule && help_cause_rules(stdout, topic))
+		return CMD_FINE;
+	if (cmd && !rule) {
+		help_command(stdout, cmd);
+		return CMD_FINE;
+	}
+	if (!rule && help_causes(stdout, topic))
+		return CMD_FINE;
+	return reject_topic(topic, commands);
+}
+
+static int run_help(const struct opts *opts, const struct cmd *const *commands)
+{
+	const char *topic = opts->operand_count ? opts->operands[0] : NULL;
+	bool rule = opts_has(opts, "rule"), json = opts_has(opts, "json");
+
+	if (opts->operand_count > 1 || (json && topic)) {
+		say_error("too many arguments: '%s'", opts->operands[json ? 0 : 1]);
+		return CMD_USAGE;
+	}
+	if (rule && !topic) {
+		say_error("--rule needs a cause; 'cuflight help causes' lists them");
+		return CMD_USAGE;
+	}
+	if (json)
+		help_json(stdout, commands);
+	else if (!topic)
+		help_overview(stdout, commands);
+	else
+		return print_topic(topic, rule, commands);
 	return CMD_FINE;
 }
 
+static const struct opt options[] = {
+	{ "rule", 0, OPT_FLAG, NULL, 0, 0, NULL,
+	  "print how a cause is decided: requirements, weights and their source" },
+	{ "json", 0, OPT_FLAG, NULL, 0, 0, NULL,
+	  "print all commands, options and causes as JSON, for programs that make documents" },
+};
+static const struct opt_group option_group = {
+	"Options", options, sizeof options / sizeof *options, { NULL },
+};
+
 const struct cmd cmd_help = {
 	.name = "help",
-	.summary = "say more about a command, or about a cause",
+	.summary = "explain a command, or a cause that a report names",
 	.usage = "[OPTIONS] [COMMAND | CAUSE]",
-	.about = "Prints the help of a command, as COMMAND --help does; without one, the list of commands. Of a cause that a report names "
-		 "(S6, S6.F1), it prints the rule, its thresholds and where they come from; 'causes' lists them. With --as the same tables come "
-		 "out in the forms that the man pages, the shell and README take.",
+	.manual = "cuflight",
+	.about = "Explains a command, or a cause that a report names: what it is, how to recognise "
+		 "it, an example, and how to fix it. The beginning of a name lists the causes that "
+		 "begin with it; 'causes' lists all. Without an argument, lists the commands.",
 	.examples = "cuflight help report\tthe options of report\n"
-		    "cuflight help S6\twhat a report calls fragmentation, and when\n",
-	.groups = { &own_group, &opts_common },
+		    "cuflight help gpu-leak\twhat a leak is, and what to do\n"
+		    "cuflight help --rule gpu-leak\thow a report decides that it is one\n",
+	.groups = { &option_group, &opts_common },
 	.usage_exit = CMD_USAGE,
 	.run = run_help,
 };

@@ -1,209 +1,323 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules, thresholds, sources and advice of the causes, printed from the tables that judge. */
+/* Prose, lists and rules of causes. Each cause may have several rules; the first one names it. */
 #include "analysis/cmd/help_causes.h"
 
-#include <ctype.h>
-#include <math.h>
 #include <string.h>
 #include <strings.h>
-#include "analysis/explain/causes.h"
+#include "analysis/cmd/cli/suggest.h"
+#include "analysis/explain/cause_guide.h"
 #include "analysis/view/text/flow.h"
 
-enum { HELP_COLUMNS = 80, TERM_COLUMN = 8 };
+enum { HELP_COLUMNS = 80, PROSE_INDENT = 2, TERM_COLUMN = 9, CAUSES_MAX = 64, NAME_COLUMN = 31 };
 
-/* The sentence of a term with its figures as words: "packing every hole would give PACKED"; "lower OPTION". */
-static void plain_words(const char *words, char *out, size_t bytes)
+const char *const help_confidence[] = {
+	"A rule has requirements, a base, and weights.",
+	"A requirement that is known not to hold rules the cause out. The first requirement must "
+	"be known. Each of the other requirements that is unknown multiplies the score by 0.7.",
+	"The score is the base plus the weights of all signs that hold. It is at most 0.97.",
+	"Dropped, overwritten or missing events and unknown free memory lower the score.",
+	"If the runner-up is within 0.15, half of (0.15 - lead) is subtracted.",
+	"Below 0.3 the report names no cause. Confidence is high from 0.8, medium from 0.5, and "
+	"low below.",
+	NULL,
+};
+
+/* ---- names ---- */
+
+const struct cause_rule *help_cause_at(size_t index)
 {
-	static const char option[] = "OPTION";
+	const char *last = "";
+
+	for (const struct cause_rule *rule = cause_rules; rule->id; rule++) {
+		if (strcmp(last, rule->id) != 0 && index-- == 0)
+			return rule;
+		last = rule->id;
+	}
+	return NULL;
+}
+
+static bool begins_with(const char *text, const char *start)
+{
+	return !strncasecmp(text, start, strlen(start));
+}
+
+/* "leak" is the beginning of a word of "gpu-leak". */
+static bool has_word(const char *name_id, const char *start)
+{
+	for (const char *hyphen = strchr(name_id, '-'); hyphen; hyphen = strchr(hyphen + 1, '-'))
+		if (begins_with(hyphen + 1, start))
+			return true;
+	return false;
+}
+
+/* How well a name fits: an exact name hides the rest, a beginning hides words inside. */
+enum fit { FIT_NONE, FIT_WORD, FIT_BEGINNING, FIT_EXACT };
+
+static enum fit fit_of(const struct cause_rule *rule, const char *name)
+{
+	if (!strcasecmp(rule->name_id, name) || !strcasecmp(rule->id, name))
+		return FIT_EXACT;
+	if (begins_with(rule->name_id, name) || begins_with(rule->id, name))
+		return FIT_BEGINNING;
+	return has_word(rule->name_id, name) ? FIT_WORD : FIT_NONE;
+}
+
+/* The causes that a name fits best; returns their number. */
+static size_t find_causes(const char *name, const struct cause_rule **found)
+{
+	enum fit best = FIT_WORD;
+	const struct cause_rule *rule;
+	size_t count = 0;
+
+	if (!*name)
+		return 0;
+	for (size_t i = 0; (rule = help_cause_at(i)); i++) {
+		enum fit fit = fit_of(rule, name);
+		if (fit < best)
+			continue;
+		if (fit > best)
+			count = 0;
+		best = fit;
+		if (count < CAUSES_MAX)
+			found[count++] = rule;
+	}
+	return count;
+}
+
+const char *help_causes_nearest(const char *typed)
+{
+	/* words that people type for "why is there no memory" */
+	static const char *const general[] = {
+		"oom", "out-of-memory", "memory", "cause", "cuda", "error", "why",
+	};
+	const char *names[CAUSES_MAX];
+	size_t count = 0;
+
+	for (size_t i = 0; i < sizeof general / sizeof *general; i++)
+		if (!strcasecmp(general[i], typed))
+			return "causes";
+	for (; count < CAUSES_MAX && help_cause_at(count); count++)
+		names[count] = help_cause_at(count)->name_id;
+	return suggest_nearest(typed, names, count);
+}
+
+/* ---- advice ---- */
+
+/* A sentence of the tables with its figures as placeholders: "{limit}" is printed as "<limit>". */
+static void fill_placeholders(const char *words, char *out, size_t bytes)
+{
+	static const char option[] = "<option>";
 	size_t used = 0;
-	bool figure = false;
+	bool inside = false;
+
 	for (; *words && used + sizeof option < bytes; words++) {
 		if (!strncmp(words, "{@", 2)) {
 			memcpy(out + used, option, sizeof option - 1);
 			used += sizeof option - 1;
 			words += strcspn(words, "}");
-		} else if (*words == '{' || *words == '}') {
-			figure = *words == '{';
+			continue;
+		}
+		if (*words == '{' || *words == '}') {
+			inside = *words == '{';
+			out[used++] = inside ? '<' : '>';
 		} else {
-			out[used++] = figure ? (char)toupper((unsigned char)*words) : *words;
+			out[used++] = inside && *words == '_' ? '-' : *words;
 		}
 	}
 	out[used] = 0;
 }
 
-static void term_words(const struct cause_term *term, char *out, size_t bytes)
+static bool is_about(const struct cause_advice *row, const char *id)
 {
+	size_t bytes = strcspn(row->cause, "*");
+
+	return row->cause[bytes] ? !strncmp(id, row->cause, bytes) : !strcmp(id, row->cause);
+}
+
+/* Rows of one kind give the same advice, with fewer and fewer figures. */
+static bool is_same_kind(const struct cause_advice *a, const struct cause_advice *b)
+{
+	if (strcmp(a->framework, b->framework) != 0)
+		return false;
+	if (a->knob && b->knob)
+		return !strcmp(a->knob, b->knob);
+	return !a->knob && !b->knob && !strncmp(a->words, b->words, strcspn(a->words, " ,:") + 1);
+}
+
+/* A later row about the same cause says the same with fewer figures: help prints that one. */
+static bool has_plainer_row(const char *id, const struct cause_advice *row, size_t after)
+{
+	struct cause_advice other;
+
+	for (size_t i = after + 1; cause_advice_row(i, &other); i++)
+		if (is_about(&other, id) && is_same_kind(row, &other))
+			return true;
+	return false;
+}
+
+bool help_cause_advice(const char *id, size_t index, struct help_advice *out)
+{
+	struct cause_advice row;
+
+	for (size_t i = 0; cause_advice_row(i, &row); i++) {
+		if (!is_about(&row, id) || has_plainer_row(id, &row, i) || index-- > 0)
+			continue;
+		out->framework = row.framework;
+		fill_placeholders(row.words, out->words, sizeof out->words);
+		return true;
+	}
+	return false;
+}
+
+/* ---- prose ---- */
+
+const char *help_cause_about(const char *id)
+{
+	for (const struct cause_rule *rule = cause_rules; rule->id; rule++)
+		if (!strcmp(rule->id, id) && *rule->about)
+			return rule->about;
+	return "";
+}
+
+static void print_section(FILE *out, const char *title, const char *text)
+{
+	if (!*text)
+		return;
+	fprintf(out, "\n%s\n%*s", title, PROSE_INDENT, "");
+	flow_text(out, text, PROSE_INDENT, PROSE_INDENT, HELP_COLUMNS);
+}
+
+static void print_advice(FILE *out, const char *id)
+{
+	struct help_advice advice;
+	char line[700];
+
+	for (size_t i = 0; help_cause_advice(id, i, &advice); i++) {
+		if (!i)
+			fputs("\nHow to fix it\n", out);
+		if (*advice.framework)
+			snprintf(line, sizeof line, "%s: %s", advice.framework, advice.words);
+		else
+			snprintf(line, sizeof line, "%s", advice.words);
+		fputs("  - ", out);
+		flow_text(out, line, 2 * PROSE_INDENT, 2 * PROSE_INDENT, HELP_COLUMNS);
+	}
+}
+
+static void print_cause(FILE *out, const struct cause_rule *rule)
+{
+	const struct cause_guide *guide = cause_guide_find(rule->name_id);
+
+	fprintf(out, "%s: %s\n", rule->name_id, rule->name);
+	print_section(out, "What it is", help_cause_about(rule->id));
+	if (guide) {
+		print_section(out, "How to recognise it", guide->recognise);
+		print_section(out, "Example", guide->example);
+	}
+	print_advice(out, rule->id);
+	fprintf(out, "\n'cuflight help --rule %s' prints how it is decided.\n", rule->name_id);
+}
+
+static void print_list(FILE *out, const struct cause_rule *const *rules, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		fprintf(out, "  %-*s", NAME_COLUMN - PROSE_INDENT, rules[i]->name_id);
+		flow_text(out, rules[i]->name, NAME_COLUMN, NAME_COLUMN, HELP_COLUMNS);
+	}
+}
+
+bool help_causes(FILE *out, const char *name)
+{
+	const struct cause_rule *found[CAUSES_MAX];
+	size_t count = 0;
+
+	if (!strcmp(name, "causes")) {
+		while (count < CAUSES_MAX && (found[count] = help_cause_at(count)))
+			count++;
+		fputs("Why memory ran out, as reports name it:\n\n", out);
+	} else {
+		count = find_causes(name, found);
+		if (count == 1)
+			print_cause(out, found[0]);
+		if (count < 2)
+			return count == 1;
+		fprintf(out, "Causes that match '%s':\n\n", name);
+	}
+	print_list(out, found, count);
+	fputs("\n'cuflight help CAUSE' explains one.\n", out);
+	return true;
+}
+
+/* ---- rules ---- */
+
+static void describe_term(const struct cause_term *term, char *out, size_t bytes)
+{
+	const char *name = term_rows[term->term].name;
 	char words[512];
-	plain_words(term_rows[term->term].words, words, sizeof words);
+
+	fill_placeholders(term_rows[term->term].words, words, sizeof words);
 	if (term->threshold < 1e-6)
-		snprintf(out, bytes, "%s (%s above 0)", words, term_rows[term->term].name);
+		snprintf(out, bytes, "%s (%s above 0)", words, name);
+	else if (term->below)
+		snprintf(out, bytes, "not: %s (%s below %g)", words, name, term->threshold);
 	else
-		snprintf(out, bytes, "%s%s (%s %s %g)", term->below ? "not so: " : "", words, term_rows[term->term].name, term->below ? "below" : "at least", term->threshold);
+		snprintf(out, bytes, "%s (%s at least %g)", words, name, term->threshold);
 }
 
 static void print_term(FILE *out, const struct cause_term *term, bool need)
 {
 	char words[640];
-	int used = need ? fprintf(out, "  need") : fprintf(out, "  %+.2f", term->weight);
-	fprintf(out, "%*s", TERM_COLUMN - used + 1, "");
-	term_words(term, words, sizeof words);
-	flow_text(out, words, TERM_COLUMN + 1, TERM_COLUMN + 1, HELP_COLUMNS);
+	int used;
+
+	if (need)
+		used = fprintf(out, "  needs");
+	else
+		used = fprintf(out, "  %+.2f", term->weight);
+	fprintf(out, "%*s", TERM_COLUMN - used, "");
+	describe_term(term, words, sizeof words);
+	flow_text(out, words, TERM_COLUMN, TERM_COLUMN, HELP_COLUMNS);
 }
 
-static void print_advice(FILE *out, const char *id)
+static bool is_term(const struct cause_term *term)
 {
-	struct cause_advice row;
-	char words[512], line[600];
-	bool any = false;
-	for (size_t i = 0; cause_advice_row(i, &row); i++) {
-		size_t bytes = strcspn(row.cause, "*");
-		if (row.cause[bytes] ? strncmp(id, row.cause, bytes) : strcmp(id, row.cause))
-			continue;
-		if (!any)
-			fputs("\nWhat to do, the first that its figures are known for:\n", out);
-		any = true;
-		plain_words(row.words, words, sizeof words);
-		snprintf(line, sizeof line, "%s%s%s", row.framework, *row.framework ? ": " : "", words);
-		fputs("  ", out);
-		flow_text(out, line, 4, 2, HELP_COLUMNS);
-	}
+	return term->threshold > 0;
 }
 
 static void print_rule(FILE *out, const struct cause_rule *rule)
 {
-	if (*rule->about) {
-		fprintf(out, "%s  %s\n\n", rule->id, rule->name);
-		flow_text(out, rule->about, 0, 0, HELP_COLUMNS);
-		fputs("\nFrom: ", out);
-		flow_text(out, rule->source, 6, 6, HELP_COLUMNS);
+	fprintf(out, "\nBase %.2f\n", rule->base);
+	for (size_t i = 0; i < CAUSE_NEEDS && is_term(&rule->needs[i]); i++)
+		print_term(out, &rule->needs[i], true);
+	for (size_t i = 0; i < CAUSE_TERMS && is_term(&rule->terms[i]); i++)
+		print_term(out, &rule->terms[i], false);
+	if (*rule->source) {
+		fputs("  Source: ", out);
+		flow_text(out, rule->source, 10, 10, HELP_COLUMNS);
 	}
-	fprintf(out, "\n%s, beginning at %.2f:\n", *rule->about ? "Rule" : "Or", rule->base);
-	for (const struct cause_term *t = rule->needs; t < rule->needs + CAUSE_NEEDS && t->threshold > 0; t++)
-		print_term(out, t, true);
-	for (const struct cause_term *t = rule->terms; t < rule->terms + CAUSE_TERMS && t->threshold > 0; t++)
-		print_term(out, t, false);
 	if (*rule->settle) {
-		fputs("  to be certain: ", out);
+		fputs("  To be certain: ", out);
 		flow_text(out, rule->settle, 17, 17, HELP_COLUMNS);
 	}
 }
 
-static const char *const confidence[] = {
-	"A need that does not hold rules the cause out; one that could not be seen (but the first, which must be) takes 0.7 of the score.",
-	"The weights of what holds are added to the base; at most 0.97; lost, cut or overwritten events and unknown free memory multiply it.",
-	"Where another cause comes within 0.15, half of the missing lead is taken off. Below 0.3 there is no verdict but \"inconclusive\".",
-	"High is 0.8 and more, medium 0.5 and more, low the rest.",
-};
-
-static void print_list(FILE *out)
+bool help_cause_rules(FILE *out, const char *name)
 {
-	const char *last = "";
-	for (const struct cause_rule *r = cause_rules; r->id; r++) {
-		if (strcmp(last, r->id) != 0)
-			fprintf(out, "  %-10s %s\n", r->id, r->name);
-		last = r->id;
-	}
-	fputs("\nConfidence:\n", out);
-	for (size_t i = 0; i < sizeof confidence / sizeof *confidence; i++) {
-		fputs("  ", out);
-		flow_text(out, confidence[i], 2, 2, HELP_COLUMNS);
-	}
-	fputs("\n'cuflight help S6' says more about one.\n", out);
-}
+	const struct cause_rule *found[CAUSES_MAX];
+	size_t count = find_causes(name, found);
 
-bool help_causes(FILE *out, const char *id)
-{
-	const struct cause_rule *exact = cause_named(id);
-	const char *last = "";
-	if (!strcmp(id, "causes")) {
-		print_list(out);
-		return true;
+	for (size_t i = 0; i < count; i++) {
+		fprintf(out, "%s%s (%s): %s\n", i ? "\n" : "", found[i]->name_id, found[i]->id,
+			found[i]->name);
+		for (const struct cause_rule *rule = cause_rules; rule->id; rule++)
+			if (!strcmp(rule->id, found[i]->id))
+				print_rule(out, rule);
 	}
-	if (!exact)
+	if (!count)
 		return false;
-	for (const struct cause_rule *r = cause_rules; r->id; r++) {
-		bool wanted = !strcasecmp(exact->id, id) ? !strcmp(r->id, exact->id) : !strncasecmp(r->id, id, strlen(id));
-		if (!wanted)
-			continue;
-		if (*last && strcmp(last, r->id) != 0) {
-			print_advice(out, last);
-			fputc('\n', out);
-		}
-		print_rule(out, r);
-		last = r->id;
+	fputs("\nConfidence\n", out);
+	for (size_t i = 0; help_confidence[i]; i++) {
+		fputs("  ", out);
+		flow_text(out, help_confidence[i], PROSE_INDENT, PROSE_INDENT, HELP_COLUMNS);
 	}
-	print_advice(out, last);
 	return true;
-}
-
-/* ---- the man page ---- */
-
-static void mdoc_sentence(FILE *out, const char *before, const char *words, size_t bytes)
-{
-	char line[1024];
-	size_t used = (size_t)snprintf(line, sizeof line, "%s", before);
-	for (size_t i = 0; i < bytes && used + 4 < sizeof line; i++) {
-		if (words[i] == '-' || words[i] == '\\')
-			line[used++] = '\\';
-		line[used++] = words[i] == '\\' ? 'e' : words[i];
-	}
-	line[used] = 0;
-	flow_text(out, line, 0, 0, HELP_COLUMNS);
-}
-
-/* A sentence begins on a line of its own, as mdoc wants. */
-static void mdoc_words(FILE *out, const char *before, const char *words)
-{
-	for (const char *end; (end = strstr(words, ". ")); words = end + 2, before = "")
-		mdoc_sentence(out, before, words, (size_t)(end + 1 - words));
-	mdoc_sentence(out, before, words, strlen(words));
-}
-
-static void mdoc_terms(FILE *out, const struct cause_rule *rule)
-{
-	char words[640], tag[32];
-	fputs(".Bl -tag -width \"+0.00\" -compact\n", out);
-	for (const struct cause_term *t = rule->needs; t < rule->needs + CAUSE_NEEDS && t->threshold > 0; t++) {
-		term_words(t, words, sizeof words);
-		fputs(".It need\n", out);
-		mdoc_words(out, "", words);
-	}
-	for (const struct cause_term *t = rule->terms; t < rule->terms + CAUSE_TERMS && t->threshold > 0; t++) {
-		term_words(t, words, sizeof words);
-		snprintf(tag, sizeof tag, "%s%.2f", t->weight < 0 ? "\\-" : "+", fabs(t->weight));
-		fprintf(out, ".It %s\n", tag);
-		mdoc_words(out, "", words);
-	}
-	fputs(".El\n", out);
-}
-
-void help_causes_mdoc(FILE *out)
-{
-	fputs(".Sh CONFIDENCE\n", out);
-	for (size_t i = 0; i < sizeof confidence / sizeof *confidence; i++)
-		mdoc_words(out, "", confidence[i]);
-	fputs(".Sh CAUSES\n", out);
-	for (const struct cause_rule *r = cause_rules; r->id; r++) {
-		if (*r->about) {
-			fprintf(out, ".Ss %s: %s\n", r->id, r->name);
-			mdoc_words(out, "", r->about);
-			fputs(".Pp\n", out);
-			mdoc_words(out, "From: ", r->source);
-			fputs(".Pp\n", out);
-			fprintf(out, "The rule begins at %.2f:\n", r->base);
-		} else {
-			fprintf(out, ".Pp\nOr, beginning at %.2f:\n", r->base);
-		}
-		mdoc_terms(out, r);
-	}
-	fputs(".Sh FIGURES\n.Bl -tag -width \"CONTRIBUTION\" -compact\n", out);
-	for (enum figure f = 0; f < FIGURE_MAX; f++) {
-		char name[64];
-		plain_words(figure_rows[f].name, name, sizeof name);
-		for (char *c = name; *c; c++)
-			*c = (char)toupper((unsigned char)*c);
-		fprintf(out, ".It %s\n", name);
-		mdoc_words(out, "", figure_rows[f].what);
-	}
-	fputs(".El\n", out);
 }

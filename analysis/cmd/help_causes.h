@@ -1,13 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules of the causes, out of their table: for the terminal (cuflight help S6) and for cuflight-causes(7). Contract: writes to
- * out; false when no cause has that id, or begins with it, and nothing was written. */
+/*
+ * Help on the causes that reports name, from the tables of explain/. A cause is named by its
+ * name_id (gpu-leak), by its id (S8), by the beginning of either, or by the beginning of a word of
+ * its name_id (leak). Contract: writes to out, at most 80 columns. False: no cause has that name,
+ * and nothing was written.
+ */
 #ifndef CMD_HELP_CAUSES_H
 #define CMD_HELP_CAUSES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
+#include "analysis/explain/causes.h"
 
-bool help_causes(FILE *out, const char *id); /* "S6", "S6.F1"; "causes": the list of all */
-void help_causes_mdoc(FILE *out);            /* all rules, as the sections of a man page */
+/* Prose about one cause; a list if the name fits several, or is "causes". */
+bool help_causes(FILE *out, const char *name);
+
+/* The rules of all causes that the name fits, with weights and thresholds. */
+bool help_cause_rules(FILE *out, const char *name);
+
+/* What may have been meant; NULL: nothing is near. Static storage. */
+const char *help_causes_nearest(const char *typed);
+
+/* ---- what the documents need ---- */
+
+/* How confidence is computed, in sentences; NULL at the end. */
+extern const char *const help_confidence[];
+
+/* The first rule of each cause, in the order of the table; NULL at the end. */
+const struct cause_rule *help_cause_at(size_t index);
+
+/* What the cause is; "" when the table has no text. */
+const char *help_cause_about(const char *id);
+
+/*
+ * The advice on a cause, one row for each kind, in words without figures: "<limit>" stands for a
+ * figure of the report. False at the end.
+ */
+struct help_advice {
+	const char *framework; /* "": any program */
+	char words[600];
+};
+bool help_cause_advice(const char *id, size_t index, struct help_advice *out);
 
 #endif

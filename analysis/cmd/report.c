@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cuflight report`: a recording, or a directory of them, explained. It is 0 even over a disaster: only readers fail. */
+/* `cuflight report`: explains a recording, or a directory of them. */
 #include "analysis/cmd/cmd.h"
 
 #include <errno.h>
@@ -7,87 +7,156 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "analysis/cmd/target/destination.h"
+#include <unistd.h>
+#include "analysis/base/units.h"
 #include "analysis/cmd/cli/output.h"
-#include "analysis/cmd/run/recordings.h"
 #include "analysis/cmd/cli/say.h"
+#include "analysis/cmd/run/recordings.h"
+#include "analysis/cmd/target/destination.h"
 #include "analysis/explain/facts_build.h"
 #include "analysis/symbols/symbols.h"
 #include "analysis/view/report.h"
-#include "analysis/view/units.h"
 
-/* The newest run in the directory of CUFLIGHT_OUTPUT, or here. -1 after saying why there is none. */
+/* ---- what to read ---- */
+
+/* Prints which recording was chosen, because nobody named it. */
+static void print_choice(const char *path, size_t processes, bool whole_directory)
+{
+	char shown[PATH_MAX];
+
+	recordings_show_path(path, shown, sizeof shown);
+	if (processes > 1 && !whole_directory)
+		say_info("reading %s, one of %zu processes of the newest run here", shown,
+			 processes);
+	else
+		say_info("reading %s, the newest run here", shown);
+}
+
+/*
+ * The newest run in the directory of CUFLIGHT_OUTPUT, or in the current one. A run that is alone in
+ * its directory is read as a whole. Returns 0, or prints why there is none and returns -1.
+ */
 static int find_newest(char *path, size_t bytes)
 {
 	struct destination destination;
 	struct recordings list = { 0 };
 	const struct recording_file *best;
-	char shown[PATH_MAX];
 	size_t processes;
+	bool whole;
+
 	if (destination_set(&destination, NULL)) {
-		say_error("cannot tell the current directory: %s", strerror(errno));
+		say_error("cannot read the current directory: %s", strerror(errno));
 		return -1;
 	}
-	recordings_scan(&list, destination.directory, 0, 0);
+	recordings_scan(&list, destination.directory, destination.depth, 0);
 	processes = recordings_mark_newest_run(&list);
 	best = recordings_best(&list);
-	if (!best) {
-		say_error("no recording in %s; record one with 'cuflight run -- COMMAND', or name a file or directory", destination.directory);
-		recordings_free(&list);
-		return -1;
+	if (best) {
+		whole = processes > 1 && processes == list.count && !destination.depth;
+		snprintf(path, bytes, "%s", whole ? destination.directory : best->path);
+		print_choice(path, processes, whole);
+	} else {
+		say_error("no recording in %s; record one with 'cuflight run -- COMMAND', "
+			  "or name a file or directory", destination.directory);
 	}
-	snprintf(path, bytes, "%s", processes == list.count && processes > 1 ? destination.directory : best->path);
-	recordings_show_path(path, shown, sizeof shown);
-	snprintf(path, bytes, "%s", shown);
-	if (processes > 1 && processes != list.count)
-		say_info("%s, one of %zu processes of the newest run here", shown, processes);
-	else
-		say_info("%s, the newest run here", shown);
 	recordings_free(&list);
-	return 0;
+	return best ? 0 : -1;
 }
 
-/* now, peak, the number of an incident (#3), or a time since the start (12.5s). */
+static int reject_recording(const char *path, const struct reader_error *error)
+{
+	const char *file = *error->path ? error->path : path;
+	const char *sentence = reader_error_sentence(error->code);
+
+	if (error->system)
+		say_error("cannot open '%s': %s", file, strerror(error->system));
+	else if (access(path, F_OK))
+		say_error("cannot open '%s': %s", path, strerror(errno));
+	else if (error->offset)
+		say_error("cannot read '%s': %s (at byte %llu)", file, sentence,
+			  (unsigned long long)error->offset);
+	else
+		say_error("cannot read '%s': %s", file, sentence);
+	return CMD_USAGE;
+}
+
+/* ---- the moment to show ---- */
+
+/* now, peak, the number of an incident (#3), or a time since the start (12.5s). 0 or -1. */
 static int parse_at(const char *text, struct facts_options *options)
 {
 	char *end;
 	double seconds;
+
 	if (!strcmp(text, "now")) {
 		options->at = FACTS_AT_NOW;
-	} else if (!strcmp(text, "peak")) {
+		return 0;
+	}
+	if (!strcmp(text, "peak")) {
 		options->at = FACTS_AT_PEAK;
-	} else if (*text == '#') {
+		return 0;
+	}
+	if (*text == '#') {
 		options->at = FACTS_AT_INCIDENT;
-		return units_parse_count(text + 1, &options->at_value) && options->at_value ? 0 : -1;
-	} else {
-		seconds = strtod(text, &end);
-		if (end == text || strcmp(end, "s") != 0 || !(seconds >= 0 && seconds < 1e9))
+		if (!units_parse_count(text + 1, &options->at_value) || !options->at_value)
 			return -1;
-		options->at = FACTS_AT_TIME;
-		options->at_value = (uint64_t)(seconds * 1e9);
+		return 0;
+	}
+	seconds = strtod(text, &end);
+	if (end == text || strcmp(end, "s") != 0 || !(seconds >= 0 && seconds < 1e9))
+		return -1;
+	options->at = FACTS_AT_TIME;
+	options->at_value = (uint64_t)(seconds * 1e9);
+	return 0;
+}
+
+/* From the start of the first process to the end of the last one. */
+static uint64_t run_duration_ns(const struct facts *facts)
+{
+	uint64_t start = CUF_UNKNOWN, end = 0;
+
+	for (size_t i = 0; i < facts->process_count; i++) {
+		const struct fact_process *process = &facts->processes[i];
+		if (process->start_ns < start)
+			start = process->start_ns;
+		if (process->end_ns != CUF_UNKNOWN && process->end_ns > end)
+			end = process->end_ns;
+	}
+	return end > start ? end - start : 0;
+}
+
+/* Only the facts tell whether the recording contains the moment. 0, or -1 after an error. */
+static int check_at(const struct facts_options *options, const struct facts *facts, const char *at)
+{
+	if (options->at == FACTS_AT_INCIDENT && options->at_value > facts->incident_count) {
+		if (facts->incident_count == 0)
+			say_error("cannot show --at=%s: no request failed", at);
+		else
+			say_error("cannot show --at=%s: failed requests are numbered #1 to #%zu",
+				  at, facts->incident_count);
+		return -1;
+	}
+	if (options->at == FACTS_AT_TIME && options->at_value > run_duration_ns(facts)) {
+		say_error("cannot show --at=%s: the recording ends after %s", at,
+			  units_duration(run_duration_ns(facts)).s);
+		return -1;
 	}
 	return 0;
 }
 
-static void say_unreadable(const char *path, const struct reader_error *error)
-{
-	char detail[128] = "";
-	if (error->system)
-		snprintf(detail, sizeof detail, ": %s", strerror(error->system));
-	else if (error->offset)
-		snprintf(detail, sizeof detail, " (at byte %llu)", (unsigned long long)error->offset);
-	say_error("cannot report on '%s': %s%s", *error->path ? error->path : path, reader_error_sentence(error->code), detail);
-}
+/* ---- the result ---- */
 
-/* With -v: the files of the first screen's process whose names of functions could not be had. */
-static void say_nameless(const struct facts *facts, struct symbols *symbols)
+/* With -v: modules of the first screen's process without function names, and why. */
+static void print_nameless_modules(const struct facts *facts, struct symbols *symbols)
 {
 	const struct fact_process *process = &facts->processes[facts->focus];
+
 	for (size_t i = 0; i < process->module_count; i++) {
 		const struct fact_module *module = &process->modules[i];
-		const char *reason = symbols_module_reason(symbols_module(symbols, module->path, module->build_id, module->build_id_bytes));
-		if (reason && *module->path == '/') /* the kernel's own object has no file */
-			say_info("without names: %s", reason);
+		const char *reason = symbols_module_reason(symbols_module(
+			symbols, module->path, module->build_id, module->build_id_bytes));
+		if (reason && *module->path == '/') /* the kernel's vdso has no file */
+			say_info("no function names: %s", reason);
 	}
 }
 
@@ -95,6 +164,7 @@ static int write_report(const struct opts *opts, const struct facts *facts, stru
 {
 	struct output output;
 	struct frames *frames;
+
 	if (output_open(&output, opts))
 		return CMD_USAGE;
 	frames = frames_new(facts, symbols);
@@ -106,67 +176,80 @@ static int write_report(const struct opts *opts, const struct facts *facts, stru
 	return output_close(&output) ? CMD_USAGE : CMD_FINE;
 }
 
-static int run_report(const struct opts *opts)
+static int report_path(const char *path, const struct opts *opts, struct facts_options *options)
+{
+	struct symbols_options symbols_options = {
+		.sysroot = opts_text(opts, "sysroot"),
+		.debuginfod = opts_has(opts, "debuginfod"),
+	};
+	struct symbols *symbols = symbols_new(&symbols_options);
+	struct reader_error error = { 0 };
+	struct facts *facts = NULL;
+	int status = CMD_USAGE;
+
+	options->symbols = symbols;
+	if (facts_build(path, options, &facts, &error)) {
+		reject_recording(path, &error);
+	} else if (!check_at(options, facts, opts_text(opts, "at"))) {
+		status = write_report(opts, facts, symbols);
+		if (opts_has(opts, "verbose"))
+			print_nameless_modules(facts, symbols);
+	}
+	facts_free(facts);
+	symbols_free(symbols);
+	return status;
+}
+
+static int run_report(const struct opts *opts, const struct cmd *const *commands)
 {
 	struct facts_options options = { 0 };
-	struct symbols_options symbols_options = { .sysroot = opts_text(opts, "sysroot"), .debuginfod = opts_has(opts, "debuginfod") };
-	struct reader_error error = { 0 };
-	struct facts *facts;
-	struct symbols *symbols;
+	const char *at = opts_text(opts, "at");
 	char path[PATH_MAX];
-	int status;
+
 	if (opts->operand_count > 1) {
-		say_error("report takes one recording or one directory; '%s' is too many", opts->operands[1]);
+		say_error("too many arguments: '%s'; report reads one recording or one directory",
+			  opts->operands[1]);
 		return CMD_USAGE;
 	}
-	if (opts_has(opts, "at") && parse_at(opts_text(opts, "at"), &options)) {
-		say_error("--at=%s: wanted now, peak, #N (a failed request) or Ns (seconds since the start)", opts_text(opts, "at"));
+	if (at && parse_at(at, &options)) {
+		say_error("invalid value '%s' for --at: expected now, peak, #N (a failed request) "
+			  "or Ns (seconds since the start)", at);
 		return CMD_USAGE;
 	}
 	if (opts->operand_count)
 		snprintf(path, sizeof path, "%s", opts->operands[0]);
 	else if (find_newest(path, sizeof path))
 		return CMD_USAGE;
-	symbols = options.symbols = symbols_new(&symbols_options);
-	if (facts_build(path, &options, &facts, &error)) {
-		say_unreadable(path, &error);
-		symbols_free(symbols);
-		return CMD_USAGE;
-	}
-	if (options.at == FACTS_AT_INCIDENT && options.at_value > facts->incident_count) {
-		say_error("--at=%s: %s in it", opts_text(opts, "at"), facts->incident_count == 0 ? "no failed request is" :
-			facts->incident_count == 1 ? "one failed request, #1, is" : "there are fewer failed requests");
-		status = CMD_USAGE;
-	} else {
-		status = write_report(opts, facts, symbols);
-	}
-	if (opts_has(opts, "verbose"))
-		say_nameless(facts, symbols);
-	symbols_free(symbols);
-	facts_free(facts);
-	return status;
+	return report_path(path, opts, &options);
 }
 
-static const struct opt own[] = {
-	{ "at", 0, OPT_TEXT, "WHEN", 0, 0, NULL, "the moment to show: now, peak, #N for a failed request, Ns for seconds since the start; "
+static const struct opt options[] = {
+	{ "at", 0, OPT_TEXT, "WHEN", 0, 0, NULL,
+	  "the moment to show: now, peak, #N for a failed request, Ns for seconds since the start; "
 	  "without it, the last fatal failure, else the end" },
-	{ "sysroot", 0, OPT_TEXT, "DIR", 0, 0, NULL, "where the files of the recorded machine are, for names of functions" },
-	{ "debuginfod", 0, OPT_FLAG, NULL, 0, 0, NULL, "ask the servers of DEBUGINFOD_URLS for names; slow, and over the network" },
+	{ "sysroot", 0, OPT_TEXT, "DIR", 0, 0, NULL,
+	  "read the recorded machine's programs and libraries below DIR, for function names" },
+	{ "debuginfod", 0, OPT_FLAG, NULL, 0, 0, NULL,
+	  "get function names from the servers in DEBUGINFOD_URLS (slow, over the network)" },
 };
-static const struct opt_group own_group = { "Options", own, sizeof own / sizeof *own, { NULL } };
+static const struct opt_group option_group = {
+	"Options", options, sizeof options / sizeof *options, { NULL },
+};
 
 const struct cmd cmd_report = {
 	.name = "report",
-	.summary = "explain a recording: why memory ran out, who holds it",
+	.summary = "explain a recording: why memory ran out, who held it",
 	.usage = "[OPTIONS] [RECORDING|DIRECTORY]",
-	.about = "Says what died, where and when; the failed request and the largest free block by layer; who holds every byte of the device; "
-		 "what grew and what leaks; the host; and what the recorder did not see. A directory is one run of several processes. Without an "
-		 "argument it takes the newest run in the current directory, or in that of CUFLIGHT_OUTPUT. Exit status: 0, also over a disaster; 2 when "
-		 "nothing could be read or written.",
+	.manual = "cuflight-report",
+	.about = "Prints what died, where and when, the likely cause and what to do; who held the "
+		 "memory, and what grew. A directory is one run of several processes. Without an "
+		 "argument, reads the newest run in the current directory, or in "
+		 "CUFLIGHT_OUTPUT's. Exit status: 0 a report was written, whatever it reports; 2 "
+		 "it was not.",
 	.examples = "cuflight report\tthe newest run here\n"
 		    "cuflight report --json -o report.json rec/\tfor a script, all processes\n"
-		    "cuflight report --at=peak server.cuf\tat the fullest moment\n",
-	.groups = { &own_group, &opts_result, &opts_common },
+		    "cuflight report --at=peak server.cuf\twhen memory use was highest\n",
+	.groups = { &option_group, &opts_result, &opts_common },
 	.usage_exit = CMD_USAGE,
 	.run = run_report,
 };

@@ -45,3 +45,11 @@ recordings() { find "${1:-.}" -type f -name '*.cuf*' | sort; }
 
 # one small recording, x.cuf
 record_one() { "$cuflight" run -q --size=4MiB -o x.cuf -- true; }
+
+# COMMAND: its options, one a line, as the command lists them
+options_of() {
+	"$cuflight" help --json | node -e '
+		const help = JSON.parse(require("fs").readFileSync(0));
+		help.commands.find((c) => c.name === process.argv[1]).options.forEach((o) => console.log("--" + o.name));
+	' "$1"
+}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NVML asked by a process of ours. Contract: each question is put by a child that loads the library and ends, so that neither a
- * driver that hangs nor one that crashes takes us along; it takes at most two seconds. Single-threaded callers.
+ * Reads NVML in a child process. Contract: each query forks a child that loads the library, writes
+ * its answer to a pipe and exits. A driver that hangs or crashes cannot affect the caller. A query
+ * takes at most two seconds. The caller has one thread.
  */
 #ifndef CMD_NVML_H
 #define CMD_NVML_H
@@ -9,7 +10,10 @@
 #include <stdbool.h>
 #include "interpose/abi/nvml.h"
 
-/* false: there is no NVML here. What it refused, and no answer in time, is in the reading. Times are CLOCK_MONOTONIC. */
-bool nvml_ask(const struct cuf_device *device, struct cuf_gpu_reading *reading);
+/*
+ * False: there is no NVML here. Refused calls, and no answer in time, are noted in the reading.
+ * Times are CLOCK_MONOTONIC.
+ */
+bool nvml_query(const struct cuf_device *device, struct cuf_gpu_reading *reading);
 
 #endif

@@ -19,7 +19,8 @@ bool nvml_bind(struct cuf_nvml *nvml, void *(*find)(const void *library, const c
 	       (nvml->nvmlDeviceGetHandleByUUID || nvml->nvmlDeviceGetHandleByPciBusId_v2);
 }
 
-static bool keep_result(struct cuf_gpu_reading *reading, enum cuf_nvml_function function, int result)
+static bool keep_result(struct cuf_gpu_reading *reading, enum cuf_nvml_function function,
+			int result)
 {
 	if (result) {
 		reading->head.failed = function;
@@ -32,8 +33,8 @@ static void uuid_text(const uint8_t *u, const char *prefix, char out[CUF_NVML_UU
 {
 	snprintf(out, CUF_NVML_UUID_BYTES,
 		 "%s%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", prefix,
-		 u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13],
-		 u[14], u[15]);
+		 u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7],
+		 u[8], u[9], u[10], u[11], u[12], u[13], u[14], u[15]);
 }
 
 /* By UUID, of a whole device or of a MIG instance. By bus id only where there is no UUID: a bus id
@@ -61,11 +62,13 @@ static bool find_device(const struct cuf_nvml *nvml, const struct cuf_device *de
 	return keep_result(reading, CUF_NVML_nvmlDeviceGetHandleByUUID, result);
 }
 
-static void read_memory(const struct cuf_nvml *nvml, void *handle, struct cuf_meta_gpu_processes *head)
+static void read_memory(const struct cuf_nvml *nvml, void *handle,
+			struct cuf_meta_gpu_processes *head)
 {
 	struct cuf_nvml_memory_2 memory = { .version = CUF_NVML_MEMORY_2 };
 	struct cuf_nvml_memory old;
-	if (nvml->nvmlDeviceGetMemoryInfo_v2 && !nvml->nvmlDeviceGetMemoryInfo_v2(handle, &memory)) {
+	if (nvml->nvmlDeviceGetMemoryInfo_v2 &&
+	    !nvml->nvmlDeviceGetMemoryInfo_v2(handle, &memory)) {
 		head->reserved_bytes = memory.reserved_bytes;
 	} else if (nvml->nvmlDeviceGetMemoryInfo && !nvml->nvmlDeviceGetMemoryInfo(handle, &old)) {
 		memory.total_bytes = old.total_bytes;
@@ -92,7 +95,10 @@ static void add_process(struct cuf_gpu_reading *reading, const struct cuf_nvml_p
 		if (reading->head.stored_count == CUF_GPU_PROCESSES_MAX)
 			return;
 		stored = &reading->processes[reading->head.stored_count++];
-		*stored = (struct cuf_gpu_process){ .pid = process->pid, .used_bytes = CUF_UNKNOWN };
+		*stored = (struct cuf_gpu_process){
+			.pid = process->pid,
+			.used_bytes = CUF_UNKNOWN,
+		};
 	}
 	if (process->used_bytes != CUF_UNKNOWN &&
 	    (stored->used_bytes == CUF_UNKNOWN || stored->used_bytes < process->used_bytes))
@@ -144,7 +150,8 @@ static void read_lists(const struct cuf_nvml *nvml, void *handle, uint8_t *room,
 		if (version < end)
 			read_list(nvml, *version, handle, room, cuf_nvml_lists[i].flags, reading);
 		else
-			keep_result(reading, cuf_nvml_lists[i].functions[0], CUF_NVML_FUNCTION_NOT_FOUND);
+			keep_result(reading, cuf_nvml_lists[i].functions[0],
+				    CUF_NVML_FUNCTION_NOT_FOUND);
 	}
 }
 

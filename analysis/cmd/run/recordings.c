@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scans directories for recordings and groups them by parent and child. */
+/* Scans directories for recordings, and relates them by parent process and by launcher. */
 #include "analysis/cmd/run/recordings.h"
 
 #include <dirent.h>
@@ -10,76 +10,107 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "analysis/recording/meta.h"
-#include "analysis/recording/reader.h"
 #include "analysis/base/paths.h"
 #include "analysis/base/xalloc.h"
+#include "analysis/recording/meta.h"
+#include "analysis/recording/reader.h"
 
-/* `cuflight run` leaves its own pid in the options that all its descendants inherit. */
+/* ---- scanning ---- */
+
+/* The last start= in a value of CUFLIGHT_OPTIONS; 0: none. */
+static unsigned long start_option(const char *options)
+{
+	static const char key[] = "start=";
+	unsigned long pid = 0;
+
+	for (const char *at = strstr(options, key); at; at = strstr(at + 1, key))
+		if (at[-1] == '=' || at[-1] == ':')
+			pid = strtoul(at + sizeof key - 1, NULL, 10);
+	return pid;
+}
+
+/* `cuflight run` puts its pid into the options that all its descendants inherit. */
 static uint32_t launcher_of(const struct reader *reader)
 {
 	static const char variable[] = "CUFLIGHT_OPTIONS=";
 	struct arena *arena = arena_new();
 	struct meta meta;
 	unsigned long pid = 0;
+
 	meta_read(&meta, reader, arena);
-	for (size_t i = 0; i < meta.text_count; i++) {
-		const char *start;
-		if (meta.texts[i].type != CUF_META_ENV || strncmp(meta.texts[i].text, variable, sizeof variable - 1) != 0)
-			continue;
-		for (start = meta.texts[i].text; (start = strstr(start, "start=")); start++)
-			pid = start[-1] == '=' || start[-1] == ':' ? strtoul(start + 6, NULL, 10) : pid;
-	}
+	for (size_t i = 0; i < meta.text_count; i++)
+		if (meta.texts[i].type == CUF_META_ENV &&
+		    !strncmp(meta.texts[i].text, variable, sizeof variable - 1))
+			pid = start_option(meta.texts[i].text);
 	arena_free(arena);
-	return pid > 1 && pid <= UINT32_MAX ? (uint32_t)pid : 0;
+	return pid > 1 && pid <= UINT32_MAX ? (uint32_t)pid : 0; /* start=1 names no process */
 }
 
 static void add_file(struct recordings *list, const char *path, uint64_t since_ns)
 {
+	const struct cuf_header *header;
 	struct reader *reader;
+
 	if (reader_open(path, &reader, NULL))
 		return;
-	if (reader->header.start_realtime_ns < since_ns) {
+	header = &reader->header;
+	if (header->start_realtime_ns < since_ns) {
 		list->older++;
 	} else {
 		xalloc_grow(&list->files, list->count, &list->room, sizeof *list->files);
 		list->files[list->count++] = (struct recording_file){
-			.path = xalloc_string(path), .pid = reader->header.pid, .ppid = reader->header.ppid,
-			.start_ns = reader->header.start_realtime_ns, .bytes = reader->bytes,
-			.incident_count = reader->header.incident_count, .saw_cuda = reader->header.first_cuda_ns != 0,
-			.launcher = launcher_of(reader), .replaced = reader->header.end_kind == CUF_END_EXEC,
-			.every_host_event = reader->header.options_host_mode == CUF_HOST_FULL,
+			.path = xalloc_string(path),
+			.pid = header->pid,
+			.ppid = header->ppid,
+			.start_ns = header->start_realtime_ns,
+			.bytes = reader->bytes,
+			.incident_count = header->incident_count,
+			.saw_cuda = header->first_cuda_ns != 0,
+			.launcher = launcher_of(reader),
+			.replaced = header->end_kind == CUF_END_EXEC,
+			.every_host_event = header->options_host_mode == CUF_HOST_FULL,
 		};
 	}
 	reader_close(reader);
 }
 
-/* Any name may be a recording's (-o names it); the magic number tells. Big foreign files cost one page. */
-static bool starts_as_recording(int directory, const char *name)
+/* -o allows any name, so the magic number decides. Foreign files cost one page. */
+static bool has_magic(int directory, const char *name)
 {
 	char magic[sizeof CUF_MAGIC - 1];
 	int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	bool is = fd >= 0 && read(fd, magic, sizeof magic) == sizeof magic && !memcmp(magic, CUF_MAGIC, sizeof magic);
-	if (fd >= 0)
-		close(fd);
-	return is;
+	bool same;
+
+	if (fd < 0)
+		return false;
+	same = read(fd, magic, sizeof magic) == sizeof magic &&
+	       !memcmp(magic, CUF_MAGIC, sizeof magic);
+	close(fd);
+	return same;
 }
 
-void recordings_scan(struct recordings *list, const char *directory, unsigned depth, uint64_t since_ns)
+static bool is_dot_or_dot_dot(const char *name)
+{
+	return !strcmp(name, ".") || !strcmp(name, "..");
+}
+
+void recordings_scan(struct recordings *list, const char *directory, unsigned depth,
+		     uint64_t since_ns)
 {
 	DIR *dir = opendir(directory);
 	struct dirent *entry;
 	char path[PATH_MAX];
+	struct stat st;
+
 	while (dir && (entry = readdir(dir))) {
-		struct stat st;
-		if (entry->d_name[0] == '.' && (!entry->d_name[1] || (entry->d_name[1] == '.' && !entry->d_name[2])))
+		int length = snprintf(path, sizeof path, "%s/%s", directory, entry->d_name);
+		if (is_dot_or_dot_dot(entry->d_name) || length >= (int)sizeof path)
 			continue;
-		if (snprintf(path, sizeof path, "%s/%s", directory, entry->d_name) >= (int)sizeof path ||
-		    fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW))
+		if (fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW))
 			continue;
 		if (S_ISDIR(st.st_mode) && depth)
 			recordings_scan(list, path, depth - 1, since_ns);
-		else if (S_ISREG(st.st_mode) && starts_as_recording(dirfd(dir), entry->d_name))
+		else if (S_ISREG(st.st_mode) && has_magic(dirfd(dir), entry->d_name))
 			add_file(list, path, since_ns);
 	}
 	if (dir)
@@ -94,7 +125,10 @@ void recordings_free(struct recordings *list)
 	memset(list, 0, sizeof *list);
 }
 
-static bool is_member(const struct recordings *list, const struct recording_file *file, uint32_t root, uint32_t launcher)
+/* ---- which belong together ---- */
+
+static bool is_member(const struct recordings *list, const struct recording_file *file,
+		      uint32_t root, uint32_t launcher)
 {
 	if (file->pid == root || (launcher && file->launcher == launcher))
 		return true;
@@ -107,6 +141,8 @@ static bool is_member(const struct recordings *list, const struct recording_file
 size_t recordings_mark_run(struct recordings *list, uint32_t pid, uint32_t launcher)
 {
 	size_t marked = 0;
+
+	/* a child may precede its parent in the list: repeat until nothing is added */
 	for (bool changed = true; changed; ) {
 		changed = false;
 		for (size_t i = 0; i < list->count; i++) {
@@ -120,15 +156,22 @@ size_t recordings_mark_run(struct recordings *list, uint32_t pid, uint32_t launc
 	return marked;
 }
 
-/* The recording of file's parent process, made before it; NULL: not recorded. A pid may have been used before: the latest
- * that is not younger counts. */
-static const struct recording_file *parent_of(const struct recordings *list, const struct recording_file *file)
+/*
+ * The recording of file's parent process; NULL: it was not recorded. Pids are reused: among several
+ * recordings of that pid, the youngest that is not younger than file is the parent's.
+ */
+static const struct recording_file *parent_of(const struct recordings *list,
+					      const struct recording_file *file)
 {
 	const struct recording_file *parent = NULL;
+
 	for (size_t i = 0; i < list->count; i++) {
 		const struct recording_file *other = &list->files[i];
-		if (other != file && other->pid == file->ppid && other->pid != file->pid && other->start_ns <= file->start_ns &&
-		    (!parent || other->start_ns > parent->start_ns))
+		if (other == file || other->pid != file->ppid || other->pid == file->pid)
+			continue;
+		if (other->start_ns > file->start_ns)
+			continue;
+		if (!parent || other->start_ns > parent->start_ns)
 			parent = other;
 	}
 	return parent;
@@ -137,29 +180,35 @@ static const struct recording_file *parent_of(const struct recordings *list, con
 size_t recordings_mark_newest_run(struct recordings *list)
 {
 	const struct recording_file *newest = NULL, *root, *parent;
+
 	for (size_t i = 0; i < list->count; i++)
 		if (!newest || list->files[i].start_ns > newest->start_ns)
 			newest = &list->files[i];
 	if (!newest)
 		return 0;
 	root = newest;
-	for (size_t steps = 0; steps < list->count && (parent = parent_of(list, root)); steps++)
+	for (size_t steps = 0; steps < list->count; steps++) {
+		parent = parent_of(list, root);
+		if (!parent)
+			break;
 		root = parent;
+	}
 	return recordings_mark_run(list, root->pid, newest->launcher);
 }
 
-static unsigned interest(const struct recording_file *file)
-{
-	return (file->incident_count ? 4 : 0) + (file->saw_cuda ? 2 : 0) + (file->replaced ? 0 : 1);
-}
+/* ---- chains of exec ---- */
 
-/* The last image of a process: the youngest recording of its pid that was not replaced. */
-static struct recording_file *last_image(const struct recordings *list, const struct recording_file *of)
+/* The last program of a process: the youngest recording of its pid that was not replaced. */
+static struct recording_file *last_program(const struct recordings *list,
+					   const struct recording_file *of)
 {
 	struct recording_file *last = NULL;
+
 	for (size_t i = 0; i < list->count; i++) {
 		struct recording_file *file = &list->files[i];
-		if (file->of_run && file->pid == of->pid && !file->replaced && file->start_ns > of->start_ns && (!last || file->start_ns > last->start_ns))
+		if (!file->of_run || file->pid != of->pid || file->replaced)
+			continue;
+		if (file->start_ns > of->start_ns && (!last || file->start_ns > last->start_ns))
 			last = file;
 	}
 	return last;
@@ -167,25 +216,46 @@ static struct recording_file *last_image(const struct recordings *list, const st
 
 static bool is_droppable(const struct recording_file *file)
 {
-	return file->of_run && file->replaced && !file->saw_cuda && !file->incident_count && !file->every_host_event;
+	return file->of_run && file->replaced && !file->saw_cuda && !file->incident_count &&
+	       !file->every_host_event;
+}
+
+/* Names of one pid differ by a number before ".cuf": the shorter one was first. */
+static bool is_first_name(const char *name, const char *of)
+{
+	size_t stem = strlen(name) - (sizeof ".cuf" - 1);
+
+	return strlen(name) < strlen(of) && !strncmp(name, of, stem);
+}
+
+/* Removes the file, or replaces it by the last program's recording in one step. 0 or -1. */
+static int drop_file(struct recording_file *file, struct recording_file *last)
+{
+	char *path;
+
+	if (!is_first_name(file->path, last->path))
+		return unlink(file->path);
+	if (rename(last->path, file->path))
+		return -1;
+	path = last->path;
+	last->path = file->path;
+	file->path = path;
+	return 0;
 }
 
 size_t recordings_drop_replaced(struct recordings *list)
 {
 	size_t kept = 0, dropped = 0;
+
 	for (size_t i = 0; i < list->count; i++) {
-		struct recording_file *file = &list->files[i], *last = is_droppable(file) ? last_image(list, file) : NULL;
-		/* the shorter name was the first one: rename takes its place and removes it in one step */
-		bool better = last && strlen(file->path) < strlen(last->path) && !strncmp(file->path, last->path, strlen(file->path) - sizeof ".cuf" + 1);
-		if (!last || (better ? rename(last->path, file->path) : unlink(file->path)))
+		struct recording_file *file = &list->files[i], *last;
+		if (!is_droppable(file))
 			continue;
-		if (better) {
-			char *path = last->path;
-			last->path = file->path;
-			file->path = path;
-		}
+		last = last_program(list, file);
+		if (!last || drop_file(file, last))
+			continue;
 		file->of_run = false;
-		file->bytes = 0; /* gone */
+		file->bytes = 0; /* marks it for the loop below */
 		dropped++;
 	}
 	for (size_t i = 0; i < list->count; i++) {
@@ -198,14 +268,35 @@ size_t recordings_drop_replaced(struct recordings *list)
 	return dropped;
 }
 
+/* ---- which to show ---- */
+
+static unsigned interest_of(const struct recording_file *file)
+{
+	unsigned interest = 0;
+
+	if (file->incident_count)
+		interest += 4;
+	if (file->saw_cuda)
+		interest += 2;
+	if (!file->replaced)
+		interest += 1;
+	return interest;
+}
+
+static bool is_better(const struct recording_file *file, const struct recording_file *best)
+{
+	if (interest_of(file) != interest_of(best))
+		return interest_of(file) > interest_of(best);
+	return file->start_ns < best->start_ns;
+}
+
 const struct recording_file *recordings_best(const struct recordings *list)
 {
 	const struct recording_file *best = NULL;
+
 	for (size_t i = 0; i < list->count; i++) {
 		const struct recording_file *file = &list->files[i];
-		if (!file->of_run)
-			continue;
-		if (!best || interest(file) > interest(best) || (interest(file) == interest(best) && file->start_ns < best->start_ns))
+		if (file->of_run && (!best || is_better(file, best)))
 			best = file;
 	}
 	return best;

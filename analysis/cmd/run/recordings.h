@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Recordings on disk: which are in a directory, which belong to one run, which of them to show first.
- * Contract: only headers are read; files that are no recordings are passed over. recordings_free frees all that a list
- * owns. Times are CLOCK_REALTIME nanoseconds.
+ * Recordings on disk: which are in a directory, which belong to one run, and which to show first.
+ * Contract: only headers and META are read. Files that are no recordings are skipped.
+ * recordings_free frees everything that a list owns. Times are CLOCK_REALTIME nanoseconds.
  */
 #ifndef CMD_RECORDINGS_H
 #define CMD_RECORDINGS_H
@@ -18,35 +18,51 @@ struct recording_file {
 	uint64_t bytes;
 	uint64_t incident_count;
 	bool saw_cuda;
-	bool replaced;            /* ended by exec: another program took over */
-	uint32_t launcher;        /* pid of the `cuflight run` it descends from; 0 none */
+	bool replaced;            /* it ended by exec: the process continued as another program */
+	uint32_t launcher;        /* pid of the `cuflight run` that it descends from; 0: none */
 	bool every_host_event;    /* host=full */
 	bool of_run;              /* set by recordings_mark_run */
 };
 
 struct recordings {
-	struct recording_file *files; size_t count, room;
-	size_t older;             /* met by the scan and left out */
+	struct recording_file *files;
+	size_t count, room;
+	size_t older;             /* recordings that the scan left out */
 };
 
-/* Appends what lies in directory and started at or after since_ns; depth: levels of directories below it to look into. */
-void recordings_scan(struct recordings *list, const char *directory, unsigned depth, uint64_t since_ns);
+/*
+ * Appends the recordings in directory that started at or after since_ns. depth: levels of
+ * directories below it to search.
+ */
+void recordings_scan(struct recordings *list, const char *directory, unsigned depth,
+		     uint64_t since_ns);
 void recordings_free(struct recordings *list);
 
-/* Marks the recordings of the process pid, of its recorded descendants, and (launcher not 0) of all that this `cuflight
- * run` started, however many unrecorded processes lie between. Returns how many. */
+/*
+ * Marks the recordings of the process pid and of its recorded descendants. With a launcher, also
+ * all that this `cuflight run` started, however many unrecorded processes are between. Returns how
+ * many are marked.
+ */
 size_t recordings_mark_run(struct recordings *list, uint32_t pid, uint32_t launcher);
+
 /* Marks the run that the youngest recording belongs to. 0: the list is empty. */
 size_t recordings_mark_newest_run(struct recordings *list);
-/* A chain of exec (sh -c, env, a version shim) is one process, and what came before its last image met no CUDA: removes
- * such recordings of the marked run from disk and list, unless they hold every host event; the last image's takes the
- * name of its pid's first. Nothing is removed that no later image of the same process follows. Returns how many. */
+
+/*
+ * A chain of exec (sh -c, env, a version shim) is one process. This removes, from disk and list,
+ * recordings of the marked run whose program was replaced before it used CUDA. The recording of
+ * the last program takes the first one's name. Recordings with host=full stay, and so does each
+ * one without a successor. Returns how many were removed.
+ */
 size_t recordings_drop_replaced(struct recordings *list);
-/* Of the marked ones, the one to explain: it failed requests, else it met CUDA, else it is the run's first
- * that was not replaced by exec. NULL: none. */
+
+/*
+ * The marked recording to explain: one with failed requests, else one that used CUDA, else the
+ * first that was not replaced by exec. NULL: none is marked.
+ */
 const struct recording_file *recordings_best(const struct recordings *list);
 
-/* The path as one would type it here: without the current directory in front, quoted for the shell where needed. */
+/* The path as one would type it here: relative if possible, and quoted for the shell. */
 void recordings_show_path(const char *path, char *out, size_t bytes);
 
 #endif

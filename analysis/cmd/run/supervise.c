@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* posix_spawn, then one loop over signals that are blocked and taken in turn: no handlers, no races. */
+/* posix_spawn, then a loop over blocked signals: without handlers there are no races. */
 #include "analysis/cmd/run/supervise.h"
 
 #include <errno.h>
@@ -13,7 +13,8 @@ extern char **environ;
 
 static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH };
 
-static void watched_set(sigset_t *set)
+/* SIGCHLD, and the signals that are forwarded. */
+static void fill_watched(sigset_t *set)
 {
 	sigemptyset(set);
 	sigaddset(set, SIGCHLD);
@@ -21,10 +22,12 @@ static void watched_set(sigset_t *set)
 		sigaddset(set, forwarded[i]);
 }
 
-static int start(pid_t *pid, char **argv, const sigset_t *mask)
+/* mask: the signals that are blocked in the command. 0 or an errno. */
+static int spawn(pid_t *pid, char **argv, const sigset_t *mask)
 {
 	posix_spawnattr_t attributes;
 	int error;
+
 	posix_spawnattr_init(&attributes);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
 	posix_spawnattr_setsigmask(&attributes, mask);
@@ -33,27 +36,30 @@ static int start(pid_t *pid, char **argv, const sigset_t *mask)
 	return error;
 }
 
-/* True when our command is among those that ended. */
-static int reap(struct supervised *supervised)
+/* Reaps all children that have ended. True when the command is one of them. */
+static bool reap_children(struct supervised *supervised)
 {
 	int status;
 	pid_t pid;
+
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
 		if (pid == supervised->pid) {
 			supervised->wait_status = status;
-			return 1;
+			return true;
 		}
-	return 0;
+	return false;
 }
 
-/* The next signal; while there is a tick, no signal for that long is one. -1: a tick, or nothing. */
+/* Waits for a signal, or for one interval of the tick. -1: no signal came. */
 static int next_signal(const sigset_t *watched, siginfo_t *info, const struct supervise_tick **tick)
 {
 	struct timespec pause;
 	int number;
+
 	if (!*tick)
 		return sigwaitinfo(watched, info);
-	pause = (struct timespec){ .tv_sec = (*tick)->every_ms / 1000, .tv_nsec = (*tick)->every_ms % 1000 * 1000000 };
+	pause.tv_sec = (*tick)->every_ms / 1000;
+	pause.tv_nsec = (*tick)->every_ms % 1000 * 1000000;
 	number = sigtimedwait(watched, info, &pause);
 	if (number < 0 && errno == EAGAIN && !(*tick)->tick((*tick)->context))
 		*tick = NULL;
@@ -64,15 +70,16 @@ void supervise(struct supervised *supervised, char **argv, const struct supervis
 {
 	sigset_t watched, before;
 	siginfo_t info;
-	watched_set(&watched);
-	signal(SIGCHLD, SIG_DFL); /* an inherited SIG_IGN would take the status away */
+
+	fill_watched(&watched);
+	signal(SIGCHLD, SIG_DFL); /* with an inherited SIG_IGN there would be no status */
 	sigprocmask(SIG_BLOCK, &watched, &before);
 	supervised->wait_status = 0;
-	supervised->error = start(&supervised->pid, argv, &before);
-	while (!supervised->error && !reap(supervised)) {
+	supervised->error = spawn(&supervised->pid, argv, &before);
+	while (!supervised->error && !reap_children(supervised)) {
 		if (next_signal(&watched, &info, &tick) < 0 || info.si_signo == SIGCHLD)
 			continue;
-		if (info.si_code <= 0) /* by a process, not by the terminal */
+		if (info.si_code <= 0) /* sent by a process, not by the terminal */
 			kill(supervised->pid, info.si_signo);
 	}
 	sigprocmask(SIG_SETMASK, &before, NULL);
@@ -81,5 +88,6 @@ void supervise(struct supervised *supervised, char **argv, const struct supervis
 int supervise_exit(const struct supervised *supervised)
 {
 	int status = supervised->wait_status;
+
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Starts a command and stays with it: signals that are meant for it are passed on, its end is told as a shell would.
- * Contract: one command at a time in one thread. Signals that the terminal sends to the whole foreground group are not
- * passed on (the command has them already); those sent to us alone are. As process 1, orphans are reaped.
+ * Starts a command and waits for its end. Signals that another process sends to us are forwarded.
+ * Signals of the terminal go to the whole foreground group, so the command already has them, and
+ * they are not forwarded. As process 1 of a container, orphans are reaped.
+ *
+ * Contract: one command at a time, in one thread.
  */
 #ifndef CMD_SUPERVISE_H
 #define CMD_SUPERVISE_H
@@ -11,17 +13,28 @@
 #include <sys/types.h>
 
 struct supervised {
-	int error;        /* errno of the start; 0 started */
+	int error;        /* 0: started; else the errno of the start */
 	pid_t pid;
-	int wait_status;  /* of waitpid */
+	int wait_status;  /* as from waitpid */
 };
 
-/* Called every so many milliseconds while the command runs, signals blocked; it returns soon. False: not again. */
-struct supervise_tick { long every_ms; bool (*tick)(void *context); void *context; };
+/*
+ * Called every every_ms milliseconds while the command runs, with signals blocked; it must return
+ * soon. False: do not call again.
+ */
+struct supervise_tick {
+	long every_ms;
+	bool (*tick)(void *context);
+	void *context;
+};
 
-/* argv as for execvp, in our environment. tick: NULL for none. Returns when the command has ended, or could not be started. */
+/*
+ * argv as for execvp, in our environment. tick may be NULL. Returns when the command has ended, or
+ * could not be started.
+ */
 void supervise(struct supervised *supervised, char **argv, const struct supervise_tick *tick);
-/* Exit status as a shell gives it: the command's own, or 128 + signal. */
+
+/* The exit status as a shell reports it: the command's, or 128 + the number of the signal. */
 int supervise_exit(const struct supervised *supervised);
 
 #endif

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { PATTERN_DEPTH = 3 /* directories that a pattern may add */ };
+
 static int make_absolute(char *out, size_t bytes, const char *path)
 {
 	char here[PATH_MAX];
@@ -57,6 +59,7 @@ int destination_set(struct destination *destination, const char *requested)
 	destination->is_directory = names_directory(destination->value);
 	memcpy(destination->directory, destination->value, sizeof destination->directory);
 	if (destination->is_pattern) {
+		destination->depth = PATTERN_DEPTH;
 		*strchr(destination->directory, '%') = 0;
 	} else if (destination->is_directory) {
 		cut_trailing_slashes(destination->directory);

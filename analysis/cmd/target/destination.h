@@ -19,6 +19,7 @@ struct destination {
 	char directory[PATH_MAX]; /* the part before any pattern; it may not exist yet */
 	bool is_directory;
 	bool is_pattern;          /* contains '%' */
+	unsigned depth;           /* levels below directory that may contain recordings */
 };
 
 /* requested: the value of -o, or NULL. */

@@ -8,7 +8,7 @@ pages() { ls "$root"/analysis/cmd/*.1; }
 # the commands of a page's EXAMPLES, one a line
 examples() { sed -n 's/^\.Dl \$ //p' "$1" | sed 's/\\-/-/g; s/\\(dq/"/g'; }
 
-@test "mandoc has nothing to say, and every page has its sections" {
+@test "mandoc finds nothing wrong, and every page has its sections" {
 	local page section
 	for page in $(pages); do
 		mandoc -T lint -W warning "$page"
@@ -21,7 +21,7 @@ examples() { sed -n 's/^\.Dl \$ //p' "$1" | sed 's/\\-/-/g; s/\\(dq/"/g'; }
 @test "every command has a page that describes all its options" {
 	local name option
 	for name in run report doctor env; do
-		for option in $("$cuflight" help --as=bash | sed -n "s/^\t\t$name) options='\(.*\)' ;;/\1/p"); do
+		for option in $(options_of "$name"); do
 			mandoc -T ascii "$root/analysis/cmd/cuflight-$name.1" | col -b | grep -qE -- "(^|[ ,])${option%=}([=[ ]|\$)" ||
 				{ echo "cuflight-$name(1) lacks $option" >&2; return 1; }
 		done
@@ -68,10 +68,11 @@ examples() { sed -n 's/^\.Dl \$ //p' "$1" | sed 's/\\-/-/g; s/\\(dq/"/g'; }
 	[ "$(complete_words cuflight run --host = '')" = 'off sampled full' ]
 	[ "$(complete_words cuflight run --host '=')" = 'off sampled full' ]
 	[ "$(complete_words cuflight help 'do')" = doctor ]
+	[ "$(complete_words cuflight help 'gpu')" = gpu-leak ]
 	[ -z "$(complete_words cuflight nonsense --x)" ]
 }
 
-@test "generated parts are what the tables say now" {
+@test "generated parts are up to date with the tables" {
 	cp -r "$root/scripts" "$root/analysis" "$root/README.md" .
 	mkdir -p interpose tests
 	scripts/gen-docs "$build"

@@ -16,13 +16,13 @@ record_victim() {
 # the first screen ends at the first empty line
 screen() { sed '/^$/,$d' out; }
 
-@test "without an argument it takes the newest run here, or in CUFLIGHT_OUTPUT, and says which" {
+@test "without an argument it reads the newest run here, or in CUFLIGHT_OUTPUT, and prints which" {
 	expect 2 report
 	holds err 'no recording in' "record one with 'cuflight run -- COMMAND'"
 	"$cuflight" run -q --size=4MiB -o a.cuf -- true
 	"$cuflight" run -q --size=4MiB -o b.cuf -- false || true
 	expect 0 report
-	holds err 'b.cuf, the newest run here'
+	holds err 'reading b.cuf, the newest run here'
 	holds out 'false, pid '
 	expect 0 report -q
 	empty err
@@ -31,11 +31,23 @@ screen() { sed '/^$/,$d' out; }
 	CUFLIGHT_OUTPUT=elsewhere expect 0 report
 	holds err 'elsewhere/c.cuf'
 	holds out 'exited with status 3'
+	mkdir 'a b'
+	cd 'a b'
+	"$cuflight" run -q --size=4MiB -o "it's one.cuf" -- true
+	expect 0 report
+	holds err "reading 'it'\\''s one.cuf', the newest run here"
+	cd ..
+	CUFLIGHT_OUTPUT='a b/' expect 0 report
+	CUFLIGHT_OUTPUT='p/%e/%p.cuf' "$cuflight" run -q --size=4MiB -- true
+	CUFLIGHT_OUTPUT='p/%e/%p.cuf' expect 0 report
+	holds err 'reading p/true/'
 }
 
-@test "what is no recording is refused with its reason" {
+@test "a file that is no recording is refused with the reason" {
 	expect 2 report missing.cuf
-	holds err "cannot report on 'missing.cuf': cannot open the recording: No such file or directory"
+	holds err "cannot open 'missing.cuf': No such file or directory"
+	expect 2 report /nonexistent
+	holds err "cannot open '/nonexistent': No such file or directory"
 	: >empty.cuf
 	expect 2 report empty.cuf
 	holds err 'the file is empty'
@@ -47,7 +59,7 @@ screen() { sed '/^$/,$d' out; }
 	expect 2 report folder
 	holds err 'no recordings in this directory'
 	expect 2 report one.cuf two.cuf
-	holds err "'two.cuf' is too many"
+	holds err "too many arguments: 'two.cuf'"
 	empty out
 }
 
@@ -64,15 +76,18 @@ screen() { sed '/^$/,$d' out; }
 @test "--at takes its moments and no others" {
 	local at
 	record_victim oom_recovered
-	for at in now peak '#1' 0s 0.01s; do
+	for at in now peak '#1' 0s 0.0001s; do
 		expect 0 report --at="$at" oom_recovered
 	done
 	for at in soon '#' '#0' '#x' 5 -1s nan s 1e99s; do
 		expect 2 report --at="$at" oom_recovered
-		holds err 'wanted now, peak, #N'
+		holds err 'expected now, peak, #N'
 	done
 	expect 2 report --at='#9' oom_recovered
-	holds err 'one failed request, #1, is in it'
+	holds err 'failed requests are numbered #1 to #1'
+	expect 2 report --at=99s oom_recovered
+	holds err 'cannot show --at=99s: the recording ends after '
+	empty out
 }
 
 @test "a fatal failure: the first screen has every answer and fits 80x25" {

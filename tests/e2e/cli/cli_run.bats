@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# `cuflight run` as a launcher: statuses, signals, where recordings go, and what it says when there is none.
+# `cuflight run` as a launcher: statuses, signals, where recordings go, and what it prints when there is none.
 load ../cli.bash
 
 small=--size=4MiB
@@ -10,7 +10,7 @@ small=--size=4MiB
 	expect 7 run $small -- sh -c 'exit 7'
 	expect 143 run $small -- sh -c 'kill -TERM $$'
 	expect 137 run $small -- sh -c 'kill -KILL $$'
-	holds err 'killed by SIGKILL; no oom_kill count rose'
+	holds err 'killed by SIGKILL, but not by the OOM killer (oom_kill unchanged)'
 	expect 127 run $small -- no-such-command
 	holds err "cannot run 'no-such-command': not found"
 	expect 126 run $small -- /etc/passwd
@@ -27,12 +27,12 @@ small=--size=4MiB
 	[ "$(<out)" = 'from stdin' ]
 }
 
-@test "it says where the recording is and what explains it; with -q nothing" {
+@test "it prints where the recording is and what explains it; with -q nothing" {
 	local next
 	expect 0 run $small -- true
 	[ "$(recordings | wc -l)" = 1 ]
 	holds err 'recorded cuflight.true.' 'MiB)'
-	next=$(sed -n 's/^cuflight: next: cuflight //p' err)
+	next=$(sed -n 's/^cuflight: explain it: cuflight //p' err)
 	# shellcheck disable=SC2086 # a command line
 	expect 0 $next
 	holds out 'true, pid '
@@ -54,7 +54,7 @@ small=--size=4MiB
 	[ "$(recordings . | wc -l)" = 2 ]
 }
 
-@test "an existing recording is overwritten with -f alone" {
+@test "an existing recording is overwritten only with -f" {
 	local before
 	expect 0 run $small -o x.cuf -- true
 	before=$(stat -c %i x.cuf)
@@ -66,10 +66,10 @@ small=--size=4MiB
 	[ "$(recordings)" = ./x.cuf ]
 }
 
-@test "a directory that cannot be had stops the run before it starts" {
+@test "a directory that cannot be created stops the run before it starts" {
 	echo text >file
 	expect 125 run $small -o file/rec/ -- touch ran
-	holds err 'cannot make directory' 'Not a directory'
+	holds err 'cannot create directory' 'Not a directory'
 	[ ! -e ran ]
 }
 
@@ -122,7 +122,7 @@ EOF
 	[ "$(wc -l <ints)" = 1 ]
 }
 
-@test "a command that cannot be recorded runs all the same, and the reason is said" {
+@test "a command that cannot be recorded still runs, and the reason is printed" {
 	command -v gcc >/dev/null || skip "no compiler"
 	echo 'int main(void) { return 4; }' >s.c
 	gcc -static -o static s.c 2>/dev/null || skip "no static libc"
@@ -139,7 +139,7 @@ exec env CUFLIGHT_OPTIONS="$CUFLIGHT_OPTIONS:host=full" true
 EOF
 	expect 0 run $small -o rec/ -- sh -c 'sh -c "sh holds.sh; :"; :'
 	[ "$(recordings rec | wc -l)" -ge 2 ]
-	holds err 'processes (' 'next: cuflight report rec'
+	holds err 'processes (' 'explain it: cuflight report rec'
 }
 
 @test "--error-exitcode replaces a 0 when memory leaked, and nothing else" {
@@ -147,7 +147,7 @@ EOF
 	[ -x "$victim" ] || skip "no victims built"
 	expect 0 run $small -- "$root/scripts/simcuda" "$victim"
 	expect 9 run $small --error-exitcode=9 -- "$root/scripts/simcuda" "$victim"
-	holds err 'there are findings: exit status 9 in place of 0'
+	holds err 'the report has findings: exit status is 9 instead of 0'
 	expect 0 run $small --error-exitcode=9 -- "$root/scripts/simcuda" "$build/victims/healthy_churn"
 	expect 4 run $small --error-exitcode=9 -- sh -c 'exit 4'
 }
@@ -159,7 +159,7 @@ EOF
 	[ "$status" = 6 ]
 }
 
-@test "a kill for want of memory is told from the cgroup's count" {
+@test "a kill by the OOM killer is recognised by the cgroup's count" {
 	local group=/sys/fs/cgroup/memory/cuflight-test.$$ status=0
 	[ -w /sys/fs/cgroup/memory ] && mkdir "$group" 2>/dev/null || skip "no memory cgroup that could be made here"
 	echo $((32 << 20)) >"$group/memory.limit_in_bytes" || { rmdir "$group"; skip "the cgroup takes no limit"; }
@@ -167,7 +167,7 @@ EOF
 		perl -e '$x = "x" x (200 << 20); print length $x' >out 2>err || status=$?
 	for _ in 1 2 3 4 5 6 7 8 9 10; do rmdir "$group" && break; sleep 0.2; done
 	[ "$status" = 137 ]
-	holds err 'killed for want of host memory' 'oom_kill count rose by 1 (limit 32.0 MiB)'
+	holds err 'killed by the kernel'\''s OOM killer' 'oom_kill count rose by 1 (limit 32.0 MiB)'
 }
 
 @test "a chain of exec is one process: one recording, under the first name" {

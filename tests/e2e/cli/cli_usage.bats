@@ -18,13 +18,55 @@ load ../cli.bash
 		empty err
 		holds out "usage: cuflight $name "
 		awk 'length($0) > 80 { print; bad = 1 } END { exit bad }' out
-		for option in $("$cuflight" help --as=bash | sed -n "s/^\t\t$name) options='\(.*\)' ;;/\1/p"); do
+		for option in $(options_of "$name"); do
 			holds out "${option%=}"
 		done
 		cp out long
 		expect 0 help "$name"
 		cmp out long
 	done
+}
+
+@test "help CAUSE is prose; the weights are printed only with --rule" {
+	expect 0 help gpu-leak
+	holds out 'What it is' 'How to recognise it' 'Example' 'How to fix it' "'cuflight help --rule gpu-leak'"
+	lacks out '[+-]0\.[0-9][0-9]'
+	awk 'length($0) > 80 { print; bad = 1 } END { exit bad }' out
+	cp out prose
+	expect 0 help S8 # the old id
+	cmp out prose
+	expect 0 help --rule gpu-leak
+	grep -q '^  needs ' out
+	grep -q '^  +0\.' out
+	tr -s ' \n' ' ' <out >line
+	holds line 'Each of the other requirements that is unknown multiplies the score by 0.7.'
+	expect 2 help --rule
+	expect 2 help --rule report
+	empty out
+}
+
+@test "a beginning, an old id and a word list the causes that match" {
+	expect 0 help causes
+	[ "$(grep -c '^  [a-z]' out)" -ge 20 ]
+	expect 0 help fragmentation
+	holds out fragmentation-pinned fragmentation-growing-sizes fragmentation-pool
+	lacks out 'gpu-leak'
+	expect 0 help S6
+	holds out fragmentation-pinned stranded-pool other-allocator
+	expect 0 help leak
+	holds out gpu-leak host-leak
+}
+
+@test "help --json has every command, option and cause" {
+	expect 0 help --json
+	node -e '
+		const help = JSON.parse(require("fs").readFileSync(0));
+		const bad = help.causes.filter((c) => !c.name_id || !c.about || !c.recognise || !c.example);
+		const options = help.commands.flatMap((c) => c.options).filter((o) => !o.help);
+		if (bad.length || options.length) { console.error(bad, options); process.exit(1); }
+		process.exit(help.schema === "cuflight.help/1" && help.commands.length === 5 ? 0 : 1);
+	' <out
+	expect 2 help --json run
 }
 
 @test "--version names the format and the build" {
@@ -43,13 +85,17 @@ load ../cli.bash
 	expect 2 report --jsno
 	holds err "did you mean '--json'?"
 	expect 2 help rum
-	holds err "did you mean 'run'?"
+	holds err "did you mean 'cuflight help run'?"
 	expect 2 xyzzy
 	holds err "'cuflight help' lists them"
 	expect 2 help S99
-	holds err "no command or cause 'S99'"
+	holds err "no help on 'S99'" "'cuflight help causes' the causes"
+	expect 2 help oom
+	holds err "did you mean 'cuflight help causes'?"
+	expect 2 help gpu-leek
+	holds err "did you mean 'cuflight help gpu-leak'?"
 	expect 2 help S6 S7
-	holds err "'S7' is too many"
+	holds err "too many arguments: 'S7'"
 	expect 2 --output=x report
 	holds err 'options follow the command'
 	empty out

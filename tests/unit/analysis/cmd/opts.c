@@ -127,7 +127,7 @@ static void test_tables__fit_and_are_whole(void **state)
 	for (size_t i = 0; cmd_table[i]; i++) {
 		opts_init(&opts, cmd_table[i]->groups); /* asserts that the rows fit */
 		assert_non_null(cmd_table[i]->run);
-		assert_ptr_equal(cmd_find(cmd_table[i]->name), cmd_table[i]);
+		assert_ptr_equal(cmd_find(cmd_table, cmd_table[i]->name), cmd_table[i]);
 		for (size_t a = 0; a < opts.count; a++) {
 			assert_true(strlen(opts.rows[a].opt.help) > 5);
 			assert_true((opts.rows[a].opt.type == OPT_FLAG || opts.rows[a].opt.type == OPT_SWITCH) == !opts.rows[a].opt.value);
@@ -145,10 +145,10 @@ static void test_suggest__near_and_far(void **state)
 	assert_int_equal(suggest_distance("reprot", "report"), 1); /* a swap */
 	assert_int_equal(suggest_distance("rport", "report"), 1);
 	assert_int_equal(suggest_distance("", "abc"), 3);
-	assert_string_equal(cmd_nearest("reprt"), "report");
-	assert_string_equal(cmd_nearest("docter"), "doctor");
-	assert_null(cmd_nearest("xyzzy"));
-	assert_null(cmd_nearest("a-very-long-word-that-no-command-has-and-that-goes-on-and-on-and-on-and-on"));
+	assert_string_equal(cmd_nearest(cmd_table, "reprt"), "report");
+	assert_string_equal(cmd_nearest(cmd_table, "docter"), "doctor");
+	assert_null(cmd_nearest(cmd_table, "xyzzy"));
+	assert_null(cmd_nearest(cmd_table, "a-very-long-word-that-no-command-has-and-that-goes-on-and-on-and-on-and-on"));
 }
 
 int main(void)

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tables of commands, options and causes as JSON. */
+#include "analysis/cmd/help_json.h"
+
+#include <json-c/json.h>
+#include <string.h>
+#include "analysis/cmd/help_causes.h"
+#include "analysis/explain/cause_guide.h"
+
+/* A text that may be absent: NULL and "" become null. */
+static void add_text(struct json_object *object, const char *key, const char *text)
+{
+	struct json_object *value = NULL;
+
+	if (text && *text)
+		value = json_object_new_string(text);
+	json_object_object_add(object, key, value);
+}
+
+static struct json_object *choices_to_json(const struct opt *opt)
+{
+	const char *words = opt->type == OPT_SWITCH ? "0|1" : opt->value;
+	struct json_object *list;
+
+	if (opt->type != OPT_CHOICE && opt->type != OPT_SWITCH)
+		return NULL;
+	list = json_object_new_array();
+	for (; *words; words += strcspn(words, "|"), words += *words == '|')
+		json_object_array_add(list,
+				      json_object_new_string_len(words, (int)strcspn(words, "|")));
+	return list;
+}
+
+static struct json_object *option_to_json(const struct opts_row *row)
+{
+	struct json_object *object = json_object_new_object();
+	const char letter[2] = { row->opt.letter, 0 };
+	char fallback[64], spelled[160];
+	bool has_choices = row->opt.type == OPT_CHOICE || row->opt.type == OPT_SWITCH;
+
+	opts_default(&row->opt, fallback, sizeof fallback);
+	opts_spell(row, spelled, sizeof spelled);
+	add_text(object, "name", row->name);
+	add_text(object, "letter", letter);
+	add_text(object, "spelled", spelled + strspn(spelled, " "));
+	add_text(object, "value", has_choices ? NULL : row->opt.value);
+	json_object_object_add(object, "choices", choices_to_json(&row->opt));
+	json_object_object_add(object, "value_optional",
+			       json_object_new_boolean(row->opt.type == OPT_SWITCH));
+	add_text(object, "default", fallback);
+	add_text(object, "help", row->opt.help);
+	add_text(object, "group", row->group->title);
+	return object;
+}
+
+static struct json_object *examples_to_json(const char *examples)
+{
+	struct json_object *list = json_object_new_array();
+
+	while (*examples) {
+		size_t command = strcspn(examples, "\t");
+		const char *what = examples + command + 1;
+		size_t what_bytes = strcspn(what, "\n");
+		struct json_object *example = json_object_new_object();
+		json_object_object_add(example, "command",
+				       json_object_new_string_len(examples, (int)command));
+		json_object_object_add(example, "what",
+				       json_object_new_string_len(what, (int)what_bytes));
+		json_object_array_add(list, example);
+		examples = what + what_bytes + 1;
+	}
+	return list;
+}
+
+static struct json_object *command_to_json(const struct cmd *cmd)
+{
+	struct json_object *object = json_object_new_object(), *list = json_object_new_array();
+	struct opts opts;
+
+	opts_init(&opts, cmd->groups);
+	for (size_t i = 0; i < opts.count; i++)
+		json_object_array_add(list, option_to_json(&opts.rows[i]));
+	add_text(object, "name", cmd->name);
+	add_text(object, "summary", cmd->summary);
+	add_text(object, "usage", cmd->usage);
+	add_text(object, "manual", cmd->manual);
+	add_text(object, "about", cmd->about);
+	json_object_object_add(object, "examples", examples_to_json(cmd->examples));
+	json_object_object_add(object, "options", list);
+	return object;
+}
+
+static struct json_object *advice_to_json(const char *id)
+{
+	struct json_object *list = json_object_new_array();
+	struct help_advice advice;
+
+	for (size_t i = 0; help_cause_advice(id, i, &advice); i++) {
+		struct json_object *object = json_object_new_object();
+		add_text(object, "framework", advice.framework);
+		add_text(object, "words", advice.words);
+		json_object_array_add(list, object);
+	}
+	return list;
+}
+
+static struct json_object *cause_to_json(const struct cause_rule *rule)
+{
+	struct json_object *object = json_object_new_object();
+	const struct cause_guide *guide = cause_guide_find(rule->name_id);
+
+	add_text(object, "name_id", rule->name_id);
+	add_text(object, "id", rule->id);
+	add_text(object, "name", rule->name);
+	add_text(object, "about", help_cause_about(rule->id));
+	add_text(object, "recognise", guide ? guide->recognise : NULL);
+	add_text(object, "example", guide ? guide->example : NULL);
+	json_object_object_add(object, "advice", advice_to_json(rule->id));
+	return object;
+}
+
+void help_json(FILE *out, const struct cmd *const *commands)
+{
+	struct json_object *top = json_object_new_object();
+	struct json_object *list = json_object_new_array(), *causes = json_object_new_array();
+	struct json_object *confidence = json_object_new_array();
+
+	for (; *commands; commands++)
+		json_object_array_add(list, command_to_json(*commands));
+	for (size_t i = 0; help_cause_at(i); i++)
+		json_object_array_add(causes, cause_to_json(help_cause_at(i)));
+	for (size_t i = 0; help_confidence[i]; i++)
+		json_object_array_add(confidence, json_object_new_string(help_confidence[i]));
+	add_text(top, "schema", "cuflight.help/1");
+	add_text(top, "version", CUFLIGHT_VERSION);
+	json_object_object_add(top, "commands", list);
+	json_object_object_add(top, "causes", causes);
+	json_object_object_add(top, "confidence", confidence);
+	fprintf(out, "%s\n",
+		json_object_to_json_string_ext(top, JSON_C_TO_STRING_PRETTY |
+						    JSON_C_TO_STRING_NOSLASHESCAPE));
+	json_object_put(top);
+}

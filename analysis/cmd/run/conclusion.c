@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* WAIT records, and the last lines of `cuflight run`. */
+#include "analysis/cmd/run/conclusion.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include "analysis/base/units.h"
+#include "analysis/cmd/cli/say.h"
+#include "analysis/explain/cause.h"
+#include "analysis/explain/facts_build.h"
+#include "analysis/recording/recording_append.h"
+
+void conclusion_print_kill(const struct supervised *supervised, const struct oom_kills *kills)
+{
+	int status = supervised->wait_status;
+
+	if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
+		return;
+	if (oom_kills_any(kills->in_cgroup))
+		say_info("killed by the kernel's OOM killer: the cgroup's oom_kill count rose "
+			 "by %s (limit %s)", units_count(kills->in_cgroup).s,
+			 units_bytes(kills->limit_bytes).s);
+	else if (oom_kills_any(kills->on_machine))
+		say_info("killed by SIGKILL, probably by the kernel's OOM killer: the machine's "
+			 "oom_kill count rose by %s", units_count(kills->on_machine).s);
+	else
+		say_info("killed by SIGKILL, but not by the OOM killer (oom_kill unchanged)");
+}
+
+/* ---- what is appended to the recordings ---- */
+
+struct note {
+	char text[256];
+	size_t used;
+};
+
+/* One line "key=value"; an unknown value is left out. */
+static void add_number(struct note *note, const char *key, uint64_t value)
+{
+	if (value != CUF_UNKNOWN)
+		note->used += (size_t)snprintf(note->text + note->used,
+					       sizeof note->text - note->used,
+					       "%s=%" PRIu64 "\n", key, value);
+}
+
+static void add_wait_status(struct note *note, int status)
+{
+	if (WIFSIGNALED(status))
+		add_number(note, "signal", (uint64_t)WTERMSIG(status));
+	else
+		add_number(note, "exit_status", (uint64_t)WEXITSTATUS(status));
+}
+
+static bool has_ended(uint32_t pid)
+{
+	return kill((pid_t)pid, 0) && errno == ESRCH;
+}
+
+void conclusion_note_end(const struct recordings *list, const struct supervised *supervised,
+			 const struct oom_kills *kills)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		const struct recording_file *file = &list->files[i];
+		bool is_command = file->pid == (uint32_t)supervised->pid;
+		struct note note = { 0 };
+		if (!file->of_run)
+			continue;
+		/* a descendant's status is unknown; the OOM killer may have ended it */
+		if (!is_command && (!oom_kills_any(kills->in_cgroup) || !has_ended(file->pid)))
+			continue;
+		if (is_command)
+			add_wait_status(&note, supervised->wait_status);
+		add_number(&note, "oom_kill", kills->in_cgroup);
+		add_number(&note, "system_oom_kill", kills->on_machine);
+		add_number(&note, "limit_bytes", kills->limit_bytes);
+		if (recording_append_wait(file->path, note.text) < 0)
+			say_error("cannot write how it ended to '%s': %s", file->path,
+				  strerror(errno));
+	}
+}
+
+/* ---- the last lines ---- */
+
+struct totals {
+	uint64_t bytes, incidents;
+};
+
+static struct totals sum_run(const struct recordings *list)
+{
+	struct totals totals = { 0 };
+
+	for (size_t i = 0; i < list->count; i++) {
+		if (!list->files[i].of_run)
+			continue;
+		totals.bytes += list->files[i].bytes;
+		totals.incidents += list->files[i].incident_count;
+	}
+	return totals;
+}
+
+static void print_recorded(const struct recordings *list, size_t processes, const char *path)
+{
+	struct totals totals = sum_run(list);
+	char what[PATH_MAX], failed[64] = "";
+
+	if (processes > 1)
+		snprintf(what, sizeof what, "%zu processes", processes);
+	else
+		recordings_show_path(path, what, sizeof what);
+	if (totals.incidents)
+		snprintf(failed, sizeof failed, ", %s failed request%s",
+			 units_count(totals.incidents).s, totals.incidents == 1 ? "" : "s");
+	say_info("recorded %s (%s)%s", what, units_bytes(totals.bytes).s, failed);
+}
+
+/* Only with a verdict: a run that went well has none, and needs no line. */
+static void print_cause(const char *path)
+{
+	struct facts *facts;
+
+	if (facts_build(path, NULL, &facts, NULL))
+		return;
+	if (facts->cause && *facts->cause->id)
+		say_info("likely cause: %s", facts->cause->name);
+	facts_free(facts);
+}
+
+void conclusion_print(const struct recordings *list, size_t processes,
+		      const struct destination *destination, bool named_output, int status)
+{
+	const struct recording_file *best = recordings_best(list);
+	const char *path = best->path;
+	char shown[PATH_MAX];
+
+	print_recorded(list, processes, path);
+	/* a directory is read as one run, so it must contain nothing else */
+	if (processes > 1 && destination->is_directory && processes == list->count + list->older)
+		path = destination->directory;
+	if (status || best->incident_count)
+		print_cause(path);
+	recordings_show_path(path, shown, sizeof shown);
+	if (named_output)
+		say_info("explain it: cuflight report %s", shown);
+	else
+		say_info("explain it: cuflight report");
+}
+
+bool conclusion_has_finding(const struct recordings *list)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < list->count && !found; i++) {
+		struct facts *facts;
+		if (!list->files[i].of_run || facts_build(list->files[i].path, NULL, &facts, NULL))
+			continue;
+		found = facts->fatal_incident != 0;
+		for (size_t leak = 0; leak < facts->leak_count; leak++)
+			found |= facts->leaks[leak].class == CLASS_LEAK;
+		facts_free(facts);
+	}
+	return found;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The end of a run: what `cuflight run` appends to the recordings, and its last lines on stderr.
+ * Contract: in list, the recordings of the run are marked, and their processes may still run.
+ * Errors are printed; none changes the exit status.
+ */
+#ifndef CMD_CONCLUSION_H
+#define CMD_CONCLUSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include "analysis/cmd/run/oom_kills.h"
+#include "analysis/cmd/run/recordings.h"
+#include "analysis/cmd/run/supervise.h"
+#include "analysis/cmd/target/destination.h"
+
+/* After a SIGKILL: whether it came from the OOM killer. */
+void conclusion_print_kill(const struct supervised *supervised, const struct oom_kills *kills);
+
+/*
+ * Appends what a later report cannot know: how the command ended, if it wrote no end record, and
+ * whether the OOM killer ran meanwhile.
+ */
+void conclusion_note_end(const struct recordings *list, const struct supervised *supervised,
+			 const struct oom_kills *kills);
+
+/*
+ * Where the recordings are, the likely cause if something went wrong, and the command that
+ * explains it. named_output: the destination was named on the command line, so the command must
+ * name it too. status: the exit status of the command.
+ */
+void conclusion_print(const struct recordings *list, size_t processes,
+		      const struct destination *destination, bool named_output, int status);
+
+/* A fatal failure or a leak in any process of the run: what --error-exitcode is about. */
+bool conclusion_has_finding(const struct recordings *list);
+
+#endif

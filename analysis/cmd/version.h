@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What --version prints. Contract: writes one line to out. */
+#ifndef CMD_VERSION_H
+#define CMD_VERSION_H
+
+#include <stdio.h>
+
+void version_print(FILE *out);
+
+#endif
