@@ -14,7 +14,7 @@ with_tmpfs() {
 full_disk() { with_tmpfs size=1m "$@"; }
 read_only() { with_tmpfs ro "$@"; }
 
-@test "a full disk" {
+@test "a full disk: the program is unchanged, and one line gives the reason" {
 	need_mounts
 	export output left=$home/left
 	unchanged_under full_disk "$victims/holds_memory" 20 7
@@ -22,7 +22,7 @@ read_only() { with_tmpfs ro "$@"; }
 	[ ! -s "$home/left" ]
 }
 
-@test "a disk that is full but for a part" {
+@test "a disk that is full except for a part of the file" {
 	need_mounts
 	export output left=$home/left
 	options=start=1:size=64MiB
@@ -58,7 +58,7 @@ read_only() { with_tmpfs ro "$@"; }
 	said_once 'not a directory'
 }
 
-@test "a folder that others own" {
+@test "a folder that another user owns" {
 	need_root
 	command -v setpriv >/dev/null || skip "no setpriv here"
 	open_to_all
@@ -73,7 +73,7 @@ read_only() { with_tmpfs ro "$@"; }
 	left_nothing "$output"
 }
 
-@test "a link where the recording would go" {
+@test "a symbolic link where the recording would go is not followed" {
 	echo precious >"$home/precious"
 	ln -s "$home/precious" "$home/link.cuf"
 	output=$home/link.cuf
@@ -96,7 +96,7 @@ read_only() { with_tmpfs ro "$@"; }
 	left_nothing "$output"
 }
 
-@test "a limit on the size of files that is met with the file alone" {
+@test "a limit on the size of files that only the recording reaches" {
 	limited() { (ulimit -f 1000 && exec "$@"); }
 	options=start=0:size=64MiB
 	unchanged_under limited "$victims/holds_memory" 80 7
@@ -127,7 +127,7 @@ read_only() { with_tmpfs ro "$@"; }
 	readable_in "$output"
 }
 
-@test "nobody reads standard error any more" {
+@test "no process reads standard error any more" {
 	# shellcheck disable=SC2016
 	unread() { sh -c 'exec 3>&1; { sleep 0.2; "$@" 2>&1 >&3; echo $? >"$0"; } | true; exit "$(cat "$0")"' "$home/inner" "$@"; }
 	output=/proc/no/such/folder/

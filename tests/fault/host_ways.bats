@@ -35,11 +35,11 @@ told() { sed -E "s/pid [0-9]+/pid/; ${varies:-}" "$home/$1"; }
 	depth=256 exact host_stacks deep_recursion
 }
 @test "the smallest stacks that threads may have" { depth=256 exact host_stacks small_stack; }
-@test "destructors of threads that are gone already" { exact host_processes destructors; }
+@test "destructors of threads that have ended" { exact host_processes destructors; }
 @test "threads that are cancelled" { exact host_processes cancel; }
-@test "fork in the middle of threads at work" { varies='s/^size 131271 .*//' exact host_processes fork; }
-@test "clone, past libc" { exact host_processes raw_clone; }
+@test "fork while threads allocate" { varies='s/^size 131271 .*//' exact host_processes fork; }
+@test "clone as a raw system call" { exact host_processes raw_clone; }
 @test "vfork and exec, and exec that fails" { exact host_processes vfork; }
-@test "posix_spawn, and of nothing" { exact host_processes posix_spawn; }
-@test "clone into the same memory" { exact host_processes clone_vm; }
-@test "allocations after the end began" { exact host_processes atexit; }
+@test "posix_spawn, also of a file that does not exist" { exact host_processes posix_spawn; }
+@test "clone that shares the memory" { exact host_processes clone_vm; }
+@test "allocations after exit began" { exact host_processes atexit; }

@@ -48,12 +48,12 @@ for_all_n() {
 }
 
 @test "openat fails" { for_all_n openat:EMFILE; }
-@test "openat fails for good" { for_all_n openat:EPERM:onward; }
-@test "fallocate: no space" { for_all_n fallocate:ENOSPC; }
-@test "fallocate: not supported, zeros are written instead" { for_all_n fallocate:EOPNOTSUPP; }
-@test "fallocate: an input or output error" { for_all_n fallocate:EIO; }
+@test "openat fails from the n-th call on" { for_all_n openat:EPERM:onward; }
+@test "fallocate fails: no space" { for_all_n fallocate:ENOSPC; }
+@test "fallocate is not supported, zeros are written instead" { for_all_n fallocate:EOPNOTSUPP; }
+@test "fallocate fails with an input or output error" { for_all_n fallocate:EIO; }
 @test "mmap fails" { for_all_n mmap:ENOMEM; }
-@test "mmap fails for good" { for_all_n mmap:ENOMEM:onward; }
+@test "mmap fails from the n-th call on" { for_all_n mmap:ENOMEM:onward; }
 @test "mmap is forbidden" { for_all_n mmap:EPERM; }
 @test "mremap fails" { for_all_n mremap:ENOMEM; }
 @test "madvise fails" { for_all_n madvise:EINVAL; }
@@ -64,9 +64,9 @@ for_all_n() {
 @test "uname fails" { for_all_n uname:EPERM; }
 @test "prctl fails" { for_all_n prctl:EPERM; }
 @test "prlimit64 fails" { for_all_n prlimit64:EPERM; }
-@test "rt_sigprocmask is forbidden, and there is a line to be said" { for_all_n rt_sigprocmask:EPERM :nonsense=1; }
+@test "rt_sigprocmask is forbidden while there is a line to print" { for_all_n rt_sigprocmask:EPERM :nonsense=1; }
 @test "membarrier fails" { for_all_n membarrier:EPERM; }
-@test "membarrier is not there" { for_all_n membarrier:ENOSYS:onward; }
+@test "membarrier does not exist" { for_all_n membarrier:ENOSYS:onward; }
 
 @test "fallocate is not supported, and the disk fills while zeros are written" {
 	observe recorded "$build/fault/inject" --syscall=fallocate --nth=1 --errno=EOPNOTSUPP --syscall=write --nth=30 --errno=ENOSPC --report="$home/seen" -- \

@@ -14,8 +14,8 @@ kill_runs() {
 }
 
 @test "SIGKILL at 228 random instants, every event recorded" { kill_runs 228 start=1:host=full:size=16MiB; }
-@test "SIGKILL at 100 random instants, around the moment when the device is seen and the file made" { kill_runs 100 size=16MiB; }
+@test "SIGKILL at 100 random instants, around the moment when the device is first used and the file created" { kill_runs 100 size=16MiB; }
 # KILL_RUNS=1000: as many as you like
-@test "SIGKILL at ${KILL_RUNS:=100} random instants, threads and children coming and going" {
+@test "SIGKILL at ${KILL_RUNS:=100} random instants, while threads and children start and end" {
 	kill_runs "$KILL_RUNS" start=1:host=full:size=32MiB churn
 }

@@ -13,7 +13,7 @@ under() {
 # NAME: the number after it, on stdin
 field() { sed -nE "s/.*\\b$1 ([0-9]+).*/\\1/p"; }
 
-@test "a process that allocates little: at most 8 MiB more are resident" {
+@test "a process that allocates little has at most 8 MiB more resident" {
 	native=$("$victims/allocates_little" | field rss)
 	[ "$native" -gt 0 ] || skip "no /proc/self/smaps_rollup here"
 	for options in host=sampled host=sampled:start=1 host=full host=sampled:start=1:size=1GiB host=full:size=1GiB; do
@@ -45,5 +45,5 @@ nothing_grows() {
 	"$build/cuflight" report --json "$output"/*.cuf | python3 -c 'import json, sys; assert json.load(sys.stdin)["coverage"]["lost"] == []'
 }
 
-@test "${CHURN_SECONDS:=30} seconds at full speed, every event recorded: nothing grows" { nothing_grows host=full:size=16MiB; }
-@test "$CHURN_SECONDS seconds at full speed, sampled: nothing grows" { nothing_grows host=sampled:start=1:size=16MiB; }
+@test "${CHURN_SECONDS:=30} seconds at full speed, every event recorded: memory does not grow" { nothing_grows host=full:size=16MiB; }
+@test "$CHURN_SECONDS seconds at full speed, sampled: memory does not grow" { nothing_grows host=sampled:start=1:size=16MiB; }

@@ -4,7 +4,7 @@
 # does without us.
 load broken.bash
 
-@test "no /proc" {
+@test "/proc is not mounted" {
 	need_mounts
 	# shellcheck disable=SC2016
 	no_proc() { unshare -m sh -c 'mount -t tmpfs tmpfs /proc || exit 125; exec "$@"' sh "$@"; }
@@ -13,7 +13,7 @@ load broken.bash
 	readable_in "$output"
 }
 
-@test "no /sys" {
+@test "/sys is not mounted" {
 	need_mounts
 	# shellcheck disable=SC2016
 	no_sys() { unshare -m sh -c 'mount -t tmpfs tmpfs /sys || exit 125; exec "$@"' sh "$@"; }
@@ -38,7 +38,7 @@ load broken.bash
 # a filter that was there from the start (a container's) hides one that came later
 need_no_filter() { grep -q '^Seccomp:[[:space:]]*0' /proc/self/status || skip "a seccomp filter is here already"; }
 
-@test "a sandbox that kills whoever opens a file, entered before there is a recording" {
+@test "a sandbox that kills a process that opens a file, entered before there is a recording" {
 	need_no_filter
 	options=start=0
 	unchanged_under command "$victims/sandboxes_itself" kill
@@ -46,7 +46,7 @@ need_no_filter() { grep -q '^Seccomp:[[:space:]]*0' /proc/self/status || skip "a
 	left_nothing "$output"
 }
 
-@test "a sandbox that kills whoever opens a file, entered while recording" {
+@test "a sandbox that kills a process that opens a file, entered while recording" {
 	need_no_filter
 	unchanged_under command "$victims/sandboxes_itself" kill
 	readable_in "$output"
@@ -80,7 +80,7 @@ need_no_filter() { grep -q '^Seccomp:[[:space:]]*0' /proc/self/status || skip "a
 
 # The dynamic linker of a setuid program takes preloads from the system's folders alone, and only files that are setuid,
 # too: so our library takes the place of another one there, in a private view of the file system.
-@test "a setuid program writes nothing and says nothing" {
+@test "a setuid program writes no recording and prints nothing" {
 	need_root
 	need_mounts
 	command -v setpriv >/dev/null || skip "no setpriv here"

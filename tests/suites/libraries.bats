@@ -74,7 +74,7 @@ recordings_are_readable() {
 	rm -r "$CUFLIGHT_OUTPUT"
 }
 
-@test "jemalloc's integration tests, jemalloc behind the recorder" {
+@test "jemalloc's integration tests pass, with jemalloc behind the recorder" {
 	source_of jemalloc
 	local program
 	{ [ -x configure ] || autoconf; CFLAGS=-O1 ./configure --disable-cxx && make -j2 build_lib_shared tests_integration; } >../build.log 2>&1 ||
@@ -90,7 +90,7 @@ recordings_are_readable() {
 	recordings_are_readable
 }
 
-@test "mimalloc's stress test, on the process's malloc" {
+@test "mimalloc's stress test passes on the process's malloc" {
 	source_of mimalloc
 	cc -O1 -DUSE_STD_MALLOC test/test-stress.c -o stress -lpthread
 	same one_thread ./stress 1 50 20
@@ -99,7 +99,7 @@ recordings_are_readable() {
 }
 
 # but those of sockets and pipes, which are about neither memory nor threads
-@test "apr's tests: pools, tables, threads, locks, processes, shared memory" {
+@test "apr's tests pass: pools, tables, threads, locks, processes, shared memory" {
 	source_of apr
 	local suite
 	{ ./configure && make -j2 && make -C test -j2; } >../build.log 2>&1 || { tail ../build.log >&2; return 1; }

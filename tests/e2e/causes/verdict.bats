@@ -19,7 +19,7 @@ native() {
 	SIMCUDA_LIB=$build/sim "$root/scripts/simcuda" "$build/victims/$1" >native.truth 2>native.err || true
 }
 
-@test "a fatal failure is explained in three lines on stderr, after the program's own words" {
+@test "a fatal failure is explained in three lines on stderr, after the program's output" {
 	record oom_fatal
 	native oom_fatal
 	[ "$(<status)" = 1 ]
@@ -31,7 +31,7 @@ native() {
 	cmp <(grep -v '^device ' truth) <(grep -v '^device ' native.truth)
 }
 
-@test "the likely cause is told where arithmetic tells it; tests/bench/causes.py compares it with the report's" {
+@test "the likely cause is named where arithmetic shows it; tests/bench/causes.py compares it with the report's" {
 	record 'cause_fixture weights_too_large'
 	grep -qE '^cuflight: likely: hardly anything was given back since the start: .* \(S2, S3, S5\)$' err
 	record 'cause_fixture pages_pinned'
@@ -48,7 +48,7 @@ native() {
 	[ "$(grep -c '^cuflight: ' err)" = 3 ]
 }
 
-@test "a refused malloc that ends the program is explained, too; one that the program lives with is not" {
+@test "a refused malloc that ends the program is explained, too; one that the program survives is not" {
 	limited() { (ulimit -v 1000000 && CUFLIGHT_OUTPUT="$home/r.cuf" LD_PRELOAD="$build/libcuflight.so" /usr/bin/python3 -c "$1" 2>err); }
 	limited 'kept = []
 while True: kept.append(bytes(8 << 20))' && return 1
@@ -60,7 +60,7 @@ except MemoryError: print("went on")' | grep -qxF 'went on'
 	[ ! -s err ]
 }
 
-@test "failures that were recovered or handled, and healthy programs, leave stderr alone" {
+@test "recovered and handled failures, and healthy programs, print nothing on stderr" {
 	for victim in oom_recovered oom_handled healthy_churn leak_per_request; do
 		record $victim termination_log="$home/log"
 		native $victim
@@ -69,7 +69,7 @@ except MemoryError: print("went on")' | grep -qxF 'went on'
 	done
 }
 
-@test "probe=1 measures the largest block that can be had; without it nobody asks" {
+@test "probe=1 measures the largest block that can be allocated; without it nothing is probed" {
 	record oom_fatal probe=1
 	expect 0 report --json -o r.json r.cuf
 	python3 - r.json <<'CHECK'

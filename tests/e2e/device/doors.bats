@@ -22,14 +22,14 @@ same_answers() {
 	diff <(echo "$native") <(echo "$recorded") >&2
 }
 
-@test "malloc family: results, errno, alignment, refused resizes" {
+@test "the malloc family keeps its contract: results, errno, alignment, refused resizes" {
 	for options in host=off host=sampled host=full host=full:mmap=1; do
 		same_answers "$options" "$build/victims/malloc_contract"
 	done
 	run ! grep '^NO ' <("$build/victims/malloc_contract")
 }
 
-@test "malloc family: over another allocator" {
+@test "the malloc family keeps its contract over another allocator" {
 	jemalloc=$(ldconfig -p | awk '/libjemalloc.so.2/ { print $NF; exit }')
 	[ -n "$jemalloc" ] || skip "no libjemalloc here"
 	native=$(LD_PRELOAD=$jemalloc "$build/victims/malloc_contract" basic)
@@ -39,18 +39,18 @@ same_answers() {
 	done
 }
 
-@test "dlsym: nothing invented, dlerror and errno kept, RTLD_NEXT is the asker's next" {
+@test "dlsym invents nothing, keeps dlerror and errno, and RTLD_NEXT is the caller's next" {
 	cc -O1 -D_GNU_SOURCE -shared -fPIC -DFIRST "$root/tests/e2e/device/chain.c" -o "$BATS_TEST_TMPDIR/first.so" -ldl
 	cc -O1 -D_GNU_SOURCE -shared -fPIC "$root/tests/e2e/device/chain.c" -o "$BATS_TEST_TMPDIR/second.so"
 	same_answers host=sampled "$build/victims/symbol_contract" "$BATS_TEST_TMPDIR/first.so" "$BATS_TEST_TMPDIR/second.so"
 	same_answers host=sampled "$build/victims/symbol_contract" "$BATS_TEST_TMPDIR/second.so" "$BATS_TEST_TMPDIR/first.so"
 }
 
-@test "dlsym: the pass-through is a jump in the object code" {
+@test "dlsym's pass-through is a jump in the object code" {
 	"$root/scripts/lint-tailjump" "$build"
 }
 
-@test "exits: every way out keeps its status" {
+@test "every way to exit keeps its status" {
 	same_answers host=full bash -c 'echo shell; exit 7'
 	same_answers host=full perl -MPOSIX -e '$| = 1; print "fast\n"; POSIX::_exit(9)'
 	same_answers host=full perl -e '$| = 1; print "exec\n"; exec "sh", "-c", "echo child; exit 4"'
@@ -58,7 +58,7 @@ same_answers() {
 	same_answers host=full perl -MPOSIX -e '$| = 1; print "abort\n"; POSIX::abort()'
 }
 
-@test "vfork: a child's exec is not the end of its parent" {
+@test "exec in a vfork child does not end the recording of its parent" {
 	cat >"$BATS_TEST_TMPDIR/spawn.py" <<-'PY'
 		import subprocess, os
 		for _ in range(3):

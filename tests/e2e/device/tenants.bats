@@ -64,7 +64,7 @@ CHECK
 	grep -qE "other: sleep, pid $neighbour +3\.00 GiB +[0-9.]+% +NVML\$" out
 }
 
-@test "NVML of drivers 450 and 535: other names, records of 16 and of 32 bytes" {
+@test "NVML of drivers 450 and 535 is read: other names, records of 16 and of 32 bytes" {
 	for release in 450 535; do
 		SIMCUDA_NVML=$release preloaded neighbours
 		agrees
@@ -72,24 +72,24 @@ CHECK
 	done
 }
 
-@test "bytes that NVML cannot tell are unknown, not 0, and stay unexplained" {
+@test "bytes that NVML does not know are unknown, not 0, and stay unexplained" {
 	SIMCUDA_TENANTS="$neighbour:3GiB?,4194303:700MiB" preloaded neighbours
 	agrees
 	is "nvml[$neighbour]['bytes'] is None and row['unexplained'] == 3 * GiB"
 }
 
-@test "a program that loads no NVML: cuflight run has it asked, also when the process is gone at once" {
+@test "for a program that loads no NVML cuflight run queries it, also when the process ends immediately" {
 	launched -- "$build/victims/neighbours" --without-nvml
 	agrees
 	is "nvml[$neighbour]['bytes'] == 3 * GiB and nvml[4194303]['bytes'] == 700 * MiB and row['unexplained'] == 64 * MiB"
 }
 
-@test "a program that goes on after its failure is read while it lives" {
+@test "a program that continues after its failure is queried while it runs" {
 	launched -- "$build/victims/oom_handled"
 	is "nvml[$neighbour]['bytes'] == 3 * GiB and len(nvml) == 2 and row['unexplained'] == 64 * MiB"
 }
 
-@test "a process that was recorded as well is counted once, with its context" {
+@test "a process that was also recorded is counted once, with its context" {
 	mkfifo hold
 	sim env "CUFLIGHT_OUTPUT=$home/two/" CUFLIGHT_OPTIONS=size=4MiB "LD_PRELOAD=$build/libcuflight.so" \
 		"$build/victims/cause_fixture" --hold $((8 << 30)) <hold >held 3>&- &
@@ -105,7 +105,7 @@ CHECK
 	is "nvml[$holder]['bytes'] > 4 * GiB and len([o for o in owners if o['pid'] == $holder]) == 1 and row['unexplained'] == 0"
 }
 
-@test "process ids of another namespace: we are not counted as a neighbour" {
+@test "with process ids of another namespace the process is not counted as its own neighbour" {
 	export SIMCUDA_NVML_PIDS=4200000
 	preloaded neighbours --without-nvml
 	is "not nvml"
@@ -115,12 +115,12 @@ CHECK
 	is "len(nvml) == 2 and nvml[$neighbour + 4200000]['bytes'] == 3 * GiB and nvml[$neighbour + 4200000]['basis'] == 'estimated'"
 }
 
-@test "without NVML nothing changes but what is unexplained" {
+@test "without NVML only the unexplained bytes change" {
 	SIMCUDA_NVML=none launched -- "$build/victims/neighbours" --without-nvml
 	is "not nvml and 'NVML' not in blind and row['unexplained'] == 3 * GiB + 764 * MiB"
 }
 
-@test "NVML that refuses is told; NVML that never answers is not waited for" {
+@test "an NVML that refuses is reported; one that never answers is not waited for" {
 	SIMCUDA_NVML_FAIL=nvmlInit_v2:9 launched -- "$build/victims/oom_fatal"
 	is "not nvml and 'nvmlInit_v2 answered 9 (driver not loaded)' in blind"
 	SIMCUDA_NVML_FAIL=nvmlDeviceGetComputeRunningProcesses_v3:4 preloaded neighbours
@@ -131,7 +131,7 @@ CHECK
 	[ $((SECONDS - began)) -lt 10 ]
 }
 
-@test "nvml=0: nobody asks" {
+@test "with nvml=0 nothing queries NVML" {
 	options=nvml=0 preloaded neighbours
 	is "not nvml"
 	launched --nvml=0 -- "$build/victims/oom_fatal"

@@ -32,19 +32,19 @@ every_point() {
 	[[ "${lines[-1]}" == "$1 points, 0 disagreements" ]]
 }
 
-@test "segments of cudaMalloc: 1,000 points and the failure" {
+@test "segments of cudaMalloc: the report equals the allocator at 1,000 points and at the failure" {
 	record 1
 	agree
 	every_point 1001
 }
 
-@test "expandable segments: 1,000 points and the failure" {
+@test "expandable segments: the report equals the allocator at 1,000 points and at the failure" {
 	record 1 --expandable
 	agree
 	every_point 1001
 }
 
-@test "a limit of the framework's own is an incident without a driver's failure" {
+@test "a request refused by the framework's limit is an incident without a driver failure" {
 	record 1 --mode=capped
 	grep -v '^refused ' truth >truth.here # the driver was not asked what is free
 	mv truth.here truth
@@ -53,13 +53,13 @@ every_point() {
 	every_point 1001
 }
 
-@test "a request that is served after the cache was released is no failure" {
+@test "a request that succeeds after the cache was released is no failure" {
 	record 0 --mode=retried
 	agree
 	every_point 1
 }
 
-@test "the comparison can fail" {
+@test "the comparison notices a wrong figure" {
 	record 1 --points=5
 	every_point 6
 	sed -i 's/^\(point 3 .* hole_small \)/\11/' truth
@@ -72,7 +72,7 @@ every_point() {
 	[[ "$output" == *"framework allocated"* ]]
 }
 
-@test "when the framework's events have left their ring, the figures are estimates and the rows still sum" {
+@test "when the framework's events were overwritten, figures are estimates and the rows still sum" {
 	OPTIONS=size=4MiB record 1 --points=2000
 	at=$(python3 -c 'import json; print((int(next(l for l in open("truth") if l.startswith("point 1 ")).split()[3]) - json.load(open("report.json"))["processes"][0]["start_ns"]) / 1e9)')
 	"$build/cuflight" report --json "--at=${at}s" one.cuf >early.json

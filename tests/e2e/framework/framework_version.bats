@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # PyTorch's version is read from a file, and never in one of its allocator's reports: those are made under its lock.
 
-@test "PyTorch's version is read where a library is opened, not where a block is reported" {
+@test "PyTorch's version is read when a library is opened, not when a block is reported" {
 	root=$(realpath "$BATS_TEST_DIRNAME/../../..")
 	build=${BUILD:-$root/build}
 	cd "$BATS_TEST_TMPDIR"

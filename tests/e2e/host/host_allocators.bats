@@ -13,7 +13,7 @@ leak_under() {
 	"$cuflight" report --json rec >report.json
 }
 
-@test "tcmalloc behind the recorder: every block, and by its books" {
+@test "tcmalloc behind the recorder: every block, and its statistics" {
 	have libtcmalloc_minimal.so.4
 	leak_under "$build/libcuflight.so" libtcmalloc_minimal.so.4
 	"$root/tests/e2e/check_truth.py" truth report.json
@@ -23,7 +23,7 @@ leak_under() {
 	report_has 'd.host.allocator.system_bytes >= d.host.allocator.live_bytes && d.host.verdict === "fine"'
 }
 
-@test "mimalloc behind the recorder: every block; of its books, what it took" {
+@test "mimalloc behind the recorder: every block, and the part of its statistics that it reserved" {
 	have libmimalloc.so.2
 	leak_under "$build/libcuflight.so" libmimalloc.so.2
 	grep -v '^host verdict' truth >leak_alone # it says too little for a verdict
@@ -33,7 +33,7 @@ leak_under() {
 	report_has 'd.host.resident.some((r) => r.part === "malloc_live" && r.bytes === d.host.malloc_live_bytes)'
 }
 
-@test "tcmalloc and mimalloc in front of the recorder: named in coverage, once, with what they say" {
+@test "tcmalloc and mimalloc in front of the recorder are named in coverage, once, with their statistics" {
 	local name library
 	have libtcmalloc_minimal.so.4
 	have libmimalloc.so.2
@@ -46,7 +46,7 @@ leak_under() {
 	done
 }
 
-@test "jemalloc linked into a library under hidden names, and stripped: named in coverage" {
+@test "jemalloc linked into a library under hidden names, and stripped, is named in coverage" {
 	local archive
 	archive=$(compgen -G '/usr/lib/*/libjemalloc_pic.a' | head -n 1)
 	[ -n "$archive" ] || skip "no libjemalloc_pic.a here"
@@ -72,7 +72,7 @@ leak_under() {
 	report_has 'd.coverage.blind.some((b) => /libjemalloc.* defines malloc itself \(jemalloc\)/.test(b.text))'
 }
 
-@test "an object with an allocator of its own is named in coverage, with its books" {
+@test "an object with its own allocator is named in coverage, with its statistics" {
 	# an object that has jemalloc under the names that Arrow builds it with: what its mallctl answers is all that is seen
 	cat >own.c <<-'END'
 		#include <string.h>
@@ -93,7 +93,7 @@ leak_under() {
 	report_has 'd.host.other_allocators[0].live_bytes === 123456789 && d.host.allocator.name === "glibc"'
 }
 
-@test "a program that is linked with jemalloc runs on it: recorded, and by its books" {
+@test "a program that is linked with jemalloc runs on it, is recorded, and its statistics are read" {
 	local library
 	have_jemalloc
 	library=$(compgen -G '/usr/lib/*/libjemalloc.so.2' | head -n 1)

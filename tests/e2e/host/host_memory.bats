@@ -51,7 +51,7 @@ interval_holds() {
 	interval_holds -- host_leak
 }
 
-@test "so many stacks that the table is full: a large block's is kept, and the report says what was not" {
+@test "when the table of stacks is full, a large block keeps its stack, and the report counts the dropped ones" {
 	cat >many.py <<'EOF'
 import os
 
@@ -75,7 +75,7 @@ EOF
 	report_has 'd.leaks.some((l) => l.bytes > 3 << 20 && l.count === 1 && l.stack.some((f) => f.function === "hold"))'
 }
 
-@test "a leak so slow that its blocks' ages tell, sampled and host=full" {
+@test "a leak so slow that only the ages of its blocks show it, sampled and host=full" {
 	told_right -- host_leak 64 1500
 	told_right "${exact[@]}" -- host_leak 64 1500
 }
@@ -85,29 +85,29 @@ EOF
 	interval_holds --host-allocator=jemalloc -- host_leak
 }
 
-@test "a heap held open by every 64th block, host=full: fragmentation, and by whom" {
+@test "a heap pinned by every 64th block, host=full: fragmentation, and which call site pins it" {
 	told_right "${exact[@]}" -- host_fragmented
 	report_has 'd.host.largest_free_bytes === undefined && d.host.allocator.largest_free_bytes < 1 << 20'
 	"$cuflight" report rec | grep -q '^verdict  fragmentation: '
 	"$cuflight" report rec | grep -q '^held by .* keep_index_entry'
 }
 
-@test "a heap held open by every 64th block, host=full, with jemalloc: fragmentation, and by whom" {
+@test "a heap pinned by every 64th block, host=full, with jemalloc: fragmentation, and which call site pins it" {
 	have_jemalloc
 	told_right "${exact[@]}" --host-allocator=jemalloc -- host_fragmented
 	report_has 'd.host.allocator.slabs.some((s) => s.block_bytes === 64 && s.used_count * 10 < s.all_count)'
 }
 
-@test "a heap held open by every 64th block, sampled: fragmentation, and by whom" {
+@test "a heap pinned by every 64th block, sampled: fragmentation, and which call site pins it" {
 	told_right -- host_fragmented 512
 }
 
-@test "a heap held open by every 64th block, sampled, with jemalloc: fragmentation, and by whom" {
+@test "a heap pinned by every 64th block, sampled, with jemalloc: fragmentation, and which call site pins it" {
 	have_jemalloc
 	told_right --host-allocator=jemalloc -- host_fragmented 512
 }
 
-@test "whole free pages that threads' arenas keep: cached, and what gives them back" {
+@test "whole free pages that threads' arenas keep are reported as cached, with what releases them" {
 	told_right -- host_cached
 	report_has 'd.host.advice.some((a) => a.fix === "malloc_trim" && a.gain_bytes_max > 100 << 20)'
 	report_has 'd.host.advice.some((a) => a.fix === "MALLOC_ARENA_MAX") && d.host.allocator.arena_count > 8'
@@ -116,36 +116,36 @@ EOF
 	report_has 'd.host.allocator.arena_count === 1'
 }
 
-@test "Python's arenas are told from other maps" {
+@test "Python's arenas are distinguished from other maps" {
 	command -v python3 >/dev/null || skip "no python3 here"
 	"$cuflight" run -q -o rec/ --mmap=1 -- python3 -c 'import os; x = [{i: str(i)} for i in range(100000)]; os._exit(0)'
 	"$cuflight" report --json rec >report.json
 	report_has 'd.processes.some((p) => p.host.maps.python_arena_bytes > 10 << 20)'
 }
 
-@test "maps past malloc, mmap=1: split, moved, replaced, refused" {
+@test "maps past malloc are followed with mmap=1: split, moved, replaced, refused" {
 	told_right --host=full --mmap=1 -- host_maps
 	told_right --mmap=1 -- host_maps
 }
 
-@test "maps with jemalloc behind: its own are not counted beside the blocks inside" {
+@test "jemalloc's maps are not counted in addition to the blocks inside them" {
 	have_jemalloc
 	told_right --host=full --mmap=1 --host-allocator=jemalloc -- host_maps
 }
 
-@test "without mmap=1 nothing is said of maps" {
+@test "without mmap=1 the report has no maps" {
 	"$cuflight" run -q -o rec/ --host=full -- "$build/victims/host_maps" >/dev/null
 	"$cuflight" report --json rec >report.json
 	report_has 'd.host.maps === null'
 }
 
-@test "an incident has the largest free piece of the heap" {
+@test "an incident has the largest free block of the heap" {
 	"$root/scripts/simcuda" "$cuflight" run -q -o rec/ -- "$build/victims/oom_fatal" >/dev/null || [ $? = 1 ]
 	"$cuflight" report --json rec >report.json
 	report_has 'd.incidents[0].largest_free.host_bytes > 0 && /top of the heap|books/.test(d.incidents[0].largest_free.basis.host_bytes)'
 }
 
-@test "exit in a signal handler that broke into malloc does not hang" {
+@test "exit in a signal handler that interrupted malloc does not hang" {
 	local i
 	for i in 1 2 3 4 5 6 7 8; do
 		rm -rf rec
@@ -155,7 +155,7 @@ EOF
 	done
 }
 
-@test "--host-allocator of a library that is not there says which package has it" {
+@test "--host-allocator with a library that is not installed names its package" {
 	local directory status=0
 	have_jemalloc
 	directory=$(dirname "$(compgen -G '/usr/lib/*/libjemalloc.so.2' | head -n 1)")
@@ -196,7 +196,7 @@ alone() { CUFLIGHT_OUTPUT=$1/ CUFLIGHT_OPTIONS=start=1:host=full LD_PRELOAD=$bui
 # allocates for a while, and is killed by somebody
 dies='for (1 .. 50) { push @kept, "x" x 4096; select undef, undef, undef, 0.001 } kill 9, $$; sleep 9'
 
-@test "a kill for want of memory: as the parent saw it, and without a parent, with the growth that led there" {
+@test "a kill for lack of memory is reported with and without a parent, with the growth that led to it" {
 	small_group
 	in_small_group "$cuflight" run -q -o parent/ -- "$build/victims/host_grows" 400 >out 2>err || true
 	CUFLIGHT_OUTPUT=alone/ CUFLIGHT_OPTIONS=start=1 LD_PRELOAD=$build/libcuflight.so in_small_group "$build/victims/host_grows" 400 >>out 2>>err || true
@@ -209,7 +209,7 @@ dies='for (1 .. 50) { push @kept, "x" x 4096; select undef, undef, undef, 0.001 
 	"$cuflight" report alone | grep -q '^GROWTH   to a limit of 96.0 MiB in .*: cgroup '
 }
 
-@test "a kill by somebody, far from the limit, and at a limit that files have filled: not for want of memory" {
+@test "a kill by another process, far from the limit or at a limit filled by files, is not for lack of memory" {
 	local state
 	case $(stat -fc %T .) in tmpfs | ramfs) skip "files here are memory" ;; esac
 	small_group
@@ -233,7 +233,7 @@ in_version_2() {
 		printf "low 0\nhigh 0\nmax 3\noom 1\noom_kill 4\noom_group_kill 0\n" >memory.events && cd "$3" && shift 3 && exec "$@"' - "$1" "$2" "$PWD" "${@:3}"
 }
 
-@test "cgroup v2, as its files are: at the limit, at a limit that files have filled, far from it, and its count of kills" {
+@test "cgroup v2 files are read: at the limit, at a limit filled by files, far from it, and the count of kills" {
 	local way state status=0
 	grep -q ^0:: /proc/self/cgroup || skip "no cgroup v2 in this kernel"
 	in_version_2 1 0 true 2>/dev/null || skip "no mounts of our own here"
@@ -249,7 +249,7 @@ in_version_2() {
 	report_has 'd.capture.end_state === "oom_killed" && d.processes[0].end_status === 9 && /rose by 1/.test(d.processes[0].end_why)'
 }
 
-@test "the parent's word of an end that left no record: a signal, a status, somebody's SIGKILL" {
+@test "the parent reports an end that left no record: a signal, a status, SIGKILL by another process" {
 	local status
 	"$cuflight" run -q -o a/ -- sh -c 'kill -SEGV $$' || status=$?
 	[ "$status" = 139 ]

@@ -59,7 +59,7 @@ works_with() {
 	[ "$(LD_PRELOAD=$LIB CUFLIGHT_DISABLE=1 ./says)" = $'version 1 active 0\nids 0 0\nmean -1 -1 -1\nerrno 7' ]
 }
 
-@test "optimized and not, C99 to the letter, position-independent and not" {
+@test "the header works optimized and not, in strict C99, position-independent and not" {
 	works_with -O0 -std=c99 -pedantic
 	works_with -O2 -std=c11 -pedantic
 	works_with -O2 -fno-pie -no-pie
@@ -67,12 +67,12 @@ works_with() {
 	! command -v clang || CC=clang works_with -O2
 }
 
-@test "a program without dynamic linking does nothing" {
+@test "in a program without dynamic linking the header does nothing" {
 	cc -static -I"$ROOT" "$BATS_FILE_TMPDIR/says.c" -o says 2>/dev/null || skip "no static libc here"
 	[ "$(./says)" = "$nothing" ]
 }
 
-@test "C++: scopes" {
+@test "in C++ a phase can be a scope" {
 	command -v g++ || skip "no g++ here"
 	for std in c++98 c++11 c++20; do
 		g++ -std=$std -Wall -Wextra -Werror -I"$ROOT" "$BATS_FILE_TMPDIR/says.cc" -o "says_$std" || [ $std = c++98 ]
@@ -87,7 +87,7 @@ assert [(p["name"], p["sort"], p["request_id"]) for p in report["phases"]] == [(
 assert all(p["end_ns"] for p in report["phases"])'
 }
 
-@test "a library that a program opens says its phases, too" {
+@test "a library that a program opens can mark its phases, too" {
 	cat >library.c <<-'EOF'
 		#include "interpose/cuflight.h"
 		void work(void);
@@ -104,7 +104,7 @@ assert all(p["end_ns"] for p in report["phases"])'
 	"$BUILT/cuflight" report recordings | grep -q 'in a library *mark *1 '
 }
 
-@test "dlsym finds the functions as of any library" {
+@test "dlsym finds the functions as it finds those of any library" {
 	cat >finds.c <<-'EOF'
 		#define _GNU_SOURCE
 		#include <dlfcn.h>
@@ -116,7 +116,7 @@ assert all(p["end_ns"] for p in report["phases"])'
 	[ "$(LD_PRELOAD=$LIB ./finds)" = "1 1 0" ]
 }
 
-@test "a forked child has its names and open phases to itself" {
+@test "a forked child has its own names and open phases" {
 	cat >forks.c <<-'EOF'
 		#include "interpose/cuflight.h"
 		#include <stdio.h>
@@ -182,7 +182,7 @@ print(said, host["malloc_live_bytes"], host.get("malloc_live_interval"))
 assert 0.8 * said <= host["malloc_live_bytes"] <= 1.2 * said, (said, host["malloc_live_bytes"])'
 }
 
-@test "the last words on stderr say in which phase and for which request memory ran out" {
+@test "the short report on stderr names the phase and the request in which memory ran out" {
 	cat >dies.c <<-'EOF'
 		#include "tests/victims/doors.h"
 		#include "interpose/cuflight.h"

@@ -41,15 +41,15 @@ recorded_right() {
 }
 
 @test "every range and mark of a program is in the report, by its name, domain, nesting and thread" { recorded_right nvtx; }
-@test "with NVTX's header of CUDA 12.1, too" { recorded_right nvtx12; }
+@test "the same holds with NVTX's header of CUDA 12.1" { recorded_right nvtx12; }
 
-@test "under cuflight run" {
+@test "the same holds under cuflight run" {
 	need_program nvtx
 	"$BUILT/cuflight" run -o recordings/ -- "$BATS_FILE_TMPDIR/program_nvtx" >truth
 	report_agrees truth
 }
 
-@test "without the recorder, and with it disabled, the program is told that there is no tool" {
+@test "without the recorder, and with it disabled, the program finds no tool" {
 	need_program nvtx
 	"$BATS_FILE_TMPDIR/program_nvtx" >native 2>native.err
 	CUFLIGHT_DISABLE=1 preloaded "$BATS_FILE_TMPDIR/program_nvtx" >disabled 2>disabled.err
@@ -60,7 +60,7 @@ recorded_right() {
 	cmp native.err refused.err
 }
 
-@test "another tool gets every call with its own ids and results, and we do" {
+@test "another tool gets every call with its ids and results, and the recorder does, too" {
 	need_program nvtx
 	NVTX_INJECTION64_PATH=$BATS_FILE_TMPDIR/tool.so "$BATS_FILE_TMPDIR/program_nvtx" 2>alone.err >truth
 	NVTX_INJECTION64_PATH=$BATS_FILE_TMPDIR/tool.so preloaded "$BATS_FILE_TMPDIR/program_nvtx" 2>both.err >truth
@@ -72,14 +72,14 @@ recorded_right() {
 	report_agrees truth
 }
 
-@test "a tool that fails is left alone, and we record" {
+@test "a tool that fails is not called again, and the recorder continues" {
 	need_program nvtx
 	NVTX_TOOL_FAILS=1 NVTX_INJECTION64_PATH=$BATS_FILE_TMPDIR/tool.so preloaded "$BATS_FILE_TMPDIR/program_nvtx" >truth 2>returned
 	report_agrees truth
 	! grep -q tool: returned
 }
 
-@test "the environment of the program is as it was; cuflight run adds the name of the tool" {
+@test "the program's environment is unchanged; cuflight run adds only the name of the tool" {
 	env | sort >native
 	LD_PRELOAD=$LIB env | sort | grep -v '^LD_PRELOAD=' | diff native -
 	run "$BUILT/cuflight" run -o recordings/ -- env
@@ -88,14 +88,14 @@ recorded_right() {
 	[[ $output == *"NVTX_INJECTION64_PATH=/some/tool.so"* ]]
 }
 
-@test "opened as a tool where it was not preloaded, the recorder declines" {
+@test "opened as a tool without a preload, the recorder declines" {
 	need_program nvtx
 	NVTX_INJECTION64_PATH=$LIB "$BATS_FILE_TMPDIR/program_nvtx" >out 2>err
 	grep -q 'depths -2 -2' err
 	run ! ls recordings/*.cuf
 }
 
-@test "a flood is thinned: nothing is pushed out, ends belong to beginnings, and what was left out is counted" {
+@test "a flood is thinned: it overwrites nothing, ends match beginnings, and dropped ranges are counted" {
 	need_program nvtx
 	preloaded "$BATS_FILE_TMPDIR/program_nvtx" 300000 >truth 2>/dev/null
 	report_agrees truth
@@ -110,7 +110,7 @@ recorded_right() {
 	PY
 }
 
-@test "Python's nvtx: annotations, domains and threads" {
+@test "Python's nvtx is recorded: annotations, domains and threads" {
 	[ -d "$ROOT/build/nvtx_python/nvtx" ] || skip "no package nvtx in build/nvtx_python: scripts/setup fetches it"
 	cat >program.py <<-'PY'
 		import threading, nvtx
@@ -146,7 +146,7 @@ recorded_right() {
 	report_agrees truth
 }
 
-@test "torch.cuda.nvtx of PyTorch's CUDA wheels" {
+@test "torch.cuda.nvtx of PyTorch's CUDA wheels is recorded" {
 	local ran=
 	cat >program.py <<-'PY'
 		import threading
@@ -179,7 +179,7 @@ recorded_right() {
 	[ -n "$ran" ] || skip "no CUDA wheel of PyTorch in build/frameworks: make check-frameworks fetches them"
 }
 
-@test "a forked child names its ranges by handles that its parent made" {
+@test "a forked child's ranges have the names that its parent registered" {
 	[ -d "$ROOT/build/nvtx_python/nvtx" ] || skip "no package nvtx in build/nvtx_python: scripts/setup fetches it"
 	cat >program.py <<-'PY'
 		import os, nvtx

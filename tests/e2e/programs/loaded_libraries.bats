@@ -46,7 +46,7 @@ instructions() {
 	echo $(((counts[1] - counts[0]) / (8 * 200)))
 }
 
-@test "C++ exceptions in a library of a C program take few instructions more" {
+@test "C++ exceptions in a library of a C program take only few more instructions" {
 	command -v g++ >/dev/null || skip "no g++ here"
 	command -v valgrind >/dev/null || skip "no valgrind here"
 	g++ -O2 -shared -fPIC "$root/tests/e2e/programs/throws.cpp" -o throws.so
@@ -61,7 +61,7 @@ instructions() {
 
 # Under heaptrack 25 times and more: it brings libunwind, whose _Unwind_RaiseException stands before libgcc's. Time, so not a
 # matter of a few percent: on a shared machine native runs differ by a third.
-@test "C++ exceptions in a library of a C program are not slowed down many times" {
+@test "C++ exceptions in a library of a C program are not many times slower" {
 	command -v g++ >/dev/null || skip "no g++ here"
 	g++ -O2 -shared -fPIC "$root/tests/e2e/programs/throws.cpp" -o throws.so
 	for _ in 1 2 3; do
@@ -81,7 +81,7 @@ instructions() {
 	[ "$(least host=full)" -le $((3 * $(least native))) ]
 }
 
-@test "a library loaded with RTLD_DEEPBIND is named, for its calls are not seen" {
+@test "a library loaded with RTLD_DEEPBIND is named in coverage, because its calls are not seen" {
 	leaky hidden_site
 	leaky seen_site
 	recorded ./host deep ./hidden_site.so
@@ -100,7 +100,7 @@ instructions() {
 	[ "$(live_in the_third_site)" = 100000 ]
 }
 
-@test "libraries whose files are gone, too" {
+@test "libraries whose files are gone leave their names in stacks, too" {
 	for name in first_site second_site; do leaky $name; done
 	# shellcheck disable=SC2016
 	recorded sh -c './host close ./first_site.so && rm first_site.so && exec ./host close ./second_site.so'
@@ -109,7 +109,7 @@ instructions() {
 
 # The recorder looks for the real allocator without allocating; whoever allocates all the same gets a block of its own arena
 # (core/boot_alloc.c), which may be resized and freed at any time later, and is nothing that libc could free.
-@test "blocks from before the real allocator was known are resized and freed as any others, in each mode" {
+@test "blocks from before the real allocator was resolved are resized and freed like all others, in each mode" {
 	cat >first.c <<'EOF'
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -33,7 +33,7 @@ suite_passes() {
 	rm -rf "$BATS_TEST_TMPDIR/recordings"
 }
 
-@test "python's test_ctypes" { suite_passes test_ctypes; }
-@test "python's test_threading" { suite_passes test_threading; }
-@test "python's test_subprocess" { suite_passes test_subprocess; }
-@test "python's test_multiprocessing_fork" { suite_passes test_multiprocessing_fork; }
+@test "python's test_ctypes passes as it does natively" { suite_passes test_ctypes; }
+@test "python's test_threading passes as it does natively" { suite_passes test_threading; }
+@test "python's test_subprocess passes as it does natively" { suite_passes test_subprocess; }
+@test "python's test_multiprocessing_fork passes as it does natively" { suite_passes test_multiprocessing_fork; }

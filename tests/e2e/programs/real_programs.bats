@@ -4,25 +4,25 @@
 # a plain preload leaves nothing behind, because there was nothing to record.
 load ../preload.bash
 
-@test "bash: pipes, subshells, functions, arithmetic" {
+@test "bash runs unchanged: pipes, subshells, functions, arithmetic" {
 	unchanged_by_recording bash -c 'f() { echo "$1"; }; for i in $(seq 50); do f "$((i * i))"; done | sort -n | tail -n 5; (echo sub; exit 3) || echo "status $?"; wait < <(:); echo done'
 }
 
-@test "bash: the exit status and standard error are the program's own" {
+@test "bash keeps its exit status and standard error" {
 	expected_status=42
 	unchanged_by_recording bash -c 'echo out; echo err >&2; exit 42'
 }
 
-@test "bash: death by a signal is passed on" {
+@test "bash that dies by a signal is seen to die by it" {
 	expected_status=137
 	unchanged_by_recording bash -c 'echo out; kill -KILL $$'
 }
 
-@test "ls: a large folder" {
+@test "ls lists a large folder unchanged" {
 	unchanged_by_recording ls -l /usr/bin
 }
 
-@test "python3: containers, threads, subprocess" {
+@test "python3 runs unchanged: containers, threads, subprocess" {
 	need python3
 	unchanged_by_recording python3 -c '
 import subprocess, sys, threading
@@ -33,14 +33,14 @@ threads = [threading.Thread(target=lambda k=k: total.append(sum(r["i"] for r in 
 print(sum(total), subprocess.run([sys.executable, "-c", "print(6 * 7)"], capture_output=True, text=True).stdout.strip())'
 }
 
-@test "gcc: compiles a real file to the same object" {
+@test "gcc compiles a real file to the same object" {
 	need gcc
 	export ROOT=$root
 	unchanged_by_recording sh -c 'gcc -std=gnu11 -O2 -g -D_GNU_SOURCE -I"$ROOT" -fdebug-prefix-map="$PWD"=. \
 		-c "$ROOT/tests/victims/driver/is_interposed.c" -o one.o && cksum one.o'
 }
 
-@test "sqlite3: a hundred thousand rows" {
+@test "sqlite3 runs unchanged over a hundred thousand rows" {
 	need sqlite3
 	unchanged_by_recording sqlite3 :memory: 'with recursive n(i) as (select 1 union all select i + 1 from n where i < 100000)
 		select count(*), sum(i), max(length(hex(i))) from n; create table t(a, b);
@@ -48,7 +48,7 @@ print(sum(total), subprocess.run([sys.executable, "-c", "print(6 * 7)"], capture
 		select sum(a), count(distinct b) from t;'
 }
 
-@test "git: a repository is made, committed to and read" {
+@test "git creates a repository, commits to it and reads it" {
 	need git
 	export GIT_AUTHOR_DATE=2001-01-01T00:00:00Z GIT_COMMITTER_DATE=2001-01-01T00:00:00Z GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1
 	export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@example.org GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@example.org
@@ -56,12 +56,12 @@ print(sum(total), subprocess.run([sys.executable, "-c", "print(6 * 7)"], capture
 		git commit -q -a -m two && git -c pack.threads=1 gc -q && git log --stat && git fsck'
 }
 
-@test "perl: strings and hashes" {
+@test "perl runs unchanged: strings and hashes" {
 	need perl
 	unchanged_by_recording perl -e 'my %h; $h{$_ % 1000} .= "x$_" for 1 .. 100000; my $n = 0; $n += length for values %h; print "$n ", scalar(keys %h), "\n"; print join(",", map { `echo $_` =~ s/\n//r } 1 .. 3), "\n"'
 }
 
-@test "node: buffers, promises, worker threads" {
+@test "node runs unchanged: buffers, promises, worker threads" {
 	need node
 	unchanged_by_recording node -e '
 const { Worker } = require("worker_threads");
@@ -69,7 +69,7 @@ const words = Array.from({ length: 50000 }, (_, i) => Buffer.from("w" + i).toStr
 new Worker("require(\"worker_threads\").parentPort.postMessage(6 * 7)", { eval: true }).on("message", (m) => console.log(m, words.join("").length));'
 }
 
-@test "tmux: a server, a window, its screen" {
+@test "tmux runs unchanged: a server, a window, its screen" {
 	need tmux
 	unchanged_by_recording sh -c '
 		export TMUX_TMPDIR=$TMPDIR TERM=screen; unset TMUX

@@ -29,7 +29,7 @@ agrees() {
 	[ $((early * 50)) -le "$stacks" ]
 }
 
-@test "python3" {
+@test "python3: every stack is the same as libunwind's" {
 	PYTHONMALLOC=malloc agrees 'python3[.0-9]*' python3 -c '
 import json, re, threading
 def work():
@@ -41,13 +41,13 @@ threads = [threading.Thread(target=work) for _ in range(4)]
 [t.start() for t in threads]; [t.join() for t in threads]'
 }
 
-@test "sqlite3" {
+@test "sqlite3: every stack is the same as libunwind's" {
 	agrees sqlite3 sqlite3 :memory: 'create table t(a, b);
 		with recursive c(i) as (select 1 union all select i + 1 from c where i < 50000) insert into t select i, hex(randomblob(20)) from c;
 		create index x on t(b); select count(*) from t where b like "%AB%";'
 }
 
-@test "g++ -O2 of templates" {
+@test "g++ -O2 of templates: every stack is the same as libunwind's" {
 	cat >t.cc <<-'CC'
 		#include <algorithm>
 		#include <map>
@@ -64,7 +64,7 @@ threads = [threading.Thread(target=work) for _ in range(4)]
 	agrees cc1plus g++ -O2 -std=c++17 -c t.cc -o t.o
 }
 
-@test "node: C++ and code compiled at run time" {
+@test "node, with code compiled at run time: every stack is the same as libunwind's" {
 	cat >t.js <<-'JS'
 		const all = {};
 		for (let i = 0; i < 5000; i++) all["k" + i] = { a: [i, i + 1], b: Buffer.alloc(100) };
@@ -75,16 +75,16 @@ threads = [threading.Thread(target=work) for _ in range(4)]
 	agrees node node t.js
 }
 
-@test "perl" {
+@test "perl: every stack is the same as libunwind's" {
 	agrees perl perl -e 'my %h; $h{$_} = [1 .. 10] for 1 .. 5000; my $s = join ",", keys %h; my @x = sort split /,/, $s; print "$#x\n"'
 }
 
-@test "git" {
+@test "git: every stack is the same as libunwind's" {
 	git -C "$root" rev-parse HEAD >/dev/null 2>&1 || skip "no repository here"
 	agrees git git -C "$root" log --stat -n 40
 }
 
-@test "an executable with gaps between its segments" {
+@test "an executable with gaps between its segments: every stack is the same as libunwind's" {
 	cat >gaps.c <<-'C'
 		#include <stdlib.h>
 		__attribute__((noinline)) long down(int n)

@@ -57,20 +57,20 @@ notices_every_lie() {
 	[ $count -gt 5 ]
 }
 
-@test "page_checkerboard: no lie goes by" { notices_every_lie page_checkerboard; }
-@test "leak_per_request: no lie goes by" { notices_every_lie leak_per_request; }
-@test "pool_threshold: no lie goes by" { notices_every_lie pool_threshold; }
-@test "vmm_early_release: no lie goes by" { notices_every_lie vmm_early_release; }
-@test "oom_recovered: no lie goes by" { notices_every_lie oom_recovered; }
+@test "page_checkerboard: every falsified value is noticed" { notices_every_lie page_checkerboard; }
+@test "leak_per_request: every falsified value is noticed" { notices_every_lie leak_per_request; }
+@test "pool_threshold: every falsified value is noticed" { notices_every_lie pool_threshold; }
+@test "vmm_early_release: every falsified value is noticed" { notices_every_lie vmm_early_release; }
+@test "oom_recovered: every falsified value is noticed" { notices_every_lie oom_recovered; }
 
-@test "a victim that tells no end is not believed" {
+@test "a victim that prints no end fails the comparison" {
 	record managed
 	sed -i /^end/d "$BATS_TEST_TMPDIR/truth"
 	run "$check" "$BATS_TEST_TMPDIR/truth" "$BATS_TEST_TMPDIR/report"
 	[ "$status" = 1 ]
 }
 
-@test "a leak or a failed request in a victim that calls itself clean is noticed" {
+@test "a leak or a failed request in a victim that prints clean is noticed" {
 	record leak_per_request
 	echo 'clean leaks' >>"$BATS_TEST_TMPDIR/truth"
 	run "$check" "$BATS_TEST_TMPDIR/truth" "$BATS_TEST_TMPDIR/report"

@@ -14,7 +14,7 @@ setup() {
 # key of the victim's `device` line
 device_says() { sed -n "s/^device .*\b$1 \([0-9]*\).*/\1/p"; }
 
-@test "a command's arguments, status, input and output are its own" {
+@test "a command keeps its arguments, status, input and output" {
 	[ "$(echo text | "$sim" sed 's/t/T/')" = Text ]
 	run "$sim" sh -c 'echo "$0 $#"; exit 9' 'a b' c
 	[ "$status" = 9 ]
@@ -23,7 +23,7 @@ device_says() { sed -n "s/^device .*\b$1 \([0-9]*\).*/\1/p"; }
 	[ "$status" = 143 ]
 }
 
-@test "no command is a usage error, no library is said so" {
+@test "a missing command is a usage error, and a missing library is reported" {
 	run "$sim"
 	[ "$status" = 2 ]
 	SIMCUDA_LIB=/nonexistent run "$sim" true
@@ -31,7 +31,7 @@ device_says() { sed -n "s/^device .*\b$1 \([0-9]*\).*/\1/p"; }
 	[[ "$output" = *'make sim'* ]]
 }
 
-@test "the shared state is gone when the command is" {
+@test "the shared state is removed when the command ends" {
 	TMPDIR=$BATS_TEST_TMPDIR "$sim" "$victims/healthy_churn" >/dev/null
 	for _ in 1 2 3 4 5 6 7 8 9 10; do
 		[ -z "$(ls "$BATS_TEST_TMPDIR")" ] && return
@@ -41,18 +41,18 @@ device_says() { sed -n "s/^device .*\b$1 \([0-9]*\).*/\1/p"; }
 	false
 }
 
-@test "SIMCUDA_TOTAL and SIMCUDA_OTHER are what the driver says" {
+@test "the driver reports SIMCUDA_TOTAL and SIMCUDA_OTHER" {
 	SIMCUDA_TOTAL=3GiB SIMCUDA_OTHER=1GiB SIMCUDA_CONTEXT=0 "$sim" "$victims/other_tenant" >"$BATS_TEST_TMPDIR/out"
 	[ "$(device_says total <"$BATS_TEST_TMPDIR/out")" = $((3 << 30)) ]
 	[ "$(device_says free <"$BATS_TEST_TMPDIR/out")" = $(((2 << 30) - (48 << 20))) ]
 }
 
-@test "SIMCUDA_CONTEXT is taken once for a process" {
+@test "SIMCUDA_CONTEXT is allocated once for a process" {
 	SIMCUDA_TOTAL=3GiB SIMCUDA_CONTEXT=128MiB "$sim" "$victims/other_tenant" >"$BATS_TEST_TMPDIR/out"
 	[ "$(device_says free <"$BATS_TEST_TMPDIR/out")" = $(((3 << 30) - (128 << 20) - (48 << 20))) ]
 }
 
-@test "SIMCUDA_FAIL fails the n-th call of a name, and that alone" {
+@test "SIMCUDA_FAIL fails the n-th call of a name, and no other" {
 	SIMCUDA_FAIL=cuMemAlloc:2 run "$sim" "$victims/other_tenant"
 	[ "$status" = 0 ] # it allocates once
 	SIMCUDA_FAIL=cuMemAlloc:1 run "$sim" "$victims/other_tenant"
@@ -75,7 +75,7 @@ device_says() { sed -n "s/^device .*\b$1 \([0-9]*\).*/\1/p"; }
 	SIMCUDA_GRANULARITY=32MiB "$sim" "$victims/vmm_early_release" | grep -q "^vmm mapped $((5 * 4 * 32 << 20))$"
 }
 
-@test "processes share a device, and a killed one gives back what it held" {
+@test "processes share a device, and the memory of a killed one is released" {
 	export SIMCUDA_STATE=$BATS_TEST_TMPDIR/devices SIMCUDA_CONTEXT=0
 	run "$sim" "$victims/sigkill"
 	[ "$status" = 137 ]
@@ -85,7 +85,7 @@ device_says() { sed -n "s/^device .*\b$1 \([0-9]*\).*/\1/p"; }
 	[ "$(device_says free <"$BATS_TEST_TMPDIR/after")" = $(((16 << 30) - (48 << 20))) ]
 }
 
-@test "two processes at once see each other's bytes" {
+@test "of two processes that run together, each sees the bytes of the other" {
 	export SIMCUDA_STATE=$BATS_TEST_TMPDIR/devices SIMCUDA_CONTEXT=0 SIMCUDA_DELAY_US=20000
 	"$sim" "$victims/leak_per_request" >/dev/null &
 	for _ in $(seq 50); do
@@ -103,7 +103,7 @@ device_says() { sed -n "s/^device .*\b$1 \([0-9]*\).*/\1/p"; }
 	[[ "$output" = *cuMemAllocAsync* ]]
 }
 
-@test "its own look-ups are not interposed; those of a naive preload are noticed" {
+@test "the driver's internal look-ups are not interposed, and it notices a preload that does so" {
 	cat >"$BATS_TEST_TMPDIR/naive.c" <<-'C'
 		int cuInit(unsigned flags) { return 0; }
 		int cuGetProcAddress(const char *name, void **out, int version, unsigned long flags) { *out = (void *)cuInit; return 0; }
