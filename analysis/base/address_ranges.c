@@ -4,6 +4,7 @@
 
 #include <libiberty/libiberty.h>
 #include <stdlib.h>
+#include "analysis/base/numbers.h"
 
 /* Real nesting is shallow; a made-up file could nest every range in every other and make each look-up linear. */
 #define NESTING_MAX 64
@@ -25,10 +26,10 @@ static int compare(const void *a, const void *b)
 	const struct address_range *left = a, *right = b;
 
 	if (left->start != right->start)
-		return left->start < right->start ? -1 : 1;
+		return compare_numbers(left->start, right->start);
 	if (left->end != right->end)
-		return left->end > right->end ? -1 : 1;
-	return left->value < right->value ? -1 : left->value > right->value;
+		return compare_numbers(right->end, left->end);
+	return compare_numbers(left->value, right->value);
 }
 
 void address_ranges_sort(struct address_ranges *ranges)

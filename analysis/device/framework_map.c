@@ -3,7 +3,7 @@
 #include "analysis/device/framework_map.h"
 
 #include <stdlib.h>
-#include "analysis/device/holes.h"
+#include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
 
 /* A framework may cut any of these, and asks for no less than this; address ranges of its own follow from MAPPING. */
@@ -17,37 +17,38 @@ static bool may_be_segment(const struct cuf_block *block)
 static uint64_t cut(uint64_t addr, uint64_t bytes)
 {
 	uint64_t most = ((uint64_t)1 << CUF_KEY_SHIFT) - addr;
-	return bytes < most ? bytes : most;
+	return least_of(bytes, most);
 }
 
 static int by_block_addr(const void *a, const void *b)
 {
 	const struct framework_block *left = a, *right = b;
-	return left->addr < right->addr ? -1 : left->addr > right->addr;
+	return compare_numbers(left->addr, right->addr);
 }
 
 static int by_range_addr(const void *a, const void *b)
 {
 	const struct framework_range *left = a, *right = b;
 	if (left->addr != right->addr)
-		return left->addr < right->addr ? -1 : 1;
-	return left->seq < right->seq ? -1 : left->seq > right->seq;
+		return compare_numbers(left->addr, right->addr);
+	return compare_numbers(left->seq, right->seq);
 }
 
-static void collect(const struct liveset *live, unsigned device, struct framework_map *map, size_t *range_room)
+static void collect(const struct device_blocks *blocks, struct framework_map *map,
+		    size_t *range_room)
 {
 	size_t at = 0, block_room = 0;
-	for (const struct cuf_block *block; (block = liveset_next(live, &at));) {
+	for (const struct cuf_block *block; (block = liveset_next(blocks->live, &at));) {
 		uint64_t addr = cuf_key_addr(block->key), bytes = cut(addr, block->bytes);
-		if (block->device != device || !bytes || (block->flags & CUF_EVENT_HOST_LOCATION))
+		if (block->device != blocks->device || !bytes || (block->flags & CUF_EVENT_HOST_LOCATION))
 			continue;
 		if (block->kind == CUF_KIND_FRAMEWORK) {
 			xalloc_grow(&map->blocks, map->block_count, &block_room, sizeof *map->blocks);
-			map->blocks[map->block_count++] = (struct framework_block){ addr, bytes, block->time_ns, block->stack, FACT_NONE, block->role };
+			map->blocks[map->block_count++] = (struct framework_block){ addr, bytes, block->time_ns, reader_call_site(blocks->reader, block->stack), FACT_NONE, block->role };
 		} else if (may_be_segment(block)) {
 			xalloc_grow(&map->ranges, map->range_count, range_room, sizeof *map->ranges);
 			map->ranges[map->range_count++] = (struct framework_range){ .addr = addr, .bytes = bytes, .seq = block->seq, .time_ns = block->time_ns,
-				.stack = block->stack, .kind = block->kind };
+				.stack = reader_call_site(blocks->reader, block->stack), .kind = block->kind };
 		}
 	}
 	if (map->block_count)
@@ -69,26 +70,27 @@ static const struct span *reservation_of(const struct span *all, size_t count, u
 }
 
 /* Mappings that touch each other inside one reservation are one run: an expandable segment is mapped piece by piece. */
-static void collect_runs(const struct liveset *live, unsigned device, struct framework_map *map, size_t *range_room)
+static void collect_runs(const struct device_blocks *blocks, struct framework_map *map,
+			 size_t *range_room)
 {
 	size_t count, map_count;
-	struct span *reservations = holes_collect(live, CUF_KIND_RESERVATION, CUF_DEVICE_NONE, &count);
-	struct span *maps = holes_collect(live, CUF_KIND_MAPPING, device, &map_count);
+	struct span *reservations = holes_collect(blocks->live, CUF_KIND_RESERVATION, CUF_DEVICE_NONE, &count);
+	struct span *maps = holes_collect(blocks->live, CUF_KIND_MAPPING, blocks->device, &map_count);
 	struct framework_range *run = NULL;
 	for (size_t i = 0; i < map_count; i++) {
 		const struct span *in = reservation_of(reservations, count, maps[i].addr);
 		uint64_t bytes = cut(maps[i].addr, maps[i].bytes), home = in ? in->addr : 0;
-		const struct cuf_block *block = liveset_find(live, cuf_key(CUF_SPACE_MAPPING, maps[i].addr));
+		const struct cuf_block *block = liveset_find(blocks->live, cuf_key(CUF_SPACE_MAPPING, maps[i].addr));
 		if (run && run->reservation == home && run->addr + run->bytes == maps[i].addr) {
 			run->bytes += bytes;
 			run->grows = true;
-			run->piece_bytes = bytes > run->piece_bytes ? bytes : run->piece_bytes;
+			run->piece_bytes = most_of(bytes, run->piece_bytes);
 			continue;
 		}
 		xalloc_grow(&map->ranges, map->range_count, range_room, sizeof *map->ranges);
 		run = &map->ranges[map->range_count++];
 		*run = (struct framework_range){ .addr = maps[i].addr, .bytes = bytes, .seq = block ? block->seq : 0, .time_ns = block ? block->time_ns : 0,
-			.stack = in ? in->stack : maps[i].stack, .kind = CUF_KIND_MAPPING, .reservation = home, .piece_bytes = bytes,
+			.stack = reader_call_site(blocks->reader, in ? in->stack : maps[i].stack), .kind = CUF_KIND_MAPPING, .reservation = home, .piece_bytes = bytes,
 			.grows = in && in->bytes > bytes };
 	}
 	free(reservations);
@@ -124,12 +126,12 @@ static void place(struct framework_map *map)
 	}
 }
 
-void framework_map_make(const struct liveset *live, unsigned device, struct framework_map *out)
+void framework_map_make(const struct device_blocks *blocks, struct framework_map *out)
 {
 	size_t range_room = 0;
 	*out = (struct framework_map){ 0 };
-	collect(live, device, out, &range_room);
-	collect_runs(live, device, out, &range_room);
+	collect(blocks, out, &range_room);
+	collect_runs(blocks, out, &range_room);
 	if (out->range_count)
 		qsort(out->ranges, out->range_count, sizeof *out->ranges, by_range_addr);
 	place(out);

@@ -10,6 +10,7 @@
 #ifndef ANALYSIS_DEVICE_FRAMEWORK_MAP_H
 #define ANALYSIS_DEVICE_FRAMEWORK_MAP_H
 
+#include "analysis/device/holes.h"
 #include "analysis/recording/fact_types.h"
 #include "analysis/replay/liveset.h"
 
@@ -38,7 +39,7 @@ struct framework_map {
 	struct framework_range *ranges; size_t range_count;
 };
 
-void framework_map_make(const struct liveset *live, unsigned device, struct framework_map *out);
+void framework_map_make(const struct device_blocks *blocks, struct framework_map *out);
 void framework_map_fini(struct framework_map *map);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/base/paths.h"
+#include "analysis/base/numbers.h"
 #include "analysis/device/framework_segments.h"
 
 /* Segments, by the sequence number of their birth, that ever held a block; found in one walk through both rings. */
@@ -38,15 +39,9 @@ static bool is_called_by_allocator(const struct run_process *process,
 	return false;
 }
 
-static int by_number(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-	return x < y ? -1 : x > y;
-}
-
 static bool is_among(const uint64_t *sorted, size_t count, uint64_t number)
 {
-	return count && bsearch(&number, sorted, count, sizeof number, by_number);
+	return count && bsearch(&number, sorted, count, sizeof number, compare_uint64);
 }
 
 /* The sites, and the reservations, of those that are segments already. */
@@ -60,8 +55,8 @@ static void mark_siblings(struct framework_map *map)
 			homes[count++] = map->ranges[i].reservation;
 		}
 	if (count) {
-		qsort(stacks, count, sizeof *stacks, by_number);
-		qsort(homes, count, sizeof *homes, by_number);
+		qsort(stacks, count, sizeof *stacks, compare_uint64);
+		qsort(homes, count, sizeof *homes, compare_uint64);
 	}
 	for (size_t i = 0; i < map->range_count; i++) {
 		struct framework_range *range = &map->ranges[i];
@@ -172,7 +167,7 @@ struct framework_report framework_reported(const struct events *events, unsigned
 			freed_bytes += event.bytes;
 		if (event.op != CUF_OP_ALLOC && event.op != CUF_OP_FAIL)
 			continue;
-		report.allocated_bytes = event.aux > freed_bytes ? event.aux - freed_bytes : 0;
+		report.allocated_bytes = subtract_to_zero(event.aux, freed_bytes);
 		report.reserved_bytes = (uint64_t)event.extra << 9;
 		break;
 	}

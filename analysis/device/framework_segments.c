@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <uthash.h>
+#include "analysis/base/numbers.h"
 
 /*
  * PyTorch's native allocator (c10/cuda/CUDACachingAllocator.cpp): requests of up to 1 MiB are cut from segments of 2 MiB,
@@ -86,8 +87,8 @@ static int by_open_bytes(const void *a, const void *b)
 {
 	const struct fact_pin *left = a, *right = b;
 	if (left->open_bytes != right->open_bytes)
-		return left->open_bytes > right->open_bytes ? -1 : 1;
-	return left->stack.id < right->stack.id ? -1 : left->stack.id > right->stack.id;
+		return compare_numbers(right->open_bytes, left->open_bytes);
+	return compare_numbers(left->stack.id, right->stack.id);
 }
 
 static void settle_pins(struct pinning *sites, uint32_t process, struct arena *arena, struct fact_framework *out)
@@ -109,8 +110,8 @@ static int by_free_bytes(const void *a, const void *b)
 	const struct fact_segment *left = a, *right = b;
 	uint64_t free_x = left->bytes - left->live_bytes, free_y = right->bytes - right->live_bytes;
 	if (free_x != free_y)
-		return free_x > free_y ? -1 : 1;
-	return left->addr < right->addr ? -1 : left->addr > right->addr;
+		return compare_numbers(free_y, free_x);
+	return compare_numbers(left->addr, right->addr);
 }
 
 static struct fact_segment segment_of(const struct framework_map *map, uint32_t range, uint32_t process)
@@ -118,7 +119,7 @@ static struct fact_segment segment_of(const struct framework_map *map, uint32_t 
 	const struct framework_range *from = &map->ranges[range];
 	bool small = is_small_pool(map, from);
 	struct fact_segment segment = { .process = process, .addr = from->addr, .bytes = from->bytes,
-		.live_bytes = from->live_bytes < from->bytes ? from->live_bytes : from->bytes, .live_count = from->count,
+		.live_bytes = least_of(from->live_bytes, from->bytes), .live_count = from->count,
 		.serves_least_bytes = small ? 1 : SMALL_REQUEST + 1, .serves_most_bytes = small ? SMALL_REQUEST : CUF_UNKNOWN,
 		.expandable = from->grows, .born_ns = from->time_ns, .stack = { .process = process, .id = from->stack } };
 	measure_holes(map, range, &segment);

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <uthash.h>
+#include "analysis/base/numbers.h"
 
 const char *const layer_names[LAYER_MAX] = {
 	"device_upper_bound_bytes", "measured_bytes", "page_hole_bytes", "pool_bytes",
@@ -13,14 +14,14 @@ const char *const layer_names[LAYER_MAX] = {
 static int by_addr(const void *a, const void *b)
 {
 	const struct span *left = a, *right = b;
-	return left->addr < right->addr ? -1 : left->addr > right->addr;
+	return compare_numbers(left->addr, right->addr);
 }
 
 static int by_pool(const void *a, const void *b)
 {
 	const struct span *left = a, *right = b;
 	if (left->aux != right->aux)
-		return left->aux < right->aux ? -1 : 1;
+		return compare_numbers(left->aux, right->aux);
 	return by_addr(a, b);
 }
 
@@ -61,6 +62,7 @@ struct pinning {
 struct part { uint64_t at, bytes; uint32_t stack; }; /* of a block: what it takes of a page that it does not fill */
 
 struct pages {
+	const struct reader *reader;
 	struct part *parts; size_t part_count, part_room;
 	bool out_of_order;        /* blocks overlap, as only a damaged recording's do */
 	struct pinning *sites;
@@ -79,7 +81,7 @@ static void add_part(struct pages *pages, uint64_t at, uint64_t bytes, uint32_t 
 static void add_block(struct pages *pages, const struct span *span)
 {
 	uint64_t at = span->addr, most = ((uint64_t)1 << CUF_KEY_SHIFT) - at;
-	uint64_t bytes = span->bytes < most ? span->bytes : most, end = at + bytes;
+	uint64_t bytes = least_of(span->bytes, most), end = at + bytes;
 	uint64_t first = at / CUF_PAGE_BYTES * CUF_PAGE_BYTES, last = (end + CUF_PAGE_BYTES - 1) / CUF_PAGE_BYTES * CUF_PAGE_BYTES;
 	if (!bytes)
 		return;
@@ -105,7 +107,7 @@ static void add_block(struct pages *pages, const struct span *span)
 static int by_at(const void *a, const void *b)
 {
 	const struct part *left = a, *right = b;
-	return left->at < right->at ? -1 : left->at > right->at;
+	return compare_numbers(left->at, right->at);
 }
 
 static void see_hole(struct fact_fragmentation *out, uint64_t bytes)
@@ -119,11 +121,12 @@ static void see_hole(struct fact_fragmentation *out, uint64_t bytes)
 
 static void blame(struct pages *pages, const struct part *part, uint64_t page, uint64_t free_bytes)
 {
+	uint32_t stack = reader_call_site(pages->reader, part->stack);
 	struct pinning *site;
-	HASH_FIND(hh, pages->sites, &part->stack, sizeof part->stack, site);
+	HASH_FIND(hh, pages->sites, &stack, sizeof stack, site);
 	if (!site) {
 		site = xalloc_zeroed(1, sizeof *site);
-		site->stack = part->stack;
+		site->stack = stack;
 		HASH_ADD(hh, pages->sites, stack, sizeof site->stack, site);
 	}
 	site->bytes += part->bytes;
@@ -146,7 +149,7 @@ static void see_page(struct pages *pages, size_t from, size_t to)
 			see_hole(out, next - at);
 			free_bytes += next - at;
 		}
-		at = end > at ? end : at;
+		at = most_of(end, at);
 	}
 	out->pages++;
 	out->pages_partial += free_bytes != 0;
@@ -160,8 +163,8 @@ static int by_open_bytes(const void *a, const void *b)
 {
 	const struct fact_pin *left = a, *right = b;
 	if (left->open_bytes != right->open_bytes)
-		return left->open_bytes > right->open_bytes ? -1 : 1;
-	return left->stack.id < right->stack.id ? -1 : left->stack.id > right->stack.id;
+		return compare_numbers(right->open_bytes, left->open_bytes);
+	return compare_numbers(left->stack.id, right->stack.id);
 }
 
 static void settle_pins(struct pages *pages, uint32_t process, struct arena *arena)
@@ -180,13 +183,15 @@ static void settle_pins(struct pages *pages, uint32_t process, struct arena *are
 	pages->out->pin_count = count;
 }
 
-struct page_facts holes_pages(const struct liveset *live, unsigned device, uint32_t process, struct arena *arena, struct fact_fragmentation *out)
+struct page_facts holes_pages(const struct device_blocks *blocks, struct arena *arena,
+			      struct fact_fragmentation *out)
 {
 	size_t count;
-	struct span *blocks = holes_collect(live, CUF_KIND_DEVICE, device, &count);
-	struct pages pages = { .out = out };
+	struct span *spans =
+		holes_collect(blocks->live, CUF_KIND_DEVICE, blocks->device, &count);
+	struct pages pages = { .reader = blocks->reader, .out = out };
 	for (size_t i = 0; i < count; i++)
-		add_block(&pages, &blocks[i]);
+		add_block(&pages, &spans[i]);
 	if (pages.out_of_order)
 		qsort(pages.parts, pages.part_count, sizeof *pages.parts, by_at);
 	for (size_t from = 0, to; from < pages.part_count; from = to) {
@@ -194,9 +199,9 @@ struct page_facts holes_pages(const struct liveset *live, unsigned device, uint3
 			;
 		see_page(&pages, from, to);
 	}
-	settle_pins(&pages, process, arena);
+	settle_pins(&pages, blocks->process, arena);
 	free(pages.parts);
-	free(blocks);
+	free(spans);
 	return pages.facts;
 }
 

@@ -11,9 +11,18 @@
 #define ANALYSIS_DEVICE_HOLES_H
 
 #include "analysis/device/fragmentation.h"
+#include "analysis/recording/reader.h"
 #include "analysis/replay/levels.h"
 #include "analysis/replay/liveset.h"
 #include "analysis/base/xalloc.h"
+
+/* What one process has on one device at one moment. */
+struct device_blocks {
+	const struct reader *reader; /* of the recording, for reader_call_site */
+	const struct liveset *live;
+	unsigned device;             /* the driver's ordinal in that process */
+	uint32_t process;            /* index, for the stacks of the rows */
+};
 
 struct page_facts {
 	uint64_t block_count;     /* cuMemAlloc blocks */
@@ -22,14 +31,16 @@ struct page_facts {
 };
 
 /* 2 MiB pages: fills the page fields, hole_count, hole_bytes and pins of *out. */
-struct page_facts holes_pages(const struct liveset *live, unsigned device, uint32_t process, struct arena *arena, struct fact_fragmentation *out);
+struct page_facts holes_pages(const struct device_blocks *blocks, struct arena *arena,
+			      struct fact_fragmentation *out);
 
 /* Pools: one row for each pool of this device that has blocks or a level in `levels`, gaps measured. Fills pools. */
-void holes_pools(const struct liveset *live, unsigned device, uint32_t process, const struct pool_level *levels, size_t level_count,
-		 struct arena *arena, struct fact_fragmentation *out);
+void holes_pools(const struct device_blocks *blocks, const struct pool_level *levels,
+		 size_t level_count, struct arena *arena, struct fact_fragmentation *out);
 
 /* VMM: reservations, mappings, physical handles. Fills the vmm fields. */
-void holes_vmm(const struct liveset *live, unsigned device, uint32_t process, struct arena *arena, struct fact_fragmentation *out);
+void holes_vmm(const struct device_blocks *blocks, struct arena *arena,
+	       struct fact_fragmentation *out);
 
 extern const char *const layer_names[LAYER_MAX]; /* "device_upper_bound_bytes", ... */
 /* The figures by layer that a fragmentation record gives; LAYER_DEVICE, MEASURED, SEGMENT and HOST are unknown. */

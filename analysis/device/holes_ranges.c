@@ -3,6 +3,7 @@
 #include "analysis/device/holes.h"
 
 #include <stdlib.h>
+#include "analysis/base/numbers.h"
 
 /* A pool's blocks [from, to), by address: the largest gap that can be the pool's own memory, so none above its slack. */
 static uint64_t largest_gap(const struct span *blocks, size_t from, size_t to, uint64_t slack_bytes)
@@ -14,7 +15,7 @@ static uint64_t largest_gap(const struct span *blocks, size_t from, size_t to, u
 			largest = at - end;
 		if (__builtin_add_overflow(at, blocks[i].bytes, &behind))
 			behind = UINT64_MAX;
-		end = i == from || behind > end ? behind : end;
+		end = i == from ? behind : most_of(behind, end);
 	}
 	return largest;
 }
@@ -30,7 +31,7 @@ static void measure_pool(struct fact_pool *pool, const struct span *blocks, size
 	if (pool->reserved_bytes != CUF_UNKNOWN && pool->reserved_bytes < pool->used_bytes)
 		pool->reserved_bytes = pool->used_bytes;
 	if (pool->reserved_bytes != CUF_UNKNOWN)
-		slack = pool->reserved_bytes > pool->live_bytes ? pool->reserved_bytes - pool->live_bytes : 0;
+		slack = subtract_to_zero(pool->reserved_bytes, pool->live_bytes);
 	pool->largest_gap_bytes = largest_gap(blocks, from, to, slack);
 	pool->basis = fresh ? BASIS_OBSERVED : BASIS_ESTIMATED;
 }
@@ -44,11 +45,11 @@ static bool blocks_of(const struct span *blocks, size_t count, uint64_t pool, si
 	return *to > *from;
 }
 
-void holes_pools(const struct liveset *live, unsigned device, uint32_t process, const struct pool_level *levels, size_t level_count,
-		 struct arena *arena, struct fact_fragmentation *out)
+void holes_pools(const struct device_blocks *device, const struct pool_level *levels,
+		 size_t level_count, struct arena *arena, struct fact_fragmentation *out)
 {
 	size_t count, pools = 0, from, to;
-	struct span *blocks = holes_collect(live, CUF_KIND_ASYNC, device, &count);
+	struct span *blocks = holes_collect(device->live, CUF_KIND_ASYNC, device->device, &count);
 	struct fact_pool *rows;
 	for (size_t i = 0; i < count; i++)
 		pools += !i || blocks[i].aux != blocks[i - 1].aux;
@@ -57,7 +58,7 @@ void holes_pools(const struct liveset *live, unsigned device, uint32_t process, 
 	for (size_t i = 0; i < level_count; i++) {
 		const struct pool_level *level = &levels[i];
 		blocks_of(blocks, count, level->pool, &from, &to);
-		rows[pools] = (struct fact_pool){ .process = process, .pool = level->pool, .reserved_bytes = level->reserved_bytes,
+		rows[pools] = (struct fact_pool){ .process = device->process, .pool = level->pool, .reserved_bytes = level->reserved_bytes,
 			.used_bytes = level->used_bytes, .threshold_bytes = level->threshold_bytes };
 		measure_pool(&rows[pools++], blocks, from, to, level->fresh);
 	}
@@ -69,7 +70,7 @@ void holes_pools(const struct liveset *live, unsigned device, uint32_t process, 
 			known |= levels[i].pool == blocks[from].aux;
 		if (known)
 			continue;
-		rows[pools] = (struct fact_pool){ .process = process, .pool = blocks[from].aux, .reserved_bytes = CUF_UNKNOWN,
+		rows[pools] = (struct fact_pool){ .process = device->process, .pool = blocks[from].aux, .reserved_bytes = CUF_UNKNOWN,
 			.used_bytes = CUF_UNKNOWN, .threshold_bytes = CUF_UNKNOWN };
 		measure_pool(&rows[pools++], blocks, from, to, false);
 	}
@@ -90,7 +91,7 @@ static void measure_reservation(struct fact_vmm *row, const struct span *maps, s
 		stop = stop > end ? end : stop;
 		if (start > at && start - at > row->largest_unmapped_bytes)
 			row->largest_unmapped_bytes = start - at;
-		at = stop > at ? stop : at;
+		at = most_of(stop, at);
 		row->mapped_bytes += stop - start;
 		row->map_count++;
 		*ours |= maps[i].device == device;
@@ -118,7 +119,7 @@ static size_t first_map(const struct span *maps, size_t count, uint64_t addr)
 static int by_aux(const void *a, const void *b)
 {
 	const struct span *left = a, *right = b;
-	return left->aux < right->aux ? -1 : left->aux > right->aux;
+	return compare_numbers(left->aux, right->aux);
 }
 
 static void measure_handles(const struct liveset *live, unsigned device, struct span *maps, size_t map_count, struct fact_fragmentation *out)
@@ -136,24 +137,28 @@ static void measure_handles(const struct liveset *live, unsigned device, struct 
 	free(handles);
 }
 
-void holes_vmm(const struct liveset *live, unsigned device, uint32_t process, struct arena *arena, struct fact_fragmentation *out)
+void holes_vmm(const struct device_blocks *blocks, struct arena *arena,
+	       struct fact_fragmentation *out)
 {
 	size_t count, map_count;
-	struct span *reservations = holes_collect(live, CUF_KIND_RESERVATION, CUF_DEVICE_NONE, &count);
-	struct span *maps = holes_collect(live, CUF_KIND_MAPPING, CUF_DEVICE_NONE, &map_count);
+	struct span *reservations =
+		holes_collect(blocks->live, CUF_KIND_RESERVATION, CUF_DEVICE_NONE, &count);
+	struct span *maps =
+		holes_collect(blocks->live, CUF_KIND_MAPPING, CUF_DEVICE_NONE, &map_count);
 	struct fact_vmm *rows = arena_zeroed(arena, count, sizeof *rows);
 	for (size_t i = 0; i < count; i++) {
 		uint64_t addr = reservations[i].addr, most = ((uint64_t)1 << CUF_KEY_SHIFT) - addr;
-		struct fact_vmm row = { .process = process, .addr = addr, .bytes = reservations[i].bytes < most ? reservations[i].bytes : most,
-			.stack = { .process = process, .id = reservations[i].stack } };
+		struct fact_vmm row = { .process = blocks->process, .addr = addr, .bytes = least_of(reservations[i].bytes, most),
+			.stack = { .process = blocks->process,
+				   .id = reader_call_site(blocks->reader, reservations[i].stack) } };
 		size_t from = first_map(maps, map_count, addr), to = first_map(maps, map_count, addr + row.bytes);
 		bool ours = false;
-		measure_reservation(&row, map_count ? maps + from : NULL, to - from, device, &ours);
+		measure_reservation(&row, map_count ? maps + from : NULL, to - from, blocks->device, &ours);
 		if (ours)
 			rows[out->vmm_count++] = row;
 	}
 	out->vmm = rows;
-	measure_handles(live, device, maps, map_count, out);
+	measure_handles(blocks->live, blocks->device, maps, map_count, out);
 	free(reservations);
 	free(maps);
 }

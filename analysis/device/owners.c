@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/base/numbers.h"
 #include "analysis/replay/replay.h"
 
 const char *const owner_names[OWNER_MAX] = {
@@ -33,8 +34,6 @@ static uint64_t plus(uint64_t a, uint64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX / 4 : sum;
 }
 
-static uint64_t minus(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
-
 static void count_block(struct holding *holding, const struct cuf_block *block)
 {
 	enum fact_owner owner = owner_of(block->kind);
@@ -60,22 +59,22 @@ static void measure_pools(struct holding *holding)
 		if (pool->reserved_bytes == CUF_UNKNOWN || pool->used_bytes == CUF_UNKNOWN)
 			holding->pool_slack_known = false;
 		else
-			holding->bytes[OWNER_POOL_SLACK] = plus(holding->bytes[OWNER_POOL_SLACK], minus(pool->reserved_bytes, pool->used_bytes));
+			holding->bytes[OWNER_POOL_SLACK] = plus(holding->bytes[OWNER_POOL_SLACK], subtract_to_zero(pool->reserved_bytes, pool->used_bytes));
 	}
 }
 
-void holding_measure(const struct liveset *live, unsigned device, uint32_t process, uint32_t pid, const struct levels *levels,
+void holding_measure(const struct device_blocks *blocks, uint32_t pid, const struct levels *levels,
 		     struct arena *arena, struct holding *out)
 {
 	size_t at = 0;
 	*out = (struct holding){ .pid = pid, .nvml_bytes = CUF_UNKNOWN };
-	for (const struct cuf_block *block; (block = liveset_next(live, &at));)
-		if (block->device == device && !(block->flags & CUF_EVENT_HOST_LOCATION))
+	for (const struct cuf_block *block; (block = liveset_next(blocks->live, &at));)
+		if (block->device == blocks->device && !(block->flags & CUF_EVENT_HOST_LOCATION))
 			count_block(out, block);
-	out->pages = holes_pages(live, device, process, arena, &out->fragmentation);
-	holes_pools(live, device, process, levels->pools, levels->pool_count, arena, &out->fragmentation);
-	holes_vmm(live, device, process, arena, &out->fragmentation);
-	out->bytes[OWNER_PAGE_ROUNDING] = minus(out->pages.touched_bytes, out->pages.block_bytes);
+	out->pages = holes_pages(blocks, arena, &out->fragmentation);
+	holes_pools(blocks, levels->pools, levels->pool_count, arena, &out->fragmentation);
+	holes_vmm(blocks, arena, &out->fragmentation);
+	out->bytes[OWNER_PAGE_ROUNDING] = subtract_to_zero(out->pages.touched_bytes, out->pages.block_bytes);
 	measure_pools(out);
 }
 
@@ -115,7 +114,7 @@ static int by_bytes(const void *a, const void *b)
 {
 	const struct role_sum *left = a, *right = b;
 	if (left->bytes != right->bytes)
-		return left->bytes > right->bytes ? -1 : 1;
+		return compare_numbers(right->bytes, left->bytes);
 	return !left->role != !right->role ? (left->role ? -1 : 1) : left->role && right->role ? strcmp(left->role, right->role) : 0;
 }
 
@@ -125,11 +124,11 @@ static int by_bytes(const void *a, const void *b)
  */
 static void add_blocks(struct rows *rows, const struct holding *holding, enum fact_owner kind, enum fact_basis basis)
 {
-	uint64_t left = minus(holding->bytes[kind], holding->slack_bytes[kind]), count = 0;
+	uint64_t left = subtract_to_zero(holding->bytes[kind], holding->slack_bytes[kind]), count = 0;
 	bool any = false, named = false;
 	for (size_t i = 0; i < holding->role_count; i++) {
 		const struct role_sum *sum = &holding->roles[i];
-		uint64_t bytes = sum->bytes < left ? sum->bytes : left;
+		uint64_t bytes = least_of(sum->bytes, left);
 		struct fact_owner_row *row;
 		if (sum->owner != kind)
 			continue;
@@ -180,7 +179,7 @@ static void cut_to(struct rows *rows, uint64_t total_bytes)
 			uint64_t over = rows->sum - total_bytes;
 			if (row->kind != softest[s] || !row->in_sum || row->bytes == CUF_UNKNOWN || !row->bytes)
 				continue;
-			over = over < row->bytes ? over : row->bytes;
+			over = least_of(over, row->bytes);
 			row->bytes -= over;
 			row->basis = BASIS_ESTIMATED;
 			rows->sum -= over;
@@ -211,8 +210,8 @@ static void add_others(struct rows *rows, const struct owners_question *question
 /* What the driver took for itself around calls; or, where NVML says how much the process has in all, what is over. */
 static void add_context(struct rows *rows, const struct holding *focus)
 {
-	uint64_t bytes = focus->bytes[OWNER_CONTEXT], others = minus(holding_bytes(focus), bytes);
-	bool more = focus->nvml_bytes != CUF_UNKNOWN && minus(focus->nvml_bytes, others) > bytes;
+	uint64_t bytes = focus->bytes[OWNER_CONTEXT], others = subtract_to_zero(holding_bytes(focus), bytes);
+	bool more = focus->nvml_bytes != CUF_UNKNOWN && subtract_to_zero(focus->nvml_bytes, others) > bytes;
 	if (more)
 		bytes = focus->nvml_bytes - others;
 	add(rows, OWNER_CONTEXT, bytes ? bytes : CUF_UNKNOWN, focus->count[OWNER_CONTEXT], BASIS_INFERRED, focus->pid)->by_nvml = more;

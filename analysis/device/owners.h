@@ -63,7 +63,7 @@ struct holding {
 	struct fact_fragmentation fragmentation;
 };
 
-void holding_measure(const struct liveset *live, unsigned device, uint32_t process, uint32_t pid, const struct levels *levels,
+void holding_measure(const struct device_blocks *blocks, uint32_t pid, const struct levels *levels,
 		     struct arena *arena, struct holding *out);
 /* All that it takes of the device, imported memory left out. */
 uint64_t holding_bytes(const struct holding *holding);

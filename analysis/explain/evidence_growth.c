@@ -96,7 +96,8 @@ static void show_births(struct build *build, struct evidence *evidence, enum ter
 		for (size_t n = events->count;
 		     !host && n-- && evidence->terms[term].seq_count < 2;) {
 			struct cuf_event event = events_get(events, n);
-			if (event.op == CUF_OP_ALLOC && event.stack == site->stack.id &&
+			if (event.op == CUF_OP_ALLOC &&
+			    reader_call_site(events->reader, event.stack) == site->stack.id &&
 			    (!evidence->incident || event.seq < evidence->incident->seq))
 				evidence_show(evidence, term, event.seq);
 		}

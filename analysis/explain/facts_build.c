@@ -65,6 +65,7 @@ static void build_all(struct facts_store *store, const struct facts_options *opt
 
 	if (options)
 		build.options = *options;
+	run_merge_call_sites(&store->run, build.options.symbols);
 	run_passes(&build);
 	for (size_t i = 0; i < count; i++) {
 		ladders_fini(&build.ladders[i]);

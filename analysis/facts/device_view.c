@@ -56,25 +56,28 @@ static bool measure_member(struct build *build, const struct device_member *memb
 	const struct cuf_header *header = &process->reader->header;
 	const struct cuf_incident *incident = moment->process == member->process ? moment->incident
 										 : NULL;
-	const struct liveset *live;
+	struct device_blocks blocks = {
+		.reader = process->reader,
+		.device = member->ordinal,
+		.process = member->process,
+	};
 	uint64_t seq;
 	if (!process_at(build, member->process, moment, &seq))
 		return false;
-	live = run_live(process, seq, &out->exact);
+	blocks.live = run_live(process, seq, &out->exact);
 	levels_at(process->reader, process->events, member->ordinal, seq,
 		  header->end_kind && seq == header->end_seq, &out->levels);
 	if (incident)
 		levels_overlay(incident, &out->levels);
-	holding_measure(live, member->ordinal, member->process,
-			build->facts->processes[member->process].pid, &out->levels, build->arena,
-			&out->holding);
+	holding_measure(&blocks, build->facts->processes[member->process].pid, &out->levels,
+			build->arena, &out->holding);
 	if (!out->exact && incident)
 		correct_counts(&out->holding, incident);
 	framework_facts(build,
 			&(struct framework_question){ member->process, member->ordinal, seq,
 						      requested_bytes(moment->incident), incident,
 						      process->live_exact, with_roles },
-			live, &out->holding);
+			blocks.live, &out->holding);
 	return true;
 }
 

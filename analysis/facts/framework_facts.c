@@ -147,7 +147,9 @@ void framework_facts(struct build *build, const struct framework_question *quest
 	struct framework_regions regions;
 	struct fact_framework *rows;
 	bool seen;
-	framework_map_make(live, question->device, &map);
+	struct device_blocks blocks = { build->run->processes[question->process].reader, live,
+					question->device, question->process };
+	framework_map_make(&blocks, &map);
 	seen = is_seen(build, question, &map);
 	if (seen)
 		framework_marks_set(&build->marks[question->process],

@@ -102,14 +102,16 @@ static void add_rows(struct build *build, uint32_t process, const struct growth 
 	}
 }
 
-static void add_live(struct growth *growth, const struct liveset *live, bool framework)
+static void add_live(struct growth *growth, const struct reader *reader,
+		     const struct liveset *live, bool framework)
 {
 	size_t at = 0;
 	for (const struct cuf_block *block; (block = liveset_next(live, &at));) {
 		struct site *site;
 		if (!growth_counts(framework, block->kind) || block->bytes > BYTES_SANE)
 			continue;
-		site = sites_get(&growth->sites, block->kind, block->device, block->stack);
+		site = sites_get(&growth->sites, block->kind, block->device,
+				 reader_call_site(reader, block->stack));
 		site->live_bytes += block->bytes;
 		site->live_count++;
 		if (block->role)
@@ -136,13 +138,15 @@ static unsigned framework_devices(const struct liveset *live)
 }
 
 /* The sites whose blocks a framework's blocks lie in; of mapped memory, all that create such memory. */
-static void mark_segments(struct growth *growth, const struct liveset *live)
+static void mark_segments(struct growth *growth, const struct reader *reader,
+			  const struct liveset *live)
 {
 	struct framework_map map;
 	for (unsigned devices = framework_devices(live); devices; devices &= devices - 1) {
 		unsigned device = (unsigned)__builtin_ctz(devices);
 		bool mapped = false;
-		framework_map_make(live, device, &map);
+		framework_map_make(&(struct device_blocks){ reader, live, device, FACT_NONE },
+				   &map);
 		for (size_t i = 0; i < map.range_count; i++)
 			if (map.ranges[i].count && map.ranges[i].kind == CUF_KIND_MAPPING)
 				mapped = true;
@@ -195,16 +199,17 @@ static void layer_sites(struct build *build, uint32_t process, struct growth_dev
 	size_t at = 0;
 	growth_init(&growth);
 	take_quiet(&growth, quiet, DEVICE_CLOCK_NS);
-	add_live(&growth, live, state->framework);
+	add_live(&growth, state->events->reader, live, state->framework);
 	growth_follow(&growth, &source);
 	if (!state->framework)
-		mark_segments(&growth, live);
+		mark_segments(&growth, state->events->reader, live);
 	growth.births = growth_asks_births(&growth, DEVICE_CLOCK_NS);
 	for (const struct cuf_block *block; growth.births && (block = liveset_next(live, &at));)
 		if (growth_counts(state->framework, block->kind) && block->bytes <= BYTES_SANE)
 			growth_birth(&growth,
 				     sites_get(&growth.sites, block->kind, block->device,
-					       block->stack),
+					       reader_call_site(state->events->reader,
+								block->stack)),
 				     block->bytes, block->time_ns);
 	add_rows(build, process, &growth, rows, grown);
 	growth_fini(&growth);

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
 
 enum { LEVELS = 64, LEVEL_MARKS = 1 << 16, STACK = 4096, NEAR_LEVELS = 2, PROPORTION = 512 };
@@ -102,7 +103,7 @@ static void count_residue(struct cycles *cycles)
 		uint64_t before = i ? range_of(&cycles->stack[i - 1], &cycles->stack[i]) : UINT64_MAX;
 		uint64_t after = i + 1 < cycles->depth ? range_of(&cycles->stack[i], &cycles->stack[i + 1]) : UINT64_MAX;
 		if (low && cycles->depth > 1)
-			count_pair(cycles, before < after ? before : after, &cycles->stack[i]);
+			count_pair(cycles, least_of(before, after), &cycles->stack[i]);
 	}
 }
 
@@ -138,7 +139,7 @@ static bool is_beside_the_work(const struct cycles *cycles, unsigned scale, uint
 static int by_position(const void *a, const void *b)
 {
 	const struct cycle_mark *left = a, *right = b;
-	return left->position < right->position ? -1 : left->position > right->position;
+	return compare_numbers(left->position, right->position);
 }
 
 uint64_t cycles_finish(struct cycles *cycles, const struct cycle_mark **marks, size_t *count)

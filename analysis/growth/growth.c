@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
 
 enum { FLOORS_MAX = 8192 };
@@ -67,7 +68,7 @@ static void count_step(struct site *site, const struct growth_step *step)
 /* Without cycles: marks evenly spaced over the events; their times are found in the second pass. */
 static void space_marks(struct growth *growth)
 {
-	growth->mark_count = growth->events < TREND_MAX ? growth->events : TREND_MAX;
+	growth->mark_count = least_of(growth->events, TREND_MAX);
 	growth->marks = xalloc_zeroed(growth->mark_count, sizeof *growth->marks);
 	for (size_t i = 0; i < growth->mark_count; i++)
 		growth->marks[i].position = growth->mark_count == 1 ? 0 : i * growth->events / (growth->mark_count - 1);
@@ -108,7 +109,7 @@ static void place_marks(struct growth *growth, const uint64_t *quiet_positions)
 {
 	if (!place_quiet(growth, quiet_positions)) /* the program knows its work better than its memory tells it */
 		place_cycles(growth);
-	growth->windows = (uint32_t)(growth->mark_count < TREND_MAX ? growth->mark_count : TREND_MAX);
+	growth->windows = (uint32_t)(least_of(growth->mark_count, TREND_MAX));
 	growth->window_of_mark = xalloc_zeroed(growth->mark_count, 1);
 	for (size_t mark = growth->mark_count; mark--;) {
 		growth->window_of_mark[mark] = (uint8_t)(mark * growth->windows / growth->mark_count);
@@ -122,8 +123,8 @@ static int by_net_bytes(const void *a, const void *b)
 {
 	const struct candidate *left = a, *right = b;
 	if (left->net_bytes != right->net_bytes)
-		return left->net_bytes > right->net_bytes ? -1 : 1;
-	return left->site < right->site ? -1 : left->site > right->site;
+		return compare_numbers(right->net_bytes, left->net_bytes);
+	return compare_numbers(left->site, right->site);
 }
 
 /* Only sites that hold more at the end than at the start can have a rising floor. */
@@ -136,13 +137,13 @@ static void choose_candidates(struct growth *growth)
 			all[count++] = (struct candidate){ growth->sites.items[i].net_bytes, i };
 	if (count)
 		qsort(all, count, sizeof *all, by_net_bytes);
-	growth->floor_count = count < FLOORS_MAX ? count : FLOORS_MAX;
+	growth->floor_count = least_of(count, FLOORS_MAX);
 	growth->floors = xalloc_zeroed(growth->floor_count, sizeof *growth->floors);
 	for (size_t i = 0; i < growth->floor_count; i++) {
 		struct site *site = &growth->sites.items[all[i].site];
 		int64_t live = site->live_bytes < (uint64_t)BYTES_MAX ? (int64_t)site->live_bytes : BYTES_MAX;
 		site->floor = (uint32_t)i;
-		site->walk_bytes = live > site->net_bytes ? live - site->net_bytes : 0; /* what it held before the first event */
+		site->walk_bytes = subtract_to_zero(live, site->net_bytes); /* what it held before the first event */
 		for (unsigned w = 0; w < TREND_MAX; w++)
 			growth->floors[i].least[w] = INT64_MAX;
 	}

@@ -3,6 +3,7 @@
 #include "analysis/growth/growth.h"
 
 #include <math.h>
+#include "analysis/base/numbers.h"
 
 const char *const class_names[CLASS_MAX] = { "leak", "live", "bounded_cache", "retained" };
 

@@ -19,7 +19,7 @@ static bool next_device(struct growth_device *device, struct growth_step *step)
 		if (!growth_counts(device->framework, event.kind) || (event.op != CUF_OP_ALLOC && event.op != CUF_OP_FREE && event.op != CUF_OP_RESTORE))
 			continue;
 		*step = (struct growth_step){ .delta_bytes = event.op == CUF_OP_FREE ? -bytes : bytes, .time_ns = event.time_ns, .count = 1, .tid = event.tid,
-			.age_ms = event.op == CUF_OP_FREE ? event.extra : 0, .stack = event.op == CUF_OP_ALLOC ? event.stack : event.alloc_stack, .hook = event.hook, .label = event.label, .kind = event.kind, .device = event.device };
+			.age_ms = event.op == CUF_OP_FREE ? event.extra : 0, .stack = reader_call_site(device->events->reader, event.op == CUF_OP_ALLOC ? event.stack : event.alloc_stack), .hook = event.hook, .label = event.label, .kind = event.kind, .device = event.device };
 		return true;
 	}
 	return false;
@@ -55,7 +55,7 @@ static bool next_host(struct growth_host *host, struct growth_step *step)
 		if (!sign || !event.bytes)
 			continue;
 		*step = (struct growth_step){ .delta_bytes = sign * (int64_t)host_weight_bytes(event.bytes, event.sample_mean_bytes),
-			.time_ns = event.time_ns, .count = host_weight_count(event.bytes, event.sample_mean_bytes), .stack = event.stack, .tid = event.tid, .kind = CUF_KIND_HOST, .device = CUF_DEVICE_NONE };
+			.time_ns = event.time_ns, .count = host_weight_count(event.bytes, event.sample_mean_bytes), .stack = reader_call_site(host->reader, event.stack), .tid = event.tid, .kind = CUF_KIND_HOST, .device = CUF_DEVICE_NONE };
 		return true;
 	}
 	return false;

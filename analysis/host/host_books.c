@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/base/numbers.h"
 #include "analysis/base/key_values.h"
 
 #define PAGE 4096u
@@ -56,7 +57,7 @@ static void split_free(const char *text, struct fact_allocator *allocator, struc
 	if (free_bytes == CUF_UNKNOWN)
 		return;
 	allocator->top_bytes = or_zero(sane_number(text, "top_bytes"));
-	allocator->top_bytes = allocator->top_bytes < free_bytes ? allocator->top_bytes : free_bytes;
+	allocator->top_bytes = least_of(allocator->top_bytes, free_bytes);
 	for (const char *at = text; allocator->free_count < 64 && key_next_class(&at, "free", &entry);) {
 		classes[allocator->free_count++] = (struct fact_free_class){ entry.class, entry.first, entry.second };
 		whole += whole_pages_of(entry.first, entry.second);

@@ -3,6 +3,7 @@
 #include "analysis/host/host_memory.h"
 
 #include <math.h>
+#include "analysis/base/numbers.h"
 #include "analysis/recording/events.h"
 #include "analysis/recording/host_weight.h"
 
@@ -17,7 +18,7 @@ static bool next_block(const struct reader *reader, uint64_t *at, struct host_li
 		struct cuf_host_block entry = *(const struct cuf_host_block *)reader_at(reader, CUF_SEC_HOST_LEDGER, (*at)++);
 		if (!cuf_host_addr(entry.word0) || cuf_host_addr(entry.word0) == CUF_KEY_BUSY)
 			continue;
-		*block = (struct host_live){ cuf_host_stack(entry.word1), (uint32_t)(entry.word0 & 0x7ffff), cuf_host_bytes(entry.word1),
+		*block = (struct host_live){ reader_call_site(reader, cuf_host_stack(entry.word1)), (uint32_t)(entry.word0 & 0x7ffff), cuf_host_bytes(entry.word1),
 			reader->header.start_ns + cuf_birth_ms((uint32_t)(entry.word0 & 0x7ffff)) * 1000000u };
 		return true;
 	}
@@ -66,7 +67,7 @@ struct host_interval host_estimate_interval(const struct host_estimate *estimate
 		return (struct host_interval){ estimate->value, INFINITY };
 	if (scale <= 0) { /* nearly all were recorded: no rare event in it */
 		double half = z * sqrt(estimate->variance);
-		return (struct host_interval){ estimate->value > half ? estimate->value - half : 0, estimate->value + half };
+		return (struct host_interval){ fmax(0, estimate->value - half), estimate->value + half };
 	}
 	samples = estimate->variance / (scale * scale);
 	certain = estimate->value - scale * samples;
@@ -92,7 +93,7 @@ static void undo_after(const struct reader *reader, uint64_t time_ns, struct sit
 	while (host_stream_next(stream, &event)) {
 		int sign = host_event_sign(event.op);
 		if (event.time_ns > time_ns && sign && event.bytes)
-			add(sites_get(sites, CUF_KIND_HOST, CUF_DEVICE_NONE, event.stack), out, event.bytes, event.sample_mean_bytes, -sign);
+			add(sites_get(sites, CUF_KIND_HOST, CUF_DEVICE_NONE, reader_call_site(reader, event.stack)), out, event.bytes, event.sample_mean_bytes, -sign);
 	}
 	host_stream_free(stream);
 	/* what was lost from the ring may leave less than nothing */

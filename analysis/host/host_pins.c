@@ -6,6 +6,7 @@
 #include "analysis/host/host_pins.h"
 
 #include <stdlib.h>
+#include "analysis/base/numbers.h"
 #include "analysis/recording/events.h"
 #include "analysis/recording/host_weight.h"
 #include "analysis/replay/sites.h"
@@ -16,6 +17,7 @@ enum { PAGE = 4096, SMALL_BYTES = 32768, BLOCKS_MAX = 4 << 20, SAMPLES_IN_WINDOW
 struct block { uint64_t addr, word1, mean_bytes; };
 
 struct sweep {
+	const struct reader *reader;
 	const struct block *blocks; size_t count;
 	uint64_t window_bytes;
 	struct sites sites;
@@ -59,13 +61,13 @@ static struct block *collect(const struct reader *reader, const struct host_mean
 static int by_addr(const void *a, const void *b)
 {
 	const struct block *left = a, *right = b;
-	return left->addr < right->addr ? -1 : left->addr > right->addr;
+	return compare_numbers(left->addr, right->addr);
 }
 
 /* Bytes of the block within [start, end), for as many as it stands for. */
 static double weight_in(const struct block *block, uint64_t start, uint64_t end)
 {
-	uint64_t bytes = cuf_host_bytes(block->word1), from = block->addr > start ? block->addr : start, to = block->addr + bytes < end ? block->addr + bytes : end;
+	uint64_t bytes = cuf_host_bytes(block->word1), from = most_of(block->addr, start), to = block->addr + bytes < end ? block->addr + bytes : end;
 	return to > from ? (double)(to - from) / host_weight_chance(bytes, block->mean_bytes) : 0;
 }
 
@@ -89,7 +91,7 @@ static void judge_window(struct sweep *sweep, size_t first, size_t past)
 		struct site *site;
 		if (bytes >= SMALL_BYTES)
 			continue;
-		site = sites_get(&sweep->sites, CUF_KIND_HOST, CUF_DEVICE_NONE, cuf_host_stack(sweep->blocks[i].word1));
+		site = sites_get(&sweep->sites, CUF_KIND_HOST, CUF_DEVICE_NONE, reader_call_site(sweep->reader, cuf_host_stack(sweep->blocks[i].word1)));
 		site->live_bytes += host_weight_bytes(bytes, sweep->blocks[i].mean_bytes);
 		site->live_count += (uint64_t)(1 / chance + 0.5);
 		site->live_variance += open * (1 / chance) / number; /* here: its share of the open bytes */
@@ -115,7 +117,7 @@ static int by_open_bytes(const void *a, const void *b)
 size_t host_pins_find(const struct reader *reader, const struct host_means *means, uint64_t fragmented_bytes, size_t most, struct host_pin **pins)
 {
 	uint64_t mean_bytes = host_means_most(means);
-	struct sweep sweep = { .window_bytes = PAGE };
+	struct sweep sweep = { .reader = reader, .window_bytes = PAGE };
 	struct block *blocks;
 	size_t count;
 	while (mean_bytes && sweep.window_bytes < SAMPLES_IN_WINDOW * mean_bytes && sweep.window_bytes < 1ull << 40)
@@ -136,7 +138,7 @@ size_t host_pins_find(const struct reader *reader, const struct host_means *mean
 		qsort(*pins, count, sizeof **pins, by_open_bytes);
 	sites_fini(&sweep.sites);
 	free(blocks);
-	return count < most ? count : most;
+	return least_of(count, most);
 }
 
 void host_maps_each(const struct reader *reader, uint64_t time_ns, void (*see)(void *context, const struct host_map *map, int sign), void *context)
@@ -149,7 +151,7 @@ void host_maps_each(const struct reader *reader, uint64_t time_ns, void (*see)(v
 	while (next_block(reader, &of_no_matter, &at, &block)) {
 		uint64_t bytes = cuf_host_bytes(block.word1);
 		if (cuf_address_is_map(block.addr, bytes))
-			see(context, &(struct host_map){ cuf_host_stack(block.word1), bytes, cuf_address_is_file_map(block.addr, bytes) }, 1);
+			see(context, &(struct host_map){ reader_call_site(reader, cuf_host_stack(block.word1)), bytes, cuf_address_is_file_map(block.addr, bytes) }, 1);
 	}
 	if (time_ns == CUF_UNKNOWN)
 		return;

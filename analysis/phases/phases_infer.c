@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/base/numbers.h"
 #include "analysis/replay/replay.h"
 #include "analysis/base/hash_index.h"
 #include "analysis/base/units.h"
@@ -196,7 +197,7 @@ static size_t find_run(const struct look *look, size_t *end)
 				*end = n;
 			}
 		}
-		i = n > i ? n : i + 1;
+		i = most_of(n, i + 1);
 	}
 	return runs_of_best == 1 ? best : look->count;
 }
@@ -264,8 +265,8 @@ static struct serving find_serving(const struct events *events, const struct wor
 		cycles_feed(cycles, delta, event.seq, event.time_ns);
 		allocs += delta > 0;
 		frees += delta < 0;
-		least = work.level < least ? work.level : least;
-		most = work.level > most ? work.level : most;
+		least = least_of(work.level, least);
+		most = most_of(work.level, most);
 		serving.end_ns = event.time_ns;
 		serving.end_seq = event.seq;
 	}
@@ -273,7 +274,7 @@ static struct serving find_serving(const struct events *events, const struct wor
 	if (serving.cycles && least >= most / 4 && allocs <= frees + frees / 4 + 1 && frees <= allocs + allocs / 4 + 1) {
 		serving.found = true;
 		serving.begin_ns = marks[0].time_ns;
-		serving.begin_seq = marks[0].position > after_seq ? marks[0].position : after_seq + 1;
+		serving.begin_seq = most_of(marks[0].position, after_seq + 1);
 	}
 	work_end(&work);
 	cycles_free(cycles);
@@ -283,7 +284,7 @@ static struct serving find_serving(const struct events *events, const struct wor
 static int by_begin(const void *a, const void *b)
 {
 	const struct inferred *left = a, *right = b;
-	return left->begin_seq < right->begin_seq ? -1 : left->begin_seq > right->begin_seq;
+	return compare_numbers(left->begin_seq, right->begin_seq);
 }
 
 /* Where the allocations before `end` end that stayed: what comes after them may be a profile's burst. */
@@ -324,7 +325,7 @@ static void infer_start(struct look *look)
 		claim(look, "kv-init", BASIS_INFERRED, &look->steps[run], &look->steps[run_end - 1],
 		      arena_format(look->arena, "%zu blocks of %s in a row, none of them freed", blocks, units_bytes(look->steps[run].bytes).s));
 	}
-	end = run < end ? run : end;
+	end = least_of(run, end);
 	profile = find_profile(look, end);
 	if (profile == look->count) {
 		end = kept_end(look, end);
@@ -340,7 +341,7 @@ static uint64_t last_end(const struct look *look)
 {
 	uint64_t seq = 0;
 	for (size_t i = 0; i < look->found_count; i++)
-		seq = look->found[i].end_seq > seq ? look->found[i].end_seq : seq;
+		seq = most_of(look->found[i].end_seq, seq);
 	return seq;
 }
 

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/base/numbers.h"
 #include "analysis/base/trend.h"
 #include "analysis/base/xalloc.h"
 
@@ -39,17 +40,11 @@ uint64_t phases_quiet_marks(const struct events *events, struct cycle_mark **mar
 	return ended;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-	return x < y ? -1 : x > y;
-}
-
 static uint64_t median(uint64_t *values, size_t count)
 {
 	if (!count)
 		return CUF_UNKNOWN;
-	qsort(values, count, sizeof *values, by_value);
+	qsort(values, count, sizeof *values, compare_uint64);
 	return count % 2 ? values[count / 2] : values[count / 2 - 1] / 2 + values[count / 2] / 2;
 }
 
@@ -61,7 +56,7 @@ struct units { struct unit *items; size_t count, room; };
 static void judge_floor(struct fact_requests *out, const struct units *units)
 {
 	double x[TREND_MAX], y[TREND_MAX];
-	size_t windows = units->count < TREND_MAX ? units->count : TREND_MAX, have = 0;
+	size_t windows = least_of(units->count, TREND_MAX), have = 0;
 	for (size_t i = 0; i < units->count; i++) {
 		size_t w = i * windows / units->count;
 		double after = (double)units->items[i].after_bytes;
@@ -147,7 +142,7 @@ static void measure_cycles(struct units *units, const struct requests_source *so
 		if (event.seq < marks[mark].position)
 			continue;
 		if (mark > 1)
-			add_unit(units, (struct unit){ (uint64_t)(peak > base ? peak - base : 0), marks[mark - 1].time_ns, CUF_UNKNOWN, work.level });
+			add_unit(units, (struct unit){ (uint64_t)(subtract_to_zero(peak, base)), marks[mark - 1].time_ns, CUF_UNKNOWN, work.level });
 		base = peak = work.level;
 		while (mark < count && marks[mark].position <= event.seq)
 			mark++;

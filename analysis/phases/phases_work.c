@@ -3,6 +3,7 @@
 #include "analysis/phases/phases.h"
 
 #include <stdlib.h>
+#include "analysis/base/numbers.h"
 #include "analysis/replay/liveset.h"
 #include "analysis/replay/replay.h"
 #include "analysis/base/xalloc.h"
@@ -89,7 +90,7 @@ bool work_follow(struct work *work, const struct cuf_event *event, int64_t *delt
 	work->level = (int64_t)((uint64_t)work->level + (uint64_t)*delta);
 	if (work->level < 0) /* the allocation has left the ring */
 		work->level = 0;
-	work->level = work->level < BYTES_MAX ? work->level : BYTES_MAX;
+	work->level = least_of(work->level, BYTES_MAX);
 	work->place++;
 	extremes_add(&work->most, work->place, work->level);
 	extremes_add(&work->least, work->place, work->level);

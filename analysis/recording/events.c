@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/base/numbers.h"
 #include "analysis/recording/segments.h"
 #include "analysis/base/xalloc.h"
 
@@ -96,8 +97,8 @@ static int by_seq(const void *a, const void *b)
 {
 	const struct placed *left = a, *right = b;
 	if (left->seq != right->seq)
-		return left->seq < right->seq ? -1 : 1;
-	return left->place < right->place ? -1 : left->place > right->place;
+		return compare_numbers(left->seq, right->seq);
+	return compare_numbers(left->place, right->place);
 }
 
 /* A sound writer's lanes ascend, so this is for damaged recordings alone. */

@@ -3,6 +3,7 @@
 #include "analysis/recording/host_means.h"
 
 #include <stdlib.h>
+#include "analysis/base/numbers.h"
 
 struct host_means host_means_of(const struct reader *reader, const struct meta *meta)
 {
@@ -29,6 +30,6 @@ uint64_t host_means_most(const struct host_means *means)
 {
 	uint64_t most = means->first_bytes;
 	for (unsigned i = 0; i < means->count; i++)
-		most = means->changes[i].mean_bytes > most ? means->changes[i].mean_bytes : most;
+		most = most_of(means->changes[i].mean_bytes, most);
 	return most;
 }

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include "interpose/abi/format.h"
+#include "analysis/base/numbers.h"
 
 enum { TABLES_MAX = 64 };
 #define MEAN_MAX ((uint64_t)1 << 40) /* beyond any setting: keeps weights finite */
@@ -12,7 +13,7 @@ double host_weight_chance(uint64_t bytes, uint64_t mean_bytes)
 {
 	if (!mean_bytes || !bytes || bytes >= CUF_SAMPLE_EXACT_BYTES)
 		return 1;
-	return -expm1(-(double)bytes / (double)(mean_bytes < MEAN_MAX ? mean_bytes : MEAN_MAX));
+	return -expm1(-(double)bytes / (double)(least_of(mean_bytes, MEAN_MAX)));
 }
 
 uint64_t host_weight_bytes(uint64_t bytes, uint64_t mean_bytes)

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/base/numbers.h"
 
 enum { HOOK_ID_MAX = 4096 };
 
@@ -67,7 +68,7 @@ static void take_text(struct walk *walk, const struct cuf_meta *record)
 {
 	struct meta *meta = walk->meta;
 	uint32_t bytes = record->text_bytes, most = record->bytes - (uint32_t)sizeof *record;
-	const char *text = arena_text(walk->arena, (const char *)(record + 1), bytes < most ? bytes : most);
+	const char *text = arena_text(walk->arena, (const char *)(record + 1), least_of(bytes, most));
 	if (record->type == CUF_META_FUNCTION) {
 		xalloc_grow(&meta->functions, meta->function_count, &walk->function_room, sizeof *meta->functions);
 		meta->functions[meta->function_count++] = (struct fact_function){ record->number, text };
@@ -97,7 +98,7 @@ static void take_record(struct walk *walk, const struct cuf_meta *record)
 static int by_addr(const void *a, const void *b)
 {
 	const struct fact_function *left = a, *right = b;
-	return left->addr < right->addr ? -1 : left->addr > right->addr;
+	return compare_numbers(left->addr, right->addr);
 }
 
 /* Into the arena, so that one free frees all. */
@@ -120,7 +121,7 @@ void meta_read(struct meta *meta, const struct reader *reader, struct arena *are
 {
 	const struct reader_section *section = &reader->sections[CUF_SEC_META];
 	struct walk walk = { .meta = meta, .reader = reader, .arena = arena };
-	uint64_t at = 0, end = section->bytes < reader->header.meta_used ? section->bytes : reader->header.meta_used;
+	uint64_t at = 0, end = least_of(section->bytes, reader->header.meta_used);
 	*meta = (struct meta){ 0 };
 	walk.hook_names = xalloc_zeroed(HOOK_ID_MAX, sizeof *walk.hook_names);
 	while (end - at >= sizeof(struct cuf_meta)) {

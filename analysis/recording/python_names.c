@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
 #include "interpose/abi/format.h"
 
@@ -27,7 +28,7 @@ static const char *take_line(struct arena *arena, const char **at)
 static int by_code(const void *a, const void *b)
 {
 	const struct entry *left = a, *right = b;
-	return left->code < right->code ? -1 : left->code > right->code;
+	return compare_numbers(left->code, right->code);
 }
 
 struct python_names *python_names_of(const struct fact_meta_text *texts, size_t count)

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
 
 /* The smallest record that this reader can step over and read; later writers may append fields, never remove them. */
@@ -108,7 +109,7 @@ static int check_sections(struct reader *reader, struct reader_error *error)
 		return fail(error, reader->path, READER_E_HEADER, AT(host_segment_bytes), 0);
 	if (reader->sections[CUF_SEC_FRAMEWORK_RING].stride && !segment_bytes_fine(header->framework_segment_bytes, reader->sections[CUF_SEC_FRAMEWORK_RING].stride))
 		return fail(error, reader->path, READER_E_HEADER, AT(framework_segment_bytes), 0);
-	reader->missing_bytes = header->file_bytes > reader->bytes ? header->file_bytes - reader->bytes : 0;
+	reader->missing_bytes = subtract_to_zero(header->file_bytes, reader->bytes);
 	reader->complete = !reader->missing_bytes;
 	return 0;
 }
@@ -189,6 +190,7 @@ void reader_close(struct reader *reader)
 	if (reader->mapped)
 		munmap((void *)(uintptr_t)reader->data, reader->bytes);
 	free(reader->copy);
+	free(reader->call_sites);
 	free((void *)(uintptr_t)reader->path);
 	free(reader);
 }
@@ -208,6 +210,13 @@ const uint64_t *reader_stack(const struct reader *reader, uint32_t id, uint32_t 
 	*depth = stack.depth;
 	*stop = stack.stop < CUF_STOP_MAX ? stack.stop : CUF_STOP_END;
 	return (const uint64_t *)(const void *)frames->at + stack.first;
+}
+
+void reader_merge_stacks(struct reader *reader, uint32_t *call_sites, size_t count)
+{
+	free(reader->call_sites);
+	reader->call_sites = call_sites;
+	reader->call_site_count = count;
 }
 
 uint64_t reader_realtime(const struct reader *reader, uint64_t monotonic_ns)
@@ -247,6 +256,38 @@ bool reader_segment(const struct reader *reader, enum cuf_section_id ring, uint6
 	return segment->ticket != 0 && segment->used != 0;
 }
 
+static int by_bytes_descending(const void *a, const void *b)
+{
+	const struct cuf_site_level *left = a, *right = b;
+
+	return compare_numbers(right->bytes, left->bytes);
+}
+
+/* The recorder listed the largest stacks; rows that are one call site become one row. */
+static void merge_incident_sites(const struct reader *reader, struct cuf_incident *incident)
+{
+	uint64_t count = least_of(incident->site_count, CUF_INCIDENT_SITES), kept = 0;
+
+	for (uint64_t i = 0; i < count; i++) {
+		struct cuf_site_level row = incident->sites[i];
+		uint64_t at = 0;
+
+		row.stack = reader_call_site(reader, row.stack);
+		while (at < kept && (incident->sites[at].stack != row.stack ||
+				     incident->sites[at].kind != row.kind))
+			at++;
+		if (at == kept) {
+			incident->sites[kept++] = row;
+			continue;
+		}
+		incident->sites[at].bytes += row.bytes;
+		incident->sites[at].count += row.count;
+	}
+	incident->site_count = kept;
+	if (kept < count)
+		qsort(incident->sites, kept, sizeof *incident->sites, by_bytes_descending);
+}
+
 bool reader_incident_slot(const struct reader *reader, uint64_t slot, struct cuf_incident *incident)
 {
 	uint32_t stride = reader->sections[CUF_SEC_INCIDENTS].stride;
@@ -255,6 +296,7 @@ bool reader_incident_slot(const struct reader *reader, uint64_t slot, struct cuf
 		return false;
 	*incident = (struct cuf_incident){ .framework_allocated_bytes = CUF_UNKNOWN, .framework_reserved_bytes = CUF_UNKNOWN };
 	memcpy(incident, at, stride < sizeof *incident ? stride : sizeof *incident);
+	merge_incident_sites(reader, incident);
 	return incident->number != 0;
 }
 

@@ -39,6 +39,8 @@ struct reader {
 	bool mapped;
 	void *copy;               /* of badly aligned memory; NULL */
 	struct reader_section sections[CUF_SEC_MAX];
+	uint32_t *call_sites;     /* by stack id, see reader_call_site; NULL: stacks are not merged */
+	size_t call_site_count;
 };
 
 int reader_open(const char *path, struct reader **out, struct reader_error *error);
@@ -57,6 +59,19 @@ static inline uint64_t reader_count(const struct reader *reader, enum cuf_sectio
 
 /* The frames of a stack id, innermost first; NULL and *depth 0 when unknown or torn. */
 const uint64_t *reader_stack(const struct reader *reader, uint32_t id, uint32_t *depth, uint8_t *stop);
+
+/*
+ * The one id that stands for all stacks that print alike (stack_identity.h). Whatever sums or judges
+ * by call site uses it as the key. Events and blocks keep the stack that was recorded: patterns of
+ * requests (explain/site_trace.h) are those of one call instruction.
+ */
+static inline uint32_t reader_call_site(const struct reader *reader, uint32_t stack)
+{
+	return stack < reader->call_site_count ? reader->call_sites[stack] : stack;
+}
+
+/* Takes ownership of call_sites, from stack_identities. */
+void reader_merge_stacks(struct reader *reader, uint32_t *call_sites, size_t count);
 
 /* Recorded CLOCK_MONOTONIC to CLOCK_REALTIME; 0 and CUF_UNKNOWN give CUF_UNKNOWN. */
 uint64_t reader_realtime(const struct reader *reader, uint64_t monotonic_ns);

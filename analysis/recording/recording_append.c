@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "interpose/abi/format.h"
+#include "analysis/base/numbers.h"
 
 enum { TEXT_MAX = 1024 };
 
@@ -23,7 +24,7 @@ static bool is_recording(const struct cuf_header *header)
 
 static const struct cuf_section *meta_section(const struct cuf_header *header)
 {
-	uint32_t most = sizeof header->sections / sizeof *header->sections, count = header->section_count < most ? header->section_count : most;
+	uint32_t most = sizeof header->sections / sizeof *header->sections, count = least_of(header->section_count, most);
 	for (uint32_t i = 0; i < count; i++)
 		if (header->sections[i].id == CUF_SEC_META && header->sections[i].offset <= header->file_bytes && header->sections[i].bytes <= header->file_bytes - header->sections[i].offset)
 			return &header->sections[i];
@@ -33,7 +34,7 @@ static const struct cuf_section *meta_section(const struct cuf_header *header)
 /* Where a reader stops. */
 static uint64_t end_of_meta(int fd, const struct cuf_section *section, uint64_t used)
 {
-	uint64_t at = 0, end = used < section->bytes ? used : section->bytes;
+	uint64_t at = 0, end = least_of(used, section->bytes);
 	struct cuf_meta record;
 	while (end - at >= sizeof record && read_at(fd, &record, sizeof record, section->offset + at) && record.bytes >= sizeof record &&
 	       record.bytes % 8 == 0 && record.bytes <= end - at)

@@ -3,16 +3,17 @@
 #include "analysis/recording/segments.h"
 
 #include <stdlib.h>
+#include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
 
 static int by_thread_and_ticket(const void *a, const void *b)
 {
 	const struct lane_segment *left = a, *right = b;
 	if (left->thread != right->thread)
-		return left->thread < right->thread ? -1 : 1;
+		return compare_numbers(left->thread, right->thread);
 	if (left->ticket != right->ticket)
-		return left->ticket < right->ticket ? -1 : 1;
-	return left->index < right->index ? -1 : left->index > right->index;
+		return compare_numbers(left->ticket, right->ticket);
+	return compare_numbers(left->index, right->index);
 }
 
 void lanes_init(struct lanes *lanes, const struct reader *reader, enum cuf_section_id ring)

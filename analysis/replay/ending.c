@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/base/numbers.h"
 #include "analysis/base/key_values.h"
 
 const char *const end_names[END_MAX] = { "running", "exit", "signal", "killed", "oom_killed", "exec" };
@@ -15,7 +16,7 @@ static bool sample_before_end(const struct reader *reader, uint64_t before, stru
 {
 	uint64_t count = reader->header.sample_count, have = reader_count(reader, CUF_SEC_TIMELINE);
 	uint32_t stride = reader->sections[CUF_SEC_TIMELINE].stride;
-	count = count < have ? count : have;
+	count = least_of(count, have);
 	*sample = (struct cuf_sample){ .cgroup_file_bytes = CUF_UNKNOWN };
 	if (count > before)
 		memcpy(sample, reader_at(reader, CUF_SEC_TIMELINE, count - 1 - before), stride < sizeof *sample ? stride : sizeof *sample);
@@ -31,7 +32,7 @@ static uint64_t last_recorded_ns(const struct run_process *process)
 		last = sample.time_ns;
 	if (process->events->count) {
 		struct cuf_event event = events_get(process->events, process->events->count - 1);
-		last = event.time_ns > last ? event.time_ns : last;
+		last = most_of(event.time_ns, last);
 	}
 	return last;
 }

@@ -3,6 +3,7 @@
 #include "analysis/replay/incidents.h"
 
 #include <stdlib.h>
+#include "analysis/base/numbers.h"
 #include "analysis/replay/replay.h"
 #include "analysis/base/xalloc.h"
 
@@ -91,7 +92,7 @@ static void decide(struct ladder *ladder, enum fact_outcome outcome, const char 
 static uint64_t work_ended_ns(const struct run_process *process, const struct ending *end)
 {
 	uint64_t work_end_ns = process->reader->header.work_end_ns;
-	return work_end_ns && work_end_ns < end->end_ns ? work_end_ns : end->end_ns;
+	return work_end_ns ? least_of(work_end_ns, end->end_ns) : end->end_ns;
 }
 
 static void judge(struct ladder *ladder, const struct run_process *process, const struct ending *end)
@@ -165,7 +166,7 @@ static bool continues(const struct ladder *ladder, const struct cuf_incident *no
 static int by_number(const void *a, const void *b)
 {
 	const struct cuf_incident *left = a, *right = b;
-	return left->number < right->number ? -1 : left->number > right->number;
+	return compare_numbers(left->number, right->number);
 }
 
 static struct cuf_incident *read_incidents(const struct reader *reader, size_t *count)
@@ -232,7 +233,7 @@ static void take_over(struct ladder *to, struct ladder *from)
 static struct ladder *ladder_given_up(struct ladders *ladders, const struct cuf_incident *failed, const struct run_process *process)
 {
 	uint64_t since = last_block_seq(process, failed);
-	size_t first = ladders->count > LOOK_BACK ? ladders->count - LOOK_BACK : 0, kept = first;
+	size_t first = subtract_to_zero(ladders->count, LOOK_BACK), kept = first;
 	struct ladder *need = NULL;
 	for (size_t i = first; i < ladders->count; i++) {
 		struct ladder *ladder = &ladders->items[i];

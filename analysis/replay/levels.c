@@ -2,6 +2,7 @@
 /* Finds the last word of the driver before a moment, and what happened since. */
 #include "analysis/replay/levels.h"
 
+#include "analysis/base/numbers.h"
 #include "analysis/replay/replay.h"
 
 struct scan {
@@ -80,7 +81,7 @@ static void settle_free(struct scan *scan)
 		return;
 	levels->free_basis = scan->moved ? BASIS_ESTIMATED : BASIS_OBSERVED;
 	if (scan->since_bytes >= 0)
-		levels->free_bytes = levels->free_bytes > since ? levels->free_bytes - since : 0;
+		levels->free_bytes = subtract_to_zero(levels->free_bytes, since);
 	else if (__builtin_add_overflow(levels->free_bytes, -since, &levels->free_bytes) || levels->free_bytes > levels->total_bytes)
 		levels->free_bytes = levels->total_bytes;
 }
@@ -156,5 +157,5 @@ static uint64_t last_at_time(const struct events *events, uint64_t time_ns)
 uint64_t seq_at_time(const struct events *events, uint64_t time_ns)
 {
 	uint64_t device_seq = last_at_time(events, time_ns), framework_seq = last_at_time(events->framework, time_ns);
-	return device_seq > framework_seq ? device_seq : framework_seq;
+	return most_of(device_seq, framework_seq);
 }

@@ -2,6 +2,7 @@
 /* Undoing and doing events. */
 #include "analysis/replay/replay.h"
 
+#include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
 
 bool kind_is_device_memory(unsigned kind)
@@ -52,7 +53,7 @@ static struct cuf_block block_of(const struct cuf_event *event)
 	uint64_t age_ns = event->op == CUF_OP_ALLOC ? 0 : (uint64_t)event->extra * 1000000u;
 	return (struct cuf_block){
 		.key = key_of(event), .bytes = event->bytes, .aux = event->aux, .seq = event->op == CUF_OP_ALLOC ? event->seq : 0,
-		.time_ns = event->time_ns > age_ns ? event->time_ns - age_ns : 0,
+		.time_ns = subtract_to_zero(event->time_ns, age_ns),
 		.stack = event->op == CUF_OP_ALLOC ? event->stack : event->alloc_stack, .tid = event->tid, .references = 1,
 		.hook = event->op == CUF_OP_ALLOC ? event->hook : 0, .label = event->op == CUF_OP_ALLOC ? event->label : 0,
 		.kind = event->kind, .device = event->device, .flags = (uint8_t)(event->flags & ~CUF_EVENT_BULK),

@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 #include "analysis/replay/incidents.h"
+#include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
 
 #define ROLLBACK_NS 1000000000ull
@@ -14,12 +15,6 @@ enum { CHUNKS_MAX = 1 << 16 };
 static bool is_chunk(const struct cuf_event *event, const struct cuf_incident *failed)
 {
 	return event->kind == CUF_KIND_VMM && event->device == failed->device && event->bytes == failed->requested_bytes;
-}
-
-static int by_number(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-	return x < y ? -1 : x > y;
 }
 
 /* Handles that the thread created right before the failure, one after another. */
@@ -37,7 +32,7 @@ static size_t chunks_before(const struct events *events, const struct cuf_incide
 		(*handles)[count++] = event.addr;
 	}
 	if (count)
-		qsort(*handles, count, sizeof **handles, by_number);
+		qsort(*handles, count, sizeof **handles, compare_uint64);
 	return count;
 }
 
@@ -54,7 +49,7 @@ void rollback_find(struct ladder *ladder, const struct events *events)
 		struct cuf_event event = events_get(events, i);
 		if (event.time_ns > last->time_ns + ROLLBACK_NS || (event.tid == last->tid && event.op == CUF_OP_ALLOC))
 			break;
-		if (event.tid != last->tid || event.op != CUF_OP_FREE || !is_chunk(&event, last) || !bsearch(&event.addr, handles, count, sizeof event.addr, by_number))
+		if (event.tid != last->tid || event.op != CUF_OP_FREE || !is_chunk(&event, last) || !bsearch(&event.addr, handles, count, sizeof event.addr, compare_uint64))
 			continue;
 		ladder->settled_seq = event.seq;
 		ladder->rolled_back_bytes += event.bytes;

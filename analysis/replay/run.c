@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "analysis/base/numbers.h"
+#include "analysis/recording/stack_identity.h"
 #include "analysis/replay/replay.h"
 
 static void adopt(struct run *run, struct reader *reader, size_t *room)
@@ -19,8 +21,8 @@ static int by_start(const void *a, const void *b)
 {
 	const struct cuf_header *left = &((const struct run_process *)a)->reader->header, *right = &((const struct run_process *)b)->reader->header;
 	if (left->start_realtime_ns != right->start_realtime_ns)
-		return left->start_realtime_ns < right->start_realtime_ns ? -1 : 1;
-	return left->pid < right->pid ? -1 : left->pid > right->pid;
+		return compare_numbers(left->start_realtime_ns, right->start_realtime_ns);
+	return compare_numbers(left->pid, right->pid);
 }
 
 static void read_all(struct run *run)
@@ -108,6 +110,18 @@ int run_open_memory(struct run *run, const void *data, uint64_t bytes, struct re
 	adopt(run, reader, &room);
 	read_all(run);
 	return 0;
+}
+
+void run_merge_call_sites(struct run *run, struct symbols *symbols)
+{
+	for (size_t i = 0; i < run->count; i++) {
+		struct run_process *process = &run->processes[i];
+		size_t count;
+		uint32_t *call_sites =
+			stack_identities(process->reader, &process->meta, symbols, &count);
+
+		reader_merge_stacks(process->reader, call_sites, count);
+	}
 }
 
 void run_fini(struct run *run)

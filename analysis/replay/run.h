@@ -12,6 +12,8 @@
 #include "analysis/recording/meta.h"
 #include "analysis/replay/replay.h"
 
+struct symbols;
+
 struct run_process {
 	struct reader *reader;
 	struct meta meta;
@@ -32,6 +34,10 @@ struct run {
 int run_open(struct run *run, const char *path, struct reader_error *error);
 int run_open_memory(struct run *run, const void *data, uint64_t bytes, struct reader_error *error);
 void run_fini(struct run *run);
+
+/* Makes call sites that print alike one site, in everything that is read from here on. symbols may
+ * be NULL: then only the recordings' names are compared. */
+void run_merge_call_sites(struct run *run, struct symbols *symbols);
 
 /* Blocks live after event seq (CUF_UNKNOWN: now); borrowed until the next call for this process. Asked for ever earlier moments it
  * undoes each event once. *exact is the driver's blocks'; process->live_exact has the framework's, too. */

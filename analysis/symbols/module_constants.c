@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
 
 enum { PIECE_BYTES = 1 << 20, OVERLAP_BYTES = 64 };
@@ -52,7 +53,7 @@ size_t module_constants_find(int fd, const char *const *texts, size_t count)
 			found = find_in(piece, held, texts, count);
 			offset += (uint64_t)got;
 			left -= (uint64_t)got;
-			kept = held < OVERLAP_BYTES ? held : OVERLAP_BYTES;
+			kept = least_of(held, OVERLAP_BYTES);
 			memmove(piece, piece + held - kept, kept);
 		}
 	free(piece);

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/base/numbers.h"
 
 struct symbol {
 	uint64_t start, end; /* end 0: the table gives no size */
@@ -25,7 +26,7 @@ static unsigned name_rank(const GElf_Sym *symbol, const char *name)
 
 	if (strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0)
 		underscores = 0;
-	return (type == STT_NOTYPE) << 16 | (binding == STB_LOCAL) << 15 | (underscores < 255 ? underscores : 255) << 4 |
+	return (type == STT_NOTYPE) << 16 | (binding == STB_LOCAL) << 15 | (least_of(underscores, 255)) << 4 |
 	       (binding == STB_WEAK) << 1;
 }
 
@@ -73,13 +74,13 @@ static int compare(const void *a, const void *b)
 	size_t a_bytes, b_bytes;
 
 	if (left->start != right->start)
-		return left->start < right->start ? -1 : 1;
+		return compare_numbers(left->start, right->start);
 	if (left->rank != right->rank)
-		return left->rank < right->rank ? -1 : 1;
+		return compare_numbers(left->rank, right->rank);
 	a_bytes = strlen(left->name);
 	b_bytes = strlen(right->name);
 	if (a_bytes != b_bytes)
-		return a_bytes < b_bytes ? -1 : 1;
+		return compare_numbers(a_bytes, b_bytes);
 	return strcmp(left->name, right->name);
 }
 

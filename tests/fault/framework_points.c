@@ -66,7 +66,7 @@ static void compare(struct run_process *process, struct framework_marks **marks,
 	bool exact;
 	const struct liveset *live = run_live(process, seq_at_time(process->events, p->monotonic_ns), &exact);
 	same(p, "exact", 1, exact && process->live_exact.framework);
-	framework_map_make(live, 0, &map);
+	framework_map_make(&(struct device_blocks){ process->reader, live, 0, 0 }, &map);
 	framework_marks_set(marks, process, &map);
 	for (size_t i = 0; i < map.block_count; i++)
 		allocated += map.blocks[i].bytes;

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each address gets the number of what it prints as (a text interned once), and each stack the hash
+ * of its numbers. A hash is only a hint: two stacks are compared frame by frame before they merge.
+ */
+#include "analysis/recording/stack_identity.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+#include "analysis/base/hash_index.h"
+#include "analysis/recording/python_names.h"
+#include "analysis/symbols/symbols.h"
+
+/* What some addresses print as; bytes may be anything, so the key is counted. */
+struct print {
+	uint32_t number;
+	UT_hash_handle hh;
+	char bytes[];
+};
+
+struct naming {
+	const struct reader *reader;
+	const struct meta *meta;
+	struct symbols *symbols;        /* NULL: the recording's names only */
+	struct python_names *python;
+	struct print *prints;
+	struct hash_index of_address;   /* address to number of its print */
+	uint32_t print_count;
+	char *text;                     /* of the address that is being named */
+	size_t text_bytes, text_room;
+};
+
+static void append_text(struct naming *naming, const char *text)
+{
+	for (; *text; text++) {
+		xalloc_grow(&naming->text, naming->text_bytes, &naming->text_room, 1);
+		naming->text[naming->text_bytes++] = *text;
+	}
+	/* a separator, so that neighbouring texts cannot run into each other */
+	xalloc_grow(&naming->text, naming->text_bytes, &naming->text_room, 1);
+	naming->text[naming->text_bytes++] = 0;
+}
+
+static void append_number(struct naming *naming, const char *sort, uint64_t number)
+{
+	char text[40];
+
+	snprintf(text, sizeof text, "%s%" PRIx64, sort, number);
+	append_text(naming, text);
+}
+
+static void append_native_frame(struct naming *naming, const struct symbols_frame *frame,
+				uint64_t offset)
+{
+	append_text(naming, frame->module);
+	if (!frame->function) {
+		append_number(naming, "+", offset);
+		return;
+	}
+	append_text(naming, frame->function);
+	if (!frame->file || !frame->line)
+		return;
+	append_text(naming, frame->file);
+	append_number(naming, ":", frame->line);
+}
+
+/* A name that the recorder wrote is "symbol" or "symbol+0x1f"; the offset is not displayed. */
+static void append_recorded_name(struct naming *naming, const char *module, const char *name)
+{
+	const char *offset = strstr(name, "+0x");
+	char *symbol = xalloc_string(name);
+
+	if (offset)
+		symbol[offset - name] = 0;
+	append_text(naming, module);
+	append_text(naming, symbol);
+	free(symbol);
+}
+
+static void append_native(struct naming *naming, uint64_t addr)
+{
+	const struct meta *meta = naming->meta;
+	const struct fact_module *module =
+		module_at(meta->modules, meta->module_count, addr, CUF_UNKNOWN);
+	const char *hint = function_at(meta->functions, meta->function_count, addr);
+	const struct symbols_frame *frames;
+	struct symbols_module *file;
+	uint64_t offset;
+	size_t count;
+
+	if (!module || !naming->symbols) {
+		if (hint)
+			append_recorded_name(naming, module ? module->path : "", hint);
+		else if (module)
+			append_number(naming, module->path, addr - module->base);
+		else
+			append_number(naming, "", addr);
+		return;
+	}
+	offset = addr - module->base - 1; /* the call, not the instruction after it */
+	file = symbols_module(naming->symbols, module->path, module->build_id,
+			      module->build_id_bytes);
+	if (hint)
+		symbols_hint(file, offset, hint, strlen(hint));
+	count = symbols_resolve(file, offset, &frames);
+	for (size_t i = 0; i < count; i++)
+		append_native_frame(naming, &frames[i], offset);
+}
+
+static void append_python(struct naming *naming, uint64_t addr)
+{
+	const struct python_name *name =
+		python_names_find(naming->python, cuf_frame_code(addr));
+
+	append_text(naming, "python");
+	if (name && *name->function) {
+		append_text(naming, name->function);
+		append_text(naming, name->file);
+	} else {
+		append_number(naming, "code ", cuf_frame_code(addr));
+	}
+	append_number(naming, ":", cuf_frame_line(addr));
+}
+
+/* The number of what an address prints as, from 1; equal numbers mean equal text. */
+static uint32_t print_of(struct naming *naming, uint64_t addr)
+{
+	uint32_t *number = hash_index_place(&naming->of_address, addr);
+	struct print *print;
+
+	if (*number)
+		return *number;
+	naming->text_bytes = 0;
+	if (cuf_frame_is_python(addr))
+		append_python(naming, addr);
+	else
+		append_native(naming, addr);
+	HASH_FIND(hh, naming->prints, naming->text, naming->text_bytes, print);
+	if (!print) {
+		print = xalloc_bytes(sizeof *print + naming->text_bytes);
+		print->number = ++naming->print_count;
+		memcpy(print->bytes, naming->text, naming->text_bytes);
+		HASH_ADD_KEYPTR(hh, naming->prints, print->bytes, naming->text_bytes, print);
+	}
+	return *number = print->number;
+}
+
+static uint64_t hash_of_stack(struct naming *naming, const uint64_t *addrs, uint32_t depth)
+{
+	uint64_t hash = depth;
+
+	for (uint32_t i = 0; i < depth; i++) {
+		hash = (hash ^ print_of(naming, addrs[i])) * 0x9E3779B97F4A7C15ull;
+		hash ^= hash >> 29;
+	}
+	return hash;
+}
+
+static bool prints_alike(struct naming *naming, uint32_t other, const uint64_t *addrs,
+			 uint32_t depth)
+{
+	uint32_t other_depth;
+	uint8_t stop;
+	const uint64_t *other_addrs = reader_stack(naming->reader, other, &other_depth, &stop);
+
+	if (!other_addrs || other_depth != depth)
+		return false;
+	for (uint32_t i = 0; i < depth; i++)
+		if (addrs[i] != other_addrs[i] &&
+		    print_of(naming, addrs[i]) != print_of(naming, other_addrs[i]))
+			return false;
+	return true;
+}
+
+static void naming_fini(struct naming *naming)
+{
+	struct print *print, *next;
+
+	HASH_ITER(hh, naming->prints, print, next) {
+		HASH_DEL(naming->prints, print);
+		free(print);
+	}
+	hash_index_fini(&naming->of_address);
+	python_names_free(naming->python);
+	free(naming->text);
+}
+
+uint32_t *stack_identities(const struct reader *reader, const struct meta *meta,
+			   struct symbols *symbols, size_t *count)
+{
+	struct naming naming = { .reader = reader, .meta = meta, .symbols = symbols };
+	uint64_t stacks = reader_count(reader, CUF_SEC_STACK_INDEX);
+	struct hash_index of_hash; /* hash to the first stack that has it */
+	uint32_t *identities;
+
+	*count = stacks < UINT32_MAX ? (size_t)stacks + 1 : UINT32_MAX; /* ids begin at 1 */
+	identities = xalloc_zeroed(*count, sizeof *identities);
+	naming.python = python_names_of(meta->texts, meta->text_count);
+	hash_index_init(&naming.of_address, 0);
+	hash_index_init(&of_hash, 0);
+	for (uint32_t id = 1; id < *count; id++) {
+		uint32_t depth, *first;
+		uint8_t stop;
+		const uint64_t *addrs = reader_stack(reader, id, &depth, &stop);
+
+		identities[id] = id;
+		if (!addrs)
+			continue;
+		first = hash_index_place(&of_hash, hash_of_stack(&naming, addrs, depth));
+		if (!*first)
+			*first = id;
+		else if (prints_alike(&naming, *first, addrs, depth))
+			identities[id] = *first;
+	}
+	hash_index_fini(&of_hash);
+	naming_fini(&naming);
+	reader_drop(reader, CUF_SEC_STACK_INDEX);
+	reader_drop(reader, CUF_SEC_STACK_FRAMES);
+	return identities;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which recorded stacks print alike. The recorder interns stacks by return address, so one call
+ * site can have many stack ids: a loop that the compiler unrolled, two calls in one line, a module
+ * that was loaded twice. Reports show functions and lines, so everything that is summed or judged
+ * by call site uses one id for all stacks whose frames are displayed alike.
+ *
+ * Two frames are alike when they have the same
+ *   function, file and line   native code with line information, and Python
+ *   module and function       native code without line information
+ *   module and offset         native code without a name
+ *   address                   code in no known module, without a name
+ * Inlined functions are frames of their own.
+ *
+ * Contract: an address is named by the module that held it last (a stack has no time). symbols may
+ * be NULL: then names are those of the recording. Damage costs merging, nothing else. Cost: one
+ * look-up for each frame of each stack, and one symbol look-up for each distinct address.
+ */
+#ifndef ANALYSIS_RECORDING_STACK_IDENTITY_H
+#define ANALYSIS_RECORDING_STACK_IDENTITY_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "analysis/recording/meta.h"
+#include "analysis/recording/reader.h"
+
+struct symbols;
+
+/* For each stack id from 0 to *count - 1 the lowest id that prints alike. The caller frees it. */
+uint32_t *stack_identities(const struct reader *reader, const struct meta *meta,
+			   struct symbols *symbols, size_t *count);
+
+#endif
