@@ -7,6 +7,7 @@
 
 #include <string.h>
 #include "interpose/platform/say.h"
+#include "interpose/platform/sys.h"
 #include "interpose/platform/laws.h"
 
 struct cuf_options cuf_options = {
@@ -178,8 +179,12 @@ void cuf_options_read(char **environment, int secure)
 		return;
 	}
 	text = cuf_environment_find(environment, "CUFLIGHT_OUTPUT");
-	if (text && strlen(text) < sizeof cuf_options.output)
-		strcpy(cuf_options.output, text);
+	if (text && set_path(cuf_options.output, text, strlen(text)))
+		cuf_say_line("CUFLIGHT_OUTPUT is too long (1,023 bytes at most); "
+			     "the recording goes to the current directory");
+	if (cuf_sys(SYS_getcwd, (long)cuf_options.directory, sizeof cuf_options.directory, 0, 0, 0,
+		    0) < 0 || cuf_options.directory[0] != '/')
+		cuf_options.directory[0] = 0;
 	text = cuf_environment_find(environment, "CUFLIGHT_OPTIONS");
 	while (text && *text) {
 		size_t bytes = 0;

@@ -22,6 +22,8 @@ struct cuf_options {
 #include "interpose/abi/options.def"
 	/* CUFLIGHT_OUTPUT, not yet expanded; "" when unset */
 	char output[CUF_OPTION_PATH_BYTES];
+	/* where the program was started; "" when unknown or too long */
+	char directory[CUF_OPTION_PATH_BYTES];
 	/* CUFLIGHT_DISABLE is set, or the program is setuid */
 	int disabled;
 };

@@ -6,7 +6,10 @@
 #include "interpose/platform/say.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <sys/stat.h>
 #include <time.h>
 #include "interpose/abi/format.h"
 #include "interpose/platform/sandbox.h"
@@ -91,6 +94,53 @@ void cuf_text_size(struct cuf_text *text, uint64_t bytes)
 
 /* ---- writing ---- */
 
+/* The file that descriptor 2 was when the program started. */
+static struct { uint64_t device, inode, special; bool known; } standard_error;
+
+/* Which file a descriptor is. False: it is closed. */
+static bool identify(int fd, struct stat *file)
+{
+	return !cuf_sys(SYS_fstat, fd, (long)file, 0, 0, 0, 0);
+}
+
+void cuf_say_start(void)
+{
+	struct stat file;
+
+	standard_error.known = identify(2, &file);
+	if (!standard_error.known)
+		return;
+	standard_error.device = file.st_dev;
+	standard_error.inode = file.st_ino;
+	standard_error.special = file.st_rdev;
+}
+
+/*
+ * A daemon closes its standard error and opens a data file, which gets number 2. A line of ours
+ * would land in its data.
+ */
+static bool is_still_standard_error(void)
+{
+	struct stat file;
+
+	return standard_error.known && identify(2, &file) &&
+	       file.st_dev == standard_error.device && file.st_ino == standard_error.inode &&
+	       file.st_rdev == standard_error.special;
+}
+
+/*
+ * A full pipe or a stopped terminal would make the program wait for whoever reads it. A pipe that
+ * is ready takes PIPE_BUF bytes at once, which is more than we write.
+ */
+static bool takes_bytes_now(int fd)
+{
+	struct pollfd ready = { .fd = fd, .events = POLLOUT };
+	struct timespec at_once = { 0 };
+
+	return cuf_sys(SYS_ppoll, (long)&ready, 1, (long)&at_once, 0, 0, 0) == 1 &&
+	       ready.revents & POLLOUT;
+}
+
 /*
  * A reader that went away (SIGPIPE) or a file at its size limit (SIGXFSZ) must not end the
  * program because of our line. So both signals are blocked during the write, and one that we
@@ -102,6 +152,8 @@ static void write_quietly(int fd, const struct cuf_text *text)
 	struct timespec at_once = { 0 };
 	long blocked, result;
 
+	if (!takes_bytes_now(fd))
+		return;
 	blocked = cuf_sys(SYS_rt_sigprocmask, SIG_BLOCK, (long)&deadly, (long)&before,
 			  sizeof before, 0, 0);
 	cuf_sys(SYS_rt_sigpending, (long)&pending, sizeof pending, 0, 0, 0, 0);
@@ -121,7 +173,8 @@ void cuf_say(const struct cuf_text *text)
 	cuf_text_add(&line, "cuflight: ");
 	cuf_text_bytes(&line, text->at, text->used < 1000 ? text->used : 1000);
 	cuf_text_add(&line, "\n");
-	write_quietly(2, &line);
+	if (is_still_standard_error())
+		write_quietly(2, &line);
 }
 
 void cuf_say_line(const char *string)
@@ -134,7 +187,8 @@ void cuf_say_line(const char *string)
 
 void cuf_say_to_file(const char *path, const struct cuf_text *text)
 {
-	int fd = (int)cuf_open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600);
+	/* O_NONBLOCK: opening a FIFO would wait for its reader */
+	int fd = (int)cuf_open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK, 0600);
 
 	if (fd < 0)
 		return;

@@ -29,7 +29,13 @@ void cuf_text_number(struct cuf_text *text, uint64_t number);
 /* Three digits, as in the report: "1.50 GiB"; "unknown" for CUF_UNKNOWN. */
 void cuf_text_size(struct cuf_text *text, uint64_t bytes);
 
-/* Writes "cuflight: TEXT\n" to stderr. */
+/* Remembers which file the standard error is. Comes first, in the constructor. */
+void cuf_say_start(void);
+
+/*
+ * Writes "cuflight: TEXT\n" to the standard error that the program started with. Writes nothing
+ * when descriptor 2 is another file by now, and when the write would have to wait.
+ */
 void cuf_say(const struct cuf_text *text);
 void cuf_say_line(const char *line);
 

@@ -277,6 +277,7 @@ void cuf_state_start(char **environment_at_start)
 		return;
 	environment = environment_at_start;
 	cuf_sandbox_start();
+	cuf_say_start();
 	cuf_options_read(environment, getauxval(AT_SECURE) != 0);
 	if (cuf_options.disabled) {
 		state = CUF_STATE_OFF;

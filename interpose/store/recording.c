@@ -343,14 +343,22 @@ static int beyond_file_limit(uint64_t bytes)
 	return bytes > limit.rlim_cur;
 }
 
+enum { RESERVE_ATTEMPTS = 1000 };
+
 /*
  * Every block of the file must exist before it is mapped: a store to a sparse file on a full disk
  * is SIGBUS.
  */
 static long reserve_blocks(int fd, size_t bytes)
 {
-	long result = cuf_sys(SYS_fallocate, fd, 0, 0, (long)bytes, 0, 0);
+	long result;
 
+	/* a signal of the program's may interrupt it, again and again where a timer ticks fast */
+	for (unsigned attempt = 0; attempt < RESERVE_ATTEMPTS; attempt++) {
+		result = cuf_sys(SYS_fallocate, fd, 0, 0, (long)bytes, 0, 0);
+		if (result != -EINTR)
+			break;
+	}
 	if (result == -EOPNOTSUPP || result == -ENOSYS)
 		result = cuf_recording_file_fill(fd, bytes);
 	return result;

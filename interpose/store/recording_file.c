@@ -63,6 +63,28 @@ static int add_number(char *name, unsigned number, unsigned room)
 }
 
 /*
+ * A relative name means the directory in which the program was started. Where the program has left
+ * it, the name is made absolute.
+ */
+static int anchor(char *path, unsigned room)
+{
+	char now[CUF_OPTION_PATH_BYTES];
+	size_t start = strlen(cuf_options.directory), used = strlen(path);
+
+	if (path[0] == '/' || !start)
+		return 0;
+	if (cuf_sys(SYS_getcwd, (long)now, sizeof now, 0, 0, 0, 0) > 0 &&
+	    !strcmp(now, cuf_options.directory))
+		return 0;
+	if (start + 1 + used + 1 > room)
+		return -ENAMETOOLONG;
+	memmove(path + start + 1, path, used + 1);
+	memcpy(path, cuf_options.directory, start);
+	path[start] = '/';
+	return 0;
+}
+
+/*
  * The n-th name of this process, counted from 0: first the pattern's, then x.2.cuf, x.3.cuf ...
  * unless the pattern has a number in it (%n).
  */
@@ -74,7 +96,8 @@ static int make_name(unsigned n, const struct cuf_name_parts *names, char *to, u
 	int directory;
 
 	parts.n = n;
-	if (cuf_options_expand(pattern, &parts, to, room - sizeof DEFAULT_NAME))
+	if (cuf_options_expand(pattern, &parts, to, room - sizeof DEFAULT_NAME) ||
+	    anchor(to, room - sizeof DEFAULT_NAME))
 		return -ENAMETOOLONG;
 	directory = is_directory(to);
 	if (directory < 0)
@@ -116,6 +139,8 @@ int cuf_recording_file_fill(int fd, size_t bytes)
 		size_t part = bytes < sizeof zeros ? bytes : sizeof zeros;
 		long written = cuf_sys_write(fd, zeros, part);
 
+		if (written == -EINTR)
+			continue;
 		if (written < 0)
 			return (int)written;
 		if (!written)
