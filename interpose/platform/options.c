@@ -147,6 +147,17 @@ static int option_set(const struct option *option, const char *text, size_t byte
 
 /* ---- the variables ---- */
 
+/* People copy names from --help, where '_' is '-'. Both spellings are accepted. */
+static int is_named(const struct option *option, const char *key, size_t bytes)
+{
+	if (strlen(option->name) != bytes)
+		return 0;
+	for (size_t i = 0; i < bytes; i++)
+		if (option->name[i] != key[i] && !(option->name[i] == '_' && key[i] == '-'))
+			return 0;
+	return 1;
+}
+
 /* One "key=value" of CUFLIGHT_OPTIONS. A key without a value is a flag to set. */
 static void read_pair(const char *pair, size_t bytes)
 {
@@ -160,7 +171,7 @@ static void read_pair(const char *pair, size_t bytes)
 		value_bytes = bytes - key - 1;
 	}
 	for (unsigned i = 0; i < sizeof table / sizeof *table; i++) {
-		if (strlen(table[i].name) != key || memcmp(table[i].name, pair, key))
+		if (!is_named(&table[i], pair, key))
 			continue;
 		if (option_set(&table[i], value, value_bytes))
 			report_setting("bad value", pair, bytes,

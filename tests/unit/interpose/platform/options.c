@@ -36,6 +36,15 @@ static void test_options__values_and_units(void **state)
 	assert_string_equal(o.termination_log, "/dev/termination-log");
 }
 
+static void test_options__hyphens_are_underscores(void **state)
+{
+	struct cuf_options o = read_options("stack-depth=9:termination-log=/tmp/log");
+	assert_int_equal(o.stack_depth, 9);
+	assert_string_equal(o.termination_log, "/tmp/log");
+	o = read_options("stack+depth=9:st-ack_depth=9");
+	assert_int_equal(o.stack_depth, 64);
+}
+
 static void test_options__wrong_values_leave_the_default(void **state)
 {
 	static const char *const wrong[] = { "size=1", "size=99999999999999999999", "size=12XiB", "stack_depth=0", "stack_depth=257", "host=some",
@@ -79,6 +88,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_options__defaults),
 		cmocka_unit_test(test_options__values_and_units),
+		cmocka_unit_test(test_options__hyphens_are_underscores),
 		cmocka_unit_test(test_options__wrong_values_leave_the_default),
 		cmocka_unit_test(test_options__secure_and_disabled_read_nothing),
 		cmocka_unit_test(test_options__file_name_patterns),
