@@ -12,7 +12,7 @@
 
 #include "analysis/device/fragmentation.h"
 #include "analysis/recording/reader.h"
-#include "analysis/replay/levels.h"
+#include "analysis/replay/driver_state.h"
 #include "analysis/replay/liveset.h"
 #include "analysis/base/xalloc.h"
 

@@ -34,40 +34,40 @@ static uint64_t plus(uint64_t a, uint64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX / 4 : sum;
 }
 
-static void count_block(struct holding *holding, const struct cuf_block *block)
+static void count_block(struct usage *usage, const struct cuf_block *block)
 {
 	enum fact_owner owner = owner_of(block->kind);
 	uint64_t bytes = block->bytes < (uint64_t)1 << CUF_KEY_SHIFT ? block->bytes : (uint64_t)1 << CUF_KEY_SHIFT;
 	if (owner == OWNER_MAX)
 		return;
 	if (owner == OWNER_GRAPH && block->aux < bytes) { /* reserved by the graph pool, of it used */
-		holding->bytes[OWNER_POOL_SLACK] = plus(holding->bytes[OWNER_POOL_SLACK], bytes - block->aux);
+		usage->bytes[OWNER_POOL_SLACK] = plus(usage->bytes[OWNER_POOL_SLACK], bytes - block->aux);
 		bytes = block->aux;
 	}
-	holding->bytes[owner] = plus(holding->bytes[owner], bytes);
-	holding->count[owner]++;
-	holding->estimated |= (block->flags & CUF_EVENT_ESTIMATED) != 0;
+	usage->bytes[owner] = plus(usage->bytes[owner], bytes);
+	usage->count[owner]++;
+	usage->estimated |= (block->flags & CUF_EVENT_ESTIMATED) != 0;
 	if (block->flags & CUF_EVENT_EXPORTED)
-		holding->exported_bytes = plus(holding->exported_bytes, bytes);
+		usage->exported_bytes = plus(usage->exported_bytes, bytes);
 }
 
-static void measure_pools(struct holding *holding)
+static void measure_pools(struct usage *usage)
 {
-	holding->pool_slack_known = true;
-	for (size_t i = 0; i < holding->fragmentation.pool_count; i++) {
-		const struct fact_pool *pool = &holding->fragmentation.pools[i];
+	usage->pool_slack_known = true;
+	for (size_t i = 0; i < usage->fragmentation.pool_count; i++) {
+		const struct fact_pool *pool = &usage->fragmentation.pools[i];
 		if (pool->reserved_bytes == CUF_UNKNOWN || pool->used_bytes == CUF_UNKNOWN)
-			holding->pool_slack_known = false;
+			usage->pool_slack_known = false;
 		else
-			holding->bytes[OWNER_POOL_SLACK] = plus(holding->bytes[OWNER_POOL_SLACK], subtract_to_zero(pool->reserved_bytes, pool->used_bytes));
+			usage->bytes[OWNER_POOL_SLACK] = plus(usage->bytes[OWNER_POOL_SLACK], subtract_to_zero(pool->reserved_bytes, pool->used_bytes));
 	}
 }
 
-void holding_measure(const struct device_blocks *blocks, uint32_t pid, const struct levels *levels,
-		     struct arena *arena, struct holding *out)
+void usage_measure(const struct device_blocks *blocks, uint32_t pid, const struct driver_state *levels,
+		     struct arena *arena, struct usage *out)
 {
 	size_t at = 0;
-	*out = (struct holding){ .pid = pid, .nvml_bytes = CUF_UNKNOWN };
+	*out = (struct usage){ .pid = pid, .nvml_bytes = CUF_UNKNOWN };
 	for (const struct cuf_block *block; (block = liveset_next(blocks->live, &at));)
 		if (block->device == blocks->device && !(block->flags & CUF_EVENT_HOST_LOCATION))
 			count_block(out, block);
@@ -78,22 +78,22 @@ void holding_measure(const struct device_blocks *blocks, uint32_t pid, const str
 	measure_pools(out);
 }
 
-uint64_t holding_bytes(const struct holding *holding)
+uint64_t usage_bytes(const struct usage *usage)
 {
 	static const enum fact_owner rows[] = { OWNER_DEVICE, OWNER_ARRAY, OWNER_ASYNC, OWNER_GRAPH, OWNER_VMM, OWNER_PAGE_ROUNDING,
 		OWNER_POOL_SLACK, OWNER_CONTEXT };
 	uint64_t sum = 0;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-		sum = plus(sum, holding->bytes[rows[i]]);
+		sum = plus(sum, usage->bytes[rows[i]]);
 	return sum;
 }
 
-uint64_t packed_bytes(const struct holding *holding, uint64_t free_bytes)
+uint64_t packed_bytes(const struct usage *usage, uint64_t free_bytes)
 {
 	if (free_bytes == CUF_UNKNOWN)
 		return CUF_UNKNOWN;
-	return plus(free_bytes / CUF_PAGE_BYTES * CUF_PAGE_BYTES, plus(holding->fragmentation.page_free_bytes,
-		plus(holding->bytes[OWNER_POOL_SLACK], holding->bytes[OWNER_FRAMEWORK_SLACK])));
+	return plus(free_bytes / CUF_PAGE_BYTES * CUF_PAGE_BYTES, plus(usage->fragmentation.page_free_bytes,
+		plus(usage->bytes[OWNER_POOL_SLACK], usage->bytes[OWNER_FRAMEWORK_SLACK])));
 }
 
 struct rows { struct fact_owner_row *items; size_t count; uint64_t sum; };
@@ -122,12 +122,12 @@ static int by_bytes(const void *a, const void *b)
  * A kind of block: a row for each thing that its blocks are for, then one for those of which nothing is known, which also
  * takes what the roles do not account for. What is free inside a framework's segments has a row of its own.
  */
-static void add_blocks(struct rows *rows, const struct holding *holding, enum fact_owner kind, enum fact_basis basis)
+static void add_blocks(struct rows *rows, const struct usage *usage, enum fact_owner kind, enum fact_basis basis)
 {
-	uint64_t left = subtract_to_zero(holding->bytes[kind], holding->slack_bytes[kind]), count = 0;
+	uint64_t left = subtract_to_zero(usage->bytes[kind], usage->slack_bytes[kind]), count = 0;
 	bool any = false, named = false;
-	for (size_t i = 0; i < holding->role_count; i++) {
-		const struct role_sum *sum = &holding->roles[i];
+	for (size_t i = 0; i < usage->role_count; i++) {
+		const struct role_sum *sum = &usage->roles[i];
 		uint64_t bytes = least_of(sum->bytes, left);
 		struct fact_owner_row *row;
 		if (sum->owner != kind)
@@ -137,36 +137,36 @@ static void add_blocks(struct rows *rows, const struct holding *holding, enum fa
 			count = sum->count;
 			continue;
 		}
-		row = add(rows, kind, bytes, sum->count, basis, holding->pid);
+		row = add(rows, kind, bytes, sum->count, basis, usage->pid);
 		row->role = sum->role;
 		row->role_basis = sum->basis;
 		left -= bytes;
 		named = true;
 	}
 	if (!named || left || count)
-		add(rows, kind, left, any ? count : holding->count[kind], basis, holding->pid);
+		add(rows, kind, left, any ? count : usage->count[kind], basis, usage->pid);
 }
 
 static void add_focus(struct rows *rows, const struct owners_question *question, uint64_t exported_bytes)
 {
-	const struct holding *holding = question->focus;
-	if (holding->role_count)
-		qsort(holding->roles, holding->role_count, sizeof *holding->roles, by_bytes);
+	const struct usage *usage = question->focus;
+	if (usage->role_count)
+		qsort(usage->roles, usage->role_count, sizeof *usage->roles, by_bytes);
 	for (enum fact_owner kind = OWNER_DEVICE; kind <= OWNER_IMPORTED; kind++) {
-		enum fact_basis basis = kind == OWNER_ARRAY && holding->estimated ? BASIS_ESTIMATED : question->basis;
+		enum fact_basis basis = kind == OWNER_ARRAY && usage->estimated ? BASIS_ESTIMATED : question->basis;
 		size_t first = rows->count;
-		add_blocks(rows, holding, kind, basis);
+		add_blocks(rows, usage, kind, basis);
 		/* memory imported from a process of this run is in that process's row already */
 		for (size_t i = first; i < rows->count && kind == OWNER_IMPORTED; i++)
-			if (rows->items[i].bytes && exported_bytes >= holding->bytes[OWNER_IMPORTED]) {
+			if (rows->items[i].bytes && exported_bytes >= usage->bytes[OWNER_IMPORTED]) {
 				rows->items[i].in_sum = false;
 				rows->sum -= rows->items[i].bytes;
 			}
 	}
-	add(rows, OWNER_PAGE_ROUNDING, holding->bytes[OWNER_PAGE_ROUNDING], CUF_UNKNOWN, BASIS_INFERRED, holding->pid);
-	add(rows, OWNER_POOL_SLACK, holding->pool_slack_known || holding->bytes[OWNER_POOL_SLACK] ? holding->bytes[OWNER_POOL_SLACK] : CUF_UNKNOWN, CUF_UNKNOWN,
-	    holding->pool_slack_known ? question->basis : BASIS_ESTIMATED, holding->pid);
-	add(rows, OWNER_FRAMEWORK_SLACK, holding->framework_known ? holding->bytes[OWNER_FRAMEWORK_SLACK] : CUF_UNKNOWN, CUF_UNKNOWN, holding->framework_basis, holding->pid);
+	add(rows, OWNER_PAGE_ROUNDING, usage->bytes[OWNER_PAGE_ROUNDING], CUF_UNKNOWN, BASIS_INFERRED, usage->pid);
+	add(rows, OWNER_POOL_SLACK, usage->pool_slack_known || usage->bytes[OWNER_POOL_SLACK] ? usage->bytes[OWNER_POOL_SLACK] : CUF_UNKNOWN, CUF_UNKNOWN,
+	    usage->pool_slack_known ? question->basis : BASIS_ESTIMATED, usage->pid);
+	add(rows, OWNER_FRAMEWORK_SLACK, usage->framework_known ? usage->bytes[OWNER_FRAMEWORK_SLACK] : CUF_UNKNOWN, CUF_UNKNOWN, usage->framework_basis, usage->pid);
 }
 
 /* Rows that are our own reckoning give way when the rows are more than the driver's total. */
@@ -190,10 +190,10 @@ static void cut_to(struct rows *rows, uint64_t total_bytes)
 static void add_others(struct rows *rows, const struct owners_question *question)
 {
 	for (size_t i = 0; i < question->other_count; i++) {
-		const struct holding *holding = &question->others[i];
-		bool more = holding->nvml_bytes != CUF_UNKNOWN && holding->nvml_bytes > holding_bytes(holding);
-		struct fact_owner_row *row = add(rows, OWNER_OTHER_PROCESSES, more ? holding->nvml_bytes : holding_bytes(holding), CUF_UNKNOWN,
-						 more ? question->gpu_processes_basis : question->basis, holding->pid);
+		const struct usage *usage = &question->others[i];
+		bool more = usage->nvml_bytes != CUF_UNKNOWN && usage->nvml_bytes > usage_bytes(usage);
+		struct fact_owner_row *row = add(rows, OWNER_OTHER_PROCESSES, more ? usage->nvml_bytes : usage_bytes(usage), CUF_UNKNOWN,
+						 more ? question->gpu_processes_basis : question->basis, usage->pid);
 		row->recorded = true;
 		row->by_nvml = more;
 	}
@@ -208,9 +208,9 @@ static void add_others(struct rows *rows, const struct owners_question *question
 }
 
 /* What the driver took for itself around calls; or, where NVML says how much the process has in all, what is over. */
-static void add_context(struct rows *rows, const struct holding *focus)
+static void add_context(struct rows *rows, const struct usage *focus)
 {
-	uint64_t bytes = focus->bytes[OWNER_CONTEXT], others = subtract_to_zero(holding_bytes(focus), bytes);
+	uint64_t bytes = focus->bytes[OWNER_CONTEXT], others = subtract_to_zero(usage_bytes(focus), bytes);
 	bool more = focus->nvml_bytes != CUF_UNKNOWN && subtract_to_zero(focus->nvml_bytes, others) > bytes;
 	if (more)
 		bytes = focus->nvml_bytes - others;
@@ -233,7 +233,7 @@ static void add_rest(struct rows *rows, const struct owners_question *question, 
 
 struct fact_owner_row *owners_rows(const struct owners_question *question, struct arena *arena, size_t *count, uint64_t *total_bytes)
 {
-	const struct holding *focus = question->focus;
+	const struct usage *focus = question->focus;
 	struct rows rows = { .items = arena_zeroed(arena, OWNER_MAX + focus->role_count + question->other_count + question->gpu_process_count, sizeof *rows.items) };
 	uint64_t exported = 0;
 	struct fact_owner_row *managed;

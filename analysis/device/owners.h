@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who holds the bytes of a device: what one process holds of it (a holding), and the rows that sum to the driver's
+ * Who holds the bytes of a device: what one process holds of it (its usage), and the rows that sum to the driver's
  * total. Rules of the sum: analysis/facts/README.md.
  *
  * Contract: device is the ordinal in that process. Rows and fragmentation lie in the arena. Figures are bytes; the
@@ -10,7 +10,7 @@
 #define ANALYSIS_DEVICE_OWNERS_H
 
 #include "analysis/device/holes.h"
-#include "analysis/replay/levels.h"
+#include "analysis/replay/driver_state.h"
 
 /* The rows of the table "who holds the device", in this order. */
 enum fact_owner {
@@ -49,7 +49,7 @@ struct fact_owner_row {
 /* Live blocks of one row that are for one thing. */
 struct role_sum { enum fact_owner owner; const char *role; enum fact_basis basis; uint64_t bytes, count; };
 
-struct holding {
+struct usage {
 	uint32_t pid;
 	uint64_t nvml_bytes;                         /* what NVML accounts to the process at that moment; CUF_UNKNOWN: nobody asked */
 	uint64_t bytes[OWNER_MAX], count[OWNER_MAX]; /* DEVICE ... POOL_SLACK, FRAMEWORK_SLACK, CONTEXT, MANAGED; the others 0 */
@@ -63,17 +63,17 @@ struct holding {
 	struct fact_fragmentation fragmentation;
 };
 
-void holding_measure(const struct device_blocks *blocks, uint32_t pid, const struct levels *levels,
-		     struct arena *arena, struct holding *out);
+void usage_measure(const struct device_blocks *blocks, uint32_t pid, const struct driver_state *levels,
+		     struct arena *arena, struct usage *out);
 /* All that it takes of the device, imported memory left out. */
-uint64_t holding_bytes(const struct holding *holding);
+uint64_t usage_bytes(const struct usage *usage);
 
 /* A process that NVML names and that has no recording. */
 struct gpu_process { uint32_t pid; const char *name; uint64_t bytes; /* CUF_UNKNOWN: NVML cannot tell */ };
 
 struct owners_question {
-	const struct holding *focus;              /* itemised; never NULL */
-	const struct holding *others; size_t other_count;
+	const struct usage *focus;              /* itemised; never NULL */
+	const struct usage *others; size_t other_count;
 	const struct gpu_process *gpu_processes; size_t gpu_process_count;
 	enum fact_basis gpu_processes_basis;
 	uint64_t total_bytes, free_bytes;
@@ -84,6 +84,6 @@ struct owners_question {
 struct fact_owner_row *owners_rows(const struct owners_question *question, struct arena *arena, size_t *count, uint64_t *total_bytes);
 
 /* What packing would give: free, whole pages of it, every hole, and the slack of pools and frameworks. CUF_UNKNOWN when free is. */
-uint64_t packed_bytes(const struct holding *holding, uint64_t free_bytes);
+uint64_t packed_bytes(const struct usage *usage, uint64_t free_bytes);
 
 #endif

@@ -7,7 +7,7 @@
 #include "analysis/facts/build.h"
 #include "analysis/device/framework_segments.h"
 #include "analysis/facts/roles.h"
-#include "analysis/host/host_memory.h"
+#include "analysis/host/heap.h"
 
 struct facts_store {
 	struct facts facts;
@@ -19,7 +19,7 @@ struct facts_store {
  * here; nothing else runs them.
  *
  *   pass                 fills
- *   build_processes      processes[] but for what follows; build->endings
+ *   build_processes      processes[] but for what follows; build->exit_reasons
  *   build_groups         build->groups: which devices are the same one
  *   build_incidents      incidents[] but for what follows; processes[].fatal_incident
  *   build_phases         processes[].phases, phase_groups, requests; incidents[].phase, request
@@ -56,7 +56,7 @@ static void build_all(struct facts_store *store, const struct facts_options *opt
 		.run = &store->run,
 		.facts = &store->facts,
 		.arena = store->run.arena,
-		.endings = xalloc_zeroed(count, sizeof *build.endings),
+		.exit_reasons = xalloc_zeroed(count, sizeof *build.exit_reasons),
 		.ladders = xalloc_zeroed(count, sizeof *build.ladders),
 		.host_memory = xalloc_zeroed(count, sizeof *build.host_memory),
 		.marks = xalloc_zeroed(count, sizeof *build.marks),
@@ -79,7 +79,7 @@ static void build_all(struct facts_store *store, const struct facts_options *opt
 	free(build.roles);
 	free(build.host_memory);
 	free(build.ladders);
-	free(build.endings);
+	free(build.exit_reasons);
 }
 
 static int finish(struct facts_store *store, int code, const char *path,

@@ -16,7 +16,7 @@
 #include "analysis/replay/run.h"
 
 struct framework_marks;
-struct host_memory;
+struct heap_totals;
 struct roles;
 
 /* A moment as the replay needs it. */
@@ -34,12 +34,12 @@ struct build {
 	struct facts *facts;
 	struct facts_options options;
 	struct arena *arena;
-	struct ending *endings;          /* by process; build_processes */
+	struct exit_reason *exit_reasons;          /* by process; build_processes */
 	struct ladders *ladders;         /* by process; build_incidents */
 	struct device_group *groups;     /* by facts.devices; build_groups */
 	size_t group_count;
 	struct moment moment;            /* of the run; build_moment */
-	struct host_memory *host_memory; /* by process; build_sites, for build_host */
+	struct heap_totals *host_memory; /* by process; build_sites, for build_host */
 	/* caches by process, filled at the first query */
 	struct framework_marks **marks;
 	struct roles **roles;

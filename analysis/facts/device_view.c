@@ -8,7 +8,7 @@
 #include "analysis/facts/gpu_processes.h"
 
 /* Rows that the recorder counted at the incident are right even when the replay is not. */
-static void correct_counts(struct holding *held, const struct cuf_incident *incident)
+static void correct_counts(struct usage *held, const struct cuf_incident *incident)
 {
 	static const struct {
 		enum fact_owner owner;
@@ -44,8 +44,8 @@ static uint64_t requested_bytes(const struct cuf_incident *incident)
 }
 
 struct member_view {
-	struct holding holding;
-	struct levels levels;
+	struct usage usage;
+	struct driver_state levels;
 	bool exact;
 };
 
@@ -65,19 +65,19 @@ static bool measure_member(struct build *build, const struct device_member *memb
 	if (!process_at(build, member->process, moment, &seq))
 		return false;
 	blocks.live = run_live(process, seq, &out->exact);
-	levels_at(process->reader, process->events, member->ordinal, seq,
+	driver_state_at(process->reader, process->events, member->ordinal, seq,
 		  header->end_kind && seq == header->end_seq, &out->levels);
 	if (incident)
-		levels_overlay(incident, &out->levels);
-	holding_measure(&blocks, build->facts->processes[member->process].pid, &out->levels,
-			build->arena, &out->holding);
+		driver_state_overlay(incident, &out->levels);
+	usage_measure(&blocks, build->facts->processes[member->process].pid, &out->levels,
+			build->arena, &out->usage);
 	if (!out->exact && incident)
-		correct_counts(&out->holding, incident);
+		correct_counts(&out->usage, incident);
 	framework_facts(build,
 			&(struct framework_question){ member->process, member->ordinal, seq,
 						      requested_bytes(moment->incident), incident,
 						      process->live_exact, with_roles },
-			blocks.live, &out->holding);
+			blocks.live, &out->usage);
 	return true;
 }
 
@@ -114,7 +114,7 @@ void device_view_at(struct build *build, uint32_t device, const struct moment *m
 		    struct device_view *view)
 {
 	const struct device_group *group = &build->groups[device];
-	struct holding *others = xalloc_zeroed(group->count, sizeof *others);
+	struct usage *others = xalloc_zeroed(group->count, sizeof *others);
 	struct owners_question question = { .focus = &view->focus, .others = others };
 	bool have_focus = false;
 	uint32_t focus = moment->process;
@@ -132,12 +132,12 @@ void device_view_at(struct build *build, uint32_t device, const struct moment *m
 			continue;
 		view->exact &= member.exact;
 		if (!itemised) {
-			others[question.other_count++] = member.holding;
+			others[question.other_count++] = member.usage;
 			continue;
 		}
 		have_focus = true;
 		view->process = group->members[i].process;
-		view->focus = member.holding;
+		view->focus = member.usage;
 		view->levels = member.levels;
 	}
 	gpu_processes_share(build, device, moment, &view->focus, others, &question);

@@ -12,8 +12,8 @@
 
 struct device_view {
 	uint32_t process; /* whose rows are itemised */
-	struct holding focus;
-	struct levels levels;
+	struct usage focus;
+	struct driver_state levels;
 	struct fact_owner_row *owners;
 	size_t owner_count;
 	uint64_t total_bytes;

@@ -43,28 +43,28 @@ static enum fact_owner owner_of_range(const struct framework_range *range)
 	}
 }
 
-static void take_slack(const struct framework_map *map, struct holding *holding)
+static void take_slack(const struct framework_map *map, struct usage *usage)
 {
 	for (size_t i = 0; i < map->range_count; i++) {
 		const struct framework_range *range = &map->ranges[i];
 		enum fact_owner owner = owner_of_range(range);
 		if (range->is_segment && owner != OWNER_MAX && range->bytes > range->live_bytes)
-			holding->slack_bytes[owner] += range->bytes - range->live_bytes;
+			usage->slack_bytes[owner] += range->bytes - range->live_bytes;
 	}
 }
 
 /* The replay has gaps: the framework's counters stand in, and the slack is taken out of what the segments are made of. */
-static void estimate_slack(const struct fact_framework *framework, struct holding *holding)
+static void estimate_slack(const struct fact_framework *framework, struct usage *usage)
 {
 	static const enum fact_owner parts[] = { OWNER_DEVICE, OWNER_VMM, OWNER_ASYNC };
 	uint64_t left = framework->reserved_bytes != CUF_UNKNOWN &&
 					framework->reserved_bytes > framework->allocated_bytes
 				? framework->reserved_bytes - framework->allocated_bytes
 				: 0;
-	memset(holding->slack_bytes, 0, sizeof holding->slack_bytes);
+	memset(usage->slack_bytes, 0, sizeof usage->slack_bytes);
 	for (size_t i = 0; i < sizeof parts / sizeof *parts && left; i++) {
-		uint64_t most = holding->bytes[parts[i]], taken = left < most ? left : most;
-		holding->slack_bytes[parts[i]] = taken;
+		uint64_t most = usage->bytes[parts[i]], taken = left < most ? left : most;
+		usage->slack_bytes[parts[i]] = taken;
 		left -= taken;
 	}
 }
@@ -98,7 +98,7 @@ static void settle_totals(const struct framework_question *question,
 static struct fact_framework measure_pytorch(struct build *build,
 					     const struct framework_question *question,
 					     const struct framework_map *map,
-					     struct holding *holding)
+					     struct usage *usage)
 {
 	const struct run_process *process = &build->run->processes[question->process];
 	struct fact_framework framework = {
@@ -116,13 +116,13 @@ static struct fact_framework measure_pytorch(struct build *build,
 					       : "upper bound";
 	if (!framework.segment_count)
 		framework.largest_hole = (struct fact_layer){ CUF_UNKNOWN, "" };
-	take_slack(map, holding);
+	take_slack(map, usage);
 	if (framework.basis == BASIS_ESTIMATED)
-		estimate_slack(&framework, holding);
+		estimate_slack(&framework, usage);
 	return framework;
 }
 
-static void sum_slack(struct holding *held)
+static void sum_slack(struct usage *held)
 {
 	for (unsigned i = 0; i < OWNER_MAX; i++) {
 		if (held->slack_bytes[i] > held->bytes[i])
@@ -141,7 +141,7 @@ static bool is_seen(const struct build *build, const struct framework_question *
 }
 
 void framework_facts(struct build *build, const struct framework_question *question,
-		     const struct liveset *live, struct holding *holding)
+		     const struct liveset *live, struct usage *usage)
 {
 	struct framework_map map;
 	struct framework_regions regions;
@@ -157,18 +157,18 @@ void framework_facts(struct build *build, const struct framework_question *quest
 	regions = framework_regions_of(build, question->process, &map, seen);
 	rows = arena_zeroed(build->arena, regions.count + 1, sizeof *rows);
 	if (seen) {
-		rows[holding->fragmentation.framework_count++] = measure_pytorch(build, question,
-										 &map, holding);
-		holding->framework_known = true;
-		holding->framework_basis = rows[0].basis;
-		sum_slack(holding);
+		rows[usage->fragmentation.framework_count++] = measure_pytorch(build, question,
+										 &map, usage);
+		usage->framework_known = true;
+		usage->framework_basis = rows[0].basis;
+		sum_slack(usage);
 	}
 	if (regions.count)
-		memcpy(rows + holding->fragmentation.framework_count, regions.items,
+		memcpy(rows + usage->fragmentation.framework_count, regions.items,
 		       regions.count * sizeof *rows);
-	holding->fragmentation.framework_count += regions.count;
-	holding->fragmentation.frameworks = rows;
+	usage->fragmentation.framework_count += regions.count;
+	usage->fragmentation.frameworks = rows;
 	if (question->with_roles)
-		roles_sum(build, question->process, question->device, live, &map, holding);
+		roles_sum(build, question->process, question->device, live, &map, usage);
 	framework_map_fini(&map);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What frameworks keep of a device: fragmentation.frameworks, the slack inside their segments, and what each live block
- * is for. Contract: called for one process on one device at one moment, after holding_measure; fills the holding's
+ * is for. Contract: called for one process on one device at one moment, after usage_measure; fills the usage's
  * fragmentation.frameworks, slack and roles. Rows go to the arena; live is of that moment.
  */
 #ifndef ANALYSIS_FACTS_FRAMEWORK_FACTS_H
@@ -20,7 +20,7 @@ struct framework_question {
 	bool with_roles;          /* the rows of this process will be shown one by one */
 };
 
-void framework_facts(struct build *build, const struct framework_question *question, const struct liveset *live, struct holding *holding);
+void framework_facts(struct build *build, const struct framework_question *question, const struct liveset *live, struct usage *usage);
 
 /* Other allocators whose interior is not seen: a row for each that holds blocks of this device. See framework_regions.c. */
 struct framework_regions { struct fact_framework *items; size_t count; };

@@ -57,7 +57,7 @@ static const struct cuf_gpu_process *find(const struct gpu_processes_reading *re
  * smallest process that holds as much as it does, and that its own namespace does not have, is taken for it.
  */
 static const struct cuf_gpu_process *find_focus(const struct gpu_processes_reading *reading,
-						const struct holding *focus, bool *guessed)
+						const struct usage *focus, bool *guessed)
 {
 	const struct cuf_gpu_process *own = find(reading, focus->pid), *holder;
 	*guessed = false;
@@ -66,7 +66,7 @@ static const struct cuf_gpu_process *find_focus(const struct gpu_processes_readi
 	for (uint32_t i = 0; i < reading->head.stored_count; i++) {
 		holder = &reading->holders[i];
 		if (!(holder->flags & CUF_GPU_PROCESS_SEEN) && holder->used_bytes != CUF_UNKNOWN &&
-		    holder->used_bytes >= holding_bytes(focus) &&
+		    holder->used_bytes >= usage_bytes(focus) &&
 		    (!own || holder->used_bytes < own->used_bytes))
 			own = holder;
 	}
@@ -84,7 +84,7 @@ static int by_bytes(const void *a, const void *b)
 	return x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
-static struct holding *holding_of(struct holding *others, size_t count, uint32_t pid)
+static struct usage *usage_of(struct usage *others, size_t count, uint32_t pid)
 {
 	for (size_t i = 0; i < count; i++)
 		if (others[i].pid == pid)
@@ -93,7 +93,7 @@ static struct holding *holding_of(struct holding *others, size_t count, uint32_t
 }
 
 void gpu_processes_share(const struct build *build, uint32_t device, const struct moment *moment,
-		   struct holding *focus, struct holding *others, struct owners_question *question)
+		   struct usage *focus, struct usage *others, struct owners_question *question)
 {
 	struct choice choice = choose(build, device, moment->time_ns);
 	const struct cuf_gpu_process *own;
@@ -113,7 +113,7 @@ void gpu_processes_share(const struct build *build, uint32_t device, const struc
 		focus->nvml_bytes = own->used_bytes;
 	for (uint32_t i = 0; i < choice.reading->head.stored_count; i++) {
 		const struct cuf_gpu_process *holder = &choice.reading->holders[i];
-		struct holding *recorded = holding_of(others, question->other_count, holder->pid);
+		struct usage *recorded = usage_of(others, question->other_count, holder->pid);
 		if (holder == own)
 			continue;
 		if (recorded)

@@ -10,7 +10,7 @@
 #include "analysis/facts/build.h"
 
 /* Sets nvml_bytes of the focus and of the others (question's other_count), and the question's tenants and their basis. */
-void gpu_processes_share(const struct build *build, uint32_t device, const struct moment *moment, struct holding *focus, struct holding *others,
+void gpu_processes_share(const struct build *build, uint32_t device, const struct moment *moment, struct usage *focus, struct usage *others,
 		   struct owners_question *question);
 
 /* A sentence for each way in which NVML was asked and did not tell; NULL: none. process: whose recording. */

@@ -6,7 +6,7 @@
 #ifndef ANALYSIS_FACTS_HOST_H
 #define ANALYSIS_FACTS_HOST_H
 
-#include "analysis/host/host_books.h"
+#include "analysis/host/allocator_stats.h"
 
 /* What resident memory consists of. */
 enum fact_host_part {

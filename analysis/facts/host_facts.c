@@ -8,9 +8,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "analysis/host/host_books.h"
-#include "analysis/host/host_memory.h"
-#include "analysis/host/host_pins.h"
+#include "analysis/host/allocator_stats.h"
+#include "analysis/host/heap.h"
+#include "analysis/host/pins.h"
 #include "analysis/base/key_values.h"
 
 enum { PINS_MAX = 8, ARENAS_MANY = 8 };
@@ -277,7 +277,7 @@ static void count_calls(const struct reader *reader, struct fact_host *host)
 }
 
 /* What malloc has live, as build_sites measured it on its way. */
-static void fill_malloc(const struct host_memory *memory, struct fact_host *host)
+static void fill_malloc(const struct heap_totals *memory, struct fact_host *host)
 {
 	struct host_interval bytes, count;
 
@@ -349,7 +349,7 @@ static void fill_allocators(struct build *build, const struct meta *meta, uint64
 	const struct fact_allocator *first;
 
 	host->allocators =
-		host_books_allocators(meta, time_ns, build->arena, &host->allocator_count);
+		allocator_stats_of(meta, time_ns, build->arena, &host->allocator_count);
 	first = host->allocators;
 	if (host->allocator_count && first->role == ALLOCATOR_PROCESS)
 		host->allocator = arena_format(build->arena, "%s%s%s", first->name,
@@ -360,7 +360,7 @@ static struct fact_host host_of(struct build *build, uint32_t process)
 {
 	const struct meta *meta = &build->run->processes[process].meta;
 	uint64_t time_ns = host_report_time(build, process);
-	const char *memory = host_books_memory(meta, time_ns);
+	const char *memory = allocator_stats_memory(meta, time_ns);
 	const struct fact_allocator *ours;
 	struct fact_host host = {
 		.mapped_file_bytes = CUF_UNKNOWN,
@@ -388,7 +388,7 @@ static struct fact_host host_of(struct build *build, uint32_t process)
 struct fact_layer host_layer_at(const struct build *build, uint32_t process, uint64_t time_ns)
 {
 	size_t count;
-	const struct fact_allocator *allocator = host_books_allocators(
+	const struct fact_allocator *allocator = allocator_stats_of(
 		&build->run->processes[process].meta, time_ns, build->arena, &count);
 
 	if (!count || allocator->role != ALLOCATOR_PROCESS)

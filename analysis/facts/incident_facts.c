@@ -184,7 +184,7 @@ void build_incidents(struct build *build)
 	struct facts *facts = build->facts;
 	size_t count = 0;
 	for (uint32_t p = 0; p < build->run->count; p++) {
-		ladders_init(&build->ladders[p], &build->run->processes[p], &build->endings[p]);
+		ladders_init(&build->ladders[p], &build->run->processes[p], &build->exit_reasons[p]);
 		count += build->ladders[p].count;
 	}
 	facts->incidents = arena_zeroed(build->arena, count, sizeof *facts->incidents);

@@ -8,7 +8,7 @@
 
 #include "analysis/facts/host.h"
 #include "analysis/facts/phase.h"
-#include "analysis/replay/ending.h"
+#include "analysis/replay/exit_reason.h"
 #include "interpose/abi/format.h"
 
 /* Memory at one time, as the recorder sampled it. */

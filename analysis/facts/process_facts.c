@@ -98,7 +98,7 @@ static void fill_process(struct build *build, uint32_t index)
 	const struct reader *reader = from->reader;
 	const struct cuf_header *header = &reader->header;
 	struct fact_process *process = &build->facts->processes[index];
-	const struct ending *end = &build->endings[index];
+	const struct exit_reason *end = &build->exit_reasons[index];
 	*process = (struct fact_process){
 		.pid = header->pid,
 		.ppid = header->ppid,
@@ -170,7 +170,7 @@ void build_processes(struct build *build)
 	build->facts->processes = arena_zeroed(build->arena, count,
 					       sizeof *build->facts->processes);
 	for (uint32_t i = 0; i < count; i++) {
-		build->endings[i] = ending_of(&build->run->processes[i], build->arena);
+		build->exit_reasons[i] = exit_reason_of(&build->run->processes[i], build->arena);
 		fill_process(build, i);
 		relate(build, i);
 	}

@@ -162,7 +162,7 @@ static struct role role_of(struct build *build, uint32_t process, unsigned told,
 	return (struct role){ name, name ? BASIS_INFERRED : BASIS_NONE };
 }
 
-static void count(struct holding *held, enum fact_owner owner, struct role role, uint64_t bytes)
+static void count(struct usage *held, enum fact_owner owner, struct role role, uint64_t bytes)
 {
 	size_t i = 0;
 	while (i < held->role_count &&
@@ -252,12 +252,12 @@ struct role role_of_site(struct build *build, uint32_t process, unsigned role, u
 }
 
 void roles_sum(struct build *build, uint32_t process, unsigned device, const struct liveset *live,
-	       const struct framework_map *map, struct holding *holding)
+	       const struct framework_map *map, struct usage *usage)
 {
 	struct liveset segments;
 	size_t at = 0;
 	prepare_roles(build, process);
-	holding->roles = arena_zeroed(build->arena, ROLES_MAX, sizeof *holding->roles);
+	usage->roles = arena_zeroed(build->arena, ROLES_MAX, sizeof *usage->roles);
 	find_segments(live, device, map, &segments);
 	for (const struct cuf_block *block; (block = liveset_next(live, &at));) {
 		enum fact_owner owner = block->kind == CUF_KIND_MAPPING
@@ -266,7 +266,7 @@ void roles_sum(struct build *build, uint32_t process, unsigned device, const str
 		if (owner == OWNER_MAX || block->device != device ||
 		    (block->flags & CUF_EVENT_HOST_LOCATION) || liveset_find(&segments, block->key))
 			continue;
-		count(holding, owner,
+		count(usage, owner,
 		      role_of(build, process, block->role, block->stack, block->time_ns),
 		      block->bytes);
 	}
@@ -276,7 +276,7 @@ void roles_sum(struct build *build, uint32_t process, unsigned device, const str
 						? OWNER_MAX
 						: owner_of_kind(map->ranges[block->range].kind);
 		if (owner != OWNER_MAX)
-			count(holding, owner,
+			count(usage, owner,
 			      role_of(build, process, block->role, block->stack, block->time_ns),
 			      block->bytes);
 	}

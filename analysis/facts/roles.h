@@ -19,9 +19,9 @@ struct role { const char *name; enum fact_basis basis; }; /* NULL: not known */
 struct roles;
 void roles_free(struct roles *roles);
 
-/* Fills holding->roles: the live blocks of a device by row and role, those inside segments in place of the segments. */
+/* Fills usage->roles: the live blocks of a device by row and role, those inside segments in place of the segments. */
 void roles_sum(struct build *build, uint32_t process, unsigned device, const struct liveset *live, const struct framework_map *map,
-	       struct holding *holding);
+	       struct usage *usage);
 
 /* What the blocks of one call site are for: role is the one that the recorder noted of them, 0 when there is none; first_ns is the
  * birth of the oldest, CLOCK_MONOTONIC. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include "analysis/device/framework_map.h"
 #include "analysis/growth/growth.h"
-#include "analysis/host/host_memory.h"
+#include "analysis/host/heap.h"
 #include "analysis/recording/host_weight.h"
 #include "analysis/facts/roles.h"
 #include "analysis/phases/phases.h"
@@ -237,19 +237,19 @@ static void host_sites(struct build *build, uint32_t process, uint64_t time_ns,
 	struct growth_host state = { .reader = reader, .time_ns = time_ns };
 	struct growth_source source = growth_host_source(&state);
 	struct host_means means = host_means_of(reader, &build->run->processes[process].meta);
-	struct host_row row;
+	struct heap_row row;
 	struct growth growth;
 	uint64_t at = 0;
 	growth_init(&growth);
 	take_quiet(&growth, quiet, HOST_CLOCK_NS);
-	host_memory_read(reader, &means, time_ns, &growth.sites, &build->host_memory[process]);
+	heap_read(reader, &means, time_ns, &growth.sites, &build->host_memory[process]);
 	growth_follow(&growth, &source);
 	host_stream_free(state.stream);
 	growth.births = time_ns == CUF_UNKNOWN && growth_asks_births(&growth, HOST_CLOCK_NS);
-	while (growth.births && host_memory_row(reader, &at, &growth.sites, &row))
+	while (growth.births && heap_row(reader, &at, &growth.sites, &row))
 		for (size_t i = 0; i < row.count;
 		     i++) { /* as many bytes as its birth's event had */
-			const struct host_live *block = &row.blocks[i];
+			const struct heap_block *block = &row.blocks[i];
 			growth_birth(&growth, &growth.sites.items[row.sites[i]],
 				     host_weight_bytes(block->bytes,
 						       host_means_at(&means, block->birth)),

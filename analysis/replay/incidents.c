@@ -89,13 +89,13 @@ static void decide(struct ladder *ladder, enum fact_outcome outcome, const char 
 }
 
 /* Without the time that an interpreter takes to shut down. */
-static uint64_t work_ended_ns(const struct run_process *process, const struct ending *end)
+static uint64_t work_ended_ns(const struct run_process *process, const struct exit_reason *end)
 {
 	uint64_t work_end_ns = process->reader->header.work_end_ns;
 	return work_end_ns ? least_of(work_end_ns, end->end_ns) : end->end_ns;
 }
 
-static void judge(struct ladder *ladder, const struct run_process *process, const struct ending *end)
+static void judge(struct ladder *ladder, const struct run_process *process, const struct exit_reason *end)
 {
 	const struct cuf_incident *last = &ladder->tries[ladder->try_count - 1];
 	bool shrank = !is_framework(last) && last->requested_bytes < ladder->tries[0].requested_bytes;
@@ -260,7 +260,7 @@ static struct ladder *ladder_new(struct ladders *ladders, size_t *room)
 	return &ladders->items[ladders->count++];
 }
 
-void ladders_init(struct ladders *ladders, const struct run_process *process, const struct ending *ending)
+void ladders_init(struct ladders *ladders, const struct run_process *process, const struct exit_reason *ending)
 {
 	size_t count, room = 0;
 	struct cuf_incident *all = read_incidents(process->reader, &count);

@@ -6,7 +6,7 @@
 #ifndef ANALYSIS_REPLAY_INCIDENTS_H
 #define ANALYSIS_REPLAY_INCIDENTS_H
 
-#include "analysis/replay/ending.h"
+#include "analysis/replay/exit_reason.h"
 
 enum fact_outcome {
 	OUTCOME_FATAL,
@@ -29,7 +29,7 @@ struct ladder {
 
 struct ladders { struct ladder *items; size_t count; };
 
-void ladders_init(struct ladders *ladders, const struct run_process *process, const struct ending *ending);
+void ladders_init(struct ladders *ladders, const struct run_process *process, const struct exit_reason *ending);
 void ladders_fini(struct ladders *ladders);
 
 /* Fills settled_seq and rolled_back_bytes; see rollback.c. */

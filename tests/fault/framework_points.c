@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/device/framework_segments.h"
-#include "analysis/replay/levels.h"
+#include "analysis/replay/driver_state.h"
 
 struct point { char name[32]; uint64_t monotonic_ns, allocated, reserved, hole_small, hole_large, live_count; };
 

@@ -3,8 +3,8 @@
  * How a process ended, as far as its recording and this machine tell. Contract: pure but for a look at /proc/PID of the
  * same boot (is the recorded process still there?).
  */
-#ifndef ANALYSIS_REPLAY_ENDING_H
-#define ANALYSIS_REPLAY_ENDING_H
+#ifndef ANALYSIS_REPLAY_EXIT_REASON_H
+#define ANALYSIS_REPLAY_EXIT_REASON_H
 
 #include "analysis/replay/run.h"
 
@@ -19,7 +19,7 @@ enum fact_end {
 };
 extern const char *const end_names[END_MAX]; /* running exit signal killed oom_killed exec */
 
-struct ending {
+struct exit_reason {
 	enum fact_end end;
 	enum fact_basis basis;
 	uint64_t status;          /* exit status or signal; CUF_UNKNOWN */
@@ -28,6 +28,6 @@ struct ending {
 	const char *why;          /* one clause: what tells; constant or in the arena */
 };
 
-struct ending ending_of(const struct run_process *process, struct arena *arena);
+struct exit_reason exit_reason_of(const struct run_process *process, struct arena *arena);
 
 #endif

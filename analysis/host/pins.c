@@ -3,7 +3,7 @@
  * Windows of addresses, swept in order. A window that is less than half full and holds small blocks is held open by them;
  * its free bytes are shared out by the number of blocks.
  */
-#include "analysis/host/host_pins.h"
+#include "analysis/host/pins.h"
 
 #include <stdlib.h>
 #include "analysis/base/numbers.h"

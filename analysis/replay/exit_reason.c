@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The end record, or what its absence means. */
-#include "analysis/replay/ending.h"
+#include "analysis/replay/exit_reason.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -109,7 +109,7 @@ static const char *why_for_memory(const struct run_process *process)
 }
 
 /* What `cuflight run` saw as the parent; false: nothing. */
-static bool told_by_parent(const struct run_process *process, struct arena *arena, struct ending *ending)
+static bool told_by_parent(const struct run_process *process, struct arena *arena, struct exit_reason *ending)
 {
 	const char *text = meta_text(&process->meta, CUF_META_WAIT);
 	uint64_t signal = key_number(text, "signal"), status = key_number(text, "exit_status"), kills = key_number(text, "oom_kill");
@@ -117,16 +117,16 @@ static bool told_by_parent(const struct run_process *process, struct arena *aren
 	if (!text)
 		return false;
 	if (status != CUF_UNKNOWN) {
-		*ending = (struct ending){ .end = END_EXIT, .basis = BASIS_OBSERVED, .status = status, .abnormal = status != 0, .why = "the parent saw its exit status" };
+		*ending = (struct exit_reason){ .end = END_EXIT, .basis = BASIS_OBSERVED, .status = status, .abnormal = status != 0, .why = "the parent saw its exit status" };
 		return true;
 	}
 	if (signal != CUF_UNKNOWN && signal != 9) {
-		*ending = (struct ending){ .end = END_SIGNAL, .basis = BASIS_OBSERVED, .status = signal, .abnormal = true, .why = "the parent saw the signal" };
+		*ending = (struct exit_reason){ .end = END_SIGNAL, .basis = BASIS_OBSERVED, .status = signal, .abnormal = true, .why = "the parent saw the signal" };
 		return true;
 	}
 	if (signal == CUF_UNKNOWN && !for_memory)
 		return false;
-	*ending = (struct ending){ .end = for_memory ? END_OOM_KILLED : END_KILLED, .basis = for_memory ? BASIS_INFERRED : BASIS_OBSERVED,
+	*ending = (struct exit_reason){ .end = for_memory ? END_OOM_KILLED : END_KILLED, .basis = for_memory ? BASIS_INFERRED : BASIS_OBSERVED,
 		.status = signal, .abnormal = true, .why = "the parent saw SIGKILL; no kill for want of memory was counted in its cgroup" };
 	if (for_memory)
 		ending->why = arena_format(arena, "%s the cgroup's count of kills for want of memory rose by %" PRIu64, signal == 9 ? "killed while" : "it ended without a word, and",
@@ -134,20 +134,20 @@ static bool told_by_parent(const struct run_process *process, struct arena *aren
 	return true;
 }
 
-static struct ending without_record(const struct run_process *process)
+static struct exit_reason without_record(const struct run_process *process)
 {
 	const char *for_memory;
 	if (still_there(&process->reader->header))
-		return (struct ending){ .end = END_RUNNING, .basis = BASIS_OBSERVED, .status = CUF_UNKNOWN, .why = "" };
+		return (struct exit_reason){ .end = END_RUNNING, .basis = BASIS_OBSERVED, .status = CUF_UNKNOWN, .why = "" };
 	if ((for_memory = why_for_memory(process)))
-		return (struct ending){ .end = END_OOM_KILLED, .basis = BASIS_INFERRED, .status = CUF_UNKNOWN, .abnormal = true, .why = for_memory };
-	return (struct ending){ .end = END_KILLED, .basis = BASIS_INFERRED, .status = CUF_UNKNOWN, .abnormal = true, .why = "no end record" };
+		return (struct exit_reason){ .end = END_OOM_KILLED, .basis = BASIS_INFERRED, .status = CUF_UNKNOWN, .abnormal = true, .why = for_memory };
+	return (struct exit_reason){ .end = END_KILLED, .basis = BASIS_INFERRED, .status = CUF_UNKNOWN, .abnormal = true, .why = "no end record" };
 }
 
-struct ending ending_of(const struct run_process *process, struct arena *arena)
+struct exit_reason exit_reason_of(const struct run_process *process, struct arena *arena)
 {
 	const struct cuf_header *header = &process->reader->header;
-	struct ending ending = { .basis = BASIS_OBSERVED, .status = CUF_UNKNOWN, .why = "" };
+	struct exit_reason ending = { .basis = BASIS_OBSERVED, .status = CUF_UNKNOWN, .why = "" };
 	switch (header->end_kind) {
 	case CUF_END_EXIT: case CUF_END_FAST:
 		ending.end = END_EXIT;

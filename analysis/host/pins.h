@@ -4,8 +4,8 @@
  * ledger as it is at the end of the recording. In full mode a page is looked at; in sampled mode a window so large that the
  * samples of a full one could not be missed, and the answer is an estimate. The caller frees *pins.
  */
-#ifndef ANALYSIS_HOST_HOST_PINS_H
-#define ANALYSIS_HOST_HOST_PINS_H
+#ifndef ANALYSIS_HOST_PINS_H
+#define ANALYSIS_HOST_PINS_H
 
 #include "analysis/recording/host_means.h"
 #include "analysis/recording/reader.h"

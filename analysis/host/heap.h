@@ -4,8 +4,8 @@
  * interval when the recorder sampled. Contract: the figures are those of the end of the recording, brought back to
  * time_ns (CLOCK_MONOTONIC; CUF_UNKNOWN: not at all) by the events since, to some milliseconds.
  */
-#ifndef ANALYSIS_HOST_HOST_MEMORY_H
-#define ANALYSIS_HOST_HOST_MEMORY_H
+#ifndef ANALYSIS_HOST_HEAP_H
+#define ANALYSIS_HOST_HEAP_H
 
 #include "analysis/recording/host_means.h"
 #include "analysis/recording/reader.h"
@@ -23,7 +23,7 @@ void host_estimate_add(struct host_estimate *estimate, double weight, double cha
 /* The nearest whole number of bytes or blocks; 0 for what is negative or beyond any number. */
 uint64_t host_whole(double value);
 
-struct host_memory {
+struct heap_totals {
 	bool known;               /* false: host=off, or the ledger is cut away */
 	bool estimated;
 	uint64_t mean_bytes;      /* of the sampler, the largest if it changed; 0: every block is known */
@@ -40,11 +40,11 @@ struct host_interval { double low, high; };
 struct host_interval host_estimate_interval(const struct host_estimate *estimate, double unseen);
 
 /* Adds every live host block to its site; births too. */
-void host_memory_read(const struct reader *reader, const struct host_means *means, uint64_t time_ns, struct sites *sites, struct host_memory *out);
+void heap_read(const struct reader *reader, const struct host_means *means, uint64_t time_ns, struct sites *sites, struct heap_totals *out);
 
 /* The live blocks, row by row, with the numbers of their sites. false: at the end. Start with *at = 0. */
-struct host_live { uint32_t stack, birth; uint64_t bytes, birth_ns; };
-struct host_row { struct host_live blocks[SITES_ROW]; uint32_t sites[SITES_ROW]; size_t count; };
-bool host_memory_row(const struct reader *reader, uint64_t *at, struct sites *sites, struct host_row *row);
+struct heap_block { uint32_t stack, birth; uint64_t bytes, birth_ns; };
+struct heap_row { struct heap_block blocks[SITES_ROW]; uint32_t sites[SITES_ROW]; size_t count; };
+bool heap_row(const struct reader *reader, uint64_t *at, struct sites *sites, struct heap_row *row);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sums over the host ledger. */
-#include "analysis/host/host_memory.h"
+#include "analysis/host/heap.h"
 
 #include <math.h>
 #include "analysis/base/numbers.h"
@@ -9,7 +9,7 @@
 
 enum { DROP_EVERY = 1 << 18 }; /* entries */
 
-static bool next_block(const struct reader *reader, uint64_t *at, struct host_live *block)
+static bool next_block(const struct reader *reader, uint64_t *at, struct heap_block *block)
 {
 	uint64_t count = reader_count(reader, CUF_SEC_HOST_LEDGER);
 	while (*at < count) {
@@ -18,7 +18,7 @@ static bool next_block(const struct reader *reader, uint64_t *at, struct host_li
 		struct cuf_host_block entry = *(const struct cuf_host_block *)reader_at(reader, CUF_SEC_HOST_LEDGER, (*at)++);
 		if (!cuf_host_addr(entry.word0) || cuf_host_addr(entry.word0) == CUF_KEY_BUSY)
 			continue;
-		*block = (struct host_live){ reader_call_site(reader, cuf_host_stack(entry.word1)), (uint32_t)(entry.word0 & 0x7ffff), cuf_host_bytes(entry.word1),
+		*block = (struct heap_block){ reader_call_site(reader, cuf_host_stack(entry.word1)), (uint32_t)(entry.word0 & 0x7ffff), cuf_host_bytes(entry.word1),
 			reader->header.start_ns + cuf_birth_ms((uint32_t)(entry.word0 & 0x7ffff)) * 1000000u };
 		return true;
 	}
@@ -26,7 +26,7 @@ static bool next_block(const struct reader *reader, uint64_t *at, struct host_li
 	return false;
 }
 
-bool host_memory_row(const struct reader *reader, uint64_t *at, struct sites *sites, struct host_row *row)
+bool heap_row(const struct reader *reader, uint64_t *at, struct sites *sites, struct heap_row *row)
 {
 	struct site_key keys[SITES_ROW];
 	row->count = 0;
@@ -74,7 +74,7 @@ struct host_interval host_estimate_interval(const struct host_estimate *estimate
 	return (struct host_interval){ fmax(0, certain + scale * gamma_quantile(samples, -z)), certain + scale * gamma_quantile(samples + 1, z) };
 }
 
-static void add(struct site *site, struct host_memory *all, uint64_t bytes, uint64_t mean_bytes, double sign)
+static void add(struct site *site, struct heap_totals *all, uint64_t bytes, uint64_t mean_bytes, double sign)
 {
 	double chance = host_weight_chance(bytes, mean_bytes), weight = (double)bytes / chance, variance = (1 - chance) * weight * weight;
 	host_estimate_add(&all->bytes, weight, chance, sign);
@@ -86,7 +86,7 @@ static void add(struct site *site, struct host_memory *all, uint64_t bytes, uint
 	site->live_third += sign * variance * (1 - 2 * chance) * weight;
 }
 
-static void undo_after(const struct reader *reader, uint64_t time_ns, struct sites *sites, struct host_memory *out)
+static void undo_after(const struct reader *reader, uint64_t time_ns, struct sites *sites, struct heap_totals *out)
 {
 	struct host_stream *stream = host_stream_new(reader);
 	struct host_event event;
@@ -106,7 +106,7 @@ static void undo_after(const struct reader *reader, uint64_t time_ns, struct sit
 	estimate_clamp(&out->count);
 }
 
-static void count_live(struct site *site, struct host_memory *out, const struct host_live *block, uint64_t mean_bytes)
+static void count_live(struct site *site, struct heap_totals *out, const struct heap_block *block, uint64_t mean_bytes)
 {
 	add(site, out, block->bytes, mean_bytes, 1);
 	if (block->birth_ns < site->first_ns)
@@ -115,14 +115,14 @@ static void count_live(struct site *site, struct host_memory *out, const struct 
 		site->last_ns = block->birth_ns;
 }
 
-void host_memory_read(const struct reader *reader, const struct host_means *means, uint64_t time_ns, struct sites *sites, struct host_memory *out)
+void heap_read(const struct reader *reader, const struct host_means *means, uint64_t time_ns, struct sites *sites, struct heap_totals *out)
 {
 	uint64_t at = 0, mean_bytes = host_means_most(means);
 	const struct reader_section *ledger = &reader->sections[CUF_SEC_HOST_LEDGER];
-	struct host_row row;
-	*out = (struct host_memory){ .estimated = mean_bytes != 0, .mean_bytes = mean_bytes };
+	struct heap_row row;
+	*out = (struct heap_totals){ .estimated = mean_bytes != 0, .mean_bytes = mean_bytes };
 	out->known = reader->header.options_host_mode != CUF_HOST_OFF && ledger->count && ledger->count == ledger->planned;
-	while (host_memory_row(reader, &at, sites, &row))
+	while (heap_row(reader, &at, sites, &row))
 		for (size_t i = 0; i < row.count; i++)
 			count_live(&sites->items[row.sites[i]], out, &row.blocks[i], host_means_at(means, row.blocks[i].birth));
 	if (time_ns != CUF_UNKNOWN)

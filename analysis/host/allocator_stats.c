@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Texts of META to struct fact_allocator: each family's words brought to the same few. */
-#include "analysis/host/host_books.h"
+#include "analysis/host/allocator_stats.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ const char *const allocator_role_names[ALLOCATOR_ROLE_MAX] = { "process", "priva
 
 static bool in_time(const struct fact_meta_text *text, uint64_t time_ns)
 {
-	return time_ns == CUF_UNKNOWN || text->time_ns <= time_ns + BOOKS_LATE_NS;
+	return time_ns == CUF_UNKNOWN || text->time_ns <= time_ns + STATS_LATE_NS;
 }
 
 static const char *copy_value(struct arena *arena, const char *text, const char *key)
@@ -176,7 +176,7 @@ static bool same_allocator(const struct fact_meta_text *left, const struct fact_
 }
 
 /* Later texts of the same allocator take the place of earlier ones. */
-struct fact_allocator *host_books_allocators(const struct meta *meta, uint64_t time_ns, struct arena *arena, size_t *count)
+struct fact_allocator *allocator_stats_of(const struct meta *meta, uint64_t time_ns, struct arena *arena, size_t *count)
 {
 	const struct fact_meta_text **texts = NULL;
 	struct fact_allocator *kept;
@@ -204,7 +204,7 @@ struct fact_allocator *host_books_allocators(const struct meta *meta, uint64_t t
 	return kept;
 }
 
-const char *host_books_memory(const struct meta *meta, uint64_t time_ns)
+const char *allocator_stats_memory(const struct meta *meta, uint64_t time_ns)
 {
 	const char *found = NULL;
 	for (size_t i = 0; i < meta->text_count; i++)

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds the last word of the driver before a moment, and what happened since. */
-#include "analysis/replay/levels.h"
+#include "analysis/replay/driver_state.h"
 
 #include "analysis/base/numbers.h"
 #include "analysis/replay/replay.h"
 
 struct scan {
-	struct levels *out;
+	struct driver_state *out;
 	const struct cuf_device *device; /* NULL: not described */
 	int64_t since_bytes;      /* taken from the driver since it was last asked */
 	bool seen, moved, asked_used;
 };
 
-static struct pool_level *pool_of(struct levels *levels, uint64_t pool)
+static struct pool_level *pool_of(struct driver_state *levels, uint64_t pool)
 {
 	for (size_t i = 0; i < levels->pool_count; i++)
 		if (levels->pools[i].pool == pool)
 			return &levels->pools[i];
-	if (levels->pool_count == LEVEL_POOLS_MAX)
+	if (levels->pool_count == DRIVER_STATE_POOLS_MAX)
 		return NULL;
 	levels->pools[levels->pool_count] = (struct pool_level){ pool, CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN, false };
 	return &levels->pools[levels->pool_count++];
@@ -75,7 +75,7 @@ static void see_event(struct scan *scan, const struct cuf_event *event)
 /* What was taken since the driver was asked, is taken off; rounding and pools make it an estimate. */
 static void settle_free(struct scan *scan)
 {
-	struct levels *levels = scan->out;
+	struct driver_state *levels = scan->out;
 	uint64_t since = (uint64_t)scan->since_bytes;
 	if (!scan->seen)
 		return;
@@ -86,7 +86,7 @@ static void settle_free(struct scan *scan)
 		levels->free_bytes = levels->total_bytes;
 }
 
-static void take_pools(struct levels *levels, const struct cuf_pool_level *pools, uint64_t count)
+static void take_pools(struct driver_state *levels, const struct cuf_pool_level *pools, uint64_t count)
 {
 	for (uint64_t i = 0; i < count && i < CUF_POOLS_MAX; i++) {
 		struct pool_level *pool = pool_of(levels, pools[i].pool);
@@ -95,19 +95,19 @@ static void take_pools(struct levels *levels, const struct cuf_pool_level *pools
 	}
 }
 
-static void levels_init(struct levels *levels)
+static void driver_state_init(struct driver_state *levels)
 {
 	levels->free_bytes = levels->total_bytes = CUF_UNKNOWN;
 	levels->free_basis = BASIS_NONE;
 	levels->pool_count = 0;
 }
 
-void levels_at(const struct reader *reader, const struct events *events, unsigned device, uint64_t seq, bool at_end, struct levels *out)
+void driver_state_at(const struct reader *reader, const struct events *events, unsigned device, uint64_t seq, bool at_end, struct driver_state *out)
 {
 	const struct cuf_device *at = reader_at(reader, CUF_SEC_DEVICES, device);
 	struct cuf_device described;
 	struct scan scan = { .out = out };
-	levels_init(out);
+	driver_state_init(out);
 	if (at && at->present) {
 		described = *at;
 		scan.device = &described;
@@ -131,7 +131,7 @@ void levels_at(const struct reader *reader, const struct events *events, unsigne
 	}
 }
 
-void levels_overlay(const struct cuf_incident *incident, struct levels *levels)
+void driver_state_overlay(const struct cuf_incident *incident, struct driver_state *levels)
 {
 	if (incident->total_bytes != CUF_UNKNOWN && incident->total_bytes)
 		levels->total_bytes = incident->total_bytes;

@@ -5,13 +5,13 @@
  *
  * Contract: unknown is CUF_UNKNOWN. device is the ordinal in that process; seq CUF_UNKNOWN: now. Times are CLOCK_MONOTONIC.
  */
-#ifndef ANALYSIS_REPLAY_LEVELS_H
-#define ANALYSIS_REPLAY_LEVELS_H
+#ifndef ANALYSIS_REPLAY_DRIVER_STATE_H
+#define ANALYSIS_REPLAY_DRIVER_STATE_H
 
 #include "analysis/recording/events.h"
 #include "analysis/recording/fact_types.h"
 
-#define LEVEL_POOLS_MAX 64
+#define DRIVER_STATE_POOLS_MAX 64
 
 /* What the driver reported of one memory pool. */
 struct pool_level {
@@ -20,16 +20,16 @@ struct pool_level {
 	bool fresh; /* nothing changed the pool since */
 };
 
-struct levels {
+struct driver_state {
 	uint64_t free_bytes, total_bytes;
 	enum fact_basis free_basis;
-	struct pool_level pools[LEVEL_POOLS_MAX]; size_t pool_count;
+	struct pool_level pools[DRIVER_STATE_POOLS_MAX]; size_t pool_count;
 };
 
 /* at_end: the moment is the end record's; what was asked at the end counts. */
-void levels_at(const struct reader *reader, const struct events *events, unsigned device, uint64_t seq, bool at_end, struct levels *out);
+void driver_state_at(const struct reader *reader, const struct events *events, unsigned device, uint64_t seq, bool at_end, struct driver_state *out);
 /* Puts what an incident knows over it. */
-void levels_overlay(const struct cuf_incident *incident, struct levels *levels);
+void driver_state_overlay(const struct cuf_incident *incident, struct driver_state *levels);
 
 /* Seq of the last event at or before a time, of both rings; 0 when all that are left are later. */
 uint64_t seq_at_time(const struct events *events, uint64_t time_ns);
