@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The walker where no rules are compiled (all but x86-64): frame pointers. On aarch64 the ABI asks for frame records and
- * compilers write them in all functions that call others, so little is missed. Must never fault: records are read on the
- * thread's own stack where it was found readable, and after asking the kernel elsewhere.
+ * The walker where no rules are compiled (all machines except x86-64): frame pointers. On aarch64
+ * the ABI asks for frame records, and compilers write them in all functions that call others, so
+ * little is missed. Must never fault: records are read on the thread's own stack where it was
+ * found readable, and elsewhere through the kernel.
  */
 #include "interpose/stack/walker.h"
 
@@ -19,11 +20,15 @@ struct frame_record {
 	uintptr_t next, ip;
 };
 
-/* A return address may be signed (PAC-RET); the hint is a no-op where it cannot be. */
-static uintptr_t plain_address(uintptr_t ip)
+/*
+ * A return address may be signed (PAC-RET). The hint strips the signature and is a no-op on older
+ * processors.
+ */
+static uintptr_t strip_signature(uintptr_t ip)
 {
 #if defined __aarch64__
 	register uintptr_t x30 __asm__("x30") = ip;
+
 	__asm__("hint #7" : "+r"(x30));
 	return x30;
 #else
@@ -31,27 +36,34 @@ static uintptr_t plain_address(uintptr_t ip)
 #endif
 }
 
-static READS_STACKS bool read_record(struct cuf_walker *walker, uintptr_t at, struct frame_record *record)
+static READS_STACKS bool read_record(struct cuf_walker *walker, uintptr_t at,
+				     struct frame_record *record)
 {
+	const struct word *words = (const struct word *)at;
+
 	if (at % sizeof at)
 		return false;
 	if (!cuf_walker_on_own_stack(walker, at) || walker->stack_high - at < sizeof *record)
 		return cuf_readable_copy(record, at, sizeof *record);
-	*record = (struct frame_record){((const struct word *)at)[0].value, ((const struct word *)at)[1].value};
+	*record = (struct frame_record){ words[0].value, words[1].value };
 	return true;
 }
 
-/* From the record at `at`, whose return address is the first frame. A record lies at the lower end of its frame. */
-static unsigned follow_records(
-	struct cuf_walker *walker, uintptr_t at, uintptr_t above, uint64_t *frames, unsigned max, uint8_t *stop)
+/*
+ * From the record at `at`, whose return address is the first frame. A record is at the lower end
+ * of its frame.
+ */
+static unsigned follow_records(struct cuf_walker *walker, uintptr_t at, uintptr_t above,
+			       uint64_t *frames, unsigned max, uint8_t *stop)
 {
 	struct frame_record record;
 	unsigned count = 0;
+
 	for (unsigned links = 0; links < LINKS_MAX; links++, at = record.next) {
 		*stop = CUF_STOP_BOUNDS;
 		if (!read_record(walker, at, &record))
 			return count;
-		record.ip = plain_address(record.ip);
+		record.ip = strip_signature(record.ip);
 		*stop = CUF_STOP_END;
 		if (!record.ip)
 			return count;
@@ -59,7 +71,7 @@ static unsigned follow_records(
 			*stop = CUF_STOP_DEPTH;
 			if (count == max)
 				return count;
-			walker->memos->lows[count] = record.next;
+			walker->cache->frame_sp[count] = record.next;
 			frames[count++] = record.ip;
 		}
 		*stop = record.next ? CUF_STOP_NO_RULE : CUF_STOP_END;
@@ -69,21 +81,26 @@ static unsigned follow_records(
 	return count;
 }
 
-__attribute__((noinline)) unsigned cuf_walk(
-	struct cuf_walker *walker, uint64_t generation, uintptr_t above, uint64_t *frames, unsigned max, uint8_t *stop)
+__attribute__((noinline)) unsigned cuf_walk(struct cuf_walker *walker, uint64_t generation,
+					    uintptr_t above, uint64_t *frames, unsigned max,
+					    uint8_t *stop)
 {
+	uintptr_t at = (uintptr_t)__builtin_frame_address(0);
+
 	*stop = CUF_STOP_UNSUPPORTED;
-	return walker->rules ? follow_records(walker, (uintptr_t)__builtin_frame_address(0), above, frames, max, stop) : 0;
+	return walker->rules ? follow_records(walker, at, above, frames, max, stop) : 0;
 }
 
-uint32_t cuf_walk_cached(
-	struct cuf_walker *walker, uint64_t generation, const void *frame, unsigned max, struct cuf_walked *walked)
+/* Nothing is cached here: following records costs little. */
+uint32_t cuf_walk_cached(struct cuf_walker *walker, uint64_t generation, const void *frame,
+			 unsigned max, struct cuf_walked *walked)
 {
 	walked->hash = walked->depth = 0;
 	walked->is_written = true;
 	walked->id = &walker->no_id;
 	if (walker->rules)
-		walked->depth = follow_records(walker, (uintptr_t)frame, 0, walked->frames, max, &walked->stop);
+		walked->depth = follow_records(walker, (uintptr_t)frame, 0, walked->frames, max,
+					       &walked->stop);
 	for (unsigned i = 0; i < walked->depth; i++)
 		walked->hash = cuf_frames_hash_step(walked->hash, walked->frames[i]);
 	return 0;

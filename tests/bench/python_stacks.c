@@ -38,7 +38,7 @@ static __attribute__((noinline)) void merged_walk(void)
 	uint8_t stop;
 	uint64_t python = cuf_python_gather(thread->stack.slot_index, DEPTH_MAX);
 	unsigned merged = cuf_walk(&thread->stack.walker, cuf_modules_generation(), 0, thread->stack.frames, DEPTH_MAX, &stop);
-	const struct cuf_native_stack native = { thread->stack.frames, thread->stack.walker.memos->lows, merged };
+	const struct cuf_native_stack native = { thread->stack.frames, thread->stack.walker.cache->frame_sp, merged };
 	if (python)
 		merged = cuf_python_merge(thread->stack.slot_index, &native, DEPTH_MAX, &stop);
 	python_depth = 0;

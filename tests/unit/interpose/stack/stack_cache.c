@@ -9,10 +9,10 @@
 
 enum { MAX = 64, STACKS = 20000, DEPTH = 12 };
 
-static struct stack { uint64_t frames[MAX], beside; unsigned depth; uint8_t stop; } stacks[STACKS + 1], truth;
+static struct stack { uint64_t frames[MAX], extra_key; unsigned depth; uint8_t stop; } stacks[STACKS + 1], truth;
 static struct cuf_walker known_walker, walker;
 static unsigned known, walked, next_id = 1, limit = MAX;
-static uint64_t beside, lows[MAX];
+static uint64_t extra_key, frame_sp[MAX];
 static uint64_t seed = 1;
 
 static unsigned draw(unsigned below)
@@ -34,7 +34,7 @@ static __attribute__((noinline)) void hook(void)
 {
 	const void *frame = __builtin_frame_address(0);
 	uint64_t frames[MAX];
-	struct cuf_walked answer = { .frames = frames, .beside = beside };
+	struct cuf_walked answer = { .frames = frames, .extra_key = extra_key };
 	uint32_t id = cuf_walk_cached(&known_walker, cuf_modules_generation(), frame, limit, &answer);
 	truth.depth = cuf_walk(&walker, cuf_modules_generation(), (uintptr_t)frame, truth.frames, limit, &truth.stop);
 	if (!id) {
@@ -43,8 +43,8 @@ static __attribute__((noinline)) void hook(void)
 		assert_in_range(next_id, 1, STACKS);
 		stacks[next_id].depth = answer.depth;
 		stacks[next_id].stop = answer.stop;
-		stacks[next_id].beside = beside;
-		memcpy(lows, known_walker.memos->lows, answer.depth * sizeof *lows);
+		stacks[next_id].extra_key = extra_key;
+		memcpy(frame_sp, known_walker.cache->frame_sp, answer.depth * sizeof *frame_sp);
 		memcpy(stacks[next_id].frames, frames, answer.depth * sizeof *frames);
 		assert_true(answer.hash == hash_of(frames, answer.depth));
 		*answer.id = id = next_id++;
@@ -52,8 +52,8 @@ static __attribute__((noinline)) void hook(void)
 		known++;
 	}
 	if (answer.depth) /* was walked: where each frame begins is the same, too */
-		assert_memory_equal(lows, walker.memos->lows, truth.depth * sizeof *lows);
-	assert_true(stacks[id].beside == beside);
+		assert_memory_equal(frame_sp, walker.cache->frame_sp, truth.depth * sizeof *frame_sp);
+	assert_true(stacks[id].extra_key == extra_key);
 	assert_int_equal(stacks[id].depth, truth.depth);
 	assert_int_equal(stacks[id].stop, truth.stop);
 	assert_memory_equal(stacks[id].frames, truth.frames, truth.depth * sizeof *truth.frames);
@@ -100,14 +100,14 @@ static void descend(unsigned times)
 		steps[draw(4)](draw(DEPTH));
 }
 
-static void test_walk_known__is_the_walk(void **state)
+static void test_stack_cache__is_the_walk(void **state)
 {
 	descend(4000);
 	assert_true(known > walked); /* of two calls from one place the second is known */
 	assert_true(walked > 100);
 }
 
-static void test_walk_known__the_limit_is_part_of_it(void **state)
+static void test_stack_cache__the_limit_is_part_of_it(void **state)
 {
 	limit = 5;
 	descend(500);
@@ -117,21 +117,21 @@ static void test_walk_known__the_limit_is_part_of_it(void **state)
 	descend(500);
 }
 
-/* The same stack with something else beside it is another: what the caller names is both. */
-static void test_walk_known__what_is_beside_is_part_of_it(void **state)
+/* The same stack with another extra key is another one: the id stands for both. */
+static void test_stack_cache__the_extra_key_is_part_of_it(void **state)
 {
 	unsigned walked_before = walked;
 	known = 0;
 	for (unsigned i = 0; i < 300; i++) {
-		beside = draw(3);
+		extra_key = draw(3);
 		small(draw(3) ? 0 : 2);
 	}
-	beside = 0;
+	extra_key = 0;
 	assert_true(known > 50);
 	assert_true(walked > walked_before);
 }
 
-static void test_walk_known__forgets_what_it_knew_with_the_modules(void **state)
+static void test_stack_cache__forgets_what_it_knew_with_the_modules(void **state)
 {
 	unsigned before;
 	small(0);
@@ -145,12 +145,12 @@ static void test_walk_known__forgets_what_it_knew_with_the_modules(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_walk_known__is_the_walk),
-		cmocka_unit_test(test_walk_known__the_limit_is_part_of_it),
-		cmocka_unit_test(test_walk_known__what_is_beside_is_part_of_it),
-		cmocka_unit_test(test_walk_known__forgets_what_it_knew_with_the_modules),
+		cmocka_unit_test(test_stack_cache__is_the_walk),
+		cmocka_unit_test(test_stack_cache__the_limit_is_part_of_it),
+		cmocka_unit_test(test_stack_cache__the_extra_key_is_part_of_it),
+		cmocka_unit_test(test_stack_cache__forgets_what_it_knew_with_the_modules),
 	};
 	if (cuf_walker_init(&known_walker, 1) || cuf_walker_init(&walker, 1))
 		return 1;
-	return cmocka_run_group_tests_name("walk_known", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("stack_cache", tests, NULL, NULL);
 }

@@ -276,7 +276,6 @@ static void *in_thread(void *walked)
 		assert_agrees(false);
 	assert_int_equal(stop, CUF_STOP_END);
 	assert_true(walker.stack_low < walker.stack_high);
-	cuf_walker_fini(&walker);
 	walker = kept;
 	return NULL;
 }
@@ -309,7 +308,6 @@ static void *deep_at_once(void *unused)
 	assert_int_equal(stop, CUF_STOP_END);
 	if (oracle)
 		assert_agrees(false);
-	cuf_walker_fini(&walker);
 	walker = kept;
 	return NULL;
 }
@@ -478,5 +476,5 @@ int main(void)
 		cmocka_unit_test(rules_of_a_plt),
 		cmocka_unit_test(rules_of_whole_objects),
 	};
-	return cmocka_run_group_tests_name("walker", tests, set_up, tear_down);
+	return cmocka_run_group_tests_name("walker", tests, set_up, NULL);
 }

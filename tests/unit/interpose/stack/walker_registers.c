@@ -95,5 +95,5 @@ int main(void)
 		cmocka_unit_test(the_old_stack_pointer_in_a_register_and_in_a_slot),
 		cmocka_unit_test(the_cfa_in_a_register_that_calls_keep),
 	};
-	return cmocka_run_group_tests_name("walker_registers", tests, set_up, tear_down);
+	return cmocka_run_group_tests_name("walker_registers", tests, set_up, NULL);
 }
