@@ -17,7 +17,8 @@ void address_ranges_add(struct address_ranges *ranges, uint64_t start, uint64_t 
 		ranges->capacity = ranges->capacity ? 2 * ranges->capacity : 64;
 		ranges->list = xrealloc(ranges->list, ranges->capacity * sizeof *ranges->list);
 	}
-	ranges->list[ranges->count++] = (struct address_range){ .start = start, .end = end, .value = value };
+	ranges->list[ranges->count++] =
+		(struct address_range){ .start = start, .end = end, .value = value };
 }
 
 /* The value as last resort: qsort is not stable, and answers must not depend on its mood. */
@@ -48,7 +49,8 @@ void address_ranges_sort(struct address_ranges *ranges)
 	}
 }
 
-const struct address_range *address_ranges_find(const struct address_ranges *ranges, uint64_t address)
+const struct address_range *address_ranges_find(const struct address_ranges *ranges,
+						uint64_t address)
 {
 	size_t low = 0, high = ranges->count;
 	uint32_t at;

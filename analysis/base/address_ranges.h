@@ -23,7 +23,8 @@ struct address_ranges {
 	size_t count, capacity;
 };
 
-void address_ranges_add(struct address_ranges *ranges, uint64_t start, uint64_t end, uint64_t value);
+void address_ranges_add(struct address_ranges *ranges, uint64_t start, uint64_t end,
+			uint64_t value);
 void address_ranges_sort(struct address_ranges *ranges);
 const struct address_range *address_ranges_find(const struct address_ranges *ranges, uint64_t address); /* NULL: in none */
 void address_ranges_fini(struct address_ranges *ranges);

@@ -44,7 +44,8 @@ bool key_next_class(const char **at, const char *family, struct key_class *out)
 	size_t length = strlen(family);
 	for (const char *line = *at; line; line = next_line(line)) {
 		char *end;
-		if (strncmp(line, family, length) || line[length] != '.' || !is_digit(line[length + 1]))
+		if (strncmp(line, family, length) || line[length] != '.' ||
+		    !is_digit(line[length + 1]))
 			continue;
 		out->class = strtoull(line + length + 1, &end, 10);
 		if (*end != '=' || !is_digit(end[1]))

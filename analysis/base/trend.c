@@ -56,10 +56,14 @@ static struct trend_slope slope_of(const double *x, const double *y, size_t coun
 		middle = (ranked(slopes, half, half - 1) + middle) / 2;
 	reach = 1.96 * sqrt(n * (n - 1) * (2 * n + 5) / 18); /* more than one, so that low is below the half */
 	low = (double)pairs > reach ? (size_t)(((double)pairs - reach) / 2) : 0;
-	return (struct trend_slope){ middle, low < half ? ranked(slopes, half, low) : middle, ranked(slopes + half, pairs - half, pairs - 1 - low - half) };
+	return (struct trend_slope){ middle, low < half ? ranked(slopes, half, low) : middle,
+				     ranked(slopes + half, pairs - half, pairs - 1 - low - half) };
 }
 
-struct trend_slope trend_slope(const double *x, const double *y, size_t count) { return slope_of(x, y, count, false); }
+struct trend_slope trend_slope(const double *x, const double *y, size_t count)
+{
+	return slope_of(x, y, count, false);
+}
 
 struct trend_slope trend_slope_whole(const double *x, const double *y, size_t count)
 {
@@ -87,7 +91,8 @@ static double explained(const double *x, const double *y, size_t count)
 /* What a parabola explains over equal steps, beyond the line; *bend: its curved part, of the whole rise. */
 static double explained_bend(const double *x, const double *y, size_t count, double *bend)
 {
-	double middle = (double)(count - 1) / 2, spread = ((double)count * (double)count - 1) / 12, mean = 0, all = 0, product = 0, norm = 0;
+	double middle = (double)(count - 1) / 2, spread = ((double)count * (double)count - 1) / 12,
+	       mean = 0, all = 0, product = 0, norm = 0;
 	for (size_t i = 0; i < count; i++)
 		mean += y[i] / (double)count;
 	for (size_t i = 0; i < count; i++) {
@@ -114,7 +119,8 @@ static size_t levels_of(const double *y, size_t count, double *levels)
 
 enum fact_shape trend_shape(const double *y, size_t count)
 {
-	double levels[TREND_MAX], steps_done[TREND_MAX], logs[TREND_MAX], line, parabola, bend, exponential = 0;
+	double levels[TREND_MAX], steps_done[TREND_MAX], logs[TREND_MAX], line, parabola, bend,
+		exponential = 0;
 	struct trend_steps steps;
 	size_t kept;
 	for (; count > 4 && y[1] <= y[0]; y++, count--)

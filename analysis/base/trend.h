@@ -33,7 +33,10 @@ struct trend_slope trend_slope_whole(const double *x, const double *y, size_t co
 enum fact_shape trend_shape(const double *y, size_t count);
 
 /* Rises and falls from point to point. */
-struct trend_steps { size_t ups, quarters_with_ups; double rise, fall, rise_first_half, rise_second_half; };
+struct trend_steps {
+	size_t ups, quarters_with_ups;
+	double rise, fall, rise_first_half, rise_second_half;
+};
 struct trend_steps trend_steps(const double *y, size_t count);
 
 #endif

@@ -16,7 +16,8 @@ static const char *const scale_names[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB
 static unsigned scale_of(double *figure)
 {
 	unsigned scale = 0;
-	while (*figure >= (scale ? 1023.5 : 1024) && scale + 1 < sizeof scale_names / sizeof *scale_names) {
+	while (*figure >= (scale ? 1023.5 : 1024) &&
+	       scale + 1 < sizeof scale_names / sizeof *scale_names) {
 		*figure /= 1024;
 		scale++;
 	}
@@ -27,7 +28,8 @@ static unsigned scale_of(double *figure)
 static int decimals_of(double figure, unsigned scale, int digits)
 {
 	int decimals = scale ? digits - 1 : 0;
-	for (double next = 10; decimals > 0 && figure >= next - 0.5 * pow(10, -decimals); next *= 10)
+	for (double next = 10; decimals > 0 && figure >= next - 0.5 * pow(10, -decimals);
+	     next *= 10)
 		decimals--;
 	return decimals;
 }
@@ -108,9 +110,11 @@ struct unit_text units_duration(uint64_t duration_ns)
 	else if (s < 3600)
 		snprintf(text.s, sizeof text.s, "%um%02us", (unsigned)(s / 60), (unsigned)(s % 60));
 	else if (s < 86400)
-		snprintf(text.s, sizeof text.s, "%uh%02um", (unsigned)(s / 3600), (unsigned)(s / 60 % 60));
+		snprintf(text.s, sizeof text.s, "%uh%02um", (unsigned)(s / 3600),
+			 (unsigned)(s / 60 % 60));
 	else
-		snprintf(text.s, sizeof text.s, "%llud%02uh", (unsigned long long)(s / 86400), (unsigned)(s / 3600 % 24));
+		snprintf(text.s, sizeof text.s, "%llud%02uh", (unsigned long long)(s / 86400),
+			 (unsigned)(s / 3600 % 24));
 	return text;
 }
 
@@ -126,7 +130,8 @@ struct unit_text units_wall(uint64_t epoch_ns)
 	struct tm tm;
 	if (!local_time(epoch_ns, &tm))
 		return unknown;
-	snprintf(text.s, sizeof text.s, "%02u:%02u:%02u.%03u", (unsigned)tm.tm_hour % 24, (unsigned)tm.tm_min % 60, (unsigned)tm.tm_sec % 61,
+	snprintf(text.s, sizeof text.s, "%02u:%02u:%02u.%03u", (unsigned)tm.tm_hour % 24,
+		 (unsigned)tm.tm_min % 60, (unsigned)tm.tm_sec % 61,
 		 (unsigned)(epoch_ns / 1000000 % 1000));
 	return text;
 }
@@ -135,7 +140,8 @@ struct unit_text units_date(uint64_t epoch_ns)
 {
 	struct unit_text text;
 	struct tm tm;
-	if (!local_time(epoch_ns, &tm) || !strftime(text.s, sizeof text.s, "%Y-%m-%d %H:%M:%S", &tm))
+	if (!local_time(epoch_ns, &tm) ||
+	    !strftime(text.s, sizeof text.s, "%Y-%m-%d %H:%M:%S", &tm))
 		return unknown;
 	return text;
 }

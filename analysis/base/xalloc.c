@@ -25,14 +25,20 @@ static size_t product(size_t count, size_t bytes)
 }
 
 void *xalloc_bytes(size_t bytes) { return checked(malloc(bytes ? bytes : 1)); }
-void *xalloc_zeroed(size_t count, size_t bytes) { return checked(calloc(1, product(count, bytes))); }
+void *xalloc_zeroed(size_t count, size_t bytes)
+{
+	return checked(calloc(1, product(count, bytes)));
+}
 
 void *xalloc_aligned_zeroed(size_t alignment, size_t bytes)
 {
 	return memset(checked(aligned_alloc(alignment, bytes)), 0, bytes);
 }
 
-void *xalloc_resize(void *p, size_t count, size_t bytes) { return checked(realloc(p, product(count, bytes))); }
+void *xalloc_resize(void *p, size_t count, size_t bytes)
+{
+	return checked(realloc(p, product(count, bytes)));
+}
 char *xalloc_string(const char *text) { return checked(strdup(text)); }
 
 void xalloc_grow(void *items, size_t count, size_t *room, size_t bytes)

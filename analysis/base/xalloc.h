@@ -23,7 +23,8 @@ struct arena *arena_new(void);
 void arena_free(struct arena *arena); /* NULL is fine */
 void *arena_zeroed(struct arena *arena, size_t count, size_t bytes); /* aligned for anything */
 char *arena_text(struct arena *arena, const char *text, size_t bytes); /* copies and ends it with NUL */
-char *arena_format(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
+char *arena_format(struct arena *arena, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 /* A copy of an array; NULL when count is 0. */
 void *arena_copy(struct arena *arena, const void *items, size_t count, size_t bytes);
 

@@ -11,7 +11,9 @@
 
 static bool may_be_segment(const struct cuf_block *block)
 {
-	return block->bytes >= SEGMENT_BYTES_MIN && 1u << block->kind & (1u << CUF_KIND_DEVICE | 1u << CUF_KIND_MANAGED | 1u << CUF_KIND_ASYNC | 1u << CUF_KIND_IMPORTED);
+	return block->bytes >= SEGMENT_BYTES_MIN &&
+	       1u << block->kind & (1u << CUF_KIND_DEVICE | 1u << CUF_KIND_MANAGED |
+				    1u << CUF_KIND_ASYNC | 1u << CUF_KIND_IMPORTED);
 }
 
 static uint64_t cut(uint64_t addr, uint64_t bytes)
@@ -40,15 +42,28 @@ static void collect(const struct device_blocks *blocks, struct framework_map *ma
 	size_t at = 0, block_room = 0;
 	for (const struct cuf_block *block; (block = liveset_next(blocks->live, &at));) {
 		uint64_t addr = cuf_key_addr(block->key), bytes = cut(addr, block->bytes);
-		if (block->device != blocks->device || !bytes || (block->flags & CUF_EVENT_HOST_LOCATION))
+		if (block->device != blocks->device || !bytes ||
+		    (block->flags & CUF_EVENT_HOST_LOCATION))
 			continue;
 		if (block->kind == CUF_KIND_FRAMEWORK) {
-			xalloc_grow(&map->blocks, map->block_count, &block_room, sizeof *map->blocks);
-			map->blocks[map->block_count++] = (struct framework_block){ addr, bytes, block->time_ns, reader_call_site(blocks->reader, block->stack), FACT_NONE, block->role };
+			xalloc_grow(&map->blocks, map->block_count, &block_room,
+				    sizeof *map->blocks);
+			map->blocks[map->block_count++] = (struct framework_block){
+				addr,		bytes,
+				block->time_ns, reader_call_site(blocks->reader, block->stack),
+				FACT_NONE,	block->role
+			};
 		} else if (may_be_segment(block)) {
-			xalloc_grow(&map->ranges, map->range_count, range_room, sizeof *map->ranges);
-			map->ranges[map->range_count++] = (struct framework_range){ .addr = addr, .bytes = bytes, .seq = block->seq, .time_ns = block->time_ns,
-				.stack = reader_call_site(blocks->reader, block->stack), .kind = block->kind };
+			xalloc_grow(&map->ranges, map->range_count, range_room,
+				    sizeof *map->ranges);
+			map->ranges[map->range_count++] =
+				(struct framework_range){ .addr = addr,
+							  .bytes = bytes,
+							  .seq = block->seq,
+							  .time_ns = block->time_ns,
+							  .stack = reader_call_site(blocks->reader,
+										    block->stack),
+							  .kind = block->kind };
 		}
 	}
 	if (map->block_count)
@@ -74,13 +89,16 @@ static void collect_runs(const struct device_blocks *blocks, struct framework_ma
 			 size_t *range_room)
 {
 	size_t count, map_count;
-	struct span *reservations = holes_collect(blocks->live, CUF_KIND_RESERVATION, CUF_DEVICE_NONE, &count);
-	struct span *maps = holes_collect(blocks->live, CUF_KIND_MAPPING, blocks->device, &map_count);
+	struct span *reservations =
+		holes_collect(blocks->live, CUF_KIND_RESERVATION, CUF_DEVICE_NONE, &count);
+	struct span *maps =
+		holes_collect(blocks->live, CUF_KIND_MAPPING, blocks->device, &map_count);
 	struct framework_range *run = NULL;
 	for (size_t i = 0; i < map_count; i++) {
 		const struct span *in = reservation_of(reservations, count, maps[i].addr);
 		uint64_t bytes = cut(maps[i].addr, maps[i].bytes), home = in ? in->addr : 0;
-		const struct cuf_block *block = liveset_find(blocks->live, cuf_key(CUF_SPACE_MAPPING, maps[i].addr));
+		const struct cuf_block *block =
+			liveset_find(blocks->live, cuf_key(CUF_SPACE_MAPPING, maps[i].addr));
 		if (run && run->reservation == home && run->addr + run->bytes == maps[i].addr) {
 			run->bytes += bytes;
 			run->grows = true;
@@ -89,9 +107,17 @@ static void collect_runs(const struct device_blocks *blocks, struct framework_ma
 		}
 		xalloc_grow(&map->ranges, map->range_count, range_room, sizeof *map->ranges);
 		run = &map->ranges[map->range_count++];
-		*run = (struct framework_range){ .addr = maps[i].addr, .bytes = bytes, .seq = block ? block->seq : 0, .time_ns = block ? block->time_ns : 0,
-			.stack = reader_call_site(blocks->reader, in ? in->stack : maps[i].stack), .kind = CUF_KIND_MAPPING, .reservation = home, .piece_bytes = bytes,
-			.grows = in && in->bytes > bytes };
+		*run = (struct framework_range){
+			.addr = maps[i].addr,
+			.bytes = bytes,
+			.seq = block ? block->seq : 0,
+			.time_ns = block ? block->time_ns : 0,
+			.stack = reader_call_site(blocks->reader, in ? in->stack : maps[i].stack),
+			.kind = CUF_KIND_MAPPING,
+			.reservation = home,
+			.piece_bytes = bytes,
+			.grows = in && in->bytes > bytes
+		};
 	}
 	free(reservations);
 	free(maps);
@@ -117,7 +143,8 @@ static void place(struct framework_map *map)
 		struct framework_block *block = &map->blocks[i];
 		size_t at = range_before(map, block->addr);
 		struct framework_range *range = at == SIZE_MAX ? NULL : &map->ranges[at];
-		if (!range || block->addr - range->addr >= range->bytes || block->bytes > range->bytes - (block->addr - range->addr))
+		if (!range || block->addr - range->addr >= range->bytes ||
+		    block->bytes > range->bytes - (block->addr - range->addr))
 			continue;
 		block->range = (uint32_t)at;
 		if (!range->count++)

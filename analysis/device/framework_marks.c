@@ -30,8 +30,10 @@ static bool is_called_by_allocator(const struct run_process *process,
 					   addrs[i], time_ns);
 		if (!module)
 			return false;
-		for (size_t l = 0; l < sizeof allocator_libraries / sizeof *allocator_libraries; l++)
-			if (!strncmp(path_base_name(module->path), allocator_libraries[l], strlen(allocator_libraries[l])))
+		for (size_t l = 0; l < sizeof allocator_libraries / sizeof *allocator_libraries;
+		     l++)
+			if (!strncmp(path_base_name(module->path), allocator_libraries[l],
+				     strlen(allocator_libraries[l])))
 				return true;
 		if (strncmp(path_base_name(module->path), "libcuda", 7) != 0)
 			return false;
@@ -47,7 +49,8 @@ static bool is_among(const uint64_t *sorted, size_t count, uint64_t number)
 /* The sites, and the reservations, of those that are segments already. */
 static void mark_siblings(struct framework_map *map)
 {
-	uint64_t *stacks = xalloc_zeroed(map->range_count, sizeof *stacks), *homes = xalloc_zeroed(map->range_count, sizeof *homes);
+	uint64_t *stacks = xalloc_zeroed(map->range_count, sizeof *stacks),
+		 *homes = xalloc_zeroed(map->range_count, sizeof *homes);
 	size_t count = 0;
 	for (size_t i = 0; i < map->range_count; i++)
 		if (map->ranges[i].is_segment) {
@@ -61,7 +64,8 @@ static void mark_siblings(struct framework_map *map)
 	for (size_t i = 0; i < map->range_count; i++) {
 		struct framework_range *range = &map->ranges[i];
 		range->is_segment |= range->stack && is_among(stacks, count, range->stack);
-		range->is_segment |= range->reservation && is_among(homes, count, range->reservation);
+		range->is_segment |=
+			range->reservation && is_among(homes, count, range->reservation);
 	}
 	free(stacks);
 	free(homes);
@@ -69,7 +73,8 @@ static void mark_siblings(struct framework_map *map)
 
 static bool has_range(unsigned kind)
 {
-	return 1u << kind & (1u << CUF_KIND_DEVICE | 1u << CUF_KIND_MANAGED | 1u << CUF_KIND_ASYNC | 1u << CUF_KIND_IMPORTED | 1u << CUF_KIND_MAPPING);
+	return 1u << kind & (1u << CUF_KIND_DEVICE | 1u << CUF_KIND_MANAGED | 1u << CUF_KIND_ASYNC |
+			     1u << CUF_KIND_IMPORTED | 1u << CUF_KIND_MAPPING);
 }
 
 /* Sequence numbers as keys of a liveset, which refuses 0 and 1. */
@@ -93,8 +98,10 @@ static void own_old_pages(const struct run_process *process, struct liveset *pag
 {
 	uint64_t count = reader_count(process->reader, CUF_SEC_LEDGER);
 	for (uint64_t i = 0; i < count; i++) {
-		struct cuf_block block = *(const struct cuf_block *)reader_at(process->reader, CUF_SEC_LEDGER, i);
-		if (block.key && block.key != CUF_KEY_BUSY && block.kind < CUF_KIND_MAX && has_range(block.kind) && block.seq < process->events->first_seq)
+		struct cuf_block block =
+			*(const struct cuf_block *)reader_at(process->reader, CUF_SEC_LEDGER, i);
+		if (block.key && block.key != CUF_KEY_BUSY && block.kind < CUF_KIND_MAX &&
+		    has_range(block.kind) && block.seq < process->events->first_seq)
 			own_pages(pages, cuf_key_addr(block.key), block.bytes, block.seq);
 	}
 	reader_drop(process->reader, CUF_SEC_LEDGER);
@@ -116,7 +123,8 @@ static struct framework_marks *marks_new(const struct run_process *process)
 			continue;
 		if (has_range(event.kind)) {
 			own_pages(&pages, event.addr, event.bytes, event.seq);
-		} else if (event.kind == CUF_KIND_FRAMEWORK && (page = liveset_find(&pages, key_of(event.addr / CUF_PAGE_BYTES)))) {
+		} else if (event.kind == CUF_KIND_FRAMEWORK &&
+			   (page = liveset_find(&pages, key_of(event.addr / CUF_PAGE_BYTES)))) {
 			struct cuf_block held = { .key = key_of(page->seq) };
 			liveset_put(&marks->held, &held);
 		}
@@ -143,7 +151,8 @@ void framework_marks_set(struct framework_marks **marks, const struct run_proces
 	if (!*marks)
 		*marks = marks_new(process);
 	for (size_t i = 0; i < map->range_count; i++)
-		map->ranges[i].is_segment |= liveset_find(&(*marks)->held, key_of(map->ranges[i].seq)) != NULL;
+		map->ranges[i].is_segment |=
+			liveset_find(&(*marks)->held, key_of(map->ranges[i].seq)) != NULL;
 	mark_siblings(map);
 }
 
@@ -154,7 +163,8 @@ void framework_marks_free(struct framework_marks *marks)
 	free(marks);
 }
 
-struct framework_report framework_reported(const struct events *events, unsigned device, uint64_t seq)
+struct framework_report framework_reported(const struct events *events, unsigned device,
+					   uint64_t seq)
 {
 	const struct events *own = events->framework;
 	struct framework_report report = { CUF_UNKNOWN, CUF_UNKNOWN };

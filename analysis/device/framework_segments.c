@@ -14,7 +14,11 @@
 #define SMALL_SEGMENT (2ull << 20)
 #define SPARSE_PART 10 /* used by less than a tenth */
 
-struct pinning { uint32_t stack; uint64_t segments, open_bytes, bytes, count, last_segment; UT_hash_handle hh; };
+struct pinning {
+	uint32_t stack;
+	uint64_t segments, open_bytes, bytes, count, last_segment;
+	UT_hash_handle hh;
+};
 
 /* A block's size tells the pool of a segment that grows, which is mapped in pieces of any size. */
 static bool is_small_pool(const struct framework_map *map, const struct framework_range *range)
@@ -34,7 +38,8 @@ static void see_hole(struct fact_segment *segment, uint64_t bytes)
 }
 
 /* A range's own blocks, in order of address: those of ranges that overlap it (damage) are not its own. */
-static void measure_holes(const struct framework_map *map, uint32_t range, struct fact_segment *segment)
+static void measure_holes(const struct framework_map *map, uint32_t range,
+			  struct fact_segment *segment)
 {
 	const struct framework_range *whole = &map->ranges[range];
 	uint64_t at = whole->addr, end = whole->addr + whole->bytes;
@@ -52,7 +57,8 @@ static void measure_holes(const struct framework_map *map, uint32_t range, struc
 		see_hole(segment, end - at);
 }
 
-static void blame(struct pinning **sites, uint32_t range, const struct framework_block *block, uint64_t open_bytes)
+static void blame(struct pinning **sites, uint32_t range, const struct framework_block *block,
+		  uint64_t open_bytes)
 {
 	struct pinning *site;
 	HASH_FIND(hh, *sites, &block->stack, sizeof block->stack, site);
@@ -91,12 +97,18 @@ static int by_open_bytes(const void *a, const void *b)
 	return compare_numbers(left->stack.id, right->stack.id);
 }
 
-static void settle_pins(struct pinning *sites, uint32_t process, struct arena *arena, struct fact_framework *out)
+static void settle_pins(struct pinning *sites, uint32_t process, struct arena *arena,
+			struct fact_framework *out)
 {
 	struct fact_pin *pins = arena_zeroed(arena, HASH_COUNT(sites), sizeof *pins);
 	struct pinning *site, *next;
 	HASH_ITER(hh, sites, site, next) {
-		pins[out->pin_count++] = (struct fact_pin){ { .process = process, .id = site->stack }, site->segments, site->open_bytes, site->bytes, site->count };
+		pins[out->pin_count++] =
+			(struct fact_pin){ { .process = process, .id = site->stack },
+					   site->segments,
+					   site->open_bytes,
+					   site->bytes,
+					   site->count };
 		HASH_DEL(sites, site);
 		free(site);
 	}
@@ -114,24 +126,33 @@ static int by_free_bytes(const void *a, const void *b)
 	return compare_numbers(left->addr, right->addr);
 }
 
-static struct fact_segment segment_of(const struct framework_map *map, uint32_t range, uint32_t process)
+static struct fact_segment segment_of(const struct framework_map *map, uint32_t range,
+				      uint32_t process)
 {
 	const struct framework_range *from = &map->ranges[range];
 	bool small = is_small_pool(map, from);
-	struct fact_segment segment = { .process = process, .addr = from->addr, .bytes = from->bytes,
-		.live_bytes = least_of(from->live_bytes, from->bytes), .live_count = from->count,
-		.serves_least_bytes = small ? 1 : SMALL_REQUEST + 1, .serves_most_bytes = small ? SMALL_REQUEST : CUF_UNKNOWN,
-		.expandable = from->grows, .born_ns = from->time_ns, .stack = { .process = process, .id = from->stack } };
+	struct fact_segment segment = { .process = process,
+					.addr = from->addr,
+					.bytes = from->bytes,
+					.live_bytes = least_of(from->live_bytes, from->bytes),
+					.live_count = from->count,
+					.serves_least_bytes = small ? 1 : SMALL_REQUEST + 1,
+					.serves_most_bytes = small ? SMALL_REQUEST : CUF_UNKNOWN,
+					.expandable = from->grows,
+					.born_ns = from->time_ns,
+					.stack = { .process = process, .id = from->stack } };
 	measure_holes(map, range, &segment);
 	return segment;
 }
 
 static bool could_serve(const struct fact_segment *segment, uint64_t requested_bytes)
 {
-	return requested_bytes == CUF_UNKNOWN || (requested_bytes >= segment->serves_least_bytes && requested_bytes <= segment->serves_most_bytes);
+	return requested_bytes == CUF_UNKNOWN || (requested_bytes >= segment->serves_least_bytes &&
+						  requested_bytes <= segment->serves_most_bytes);
 }
 
-uint64_t framework_segments_measure(const struct framework_map *map, uint32_t process, uint64_t requested_bytes, struct arena *arena,
+uint64_t framework_segments_measure(const struct framework_map *map, uint32_t process,
+				    uint64_t requested_bytes, struct arena *arena,
 				    struct fact_framework *out)
 {
 	struct fact_segment *rows = arena_zeroed(arena, map->range_count, sizeof *rows);
@@ -150,7 +171,8 @@ uint64_t framework_segments_measure(const struct framework_map *map, uint32_t pr
 			out->empty_bytes += segment->bytes;
 		else if (segment->live_bytes < segment->bytes / SPARSE_PART)
 			out->emptyable_bytes += segment->bytes;
-		if (could_serve(segment, requested_bytes) && segment->largest_hole_bytes > out->largest_hole.bytes)
+		if (could_serve(segment, requested_bytes) &&
+		    segment->largest_hole_bytes > out->largest_hole.bytes)
 			out->largest_hole.bytes = segment->largest_hole_bytes;
 		blame_blocks(map, i, &sites);
 	}

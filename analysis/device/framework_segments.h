@@ -15,7 +15,8 @@
 #include "analysis/replay/run.h"
 
 /* Fills segments, pins, placed_bytes, largest_hole.bytes, emptyable_bytes and empty_bytes; returns the bytes of all segments. */
-uint64_t framework_segments_measure(const struct framework_map *map, uint32_t process, uint64_t requested_bytes, struct arena *arena,
+uint64_t framework_segments_measure(const struct framework_map *map, uint32_t process,
+				    uint64_t requested_bytes, struct arena *arena,
 				    struct fact_framework *out);
 
 /* Marks the ranges that are the framework's: it has blocks there, or they are what it keeps cached. See framework_marks.c. */
@@ -26,6 +27,7 @@ void framework_marks_free(struct framework_marks *marks); /* NULL is fine */
 
 /* The framework's own counters at a moment, as it reported them last; CUF_UNKNOWN: not in the ring. */
 struct framework_report { uint64_t allocated_bytes, reserved_bytes; };
-struct framework_report framework_reported(const struct events *events, unsigned device, uint64_t seq);
+struct framework_report framework_reported(const struct events *events, unsigned device,
+					   uint64_t seq);
 
 #endif

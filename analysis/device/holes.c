@@ -27,17 +27,21 @@ static int by_pool(const void *a, const void *b)
 
 static bool is_wanted(const struct cuf_block *block, unsigned kind, unsigned device)
 {
-	return block->kind == kind && (device == CUF_DEVICE_NONE || block->device == device) && !(block->flags & CUF_EVENT_HOST_LOCATION);
+	return block->kind == kind && (device == CUF_DEVICE_NONE || block->device == device) &&
+	       !(block->flags & CUF_EVENT_HOST_LOCATION);
 }
 
-struct span *holes_collect(const struct liveset *live, unsigned kind, unsigned device, size_t *count)
+struct span *holes_collect(const struct liveset *live, unsigned kind, unsigned device,
+			   size_t *count)
 {
 	struct span *found = NULL;
 	size_t at = *count = 0, room = 0;
 	for (const struct cuf_block *block; (block = liveset_next(live, &at));)
 		if (is_wanted(block, kind, device)) {
 			xalloc_grow(&found, *count, &room, sizeof *found);
-			found[(*count)++] = (struct span){ cuf_key_addr(block->key), block->bytes, block->aux, block->stack, block->device };
+			found[(*count)++] =
+				(struct span){ cuf_key_addr(block->key), block->bytes, block->aux,
+					       block->stack, block->device };
 		}
 	if (*count)
 		qsort(found, *count, sizeof *found, kind == CUF_KIND_ASYNC ? by_pool : by_addr);
@@ -82,7 +86,8 @@ static void add_block(struct pages *pages, const struct span *span)
 {
 	uint64_t at = span->addr, most = ((uint64_t)1 << CUF_KEY_SHIFT) - at;
 	uint64_t bytes = least_of(span->bytes, most), end = at + bytes;
-	uint64_t first = at / CUF_PAGE_BYTES * CUF_PAGE_BYTES, last = (end + CUF_PAGE_BYTES - 1) / CUF_PAGE_BYTES * CUF_PAGE_BYTES;
+	uint64_t first = at / CUF_PAGE_BYTES * CUF_PAGE_BYTES,
+		 last = (end + CUF_PAGE_BYTES - 1) / CUF_PAGE_BYTES * CUF_PAGE_BYTES;
 	if (!bytes)
 		return;
 	pages->facts.block_count++;
@@ -141,10 +146,12 @@ static void blame(struct pages *pages, const struct part *part, uint64_t page, u
 /* The parts [from, to) lie in one page. */
 static void see_page(struct pages *pages, size_t from, size_t to)
 {
-	uint64_t page = pages->parts[from].at / CUF_PAGE_BYTES * CUF_PAGE_BYTES, at = page, free_bytes = 0;
+	uint64_t page = pages->parts[from].at / CUF_PAGE_BYTES * CUF_PAGE_BYTES, at = page,
+		 free_bytes = 0;
 	struct fact_fragmentation *out = pages->out;
 	for (size_t i = from; i <= to; i++) {
-		uint64_t next = i < to ? pages->parts[i].at : page + CUF_PAGE_BYTES, end = i < to ? next + pages->parts[i].bytes : next;
+		uint64_t next = i < to ? pages->parts[i].at : page + CUF_PAGE_BYTES,
+			 end = i < to ? next + pages->parts[i].bytes : next;
 		if (next > at) {
 			see_hole(out, next - at);
 			free_bytes += next - at;
@@ -173,7 +180,11 @@ static void settle_pins(struct pages *pages, uint32_t process, struct arena *are
 	struct fact_pin *pins = arena_zeroed(arena, count, sizeof *pins);
 	struct pinning *site, *next;
 	HASH_ITER(hh, pages->sites, site, next) {
-		pins[i++] = (struct fact_pin){ { .process = process, .id = site->stack }, site->pages, site->open_bytes, site->bytes, site->count };
+		pins[i++] = (struct fact_pin){ { .process = process, .id = site->stack },
+					       site->pages,
+					       site->open_bytes,
+					       site->bytes,
+					       site->count };
 		HASH_DEL(pages->sites, site);
 		free(site);
 	}
@@ -195,7 +206,10 @@ struct page_facts holes_pages(const struct device_blocks *blocks, struct arena *
 	if (pages.out_of_order)
 		qsort(pages.parts, pages.part_count, sizeof *pages.parts, by_at);
 	for (size_t from = 0, to; from < pages.part_count; from = to) {
-		for (to = from + 1; to < pages.part_count && pages.parts[to].at / CUF_PAGE_BYTES == pages.parts[from].at / CUF_PAGE_BYTES; to++)
+		for (to = from + 1;
+		     to < pages.part_count &&
+		     pages.parts[to].at / CUF_PAGE_BYTES == pages.parts[from].at / CUF_PAGE_BYTES;
+		     to++)
 			;
 		see_page(&pages, from, to);
 	}
@@ -205,9 +219,11 @@ struct page_facts holes_pages(const struct device_blocks *blocks, struct arena *
 	return pages.facts;
 }
 
-void holes_layers(const struct fact_fragmentation *fragmentation, const struct page_facts *pages, struct fact_layer layers[LAYER_MAX])
+void holes_layers(const struct fact_fragmentation *fragmentation, const struct page_facts *pages,
+		  struct fact_layer layers[LAYER_MAX])
 {
-	struct fact_layer *page = &layers[LAYER_PAGE], *pool = &layers[LAYER_POOL], *vmm = &layers[LAYER_VMM];
+	struct fact_layer *page = &layers[LAYER_PAGE], *pool = &layers[LAYER_POOL],
+			  *vmm = &layers[LAYER_VMM];
 	for (unsigned i = 0; i < LAYER_MAX; i++)
 		layers[i] = (struct fact_layer){ CUF_UNKNOWN, "" };
 	if (pages->block_count)

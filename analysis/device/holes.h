@@ -44,7 +44,8 @@ void holes_vmm(const struct device_blocks *blocks, struct arena *arena,
 
 extern const char *const layer_names[LAYER_MAX]; /* "device_upper_bound_bytes", ... */
 /* The figures by layer that a fragmentation record gives; LAYER_DEVICE, MEASURED, SEGMENT and HOST are unknown. */
-void holes_layers(const struct fact_fragmentation *fragmentation, const struct page_facts *pages, struct fact_layer layers[LAYER_MAX]);
+void holes_layers(const struct fact_fragmentation *fragmentation, const struct page_facts *pages,
+		  struct fact_layer layers[LAYER_MAX]);
 
 /* Largest class index for a hole of this size. */
 unsigned hole_class(uint64_t bytes);
@@ -53,6 +54,7 @@ unsigned hole_class(uint64_t bytes);
 struct span { uint64_t addr, bytes, aux; uint32_t stack; uint8_t device; };
 /* Of one kind on one device (CUF_DEVICE_NONE: any), not host-located; sorted by address, ASYNC by pool and address. Heap
  * memory; count may be 0. */
-struct span *holes_collect(const struct liveset *live, unsigned kind, unsigned device, size_t *count);
+struct span *holes_collect(const struct liveset *live, unsigned kind, unsigned device,
+			   size_t *count);
 
 #endif

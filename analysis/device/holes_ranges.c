@@ -20,7 +20,8 @@ static uint64_t largest_gap(const struct span *blocks, size_t from, size_t to, u
 	return largest;
 }
 
-static void measure_pool(struct fact_pool *pool, const struct span *blocks, size_t from, size_t to, bool fresh)
+static void measure_pool(struct fact_pool *pool, const struct span *blocks, size_t from, size_t to,
+			 bool fresh)
 {
 	uint64_t slack = CUF_UNKNOWN;
 	for (size_t i = from; i < to; i++)
@@ -36,7 +37,8 @@ static void measure_pool(struct fact_pool *pool, const struct span *blocks, size
 	pool->basis = fresh ? BASIS_OBSERVED : BASIS_ESTIMATED;
 }
 
-static bool blocks_of(const struct span *blocks, size_t count, uint64_t pool, size_t *from, size_t *to)
+static bool blocks_of(const struct span *blocks, size_t count, uint64_t pool, size_t *from,
+		      size_t *to)
 {
 	for (*from = 0; *from < count && blocks[*from].aux != pool; ++*from)
 		;
@@ -58,8 +60,11 @@ void holes_pools(const struct device_blocks *device, const struct pool_level *le
 	for (size_t i = 0; i < level_count; i++) {
 		const struct pool_level *level = &levels[i];
 		blocks_of(blocks, count, level->pool, &from, &to);
-		rows[pools] = (struct fact_pool){ .process = device->process, .pool = level->pool, .reserved_bytes = level->reserved_bytes,
-			.used_bytes = level->used_bytes, .threshold_bytes = level->threshold_bytes };
+		rows[pools] = (struct fact_pool){ .process = device->process,
+						  .pool = level->pool,
+						  .reserved_bytes = level->reserved_bytes,
+						  .used_bytes = level->used_bytes,
+						  .threshold_bytes = level->threshold_bytes };
 		measure_pool(&rows[pools++], blocks, from, to, level->fresh);
 	}
 	for (from = 0; from < count; from = to) {
@@ -70,8 +75,11 @@ void holes_pools(const struct device_blocks *device, const struct pool_level *le
 			known |= levels[i].pool == blocks[from].aux;
 		if (known)
 			continue;
-		rows[pools] = (struct fact_pool){ .process = device->process, .pool = blocks[from].aux, .reserved_bytes = CUF_UNKNOWN,
-			.used_bytes = CUF_UNKNOWN, .threshold_bytes = CUF_UNKNOWN };
+		rows[pools] = (struct fact_pool){ .process = device->process,
+						  .pool = blocks[from].aux,
+						  .reserved_bytes = CUF_UNKNOWN,
+						  .used_bytes = CUF_UNKNOWN,
+						  .threshold_bytes = CUF_UNKNOWN };
 		measure_pool(&rows[pools++], blocks, from, to, false);
 	}
 	out->pools = rows;
@@ -80,7 +88,8 @@ void holes_pools(const struct device_blocks *device, const struct pool_level *le
 }
 
 /* Mappings are sorted by address: those inside the reservation fill it, what is left is unmapped. */
-static void measure_reservation(struct fact_vmm *row, const struct span *maps, size_t count, unsigned device, bool *ours)
+static void measure_reservation(struct fact_vmm *row, const struct span *maps, size_t count,
+				unsigned device, bool *ours)
 {
 	uint64_t at = row->addr, end = row->addr + row->bytes;
 	bool foreign = false;
@@ -122,7 +131,8 @@ static int by_aux(const void *a, const void *b)
 	return compare_numbers(left->aux, right->aux);
 }
 
-static void measure_handles(const struct liveset *live, unsigned device, struct span *maps, size_t map_count, struct fact_fragmentation *out)
+static void measure_handles(const struct liveset *live, unsigned device, struct span *maps,
+			    size_t map_count, struct fact_fragmentation *out)
 {
 	size_t count;
 	struct span *handles = holes_collect(live, CUF_KIND_VMM, device, &count);
@@ -148,12 +158,18 @@ void holes_vmm(const struct device_blocks *blocks, struct arena *arena,
 	struct fact_vmm *rows = arena_zeroed(arena, count, sizeof *rows);
 	for (size_t i = 0; i < count; i++) {
 		uint64_t addr = reservations[i].addr, most = ((uint64_t)1 << CUF_KEY_SHIFT) - addr;
-		struct fact_vmm row = { .process = blocks->process, .addr = addr, .bytes = least_of(reservations[i].bytes, most),
+		struct fact_vmm row = {
+			.process = blocks->process,
+			.addr = addr,
+			.bytes = least_of(reservations[i].bytes, most),
 			.stack = { .process = blocks->process,
-				   .id = reader_call_site(blocks->reader, reservations[i].stack) } };
-		size_t from = first_map(maps, map_count, addr), to = first_map(maps, map_count, addr + row.bytes);
+				   .id = reader_call_site(blocks->reader, reservations[i].stack) }
+		};
+		size_t from = first_map(maps, map_count, addr),
+		       to = first_map(maps, map_count, addr + row.bytes);
 		bool ours = false;
-		measure_reservation(&row, map_count ? maps + from : NULL, to - from, blocks->device, &ours);
+		measure_reservation(&row, map_count ? maps + from : NULL, to - from, blocks->device,
+				    &ours);
 		if (ours)
 			rows[out->vmm_count++] = row;
 	}

@@ -8,21 +8,33 @@
 #include "analysis/replay/replay.h"
 
 const char *const owner_names[OWNER_MAX] = {
-	[OWNER_DEVICE] = "device", [OWNER_ARRAY] = "array", [OWNER_ASYNC] = "async", [OWNER_GRAPH] = "graph", [OWNER_VMM] = "vmm",
-	[OWNER_IMPORTED] = "imported", [OWNER_PAGE_ROUNDING] = "page_rounding", [OWNER_POOL_SLACK] = "pool_slack",
-	[OWNER_FRAMEWORK_SLACK] = "framework_slack", [OWNER_OTHER_PROCESSES] = "other_processes", [OWNER_CONTEXT] = "context",
-	[OWNER_UNEXPLAINED] = "unexplained", [OWNER_FREE] = "free", [OWNER_MANAGED] = "managed",
+	[OWNER_DEVICE] = "device",
+	[OWNER_ARRAY] = "array",
+	[OWNER_ASYNC] = "async",
+	[OWNER_GRAPH] = "graph",
+	[OWNER_VMM] = "vmm",
+	[OWNER_IMPORTED] = "imported",
+	[OWNER_PAGE_ROUNDING] = "page_rounding",
+	[OWNER_POOL_SLACK] = "pool_slack",
+	[OWNER_FRAMEWORK_SLACK] = "framework_slack",
+	[OWNER_OTHER_PROCESSES] = "other_processes",
+	[OWNER_CONTEXT] = "context",
+	[OWNER_UNEXPLAINED] = "unexplained",
+	[OWNER_FREE] = "free",
+	[OWNER_MANAGED] = "managed",
 };
 
 /* Row of a block, by its kind; OWNER_MAX: none (host memory, address ranges, pools). */
 static enum fact_owner owner_of(unsigned kind)
 {
 	static const unsigned char owners[CUF_KIND_MAX] = {
-		[CUF_KIND_DEVICE] = OWNER_DEVICE + 1, [CUF_KIND_ARRAY] = OWNER_ARRAY + 1, [CUF_KIND_ASYNC] = OWNER_ASYNC + 1,
-		[CUF_KIND_GRAPH] = OWNER_GRAPH + 1, [CUF_KIND_VMM] = OWNER_VMM + 1, [CUF_KIND_IMPORTED] = OWNER_IMPORTED + 1,
+		[CUF_KIND_DEVICE] = OWNER_DEVICE + 1,	[CUF_KIND_ARRAY] = OWNER_ARRAY + 1,
+		[CUF_KIND_ASYNC] = OWNER_ASYNC + 1,	[CUF_KIND_GRAPH] = OWNER_GRAPH + 1,
+		[CUF_KIND_VMM] = OWNER_VMM + 1,		[CUF_KIND_IMPORTED] = OWNER_IMPORTED + 1,
 		[CUF_KIND_CONTEXT] = OWNER_CONTEXT + 1, [CUF_KIND_MANAGED] = OWNER_MANAGED + 1,
 	};
-	return kind < CUF_KIND_MAX && owners[kind] ? (enum fact_owner)(owners[kind] - 1) : OWNER_MAX;
+	return kind < CUF_KIND_MAX && owners[kind] ? (enum fact_owner)(owners[kind] - 1)
+						   : OWNER_MAX;
 }
 
 /* A petabyte: no device has it, so a row of more is damage, and thousands of rows can still be summed. */
@@ -37,11 +49,13 @@ static uint64_t plus(uint64_t a, uint64_t b)
 static void count_block(struct usage *usage, const struct cuf_block *block)
 {
 	enum fact_owner owner = owner_of(block->kind);
-	uint64_t bytes = block->bytes < (uint64_t)1 << CUF_KEY_SHIFT ? block->bytes : (uint64_t)1 << CUF_KEY_SHIFT;
+	uint64_t bytes = block->bytes < (uint64_t)1 << CUF_KEY_SHIFT ? block->bytes
+								     : (uint64_t)1 << CUF_KEY_SHIFT;
 	if (owner == OWNER_MAX)
 		return;
 	if (owner == OWNER_GRAPH && block->aux < bytes) { /* reserved by the graph pool, of it used */
-		usage->bytes[OWNER_POOL_SLACK] = plus(usage->bytes[OWNER_POOL_SLACK], bytes - block->aux);
+		usage->bytes[OWNER_POOL_SLACK] =
+			plus(usage->bytes[OWNER_POOL_SLACK], bytes - block->aux);
 		bytes = block->aux;
 	}
 	usage->bytes[owner] = plus(usage->bytes[owner], bytes);
@@ -59,12 +73,14 @@ static void measure_pools(struct usage *usage)
 		if (pool->reserved_bytes == CUF_UNKNOWN || pool->used_bytes == CUF_UNKNOWN)
 			usage->pool_slack_known = false;
 		else
-			usage->bytes[OWNER_POOL_SLACK] = plus(usage->bytes[OWNER_POOL_SLACK], subtract_to_zero(pool->reserved_bytes, pool->used_bytes));
+			usage->bytes[OWNER_POOL_SLACK] =
+				plus(usage->bytes[OWNER_POOL_SLACK],
+				     subtract_to_zero(pool->reserved_bytes, pool->used_bytes));
 	}
 }
 
-void usage_measure(const struct device_blocks *blocks, uint32_t pid, const struct driver_state *levels,
-		     struct arena *arena, struct usage *out)
+void usage_measure(const struct device_blocks *blocks, uint32_t pid,
+		   const struct driver_state *levels, struct arena *arena, struct usage *out)
 {
 	size_t at = 0;
 	*out = (struct usage){ .pid = pid, .nvml_bytes = CUF_UNKNOWN };
@@ -74,14 +90,16 @@ void usage_measure(const struct device_blocks *blocks, uint32_t pid, const struc
 	out->pages = holes_pages(blocks, arena, &out->fragmentation);
 	holes_pools(blocks, levels->pools, levels->pool_count, arena, &out->fragmentation);
 	holes_vmm(blocks, arena, &out->fragmentation);
-	out->bytes[OWNER_PAGE_ROUNDING] = subtract_to_zero(out->pages.touched_bytes, out->pages.block_bytes);
+	out->bytes[OWNER_PAGE_ROUNDING] =
+		subtract_to_zero(out->pages.touched_bytes, out->pages.block_bytes);
 	measure_pools(out);
 }
 
 uint64_t usage_bytes(const struct usage *usage)
 {
-	static const enum fact_owner rows[] = { OWNER_DEVICE, OWNER_ARRAY, OWNER_ASYNC, OWNER_GRAPH, OWNER_VMM, OWNER_PAGE_ROUNDING,
-		OWNER_POOL_SLACK, OWNER_CONTEXT };
+	static const enum fact_owner rows[] = { OWNER_DEVICE,	  OWNER_ARRAY,	OWNER_ASYNC,
+						OWNER_GRAPH,	  OWNER_VMM,	OWNER_PAGE_ROUNDING,
+						OWNER_POOL_SLACK, OWNER_CONTEXT };
 	uint64_t sum = 0;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
 		sum = plus(sum, usage->bytes[rows[i]]);
@@ -92,19 +110,26 @@ uint64_t packed_bytes(const struct usage *usage, uint64_t free_bytes)
 {
 	if (free_bytes == CUF_UNKNOWN)
 		return CUF_UNKNOWN;
-	return plus(free_bytes / CUF_PAGE_BYTES * CUF_PAGE_BYTES, plus(usage->fragmentation.page_free_bytes,
-		plus(usage->bytes[OWNER_POOL_SLACK], usage->bytes[OWNER_FRAMEWORK_SLACK])));
+	return plus(
+		free_bytes / CUF_PAGE_BYTES * CUF_PAGE_BYTES,
+		plus(usage->fragmentation.page_free_bytes,
+		     plus(usage->bytes[OWNER_POOL_SLACK], usage->bytes[OWNER_FRAMEWORK_SLACK])));
 }
 
 struct rows { struct fact_owner_row *items; size_t count; uint64_t sum; };
 
-static struct fact_owner_row *add(struct rows *rows, enum fact_owner kind, uint64_t bytes, uint64_t count, enum fact_basis basis, uint32_t pid)
+static struct fact_owner_row *add(struct rows *rows, enum fact_owner kind, uint64_t bytes,
+				  uint64_t count, enum fact_basis basis, uint32_t pid)
 {
 	struct fact_owner_row *row = &rows->items[rows->count++];
 	if (bytes != CUF_UNKNOWN && bytes > ROW_BYTES_MAX)
 		bytes = ROW_BYTES_MAX;
-	*row = (struct fact_owner_row){ .kind = kind, .bytes = bytes, .count = count, .basis = bytes == CUF_UNKNOWN ? BASIS_NONE : basis,
-		.pid = pid, .in_sum = true };
+	*row = (struct fact_owner_row){ .kind = kind,
+					.bytes = bytes,
+					.count = count,
+					.basis = bytes == CUF_UNKNOWN ? BASIS_NONE : basis,
+					.pid = pid,
+					.in_sum = true };
 	if (bytes != CUF_UNKNOWN)
 		rows->sum = plus(rows->sum, bytes);
 	return row;
@@ -115,14 +140,17 @@ static int by_bytes(const void *a, const void *b)
 	const struct role_sum *left = a, *right = b;
 	if (left->bytes != right->bytes)
 		return compare_numbers(right->bytes, left->bytes);
-	return !left->role != !right->role ? (left->role ? -1 : 1) : left->role && right->role ? strcmp(left->role, right->role) : 0;
+	return !left->role != !right->role ? (left->role ? -1 : 1)
+	       : left->role && right->role ? strcmp(left->role, right->role)
+					   : 0;
 }
 
 /*
  * A kind of block: a row for each thing that its blocks are for, then one for those of which nothing is known, which also
  * takes what the roles do not account for. What is free inside a framework's segments has a row of its own.
  */
-static void add_blocks(struct rows *rows, const struct usage *usage, enum fact_owner kind, enum fact_basis basis)
+static void add_blocks(struct rows *rows, const struct usage *usage, enum fact_owner kind,
+		       enum fact_basis basis)
 {
 	uint64_t left = subtract_to_zero(usage->bytes[kind], usage->slack_bytes[kind]), count = 0;
 	bool any = false, named = false;
@@ -147,37 +175,50 @@ static void add_blocks(struct rows *rows, const struct usage *usage, enum fact_o
 		add(rows, kind, left, any ? count : usage->count[kind], basis, usage->pid);
 }
 
-static void add_focus(struct rows *rows, const struct owners_question *question, uint64_t exported_bytes)
+static void add_focus(struct rows *rows, const struct owners_question *question,
+		      uint64_t exported_bytes)
 {
 	const struct usage *usage = question->focus;
 	if (usage->role_count)
 		qsort(usage->roles, usage->role_count, sizeof *usage->roles, by_bytes);
 	for (enum fact_owner kind = OWNER_DEVICE; kind <= OWNER_IMPORTED; kind++) {
-		enum fact_basis basis = kind == OWNER_ARRAY && usage->estimated ? BASIS_ESTIMATED : question->basis;
+		enum fact_basis basis =
+			kind == OWNER_ARRAY && usage->estimated ? BASIS_ESTIMATED : question->basis;
 		size_t first = rows->count;
 		add_blocks(rows, usage, kind, basis);
 		/* memory imported from a process of this run is in that process's row already */
 		for (size_t i = first; i < rows->count && kind == OWNER_IMPORTED; i++)
-			if (rows->items[i].bytes && exported_bytes >= usage->bytes[OWNER_IMPORTED]) {
+			if (rows->items[i].bytes &&
+			    exported_bytes >= usage->bytes[OWNER_IMPORTED]) {
 				rows->items[i].in_sum = false;
 				rows->sum -= rows->items[i].bytes;
 			}
 	}
-	add(rows, OWNER_PAGE_ROUNDING, usage->bytes[OWNER_PAGE_ROUNDING], CUF_UNKNOWN, BASIS_INFERRED, usage->pid);
-	add(rows, OWNER_POOL_SLACK, usage->pool_slack_known || usage->bytes[OWNER_POOL_SLACK] ? usage->bytes[OWNER_POOL_SLACK] : CUF_UNKNOWN, CUF_UNKNOWN,
-	    usage->pool_slack_known ? question->basis : BASIS_ESTIMATED, usage->pid);
-	add(rows, OWNER_FRAMEWORK_SLACK, usage->framework_known ? usage->bytes[OWNER_FRAMEWORK_SLACK] : CUF_UNKNOWN, CUF_UNKNOWN, usage->framework_basis, usage->pid);
+	add(rows, OWNER_PAGE_ROUNDING, usage->bytes[OWNER_PAGE_ROUNDING], CUF_UNKNOWN,
+	    BASIS_INFERRED, usage->pid);
+	add(rows, OWNER_POOL_SLACK,
+	    usage->pool_slack_known || usage->bytes[OWNER_POOL_SLACK]
+		    ? usage->bytes[OWNER_POOL_SLACK]
+		    : CUF_UNKNOWN,
+	    CUF_UNKNOWN, usage->pool_slack_known ? question->basis : BASIS_ESTIMATED, usage->pid);
+	add(rows, OWNER_FRAMEWORK_SLACK,
+	    usage->framework_known ? usage->bytes[OWNER_FRAMEWORK_SLACK] : CUF_UNKNOWN, CUF_UNKNOWN,
+	    usage->framework_basis, usage->pid);
 }
 
 /* Rows that are our own reckoning give way when the rows are more than the driver's total. */
 static void cut_to(struct rows *rows, uint64_t total_bytes)
 {
-	static const enum fact_owner softest[] = { OWNER_FREE, OWNER_PAGE_ROUNDING, OWNER_POOL_SLACK, OWNER_CONTEXT, OWNER_OTHER_PROCESSES, OWNER_IMPORTED };
+	static const enum fact_owner softest[] = {
+		OWNER_FREE,    OWNER_PAGE_ROUNDING,   OWNER_POOL_SLACK,
+		OWNER_CONTEXT, OWNER_OTHER_PROCESSES, OWNER_IMPORTED
+	};
 	for (size_t s = 0; s < sizeof softest / sizeof *softest; s++)
 		for (size_t i = 0; i < rows->count && rows->sum > total_bytes; i++) {
 			struct fact_owner_row *row = &rows->items[i];
 			uint64_t over = rows->sum - total_bytes;
-			if (row->kind != softest[s] || !row->in_sum || row->bytes == CUF_UNKNOWN || !row->bytes)
+			if (row->kind != softest[s] || !row->in_sum || row->bytes == CUF_UNKNOWN ||
+			    !row->bytes)
 				continue;
 			over = least_of(over, row->bytes);
 			row->bytes -= over;
@@ -191,15 +232,20 @@ static void add_others(struct rows *rows, const struct owners_question *question
 {
 	for (size_t i = 0; i < question->other_count; i++) {
 		const struct usage *usage = &question->others[i];
-		bool more = usage->nvml_bytes != CUF_UNKNOWN && usage->nvml_bytes > usage_bytes(usage);
-		struct fact_owner_row *row = add(rows, OWNER_OTHER_PROCESSES, more ? usage->nvml_bytes : usage_bytes(usage), CUF_UNKNOWN,
-						 more ? question->gpu_processes_basis : question->basis, usage->pid);
+		bool more =
+			usage->nvml_bytes != CUF_UNKNOWN && usage->nvml_bytes > usage_bytes(usage);
+		struct fact_owner_row *row =
+			add(rows, OWNER_OTHER_PROCESSES,
+			    more ? usage->nvml_bytes : usage_bytes(usage), CUF_UNKNOWN,
+			    more ? question->gpu_processes_basis : question->basis, usage->pid);
 		row->recorded = true;
 		row->by_nvml = more;
 	}
 	for (size_t i = 0; i < question->gpu_process_count; i++) {
 		const struct gpu_process *tenant = &question->gpu_processes[i];
-		struct fact_owner_row *row = add(rows, OWNER_OTHER_PROCESSES, tenant->bytes, CUF_UNKNOWN, question->gpu_processes_basis, tenant->pid);
+		struct fact_owner_row *row =
+			add(rows, OWNER_OTHER_PROCESSES, tenant->bytes, CUF_UNKNOWN,
+			    question->gpu_processes_basis, tenant->pid);
 		row->name = tenant->name;
 		row->by_nvml = true;
 	}
@@ -210,16 +256,22 @@ static void add_others(struct rows *rows, const struct owners_question *question
 /* What the driver took for itself around calls; or, where NVML says how much the process has in all, what is over. */
 static void add_context(struct rows *rows, const struct usage *focus)
 {
-	uint64_t bytes = focus->bytes[OWNER_CONTEXT], others = subtract_to_zero(usage_bytes(focus), bytes);
-	bool more = focus->nvml_bytes != CUF_UNKNOWN && subtract_to_zero(focus->nvml_bytes, others) > bytes;
+	uint64_t bytes = focus->bytes[OWNER_CONTEXT],
+		 others = subtract_to_zero(usage_bytes(focus), bytes);
+	bool more = focus->nvml_bytes != CUF_UNKNOWN &&
+		    subtract_to_zero(focus->nvml_bytes, others) > bytes;
 	if (more)
 		bytes = focus->nvml_bytes - others;
-	add(rows, OWNER_CONTEXT, bytes ? bytes : CUF_UNKNOWN, focus->count[OWNER_CONTEXT], BASIS_INFERRED, focus->pid)->by_nvml = more;
+	add(rows, OWNER_CONTEXT, bytes ? bytes : CUF_UNKNOWN, focus->count[OWNER_CONTEXT],
+	    BASIS_INFERRED, focus->pid)
+		->by_nvml = more;
 }
 
-static void add_rest(struct rows *rows, const struct owners_question *question, uint64_t *total_bytes)
+static void add_rest(struct rows *rows, const struct owners_question *question,
+		     uint64_t *total_bytes)
 {
-	struct fact_owner_row *unexplained = add(rows, OWNER_UNEXPLAINED, CUF_UNKNOWN, CUF_UNKNOWN, BASIS_INFERRED, 0);
+	struct fact_owner_row *unexplained =
+		add(rows, OWNER_UNEXPLAINED, CUF_UNKNOWN, CUF_UNKNOWN, BASIS_INFERRED, 0);
 	add(rows, OWNER_FREE, question->free_bytes, CUF_UNKNOWN, question->free_basis, 0);
 	if (*total_bytes == CUF_UNKNOWN)
 		return;
@@ -231,10 +283,15 @@ static void add_rest(struct rows *rows, const struct owners_question *question, 
 	unexplained->basis = question->free_bytes == CUF_UNKNOWN ? BASIS_ESTIMATED : BASIS_INFERRED;
 }
 
-struct fact_owner_row *owners_rows(const struct owners_question *question, struct arena *arena, size_t *count, uint64_t *total_bytes)
+struct fact_owner_row *owners_rows(const struct owners_question *question, struct arena *arena,
+				   size_t *count, uint64_t *total_bytes)
 {
 	const struct usage *focus = question->focus;
-	struct rows rows = { .items = arena_zeroed(arena, OWNER_MAX + focus->role_count + question->other_count + question->gpu_process_count, sizeof *rows.items) };
+	struct rows rows = { .items = arena_zeroed(arena,
+						   OWNER_MAX + focus->role_count +
+							   question->other_count +
+							   question->gpu_process_count,
+						   sizeof *rows.items) };
 	uint64_t exported = 0;
 	struct fact_owner_row *managed;
 	for (size_t i = 0; i < question->other_count; i++)
@@ -245,8 +302,11 @@ struct fact_owner_row *owners_rows(const struct owners_question *question, struc
 	add_context(&rows, focus);
 	add_rest(&rows, question, total_bytes);
 	managed = &rows.items[rows.count++];
-	*managed = (struct fact_owner_row){ .kind = OWNER_MANAGED, .bytes = focus->bytes[OWNER_MANAGED], .count = focus->count[OWNER_MANAGED],
-		.basis = question->basis, .pid = focus->pid };
+	*managed = (struct fact_owner_row){ .kind = OWNER_MANAGED,
+					    .bytes = focus->bytes[OWNER_MANAGED],
+					    .count = focus->count[OWNER_MANAGED],
+					    .basis = question->basis,
+					    .pid = focus->pid };
 	*count = rows.count;
 	return rows.items;
 }

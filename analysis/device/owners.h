@@ -47,7 +47,12 @@ struct fact_owner_row {
 };
 
 /* Live blocks of one row that are for one thing. */
-struct role_sum { enum fact_owner owner; const char *role; enum fact_basis basis; uint64_t bytes, count; };
+struct role_sum {
+	enum fact_owner owner;
+	const char *role;
+	enum fact_basis basis;
+	uint64_t bytes, count;
+};
 
 struct usage {
 	uint32_t pid;
@@ -63,8 +68,8 @@ struct usage {
 	struct fact_fragmentation fragmentation;
 };
 
-void usage_measure(const struct device_blocks *blocks, uint32_t pid, const struct driver_state *levels,
-		     struct arena *arena, struct usage *out);
+void usage_measure(const struct device_blocks *blocks, uint32_t pid,
+		   const struct driver_state *levels, struct arena *arena, struct usage *out);
 /* All that it takes of the device, imported memory left out. */
 uint64_t usage_bytes(const struct usage *usage);
 
@@ -81,7 +86,8 @@ struct owners_question {
 };
 
 /* The rows in order of enum fact_owner; *total_bytes is raised when the rows are more than the driver's total. */
-struct fact_owner_row *owners_rows(const struct owners_question *question, struct arena *arena, size_t *count, uint64_t *total_bytes);
+struct fact_owner_row *owners_rows(const struct owners_question *question, struct arena *arena,
+				   size_t *count, uint64_t *total_bytes);
 
 /* What packing would give: free, whole pages of it, every hole, and the slack of pools and frameworks. CUF_UNKNOWN when free is. */
 uint64_t packed_bytes(const struct usage *usage, uint64_t free_bytes);

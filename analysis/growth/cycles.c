@@ -80,11 +80,14 @@ void cycles_feed(struct cycles *cycles, int64_t delta_bytes, uint64_t position, 
 		return;
 	if (direction != cycles->direction) {
 		if (!cycles->direction) /* the state before the first event */
-			cycles->last.at = (struct cycle_mark){ position ? position - 1 : 0, time_ns };
+			cycles->last.at =
+				(struct cycle_mark){ position ? position - 1 : 0, time_ns };
 		push(cycles, &cycles->last);
 		cycles->direction = direction;
 	}
-	cycles->last = (struct point){ (int64_t)((uint64_t)cycles->last.value + (uint64_t)delta_bytes), { position, time_ns } };
+	cycles->last =
+		(struct point){ (int64_t)((uint64_t)cycles->last.value + (uint64_t)delta_bytes),
+				{ position, time_ns } };
 }
 
 static uint64_t seen_from(const struct cycles *cycles, unsigned level)
@@ -99,9 +102,14 @@ static uint64_t seen_from(const struct cycles *cycles, unsigned level)
 static void count_residue(struct cycles *cycles)
 {
 	for (size_t i = 0; i < cycles->depth; i++) {
-		bool low = (i + 1 < cycles->depth && cycles->stack[i].value < cycles->stack[i + 1].value) || (i && cycles->stack[i].value < cycles->stack[i - 1].value);
-		uint64_t before = i ? range_of(&cycles->stack[i - 1], &cycles->stack[i]) : UINT64_MAX;
-		uint64_t after = i + 1 < cycles->depth ? range_of(&cycles->stack[i], &cycles->stack[i + 1]) : UINT64_MAX;
+		bool low = (i + 1 < cycles->depth &&
+			    cycles->stack[i].value < cycles->stack[i + 1].value) ||
+			   (i && cycles->stack[i].value < cycles->stack[i - 1].value);
+		uint64_t before =
+			i ? range_of(&cycles->stack[i - 1], &cycles->stack[i]) : UINT64_MAX;
+		uint64_t after = i + 1 < cycles->depth
+					 ? range_of(&cycles->stack[i], &cycles->stack[i + 1])
+					 : UINT64_MAX;
 		if (low && cycles->depth > 1)
 			count_pair(cycles, least_of(before, after), &cycles->stack[i]);
 	}
@@ -116,7 +124,8 @@ static unsigned scale_of(const struct cycles *cycles)
 		level--;
 	best = level;
 	for (unsigned i = 1; i <= NEAR_LEVELS && i <= level; i++)
-		if (seen_from(cycles, level - i) >= 2 * seen_from(cycles, best) || (i == 1 && seen_from(cycles, level - i) * 16 >= seen_from(cycles, best) * 17))
+		if (seen_from(cycles, level - i) >= 2 * seen_from(cycles, best) ||
+		    (i == 1 && seen_from(cycles, level - i) * 16 >= seen_from(cycles, best) * 17))
 			best = level - i;
 	return best;
 }
@@ -130,10 +139,12 @@ static bool is_beside_the_work(const struct cycles *cycles, unsigned scale, uint
 		const struct level *level = &cycles->levels[i];
 		if (!level->last.at.position)
 			continue;
-		first = first && first->at.position < level->first.at.position ? first : &level->first;
+		first = first && first->at.position < level->first.at.position ? first
+									       : &level->first;
 		last = last && last->at.position > level->last.at.position ? last : &level->last;
 	}
-	return first && last->value > first->value && range_of(first, last) / seen / PROPORTION >= 2ull << scale;
+	return first && last->value > first->value &&
+	       range_of(first, last) / seen / PROPORTION >= 2ull << scale;
 }
 
 static int by_position(const void *a, const void *b)

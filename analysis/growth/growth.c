@@ -26,7 +26,10 @@ void growth_fini(struct growth *growth)
 	free(growth->window_of_mark);
 }
 
-static int64_t bounded(int64_t bytes) { return bytes > BYTES_MAX ? BYTES_MAX : bytes < -BYTES_MAX ? -BYTES_MAX : bytes; }
+static int64_t bounded(int64_t bytes)
+{
+	return bytes > BYTES_MAX ? BYTES_MAX : bytes < -BYTES_MAX ? -BYTES_MAX : bytes;
+}
 static int64_t sum(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
 
 struct row { struct growth_step steps[SITES_ROW]; uint32_t sites[SITES_ROW]; size_t count; };
@@ -54,7 +57,8 @@ static void count_step(struct site *site, const struct growth_step *step)
 		site->freed_age_ms += step->age_ms * step->count;
 		return;
 	}
-	if (step->count == 1 && (!site->least_bytes || (uint64_t)step->delta_bytes < site->least_bytes))
+	if (step->count == 1 &&
+	    (!site->least_bytes || (uint64_t)step->delta_bytes < site->least_bytes))
 		site->least_bytes = (uint64_t)step->delta_bytes;
 	if ((uint64_t)step->delta_bytes > site->most_bytes)
 		site->most_bytes = (uint64_t)step->delta_bytes;
@@ -71,7 +75,8 @@ static void space_marks(struct growth *growth)
 	growth->mark_count = least_of(growth->events, TREND_MAX);
 	growth->marks = xalloc_zeroed(growth->mark_count, sizeof *growth->marks);
 	for (size_t i = 0; i < growth->mark_count; i++)
-		growth->marks[i].position = growth->mark_count == 1 ? 0 : i * growth->events / (growth->mark_count - 1);
+		growth->marks[i].position =
+			growth->mark_count == 1 ? 0 : i * growth->events / (growth->mark_count - 1);
 }
 
 /* The quiet moments as marks: at most one between two events. False: too few of them. */
@@ -81,7 +86,8 @@ static bool place_quiet(struct growth *growth, const uint64_t *positions)
 	size_t count = 0;
 	for (size_t i = 0; i < growth->quiet_count; i++)
 		if (!count || positions[i] > marks[count - 1].position)
-			marks[count++] = (struct cycle_mark){ positions[i], growth->quiet[i].time_ns };
+			marks[count++] =
+				(struct cycle_mark){ positions[i], growth->quiet[i].time_ns };
 	if (growth->requests < CYCLES_MIN || count < CYCLES_MIN + 1) {
 		free(marks);
 		return false;
@@ -112,7 +118,8 @@ static void place_marks(struct growth *growth, const uint64_t *quiet_positions)
 	growth->windows = (uint32_t)(least_of(growth->mark_count, TREND_MAX));
 	growth->window_of_mark = xalloc_zeroed(growth->mark_count, 1);
 	for (size_t mark = growth->mark_count; mark--;) {
-		growth->window_of_mark[mark] = (uint8_t)(mark * growth->windows / growth->mark_count);
+		growth->window_of_mark[mark] =
+			(uint8_t)(mark * growth->windows / growth->mark_count);
 		growth->first_mark[growth->window_of_mark[mark]] = (uint32_t)mark;
 	}
 }
@@ -141,7 +148,8 @@ static void choose_candidates(struct growth *growth)
 	growth->floors = xalloc_zeroed(growth->floor_count, sizeof *growth->floors);
 	for (size_t i = 0; i < growth->floor_count; i++) {
 		struct site *site = &growth->sites.items[all[i].site];
-		int64_t live = site->live_bytes < (uint64_t)BYTES_MAX ? (int64_t)site->live_bytes : BYTES_MAX;
+		int64_t live = site->live_bytes < (uint64_t)BYTES_MAX ? (int64_t)site->live_bytes
+								      : BYTES_MAX;
 		site->floor = (uint32_t)i;
 		site->walk_bytes = subtract_to_zero(live, site->net_bytes); /* what it held before the first event */
 		for (unsigned w = 0; w < TREND_MAX; w++)
@@ -156,13 +164,15 @@ static void pass_marks(const struct growth *growth, struct site *site, uint32_t 
 	int64_t *least = growth->floors[site->floor].least;
 	if (site->passed >= mark)
 		return;
-	for (uint32_t w = growth->window_of_mark[site->passed]; w <= growth->window_of_mark[mark - 1]; w++)
+	for (uint32_t w = growth->window_of_mark[site->passed];
+	     w <= growth->window_of_mark[mark - 1]; w++)
 		if (site->walk_bytes < least[w])
 			least[w] = site->walk_bytes;
 	site->passed = mark;
 }
 
-static void follow_step(const struct growth *growth, struct site *site, const struct growth_step *step, uint32_t mark)
+static void follow_step(const struct growth *growth, struct site *site,
+			const struct growth_step *step, uint32_t mark)
 {
 	if (step->delta_bytes > 0) {
 		site->late_allocs += mark > growth->mark_count / 2;
@@ -177,13 +187,17 @@ static void follow_step(const struct growth *growth, struct site *site, const st
 	site->walk_bytes = sum(site->walk_bytes, step->delta_bytes);
 }
 
-static double nearly_whole(double value) { return fabs(value - round(value)) < 0.1 ? round(value) : value; }
+static double nearly_whole(double value)
+{
+	return fabs(value - round(value)) < 0.1 ? round(value) : value;
+}
 
 /* One request may be several ups and downs: no more requests than the busiest site has cycles with an allocation. */
 static void count_requests(struct growth *growth)
 {
 	uint64_t most = 0, between = growth->mark_count - 1;
-	double ups_per_mark = nearly_whole((double)growth->work_cycles / (double)between), marks_per_request;
+	double ups_per_mark = nearly_whole((double)growth->work_cycles / (double)between),
+	       marks_per_request;
 	if (!growth->work_cycles)
 		return;
 	if (growth->said) {
@@ -193,7 +207,8 @@ static void count_requests(struct growth *growth)
 	for (size_t i = 0; i < growth->sites.count; i++)
 		if (growth->sites.items[i].cycles > most)
 			most = growth->sites.items[i].cycles;
-	marks_per_request = most && most < between ? nearly_whole((double)between / (double)most) : 1;
+	marks_per_request =
+		most && most < between ? nearly_whole((double)between / (double)most) : 1;
 	growth->cycles_per_mark = ups_per_mark / marks_per_request;
 	growth->work_cycles = (uint64_t)llround((double)growth->work_cycles / marks_per_request);
 }
@@ -208,10 +223,13 @@ static void follow_first(struct growth *growth, const struct growth_source *sour
 	while (read_row(growth, source, &row))
 		for (size_t i = 0; i < row.count; i++) {
 			const struct growth_step *step = &row.steps[i];
-			for (; quiet < growth->quiet_count && growth->quiet[quiet].time_ns < step->time_ns; quiet++)
+			for (; quiet < growth->quiet_count &&
+			       growth->quiet[quiet].time_ns < step->time_ns;
+			     quiet++)
 				positions[quiet] = growth->events;
 			count_step(&growth->sites.items[row.sites[i]], step);
-			cycles_feed(growth->cycles, step->delta_bytes, ++growth->events, step->time_ns);
+			cycles_feed(growth->cycles, step->delta_bytes, ++growth->events,
+				    step->time_ns);
 		}
 	for (; quiet < growth->quiet_count; quiet++)
 		positions[quiet] = growth->events;
@@ -229,10 +247,15 @@ static void follow_again(struct growth *growth, const struct growth_source *sour
 	source->rewind(source->state);
 	while (read_row(growth, source, &row))
 		for (size_t i = 0; i < row.count; i++, position++) {
-			for (; mark < growth->mark_count && growth->marks[mark].position <= position; mark++)
+			for (;
+			     mark < growth->mark_count && growth->marks[mark].position <= position;
+			     mark++)
 				;
-			follow_step(growth, &growth->sites.items[row.sites[i]], &row.steps[i], mark);
-			for (uint32_t m = position ? mark : 0; m < growth->mark_count && growth->marks[m].position <= position + 1; m++)
+			follow_step(growth, &growth->sites.items[row.sites[i]], &row.steps[i],
+				    mark);
+			for (uint32_t m = position ? mark : 0;
+			     m < growth->mark_count && growth->marks[m].position <= position + 1;
+			     m++)
 				growth->marks[m].time_ns = row.steps[i].time_ns;
 		}
 }

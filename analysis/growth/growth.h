@@ -85,7 +85,8 @@ struct growth_source {
 void growth_init(struct growth *growth);
 void growth_follow(struct growth *growth, const struct growth_source *source);
 /* A live block's birth, after growth_follow: did it stay from before the last quarter on? */
-void growth_birth(const struct growth *growth, struct site *site, uint64_t bytes, uint64_t birth_ns);
+void growth_birth(const struct growth *growth, struct site *site, uint64_t bytes,
+		  uint64_t birth_ns);
 /* After growth_follow: is there a site whose verdict hangs on births? They are no evidence by a clock too coarse to order them
  * against the marks. */
 bool growth_asks_births(const struct growth *growth, uint64_t resolution_ns);

@@ -20,7 +20,9 @@ static struct series series_of(const struct growth *growth, const struct site *s
 	const struct site_floor *floor = &growth->floors[site->floor];
 	for (uint32_t w = 0; w < growth->windows; w++) {
 		uint32_t mark = growth->first_mark[w];
-		out.seconds[w] = ((double)growth->marks[mark].time_ns - (double)growth->marks[0].time_ns) / 1e9;
+		out.seconds[w] =
+			((double)growth->marks[mark].time_ns - (double)growth->marks[0].time_ns) /
+			1e9;
 		out.cycle[w] = mark * growth->cycles_per_mark;
 		out.bytes[w] = (double)floor->least[w];
 	}
@@ -30,8 +32,10 @@ static struct series series_of(const struct growth *growth, const struct site *s
 /* Blocks that are given back, but late: until eight such lifetimes were seen, a rising floor may be the first of them. */
 static bool outlives_its_blocks(const struct site *site, const struct series *series)
 {
-	double mean_ms = site->free_count ? (double)site->freed_age_ms / (double)site->free_count : 0;
-	return site->free_count * 10 < site->alloc_count || series->seconds[series->count - 1] * 1000 >= CYCLES_MIN * mean_ms;
+	double mean_ms =
+		site->free_count ? (double)site->freed_age_ms / (double)site->free_count : 0;
+	return site->free_count * 10 < site->alloc_count ||
+	       series->seconds[series->count - 1] * 1000 >= CYCLES_MIN * mean_ms;
 }
 
 /* One block for each of a few threads, as long as they live: a pool that starts its threads as the load comes. */
@@ -39,7 +43,8 @@ static bool is_of_threads(const struct site *site)
 {
 	unsigned threads = (unsigned)__builtin_popcountll(site->thread_bits);
 	bool alike = site->most_bytes / 2 <= site->least_bytes; /* what grows from thread to thread is no thread's own */
-	return alike && site->alloc_count <= THREADS_FEW && threads > 1 && threads * 4 >= site->alloc_count * 3;
+	return alike && site->alloc_count <= THREADS_FEW && threads > 1 &&
+	       threads * 4 >= site->alloc_count * 3;
 }
 
 /* Of what is estimated, chance decides which half of the time a sample fell into: one standard deviation of the difference that is asked for. */
@@ -49,15 +54,19 @@ static double chance_of(const struct site *site, const struct trend_steps *steps
 	return sqrt(sample_bytes * (steps->rise_second_half + steps->rise_first_half / 4));
 }
 
-static bool is_leak(const struct growth *growth, const struct site *site, const struct series *series, const struct trend_steps *steps)
+static bool is_leak(const struct growth *growth, const struct site *site,
+		    const struct series *series, const struct trend_steps *steps)
 {
 	double floor_then = series->bytes[series->count * 3 / 4] - series->bytes[0];
-	return !site->holds_blocks && !is_of_threads(site) && growth->work_cycles >= CYCLES_MIN && series->count > CYCLES_MIN &&
-	       steps->ups >= CYCLES_MIN - 1 && steps->quarters_with_ups == 4 && /* it rose in at least 8 cycles, all along */
-	       steps->fall <= steps->rise / 10 &&                              /* and stayed */
-	       steps->rise_second_half + chance_of(site, steps) >= steps->rise_first_half / 2 && /* no plateau */
+	return !site->holds_blocks && !is_of_threads(site) && growth->work_cycles >= CYCLES_MIN &&
+	       series->count > CYCLES_MIN && steps->ups >= CYCLES_MIN - 1 &&
+	       steps->quarters_with_ups == 4 && /* it rose in at least 8 cycles, all along */
+	       steps->fall <= steps->rise / 10 && /* and stayed */
+	       steps->rise_second_half + chance_of(site, steps) >=
+		       steps->rise_first_half / 2 && /* no plateau */
 	       outlives_its_blocks(site, series) &&
-	       (!growth->births || (double)site->old_bytes >= floor_then / 2);         /* of blocks that are still the same */
+	       (!growth->births ||
+		(double)site->old_bytes >= floor_then / 2); /* of blocks that are still the same */
 }
 
 /* The first step may be of many cycles, which were too small beside the later ones to be seen as such: it is left out. */
@@ -70,7 +79,8 @@ static size_t lumped(const struct series *series)
 	return rest.ups && series->bytes[1] - series->bytes[0] > 4 * rest.rise / (double)rest.ups;
 }
 
-static enum fact_class class_of(const struct growth *growth, const struct site *site, const struct series *series)
+static enum fact_class class_of(const struct growth *growth, const struct site *site,
+				const struct series *series)
 {
 	size_t first = lumped(series);
 	struct trend_steps steps = trend_steps(series->bytes + first, series->count - first);
@@ -86,7 +96,9 @@ static enum fact_class class_of(const struct growth *growth, const struct site *
 
 bool growth_asks_births(const struct growth *growth, uint64_t resolution_ns)
 {
-	if (growth->mark_count < 2 || growth->marks[growth->mark_count - 1].time_ns - growth->marks[0].time_ns <= resolution_ns * 64)
+	if (growth->mark_count < 2 ||
+	    growth->marks[growth->mark_count - 1].time_ns - growth->marks[0].time_ns <=
+		    resolution_ns * 64)
 		return false;
 	for (size_t i = 0; i < growth->sites.count; i++) {
 		const struct site *site = &growth->sites.items[i];
@@ -108,9 +120,11 @@ bool growth_asks_births(const struct growth *growth, uint64_t resolution_ns)
 static uint64_t per_cycle_bytes(const struct growth *growth, const struct site *site, double slope)
 {
 	double blocks = site->most_bytes ? slope / (double)site->most_bytes : 0;
-	if (site->least_bytes == site->most_bytes && blocks >= 0.75 && fabs(blocks - round(blocks)) < 0.25)
+	if (site->least_bytes == site->most_bytes && blocks >= 0.75 &&
+	    fabs(blocks - round(blocks)) < 0.25)
 		return site->most_bytes * (uint64_t)llround(blocks);
-	if (site->least_bytes == site->most_bytes && !growth->said && blocks >= 0.2 && blocks < 1.75)
+	if (site->least_bytes == site->most_bytes && !growth->said && blocks >= 0.2 &&
+	    blocks < 1.75)
 		return site->most_bytes;
 	return (uint64_t)llround(slope);
 }
@@ -121,11 +135,25 @@ void growth_judge(const struct growth *growth, const struct site *site, struct f
 	int64_t live = site->live_bytes < INT64_MAX ? (int64_t)site->live_bytes : INT64_MAX;
 	int64_t before = live > site->net_bytes ? live - site->net_bytes : 0;
 	*out = (struct fact_site){
-		.stack = { .id = site->stack }, .kind = site->kind, .class = CLASS_LIVE, .holds_blocks = site->holds_blocks, .bytes = site->live_bytes, .count = site->live_count,
-		.basis = site->live_variance > 0 ? BASIS_ESTIMATED : BASIS_OBSERVED, .per_request_bytes = CUF_UNKNOWN,
-		.cycles = growth->work_cycles, .cycles_basis = !growth->work_cycles ? BASIS_NONE : growth->said ? BASIS_OBSERVED : BASIS_INFERRED, .peak_bytes = (uint64_t)before + (uint64_t)site->highest_bytes,
-		.alloc_count = site->alloc_count, .alloc_bytes = site->alloc_bytes, .free_count = site->free_count,
-		.first_ns = site->first_ns, .last_ns = site->last_ns, .grown_bytes = (double)site->net_bytes,
+		.stack = { .id = site->stack },
+		.kind = site->kind,
+		.class = CLASS_LIVE,
+		.holds_blocks = site->holds_blocks,
+		.bytes = site->live_bytes,
+		.count = site->live_count,
+		.basis = site->live_variance > 0 ? BASIS_ESTIMATED : BASIS_OBSERVED,
+		.per_request_bytes = CUF_UNKNOWN,
+		.cycles = growth->work_cycles,
+		.cycles_basis = !growth->work_cycles ? BASIS_NONE
+				: growth->said	     ? BASIS_OBSERVED
+						     : BASIS_INFERRED,
+		.peak_bytes = (uint64_t)before + (uint64_t)site->highest_bytes,
+		.alloc_count = site->alloc_count,
+		.alloc_bytes = site->alloc_bytes,
+		.free_count = site->free_count,
+		.first_ns = site->first_ns,
+		.last_ns = site->last_ns,
+		.grown_bytes = (double)site->net_bytes,
 	};
 	if (site->floor != SITE_NONE && growth->windows) {
 		struct series series = series_of(growth, site);

@@ -46,26 +46,31 @@ static uint64_t or_zero(uint64_t n) { return n == CUF_UNKNOWN ? 0 : n; }
 static uint64_t whole_pages_of(uint64_t count, uint64_t bytes)
 {
 	uint64_t edges;
-	return __builtin_mul_overflow(count, PAGE - 1, &edges) || edges >= bytes ? 0 : bytes - edges;
+	return __builtin_mul_overflow(count, PAGE - 1, &edges) || edges >= bytes ? 0
+										 : bytes - edges;
 }
 
 static void split_free(const char *text, struct fact_allocator *allocator, struct arena *arena)
 {
-	uint64_t free_bytes = sane_number(text, "free_bytes"), count = or_zero(sane_number(text, "free_count")), whole = 0;
+	uint64_t free_bytes = sane_number(text, "free_bytes"),
+		 count = or_zero(sane_number(text, "free_count")), whole = 0;
 	struct fact_free_class *classes = arena_zeroed(arena, 64, sizeof *classes);
 	struct key_class entry;
 	if (free_bytes == CUF_UNKNOWN)
 		return;
 	allocator->top_bytes = or_zero(sane_number(text, "top_bytes"));
 	allocator->top_bytes = least_of(allocator->top_bytes, free_bytes);
-	for (const char *at = text; allocator->free_count < 64 && key_next_class(&at, "free", &entry);) {
-		classes[allocator->free_count++] = (struct fact_free_class){ entry.class, entry.first, entry.second };
+	for (const char *at = text;
+	     allocator->free_count < 64 && key_next_class(&at, "free", &entry);) {
+		classes[allocator->free_count++] =
+			(struct fact_free_class){ entry.class, entry.first, entry.second };
 		whole += whole_pages_of(entry.first, entry.second);
 	}
 	allocator->free = classes;
 	if (!allocator->free_count) /* sums alone */
 		whole = whole_pages_of(count ? count - 1 : 0, free_bytes - allocator->top_bytes);
-	whole = whole + allocator->top_bytes < free_bytes ? whole + allocator->top_bytes : free_bytes;
+	whole = whole + allocator->top_bytes < free_bytes ? whole + allocator->top_bytes
+							  : free_bytes;
 	allocator->cached_bytes = whole;
 	allocator->fragmented_bytes = free_bytes - whole;
 	allocator->split_basis = BASIS_ESTIMATED;
@@ -76,9 +81,11 @@ static void take_glibc(const char *text, struct fact_allocator *allocator, struc
 	uint64_t largest = sane_number(text, "largest_bytes");
 	split_free(text, allocator, arena);
 	if (largest != CUF_UNKNOWN)
-		allocator->largest_free = (struct fact_layer){ largest, "exact, allocator's books" };
+		allocator->largest_free =
+			(struct fact_layer){ largest, "exact, allocator's books" };
 	else if (sane_number(text, "top_bytes") != CUF_UNKNOWN)
-		allocator->largest_free = (struct fact_layer){ sane_number(text, "top_bytes"), "lower bound, top of the heap" };
+		allocator->largest_free = (struct fact_layer){ sane_number(text, "top_bytes"),
+							       "lower bound, top of the heap" };
 }
 
 /* ---- jemalloc: slabs, and free extents by page class ---- */
@@ -93,17 +100,25 @@ static uint64_t page_class_bytes(uint64_t class, uint64_t page_bytes)
 	return ((4 + class % 4 + 1) << (class / 4 - 1)) * page_bytes;
 }
 
-static void take_extents(const char *text, const char *family, struct fact_allocator *allocator, uint64_t page_bytes, struct fact_free_class *classes)
+static void take_extents(const char *text, const char *family, struct fact_allocator *allocator,
+			 uint64_t page_bytes, struct fact_free_class *classes)
 {
 	struct key_class entry;
-	for (const char *at = text; allocator->free_count < 512 && key_next_class(&at, family, &entry);) {
+	for (const char *at = text;
+	     allocator->free_count < 512 && key_next_class(&at, family, &entry);) {
 		uint64_t least = page_class_bytes(entry.class, page_bytes), others = 0, largest;
-		if (!entry.first || __builtin_mul_overflow(entry.first - 1, least, &others) || others > entry.second)
+		if (!entry.first || __builtin_mul_overflow(entry.first - 1, least, &others) ||
+		    others > entry.second)
 			continue;
 		largest = entry.second - others;
-		classes[allocator->free_count++] = (struct fact_free_class){ least, entry.first, entry.second };
-		if (allocator->largest_free.bytes == CUF_UNKNOWN || largest > allocator->largest_free.bytes)
-			allocator->largest_free = (struct fact_layer){ largest, entry.first == 1 ? "exact, allocator's books" : "upper bound, allocator's books" };
+		classes[allocator->free_count++] =
+			(struct fact_free_class){ least, entry.first, entry.second };
+		if (allocator->largest_free.bytes == CUF_UNKNOWN ||
+		    largest > allocator->largest_free.bytes)
+			allocator->largest_free = (struct fact_layer){
+				largest, entry.first == 1 ? "exact, allocator's books"
+							  : "upper bound, allocator's books"
+			};
 	}
 }
 
@@ -119,8 +134,10 @@ static void take_jemalloc(const char *text, struct fact_allocator *allocator, st
 		take_extents(text, "retained", allocator, page_bytes, classes);
 	}
 	allocator->free = classes;
-	for (const char *at = text; allocator->slab_count < 64 && key_next_class(&at, "slab", &entry);)
-		slabs[allocator->slab_count++] = (struct fact_slab){ entry.class, entry.first, entry.second };
+	for (const char *at = text;
+	     allocator->slab_count < 64 && key_next_class(&at, "slab", &entry);)
+		slabs[allocator->slab_count++] =
+			(struct fact_slab){ entry.class, entry.first, entry.second };
 	allocator->slabs = slabs;
 }
 
@@ -128,10 +145,17 @@ static void take_jemalloc(const char *text, struct fact_allocator *allocator, st
 
 static void take_figures(const char *text, struct fact_allocator *allocator, struct arena *arena)
 {
-	const struct { const char *key; uint64_t *to; } rows[] = {
-		{ "system_bytes", &allocator->system_bytes }, { "live_bytes", &allocator->live_bytes }, { "cached_bytes", &allocator->cached_bytes },
-		{ "scattered_bytes", &allocator->fragmented_bytes }, { "own_bytes", &allocator->own_bytes }, { "retained_bytes", &allocator->retained_bytes },
-		{ "thread_cached_bytes", &allocator->thread_cached_bytes }, { "mapped_bytes", &allocator->mapped_bytes }, { "arena_count", &allocator->arena_count },
+	const struct { const char *key; uint64_t *to;
+	} rows[] = {
+		{ "system_bytes", &allocator->system_bytes },
+		{ "live_bytes", &allocator->live_bytes },
+		{ "cached_bytes", &allocator->cached_bytes },
+		{ "scattered_bytes", &allocator->fragmented_bytes },
+		{ "own_bytes", &allocator->own_bytes },
+		{ "retained_bytes", &allocator->retained_bytes },
+		{ "thread_cached_bytes", &allocator->thread_cached_bytes },
+		{ "mapped_bytes", &allocator->mapped_bytes },
+		{ "arena_count", &allocator->arena_count },
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
 		*rows[i].to = sane_number(text, rows[i].key);
@@ -145,12 +169,25 @@ static void take_figures(const char *text, struct fact_allocator *allocator, str
 
 static struct fact_allocator allocator_of(const struct fact_meta_text *text, struct arena *arena)
 {
-	struct fact_allocator allocator = { .name = copy_value(arena, text->text, "name"), .version = copy_value(arena, text->text, "version"),
-		.object = copy_value(arena, text->text, "object"), .role = role_of(text->text), .time_ns = CUF_UNKNOWN,
-		.system_bytes = CUF_UNKNOWN, .live_bytes = CUF_UNKNOWN, .cached_bytes = CUF_UNKNOWN, .fragmented_bytes = CUF_UNKNOWN,
-		.own_bytes = CUF_UNKNOWN, .retained_bytes = CUF_UNKNOWN, .thread_cached_bytes = CUF_UNKNOWN, .mapped_bytes = CUF_UNKNOWN,
-		.top_bytes = CUF_UNKNOWN, .arena_count = CUF_UNKNOWN, .largest_free = { CUF_UNKNOWN, "" } };
-	if (text->number == CUF_MOMENT_START || (key_number(text->text, "live_bytes") == CUF_UNKNOWN && key_number(text->text, "system_bytes") == CUF_UNKNOWN))
+	struct fact_allocator allocator = { .name = copy_value(arena, text->text, "name"),
+					    .version = copy_value(arena, text->text, "version"),
+					    .object = copy_value(arena, text->text, "object"),
+					    .role = role_of(text->text),
+					    .time_ns = CUF_UNKNOWN,
+					    .system_bytes = CUF_UNKNOWN,
+					    .live_bytes = CUF_UNKNOWN,
+					    .cached_bytes = CUF_UNKNOWN,
+					    .fragmented_bytes = CUF_UNKNOWN,
+					    .own_bytes = CUF_UNKNOWN,
+					    .retained_bytes = CUF_UNKNOWN,
+					    .thread_cached_bytes = CUF_UNKNOWN,
+					    .mapped_bytes = CUF_UNKNOWN,
+					    .top_bytes = CUF_UNKNOWN,
+					    .arena_count = CUF_UNKNOWN,
+					    .largest_free = { CUF_UNKNOWN, "" } };
+	if (text->number == CUF_MOMENT_START ||
+	    (key_number(text->text, "live_bytes") == CUF_UNKNOWN &&
+	     key_number(text->text, "system_bytes") == CUF_UNKNOWN))
 		return allocator;
 	allocator.time_ns = text->time_ns;
 	take_figures(text->text, &allocator, arena);
@@ -160,7 +197,8 @@ static struct fact_allocator allocator_of(const struct fact_meta_text *text, str
 static int by_role(const void *x, const void *y)
 {
 	const struct fact_allocator *left = x, *right = y;
-	return left->role != right->role ? (left->role < right->role ? -1 : 1) : strcmp(left->object, right->object);
+	return left->role != right->role ? (left->role < right->role ? -1 : 1)
+					 : strcmp(left->object, right->object);
 }
 
 static bool same_value(const char *a, const char *b, const char *key)
@@ -172,11 +210,14 @@ static bool same_value(const char *a, const char *b, const char *key)
 
 static bool same_allocator(const struct fact_meta_text *left, const struct fact_meta_text *right)
 {
-	return same_value(left->text, right->text, "name") && same_value(left->text, right->text, "role") && same_value(left->text, right->text, "object");
+	return same_value(left->text, right->text, "name") &&
+	       same_value(left->text, right->text, "role") &&
+	       same_value(left->text, right->text, "object");
 }
 
 /* Later texts of the same allocator take the place of earlier ones. */
-struct fact_allocator *allocator_stats_of(const struct meta *meta, uint64_t time_ns, struct arena *arena, size_t *count)
+struct fact_allocator *allocator_stats_of(const struct meta *meta, uint64_t time_ns,
+					  struct arena *arena, size_t *count)
 {
 	const struct fact_meta_text **texts = NULL;
 	struct fact_allocator *kept;

@@ -54,7 +54,8 @@ struct fact_allocator {
 #define STATS_LATE_NS 1000000000ull
 
 /* One for each allocator, the process's own first; *count 0: the recording names none. */
-struct fact_allocator *allocator_stats_of(const struct meta *meta, uint64_t time_ns, struct arena *arena, size_t *count);
+struct fact_allocator *allocator_stats_of(const struct meta *meta, uint64_t time_ns,
+					  struct arena *arena, size_t *count);
 /* Resident memory by sort of mapping: key=value lines; NULL: none at that time. */
 const char *allocator_stats_memory(const struct meta *meta, uint64_t time_ns);
 

@@ -14,12 +14,19 @@ static bool next_block(const struct reader *reader, uint64_t *at, struct heap_bl
 	uint64_t count = reader_count(reader, CUF_SEC_HOST_LEDGER);
 	while (*at < count) {
 		if (*at % DROP_EVERY == 0 && *at)
-			reader_drop_range(reader, reader_at(reader, CUF_SEC_HOST_LEDGER, *at - DROP_EVERY), DROP_EVERY * (uint64_t)sizeof(struct cuf_host_block));
-		struct cuf_host_block entry = *(const struct cuf_host_block *)reader_at(reader, CUF_SEC_HOST_LEDGER, (*at)++);
+			reader_drop_range(reader,
+					  reader_at(reader, CUF_SEC_HOST_LEDGER, *at - DROP_EVERY),
+					  DROP_EVERY * (uint64_t)sizeof(struct cuf_host_block));
+		struct cuf_host_block entry = *(const struct cuf_host_block *)reader_at(
+			reader, CUF_SEC_HOST_LEDGER, (*at)++);
 		if (!cuf_host_addr(entry.word0) || cuf_host_addr(entry.word0) == CUF_KEY_BUSY)
 			continue;
-		*block = (struct heap_block){ reader_call_site(reader, cuf_host_stack(entry.word1)), (uint32_t)(entry.word0 & 0x7ffff), cuf_host_bytes(entry.word1),
-			reader->header.start_ns + cuf_birth_ms((uint32_t)(entry.word0 & 0x7ffff)) * 1000000u };
+		*block = (struct heap_block){
+			reader_call_site(reader, cuf_host_stack(entry.word1)),
+			(uint32_t)(entry.word0 & 0x7ffff), cuf_host_bytes(entry.word1),
+			reader->header.start_ns +
+				cuf_birth_ms((uint32_t)(entry.word0 & 0x7ffff)) * 1000000u
+		};
 		return true;
 	}
 	reader_drop(reader, CUF_SEC_HOST_LEDGER);
@@ -31,7 +38,8 @@ bool heap_row(const struct reader *reader, uint64_t *at, struct sites *sites, st
 	struct site_key keys[SITES_ROW];
 	row->count = 0;
 	while (row->count < SITES_ROW && next_block(reader, at, &row->blocks[row->count])) {
-		keys[row->count] = (struct site_key){ row->blocks[row->count].stack, CUF_KIND_HOST, CUF_DEVICE_NONE };
+		keys[row->count] = (struct site_key){ row->blocks[row->count].stack, CUF_KIND_HOST,
+						      CUF_DEVICE_NONE };
 		row->count++;
 	}
 	sites_get_row(sites, keys, row->count, row->sites);
@@ -49,7 +57,8 @@ void host_estimate_add(struct host_estimate *estimate, double weight, double cha
 static void estimate_clamp(struct host_estimate *estimate)
 {
 	if (estimate->value < 0 || estimate->variance < 0)
-		*estimate = (struct host_estimate){ estimate->value < 0 ? 0 : estimate->value, 0, 0 };
+		*estimate =
+			(struct host_estimate){ estimate->value < 0 ? 0 : estimate->value, 0, 0 };
 }
 
 /* The quantile of a gamma distribution of unit scale that lies z standard deviations from the middle, after Wilson and Hilferty. */
@@ -62,21 +71,26 @@ static double gamma_quantile(double shape, double z)
 struct host_interval host_estimate_interval(const struct host_estimate *estimate, double unseen)
 {
 	const double z = 1.959964;
-	double scale = estimate->variance > 0 ? estimate->third / estimate->variance : unseen, samples, certain;
+	double scale = estimate->variance > 0 ? estimate->third / estimate->variance : unseen,
+	       samples, certain;
 	if (isinf(scale))
 		return (struct host_interval){ estimate->value, INFINITY };
 	if (scale <= 0) { /* nearly all were recorded: no rare event in it */
 		double half = z * sqrt(estimate->variance);
-		return (struct host_interval){ fmax(0, estimate->value - half), estimate->value + half };
+		return (struct host_interval){ fmax(0, estimate->value - half),
+					       estimate->value + half };
 	}
 	samples = estimate->variance / (scale * scale);
 	certain = estimate->value - scale * samples;
-	return (struct host_interval){ fmax(0, certain + scale * gamma_quantile(samples, -z)), certain + scale * gamma_quantile(samples + 1, z) };
+	return (struct host_interval){ fmax(0, certain + scale * gamma_quantile(samples, -z)),
+				       certain + scale * gamma_quantile(samples + 1, z) };
 }
 
-static void add(struct site *site, struct heap_totals *all, uint64_t bytes, uint64_t mean_bytes, double sign)
+static void add(struct site *site, struct heap_totals *all, uint64_t bytes, uint64_t mean_bytes,
+		double sign)
 {
-	double chance = host_weight_chance(bytes, mean_bytes), weight = (double)bytes / chance, variance = (1 - chance) * weight * weight;
+	double chance = host_weight_chance(bytes, mean_bytes), weight = (double)bytes / chance,
+	       variance = (1 - chance) * weight * weight;
 	host_estimate_add(&all->bytes, weight, chance, sign);
 	host_estimate_add(&all->count, 1 / chance, chance, sign);
 	/* in a site: as integers, of the same weight that its events have */
@@ -86,14 +100,17 @@ static void add(struct site *site, struct heap_totals *all, uint64_t bytes, uint
 	site->live_third += sign * variance * (1 - 2 * chance) * weight;
 }
 
-static void undo_after(const struct reader *reader, uint64_t time_ns, struct sites *sites, struct heap_totals *out)
+static void undo_after(const struct reader *reader, uint64_t time_ns, struct sites *sites,
+		       struct heap_totals *out)
 {
 	struct host_stream *stream = host_stream_new(reader);
 	struct host_event event;
 	while (host_stream_next(stream, &event)) {
 		int sign = host_event_sign(event.op);
 		if (event.time_ns > time_ns && sign && event.bytes)
-			add(sites_get(sites, CUF_KIND_HOST, CUF_DEVICE_NONE, reader_call_site(reader, event.stack)), out, event.bytes, event.sample_mean_bytes, -sign);
+			add(sites_get(sites, CUF_KIND_HOST, CUF_DEVICE_NONE,
+				      reader_call_site(reader, event.stack)),
+			    out, event.bytes, event.sample_mean_bytes, -sign);
 	}
 	host_stream_free(stream);
 	/* what was lost from the ring may leave less than nothing */
@@ -106,7 +123,8 @@ static void undo_after(const struct reader *reader, uint64_t time_ns, struct sit
 	estimate_clamp(&out->count);
 }
 
-static void count_live(struct site *site, struct heap_totals *out, const struct heap_block *block, uint64_t mean_bytes)
+static void count_live(struct site *site, struct heap_totals *out, const struct heap_block *block,
+		       uint64_t mean_bytes)
 {
 	add(site, out, block->bytes, mean_bytes, 1);
 	if (block->birth_ns < site->first_ns)
@@ -115,16 +133,19 @@ static void count_live(struct site *site, struct heap_totals *out, const struct 
 		site->last_ns = block->birth_ns;
 }
 
-void heap_read(const struct reader *reader, const struct host_means *means, uint64_t time_ns, struct sites *sites, struct heap_totals *out)
+void heap_read(const struct reader *reader, const struct host_means *means, uint64_t time_ns,
+	       struct sites *sites, struct heap_totals *out)
 {
 	uint64_t at = 0, mean_bytes = host_means_most(means);
 	const struct reader_section *ledger = &reader->sections[CUF_SEC_HOST_LEDGER];
 	struct heap_row row;
 	*out = (struct heap_totals){ .estimated = mean_bytes != 0, .mean_bytes = mean_bytes };
-	out->known = reader->header.options_host_mode != CUF_HOST_OFF && ledger->count && ledger->count == ledger->planned;
+	out->known = reader->header.options_host_mode != CUF_HOST_OFF && ledger->count &&
+		     ledger->count == ledger->planned;
 	while (heap_row(reader, &at, sites, &row))
 		for (size_t i = 0; i < row.count; i++)
-			count_live(&sites->items[row.sites[i]], out, &row.blocks[i], host_means_at(means, row.blocks[i].birth));
+			count_live(&sites->items[row.sites[i]], out, &row.blocks[i],
+				   host_means_at(means, row.blocks[i].birth));
 	if (time_ns != CUF_UNKNOWN)
 		undo_after(reader, time_ns, sites, out);
 }

@@ -40,7 +40,8 @@ struct host_interval { double low, high; };
 struct host_interval host_estimate_interval(const struct host_estimate *estimate, double unseen);
 
 /* Adds every live host block to its site; births too. */
-void heap_read(const struct reader *reader, const struct host_means *means, uint64_t time_ns, struct sites *sites, struct heap_totals *out);
+void heap_read(const struct reader *reader, const struct host_means *means, uint64_t time_ns,
+	       struct sites *sites, struct heap_totals *out);
 
 /* The live blocks, row by row, with the numbers of their sites. false: at the end. Start with *at = 0. */
 struct heap_block { uint32_t stack, birth; uint64_t bytes, birth_ns; };

@@ -24,12 +24,15 @@ struct sweep {
 	double open_bytes;        /* of all windows together */
 };
 
-static bool next_block(const struct reader *reader, const struct host_means *means, uint64_t *at, struct block *out)
+static bool next_block(const struct reader *reader, const struct host_means *means, uint64_t *at,
+		       struct block *out)
 {
 	uint64_t count = reader_count(reader, CUF_SEC_HOST_LEDGER);
 	while (*at < count) {
-		struct cuf_host_block entry = *(const struct cuf_host_block *)reader_at(reader, CUF_SEC_HOST_LEDGER, (*at)++);
-		*out = (struct block){ cuf_host_addr(entry.word0), entry.word1, host_means_at(means, (uint32_t)(entry.word0 & 0x7ffff)) };
+		struct cuf_host_block entry = *(const struct cuf_host_block *)reader_at(
+			reader, CUF_SEC_HOST_LEDGER, (*at)++);
+		*out = (struct block){ cuf_host_addr(entry.word0), entry.word1,
+				       host_means_at(means, (uint32_t)(entry.word0 & 0x7ffff)) };
 		if (out->addr && entry.word0 != CUF_KEY_BUSY)
 			return true;
 	}
@@ -40,7 +43,8 @@ static bool next_block(const struct reader *reader, const struct host_means *mea
 static uint64_t mix(uint64_t n) { return (n ^ n >> 29) * 0x9E3779B97F4A7C15ull >> 20; }
 
 /* All blocks of every skip-th window, so that a huge ledger needs no huge memory. */
-static struct block *collect(const struct reader *reader, const struct host_means *means, uint64_t window_bytes, size_t *count)
+static struct block *collect(const struct reader *reader, const struct host_means *means,
+			     uint64_t window_bytes, size_t *count)
 {
 	uint64_t at = 0, all = 0, skip;
 	struct block block, *blocks = NULL;
@@ -50,7 +54,8 @@ static struct block *collect(const struct reader *reader, const struct host_mean
 	skip = all / BLOCKS_MAX + 1;
 	*count = 0;
 	for (at = 0; next_block(reader, means, &at, &block);) {
-		if (cuf_address_is_map(block.addr, cuf_host_bytes(block.word1)) || (skip > 1 && mix(block.addr / window_bytes) % skip))
+		if (cuf_address_is_map(block.addr, cuf_host_bytes(block.word1)) ||
+		    (skip > 1 && mix(block.addr / window_bytes) % skip))
 			continue;
 		xalloc_grow(&blocks, *count, &room, sizeof *blocks);
 		blocks[(*count)++] = block;
@@ -67,19 +72,24 @@ static int by_addr(const void *a, const void *b)
 /* Bytes of the block within [start, end), for as many as it stands for. */
 static double weight_in(const struct block *block, uint64_t start, uint64_t end)
 {
-	uint64_t bytes = cuf_host_bytes(block->word1), from = most_of(block->addr, start), to = block->addr + bytes < end ? block->addr + bytes : end;
+	uint64_t bytes = cuf_host_bytes(block->word1), from = most_of(block->addr, start),
+		 to = block->addr + bytes < end ? block->addr + bytes : end;
 	return to > from ? (double)(to - from) / host_weight_chance(bytes, block->mean_bytes) : 0;
 }
 
 /* Blocks first .. past - 1 begin in this window; the one before first may reach into it. */
 static void judge_window(struct sweep *sweep, size_t first, size_t past)
 {
-	uint64_t start = sweep->blocks[first].addr / sweep->window_bytes * sweep->window_bytes, end = start + sweep->window_bytes;
-	double live = first ? weight_in(&sweep->blocks[first - 1], start, end) : 0, number = 0, open;
+	uint64_t start = sweep->blocks[first].addr / sweep->window_bytes * sweep->window_bytes,
+		 end = start + sweep->window_bytes;
+	double live = first ? weight_in(&sweep->blocks[first - 1], start, end) : 0, number = 0,
+	       open;
 	for (size_t i = first; i < past; i++) {
 		uint64_t bytes = cuf_host_bytes(sweep->blocks[i].word1);
 		live += weight_in(&sweep->blocks[i], start, end);
-		number += bytes < SMALL_BYTES ? 1 / host_weight_chance(bytes, sweep->blocks[i].mean_bytes) : 0;
+		number += bytes < SMALL_BYTES
+				  ? 1 / host_weight_chance(bytes, sweep->blocks[i].mean_bytes)
+				  : 0;
 	}
 	open = (double)sweep->window_bytes - live;
 	if (number <= 0 || open < (double)sweep->window_bytes / 2)
@@ -91,7 +101,9 @@ static void judge_window(struct sweep *sweep, size_t first, size_t past)
 		struct site *site;
 		if (bytes >= SMALL_BYTES)
 			continue;
-		site = sites_get(&sweep->sites, CUF_KIND_HOST, CUF_DEVICE_NONE, reader_call_site(sweep->reader, cuf_host_stack(sweep->blocks[i].word1)));
+		site = sites_get(
+			&sweep->sites, CUF_KIND_HOST, CUF_DEVICE_NONE,
+			reader_call_site(sweep->reader, cuf_host_stack(sweep->blocks[i].word1)));
 		site->live_bytes += host_weight_bytes(bytes, sweep->blocks[i].mean_bytes);
 		site->live_count += (uint64_t)(1 / chance + 0.5);
 		site->live_variance += open * (1 / chance) / number; /* here: its share of the open bytes */
@@ -102,7 +114,8 @@ static void sweep_all(struct sweep *sweep)
 {
 	for (size_t first = 0, past; first < sweep->count; first = past) {
 		uint64_t window = sweep->blocks[first].addr / sweep->window_bytes;
-		for (past = first + 1; past < sweep->count && sweep->blocks[past].addr / sweep->window_bytes == window;)
+		for (past = first + 1; past < sweep->count &&
+				       sweep->blocks[past].addr / sweep->window_bytes == window;)
 			past++;
 		judge_window(sweep, first, past);
 	}
@@ -111,16 +124,21 @@ static void sweep_all(struct sweep *sweep)
 static int by_open_bytes(const void *a, const void *b)
 {
 	const struct host_pin *left = a, *right = b;
-	return left->open_bytes != right->open_bytes ? (left->open_bytes > right->open_bytes ? -1 : 1) : left->stack < right->stack ? -1 : left->stack > right->stack;
+	return left->open_bytes != right->open_bytes
+		       ? (left->open_bytes > right->open_bytes ? -1 : 1)
+	       : left->stack < right->stack ? -1
+					    : left->stack > right->stack;
 }
 
-size_t host_pins_find(const struct reader *reader, const struct host_means *means, uint64_t fragmented_bytes, size_t most, struct host_pin **pins)
+size_t host_pins_find(const struct reader *reader, const struct host_means *means,
+		      uint64_t fragmented_bytes, size_t most, struct host_pin **pins)
 {
 	uint64_t mean_bytes = host_means_most(means);
 	struct sweep sweep = { .reader = reader, .window_bytes = PAGE };
 	struct block *blocks;
 	size_t count;
-	while (mean_bytes && sweep.window_bytes < SAMPLES_IN_WINDOW * mean_bytes && sweep.window_bytes < 1ull << 40)
+	while (mean_bytes && sweep.window_bytes < SAMPLES_IN_WINDOW * mean_bytes &&
+	       sweep.window_bytes < 1ull << 40)
 		sweep.window_bytes *= 2;
 	sweep.blocks = blocks = collect(reader, means, sweep.window_bytes, &sweep.count);
 	if (sweep.count)
@@ -131,7 +149,9 @@ size_t host_pins_find(const struct reader *reader, const struct host_means *mean
 	for (size_t i = 0; i < sweep.sites.count; i++) {
 		const struct site *site = &sweep.sites.items[i];
 		double share = sweep.open_bytes > 0 ? site->live_variance / sweep.open_bytes : 0;
-		(*pins)[i] = (struct host_pin){ site->stack, (uint64_t)((double)fragmented_bytes * share), site->live_bytes, site->live_count };
+		(*pins)[i] = (struct host_pin){ site->stack,
+						(uint64_t)((double)fragmented_bytes * share),
+						site->live_bytes, site->live_count };
 	}
 	count = sweep.sites.count;
 	if (count)
@@ -141,7 +161,8 @@ size_t host_pins_find(const struct reader *reader, const struct host_means *mean
 	return least_of(count, most);
 }
 
-void host_maps_each(const struct reader *reader, uint64_t time_ns, void (*see)(void *context, const struct host_map *map, int sign), void *context)
+void host_maps_each(const struct reader *reader, uint64_t time_ns,
+		    void (*see)(void *context, const struct host_map *map, int sign), void *context)
 {
 	static const struct host_means of_no_matter; /* maps are not sampled */
 	struct host_stream *stream;
@@ -151,7 +172,11 @@ void host_maps_each(const struct reader *reader, uint64_t time_ns, void (*see)(v
 	while (next_block(reader, &of_no_matter, &at, &block)) {
 		uint64_t bytes = cuf_host_bytes(block.word1);
 		if (cuf_address_is_map(block.addr, bytes))
-			see(context, &(struct host_map){ reader_call_site(reader, cuf_host_stack(block.word1)), bytes, cuf_address_is_file_map(block.addr, bytes) }, 1);
+			see(context,
+			    &(struct host_map){
+				    reader_call_site(reader, cuf_host_stack(block.word1)), bytes,
+				    cuf_address_is_file_map(block.addr, bytes) },
+			    1);
 	}
 	if (time_ns == CUF_UNKNOWN)
 		return;
@@ -159,7 +184,10 @@ void host_maps_each(const struct reader *reader, uint64_t time_ns, void (*see)(v
 	while (host_stream_next(stream, &event)) {
 		int sign = host_event_sign(event.op);
 		if (event.time_ns > time_ns && sign && cuf_address_is_map(event.addr, event.bytes))
-			see(context, &(struct host_map){ event.stack, event.bytes, cuf_address_is_file_map(event.addr, event.bytes) }, -sign);
+			see(context,
+			    &(struct host_map){ event.stack, event.bytes,
+						cuf_address_is_file_map(event.addr, event.bytes) },
+			    -sign);
 	}
 	host_stream_free(stream);
 }

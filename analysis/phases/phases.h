@@ -86,18 +86,31 @@ bool work_follow(struct work *work, const struct cuf_event *event, int64_t *delt
 void work_end(struct work *work);
 
 /* All spans of the events, with their bytes. */
-void spans_read(struct phase_spans *spans, const struct events *events, const struct work_base *base);
+void spans_read(struct phase_spans *spans, const struct events *events,
+		const struct work_base *base);
 
 /* What the memory tells. Spans have their op as PUSH; names and clauses in `found`. */
-struct inferred { const char *name, *why; enum fact_basis basis; uint64_t begin_ns, end_ns, begin_seq, end_seq; };
+struct inferred {
+	const char *name, *why;
+	enum fact_basis basis;
+	uint64_t begin_ns, end_ns, begin_seq, end_seq;
+};
 enum { INFERRED_MAX = 8 };
 struct arena;
-size_t phases_infer(struct inferred found[INFERRED_MAX], const struct events *events, const struct work_base *base, const char *const *hook_names,
+size_t phases_infer(struct inferred found[INFERRED_MAX], const struct events *events,
+		    const struct work_base *base, const char *const *hook_names,
 		    size_t hook_name_count, struct arena *arena);
 /* The bytes of stretches, given by their first and last seq; at most INFERRED_MAX, ascending. */
-void phases_follow(struct fact_stretch *work, const struct inferred *found, size_t count, const struct events *events, const struct work_base *base);
+void phases_follow(struct fact_stretch *work, const struct inferred *found, size_t count,
+		   const struct events *events, const struct work_base *base);
 
-struct requests_source { const struct events *events; const struct work_base *base; const struct phase_spans *spans; uint64_t start_ns, start_realtime_ns; };
-void requests_judge(struct fact_requests *out, const struct requests_source *source, struct arena *arena);
+struct requests_source {
+	const struct events *events;
+	const struct work_base *base;
+	const struct phase_spans *spans;
+	uint64_t start_ns, start_realtime_ns;
+};
+void requests_judge(struct fact_requests *out, const struct requests_source *source,
+		    struct arena *arena);
 
 #endif

@@ -25,7 +25,12 @@ enum {
 #define LEVEL_MAX ((uint64_t)1 << 57) /* a hostile file */
 
 /* One thing that the driver did. lives: the block was never freed by the program. */
-struct step { uint64_t seq, time_ns, addr, bytes; enum { STEP_ALLOC, STEP_FREE, STEP_ASKED, STEP_FAILED, STEP_CAPTURE } sort; uint8_t device, role; bool lives; };
+struct step {
+	uint64_t seq, time_ns, addr, bytes;
+	enum { STEP_ALLOC, STEP_FREE, STEP_ASKED, STEP_FAILED, STEP_CAPTURE } sort;
+	uint8_t device, role;
+	bool lives;
+};
 
 struct look {
 	const struct events *events;
@@ -41,20 +46,26 @@ struct look {
 
 static bool asked_by_program(const struct look *look, const struct cuf_event *event)
 {
-	const char *name = event->hook < look->hook_name_count ? look->hook_names[event->hook] : NULL;
+	const char *name =
+		event->hook < look->hook_name_count ? look->hook_names[event->hook] : NULL;
 	return name && strstr(name, "MemGetInfo");
 }
 
 static bool step_of(const struct look *look, const struct cuf_event *event, struct step *step)
 {
-	*step = (struct step){ .seq = event->seq, .time_ns = event->time_ns, .addr = event->addr, .bytes = event->bytes, .device = event->device };
+	*step = (struct step){ .seq = event->seq,
+			       .time_ns = event->time_ns,
+			       .addr = event->addr,
+			       .bytes = event->bytes,
+			       .device = event->device };
 	if (event->op == CUF_OP_FREE_MEMORY && asked_by_program(look, event))
 		step->sort = STEP_ASKED;
 	else if (event->op == CUF_OP_FAIL)
 		step->sort = STEP_FAILED;
 	else if (event->op == CUF_OP_CAPTURE)
 		step->sort = STEP_CAPTURE;
-	else if (kind_is_device_memory(event->kind) && event->kind != CUF_KIND_GRAPH && (event->op == CUF_OP_ALLOC || event->op == CUF_OP_FREE))
+	else if (kind_is_device_memory(event->kind) && event->kind != CUF_KIND_GRAPH &&
+		 (event->op == CUF_OP_ALLOC || event->op == CUF_OP_FREE))
 		step->sort = event->op == CUF_OP_ALLOC ? STEP_ALLOC : STEP_FREE;
 	else
 		return false;
@@ -64,7 +75,8 @@ static bool step_of(const struct look *look, const struct cuf_event *event, stru
 
 static void see_capture(struct look *look, const struct cuf_event *event)
 {
-	struct inferred *last = look->capture_count ? &look->captures[look->capture_count - 1] : NULL;
+	struct inferred *last =
+		look->capture_count ? &look->captures[look->capture_count - 1] : NULL;
 	if (event->extra) {
 		look->capture_calls++;
 		if (last && event->time_ns - last->end_ns <= CAPTURE_GAP_NS)
@@ -73,7 +85,11 @@ static void see_capture(struct look *look, const struct cuf_event *event)
 			look->captures_many = true;
 			return;
 		}
-		look->captures[look->capture_count++] = (struct inferred){ .begin_ns = event->time_ns, .end_ns = event->time_ns, .begin_seq = event->seq, .end_seq = event->seq };
+		look->captures[look->capture_count++] =
+			(struct inferred){ .begin_ns = event->time_ns,
+					   .end_ns = event->time_ns,
+					   .begin_seq = event->seq,
+					   .end_seq = event->seq };
 	} else if (last) {
 		last->end_ns = event->time_ns;
 		last->end_seq = event->seq;
@@ -120,10 +136,13 @@ static void read_steps(struct look *look)
 
 /* ---- what they make ---- */
 
-static void claim(struct look *look, const char *name, enum fact_basis basis, const struct step *first, const struct step *last, const char *why)
+static void claim(struct look *look, const char *name, enum fact_basis basis,
+		  const struct step *first, const struct step *last, const char *why)
 {
 	if (look->found_count < INFERRED_MAX)
-		look->found[look->found_count++] = (struct inferred){ name, why, basis, first->time_ns, last->time_ns, first->seq, last->seq };
+		look->found[look->found_count++] =
+			(struct inferred){ name,	  why,	      basis,	first->time_ns,
+					   last->time_ns, first->seq, last->seq };
 }
 
 /*
@@ -138,12 +157,15 @@ static uint64_t framework_load_end(const struct events *framework)
 	for (size_t i = 0; i < framework->count; i++) {
 		struct cuf_event event = events_get(framework, i);
 		int64_t bytes = event.bytes < LEVEL_MAX ? (int64_t)event.bytes : (int64_t)LEVEL_MAX;
-		if (event.kind != CUF_KIND_FRAMEWORK || (event.op != CUF_OP_ALLOC && event.op != CUF_OP_FREE))
+		if (event.kind != CUF_KIND_FRAMEWORK ||
+		    (event.op != CUF_OP_ALLOC && event.op != CUF_OP_FREE))
 			continue;
 		events_passed(framework, i);
 		level += event.op == CUF_OP_ALLOC ? bytes : -bytes;
 		freed += event.op == CUF_OP_FREE ? bytes : 0;
-		level = level < 0 ? 0 : level > (int64_t)LEVEL_MAX * 2 ? (int64_t)LEVEL_MAX * 2 : level;
+		level = level < 0			 ? 0
+			: level > (int64_t)LEVEL_MAX * 2 ? (int64_t)LEVEL_MAX * 2
+							 : level;
 		freed = freed > (int64_t)LEVEL_MAX * 2 ? (int64_t)LEVEL_MAX * 2 : freed;
 		if (!seq && freed > level / 20) {
 			seq = event.seq;
@@ -185,7 +207,11 @@ static size_t find_run(const struct look *look, size_t *end)
 	for (size_t i = 0; i < look->count;) {
 		size_t n = i, count = 0;
 		const struct step *step = &look->steps[i];
-		for (; n < look->count && (look->steps[n].sort == STEP_ASKED || (look->steps[n].sort == STEP_ALLOC && look->steps[n].bytes == step->bytes && look->steps[n].device == step->device && look->steps[n].lives)); n++)
+		for (; n < look->count &&
+		       (look->steps[n].sort == STEP_ASKED ||
+			(look->steps[n].sort == STEP_ALLOC && look->steps[n].bytes == step->bytes &&
+			 look->steps[n].device == step->device && look->steps[n].lives));
+		     n++)
 			count += look->steps[n].sort == STEP_ALLOC;
 		if (step->sort == STEP_ALLOC && step->bytes >= KV_BYTES && count >= RUN_COUNT) {
 			if (best < look->count && look->steps[best].bytes == step->bytes)
@@ -233,8 +259,11 @@ static size_t find_profile(const struct look *look, size_t at)
 			freed += step->bytes;
 			frees++;
 		} else if (frees >= BURST_COUNT) {
-			const struct step *last = &look->steps[i - 1], *first = &look->steps[i - frees];
-			if (allocs >= BURST_COUNT && freed >= taken / 2 && freed >= LOAD_BYTES && last->time_ns - first->time_ns <= BURST_NS && step->time_ns - last->time_ns <= BURST_NS)
+			const struct step *last = &look->steps[i - 1],
+					  *first = &look->steps[i - frees];
+			if (allocs >= BURST_COUNT && freed >= taken / 2 && freed >= LOAD_BYTES &&
+			    last->time_ns - first->time_ns <= BURST_NS &&
+			    step->time_ns - last->time_ns <= BURST_NS)
 				return i - 1;
 			break;
 		}
@@ -246,7 +275,8 @@ static size_t find_profile(const struct look *look, size_t at)
  * allocations as frees. */
 struct serving { bool found; uint64_t begin_ns, end_ns, begin_seq, end_seq, cycles; };
 
-static struct serving find_serving(const struct events *events, const struct work_base *base, uint64_t after_seq)
+static struct serving find_serving(const struct events *events, const struct work_base *base,
+				   uint64_t after_seq)
 {
 	struct serving serving = { 0 };
 	struct cycles *cycles = cycles_new();
@@ -271,7 +301,8 @@ static struct serving find_serving(const struct events *events, const struct wor
 		serving.end_seq = event.seq;
 	}
 	serving.cycles = cycles_finish(cycles, &marks, &count);
-	if (serving.cycles && least >= most / 4 && allocs <= frees + frees / 4 + 1 && frees <= allocs + allocs / 4 + 1) {
+	if (serving.cycles && least >= most / 4 && allocs <= frees + frees / 4 + 1 &&
+	    frees <= allocs + allocs / 4 + 1) {
 		serving.found = true;
 		serving.begin_ns = marks[0].time_ns;
 		serving.begin_seq = most_of(marks[0].position, after_seq + 1);
@@ -308,7 +339,9 @@ static void claim_load(struct look *look, size_t end)
 	}
 	if (count >= LOAD_COUNT && bytes >= LOAD_BYTES && kept >= bytes - bytes / 20)
 		claim(look, "load", BASIS_INFERRED, &look->steps[0], &look->steps[end - 1],
-		      arena_format(look->arena, "the first %zu allocations, %s, of which nothing was freed", count, units_bytes(bytes).s));
+		      arena_format(look->arena,
+				   "the first %zu allocations, %s, of which nothing was freed",
+				   count, units_bytes(bytes).s));
 }
 
 /* The start-up, from the driver's steps. */
@@ -317,13 +350,16 @@ static void infer_start(struct look *look)
 	size_t end = load_end(look), run_end = 0, run, profile, first = 0, last = 0;
 	if (find_role(look, CUF_ROLE_KV, &first, &last)) {
 		run = first;
-		claim(look, "kv-init", BASIS_INFERRED, &look->steps[first], &look->steps[last], "its blocks were labelled KV when they were made");
+		claim(look, "kv-init", BASIS_INFERRED, &look->steps[first], &look->steps[last],
+		      "its blocks were labelled KV when they were made");
 	} else if ((run = find_run(look, &run_end)) && run < look->count) {
 		size_t blocks = run_end - run;
-		if (run_end < look->count && look->steps[run_end].sort == STEP_FAILED && look->steps[run_end].bytes == look->steps[run].bytes)
+		if (run_end < look->count && look->steps[run_end].sort == STEP_FAILED &&
+		    look->steps[run_end].bytes == look->steps[run].bytes)
 			run_end++; /* it ended in want of the next one */
 		claim(look, "kv-init", BASIS_INFERRED, &look->steps[run], &look->steps[run_end - 1],
-		      arena_format(look->arena, "%zu blocks of %s in a row, none of them freed", blocks, units_bytes(look->steps[run].bytes).s));
+		      arena_format(look->arena, "%zu blocks of %s in a row, none of them freed",
+				   blocks, units_bytes(look->steps[run].bytes).s));
 	}
 	end = least_of(run, end);
 	profile = find_profile(look, end);
@@ -356,32 +392,48 @@ static void infer_serving(struct look *look, const struct work_base *base)
 	for (size_t i = 0; i < look->count; i++)
 		if (look->steps[i].sort == STEP_ALLOC && look->steps[i].seq > start_end)
 			last_grown = i;
-	if (start_end && last_grown && look->events->framework && look->events->framework->count && look->steps[last_grown].seq > serving.begin_seq &&
-	    look->steps[last_grown].time_ns - serving.begin_ns < (serving.end_ns - serving.begin_ns) / 2) {
+	if (start_end && last_grown && look->events->framework && look->events->framework->count &&
+	    look->steps[last_grown].seq > serving.begin_seq &&
+	    look->steps[last_grown].time_ns - serving.begin_ns <
+		    (serving.end_ns - serving.begin_ns) / 2) {
 		from = (struct step){ .seq = serving.begin_seq, .time_ns = serving.begin_ns };
-		claim(look, "warm-up", BASIS_INFERRED, &from, &look->steps[last_grown], "the framework asked the driver for memory, which it did no more later");
+		claim(look, "warm-up", BASIS_INFERRED, &from, &look->steps[last_grown],
+		      "the framework asked the driver for memory, which it did no more later");
 		serving.begin_seq = look->steps[last_grown].seq + 1;
 		serving.begin_ns = look->steps[last_grown].time_ns;
 	}
 	from = (struct step){ .seq = serving.begin_seq, .time_ns = serving.begin_ns };
 	to = (struct step){ .seq = serving.end_seq, .time_ns = serving.end_ns };
 	claim(look, "serving", BASIS_INFERRED, &from, &to,
-	      arena_format(look->arena, "%" PRIu64 " ups and downs over what stays live, as many frees as allocations", serving.cycles));
+	      arena_format(look->arena,
+			   "%" PRIu64
+			   " ups and downs over what stays live, as many frees as allocations",
+			   serving.cycles));
 }
 
-size_t phases_infer(struct inferred found[INFERRED_MAX], const struct events *events, const struct work_base *base, const char *const *hook_names,
+size_t phases_infer(struct inferred found[INFERRED_MAX], const struct events *events,
+		    const struct work_base *base, const char *const *hook_names,
 		    size_t hook_name_count, struct arena *arena)
 {
-	struct look look = { .events = events, .hook_names = hook_names, .hook_name_count = hook_name_count, .arena = arena, .found = found };
+	struct look look = { .events = events,
+			     .hook_names = hook_names,
+			     .hook_name_count = hook_name_count,
+			     .arena = arena,
+			     .found = found };
 	read_steps(&look);
 	if (!events->complete_since && look.count)
 		infer_start(&look);
-	for (size_t i = 0; i < look.capture_count && !look.captures_many && look.found_count < INFERRED_MAX - 2; i++) {
+	for (size_t i = 0;
+	     i < look.capture_count && !look.captures_many && look.found_count < INFERRED_MAX - 2;
+	     i++) {
 		look.found[look.found_count] = look.captures[i];
 		look.found[look.found_count].name = "graph capture";
 		look.found[look.found_count].basis = BASIS_OBSERVED;
-		look.found[look.found_count++].why = look.capture_calls == 1 ? "a stream was captured" :
-			arena_format(arena, "streams were captured %" PRIu64 " times", look.capture_calls);
+		look.found[look.found_count++].why =
+			look.capture_calls == 1
+				? "a stream was captured"
+				: arena_format(arena, "streams were captured %" PRIu64 " times",
+					       look.capture_calls);
 	}
 	infer_serving(&look, base);
 	if (look.found_count == 1 && !strcmp(found[0].name, "load")) /* nothing followed: any program begins with allocations */

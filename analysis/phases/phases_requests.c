@@ -10,7 +10,10 @@
 #include "analysis/base/trend.h"
 #include "analysis/base/xalloc.h"
 
-static bool is_request_event(const struct cuf_event *event, unsigned op) { return event->op == CUF_OP_PHASE && cuf_phase_op(event->extra) == op; }
+static bool is_request_event(const struct cuf_event *event, unsigned op)
+{
+	return event->op == CUF_OP_PHASE && cuf_phase_op(event->extra) == op;
+}
 
 /* Open requests by id, as far as they are few; an end without a begin is of one that began before the first event. */
 uint64_t phases_quiet_marks(const struct events *events, struct cycle_mark **marks, size_t *count)
@@ -26,7 +29,8 @@ uint64_t phases_quiet_marks(const struct events *events, struct cycle_mark **mar
 		if (is_request_event(&event, CUF_PHASE_REQUEST_BEGIN)) {
 			if (!open && !*count) { /* before the first one, too */
 				xalloc_grow(marks, *count, &room, sizeof **marks);
-				(*marks)[(*count)++] = (struct cycle_mark){ event.seq, event.time_ns };
+				(*marks)[(*count)++] =
+					(struct cycle_mark){ event.seq, event.time_ns };
 			}
 			open++;
 		} else if (is_request_event(&event, CUF_PHASE_REQUEST_END) && open) {
@@ -76,7 +80,8 @@ static void judge_floor(struct fact_requests *out, const struct units *units)
 	out->floor_high_bytes = slope.high;
 }
 
-static void judge_units(struct fact_requests *out, const struct requests_source *source, const struct units *units)
+static void judge_units(struct fact_requests *out, const struct requests_source *source,
+			const struct units *units)
 {
 	uint64_t *rises = xalloc_zeroed(units->count, sizeof *rises);
 	const struct unit *largest = NULL;
@@ -93,7 +98,9 @@ static void judge_units(struct fact_requests *out, const struct requests_source 
 		out->largest_ns = largest->begin_ns - source->start_ns + source->start_realtime_ns;
 	}
 	if (units->count > 1 && units->items[units->count - 1].begin_ns > units->items[0].begin_ns)
-		out->per_s = (double)(units->count - 1) * 1e9 / (double)(units->items[units->count - 1].begin_ns - units->items[0].begin_ns);
+		out->per_s = (double)(units->count - 1) * 1e9 /
+			     (double)(units->items[units->count - 1].begin_ns -
+				      units->items[0].begin_ns);
 	judge_floor(out, units);
 	free(rises);
 }
@@ -104,7 +111,8 @@ static void add_unit(struct units *units, struct unit unit)
 	units->items[units->count++] = unit;
 }
 
-static void judge_marked(struct fact_requests *out, const struct requests_source *source, struct arena *arena)
+static void judge_marked(struct fact_requests *out, const struct requests_source *source,
+			 struct arena *arena)
 {
 	struct units units = { 0 };
 	uint64_t overlapping = source->spans->concurrency_max > 1;
@@ -115,18 +123,25 @@ static void judge_marked(struct fact_requests *out, const struct requests_source
 		if (span->end_seq == CUF_UNKNOWN)
 			out->open++;
 		else
-			add_unit(&units, (struct unit){ span->work.peak_bytes - span->work.start_bytes, span->begin_ns, span->id, (int64_t)span->work.end_bytes });
+			add_unit(&units,
+				 (struct unit){ span->work.peak_bytes - span->work.start_bytes,
+						span->begin_ns, span->id,
+						(int64_t)span->work.end_bytes });
 	}
 	out->concurrency_max = source->spans->concurrency_max;
 	out->basis = overlapping ? BASIS_ESTIMATED : BASIS_OBSERVED;
-	out->why = overlapping ? arena_format(arena, "marked by the program; up to %" PRIu64 " were open at once, and what is live is that of all", out->concurrency_max) :
-		"marked by the program";
+	out->why = overlapping ? arena_format(arena,
+					      "marked by the program; up to %" PRIu64
+					      " were open at once, and what is live is that of all",
+					      out->concurrency_max)
+			       : "marked by the program";
 	judge_units(out, source, &units);
 	free(units.items);
 }
 
 /* The second pass: between two low points lies one unit; what comes before the first is the start. */
-static void measure_cycles(struct units *units, const struct requests_source *source, const struct cycle_mark *marks, size_t count)
+static void measure_cycles(struct units *units, const struct requests_source *source,
+			   const struct cycle_mark *marks, size_t count)
 {
 	struct event_merge merge;
 	struct cuf_event event;
@@ -142,7 +157,9 @@ static void measure_cycles(struct units *units, const struct requests_source *so
 		if (event.seq < marks[mark].position)
 			continue;
 		if (mark > 1)
-			add_unit(units, (struct unit){ (uint64_t)(subtract_to_zero(peak, base)), marks[mark - 1].time_ns, CUF_UNKNOWN, work.level });
+			add_unit(units,
+				 (struct unit){ (uint64_t)(subtract_to_zero(peak, base)),
+						marks[mark - 1].time_ns, CUF_UNKNOWN, work.level });
 		base = peak = work.level;
 		while (mark < count && marks[mark].position <= event.seq)
 			mark++;
@@ -150,7 +167,8 @@ static void measure_cycles(struct units *units, const struct requests_source *so
 	work_end(&work);
 }
 
-static void judge_cycles(struct fact_requests *out, const struct requests_source *source, struct arena *arena)
+static void judge_cycles(struct fact_requests *out, const struct requests_source *source,
+			 struct arena *arena)
 {
 	struct cycles *cycles = cycles_new();
 	struct event_merge merge;
@@ -172,19 +190,30 @@ static void judge_cycles(struct fact_requests *out, const struct requests_source
 		judge_units(out, source, &units);
 		out->count = found;
 		out->basis = BASIS_INFERRED;
-		out->why = arena_format(arena, "none was marked; so many times did live bytes rise and fall back by about as much");
+		out->why = arena_format(
+			arena,
+			"none was marked; so many times did live bytes rise and fall back by about as much");
 	}
 	free(units.items);
 	work_end(&work);
 	cycles_free(cycles);
 }
 
-void requests_judge(struct fact_requests *out, const struct requests_source *source, struct arena *arena)
+void requests_judge(struct fact_requests *out, const struct requests_source *source,
+		    struct arena *arena)
 {
 	bool marked = false;
-	*out = (struct fact_requests){ .name = "", .why = "", .concurrency_max = CUF_UNKNOWN, .median_peak_bytes = CUF_UNKNOWN,
-		.largest_peak_bytes = CUF_UNKNOWN, .largest_id = CUF_UNKNOWN, .largest_ns = CUF_UNKNOWN, .floor_slope_bytes = NAN,
-		.floor_low_bytes = NAN, .floor_high_bytes = NAN, .per_s = NAN };
+	*out = (struct fact_requests){ .name = "",
+				       .why = "",
+				       .concurrency_max = CUF_UNKNOWN,
+				       .median_peak_bytes = CUF_UNKNOWN,
+				       .largest_peak_bytes = CUF_UNKNOWN,
+				       .largest_id = CUF_UNKNOWN,
+				       .largest_ns = CUF_UNKNOWN,
+				       .floor_slope_bytes = NAN,
+				       .floor_low_bytes = NAN,
+				       .floor_high_bytes = NAN,
+				       .per_s = NAN };
 	for (size_t i = 0; i < source->spans->count && !marked; i++)
 		marked = source->spans->items[i].op == CUF_PHASE_REQUEST_BEGIN;
 	if (marked)

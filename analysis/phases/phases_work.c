@@ -12,7 +12,9 @@
 
 void extremes_add(struct extremes *extremes, uint64_t place, int64_t value)
 {
-	while (extremes->count && (extremes->sign > 0 ? extremes->items[extremes->count - 1].value <= value : extremes->items[extremes->count - 1].value >= value))
+	while (extremes->count &&
+	       (extremes->sign > 0 ? extremes->items[extremes->count - 1].value <= value
+				   : extremes->items[extremes->count - 1].value >= value))
 		extremes->count--;
 	xalloc_grow(&extremes->items, extremes->count, &extremes->room, sizeof *extremes->items);
 	extremes->items[extremes->count++] = (struct extreme){ place, value };
@@ -31,12 +33,17 @@ int64_t extremes_since(const struct extremes *extremes, uint64_t place, int64_t 
 	return low < extremes->count ? extremes->items[low].value : none;
 }
 
-static int64_t bounded(uint64_t bytes) { return bytes < (uint64_t)BYTES_MAX ? (int64_t)bytes : BYTES_MAX; }
+static int64_t bounded(uint64_t bytes)
+{
+	return bytes < (uint64_t)BYTES_MAX ? (int64_t)bytes : BYTES_MAX;
+}
 
 /* What an event adds to the level of a layer; 0: nothing. */
 static int64_t delta_of(enum work_layer layer, const struct cuf_event *event)
 {
-	bool counts = layer == WORK_FRAMEWORK ? event->kind == CUF_KIND_FRAMEWORK : kind_is_device_memory(event->kind) && !(event->flags & CUF_EVENT_HOST_LOCATION);
+	bool counts = layer == WORK_FRAMEWORK ? event->kind == CUF_KIND_FRAMEWORK
+					      : kind_is_device_memory(event->kind) &&
+							!(event->flags & CUF_EVENT_HOST_LOCATION);
 	if (!counts)
 		return 0;
 	if (event->op == CUF_OP_FREE)
@@ -49,7 +56,10 @@ static int64_t live_of(enum work_layer layer, const struct liveset *live)
 	int64_t sum = 0;
 	size_t at = 0;
 	for (const struct cuf_block *block; (block = liveset_next(live, &at));) {
-		struct cuf_event event = { .op = CUF_OP_ALLOC, .kind = block->kind, .flags = block->flags, .bytes = block->bytes };
+		struct cuf_event event = { .op = CUF_OP_ALLOC,
+					   .kind = block->kind,
+					   .flags = block->flags,
+					   .bytes = block->bytes };
 		sum += sum < BYTES_MAX ? delta_of(layer, &event) : 0;
 	}
 	return sum;
@@ -77,7 +87,9 @@ struct work_base work_base(const struct events *events, const struct liveset *li
 
 void work_begin(struct work *work, const struct work_base *base)
 {
-	*work = (struct work){ .layer = base->layer, .level = base->level, .most.sign = 1, .least.sign = -1 };
+	*work = (struct work){
+		.layer = base->layer, .level = base->level, .most.sign = 1, .least.sign = -1
+	};
 	extremes_add(&work->most, 0, work->level);
 	extremes_add(&work->least, 0, work->level);
 }
@@ -107,8 +119,10 @@ void work_end(struct work *work)
 static void stretch_end(struct fact_stretch *stretch, uint64_t before, const struct work *work)
 {
 	stretch->end_bytes = (uint64_t)work->level;
-	stretch->peak_bytes = (uint64_t)extremes_since(&work->most, before + 1, (int64_t)stretch->start_bytes);
-	stretch->floor_bytes = (uint64_t)extremes_since(&work->least, before + 1, (int64_t)stretch->start_bytes);
+	stretch->peak_bytes =
+		(uint64_t)extremes_since(&work->most, before + 1, (int64_t)stretch->start_bytes);
+	stretch->floor_bytes =
+		(uint64_t)extremes_since(&work->least, before + 1, (int64_t)stretch->start_bytes);
 	if (stretch->peak_bytes < stretch->start_bytes)
 		stretch->peak_bytes = stretch->start_bytes;
 	if (stretch->floor_bytes > stretch->start_bytes)
@@ -120,15 +134,29 @@ static void stretch_end(struct fact_stretch *stretch, uint64_t before, const str
 enum { OPEN_LOOK = 4096 }; /* a hostile file opens millions */
 
 struct open_span { size_t span; uint64_t place; };
-struct reading { struct phase_spans *spans; struct work work; struct open_span *open; size_t open_count, open_room; uint64_t requests_open; };
+struct reading {
+	struct phase_spans *spans;
+	struct work work;
+	struct open_span *open;
+	size_t open_count, open_room;
+	uint64_t requests_open;
+};
 
 static void begin_span(struct reading *reading, const struct cuf_event *event, unsigned op)
 {
 	struct phase_spans *spans = reading->spans;
-	struct phase_span span = { .begin_ns = event->time_ns, .end_ns = CUF_UNKNOWN, .begin_seq = event->seq, .end_seq = CUF_UNKNOWN, .id = event->aux,
-		.name = event->addr < UINT32_MAX ? (uint32_t)event->addr : 0, .tid = op == CUF_PHASE_START ? 0 : event->tid, .op = (uint8_t)op,
-		.source = (uint8_t)cuf_phase_source(event->extra), .work = { (uint64_t)reading->work.level, 0, 0, 0 } };
-	for (size_t i = reading->open_count, looked = 0; i-- && looked < OPEN_LOOK && op == CUF_PHASE_PUSH; looked++) {
+	struct phase_span span = { .begin_ns = event->time_ns,
+				   .end_ns = CUF_UNKNOWN,
+				   .begin_seq = event->seq,
+				   .end_seq = CUF_UNKNOWN,
+				   .id = event->aux,
+				   .name = event->addr < UINT32_MAX ? (uint32_t)event->addr : 0,
+				   .tid = op == CUF_PHASE_START ? 0 : event->tid,
+				   .op = (uint8_t)op,
+				   .source = (uint8_t)cuf_phase_source(event->extra),
+				   .work = { (uint64_t)reading->work.level, 0, 0, 0 } };
+	for (size_t i = reading->open_count, looked = 0;
+	     i-- && looked < OPEN_LOOK && op == CUF_PHASE_PUSH; looked++) {
 		const struct phase_span *outer = &spans->items[reading->open[i].span];
 		if (outer->op == CUF_PHASE_PUSH && outer->tid == span.tid) {
 			span.depth = outer->depth + 1;
@@ -143,8 +171,10 @@ static void begin_span(struct reading *reading, const struct cuf_event *event, u
 	xalloc_grow(&spans->items, spans->count, &spans->room, sizeof *spans->items);
 	spans->items[spans->count] = span;
 	if (op != CUF_PHASE_MARK) {
-		xalloc_grow(&reading->open, reading->open_count, &reading->open_room, sizeof *reading->open);
-		reading->open[reading->open_count++] = (struct open_span){ spans->count, reading->work.place };
+		xalloc_grow(&reading->open, reading->open_count, &reading->open_room,
+			    sizeof *reading->open);
+		reading->open[reading->open_count++] =
+			(struct open_span){ spans->count, reading->work.place };
 	}
 	if (op == CUF_PHASE_REQUEST_BEGIN && ++reading->requests_open > spans->concurrency_max)
 		spans->concurrency_max = reading->requests_open;
@@ -155,7 +185,8 @@ static bool ends(const struct phase_span *span, const struct cuf_event *event, u
 {
 	if (span->op != began_by || span->source != cuf_phase_source(event->extra))
 		return false;
-	return began_by == CUF_PHASE_PUSH ? span->tid == event->tid && span->name == event->addr : span->id == event->aux;
+	return began_by == CUF_PHASE_PUSH ? span->tid == event->tid && span->name == event->addr
+					  : span->id == event->aux;
 }
 
 static void end_span(struct reading *reading, const struct cuf_event *event, unsigned began_by)
@@ -178,8 +209,9 @@ static void end_span(struct reading *reading, const struct cuf_event *event, uns
 
 static void take_phase(struct reading *reading, const struct cuf_event *event)
 {
-	static const uint8_t begun_by[] = { [CUF_PHASE_POP] = CUF_PHASE_PUSH, [CUF_PHASE_END] = CUF_PHASE_START,
-		[CUF_PHASE_REQUEST_END] = CUF_PHASE_REQUEST_BEGIN };
+	static const uint8_t begun_by[] = { [CUF_PHASE_POP] = CUF_PHASE_PUSH,
+					    [CUF_PHASE_END] = CUF_PHASE_START,
+					    [CUF_PHASE_REQUEST_END] = CUF_PHASE_REQUEST_BEGIN };
 	unsigned op = cuf_phase_op(event->extra);
 	if (op > CUF_PHASE_REQUEST_END || cuf_phase_source(event->extra) > CUF_PHASE_NVTX)
 		return;
@@ -189,7 +221,8 @@ static void take_phase(struct reading *reading, const struct cuf_event *event)
 		begin_span(reading, event, op);
 }
 
-void spans_read(struct phase_spans *spans, const struct events *events, const struct work_base *base)
+void spans_read(struct phase_spans *spans, const struct events *events,
+		const struct work_base *base)
 {
 	struct reading reading = { .spans = spans };
 	struct event_merge merge;
@@ -204,12 +237,14 @@ void spans_read(struct phase_spans *spans, const struct events *events, const st
 		else
 			work_follow(&reading.work, &event, &delta);
 	for (size_t i = 0; i < reading.open_count; i++)
-		stretch_end(&spans->items[reading.open[i].span].work, reading.open[i].place, &reading.work);
+		stretch_end(&spans->items[reading.open[i].span].work, reading.open[i].place,
+			    &reading.work);
 	free(reading.open);
 	work_end(&reading.work);
 }
 
-void phases_follow(struct fact_stretch *stretches, const struct inferred *found, size_t count, const struct events *events, const struct work_base *base)
+void phases_follow(struct fact_stretch *stretches, const struct inferred *found, size_t count,
+		   const struct events *events, const struct work_base *base)
 {
 	struct work work;
 	struct event_merge merge;
@@ -226,7 +261,9 @@ void phases_follow(struct fact_stretch *stretches, const struct inferred *found,
 				stretch_end(&stretches[i], places[i], &work);
 				where[i] = AFTER;
 			} else if (where[i] == BEFORE && event.seq >= found[i].begin_seq) {
-				stretches[i] = (struct fact_stretch){ .start_bytes = (uint64_t)work.level };
+				stretches[i] =
+					(struct fact_stretch){ .start_bytes =
+								       (uint64_t)work.level };
 				places[i] = work.place;
 				where[i] = INSIDE;
 			}

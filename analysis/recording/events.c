@@ -32,7 +32,8 @@ static void next_segment(struct cursor *cursor)
 {
 	struct cuf_segment segment;
 	cursor->record = cursor->used = 0;
-	if (reader_segment(cursor->events->reader, cursor->events->ring, cursor->segments[cursor->segment].index, &segment, &cursor->records))
+	if (reader_segment(cursor->events->reader, cursor->events->ring,
+			   cursor->segments[cursor->segment].index, &segment, &cursor->records))
 		cursor->used = segment.used;
 }
 
@@ -43,8 +44,11 @@ static uint64_t advance(struct cursor *cursor)
 		while (cursor->record < cursor->used) {
 			uint32_t at = cursor->record++;
 			uint64_t seq;
-			memcpy(&seq, cursor->records + (size_t)at * cursor->events->stride, sizeof seq);
-			cursor->place = cursor->segments[cursor->segment].index * cursor->events->per_segment + at;
+			memcpy(&seq, cursor->records + (size_t)at * cursor->events->stride,
+			       sizeof seq);
+			cursor->place = cursor->segments[cursor->segment].index *
+						cursor->events->per_segment +
+					at;
 			if (seq)
 				return seq;
 		}
@@ -63,8 +67,10 @@ static void start(struct merge *merge, struct events *rings[RINGS])
 		for (size_t i = 0; i < merge->lanes[ring].lane_count; i++, lane++) {
 			struct cursor *cursor = &merge->cursors[lane];
 			uint64_t seq;
-			*cursor = (struct cursor){ .events = rings[ring], .segments = merge->lanes[ring].segments + merge->lanes[ring].lanes[i].first,
-				.end = merge->lanes[ring].lanes[i].count };
+			*cursor = (struct cursor){ .events = rings[ring],
+						   .segments = merge->lanes[ring].segments +
+							       merge->lanes[ring].lanes[i].first,
+						   .end = merge->lanes[ring].lanes[i].count };
 			next_segment(cursor);
 			seq = advance(cursor);
 			if (seq)
@@ -75,9 +81,11 @@ static void start(struct merge *merge, struct events *rings[RINGS])
 static void append(struct merge *merge, const struct cursor *cursor, uint64_t seq)
 {
 	struct events *events = cursor->events;
-	uint8_t op = cursor->records[(size_t)(cursor->record - 1) * events->stride + offsetof(struct cuf_event, op)];
+	uint8_t op = cursor->records[(size_t)(cursor->record - 1) * events->stride +
+				     offsetof(struct cuf_event, op)];
 	if (op == CUF_OP_ROLE) {
-		xalloc_grow(&events->roles, events->role_count, &events->role_room, sizeof *events->roles);
+		xalloc_grow(&events->roles, events->role_count, &events->role_room,
+			    sizeof *events->roles);
 		events->roles[events->role_count++] = (uint32_t)events->count;
 	}
 	xalloc_grow(&events->order, events->count, &events->room, sizeof *events->order);
@@ -126,7 +134,8 @@ static struct events *ring_new(const struct reader *reader, enum cuf_section_id 
 		return events;
 	events->stride = reader->sections[ring].stride;
 	events->segment_bytes = reader_segment_bytes(reader, ring);
-	events->per_segment = (uint32_t)((events->segment_bytes - sizeof(struct cuf_segment)) / events->stride);
+	events->per_segment =
+		(uint32_t)((events->segment_bytes - sizeof(struct cuf_segment)) / events->stride);
 	return events;
 }
 
@@ -138,7 +147,8 @@ static void settle(const struct merge *merge, struct events *events)
 {
 	const struct cuf_header *header = &events->reader->header;
 	bool device = events->ring == CUF_SEC_RING;
-	bool lost = device ? header->overwritten || header->lost[CUF_LOST_RING] : header->framework_overwritten || header->lost[CUF_LOST_FRAMEWORK_RING];
+	bool lost = device ? header->overwritten || header->lost[CUF_LOST_RING]
+			   : header->framework_overwritten || header->lost[CUF_LOST_FRAMEWORK_RING];
 	if (!merge->sorted)
 		sort_again(events);
 	else
@@ -148,7 +158,8 @@ static void settle(const struct merge *merge, struct events *events)
 
 struct events *events_new(const struct reader *reader)
 {
-	struct events *rings[RINGS] = { ring_new(reader, CUF_SEC_RING), ring_new(reader, CUF_SEC_FRAMEWORK_RING) };
+	struct events *rings[RINGS] = { ring_new(reader, CUF_SEC_RING),
+					ring_new(reader, CUF_SEC_FRAMEWORK_RING) };
 	struct merge merge = { .sorted = true };
 	rings[0]->framework = rings[1];
 	for (unsigned ring = 0; ring < RINGS; ring++)
@@ -185,9 +196,13 @@ void events_free(struct events *events)
 struct cuf_event events_get(const struct events *events, size_t i)
 {
 	uint32_t place = events->order[i];
-	const uint8_t *segment = events->reader->sections[events->ring].at + place / events->per_segment * events->segment_bytes;
+	const uint8_t *segment = events->reader->sections[events->ring].at +
+				 place / events->per_segment * events->segment_bytes;
 	struct cuf_event event;
-	memcpy(&event, segment + sizeof(struct cuf_segment) + (uint64_t)(place % events->per_segment) * events->stride, sizeof event);
+	memcpy(&event,
+	       segment + sizeof(struct cuf_segment) +
+		       (uint64_t)(place % events->per_segment) * events->stride,
+	       sizeof event);
 	if (event.kind >= CUF_KIND_MAX)
 		event.kind = CUF_KIND_NONE;
 	return event;
@@ -231,7 +246,8 @@ void event_merge_begin(struct event_merge *merge, const struct events *events, u
 
 bool event_merge_next(struct event_merge *merge, struct cuf_event *event)
 {
-	unsigned ring = merge->have[1] && (!merge->have[0] || merge->next[1].seq < merge->next[0].seq);
+	unsigned ring =
+		merge->have[1] && (!merge->have[0] || merge->next[1].seq < merge->next[0].seq);
 	if (!merge->have[ring])
 		return false;
 	*event = merge->next[ring];

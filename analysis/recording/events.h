@@ -41,7 +41,12 @@ size_t events_after(const struct events *events, uint64_t seq);
 void events_passed(const struct events *events, size_t passed);
 
 /* Both rings in order of seq, beginning with the first event after a seq (0: all). */
-struct event_merge { const struct events *rings[2]; size_t at[2]; struct cuf_event next[2]; bool have[2]; };
+struct event_merge {
+	const struct events *rings[2];
+	size_t at[2];
+	struct cuf_event next[2];
+	bool have[2];
+};
 void event_merge_begin(struct event_merge *merge, const struct events *events, uint64_t after_seq);
 bool event_merge_next(struct event_merge *merge, struct cuf_event *event);
 

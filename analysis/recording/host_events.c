@@ -29,7 +29,9 @@ static void enter_segment(struct host_stream *stream, struct cursor *cursor)
 {
 	struct cuf_segment segment;
 	cursor->record = cursor->used = 0;
-	if (!reader_segment(stream->reader, CUF_SEC_HOST_RING, stream->lanes.segments[cursor->segment].index, &segment, &cursor->records))
+	if (!reader_segment(stream->reader, CUF_SEC_HOST_RING,
+			    stream->lanes.segments[cursor->segment].index, &segment,
+			    &cursor->records))
 		return;
 	cursor->used = segment.used;
 	cursor->tid = segment.tid;
@@ -42,18 +44,24 @@ static bool advance(struct host_stream *stream, struct cursor *cursor, uint64_t 
 {
 	for (;;) {
 		while (cursor->record < cursor->used) {
-			memcpy(&cursor->event, cursor->records + (size_t)cursor->record++ * stream->stride, sizeof cursor->event);
+			memcpy(&cursor->event,
+			       cursor->records + (size_t)cursor->record++ * stream->stride,
+			       sizeof cursor->event);
 			switch (cuf_host_op(cursor->event.word0)) {
 			case CUF_HOST_NONE: break;
 			case CUF_HOST_TIME: cursor->base_ns = cursor->event.word1; break;
 			case CUF_HOST_THREAD: cursor->tid = (uint32_t)cursor->event.word1; break;
 			default:
-				*time_ns = cursor->base_ns + (uint64_t)cuf_host_tick_ms(cursor->event.word0) * 1000000u;
+				*time_ns =
+					cursor->base_ns +
+					(uint64_t)cuf_host_tick_ms(cursor->event.word0) * 1000000u;
 				return true;
 			}
 		}
 		if (cursor->records)
-			reader_drop_range(stream->reader, cursor->records - sizeof(struct cuf_segment), stream->reader->header.host_segment_bytes);
+			reader_drop_range(stream->reader,
+					  cursor->records - sizeof(struct cuf_segment),
+					  stream->reader->header.host_segment_bytes);
 		if (++cursor->segment >= cursor->end)
 			return false;
 		enter_segment(stream, cursor);
@@ -89,9 +97,13 @@ bool host_stream_next(struct host_stream *stream, struct host_event *event)
 		return false;
 	cursor = &stream->cursors[stream->heap.items[0]];
 	*event = (struct host_event){
-		.time_ns = stream->heap.keys[stream->heap.items[0]], .addr = cuf_host_addr(cursor->event.word0),
-		.bytes = cuf_host_bytes(cursor->event.word1), .sample_mean_bytes = cursor->mean_bytes,
-		.stack = cuf_host_stack(cursor->event.word1), .tid = cursor->tid, .op = cuf_host_op(cursor->event.word0),
+		.time_ns = stream->heap.keys[stream->heap.items[0]],
+		.addr = cuf_host_addr(cursor->event.word0),
+		.bytes = cuf_host_bytes(cursor->event.word1),
+		.sample_mean_bytes = cursor->mean_bytes,
+		.stack = cuf_host_stack(cursor->event.word1),
+		.tid = cursor->tid,
+		.op = cuf_host_op(cursor->event.word0),
 	};
 	more = advance(stream, cursor, &next_ns);
 	lane_heap_settle(&stream->heap, next_ns, !more);
@@ -111,8 +123,9 @@ void host_stream_free(struct host_stream *stream)
 int host_event_sign(unsigned op)
 {
 	static const signed char signs[16] = {
-		[CUF_HOST_ALLOC] = 1, [CUF_HOST_ZEROED] = 1, [CUF_HOST_RESIZED] = 1, [CUF_HOST_ALIGNED] = 1, [CUF_HOST_RESTORE] = 1,
-		[CUF_HOST_MMAP] = 1, [CUF_HOST_FREE] = -1, [CUF_HOST_FREE_RESIZE] = -1, [CUF_HOST_MUNMAP] = -1,
+		[CUF_HOST_ALLOC] = 1,	[CUF_HOST_ZEROED] = 1,	     [CUF_HOST_RESIZED] = 1,
+		[CUF_HOST_ALIGNED] = 1, [CUF_HOST_RESTORE] = 1,	     [CUF_HOST_MMAP] = 1,
+		[CUF_HOST_FREE] = -1,	[CUF_HOST_FREE_RESIZE] = -1, [CUF_HOST_MUNMAP] = -1,
 	};
 	return signs[op & 15];
 }

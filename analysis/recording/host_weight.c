@@ -23,11 +23,14 @@ uint64_t host_weight_bytes(uint64_t bytes, uint64_t mean_bytes)
 		return bytes;
 	if (table_mean != mean_bytes) {
 		if (tables == TABLES_MAX) /* a recording has one mean; one that changes it all the time is damaged */
-			return (uint64_t)llround((double)bytes / host_weight_chance(bytes, mean_bytes));
+			return (uint64_t)llround((double)bytes /
+						 host_weight_chance(bytes, mean_bytes));
 		tables++;
 		table_mean = mean_bytes;
 		for (uint64_t b = 0; b < CUF_SAMPLE_EXACT_BYTES; b++)
-			table[b] = b ? (uint64_t)llround((double)b / host_weight_chance(b, mean_bytes)) : 0;
+			table[b] =
+				b ? (uint64_t)llround((double)b / host_weight_chance(b, mean_bytes))
+				  : 0;
 	}
 	return table[bytes];
 }

@@ -28,10 +28,18 @@ static void take_module(struct walk *walk, const struct cuf_meta *record)
 		module.path_bytes = (uint32_t)(record->bytes - sizeof module);
 	xalloc_grow(&meta->modules, meta->module_count, &walk->module_room, sizeof *meta->modules);
 	to = &meta->modules[meta->module_count++];
-	*to = (struct fact_module){ .id = (uint32_t)module.meta.number, .base = module.base, .start = module.start, .end = module.end,
-		.path = arena_text(walk->arena, (const char *)record + sizeof module, module.path_bytes),
-		.loaded_ns = reader_realtime(walk->reader, module.meta.time_ns), .unloaded_ns = CUF_UNKNOWN,
-		.build_id_bytes = module.build_id_bytes < sizeof to->build_id ? module.build_id_bytes : sizeof to->build_id };
+	*to = (struct fact_module){ .id = (uint32_t)module.meta.number,
+				    .base = module.base,
+				    .start = module.start,
+				    .end = module.end,
+				    .path = arena_text(walk->arena,
+						       (const char *)record + sizeof module,
+						       module.path_bytes),
+				    .loaded_ns = reader_realtime(walk->reader, module.meta.time_ns),
+				    .unloaded_ns = CUF_UNKNOWN,
+				    .build_id_bytes = module.build_id_bytes < sizeof to->build_id
+							      ? module.build_id_bytes
+							      : sizeof to->build_id };
 	memcpy(to->build_id, module.build_id, sizeof to->build_id);
 }
 
@@ -53,7 +61,8 @@ static void take_tenants(struct walk *walk, const struct cuf_meta *record)
 	size_t bytes, most;
 	if (record->bytes < sizeof to->head)
 		return;
-	xalloc_grow(&meta->readings, meta->reading_count, &walk->reading_room, sizeof *meta->readings);
+	xalloc_grow(&meta->readings, meta->reading_count, &walk->reading_room,
+		    sizeof *meta->readings);
 	to = &meta->readings[meta->reading_count++];
 	memcpy(&to->head, record, sizeof to->head);
 	most = (record->bytes - sizeof to->head) / sizeof *to->holders;
@@ -68,10 +77,13 @@ static void take_text(struct walk *walk, const struct cuf_meta *record)
 {
 	struct meta *meta = walk->meta;
 	uint32_t bytes = record->text_bytes, most = record->bytes - (uint32_t)sizeof *record;
-	const char *text = arena_text(walk->arena, (const char *)(record + 1), least_of(bytes, most));
+	const char *text =
+		arena_text(walk->arena, (const char *)(record + 1), least_of(bytes, most));
 	if (record->type == CUF_META_FUNCTION) {
-		xalloc_grow(&meta->functions, meta->function_count, &walk->function_room, sizeof *meta->functions);
-		meta->functions[meta->function_count++] = (struct fact_function){ record->number, text };
+		xalloc_grow(&meta->functions, meta->function_count, &walk->function_room,
+			    sizeof *meta->functions);
+		meta->functions[meta->function_count++] =
+			(struct fact_function){ record->number, text };
 		return;
 	}
 	if (record->type == CUF_META_HOOK && record->number < HOOK_ID_MAX) {
@@ -81,7 +93,8 @@ static void take_text(struct walk *walk, const struct cuf_meta *record)
 	}
 	xalloc_grow(&meta->texts, meta->text_count, &walk->text_room, sizeof *meta->texts);
 	meta->texts[meta->text_count++] =
-		(struct fact_meta_text){ record->type, record->number, reader_realtime(walk->reader, record->time_ns), text };
+		(struct fact_meta_text){ record->type, record->number,
+					 reader_realtime(walk->reader, record->time_ns), text };
 }
 
 static void take_record(struct walk *walk, const struct cuf_meta *record)
@@ -108,11 +121,15 @@ static void settle(struct walk *walk)
 	void *heap[] = { meta->modules, meta->functions, meta->texts, meta->readings };
 	if (meta->function_count)
 		qsort(meta->functions, meta->function_count, sizeof *meta->functions, by_addr);
-	meta->modules = arena_copy(walk->arena, meta->modules, meta->module_count, sizeof *meta->modules);
-	meta->functions = arena_copy(walk->arena, meta->functions, meta->function_count, sizeof *meta->functions);
+	meta->modules =
+		arena_copy(walk->arena, meta->modules, meta->module_count, sizeof *meta->modules);
+	meta->functions = arena_copy(walk->arena, meta->functions, meta->function_count,
+				     sizeof *meta->functions);
 	meta->texts = arena_copy(walk->arena, meta->texts, meta->text_count, sizeof *meta->texts);
-	meta->readings = arena_copy(walk->arena, meta->readings, meta->reading_count, sizeof *meta->readings);
-	meta->hook_names = arena_copy(walk->arena, walk->hook_names, meta->hook_name_count, sizeof *walk->hook_names);
+	meta->readings = arena_copy(walk->arena, meta->readings, meta->reading_count,
+				    sizeof *meta->readings);
+	meta->hook_names = arena_copy(walk->arena, walk->hook_names, meta->hook_name_count,
+				      sizeof *walk->hook_names);
 	for (size_t i = 0; i < sizeof heap / sizeof *heap; i++)
 		free(heap[i]);
 }
@@ -153,7 +170,8 @@ uint64_t meta_limit(const struct meta *meta, const char *key)
 	const char *line = meta_text(meta, CUF_META_LIMITS);
 	size_t length = strlen(key);
 	while (line) {
-		if (!strncmp(line, key, length) && line[length] == '=' && line[length + 1] >= '0' && line[length + 1] <= '9')
+		if (!strncmp(line, key, length) && line[length] == '=' && line[length + 1] >= '0' &&
+		    line[length + 1] <= '9')
 			return strtoull(line + length + 1, NULL, 10);
 		line = strchr(line, '\n');
 		line = line ? line + 1 : NULL;

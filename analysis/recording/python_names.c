@@ -65,13 +65,16 @@ void python_names_free(struct python_names *names)
 const struct python_name *python_names_find(const struct python_names *names, uint32_t code)
 {
 	const struct entry key = { .code = code };
-	const struct entry *found = names->count ? bsearch(&key, names->entries, names->count, sizeof key, by_code) : NULL;
+	const struct entry *found =
+		names->count ? bsearch(&key, names->entries, names->count, sizeof key, by_code)
+			     : NULL;
 	return found ? &found->name : NULL;
 }
 
 bool python_file_is_library(const char *file)
 {
-	static const char *const parts[] = { "/site-packages/", "/dist-packages/", "/lib/python3", "/lib64/python3", "/python3.zip/" };
+	static const char *const parts[] = { "/site-packages/", "/dist-packages/", "/lib/python3",
+					     "/lib64/python3", "/python3.zip/" };
 	if (!strncmp(file, "<frozen ", 8))
 		return true;
 	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)

@@ -44,7 +44,8 @@ static int check_header(struct reader *reader, struct reader_error *error)
 	const struct cuf_header *header = &reader->header;
 	if (!reader->bytes)
 		return fail(error, reader->path, READER_E_EMPTY, 0, 0);
-	if (reader->bytes < sizeof header->magic || memcmp(reader->data, CUF_MAGIC, sizeof header->magic))
+	if (reader->bytes < sizeof header->magic ||
+	    memcmp(reader->data, CUF_MAGIC, sizeof header->magic))
 		return fail(error, reader->path, READER_E_MAGIC, 0, 0);
 	if (reader->bytes < READER_HEADER_BYTES)
 		return fail(error, reader->path, READER_E_SHORT, reader->bytes, 0);
@@ -57,13 +58,16 @@ static int check_header(struct reader *reader, struct reader_error *error)
 		return fail(error, reader->path, READER_E_VERSION, AT(version), 0);
 	if (!header->version)
 		return fail(error, reader->path, READER_E_HEADER, AT(version), 0);
-	if (header->header_bytes < CUF_HEADER_BYTES_FIRST || header->header_bytes > READER_HEADER_BYTES)
+	if (header->header_bytes < CUF_HEADER_BYTES_FIRST ||
+	    header->header_bytes > READER_HEADER_BYTES)
 		return fail(error, reader->path, READER_E_HEADER, AT(header_bytes), 0);
 	if (header->header_bytes < sizeof *header) /* an older writer: what it did not have is 0 */
-		memset((char *)&reader->header + header->header_bytes, 0, sizeof *header - header->header_bytes);
+		memset((char *)&reader->header + header->header_bytes, 0,
+		       sizeof *header - header->header_bytes);
 	if (header->file_bytes < READER_HEADER_BYTES)
 		return fail(error, reader->path, READER_E_HEADER, AT(file_bytes), 0);
-	if (!header->section_count || header->section_count > sizeof header->sections / sizeof *header->sections)
+	if (!header->section_count ||
+	    header->section_count > sizeof header->sections / sizeof *header->sections)
 		return fail(error, reader->path, READER_E_SECTIONS, AT(section_count), 0);
 	return 0;
 }
@@ -73,13 +77,16 @@ static bool take_section(struct reader *reader, const struct cuf_section *sectio
 {
 	struct reader_section *to;
 	uint64_t end;
-	if (section->offset < READER_HEADER_BYTES || section->offset % 64 || !section->bytes || !section->record_bytes ||
-	    __builtin_add_overflow(section->offset, section->bytes, &end) || end > reader->header.file_bytes)
+	if (section->offset < READER_HEADER_BYTES || section->offset % 64 || !section->bytes ||
+	    !section->record_bytes ||
+	    __builtin_add_overflow(section->offset, section->bytes, &end) ||
+	    end > reader->header.file_bytes)
 		return false;
 	if (!section->id || section->id >= CUF_SEC_MAX)
 		return section->id != 0;
 	to = &reader->sections[section->id];
-	if (to->stride || section->record_bytes < record_bytes_min[section->id] || (section->id != CUF_SEC_META && section->record_bytes % 8))
+	if (to->stride || section->record_bytes < record_bytes_min[section->id] ||
+	    (section->id != CUF_SEC_META && section->record_bytes % 8))
 		return false;
 	to->stride = section->record_bytes;
 	to->offset = section->offset;
@@ -94,7 +101,8 @@ static bool take_section(struct reader *reader, const struct cuf_section *sectio
 
 static bool segment_bytes_fine(uint64_t bytes, uint32_t record_bytes)
 {
-	return bytes % 64 == 0 && bytes >= sizeof(struct cuf_segment) + record_bytes && bytes <= (uint64_t)1 << 30;
+	return bytes % 64 == 0 && bytes >= sizeof(struct cuf_segment) + record_bytes &&
+	       bytes <= (uint64_t)1 << 30;
 }
 
 static int check_sections(struct reader *reader, struct reader_error *error)
@@ -102,12 +110,19 @@ static int check_sections(struct reader *reader, struct reader_error *error)
 	const struct cuf_header *header = &reader->header;
 	for (uint32_t i = 0; i < header->section_count; i++)
 		if (!take_section(reader, &header->sections[i]))
-			return fail(error, reader->path, READER_E_SECTIONS, AT(sections) + i * sizeof *header->sections, 0);
-	if (reader->sections[CUF_SEC_RING].stride && !segment_bytes_fine(header->device_segment_bytes, reader->sections[CUF_SEC_RING].stride))
+			return fail(error, reader->path, READER_E_SECTIONS,
+				    AT(sections) + i * sizeof *header->sections, 0);
+	if (reader->sections[CUF_SEC_RING].stride &&
+	    !segment_bytes_fine(header->device_segment_bytes,
+				reader->sections[CUF_SEC_RING].stride))
 		return fail(error, reader->path, READER_E_HEADER, AT(device_segment_bytes), 0);
-	if (reader->sections[CUF_SEC_HOST_RING].stride && !segment_bytes_fine(header->host_segment_bytes, reader->sections[CUF_SEC_HOST_RING].stride))
+	if (reader->sections[CUF_SEC_HOST_RING].stride &&
+	    !segment_bytes_fine(header->host_segment_bytes,
+				reader->sections[CUF_SEC_HOST_RING].stride))
 		return fail(error, reader->path, READER_E_HEADER, AT(host_segment_bytes), 0);
-	if (reader->sections[CUF_SEC_FRAMEWORK_RING].stride && !segment_bytes_fine(header->framework_segment_bytes, reader->sections[CUF_SEC_FRAMEWORK_RING].stride))
+	if (reader->sections[CUF_SEC_FRAMEWORK_RING].stride &&
+	    !segment_bytes_fine(header->framework_segment_bytes,
+				reader->sections[CUF_SEC_FRAMEWORK_RING].stride))
 		return fail(error, reader->path, READER_E_HEADER, AT(framework_segment_bytes), 0);
 	reader->missing_bytes = subtract_to_zero(header->file_bytes, reader->bytes);
 	reader->complete = !reader->missing_bytes;
@@ -127,7 +142,8 @@ static int check(struct reader *reader, struct reader **out, struct reader_error
 	return 0;
 }
 
-int reader_open_memory(const void *data, uint64_t bytes, struct reader **out, struct reader_error *error)
+int reader_open_memory(const void *data, uint64_t bytes, struct reader **out,
+		       struct reader_error *error)
 {
 	struct reader *reader = xalloc_aligned_zeroed(_Alignof(struct reader), sizeof *reader);
 	*out = NULL;
@@ -195,7 +211,8 @@ void reader_close(struct reader *reader)
 	free(reader);
 }
 
-const uint64_t *reader_stack(const struct reader *reader, uint32_t id, uint32_t *depth, uint8_t *stop)
+const uint64_t *reader_stack(const struct reader *reader, uint32_t id, uint32_t *depth,
+			     uint8_t *stop)
 {
 	const struct reader_section *frames = &reader->sections[CUF_SEC_STACK_FRAMES];
 	const struct cuf_stack *at = id ? reader_at(reader, CUF_SEC_STACK_INDEX, id - 1) : NULL;
@@ -205,7 +222,8 @@ const uint64_t *reader_stack(const struct reader *reader, uint32_t id, uint32_t 
 	if (!at)
 		return NULL;
 	stack = *at;
-	if (!stack.depth || !stack.hash || frames->stride != sizeof(uint64_t) || (uint64_t)stack.first + stack.depth > frames->count)
+	if (!stack.depth || !stack.hash || frames->stride != sizeof(uint64_t) ||
+	    (uint64_t)stack.first + stack.depth > frames->count)
 		return NULL;
 	*depth = stack.depth;
 	*stop = stack.stop < CUF_STOP_MAX ? stack.stop : CUF_STOP_END;
@@ -241,7 +259,8 @@ uint64_t reader_segment_count(const struct reader *reader, enum cuf_section_id r
 	return found ? (found + bytes - 1) / bytes : 0;
 }
 
-bool reader_segment(const struct reader *reader, enum cuf_section_id ring, uint64_t index, struct cuf_segment *segment, const uint8_t **records)
+bool reader_segment(const struct reader *reader, enum cuf_section_id ring, uint64_t index,
+		    struct cuf_segment *segment, const uint8_t **records)
 {
 	const struct reader_section *section = &reader->sections[ring];
 	uint64_t bytes = reader_segment_bytes(reader, ring), from = index * bytes, room;
@@ -294,7 +313,8 @@ bool reader_incident_slot(const struct reader *reader, uint64_t slot, struct cuf
 	const void *at = reader_at(reader, CUF_SEC_INCIDENTS, slot);
 	if (!at)
 		return false;
-	*incident = (struct cuf_incident){ .framework_allocated_bytes = CUF_UNKNOWN, .framework_reserved_bytes = CUF_UNKNOWN };
+	*incident = (struct cuf_incident){ .framework_allocated_bytes = CUF_UNKNOWN,
+					   .framework_reserved_bytes = CUF_UNKNOWN };
 	memcpy(incident, at, stride < sizeof *incident ? stride : sizeof *incident);
 	merge_incident_sites(reader, incident);
 	return incident->number != 0;
@@ -302,7 +322,8 @@ bool reader_incident_slot(const struct reader *reader, uint64_t slot, struct cuf
 
 bool reader_incident(const struct reader *reader, uint64_t number, struct cuf_incident *incident)
 {
-	uint64_t slots = reader->sections[CUF_SEC_INCIDENTS].planned, keep = slots / 4, slot = number - 1;
+	uint64_t slots = reader->sections[CUF_SEC_INCIDENTS].planned, keep = slots / 4,
+		 slot = number - 1;
 	if (!number || !slots)
 		return false;
 	if (slot >= keep)
@@ -312,7 +333,8 @@ bool reader_incident(const struct reader *reader, uint64_t number, struct cuf_in
 
 void reader_drop_range(const struct reader *reader, const void *at, uint64_t bytes)
 {
-	uintptr_t page = 4095, from = ((uintptr_t)at + page) & ~page, to = ((uintptr_t)at + bytes) & ~page;
+	uintptr_t page = 4095, from = ((uintptr_t)at + page) & ~page,
+		  to = ((uintptr_t)at + bytes) & ~page;
 	if (reader->mapped && to > from)
 		madvise((void *)from, to - from, MADV_DONTNEED);
 }

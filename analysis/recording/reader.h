@@ -45,20 +45,26 @@ struct reader {
 
 int reader_open(const char *path, struct reader **out, struct reader_error *error);
 /* data is borrowed until reader_close. */
-int reader_open_memory(const void *data, uint64_t bytes, struct reader **out, struct reader_error *error);
+int reader_open_memory(const void *data, uint64_t bytes, struct reader **out,
+		       struct reader_error *error);
 void reader_close(struct reader *reader); /* NULL is fine */
 
 /* Record `index` of a table; NULL beyond its end. */
-static inline const void *reader_at(const struct reader *reader, enum cuf_section_id id, uint64_t index)
+static inline const void *reader_at(const struct reader *reader, enum cuf_section_id id,
+				    uint64_t index)
 {
 	const struct reader_section *section = &reader->sections[id];
 	return index < section->count ? section->at + index * section->stride : NULL;
 }
 
-static inline uint64_t reader_count(const struct reader *reader, enum cuf_section_id id) { return reader->sections[id].count; }
+static inline uint64_t reader_count(const struct reader *reader, enum cuf_section_id id)
+{
+	return reader->sections[id].count;
+}
 
 /* The frames of a stack id, innermost first; NULL and *depth 0 when unknown or torn. */
-const uint64_t *reader_stack(const struct reader *reader, uint32_t id, uint32_t *depth, uint8_t *stop);
+const uint64_t *reader_stack(const struct reader *reader, uint32_t id, uint32_t *depth,
+			     uint8_t *stop);
 
 /*
  * The one id that stands for all stacks that print alike (stack_identity.h). Whatever sums or judges
@@ -78,14 +84,16 @@ uint64_t reader_realtime(const struct reader *reader, uint64_t monotonic_ns);
 
 /* A ring's segments. The header of segment i, copied and clamped so that `used` records lie within it; *records points
  * at them (stride as in the section). false: never used, or beyond the end. */
-bool reader_segment(const struct reader *reader, enum cuf_section_id ring, uint64_t index, struct cuf_segment *segment, const uint8_t **records);
+bool reader_segment(const struct reader *reader, enum cuf_section_id ring, uint64_t index,
+		    struct cuf_segment *segment, const uint8_t **records);
 uint64_t reader_segment_count(const struct reader *reader, enum cuf_section_id ring);
 uint64_t reader_segment_bytes(const struct reader *reader, enum cuf_section_id ring);
 
 /* Incident by number, copied; false: overwritten, torn or never there. */
 bool reader_incident(const struct reader *reader, uint64_t number, struct cuf_incident *incident);
 /* The one in a slot, a copy; what its writer did not know of is CUF_UNKNOWN. False: no such slot, or never used. */
-bool reader_incident_slot(const struct reader *reader, uint64_t slot, struct cuf_incident *incident);
+bool reader_incident_slot(const struct reader *reader, uint64_t slot,
+			  struct cuf_incident *incident);
 
 /* Gives the memory of a section's pages back (they are read again when needed): reading 1 GiB must not hold 1 GiB. */
 void reader_drop(const struct reader *reader, enum cuf_section_id id);

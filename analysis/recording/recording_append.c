@@ -14,19 +14,30 @@
 
 enum { TEXT_MAX = 1024 };
 
-static bool read_at(int fd, void *to, size_t bytes, uint64_t offset) { return pread(fd, to, bytes, (off_t)offset) == (ssize_t)bytes; }
-static bool write_at(int fd, const void *from, size_t bytes, uint64_t offset) { return pwrite(fd, from, bytes, (off_t)offset) == (ssize_t)bytes; }
+static bool read_at(int fd, void *to, size_t bytes, uint64_t offset)
+{
+	return pread(fd, to, bytes, (off_t)offset) == (ssize_t)bytes;
+}
+static bool write_at(int fd, const void *from, size_t bytes, uint64_t offset)
+{
+	return pwrite(fd, from, bytes, (off_t)offset) == (ssize_t)bytes;
+}
 
 static bool is_recording(const struct cuf_header *header)
 {
-	return !memcmp(header->magic, CUF_MAGIC, sizeof header->magic) && header->endian == CUF_ENDIAN && header->version == CUF_VERSION && header->header_bytes >= CUF_HEADER_BYTES_FIRST;
+	return !memcmp(header->magic, CUF_MAGIC, sizeof header->magic) &&
+	       header->endian == CUF_ENDIAN && header->version == CUF_VERSION &&
+	       header->header_bytes >= CUF_HEADER_BYTES_FIRST;
 }
 
 static const struct cuf_section *meta_section(const struct cuf_header *header)
 {
-	uint32_t most = sizeof header->sections / sizeof *header->sections, count = least_of(header->section_count, most);
+	uint32_t most = sizeof header->sections / sizeof *header->sections,
+		 count = least_of(header->section_count, most);
 	for (uint32_t i = 0; i < count; i++)
-		if (header->sections[i].id == CUF_SEC_META && header->sections[i].offset <= header->file_bytes && header->sections[i].bytes <= header->file_bytes - header->sections[i].offset)
+		if (header->sections[i].id == CUF_SEC_META &&
+		    header->sections[i].offset <= header->file_bytes &&
+		    header->sections[i].bytes <= header->file_bytes - header->sections[i].offset)
 			return &header->sections[i];
 	return NULL;
 }
@@ -36,8 +47,9 @@ static uint64_t end_of_meta(int fd, const struct cuf_section *section, uint64_t 
 {
 	uint64_t at = 0, end = least_of(used, section->bytes);
 	struct cuf_meta record;
-	while (end - at >= sizeof record && read_at(fd, &record, sizeof record, section->offset + at) && record.bytes >= sizeof record &&
-	       record.bytes % 8 == 0 && record.bytes <= end - at)
+	while (end - at >= sizeof record &&
+	       read_at(fd, &record, sizeof record, section->offset + at) &&
+	       record.bytes >= sizeof record && record.bytes % 8 == 0 && record.bytes <= end - at)
 		at += record.bytes;
 	return at;
 }
@@ -65,18 +77,26 @@ static int append_to(const char *path, const struct cuf_meta *record, bool ended
 		return -1;
 	errno = EINVAL;
 	if (read_at(fd, &header, sizeof header, 0) && is_recording(&header))
-		result = header.end_kind != CUF_END_NONE && !ended_too ? 1 : append(fd, &header, record);
+		result = header.end_kind != CUF_END_NONE && !ended_too
+				 ? 1
+				 : append(fd, &header, record);
 	saved = errno;
 	close(fd);
 	errno = saved;
 	return result;
 }
 
-int recording_append_record(const char *path, const struct cuf_meta *record) { return append_to(path, record, true); }
+int recording_append_record(const char *path, const struct cuf_meta *record)
+{
+	return append_to(path, record, true);
+}
 
 int recording_append_wait(const char *path, const char *text)
 {
-	struct { struct cuf_meta meta; char text[TEXT_MAX]; } record = { .meta = { .type = CUF_META_WAIT } };
+	struct {
+		struct cuf_meta meta;
+		char text[TEXT_MAX];
+	} record = { .meta = { .type = CUF_META_WAIT } };
 	size_t length = strlen(text) < TEXT_MAX ? strlen(text) : TEXT_MAX;
 	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);

@@ -27,14 +27,17 @@ void lanes_init(struct lanes *lanes, const struct reader *reader, enum cuf_secti
 		if (!reader_segment(reader, ring, i, &segment, &records))
 			continue;
 		xalloc_grow(&lanes->segments, lanes->segment_count, &room, sizeof *lanes->segments);
-		lanes->segments[lanes->segment_count++] = (struct lane_segment){ segment.ticket, segment.thread, (uint32_t)i };
+		lanes->segments[lanes->segment_count++] =
+			(struct lane_segment){ segment.ticket, segment.thread, (uint32_t)i };
 	}
 	reader_drop(reader, ring); /* a look at each header has mapped all that is around it */
 	if (lanes->segment_count)
-		qsort(lanes->segments, lanes->segment_count, sizeof *lanes->segments, by_thread_and_ticket);
+		qsort(lanes->segments, lanes->segment_count, sizeof *lanes->segments,
+		      by_thread_and_ticket);
 	for (size_t i = 0; i < lanes->segment_count; i++) {
 		if (!i || lanes->segments[i].thread != lanes->segments[i - 1].thread) {
-			xalloc_grow(&lanes->lanes, lanes->lane_count, &lane_room, sizeof *lanes->lanes);
+			xalloc_grow(&lanes->lanes, lanes->lane_count, &lane_room,
+				    sizeof *lanes->lanes);
 			lanes->lanes[lanes->lane_count++] = (struct lane){ i, 0 };
 		}
 		lanes->lanes[lanes->lane_count - 1].count++;
@@ -83,7 +86,8 @@ void lane_heap_settle(struct lane_heap *heap, uint64_t key, bool gone)
 	}
 	heap->keys[lane] = key;
 	while ((child = 2 * i + 1) < heap->count) {
-		if (child + 1 < heap->count && heap->keys[heap->items[child + 1]] < heap->keys[heap->items[child]])
+		if (child + 1 < heap->count &&
+		    heap->keys[heap->items[child + 1]] < heap->keys[heap->items[child]])
 			child++;
 		if (heap->keys[heap->items[child]] >= key)
 			break;

@@ -19,7 +19,8 @@ static struct pool_level *pool_of(struct driver_state *levels, uint64_t pool)
 			return &levels->pools[i];
 	if (levels->pool_count == DRIVER_STATE_POOLS_MAX)
 		return NULL;
-	levels->pools[levels->pool_count] = (struct pool_level){ pool, CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN, false };
+	levels->pools[levels->pool_count] =
+		(struct pool_level){ pool, CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN, false };
 	return &levels->pools[levels->pool_count++];
 }
 
@@ -50,14 +51,16 @@ static void see_block(struct scan *scan, const struct cuf_event *event)
 	if (!kind_is_device_memory(event->kind) || (event->flags & CUF_EVENT_HOST_LOCATION))
 		return;
 	scan->moved = true;
-	scan->since_bytes = (int64_t)((uint64_t)scan->since_bytes + (takes ? event->bytes : -event->bytes));
+	scan->since_bytes =
+		(int64_t)((uint64_t)scan->since_bytes + (takes ? event->bytes : -event->bytes));
 }
 
 static void see_event(struct scan *scan, const struct cuf_event *event)
 {
 	struct pool_level *pool;
 	/* the device's record was written at a known time, perhaps without an event of its own */
-	if (scan->device && !scan->asked_used && scan->device->free_ns && event->time_ns > scan->device->free_ns) {
+	if (scan->device && !scan->asked_used && scan->device->free_ns &&
+	    event->time_ns > scan->device->free_ns) {
 		scan->asked_used = true;
 		set_free(scan, scan->device->free_bytes, scan->device->total_bytes);
 	}
@@ -66,7 +69,8 @@ static void see_event(struct scan *scan, const struct cuf_event *event)
 	case CUF_OP_POOL_LEVEL:
 		pool = pool_of(scan->out, event->addr);
 		if (pool)
-			*pool = (struct pool_level){ event->addr, event->bytes, event->aux, CUF_UNKNOWN, true };
+			*pool = (struct pool_level){ event->addr, event->bytes, event->aux,
+						     CUF_UNKNOWN, true };
 		break;
 	default: see_block(scan, event);
 	}
@@ -82,16 +86,20 @@ static void settle_free(struct scan *scan)
 	levels->free_basis = scan->moved ? BASIS_ESTIMATED : BASIS_OBSERVED;
 	if (scan->since_bytes >= 0)
 		levels->free_bytes = subtract_to_zero(levels->free_bytes, since);
-	else if (__builtin_add_overflow(levels->free_bytes, -since, &levels->free_bytes) || levels->free_bytes > levels->total_bytes)
+	else if (__builtin_add_overflow(levels->free_bytes, -since, &levels->free_bytes) ||
+		 levels->free_bytes > levels->total_bytes)
 		levels->free_bytes = levels->total_bytes;
 }
 
-static void take_pools(struct driver_state *levels, const struct cuf_pool_level *pools, uint64_t count)
+static void take_pools(struct driver_state *levels, const struct cuf_pool_level *pools,
+		       uint64_t count)
 {
 	for (uint64_t i = 0; i < count && i < CUF_POOLS_MAX; i++) {
 		struct pool_level *pool = pool_of(levels, pools[i].pool);
 		if (pool)
-			*pool = (struct pool_level){ pools[i].pool, pools[i].reserved_bytes, pools[i].used_bytes, pools[i].threshold_bytes, true };
+			*pool = (struct pool_level){ pools[i].pool, pools[i].reserved_bytes,
+						     pools[i].used_bytes, pools[i].threshold_bytes,
+						     true };
 	}
 }
 
@@ -102,7 +110,8 @@ static void driver_state_init(struct driver_state *levels)
 	levels->pool_count = 0;
 }
 
-void driver_state_at(const struct reader *reader, const struct events *events, unsigned device, uint64_t seq, bool at_end, struct driver_state *out)
+void driver_state_at(const struct reader *reader, const struct events *events, unsigned device,
+		     uint64_t seq, bool at_end, struct driver_state *out)
 {
 	const struct cuf_device *at = reader_at(reader, CUF_SEC_DEVICES, device);
 	struct cuf_device described;
@@ -121,10 +130,12 @@ void driver_state_at(const struct reader *reader, const struct events *events, u
 			see_event(&scan, &event);
 	}
 	reader_drop(reader, CUF_SEC_RING);
-	if (scan.device && !scan.asked_used && scan.device->free_ns && (seq == CUF_UNKNOWN || seq >= events->last_seq))
+	if (scan.device && !scan.asked_used && scan.device->free_ns &&
+	    (seq == CUF_UNKNOWN || seq >= events->last_seq))
 		set_free(&scan, described.free_bytes, described.total_bytes);
 	settle_free(&scan);
-	if (scan.device && at_end && described.end_free_bytes != CUF_UNKNOWN && described.end_free_bytes <= described.total_bytes) {
+	if (scan.device && at_end && described.end_free_bytes != CUF_UNKNOWN &&
+	    described.end_free_bytes <= described.total_bytes) {
 		out->free_bytes = described.end_free_bytes;
 		out->free_basis = BASIS_OBSERVED;
 		take_pools(out, described.end_pools, described.pool_count);
@@ -156,6 +167,7 @@ static uint64_t last_at_time(const struct events *events, uint64_t time_ns)
 
 uint64_t seq_at_time(const struct events *events, uint64_t time_ns)
 {
-	uint64_t device_seq = last_at_time(events, time_ns), framework_seq = last_at_time(events->framework, time_ns);
+	uint64_t device_seq = last_at_time(events, time_ns),
+		 framework_seq = last_at_time(events->framework, time_ns);
 	return most_of(device_seq, framework_seq);
 }

@@ -27,7 +27,8 @@ struct driver_state {
 };
 
 /* at_end: the moment is the end record's; what was asked at the end counts. */
-void driver_state_at(const struct reader *reader, const struct events *events, unsigned device, uint64_t seq, bool at_end, struct driver_state *out);
+void driver_state_at(const struct reader *reader, const struct events *events, unsigned device,
+		     uint64_t seq, bool at_end, struct driver_state *out);
 /* Puts what an incident knows over it. */
 void driver_state_overlay(const struct cuf_incident *incident, struct driver_state *levels);
 

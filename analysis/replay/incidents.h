@@ -29,7 +29,8 @@ struct ladder {
 
 struct ladders { struct ladder *items; size_t count; };
 
-void ladders_init(struct ladders *ladders, const struct run_process *process, const struct exit_reason *ending);
+void ladders_init(struct ladders *ladders, const struct run_process *process,
+		  const struct exit_reason *ending);
 void ladders_fini(struct ladders *ladders);
 
 /* Fills settled_seq and rolled_back_bytes; see rollback.c. */

@@ -7,19 +7,23 @@
 
 bool kind_is_device_memory(unsigned kind)
 {
-	return 1u << kind & (1u << CUF_KIND_DEVICE | 1u << CUF_KIND_ASYNC | 1u << CUF_KIND_GRAPH | 1u << CUF_KIND_VMM | 1u << CUF_KIND_ARRAY);
+	return 1u << kind & (1u << CUF_KIND_DEVICE | 1u << CUF_KIND_ASYNC | 1u << CUF_KIND_GRAPH |
+			     1u << CUF_KIND_VMM | 1u << CUF_KIND_ARRAY);
 }
 
 bool kind_is_block(unsigned kind)
 {
-	return 1u << kind & (1u << CUF_KIND_DEVICE | 1u << CUF_KIND_MANAGED | 1u << CUF_KIND_PINNED | 1u << CUF_KIND_REGISTERED |
-			     1u << CUF_KIND_ASYNC | 1u << CUF_KIND_VMM | 1u << CUF_KIND_ARRAY | 1u << CUF_KIND_IMPORTED);
+	return 1u << kind &
+	       (1u << CUF_KIND_DEVICE | 1u << CUF_KIND_MANAGED | 1u << CUF_KIND_PINNED |
+		1u << CUF_KIND_REGISTERED | 1u << CUF_KIND_ASYNC | 1u << CUF_KIND_VMM |
+		1u << CUF_KIND_ARRAY | 1u << CUF_KIND_IMPORTED);
 }
 
 static bool ledger_block(const struct reader *reader, uint64_t i, struct cuf_block *block)
 {
 	*block = *(const struct cuf_block *)reader_at(reader, CUF_SEC_LEDGER, i);
-	return block->key && block->key != CUF_KEY_BUSY && block->kind && block->kind < CUF_KIND_MAX;
+	return block->key && block->key != CUF_KEY_BUSY && block->kind &&
+	       block->kind < CUF_KIND_MAX;
 }
 
 enum { DROP_EVERY = 1 << 16 }; /* entries: the pages of a large ledger are given back as it is read */
@@ -34,7 +38,10 @@ void replay_now(const struct reader *reader, struct liveset *live)
 		for (uint64_t i = 0; i < count; i++) {
 			struct cuf_block block;
 			if (i % DROP_EVERY == DROP_EVERY - 1)
-				reader_drop_range(reader, reader_at(reader, CUF_SEC_LEDGER, i + 1 - DROP_EVERY), DROP_EVERY * (uint64_t)sizeof block);
+				reader_drop_range(
+					reader,
+					reader_at(reader, CUF_SEC_LEDGER, i + 1 - DROP_EVERY),
+					DROP_EVERY * (uint64_t)sizeof block);
 			if (!ledger_block(reader, i, &block))
 				continue;
 			if (counting)
@@ -46,17 +53,28 @@ void replay_now(const struct reader *reader, struct liveset *live)
 	reader_drop(reader, CUF_SEC_LEDGER);
 }
 
-static uint64_t key_of(const struct cuf_event *event) { return cuf_key(cuf_kind_space(event->kind), event->addr); }
+static uint64_t key_of(const struct cuf_event *event)
+{
+	return cuf_key(cuf_kind_space(event->kind), event->addr);
+}
 
 static struct cuf_block block_of(const struct cuf_event *event)
 {
 	uint64_t age_ns = event->op == CUF_OP_ALLOC ? 0 : (uint64_t)event->extra * 1000000u;
 	return (struct cuf_block){
-		.key = key_of(event), .bytes = event->bytes, .aux = event->aux, .seq = event->op == CUF_OP_ALLOC ? event->seq : 0,
+		.key = key_of(event),
+		.bytes = event->bytes,
+		.aux = event->aux,
+		.seq = event->op == CUF_OP_ALLOC ? event->seq : 0,
 		.time_ns = subtract_to_zero(event->time_ns, age_ns),
-		.stack = event->op == CUF_OP_ALLOC ? event->stack : event->alloc_stack, .tid = event->tid, .references = 1,
-		.hook = event->op == CUF_OP_ALLOC ? event->hook : 0, .label = event->op == CUF_OP_ALLOC ? event->label : 0,
-		.kind = event->kind, .device = event->device, .flags = (uint8_t)(event->flags & ~CUF_EVENT_BULK),
+		.stack = event->op == CUF_OP_ALLOC ? event->stack : event->alloc_stack,
+		.tid = event->tid,
+		.references = 1,
+		.hook = event->op == CUF_OP_ALLOC ? event->hook : 0,
+		.label = event->op == CUF_OP_ALLOC ? event->label : 0,
+		.kind = event->kind,
+		.device = event->device,
+		.flags = (uint8_t)(event->flags & ~CUF_EVENT_BULK),
 	};
 }
 
@@ -119,7 +137,8 @@ static void learn(struct undo *undo, const struct cuf_event *event, const struct
 	struct cuf_block *known, was;
 	if (event->op == CUF_OP_RESTORE)
 		return;
-	if (undo->replaced && liveset_take(&undo->hidden, block->key, &was) && event->op == CUF_OP_ALLOC)
+	if (undo->replaced && liveset_take(&undo->hidden, block->key, &was) &&
+	    event->op == CUF_OP_ALLOC)
 		put(undo, block);
 	known = liveset_find(undo->live, block->key);
 	if (event->op == CUF_OP_ALLOC && known && !known->seq) {
@@ -134,7 +153,8 @@ static void learn(struct undo *undo, const struct cuf_event *event, const struct
 
 static bool is_replayed(const struct cuf_event *event)
 {
-	return event->kind && (event->op == CUF_OP_ALLOC || event->op == CUF_OP_FREE || event->op == CUF_OP_RESTORE);
+	return event->kind && (event->op == CUF_OP_ALLOC || event->op == CUF_OP_FREE ||
+			       event->op == CUF_OP_RESTORE);
 }
 
 /* What blocks were said to be for, of those of one ring, from the newest on. An event further back than a block's own
@@ -144,7 +164,8 @@ struct role_walk { const struct events *events; size_t left; bool framework; };
 static void tell_roles_after(struct role_walk *walk, uint64_t seq, struct liveset *live)
 {
 	while (walk->left) {
-		struct cuf_event event = events_get(walk->events, walk->events->roles[walk->left - 1]);
+		struct cuf_event event =
+			events_get(walk->events, walk->events->roles[walk->left - 1]);
 		if (event.seq <= seq)
 			return;
 		walk->left--;
@@ -154,7 +175,8 @@ static void tell_roles_after(struct role_walk *walk, uint64_t seq, struct livese
 }
 
 /* One ring: its keys are a name space of their own, so each is undone by itself. */
-static void undo_ring(const struct events *events, const struct events *said, uint64_t from, uint64_t to, struct liveset *live)
+static void undo_ring(const struct events *events, const struct events *said, uint64_t from,
+		      uint64_t to, struct liveset *live)
 {
 	struct role_walk roles = { said, said->role_count, events == said };
 	struct undo u = { .live = live, .replaced = events->reader->header.replaced != 0 };
@@ -162,7 +184,8 @@ static void undo_ring(const struct events *events, const struct events *said, ui
 	if (to >= events->last_seq || to >= from)
 		return;
 	liveset_init(&u.hidden, 0);
-	for (size_t i = from >= events->last_seq ? events->count : events_after(events, from); i--;) {
+	for (size_t i = from >= events->last_seq ? events->count : events_after(events, from);
+	     i--;) {
 		struct cuf_event event = events_get(events, i);
 		struct cuf_block block;
 		events_passed(events, passed++);
@@ -179,19 +202,25 @@ static void undo_ring(const struct events *events, const struct events *said, ui
 	liveset_fini(&u.hidden);
 }
 
-static bool is_complete(const struct events *events, uint64_t seq) { return seq >= events->last_seq || events->complete_since <= seq; }
+static bool is_complete(const struct events *events, uint64_t seq)
+{
+	return seq >= events->last_seq || events->complete_since <= seq;
+}
 
-void replay_at(const struct reader *reader, const struct events *events, uint64_t seq, struct liveset *live, struct replay_exact *exact)
+void replay_at(const struct reader *reader, const struct events *events, uint64_t seq,
+	       struct liveset *live, struct replay_exact *exact)
 {
 	const struct reader_section *ledger = &reader->sections[CUF_SEC_LEDGER];
 	bool whole = ledger->bytes && ledger->count == ledger->planned;
 	replay_now(reader, live);
 	undo_ring(events, events->framework, CUF_UNKNOWN, seq, live);
 	undo_ring(events->framework, events->framework, CUF_UNKNOWN, seq, live);
-	*exact = (struct replay_exact){ whole && is_complete(events, seq), whole && is_complete(events->framework, seq) };
+	*exact = (struct replay_exact){ whole && is_complete(events, seq),
+					whole && is_complete(events->framework, seq) };
 }
 
-bool replay_back(const struct events *events, uint64_t from, uint64_t to, struct liveset *live, struct replay_exact *exact)
+bool replay_back(const struct events *events, uint64_t from, uint64_t to, struct liveset *live,
+		 struct replay_exact *exact)
 {
 	/* what a block hid is known only while its own events are being undone */
 	if (events->reader->header.replaced || to > from)

@@ -18,9 +18,11 @@
 void replay_now(const struct reader *reader, struct liveset *live);
 struct replay_exact { bool device, framework; };
 /* seq CUF_UNKNOWN: now. */
-void replay_at(const struct reader *reader, const struct events *events, uint64_t seq, struct liveset *live, struct replay_exact *exact);
+void replay_at(const struct reader *reader, const struct events *events, uint64_t seq,
+	       struct liveset *live, struct replay_exact *exact);
 /* From a set that is of `from` to an earlier moment: only what lies between is undone. False: it cannot, begin from now. */
-bool replay_back(const struct events *events, uint64_t from, uint64_t to, struct liveset *live, struct replay_exact *exact);
+bool replay_back(const struct events *events, uint64_t from, uint64_t to, struct liveset *live,
+		 struct replay_exact *exact);
 /* Forward: applies one event. For peaks and time lines, from a set that is right before it. */
 void replay_apply(struct liveset *live, const struct cuf_event *event);
 

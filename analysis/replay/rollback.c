@@ -14,17 +14,21 @@ enum { CHUNKS_MAX = 1 << 16 };
 
 static bool is_chunk(const struct cuf_event *event, const struct cuf_incident *failed)
 {
-	return event->kind == CUF_KIND_VMM && event->device == failed->device && event->bytes == failed->requested_bytes;
+	return event->kind == CUF_KIND_VMM && event->device == failed->device &&
+	       event->bytes == failed->requested_bytes;
 }
 
 /* Handles that the thread created right before the failure, one after another. */
-static size_t chunks_before(const struct events *events, const struct cuf_incident *failed, uint64_t **handles)
+static size_t chunks_before(const struct events *events, const struct cuf_incident *failed,
+			    uint64_t **handles)
 {
 	size_t count = 0, room = 0;
 	*handles = NULL;
 	for (size_t i = events_after(events, failed->seq); i-- && count < CHUNKS_MAX;) {
 		struct cuf_event event = events_get(events, i);
-		if (event.tid != failed->tid || event.seq == failed->seq || event.kind == CUF_KIND_MAPPING || event.op == CUF_OP_REFERENCE || event.op == CUF_OP_FREE_MEMORY)
+		if (event.tid != failed->tid || event.seq == failed->seq ||
+		    event.kind == CUF_KIND_MAPPING || event.op == CUF_OP_REFERENCE ||
+		    event.op == CUF_OP_FREE_MEMORY)
 			continue;
 		if (event.op != CUF_OP_ALLOC || !is_chunk(&event, failed))
 			break;
@@ -47,9 +51,11 @@ void rollback_find(struct ladder *ladder, const struct events *events)
 	count = chunks_before(events, last, &handles);
 	for (size_t i = events_after(events, last->seq); count && i < events->count; i++) {
 		struct cuf_event event = events_get(events, i);
-		if (event.time_ns > last->time_ns + ROLLBACK_NS || (event.tid == last->tid && event.op == CUF_OP_ALLOC))
+		if (event.time_ns > last->time_ns + ROLLBACK_NS ||
+		    (event.tid == last->tid && event.op == CUF_OP_ALLOC))
 			break;
-		if (event.tid != last->tid || event.op != CUF_OP_FREE || !is_chunk(&event, last) || !bsearch(&event.addr, handles, count, sizeof event.addr, compare_uint64))
+		if (event.tid != last->tid || event.op != CUF_OP_FREE || !is_chunk(&event, last) ||
+		    !bsearch(&event.addr, handles, count, sizeof event.addr, compare_uint64))
 			continue;
 		ladder->settled_seq = event.seq;
 		ladder->rolled_back_bytes += event.bytes;

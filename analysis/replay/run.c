@@ -19,7 +19,8 @@ static void adopt(struct run *run, struct reader *reader, size_t *room)
 
 static int by_start(const void *a, const void *b)
 {
-	const struct cuf_header *left = &((const struct run_process *)a)->reader->header, *right = &((const struct run_process *)b)->reader->header;
+	const struct cuf_header *left = &((const struct run_process *)a)->reader->header,
+				*right = &((const struct run_process *)b)->reader->header;
 	if (left->start_realtime_ns != right->start_realtime_ns)
 		return compare_numbers(left->start_realtime_ns, right->start_realtime_ns);
 	return compare_numbers(left->pid, right->pid);
@@ -45,8 +46,9 @@ static int is_recording(const struct dirent *entry)
 static void tell_unreadable(struct run *run, const struct reader_error *error, size_t *room)
 {
 	xalloc_grow(&run->unreadable, run->unreadable_count, room, sizeof *run->unreadable);
-	run->unreadable[run->unreadable_count++] = arena_format(run->arena, "%s is left out: %s (at byte %llu)", error->path,
-		reader_error_sentence(error->code), (unsigned long long)error->offset);
+	run->unreadable[run->unreadable_count++] =
+		arena_format(run->arena, "%s is left out: %s (at byte %llu)", error->path,
+			     reader_error_sentence(error->code), (unsigned long long)error->offset);
 }
 
 static int open_directory(struct run *run, const char *path, struct reader_error *error)
@@ -60,7 +62,9 @@ static int open_directory(struct run *run, const char *path, struct reader_error
 	strncpy(first.path, path, sizeof first.path - 1);
 	for (int i = 0; i < count; i++) {
 		struct reader *reader;
-		char *name = arena_format(run->arena, "%s%s%s", path, path[strlen(path) - 1] == '/' ? "" : "/", entries[i]->d_name);
+		char *name =
+			arena_format(run->arena, "%s%s%s", path,
+				     path[strlen(path) - 1] == '/' ? "" : "/", entries[i]->d_name);
 		free(entries[i]);
 		if (!reader_open(name, &reader, &now)) {
 			adopt(run, reader, &room);
@@ -139,11 +143,13 @@ void run_fini(struct run *run)
 const struct liveset *run_live(struct run_process *process, uint64_t seq, bool *exact)
 {
 	if (process->live_valid && seq < process->live_seq &&
-	    replay_back(process->events, process->live_seq, seq, &process->live, &process->live_exact)) {
+	    replay_back(process->events, process->live_seq, seq, &process->live,
+			&process->live_exact)) {
 		process->live_seq = seq;
 	} else if (!process->live_valid || process->live_seq != seq) {
 		liveset_fini(&process->live);
-		replay_at(process->reader, process->events, seq, &process->live, &process->live_exact);
+		replay_at(process->reader, process->events, seq, &process->live,
+			  &process->live_exact);
 		process->live_seq = seq;
 		process->live_valid = true;
 	}

@@ -50,10 +50,12 @@ struct site *sites_get(struct sites *sites, unsigned kind, unsigned device, uint
 	return &sites->items[*number - 1];
 }
 
-void sites_get_row(struct sites *sites, const struct site_key *keys, size_t count, uint32_t *numbers)
+void sites_get_row(struct sites *sites, const struct site_key *keys, size_t count,
+		   uint32_t *numbers)
 {
 	for (size_t i = 0; i < count; i++) {
-		const struct site *site = sites_get(sites, keys[i].kind, keys[i].device, keys[i].stack);
+		const struct site *site =
+			sites_get(sites, keys[i].kind, keys[i].device, keys[i].stack);
 		for (size_t at = 0; at < sizeof *site; at += 64)
 			__builtin_prefetch((const char *)site + at);
 		numbers[i] = (uint32_t)(site - sites->items);

@@ -56,6 +56,7 @@ struct site *sites_get(struct sites *sites, unsigned kind, unsigned device, uint
  * through. Numbers in items[], since pointers move. */
 enum { SITES_ROW = 64 };
 struct site_key { uint32_t stack; uint8_t kind, device; };
-void sites_get_row(struct sites *sites, const struct site_key *keys, size_t count, uint32_t *numbers);
+void sites_get_row(struct sites *sites, const struct site_key *keys, size_t count,
+		   uint32_t *numbers);
 
 #endif

@@ -29,7 +29,8 @@ static void ranges_collect(Dwarf_Die *die, struct address_ranges *into, uint64_t
 	ptrdiff_t next = 0;
 
 	/* 0 and 1 are what linkers leave of functions that they dropped */
-	for (unsigned i = 0; i < RANGES_MAX && (next = dwarf_ranges(die, next, &base, &start, &end)) > 0; i++)
+	for (unsigned i = 0;
+	     i < RANGES_MAX && (next = dwarf_ranges(die, next, &base, &start, &end)) > 0; i++)
 		if (start > 1)
 			address_ranges_add(into, start, end, value);
 }
@@ -66,7 +67,11 @@ void debug_lines_open(struct debug_lines *lines, Dwfl_Module *module)
 static bool may_hold_functions(int tag)
 {
 	switch (tag) {
-	case DW_TAG_namespace: case DW_TAG_module: case DW_TAG_class_type: case DW_TAG_structure_type: case DW_TAG_union_type:
+	case DW_TAG_namespace:
+	case DW_TAG_module:
+	case DW_TAG_class_type:
+	case DW_TAG_structure_type:
+	case DW_TAG_union_type:
 	case DW_TAG_subprogram: case DW_TAG_lexical_block:
 		return true;
 	default:
@@ -74,7 +79,8 @@ static bool may_hold_functions(int tag)
 	}
 }
 
-static void functions_collect(struct debug_unit *unit, Dwarf_Die *parent, unsigned depth, unsigned *budget)
+static void functions_collect(struct debug_unit *unit, Dwarf_Die *parent, unsigned depth,
+			      unsigned *budget)
 {
 	Dwarf_Die die;
 
@@ -102,7 +108,8 @@ static void unit_index(struct debug_unit *unit)
 }
 
 /* The child of parent that was inlined around this address, looking through plain blocks. */
-static bool inlined_child(Dwarf_Die *parent, Dwarf_Addr address, unsigned depth, unsigned *budget, Dwarf_Die *found)
+static bool inlined_child(Dwarf_Die *parent, Dwarf_Addr address, unsigned depth, unsigned *budget,
+			  Dwarf_Die *found)
 {
 	Dwarf_Die die;
 
@@ -113,7 +120,8 @@ static bool inlined_child(Dwarf_Die *parent, Dwarf_Addr address, unsigned depth,
 		if (!*budget)
 			return false;
 		--*budget;
-		if ((tag != DW_TAG_inlined_subroutine && tag != DW_TAG_lexical_block) || dwarf_haspc(&die, address) != 1)
+		if ((tag != DW_TAG_inlined_subroutine && tag != DW_TAG_lexical_block) ||
+		    dwarf_haspc(&die, address) != 1)
 			continue;
 		if (tag == DW_TAG_lexical_block)
 			return inlined_child(&die, address, depth + 1, budget, found);
@@ -146,7 +154,8 @@ static void place_caller(struct debug_unit *unit, Dwarf_Die *inlined, struct deb
 	Dwarf_Files *files;
 	size_t count;
 
-	if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_line, &attribute), &number) == 0 && number <= UINT32_MAX)
+	if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_line, &attribute), &number) == 0 &&
+	    number <= UINT32_MAX)
 		caller->line = (unsigned)number;
 	if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &attribute), &number) != 0)
 		return;
@@ -175,12 +184,14 @@ static size_t path_to(struct debug_unit *unit, Dwarf_Addr address, Dwarf_Die pat
 
 	if (!range || !dwarf_offdie(dwarf_cu_getdwarf(unit->tree.cu), range->value, &path[0]))
 		return 0;
-	while (count < DEBUG_CHAIN_MAX && inlined_child(&path[count - 1], address, 0, &budget, &path[count]))
+	while (count < DEBUG_CHAIN_MAX &&
+	       inlined_child(&path[count - 1], address, 0, &budget, &path[count]))
 		count++;
 	return count;
 }
 
-size_t debug_lines_find(struct debug_lines *lines, uint64_t elf_address, struct debug_frame chain[DEBUG_CHAIN_MAX])
+size_t debug_lines_find(struct debug_lines *lines, uint64_t elf_address,
+			struct debug_frame chain[DEBUG_CHAIN_MAX])
 {
 	Dwarf_Addr address = elf_address - lines->bias;
 	const struct address_range *range = address_ranges_find(&lines->ranges, address);

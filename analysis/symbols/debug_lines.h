@@ -32,7 +32,8 @@ struct debug_frame {
 
 void debug_lines_open(struct debug_lines *lines, Dwfl_Module *module);
 /* Fills up to DEBUG_CHAIN_MAX frames; returns how many, 0: nothing known here. All but the last were inlined. */
-size_t debug_lines_find(struct debug_lines *lines, uint64_t elf_address, struct debug_frame chain[DEBUG_CHAIN_MAX]);
+size_t debug_lines_find(struct debug_lines *lines, uint64_t elf_address,
+			struct debug_frame chain[DEBUG_CHAIN_MAX]);
 void debug_lines_fini(struct debug_lines *lines);
 
 #endif

@@ -54,7 +54,8 @@ char *demangle(const char *name)
 	if (version && version > plain)
 		*version = 0;
 	/* Only these begin a mangled name; "i" alone would otherwise turn into "int" */
-	if ((strncmp(plain, "_Z", 2) == 0 || strncmp(plain, "_R", 2) == 0) && demangled(plain, &out)) {
+	if ((strncmp(plain, "_Z", 2) == 0 || strncmp(plain, "_R", 2) == 0) &&
+	    demangled(plain, &out)) {
 		char *clone = strstr(out.text, " [clone "); /* foo.cold, foo.isra.0: the same function to people */
 		if (clone)
 			*clone = 0;

@@ -24,12 +24,16 @@ static bool constants_of(int fd, uint64_t *offset, uint64_t *bytes)
 	bool found = false;
 	if (elf && !elf_getshdrstrndx(elf, &names))
 		while (!found && (section = elf_nextscn(elf, section))) {
-			const char *name = gelf_getshdr(section, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
+			const char *name = gelf_getshdr(section, &header)
+						   ? elf_strptr(elf, names, header.sh_name)
+						   : NULL;
 			found = name && !strcmp(name, ".rodata") && header.sh_type == SHT_PROGBITS;
 		}
 	elf_end(elf);
 	*offset = found ? header.sh_offset : 0;
-	*bytes = found && header.sh_size < SECTION_BYTES_MAX ? header.sh_size : found ? SECTION_BYTES_MAX : 0;
+	*bytes = found && header.sh_size < SECTION_BYTES_MAX ? header.sh_size
+		 : found				     ? SECTION_BYTES_MAX
+							     : 0;
 	return found;
 }
 
@@ -48,7 +52,10 @@ size_t module_constants_find(int fd, const char *const *texts, size_t count)
 	size_t found = count, kept = 0;
 	ssize_t got;
 	if (constants_of(fd, &offset, &left))
-		while (left && found == count && (got = pread(fd, piece + kept, left < PIECE_BYTES - kept ? left : PIECE_BYTES - kept, (off_t)offset)) > 0) {
+		while (left && found == count &&
+		       (got = pread(fd, piece + kept,
+				    left < PIECE_BYTES - kept ? left : PIECE_BYTES - kept,
+				    (off_t)offset)) > 0) {
 			size_t held = kept + (size_t)got;
 			found = find_in(piece, held, texts, count);
 			offset += (uint64_t)got;

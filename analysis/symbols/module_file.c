@@ -26,7 +26,9 @@ struct search {
 /* Takes ownership of reason. The most telling failure is kept: a file with another build-id rather than one that is not there. */
 static void failed(struct search *search, enum symbols_state state, char *reason)
 {
-	static const unsigned char telling[] = { [SYMBOLS_MISSING] = 0, [SYMBOLS_UNREADABLE] = 1, [SYMBOLS_DIFFERENT] = 2 };
+	static const unsigned char telling[] = {
+		[SYMBOLS_MISSING] = 0, [SYMBOLS_UNREADABLE] = 1, [SYMBOLS_DIFFERENT] = 2
+	};
 
 	if (search->found.reason && telling[state] <= telling[search->found.state]) {
 		free(reason);
@@ -64,7 +66,8 @@ static bool id_equal(const struct search *search, const uint8_t *id, size_t byte
 {
 	if (search->build_id_bytes == RECORDED_ID_BYTES_MAX && bytes > RECORDED_ID_BYTES_MAX)
 		bytes = RECORDED_ID_BYTES_MAX;
-	return bytes == search->build_id_bytes && (!bytes || memcmp(id, search->build_id, bytes) == 0);
+	return bytes == search->build_id_bytes &&
+	       (!bytes || memcmp(id, search->build_id, bytes) == 0);
 }
 
 /* Compares the file's build-id; on success the search has its file. */
@@ -87,14 +90,20 @@ static bool judge(struct search *search, const char *path, int fd)
 	if (id_equal(search, id, (size_t)bytes)) {
 		fits = true;
 		free(search->found.reason);
-		search->found = (struct module_file){ .fd = fd, .path = xstrdup(path), .state = bytes ? SYMBOLS_VERIFIED : SYMBOLS_UNVERIFIED };
+		search->found = (struct module_file){ .fd = fd,
+						      .path = xstrdup(path),
+						      .state = bytes ? SYMBOLS_VERIFIED
+								     : SYMBOLS_UNVERIFIED };
 		if (!bytes)
-			search->found.reason = concat("neither recorded nor on disk with a build-id, names are by path alone: ", path, NULL);
+			search->found.reason = concat(
+				"neither recorded nor on disk with a build-id, names are by path alone: ",
+				path, NULL);
 	} else {
 		id_text(there, id, (size_t)bytes);
 		id_text(recorded, search->build_id, search->build_id_bytes);
-		reason = concat("another build of the file: ", path, " has build-id ", bytes ? there : "none", ", recorded was ",
-		                search->build_id_bytes ? recorded : "none", NULL);
+		reason = concat("another build of the file: ", path, " has build-id ",
+				bytes ? there : "none", ", recorded was ",
+				search->build_id_bytes ? recorded : "none", NULL);
 		failed(search, SYMBOLS_DIFFERENT, reason);
 	}
 	elf_end(elf);
@@ -110,7 +119,8 @@ static bool try_path(struct search *search, const char *path)
 		if (errno == ENOENT || errno == ENOTDIR)
 			failed(search, SYMBOLS_MISSING, concat("no such file: ", path, NULL));
 		else
-			failed(search, SYMBOLS_UNREADABLE, concat("cannot read ", path, ": ", why, NULL));
+			failed(search, SYMBOLS_UNREADABLE,
+			       concat("cannot read ", path, ": ", why, NULL));
 		return false;
 	}
 	if (judge(search, path, fd))
@@ -151,7 +161,8 @@ static bool try_build_id(struct search *search, const char *directory)
 /* libdwfl asks its servers only on behalf of a module: one of no length, which only has the build-id, does. */
 static bool try_debuginfod(struct search *search, const char *name)
 {
-	static const Dwfl_Callbacks callbacks = { .find_elf = dwfl_build_id_find_elf, .find_debuginfo = dwfl_standard_find_debuginfo };
+	static const Dwfl_Callbacks callbacks = { .find_elf = dwfl_build_id_find_elf,
+						  .find_debuginfo = dwfl_standard_find_debuginfo };
 	Dwfl *dwfl = dwfl_begin(&callbacks);
 	Dwfl_Module *module = dwfl ? dwfl_report_module(dwfl, name, 0, 1) : NULL;
 	char *path = NULL;
@@ -159,7 +170,8 @@ static bool try_debuginfod(struct search *search, const char *name)
 	bool fits = false;
 	int fd = -1;
 
-	if (module && dwfl_module_report_build_id(module, search->build_id, search->build_id_bytes, 0) == 0)
+	if (module &&
+	    dwfl_module_report_build_id(module, search->build_id, search->build_id_bytes, 0) == 0)
 		fd = dwfl_build_id_find_elf(module, NULL, name, 0, &path, &elf);
 	if (fd >= 0) {
 		fits = judge(search, path ? path : name, fd);
@@ -182,7 +194,8 @@ static bool try_all(struct search *search, const char *path)
 	if (*path == '/' && try_joined(search, sysroot, path))
 		return true;
 	for (size_t i = 0; i < options->search_dir_count; i++)
-		if (try_joined(search, options->search_dirs[i], path) || try_joined(search, options->search_dirs[i], lbasename(path)))
+		if (try_joined(search, options->search_dirs[i], path) ||
+		    try_joined(search, options->search_dirs[i], lbasename(path)))
 			return true;
 	if (!search->build_id_bytes)
 		return false;
@@ -197,14 +210,19 @@ static bool try_all(struct search *search, const char *path)
 	return fits || (options->debuginfod && try_debuginfod(search, lbasename(path)));
 }
 
-struct module_file module_file_find(const struct symbols_options *options, const char *path, const uint8_t *build_id, size_t build_id_bytes)
+struct module_file module_file_find(const struct symbols_options *options, const char *path,
+				    const uint8_t *build_id, size_t build_id_bytes)
 {
-	struct search search = { .options = options, .build_id = build_id, .build_id_bytes = build_id_bytes,
-	                         .found = { .fd = -1, .state = SYMBOLS_MISSING } };
+	struct search search = { .options = options,
+				 .build_id = build_id,
+				 .build_id_bytes = build_id_bytes,
+				 .found = { .fd = -1, .state = SYMBOLS_MISSING } };
 
 	if (!path)
 		path = "";
-	failed(&search, SYMBOLS_MISSING, *path ? concat("no such file: ", path, NULL) : xstrdup("the recording has no path for it"));
+	failed(&search, SYMBOLS_MISSING,
+	       *path ? concat("no such file: ", path, NULL)
+		     : xstrdup("the recording has no path for it"));
 	try_all(&search, path);
 	return search.found;
 }
@@ -219,7 +237,8 @@ void module_file_close(struct module_file *file)
 void module_file_damaged(struct module_file *file, const char *why)
 {
 	free(file->reason);
-	file->reason = concat("damaged ELF file: ", file->path, ": ", why ? why : "unknown error", NULL);
+	file->reason =
+		concat("damaged ELF file: ", file->path, ": ", why ? why : "unknown error", NULL);
 	file->state = SYMBOLS_UNREADABLE;
 	free(file->path);
 	file->path = NULL;

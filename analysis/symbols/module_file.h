@@ -18,7 +18,8 @@ struct module_file {
 	char *reason;             /* NULL when verified */
 };
 
-struct module_file module_file_find(const struct symbols_options *options, const char *path, const uint8_t *build_id, size_t build_id_bytes);
+struct module_file module_file_find(const struct symbols_options *options, const char *path,
+				    const uint8_t *build_id, size_t build_id_bytes);
 void module_file_close(struct module_file *file);                    /* the descriptor alone; path stays */
 void module_file_damaged(struct module_file *file, const char *why); /* has the right build-id, and cannot be read */
 void module_file_fini(struct module_file *file);

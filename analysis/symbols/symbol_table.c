@@ -26,8 +26,8 @@ static unsigned name_rank(const GElf_Sym *symbol, const char *name)
 
 	if (strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0)
 		underscores = 0;
-	return (type == STT_NOTYPE) << 16 | (binding == STB_LOCAL) << 15 | (least_of(underscores, 255)) << 4 |
-	       (binding == STB_WEAK) << 1;
+	return (type == STT_NOTYPE) << 16 | (binding == STB_LOCAL) << 15 |
+	       (least_of(underscores, 255)) << 4 | (binding == STB_WEAK) << 1;
 }
 
 /* $x, $d and their like mark code and data for disassemblers; .L are labels that a compiler forgot */
@@ -45,7 +45,8 @@ static bool symbol_read(Dwfl_Module *module, int index, struct symbol *out)
 	Elf *elf;
 	Dwarf_Addr bias;
 	GElf_Shdr shdr;
-	const char *name = dwfl_module_getsym_info(module, index, &symbol, &address, &section_index, &elf, &bias);
+	const char *name = dwfl_module_getsym_info(module, index, &symbol, &address, &section_index,
+						   &elf, &bias);
 	unsigned type;
 
 	if (!is_function_name(name) || section_index == SHN_UNDEF)
@@ -53,12 +54,16 @@ static bool symbol_read(Dwfl_Module *module, int index, struct symbol *out)
 	type = GELF_ST_TYPE(symbol.st_info);
 	if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE)
 		return false;
-	*out = (struct symbol){ .start = address, .name = name, .rank = name_rank(&symbol, name), .limit = address };
+	*out = (struct symbol){
+		.start = address, .name = name, .rank = name_rank(&symbol, name), .limit = address
+	};
 	if (type != STT_NOTYPE && symbol.st_size) {
-		out->end = address + symbol.st_size < address ? UINT64_MAX : address + symbol.st_size;
+		out->end =
+			address + symbol.st_size < address ? UINT64_MAX : address + symbol.st_size;
 		return true;
 	}
-	if (!elf || section_index >= SHN_LORESERVE || !gelf_getshdr(elf_getscn(elf, section_index), &shdr))
+	if (!elf || section_index >= SHN_LORESERVE ||
+	    !gelf_getshdr(elf_getscn(elf, section_index), &shdr))
 		return false;
 	if (!(shdr.sh_flags & SHF_EXECINSTR))
 		return false;

@@ -74,20 +74,22 @@ static const char *name_keep(struct symbols *symbols, const char *name)
 }
 
 /* Under a sysroot, debug files named by debuglink lie below SYSROOT/usr/lib/debug by the path without the sysroot. */
-static int find_debuginfo(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base, const char *file,
-                          const char *link, GElf_Word crc, char **found)
+static int find_debuginfo(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
+			  const char *file, const char *link, GElf_Word crc, char **found)
 {
 	const struct symbols_module *owner = *userdata;
 	const char *sysroot = owner->symbols->options.sysroot;
 	int fd = dwfl_standard_find_debuginfo(module, userdata, name, base, file, link, crc, found);
 
 	if (fd < 0 && sysroot && file && strncmp(file, sysroot, strlen(sysroot)) == 0)
-		fd = dwfl_standard_find_debuginfo(module, userdata, name, base, file + strlen(sysroot), link, crc, found);
+		fd = dwfl_standard_find_debuginfo(module, userdata, name, base,
+						  file + strlen(sysroot), link, crc, found);
 	return fd;
 }
 
 /* Never called: modules are reported with their file. */
-static int find_elf(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base, char **path, Elf **elf)
+static int find_elf(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
+		    char **path, Elf **elf)
 {
 	return -1;
 }
@@ -99,19 +101,24 @@ struct symbols *symbols_new(const struct symbols_options *options)
 
 	if (options)
 		symbols->options = *options;
-	symbols->options.sysroot = wanted->sysroot && *wanted->sysroot ? xstrdup(wanted->sysroot) : NULL;
+	symbols->options.sysroot =
+		wanted->sysroot && *wanted->sysroot ? xstrdup(wanted->sysroot) : NULL;
 	symbols->options.search_dirs = NULL;
-	symbols->debug_path = concat(":.debug:", wanted->sysroot ? wanted->sysroot : "", "/usr/lib/debug", NULL);
+	symbols->debug_path =
+		concat(":.debug:", wanted->sysroot ? wanted->sysroot : "", "/usr/lib/debug", NULL);
 	if (wanted->search_dir_count) {
 		char **copies = xmalloc(wanted->search_dir_count * sizeof *copies);
 		for (size_t i = 0; i < wanted->search_dir_count; i++) {
 			copies[i] = xstrdup(options->search_dirs[i]);
-			symbols->debug_path = reconcat(symbols->debug_path, symbols->debug_path, ":", copies[i], NULL);
+			symbols->debug_path = reconcat(symbols->debug_path, symbols->debug_path,
+						       ":", copies[i], NULL);
 		}
 		symbols->options.search_dirs = (const char *const *)copies;
 	}
-	symbols->callbacks = (Dwfl_Callbacks){ .find_elf = find_elf, .find_debuginfo = find_debuginfo,
-	                                       .section_address = dwfl_offline_section_address, .debuginfo_path = &symbols->debug_path };
+	symbols->callbacks = (Dwfl_Callbacks){ .find_elf = find_elf,
+					       .find_debuginfo = find_debuginfo,
+					       .section_address = dwfl_offline_section_address,
+					       .debuginfo_path = &symbols->debug_path };
 	/* libdw asks the servers whenever the variable is there, and an unreachable one costs minutes */
 	if (!wanted->debuginfod)
 		unsetenv("DEBUGINFOD_URLS");
@@ -161,11 +168,13 @@ void symbols_free(struct symbols *symbols)
 
 static struct module_file file_find(const struct symbols_module *module)
 {
-	return module_file_find(&module->symbols->options, (const char *)module->key + module->build_id_bytes, module->key,
-	                        module->build_id_bytes);
+	return module_file_find(&module->symbols->options,
+				(const char *)module->key + module->build_id_bytes, module->key,
+				module->build_id_bytes);
 }
 
-struct symbols_module *symbols_module(struct symbols *symbols, const char *path, const uint8_t *build_id, size_t build_id_bytes)
+struct symbols_module *symbols_module(struct symbols *symbols, const char *path,
+				      const uint8_t *build_id, size_t build_id_bytes)
 {
 	size_t path_bytes = path ? strlen(path) : 0, key_bytes = build_id_bytes + path_bytes;
 	struct symbols_module *module = xcalloc(1, sizeof *module + key_bytes + 1), *known;
@@ -189,14 +198,23 @@ struct symbols_module *symbols_module(struct symbols *symbols, const char *path,
 	return module;
 }
 
-enum symbols_state symbols_module_state(const struct symbols_module *module) { return module->file.state; }
-const char *symbols_module_reason(const struct symbols_module *module) { return module->file.reason; }
+enum symbols_state symbols_module_state(const struct symbols_module *module)
+{
+	return module->file.state;
+}
+const char *symbols_module_reason(const struct symbols_module *module)
+{
+	return module->file.reason;
+}
 const char *symbols_module_name(const struct symbols_module *module) { return module->name; }
 
-size_t symbols_module_constant(struct symbols_module *module, const char *const *texts, size_t count)
+size_t symbols_module_constant(struct symbols_module *module, const char *const *texts,
+			       size_t count)
 {
 	struct module_file file = file_find(module);
-	size_t found = file.fd >= 0 && file.state <= SYMBOLS_UNVERIFIED ? module_constants_find(file.fd, texts, count) : count;
+	size_t found = file.fd >= 0 && file.state <= SYMBOLS_UNVERIFIED
+			       ? module_constants_find(file.fd, texts, count)
+			       : count;
 	module_file_fini(&file);
 	return found;
 }
@@ -214,7 +232,8 @@ static struct place *place_at(struct symbols_module *module, uint64_t elf_addres
 	return place;
 }
 
-void symbols_hint(struct symbols_module *module, uint64_t elf_address, const char *name, size_t name_bytes)
+void symbols_hint(struct symbols_module *module, uint64_t elf_address, const char *name,
+		  size_t name_bytes)
 {
 	struct place *place = place_at(module, elf_address);
 	const char *offset;
@@ -311,7 +330,9 @@ static void place_resolve(struct symbols_module *module, struct place *place)
 		frame->language = "native";
 		frame->inlined = i + 1 < count;
 		frame->function = name ? name_keep(symbols, name) : NULL;
-		frame->file = chain[i].file ? text_keep(symbols, chain[i].file, strlen(chain[i].file)) : NULL;
+		frame->file = chain[i].file
+				      ? text_keep(symbols, chain[i].file, strlen(chain[i].file))
+				      : NULL;
 		frame->line = chain[i].line;
 	}
 	if (!place->frames[count - 1].function && place->hint) {
@@ -320,7 +341,8 @@ static void place_resolve(struct symbols_module *module, struct place *place)
 	}
 }
 
-size_t symbols_resolve(struct symbols_module *module, uint64_t elf_address, const struct symbols_frame **frames)
+size_t symbols_resolve(struct symbols_module *module, uint64_t elf_address,
+		       const struct symbols_frame **frames)
 {
 	struct place *place = place_at(module, elf_address);
 

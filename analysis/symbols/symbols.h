@@ -54,7 +54,8 @@ void symbols_free(struct symbols *symbols); /* NULL is fine */
 
 /* The module of this path and build-id, opened at first sight and kept. build_id_bytes 0: the recording has none; 20: the
  * recorder cuts there, so a longer id on disk is compared by its head. Never NULL. path NULL or "" is a missing file. */
-struct symbols_module *symbols_module(struct symbols *symbols, const char *path, const uint8_t *build_id, size_t build_id_bytes);
+struct symbols_module *symbols_module(struct symbols *symbols, const char *path,
+				      const uint8_t *build_id, size_t build_id_bytes);
 
 enum symbols_state symbols_module_state(const struct symbols_module *module);
 const char *symbols_module_reason(const struct symbols_module *module); /* a sentence part, "no such file: /x"; NULL when verified */
@@ -62,14 +63,17 @@ const char *symbols_module_name(const struct symbols_module *module);   /* last 
 
 /* Reads the module's constants (.rodata) through for these texts: the index of one that is there, count when none is or
  * there is no file that may be its. Slow: once a module. */
-size_t symbols_module_constant(struct symbols_module *module, const char *const *texts, size_t count);
+size_t symbols_module_constant(struct symbols_module *module, const char *const *texts,
+			       size_t count);
 
 /* The functions at this address, innermost first: the inlined ones, then the real one. Returns their count, at least 1;
  * *frames stays valid. With nothing known: one frame with the module's name. Asked again, answers at once. */
-size_t symbols_resolve(struct symbols_module *module, uint64_t elf_address, const struct symbols_frame **frames);
+size_t symbols_resolve(struct symbols_module *module, uint64_t elf_address,
+		       const struct symbols_frame **frames);
 
 /* A name kept in the recording (CUF_META_FUNCTION: "symbol" or "symbol+0x1f", mangled or not) for exactly this address;
  * used where the file has no better. Call it before resolving the address. The text need not be NUL-terminated. */
-void symbols_hint(struct symbols_module *module, uint64_t elf_address, const char *name, size_t name_bytes);
+void symbols_hint(struct symbols_module *module, uint64_t elf_address, const char *name,
+		  size_t name_bytes);
 
 #endif
