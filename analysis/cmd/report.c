@@ -14,6 +14,7 @@
 #include "analysis/cmd/run/recordings.h"
 #include "analysis/cmd/target/destination.h"
 #include "analysis/explain/facts_build.h"
+#include "analysis/recording/cut_guard.h"
 #include "analysis/symbols/symbols.h"
 #include "analysis/view/report.h"
 
@@ -173,6 +174,11 @@ static int write_report(const struct opts *opts, const struct facts *facts, stru
 	else
 		report_text(output.file, facts, frames, &output.style);
 	frames_free(frames);
+	if (cut_guard_seen()) {
+		output_abandon(&output);
+		say_error("the recording was truncated while it was read; report on a copy of it");
+		return CMD_USAGE;
+	}
 	return output_close(&output) ? CMD_USAGE : CMD_FINE;
 }
 

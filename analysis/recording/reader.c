@@ -10,7 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "analysis/base/numbers.h"
+#include "analysis/base/regular_file.h"
 #include "analysis/base/xalloc.h"
+#include "analysis/recording/cut_guard.h"
 
 /* The smallest record that this reader can step over and read; later writers may append fields, never remove them. */
 static const uint32_t record_bytes_min[CUF_SEC_MAX] = {
@@ -162,36 +164,40 @@ int reader_open_memory(const void *data, uint64_t bytes, struct reader **out,
 	return check(reader, out, error);
 }
 
-static int map_file(struct reader *reader, struct reader_error *error)
+static int map_file(struct reader *reader, int extra_flags, struct reader_error *error)
 {
 	struct stat st;
 	void *at;
-	int code = 0, fd = open(reader->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int code = 0, fd = regular_file_open(reader->path, extra_flags, NULL);
+
+	if (fd < 0 && errno == EINVAL)
+		return fail(error, reader->path, READER_E_MAGIC, 0, 0);
 	if (fd < 0)
 		return fail(error, reader->path, READER_E_OPEN, 0, errno);
-	if (fstat(fd, &st))
+	if (fstat(fd, &st)) {
 		code = fail(error, reader->path, READER_E_READ, 0, errno);
-	else if (!S_ISREG(st.st_mode))
-		code = fail(error, reader->path, READER_E_MAGIC, 0, 0);
-	else if (st.st_size > 0) {
+	} else if (st.st_size > 0) {
 		reader->bytes = (uint64_t)st.st_size;
 		at = mmap(NULL, reader->bytes, PROT_READ, MAP_SHARED, fd, 0);
 		if (at == MAP_FAILED)
 			code = fail(error, reader->path, READER_E_READ, 0, errno);
 		reader->mapped = at != MAP_FAILED;
 		reader->data = reader->mapped ? at : NULL;
+		if (reader->mapped)
+			cut_guard_begin(reader->data, reader->bytes);
 	}
 	close(fd);
 	return code;
 }
 
-int reader_open(const char *path, struct reader **out, struct reader_error *error)
+static int open_path(const char *path, int extra_flags, struct reader **out,
+		     struct reader_error *error)
 {
 	struct reader *reader = xalloc_aligned_zeroed(_Alignof(struct reader), sizeof *reader);
 	int code;
 	*out = NULL;
 	reader->path = xalloc_string(path);
-	code = map_file(reader, error);
+	code = map_file(reader, extra_flags, error);
 	if (code) {
 		reader_close(reader);
 		return code;
@@ -199,10 +205,22 @@ int reader_open(const char *path, struct reader **out, struct reader_error *erro
 	return check(reader, out, error);
 }
 
+int reader_open(const char *path, struct reader **out, struct reader_error *error)
+{
+	return open_path(path, 0, out, error);
+}
+
+int reader_open_entry(const char *path, struct reader **out, struct reader_error *error)
+{
+	return open_path(path, O_NOFOLLOW, out, error);
+}
+
 void reader_close(struct reader *reader)
 {
 	if (!reader)
 		return;
+	if (reader->mapped)
+		cut_guard_end(reader->data);
 	if (reader->mapped)
 		munmap((void *)(uintptr_t)reader->data, reader->bytes);
 	free(reader->copy);

@@ -44,6 +44,8 @@ struct reader {
 };
 
 int reader_open(const char *path, struct reader **out, struct reader_error *error);
+/* The same for an entry of a directory of recordings. A symbolic link is not followed. */
+int reader_open_entry(const char *path, struct reader **out, struct reader_error *error);
 /* data is borrowed until reader_close. */
 int reader_open_memory(const void *data, uint64_t bytes, struct reader **out,
 		       struct reader_error *error);

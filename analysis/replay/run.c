@@ -66,7 +66,7 @@ static int open_directory(struct run *run, const char *path, struct reader_error
 			arena_format(run->arena, "%s%s%s", path,
 				     path[strlen(path) - 1] == '/' ? "" : "/", entries[i]->d_name);
 		free(entries[i]);
-		if (!reader_open(name, &reader, &now)) {
+		if (!reader_open_entry(name, &reader, &now)) {
 			adopt(run, reader, &room);
 			continue;
 		}

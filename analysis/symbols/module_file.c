@@ -5,13 +5,12 @@
 #include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <libiberty/libiberty.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
+#include "analysis/base/regular_file.h"
 
 #define RECORDED_ID_BYTES_MAX 20 /* cuf_meta_module.build_id */
 #define ID_BYTES_MAX 64
@@ -37,22 +36,6 @@ static void failed(struct search *search, enum symbols_state state, char *reason
 	free(search->found.reason);
 	search->found.state = state;
 	search->found.reason = reason;
-}
-
-static int regular_open(const char *path, const char **why)
-{
-	struct stat st;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-
-	*why = strerror(errno);
-	if (fd < 0)
-		return -1;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
-		return fd;
-	*why = "not a regular file";
-	close(fd);
-	errno = EINVAL;
-	return -1;
 }
 
 static void id_text(char text[2 * ID_BYTES_MAX + 1], const uint8_t *id, size_t bytes)
@@ -113,7 +96,7 @@ static bool judge(struct search *search, const char *path, int fd)
 static bool try_path(struct search *search, const char *path)
 {
 	const char *why;
-	int fd = regular_open(path, &why);
+	int fd = regular_file_open(path, 0, &why);
 
 	if (fd < 0) {
 		if (errno == ENOENT || errno == ENOTDIR)

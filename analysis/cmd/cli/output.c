@@ -84,6 +84,14 @@ static int move_into_place(struct output *output)
 	return -1;
 }
 
+void output_abandon(struct output *output)
+{
+	if (output->path)
+		fclose(output->file);
+	if (*output->temporary)
+		unlink(output->temporary);
+}
+
 int output_close(struct output *output)
 {
 	int bad;

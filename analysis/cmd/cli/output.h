@@ -30,5 +30,7 @@ struct output {
 
 int output_open(struct output *output, const struct opts *opts);
 int output_close(struct output *output);
+/* Instead of output_close: removes what was written under the temporary name. */
+void output_abandon(struct output *output);
 
 #endif

@@ -2,9 +2,13 @@
 /* Hostile and damaged recordings: errors with their place, cut files, torn records. */
 #include <stdarg.h>
 #include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <setjmp.h>
 #include <stddef.h>
 #include <cmocka.h>
+#include "analysis/recording/cut_guard.h"
 #include "analysis/recording/events.h"
 #include "analysis/explain/facts_build.h"
 #include "tests/unit/fixtures/recording_maker.h"
@@ -39,6 +43,50 @@ static void expect_error(const void *data, size_t bytes, int code, uint64_t offs
 	assert_int_equal(error.code, code);
 	assert_int_equal(error.offset, offset);
 	assert_true(strlen(reader_error_sentence(code)) > 5);
+}
+
+/* Somebody copies over the file, or rotates logs, while a report is being made. */
+static void test_reader__a_file_that_is_cut_while_it_is_read(void **state)
+{
+	struct maker *m = sample_recording();
+	char path[] = "/tmp/reader.XXXXXX";
+	int fd = mkstemp(path);
+	struct reader *reader;
+	struct reader_error error;
+	uint64_t sum = 0;
+
+	assert_int_equal(write(fd, m->data, m->bytes), m->bytes);
+	assert_int_equal(reader_open(path, &reader, &error), 0);
+	assert_false(cut_guard_seen());
+	assert_int_equal(ftruncate(fd, 100), 0);
+	for (uint64_t at = 0; at < reader->bytes; at += 512)
+		sum += ((const unsigned char *)reader->data)[at];
+	assert_true(sum > 0); /* the first page is there */
+	assert_true(cut_guard_seen());
+	reader_close(reader);
+	close(fd);
+	unlink(path);
+	maker_free_all(m);
+}
+
+/* Opening a FIFO would wait for its writer. */
+static void test_reader__what_is_no_regular_file_is_not_opened(void **state)
+{
+	char folder[] = "/tmp/reader.XXXXXX", fifo[64], link[64];
+	struct reader *reader;
+	struct reader_error error;
+
+	assert_non_null(mkdtemp(folder));
+	snprintf(fifo, sizeof fifo, "%s/fifo.cuf", folder);
+	snprintf(link, sizeof link, "%s/link.cuf", folder);
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	assert_int_equal(symlink("/proc/self/exe", link), 0);
+	assert_int_equal(reader_open(fifo, &reader, &error), READER_E_MAGIC);
+	assert_int_equal(reader_open("/dev/zero", &reader, &error), READER_E_MAGIC);
+	assert_int_equal(reader_open_entry(link, &reader, &error), READER_E_MAGIC);
+	unlink(fifo);
+	unlink(link);
+	rmdir(folder);
 }
 
 static void test_reader__damage_is_told_with_its_place(void **state)
@@ -214,6 +262,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_reader__damage_is_told_with_its_place),
+		cmocka_unit_test(test_reader__a_file_that_is_cut_while_it_is_read),
+		cmocka_unit_test(test_reader__what_is_no_regular_file_is_not_opened),
 		cmocka_unit_test(test_reader__missing_file_has_errno),
 		cmocka_unit_test(test_reader__unknown_sections_are_skipped),
 		cmocka_unit_test(test_reader__longer_records_are_stepped_over),

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A file is looked at through a descriptor that cannot read (O_PATH), then opened through that. */
+#include "analysis/base/regular_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The file behind an O_PATH descriptor, for reading. Where /proc is missing the path must do. */
+static int open_for_reading(int seen, const char *path, int extra_flags)
+{
+	const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+	char link[32];
+	int fd;
+
+	snprintf(link, sizeof link, "/proc/self/fd/%d", seen);
+	fd = open(link, flags);
+	if (fd < 0 && errno == ENOENT)
+		fd = open(path, flags | extra_flags);
+	return fd;
+}
+
+int regular_file_open(const char *path, int extra_flags, const char **why)
+{
+	struct stat file;
+	int fd, error = EINVAL, seen = open(path, O_PATH | O_CLOEXEC | extra_flags);
+
+	if (why)
+		*why = "not a regular file";
+	if (seen >= 0 && !fstat(seen, &file) && !S_ISREG(file.st_mode)) {
+		close(seen);
+		errno = EINVAL;
+		return -1;
+	}
+	fd = seen < 0 ? -1 : open_for_reading(seen, path, extra_flags);
+	if (fd < 0)
+		error = errno;
+	if (seen >= 0)
+		close(seen);
+	if (fd < 0 && why)
+		*why = strerror(error);
+	errno = error;
+	return fd;
+}

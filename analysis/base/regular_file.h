@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opens files whose names come from somebody else: from a recording, or from a directory of them.
+ *
+ * Contract. What is not a regular file is never opened, since opening a FIFO, a terminal or a
+ * watchdog has effects. Returns a descriptor for reading, which the caller closes, or -1 with errno
+ * set and *why pointing to a reason; why may be NULL. The reason is a constant or strerror's.
+ */
+#ifndef ANALYSIS_BASE_REGULAR_FILE_H
+#define ANALYSIS_BASE_REGULAR_FILE_H
+
+/* extra_flags: 0, or O_NOFOLLOW where a symbolic link is no file either. EINVAL: not a regular file. */
+int regular_file_open(const char *path, int extra_flags, const char **why);
+
+#endif
