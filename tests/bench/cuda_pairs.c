@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What one CUDA allocation and free costs: cuda_pairs PAIRS [sync|async]. Times PAIRS pairs of cuMemAlloc and cuMemFree (or
- * their stream-ordered kin), made from 8 call sites under 20 frames, and prints nanoseconds for each pair. Measures whatever
- * driver it is given; run it with and without the recorder and compare. Prints one number alone: scripts/bench reads it.
+ * What one CUDA allocation and free costs: cuda_pairs PAIRS [sync|async]. Times PAIRS pairs of
+ * cuMemAlloc and cuMemFree (or their stream-ordered kin), made from 8 call sites under 20 frames,
+ * and prints nanoseconds for each pair. Measures whatever driver it is given; run it with and
+ * without the recorder and compare. Prints one number alone: scripts/bench reads it.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -17,7 +18,8 @@
 
 static CUresult (*init)(unsigned), (*retain)(CUcontext *, CUdevice), (*set_current)(CUcontext);
 static CUresult (*alloc)(CUdeviceptr *, size_t), (*release)(CUdeviceptr);
-static CUresult (*alloc_async)(CUdeviceptr *, size_t, CUstream), (*release_async)(CUdeviceptr, CUstream);
+static CUresult (*alloc_async)(CUdeviceptr *, size_t, CUstream),
+	(*release_async)(CUdeviceptr, CUstream);
 static int async;
 
 static const struct name {
@@ -48,7 +50,9 @@ static void one_pair(void)
 /* distinct functions, so that stacks differ; volatile keeps each call a call of its own */
 #define SITE(n) static __attribute__((noinline)) void site_##n(void) { one_pair(); __asm__ volatile("" : : "i"(n)); }
 SITE(0) SITE(1) SITE(2) SITE(3) SITE(4) SITE(5) SITE(6) SITE(7)
-static void (*const sites[SITES])(void) = {site_0, site_1, site_2, site_3, site_4, site_5, site_6, site_7};
+static void (*const sites[SITES])(void) = {
+	site_0, site_1, site_2, site_3, site_4, site_5, site_6, site_7,
+};
 
 static __attribute__((noinline)) void descend(unsigned frames, unsigned long pairs)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a fatal failure costs in the process: live_verdict BLOCKS. With so many live blocks of 64 sites, the time of the
- * incident (holes, sites, names) and of the words at the end. Prints milliseconds: incident, words, and a plain pass over
- * the same ledger beside them.
+ * What a fatal failure costs in the process: live_verdict BLOCKS. With so many live blocks of 64
+ * sites, the time of the incident (holes, sites, names) and of the words at the end. Prints
+ * milliseconds: incident, words, and a plain pass over the same ledger beside them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,9 @@ static double now_ms(void)
 
 static void record(uint64_t addr, uint64_t bytes, bool fails)
 {
-	struct cuf_driver_view view = { .free_bytes = 1 << 20, .total_bytes = 16ull << 30, .probed_bytes = CUF_UNKNOWN };
+	struct cuf_driver_view view = {
+		.free_bytes = 1 << 20, .total_bytes = 16ull << 30, .probed_bytes = CUF_UNKNOWN,
+	};
 	struct cuf_request request = { .bytes = bytes, .kind = CUF_KIND_DEVICE };
 	struct cuf_call call;
 	cuf_call_begin(&call, 111, __builtin_frame_address(0));
@@ -49,7 +51,8 @@ static void see(const struct cuf_block *block, void *sum) { *(uint64_t *)sum += 
 
 int main(int argc, char **argv)
 {
-	static char options[] = "CUFLIGHT_OPTIONS=start=1:size=64MiB", output[] = "CUFLIGHT_OUTPUT=/dev/null/none";
+	static char options[] = "CUFLIGHT_OPTIONS=start=1:size=64MiB",
+		    output[] = "CUFLIGHT_OUTPUT=/dev/null/none";
 	static char *environment[] = { options, output, NULL };
 	uint64_t count = argc > 1 ? strtoull(argv[1], NULL, 10) : 100000, sum = 0;
 	int null = open("/dev/null", O_WRONLY);
@@ -66,6 +69,7 @@ int main(int argc, char **argv)
 	said = now_ms();
 	cuf_ledger_each(see, &sum);
 	passed = now_ms();
-	printf("%.1f %.1f %.1f %llu\n", failed - began, said - failed, passed - said, (unsigned long long)cuf_recording.header->lost[CUF_LOST_LEDGER]);
+	printf("%.1f %.1f %.1f %llu\n", failed - began, said - failed, passed - said,
+	       (unsigned long long)cuf_recording.header->lost[CUF_LOST_LEDGER]);
 	return 0;
 }

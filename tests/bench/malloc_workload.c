@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The malloc path under load: malloc_workload THREADS CALLS [LIVE]. Each thread descends about 20 frames along one of
- * thousands of paths (few of them taken often), makes 4 calls there, and begins again. A call frees or resizes a random one
- * of LIVE slots, or fills it when it is empty: 60% of the sizes up to 64 bytes, 0.3% above 64 KiB. Prints CPU nanoseconds
- * of one pair of an allocation and a free (a realloc counts as both), and the CPU seconds of the loop.
+ * The malloc path under load: malloc_workload THREADS CALLS [LIVE]. Each thread descends about 20
+ * frames along one of thousands of paths (few of them taken often), makes 4 calls there, and begins
+ * again. A call frees or resizes a random one of LIVE slots, or fills it when it is empty: 60% of
+ * the sizes up to 64 bytes, 0.3% above 64 KiB. Prints CPU nanoseconds of one pair of an allocation
+ * and a free (a realloc counts as both), and the CPU seconds of the loop.
  *
- * Built twice, with and without frame pointers. The functions differ in frame size and in the registers they save, so that
- * frames lie where real ones do.
+ * Built twice, with and without frame pointers. The functions differ in frame size and in the
+ * registers they save, so that frames lie where real ones do.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -14,7 +15,14 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { THREADS_MAX = 64, CALLS_PER_DESCENT = 4, DEPTH_MIN = 10, DEPTH_SPREAD = 13, PATH_BITS = 13, LIVE_DEFAULT = 20000 };
+enum {
+	THREADS_MAX = 64,
+	CALLS_PER_DESCENT = 4,
+	DEPTH_MIN = 10,
+	DEPTH_SPREAD = 13,
+	PATH_BITS = 13,
+	LIVE_DEFAULT = 20000
+};
 
 struct worker {
 	uint64_t random;
@@ -35,8 +43,11 @@ static uint64_t draw(struct worker *w)
 /* Sizes recur, as in real programs. */
 static size_t draw_bytes(struct worker *w)
 {
-	static const struct { uint32_t below, first, step, steps; } mix[] = {
-		{ 600, 8, 8, 8 }, { 880, 80, 16, 28 }, { 970, 640, 128, 28 }, { 997, 4096, 4096, 16 }, { 1000, 65536, 32768, 8 },
+	static const struct {
+		uint32_t below, first, step, steps;
+	} mix[] = {
+		{ 600, 8, 8, 8 },        { 880, 80, 16, 28 },       { 970, 640, 128, 28 },
+		{ 997, 4096, 4096, 16 }, { 1000, 65536, 32768, 8 },
 	};
 	uint64_t r = draw(w);
 	uint32_t pick = (uint32_t)(r % 1000), i = 0;
@@ -72,7 +83,8 @@ static __attribute__((noinline)) void use_slot(struct worker *w)
 typedef void level(struct worker *w, uint32_t path, int depth);
 static level level0, level1, level2, level3, level4, level5, level6, level7;
 
-/* One frame: PAD bytes of its own, then one of four others. The empty asm keeps the call from becoming a jump. */
+/* One frame: PAD bytes of its own, then one of four others. The empty asm keeps the call from
+ * becoming a jump. */
 #define DESCEND(next, pad) next(w, path * 2654435761u + (pad), depth - 1); __asm__ volatile("" ::: "memory"); break
 #define LEVEL(self, pad, a, b, c, d)                                                          \
 	static __attribute__((noinline)) void self(struct worker *w, uint32_t path, int depth) \
@@ -107,7 +119,8 @@ static void *work(void *own)
 
 	for (uint64_t i = 0; i < w->calls / CALLS_PER_DESCENT; i++) {
 		uint64_t r = draw(w);
-		uint32_t bits = (uint32_t)((r >> 40) % PATH_BITS); /* half of the descents along less than 2^6 paths */
+		/* half of the descents along less than 2^6 paths */
+		uint32_t bits = (uint32_t)((r >> 40) % PATH_BITS);
 		uint32_t path = (uint32_t)(r >> 8) & ((1u << bits) - 1);
 		level0(w, path * 0x9E3779B1u, DEPTH_MIN + (int)(path % DEPTH_SPREAD));
 	}

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What saying costs: phase_cost SORT COUNT, SORT being phase or request (interpose/cuflight.h) or range (NVTX, through a
- * table as NVTX's header has one). Prints CPU nanoseconds for one begin and end. Before the clock starts it writes once around
- * what the ring admits, so that first touches of pages are not measured; COUNT above that is the cost of a flood.
+ * What saying costs: phase_cost SORT COUNT, SORT being phase or request (interpose/cuflight.h) or
+ * range (NVTX, through a table as NVTX's header has one). Prints CPU nanoseconds for one begin and
+ * end. Before the clock starts it writes once around what the ring admits, so that first touches of
+ * pages are not measured; COUNT above that is the cost of a flood.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -13,7 +14,9 @@
 
 typedef void (*any_fn)(void);
 static void nothing(void) { }
-static any_fn functions[16] = { nothing, nothing, nothing, nothing, nothing, nothing, nothing, nothing, nothing, nothing, nothing, nothing, nothing, nothing, nothing, nothing };
+static any_fn functions[16] = { nothing, nothing, nothing, nothing, nothing, nothing,
+	                        nothing, nothing, nothing, nothing, nothing, nothing,
+	                        nothing, nothing, nothing, nothing };
 static any_fn *places[16];
 
 static int function_table(int module, any_fn ***table, unsigned *count)
@@ -27,7 +30,10 @@ static int function_table(int module, any_fn ***table, unsigned *count)
 
 static const void *exports(uint32_t id)
 {
-	static const struct { size_t bytes; int (*get)(int, any_fn ***, unsigned *); } callbacks = { sizeof callbacks, function_table };
+	static const struct {
+		size_t bytes;
+		int (*get)(int, any_fn ***, unsigned *);
+	} callbacks = { sizeof callbacks, function_table };
 	return id == 1 ? &callbacks : NULL;
 }
 
@@ -54,8 +60,12 @@ static double now_ns(void)
 
 int main(int argc, char **argv)
 {
-	static const struct { const char *name; void (*say)(void); } sorts[] = { { "phase", phase }, { "request", request }, { "range", range } };
-	int (*inject)(const void *(*)(uint32_t)) = (int (*)(const void *(*)(uint32_t)))dlsym(RTLD_DEFAULT, "InitializeInjectionNvtx2");
+	static const struct {
+		const char *name;
+		void (*say)(void);
+	} sorts[] = { { "phase", phase }, { "request", request }, { "range", range } };
+	int (*inject)(const void *(*)(uint32_t)) =
+		(int (*)(const void *(*)(uint32_t)))dlsym(RTLD_DEFAULT, "InitializeInjectionNvtx2");
 	long count = argc > 2 ? atol(argv[2]) : 0;
 	if (inject)
 		inject(exports);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What Python frames add to a stack: loaded into an interpreter (ctypes) and called under as many frames as are wanted.
- * measure() prints CPU nanoseconds a stack, medians of 9 rounds taken by turns: native and with Python frames, walked and
- * merged each time, and recognised as one seen a moment ago. survive() is for tests/e2e/stacks/python_frames.tap: layouts that are
- * wrong, in this very interpreter, each in a child of its own where nothing was walked before.
+ * What Python frames add to a stack: loaded into an interpreter (ctypes) and called under as many
+ * frames as are wanted. measure() prints CPU nanoseconds a stack, medians of 9 rounds taken by
+ * turns: native and with Python frames, walked and merged each time, and recognised as one seen a
+ * moment ago. survive() is for tests/e2e/stacks/python_frames.tap: layouts that are wrong, in this
+ * very interpreter, each in a child of its own where nothing was walked before.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -29,7 +30,8 @@ static unsigned depth, python_depth;
 static __attribute__((noinline)) void native_walk(void)
 {
 	uint8_t stop;
-	depth = cuf_walk(&thread->stack.walker, cuf_modules_generation(), 0, thread->stack.frames, DEPTH_MAX, &stop);
+	depth = cuf_walk(&thread->stack.walker, cuf_modules_generation(), 0, thread->stack.frames,
+	                 DEPTH_MAX, &stop);
 	__asm__ volatile("");
 }
 
@@ -37,8 +39,10 @@ static __attribute__((noinline)) void merged_walk(void)
 {
 	uint8_t stop;
 	uint64_t python = cuf_python_gather(thread->stack.slot_index, DEPTH_MAX);
-	unsigned merged = cuf_walk(&thread->stack.walker, cuf_modules_generation(), 0, thread->stack.frames, DEPTH_MAX, &stop);
-	const struct cuf_native_stack native = { thread->stack.frames, thread->stack.walker.cache->frame_sp, merged };
+	unsigned merged = cuf_walk(&thread->stack.walker, cuf_modules_generation(), 0,
+	                           thread->stack.frames, DEPTH_MAX, &stop);
+	const struct cuf_native_stack native = { thread->stack.frames,
+		                                 thread->stack.walker.cache->frame_sp, merged };
 	if (python)
 		merged = cuf_python_merge(thread->stack.slot_index, &native, DEPTH_MAX, &stop);
 	python_depth = 0;
@@ -49,7 +53,8 @@ static __attribute__((noinline)) void merged_walk(void)
 static __attribute__((noinline)) void native_known(void)
 {
 	struct cuf_walked walked = { .frames = thread->stack.frames };
-	if (!cuf_walk_cached(&thread->stack.walker, cuf_modules_generation(), __builtin_frame_address(0), DEPTH_MAX, &walked))
+	if (!cuf_walk_cached(&thread->stack.walker, cuf_modules_generation(),
+	                     __builtin_frame_address(0), DEPTH_MAX, &walked))
 		*walked.id = 1;
 	__asm__ volatile("");
 }
@@ -72,7 +77,8 @@ static __attribute__((noinline)) void captured(void)
 	__asm__ volatile("");
 }
 
-static void (*const methods[METHODS])(void) = { native_walk, merged_walk, native_known, merged_known, gathered, captured };
+static void (*const methods[METHODS])(void) = { native_walk,  merged_walk, native_known,
+	                                        merged_known, gathered,    captured };
 
 static double now_ns(void)
 {
@@ -106,7 +112,8 @@ void measure(const char *what, char *options)
 		qsort(ns[m], ROUNDS, sizeof *ns[m], by_size);
 #define MEDIAN(m) ns[m][ROUNDS / 2]
 	printf("Python %s: %2u frames over %2u native ones: reading %3.0f ns; to a native walk of %4.0f ns it adds %4.0f ns, merged anew %4.0f ns; "
-	       "to a native stack recognised in %3.0f ns %3.0f ns\n", what, python_depth, depth, MEDIAN(4), MEDIAN(0), MEDIAN(5) - MEDIAN(0),
+	       "to a native stack recognised in %3.0f ns %3.0f ns\n",
+	       what, python_depth, depth, MEDIAN(4), MEDIAN(0), MEDIAN(5) - MEDIAN(0),
 	       MEDIAN(1) - MEDIAN(0), MEDIAN(2), MEDIAN(3) - MEDIAN(2));
 	fflush(stdout);
 	cuf_thread_leave(thread);
@@ -118,7 +125,8 @@ static void be_wrong(struct cuf_python_layout *layout, unsigned i)
 	size_t count = (sizeof *layout - offsetof(struct cuf_python_layout, type)) / sizeof *fields;
 	srandom(i);
 	for (long wrong = random() % 3 + 1; wrong; wrong--)
-		fields[(size_t)random() % count] = (uint16_t)(random() % 3 ? random() % 64 * 8 : random() % 4096);
+		fields[(size_t)random() % count] = (uint16_t)(random() % 3 ? random() % 64 * 8
+		                                                           : random() % 4096);
 }
 
 /* Captures with the i-th wrong layout as it would be met at start: in a child. */
@@ -141,7 +149,8 @@ static int capture_wrongly(unsigned i)
 	return status;
 }
 
-/* Returns how many of so many wrong layouts ended the process; *on: how many were wrong in a way that did not matter. */
+/* Returns how many of so many wrong layouts ended the process; *on: how many were wrong in a way
+ * that did not matter. */
 unsigned survive(unsigned layouts, unsigned *on)
 {
 	static char *environment[] = { "CUFLIGHT_OPTIONS=stack_depth=64:size=4MiB", NULL };

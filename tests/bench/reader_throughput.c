@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reader throughput on a large recording laid out and filled as the recorder would after a long run: both rings full,
- * both ledgers half full. Usage: reader_throughput [MiB [FILE]]; 1024 MiB in $TMPDIR by default. Prints three lines:
- * reading the bytes alone, building the facts, and the memory that took.
+ * Reader throughput on a large recording laid out and filled as the recorder would after a long
+ * run: both rings full, both ledgers half full. Usage: reader_throughput [MiB [FILE]]; 1024 MiB in
+ * $TMPDIR by default. Prints three lines: reading the bytes alone, building the facts, and the
+ * memory that took.
  */
 #include <fcntl.h>
 #include <stdbool.h>
@@ -40,18 +41,29 @@ static uint32_t random_below(uint32_t n)
 /* The shares of the recorder's own layout. */
 static uint64_t lay_out(struct cuf_header *to, uint64_t total)
 {
-	static const struct { uint32_t id, record_bytes, share; } plan[] = {
-		{ CUF_SEC_DEVICES, sizeof(struct cuf_device), 0 }, { CUF_SEC_INCIDENTS, sizeof(struct cuf_incident), 0 },
-		{ CUF_SEC_TIMELINE, sizeof(struct cuf_sample), 4 }, { CUF_SEC_META, 1, 10 }, { CUF_SEC_THREADS, sizeof(struct cuf_thread), 2 },
-		{ CUF_SEC_STACK_INDEX, sizeof(struct cuf_stack), 8 }, { CUF_SEC_STACK_FRAMES, 8, 36 }, { CUF_SEC_LEDGER, sizeof(struct cuf_block), 32 },
-		{ CUF_SEC_HOST_LEDGER, sizeof(struct cuf_host_block), 64 }, { CUF_SEC_RING, sizeof(struct cuf_event), 24 },
-		{ CUF_SEC_HOST_RING, sizeof(struct cuf_host_event), 50 }, { CUF_SEC_FRAMEWORK_RING, sizeof(struct cuf_event), 24 },
+	static const struct {
+		uint32_t id, record_bytes, share;
+	} plan[] = {
+		{ CUF_SEC_DEVICES, sizeof(struct cuf_device), 0 },
+		{ CUF_SEC_INCIDENTS, sizeof(struct cuf_incident), 0 },
+		{ CUF_SEC_TIMELINE, sizeof(struct cuf_sample), 4 },
+		{ CUF_SEC_META, 1, 10 },
+		{ CUF_SEC_THREADS, sizeof(struct cuf_thread), 2 },
+		{ CUF_SEC_STACK_INDEX, sizeof(struct cuf_stack), 8 },
+		{ CUF_SEC_STACK_FRAMES, 8, 36 },
+		{ CUF_SEC_LEDGER, sizeof(struct cuf_block), 32 },
+		{ CUF_SEC_HOST_LEDGER, sizeof(struct cuf_host_block), 64 },
+		{ CUF_SEC_RING, sizeof(struct cuf_event), 24 },
+		{ CUF_SEC_HOST_RING, sizeof(struct cuf_host_event), 50 },
+		{ CUF_SEC_FRAMEWORK_RING, sizeof(struct cuf_event), 24 },
 	};
 	uint64_t offset = PAGE;
 	for (size_t i = 0; i < sizeof plan / sizeof *plan; i++) {
-		uint64_t bytes = plan[i].share ? total / 256 * plan[i].share : 128 * (uint64_t)plan[i].record_bytes;
+		uint64_t bytes = plan[i].share ? total / 256 * plan[i].share
+		                               : 128 * (uint64_t)plan[i].record_bytes;
 		bytes = (bytes + PAGE - 1) / PAGE * PAGE;
-		to->sections[to->section_count++] = (struct cuf_section){ plan[i].id, plan[i].record_bytes, offset, bytes };
+		to->sections[to->section_count++] =
+			(struct cuf_section){ plan[i].id, plan[i].record_bytes, offset, bytes };
 		offset += bytes;
 	}
 	return offset;
@@ -83,15 +95,21 @@ static void fill_devices(void)
 /* One allocation: of the n-th of a segment. */
 typedef struct cuf_event allocation_of(uint64_t segment, uint64_t n, uint64_t per_segment);
 
-/* Each thread allocates and frees at once, segment by segment. Returns how many segments there are. */
+/* Each thread allocates and frees at once, segment by segment. Returns how many segments there are.
+ */
 static uint64_t fill_event_ring(enum cuf_section_id id, allocation_of *allocation)
 {
-	uint64_t bytes, per = (DEVICE_SEGMENT - sizeof(struct cuf_segment)) / sizeof(struct cuf_event), seq = h->next_seq;
+	uint64_t bytes,
+		per = (DEVICE_SEGMENT - sizeof(struct cuf_segment)) / sizeof(struct cuf_event),
+		seq = h->next_seq;
 	uint8_t *ring = section(id, &bytes);
 	for (uint64_t i = 0; i < bytes / DEVICE_SEGMENT; i++) {
 		struct cuf_segment *s = (void *)(ring + i * DEVICE_SEGMENT);
 		struct cuf_event *e = (void *)(s + 1);
-		*s = (struct cuf_segment){ .ticket = i + 1, .start_ns = 1000 + seq * 1000, .used = (uint32_t)per, .thread = (uint32_t)(i % THREADS) };
+		*s = (struct cuf_segment){
+			.ticket = i + 1, .start_ns = 1000 + seq * 1000, .used = (uint32_t)per,
+			.thread = (uint32_t)(i % THREADS),
+		};
 		for (uint64_t n = 0; n < per; n++) {
 			bool frees = n & 1;
 			e[n] = frees ? e[n - 1] : allocation(i, n / 2, per);
@@ -108,7 +126,10 @@ static uint64_t fill_event_ring(enum cuf_section_id id, allocation_of *allocatio
 
 static struct cuf_event driver_allocation(uint64_t segment, uint64_t n, uint64_t per_segment)
 {
-	struct cuf_event e = { .addr = 0x7f0000000000 + (segment * per_segment + n) % 100000 * 4194304, .kind = CUF_KIND_DEVICE, .hook = 100 };
+	struct cuf_event e = { .addr = 0x7f0000000000 +
+		                       (segment * per_segment + n) % 100000 * 4194304,
+		               .kind = CUF_KIND_DEVICE,
+		               .hook = 100 };
 	e.stack = 1 + random_below(STACKS);
 	e.bytes = 1 + random_below(8 << 20);
 	return e;
@@ -117,8 +138,10 @@ static struct cuf_event driver_allocation(uint64_t segment, uint64_t n, uint64_t
 /* Inside one of the framework's segments, thread by thread. */
 static struct cuf_event framework_allocation(uint64_t segment, uint64_t n, uint64_t per_segment)
 {
-	struct cuf_event e = { .addr = 0x7e0000000000 + segment % THREADS * 4194304 + n * 8192, .aux = 64 << 20, .extra = 128 << 11,
-		.kind = CUF_KIND_FRAMEWORK, .hook = 500 };
+	struct cuf_event e = {
+		.addr = 0x7e0000000000 + segment % THREADS * 4194304 + n * 8192, .aux = 64 << 20,
+		.extra = 128 << 11, .kind = CUF_KIND_FRAMEWORK, .hook = 500,
+	};
 	e.stack = 1 + random_below(STACKS);
 	e.bytes = 512u << random_below(4);
 	return e;
@@ -130,43 +153,71 @@ static void fill_ledger(void)
 	uint64_t bytes;
 	struct cuf_block *ledger = section(CUF_SEC_LEDGER, &bytes);
 	for (uint64_t i = 0; i < bytes / sizeof *ledger; i += 2)
-		ledger[i] = (struct cuf_block){ .key = 0x700000000000 + i * 4096, .bytes = 1 + random_below(8192), .seq = 1, .time_ns = 500,
-			.stack = 1 + random_below(STACKS), .kind = CUF_KIND_DEVICE };
+		ledger[i] = (struct cuf_block){
+			.key = 0x700000000000 + i * 4096, .bytes = 1 + random_below(8192), .seq = 1,
+			.time_ns = 500, .stack = 1 + random_below(STACKS), .kind = CUF_KIND_DEVICE,
+		};
 	for (uint64_t i = 0; i < 20000; i++)
-		ledger[2 * i + 1] = i < THREADS ?
-			(struct cuf_block){ .key = 0x7e0000000000 + i * 4194304, .bytes = 4194304, .seq = 1, .time_ns = 500, .stack = 1, .kind = CUF_KIND_DEVICE } :
-			(struct cuf_block){ .key = cuf_key(CUF_SPACE_FRAMEWORK, 0x7e0000000000 + i * 2048 + 1024), .bytes = 512, .seq = 2, .time_ns = 600,
-				.stack = 1 + random_below(STACKS), .kind = CUF_KIND_FRAMEWORK };
+		ledger[2 * i + 1] =
+			i < THREADS ? (struct cuf_block){
+				.key = 0x7e0000000000 + i * 4194304, .bytes = 4194304, .seq = 1,
+				.time_ns = 500, .stack = 1, .kind = CUF_KIND_DEVICE,
+			}
+				    : (struct cuf_block){ .key = cuf_key(CUF_SPACE_FRAMEWORK,
+			                                                 0x7e0000000000 + i * 2048 +
+			                                                         1024),
+			                                  .bytes = 512,
+			                                  .seq = 2,
+			                                  .time_ns = 600,
+			                                  .stack = 1 + random_below(STACKS),
+			                                  .kind = CUF_KIND_FRAMEWORK };
 }
 
 static uint64_t fill_host_ring(void)
 {
-	uint64_t bytes, per = (HOST_SEGMENT - sizeof(struct cuf_segment)) / sizeof(struct cuf_host_event), events = 0;
+	uint64_t bytes,
+		per = (HOST_SEGMENT - sizeof(struct cuf_segment)) / sizeof(struct cuf_host_event),
+		events = 0;
 	uint8_t *ring = section(CUF_SEC_HOST_RING, &bytes);
 	struct cuf_host_block *ledger;
 	for (uint64_t i = 0; i < bytes / HOST_SEGMENT; i++) {
 		struct cuf_segment *s = (void *)(ring + i * HOST_SEGMENT);
 		struct cuf_host_event *e = (void *)(s + 1);
-		*s = (struct cuf_segment){ .ticket = i + 1, .start_ns = i * 1000000, .used = (uint32_t)per, .thread = (uint32_t)(i % THREADS) };
+		*s = (struct cuf_segment){
+			.ticket = i + 1, .start_ns = i * 1000000, .used = (uint32_t)per,
+			.thread = (uint32_t)(i % THREADS),
+		};
 		e[0] = (struct cuf_host_event){ CUF_HOST_TIME, 1 + i / THREADS * 20000000 };
 		for (uint64_t n = 1; n < per; n++) {
 			bool frees = !(n & 1);
-			uint64_t word1 = frees ? e[n - 1].word1 : cuf_host_word1(1 + random_below(STACKS), 1 + random_below(4096));
-			e[n] = (struct cuf_host_event){ cuf_host_word0(frees ? CUF_HOST_FREE : CUF_HOST_ALLOC, (unsigned)(n / 200), 0x100000 + n * 64), word1 };
+			uint64_t word1 = frees ? e[n - 1].word1
+			                       : cuf_host_word1(1 + random_below(STACKS),
+			                                        1 + random_below(4096));
+			e[n] = (struct cuf_host_event){
+				cuf_host_word0(frees ? CUF_HOST_FREE : CUF_HOST_ALLOC,
+				               (unsigned)(n / 200), 0x100000 + n * 64),
+				word1
+			};
 		}
 		events += per - 1;
 	}
 	h->next_host_ticket = bytes / HOST_SEGMENT;
 	ledger = section(CUF_SEC_HOST_LEDGER, &bytes);
 	for (uint64_t i = 0; i < bytes / sizeof *ledger; i += 2)
-		ledger[i] = (struct cuf_host_block){ (0x10000 + i * 2) << 19 | 5, cuf_host_word1(1 + random_below(STACKS), 1 + random_below(4096)) };
+		ledger[i] = (struct cuf_host_block){ (0x10000 + i * 2) << 19 | 5,
+			                             cuf_host_word1(1 + random_below(STACKS),
+			                                            1 + random_below(4096)) };
 	return events;
 }
 
 static uint64_t make(const char *path, uint64_t total)
 {
-	struct cuf_header plan = { .magic = CUF_MAGIC, .version = CUF_VERSION, .endian = CUF_ENDIAN, .header_bytes = sizeof plan, .start_ns = 1,
-		.start_realtime_ns = 1, .pid = 1, .options_host_mode = CUF_HOST_FULL, .device_segment_bytes = DEVICE_SEGMENT, .host_segment_bytes = HOST_SEGMENT, .framework_segment_bytes = DEVICE_SEGMENT };
+	struct cuf_header plan = {
+		.magic = CUF_MAGIC, .version = CUF_VERSION, .endian = CUF_ENDIAN,
+		.header_bytes = sizeof plan, .start_ns = 1, .start_realtime_ns = 1, .pid = 1,
+		.options_host_mode = CUF_HOST_FULL, .device_segment_bytes = DEVICE_SEGMENT,
+		.host_segment_bytes = HOST_SEGMENT, .framework_segment_bytes = DEVICE_SEGMENT,
+	};
 	uint64_t bytes = lay_out(&plan, total), events;
 	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
 	plan.file_bytes = bytes;
@@ -206,7 +257,8 @@ static int build(const char *path)
 	struct reader_error error;
 	int code = facts_build(path, NULL, &facts, &error);
 	if (code)
-		fprintf(stderr, "reader_throughput: %s at byte %llu\n", reader_error_sentence(code), (unsigned long long)error.offset);
+		fprintf(stderr, "reader_throughput: %s at byte %llu\n", reader_error_sentence(code),
+		        (unsigned long long)error.offset);
 	facts_free(facts);
 	return code != 0;
 }
@@ -223,7 +275,8 @@ static double measure(int (*what)(const char *), const char *path, long *rss_kib
 	if (wait4(child, &status, 0, &usage) != child || status)
 		exit(1);
 	*rss_kib = usage.ru_maxrss;
-	*cpu_s = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) + (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+	*cpu_s = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+	         (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 	return now_s() - start;
 }
 
@@ -236,7 +289,8 @@ int main(int argc, char **argv)
 	double bytes_s, facts_s, cpu_s;
 	snprintf(path, sizeof path, "%s", argc > 2 ? argv[2] : "");
 	if (!*path)
-		snprintf(path, sizeof path, "%s/reader_throughput.%d.cuf", directory ? directory : "/tmp", (int)getpid());
+		snprintf(path, sizeof path, "%s/reader_throughput.%d.cuf",
+		         directory ? directory : "/tmp", (int)getpid());
 	events = make(path, mib << 20);
 	if (!events) {
 		perror(path);
@@ -246,7 +300,8 @@ int main(int argc, char **argv)
 	bytes_s = measure(read_bytes, path, &rss_kib, &cpu_s);
 	facts_s = measure(build, path, &rss_kib, &cpu_s);
 	printf("%llu MiB, %llu events: the bytes alone %.2f s, facts %.2f s, of it CPU %.2f s (goal for 1024 MiB: 5 s), %.1f M events/s, RSS %ld MiB (goal 512)\n",
-		(unsigned long long)mib, (unsigned long long)events, bytes_s, facts_s, cpu_s, (double)events / facts_s / 1e6, rss_kib >> 10);
+	       (unsigned long long)mib, (unsigned long long)events, bytes_s, facts_s, cpu_s,
+	       (double)events / facts_s / 1e6, rss_kib >> 10);
 	unlink(path);
 	return 0;
 }

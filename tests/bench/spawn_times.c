@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a command costs in several environments: spawn_times ROUNDS NAME[,VARIABLE=VALUE]... -- COMMAND... Each round runs
- * the command once in each environment, beginning with another one each time, so that a slow minute of the machine hits
- * all alike. Prints for each: its name, median and least wall time in microseconds, greatest resident size in KiB.
- * The command's output goes to /dev/null; a command that fails ends the benchmark.
+ * What a command costs in several environments: spawn_times ROUNDS NAME[,VARIABLE=VALUE]... --
+ * COMMAND... Each round runs the command once in each environment, beginning with another one each
+ * time, so that a slow minute of the machine hits all alike. Prints for each: its name, median and
+ * least wall time in microseconds, greatest resident size in KiB. The command's output goes to
+ * /dev/null; a command that fails ends the benchmark.
  */
 #include <fcntl.h>
 #include <spawn.h>
@@ -58,7 +59,8 @@ static void variant_parse(struct variant *variant, char *text, unsigned rounds)
 		variant->environment[count + i] = environ[i];
 }
 
-static void variant_run(struct variant *variant, unsigned round, char **command, posix_spawn_file_actions_t *actions)
+static void variant_run(struct variant *variant, unsigned round, char **command,
+                        posix_spawn_file_actions_t *actions)
 {
 	struct timespec began, ended;
 	struct rusage usage;
@@ -72,7 +74,8 @@ static void variant_run(struct variant *variant, unsigned round, char **command,
 	if (wait4(pid, &status, 0, &usage) != pid || status)
 		fail("failed:", variant->name);
 	clock_gettime(CLOCK_MONOTONIC, &ended);
-	variant->wall_us[round] = (double)(ended.tv_sec - began.tv_sec) * 1e6 + (double)(ended.tv_nsec - began.tv_nsec) / 1e3;
+	variant->wall_us[round] = (double)(ended.tv_sec - began.tv_sec) * 1e6 +
+	                          (double)(ended.tv_nsec - began.tv_nsec) / 1e3;
 	if (usage.ru_maxrss > variant->rss_kib)
 		variant->rss_kib = usage.ru_maxrss;
 }
@@ -102,7 +105,8 @@ int main(int argc, char **argv)
 			variant_run(&variants[(round + n) % count], round, argv + i + 1, &actions);
 	for (unsigned n = 0; n < count; n++) {
 		qsort(variants[n].wall_us, rounds, sizeof(double), by_value);
-		printf("%s %.0f %.0f %ld\n", variants[n].name, variants[n].wall_us[rounds / 2], variants[n].wall_us[0], variants[n].rss_kib);
+		printf("%s %.0f %.0f %ld\n", variants[n].name, variants[n].wall_us[rounds / 2],
+		       variants[n].wall_us[0], variants[n].rss_kib);
 	}
 	return 0;
 }

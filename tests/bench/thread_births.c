@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * thread_births COUNT: threads one after the other, each with 10 allocations and frees. Prints CPU microseconds a thread.
- * On one core: migration costs more than what is measured.
+ * thread_births COUNT: threads one after the other, each with 10 allocations and frees. Prints CPU
+ * microseconds a thread. On one core: migration costs more than what is measured.
  */
 #include <pthread.h>
 #include <sched.h>

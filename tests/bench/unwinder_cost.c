@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What one stack costs: unwinder_cost [DEPTH=23] [STACKS=200000]. The walker beside libunwind's unw_backtrace and glibc's
- * backtrace(), on functions without frame pointers: CPU nanoseconds a stack, medians of 9 rounds taken by turns, once for
- * the same stack again and again, once for random ones of about 12,000; the cost of getting to a random stack is taken
- * off. libunwind is loaded privately: linked, it would replace backtrace(). Where it is missing its row says 0 frames.
+ * What one stack costs: unwinder_cost [DEPTH=23] [STACKS=200000]. The walker beside libunwind's
+ * unw_backtrace and glibc's backtrace(), on functions without frame pointers: CPU nanoseconds a
+ * stack, medians of 9 rounds taken by turns, once for the same stack again and again, once for
+ * random ones of about 12,000; the cost of getting to a random stack is taken off. libunwind is
+ * loaded privately: linked, it would replace backtrace(). Where it is missing its row says 0
+ * frames.
  */
 #include <dlfcn.h>
 #include <execinfo.h>
@@ -33,7 +35,8 @@ static unsigned by_walker(void)
 	return cuf_walk(&walker, cuf_modules_generation(), 0, frames, FRAMES_MAX, &stop);
 }
 
-/* the barriers keep these from being jumped out of: each method sees its own frame, and as many as the others */
+/* the barriers keep these from being jumped out of: each method sees its own frame, and as many as
+ * the others */
 static unsigned by_libunwind(void)
 {
 	unsigned depth = unw_backtrace ? (unsigned)unw_backtrace(pointers, FRAMES_MAX) : 0;
@@ -155,8 +158,10 @@ static void prepare_libunwind(void)
 		return;
 	unw_backtrace = (int (*)(void **, int))dlsym(library, "unw_backtrace");
 	space = dlsym(library, "_ULx86_64_local_addr_space");
-	unw_set_caching_policy = (int (*)(void *, int))dlsym(library, "_ULx86_64_set_caching_policy");
-	unw_set_cache_size = (int (*)(void *, size_t, int))dlsym(library, "_ULx86_64_set_cache_size");
+	unw_set_caching_policy = (int (*)(void *, int))dlsym(library,
+	                                                     "_ULx86_64_set_caching_policy");
+	unw_set_cache_size = (int (*)(void *, size_t, int))dlsym(library,
+	                                                         "_ULx86_64_set_cache_size");
 	if (!space || !unw_set_caching_policy || !unw_set_cache_size)
 		return;
 	unw_set_caching_policy(*space, 2 /* UNW_CACHE_PER_THREAD */);
@@ -171,7 +176,8 @@ int main(int count, char **words)
 	cuf_modules_init(NULL);
 	if (cuf_walker_init(&walker, 1))
 		return 1;
-	/* what lies around the steps: by_walker, leaf, step_0, measure's callers, main, libc's start */
+	/* what lies around the steps: by_walker, leaf, step_0, measure's callers, main, libc's
+	 * start */
 	measure("same stack", same_stack, depth - 9, stacks);
 	measure("random stacks", random_stacks, depth - 9, stacks);
 	return 0;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The walker judged by libunwind inside real programs: preload this library, and at every ORACLE_EVERY-th allocation
- * (default 1; 0: at none) of a thread both walk the stack. ORACLE_USEC=N: also every N microseconds,
- * at whatever instruction a thread that has allocated is then. At exit one line on stderr:
- *   walker_oracle: NAME[PID]: stacks N, frames F, equal N (both stopped N), stopped early N (reasons), longer N, differ N
- * "both stopped": neither reached the outermost frame. "longer": libunwind gave up first, our frames up to there are the
- * same. The first few stacks that differ are printed frame by frame. ORACLE_VERBOSE=N: the first N, and those that
- * one of them did not finish too. The exit status stays the program's: read "differ 0".
+ * The walker judged by libunwind inside real programs: preload this library, and at every
+ * ORACLE_EVERY-th allocation (default 1; 0: at none) of a thread both walk the stack.
+ * ORACLE_USEC=N: also every N microseconds, at whatever instruction a thread that has allocated is
+ * then. At exit one line on stderr: walker_oracle: NAME[PID]: stacks N, frames F, equal N (both
+ * stopped N), stopped early N (reasons), longer N, differ N "both stopped": neither reached the
+ * outermost frame. "longer": libunwind gave up first, our frames up to there are the same. The
+ * first few stacks that differ are printed frame by frame. ORACLE_VERBOSE=N: the first N, and those
+ * that one of them did not finish too. The exit status stays the program's: read "differ 0".
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -45,7 +46,8 @@ static const char *const stop_names[CUF_STOP_MAX] = {
 };
 
 static struct {
-	unsigned long stacks, frames, equal, both_stopped, longer, differ, early[CUF_STOP_MAX], shown;
+	unsigned long stacks, frames, equal, both_stopped, longer, differ, early[CUF_STOP_MAX],
+		shown;
 } totals;
 #define COUNT(field, n) __atomic_fetch_add(&totals.field, (n), __ATOMIC_RELAXED)
 
@@ -61,25 +63,27 @@ static TLS struct {
 	uint64_t ours[FRAMES_MAX];
 	void *theirs[FRAMES_MAX + 8];
 } * thread;
-static TLS bool making; /* its state is being made: that allocates nothing, but libunwind's first walk may */
+/* its state is being made: that allocates nothing, but libunwind's first walk may */
+static TLS bool making;
 
 static void show_frame(const char *who, unsigned i, uint64_t addr)
 {
 	Dl_info info = {.dli_fname = "?"};
 	int found = dladdr((void *)(uintptr_t)(addr - 1), &info);
-	dprintf(2, "  %s %3u %#lx %s+%#lx %s\n", who, i, (unsigned long)addr, found ? info.dli_fname : "?",
-		found ? (unsigned long)(addr - (uintptr_t)info.dli_fbase) : 0,
-		found && info.dli_sname ? info.dli_sname : "");
+	dprintf(2, "  %s %3u %#lx %s+%#lx %s\n", who, i, (unsigned long)addr,
+	        found ? info.dli_fname : "?",
+	        found ? (unsigned long)(addr - (uintptr_t)info.dli_fbase) : 0,
+	        found && info.dli_sname ? info.dli_sname : "");
 }
 
-static void show(
-	const char *what, uint8_t stop, unsigned ours, const void *const *theirs, unsigned their_count, unsigned at)
+static void show(const char *what, uint8_t stop, unsigned ours, const void *const *theirs,
+                 unsigned their_count, unsigned at)
 {
 	if (COUNT(shown, 1) >= show_at_most)
 		return;
 	struct cuf_rule rule = cuf_rule_compile(ours ? thread->ours[ours - 1] : 0);
-	dprintf(2, "walker_oracle: %s at frame %u: ours %u (stop %u, last rule %u), libunwind %u\n", what, at, ours, stop,
-		rule.kind, their_count);
+	dprintf(2, "walker_oracle: %s at frame %u: ours %u (stop %u, last rule %u), libunwind %u\n",
+	        what, at, ours, stop, rule.kind, their_count);
 	for (unsigned i = at > 2 ? at - 2 : 0; i < at + 4; i++) {
 		if (i < ours)
 			show_frame("ours     ", i, thread->ours[i]);
@@ -99,7 +103,8 @@ static unsigned their_frames(void)
 	return kept;
 }
 
-/* A signal's two frames are written with the interrupted address + 1, so that "the instruction before" is always right. */
+/* A signal's two frames are written with the interrupted address + 1, so that "the instruction
+ * before" is always right. */
 static bool same(uint64_t ours, const void *theirs)
 {
 	return ours == (uintptr_t)theirs || ours == (uintptr_t)theirs + 1;
@@ -109,8 +114,8 @@ static __attribute__((noinline)) void judge(void *frame)
 {
 	uint8_t stop;
 	unsigned theirs = their_frames(), at = 0;
-	unsigned ours =
-		cuf_walk(&thread->walker, cuf_modules_generation(), (uintptr_t)frame, thread->ours, FRAMES_MAX, &stop);
+	unsigned ours = cuf_walk(&thread->walker, cuf_modules_generation(), (uintptr_t)frame,
+	                         thread->ours, FRAMES_MAX, &stop);
 	const void *const *seen = (const void *const *)thread->theirs;
 	COUNT(stacks, 1);
 	COUNT(frames, ours);
@@ -176,7 +181,8 @@ void *realloc(void *old, size_t bytes)
 	return p;
 }
 
-/* Any instruction of the program, or of libc: what interrupts the two walkers themselves is left out. */
+/* Any instruction of the program, or of libc: what interrupts the two walkers themselves is left
+ * out. */
 static void on_time(int signal)
 {
 	int kept = errno;
@@ -197,7 +203,8 @@ static void start_timer(long usec)
 	timer_t timer;
 	interval.it_value = interval.it_interval;
 	sigaction(SIGPROF, &action, NULL);
-	if (timer_create(CLOCK_MONOTONIC, &event, &timer) || timer_settime(timer, 0, &interval, NULL))
+	if (timer_create(CLOCK_MONOTONIC, &event, &timer) ||
+	    timer_settime(timer, 0, &interval, NULL))
 		dprintf(2, "walker_oracle: no timer\n");
 }
 
@@ -229,12 +236,15 @@ static __attribute__((destructor)) void end(void)
 	for (unsigned i = 0; i < CUF_STOP_MAX; i++) {
 		early += totals.early[i];
 		if (totals.early[i] && used < sizeof reasons)
-			used += (size_t)snprintf(reasons + used, sizeof reasons - used, "%s%s %lu", used ? ", " : "",
-				stop_names[i] ? stop_names[i] : "end", totals.early[i]);
+			used += (size_t)snprintf(reasons + used, sizeof reasons - used, "%s%s %lu",
+			                         used ? ", " : "",
+			                         stop_names[i] ? stop_names[i] : "end",
+			                         totals.early[i]);
 	}
 	dprintf(2,
-		"walker_oracle: %s[%d]: stacks %lu, frames %lu, equal %lu (both stopped %lu), stopped early %lu%s%s%s, longer %lu, "
-		"differ %lu\n",
-		program_invocation_short_name, (int)getpid(), totals.stacks, totals.frames, totals.equal, totals.both_stopped, early,
-		used ? " (" : "", reasons, used ? ")" : "", totals.longer, totals.differ);
+	        "walker_oracle: %s[%d]: stacks %lu, frames %lu, equal %lu (both stopped %lu), stopped early %lu%s%s%s, longer %lu, "
+	        "differ %lu\n",
+	        program_invocation_short_name, (int)getpid(), totals.stacks, totals.frames,
+	        totals.equal, totals.both_stopped, early, used ? " (" : "", reasons,
+	        used ? ")" : "", totals.longer, totals.differ);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * event_numbers RECORDING...: the sequence numbers that a recording has, one a line after its pid: of the events in its rings, of the
- * blocks in its ledger, of its incidents. What a report cites as evidence must be among them.
+ * event_numbers RECORDING...: the sequence numbers that a recording has, one a line after its pid:
+ * of the events in its rings, of the blocks in its ledger, of its incidents. What a report cites as
+ * evidence must be among them.
  */
 #include <inttypes.h>
 #include <stdio.h>

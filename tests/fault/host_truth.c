@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host_truth FOLDER [some]: reads from stdin what processes say of their host blocks (tests/victims/host/host_ways.h) and compares it
- * with their recordings in FOLDER: every allocation and free of such a size, what is live in the ledger, and the longest
- * run of equal frames in the stacks. Prints each difference; exit 1 when there was one, or nothing to compare.
+ * host_truth FOLDER [some]: reads from stdin what processes say of their host blocks
+ * (tests/victims/host/host_ways.h) and compares it with their recordings in FOLDER: every
+ * allocation and free of such a size, what is live in the ledger, and the longest run of equal
+ * frames in the stacks. Prints each difference; exit 1 when there was one, or nothing to compare.
  * some: a process may have no recording (in sampled mode forked children keep theirs in memory).
  */
 #include <dirent.h>
@@ -60,7 +61,8 @@ static unsigned longest_run(const struct reader *reader, uint32_t id)
 
 	for (unsigned i = 0; stack && i < stack->depth; i++) {
 		const uint64_t *frame = reader_at(reader, CUF_SEC_STACK_FRAMES, stack->first + i);
-		const uint64_t *below = i ? reader_at(reader, CUF_SEC_STACK_FRAMES, stack->first + i - 1) : NULL;
+		const uint64_t *below =
+			i ? reader_at(reader, CUF_SEC_STACK_FRAMES, stack->first + i - 1) : NULL;
 		run = frame && below && *frame == *below ? run + 1 : 1;
 		longest = run > longest ? run : longest;
 	}
@@ -105,7 +107,8 @@ static const struct reader *recording_of(unsigned pid)
 			continue;
 		for (unsigned l = 0; l < CUF_LOST_MAX; l++)
 			if (h->lost[l])
-				complain("process %u: lost[%u] is %lu\n", pid, l, (unsigned long)h->lost[l]);
+				complain("process %u: lost[%u] is %lu\n", pid, l,
+				         (unsigned long)h->lost[l]);
 		return recordings[i];
 	}
 	if (!some)
@@ -113,18 +116,23 @@ static const struct reader *recording_of(unsigned pid)
 	return NULL;
 }
 
-static void compare(const struct reader *reader, unsigned pid, uint64_t size, unsigned long allocs, unsigned long frees, long recursion)
+static void compare(const struct reader *reader, unsigned pid, uint64_t size, unsigned long allocs,
+                    unsigned long frees, long recursion)
 {
 	struct seen seen = look(reader, size);
 
 	compared++;
 	if (seen.live != allocs - frees)
-		complain("process %u: %lu blocks of %lu bytes are live, %lu recorded\n", pid, allocs - frees, (unsigned long)size, seen.live);
+		complain("process %u: %lu blocks of %lu bytes are live, %lu recorded\n", pid,
+		         allocs - frees, (unsigned long)size, seen.live);
 	if (!reader->header.host_overwritten && (seen.allocs != allocs || seen.frees != frees))
-		complain("process %u: %lu allocations and %lu frees of %lu bytes, %lu and %lu recorded\n", pid, allocs, frees, (unsigned long)size,
-		         seen.allocs, seen.frees);
-	if (recursion >= 0 && seen.allocs && (seen.run_least != recursion || seen.run_most != recursion))
-		complain("process %u: %ld calls deep at %lu bytes, %u to %u recorded\n", pid, recursion, (unsigned long)size, seen.run_least, seen.run_most);
+		complain(
+			"process %u: %lu allocations and %lu frees of %lu bytes, %lu and %lu recorded\n",
+			pid, allocs, frees, (unsigned long)size, seen.allocs, seen.frees);
+	if (recursion >= 0 && seen.allocs &&
+	    (seen.run_least != recursion || seen.run_most != recursion))
+		complain("process %u: %ld calls deep at %lu bytes, %u to %u recorded\n", pid,
+		         recursion, (unsigned long)size, seen.run_least, seen.run_most);
 }
 
 int main(int argc, char **argv)
@@ -144,9 +152,11 @@ int main(int argc, char **argv)
 		long recursion;
 		if (sscanf(line, "process pid %u", &pid) == 1)
 			reader = recording_of(pid);
-		else if (reader && sscanf(line, "size %lu allocs %lu frees %lu recursion %ld", &size, &allocs, &frees, &recursion) == 4)
+		else if (reader && sscanf(line, "size %lu allocs %lu frees %lu recursion %ld",
+		                          &size, &allocs, &frees, &recursion) == 4)
 			compare(reader, pid, size, allocs, frees, recursion);
 	}
-	printf("# %u recordings, %u sizes compared, %u differences\n", recording_count, compared, wrong);
+	printf("# %u recordings, %u sizes compared, %u differences\n", recording_count, compared,
+	       wrong);
 	return wrong || !compared;
 }

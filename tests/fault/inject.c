@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inject --syscall=NAME --nth=N --errno=NAME [--onward] [--syscall=...] [--report=FILE] -- COMMAND...
+ * inject --syscall=NAME --nth=N --errno=NAME [--onward] [--syscall=...] [--report=FILE] --
+ * COMMAND...
  *
- * Fails the N-th system call of one name that libcuflight.so makes (with --onward that one and all after it), in COMMAND
- * and all its children, and passes COMMAND's exit status through. Up to four such faults; each begins with --syscall. The recorder makes its system calls itself, so no
- * preload can stand in between: a seccomp filter stops the process at every call of that name, and we look whether the
- * instruction lies inside the library. FILE gets a line "seen N failed N" for each fault. 125: our own failure.
+ * Fails the N-th system call of one name that libcuflight.so makes (with --onward that one and all
+ * after it), in COMMAND and all its children, and passes COMMAND's exit status through. Up to four
+ * such faults; each begins with --syscall. The recorder makes its system calls itself, so no
+ * preload can stand in between: a seccomp filter stops the process at every call of that name, and
+ * we look whether the instruction lies inside the library. FILE gets a line "seen N failed N" for
+ * each fault. 125: our own failure.
  */
 #include <errno.h>
 #include <elf.h>
@@ -31,12 +34,32 @@
 #define OWN_FAILURE 125
 #define FAULTS_MAX 4
 
-static const struct { const char *name; int number; } syscalls[] = {
-	{ "openat", SYS_openat }, { "read", SYS_read }, { "write", SYS_write }, { "close", SYS_close }, { "mmap", SYS_mmap }, { "munmap", SYS_munmap },
-	{ "mremap", SYS_mremap }, { "madvise", SYS_madvise }, { "fallocate", SYS_fallocate }, { "ftruncate", SYS_ftruncate }, { "mkdirat", SYS_mkdirat },
-	{ "unlinkat", SYS_unlinkat }, { "readlinkat", SYS_readlinkat }, { "getcwd", SYS_getcwd }, { "uname", SYS_uname }, { "prctl", SYS_prctl },
-	{ "prlimit64", SYS_prlimit64 }, { "process_vm_readv", SYS_process_vm_readv }, { "rt_sigprocmask", SYS_rt_sigprocmask }, { "nanosleep", SYS_nanosleep },
-	{ "tgkill", SYS_tgkill }, { "membarrier", SYS_membarrier },
+static const struct {
+	const char *name;
+	int number;
+} syscalls[] = {
+	{ "openat", SYS_openat },
+	{ "read", SYS_read },
+	{ "write", SYS_write },
+	{ "close", SYS_close },
+	{ "mmap", SYS_mmap },
+	{ "munmap", SYS_munmap },
+	{ "mremap", SYS_mremap },
+	{ "madvise", SYS_madvise },
+	{ "fallocate", SYS_fallocate },
+	{ "ftruncate", SYS_ftruncate },
+	{ "mkdirat", SYS_mkdirat },
+	{ "unlinkat", SYS_unlinkat },
+	{ "readlinkat", SYS_readlinkat },
+	{ "getcwd", SYS_getcwd },
+	{ "uname", SYS_uname },
+	{ "prctl", SYS_prctl },
+	{ "prlimit64", SYS_prlimit64 },
+	{ "process_vm_readv", SYS_process_vm_readv },
+	{ "rt_sigprocmask", SYS_rt_sigprocmask },
+	{ "nanosleep", SYS_nanosleep },
+	{ "tgkill", SYS_tgkill },
+	{ "membarrier", SYS_membarrier },
 };
 
 struct fault {
@@ -59,7 +82,9 @@ static void die(const char *what)
 
 static void usage(const char *why)
 {
-	fprintf(stderr, "inject: %s\nusage: inject --syscall=NAME --nth=N --errno=NAME [--onward] [--syscall=...] [--report=FILE] -- COMMAND...\n", why);
+	fprintf(stderr,
+	        "inject: %s\nusage: inject --syscall=NAME --nth=N --errno=NAME [--onward] [--syscall=...] [--report=FILE] -- COMMAND...\n",
+	        why);
 	exit(OWN_FAILURE);
 }
 
@@ -88,16 +113,22 @@ static int error_number(const char *name)
 /* Stops for the tracer at every call of these numbers; everything else runs at full speed. */
 static void filter_install(const struct plan *plan)
 {
-	struct sock_filter code[2 * FAULTS_MAX + 2] = { BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)) };
+	struct sock_filter code[2 * FAULTS_MAX + 2] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))
+	};
 	struct sock_fprog program = { 1, code };
 
 	for (unsigned i = 0; i < plan->count; i++) {
-		code[program.len++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)plan->faults[i].number, 0, 1);
-		code[program.len++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRACE);
+		code[program.len++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+		                                                   (uint32_t)plan->faults[i].number,
+		                                                   0, 1);
+		code[program.len++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K,
+		                                                   SECCOMP_RET_TRACE);
 	}
 	code[program.len++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
 		die("cannot install the filter");
 }
 
@@ -127,7 +158,8 @@ static bool in_library(pid_t tid, uint64_t address)
 		unsigned long start, end;
 		size_t length = strcspn(line, "\n");
 		line[length] = 0;
-		inside = sscanf(line, "%lx-%lx", &start, &end) == 2 && address >= start && address <= end && length > strlen(LIBRARY) &&
+		inside = sscanf(line, "%lx-%lx", &start, &end) == 2 && address >= start &&
+		         address <= end && length > strlen(LIBRARY) &&
 		         strcmp(line + length - strlen(LIBRARY), LIBRARY) == 0;
 	}
 	if (maps)
@@ -161,7 +193,8 @@ static void syscall_judge(struct plan *plan, pid_t tid)
 {
 	struct __ptrace_syscall_info info;
 
-	if (ptrace(PTRACE_GET_SYSCALL_INFO, tid, sizeof info, &info) <= 0 || !in_library(tid, info.instruction_pointer))
+	if (ptrace(PTRACE_GET_SYSCALL_INFO, tid, sizeof info, &info) <= 0 ||
+	    !in_library(tid, info.instruction_pointer))
 		return;
 	for (unsigned i = 0; i < plan->count; i++) {
 		struct fault *fault = &plan->faults[i];
@@ -180,7 +213,8 @@ static void resume(struct plan *plan, pid_t tid, int status)
 {
 	int event = status >> 16, signal_number = WSTOPSIG(status);
 
-	if (event == PTRACE_EVENT_STOP && (signal_number == SIGSTOP || signal_number == SIGTSTP || signal_number == SIGTTIN || signal_number == SIGTTOU)) {
+	if (event == PTRACE_EVENT_STOP && (signal_number == SIGSTOP || signal_number == SIGTSTP ||
+	                                   signal_number == SIGTTIN || signal_number == SIGTTOU)) {
 		ptrace(PTRACE_LISTEN, tid, 0, 0);
 		return;
 	}
@@ -214,15 +248,20 @@ static void report(const struct plan *plan)
 	if (!file)
 		return;
 	for (unsigned i = 0; i < plan->count; i++)
-		fprintf(file, "seen %lu failed %lu\n", plan->faults[i].seen, plan->faults[i].failed);
+		fprintf(file, "seen %lu failed %lu\n", plan->faults[i].seen,
+		        plan->faults[i].failed);
 	fclose(file);
 }
 
 static struct plan parse(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "syscall", required_argument, NULL, 's' }, { "nth", required_argument, NULL, 'n' }, { "errno", required_argument, NULL, 'e' },
-		{ "onward", no_argument, NULL, 'o' }, { "report", required_argument, NULL, 'r' }, { 0 },
+		{ "syscall", required_argument, NULL, 's' },
+		{ "nth", required_argument, NULL, 'n' },
+		{ "errno", required_argument, NULL, 'e' },
+		{ "onward", no_argument, NULL, 'o' },
+		{ "report", required_argument, NULL, 'r' },
+		{ 0 },
 	};
 	struct plan plan = { 0 };
 	struct fault *fault = NULL;
@@ -257,7 +296,8 @@ static struct plan parse(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	struct plan plan = parse(argc, argv);
-	long events = PTRACE_O_TRACESECCOMP | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC;
+	long events = PTRACE_O_TRACESECCOMP | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
+	              PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC;
 	int ends[2], result;
 	pid_t command;
 

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kill_runs RUNS SEED FOLDER VICTIM...: starts VICTIM TRUTH RUNS times, kills it with SIGKILL at a random instant of its
- * work, and compares its recording with its truth (tests/victims/process/kill_truth.h): the live set must be exact up to the calls
- * in flight, no completed call may be missing among the events. Every eighth run is killed at a random instant of its
- * start instead. A run that dies while its recording is being made leaves no file, or one whose header is zeros.
- * In sampled mode host blocks under 64 KiB may be missing, and host events are not counted.
+ * kill_runs RUNS SEED FOLDER VICTIM...: starts VICTIM TRUTH RUNS times, kills it with SIGKILL at a
+ * random instant of its work, and compares its recording with its truth
+ * (tests/victims/process/kill_truth.h): the live set must be exact up to the calls in flight, no
+ * completed call may be missing among the events. Every eighth run is killed at a random instant of
+ * its start instead. A run that dies while its recording is being made leaves no file, or one whose
+ * header is zeros. In sampled mode host blocks under 64 KiB may be missing, and host events are not
+ * counted.
  *
- * Where the victim's threads succeed one another (churn), events are counted for all of them together, and the recordings
- * of the children that it forked are judged, too: they end by themselves.
+ * Where the victim's threads succeed one another (churn), events are counted for all of them
+ * together, and the recordings of the children that it forked are judged, too: they end by
+ * themselves.
  *
- * CUFLIGHT_OUTPUT is set for each run; the preload and the rest of the environment are VICTIM's affair (env ... VICTIM).
- * One line a damaged run, one line at the end; exit 1 when any run was wrong.
+ * CUFLIGHT_OUTPUT is set for each run; the preload and the rest of the environment are VICTIM's
+ * affair (env ... VICTIM). One line a damaged run, one line at the end; exit 1 when any run was
+ * wrong.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -48,7 +52,8 @@ struct check {
 	unsigned complaints, run;
 };
 
-__attribute__((format(printf, 2, 3))) static void complain(struct check *check, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void complain(struct check *check, const char *format,
+                                                           ...)
 {
 	va_list args;
 
@@ -87,9 +92,11 @@ static void entries_collect(struct check *check)
 			entry_add(check, cuf_key_addr(block->key), block->bytes, block->kind);
 	liveset_fini(&live);
 	for (uint64_t i = 0; i < reader_count(check->reader, CUF_SEC_HOST_LEDGER); i++) {
-		const struct cuf_host_block *host = reader_at(check->reader, CUF_SEC_HOST_LEDGER, i);
+		const struct cuf_host_block *host = reader_at(check->reader, CUF_SEC_HOST_LEDGER,
+		                                              i);
 		if (cuf_host_addr(host->word0) && kill_is_ours(cuf_host_bytes(host->word1)))
-			entry_add(check, cuf_host_addr(host->word0), cuf_host_bytes(host->word1), CUF_KIND_HOST);
+			entry_add(check, cuf_host_addr(host->word0), cuf_host_bytes(host->word1),
+			          CUF_KIND_HOST);
 	}
 }
 
@@ -108,47 +115,59 @@ static bool may_be_missing(const struct check *check, const struct kill_slot *sl
 	return check->sampled && slot->way == KILL_HOST && slot->bytes < ALWAYS_SAMPLED_BYTES;
 }
 
-/* The slot that the call in flight is about: its block may be gone already, and its address somebody else's. */
+/* The slot that the call in flight is about: its block may be gone already, and its address
+ * somebody else's. */
 static bool in_flight(const struct kill_thread *thread, unsigned slot)
 {
 	const struct kill_slot *at = &thread->slots[slot];
 	if (thread->slot != slot)
 		return false;
-	return thread->doing == KILL_FREE || (thread->doing == KILL_RESIZE && at->addr == thread->old_addr && at->bytes == thread->old_bytes);
+	return thread->doing == KILL_FREE ||
+	       (thread->doing == KILL_RESIZE && at->addr == thread->old_addr &&
+	        at->bytes == thread->old_bytes);
 }
 
-/* First what is certain, of all threads; then what is in flight takes what is left, if anything is. */
+/* First what is certain, of all threads; then what is in flight takes what is left, if anything is.
+ */
 static unsigned match_slots(struct check *check, const struct kill_thread *thread, bool certain)
 {
 	unsigned live = 0;
 
 	for (unsigned i = 0; i < KILL_SLOTS; i++) {
 		const struct kill_slot *slot = &thread->slots[i];
-		struct entry *entry = slot->addr ? entry_at(check, slot->addr, kill_kinds[slot->way]) : NULL;
+		struct entry *entry = slot->addr
+		                              ? entry_at(check, slot->addr, kill_kinds[slot->way])
+		                              : NULL;
 		if (!slot->addr || in_flight(thread, i) == certain)
 			continue;
 		live++;
 		if (entry && entry->bytes == slot->bytes && !entry->matched)
 			entry->matched = true;
 		else if (certain && !(may_be_missing(check, slot) && !entry))
-			complain(check, "thread %u slot %u: block %#lx of %lu bytes, kind %u, is %s", thread->tid, i, (unsigned long)slot->addr,
-			         (unsigned long)slot->bytes, kill_kinds[slot->way], entry ? "recorded with another size" : "not recorded as live");
+			complain(check,
+			         "thread %u slot %u: block %#lx of %lu bytes, kind %u, is %s",
+			         thread->tid, i, (unsigned long)slot->addr,
+			         (unsigned long)slot->bytes, kill_kinds[slot->way],
+			         entry ? "recorded with another size" : "not recorded as live");
 	}
 	return live;
 }
 
-/* What the call in flight may have left: the new block, or the old one of a resize whose slot is being rewritten. */
+/* What the call in flight may have left: the new block, or the old one of a resize whose slot is
+ * being rewritten. */
 static void match_in_flight(struct check *check, const struct kill_thread *thread)
 {
 	for (size_t i = 0; i < check->count; i++) {
 		struct entry *entry = &check->entries[i];
 		if (entry->matched || entry->kind != kill_kinds[thread->way])
 			continue;
-		if ((thread->doing == KILL_ALLOC || thread->doing == KILL_RESIZE) && entry->bytes == thread->bytes) {
+		if ((thread->doing == KILL_ALLOC || thread->doing == KILL_RESIZE) &&
+		    entry->bytes == thread->bytes) {
 			entry->matched = true;
 			return;
 		}
-		if (thread->doing == KILL_RESIZE && entry->addr == thread->old_addr && entry->bytes == thread->old_bytes) {
+		if (thread->doing == KILL_RESIZE && entry->addr == thread->old_addr &&
+		    entry->bytes == thread->old_bytes) {
 			entry->matched = true;
 			return;
 		}
@@ -166,17 +185,20 @@ static void check_live(struct check *check, struct totals *totals)
 		match_in_flight(check, &check->truth->threads[i]);
 	for (size_t i = 0; i < check->count; i++)
 		if (!check->entries[i].matched)
-			complain(check, "recorded as live, and is not: %#lx, %lu bytes, kind %u", (unsigned long)check->entries[i].addr,
+			complain(check, "recorded as live, and is not: %#lx, %lu bytes, kind %u",
+			         (unsigned long)check->entries[i].addr,
 			         (unsigned long)check->entries[i].bytes, check->entries[i].kind);
 }
 
 struct tally { uint64_t allocs[KILL_THREADS][KILL_WAYS], frees[KILL_THREADS][KILL_WAYS]; };
 
-static void tally_add(const struct check *check, struct tally *tally, uint32_t tid, unsigned kind, int sign)
+static void tally_add(const struct check *check, struct tally *tally, uint32_t tid, unsigned kind,
+                      int sign)
 {
 	for (unsigned t = 0; t < KILL_THREADS; t++)
 		for (unsigned w = 0; w < KILL_WAYS; w++)
-			if (kill_kinds[w] == kind && (check->truth->churn ? t == 0 : check->truth->threads[t].tid == tid))
+			if (kill_kinds[w] == kind &&
+			    (check->truth->churn ? t == 0 : check->truth->threads[t].tid == tid))
 				++*(sign > 0 ? &tally->allocs[t][w] : &tally->frees[t][w]);
 }
 
@@ -188,8 +210,10 @@ static void tally_events(const struct check *check, struct tally *tally)
 
 	for (size_t i = 0; i < events->count; i++) {
 		struct cuf_event event = events_get(events, i);
-		if (kill_is_ours(event.bytes) && (event.op == CUF_OP_ALLOC || event.op == CUF_OP_FREE))
-			tally_add(check, tally, event.tid, event.kind, event.op == CUF_OP_ALLOC ? 1 : -1);
+		if (kill_is_ours(event.bytes) &&
+		    (event.op == CUF_OP_ALLOC || event.op == CUF_OP_FREE))
+			tally_add(check, tally, event.tid, event.kind,
+			          event.op == CUF_OP_ALLOC ? 1 : -1);
 	}
 	while (host_stream_next(stream, &host))
 		if (kill_is_ours(host.bytes) && host_event_sign(host.op))
@@ -198,11 +222,13 @@ static void tally_events(const struct check *check, struct tally *tally)
 	events_free(events);
 }
 
-static void check_count(struct check *check, const struct kill_thread *thread, unsigned way, const char *what, uint64_t recorded, uint64_t completed, unsigned in_flight)
+static void check_count(struct check *check, const struct kill_thread *thread, unsigned way,
+                        const char *what, uint64_t recorded, uint64_t completed, unsigned in_flight)
 {
 	if (recorded < completed || recorded > completed + in_flight)
-		complain(check, "thread %u made %lu completed %s of kind %u, %lu are recorded", thread->tid, (unsigned long)completed, what,
-		         kill_kinds[way], (unsigned long)recorded);
+		complain(check, "thread %u made %lu completed %s of kind %u, %lu are recorded",
+		         thread->tid, (unsigned long)completed, what, kill_kinds[way],
+		         (unsigned long)recorded);
 }
 
 /* Of all threads together, those whose heirs write on. */
@@ -218,8 +244,10 @@ static void check_sums(struct check *check, struct totals *totals, const struct 
 		may_alloc += thread->doing == KILL_ALLOC || thread->doing == KILL_RESIZE;
 		may_free += thread->doing == KILL_FREE || thread->doing == KILL_RESIZE;
 	}
-	check_count(check, &check->truth->threads[0], KILL_HOST, "allocations", tally->allocs[0][KILL_HOST], allocs, may_alloc);
-	check_count(check, &check->truth->threads[0], KILL_HOST, "frees", tally->frees[0][KILL_HOST], frees, may_free);
+	check_count(check, &check->truth->threads[0], KILL_HOST, "allocations",
+	            tally->allocs[0][KILL_HOST], allocs, may_alloc);
+	check_count(check, &check->truth->threads[0], KILL_HOST, "frees",
+	            tally->frees[0][KILL_HOST], frees, may_free);
 	totals->calls += allocs + frees;
 }
 
@@ -247,8 +275,10 @@ static void check_events(struct check *check, struct totals *totals)
 			if (check->sampled && w == KILL_HOST)
 				continue;
 			bool here = thread->doing != KILL_NOTHING && thread->way == w;
-			check_count(check, thread, w, "allocations", tally.allocs[t][w], thread->allocs[w], here && thread->doing != KILL_FREE);
-			check_count(check, thread, w, "frees", tally.frees[t][w], thread->frees[w], here && thread->doing != KILL_ALLOC);
+			check_count(check, thread, w, "allocations", tally.allocs[t][w],
+			            thread->allocs[w], here && thread->doing != KILL_FREE);
+			check_count(check, thread, w, "frees", tally.frees[t][w], thread->frees[w],
+			            here && thread->doing != KILL_ALLOC);
 			totals->calls += thread->allocs[w] + thread->frees[w];
 		}
 	}
@@ -299,7 +329,8 @@ static bool is_unborn(const char *recording)
 	static const char zeros[READER_HEADER_BYTES];
 	char page[READER_HEADER_BYTES] = { 0 };
 	int fd = open(recording, O_RDONLY | O_CLOEXEC);
-	bool unborn = fd < 0 || (read(fd, page, sizeof page) >= 0 && memcmp(page, zeros, sizeof page) == 0);
+	bool unborn = fd < 0 ||
+	              (read(fd, page, sizeof page) >= 0 && memcmp(page, zeros, sizeof page) == 0);
 
 	if (fd >= 0)
 		close(fd);
@@ -319,7 +350,8 @@ static void judge(struct check *check, const char *recording, bool early, struct
 		complain(check, "%s cannot be read: error %d", recording, result);
 		return;
 	}
-	check->sampled = check->reader->header.sample_mean_bytes && check->reader->header.options_host_mode == CUF_HOST_SAMPLED;
+	check->sampled = check->reader->header.sample_mean_bytes &&
+	                 check->reader->header.options_host_mode == CUF_HOST_SAMPLED;
 	if (!early) {
 		if (check->truth->failed)
 			complain(check, "the victim's own call failed");
@@ -347,13 +379,15 @@ static void judge_child(struct check *of, const char *recording, struct totals *
 	tally_events(&check, &tally);
 	if (check.count != KILL_CHILD_KEEPS || tally.allocs[0][KILL_HOST] != KILL_CHILD_ALLOCS ||
 	    tally.frees[0][KILL_HOST] != KILL_CHILD_ALLOCS - KILL_CHILD_KEEPS)
-		complain(of, "%s of a child: %zu blocks live, %lu allocations, %lu frees", recording, check.count,
-		         (unsigned long)tally.allocs[0][KILL_HOST], (unsigned long)tally.frees[0][KILL_HOST]);
+		complain(of, "%s of a child: %zu blocks live, %lu allocations, %lu frees",
+		         recording, check.count, (unsigned long)tally.allocs[0][KILL_HOST],
+		         (unsigned long)tally.frees[0][KILL_HOST]);
 	reader_close(check.reader);
 	free(check.entries);
 }
 
-static void judge_children(struct check *check, const char *folder, const char *own, struct totals *totals)
+static void judge_children(struct check *check, const char *folder, const char *own,
+                           struct totals *totals)
 {
 	char pattern[4096];
 	glob_t found;
@@ -373,7 +407,8 @@ static void judge_children(struct check *check, const char *folder, const char *
 	globfree(&found);
 }
 
-static void run(unsigned number, const char *folder, char **victim, unsigned arguments, struct totals *totals)
+static void run(unsigned number, const char *folder, char **victim, unsigned arguments,
+                struct totals *totals)
 {
 	char truth_path[4096], output[4096], recording[4096];
 	bool early = number % 8 == 7;
@@ -397,7 +432,8 @@ static void run(unsigned number, const char *folder, char **victim, unsigned arg
 		kill(pid, SIGKILL);
 		waitpid(pid, &status, 0);
 		if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
-			complain(&check, "the victim ended by itself, status %#x", (unsigned)status);
+			complain(&check, "the victim ended by itself, status %#x",
+			         (unsigned)status);
 		judge(&check, recording, early, totals);
 		judge_children(&check, folder, recording, totals);
 	}
@@ -423,7 +459,8 @@ int main(int argc, char **argv)
 	for (unsigned i = 0; i < runs && totals.wrong < WRONG_MAX; i++)
 		run(i, argv[3], argv + 4, (unsigned)argc - 4, &totals);
 	printf("%u runs, %u wrong; %u killed while starting; %u without a recording yet; %lu live blocks compared; "
-	       "events counted in %u runs, %lu calls; %u recordings of children\n", totals.runs, totals.wrong, totals.early, totals.unborn,
-	       (unsigned long)totals.live, totals.counted, (unsigned long)totals.calls, totals.children);
+	       "events counted in %u runs, %lu calls; %u recordings of children\n",
+	       totals.runs, totals.wrong, totals.early, totals.unborn, (unsigned long)totals.live,
+	       totals.counted, (unsigned long)totals.calls, totals.children);
 	return totals.wrong || 3 * totals.counted < totals.runs;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libFuzzer over reader, facts and the report's two forms: any bytes give an error, or facts that can be walked and
- * printed, never a crash. The corpus is made by tests/fuzz/seeds.c: real recordings are mostly zeros, and what is behind the checks must be reached.
+ * libFuzzer over reader, facts and the report's two forms: any bytes give an error, or facts that
+ * can be walked and printed, never a crash. The corpus is made by tests/fuzz/seeds.c: real
+ * recordings are mostly zeros, and what is behind the checks must be reached.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -13,9 +14,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 static uint64_t walk_cause(const struct fact_cause *c)
 {
-	uint64_t sum = c ? strlen(c->id) + strlen(c->name) + strlen(c->summary) + strlen(c->separates) : 0;
+	uint64_t sum =
+		c ? strlen(c->id) + strlen(c->name) + strlen(c->summary) + strlen(c->separates) : 0;
 	for (size_t i = 0; c && i < c->evidence_count; i++) {
-		sum += strlen(c->evidence[i].text) + (c->evidence[i].seq_count ? c->evidence[i].seqs[c->evidence[i].seq_count - 1] : 0);
+		sum += strlen(c->evidence[i].text) +
+		       (c->evidence[i].seq_count ? c->evidence[i].seqs[c->evidence[i].seq_count - 1]
+		                                 : 0);
 		for (uint32_t d = 0; d < c->evidence[i].stack.depth; d++)
 			sum += c->evidence[i].stack.addrs[d];
 	}
@@ -47,13 +51,16 @@ static uint64_t walk(const struct facts *facts)
 		if (d->total_bytes != CUF_UNKNOWN && rows != d->total_bytes)
 			abort(); /* the one promise that no input may break */
 		for (size_t p = 0; p < d->fragmentation.pin_count; p++)
-			sum += d->fragmentation.pins[p].stack.depth ? d->fragmentation.pins[p].stack.addrs[0] : 0;
+			sum += d->fragmentation.pins[p].stack.depth
+			               ? d->fragmentation.pins[p].stack.addrs[0]
+			               : 0;
 	}
 	for (size_t i = 0; i < facts->incident_count; i++) {
 		const struct fact_incident *f = &facts->incidents[i];
 		for (uint32_t d = 0; d < f->stack.depth; d++)
 			sum += f->stack.addrs[d];
-		sum += strlen(f->api) + strlen(f->outcome_why) + f->attempts[f->attempt_count - 1].seq + walk_cause(f->cause);
+		sum += strlen(f->api) + strlen(f->outcome_why) +
+		       f->attempts[f->attempt_count - 1].seq + walk_cause(f->cause);
 	}
 	for (size_t i = 0; i < facts->leak_count; i++)
 		for (uint32_t d = 0; d < facts->leaks[i].stack.depth; d++)
@@ -63,7 +70,8 @@ static uint64_t walk(const struct facts *facts)
 	return sum + walk_cause(facts->cause);
 }
 
-/* No files are opened but the one that swallows the reports: modules are looked for where there are none. */
+/* No files are opened but the one that swallows the reports: modules are looked for where there are
+ * none. */
 static void print(const struct facts *facts)
 {
 	static const struct style plain = { .columns = STYLE_COLUMNS };
@@ -81,7 +89,9 @@ static void print(const struct facts *facts)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	static volatile uint64_t sink;
-	struct facts_options options = { .at = bytes ? (enum facts_at)(data[bytes - 1] % 5) : FACTS_AT_AUTO, .at_value = 1 };
+	struct facts_options options = { .at = bytes ? (enum facts_at)(data[bytes - 1] % 5)
+		                                     : FACTS_AT_AUTO,
+		                         .at_value = 1 };
 	struct reader_error error;
 	struct facts *facts;
 	if (!facts_build_memory(data, bytes, &options, &facts, &error)) {

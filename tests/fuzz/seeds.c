@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes seed recordings into the directory named by the first argument: small ones, with something in every section. */
+/* Writes seed recordings into the directory named by the first argument: small ones, with something
+ * in every section. */
 #include "interpose/abi/gpu_processes.h"
 #include "tests/unit/fixtures/recording_maker.h"
 
@@ -13,10 +14,15 @@ static struct maker *begin(void)
 	maker_meta(m, CUF_META_EXE, 0, "/usr/bin/victim");
 	maker_meta(m, CUF_META_HOOK, 100, "cuMemAlloc_v2");
 	maker_meta(m, CUF_META_LIMITS, 0, "memory.max=1000000\nMemTotal=2000000\n");
-	maker_meta(m, CUF_META_ALLOCATOR, CUF_MOMENT_END, "name=glibc\nrole=process\nobject=l\nlive_bytes=999\nfree_bytes=99999999\ntop_bytes=9\nfree.64=7,500\n");
-	maker_meta(m, CUF_META_ALLOCATOR, CUF_MOMENT_END,
-		   "name=jemalloc\nrole=private\nobject=j\nlive_bytes=9\nscattered_bytes=99999999\npage_bytes=4096\nextent.8=3,131072\nslab.64=1,64\n");
-	maker_meta(m, CUF_META_MEMORY, CUF_MOMENT_END, "heap_bytes=99999\nanonymous_bytes=99999\nfile_bytes=9\nwhole=1\nmapped_anonymous_bytes=8\n");
+	maker_meta(
+		m, CUF_META_ALLOCATOR, CUF_MOMENT_END,
+		"name=glibc\nrole=process\nobject=l\nlive_bytes=999\nfree_bytes=99999999\ntop_bytes=9\nfree.64=7,500\n");
+	maker_meta(
+		m, CUF_META_ALLOCATOR, CUF_MOMENT_END,
+		"name=jemalloc\nrole=private\nobject=j\nlive_bytes=9\nscattered_bytes=99999999\npage_bytes=4096\nextent.8=3,131072\nslab.64=1,64\n");
+	maker_meta(
+		m, CUF_META_MEMORY, CUF_MOMENT_END,
+		"heap_bytes=99999\nanonymous_bytes=99999\nfile_bytes=9\nwhole=1\nmapped_anonymous_bytes=8\n");
 	maker_meta(m, CUF_META_WAIT, 0, "signal=9\noom_kill=1\n");
 	maker_meta(m, CUF_META_NOTE, CUF_NOTE_DEEPBIND, "libx.so");
 	maker_meta(m, CUF_META_FUNCTION, 0x401000, "main+0x10");
@@ -44,7 +50,9 @@ static void kinds(const char *directory)
 	maker_born(m, CUF_KIND_VMM, 0, 5, 4 * MiB, 1, 0, CUF_EVENT_EXPORTED);
 	maker_born(m, CUF_KIND_RESERVATION, CUF_DEVICE_NONE, 0x720000000000, 1 * GiB, 1, 0, 0);
 	maker_born(m, CUF_KIND_MAPPING, 0, 0x720000000000, 4 * MiB, 1, 5, 0);
-	maker_event(m, (struct cuf_event){ .op = CUF_OP_POOL_LEVEL, .addr = 7, .bytes = 32 * MiB, .aux = 2 * MiB });
+	maker_event(m, (struct cuf_event){
+		.op = CUF_OP_POOL_LEVEL, .addr = 7, .bytes = 32 * MiB, .aux = 2 * MiB,
+	});
 	maker_free_memory(m, 0, 10 * GiB, 16 * GiB);
 	maker_refused_free(m, CUF_KIND_DEVICE, 0x700000000000);
 	maker_fail(m, 0, 20 * GiB, 10 * GiB, 16 * GiB, 2);
@@ -75,12 +83,14 @@ static void leak(const char *directory, const char *name, bool host, unsigned mo
 	finish(m, directory, name);
 }
 
-/* A framework's blocks in a segment and in a mapped run, its giving up after chunks that were rolled back, roles, a cached segment. */
+/* A framework's blocks in a segment and in a mapped run, its giving up after chunks that were
+ * rolled back, roles, a cached segment. */
 static void framework(const char *directory)
 {
 	struct maker *m = begin();
 	m->reserved[0] = 24 * MiB;
-	maker_meta(m, CUF_META_FRAMEWORK, 0, "framework=PyTorch\nversion=2.9.0\nbackend=native\nstreams=0\n");
+	maker_meta(m, CUF_META_FRAMEWORK, 0,
+	           "framework=PyTorch\nversion=2.9.0\nbackend=native\nstreams=0\n");
 	maker_meta(m, CUF_META_CODE, 1, "LlamaModel.load_weights\n/opt/llama.py\n400\n");
 	maker_module(m, 2, 0x600000, 0x700000, "/opt/libonnxruntime_providers_cuda.so");
 	maker_alloc(m, 0x700000000000, 20 * MiB, 1);
@@ -92,7 +102,11 @@ static void framework(const char *directory)
 	maker_block(m, 0, 0x720000000200, 512, 2);
 	maker_block(m, 0, 0x710000000000, 1 * MiB, 2);
 	maker_block_freed(m, 0x710000000000);
-	maker_event_in(m, MAKER_FRAMEWORK, (struct cuf_event){ .addr = 0x700000000000, .op = CUF_OP_ROLE, .kind = CUF_KIND_DEVICE, .extra = CUF_ROLE_KV });
+	maker_event_in(m, MAKER_FRAMEWORK,
+	               (struct cuf_event){ .addr = 0x700000000000,
+	                                   .op = CUF_OP_ROLE,
+	                                   .kind = CUF_KIND_DEVICE,
+	                                   .extra = CUF_ROLE_KV });
 	maker_born(m, CUF_KIND_VMM, 0, 6, 2 * MiB, 1, 0, 0);
 	maker_fail_of(m, CUF_KIND_VMM, 0, 2 * MiB, 0, 16 * GiB, 2);
 	maker_freed(m, CUF_KIND_VMM, 6);
@@ -104,23 +118,39 @@ static void framework(const char *directory)
 
 static void say(struct maker *m, unsigned op, unsigned source, uint64_t name, uint64_t id)
 {
-	maker_event_in(m, source ? MAKER_FRAMEWORK : MAKER_DEVICE, (struct cuf_event){ .op = CUF_OP_PHASE, .addr = name, .aux = id,
-		.extra = cuf_phase_extra(op, source), .device = CUF_DEVICE_NONE });
+	maker_event_in(m, source ? MAKER_FRAMEWORK : MAKER_DEVICE,
+	               (struct cuf_event){ .op = CUF_OP_PHASE,
+	                                   .addr = name,
+	                                   .aux = id,
+	                                   .extra = cuf_phase_extra(op, source),
+	                                   .device = CUF_DEVICE_NONE });
 }
 
 /* What NVML said of the device's other processes at the failure. */
 static void tenants(struct maker *m, uint64_t incident)
 {
-	static const struct cuf_gpu_process two[] = { { 4242, CUF_GPU_PROCESS_COMPUTE | CUF_GPU_PROCESS_SEEN, 1 * GiB, "victim" },
-		{ 77, CUF_GPU_PROCESS_GRAPHICS, CUF_UNKNOWN, "other" } };
-	struct cuf_meta_gpu_processes *r = (void *)((uint8_t *)maker_section(m, CUF_SEC_META) + m->h->meta_used);
-	*r = (struct cuf_meta_gpu_processes){ .meta = { .type = CUF_META_GPU_PROCESSES, .bytes = sizeof *r + sizeof two, .time_ns = m->now_ns, .number = incident },
-		.total_bytes = 16 * GiB, .used_bytes = 12 * GiB, .free_bytes = 4 * GiB, .reserved_bytes = CUF_UNKNOWN, .reported_count = 2, .stored_count = 2 };
+	static const struct cuf_gpu_process two[] = {
+		{ 4242, CUF_GPU_PROCESS_COMPUTE | CUF_GPU_PROCESS_SEEN, 1 * GiB, "victim" },
+		{ 77, CUF_GPU_PROCESS_GRAPHICS, CUF_UNKNOWN, "other" }
+	};
+	struct cuf_meta_gpu_processes *r = (void *)((uint8_t *)maker_section(m, CUF_SEC_META) +
+	                                            m->h->meta_used);
+	*r = (struct cuf_meta_gpu_processes){ .meta = { .type = CUF_META_GPU_PROCESSES,
+		                                        .bytes = sizeof *r + sizeof two,
+		                                        .time_ns = m->now_ns,
+		                                        .number = incident },
+		                              .total_bytes = 16 * GiB,
+		                              .used_bytes = 12 * GiB,
+		                              .free_bytes = 4 * GiB,
+		                              .reserved_bytes = CUF_UNKNOWN,
+		                              .reported_count = 2,
+		                              .stored_count = 2 };
 	memcpy(r + 1, two, sizeof two);
 	m->h->meta_used += r->meta.bytes;
 }
 
-/* Marked requests with phases inside, ranges of NVTX, a capture, a sampler whose mean changed, and a failure in the middle of it. */
+/* Marked requests with phases inside, ranges of NVTX, a capture, a sampler whose mean changed, and
+ * a failure in the middle of it. */
 static void served(const char *directory)
 {
 	struct maker *m = begin();
@@ -131,7 +161,9 @@ static void served(const char *directory)
 	maker_meta(m, CUF_META_SAMPLE, 4096, "3");
 	maker_alloc(m, 0x700000000000, 1 * GiB, 1);
 	maker_event(m, (struct cuf_event){ .op = CUF_OP_CAPTURE, .addr = 9, .extra = 1 });
-	maker_event(m, (struct cuf_event){ .op = CUF_OP_NODE, .addr = 0x740000000000, .bytes = 4096, .kind = CUF_KIND_GRAPH });
+	maker_event(m, (struct cuf_event){
+		.op = CUF_OP_NODE, .addr = 0x740000000000, .bytes = 4096, .kind = CUF_KIND_GRAPH,
+	});
 	maker_event(m, (struct cuf_event){ .op = CUF_OP_CAPTURE, .addr = 9 });
 	for (unsigned i = 0; i < 3; i++) {
 		m->thread = i % 2;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The simulated libcuda.so.1: settings, start, the entry and exit of every call, and what a driver says of itself.
- * What is modelled and what is not: README.md. Memory lives in the other driver_*.c.
+ * The simulated libcuda.so.1: settings, start, the entry and exit of every call, and what a driver
+ * says of itself. What is modelled and what is not: README.md. Memory lives in the other
+ * driver_*.c.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -71,8 +72,9 @@ bool device_valid(CUdevice device) { return device >= 0 && device < settings.dev
 static void in_child(void) { forked = true; }
 
 /*
- * The real driver looks its own exports up in cuInit, by dlsym and through the PLT. An interposer that answers those with
- * its hooks sends the driver round in circles (nvshare issue 27), so getting back anything but our own code is an error.
+ * The real driver looks its own exports up in cuInit, by dlsym and through the PLT. An interposer
+ * that answers those with its hooks sends the driver round in circles (nvshare issue 27), so
+ * getting back anything but our own code is an error.
  */
 static bool answers_itself(void)
 {
@@ -178,7 +180,8 @@ static CUresult name_fill(char *out, int size, CUdevice device, const char *form
 	return 0;
 }
 
-/* what cuflight, frameworks and the victims ask: compute capability, memory pools, VMM, unified addressing; rest 0 */
+/* what cuflight, frameworks and the victims ask: compute capability, memory pools, VMM, unified
+ * addressing; rest 0 */
 static CUresult attribute_fill(int *out, CUdevice_attribute attribute, CUdevice device)
 {
 	static const struct { int attribute, value; } known[] = {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The simulated driver, inside: one struct for everything an application can hold (memory, handles, contexts, pools,
- * graphs), found by address or handle, and the few calls its files share.
+ * The simulated driver, inside: one struct for everything an application can hold (memory, handles,
+ * contexts, pools, graphs), found by address or handle, and the few calls its files share.
  *
- * Contract. Every export goes through CALL(), which takes the one lock of the process; functions named without cu are
- * called with that lock held. Device bytes are counted in the state shared by all processes of a run (driver_device.c),
- * everything else is private to the process. Device addresses are numbers without memory behind them; managed and
- * pinned memory is real. Sizes are bytes. Results are CUresult; a failing function changes nothing.
- * Nothing here calls an export of this library by name: under a preload that would be somebody else's function.
- * The exceptions, in cuInit, are there to test exactly that.
+ * Contract. Every export goes through CALL(), which takes the one lock of the process; functions
+ * named without cu are called with that lock held. Device bytes are counted in the state shared by
+ * all processes of a run (driver_device.c), everything else is private to the process. Device
+ * addresses are numbers without memory behind them; managed and pinned memory is real. Sizes are
+ * bytes. Results are CUresult; a failing function changes nothing. Nothing here calls an export of
+ * this library by name: under a preload that would be somebody else's function. The exceptions, in
+ * cuInit, are there to test exactly that.
  */
 #ifndef SIM_DRIVER_H
 #define SIM_DRIVER_H
@@ -52,7 +53,8 @@ enum { CUDA_ERROR_INVALID_IMAGE = 200, CUDA_ERROR_CONTEXT_IS_DESTROYED = 709, CU
 
 struct settings {
 	int devices, version;
-	struct gpu_process { uint32_t pid; bool untold; uint64_t bytes; } tenants[TENANTS_MAX]; /* processes elsewhere, on each device; NVML knows them */
+	/* processes elsewhere, on each device; NVML knows them */
+	struct gpu_process { uint32_t pid; bool untold; uint64_t bytes; } tenants[TENANTS_MAX];
 	int tenant_count;
 	uint64_t tenant_bytes;
 	uint64_t total_bytes, other_bytes, context_bytes, module_bytes, granularity_bytes;
@@ -72,7 +74,8 @@ enum kind {
 /* Free address ranges, sorted, adjacent ones joined. */
 struct range { struct range *next; uint64_t start, bytes; };
 
-/* A 2 MiB page that small blocks share, one bit for 512 bytes; the list `next` holds those with room, by address. */
+/* A 2 MiB page that small blocks share, one bit for 512 bytes; the list `next` holds those with
+ * room, by address. */
 struct page {
 	struct page *next;
 	uint64_t addr;
@@ -99,7 +102,8 @@ struct object {
 	uint64_t requested;
 	uint64_t id;               /* never reused */
 	struct object *context;    /* dies with it; NULL: bound to none */
-	struct object *owner;      /* pool of a block, handle of a mapping, graph of a node or an exec, external memory of a buffer */
+	/* pool of a block, handle of a mapping, graph of a node or an exec, external memory of a buffer */
+	struct object *owner;
 	struct object *next;       /* nodes of a graph, node memory of an exec */
 	enum kind kind;
 	int device;
@@ -107,7 +111,8 @@ struct object {
 	union {
 		struct place place;                               /* LINEAR, ARRAY */
 		struct pool pool;                                 /* POOL */
-		struct { int shared; bool on_host; CUmemAllocationProp prop; } vmm; /* shared: index in the exported table, or -1 */
+		/* shared: index in the exported table, or -1 */
+		struct { int shared; bool on_host; CUmemAllocationProp prop; } vmm;
 		struct { struct object *graph; uint64_t id; pid_t thread; int mode; bool broken; } stream;
 		struct { struct object *first, *last; bool instantiated; } graph;
 		struct { int type; CUdeviceptr ptr; CUDA_MEM_ALLOC_NODE_PARAMS alloc; } node;
@@ -136,8 +141,10 @@ void device_give(int device, uint64_t bytes);
 bool device_look(void);                                 /* to read alone: takes no part */
 uint64_t device_free_bytes(int device);
 struct device_user { uint32_t pid; bool untold; uint64_t bytes; };
-unsigned device_users(int device, struct device_user *users, unsigned max); /* how many there are, perhaps more than max */
-int shared_export(int device, uint64_t bytes);          /* own bytes become shared ones; index, or -1 */
+/* how many there are, perhaps more than max */
+unsigned device_users(int device, struct device_user *users, unsigned max);
+/* own bytes become shared ones; index, or -1 */
+int shared_export(int device, uint64_t bytes);
 bool shared_import(int index, uint64_t id, uint64_t *bytes, int *device);
 void shared_release(int index);
 uint64_t shared_id(int index);
@@ -145,11 +152,14 @@ bool process_alive(pid_t pid, uint64_t start_ticks);
 uint64_t process_start_ticks(pid_t pid);
 
 /* driver_object.c: objects, ranges, real memory */
-struct object *object_new(enum kind kind, uint64_t addr); /* addr 0: the object's own address is the handle */
+/* addr 0: the object's own address is the handle */
+struct object *object_new(enum kind kind, uint64_t addr);
 void object_delete(struct object *object);
 struct object *object_find(enum kind kind, uint64_t addr);
-struct object *object_at(uint64_t addr);                  /* memory that covers the address, any kind */
-struct object *object_next(const struct object *after, bool memory); /* walk of one tree; NULL begins */
+/* memory that covers the address, any kind */
+struct object *object_at(uint64_t addr);
+/* walk of one tree; NULL begins */
+struct object *object_next(const struct object *after, bool memory);
 struct object *reservation_at(uint64_t addr, uint64_t bytes);
 uint64_t range_take(struct range **list, uint64_t bytes, uint64_t alignment);
 bool range_take_at(struct range **list, uint64_t start, uint64_t bytes);
@@ -170,18 +180,22 @@ int current_device(void);                                /* -1: none */
 /* driver_linear.c */
 CUresult place_take(struct object *context, uint64_t bytes, struct place *out);
 void place_give(int device, const struct place *place);
-void memory_free(struct object *memory);                 /* any kind that cuMemFree and resets free */
+/* any kind that cuMemFree and resets free */
+void memory_free(struct object *memory);
 
-/* driver_array.c, driver_share.c, driver_graph.c, driver_pool.c: ends of what a context or a free takes along */
+/* driver_array.c, driver_share.c, driver_graph.c, driver_pool.c: ends of what a context or a free
+ * takes along */
 void array_free(struct object *array);
 void pool_block_free(struct object *block);
 CUresult pool_alloc(CUdeviceptr *out, uint64_t bytes, struct object *pool, CUstream stream);
 struct object *pool_current(CUdevice device);
-void pools_settle(int device);                           /* release above the threshold: what a synchronize does */
+/* release above the threshold: what a synchronize does */
+void pools_settle(int device);
 void node_memory_free(struct object *memory);
 void graph_drop(struct object *graph);                   /* one reference less */
 bool capture_prohibits(void);
-struct object *capture_of(CUstream stream);              /* the stream when it captures, else NULL */
+/* the stream when it captures, else NULL */
+struct object *capture_of(CUstream stream);
 CUresult capture_alloc(struct object *stream, CUdeviceptr *out, uint64_t bytes, const CUmemPoolProps *props);
 CUresult capture_free(struct object *stream, CUdeviceptr ptr);
 

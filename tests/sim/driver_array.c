@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CUDA arrays. Rows are padded to 512 bytes, like pitched memory; the real padding is not documented. A deferred array
- * takes nothing until memory is mapped to it. Memory requirements are told for those alone, as by the driver.
+ * CUDA arrays. Rows are padded to 512 bytes, like pitched memory; the real padding is not
+ * documented. A deferred array takes nothing until memory is mapped to it. Memory requirements are
+ * told for those alone, as by the driver.
  */
 #include <string.h>
 

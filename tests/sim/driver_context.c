@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Contexts: primary ones with their reference counts, created ones, the current stack of each thread, and what dies with
- * a context. Blocks of cuMemCreate, cuMemAllocAsync and graphs belong to no context and survive (cuda.h, cuCtxDestroy).
+ * Contexts: primary ones with their reference counts, created ones, the current stack of each
+ * thread, and what dies with a context. Blocks of cuMemCreate, cuMemAllocAsync and graphs belong to
+ * no context and survive (cuda.h, cuCtxDestroy).
  */
 #include "tests/sim/driver.h"
 
@@ -59,7 +60,8 @@ static bool handle_dies(const struct object *object)
 	       object->kind == KIND_MODULE;
 }
 
-/* Everything bound to the context goes; the context itself stays for whoever still has it current. */
+/* Everything bound to the context goes; the context itself stays for whoever still has it
+ * current. */
 static void context_end(struct object *context)
 {
 	struct object *object, *following;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The devices' bytes. With SIMCUDA_STATE they lie in a file shared by all processes of a run, else in private memory.
- * A process that is gone, SIGKILL included, gives its bytes back when anybody next looks: a slot names the process by
- * id and start time. The mutex is robust, so a process killed inside it does no harm.
- * Memory exported to other processes is counted once, in a table of its own, until its last holder lets go or dies.
+ * The devices' bytes. With SIMCUDA_STATE they lie in a file shared by all processes of a run, else
+ * in private memory. A process that is gone, SIGKILL included, gives its bytes back when anybody
+ * next looks: a slot names the process by id and start time. The mutex is robust, so a process
+ * killed inside it does no harm. Memory exported to other processes is counted once, in a table of
+ * its own, until its last holder lets go or dies.
  */
 #include <errno.h>
 #include <fcntl.h>

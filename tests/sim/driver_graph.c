@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Graphs with memory nodes. An allocation node is an address until its graph is launched (or uploaded): then the exec's
- * peak, in whole pages, is attached from the device's graph pool, and what the graph does not free itself lives on as
- * node memory. A trim gives back what no live node memory needs; destroying an exec returns its share to the pool.
- * Nodes run in the order in which they were added.
+ * Graphs with memory nodes. An allocation node is an address until its graph is launched (or
+ * uploaded): then the exec's peak, in whole pages, is attached from the device's graph pool, and
+ * what the graph does not free itself lives on as node memory. A trim gives back what no live node
+ * memory needs; destroying an exec returns its share to the pool. Nodes run in the order in which
+ * they were added.
  */
 #include "tests/sim/driver.h"
 
@@ -142,7 +143,8 @@ static CUresult instantiate(CUgraphExec *out, CUgraph handle, uint64_t flags)
 		return CUDA_ERROR_INVALID_VALUE;
 	uint64_t peak = peak_of(graph, &device);
 	if (peak && graph->graph.instantiated)
-		return CUDA_ERROR_INVALID_VALUE; /* one exec at a time for a graph with memory nodes */
+		/* one exec at a time for a graph with memory nodes */
+		return CUDA_ERROR_INVALID_VALUE;
 	struct object *exec = object_new(KIND_EXEC, 0);
 	exec->owner = graph;
 	exec->device = device;

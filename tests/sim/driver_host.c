@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pinned and registered host memory (real memory; no limit on locked pages is modelled), and what pointers say of
- * themselves.
+ * Pinned and registered host memory (real memory; no limit on locked pages is modelled), and what
+ * pointers say of themselves.
  */
 #include <string.h>
 

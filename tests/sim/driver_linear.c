@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Linear, pitched and managed memory, and the pages behind them. A request of at most 1 MiB takes slots of 512 bytes in
- * a 2 MiB page that it shares (first fit by address); a larger one takes whole pages, and small ones may live in the
- * tail of its last page. A page returns to the device when nothing is left in it. Pages belong to one context.
+ * Linear, pitched and managed memory, and the pages behind them. A request of at most 1 MiB takes
+ * slots of 512 bytes in a 2 MiB page that it shares (first fit by address); a larger one takes
+ * whole pages, and small ones may live in the tail of its last page. A page returns to the device
+ * when nothing is left in it. Pages belong to one context.
  */
 #include "tests/sim/driver.h"
 
@@ -204,7 +205,8 @@ static CUresult managed_alloc(CUdeviceptr *out, uint64_t bytes, unsigned flags)
 	return 0;
 }
 
-/* Unmaps host memory, returns device memory, forgets registrations and imports: the ends of all address-like objects. */
+/* Unmaps host memory, returns device memory, forgets registrations and imports: the ends of all
+ * address-like objects. */
 void memory_free(struct object *block)
 {
 	switch (block->kind) {
@@ -236,7 +238,8 @@ static CUresult linear_free(CUdeviceptr ptr)
 		return 0;
 	for (enum kind kind = KIND_LINEAR; kind <= KIND_IMPORTED; kind++) {
 		struct object *block = kind == KIND_PINNED || kind == KIND_REGISTERED || kind == KIND_MAPPING ? NULL : object_find(kind, ptr);
-		if (block && !(kind == KIND_IMPORTED && !block->owner && block->imported.handle[0])) { /* IPC: close, not free */
+		/* IPC: close, not free */
+		if (block && !(kind == KIND_IMPORTED && !block->owner && block->imported.handle[0])) {
 			memory_free(block);
 			return 0;
 		}
@@ -251,7 +254,8 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr *out, size_t *pitch, size_t width, size_
 CUresult cuMemAllocManaged(CUdeviceptr *out, size_t bytes, unsigned int flags)
 	CALL("cuMemAllocManaged", CALL_UNSAFE, managed_alloc(out, bytes, flags))
 
-/* The 32-bit forms, with addresses that fit them; a real driver has none left on a 64-bit system [not verified]. */
+/* The 32-bit forms, with addresses that fit them; a real driver has none left on a 64-bit system
+ * [not verified]. */
 static CUresult pitch_narrow(CUdeviceptr_v1 *out, unsigned int *pitch, size_t width, size_t height)
 {
 	CUdeviceptr wide = 0;

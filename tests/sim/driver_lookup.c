@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuGetProcAddress in both ABIs, from the table of names, and SIMCUDA_LOG: a line for every look-up, with what was
- * handed out. Addresses of our own exports come from dlsym on our own handle, as in the real driver: taking them in C
- * would go through the GOT and yield the interposer's function.
+ * cuGetProcAddress in both ABIs, from the table of names, and SIMCUDA_LOG: a line for every
+ * look-up, with what was handed out. Addresses of our own exports come from dlsym on our own
+ * handle, as in the real driver: taking them in C would go through the GOT and yield the
+ * interposer's function.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -64,7 +65,8 @@ static bool per_thread(const char *exact)
 	return n > 5 && (!strcmp(exact + n - 5, "_ptsz") || !strcmp(exact + n - 5, "_ptds"));
 }
 
-/* The newest form not newer than the version; of equal ones the per-thread form, where it was asked for. */
+/* The newest form not newer than the version; of equal ones the per-thread form, where it was
+ * asked for. */
 static const struct name *choose(const char *base, int version, bool threads, int *status)
 {
 	const struct name *best = NULL;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stream-ordered memory. A pool reserves whole pages, packs blocks at 512 bytes first fit by address, and gives unused
- * pages back at a synchronize above its release threshold, at a trim, or with its last block once destroyed. A freed
- * block can be used again at once, whatever the stream: streams never run late here.
+ * Stream-ordered memory. A pool reserves whole pages, packs blocks at 512 bytes first fit by
+ * address, and gives unused pages back at a synchronize above its release threshold, at a trim, or
+ * with its last block once destroyed. A freed block can be used again at once, whatever the stream:
+ * streams never run late here.
  */
 #include "tests/sim/driver.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Streams, events, capture, and the calls that do nothing here: copies, fills, launches. A stream is never behind, so
- * a synchronize only lets pools settle. Capture modes follow cuThreadExchangeStreamCaptureMode of cuda.h.
+ * Streams, events, capture, and the calls that do nothing here: copies, fills, launches. A stream
+ * is never behind, so a synchronize only lets pools settle. Capture modes follow
+ * cuThreadExchangeStreamCaptureMode of cuda.h.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -212,7 +213,8 @@ EXPORT(cuThreadExchangeStreamCaptureMode, (CUstreamCaptureMode *mode))
 BOTH_STREAMS()
 BOTH_STREAMS(_ptsz)
 
-/* In a thread of the driver's own, as there: callers hold locks that the function takes. Nobody waits for it. */
+/* In a thread of the driver's own, as there: callers hold locks that the function takes. Nobody
+ * waits for it. */
 struct host_call { void (*function)(void *); void *data; };
 
 static void *host_main(void *call)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Virtual memory management: physical handles with references, reserved addresses, mappings. Physical memory returns to
- * the device when no reference and no mapping is left; a reservation is addresses alone. Handles shared with other
- * processes travel as a file descriptor that names an entry of the shared table; an open descriptor alone holds nothing.
+ * Virtual memory management: physical handles with references, reserved addresses, mappings.
+ * Physical memory returns to the device when no reference and no mapping is left; a reservation is
+ * addresses alone. Handles shared with other processes travel as a file descriptor that names an
+ * entry of the shared table; an open descriptor alone holds nothing.
  */
 #include <string.h>
 #include <sys/mman.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The simulated libnvidia-ml.so.1: who holds how much of a device, as the simulated driver's shared state has it, and the
- * tenants of SIMCUDA_TENANTS. Names, layouts and results are those of nvml.h; NVML_ERA is the driver's: 450 knows the first
- * names alone, 535 is one of the few releases whose third version had longer records, 580 is the present.
+ * The simulated libnvidia-ml.so.1: who holds how much of a device, as the simulated driver's shared
+ * state has it, and the tenants of SIMCUDA_TENANTS. Names, layouts and results are those of nvml.h;
+ * NVML_ERA is the driver's: 450 knows the first names alone, 535 is one of the few releases whose
+ * third version had longer records, 580 is the present.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -18,7 +19,8 @@ enum { UNINITIALIZED = 1, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned initialised;
 
-/* SIMCUDA_NVML_FAIL=NAME:CODE: this function answers with this code; CODE hang: it never answers. Comma-separated. */
+/* SIMCUDA_NVML_FAIL=NAME:CODE: this function answers with this code; CODE hang: it never answers.
+ * Comma-separated. */
 static int failure_of(const char *name)
 {
 	const char *text = getenv("SIMCUDA_NVML_FAIL"), *at = text ? strstr(text, name) : NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The settings of a simulated device, read from the environment when a library is loaded: of the driver, of NVML. */
+/* The settings of a simulated device, read from the environment when a library is loaded: of the
+ * driver, of NVML. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

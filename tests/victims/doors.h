@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a victim reaches CUDA, and how it tells the truth. Included by one-file programs: everything is here.
+ * How a victim reaches CUDA, and how it tells the truth. Included by one-file programs: everything
+ * is here.
  *
- * Contract. door_open() first: it reads --door=NAME (runtime, link, dlsym, gpa4, gpa5, entrypoint; without it the shared
- * runtime if there is one, else gpa5), fills `cu` through that door alone, and makes device 0 current for this thread.
- * It ends the program with status 77 and a reason where the door does not exist here. All fields of `cu` return 0 or a
- * CUresult (runtime and driver use the same numbers for what matters here). must() ends the program with status 3.
- * say() prints one line of truth and flushes it: the next thing may be SIGKILL. Its vocabulary: README.md.
+ * Contract. door_open() first: it reads --door=NAME (runtime, link, dlsym, gpa4, gpa5, entrypoint;
+ * without it the shared runtime if there is one, else gpa5), fills `cu` through that door alone,
+ * and makes device 0 current for this thread. It ends the program with status 77 and a reason where
+ * the door does not exist here. All fields of `cu` return 0 or a CUresult (runtime and driver use
+ * the same numbers for what matters here). must() ends the program with status 3. say() prints one
+ * line of truth and flushes it: the next thing may be SIGKILL. Its vocabulary: README.md.
  */
 #ifndef VICTIMS_DOORS_H
 #define VICTIMS_DOORS_H
@@ -27,8 +29,17 @@
 #define GPU_PAGE (2 * MiB)
 
 enum { SKIPPED = 77, BROKEN = 3 };
-enum door_kind { DOOR_RUNTIME, DOOR_LINK, DOOR_DLSYM, DOOR_GPA4, DOOR_GPA5, DOOR_ENTRYPOINT, DOOR_KINDS };
-static const char *const door_names[DOOR_KINDS] = {"runtime", "link", "dlsym", "gpa4", "gpa5", "entrypoint"};
+enum door_kind {
+	DOOR_RUNTIME,
+	DOOR_LINK,
+	DOOR_DLSYM,
+	DOOR_GPA4,
+	DOOR_GPA5,
+	DOOR_ENTRYPOINT,
+	DOOR_KINDS
+};
+static const char *const door_names[DOOR_KINDS] = { "runtime", "link", "dlsym",
+	                                            "gpa4",    "gpa5", "entrypoint" };
 
 static struct {
 #define DOOR(field, runtime, base, version, exact, params) CUresult (*field) params;
@@ -106,7 +117,8 @@ static inline void *by_runtime_entry(const char *base, unsigned version)
 static inline void *by_resolver(const char *base, unsigned version)
 {
 	CUresult (*old_form)(const char *, void **, int, cuuint64_t);
-	CUresult (*new_form)(const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *);
+	CUresult (*new_form)(const char *, void **, int, cuuint64_t,
+	                     CUdriverProcAddressQueryResult *);
 	CUdriverProcAddressQueryResult status;
 	void *found = NULL;
 	*(void **)&old_form = dlsym(cu.driver, "cuGetProcAddress");
@@ -118,11 +130,13 @@ static inline void *by_resolver(const char *base, unsigned version)
 	return found;
 }
 
-static inline void *door_find(const char *runtime, const char *base, unsigned version, const char *exact)
+static inline void *door_find(const char *runtime, const char *base, unsigned version,
+                              const char *exact)
 {
 	switch (cu.kind) {
 	case DOOR_RUNTIME:
-		return *runtime != '-' ? dlsym(cu.runtime, runtime) : by_runtime_entry(base, version);
+		return *runtime != '-' ? dlsym(cu.runtime, runtime)
+		                       : by_runtime_entry(base, version);
 	case DOOR_ENTRYPOINT:
 		return by_runtime_entry(base, version);
 	case DOOR_DLSYM:
@@ -148,15 +162,20 @@ static inline void door_choose(int argc, char **argv)
 		if (!strcmp(name, door_names[i]))
 			cu.kind = (enum door_kind)i;
 	if (name && (cu.kind == DOOR_KINDS || cu.kind == DOOR_LINK))
-		skip(cu.kind == DOOR_LINK ? "the driver is linked in build/victims/linked/ alone" : "no such door");
+		skip(cu.kind == DOOR_LINK ? "the driver is linked in build/victims/linked/ alone"
+		                          : "no such door");
 	if (!name)
 		cu.kind = (cu.runtime = open_runtime()) ? DOOR_RUNTIME : DOOR_GPA5;
 #endif
 }
 
-static inline bool door_uses_runtime(void) { return cu.kind == DOOR_RUNTIME || cu.kind == DOOR_ENTRYPOINT; }
+static inline bool door_uses_runtime(void)
+{
+	return cu.kind == DOOR_RUNTIME || cu.kind == DOOR_ENTRYPOINT;
+}
 
-/* Makes a device current: by the runtime where it is the door, else by the driver. Also after a reset, and in new threads. */
+/* Makes a device current: by the runtime where it is the door, else by the driver. Also after a
+ * reset, and in new threads. */
 static inline void door_use(int device)
 {
 	static CUcontext contexts[16];
@@ -186,7 +205,8 @@ static inline void door_fill(void)
 	missing = cu.field || missing ? missing : #base;
 #include "tests/victims/doors.def"
 	if (missing) {
-		fprintf(stderr, "skipped: the door \"%s\" does not lead to %s\n", door_names[cu.kind], missing);
+		fprintf(stderr, "skipped: the door \"%s\" does not lead to %s\n",
+		        door_names[cu.kind], missing);
 		exit(SKIPPED);
 	}
 #endif
@@ -206,7 +226,8 @@ static inline void door_open(int argc, char **argv)
 	say("door %s", door_names[cu.kind]);
 }
 
-/* cudaDeviceReset, or the driver's reset of the primary context; device 0 is current again afterwards. */
+/* cudaDeviceReset, or the driver's reset of the primary context; device 0 is current again
+ * afterwards. */
 static inline void door_reset(void)
 {
 	CUresult (*reset)(void) = NULL;
@@ -230,7 +251,8 @@ static inline size_t free_now(void)
 	return free_bytes;
 }
 
-/* the driver's exact name of an allocation and the name the victim called; what a report may call it */
+/* the driver's exact name of an allocation and the name the victim called; what a report may call
+ * it */
 static inline const char *api_of(const char *runtime_name, const char *driver_name)
 {
 	return cu.kind == DOOR_RUNTIME ? runtime_name : driver_name;

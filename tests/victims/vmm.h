@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Virtual memory management as the victims use it: one reservation, handles of one granule or more. */
+/* Virtual memory management as the victims use it: one reservation, handles of one granule or more.
+ */
 #ifndef VICTIMS_VMM_H
 #define VICTIMS_VMM_H
 

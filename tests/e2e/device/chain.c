@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two libraries with one function each of the same name; the first (-DFIRST) calls the next. RTLD_NEXT looks at the
- * caller's address: a dlsym in between that calls where it must jump makes chain() find itself, for ever. */
+/* Two libraries with one function each of the same name; the first (-DFIRST) calls the next.
+ * RTLD_NEXT looks at the caller's address: a dlsym in between that calls where it must jump makes
+ * chain() find itself, for ever. */
 #include <dlfcn.h>
 #include <stdio.h>
 
@@ -11,7 +12,10 @@ const char *chain(void)
 {
 	static char text[64];
 	const char *(*next)(void) = (const char *(*)(void))dlsym(RTLD_NEXT, "chain");
-	snprintf(text, sizeof text, "first, then %s", next == chain ? "itself" : next ? next() : "nobody");
+	snprintf(text, sizeof text, "first, then %s",
+	         next == chain ? "itself"
+	         : next        ? next()
+	                       : "nobody");
 	return text;
 }
 #else

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Says of itself that it is three versions, one after the other (argv[1]: PyTorch's version.py): when its allocator reports
- * a block, when a library is opened, and afterwards. Which one was read says when.
+ * Says of itself that it is three versions, one after the other (argv[1]: PyTorch's version.py):
+ * when its allocator reports a block, when a library is opened, and afterwards. Which one was read
+ * says when.
  */
 #include <dlfcn.h>
 #include <stdio.h>

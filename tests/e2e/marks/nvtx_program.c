@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Says its work by every function of NVTX that names a range or a mark, compiled against NVTX's own header, and then the
- * truth of it (tests/victims/README.md) on stdout. On stderr: what the calls returned, which a tool decides.
+ * Says its work by every function of NVTX that names a range or a mark, compiled against NVTX's own
+ * header, and then the truth of it (tests/victims/README.md) on stdout. On stderr: what the calls
+ * returned, which a tool decides.
  */
 #include <nvtx3/nvToolsExt.h>
 #include <pthread.h>
@@ -47,8 +48,10 @@ static void *work_beside(void *argument)
 /* Pushed and popped: the stacks of two domains end in any order. */
 static void nest(void)
 {
-	nvtxStringHandle_t name = nvtxDomainRegisterStringA(engine, "registered"), wide_name = nvtxDomainRegisterStringW(engine, L"breit");
-	nvtxEventAttributes_t registered = attributes(), also = ascii("ex"), unicode = wide(L"wide");
+	nvtxStringHandle_t name = nvtxDomainRegisterStringA(engine, "registered"),
+			   wide_name = nvtxDomainRegisterStringW(engine, L"breit");
+	nvtxEventAttributes_t registered = attributes(), also = ascii("ex"),
+			      unicode = wide(L"wide");
 	char passing[32] = "passing";
 	int depths[8];
 	registered.messageType = also.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
@@ -60,26 +63,30 @@ static void nest(void)
 	depths[2] = nvtxDomainRangePushEx(engine, &registered);
 	depths[3] = nvtxDomainRangePushEx(engine, &also);
 	depths[4] = nvtxRangePushEx(&unicode);
-	fprintf(stderr, "depths %d %d %d %d %d;", depths[0], depths[1], depths[2], depths[3], depths[4]);
+	fprintf(stderr, "depths %d %d %d %d %d;", depths[0], depths[1], depths[2], depths[3],
+	        depths[4]);
 	depths[0] = nvtxRangePop();
 	depths[1] = nvtxRangePop();
 	depths[2] = nvtxDomainRangePop(engine);
 	depths[3] = nvtxRangePop();
 	depths[4] = nvtxDomainRangePop(engine);
 	depths[5] = nvtxRangePop(); /* one too many */
-	fprintf(stderr, " %d %d %d %d %d %d\n", depths[0], depths[1], depths[2], depths[3], depths[4], depths[5]);
+	fprintf(stderr, " %d %d %d %d %d %d\n", depths[0], depths[1], depths[2], depths[3],
+	        depths[4], depths[5]);
 }
 
 static void range_across_threads(void)
 {
 	nvtxEventAttributes_t a = ascii("range of a domain");
-	nvtxRangeId_t across = nvtxRangeStartW(L"across"), plain = nvtxRangeStartA("plain"), in_domain = nvtxDomainRangeStartEx(engine, &a);
+	nvtxRangeId_t across = nvtxRangeStartW(L"across"), plain = nvtxRangeStartA("plain"),
+		      in_domain = nvtxDomainRangeStartEx(engine, &a);
 	pthread_t thread;
 	pthread_create(&thread, NULL, work_beside, &across);
 	pthread_join(thread, NULL);
 	nvtxDomainRangeEnd(engine, in_domain);
 	nvtxRangeEnd(plain);
-	fprintf(stderr, "ids %s\n", across != plain && plain != in_domain ? "differ" : "are the same");
+	fprintf(stderr, "ids %s\n",
+	        across != plain && plain != in_domain ? "differ" : "are the same");
 }
 
 int main(int argc, char **argv)
@@ -99,10 +106,16 @@ int main(int argc, char **argv)
 	}
 	nvtxDomainDestroy(nvtxDomainCreateW(L"short"));
 	nvtxDomainDestroy(engine);
-	for (const char *const *name = (const char *const[]){ "outer", "passing", "wide", "engine:_registered", "engine:_breit", "worker", "across", "plain",
-			"engine:_range_of_a_domain", NULL }; *name; name++)
+	for (const char *const *name =
+	             (const char *const[]){ "outer", "passing", "wide", "engine:_registered",
+	                                    "engine:_breit", "worker", "across", "plain",
+	                                    "engine:_range_of_a_domain", NULL };
+	     *name; name++)
 		printf("phase %s sort phase source nvtx count 1 open 0\n", *name);
-	for (const char *const *name = (const char *const[]){ "moment", "m\303\266ment", "plain_mark", "engine:_mark_of_a_domain", NULL }; *name; name++)
+	for (const char *const *name =
+	             (const char *const[]){ "moment", "m\303\266ment", "plain_mark",
+	                                    "engine:_mark_of_a_domain", NULL };
+	     *name; name++)
 		printf("phase %s sort mark source nvtx count 1 open 0\n", *name);
 	printf("nested passing in outer\nend state exit 0\n");
 	return 0;

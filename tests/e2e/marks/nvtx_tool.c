@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tool for NVTX as Nsight is one: named by the environment, it takes some functions of the core modules and counts
- * their calls. Its ids begin at 1,000, its handles are its own, and it says at the end what came.
+ * A tool for NVTX as Nsight is one: named by the environment, it takes some functions of the core
+ * modules and counts their calls. Its ids begin at 1,000, its handles are its own, and it says at
+ * the end what came.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -9,7 +10,10 @@
 #include <wchar.h>
 
 typedef void (*any_fn)(void);
-struct callbacks { size_t bytes; int (*get_module_function_table)(int module, any_fn ***table, unsigned *count); };
+struct callbacks {
+	size_t bytes;
+	int (*get_module_function_table)(int module, any_fn ***table, unsigned *count);
+};
 
 static unsigned pushes, pops, wrong;
 static uint64_t started = 1000, ended;
@@ -22,7 +26,8 @@ static void end(uint64_t id) { wrong += id < 1000 || id >= started; ended++; }
 static void *domain(const char *name) { return (void *)name; }
 static void say(void)
 {
-	fprintf(stderr, "tool: %u pushes, %u pops, %u started, %u ended, %u wrong\n", pushes, pops, (unsigned)started - 1000, (unsigned)ended, wrong);
+	fprintf(stderr, "tool: %u pushes, %u pops, %u started, %u ended, %u wrong\n", pushes, pops,
+	        (unsigned)started - 1000, (unsigned)ended, wrong);
 }
 
 int InitializeInjectionNvtx2(const void *(*exports)(uint32_t));
@@ -31,7 +36,8 @@ int InitializeInjectionNvtx2(const void *(*exports)(uint32_t))
 	const struct callbacks *c = exports(1);
 	any_fn **core, **core2;
 	unsigned count, count2;
-	if (getenv("NVTX_TOOL_FAILS") || !c->get_module_function_table(1, &core, &count) || !c->get_module_function_table(5, &core2, &count2))
+	if (getenv("NVTX_TOOL_FAILS") || !c->get_module_function_table(1, &core, &count) ||
+	    !c->get_module_function_table(5, &core2, &count2))
 		return 0;
 	*core[5] = (any_fn)start;
 	*core[6] = (any_fn)start_wide;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program linked to the driver (or to a library that has its names): a large request and a small one. */
+/* A program linked to the driver (or to a library that has its names): a large request and a small
+ * one. */
 #include <stddef.h>
 #include <stdio.h>
 

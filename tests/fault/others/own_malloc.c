@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program with an allocator of its own, as one with a static jemalloc has. It defines four functions of the family.
- * reallocarray is libc's, which calls the program's realloc. free_sized may be missing.
+ * A program with an allocator of its own, as one with a static jemalloc has. It defines four
+ * functions of the family. reallocarray is libc's, which calls the program's realloc. free_sized
+ * may be missing.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program that keeps the driver's functions in global variables of the same names, as cuew makes them. With -rdynamic the
- * variables are in its symbol table, before any library's function.
+ * A program that keeps the driver's functions in global variables of the same names, as cuew makes
+ * them. With -rdynamic the variables are in its symbol table, before any library's function.
  */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A preload that stands in for a driver function, as those for vGPU quotas do: it refuses requests of more than 1 GiB. It
- * finds the function behind it with RTLD_NEXT, or (BY_HANDLE) in the driver's handle.
+ * A preload that stands in for a driver function, as those for vGPU quotas do: it refuses requests
+ * of more than 1 GiB. It finds the function behind it with RTLD_NEXT, or (BY_HANDLE) in the
+ * driver's handle.
  */
 #include <dlfcn.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A preload that prints a line at each cudaMalloc of the runtime and hands the call on with RTLD_NEXT. */
+/* A preload that prints a line at each cudaMalloc of the runtime and hands the call on with
+ * RTLD_NEXT. */
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdio.h>

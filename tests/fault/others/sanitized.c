@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A clean program for the sanitizers: threads, every way to allocate, files, strings. It prints a sum. */
+/* A clean program for the sanitizers: threads, every way to allocate, files, strings. It prints a
+ * sum. */
 #include <malloc.h>
 #include <pthread.h>
 #include <stdint.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A library of stub functions with the driver's names. Each opens the driver when it is first called. */
+/* A library of stub functions with the driver's names. Each opens the driver when it is first
+ * called. */
 #include <dlfcn.h>
 #include <stddef.h>
 

@@ -1,19 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What PyTorch and ggml want of the CUDA runtime besides memory: devices that answer, events and launches that do nothing.
- * Memory comes from the simulated runtime; names that are neither here nor there are made up by ../stand_in.py.
+ * What PyTorch and ggml want of the CUDA runtime besides memory: devices that answer, events and
+ * launches that do nothing. Memory comes from the simulated runtime; names that are neither here
+ * nor there are made up by ../stand_in.py.
  */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { SUCCESS = 0, ATTRIBUTE_INTEGRATED = 18, ATTRIBUTE_MAJOR = 75, ATTRIBUTE_MINOR = 76, MEMORY_OF_DEVICE = 2, CAPTURE_NONE = 0 };
+enum {
+	SUCCESS = 0,
+	ATTRIBUTE_INTEGRATED = 18,
+	ATTRIBUTE_MAJOR = 75,
+	ATTRIBUTE_MINOR = 76,
+	MEMORY_OF_DEVICE = 2,
+	CAPTURE_NONE = 0
+};
 enum { MULTIPROCESSORS = 132 };
 
 static char thing; /* handles point here: nobody looks behind them */
 
-/* The head of struct cudaDeviceProp, which CUDA 12 and 13 have in common but for one int that left before the last. */
+/* The head of struct cudaDeviceProp, which CUDA 12 and 13 have in common but for one int that left
+ * before the last. */
 struct properties {
 	char name[256], uuid[16], luid[8];
 	unsigned luid_mask;
@@ -56,7 +65,9 @@ int cudaGetDeviceProperties(struct properties *p, int device)
 
 int cudaDeviceGetAttribute(int *value, int attribute, int device)
 {
-	*value = attribute == ATTRIBUTE_MAJOR ? 9 : attribute != ATTRIBUTE_MINOR && attribute != ATTRIBUTE_INTEGRATED;
+	*value = attribute == ATTRIBUTE_MAJOR
+	                 ? 9
+	                 : attribute != ATTRIBUTE_MINOR && attribute != ATTRIBUTE_INTEGRATED;
 	return SUCCESS;
 }
 
@@ -113,4 +124,4 @@ void **__cudaRegisterFatBinary(void *image)
 
 /* CUDA 12's names of the same. */
 __asm__(".globl cudaStreamGetCaptureInfo_v2\n.set cudaStreamGetCaptureInfo_v2, cudaStreamGetCaptureInfo\n"
-	".globl cudaGetDeviceProperties_v2\n.set cudaGetDeviceProperties_v2, cudaGetDeviceProperties");
+        ".globl cudaGetDeviceProperties_v2\n.set cudaGetDeviceProperties_v2, cudaGetDeviceProperties");

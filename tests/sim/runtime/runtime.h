@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Our own small libcudart, inside. It knows its driver by pointers alone, asked for as NVIDIA's does (runtime.c): that
- * is the door that nearly every CUDA program goes through, so the victims must go through it too.
+ * Our own small libcudart, inside. It knows its driver by pointers alone, asked for as NVIDIA's
+ * does (runtime.c): that is the door that nearly every CUDA program goes through, so the victims
+ * must go through it too.
  *
- * Contract. enter() loads the driver, makes the thread's device current and returns 0, or the error; leave() keeps the
- * error for cudaGetLastError. cudaError_t and CUresult agree in the numbers used here. Safe from any thread.
+ * Contract. enter() loads the driver, makes the thread's device current and returns 0, or the
+ * error; leave() keeps the error for cudaGetLastError. cudaError_t and CUresult agree in the
+ * numbers used here. Safe from any thread.
  */
 #ifndef SIM_RUNTIME_H
 #define SIM_RUNTIME_H

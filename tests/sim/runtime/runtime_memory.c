@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The runtime's memory calls: one line each onto the driver, small conversions where the two differ. */
+/* The runtime's memory calls: one line each onto the driver, small conversions where the two
+ * differ. */
 #include "tests/sim/runtime/runtime.h"
 
 cudaError_t cudaMalloc(void **out, size_t bytes)
@@ -37,7 +38,8 @@ cudaError_t cudaHostUnregister(void *ptr) FORWARD(host_unregister, (ptr))
 
 static CUDA_ARRAY3D_DESCRIPTOR array_desc(const struct cudaChannelFormatDesc *desc, struct cudaExtent extent, unsigned flags)
 {
-	static const int integer_format[] = {0, 1, 2, 0, 3}; /* bytes -> CU_AD_FORMAT_UNSIGNED_INT8/16/32; signed ones are 7 more */
+	/* bytes -> CU_AD_FORMAT_UNSIGNED_INT8/16/32; signed ones are 7 more */
+	static const int integer_format[] = {0, 1, 2, 0, 3};
 	int bytes = desc->x / 8, format = bytes > 0 && bytes <= 4 ? integer_format[bytes] : 0;
 	unsigned channels = (desc->x > 0) + (desc->y > 0) + (desc->z > 0) + (desc->w > 0);
 	if (desc->f == 2)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sampler and the reader together: five mixes of sizes, each allocated and freed in 200 runs with seeds of their own,
- * recorded by the core in sampled mode and estimated by the analysis. The mean of estimate/truth must be 1 within 1 %,
- * and the stated 95 % interval must hold the truth in 93 to 97 % of the runs; bytes and counts.
+ * The sampler and the reader together: five mixes of sizes, each allocated and freed in 200 runs
+ * with seeds of their own, recorded by the core in sampled mode and estimated by the analysis. The
+ * mean of estimate/truth must be 1 within 1 %, and the stated 95 % interval must hold the truth in
+ * 93 to 97 % of the runs; bytes and counts.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +35,10 @@ struct mix {
 static const struct mix mixes[] = {
 	{ "blocks of 64 bytes", 4096, 60000, { { 100, 64, 64 } } },
 	{ "strings", 4096, 40000, { { 100, 8, 200 } } },
-	{ "of a compiler", 8192, 60000, { { 60, 8, 64 }, { 28, 65, 512 }, { 9, 513, 4096 }, { 3, 4097, 300000 } } },
+	{ "of a compiler",
+	  8192,
+	  60000,
+	  { { 60, 8, 64 }, { 28, 65, 512 }, { 9, 513, 4096 }, { 3, 4097, 300000 } } },
 	{ "buffers, some exact", 524288, 30000, { { 70, 1024, 60000 }, { 30, 60000, 131072 } } },
 	{ "nodes and pages", 8192, 150000, { { 90, 24, 48 }, { 10, 4096, 16384 } } },
 };
@@ -59,7 +63,8 @@ static uint32_t size_of(const struct mix *mix, uint64_t *random)
 	unsigned percent = (unsigned)(next(random) % 100), c = 0;
 	while (percent >= mix->classes[c].percent)
 		percent -= mix->classes[c++].percent;
-	return mix->classes[c].least + (uint32_t)(next(random) % (mix->classes[c].most - mix->classes[c].least + 1));
+	return mix->classes[c].least +
+	       (uint32_t)(next(random) % (mix->classes[c].most - mix->classes[c].least + 1));
 }
 
 static void start(const struct mix *mix, uint64_t *random)
@@ -67,7 +72,9 @@ static void start(const struct mix *mix, uint64_t *random)
 	static char options[96], place[96];
 	static char *environment[] = { options, place, NULL };
 	struct cuf_thread_state *t;
-	snprintf(options, sizeof options, "CUFLIGHT_OPTIONS=host=sampled:sample=%lu:size=4MiB:stack_depth=1:start=1", (unsigned long)mix->sample_bytes);
+	snprintf(options, sizeof options,
+	         "CUFLIGHT_OPTIONS=host=sampled:sample=%lu:size=4MiB:stack_depth=1:start=1",
+	         (unsigned long)mix->sample_bytes);
 	snprintf(place, sizeof place, "CUFLIGHT_OUTPUT=%s", output);
 	cuf_state_start(environment);
 	t = cuf_thread_enter();
@@ -79,7 +86,8 @@ static void start(const struct mix *mix, uint64_t *random)
 }
 
 /* Two of five blocks are freed again, and their addresses are used anew. */
-static struct truth replay(const struct mix *mix, uint64_t *random, uint32_t *sizes, uint32_t *live, uint32_t *free_places)
+static struct truth replay(const struct mix *mix, uint64_t *random, uint32_t *sizes, uint32_t *live,
+                           uint32_t *free_places)
 {
 	uint32_t live_count = 0, free_count = 0, places = 0;
 	struct truth truth = { 0, 0 };
@@ -94,7 +102,8 @@ static struct truth replay(const struct mix *mix, uint64_t *random, uint32_t *si
 		live[live_count++] = place;
 		sizes[place] = size_of(mix, random);
 		truth.bytes += sizes[place];
-		cuf_host_alloc((void *)((uintptr_t)place << 4), sizes[place], CUF_HOST_ALLOC, __builtin_frame_address(0));
+		cuf_host_alloc((void *)((uintptr_t)place << 4), sizes[place], CUF_HOST_ALLOC,
+		               __builtin_frame_address(0));
 		if (next(random) % 5 < 2) {
 			uint32_t at = (uint32_t)(next(random) % live_count);
 			place = live[at];
@@ -117,7 +126,10 @@ static void record(const struct mix *mix, uint64_t seed, struct truth *truth)
 	_exit(0);
 }
 
-static bool within(uint64_t value, uint64_t low, uint64_t high) { return low <= value && value <= high; }
+static bool within(uint64_t value, uint64_t low, uint64_t high)
+{
+	return low <= value && value <= high;
+}
 
 static void run(const struct mix *mix, uint64_t seed, struct truth *truth, struct score *score)
 {
@@ -139,7 +151,8 @@ static void run(const struct mix *mix, uint64_t seed, struct truth *truth, struc
 	score->ratio_bytes += (double)h->malloc_live_bytes / (double)truth->bytes;
 	score->ratio_count += (double)h->malloc_live_count / (double)truth->count;
 	score->held_bytes += within(truth->bytes, h->malloc_low_bytes, h->malloc_high_bytes);
-	score->held_count += within(truth->count, h->malloc_low_count, h->malloc_high_count); /* an unknown end is all ones */
+	/* an unknown end is all ones */
+	score->held_count += within(truth->count, h->malloc_low_count, h->malloc_high_count);
 	score->runs++;
 	facts_free(facts);
 	unlink(output);
@@ -147,7 +160,8 @@ static void run(const struct mix *mix, uint64_t seed, struct truth *truth, struc
 
 static struct score runs_of(const struct mix *mix, uint64_t seed)
 {
-	struct truth *truth = mmap(NULL, sizeof *truth, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct truth *truth = mmap(NULL, sizeof *truth, PROT_READ | PROT_WRITE,
+	                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct score score = { 0 };
 	assert_true(truth != MAP_FAILED);
 	for (unsigned i = 0; i < runs; i++)
@@ -155,8 +169,10 @@ static struct score runs_of(const struct mix *mix, uint64_t seed)
 	munmap(truth, sizeof *truth);
 	if (runs != RUNS)
 		skip();
-	print_message("# %-20s estimate/truth: bytes %.4f, count %.4f; interval holds it: bytes %.1f %%, count %.1f %%\n", mix->name,
-	              score.ratio_bytes / RUNS, score.ratio_count / RUNS, score.held_bytes * 100.0 / RUNS, score.held_count * 100.0 / RUNS);
+	print_message(
+		"# %-20s estimate/truth: bytes %.4f, count %.4f; interval holds it: bytes %.1f %%, count %.1f %%\n",
+		mix->name, score.ratio_bytes / RUNS, score.ratio_count / RUNS,
+		score.held_bytes * 100.0 / RUNS, score.held_count * 100.0 / RUNS);
 	return score;
 }
 
@@ -173,7 +189,8 @@ static void test_estimate__of_five_mixes_is_unbiased_and_its_interval_holds(void
 		struct score s = runs_of(&mixes[i], i + 1);
 		assert_between(s.ratio_bytes / RUNS, 0.99, 1.01);
 		assert_between(s.ratio_count / RUNS, 0.99, 1.01);
-		/* three standard deviations of 200 runs at 95 %; over 2,000 in unit/analysis/host/host_interval.c, 93 to 97 % */
+		/* three standard deviations of 200 runs at 95 %; over 2,000 in
+		 * unit/analysis/host/host_interval.c, 93 to 97 % */
 		assert_between(s.held_bytes * 1.0 / RUNS, 0.90, 0.995);
 		assert_between(s.held_count * 1.0 / RUNS, 0.90, 0.995);
 		all.held_bytes += s.held_bytes;
@@ -190,7 +207,10 @@ static void test_estimate__interval_holds_with_few_samples(void **state)
 	static const double expected[] = { 0.3, 1, 3, 10 };
 	unsigned held = 0, held_count = 0, all = 0;
 	for (unsigned i = 0; i < sizeof expected / sizeof *expected; i++) {
-		struct mix mix = { "some samples", 65536, (unsigned)(expected[i] * 65536 / 64 / 0.6), { { 100, 64, 64 } } };
+		struct mix mix = { "some samples",
+			           65536,
+			           (unsigned)(expected[i] * 65536 / 64 / 0.6),
+			           { { 100, 64, 64 } } };
 		struct score s = runs_of(&mix, 100 + i);
 		assert_between(s.held_bytes * 1.0 / RUNS, 0.93, 1);
 		assert_between(s.held_count * 1.0 / RUNS, 0.93, 1);
@@ -198,13 +218,15 @@ static void test_estimate__interval_holds_with_few_samples(void **state)
 		held_count += s.held_count;
 		all += s.runs;
 	}
-	assert_between(held * 1.0 / all, 0.95, 1); /* counts so small have no interval for exactly 95 % */
+	/* counts so small have no interval for exactly 95 % */
+	assert_between(held * 1.0 / all, 0.95, 1);
 	assert_between(held_count * 1.0 / all, 0.95, 1);
 }
 
 static void test_estimate__holds_when_the_mean_is_changed(void **state)
 {
-	static const struct mix fine = { "coarser half way", 4096, 60000, { { 100, 8, 200 } } }, coarse = { "finer half way", 32768, 60000, { { 100, 8, 200 } } };
+	static const struct mix fine = { "coarser half way", 4096, 60000, { { 100, 8, 200 } } },
+				coarse = { "finer half way", 32768, 60000, { { 100, 8, 200 } } };
 	struct score finer, coarser;
 	then_bytes = coarse.sample_bytes;
 	coarser = runs_of(&fine, 200);

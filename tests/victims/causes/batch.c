@@ -5,11 +5,15 @@
 
 #include "tests/victims/causes/fixture.h"
 
-static unsigned advised(unsigned planned) { return request.value == UNKNOWN ? planned : (unsigned)request.value; }
+static unsigned advised(unsigned planned)
+{
+	return request.value == UNKNOWN ? planned : (unsigned)request.value;
+}
 
 static void slot_count(void)
 {
-	static const char *const flags[] = {"--parallel", "-np", "--max-num-seqs", "--max_batch_size"};
+	static const char *const flags[] = { "--parallel", "-np", "--max-num-seqs",
+		                             "--max_batch_size" };
 	setting(flags[between_whole(0, COUNT(flags) - 1)], 32u << between_whole(0, 4));
 }
 
@@ -19,7 +23,9 @@ static void slots_too_many(void)
 	struct model model = model_of(share_of(between(0.2, 0.5)));
 	model_load(&model);
 	unsigned slots = setting_planned();
-	size_t unit = whole((size_t)((double)device_room() * (1 + between(0.15, 1.5) * request.scale) / slots), 2 * MiB);
+	size_t unit = whole((size_t)((double)device_room() *
+	                             (1 + between(0.15, 1.5) * request.scale) / slots),
+	                    2 * MiB);
 	site *at = PICK(create_slot_buffers, allocate_batch);
 	say("cause S5");
 	say("when start");
@@ -38,7 +44,8 @@ static void one_slot_too_large(void)
 	say("cause S2");
 	say("when start");
 	say_not("S1 S3 S5 S6 S8");
-	take_bytes(create_slot_buffers, "create_slot_buffers", whole((size_t)((double)device_room() * between(1.1, 1.9)), MiB));
+	take_bytes(create_slot_buffers, "create_slot_buffers",
+	           whole((size_t)((double)device_room() * between(1.1, 1.9)), MiB));
 }
 
 static void sequence_count(void) { setting("--max-num-seqs", 512u << between_whole(0, 1)); }
@@ -48,17 +55,20 @@ static void sampler_warm_up(void)
 {
 	static const size_t vocabularies[] = {32000, 128256, 151936, 256000};
 	struct model model = model_of(share_of(between(0.3, 0.5)));
-	size_t vocabulary = vocabularies[between_whole(0, 3)], requests = setting_planned(), logits = requests * vocabulary * 4;
+	size_t vocabulary = vocabularies[between_whole(0, 3)], requests = setting_planned(),
+	       logits = requests * vocabulary * 4;
 	model_load(&model);
 	size_t left = (size_t)((double)logits * between(0.15, 0.9));
 	say("cause S5");
 	say_not("S1 S2a S3 S4 S6 S8");
 	for (unsigned i = 0; i < model.layers; i++)
-		take_bytes(workspace, "workspace", (device_room() - left) / (model.layers - i) / (2 * MiB) * (2 * MiB));
+		take_bytes(workspace, "workspace",
+		           (device_room() - left) / (model.layers - i) / (2 * MiB) * (2 * MiB));
 	take_bytes(dummy_sampler_run, "_dummy_sampler_run", setting_value() * vocabulary * 4);
 }
 
-/* Requests run side by side, each with blocks of its own while it lasts. How many is up to the callers. */
+/* Requests run side by side, each with blocks of its own while it lasts. How many is up to the
+ * callers. */
 enum { WORKERS_MAX = 48, PARTS = 3 };
 static struct load {
 	size_t part[PARTS];
@@ -125,7 +135,8 @@ static void *worker_thread(void *argument)
 	device_use(0);
 	for (unsigned round = 0; round < 24; round++) {
 		/* more threads have work in later rounds; all of them in the last ones */
-		bool works = round >= 20 || (worker * 5 + round * 3) % load.most < load.most * round / 40;
+		bool works = round >= 20 ||
+		             (worker * 5 + round * 3) % load.most < load.most * round / 40;
 		if (works && !worker_begin(worker))
 			give_up("worker_request", load.part[0]);
 		pthread_barrier_wait(&load.turn);

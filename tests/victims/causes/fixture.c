@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cause_fixture NAME [--seed=N] [--scale=F] [--value=N] [--by-bytes=N] [--apart]: one scenario; cause_fixture --list:
- * their names and the MiB of the memory cgroup that each needs, 0 for none.
- * cause_fixture NAME --settings [--seed=N] ...: what its user would have written behind it; to be added to the command line.
- * Owns the command line, the random numbers, the device and the truth; the scripts are in the other files.
+ * cause_fixture NAME [--seed=N] [--scale=F] [--value=N] [--by-bytes=N] [--apart]: one scenario;
+ * cause_fixture --list: their names and the MiB of the memory cgroup that each needs, 0 for none.
+ * cause_fixture NAME --settings [--seed=N] ...: what its user would have written behind it; to be
+ * added to the command line. Owns the command line, the random numbers, the device and the truth;
+ * the scripts are in the other files.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,11 +31,20 @@ static uint64_t random_next(void)
 	return z ^ z >> 31;
 }
 
-double between(double low, double high) { return low + (high - low) * ((double)(random_next() >> 11) / 9007199254740992.0); }
-unsigned between_whole(unsigned low, unsigned high) { return low + (unsigned)(random_next() % (high - low + 1)); }
+double between(double low, double high)
+{
+	return low + (high - low) * ((double)(random_next() >> 11) / 9007199254740992.0);
+}
+unsigned between_whole(unsigned low, unsigned high)
+{
+	return low + (unsigned)(random_next() % (high - low + 1));
+}
 bool chance(double probability) { return between(0, 1) < probability; }
 size_t whole(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
-size_t around(size_t bytes) { return whole((size_t)((double)bytes * between(0.7, 1.3) * request.scale), KiB); }
+size_t around(size_t bytes)
+{
+	return whole((size_t)((double)bytes * between(0.7, 1.3) * request.scale), KiB);
+}
 site *pick(site *const *sites, size_t count) { return sites[random_next() % count]; }
 
 void say(const char *format, ...)
@@ -85,7 +95,10 @@ device_ptr stream_new(void)
 
 device_ptr pool_new(void)
 {
-	CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+	CUmemPoolProps props = {
+		.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+	};
 	cuuint64_t keep = UINT64_MAX;
 	CUmemoryPool pool;
 	MUST(cu.pool_create(&pool, &props));
@@ -96,10 +109,16 @@ device_ptr pool_new(void)
 device_ptr pool_malloc(device_ptr pool, device_ptr stream, size_t bytes)
 {
 	CUdeviceptr ptr = 0;
-	return cu.alloc_pool(&ptr, bytes, (CUmemoryPool)(uintptr_t)pool, (CUstream)(uintptr_t)stream) ? 0 : ptr;
+	return cu.alloc_pool(&ptr, bytes, (CUmemoryPool)(uintptr_t)pool,
+	                     (CUstream)(uintptr_t)stream)
+	               ? 0
+	               : ptr;
 }
 
-void pool_free(device_ptr ptr, device_ptr stream) { MUST(cu.free_async(ptr, (CUstream)(uintptr_t)stream)); }
+void pool_free(device_ptr ptr, device_ptr stream)
+{
+	MUST(cu.free_async(ptr, (CUstream)(uintptr_t)stream));
+}
 
 void *pinned_malloc(size_t bytes)
 {
@@ -132,7 +151,8 @@ static void *driver_function(const char *name)
 
 bool kernel_launch(void)
 {
-	static CUresult (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **, void **);
+	static CUresult (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned,
+	                          unsigned, unsigned, CUstream, void **, void **);
 	if (!launch)
 		*(void **)&launch = driver_function("cuLaunchKernel");
 	return !launch(NULL, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
@@ -148,7 +168,10 @@ void module_load(void)
 		give_up("cuModuleLoadData", 0);
 }
 
-void graph_capture_begin(device_ptr stream) { MUST(cu.capture_begin((CUstream)(uintptr_t)stream, 2 /* relaxed */)); }
+void graph_capture_begin(device_ptr stream)
+{
+	MUST(cu.capture_begin((CUstream)(uintptr_t)stream, 2 /* relaxed */));
+}
 
 void graph_capture_end(device_ptr stream)
 {
@@ -159,7 +182,8 @@ void graph_capture_end(device_ptr stream)
 	MUST(cu.graph_launch(executable, (CUstream)(uintptr_t)stream));
 }
 
-/* the other process: --hold LEAVES: takes all but so many bytes, says so when it has them, and ends with its standard input */
+/* the other process: --hold LEAVES: takes all but so many bytes, says so when it has them, and ends
+ * with its standard input */
 static int hold(int argc, char **argv)
 {
 	char byte;
@@ -198,11 +222,13 @@ void process_holding(size_t bytes, bool recorded)
 
 void give_up(const char *what, size_t bytes)
 {
-	static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER; /* of several threads that are refused, one ends the process */
+	/* of several threads that are refused, one ends the process */
+	static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
 	pthread_mutex_lock(&once);
 	noise_end();
 	say("end state exit 1");
-	fprintf(stderr, "CUDA error 2: out of memory. Tried to allocate %.2f MiB in %s\n", (double)bytes / (double)MiB, what);
+	fprintf(stderr, "CUDA error 2: out of memory. Tried to allocate %.2f MiB in %s\n",
+	        (double)bytes / (double)MiB, what);
 	exit(1);
 }
 
@@ -232,10 +258,14 @@ SITE(capture_graph) SITE(workspace) SITE(jit_buffer) SITE(adapter_load) SITE(leg
 struct model model_of(size_t bytes)
 {
 	static const unsigned eighths[] = {2, 1, 3, 2};
-	struct model model = {.layers = between_whole(16, 48), .at = PICK(load_tensors, load_state_dict, llama_load_tensors, read_checkpoint)};
+	struct model model = {
+		.layers = between_whole(16, 48),
+		.at = PICK(load_tensors, load_state_dict, llama_load_tensors, read_checkpoint),
+	};
 	size_t layer = bytes / model.layers, sum = 0;
 	for (int i = 0; i < 3; i++)
-		sum += model.part[i] = (size_t)((double)layer * eighths[i] / 8 * between(0.7, 1.2)) / KiB * KiB;
+		sum += model.part[i] =
+			(size_t)((double)layer * eighths[i] / 8 * between(0.7, 1.2)) / KiB * KiB;
 	model.part[3] = (layer - sum) / KiB * KiB;
 	model.bytes = model.layers * (sum + model.part[3]);
 	return model;
@@ -257,7 +287,8 @@ static struct noise noise_here, noise_there;
 static pthread_t noise_thread;
 static bool noise_runs;
 
-/* Slot i always holds the same bytes, so that what noise takes of the device is soon constant. Refusals are nobody's concern here. */
+/* Slot i always holds the same bytes, so that what noise takes of the device is soon constant.
+ * Refusals are nobody's concern here. */
 static void noise_round(struct noise *n)
 {
 	unsigned i = (unsigned)(n->turn++ * 7 % NOISE_SLOTS);
@@ -279,9 +310,13 @@ static uint64_t clock_us(clockid_t clock)
 	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 }
 
-static uint64_t worked_by_others_us(void) { return clock_us(CLOCK_PROCESS_CPUTIME_ID) - clock_us(CLOCK_THREAD_CPUTIME_ID); }
+static uint64_t worked_by_others_us(void)
+{
+	return clock_us(CLOCK_PROCESS_CPUTIME_ID) - clock_us(CLOCK_THREAD_CPUTIME_ID);
+}
 
-/* Only while the others work, too: when they wait for a processor or are asleep, this is no program that goes on without them. */
+/* Only while the others work, too: when they wait for a processor or are asleep, this is no program
+ * that goes on without them. */
 static void *noise_play(void *unused)
 {
 	uint64_t seen = worked_by_others_us();
@@ -297,7 +332,8 @@ static void *noise_play(void *unused)
 
 void noise_begin(void)
 {
-	for (int i = 0; i < NOISE_SLOTS; i++) /* from now on it takes no more of the device than this */
+	/* from now on it takes no more of the device than this */
+	for (int i = 0; i < NOISE_SLOTS; i++)
 		noise_round(&noise_there);
 	noise_runs = true;
 	if (pthread_create(&noise_thread, NULL, noise_play, NULL))
@@ -325,8 +361,11 @@ void pause_us(unsigned us) { nanosleep(&(struct timespec){0, us * 1000l}, NULL);
 
 /* ---- the command line ---- */
 
-static const struct scenario *const tables[] = {loading_scenarios, kv_scenarios, batch_scenarios, fragmentation_scenarios,
-                                                growth_scenarios, recovered_scenarios, host_scenarios, healthy_scenarios, torch_scenarios};
+static const struct scenario *const tables[] = { loading_scenarios, kv_scenarios,
+	                                         batch_scenarios,   fragmentation_scenarios,
+	                                         growth_scenarios,  recovered_scenarios,
+	                                         host_scenarios,    healthy_scenarios,
+	                                         torch_scenarios };
 
 static const struct scenario *find_scenario(const char *name, bool list)
 {
@@ -367,12 +406,16 @@ void setting(const char *flag, unsigned value)
 }
 
 unsigned setting_planned(void) { return set_value; }
-unsigned setting_value(void) { return request.value == UNKNOWN ? set_value : (unsigned)request.value; }
+unsigned setting_value(void)
+{
+	return request.value == UNKNOWN ? set_value : (unsigned)request.value;
+}
 
 /* devices as people have them; on a real one this has no effect */
 static void choose_device(void)
 {
-	static const char *const totals[] = {"8GiB", "12GiB", "16GiB", "24GiB", "40GiB", "48GiB", "80GiB"};
+	static const char *const totals[] = { "8GiB",  "12GiB", "16GiB", "24GiB",
+		                              "40GiB", "48GiB", "80GiB" };
 	setenv("SIMCUDA_TOTAL", totals[between_whole(0, COUNT(totals) - 1)], 1);
 }
 

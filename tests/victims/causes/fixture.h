@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scenarios of running out of memory, one realistic allocation script each: what fixture.c gives them.
+ * Scenarios of running out of memory, one realistic allocation script each: what fixture.c gives
+ * them.
  *
- * Contract. A scenario is a function without arguments that plays its script on device 0, prints its truth (README.md,
- * "Scenarios") and returns, or ends the process as its program would. Every size and order comes from the seed:
- * between(), around(), chance() and pick() are one sequence of numbers, the same for the same scenario, seed and scale, so
- * a rerun with an advised value meets the same program. Sizes are bytes and follow from what the device has free.
- * device_malloc returns 0 when refused; take_bytes ends the process as a CUDA program does. Sites are functions that only
+ * Contract. A scenario is a function without arguments that plays its script on device 0, prints
+ * its truth (README.md, "Scenarios") and returns, or ends the process as its program would. Every
+ * size and order comes from the seed: between(), around(), chance() and pick() are one sequence of
+ * numbers, the same for the same scenario, seed and scale, so a rerun with an advised value meets
+ * the same program. Sizes are bytes and follow from what the device has free. device_malloc returns
+ * 0 when refused; take_bytes ends the process as a CUDA program does. Sites are functions that only
  * allocate, named like those of real programs: reports show them. Main thread only, unless said.
  */
 #ifndef VICTIMS_CAUSES_FIXTURE_H
@@ -26,13 +28,16 @@ typedef unsigned long long device_ptr;
 struct scenario {
 	const char *name;
 	void (*play)(void);
-	void (*prepare)(void); /* before CUDA is there, for the simulated device's environment; may be NULL */
+	/* before CUDA is there, for the simulated device's environment; may be NULL */
+	void (*prepare)(void);
 	unsigned cgroup_mib;   /* to be started in a memory cgroup with this limit; 0: anywhere */
-	void (*arguments)(void); /* what a person would have written behind the program's name, by setting(); may be NULL */
+	/* what a person would have written behind the program's name, by setting(); may be NULL */
+	void (*arguments)(void);
 };
 /* one table a file, ended by a row without a name */
-extern const struct scenario loading_scenarios[], kv_scenarios[], batch_scenarios[], fragmentation_scenarios[], growth_scenarios[],
-	recovered_scenarios[], host_scenarios[], healthy_scenarios[], torch_scenarios[];
+extern const struct scenario loading_scenarios[], kv_scenarios[], batch_scenarios[],
+	fragmentation_scenarios[], growth_scenarios[], recovered_scenarios[], host_scenarios[],
+	healthy_scenarios[], torch_scenarios[];
 
 /* Of the command line. */
 extern struct request {
@@ -41,11 +46,13 @@ extern struct request {
 	double scale;
 	uint64_t value;     /* --value=N: the advised value of the scenario's knob; UNKNOWN: none */
 	uint64_t by_bytes;  /* --by-bytes=N: lower what is too large by so much; 0: not asked */
-	bool apart;         /* --apart: what lives long is allocated first, and not between what comes and goes */
+	/* --apart: what lives long is allocated first, and not between what comes and goes */
+	bool apart;
 } request;
 #define UNKNOWN UINT64_MAX
 
-/* A setting of the command line, which reports may read: flags as the real programs have them, one value. */
+/* A setting of the command line, which reports may read: flags as the real programs have them, one
+ * value. */
 void setting(const char *flag, unsigned value);
 unsigned setting_planned(void);
 unsigned setting_value(void); /* --value, else as planned */
@@ -53,7 +60,8 @@ unsigned setting_value(void); /* --value, else as planned */
 /* random numbers */
 double between(double low, double high);
 unsigned between_whole(unsigned low, unsigned high); /* both included */
-size_t around(size_t bytes);                         /* 0.7 to 1.3 of it, times the scale, whole KiB, at least 1 KiB */
+/* 0.7 to 1.3 of it, times the scale, whole KiB, at least 1 KiB */
+size_t around(size_t bytes);
 bool chance(double probability);
 
 /* truth */
@@ -83,7 +91,8 @@ void module_load(void);
 void graph_capture_begin(device_ptr stream);
 void graph_capture_end(device_ptr stream);
 
-/* Another process that takes so many bytes, its context included, and keeps them for as long as this one lives; recorded as well, or not. Returns when it has them. */
+/* Another process that takes so many bytes, its context included, and keeps them for as long as
+ * this one lives; recorded as well, or not. Returns when it has them. */
 void process_holding(size_t bytes, bool recorded);
 
 /* as CUDA programs end when refused: a message, status 1 */
@@ -111,9 +120,11 @@ struct model { size_t part[4]; unsigned layers; size_t bytes; site *at; };
 struct model model_of(size_t bytes); /* about so large, and never more than 1 % off */
 void model_load(const struct model *model);
 
-/* what every program does beside the point: small blocks come and go, in a fixed share of the device */
+/* what every program does beside the point: small blocks come and go, in a fixed share of the
+ * device */
 void noise(unsigned rounds);
-void noise_begin(void); /* the same, in a thread of its own, until noise_end; two in five runs have one */
+/* the same, in a thread of its own, until noise_end; two in five runs have one */
+void noise_begin(void);
 void noise_end(void);
 /* one step of a forward pass: blocks of these bytes come and go; gives up when refused */
 void forward(size_t bytes);

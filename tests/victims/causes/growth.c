@@ -12,12 +12,14 @@ static void server_start(double share)
 	model_load(&model);
 }
 
-/* T9: a block of one size for each request, never freed, among work that is; to the end of the device. */
+/* T9: a block of one size for each request, never freed, among work that is; to the end of the
+ * device. */
 static void leak_per_request(void)
 {
 	server_start(between(0.4, 0.6));
 	unsigned requests = (unsigned)(between(110, 200) * request.scale);
-	size_t forgotten = device_room() / (requests + 4) / (2 * MiB) * (2 * MiB) + 2 * MiB, work = forgotten * between_whole(1, 3);
+	size_t forgotten = device_room() / (requests + 4) / (2 * MiB) * (2 * MiB) + 2 * MiB,
+	       work = forgotten * between_whole(1, 3);
 	site *at = leak_site();
 	say("cause S8");
 	say("when long");
@@ -46,12 +48,14 @@ static void leak_without_failure(void)
 	}
 }
 
-/* Generated sequences: the cache grows step by step and is given back, but for one in so many, whose holder is kept. */
+/* Generated sequences: the cache grows step by step and is given back, but for one in so many,
+ * whose holder is kept. */
 static void leak_of_kept_sequences(void)
 {
 	device_ptr blocks[24];
 	server_start(between(0.3, 0.5));
-	unsigned every = between_whole(2, 4), requests = (unsigned)(between(60, 100) * request.scale);
+	unsigned every = between_whole(2, 4),
+		 requests = (unsigned)(between(60, 100) * request.scale);
 	size_t block = device_room() / (requests / every * 14) / (64 * KiB) * (64 * KiB);
 	site *at = PICK(append_kv, extend_cache);
 	say("cause S8");
@@ -74,7 +78,9 @@ static void leak_beside_cache(void)
 	device_ptr cache[64] = {0};
 	server_start(between(0.3, 0.5));
 	unsigned slots = between_whole(16, COUNT(cache));
-	size_t entry = share_of(0.15) / slots, forgotten = (device_room() - entry * slots) / (unsigned)(between(150, 220) * request.scale);
+	size_t entry = share_of(0.15) / slots,
+	       forgotten = (device_room() - entry * slots) /
+	                   (unsigned)(between(150, 220) * request.scale);
 	site *keep = PICK(lru_put, prompt_cache_insert, memoize), *at = leak_site();
 	say("cause S8");
 	say("when long");
@@ -89,7 +95,8 @@ static void leak_beside_cache(void)
 	}
 }
 
-/* An autograd graph is kept where gradients are not needed: activations of the same stack are freed in most steps, and not in some. */
+/* An autograd graph is kept where gradients are not needed: activations of the same stack are freed
+ * in most steps, and not in some. */
 static void leak_of_activations(void)
 {
 	server_start(between(0.4, 0.6));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs with nothing wrong, in shapes that look like something: what grows is bounded, or is given back in time, or is
- * held from start to end. None frees anything at its exit. No leak may be named, and no cause.
+ * Programs with nothing wrong, in shapes that look like something: what grows is bounded, or is
+ * given back in time, or is held from start to end. None frees anything at its exit. No leak may be
+ * named, and no cause.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -51,7 +52,8 @@ static void cache_saturates(void)
 	}
 }
 
-/* Kernels are compiled for new shapes during the first requests, each with a buffer; then all shapes are known. */
+/* Kernels are compiled for new shapes during the first requests, each with a buffer; then all
+ * shapes are known. */
 static void warm_up(void)
 {
 	start(between(0.4, 0.6));
@@ -93,7 +95,8 @@ static void frees_nothing_at_exit(void)
 static void *pool_thread(void *bytes)
 {
 	device_use(0);
-	device_ptr own = workspace((size_t)(uintptr_t)bytes); /* until the thread's end, and that is the program's */
+	/* until the thread's end, and that is the program's */
+	device_ptr own = workspace((size_t)(uintptr_t)bytes);
 	for (int i = 0; own && i < 20; i++) {
 		device_ptr ptr = worker_request((size_t)(uintptr_t)bytes / 4);
 		pause_us(100);
@@ -103,14 +106,16 @@ static void *pool_thread(void *bytes)
 	return NULL;
 }
 
-/* Threads begin one after another as the load comes, each with a workspace of its own; then there are enough. */
+/* Threads begin one after another as the load comes, each with a workspace of its own; then there
+ * are enough. */
 static void thread_pool(void)
 {
 	pthread_t threads[16];
 	start(between(0.3, 0.5));
 	unsigned count = between_whole(4, COUNT(threads));
 	for (unsigned i = 0; i < count; i++) {
-		pthread_create(&threads[i], NULL, pool_thread, (void *)(uintptr_t)whole(share_of(0.01), MiB));
+		pthread_create(&threads[i], NULL, pool_thread,
+		               (void *)(uintptr_t)whole(share_of(0.01), MiB));
 		for (unsigned r = between_whole(2, 5); r; r--)
 			forward(around(share_of(0.01)));
 	}
@@ -156,11 +161,14 @@ static void day_and_night(void)
 {
 	device_ptr sessions[40] = {0};
 	start(between(0.3, 0.5));
-	unsigned most = between_whole(12, COUNT(sessions)), hours = between_whole(60, 120), live = 0;
+	unsigned most = between_whole(12, COUNT(sessions)), hours = between_whole(60, 120),
+		 live = 0;
 	for (unsigned hour = 0; hour <= hours; hour++) {
-		unsigned wanted = hour * 2 <= hours ? most * hour * 2 / hours : most * 2 * (hours - hour) / hours;
+		unsigned wanted = hour * 2 <= hours ? most * hour * 2 / hours
+		                                    : most * 2 * (hours - hour) / hours;
 		for (; live < wanted; live++)
-			sessions[live] = take_bytes(remember_session, "remember_session", around(share_of(0.008)));
+			sessions[live] = take_bytes(remember_session, "remember_session",
+			                            around(share_of(0.008)));
 		while (live > wanted)
 			device_free(sessions[--live]);
 		forward(around(share_of(0.01)));
@@ -175,7 +183,8 @@ static void high_water(void)
 	for (unsigned r = between_whole(80, 200); r; r--) {
 		size_t wanted = (size_t)(between(0.1, 1) * (double)share_of(0.2));
 		if (wanted > held) {
-			take_bytes(legacy_pool_alloc, "ggml_cuda_pool_vmm::alloc", whole(wanted - held, 2 * MiB));
+			take_bytes(legacy_pool_alloc, "ggml_cuda_pool_vmm::alloc",
+			           whole(wanted - held, 2 * MiB));
 			held += whole(wanted - held, 2 * MiB);
 		}
 		forward(around(share_of(0.01)));
@@ -228,7 +237,8 @@ static void trimmed_history(void)
 	}
 }
 
-/* One long conversation at the end of many short ones: it is longer, it is within its bounds, and it is done when the program is. */
+/* One long conversation at the end of many short ones: it is longer, it is within its bounds, and
+ * it is done when the program is. */
 static void long_last_session(void)
 {
 	device_ptr blocks[160];

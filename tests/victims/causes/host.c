@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Host memory (S9), and programs that somebody killed for other reasons. Those with a limit run in a memory cgroup, see
+ * Host memory (S9), and programs that somebody killed for other reasons. Those with a limit run in
+ * a memory cgroup, see
  * --list; blocks are 64 KiB or larger, so that the recorder's sampling keeps each of them.
  */
 #include <pthread.h>
@@ -51,7 +52,8 @@ static void pinned_fails(void)
 	setenv("SIMCUDA_FAIL", text, 1);
 }
 
-/* T16: page-locking host memory is refused, nobody looks, and the next launch says "out of memory". */
+/* T16: page-locking host memory is refused, nobody looks, and the next launch says "out of memory".
+ */
 static void page_lock_refused(void)
 {
 	small_model();
@@ -108,14 +110,16 @@ static void host_killed_loading(void)
 
 static void nothing(void) {}
 
-/* H5: threads free nearly all that they took, and their arenas keep it. One after another, however busy the machine is. */
+/* H5: threads free nearly all that they took, and their arenas keep it. One after another, however
+ * busy the machine is. */
 static void *worker_arena(void *freed)
 {
 	enum { BLOCKS = 3000 };
 	static __thread void *blocks[BLOCKS];
 	for (int i = 0; i < BLOCKS; i++)
 		blocks[i] = touched(4 * KiB);
-	for (int i = 0; i < BLOCKS - 1; i++) /* the last one stays: nothing below it can be given back */
+	/* the last one stays: nothing below it can be given back */
+	for (int i = 0; i < BLOCKS - 1; i++)
 		free(blocks[i]);
 	sem_post(freed);
 	for (;;)

@@ -6,7 +6,8 @@
 
 static site *kv_site(void) { return PICK(allocate_kv_cache, llama_kv_cache, create_buffers); }
 
-/* A dummy run at the largest batch, then its memory is given back and the device asked: vLLM, SGLang, TGI do so. */
+/* A dummy run at the largest batch, then its memory is given back and the device asked: vLLM,
+ * SGLang, TGI do so. */
 static void profile_run(void)
 {
 	device_ptr blocks[12];
@@ -32,7 +33,8 @@ static void kv_too_large(void)
 	struct model model = model_of(share_of(between(0.3, 0.6)));
 	model_load(&model);
 	profile_run();
-	size_t each = whole((size_t)((double)device_room() * between(1.04, 1.5) / model.layers), 64 * KiB);
+	size_t each = whole((size_t)((double)device_room() * between(1.04, 1.5) / model.layers),
+	                    64 * KiB);
 	say("cause S3");
 	say_not("S1 S2a S4 S5 S6 S8");
 	say("kv_bytes %zu", each * model.layers);
@@ -50,7 +52,8 @@ static void kv_one_buffer(void)
 {
 	struct model model = model_of(share_of(between(0.3, 0.7)));
 	model_load(&model);
-	size_t token = whole((size_t)((double)device_room() * between(1.1, 8)) / setting_planned(), 512);
+	size_t token = whole((size_t)((double)device_room() * between(1.1, 8)) / setting_planned(),
+	                     512);
 	size_t wanted = token * setting_value() - request.by_bytes;
 	say("cause S3");
 	say("when start");
@@ -70,7 +73,8 @@ static void kv_leaves_no_room(void)
 	unsigned graphs = between_whole(6, 12);
 	say("cause S3");
 	say_not("S1 S2a S4 S5 S6 S8");
-	kv_blocks(kv_site(), model.layers, whole((size_t)((double)(room - graph * 3) / model.layers), 64 * KiB) - 64 * KiB);
+	kv_blocks(kv_site(), model.layers,
+	          whole((size_t)((double)(room - graph * 3) / model.layers), 64 * KiB) - 64 * KiB);
 	stream = stream_new();
 	for (unsigned i = 0; i < graphs; i++) {
 		graph_capture_begin(stream);
@@ -79,9 +83,15 @@ static void kv_leaves_no_room(void)
 	}
 }
 
-/* A growing cache: each step a block one step larger is taken, the old one copied and freed, for every layer, K and V. */
+/* A growing cache: each step a block one step larger is taken, the old one copied and freed, for
+ * every layer, K and V. */
 enum { LAYERS_MAX = 8 };
-struct cache { device_ptr k[LAYERS_MAX], v[LAYERS_MAX]; unsigned layers; size_t step_bytes; site *at; };
+struct cache {
+	device_ptr k[LAYERS_MAX], v[LAYERS_MAX];
+	unsigned layers;
+	size_t step_bytes;
+	site *at;
+};
 
 static void cache_tensor(const struct cache *cache, device_ptr *tensor, size_t tokens)
 {
@@ -114,7 +124,10 @@ static void cache_drop(struct cache *cache)
 /* The longest sequence that fits has about so many tokens: all tensors, and one of them twice. */
 static struct cache cache_for(unsigned tokens)
 {
-	struct cache cache = {.layers = between_whole(3, LAYERS_MAX), .at = PICK(dynamic_layer_update, append_kv, extend_cache)};
+	struct cache cache = {
+		.layers = between_whole(3, LAYERS_MAX),
+		.at = PICK(dynamic_layer_update, append_kv, extend_cache),
+	};
 	cache.step_bytes = whole(device_room() / (2 * cache.layers + 1) / tokens, 512);
 	return cache;
 }
@@ -124,13 +137,15 @@ static void kv_grows(void)
 {
 	struct model model = model_of(share_of(between(0.4, 0.7)));
 	model_load(&model);
-	unsigned longest = (unsigned)(between(70, 120) * request.scale), requests = between_whole(8, 14);
+	unsigned longest = (unsigned)(between(70, 120) * request.scale),
+		 requests = between_whole(8, 14);
 	struct cache cache = cache_for(longest);
 	say("cause S4");
 	say("when long");
 	say_not("S1 S2a S3 S6 S8");
 	for (unsigned i = 0; i < requests; i++) {
-		generate(&cache, between_whole(2, longest / 8), between_whole(longest / 12, longest / 3));
+		generate(&cache, between_whole(2, longest / 8),
+		         between_whole(longest / 12, longest / 3));
 		cache_drop(&cache);
 	}
 	unsigned limit = request.value == UNKNOWN ? longest * 3 : (unsigned)request.value;
@@ -139,7 +154,8 @@ static void kv_grows(void)
 	cache_drop(&cache);
 }
 
-/* T4 with one request alone: nothing was seen to end, so a leak cannot be excluded, and that must be said. */
+/* T4 with one request alone: nothing was seen to end, so a leak cannot be excluded, and that must
+ * be said. */
 static void kv_grows_once(void)
 {
 	struct model model = model_of(share_of(between(0.4, 0.7)));
@@ -151,7 +167,8 @@ static void kv_grows_once(void)
 	generate(&cache, between_whole(2, 20), 100000);
 }
 
-/* The hard neighbour of a leak: paged blocks of one size, many sequences at once, all grow and all end in time. */
+/* The hard neighbour of a leak: paged blocks of one size, many sequences at once, all grow and all
+ * end in time. */
 enum { SEQUENCES = 12, BLOCKS_MAX = 1024 };
 struct sequence { device_ptr blocks[BLOCKS_MAX]; unsigned count, length; };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Too large to load, or too large for the first or the longest prompt (S2); somebody else has the device (S1); the
- * driver's own memory creeps (S7).
+ * Too large to load, or too large for the first or the longest prompt (S2); somebody else has the
+ * device (S1); the driver's own memory creeps (S7).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,11 +24,13 @@ static void other_takes_most(void)
 {
 	char bytes[32];
 	unsigned percent = (unsigned)(between(55, 80) + 8 * (request.scale - 1));
-	snprintf(bytes, sizeof bytes, "%lluMiB", strtoull(getenv("SIMCUDA_TOTAL"), NULL, 10) * 1024 * percent / 100);
+	snprintf(bytes, sizeof bytes, "%lluMiB",
+	         strtoull(getenv("SIMCUDA_TOTAL"), NULL, 10) * 1024 * percent / 100);
 	setenv("SIMCUDA_OTHER", bytes, 1);
 }
 
-/* T2: the same script, a model that an empty device holds with ease, and a tenant who was there first. */
+/* T2: the same script, a model that an empty device holds with ease, and a tenant who was there
+ * first. */
 static void other_tenant_at_load(void)
 {
 	struct model model = model_of(share_of(between(1.12, 1.5)));
@@ -66,7 +68,8 @@ static void tenant_comes_late(void)
 		forward(around(usual) + usual / 2);
 }
 
-/* A second worker of the same service, recorded as well: its copy of the model is what is missing here. */
+/* A second worker of the same service, recorded as well: its copy of the model is what is missing
+ * here. */
 static void worker_beside(void)
 {
 	process_holding(share_of(between(0.55, 0.75)), true);
@@ -79,11 +82,13 @@ static void worker_beside(void)
 static void modules_take_memory(void)
 {
 	char bytes[32];
-	snprintf(bytes, sizeof bytes, "%uMiB", (unsigned)(between(24, 64) * request.scale) / 2 * 2 + 2);
+	snprintf(bytes, sizeof bytes, "%uMiB",
+	         (unsigned)(between(24, 64) * request.scale) / 2 * 2 + 2);
 	setenv("SIMCUDA_MODULE", bytes, 1);
 }
 
-/* The neighbour of S1: what nobody allocated is this process's own: a kernel library loads a module for each new shape. */
+/* The neighbour of S1: what nobody allocated is this process's own: a kernel library loads a module
+ * for each new shape. */
 static void modules_creep(void)
 {
 	struct model model = model_of(share_of(between(0.6, 0.75)));
@@ -104,7 +109,8 @@ static void prompt_too_long(void)
 {
 	struct model model = model_of(share_of(between(0.5, 0.7)));
 	model_load(&model);
-	size_t room = device_room(), usual = whole(room / 60, KiB), wanted = whole((size_t)((double)room * between(1.15, 2.5)), KiB) - request.by_bytes;
+	size_t room = device_room(), usual = whole(room / 60, KiB),
+	       wanted = whole((size_t)((double)room * between(1.15, 2.5)), KiB) - request.by_bytes;
 	say("cause S2b");
 	say("when long");
 	say_not("S1 S2a S4 S5 S6 S8");
@@ -114,7 +120,8 @@ static void prompt_too_long(void)
 	device_free(scores);
 }
 
-/* Weights leave so little that the first forward pass fails: hidden states fit, attention fits, logits do not. */
+/* Weights leave so little that the first forward pass fails: hidden states fit, attention fits,
+ * logits do not. */
 static void first_forward(void)
 {
 	struct model model = model_of(share_of(between(0.86, 0.94)));
@@ -122,10 +129,13 @@ static void first_forward(void)
 	size_t room = device_room();
 	say("cause S2b");
 	say_not("S1 S2a S4 S5 S6 S8");
-	take_bytes(mlp_forward, "mlp_forward", whole((size_t)((double)room * between(0.1, 0.25)), KiB));
-	device_ptr scores = take_bytes(attention_forward, "attention_forward", whole((size_t)((double)room * between(0.1, 0.3)), KiB));
+	take_bytes(mlp_forward, "mlp_forward",
+	           whole((size_t)((double)room * between(0.1, 0.25)), KiB));
+	device_ptr scores = take_bytes(attention_forward, "attention_forward",
+	                               whole((size_t)((double)room * between(0.1, 0.3)), KiB));
 	device_free(scores);
-	take_bytes(compute_logits, "compute_logits", whole((size_t)((double)room * between(1.05, 1.8)), KiB) - request.by_bytes);
+	take_bytes(compute_logits, "compute_logits",
+	           whole((size_t)((double)room * between(1.05, 1.8)), KiB) - request.by_bytes);
 }
 
 static void four_devices(void) { setenv("SIMCUDA_DEVICES", "4", 1); }

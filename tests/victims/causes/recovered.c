@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Failures that were none (S0): a retry served the need, a probe, a ladder that came down to what fits; and one that did not. */
+/* Failures that were none (S0): a retry served the need, a probe, a ladder that came down to what
+ * fits; and one that did not. */
 #include <stdlib.h>
 
 #include "tests/victims/causes/fixture.h"
@@ -29,7 +30,8 @@ static void server(double share)
 	model_load(&model);
 }
 
-/* T12: what a caching allocator does every day: refused, gives its cache back, served. And the program goes on. */
+/* T12: what a caching allocator does every day: refused, gives its cache back, served. And the
+ * program goes on. */
 static void cache_flush_recovers(void)
 {
 	server(between(0.4, 0.5));

@@ -7,7 +7,8 @@
 
 typedef struct torch_block tensor;
 typedef tensor *tensor_site(size_t bytes);
-tensor_site module_to, scaled_dot_product_attention, lm_head, cat_cuda, static_cache, past_key_values, prefix_cache_put, stack_outputs, feature_map;
+tensor_site module_to, scaled_dot_product_attention, lm_head, cat_cuda, static_cache,
+	past_key_values, prefix_cache_put, stack_outputs, feature_map;
 tensor *module_to(size_t bytes) { return torch.malloc(bytes); }
 tensor *scaled_dot_product_attention(size_t bytes) { return torch.malloc(bytes); }
 tensor *lm_head(size_t bytes) { return torch.malloc(bytes); }
@@ -52,7 +53,8 @@ static void load(size_t bytes)
 /* One forward pass: hidden states, attention, both gone at its end. */
 static void step(size_t bytes)
 {
-	tensor *hidden = must_have(feature_map, bytes / 2), *scores = must_have(scaled_dot_product_attention, bytes);
+	tensor *hidden = must_have(feature_map, bytes / 2),
+	       *scores = must_have(scaled_dot_product_attention, bytes);
 	torch.free(hidden);
 	torch.free(scores);
 }
@@ -80,12 +82,14 @@ static void prompt(void)
 	size_t room = device_room();
 	for (unsigned i = between_whole(15, 50); i; i--)
 		step(around(room / 60));
-	torch.free(must_have(scaled_dot_product_attention, (size_t)((double)room * between(1.15, 2)) - request.by_bytes));
+	torch.free(must_have(scaled_dot_product_attention,
+	                     (size_t)((double)room * between(1.15, 2)) - request.by_bytes));
 }
 
 enum { LAYERS = 6 };
 
-static void generate(tensor **cache, unsigned layers, size_t token, unsigned prompt_tokens, unsigned tokens)
+static void generate(tensor **cache, unsigned layers, size_t token, unsigned prompt_tokens,
+                     unsigned tokens)
 {
 	for (unsigned t = prompt_tokens; t <= prompt_tokens + tokens; t++)
 		for (unsigned i = 0; i < layers * 2; i++) {
@@ -113,13 +117,16 @@ static void kv(void)
 	say_not("S1 S2a S3 S5 S8");
 	begin(0);
 	load(share_of(between(0.4, 0.6)));
-	unsigned layers = between_whole(3, LAYERS), longest = (unsigned)(between(80, 140) * request.scale);
+	unsigned layers = between_whole(3, LAYERS),
+		 longest = (unsigned)(between(80, 140) * request.scale);
 	size_t token = whole(device_room() / (2 * layers + 1) / longest, 512);
 	for (unsigned i = between_whole(8, 12); i; i--) {
-		generate(cache, layers, token, between_whole(2, longest / 8), between_whole(longest / 12, longest / 3));
+		generate(cache, layers, token, between_whole(2, longest / 8),
+		         between_whole(longest / 12, longest / 3));
 		finish(cache, layers);
 	}
-	unsigned limit = request.value == UNKNOWN ? longest * 3 : (unsigned)request.value, first = longest / 10;
+	unsigned limit = request.value == UNKNOWN ? longest * 3 : (unsigned)request.value,
+		 first = longest / 10;
 	generate(cache, layers, token, first, limit > first ? limit - first : 0);
 	finish(cache, layers);
 }
@@ -134,7 +141,9 @@ static void batch(void)
 	say_not("S1 S2 S3 S4 S6 S8");
 	begin(0);
 	load(share_of(between(0.3, 0.5)));
-	size_t unit = whole((size_t)((double)device_room() * (1 + between(0.2, 1.2)) / setting_planned()), 2 * MiB);
+	size_t unit =
+		whole((size_t)((double)device_room() * (1 + between(0.2, 1.2)) / setting_planned()),
+	              2 * MiB);
 	unit = unit < 20 * MiB ? 20 * MiB : unit;
 	say("fits %zu", device_room() / unit);
 	for (unsigned i = 0; i < setting_value(); i++)
@@ -156,7 +165,9 @@ static void checkerboard(void)
 	unsigned got = 0, keep = between_whole(0, PER_SEGMENT - 1);
 	for (unsigned i = 0; request.apart && i < segments; i++)
 		blocks[i * PER_SEGMENT + keep] = must_have(prefix_cache_put, each);
-	for (; got < segments * PER_SEGMENT && (got % PER_SEGMENT || device_room() >= 20 * MiB); got++) /* what the weights left */
+	/* what the weights left */
+	for (; got < segments * PER_SEGMENT && (got % PER_SEGMENT || device_room() >= 20 * MiB);
+	     got++)
 		if (!blocks[got])
 			blocks[got] = must_have(prefix_cache_put, each);
 	for (unsigned i = 0; i < got; i++)
@@ -169,7 +180,8 @@ static void checkerboard(void)
 
 /* ---- others ---- */
 
-/* pytorch#35901: a large cached segment is free, middling tensors that live on are put into it, and it can never be given back whole. */
+/* pytorch#35901: a large cached segment is free, middling tensors that live on are put into it, and
+ * it can never be given back whole. */
 static void pinned_segment(void)
 {
 	say("cause S6.F1");
@@ -200,11 +212,13 @@ static void other_stream(void)
 	tensor *block = must_have(feature_map, large);
 	must_have(prefix_cache_put, 24 * MiB);
 	torch.free(block);
-	must_have(prefix_cache_put, large / 50 + 20 * MiB); /* what keeps it from being given back */
+	/* what keeps it from being given back */
+	must_have(prefix_cache_put, large / 50 + 20 * MiB);
 	torch.use_stream(0);
 	for (unsigned i = between_whole(10, 30); i; i--)
 		step(around(device_room() / 8));
-	must_have(scaled_dot_product_attention, device_room() + (size_t)((double)large * between(0.2, 0.5)));
+	must_have(scaled_dot_product_attention,
+	          device_room() + (size_t)((double)large * between(0.2, 0.5)));
 }
 
 /* Its neighbour of shortage: what is cached and pinned would not have been enough either. */
@@ -220,12 +234,14 @@ static void slack_too_small(void)
 	must_have(prefix_cache_put, large / 50 + 20 * MiB);
 	for (unsigned i = between_whole(10, 30); i; i--)
 		step(around(room / 60));
-	must_have(scaled_dot_product_attention, device_room() + (size_t)((double)large * between(2.5, 5)));
+	must_have(scaled_dot_product_attention,
+	          device_room() + (size_t)((double)large * between(2.5, 5)));
 }
 
 static void expandable(void) { setenv("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True", 1); }
 
-/* T13: chunks of 20 MiB until one is refused, and all of them given back; the request is the sum and more. */
+/* T13: chunks of 20 MiB until one is refused, and all of them given back; the request is the sum
+ * and more. */
 static void chunks_rolled_back(void)
 {
 	say("cause S2b");
@@ -235,10 +251,12 @@ static void chunks_rolled_back(void)
 	size_t room = device_room();
 	for (unsigned i = between_whole(15, 50); i; i--)
 		step(around(room / 60));
-	torch.free(must_have(scaled_dot_product_attention, (size_t)((double)room * between(1.15, 1.6)) - request.by_bytes));
+	torch.free(must_have(scaled_dot_product_attention,
+	                     (size_t)((double)room * between(1.15, 1.6)) - request.by_bytes));
 }
 
-/* T14: the program allows itself a share of the device; PyTorch refuses, the driver is never asked. */
+/* T14: the program allows itself a share of the device; PyTorch refuses, the driver is never asked.
+ */
 static void fraction(void)
 {
 	double allowed = between(0.3, 0.6);
@@ -259,7 +277,8 @@ static void outputs_kept(void)
 	say_not("S1 S2 S3 S4 S5 S6");
 	begin(0);
 	load(share_of(between(0.4, 0.6)));
-	size_t room = device_room(), output = whole(room / (unsigned)(between(120, 200) * request.scale), 512);
+	size_t room = device_room(),
+	       output = whole(room / (unsigned)(between(120, 200) * request.scale), 512);
 	say("per_request %zu", output);
 	for (;;) {
 		step(around(output * 2));
@@ -267,14 +286,17 @@ static void outputs_kept(void)
 	}
 }
 
-/* T20: a leak has taken the device, and holes that nothing else fits into hold two fifths of what is asked for. */
+/* T20: a leak has taken the device, and holes that nothing else fits into hold two fifths of what
+ * is asked for. */
 static void leak_and_slack(void)
 {
 	enum { PER_SEGMENT = 8 };
 	tensor *blocks[PER_SEGMENT];
 	unsigned segments = between_whole(20, 40);
-	size_t output = (size_t)(between(24, 60) * (double)MiB), batch_bytes = segments * 20 * MiB / 2 * 5, outputs = between_whole(120, 160);
-	size_t most = (device_total * 2 / 3 - batch_bytes) / outputs; /* a third is the model's, on the smallest device too */
+	size_t output = (size_t)(between(24, 60) * (double)MiB),
+	       batch_bytes = segments * 20 * MiB / 2 * 5, outputs = between_whole(120, 160);
+	/* a third is the model's, on the smallest device too */
+	size_t most = (device_total * 2 / 3 - batch_bytes) / outputs;
 	say("cause S8");
 	say("when long");
 	say_not("S1 S2 S3 S4 S5 S6");

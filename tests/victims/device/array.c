@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CUDA arrays, one destroyed. Their size is not told by the driver: width x height x bytes of an element is the request. */
+/* CUDA arrays, one destroyed. Their size is not told by the driver: width x height x bytes of an
+ * element is the request. */
 #include "tests/victims/doors.h"
 
 static void create(CUarray *out, size_t width, size_t height)
 {
 	CUDA_ARRAY_DESCRIPTOR desc = {width, height, 0x20 /* CU_AD_FORMAT_FLOAT */, 4};
 	struct cudaChannelFormatDesc texel = {32, 32, 32, 32, 2 /* cudaChannelFormatKindFloat */};
-	CUresult (*by_runtime)(CUarray *, const struct cudaChannelFormatDesc *, size_t, size_t, unsigned) = NULL;
+	CUresult (*by_runtime)(CUarray *, const struct cudaChannelFormatDesc *, size_t, size_t,
+	                       unsigned) = NULL;
 	if (cu.kind == DOOR_RUNTIME)
 		*(void **)&by_runtime = dlsym(cu.runtime, "cudaMallocArray");
 	MUST(by_runtime ? by_runtime(out, &texel, width, height, 0) : cu.array_create(out, &desc));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Captures two allocations into a graph, one of them freed inside, and launches it: no memory before the launch, the
- * graph pool's afterwards, whose size the driver tells.
+ * Captures two allocations into a graph, one of them freed inside, and launches it: no memory
+ * before the launch, the graph pool's afterwards, whose size the driver tells.
  */
 #include "tests/victims/doors.h"
 

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each function of the driver that gives memory, in each form that this driver has (legacy, _v2, _ptsz), by its exact name:
- * twice, and one of the two is freed by the function that belongs to it. A form that fails here gave nothing, and is not
- * counted. Only with --door=dlsym.
+ * Each function of the driver that gives memory, in each form that this driver has (legacy, _v2,
+ * _ptsz), by its exact name: twice, and one of the two is freed by the function that belongs to it.
+ * A form that fails here gave nothing, and is not counted. Only with --door=dlsym.
  */
 #include <sys/mman.h>
 
 #include "tests/victims/vmm.h"
 
-static struct { const char *kind; size_t bytes; int count; } live[] = {
-	{"device", 0, 0}, {"managed", 0, 0}, {"async", 0, 0}, {"array", 0, 0}, {"pinned", 0, 0}, {"registered", 0, 0}, {"imported", 0, 0}, {"vmm", 0, 0},
+static struct {
+	const char *kind;
+	size_t bytes;
+	int count;
+} live[] = {
+	{ "device", 0, 0 }, { "managed", 0, 0 },    { "async", 0, 0 },    { "array", 0, 0 },
+	{ "pinned", 0, 0 }, { "registered", 0, 0 }, { "imported", 0, 0 }, { "vmm", 0, 0 },
 };
 
 static void count(const char *kind, size_t bytes)
@@ -21,8 +26,10 @@ static void count(const char *kind, size_t bytes)
 		}
 }
 
-/* calls the function of this name with up to five arguments: enough for all that are asked here, in the C ABI */
-static CUresult call(const char *name, uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e)
+/* calls the function of this name with up to five arguments: enough for all that are asked here, in
+ * the C ABI */
+static CUresult call(const char *name, uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d,
+                     uintptr_t e)
 {
 	CUresult (*function)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t);
 	*(void **)&function = dlsym(cu.driver, name);
@@ -32,7 +39,9 @@ static CUresult call(const char *name, uintptr_t a, uintptr_t b, uintptr_t c, ui
 
 static void linear(void)
 {
-	static const struct { const char *alloc, *release; } forms[] = {{"cuMemAlloc_v2", "cuMemFree_v2"}, {"cuMemAlloc", "cuMemFree"}};
+	static const struct {
+		const char *alloc, *release;
+	} forms[] = { { "cuMemAlloc_v2", "cuMemFree_v2" }, { "cuMemAlloc", "cuMemFree" } };
 	for (size_t f = 0; f < 2; f++) {
 		CUdeviceptr kept = 0, gone = 0;
 		if (call(forms[f].alloc, AT(kept), 3 * MiB, 0, 0, 0))
@@ -80,9 +89,15 @@ static void arrays(void)
 	CUDA_ARRAY_DESCRIPTOR_v1 flat_old = {256, 128, 0x20, 1};
 	CUDA_ARRAY3D_DESCRIPTOR deep = {128, 64, 16, 0x20, 1, 0};
 	CUDA_ARRAY3D_DESCRIPTOR_v1 deep_old = {128, 64, 16, 0x20, 1, 0};
-	const struct { const char *create; uintptr_t desc; size_t bytes; } forms[] = {
-		{"cuArrayCreate_v2", AT(flat), 256 * 128 * 4}, {"cuArrayCreate", AT(flat_old), 256 * 128 * 4},
-		{"cuArray3DCreate_v2", AT(deep), 128 * 64 * 16 * 4}, {"cuArray3DCreate", AT(deep_old), 128 * 64 * 16 * 4},
+	const struct {
+		const char *create;
+		uintptr_t desc;
+		size_t bytes;
+	} forms[] = {
+		{ "cuArrayCreate_v2", AT(flat), 256 * 128 * 4 },
+		{ "cuArrayCreate", AT(flat_old), 256 * 128 * 4 },
+		{ "cuArray3DCreate_v2", AT(deep), 128 * 64 * 16 * 4 },
+		{ "cuArray3DCreate", AT(deep_old), 128 * 64 * 16 * 4 },
 	};
 	for (size_t f = 0; f < 4; f++) {
 		CUarray kept = NULL, gone = NULL;
@@ -99,7 +114,8 @@ static void arrays(void)
 
 static void host(void)
 {
-	static const char *const alloc[] = {"cuMemHostAlloc", "cuMemAllocHost_v2", "cuMemAllocHost"};
+	static const char *const alloc[] = { "cuMemHostAlloc", "cuMemAllocHost_v2",
+		                             "cuMemAllocHost" };
 	static const char *const pin[] = {"cuMemHostRegister_v2", "cuMemHostRegister"};
 	for (size_t f = 0; f < 3; f++) {
 		void *kept = NULL, *gone = NULL;
@@ -110,7 +126,8 @@ static void host(void)
 		count("pinned", 2 * MiB);
 	}
 	for (size_t f = 0; f < 2; f++) {
-		void *kept = mmap(NULL, 2 * MiB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		void *kept = mmap(NULL, 2 * MiB, PROT_READ | PROT_WRITE,
+		                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		if (kept == MAP_FAILED || call(pin[f], (uintptr_t)kept, 1 * MiB, 0, 0, 0))
 			continue;
 		MUST(call(pin[f], (uintptr_t)kept + 1 * MiB, 1 * MiB, 0, 0, 0));
@@ -123,7 +140,8 @@ static void host(void)
 static void external(void)
 {
 	CUDA_EXTERNAL_MEMORY_HANDLE_DESC desc = {.type = 1, .size = 8 * MiB};
-	CUDA_EXTERNAL_MEMORY_BUFFER_DESC whole = {.size = 8 * MiB}, part = {.offset = 4 * MiB, .size = 2 * MiB};
+	CUDA_EXTERNAL_MEMORY_BUFFER_DESC whole = { .size = 8 * MiB },
+					 part = { .offset = 4 * MiB, .size = 2 * MiB };
 	CUexternalMemory memory = NULL;
 	CUdeviceptr kept = 0, gone = 0;
 	desc.handle.fd = memfd_create("external", 0);
@@ -148,7 +166,10 @@ static void physical(void)
 
 int main(int argc, char **argv)
 {
-	CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+	CUmemPoolProps props = {
+		.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+	};
 	CUmemoryPool pool;
 	CUdeviceptr managed;
 	door_open(argc, argv);

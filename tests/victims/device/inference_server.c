@@ -1,17 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sample of scripts/quickstart: a small inference server with what real ones do to memory. Weights at the start, a KV
- * cache of blocks that grows with every sequence and gives them back at its end, activations for each step, a prompt
- * cache of fixed size, and one fault: a session's LoRA delta is remembered and never dropped. Requests are a fixed
- * sequence. It serves until the device is full, reports that as CUDA programs do, and exits 1.
+ * The sample of scripts/quickstart: a small inference server with what real ones do to memory.
+ * Weights at the start, a KV cache of blocks that grows with every sequence and gives them back at
+ * its end, activations for each step, a prompt cache of fixed size, and one fault: a session's LoRA
+ * delta is remembered and never dropped. Requests are a fixed sequence. It serves until the device
+ * is full, reports that as CUDA programs do, and exits 1.
  */
 #include "tests/victims/doors.h"
 
-enum { LAYERS = 32, SLOTS = 24, BLOCKS_MAX = 64, PROMPTS = 8, REQUESTS_MAX = 100000, STEP_US = 300 };
+enum {
+	LAYERS = 32,
+	SLOTS = 24,
+	BLOCKS_MAX = 64,
+	PROMPTS = 8,
+	REQUESTS_MAX = 100000,
+	STEP_US = 300
+};
 
 struct sequence { CUdeviceptr blocks[BLOCKS_MAX]; int count, length; };
 
-static struct model { size_t layer_bytes, kv_block_bytes, activation_bytes, delta_bytes, prompt_bytes; } model;
+static struct model {
+	size_t layer_bytes, kv_block_bytes, activation_bytes, delta_bytes, prompt_bytes;
+} model;
 static struct sequence slots[SLOTS];
 static CUdeviceptr prompts[PROMPTS];
 static size_t remembered_bytes, remembered_count;
@@ -30,13 +40,15 @@ void give_up(const char *where, size_t bytes, CUresult result)
 {
 	size_t free_bytes = 0, total = 0;
 	MUST(cu.memory(&free_bytes, &total));
-	say("incident api %s requested %zu outcome fatal site %s attempts 1 free %zu total %zu", api_of("cudaMalloc", "cuMemAlloc_v2"), bytes,
-	    where, free_bytes, total);
-	say("leak site remember_adapter_delta kind device bytes %zu count %zu per_request %zu", remembered_bytes, remembered_count,
-	    model.delta_bytes);
+	say("incident api %s requested %zu outcome fatal site %s attempts 1 free %zu total %zu",
+	    api_of("cudaMalloc", "cuMemAlloc_v2"), bytes, where, free_bytes, total);
+	say("leak site remember_adapter_delta kind device bytes %zu count %zu per_request %zu",
+	    remembered_bytes, remembered_count, model.delta_bytes);
 	say("end state exit 1");
-	fprintf(stderr, "CUDA error %d: out of memory. Tried to allocate %.2f MiB in %s (device 0; %.2f GiB total; %.2f MiB free)\n",
-	        result, (double)bytes / (double)MiB, where, (double)total / 1073741824.0, (double)free_bytes / (double)MiB);
+	fprintf(stderr,
+	        "CUDA error %d: out of memory. Tried to allocate %.2f MiB in %s (device 0; %.2f GiB total; %.2f MiB free)\n",
+	        result, (double)bytes / (double)MiB, where, (double)total / 1073741824.0,
+	        (double)free_bytes / (double)MiB);
 	exit(1);
 }
 
@@ -49,7 +61,8 @@ CUdeviceptr device_malloc(const char *where, size_t bytes)
 	return ptr;
 }
 
-/* Each layer in four blocks, as checkpoints are: attention, output, two of the feed-forward part. */
+/* Each layer in four blocks, as checkpoints are: attention, output, two of the feed-forward part.
+ */
 void load_weights(void)
 {
 	static const unsigned eighths[] = {2, 1, 3, 2};
@@ -61,7 +74,8 @@ void load_weights(void)
 void append_kv(struct sequence *sequence)
 {
 	if (sequence->count < BLOCKS_MAX)
-		sequence->blocks[sequence->count++] = device_malloc("append_kv", model.kv_block_bytes);
+		sequence->blocks[sequence->count++] = device_malloc("append_kv",
+		                                                    model.kv_block_bytes);
 }
 
 void finish_sequence(struct sequence *sequence)
@@ -112,7 +126,8 @@ void serve_request(int request)
 /* All sizes follow from what is free, so that some hundred requests fill any device. */
 static void size_model(size_t free_bytes)
 {
-	model.layer_bytes = (free_bytes * 45 / 100 / LAYERS + 8 * GPU_PAGE) / (8 * GPU_PAGE) * 8 * GPU_PAGE;
+	model.layer_bytes = (free_bytes * 45 / 100 / LAYERS + 8 * GPU_PAGE) / (8 * GPU_PAGE) * 8 *
+	                    GPU_PAGE;
 	model.kv_block_bytes = (free_bytes / 3000 + GPU_PAGE) / GPU_PAGE * GPU_PAGE;
 	model.activation_bytes = model.kv_block_bytes * 2;
 	model.prompt_bytes = model.kv_block_bytes;

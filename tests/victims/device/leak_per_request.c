@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Serves requests; each forgets one block of 320 KiB. The rest is given back, so only the floor rises. */
+/* Serves requests; each forgets one block of 320 KiB. The rest is given back, so only the floor
+ * rises. */
 #include "tests/victims/doors.h"
 
 enum { REQUESTS = 40 };
@@ -23,7 +24,8 @@ int main(int argc, char **argv)
 	for (int i = 0; i < REQUESTS; i++)
 		serve_request(i);
 	say("live kind device bytes %zu count %d", 96 * MiB + REQUESTS * FORGOTTEN, REQUESTS + 1);
-	say("leak site remember_session kind device bytes %zu count %d per_request %zu", REQUESTS * FORGOTTEN, REQUESTS, FORGOTTEN);
+	say("leak site remember_session kind device bytes %zu count %d per_request %zu",
+	    REQUESTS * FORGOTTEN, REQUESTS, FORGOTTEN);
 	say("clean incidents");
 	say("end state exit 0");
 	say_device();

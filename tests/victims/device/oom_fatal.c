@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Grows by a quarter of what was free at the start until a request fails, reports the error and exits. */
+/* Grows by a quarter of what was free at the start until a request fails, reports the error and
+ * exits. */
 #include "tests/victims/doors.h"
 
 static CUresult append_kv(CUdeviceptr *out, size_t bytes) { return cu.alloc(out, bytes); }
@@ -21,6 +22,7 @@ int main(int argc, char **argv)
 	say("live kind device bytes %zu count %zu", held, count);
 	say("end state exit 1");
 	say("device index 0 free %zu total %zu", free_then, total);
-	fprintf(stderr, "CUDA error: out of memory (%d) in append_kv: %zu bytes asked, %zu free\n", result, step, free_then);
+	fprintf(stderr, "CUDA error: out of memory (%d) in append_kv: %zu bytes asked, %zu free\n",
+	        result, step, free_then);
 	return 1;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Somebody else holds device memory (SIMCUDA_OTHER, or whoever is there): the driver's free and total must come out. */
+/* Somebody else holds device memory (SIMCUDA_OTHER, or whoever is there): the driver's free and
+ * total must come out. */
 #include "tests/victims/doors.h"
 
 int main(int argc, char **argv)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fills pages with blocks of 128 KiB, frees every second one, then takes whole pages until there are none. What is free
- * lies in holes inside pages that are held open; a request larger than every hole fails although the sum would do.
+ * Fills pages with blocks of 128 KiB, frees every second one, then takes whole pages until there
+ * are none. What is free lies in holes inside pages that are held open; a request larger than every
+ * hole fails although the sum would do.
  */
 #include "tests/victims/doors.h"
 
@@ -72,7 +73,8 @@ int main(int argc, char **argv)
 	int pieces = take_all_pages(&held);
 	size_t hole = largest_hole();
 	if (!load_adapter(&adapter, wanted)) {
-		fprintf(stderr, "victim: the request was meant to fail; the largest hole is %zu\n", hole);
+		fprintf(stderr, "victim: the request was meant to fail; the largest hole is %zu\n",
+		        hole);
 		return BROKEN;
 	}
 	MUST(cu.memory(&free_then, &total));

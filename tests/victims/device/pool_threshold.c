@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A pool told never to give back: half its blocks are freed, the memory stays with it, as framework pools do. */
+/* A pool told never to give back: half its blocks are freed, the memory stays with it, as framework
+ * pools do. */
 #include "tests/victims/doors.h"
 
 enum { BLOCKS = 32 };
@@ -10,7 +11,10 @@ int main(int argc, char **argv)
 	CUdeviceptr blocks[BLOCKS];
 	CUmemoryPool pool;
 	CUstream stream;
-	CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+	CUmemPoolProps props = {
+		.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+	};
 	cuuint64_t keep = UINT64_MAX, reserved = 0, used = 0;
 	door_open(argc, argv);
 	MUST(cu.pool_create(&pool, &props));

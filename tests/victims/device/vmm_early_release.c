@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A pool grown by VMM whose handles are released at once. Releasing frees nothing; unmapping does. */
+/* A pool grown by VMM whose handles are released at once. Releasing frees nothing; unmapping does.
+ */
 #include "tests/victims/vmm.h"
 
 enum { PIECES = 8, UNMAPPED = 3 };
@@ -12,7 +13,8 @@ int main(int argc, char **argv)
 	for (int i = 0; i < PIECES; i++)
 		vmm_grow(pool + (size_t)i * piece, piece);
 	if (before - free_now() != PIECES * piece)
-		fprintf(stderr, "victim: %d pieces of %zu took %zu bytes\n", PIECES, piece, before - free_now());
+		fprintf(stderr, "victim: %d pieces of %zu took %zu bytes\n", PIECES, piece,
+		        before - free_now());
 	for (int i = PIECES - UNMAPPED; i < PIECES; i++)
 		MUST(cu.unmap(pool + (size_t)i * piece, piece));
 	say("live kind vmm bytes %zu count %d", (PIECES - UNMAPPED) * piece, PIECES - UNMAPPED);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two of ggml's scratch pools (ggml_cuda_pool_vmm): 32 GiB of addresses each, grown by what an operation lacks, handles let
- * go of at once. One lives on; the other is destroyed as ggml does it, by one unmap over all that was ever mapped there.
+ * Two of ggml's scratch pools (ggml_cuda_pool_vmm): 32 GiB of addresses each, grown by what an
+ * operation lacks, handles let go of at once. One lives on; the other is destroyed as ggml does it,
+ * by one unmap over all that was ever mapped there.
  */
 #include "tests/victims/vmm.h"
 
@@ -40,7 +41,8 @@ int main(int argc, char **argv)
 	}
 	ggml_pool_close(&closed);
 	if (before - free_now() != kept.bytes)
-		fprintf(stderr, "victim: a pool of %zu took %zu bytes\n", kept.bytes, before - free_now());
+		fprintf(stderr, "victim: a pool of %zu took %zu bytes\n", kept.bytes,
+		        before - free_now());
 	say("live kind vmm bytes %zu count %d", kept.bytes, GROWTHS);
 	say("vmm mapped %zu", kept.bytes);
 	say("hole layer vmm bytes %zu", POOL_BYTES - kept.bytes);

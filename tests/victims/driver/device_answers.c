@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Is there a GPU here that answers? Prints its name and size and exits 0; else says why not and exits 77. Asks the driver
- * that a program would get, so under scripts/simcuda it describes the simulated device. Allocates nothing on it.
+ * Is there a GPU here that answers? Prints its name and size and exits 0; else says why not and
+ * exits 77. Asks the driver that a program would get, so under scripts/simcuda it describes the
+ * simulated device. Allocates nothing on it.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -20,7 +21,8 @@ static int no_device(const char *what, int result)
 int main(void)
 {
 	void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-	int (*init)(unsigned), (*count_of)(int *), (*name_of)(char *, int, int), (*total_of)(size_t *, int);
+	int (*init)(unsigned), (*count_of)(int *), (*name_of)(char *, int, int),
+		(*total_of)(size_t *, int);
 	int result, count = 0;
 	size_t total_bytes = 0;
 	char name[100] = "";

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the recorder relies on in the driver, one TAP line each: what takes memory, what frees it, what survives. The
- * same program asks the simulated driver and a real one; where they differ, the simulator is wrong.
+ * What the recorder relies on in the driver, one TAP line each: what takes memory, what frees it,
+ * what survives. The same program asks the simulated driver and a real one; where they differ, the
+ * simulator is wrong.
  */
 #include "tests/victims/vmm.h"
 
@@ -20,7 +21,8 @@ static void linear(void)
 	CUdeviceptr ptr, small[32], none = 42;
 	size_t before = free_now(), pages = 0;
 	check(cu.alloc(&ptr, 0) == 1, "an allocation of nothing is an invalid value");
-	check(cu.alloc(&none, (size_t)1 << 50) == 2 && none == 42, "too much is out of memory, and the result is left alone");
+	check(cu.alloc(&none, (size_t)1 << 50) == 2 && none == 42,
+	      "too much is out of memory, and the result is left alone");
 	ptr = take(5 * MiB);
 	check(ptr % GPU_PAGE == 0, "blocks above 1 MiB begin at a 2 MiB page");
 	check(before - free_now() == 6 * MiB, "5 MiB take three pages");
@@ -49,8 +51,10 @@ static void attributes(void)
 {
 	CUdeviceptr base = take(3 * MiB), start = 0;
 	size_t bytes = 0;
-	check(!cu.pointer_attribute(&start, 11, base + MiB) && start == base, "a pointer into a block knows its start");
-	check(!cu.pointer_attribute(&bytes, 12, base + MiB) && bytes == 3 * MiB, "and its size as requested");
+	check(!cu.pointer_attribute(&start, 11, base + MiB) && start == base,
+	      "a pointer into a block knows its start");
+	check(!cu.pointer_attribute(&bytes, 12, base + MiB) && bytes == 3 * MiB,
+	      "and its size as requested");
 	MUST(cu.release(base));
 }
 
@@ -61,17 +65,21 @@ static void vmm(void)
 	CUmemAllocationProp prop = vmm_on_device;
 	CUresult (*retain)(CUmemGenericAllocationHandle *, void *);
 	FIND(retain, "cuMemRetainAllocationHandle");
-	check(cu.create(&handle, granule - 512, &prop, 0) == 1, "physical memory comes in whole granules");
+	check(cu.create(&handle, granule - 512, &prop, 0) == 1,
+	      "physical memory comes in whole granules");
 	CUdeviceptr space = vmm_reserve(64 * granule);
 	check(free_now() == before, "a reservation takes no memory");
 	MUST(cu.create(&handle, 4 * granule, &prop, 0));
 	check(before - free_now() == 4 * granule, "a handle takes memory before it is mapped");
 	MUST(cu.map(space, 4 * granule, 0, handle, 0));
-	check(cu.map(space, 4 * granule, 0, handle, 0) != 0, "what is mapped cannot be mapped over");
+	check(cu.map(space, 4 * granule, 0, handle, 0) != 0,
+	      "what is mapped cannot be mapped over");
 	MUST(cu.handle_release(handle));
 	check(before - free_now() == 4 * granule, "a release of mapped memory frees nothing");
-	check(!retain(&again, (void *)(uintptr_t)space) && again, "a mapping gives its handle back");
-	check(cu.reservation_free(space, 64 * granule) != 0, "a reservation with mappings cannot be freed");
+	check(!retain(&again, (void *)(uintptr_t)space) && again,
+	      "a mapping gives its handle back");
+	check(cu.reservation_free(space, 64 * granule) != 0,
+	      "a reservation with mappings cannot be freed");
 	MUST(cu.unmap(space, 4 * granule));
 	check(before - free_now() == 4 * granule, "an unmap of memory with a handle frees nothing");
 	MUST(cu.handle_release(again));
@@ -88,7 +96,10 @@ static cuuint64_t pool_level(CUmemoryPool pool, int attribute)
 
 static void pools(void)
 {
-	CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+	CUmemPoolProps props = {
+		.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+	};
 	cuuint64_t keep = UINT64_MAX;
 	size_t before = free_now();
 	CUmemoryPool pool;
@@ -97,16 +108,20 @@ static void pools(void)
 	MUST(cu.stream_create(&stream, 1));
 	MUST(cu.pool_create(&pool, &props));
 	MUST(cu.alloc_pool(&a, 10 * MiB, pool, stream));
-	check(pool_level(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT) == 10 * MiB, "used is what blocks take");
-	check(pool_level(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) >= 10 * MiB, "reserved covers it");
+	check(pool_level(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT) == 10 * MiB,
+	      "used is what blocks take");
+	check(pool_level(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) >= 10 * MiB,
+	      "reserved covers it");
 	MUST(cu.free_async(a, stream));
 	MUST(cu.stream_synchronize(stream));
-	check(pool_level(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) == 0, "without a threshold a synchronize gives everything back");
+	check(pool_level(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) == 0,
+	      "without a threshold a synchronize gives everything back");
 	MUST(cu.pool_set(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep));
 	MUST(cu.alloc_pool(&a, 10 * MiB, pool, stream));
 	MUST(cu.free_async(a, stream));
 	MUST(cu.stream_synchronize(stream));
-	check(pool_level(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) >= 10 * MiB, "below its threshold a pool keeps what it has");
+	check(pool_level(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) >= 10 * MiB,
+	      "below its threshold a pool keeps what it has");
 	check(pool_level(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT) == 0, "though nothing is used");
 	MUST(cu.pool_trim(pool, 0));
 	check(pool_level(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) == 0, "a trim gives it back");
@@ -165,16 +180,20 @@ static void graphs(void)
 	MUST(cu.graph_instantiate(&exec, graph, 0));
 	MUST(cu.graph_launch(exec, stream));
 	MUST(cu.stream_synchronize(stream));
-	check(graph_level(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT) >= 12 * MiB, "a launch takes what its nodes need at once");
-	check(before - free_now() == graph_level(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), "from the device");
-	check(cu.graph_launch(exec, stream) == 1, "a second launch with memory left over is refused");
+	check(graph_level(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT) >= 12 * MiB,
+	      "a launch takes what its nodes need at once");
+	check(before - free_now() == graph_level(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT),
+	      "from the device");
+	check(cu.graph_launch(exec, stream) == 1,
+	      "a second launch with memory left over is refused");
 	check(cu.release(kept) == 0, "memory left over can be freed outside");
 	check(cu.graph_launch(exec, stream) == 0, "and then it can be launched again");
 	MUST(cu.stream_synchronize(stream));
 	MUST(cu.release(kept));
 	MUST(cu.graph_exec_destroy(exec));
 	MUST(cu.graph_destroy(graph));
-	check(graph_level(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT) >= 12 * MiB, "the graph pool keeps its memory");
+	check(graph_level(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT) >= 12 * MiB,
+	      "the graph pool keeps its memory");
 	MUST(trim(0));
 	check(free_now() == before, "until it is trimmed");
 }
@@ -195,7 +214,8 @@ static void host(void)
 	check(free_now() == before, "untouched managed memory takes none of the device");
 	MUST(cu.release(ptr));
 	MUST(cu.ipc_get(&handle, block));
-	check(cu.ipc_open(&ptr, handle, 1) != 0, "a block cannot be imported by the process that exported it");
+	check(cu.ipc_open(&ptr, handle, 1) != 0,
+	      "a block cannot be imported by the process that exported it");
 	MUST(cu.release(block));
 }
 
@@ -209,9 +229,11 @@ static void resolver(void)
 	FIND(driver_version, "cuDriverGetVersion");
 	MUST(driver_version(&version));
 	ask("cuMemAlloc", &answer, 3020, 0, &status);
-	check(answer == dlsym(cu.driver, "cuMemAlloc_v2") && status == 0, "cuMemAlloc at 3020 is cuMemAlloc_v2");
+	check(answer == dlsym(cu.driver, "cuMemAlloc_v2") && status == 0,
+	      "cuMemAlloc at 3020 is cuMemAlloc_v2");
 	ask("cuMemAllocAsync", &answer, 11020, 2, &status);
-	check(answer == dlsym(cu.driver, "cuMemAllocAsync_ptsz"), "per-thread streams get the _ptsz form");
+	check(answer == dlsym(cu.driver, "cuMemAllocAsync_ptsz"),
+	      "per-thread streams get the _ptsz form");
 	ask("cuMemAlloc", &answer, 3020, 2, &status);
 	check(answer == dlsym(cu.driver, "cuMemAlloc_v2"), "where there is one");
 	answer = &answer;
@@ -220,7 +242,8 @@ static void resolver(void)
 	answer = &answer;
 	ask("cuMemAllocAsync", &answer, 10000, 0, &status);
 	check(!answer && status == 2, "nor has one asked at a version before its time");
-	check(ask("cuMemAlloc", &answer, version + 1000, 0, &status) == 1, "a version newer than the driver is an invalid value");
+	check(ask("cuMemAlloc", &answer, version + 1000, 0, &status) == 1,
+	      "a version newer than the driver is an invalid value");
 }
 
 static void reset(void)
@@ -237,7 +260,8 @@ static void reset(void)
 
 int main(int argc, char **argv)
 {
-	static void (*const parts[])(void) = {linear, attributes, vmm, pools, capture, graphs, host, resolver, reset};
+	static void (*const parts[])(void) = { linear, attributes, vmm,      pools, capture,
+		                               graphs, host,       resolver, reset };
 	char *door[] = {argv[0], "--door=gpa5", NULL};
 	cu.driver = open_driver();
 	if (!cu.driver) {

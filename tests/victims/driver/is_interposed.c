@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asks the dynamic linker for every name of the hook table and says, one TAP line a row, whether libcuflight.so answers in
- * the default scope, as for a directly linked program, and, for the driver's names, through a handle of libcuda, as for a
- * program that opens it. (A handle of libc or of the runtime is answered by that library itself: what such a program gets
- * from the runtime still comes by the driver's names.) A name that this driver or runtime does not have is skipped.
+ * Asks the dynamic linker for every name of the hook table and says, one TAP line a row, whether
+ * libcuflight.so answers in the default scope, as for a directly linked program, and, for the
+ * driver's names, through a handle of libcuda, as for a program that opens it. (A handle of libc or
+ * of the runtime is answered by that library itself: what such a program gets from the runtime
+ * still comes by the driver's names.) A name that this driver or runtime does not have is skipped.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -39,24 +40,39 @@ static int check_row(unsigned number, const struct row *row, void *driver, void 
 	const char *other;
 
 	if (!found && row->library == CUDART && !dlsym(runtime, row->name))
-		return printf("ok %u - %s # SKIP this runtime has no such function\n", number, row->name), 0;
-	if (row->library == FOREIGN && found) /* a program that looks whether it has the library must not find the hook in its place */
-		return printf("not ok %u - %s # found, though this process has no such library\n", number, row->name), 1;
+		return printf("ok %u - %s # SKIP this runtime has no such function\n", number,
+		              row->name),
+		       0;
+	/* a program that looks whether it has the library must not find the hook in its place */
+	if (row->library == FOREIGN && found)
+		return printf("not ok %u - %s # found, though this process has no such library\n",
+		              number, row->name),
+		       1;
 	if (row->library == FOREIGN)
-		return printf("ok %u - %s # not found, as without the recorder\n", number, row->name), 0;
+		return printf("ok %u - %s # not found, as without the recorder\n", number,
+		              row->name),
+		       0;
 	if (!found)
-		return printf("not ok %u - %s # not found in the default scope\n", number, row->name), 1;
+		return printf("not ok %u - %s # not found in the default scope\n", number,
+		              row->name),
+		       1;
 	other = stranger(found);
 	if (other)
-		return printf("not ok %u - %s # the default scope answers with %s\n", number, row->name, other), 1;
+		return printf("not ok %u - %s # the default scope answers with %s\n", number,
+		              row->name, other),
+		       1;
 	if (row->library != CUDA)
 		return printf("ok %u - %s\n", number, row->name), 0;
 	found = dlsym(driver, row->name);
 	if (!found)
-		return printf("ok %u - %s # SKIP this driver has no such function\n", number, row->name), 0;
+		return printf("ok %u - %s # SKIP this driver has no such function\n", number,
+		              row->name),
+		       0;
 	other = stranger(found);
 	if (other)
-		return printf("not ok %u - %s # a handle of libcuda answers with %s\n", number, row->name, other), 1;
+		return printf("not ok %u - %s # a handle of libcuda answers with %s\n", number,
+		              row->name, other),
+		       1;
 	return printf("ok %u - %s\n", number, row->name), 0;
 }
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lets NVIDIA's own runtime look its driver up (the one named as the argument; without one, the runtime linked into this
- * program), then reads the pointers it keeps, in the writable segments of the object that holds it: every name of the
- * hook table that it asked for must be there as the recorder's function, and never as the driver's own. Run it with
- * SIMCUDA_LOOKUPS_ONLY=1, so that cuInit fails and the private tables stay untouched, and SIMCUDA_LOG=FILE, which tells
- * what was asked. Prints TAP. build/victims/static/ holds the form with the runtime linked in.
+ * Lets NVIDIA's own runtime look its driver up (the one named as the argument; without one, the
+ * runtime linked into this program), then reads the pointers it keeps, in the writable segments of
+ * the object that holds it: every name of the hook table that it asked for must be there as the
+ * recorder's function, and never as the driver's own. Run it with SIMCUDA_LOOKUPS_ONLY=1, so that
+ * cuInit fails and the private tables stay untouched, and SIMCUDA_LOG=FILE, which tells what was
+ * asked. Prints TAP. build/victims/static/ holds the form with the runtime linked in.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -37,22 +38,28 @@ static const char *library_of(uintptr_t address, const char **name)
 	return strrchr(info.dli_fname, '/') ? strrchr(info.dli_fname, '/') + 1 : info.dli_fname;
 }
 
-/* keeps the words of one object's writable segments that are addresses of the driver's or the recorder's functions */
+/* keeps the words of one object's writable segments that are addresses of the driver's or the
+ * recorder's functions */
 static int search(struct dl_phdr_info *object, size_t size, void *unused)
 {
 	bool holds = false;
 	for (int i = 0; i < object->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &object->dlpi_phdr[i];
-		holds |= p->p_type == PT_LOAD && inside - object->dlpi_addr - p->p_vaddr < p->p_memsz;
+		holds |= p->p_type == PT_LOAD &&
+		         inside - object->dlpi_addr - p->p_vaddr < p->p_memsz;
 	}
 	for (int i = 0; holds && i < object->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &object->dlpi_phdr[i];
-		const uintptr_t *word = (const uintptr_t *)(object->dlpi_addr + p->p_vaddr), *end = word + p->p_memsz / sizeof *word;
+		const uintptr_t *word = (const uintptr_t *)(object->dlpi_addr + p->p_vaddr),
+				*end = word + p->p_memsz / sizeof *word;
 		for (; p->p_type == PT_LOAD && (p->p_flags & PF_W) && word < end; word++) {
 			if (word >= kept && word < kept + POINTERS_MAX)
 				continue; /* our own list */
-			const char *name = NULL, *library = *word > 65536 ? library_of(*word, &name) : "";
-			if (name && (strstr(library, "libcuda.so") || strstr(library, "libcuflight.so")) && kept_count < POINTERS_MAX)
+			const char *name = NULL,
+				   *library = *word > 65536 ? library_of(*word, &name) : "";
+			if (name &&
+			    (strstr(library, "libcuda.so") || strstr(library, "libcuflight.so")) &&
+			    kept_count < POINTERS_MAX)
 				kept[kept_count++] = *word;
 		}
 	}
@@ -94,7 +101,8 @@ static int call_runtime(int argc, char **argv)
 	void *handle = argc > 1 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
 	struct link_map *map;
 	if (!handle || dlinfo(handle, RTLD_DI_LINKMAP, &map)) {
-		printf("1..0 # SKIP cannot open %s\n", argc > 1 ? argv[1] : "a runtime: none named");
+		printf("1..0 # SKIP cannot open %s\n",
+		       argc > 1 ? argv[1] : "a runtime: none named");
 		return 0;
 	}
 	/* by its own symbol table: dlsym may hand back the recorder's label */
@@ -121,10 +129,12 @@ int main(int argc, char **argv)
 		bool ours = is_kept("libcuflight.so", exact), theirs = is_kept("libcuda.so", exact);
 		/* the resolver's own forms are used and not always kept */
 		bool right = !theirs && (ours || !strncmp(exact, "cuGetProcAddress", 16));
-		printf("%sok %d - %s kept %s%s\n", right ? "" : "not ", ++number, exact, ours ? "as our hook" : "nowhere", theirs ? ", and as the driver's" : "");
+		printf("%sok %d - %s kept %s%s\n", right ? "" : "not ", ++number, exact,
+		       ours ? "as our hook" : "nowhere", theirs ? ", and as the driver's" : "");
 		failed += !right;
 		answered++;
 	}
-	printf("# %zu pointers of driver functions are kept, %d of hooked names\n1..%d\n", kept_count, answered, number);
+	printf("# %zu pointers of driver functions are kept, %d of hooked names\n1..%d\n",
+	       kept_count, answered, number);
 	return failed != 0 || !answered;
 }

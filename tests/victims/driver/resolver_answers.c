@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asks cuGetProcAddress, in both ABIs and for both kinds of default stream, for every driver function of the hook table
- * by its own name and first version, and says in TAP whether the answer lies in libcuflight.so and is the very function
- * that the table names. Without the recorder it checks the driver alone: the answer must be the exact export.
+ * Asks cuGetProcAddress, in both ABIs and for both kinds of default stream, for every driver
+ * function of the hook table by its own name and first version, and says in TAP whether the answer
+ * lies in libcuflight.so and is the very function that the table names. Without the recorder it
+ * checks the driver alone: the answer must be the exact export.
  */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -13,7 +14,8 @@
 #include "interpose/abi/cuda_types.h"
 
 typedef CUresult (*ask_old)(const char *, void **, int, cuuint64_t);
-typedef CUresult (*ask_new)(const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *);
+typedef CUresult (*ask_new)(const char *, void **, int, cuuint64_t,
+                            CUdriverProcAddressQueryResult *);
 
 struct name { const char *exact, *base; int since; };
 static const struct name names[] = {
@@ -36,13 +38,14 @@ static bool per_thread(const char *exact)
 	return n > 5 && (!strcmp(exact + n - 5, "_ptsz") || !strcmp(exact + n - 5, "_ptds"));
 }
 
-/* the per-thread form of a name, which flag 2 prefers; the name itself when there is none, or none yet at its version */
+/* the per-thread form of a name, which flag 2 prefers; the name itself when there is none, or none
+ * yet at its version */
 static const char *preferred(const struct name *name)
 {
 	size_t n = strlen(name->exact);
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		if (per_thread(names[i].exact) && names[i].since <= name->since && strlen(names[i].exact) == n + 5 &&
-		    !strncmp(names[i].exact, name->exact, n))
+		if (per_thread(names[i].exact) && names[i].since <= name->since &&
+		    strlen(names[i].exact) == n + 5 && !strncmp(names[i].exact, name->exact, n))
 			return names[i].exact;
 	return name->exact;
 }
@@ -63,16 +66,19 @@ static void check(int abi, const struct name *name, cuuint64_t flags, void *hand
 	Dl_info info = {0};
 	const char *exact = flags == 2 ? preferred(name) : name->exact;
 	void *answer = ask(abi, name, flags), *direct = dlsym(handle, exact);
-	const char *library = answer && dladdr(answer, &info) && info.dli_fname ? info.dli_fname : "nowhere";
+	const char *library = answer && dladdr(answer, &info) && info.dli_fname ? info.dli_fname
+	                                                                        : "nowhere";
 	const char *wanted = recorded ? "libcuflight.so" : "libcuda.so";
 	if (!direct) {
 		printf("ok %d - %s # SKIP this driver has none\n", ++number, exact);
 		return;
 	}
-	bool right = strstr(library, wanted) && answer == direct && info.dli_sname && !strcmp(info.dli_sname, exact);
-	printf("%sok %d - %s asked by %d arguments as %s, version %d, flags %d", right ? "" : "not ", ++number, exact, abi, name->base,
-	       name->since, (int)flags);
-	printf(right ? "\n" : ": answered by %s %s\n", library, info.dli_sname ? info.dli_sname : "?");
+	bool right = strstr(library, wanted) && answer == direct && info.dli_sname &&
+	             !strcmp(info.dli_sname, exact);
+	printf("%sok %d - %s asked by %d arguments as %s, version %d, flags %d",
+	       right ? "" : "not ", ++number, exact, abi, name->base, name->since, (int)flags);
+	printf(right ? "\n" : ": answered by %s %s\n", library,
+	       info.dli_sname ? info.dli_sname : "?");
 	failed += !right;
 }
 
@@ -95,7 +101,8 @@ int main(void)
 	const char *preload = getenv("LD_PRELOAD");
 	recorded = preload && strstr(preload, "libcuflight.so");
 	for (size_t h = 0; h < sizeof hooked / sizeof *hooked; h++)
-		for (size_t n = 0; n < sizeof names / sizeof *names && !strncmp(hooked[h], "CUDA!", 5); n++)
+		for (size_t n = 0;
+		     n < sizeof names / sizeof *names && !strncmp(hooked[h], "CUDA!", 5); n++)
 			if (!strcmp(hooked[h] + 5, names[n].exact))
 				check_row(&names[n], handle);
 	printf("1..%d\n", number);

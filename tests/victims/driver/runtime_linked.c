@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Linked to libcudart.so.13 like most programs: its versioned names must meet the recorder's unversioned ones. */
+/* Linked to libcudart.so.13 like most programs: its versioned names must meet the recorder's
+ * unversioned ones. */
 #include <stdio.h>
 #include <stddef.h>
 
@@ -20,6 +21,7 @@ int main(void)
 	if (cudaMemGetInfo(&free_bytes, &total))
 		return 3;
 	printf("door runtime-linked\nlive kind device bytes %zu count 4\nclean incidents\nend state exit 0\n"
-	       "device index 0 free %zu total %zu\n", 4 * bytes, free_bytes, total);
+	       "device index 0 free %zu total %zu\n",
+	       4 * bytes, free_bytes, total);
 	return 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What llama.cpp does with ggml's buffers (torch/ggml.c, a shared library as published): weights, a KV cache, a graph's
- * tensors, a pool for its kernels; a staging buffer that is gone again, at whose place in the heap another one may come,
- * and a buffer without memory.
+ * What llama.cpp does with ggml's buffers (torch/ggml.c, a shared library as published): weights, a
+ * KV cache, a graph's tensors, a pool for its kernels; a staging buffer that is gone again, at
+ * whose place in the heap another one may come, and a buffer without memory.
  */
 #include "tests/victims/doors.h"
 #include "tests/victims/torch/ggml.h"
@@ -36,13 +36,18 @@ void llama_kv_cache(size_t bytes) { ggml.alloc(NULL, bytes); }
 int main(int argc, char **argv)
 {
 	const struct torch_function rows[] = {
-		{"ggml_open", (void **)&ggml.open}, {"ggml_backend_buft_alloc_buffer", (void **)&ggml.alloc},
-		{"ggml_backend_buffer_set_usage", (void **)&ggml.usage}, {"ggml_backend_buffer_free", (void **)&ggml.free},
-		{"ggml_gallocr_reserve_n", (void **)&ggml.reserve}, {"ggml_backend_graph_compute_async", (void **)&ggml.compute},
+		{ "ggml_open", (void **)&ggml.open },
+		{ "ggml_backend_buft_alloc_buffer", (void **)&ggml.alloc },
+		{ "ggml_backend_buffer_set_usage", (void **)&ggml.usage },
+		{ "ggml_backend_buffer_free", (void **)&ggml.free },
+		{ "ggml_gallocr_reserve_n", (void **)&ggml.reserve },
+		{ "ggml_backend_graph_compute_async", (void **)&ggml.compute },
 	};
 	door_open(argc, argv);
-	const struct ggml_settings settings = {(int (*)(unsigned long long *, size_t))(void *)cu.alloc, (int (*)(unsigned long long))(void *)cu.release,
-					       24 * MiB, 16 * MiB};
+	const struct ggml_settings settings = {
+		(int (*)(unsigned long long *, size_t))(void *)cu.alloc,
+		(int (*)(unsigned long long))(void *)cu.release, 24 * MiB, 16 * MiB
+	};
 	const char *why = torch_find("libggml-base.so", rows, sizeof rows / sizeof *rows);
 	if (why)
 		skip(why);

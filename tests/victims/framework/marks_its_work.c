@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Says what it does with interpose/cuflight.h: loads, serves requests one after another, then two at a time. Each request
- * takes activations and leaves a block behind; one asks for more than there is, and goes without.
+ * Says what it does with interpose/cuflight.h: loads, serves requests one after another, then two
+ * at a time. Each request takes activations and leaves a block behind; one asks for more than there
+ * is, and goes without.
  */
 #include <pthread.h>
 #include "interpose/cuflight.h"
@@ -82,7 +83,8 @@ static int by_size(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Of all requests, those in pairs take nothing; a request's peak is its activations and what it leaves. */
+/* Of all requests, those in pairs take nothing; a request's peak is its activations and what it
+ * leaves. */
 static void say_requests(void)
 {
 	size_t peaks[REQUESTS + 2 * PAIRS] = { 0 }, count = REQUESTS + 2 * PAIRS;
@@ -92,7 +94,8 @@ static void say_requests(void)
 		if (peaks[i] > peaks[largest])
 			largest = i;
 	}
-	say("requests count %zu open 0 concurrency_max 2 name generate basis estimated largest_peak_bytes %zu largest_id %d", count, peaks[largest], 1000 + largest);
+	say("requests count %zu open 0 concurrency_max 2 name generate basis estimated largest_peak_bytes %zu largest_id %d",
+	    count, peaks[largest], 1000 + largest);
 	qsort(peaks, count, sizeof *peaks, by_size);
 	say("requests median_peak_bytes %zu", (peaks[count / 2 - 1] + peaks[count / 2]) / 2);
 }

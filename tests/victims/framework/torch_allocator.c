@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A server on PyTorch's allocator (torch/c10_cuda.c, opened RTLD_LOCAL as Python does): weights, a cache that grows by
- * blocks, activations that come and go, and long-lived small ones that pin segments. The allocator's own books are the
- * truth: at random points, and where it gives up. Sizes are shares of the device's memory, the sequence follows --seed.
+ * A server on PyTorch's allocator (torch/c10_cuda.c, opened RTLD_LOCAL as Python does): weights, a
+ * cache that grows by blocks, activations that come and go, and long-lived small ones that pin
+ * segments. The allocator's own books are the truth: at random points, and where it gives up. Sizes
+ * are shares of the device's memory, the sequence follows --seed.
  *
- * --mode=serve     until a request fails, exit 1 (default)   --mode=capped  the same under a memory fraction
- * --mode=retried   a request succeeds after the cache is released, exit 0   --mode=silent  no reports, as cudaMallocAsync
+ * --mode=serve     until a request fails, exit 1 (default)   --mode=capped  the same under a memory
+ * fraction
+ * --mode=retried   a request succeeds after the cache is released, exit 0   --mode=silent  no
+ * reports, as cudaMallocAsync
  * --mode=bench     --events=N block events of --bytes=N, then its own time for each
  * --expandable     --era=0..3 (shape of the reports)   --seed=N   --points=N
  */
@@ -17,8 +20,18 @@
 
 enum { LIVE_MAX = 4096, STEPS_A_POINT = 23, PAUSE_NS = 100000 };
 
-static struct { const char *mode; bool expandable; int era; uint64_t seed, points, events, bytes; } options = {
-	.mode = "serve", .era = TORCH_M, .seed = 1, .points = 1000, .events = 10000000, .bytes = 65536,
+static struct {
+	const char *mode;
+	bool expandable;
+	int era;
+	uint64_t seed, points, events, bytes;
+} options = {
+	.mode = "serve",
+	.era = TORCH_M,
+	.seed = 1,
+	.points = 1000,
+	.events = 10000000,
+	.bytes = 65536,
 };
 static struct torch_block *live[LIVE_MAX];
 static size_t free_bytes, total_bytes;
@@ -49,8 +62,9 @@ static void say_books(const char *subject)
 {
 	struct torch_books books = torch.books();
 	uint64_t wall = now_ns(CLOCK_REALTIME), monotonic = now_ns(CLOCK_MONOTONIC);
-	say("%s time_ns %llu allocated %zu reserved %zu slack %zu hole_small %zu hole_large %zu events %llu monotonic_ns %llu", subject,
-	    (unsigned long long)wall, books.allocated, books.reserved, books.reserved - books.allocated, books.hole_small, books.hole_large,
+	say("%s time_ns %llu allocated %zu reserved %zu slack %zu hole_small %zu hole_large %zu events %llu monotonic_ns %llu",
+	    subject, (unsigned long long)wall, books.allocated, books.reserved,
+	    books.reserved - books.allocated, books.hole_small, books.hole_large,
 	    (unsigned long long)books.events, (unsigned long long)monotonic);
 }
 
@@ -66,7 +80,8 @@ static void say_point(uint64_t number)
 static void say_reports(void)
 {
 	struct c10_sums sums = torch.reported();
-	say("reported count %llu failures %llu came %lld went %lld mixed %llu", (unsigned long long)sums.reports, (unsigned long long)sums.failures,
+	say("reported count %llu failures %llu came %lld went %lld mixed %llu",
+	    (unsigned long long)sums.reports, (unsigned long long)sums.failures,
 	    (long long)sums.came_bytes, (long long)sums.went_bytes, (unsigned long long)sums.mixed);
 }
 
@@ -82,7 +97,9 @@ void connect_ranks(void)
 		{ "handles_open", (void **)&open }, { "ncclCommInitRank", (void **)&communicator },
 		{ "cublasCreate_v2", (void **)&blas }, { "cudnnCreate", (void **)&dnn },
 	};
-	const struct handles_settings settings = { (int (*)(unsigned long long *, size_t))(void *)cu.alloc, total_bytes / 8, 32 * MiB };
+	const struct handles_settings settings = {
+		(int (*)(unsigned long long *, size_t))(void *)cu.alloc, total_bytes / 8, 32 * MiB
+	};
 	nccl_UniqueId id = { { [0] = 1, [sizeof id.bytes - 1] = 2 } };
 	const char *why = torch_find("libhandles.so", rows, sizeof rows / sizeof *rows);
 	void *handle;
@@ -145,7 +162,8 @@ static struct torch_block *ask(unsigned kind)
 /* One block comes or goes, at a place that is chosen at random. */
 static void step(void)
 {
-	unsigned place = (unsigned)(random_number() % LIVE_MAX), kind = (unsigned)(random_number() % 8);
+	unsigned place = (unsigned)(random_number() % LIVE_MAX),
+		 kind = (unsigned)(random_number() % 8);
 	if (live[place]) {
 		torch.free(live[place]);
 		live[place] = NULL;
@@ -176,13 +194,16 @@ static int grow_until_refused(void)
 	say_books("oom");
 	MUST(cu.memory(&free_bytes, &total_bytes));
 	bytes = (bytes + 511) / 512 * 512;
-	say("refused requested %zu free %zu total %zu retries %llu", bytes, free_bytes, total_bytes, (unsigned long long)torch.books().retries);
+	say("refused requested %zu free %zu total %zu retries %llu", bytes, free_bytes, total_bytes,
+	    (unsigned long long)torch.books().retries);
 	if (torch.most_pinned(20 * MiB, &pinned))
-		say("pinned segment %llu bytes %zu live %zu count %zu block %llu block_bytes %zu", pinned.segment, pinned.segment_bytes,
-		    pinned.live_bytes, pinned.live_count, pinned.block, pinned.block_bytes);
+		say("pinned segment %llu bytes %zu live %zu count %zu block %llu block_bytes %zu",
+		    pinned.segment, pinned.segment_bytes, pinned.live_bytes, pinned.live_count,
+		    pinned.block, pinned.block_bytes);
 	say_reports();
 	say("end state exit 1");
-	fprintf(stderr, "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate %.2f MiB.\n", (double)bytes / (double)MiB);
+	fprintf(stderr, "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate %.2f MiB.\n",
+	        (double)bytes / (double)MiB);
 	return 1;
 }
 
@@ -197,7 +218,8 @@ static int retry(void)
 		torch.free(live[--count]);
 	block = run_attention(free_bytes / 2);
 	say_books("retried");
-	say("retried requested %zu retries %llu", block ? torch.bytes(block) : 0, (unsigned long long)torch.books().retries);
+	say("retried requested %zu retries %llu", block ? torch.bytes(block) : 0,
+	    (unsigned long long)torch.books().retries);
 	say_reports();
 	say("end state exit 0");
 	return block && torch.books().retries == 1 ? 0 : BROKEN;
@@ -217,7 +239,8 @@ static int bench(void)
 	uint64_t began;
 	for (unsigned i = 0; i < LIVE_MAX; i += 2)
 		live[i] = must_have(append_kv(options.bytes));
-	began = now_ns(CLOCK_THREAD_CPUTIME_ID); /* what others do with this machine is not its cost */
+	/* what others do with this machine is not its cost */
+	began = now_ns(CLOCK_THREAD_CPUTIME_ID);
 	for (uint64_t n = 0; n < options.events; n++) {
 		unsigned place = (unsigned)(n * 2654435761u >> 7) % LIVE_MAX;
 		if (live[place]) {
@@ -228,20 +251,28 @@ static int bench(void)
 		}
 	}
 	began = now_ns(CLOCK_THREAD_CPUTIME_ID) - began;
-	say("bench events %llu ns %llu ns_each %.1f", (unsigned long long)options.events, (unsigned long long)began, (double)began / (double)options.events);
+	say("bench events %llu ns %llu ns_each %.1f", (unsigned long long)options.events,
+	    (unsigned long long)began, (double)began / (double)options.events);
 	say_reports();
 	return 0;
 }
 
 static void read_options(int argc, char **argv)
 {
-	const struct { const char *name; uint64_t *value; } numbers[] = {
-		{ "--seed=", &options.seed }, { "--points=", &options.points }, { "--events=", &options.events }, { "--bytes=", &options.bytes },
+	const struct {
+		const char *name;
+		uint64_t *value;
+	} numbers[] = {
+		{ "--seed=", &options.seed },
+		{ "--points=", &options.points },
+		{ "--events=", &options.events },
+		{ "--bytes=", &options.bytes },
 	};
 	for (int i = 1; i < argc; i++) {
 		for (unsigned n = 0; n < sizeof numbers / sizeof *numbers; n++)
 			if (!strncmp(argv[i], numbers[n].name, strlen(numbers[n].name)))
-				*numbers[n].value = strtoull(argv[i] + strlen(numbers[n].name), NULL, 10);
+				*numbers[n].value = strtoull(argv[i] + strlen(numbers[n].name),
+				                             NULL, 10);
 		if (!strncmp(argv[i], "--mode=", 7))
 			options.mode = argv[i] + 7;
 		if (!strncmp(argv[i], "--era=", 6))
@@ -260,9 +291,18 @@ int main(int argc, char **argv)
 		skip(missing);
 	MUST(cu.memory(&free_bytes, &total_bytes));
 	const struct torch_settings settings = {
-		.alloc = cu.alloc, .release = cu.release, .memory = cu.memory, .reserve = cu.reserve, .create = cu.create,
-		.handle_release = cu.handle_release, .map = cu.map, .unmap = cu.unmap, .set_access = cu.set_access,
-		.era = (enum torch_era)options.era, .expandable = options.expandable, .silent = !strcmp(options.mode, "silent"),
+		.alloc = cu.alloc,
+		.release = cu.release,
+		.memory = cu.memory,
+		.reserve = cu.reserve,
+		.create = cu.create,
+		.handle_release = cu.handle_release,
+		.map = cu.map,
+		.unmap = cu.unmap,
+		.set_access = cu.set_access,
+		.era = (enum torch_era)options.era,
+		.expandable = options.expandable,
+		.silent = !strcmp(options.mode, "silent"),
 		.reserved_max = strcmp(options.mode, "capped") ? 0 : total_bytes * 3 / 4,
 	};
 	torch.open(&settings);

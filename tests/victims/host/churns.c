@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * churns SECONDS: two threads allocate and free at full speed from many depths, further ones come and go; what is live
- * stays the same. Says how much was resident after a quarter of the time, at most since, the same without files, and how many
- * pairs there were: `rss BYTES most BYTES anonymous BYTES most_anonymous BYTES pairs N threads N`.
+ * churns SECONDS: two threads allocate and free at full speed from many depths, further ones come
+ * and go; what is live stays the same. Says how much was resident after a quarter of the time, at
+ * most since, the same without files, and how many pairs there were: `rss BYTES most BYTES
+ * anonymous BYTES most_anonymous BYTES pairs N threads N`.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -91,6 +92,8 @@ int main(int argc, char **argv)
 	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
 	for (unsigned i = 0; i < THREADS; i++)
 		pthread_join(working[i], NULL);
-	printf("rss %zu most %zu anonymous %zu most_anonymous %zu pairs %lu threads %u\n", first, most, first_anonymous, most_anonymous, (unsigned long)(workers[0].pairs + workers[1].pairs), threads);
+	printf("rss %zu most %zu anonymous %zu most_anonymous %zu pairs %lu threads %u\n", first,
+	       most, first_anonymous, most_anonymous,
+	       (unsigned long)(workers[0].pairs + workers[1].pairs), threads);
 	return 0;
 }

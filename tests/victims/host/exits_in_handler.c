@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exits_in_handler: a timer breaks into malloc and free, and its handler exits: whoever asks the allocator then hangs. */
+/* exits_in_handler: a timer breaks into malloc and free, and its handler exits: whoever asks the
+ * allocator then hangs. */
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/time.h>

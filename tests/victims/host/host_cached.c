@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host_cached: twelve threads fill an arena each and free all but their last block, which lies above the rest: glibc
- * keeps what is below. No CUDA. Neither a leak nor fragmentation: whole pages, which malloc_trim would give back.
+ * host_cached: twelve threads fill an arena each and free all but their last block, which lies
+ * above the rest: glibc keeps what is below. No CUDA. Neither a leak nor fragmentation: whole
+ * pages, which malloc_trim would give back.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -10,7 +11,8 @@
 
 enum { THREADS = 12, BLOCKS = 20000, BLOCK_BYTES = 1000 };
 
-static pthread_barrier_t all_are_here; /* so that nobody takes over the arena of one that has ended */
+/* so that nobody takes over the arena of one that has ended */
+static pthread_barrier_t all_are_here;
 
 static void *serve_batch(void *unused)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host_leak [MIB [US]]: serves requests; each allocates and frees blocks of many sizes, and forgets 64-byte blocks of one
- * place: MIB (64) in the end. US microseconds (0) between requests. No CUDA. A leak, and no fragmentation.
+ * host_leak [MIB [US]]: serves requests; each allocates and frees blocks of many sizes, and forgets
+ * 64-byte blocks of one place: MIB (64) in the end. US microseconds (0) between requests. No CUDA.
+ * A leak, and no fragmentation.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,8 +35,8 @@ int main(int argc, char **argv)
 		if (argc > 2)
 			usleep((useconds_t)strtoul(argv[2], NULL, 10));
 	}
-	printf("leak site remember_session kind host bytes %zu count %zu\n", REQUESTS * forgotten_in_request * FORGOTTEN_BYTES,
-	       REQUESTS * forgotten_in_request);
+	printf("leak site remember_session kind host bytes %zu count %zu\n",
+	       REQUESTS * forgotten_in_request * FORGOTTEN_BYTES, REQUESTS * forgotten_in_request);
 	printf("host verdict fine\n");
 	printf("end state exit 0\n");
 	return 0;

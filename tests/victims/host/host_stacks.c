@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host_stacks WAY: allocates where stacks are not what they usually are - left by longjmp, made by makecontext, in signal
- * handlers, on an alternate stack, deeper than any cap, on the smallest stack of a thread - and says how often, and how
- * deep it was (host_ways.h).
+ * host_stacks WAY: allocates where stacks are not what they usually are - left by longjmp, made by
+ * makecontext, in signal handlers, on an alternate stack, deeper than any cap, on the smallest
+ * stack of a thread - and says how often, and how deep it was (host_ways.h).
  */
 #include <limits.h>
 #include <pthread.h>
@@ -56,7 +56,9 @@ static int by_makecontext(void)
 {
 	static char fixed[64 << 10];
 	for (volatile unsigned i = 0; i < 40; i++) {
-		char *volatile stack = i % 2 ? fixed : mmap(NULL, sizeof fixed, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		char *volatile stack = i % 2 ? fixed
+		                             : mmap(NULL, sizeof fixed, PROT_READ | PROT_WRITE,
+		                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		getcontext(&inside);
 		inside.uc_stack.ss_sp = stack;
 		inside.uc_stack.ss_size = sizeof fixed;
@@ -106,7 +108,8 @@ static int by_signal(void) { return with_handler(0); }
 static int by_alternate_stack(void)
 {
 	stack_t stack = { .ss_size = 64 << 10 };
-	stack.ss_sp = mmap(NULL, stack.ss_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	stack.ss_sp = mmap(NULL, stack.ss_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+	                   -1, 0);
 	return sigaltstack(&stack, NULL) ? 1 : with_handler(SA_ONSTACK);
 }
 
@@ -201,8 +204,14 @@ static int by_small_stack(void)
 int main(int argc, char **argv)
 {
 	static const struct way ways[] = {
-		{ "longjmp", by_longjmp }, { "makecontext", by_makecontext }, { "signal", by_signal }, { "alternate_stack", by_alternate_stack },
-		{ "timer", by_timer }, { "siglongjmp", by_siglongjmp }, { "deep_recursion", by_deep_recursion }, { "small_stack", by_small_stack },
+		{ "longjmp", by_longjmp },
+		{ "makecontext", by_makecontext },
+		{ "signal", by_signal },
+		{ "alternate_stack", by_alternate_stack },
+		{ "timer", by_timer },
+		{ "siglongjmp", by_siglongjmp },
+		{ "deep_recursion", by_deep_recursion },
+		{ "small_stack", by_small_stack },
 	};
 	say_process();
 	return ways_main(argc, argv, ways, sizeof ways / sizeof *ways);

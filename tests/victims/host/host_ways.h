@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Host blocks that are known by their sizes, and the truth about them, for programs that allocate in odd ways
- * (tests/fault/host_truth.c reads it). Sizes are above what host=sampled records in every case, so that both modes must
- * know every block. Contract: pair() and keep() may be called anywhere malloc may; truth lines are printed by say_*.
+ * Host blocks that are known by their sizes, and the truth about them, for programs that allocate
+ * in odd ways (tests/fault/host_truth.c reads it). Sizes are above what host=sampled records in
+ * every case, so that both modes must know every block. Contract: pair() and keep() may be called
+ * anywhere malloc may; truth lines are printed by say_*.
  */
 #ifndef HOST_WAYS_H
 #define HOST_WAYS_H
@@ -24,8 +25,10 @@ static __attribute__((noinline, unused)) void *keep(size_t size)
 
 static __attribute__((noinline, unused)) void pair(size_t size) { free(keep(size)); }
 
-/* Calls bottom after `depth` more calls of itself: that many equal return addresses lie on the stack. */
-static __attribute__((noinline, unused)) void descend(unsigned depth, void (*bottom)(size_t), size_t size)
+/* Calls bottom after `depth` more calls of itself: that many equal return addresses lie on the
+ * stack. */
+static __attribute__((noinline, unused)) void descend(unsigned depth, void (*bottom)(size_t),
+                                                      size_t size)
 {
 	if (depth)
 		descend(depth - 1, bottom, size);
@@ -40,7 +43,8 @@ static inline void say_process(void)
 	fflush(stdout);
 }
 
-/* Blocks of this size, all told. recursion: the longest run of equal frames in each of their stacks; -1: any. */
+/* Blocks of this size, all told. recursion: the longest run of equal frames in each of their
+ * stacks; -1: any. */
 static inline void say_size(size_t size, unsigned allocs, unsigned frees, int recursion)
 {
 	printf("size %zu allocs %u frees %u recursion %d\n", size, allocs, frees, recursion);

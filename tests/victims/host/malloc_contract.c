@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The letter of the malloc family: results, errno, alignment, contents, the odd arguments. Prints one line a rule, the
- * same with and without the recorder; what a rule leaves open is printed as it is. Functions that libc may lack (cfree, the sized frees) are looked up. With any
- * argument those are left out, and pvalloc: other allocators lack them, and mixing libc's with theirs is a crash.
+ * The letter of the malloc family: results, errno, alignment, contents, the odd arguments. Prints
+ * one line a rule, the same with and without the recorder; what a rule leaves open is printed as it
+ * is. Functions that libc may lack (cfree, the sized frees) are looked up. With any argument those
+ * are left out, and pvalloc: other allocators lack them, and mixing libc's with theirs is a crash.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -16,8 +17,11 @@
 
 #define TOO_MUCH ((size_t)PTRDIFF_MAX - 4096)
 
-static volatile size_t half_of_all = SIZE_MAX / 2, all = SIZE_MAX; /* volatile: the compiler must not see the overflow that is asked for */
-static char *volatile kept;                        /* nor forget a block that a refused resize left alone */
+static volatile size_t
+	half_of_all = SIZE_MAX / 2,
+	all = SIZE_MAX; /* volatile: the compiler must not see the overflow that is asked for */
+/* nor forget a block that a refused resize left alone */
+static char *volatile kept;
 
 static int other_allocator;
 
@@ -39,7 +43,8 @@ static void odd_sizes(void)
 	errno = 0;
 	rule("malloc of too much: ENOMEM", failed_with(malloc(TOO_MUCH), ENOMEM));
 	rule("calloc overflow: ENOMEM", failed_with(calloc(half_of_all, 3), ENOMEM));
-	rule("reallocarray overflow: ENOMEM", failed_with(reallocarray(NULL, half_of_all, 3), ENOMEM));
+	rule("reallocarray overflow: ENOMEM",
+	     failed_with(reallocarray(NULL, half_of_all, 3), ENOMEM));
 	unsigned char *zeroed = calloc(1000, 7);
 	size_t sum = 0;
 	for (size_t i = 0; i < 7000; i++)
@@ -55,7 +60,8 @@ static void resizing(void)
 	errno = 0;
 	q = realloc(p, TOO_MUCH);
 	p = kept;
-	rule("a refused realloc: ENOMEM, and the block is as it was", failed_with(q, ENOMEM) && p[0] == 'x' && p[99] == 'x');
+	rule("a refused realloc: ENOMEM, and the block is as it was",
+	     failed_with(q, ENOMEM) && p[0] == 'x' && p[99] == 'x');
 	q = reallocarray(p, half_of_all, 3);
 	p = kept;
 	rule("a refused reallocarray leaves the block", failed_with(q, ENOMEM) && p[99] == 'x');
@@ -75,9 +81,11 @@ static void alignments(void)
 	void *p = (void *)1;
 	long page = sysconf(_SC_PAGESIZE);
 	errno = 0;
-	rule("posix_memalign(3): EINVAL, pointer untouched, errno too", posix_memalign(&p, 3, 10) == EINVAL && p == (void *)1 && errno == 0);
+	rule("posix_memalign(3): EINVAL, pointer untouched, errno too",
+	     posix_memalign(&p, 3, 10) == EINVAL && p == (void *)1 && errno == 0);
 	rule("posix_memalign(4): EINVAL", posix_memalign(&p, 4, 10) == EINVAL && p == (void *)1);
-	rule("posix_memalign of too much: ENOMEM, pointer untouched", posix_memalign(&p, 64, TOO_MUCH) == ENOMEM && p == (void *)1);
+	rule("posix_memalign of too much: ENOMEM, pointer untouched",
+	     posix_memalign(&p, 64, TOO_MUCH) == ENOMEM && p == (void *)1);
 	for (size_t alignment = sizeof(void *); alignment <= 1 << 20; alignment *= 4) {
 		int ok = posix_memalign(&p, alignment, 100) == 0 && (uintptr_t)p % alignment == 0;
 		free(p);
@@ -97,7 +105,8 @@ static void alignments(void)
 	if (other_allocator)
 		return;
 	p = pvalloc(10);
-	rule("pvalloc rounds up to a page", p && (uintptr_t)p % (uintptr_t)page == 0 && malloc_usable_size(p) >= (size_t)page);
+	rule("pvalloc rounds up to a page",
+	     p && (uintptr_t)p % (uintptr_t)page == 0 && malloc_usable_size(p) >= (size_t)page);
 	free(p);
 }
 
@@ -115,8 +124,10 @@ static void frees(void)
 	free(p);
 	rule("free of a map keeps errno", errno == 4711);
 	for (unsigned i = 0; !other_allocator && i < sizeof spellings / sizeof *spellings; i++) {
-		void (*other_free)(void *, size_t, size_t) = (void (*)(void *, size_t, size_t))dlsym(RTLD_DEFAULT, spellings[i]);
-		p = malloc(64); /* sizes match what free_aligned_sized may demand; ignored by the others */
+		void (*other_free)(void *, size_t, size_t) =
+			(void (*)(void *, size_t, size_t))dlsym(RTLD_DEFAULT, spellings[i]);
+		/* sizes match what free_aligned_sized may demand; ignored by the others */
+		p = malloc(64);
 		if (other_free)
 			other_free(p, i == 2 ? 16 : 64, 64);
 		else
@@ -127,13 +138,17 @@ static void frees(void)
 
 /* ---- what the rules leave open: as libc does it, to the byte ---- */
 
-static size_t alignment_of(const void *p) { return p ? (size_t)1 << __builtin_ctzl((uintptr_t)p) : 0; }
+static size_t alignment_of(const void *p)
+{
+	return p ? (size_t)1 << __builtin_ctzl((uintptr_t)p) : 0;
+}
 
 /* One call: NULL or how large, whether aligned as asked for, and errno. */
 static void show(const char *call, size_t asked, void *p)
 {
 	int error = errno;
-	printf("%s: %s %zu %s errno %d\n", call, p ? "usable" : "NULL", malloc_usable_size(p), alignment_of(p) >= asked ? "aligned" : "-", error);
+	printf("%s: %s %zu %s errno %d\n", call, p ? "usable" : "NULL", malloc_usable_size(p),
+	       alignment_of(p) >= asked ? "aligned" : "-", error);
 	free(p);
 	errno = 4711;
 }
@@ -187,7 +202,11 @@ static void odd_arguments(void)
 	SHOW(4096, pvalloc(4097));
 	for (size_t alignment = 0; alignment < 70; alignment++) {
 		int result = posix_memalign(&p, alignment, alignment % 3 * 100);
-		printf("posix_memalign(%zu): %d %s errno %d\n", alignment, result, result ? "-" : alignment_of(p) >= alignment ? "aligned" : "NOT", errno);
+		printf("posix_memalign(%zu): %d %s errno %d\n", alignment, result,
+		       result                         ? "-"
+		       : alignment_of(p) >= alignment ? "aligned"
+		                                      : "NOT",
+		       errno);
 		free(result ? NULL : p);
 	}
 }
@@ -199,15 +218,22 @@ static void layout(void)
 	char *slots[SLOTS] = { NULL }, *first = malloc(1);
 	unsigned long hash = 5381, random = 1;
 	for (unsigned i = 0; i < 20000; i++) {
-		unsigned slot = (unsigned)((random = random * 6364136223846793005ul + 1442695040888963407ul) >> 40) % SLOTS;
+		unsigned slot = (unsigned)((random = random * 6364136223846793005ul +
+		                                     1442695040888963407ul) >>
+		                           40) %
+		                SLOTS;
 		size_t bytes = random >> 50 & (i % 16 ? 511 : 16383);
 		switch (random >> 33 & 3) {
 		case 0: slots[slot] = realloc(slots[slot], bytes + 1); break;
 		case 1: free(slots[slot]); slots[slot] = calloc(1, bytes); break;
-		case 2: free(slots[slot]); slots[slot] = memalign((size_t)16 << i % 6, bytes); break;
+		case 2:
+			free(slots[slot]);
+			slots[slot] = memalign((size_t)16 << i % 6, bytes);
+			break;
 		default: free(slots[slot]); slots[slot] = malloc(bytes); break;
 		}
-		hash = (hash * 33 ^ (unsigned long)(slots[slot] - first)) * 33 ^ malloc_usable_size(slots[slot]);
+		hash = (hash * 33 ^ (unsigned long)(slots[slot] - first)) * 33 ^
+		       malloc_usable_size(slots[slot]);
 	}
 	for (unsigned i = 0; i < SLOTS; i++)
 		free(slots[i]);

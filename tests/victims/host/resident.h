@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is resident of this process, without allocating. Contract: bytes; 0 where /proc does not say. */
+/* What is resident of this process, without allocating. Contract: bytes; 0 where /proc does not
+ * say. */
 #ifndef RESIDENT_H
 #define RESIDENT_H
 
@@ -24,6 +25,9 @@ static inline size_t resident_row(const char *row)
 }
 
 static inline size_t resident_bytes(void) { return resident_row("\nRss:"); }
-static inline size_t resident_anonymous_bytes(void) { return resident_row("\nAnonymous:"); } /* no files, and so no recording */
+static inline size_t resident_anonymous_bytes(void)
+{
+	return resident_row("\nAnonymous:");
+} /* no files, and so no recording */
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * closes_descriptors FOLDER: closes every descriptor it did not open, as daemons do, writes files of its own under the
- * numbers that became free, allocates, and says of each file whether anything but its own text is in it.
+ * closes_descriptors FOLDER: closes every descriptor it did not open, as daemons do, writes files
+ * of its own under the numbers that became free, allocates, and says of each file whether anything
+ * but its own text is in it.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -33,7 +34,8 @@ int main(int argc, char **argv)
 		if (fd[i] < 0 || write(fd[i], text, strlen(text)) != (ssize_t)strlen(text))
 			return 2;
 	}
-	for (int i = 0; i < 20000; i++) /* more than 64 MiB in all, a part of it held: whoever watches has reason to act */
+	/* more than 64 MiB in all, a part of it held: whoever watches has reason to act */
+	for (int i = 0; i < 20000; i++)
 		if (i % 16)
 			free(malloc(100 + i % 50));
 		else

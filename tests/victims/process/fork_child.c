@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forks with CUDA in use. The driver does not work in the child; what the child does must not touch the parent's books. */
+/* Forks with CUDA in use. The driver does not work in the child; what the child does must not touch
+ * the parent's books. */
 #include <sys/wait.h>
 
 #include "tests/victims/doors.h"

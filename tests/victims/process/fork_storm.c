@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fork_storm CHILDREN: forks CHILDREN processes, eight at a time, while a second thread allocates without pause; each child
- * allocates, forks once more, and ends by exit or _exit. Prints how many ended as they should.
+ * fork_storm CHILDREN: forks CHILDREN processes, eight at a time, while a second thread allocates
+ * without pause; each child allocates, forks once more, and ends by exit or _exit. Prints how many
+ * ended as they should.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -47,14 +48,16 @@ static int child(unsigned number)
 		allocate(number + 1);
 		_exit(5);
 	}
-	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status) || WEXITSTATUS(status) != 5)
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status) ||
+	    WEXITSTATUS(status) != 5)
 		return 1;
 	return 4;
 }
 
 int main(int argc, char **argv)
 {
-	unsigned children = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 40, running = 0, good = 0;
+	unsigned children = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 40, running = 0,
+		 good = 0;
 	pthread_t thread;
 
 	pthread_create(&thread, NULL, churn, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host_processes WAY: allocates while threads end and processes begin in every way there is, and says how often
- * (host_ways.h); children that have a recording of their own say theirs.
+ * host_processes WAY: allocates while threads end and processes begin in every way there is, and
+ * says how often (host_ways.h); children that have a recording of their own say theirs.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -168,7 +168,8 @@ static int by_posix_spawn(void)
 	char *arguments[] = { (char *)"true", NULL };
 	for (unsigned i = 0; i < CHILDREN; i++) {
 		pid_t child = 0;
-		int failed = posix_spawnp(&child, i % 2 ? "true" : "/no/such/program", NULL, NULL, arguments, environ);
+		int failed = posix_spawnp(&child, i % 2 ? "true" : "/no/such/program", NULL, NULL,
+		                          arguments, environ);
 		if ((i % 2) != !failed || (!failed && wait_for(child)))
 			return 1;
 		pair(SIZE(8));
@@ -191,7 +192,8 @@ static int by_clone_vm(void)
 	size_t bytes = 256 << 10;
 	char *stack = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	for (unsigned i = 0; i < CHILDREN; i++) {
-		if (wait_for(clone(in_our_memory, stack + bytes, CLONE_VM | CLONE_VFORK | SIGCHLD, NULL)))
+		if (wait_for(clone(in_our_memory, stack + bytes, CLONE_VM | CLONE_VFORK | SIGCHLD,
+		                   NULL)))
 			return 1;
 		pair(SIZE(8));
 	}
@@ -215,8 +217,14 @@ static int by_atexit(void) { return atexit(at_exit); }
 int main(int argc, char **argv)
 {
 	static const struct way ways[] = {
-		{ "destructors", by_destructors }, { "cancel", by_cancel }, { "fork", by_fork }, { "raw_clone", by_raw_clone }, { "vfork", by_vfork },
-		{ "posix_spawn", by_posix_spawn }, { "clone_vm", by_clone_vm }, { "atexit", by_atexit },
+		{ "destructors", by_destructors },
+		{ "cancel", by_cancel },
+		{ "fork", by_fork },
+		{ "raw_clone", by_raw_clone },
+		{ "vfork", by_vfork },
+		{ "posix_spawn", by_posix_spawn },
+		{ "clone_vm", by_clone_vm },
+		{ "atexit", by_atexit },
 	};
 	return ways_main(argc, argv, ways, sizeof ways / sizeof *ways);
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the kill workload (tests/victims/process/kill_workload.c) says of itself in a shared file, for whoever looks after it was
- * killed (tests/fault/kill_runs.c): per thread the blocks of all completed calls, and the one call in flight.
+ * What the kill workload (tests/victims/process/kill_workload.c) says of itself in a shared file,
+ * for whoever looks after it was killed (tests/fault/kill_runs.c): per thread the blocks of all
+ * completed calls, and the one call in flight.
  *
- * Contract: a thread writes its own part alone, in this order: `doing` and the fields beside it, the call, the slot, the
- * count, doing = NOTHING. So at any instant a slot is true unless the call in flight is about it.
+ * Contract: a thread writes its own part alone, in this order: `doing` and the fields beside it,
+ * the call, the slot, the count, doing = NOTHING. So at any instant a slot is true unless the call
+ * in flight is about it.
  */
 #ifndef KILL_TRUTH_H
 #define KILL_TRUTH_H
@@ -18,16 +20,19 @@
 
 /* Ways to own memory; the index is a truth_slot's way. */
 enum kill_way { KILL_DEVICE, KILL_ASYNC, KILL_MANAGED, KILL_PINNED, KILL_HOST, KILL_WAYS };
-static const uint8_t kill_kinds[KILL_WAYS] = { CUF_KIND_DEVICE, CUF_KIND_ASYNC, CUF_KIND_MANAGED, CUF_KIND_PINNED, CUF_KIND_HOST };
+static const uint8_t kill_kinds[KILL_WAYS] = { CUF_KIND_DEVICE, CUF_KIND_ASYNC, CUF_KIND_MANAGED,
+	                                       CUF_KIND_PINNED, CUF_KIND_HOST };
 
-/* Sizes that nobody else asks malloc for, so that the workload's host blocks are told from those of libc and the driver. */
+/* Sizes that nobody else asks malloc for, so that the workload's host blocks are told from those of
+ * libc and the driver. */
 #define KILL_SIZE_STEP 1024u
 #define KILL_SIZE_REST 613u
 static inline int kill_is_ours(uint64_t bytes) { return bytes % KILL_SIZE_STEP == KILL_SIZE_REST; }
 
 enum kill_doing { KILL_NOTHING, KILL_ALLOC, KILL_FREE, KILL_RESIZE };
 
-struct kill_slot { uint64_t addr; uint64_t bytes; uint32_t way; uint32_t unused; }; /* addr 0: no block */
+/* addr 0: no block */
+struct kill_slot { uint64_t addr; uint64_t bytes; uint32_t way; uint32_t unused; };
 
 struct kill_thread {
 	uint32_t tid;
@@ -42,7 +47,8 @@ struct kill_thread {
 
 struct kill_truth {
 	uint32_t started;       /* all threads are at work */
-	uint32_t churn;         /* threads come and go, children are forked: `tid` is the last of a line */
+	/* threads come and go, children are forked: `tid` is the last of a line */
+	uint32_t churn;
 	uint32_t failed;        /* a call failed that should not: the run says nothing */
 	struct kill_thread threads[KILL_THREADS];
 };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kill_workload [churn] TRUTH: threads that allocate, free and resize device and host memory for ever, and keep the truth about
- * it in a shared file (kill_truth.h). The device is opened while they work on host memory already. Whoever started it
- * kills it. Misbehaves in nothing else.
+ * kill_workload [churn] TRUTH: threads that allocate, free and resize device and host memory for
+ * ever, and keep the truth about it in a shared file (kill_truth.h). The device is opened while
+ * they work on host memory already. Whoever started it kills it. Misbehaves in nothing else.
  *
- * churn: host memory alone; a thread works for a while and is succeeded by a new one that takes over its blocks, and
- * children are forked meanwhile, which allocate a little and end.
+ * churn: host memory alone; a thread works for a while and is succeeded by a new one that takes
+ * over its blocks, and children are forked meanwhile, which allocate a little and end.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -87,8 +87,12 @@ static uint64_t block_alloc(enum kill_way way, uint64_t bytes)
 	switch (way) {
 	case KILL_DEVICE: failed = cu.alloc(&device, bytes); break;
 	case KILL_ASYNC: failed = cu.alloc_async(&device, bytes, NULL); break;
-	case KILL_MANAGED: failed = cu.alloc_managed(&device, bytes, 1 /* CU_MEM_ATTACH_GLOBAL */); break;
-	case KILL_PINNED: failed = cu.alloc_pinned(&pinned, bytes, 0); return failed ? 0 : (uint64_t)(uintptr_t)pinned;
+	case KILL_MANAGED:
+		failed = cu.alloc_managed(&device, bytes, 1 /* CU_MEM_ATTACH_GLOBAL */);
+		break;
+	case KILL_PINNED:
+		failed = cu.alloc_pinned(&pinned, bytes, 0);
+		return failed ? 0 : (uint64_t)(uintptr_t)pinned;
 	default: return (uint64_t)(uintptr_t)malloc(bytes);
 	}
 	return failed ? 0 : device;
@@ -104,11 +108,18 @@ static bool block_free(enum kill_way way, uint64_t addr)
 	}
 }
 
-static void publish(uint32_t *field, uint32_t value) { __atomic_store_n(field, value, __ATOMIC_RELEASE); }
-static void publish_addr(struct kill_slot *slot, uint64_t addr) { __atomic_store_n(&slot->addr, addr, __ATOMIC_RELEASE); }
+static void publish(uint32_t *field, uint32_t value)
+{
+	__atomic_store_n(field, value, __ATOMIC_RELEASE);
+}
+static void publish_addr(struct kill_slot *slot, uint64_t addr)
+{
+	__atomic_store_n(&slot->addr, addr, __ATOMIC_RELEASE);
+}
 static void count(uint64_t *counter) { __atomic_store_n(counter, *counter + 1, __ATOMIC_RELEASE); }
 
-static bool do_alloc(struct kill_thread *me, struct kill_slot *slot, enum kill_way way, uint64_t bytes)
+static bool do_alloc(struct kill_thread *me, struct kill_slot *slot, enum kill_way way,
+                     uint64_t bytes)
 {
 	uint64_t addr;
 
@@ -163,7 +174,9 @@ static bool step(struct kill_thread *me, unsigned *seed, bool with_device)
 
 	me->slot = index;
 	if (!slot->addr)
-		done = do_alloc(me, slot, with_device ? (enum kill_way)(rand_r(seed) % KILL_WAYS) : KILL_HOST, bytes);
+		done = do_alloc(me, slot,
+		                with_device ? (enum kill_way)(rand_r(seed) % KILL_WAYS) : KILL_HOST,
+		                bytes);
 	else if (slot->way == KILL_HOST && rand_r(seed) % 3 == 0)
 		done = do_resize(me, slot, bytes);
 	else
@@ -210,7 +223,8 @@ static void *work_and_bequeath(void *own)
 static void child_work(unsigned seed)
 {
 	for (unsigned i = 0; i < KILL_CHILD_ALLOCS; i++) {
-		void *block = malloc((size_t)(rand_r(&seed) % 200) * KILL_SIZE_STEP + KILL_SIZE_REST);
+		void *block = malloc((size_t)(rand_r(&seed) % 200) * KILL_SIZE_STEP +
+		                     KILL_SIZE_REST);
 		if (i >= KILL_CHILD_KEEPS)
 			free(block);
 	}
@@ -244,9 +258,11 @@ int main(int argc, char **argv)
 	int fd = argc == 2 || argc == 3 ? open(argv[argc - 1], O_RDWR) : -1;
 	pthread_t threads[KILL_THREADS];
 
-	truth = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof *truth, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	truth = fd < 0 ? MAP_FAILED
+	               : mmap(NULL, sizeof *truth, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (truth == MAP_FAILED) {
-		fprintf(stderr, "usage: kill_workload [churn] TRUTH (a file of %zu bytes)\n", sizeof *truth);
+		fprintf(stderr, "usage: kill_workload [churn] TRUTH (a file of %zu bytes)\n",
+		        sizeof *truth);
 		return 2;
 	}
 	if (truth->started) {

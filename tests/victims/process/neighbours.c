@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shares the device with others (SIMCUDA_TENANTS, or whoever is there), has NVML open as serving processes do, and grows
- * until a request fails. Then it asks NVML who is there: by the oldest function and its own declarations. Whoever else
- * asks NVML in this process must leave it as open as it was: that is looked at, too. With --without-nvml it opens none.
+ * Shares the device with others (SIMCUDA_TENANTS, or whoever is there), has NVML open as serving
+ * processes do, and grows until a request fails. Then it asks NVML who is there: by the oldest
+ * function and its own declarations. Whoever else asks NVML in this process must leave it as open
+ * as it was: that is looked at, too. With --without-nvml it opens none.
  */
 #include "tests/victims/doors.h"
 
@@ -19,7 +20,8 @@ static void nvml_open(void)
 {
 	char bus[32] = "";
 	int (*bus_id)(char *, int, int);
-	void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL), *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+	void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL),
+	     *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
 	if (!library || !driver)
 		skip("no libnvidia-ml.so.1 here");
 	*(void **)&nvml.init = dlsym(library, "nvmlInit_v2");
@@ -38,7 +40,8 @@ static void tell_neighbours(void)
 	struct { unsigned pid; unsigned long long bytes; } records[TENANTS];
 	unsigned count = TENANTS;
 	unsigned long long sum = 0, untold = 0, told = 0;
-	must(nvml.processes(nvml.device, &count, records), "NVML's list of processes, with NVML open since the start");
+	must(nvml.processes(nvml.device, &count, records),
+	     "NVML's list of processes, with NVML open since the start");
 	for (unsigned i = 0; i < count; i++) {
 		if (records[i].pid == (unsigned)getpid())
 			continue;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A launcher and its ranks: rank 2 takes more than the others until a request fails, and the launcher ends the rest, as torchrun does. */
+/* A launcher and its ranks: rank 2 takes more than the others until a request fails, and the
+ * launcher ends the rest, as torchrun does. */
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -64,7 +65,8 @@ int main(int argc, char **argv)
 		}
 	if (WEXITSTATUS(status) != 1)
 		return WEXITSTATUS(status);
-	say("run first_failed %d failed 1 ended_by_it %d peers %d median_held_bytes %zu outlier %d", pids[GREEDY], RANKS - 1, RANKS, 256 * MiB, pids[GREEDY]);
+	say("run first_failed %d failed 1 ended_by_it %d peers %d median_held_bytes %zu outlier %d",
+	    pids[GREEDY], RANKS - 1, RANKS, 256 * MiB, pids[GREEDY]);
 	say("process pid %d", pids[GREEDY]);
 	say("live kind device bytes %zu count 5", 768 * MiB);
 	say("end state exit 1");

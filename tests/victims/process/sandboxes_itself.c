@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sandboxes_itself eperm|kill: works, then lets the kernel refuse (or punish by death) every further opening of a file,
- * as sandboxes do, and works on: 100 MiB in blocks, threads, and a device where there is one open already.
+ * sandboxes_itself eperm|kill: works, then lets the kernel refuse (or punish by death) every
+ * further opening of a file, as sandboxes do, and works on: 100 MiB in blocks, threads, and a
+ * device where there is one open already.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -28,7 +29,8 @@ static void sandbox(uint32_t verdict)
 	};
 	struct sock_fprog program = { sizeof code / sizeof *code, code };
 
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) {
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) {
 		perror("sandboxes_itself");
 		exit(2);
 	}
@@ -57,7 +59,8 @@ int main(int argc, char **argv)
 
 	if (argc < 2)
 		return 2;
-	sandbox(strcmp(argv[1], "kill") == 0 ? SECCOMP_RET_KILL_PROCESS : SECCOMP_RET_ERRNO | 1 /* EPERM */);
+	sandbox(strcmp(argv[1], "kill") == 0 ? SECCOMP_RET_KILL_PROCESS
+	                                     : SECCOMP_RET_ERRNO | 1 /* EPERM */);
 	pthread_create(&thread, NULL, work, &sum);
 	pthread_join(thread, NULL);
 	work(&sum);

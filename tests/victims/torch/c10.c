@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libc10.so for torch_allocator: the functions by which PyTorch tells its profiler of memory, in all shapes that releases
- * had, under their mangled names. What arrives is added up: the recorder must hand on every call as it came.
+ * libc10.so for torch_allocator: the functions by which PyTorch tells its profiler of memory, in
+ * all shapes that releases had, under their mangled names. What arrives is added up: the recorder
+ * must hand on every call as it came.
  */
 #include <stdatomic.h>
 #include "tests/victims/torch/c10.h"
@@ -11,7 +12,8 @@
 static struct c10_sums sums;
 static atomic_uint_fast64_t mixed; /* over all arguments, so that none is lost or swapped */
 
-static void arrived(const void *ptr, int64_t bytes, uint64_t allocated, uint64_t reserved, struct c10_device device)
+static void arrived(const void *ptr, int64_t bytes, uint64_t allocated, uint64_t reserved,
+                    struct c10_device device)
 {
 	sums.reports++;
 	sums.came_bytes += bytes > 0 ? bytes : 0;
@@ -24,14 +26,19 @@ static void arrived(const void *ptr, int64_t bytes, uint64_t allocated, uint64_t
 
 EXPORT struct c10_sums c10_sums(void) { return sums; }
 
-EXPORT void C10_REPORT_3(void *ptr, int64_t bytes, struct c10_device device) { arrived(ptr, bytes, 0, 0, device); }
+EXPORT void C10_REPORT_3(void *ptr, int64_t bytes, struct c10_device device)
+{
+	arrived(ptr, bytes, 0, 0, device);
+}
 
-EXPORT void C10_REPORT_L(void *ptr, int64_t bytes, int64_t allocated, int64_t reserved, struct c10_device device)
+EXPORT void C10_REPORT_L(void *ptr, int64_t bytes, int64_t allocated, int64_t reserved,
+                         struct c10_device device)
 {
 	arrived(ptr, bytes, (uint64_t)allocated, (uint64_t)reserved, device);
 }
 
-EXPORT void C10_REPORT_M(void *ptr, int64_t bytes, size_t allocated, size_t reserved, struct c10_device device)
+EXPORT void C10_REPORT_M(void *ptr, int64_t bytes, size_t allocated, size_t reserved,
+                         struct c10_device device)
 {
 	arrived(ptr, bytes, allocated, reserved, device);
 }

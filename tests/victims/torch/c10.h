@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What libc10.so exports to libc10_cuda.so in PyTorch, and sums for the test. Not thread-safe: one lock is held around it, as in PyTorch. */
+/* What libc10.so exports to libc10_cuda.so in PyTorch, and sums for the test. Not thread-safe: one
+ * lock is held around it, as in PyTorch. */
 #ifndef VICTIMS_TORCH_C10_H
 #define VICTIMS_TORCH_C10_H
 
@@ -18,8 +19,10 @@ struct c10_sums { uint64_t reports, failures; int64_t came_bytes, went_bytes; ui
 
 struct c10_sums c10_sums(void);
 void C10_REPORT_3(void *ptr, int64_t bytes, struct c10_device device);
-void C10_REPORT_L(void *ptr, int64_t bytes, int64_t allocated, int64_t reserved, struct c10_device device);
-void C10_REPORT_M(void *ptr, int64_t bytes, size_t allocated, size_t reserved, struct c10_device device);
+void C10_REPORT_L(void *ptr, int64_t bytes, int64_t allocated, int64_t reserved,
+                  struct c10_device device);
+void C10_REPORT_M(void *ptr, int64_t bytes, size_t allocated, size_t reserved,
+                  struct c10_device device);
 void C10_OOM_L(int64_t bytes, int64_t allocated, int64_t reserved, struct c10_device device);
 void C10_OOM_M(int64_t bytes, size_t allocated, size_t reserved, struct c10_device device);
 void C10_OOM_MMM(size_t bytes, size_t allocated, size_t reserved, struct c10_device device);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libc10_cuda.so for torch_allocator: pools, segments, blocks, and the reports, made through the PLT as in PyTorch. */
+/* libc10_cuda.so for torch_allocator: pools, segments, blocks, and the reports, made through the
+ * PLT as in PyTorch. */
 #include "tests/victims/torch/c10_cuda.h"
 
 #include <bsd/sys/tree.h>
@@ -9,11 +10,13 @@
 #define MiB ((size_t)1 << 20)
 
 enum { BLOCK_LEAST = 512, DEVICE = 0 };
-static const size_t small_max = 1 * MiB, small_segment = 2 * MiB, large_least = 10 * MiB, large_segment = 20 * MiB, large_round = 2 * MiB;
+static const size_t small_max = 1 * MiB, small_segment = 2 * MiB, large_least = 10 * MiB,
+		    large_segment = 20 * MiB, large_round = 2 * MiB;
 
 struct pool;
 
-/* Blocks of one segment in order of address. In an expandable segment parts of the reservation are not mapped: blocks, too. */
+/* Blocks of one segment in order of address. In an expandable segment parts of the reservation are
+ * not mapped: blocks, too. */
 struct torch_block {
 	RB_ENTRY(torch_block) by_size;   /* in its pool, while free and mapped */
 	struct torch_block *before, *after; /* in its segment */
@@ -30,7 +33,8 @@ static int compare_blocks(const struct torch_block *a, const struct torch_block 
 		return a->bytes < b->bytes ? -1 : 1;
 	return a->addr < b->addr ? -1 : a->addr > b->addr;
 }
-RB_GENERATE_INTERNAL(size_tree, torch_block, by_size, compare_blocks, static __attribute__((unused)))
+RB_GENERATE_INTERNAL(size_tree, torch_block, by_size, compare_blocks,
+                     static __attribute__((unused)))
 
 enum { SEGMENTS_MAX = 65536, POOLS = 2 * TORCH_STREAMS };
 static struct pool {
@@ -38,7 +42,8 @@ static struct pool {
 	struct size_tree free;
 	struct torch_block *segments[SEGMENTS_MAX]; /* first blocks */
 	unsigned segment_count;
-	CUmemGenericAllocationHandle *chunks;       /* of the expandable segment, by index; 0 not mapped */
+	/* of the expandable segment, by index; 0 not mapped */
+	CUmemGenericAllocationHandle *chunks;
 	size_t chunk_bytes, chunk_count;
 	CUdeviceptr reservation;
 } pools[POOLS]; /* of stream i: small 2i, large 2i + 1 */
@@ -46,7 +51,9 @@ static unsigned stream;
 
 static struct torch_settings set;
 static struct torch_books books;
-static const CUmemAllocationProp on_device = { .type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = { CU_MEM_LOCATION_TYPE_DEVICE, DEVICE } };
+static const CUmemAllocationProp on_device = {
+	.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = { CU_MEM_LOCATION_TYPE_DEVICE, DEVICE },
+};
 static const CUmemAccessDesc read_write = { { CU_MEM_LOCATION_TYPE_DEVICE, DEVICE }, 3 };
 
 /* ---- reports ---- */
@@ -72,7 +79,8 @@ static void report_failure(size_t bytes)
 	if (set.silent || set.era == TORCH_3)
 		return;
 	if (set.era == TORCH_L)
-		C10_OOM_L((int64_t)bytes, (int64_t)books.allocated, (int64_t)books.reserved, device);
+		C10_OOM_L((int64_t)bytes, (int64_t)books.allocated, (int64_t)books.reserved,
+		          device);
 	else if (set.era == TORCH_M)
 		C10_OOM_M((int64_t)bytes, books.allocated, books.reserved, device);
 	else
@@ -96,7 +104,8 @@ static struct torch_block *new_block(struct pool *pool, CUdeviceptr addr, size_t
 /* Cuts the block behind `bytes`; returns the rest, which has its state. */
 static struct torch_block *cut(struct torch_block *block, size_t bytes)
 {
-	struct torch_block *rest = new_block(block->pool, block->addr + bytes, block->bytes - bytes, block->mapped);
+	struct torch_block *rest = new_block(block->pool, block->addr + bytes, block->bytes - bytes,
+	                                     block->mapped);
 	rest->before = block;
 	rest->after = block->after;
 	if (rest->after)
@@ -128,7 +137,8 @@ static void leave_tree(struct torch_block *block)
 		RB_REMOVE(size_tree, &block->pool->free, block);
 }
 
-/* A block became free, or mapped, or no longer mapped: joined with such neighbours and, if mapped, found by its size again. */
+/* A block became free, or mapped, or no longer mapped: joined with such neighbours and, if mapped,
+ * found by its size again. */
 static struct torch_block *settle(struct torch_block *block)
 {
 	if (joins(block, block->after)) {
@@ -158,10 +168,14 @@ static size_t segment_bytes(size_t bytes)
 {
 	if (bytes <= small_max)
 		return small_segment;
-	return bytes < large_least ? large_segment : (bytes + large_round - 1) / large_round * large_round;
+	return bytes < large_least ? large_segment
+	                           : (bytes + large_round - 1) / large_round * large_round;
 }
 
-static bool is_capped(size_t bytes) { return set.reserved_max && books.reserved + bytes > set.reserved_max; }
+static bool is_capped(size_t bytes)
+{
+	return set.reserved_max && books.reserved + bytes > set.reserved_max;
+}
 
 static struct torch_block *take_segment(struct pool *pool, size_t bytes)
 {
@@ -202,9 +216,11 @@ static void open_reservation(struct pool *pool)
 	pool->chunk_bytes = pool->small ? small_segment : large_segment;
 	pool->chunk_count = (total + total / 8) / pool->chunk_bytes;
 	pool->chunks = calloc(pool->chunk_count, sizeof *pool->chunks);
-	if (!pool->chunks || set.reserve(&pool->reservation, pool->chunk_count * pool->chunk_bytes, 0, 0, 0))
+	if (!pool->chunks ||
+	    set.reserve(&pool->reservation, pool->chunk_count * pool->chunk_bytes, 0, 0, 0))
 		abort();
-	add_segment(pool, new_block(pool, pool->reservation, pool->chunk_count * pool->chunk_bytes, false));
+	add_segment(pool, new_block(pool, pool->reservation, pool->chunk_count * pool->chunk_bytes,
+	                            false));
 }
 
 /* All chunks or none: the first that cannot be had gives the others back. */
@@ -217,16 +233,19 @@ static bool map_chunks(struct pool *pool, size_t from, size_t to)
 			return false;
 		}
 	for (size_t i = from; i < to; i++)
-		if (set.map(pool->reservation + i * pool->chunk_bytes, pool->chunk_bytes, 0, pool->chunks[i], 0))
+		if (set.map(pool->reservation + i * pool->chunk_bytes, pool->chunk_bytes, 0,
+		            pool->chunks[i], 0))
 			abort();
-	return set.set_access(pool->reservation + from * pool->chunk_bytes, (to - from) * pool->chunk_bytes, &read_write, 1) == CUDA_SUCCESS;
+	return set.set_access(pool->reservation + from * pool->chunk_bytes,
+	                      (to - from) * pool->chunk_bytes, &read_write, 1) == CUDA_SUCCESS;
 }
 
 /* Maps the first `bytes` of a block that is not mapped, rounded up to chunks. */
 static struct torch_block *map_block(struct torch_block *block, size_t bytes)
 {
 	struct pool *pool = block->pool;
-	size_t from = (block->addr - pool->reservation) / pool->chunk_bytes, count = (bytes + pool->chunk_bytes - 1) / pool->chunk_bytes;
+	size_t from = (block->addr - pool->reservation) / pool->chunk_bytes,
+	       count = (bytes + pool->chunk_bytes - 1) / pool->chunk_bytes;
 	if (!map_chunks(pool, from, from + count))
 		return NULL;
 	if (block->bytes > count * pool->chunk_bytes)
@@ -244,7 +263,8 @@ static bool has_room(const struct torch_block *block, size_t bytes)
 	return room >= bytes;
 }
 
-/* The lowest addresses that are not mapped, with the free block before them, and all that is missing there mapped. */
+/* The lowest addresses that are not mapped, with the free block before them, and all that is
+ * missing there mapped. */
 static struct torch_block *expand(struct pool *pool, size_t bytes)
 {
 	struct torch_block *block = NULL, *start = NULL;
@@ -261,7 +281,8 @@ static struct torch_block *expand(struct pool *pool, size_t bytes)
 		start = map_block(start, start->bytes < bytes ? start->bytes : bytes);
 	while (start && start->bytes < bytes) {
 		size_t missing = bytes - start->bytes;
-		start = map_block(start->after, missing < start->after->bytes ? missing : start->after->bytes);
+		start = map_block(start->after,
+		                  missing < start->after->bytes ? missing : start->after->bytes);
 	}
 	return start;
 }
@@ -272,11 +293,13 @@ static void unmap_block(struct torch_block *block)
 	struct pool *pool = block->pool;
 	size_t from = (block->addr - pool->reservation + pool->chunk_bytes - 1) / pool->chunk_bytes;
 	size_t to = (block->addr + block->bytes - pool->reservation) / pool->chunk_bytes;
-	CUdeviceptr start = pool->reservation + from * pool->chunk_bytes, end = pool->reservation + to * pool->chunk_bytes;
+	CUdeviceptr start = pool->reservation + from * pool->chunk_bytes,
+		    end = pool->reservation + to * pool->chunk_bytes;
 	if (from >= to)
 		return;
 	for (size_t i = from; i < to; i++)
-		if (set.unmap(pool->reservation + i * pool->chunk_bytes, pool->chunk_bytes) || set.handle_release(pool->chunks[i]))
+		if (set.unmap(pool->reservation + i * pool->chunk_bytes, pool->chunk_bytes) ||
+		    set.handle_release(pool->chunks[i]))
 			abort();
 	books.reserved -= end - start;
 	leave_tree(block);
@@ -295,8 +318,11 @@ static struct torch_block *find_cached(struct pool *pool)
 {
 	struct torch_block *block = pool->segment_count ? pool->segments[0] : NULL;
 	for (; block; block = block->after) {
-		size_t from = (block->addr - pool->reservation + pool->chunk_bytes - 1) / pool->chunk_bytes;
-		if (block->mapped && !block->allocated && pool->reservation + (from + 1) * pool->chunk_bytes <= block->addr + block->bytes)
+		size_t from = (block->addr - pool->reservation + pool->chunk_bytes - 1) /
+		              pool->chunk_bytes;
+		if (block->mapped && !block->allocated &&
+		    pool->reservation + (from + 1) * pool->chunk_bytes <=
+		            block->addr + block->bytes)
 			return block;
 	}
 	return NULL;
@@ -340,7 +366,10 @@ static struct torch_block *grow(struct pool *pool, size_t bytes)
 
 EXPORT struct torch_block *torch_malloc(size_t request)
 {
-	size_t bytes = request < BLOCK_LEAST ? BLOCK_LEAST : (request + BLOCK_LEAST - 1) / BLOCK_LEAST * BLOCK_LEAST, unused, total;
+	size_t bytes = request < BLOCK_LEAST
+	                       ? BLOCK_LEAST
+	                       : (request + BLOCK_LEAST - 1) / BLOCK_LEAST * BLOCK_LEAST,
+	       unused, total;
 	struct pool *pool = &pools[2 * stream + (bytes > small_max)];
 	struct torch_block *block = best_fit(pool, bytes);
 	if (!block && !(block = grow(pool, bytes))) {
@@ -353,7 +382,8 @@ EXPORT struct torch_block *torch_malloc(size_t request)
 		}
 	}
 	leave_tree(block);
-	if (pool->small || set.expandable ? block->bytes - bytes >= BLOCK_LEAST : block->bytes - bytes > small_max)
+	if (pool->small || set.expandable ? block->bytes - bytes >= BLOCK_LEAST
+	                                  : block->bytes - bytes > small_max)
 		RB_INSERT(size_tree, &pool->free, cut(block, bytes));
 	block->allocated = true;
 	books.allocated += block->bytes;
@@ -376,7 +406,8 @@ EXPORT struct c10_sums torch_reported(void) { return c10_sums(); }
 
 EXPORT struct torch_books torch_books(void)
 {
-	const struct torch_block *small = RB_MAX(size_tree, &pools[2 * stream].free), *large = RB_MAX(size_tree, &pools[2 * stream + 1].free);
+	const struct torch_block *small = RB_MAX(size_tree, &pools[2 * stream].free),
+				 *large = RB_MAX(size_tree, &pools[2 * stream + 1].free);
 	books.hole_small = small ? small->bytes : 0;
 	books.hole_large = large ? large->bytes : 0;
 	return books;
@@ -405,7 +436,8 @@ EXPORT bool torch_most_pinned(size_t segment_bytes_least, struct torch_pinned *p
 	for (unsigned i = 0; i < POOLS; i++)
 		for (unsigned n = 0; n < pools[i].segment_count && !set.expandable; n++) {
 			struct torch_pinned p = look_at(pools[i].segments[n]);
-			if (p.live_count && p.segment_bytes >= segment_bytes_least && (!any || p.live_bytes < pinned->live_bytes)) {
+			if (p.live_count && p.segment_bytes >= segment_bytes_least &&
+			    (!any || p.live_bytes < pinned->live_bytes)) {
 				*pinned = p;
 				any = true;
 			}

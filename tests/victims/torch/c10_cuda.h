@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PyTorch's caching allocator, its rules alone (c10/cuda/CUDACachingAllocator.cpp): one device, a few streams.
- * Sizes are bytes.
- * The caller gives the CUDA functions, as libc10_cuda.so has them from the runtime. Not thread-safe.
+ * PyTorch's caching allocator, its rules alone (c10/cuda/CUDACachingAllocator.cpp): one device, a
+ * few streams. Sizes are bytes. The caller gives the CUDA functions, as libc10_cuda.so has them
+ * from the runtime. Not thread-safe.
  */
 #ifndef VICTIMS_TORCH_C10_CUDA_H
 #define VICTIMS_TORCH_C10_CUDA_H
@@ -13,16 +13,24 @@
 #include "interpose/abi/cuda_types.h"
 #include "tests/victims/torch/c10.h"
 
-enum torch_era { TORCH_3, TORCH_L, TORCH_M, TORCH_MMM, TORCH_ERAS }; /* which shapes of the report functions are called */
+enum torch_era {
+	TORCH_3,
+	TORCH_L,
+	TORCH_M,
+	TORCH_MMM,
+	TORCH_ERAS
+}; /* which shapes of the report functions are called */
 
 struct torch_settings {
 	CUresult (*alloc)(CUdeviceptr *, size_t);
 	CUresult (*release)(CUdeviceptr);
 	CUresult (*memory)(size_t *, size_t *);
 	CUresult (*reserve)(CUdeviceptr *, size_t, size_t, CUdeviceptr, unsigned long long);
-	CUresult (*create)(CUmemGenericAllocationHandle *, size_t, const CUmemAllocationProp *, unsigned long long);
+	CUresult (*create)(CUmemGenericAllocationHandle *, size_t, const CUmemAllocationProp *,
+	                   unsigned long long);
 	CUresult (*handle_release)(CUmemGenericAllocationHandle);
-	CUresult (*map)(CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle, unsigned long long);
+	CUresult (*map)(CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle,
+	                unsigned long long);
 	CUresult (*unmap)(CUdeviceptr, size_t);
 	CUresult (*set_access)(CUdeviceptr, size_t, const CUmemAccessDesc *, size_t);
 	enum torch_era era;
@@ -47,11 +55,18 @@ CUdeviceptr torch_address(const struct torch_block *block);
 size_t torch_bytes(const struct torch_block *block);
 
 /* The allocator's own books: largest free block of either pool of this stream. */
-struct torch_books { size_t allocated, reserved, hole_small, hole_large; uint64_t events, retries; };
+struct torch_books {
+	size_t allocated, reserved, hole_small, hole_large;
+	uint64_t events, retries;
+};
 struct torch_books torch_books(void);
 
-/* The segment of at least this many bytes that the fewest live bytes keep from being free; false: none. */
-struct torch_pinned { CUdeviceptr segment, block; size_t segment_bytes, live_bytes, live_count, block_bytes; };
+/* The segment of at least this many bytes that the fewest live bytes keep from being free; false:
+ * none. */
+struct torch_pinned {
+	CUdeviceptr segment, block;
+	size_t segment_bytes, live_bytes, live_count, block_bytes;
+};
 bool torch_most_pinned(size_t segment_bytes_least, struct torch_pinned *pinned);
 
 /* What the functions behind the reports were given. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Buffers as ggml has them: one block of memory each; a graph's tensors get one, its kernels a pool. */
+/* Buffers as ggml has them: one block of memory each; a graph's tensors get one, its kernels a
+ * pool. */
 #include "tests/victims/torch/ggml.h"
 
 #include <stdlib.h>
@@ -21,7 +22,10 @@ EXPORT void *ggml_backend_buft_alloc_buffer(void *type, size_t bytes)
 	return buffer;
 }
 
-EXPORT size_t ggml_backend_buffer_get_size(void *buffer) { return ((struct buffer *)buffer)->bytes; }
+EXPORT size_t ggml_backend_buffer_get_size(void *buffer)
+{
+	return ((struct buffer *)buffer)->bytes;
+}
 
 /* As ggml does: a buffer without memory must not be asked. */
 EXPORT void *ggml_backend_buffer_get_base(void *buffer)
@@ -32,7 +36,10 @@ EXPORT void *ggml_backend_buffer_get_base(void *buffer)
 	return (void *)b->base;
 }
 
-EXPORT void ggml_backend_buffer_set_usage(void *buffer, int usage) { ((struct buffer *)buffer)->usage = usage; }
+EXPORT void ggml_backend_buffer_set_usage(void *buffer, int usage)
+{
+	((struct buffer *)buffer)->usage = usage;
+}
 
 EXPORT void ggml_backend_buffer_free(void *buffer)
 {
@@ -42,7 +49,8 @@ EXPORT void ggml_backend_buffer_free(void *buffer)
 	free(b);
 }
 
-EXPORT _Bool ggml_gallocr_reserve_n(void *allocator, void *graph, const int *node_buffers, const int *leaf_buffers)
+EXPORT _Bool ggml_gallocr_reserve_n(void *allocator, void *graph, const int *node_buffers,
+                                    const int *leaf_buffers)
 {
 	void *buffer = ggml_backend_buft_alloc_buffer(allocator, set.compute_bytes);
 	ggml_backend_buffer_set_usage(buffer, USAGE_COMPUTE);

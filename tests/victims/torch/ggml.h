@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libggml-base.so for ggml_buffers: ggml's functions around buffers, by their own names and shapes. */
+/* libggml-base.so for ggml_buffers: ggml's functions around buffers, by their own names and shapes.
+ */
 #ifndef VICTIMS_TORCH_GGML_H
 #define VICTIMS_TORCH_GGML_H
 
@@ -18,7 +19,8 @@ void *ggml_backend_buffer_get_base(void *buffer);
 size_t ggml_backend_buffer_get_size(void *buffer);
 void ggml_backend_buffer_set_usage(void *buffer, int usage);
 void ggml_backend_buffer_free(void *buffer);
-_Bool ggml_gallocr_reserve_n(void *allocator, void *graph, const int *node_buffers, const int *leaf_buffers);
+_Bool ggml_gallocr_reserve_n(void *allocator, void *graph, const int *node_buffers,
+                             const int *leaf_buffers);
 int ggml_backend_graph_compute_async(void *backend, void *graph);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Three libraries in one, for torch_allocator: a communicator and handles that take device memory while they are made. */
+/* Three libraries in one, for torch_allocator: a communicator and handles that take device memory
+ * while they are made. */
 #include <stddef.h>
 #include "interpose/abi/framework_types.h"
 #include "tests/victims/torch/handles.h"
@@ -20,7 +21,9 @@ static int take(size_t bytes)
 EXPORT int ncclCommInitRank(void **out, int ranks, nccl_UniqueId id, int rank)
 {
 	*out = &set;
-	return id.bytes[0] == 1 && id.bytes[sizeof id.bytes - 1] == 2 && ranks == 8 && rank == 7 ? take(set.communicator_bytes) : -1;
+	return id.bytes[0] == 1 && id.bytes[sizeof id.bytes - 1] == 2 && ranks == 8 && rank == 7
+	               ? take(set.communicator_bytes)
+	               : -1;
 }
 
 EXPORT int cublasCreate_v2(void **out)

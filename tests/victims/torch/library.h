@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libc10_cuda.so as Python has it: opened RTLD_LOCAL from the folder torch beside the program, its functions in `torch`.
- * torch_library_open returns NULL, or why it could not be opened. torch_find does the same for any library there: it fills
- * slots with functions.
+ * libc10_cuda.so as Python has it: opened RTLD_LOCAL from the folder torch beside the program, its
+ * functions in `torch`. torch_library_open returns NULL, or why it could not be opened. torch_find
+ * does the same for any library there: it fills slots with functions.
  */
 #ifndef VICTIMS_TORCH_LIBRARY_H
 #define VICTIMS_TORCH_LIBRARY_H
@@ -29,7 +29,8 @@ static __attribute__((unused)) struct {
 
 struct torch_function { const char *name; void **slot; };
 
-static inline const char *torch_find(const char *file, const struct torch_function *rows, unsigned count)
+static inline const char *torch_find(const char *file, const struct torch_function *rows,
+                                     unsigned count)
 {
 	static const char *const places[] = {"torch/", "../torch/"};
 	char path[4096];
@@ -50,10 +51,16 @@ static inline const char *torch_find(const char *file, const struct torch_functi
 static inline const char *torch_library_open(void)
 {
 	const struct torch_function rows[] = {
-		{"torch_open", (void **)&torch.open}, {"torch_malloc", (void **)&torch.malloc}, {"torch_free", (void **)&torch.free},
-		{"torch_empty_cache", (void **)&torch.empty_cache}, {"torch_address", (void **)&torch.address}, {"torch_bytes", (void **)&torch.bytes},
-		{"torch_books", (void **)&torch.books}, {"torch_most_pinned", (void **)&torch.most_pinned}, {"torch_reported", (void **)&torch.reported},
-		{"torch_use_stream", (void **)&torch.use_stream},
+		{ "torch_open", (void **)&torch.open },
+		{ "torch_malloc", (void **)&torch.malloc },
+		{ "torch_free", (void **)&torch.free },
+		{ "torch_empty_cache", (void **)&torch.empty_cache },
+		{ "torch_address", (void **)&torch.address },
+		{ "torch_bytes", (void **)&torch.bytes },
+		{ "torch_books", (void **)&torch.books },
+		{ "torch_most_pinned", (void **)&torch.most_pinned },
+		{ "torch_reported", (void **)&torch.reported },
+		{ "torch_use_stream", (void **)&torch.use_stream },
 	};
 	return torch_find("libc10_cuda.so", rows, sizeof rows / sizeof *rows);
 }

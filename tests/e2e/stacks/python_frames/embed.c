@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program that is no interpreter and has one inside: embed PROGRAMS TRUTH. Begins and ends it three times, the last time
- * with threads of its own beside it, one of which is none of Python's. Linked to libpython, or loading it when it is needed;
- * then it is unloaded in between, while the other thread allocates.
+ * A program that is no interpreter and has one inside: embed PROGRAMS TRUTH. Begins and ends it
+ * three times, the last time with threads of its own beside it, one of which is none of Python's.
+ * Linked to libpython, or loading it when it is needed; then it is unloaded in between, while the
+ * other thread allocates.
  */
 #include <Python.h>
 #include <dlfcn.h>
@@ -29,7 +30,10 @@ static void *work_alone(void *unused)
 	return unused;
 }
 
-__attribute__((noinline)) static int run_text(const char *text) { return CALL(PyRun_SimpleString)(text) + 0; }
+__attribute__((noinline)) static int run_text(const char *text)
+{
+	return CALL(PyRun_SimpleString)(text) + 0;
+}
 
 static void *work_inside(void *text)
 {
@@ -41,7 +45,8 @@ static void *work_inside(void *text)
 
 int main(int argc, char **argv)
 {
-	char text[2048], more[] = "def by_thread(): marks.mark('thread of the program')\nby_thread()\n";
+	char text[2048],
+		more[] = "def by_thread(): marks.mark('thread of the program')\nby_thread()\n";
 	pthread_t alone, inside;
 	int failed = argc != 3;
 #if !defined LINKED
@@ -60,7 +65,10 @@ int main(int argc, char **argv)
 		return fprintf(stderr, "%s\n", dlerror()), 1;
 #endif
 	CALL(Py_InitializeEx)(0);
-	snprintf(text, sizeof text, "import sys; sys.path.insert(0, '%s'); import marks\ndef embedded(): marks.mark('embedded')\nembedded()\n", argv[1]);
+	snprintf(
+		text, sizeof text,
+		"import sys; sys.path.insert(0, '%s'); import marks\ndef embedded(): marks.mark('embedded')\nembedded()\n",
+		argv[1]);
 	failed |= run_text(text);
 	PyThreadState *state = CALL(PyEval_SaveThread)();
 	pthread_create(&inside, NULL, work_inside, more);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two threads that wait for each other: one holds the GIL meanwhile (hold, called without letting it go), the other allocates. */
+/* Two threads that wait for each other: one holds the GIL meanwhile (hold, called without letting
+ * it go), the other allocates. */
 #include <stdlib.h>
 #include <time.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nesting ranges: what the symbol table and the DWARF index stand on, checked against a plain scan. */
+/* Nesting ranges: what the symbol table and the DWARF index stand on, checked against a plain scan.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -65,7 +66,8 @@ static uint64_t slow_value_at(const struct address_ranges *ranges, uint64_t addr
 		const struct address_range *range = &ranges->list[i];
 		if (address < range->start || address >= range->end)
 			continue;
-		if (!best || range->start > best->start || (range->start == best->start && range->end < best->end))
+		if (!best || range->start > best->start ||
+		    (range->start == best->start && range->end < best->end))
 			best = range;
 	}
 	return best ? best->value : NONE;
@@ -82,7 +84,8 @@ static void test_address_ranges__equals_a_scan(void **state)
 		}
 		address_ranges_sort(&ranges);
 		for (uint64_t address = 0; address < 240; address++)
-			assert_int_equal(value_at(&ranges, address), slow_value_at(&ranges, address));
+			assert_int_equal(value_at(&ranges, address),
+			                 slow_value_at(&ranges, address));
 		address_ranges_fini(&ranges);
 	}
 }

@@ -35,7 +35,10 @@ static void refused(const struct cmd *cmd, const char *line, const char *error)
 
 static void test_parse__values(void **state)
 {
-	assert_int_equal(parse(&cmd_run, "run --host=full --size=8MiB --stack-depth 12 --python=0 --probe -fqo out -- prog -v"), 0);
+	assert_int_equal(
+		parse(&cmd_run,
+	              "run --host=full --size=8MiB --stack-depth 12 --python=0 --probe -fqo out -- prog -v"),
+		0);
 	assert_int_equal(opts_number(&opts, "host", 9), 2);
 	assert_int_equal(opts_number(&opts, "size", 0), 8 << 20);
 	assert_int_equal(opts_number(&opts, "stack-depth", 0), 12);
@@ -80,16 +83,21 @@ static void test_parse__errors_name_what_is_expected(void **state)
 	refused(&cmd_report, "report --output", "option '--output' needs a value");
 	refused(&cmd_report, "report -o", "option '-o' needs a value");
 	refused(&cmd_report, "report --output=", "--output needs a value that is not empty");
-	refused(&cmd_report, "report --format=xml", "invalid value 'xml' for --format: expected one of text|json");
+	refused(&cmd_report, "report --format=xml",
+	        "invalid value 'xml' for --format: expected one of text|json");
 	refused(&cmd_run, "run --python=2", "invalid value '2' for --python: expected one of 0|1");
-	refused(&cmd_run, "run --size=1", "invalid value '1' for --size: expected a size from 4.00 MiB to 4.00 GiB");
-	refused(&cmd_run, "run --stack-depth=0", "invalid value '0' for --stack-depth: expected a number from 1 to 256");
+	refused(&cmd_run, "run --size=1",
+	        "invalid value '1' for --size: expected a size from 4.00 MiB to 4.00 GiB");
+	refused(&cmd_run, "run --stack-depth=0",
+	        "invalid value '0' for --stack-depth: expected a number from 1 to 256");
 }
 
 static void test_parse__no_abbreviations(void **state)
 {
-	refused(&cmd_report, "report --forma=json", "unknown option '--forma'; did you mean '--format'?");
-	refused(&cmd_report, "report --forma json", "unknown option '--forma'; did you mean '--format'?");
+	refused(&cmd_report, "report --forma=json",
+	        "unknown option '--forma'; did you mean '--format'?");
+	refused(&cmd_report, "report --forma json",
+	        "unknown option '--forma'; did you mean '--format'?");
 	refused(&cmd_report, "report --js", "unknown option '--js'; did you mean '--json'?");
 }
 
@@ -114,11 +122,14 @@ static void test_settings__compose(void **state)
 {
 	char out[256], error[256];
 	assert_int_equal(parse(&cmd_run, "run --host=full --probe --stack-depth=12 -v x"), 0);
-	assert_int_equal(settings_compose(&opts, "size=8MiB", "start=1", out, sizeof out, error, sizeof error), 0);
+	assert_int_equal(settings_compose(&opts, "size=8MiB", "start=1", out, sizeof out, error,
+	                                  sizeof error),
+	                 0);
 	assert_string_equal(out, "size=8MiB:start=1:verbose=1:host=full:stack_depth=12:probe=1");
 	assert_int_equal(settings_compose(&opts, NULL, NULL, out, 12, error, sizeof error), -1);
 	assert_int_equal(parse(&cmd_run, "run --termination-log=/a:b x"), 0);
-	assert_int_equal(settings_compose(&opts, NULL, NULL, out, sizeof out, error, sizeof error), -1);
+	assert_int_equal(settings_compose(&opts, NULL, NULL, out, sizeof out, error, sizeof error),
+	                 -1);
 	assert_non_null(strstr(error, "separates settings by ':'"));
 }
 
@@ -130,12 +141,16 @@ static void test_tables__fit_and_are_whole(void **state)
 		assert_ptr_equal(cmd_find(cmd_table, cmd_table[i]->name), cmd_table[i]);
 		for (size_t a = 0; a < opts.count; a++) {
 			assert_true(strlen(opts.rows[a].opt.help) > 5);
-			assert_true((opts.rows[a].opt.type == OPT_FLAG || opts.rows[a].opt.type == OPT_SWITCH) == !opts.rows[a].opt.value);
+			assert_true((opts.rows[a].opt.type == OPT_FLAG ||
+			             opts.rows[a].opt.type == OPT_SWITCH) ==
+			            !opts.rows[a].opt.value);
 			for (size_t b = 0; b < a; b++)
-				assert_true(!opts.rows[a].opt.letter || opts.rows[a].opt.letter != opts.rows[b].opt.letter);
+				assert_true(!opts.rows[a].opt.letter ||
+				            opts.rows[a].opt.letter != opts.rows[b].opt.letter);
 		}
 		/* everywhere */
-		opts_has(&opts, "help"), opts_has(&opts, "version"), opts_has(&opts, "quiet"), opts_has(&opts, "verbose"), opts_has(&opts, "color");
+		opts_has(&opts, "help"), opts_has(&opts, "version"), opts_has(&opts, "quiet"),
+			opts_has(&opts, "verbose"), opts_has(&opts, "color");
 	}
 }
 
@@ -148,7 +163,9 @@ static void test_suggest__near_and_far(void **state)
 	assert_string_equal(cmd_nearest(cmd_table, "reprt"), "report");
 	assert_string_equal(cmd_nearest(cmd_table, "docter"), "doctor");
 	assert_null(cmd_nearest(cmd_table, "xyzzy"));
-	assert_null(cmd_nearest(cmd_table, "a-very-long-word-that-no-command-has-and-that-goes-on-and-on-and-on-and-on"));
+	assert_null(cmd_nearest(
+		cmd_table,
+		"a-very-long-word-that-no-command-has-and-that-goes-on-and-on-and-on-and-on"));
 }
 
 int main(void)

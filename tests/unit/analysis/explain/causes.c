@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each cause and its neighbour, from recordings made by hand; the rule for confidence; sentences whose figures exist. */
+/* Each cause and its neighbour, from recordings made by hand; the rule for confidence; sentences
+ * whose figures exist. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +16,15 @@
 
 static const struct maker_plan roomy = { 512, 16384, 512, 4096, 8192, 8192, 64, 64, 8, 0, 0 };
 
-enum { SITE_WEIGHTS = 11, SITE_KV = 12, SITE_SLOT = 13, SITE_STEP = 14, SITE_KEEP = 15, SITE_GROW = 16, SITE_OTHER = 17 };
+enum {
+	SITE_WEIGHTS = 11,
+	SITE_KV = 12,
+	SITE_SLOT = 13,
+	SITE_STEP = 14,
+	SITE_KEEP = 15,
+	SITE_GROW = 16,
+	SITE_OTHER = 17
+};
 
 struct world { struct maker *m; uint64_t next, held; };
 
@@ -70,7 +79,9 @@ static void weights(struct world *w, unsigned layers, uint64_t layer_bytes)
 
 static void ask_memory(struct world *w)
 {
-	maker_event(w->m, (struct cuf_event){ .op = CUF_OP_FREE_MEMORY, .bytes = room(w), .aux = TOTAL, .hook = 104 });
+	maker_event(w->m, (struct cuf_event){
+		.op = CUF_OP_FREE_MEMORY, .bytes = room(w), .aux = TOTAL, .hook = 104,
+	});
 }
 
 static struct facts *fails(struct world *w, uint64_t bytes, uint32_t site)
@@ -88,7 +99,8 @@ static bool in_recording(const struct maker *m, uint64_t seq)
 	return seq && seq <= m->h->next_seq; /* nothing left these rings */
 }
 
-/* What every verdict must keep: a sentence, events that exist, a confidence within its bounds, figures in its advice. */
+/* What every verdict must keep: a sentence, events that exist, a confidence within its bounds,
+ * figures in its advice. */
 static void check_form(const struct world *w, const struct fact_cause *c)
 {
 	assert_non_null(c);
@@ -204,7 +216,8 @@ static void test_causes__a_long_prompt(void **state)
 	expect(&w, facts, "S2b", CAUSE_HIGH);
 }
 
-/* Requests side by side: blocks come in a burst and go together; at the failure there are more than ever. */
+/* Requests side by side: blocks come in a burst and go together; at the failure there are more than
+ * ever. */
 static void test_causes__too_many_at_once(void **state)
 {
 	struct world w = begin(0);
@@ -219,11 +232,13 @@ static void test_causes__too_many_at_once(void **state)
 	while (room(&w) >= 1 * GiB)
 		take(&w, 1 * GiB, SITE_SLOT);
 	struct facts *facts = fails(&w, 1 * GiB, SITE_SLOT);
-	assert_int_equal(facts->cause->fixes[0].value, (TOTAL - CONTEXT - 16 * (256 * MiB + 8 * MiB)) / (1 * GiB));
+	assert_int_equal(facts->cause->fixes[0].value,
+	                 (TOTAL - CONTEXT - 16 * (256 * MiB + 8 * MiB)) / (1 * GiB));
 	expect(&w, facts, "S5", CAUSE_MEDIUM);
 }
 
-/* The wave that fails is called from elsewhere than the waves before it: what they have in common is the size. */
+/* The wave that fails is called from elsewhere than the waves before it: what they have in common
+ * is the size. */
 static void test_causes__too_many_at_once_from_another_caller(void **state)
 {
 	struct world w = begin(0);
@@ -243,7 +258,8 @@ static void test_causes__too_many_at_once_from_another_caller(void **state)
 	expect(&w, facts, "S5", CAUSE_MEDIUM);
 }
 
-/* A cache of sequences that come and go is at its highest, and a small step is refused: it is the cache that filled the device. */
+/* A cache of sequences that come and go is at its highest, and a small step is refused: it is the
+ * cache that filled the device. */
 static void test_causes__whoever_asks_last_did_not_fill_the_device(void **state)
 {
 	struct world w = begin(0);
@@ -382,7 +398,8 @@ static void test_causes__page_locked_memory_is_not_the_device(void **state)
 	maker_end(w.m, CUF_END_EXIT, 1);
 	struct facts *facts;
 	assert_int_equal(facts_build_memory(w.m->data, w.m->bytes, NULL, &facts, NULL), 0);
-	assert_non_null(strstr(facts->cause->summary, "1.00 GiB of page-locked host memory were refused"));
+	assert_non_null(
+		strstr(facts->cause->summary, "1.00 GiB of page-locked host memory were refused"));
 	assert_int_equal(facts->cause->site.id, SITE_STEP);
 	expect(&w, facts, "S9.H6", CAUSE_HIGH);
 }
@@ -494,14 +511,16 @@ static void test_score__is_base_weights_and_what_the_recording_is_worth(void **s
 	assert_true(cause_score(&rule, &e) == 0); /* no rule of the end */
 }
 
-/* Every {figure} of every sentence is one that exists; a misspelt one would stand in a report as it is. */
+/* Every {figure} of every sentence is one that exists; a misspelt one would stand in a report as it
+ * is. */
 static void check_sentence(const char *words)
 {
 	for (const char *open = words; words && (open = strchr(open, '{')); open++) {
 		size_t at = open[1] == '@' ? 2 : 1, bytes = strcspn(open, "}") - at;
 		bool found = false;
 		for (enum figure f = 0; f < FIGURE_MAX; f++)
-			found |= strlen(figure_rows[f].name) == bytes && !memcmp(figure_rows[f].name, open + at, bytes);
+			found |= strlen(figure_rows[f].name) == bytes &&
+			         !memcmp(figure_rows[f].name, open + at, bytes);
 		if (!found)
 			fail_msg("no figure for: %s", open);
 	}
@@ -517,16 +536,21 @@ static void test_tables__sentences_thresholds_and_advice(void **state)
 		bool advised = !strcmp(r->id, "S0");
 		assert_true(r->base > 0 && r->base < 1 && r->needs[0].threshold > 0 && r->scope);
 		assert_true(!*r->about == !*r->source);
-		assert_true(strlen(r->name) + strlen(r->id) + strlen(" (, confidence medium)") <= 71); /* a line of the first screen */
-		assert_string_equal(cause_named(r->id)->name_id, r->name_id); /* one name for all rows of an id */
+		/* a line of the first screen */
+		assert_true(strlen(r->name) + strlen(r->id) + strlen(" (, confidence medium)") <=
+		            71);
+		/* one name for all rows of an id */
+		assert_string_equal(cause_named(r->id)->name_id, r->name_id);
 		assert_string_equal(cause_named(r->name_id)->id, r->id);
 		for (size_t i = 0; i < 3 && r->summaries[i]; i++)
 			check_sentence(r->summaries[i]);
-		for (const struct cause_term *t = r->terms; t < r->terms + CAUSE_TERMS && t->threshold > 0; t++)
+		for (const struct cause_term *t = r->terms;
+		     t < r->terms + CAUSE_TERMS && t->threshold > 0; t++)
 			assert_true(fabs(t->weight) <= 0.5 && t->weight != 0);
 		for (size_t i = 0; cause_advice_row(i, &advice); i++) {
 			size_t bytes = strcspn(advice.cause, "*");
-			advised |= advice.cause[bytes] ? !strncmp(r->id, advice.cause, bytes) : !strcmp(r->id, advice.cause);
+			advised |= advice.cause[bytes] ? !strncmp(r->id, advice.cause, bytes)
+			                               : !strcmp(r->id, advice.cause);
 		}
 		if (!advised)
 			fail_msg("no advice for %s", r->id);

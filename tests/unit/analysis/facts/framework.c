@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A framework's blocks inside the driver's: segments, their holes, who pins them, whose bytes they are, what failed. */
+/* A framework's blocks inside the driver's: segments, their holes, who pins them, whose bytes they
+ * are, what failed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +14,8 @@
 
 static struct maker *begin(void)
 {
-	static const struct maker_plan plan = { 256, 4096, 16, 4096, 8192, 1024, 256, 64, 32, 256, 4096 };
+	static const struct maker_plan plan = { 256, 4096, 16, 4096, 8192, 1024,
+		                                256, 64,   32, 256,  4096 };
 	struct maker *m = maker_new(&plan);
 	maker_device(m, 0, TOTAL);
 	for (uint32_t id = 1; id < 20; id++)
@@ -36,7 +38,8 @@ static void done(struct maker *m, struct facts *facts)
 	for (size_t d = 0; d < facts->device_count; d++) {
 		uint64_t sum = 0;
 		for (size_t i = 0; i < facts->devices[d].owner_count; i++)
-			if (facts->devices[d].owners[i].in_sum && facts->devices[d].owners[i].bytes != CUF_UNKNOWN)
+			if (facts->devices[d].owners[i].in_sum &&
+			    facts->devices[d].owners[i].bytes != CUF_UNKNOWN)
 				sum += facts->devices[d].owners[i].bytes;
 		assert_int_equal(sum, facts->devices[d].total_bytes);
 	}
@@ -73,7 +76,8 @@ static void segment_freed(struct maker *m, uint64_t addr)
 	maker_free(m, addr);
 }
 
-/* T6: 100 segments of 20 MiB, each with 1 MiB live. Nothing larger than 19 MiB fits, although 1.9 GiB are free inside. */
+/* T6: 100 segments of 20 MiB, each with 1 MiB live. Nothing larger than 19 MiB fits, although 1.9
+ * GiB are free inside. */
 static void test_segments__checkerboard(void **state)
 {
 	struct maker *m = begin();
@@ -125,7 +129,8 @@ static void test_segments__checkerboard(void **state)
 	done(m, facts);
 }
 
-/* Two pools: a small request is never served from a large segment, nor the other way round; segments that touch are two. */
+/* Two pools: a small request is never served from a large segment, nor the other way round;
+ * segments that touch are two. */
 static void test_segments__pools_and_edges(void **state)
 {
 	struct maker *m = begin();
@@ -135,7 +140,8 @@ static void test_segments__pools_and_edges(void **state)
 	segment(m, BASE + 2 * MiB, SEGMENT, 1);
 	maker_block(m, 0, BASE + 8 * MiB, 2 * MiB, 4);        /* holes of 6 and 12 MiB */
 	segment(m, BASE + 2 * MiB + SEGMENT, SEGMENT, 1);     /* begins where the other ends */
-	maker_block(m, 0, BASE + 2 * MiB + SEGMENT + 11 * MiB, 9 * MiB, 4); /* a hole of 11 MiB at its head */
+	/* a hole of 11 MiB at its head */
+	maker_block(m, 0, BASE + 2 * MiB + SEGMENT + 11 * MiB, 9 * MiB, 4);
 	maker_fail_of(m, CUF_KIND_FRAMEWORK, 0, 1 * MiB, 0, TOTAL, 5);
 	maker_end(m, CUF_END_ABORT, 6);
 	facts = report_at(m, FACTS_AT_AUTO, 0);
@@ -156,12 +162,14 @@ static void test_segments__pools_and_edges(void **state)
 	done(m, facts);
 }
 
-/* What is cached and empty is known by its site, by what it once held, or by who asked for it; another's block is not. */
+/* What is cached and empty is known by its site, by what it once held, or by who asked for it;
+ * another's block is not. */
 static void test_segments__empty_ones(void **state)
 {
 	struct maker *m = begin();
 	struct facts *facts;
-	maker_module(m, 1, 0x401000 + 9 * 0x1000, 0x401000 + 10 * 0x1000, "/usr/lib/libc10_cuda.so");
+	maker_module(m, 1, 0x401000 + 9 * 0x1000, 0x401000 + 10 * 0x1000,
+	             "/usr/lib/libc10_cuda.so");
 	segment(m, BASE, SEGMENT, 1);
 	maker_block(m, 0, BASE, 5 * MiB, 3);
 	segment(m, BASE + 1 * GiB, SEGMENT, 1);                /* same site */
@@ -170,7 +178,8 @@ static void test_segments__empty_ones(void **state)
 	maker_block_freed(m, BASE + 2 * GiB);
 	segment(m, BASE + 3 * GiB, SEGMENT, 9);                /* asked for by the library */
 	maker_alloc(m, BASE + 4 * GiB, 64 * MiB, 8);           /* NCCL's, say */
-	segment(m, BASE + 5 * GiB, SEGMENT, 11);               /* at this address a segment was, but this is none */
+	/* at this address a segment was, but this is none */
+	segment(m, BASE + 5 * GiB, SEGMENT, 11);
 	maker_block(m, 0, BASE + 5 * GiB, SEGMENT, 3);
 	maker_block_freed(m, BASE + 5 * GiB);
 	segment_freed(m, BASE + 5 * GiB);
@@ -187,7 +196,8 @@ static void test_segments__empty_ones(void **state)
 	done(m, facts);
 }
 
-/* Expandable: chunks mapped one behind the other are one segment that grows; what is unmapped splits it. */
+/* Expandable: chunks mapped one behind the other are one segment that grows; what is unmapped
+ * splits it. */
 static void test_segments__expandable(void **state)
 {
 	struct maker *m = begin();
@@ -198,7 +208,8 @@ static void test_segments__expandable(void **state)
 		maker_born(m, CUF_KIND_VMM, 0, 0x1000 + n, SEGMENT, 1, 0, 0);
 		maker_born(m, CUF_KIND_MAPPING, 0, BASE + n * SEGMENT, SEGMENT, 1, 0x1000 + n, 0);
 	}
-	maker_block(m, 0, BASE + 10 * MiB, 25 * MiB, 3);      /* across two chunks; 65 MiB behind it */
+	/* across two chunks; 65 MiB behind it */
+	maker_block(m, 0, BASE + 10 * MiB, 25 * MiB, 3);
 	facts = report_at(m, FACTS_AT_NOW, 0);
 	f = framework(facts);
 	assert_int_equal(f->segment_count, 1);
@@ -245,7 +256,8 @@ static void test_segments__at_any_moment(void **state)
 	done(m, facts);
 }
 
-/* The framework's ring wrapped: what is missing makes the figures estimates; its own counters stand in, and the rows still sum. */
+/* The framework's ring wrapped: what is missing makes the figures estimates; its own counters stand
+ * in, and the rows still sum. */
 static void test_segments__a_lost_past_is_estimated(void **state)
 {
 	static const struct maker_plan plan = { 64, 4096, 4, 4096, 4096, 64, 256, 8, 8, 4, 1024 };
@@ -275,7 +287,8 @@ static void test_segments__a_lost_past_is_estimated(void **state)
 	done(m, facts);
 }
 
-/* T13: 41 chunks, the 42nd fails, all are given back, cached blocks too, and once more. The true request is the framework's. */
+/* T13: 41 chunks, the 42nd fails, all are given back, cached blocks too, and once more. The true
+ * request is the framework's. */
 static void expandable_try(struct maker *m, unsigned chunks)
 {
 	for (unsigned n = 0; n < chunks; n++)
@@ -327,7 +340,8 @@ static void test_incidents__expandable_without_the_framework(void **state)
 	assert_int_equal(facts->incidents[0].framework_requested_bytes, CUF_UNKNOWN);
 	assert_int_equal(facts->incidents[0].least_requested_bytes, 840 * MiB);
 	assert_int_equal(facts->incidents[0].free_bytes, 830 * MiB);
-	assert_int_equal(row(facts, OWNER_VMM, NULL), SEGMENT); /* not the chunks that were given back */
+	/* not the chunks that were given back */
+	assert_int_equal(row(facts, OWNER_VMM, NULL), SEGMENT);
 	assert_int_equal(facts->incidents[0].fits_if_packed, FACT_NO);
 	done(m, facts);
 }
@@ -353,7 +367,8 @@ static void test_incidents__a_cap_is_an_incident_of_its_own(void **state)
 	done(m, facts);
 }
 
-/* T12: a try fails, cached segments are freed, the next try is served; then another thread's need, and one that was caught. */
+/* T12: a try fails, cached segments are freed, the next try is served; then another thread's need,
+ * and one that was caught. */
 static void test_incidents__bursts_and_threads(void **state)
 {
 	struct maker *m = begin();
@@ -373,7 +388,8 @@ static void test_incidents__bursts_and_threads(void **state)
 	segment(m, BASE + 4 * GiB, SEGMENT, 1);
 	maker_block(m, 0, BASE + 4 * GiB, 4 * MiB, 3);
 	m->now_ns += 20000000000ull;
-	maker_fail_of(m, CUF_KIND_FRAMEWORK, 0, 500 * MiB, CUF_UNKNOWN, CUF_UNKNOWN, 5); /* long after: another need */
+	/* long after: another need */
+	maker_fail_of(m, CUF_KIND_FRAMEWORK, 0, 500 * MiB, CUF_UNKNOWN, CUF_UNKNOWN, 5);
 	maker_end(m, CUF_END_EXIT, 1);
 	facts = report_at(m, FACTS_AT_AUTO, 0);
 	assert_int_equal(facts->incident_count, 4);
@@ -387,7 +403,10 @@ static void test_incidents__bursts_and_threads(void **state)
 	done(m, facts);
 }
 
-static struct cuf_block *block_at(struct maker *m, unsigned space, uint64_t addr) { return maker_find(m, cuf_key(space, addr)); }
+static struct cuf_block *block_at(struct maker *m, unsigned space, uint64_t addr)
+{
+	return maker_find(m, cuf_key(space, addr));
+}
 
 /* What blocks are for: said of them, by the names in their stacks, by who asked for them. */
 static void test_roles__rows_by_kind_and_role(void **state)
@@ -397,10 +416,13 @@ static void test_roles__rows_by_kind_and_role(void **state)
 	uint64_t *frames = maker_section(m, CUF_SEC_STACK_FRAMES);
 	struct cuf_stack *stacks = maker_section(m, CUF_SEC_STACK_INDEX);
 	maker_module(m, 1, 0x401000 + 9 * 0x1000, 0x401000 + 10 * 0x1000, "/usr/lib/libnccl.so.2");
-	maker_meta(m, CUF_META_FUNCTION, 0x401000 + 4 * 0x1000 + 16, "_ZN14llama_kv_cacheC1Ev+0x40");
-	maker_meta(m, CUF_META_FUNCTION, 0x401000 + 7 * 0x1000 + 16, "llama_kv_cache::llama_kv_cache(int)+0x40");
+	maker_meta(m, CUF_META_FUNCTION, 0x401000 + 4 * 0x1000 + 16,
+	           "_ZN14llama_kv_cacheC1Ev+0x40");
+	maker_meta(m, CUF_META_FUNCTION, 0x401000 + 7 * 0x1000 + 16,
+	           "llama_kv_cache::llama_kv_cache(int)+0x40");
 	maker_meta(m, CUF_META_CODE, 3, "LlamaModel.load_weights\n/opt/vllm/llama.py\n400\n");
-	maker_meta(m, CUF_META_CODE, 4, "DynamicLayer.update\n/opt/transformers/cache_utils.py\n90\n");
+	maker_meta(m, CUF_META_CODE, 4,
+	           "DynamicLayer.update\n/opt/transformers/cache_utils.py\n90\n");
 	maker_meta(m, CUF_META_CODE, 5, "Table.update\n/opt/app/table.py\n90\n");
 	frames[stacks[10].first + 1] = cuf_frame_python(3, 412);
 	frames[stacks[11].first + 1] = cuf_frame_python(4, 97);
@@ -429,14 +451,17 @@ static void test_roles__rows_by_kind_and_role(void **state)
 	done(m, facts);
 }
 
-/* Arenas whose inside nobody tells of: the library that asked says whose they are, sizes say what sort. */
+/* Arenas whose inside nobody tells of: the library that asked says whose they are, sizes say what
+ * sort. */
 static void test_regions__of_other_allocators(void **state)
 {
 	struct maker *m = begin();
 	struct facts *facts;
 	const struct fact_framework *f;
-	maker_module(m, 1, 0x401000 + 3 * 0x1000, 0x401000 + 4 * 0x1000, "/opt/libonnxruntime_providers_cuda.so");
-	maker_module(m, 2, 0x401000 + 4 * 0x1000, 0x401000 + 5 * 0x1000, "/opt/jax_plugins/xla_cuda13/xla_cuda_plugin.so");
+	maker_module(m, 1, 0x401000 + 3 * 0x1000, 0x401000 + 4 * 0x1000,
+	             "/opt/libonnxruntime_providers_cuda.so");
+	maker_module(m, 2, 0x401000 + 4 * 0x1000, 0x401000 + 5 * 0x1000,
+	             "/opt/jax_plugins/xla_cuda13/xla_cuda_plugin.so");
 	for (unsigned n = 0; n < 4; n++)
 		maker_alloc(m, BASE + n * GiB, 1 * MiB << n, 3);
 	maker_alloc(m, BASE + 8 * GiB, 6 * GiB, 4);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Other processes, as NVML said: which reading counts, who in it is who, and that hostile ones only cost their own figures. */
+/* Other processes, as NVML said: which reading counts, who in it is who, and that hostile ones only
+ * cost their own figures. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,11 +26,20 @@ static struct maker *begin(void)
 }
 
 /* A reading of now, and its tenants: pid, bytes, flags. */
-static struct cuf_meta_gpu_processes *reading(struct maker *m, uint64_t incident, size_t count, const struct cuf_gpu_process *tenants)
+static struct cuf_meta_gpu_processes *reading(struct maker *m, uint64_t incident, size_t count,
+                                              const struct cuf_gpu_process *tenants)
 {
-	struct cuf_meta_gpu_processes *r = (void *)((uint8_t *)maker_section(m, CUF_SEC_META) + m->h->meta_used);
-	*r = (struct cuf_meta_gpu_processes){ .meta = { .type = CUF_META_GPU_PROCESSES, .bytes = (uint32_t)(sizeof *r + count * sizeof *tenants), .time_ns = m->now_ns,
-		.number = incident }, .reported_count = (uint32_t)count, .stored_count = (uint32_t)count };
+	struct cuf_meta_gpu_processes *r = (void *)((uint8_t *)maker_section(m, CUF_SEC_META) +
+	                                            m->h->meta_used);
+	*r = (struct cuf_meta_gpu_processes){
+		.meta = {
+			.type = CUF_META_GPU_PROCESSES,
+			.bytes = (uint32_t)(sizeof *r + count * sizeof *tenants),
+			.time_ns = m->now_ns, .number = incident,
+		},
+		.reported_count = (uint32_t)count,
+		.stored_count = (uint32_t)count
+	};
 	memcpy(r + 1, tenants, count * sizeof *tenants);
 	m->h->meta_used += r->meta.bytes;
 	return r;
@@ -48,17 +58,20 @@ static void done(struct maker *m, struct facts *facts)
 {
 	uint64_t sum = 0;
 	for (size_t i = 0; i < facts->devices[0].owner_count; i++)
-		if (facts->devices[0].owners[i].in_sum && facts->devices[0].owners[i].bytes != CUF_UNKNOWN)
+		if (facts->devices[0].owners[i].in_sum &&
+		    facts->devices[0].owners[i].bytes != CUF_UNKNOWN)
 			sum += facts->devices[0].owners[i].bytes;
 	assert_int_equal(sum, facts->devices[0].total_bytes);
 	facts_free(facts);
 	maker_free_all(m);
 }
 
-static const struct fact_owner_row *row(const struct facts *facts, enum fact_owner kind, uint32_t pid)
+static const struct fact_owner_row *row(const struct facts *facts, enum fact_owner kind,
+                                        uint32_t pid)
 {
 	for (size_t i = 0; i < facts->devices[0].owner_count; i++)
-		if (facts->devices[0].owners[i].kind == kind && (!pid || facts->devices[0].owners[i].pid == pid))
+		if (facts->devices[0].owners[i].kind == kind &&
+		    (!pid || facts->devices[0].owners[i].pid == pid))
 			return &facts->devices[0].owners[i];
 	return NULL;
 }
@@ -74,11 +87,14 @@ static size_t others(const struct facts *facts)
 {
 	size_t count = 0;
 	for (size_t i = 0; i < facts->devices[0].owner_count; i++)
-		count += facts->devices[0].owners[i].kind == OWNER_OTHER_PROCESSES && facts->devices[0].owners[i].by_nvml;
+		count += facts->devices[0].owners[i].kind == OWNER_OTHER_PROCESSES &&
+		         facts->devices[0].owners[i].by_nvml;
 	return count;
 }
 
-static const struct cuf_gpu_process three[] = { { OWN, SEEN, 3 * GiB + 300 * MiB, "python3" }, { 20, SEEN, 2 * GiB, "vllm" }, { 30, 0, 5 * GiB, "" } };
+static const struct cuf_gpu_process three[] = { { OWN, SEEN, 3 * GiB + 300 * MiB, "python3" },
+	                                        { 20, SEEN, 2 * GiB, "vllm" },
+	                                        { 30, 0, 5 * GiB, "" } };
 
 static void test_tenants__a_row_each_and_less_unexplained(void **state)
 {
@@ -169,11 +185,14 @@ static void test_tenants__of_another_device_or_refused_or_of_unknown_layout(void
 	done(m, facts);
 }
 
-/* The ids are the machine's: ours is the smallest of those that nobody here has and that hold what we hold. */
+/* The ids are the machine's: ours is the smallest of those that nobody here has and that hold what
+ * we hold. */
 static void test_tenants__ids_of_another_namespace(void **state)
 {
-	static const struct cuf_gpu_process foreign[] = { { 70001, 0, 1 * GiB, "" }, { 70002, 0, 3 * GiB + 100 * MiB, "" }, { 70003, 0, 4 * GiB, "" },
-		{ 70004, SEEN, 3 * GiB, "seen" } };
+	static const struct cuf_gpu_process foreign[] = { { 70001, 0, 1 * GiB, "" },
+		                                          { 70002, 0, 3 * GiB + 100 * MiB, "" },
+		                                          { 70003, 0, 4 * GiB, "" },
+		                                          { 70004, SEEN, 3 * GiB, "seen" } };
 	struct maker *m = begin();
 	struct facts *facts;
 	reading(m, 1, 4, foreign);
@@ -196,7 +215,9 @@ static void test_tenants__hostile_records(void **state)
 {
 	struct maker *m = begin();
 	struct facts *facts;
-	struct cuf_gpu_process tenants[] = { { OWN, SEEN, UINT64_MAX - 1, "" }, { 20, SEEN, UINT64_MAX - 1, "no end of a name" }, { 30, SEEN, UINT64_MAX / 2, "" } };
+	struct cuf_gpu_process tenants[] = { { OWN, SEEN, UINT64_MAX - 1, "" },
+		                             { 20, SEEN, UINT64_MAX - 1, "no end of a name" },
+		                             { 30, SEEN, UINT64_MAX / 2, "" } };
 	memset(tenants[1].name, 'x', sizeof tenants[1].name);
 	reading(m, 1, 3, tenants)->stored_count = UINT32_MAX;
 	facts = report(m);
@@ -205,7 +226,8 @@ static void test_tenants__hostile_records(void **state)
 	done(m, facts);
 
 	m = begin();
-	reading(m, 1, 0, tenants)->meta.bytes = sizeof(struct cuf_meta); /* shorter than its head; what follows is damage */
+	/* shorter than its head; what follows is damage */
+	reading(m, 1, 0, tenants)->meta.bytes = sizeof(struct cuf_meta);
 	facts = report(m);
 	assert_int_equal(others(facts), 0);
 	done(m, facts);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allocators' books and what they are made into; texts that lie or are cut; what the parent adds to a finished recording. */
+/* Allocators' books and what they are made into; texts that lie or are cut; what the parent adds to
+ * a finished recording. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +12,8 @@
 #include "analysis/recording/recording_append.h"
 #include "tests/unit/fixtures/recording_maker.h"
 
-static const char memory_text[] = "rss_bytes=209715200\nheap_bytes=157286400\nanonymous_bytes=41943040\nstack_bytes=1048576\nfile_bytes=8388608\n"
+static const char memory_text[] =
+	"rss_bytes=209715200\nheap_bytes=157286400\nanonymous_bytes=41943040\nstack_bytes=1048576\nfile_bytes=8388608\n"
 	"file_private_bytes=0\nshared_bytes=1048576\nrecorder_bytes=0\nswap_bytes=4096\nwhole=1\n";
 
 static struct maker *process(void)
@@ -49,7 +51,9 @@ static void check_sum(const struct fact_host *h)
 
 static void test_keys__are_found_at_the_beginning_of_lines(void **state)
 {
-	const char *text = "xlive_bytes=1\nlive_bytes=22\nname=a=b\nbad=x7\nfree.16=2,32\nfree.x=1,1\nfree.64=3,\nfree.32=1,40\n", *at = text;
+	const char *
+		text = "xlive_bytes=1\nlive_bytes=22\nname=a=b\nbad=x7\nfree.16=2,32\nfree.x=1,1\nfree.64=3,\nfree.32=1,40\n",
+	       *at = text;
 	struct key_class c;
 	size_t bytes;
 	assert_int_equal(key_number(text, "live_bytes"), 22);
@@ -66,24 +70,29 @@ static void test_keys__are_found_at_the_beginning_of_lines(void **state)
 	assert_false(key_next_class(&at, "free", &c));
 }
 
-/* 1000 holes of 5000 bytes hold one page each in (5000 - 4095) / 4096 of the cases; one of 8 MiB is nearly all whole pages. */
+/* 1000 holes of 5000 bytes hold one page each in (5000 - 4095) / 4096 of the cases; one of 8 MiB is
+ * nearly all whole pages. */
 static void test_glibc__holes_smaller_than_pages_are_fragmented(void **state)
 {
 	struct maker *m = process();
 	struct facts *facts;
 	const struct fact_host *h;
-	maker_meta(m, CUF_META_ALLOCATOR, CUF_MOMENT_START, "name=glibc\nversion=2.36\nrole=process\nobject=/lib/libc.so.6\n");
+	maker_meta(m, CUF_META_ALLOCATOR, CUF_MOMENT_START,
+	           "name=glibc\nversion=2.36\nrole=process\nobject=/lib/libc.so.6\n");
 	maker_meta(m, CUF_META_MEMORY, CUF_MOMENT_END, memory_text);
-	maker_meta(m, CUF_META_ALLOCATOR, CUF_MOMENT_END,
-		   "name=glibc\nversion=2.36\nrole=process\nobject=/lib/libc.so.6\nsystem_bytes=157286400\nlive_bytes=52428800\nfree_bytes=104857600\n"
-		   "top_bytes=4096\nmapped_bytes=0\narena_count=2\nlargest_bytes=8388608\nfree.4096=19292,96464896\nfree.8388608=1,8388608\n");
+	maker_meta(
+		m, CUF_META_ALLOCATOR, CUF_MOMENT_END,
+		"name=glibc\nversion=2.36\nrole=process\nobject=/lib/libc.so.6\nsystem_bytes=157286400\nlive_bytes=52428800\nfree_bytes=104857600\n"
+		"top_bytes=4096\nmapped_bytes=0\narena_count=2\nlargest_bytes=8388608\nfree.4096=19292,96464896\nfree.8388608=1,8388608\n");
 	maker_end(m, CUF_END_EXIT, 0);
 	facts = facts_of(m);
 	h = &facts->processes[0].host;
 	assert_string_equal(h->allocator, "glibc 2.36");
 	assert_int_equal(h->allocator_count, 1);
-	assert_int_equal(h->allocators[0].cached_bytes, 4096 + (96464896 - 19292 * 4095) + (8388608 - 4095));
-	assert_int_equal(h->allocators[0].fragmented_bytes + h->allocators[0].cached_bytes, 104857600);
+	assert_int_equal(h->allocators[0].cached_bytes,
+	                 4096 + (96464896 - 19292 * 4095) + (8388608 - 4095));
+	assert_int_equal(h->allocators[0].fragmented_bytes + h->allocators[0].cached_bytes,
+	                 104857600);
 	assert_int_equal(h->allocators[0].split_basis, BASIS_ESTIMATED);
 	assert_int_equal(h->allocators[0].largest_free.bytes, 8388608);
 	assert_int_equal(h->verdict, HOST_FRAGMENTED);
@@ -102,8 +111,9 @@ static void test_rows__books_beyond_what_is_resident_still_sum(void **state)
 	struct facts *facts;
 	const struct fact_host *h;
 	maker_meta(m, CUF_META_MEMORY, CUF_MOMENT_END, memory_text);
-	maker_meta(m, CUF_META_ALLOCATOR, CUF_MOMENT_END,
-		   "name=glibc\nrole=process\nobject=a\nlive_bytes=1099511627776\nfree_bytes=1048576\ntop_bytes=1048576\nmapped_bytes=1099411627776\n");
+	maker_meta(
+		m, CUF_META_ALLOCATOR, CUF_MOMENT_END,
+		"name=glibc\nrole=process\nobject=a\nlive_bytes=1099511627776\nfree_bytes=1048576\ntop_bytes=1048576\nmapped_bytes=1099411627776\n");
 	maker_end(m, CUF_END_EXIT, 0);
 	facts = facts_of(m);
 	h = &facts->processes[0].host;
@@ -119,10 +129,12 @@ static void test_jemalloc__the_largest_extent_is_bounded(void **state)
 	struct maker *m = process();
 	struct facts *facts;
 	const struct fact_allocator *a;
+	maker_meta(
+		m, CUF_META_ALLOCATOR, CUF_MOMENT_END,
+		"name=jemalloc\nversion=5.3.0\nrole=process\nobject=j\nlive_bytes=10485760\nscattered_bytes=0\ncached_bytes=41943040\npage_bytes=4096\n"
+		"extent.8=3,131072\nretained.4=1,20480\nslab.64=10,640\n");
 	maker_meta(m, CUF_META_ALLOCATOR, CUF_MOMENT_END,
-		   "name=jemalloc\nversion=5.3.0\nrole=process\nobject=j\nlive_bytes=10485760\nscattered_bytes=0\ncached_bytes=41943040\npage_bytes=4096\n"
-		   "extent.8=3,131072\nretained.4=1,20480\nslab.64=10,640\n");
-	maker_meta(m, CUF_META_ALLOCATOR, CUF_MOMENT_END, "name=jemalloc\nrole=private\nobject=libarrow.so\nlive_bytes=777\n");
+	           "name=jemalloc\nrole=private\nobject=libarrow.so\nlive_bytes=777\n");
 	maker_end(m, CUF_END_EXIT, 0);
 	facts = facts_of(m);
 	a = facts->processes[0].host.allocators;
@@ -145,7 +157,9 @@ static void test_pins__lone_blocks_hold_pages_full_ones_do_not(void **state)
 		maker_host_alloc(m, 0x10000000 + i * 4096, 64, 1);
 	for (uint64_t i = 0; i < 640; i++) /* ten pages, full */
 		maker_host_alloc(m, 0x20000000 + i * 64, 64, 2);
-	maker_meta(m, CUF_META_ALLOCATOR, CUF_MOMENT_END, "name=tcmalloc\nrole=process\nobject=t\nlive_bytes=53760\nscattered_bytes=33554432\ncached_bytes=0\n");
+	maker_meta(
+		m, CUF_META_ALLOCATOR, CUF_MOMENT_END,
+		"name=tcmalloc\nrole=process\nobject=t\nlive_bytes=53760\nscattered_bytes=33554432\ncached_bytes=0\n");
 	maker_end(m, CUF_END_EXIT, 0);
 	facts = facts_of(m);
 	h = &facts->processes[0].host;
@@ -179,9 +193,17 @@ static void test_maps__are_not_malloc(void **state)
 
 static void test_wait__what_the_parent_saw_is_believed_once(void **state)
 {
-	static const struct { const char *text; enum fact_end end; uint64_t status; } rows[] = {
-		{ "signal=9\noom_kill=1\n", END_OOM_KILLED, 9 }, { "signal=9\noom_kill=0\n", END_KILLED, 9 }, { "signal=11\n", END_SIGNAL, 11 },
-		{ "exit_status=3\n", END_EXIT, 3 }, { "oom_kill=2\n", END_OOM_KILLED, CUF_UNKNOWN }, { "oom_kill=0\n", END_KILLED, CUF_UNKNOWN },
+	static const struct {
+		const char *text;
+		enum fact_end end;
+		uint64_t status;
+	} rows[] = {
+		{ "signal=9\noom_kill=1\n", END_OOM_KILLED, 9 },
+		{ "signal=9\noom_kill=0\n", END_KILLED, 9 },
+		{ "signal=11\n", END_SIGNAL, 11 },
+		{ "exit_status=3\n", END_EXIT, 3 },
+		{ "oom_kill=2\n", END_OOM_KILLED, CUF_UNKNOWN },
+		{ "oom_kill=0\n", END_KILLED, CUF_UNKNOWN },
 	};
 	char path[] = "/tmp/cuflight-append-XXXXXX";
 	close(mkstemp(path));

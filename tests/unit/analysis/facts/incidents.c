@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every rule by which a failed request is called fatal, recovered, handled or unknown; and what makes one ladder. */
+/* Every rule by which a failed request is called fatal, recovered, handled or unknown; and what
+ * makes one ladder. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -123,7 +124,8 @@ static void test_incident__recovered_as_the_recorder_saw_it(void **state)
 	expect(m, 1, OUTCOME_RECOVERED);
 }
 
-/* Another thread is served as much, and does more than a little, while the one that failed brings the process down. */
+/* Another thread is served as much, and does more than a little, while the one that failed brings
+ * the process down. */
 static void work_of_another_thread(struct maker *m)
 {
 	m->thread = 1;
@@ -145,7 +147,8 @@ static void test_incident__another_threads_success_saves_nobody(void **state)
 	}
 }
 
-/* The recorder wrote that the program went on; its events say that it was another thread, for a moment. */
+/* The recorder wrote that the program went on; its events say that it was another thread, for a
+ * moment. */
 static void test_incident__the_events_outweigh_the_recorder(void **state)
 {
 	struct maker *m = begin();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who holds a device, and the holes: rows that sum to the driver's total whatever the recording says. */
+/* Who holds a device, and the holes: rows that sum to the driver's total whatever the recording
+ * says. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,7 +51,8 @@ static void done(struct maker *m, struct facts *facts)
 {
 	for (size_t i = 0; i < facts->device_count; i++)
 		if (facts->devices[i].total_bytes != CUF_UNKNOWN)
-			assert_sums(facts->devices[i].owners, facts->devices[i].owner_count, facts->devices[i].total_bytes);
+			assert_sums(facts->devices[i].owners, facts->devices[i].owner_count,
+			            facts->devices[i].total_bytes);
 	facts_free(facts);
 	maker_free_all(m);
 }
@@ -60,15 +62,18 @@ static void test_owners__every_kind_in_its_row(void **state)
 	struct maker *m = begin();
 	struct facts *facts;
 	struct cuf_incident *i;
-	maker_alloc(m, BASE, 3 * MiB, 1);                                             /* two pages, 1 MiB rounding */
-	maker_alloc(m, BASE + 8 * MiB, 1000, 1);                                      /* a page with a hole */
+	/* two pages, 1 MiB rounding */
+	maker_alloc(m, BASE, 3 * MiB, 1);
+	/* a page with a hole */
+	maker_alloc(m, BASE + 8 * MiB, 1000, 1);
 	maker_born(m, CUF_KIND_ARRAY, 0, 0x77, 5 * MiB, 1, 0, CUF_EVENT_ESTIMATED);
 	maker_born(m, CUF_KIND_ASYNC, 0, BASE + 1 * GiB, 10 * MiB, 1, 0xa0, 0);
 	maker_born(m, CUF_KIND_ASYNC, 0, BASE + 1 * GiB + 14 * MiB, 6 * MiB, 1, 0xa0, 0);
 	maker_born(m, CUF_KIND_GRAPH, 0, 1, 64 * MiB, 1, 24 * MiB, 0);
 	maker_born(m, CUF_KIND_VMM, 0, 0x1001, 20 * MiB, 1, 0, 0);
 	maker_born(m, CUF_KIND_VMM, 0, 0x1002, 6 * MiB, 1, 0, 0);
-	maker_born(m, CUF_KIND_VMM, 0, 0x1003, 8 * MiB, 1, 0, CUF_EVENT_HOST_LOCATION); /* not the device's */
+	/* not the device's */
+	maker_born(m, CUF_KIND_VMM, 0, 0x1003, 8 * MiB, 1, 0, CUF_EVENT_HOST_LOCATION);
 	maker_born(m, CUF_KIND_RESERVATION, CUF_DEVICE_NONE, BASE + 4 * GiB, 1 * GiB, 1, 0, 0);
 	maker_born(m, CUF_KIND_MAPPING, 0, BASE + 4 * GiB, 20 * MiB, 1, 0x1001, 0);
 	maker_born(m, CUF_KIND_IMPORTED, 0, BASE + 8 * GiB, 4 * MiB, 1, 0, 0);
@@ -94,7 +99,8 @@ static void test_owners__every_kind_in_its_row(void **state)
 	assert_int_equal(row(facts, OWNER_FRAMEWORK_SLACK), CUF_UNKNOWN);
 	assert_int_equal(row(facts, OWNER_OTHER_PROCESSES), CUF_UNKNOWN);
 	assert_int_equal(row(facts, OWNER_MANAGED), 2 * GiB);
-	assert_int_equal(row(facts, OWNER_UNEXPLAINED), GiB - (3 + 5 + 16 + 24 + 26 + 4 + 1 + 2 + 120 + 300) * MiB);
+	assert_int_equal(row(facts, OWNER_UNEXPLAINED),
+	                 GiB - (3 + 5 + 16 + 24 + 26 + 4 + 1 + 2 + 120 + 300) * MiB);
 	assert_int_equal(facts->processes[0].host.pinned_bytes, 32 * MiB);
 	assert_sums(facts->incidents[0].owners, facts->incidents[0].owner_count, TOTAL);
 	/* by layer */
@@ -108,7 +114,8 @@ static void test_owners__every_kind_in_its_row(void **state)
 	assert_int_equal(facts->devices[0].fragmentation.vmm_held_bytes, 26 * MiB);
 	assert_int_equal(facts->devices[0].fragmentation.vmm_unmapped_bytes, 6 * MiB);
 	/* 15 GiB free + holes in pages + 120 MiB of slack */
-	assert_int_equal(facts->incidents[0].packed_bytes, 15 * GiB + 1 * MiB + PAGE - 1000 + 120 * MiB);
+	assert_int_equal(facts->incidents[0].packed_bytes,
+	                 15 * GiB + 1 * MiB + PAGE - 1000 + 120 * MiB);
 	assert_int_equal(facts->incidents[0].fits_if_packed, FACT_YES);
 	done(m, facts);
 }
@@ -149,12 +156,14 @@ static void test_holes__edges_of_pages_and_tails_count(void **state)
 {
 	struct maker *m = begin();
 	struct facts *facts;
-	maker_alloc(m, BASE + 700 * 1024, 100, 1);           /* hole before it: 700 KiB, behind: the rest */
+	/* hole before it: 700 KiB, behind: the rest */
+	maker_alloc(m, BASE + 700 * 1024, 100, 1);
 	maker_alloc(m, BASE + 4 * MiB, 5 * MiB, 2);          /* tail of 1 MiB in its third page */
 	facts = report_at(m, FACTS_AT_NOW, 0);
 	assert_int_equal(facts->devices[0].fragmentation.pages, 2);
 	assert_int_equal(facts->devices[0].fragmentation.pages_sparse, 1);
-	assert_int_equal(facts->devices[0].fragmentation.page_largest_hole_bytes, PAGE - 700 * 1024 - 100);
+	assert_int_equal(facts->devices[0].fragmentation.page_largest_hole_bytes,
+	                 PAGE - 700 * 1024 - 100);
 	assert_int_equal(facts->devices[0].fragmentation.page_free_bytes, PAGE - 100 + 1 * MiB);
 	done(m, facts);
 }
@@ -183,7 +192,8 @@ static void test_owners__does_not_fit_even_if_packed(void **state)
 	facts = report_at(m, FACTS_AT_AUTO, 0);
 	assert_int_equal(facts->incidents[0].fits_if_packed, FACT_NO);
 	facts_free(facts);
-	maker_module(m, 1, 0x400000, 0x500000, "/usr/lib/libc10_cuda.so"); /* its blocks may be half empty inside */
+	/* its blocks may be half empty inside */
+	maker_module(m, 1, 0x400000, 0x500000, "/usr/lib/libc10_cuda.so");
 	facts = report_at(m, FACTS_AT_AUTO, 0);
 	assert_int_equal(facts->incidents[0].fits_if_packed, FACT_CANNOT_TELL);
 	done(m, facts);
@@ -204,7 +214,8 @@ static void test_owners__always_sum(void **state)
 	maker_alloc(m, BASE + 8 * GiB, 2 * GiB, 1); /* since it was asked */
 	facts = report_at(m, FACTS_AT_NOW, 0);
 	assert_int_equal(row(facts, OWNER_FREE), 9 * GiB);
-	assert_int_equal(facts->devices[0].owners[facts->devices[0].owner_count - 2].basis, BASIS_ESTIMATED);
+	assert_int_equal(facts->devices[0].owners[facts->devices[0].owner_count - 2].basis,
+	                 BASIS_ESTIMATED);
 	assert_int_equal(row(facts, OWNER_UNEXPLAINED), 1 * GiB);
 	assert_sums(facts->devices[0].owners, facts->devices[0].owner_count, TOTAL);
 	facts_free(facts);

@@ -45,7 +45,8 @@ static struct maker *rank(unsigned number, uint64_t bytes)
 	maker_meta(m, CUF_META_ENV, 0, text);
 	maker_meta(m, CUF_META_EXE, 0, "/usr/bin/python3");
 	maker_device(m, number, TOTAL);
-	((struct cuf_device *)maker_section(m, CUF_SEC_DEVICES))[number].uuid[0] = (uint8_t)(number + 1);
+	((struct cuf_device *)maker_section(m, CUF_SEC_DEVICES))[number].uuid[0] =
+		(uint8_t)(number + 1);
 	maker_stack(m, 1, 0x401000, 2);
 	maker_born(m, CUF_KIND_DEVICE, number, BASE, bytes, 1, 0, 0);
 	maker_sample(m);
@@ -156,9 +157,12 @@ static void test_crowd__two_have_no_middle(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_crowd__one_leader_and_its_victims, make_directory, remove_directory),
-		cmocka_unit_test_setup_teardown(test_crowd__equal_ranks_have_no_outlier, make_directory, remove_directory),
-		cmocka_unit_test_setup_teardown(test_crowd__two_have_no_middle, make_directory, remove_directory),
+		cmocka_unit_test_setup_teardown(test_crowd__one_leader_and_its_victims,
+		                                make_directory, remove_directory),
+		cmocka_unit_test_setup_teardown(test_crowd__equal_ranks_have_no_outlier,
+		                                make_directory, remove_directory),
+		cmocka_unit_test_setup_teardown(test_crowd__two_have_no_middle, make_directory,
+		                                remove_directory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Several recordings are one run: related processes, merged devices, who else holds memory, how each ended. */
+/* Several recordings are one run: related processes, merged devices, who else holds memory, how
+ * each ended. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -195,7 +196,8 @@ static void test_run__unreadable_recordings_are_told(void **state)
 	keep(a, "a.cuf");
 	facts = report();
 	assert_int_equal(facts->process_count, 1);
-	assert_non_null(strstr(facts->coverage.blind[0].text, "bad.cuf is left out: written by a newer cuflight"));
+	assert_non_null(strstr(facts->coverage.blind[0].text,
+	                       "bad.cuf is left out: written by a newer cuflight"));
 	assert_false(facts->coverage.complete);
 	facts_free(facts);
 	snprintf(path, sizeof path, "%s/a.cuf", directory);
@@ -249,7 +251,8 @@ static void test_ending__by_record_and_without(void **state)
 	facts_free(facts);
 }
 
-/* This very process, as the recorder would describe it, is running; with another start time the pid was reused. */
+/* This very process, as the recorder would describe it, is running; with another start time the pid
+ * was reused. */
 static void test_ending__running_is_this_boots_pid_with_its_start(void **state)
 {
 	struct maker *m;
@@ -260,7 +263,9 @@ static void test_ending__running_is_this_boots_pid_with_its_start(void **state)
 	assert_non_null(f);
 	text[fread(text, 1, sizeof text - 1, f)] = 0;
 	fclose(f);
-	sscanf(strrchr(text, ')') + 1, " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu", &ticks);
+	sscanf(strrchr(text, ')') + 1,
+	       " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu",
+	       &ticks);
 	f = fopen("/proc/sys/kernel/random/boot_id", "r");
 	assert_non_null(f);
 	for (int reused = 0; reused < 2; reused++) {
@@ -301,7 +306,8 @@ static void test_modules__by_address_and_time(void **state)
 	p = &facts->processes[0];
 	assert_string_equal(fact_module_at(p, 0x401000, first_ns)->path, "/lib/first.so");
 	assert_string_equal(fact_module_at(p, 0x401000, second_ns)->path, "/lib/second.so");
-	assert_string_equal(fact_module_at(p, 0x490000, second_ns)->path, "/lib/first.so"); /* the only one that ever was there */
+	/* the only one that ever was there */
+	assert_string_equal(fact_module_at(p, 0x490000, second_ns)->path, "/lib/first.so");
 	assert_null(fact_module_at(p, 0x500000, second_ns));
 	assert_string_equal(fact_function_at(p, 0x401000), "start+0x4");
 	assert_string_equal(fact_function_at(p, 0x401010), "later");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Leaks and what only looks like one: each trace has its verdict, at several sizes, on the device and on the host. */
+/* Leaks and what only looks like one: each trace has its verdict, at several sizes, on the device
+ * and on the host. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -78,7 +79,8 @@ static const struct fact_site *site_of(const struct facts *facts, uint32_t stack
 static const unsigned request_counts[] = { 9, 12, 20, 63, 64, 65, 100, 127, 200, 500 };
 #define EACH_SIZE(n) for (const unsigned *n = request_counts; n < request_counts + sizeof request_counts / sizeof *request_counts; n++)
 
-static void leak_per_request(bool host, unsigned requests, uint64_t leak_bytes, uint64_t scratch_bytes, bool leak_first)
+static void leak_per_request(bool host, unsigned requests, uint64_t leak_bytes,
+                             uint64_t scratch_bytes, bool leak_first)
 {
 	struct tracer t = tracer_new(host, 1000000);
 	struct facts *facts;
@@ -105,10 +107,13 @@ static void leak_per_request(bool host, unsigned requests, uint64_t leak_bytes, 
 	assert_int_equal(s->kind, host ? CUF_KIND_HOST : CUF_KIND_DEVICE);
 	assert_int_equal(s->cycles, requests);
 	/* three milliseconds an iteration; the interval holds the slope */
-	assert_true(fabs(s->slope_bytes_per_s / ((double)leak_bytes / 0.004) - 1) < 0.05 || fabs(s->slope_bytes_per_s / ((double)leak_bytes / 0.003) - 1) < 0.05);
-	assert_true(s->interval[0] <= s->slope_bytes_per_s && s->slope_bytes_per_s <= s->interval[1]);
+	assert_true(fabs(s->slope_bytes_per_s / ((double)leak_bytes / 0.004) - 1) < 0.05 ||
+	            fabs(s->slope_bytes_per_s / ((double)leak_bytes / 0.003) - 1) < 0.05);
+	assert_true(s->interval[0] <= s->slope_bytes_per_s &&
+	            s->slope_bytes_per_s <= s->interval[1]);
 	assert_int_equal(site_of(facts, SITE_WEIGHTS)->class, CLASS_LIVE);
-	assert_int_equal(facts->growth[0].stack.id, leak_bytes * requests > 7 * MiB ? SITE_LEAK : SITE_WEIGHTS);
+	assert_int_equal(facts->growth[0].stack.id,
+	                 leak_bytes * requests > 7 * MiB ? SITE_LEAK : SITE_WEIGHTS);
 	done(&t, facts);
 }
 
@@ -170,7 +175,8 @@ static void test_growth__healthy_churn_has_no_verdict(void **state)
 			for (unsigned i = 0; i < 4; i++)
 				weights[i] = take(&t, 5 * MiB, SITE_WEIGHTS);
 			for (unsigned i = 0; i < *n; i++) {
-				uint64_t scratch = take(&t, (1 + i % 5) * MiB, SITE_SCRATCH), output = take(&t, 4096, SITE_OUTPUT);
+				uint64_t scratch = take(&t, (1 + i % 5) * MiB, SITE_SCRATCH),
+					 output = take(&t, 4096, SITE_OUTPUT);
 				give(&t, scratch);
 				give(&t, output);
 			}
@@ -195,7 +201,9 @@ static void test_growth__overlapping_requests_have_no_verdict(void **state)
 			unsigned slot = (unsigned)rand() % (i < 1000 ? 12 : 24);
 			if (flying[slot])
 				give(&t, flying[slot]);
-			flying[slot] = rand() % 4 ? take(&t, (uint64_t)(1 + rand() % 30) * MiB, SITE_SCRATCH + (unsigned)rand() % 3) : 0;
+			flying[slot] = rand() % 4 ? take(&t, (uint64_t)(1 + rand() % 30) * MiB,
+			                                 SITE_SCRATCH + (unsigned)rand() % 3)
+			                          : 0;
 		}
 		facts = judge(&t);
 		assert_int_equal(verdicts(facts), 0);
@@ -203,7 +211,8 @@ static void test_growth__overlapping_requests_have_no_verdict(void **state)
 	}
 }
 
-/* Concurrency that climbs all through the run looks like a floor that rises; its blocks are young. */
+/* Concurrency that climbs all through the run looks like a floor that rises; its blocks are young.
+ */
 static void test_growth__rising_load_has_no_verdict(void **state)
 {
 	struct tracer t = tracer_new(false, 100000);
@@ -222,7 +231,8 @@ static void test_growth__rising_load_has_no_verdict(void **state)
 	done(&t, facts);
 }
 
-/* The first sequences of a server: each step takes a little for one of them, and few have come to their end. */
+/* The first sequences of a server: each step takes a little for one of them, and few have come to
+ * their end. */
 static void test_growth__the_first_long_lifetimes_have_no_verdict(void **state)
 {
 	struct tracer t = tracer_new(false, 1000000);
@@ -250,7 +260,9 @@ static void test_growth__warm_up_then_constant_has_no_verdict(void **state)
 			for (unsigned i = 0; i < *n * 3; i++) {
 				uint64_t scratch = take(&t, 4 * MiB, SITE_SCRATCH);
 				if (i < *n)
-					take(&t, 1 * MiB, SITE_CACHE); /* a workspace for each shape, until all were seen */
+					take(&t, 1 * MiB,
+				             SITE_CACHE); /* a workspace for each shape, until all
+				                             were seen */
 				give(&t, scratch);
 			}
 			facts = judge(&t);
@@ -269,7 +281,8 @@ static void test_growth__a_cache_that_fills_to_its_bound_has_no_verdict(void **s
 			struct facts *facts;
 			uint64_t cache[600] = { 0 };
 			for (unsigned i = 0; i < *n * 3; i++) {
-				uint64_t scratch = take(&t, 4 * MiB, SITE_SCRATCH), *slot = &cache[i % *n];
+				uint64_t scratch = take(&t, 4 * MiB, SITE_SCRATCH),
+					 *slot = &cache[i % *n];
 				if (*slot)
 					give(&t, *slot);
 				*slot = take(&t, 1 * MiB, SITE_CACHE);
@@ -300,7 +313,8 @@ static void test_growth__weights_loaded_once_have_no_verdict(void **state)
 		}
 }
 
-/* A long run: the ring holds the last requests alone, the ledger all that was leaked; and nobody ended it properly. */
+/* A long run: the ring holds the last requests alone, the ledger all that was leaked; and nobody
+ * ended it properly. */
 static void test_growth__a_leak_is_seen_through_a_wrapped_ring(void **state)
 {
 	static const struct maker_plan plan = { 32, 4096, 32, 1024, 8192, 8192, 64, 64, 8, 0, 0 };
@@ -351,7 +365,8 @@ static void test_growth__a_kv_cache_that_resets_has_no_verdict(void **state)
 	struct facts *facts;
 	for (unsigned request = 0; request < 30; request++) {
 		uint64_t kv = take(&t, 1 * MiB, SITE_CACHE);
-		for (unsigned step = 2; step < 40; step++) { /* torch.cat: the new one, then the old one goes */
+		/* torch.cat: the new one, then the old one goes */
+		for (unsigned step = 2; step < 40; step++) {
 			uint64_t longer = take(&t, step * MiB, SITE_CACHE);
 			give(&t, kv);
 			kv = longer;
@@ -392,7 +407,8 @@ static void test_growth__sampled_host_memory_is_estimated(void **state)
 	done(&t, facts);
 }
 
-/* A sampled site gains so many samples in the first and second half of its 128 requests. Its class. */
+/* A sampled site gains so many samples in the first and second half of its 128 requests. Its class.
+ */
 static enum fact_class class_of_sampled(unsigned first, unsigned second)
 {
 	struct tracer t = tracer_new(true, 1000000);
@@ -413,7 +429,8 @@ static enum fact_class class_of_sampled(unsigned first, unsigned second)
 	return class;
 }
 
-/* Where 120 samples are all there is, two thirds of them fall into the first half once in some 600 runs of host_leak. */
+/* Where 120 samples are all there is, two thirds of them fall into the first half once in some 600
+ * runs of host_leak. */
 static void test_growth__chance_is_no_plateau(void **state)
 {
 	assert_int_equal(class_of_sampled(64, 64), CLASS_LEAK);
@@ -441,7 +458,8 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* The figures by their definition: all slopes, sorted. Levels repeat, so that many slopes are equal. */
+/* The figures by their definition: all slopes, sorted. Levels repeat, so that many slopes are
+ * equal. */
 static void test_trend__slopes_are_those_of_all_pairs_sorted(void **state)
 {
 	double x[TREND_MAX], y[TREND_MAX], slopes[TREND_MAX * TREND_MAX];
@@ -476,7 +494,8 @@ static void test_trend__shapes(void **state)
 {
 	double line[50], parabola[50], late[50], uneven[50], power[50], plateau[50], flat[50];
 	for (int i = 0; i < 50; i++) {
-		late[i] = i < 5 ? 0 : (i + 8) * (i + 9) / 2;    /* the first steps fell into one window */
+		/* the first steps fell into one window */
+		late[i] = i < 5 ? 0 : (i + 8) * (i + 9) / 2;
 		uneven[i] = 7 * floor(sqrt(i));                /* equal steps, ever rarer */
 		line[i] = 10 + 3 * i;
 		parabola[i] = 10 + 3 * i * i;

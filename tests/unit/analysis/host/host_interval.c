@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The 95 % interval of an estimate, alone: blocks of known sizes are drawn with the chance that the sampler takes them.
- * Thousands of runs of each mix, so that each mix is held to 93 to 97 %, and the default mean with its few samples, too;
- * sampler, recording and reader together are judged in unit/both_sides/host_estimate.c.
+ * The 95 % interval of an estimate, alone: blocks of known sizes are drawn with the chance that the
+ * sampler takes them. Thousands of runs of each mix, so that each mix is held to 93 to 97 %, and
+ * the default mean with its few samples, too; sampler, recording and reader together are judged in
+ * unit/both_sides/host_estimate.c.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -45,12 +46,17 @@ static uint32_t *sizes_of(const struct mix *mix, uint64_t *random)
 		unsigned percent = (unsigned)(next(random) % 100), c = 0;
 		while (percent >= mix->classes[c].percent)
 			percent -= mix->classes[c++].percent;
-		sizes[i] = mix->classes[c].least + (uint32_t)(next(random) % (mix->classes[c].most - mix->classes[c].least + 1));
+		sizes[i] = mix->classes[c].least +
+		           (uint32_t)(next(random) %
+		                      (mix->classes[c].most - mix->classes[c].least + 1));
 	}
 	return sizes;
 }
 
-static bool holds(struct host_interval interval, double truth) { return interval.low <= truth && truth <= interval.high; }
+static bool holds(struct host_interval interval, double truth)
+{
+	return interval.low <= truth && truth <= interval.high;
+}
 
 static void assert_between(double value, double low, double high)
 {
@@ -58,7 +64,8 @@ static void assert_between(double value, double low, double high)
 		fail_msg("%.4f is not between %.4f and %.4f", value, low, high);
 }
 
-static void run(const struct mix *mix, const uint32_t *sizes, const double *chances, uint64_t *random, struct score *score)
+static void run(const struct mix *mix, const uint32_t *sizes, const double *chances,
+                uint64_t *random, struct score *score)
 {
 	struct host_estimate bytes = { 0, 0, 0 }, count = { 0, 0, 0 };
 	double truth = 0;
@@ -82,7 +89,8 @@ static void run_equal(const struct mix *mix, double chance, uint64_t *random, st
 	double size = mix->classes[0].least, at = 0;
 	while ((at += ceil(log1p(-chance_of(random)) / log1p(-chance))) <= mix->blocks)
 		host_estimate_add(&bytes, size / chance, chance, 1);
-	score->held_bytes += holds(host_estimate_interval(&bytes, (double)mix->mean_bytes), mix->blocks * size);
+	score->held_bytes += holds(host_estimate_interval(&bytes, (double)mix->mean_bytes),
+	                           mix->blocks * size);
 }
 
 static void judge(const struct mix *mix, uint64_t random)
@@ -98,8 +106,10 @@ static void judge(const struct mix *mix, uint64_t random)
 	free(chances);
 	if (runs != RUNS)
 		return;
-	print_message("# %-28s %5.0f samples, estimate/truth: bytes %.4f, count %.4f; interval holds it: bytes %.2f %%, count %.2f %%\n", mix->name, samples,
-	              s.ratio_bytes / RUNS, s.ratio_count / RUNS, s.held_bytes * 100.0 / RUNS, s.held_count * 100.0 / RUNS);
+	print_message(
+		"# %-28s %5.0f samples, estimate/truth: bytes %.4f, count %.4f; interval holds it: bytes %.2f %%, count %.2f %%\n",
+		mix->name, samples, s.ratio_bytes / RUNS, s.ratio_count / RUNS,
+		s.held_bytes * 100.0 / RUNS, s.held_count * 100.0 / RUNS);
 	assert_between(s.ratio_bytes / RUNS, 0.99, 1.01);
 	assert_between(s.ratio_count / RUNS, 0.99, 1.01);
 	assert_between(s.held_bytes * 1.0 / RUNS, 0.93, 0.97);
@@ -111,22 +121,34 @@ static void test_interval__holds_for_each_mix_of_sizes(void **state)
 	static const struct mix mixes[] = {
 		{ "blocks of 64 bytes", 4096, 36000, { { 100, 64, 64 } } },
 		{ "strings", 4096, 24000, { { 100, 8, 200 } } },
-		{ "of a compiler", 8192, 36000, { { 60, 8, 64 }, { 28, 65, 512 }, { 9, 513, 4096 }, { 3, 4097, 300000 } } },
-		{ "buffers, some exact", 524288, 18000, { { 70, 1024, 60000 }, { 30, 60000, 131072 } } },
+		{ "of a compiler",
+		  8192,
+		  36000,
+		  { { 60, 8, 64 }, { 28, 65, 512 }, { 9, 513, 4096 }, { 3, 4097, 300000 } } },
+		{ "buffers, some exact",
+		  524288,
+		  18000,
+		  { { 70, 1024, 60000 }, { 30, 60000, 131072 } } },
 		{ "nodes and pages", 8192, 90000, { { 90, 24, 48 }, { 10, 4096, 16384 } } },
 		{ "strings, the default mean", 524288, 240000, { { 100, 8, 200 } } },
-		{ "nodes, pages, default mean", 524288, 90000, { { 90, 24, 48 }, { 10, 4096, 16384 } } },
+		{ "nodes, pages, default mean",
+		  524288,
+		  90000,
+		  { { 90, 24, 48 }, { 10, 4096, 16384 } } },
 	};
 	for (unsigned m = 0; m < sizeof mixes / sizeof *mixes; m++)
 		judge(&mixes[m], m + 11);
 }
 
-/* A handful of samples: at least as often as it says. The Poisson distribution has no interval for exactly 95 %. */
+/* A handful of samples: at least as often as it says. The Poisson distribution has no interval for
+ * exactly 95 %. */
 static void test_interval__holds_with_few_samples(void **state)
 {
 	static const double expected[] = { 0.1, 0.3, 1, 3, 10 };
 	for (unsigned i = 0; i < sizeof expected / sizeof *expected; i++) {
-		struct mix mix = { "few", 524288, (unsigned)(expected[i] * 524288 / 64), { { 100, 64, 64 } } };
+		struct mix mix = {
+			"few", 524288, (unsigned)(expected[i] * 524288 / 64), { { 100, 64, 64 } }
+		};
 		struct score s = { 0 };
 		double chance = host_weight_chance(64, mix.mean_bytes);
 		uint64_t random = 100 + i;
@@ -142,7 +164,8 @@ static void test_interval__of_what_is_known_is_the_figure_itself(void **state)
 	struct host_estimate known = { 12345, 0, 0 }, none = { 0, 0, 0 };
 	struct host_interval interval = host_estimate_interval(&known, 0);
 	assert_true(interval.low == 12345 && interval.high == 12345);
-	interval = host_estimate_interval(&none, 524288); /* more than 3.69 means would have been sampled, but once in forty times */
+	/* more than 3.69 means would have been sampled, but once in forty times */
+	interval = host_estimate_interval(&none, 524288);
 	assert_true(interval.low == 0);
 	assert_between(interval.high / 524288, 3.6, 3.75);
 	assert_true(isinf(host_estimate_interval(&none, INFINITY).high));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is made of a program's own words on its work: phases, requests, what leaks between them, and what incidents say. */
+/* What is made of a program's own words on its work: phases, requests, what leaks between them, and
+ * what incidents say. */
 #include "tests/unit/fixtures/phase_recording.h"
 
 #include <math.h>
@@ -47,7 +48,8 @@ static void test_phases__nest_in_their_thread_with_their_bytes(void **state)
 	assert_int_equal(group(facts, "inner")->count, 2);
 	assert_int_equal(group(facts, "inner")->open, 1);
 	assert_int_equal(facts->processes[0].phase_count, 3);
-	/* the other thread's phase is its own; a thread without one gets the process's first thread's, here nothing */
+	/* the other thread's phase is its own; a thread without one gets the process's first
+	 * thread's, here nothing */
 	assert_ptr_equal(phase_at(&facts->processes[0], 1000, inner->begin_ns), inner);
 	assert_int_equal(phase_at(&facts->processes[0], 1001, inner->end_ns)->tid, 1001);
 	assert_null(phase_at(&facts->processes[0], 1002, inner->begin_ns));
@@ -81,7 +83,9 @@ static void test_phases__ranges_and_marks_and_nonsense(void **state)
 			assert_int_equal(f->end_ns == CUF_UNKNOWN, f->source == PHASE_NVTX);
 	}
 	/* a range is of the whole process: any thread is in it, the last begun first */
-	assert_int_equal(phase_at(&facts->processes[0], 1005, find(facts, "moment")->begin_ns)->source, PHASE_NVTX);
+	assert_int_equal(
+		phase_at(&facts->processes[0], 1005, find(facts, "moment")->begin_ns)->source,
+		PHASE_NVTX);
 	assert_null(find(facts, "outer"));
 	assert_int_equal(facts->processes[0].requests.count, 0);
 	done(m, facts);
@@ -136,7 +140,8 @@ static void test_requests__peak_and_floor(void **state)
 	assert_int_equal(r->largest_peak_bytes, 10 * MiB + (96 << 10));
 	assert_int_equal(r->largest_id, 102);
 	assert_true(fabs(r->floor_slope_bytes - (96 << 10)) < 1);
-	assert_true(r->floor_low_bytes <= r->floor_slope_bytes && r->floor_slope_bytes <= r->floor_high_bytes);
+	assert_true(r->floor_low_bytes <= r->floor_slope_bytes &&
+	            r->floor_slope_bytes <= r->floor_high_bytes);
 	facts_free(facts);
 	struct reader *reader;
 	assert_int_equal(reader_open_memory(m->data, m->bytes, &reader, NULL), 0);
@@ -239,7 +244,8 @@ static void test_leak__by_marked_requests_alone(void **state)
 	}
 }
 
-/* The cache of a request that waits in the middle of another's floor: a request's own blocks are no floor. */
+/* The cache of a request that waits in the middle of another's floor: a request's own blocks are no
+ * floor. */
 static void test_leak__what_a_request_holds_until_its_end_is_none(void **state)
 {
 	struct maker *m = begin();
@@ -269,7 +275,8 @@ static void test_incident__says_its_phase_and_request(void **state)
 	say(m, CUF_PHASE_REQUEST_END, NAME_REQUEST, 77);
 	say(m, CUF_PHASE_POP, NAME_OUTER, 0);
 	m->now_ns += 10000000000ull;
-	struct cuf_incident *known = maker_fail(m, 0, 9 * GiB, GiB, TOTAL, 1); /* the events are gone, the recorder knew */
+	/* the events are gone, the recorder knew */
+	struct cuf_incident *known = maker_fail(m, 0, 9 * GiB, GiB, TOTAL, 1);
 	known->phase = NAME_INNER;
 	known->request_phase = NAME_REQUEST;
 	known->request_id = 78;

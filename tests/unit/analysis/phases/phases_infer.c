@@ -12,7 +12,9 @@ static void load(struct maker *m)
 
 static void ask(struct maker *m, unsigned hook)
 {
-	maker_event(m, (struct cuf_event){ .op = CUF_OP_FREE_MEMORY, .bytes = GiB, .aux = TOTAL, .hook = (uint16_t)hook });
+	maker_event(m, (struct cuf_event){
+		.op = CUF_OP_FREE_MEMORY, .bytes = GiB, .aux = TOTAL, .hook = (uint16_t)hook,
+	});
 }
 
 static void profile(struct maker *m)
@@ -58,7 +60,8 @@ static void expect_phases(struct maker *m, const char *const *names)
 		assert_true(strlen(p->phases[i].why) > 10);
 		assert_int_equal(p->phases[i].source, PHASE_INFERRED);
 		assert_true(!i || p->phases[i - 1].end_ns <= p->phases[i].begin_ns);
-		assert_ptr_equal(phase_at(&facts->processes[0], 1000, p->phases[i].end_ns), &p->phases[i]);
+		assert_ptr_equal(phase_at(&facts->processes[0], 1000, p->phases[i].end_ns),
+		                 &p->phases[i]);
 	}
 	assert_null(names[p->phase_count]);
 	done(m, facts);
@@ -90,7 +93,8 @@ static void test_inferred__bytes_of_the_phases(void **state)
 	assert_int_equal(find(facts, "load")->work.start_bytes, 0);
 	assert_int_equal(find(facts, "profile")->work.peak_bytes, weights + 315 * MiB);
 	assert_int_equal(find(facts, "kv-init")->work.end_bytes, weights + 24 * 256 * MiB);
-	assert_int_equal(find(facts, "serving")->work.peak_bytes, weights + 24 * 256 * MiB + 26 * MiB);
+	assert_int_equal(find(facts, "serving")->work.peak_bytes,
+	                 weights + 24 * 256 * MiB + 26 * MiB);
 	done(m, facts);
 }
 
@@ -99,7 +103,9 @@ static void test_inferred__blocks_labelled_kv(void **state)
 	struct maker *m = begin();
 	load(m);
 	maker_alloc(m, CACHE, 3 * GiB, 3);
-	maker_event(m, (struct cuf_event){ .op = CUF_OP_ROLE, .addr = CACHE, .kind = CUF_KIND_DEVICE, .extra = CUF_ROLE_KV });
+	maker_event(m, (struct cuf_event){
+		.op = CUF_OP_ROLE, .addr = CACHE, .kind = CUF_KIND_DEVICE, .extra = CUF_ROLE_KV,
+	});
 	work(m, 12);
 	expect_phases(m, NAMES("load", "kv-init", "serving"));
 }
@@ -120,7 +126,8 @@ static void test_inferred__warm_up_of_a_framework(void **state)
 		maker_block_freed(m, WORK);
 	}
 	struct facts *facts = report(m);
-	const struct fact_phase *warm_up = find(facts, "warm-up"), *serving = find(facts, "serving");
+	const struct fact_phase *warm_up = find(facts, "warm-up"),
+				*serving = find(facts, "serving");
 	assert_non_null(find(facts, "load"));
 	assert_non_null(warm_up);
 	assert_non_null(serving);

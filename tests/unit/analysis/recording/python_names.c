@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of Python functions out of META CODE, damaged ones too; which files are the user's own; a site's line with Python frames. */
+/* Names of Python functions out of META CODE, damaged ones too; which files are the user's own; a
+ * site's line with Python frames. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,9 +13,14 @@
 #include "analysis/view/frames.h"
 
 static const struct fact_meta_text texts[] = {
-	{ CUF_META_CODE, 7, 0, "Server.serve\n/srv/app/server.py\n40\n" }, { CUF_META_CODE, 3, 0, "forward\n/usr/lib/python3/dist-packages/torch/nn/x.py\n1190\n" },
-	{ CUF_META_NOTE, 7, 0, "not a name\n\n" }, { CUF_META_CODE, 9, 0, "<module>\n<string>\n1\n" }, { CUF_META_CODE, 100, 0, "" },
-	{ CUF_META_CODE, 101, 0, "cut" }, { CUF_META_CODE, 102, 0, "\n\n\n\n" }, { CUF_META_CODE, 103, 0, "f\nfile\n-12x\n" },
+	{ CUF_META_CODE, 7, 0, "Server.serve\n/srv/app/server.py\n40\n" },
+	{ CUF_META_CODE, 3, 0, "forward\n/usr/lib/python3/dist-packages/torch/nn/x.py\n1190\n" },
+	{ CUF_META_NOTE, 7, 0, "not a name\n\n" },
+	{ CUF_META_CODE, 9, 0, "<module>\n<string>\n1\n" },
+	{ CUF_META_CODE, 100, 0, "" },
+	{ CUF_META_CODE, 101, 0, "cut" },
+	{ CUF_META_CODE, 102, 0, "\n\n\n\n" },
+	{ CUF_META_CODE, 103, 0, "f\nfile\n-12x\n" },
 };
 static struct fact_process process = { .texts = texts, .text_count = sizeof texts / sizeof *texts };
 
@@ -38,9 +44,14 @@ static void test_names__are_found_by_number(void **state)
 
 static void test_files__of_libraries_are_not_the_users_own(void **state)
 {
-	static const char *const libraries[] = { "/usr/lib/python3/dist-packages/torch/nn/x.py", "/home/u/venv/lib/python3.11/site-packages/a.py",
-		"/usr/lib/python3.11/threading.py", "<frozen importlib._bootstrap>" };
-	static const char *const own[] = { "/srv/app/server.py", "<string>", "<stdin>", "model.py", "/home/u/lib/pythonic/a.py", "" };
+	static const char *const libraries[] = { "/usr/lib/python3/dist-packages/torch/nn/x.py",
+		                                 "/home/u/venv/lib/python3.11/site-packages/a.py",
+		                                 "/usr/lib/python3.11/threading.py",
+		                                 "<frozen importlib._bootstrap>" };
+	static const char *const own[] = {
+		"/srv/app/server.py",        "<string>", "<stdin>", "model.py",
+		"/home/u/lib/pythonic/a.py", ""
+	};
 	for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
 		assert_true(python_file_is_library(libraries[i]));
 	for (size_t i = 0; i < sizeof own / sizeof *own; i++)
@@ -49,16 +60,25 @@ static void test_files__of_libraries_are_not_the_users_own(void **state)
 
 static void test_line__begins_at_the_users_own_python(void **state)
 {
-	const uint64_t addrs[] = { 0x1000, cuf_frame_python(3, 1194), cuf_frame_python(7, 41), cuf_frame_python(9, 2), 0x2000 };
-	const uint64_t library_alone[] = { 0x1000, cuf_frame_python(3, 1194), 0x2000 }, lost[] = { cuf_frame_python(0, 5), cuf_frame_python(5000, 0) };
-	const struct { const uint64_t *addrs; uint32_t depth; const char *line; } stacks[] = {
-		{ addrs, 5, "Server.serve (server.py:41) < <module>" }, { library_alone, 3, "forward (x.py:1194) < +0x2000" }, { lost, 2, "a Python function < a Python function" } };
+	const uint64_t addrs[] = { 0x1000, cuf_frame_python(3, 1194), cuf_frame_python(7, 41),
+		                   cuf_frame_python(9, 2), 0x2000 };
+	const uint64_t library_alone[] = { 0x1000, cuf_frame_python(3, 1194), 0x2000 },
+		       lost[] = { cuf_frame_python(0, 5), cuf_frame_python(5000, 0) };
+	const struct {
+		const uint64_t *addrs;
+		uint32_t depth;
+		const char *line;
+	} stacks[] = { { addrs, 5, "Server.serve (server.py:41) < <module>" },
+		       { library_alone, 3, "forward (x.py:1194) < +0x2000" },
+		       { lost, 2, "a Python function < a Python function" } };
 	struct facts facts = { .processes = &process, .process_count = 1 };
 	struct symbols *symbols = symbols_new(NULL);
 	struct frames *frames = frames_new(&facts, symbols);
 	char line[256];
 	for (size_t i = 0; i < sizeof stacks / sizeof *stacks; i++) {
-		struct fact_stack stack = { .process = 0, .id = 1, .depth = stacks[i].depth, .addrs = stacks[i].addrs };
+		struct fact_stack stack = {
+			.process = 0, .id = 1, .depth = stacks[i].depth, .addrs = stacks[i].addrs,
+		};
 		frames_line(frames, &stack, line, sizeof line);
 		assert_string_equal(line, stacks[i].line);
 	}

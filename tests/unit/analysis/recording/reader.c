@@ -104,19 +104,24 @@ static void test_reader__damage_is_told_with_its_place(void **state)
 	expect_error(m->data, m->bytes, READER_E_ENDIAN, offsetof(struct cuf_header, endian));
 	*m->h = saved;
 	m->h->section_count = 25;
-	expect_error(m->data, m->bytes, READER_E_SECTIONS, offsetof(struct cuf_header, section_count));
+	expect_error(m->data, m->bytes, READER_E_SECTIONS,
+	             offsetof(struct cuf_header, section_count));
 	*m->h = saved;
 	m->h->sections[3].offset = m->bytes;
-	expect_error(m->data, m->bytes, READER_E_SECTIONS, offsetof(struct cuf_header, sections) + 3 * sizeof(struct cuf_section));
+	expect_error(m->data, m->bytes, READER_E_SECTIONS,
+	             offsetof(struct cuf_header, sections) + 3 * sizeof(struct cuf_section));
 	*m->h = saved;
 	m->h->sections[2].bytes = UINT64_MAX - 100;
-	expect_error(m->data, m->bytes, READER_E_SECTIONS, offsetof(struct cuf_header, sections) + 2 * sizeof(struct cuf_section));
+	expect_error(m->data, m->bytes, READER_E_SECTIONS,
+	             offsetof(struct cuf_header, sections) + 2 * sizeof(struct cuf_section));
 	*m->h = saved;
 	m->h->sections[5].record_bytes = 63;
-	expect_error(m->data, m->bytes, READER_E_SECTIONS, offsetof(struct cuf_header, sections) + 5 * sizeof(struct cuf_section));
+	expect_error(m->data, m->bytes, READER_E_SECTIONS,
+	             offsetof(struct cuf_header, sections) + 5 * sizeof(struct cuf_section));
 	*m->h = saved;
 	m->h->device_segment_bytes = 32;
-	expect_error(m->data, m->bytes, READER_E_HEADER, offsetof(struct cuf_header, device_segment_bytes));
+	expect_error(m->data, m->bytes, READER_E_HEADER,
+	             offsetof(struct cuf_header, device_segment_bytes));
 	*m->h = saved;
 	m->h->header_bytes = 100;
 	expect_error(m->data, m->bytes, READER_E_HEADER, offsetof(struct cuf_header, header_bytes));
@@ -182,9 +187,11 @@ static void test_reader__cut_at_every_byte(void **state)
 		struct reader_error error;
 		uint8_t *cut;
 		int code;
-		if (bytes > 4096 && bytes % 4096 > 600 && bytes % 61 && bytes < m->bytes) /* records start at the pages' beginnings */
+		/* records start at the pages' beginnings */
+		if (bytes > 4096 && bytes % 4096 > 600 && bytes % 61 && bytes < m->bytes)
 			continue;
-		cut = aligned_alloc(64, (bytes + 64) & ~63ull); /* exactly what is read may be read: for AddressSanitizer */
+		/* exactly what is read may be read: for AddressSanitizer */
+		cut = aligned_alloc(64, (bytes + 64) & ~63ull);
 		memcpy(cut, m->data, bytes);
 		code = facts_build_memory(cut, bytes, NULL, &facts, &error);
 		if (bytes < 4096) {
@@ -206,17 +213,21 @@ static void test_reader__torn_records_are_left_out(void **state)
 {
 	struct maker *m = sample_recording();
 	struct cuf_block *blocks = maker_section(m, CUF_SEC_LEDGER);
-	struct cuf_event *events = (void *)((uint8_t *)maker_section(m, CUF_SEC_RING) + sizeof(struct cuf_segment));
+	struct cuf_event *events = (void *)((uint8_t *)maker_section(m, CUF_SEC_RING) +
+	                                    sizeof(struct cuf_segment));
 	struct reader *r;
 	struct events *e;
 	struct facts *facts;
-	blocks[10] = (struct cuf_block){ .key = CUF_KEY_BUSY, .bytes = 1 * GiB, .kind = CUF_KIND_DEVICE };
+	blocks[10] = (struct cuf_block){
+		.key = CUF_KEY_BUSY, .bytes = 1 * GiB, .kind = CUF_KIND_DEVICE,
+	};
 	events[1].seq = 0;
 	assert_int_equal(reader_open_memory(m->data, m->bytes, &r, NULL), 0);
 	e = events_new(r);
 	assert_int_equal(e->count, 4);
 	assert_int_equal(events_get(e, 1).seq, 3);
-	assert_int_equal(e->complete_since, 0); /* nothing was overwritten: a call that never finished */
+	/* nothing was overwritten: a call that never finished */
+	assert_int_equal(e->complete_since, 0);
 	events_free(e);
 	reader_close(r);
 	assert_int_equal(facts_build_memory(m->data, m->bytes, NULL, &facts, NULL), 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stacks that print alike are one call site: by function and line, by function, by offset; Python by name and line. */
+/* Stacks that print alike are one call site: by function and line, by function, by offset; Python
+ * by name and line. */
 #include <link.h>
 #include "tests/unit/fixtures/built_library.h"
 #include "tests/unit/fixtures/recording_maker.h"
@@ -17,8 +18,10 @@ static uint64_t call_offset(const char *library, const char *function, unsigned 
 	char command[4096], line[256] = "";
 	FILE *out;
 
-	snprintf(command, sizeof command, "objdump -d --no-show-raw-insn --disassemble=%s '%s' | grep -A1 'call' | grep -v call | grep -v -e -- | sed -n %up",
-		 function, library, n);
+	snprintf(
+		command, sizeof command,
+		"objdump -d --no-show-raw-insn --disassemble=%s '%s' | grep -A1 'call' | grep -v call | grep -v -e -- | sed -n %up",
+		function, library, n);
 	out = popen(command, "r");
 	assert_non_null(out);
 	assert_non_null(fgets(line, sizeof line, out));
@@ -38,8 +41,8 @@ static const char *library_new(const char *name, const char *flags)
 		   "	hold[3] = make(4);\n"
 		   "}\n");
 	/* the build-id that maker_module records for module 1 */
-	sh("cc -shared -fPIC -O1 -Wl,--build-id=0x0101010101010101010101010101010101010101 %s -o %s %s", flags,
-	   in_folder(name), in_folder("site.c"));
+	sh("cc -shared -fPIC -O1 -Wl,--build-id=0x0101010101010101010101010101010101010101 %s -o %s %s",
+	   flags, in_folder(name), in_folder("site.c"));
 	return in_folder(name);
 }
 
@@ -74,8 +77,10 @@ static void test_stack_identity__calls_in_one_line_are_one_site(void **state)
 	struct maker *maker = maker_new(&maker_small);
 	struct symbols *symbols = symbols_new(NULL);
 	const char *library = library_new("lines.so", "-g");
-	uint64_t first = call_offset(library, "one_line", 1), second = call_offset(library, "one_line", 2);
-	uint64_t third = call_offset(library, "two_lines", 1), fourth = call_offset(library, "two_lines", 2);
+	uint64_t first = call_offset(library, "one_line", 1),
+		 second = call_offset(library, "one_line", 2);
+	uint64_t third = call_offset(library, "two_lines", 1),
+		 fourth = call_offset(library, "two_lines", 2);
 	struct opened opened;
 
 	maker_module(maker, 1, BASE, BASE + OFFSET_BYTES, library);
@@ -99,8 +104,10 @@ static void test_stack_identity__without_lines_functions_are_compared(void **sta
 	struct maker *maker = maker_new(&maker_small);
 	struct symbols *symbols = symbols_new(NULL);
 	const char *library = library_new("functions.so", "-g0");
-	uint64_t first = call_offset(library, "one_line", 1), second = call_offset(library, "one_line", 2);
-	uint64_t third = call_offset(library, "two_lines", 1), fourth = call_offset(library, "two_lines", 2);
+	uint64_t first = call_offset(library, "one_line", 1),
+		 second = call_offset(library, "one_line", 2);
+	uint64_t third = call_offset(library, "two_lines", 1),
+		 fourth = call_offset(library, "two_lines", 2);
 	struct opened opened;
 
 	maker_module(maker, 1, BASE, BASE + OFFSET_BYTES, library);
@@ -144,7 +151,8 @@ static void test_stack_identity__python_by_name_and_line(void **state)
 	struct opened opened;
 
 	maker_meta(maker, CUF_META_CODE, 7, "Turn.__init__\n/srv/agent.py\n4");
-	maker_meta(maker, CUF_META_CODE, 8, "Turn.__init__\n/srv/agent.py\n4"); /* the class was made again */
+	/* the class was made again */
+	maker_meta(maker, CUF_META_CODE, 8, "Turn.__init__\n/srv/agent.py\n4");
 	maker_meta(maker, CUF_META_CODE, 9, "Turn.close\n/srv/agent.py\n9");
 	add_stack(maker, 1, (uint64_t[]){ cuf_frame_python(7, 5) }, 1);
 	add_stack(maker, 2, (uint64_t[]){ cuf_frame_python(8, 5) }, 1);
@@ -224,8 +232,11 @@ static void test_stack_identity__growth_is_judged_over_the_site(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_stack_identity__calls_in_one_line_are_one_site, folder_new, folder_remove),
-		cmocka_unit_test_setup_teardown(test_stack_identity__without_lines_functions_are_compared, folder_new, folder_remove),
+		cmocka_unit_test_setup_teardown(test_stack_identity__calls_in_one_line_are_one_site,
+		                                folder_new, folder_remove),
+		cmocka_unit_test_setup_teardown(
+			test_stack_identity__without_lines_functions_are_compared, folder_new,
+			folder_remove),
 		cmocka_unit_test(test_stack_identity__without_names_offsets_are_compared),
 		cmocka_unit_test(test_stack_identity__python_by_name_and_line),
 		cmocka_unit_test(test_stack_identity__the_sites_of_an_incident_are_summed),

@@ -19,7 +19,8 @@ static uint64_t random_below(uint64_t n)
 /* A few hundred blocks of several kinds, freed, refused and allocated anew by several threads. */
 static struct maker *random_recording(const struct maker_plan *plan, unsigned operations)
 {
-	static const unsigned kinds[] = { CUF_KIND_DEVICE, CUF_KIND_ASYNC, CUF_KIND_PINNED, CUF_KIND_VMM, CUF_KIND_MAPPING, CUF_KIND_FRAMEWORK };
+	static const unsigned kinds[] = { CUF_KIND_DEVICE, CUF_KIND_ASYNC,   CUF_KIND_PINNED,
+		                          CUF_KIND_VMM,    CUF_KIND_MAPPING, CUF_KIND_FRAMEWORK };
 	static bool live[6][100];
 	struct maker *m = maker_new(plan);
 	memset(live, 0, sizeof live);
@@ -33,7 +34,8 @@ static struct maker *random_recording(const struct maker_plan *plan, unsigned op
 		else if (kinds[k] == CUF_KIND_FRAMEWORK)
 			maker_block_freed(m, addr);
 		else if (!live[k][n])
-			maker_born(m, kinds[k], n % 3, addr, random_below(4 * MiB) + 1, 1 + n % 7, n % 4, 0);
+			maker_born(m, kinds[k], n % 3, addr, random_below(4 * MiB) + 1, 1 + n % 7,
+			           n % 4, 0);
 		else if (random_below(10))
 			maker_freed(m, kinds[k], addr);
 		else {
@@ -128,7 +130,8 @@ static void test_replay__back_step_by_step(void **state)
 	maker_free_all(m);
 }
 
-/* The framework's ring wrapped: its blocks are not known further back, the driver's are, to the beginning. */
+/* The framework's ring wrapped: its blocks are not known further back, the driver's are, to the
+ * beginning. */
 static void test_replay__each_ring_is_exact_by_itself(void **state)
 {
 	static const struct maker_plan plan = { 64, 4096, 4, 4096, 4096, 64, 256, 8, 8, 4, 1024 };
@@ -163,7 +166,8 @@ static void test_replay__each_ring_is_exact_by_itself(void **state)
 	maker_free_all(m);
 }
 
-/* What a block is for is told after it was born, and holds for that block, not for the next one at its address. */
+/* What a block is for is told after it was born, and holds for that block, not for the next one at
+ * its address. */
 static void test_replay__roles_are_learnt_again(void **state)
 {
 	struct maker *m = maker_new(&maker_small);
@@ -173,7 +177,11 @@ static void test_replay__roles_are_learnt_again(void **state)
 	struct events *e;
 	uint64_t told, second, later;
 	maker_alloc(m, 0x700000000000, 5000, 3);
-	told = maker_event_in(m, MAKER_FRAMEWORK, (struct cuf_event){ .addr = 0x700000000000, .op = CUF_OP_ROLE, .kind = CUF_KIND_DEVICE, .extra = CUF_ROLE_KV });
+	told = maker_event_in(m, MAKER_FRAMEWORK,
+	                      (struct cuf_event){ .addr = 0x700000000000,
+	                                          .op = CUF_OP_ROLE,
+	                                          .kind = CUF_KIND_DEVICE,
+	                                          .extra = CUF_ROLE_KV });
 	later = maker_alloc(m, 0x710000000000, 5000, 3);
 	maker_free(m, 0x700000000000);
 	second = maker_alloc(m, 0x700000000000, 6000, 3);
@@ -231,7 +239,9 @@ static void test_replay__a_wrapped_ring_says_so(void **state)
 	assert_true(m->h->overwritten > 1000);
 	assert_int_equal(reader_open_memory(m->data, m->bytes, &r, NULL), 0);
 	e = events_new(r);
-	assert_int_equal(e->count + m->h->overwritten + e->framework->count + m->h->framework_overwritten, m->h->next_seq);
+	assert_int_equal(e->count + m->h->overwritten + e->framework->count +
+	                         m->h->framework_overwritten,
+	                 m->h->next_seq);
 	assert_true(e->complete_since > 0 && e->complete_since < e->last_seq);
 	replay_at(r, e, e->complete_since, &live, &exact);
 	assert_true(exact.device);
@@ -247,7 +257,8 @@ static void test_replay__a_wrapped_ring_says_so(void **state)
 	maker_free_all(m);
 }
 
-/* A free was missed and the address handed out again: the hidden block is there again before that. */
+/* A free was missed and the address handed out again: the hidden block is there again before that.
+ */
 static void test_replay__hidden_blocks_come_back(void **state)
 {
 	struct maker *m = maker_new(&maker_small);
@@ -274,7 +285,8 @@ static void test_replay__hidden_blocks_come_back(void **state)
 static void test_replay__descending_lanes_are_sorted(void **state)
 {
 	struct maker *m = maker_new(&maker_small);
-	struct cuf_event *events = (void *)((uint8_t *)maker_section(m, CUF_SEC_RING) + sizeof(struct cuf_segment));
+	struct cuf_event *events = (void *)((uint8_t *)maker_section(m, CUF_SEC_RING) +
+	                                    sizeof(struct cuf_segment));
 	struct reader *r;
 	struct events *e;
 	for (unsigned i = 0; i < 20; i++)
@@ -309,7 +321,8 @@ static void test_host_events__merged_by_time_from_all_threads(void **state)
 	for (; host_stream_next(stream, &e); seen++) {
 		assert_true(e.time_ns >= before);
 		before = e.time_ns;
-		assert_int_equal(e.bytes, 1 + seen); /* a millisecond apart, so the order is exact */
+		/* a millisecond apart, so the order is exact */
+		assert_int_equal(e.bytes, 1 + seen);
 		assert_int_equal(e.addr, 0x10000 + seen * 64);
 		assert_int_equal(e.stack, 1 + seen % 9);
 		assert_int_equal(e.tid, 1000 + seen * 7 % 5);

@@ -12,7 +12,9 @@
 
 static void test_demangle__names(void **state)
 {
-	static const struct { const char *name, *readable; } cases[] = {
+	static const struct {
+		const char *name, *readable;
+	} cases[] = {
 		{ "", "" },
 		{ "@", "@" },
 		{ "main", "main" },
@@ -22,8 +24,10 @@ static void test_demangle__names(void **state)
 		{ "_Z", "_Z" },
 		{ "_ZN2ns1S4growIiEEPvT_", "void* ns::S::grow<int>(int)" },
 		{ "_ZN2ns1S4growIiEEPvT_.isra.0", "void* ns::S::grow<int>(int)" },
-		{ "_ZNSt6vectorIiSaIiEE9push_backEOi@@GLIBCXX_3.4", "std::vector<int, std::allocator<int> >::push_back(int&&)" },
-		{ "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", "core::fmt::Write::write_fmt" },
+		{ "_ZNSt6vectorIiSaIiEE9push_backEOi@@GLIBCXX_3.4",
+		  "std::vector<int, std::allocator<int> >::push_back(int&&)" },
+		{ "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE",
+		  "core::fmt::Write::write_fmt" },
 		{ "_RNvC6_123foo3bar", "123foo::bar" },
 	};
 
@@ -45,7 +49,10 @@ static void test_demangle__explosion_stays_mangled(void **state)
 		strcat(name, next);
 		if (i == 4) {
 			readable = demangle(name);
-			assert_int_equal(strncmp(readable, "f(A<int, int>, A<A<int, int>, A<int, int> >, ", 45), 0);
+			assert_int_equal(strncmp(readable,
+			                         "f(A<int, int>, A<A<int, int>, A<int, int> >, ",
+			                         45),
+			                 0);
 			free(readable);
 		}
 	}
@@ -57,7 +64,8 @@ static void test_demangle__explosion_stays_mangled(void **state)
 
 static void test_demangle__damaged_names(void **state)
 {
-	static const char whole[] = "_ZNSt8_Rb_treeISsSt4pairIKSsSt6vectorIiSaIiEEESt10_Select1stIS5_ESt4lessISsESaIS5_EE8_M_eraseEPSt13_Rb_tree_nodeIS5_E";
+	static const char whole[] =
+		"_ZNSt8_Rb_treeISsSt4pairIKSsSt6vectorIiSaIiEEESt10_Select1stIS5_ESt4lessISsESaIS5_EE8_M_eraseEPSt13_Rb_tree_nodeIS5_E";
 	char name[sizeof whole];
 
 	for (size_t bytes = 0; bytes < sizeof whole; bytes++) {
@@ -69,7 +77,8 @@ static void test_demangle__damaged_names(void **state)
 	for (unsigned round = 0; round < 20000; round++) {
 		memcpy(name, whole, sizeof whole);
 		for (unsigned i = 0; i < 4; i++)
-			name[2 + (size_t)rand() % (sizeof whole - 3)] = "_0123456789SIEKNRLPTZtsdi.$@"[rand() % 28];
+			name[2 + (size_t)rand() % (sizeof whole - 3)] =
+				"_0123456789SIEKNRLPTZtsdi.$@"[rand() % 28];
 		free(demangle(name));
 	}
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file that a module's names are read from: the one that was recorded, wherever it lies now, or none. */
+/* The file that a module's names are read from: the one that was recorded, wherever it lies now, or
+ * none. */
 #include <dlfcn.h>
 #include <link.h>
 #include <sys/stat.h>
 #include "tests/unit/fixtures/built_library.h"
 
-static void assert_state(struct symbols_module *module, enum symbols_state expected, const char *word)
+static void assert_state(struct symbols_module *module, enum symbols_state expected,
+                         const char *word)
 {
 	const struct symbols_frame *frames;
 
@@ -31,13 +33,19 @@ static void test_module_file__build_id_differs(void **state)
 	compile("pair", pair_source, "-O1 -g");
 	bytes = build_id_of(in_folder("pair.so"), id);
 	assert_true(bytes == 20);
-	assert_state(symbols_module(symbols, in_folder("pair.so"), other, bytes), SYMBOLS_DIFFERENT, "recorded was 0000");
-	assert_state(symbols_module(symbols, in_folder("pair.so"), id, bytes - 1), SYMBOLS_DIFFERENT, "another build");
-	assert_state(symbols_module(symbols, in_folder("pair.so"), NULL, 0), SYMBOLS_DIFFERENT, "recorded was none");
+	assert_state(symbols_module(symbols, in_folder("pair.so"), other, bytes), SYMBOLS_DIFFERENT,
+	             "recorded was 0000");
+	assert_state(symbols_module(symbols, in_folder("pair.so"), id, bytes - 1),
+	             SYMBOLS_DIFFERENT, "another build");
+	assert_state(symbols_module(symbols, in_folder("pair.so"), NULL, 0), SYMBOLS_DIFFERENT,
+	             "recorded was none");
 	sh("cd '%s' && objcopy --remove-section .note.gnu.build-id pair.so bare.so", folder);
-	assert_state(symbols_module(symbols, in_folder("bare.so"), id, bytes), SYMBOLS_DIFFERENT, "has build-id none");
-	assert_state(symbols_module(symbols, in_folder("bare.so"), NULL, 0), SYMBOLS_UNVERIFIED, "by path alone");
-	assert_function(symbols_module(symbols, in_folder("bare.so"), NULL, 0), address_of(in_folder("bare.so"), "hidden"), "hidden");
+	assert_state(symbols_module(symbols, in_folder("bare.so"), id, bytes), SYMBOLS_DIFFERENT,
+	             "has build-id none");
+	assert_state(symbols_module(symbols, in_folder("bare.so"), NULL, 0), SYMBOLS_UNVERIFIED,
+	             "by path alone");
+	assert_function(symbols_module(symbols, in_folder("bare.so"), NULL, 0),
+	                address_of(in_folder("bare.so"), "hidden"), "hidden");
 	symbols_free(symbols);
 }
 
@@ -47,11 +55,16 @@ static void test_module_file__long_build_id(void **state)
 	struct symbols *symbols = symbols_new(NULL);
 	uint8_t id[ID_BYTES];
 
-	compile("pair", pair_source, "-Wl,--build-id=0x000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f");
+	compile("pair", pair_source,
+	        "-Wl,--build-id=0x000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f");
 	assert_int_equal(build_id_of(in_folder("pair.so"), id), 32);
-	assert_int_equal(symbols_module_state(symbols_module(symbols, in_folder("pair.so"), id, 20)), SYMBOLS_VERIFIED);
+	assert_int_equal(symbols_module_state(
+				 symbols_module(symbols, in_folder("pair.so"), id, 20)),
+	                 SYMBOLS_VERIFIED);
 	id[19] ^= 1;
-	assert_int_equal(symbols_module_state(symbols_module(symbols, in_folder("pair.so"), id, 20)), SYMBOLS_DIFFERENT);
+	assert_int_equal(symbols_module_state(
+				 symbols_module(symbols, in_folder("pair.so"), id, 20)),
+	                 SYMBOLS_DIFFERENT);
 	symbols_free(symbols);
 }
 
@@ -59,7 +72,8 @@ static void test_module_file__no_usable_file(void **state)
 {
 	static const uint8_t id[20] = { 1, 2, 3 };
 	struct symbols *symbols = symbols_new(NULL);
-	struct symbols_module *module = symbols_module(symbols, in_folder("gone.so"), id, sizeof id);
+	struct symbols_module *module = symbols_module(symbols, in_folder("gone.so"), id,
+	                                               sizeof id);
 
 	assert_state(module, SYMBOLS_MISSING, "no such file");
 	assert_string_equal(symbols_module_name(module), "gone.so");
@@ -67,10 +81,13 @@ static void test_module_file__no_usable_file(void **state)
 	assert_state(symbols_module(symbols, "", NULL, 0), SYMBOLS_MISSING, "no path");
 	assert_state(symbols_module(symbols, NULL, NULL, 0), SYMBOLS_MISSING, "no path");
 	write_file("text", "not ELF at all\n");
-	assert_state(symbols_module(symbols, in_folder("text"), id, sizeof id), SYMBOLS_UNREADABLE, "not an ELF file");
-	assert_state(symbols_module(symbols, folder, id, sizeof id), SYMBOLS_UNREADABLE, "not a regular file");
+	assert_state(symbols_module(symbols, in_folder("text"), id, sizeof id), SYMBOLS_UNREADABLE,
+	             "not an ELF file");
+	assert_state(symbols_module(symbols, folder, id, sizeof id), SYMBOLS_UNREADABLE,
+	             "not a regular file");
 	assert_int_equal(mkfifo(in_folder("pipe"), 0600), 0);
-	assert_state(symbols_module(symbols, in_folder("pipe"), id, sizeof id), SYMBOLS_UNREADABLE, "not a regular file");
+	assert_state(symbols_module(symbols, in_folder("pipe"), id, sizeof id), SYMBOLS_UNREADABLE,
+	             "not a regular file");
 	symbols_free(symbols);
 }
 
@@ -111,7 +128,9 @@ static void test_module_file__replaced_between(void **state)
 static void test_module_file__sysroot_and_search(void **state)
 {
 	struct symbols_options sysroot = { .sysroot = in_folder("root") };
-	struct symbols_options search = { .search_dirs = (const char *const[]){ in_folder("elsewhere") }, .search_dir_count = 1 };
+	struct symbols_options search = { .search_dirs =
+		                                  (const char *const[]){ in_folder("elsewhere") },
+		                          .search_dir_count = 1 };
 	const struct symbols_options *both[] = { &sysroot, &search };
 	uint8_t id[ID_BYTES];
 	size_t bytes;
@@ -121,32 +140,41 @@ static void test_module_file__sysroot_and_search(void **state)
 	bytes = build_id_of(in_folder("pair.so"), id);
 	shown = address_of(in_folder("pair.so"), "shown");
 	sh("cd '%s' && mkdir -p root/opt/app elsewhere root/usr/lib/debug/opt/app && objcopy --only-keep-debug pair.so root/usr/lib/debug/opt/app/pair.debug"
-	   " && cp pair.so elsewhere && cp root/usr/lib/debug/opt/app/pair.debug . && objcopy -S --add-gnu-debuglink=pair.debug pair.so root/opt/app/pair.so && rm pair.*", folder);
+	   " && cp pair.so elsewhere && cp root/usr/lib/debug/opt/app/pair.debug . && objcopy -S --add-gnu-debuglink=pair.debug pair.so root/opt/app/pair.so && rm pair.*",
+	   folder);
 	for (size_t i = 0; i < 2; i++) {
 		struct symbols *symbols = symbols_new(both[i]);
-		struct symbols_module *module = symbols_module(symbols, "/opt/app/pair.so", id, bytes);
+		struct symbols_module *module = symbols_module(symbols, "/opt/app/pair.so", id,
+		                                               bytes);
 		assert_int_equal(symbols_module_state(module), SYMBOLS_VERIFIED);
 		assert_pair_lines(module, shown);
 		symbols_free(symbols);
 	}
 }
 
-/* .build-id/ab/cdef.debug below a search directory: beside a stripped file, and in place of one that is gone. */
+/* .build-id/ab/cdef.debug below a search directory: beside a stripped file, and in place of one
+ * that is gone. */
 static void test_module_file__debug_file_by_build_id(void **state)
 {
-	struct symbols_options options = { .search_dirs = (const char *const[]){ in_folder("debug") }, .search_dir_count = 1 };
+	struct symbols_options options = {
+		.search_dirs = (const char *const[]){ in_folder("debug") }, .search_dir_count = 1,
+	};
 	uint64_t shown, hidden;
 
 	compile("pair", pair_source, "-O1 -g");
 	shown = address_of(in_folder("pair.so"), "shown");
 	hidden = address_of(in_folder("pair.so"), "hidden");
 	sh("cd '%s' && id=$(readelf -n pair.so | sed -n 's/.*Build ID: //p') && d=debug/.build-id/$(echo $id | cut -c1-2) && mkdir -p $d"
-	   " && objcopy --only-keep-debug pair.so $d/$(echo $id | cut -c3-).debug && strip pair.so", folder);
+	   " && objcopy --only-keep-debug pair.so $d/$(echo $id | cut -c3-).debug && strip pair.so",
+	   folder);
 	for (unsigned gone = 0; gone < 2; gone++) {
 		struct symbols *symbols = symbols_new(&options);
 		uint8_t id[ID_BYTES];
 		size_t bytes = build_id_of(in_folder("pair.so"), id);
-		struct symbols_module *module = symbols_module(symbols, gone ? "/no/such/folder/pair.so" : in_folder("pair.so"), id, bytes);
+		struct symbols_module *module = symbols_module(symbols,
+		                                               gone ? "/no/such/folder/pair.so"
+		                                                    : in_folder("pair.so"),
+		                                               id, bytes);
 		assert_int_equal(symbols_module_state(module), SYMBOLS_VERIFIED);
 		assert_pair_lines(module, shown);
 		assert_function(module, hidden, "hidden");
@@ -168,7 +196,8 @@ static void test_module_file__debuginfod_is_opt_in(void **state)
 	compile("pair", pair_source, "-O1 -g");
 	bytes = build_id_of(in_folder("pair.so"), id);
 	shown = address_of(in_folder("pair.so"), "shown");
-	sh("cd '%s' && id=$(readelf -n pair.so | sed -n 's/.*Build ID: //p') && mkdir -p server/buildid/$id && mv pair.so server/buildid/$id/executable", folder);
+	sh("cd '%s' && id=$(readelf -n pair.so | sed -n 's/.*Build ID: //p') && mkdir -p server/buildid/$id && mv pair.so server/buildid/$id/executable",
+	   folder);
 	setenv("DEBUGINFOD_CACHE_PATH", in_folder("cache"), 1);
 	for (unsigned allowed = 0; allowed < 2; allowed++) {
 		char url[PATH_MAX + 64];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names, lines and inlines: of this very program, and of libraries compiled here, then stripped, split and damaged. */
+/* Names, lines and inlines: of this very program, and of libraries compiled here, then stripped,
+ * split and damaged. */
 #include <link.h>
 #include "tests/unit/fixtures/built_library.h"
 
@@ -41,8 +42,14 @@ static int base_of_program(struct dl_phdr_info *info, size_t size, void *base)
 
 static void test_symbols__own_inline_chain(void **state)
 {
-	static const struct { const char *function; unsigned line; bool inlined; } expected[] = {
-		{ "inner_function", INNER_LINE, true }, { "middle_function", MIDDLE_LINE, true }, { "outer_function", OUTER_LINE, false },
+	static const struct {
+		const char *function;
+		unsigned line;
+		bool inlined;
+	} expected[] = {
+		{ "inner_function", INNER_LINE, true },
+		{ "middle_function", MIDDLE_LINE, true },
+		{ "outer_function", OUTER_LINE, false },
 	};
 	struct symbols *symbols = symbols_new(NULL);
 	char exe[PATH_MAX] = "";
@@ -81,11 +88,17 @@ static void test_symbols__mangled_names(void **state)
 	        "void cpp(void) __asm__(\"_ZN2ns1S4growIiEEPvT_\"); void cpp(void) {}\n"
 	        "void rust(void) __asm__(\"_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE\"); void rust(void) {}\n"
 	        "void rust_v0(void) __asm__(\"_RNvC6_123foo3bar\"); void rust_v0(void) {}\n"
-	        "void alias(void) __asm__(\"__GI_alias\"); void alias(void) {}\n", "-g");
+	        "void alias(void) __asm__(\"__GI_alias\"); void alias(void) {}\n",
+	        "-g");
 	module = module_of(symbols, in_folder("names.so"));
-	assert_function(module, address_of(in_folder("names.so"), "_ZN2ns1S4growIiEEPvT_"), "void* ns::S::grow<int>(int)");
-	assert_function(module, address_of(in_folder("names.so"), "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE"), "core::fmt::Write::write_fmt");
-	assert_function(module, address_of(in_folder("names.so"), "_RNvC6_123foo3bar"), "123foo::bar");
+	assert_function(module, address_of(in_folder("names.so"), "_ZN2ns1S4growIiEEPvT_"),
+	                "void* ns::S::grow<int>(int)");
+	assert_function(module,
+	                address_of(in_folder("names.so"),
+	                           "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE"),
+	                "core::fmt::Write::write_fmt");
+	assert_function(module, address_of(in_folder("names.so"), "_RNvC6_123foo3bar"),
+	                "123foo::bar");
 	assert_function(module, address_of(in_folder("names.so"), "__GI_alias"), "alias");
 	symbols_free(symbols);
 }
@@ -103,7 +116,8 @@ static void test_symbols__table(void **state)
 	        "\"gap_marker = .\\n .skip 32, 0x90\\n\"\n"
 	        "\"unsized_function: nop\\nnop\\nret\\n\"\n"
 	        "\"next_function: ret\\n.type next_function,@function\\n.size next_function,.-next_function\\n\");\n"
-	        "int some_data = 1;\n", "-nostdlib");
+	        "int some_data = 1;\n",
+	        "-nostdlib");
 	module = module_of(symbols, in_folder("table.so"));
 	grow = address_of(in_folder("table.so"), "grow");
 	gap = address_of(in_folder("table.so"), "gap_marker");
@@ -111,8 +125,10 @@ static void test_symbols__table(void **state)
 	assert_function(module, grow + 1, "grow");
 	assert_function(module, grow + 2, "grow");
 	assert_function(module, gap - 1, "grow");
-	assert_function(module, address_of(in_folder("table.so"), "unsized_function") + 2, "unsized_function");
-	assert_function(module, address_of(in_folder("table.so"), "next_function"), "next_function");
+	assert_function(module, address_of(in_folder("table.so"), "unsized_function") + 2,
+	                "unsized_function");
+	assert_function(module, address_of(in_folder("table.so"), "next_function"),
+	                "next_function");
 	assert_function(module, address_of(in_folder("table.so"), "next_function") + 1, NULL);
 	assert_function(module, address_of(in_folder("table.so"), "some_data"), NULL);
 	assert_function(module, 0, NULL);
@@ -142,13 +158,18 @@ static void test_symbols__stripped(void **state)
 
 static void test_symbols__lines_in_every_place(void **state)
 {
-	static const struct { const char *flags, *then; } cases[] = {
+	static const struct {
+		const char *flags, *then;
+	} cases[] = {
 		{ "-gdwarf-4", "true" },
 		{ "-gdwarf-5", "true" },
-		{ "-g", "objcopy --remove-section .debug_aranges pair.so" }, /* as clang and rustc leave it */
+		{ "-g", "objcopy --remove-section .debug_aranges pair.so" }, /* as clang and rustc
+		                                                                leave it */
 		{ "-g -gsplit-dwarf -dumpbase pair", "true" },
-		{ "-g", "objcopy --only-keep-debug pair.so pair.debug && objcopy -S --add-gnu-debuglink=pair.debug pair.so" },
-		{ "-g", "mkdir -p .debug && objcopy --only-keep-debug pair.so .debug/pair.debug && objcopy -S --add-gnu-debuglink=.debug/pair.debug pair.so" },
+		{ "-g",
+		  "objcopy --only-keep-debug pair.so pair.debug && objcopy -S --add-gnu-debuglink=pair.debug pair.so" },
+		{ "-g",
+		  "mkdir -p .debug && objcopy --only-keep-debug pair.so .debug/pair.debug && objcopy -S --add-gnu-debuglink=.debug/pair.debug pair.so" },
 	};
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -175,7 +196,8 @@ static void test_symbols__mini_debug_information(void **state)
 		skip();
 	compile("pair", pair_source, "-O1");
 	hidden = address_of(in_folder("pair.so"), "hidden");
-	sh("cd '%s' && objcopy --only-keep-debug pair.so mini && xz -f mini && strip pair.so && objcopy --add-section .gnu_debugdata=mini.xz pair.so", folder);
+	sh("cd '%s' && objcopy --only-keep-debug pair.so mini && xz -f mini && strip pair.so && objcopy --add-section .gnu_debugdata=mini.xz pair.so",
+	   folder);
 	module = module_of(symbols, in_folder("pair.so"));
 	assert_function(module, hidden, "hidden");
 	assert_function(module, hidden + 0x10000, NULL);
@@ -231,7 +253,8 @@ static char *file_read(const char *path, size_t *bytes)
 	return data;
 }
 
-/* Whatever build-id the damaged file claims is taken as recorded, so that reading goes on as far as it can. */
+/* Whatever build-id the damaged file claims is taken as recorded, so that reading goes on as far as
+ * it can. */
 static void read_damaged(const char *data, size_t bytes, uint64_t around)
 {
 	FILE *file = fopen(in_folder("damaged.so"), "w");
@@ -265,7 +288,8 @@ static void test_symbols__damaged_files(void **state)
 		memcpy(copy, data, bytes);
 		for (unsigned i = 0; i < 1 + round % 40; i++) {
 			/* half of the hits where most of the structure is: behind the code */
-			size_t at = round & 1 ? (size_t)rand() % bytes : bytes / 2 + (size_t)rand() % (bytes / 2);
+			size_t at = round & 1 ? (size_t)rand() % bytes
+			                      : bytes / 2 + (size_t)rand() % (bytes / 2);
 			copy[at] = (char)rand();
 		}
 		read_damaged(copy, bytes, shown);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The views over facts made by hand: the first screen fits 80x25 whatever the facts are, sums are shown, unknown is null. */
+/* The views over facts made by hand: the first screen fits 80x25 whatever the facts are, sums are
+ * shown, unknown is null. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,11 +37,14 @@ struct world {
 };
 
 #define GIB (1ull << 30)
-static const char long_name[] = "a_function_with_a_name_that_alone_is_wider_than_any_terminal_of_eighty_columns_and_then_some\033[31m";
+static const char long_name[] =
+	"a_function_with_a_name_that_alone_is_wider_than_any_terminal_of_eighty_columns_and_then_some\033[31m";
 
 static struct fact_stack stack_of(struct world *w)
 {
-	return (struct fact_stack){ .process = 0, .id = 1, .depth = 3, .addrs = w->frames, .time_ns = 1000 };
+	return (struct fact_stack){
+		.process = 0, .id = 1, .depth = 3, .addrs = w->frames, .time_ns = 1000,
+	};
 }
 
 static void fill_layers(struct fact_layer *layers)
@@ -52,9 +56,15 @@ static void fill_layers(struct fact_layer *layers)
 
 static void fill_device(struct world *w, struct fact_device *d, uint32_t ordinal)
 {
-	*d = (struct fact_device){ .ordinal = ordinal, .name = "NVIDIA H100 80GB HBM3", .pci = "", .total_bytes = 84 * GIB, .free_bytes = GIB / 2,
-		.peak_bytes = 83 * GIB, .peak_ns = 5, .granularity_bytes = 2 << 20, .owners = w->owners, .owner_count = OWNERS, .peak_basis = BASIS_OBSERVED };
-	d->moment = (struct fact_moment){ .kind = MOMENT_INCIDENT, .incident = 2, .basis = BASIS_ESTIMATED };
+	*d = (struct fact_device){
+		.ordinal = ordinal, .name = "NVIDIA H100 80GB HBM3", .pci = "",
+		.total_bytes = 84 * GIB, .free_bytes = GIB / 2, .peak_bytes = 83 * GIB,
+		.peak_ns = 5, .granularity_bytes = 2 << 20, .owners = w->owners,
+		.owner_count = OWNERS, .peak_basis = BASIS_OBSERVED,
+	};
+	d->moment = (struct fact_moment){
+		.kind = MOMENT_INCIDENT, .incident = 2, .basis = BASIS_ESTIMATED,
+	};
 	d->fragmentation.pages = 3;
 	fill_layers(d->largest_free);
 }
@@ -86,14 +96,23 @@ static void fill_host_lists(struct world *w, struct fact_host *h)
 	h->pin_count = 1;
 }
 
-static void fill_incident(struct world *w, struct fact_incident *i, uint64_t id, enum fact_outcome outcome)
+static void fill_incident(struct world *w, struct fact_incident *i, uint64_t id,
+                          enum fact_outcome outcome)
 {
-	*i = (struct fact_incident){ .id = id, .outcome = outcome, .outcome_why = "the process ended 3 ms later, by its own hand", .time_ns = 1700000000118000000,
-		.pid = 4131, .tid = 4711, .kind = CUF_KIND_DEVICE, .is_request = true, .api = "cudaMalloc", .driver_api = "cuMemAlloc_v2", .result = 2,
-		.requested_bytes = 2 * GIB, .free_bytes = GIB / 2, .total_bytes = 84 * GIB, .attempts = w->attempts, .attempt_count = 8,
-		.fits_if_packed = FACT_YES, .packed_bytes = 3 * GIB, .rss_bytes = CUF_UNKNOWN, .cgroup_bytes = CUF_UNKNOWN, .cgroup_max_bytes = CUF_UNKNOWN,
-		.host_live_bytes = CUF_UNKNOWN, .framework_requested_bytes = 2 * GIB - 1024, .least_requested_bytes = CUF_UNKNOWN, .resolved_ns = CUF_UNKNOWN, .basis = BASIS_OBSERVED,
-		.phase = long_name, .phase_source = PHASE_NVTX, .phase_basis = BASIS_INFERRED, .request_phase = long_name, .request_id = 1234567 };
+	*i = (struct fact_incident){
+		.id = id, .outcome = outcome,
+		.outcome_why = "the process ended 3 ms later, by its own hand",
+		.time_ns = 1700000000118000000, .pid = 4131, .tid = 4711, .kind = CUF_KIND_DEVICE,
+		.is_request = true, .api = "cudaMalloc", .driver_api = "cuMemAlloc_v2", .result = 2,
+		.requested_bytes = 2 * GIB, .free_bytes = GIB / 2, .total_bytes = 84 * GIB,
+		.attempts = w->attempts, .attempt_count = 8, .fits_if_packed = FACT_YES,
+		.packed_bytes = 3 * GIB, .rss_bytes = CUF_UNKNOWN, .cgroup_bytes = CUF_UNKNOWN,
+		.cgroup_max_bytes = CUF_UNKNOWN, .host_live_bytes = CUF_UNKNOWN,
+		.framework_requested_bytes = 2 * GIB - 1024, .least_requested_bytes = CUF_UNKNOWN,
+		.resolved_ns = CUF_UNKNOWN, .basis = BASIS_OBSERVED, .phase = long_name,
+		.phase_source = PHASE_NVTX, .phase_basis = BASIS_INFERRED,
+		.request_phase = long_name, .request_id = 1234567,
+	};
 	i->stack = stack_of(w);
 	fill_layers(i->largest_free);
 }
@@ -101,10 +120,27 @@ static void fill_incident(struct world *w, struct fact_incident *i, uint64_t id,
 static void fill_sites(struct world *w)
 {
 	for (size_t i = 0; i < SITES; i++) {
-		w->sites[i] = (struct fact_site){ .stack = stack_of(w), .pid = 4131, .device = 0, .kind = CUF_KIND_DEVICE, .class = i < 4 ? CLASS_LEAK : CLASS_LIVE,
-			.shape = SHAPE_LINEAR, .bytes = 123 << 20, .count = 59, .basis = BASIS_OBSERVED, .slope_bytes_per_s = i ? 2e6 : NAN,
-			.per_request_bytes = CUF_UNKNOWN, .grown_bytes = 1e9, .interval = { NAN, 3 } };
+		w->sites[i] = (struct fact_site){
+			.stack = stack_of(w), .pid = 4131, .device = 0, .kind = CUF_KIND_DEVICE,
+			.class = i < 4 ? CLASS_LEAK : CLASS_LIVE, .shape = SHAPE_LINEAR,
+			.bytes = 123 << 20, .count = 59, .basis = BASIS_OBSERVED,
+			.slope_bytes_per_s = i ? 2e6 : NAN, .per_request_bytes = CUF_UNKNOWN,
+			.grown_bytes = 1e9, .interval = { NAN, 3 },
+		};
 	}
+}
+
+static void fill_owners(struct world *w)
+{
+	for (size_t i = 0; i < OWNERS; i++)
+		w->owners[i] = (struct fact_owner_row){
+			.kind = (enum fact_owner)i,
+			.bytes = i == OWNER_FREE ? GIB / 2 : 1000000 * (i + 1),
+			.count = CUF_UNKNOWN, .basis = BASIS_OBSERVED, .in_sum = i != OWNER_MANAGED,
+			.pid = i == OWNER_OTHER_PROCESSES ? 99 : 0,
+		};
+	w->owners[OWNER_CONTEXT].bytes = CUF_UNKNOWN;
+	w->owners[OWNER_CONTEXT].basis = BASIS_NONE;
 }
 
 static void fill_world(struct world *w)
@@ -113,34 +149,49 @@ static void fill_world(struct world *w)
 	for (size_t i = 0; i < 3; i++)
 		w->frames[i] = 0x401000 + i;
 	w->functions[0] = (struct fact_function){ 0x401000, long_name };
-	for (size_t i = 0; i < OWNERS; i++)
-		w->owners[i] = (struct fact_owner_row){ .kind = (enum fact_owner)i, .bytes = i == OWNER_FREE ? GIB / 2 : 1000000 * (i + 1), .count = CUF_UNKNOWN,
-			.basis = BASIS_OBSERVED, .in_sum = i != OWNER_MANAGED, .pid = i == OWNER_OTHER_PROCESSES ? 99 : 0 };
-	w->owners[OWNER_CONTEXT].bytes = CUF_UNKNOWN;
-	w->owners[OWNER_CONTEXT].basis = BASIS_NONE;
-	w->process = (struct fact_process){ .pid = 4131, .ppid = 1, .parent = FACT_NONE, .exec_of = FACT_NONE, .ended_by = FACT_NONE, .path = "/r/x.cuf", .exe = "/usr/bin/python3",
-		.cmdline = "python3 \xff server.py", .hostname = "h", .start_ns = 1699999990000000000, .end_ns = 1700000000200000000, .end = END_SIGNAL,
-		.end_status = 6, .end_basis = BASIS_OBSERVED, .complete = true, .host_mode = CUF_HOST_SAMPLED, .functions = w->functions, .function_count = 1, .first_cuda_ns = CUF_UNKNOWN };
-	w->phase = (struct fact_phase){ .name = long_name, .source = PHASE_INFERRED, .basis = BASIS_INFERRED, .why = long_name, .end_ns = CUF_UNKNOWN, .request_id = CUF_UNKNOWN };
+	fill_owners(w);
+	w->process = (struct fact_process){
+		.pid = 4131, .ppid = 1, .parent = FACT_NONE, .exec_of = FACT_NONE,
+		.ended_by = FACT_NONE, .path = "/r/x.cuf", .exe = "/usr/bin/python3",
+		.cmdline = "python3 \xff server.py", .hostname = "h",
+		.start_ns = 1699999990000000000, .end_ns = 1700000000200000000, .end = END_SIGNAL,
+		.end_status = 6, .end_basis = BASIS_OBSERVED, .complete = true,
+		.host_mode = CUF_HOST_SAMPLED, .functions = w->functions, .function_count = 1,
+		.first_cuda_ns = CUF_UNKNOWN,
+	};
+	w->phase = (struct fact_phase){
+		.name = long_name, .source = PHASE_INFERRED, .basis = BASIS_INFERRED,
+		.why = long_name, .end_ns = CUF_UNKNOWN, .request_id = CUF_UNKNOWN,
+	};
 	for (size_t g = 0; g < 20; g++)
-		w->groups[g] = (struct fact_phase_group){ .name = long_name, .source = PHASE_NVTX, .count = 1234567, .open = 12345, .total_ns = 86400000000000ull * 20,
-			.longest_ns = 86400000000000ull * 19, .peak_bytes = 84 * GIB, .rise_bytes = 83 * GIB };
+		w->groups[g] = (struct fact_phase_group){
+			.name = long_name, .source = PHASE_NVTX, .count = 1234567, .open = 12345,
+			.total_ns = 86400000000000ull * 20, .longest_ns = 86400000000000ull * 19,
+			.peak_bytes = 84 * GIB, .rise_bytes = 83 * GIB,
+		};
 	w->process.phases = &w->phase;
 	w->process.phase_count = 1;
 	w->process.phase_groups = w->groups;
 	w->process.phase_group_count = 20;
 	w->process.work_layer = "framework";
 	w->process.phases_left_out = 1234567890;
-	w->process.requests = (struct fact_requests){ .count = 1234567890, .open = 1234567, .name = long_name, .basis = BASIS_INFERRED, .why = long_name,
-		.concurrency_max = CUF_UNKNOWN, .median_peak_bytes = 84 * GIB, .largest_peak_bytes = 84 * GIB, .largest_id = CUF_UNKNOWN, .largest_ns = CUF_UNKNOWN,
-		.floor_slope_bytes = -1e9, .floor_low_bytes = -2e9, .floor_high_bytes = 3e9, .per_s = NAN };
+	w->process.requests = (struct fact_requests){
+		.count = 1234567890, .open = 1234567, .name = long_name, .basis = BASIS_INFERRED,
+		.why = long_name, .concurrency_max = CUF_UNKNOWN, .median_peak_bytes = 84 * GIB,
+		.largest_peak_bytes = 84 * GIB, .largest_id = CUF_UNKNOWN,
+		.largest_ns = CUF_UNKNOWN, .floor_slope_bytes = -1e9, .floor_low_bytes = -2e9,
+		.floor_high_bytes = 3e9, .per_s = NAN,
+	};
 	memset(&w->process.host, 0xff, sizeof w->process.host);
 	w->process.host.malloc_basis = BASIS_ESTIMATED;
 	fill_host_lists(w, &w->process.host);
 	fill_device(w, &w->devices[0], 0);
 	fill_device(w, &w->devices[1], 1);
 	for (size_t i = 0; i < 8; i++)
-		w->attempts[i] = (struct fact_attempt){ .number = i + 1, .requested_bytes = 2 * GIB, .free_bytes = GIB / 2, .total_bytes = 84 * GIB, .result = 2 };
+		w->attempts[i] = (struct fact_attempt){
+			.number = i + 1, .requested_bytes = 2 * GIB, .free_bytes = GIB / 2,
+			.total_bytes = 84 * GIB, .result = 2,
+		};
 	fill_incident(w, &w->incidents[0], 1, OUTCOME_RECOVERED);
 	fill_incident(w, &w->incidents[1], 2, OUTCOME_FATAL);
 	fill_incident(w, &w->incidents[2], 3, OUTCOME_HANDLED);
@@ -148,11 +199,18 @@ static void fill_world(struct world *w)
 	w->incidents[2].kind = CUF_KIND_PINNED;
 	fill_sites(w);
 	for (size_t i = 0; i < 3; i++)
-		w->blind[i] = (struct fact_text){ "a whole sentence that says at some length what could not be seen and why that matters", FACT_NONE, false };
+		w->blind[i] = (struct fact_text){
+			"a whole sentence that says at some length what could not be seen and why that matters",
+			FACT_NONE, false
+		};
 	w->lost[0] = (struct fact_loss){ "blocks that found no room in the ledger", 12, 0 };
-	w->facts = (struct facts){ .path = "/r", .processes = &w->process, .process_count = 1, .devices = w->devices, .device_count = 2, .incidents = w->incidents,
-		.incident_count = 3, .leaks = w->sites, .leak_count = SITES, .growth = w->sites, .growth_count = SITES, .fatal_incident = 2,
-		.events_recorded = 1204551, .events_overwritten = 1000000, .events_lost = 12 };
+	w->facts = (struct facts){
+		.path = "/r", .processes = &w->process, .process_count = 1, .devices = w->devices,
+		.device_count = 2, .incidents = w->incidents, .incident_count = 3,
+		.leaks = w->sites, .leak_count = SITES, .growth = w->sites, .growth_count = SITES,
+		.fatal_incident = 2, .events_recorded = 1204551, .events_overwritten = 1000000,
+		.events_lost = 12,
+	};
 	w->facts.coverage.blind = w->blind;
 	w->facts.coverage.blind_count = 3;
 	w->facts.coverage.lost = w->lost;
@@ -174,7 +232,8 @@ static char *as_text(const struct facts *facts, unsigned columns)
 	return text;
 }
 
-/* Every line within the columns, no control characters, nothing but ASCII; the first screen within 25 lines. */
+/* Every line within the columns, no control characters, nothing but ASCII; the first screen within
+ * 25 lines. */
 static void fits(const char *text, size_t columns)
 {
 	size_t lines = 0;
@@ -199,11 +258,15 @@ static void test_screen__fits_when_every_list_is_full(void **state)
 	fill_world(&w);
 	char *text = as_text(&w.facts, 80);
 	fits(text, 80);
-	assert_int_equal(strncmp(text, "OOM      2023-11-1", 18), 0); /* the day depends on the time zone */
+	/* the day depends on the time zone */
+	assert_int_equal(strncmp(text, "OOM      2023-11-1", 18), 0);
 	assert_non_null(strstr(text, ", 10.1 s after start: GPU 0 (H100 80GB HBM3)\n"));
-	assert_non_null(strstr(text, "wanted 2.00 GiB, device free 512 MiB: 1.50 GiB short; it would fit"));
-	assert_non_null(strstr(text, "cudaMalloc(2.00 GiB) = 2 (out of memory), thread 4711, 8 tries"));
-	assert_non_null(strstr(text, "PARTIAL  1,204,551 events of 1 process: 1,000,000 overwritten, 12 lost\n"));
+	assert_non_null(
+		strstr(text, "wanted 2.00 GiB, device free 512 MiB: 1.50 GiB short; it would fit"));
+	assert_non_null(
+		strstr(text, "cudaMalloc(2.00 GiB) = 2 (out of memory), thread 4711, 8 tries"));
+	assert_non_null(strstr(
+		text, "PARTIAL  1,204,551 events of 1 process: 1,000,000 overwritten, 12 lost\n"));
 	assert_non_null(strstr(text, "smaller rows"));
 	assert_non_null(strstr(text, "a_function_with_a_name"));
 	free(text);
@@ -216,7 +279,8 @@ static void test_screen__fits_when_nothing_is_known(void **state)
 {
 	struct world w;
 	fill_world(&w);
-	w.facts.device_count = w.facts.incident_count = w.facts.leak_count = w.facts.growth_count = 0;
+	w.facts.device_count = w.facts.incident_count = w.facts.leak_count = w.facts.growth_count =
+		0;
 	w.facts.fatal_incident = 0;
 	w.facts.coverage = (struct fact_coverage){ .complete = true };
 	w.process.end = END_RUNNING;
@@ -228,9 +292,19 @@ static void test_screen__fits_when_nothing_is_known(void **state)
 
 static void test_screen__first_word_says_how_it_ended(void **state)
 {
-	static const struct { enum fact_end end; uint64_t status; size_t leaks; const char *word; } rows[] = {
-		{ END_EXIT, 0, 0, "OK " }, { END_EXIT, 3, 0, "EXIT " }, { END_EXIT, 0, 1, "LEAK " }, { END_SIGNAL, 11, 1, "SIGNAL " },
-		{ END_KILLED, CUF_UNKNOWN, 0, "KILLED " }, { END_OOM_KILLED, CUF_UNKNOWN, 0, "HOST OOM " }, { END_EXEC, 0, 0, "EXEC " },
+	static const struct {
+		enum fact_end end;
+		uint64_t status;
+		size_t leaks;
+		const char *word;
+	} rows[] = {
+		{ END_EXIT, 0, 0, "OK " },
+		{ END_EXIT, 3, 0, "EXIT " },
+		{ END_EXIT, 0, 1, "LEAK " },
+		{ END_SIGNAL, 11, 1, "SIGNAL " },
+		{ END_KILLED, CUF_UNKNOWN, 0, "KILLED " },
+		{ END_OOM_KILLED, CUF_UNKNOWN, 0, "HOST OOM " },
+		{ END_EXEC, 0, 0, "EXEC " },
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct world w;
@@ -248,7 +322,8 @@ static void test_screen__first_word_says_how_it_ended(void **state)
 	}
 }
 
-/* The rows shown in the first table, summed up with the line of smaller ones, are the sum; and the sum is compared. */
+/* The rows shown in the first table, summed up with the line of smaller ones, are the sum; and the
+ * sum is compared. */
 static void test_owners__sum_is_said(void **state)
 {
 	struct world w;
@@ -299,10 +374,25 @@ static struct json_object *at(struct json_object *object, const char *path)
 static void test_json__values_and_nulls(void **state)
 {
 	static const char *const nulls[] = {
-		"incidents.1.cause", "incidents.2.device", "incidents.0.rss_bytes", "incidents.0.largest_free.measured_bytes",
-		"incidents.0.largest_free.basis.measured_bytes", "processes.0.parent", "processes.0.first_cuda_ns", "host.rss_bytes",
-		"host.allocator.live_bytes", "host.maps", "leaks.0.slope_bytes_per_s", "leaks.0.interval.0", "leaks.0.per_request_bytes", "devices.0.uuid",
-		"devices.0.owners.10.bytes", "devices.0.owners.10.basis", "devices.0.owners.0.pid", "incidents.0.stack.0.line", "coverage.blind.0.pid",
+		"incidents.1.cause",
+		"incidents.2.device",
+		"incidents.0.rss_bytes",
+		"incidents.0.largest_free.measured_bytes",
+		"incidents.0.largest_free.basis.measured_bytes",
+		"processes.0.parent",
+		"processes.0.first_cuda_ns",
+		"host.rss_bytes",
+		"host.allocator.live_bytes",
+		"host.maps",
+		"leaks.0.slope_bytes_per_s",
+		"leaks.0.interval.0",
+		"leaks.0.per_request_bytes",
+		"devices.0.uuid",
+		"devices.0.owners.10.bytes",
+		"devices.0.owners.10.basis",
+		"devices.0.owners.0.pid",
+		"incidents.0.stack.0.line",
+		"coverage.blind.0.pid",
 	};
 	struct world w;
 	fill_world(&w);
@@ -312,12 +402,16 @@ static void test_json__values_and_nulls(void **state)
 			fail_msg("%s is not null", nulls[i]);
 	assert_string_equal(json_object_get_string(at(document, "schema")), "cuflight.report/1");
 	assert_string_equal(json_object_get_string(at(document, "capture.end_state")), "signal");
-	assert_int_equal(json_object_get_uint64(at(document, "incidents.1.requested_bytes")), 2 * GIB);
+	assert_int_equal(json_object_get_uint64(at(document, "incidents.1.requested_bytes")),
+	                 2 * GIB);
 	assert_true(json_object_get_boolean(at(document, "incidents.1.fatal")));
 	assert_false(json_object_get_boolean(at(document, "incidents.0.fatal")));
-	assert_string_equal(json_object_get_string(at(document, "incidents.0.stack.0.address")), "0x401000");
-	assert_string_equal(json_object_get_string(at(document, "incidents.0.stack.0.function")), long_name);
-	assert_string_equal(json_object_get_string(at(document, "processes.0.command_line")), "python3 \xef\xbf\xbd server.py");
+	assert_string_equal(json_object_get_string(at(document, "incidents.0.stack.0.address")),
+	                    "0x401000");
+	assert_string_equal(json_object_get_string(at(document, "incidents.0.stack.0.function")),
+	                    long_name);
+	assert_string_equal(json_object_get_string(at(document, "processes.0.command_line")),
+	                    "python3 \xef\xbf\xbd server.py");
 	assert_int_equal(json_object_get_uint64(at(document, "devices.0.owners.9.pid")), 99);
 	assert_int_equal(json_object_array_length(at(document, "leaks")), SITES);
 	assert_int_equal(json_object_get_uint64(at(document, "fragmentation.device")), 0);
@@ -333,7 +427,8 @@ static void test_json__fits_if_packed_has_three_values(void **state)
 	struct json_object *document = as_json(&w.facts);
 	assert_true(json_object_get_boolean(at(document, "incidents.0.fits_if_packed")));
 	assert_null(at(document, "incidents.1.fits_if_packed"));
-	assert_true(json_object_is_type(at(document, "incidents.2.fits_if_packed"), json_type_boolean));
+	assert_true(
+		json_object_is_type(at(document, "incidents.2.fits_if_packed"), json_type_boolean));
 	assert_false(json_object_get_boolean(at(document, "incidents.2.fits_if_packed")));
 	json_object_put(document);
 }

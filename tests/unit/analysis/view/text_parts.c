@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the text views are made of: foreign texts cleaned, lines broken, tables aligned and cut, screens judged. */
+/* What the text views are made of: foreign texts cleaned, lines broken, tables aligned and cut,
+ * screens judged. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -67,12 +68,15 @@ static void test_flow__breaks_between_words(void **state)
 
 static void test_table__aligns_and_cuts_the_flexible_column(void **state)
 {
-	static const struct table_column columns[] = { { "n", TABLE_RIGHT }, { "name", TABLE_FLEX }, { "end", TABLE_LEFT } };
+	static const struct table_column columns[] = { { "n", TABLE_RIGHT },
+		                                       { "name", TABLE_FLEX },
+		                                       { "end", TABLE_LEFT } };
 	struct style style = { .utf8 = true, .columns = 40 };
 	struct table *table = table_new(&style, columns, 3);
 	FILE *out = begin();
 	table_row(table, (const char *[]){ "7", "short", "x" });
-	table_row(table, (const char *[]){ "1234", "a name that is much too long for the screen", "y" });
+	table_row(table,
+	          (const char *[]){ "1234", "a name that is much too long for the screen", "y" });
 	table_row(table, (const char *[]){ "5", NULL, NULL });
 	table_print(table, out, 2);
 	table_free(table);
@@ -97,10 +101,15 @@ static void test_table__counts_characters_not_bytes(void **state)
 
 static void test_style__colour_rules(void **state)
 {
-	static const struct { const char *no, *force, *cli; enum style_colour asked; bool colour; } rows[] = {
+	static const struct {
+		const char *no, *force, *cli;
+		enum style_colour asked;
+		bool colour;
+	} rows[] = {
 		{ NULL, NULL, NULL, STYLE_AUTO, false }, /* a memory stream is no terminal */
-		{ NULL, "1", NULL, STYLE_AUTO, true }, { NULL, "0", NULL, STYLE_AUTO, false }, { NULL, NULL, "1", STYLE_AUTO, true },
-		{ "1", "1", NULL, STYLE_AUTO, false }, { "", "1", NULL, STYLE_AUTO, true }, { "1", NULL, NULL, STYLE_ALWAYS, true },
+		{ NULL, "1", NULL, STYLE_AUTO, true },   { NULL, "0", NULL, STYLE_AUTO, false },
+		{ NULL, NULL, "1", STYLE_AUTO, true },   { "1", "1", NULL, STYLE_AUTO, false },
+		{ "", "1", NULL, STYLE_AUTO, true },     { "1", NULL, NULL, STYLE_ALWAYS, true },
 		{ NULL, "1", NULL, STYLE_NEVER, false },
 	};
 	FILE *out = tmpfile();
@@ -142,9 +151,14 @@ static void test_preload__ours_first_and_once(void **state)
 	char out[128];
 	assert_int_equal(library_compose_preload("/a/libcuflight.so", NULL, out, sizeof out), 0);
 	assert_string_equal(out, "/a/libcuflight.so");
-	assert_int_equal(library_compose_preload("/a/libcuflight.so", "/x/libjemalloc.so:/b/libcuflight.so /y.so", out, sizeof out), 0);
+	assert_int_equal(library_compose_preload("/a/libcuflight.so",
+	                                         "/x/libjemalloc.so:/b/libcuflight.so /y.so", out,
+	                                         sizeof out),
+	                 0);
 	assert_string_equal(out, "/a/libcuflight.so:/x/libjemalloc.so:/y.so");
-	assert_int_equal(library_compose_preload("/a/libcuflight.so", "/x/notlibcuflight.so", out, sizeof out), 0);
+	assert_int_equal(library_compose_preload("/a/libcuflight.so", "/x/notlibcuflight.so", out,
+	                                         sizeof out),
+	                 0);
 	assert_string_equal(out, "/a/libcuflight.so:/x/notlibcuflight.so");
 	assert_int_equal(library_compose_preload("/a/libcuflight.so", "/x.so", out, 20), -1);
 }
@@ -154,8 +168,17 @@ static void test_recordings__runs_by_parents_and_launchers(void **state)
 	struct recording_file files[] = {
 		{ .path = "root", .pid = 20, .ppid = 10, .start_ns = 100, .launcher = 10 },
 		{ .path = "child", .pid = 21, .ppid = 20, .start_ns = 110, .saw_cuda = true },
-		{ .path = "grandchild", .pid = 22, .ppid = 21, .start_ns = 120, .saw_cuda = true, .incident_count = 1 },
-		{ .path = "behind an unrecorded shell", .pid = 30, .ppid = 29, .start_ns = 130, .launcher = 10 },
+		{ .path = "grandchild",
+		  .pid = 22,
+		  .ppid = 21,
+		  .start_ns = 120,
+		  .saw_cuda = true,
+		  .incident_count = 1 },
+		{ .path = "behind an unrecorded shell",
+		  .pid = 30,
+		  .ppid = 29,
+		  .start_ns = 130,
+		  .launcher = 10 },
 		{ .path = "other", .pid = 40, .ppid = 3, .start_ns = 90, .incident_count = 7 },
 	};
 	struct recordings list = { .files = files, .count = 5, .room = 5 };
@@ -175,7 +198,9 @@ static void test_recordings__runs_by_parents_and_launchers(void **state)
 	assert_string_equal(recordings_best(&list)->path, "other");
 	files[4].replaced = true; /* by an image of the same pid */
 	files[4].incident_count = 0;
-	files[3] = (struct recording_file){ .path = "image", .pid = 40, .ppid = 3, .start_ns = 201, .of_run = true };
+	files[3] = (struct recording_file){
+		.path = "image", .pid = 40, .ppid = 3, .start_ns = 201, .of_run = true,
+	};
 	assert_string_equal(recordings_best(&list)->path, "image");
 	list = (struct recordings){ .files = files };
 	assert_int_equal(recordings_mark_newest_run(&list), 0);

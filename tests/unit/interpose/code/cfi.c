@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Unwind tables as an enemy would write them: a loaded library's .eh_frame_hdr and .eh_frame are damaged at random, in
- * place, and a rule is asked for every address. Whatever comes back has a shape that the walker knows, and nothing was
- * read outside the segment (a fault, or a sanitizer's report, fails the test).
+ * Unwind tables as an enemy would write them: a loaded library's .eh_frame_hdr and .eh_frame are
+ * damaged at random, in place, and a rule is asked for every address. Whatever comes back has a
+ * shape that the walker knows, and nothing was read outside the segment (a fault, or a sanitizer's
+ * report, fails the test).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,10 +37,12 @@ static uint64_t random_number(void)
 /* Few bytes or many; values that lengths, offsets and opcodes trip over are frequent. */
 static void damage(unsigned char *where, size_t bytes, unsigned times)
 {
-	static const unsigned char nasty[] = {0x00, 0x01, 0x7f, 0x80, 0xff, 0x0a, 0x0b, 0x0f, 0x10, 0x16, 0x3f, 0xc0};
+	static const unsigned char nasty[] = { 0x00, 0x01, 0x7f, 0x80, 0xff, 0x0a,
+		                               0x0b, 0x0f, 0x10, 0x16, 0x3f, 0xc0 };
 	for (unsigned i = 0; i < times; i++) {
 		uint64_t r = random_number();
-		where[(r >> 8) % bytes] = r & 1 ? nasty[(r >> 1) % sizeof nasty] : (unsigned char)(r >> 40);
+		where[(r >> 8) % bytes] = r & 1 ? nasty[(r >> 1) % sizeof nasty]
+		                                : (unsigned char)(r >> 40);
 	}
 }
 
@@ -52,7 +55,8 @@ static unsigned try_all(void)
 		assert_int_equal(rule.ip, at);
 		assert_in_range(rule.kind, CUF_RULE_SP, CUF_RULE_UNSUPPORTED);
 		if (rule.kind == CUF_RULE_SP || rule.kind == CUF_RULE_FP) {
-			assert_true(rule.fp_offset == 0 || (rule.fp_offset <= -16 && rule.fp_offset % 8 == 0));
+			assert_true(rule.fp_offset == 0 ||
+			            (rule.fp_offset <= -16 && rule.fp_offset % 8 == 0));
 			followed++;
 		}
 	}

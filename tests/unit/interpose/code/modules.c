@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Modules in META: who they are, once each however many threads meet them at once, and when they went. */
+/* Modules in META: who they are, once each however many threads meet them at once, and when they
+ * went. */
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
@@ -12,8 +13,8 @@
 #include "interpose/code/modules.h"
 
 /* small libraries that come with libc and that nothing here needs */
-static const char *const spare[] = {
-	"libresolv.so.2", "libthread_db.so.1", "libnss_hesiod.so.2", "libBrokenLocale.so.1", "libanl.so.1"};
+static const char *const spare[] = { "libresolv.so.2", "libthread_db.so.1", "libnss_hesiod.so.2",
+	                             "libBrokenLocale.so.1", "libanl.so.1" };
 enum { SPARE = sizeof spare / sizeof *spare, THREADS = 8 };
 
 struct seen {
@@ -28,12 +29,14 @@ static struct seen find(uint64_t base)
 	size_t used = cuf_recording.header->meta_used;
 	for (size_t at = 0; at < used;) {
 		const struct cuf_meta *meta = (const struct cuf_meta *)(cuf_recording.meta + at);
-		if (meta->type == CUF_META_MODULE && ((const struct cuf_meta_module *)meta)->base == base) {
+		if (meta->type == CUF_META_MODULE &&
+		    ((const struct cuf_meta_module *)meta)->base == base) {
 			seen.last = (const struct cuf_meta_module *)meta;
 			seen.records++;
 			seen.ends = 0;
 		}
-		if (meta->type == CUF_META_MODULE_END && seen.last && meta->number == seen.last->meta.number)
+		if (meta->type == CUF_META_MODULE_END && seen.last &&
+		    meta->number == seen.last->meta.number)
 			seen.ends++;
 		assert_true(meta->bytes >= sizeof *meta);
 		at += meta->bytes;
@@ -72,7 +75,8 @@ static void what_is_there_at_the_start(void **state)
 	path[bytes] = 0;
 	assert_int_equal(seen.records, 1);
 	assert_true(path_is(seen.last, path));
-	assert_in_range((uintptr_t)&what_is_there_at_the_start, seen.last->start, seen.last->end - 1);
+	assert_in_range((uintptr_t)&what_is_there_at_the_start, seen.last->start,
+	                seen.last->end - 1);
 	if (seen.last->build_id_bytes)
 		assert_true(file_holds(path, seen.last->build_id, seen.last->build_id_bytes));
 	assert_int_equal(seen.ends, 0);
@@ -100,8 +104,9 @@ static void nothing_is_nowhere(void **state)
 	cuf_modules_note(UINT64_MAX);
 	cuf_modules_note((uintptr_t)&used);
 	assert_int_equal(cuf_recording.header->meta_used, used);
-	assert_false(cuf_modules_is_self(
-		(uintptr_t)&nothing_is_nowhere)); /* linked into a program, there is no such object */
+	assert_false(
+		cuf_modules_is_self((uintptr_t)&nothing_is_nowhere)); /* linked into a program,
+	                                                                 there is no such object */
 }
 
 static void an_object_comes_goes_and_comes_again(void **state)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names written into the recording: a frame inside libc's lfind is named from libc's own symbol table, once. */
+/* Names written into the recording: a frame inside libc's lfind is named from libc's own symbol
+ * table, once. */
 #include <search.h>
 #include "tests/unit/fixtures/recorder.h"
 #include "interpose/code/symbolize.h"
@@ -17,7 +18,8 @@ static unsigned names_like(const char *name)
 	const struct cuf_header *h = cuf_recording.header;
 	for (uint64_t at = 0; at + sizeof(struct cuf_meta) <= h->meta_used;) {
 		const struct cuf_meta *meta = (const void *)(cuf_recording.meta + at);
-		count += meta->type == CUF_META_FUNCTION && meta->text_bytes == strlen(name) && !memcmp(meta + 1, name, meta->text_bytes);
+		count += meta->type == CUF_META_FUNCTION && meta->text_bytes == strlen(name) &&
+		         !memcmp(meta + 1, name, meta->text_bytes);
 		at += meta->bytes;
 	}
 	return count;
@@ -27,7 +29,8 @@ static void test_symbolize__a_frame_is_named_once(void **state)
 {
 	const int numbers[] = { 1, 2, 3, 4 }, wanted = 3;
 	size_t count = 4;
-	assert_ptr_equal(lfind(&wanted, numbers, &count, sizeof *numbers, allocate_and_compare), &numbers[2]);
+	assert_ptr_equal(lfind(&wanted, numbers, &count, sizeof *numbers, allocate_and_compare),
+	                 &numbers[2]);
 	assert_int_equal(names_like("lfind"), 0);
 	cuf_symbolize_all_stacks();
 	assert_int_equal(names_like("lfind"), 1);
@@ -37,7 +40,8 @@ static void test_symbolize__a_frame_is_named_once(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_symbolize__a_frame_is_named_once) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(
+		test_symbolize__a_frame_is_named_once) };
 	fixture_start("size=8MiB:host=off", "/tmp");
 	return cmocka_run_group_tests_name("symbolize", tests, NULL, NULL);
 }

@@ -12,7 +12,10 @@ static const struct cuf_incident *by_number(uint64_t number)
 	return NULL;
 }
 
-static const struct cuf_incident *last(void) { return by_number(cuf_recording.header->incident_count); }
+static const struct cuf_incident *last(void)
+{
+	return by_number(cuf_recording.header->incident_count);
+}
 
 static void test_incident__retries_of_one_need_are_one_ladder(void **state)
 {
@@ -49,7 +52,8 @@ static void *allocate_much(void *argument)
 	return argument;
 }
 
-/* They do not stop at once when one thread brings the process down: its last words must still be said. */
+/* They do not stop at once when one thread brings the process down: its last words must still be
+ * said. */
 static void test_incident__another_threads_success_resolves_nothing_at_first(void **state)
 {
 	pthread_t other;
@@ -57,7 +61,8 @@ static void test_incident__another_threads_success_resolves_nothing_at_first(voi
 	pthread_create(&other, NULL, allocate_much, NULL);
 	pthread_join(other, NULL);
 	assert_non_null(cuf_incident_unresolved());
-	((struct cuf_incident *)(uintptr_t)last())->time_ns -= 6000000000; /* as if it were long ago */
+	/* as if it were long ago */
+	((struct cuf_incident *)(uintptr_t)last())->time_ns -= 6000000000;
 	for (uint64_t i = 0; i < 100; i++)
 		fixture_free(CUF_KIND_DEVICE, 0x900000 + i * 0x10000);
 	pthread_create(&other, NULL, allocate_much, NULL);
@@ -72,7 +77,8 @@ static void test_incident__holes_are_exact(void **state)
 {
 	const uint64_t page = 0x7f0000000000;
 	const struct cuf_incident *i;
-	/* a page: 512 KiB used, 256 KiB hole, 256 KiB used, 1 MiB to its end; a block of 3 MiB: 1 MiB free in its last page */
+	/* a page: 512 KiB used, 256 KiB hole, 256 KiB used, 1 MiB to its end; a block of 3 MiB: 1
+	 * MiB free in its last page */
 	fixture_alloc(CUF_KIND_DEVICE, page, 512 << 10);
 	fixture_alloc(CUF_KIND_DEVICE, page + (768 << 10), 256 << 10);
 	fixture_alloc(CUF_KIND_DEVICE, page + (2 << 20), 3 << 20);

@@ -7,7 +7,9 @@
 
 static struct cuf_phase_text text_of(const char *text, uint32_t stack)
 {
-	return (struct cuf_phase_text){ .domain = "", .text = text, .bytes = strlen(text), .stack = stack };
+	return (struct cuf_phase_text){
+		.domain = "", .text = text, .bytes = strlen(text), .stack = stack,
+	};
 }
 
 static int push(const char *text, uint32_t stack)
@@ -43,10 +45,12 @@ static struct cuf_event last_event(enum cuf_ring ring)
 static const char *name_of(uint64_t id)
 {
 	static char text[512];
-	for (uint64_t at = 0; at < cuf_recording.header->meta_used && at < cuf_recording.meta_bytes;) {
+	for (uint64_t at = 0;
+	     at < cuf_recording.header->meta_used && at < cuf_recording.meta_bytes;) {
 		const struct cuf_meta *meta = (const void *)(cuf_recording.meta + at);
 		if (meta->type == CUF_META_PHASE && meta->number == id) {
-			snprintf(text, sizeof text, "%.*s", (int)meta->text_bytes, (const char *)(meta + 1));
+			snprintf(text, sizeof text, "%.*s", (int)meta->text_bytes,
+			         (const char *)(meta + 1));
 			return text;
 		}
 		at += meta->bytes;
@@ -87,7 +91,8 @@ static void test_stacks__deeper_than_is_kept(void **state)
 	for (int i = 99; i >= 0; i--)
 		assert_int_equal(pop(0), i);
 	assert_int_equal(pop(0), -1);
-	assert_int_equal(cuf_recording.header->next_seq - seq, 64); /* an end for each beginning that was written */
+	/* an end for each beginning that was written */
+	assert_int_equal(cuf_recording.header->next_seq - seq, 64);
 }
 
 static void *other_thread(void *argument)
@@ -161,10 +166,12 @@ static void test_names__cut_and_any_length(void **state)
 {
 	char text[300];
 	memset(text, 'n', sizeof text);
-	assert_int_equal(cuf_phase_name("", 0, text, 300), cuf_phase_name("", 0, text, CUF_PHASE_NAME_BYTES));
+	assert_int_equal(cuf_phase_name("", 0, text, 300),
+	                 cuf_phase_name("", 0, text, CUF_PHASE_NAME_BYTES));
 	for (size_t bytes = 0; bytes < 40; bytes++)
 		for (size_t other = 0; other < bytes; other++)
-			assert_int_not_equal(cuf_phase_name("", 0, text, bytes), cuf_phase_name("", 0, text, other));
+			assert_int_not_equal(cuf_phase_name("", 0, text, bytes),
+			                     cuf_phase_name("", 0, text, other));
 }
 
 /* After the other tests of names: the table is full afterwards. */
@@ -181,7 +188,8 @@ static void test_names__too_many_fold_their_digits(void **state)
 	assert_string_equal(name_of(folded), "request # of #");
 	assert_int_equal(cuf_recording.header->lost[CUF_LOST_CODES], lost);
 	for (int i = 0; i < 5000; i++) {
-		snprintf(text, sizeof text, "%c%c%c%c", 'a' + i % 26, 'a' + i / 26 % 26, 'a' + i / 676 % 26, 'Z');
+		snprintf(text, sizeof text, "%c%c%c%c", 'a' + i % 26, 'a' + i / 26 % 26,
+		         'a' + i / 676 % 26, 'Z');
 		cuf_phase_name("", 0, text, strlen(text));
 	}
 	assert_true(cuf_recording.header->lost[CUF_LOST_CODES] - lost > 3000);
@@ -218,7 +226,9 @@ static void test_names__threads_agree(void **state)
 static void test_rate__a_flood_leaves_half_the_ring_and_keeps_ends(void **state)
 {
 	const struct cuf_ring_place *place = &cuf_recording.rings[CUF_RING_FRAMEWORK];
-	uint64_t events = place->segment_count * (place->segment_bytes / sizeof(struct cuf_event) - 1), left_out = cuf_recording.header->phases_left_out;
+	uint64_t events = place->segment_count *
+	                  (place->segment_bytes / sizeof(struct cuf_event) - 1),
+		 left_out = cuf_recording.header->phases_left_out;
 	uint64_t seq = cuf_recording.header->next_seq, written;
 	struct cuf_phase_text t = text_of("flood", 3);
 	for (unsigned i = 0; i < 4 * events; i++) {
@@ -229,7 +239,8 @@ static void test_rate__a_flood_leaves_half_the_ring_and_keeps_ends(void **state)
 	assert_int_equal(written % 2, 0);
 	assert_int_equal(cuf_recording.header->framework_overwritten, 0);
 	assert_in_range(written, events / 2 - 2, events * 3 / 4);
-	assert_int_equal(written / 2 + (cuf_recording.header->phases_left_out - left_out), 4 * events);
+	assert_int_equal(written / 2 + (cuf_recording.header->phases_left_out - left_out),
+	                 4 * events);
 }
 
 int main(void)

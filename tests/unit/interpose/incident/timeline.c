@@ -6,20 +6,24 @@
 static void test_timeline__weeks_fit_in_a_fixed_size(void **state)
 {
 	const struct cuf_header *h = cuf_recording.header;
-	const uint64_t begin = h->start_ns + 1, step = 1000000, ticks = 4000000000ull / step * 64; /* 64 x 4 s of ticks a ms apart */
+	/* 64 x 4 s of ticks a ms apart */
+	const uint64_t begin = h->start_ns + 1, step = 1000000, ticks = 4000000000ull / step * 64;
 	uint64_t interval = h->sample_interval_ns, last = 0;
 	for (uint64_t i = 0; i < ticks; i++)
 		cuf_timeline_tick(begin + i * step);
 	assert_true(h->sample_count <= cuf_recording.sample_slots);
 	assert_true(h->sample_count >= cuf_recording.sample_slots / 2);
 	assert_true(h->sample_interval_ns > interval);
-	assert_int_equal(cuf_recording.samples[0].time_ns, begin); /* the beginning is never dropped */
+	/* the beginning is never dropped */
+	assert_int_equal(cuf_recording.samples[0].time_ns, begin);
 	for (uint64_t i = 0; i < h->sample_count; i++) {
 		assert_true(cuf_recording.samples[i].time_ns > last);
 		last = cuf_recording.samples[i].time_ns;
 		if (i)
-			assert_true(last - cuf_recording.samples[i - 1].time_ns <= h->sample_interval_ns + step);
-		assert_true(cuf_recording.samples[i].rss_bytes > 100000 && cuf_recording.samples[i].rss_bytes != CUF_UNKNOWN);
+			assert_true(last - cuf_recording.samples[i - 1].time_ns <=
+			            h->sample_interval_ns + step);
+		assert_true(cuf_recording.samples[i].rss_bytes > 100000 &&
+		            cuf_recording.samples[i].rss_bytes != CUF_UNKNOWN);
 	}
 	assert_true(begin + ticks * step - last <= h->sample_interval_ns + step);
 }

@@ -30,22 +30,28 @@ static struct link_map *libc_map(void)
 
 static void test_elf_symbol__agrees_with_the_loader(void **state)
 {
-	static const char *const names[] = { "malloc", "dlsym", "dlvsym", "dlopen", "quick_exit", "__libc_start_main", "execve", "posix_memalign", "mmap64" };
+	static const char *const names[] = { "malloc", "dlsym",          "dlvsym",
+		                             "dlopen", "quick_exit",     "__libc_start_main",
+		                             "execve", "posix_memalign", "mmap64" };
 	struct link_map *libc = libc_map();
 	for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
-		assert_ptr_equal(cuf_elf_symbol(libc->l_addr, libc->l_ld, names[i]), dlsym(libc, names[i]));
+		assert_ptr_equal(cuf_elf_symbol(libc->l_addr, libc->l_ld, names[i]),
+		                 dlsym(libc, names[i]));
 }
 
-/* Names with an old and a new body must not be mixed up: the default version is what programs built today get. */
+/* Names with an old and a new body must not be mixed up: the default version is what programs built
+ * today get. */
 static void test_elf_symbol__takes_the_default_version(void **state)
 {
 	struct link_map *libc = libc_map();
-	void *new = dlvsym(libc, "memcpy", "GLIBC_2.14"), *old = dlvsym(libc, "realpath", "GLIBC_2.2.5");
+	void *new = dlvsym(libc, "memcpy", "GLIBC_2.14"),
+	     *old = dlvsym(libc, "realpath", "GLIBC_2.2.5");
 	if (new)
 		assert_ptr_equal(cuf_elf_symbol(libc->l_addr, libc->l_ld, "memcpy"), new);
 	if (old)
 		assert_ptr_not_equal(cuf_elf_symbol(libc->l_addr, libc->l_ld, "realpath"), old);
-	assert_ptr_equal(cuf_elf_symbol(libc->l_addr, libc->l_ld, "realpath"), dlsym(libc, "realpath"));
+	assert_ptr_equal(cuf_elf_symbol(libc->l_addr, libc->l_ld, "realpath"),
+	                 dlsym(libc, "realpath"));
 }
 
 static void test_elf_symbol__finds_a_name_that_has_only_an_old_version(void **state)
@@ -71,11 +77,13 @@ static int see(struct dl_phdr_info *info, size_t bytes, void *vdso_seen)
 	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
 		if (info->dlpi_phdr[i].p_type != PT_DYNAMIC)
 			continue;
-		const ElfW(Dyn) *dynamic = (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+		const ElfW(Dyn) *dynamic = (const ElfW(Dyn) *)(info->dlpi_addr +
+		                                               info->dlpi_phdr[i].p_vaddr);
 		const char *soname = cuf_elf_soname(info->dlpi_addr, dynamic);
 		assert_null(cuf_elf_symbol(info->dlpi_addr, dynamic, "cuf_no_such_symbol"));
 		if (soname && !strncmp(soname, "linux-vdso", 10)) {
-			uintptr_t at = (uintptr_t)cuf_elf_symbol(info->dlpi_addr, dynamic, VDSO_NAME);
+			uintptr_t at = (uintptr_t)cuf_elf_symbol(info->dlpi_addr, dynamic,
+			                                         VDSO_NAME);
 			assert_true(at > info->dlpi_addr && at < info->dlpi_addr + 0x10000);
 			*(int *)vdso_seen = 1;
 		}
@@ -91,18 +99,22 @@ static void test_elf_symbol__reads_every_loaded_object(void **state)
 }
 
 /*
- * The vdso as it is when linked at the top of the address space: the same bytes, a bias that wraps around. Symbols' values are
- * link-time addresses, too, so what is found lies as much lower as the bias does.
+ * The vdso as it is when linked at the top of the address space: the same bytes, a bias that wraps
+ * around. Symbols' values are link-time addresses, too, so what is found lies as much lower as the
+ * bias does.
  */
 static int see_moved(struct dl_phdr_info *info, size_t bytes, void *vdso_seen)
 {
-	static const ElfW(Sxword) pointers[] = { DT_SYMTAB, DT_STRTAB, DT_HASH, DT_GNU_HASH, DT_VERSYM };
+	static const ElfW(Sxword)
+		pointers[] = { DT_SYMTAB, DT_STRTAB, DT_HASH, DT_GNU_HASH, DT_VERSYM };
 	const uintptr_t top = 0xffffffffff700000;
 	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
 		static ElfW(Dyn) moved[64];
-		const ElfW(Dyn) *dynamic = (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+		const ElfW(Dyn) *dynamic = (const ElfW(Dyn) *)(info->dlpi_addr +
+		                                               info->dlpi_phdr[i].p_vaddr);
 		unsigned count = 0;
-		if (info->dlpi_phdr[i].p_type != PT_DYNAMIC || info->dlpi_addr != getauxval(AT_SYSINFO_EHDR))
+		if (info->dlpi_phdr[i].p_type != PT_DYNAMIC ||
+		    info->dlpi_addr != getauxval(AT_SYSINFO_EHDR))
 			continue;
 		do {
 			assert_true(count < sizeof moved / sizeof *moved);
@@ -112,8 +124,11 @@ static int see_moved(struct dl_phdr_info *info, size_t bytes, void *vdso_seen)
 					moved[count].d_un.d_ptr += top;
 		} while (dynamic[count++].d_tag != DT_NULL);
 		assert_null(cuf_elf_symbol(info->dlpi_addr - top, moved, "cuf_no_such_symbol"));
-		assert_ptr_equal((char *)cuf_elf_symbol(info->dlpi_addr - top, moved, VDSO_NAME) + top, cuf_elf_symbol(info->dlpi_addr, dynamic, VDSO_NAME));
-		assert_string_equal(cuf_elf_soname(info->dlpi_addr - top, moved), cuf_elf_soname(info->dlpi_addr, dynamic));
+		assert_ptr_equal((char *)cuf_elf_symbol(info->dlpi_addr - top, moved, VDSO_NAME) +
+		                         top,
+		                 cuf_elf_symbol(info->dlpi_addr, dynamic, VDSO_NAME));
+		assert_string_equal(cuf_elf_soname(info->dlpi_addr - top, moved),
+		                    cuf_elf_soname(info->dlpi_addr, dynamic));
 		*(int *)vdso_seen = 1;
 	}
 	return 0;

@@ -27,7 +27,8 @@ static void test_options__defaults(void **state)
 
 static void test_options__values_and_units(void **state)
 {
-	struct cuf_options o = read_options("host=full:sample=8K:size=1GiB:stack_depth=256:verbose:termination_log=/dev/termination-log");
+	struct cuf_options o = read_options(
+		"host=full:sample=8K:size=1GiB:stack_depth=256:verbose:termination_log=/dev/termination-log");
 	assert_int_equal(o.host, CUF_HOST_FULL);
 	assert_int_equal(o.sample, 8 << 10);
 	assert_int_equal(o.size, 1 << 30);
@@ -47,8 +48,18 @@ static void test_options__hyphens_are_underscores(void **state)
 
 static void test_options__wrong_values_leave_the_default(void **state)
 {
-	static const char *const wrong[] = { "size=1", "size=99999999999999999999", "size=12XiB", "stack_depth=0", "stack_depth=257", "host=some",
-		"size=", "nonsense=1", "=", "verbose=2", "size=1GiBx", "sample=-4096" };
+	static const char *const wrong[] = { "size=1",
+		                             "size=99999999999999999999",
+		                             "size=12XiB",
+		                             "stack_depth=0",
+		                             "stack_depth=257",
+		                             "host=some",
+		                             "size=",
+		                             "nonsense=1",
+		                             "=",
+		                             "verbose=2",
+		                             "size=1GiBx",
+		                             "sample=-4096" };
 	struct cuf_options expected = read_options("");
 	for (unsigned i = 0; i < sizeof wrong / sizeof *wrong; i++) {
 		struct cuf_options o = read_options(wrong[i]);
@@ -58,7 +69,8 @@ static void test_options__wrong_values_leave_the_default(void **state)
 
 static void test_options__secure_and_disabled_read_nothing(void **state)
 {
-	char *environment[] = { (char *)"CUFLIGHT_OPTIONS=host=full", (char *)"CUFLIGHT_DISABLE=1", NULL };
+	char *environment[] = { (char *)"CUFLIGHT_OPTIONS=host=full", (char *)"CUFLIGHT_DISABLE=1",
+		                NULL };
 	struct cuf_options saved = cuf_options;
 	cuf_options_read(environment, 0);
 	assert_int_equal(cuf_options.disabled, 1);
@@ -74,13 +86,18 @@ static void test_options__secure_and_disabled_read_nothing(void **state)
 static void test_options__file_name_patterns(void **state)
 {
 	char *environment[] = { (char *)"RANK=3", NULL };
-	struct cuf_name_parts parts = { .pid = 42, .epoch_s = 1700000000, .n = 7, .host = "node1", .executable = "python3", .environment = environment };
+	struct cuf_name_parts parts = {
+		.pid = 42, .epoch_s = 1700000000, .n = 7, .host = "node1", .executable = "python3",
+		.environment = environment,
+	};
 	char out[64];
-	assert_int_equal(cuf_options_expand("%e.%h.%p-%n-%t-%q{RANK}-%%-%x", &parts, out, sizeof out), 0);
+	assert_int_equal(
+		cuf_options_expand("%e.%h.%p-%n-%t-%q{RANK}-%%-%x", &parts, out, sizeof out), 0);
 	assert_string_equal(out, "python3.node1.42-7-1700000000-3-%-%x");
 	assert_int_equal(cuf_options_expand("a%q{ABSENT}b%", &parts, out, sizeof out), 0);
 	assert_string_equal(out, "ab%");
-	assert_int_equal(cuf_options_expand("%h%h%h%h%h%h%h%h%h%h%h%h%h%h", &parts, out, sizeof out), -1);
+	assert_int_equal(
+		cuf_options_expand("%h%h%h%h%h%h%h%h%h%h%h%h%h%h", &parts, out, sizeof out), -1);
 }
 
 int main(void)

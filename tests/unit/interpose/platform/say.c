@@ -5,13 +5,28 @@
 
 static void test_say__sizes(void **state)
 {
-	static const struct { uint64_t bytes; const char *text; } rows[] = {
-		{ 0, "0 B" }, { 1023, "1023 B" }, { 1024, "1.00 KiB" }, { 1536, "1.50 KiB" },
-		{ 4280287232, "3.99 GiB" }, { 4271898624, "3.98 GiB" }, { 1152, "1.12 KiB" },
-		{ 16ull << 30, "16.0 GiB" }, { (1ull << 30) - 1, "1.00 GiB" }, { 1023ull << 20, "1023 MiB" },
-		{ 512ull << 10, "512 KiB" }, { 34ull << 20, "34.0 MiB" }, { 10475274, "9.99 MiB" },
-		{ 10484711, "10.0 MiB" }, { 104805171, "99.9 MiB" }, { 104836629, "100 MiB" },
-		{ UINT64_MAX - 1, "16.0 EiB" }, { CUF_UNKNOWN, "unknown" },
+	static const struct {
+		uint64_t bytes;
+		const char *text;
+	} rows[] = {
+		{ 0, "0 B" },
+		{ 1023, "1023 B" },
+		{ 1024, "1.00 KiB" },
+		{ 1536, "1.50 KiB" },
+		{ 4280287232, "3.99 GiB" },
+		{ 4271898624, "3.98 GiB" },
+		{ 1152, "1.12 KiB" },
+		{ 16ull << 30, "16.0 GiB" },
+		{ (1ull << 30) - 1, "1.00 GiB" },
+		{ 1023ull << 20, "1023 MiB" },
+		{ 512ull << 10, "512 KiB" },
+		{ 34ull << 20, "34.0 MiB" },
+		{ 10475274, "9.99 MiB" },
+		{ 10484711, "10.0 MiB" },
+		{ 104805171, "99.9 MiB" },
+		{ 104836629, "100 MiB" },
+		{ UINT64_MAX - 1, "16.0 EiB" },
+		{ CUF_UNKNOWN, "unknown" },
 	};
 	for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
 		CUF_TEXT(text, 64);

@@ -4,19 +4,37 @@
 #include "interpose/process/process_facts.h"
 
 static char *environment[] = {
-	(char *)"CUDA_VISIBLE_DEVICES=0,1", (char *)"HOME=/home/somebody", (char *)"AWS_SECRET_ACCESS_KEY=abcdefghij", (char *)"VLLM_API_KEY=vllmsecret",
-	(char *)"NCCL_DEBUG=INFO", (char *)"CUDA_TOKEN=tokentoken", NULL,
+	(char *)"CUDA_VISIBLE_DEVICES=0,1",
+	(char *)"HOME=/home/somebody",
+	(char *)"AWS_SECRET_ACCESS_KEY=abcdefghij",
+	(char *)"VLLM_API_KEY=vllmsecret",
+	(char *)"NCCL_DEBUG=INFO",
+	(char *)"CUDA_TOKEN=tokentoken",
+	NULL,
 };
 
-static const char *const arguments[] = { "--port=80", "--api-key=s3cr3tvalue", "--hf-token", "hunter2hunter2", "--model", "llama", "hf_abcdefghijklmnop",
-	"postgres://user:pa55word@host/db", "OPENAI_API_KEY=sk-abcdefghijklmnop", "--tokenizer-mode=auto", "--auth", "--next" };
-static const char *const secrets[] = { "s3cr3t", "hunter2", "hf_abc", "pa55word", "sk-abc", "abcdefghij", "vllmsecret", "tokentoken", "/home/somebody" };
+static const char *const arguments[] = { "--port=80",
+	                                 "--api-key=s3cr3tvalue",
+	                                 "--hf-token",
+	                                 "hunter2hunter2",
+	                                 "--model",
+	                                 "llama",
+	                                 "hf_abcdefghijklmnop",
+	                                 "postgres://user:pa55word@host/db",
+	                                 "OPENAI_API_KEY=sk-abcdefghijklmnop",
+	                                 "--tokenizer-mode=auto",
+	                                 "--auth",
+	                                 "--next" };
+static const char *const secrets[] = { "s3cr3t",     "hunter2",    "hf_abc",
+	                               "pa55word",   "sk-abc",     "abcdefghij",
+	                               "vllmsecret", "tokentoken", "/home/somebody" };
 
 static bool meta_holds(unsigned type, const char *text)
 {
 	for (uint64_t at = 0; at + sizeof(struct cuf_meta) <= cuf_recording.header->meta_used;) {
 		const struct cuf_meta *meta = (const void *)(cuf_recording.meta + at);
-		if ((!type || meta->type == type) && memmem(meta + 1, meta->text_bytes, text, strlen(text)))
+		if ((!type || meta->type == type) &&
+		    memmem(meta + 1, meta->text_bytes, text, strlen(text)))
 			return true;
 		at += meta->bytes;
 	}
@@ -32,9 +50,11 @@ static void test_process_facts__no_secret_is_kept(void **state)
 
 static void test_process_facts__the_rest_of_the_command_line_is(void **state)
 {
-	assert_true(meta_holds(CUF_META_CMDLINE, "--port=80 --api-key=*** --hf-token *** --model llama ***"));
+	assert_true(meta_holds(CUF_META_CMDLINE,
+	                       "--port=80 --api-key=*** --hf-token *** --model llama ***"));
 	assert_true(meta_holds(CUF_META_CMDLINE, "postgres://user:***@host/db OPENAI_API_KEY=***"));
-	assert_true(meta_holds(CUF_META_CMDLINE, "--auth --next")); /* an option is not its predecessor's value */
+	/* an option is not its predecessor's value */
+	assert_true(meta_holds(CUF_META_CMDLINE, "--auth --next"));
 	assert_true(meta_holds(CUF_META_ENV, "CUDA_VISIBLE_DEVICES=0,1"));
 	assert_true(meta_holds(CUF_META_ENV, "NCCL_DEBUG=INFO"));
 	assert_true(meta_holds(CUF_META_EXE, "process_facts"));
@@ -57,7 +77,8 @@ int main(int argc, char **argv)
 	if (argc == 1) { /* again, with a command line worth hiding */
 		const char *again[sizeof arguments / sizeof *arguments + 2] = { argv[0] };
 		memcpy(again + 1, arguments, sizeof arguments);
-		execv(argv[0], (char *const *)again); /* not /proc/self/exe, which is valgrind under valgrind */
+		/* not /proc/self/exe, which is valgrind under valgrind */
+		execv(argv[0], (char *const *)again);
 		return 1;
 	}
 	fixture_start("size=4MiB:host=off", "/tmp");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Python frames out of memory laid out as each version lays it out, from 3.9 to 3.14, the last two by what their runtime
- * says of itself: names, files, lines, runs. Layouts that are wrong, in every field and in any, cost frames and not the process.
+ * Python frames out of memory laid out as each version lays it out, from 3.9 to 3.14, the last two
+ * by what their runtime says of itself: names, files, lines, runs. Layouts that are wrong, in every
+ * field and in any, cost frames and not the process.
  */
 #include "tests/unit/fixtures/recorder.h"
 #include <sys/mman.h>
@@ -28,7 +29,8 @@ static void put(uintptr_t at, uint64_t value, size_t bytes) { memcpy((void *)at,
 static void begin(const struct cuf_python_layout *layout)
 {
 	if (!arena) {
-		arena = mmap(NULL, 2 * ARENA_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		arena = mmap(NULL, 2 * ARENA_BYTES, PROT_READ | PROT_WRITE,
+		             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		assert_true(arena != MAP_FAILED);
 		mprotect(arena + ARENA_BYTES, ARENA_BYTES, PROT_NONE);
 	}
@@ -49,8 +51,13 @@ static uintptr_t make_text(const void *characters, size_t length, unsigned size,
 	put(at + l->type, python.text_type, 8);
 	put(at + l->text_length, length, 8);
 	put(at + l->text_length + 8, UINT64_MAX, 8);
-	put(at + l->text_state, (size | 1u << 3 | (unsigned)ascii << 4) << (l->kind_shift ? l->kind_shift : kind_shift) | 1, 4);
-	memcpy((void *)(at + (ascii ? l->text_ascii_bytes : l->text_compact_bytes)), characters, length * size);
+	put(at + l->text_state,
+	    (size | 1u << 3 | (unsigned)ascii << 4)
+	                    << (l->kind_shift ? l->kind_shift : kind_shift) |
+	            1,
+	    4);
+	memcpy((void *)(at + (ascii ? l->text_ascii_bytes : l->text_compact_bytes)), characters,
+	       length * size);
 	return at;
 }
 
@@ -93,7 +100,8 @@ static uintptr_t make_frame(uintptr_t code, unsigned offset, uintptr_t previous)
 	if (l->code_bytes)
 		put(at + l->frame_instruction, code + l->code_bytes + offset, 8);
 	else
-		put(at + l->frame_instruction, l->lines == CUF_PYTHON_LINETABLE ? offset / 2 : offset, 4);
+		put(at + l->frame_instruction,
+		    l->lines == CUF_PYTHON_LINETABLE ? offset / 2 : offset, 4);
 	return at;
 }
 
@@ -110,9 +118,11 @@ static uintptr_t make_call(uintptr_t previous)
 	return at;
 }
 
-struct made { uintptr_t state, inner, outer; }; /* inner, outer: what marks the two calls; 0: nothing does */
+/* inner, outer: what marks the two calls; 0: nothing does */
+struct made { uintptr_t state, inner, outer; };
 
-/* inner < middle < call < outer: one call of the interpreter runs the first two where calls run more than one frame. */
+/* inner < middle < call < outer: one call of the interpreter runs the first two where calls run
+ * more than one frame. */
 static struct made make_stack(const uintptr_t codes[3], const unsigned offsets[3])
 {
 	const struct cuf_python_layout *l = &python.layout;
@@ -159,7 +169,17 @@ static struct made make_stack(const uintptr_t codes[3], const unsigned offsets[3
 static uintptr_t make_lines(void)
 {
 	static const uint8_t lnotab[] = { 4, 1, 4, 9 }, linetable[] = { 4, 0, 4, 1, 8, 9 };
-	static const uint8_t locations[] = { 0x80 | 10 << 3 | 1, 0, 0, 0x80 | 11 << 3 | 1, 0, 0, 0x80 | 14 << 3 | 3, 9 << 1, 0, 1, 1 };
+	static const uint8_t locations[] = { 0x80 | 10 << 3 | 1,
+		                             0,
+		                             0,
+		                             0x80 | 11 << 3 | 1,
+		                             0,
+		                             0,
+		                             0x80 | 14 << 3 | 3,
+		                             9 << 1,
+		                             0,
+		                             1,
+		                             1 };
 	switch (python.layout.lines) {
 	case CUF_PYTHON_LNOTAB: return make_bytes(lnotab, sizeof lnotab);
 	case CUF_PYTHON_LINETABLE: return make_bytes(linetable, sizeof linetable);
@@ -170,11 +190,16 @@ static uintptr_t make_lines(void)
 /* What the runtime of a version says, from its layout: the reverse of cuf_python_layout_of. */
 static void tell_offsets(uint64_t *words, const struct cuf_python_layout *l, uint32_t version)
 {
-	static const uint8_t at[2][18] = { { 23, 24, 29, 30, 31, 33, 35, 36, 37, 38, 39, 43, 45, 65, 66, 68, 69, 70 },
-		{ 26, 27, 32, 33, 34, 36, 40, 41, 42, 43, 44, 48, 51, 75, 76, 78, 79, 80 } };
-	const uint16_t fields[18] = { l->thread_frame, l->thread_id, l->frame_previous, l->frame_code, l->frame_instruction, l->frame_owner, l->code_file,
-		l->code_name, l->code_qualified, l->code_lines, l->code_first_line, l->code_bytes, l->type, l->bytes_length, l->bytes_data, l->text_state,
-		l->text_length, l->text_ascii_bytes };
+	static const uint8_t at[2][18] = {
+		{ 23, 24, 29, 30, 31, 33, 35, 36, 37, 38, 39, 43, 45, 65, 66, 68, 69, 70 },
+		{ 26, 27, 32, 33, 34, 36, 40, 41, 42, 43, 44, 48, 51, 75, 76, 78, 79, 80 }
+	};
+	const uint16_t fields[18] = { l->thread_frame, l->thread_id,         l->frame_previous,
+		                      l->frame_code,   l->frame_instruction, l->frame_owner,
+		                      l->code_file,    l->code_name,         l->code_qualified,
+		                      l->code_lines,   l->code_first_line,   l->code_bytes,
+		                      l->type,         l->bytes_length,      l->bytes_data,
+		                      l->text_state,   l->text_length,       l->text_ascii_bytes };
 	memset(words, 0, CUF_PYTHON_OFFSETS_BYTES);
 	memcpy(words, "xdebugpy", 8);
 	words[1] = version;
@@ -205,7 +230,8 @@ static bool named(uint32_t code, const char *expected)
 	for (uint64_t at = 0; at < r->header->meta_used;) {
 		const struct cuf_meta *meta = (const void *)(r->meta + at);
 		if (meta->type == CUF_META_CODE && meta->number == code)
-			return meta->text_bytes == strlen(expected) && !memcmp(meta + 1, expected, meta->text_bytes);
+			return meta->text_bytes == strlen(expected) &&
+			       !memcmp(meta + 1, expected, meta->text_bytes);
 		at += meta->bytes;
 	}
 	return false;
@@ -217,7 +243,8 @@ static void check_named(const struct cuf_python_frame *frame, const char *expect
 	assert_true(cuf_frame_is_python(token));
 	assert_int_equal(cuf_frame_line(token), line);
 	if (!named(cuf_frame_code(token), expected))
-		fail_msg("3.%u: code %u is not %s", python.layout.minor, cuf_frame_code(token), expected);
+		fail_msg("3.%u: code %u is not %s", python.layout.minor, cuf_frame_code(token),
+		         expected);
 }
 
 static void test_frames__of_every_version(void **state)
@@ -239,7 +266,9 @@ static void test_frames__of_every_version(void **state)
 		snprintf(middle, sizeof middle, "K.middle\n/a/b.py\n10\n");
 		snprintf(outer, sizeof outer, "<module>\n<string>\n10\n");
 		for (unsigned way = 0; way < 2; way++) {
-			const struct cuf_python_walks *walks = way ? cuf_python_walks_for(&layout, true) : cuf_python_walks_checked();
+			const struct cuf_python_walks *walks = way ? cuf_python_walks_for(&layout,
+			                                                                  true)
+			                                           : cuf_python_walks_checked();
 			uint64_t hash;
 			assert_true(walks->hash(&python, &thread, made.state, MAX));
 			assert_int_equal(thread.count, 3);
@@ -251,7 +280,8 @@ static void test_frames__of_every_version(void **state)
 			check_named(&thread.frames[0], inner, 10);
 			check_named(&thread.frames[1], middle, 11);
 			check_named(&thread.frames[2], outer, 20);
-			assert_int_equal(thread.runs, layout.chain <= CUF_PYTHON_FRAME_CALLS ? 3 : 2);
+			assert_int_equal(thread.runs,
+			                 layout.chain <= CUF_PYTHON_FRAME_CALLS ? 3 : 2);
 			assert_int_equal(thread.run[0].end, thread.runs == 3 ? 1 : 2);
 			assert_int_equal(thread.run[thread.runs - 1].end, 3);
 			assert_int_equal(thread.run[0].marker, made.inner);
@@ -269,22 +299,29 @@ static void test_frames__differ_in_their_hash(void **state)
 	uint64_t seen[64];
 	unsigned count = 0;
 	begin(&layout);
-	uintptr_t lines = make_lines(), a = make_code("a", "f", 1, lines), b = make_code("b", "f", 1, lines), c = make_code("a", "g", 1, lines);
-	const uintptr_t codes[][3] = { { a, b, c }, { a, c, b }, { b, a, c }, { b, c, a }, { c, a, b }, { c, b, a }, { a, a, b }, { a, b, a }, { b, a, a } };
+	uintptr_t lines = make_lines(), a = make_code("a", "f", 1, lines),
+		  b = make_code("b", "f", 1, lines), c = make_code("a", "g", 1, lines);
+	const uintptr_t codes[][3] = { { a, b, c }, { a, c, b }, { b, a, c },
+		                       { b, c, a }, { c, a, b }, { c, b, a },
+		                       { a, a, b }, { a, b, a }, { b, a, a } };
 	for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
 		for (unsigned offset = 0; offset < 6; offset += 2) {
 			struct made made = make_stack(codes[i], (unsigned[]){ offset, 4, 2 });
-			assert_true(cuf_python_walks_for(&layout, true)->hash(&python, &thread, made.state, MAX));
+			assert_true(cuf_python_walks_for(&layout, true)
+			                    ->hash(&python, &thread, made.state, MAX));
 			for (unsigned j = 0; j < count; j++)
 				assert_true(seen[j] != thread.hash);
 			seen[count++] = thread.hash;
 		}
 }
 
-/* Code that is freed and made anew at the same address, all pointers as they were: every byte that is shown counts. */
+/* Code that is freed and made anew at the same address, all pointers as they were: every byte that
+ * is shown counts. */
 static void test_code__made_again_at_an_address_is_another(void **state)
 {
-	static const char *const names[] = { "Generated_1.name_of_a_method", "Generated_2.name_of_a_method", "Generated_1.name_of_a_methof" };
+	static const char *const names[] = { "Generated_1.name_of_a_method",
+		                             "Generated_2.name_of_a_method",
+		                             "Generated_1.name_of_a_methof" };
 	char file[600];
 	for (unsigned minor = 9; minor <= 14; minor++) {
 		struct cuf_python_layout layout = layout_of(minor);
@@ -297,10 +334,14 @@ static void test_code__made_again_at_an_address_is_another(void **state)
 			file[i < 3 ? 500 : 33] = 0; /* (rest: one byte of 33 is another) */
 			if (i >= 3)
 				file[i - 3] = 'y';
-			codes[0] = codes[1] = codes[2] = make_code(names[i < 3 ? i : 0], file, 1, make_lines());
+			codes[0] = codes[1] = codes[2] = make_code(names[i < 3 ? i : 0], file, 1,
+			                                           make_lines());
 			struct made made = make_stack(codes, (unsigned[]){ 0, 0, 0 });
-			for (unsigned way = 0; way < 2; way++) { /* without counts of what was freed */
-				assert_true((way ? cuf_python_walks_for(&layout, false) : cuf_python_walks_checked())->note(&python, &thread, made.state, MAX));
+			/* without counts of what was freed */
+			for (unsigned way = 0; way < 2; way++) {
+				assert_true((way ? cuf_python_walks_for(&layout, false)
+				                 : cuf_python_walks_checked())
+				                    ->note(&python, &thread, made.state, MAX));
 				assert_true(!way || thread.frames[0].identity == identities[count]);
 				identities[count] = thread.frames[0].identity;
 			}
@@ -319,7 +360,8 @@ struct type { uint64_t head[3]; const char *name; uint64_t sizes[2]; void (*free
 static struct type code_type = { { 0 }, "code", { 0 }, free_it };
 static struct type other_type = { { 0 }, "coder", { 0 }, free_it };
 static struct type foreign_type = { { 0 }, "code", { 0 }, NULL };
-static const struct type constant_type = { { 0 }, "code", { 0 }, free_it }; /* has relocations: read-only after them */
+/* has relocations: read-only after them */
+static const struct type constant_type = { { 0 }, "code", { 0 }, free_it };
 
 static void test_frees__are_counted_where_that_can_be_done_alone(void **state)
 {
@@ -336,7 +378,8 @@ static void test_frees__are_counted_where_that_can_be_done_alone(void **state)
 	assert_false(cuf_python_count_frees((uintptr_t)arena));
 	assert_ptr_equal(other_type.free, free_it);
 	assert_true(cuf_python_count_frees((uintptr_t)&code_type));
-	assert_true(cuf_python_count_frees((uintptr_t)&code_type)); /* once more: not twice in a row */
+	/* once more: not twice in a row */
+	assert_true(cuf_python_count_frees((uintptr_t)&code_type));
 	assert_true(cuf_python_frees_are_counted((uintptr_t)&code_type));
 
 	const struct cuf_python_walks *walks = cuf_python_walks_for(&layout, true);
@@ -361,7 +404,8 @@ static void test_mix__of_neighbours_differs(void **state)
 	static uint64_t mixed[256 * 256];
 	for (unsigned address = 0; address < 256; address++)
 		for (unsigned number = 0; number < 256; number++)
-			mixed[address * 256 + number] = cuf_python_mix(0x7f1234560000 + address * 16, number);
+			mixed[address * 256 + number] =
+				cuf_python_mix(0x7f1234560000 + address * 16, number);
 	for (unsigned i = 0; i < 256; i++) /* one of each address and number, with all the others */
 		for (unsigned j = 0; j < 256 * 256; j++)
 			assert_true(j == i * 257 || mixed[i * 257] != mixed[j]);
@@ -373,13 +417,20 @@ static void test_texts__of_all_widths(void **state)
 	const uint16_t two[] = { 0x4e2d, 'x', 0xdc80 };
 	const uint32_t four[] = { 0x1f600, '\n', 'y' };
 	const uint8_t latin[] = { 'g', 0xfc };
-	const struct { const void *at; size_t length; unsigned size; const char *expected; } texts[] = {
-		{ two, 3, 2, "\xe4\xb8\xadx\x80\nfile\n1\n" }, { four, 3, 4, "\xf0\x9f\x98\x80 y\nfile\n1\n" }, { latin, 2, 1, "g\xc3\xbc\nfile\n1\n" } };
+	const struct {
+		const void *at;
+		size_t length;
+		unsigned size;
+		const char *expected;
+	} texts[] = { { two, 3, 2, "\xe4\xb8\xadx\x80\nfile\n1\n" },
+		      { four, 3, 4, "\xf0\x9f\x98\x80 y\nfile\n1\n" },
+		      { latin, 2, 1, "g\xc3\xbc\nfile\n1\n" } };
 	begin(&layout);
 	for (unsigned i = 0; i < 9; i++) { /* three releases and builds of 3.14 */
 		kind_shift = (const unsigned[]){ 2, 8, 16 }[i / 3];
 		uintptr_t code = make_code("x", "file", 1, make_lines());
-		put(code + layout.code_qualified, make_text(texts[i % 3].at, texts[i % 3].length, texts[i % 3].size, false), 8);
+		put(code + layout.code_qualified,
+		    make_text(texts[i % 3].at, texts[i % 3].length, texts[i % 3].size, false), 8);
 		struct cuf_python_frame frame = { code, code + layout.code_bytes, 1000 + i, 0 };
 		check_named(&frame, texts[i % 3].expected, 10 - 9);
 	}
@@ -393,12 +444,14 @@ static unsigned draw(unsigned below)
 	return (unsigned)(seed >> 33) % below;
 }
 
-/* Every offset of a layout, wrong by every amount, and many wrong at once. Nothing may fault: walks, names, lines. */
+/* Every offset of a layout, wrong by every amount, and many wrong at once. Nothing may fault:
+ * walks, names, lines. */
 static void test_layouts__that_are_wrong_cost_frames_alone(void **state)
 {
 	unsigned survived = 0;
 	const char *preload = getenv("LD_PRELOAD");
-	if (preload && strstr(preload, "vgpreload")) /* valgrind answers the kernel's question itself, and always with yes */
+	/* valgrind answers the kernel's question itself, and always with yes */
+	if (preload && strstr(preload, "vgpreload"))
 		skip();
 	for (unsigned minor = 9; minor <= 14; minor++) {
 		struct cuf_python_layout layout = layout_of(minor);
@@ -407,48 +460,78 @@ static void test_layouts__that_are_wrong_cost_frames_alone(void **state)
 		for (unsigned i = 0; i < 3; i++)
 			codes[i] = make_code("name", "file", i, make_lines());
 		struct made made = make_stack(codes, (unsigned[]){ 2, 4, 6 });
-		for (unsigned i = 0; i < ARENA_BYTES - used; i += 8) /* pointers to everywhere, some to nowhere */
-			put((uintptr_t)arena + used + i, draw(4) ? (uintptr_t)arena + draw(2 * ARENA_BYTES) : seed, 8);
+		/* pointers to everywhere, some to nowhere */
+		for (unsigned i = 0; i < ARENA_BYTES - used; i += 8)
+			put((uintptr_t)arena + used + i,
+			    draw(4) ? (uintptr_t)arena + draw(2 * ARENA_BYTES) : seed, 8);
 		for (unsigned i = 0; i < 20000; i++) {
 			uint16_t *fields = &python.layout.type;
-			size_t count = (sizeof python.layout - offsetof(struct cuf_python_layout, type)) / sizeof *fields;
+			size_t count = (sizeof python.layout -
+			                offsetof(struct cuf_python_layout, type)) /
+			               sizeof *fields;
 			python.layout = layout;
 			for (unsigned wrong = draw(3) + 1; wrong; wrong--)
-				fields[draw((unsigned)count)] = (uint16_t)(draw(3) ? draw(64) * 8 : draw(4096));
+				fields[draw((unsigned)count)] = (uint16_t)(draw(3) ? draw(64) * 8
+				                                                   : draw(4096));
 			if (!draw(4))
 				python.layout.lines = (uint8_t)draw(3);
-			survived += cuf_python_walks_checked()->note(&python, &thread, made.state, MAX);
+			survived += cuf_python_walks_checked()->note(&python, &thread, made.state,
+			                                             MAX);
 			for (unsigned frame = 0; frame < thread.count; frame++)
 				cuf_python_name(&python, &thread, &thread.frames[frame]);
 		}
 	}
-	assert_in_range(survived, 1, 6 * 20000 - 1); /* some mistakes do no harm, others are noticed */
+	/* some mistakes do no harm, others are noticed */
+	assert_in_range(survived, 1, 6 * 20000 - 1);
 }
 
-/* One function (assignment over two lines, try, for, except, finally, comprehension) as four compilers made it, and the line that each says
- * of every second byte of its code; 0: none. */
+/* One function (assignment over two lines, try, for, except, finally, comprehension) as four
+ * compilers made it, and the line that each says of every second byte of its code; 0: none. */
 static void test_lines__of_real_tables(void **state)
 {
-	static const struct { unsigned minor; const char *table; uint8_t lines[120]; } functions[] = {
-		{ 9, "0001020106ff0402040108010a030c010e011a0210010a0102ff",
-			{ 2,3,3,3,2,2,4,4,5,5,5,5,6,6,6,6,6,9,9,9,9,9,9,10,10,10,10,10,10,10,11,11,11,11,11,11,11,11,11,11,11,11,11,13,13,13,13,
-			13,13,13,13,14,14,14,14,14,15,14,14,14 } },
-		{ 10, "0201060104ff040208010a010c030e010201088002ff02ff10040a01020106ff",
-			{ 2,3,3,3,2,2,4,4,5,5,5,5,6,6,6,6,6,9,9,9,9,9,9,10,10,10,10,10,10,10,11,0,0,0,0,10,9,13,13,13,13,13,13,13,13,14,14,14,14,
-			14,15,14,14,14 } },
-		{ 11, "f88000d8090add090a883189148c14f103010a0e8041f00409050cd81112f000010913f0000109138841d80c0d9011894688418841f506"
-			"00090a882189048c0488048804f8dd0b15f00001050ef00001050ef00001050ed8080df8f8f8f8f00301050ef8f8f8f00300090df50800"
-			"090a89038c0388038803f88d0189038c0388038803f8f8f8f002010c1df000010c1df000010c1df000010c1dd81516f003010c1df10001"
-			"0c1df400010c1df00001051d",
-			{ 0,1,2,3,3,3,3,3,3,3,3,3,3,3,3,3,3,2,2,2,4,5,5,5,5,6,6,6,6,6,6,9,9,9,9,9,9,9,9,9,9,9,9,9,9,9,9,0,10,10,10,10,10,10,10,10,
-			10,11,0,0,0,0,10,0,0,0,9,13,13,13,13,13,13,13,13,13,13,13,13,13,13,13,0,13,13,13,13,13,13,13,13,13,13,13,13,13,13,13,0,
-			0,0,14,14,14,14,15,14,14,14,14,14,14,14,14,14 } },
-		{ 13, "8000d8090adc090a88318b14f103010a0e8041f00409050cdb11128841d80c0d89468a41f103001213f40800090a88218d04f40800090a"
-			"8c03e11516f303010c1dd9151690019b21f703000d0ed91516f103010c1df00001051df8f409000c16f30001050ed8080dfbf00301050e"
-			"fbf40600090a8d03fcf202010c1d",
-			{ 1,2,3,3,3,3,3,3,3,3,3,3,2,2,2,4,5,5,5,5,5,6,6,6,6,6,6,5,5,9,9,9,9,9,9,9,9,9,9,9,9,13,13,13,13,13,13,13,13,13,13,15,15,
-			14,14,14,14,15,15,15,15,15,15,15,14,14,14,14,14,14,14,14,15,15,14,14,14,0,10,10,10,10,10,10,10,10,10,11,0,0,0,0,10,0,0,
-			0,0,13,13,13,13,13,13,13,13,13,13,13,0,0,0,0,0,14,14,14 } },
+	static const struct {
+		unsigned minor;
+		const char *table;
+		uint8_t lines[120];
+	} functions[] = {
+		{ 9, "0001020106ff0402040108010a030c010e011a0210010a0102ff", { 2,  3,  3,  3,  2,
+		                                                               2,  4,  4,  5,  5,
+		                                                               5,  5,  6,  6,  6,
+		                                                               6,  6,  9,  9,  9,
+		                                                               9,  9,  9,  10, 10,
+		                                                               10, 10, 10, 10, 10,
+		                                                               11, 11, 11, 11, 11,
+		                                                               11, 11, 11, 11, 11,
+		                                                               11, 11, 11, 13, 13,
+		                                                               13, 13, 13, 13, 13,
+		                                                               13, 14, 14, 14, 14,
+		                                                               14, 15, 14, 14, 14 } },
+		{ 10,
+		  "0201060104ff040208010a010c030e010201088002ff02ff10040a01020106ff",
+		  { 2, 3,  3,  3,  2,  2,  4,  4,  5,  5,  5,  5,  6,  6,  6,  6,  6,  9,
+		    9, 9,  9,  9,  9,  10, 10, 10, 10, 10, 10, 10, 11, 0,  0,  0,  0,  10,
+		    9, 13, 13, 13, 13, 13, 13, 13, 13, 14, 14, 14, 14, 14, 15, 14, 14, 14 } },
+		{ 11,
+		  "f88000d8090add090a883189148c14f103010a0e8041f00409050cd81112f000010913f0000109138841d80c0d9011894688418841f506"
+		  "00090a882189048c0488048804f8dd0b15f00001050ef00001050ef00001050ed8080df8f8f8f8f00301050ef8f8f8f00300090df50800"
+		  "090a89038c0388038803f88d0189038c0388038803f8f8f8f002010c1df000010c1df000010c1df000010c1dd81516f003010c1df10001"
+		  "0c1df400010c1df00001051d",
+		  { 0,  1,  2,  3,  3,  3,  3,  3,  3,  3,  3,  3,  3,  3,  3,  3,  3,  2,  2,  2,
+		    4,  5,  5,  5,  5,  6,  6,  6,  6,  6,  6,  9,  9,  9,  9,  9,  9,  9,  9,  9,
+		    9,  9,  9,  9,  9,  9,  9,  0,  10, 10, 10, 10, 10, 10, 10, 10, 10, 11, 0,  0,
+		    0,  0,  10, 0,  0,  0,  9,  13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13,
+		    13, 13, 0,  13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 0,  0,
+		    0,  14, 14, 14, 14, 15, 14, 14, 14, 14, 14, 14, 14, 14, 14 } },
+		{ 13,
+		  "8000d8090adc090a88318b14f103010a0e8041f00409050cdb11128841d80c0d89468a41f103001213f40800090a88218d04f40800090a"
+		  "8c03e11516f303010c1dd9151690019b21f703000d0ed91516f103010c1df00001051df8f409000c16f30001050ed8080dfbf00301050e"
+		  "fbf40600090a8d03fcf202010c1d",
+		  { 1,  2,  3,  3,  3,  3,  3,  3,  3,  3,  3,  3,  2,  2,  2,  4,  5,  5,  5,  5,
+		    5,  6,  6,  6,  6,  6,  6,  5,  5,  9,  9,  9,  9,  9,  9,  9,  9,  9,  9,  9,
+		    9,  13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 15, 15, 14, 14, 14, 14, 15, 15, 15,
+		    15, 15, 15, 15, 14, 14, 14, 14, 14, 14, 14, 14, 15, 15, 14, 14, 14, 0,  10, 10,
+		    10, 10, 10, 10, 10, 10, 10, 11, 0,  0,  0,  0,  10, 0,  0,  0,  0,  13, 13, 13,
+		    13, 13, 13, 13, 13, 13, 13, 13, 0,  0,  0,  0,  0,  14, 14, 14 } },
 	};
 	for (unsigned f = 0; f < sizeof functions / sizeof *functions; f++) {
 		struct cuf_python_layout layout = layout_of(functions[f].minor);
@@ -462,7 +545,9 @@ static void test_lines__of_real_tables(void **state)
 		uintptr_t code = make_code("f", "f.py", 1, make_bytes(bytes, count));
 		for (unsigned i = 0; i < code_bytes; i++)
 			if (cuf_python_line(&python, code, 2 * i) != functions[f].lines[i])
-				fail_msg("3.%u: byte %u is on line %u, not %u", functions[f].minor, 2 * i, functions[f].lines[i], cuf_python_line(&python, code, 2 * i));
+				fail_msg("3.%u: byte %u is on line %u, not %u", functions[f].minor,
+				         2 * i, functions[f].lines[i],
+				         cuf_python_line(&python, code, 2 * i));
 		assert_int_equal(cuf_python_line(&python, code, -2), 1);
 		if (functions[f].minor > 9) /* there the last line goes on for ever */
 			assert_int_equal(cuf_python_line(&python, code, 1 << 20), 0);

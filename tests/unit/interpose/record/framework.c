@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reports of a framework's allocator: ring, ledger, totals, samples of stacks, and the ladder behind a failure. */
+/* Reports of a framework's allocator: ring, ledger, totals, samples of stacks, and the ladder
+ * behind a failure. */
 #include <pthread.h>
 #include "tests/unit/fixtures/recorder.h"
 #include "interpose/record/framework.h"
@@ -14,13 +15,15 @@ static struct cuf_framework_level level; /* of device 0, as the framework has it
 static void report(uint64_t addr, int64_t bytes)
 {
 	level.allocated_bytes += (uint64_t)bytes;
-	const struct cuf_report r = { addr, bytes, level.allocated_bytes, level.reserved_bytes, 0, HOOK };
+	const struct cuf_report r = { addr, bytes, level.allocated_bytes, level.reserved_bytes,
+		                      0,    HOOK };
 	cuf_framework_block(&r, __builtin_frame_address(0));
 }
 
 static void give_up(int64_t bytes)
 {
-	const struct cuf_report r = { 0, bytes, level.allocated_bytes, level.reserved_bytes, 0, HOOK_FAILURE };
+	const struct cuf_report r = { 0, bytes,       level.allocated_bytes, level.reserved_bytes,
+		                      0, HOOK_FAILURE };
 	cuf_framework_failed(&r, __builtin_frame_address(0));
 }
 
@@ -46,12 +49,16 @@ static const struct cuf_incident *incident(uint64_t number)
 	return NULL;
 }
 
-static const struct cuf_incident *last(void) { return incident(cuf_recording.header->incident_count); }
+static const struct cuf_incident *last(void)
+{
+	return incident(cuf_recording.header->incident_count);
+}
 
 static void test_framework__a_block_is_in_ring_ledger_and_totals_and_no_device_memory(void **state)
 {
 	struct cuf_block block;
-	uint64_t memory = cuf_recording.devices[0].live_bytes[CUF_KIND_DEVICE], before = cuf_recording.header->overwritten;
+	uint64_t memory = cuf_recording.devices[0].live_bytes[CUF_KIND_DEVICE],
+		 before = cuf_recording.header->overwritten;
 	level.reserved_bytes = 20 << 20;
 	report(0x7f0000000000, 3 << 20);
 	assert_true(cuf_ledger_find(cuf_key(CUF_SPACE_FRAMEWORK, 0x7f0000000000), &block));
@@ -91,7 +98,8 @@ static void test_framework__its_events_overwrite_none_of_the_drivers(void **stat
 /* Each byte has the same chance: the sampled bytes, weighted, are the bytes. */
 static void test_framework__small_blocks_stacks_are_a_sample_and_large_ones_all(void **state)
 {
-	const uint64_t bytes = 64 << 10, count = 20000, mean = cuf_recording.header->framework_sample_mean_bytes;
+	const uint64_t bytes = 64 << 10, count = 20000,
+		       mean = cuf_recording.header->framework_sample_mean_bytes;
 	uint64_t sampled = 0;
 	double expected = (double)count * 0.3935; /* 1 - exp(-1/2) */
 	assert_int_equal(mean, 128 << 10);
@@ -114,7 +122,8 @@ static void test_framework__small_blocks_stacks_are_a_sample_and_large_ones_all(
 
 static void test_framework__an_unknown_free_is_counted_and_a_missed_one_replaced(void **state)
 {
-	uint64_t unknown = cuf_recording.header->unknown_frees, replaced = cuf_recording.header->replaced;
+	uint64_t unknown = cuf_recording.header->unknown_frees,
+		 replaced = cuf_recording.header->replaced;
 	report(0x7f1000000000, -512);
 	assert_int_equal(cuf_recording.header->unknown_frees, unknown + 1);
 	assert_int_equal(last_event()->op, CUF_OP_UNKNOWN_FREE);
@@ -145,7 +154,8 @@ static void test_framework__gives_up_after_a_ladder(void **state)
 	report(0x7f0000000000, -512);
 }
 
-/* Chunks of an expandable segment: the first try looked recovered when the second one's chunks came. */
+/* Chunks of an expandable segment: the first try looked recovered when the second one's chunks
+ * came. */
 static void test_framework__chunks_that_came_meanwhile_are_no_recovery(void **state)
 {
 	uint64_t first;
@@ -223,7 +233,9 @@ static void *report_on_a_device(void *argument)
 	uint8_t device = (uint8_t)(uintptr_t)argument;
 	uint64_t base = 0x7e0000000000 + ((uint64_t)device << 32);
 	for (unsigned i = 0; i < PAIRS; i++) {
-		const struct cuf_report came = { base + i % 512 * 4096, 4096, 4096, 2 << 20, device, HOOK };
+		const struct cuf_report came = {
+			base + i % 512 * 4096, 4096, 4096, 2 << 20, device, HOOK
+		};
 		struct cuf_report went = came;
 		cuf_framework_block(&came, __builtin_frame_address(0));
 		went.bytes = -4096;
@@ -236,9 +248,11 @@ static void *report_on_a_device(void *argument)
 static void test_framework__devices_at_once_keep_their_totals(void **state)
 {
 	pthread_t threads[THREADS];
-	uint64_t events = cuf_recording.header->framework_events, unknown = cuf_recording.header->unknown_frees;
+	uint64_t events = cuf_recording.header->framework_events,
+		 unknown = cuf_recording.header->unknown_frees;
 	for (uintptr_t i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, report_on_a_device, (void *)(i + 1)), 0);
+		assert_int_equal(
+			pthread_create(&threads[i], NULL, report_on_a_device, (void *)(i + 1)), 0);
 	for (unsigned i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	assert_int_equal(cuf_recording.header->framework_events - events, 2 * THREADS * PAIRS);
@@ -254,10 +268,13 @@ static void test_framework__devices_at_once_keep_their_totals(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_framework__a_block_is_in_ring_ledger_and_totals_and_no_device_memory),
+		cmocka_unit_test(
+			test_framework__a_block_is_in_ring_ledger_and_totals_and_no_device_memory),
 		cmocka_unit_test(test_framework__its_events_overwrite_none_of_the_drivers),
-		cmocka_unit_test(test_framework__small_blocks_stacks_are_a_sample_and_large_ones_all),
-		cmocka_unit_test(test_framework__an_unknown_free_is_counted_and_a_missed_one_replaced),
+		cmocka_unit_test(
+			test_framework__small_blocks_stacks_are_a_sample_and_large_ones_all),
+		cmocka_unit_test(
+			test_framework__an_unknown_free_is_counted_and_a_missed_one_replaced),
 		cmocka_unit_test(test_framework__gives_up_after_a_ladder),
 		cmocka_unit_test(test_framework__chunks_that_came_meanwhile_are_no_recovery),
 		cmocka_unit_test(test_framework__gives_up_alone_under_a_cap),

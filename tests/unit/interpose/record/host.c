@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The malloc family: full mode is exact, sampled mode unbiased; each mode in a process of its own. */
+/* The malloc family: full mode is exact, sampled mode unbiased; each mode in a process of its own.
+ */
 #include <pthread.h>
 #include <sys/wait.h>
 #include "tests/unit/fixtures/recorder.h"
@@ -36,7 +37,8 @@ static void start_in_child(const char *options)
 static void *free_first(void *block)
 {
 	struct cuf_host_undo undo;
-	cuf_host_free(block, CUF_HOST_FREE, &undo); /* no clock was read and no segment taken by this thread before */
+	/* no clock was read and no segment taken by this thread before */
+	cuf_host_free(block, CUF_HOST_FREE, &undo);
 	return NULL;
 }
 
@@ -44,7 +46,8 @@ static void full_mode(void)
 {
 	pthread_t thread;
 	struct cuf_host_undo undo;
-	static char directory[] = "/tmp/cuflight-unit-XXXXXX", line[128], options[] = "CUFLIGHT_OPTIONS=host=full:size=8MiB";
+	static char directory[] = "/tmp/cuflight-unit-XXXXXX", line[128],
+		    options[] = "CUFLIGHT_OPTIONS=host=full:size=8MiB";
 	static char *environment[] = { options, line, NULL };
 	MUST(mkdtemp(directory));
 	snprintf(line, sizeof line, "CUFLIGHT_OUTPUT=%s/r.cuf", directory);
@@ -69,7 +72,8 @@ static void full_mode(void)
 	rmdir(directory);
 }
 
-/* Many more blocks than the ledger begins with, freed in another order: each is found again, at whatever level it lies. */
+/* Many more blocks than the ledger begins with, freed in another order: each is found again, at
+ * whatever level it lies. */
 static void ledger_grows(void)
 {
 	enum { BLOCKS = 20000 };
@@ -105,7 +109,8 @@ static void sampled_mode(void)
 	for (uint64_t i = 1; i <= count; i++)
 		cuf_host_free((void *)(i << 4), CUF_HOST_FREE, &undo);
 	MUST(cuf_host_live_bytes() == 0);
-	cuf_host_alloc((void *)0x100000000, CUF_SAMPLE_EXACT_BYTES, CUF_HOST_ALLOC, frame); /* big blocks always, weight 1 */
+	/* big blocks always, weight 1 */
+	cuf_host_alloc((void *)0x100000000, CUF_SAMPLE_EXACT_BYTES, CUF_HOST_ALLOC, frame);
 	MUST(cuf_host_live_bytes() == CUF_SAMPLE_EXACT_BYTES);
 	unlink(cuf_recording.path);
 }
@@ -118,7 +123,8 @@ static unsigned skipped_frees(void)
 	return skipped;
 }
 
-/* A free is skipped when nothing forbids it: the mode is known, no block of its place is recorded, and it is not one that is kept. */
+/* A free is skipped when nothing forbids it: the mode is known, no block of its place is recorded,
+ * and it is not one that is kept. */
 static void skipped_when_sampled(void)
 {
 	struct cuf_host_undo undo;
@@ -168,10 +174,12 @@ static void test_host__frees_are_skipped(void **state)
 
 static void test_host__weights(void **state)
 {
-	/* bytes / (1 - exp(-bytes/mean)), by hand: x/(1-exp(-x)) at x = 1 is 1.5819767, at 1/16 1.0315755, at 0.001 1.0005001 */
+	/* bytes / (1 - exp(-bytes/mean)), by hand: x/(1-exp(-x)) at x = 1 is 1.5819767, at
+	 * 1/16 1.0315755, at 0.001 1.0005001 */
 	assert_int_equal(cuf_sample_weight_bytes(4096, 4096), 6480);
 	assert_int_equal(cuf_sample_weight_bytes(32768, 524288), 540843);
-	assert_true(cuf_sample_weight_bytes(524, 524288) >= 524548 && cuf_sample_weight_bytes(524, 524288) <= 524552);
+	assert_true(cuf_sample_weight_bytes(524, 524288) >= 524548 &&
+	            cuf_sample_weight_bytes(524, 524288) <= 524552);
 	assert_int_equal(cuf_sample_weight_bytes(65536, 524288), 65536);
 }
 

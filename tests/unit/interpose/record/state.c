@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Life of a recording: memory, the hand-over to a file under load, fork, and what a file survives. Twice: also in a child
- * whose kernel has no membarrier(2), where each entering thread must fence itself.
+ * Life of a recording: memory, the hand-over to a file under load, fork, and what a file survives.
+ * Twice: also in a child whose kernel has no membarrier(2), where each entering thread must fence
+ * itself.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +33,8 @@ static bool no_membarrier;
 
 static void test_state__entering_pays_for_a_fence_only_where_the_kernel_has_none(void **state)
 {
-	long known = syscall(SYS_membarrier, 0, 0, 0); /* bits of commands; 1 << 3: PRIVATE_EXPEDITED */
+	/* bits of commands; 1 << 3: PRIVATE_EXPEDITED */
+	long known = syscall(SYS_membarrier, 0, 0, 0);
 	if (no_membarrier)
 		assert_true(known == -1 && errno == ENOSYS);
 	assert_int_equal(cuf_thread_must_fence, known < 0 || !(known & 1 << 3));
@@ -57,10 +59,12 @@ static void *worker(void *argument)
 static void let_them_work(void)
 {
 	for (unsigned i = 0; i < 4; i++) {
-		uint64_t wanted = __atomic_load_n(&pairs[i], __ATOMIC_RELAXED) + PAIRS_BEFORE_AND_AFTER;
+		uint64_t wanted = __atomic_load_n(&pairs[i], __ATOMIC_RELAXED) +
+		                  PAIRS_BEFORE_AND_AFTER;
 		for (unsigned ms = 0; __atomic_load_n(&pairs[i], __ATOMIC_RELAXED) < wanted; ms++) {
 			if (ms == 60000)
-				fail_msg("thread %u stands still after %lu pairs", i, (unsigned long)pairs[i]);
+				fail_msg("thread %u stands still after %lu pairs", i,
+				         (unsigned long)pairs[i]);
 			usleep(1000);
 		}
 	}
@@ -156,8 +160,12 @@ static void test_state__a_forked_child_never_writes_into_its_parents_recording(v
 		fixture_alloc(CUF_KIND_DEVICE, 0x9000, 300);
 		fixture_free(CUF_KIND_DEVICE, 0x9000);
 		cuf_state_want_file();
-		_exit(cuf_recording.header->next_seq == 2 && cuf_recording.header->pid == (uint32_t)getpid() &&
-		      strcmp(cuf_recording.path, parent_path) && cuf_recording.devices[0].live_bytes[CUF_KIND_DEVICE] == 0 ? 0 : 1);
+		_exit(cuf_recording.header->next_seq == 2 &&
+		                      cuf_recording.header->pid == (uint32_t)getpid() &&
+		                      strcmp(cuf_recording.path, parent_path) &&
+		                      cuf_recording.devices[0].live_bytes[CUF_KIND_DEVICE] == 0
+		              ? 0
+		              : 1);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
@@ -198,17 +206,20 @@ static bool refuse_membarrier(void)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	struct sock_fprog program = { sizeof code / sizeof *code, code };
-	return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+	return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+	       !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
 static int run_group(const char *name)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_state__nothing_on_disk_before_it_is_wanted),
-		cmocka_unit_test(test_state__entering_pays_for_a_fence_only_where_the_kernel_has_none),
+		cmocka_unit_test(
+			test_state__entering_pays_for_a_fence_only_where_the_kernel_has_none),
 		cmocka_unit_test(test_state__hand_over_loses_nothing_under_load),
 		cmocka_unit_test(test_state__waits_for_those_inside_but_not_for_ever),
-		cmocka_unit_test(test_state__a_forked_child_never_writes_into_its_parents_recording),
+		cmocka_unit_test(
+			test_state__a_forked_child_never_writes_into_its_parents_recording),
 		cmocka_unit_test(test_state__what_was_recorded_survives_sigkill),
 	};
 	char command[64];
@@ -227,7 +238,8 @@ int main(void)
 	pid_t child = fork();
 	if (!child) {
 		no_membarrier = refuse_membarrier();
-		exit(no_membarrier ? run_group("state, no membarrier") : run_group("state, no filter"));
+		exit(no_membarrier ? run_group("state, no membarrier")
+		                   : run_group("state, no filter"));
 	}
 	if (child < 0 || waitpid(child, &status, 0) != child || status)
 		return 1;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stacks that are recognised: along random paths through functions of different frames, what cuf_walk_cached says is what
- * cuf_walk says, also when it answers with an id alone; and it does recognise.
+ * Stacks that are recognised: along random paths through functions of different frames, what
+ * cuf_walk_cached says is what cuf_walk says, also when it answers with an id alone; and it does
+ * recognise.
  */
 #include "tests/unit/fixtures/recorder.h"
 #include "interpose/code/modules.h"
@@ -9,7 +10,11 @@
 
 enum { MAX = 64, STACKS = 20000, DEPTH = 12 };
 
-static struct stack { uint64_t frames[MAX], extra_key; unsigned depth; uint8_t stop; } stacks[STACKS + 1], truth;
+static struct stack {
+	uint64_t frames[MAX], extra_key;
+	unsigned depth;
+	uint8_t stop;
+} stacks[STACKS + 1], truth;
 static struct cuf_walker known_walker, walker;
 static unsigned known, walked, next_id = 1, limit = MAX;
 static uint64_t extra_key, frame_sp[MAX];
@@ -35,8 +40,10 @@ static __attribute__((noinline)) void hook(void)
 	const void *frame = __builtin_frame_address(0);
 	uint64_t frames[MAX];
 	struct cuf_walked answer = { .frames = frames, .extra_key = extra_key };
-	uint32_t id = cuf_walk_cached(&known_walker, cuf_modules_generation(), frame, limit, &answer);
-	truth.depth = cuf_walk(&walker, cuf_modules_generation(), (uintptr_t)frame, truth.frames, limit, &truth.stop);
+	uint32_t id = cuf_walk_cached(&known_walker, cuf_modules_generation(), frame, limit,
+	                              &answer);
+	truth.depth = cuf_walk(&walker, cuf_modules_generation(), (uintptr_t)frame, truth.frames,
+	                       limit, &truth.stop);
 	if (!id) {
 		walked++;
 		cuf_walked_frames(&known_walker, &answer);
@@ -52,7 +59,8 @@ static __attribute__((noinline)) void hook(void)
 		known++;
 	}
 	if (answer.depth) /* was walked: where each frame begins is the same, too */
-		assert_memory_equal(frame_sp, walker.cache->frame_sp, truth.depth * sizeof *frame_sp);
+		assert_memory_equal(frame_sp, walker.cache->frame_sp,
+		                    truth.depth * sizeof *frame_sp);
 	assert_true(stacks[id].extra_key == extra_key);
 	assert_int_equal(stacks[id].depth, truth.depth);
 	assert_int_equal(stacks[id].stop, truth.stop);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stacks in tables that fill up: what small blocks leave is there for large ones, also at a place that small ones took before. */
+/* Stacks in tables that fill up: what small blocks leave is there for large ones, also at a place
+ * that small ones took before. */
 #include <sys/wait.h>
 #include "tests/unit/fixtures/recorder.h"
 #include "interpose/stack/stacks.h"
@@ -41,9 +42,13 @@ static __attribute__((noinline)) uint32_t capture(unsigned path, bool of_large)
 	return id;
 }
 
-static unsigned depth_of(uint32_t stack) { return stack ? cuf_recording.stacks[stack - 1].depth : 0; }
+static unsigned depth_of(uint32_t stack)
+{
+	return stack ? cuf_recording.stacks[stack - 1].depth : 0;
+}
 
-/* The first path from here on whose stack has no frames. All from one line: another one would be another stack. */
+/* The first path from here on whose stack has no frames. All from one line: another one would be
+ * another stack. */
 static __attribute__((noinline)) unsigned first_without(unsigned path, bool of_large)
 {
 	while (depth_of(capture(path, of_large)))
@@ -62,7 +67,8 @@ static void small_ones_leave_room(void **state)
 	assert_non_null(thread);
 	path = first_without(0, false);
 	assert_int_equal(h->lost[CUF_LOST_STACKS], 1);
-	assert_in_range(h->frames_used, cuf_recording.frame_count / 8 * 5, cuf_recording.frame_count / 4 * 3);
+	assert_in_range(h->frames_used, cuf_recording.frame_count / 8 * 5,
+	                cuf_recording.frame_count / 4 * 3);
 
 	for (volatile unsigned i = 0; i < 4; i++) {
 		ids[i] = capture(path, sizes[i]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The walker against libunwind, frame by frame, wherever a thread of an inference server may stand: deep, in a signal
- * handler, on a fiber, in code without unwind information. libunwind is loaded privately; linked, it would take the
- * program's _Unwind_* over.
+ * The walker against libunwind, frame by frame, wherever a thread of an inference server may stand:
+ * deep, in a signal handler, on a fiber, in code without unwind information. libunwind is loaded
+ * privately; linked, it would take the program's _Unwind_* over.
  */
 #include "tests/unit/fixtures/walker.h"
 
@@ -22,7 +22,8 @@ static NOINLINE int frame_large(body *run, int x)
 	return room[x & 7] + frame_plain(look, x);
 }
 
-static NOINLINE __attribute__((optimize("no-omit-frame-pointer"))) int frame_with_pointer(body *run, int x)
+static NOINLINE __attribute__((optimize("no-omit-frame-pointer"))) int frame_with_pointer(body *run,
+                                                                                          int x)
 {
 	run();
 	return x + 2;
@@ -45,7 +46,8 @@ static NOINLINE int frame_alloca(body *run, int x)
 	return p[0];
 }
 
-/* more alignment than the ABI's and a variable size: gcc finds the CFA through a slot of the frame */
+/* more alignment than the ABI's and a variable size: gcc finds the CFA through a slot of the frame
+ */
 static NOINLINE int frame_realigned(body *run, int x)
 {
 	_Alignas(64) volatile char aligned[64];
@@ -55,7 +57,8 @@ static NOINLINE int frame_realigned(body *run, int x)
 	return aligned[0] + p[0];
 }
 
-static NOINLINE int frame_arguments_on_stack(body *run, int a, int b, int c, int d, int e, int f, int g, int h)
+static NOINLINE int frame_arguments_on_stack(body *run, int a, int b, int c, int d, int e, int f,
+                                             int g, int h)
 {
 	run();
 	return a + b + c + d + e + f + g + h;
@@ -226,19 +229,20 @@ static void on_a_fiber(void **state)
 	makecontext(&fiber, in_fiber, 0);
 	swapcontext(&back, &fiber);
 	assert_agrees(false);
-	assert_true(
-		stop == CUF_STOP_END || stop == CUF_STOP_NO_RULE); /* some glibcs leave __start_context undescribed */
+	assert_true(stop == CUF_STOP_END ||
+	            stop == CUF_STOP_NO_RULE); /* some glibcs leave __start_context undescribed */
 	assert_true(holds_address_of(&in_fiber, 1024));
 	recurse(20); /* and back on the own stack */
 	assert_agrees(false);
 	munmap(room, bytes);
 }
 
-/* A function whose unwind information believes in the frame pointer, and its frame pointer leads anywhere. */
+/* A function whose unwind information believes in the frame pointer, and its frame pointer leads
+ * anywhere. */
 void test_wild(uintptr_t fp, body *run);
 __asm__(".text\n.globl test_wild\n.type test_wild,@function\ntest_wild:\n.cfi_startproc\npush %rbp\n.cfi_def_cfa_offset 16\n"
-	".cfi_offset 6,-16\nmov %rdi,%rbp\n.cfi_def_cfa_register 6\ncall *%rsi\n.cfi_def_cfa 7,16\npop %rbp\n.cfi_def_cfa_offset 8\n"
-	"ret\n.cfi_endproc\n.size test_wild,.-test_wild\n");
+        ".cfi_offset 6,-16\nmov %rdi,%rbp\n.cfi_def_cfa_register 6\ncall *%rsi\n.cfi_def_cfa 7,16\npop %rbp\n.cfi_def_cfa_offset 8\n"
+        "ret\n.cfi_endproc\n.size test_wild,.-test_wild\n");
 
 static void damaged_frames_end_the_walk(void **state)
 {
@@ -249,13 +253,26 @@ static void damaged_frames_end_the_walk(void **state)
 	mprotect(trap + 4096, 8192, PROT_NONE);
 	oracle = NULL; /* libunwind may well fault here */
 	{
-		uintptr_t wild[] = {0, 1, 8, 4096, UINTPTR_MAX, UINTPTR_MAX - 7, UINTPTR_MAX / 2 + 1, here - 65536,
-			here + 1, (uintptr_t)trap, (uintptr_t)trap + 4088, (uintptr_t)trap + 4096,
-			(uintptr_t)trap + 8192, walker.stack_high - 8, walker.stack_high};
+		uintptr_t wild[] = { 0,
+			             1,
+			             8,
+			             4096,
+			             UINTPTR_MAX,
+			             UINTPTR_MAX - 7,
+			             UINTPTR_MAX / 2 + 1,
+			             here - 65536,
+			             here + 1,
+			             (uintptr_t)trap,
+			             (uintptr_t)trap + 4088,
+			             (uintptr_t)trap + 4096,
+			             (uintptr_t)trap + 8192,
+			             walker.stack_high - 8,
+			             walker.stack_high };
 		for (unsigned i = 0; i < sizeof wild / sizeof *wild; i++) {
 			test_wild(wild[i], look);
 			assert_in_range(count, 2, MAX);
-			if (wild[i] % 8 == 0) /* else what lies there may be 0, as at an outermost frame */
+			/* else what lies there may be 0, as at an outermost frame */
+			if (wild[i] % 8 == 0)
 				assert_int_not_equal(stop, CUF_STOP_END);
 		}
 	}
@@ -327,7 +344,8 @@ static void deep_at_once_in_a_large_stack(void **state)
 
 static void call_back(const unsigned char *code, size_t bytes)
 {
-	unsigned char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+	                           -1, 0);
 	assert_ptr_not_equal(page, MAP_FAILED);
 	memcpy(page, code, bytes);
 	mprotect(page, 4096, PROT_READ | PROT_EXEC);
@@ -339,8 +357,8 @@ static void call_back(const unsigned char *code, size_t bytes)
 static void jit_code_ends_the_walk(void **state)
 {
 	/* xor ebp,ebp kept on the stack; sub rsp,8 ; call rdi */
-	static const unsigned char code[] = {
-		0x55, 0x31, 0xed, 0x48, 0x83, 0xec, 0x10, 0xff, 0xd7, 0x48, 0x83, 0xc4, 0x10, 0x5d, 0xc3};
+	static const unsigned char code[] = { 0x55, 0x31, 0xed, 0x48, 0x83, 0xec, 0x10, 0xff,
+		                              0xd7, 0x48, 0x83, 0xc4, 0x10, 0x5d, 0xc3 };
 	call_back(code, sizeof code);
 	assert_int_equal(stop, CUF_STOP_NO_RULE);
 	assert_int_equal(count, 2);
@@ -357,9 +375,12 @@ static void jit_code_with_a_frame_pointer_is_crossed(void **state)
 
 static void jit_code_in_jit_code_is_crossed(void **state)
 {
-	/* three functions, each: push rbp; mov rbp,rsp; call next; pop rbp; ret; the last calls rdi */
-	static const unsigned char code[] = {0x55, 0x48, 0x89, 0xe5, 0xe8, 2, 0, 0, 0, 0x5d, 0xc3, 0x55, 0x48, 0x89,
-		0xe5, 0xe8, 2, 0, 0, 0, 0x5d, 0xc3, 0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3};
+	/* three functions, each: push rbp; mov rbp,rsp; call next; pop rbp; ret; the last calls rdi
+	 */
+	static const unsigned char code[] = { 0x55, 0x48, 0x89, 0xe5, 0xe8, 2,    0,    0,
+		                              0,    0x5d, 0xc3, 0x55, 0x48, 0x89, 0xe5, 0xe8,
+		                              2,    0,    0,    0,    0x5d, 0xc3, 0x55, 0x48,
+		                              0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3 };
 	call_back(code, sizeof code);
 	assert_int_equal(stop, CUF_STOP_END);
 	assert_true(holds_address_of(&jit_code_in_jit_code_is_crossed, 1024));
@@ -367,9 +388,10 @@ static void jit_code_in_jit_code_is_crossed(void **state)
 
 static void jit_code_whose_chain_leads_nowhere(void **state)
 {
-	/* push rbp; mov rbp,rsp; push rsp; push rsp; mov rbp,rsp; call rdi; ...: a frame pointer into its own frame */
-	static const unsigned char code[] = {
-		0x55, 0x48, 0x89, 0xe5, 0x54, 0x54, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x58, 0x58, 0x5d, 0xc3};
+	/* push rbp; mov rbp,rsp; push rsp; push rsp; mov rbp,rsp; call rdi; ...: a frame pointer
+	 * into its own frame */
+	static const unsigned char code[] = { 0x55, 0x48, 0x89, 0xe5, 0x54, 0x54, 0x48, 0x89,
+		                              0xe5, 0xff, 0xd7, 0x58, 0x58, 0x5d, 0xc3 };
 	call_back(code, sizeof code);
 	assert_int_equal(stop, CUF_STOP_NO_RULE);
 	assert_int_equal(count, 2);
@@ -397,7 +419,8 @@ static void rules_are_dropped_with_the_generation(void **state)
 
 static void errno_is_kept(void **state)
 {
-	count = cuf_walk(&walker, cuf_modules_generation() + 2, 0, frames, MAX, &stop); /* all rules learnt again */
+	/* all rules learnt again */
+	count = cuf_walk(&walker, cuf_modules_generation() + 2, 0, frames, MAX, &stop);
 	errno = 78;
 	cuf_modules_note((uintptr_t)&dlsym);
 	cuf_modules_changed();
@@ -413,11 +436,12 @@ static void without_a_cache_stacks_are_empty(void **state)
 	assert_int_equal(why, CUF_STOP_UNSUPPORTED);
 }
 
-/* A stub like the linker's, and code after it: the slot's number has been pushed from byte 11 on. */
+/* A stub like the linker's, and code after it: the slot's number has been pushed from byte 11 on.
+ */
 void test_plt(void);
 __asm__(".text\n.p2align 4\n.type test_plt,@function\ntest_plt:\n.cfi_startproc\n"
-	".cfi_escape 0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22\n.skip 32, 0x90\n"
-	".cfi_def_cfa 7, 24\nret\n.cfi_endproc\n.size test_plt,.-test_plt\n");
+        ".cfi_escape 0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22\n.skip 32, 0x90\n"
+        ".cfi_def_cfa 7, 24\nret\n.cfi_endproc\n.size test_plt,.-test_plt\n");
 
 static void rules_of_a_plt(void **state)
 {
@@ -433,7 +457,8 @@ static void rules_of_a_plt(void **state)
 /* Every address of libc and of this program: no rule compiles to nonsense, nothing faults. */
 static void rules_of_whole_objects(void **state)
 {
-	uintptr_t anchors[] = {(uintptr_t)&gnu_get_libc_version, (uintptr_t)&rules_of_whole_objects};
+	uintptr_t anchors[] = { (uintptr_t)&gnu_get_libc_version,
+		                (uintptr_t)&rules_of_whole_objects };
 	unsigned long kinds[16] = {0};
 	for (unsigned i = 0; i < 2; i++) {
 		struct cuf_object object;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ledger of host blocks: nothing is lost while there is room, nothing is found twice, a full table says so. */
+/* The ledger of host blocks: nothing is lost while there is room, nothing is found twice, a full
+ * table says so. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,12 +41,16 @@ static unsigned used_entries(void)
 }
 
 /* Blocks lie as malloc puts them: one behind another, or a class apart. */
-static uint64_t addr_of(unsigned block, unsigned stride) { return 0x560649000010ull + (uint64_t)block * stride; }
+static uint64_t addr_of(unsigned block, unsigned stride)
+{
+	return 0x560649000010ull + (uint64_t)block * stride;
+}
 
 static void fill(unsigned blocks, unsigned stride)
 {
 	for (unsigned i = 0; i < blocks; i++)
-		assert_true(cuf_host_ledger_add(addr_of(i, stride), i & 0x3fff, cuf_host_word1(7, i + 1)));
+		assert_true(cuf_host_ledger_add(addr_of(i, stride), i & 0x3fff,
+		                                cuf_host_word1(7, i + 1)));
 	assert_int_equal(header.lost[CUF_LOST_HOST_LEDGER], 0);
 	assert_int_equal(used_entries(), blocks);
 }
@@ -98,9 +103,13 @@ static void test_host_ledger__counts_what_it_could_not_hold(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_host_ledger__holds_every_block_while_there_is_room, make_table, drop_table),
-		cmocka_unit_test_setup_teardown(test_host_ledger__replaces_blocks_of_a_full_table, make_table, drop_table),
-		cmocka_unit_test_setup_teardown(test_host_ledger__counts_what_it_could_not_hold, make_table, drop_table),
+		cmocka_unit_test_setup_teardown(
+			test_host_ledger__holds_every_block_while_there_is_room, make_table,
+			drop_table),
+		cmocka_unit_test_setup_teardown(test_host_ledger__replaces_blocks_of_a_full_table,
+		                                make_table, drop_table),
+		cmocka_unit_test_setup_teardown(test_host_ledger__counts_what_it_could_not_hold,
+		                                make_table, drop_table),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

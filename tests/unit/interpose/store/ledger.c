@@ -98,7 +98,8 @@ static void test_ledger__reset_frees_context_bound_blocks_alone(void **state)
 	assert_true(fixture_free(CUF_KIND_ASYNC, 0xc000));
 }
 
-/* Blocks of one size side by side, as an arena lays them out, or 2 MiB apart; then each makes room for another one. */
+/* Blocks of one size side by side, as an arena lays them out, or 2 MiB apart; then each makes room
+ * for another one. */
 static void test_ledger__none_is_lost_while_nine_tenths_are_in_use(void **state)
 {
 	static const uint64_t strides[] = { 512, 64 << 10, 2 << 20 };

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The device ring: order, overwriting counted to the event, dead threads' segments reused, many threads. */
+/* The device ring: order, overwriting counted to the event, dead threads' segments reused, many
+ * threads. */
 #include <pthread.h>
 #include "tests/unit/fixtures/recorder.h"
 
 static const struct cuf_segment *segment(unsigned i)
 {
-	return (const void *)(cuf_recording.rings[CUF_RING_DEVICE].at + i * cuf_recording.rings[CUF_RING_DEVICE].segment_bytes);
+	return (const void *)(cuf_recording.rings[CUF_RING_DEVICE].at +
+	                      i * cuf_recording.rings[CUF_RING_DEVICE].segment_bytes);
 }
 
 /* Events in the ring; every one must be whole, and a segment's in rising order. */
@@ -42,7 +44,8 @@ static void test_ring__counts_what_it_overwrote(void **state)
 {
 	churn(40000, 0x20000);
 	assert_true(cuf_recording.header->overwritten > 0);
-	assert_int_equal(count_events() + cuf_recording.header->overwritten, cuf_recording.header->next_seq);
+	assert_int_equal(count_events() + cuf_recording.header->overwritten,
+	                 cuf_recording.header->next_seq);
 }
 
 static void *short_life(void *argument)
@@ -79,18 +82,23 @@ static void *live_thread(void *argument)
 static void test_ring__many_threads_leave_an_exact_ledger(void **state)
 {
 	pthread_t threads[THREADS];
-	uint64_t before = cuf_recording.header->next_seq, bytes = cuf_recording.devices[0].live_bytes[CUF_KIND_DEVICE];
+	uint64_t before = cuf_recording.header->next_seq,
+		 bytes = cuf_recording.devices[0].live_bytes[CUF_KIND_DEVICE];
 	for (uintptr_t i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, live_thread, (void *)(i + 100)), 0);
+		assert_int_equal(pthread_create(&threads[i], NULL, live_thread, (void *)(i + 100)),
+		                 0);
 	for (unsigned i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	assert_int_equal(cuf_recording.header->next_seq - before, THREADS * (2 * PAIRS + KEPT));
-	assert_int_equal(cuf_recording.devices[0].live_bytes[CUF_KIND_DEVICE] - bytes, THREADS * KEPT * 512);
+	assert_int_equal(cuf_recording.devices[0].live_bytes[CUF_KIND_DEVICE] - bytes,
+	                 THREADS * KEPT * 512);
 	assert_int_equal(cuf_recording.header->lost[CUF_LOST_RING], 0);
-	assert_int_equal(count_events() + cuf_recording.header->overwritten, cuf_recording.header->next_seq);
+	assert_int_equal(count_events() + cuf_recording.header->overwritten,
+	                 cuf_recording.header->next_seq);
 	for (uintptr_t i = 0; i < THREADS; i++)
 		for (unsigned k = 0; k < KEPT; k++)
-			assert_true(fixture_free(CUF_KIND_DEVICE, ((uint64_t)(i + 100) << 32) + 0x100000 + k * 512));
+			assert_true(fixture_free(CUF_KIND_DEVICE,
+			                         ((uint64_t)(i + 100) << 32) + 0x100000 + k * 512));
 }
 
 int main(void)

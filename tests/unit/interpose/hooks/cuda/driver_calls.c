@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one driver call does to the ledger, refusals and absences included: rules that a well-behaved device never tests. */
+/* What one driver call does to the ledger, refusals and absences included: rules that a
+ * well-behaved device never tests. */
 #include "tests/unit/fixtures/fake_driver.h"
 
 #define MIB ((size_t)1 << 20)
@@ -44,7 +45,8 @@ static void test_call__errno_and_capture_mode_stay(void **state)
 	errno = 4711;
 	make(0x1000000, MIB);
 	fake.result = CUDA_ERROR_OUT_OF_MEMORY;
-	assert_int_equal(cuf_hook_cuMemAlloc_v2(&(CUdeviceptr){ 0 }, MIB), CUDA_ERROR_OUT_OF_MEMORY);
+	assert_int_equal(cuf_hook_cuMemAlloc_v2(&(CUdeviceptr){ 0 }, MIB),
+	                 CUDA_ERROR_OUT_OF_MEMORY);
 	fake.result = CUDA_SUCCESS;
 	assert_int_equal(cuf_hook_cuMemFree_v2(0x1000000), CUDA_SUCCESS);
 	assert_int_equal(errno, 4711);
@@ -118,7 +120,8 @@ static void test_linear__a_launch_that_found_no_memory_has_no_size(void **state)
 {
 	uint64_t before = cuf_recording.header->incident_count;
 	fake.result = CUDA_ERROR_OUT_OF_MEMORY;
-	assert_int_equal(cuf_hook_cuLaunchKernel(NULL, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL), CUDA_ERROR_OUT_OF_MEMORY);
+	assert_int_equal(cuf_hook_cuLaunchKernel(NULL, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL),
+	                 CUDA_ERROR_OUT_OF_MEMORY);
 	assert_int_equal(cuf_recording.header->incident_count, before + 1);
 	assert_false(cuf_recording.incidents[before].is_request);
 }
@@ -198,7 +201,8 @@ static void test_vmm__one_unmap_over_many_maps_is_undone_as_a_whole(void **state
 	fake.result = CUDA_ERROR_INVALID_VALUE;
 	cuf_hook_cuMemUnmap(0x20000000, MAPS * 2 * MIB);
 	for (unsigned i = 0; i < MAPS; i++) {
-		assert_int_equal(block_at(CUF_SPACE_MAPPING, 0x20000000 + i * 2 * MIB).aux, 0x100 + i);
+		assert_int_equal(block_at(CUF_SPACE_MAPPING, 0x20000000 + i * 2 * MIB).aux,
+		                 0x100 + i);
 		assert_int_equal(block_at(CUF_SPACE_HANDLE, 0x100 + i).maps, 1);
 		assert_int_equal(block_at(CUF_SPACE_HANDLE, 0x100 + i).references, 0);
 	}
@@ -247,7 +251,8 @@ static void test_vmm__host_memory_is_no_device_memory(void **state)
 	CUmemGenericAllocationHandle out;
 	fake.out = 0x55;
 	cuf_hook_cuMemCreate(&out, 2 * MIB, &prop, 0);
-	assert_int_equal(block_at(CUF_SPACE_HANDLE, 0x55).flags & CUF_EVENT_HOST_LOCATION, CUF_EVENT_HOST_LOCATION);
+	assert_int_equal(block_at(CUF_SPACE_HANDLE, 0x55).flags & CUF_EVENT_HOST_LOCATION,
+	                 CUF_EVENT_HOST_LOCATION);
 	assert_int_equal(block_at(CUF_SPACE_HANDLE, 0x55).device, CUF_DEVICE_NONE);
 	cuf_hook_cuMemRelease(0x55);
 }
@@ -330,7 +335,8 @@ static void test_graph__a_captured_allocation_is_a_node_until_launched(void **st
 	assert_int_equal(live_bytes(CUF_KIND_GRAPH), 6 * MIB);
 	assert_int_equal(block_at(CUF_SPACE_GRAPH, 1).aux, 4 * MIB);
 	fake.graph_reserved = fake.graph_used = 0;
-	cuf_hook_cuMemFree_v2(0x50000000); /* left over by the graph: its pool shrinks, nothing unknown was freed */
+	/* left over by the graph: its pool shrinks, nothing unknown was freed */
+	cuf_hook_cuMemFree_v2(0x50000000);
 	assert_int_equal(live_bytes(CUF_KIND_GRAPH), 0);
 	assert_int_equal(cuf_recording.header->unknown_frees, unknown);
 }
@@ -468,7 +474,8 @@ static void test_bracket__lost_free_memory_becomes_one_growing_entry(void **stat
 
 static void test_bracket__asks_nothing_during_a_capture(void **state)
 {
-	uint64_t addr = (uint64_t)1 << 16 | CUF_HOOK_cuCtxSetLimit, before = block_at(CUF_SPACE_CONTEXT, addr).bytes;
+	uint64_t addr = (uint64_t)1 << 16 | CUF_HOOK_cuCtxSetLimit,
+		 before = block_at(CUF_SPACE_CONTEXT, addr).bytes;
 	cuf_hook_cuStreamBeginCapture_v2((CUstream)0x10, CU_STREAM_CAPTURE_MODE_GLOBAL);
 	cuf_hook_cuCtxSetLimit(0, MIB);
 	cuf_hook_cuStreamEndCapture((CUstream)0x10, NULL);
@@ -480,21 +487,35 @@ static void test_bracket__asks_nothing_during_a_capture(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_call__outputs_are_not_read_after_a_failure), TEST(test_call__errno_and_capture_mode_stay),
-		TEST(test_call__a_missing_function_is_said_to_be_missing), TEST(test_linear__a_refused_free_is_undone),
-		TEST(test_linear__unknown_pointers_are_forwarded_and_null_is_no_unknown_free), TEST(test_linear__pitch_counts_padded_rows),
-		TEST(test_linear__a_failure_keeps_what_the_driver_said), TEST(test_linear__a_launch_that_found_no_memory_has_no_size),
-		TEST(test_query__borrows_the_primary_context_and_gives_it_back), TEST(test_query__the_probe_finds_the_largest_request),
-		TEST(test_vmm__a_release_after_the_map_is_no_free), TEST(test_vmm__a_refused_release_leaves_the_counts),
-		TEST(test_vmm__a_retain_needs_its_own_release), TEST(test_vmm__one_unmap_over_many_maps_is_undone_as_a_whole),
-		TEST(test_vmm__an_imported_handle_learns_its_size_from_its_map), TEST(test_vmm__multicast_keeps_what_is_bound),
-		TEST(test_vmm__host_memory_is_no_device_memory), TEST(test_pool__blocks_know_their_pool_and_survive_a_reset),
-		TEST(test_pool__the_largest_pools_come_first), TEST(test_pool__a_threshold_of_zero_does_not_end_the_pool),
-		TEST(test_graph__a_captured_allocation_is_a_node_until_launched), TEST(test_array__sizes_are_asked_or_estimated_and_said_so),
-		TEST(test_array__mip_levels_halve_but_layers_stay), TEST(test_ipc__a_handle_opened_twice_is_closed_twice),
-		TEST(test_external__the_object_lives_as_long_as_its_buffers), TEST(test_context__frees_its_own_blocks_alone),
+		TEST(test_call__outputs_are_not_read_after_a_failure),
+		TEST(test_call__errno_and_capture_mode_stay),
+		TEST(test_call__a_missing_function_is_said_to_be_missing),
+		TEST(test_linear__a_refused_free_is_undone),
+		TEST(test_linear__unknown_pointers_are_forwarded_and_null_is_no_unknown_free),
+		TEST(test_linear__pitch_counts_padded_rows),
+		TEST(test_linear__a_failure_keeps_what_the_driver_said),
+		TEST(test_linear__a_launch_that_found_no_memory_has_no_size),
+		TEST(test_query__borrows_the_primary_context_and_gives_it_back),
+		TEST(test_query__the_probe_finds_the_largest_request),
+		TEST(test_vmm__a_release_after_the_map_is_no_free),
+		TEST(test_vmm__a_refused_release_leaves_the_counts),
+		TEST(test_vmm__a_retain_needs_its_own_release),
+		TEST(test_vmm__one_unmap_over_many_maps_is_undone_as_a_whole),
+		TEST(test_vmm__an_imported_handle_learns_its_size_from_its_map),
+		TEST(test_vmm__multicast_keeps_what_is_bound),
+		TEST(test_vmm__host_memory_is_no_device_memory),
+		TEST(test_pool__blocks_know_their_pool_and_survive_a_reset),
+		TEST(test_pool__the_largest_pools_come_first),
+		TEST(test_pool__a_threshold_of_zero_does_not_end_the_pool),
+		TEST(test_graph__a_captured_allocation_is_a_node_until_launched),
+		TEST(test_array__sizes_are_asked_or_estimated_and_said_so),
+		TEST(test_array__mip_levels_halve_but_layers_stay),
+		TEST(test_ipc__a_handle_opened_twice_is_closed_twice),
+		TEST(test_external__the_object_lives_as_long_as_its_buffers),
+		TEST(test_context__frees_its_own_blocks_alone),
 		TEST(test_context__the_last_release_frees_what_the_primary_context_held),
-		TEST(test_bracket__lost_free_memory_becomes_one_growing_entry), TEST(test_bracket__asks_nothing_during_a_capture),
+		TEST(test_bracket__lost_free_memory_becomes_one_growing_entry),
+		TEST(test_bracket__asks_nothing_during_a_capture),
 	};
 	fake_start("size=16MiB");
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,8 +78,10 @@ static void test_boot__says_no_when_full(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_boot__blocks_are_aligned_zeroed_and_apart), cmocka_unit_test(test_boot__large_alignments_are_kept),
-		cmocka_unit_test(test_boot__knows_only_its_own),                  cmocka_unit_test(test_boot__threads_get_different_blocks),
+		cmocka_unit_test(test_boot__blocks_are_aligned_zeroed_and_apart),
+		cmocka_unit_test(test_boot__large_alignments_are_kept),
+		cmocka_unit_test(test_boot__knows_only_its_own),
+		cmocka_unit_test(test_boot__threads_get_different_blocks),
 		cmocka_unit_test(test_boot__says_no_when_full),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,8 @@ enum { MiB = 1 << 20 };
 
 static uint64_t sum(const struct cuf_process_maps *m)
 {
-	return m->heap_bytes + m->anonymous_bytes + m->stack_bytes + m->file_bytes + m->file_private_bytes + m->shared_bytes + m->recorder_bytes;
+	return m->heap_bytes + m->anonymous_bytes + m->stack_bytes + m->file_bytes +
+	       m->file_private_bytes + m->shared_bytes + m->recorder_bytes;
 }
 
 static void test_process_maps__sorts_sum_to_the_whole(void **state)
