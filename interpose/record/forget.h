@@ -3,6 +3,7 @@
 #ifndef CUF_FORGET_H
 #define CUF_FORGET_H
 
+#include "interpose/platform/at_fork_child.h"
 #include "interpose/store/hook_names.h"
 #include "interpose/store/ledger.h"
 #include "interpose/code/modules.h"
@@ -15,7 +16,6 @@ void cuf_incident_fork(void);
 void cuf_timeline_fork(void);
 void cuf_end_fork(void);
 void cuf_framework_fork(void);
-void cuf_map_table_fork(void);
 void cuf_phases_fork(void);
 
 static inline void cuf_forget_all(void)
@@ -29,7 +29,7 @@ static inline void cuf_forget_all(void)
 	cuf_timeline_fork();
 	cuf_end_fork();
 	cuf_framework_fork();
-	cuf_map_table_fork();
+	cuf_at_fork_child_run();
 	cuf_phases_fork();
 	cuf_symbolize_atfork_child();
 	cuf_hook_names_atfork_child();

@@ -1,109 +1,131 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the hooks of the driver's functions share: the frame of a call, where it happens, and what follows from its
- * result. Contract: CUF_CALL opens a recorded call and one of the *_done functions closes it and hands the driver's own
- * result back; all are harmless when the call is not recorded. The driver's outputs are read only after success and
- * never through NULL. Our own queries leave errno, the current context and the thread's capture mode as they were.
+ * What the hooks of driver functions share: how a recorded call opens, and what follows from its
+ * result. One file holds one family of driver functions.
+ *
+ * Contract: CUF_CALL opens a call. Exactly one *_done function closes it and returns the driver's
+ * result unchanged. All are harmless for a call that is not recorded. Outputs of the driver are
+ * read only after success, and never through NULL. errno is left as the driver set it.
  */
 #ifndef CUF_CUDA_H
 #define CUF_CUDA_H
 
 #include <errno.h>
 #include "interpose/record/recorder.h"
+#include "interpose/hooks/cuda/cuda_query.h"
 #include "interpose/hooks/loader/driver.h"
 #include "interpose/hooks/loader/real.h"
 
-/* Declares `call`; returns from the hook when there is no such function in the process. */
+/* Declares `call`. Returns from the hook when the process has no such driver function. */
 #define CUF_CALL(name) \
 	struct cuf_call call; \
 	if (__builtin_expect(!cuf_real.name, 0) && !cuf_driver_has((void **)&cuf_real.name)) \
 		return cuf_driver_refusal(); \
 	cuf_call_begin(&call, CUF_HOOK_##name, __builtin_frame_address(0))
 
+/* ---- outputs of the driver: 0 when the call failed or the program passed NULL ---- */
+
+static inline uint64_t cuf_output(CUresult result, const CUdeviceptr *out)
+{
+	if (result != CUDA_SUCCESS || !out)
+		return 0;
+	return *out;
+}
+
+/* For functions that return a pointer or an opaque handle. out: the address of that pointer. */
+static inline uint64_t cuf_output_pointer(CUresult result, const void *out)
+{
+	if (result != CUDA_SUCCESS || !out)
+		return 0;
+	return (uint64_t)(uintptr_t)*(void *const *)out;
+}
+
+/* For the 32-bit interface of CUDA 2 and 3. */
+static inline uint64_t cuf_output_v1(CUresult result, const CUdeviceptr_v1 *out)
+{
+	if (result != CUDA_SUCCESS || !out)
+		return 0;
+	return *out;
+}
+
 /* ---- cuda_call.c: what follows from a result ---- */
 
-/* A request at this place: current context and its device. Call it after the real function: creating may switch. */
-struct cuf_request cuf_request_here(struct cuf_call *call, unsigned kind, uint64_t bytes, unsigned flags);
-/* A request whose device the program named; location_type: CU_MEM_LOCATION_TYPE_*. */
-struct cuf_request cuf_request_at(struct cuf_call *call, unsigned kind, uint64_t bytes, int location_type, int location_id);
+/* A request in the current context, on its device. Call it after the real function: that may have
+ * created the context. */
+struct cuf_request cuf_request_here(struct cuf_call *call, unsigned kind, uint64_t bytes,
+				    unsigned flags);
 
-/* Closes an allocation: a block at addr, or an incident when memory ran out. addr is ignored after a failure. */
-CUresult cuf_alloc_done(struct cuf_call *call, const struct cuf_request *request, CUresult result, uint64_t addr);
-/* Its parts, for hooks that do more. */
-void cuf_alloc_record(struct cuf_call *call, const struct cuf_request *request, CUresult result, uint64_t addr);
+/* A request whose location the program named. location_type: CU_MEM_LOCATION_TYPE_*. */
+struct cuf_request cuf_request_at(struct cuf_call *call, unsigned kind, uint64_t bytes,
+				  int location_type, int location_id);
 
-/* Opens a free before the real call. false: nothing was taken out of the ledger (address 0, unknown, not recorded). */
+/* Closes an allocation: a block at addr, or an incident when memory ran out. addr is ignored after
+ * a failure. */
+CUresult cuf_alloc_done(struct cuf_call *call, const struct cuf_request *request, CUresult result,
+			uint64_t addr);
+/* The same without closing the call. */
+void cuf_alloc_record(struct cuf_call *call, const struct cuf_request *request, CUresult result,
+		      uint64_t addr);
+
+/* Records a failure for lack of memory of a call that names no size: a launch, a load. Does not
+ * close the call. */
+void cuf_unsized_failure(struct cuf_call *call, unsigned kind, CUresult result);
+
+/* Opens a free before the real call. Returns false when no block was removed from the ledger:
+ * address 0, unknown, or not recorded. */
 bool cuf_free_begin(struct cuf_call *call, unsigned space, uint64_t addr, struct cuf_block *block);
-/* Closes it: a refused free is undone. block: what was taken, or NULL. */
-CUresult cuf_free_done(struct cuf_call *call, const struct cuf_block *block, CUresult result);
+/* Closes it. freed: what cuf_free_begin returned; a free that the driver refused is undone. */
+CUresult cuf_free_done(struct cuf_call *call, bool freed, const struct cuf_block *block,
+		       CUresult result);
 
-/* A reference or mapping given up before the real call. */
-struct cuf_release { unsigned space; uint64_t addr; int references, maps, outcome; struct cuf_block block; };
-void cuf_release_begin(struct cuf_call *call, struct cuf_release *release, unsigned space, uint64_t addr, int references, int maps);
+/* References or mappings given up before the real call. */
+struct cuf_release {
+	unsigned space;
+	uint64_t addr;
+	int references, maps;
+	int outcome;             /* of cuf_block_add_refs; -1: nothing was changed */
+	struct cuf_block block;  /* as it was before */
+};
+void cuf_release_begin(struct cuf_call *call, struct cuf_release *release, unsigned space,
+		       uint64_t addr, int references, int maps);
 void cuf_release_undo(struct cuf_call *call, const struct cuf_release *release);
 
-/* Changes of the ledger by all threads so far: equal twice, nobody allocated or freed in between. */
+/* How many blocks came or went in all threads. Equal at two moments: none in between. */
 uint64_t cuf_changes_seen(void);
 
-/* Only a failure for want of memory is of interest; opens and closes the call itself. */
+/* For calls of which only a failure for lack of memory matters. Opens and closes the call. */
 CUresult cuf_watch_done(unsigned hook, CUresult result, void *frame);
 
-/* 32 bits of a context's address: tells contexts apart in the ledger; 0 none. */
+/* 32 bits of a context's address, to tell contexts apart in the ledger. 0: no context. */
 uint32_t cuf_context_fold(CUcontext context);
 
 static inline CUresult cuf_done(struct cuf_call *call, CUresult result)
 {
+	(void)call;
 	cuf_call_end();
 	return result;
 }
 
-/* ---- cuda_query.c: asking the driver ---- */
-
-CUcontext cuf_context_current(void);         /* NULL none */
-int cuf_device_current(void);                /* -1 none */
-CUcontext cuf_context_primary(int device);   /* NULL: not active; creates none */
-int cuf_device_total_count(void);            /* -1 unknown */
-/* cuMemGetInfo of this device; false: it has no context that could be asked. */
-bool cuf_memory_of(int device, uint64_t *free_bytes, uint64_t *total_bytes);
-/* Facts about the device into the recording, once. */
-void cuf_device_introduce(int device);
-/* What the driver says of a device now. probe: also measure the largest block that can be had. */
-void cuf_view_read(int device, bool probe, struct cuf_driver_view *view);
-/* The last words of all devices, before exit handlers. */
-void cuf_devices_end(unsigned hook, void *frame);
-/* Base and size of the driver's own allocation around ptr; false: unknown to it. */
-bool cuf_range_of(CUdeviceptr ptr, CUdeviceptr *base, size_t *bytes);
-/* Stream captures open in this process, as far as hooks saw; > 0: our own queries are to be avoided. */
-extern int cuf_captures_open;
-static inline bool cuf_capturing_somewhere(void) { return __atomic_load_n(&cuf_captures_open, __ATOMIC_RELAXED) > 0; }
-
-/* ---- cuda_pool.c ---- */
-
-/* Levels of the pools known on a device, largest reserved first; returns their number, at most max. */
-unsigned cuf_pools_read(int device, struct cuf_pool_level *levels, unsigned max);
-/* A block was freed, by whatever function (false: its free was refused): if it came from a pool, the pool uses less. */
-void cuf_pool_block_freed(const struct cuf_block *block, bool freed);
-void cuf_pools_forget(void);
-
 /* ---- cuda_graph.c ---- */
 
 bool cuf_stream_captures(CUstream stream, bool per_thread);
-/* An allocation that became a node of a graph: an event, no memory. */
+/* An allocation that became a node of a graph: an event, but no memory yet. */
 void cuf_node_added(struct cuf_call *call, const struct cuf_request *request, uint64_t addr);
 /* True when this process ever made memory nodes: frees of unknown addresses may be theirs. */
 bool cuf_nodes_were_added(void);
-/* The graph pools of all devices that have nodes, as the driver keeps them. */
+/* Records the sizes of the graph pools of all devices that have nodes. */
 void cuf_graph_levels(struct cuf_call *call);
-void cuf_graphs_forget(void);
 
-/* ---- cuda_bracket.c ---- */
+/* ---- cuda_usage_delta.c ---- */
 
-/* A device was reset: what the driver had taken for itself is given back. */
-void cuf_brackets_forget(int device);
+/* A device was reset, so the driver released what it had allocated for itself. */
+void cuf_usage_deltas_forget(int device);
 
 /* ---- cuda_external.c ---- */
 
-/* A mapped buffer or array of external memory is going: gives its hold on the memory object up. false: not one. */
-bool cuf_external_buffer_free(struct cuf_call *call, uint64_t addr, struct cuf_block *buffer, struct cuf_release *object);
+/* A mapped buffer of external memory is about to be freed: gives up its reference to the memory
+ * object. Returns false when addr is no such buffer. */
+bool cuf_external_buffer_free(struct cuf_call *call, uint64_t addr, struct cuf_block *buffer,
+			      struct cuf_release *object);
 
 #endif

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Arrays and mipmapped arrays. The driver tells their size for some alone (memory requirements); else it is estimated
- * from the descriptor and marked so. Sparse and deferred arrays are addresses: their memory is mapped in from handles.
+ * Arrays and mipmapped arrays. The driver reports the size of some (memory requirements). That of
+ * the others is estimated from the descriptor and marked as an estimate. Sparse and deferred arrays
+ * are only addresses: their memory is mapped in from handles.
  */
 #include "interpose/hooks/cuda/cuda.h"
 
+/* ---- estimated sizes ---- */
+
 enum { ARRAY_LAYERED = 0x01, ARRAY_CUBEMAP = 0x04, ARRAY_SPARSE = 0x40, ARRAY_DEFERRED = 0x80 };
 
-/* Bytes of one channel by CUarray_format; a format that is not here counts 4. */
+/* Bytes of one channel, by CUarray_format. A format that is not here counts 4. */
 static const struct { int format; unsigned bytes; } channel_bytes[] = {
-	{ 0x01, 1 }, { 0x02, 2 }, { 0x03, 4 }, /* unsigned 8, 16, 32 bit */
+	{ 0x01, 1 }, { 0x02, 2 }, { 0x03, 4 }, /* unsigned, 8, 16, 32 bits */
 	{ 0x08, 1 }, { 0x09, 2 }, { 0x0a, 4 }, /* signed */
 	{ 0x10, 2 }, { 0x20, 4 },              /* half, float */
 };
@@ -24,13 +27,14 @@ static unsigned bytes_of_format(int format)
 
 static uint64_t at_least_one(uint64_t extent) { return extent ? extent : 1; }
 
-/* levels > 1: each level halves the extents, but not the number of layers. */
+/* Each mipmap level halves the extents, but not the number of layers. */
 static uint64_t estimate_bytes(const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned levels)
 {
-	uint64_t width = at_least_one(desc->Width), height = at_least_one(desc->Height), depth = at_least_one(desc->Depth), texels = 0;
+	uint64_t width = at_least_one(desc->Width), height = at_least_one(desc->Height);
+	uint64_t depth = at_least_one(desc->Depth), texels = 0;
 	if (desc->Flags & (ARRAY_SPARSE | ARRAY_DEFERRED))
 		return 0;
-	for (unsigned level = 0; level < (levels ? levels : 1); level++) {
+	for (unsigned level = 0; level < at_least_one(levels); level++) {
 		texels += width * height * depth;
 		width = at_least_one(width / 2);
 		height = at_least_one(height / 2);
@@ -40,49 +44,70 @@ static uint64_t estimate_bytes(const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned lev
 	return texels * at_least_one(desc->NumChannels) * bytes_of_format(desc->Format);
 }
 
-static struct cuf_request array_request(struct cuf_call *call, const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned levels)
+static struct cuf_request array_request(struct cuf_call *call, const CUDA_ARRAY3D_DESCRIPTOR *desc,
+					unsigned levels)
 {
-	return cuf_request_here(call, CUF_KIND_ARRAY, desc ? estimate_bytes(desc, levels) : 0, CUF_EVENT_CONTEXT_BOUND | CUF_EVENT_ESTIMATED);
+	uint64_t bytes = 0;
+	if (desc)
+		bytes = estimate_bytes(desc, levels);
+	return cuf_request_here(call, CUF_KIND_ARRAY, bytes,
+				CUF_EVENT_CONTEXT_BOUND | CUF_EVENT_ESTIMATED);
 }
 
-static void use_requirements(struct cuf_request *request, CUresult told, const CUDA_ARRAY_MEMORY_REQUIREMENTS *requirements)
+/* Replaces the estimate by what the driver reports. A size of 0 stays: sparse and deferred arrays
+ * have requirements, but no memory yet. */
+static void use_requirements(struct cuf_request *request, CUresult result,
+			     const CUDA_ARRAY_MEMORY_REQUIREMENTS *requirements)
 {
-	if (told != CUDA_SUCCESS || !requirements->size || !request->bytes)
+	if (result != CUDA_SUCCESS || !requirements->size || !request->bytes)
 		return;
 	request->bytes = requirements->size;
 	request->flags &= (uint8_t)~CUF_EVENT_ESTIMATED;
 }
 
-static CUresult array_done(struct cuf_call *call, const CUDA_ARRAY3D_DESCRIPTOR *desc, CUresult result, const CUarray *out)
+/* ---- arrays ---- */
+
+static CUresult array_done(struct cuf_call *call, const CUDA_ARRAY3D_DESCRIPTOR *desc,
+			   CUresult result, const CUarray *out)
 {
 	CUDA_ARRAY_MEMORY_REQUIREMENTS requirements = { 0 };
 	struct cuf_request request = array_request(call, desc, 1);
+	uint64_t addr = cuf_output_pointer(result, out);
 	int saved = errno;
-	bool made = result == CUDA_SUCCESS && out;
-	if (call->thread && made && cuf_query.cuArrayGetMemoryRequirements && request.device != CUF_DEVICE_NONE)
-		use_requirements(&request, cuf_query.cuArrayGetMemoryRequirements(&requirements, *out, request.device), &requirements);
+	if (call->thread && addr && request.device != CUF_DEVICE_NONE) {
+		CUresult known = CUF_QUERY(cuArrayGetMemoryRequirements, &requirements,
+					   (CUarray)addr, request.device);
+		use_requirements(&request, known, &requirements);
+	}
 	errno = saved;
-	return cuf_alloc_done(call, &request, result, made ? (uint64_t)(uintptr_t)*out : 0);
+	return cuf_alloc_done(call, &request, result, addr);
 }
+
+/* The descriptors of the older functions, in the present shape. */
+#define WIDEN_2D(desc) \
+	{ (desc)->Width, (desc)->Height, 0, (desc)->Format, (desc)->NumChannels, 0 }
+#define WIDEN_3D(desc) \
+	{ (desc)->Width, (desc)->Height, (desc)->Depth, (desc)->Format, (desc)->NumChannels, \
+	  (desc)->Flags }
 
 CUresult cuf_hook_cuArrayCreate_v2(CUarray *out, const CUDA_ARRAY_DESCRIPTOR *desc)
 {
 	CUF_CALL(cuArrayCreate_v2);
 	CUresult result = cuf_real.cuArrayCreate_v2(out, desc);
-	CUDA_ARRAY3D_DESCRIPTOR flat = { 0 };
-	if (desc)
-		flat = (CUDA_ARRAY3D_DESCRIPTOR){ desc->Width, desc->Height, 0, desc->Format, desc->NumChannels, 0 };
-	return array_done(&call, desc ? &flat : NULL, result, out);
+	if (!desc)
+		return array_done(&call, NULL, result, out);
+	CUDA_ARRAY3D_DESCRIPTOR wide = WIDEN_2D(desc);
+	return array_done(&call, &wide, result, out);
 }
 
 CUresult cuf_hook_cuArrayCreate(CUarray *out, const CUDA_ARRAY_DESCRIPTOR_v1 *desc)
 {
 	CUF_CALL(cuArrayCreate);
 	CUresult result = cuf_real.cuArrayCreate(out, desc);
-	CUDA_ARRAY3D_DESCRIPTOR flat = { 0 };
-	if (desc)
-		flat = (CUDA_ARRAY3D_DESCRIPTOR){ desc->Width, desc->Height, 0, desc->Format, desc->NumChannels, 0 };
-	return array_done(&call, desc ? &flat : NULL, result, out);
+	if (!desc)
+		return array_done(&call, NULL, result, out);
+	CUDA_ARRAY3D_DESCRIPTOR wide = WIDEN_2D(desc);
+	return array_done(&call, &wide, result, out);
 }
 
 CUresult cuf_hook_cuArray3DCreate_v2(CUarray *out, const CUDA_ARRAY3D_DESCRIPTOR *desc)
@@ -96,46 +121,52 @@ CUresult cuf_hook_cuArray3DCreate(CUarray *out, const CUDA_ARRAY3D_DESCRIPTOR_v1
 {
 	CUF_CALL(cuArray3DCreate);
 	CUresult result = cuf_real.cuArray3DCreate(out, desc);
-	CUDA_ARRAY3D_DESCRIPTOR wide = { 0 };
-	if (desc)
-		wide = (CUDA_ARRAY3D_DESCRIPTOR){ desc->Width, desc->Height, desc->Depth, desc->Format, desc->NumChannels, desc->Flags };
-	return array_done(&call, desc ? &wide : NULL, result, out);
-}
-
-CUresult cuf_hook_cuMipmappedArrayCreate(CUmipmappedArray *out, const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned int levels)
-{
-	CUF_CALL(cuMipmappedArrayCreate);
-	CUresult result = cuf_real.cuMipmappedArrayCreate(out, desc, levels);
-	CUDA_ARRAY_MEMORY_REQUIREMENTS requirements = { 0 };
-	struct cuf_request request = array_request(&call, desc, levels);
-	int saved = errno;
-	bool made = result == CUDA_SUCCESS && out;
-	if (call.thread && made && cuf_query.cuMipmappedArrayGetMemoryRequirements && request.device != CUF_DEVICE_NONE)
-		use_requirements(&request, cuf_query.cuMipmappedArrayGetMemoryRequirements(&requirements, *out, request.device), &requirements);
-	errno = saved;
-	return cuf_alloc_done(&call, &request, result, made ? (uint64_t)(uintptr_t)*out : 0);
+	if (!desc)
+		return array_done(&call, NULL, result, out);
+	CUDA_ARRAY3D_DESCRIPTOR wide = WIDEN_3D(desc);
+	return array_done(&call, &wide, result, out);
 }
 
 CUresult cuf_hook_cuArrayDestroy(CUarray array)
 {
 	struct cuf_block block;
 	CUF_CALL(cuArrayDestroy);
-	bool taken = cuf_free_begin(&call, CUF_SPACE_ARRAY, (uint64_t)(uintptr_t)array, &block);
+	bool freed = cuf_free_begin(&call, CUF_SPACE_ARRAY, (uint64_t)(uintptr_t)array, &block);
 	CUresult result = cuf_real.cuArrayDestroy(array);
-	return cuf_free_done(&call, taken ? &block : NULL, result);
+	return cuf_free_done(&call, freed, &block, result);
 }
 
-/* An array mapped from external memory holds its memory object (aux); its own bytes are 0. */
+/* ---- mipmapped arrays ---- */
+
+CUresult cuf_hook_cuMipmappedArrayCreate(CUmipmappedArray *out, const CUDA_ARRAY3D_DESCRIPTOR *desc,
+					 unsigned int levels)
+{
+	CUF_CALL(cuMipmappedArrayCreate);
+	CUresult result = cuf_real.cuMipmappedArrayCreate(out, desc, levels);
+	CUDA_ARRAY_MEMORY_REQUIREMENTS requirements = { 0 };
+	struct cuf_request request = array_request(&call, desc, levels);
+	uint64_t addr = cuf_output_pointer(result, out);
+	int saved = errno;
+	if (call.thread && addr && request.device != CUF_DEVICE_NONE) {
+		CUresult known = CUF_QUERY(cuMipmappedArrayGetMemoryRequirements, &requirements,
+					   (CUmipmappedArray)addr, request.device);
+		use_requirements(&request, known, &requirements);
+	}
+	errno = saved;
+	return cuf_alloc_done(&call, &request, result, addr);
+}
+
+/* An array mapped from external memory has no bytes itself. It keeps its memory object (aux) alive. */
 CUresult cuf_hook_cuMipmappedArrayDestroy(CUmipmappedArray array)
 {
 	struct cuf_block block;
 	struct cuf_release object = { .outcome = -1 };
 	CUF_CALL(cuMipmappedArrayDestroy);
-	bool taken = cuf_free_begin(&call, CUF_SPACE_ARRAY, (uint64_t)(uintptr_t)array, &block);
-	if (taken && block.aux)
+	bool freed = cuf_free_begin(&call, CUF_SPACE_ARRAY, (uint64_t)(uintptr_t)array, &block);
+	if (freed && block.aux)
 		cuf_release_begin(&call, &object, CUF_SPACE_DEVICE, block.aux, 0, 1);
 	CUresult result = cuf_real.cuMipmappedArrayDestroy(array);
 	if (result != CUDA_SUCCESS)
 		cuf_release_undo(&call, &object);
-	return cuf_free_done(&call, taken ? &block : NULL, result);
+	return cuf_free_done(&call, freed, &block, result);
 }

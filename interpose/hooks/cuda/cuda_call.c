@@ -1,40 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the order of things around one driver call: frees before it and undone, allocations after it, failures with a view. */
+/*
+ * Owns the order of events around one driver call. A free is recorded before it and undone when the
+ * driver refuses; an allocation is recorded after it; a failure is recorded with the driver's view.
+ */
 #include "interpose/hooks/cuda/cuda.h"
 
 #include "interpose/platform/options.h"
-#include "interpose/hooks/malloc/allocator.h"
-#include "interpose/hooks/framework/framework.h"
+#include "interpose/hooks/cuda/cuda_view.h"
 #include "interpose/hooks/cuda/gpu_processes.h"
+#include "interpose/hooks/framework/framework.h"
+#include "interpose/hooks/malloc/allocator.h"
 
 static uint64_t changes;
 
 uint64_t cuf_changes_seen(void) { return __atomic_load_n(&changes, __ATOMIC_RELAXED); }
-static void changed(void) { __atomic_fetch_add(&changes, 1, __ATOMIC_RELAXED); }
+static void count_change(void) { __atomic_fetch_add(&changes, 1, __ATOMIC_RELAXED); }
+
+/* ---- requests ---- */
 
 uint32_t cuf_context_fold(CUcontext context)
 {
 	uint64_t bits = (uint64_t)(uintptr_t)context * 0x9E3779B97F4A7C15ull;
 	uint32_t fold = (uint32_t)(bits >> 32);
-	return context && !fold ? 1 : fold;
+	if (context && !fold) /* 0 means no context */
+		return 1;
+	return fold;
 }
 
-struct cuf_request cuf_request_here(struct cuf_call *call, unsigned kind, uint64_t bytes, unsigned flags)
+struct cuf_request cuf_request_here(struct cuf_call *call, unsigned kind, uint64_t bytes,
+				    unsigned flags)
 {
-	struct cuf_request request = { .bytes = bytes, .kind = (uint8_t)kind, .device = CUF_DEVICE_NONE, .flags = (uint8_t)flags };
+	struct cuf_request request = { .bytes = bytes, .kind = (uint8_t)kind,
+				       .device = CUF_DEVICE_NONE, .flags = (uint8_t)flags };
 	int device, saved = errno;
 	if (!call->thread)
 		return request;
 	device = cuf_device_current();
-	if (device < 0 && cuf_device_total_count() == 1) /* no context yet, and no choice */
+	if (device < 0 && cuf_device_total_count() == 1) /* no context yet, and only one device */
 		device = 0;
-	request.device = device >= 0 && device < (int)CUF_DEVICE_NONE ? (uint8_t)device : CUF_DEVICE_NONE;
+	if (device >= 0 && device < (int)CUF_DEVICE_NONE)
+		request.device = (uint8_t)device;
 	request.context = cuf_context_fold(cuf_context_current());
 	errno = saved;
 	return request;
 }
 
-struct cuf_request cuf_request_at(struct cuf_call *call, unsigned kind, uint64_t bytes, int location_type, int location_id)
+struct cuf_request cuf_request_at(struct cuf_call *call, unsigned kind, uint64_t bytes,
+				  int location_type, int location_id)
 {
 	struct cuf_request request = cuf_request_here(call, kind, bytes, 0);
 	request.context = 0; /* such memory belongs to no context */
@@ -47,22 +59,28 @@ struct cuf_request cuf_request_at(struct cuf_call *call, unsigned kind, uint64_t
 	return request;
 }
 
+/* ---- allocations and failures ---- */
+
 static bool is_on_device(const struct cuf_request *request)
 {
-	return request->kind != CUF_KIND_PINNED && request->kind != CUF_KIND_REGISTERED && !(request->flags & CUF_EVENT_HOST_LOCATION);
+	return request->kind != CUF_KIND_PINNED && request->kind != CUF_KIND_REGISTERED &&
+	       !(request->flags & CUF_EVENT_HOST_LOCATION);
 }
 
+/* The view is read first: what follows takes longer, and memory may change meanwhile. */
 static void record_failure(struct cuf_call *call, const struct cuf_request *request, CUresult result)
 {
 	struct cuf_driver_view view;
 	uint64_t incident;
-	int device = request->device == CUF_DEVICE_NONE ? -1 : request->device;
+	int device = -1;
+	if (request->device != CUF_DEVICE_NONE)
+		device = request->device;
 	cuf_view_read(device, cuf_options.probe && is_on_device(request), &view);
 	incident = cuf_request_failed(call, request, (uint32_t)result, &view);
 	if (incident && is_on_device(request))
 		cuf_gpu_processes_read(request->device, incident, (void *)call->frame);
 	cuf_allocator_read(CUF_MOMENT_INCIDENT, (void *)call->frame);
-	cuf_framework_check_blind();
+	cuf_framework_check_unseen();
 }
 
 static void sample_free_memory(struct cuf_call *call, unsigned device)
@@ -72,79 +90,91 @@ static void sample_free_memory(struct cuf_call *call, unsigned device)
 		cuf_device_free_seen(call, device, free_bytes, total_bytes);
 }
 
-void cuf_alloc_record(struct cuf_call *call, const struct cuf_request *request, CUresult result, uint64_t addr)
+void cuf_alloc_record(struct cuf_call *call, const struct cuf_request *request, CUresult result,
+		      uint64_t addr)
 {
 	int saved = errno;
 	bool on_device = request->device != CUF_DEVICE_NONE;
 	if (!call->thread || (result != CUDA_SUCCESS && result != CUDA_ERROR_OUT_OF_MEMORY))
 		return;
 	if (on_device)
-		cuf_device_introduce(request->device);
+		cuf_device_announce(request->device);
 	if (result != CUDA_SUCCESS) {
 		record_failure(call, request, result);
 	} else if (addr) {
 		cuf_block_alloc(call, request, addr);
-		changed();
+		count_change();
 		if (on_device)
 			sample_free_memory(call, request->device);
 	}
 	errno = saved;
 }
 
-CUresult cuf_alloc_done(struct cuf_call *call, const struct cuf_request *request, CUresult result, uint64_t addr)
+CUresult cuf_alloc_done(struct cuf_call *call, const struct cuf_request *request, CUresult result,
+			uint64_t addr)
 {
 	cuf_alloc_record(call, request, result, addr);
 	return cuf_done(call, result);
 }
 
+void cuf_unsized_failure(struct cuf_call *call, unsigned kind, CUresult result)
+{
+	struct cuf_request request = cuf_request_here(call, kind, 0, 0);
+	request.unsized = true;
+	cuf_alloc_record(call, &request, result, 0);
+}
+
+CUresult cuf_watch_done(unsigned hook, CUresult result, void *frame)
+{
+	struct cuf_call call;
+	int saved = errno;
+	if (result == CUDA_SUCCESS &&
+	    (hook == CUF_HOOK_cuStreamCreate || hook == CUF_HOOK_cuStreamCreateWithPriority))
+		cuf_framework_note_streams();
+	if (result != CUDA_ERROR_OUT_OF_MEMORY)
+		return result;
+	if (cuf_call_begin(&call, hook, frame))
+		cuf_unsized_failure(&call, CUF_KIND_CONTEXT, result);
+	cuf_call_end();
+	errno = saved;
+	return result;
+}
+
+/* ---- frees and releases ---- */
+
 bool cuf_free_begin(struct cuf_call *call, unsigned space, uint64_t addr, struct cuf_block *block)
 {
 	if (!call->thread || !addr)
 		return false;
-	changed();
+	count_change();
 	return cuf_block_free(call, space, addr, block);
 }
 
-CUresult cuf_free_done(struct cuf_call *call, const struct cuf_block *block, CUresult result)
+CUresult cuf_free_done(struct cuf_call *call, bool freed, const struct cuf_block *block,
+		       CUresult result)
 {
-	if (block && result != CUDA_SUCCESS)
+	if (freed && result != CUDA_SUCCESS)
 		cuf_block_restore(call, block);
 	return cuf_done(call, result);
 }
 
-void cuf_release_begin(struct cuf_call *call, struct cuf_release *release, unsigned space, uint64_t addr, int references, int maps)
+void cuf_release_begin(struct cuf_call *call, struct cuf_release *release, unsigned space,
+		       uint64_t addr, int references, int maps)
 {
-	*release = (struct cuf_release){ .space = space, .addr = addr, .references = references, .maps = maps, .outcome = -1 };
+	*release = (struct cuf_release){ .space = space, .addr = addr, .references = references,
+					 .maps = maps, .outcome = -1 };
 	if (!call->thread || !addr)
 		return;
-	changed();
+	count_change();
 	release->outcome = cuf_block_add_refs(call, space, addr, -references, -maps, &release->block);
 }
 
 void cuf_release_undo(struct cuf_call *call, const struct cuf_release *release)
 {
 	struct cuf_block ignored;
-	if (release->outcome == 1)
-		cuf_block_restore(call, &release->block); /* with the counts it had before */
+	if (release->outcome == 1) /* the block died: it returns with the counts it had */
+		cuf_block_restore(call, &release->block);
 	else if (release->outcome == 0)
-		cuf_block_add_refs(call, release->space, release->addr, release->references, release->maps, &ignored);
-}
-
-CUresult cuf_watch_done(unsigned hook, CUresult result, void *frame)
-{
-	struct cuf_call call;
-	struct cuf_request request;
-	int saved = errno;
-	if (result == CUDA_SUCCESS && (hook == CUF_HOOK_cuStreamCreate || hook == CUF_HOOK_cuStreamCreateWithPriority))
-		cuf_framework_streams();
-	if (result != CUDA_ERROR_OUT_OF_MEMORY)
-		return result;
-	if (cuf_call_begin(&call, hook, frame)) {
-		request = cuf_request_here(&call, CUF_KIND_CONTEXT, 0, 0);
-		request.unsized = true;
-		cuf_alloc_record(&call, &request, result, 0);
-	}
-	cuf_call_end();
-	errno = saved;
-	return result;
+		cuf_block_add_refs(call, release->space, release->addr, release->references,
+				   release->maps, &ignored);
 }

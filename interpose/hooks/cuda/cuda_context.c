@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bulk frees: what dies with a context or a device's primary context. Memory of cuMemCreate and of pools belongs to no
- * context and survives; linear, managed, pinned, array and external memory is flagged CUF_EVENT_CONTEXT_BOUND at birth.
+ * Frees in bulk: what is released with a context, or with a device's primary context. Linear,
+ * managed, pinned, array and external memory carries CUF_EVENT_CONTEXT_BOUND from its allocation.
+ * Memory of cuMemCreate and of pools belongs to no context and survives.
  */
 #include "interpose/hooks/cuda/cuda.h"
 
 #include <string.h>
 
-struct reset { uint64_t seq; unsigned device; uint32_t context; };
+struct reset {
+	uint64_t seq;            /* blocks up to this event are freed */
+	unsigned device;         /* CUF_DEVICE_NONE: any */
+	uint32_t context;        /* 0: any */
+};
 
 static struct reset reset_begin(struct cuf_call *call, unsigned device, CUcontext context)
 {
@@ -17,17 +22,19 @@ static struct reset reset_begin(struct cuf_call *call, unsigned device, CUcontex
 	return reset;
 }
 
-static CUresult reset_done(struct cuf_call *call, const struct reset *reset, bool died, CUresult result)
+static CUresult reset_done(struct cuf_call *call, const struct reset *reset, bool died,
+			   CUresult result)
 {
 	if (call->thread && result == CUDA_SUCCESS && died) {
-		cuf_reset_apply(call, CUF_EVENT_CONTEXT_BOUND, reset->device, reset->context, reset->seq);
+		cuf_reset_apply(call, CUF_EVENT_CONTEXT_BOUND, reset->device, reset->context,
+				reset->seq);
 		if (reset->device != CUF_DEVICE_NONE)
-			cuf_brackets_forget((int)reset->device);
+			cuf_usage_deltas_forget((int)reset->device);
 	}
 	return cuf_done(call, result);
 }
 
-/* ---- contexts made by the program ---- */
+/* ---- contexts that the program created ---- */
 
 CUresult cuf_hook_cuCtxDestroy_v2(CUcontext context)
 {
@@ -45,20 +52,26 @@ CUresult cuf_hook_cuCtxDestroy(CUcontext context)
 	return reset_done(&call, &reset, context != NULL, result);
 }
 
-/* A detach destroys with the last of the counted users; a context that still answers is alive. */
-CUresult cuf_hook_cuCtxDetach(CUcontext context)
+/* A detach destroys the context with the last of its counted users. A context that still answers is
+ * alive. */
+static bool context_is_gone(CUcontext context)
 {
 	unsigned version;
+	return cuf_query.cuCtxGetApiVersion &&
+	       cuf_query.cuCtxGetApiVersion(context, &version) != CUDA_SUCCESS;
+}
+
+CUresult cuf_hook_cuCtxDetach(CUcontext context)
+{
 	CUF_CALL(cuCtxDetach);
 	struct reset reset = reset_begin(&call, CUF_DEVICE_NONE, context);
 	CUresult result = cuf_real.cuCtxDetach(context);
-	bool died = context && result == CUDA_SUCCESS && call.thread && cuf_query.cuCtxGetApiVersion &&
-		    cuf_query.cuCtxGetApiVersion(context, &version) != CUDA_SUCCESS;
+	bool died = context && result == CUDA_SUCCESS && call.thread && context_is_gone(context);
 	return reset_done(&call, &reset, died, result);
 }
 
-/* A green context is a share of a device's units: the memory allocated while it was current belongs to its device's
- * primary context, and stays. */
+/* A green context is a share of a device's units. Memory allocated while it was current belongs to
+ * the primary context of its device, and stays. */
 CUresult cuf_hook_cuGreenCtxDestroy(CUgreenCtx context)
 {
 	CUF_CALL(cuGreenCtxDestroy);
@@ -69,17 +82,24 @@ CUresult cuf_hook_cuGreenCtxDestroy(CUgreenCtx context)
 
 static struct reset primary_begin(struct cuf_call *call, CUdevice device)
 {
+	unsigned ordinal = CUF_DEVICE_NONE;
+	CUcontext context = NULL;
 	int saved = errno;
-	CUcontext context = call->thread ? cuf_context_primary(device) : NULL;
+	if (call->thread)
+		context = cuf_context_primary(device);
 	errno = saved;
-	return reset_begin(call, device >= 0 && device < (int)CUF_DEVICE_NONE ? (unsigned)device : CUF_DEVICE_NONE, context);
+	if (device >= 0 && device < (int)CUF_DEVICE_NONE)
+		ordinal = (unsigned)device;
+	return reset_begin(call, ordinal, context);
 }
 
 static bool primary_is_gone(CUdevice device)
 {
 	unsigned flags;
 	int active = 1;
-	return cuf_query.cuDevicePrimaryCtxGetState && cuf_query.cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && !active;
+	if (CUF_QUERY(cuDevicePrimaryCtxGetState, device, &flags, &active) != CUDA_SUCCESS)
+		return false;
+	return !active;
 }
 
 CUresult cuf_hook_cuDevicePrimaryCtxReset_v2(CUdevice device)
@@ -90,7 +110,7 @@ CUresult cuf_hook_cuDevicePrimaryCtxReset_v2(CUdevice device)
 	return reset_done(&call, &reset, true, result);
 }
 
-/* The runtime's cudaDeviceReset asks for this one, also in CUDA 13. */
+/* cudaDeviceReset calls this one, in CUDA 13 too. */
 CUresult cuf_hook_cuDevicePrimaryCtxReset(CUdevice device)
 {
 	CUF_CALL(cuDevicePrimaryCtxReset);
@@ -117,7 +137,7 @@ CUresult cuf_hook_cuDevicePrimaryCtxRelease(CUdevice device)
 	return reset_done(&call, &reset, gone, result);
 }
 
-/* ---- checkpoints: device memory leaves and comes back, nothing is freed ---- */
+/* ---- checkpoints: device memory is moved away and back, nothing is freed ---- */
 
 static CUresult checkpoint_done(struct cuf_call *call, const char *what, CUresult result)
 {
@@ -129,11 +149,13 @@ static CUresult checkpoint_done(struct cuf_call *call, const char *what, CUresul
 CUresult cuf_hook_cuCheckpointProcessCheckpoint(int pid, void *args)
 {
 	CUF_CALL(cuCheckpointProcessCheckpoint);
-	return checkpoint_done(&call, "checkpointed: device memory was moved to the host", cuf_real.cuCheckpointProcessCheckpoint(pid, args));
+	return checkpoint_done(&call, "checkpointed: device memory was moved to the host",
+			       cuf_real.cuCheckpointProcessCheckpoint(pid, args));
 }
 
 CUresult cuf_hook_cuCheckpointProcessRestore(int pid, void *args)
 {
 	CUF_CALL(cuCheckpointProcessRestore);
-	return checkpoint_done(&call, "restored: device memory is back on the device", cuf_real.cuCheckpointProcessRestore(pid, args));
+	return checkpoint_done(&call, "restored: device memory is back on the device",
+			       cuf_real.cuCheckpointProcessRestore(pid, args));
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory of other owners: legacy IPC and external memory (Vulkan, D3D, sockets of other drivers).
+ * Memory of other owners: legacy IPC, and external memory (Vulkan, D3D, other drivers).
  *
- * An opened IPC handle is a counted mapping of the exporter's whole block. An external memory object holds the bytes;
- * buffers and arrays mapped from it are views: entries without bytes that keep the object alive, even after it was
- * destroyed, until they are freed themselves.
+ * An opened IPC handle is a counted mapping of the exporter's whole block. An external memory object
+ * owns the bytes. Buffers and arrays mapped from it are views: entries without bytes that keep the
+ * object alive until they are freed themselves, even after the object was destroyed.
  */
 #include "interpose/hooks/cuda/cuda.h"
 
 /* ---- legacy IPC ---- */
 
-/* The handle names the driver's whole allocation around ptr. */
+/* The handle stands for the driver's whole allocation around ptr. */
 CUresult cuf_hook_cuIpcGetMemHandle(CUipcMemHandle *out, CUdeviceptr ptr)
 {
 	CUdeviceptr base = ptr;
@@ -28,22 +28,32 @@ CUresult cuf_hook_cuIpcGetMemHandle(CUipcMemHandle *out, CUdeviceptr ptr)
 	return cuf_done(&call, result);
 }
 
+/* A handle that was opened before gives the same mapping again: one more reference. */
+static bool is_opened_again(uint64_t addr)
+{
+	struct cuf_block block;
+	return cuf_block_find(CUF_SPACE_DEVICE, addr, &block) && block.kind == CUF_KIND_IMPORTED;
+}
+
 static CUresult ipc_opened(struct cuf_call *call, CUresult result, const CUdeviceptr *out)
 {
-	CUdeviceptr base, ptr = result == CUDA_SUCCESS && out ? *out : 0;
+	uint64_t addr = cuf_output(result, out);
+	CUdeviceptr base;
 	size_t bytes = 0;
+	unsigned flags = CUF_EVENT_CONTEXT_BOUND;
 	struct cuf_block block;
 	struct cuf_request request;
 	int saved = errno;
-	bool sized = call->thread && ptr && cuf_range_of(ptr, &base, &bytes);
-	if (call->thread && ptr && cuf_block_find(CUF_SPACE_DEVICE, ptr, &block) && block.kind == CUF_KIND_IMPORTED) {
-		cuf_block_add_refs(call, CUF_SPACE_DEVICE, ptr, 1, 0, &block); /* opened before: the same mapping again */
+	if (call->thread && addr && is_opened_again(addr)) {
+		cuf_block_add_refs(call, CUF_SPACE_DEVICE, addr, 1, 0, &block);
 		errno = saved;
 		return cuf_done(call, result);
 	}
-	request = cuf_request_here(call, CUF_KIND_IMPORTED, bytes, CUF_EVENT_CONTEXT_BOUND | (sized ? 0 : CUF_EVENT_ESTIMATED));
+	if (!call->thread || !addr || !cuf_range_of(addr, &base, &bytes))
+		flags |= CUF_EVENT_ESTIMATED;
+	request = cuf_request_here(call, CUF_KIND_IMPORTED, bytes, flags);
 	errno = saved;
-	return cuf_alloc_done(call, &request, result, ptr);
+	return cuf_alloc_done(call, &request, result, addr);
 }
 
 CUresult cuf_hook_cuIpcOpenMemHandle_v2(CUdeviceptr *out, CUipcMemHandle handle, unsigned int flags)
@@ -73,18 +83,25 @@ CUresult cuf_hook_cuIpcCloseMemHandle(CUdeviceptr ptr)
 
 /* ---- external memory ---- */
 
-static int objects_imported; /* ever: without any, cuMemFree need not look for buffers of one */
+/* Whether this process ever imported memory. Otherwise the frees of unknown addresses need no look
+ * at the mappings. */
+static int objects_imported;
 
-CUresult cuf_hook_cuImportExternalMemory(CUexternalMemory *out, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *desc)
+CUresult cuf_hook_cuImportExternalMemory(CUexternalMemory *out,
+					 const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *desc)
 {
+	uint64_t bytes = 0;
 	CUF_CALL(cuImportExternalMemory);
 	CUresult result = cuf_real.cuImportExternalMemory(out, desc);
-	struct cuf_request request = cuf_request_here(&call, CUF_KIND_IMPORTED, desc ? desc->size : 0, CUF_EVENT_CONTEXT_BOUND);
+	if (desc)
+		bytes = desc->size;
+	struct cuf_request request =
+		cuf_request_here(&call, CUF_KIND_IMPORTED, bytes, CUF_EVENT_CONTEXT_BOUND);
 	__atomic_store_n(&objects_imported, 1, __ATOMIC_RELAXED);
-	return cuf_alloc_done(&call, &request, result, result == CUDA_SUCCESS && out ? (uint64_t)(uintptr_t)*out : 0);
+	return cuf_alloc_done(&call, &request, result, cuf_output_pointer(result, out));
 }
 
-/* Views live with what keeps them: destroyed is the object, not the buffers mapped from it. */
+/* Destroys the object, but not the views mapped from it. */
 CUresult cuf_hook_cuDestroyExternalMemory(CUexternalMemory memory)
 {
 	struct cuf_release release;
@@ -96,7 +113,8 @@ CUresult cuf_hook_cuDestroyExternalMemory(CUexternalMemory memory)
 	return cuf_done(&call, result);
 }
 
-static CUresult view_done(struct cuf_call *call, unsigned kind, uint64_t bytes, CUexternalMemory memory, CUresult result, uint64_t addr)
+static CUresult view_done(struct cuf_call *call, unsigned kind, uint64_t bytes,
+			  CUexternalMemory memory, CUresult result, uint64_t addr)
 {
 	struct cuf_block object;
 	struct cuf_request request = cuf_request_here(call, kind, bytes, CUF_EVENT_CONTEXT_BOUND);
@@ -106,26 +124,36 @@ static CUresult view_done(struct cuf_call *call, unsigned kind, uint64_t bytes, 
 	return cuf_alloc_done(call, &request, result, addr);
 }
 
-CUresult cuf_hook_cuExternalMemoryGetMappedBuffer(CUdeviceptr *out, CUexternalMemory memory, const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *desc)
+CUresult cuf_hook_cuExternalMemoryGetMappedBuffer(CUdeviceptr *out, CUexternalMemory memory,
+						  const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *desc)
 {
+	uint64_t bytes = 0;
 	CUF_CALL(cuExternalMemoryGetMappedBuffer);
 	CUresult result = cuf_real.cuExternalMemoryGetMappedBuffer(out, memory, desc);
-	return view_done(&call, CUF_KIND_MAPPING, desc ? desc->size : 0, memory, result, result == CUDA_SUCCESS && out ? *out : 0);
+	if (desc)
+		bytes = desc->size;
+	return view_done(&call, CUF_KIND_MAPPING, bytes, memory, result, cuf_output(result, out));
 }
 
-CUresult cuf_hook_cuExternalMemoryGetMappedMipmappedArray(CUmipmappedArray *out, CUexternalMemory memory, const CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC *desc)
+CUresult cuf_hook_cuExternalMemoryGetMappedMipmappedArray(
+	CUmipmappedArray *out, CUexternalMemory memory,
+	const CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC *desc)
 {
 	CUF_CALL(cuExternalMemoryGetMappedMipmappedArray);
 	CUresult result = cuf_real.cuExternalMemoryGetMappedMipmappedArray(out, memory, desc);
-	return view_done(&call, CUF_KIND_ARRAY, 0, memory, result, result == CUDA_SUCCESS && out ? (uint64_t)(uintptr_t)*out : 0);
+	return view_done(&call, CUF_KIND_ARRAY, 0, memory, result, cuf_output_pointer(result, out));
 }
 
-bool cuf_external_buffer_free(struct cuf_call *call, uint64_t addr, struct cuf_block *buffer, struct cuf_release *object)
+bool cuf_external_buffer_free(struct cuf_call *call, uint64_t addr, struct cuf_block *buffer,
+			      struct cuf_release *object)
 {
 	struct cuf_block owner;
-	if (!__atomic_load_n(&objects_imported, __ATOMIC_RELAXED) || !cuf_block_find(CUF_SPACE_MAPPING, addr, buffer) ||
-	    !cuf_block_find(CUF_SPACE_DEVICE, buffer->aux, &owner) || owner.kind != CUF_KIND_IMPORTED ||
-	    !cuf_block_free(call, CUF_SPACE_MAPPING, addr, buffer))
+	if (!__atomic_load_n(&objects_imported, __ATOMIC_RELAXED))
+		return false;
+	if (!cuf_block_find(CUF_SPACE_MAPPING, addr, buffer) ||
+	    !cuf_block_find(CUF_SPACE_DEVICE, buffer->aux, &owner) || owner.kind != CUF_KIND_IMPORTED)
+		return false;
+	if (!cuf_block_free(call, CUF_SPACE_MAPPING, addr, buffer)) /* another thread was first */
 		return false;
 	cuf_release_begin(call, object, CUF_SPACE_DEVICE, buffer->aux, 0, 1);
 	return true;

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Graphs and stream capture. An allocation in a graph is a node, no memory: a device's graph pool backs it at launch,
- * and only the driver knows how much. So nodes are events, and the pool's level is asked after what can change it,
- * in processes that have such nodes.
+ * Graphs and stream capture. An allocation in a graph is a node, not memory: a pool of the device
+ * provides the memory at launch, and only the driver knows how much. So nodes are recorded as
+ * events. The size of the pool is queried after each call that can change it, but only in processes
+ * that have such nodes.
  */
 #include "interpose/hooks/cuda/cuda.h"
+
+#include "interpose/platform/at_fork_child.h"
 #include "interpose/hooks/framework/framework.h"
 
 /* ---- capture ---- */
@@ -12,8 +15,11 @@
 bool cuf_stream_captures(CUstream stream, bool per_thread)
 {
 	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-	CUresult (*ask)(CUstream, CUstreamCaptureStatus *) = per_thread ? cuf_query.cuStreamIsCapturing_ptsz : cuf_query.cuStreamIsCapturing;
-	return cuf_capturing_somewhere() && ask && ask(stream, &status) == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
+	CUresult (*query)(CUstream, CUstreamCaptureStatus *) = cuf_query.cuStreamIsCapturing;
+	if (per_thread)
+		query = cuf_query.cuStreamIsCapturing_ptsz;
+	return cuf_is_capturing() && query && query(stream, &status) == CUDA_SUCCESS &&
+	       status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
 }
 
 static CUresult capture_began(struct cuf_call *call, CUstream stream, CUresult result)
@@ -21,18 +27,19 @@ static CUresult capture_began(struct cuf_call *call, CUstream stream, CUresult r
 	struct cuf_request request = { .device = CUF_DEVICE_NONE };
 	if (result == CUDA_SUCCESS) {
 		__atomic_fetch_add(&cuf_captures_open, 1, __ATOMIC_RELAXED);
-		cuf_framework_streams();
+		cuf_framework_note_streams();
 		cuf_event_note(call, CUF_OP_CAPTURE, &request, (uint64_t)(uintptr_t)stream, 1);
 	}
 	return cuf_done(call, result);
 }
 
-/* An invalidated capture ends too; other failures leave it open, or there was none. */
+/* An invalidated capture ends too. After other failures it is still open, or there was none. */
 static CUresult capture_ended(struct cuf_call *call, CUstream stream, CUresult result)
 {
 	struct cuf_request request = { .device = CUF_DEVICE_NONE };
 	if (result == CUDA_SUCCESS || result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED) {
-		if (__atomic_fetch_sub(&cuf_captures_open, 1, __ATOMIC_RELAXED) <= 0) /* began before us, or past a hook */
+		/* a capture that began before us, or past a hook, must not make the count negative */
+		if (__atomic_fetch_sub(&cuf_captures_open, 1, __ATOMIC_RELAXED) <= 0)
 			__atomic_fetch_add(&cuf_captures_open, 1, __ATOMIC_RELAXED);
 		cuf_event_note(call, CUF_OP_CAPTURE, &request, (uint64_t)(uintptr_t)stream, 0);
 	}
@@ -63,18 +70,26 @@ CUresult cuf_hook_cuStreamBeginCapture_v2_ptsz(CUstream stream, CUstreamCaptureM
 	return capture_began(&call, stream, cuf_real.cuStreamBeginCapture_v2_ptsz(stream, mode));
 }
 
-CUresult cuf_hook_cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const CUgraphNode *dependencies, const CUgraphEdgeData *edges,
-					      size_t count, CUstreamCaptureMode mode)
+CUresult cuf_hook_cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph,
+					      const CUgraphNode *dependencies,
+					      const CUgraphEdgeData *edges, size_t count,
+					      CUstreamCaptureMode mode)
 {
 	CUF_CALL(cuStreamBeginCaptureToGraph);
-	return capture_began(&call, stream, cuf_real.cuStreamBeginCaptureToGraph(stream, graph, dependencies, edges, count, mode));
+	CUresult result = cuf_real.cuStreamBeginCaptureToGraph(stream, graph, dependencies, edges,
+							       count, mode);
+	return capture_began(&call, stream, result);
 }
 
-CUresult cuf_hook_cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph, const CUgraphNode *dependencies, const CUgraphEdgeData *edges,
-						   size_t count, CUstreamCaptureMode mode)
+CUresult cuf_hook_cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph,
+						   const CUgraphNode *dependencies,
+						   const CUgraphEdgeData *edges, size_t count,
+						   CUstreamCaptureMode mode)
 {
 	CUF_CALL(cuStreamBeginCaptureToGraph_ptsz);
-	return capture_began(&call, stream, cuf_real.cuStreamBeginCaptureToGraph_ptsz(stream, graph, dependencies, edges, count, mode));
+	CUresult result = cuf_real.cuStreamBeginCaptureToGraph_ptsz(stream, graph, dependencies,
+								    edges, count, mode);
+	return capture_began(&call, stream, result);
 }
 
 CUresult cuf_hook_cuStreamEndCapture(CUstream stream, CUgraph *out)
@@ -91,15 +106,16 @@ CUresult cuf_hook_cuStreamEndCapture_ptsz(CUstream stream, CUgraph *out)
 
 /* ---- memory nodes ---- */
 
-static uint32_t node_devices; /* bit per device whose graph pool is in use */
+static uint32_t node_devices; /* one bit for each device whose graph pool is in use */
 
 bool cuf_nodes_were_added(void) { return __atomic_load_n(&node_devices, __ATOMIC_RELAXED) != 0; }
 
-void cuf_graphs_forget(void)
+static void forget_graphs(void)
 {
 	__atomic_store_n(&node_devices, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&cuf_captures_open, 0, __ATOMIC_RELAXED);
 }
+CUF_AT_FORK_CHILD(forget_graphs);
 
 void cuf_node_added(struct cuf_call *call, const struct cuf_request *request, uint64_t addr)
 {
@@ -108,7 +124,7 @@ void cuf_node_added(struct cuf_call *call, const struct cuf_request *request, ui
 	if (!call->thread)
 		return;
 	if (request->device < CUF_DEVICES_MAX) {
-		cuf_device_introduce(request->device);
+		cuf_device_announce(request->device);
 		__atomic_fetch_or(&node_devices, 1u << request->device, __ATOMIC_RELAXED);
 	}
 	cuf_event_note(call, CUF_OP_NODE, &node, addr, 0);
@@ -117,7 +133,7 @@ void cuf_node_added(struct cuf_call *call, const struct cuf_request *request, ui
 static uint64_t graph_attribute(int device, CUgraphMem_attribute attribute)
 {
 	uint64_t value = 0;
-	if (!cuf_query.cuDeviceGetGraphMemAttribute || cuf_query.cuDeviceGetGraphMemAttribute(device, attribute, &value) != CUDA_SUCCESS)
+	if (CUF_QUERY(cuDeviceGetGraphMemAttribute, device, attribute, &value) != CUDA_SUCCESS)
 		return CUF_UNKNOWN;
 	return value;
 }
@@ -127,55 +143,68 @@ void cuf_graph_levels(struct cuf_call *call)
 	uint32_t devices = __atomic_load_n(&node_devices, __ATOMIC_RELAXED);
 	int saved = errno;
 	for (int device = 0; call->thread && devices >> device; device++) {
+		struct cuf_request level = { .kind = CUF_KIND_GRAPH, .device = (uint8_t)device };
 		if (!(devices >> device & 1))
 			continue;
-		struct cuf_request level = { .kind = CUF_KIND_GRAPH, .device = (uint8_t)device,
-			.bytes = graph_attribute(device, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), .aux = graph_attribute(device, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT) };
+		level.bytes = graph_attribute(device, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT);
+		level.aux = graph_attribute(device, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT);
 		if (level.bytes != CUF_UNKNOWN)
 			cuf_level_set(call, &level, (uint64_t)device + 1);
 	}
 	errno = saved;
 }
 
-static CUresult alloc_node_done(struct cuf_call *call, const CUDA_MEM_ALLOC_NODE_PARAMS *params, CUresult result)
+static CUresult alloc_node_done(struct cuf_call *call, const CUDA_MEM_ALLOC_NODE_PARAMS *params,
+				CUresult result)
 {
 	struct cuf_request request;
-	if (call->thread && params && (result == CUDA_SUCCESS || result == CUDA_ERROR_OUT_OF_MEMORY)) {
-		request = cuf_request_at(call, CUF_KIND_GRAPH, params->bytesize, params->poolProps.location.type, params->poolProps.location.id);
-		if (result == CUDA_SUCCESS)
-			cuf_node_added(call, &request, params->dptr);
-		else
-			cuf_alloc_record(call, &request, result, 0);
-	}
+	if (!call->thread || !params || (result != CUDA_SUCCESS && result != CUDA_ERROR_OUT_OF_MEMORY))
+		return cuf_done(call, result);
+	request = cuf_request_at(call, CUF_KIND_GRAPH, params->bytesize,
+				 params->poolProps.location.type, params->poolProps.location.id);
+	if (result == CUDA_SUCCESS)
+		cuf_node_added(call, &request, params->dptr);
+	else
+		cuf_alloc_record(call, &request, result, 0);
 	return cuf_done(call, result);
 }
 
-CUresult cuf_hook_cuGraphAddMemAllocNode(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies, size_t count, CUDA_MEM_ALLOC_NODE_PARAMS *params)
+CUresult cuf_hook_cuGraphAddMemAllocNode(CUgraphNode *out, CUgraph graph,
+					 const CUgraphNode *dependencies, size_t count,
+					 CUDA_MEM_ALLOC_NODE_PARAMS *params)
 {
 	CUF_CALL(cuGraphAddMemAllocNode);
-	return alloc_node_done(&call, params, cuf_real.cuGraphAddMemAllocNode(out, graph, dependencies, count, params));
+	CUresult result = cuf_real.cuGraphAddMemAllocNode(out, graph, dependencies, count, params);
+	return alloc_node_done(&call, params, result);
 }
 
-/* The free of a node's memory happens at launch, inside the pool: nothing to record. */
-CUresult cuf_hook_cuGraphAddMemFreeNode(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies, size_t count, CUdeviceptr ptr)
+/* A node's memory is freed at launch, inside the pool. There is nothing to record here. */
+CUresult cuf_hook_cuGraphAddMemFreeNode(CUgraphNode *out, CUgraph graph,
+					const CUgraphNode *dependencies, size_t count, CUdeviceptr ptr)
 {
 	CUF_CALL(cuGraphAddMemFreeNode);
-	return cuf_done(&call, cuf_real.cuGraphAddMemFreeNode(out, graph, dependencies, count, ptr));
+	CUresult result = cuf_real.cuGraphAddMemFreeNode(out, graph, dependencies, count, ptr);
+	return cuf_done(&call, result);
 }
 
+/* NULL: a node of another type. */
 static const CUDA_MEM_ALLOC_NODE_PARAMS *alloc_params(const CUgraphNodeParams *params)
 {
-	return params && params->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC ? &params->alloc : NULL;
+	if (!params || params->type != CU_GRAPH_NODE_TYPE_MEM_ALLOC)
+		return NULL;
+	return &params->alloc;
 }
 
-CUresult cuf_hook_cuGraphAddNode(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies, size_t count, CUgraphNodeParams *params)
+CUresult cuf_hook_cuGraphAddNode(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies,
+				 size_t count, CUgraphNodeParams *params)
 {
 	CUF_CALL(cuGraphAddNode);
 	CUresult result = cuf_real.cuGraphAddNode(out, graph, dependencies, count, params);
 	return alloc_node_done(&call, alloc_params(params), result);
 }
 
-CUresult cuf_hook_cuGraphAddNode_v2(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies, const CUgraphEdgeData *edges, size_t count,
+CUresult cuf_hook_cuGraphAddNode_v2(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies,
+				    const CUgraphEdgeData *edges, size_t count,
 				    CUgraphNodeParams *params)
 {
 	CUF_CALL(cuGraphAddNode_v2);
@@ -183,16 +212,15 @@ CUresult cuf_hook_cuGraphAddNode_v2(CUgraphNode *out, CUgraph graph, const CUgra
 	return alloc_node_done(&call, alloc_params(params), result);
 }
 
-/* ---- what can change a graph pool ---- */
+/* ---- calls that can change a graph pool ---- */
 
-/* Launching and uploading take memory when the graph has nodes; all can fail for want of it. */
+/* Launching and uploading allocate when the graph has memory nodes. Every call here can run out of
+ * memory. op: the event to record, 0 for none. */
 static CUresult pool_may_change(struct cuf_call *call, unsigned op, uint64_t addr, CUresult result)
 {
 	struct cuf_request request = { .kind = CUF_KIND_GRAPH, .device = CUF_DEVICE_NONE };
 	if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-		request = cuf_request_here(call, CUF_KIND_GRAPH, 0, 0);
-		request.unsized = true;
-		cuf_alloc_record(call, &request, result, 0);
+		cuf_unsized_failure(call, CUF_KIND_GRAPH, result);
 	} else if (result == CUDA_SUCCESS && cuf_nodes_were_added()) {
 		if (op)
 			cuf_event_note(call, op, &request, addr, 0);
@@ -216,13 +244,15 @@ CUresult cuf_hook_cuGraphUpload_ptsz(CUgraphExec exec, CUstream stream)
 CUresult cuf_hook_cuGraphLaunch(CUgraphExec exec, CUstream stream)
 {
 	CUF_CALL(cuGraphLaunch);
-	return pool_may_change(&call, CUF_OP_LAUNCH, (uint64_t)(uintptr_t)exec, cuf_real.cuGraphLaunch(exec, stream));
+	return pool_may_change(&call, CUF_OP_LAUNCH, (uint64_t)(uintptr_t)exec,
+			       cuf_real.cuGraphLaunch(exec, stream));
 }
 
 CUresult cuf_hook_cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream)
 {
 	CUF_CALL(cuGraphLaunch_ptsz);
-	return pool_may_change(&call, CUF_OP_LAUNCH, (uint64_t)(uintptr_t)exec, cuf_real.cuGraphLaunch_ptsz(exec, stream));
+	return pool_may_change(&call, CUF_OP_LAUNCH, (uint64_t)(uintptr_t)exec,
+			       cuf_real.cuGraphLaunch_ptsz(exec, stream));
 }
 
 CUresult cuf_hook_cuGraphExecDestroy(CUgraphExec exec)

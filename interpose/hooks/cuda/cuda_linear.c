@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Linear and managed memory. cuMemFree also frees what other families made (asynchronous and imported memory, mapped
- * buffers of external memory, left-over memory of graphs), so it asks the ledger what it was, not the function's name.
+ * Linear and managed memory. cuMemFree also frees what other families allocated: asynchronous and
+ * imported memory, mapped buffers of external memory, memory of graphs. So the ledger decides what a
+ * free was, not the name of the function.
  */
 #include "interpose/hooks/cuda/cuda.h"
+#include "interpose/hooks/cuda/cuda_pool_table.h"
+
+/* ---- allocations ---- */
 
 CUresult cuf_hook_cuMemAlloc_v2(CUdeviceptr *out, size_t bytes)
 {
 	CUF_CALL(cuMemAlloc_v2);
 	CUresult result = cuf_real.cuMemAlloc_v2(out, bytes);
-	struct cuf_request request = cuf_request_here(&call, CUF_KIND_DEVICE, bytes, CUF_EVENT_CONTEXT_BOUND);
-	return cuf_alloc_done(&call, &request, result, result == CUDA_SUCCESS && out ? *out : 0);
+	struct cuf_request request =
+		cuf_request_here(&call, CUF_KIND_DEVICE, bytes, CUF_EVENT_CONTEXT_BOUND);
+	return cuf_alloc_done(&call, &request, result, cuf_output(result, out));
 }
 
 /* The names without _v2 are the 32-bit interface of CUDA 2 and 3, still exported. */
@@ -18,40 +23,55 @@ CUresult cuf_hook_cuMemAlloc(CUdeviceptr_v1 *out, unsigned int bytes)
 {
 	CUF_CALL(cuMemAlloc);
 	CUresult result = cuf_real.cuMemAlloc(out, bytes);
-	struct cuf_request request = cuf_request_here(&call, CUF_KIND_DEVICE, bytes, CUF_EVENT_CONTEXT_BOUND);
-	return cuf_alloc_done(&call, &request, result, result == CUDA_SUCCESS && out ? *out : 0);
+	struct cuf_request request =
+		cuf_request_here(&call, CUF_KIND_DEVICE, bytes, CUF_EVENT_CONTEXT_BOUND);
+	return cuf_alloc_done(&call, &request, result, cuf_output_v1(result, out));
 }
 
-/* The driver pads rows: what is taken is its pitch times the height, known after success alone. */
-CUresult cuf_hook_cuMemAllocPitch_v2(CUdeviceptr *out, size_t *pitch, size_t width_bytes, size_t height, unsigned int element_bytes)
+/* The driver pads rows. A block has the row pitch times the height; the pitch is known only after
+ * success. */
+CUresult cuf_hook_cuMemAllocPitch_v2(CUdeviceptr *out, size_t *pitch, size_t width_bytes,
+				     size_t height, unsigned int element_bytes)
 {
+	size_t row_bytes = width_bytes;
 	CUF_CALL(cuMemAllocPitch_v2);
-	CUresult result = cuf_real.cuMemAllocPitch_v2(out, pitch, width_bytes, height, element_bytes);
-	size_t row_bytes = result == CUDA_SUCCESS && pitch ? *pitch : width_bytes;
-	struct cuf_request request = cuf_request_here(&call, CUF_KIND_DEVICE, row_bytes * height, CUF_EVENT_CONTEXT_BOUND);
-	return cuf_alloc_done(&call, &request, result, result == CUDA_SUCCESS && out ? *out : 0);
+	CUresult result =
+		cuf_real.cuMemAllocPitch_v2(out, pitch, width_bytes, height, element_bytes);
+	if (result == CUDA_SUCCESS && pitch)
+		row_bytes = *pitch;
+	struct cuf_request request = cuf_request_here(&call, CUF_KIND_DEVICE, row_bytes * height,
+						      CUF_EVENT_CONTEXT_BOUND);
+	return cuf_alloc_done(&call, &request, result, cuf_output(result, out));
 }
 
-CUresult cuf_hook_cuMemAllocPitch(CUdeviceptr_v1 *out, unsigned int *pitch, unsigned int width_bytes, unsigned int height, unsigned int element_bytes)
+CUresult cuf_hook_cuMemAllocPitch(CUdeviceptr_v1 *out, unsigned int *pitch, unsigned int width_bytes,
+				  unsigned int height, unsigned int element_bytes)
 {
+	uint64_t row_bytes = width_bytes;
 	CUF_CALL(cuMemAllocPitch);
 	CUresult result = cuf_real.cuMemAllocPitch(out, pitch, width_bytes, height, element_bytes);
-	uint64_t row_bytes = result == CUDA_SUCCESS && pitch ? *pitch : width_bytes;
-	struct cuf_request request = cuf_request_here(&call, CUF_KIND_DEVICE, row_bytes * height, CUF_EVENT_CONTEXT_BOUND);
-	return cuf_alloc_done(&call, &request, result, result == CUDA_SUCCESS && out ? *out : 0);
+	if (result == CUDA_SUCCESS && pitch)
+		row_bytes = *pitch;
+	struct cuf_request request = cuf_request_here(&call, CUF_KIND_DEVICE, row_bytes * height,
+						      CUF_EVENT_CONTEXT_BOUND);
+	return cuf_alloc_done(&call, &request, result, cuf_output_v1(result, out));
 }
 
 CUresult cuf_hook_cuMemAllocManaged(CUdeviceptr *out, size_t bytes, unsigned int flags)
 {
 	CUF_CALL(cuMemAllocManaged);
 	CUresult result = cuf_real.cuMemAllocManaged(out, bytes, flags);
-	struct cuf_request request = cuf_request_here(&call, CUF_KIND_MANAGED, bytes, CUF_EVENT_CONTEXT_BOUND);
-	return cuf_alloc_done(&call, &request, result, result == CUDA_SUCCESS && out ? *out : 0);
+	struct cuf_request request =
+		cuf_request_here(&call, CUF_KIND_MANAGED, bytes, CUF_EVENT_CONTEXT_BOUND);
+	return cuf_alloc_done(&call, &request, result, cuf_output(result, out));
 }
 
-/* What a free took out of the ledger, kept until the driver has agreed. */
+/* ---- frees ---- */
+
+/* What a free removed from the ledger, kept until the driver accepts it. */
 struct linear_free {
-	bool taken, external;
+	bool freed;              /* an ordinary block */
+	bool external;           /* a mapped buffer of external memory */
 	struct cuf_block block;
 	struct cuf_release object;
 };
@@ -59,30 +79,32 @@ struct linear_free {
 static void linear_free_begin(struct cuf_call *call, CUdeviceptr ptr, struct linear_free *undo)
 {
 	struct cuf_block known;
-	undo->taken = undo->external = false;
+	undo->freed = undo->external = false;
 	if (!call->thread || !ptr) /* cuMemFree(0) is legal and frees nothing */
 		return;
 	if (!cuf_block_find(CUF_SPACE_DEVICE, ptr, &known)) {
 		undo->external = cuf_external_buffer_free(call, ptr, &undo->block, &undo->object);
-		if (undo->external || cuf_nodes_were_added()) /* memory of a graph has no block: not an unknown free */
+		/* memory of a graph has no block, so its free is not an unknown one */
+		if (undo->external || cuf_nodes_were_added())
 			return;
 	}
-	undo->taken = cuf_free_begin(call, CUF_SPACE_DEVICE, ptr, &undo->block);
-	if (undo->taken)
+	undo->freed = cuf_free_begin(call, CUF_SPACE_DEVICE, ptr, &undo->block);
+	if (undo->freed)
 		cuf_pool_block_freed(&undo->block, true);
 }
 
-static CUresult linear_free_done(struct cuf_call *call, const struct linear_free *undo, CUresult result)
+static CUresult linear_free_done(struct cuf_call *call, const struct linear_free *undo,
+				 CUresult result)
 {
 	if (result != CUDA_SUCCESS && undo->external) {
 		cuf_block_restore(call, &undo->block);
 		cuf_release_undo(call, &undo->object);
 	}
-	if (result != CUDA_SUCCESS && undo->taken)
+	if (result != CUDA_SUCCESS && undo->freed)
 		cuf_pool_block_freed(&undo->block, false);
-	if (result == CUDA_SUCCESS && !undo->taken)
+	if (result == CUDA_SUCCESS && !undo->freed)
 		cuf_graph_levels(call);
-	return cuf_free_done(call, undo->taken ? &undo->block : NULL, result);
+	return cuf_free_done(call, undo->freed, &undo->block, result);
 }
 
 CUresult cuf_hook_cuMemFree_v2(CUdeviceptr ptr)
@@ -103,15 +125,21 @@ CUresult cuf_hook_cuMemFree(CUdeviceptr_v1 ptr)
 	return linear_free_done(&call, &undo, result);
 }
 
-/* As the program sees free memory: a free sample, and often the number it decides by. */
+/* ---- free memory ---- */
+
+/* Programs often decide by this number, so it is recorded as they see it. */
 CUresult cuf_hook_cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 {
+	uint64_t total = CUF_UNKNOWN;
 	CUF_CALL(cuMemGetInfo_v2);
 	CUresult result = cuf_real.cuMemGetInfo_v2(free_bytes, total_bytes);
 	int saved = errno, device;
-	if (call.thread && result == CUDA_SUCCESS && free_bytes && (device = cuf_device_current()) >= 0) {
-		cuf_device_introduce(device);
-		cuf_device_free_seen(&call, (unsigned)device, *free_bytes, total_bytes ? *total_bytes : CUF_UNKNOWN);
+	if (call.thread && result == CUDA_SUCCESS && free_bytes &&
+	    (device = cuf_device_current()) >= 0) {
+		if (total_bytes)
+			total = *total_bytes;
+		cuf_device_announce(device);
+		cuf_device_free_seen(&call, (unsigned)device, *free_bytes, total);
 	}
 	errno = saved;
 	return cuf_done(&call, result);

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The runtime's functions. Their hooks only name the call and mark where its caller's stack begins: the ledger counts
- * once, at the driver. The bodies are generated from the table.
+ * The functions of the CUDA runtime. A hook only stores which runtime function runs, and where its
+ * caller's stack begins. The block is counted once, at the driver. Bodies are generated from the
+ * table (role LABEL).
  */
 #include "interpose/record/recorder.h"
-#include "interpose/hooks/loader/bound.h"
+#include "interpose/hooks/loader/resolve.h"
 #include "interpose/hooks/loader/table.h"
 
-/* As cuf_driver_refusal: a weak reference bound to our hook on a machine without the runtime. */
+/* As cuf_driver_refusal: on a machine without the runtime, a weak reference binds to our hook. */
 #define NO_RUNTIME CUDA_ERROR_NO_DEVICE /* cudaErrorNoDevice has the same number */
 
 #define BODY_LABEL(ret, name, params, args) \
 	ret cuf_hook_##name params \
 	{ \
 		struct cuf_label label; \
-		ret(*next) params = (ret(*) params)cuf_bound_find(CUF_HOOK_##name, __builtin_return_address(0)); \
+		ret(*next) params = (ret(*) params)cuf_resolve_in_caller( \
+			CUF_HOOK_##name, __builtin_return_address(0)); \
 		if (!next) \
 			return NO_RUNTIME; \
 		cuf_label_begin(&label, CUF_HOOK_##name, __builtin_frame_address(0)); \

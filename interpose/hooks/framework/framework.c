@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns what is told of the framework itself: which one, which version, and why its blocks are not seen. */
+/* Owns the description of the framework: which one, which version, why its blocks are not seen. */
 #include "interpose/hooks/framework/framework.h"
 
 #include <errno.h>
 #include <link.h>
 #include <stdlib.h>
 #include <string.h>
-#include "interpose/record/framework.h"
-#include "interpose/record/recorder.h"
 #include "interpose/platform/sandbox.h"
 #include "interpose/platform/say.h"
-#include "interpose/record/state.h"
 #include "interpose/platform/sys.h"
+#include "interpose/record/framework.h"
+#include "interpose/record/recorder.h"
+#include "interpose/record/state.h"
 #include "interpose/hooks/loader/coverage.h"
 #include "interpose/hooks/loader/dso.h"
 #include "interpose/hooks/loader/table.h"
 
-/* The shape of the reports, by hook: the arguments' letters in the mangled name. */
+/* The shape of the reports, by hook: the letters of the arguments in the mangled name. */
 static const struct { unsigned hook; const char *abi; } abis[] = {
 	{ CUF_HOOK__ZN3c1027reportMemoryUsageToProfilerEPvlNS_6DeviceE, "Pvl" },
 	{ CUF_HOOK__ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE, "Pvlll" },
@@ -26,24 +26,42 @@ static const struct { unsigned hook; const char *abi; } abis[] = {
 	{ CUF_HOOK__ZN3c1027reportOutOfMemoryToProfilerEmmmNS_6DeviceE, "mmm" },
 };
 
-/* The text between the quotes of the line `__version__ = '2.15.0+cu132'`. */
+/* ---- the version ---- */
+
+/*
+ * Reports are made with PyTorch's allocator locked. No file may be read there, so the version is
+ * read elsewhere: at a later look-up or dlopen, when the library is loaded. When PyTorch is described
+ * before that, the version follows in a line of its own.
+ */
+static char version[64] = "version=";
+static enum { UNREAD, READING, READ } version_state;
+static bool version_follows;
+
+/* Adds the text between the quotes of the line `__version__ = '2.15.0+cu132'`. */
 static void add_quoted(struct cuf_text *text, const char *file)
 {
-	const char *line = strstr(file, "__version__ = '"), *from = line ? line + strlen("__version__ = '") : NULL;
-	const char *end = from ? strchr(from, '\'') : NULL;
+	static const char head[] = "__version__ = '";
+	const char *from = strstr(file, head), *end;
+	if (!from)
+		return;
+	from += sizeof head - 1;
+	end = strchr(from, '\'');
 	if (end)
 		cuf_text_bytes(text, from, (size_t)(end - from));
 }
 
-/* torch/version.py lies two folders above torch/lib/libc10.so. */
-static void read_version(struct cuf_text *text, const char *path)
+/* torch/version.py is two folders above torch/lib/libc10.so. */
+static void read_version_file(struct cuf_text *text, const char *path)
 {
 	static const char here[] = "/lib/libc10.so", there[] = "/version.py";
 	char file[4096];
 	const char *at = strstr(path, here);
-	size_t stem = at ? (size_t)(at - path) : 0;
+	size_t stem;
 	long fd, bytes;
-	if (!at || stem + sizeof there > sizeof file || cuf_sandbox_entered())
+	if (!at || cuf_sandbox_entered())
+		return;
+	stem = (size_t)(at - path);
+	if (stem + sizeof there > sizeof file)
 		return;
 	memcpy(file, path, stem);
 	memcpy(file + stem, there, sizeof there);
@@ -56,15 +74,7 @@ static void read_version(struct cuf_text *text, const char *path)
 	add_quoted(text, file);
 }
 
-/*
- * Reports are made with PyTorch's allocator locked, where no file is to be read. So the version is read where it is not: the
- * library was loaded by then, or is looked for again. Told with the framework, or later where that was told without.
- */
-static char version[64] = "version=";
-static enum { UNREAD, READING, READ } version_state;
-static bool told_without;
-
-static int is_c10(struct dl_phdr_info *info, size_t bytes, void *found)
+static int find_c10(struct dl_phdr_info *info, size_t bytes, void *found)
 {
 	struct cuf_text *path = found;
 	if (cuf_dso_name_is(cuf_dso_basename(info->dlpi_name), "libc10.so"))
@@ -72,31 +82,32 @@ static int is_c10(struct dl_phdr_info *info, size_t bytes, void *found)
 	return path->used != 0;
 }
 
-static void look_for_version(void)
+static void read_version_once(void)
 {
 	CUF_TEXT(path, 4096);
 	struct cuf_text text = { version, strlen("version="), sizeof version };
-	dl_iterate_phdr(is_c10, &path);
+	dl_iterate_phdr(find_c10, &path);
 	if (!path.used || __atomic_exchange_n(&version_state, READING, __ATOMIC_ACQUIRE) != UNREAD)
 		return;
-	read_version(&text, path.at);
+	read_version_file(&text, path.at);
 	cuf_text_add(&text, "\n");
 	__atomic_store_n(&version_state, READ, __ATOMIC_RELEASE);
 }
 
-void cuf_framework_look(void)
+void cuf_framework_read_version(void)
 {
 	int saved = errno;
 	if (!cuf_state_is_on())
 		return;
 	if (__atomic_load_n(&version_state, __ATOMIC_RELAXED) == UNREAD)
-		look_for_version();
-	if (__atomic_load_n(&version_state, __ATOMIC_ACQUIRE) == READ && __atomic_exchange_n(&told_without, false, __ATOMIC_RELAXED))
+		read_version_once();
+	if (__atomic_load_n(&version_state, __ATOMIC_ACQUIRE) == READ &&
+	    __atomic_exchange_n(&version_follows, false, __ATOMIC_RELAXED))
 		cuf_coverage_framework(version);
 	errno = saved;
 }
 
-/* A distribution's library has its version in its name. */
+/* The library of a Linux distribution has its version in its file name. */
 static void add_version(struct cuf_text *text, const char *path)
 {
 	const char *numbers = strstr(path, "libc10.so.");
@@ -107,14 +118,17 @@ static void add_version(struct cuf_text *text, const char *path)
 	} else if (__atomic_load_n(&version_state, __ATOMIC_ACQUIRE) == READ) {
 		cuf_text_add(text, version);
 	} else {
-		__atomic_store_n(&told_without, true, __ATOMIC_RELAXED);
+		__atomic_store_n(&version_follows, true, __ATOMIC_RELAXED);
 	}
 }
 
-/* Streams may come before the framework does: what it is told then is how it is. A forked child's streams are its parent's. */
+/* ---- streams ---- */
+
+/* Streams may come before the framework, so the description contains what is known then. A forked
+ * child keeps its parent's streams. */
 static bool streams;
 
-void cuf_framework_streams(void)
+void cuf_framework_note_streams(void)
 {
 	int saved = errno;
 	__atomic_store_n(&streams, true, __ATOMIC_RELAXED);
@@ -123,45 +137,60 @@ void cuf_framework_streams(void)
 	errno = saved;
 }
 
-static void introduce(unsigned hook, const void *real)
+/* ---- the description ---- */
+
+static void add_abi(struct cuf_text *text, unsigned hook)
+{
+	for (unsigned i = 0; i < sizeof abis / sizeof *abis; i++) {
+		if (abis[i].hook != hook)
+			continue;
+		cuf_text_add(text, "abi=");
+		cuf_text_add(text, abis[i].abi);
+		cuf_text_add(text, "\n");
+	}
+}
+
+static void describe(unsigned hook, const void *real)
 {
 	struct cuf_dso dso;
 	CUF_TEXT(text, 512);
 	cuf_text_add(&text, "framework=PyTorch\n");
-	for (unsigned i = 0; i < sizeof abis / sizeof *abis; i++)
-		if (abis[i].hook == hook) {
-			cuf_text_add(&text, "abi=");
-			cuf_text_add(&text, abis[i].abi);
-			cuf_text_add(&text, "\n");
-		}
+	add_abi(&text, hook);
 	if (real && cuf_dso_at(real, &dso)) {
 		cuf_text_add(&text, "object=");
 		cuf_text_add(&text, dso.map->l_name);
 		cuf_text_add(&text, "\n");
 		add_version(&text, dso.map->l_name);
 	}
-	cuf_text_add(&text, __atomic_load_n(&streams, __ATOMIC_RELAXED) ? "streams=1\n" : "streams=0\n");
+	if (__atomic_load_n(&streams, __ATOMIC_RELAXED))
+		cuf_text_add(&text, "streams=1\n");
+	else
+		cuf_text_add(&text, "streams=0\n");
 	cuf_coverage_framework(text.at);
 	if (hook == CUF_HOOK__ZN3c1027reportMemoryUsageToProfilerEPvlNS_6DeviceE)
-		cuf_coverage_blind("PyTorch before 1.10 reports its blocks without their addresses");
+		cuf_coverage_framework_unseen(
+			"PyTorch before 1.10 reports its blocks without their addresses");
 }
 
-void cuf_framework_introduce(unsigned hook, const void *real)
+void cuf_framework_describe(unsigned hook, const void *real)
 {
 	int saved;
 	if (__builtin_expect(cuf_framework_is_known(), 1))
 		return;
 	saved = errno;
-	introduce(hook, real);
+	describe(hook, real);
 	errno = saved;
 }
 
+/* ---- blocks that are not reported ---- */
+
 static int is_pytorch(struct dl_phdr_info *info, size_t bytes, void *found)
 {
-	return *(int *)found = cuf_dso_name_is(cuf_dso_basename(info->dlpi_name), "libc10_cuda.so");
+	*(int *)found = cuf_dso_name_is(cuf_dso_basename(info->dlpi_name), "libc10_cuda.so");
+	return *(int *)found;
 }
 
-/* PyTorch reads its settings at its first allocation. */
+/* PyTorch reads these settings at its first allocation. */
 static bool is_asynchronous(void)
 {
 	static const char *const names[] = { "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF" };
@@ -173,17 +202,20 @@ static bool is_asynchronous(void)
 	return false;
 }
 
-void cuf_framework_check_blind(void)
+void cuf_framework_check_unseen(void)
 {
 	int loaded = 0, saved = errno;
 	if (cuf_framework_is_silent())
 		dl_iterate_phdr(is_pytorch, &loaded);
 	if (loaded && is_asynchronous()) {
 		cuf_coverage_framework("framework=PyTorch\nbackend=cudaMallocAsync\n");
-		cuf_coverage_blind("PyTorch's blocks are not seen: its back-end cudaMallocAsync reports none; they are in the driver's pool");
+		cuf_coverage_framework_unseen(
+			"PyTorch's blocks are not seen: its back-end cudaMallocAsync reports none; "
+			"they are in the driver's pool");
 	} else if (loaded) {
-		cuf_coverage_blind("PyTorch is loaded and has reported no block: it uses the back-end cudaMallocAsync or a pluggable allocator, "
-				   "or others took the device memory");
+		cuf_coverage_framework_unseen(
+			"PyTorch is loaded and has reported no block: it uses the back-end "
+			"cudaMallocAsync or a pluggable allocator, or others allocated the device memory");
 	}
 	errno = saved;
 }

@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is said of PyTorch in the recording: that it is there, its version, what of it is not seen. Contract: any thread;
- * no allocation, no lock but the loader's, errno untouched; texts are written once a recording.
+ * Facts about PyTorch in the recording: that it is there, its version, which of its blocks are not
+ * seen. Contract: any thread; no allocation, no lock but the loader's; errno untouched. Each text is
+ * written once a recording.
  */
 #ifndef CUF_HOOKS_FRAMEWORK_H
 #define CUF_HOOKS_FRAMEWORK_H
 
-/* A hook of PyTorch's was called; real: what is behind it, NULL: nothing. One load when it is known already. */
-void cuf_framework_introduce(unsigned hook, const void *real);
+/* A hook of PyTorch was called. real: the function behind it, or NULL. One load when PyTorch is
+ * described already. */
+void cuf_framework_describe(unsigned hook, const void *real);
 
-/* Where none of PyTorch's locks is held: reads its version, once it is loaded. May be called often. */
-void cuf_framework_look(void);
+/* Reads PyTorch's version once its library is loaded. Call it where no lock of PyTorch is held.
+ * Cheap to call often. */
+void cuf_framework_read_version(void);
 
-/* A stream was created, or captures: the free blocks of each stream, and of each graph, are its own from here on. errno untouched. */
-void cuf_framework_streams(void);
+/* A stream was created, or captures. From here on, free blocks belong to one stream or graph. */
+void cuf_framework_note_streams(void);
 
-/* PyTorch holds device memory, or wanted some, and has reported no block: notes why, as far as it can be told. */
-void cuf_framework_check_blind(void);
+/* PyTorch holds device memory, or requested some, and has reported no block: notes why, as far as it
+ * can be known. */
+void cuf_framework_check_unseen(void);
 
 #endif

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PyTorch's reports to its profiler: every block of its caching allocators as it comes and goes, and the request on
- * which it gave up. They are made with the allocator locked, perhaps while a stream captures: nothing here may ask CUDA.
+ * PyTorch's reports to its profiler: each block of its caching allocators as it is allocated and
+ * freed, and the request on which it gave up. They are made with the allocator locked, perhaps while
+ * a stream captures. So nothing here may query CUDA.
  */
 #include "interpose/record/framework.h"
-#include "interpose/hooks/loader/bound.h"
 #include "interpose/hooks/framework/framework.h"
+#include "interpose/hooks/loader/resolve.h"
 #include "interpose/hooks/loader/table.h"
 
 #define FRAME __builtin_frame_address(0)
+#define CALLER __builtin_return_address(0)
 
-/* True for memory of a CUDA device; other memory is counted at most. */
+/* True for memory of a CUDA device. Host memory is only summed. */
 static inline bool is_device(c10_Device device, int64_t bytes)
 {
 	if (__builtin_expect(device.type == C10_DEVICE_CUDA, 1))
@@ -20,17 +22,28 @@ static inline bool is_device(c10_Device device, int64_t bytes)
 	return false;
 }
 
-static inline uint8_t device_index(c10_Device device) { return device.index < 0 ? CUF_DEVICE_NONE : (uint8_t)device.index; }
+static inline uint8_t device_index(c10_Device device)
+{
+	return device.index < 0 ? CUF_DEVICE_NONE : (uint8_t)device.index;
+}
 
-/* The signed and the unsigned shapes, with the same registers. */
+/* The signed and the unsigned shape of the totals use the same registers. */
 #define MEMORY_HOOK(name, total) \
-	void cuf_hook_##name(void *ptr, int64_t bytes, total allocated, total reserved, c10_Device device) \
+	void cuf_hook_##name(void *ptr, int64_t bytes, total allocated, total reserved, \
+			     c10_Device device) \
 	{ \
-		void (*next)(void *, int64_t, total, total, c10_Device) = cuf_bound_find(CUF_HOOK_##name, __builtin_return_address(0)); \
-		cuf_framework_introduce(CUF_HOOK_##name, (const void *)next); \
+		void (*next)(void *, int64_t, total, total, c10_Device) = \
+			cuf_resolve_in_caller(CUF_HOOK_##name, CALLER); \
+		cuf_framework_describe(CUF_HOOK_##name, (const void *)next); \
 		if (is_device(device, bytes)) { \
-			const struct cuf_report report = { (uint64_t)(uintptr_t)ptr, bytes, (uint64_t)allocated, (uint64_t)reserved, \
-				device_index(device), CUF_HOOK_##name }; \
+			const struct cuf_report report = { \
+				.addr = (uint64_t)(uintptr_t)ptr, \
+				.bytes = bytes, \
+				.allocated_bytes = (uint64_t)allocated, \
+				.reserved_bytes = (uint64_t)reserved, \
+				.device = device_index(device), \
+				.hook = CUF_HOOK_##name, \
+			}; \
 			cuf_framework_block(&report, FRAME); \
 		} \
 		if (next) \
@@ -39,12 +52,13 @@ static inline uint8_t device_index(c10_Device device) { return device.index < 0 
 MEMORY_HOOK(_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE, int64_t)
 MEMORY_HOOK(_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE, size_t)
 
-/* Before 1.10 the first argument was PyTorch's own description of the block, which no address can be read from. */
-void cuf_hook__ZN3c1027reportMemoryUsageToProfilerEPvlNS_6DeviceE(void *ptr, int64_t bytes, c10_Device device)
+/* Before 1.10, the first argument was PyTorch's description of the block. It contains no address. */
+void cuf_hook__ZN3c1027reportMemoryUsageToProfilerEPvlNS_6DeviceE(void *ptr, int64_t bytes,
+								  c10_Device device)
 {
-	void (*next)(void *, int64_t, c10_Device) =
-		cuf_bound_find(CUF_HOOK__ZN3c1027reportMemoryUsageToProfilerEPvlNS_6DeviceE, __builtin_return_address(0));
-	cuf_framework_introduce(CUF_HOOK__ZN3c1027reportMemoryUsageToProfilerEPvlNS_6DeviceE, (const void *)next);
+	enum { HOOK_ID = CUF_HOOK__ZN3c1027reportMemoryUsageToProfilerEPvlNS_6DeviceE };
+	void (*next)(void *, int64_t, c10_Device) = cuf_resolve_in_caller(HOOK_ID, CALLER);
+	cuf_framework_describe(HOOK_ID, (const void *)next);
 	if (is_device(device, bytes))
 		cuf_framework_blind();
 	if (next)
@@ -54,11 +68,17 @@ void cuf_hook__ZN3c1027reportMemoryUsageToProfilerEPvlNS_6DeviceE(void *ptr, int
 #define FAILURE_HOOK(name, size, total) \
 	void cuf_hook_##name(size bytes, total allocated, total reserved, c10_Device device) \
 	{ \
-		void (*next)(size, total, total, c10_Device) = cuf_bound_find(CUF_HOOK_##name, __builtin_return_address(0)); \
-		cuf_framework_introduce(CUF_HOOK_##name, (const void *)next); \
+		void (*next)(size, total, total, c10_Device) = \
+			cuf_resolve_in_caller(CUF_HOOK_##name, CALLER); \
+		cuf_framework_describe(CUF_HOOK_##name, (const void *)next); \
 		if (device.type == C10_DEVICE_CUDA) { \
-			const struct cuf_report report = { 0, (int64_t)bytes, (uint64_t)allocated, (uint64_t)reserved, device_index(device), \
-				CUF_HOOK_##name }; \
+			const struct cuf_report report = { \
+				.bytes = (int64_t)bytes, \
+				.allocated_bytes = (uint64_t)allocated, \
+				.reserved_bytes = (uint64_t)reserved, \
+				.device = device_index(device), \
+				.hook = CUF_HOOK_##name, \
+			}; \
 			cuf_framework_failed(&report, FRAME); \
 		} \
 		if (next) \

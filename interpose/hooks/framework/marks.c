@@ -1,26 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is behind interpose/cuflight.h: a program that says what it does wants to be recorded, so the file is made. */
+/*
+ * The functions behind interpose/cuflight.h. A program that marks its work wants to be recorded, so
+ * the first call creates the file.
+ */
 #include "interpose/cuflight.h"
 
 #include <string.h>
-#include "interpose/record/host.h"
 #include "interpose/incident/phase_names.h"
 #include "interpose/incident/phases.h"
+#include "interpose/record/host.h"
 #include "interpose/record/recorder.h"
 #include "interpose/record/state.h"
 #include "interpose/hooks/loader/table.h"
 
-#define PROGRAM_STACK UINT32_MAX /* NVTX's domains count from 0 */
+/* The program's phases nest apart from those of NVTX's domains, which count from 0. */
+#define PROGRAM_STACK CUF_UNKNOWN32
 
 static struct cuf_phase_text text_of(const char *name)
 {
+	struct cuf_phase_text text = { .text = "", .stack = PROGRAM_STACK };
 	if (__builtin_expect(cuf_state_in_memory(), 0))
 		cuf_state_want_file();
-	return (struct cuf_phase_text){ .text = name ? name : "", .bytes = name ? strnlen(name, CUF_PHASE_NAME_BYTES) : 0, .stack = PROGRAM_STACK };
+	if (name) {
+		text.text = name;
+		text.bytes = strnlen(name, CUF_PHASE_NAME_BYTES);
+	}
+	return text;
 }
 
 int cuf_hook_cuflight_1_version(void) { return CUFLIGHT_API_VERSION; }
-int cuf_hook_cuflight_1_active(void) { return cuf_state_is_on() || cuf_state_admit(); /* which waits for a hand-over */ }
+
+/* cuf_state_admit waits for a hand-over: a program asks once. */
+int cuf_hook_cuflight_1_active(void) { return cuf_state_is_on() || cuf_state_admit(); }
 
 void cuf_hook_cuflight_1_mark(const char *name)
 {
@@ -51,4 +62,8 @@ uint64_t cuf_hook_cuflight_1_request_begin(const char *name, uint64_t id)
 }
 
 void cuf_hook_cuflight_1_request_end(uint64_t id) { cuf_request_end(id); }
-int cuf_hook_cuflight_1_set_sample_bytes(uint64_t mean_bytes) { return cuf_host_set_sample(mean_bytes); }
+
+int cuf_hook_cuflight_1_set_sample_bytes(uint64_t mean_bytes)
+{
+	return cuf_host_set_sample(mean_bytes);
+}

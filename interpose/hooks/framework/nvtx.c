@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NVTX version 3: ranges and marks become phases. The facts are NVTX's own headers' (nvtxDetail/nvtxTypes.h, nvtxInit.h,
- * tests/e2e/marks/nvtx.bats compiles them against the tables here): export table 1 gives, by module, arrays of pointers to
- * the function pointers that an object's calls go through.
+ * NVTX version 3: ranges and marks become phases. The layouts are those of NVTX's headers
+ * (nvtxDetail/nvtxTypes.h, nvtxInit.h); tests/e2e/marks/nvtx.bats compiles them against the tables
+ * here. Export table 1 gives, for each module, an array of pointers to the function pointers that an
+ * object calls through.
  *
- * Another tool named by the environment (Nsight) is opened and asked first; what it put into the table is called
- * after ours, with its results, handles and ids. Every object has a table of its own, our functions do not know by
- * which they were called: a tool that gives objects different functions keeps those of the later ones to itself.
+ * Another tool named by the environment (Nsight) is opened and initialised first. What it put into
+ * the table is called after ours, and its results, handles and ids are returned. Each object has a
+ * table of its own, and our functions do not know which table they were called through. So if a tool
+ * gives objects different functions, those of later objects are not replaced by ours.
  */
 #include "interpose/hooks/framework/nvtx.h"
 
 #include <link.h>
 #include <string.h>
-#include "interpose/platform/options.h"
 #include "interpose/incident/phases.h"
+#include "interpose/platform/options.h"
 #include "interpose/record/recorder.h"
 #include "interpose/record/state.h"
-#include "interpose/hooks/loader/dso.h"
 #include "interpose/hooks/framework/nvtx_strings.h"
+#include "interpose/hooks/loader/dso.h"
 #include "interpose/hooks/loader/real.h"
 
 /* ---- NVTX's types ---- */
@@ -45,45 +47,63 @@ struct callbacks {                /* NvtxExportTableCallbacks */
 
 /* ---- texts ---- */
 
-struct message { struct cuf_phase_text text; char narrow[CUF_PHASE_NAME_BYTES]; };
+struct message {
+	struct cuf_phase_text text;
+	char narrow[CUF_PHASE_NAME_BYTES]; /* room for a converted text */
+};
 
-static void set_ascii(struct message *m, const char *s)
+static void set_ascii(struct message *message, const char *text)
 {
-	m->text.text = s ? s : "";
-	m->text.bytes = s ? strnlen(s, CUF_PHASE_NAME_BYTES) : 0;
-}
-
-static void set_wide(struct message *m, const wchar_t *s)
-{
-	m->text.text = m->narrow;
-	m->text.bytes = cuf_nvtx_narrow(s, m->narrow, sizeof m->narrow);
-}
-
-static void set_domain(struct message *m, const void *domain)
-{
-	const struct cuf_nvtx_string *s = cuf_nvtx_string_of(domain);
-	m->text.domain = s ? s->text : "";
-	m->text.domain_bytes = s ? s->bytes : 0;
-	m->text.stack = s ? s->number : 0;
-}
-
-static void set_attributes(struct message *m, const struct attributes *a)
-{
-	const struct cuf_nvtx_string *s;
-	set_ascii(m, NULL);
-	if (!a || a->size < sizeof *a)
-		return;
-	if (a->message_type == MESSAGE_ASCII) {
-		set_ascii(m, a->message.ascii);
-	} else if (a->message_type == MESSAGE_UNICODE) {
-		set_wide(m, a->message.unicode);
-	} else if (a->message_type == MESSAGE_REGISTERED && (s = cuf_nvtx_string_of(a->message.registered))) {
-		m->text.text = s->text;
-		m->text.bytes = s->bytes;
+	message->text.text = "";
+	message->text.bytes = 0;
+	if (text) {
+		message->text.text = text;
+		message->text.bytes = strnlen(text, CUF_PHASE_NAME_BYTES);
 	}
 }
 
-/* ---- what the table is filled with ---- */
+static void set_wide(struct message *message, const wchar_t *text)
+{
+	message->text.text = message->narrow;
+	message->text.bytes = cuf_nvtx_narrow(text, message->narrow, sizeof message->narrow);
+}
+
+/* Each domain nests for itself: its number selects the stack. */
+static void set_domain(struct message *message, const void *domain)
+{
+	const struct cuf_nvtx_string *name = cuf_nvtx_string_of(domain);
+	message->text.domain = "";
+	message->text.domain_bytes = 0;
+	message->text.stack = 0;
+	if (name) {
+		message->text.domain = name->text;
+		message->text.domain_bytes = name->bytes;
+		message->text.stack = name->number;
+	}
+}
+
+static void set_registered(struct message *message, const void *handle)
+{
+	const struct cuf_nvtx_string *string = cuf_nvtx_string_of(handle);
+	if (string) {
+		message->text.text = string->text;
+		message->text.bytes = string->bytes;
+	}
+}
+
+static void set_attributes(struct message *message, const struct attributes *attributes)
+{
+	set_ascii(message, NULL);
+	if (!attributes || attributes->size < sizeof *attributes)
+		return;
+	switch (attributes->message_type) {
+	case MESSAGE_ASCII: set_ascii(message, attributes->message.ascii); break;
+	case MESSAGE_UNICODE: set_wide(message, attributes->message.unicode); break;
+	case MESSAGE_REGISTERED: set_registered(message, attributes->message.registered); break;
+	}
+}
+
+/* ---- the functions that we put into a table ---- */
 
 #define NVTX_TABLE(ROW) \
 	ROW(MODULE_CORE, 1, void, MarkEx, (const struct attributes *a), (a)) \
@@ -97,40 +117,66 @@ static void set_attributes(struct message *m, const struct attributes *a)
 	ROW(MODULE_CORE, 9, int, RangePushA, (const char *s), (s)) \
 	ROW(MODULE_CORE, 10, int, RangePushW, (const wchar_t *s), (s)) \
 	ROW(MODULE_CORE, 11, int, RangePop, (void), ()) \
-	ROW(MODULE_CORE2, 1, void, DomainMarkEx, (void *domain, const struct attributes *a), (domain, a)) \
-	ROW(MODULE_CORE2, 2, uint64_t, DomainRangeStartEx, (void *domain, const struct attributes *a), (domain, a)) \
+	ROW(MODULE_CORE2, 1, void, DomainMarkEx, \
+	    (void *domain, const struct attributes *a), (domain, a)) \
+	ROW(MODULE_CORE2, 2, uint64_t, DomainRangeStartEx, \
+	    (void *domain, const struct attributes *a), (domain, a)) \
 	ROW(MODULE_CORE2, 3, void, DomainRangeEnd, (void *domain, uint64_t id), (domain, id)) \
-	ROW(MODULE_CORE2, 4, int, DomainRangePushEx, (void *domain, const struct attributes *a), (domain, a)) \
+	ROW(MODULE_CORE2, 4, int, DomainRangePushEx, \
+	    (void *domain, const struct attributes *a), (domain, a)) \
 	ROW(MODULE_CORE2, 5, int, DomainRangePop, (void *domain), (domain)) \
-	ROW(MODULE_CORE2, 10, void *, DomainRegisterStringA, (void *domain, const char *s), (domain, s)) \
-	ROW(MODULE_CORE2, 11, void *, DomainRegisterStringW, (void *domain, const wchar_t *s), (domain, s)) \
+	ROW(MODULE_CORE2, 10, void *, DomainRegisterStringA, \
+	    (void *domain, const char *s), (domain, s)) \
+	ROW(MODULE_CORE2, 11, void *, DomainRegisterStringW, \
+	    (void *domain, const wchar_t *s), (domain, s)) \
 	ROW(MODULE_CORE2, 12, void *, DomainCreateA, (const char *s), (s)) \
 	ROW(MODULE_CORE2, 13, void *, DomainCreateW, (const wchar_t *s), (s))
 
-/* The other tool's functions; NULL: it has none. */
+/* The other tool's functions. NULL: it has none. */
 static struct next {
 #define ROW(module, index, ret, name, params, args) ret (*name) params;
 	NVTX_TABLE(ROW)
 #undef ROW
 } next;
 
-/* One body for the forms of a call, which differ in how the name comes. */
-#define NAMED(set) struct message m; set_domain(&m, NULL); set
-#define IN_DOMAIN(set) struct message m; set_domain(&m, domain); set
+/* The forms of a call differ only in how the name is passed: `set` stores it in m. */
+#define NAMED(set) \
+	struct message m; \
+	set_domain(&m, NULL); \
+	set
+#define IN_DOMAIN(set) \
+	struct message m; \
+	set_domain(&m, domain); \
+	set
 
 #define MARK(name, params, args, named) \
-	static void name params { named; cuf_phase_mark(CUF_PHASE_NVTX, &m.text); if (next.name) next.name args; }
+	static void name params \
+	{ \
+		named; \
+		cuf_phase_mark(CUF_PHASE_NVTX, &m.text); \
+		if (next.name) \
+			next.name args; \
+	}
 MARK(MarkEx, (const struct attributes *a), (a), NAMED(set_attributes(&m, a)))
 MARK(MarkA, (const char *s), (s), NAMED(set_ascii(&m, s)))
 MARK(MarkW, (const wchar_t *s), (s), NAMED(set_wide(&m, s)))
-MARK(DomainMarkEx, (void *domain, const struct attributes *a), (domain, a), IN_DOMAIN(set_attributes(&m, a)))
+MARK(DomainMarkEx, (void *domain, const struct attributes *a), (domain, a),
+     IN_DOMAIN(set_attributes(&m, a)))
 
 #define START(name, params, args, named) \
-	static uint64_t name params { named; return cuf_phase_start(CUF_PHASE_NVTX, &m.text, next.name ? next.name args : 0); }
+	static uint64_t name params \
+	{ \
+		uint64_t id = 0; \
+		named; \
+		if (next.name) \
+			id = next.name args; \
+		return cuf_phase_start(CUF_PHASE_NVTX, &m.text, id); \
+	}
 START(RangeStartEx, (const struct attributes *a), (a), NAMED(set_attributes(&m, a)))
 START(RangeStartA, (const char *s), (s), NAMED(set_ascii(&m, s)))
 START(RangeStartW, (const wchar_t *s), (s), NAMED(set_wide(&m, s)))
-START(DomainRangeStartEx, (void *domain, const struct attributes *a), (domain, a), IN_DOMAIN(set_attributes(&m, a)))
+START(DomainRangeStartEx, (void *domain, const struct attributes *a), (domain, a),
+      IN_DOMAIN(set_attributes(&m, a)))
 
 static void RangeEnd(uint64_t id)
 {
@@ -149,34 +195,60 @@ static void DomainRangeEnd(void *domain, uint64_t id)
 static int depth_or_none(int depth) { return depth < 0 ? NO_TRACKING : depth; }
 
 #define PUSH(name, params, args, named) \
-	static int name params { named; int depth = cuf_phase_push(CUF_PHASE_NVTX, &m.text); return next.name ? next.name args : depth_or_none(depth); }
+	static int name params \
+	{ \
+		int depth; \
+		named; \
+		depth = cuf_phase_push(CUF_PHASE_NVTX, &m.text); \
+		if (next.name) \
+			return next.name args; \
+		return depth_or_none(depth); \
+	}
 PUSH(RangePushEx, (const struct attributes *a), (a), NAMED(set_attributes(&m, a)))
 PUSH(RangePushA, (const char *s), (s), NAMED(set_ascii(&m, s)))
 PUSH(RangePushW, (const wchar_t *s), (s), NAMED(set_wide(&m, s)))
-PUSH(DomainRangePushEx, (void *domain, const struct attributes *a), (domain, a), IN_DOMAIN(set_attributes(&m, a)))
+PUSH(DomainRangePushEx, (void *domain, const struct attributes *a), (domain, a),
+     IN_DOMAIN(set_attributes(&m, a)))
 
 static int RangePop(void)
 {
 	int depth = cuf_phase_pop(CUF_PHASE_NVTX, 0);
-	return next.RangePop ? next.RangePop() : depth_or_none(depth);
+	if (next.RangePop)
+		return next.RangePop();
+	return depth_or_none(depth);
 }
 
 static int DomainRangePop(void *domain)
 {
-	const struct cuf_nvtx_string *s = cuf_nvtx_string_of(domain);
-	int depth = cuf_phase_pop(CUF_PHASE_NVTX, s ? s->number : 0);
-	return next.DomainRangePop ? next.DomainRangePop(domain) : depth_or_none(depth);
+	const struct cuf_nvtx_string *name = cuf_nvtx_string_of(domain);
+	int depth = cuf_phase_pop(CUF_PHASE_NVTX, name ? name->number : 0);
+	if (next.DomainRangePop)
+		return next.DomainRangePop(domain);
+	return depth_or_none(depth);
 }
 
 #define KEEP(name, params, args, named) \
-	static void *name params { NAMED(named); return cuf_nvtx_string_keep(next.name ? next.name args : NULL, m.text.text, m.text.bytes); }
+	static void *name params \
+	{ \
+		void *handle = NULL; \
+		NAMED(named); \
+		if (next.name) \
+			handle = next.name args; \
+		return cuf_nvtx_string_keep(handle, m.text.text, m.text.bytes); \
+	}
 KEEP(DomainRegisterStringA, (void *domain, const char *s), (domain, s), set_ascii(&m, s))
 KEEP(DomainRegisterStringW, (void *domain, const wchar_t *s), (domain, s), set_wide(&m, s))
 KEEP(DomainCreateA, (const char *s), (s), set_ascii(&m, s))
 KEEP(DomainCreateW, (const wchar_t *s), (s), set_wide(&m, s))
 
-static const struct row { int module; unsigned index; any_fn own; any_fn *next; } rows[] = {
-#define ROW(module, index, ret, name, params, args) { module, index, (any_fn)name, (any_fn *)&next.name },
+static const struct row {
+	int module;
+	unsigned index;
+	any_fn ours;
+	any_fn *next;
+} rows[] = {
+#define ROW(module, index, ret, name, params, args) \
+	{ module, index, (any_fn)name, (any_fn *)&next.name },
 	NVTX_TABLE(ROW)
 #undef ROW
 };
@@ -184,38 +256,54 @@ enum { ROWS = sizeof rows / sizeof *rows };
 
 /* ---- the tool behind us ---- */
 
+static const char *path_of_other(void)
+{
+	if (!cuf_real.getenv)
+		return NULL;
+	return cuf_real.getenv(CUF_NVTX_VARIABLE);
+}
+
 static void *open_other(void)
 {
-	const char *path = cuf_real.getenv ? cuf_real.getenv(CUF_NVTX_VARIABLE) : NULL;
-	return path && *path && cuf_real.dlopen ? cuf_real.dlopen(path, RTLD_LAZY) : NULL;
+	const char *path = path_of_other();
+	if (!path || !*path || !cuf_real.dlopen)
+		return NULL;
+	return cuf_real.dlopen(path, RTLD_LAZY);
 }
 
-static any_fn function_of_other(void *handle, const char *name, any_fn own)
+/* NULL: there is no other tool, or it is this library again. */
+static any_fn function_of_other(const char *name, any_fn ours)
 {
-	any_fn found = handle ? (any_fn)cuf_real.dlsym(handle, name) : NULL;
-	return found == own ? NULL : found;
+	void *handle = open_other();
+	any_fn found = NULL;
+	if (handle)
+		found = (any_fn)cuf_real.dlsym(handle, name);
+	if (found == ours)
+		return NULL;
+	return found;
 }
 
-/* "./." is the way to ask for no tool at all. */
-static bool refused(void)
+/* With "./." the user requests no tool at all. */
+static bool is_refused(void)
 {
-	const char *path = cuf_real.getenv ? cuf_real.getenv(CUF_NVTX_VARIABLE) : NULL;
+	const char *path = path_of_other();
 	return path && !strcmp(path, "./.");
 }
 
-/* ---- doors ---- */
+/* ---- how NVTX finds us ---- */
 
-/* A hand-over to the file is waited for: NVTX asks each object once, and a no would be for ever. */
+/* cuf_state_admit waits for a hand-over: NVTX asks each object once, and a no is permanent. */
 static bool records(void) { return cuf_state_is_on() || cuf_state_admit(); }
 
+/* Our object, if libc comes after it: then we were preloaded. NULL otherwise. */
 static const struct link_map *self_in_front(void)
 {
 	Dl_info info;
 	struct link_map *self = NULL;
 	if (!dladdr1((void *)cuf_nvtx_tool_path, &info, (void **)&self, RTLD_DL_LINKMAP) || !self)
 		return NULL;
-	for (const struct link_map *m = self->l_next; m; m = m->l_next)
-		if (cuf_dso_is(m, "libc.so"))
+	for (const struct link_map *map = self->l_next; map; map = map->l_next)
+		if (cuf_dso_is(map, "libc.so"))
 			return self;
 	return NULL;
 }
@@ -224,7 +312,7 @@ const char *cuf_nvtx_tool_path(void)
 {
 	static const char *known;
 	const struct link_map *self;
-	if (!records() || refused())
+	if (!records() || is_refused())
 		return NULL;
 	if (!known && (self = self_in_front()) && self->l_name && *self->l_name)
 		known = self->l_name;
@@ -236,58 +324,71 @@ char *cuf_hook_getenv(const char *name)
 	const char *path;
 	if (__builtin_expect(!cuf_real.getenv, 0))
 		cuf_real_resolve();
-	if (__builtin_expect(name && name[0] == 'N' && !strcmp(name, CUF_NVTX_VARIABLE), 0) && (path = cuf_nvtx_tool_path()))
+	if (__builtin_expect(name && name[0] == 'N' && !strcmp(name, CUF_NVTX_VARIABLE), 0) &&
+	    (path = cuf_nvtx_tool_path()))
 		return (char *)(uintptr_t)path;
 	return cuf_real.getenv ? cuf_real.getenv(name) : NULL;
 }
 
-static any_fn *place(const struct callbacks *c, const struct row *row)
+/* Where the object keeps its pointer to the function of this row. NULL: its NVTX lacks it. */
+static any_fn *pointer_in_table(const struct callbacks *callbacks, const struct row *row)
 {
 	any_fn **table = NULL;
 	unsigned count = 0;
-	if (!c->get_module_function_table(row->module, &table, &count) || !table || row->index >= count)
+	if (!callbacks->get_module_function_table(row->module, &table, &count) || !table ||
+	    row->index >= count)
 		return NULL;
 	return table[row->index];
 }
 
-/* Several objects may come at once, each with a table of its own: `next` is filled by the first that has a tool behind it. */
-static void take_place(any_fn *at, any_fn before, const struct row *row)
+/* Several objects may be initialised at once, each with a table of its own. The first that has
+ * another tool's function fills `next`. */
+static void install(any_fn *pointer, any_fn before, const struct row *row)
 {
-	any_fn other = *at == before ? NULL : *at, none = NULL;
-	if (other && !__atomic_compare_exchange_n(row->next, &none, other, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) && none != other)
+	any_fn other = *pointer, none = NULL;
+	if (!other || other == before) { /* the other tool left it alone */
+		if (__atomic_load_n(row->next, __ATOMIC_ACQUIRE))
+			return;
+	} else if (!__atomic_compare_exchange_n(row->next, &none, other, 0, __ATOMIC_ACQ_REL,
+						__ATOMIC_ACQUIRE) && none != other) {
 		return;
-	if (!other && __atomic_load_n(row->next, __ATOMIC_ACQUIRE))
-		return;
-	*at = row->own;
+	}
+	*pointer = row->ours;
 }
 
 int cuf_hook_InitializeInjectionNvtx2(cuf_nvtx_export_fn exports)
 {
-	const struct callbacks *c = exports ? exports(TABLE_CALLBACKS) : NULL;
-	any_fn before[ROWS], *at[ROWS];
+	const struct callbacks *callbacks = NULL;
+	any_fn before[ROWS], *pointers[ROWS];
 	int (*other)(cuf_nvtx_export_fn);
-	if (!c || c->bytes < sizeof *c || !records() || !self_in_front())
+	if (exports)
+		callbacks = exports(TABLE_CALLBACKS);
+	if (!callbacks || callbacks->bytes < sizeof *callbacks || !records() || !self_in_front())
 		return 0;
 	for (unsigned i = 0; i < ROWS; i++) {
-		at[i] = place(c, &rows[i]);
-		before[i] = at[i] ? *at[i] : NULL;
+		pointers[i] = pointer_in_table(callbacks, &rows[i]);
+		before[i] = pointers[i] ? *pointers[i] : NULL;
 	}
-	other = (int (*)(cuf_nvtx_export_fn))function_of_other(open_other(), "InitializeInjectionNvtx2", (any_fn)cuf_hook_InitializeInjectionNvtx2);
+	other = (int (*)(cuf_nvtx_export_fn))function_of_other(
+		"InitializeInjectionNvtx2", (any_fn)cuf_hook_InitializeInjectionNvtx2);
 	if (other && !other(exports))
-		for (unsigned i = 0; i < ROWS; i++) /* it failed: whatever it wrote is not to be called */
-			if (at[i])
-				*at[i] = before[i];
+		for (unsigned i = 0; i < ROWS; i++) /* it failed: what it wrote is not called */
+			if (pointers[i])
+				*pointers[i] = before[i];
 	for (unsigned i = 0; i < ROWS; i++)
-		if (at[i])
-			take_place(at[i], before[i], &rows[i]);
+		if (pointers[i])
+			install(pointers[i], before[i], &rows[i]);
 	return 1;
 }
 
-/* Payloads and counters are no phases: they are the other tool's alone. With none, yes and nothing taken: a no would have
- * NVTX tell programs that their domains are disabled (nvtxDomainIsEnabled), and Python's package be silent. */
+/* Payloads and counters are no phases and belong to the other tool. Without one we accept and ignore
+ * them: after a refusal NVTX would report domains as disabled (nvtxDomainIsEnabled), and its Python
+ * package would stay silent. */
 int cuf_hook_InitializeInjectionNvtxExtension(void *module)
 {
-	int (*other)(void *) = (int (*)(void *))function_of_other(open_other(), "InitializeInjectionNvtxExtension",
-								   (any_fn)cuf_hook_InitializeInjectionNvtxExtension);
-	return other ? other(module) : records() && self_in_front();
+	int (*other)(void *) = (int (*)(void *))function_of_other(
+		"InitializeInjectionNvtxExtension", (any_fn)cuf_hook_InitializeInjectionNvtxExtension);
+	if (other)
+		return other(module);
+	return records() && self_in_front();
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NVTX's tool: the loader inside each copy of NVTX's header (one for each object that includes it) asks the environment
- * for a library, opens it, and hands InitializeInjectionNvtx2 its table of function pointers to be filled.
+ * The tool side of NVTX. Each object that includes NVTX's header has a loader in it. The loader asks
+ * the environment for a library, opens it, and passes a table of function pointers to its
+ * InitializeInjectionNvtx2, which fills them.
  *
- * Contract of cuf_nvtx_tool_path: the path of this library, for as long as it is loaded, if it stands in front of libc
- * (preloaded) and records; else NULL, and the environment's own answer goes. No allocation, errno untouched.
+ * Contract of cuf_nvtx_tool_path: the path of this library, valid while it is loaded. NULL when the
+ * library is not in front of libc (not preloaded) or does not record; then the environment's answer
+ * holds. No allocation, errno untouched.
  */
 #ifndef CUF_NVTX_H
 #define CUF_NVTX_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A fixed table of handles by their hash. */
+/* A fixed hash table of handles. A slot is claimed by its handle and published by storing it last. */
 #include "interpose/hooks/framework/nvtx_strings.h"
 
 #include <string.h>
@@ -9,48 +9,78 @@ enum { SLOTS = 4096, BUSY = 1, OWN_HANDLE_STEP = 16 };
 static struct cuf_nvtx_string strings[SLOTS];
 static uint64_t own_handles;
 
+/* The slot of this handle. With may_add, a free one is claimed for it. NULL: unknown, or full. */
 static struct cuf_nvtx_string *slot_for(uint64_t handle, int may_add)
 {
 	uint64_t home = handle * 0x9E3779B97F4A7C15ull >> 52;
 	for (uint32_t i = 0; i < SLOTS; i++) {
-		struct cuf_nvtx_string *s = &strings[(home + i) % SLOTS];
-		uint64_t seen = __atomic_load_n(&s->handle, __ATOMIC_ACQUIRE);
+		struct cuf_nvtx_string *string = &strings[(home + i) % SLOTS];
+		uint64_t seen = __atomic_load_n(&string->handle, __ATOMIC_ACQUIRE);
 		if (seen == handle)
-			return s;
-		if (!seen && !may_add)
+			return string;
+		if (seen)
+			continue;
+		if (!may_add)
 			return NULL;
-		if (!seen && __atomic_compare_exchange_n(&s->handle, &seen, BUSY, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-			return s;
+		if (__atomic_compare_exchange_n(&string->handle, &seen, BUSY, 0, __ATOMIC_ACQ_REL,
+						__ATOMIC_RELAXED))
+			return string;
 	}
 	return NULL;
 }
 
 void *cuf_nvtx_string_keep(void *handle, const char *text, size_t bytes)
 {
-	uint64_t key = handle ? (uintptr_t)handle : __atomic_add_fetch(&own_handles, 1, __ATOMIC_RELAXED) * OWN_HANDLE_STEP;
-	struct cuf_nvtx_string *s = slot_for(key, 1);
-	if (!s)
+	uint64_t key = (uintptr_t)handle;
+	struct cuf_nvtx_string *string;
+	if (!handle)
+		key = __atomic_add_fetch(&own_handles, 1, __ATOMIC_RELAXED) * OWN_HANDLE_STEP;
+	string = slot_for(key, 1);
+	if (!string)
 		return handle;
-	s->bytes = (uint32_t)(bytes < CUF_PHASE_NAME_BYTES ? bytes : CUF_PHASE_NAME_BYTES);
-	memcpy(s->text, text, s->bytes);
-	s->number = (uint32_t)(s - strings) + 1;
-	__atomic_store_n(&s->handle, key, __ATOMIC_RELEASE);
+	if (bytes > CUF_PHASE_NAME_BYTES)
+		bytes = CUF_PHASE_NAME_BYTES;
+	string->bytes = (uint32_t)bytes;
+	memcpy(string->text, text, bytes);
+	string->number = (uint32_t)(string - strings) + 1;
+	__atomic_store_n(&string->handle, key, __ATOMIC_RELEASE);
 	return (void *)(uintptr_t)key;
 }
 
-const struct cuf_nvtx_string *cuf_nvtx_string_of(const void *handle) { return handle ? slot_for((uintptr_t)handle, 0) : NULL; }
+const struct cuf_nvtx_string *cuf_nvtx_string_of(const void *handle)
+{
+	if (!handle)
+		return NULL;
+	return slot_for((uintptr_t)handle, 0);
+}
+
+/* ---- UTF-8 ---- */
+
+static unsigned bytes_after_first(uint32_t code_point)
+{
+	if (code_point < 0x80)
+		return 0;
+	if (code_point < 0x800)
+		return 1;
+	if (code_point < 0x10000)
+		return 2;
+	return 3;
+}
 
 size_t cuf_nvtx_narrow(const wchar_t *wide, char *out, size_t room)
 {
 	size_t used = 0;
 	for (; wide && *wide; wide++) {
-		uint32_t c = (uint32_t)*wide;
-		unsigned more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+		uint32_t code_point = (uint32_t)*wide;
+		unsigned more = bytes_after_first(code_point);
 		if (used + 1 + more > room)
 			break;
-		out[used++] = (char)(more ? (0xff << (7 - more) & 0xff) | c >> 6 * more : c);
+		if (more)
+			out[used++] = (char)((0xff << (7 - more) & 0xff) | code_point >> 6 * more);
+		else
+			out[used++] = (char)code_point;
 		while (more--)
-			out[used++] = (char)(0x80 | (c >> 6 * more & 0x3f));
+			out[used++] = (char)(0x80 | (code_point >> 6 * more & 0x3f));
 	}
 	return used;
 }

@@ -1,34 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Owns the moment at which libcuda becomes known. The table is filled by whoever comes (idempotent stores), then
- * `met` is published; one thread alone goes on to ask the driver who it is.
+ * Owns the moment at which libcuda becomes known. Any thread may fill the table, because its stores
+ * are idempotent. Then `attached` is published. Exactly one thread goes on to query the driver.
  */
 #include "interpose/hooks/loader/driver.h"
 
 #include <errno.h>
-#include "interpose/code/modules.h"
+#include "interpose/platform/at_fork_child.h"
 #include "interpose/record/recorder.h"
-#include "interpose/hooks/cuda/cuda.h"
 #include "interpose/hooks/loader/dso.h"
-#include "interpose/hooks/framework/framework.h"
 #include "interpose/hooks/process/process.h"
 #include "interpose/hooks/loader/real.h"
 
-static uintptr_t driver_start, driver_end; /* of the libcuda that was met */
-static int met, introduced;
+static uintptr_t driver_start, driver_end; /* of the attached libcuda */
+static int attached;
+static int described;                      /* a thread has begun to query it */
+static bool announced;                     /* in this process's recording */
 static uint64_t driver_version;
 static unsigned driver_identity;
-static uint32_t introduced_to; /* the process whose recording knows the driver */
 
 bool cuf_driver_holds(const void *addr)
 {
-	uintptr_t a = (uintptr_t)addr;
-	return a - __atomic_load_n(&driver_start, __ATOMIC_RELAXED) <
-	       __atomic_load_n(&driver_end, __ATOMIC_RELAXED) - __atomic_load_n(&driver_start, __ATOMIC_RELAXED);
+	uintptr_t start = __atomic_load_n(&driver_start, __ATOMIC_RELAXED);
+	uintptr_t end = __atomic_load_n(&driver_end, __ATOMIC_RELAXED);
+	return (uintptr_t)addr - start < end - start;
 }
 
-/* Routing compares pointers, so cuGetProcAddress must hand out the very addresses that libcuda exports: asked once. */
-static unsigned gpa_identity(void)
+/* ---- what the driver reports of itself ---- */
+
+/* Look-ups are routed by comparing pointers. So cuGetProcAddress must return the very addresses that
+ * libcuda exports. This tests it with one function. */
+static bool returns_exported_pointers(void)
 {
 	void *found = NULL;
 	CUresult result = CUDA_ERROR_NOT_FOUND;
@@ -36,82 +38,82 @@ static unsigned gpa_identity(void)
 		result = cuf_real.cuGetProcAddress_v2("cuMemAlloc", &found, 3020, 0, NULL);
 	else if (cuf_real.cuGetProcAddress)
 		result = cuf_real.cuGetProcAddress("cuMemAlloc", &found, 3020, 0);
-	return result == CUDA_SUCCESS && cuf_real_driver_hook(found) == (void *)cuf_hook_cuMemAlloc_v2;
+	return result == CUDA_SUCCESS && found &&
+	       found == cuf_real_driver_export(cuf_row_find("cuMemAlloc_v2"));
 }
 
-static void introduce(const struct link_map *libcuda)
+static void describe(const struct link_map *libcuda)
 {
 	int version = 0, expected = 0;
-	if (!__atomic_compare_exchange_n(&introduced, &expected, 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+	if (!__atomic_compare_exchange_n(&described, &expected, 1, 0, __ATOMIC_ACQ_REL,
+					 __ATOMIC_RELAXED))
 		return;
-	/* one reference of our own: a program that closes the driver must not leave us with a table into nothing */
+	/* one reference of ours: the table must not outlive a driver that the program closes */
 	cuf_real.dlopen(libcuda->l_name, RTLD_NOLOAD | RTLD_NOW);
 	if (!cuf_query.cuDriverGetVersion || cuf_query.cuDriverGetVersion(&version) != CUDA_SUCCESS)
 		version = 0;
 	driver_version = (uint64_t)version;
-	driver_identity = gpa_identity();
-	if (!cuf_process_is_recorded(CUF_HOOK_dlsym))
-		return;
-	introduced_to = cuf_state_pid();
-	cuf_driver_seen(driver_version, driver_identity);
-	cuf_framework_look();
+	driver_identity = returns_exported_pointers();
+	if (cuf_process_is_recorded(CUF_HOOK_dlsym))
+		cuf_driver_announce();
 }
 
-void cuf_driver_greet_again(void)
+void cuf_driver_announce(void)
 {
-	uint32_t pid = cuf_state_pid(), before = __atomic_exchange_n(&introduced_to, pid, __ATOMIC_ACQ_REL);
-	if (before == pid)
-		return;
-	cuf_pools_forget();
-	cuf_graphs_forget();
-	for (int device = 0; device < (int)CUF_DEVICES_MAX; device++)
-		cuf_brackets_forget(device);
-	cuf_driver_seen(driver_version, driver_identity);
+	if (!__atomic_exchange_n(&announced, true, __ATOMIC_ACQ_REL))
+		cuf_driver_seen(driver_version, driver_identity);
 }
 
-static void meet(const struct cuf_dso *libcuda)
+static void forget_announcement(void) { __atomic_store_n(&announced, false, __ATOMIC_RELAXED); }
+CUF_AT_FORK_CHILD(forget_announcement);
+
+/* ---- attaching ---- */
+
+static void attach(const struct cuf_dso *libcuda)
 {
 	/* the range first: what libcuda itself looks up from now on is exempt */
 	__atomic_store_n(&driver_end, libcuda->end, __ATOMIC_RELAXED);
 	__atomic_store_n(&driver_start, libcuda->start, __ATOMIC_RELAXED);
 	cuf_real_bind_driver(libcuda->map);
-	__atomic_store_n(&met, 1, __ATOMIC_RELEASE);
-	introduce(libcuda->map);
+	__atomic_store_n(&attached, 1, __ATOMIC_RELEASE);
+	describe(libcuda->map);
 }
 
-bool cuf_driver_meet_at(const void *addr, bool *met_now)
+bool cuf_driver_attach_at(const void *addr, bool *attached_now)
 {
 	struct cuf_dso dso;
 	int saved = errno;
-	*met_now = false;
-	if (__atomic_load_n(&met, __ATOMIC_ACQUIRE))
+	*attached_now = false;
+	if (__atomic_load_n(&attached, __ATOMIC_ACQUIRE))
 		return true;
 	if (!cuf_dso_at(addr, &dso) || !cuf_dso_is(dso.map, "libcuda.so"))
 		return false;
-	meet(&dso);
-	*met_now = true;
+	attach(&dso);
+	*attached_now = true;
 	errno = saved;
 	return true;
 }
 
-bool cuf_driver_meet_loaded(void)
+bool cuf_driver_attach_loaded(void)
 {
 	struct cuf_dso dso;
 	struct link_map *map;
 	int saved = errno;
-	if (__atomic_load_n(&met, __ATOMIC_ACQUIRE))
+	if (__atomic_load_n(&attached, __ATOMIC_ACQUIRE))
 		return true;
 	if (!cuf_real.dlopen)
 		cuf_real_resolve();
-	/* a handle of glibc is the object's link_map; its dynamic section is an address inside the object */
+	/* a handle of glibc is the object's link_map; its dynamic section is an address inside it */
 	map = cuf_real.dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_NOW);
 	if (map && cuf_dso_at(map->l_ld, &dso))
-		meet(&dso);
+		attach(&dso);
 	errno = saved;
-	return __atomic_load_n(&met, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&attached, __ATOMIC_ACQUIRE);
 }
 
-/* Before the driver is loaded: a library of stubs behind us, which loads it at its first call. */
+/* ---- for the bodies of hooks ---- */
+
+/* Before the driver is loaded: a library of stubs behind us loads it at its first call. */
 static bool bind_stub(void **slot)
 {
 	for (unsigned i = 0; i < cuf_row_count; i++)
@@ -122,12 +124,18 @@ static bool bind_stub(void **slot)
 
 bool cuf_driver_has(void **slot)
 {
-	return cuf_slot_load(slot) || (cuf_driver_meet_loaded() ? cuf_slot_load(slot) != NULL : bind_stub(slot));
+	if (cuf_slot_load(slot))
+		return true;
+	if (cuf_driver_attach_loaded())
+		return cuf_slot_load(slot) != NULL;
+	return bind_stub(slot);
 }
 
-/* A weak reference to a driver function binds to our hook on a machine without a driver: the answer is the one that
- * a driver without a device gives. */
+/* On a machine without a driver, a weak reference to a driver function binds to our hook. It gets
+ * the result that a driver without a device returns. */
 int cuf_driver_refusal(void)
 {
-	return __atomic_load_n(&met, __ATOMIC_ACQUIRE) ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_NO_DEVICE;
+	if (__atomic_load_n(&attached, __ATOMIC_ACQUIRE))
+		return CUDA_ERROR_NOT_FOUND;
+	return CUDA_ERROR_NO_DEVICE;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the question "whose code is this?", asked of callers and of what look-ups found. */
+/* Owns the questions "whose code is this?" and "is this that library?". */
 #include "interpose/hooks/loader/dso.h"
 
 #include <dlfcn.h>
@@ -11,32 +11,45 @@ bool cuf_dso_at(const void *addr, struct cuf_dso *dso)
 	struct dl_find_object found;
 	if (_dl_find_object((void *)addr, &found) != 0)
 		return false;
-	*dso = (struct cuf_dso){ found.dlfo_link_map, (uintptr_t)found.dlfo_map_start, (uintptr_t)found.dlfo_map_end };
+	*dso = (struct cuf_dso){ found.dlfo_link_map, (uintptr_t)found.dlfo_map_start,
+				 (uintptr_t)found.dlfo_map_end };
 	return dso->map != NULL;
 }
 
 bool cuf_dso_is_before_us(const void *addr)
 {
 	struct cuf_dso caller, self;
-	/* backwards from us: those few objects were there at start and stay, so the list cannot change under the walk */
 	if (!cuf_dso_at(addr, &caller) || !cuf_dso_at((const void *)cuf_dso_is_before_us, &self))
 		return false;
-	for (const struct link_map *m = self.map->l_prev; m; m = m->l_prev)
-		if (m == caller.map)
+	/* Backwards from us. These few objects were loaded at start and stay, so the list cannot
+	 * change during the walk. */
+	for (const struct link_map *map = self.map->l_prev; map; map = map->l_prev)
+		if (map == caller.map)
 			return true;
 	return false;
 }
 
+const ElfW(Dyn) *cuf_dso_dynamic(const struct dl_phdr_info *object)
+{
+	for (unsigned i = 0; i < object->dlpi_phnum; i++)
+		if (object->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			return (const ElfW(Dyn) *)(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr);
+	return NULL;
+}
+
 const char *cuf_dso_basename(const char *path)
 {
-	const char *slash = path ? strrchr(path, '/') : NULL;
-	return slash ? slash + 1 : path ? path : "";
+	const char *slash;
+	if (!path)
+		return "";
+	slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
 }
 
 bool cuf_dso_name_is(const char *name, const char *prefix)
 {
-	size_t n = strlen(prefix);
-	return name && !strncmp(name, prefix, n) && (name[n] == 0 || name[n] == '.');
+	size_t length = strlen(prefix);
+	return name && !strncmp(name, prefix, length) && (name[length] == 0 || name[length] == '.');
 }
 
 bool cuf_dso_is(const struct link_map *map, const char *prefix)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which loaded object an address belongs to. Contract: lock-free, no allocation, errno untouched (_dl_find_object,
- * glibc 2.35). Texts are borrowed from the loader and die with the object.
+ * Which loaded object an address belongs to, and what that object is called.
+ *
+ * Contract: no lock, no allocation, errno untouched (_dl_find_object, glibc 2.35). Texts are
+ * borrowed from the loader and end with the object.
  */
 #ifndef CUF_DSO_H
 #define CUF_DSO_H
@@ -15,15 +17,20 @@ struct cuf_dso {
 	uintptr_t start, end; /* mapped range */
 };
 
+/* Returns false for code that belongs to no object. */
 bool cuf_dso_at(const void *addr, struct cuf_dso *dso);
 
 /* True when addr is code of the program, or of a preload that the loader searches before us. */
 bool cuf_dso_is_before_us(const void *addr);
 
+/* The dynamic section of an object in dl_iterate_phdr's list, or NULL. */
+const ElfW(Dyn) *cuf_dso_dynamic(const struct dl_phdr_info *object);
+
 /* The last part of a path; "" for NULL. */
 const char *cuf_dso_basename(const char *path);
 
-/* True when the object's file or soname is PREFIX or starts with PREFIX and a dot, e.g. "libcuda.so" and "libcuda.so.1". */
+/* True when the object's file or soname is PREFIX, or starts with PREFIX and a dot. So "libcuda.so"
+ * matches "libcuda.so.1". */
 bool cuf_dso_is(const struct link_map *map, const char *prefix);
 bool cuf_dso_name_is(const char *name, const char *prefix);
 

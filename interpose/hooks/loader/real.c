@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Owns cuf_real and cuf_query: finding what is behind each hook. It never calls dlsym: that is a hook of ours, and
- * the real one is among the things to be found.
+ * Owns cuf_real and cuf_query: finding what is behind each hook. It never calls dlsym, because that
+ * is a hook of ours, and the real one is among the functions to find.
  */
 #include "interpose/hooks/loader/real.h"
 
 #include <link.h>
 #include <string.h>
 #include "interpose/platform/elf_symbol.h"
+#include "interpose/hooks/loader/dso.h"
 
 struct cuf_real cuf_real;
 struct cuf_query cuf_query;
 struct cuf_front cuf_front;
+
+/* ---- the table ---- */
 
 #define SLOT_LIBC(name) (void **)&cuf_real.name
 #define SLOT_CUDA(name) (void **)&cuf_real.name
@@ -20,14 +23,15 @@ struct cuf_front cuf_front;
 #define SLOT_FOREIGN(name) NULL
 
 const struct cuf_row cuf_rows[] = {
-#define HOOK(id, lib, ret, name, params, args, role) { #name, (void *)cuf_hook_##name, SLOT_##lib(name), CUF_LIBRARY_##lib, id },
+#define HOOK(id, lib, ret, name, params, args, role) \
+	{ #name, SLOT_##lib(name), CUF_LIBRARY_##lib, id },
 #include "interpose/abi/hooks.def"
 };
 const unsigned cuf_row_count = sizeof cuf_rows / sizeof *cuf_rows;
 
 static const struct { const char *name; void **slot; } queries[] = {
 #define QUERY(name, params) { #name, (void **)&cuf_query.name },
-#include "interpose/hooks/cuda/query.def"
+#include "interpose/hooks/loader/query.def"
 };
 
 /* ids are on disk: two rows with one id do not compile */
@@ -51,31 +55,36 @@ const struct cuf_row *cuf_row_find(const char *name)
 
 static void store(void **slot, void *value) { __atomic_store_n(slot, value, __ATOMIC_RELAXED); }
 
-/* The definition that comes after ours, as RTLD_NEXT would find it: at start the list of objects is the search order.
- * Not preloaded but linked or opened late, we stand behind libc: then any definition but ours. */
+/* ---- libc ---- */
+
+/* The definition that comes after ours, as RTLD_NEXT would find it: at start, the list of objects is
+ * the search order. When we were linked or opened late, we are behind libc. Then any definition but
+ * ours is taken. */
 static void *next_definition(const struct link_map *self, const char *name)
 {
-	const struct link_map *m = self;
+	const struct link_map *map = self;
 	void *found = NULL;
-	while ((m = m->l_next) && !found)
-		found = cuf_elf_symbol(m->l_addr, m->l_ld, name);
-	for (m = self; !found && (m = m->l_prev);)
-		found = cuf_elf_symbol(m->l_addr, m->l_ld, name);
+	while ((map = map->l_next) && !found)
+		found = cuf_elf_symbol(map->l_addr, map->l_ld, name);
+	for (map = self; !found && (map = map->l_prev);)
+		found = cuf_elf_symbol(map->l_addr, map->l_ld, name);
 	return found;
 }
 
+/* The object list also has objects that only some callers can see. RTLD_NEXT does not find those, so
+ * both must agree. */
 void *cuf_real_behind(const char *name)
 {
 	Dl_info info;
 	struct link_map *self = NULL;
 	void *found = NULL;
-
 	if (!dladdr1((void *)cuf_real_behind, &info, (void **)&self, RTLD_DL_LINKMAP) || !self)
 		return NULL;
 	for (const struct link_map *map = self->l_next; map && !found; map = map->l_next)
 		found = cuf_elf_symbol(map->l_addr, map->l_ld, name);
-	/* The list also holds objects that only some callers can see. RTLD_NEXT does not find those. */
-	return found && found == cuf_real.dlsym(RTLD_NEXT, name) ? found : NULL;
+	if (!found || found != cuf_real.dlsym(RTLD_NEXT, name))
+		return NULL;
+	return found;
 }
 
 /* The first definition of all, if it is not ours. */
@@ -83,7 +92,6 @@ static void *definition_in_front(struct link_map *self, const char *name)
 {
 	struct link_map *map = self;
 	void *found = NULL;
-
 	while (map->l_prev)
 		map = map->l_prev;
 	for (; map != self && !found; map = map->l_next)
@@ -91,28 +99,32 @@ static void *definition_in_front(struct link_map *self, const char *name)
 	return found;
 }
 
-/* glibc's allocator by its other name, should no definition be found. */
+/* glibc's allocator under its other name, in case no definition is found. */
 void *__libc_malloc(size_t) __attribute__((weak));
 void *__libc_calloc(size_t, size_t) __attribute__((weak));
 void *__libc_realloc(void *, size_t) __attribute__((weak));
 void __libc_free(void *) __attribute__((weak));
 void *__libc_memalign(size_t, size_t) __attribute__((weak));
 
+/* Stand-ins for functions that were not found. */
 static void *no_symbol(void *handle, const char *name) { return NULL; }
 static void *no_version(void *handle, const char *name, const char *version) { return NULL; }
 static void *no_open(const char *path, int flags) { return NULL; }
-static void *no_space(Lmid_t space, const char *path, int flags) { return NULL; }
+static void *no_namespace(Lmid_t space, const char *path, int flags) { return NULL; }
 
-static void next_best(void **slot, void *other)
+static void store_if_empty(void **slot, void *other)
 {
 	if (!*slot)
 		store(slot, other);
 }
 
-bool cuf_real_has_allocator(void) { return cuf_real.malloc && cuf_real.calloc && cuf_real.realloc && cuf_real.free; }
+bool cuf_real_has_allocator(void)
+{
+	return cuf_real.malloc && cuf_real.calloc && cuf_real.realloc && cuf_real.free;
+}
 
-/* One allocator or the other, never a mixture: a block of one must not be freed by the other. */
-static void allocator_complete(void)
+/* All functions of one allocator, never a mixture: a block of one must not be freed by another. */
+static void complete_allocator(void)
 {
 	if (cuf_real_has_allocator())
 		return;
@@ -127,48 +139,75 @@ static unsigned resolving;
 
 bool cuf_real_resolving(void) { return __atomic_load_n(&resolving, __ATOMIC_RELAXED) != 0; }
 
+static void resolve_libc(struct link_map *self)
+{
+	store((void **)&cuf_front.realloc, definition_in_front(self, "realloc"));
+	store((void **)&cuf_front.free, definition_in_front(self, "free"));
+	for (unsigned i = 0; i < cuf_row_count; i++)
+		if (cuf_rows[i].library == CUF_LIBRARY_LIBC && !cuf_slot_load(cuf_rows[i].slot))
+			store(cuf_rows[i].slot, next_definition(self, cuf_rows[i].name));
+}
+
 void cuf_real_resolve(void)
 {
 	Dl_info info;
 	struct link_map *self = NULL;
 	__atomic_fetch_add(&resolving, 1, __ATOMIC_RELAXED);
-	if (dladdr1((void *)cuf_real_resolve, &info, (void **)&self, RTLD_DL_LINKMAP) && self) {
-		store((void **)&cuf_front.realloc, definition_in_front(self, "realloc"));
-		store((void **)&cuf_front.free, definition_in_front(self, "free"));
-		for (unsigned i = 0; i < cuf_row_count; i++)
-			if (cuf_rows[i].library == CUF_LIBRARY_LIBC && !cuf_slot_load(cuf_rows[i].slot))
-				store(cuf_rows[i].slot, next_definition(self, cuf_rows[i].name));
-	}
-	allocator_complete();
-	next_best((void **)&cuf_real.dlsym, (void *)no_symbol);
-	next_best((void **)&cuf_real.dlvsym, (void *)no_version);
-	next_best((void **)&cuf_real.dlopen, (void *)no_open);
-	next_best((void **)&cuf_real.dlmopen, (void *)no_space);
+	if (dladdr1((void *)cuf_real_resolve, &info, (void **)&self, RTLD_DL_LINKMAP) && self)
+		resolve_libc(self);
+	complete_allocator();
+	store_if_empty((void **)&cuf_real.dlsym, (void *)no_symbol);
+	store_if_empty((void **)&cuf_real.dlvsym, (void *)no_version);
+	store_if_empty((void **)&cuf_real.dlopen, (void *)no_open);
+	store_if_empty((void **)&cuf_real.dlmopen, (void *)no_namespace);
 	__atomic_fetch_sub(&resolving, 1, __ATOMIC_RELAXED);
 }
 
-/* The driver's own functions, by row. A slot may lead to another preload that stands between us and the driver. */
+/* ---- the allocator behind the hooks ---- */
+
+static struct cuf_dso allocator;
+
+const struct link_map *cuf_real_allocator(void) { return allocator.map; }
+
+const struct link_map *cuf_real_find_allocator(void)
+{
+	if (!cuf_real.malloc || !cuf_dso_at((const void *)cuf_real.malloc, &allocator))
+		allocator.map = NULL;
+	return allocator.map;
+}
+
+bool cuf_real_allocator_holds(const void *addr)
+{
+	return (uintptr_t)addr - allocator.start < allocator.end - allocator.start;
+}
+
+/* ---- the driver ---- */
+
+/* The driver's own functions, by row. A slot may hold the function of another preload that is
+ * between us and the driver. */
 static void *driver_exports[sizeof cuf_rows / sizeof *cuf_rows];
 
-void *cuf_real_driver_hook(const void *export)
+void *cuf_real_driver_export(const struct cuf_row *row)
 {
-	for (unsigned i = 0; export && i < cuf_row_count; i++)
-		if (__atomic_load_n(&driver_exports[i], __ATOMIC_RELAXED) == export)
-			return cuf_rows[i].hook;
-	return NULL;
+	return cuf_slot_load(&driver_exports[row - cuf_rows]);
+}
+
+static void bind_row(unsigned at, void *export)
+{
+	void *behind = NULL;
+	if (export)
+		behind = cuf_real_behind(cuf_rows[at].name);
+	store(&driver_exports[at], export);
+	store(cuf_rows[at].slot, behind ? behind : export);
 }
 
 void cuf_real_bind_driver(const struct link_map *libcuda)
 {
-	for (unsigned i = 0; i < cuf_row_count; i++) {
-		void *export, *behind;
-		if (cuf_rows[i].library != CUF_LIBRARY_CUDA)
-			continue;
-		export = cuf_elf_symbol(libcuda->l_addr, libcuda->l_ld, cuf_rows[i].name);
-		behind = export ? cuf_real_behind(cuf_rows[i].name) : NULL;
-		store(&driver_exports[i], export);
-		store(cuf_rows[i].slot, behind ? behind : export);
-	}
+	uintptr_t bias = libcuda->l_addr;
+	const ElfW(Dyn) *dynamic = libcuda->l_ld;
+	for (unsigned i = 0; i < cuf_row_count; i++)
+		if (cuf_rows[i].library == CUF_LIBRARY_CUDA)
+			bind_row(i, cuf_elf_symbol(bias, dynamic, cuf_rows[i].name));
 	for (unsigned i = 0; i < sizeof queries / sizeof *queries; i++)
-		store(queries[i].slot, cuf_elf_symbol(libcuda->l_addr, libcuda->l_ld, queries[i].name));
+		store(queries[i].slot, cuf_elf_symbol(bias, dynamic, queries[i].name));
 }

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The functions behind the hooks, typed. libc rows: what the process would have got without us, that is the next
- * definition in search order (another preload, jemalloc, libc). Driver rows: the exports of the process's libcuda,
- * filled by driver.c when it is first met; NULL before, and for ever where the driver is too old. Rows of the
- * runtime and of foreign libraries have no one real function: it depends on the caller (bound.h).
+ * The functions behind the hooks, typed.
  *
- * Contract: slots are written once, with the same value by whoever writes them, so no lock is needed to read them.
+ * Rows of libc: what the process would have called without us. That is the next definition in search
+ * order: another preload, jemalloc, libc. Rows of the driver: the exports of the process's libcuda,
+ * NULL until driver.c attaches it, and permanently where the driver is too old. Rows of the runtime
+ * and of frameworks have no single real function, because it depends on the caller (resolve.h).
+ *
+ * Contract: a slot is written with the same value by every writer, so reading needs no lock.
  */
 #ifndef CUF_REAL_H
 #define CUF_REAL_H
 
 #include <stdbool.h>
 #include "interpose/hooks/loader/table.h"
+
+/* ---- the slots ---- */
 
 struct cuf_real {
 #define CUF_SLOT_LIBC(ret, name, params) ret (*name) params;
@@ -22,21 +26,36 @@ struct cuf_real {
 #define HOOK(id, lib, ret, name, params, args, role) CUF_SLOT_##lib(ret, name, params)
 #include "interpose/abi/hooks.def"
 };
-extern struct cuf_real cuf_real __attribute__((visibility("hidden"))); /* a jump through it is one instruction */
+/* hidden: a jump through it is one instruction */
+extern struct cuf_real cuf_real __attribute__((visibility("hidden")));
 
+/* Driver functions that are called but not hooked. */
 struct cuf_query {
 #define QUERY(name, params) CUresult (*name) params;
-#include "interpose/hooks/cuda/query.def"
+#include "interpose/hooks/loader/query.def"
 };
 extern struct cuf_query cuf_query;
 
-enum cuf_library { CUF_LIBRARY_LIBC, CUF_LIBRARY_CUDA, CUF_LIBRARY_CUDART, CUF_LIBRARY_FOREIGN, CUF_LIBRARY_CUFLIGHT };
+static inline void *cuf_slot_load(void *const *slot)
+{
+	return __atomic_load_n(slot, __ATOMIC_RELAXED);
+}
 
-/* One row of the table as data, in the order of hooks.def. slot: NULL for rows of the runtime and of foreign libraries. */
+/* ---- the table as data ---- */
+
+enum cuf_library {
+	CUF_LIBRARY_LIBC,
+	CUF_LIBRARY_CUDA,
+	CUF_LIBRARY_CUDART,
+	CUF_LIBRARY_FOREIGN,
+	CUF_LIBRARY_CUFLIGHT
+};
+
+/* One row of hooks.def, in its order. The addresses of the hooks are in door/rows.c: whoever refers
+ * to them refers to every hook. */
 struct cuf_row {
 	const char *name;
-	void *hook;
-	void **slot;
+	void **slot;             /* of cuf_real; NULL: no single real function */
 	enum cuf_library library;
 	unsigned id;
 };
@@ -46,14 +65,35 @@ extern const unsigned cuf_row_count;
 /* The row of an exported name, or NULL. A linear search: for cold paths. */
 const struct cuf_row *cuf_row_find(const char *name);
 
-/* Finds the libc rows. Allocates nothing and takes no lock of ours; any thread, any number of times, also before our
- * constructor ran. Afterwards dlsym, dlvsym, dlopen, dlmopen and the malloc family can be called, whatever was found. */
+/* ---- filling the slots ---- */
+
+/* Finds the rows of libc and cuf_front. Allocates nothing and takes no lock of ours; any thread, any
+ * number of times, also before our constructor ran. Afterwards dlsym, dlvsym, dlopen, dlmopen and
+ * the malloc family can be called. */
 void cuf_real_resolve(void);
+
+/* True while a thread is inside cuf_real_resolve: an allocation made now comes from the search. */
+bool cuf_real_resolving(void);
+
+/* The definition that the program would reach if we were not there: the next one after ours in the
+ * order of search, as RTLD_NEXT finds it. NULL: none. May change dlerror(). */
+void *cuf_real_behind(const char *name);
+
+/* Fills the rows of the driver and cuf_query with what this libcuda exports under these names. When
+ * another object defines a name between us and libcuda, its definition goes into the row: it is what
+ * the program would have called. */
+struct link_map;
+void cuf_real_bind_driver(const struct link_map *libcuda);
+
+/* What the bound libcuda itself exports for this row; NULL. */
+void *cuf_real_driver_export(const struct cuf_row *row);
+
+/* ---- the allocators around the hooks ---- */
 
 /*
  * An allocator in front of us: the executable's, or an earlier preload's. It owns the blocks that the
- * program frees and resizes. A hook that it does not define itself must pass such a block to it, as
- * libc's function of that name does. NULL where our definition is the first one.
+ * program frees and resizes. A hook that it does not define must pass such a block to it, as libc's
+ * function of that name does. NULL where our definition is the first one.
  */
 struct cuf_front {
 	void *(*realloc)(void *, size_t);
@@ -63,25 +103,12 @@ extern struct cuf_front cuf_front __attribute__((visibility("hidden")));
 
 /* True when all of malloc, calloc, realloc and free were found. */
 bool cuf_real_has_allocator(void);
-/* True while a thread is inside it: an allocation made now comes from the search itself. */
-bool cuf_real_resolving(void);
 
-/*
- * The definition that the program would reach if we were not there: the next one after ours in the
- * order of search, as RTLD_NEXT finds it. NULL: none. May change dlerror().
- */
-void *cuf_real_behind(const char *name);
-
-struct link_map;
-/*
- * Fills the driver rows and cuf_query with what this libcuda exports under exactly these names. A row
- * that another object defines between us and libcuda gets that definition: it is what the program
- * would have called.
- */
-void cuf_real_bind_driver(const struct link_map *libcuda);
-/* The hook of this export of the bound libcuda. NULL: no export, or not hooked. */
-void *cuf_real_driver_hook(const void *export);
-
-static inline void *cuf_slot_load(void *const *slot) { return __atomic_load_n(slot, __ATOMIC_RELAXED); }
+/* The object whose malloc our hook calls; NULL before cuf_real_find_allocator. */
+const struct link_map *cuf_real_allocator(void);
+/* From the constructor, on one thread. Returns what cuf_real_allocator returns afterwards. */
+const struct link_map *cuf_real_find_allocator(void);
+/* True when addr is code of that object. */
+bool cuf_real_allocator_holds(const void *addr);
 
 #endif

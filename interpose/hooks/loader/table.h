@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What abi/hooks.def gives the hooks: ids and prototypes. In C a hook is called cuf_hook_NAME and only its symbol is
- * NAME, so that libc's own declarations of NAME (attributes, nonnull, noreturn) neither clash with nor bend it, and
- * so that nobody calls a hook who means the real function (real.h).
+ * What abi/hooks.def gives the hooks: ids and prototypes.
  *
- * Contract: bodies of roles LABEL, WATCH, BRACKET and PASS of the driver and the runtime, and of the roles of foreign
- * libraries, are generated from the table (cuda_runtime.c, cuda_bracket.c, framework_role.c), all others are written by hand; a row without a body does not link.
+ * In C, a hook is called cuf_hook_NAME and only its symbol is NAME. So libc's own declarations of
+ * NAME, with their attributes, do not apply to it. And nobody calls a hook who means the real
+ * function (real.h).
+ *
+ * Contract: a row without a body does not link. Bodies are generated from the table for the roles
+ * LABEL (cuda_runtime.c), USAGE, WATCH and PASS (cuda_usage_delta.c), and for the roles of framework
+ * libraries (framework_role.c). All others are written by hand.
  */
 #ifndef CUF_TABLE_H
 #define CUF_TABLE_H
@@ -21,7 +24,8 @@ typedef const void *(*cuf_nvtx_export_fn)(uint32_t table);
 
 #define CUF_EXPORT __attribute__((visibility("default")))
 
-#define HOOK(id, lib, ret, name, params, args, role) CUF_EXPORT ret cuf_hook_##name params __asm__(#name);
+#define HOOK(id, lib, ret, name, params, args, role) \
+	CUF_EXPORT ret cuf_hook_##name params __asm__(#name);
 #include "interpose/abi/hooks.def"
 
 enum cuf_hook {

@@ -1,27 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A bump allocator over static memory. Untouched pages of it cost nothing; in most processes all of them stay so,
- * because the real allocator is found without allocating (hooks/real.c).
+ * A bump allocator over static memory. Its pages cost nothing until they are touched. In most
+ * processes none is, because the real allocator is found without allocating (loader/real.c).
  */
 #include "interpose/hooks/malloc/boot_alloc.h"
 
 #include "interpose/platform/laws.h"
 
-#define HEAD_BYTES sizeof(size_t) /* each block's size lies right before it */
+#define HEAD_BYTES sizeof(size_t) /* each block's size is stored right before it */
 
 char cuf_boot_arena[CUF_BOOT_BYTES] __attribute__((aligned(4096)));
 static size_t used;
 
+/* Where a block would start that follows `before` used bytes. */
+static size_t block_offset(size_t before, size_t step)
+{
+	uintptr_t base = (uintptr_t)cuf_boot_arena;
+	return ((base + before + HEAD_BYTES + step - 1) & ~(step - 1)) - base;
+}
+
 void *cuf_boot_alloc(size_t bytes, size_t alignment)
 {
-	size_t step = alignment < 16 ? 16 : alignment, before = __atomic_load_n(&used, __ATOMIC_RELAXED), at;
+	size_t step = alignment < 16 ? 16 : alignment;
+	size_t before = __atomic_load_n(&used, __ATOMIC_RELAXED), at;
 	do {
 		if (before > CUF_BOOT_BYTES || step > CUF_BOOT_BYTES)
 			return NULL;
-		at = (((uintptr_t)cuf_boot_arena + before + HEAD_BYTES + step - 1) & ~(step - 1)) - (uintptr_t)cuf_boot_arena;
+		at = block_offset(before, step);
 		if (at >= CUF_BOOT_BYTES || bytes > CUF_BOOT_BYTES - at)
 			return NULL;
-	} while (!__atomic_compare_exchange_n(&used, &before, at + bytes, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(&used, &before, at + bytes, 1, __ATOMIC_RELAXED,
+					      __ATOMIC_RELAXED));
 	__builtin_memcpy(cuf_boot_arena + at - HEAD_BYTES, &bytes, sizeof bytes);
 	return cuf_boot_arena + at;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory for the moments in which the real allocator is not known: a fixed arena, never given back.
+ * Memory for the moments before the real allocator is known: a fixed arena, never released.
  *
- * Contract: alignment is a power of two; blocks are at least 16-byte aligned and zeroed; NULL when the arena is full
- * (CUF_BOOT_BYTES). cuf_boot_owns tells its blocks apart for ever, so that free, realloc and malloc_usable_size of one
- * may come at any time. No lock; any thread; errno untouched.
+ * Contract: alignment is a power of two. Blocks are zeroed and aligned to at least 16 bytes. NULL
+ * when the arena is full (CUF_BOOT_BYTES). cuf_boot_owns recognises its blocks permanently, so that
+ * free, realloc and malloc_usable_size of one may come at any time. No lock; any thread; errno
+ * untouched.
  */
 #ifndef CUF_BOOT_ALLOC_H
 #define CUF_BOOT_ALLOC_H
@@ -18,8 +19,11 @@
 extern char cuf_boot_arena[CUF_BOOT_BYTES];
 
 void *cuf_boot_alloc(size_t bytes, size_t alignment);
-size_t cuf_boot_size(const void *block); /* as it was asked for; block: one of ours */
+size_t cuf_boot_size(const void *block); /* as requested; block: one of the arena */
 
-static inline bool cuf_boot_owns(const void *p) { return (uintptr_t)p - (uintptr_t)cuf_boot_arena < CUF_BOOT_BYTES; }
+static inline bool cuf_boot_owns(const void *p)
+{
+	return (uintptr_t)p - (uintptr_t)cuf_boot_arena < CUF_BOOT_BYTES;
+}
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An array sorted by address: maps are few and long-lived, so that moving its tail is cheap. */
+/* An array sorted by address. Maps are few and long-lived, so moving its tail is cheap. */
 #include "interpose/hooks/malloc/map_table.h"
 
 #include <string.h>
+#include "interpose/platform/at_fork_child.h"
 #include "interpose/store/dropped.h"
 #include "interpose/store/recording.h"
 #include "interpose/platform/laws.h"
@@ -13,11 +14,13 @@ static struct cuf_map maps[MAPS_MAX];
 static unsigned count;
 static uint32_t locked;
 
-void cuf_map_table_fork(void)
+/* A forked child's recording starts without its parent's maps. */
+static void forget_maps(void)
 {
 	count = 0;
 	locked = 0;
 }
+CUF_AT_FORK_CHILD(forget_maps);
 
 static bool lock(void)
 {
@@ -30,8 +33,8 @@ static bool lock(void)
 
 static void unlock(void) { __atomic_store_n(&locked, 0, __ATOMIC_RELEASE); }
 
-/* The first map that ends behind addr. */
-static unsigned find(uint64_t addr)
+/* The index of the first map that ends behind addr. */
+static unsigned first_behind(uint64_t addr)
 {
 	unsigned low = 0, high = count;
 	while (low < high) {
@@ -46,7 +49,7 @@ static unsigned find(uint64_t addr)
 
 static bool insert(struct cuf_map map)
 {
-	unsigned at = find(map.start);
+	unsigned at = first_behind(map.start);
 	if (count == MAPS_MAX) {
 		cuf_count_dropped(CUF_LOST_HOST_LEDGER);
 		return false;
@@ -67,22 +70,23 @@ bool cuf_map_add(struct cuf_map map)
 	return added;
 }
 
-unsigned cuf_map_take(uint64_t start, uint64_t end, uint64_t piece_bytes_min, struct cuf_map *taken, unsigned max)
+unsigned cuf_map_remove(uint64_t start, uint64_t end, uint64_t piece_bytes_min,
+			struct cuf_map *removed, unsigned max)
 {
 	unsigned at, n = 0;
 	if (!lock())
 		return 0;
-	at = find(start);
+	at = first_behind(start);
 	while (n < max && at + n < count && maps[at + n].start < end) {
-		taken[n] = maps[at + n];
+		removed[n] = maps[at + n];
 		n++;
 	}
 	memmove(&maps[at], &maps[at + n], (count - at - n) * sizeof *maps);
 	count -= n;
-	if (n && taken[0].start < start && start - taken[0].start >= piece_bytes_min)
-		insert((struct cuf_map){ taken[0].start, start, taken[0].file });
-	if (n && taken[n - 1].end > end && taken[n - 1].end - end >= piece_bytes_min)
-		insert((struct cuf_map){ end, taken[n - 1].end, taken[n - 1].file });
+	if (n && removed[0].start < start && start - removed[0].start >= piece_bytes_min)
+		insert((struct cuf_map){ removed[0].start, start, removed[0].file });
+	if (n && removed[n - 1].end > end && removed[n - 1].end - end >= piece_bytes_min)
+		insert((struct cuf_map){ end, removed[n - 1].end, removed[n - 1].file });
 	unlock();
 	return n;
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What mmap=1 knows of the program's maps. Contract: adds lines to a bounded text; nothing with mmap=0.
+ * Statistics of the program's maps, known with mmap=1. Contract: adds "key=number" lines to a
+ * bounded text; adds nothing with mmap=0.
  */
 #ifndef CUF_MMAP_H
 #define CUF_MMAP_H
 
 #include "interpose/platform/say.h"
 
-void cuf_mmap_books(struct cuf_text *text);
+void cuf_mmap_stats(struct cuf_text *text);
 
 #endif

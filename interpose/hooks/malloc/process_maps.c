@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums /proc/self/smaps, line by line, in one fixed buffer. */
+/* Adds up /proc/self/smaps, line by line, in one fixed buffer. */
 #include "interpose/hooks/malloc/process_maps.h"
 
 #include <string.h>
@@ -28,8 +28,8 @@ static uint64_t hex(const char *text)
 	}
 }
 
-/* Where the resident bytes of a mapping go that begins here and has this name. */
-static uint64_t *sort_of(struct cuf_process_maps *maps, uint64_t start, const char *path)
+/* The sum to which the resident bytes of this mapping belong. */
+static uint64_t *sum_of(struct cuf_process_maps *maps, uint64_t start, const char *path)
 {
 	if (start - (uintptr_t)cuf_recording.base < cuf_recording.bytes)
 		return &maps->recorder_bytes;
@@ -41,7 +41,8 @@ static uint64_t *sort_of(struct cuf_process_maps *maps, uint64_t start, const ch
 		return &maps->stack_bytes;
 	if (*path == '[')
 		return &maps->anonymous_bytes;
-	if (begins(path, "/dev/shm/") || begins(path, "/memfd:") || begins(path, "/SYSV") || begins(path, "/dev/zero"))
+	if (begins(path, "/dev/shm/") || begins(path, "/memfd:") || begins(path, "/SYSV") ||
+	    begins(path, "/dev/zero"))
 		return &maps->shared_bytes;
 	return &maps->file_bytes;
 }
@@ -57,7 +58,7 @@ static uint64_t bytes_of(const char *line)
 	return kib * 1024;
 }
 
-/* The name in "start-end perms offset device inode   name": behind the fifth field. */
+/* The name in "start-end perms offset device inode   name" comes after the fifth field. */
 static const char *name_of(const char *line)
 {
 	for (unsigned field = 0; field < 5; field++) {
@@ -69,14 +70,15 @@ static const char *name_of(const char *line)
 	return line;
 }
 
-static void take_line(struct cuf_process_maps *maps, uint64_t **sort, const char *line)
+/* A line that starts with an address begins a mapping; the lines after it are its figures. */
+static void parse_line(struct cuf_process_maps *maps, uint64_t **sum, const char *line)
 {
 	bool is_head = (*line >= '0' && *line <= '9') || (*line >= 'a' && *line <= 'f');
 	if (is_head) {
-		*sort = sort_of(maps, hex(line), name_of(line));
+		*sum = sum_of(maps, hex(line), name_of(line));
 		maps->map_count++;
 	} else if (begins(line, "Rss:")) {
-		**sort += bytes_of(line);
+		**sum += bytes_of(line);
 		maps->rss_bytes += bytes_of(line);
 	} else if (begins(line, "Pss:")) {
 		maps->pss_bytes += bytes_of(line);
@@ -84,21 +86,21 @@ static void take_line(struct cuf_process_maps *maps, uint64_t **sort, const char
 		maps->private_dirty_bytes += bytes_of(line);
 	} else if (begins(line, "Swap:")) {
 		maps->swap_bytes += bytes_of(line);
-	} else if (begins(line, "Anonymous:") && *sort == &maps->file_bytes) {
+	} else if (begins(line, "Anonymous:") && *sum == &maps->file_bytes) {
 		maps->file_bytes -= bytes_of(line); /* it was in the mapping's Rss, which comes first */
 		maps->file_private_bytes += bytes_of(line);
 	}
 }
 
-/* Whole lines of the buffer; what is left over moves to its front. Returns its length. */
-static size_t take_lines(struct cuf_process_maps *maps, uint64_t **sort, size_t used)
+/* Parses the whole lines of the buffer. The rest moves to its front; returns the length of the rest. */
+static size_t parse_lines(struct cuf_process_maps *maps, uint64_t **sum, size_t used)
 {
 	size_t at = 0;
 	for (char *end; (end = memchr(buffer + at, '\n', used - at)); at = (size_t)(end - buffer) + 1) {
 		*end = 0;
-		take_line(maps, sort, buffer + at);
+		parse_line(maps, sum, buffer + at);
 	}
-	if (!at && used == BUFFER_BYTES) /* no line of smaps is this long: a path of 16 KiB; drop it */
+	if (!at && used == BUFFER_BYTES) /* a path of 16 KiB: the line is dropped */
 		return 0;
 	memmove(buffer, buffer + at, used - at);
 	return used - at;
@@ -106,14 +108,14 @@ static size_t take_lines(struct cuf_process_maps *maps, uint64_t **sort, size_t 
 
 bool cuf_process_maps_read(struct cuf_process_maps *maps)
 {
-	uint64_t until_ns = cuf_now_ns() + CUF_MAPS_NS_MAX, nowhere = 0, *sort = &nowhere;
+	uint64_t until_ns = cuf_now_ns() + CUF_MAPS_NS_MAX, unused = 0, *sum = &unused;
 	long fd, got = 0;
 	size_t used = 0;
 	*maps = (struct cuf_process_maps){ .whole = false };
 	fd = cuf_open("/proc/self/smaps", O_RDONLY, 0);
 	if (fd >= 0) {
 		while ((got = cuf_sys_read((int)fd, buffer + used, BUFFER_BYTES - used)) > 0) {
-			used = take_lines(maps, &sort, used + (size_t)got);
+			used = parse_lines(maps, &sum, used + (size_t)got);
 			if (cuf_now_ns() > until_ns)
 				break;
 		}

@@ -1,26 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The life of the process: where its end begins. Exit handlers free in bulk what the program held, so the moment
- * before them is marked, and the driver is asked its last words there, while a context still answers.
+ * Where the end of the process begins. Exit handlers free in bulk what the program held. So the
+ * moment before them is marked, and the driver is queried a last time there, while a context still
+ * answers.
  *
- * Not seen, because glibc calls these inside itself: execl and its kin, the abort of a failed assert or of malloc's own
- * checks, raw system calls. Such recordings end like those of a killed process.
+ * glibc calls some of these functions inside itself: execl and its kin, the abort of a failed assert
+ * or of malloc's checks. Those calls, and raw system calls, are not seen. Such a recording ends like
+ * that of a killed process.
  */
 #include "interpose/hooks/process/process.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <sys/syscall.h>
-#include "interpose/record/recorder.h"
 #include "interpose/platform/sys.h"
-#include "interpose/hooks/malloc/allocator.h"
-#include "interpose/hooks/cuda/cuda.h"
+#include "interpose/record/recorder.h"
+#include "interpose/hooks/cuda/cuda_view.h"
 #include "interpose/hooks/loader/real.h"
+#include "interpose/hooks/malloc/allocator.h"
 
 #define FRAME __builtin_frame_address(0)
 
-static bool is_recorded(void) { return (uint32_t)cuf_sys(SYS_getpid, 0, 0, 0, 0, 0, 0) == cuf_state_pid(); }
+static bool is_recorded(void)
+{
+	return (uint32_t)cuf_sys(SYS_getpid, 0, 0, 0, 0, 0, 0) == cuf_state_pid();
+}
 
-/* A call is opened for its side effect: it is what makes a forked child begin a recording of its own. */
+/* A call is opened for its side effect: it makes a forked child begin its recording. */
 bool cuf_process_is_recorded(unsigned hook)
 {
 	struct cuf_call call;
@@ -36,22 +42,29 @@ static void need(void *const *slot)
 }
 #define NEED(name) need((void **)&cuf_real.name)
 
-/* The process ends here, whatever the function behind the hook would have done. */
+/* For a hook that must not return and whose real function is missing. */
 __attribute__((noreturn)) static void leave(int status)
 {
 	for (;;)
 		cuf_sys(SYS_exit_group, status, 0, 0, 0, 0, 0);
 }
 
-/* ask: the driver and the allocator may be asked; not where the process may be in any state (_exit, abort). */
-static void end(unsigned kind, int status, unsigned hook, bool ask, void *frame)
+/* ---- the last words ---- */
+
+/* For ends at which the driver and the allocator may be queried. */
+static void query_both(unsigned hook, void *frame)
 {
-	if (!is_recorded()) /* a vfork child, or a forked one that did nothing worth a recording */
+	cuf_devices_end(hook, frame);
+	cuf_allocator_read(CUF_MOMENT_END, frame);
+}
+
+/* query: not at _exit and abort, where the process may be in any state. */
+static void record_end(unsigned kind, int status, unsigned hook, bool query, void *frame)
+{
+	if (!is_recorded()) /* a vfork child, or a forked one without a recording */
 		return;
-	if (ask) {
-		cuf_devices_end(hook, frame);
-		cuf_allocator_read(CUF_MOMENT_END, frame);
-	}
+	if (query)
+		query_both(hook, frame);
 	cuf_end_begin(kind, (uint64_t)(unsigned)status);
 	cuf_end_verdict();
 }
@@ -63,11 +76,12 @@ static cuf_program_fn program_main;
 static int watched_main(int argc, char **argv, char **environment)
 {
 	int status = program_main(argc, argv, environment);
-	end(CUF_END_EXIT, status & 0xff, CUF_HOOK___libc_start_main, true, FRAME);
+	record_end(CUF_END_EXIT, status & 0xff, CUF_HOOK___libc_start_main, true, FRAME);
 	return status;
 }
 
-int cuf_hook___libc_start_main(cuf_program_fn program, int argc, char **argv, cuf_void_fn init, cuf_void_fn fini, cuf_void_fn rtld_fini, void *stack_end)
+int cuf_hook___libc_start_main(cuf_program_fn program, int argc, char **argv, cuf_void_fn init,
+			       cuf_void_fn fini, cuf_void_fn rtld_fini, void *stack_end)
 {
 	NEED(__libc_start_main);
 	if (!cuf_real.__libc_start_main)
@@ -80,7 +94,7 @@ int cuf_hook___libc_start_main(cuf_program_fn program, int argc, char **argv, cu
 
 void cuf_hook_exit(int status)
 {
-	end(CUF_END_EXIT, status & 0xff, CUF_HOOK_exit, true, FRAME);
+	record_end(CUF_END_EXIT, status & 0xff, CUF_HOOK_exit, true, FRAME);
 	NEED(exit);
 	if (cuf_real.exit)
 		cuf_real.exit(status);
@@ -89,7 +103,7 @@ void cuf_hook_exit(int status)
 
 void cuf_hook_quick_exit(int status)
 {
-	end(CUF_END_EXIT, status & 0xff, CUF_HOOK_quick_exit, true, FRAME);
+	record_end(CUF_END_EXIT, status & 0xff, CUF_HOOK_quick_exit, true, FRAME);
 	NEED(quick_exit);
 	if (cuf_real.quick_exit)
 		cuf_real.quick_exit(status);
@@ -98,7 +112,7 @@ void cuf_hook_quick_exit(int status)
 
 void cuf_hook__exit(int status)
 {
-	end(CUF_END_FAST, status & 0xff, CUF_HOOK__exit, false, FRAME);
+	record_end(CUF_END_FAST, status & 0xff, CUF_HOOK__exit, false, FRAME);
 	NEED(_exit);
 	if (cuf_real._exit)
 		cuf_real._exit(status);
@@ -107,7 +121,7 @@ void cuf_hook__exit(int status)
 
 void cuf_hook__Exit(int status)
 {
-	end(CUF_END_FAST, status & 0xff, CUF_HOOK__Exit, false, FRAME);
+	record_end(CUF_END_FAST, status & 0xff, CUF_HOOK__Exit, false, FRAME);
 	NEED(_Exit);
 	if (cuf_real._Exit)
 		cuf_real._Exit(status);
@@ -116,34 +130,32 @@ void cuf_hook__Exit(int status)
 
 void cuf_hook_abort(void)
 {
-	end(CUF_END_ABORT, SIGABRT, CUF_HOOK_abort, false, FRAME);
+	record_end(CUF_END_ABORT, SIGABRT, CUF_HOOK_abort, false, FRAME);
 	NEED(abort);
 	if (cuf_real.abort)
 		cuf_real.abort();
 	leave(128 + SIGABRT);
 }
 
-/* ---- exec: the image goes, unless the call fails ---- */
+/* ---- exec: the image is replaced, unless the call fails ---- */
 
-struct image_change { bool marked; };
-
-static struct image_change exec_begin(void)
+static bool mark_exec(void)
 {
-	struct image_change change = { is_recorded() };
-	if (change.marked)
-		cuf_end_begin(CUF_END_EXEC, 0);
-	return change;
+	if (!is_recorded())
+		return false;
+	cuf_end_begin(CUF_END_EXEC, 0);
+	return true;
 }
 
-/* Only a failed exec comes back. */
-static int exec_failed(struct image_change change, int result)
+/* Only a failed exec returns. */
+static int exec_failed(bool marked, int result)
 {
-	if (change.marked)
+	if (marked)
 		cuf_end_undo();
 	return result;
 }
 
-static int no_such_call(void)
+static int no_such_function(void)
 {
 	errno = ENOSYS;
 	return -1;
@@ -151,18 +163,32 @@ static int no_such_call(void)
 
 #define EXEC(name, ...) \
 	do { \
+		bool marked; \
 		NEED(name); \
 		if (!cuf_real.name) \
-			return no_such_call(); \
-		struct image_change change = exec_begin(); \
-		return exec_failed(change, cuf_real.name(__VA_ARGS__)); \
+			return no_such_function(); \
+		marked = mark_exec(); \
+		return exec_failed(marked, cuf_real.name(__VA_ARGS__)); \
 	} while (0)
 
-int cuf_hook_execve(const char *path, char *const *argv, char *const *envp) { EXEC(execve, path, argv, envp); }
+int cuf_hook_execve(const char *path, char *const *argv, char *const *envp)
+{
+	EXEC(execve, path, argv, envp);
+}
+
 int cuf_hook_execv(const char *path, char *const *argv) { EXEC(execv, path, argv); }
 int cuf_hook_execvp(const char *file, char *const *argv) { EXEC(execvp, file, argv); }
-int cuf_hook_execvpe(const char *file, char *const *argv, char *const *envp) { EXEC(execvpe, file, argv, envp); }
-int cuf_hook_fexecve(int fd, char *const *argv, char *const *envp) { EXEC(fexecve, fd, argv, envp); }
+
+int cuf_hook_execvpe(const char *file, char *const *argv, char *const *envp)
+{
+	EXEC(execvpe, file, argv, envp);
+}
+
+int cuf_hook_fexecve(int fd, char *const *argv, char *const *envp)
+{
+	EXEC(fexecve, fd, argv, envp);
+}
+
 int cuf_hook_execveat(int dirfd, const char *path, char *const *argv, char *const *envp, int flags)
 {
 	EXEC(execveat, dirfd, path, argv, envp, flags);

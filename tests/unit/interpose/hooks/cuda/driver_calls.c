@@ -326,7 +326,7 @@ static void test_graph__a_captured_allocation_is_a_node_until_launched(void **st
 	cuf_hook_cuMemFreeAsync(0x50000000, (CUstream)0x10);
 	fake.capturing = false;
 	cuf_hook_cuStreamEndCapture((CUstream)0x10, NULL);
-	assert_false(cuf_capturing_somewhere());
+	assert_false(cuf_is_capturing());
 	assert_false(is_live(CUF_SPACE_DEVICE, 0x50000000));
 	assert_int_equal(cuf_recording.header->unknown_frees, unknown);
 	fake.graph_reserved = 6 * MIB;

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory that the driver allocates for itself: contexts, modules, limits, instantiated graphs. No
+ * interface reports its size. So free memory is read before and after such a call (role USAGE). A
+ * decrease is added to one growing entry for each device and function.
+ *
+ * Calls of role WATCH are recorded only when they fail for lack of memory, those of role PASS never.
+ * All bodies of these three roles are generated here from the hook table.
+ */
+#include "interpose/hooks/cuda/cuda.h"
+
+#include "interpose/platform/at_fork_child.h"
+
+/* The rows of role USAGE, counted: each has a column in driver_bytes. */
+enum {
+#define CUF_COLUMN_USAGE(name) COLUMN_##name,
+#define CUF_COLUMN_ALLOC(name)
+#define CUF_COLUMN_FREE(name)
+#define CUF_COLUMN_MAP(name)
+#define CUF_COLUMN_UNMAP(name)
+#define CUF_COLUMN_POOL(name)
+#define CUF_COLUMN_GRAPH(name)
+#define CUF_COLUMN_RESET(name)
+#define CUF_COLUMN_QUERY(name)
+#define CUF_COLUMN_LOOKUP(name)
+#define CUF_COLUMN_WATCH(name)
+#define CUF_COLUMN_PASS(name)
+#define CUF_COLUMN_LIBC(role, name)
+#define CUF_COLUMN_CUDART(role, name)
+#define CUF_COLUMN_FOREIGN(role, name)
+#define CUF_COLUMN_CUFLIGHT(role, name)
+#define CUF_COLUMN_CUDA(role, name) CUF_COLUMN_##role(name)
+#define HOOK(id, lib, ret, name, params, args, role) CUF_COLUMN_##lib(role, name)
+#include "interpose/abi/hooks.def"
+	COLUMNS
+};
+
+static uint64_t driver_bytes[CUF_DEVICES_MAX][COLUMNS];
+
+void cuf_usage_deltas_forget(int device)
+{
+	if (device < 0 || device >= (int)CUF_DEVICES_MAX)
+		return;
+	for (unsigned i = 0; i < COLUMNS; i++)
+		__atomic_store_n(&driver_bytes[device][i], 0, __ATOMIC_RELAXED);
+}
+
+static void forget_all_devices(void)
+{
+	for (int device = 0; device < (int)CUF_DEVICES_MAX; device++)
+		cuf_usage_deltas_forget(device);
+}
+CUF_AT_FORK_CHILD(forget_all_devices);
+
+/* ---- the measurement around a call ---- */
+
+struct usage_delta {
+	int device;              /* -1: free memory could not be read before the call */
+	uint64_t free_bytes;
+	uint64_t changes;
+};
+
+/* Free memory can be read only where a context is current and no stream captures. */
+static void usage_delta_begin(struct cuf_call *call, struct usage_delta *delta)
+{
+	uint64_t total_bytes;
+	int saved = errno, device;
+	delta->device = -1;
+	delta->changes = cuf_changes_seen();
+	if (call->thread && !cuf_is_capturing()) {
+		device = cuf_device_current();
+		if (device < (int)CUF_DEVICES_MAX &&
+		    cuf_memory_of(device, &delta->free_bytes, &total_bytes))
+			delta->device = device;
+	}
+	errno = saved;
+}
+
+static void add_to_entry(struct cuf_call *call, int device, unsigned hook, unsigned column,
+			 uint64_t bytes)
+{
+	struct cuf_request level = { .aux = hook, .kind = CUF_KIND_CONTEXT, .device = (uint8_t)device,
+				     .flags = CUF_EVENT_CONTEXT_BOUND | CUF_EVENT_ESTIMATED };
+	level.bytes = __atomic_add_fetch(&driver_bytes[device][column], bytes, __ATOMIC_RELAXED);
+	level.context = cuf_context_fold(cuf_context_current());
+	cuf_level_set(call, &level, (uint64_t)(device + 1) << 16 | hook);
+}
+
+static void usage_delta_measure(struct cuf_call *call, const struct usage_delta *delta,
+				unsigned hook, unsigned column)
+{
+	uint64_t free_bytes, total_bytes;
+	int device = cuf_device_current();
+	if (device < 0 || device >= (int)CUF_DEVICES_MAX || cuf_is_capturing() ||
+	    !cuf_memory_of(device, &free_bytes, &total_bytes))
+		return;
+	cuf_device_announce(device);
+	cuf_device_free_seen(call, (unsigned)device, free_bytes, total_bytes);
+	/* when another thread allocated or freed meanwhile, the difference is not only this call's */
+	if (device == delta->device && free_bytes < delta->free_bytes &&
+	    cuf_changes_seen() == delta->changes)
+		add_to_entry(call, device, hook, column, delta->free_bytes - free_bytes);
+}
+
+static CUresult usage_delta_done(struct cuf_call *call, const struct usage_delta *delta,
+				 unsigned hook, unsigned column, CUresult result)
+{
+	int saved = errno;
+	if (call->thread && result == CUDA_SUCCESS)
+		usage_delta_measure(call, delta, hook, column);
+	else if (call->thread && result == CUDA_ERROR_OUT_OF_MEMORY)
+		cuf_unsized_failure(call, CUF_KIND_CONTEXT, result);
+	errno = saved;
+	return cuf_done(call, result);
+}
+
+/* ---- generated bodies ---- */
+
+#define BODY_USAGE(name, params, args) \
+	CUresult cuf_hook_##name params \
+	{ \
+		struct usage_delta delta; \
+		CUF_CALL(name); \
+		usage_delta_begin(&call, &delta); \
+		CUresult result = cuf_real.name args; \
+		return usage_delta_done(&call, &delta, CUF_HOOK_##name, COLUMN_##name, result); \
+	}
+
+/* Launches are frequent: nothing is done before the call, and after a success one comparison. */
+#define BODY_WATCH(name, params, args) \
+	CUresult cuf_hook_##name params \
+	{ \
+		if (__builtin_expect(!cuf_real.name, 0) && !cuf_driver_has((void **)&cuf_real.name)) \
+			return cuf_driver_refusal(); \
+		CUresult result = cuf_real.name args; \
+		return cuf_watch_done(CUF_HOOK_##name, result, __builtin_frame_address(0)); \
+	}
+
+#define BODY_PASS(name, params, args) \
+	CUresult cuf_hook_##name params \
+	{ \
+		if (__builtin_expect(!cuf_real.name, 0) && !cuf_driver_has((void **)&cuf_real.name)) \
+			return cuf_driver_refusal(); \
+		return cuf_real.name args; \
+	}
+
+#define BODY_ALLOC(name, params, args)
+#define BODY_FREE(name, params, args)
+#define BODY_MAP(name, params, args)
+#define BODY_UNMAP(name, params, args)
+#define BODY_POOL(name, params, args)
+#define BODY_GRAPH(name, params, args)
+#define BODY_RESET(name, params, args)
+#define BODY_QUERY(name, params, args)
+#define BODY_LOOKUP(name, params, args)
+#define LIBRARY_LIBC(role, name, params, args)
+#define LIBRARY_CUDART(role, name, params, args)
+#define LIBRARY_CUFLIGHT(role, name, params, args)
+#define LIBRARY_FOREIGN(role, name, params, args)
+#define LIBRARY_CUDA(role, name, params, args) BODY_##role(name, params, args)
+#define HOOK(id, lib, ret, name, params, args, role) LIBRARY_##lib(role, name, params, args)
+#include "interpose/abi/hooks.def"
