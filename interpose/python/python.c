@@ -1,53 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the interpreter and this thread's state in it. Owns whether Python frames are read at all. Must never call into
- * the interpreter beyond the three questions of struct cuf_python, each of which is one or two loads there.
+ * Finds the interpreter and this thread's state in it, and merges its frames into native stacks.
+ * Owns whether Python frames are read at all. Must never call into the interpreter except for the
+ * three questions of struct cuf_python, each of which is one or two loads there.
  */
 #include "interpose/python/python.h"
 
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
-#include "interpose/platform/elf_symbol.h"
-#include "interpose/store/meta.h"
 #include "interpose/code/modules.h"
+#include "interpose/platform/elf_symbol.h"
 #include "interpose/platform/options.h"
-#include "interpose/python/python_parts.h"
 #include "interpose/platform/readable.h"
-#include "interpose/store/recording.h"
 #include "interpose/platform/say.h"
 #include "interpose/platform/sys.h"
+#include "interpose/python/python_parts.h"
+#include "interpose/store/meta.h"
+#include "interpose/store/recording.h"
 #include "interpose/platform/laws.h"
 
-/* Walks that are checked load by load, and how many later ones may go wrong before none is trusted. */
-enum { SLOTS_MAX = 8192, CHECKED_WALKS = 64, DAMAGES_MAX = 256 };
+enum {
+	SLOTS_MAX = 8192,
+	/* walks that are checked load by load */
+	CHECKED_WALKS = 64,
+	/* how many later ones may go wrong before none is trusted */
+	DAMAGES_MAX = 256
+};
 
 struct cuf_python cuf_python;
-static struct cuf_python_thread *threads[SLOTS_MAX]; /* by slot */
-static enum cuf_python_state state_known; /* of this process; written into each recording */
+/* by slot */
+static struct cuf_python_thread *threads[SLOTS_MAX];
+/* of this process; written into each recording */
+static enum cuf_python_state process_state;
 static char note[160];
 static uint32_t looking, walks, damages, unloads;
-static bool may_go; /* it was loaded later, so it can be unloaded */
+/* it was loaded after the start, so it can be unloaded */
+static bool may_be_unloaded;
 
 extern struct r_debug _r_debug __attribute__((weak));
 
-/* ---- what the recording says of it ---- */
+/* ---- what the recording states about it ---- */
 
 static void publish(void)
 {
 	if (!cuf_recording.header)
 		return;
-	cuf_recording.header->python_state = state_known;
+	cuf_recording.header->python_state = process_state;
 	if (*note)
 		cuf_meta_text(CUF_META_NOTE, CUF_NOTE_PYTHON, note, strlen(note));
 }
 
-void cuf_python_off(enum cuf_python_state state, const char *why)
+/* No Python frames from now on, and why. */
+static void turn_off(enum cuf_python_state state, const char *why)
 {
-	__atomic_store_n(&cuf_python.on, 0, __ATOMIC_RELAXED);
-	if (__atomic_exchange_n(&state_known, state, __ATOMIC_RELAXED) == state)
-		return;
 	CUF_TEXT(text, sizeof note);
+
+	__atomic_store_n(&cuf_python.on, 0, __ATOMIC_RELAXED);
+	if (__atomic_exchange_n(&process_state, state, __ATOMIC_RELAXED) == state)
+		return;
 	cuf_text_add(&text, why);
 	memcpy(note, text.at, text.used + 1);
 	publish();
@@ -55,111 +66,148 @@ void cuf_python_off(enum cuf_python_state state, const char *why)
 
 /* ---- finding it ---- */
 
-static uint32_t version_of(uintptr_t bias, const ElfW(Dyn) *dynamic)
+/* "3.11.4 (main, ...)" as PY_VERSION_HEX, without its lower half. */
+static uint32_t parse_version(const char *text)
 {
-	const unsigned long *number = cuf_elf_symbol(bias, dynamic, "Py_Version"); /* 3.11 and later */
-	const char *(*text)(void), *at;
 	uint32_t part[2] = { 0, 0 };
-	if (number)
-		return (uint32_t)*number;
-	text = (const char *(*)(void))cuf_elf_symbol(bias, dynamic, "Py_GetVersion"); /* composes it of constants */
-	at = text ? text() : "";
-	for (unsigned i = 0; i < 2; i++, at += *at == '.')
-		for (; *at >= '0' && *at <= '9' && part[i] < 100; at++)
-			part[i] = part[i] * 10 + (uint32_t)(*at - '0');
+
+	for (unsigned i = 0; i < 2; i++, text += *text == '.')
+		for (; *text >= '0' && *text <= '9' && part[i] < 100; text++)
+			part[i] = part[i] * 10 + (uint32_t)(*text - '0');
 	return part[0] << 24 | part[1] << 16;
 }
 
-static void say_version(uint32_t version)
+/* Py_Version exists from 3.11 on. Py_GetVersion composes its text of constants. */
+static uint32_t version_of(uintptr_t bias, const ElfW(Dyn) *dynamic)
+{
+	const unsigned long *number = cuf_elf_symbol(bias, dynamic, "Py_Version");
+	const char *(*text)(void);
+
+	if (number)
+		return (uint32_t)*number;
+	text = (const char *(*)(void))cuf_elf_symbol(bias, dynamic, "Py_GetVersion");
+	return parse_version(text ? text() : "");
+}
+
+static void turn_off_for_version(uint32_t version)
 {
 	CUF_TEXT(text, sizeof note);
+
 	cuf_text_add(&text, "Python ");
 	cuf_text_number(&text, version >> 24);
 	cuf_text_add(&text, ".");
 	cuf_text_number(&text, version >> 16 & 0xff);
-	cuf_text_add(&text, ": how it keeps its frames is not known to this recorder");
-	*(text.at + text.used) = 0;
-	cuf_python_off(CUF_PYTHON_UNKNOWN, text.at);
+	cuf_text_add(&text, ": frame layout not supported");
+	turn_off(CUF_PYTHON_UNKNOWN, text.at);
 }
 
-/* The symbols, into *p. false: not all are there. */
-static bool read_symbols(uintptr_t bias, const ElfW(Dyn) *dynamic, struct cuf_python *p)
+/* The first of two names that the object defines. */
+static void *find_either(uintptr_t bias, const ElfW(Dyn) *dynamic, const char *first,
+			 const char *second)
+{
+	void *found = cuf_elf_symbol(bias, dynamic, first);
+
+	return found ? found : cuf_elf_symbol(bias, dynamic, second);
+}
+
+/* Reads the symbols into *python. false: some are missing. */
+static bool read_symbols(uintptr_t bias, const ElfW(Dyn) *dynamic, struct cuf_python *python)
 {
 	struct cuf_object object;
 	size_t eval_bytes = 0;
-	void *current = cuf_elf_symbol(bias, dynamic, "PyThreadState_GetUnchecked"), *finalizing = cuf_elf_symbol(bias, dynamic, "Py_IsFinalizing");
-	if (!current)
-		current = cuf_elf_symbol(bias, dynamic, "_PyThreadState_UncheckedGet");
-	if (!finalizing)
-		finalizing = cuf_elf_symbol(bias, dynamic, "_Py_IsFinalizing");
-	p->own_state = (void *(*)(void))cuf_elf_symbol(bias, dynamic, "PyGILState_GetThisThreadState");
-	p->current_state = (void *(*)(void))current;
-	p->is_finalizing = (int (*)(void))finalizing;
-	p->code_type = (uintptr_t)cuf_elf_symbol(bias, dynamic, "PyCode_Type");
-	p->text_type = (uintptr_t)cuf_elf_symbol(bias, dynamic, "PyUnicode_Type");
-	p->bytes_type = (uintptr_t)cuf_elf_symbol(bias, dynamic, "PyBytes_Type");
-	p->eval_start = (uintptr_t)cuf_elf_symbol_bytes(bias, dynamic, "_PyEval_EvalFrameDefault", &eval_bytes);
-	p->eval_end = p->eval_start + eval_bytes;
-	if (!cuf_object_find(p->code_type, &object))
+	void *own = cuf_elf_symbol(bias, dynamic, "PyGILState_GetThisThreadState");
+	void *current = find_either(bias, dynamic, "PyThreadState_GetUnchecked",
+				    "_PyThreadState_UncheckedGet");
+	void *finalizing = find_either(bias, dynamic, "Py_IsFinalizing", "_Py_IsFinalizing");
+	void *eval = cuf_elf_symbol_bytes(bias, dynamic, "_PyEval_EvalFrameDefault", &eval_bytes);
+
+	python->own_state = (void *(*)(void))own;
+	python->current_state = (void *(*)(void))current;
+	python->is_finalizing = (int (*)(void))finalizing;
+	python->code_type = (uintptr_t)cuf_elf_symbol(bias, dynamic, "PyCode_Type");
+	python->text_type = (uintptr_t)cuf_elf_symbol(bias, dynamic, "PyUnicode_Type");
+	python->bytes_type = (uintptr_t)cuf_elf_symbol(bias, dynamic, "PyBytes_Type");
+	python->eval_start = (uintptr_t)eval;
+	python->eval_end = python->eval_start + eval_bytes;
+	if (!cuf_object_find(python->code_type, &object))
 		return false;
-	p->object_start = object.start;
-	p->object_end = object.end;
-	return p->own_state && p->current_state && p->code_type && p->text_type && p->bytes_type && p->eval_start;
+	python->object_start = object.start;
+	python->object_end = object.end;
+	return own && current && eval && python->code_type && python->text_type &&
+	       python->bytes_type;
 }
 
-/* The first interpreter, into cuf_python. false: of a version that is not known, or not all of it is there. */
-static bool take(uintptr_t bias, const ElfW(Dyn) *dynamic, uint32_t version)
+/* Reads the interpreter into cuf_python. false: an unknown version, or a part of it is missing. */
+static bool read_interpreter(uintptr_t bias, const ElfW(Dyn) *dynamic, uint32_t version)
 {
 	uint64_t runtime[CUF_PYTHON_OFFSETS_BYTES / 8] = { 0 };
 	struct cuf_python found = { .generation = cuf_python.generation };
 	uintptr_t at = (uintptr_t)cuf_elf_symbol(bias, dynamic, "_PyRuntime");
-	if (!at || !cuf_readable_copy(runtime, at, sizeof runtime) || !cuf_python_layout_of(version, runtime, &found.layout) ||
+
+	if (!at || !cuf_readable_copy(runtime, at, sizeof runtime) ||
+	    !cuf_python_layout_of(version, runtime, &found.layout) ||
 	    !read_symbols(bias, dynamic, &found))
 		return false;
-	/* sampled mode reads few stacks, and leaves the interpreter as it is */
-	found.frees_counted = cuf_options.host == CUF_HOST_FULL && !found.layout.code_version && found.layout.minor < 12 &&
-	                      cuf_python_count_frees(found.code_type);
+	/* sampled mode reads few stacks, and leaves the interpreter unchanged */
+	found.frees_counted = cuf_options.host == CUF_HOST_FULL && !found.layout.code_version &&
+			      found.layout.minor < 12 && cuf_python_count_frees(found.code_type);
 	found.walks = cuf_python_walks_for(&found.layout, found.frees_counted);
 	cuf_python = found;
 	return true;
 }
 
-static void meet(uintptr_t bias, const ElfW(Dyn) *dynamic, bool later)
+static void turn_on(bool loaded_later)
 {
-	static const char second[] = "a second interpreter was loaded, and the first one's alone are read";
+	may_be_unloaded = loaded_later;
+	process_state = CUF_PYTHON_ON;
+	publish();
+	__atomic_store_n(&cuf_python.on, 1, __ATOMIC_RELEASE);
+}
+
+/*
+ * Reads the object when it is an interpreter. One thread at a time; another one's object is found
+ * by its next stack.
+ */
+static void examine_object(uintptr_t bias, const ElfW(Dyn) *dynamic, bool loaded_later)
+{
+	static const char second[] = "a second interpreter was loaded; only the first one is read";
 	uintptr_t code_type = (uintptr_t)cuf_elf_symbol(bias, dynamic, "PyCode_Type");
 	uint32_t version;
-	if (!code_type || cuf_python.code_type == code_type || __atomic_exchange_n(&looking, 1, __ATOMIC_ACQUIRE))
+
+	if (!code_type || cuf_python.code_type == code_type ||
+	    __atomic_exchange_n(&looking, 1, __ATOMIC_ACQUIRE))
 		return;
 	version = version_of(bias, dynamic);
 	if (cuf_python.code_type) {
 		memcpy(note, second, sizeof second);
 		publish();
 	} else if (!cuf_options.python) {
-		cuf_python_off(CUF_PYTHON_OPTION, "option python=0");
-	} else if (!take(bias, dynamic, version)) {
-		say_version(version);
+		turn_off(CUF_PYTHON_OPTION, "option python=0");
+	} else if (!read_interpreter(bias, dynamic, version)) {
+		turn_off_for_version(version);
 	} else {
-		may_go = later;
-		state_known = CUF_PYTHON_ON;
-		publish();
-		__atomic_store_n(&cuf_python.on, 1, __ATOMIC_RELEASE);
+		turn_on(loaded_later);
 	}
 	__atomic_store_n(&looking, 0, __ATOMIC_RELEASE);
 }
 
-void cuf_python_object_seen(uintptr_t bias, const ElfW(Dyn) *dynamic) { meet(bias, dynamic, true); }
+void cuf_python_object_seen(uintptr_t bias, const ElfW(Dyn) *dynamic)
+{
+	examine_object(bias, dynamic, true);
+}
 
+/* The loader's list is read in the constructor only: later another thread might change it. */
 void cuf_python_start(void)
 {
-	static bool looked;
+	static bool started;
+
 	publish();
-	if (looked || !&_r_debug)
+	if (started || !&_r_debug)
 		return;
-	looked = true; /* in the constructor nobody else changes the list; later somebody might */
+	started = true;
 	for (const struct link_map *map = _r_debug.r_map; map; map = map->l_next)
 		if (map->l_ld)
-			meet(map->l_addr, map->l_ld, false);
+			examine_object(map->l_addr, map->l_ld, false);
 }
 
 void cuf_python_atfork_child(void)
@@ -169,78 +217,105 @@ void cuf_python_atfork_child(void)
 	cuf_python_names_atfork_child();
 }
 
+/* ---- unloading ---- */
+
 bool cuf_python_unload_begin(void)
 {
-	if (!may_go)
+	if (!may_be_unloaded)
 		return false;
 	__atomic_fetch_add(&unloads, 1, __ATOMIC_ACQ_REL);
 	__atomic_store_n(&cuf_python.on, 0, __ATOMIC_SEQ_CST);
 	return true;
 }
 
-void cuf_python_unload_end(void)
+static bool is_still_loaded(void)
 {
 	struct cuf_object object;
-	if (!may_go || __atomic_sub_fetch(&unloads, 1, __ATOMIC_ACQ_REL))
+
+	return cuf_object_find(cuf_python.code_type, &object) &&
+	       object.start == cuf_python.object_start && object.end == cuf_python.object_end;
+}
+
+void cuf_python_unload_end(void)
+{
+	if (!may_be_unloaded || __atomic_sub_fetch(&unloads, 1, __ATOMIC_ACQ_REL))
 		return;
-	if (!cuf_object_find(cuf_python.code_type, &object) || object.start != cuf_python.object_start || object.end != cuf_python.object_end) {
-		may_go = false;
-		cuf_python.code_type = 0; /* the next one may be met */
+	if (!is_still_loaded()) {
+		may_be_unloaded = false;
+		cuf_python.code_type = 0; /* the next interpreter may be read */
 		note[0] = 0;
-	} else if (state_known == CUF_PYTHON_ON) {
+	} else if (process_state == CUF_PYTHON_ON) {
 		__atomic_store_n(&cuf_python.on, 1, __ATOMIC_RELEASE);
 	}
 }
 
+bool cuf_python_is_finalizing(void)
+{
+	return __atomic_load_n(&cuf_python.on, __ATOMIC_ACQUIRE) && cuf_python.is_finalizing &&
+	       cuf_python.is_finalizing();
+}
+
 /* ---- this thread's state ---- */
 
+/* NULL: no memory. The slot belongs to this thread, so nothing here needs to be atomic. */
 static struct cuf_python_thread *thread_of(unsigned slot)
 {
 	long at;
+
 	if (slot >= SLOTS_MAX)
 		return NULL;
 	if (!threads[slot]) {
-		at = cuf_sys_mmap(NULL, sizeof **threads, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		at = cuf_sys_mmap(NULL, sizeof **threads, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 		if (!cuf_sys_failed(at))
-			threads[slot] = (struct cuf_python_thread *)at; /* the slot is ours */
+			threads[slot] = (struct cuf_python_thread *)at;
 	}
 	return threads[slot];
 }
 
-/* The interpreter notes in each state whose it is: what pthread_self says. */
+/* The interpreter stores pthread_self() of the thread in each state. */
 static bool is_own(uintptr_t state)
 {
 	uint64_t id;
-	return cuf_readable_copy(&id, state + cuf_python.layout.thread_id, sizeof id) && id == (uintptr_t)__builtin_thread_pointer();
+
+	return cuf_readable_copy(&id, state + cuf_python.layout.thread_id, sizeof id) &&
+	       id == (uintptr_t)__builtin_thread_pointer();
 }
 
 /*
- * The state whose frames are on this thread's stack. own_state knows the first that this thread had; running a
- * sub-interpreter it has another, current one. Before 3.12 the current one can be somebody else's, who may let it go
- * while we look, so those are looked at through the kernel, and once.
+ * The state whose frames are on this thread's stack. own_state returns the first that this thread
+ * had. While it runs a sub-interpreter it has another, the current one. Before 3.12 the current
+ * one can be another thread's, which may release it while we look. So an unknown one is read
+ * through the kernel, and once.
  */
-static uintptr_t find_state(struct cuf_python_thread *p)
+static uintptr_t find_state(struct cuf_python_thread *thread)
 {
 	uintptr_t own, current = 0, *stranger;
-	/* (asked of a thread that never had one, the newer question could make the loader allocate) */
-	if (cuf_python.layout.minor >= 12 && p->state && (current = (uintptr_t)cuf_python.current_state()))
-		return current;
-	if (!(own = (uintptr_t)cuf_python.own_state()))
+
+	/* on a thread that never had a state, the newer question could make the loader allocate */
+	if (cuf_python.layout.minor >= 12 && thread->state) {
+		current = (uintptr_t)cuf_python.current_state();
+		if (current)
+			return current;
+	}
+	own = (uintptr_t)cuf_python.own_state();
+	if (!own)
 		return 0;
-	if (own != p->state) {
+	if (own != thread->state) {
 		if (!is_own(own)) {
 			cuf_python_stopped(CUF_PYTHON_STOP_DAMAGED);
 			return 0;
 		}
-		p->state = own;
-		memset(p->strangers, 0, sizeof p->strangers);
+		thread->state = own;
+		memset(thread->strangers, 0, sizeof thread->strangers);
 	}
 	current = (uintptr_t)cuf_python.current_state();
 	if (current == own || !current)
 		return own;
 	if (cuf_python.layout.minor >= 12)
 		return current;
-	stranger = &p->strangers[(current >> 6 ^ current >> 12) % (sizeof p->strangers / sizeof *p->strangers)];
+	stranger = &thread->strangers[(current >> 6 ^ current >> 12) %
+				      (sizeof thread->strangers / sizeof *thread->strangers)];
 	if (*stranger == current)
 		return own;
 	if (is_own(current))
@@ -249,134 +324,179 @@ static uintptr_t find_state(struct cuf_python_thread *p)
 	return own;
 }
 
-/* ---- frames ---- */
+/* ---- gathering ---- */
 
-/* A walk that met what cannot be. */
-static __attribute__((noinline, cold)) void damaged(void)
+/* A walk met something impossible. */
+static __attribute__((noinline, cold)) void count_damage(void)
 {
 	cuf_python_stopped(CUF_PYTHON_STOP_DAMAGED);
-	if (walks < CHECKED_WALKS || __atomic_add_fetch(&damages, 1, __ATOMIC_RELAXED) > DAMAGES_MAX)
-		cuf_python_off(CUF_PYTHON_DAMAGED, "its frames are not as this version keeps them");
+	if (walks < CHECKED_WALKS ||
+	    __atomic_add_fetch(&damages, 1, __ATOMIC_RELAXED) > DAMAGES_MAX)
+		turn_off(CUF_PYTHON_DAMAGED, "frames do not match this version's layout");
 }
 
-bool cuf_python_is_finalizing(void)
+/* Drops the names and ids of the recording before. */
+static __attribute__((noinline, cold)) void reset_thread(struct cuf_python_thread *thread)
 {
-	return __atomic_load_n(&cuf_python.on, __ATOMIC_ACQUIRE) && cuf_python.is_finalizing && cuf_python.is_finalizing();
+	memset(thread->tokens, 0, sizeof thread->tokens);
+	memset(thread->merged_ids, 0, sizeof thread->merged_ids);
+	thread->generation = cuf_python.generation;
 }
 
-/* Of the recording before. */
-static __attribute__((noinline, cold)) void forget(struct cuf_python_thread *p)
+/* The way to walk now. Someone else may have replaced the destructor that counts freed code. */
+static inline const struct cuf_python_walks *choose_walks(bool checked)
 {
-	memset(p->tokens, 0, sizeof p->tokens);
-	memset(p->merged_ids, 0, sizeof p->merged_ids);
-	p->generation = cuf_python.generation;
+	if (__builtin_expect(cuf_python.frees_counted &&
+			     !cuf_python_frees_are_counted(cuf_python.code_type), 0)) {
+		cuf_python.frees_counted = false;
+		cuf_python.walks = cuf_python_walks_for(&cuf_python.layout, false);
+	}
+	return checked ? cuf_python_walks_checked() : cuf_python.walks;
 }
 
 uint64_t cuf_python_gather(unsigned slot, unsigned max)
 {
-	struct cuf_python_thread *p;
+	struct cuf_python_thread *thread;
 	uintptr_t state;
 	bool checked;
+
 	if (!__atomic_load_n(&cuf_python.on, __ATOMIC_ACQUIRE))
 		return 0;
-	/* while it shuts down, states of other threads are taken away under them */
-	if (cuf_python_is_finalizing() || !(p = thread_of(slot)) || !(state = find_state(p)))
+	/* while it shuts down, it takes away other threads' states */
+	if (cuf_python_is_finalizing() || !(thread = thread_of(slot)) ||
+	    !(state = find_state(thread)))
 		return 0;
-	if (__builtin_expect(p->generation != cuf_python.generation, 0))
-		forget(p);
+	if (__builtin_expect(thread->generation != cuf_python.generation, 0))
+		reset_thread(thread);
 	checked = __atomic_load_n(&walks, __ATOMIC_RELAXED) < CHECKED_WALKS;
-	p->gathered = state;
-	if (__builtin_expect(cuf_python.frees_counted && !cuf_python_frees_are_counted(cuf_python.code_type), 0))
-		cuf_python.walks = cuf_python_walks_for(&cuf_python.layout, cuf_python.frees_counted = false); /* somebody else took the place */
-	p->walks = checked ? cuf_python_walks_checked() : cuf_python.walks;
-	if (!p->walks->hash(&cuf_python, p, state, max))
-		damaged();
-	if (checked && p->count)
+	thread->gathered = state;
+	thread->walks = choose_walks(checked);
+	if (!thread->walks->hash(&cuf_python, thread, state, max))
+		count_damage();
+	if (!thread->count)
+		return 0;
+	if (checked)
 		__atomic_fetch_add(&walks, 1, __ATOMIC_RELAXED);
-	if (p->count && __builtin_expect(cuf_recording.header->work_end_ns != 0, 0)) /* embedded, and started once more */
+	/* an embedded interpreter was started once more */
+	if (__builtin_expect(cuf_recording.header->work_end_ns != 0, 0))
 		__atomic_store_n(&cuf_recording.header->work_end_ns, 0, __ATOMIC_RELAXED);
-	return p->count ? p->hash | 1 : 0;
+	return thread->hash | 1;
 }
 
 /* ---- merging ---- */
 
 struct merge {
-	struct cuf_python_thread *p;
+	struct cuf_python_thread *thread;
 	uint64_t *out;
 	unsigned count, max;
-	unsigned run;        /* the next one to be placed */
-	unsigned after;      /* native frames from here on follow the last Python frame placed; UINT32_MAX: none was placed */
+	/* the next run to be placed */
+	unsigned run;
+	/* native frames from here on follow the last Python frame; UINT32_MAX: none was placed */
+	unsigned after;
 };
 
-/* Between Python frames, what the interpreter does to get from one to the next says nothing. */
-static void drop_helpers(struct merge *m)
+/* Between Python frames, the interpreter's native frames carry no information. */
+static void drop_interpreter_frames(struct merge *merge)
 {
-	unsigned kept = m->after;
-	for (unsigned i = m->after; i < m->count; i++)
-		if (m->out[i] - 1 - cuf_python.object_start >= cuf_python.object_end - cuf_python.object_start)
-			m->out[kept++] = m->out[i];
-	m->count = kept;
+	const uintptr_t object_bytes = cuf_python.object_end - cuf_python.object_start;
+	unsigned kept = merge->after;
+
+	for (unsigned i = merge->after; i < merge->count; i++)
+		if (merge->out[i] - 1 - cuf_python.object_start >= object_bytes)
+			merge->out[kept++] = merge->out[i];
+	merge->count = kept;
 }
 
-/* A set keeps its newest first, so that one looked for again and again is found at once. */
-static inline uint64_t token_of(struct cuf_python_thread *p, const struct cuf_python_frame *frame)
+/*
+ * Looks a frame's token up, or names the frame. The newest of a set is first, so a repeated
+ * look-up costs one compare.
+ */
+static inline uint64_t token_of(struct cuf_python_thread *thread,
+				const struct cuf_python_frame *frame)
 {
-	struct cuf_python_token *set = p->tokens[frame->key * 0x9E3779B97F4A7C15ull >> 55], found;
+	struct cuf_python_token *set, found;
 	unsigned way = 0;
+
+	set = thread->tokens[frame->key * 0x9E3779B97F4A7C15ull >> 55];
 	if (__builtin_expect(set->key == frame->key && set->frame, 1))
 		return set->frame;
 	while (++way < CUF_PYTHON_WAYS && (set[way].key != frame->key || !set[way].frame))
 		;
-	found = way < CUF_PYTHON_WAYS ? set[way] : (struct cuf_python_token){ frame->key, cuf_python_name(&cuf_python, p, frame) };
-	for (way = way < CUF_PYTHON_WAYS ? way : CUF_PYTHON_WAYS - 1; way; way--)
+	if (way < CUF_PYTHON_WAYS) {
+		found = set[way];
+	} else {
+		found.key = frame->key;
+		found.frame = cuf_python_name(&cuf_python, thread, frame);
+		way = CUF_PYTHON_WAYS - 1;
+	}
+	for (; way; way--)
 		set[way] = set[way - 1];
 	*set = found;
 	return found.frame;
 }
 
-static void place_run(struct merge *m)
+static void place_run(struct merge *merge)
 {
-	const struct cuf_python_run *run = &m->p->run[m->run];
-	if (m->after != UINT32_MAX)
-		drop_helpers(m);
-	for (unsigned i = m->run++ ? run[-1].end : 0; i < run->end && m->count < m->max; i++) {
-		uint64_t frame = token_of(m->p, &m->p->frames[i]);
+	const struct cuf_python_run *run = &merge->thread->run[merge->run];
+	unsigned i = merge->run ? run[-1].end : 0;
+
+	merge->run++;
+	if (merge->after != UINT32_MAX)
+		drop_interpreter_frames(merge);
+	for (; i < run->end && merge->count < merge->max; i++) {
+		uint64_t frame = token_of(merge->thread, &merge->thread->frames[i]);
+
 		if (frame != CUF_PYTHON_HIDDEN)
-			m->out[m->count++] = frame;
+			merge->out[merge->count++] = frame;
 	}
-	m->after = m->count;
+	merge->after = merge->count;
 }
 
-/* Whether native frame i, which has the stack from low to high, is the call that runs the next run. */
-static inline bool is_call(const struct merge *m, uint64_t ip, uintptr_t low, uintptr_t high)
+/*
+ * Whether the native frame at ip, on the stack from low to high, is the call that runs the next
+ * run.
+ */
+static inline bool is_call(const struct merge *merge, uint64_t ip, uintptr_t low, uintptr_t high)
 {
-	uintptr_t marker = m->p->run[m->run].marker;
-	return marker ? marker >= low && marker < high : ip - 1 - cuf_python.eval_start < cuf_python.eval_end - cuf_python.eval_start;
+	uintptr_t marker = merge->thread->run[merge->run].marker;
+
+	if (marker)
+		return marker >= low && marker < high;
+	return ip - 1 - cuf_python.eval_start < cuf_python.eval_end - cuf_python.eval_start;
 }
 
-unsigned cuf_python_merge(unsigned slot, const struct cuf_native_stack *stack, unsigned max, uint8_t *stop)
+unsigned cuf_python_merge(unsigned slot, const struct cuf_native_stack *stack, unsigned max,
+			  uint8_t *stop)
 {
-	struct cuf_python_thread *p = threads[slot];
+	struct cuf_python_thread *thread = threads[slot];
 	const uintptr_t *frame_sp = stack->frame_sp;
 	const unsigned depth = stack->depth;
-	struct merge m = { .p = p, .out = p->merged_frames, .max = max, .after = UINT32_MAX };
+	struct merge merge = {
+		.thread = thread, .out = thread->merged_frames, .max = max, .after = UINT32_MAX
+	};
 	unsigned i;
-	p->walks->note(&cuf_python, p, p->gathered, max);
-	for (i = 0; i < depth && m.count < max; i++) {
-		uintptr_t high = i + 1 < depth && frame_sp[i + 1] > frame_sp[i] ? frame_sp[i + 1] : UINTPTR_MAX;
-		if (m.run < p->runs && is_call(&m, stack->frames[i], frame_sp[i], high))
-			place_run(&m);
+
+	thread->walks->note(&cuf_python, thread, thread->gathered, max);
+	for (i = 0; i < depth && merge.count < max; i++) {
+		uint64_t frame = stack->frames[i];
+		uintptr_t high = UINTPTR_MAX;
+
+		if (i + 1 < depth && frame_sp[i + 1] > frame_sp[i])
+			high = frame_sp[i + 1];
+		if (merge.run < thread->runs && is_call(&merge, frame, frame_sp[i], high))
+			place_run(&merge);
 		else
-			m.out[m.count++] = stack->frames[i];
+			merge.out[merge.count++] = frame;
 	}
-	while (m.run < p->runs && m.count < max) /* the native walk did not get there */
-		place_run(&m);
-	if (m.run < p->runs || p->more)
+	/* the native walk did not reach these */
+	while (merge.run < thread->runs && merge.count < max)
+		place_run(&merge);
+	if (merge.run < thread->runs || thread->more)
 		cuf_python_stopped(CUF_PYTHON_STOP_DEPTH);
-	if (i < depth || m.run < p->runs || p->more)
+	if (i < depth || merge.run < thread->runs || thread->more)
 		*stop = CUF_STOP_DEPTH;
-	memcpy(stack->frames, m.out, m.count * sizeof *m.out);
-	return m.count;
+	memcpy(stack->frames, merge.out, merge.count * sizeof *merge.out);
+	return merge.count;
 }
 
 struct cuf_python_merged *cuf_python_merged(unsigned slot, uint64_t key)

@@ -1,21 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The chain of frames, from the thread's state outward. Owns what is believed: a frame counts when it leads to an object
- * whose type is code. Must never fault on a layout other than expected: the first walks are checked load by load.
- * One walk, written once, and compiled for each layout in the table, for any other, and with every load checked; each
- * twice: to know a stack again its hash is enough, and noting every frame would take twice as long.
+ * The chain of frames, from the thread's state outward. Owns what is trusted: a frame counts when
+ * it leads to an object whose type is code. Must never fault on an unexpected layout: the first
+ * walks are checked load by load.
+ *
+ * There is one walk, written once. It is compiled for each layout in the table, for any other
+ * layout, and with every load checked. Each comes in two forms: to recognize a stack its hash is
+ * enough, and noting every frame would take twice as long.
  */
 #include <string.h>
-#include "interpose/python/python_parts.h"
 #include "interpose/platform/readable.h"
+#include "interpose/python/python_parts.h"
 #include "interpose/platform/laws.h"
 
-/* Every load is asked of the kernel first; any layout; a layout known beforehand, with code known by a number. */
+/*
+ * CHECKED: the kernel is asked before every load; any layout. ANY: plain loads; any layout.
+ * COMPILED: a known layout, and code is identified by a number.
+ */
 enum mode { CHECKED, ANY, COMPILED };
 
 #define INLINE static inline __attribute__((always_inline)) READS_PYTHON
 
-enum { POINTER_TAGS = 7 }; /* 3.14: bits of a reference that are not address; objects are aligned */
+/* 3.14: bits of a reference that are not part of the address; objects are aligned. */
+enum { POINTER_TAGS = 7 };
+
+#define SPREAD_1 0x9E3779B97F4A7C15ull
+#define SPREAD_2 0xD6E8FEB86659FD93ull
+#define SPREAD_3 0xC2B2AE3D27D4EB4Full
+
+/* ---- loads ---- */
 
 INLINE bool get(bool checked, uintptr_t at, uint64_t *value)
 {
@@ -25,10 +38,11 @@ INLINE bool get(bool checked, uintptr_t at, uint64_t *value)
 	return true;
 }
 
-/* (into a whole word: half of one, stored and loaded whole, would be waited for) */
+/* Into a whole word: half of one, stored and then loaded whole, would stall. */
 INLINE bool get32(bool checked, uintptr_t at, uint64_t *value)
 {
 	uint32_t half;
+
 	if (checked && !cuf_readable_copy(&half, at, sizeof half))
 		return false;
 	*value = checked ? half : cuf_python_load32(at);
@@ -44,31 +58,41 @@ INLINE bool get8(bool checked, uintptr_t at, uint8_t *value)
 	return true;
 }
 
-#define SPREAD_1 0x9E3779B97F4A7C15ull
-#define SPREAD_2 0xD6E8FEB86659FD93ull
-#define SPREAD_3 0xC2B2AE3D27D4EB4Full
+/* ---- the identity of texts ---- */
 
-/* Where a text's characters are, and how many bytes of them are shown somewhere. None of a kind that names do not have. */
-static READS_PYTHON bool find_bytes(bool checked, const struct cuf_python_layout *l, uintptr_t text, uintptr_t *at, uint64_t *bytes)
+/*
+ * Where a text's characters are, and how many bytes of them are shown. 0 bytes: of a kind that
+ * names do not have.
+ */
+static READS_PYTHON bool find_bytes(bool checked, const struct cuf_python_layout *layout,
+				    uintptr_t text, uintptr_t *at, uint64_t *bytes)
 {
 	uint64_t length, state;
 	unsigned size;
-	if (!get(checked, text + l->text_length, &length) || !get32(checked, text + l->text_state, &state))
+	bool is_compact, is_ascii;
+
+	if (!get(checked, text + layout->text_length, &length) ||
+	    !get32(checked, text + layout->text_state, &state))
 		return false;
-	state = cuf_python_text_state(l, (uint32_t)state);
+	state = cuf_python_text_state(layout, (uint32_t)state);
 	size = state & 7;
-	*at = text + (state >> 4 & 1 ? l->text_ascii_bytes : l->text_compact_bytes);
-	*bytes = length > CUF_PYTHON_FILE_BYTES ? CUF_PYTHON_FILE_BYTES : length;
-	*bytes = (size == 1 || size == 2 || size == 4) && state >> 3 & 1 ? *bytes * size : 0;
+	is_compact = state >> 3 & 1;
+	is_ascii = state >> 4 & 1;
+	*at = text + (is_ascii ? layout->text_ascii_bytes : layout->text_compact_bytes);
+	*bytes = 0;
+	if (is_compact && (size == 1 || size == 2 || size == 4))
+		*bytes = (length < CUF_PYTHON_FILE_BYTES ? length : CUF_PYTHON_FILE_BYTES) * size;
 	return true;
 }
 
-/* A text whose hash nobody needed yet: all that is shown of it. 0: cannot be read. */
-static __attribute__((noinline)) READS_PYTHON uint64_t know_bytes(bool checked, const struct cuf_python_layout *l, uintptr_t text)
+/* Of a text whose hash was not needed yet: everything that is shown of it. 0: cannot be read. */
+static __attribute__((noinline)) READS_PYTHON uint64_t
+hash_bytes(bool checked, const struct cuf_python_layout *layout, uintptr_t text)
 {
 	uintptr_t at;
 	uint64_t bytes, first = 0, last = 0, hash;
-	if (!find_bytes(checked, l, text, &at, &bytes))
+
+	if (!find_bytes(checked, layout, text, &at, &bytes))
 		return 0;
 	hash = bytes;
 	for (uint64_t i = 0; i + 16 < bytes; i += 16) {
@@ -76,19 +100,29 @@ static __attribute__((noinline)) READS_PYTHON uint64_t know_bytes(bool checked, 
 			return 0;
 		hash = (hash + first * SPREAD_2 + last) * SPREAD_1;
 	}
-	if (bytes && (!get(checked, bytes < 16 ? at : at + bytes - 16, &first) || !get(checked, bytes < 8 ? at : at + bytes - 8, &last)))
+	if (bytes && (!get(checked, bytes < 16 ? at : at + bytes - 16, &first) ||
+		      !get(checked, bytes < 8 ? at : at + bytes - 8, &last)))
 		return 0;
-	if (bytes && bytes < 8) /* no object is so small that these bytes are not in it */
+	/*
+	 * the word may reach beyond the text, but no object is so small that it reaches beyond
+	 * that
+	 */
+	if (bytes && bytes < 8)
 		first = last &= ~(~(uint64_t)0 << 8 * bytes);
 	return cuf_python_mix(hash + first * SPREAD_2, last) | 1;
 }
 
-/* Something that tells a text from others at the same address. */
-INLINE bool know_text(bool checked, const struct cuf_python_layout *l, uintptr_t text, uint64_t *known)
+/*
+ * A value that differs between texts at the same address: the hash that Python has stored, or
+ * ours.
+ */
+INLINE bool identify_text(bool checked, const struct cuf_python_layout *layout, uintptr_t text,
+			  uint64_t *identity)
 {
-	if (!get(checked, text + l->text_length + 8, known))
+	if (!get(checked, text + layout->text_length + 8, identity))
 		return false;
-	return __builtin_expect(*known != UINT64_MAX, 1) || (*known = know_bytes(checked, l, text));
+	return __builtin_expect(*identity != UINT64_MAX, 1) ||
+	       (*identity = hash_bytes(checked, layout, text));
 }
 
 /* ---- the walk ---- */
@@ -96,210 +130,285 @@ INLINE bool know_text(bool checked, const struct cuf_python_layout *l, uintptr_t
 enum { FILES = 8 };
 
 struct walk {
-	struct cuf_python_thread *p;
+	struct cuf_python_thread *thread;
 	uint64_t hash;
 	unsigned count, max, runs;
-	uint64_t cframe;     /* the struct on the stack that goes with the present run; 0 none. Followed where runs are noted */
-	uint64_t file, file_known; /* of the last frame, where that was asked */
-	struct { uint64_t text, known; } files[FILES]; /* of the frames before; while these are on the stack, no other text takes the place. Once file is set */
+	/* the struct on the stack that belongs to the present run; 0: none. Followed when noting */
+	uint64_t cframe;
+	/* of the last frame, where that was needed */
+	uint64_t file, file_identity;
+	/* of frames before it, valid once file is set; their texts live as long as the frames */
+	struct {
+		uint64_t text, identity;
+	} files[FILES];
 };
 
 /* Neighbours often come from one file, and a stack from few. */
-INLINE bool know_file(bool checked, const struct cuf_python_layout *l, struct walk *w, uint64_t file)
+INLINE bool identify_file(bool checked, const struct cuf_python_layout *layout, struct walk *walk,
+			  uint64_t file)
 {
 	unsigned at = (file >> 4 ^ file >> 7) % FILES;
-	if (!w->file)
+
+	if (!walk->file)
 		for (unsigned i = 0; i < FILES; i++)
-			w->files[i].text = 0;
-	if (w->files[at].text != file) {
-		uint64_t known;
-		if (!know_text(checked, l, file, &known))
+			walk->files[i].text = 0;
+	if (walk->files[at].text != file) {
+		uint64_t identity;
+
+		if (!identify_text(checked, layout, file, &identity))
 			return false;
-		w->files[at].text = file;
-		w->files[at].known = known << 21 | known >> 43; /* else two equal texts would be none */
+		walk->files[at].text = file;
+		/* rotated, as name and file are added: two equal texts would cancel out */
+		walk->files[at].identity = identity << 21 | identity >> 43;
 	}
-	w->file = file;
-	w->file_known = w->files[at].known;
+	walk->file = file;
+	walk->file_identity = walk->files[at].identity;
 	return true;
 }
 
 /*
- * Code is freed and its address used again, so an address alone is no identity. From 3.12 on code has a number of its own;
- * before, how often something was freed there. Where neither is known, what it is called and where it came from must do:
- * all that is shown of it but the line, which its instruction says.
+ * By name, file and first line: all that is shown of code, except for the line, which its
+ * instruction gives.
  */
-INLINE bool know_code(enum mode mode, const struct cuf_python_layout *l, struct walk *w, uintptr_t code, uint64_t *identity)
+INLINE bool identify_by_name(bool checked, const struct cuf_python_layout *layout,
+			     struct walk *walk, uintptr_t code, uint64_t *identity)
+{
+	uint16_t name_at = layout->code_qualified;
+	uint64_t line, name, file, name_identity;
+
+	if (!name_at)
+		name_at = layout->code_name;
+
+	if (!get32(checked, code + layout->code_first_line, &line) ||
+	    !get(checked, code + name_at, &name) ||
+	    !get(checked, code + layout->code_file, &file) ||
+	    !identify_text(checked, layout, name, &name_identity))
+		return false;
+	if (file != walk->file && !identify_file(checked, layout, walk, file))
+		return false;
+	*identity = name_identity + walk->file_identity + (line << 32);
+	return true;
+}
+
+/*
+ * Code is freed and its address used again, so an address is no identity. From 3.12 on code has a
+ * version number. Before, it is how often something was freed at the address. Where neither is
+ * known, its name must do.
+ */
+INLINE bool identify_code(enum mode mode, const struct cuf_python_layout *layout,
+			  struct walk *walk, uintptr_t code, uint64_t *identity)
 {
 	const bool checked = mode == CHECKED;
-	uint64_t number, name, file, name_known;
-	if (mode == COMPILED && !l->code_version) {
-		*identity = (uint64_t)__atomic_load_n(cuf_python_frees_of(code), __ATOMIC_RELAXED) << 32;
+	uint64_t number;
+
+	if (mode == COMPILED && !layout->code_version) {
+		number = __atomic_load_n(cuf_python_frees_of(code), __ATOMIC_RELAXED);
+		*identity = number << 32;
 		return true;
 	}
-	if (l->code_version) {
-		if (!get32(checked, code + l->code_version, &number))
+	if (layout->code_version) {
+		if (!get32(checked, code + layout->code_version, &number))
 			return false;
 		*identity = number << 32;
 		if (__builtin_expect(number, 1))
 			return true;
 	}
-	if (!get32(checked, code + l->code_first_line, &number) || !get(checked, code + (l->code_qualified ? l->code_qualified : l->code_name), &name) ||
-	    !get(checked, code + l->code_file, &file) || !know_text(checked, l, name, &name_known))
-		return false;
-	if (file != w->file && !know_file(checked, l, w, file))
-		return false;
-	*identity = name_known + w->file_known + (number << 32);
-	return true;
+	return identify_by_name(checked, layout, walk, code, identity);
 }
 
-INLINE void end_run(bool noting, const struct cuf_python_layout *l, struct walk *w, uintptr_t marker)
+/* ---- runs ---- */
+
+INLINE void end_run(bool noting, const struct cuf_python_layout *layout, struct walk *walk,
+		    uintptr_t marker)
 {
-	if (l->chain >= CUF_PYTHON_ENTRY_FLAG) /* else each frame is a run of its own: that tells nothing */
-		w->hash++;
-	if (!noting || w->count == (w->runs ? w->p->run[w->runs - 1].end : 0))
+	struct cuf_python_thread *thread = walk->thread;
+
+	/* before 3.11 each frame is a run of its own, which adds nothing to the hash */
+	if (layout->chain >= CUF_PYTHON_ENTRY_FLAG)
+		walk->hash++;
+	if (!noting || walk->count == (walk->runs ? thread->run[walk->runs - 1].end : 0))
 		return;
-	w->p->run[w->runs++] = (struct cuf_python_run){ marker, w->count };
+	thread->run[walk->runs++] = (struct cuf_python_run){ marker, walk->count };
 }
 
-/* Where the chain begins, and the struct on the stack that goes with it. */
-INLINE bool find_first(bool checked, bool noting, const struct cuf_python_layout *l, struct walk *w, uintptr_t state, uint64_t *frame)
+/* Where the chain begins, and the struct on the stack that belongs to it. */
+INLINE bool find_first(bool checked, bool noting, const struct cuf_python_layout *layout,
+		       struct walk *walk, uintptr_t state, uint64_t *frame)
 {
-	if (!get(checked, state + l->thread_frame, frame))
+	if (!get(checked, state + layout->thread_frame, frame))
 		return false;
-	if (l->chain == CUF_PYTHON_FRAME_CALLS)
-		return !noting || get(checked, state + l->thread_cframe, &w->cframe);
-	if (!l->cframe_previous) /* no struct between */
+	if (layout->chain == CUF_PYTHON_FRAME_CALLS)
+		return !noting || get(checked, state + layout->thread_cframe, &walk->cframe);
+	if (!layout->cframe_previous) /* no struct in between */
 		return true;
-	w->cframe = *frame;
-	return !w->cframe || get(checked, w->cframe + l->cframe_frame, frame);
+	walk->cframe = *frame;
+	return !walk->cframe || get(checked, walk->cframe + layout->cframe_frame, frame);
 }
 
-/* One frame. false: no frame. */
-INLINE bool take_frame(enum mode mode, bool noting, const struct cuf_python_layout *l, uintptr_t code_type, struct walk *w, uintptr_t frame)
-{
-	const bool checked = mode == CHECKED;
-	uint64_t code, type, instruction, identity;
-	if (!get(checked, frame + l->frame_code, &code))
-		return false;
-	if (l->minor >= 14)
-		code &= ~(uint64_t)POINTER_TAGS;
-	if (!code || !get(checked, code + l->type, &type) || type != code_type)
-		return false;
-	if (l->code_bytes) {
-		if (!get(checked, frame + l->frame_instruction, &instruction))
-			return false;
-	} else {
-		if (!get32(checked, frame + l->frame_instruction, &instruction))
-			return false;
-		instruction = (uint64_t)(int64_t)(int32_t)instruction;
-	}
-	if (!know_code(mode, l, w, code, &identity))
-		return false;
-	if (noting)
-		w->p->frames[w->count] = (struct cuf_python_frame){ code, instruction, identity, code + instruction * SPREAD_3 + identity * SPREAD_2 };
-	w->hash = (w->hash + identity + instruction) * SPREAD_1 + code; /* in another order another one */
-	w->count++;
-	return true;
-}
-
-/* Goes on to the next run where this frame ends one. false: cannot be read. */
-INLINE bool step_run(bool checked, bool noting, const struct cuf_python_layout *l, struct walk *w, uintptr_t frame)
+/* Goes on to the next run when this frame ends one. false: cannot be read. */
+INLINE bool step_run(bool checked, bool noting, const struct cuf_python_layout *layout,
+		     struct walk *walk, uintptr_t frame)
 {
 	uint8_t entry = 1;
-	if (l->chain == CUF_PYTHON_ENTRY_FRAME || (!noting && l->chain < CUF_PYTHON_ENTRY_FLAG))
+
+	if (layout->chain == CUF_PYTHON_ENTRY_FRAME ||
+	    (!noting && layout->chain < CUF_PYTHON_ENTRY_FLAG))
 		return true;
-	if (l->chain == CUF_PYTHON_ENTRY_FLAG && !get8(checked, frame + l->frame_entry, &entry))
+	if (layout->chain == CUF_PYTHON_ENTRY_FLAG &&
+	    !get8(checked, frame + layout->frame_entry, &entry))
 		return false;
-	if (!noting) { /* end_run, without a branch that could not be guessed */
-		w->hash += entry;
+	if (!noting) { /* end_run, without a branch that could not be predicted */
+		walk->hash += entry;
 		return true;
 	}
 	if (!entry)
 		return true;
-	end_run(noting, l, w, w->cframe);
-	return !w->cframe || get(checked, w->cframe + l->cframe_previous, &w->cframe);
+	end_run(noting, layout, walk, walk->cframe);
+	return !walk->cframe || get(checked, walk->cframe + layout->cframe_previous, &walk->cframe);
 }
 
-INLINE bool follow(enum mode mode, bool noting, const struct cuf_python_layout *l, uintptr_t code_type, struct walk *w, uintptr_t state)
+/* ---- frames ---- */
+
+INLINE bool get_instruction(bool checked, const struct cuf_python_layout *layout, uintptr_t frame,
+			    uint64_t *instruction)
+{
+	if (layout->code_bytes)
+		return get(checked, frame + layout->frame_instruction, instruction);
+	if (!get32(checked, frame + layout->frame_instruction, instruction))
+		return false;
+	*instruction = (uint64_t)(int64_t)(int32_t)*instruction;
+	return true;
+}
+
+/* Adds one frame to the walk. false: it is no frame. */
+INLINE bool add_frame(enum mode mode, bool noting, const struct cuf_python_layout *layout,
+		      uintptr_t code_type, struct walk *walk, uintptr_t frame)
+{
+	const bool checked = mode == CHECKED;
+	uint64_t code, type, instruction, identity;
+
+	if (!get(checked, frame + layout->frame_code, &code))
+		return false;
+	if (layout->minor >= 14)
+		code &= ~(uint64_t)POINTER_TAGS;
+	if (!code || !get(checked, code + layout->type, &type) || type != code_type)
+		return false;
+	if (!get_instruction(checked, layout, frame, &instruction) ||
+	    !identify_code(mode, layout, walk, code, &identity))
+		return false;
+	if (noting)
+		walk->thread->frames[walk->count] = (struct cuf_python_frame){
+			code, instruction, identity,
+			code + instruction * SPREAD_3 + identity * SPREAD_2
+		};
+	/* frames in another order give another hash */
+	walk->hash = (walk->hash + identity + instruction) * SPREAD_1 + code;
+	walk->count++;
+	return true;
+}
+
+INLINE bool follow_chain(enum mode mode, bool noting, const struct cuf_python_layout *layout,
+			 uintptr_t code_type, struct walk *walk, uintptr_t state)
 {
 	const bool checked = mode == CHECKED;
 	uint64_t frame;
 	uint8_t owner = 0;
-	unsigned between = 0; /* frames that are none: behind each there is one that is, but in a circle */
-	if (!find_first(checked, noting, l, w, state, &frame))
+	/* links without a frame; behind each comes a frame, except in a circle */
+	unsigned between = 0;
+
+	if (!find_first(checked, noting, layout, walk, state, &frame))
 		return false;
 	while (frame) {
-		if (frame & POINTER_TAGS || (l->outer_owner && !get8(checked, frame + l->frame_owner, &owner)))
+		if (frame & POINTER_TAGS ||
+		    (layout->outer_owner && !get8(checked, frame + layout->frame_owner, &owner)))
 			return false;
-		if (l->outer_owner && owner >= l->outer_owner) {
+		if (layout->outer_owner && owner >= layout->outer_owner) {
 			if (between++ > CUF_PYTHON_FRAMES_MAX)
 				return false;
-			end_run(noting, l, w, frame);
+			end_run(noting, layout, walk, frame);
 		} else {
-			if (w->count == w->max) {
-				w->p->more = true;
-				w->hash += 2;
+			if (walk->count == walk->max) {
+				walk->thread->more = true;
+				walk->hash += 2;
 				break;
 			}
-			if (!take_frame(mode, noting, l, code_type, w, frame) || !step_run(checked, noting, l, w, frame))
+			if (!add_frame(mode, noting, layout, code_type, walk, frame) ||
+			    !step_run(checked, noting, layout, walk, frame))
 				return false;
 		}
-		if (!get(checked, frame + l->frame_previous, &frame))
+		if (!get(checked, frame + layout->frame_previous, &frame))
 			return false;
 	}
-	/* of the frames that are left the call is known where the stack has a struct for it */
-	end_run(noting, l, w, l->chain == CUF_PYTHON_ENTRY_FRAME ? 0 : w->cframe);
+	/* the call of the frames that are left is known where the stack has a struct for it */
+	end_run(noting, layout, walk, layout->chain == CUF_PYTHON_ENTRY_FRAME ? 0 : walk->cframe);
 	return true;
 }
 
-INLINE bool walk(enum mode mode, bool noting, const struct cuf_python_layout *l, const struct cuf_python *python, struct cuf_python_thread *p,
-		 uintptr_t state, unsigned max)
+/* Initialised member by member: `files` is used rarely. */
+INLINE bool walk_frames(enum mode mode, bool noting, const struct cuf_python_layout *layout,
+			const struct cuf_python *python, struct cuf_python_thread *thread,
+			uintptr_t state, unsigned max)
 {
-	struct walk w;
+	struct walk walk;
 	bool whole;
-	w.p = p;
-	w.max = max;
-	w.hash = w.cframe = w.file = w.file_known = 0;
-	w.count = w.runs = 0;
-	p->more = false;
-	whole = follow(mode, noting, l, python->code_type, &w, state);
+
+	walk.thread = thread;
+	walk.max = max;
+	walk.hash = walk.cframe = walk.file = walk.file_identity = 0;
+	walk.count = walk.runs = 0;
+	thread->more = false;
+	whole = follow_chain(mode, noting, layout, python->code_type, &walk, state);
 	if (!whole)
-		end_run(noting, l, &w, 0);
-	p->count = w.count;
-	p->runs = w.runs;
-	p->hash = cuf_python_mix(w.hash, w.count);
+		end_run(noting, layout, &walk, 0);
+	thread->count = walk.count;
+	thread->runs = walk.runs;
+	thread->hash = cuf_python_mix(walk.hash, walk.count);
 	return whole;
 }
 
-#define WALKS(of, mode, layout)                                                                                                                        \
-	static READS_PYTHON bool hash_##of(const struct cuf_python *python, struct cuf_python_thread *p, uintptr_t state, unsigned max)                       \
-	{                                                                                                                                                   \
-		return walk(mode, false, layout, python, p, state, max);                                                                                    \
-	}                                                                                                                                                   \
-	static READS_PYTHON bool note_##of(const struct cuf_python *python, struct cuf_python_thread *p, uintptr_t state, unsigned max)                       \
-	{                                                                                                                                                   \
-		return walk(mode, true, layout, python, p, state, max);                                                                                     \
-	}                                                                                                                                                   \
+/* ---- the compiled forms ---- */
+
+#define WALKS(of, mode, layout)                                                                    \
+	static READS_PYTHON bool hash_##of(const struct cuf_python *python,                        \
+					   struct cuf_python_thread *thread, uintptr_t state,      \
+					   unsigned max)                                           \
+	{                                                                                          \
+		return walk_frames(mode, false, layout, python, thread, state, max);               \
+	}                                                                                          \
+	static READS_PYTHON bool note_##of(const struct cuf_python *python,                        \
+					   struct cuf_python_thread *thread, uintptr_t state,      \
+					   unsigned max)                                           \
+	{                                                                                          \
+		return walk_frames(mode, true, layout, python, thread, state, max);                \
+	}                                                                                          \
 	static const struct cuf_python_walks walks_##of = { hash_##of, note_##of };
 
 WALKS(checked, CHECKED, &python->layout)
 WALKS(any, ANY, &python->layout)
 
-#define LAYOUT(of, ...)                                                                                                                                \
-	static const struct cuf_python_layout layout_##of = { __VA_ARGS__ };                                                                                 \
+#define LAYOUT(of, ...)                                                                            \
+	static const struct cuf_python_layout layout_##of = { __VA_ARGS__ };                       \
 	WALKS(of, COMPILED, &layout_##of)
 #include "interpose/python/python_layouts.def"
 
 const struct cuf_python_walks *cuf_python_walks_checked(void) { return &walks_checked; }
 
-const struct cuf_python_walks *cuf_python_walks_for(const struct cuf_python_layout *layout, bool frees_counted)
+/* A compiled walk identifies code by a number, so without one the general walk serves. */
+const struct cuf_python_walks *cuf_python_walks_for(const struct cuf_python_layout *layout,
+						    bool frees_counted)
 {
-	static const struct { const struct cuf_python_layout *layout; const struct cuf_python_walks *walks; } compiled[] = {
+	static const struct {
+		const struct cuf_python_layout *layout;
+		const struct cuf_python_walks *walks;
+	} compiled[] = {
 #define LAYOUT(of, ...) { &layout_##of, &walks_##of },
 #include "interpose/python/python_layouts.def"
 	};
+
+	if (!layout->code_version && !frees_counted)
+		return &walks_any;
 	for (unsigned i = 0; i < sizeof compiled / sizeof *compiled; i++)
-		if (!memcmp(compiled[i].layout, layout, sizeof *layout) && (layout->code_version || frees_counted))
+		if (!memcmp(compiled[i].layout, layout, sizeof *layout))
 			return compiled[i].walks;
 	return &walks_any;
 }
