@@ -178,7 +178,6 @@ INLINE bool identify_by_name(bool checked, const struct cuf_python_layout *layou
 
 	if (!name_at)
 		name_at = layout->code_name;
-
 	if (!get32(checked, code + layout->code_first_line, &line) ||
 	    !get(checked, code + name_at, &name) ||
 	    !get(checked, code + layout->code_file, &file) ||
