@@ -17,21 +17,21 @@ static const struct maker_plan tiny = { 4, 1024, 4, 1024, 64, 64, 16, 8, 8, 4, 1
 
 static struct maker *sample_recording(void)
 {
-	struct maker *m = maker_new(&tiny);
-	maker_device(m, 0, 16 * GiB);
-	maker_stack(m, 1, 0x401000, 3);
-	maker_stack(m, 2, 0x402000, 2);
-	maker_meta(m, CUF_META_EXE, 0, "/usr/bin/victim");
-	maker_meta(m, CUF_META_HOOK, 100, "cuMemAlloc_v2");
-	maker_module(m, 1, 0x400000, 0x500000, "/usr/bin/victim");
-	maker_alloc(m, 0x700000000000, 3 * MiB, 1);
-	maker_alloc(m, 0x700000400000, 1000, 1);
-	maker_free(m, 0x700000000000);
-	maker_host_alloc(m, 0x5000, 100, 1);
-	maker_sample(m);
-	maker_fail(m, 0, 20 * GiB, 15 * GiB, 16 * GiB, 2);
-	maker_end(m, CUF_END_EXIT, 1);
-	return m;
+	struct maker *maker = maker_new(&tiny);
+	maker_device(maker, 0, 16 * GiB);
+	maker_stack(maker, 1, 0x401000, 3);
+	maker_stack(maker, 2, 0x402000, 2);
+	maker_meta(maker, CUF_META_EXE, 0, "/usr/bin/victim");
+	maker_meta(maker, CUF_META_HOOK, 100, "cuMemAlloc_v2");
+	maker_module(maker, 1, 0x400000, 0x500000, "/usr/bin/victim");
+	maker_alloc(maker, 0x700000000000, 3 * MiB, 1);
+	maker_alloc(maker, 0x700000400000, 1000, 1);
+	maker_free(maker, 0x700000000000);
+	maker_host_alloc(maker, 0x5000, 100, 1);
+	maker_sample(maker);
+	maker_fail(maker, 0, 20 * GiB, 15 * GiB, 16 * GiB, 2);
+	maker_end(maker, CUF_END_EXIT, 1);
+	return maker;
 }
 
 static void expect_error(const void *data, size_t bytes, int code, uint64_t offset)
@@ -48,14 +48,14 @@ static void expect_error(const void *data, size_t bytes, int code, uint64_t offs
 /* Somebody copies over the file, or rotates logs, while a report is being made. */
 static void test_reader__a_file_that_is_cut_while_it_is_read(void **state)
 {
-	struct maker *m = sample_recording();
+	struct maker *maker = sample_recording();
 	char path[] = "/tmp/reader.XXXXXX";
 	int fd = mkstemp(path);
 	struct reader *reader;
 	struct reader_error error;
 	uint64_t sum = 0;
 
-	assert_int_equal(write(fd, m->data, m->bytes), m->bytes);
+	assert_int_equal(write(fd, maker->data, maker->bytes), maker->bytes);
 	assert_int_equal(reader_open(path, &reader, &error), 0);
 	assert_false(cut_guard_seen());
 	assert_int_equal(ftruncate(fd, 100), 0);
@@ -66,7 +66,7 @@ static void test_reader__a_file_that_is_cut_while_it_is_read(void **state)
 	reader_close(reader);
 	close(fd);
 	unlink(path);
-	maker_free_all(m);
+	maker_free_all(maker);
 }
 
 /* Opening a FIFO would wait for its writer. */
@@ -91,41 +91,44 @@ static void test_reader__what_is_no_regular_file_is_not_opened(void **state)
 
 static void test_reader__damage_is_told_with_its_place(void **state)
 {
-	struct maker *m = sample_recording();
-	struct cuf_header saved = *m->h;
+	struct maker *maker = sample_recording();
+	struct cuf_header saved = *maker->h;
 	expect_error("", 0, READER_E_EMPTY, 0);
 	expect_error("hello, this is text", 19, READER_E_MAGIC, 0);
 	expect_error("CUF", 3, READER_E_MAGIC, 0);
-	expect_error(m->data, 4095, READER_E_SHORT, 4095);
-	m->h->version = CUF_VERSION + 1;
-	expect_error(m->data, m->bytes, READER_E_VERSION, offsetof(struct cuf_header, version));
-	*m->h = saved;
-	m->h->endian = 0x04030201;
-	expect_error(m->data, m->bytes, READER_E_ENDIAN, offsetof(struct cuf_header, endian));
-	*m->h = saved;
-	m->h->section_count = 25;
-	expect_error(m->data, m->bytes, READER_E_SECTIONS,
+	expect_error(maker->data, 4095, READER_E_SHORT, 4095);
+	maker->h->version = CUF_VERSION + 1;
+	expect_error(maker->data, maker->bytes, READER_E_VERSION,
+	             offsetof(struct cuf_header, version));
+	*maker->h = saved;
+	maker->h->endian = 0x04030201;
+	expect_error(maker->data, maker->bytes, READER_E_ENDIAN,
+	             offsetof(struct cuf_header, endian));
+	*maker->h = saved;
+	maker->h->section_count = 25;
+	expect_error(maker->data, maker->bytes, READER_E_SECTIONS,
 	             offsetof(struct cuf_header, section_count));
-	*m->h = saved;
-	m->h->sections[3].offset = m->bytes;
-	expect_error(m->data, m->bytes, READER_E_SECTIONS,
+	*maker->h = saved;
+	maker->h->sections[3].offset = maker->bytes;
+	expect_error(maker->data, maker->bytes, READER_E_SECTIONS,
 	             offsetof(struct cuf_header, sections) + 3 * sizeof(struct cuf_section));
-	*m->h = saved;
-	m->h->sections[2].bytes = UINT64_MAX - 100;
-	expect_error(m->data, m->bytes, READER_E_SECTIONS,
+	*maker->h = saved;
+	maker->h->sections[2].bytes = UINT64_MAX - 100;
+	expect_error(maker->data, maker->bytes, READER_E_SECTIONS,
 	             offsetof(struct cuf_header, sections) + 2 * sizeof(struct cuf_section));
-	*m->h = saved;
-	m->h->sections[5].record_bytes = 63;
-	expect_error(m->data, m->bytes, READER_E_SECTIONS,
+	*maker->h = saved;
+	maker->h->sections[5].record_bytes = 63;
+	expect_error(maker->data, maker->bytes, READER_E_SECTIONS,
 	             offsetof(struct cuf_header, sections) + 5 * sizeof(struct cuf_section));
-	*m->h = saved;
-	m->h->device_segment_bytes = 32;
-	expect_error(m->data, m->bytes, READER_E_HEADER,
+	*maker->h = saved;
+	maker->h->device_segment_bytes = 32;
+	expect_error(maker->data, maker->bytes, READER_E_HEADER,
 	             offsetof(struct cuf_header, device_segment_bytes));
-	*m->h = saved;
-	m->h->header_bytes = 100;
-	expect_error(m->data, m->bytes, READER_E_HEADER, offsetof(struct cuf_header, header_bytes));
-	maker_free_all(m);
+	*maker->h = saved;
+	maker->h->header_bytes = 100;
+	expect_error(maker->data, maker->bytes, READER_E_HEADER,
+	             offsetof(struct cuf_header, header_bytes));
+	maker_free_all(maker);
 }
 
 static void test_reader__missing_file_has_errno(void **state)
@@ -139,81 +142,82 @@ static void test_reader__missing_file_has_errno(void **state)
 
 static void test_reader__unknown_sections_are_skipped(void **state)
 {
-	struct maker *m = sample_recording();
+	struct maker *maker = sample_recording();
 	struct reader *r;
-	m->h->sections[m->h->section_count++] = (struct cuf_section){ 77, 8, 4096, 4096 };
-	assert_int_equal(reader_open_memory(m->data, m->bytes, &r, NULL), 0);
+	maker->h->sections[maker->h->section_count++] = (struct cuf_section){ 77, 8, 4096, 4096 };
+	assert_int_equal(reader_open_memory(maker->data, maker->bytes, &r, NULL), 0);
 	assert_true(r->complete);
 	assert_int_equal(reader_count(r, CUF_SEC_LEDGER), 64);
 	reader_close(r);
-	maker_free_all(m);
+	maker_free_all(maker);
 }
 
 /* Later writers append fields to records: this reader steps over them. */
 static void test_reader__longer_records_are_stepped_over(void **state)
 {
-	struct maker *m = sample_recording();
+	struct maker *maker = sample_recording();
 	struct reader *r;
-	for (unsigned i = 0; i < m->h->section_count; i++)
-		if (m->h->sections[i].id == CUF_SEC_LEDGER)
-			m->h->sections[i].record_bytes = 128;
-	assert_int_equal(reader_open_memory(m->data, m->bytes, &r, NULL), 0);
+	for (unsigned i = 0; i < maker->h->section_count; i++)
+		if (maker->h->sections[i].id == CUF_SEC_LEDGER)
+			maker->h->sections[i].record_bytes = 128;
+	assert_int_equal(reader_open_memory(maker->data, maker->bytes, &r, NULL), 0);
 	assert_int_equal(reader_count(r, CUF_SEC_LEDGER), 32);
-	assert_ptr_equal(reader_at(r, CUF_SEC_LEDGER, 1), m->data + m->at[CUF_SEC_LEDGER] + 128);
+	assert_ptr_equal(reader_at(r, CUF_SEC_LEDGER, 1),
+	                 maker->data + maker->at[CUF_SEC_LEDGER] + 128);
 	assert_null(reader_at(r, CUF_SEC_LEDGER, 32));
 	reader_close(r);
-	maker_free_all(m);
+	maker_free_all(maker);
 }
 
 static void test_reader__misaligned_memory_is_copied(void **state)
 {
-	struct maker *m = sample_recording();
-	uint8_t *shifted = malloc(m->bytes + 64);
+	struct maker *maker = sample_recording();
+	uint8_t *shifted = malloc(maker->bytes + 64);
 	struct facts *facts;
-	memcpy(shifted + 17, m->data, m->bytes);
-	assert_int_equal(facts_build_memory(shifted + 17, m->bytes, NULL, &facts, NULL), 0);
+	memcpy(shifted + 17, maker->data, maker->bytes);
+	assert_int_equal(facts_build_memory(shifted + 17, maker->bytes, NULL, &facts, NULL), 0);
 	assert_int_equal(facts->incident_count, 1);
 	facts_free(facts);
 	free(shifted);
-	maker_free_all(m);
+	maker_free_all(maker);
 }
 
 /* Cut anywhere: below the header's page an error, above it a report that says it is incomplete. */
 static void test_reader__cut_at_every_byte(void **state)
 {
-	struct maker *m = sample_recording();
-	for (uint64_t bytes = 0; bytes <= m->bytes; bytes++) {
+	struct maker *maker = sample_recording();
+	for (uint64_t bytes = 0; bytes <= maker->bytes; bytes++) {
 		struct facts *facts = NULL;
 		struct reader_error error;
 		uint8_t *cut;
 		int code;
 		/* records start at the pages' beginnings */
-		if (bytes > 4096 && bytes % 4096 > 600 && bytes % 61 && bytes < m->bytes)
+		if (bytes > 4096 && bytes % 4096 > 600 && bytes % 61 && bytes < maker->bytes)
 			continue;
 		/* exactly what is read may be read: for AddressSanitizer */
 		cut = aligned_alloc(64, (bytes + 64) & ~63ull);
-		memcpy(cut, m->data, bytes);
+		memcpy(cut, maker->data, bytes);
 		code = facts_build_memory(cut, bytes, NULL, &facts, &error);
 		if (bytes < 4096) {
 			assert_true(code < 0);
 			assert_null(facts);
 		} else {
 			assert_int_equal(code, 0);
-			assert_int_equal(facts->processes[0].complete, bytes == m->bytes);
-			assert_int_equal(facts->coverage.complete, bytes == m->bytes);
-			assert_int_equal(facts->coverage.blind_count > 0, bytes < m->bytes);
+			assert_int_equal(facts->processes[0].complete, bytes == maker->bytes);
+			assert_int_equal(facts->coverage.complete, bytes == maker->bytes);
+			assert_int_equal(facts->coverage.blind_count > 0, bytes < maker->bytes);
 		}
 		facts_free(facts);
 		free(cut);
 	}
-	maker_free_all(m);
+	maker_free_all(maker);
 }
 
 static void test_reader__torn_records_are_left_out(void **state)
 {
-	struct maker *m = sample_recording();
-	struct cuf_block *blocks = maker_section(m, CUF_SEC_LEDGER);
-	struct cuf_event *events = (void *)((uint8_t *)maker_section(m, CUF_SEC_RING) +
+	struct maker *maker = sample_recording();
+	struct cuf_block *blocks = maker_section(maker, CUF_SEC_LEDGER);
+	struct cuf_event *events = (void *)((uint8_t *)maker_section(maker, CUF_SEC_RING) +
 	                                    sizeof(struct cuf_segment));
 	struct reader *r;
 	struct events *e;
@@ -222,7 +226,7 @@ static void test_reader__torn_records_are_left_out(void **state)
 		.key = CUF_KEY_BUSY, .bytes = 1 * GiB, .kind = CUF_KIND_DEVICE,
 	};
 	events[1].seq = 0;
-	assert_int_equal(reader_open_memory(m->data, m->bytes, &r, NULL), 0);
+	assert_int_equal(reader_open_memory(maker->data, maker->bytes, &r, NULL), 0);
 	e = events_new(r);
 	assert_int_equal(e->count, 4);
 	assert_int_equal(events_get(e, 1).seq, 3);
@@ -230,43 +234,43 @@ static void test_reader__torn_records_are_left_out(void **state)
 	assert_int_equal(e->complete_since, 0);
 	events_free(e);
 	reader_close(r);
-	assert_int_equal(facts_build_memory(m->data, m->bytes, NULL, &facts, NULL), 0);
+	assert_int_equal(facts_build_memory(maker->data, maker->bytes, NULL, &facts, NULL), 0);
 	assert_int_equal(facts->devices[0].owners[OWNER_DEVICE].bytes, 1000);
 	facts_free(facts);
-	maker_free_all(m);
+	maker_free_all(maker);
 }
 
 static void test_reader__damaged_meta_ends_there(void **state)
 {
-	struct maker *m = sample_recording();
-	struct cuf_meta *first = maker_section(m, CUF_SEC_META);
+	struct maker *maker = sample_recording();
+	struct cuf_meta *first = maker_section(maker, CUF_SEC_META);
 	struct cuf_meta *second = (void *)((uint8_t *)first + first->bytes);
 	struct facts *facts;
 	second->bytes = 7;
-	assert_int_equal(facts_build_memory(m->data, m->bytes, NULL, &facts, NULL), 0);
+	assert_int_equal(facts_build_memory(maker->data, maker->bytes, NULL, &facts, NULL), 0);
 	assert_string_equal(facts->processes[0].exe, "/usr/bin/victim");
 	assert_int_equal(facts->processes[0].module_count, 0);
 	assert_false(facts->processes[0].complete);
 	assert_non_null(strstr(facts->coverage.blind[0].text, "damaged at byte"));
 	facts_free(facts);
-	maker_free_all(m);
+	maker_free_all(maker);
 }
 
 /* Every header word set to an odd value, one at a time: an answer or an error, never a crash. */
 static void test_reader__every_header_word_may_lie(void **state)
 {
 	static const uint64_t lies[] = { 0, 1, 63, 4096, UINT32_MAX, INT64_MAX, UINT64_MAX };
-	struct maker *m = sample_recording();
+	struct maker *maker = sample_recording();
 	for (size_t at = 0; at < sizeof(struct cuf_header); at += 8)
 		for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
-			struct cuf_header saved = *m->h;
+			struct cuf_header saved = *maker->h;
 			struct facts *facts;
-			memcpy(m->data + at, &lies[i], 8);
-			facts_build_memory(m->data, m->bytes, NULL, &facts, NULL);
+			memcpy(maker->data + at, &lies[i], 8);
+			facts_build_memory(maker->data, maker->bytes, NULL, &facts, NULL);
 			facts_free(facts);
-			*m->h = saved;
+			*maker->h = saved;
 		}
-	maker_free_all(m);
+	maker_free_all(maker);
 }
 
 int main(void)

@@ -22,29 +22,29 @@ static struct maker *random_recording(const struct maker_plan *plan, unsigned op
 	static const unsigned kinds[] = { CUF_KIND_DEVICE, CUF_KIND_ASYNC,   CUF_KIND_PINNED,
 		                          CUF_KIND_VMM,    CUF_KIND_MAPPING, CUF_KIND_FRAMEWORK };
 	static bool live[6][100];
-	struct maker *m = maker_new(plan);
+	struct maker *maker = maker_new(plan);
 	memset(live, 0, sizeof live);
 	random_state = 88172645463325252ull;
 	for (unsigned i = 0; i < operations; i++) {
 		unsigned k = (unsigned)random_below(6), n = (unsigned)random_below(100);
 		uint64_t addr = 0x700000000000 + k * 4 * GiB + n * 4 * MiB;
-		m->thread = (uint32_t)random_below(MAKER_THREADS);
+		maker->thread = (uint32_t)random_below(MAKER_THREADS);
 		if (kinds[k] == CUF_KIND_FRAMEWORK && !live[k][n])
-			maker_block(m, n % 3, addr, random_below(4 * MiB) + 1, 1 + n % 7);
+			maker_block(maker, n % 3, addr, random_below(4 * MiB) + 1, 1 + n % 7);
 		else if (kinds[k] == CUF_KIND_FRAMEWORK)
-			maker_block_freed(m, addr);
+			maker_block_freed(maker, addr);
 		else if (!live[k][n])
-			maker_born(m, kinds[k], n % 3, addr, random_below(4 * MiB) + 1, 1 + n % 7,
-			           n % 4, 0);
+			maker_born(maker, kinds[k], n % 3, addr, random_below(4 * MiB) + 1,
+			           1 + n % 7, n % 4, 0);
 		else if (random_below(10))
-			maker_freed(m, kinds[k], addr);
+			maker_freed(maker, kinds[k], addr);
 		else {
-			maker_refused_free(m, kinds[k], addr);
+			maker_refused_free(maker, kinds[k], addr);
 			continue;
 		}
 		live[k][n] = !live[k][n];
 	}
-	return m;
+	return maker;
 }
 
 static void assert_same(const struct liveset *a, const struct liveset *b)
@@ -64,16 +64,16 @@ static void assert_same(const struct liveset *a, const struct liveset *b)
 
 static void test_replay__forward_is_backward_is_ledger(void **state)
 {
-	struct maker *m = random_recording(&maker_small, 2500);
+	struct maker *maker = random_recording(&maker_small, 2500);
 	struct liveset forward, backward, ledger;
 	struct event_merge merge;
 	struct cuf_event event;
 	struct reader *r;
 	struct events *e;
 	struct replay_exact exact;
-	assert_int_equal(reader_open_memory(m->data, m->bytes, &r, NULL), 0);
+	assert_int_equal(reader_open_memory(maker->data, maker->bytes, &r, NULL), 0);
 	e = events_new(r);
-	assert_int_equal(e->count + e->framework->count, m->h->next_seq);
+	assert_int_equal(e->count + e->framework->count, maker->h->next_seq);
 	assert_int_equal(e->complete_since, 0);
 	assert_int_equal(e->framework->complete_since, 0);
 	liveset_init(&forward, 0);
@@ -81,14 +81,14 @@ static void test_replay__forward_is_backward_is_ledger(void **state)
 	for (size_t i = 0; event_merge_next(&merge, &event); i++) {
 		assert_int_equal(event.seq, i + 1);
 		replay_apply(&forward, &event);
-		if (i % 97 == 0 || i + 1 == m->h->next_seq) {
+		if (i % 97 == 0 || i + 1 == maker->h->next_seq) {
 			replay_at(r, e, event.seq, &backward, &exact);
 			assert_true(exact.device && exact.framework);
 			assert_same(&forward, &backward);
 			liveset_fini(&backward);
 		}
 	}
-	assert_int_equal(event.seq, m->h->next_seq);
+	assert_int_equal(event.seq, maker->h->next_seq);
 	replay_now(r, &ledger);
 	assert_true(ledger.count > 100);
 	assert_same(&forward, &ledger);
@@ -99,22 +99,22 @@ static void test_replay__forward_is_backward_is_ledger(void **state)
 	liveset_fini(&ledger);
 	events_free(e);
 	reader_close(r);
-	maker_free_all(m);
+	maker_free_all(maker);
 }
 
 /* Each moment from the one after it is what it is from now. */
 static void test_replay__back_step_by_step(void **state)
 {
-	struct maker *m = random_recording(&maker_small, 2500);
+	struct maker *maker = random_recording(&maker_small, 2500);
 	struct replay_exact exact = { true, true }, fresh;
 	struct liveset live, wanted;
 	struct reader *r;
 	struct events *e;
 	uint64_t from = CUF_UNKNOWN;
-	assert_int_equal(reader_open_memory(m->data, m->bytes, &r, NULL), 0);
+	assert_int_equal(reader_open_memory(maker->data, maker->bytes, &r, NULL), 0);
 	e = events_new(r);
 	replay_now(r, &live);
-	for (uint64_t seq = m->h->next_seq; seq < CUF_UNKNOWN; from = seq, seq -= 61) {
+	for (uint64_t seq = maker->h->next_seq; seq < CUF_UNKNOWN; from = seq, seq -= 61) {
 		assert_true(replay_back(e, from, seq, &live, &exact));
 		replay_at(r, e, seq, &wanted, &fresh);
 		assert_same(&wanted, &live);
@@ -127,7 +127,7 @@ static void test_replay__back_step_by_step(void **state)
 	liveset_fini(&live);
 	events_free(e);
 	reader_close(r);
-	maker_free_all(m);
+	maker_free_all(maker);
 }
 
 /* The framework's ring wrapped: its blocks are not known further back, the driver's are, to the
@@ -135,22 +135,22 @@ static void test_replay__back_step_by_step(void **state)
 static void test_replay__each_ring_is_exact_by_itself(void **state)
 {
 	static const struct maker_plan plan = { 64, 4096, 4, 4096, 4096, 64, 256, 8, 8, 4, 1024 };
-	struct maker *m = maker_new(&plan);
+	struct maker *maker = maker_new(&plan);
 	struct replay_exact exact;
 	struct liveset live;
 	struct reader *r;
 	struct events *e;
-	uint64_t segment = maker_alloc(m, 0x700000000000, 20 * MiB, 3), other;
+	uint64_t segment = maker_alloc(maker, 0x700000000000, 20 * MiB, 3), other;
 	for (unsigned i = 0; i < 500; i++) {
-		maker_block(m, 0, 0x700000000000 + i % 7 * MiB, 1000, 4);
+		maker_block(maker, 0, 0x700000000000 + i % 7 * MiB, 1000, 4);
 		if (i == 300)
-			other = maker_alloc(m, 0x700010000000, 20 * MiB, 3);
-		maker_block_freed(m, 0x700000000000 + i % 7 * MiB);
+			other = maker_alloc(maker, 0x700010000000, 20 * MiB, 3);
+		maker_block_freed(maker, 0x700000000000 + i % 7 * MiB);
 	}
-	assert_int_equal(reader_open_memory(m->data, m->bytes, &r, NULL), 0);
+	assert_int_equal(reader_open_memory(maker->data, maker->bytes, &r, NULL), 0);
 	e = events_new(r);
 	assert_int_equal(e->complete_since, 0);
-	assert_int_equal(e->framework->count + m->h->framework_overwritten, 1000);
+	assert_int_equal(e->framework->count + maker->h->framework_overwritten, 1000);
 	assert_true(e->framework->complete_since > other);
 	replay_at(r, e, segment, &live, &exact);
 	assert_true(exact.device);
@@ -163,30 +163,30 @@ static void test_replay__each_ring_is_exact_by_itself(void **state)
 	liveset_fini(&live);
 	events_free(e);
 	reader_close(r);
-	maker_free_all(m);
+	maker_free_all(maker);
 }
 
 /* What a block is for is told after it was born, and holds for that block, not for the next one at
  * its address. */
 static void test_replay__roles_are_learnt_again(void **state)
 {
-	struct maker *m = maker_new(&maker_small);
+	struct maker *maker = maker_new(&maker_small);
 	struct replay_exact exact;
 	struct liveset live;
 	struct reader *r;
 	struct events *e;
 	uint64_t told, second, later;
-	maker_alloc(m, 0x700000000000, 5000, 3);
-	told = maker_event_in(m, MAKER_FRAMEWORK,
+	maker_alloc(maker, 0x700000000000, 5000, 3);
+	told = maker_event_in(maker, MAKER_FRAMEWORK,
 	                      (struct cuf_event){ .addr = 0x700000000000,
 	                                          .op = CUF_OP_ROLE,
 	                                          .kind = CUF_KIND_DEVICE,
 	                                          .extra = CUF_ROLE_KV });
-	later = maker_alloc(m, 0x710000000000, 5000, 3);
-	maker_free(m, 0x700000000000);
-	second = maker_alloc(m, 0x700000000000, 6000, 3);
-	maker_free(m, 0x700000000000);
-	assert_int_equal(reader_open_memory(m->data, m->bytes, &r, NULL), 0);
+	later = maker_alloc(maker, 0x710000000000, 5000, 3);
+	maker_free(maker, 0x700000000000);
+	second = maker_alloc(maker, 0x700000000000, 6000, 3);
+	maker_free(maker, 0x700000000000);
+	assert_int_equal(reader_open_memory(maker->data, maker->bytes, &r, NULL), 0);
 	e = events_new(r);
 	replay_at(r, e, second, &live, &exact);
 	assert_int_equal(liveset_find(&live, 0x700000000000)->role, CUF_ROLE_NONE);
@@ -199,22 +199,23 @@ static void test_replay__roles_are_learnt_again(void **state)
 	liveset_fini(&live);
 	events_free(e);
 	reader_close(r);
-	maker_free_all(m);
+	maker_free_all(maker);
 }
 
 /* A block brought back by undoing its free has the birth that its ALLOC tells. */
 static void test_replay__births_are_found_again(void **state)
 {
-	struct maker *m = maker_new(&maker_small);
+	struct maker *maker = maker_new(&maker_small);
 	struct liveset live;
 	struct reader *r;
 	struct events *e;
-	uint64_t born = maker_alloc(m, 0x700000000000, 5000, 3), born_ns = m->now_ns, middle;
+	uint64_t born = maker_alloc(maker, 0x700000000000, 5000, 3), born_ns = maker->now_ns,
+		 middle;
 	struct replay_exact exact;
-	m->step_ns = 1234567;
-	middle = maker_alloc(m, 0x700000200000, 6000, 4);
-	maker_free(m, 0x700000000000);
-	assert_int_equal(reader_open_memory(m->data, m->bytes, &r, NULL), 0);
+	maker->step_ns = 1234567;
+	middle = maker_alloc(maker, 0x700000200000, 6000, 4);
+	maker_free(maker, 0x700000000000);
+	assert_int_equal(reader_open_memory(maker->data, maker->bytes, &r, NULL), 0);
 	e = events_new(r);
 	replay_at(r, e, middle, &live, &exact);
 	assert_int_equal(live.count, 2);
@@ -224,24 +225,24 @@ static void test_replay__births_are_found_again(void **state)
 	liveset_fini(&live);
 	events_free(e);
 	reader_close(r);
-	maker_free_all(m);
+	maker_free_all(maker);
 }
 
 /* The ring wrapped: moments after the loss are exact, those before it say that they are not. */
 static void test_replay__a_wrapped_ring_says_so(void **state)
 {
 	static const struct maker_plan plan = { 16, 1024, 4, 1024, 4096, 64, 256, 8, 8, 8, 1024 };
-	struct maker *m = random_recording(&plan, 2500);
+	struct maker *maker = random_recording(&plan, 2500);
 	struct liveset live;
 	struct reader *r;
 	struct events *e;
 	struct replay_exact exact;
-	assert_true(m->h->overwritten > 1000);
-	assert_int_equal(reader_open_memory(m->data, m->bytes, &r, NULL), 0);
+	assert_true(maker->h->overwritten > 1000);
+	assert_int_equal(reader_open_memory(maker->data, maker->bytes, &r, NULL), 0);
 	e = events_new(r);
-	assert_int_equal(e->count + m->h->overwritten + e->framework->count +
-	                         m->h->framework_overwritten,
-	                 m->h->next_seq);
+	assert_int_equal(e->count + maker->h->overwritten + e->framework->count +
+	                         maker->h->framework_overwritten,
+	                 maker->h->next_seq);
 	assert_true(e->complete_since > 0 && e->complete_since < e->last_seq);
 	replay_at(r, e, e->complete_since, &live, &exact);
 	assert_true(exact.device);
@@ -254,23 +255,23 @@ static void test_replay__a_wrapped_ring_says_so(void **state)
 	liveset_fini(&live);
 	events_free(e);
 	reader_close(r);
-	maker_free_all(m);
+	maker_free_all(maker);
 }
 
 /* A free was missed and the address handed out again: the hidden block is there again before that.
  */
 static void test_replay__hidden_blocks_come_back(void **state)
 {
-	struct maker *m = maker_new(&maker_small);
+	struct maker *maker = maker_new(&maker_small);
 	struct liveset live;
 	struct reader *r;
 	struct events *e;
-	uint64_t first = maker_alloc(m, 0x700000000000, 5000, 3);
+	uint64_t first = maker_alloc(maker, 0x700000000000, 5000, 3);
 	struct replay_exact exact;
-	memset(maker_find(m, 0x700000000000), 0, sizeof(struct cuf_block));
-	maker_alloc(m, 0x700000000000, 7000, 4);
-	m->h->replaced = 1;
-	assert_int_equal(reader_open_memory(m->data, m->bytes, &r, NULL), 0);
+	memset(maker_find(maker, 0x700000000000), 0, sizeof(struct cuf_block));
+	maker_alloc(maker, 0x700000000000, 7000, 4);
+	maker->h->replaced = 1;
+	assert_int_equal(reader_open_memory(maker->data, maker->bytes, &r, NULL), 0);
 	e = events_new(r);
 	replay_at(r, e, first, &live, &exact);
 	assert_int_equal(live.count, 1);
@@ -278,22 +279,22 @@ static void test_replay__hidden_blocks_come_back(void **state)
 	liveset_fini(&live);
 	events_free(e);
 	reader_close(r);
-	maker_free_all(m);
+	maker_free_all(maker);
 }
 
 /* Damaged numbers: still every event once, in order. */
 static void test_replay__descending_lanes_are_sorted(void **state)
 {
-	struct maker *m = maker_new(&maker_small);
-	struct cuf_event *events = (void *)((uint8_t *)maker_section(m, CUF_SEC_RING) +
+	struct maker *maker = maker_new(&maker_small);
+	struct cuf_event *events = (void *)((uint8_t *)maker_section(maker, CUF_SEC_RING) +
 	                                    sizeof(struct cuf_segment));
 	struct reader *r;
 	struct events *e;
 	for (unsigned i = 0; i < 20; i++)
-		maker_alloc(m, 0x700000000000 + i * 4096, 100, 1);
+		maker_alloc(maker, 0x700000000000 + i * 4096, 100, 1);
 	events[3].seq = 18;
 	events[17].seq = 4;
-	assert_int_equal(reader_open_memory(m->data, m->bytes, &r, NULL), 0);
+	assert_int_equal(reader_open_memory(maker->data, maker->bytes, &r, NULL), 0);
 	e = events_new(r);
 	assert_int_equal(e->count, 20);
 	for (size_t i = 0; i < 20; i++)
@@ -301,22 +302,22 @@ static void test_replay__descending_lanes_are_sorted(void **state)
 	assert_int_equal(events_after(e, 7), 7);
 	events_free(e);
 	reader_close(r);
-	maker_free_all(m);
+	maker_free_all(maker);
 }
 
 static void test_host_events__merged_by_time_from_all_threads(void **state)
 {
-	struct maker *m = maker_new(&maker_small);
+	struct maker *maker = maker_new(&maker_small);
 	struct reader *r;
 	struct host_stream *stream;
 	struct host_event e;
 	uint64_t before = 0;
 	unsigned seen = 0;
 	for (unsigned i = 0; i < 300; i++) {
-		m->thread = i * 7 % 5;
-		maker_host_alloc(m, 0x10000 + i * 64, 1 + i, 1 + i % 9);
+		maker->thread = i * 7 % 5;
+		maker_host_alloc(maker, 0x10000 + i * 64, 1 + i, 1 + i % 9);
 	}
-	assert_int_equal(reader_open_memory(m->data, m->bytes, &r, NULL), 0);
+	assert_int_equal(reader_open_memory(maker->data, maker->bytes, &r, NULL), 0);
 	stream = host_stream_new(r);
 	for (; host_stream_next(stream, &e); seen++) {
 		assert_true(e.time_ns >= before);
@@ -330,7 +331,7 @@ static void test_host_events__merged_by_time_from_all_threads(void **state)
 	assert_int_equal(seen, 300);
 	host_stream_free(stream);
 	reader_close(r);
-	maker_free_all(m);
+	maker_free_all(maker);
 }
 
 int main(void)

@@ -40,10 +40,10 @@ struct world {
 static const char long_name[] =
 	"a_function_with_a_name_that_alone_is_wider_than_any_terminal_of_eighty_columns_and_then_some\033[31m";
 
-static struct fact_stack stack_of(struct world *w)
+static struct fact_stack stack_of(struct world *world)
 {
 	return (struct fact_stack){
-		.process = 0, .id = 1, .depth = 3, .addrs = w->frames, .time_ns = 1000,
+		.process = 0, .id = 1, .depth = 3, .addrs = world->frames, .time_ns = 1000,
 	};
 }
 
@@ -54,12 +54,12 @@ static void fill_layers(struct fact_layer *layers)
 	layers[LAYER_MEASURED].bytes = CUF_UNKNOWN;
 }
 
-static void fill_device(struct world *w, struct fact_device *d, uint32_t ordinal)
+static void fill_device(struct world *world, struct fact_device *d, uint32_t ordinal)
 {
 	*d = (struct fact_device){
 		.ordinal = ordinal, .name = "NVIDIA H100 80GB HBM3", .pci = "",
 		.total_bytes = 84 * GIB, .free_bytes = GIB / 2, .peak_bytes = 83 * GIB,
-		.peak_ns = 5, .granularity_bytes = 2 << 20, .owners = w->owners,
+		.peak_ns = 5, .granularity_bytes = 2 << 20, .owners = world->owners,
 		.owner_count = OWNERS, .peak_basis = BASIS_OBSERVED,
 	};
 	d->moment = (struct fact_moment){
@@ -70,33 +70,33 @@ static void fill_device(struct world *w, struct fact_device *d, uint32_t ordinal
 }
 
 /* A fragmented heap whose names are too long; all that the books do not say is unknown. */
-static void fill_host_lists(struct world *w, struct fact_host *h)
+static void fill_host_lists(struct world *world, struct fact_host *h)
 {
-	memset(&w->allocator, 0xff, sizeof w->allocator);
-	w->allocator.name = w->allocator.version = w->allocator.object = long_name;
-	w->allocator.role = ALLOCATOR_PROCESS;
-	w->allocator.fragmented_bytes = GIB;
-	w->allocator.split_basis = BASIS_ESTIMATED;
-	w->allocator.largest_free = (struct fact_layer){ GIB, long_name };
-	w->allocator.free_count = w->allocator.slab_count = 0;
+	memset(&world->allocator, 0xff, sizeof world->allocator);
+	world->allocator.name = world->allocator.version = world->allocator.object = long_name;
+	world->allocator.role = ALLOCATOR_PROCESS;
+	world->allocator.fragmented_bytes = GIB;
+	world->allocator.split_basis = BASIS_ESTIMATED;
+	world->allocator.largest_free = (struct fact_layer){ GIB, long_name };
+	world->allocator.free_count = world->allocator.slab_count = 0;
 	for (size_t i = 0; i < FIX_MAX; i++)
-		w->advice[i] = (struct fact_host_advice){ i, GIB };
+		world->advice[i] = (struct fact_host_advice){ i, GIB };
 	for (size_t i = 0; i < PART_MAX; i++)
-		w->resident[i] = (struct fact_host_row){ i, GIB, BASIS_ESTIMATED };
-	w->pin = (struct fact_host_pin){ stack_of(w), GIB, GIB, 7, BASIS_ESTIMATED };
+		world->resident[i] = (struct fact_host_row){ i, GIB, BASIS_ESTIMATED };
+	world->pin = (struct fact_host_pin){ stack_of(world), GIB, GIB, 7, BASIS_ESTIMATED };
 	h->allocator = NULL;
-	h->allocators = &w->allocator;
+	h->allocators = &world->allocator;
 	h->allocator_count = 1;
 	h->verdict = HOST_FRAGMENTED;
-	h->advice = w->advice;
+	h->advice = world->advice;
 	h->advice_count = FIX_MAX;
-	h->rows = w->resident;
+	h->rows = world->resident;
 	h->row_count = PART_MAX;
-	h->pins = &w->pin;
+	h->pins = &world->pin;
 	h->pin_count = 1;
 }
 
-static void fill_incident(struct world *w, struct fact_incident *i, uint64_t id,
+static void fill_incident(struct world *world, struct fact_incident *i, uint64_t id,
                           enum fact_outcome outcome)
 {
 	*i = (struct fact_incident){
@@ -105,7 +105,7 @@ static void fill_incident(struct world *w, struct fact_incident *i, uint64_t id,
 		.time_ns = 1700000000118000000, .pid = 4131, .tid = 4711, .kind = CUF_KIND_DEVICE,
 		.is_request = true, .api = "cudaMalloc", .driver_api = "cuMemAlloc_v2", .result = 2,
 		.requested_bytes = 2 * GIB, .free_bytes = GIB / 2, .total_bytes = 84 * GIB,
-		.attempts = w->attempts, .attempt_count = 8, .fits_if_packed = FACT_YES,
+		.attempts = world->attempts, .attempt_count = 8, .fits_if_packed = FACT_YES,
 		.packed_bytes = 3 * GIB, .rss_bytes = CUF_UNKNOWN, .cgroup_bytes = CUF_UNKNOWN,
 		.cgroup_max_bytes = CUF_UNKNOWN, .host_live_bytes = CUF_UNKNOWN,
 		.framework_requested_bytes = 2 * GIB - 1024, .least_requested_bytes = CUF_UNKNOWN,
@@ -113,15 +113,15 @@ static void fill_incident(struct world *w, struct fact_incident *i, uint64_t id,
 		.phase_source = PHASE_NVTX, .phase_basis = BASIS_INFERRED,
 		.request_phase = long_name, .request_id = 1234567,
 	};
-	i->stack = stack_of(w);
+	i->stack = stack_of(world);
 	fill_layers(i->largest_free);
 }
 
-static void fill_sites(struct world *w)
+static void fill_sites(struct world *world)
 {
 	for (size_t i = 0; i < SITES; i++) {
-		w->sites[i] = (struct fact_site){
-			.stack = stack_of(w), .pid = 4131, .device = 0, .kind = CUF_KIND_DEVICE,
+		world->sites[i] = (struct fact_site){
+			.stack = stack_of(world), .pid = 4131, .device = 0, .kind = CUF_KIND_DEVICE,
 			.class = i < 4 ? CLASS_LEAK : CLASS_LIVE, .shape = SHAPE_LINEAR,
 			.bytes = 123 << 20, .count = 59, .basis = BASIS_OBSERVED,
 			.slope_bytes_per_s = i ? 2e6 : NAN, .per_request_bytes = CUF_UNKNOWN,
@@ -130,91 +130,91 @@ static void fill_sites(struct world *w)
 	}
 }
 
-static void fill_owners(struct world *w)
+static void fill_owners(struct world *world)
 {
 	for (size_t i = 0; i < OWNERS; i++)
-		w->owners[i] = (struct fact_owner_row){
+		world->owners[i] = (struct fact_owner_row){
 			.kind = (enum fact_owner)i,
 			.bytes = i == OWNER_FREE ? GIB / 2 : 1000000 * (i + 1),
 			.count = CUF_UNKNOWN, .basis = BASIS_OBSERVED, .in_sum = i != OWNER_MANAGED,
 			.pid = i == OWNER_OTHER_PROCESSES ? 99 : 0,
 		};
-	w->owners[OWNER_CONTEXT].bytes = CUF_UNKNOWN;
-	w->owners[OWNER_CONTEXT].basis = BASIS_NONE;
+	world->owners[OWNER_CONTEXT].bytes = CUF_UNKNOWN;
+	world->owners[OWNER_CONTEXT].basis = BASIS_NONE;
 }
 
-static void fill_world(struct world *w)
+static void fill_world(struct world *world)
 {
-	memset(w, 0, sizeof *w);
+	memset(world, 0, sizeof *world);
 	for (size_t i = 0; i < 3; i++)
-		w->frames[i] = 0x401000 + i;
-	w->functions[0] = (struct fact_function){ 0x401000, long_name };
-	fill_owners(w);
-	w->process = (struct fact_process){
+		world->frames[i] = 0x401000 + i;
+	world->functions[0] = (struct fact_function){ 0x401000, long_name };
+	fill_owners(world);
+	world->process = (struct fact_process){
 		.pid = 4131, .ppid = 1, .parent = FACT_NONE, .exec_of = FACT_NONE,
 		.ended_by = FACT_NONE, .path = "/r/x.cuf", .exe = "/usr/bin/python3",
 		.cmdline = "python3 \xff server.py", .hostname = "h",
 		.start_ns = 1699999990000000000, .end_ns = 1700000000200000000, .end = END_SIGNAL,
 		.end_status = 6, .end_basis = BASIS_OBSERVED, .complete = true,
-		.host_mode = CUF_HOST_SAMPLED, .functions = w->functions, .function_count = 1,
+		.host_mode = CUF_HOST_SAMPLED, .functions = world->functions, .function_count = 1,
 		.first_cuda_ns = CUF_UNKNOWN,
 	};
-	w->phase = (struct fact_phase){
+	world->phase = (struct fact_phase){
 		.name = long_name, .source = PHASE_INFERRED, .basis = BASIS_INFERRED,
 		.why = long_name, .end_ns = CUF_UNKNOWN, .request_id = CUF_UNKNOWN,
 	};
 	for (size_t g = 0; g < 20; g++)
-		w->groups[g] = (struct fact_phase_group){
+		world->groups[g] = (struct fact_phase_group){
 			.name = long_name, .source = PHASE_NVTX, .count = 1234567, .open = 12345,
 			.total_ns = 86400000000000ull * 20, .longest_ns = 86400000000000ull * 19,
 			.peak_bytes = 84 * GIB, .rise_bytes = 83 * GIB,
 		};
-	w->process.phases = &w->phase;
-	w->process.phase_count = 1;
-	w->process.phase_groups = w->groups;
-	w->process.phase_group_count = 20;
-	w->process.work_layer = "framework";
-	w->process.phases_left_out = 1234567890;
-	w->process.requests = (struct fact_requests){
+	world->process.phases = &world->phase;
+	world->process.phase_count = 1;
+	world->process.phase_groups = world->groups;
+	world->process.phase_group_count = 20;
+	world->process.work_layer = "framework";
+	world->process.phases_left_out = 1234567890;
+	world->process.requests = (struct fact_requests){
 		.count = 1234567890, .open = 1234567, .name = long_name, .basis = BASIS_INFERRED,
 		.why = long_name, .concurrency_max = CUF_UNKNOWN, .median_peak_bytes = 84 * GIB,
 		.largest_peak_bytes = 84 * GIB, .largest_id = CUF_UNKNOWN,
 		.largest_ns = CUF_UNKNOWN, .floor_slope_bytes = -1e9, .floor_low_bytes = -2e9,
 		.floor_high_bytes = 3e9, .per_s = NAN,
 	};
-	memset(&w->process.host, 0xff, sizeof w->process.host);
-	w->process.host.malloc_basis = BASIS_ESTIMATED;
-	fill_host_lists(w, &w->process.host);
-	fill_device(w, &w->devices[0], 0);
-	fill_device(w, &w->devices[1], 1);
+	memset(&world->process.host, 0xff, sizeof world->process.host);
+	world->process.host.malloc_basis = BASIS_ESTIMATED;
+	fill_host_lists(world, &world->process.host);
+	fill_device(world, &world->devices[0], 0);
+	fill_device(world, &world->devices[1], 1);
 	for (size_t i = 0; i < 8; i++)
-		w->attempts[i] = (struct fact_attempt){
+		world->attempts[i] = (struct fact_attempt){
 			.number = i + 1, .requested_bytes = 2 * GIB, .free_bytes = GIB / 2,
 			.total_bytes = 84 * GIB, .result = 2,
 		};
-	fill_incident(w, &w->incidents[0], 1, OUTCOME_RECOVERED);
-	fill_incident(w, &w->incidents[1], 2, OUTCOME_FATAL);
-	fill_incident(w, &w->incidents[2], 3, OUTCOME_HANDLED);
-	w->incidents[2].device = FACT_NONE;
-	w->incidents[2].kind = CUF_KIND_PINNED;
-	fill_sites(w);
+	fill_incident(world, &world->incidents[0], 1, OUTCOME_RECOVERED);
+	fill_incident(world, &world->incidents[1], 2, OUTCOME_FATAL);
+	fill_incident(world, &world->incidents[2], 3, OUTCOME_HANDLED);
+	world->incidents[2].device = FACT_NONE;
+	world->incidents[2].kind = CUF_KIND_PINNED;
+	fill_sites(world);
 	for (size_t i = 0; i < 3; i++)
-		w->blind[i] = (struct fact_text){
+		world->blind[i] = (struct fact_text){
 			"a whole sentence that says at some length what could not be seen and why that matters",
 			FACT_NONE, false
 		};
-	w->lost[0] = (struct fact_loss){ "blocks that found no room in the ledger", 12, 0 };
-	w->facts = (struct facts){
-		.path = "/r", .processes = &w->process, .process_count = 1, .devices = w->devices,
-		.device_count = 2, .incidents = w->incidents, .incident_count = 3,
-		.leaks = w->sites, .leak_count = SITES, .growth = w->sites, .growth_count = SITES,
-		.fatal_incident = 2, .events_recorded = 1204551, .events_overwritten = 1000000,
-		.events_lost = 12,
+	world->lost[0] = (struct fact_loss){ "blocks that found no room in the ledger", 12, 0 };
+	world->facts = (struct facts){
+		.path = "/r", .processes = &world->process, .process_count = 1,
+		.devices = world->devices, .device_count = 2, .incidents = world->incidents,
+		.incident_count = 3, .leaks = world->sites, .leak_count = SITES,
+		.growth = world->sites, .growth_count = SITES, .fatal_incident = 2,
+		.events_recorded = 1204551, .events_overwritten = 1000000, .events_lost = 12,
 	};
-	w->facts.coverage.blind = w->blind;
-	w->facts.coverage.blind_count = 3;
-	w->facts.coverage.lost = w->lost;
-	w->facts.coverage.lost_count = 1;
+	world->facts.coverage.blind = world->blind;
+	world->facts.coverage.blind_count = 3;
+	world->facts.coverage.lost = world->lost;
+	world->facts.coverage.lost_count = 1;
 }
 
 static struct symbols *symbols;
@@ -254,9 +254,9 @@ static void fits(const char *text, size_t columns)
 
 static void test_screen__fits_when_every_list_is_full(void **state)
 {
-	struct world w;
-	fill_world(&w);
-	char *text = as_text(&w.facts, 80);
+	struct world world;
+	fill_world(&world);
+	char *text = as_text(&world.facts, 80);
 	fits(text, 80);
 	/* the day depends on the time zone */
 	assert_int_equal(strncmp(text, "OOM      2023-11-1", 18), 0);
@@ -270,21 +270,21 @@ static void test_screen__fits_when_every_list_is_full(void **state)
 	assert_non_null(strstr(text, "smaller rows"));
 	assert_non_null(strstr(text, "a_function_with_a_name"));
 	free(text);
-	text = as_text(&w.facts, 132);
+	text = as_text(&world.facts, 132);
 	fits(text, 132);
 	free(text);
 }
 
 static void test_screen__fits_when_nothing_is_known(void **state)
 {
-	struct world w;
-	fill_world(&w);
-	w.facts.device_count = w.facts.incident_count = w.facts.leak_count = w.facts.growth_count =
-		0;
-	w.facts.fatal_incident = 0;
-	w.facts.coverage = (struct fact_coverage){ .complete = true };
-	w.process.end = END_RUNNING;
-	char *text = as_text(&w.facts, 80);
+	struct world world;
+	fill_world(&world);
+	world.facts.device_count = world.facts.incident_count = world.facts.leak_count =
+		world.facts.growth_count = 0;
+	world.facts.fatal_incident = 0;
+	world.facts.coverage = (struct fact_coverage){ .complete = true };
+	world.process.end = END_RUNNING;
+	char *text = as_text(&world.facts, 80);
 	fits(text, 80);
 	assert_int_equal(strncmp(text, "RUNNING  ", 9), 0);
 	free(text);
@@ -307,14 +307,14 @@ static void test_screen__first_word_says_how_it_ended(void **state)
 		{ END_EXEC, 0, 0, "EXEC " },
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-		struct world w;
-		fill_world(&w);
-		w.facts.fatal_incident = 0;
-		w.incidents[1].outcome = OUTCOME_HANDLED;
-		w.facts.leak_count = rows[i].leaks;
-		w.process.end = rows[i].end;
-		w.process.end_status = rows[i].status;
-		char *text = as_text(&w.facts, 80);
+		struct world world;
+		fill_world(&world);
+		world.facts.fatal_incident = 0;
+		world.incidents[1].outcome = OUTCOME_HANDLED;
+		world.facts.leak_count = rows[i].leaks;
+		world.process.end = rows[i].end;
+		world.process.end_status = rows[i].status;
+		char *text = as_text(&world.facts, 80);
 		fits(text, 80);
 		if (strncmp(text, rows[i].word, strlen(rows[i].word)) != 0)
 			fail_msg("wanted %s, got %.60s", rows[i].word, text);
@@ -326,18 +326,18 @@ static void test_screen__first_word_says_how_it_ended(void **state)
  * sum is compared. */
 static void test_owners__sum_is_said(void **state)
 {
-	struct world w;
+	struct world world;
 	uint64_t sum = 0;
-	fill_world(&w);
+	fill_world(&world);
 	for (size_t i = 0; i < OWNERS; i++)
-		if (w.owners[i].in_sum && w.owners[i].bytes != CUF_UNKNOWN)
-			sum += w.owners[i].bytes;
-	w.devices[0].total_bytes = sum;
-	char *text = as_text(&w.facts, 80);
+		if (world.owners[i].in_sum && world.owners[i].bytes != CUF_UNKNOWN)
+			sum += world.owners[i].bytes;
+	world.devices[0].total_bytes = sum;
+	char *text = as_text(&world.facts, 80);
 	assert_non_null(strstr(text, "= driver total"));
 	free(text);
-	w.devices[0].total_bytes = sum + 1;
-	text = as_text(&w.facts, 80);
+	world.devices[0].total_bytes = sum + 1;
+	text = as_text(&world.facts, 80);
 	assert_non_null(strstr(text, "driver says"));
 	free(text);
 }
@@ -394,9 +394,9 @@ static void test_json__values_and_nulls(void **state)
 		"incidents.0.stack.0.line",
 		"coverage.blind.0.pid",
 	};
-	struct world w;
-	fill_world(&w);
-	struct json_object *document = as_json(&w.facts);
+	struct world world;
+	fill_world(&world);
+	struct json_object *document = as_json(&world.facts);
 	for (size_t i = 0; i < sizeof nulls / sizeof *nulls; i++)
 		if (at(document, nulls[i]))
 			fail_msg("%s is not null", nulls[i]);
@@ -420,11 +420,11 @@ static void test_json__values_and_nulls(void **state)
 
 static void test_json__fits_if_packed_has_three_values(void **state)
 {
-	struct world w;
-	fill_world(&w);
-	w.incidents[1].fits_if_packed = FACT_CANNOT_TELL;
-	w.incidents[2].fits_if_packed = FACT_NO;
-	struct json_object *document = as_json(&w.facts);
+	struct world world;
+	fill_world(&world);
+	world.incidents[1].fits_if_packed = FACT_CANNOT_TELL;
+	world.incidents[2].fits_if_packed = FACT_NO;
+	struct json_object *document = as_json(&world.facts);
 	assert_true(json_object_get_boolean(at(document, "incidents.0.fits_if_packed")));
 	assert_null(at(document, "incidents.1.fits_if_packed"));
 	assert_true(

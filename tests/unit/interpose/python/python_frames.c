@@ -46,18 +46,18 @@ static void begin(const struct cuf_python_layout *layout)
 /* size: bytes a character, 1 also for what is beyond ASCII */
 static uintptr_t make_text(const void *characters, size_t length, unsigned size, bool ascii)
 {
-	const struct cuf_python_layout *l = &python.layout;
+	const struct cuf_python_layout *layout = &python.layout;
 	uintptr_t at = place(96 + length * size);
-	put(at + l->type, python.text_type, 8);
-	put(at + l->text_length, length, 8);
-	put(at + l->text_length + 8, UINT64_MAX, 8);
-	put(at + l->text_state,
+	put(at + layout->type, python.text_type, 8);
+	put(at + layout->text_length, length, 8);
+	put(at + layout->text_length + 8, UINT64_MAX, 8);
+	put(at + layout->text_state,
 	    (size | 1u << 3 | (unsigned)ascii << 4)
-	                    << (l->kind_shift ? l->kind_shift : kind_shift) |
+	                    << (layout->kind_shift ? layout->kind_shift : kind_shift) |
 	            1,
 	    4);
-	memcpy((void *)(at + (ascii ? l->text_ascii_bytes : l->text_compact_bytes)), characters,
-	       length * size);
+	memcpy((void *)(at + (ascii ? layout->text_ascii_bytes : layout->text_compact_bytes)),
+	       characters, length * size);
 	return at;
 }
 
@@ -65,43 +65,43 @@ static uintptr_t make_string(const char *text) { return make_text(text, strlen(t
 
 static uintptr_t make_bytes(const void *bytes, size_t count)
 {
-	const struct cuf_python_layout *l = &python.layout;
+	const struct cuf_python_layout *layout = &python.layout;
 	uintptr_t at = place(64 + count);
-	put(at + l->type, python.bytes_type, 8);
-	put(at + l->bytes_length, count, 8);
-	memcpy((void *)(at + l->bytes_data), bytes, count);
+	put(at + layout->type, python.bytes_type, 8);
+	put(at + layout->bytes_length, count, 8);
+	memcpy((void *)(at + layout->bytes_data), bytes, count);
 	return at;
 }
 
 static uintptr_t make_code(const char *name, const char *file, unsigned line, uintptr_t lines)
 {
-	const struct cuf_python_layout *l = &python.layout;
+	const struct cuf_python_layout *layout = &python.layout;
 	uintptr_t at = place(512), text = make_string(name);
 	static uint32_t version;
-	put(at + l->type, python.code_type, 8);
-	put(at + l->code_name, text, 8);
-	if (l->code_qualified)
-		put(at + l->code_qualified, text, 8);
-	put(at + l->code_file, make_string(file), 8);
-	put(at + l->code_first_line, line, 4);
-	put(at + l->code_lines, lines, 8);
-	if (l->code_version)
-		put(at + l->code_version, ++version, 4);
+	put(at + layout->type, python.code_type, 8);
+	put(at + layout->code_name, text, 8);
+	if (layout->code_qualified)
+		put(at + layout->code_qualified, text, 8);
+	put(at + layout->code_file, make_string(file), 8);
+	put(at + layout->code_first_line, line, 4);
+	put(at + layout->code_lines, lines, 8);
+	if (layout->code_version)
+		put(at + layout->code_version, ++version, 4);
 	return at;
 }
 
 /* Stopped at this byte of its code. */
 static uintptr_t make_frame(uintptr_t code, unsigned offset, uintptr_t previous)
 {
-	const struct cuf_python_layout *l = &python.layout;
-	uintptr_t at = place(128), tag = l->minor >= 14;
-	put(at + l->frame_code, code | tag, 8);
-	put(at + l->frame_previous, previous, 8);
-	if (l->code_bytes)
-		put(at + l->frame_instruction, code + l->code_bytes + offset, 8);
+	const struct cuf_python_layout *layout = &python.layout;
+	uintptr_t at = place(128), tag = layout->minor >= 14;
+	put(at + layout->frame_code, code | tag, 8);
+	put(at + layout->frame_previous, previous, 8);
+	if (layout->code_bytes)
+		put(at + layout->frame_instruction, code + layout->code_bytes + offset, 8);
 	else
-		put(at + l->frame_instruction,
-		    l->lines == CUF_PYTHON_LINETABLE ? offset / 2 : offset, 4);
+		put(at + layout->frame_instruction,
+		    layout->lines == CUF_PYTHON_LINETABLE ? offset / 2 : offset, 4);
 	return at;
 }
 
@@ -125,21 +125,21 @@ struct made { uintptr_t state, inner, outer; };
  * more than one frame. */
 static struct made make_stack(const uintptr_t codes[3], const unsigned offsets[3])
 {
-	const struct cuf_python_layout *l = &python.layout;
+	const struct cuf_python_layout *layout = &python.layout;
 	struct made m = { place(512), 0, 0 };
 	uintptr_t outer, middle, inner, calls[3];
-	if (l->chain == CUF_PYTHON_ENTRY_FRAME) {
+	if (layout->chain == CUF_PYTHON_ENTRY_FRAME) {
 		m.outer = make_call(0);
 		outer = make_frame(codes[2], offsets[2], m.outer);
 		m.inner = make_call(outer);
 		middle = make_frame(codes[1], offsets[1], m.inner);
 		inner = make_frame(codes[0], offsets[0], middle);
-		if (l->cframe_previous) { /* 3.12 */
+		if (layout->cframe_previous) { /* 3.12 */
 			calls[0] = place(64);
-			put(calls[0] + l->cframe_frame, inner, 8);
-			put(m.state + l->thread_frame, calls[0], 8);
+			put(calls[0] + layout->cframe_frame, inner, 8);
+			put(m.state + layout->thread_frame, calls[0], 8);
 		} else {
-			put(m.state + l->thread_frame, inner, 8);
+			put(m.state + layout->thread_frame, inner, 8);
 		}
 		return m;
 	}
@@ -149,16 +149,16 @@ static struct made make_stack(const uintptr_t codes[3], const unsigned offsets[3
 	calls[2] = make_call(0);
 	calls[1] = make_call(calls[2]);
 	calls[0] = make_call(calls[1]);
-	put(m.state + l->thread_frame, inner, 8);
-	if (l->chain == CUF_PYTHON_ENTRY_FLAG) {
-		put(outer + l->frame_entry, 1, 1);
-		put(middle + l->frame_entry, 1, 1);
-		put(calls[1] + l->cframe_frame, inner, 8);
-		put(m.state + l->thread_frame, calls[1], 8);
+	put(m.state + layout->thread_frame, inner, 8);
+	if (layout->chain == CUF_PYTHON_ENTRY_FLAG) {
+		put(outer + layout->frame_entry, 1, 1);
+		put(middle + layout->frame_entry, 1, 1);
+		put(calls[1] + layout->cframe_frame, inner, 8);
+		put(m.state + layout->thread_frame, calls[1], 8);
 		m.inner = calls[1];
 		m.outer = calls[2];
-	} else if (l->chain == CUF_PYTHON_FRAME_CALLS) {
-		put(m.state + l->thread_cframe, calls[0], 8);
+	} else if (layout->chain == CUF_PYTHON_FRAME_CALLS) {
+		put(m.state + layout->thread_cframe, calls[0], 8);
 		m.inner = calls[0];
 		m.outer = calls[2];
 	}
@@ -188,23 +188,25 @@ static uintptr_t make_lines(void)
 }
 
 /* What the runtime of a version says, from its layout: the reverse of cuf_python_layout_of. */
-static void tell_offsets(uint64_t *words, const struct cuf_python_layout *l, uint32_t version)
+static void tell_offsets(uint64_t *words, const struct cuf_python_layout *layout, uint32_t version)
 {
 	static const uint8_t at[2][18] = {
 		{ 23, 24, 29, 30, 31, 33, 35, 36, 37, 38, 39, 43, 45, 65, 66, 68, 69, 70 },
 		{ 26, 27, 32, 33, 34, 36, 40, 41, 42, 43, 44, 48, 51, 75, 76, 78, 79, 80 }
 	};
-	const uint16_t fields[18] = { l->thread_frame, l->thread_id,         l->frame_previous,
-		                      l->frame_code,   l->frame_instruction, l->frame_owner,
-		                      l->code_file,    l->code_name,         l->code_qualified,
-		                      l->code_lines,   l->code_first_line,   l->code_bytes,
-		                      l->type,         l->bytes_length,      l->bytes_data,
-		                      l->text_state,   l->text_length,       l->text_ascii_bytes };
+	const uint16_t fields[18] = {
+		layout->thread_frame, layout->thread_id,         layout->frame_previous,
+		layout->frame_code,   layout->frame_instruction, layout->frame_owner,
+		layout->code_file,    layout->code_name,         layout->code_qualified,
+		layout->code_lines,   layout->code_first_line,   layout->code_bytes,
+		layout->type,         layout->bytes_length,      layout->bytes_data,
+		layout->text_state,   layout->text_length,       layout->text_ascii_bytes
+	};
 	memset(words, 0, CUF_PYTHON_OFFSETS_BYTES);
 	memcpy(words, "xdebugpy", 8);
 	words[1] = version;
 	for (unsigned i = 0; i < 18; i++)
-		words[at[l->minor - 13][i]] = fields[i];
+		words[at[layout->minor - 13][i]] = fields[i];
 }
 
 static const struct cuf_python_layout known[] = { /* from 3.9 on */
