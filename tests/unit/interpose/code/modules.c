@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Modules in META: who they are, once each however many threads meet them at once, and when they
- * went. */
+/*
+ * Modules in META: the right file and build-id, one record each however many threads meet the
+ * object at once, and its end when it is closed.
+ */
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
@@ -22,7 +24,7 @@ struct seen {
 	const struct cuf_meta_module *last;
 };
 
-/* What META says about objects mapped at this base. */
+/* The records in META of objects mapped at this base. */
 static struct seen find(uint64_t base)
 {
 	struct seen seen = {0};
@@ -55,7 +57,7 @@ static bool path_is(const struct cuf_meta_module *module, const char *path)
 	return module->path_bytes == strlen(path) && !memcmp(module + 1, path, module->path_bytes);
 }
 
-/* The build-id is that of the file: its bytes lie in it. */
+/* The build-id is the file's: its bytes are in the file. */
 static bool file_holds(const char *path, const uint8_t *bytes, size_t count)
 {
 	static char content[8 << 20];
@@ -122,7 +124,7 @@ static void an_object_comes_goes_and_comes_again(void **state)
 	cuf_modules_note(inside);
 	assert_int_equal(find(base).records, 1);
 	first = find(base).last->meta.number;
-	cuf_modules_changed(); /* something else went */
+	cuf_modules_changed(); /* another object was closed */
 	assert_int_equal(find(base).ends, 0);
 	assert_int_equal(cuf_modules_generation(), generation + 1);
 
@@ -144,7 +146,7 @@ static void an_object_comes_goes_and_comes_again(void **state)
 	assert_int_equal(find(base).ends, 1);
 }
 
-/* libc closes its own plugins without a dlclose that anybody sees. */
+/* libc closes its plugins without a dlclose that an interposer sees. */
 static void an_unseen_replacement_is_noticed(void **state)
 {
 	struct link_map *map;
@@ -157,7 +159,7 @@ static void an_unseen_replacement_is_noticed(void **state)
 	assert_true(cuf_object_find((uintptr_t)map->l_ld, &object));
 	start = object.start;
 	copy = map->l_name;
-	map->l_name = strdup(copy); /* as if another object lay there now */
+	map->l_name = strdup(copy); /* as if another object were there now */
 	uint64_t generation = cuf_modules_generation();
 	cuf_modules_note((uintptr_t)map->l_ld);
 	free(map->l_name);
@@ -207,7 +209,7 @@ static void many_threads_meet_an_object_at_once(void **state)
 	}
 }
 
-/* Opened by a name that means something in one directory alone. */
+/* Opened by a name that is valid in one directory only. */
 static void a_relative_path_is_made_absolute(void **state)
 {
 	char directory[] = "/tmp/cuflight-modules-XXXXXX", before[4096], path[4200], copy[4300];
@@ -233,7 +235,7 @@ static void a_relative_path_is_made_absolute(void **state)
 	assert_int_equal(rmdir(directory), 0);
 }
 
-/* reads all of an object, what a sanitizer fenced off in it included */
+/* reads all of an object, including what a sanitizer has fenced off */
 __attribute__((no_sanitize("address"))) static void spans_are_the_readable_segments(void **state)
 {
 	struct cuf_object object;
@@ -247,7 +249,7 @@ __attribute__((no_sanitize("address"))) static void spans_are_the_readable_segme
 		}
 		readable++;
 		assert_in_range(at, span.start, span.end - 1);
-		assert_true(*(const volatile char *)at || true); /* faults when it was not */
+		assert_true(*(const volatile char *)at || true); /* faults when it is not readable */
 	}
 	assert_true(readable > gaps);
 	assert_false(cuf_object_span(&object, object.end, &span));

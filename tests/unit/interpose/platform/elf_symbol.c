@@ -20,7 +20,7 @@ static const struct link_map *map_of(const void *addr)
 	return map;
 }
 
-/* A handle of glibc is the object's link_map; opened, so that dlsym works on it. */
+/* A handle of glibc is the object's link_map. It is opened, so that dlsym works on it. */
 static struct link_map *libc_map(void)
 {
 	void *handle = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
@@ -39,8 +39,10 @@ static void test_elf_symbol__agrees_with_the_loader(void **state)
 		                 dlsym(libc, names[i]));
 }
 
-/* Names with an old and a new body must not be mixed up: the default version is what programs built
- * today get. */
+/*
+ * Names with an old and a new body must not be confused: programs built today get the default
+ * version.
+ */
 static void test_elf_symbol__takes_the_default_version(void **state)
 {
 	struct link_map *libc = libc_map();
@@ -57,7 +59,7 @@ static void test_elf_symbol__takes_the_default_version(void **state)
 static void test_elf_symbol__finds_a_name_that_has_only_an_old_version(void **state)
 {
 	struct link_map *libc = libc_map();
-	void *cfree = dlvsym(libc, "cfree", "GLIBC_2.2.5"); /* not on architectures born later */
+	void *cfree = dlvsym(libc, "cfree", "GLIBC_2.2.5"); /* absent on newer architectures */
 	assert_ptr_equal(cuf_elf_symbol(libc->l_addr, libc->l_ld, "cfree"), cfree);
 }
 
@@ -71,7 +73,7 @@ static void test_elf_symbol__is_null_for_what_the_object_does_not_define(void **
 	assert_null(cuf_elf_symbol(0, NULL, "malloc"));
 }
 
-/* Every object of this process, the vdso with its unrelocated table among them. */
+/* Every object of this process, including the vdso with its unrelocated table. */
 static int see(struct dl_phdr_info *info, size_t bytes, void *vdso_seen)
 {
 	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
@@ -95,7 +97,7 @@ static void test_elf_symbol__reads_every_loaded_object(void **state)
 {
 	int vdso_seen = 0;
 	dl_iterate_phdr(see, &vdso_seen);
-	assert_int_equal(vdso_seen, getauxval(AT_SYSINFO_EHDR) != 0); /* valgrind takes it away */
+	assert_int_equal(vdso_seen, getauxval(AT_SYSINFO_EHDR) != 0); /* valgrind hides it */
 }
 
 /*

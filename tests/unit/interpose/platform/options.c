@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Settings: what the environment says, what is wrong with it, and how a file name is made. */
+/* Settings: reading the environment, wrong values, and how a file name is made. */
 #include "tests/unit/fixtures/recorder.h"
 #include "interpose/platform/options.h"
 

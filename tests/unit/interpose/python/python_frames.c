@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Python frames out of memory laid out as each version lays it out, from 3.9 to 3.14, the last two
- * by what their runtime says of itself: names, files, lines, runs. Layouts that are wrong, in every
- * field and in any, cost frames and not the process.
+ * Python frames read from memory that is laid out as each version does it, 3.9 to 3.14, the last
+ * two from the offsets that their runtime publishes: names, files, lines, runs. Wrong layouts, in
+ * each field and in many, cost frames but never the process.
  */
 #include "tests/unit/fixtures/recorder.h"
 #include <sys/mman.h>
 #include "interpose/python/python_parts.h"
 
 enum { ARENA_BYTES = 1 << 16, MAX = 64 };
-static uint8_t *arena; /* ends where nothing can be read */
+static uint8_t *arena; /* ends at an unreadable page */
 static size_t used;
 static struct cuf_python python;
 static struct cuf_python_thread thread;
 
-static unsigned kind_shift = 2; /* of texts where the version does not say */
+static unsigned kind_shift = 2; /* of texts where the version does not publish it */
 
 static uintptr_t place(size_t bytes)
 {
@@ -43,7 +43,7 @@ static void begin(const struct cuf_python_layout *layout)
 	memset(&thread, 0, sizeof thread);
 }
 
-/* size: bytes a character, 1 also for what is beyond ASCII */
+/* size: bytes of a character; 1 also for some beyond ASCII */
 static uintptr_t make_text(const void *characters, size_t length, unsigned size, bool ascii)
 {
 	const struct cuf_python_layout *layout = &python.layout;
@@ -105,7 +105,7 @@ static uintptr_t make_frame(uintptr_t code, unsigned offset, uintptr_t previous)
 	return at;
 }
 
-/* Where the interpreter keeps, on the stack, what belongs to one native call. */
+/* What the interpreter keeps on the stack for one native call. */
 static uintptr_t make_call(uintptr_t previous)
 {
 	uintptr_t at = place(128);
@@ -118,7 +118,7 @@ static uintptr_t make_call(uintptr_t previous)
 	return at;
 }
 
-/* inner, outer: what marks the two calls; 0: nothing does */
+/* inner, outer: the markers of the two calls; 0: none */
 struct made { uintptr_t state, inner, outer; };
 
 /* inner < middle < call < outer: one call of the interpreter runs the first two where calls run
@@ -187,7 +187,10 @@ static uintptr_t make_lines(void)
 	}
 }
 
-/* What the runtime of a version says, from its layout: the reverse of cuf_python_layout_of. */
+/*
+ * What the runtime of a version publishes, made from its layout: the reverse of
+ * cuf_python_layout_of.
+ */
 static void tell_offsets(uint64_t *words, const struct cuf_python_layout *layout, uint32_t version)
 {
 	static const uint8_t at[2][18] = {
@@ -357,7 +360,7 @@ static void test_code__made_again_at_an_address_is_another(void **state)
 static unsigned freed;
 static void free_it(void *code) { freed += code == &freed; }
 
-/* As much of a type as is looked at. */
+/* The part of a type that is read. */
 struct type { uint64_t head[3]; const char *name; uint64_t sizes[2]; void (*free)(void *); };
 static struct type code_type = { { 0 }, "code", { 0 }, free_it };
 static struct type other_type = { { 0 }, "coder", { 0 }, free_it };
@@ -380,7 +383,7 @@ static void test_frees__are_counted_where_that_can_be_done_alone(void **state)
 	assert_false(cuf_python_count_frees((uintptr_t)arena));
 	assert_ptr_equal(other_type.free, free_it);
 	assert_true(cuf_python_count_frees((uintptr_t)&code_type));
-	/* once more: not twice in a row */
+	/* a second call changes nothing */
 	assert_true(cuf_python_count_frees((uintptr_t)&code_type));
 	assert_true(cuf_python_frees_are_counted((uintptr_t)&code_type));
 
@@ -391,7 +394,7 @@ static void test_frees__are_counted_where_that_can_be_done_alone(void **state)
 	code_type.free(&freed);
 	assert_int_equal(freed, 1);
 	assert_true(walks->hash(&python, &thread, made.state, MAX));
-	assert_int_equal(thread.hash, hash); /* somebody else */
+	assert_int_equal(thread.hash, hash); /* another program's destructor */
 	code_type.free((void *)codes[0]);
 	assert_int_equal(freed, 1);
 	assert_true(walks->hash(&python, &thread, made.state, MAX));
@@ -400,7 +403,7 @@ static void test_frees__are_counted_where_that_can_be_done_alone(void **state)
 	assert_false(cuf_python_frees_are_counted((uintptr_t)&code_type));
 }
 
-/* Addresses a little apart, and numbers a little apart, as an allocator and a counter give them. */
+/* Addresses and numbers that are close together, as an allocator and a counter give them. */
 static void test_mix__of_neighbours_differs(void **state)
 {
 	static uint64_t mixed[256 * 256];
@@ -452,7 +455,7 @@ static void test_layouts__that_are_wrong_cost_frames_alone(void **state)
 {
 	unsigned survived = 0;
 	const char *preload = getenv("LD_PRELOAD");
-	/* valgrind answers the kernel's question itself, and always with yes */
+	/* valgrind answers instead of the kernel, and always with yes */
 	if (preload && strstr(preload, "vgpreload"))
 		skip();
 	for (unsigned minor = 9; minor <= 14; minor++) {
@@ -483,12 +486,14 @@ static void test_layouts__that_are_wrong_cost_frames_alone(void **state)
 				cuf_python_name(&python, &thread, &thread.frames[frame]);
 		}
 	}
-	/* some mistakes do no harm, others are noticed */
+	/* some mistakes do no harm, others are detected */
 	assert_in_range(survived, 1, 6 * 20000 - 1);
 }
 
-/* One function (assignment over two lines, try, for, except, finally, comprehension) as four
- * compilers made it, and the line that each says of every second byte of its code; 0: none. */
+/*
+ * One function (assignment over two lines, try, for, except, finally, comprehension) as four
+ * compilers translated it, and the line of every second byte of its code; 0: none.
+ */
 static void test_lines__of_real_tables(void **state)
 {
 	static const struct {
@@ -551,7 +556,7 @@ static void test_lines__of_real_tables(void **state)
 				         2 * i, functions[f].lines[i],
 				         cuf_python_line(&python, code, 2 * i));
 		assert_int_equal(cuf_python_line(&python, code, -2), 1);
-		if (functions[f].minor > 9) /* there the last line goes on for ever */
+		if (functions[f].minor > 9) /* there the last line has no end */
 			assert_int_equal(cuf_python_line(&python, code, 1 << 20), 0);
 	}
 }
@@ -562,7 +567,7 @@ static void test_versions__that_are_not_known_have_no_layout(void **state)
 	struct cuf_python_layout layout;
 	assert_false(cuf_python_layout_of(0x02071200, words, &layout));
 	assert_false(cuf_python_layout_of(0x03080000, words, &layout));
-	assert_false(cuf_python_layout_of(0x030d00f0, words, &layout)); /* says nothing of itself */
+	assert_false(cuf_python_layout_of(0x030d00f0, words, &layout)); /* publishes nothing */
 	tell_offsets(words, &known[14 - 9], 0x030e00f0);
 	assert_true(cuf_python_layout_of(0x030e00f0, words, &layout));
 	assert_false(cuf_python_layout_of(0x030e01f0, words, &layout)); /* of another build */

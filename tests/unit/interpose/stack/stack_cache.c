@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stacks that are recognised: along random paths through functions of different frames, what
- * cuf_walk_cached says is what cuf_walk says, also when it answers with an id alone; and it does
- * recognise.
+ * The stack cache along random paths through functions with different frames: cuf_walk_cached gives
+ * what cuf_walk gives, also when it returns only an id, and it does recognize stacks.
  */
 #include "tests/unit/fixtures/recorder.h"
 #include "interpose/code/modules.h"
@@ -58,7 +57,7 @@ static __attribute__((noinline)) void hook(void)
 	} else {
 		known++;
 	}
-	if (answer.depth) /* was walked: where each frame begins is the same, too */
+	if (answer.depth) /* it was walked, so frame_sp must agree too */
 		assert_memory_equal(frame_sp, walker.cache->frame_sp,
 		                    truth.depth * sizeof *frame_sp);
 	assert_true(stacks[id].extra_key == extra_key);
@@ -92,7 +91,7 @@ STEP(small, 8, )
 STEP(large, 200, )
 STEP(with_fp, 40, __attribute__((optimize("no-omit-frame-pointer"))))
 
-/* The size is not known: found by its frame pointer alone. */
+/* The size is unknown, so the frame is found by its frame pointer only. */
 static __attribute__((noinline)) void variable(unsigned depth)
 {
 	volatile char own[16 + draw(4) * 16];
@@ -111,7 +110,7 @@ static void descend(unsigned times)
 static void test_stack_cache__is_the_walk(void **state)
 {
 	descend(4000);
-	assert_true(known > walked); /* of two calls from one place the second is known */
+	assert_true(known > walked); /* of two calls from one place the second is recognized */
 	assert_true(walked > 100);
 }
 
@@ -147,7 +146,7 @@ static void test_stack_cache__forgets_what_it_knew_with_the_modules(void **state
 	cuf_walker_init(&known_walker, 1);
 	before = walked;
 	small(0);
-	assert_true(walked > before); /* the first was not known any more */
+	assert_true(walked > before); /* the first one was forgotten */
 }
 
 int main(void)

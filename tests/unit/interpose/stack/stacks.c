@@ -74,7 +74,7 @@ static void small_ones_leave_room(void **state)
 		ids[i] = capture(path, sizes[i]);
 		depths[i] = depth_of(ids[i]);
 	}
-	for (unsigned i = 0; i < 4; i++) { /* without frames, too, it is one place of the program */
+	for (unsigned i = 0; i < 4; i++) { /* without frames too, it is one call site */
 		assert_int_equal(ids[i], ids[0]);
 		assert_int_equal(depths[i] > BITS, i >= 2);
 	}

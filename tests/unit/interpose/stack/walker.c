@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The walker against libunwind, frame by frame, wherever a thread of an inference server may stand:
- * deep, in a signal handler, on a fiber, in code without unwind information. libunwind is loaded
- * privately; linked, it would take the program's _Unwind_* over.
+ * The walker compared with libunwind, frame by frame, wherever a thread of an inference server
+ * can be: deep, in a signal handler, on a fiber, in code without unwind information. libunwind is
+ * loaded privately. Linked, it would replace the program's _Unwind_* functions.
  */
 #include "tests/unit/fixtures/walker.h"
 
@@ -29,7 +29,7 @@ static NOINLINE __attribute__((optimize("no-omit-frame-pointer"))) int frame_wit
 	return x + 2;
 }
 
-/* the frame pointer register holds data here, and is saved at an odd place */
+/* the frame pointer register holds data here and is saved at an unusual place */
 static NOINLINE int frame_many_registers(body *run, int a, int b, int c, int d)
 {
 	int e = a * b, f = b * c, g = c * d, h = d * a;
@@ -132,7 +132,7 @@ static void deeper_than_the_cap(void **state)
 	assert_int_equal(stop, CUF_STOP_END);
 }
 
-/* exactly as many frames as room: the end is seen, not taken for a cut */
+/* exactly as many frames as there is room: the end is reached, and nothing was cut */
 static void as_deep_as_the_cap(void **state)
 {
 	cap = MAX;
@@ -230,7 +230,7 @@ static void on_a_fiber(void **state)
 	swapcontext(&back, &fiber);
 	assert_agrees(false);
 	assert_true(stop == CUF_STOP_END ||
-	            stop == CUF_STOP_NO_RULE); /* some glibcs leave __start_context undescribed */
+	            stop == CUF_STOP_NO_RULE); /* some versions of glibc do not describe __start_context */
 	assert_true(holds_address_of(&in_fiber, 1024));
 	recurse(20); /* and back on the own stack */
 	assert_agrees(false);
@@ -251,7 +251,7 @@ static void damaged_frames_end_the_walk(void **state)
 	uintptr_t here = (uintptr_t)&trap;
 	assert_ptr_not_equal(trap, MAP_FAILED);
 	mprotect(trap + 4096, 8192, PROT_NONE);
-	oracle = NULL; /* libunwind may well fault here */
+	oracle = NULL; /* libunwind may fault here */
 	{
 		uintptr_t wild[] = { 0,
 			             1,
@@ -271,7 +271,7 @@ static void damaged_frames_end_the_walk(void **state)
 		for (unsigned i = 0; i < sizeof wild / sizeof *wild; i++) {
 			test_wild(wild[i], look);
 			assert_in_range(count, 2, MAX);
-			/* else what lies there may be 0, as at an outermost frame */
+			/* else the word there may be 0, as at an outermost frame */
 			if (wild[i] % 8 == 0)
 				assert_int_not_equal(stop, CUF_STOP_END);
 		}
@@ -306,7 +306,7 @@ static void in_another_thread(void **state)
 	assert_true(walked > 31);
 }
 
-/* Far deeper than ever before, at once: walked carefully, and rightly, all the same. */
+/* Far deeper than before, at once: walked carefully, with the same result. */
 static NOINLINE int jump_down(size_t bytes)
 {
 	volatile char *p = __builtin_alloca(bytes);
@@ -409,7 +409,7 @@ static void rules_are_dropped_with_the_generation(void **state)
 		if (walker.rules[i].ip == ip)
 			rule = &walker.rules[i];
 	assert_non_null(rule);
-	rule->kind = CUF_RULE_END; /* a rule that is no longer true */
+	rule->kind = CUF_RULE_END; /* a rule that is wrong */
 	look();
 	assert_int_equal(count, 3);
 	assert_int_equal(stop, CUF_STOP_END);
@@ -419,7 +419,7 @@ static void rules_are_dropped_with_the_generation(void **state)
 
 static void errno_is_kept(void **state)
 {
-	/* all rules learnt again */
+	/* all rules are compiled again */
 	count = cuf_walk(&walker, cuf_modules_generation() + 2, 0, frames, MAX, &stop);
 	errno = 78;
 	cuf_modules_note((uintptr_t)&dlsym);

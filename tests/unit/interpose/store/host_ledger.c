@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ledger of host blocks: nothing is lost while there is room, nothing is found twice, a full
- * table says so. */
+/*
+ * The ledger of host blocks: nothing is dropped while there is room, nothing is found twice, and a
+ * full table counts what it drops.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,7 +42,7 @@ static unsigned used_entries(void)
 	return used;
 }
 
-/* Blocks lie as malloc puts them: one behind another, or a class apart. */
+/* Blocks are where malloc puts them: one behind another, or a size class apart. */
 static uint64_t addr_of(unsigned block, unsigned stride)
 {
 	return 0x560649000010ull + (uint64_t)block * stride;

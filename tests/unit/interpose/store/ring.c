@@ -62,7 +62,10 @@ static void test_ring__thread_churn_does_not_eat_the_ring(void **state)
 		assert_int_equal(pthread_create(&thread, NULL, short_life, (void *)i), 0);
 		pthread_join(thread, NULL);
 	}
-	/* 12,000 events are 48 segments' worth: short-lived threads share them, not one each */
+	/*
+	 * 12,000 events fill 48 segments: short-lived threads share segments instead of owning
+	 * one each
+	 */
 	assert_true(cuf_recording.header->next_ticket - tickets < 200);
 	assert_int_equal(cuf_recording.header->lost[CUF_LOST_THREADS], 0);
 	assert_int_equal(cuf_recording.header->lost[CUF_LOST_RING], 0);
