@@ -250,21 +250,21 @@ bool help_causes(FILE *out, const char *name)
 
 /* ---- rules ---- */
 
-static void describe_term(const struct cause_term *term, char *out, size_t bytes)
+static void describe_term(const struct cause_test *term, char *out, size_t bytes)
 {
-	const char *name = term_rows[term->term].name;
+	const struct signal_row *row = &signal_rows[term->signal];
 	char words[512];
 
-	fill_placeholders(term_rows[term->term].words, words, sizeof words);
+	fill_placeholders(term->below ? row->words_not : row->words, words, sizeof words);
 	if (term->threshold < 1e-6)
-		snprintf(out, bytes, "%s (%s above 0)", words, name);
+		snprintf(out, bytes, "%s (%s above 0)", words, row->name);
 	else if (term->below)
-		snprintf(out, bytes, "not: %s (%s below %g)", words, name, term->threshold);
+		snprintf(out, bytes, "%s (%s below %g)", words, row->name, term->threshold);
 	else
-		snprintf(out, bytes, "%s (%s at least %g)", words, name, term->threshold);
+		snprintf(out, bytes, "%s (%s at least %g)", words, row->name, term->threshold);
 }
 
-static void print_term(FILE *out, const struct cause_term *term, bool need)
+static void print_term(FILE *out, const struct cause_test *term, bool need)
 {
 	char words[640];
 	int used;
@@ -278,7 +278,7 @@ static void print_term(FILE *out, const struct cause_term *term, bool need)
 	flow_text(out, words, TERM_COLUMN, TERM_COLUMN, HELP_COLUMNS);
 }
 
-static bool is_term(const struct cause_term *term)
+static bool is_term(const struct cause_test *term)
 {
 	return term->threshold > 0;
 }
@@ -288,15 +288,15 @@ static void print_rule(FILE *out, const struct cause_rule *rule)
 	fprintf(out, "\nBase %.2f\n", rule->base);
 	for (size_t i = 0; i < CAUSE_NEEDS && is_term(&rule->needs[i]); i++)
 		print_term(out, &rule->needs[i], true);
-	for (size_t i = 0; i < CAUSE_TERMS && is_term(&rule->terms[i]); i++)
-		print_term(out, &rule->terms[i], false);
+	for (size_t i = 0; i < CAUSE_TESTS && is_term(&rule->tests[i]); i++)
+		print_term(out, &rule->tests[i], false);
 	if (*rule->source) {
 		fputs("  Source: ", out);
 		flow_text(out, rule->source, 10, 10, HELP_COLUMNS);
 	}
-	if (*rule->settle) {
+	if (*rule->would_confirm) {
 		fputs("  To be certain: ", out);
-		flow_text(out, rule->settle, 17, 17, HELP_COLUMNS);
+		flow_text(out, rule->would_confirm, 17, 17, HELP_COLUMNS);
 	}
 }
 

@@ -42,7 +42,8 @@ struct fact_cause {
 	struct fact_stack site; /* the place that it is about; depth 0: the failing call, or none */
 	const char *runner_up_id, *runner_up_name_id, *runner_up_name; /* NULL none */
 	double runner_up_confidence;
-	const char *separates;  /* a clause: what distinguishes the two, or which data would; "" */
+	/* a clause: what distinguishes the two causes, or which data would; "" */
+	const char *discriminator;
 	const char *const *lacks; /* what was not seen and lowered the confidence */
 	size_t lack_count;
 	uint32_t process, device; /* whose; FACT_NONE */

@@ -1,62 +1,84 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* incident.cause and facts.cause: which vectors are computed, and whose verdict is the run's. */
+/* incident.cause and facts.cause: what is judged, and whose verdict is the run's. */
 #include "analysis/explain/causes.h"
+#include "analysis/explain/evidence_gather.h"
 
-#include <string.h>
+/* Each failure that was not survived costs a pass over the events, so only the last ones are judged. */
+enum { JUDGED_MAX = 8 };
 
-/* Each fatal failure's history is read once more: of the last ones alone. What was survived costs nothing. */
-enum { LOOKED_AT_MAX = 8 };
+static const struct fact_cause *judge(struct build *build, uint32_t process, uint32_t device,
+				      const struct fact_incident *incident)
+{
+	struct evidence evidence = evidence_of(build, process, device, incident);
+
+	return cause_judge(build, &evidence);
+}
 
 static void judge_incidents(struct build *build)
 {
-	size_t looked_at = 0;
+	size_t judged = 0;
+
 	for (size_t n = build->facts->incident_count; n--;) {
 		struct fact_incident *incident = &build->facts->incidents[n];
 		bool survived = incident->outcome == OUTCOME_RECOVERED ||
 				incident->outcome == OUTCOME_HANDLED;
-		bool of_its_process = build->facts->processes[incident->process].fatal_incident ==
-				      incident->id;
-		struct evidence evidence;
-		if (!survived && !of_its_process && looked_at++ >= LOOKED_AT_MAX)
+		bool ended_its_process =
+			build->facts->processes[incident->process].fatal_incident == incident->id;
+
+		if (!survived && !ended_its_process && judged++ >= JUDGED_MAX)
 			continue;
-		evidence = evidence_of(build, incident->process, incident->device, incident);
-		incident->cause = cause_judge(build, &evidence);
+		incident->cause = judge(build, incident->process, incident->device, incident);
 	}
 }
 
-/* Ended for want of host memory, or something grows without end: the most certain of them, and of those the first. */
-static const struct fact_cause *judge_ends(struct build *build)
+/* The more certain one; of equals the first. */
+static const struct fact_cause *better(const struct fact_cause *best, const struct fact_cause *now)
 {
-	const struct fact_cause *best = NULL, *now;
-	struct evidence evidence;
-	for (uint32_t p = 0; p < build->facts->process_count; p++) {
-		if (build->facts->processes[p].end != END_OOM_KILLED)
-			continue;
-		evidence = evidence_of(build, p, FACT_NONE, NULL);
-		now = cause_judge(build, &evidence);
-		if (now && (!best || now->confidence > best->confidence))
-			best = now;
-	}
-	if (best)
-		return best;
-	for (size_t i = 0; i < build->facts->leak_count &&
-			   build->facts->leaks[i].class == CLASS_LEAK && i < LOOKED_AT_MAX;
-	     i++) {
-		const struct fact_site *site = &build->facts->leaks[i];
-		evidence = evidence_of(build, site->process, site->device, NULL);
-		now = cause_judge(build, &evidence);
-		if (now && *now->id && (!best || now->confidence > best->confidence))
-			best = now;
+	if (!best)
+		return now;
+	return now && now->confidence > best->confidence ? now : best;
+}
+
+static const struct fact_cause *judge_kills(struct build *build)
+{
+	const struct fact_cause *best = NULL;
+
+	for (uint32_t p = 0; p < build->facts->process_count; p++)
+		if (build->facts->processes[p].end == END_OOM_KILLED)
+			best = better(best, judge(build, p, FACT_NONE, NULL));
+	return best;
+}
+
+/* facts.leaks has leaks first. */
+static const struct fact_cause *judge_leaks(struct build *build)
+{
+	const struct facts *facts = build->facts;
+	const struct fact_cause *best = NULL;
+
+	for (size_t i = 0; i < facts->leak_count && i < JUDGED_MAX; i++) {
+		const struct fact_site *site = &facts->leaks[i];
+		const struct fact_cause *now;
+
+		if (site->class != CLASS_LEAK)
+			break;
+		now = judge(build, site->process, site->device, NULL);
+		if (now && *now->id)
+			best = better(best, now);
 	}
 	return best;
 }
 
+/* The run's cause is its fatal incident's; else of how it ended; else of what leaks. */
 void build_causes(struct build *build)
 {
 	struct facts *facts = build->facts;
+	const struct fact_cause *cause;
+
 	judge_incidents(build);
-	if (facts->fatal_incident)
+	if (facts->fatal_incident) {
 		facts->cause = facts->incidents[facts->fatal_incident - 1].cause;
-	else
-		facts->cause = judge_ends(build);
+		return;
+	}
+	cause = judge_kills(build);
+	facts->cause = cause ? cause : judge_leaks(build);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scores the rules on a vector and words the verdict. */
+/* Scores the rules on the evidence and words the verdict. */
 #include "analysis/explain/causes.h"
 
 #include <math.h>
@@ -8,18 +8,44 @@
 
 enum { LINES_MAX = 8 };
 
-static bool is_term(const struct cause_term *term)
+/* ---- one test, one rule ---- */
+
+static bool is_end(const struct cause_test *test)
 {
-	return term->threshold > 0;
+	return test->threshold <= 0;
 }
-static bool is_seen(const struct cause_term *term, const struct evidence *evidence)
+
+static bool is_known(const struct cause_test *test, const struct evidence *evidence)
 {
-	return !isnan(evidence->terms[term->term].value);
+	return !isnan(evidence->signals[test->signal].value);
 }
-static bool holds(const struct cause_term *term, const struct evidence *evidence)
+
+/* An unknown signal is NAN, so both comparisons are false. */
+static bool holds(const struct cause_test *test, const struct evidence *evidence)
 {
-	double value = evidence->terms[term->term].value;
-	return term->below ? value < term->threshold : value >= term->threshold; /* NAN: neither */
+	double value = evidence->signals[test->signal].value;
+
+	if (test->below)
+		return value < test->threshold;
+	return value >= test->threshold;
+}
+
+static const struct cause_test *end_of_needs(const struct cause_rule *rule)
+{
+	const struct cause_test *test = rule->needs;
+
+	while (test < rule->needs + CAUSE_NEEDS && !is_end(test))
+		test++;
+	return test;
+}
+
+static const struct cause_test *end_of_tests(const struct cause_rule *rule)
+{
+	const struct cause_test *test = rule->tests;
+
+	while (test < rule->tests + CAUSE_TESTS && !is_end(test))
+		test++;
+	return test;
 }
 
 static bool begins_with(const char *text, const char *start)
@@ -30,6 +56,7 @@ static bool begins_with(const char *text, const char *start)
 const struct cause_rule *cause_named(const char *name)
 {
 	const struct cause_rule *begins = NULL;
+
 	for (const struct cause_rule *rule = cause_rules; rule->id; rule++) {
 		if (!strcasecmp(rule->id, name) || !strcasecmp(rule->name_id, name))
 			return rule;
@@ -49,129 +76,190 @@ static unsigned scope_of(const struct evidence *evidence)
 double cause_score(const struct cause_rule *rule, const struct evidence *evidence)
 {
 	double score = rule->base, factor = evidence->quality;
+
 	if (!(rule->scope & scope_of(evidence)))
 		return 0;
-	for (const struct cause_term *term = rule->needs;
-	     term < rule->needs + CAUSE_NEEDS && is_term(term); term++) {
-		if (is_seen(term, evidence) ? !holds(term, evidence) : term == rule->needs)
+	for (const struct cause_test *need = rule->needs; need < end_of_needs(rule); need++) {
+		if (holds(need, evidence))
+			continue;
+		if (is_known(need, evidence) || need == rule->needs)
 			return 0;
-		factor *= is_seen(term, evidence) ? 1 : CAUSE_UNSEEN;
+		factor *= CAUSE_UNSEEN;
 	}
-	for (const struct cause_term *term = rule->terms;
-	     term < rule->terms + CAUSE_TERMS && is_term(term); term++)
-		score += holds(term, evidence) ? term->weight : 0;
+	for (const struct cause_test *test = rule->tests; test < end_of_tests(rule); test++)
+		if (holds(test, evidence))
+			score += test->weight;
 	score *= factor;
-	return score < 0 ? 0 : score > CAUSE_MOST ? CAUSE_MOST : score;
+	if (score < 0)
+		return 0;
+	return score > CAUSE_MOST ? CAUSE_MOST : score;
 }
 
-struct ranked {
+/* ---- all rules ---- */
+
+struct ranking {
 	const struct cause_rule *best, *next;
 	double best_score, next_score;
 };
 
-/* The two best of different names; of equal ones the earlier in the table. */
-static struct ranked rank(const struct evidence *evidence)
+/* The two best rules with different ids; of equal scores the earlier row wins. */
+static struct ranking rank_rules(const struct evidence *evidence)
 {
-	struct ranked ranked = { 0 };
+	struct ranking ranking = { 0 };
+
 	for (const struct cause_rule *rule = cause_rules; rule->id; rule++) {
 		double score = cause_score(rule, evidence);
-		if (score > ranked.best_score) {
-			if (ranked.best && strcmp(ranked.best->id, rule->id) != 0) {
-				ranked.next = ranked.best;
-				ranked.next_score = ranked.best_score;
+		bool other = ranking.best && strcmp(ranking.best->id, rule->id) != 0;
+
+		if (score > ranking.best_score) {
+			if (other) {
+				ranking.next = ranking.best;
+				ranking.next_score = ranking.best_score;
 			}
-			ranked.best = rule;
-			ranked.best_score = score;
-		} else if (score > ranked.next_score && strcmp(ranked.best->id, rule->id) != 0) {
-			ranked.next = rule;
-			ranked.next_score = score;
+			ranking.best = rule;
+			ranking.best_score = score;
+		} else if (score > ranking.next_score && other) {
+			ranking.next = rule;
+			ranking.next_score = score;
 		}
 	}
-	return ranked;
+	return ranking;
 }
 
-/* ---- words ---- */
+static double confidence_of(const struct ranking *ranking)
+{
+	double lead = ranking->best_score - ranking->next_score;
+
+	if (!ranking->next || lead >= CAUSE_LEAD)
+		return ranking->best_score;
+	return ranking->best_score - (CAUSE_LEAD - lead) / 2;
+}
+
+/* ---- evidence as lines ---- */
+
+struct lines {
+	struct build *build;
+	const struct evidence *evidence;
+	struct fact_evidence *items;
+	size_t count;
+};
 
 /* The last sample may be of the exit itself, after the program's end. */
-static uint64_t last_look_ns(const struct fact_process *process)
+static uint64_t last_sample_ns(const struct fact_process *process)
 {
-	uint64_t sampled_ns = process->timeline_count
-				      ? process->timeline[process->timeline_count - 1].time_ns
-				      : process->end_ns;
+	uint64_t sampled_ns;
+
+	if (!process->timeline_count)
+		return process->end_ns;
+	sampled_ns = process->timeline[process->timeline_count - 1].time_ns;
 	return sampled_ns < process->end_ns ? sampled_ns : process->end_ns;
 }
 
-static void add_line(struct build *build, const struct evidence *evidence, enum term term,
-		     bool against, struct fact_evidence *lines, size_t *count)
+/* What shows the line: the signal's events or sample, else the failure itself, else the last sample. */
+static void show_line(const struct lines *lines, const struct evidence_signal *signal,
+		      struct fact_evidence *line)
 {
-	const struct evidence_term *t = &evidence->terms[term];
-	const struct fact_process *process = &build->facts->processes[evidence->process];
-	struct evidence_term shown = *t;
-	const char *words = evidence_words(evidence, build->arena, term_rows[term].words);
-	struct fact_evidence *line = &lines[*count];
-	if (!words || *count == LINES_MAX)
-		return;
-	for (size_t i = 0; i < *count; i++)
-		if (!strcmp(lines[i].text, words))
-			return;
-	/* where nothing better shows it, the failure itself does, or the last sample */
-	if (!t->seq_count && evidence->incident)
-		shown = (struct evidence_term){ .seqs = { evidence->incident->seq },
-						.seq_count = 1,
-						.time_ns = CUF_UNKNOWN,
-						.stack = t->stack };
-	else if (!t->seq_count && t->time_ns == CUF_UNKNOWN)
-		shown.time_ns = last_look_ns(process);
-	t = &shown;
-	*line = (struct fact_evidence){ .text = words,
-					.against = against,
-					.process = evidence->process,
-					.seq_count = t->seq_count,
-					.time_ns = t->seq_count ? CUF_UNKNOWN : t->time_ns };
-	memcpy(line->seqs, t->seqs, sizeof line->seqs);
-	line->stack = (struct fact_stack){ .process = t->stack ? evidence->process : FACT_NONE,
-					   .id = t->stack };
-	if (t->stack)
-		stack_fill(build, &line->stack, evidence->incident ? 0 : CUF_UNKNOWN);
-	++*count;
+	const struct evidence *evidence = lines->evidence;
+
+	line->time_ns = CUF_UNKNOWN;
+	if (signal->seq_count) {
+		memcpy(line->seqs, signal->seqs, sizeof line->seqs);
+		line->seq_count = signal->seq_count;
+	} else if (evidence->incident) {
+		line->seqs[0] = evidence->incident->seq;
+		line->seq_count = 1;
+	} else if (signal->time_ns != CUF_UNKNOWN) {
+		line->time_ns = signal->time_ns;
+	} else {
+		line->time_ns =
+			last_sample_ns(&lines->build->facts->processes[evidence->process]);
+	}
 }
 
-/* The heaviest term that holds and was not told yet. */
-static const struct cause_term *heaviest(const struct cause_rule *rule,
-					 const struct evidence *evidence, bool against,
-					 const bool *told)
+static bool has_line(const struct lines *lines, const char *words)
 {
-	const struct cause_term *best = NULL;
-	for (const struct cause_term *term = rule->terms;
-	     term < rule->terms + CAUSE_TERMS && is_term(term); term++)
-		if (!told[term - rule->terms] && holds(term, evidence) &&
-		    (term->weight < 0) == against &&
-		    (!best || fabs(term->weight) > fabs(best->weight)))
-			best = term;
+	for (size_t i = 0; i < lines->count; i++)
+		if (!strcmp(lines->items[i].text, words))
+			return true;
+	return false;
+}
+
+/* A line for a signal; of one that does not hold, it names no call site. */
+static void add_line(struct lines *lines, enum signal name, bool negated, bool against)
+{
+	const struct evidence *evidence = lines->evidence;
+	const struct evidence_signal *signal = &evidence->signals[name];
+	const char *words = evidence_words(evidence, lines->build->arena,
+					   negated ? signal_rows[name].words_not
+						   : signal_rows[name].words);
+	struct fact_evidence *line = &lines->items[lines->count];
+
+	if (!words || lines->count == LINES_MAX || has_line(lines, words))
+		return;
+	*line = (struct fact_evidence){
+		.text = words,
+		.against = against,
+		.process = evidence->process,
+		.stack = { .process = FACT_NONE },
+	};
+	show_line(lines, signal, line);
+	if (signal->stack && !negated) {
+		line->stack = (struct fact_stack){ .process = evidence->process,
+						   .id = signal->stack };
+		stack_fill(lines->build, &line->stack, evidence->incident ? 0 : CUF_UNKNOWN);
+	}
+	lines->count++;
+}
+
+/* The heaviest test that holds, has the sign, and has no line yet. */
+static const struct cause_test *heaviest(const struct cause_rule *rule,
+					 const struct evidence *evidence, bool against,
+					 const bool *done)
+{
+	const struct cause_test *best = NULL;
+
+	for (const struct cause_test *test = rule->tests; test < end_of_tests(rule); test++) {
+		if (done[test - rule->tests] || !holds(test, evidence) ||
+		    (test->weight < 0) != against)
+			continue;
+		if (!best || fabs(test->weight) > fabs(best->weight))
+			best = test;
+	}
 	return best;
 }
 
-/* A term that is a comparison from below reads as its opposite; those sentences are left out. */
-static void add_lines(struct build *build, const struct cause_rule *rule,
-		      const struct evidence *evidence, struct fact_evidence *lines, size_t *count)
+/* Needs first, then tests for and against the cause, the heaviest first. */
+static void add_tests(struct lines *lines, const struct cause_rule *rule, bool negated)
 {
-	bool told[CAUSE_TERMS] = { false };
-	const struct cause_term *term;
-	for (term = rule->needs; term < rule->needs + CAUSE_NEEDS && is_term(term); term++)
-		if (!term->below && holds(term, evidence))
-			add_line(build, evidence, term->term, false, lines, count);
+	bool done[CAUSE_TESTS] = { false };
+	const struct cause_test *test;
+
+	for (test = rule->needs; test < end_of_needs(rule); test++)
+		if (test->below == negated && holds(test, lines->evidence))
+			add_line(lines, test->signal, negated, false);
 	for (int against = 0; against < 2; against++)
-		while ((term = heaviest(rule, evidence, against, told))) {
-			told[term - rule->terms] = true;
-			if (!term->below)
-				add_line(build, evidence, term->term, against, lines, count);
+		while ((test = heaviest(rule, lines->evidence, against, done))) {
+			done[test - rule->tests] = true;
+			if (test->below == negated)
+				add_line(lines, test->signal, negated, against);
 		}
-	if (strncmp(rule->id, "S6", 2) != 0 && evidence->figures[FIG_contribution] != CUF_UNKNOWN &&
-	    evidence->figures[FIG_contribution] >= 1)
-		add_line(build, evidence, TERM_contribution, false, lines, count);
-	if (evidence->terms[TERM_imbalance].value >= 0.3)
-		add_line(build, evidence, TERM_imbalance, false, lines, count);
 }
+
+/* What is there says more than what is not, so signals that do not hold come last. */
+static void add_lines(struct lines *lines, const struct cause_rule *rule)
+{
+	const struct evidence *evidence = lines->evidence;
+	uint64_t contribution = evidence->metrics[METRIC_contribution];
+
+	add_tests(lines, rule, false);
+	if (!begins_with(rule->id, "S6") && contribution != CUF_UNKNOWN && contribution >= 1)
+		add_line(lines, SIGNAL_contribution, false, false);
+	if (evidence->signals[SIGNAL_imbalance].value >= 0.3)
+		add_line(lines, SIGNAL_imbalance, false, false);
+	add_tests(lines, rule, true);
+}
+
+/* ---- words ---- */
 
 static const char *summary_of(struct build *build, const struct cause_rule *rule,
 			      const struct evidence *evidence)
@@ -184,107 +272,131 @@ static const char *summary_of(struct build *build, const struct cause_rule *rule
 	return rule->name;
 }
 
-static double weight_in(const struct cause_rule *rule, enum term term)
+/* How much a signal speaks for a rule; a need counts like a heavy test. */
+static double weight_in(const struct cause_rule *rule, enum signal signal)
 {
-	for (const struct cause_term *test = rule->needs;
-	     test < rule->needs + CAUSE_NEEDS && is_term(test); test++)
-		if (test->term == term && !test->below)
+	for (const struct cause_test *need = rule->needs; need < end_of_needs(rule); need++)
+		if (need->signal == signal && !need->below)
 			return 0.5;
-	for (const struct cause_term *test = rule->terms;
-	     test < rule->terms + CAUSE_TERMS && is_term(test); test++)
-		if (test->term == term)
+	for (const struct cause_test *test = rule->tests; test < end_of_tests(rule); test++)
+		if (test->signal == signal)
 			return test->weight;
 	return 0;
 }
 
-/* The term that holds and weighs most for one and not for the other; else what would settle it. */
-static const char *separates(struct build *build, const struct ranked *ranked,
-			     const struct evidence *evidence)
+/* The signal that holds and weighs most for the best rule and not for the next one; NULL: none. */
+static const char *difference_of(struct build *build, const struct ranking *ranking,
+				 const struct evidence *evidence)
 {
-	enum term best = TERM_MAX;
+	const char *best = NULL;
 	double most = 0.04;
-	const char *words;
-	if (!ranked->next)
-		return "";
-	for (enum term t = 0; t < TERM_MAX; t++) {
-		double difference = weight_in(ranked->best, t) - weight_in(ranked->next, t);
-		const struct cause_term now = { t, false, 1e-9, 0 };
-		if (holds(&now, evidence) && difference > most &&
-		    (words = evidence_words(evidence, build->arena, term_rows[t].words))) {
-			most = difference;
-			best = t;
-		}
+
+	for (enum signal s = 0; s < SIGNAL_MAX; s++) {
+		double difference =
+			weight_in(ranking->best, s) - weight_in(ranking->next, s);
+		const char *words;
+
+		if (!evidence_holds(evidence, s) || difference <= most)
+			continue;
+		words = evidence_words(evidence, build->arena, signal_rows[s].words);
+		if (!words)
+			continue;
+		most = difference;
+		best = words;
 	}
-	words = best < TERM_MAX ? evidence_words(evidence, build->arena, term_rows[best].words)
-				: NULL;
-	if (!*ranked->best->settle || ranked->best_score - ranked->next_score >= 2 * CAUSE_LEAD)
-		return words ? words : "";
-	return arena_format(build->arena, "%s%swhat would settle it: %s", words ? words : "",
-			    words ? "; " : "", ranked->best->settle);
+	return best;
 }
 
-static const struct fact_cause *inconclusive(struct build *build, const struct ranked *ranked,
+/* What distinguishes the two best causes; where they are close, also which data would. */
+static const char *discriminator_of(struct build *build, const struct ranking *ranking,
+				    const struct evidence *evidence)
+{
+	double lead = ranking->best_score - ranking->next_score;
+	const char *words;
+
+	if (!ranking->next)
+		return "";
+	words = difference_of(build, ranking, evidence);
+	if (!*ranking->best->would_confirm || lead >= 2 * CAUSE_LEAD)
+		return words ? words : "";
+	return arena_format(build->arena, "%s%sto confirm: %s", words ? words : "",
+			    words ? "; " : "", ranking->best->would_confirm);
+}
+
+/* ---- the verdict ---- */
+
+static const struct fact_cause *inconclusive(struct build *build, const struct ranking *ranking,
 					     const struct evidence *evidence)
 {
 	struct fact_cause *cause = arena_zeroed(build->arena, 1, sizeof *cause);
-	*cause = (struct fact_cause){ .id = "",
-				      .name_id = "",
-				      .name = "inconclusive",
-				      .summary = "what was recorded does not tell why",
-				      .confidence = 0,
-				      .separates = "",
-				      .lacks = evidence->lacks,
-				      .lack_count = evidence->lack_count,
-				      .process = evidence->process,
-				      .device = evidence->device };
-	if (ranked->best) {
-		cause->runner_up_id = ranked->best->id;
-		cause->runner_up_name_id = ranked->best->name_id;
-		cause->runner_up_name = ranked->best->name;
-		cause->runner_up_confidence = ranked->best_score;
-		cause->separates = arena_format(build->arena, "what would settle it: %s",
-						*ranked->best->settle ? ranked->best->settle
-								      : "a complete recording");
-	}
+	const struct cause_rule *best = ranking->best;
+
+	*cause = (struct fact_cause){
+		.id = "",
+		.name_id = "",
+		.name = "inconclusive",
+		.summary = "the recording does not show why",
+		.discriminator = "",
+		.lacks = evidence->lacks,
+		.lack_count = evidence->lack_count,
+		.process = evidence->process,
+		.device = evidence->device,
+	};
+	if (!best)
+		return cause;
+	cause->runner_up_id = best->id;
+	cause->runner_up_name_id = best->name_id;
+	cause->runner_up_name = best->name;
+	cause->runner_up_confidence = ranking->best_score;
+	cause->discriminator = arena_format(
+		build->arena, "to confirm: %s",
+		*best->would_confirm ? best->would_confirm : "a complete recording");
 	return cause;
+}
+
+/* The verdict is about the call site of its strongest evidence. */
+static struct fact_stack site_of(const struct lines *lines)
+{
+	for (size_t i = 0; i < lines->count; i++)
+		if (!lines->items[i].against && lines->items[i].stack.depth)
+			return lines->items[i].stack;
+	return (struct fact_stack){ .process = FACT_NONE };
 }
 
 const struct fact_cause *cause_judge(struct build *build, const struct evidence *evidence)
 {
-	struct ranked ranked = rank(evidence);
-	struct fact_evidence *lines;
+	struct ranking ranking = rank_rules(evidence);
+	struct lines lines = { .build = build, .evidence = evidence };
 	struct fact_cause *cause;
-	double lead = ranked.best_score - ranked.next_score;
-	if (!ranked.best && !evidence->incident)
+
+	if (!ranking.best && !evidence->incident)
 		return NULL;
-	if (!ranked.best || ranked.best_score < CAUSE_LEAST)
-		return inconclusive(build, &ranked, evidence);
+	if (!ranking.best || ranking.best_score < CAUSE_LEAST)
+		return inconclusive(build, &ranking, evidence);
+	lines.items = arena_zeroed(build->arena, LINES_MAX, sizeof *lines.items);
+	add_lines(&lines, ranking.best);
 	cause = arena_zeroed(build->arena, 1, sizeof *cause);
-	lines = arena_zeroed(build->arena, LINES_MAX, sizeof *lines);
-	*cause = (struct fact_cause){ .id = ranked.best->id,
-				      .name_id = ranked.best->name_id,
-				      .name = ranked.best->name,
-				      .summary = summary_of(build, ranked.best, evidence),
-				      .confidence = ranked.next && lead < CAUSE_LEAD
-							    ? ranked.best_score -
-								      (CAUSE_LEAD - lead) / 2
-							    : ranked.best_score,
-				      .evidence = lines,
-				      .runner_up_confidence = ranked.next_score,
-				      .separates = separates(build, &ranked, evidence),
-				      .lacks = evidence->lacks,
-				      .lack_count = evidence->lack_count,
-				      .process = evidence->process,
-				      .device = evidence->device };
-	if (ranked.next) {
-		cause->runner_up_id = ranked.next->id;
-		cause->runner_up_name_id = ranked.next->name_id;
-		cause->runner_up_name = ranked.next->name;
+	*cause = (struct fact_cause){
+		.id = ranking.best->id,
+		.name_id = ranking.best->name_id,
+		.name = ranking.best->name,
+		.summary = summary_of(build, ranking.best, evidence),
+		.confidence = confidence_of(&ranking),
+		.evidence = lines.items,
+		.evidence_count = lines.count,
+		.site = site_of(&lines),
+		.runner_up_confidence = ranking.next_score,
+		.discriminator = discriminator_of(build, &ranking, evidence),
+		.lacks = evidence->lacks,
+		.lack_count = evidence->lack_count,
+		.process = evidence->process,
+		.device = evidence->device,
+	};
+	if (ranking.next) {
+		cause->runner_up_id = ranking.next->id;
+		cause->runner_up_name_id = ranking.next->name_id;
+		cause->runner_up_name = ranking.next->name;
 	}
-	add_lines(build, ranked.best, evidence, lines, &cause->evidence_count);
-	for (size_t i = 0; i < cause->evidence_count && !cause->site.depth; i++)
-		if (!lines[i].against)
-			cause->site = lines[i].stack;
 	cause->fixes = cause_fixes(build, evidence, cause->id, &cause->fix_count);
 	return cause;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Room on the device: what was asked, what was free, who has the rest, and what packing would give. */
-#include "analysis/explain/evidence.h"
+#include "analysis/explain/evidence_parts.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -50,12 +50,12 @@ static void sum_owners(struct evidence *evidence, const struct fact_owner_row *r
 		    row->kind == OWNER_FRAMEWORK_SLACK)
 			slack += row->bytes;
 	}
-	evidence->figures[FIG_mine] = mine;
-	evidence->figures[FIG_others_run] = run;
-	evidence->figures[FIG_kv] = kv ? kv : CUF_UNKNOWN;
-	evidence->figures[FIG_slack] = slack;
-	evidence->figures[FIG_others] =
-		minus(minus(evidence->figures[FIG_total], evidence->figures[FIG_free]), mine);
+	evidence->metrics[METRIC_mine] = mine;
+	evidence->metrics[METRIC_others_run] = run;
+	evidence->metrics[METRIC_kv] = kv ? kv : CUF_UNKNOWN;
+	evidence->metrics[METRIC_slack] = slack;
+	evidence->metrics[METRIC_others] =
+		minus(minus(evidence->metrics[METRIC_total], evidence->metrics[METRIC_free]), mine);
 }
 
 /* Somebody to talk to: the largest other process, where that one alone took what was missing. */
@@ -67,11 +67,11 @@ static void name_neighbour(struct build *build, struct evidence *evidence,
 		if (rows[i].kind == OWNER_OTHER_PROCESSES && known(rows[i].bytes) && rows[i].pid &&
 		    (!largest || rows[i].bytes > largest->bytes))
 			largest = &rows[i];
-	if (!largest || !known(evidence->figures[FIG_shortfall]) ||
-	    largest->bytes < evidence->figures[FIG_shortfall])
+	if (!largest || !known(evidence->metrics[METRIC_shortfall]) ||
+	    largest->bytes < evidence->metrics[METRIC_shortfall])
 		return;
-	evidence->figures[FIG_neighbour] = largest->bytes;
-	evidence->options[FIG_neighbour] =
+	evidence->metrics[METRIC_neighbour] = largest->bytes;
+	evidence->options[METRIC_neighbour] =
 		largest->name
 			? arena_format(build->arena, "%s (pid %u)", largest->name, largest->pid)
 			: arena_format(build->arena, "pid %u", largest->pid);
@@ -180,9 +180,9 @@ static uint64_t in_other_pools(struct build *build, const struct evidence *evide
 static bool is_foreign(struct build *build, const struct evidence *evidence)
 {
 	const struct fact_incident *incident = evidence->incident;
-	uint64_t short_of = known(evidence->figures[FIG_shortfall]) &&
-					    evidence->figures[FIG_shortfall]
-				    ? evidence->figures[FIG_shortfall]
+	uint64_t short_of = known(evidence->metrics[METRIC_shortfall]) &&
+					    evidence->metrics[METRIC_shortfall]
+				    ? evidence->metrics[METRIC_shortfall]
 				    : CUF_UNKNOWN;
 	for (size_t n = 0; n < incident->owner_count; n++) {
 		const struct fact_owner_row *row = &incident->owners[n];
@@ -222,14 +222,14 @@ static uint64_t pool_slack(const struct evidence *evidence)
  * a pool's slack is what is missing. Where they do not matter, packing is not said to help. */
 static void set_slack(struct evidence *evidence, uint64_t packed)
 {
-	const uint64_t *figures = evidence->figures;
-	uint64_t slack = minus(packed, figures[FIG_free]);
-	double fits = ratio(packed, figures[FIG_request]);
-	bool matters = ratio(slack, figures[FIG_mine]) >= SLACK_SHARE &&
-		       (ratio(slack, figures[FIG_request]) >= 0.5 ||
-			pool_slack(evidence) >= figures[FIG_shortfall]);
-	evidence_set(evidence, TERM_packed, matters || !(fits >= 1) ? fits : PACKED_NOT);
-	evidence_set(evidence, TERM_slack, matters ? ratio(slack, figures[FIG_shortfall]) : 0);
+	const uint64_t *metrics = evidence->metrics;
+	uint64_t slack = minus(packed, metrics[METRIC_free]);
+	double fits = ratio(packed, metrics[METRIC_request]);
+	bool matters = ratio(slack, metrics[METRIC_mine]) >= SLACK_SHARE &&
+		       (ratio(slack, metrics[METRIC_request]) >= 0.5 ||
+			pool_slack(evidence) >= metrics[METRIC_shortfall]);
+	evidence_set(evidence, SIGNAL_packed, matters || !(fits >= 1) ? fits : PACKED_NOT);
+	evidence_set(evidence, SIGNAL_slack, matters ? ratio(slack, metrics[METRIC_shortfall]) : 0);
 }
 
 /* The site whose blocks hold most open: small blocks, or blocks inside segments; large ones merely round. */
@@ -241,9 +241,9 @@ static void note_pin(struct evidence *evidence, const struct fact_pin *pins, siz
 		if (pins[i].open_bytes <= *open || each > largest_bytes)
 			continue;
 		*open = pins[i].open_bytes;
-		evidence->figures[FIG_pin] = each;
-		evidence->figures[FIG_pins] = pins[i].count;
-		evidence->terms[TERM_pinning].stack = pins[i].stack.id;
+		evidence->metrics[METRIC_pin] = each;
+		evidence->metrics[METRIC_pins] = pins[i].count;
+		evidence->signals[SIGNAL_pinning].stack = pins[i].stack.id;
 	}
 }
 
@@ -251,21 +251,21 @@ static void set_packing(struct build *build, struct evidence *evidence,
 			const struct fact_device *device)
 {
 	const struct fact_incident *incident = evidence->incident;
-	uint64_t *figures = evidence->figures, rounding = rounded_away(build, evidence),
+	uint64_t *metrics = evidence->metrics, rounding = rounded_away(build, evidence),
 		 packed = incident->packed_bytes, emptyable = 0, remappable = 0, open = 0;
 	const struct fact_fragmentation *holes = device && device->moment.incident == incident->id
 							 ? &device->fragmentation
 							 : NULL;
-	if (known(packed) && known(figures[FIG_free]))
-		packed = packed > figures[FIG_free] + rounding ? packed - rounding
-			 : packed < figures[FIG_free]	       ? packed
-							       : figures[FIG_free];
-	figures[FIG_hole] = largest_hole(incident);
-	figures[FIG_slack] = known(figures[FIG_slack]) ? minus(figures[FIG_slack], rounding)
+	if (known(packed) && known(metrics[METRIC_free]))
+		packed = packed > metrics[METRIC_free] + rounding ? packed - rounding
+			 : packed < metrics[METRIC_free]	       ? packed
+							       : metrics[METRIC_free];
+	metrics[METRIC_hole] = largest_hole(incident);
+	metrics[METRIC_slack] = known(metrics[METRIC_slack]) ? minus(metrics[METRIC_slack], rounding)
 						       : CUF_UNKNOWN;
-	evidence_set(evidence, TERM_foreign_caller, is_foreign(build, evidence));
-	evidence_set(evidence, TERM_stranded,
-		     ratio(in_other_pools(build, evidence, holes), figures[FIG_shortfall]));
+	evidence_set(evidence, SIGNAL_foreign_caller, is_foreign(build, evidence));
+	evidence_set(evidence, SIGNAL_stranded,
+		     ratio(in_other_pools(build, evidence, holes), metrics[METRIC_shortfall]));
 	for (size_t n = 0; holes && n < holes->framework_count; n++) {
 		const struct fact_framework *framework = &holes->frameworks[n];
 		emptyable += known(framework->emptyable_bytes) ? framework->emptyable_bytes : 0;
@@ -279,25 +279,25 @@ static void set_packing(struct build *build, struct evidence *evidence,
 	if (holes) {
 		note_pin(evidence, holes->pins, holes->pin_count, CUF_PAGE_BYTES / 2, &open);
 		emptyable += holes->pages_sparse * CUF_PAGE_BYTES;
-		figures[FIG_emptyable] = emptyable;
-		figures[FIG_remappable] = remappable >= figures[FIG_shortfall] ? remappable
+		metrics[METRIC_emptyable] = emptyable;
+		metrics[METRIC_remappable] = remappable >= metrics[METRIC_shortfall] ? remappable
 									       : CUF_UNKNOWN;
-		figures[FIG_open] = open ? open : CUF_UNKNOWN;
-		evidence_set(evidence, TERM_sparse, ratio(emptyable, figures[FIG_request]));
-		evidence_set(evidence, TERM_pinning, ratio(open, figures[FIG_request]));
+		metrics[METRIC_open] = open ? open : CUF_UNKNOWN;
+		evidence_set(evidence, SIGNAL_sparse, ratio(emptyable, metrics[METRIC_request]));
+		evidence_set(evidence, SIGNAL_pinning, ratio(open, metrics[METRIC_request]));
 	}
-	figures[FIG_packed] = packed;
-	evidence_set(evidence, TERM_hole, ratio(figures[FIG_hole], figures[FIG_request]));
-	evidence_set(evidence, TERM_pool,
+	metrics[METRIC_packed] = packed;
+	evidence_set(evidence, SIGNAL_hole, ratio(metrics[METRIC_hole], metrics[METRIC_request]));
+	evidence_set(evidence, SIGNAL_pool,
 		     known(incident->largest_free[LAYER_POOL].bytes)
-			     ? ratio(figures[FIG_slack], figures[FIG_request])
+			     ? ratio(metrics[METRIC_slack], metrics[METRIC_request])
 			     : NAN);
 	set_slack(evidence, packed);
-	if (known(packed) && known(figures[FIG_shortfall]) && figures[FIG_shortfall] &&
-	    packed >= figures[FIG_free]) {
-		uint64_t share = (packed - figures[FIG_free]) * 100 / figures[FIG_shortfall];
-		figures[FIG_contribution] = share < 100 ? share : 100;
-		evidence_set(evidence, TERM_contribution, (double)share / 100);
+	if (known(packed) && known(metrics[METRIC_shortfall]) && metrics[METRIC_shortfall] &&
+	    packed >= metrics[METRIC_free]) {
+		uint64_t share = (packed - metrics[METRIC_free]) * 100 / metrics[METRIC_shortfall];
+		metrics[METRIC_contribution] = share < 100 ? share : 100;
+		evidence_set(evidence, SIGNAL_contribution, (double)share / 100);
 	}
 }
 
@@ -318,34 +318,34 @@ static void set_before(struct build *build, struct evidence *evidence)
 			? NULL
 			: reader_at(build->run->processes[evidence->process].reader,
 				    CUF_SEC_DEVICES, ordinal);
-	uint64_t *figures = evidence->figures, allowance, own;
-	if (!device || device->first_free_bytes == CUF_UNKNOWN || !known(figures[FIG_total]))
+	uint64_t *metrics = evidence->metrics, allowance, own;
+	if (!device || device->first_free_bytes == CUF_UNKNOWN || !known(metrics[METRIC_total]))
 		return;
-	allowance = figures[FIG_total] / CONTEXT_SHARE < CONTEXT_MOST
-			    ? figures[FIG_total] / CONTEXT_SHARE
+	allowance = metrics[METRIC_total] / CONTEXT_SHARE < CONTEXT_MOST
+			    ? metrics[METRIC_total] / CONTEXT_SHARE
 			    : CONTEXT_MOST;
-	figures[FIG_before] = minus(minus(figures[FIG_total], device->first_free_bytes),
+	metrics[METRIC_before] = minus(minus(metrics[METRIC_total], device->first_free_bytes),
 				    device->first_live_bytes);
-	figures[FIG_rose] = minus(figures[FIG_others], figures[FIG_before]);
+	metrics[METRIC_rose] = minus(metrics[METRIC_others], metrics[METRIC_before]);
 	own = context_bytes(evidence->incident);
-	evidence_set(evidence, TERM_before,
-		     ratio(minus(figures[FIG_before], allowance), figures[FIG_shortfall]));
-	evidence_set(evidence, TERM_late,
-		     ratio(minus(figures[FIG_rose], allowance), figures[FIG_shortfall]));
+	evidence_set(evidence, SIGNAL_before,
+		     ratio(minus(metrics[METRIC_before], allowance), metrics[METRIC_shortfall]));
+	evidence_set(evidence, SIGNAL_late,
+		     ratio(minus(metrics[METRIC_rose], allowance), metrics[METRIC_shortfall]));
 	/* what the driver took for itself around calls of ours - modules, limits - is surely our own */
-	evidence_set(evidence, TERM_own_context, own > allowance);
+	evidence_set(evidence, SIGNAL_own_context, own > allowance);
 	if (own > allowance) {
-		figures[FIG_rose] = own;
-		evidence_set(evidence, TERM_creep, ratio(own - allowance, figures[FIG_shortfall]));
+		metrics[METRIC_rose] = own;
+		evidence_set(evidence, SIGNAL_creep, ratio(own - allowance, metrics[METRIC_shortfall]));
 	} else {
-		evidence_set(evidence, TERM_creep,
-			     ratio(minus(figures[FIG_rose], allowance), figures[FIG_shortfall]));
+		evidence_set(evidence, SIGNAL_creep,
+			     ratio(minus(metrics[METRIC_rose], allowance), metrics[METRIC_shortfall]));
 	}
-	evidence_set(evidence, TERM_alone_fits,
-		     ratio(minus(figures[FIG_others], allowance), figures[FIG_shortfall]));
-	figures[FIG_libraries] =
+	evidence_set(evidence, SIGNAL_alone_fits,
+		     ratio(minus(metrics[METRIC_others], allowance), metrics[METRIC_shortfall]));
+	metrics[METRIC_libraries] =
 		count_device_libraries(&build->facts->processes[evidence->process]);
-	evidence_set(evidence, TERM_libraries, (double)figures[FIG_libraries]);
+	evidence_set(evidence, SIGNAL_libraries, (double)metrics[METRIC_libraries]);
 }
 
 static void set_balance(struct build *build, struct evidence *evidence)
@@ -363,30 +363,30 @@ static void set_balance(struct build *build, struct evidence *evidence)
 	}
 	if (build->facts->device_count < 2)
 		return;
-	evidence->figures[FIG_devices] = build->facts->device_count;
-	evidence->figures[FIG_fullest] = fullest;
-	evidence->figures[FIG_emptiest] = emptiest;
-	evidence_set(evidence, TERM_imbalance, (double)(fullest - emptiest) / 100);
+	evidence->metrics[METRIC_devices] = build->facts->device_count;
+	evidence->metrics[METRIC_fullest] = fullest;
+	evidence->metrics[METRIC_emptiest] = emptiest;
+	evidence_set(evidence, SIGNAL_imbalance, (double)(fullest - emptiest) / 100);
 }
 
 static void set_room(struct evidence *evidence)
 {
-	uint64_t *figures = evidence->figures;
+	uint64_t *metrics = evidence->metrics;
 	uint64_t margin = (uint64_t)64 << 20;
-	figures[FIG_shortfall] = minus(figures[FIG_request], figures[FIG_free]);
-	evidence_set(evidence, TERM_own,
-		     known(figures[FIG_request]) && known(figures[FIG_mine])
-			     ? ratio(figures[FIG_mine] + figures[FIG_request], figures[FIG_total])
+	metrics[METRIC_shortfall] = minus(metrics[METRIC_request], metrics[METRIC_free]);
+	evidence_set(evidence, SIGNAL_own,
+		     known(metrics[METRIC_request]) && known(metrics[METRIC_mine])
+			     ? ratio(metrics[METRIC_mine] + metrics[METRIC_request], metrics[METRIC_total])
 			     : NAN);
-	if (known(figures[FIG_request]) && known(figures[FIG_free]) &&
+	if (known(metrics[METRIC_request]) && known(metrics[METRIC_free]) &&
 	    evidence->incident->kind != CUF_KIND_PINNED &&
 	    evidence->incident->kind != CUF_KIND_REGISTERED)
-		evidence_set(evidence, TERM_room,
-			     figures[FIG_free] > figures[FIG_request] &&
-					     figures[FIG_free] - figures[FIG_request] >= margin
-				     ? ratio(figures[FIG_free], figures[FIG_request])
+		evidence_set(evidence, SIGNAL_room,
+			     metrics[METRIC_free] > metrics[METRIC_request] &&
+					     metrics[METRIC_free] - metrics[METRIC_request] >= margin
+				     ? ratio(metrics[METRIC_free], metrics[METRIC_request])
 				     : 0);
-	evidence_set(evidence, TERM_no_driver_call, evidence->incident->kind == CUF_KIND_FRAMEWORK);
+	evidence_set(evidence, SIGNAL_no_driver_call, evidence->incident->kind == CUF_KIND_FRAMEWORK);
 }
 
 static bool locks_host_memory(const struct fact_incident *incident)
@@ -415,11 +415,11 @@ static const struct fact_incident *refused_page_lock(struct build *build,
 static void set_page_lock(struct build *build, struct evidence *evidence)
 {
 	const struct fact_incident *refused = refused_page_lock(build, evidence->incident);
-	evidence_set(evidence, TERM_host_request, refused != NULL);
+	evidence_set(evidence, SIGNAL_host_request, refused != NULL);
 	if (!refused)
 		return;
-	evidence->figures[FIG_locked] = refused->requested_bytes;
-	evidence->terms[TERM_host_request].stack = refused->stack.id;
+	evidence->metrics[METRIC_locked] = refused->requested_bytes;
+	evidence->signals[SIGNAL_host_request].stack = refused->stack.id;
 }
 
 void evidence_device(struct build *build, struct evidence *evidence)
@@ -428,17 +428,17 @@ void evidence_device(struct build *build, struct evidence *evidence)
 						   ? &build->facts->devices[evidence->device]
 						   : NULL;
 	const struct fact_incident *incident = evidence->incident;
-	uint64_t *figures = evidence->figures;
+	uint64_t *metrics = evidence->metrics;
 	if (incident) {
-		figures[FIG_request] = incident->is_request ? request_of(build, incident)
+		metrics[METRIC_request] = incident->is_request ? request_of(build, incident)
 							    : CUF_UNKNOWN;
-		figures[FIG_free] = incident->free_bytes;
-		figures[FIG_total] = known(incident->total_bytes) ? incident->total_bytes
+		metrics[METRIC_free] = incident->free_bytes;
+		metrics[METRIC_total] = known(incident->total_bytes) ? incident->total_bytes
 				     : device			  ? device->total_bytes
 								  : CUF_UNKNOWN;
 	} else if (device) {
-		figures[FIG_free] = device->free_bytes;
-		figures[FIG_total] = device->total_bytes;
+		metrics[METRIC_free] = device->free_bytes;
+		metrics[METRIC_total] = device->total_bytes;
 	}
 	if (incident)
 		set_page_lock(build, evidence);
@@ -448,8 +448,8 @@ void evidence_device(struct build *build, struct evidence *evidence)
 		   incident ? incident->owner_count : device->owner_count,
 		   build->facts->processes[evidence->process].pid);
 	if (incident && !incident->owner_count)
-		figures[FIG_mine] = figures[FIG_others] = figures[FIG_slack] =
-			figures[FIG_others_run] = CUF_UNKNOWN;
+		metrics[METRIC_mine] = metrics[METRIC_others] = metrics[METRIC_slack] =
+			metrics[METRIC_others_run] = CUF_UNKNOWN;
 	set_balance(build, evidence);
 	if (!incident)
 		return;
@@ -457,14 +457,14 @@ void evidence_device(struct build *build, struct evidence *evidence)
 	name_neighbour(build, evidence, incident->owners, incident->owner_count);
 	set_packing(build, evidence, device);
 	set_before(build, evidence);
-	evidence_set(evidence, TERM_others_run,
-		     ratio(figures[FIG_others_run], figures[FIG_shortfall]));
-	static const enum term shown_by_failure[] = {
-		TERM_own,	   TERM_alone_fits,	TERM_others_run,     TERM_late,
-		TERM_room,	   TERM_no_driver_call, TERM_packed,	     TERM_hole,
-		TERM_slack,	   TERM_stranded,	TERM_foreign_caller, TERM_sparse,
-		TERM_pinning,	   TERM_pool,		TERM_contribution,   TERM_creep,
-		TERM_host_request, TERM_before
+	evidence_set(evidence, SIGNAL_others_run,
+		     ratio(metrics[METRIC_others_run], metrics[METRIC_shortfall]));
+	static const enum signal shown_by_failure[] = {
+		SIGNAL_own,	   SIGNAL_alone_fits,	SIGNAL_others_run,     SIGNAL_late,
+		SIGNAL_room,	   SIGNAL_no_driver_call, SIGNAL_packed,	     SIGNAL_hole,
+		SIGNAL_slack,	   SIGNAL_stranded,	SIGNAL_foreign_caller, SIGNAL_sparse,
+		SIGNAL_pinning,	   SIGNAL_pool,		SIGNAL_contribution,   SIGNAL_creep,
+		SIGNAL_host_request, SIGNAL_before
 	};
 	for (size_t n = 0; n < sizeof shown_by_failure / sizeof *shown_by_failure; n++)
 		evidence_show(evidence, shown_by_failure[n], incident->seq);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What was live: families of equal blocks, layers of a model, what a cache holds, and what the functions' names say. */
-#include "analysis/explain/evidence.h"
+#include "analysis/explain/evidence_parts.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -111,9 +111,9 @@ static const struct class *choose_family(const struct classes *classes,
 	const struct class *largest = NULL, *named = NULL;
 	for (size_t i = 0; i < classes->count; i++) {
 		const struct class *size = &classes->items[i];
-		if (!is_family(size, evidence->figures[FIG_total]))
+		if (!is_family(size, evidence->metrics[METRIC_total]))
 			continue;
-		if (size->bytes == evidence->figures[FIG_request])
+		if (size->bytes == evidence->metrics[METRIC_request])
 			return size;
 		named = named || !(size->hints & HINT_KV) ? named : size;
 		largest = largest ? largest : size;
@@ -131,23 +131,23 @@ static void set_layers(const struct classes *classes, struct evidence *evidence)
 		blocks += classes->items[i].count;
 		sizes++;
 		largest = classes->items[i].bytes > largest ? classes->items[i].bytes : largest;
-		if (classes->items[i].bytes != evidence->figures[FIG_request] &&
+		if (classes->items[i].bytes != evidence->metrics[METRIC_request] &&
 		    classes->items[i].bytes * classes->items[i].count >= classes->all_bytes / 20 &&
 		    classes->items[i].count >= 8)
 			depth = classes->items[i].count < depth ? classes->items[i].count : depth;
 	}
-	evidence->figures[FIG_layers] = blocks;
-	evidence->figures[FIG_depth] = depth;
-	evidence->figures[FIG_layer_sizes] = sizes;
-	evidence_set(evidence, TERM_layered,
+	evidence->metrics[METRIC_layers] = blocks;
+	evidence->metrics[METRIC_depth] = depth;
+	evidence->metrics[METRIC_layer_sizes] = sizes;
+	evidence_set(evidence, SIGNAL_layered,
 		     sizes < 2 || !classes->all_bytes
 			     ? 0
 			     : (double)repeated / (double)classes->all_bytes);
-	if (largest && evidence->figures[FIG_request] != CUF_UNKNOWN)
-		evidence_set(evidence, TERM_over_layer,
-			     (double)evidence->figures[FIG_request] / (double)largest);
+	if (largest && evidence->metrics[METRIC_request] != CUF_UNKNOWN)
+		evidence_set(evidence, SIGNAL_over_layer,
+			     (double)evidence->metrics[METRIC_request] / (double)largest);
 	for (size_t i = 0; i < classes->count && i < 4; i++)
-		evidence_show(evidence, TERM_layered, classes->items[i].first_seq);
+		evidence_show(evidence, SIGNAL_layered, classes->items[i].first_seq);
 }
 
 static uint64_t whole_pages(uint64_t bytes)
@@ -157,31 +157,30 @@ static uint64_t whole_pages(uint64_t bytes)
 
 static void set_family(const struct class *family, struct evidence *evidence)
 {
-	uint64_t *figures = evidence->figures, held, each;
+	uint64_t *metrics = evidence->metrics, held, each;
 	if (!family) {
-		evidence_set(evidence, TERM_family, 0);
-		evidence_set(evidence, TERM_family_next, 0);
+		evidence_set(evidence, SIGNAL_family, 0);
+		evidence_set(evidence, SIGNAL_family_next, 0);
 		return;
 	}
 	each = family->bytes > CUF_PAGE_BYTES / 2 ? whole_pages(family->bytes) : family->bytes;
 	held = each * family->count;
-	figures[FIG_unit] = family->bytes;
-	figures[FIG_family] = family->count;
-	figures[FIG_family_bytes] = family->bytes * family->count;
-	figures[FIG_wanted] = family->count + (family->bytes == figures[FIG_request]);
-	evidence_set(evidence, TERM_family_next, family->bytes == figures[FIG_request]);
-	if (figures[FIG_total] != CUF_UNKNOWN && figures[FIG_free] != CUF_UNKNOWN &&
-	    figures[FIG_total] >= figures[FIG_free] + held) {
-		figures[FIG_base] = figures[FIG_total] - figures[FIG_free] - held;
-		figures[FIG_fits] = (figures[FIG_free] + held) / each;
-		evidence_set(evidence, TERM_family_fits, (double)figures[FIG_fits]);
+	metrics[METRIC_unit] = family->bytes;
+	metrics[METRIC_family] = family->count;
+	metrics[METRIC_family_bytes] = family->bytes * family->count;
+	metrics[METRIC_wanted] = family->count + (family->bytes == metrics[METRIC_request]);
+	evidence_set(evidence, SIGNAL_family_next, family->bytes == metrics[METRIC_request]);
+	if (metrics[METRIC_total] != CUF_UNKNOWN && metrics[METRIC_free] != CUF_UNKNOWN &&
+	    metrics[METRIC_total] >= metrics[METRIC_free] + held) {
+		metrics[METRIC_base] = metrics[METRIC_total] - metrics[METRIC_free] - held;
+		metrics[METRIC_fits] = (metrics[METRIC_free] + held) / each;
+		evidence_set(evidence, SIGNAL_family_fits, (double)metrics[METRIC_fits]);
 	}
-	if (figures[FIG_total] != CUF_UNKNOWN && figures[FIG_total])
-		evidence_set(evidence, TERM_family,
-			     (double)figures[FIG_family_bytes] / (double)figures[FIG_total]);
-	static const enum term shown[] = { TERM_family, TERM_family_next, TERM_family_fits,
-					   TERM_burst,	TERM_after_query, TERM_kv_prealloc,
-					   TERM_kv_done };
+	if (metrics[METRIC_total] != CUF_UNKNOWN && metrics[METRIC_total])
+		evidence_set(evidence, SIGNAL_family,
+			     (double)metrics[METRIC_family_bytes] / (double)metrics[METRIC_total]);
+	static const enum signal shown[] = { SIGNAL_family, SIGNAL_family_next, SIGNAL_family_fits,
+					     SIGNAL_burst, SIGNAL_kv_prealloc, SIGNAL_kv_done };
 	for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
 		evidence_show(evidence, shown[i], family->first_seq);
 		evidence_show(evidence, shown[i], family->last_seq);
@@ -199,32 +198,32 @@ static void sum_named(const struct classes *classes, struct evidence *evidence)
 		}
 		weights += classes->items[i].hints & HINT_WEIGHTS ? bytes : 0;
 	}
-	if (kv > (evidence->figures[FIG_kv] == CUF_UNKNOWN ? 0 : evidence->figures[FIG_kv]))
-		evidence->figures[FIG_kv] = kv;
+	if (kv > (evidence->metrics[METRIC_kv] == CUF_UNKNOWN ? 0 : evidence->metrics[METRIC_kv]))
+		evidence->metrics[METRIC_kv] = kv;
 	if (weights)
-		evidence->figures[FIG_weights] = weights;
-	evidence_show(evidence, TERM_kv_done, kv_seq);
-	evidence_show(evidence, TERM_kv_prealloc, kv_seq);
+		evidence->metrics[METRIC_weights] = weights;
+	evidence_show(evidence, SIGNAL_kv_done, kv_seq);
+	evidence_show(evidence, SIGNAL_kv_prealloc, kv_seq);
 }
 
 /* A cache that is laid out in advance: by name, by what came before it (evidence_trace.c), or both. */
 static void set_cache(const struct class *family, struct evidence *evidence, unsigned request_hints)
 {
-	bool next = family && family->bytes == evidence->figures[FIG_request],
+	bool next = family && family->bytes == evidence->metrics[METRIC_request],
 	     named = (family && family->hints & HINT_KV) || request_hints & HINT_KV;
 	bool alone = !next && request_hints & HINT_KV && !(request_hints & HINT_CAPTURE) &&
-		     evidence->terms[TERM_own].value > 0;
-	evidence_set(evidence, TERM_kv_named, named);
-	evidence_set(evidence, TERM_kv_prealloc, next && named ? 0.75 : alone ? 0.6 : 0);
-	evidence_set(evidence, TERM_kv_done,
+		     evidence->signals[SIGNAL_own].value > 0;
+	evidence_set(evidence, SIGNAL_kv_named, named);
+	evidence_set(evidence, SIGNAL_kv_prealloc, next && named ? 0.75 : alone ? 0.6 : 0);
+	evidence_set(evidence, SIGNAL_kv_done,
 		     !next && !(request_hints & HINT_KV) &&
-			     evidence->figures[FIG_kv] != CUF_UNKNOWN &&
-			     evidence->figures[FIG_shortfall] != CUF_UNKNOWN &&
-			     evidence->figures[FIG_kv] > evidence->figures[FIG_shortfall]);
-	if (next && named && evidence->figures[FIG_kv] == CUF_UNKNOWN)
-		evidence->figures[FIG_kv] = evidence->figures[FIG_family_bytes];
+			     evidence->metrics[METRIC_kv] != CUF_UNKNOWN &&
+			     evidence->metrics[METRIC_shortfall] != CUF_UNKNOWN &&
+			     evidence->metrics[METRIC_kv] > evidence->metrics[METRIC_shortfall]);
+	if (next && named && evidence->metrics[METRIC_kv] == CUF_UNKNOWN)
+		evidence->metrics[METRIC_kv] = evidence->metrics[METRIC_family_bytes];
 	else if (alone) /* one buffer: the request itself is all of it */
-		evidence->figures[FIG_kv] = evidence->figures[FIG_request];
+		evidence->metrics[METRIC_kv] = evidence->metrics[METRIC_request];
 }
 
 void evidence_live(struct build *build, struct evidence *evidence)
@@ -252,13 +251,13 @@ void evidence_live(struct build *build, struct evidence *evidence)
 	family = choose_family(&classes, evidence);
 	if (evidence->incident) {
 		request_hints = stack_hints(build, evidence->process, evidence->incident->stack.id);
-		for (enum term t = TERM_kv_named; t <= TERM_slots_named; t++)
+		for (enum signal t = SIGNAL_kv_named; t <= SIGNAL_slots_named; t++)
 			evidence_show(evidence, t, evidence->incident->seq);
-		evidence_set(evidence, TERM_weights_named, (request_hints & HINT_WEIGHTS) != 0);
-		evidence_set(evidence, TERM_activations_named,
+		evidence_set(evidence, SIGNAL_weights_named, (request_hints & HINT_WEIGHTS) != 0);
+		evidence_set(evidence, SIGNAL_activations_named,
 			     (request_hints & HINT_ACTIVATIONS) != 0);
-		evidence_set(evidence, TERM_slots_named, (request_hints & HINT_SLOTS) != 0);
-		evidence_set(evidence, TERM_graph_capture, (request_hints & HINT_CAPTURE) != 0);
+		evidence_set(evidence, SIGNAL_slots_named, (request_hints & HINT_SLOTS) != 0);
+		evidence_set(evidence, SIGNAL_graph_capture, (request_hints & HINT_CAPTURE) != 0);
 	}
 	for (size_t i = 0; i < classes.count && i < CLASSES_NAMED && !evidence->kv_stack; i++)
 		if (classes.items[i].hints & HINT_KV &&

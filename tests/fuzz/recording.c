@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 static uint64_t walk_cause(const struct fact_cause *c)
 {
 	uint64_t sum =
-		c ? strlen(c->id) + strlen(c->name) + strlen(c->summary) + strlen(c->separates) : 0;
+		c ? strlen(c->id) + strlen(c->name) + strlen(c->summary) + strlen(c->discriminator) : 0;
 	for (size_t i = 0; c && i < c->evidence_count; i++) {
 		sum += strlen(c->evidence[i].text) +
 		       (c->evidence[i].seq_count ? c->evidence[i].seqs[c->evidence[i].seq_count - 1]

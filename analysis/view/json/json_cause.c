@@ -58,7 +58,7 @@ struct json_object *json_cause(const struct facts *facts, struct frames *frames,
 	json_add(object, "evidence", evidence);
 	json_add(object, "fix", fixes);
 	json_add(object, "runner_up", next);
-	json_add_text(object, "separates", cause->separates && *cause->separates ? cause->separates : NULL);
+	json_add_text(object, "separates", cause->discriminator && *cause->discriminator ? cause->discriminator : NULL);
 	json_add(object, "lacks", lacks);
 	json_add(object, "pid", json_pid(facts, cause->process));
 	json_add(object, "device", json_device_ordinal(facts, cause->device));

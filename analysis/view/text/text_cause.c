@@ -79,8 +79,8 @@ static void one(const struct text *text, const struct fact_cause *cause)
 		snprintf(words, sizeof words, "%s (%s, confidence %s)", cause->runner_up_name, cause->runner_up_id, sure(cause->runner_up_confidence));
 		text_flow(text, STYLE_PLAIN, "else", 2, words);
 	}
-	if (*cause->separates) {
-		snprintf(words, sizeof words, "%s", cause->separates);
+	if (*cause->discriminator) {
+		snprintf(words, sizeof words, "%s", cause->discriminator);
 		text_flow(text, STYLE_PLAIN, "apart by", 3, words);
 	}
 	for (size_t i = 0; i < cause->lack_count; i++)

@@ -254,7 +254,7 @@ static void test_causes__too_many_at_once_from_another_caller(void **state)
 		take(&w, 1 * GiB, SITE_OTHER);
 	struct facts *facts = fails(&w, 1 * GiB, SITE_OTHER);
 	assert_string_equal(facts->cause->name, "too many requests at once");
-	assert_non_null(strstr(facts->cause->summary, "before there were 3 at most"));
+	assert_non_null(strstr(facts->cause->summary, "before there were at most 3"));
 	expect(&w, facts, "S5", CAUSE_MEDIUM);
 }
 
@@ -399,7 +399,7 @@ static void test_causes__page_locked_memory_is_not_the_device(void **state)
 	struct facts *facts;
 	assert_int_equal(facts_build_memory(w.m->data, w.m->bytes, NULL, &facts, NULL), 0);
 	assert_non_null(
-		strstr(facts->cause->summary, "1.00 GiB of page-locked host memory were refused"));
+		strstr(facts->cause->summary, "1.00 GiB of page-locked host memory was refused"));
 	assert_int_equal(facts->cause->site.id, SITE_STEP);
 	expect(&w, facts, "S9.H6", CAUSE_HIGH);
 }
@@ -481,32 +481,32 @@ static struct evidence nothing(void)
 {
 	static const struct fact_incident incident;
 	struct evidence e = { .quality = 1, .incident = &incident };
-	for (enum term t = 0; t < TERM_MAX; t++)
-		e.terms[t].value = NAN;
+	for (enum signal t = 0; t < SIGNAL_MAX; t++)
+		e.signals[t].value = NAN;
 	return e;
 }
 
 static void test_score__is_base_weights_and_what_the_recording_is_worth(void **state)
 {
 	static const struct cause_rule rule = { .id = "S6.X", .scope = AT_FAILURE, .base = 0.5,
-		.needs = { { TERM_packed, false, 1, 0 }, { TERM_hole, true, 1, 0 } },
-		.terms = { { TERM_sparse, false, 0.5, 0.2 }, { TERM_leak, false, 0.5, -0.3 } } };
+		.needs = { { SIGNAL_packed, false, 1, 0 }, { SIGNAL_hole, true, 1, 0 } },
+		.tests = { { SIGNAL_sparse, false, 0.5, 0.2 }, { SIGNAL_leak, false, 0.5, -0.3 } } };
 	struct evidence e = nothing();
 	assert_true(cause_score(&rule, &e) == 0); /* the first need must be seen */
-	e.terms[TERM_packed].value = 1.5;
+	e.signals[SIGNAL_packed].value = 1.5;
 	assert_float_equal(cause_score(&rule, &e), 0.5 * CAUSE_UNSEEN, 1e-9);
-	e.terms[TERM_hole].value = 0.5;
+	e.signals[SIGNAL_hole].value = 0.5;
 	assert_float_equal(cause_score(&rule, &e), 0.5, 1e-9);
-	e.terms[TERM_sparse].value = 0.6;
+	e.signals[SIGNAL_sparse].value = 0.6;
 	assert_float_equal(cause_score(&rule, &e), 0.7, 1e-9);
 	e.quality = 0.8;
 	assert_float_equal(cause_score(&rule, &e), 0.56, 1e-9);
 	e.quality = 1;
-	e.terms[TERM_leak].value = 0.5;
+	e.signals[SIGNAL_leak].value = 0.5;
 	assert_float_equal(cause_score(&rule, &e), 0.4, 1e-9);
-	e.terms[TERM_hole].value = 1;
+	e.signals[SIGNAL_hole].value = 1;
 	assert_true(cause_score(&rule, &e) == 0); /* a need that does not hold */
-	e.terms[TERM_hole].value = 0.5;
+	e.signals[SIGNAL_hole].value = 0.5;
 	e.incident = NULL;
 	assert_true(cause_score(&rule, &e) == 0); /* no rule of the end */
 }
@@ -518,9 +518,9 @@ static void check_sentence(const char *words)
 	for (const char *open = words; words && (open = strchr(open, '{')); open++) {
 		size_t at = open[1] == '@' ? 2 : 1, bytes = strcspn(open, "}") - at;
 		bool found = false;
-		for (enum figure f = 0; f < FIGURE_MAX; f++)
-			found |= strlen(figure_rows[f].name) == bytes &&
-			         !memcmp(figure_rows[f].name, open + at, bytes);
+		for (enum metric f = 0; f < METRIC_MAX; f++)
+			found |= strlen(metric_rows[f].name) == bytes &&
+			         !memcmp(metric_rows[f].name, open + at, bytes);
 		if (!found)
 			fail_msg("no figure for: %s", open);
 	}
@@ -530,8 +530,11 @@ static void test_tables__sentences_thresholds_and_advice(void **state)
 {
 	struct cause_advice advice;
 	size_t rows = 0;
-	for (enum term t = 0; t < TERM_MAX; t++)
-		check_sentence(term_rows[t].words);
+	for (enum signal s = 0; s < SIGNAL_MAX; s++) {
+		check_sentence(signal_rows[s].words);
+		check_sentence(signal_rows[s].words_not);
+		assert_string_not_equal(signal_rows[s].words, signal_rows[s].words_not);
+	}
 	for (const struct cause_rule *r = cause_rules; r->id; r++) {
 		bool advised = !strcmp(r->id, "S0");
 		assert_true(r->base > 0 && r->base < 1 && r->needs[0].threshold > 0 && r->scope);
@@ -544,8 +547,8 @@ static void test_tables__sentences_thresholds_and_advice(void **state)
 		assert_string_equal(cause_named(r->name_id)->id, r->id);
 		for (size_t i = 0; i < 3 && r->summaries[i]; i++)
 			check_sentence(r->summaries[i]);
-		for (const struct cause_term *t = r->terms;
-		     t < r->terms + CAUSE_TERMS && t->threshold > 0; t++)
+		for (const struct cause_test *t = r->tests;
+		     t < r->tests + CAUSE_TESTS && t->threshold > 0; t++)
 			assert_true(fabs(t->weight) <= 0.5 && t->weight != 0);
 		for (size_t i = 0; cause_advice_row(i, &advice); i++) {
 			size_t bytes = strcspn(advice.cause, "*");
@@ -563,6 +566,12 @@ static void test_tables__sentences_thresholds_and_advice(void **state)
 	assert_string_equal(cause_named("fragmentation")->id, "S6.F1");
 	assert_null(cause_named("S99"));
 	assert_null(cause_named(""));
+}
+
+/* Over all tests of this file: a signal that two steps set would depend on their order. */
+static int signals_were_set_once(void **state)
+{
+	return evidence_set_twice ? -1 : 0;
 }
 
 int main(void)
@@ -587,5 +596,5 @@ int main(void)
 		cmocka_unit_test(test_score__is_base_weights_and_what_the_recording_is_worth),
 		cmocka_unit_test(test_tables__sentences_thresholds_and_advice),
 	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, NULL, signals_were_set_once);
 }
