@@ -51,7 +51,9 @@ static uint8_t read_byte(struct table *table)
 		uint64_t left = table->bytes - table->next;
 
 		table->window = table->next;
-		table->held = left < WINDOW ? (unsigned)left : WINDOW;
+		table->held = WINDOW;
+		if (left < WINDOW)
+			table->held = (unsigned)left;
 		if (!cuf_readable_copy(table->copy, table->at + table->next, table->held)) {
 			table->failed = true;
 			return 0;
@@ -71,7 +73,9 @@ static int64_t line_by_lnotab(struct table *table, int64_t line, int64_t offset)
 			break;
 		line += (int8_t)read_byte(table);
 	}
-	return table->failed || table->next >= TABLE_BYTES_MAX ? 0 : line;
+	if (table->failed || table->next >= TABLE_BYTES_MAX)
+		return 0;
+	return line;
 }
 
 /* 3.10: pairs (bytes of code, lines to its line; -128 is no line). */
@@ -85,10 +89,14 @@ static int64_t line_by_linetable(struct table *table, int64_t line, int64_t offs
 
 		end += read_byte(table);
 		delta = (int8_t)read_byte(table);
-		if (delta != NO_LINE)
-			line += delta;
+		if (delta == NO_LINE) {
+			if (offset < end)
+				return 0;
+			continue;
+		}
+		line += delta;
 		if (offset < end)
-			return delta == NO_LINE ? 0 : line;
+			return line;
 	}
 	return 0;
 }
@@ -126,8 +134,11 @@ static int64_t line_by_locations(struct table *table, int64_t line, int64_t offs
 			line += form - ONE_LINE;
 		else if (form == NO_COLUMNS || form == LONG)
 			line += read_signed(table);
-		if (offset < end)
-			return form == NONE || table->failed ? 0 : line;
+		if (offset < end) {
+			if (form == NONE || table->failed)
+				return 0;
+			return line;
+		}
 		do {
 			if (at_end(table))
 				return 0;
@@ -155,5 +166,7 @@ uint32_t cuf_python_line(const struct cuf_python *python, uintptr_t code, int64_
 	if (!table_open(python, code, &table))
 		return 0;
 	line = decode[python->layout.lines](&table, (int32_t)first, offset);
-	return line > 0 && line <= INT32_MAX ? (uint32_t)line : 0;
+	if (line <= 0 || line > INT32_MAX)
+		return 0;
+	return (uint32_t)line;
 }

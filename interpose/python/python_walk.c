@@ -80,8 +80,10 @@ static READS_PYTHON bool find_bytes(bool checked, const struct cuf_python_layout
 	is_ascii = state >> 4 & 1;
 	*at = text + (is_ascii ? layout->text_ascii_bytes : layout->text_compact_bytes);
 	*bytes = 0;
+	if (length > CUF_PYTHON_FILE_BYTES)
+		length = CUF_PYTHON_FILE_BYTES;
 	if (is_compact && (size == 1 || size == 2 || size == 4))
-		*bytes = (length < CUF_PYTHON_FILE_BYTES ? length : CUF_PYTHON_FILE_BYTES) * size;
+		*bytes = length * size;
 	return true;
 }
 
@@ -89,19 +91,23 @@ static READS_PYTHON bool find_bytes(bool checked, const struct cuf_python_layout
 static __attribute__((noinline)) READS_PYTHON uint64_t
 hash_bytes(bool checked, const struct cuf_python_layout *layout, uintptr_t text)
 {
-	uintptr_t at;
+	uintptr_t at, first_at, last_at;
 	uint64_t bytes, first = 0, last = 0, hash;
 
 	if (!find_bytes(checked, layout, text, &at, &bytes))
 		return 0;
+	first_at = last_at = at;
+	if (bytes >= 16)
+		first_at += bytes - 16;
+	if (bytes >= 8)
+		last_at += bytes - 8;
 	hash = bytes;
 	for (uint64_t i = 0; i + 16 < bytes; i += 16) {
 		if (!get(checked, at + i, &first) || !get(checked, at + i + 8, &last))
 			return 0;
 		hash = (hash + first * SPREAD_2 + last) * SPREAD_1;
 	}
-	if (bytes && (!get(checked, bytes < 16 ? at : at + bytes - 16, &first) ||
-		      !get(checked, bytes < 8 ? at : at + bytes - 8, &last)))
+	if (bytes && (!get(checked, first_at, &first) || !get(checked, last_at, &last)))
 		return 0;
 	/*
 	 * the word may reach beyond the text, but no object is so small that it reaches beyond

@@ -87,7 +87,9 @@ static __attribute__((noinline)) bool find_cfa(struct plain_walk *walk,
 
 static inline enum plain_end end_of(uintptr_t ip, const struct cuf_rule *rule)
 {
-	return !ip || (rule->ip == ip && rule->kind == CUF_RULE_END) ? PLAIN_END : PLAIN_OTHER;
+	if (!ip || (rule->ip == ip && rule->kind == CUF_RULE_END))
+		return PLAIN_END;
+	return PLAIN_OTHER;
 }
 
 /*
@@ -299,7 +301,7 @@ static __attribute__((noinline)) uint32_t walk_and_cache(struct plain_walk *walk
 							 struct cuf_cached_stack **last,
 							 struct cuf_walked *walked)
 {
-	struct cuf_cached_stack *place = NULL, *entry;
+	struct cuf_cached_stack *place = NULL, *entry = NULL;
 	enum plain_end end;
 
 	if (!cuf_walker_on_own_stack(walk->walker, walk->sp)) {
@@ -308,7 +310,8 @@ static __attribute__((noinline)) uint32_t walk_and_cache(struct plain_walk *walk
 	}
 	walk->walker->cache_used = true;
 	end = walk_plain(walk, walk->max < KEY_FRAMES ? walk->max : KEY_FRAMES);
-	entry = walk->count ? find_cached(walk->walker->cache, walk, &place) : NULL;
+	if (walk->count)
+		entry = find_cached(walk->walker->cache, walk, &place);
 	if (entry) {
 		*last = entry;
 		return entry->id;

@@ -249,7 +249,7 @@ __attribute__((no_sanitize("address"))) static void spans_are_the_readable_segme
 		}
 		readable++;
 		assert_in_range(at, span.start, span.end - 1);
-		assert_true(*(const volatile char *)at || true); /* faults when it is not readable */
+		assert_true(*(const volatile char *)at || true); /* faults when unreadable */
 	}
 	assert_true(readable > gaps);
 	assert_false(cuf_object_span(&object, object.end, &span));

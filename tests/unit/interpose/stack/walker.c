@@ -230,15 +230,14 @@ static void on_a_fiber(void **state)
 	swapcontext(&back, &fiber);
 	assert_agrees(false);
 	assert_true(stop == CUF_STOP_END ||
-	            stop == CUF_STOP_NO_RULE); /* some versions of glibc do not describe __start_context */
+	            stop == CUF_STOP_NO_RULE); /* some versions of glibc: __start_context */
 	assert_true(holds_address_of(&in_fiber, 1024));
 	recurse(20); /* and back on the own stack */
 	assert_agrees(false);
 	munmap(room, bytes);
 }
 
-/* A function whose unwind information believes in the frame pointer, and its frame pointer leads
- * anywhere. */
+/* A function whose unwind information uses the frame pointer, which leads anywhere. */
 void test_wild(uintptr_t fp, body *run);
 __asm__(".text\n.globl test_wild\n.type test_wild,@function\ntest_wild:\n.cfi_startproc\npush %rbp\n.cfi_def_cfa_offset 16\n"
         ".cfi_offset 6,-16\nmov %rdi,%rbp\n.cfi_def_cfa_register 6\ncall *%rsi\n.cfi_def_cfa 7,16\npop %rbp\n.cfi_def_cfa_offset 8\n"
