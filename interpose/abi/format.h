@@ -505,6 +505,7 @@ static inline uint64_t cuf_host_word1(uint32_t stack, uint64_t bytes)
 static inline unsigned cuf_host_op(uint64_t word0) { return (unsigned)(word0 & 15); }
 static inline unsigned cuf_host_tick_ms(uint64_t word0) { return (unsigned)(word0 >> 4 & 0x7fff); }
 static inline uint64_t cuf_host_addr(uint64_t word0) { return word0 >> 19 << 3; }
+static inline uint32_t cuf_host_birth(uint64_t word0) { return (uint32_t)(word0 & 0x7ffff); } /* cuf_birth_encode */
 static inline uint64_t cuf_host_bytes(uint64_t word1) { return word1 & CUF_HOST_BYTES_MASK; }
 static inline uint32_t cuf_host_stack(uint64_t word1) { return (uint32_t)(word1 >> 40); }
 

@@ -11,6 +11,7 @@
 #include <dlfcn.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include "interpose/platform/at_fork_child.h"
 #include "interpose/platform/sys.h"
 #include "interpose/store/dropped.h"
 #include "interpose/store/meta.h"
@@ -471,3 +472,4 @@ void cuf_modules_atfork_child(void)
 	memset(modules, 0, sizeof modules);
 	last_id = 0;
 }
+CUF_AT_FORK_CHILD(cuf_modules_atfork_child);

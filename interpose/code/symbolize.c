@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "interpose/platform/at_fork_child.h"
 #include "interpose/platform/elf_symbol.h"
 #include "interpose/platform/sort.h"
 #include "interpose/platform/sys.h"
@@ -44,6 +45,7 @@ void cuf_symbolize_atfork_child(void)
 	if (table)
 		memset(table->seen, 0, sizeof table->seen);
 }
+CUF_AT_FORK_CHILD(cuf_symbolize_atfork_child);
 
 /* ---- collecting addresses ---- */
 

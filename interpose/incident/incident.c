@@ -5,13 +5,12 @@
 #include <string.h>
 #include "interpose/platform/clock.h"
 #include "interpose/incident/device.h"
-#include "interpose/record/forget.h"
-#include "interpose/record/framework.h"
-#include "interpose/record/host.h"
+#include "interpose/incident/totals.h"
+#include "interpose/platform/at_fork_child.h"
 #include "interpose/store/dropped.h"
 #include "interpose/code/symbolize.h"
-#include "interpose/incident/phases.h"
-#include "interpose/process/process_facts.h"
+#include "interpose/incident/open_phases.h"
+#include "interpose/process/cgroup.h"
 #include "interpose/store/recording.h"
 #include "interpose/incident/snapshot.h"
 #include "interpose/platform/laws.h"
@@ -22,7 +21,8 @@ enum { LADDER_NS_MAX = 2000000000, SMALL_SUCCESSES = 64, TRIES_MAX = 16 };
 static uint64_t last_number;      /* of the last published incident; 0 none */
 static uint32_t small_successes;  /* since then */
 
-void cuf_incident_fork(void) { last_number = small_successes = 0; }
+static void forget_incidents(void) { last_number = small_successes = 0; }
+CUF_AT_FORK_CHILD(forget_incidents);
 
 static struct cuf_incident *slot_of(uint64_t number)
 {
@@ -38,7 +38,7 @@ static struct cuf_incident *slot_of(uint64_t number)
 static void link_framework(struct cuf_incident *now)
 {
 	struct cuf_incident *tries[TRIES_MAX], *i;
-	uint64_t since = cuf_framework_born_seq(now->device);
+	uint64_t since = cuf_framework_alloc_seq(now->device);
 	unsigned count = 0;
 	for (uint64_t n = now->number - 1; n && count < TRIES_MAX; n--) {
 		i = slot_of(n);
@@ -161,7 +161,7 @@ void cuf_incident_publish(struct cuf_incident *incident)
 	__atomic_store_n(&last_number, number, __ATOMIC_RELEASE);
 }
 
-void cuf_incident_success(const uint32_t *tid, const struct cuf_request *request, uint64_t seq, uint64_t now_ns)
+void cuf_incident_success(uint32_t tid, const struct cuf_request *request, uint64_t seq, uint64_t now_ns)
 {
 	uint64_t number = __atomic_load_n(&last_number, __ATOMIC_ACQUIRE);
 	struct cuf_incident *i;
@@ -170,12 +170,12 @@ void cuf_incident_success(const uint32_t *tid, const struct cuf_request *request
 	i = slot_of(number);
 	if (i->number != number || i->outcome || i->device != request->device || request->kind == CUF_KIND_MAPPING || request->kind == CUF_KIND_RESERVATION)
 		return;
-	if (request->bytes >= i->requested_bytes && i->tid == *tid) {
+	if (request->bytes >= i->requested_bytes && i->tid == tid) {
 		i->resolved_seq = seq;
 		i->outcome = 1;
 		return;
 	}
-	if (i->tid != *tid && now_ns < i->time_ns + LASTING_NS)
+	if (i->tid != tid && now_ns < i->time_ns + LASTING_NS)
 		return; /* other threads do not stop at once when one of them brings the process down */
 	if (request->bytes >= i->requested_bytes || __atomic_add_fetch(&small_successes, 1, __ATOMIC_RELAXED) > SMALL_SUCCESSES)
 		i->outcome = 2;

@@ -7,7 +7,8 @@
 #define CUF_INCIDENT_H
 
 #include <stdbool.h>
-#include "interpose/record/recorder.h"
+#include "interpose/abi/format.h"
+#include "interpose/incident/request.h"
 
 /* Fills a new incident; its number is stored (and so the incident readable) by publish alone. NULL: no recording. */
 struct cuf_incident *cuf_incident_open(const struct cuf_block *wanted, uint32_t result, bool unsized, const struct cuf_driver_view *view);
@@ -15,7 +16,7 @@ uint64_t cuf_incident_number(const struct cuf_incident *incident);
 void cuf_incident_publish(struct cuf_incident *incident);
 
 /* A request succeeded: it may resolve the last incident, of the same thread, or of another one that it outlived for long. */
-void cuf_incident_success(const uint32_t *tid, const struct cuf_request *request, uint64_t seq, uint64_t now_ns);
+void cuf_incident_success(uint32_t tid, const struct cuf_request *request, uint64_t seq, uint64_t now_ns);
 
 /* The last incident when nothing resolved it, else NULL. */
 const struct cuf_incident *cuf_incident_unresolved(void);

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <string.h>
+#include "interpose/platform/at_fork_child.h"
 #include "interpose/store/dropped.h"
 #include "interpose/store/meta.h"
 #include "interpose/platform/say.h"
@@ -22,12 +23,13 @@ static uint64_t fullness(void)
 	return count > bytes ? count : bytes;
 }
 
-void cuf_phase_names_fork(void)
+static void forget_names(void)
 {
 	memset(hashes, 0, sizeof hashes);
 	names = 0;
 	name_bytes = 0;
 }
+CUF_AT_FORK_CHILD(forget_names);
 
 /* The builtin, because a call for eight bytes costs more than the rest of the round. */
 static uint64_t mix(uint64_t hash, const char *s, size_t bytes)

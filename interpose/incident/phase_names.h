@@ -9,15 +9,12 @@
 
 #include <stddef.h>
 #include <stdint.h>
-
-enum { CUF_PHASE_NAME_BYTES = 119 };
+#include "interpose/incident/request.h"
 
 /* The number of "domain: text", or of text alone when there is no domain. 0: no room (counted as CUF_LOST_CODES). */
 uint32_t cuf_phase_name(const char *domain, size_t domain_bytes, const char *text, size_t bytes);
 /* Adds what META calls this number, shortened to one line's worth; nothing when it has no name. For cold paths: it searches. */
 struct cuf_text;
 void cuf_phase_name_add(struct cuf_text *text, uint32_t id);
-/* In a forked child: nothing has been written yet. */
-void cuf_phase_names_fork(void);
 
 #endif

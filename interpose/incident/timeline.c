@@ -3,21 +3,21 @@
 #include "interpose/incident/timeline.h"
 
 #include "interpose/incident/device.h"
-#include "interpose/record/forget.h"
-#include "interpose/record/framework.h"
-#include "interpose/record/host.h"
-#include "interpose/process/process_facts.h"
+#include "interpose/incident/totals.h"
+#include "interpose/platform/at_fork_child.h"
+#include "interpose/process/cgroup.h"
 #include "interpose/store/recording.h"
 #include "interpose/platform/laws.h"
 
 static uint64_t due_ns;
 static uint32_t taking;
 
-void cuf_timeline_fork(void)
+static void forget_timeline(void)
 {
 	due_ns = 0;
 	taking = 0;
 }
+CUF_AT_FORK_CHILD(forget_timeline);
 
 static void halve(struct cuf_header *h)
 {

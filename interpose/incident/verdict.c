@@ -3,7 +3,7 @@
 #include "interpose/incident/verdict.h"
 
 #include "interpose/store/hook_names.h"
-#include "interpose/record/host.h"
+#include "interpose/incident/totals.h"
 #include "interpose/platform/options.h"
 #include "interpose/incident/phase_names.h"
 #include "interpose/store/recording.h"
@@ -119,7 +119,7 @@ static void say_host(const struct cuf_incident *i)
 	say_both(&held);
 }
 
-void cuf_verdict_say(const struct cuf_incident *i)
+void cuf_verdict_print(const struct cuf_incident *i)
 {
 	CUF_TEXT(cause, 512);
 	CUF_TEXT(next, 1100);

@@ -11,7 +11,7 @@
 #include "interpose/abi/format.h"
 #include "interpose/platform/say.h"
 
-void cuf_verdict_say(const struct cuf_incident *incident);
+void cuf_verdict_print(const struct cuf_incident *incident);
 
 /* The cause in words that name its id in `cuflight help`; false: it cannot be told from in here, nothing is added. The rules
  * are the report's in short (analysis/explain/causes_table.c) and say less, never something else. */

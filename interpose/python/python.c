@@ -10,6 +10,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include "interpose/code/modules.h"
+#include "interpose/platform/at_fork_child.h"
 #include "interpose/platform/elf_symbol.h"
 #include "interpose/platform/options.h"
 #include "interpose/platform/readable.h"
@@ -216,6 +217,7 @@ void cuf_python_atfork_child(void)
 	cuf_python.generation++;
 	cuf_python_names_atfork_child();
 }
+CUF_AT_FORK_CHILD(cuf_python_atfork_child);
 
 /* ---- unloading ---- */
 

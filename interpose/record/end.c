@@ -1,66 +1,96 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The end of a process, as far as it can be seen from inside: its moment, its status, and whether a verdict is due. */
 #include <errno.h>
-#include "interpose/platform/clock.h"
-#include "interpose/incident/device.h"
-#include "interpose/record/forget.h"
-#include "interpose/record/framework.h"
-#include "interpose/incident/incident.h"
 #include "interpose/code/symbolize.h"
+#include "interpose/incident/incident.h"
+#include "interpose/incident/timeline.h"
+#include "interpose/incident/verdict.h"
+#include "interpose/platform/at_fork_child.h"
+#include "interpose/platform/clock.h"
+#include "interpose/process/gate.h"
+#include "interpose/process/switch_off.h"
+#include "interpose/process/thread.h"
+#include "interpose/record/framework.h"
 #include "interpose/record/recorder.h"
 #include "interpose/store/recording.h"
 #include "interpose/store/ring.h"
-#include "interpose/record/state.h"
-#include "interpose/process/thread.h"
-#include "interpose/incident/timeline.h"
-#include "interpose/incident/verdict.h"
 #include "interpose/platform/laws.h"
 
-static uint32_t begun, spoken;
+static uint32_t is_marked, is_verdict_printed;
 
-void cuf_end_fork(void) { begun = spoken = 0; }
+static void forget_end(void) { is_marked = is_verdict_printed = 0; }
+CUF_AT_FORK_CHILD(forget_end);
 
-void cuf_end_begin(unsigned end_kind, uint64_t status)
+static void mark_end(struct cuf_thread_state *thread, unsigned end_kind, uint64_t status)
 {
-	struct cuf_header *h = cuf_recording.header;
-	int saved = errno;
-	struct cuf_thread_state *t;
-	struct cuf_event event;
-	if (!h || __atomic_exchange_n(&begun, 1, __ATOMIC_ACQ_REL))
-		return;
-	t = cuf_thread_enter();
-	if (t) { /* also ensures that a forked child does not mark its parent's end */
-		event = (struct cuf_event){ .time_ns = cuf_now_ns(), .op = CUF_OP_EXIT, .tid = t->writer.tid, .extra = (uint32_t)status, .device = CUF_DEVICE_NONE };
-		cuf_timeline_sample(event.time_ns);
-		cuf_framework_end();
-		h->end_seq = cuf_ring_event(&t->writer, CUF_RING_DEVICE, &event);
-		h->end_ns = event.time_ns;
-		h->end_status = status;
-		__atomic_store_n(&h->end_kind, end_kind, __ATOMIC_RELEASE);
-		if (*cuf_recording.path && end_kind != CUF_END_FAST && end_kind != CUF_END_EXEC)
-			cuf_symbolize_all_stacks();
-		cuf_thread_leave(t);
-	} else {
-		__atomic_store_n(&begun, 0, __ATOMIC_RELEASE);
-	}
-	errno = saved;
+	struct cuf_header *header = cuf_recording.header;
+	struct cuf_event event = {
+		.time_ns = cuf_now_ns(),
+		.op = CUF_OP_EXIT,
+		.tid = thread->writer.tid,
+		.extra = (uint32_t)status,
+		.device = CUF_DEVICE_NONE,
+	};
+	cuf_timeline_sample(event.time_ns);
+	cuf_framework_end();
+	header->end_seq = cuf_ring_event(&thread->writer, CUF_RING_DEVICE, &event);
+	header->end_ns = event.time_ns;
+	header->end_status = status;
+	__atomic_store_n(&header->end_kind, end_kind, __ATOMIC_RELEASE);
+	if (*cuf_recording.path && end_kind != CUF_END_FAST && end_kind != CUF_END_EXEC)
+		cuf_symbolize_all_stacks();
 }
 
-void cuf_end_undo(void)
+/* Entering also keeps a forked child from marking its parent's end. */
+static void begin_end(unsigned end_kind, uint64_t status)
 {
+	struct cuf_thread_state *thread;
+	if (__atomic_exchange_n(&is_marked, 1, __ATOMIC_ACQ_REL))
+		return;
+	cuf_check_recording();
+	thread = cuf_thread_enter();
+	if (!thread) {
+		__atomic_store_n(&is_marked, 0, __ATOMIC_RELEASE);
+		return;
+	}
+	mark_end(thread, end_kind, status);
+	cuf_thread_leave(thread);
+}
+
+/* An exec failed: the process goes on. */
+static void undo_end(void)
+{
+	__atomic_store_n(&cuf_recording.header->end_kind, CUF_END_NONE, __ATOMIC_RELEASE);
+	__atomic_store_n(&is_marked, 0, __ATOMIC_RELEASE);
+}
+
+static bool is_bad_end(const struct cuf_header *header)
+{
+	if (header->end_kind == CUF_END_ABORT)
+		return true;
+	return (header->end_kind == CUF_END_EXIT || header->end_kind == CUF_END_FAST) && header->end_status;
+}
+
+static void print_verdict(void)
+{
+	const struct cuf_header *header = cuf_recording.header;
+	const struct cuf_incident *incident = cuf_incident_unresolved();
+	if (!incident || header->pid != cuf_gate_pid() || !is_bad_end(header))
+		return;
+	if (!__atomic_exchange_n(&is_verdict_printed, 1, __ATOMIC_ACQ_REL))
+		cuf_verdict_print(incident);
+}
+
+void cuf_process_end(unsigned end_kind, uint64_t status)
+{
+	int saved_errno = errno;
 	if (!cuf_recording.header)
 		return;
-	__atomic_store_n(&cuf_recording.header->end_kind, CUF_END_NONE, __ATOMIC_RELEASE);
-	__atomic_store_n(&begun, 0, __ATOMIC_RELEASE);
-}
-
-void cuf_end_verdict(void)
-{
-	const struct cuf_header *h = cuf_recording.header;
-	const struct cuf_incident *i = cuf_incident_unresolved();
-	int saved = errno;
-	if (h && i && h->pid == cuf_state_pid() && (h->end_kind == CUF_END_ABORT || ((h->end_kind == CUF_END_EXIT || h->end_kind == CUF_END_FAST) && h->end_status)) &&
-	    !__atomic_exchange_n(&spoken, 1, __ATOMIC_ACQ_REL))
-		cuf_verdict_say(i);
-	errno = saved;
+	if (end_kind == CUF_END_NONE) {
+		undo_end();
+	} else {
+		begin_end(end_kind, status);
+		print_verdict();
+	}
+	errno = saved_errno;
 }

@@ -1,43 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Events of the malloc family. Sampled mode: a countdown of bytes decides, blocks of 64 KiB and more are all
- * recorded, and a small filter answers "surely not sampled" for frees. Full mode: every event and every block.
- */
+/* Events of the malloc family: the halves that host_fast.h does not skip. */
 #include "interpose/record/host.h"
 
 #include <errno.h>
+#include "interpose/incident/timeline.h"
+#include "interpose/incident/totals.h"
+#include "interpose/platform/at_fork_child.h"
 #include "interpose/platform/clock.h"
-#include "interpose/record/forget.h"
-#include "interpose/store/host_ledger.h"
-#include "interpose/store/meta.h"
-#include "interpose/record/recorder.h"
-#include "interpose/store/recording.h"
-#include "interpose/python/python.h"
-#include "interpose/store/ring.h"
+#include "interpose/platform/options.h"
 #include "interpose/platform/sampler.h"
 #include "interpose/platform/say.h"
-#include "interpose/stack/stacks.h"
-#include "interpose/record/state.h"
+#include "interpose/process/handover.h"
 #include "interpose/process/thread.h"
-#include "interpose/incident/timeline.h"
+#include "interpose/python/python.h"
+#include "interpose/record/host_filter.h"
+#include "interpose/record/recorder.h"
+#include "interpose/stack/stacks.h"
+#include "interpose/store/host_ledger.h"
+#include "interpose/store/meta.h"
+#include "interpose/store/recording.h"
+#include "interpose/store/ring.h"
 #include "interpose/platform/laws.h"
 
 enum {
-	SAMPLE_BYTES_MIN = 4096, SAMPLE_BYTES_MAX = 1 << 30, /* as options.def */
+	SAMPLE_BYTES_MIN = 4096,        /* as options.def */
+	SAMPLE_BYTES_MAX = 1 << 30,
 	FILE_AT_LIVE_BYTES = 64 << 20,  /* a process this big is worth a recording */
 	CLOCK_EVERY = 16,               /* full mode: events between two looks at the clock */
-	AHEAD = 32,                     /* records: the ring is written once around before a page of it is met again */
+	AHEAD = 32,                     /* records to prefetch: their pages were last met a round of the ring ago */
 	TIME_RECORD_EVERY_NS = 30000000 /* well within the 15 bits of ms ticks */
 };
 
-_Alignas(64) uint8_t cuf_host_filter_small[1u << CUF_HOST_FILTER_SMALL_BITS] = { [0 ... (1u << CUF_HOST_FILTER_SMALL_BITS) - 1] = 1 };
-static bool skipping;
-static uint8_t filter_large[1u << CUF_HOST_FILTER_LARGE_BITS];
-static int64_t live_estimate; /* sampled mode: bytes */
-
-/* Means other than the first, with the birth time (cuf_birth_encode) from which blocks were sampled by them. */
-static struct { uint32_t birth; uint64_t mean_bytes; } means[16];
+/* Means after the first one, with the birth time (cuf_birth_encode) from which on blocks were sampled by them. */
+static struct {
+	uint32_t birth;
+	uint64_t mean_bytes;
+} means[16];
 static uint32_t mean_count;
+
+static void forget_blocks(void)
+{
+	mean_count = 0;
+	cuf_host_filter_clear();
+}
+CUF_AT_FORK_CHILD(forget_blocks);
+
+void cuf_host_begin_skipping(void)
+{
+	if (cuf_options.host != CUF_HOST_FULL || cuf_options.disabled)
+		cuf_host_filter_begin_skipping();
+}
+
+/* ---- the mean of the samples ---- */
 
 static uint32_t birth_at(uint64_t now_ns)
 {
@@ -45,7 +59,8 @@ static uint32_t birth_at(uint64_t now_ns)
 	return cuf_birth_encode(now_ns > start_ns ? (now_ns - start_ns) / 1000000 : 0);
 }
 
-/* What a live block stands for, by the mean of its time: a thread's first sample after a change is taken for one of the new mean. */
+/* What a live block stands for, by the mean of its time. A thread's first sample after a change has the old mean and is
+ * taken for one of the new. */
 static int64_t weight_of(uint32_t birth, uint64_t bytes)
 {
 	uint64_t mean_bytes = cuf_recording.header->sample_mean_bytes;
@@ -55,293 +70,265 @@ static int64_t weight_of(uint32_t birth, uint64_t bytes)
 	return (int64_t)cuf_sample_weight_bytes(bytes, mean_bytes);
 }
 
-static void filters_clear(void)
+static int64_t weight_of_entry(uint64_t word0, uint64_t word1)
 {
-	for (uint32_t i = 0; i < sizeof cuf_host_filter_small; i++)
-		if (cuf_host_filter_small[i] != UINT8_MAX) /* kept: see cuf_host_keep */
-			cuf_host_filter_small[i] = !skipping;
-	for (uint32_t i = 0; i < sizeof filter_large; i++)
-		if (filter_large[i]) /* untouched pages stay so */
-			filter_large[i] = 0;
-}
-
-void cuf_host_fork(void)
-{
-	live_estimate = 0;
-	mean_count = 0;
-	cuf_host_ledger_atfork_child();
-	filters_clear();
-}
-
-static uint8_t *large_at(uint64_t addr) { return &filter_large[cuf_host_filter_place(addr, CUF_HOST_FILTER_LARGE_BITS)]; }
-static uint8_t *small_at(uint64_t addr) { return &cuf_host_filter_small[cuf_host_filter_place(addr, CUF_HOST_FILTER_SMALL_BITS)]; }
-
-/* A saturated count stays: nobody knows any more how many blocks it stands for. */
-static void count(uint8_t *at, int by)
-{
-	uint8_t seen = __atomic_load_n(at, __ATOMIC_RELAXED);
-	while (seen != UINT8_MAX && (by > 0 || seen) && !__atomic_compare_exchange_n(at, &seen, (uint8_t)(seen + by), 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		;
-}
-
-static void filter_add(uint64_t addr)
-{
-	count(large_at(addr), 1);
-	count(small_at(addr), 1);
-}
-
-static void filter_remove(uint64_t addr)
-{
-	count(small_at(addr), -1);
-	count(large_at(addr), -1);
-}
-
-void cuf_host_keep(const void *p) { __atomic_store_n(small_at((uintptr_t)p), UINT8_MAX, __ATOMIC_RELAXED); }
-
-void cuf_host_begin_skipping(void)
-{
-	if (skipping || (cuf_options.host == CUF_HOST_FULL && !cuf_options.disabled))
-		return;
-	skipping = true;
-	for (uint32_t i = 0; i < sizeof cuf_host_filter_small; i++)
-		count(&cuf_host_filter_small[i], -1);
+	return weight_of(cuf_host_birth(word0), cuf_host_bytes(word1));
 }
 
 int cuf_host_set_sample(uint64_t mean_bytes)
 {
 	uint32_t count = __atomic_load_n(&mean_count, __ATOMIC_RELAXED);
-	struct cuf_thread_state *t;
+	struct cuf_thread_state *thread;
 	CUF_TEXT(birth, 16);
-	int saved = errno;
-	if (cuf_options.host != CUF_HOST_SAMPLED || mean_bytes < SAMPLE_BYTES_MIN || mean_bytes > SAMPLE_BYTES_MAX ||
-	    count == sizeof means / sizeof *means || !(t = cuf_thread_enter()))
+	int saved_errno = errno;
+	if (cuf_options.host != CUF_HOST_SAMPLED || count == sizeof means / sizeof *means)
 		return -1;
-	/* two at once: one of them is lost, as if it had been called before the other */
+	if (mean_bytes < SAMPLE_BYTES_MIN || mean_bytes > SAMPLE_BYTES_MAX || !(thread = cuf_thread_enter()))
+		return -1;
+	/* of two calls at once one is lost, as if it had been made before the other */
 	means[count].birth = birth_at(cuf_now_coarse_ns());
 	means[count].mean_bytes = mean_bytes;
 	__atomic_store_n(&mean_count, count + 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&cuf_options.sample, mean_bytes, __ATOMIC_RELAXED);
 	cuf_text_number(&birth, means[count].birth);
 	cuf_meta_text(CUF_META_SAMPLE, mean_bytes, birth.at, birth.used);
-	cuf_thread_leave(t);
-	errno = saved;
+	cuf_thread_leave(thread);
+	errno = saved_errno;
 	return 0;
 }
 
-uint64_t cuf_host_live_bytes(void)
+/* ---- the thread's clock ---- */
+
+/* Ticks count from the time in the thread's last TIME record. */
+static void set_ticks(struct cuf_thread_state *thread)
 {
-	uint64_t allocated = 0, freed = 0;
-	int64_t live;
-	if (cuf_options.host == CUF_HOST_OFF)
-		return CUF_UNKNOWN;
-	if (cuf_options.host == CUF_HOST_SAMPLED) {
-		live = __atomic_load_n(&live_estimate, __ATOMIC_RELAXED);
-		return live > 0 ? (uint64_t)live : 0;
-	}
-	for (unsigned i = 0; i < cuf_recording.thread_count; i++) {
-		const struct cuf_thread *slot = &cuf_recording.threads[i];
-		if (!__atomic_load_n(&slot->generation, __ATOMIC_RELAXED))
-			break;
-		allocated += slot->host_alloc_bytes;
-		freed += slot->host_free_bytes;
-	}
-	return allocated > freed ? allocated - freed : 0;
+	uint64_t passed_ns = thread->host_now_ns - thread->writer.host_time_base_ns;
+	thread->host_tick_ms = (uint32_t)(passed_ns / 1000000);
 }
 
-/* Ticks count from the base that the thread's last TIME record gave. */
-static void set_ticks(struct cuf_thread_state *t)
+static void look_at_clock(struct cuf_thread_state *thread)
 {
-	t->host_tick_ms = (uint32_t)((t->host_now_ns - t->writer.host_time_base_ns) / 1000000);
-}
-
-static void look_at_clock(struct cuf_thread_state *t)
-{
-	uint64_t now = cuf_now_coarse_ns();
-	t->host_clock_countdown = CLOCK_EVERY;
-	if (now <= t->host_now_ns) /* it moves every few ms, and may lie behind a mark */
+	uint64_t now_ns = cuf_now_coarse_ns();
+	thread->host_clock_countdown = CLOCK_EVERY;
+	/* the coarse clock moves every few ms, and may be behind a mark */
+	if (now_ns <= thread->host_now_ns)
 		return;
-	t->host_now_ns = now;
-	t->host_birth = birth_at(now);
-	if (now - t->writer.host_time_base_ns > TIME_RECORD_EVERY_NS)
-		t->writer.host_time_base_ns = 0;
-	set_ticks(t);
-	cuf_timeline_tick(now);
+	thread->host_now_ns = now_ns;
+	thread->host_birth = birth_at(now_ns);
+	if (now_ns - thread->writer.host_time_base_ns > TIME_RECORD_EVERY_NS)
+		thread->writer.host_time_base_ns = 0;
+	set_ticks(thread);
+	cuf_timeline_tick(now_ns);
 }
 
-void cuf_host_mark_time(struct cuf_thread_state *t)
+void cuf_host_mark_time(struct cuf_thread_state *thread)
 {
-	t->host_now_ns = cuf_now_ns() + 1;
-	t->writer.host_time_base_ns = 0;
+	thread->host_now_ns = cuf_now_ns() + 1;
+	thread->writer.host_time_base_ns = 0;
 }
 
 /*
- * Python gives everything back when it shuts down, and exit comes after that. The first block freed then marks where the
+ * Python frees its objects when it shuts down, and exit comes after that. The first block freed then marks where the
  * program's own work ended, which is what a report is about.
  */
-static void notice_work_end(struct cuf_thread_state *t)
+static void notice_work_end(struct cuf_thread_state *thread)
 {
-	struct cuf_header *h = cuf_recording.header;
-	uint64_t now;
-	if (__builtin_expect(h->work_end_ns != 0, 0) || !cuf_python_is_finalizing())
+	struct cuf_header *header = cuf_recording.header;
+	uint64_t now_ns;
+	if (__builtin_expect(header->work_end_ns != 0, 0) || !cuf_python_is_finalizing())
 		return;
-	now = cuf_now_ns();
-	h->work_end_seq = __atomic_load_n(&h->next_seq, __ATOMIC_RELAXED);
-	__atomic_store_n(&h->work_end_ns, now, __ATOMIC_RELEASE);
-	cuf_host_mark_time(t);
+	now_ns = cuf_now_ns();
+	header->work_end_seq = __atomic_load_n(&header->next_seq, __ATOMIC_RELAXED);
+	__atomic_store_n(&header->work_end_ns, now_ns, __ATOMIC_RELEASE);
+	cuf_host_mark_time(thread);
 }
 
 /* Full mode: once in a few events, the thread's first among them. */
-static inline void keep_time(struct cuf_thread_state *t)
+static inline void keep_time(struct cuf_thread_state *thread)
 {
-	if (!t->host_clock_countdown) {
-		look_at_clock(t);
-		notice_work_end(t);
+	if (!thread->host_clock_countdown) {
+		look_at_clock(thread);
+		notice_work_end(thread);
 	}
-	t->host_clock_countdown--;
+	thread->host_clock_countdown--;
 }
 
-/* A segment's first records, and now and then: the time, and whose events these are when the segment had another's. */
-static __attribute__((noinline)) struct cuf_host_event *begin_time(struct cuf_thread_state *t, struct cuf_host_event *e)
+/* ---- events ---- */
+
+/* Commits a record of this op, and reserves the next one. */
+static struct cuf_host_event *write_and_reserve(struct cuf_writer *writer, struct cuf_host_event *event,
+						unsigned op, uint64_t word1)
 {
-	while (e && !t->writer.host_time_base_ns) {
-		t->writer.host_time_base_ns = t->host_now_ns;
-		set_ticks(t);
-		*e = (struct cuf_host_event){ cuf_host_word0(CUF_HOST_TIME, 0, 0), t->host_now_ns };
-		cuf_ring_host_commit(&t->writer);
-		e = cuf_ring_host_reserve(&t->writer);
-		if (!e || !t->writer.host_time_base_ns || t->writer.segments[CUF_RING_HOST]->tid == t->writer.tid)
-			continue;
-		*e = (struct cuf_host_event){ cuf_host_word0(CUF_HOST_THREAD, 0, 0), t->writer.tid };
-		cuf_ring_host_commit(&t->writer);
-		e = cuf_ring_host_reserve(&t->writer);
-	}
-	return e;
+	*event = (struct cuf_host_event){ cuf_host_word0(op, 0, 0), word1 };
+	cuf_ring_host_commit(writer);
+	return cuf_ring_host_reserve(writer);
 }
 
-static inline void append(struct cuf_thread_state *t, unsigned op, uint64_t addr, uint64_t word1)
+/* A segment's first records, and some later ones: the time, and which thread writes when the segment had another's. A
+ * reserve may exchange the segment, which then needs both again. */
+static __attribute__((noinline)) struct cuf_host_event *begin_time(struct cuf_thread_state *thread,
+								   struct cuf_host_event *event)
 {
-	struct cuf_host_event *e = cuf_ring_host_reserve(&t->writer);
-	if (__builtin_expect(!t->writer.host_time_base_ns, 0))
-		e = begin_time(t, e);
-	if (!e)
+	struct cuf_writer *writer = &thread->writer;
+	while (event && !writer->host_time_base_ns) {
+		writer->host_time_base_ns = thread->host_now_ns;
+		set_ticks(thread);
+		event = write_and_reserve(writer, event, CUF_HOST_TIME, thread->host_now_ns);
+		if (event && writer->host_time_base_ns && writer->segments[CUF_RING_HOST]->tid != writer->tid)
+			event = write_and_reserve(writer, event, CUF_HOST_THREAD, writer->tid);
+	}
+	return event;
+}
+
+static inline void append(struct cuf_thread_state *thread, unsigned op, uint64_t addr, uint64_t word1)
+{
+	struct cuf_host_event *event = cuf_ring_host_reserve(&thread->writer);
+	if (__builtin_expect(!thread->writer.host_time_base_ns, 0))
+		event = begin_time(thread, event);
+	if (!event)
 		return;
-	__builtin_prefetch(e + AHEAD, 1);
-	*e = (struct cuf_host_event){ cuf_host_word0(op, t->host_tick_ms, addr), word1 };
-	cuf_ring_host_commit(&t->writer);
+	__builtin_prefetch(event + AHEAD, 1);
+	*event = (struct cuf_host_event){ cuf_host_word0(op, thread->host_tick_ms, addr), word1 };
+	cuf_ring_host_commit(&thread->writer);
 }
 
-static inline void record_block(struct cuf_thread_state *t, uint64_t addr, size_t bytes, unsigned op, const void *frame)
+/* ---- allocations ---- */
+
+static inline void record_block(struct cuf_thread_state *thread, uint64_t addr, size_t bytes, unsigned op,
+				const void *frame)
 {
+	uint32_t stack;
 	uint64_t word1;
 	cuf_host_ledger_expect(addr);
-	word1 = cuf_host_word1(cuf_stack_capture_caller(&t->stack, frame, bytes >= CUF_SAMPLE_EXACT_BYTES), bytes);
-	cuf_host_ledger_add(addr, t->host_birth, word1);
-	append(t, op, addr, word1);
+	stack = cuf_stack_capture_caller(&thread->stack, frame, bytes >= CUF_SAMPLE_EXACT_BYTES);
+	word1 = cuf_host_word1(stack, bytes);
+	cuf_host_ledger_add(addr, thread->host_birth, word1);
+	append(thread, op, addr, word1);
 }
 
-/* Sampled mode, a block that is to be recorded. Returns whether the process grew big enough for a file. */
-static bool record_sample(struct cuf_thread_state *t, uint64_t addr, size_t bytes, unsigned op, const void *frame)
+/* Returns whether the process has grown enough for a file. */
+static bool record_sample(struct cuf_thread_state *thread, uint64_t addr, size_t bytes, unsigned op,
+			  const void *frame)
 {
+	const struct cuf_segment *segment = thread->writer.segments[CUF_RING_HOST];
 	int64_t weight, live;
-	const struct cuf_segment *s = t->writer.segments[CUF_RING_HOST];
-	if (s && s->sample_mean_bytes != t->writer.sample_mean_bytes) /* a segment's events have one mean */
-		cuf_ring_host_exchange(&t->writer);
-	look_at_clock(t);
-	weight = weight_of(t->host_birth, bytes);
-	record_block(t, addr, bytes, op, frame);
-	filter_add(addr);
-	live = __atomic_add_fetch(&live_estimate, weight, __ATOMIC_RELAXED);
-	t->writer.slot->host_allocs++;
-	t->writer.slot->host_alloc_bytes += (uint64_t)weight;
-	return live >= FILE_AT_LIVE_BYTES && cuf_state_in_memory();
+	if (segment && segment->sample_mean_bytes != thread->writer.sample_mean_bytes)
+		cuf_ring_host_exchange(&thread->writer); /* the events of one segment have one mean */
+	look_at_clock(thread);
+	weight = weight_of(thread->host_birth, bytes);
+	record_block(thread, addr, bytes, op, frame);
+	cuf_host_filter_add(addr);
+	live = cuf_host_live_add(weight);
+	thread->writer.slot->host_allocs++;
+	thread->writer.slot->host_alloc_bytes += (uint64_t)weight;
+	return live >= FILE_AT_LIVE_BYTES && cuf_handover_is_pending();
 }
 
-static void record_full(struct cuf_thread_state *t, uint64_t addr, size_t bytes, unsigned op, const void *frame)
+static void record_full(struct cuf_thread_state *thread, uint64_t addr, size_t bytes, unsigned op,
+			const void *frame)
 {
-	keep_time(t);
-	record_block(t, addr, bytes, op, frame);
-	t->writer.slot->host_allocs++;
-	t->writer.slot->host_alloc_bytes += bytes;
+	keep_time(thread);
+	record_block(thread, addr, bytes, op, frame);
+	thread->writer.slot->host_allocs++;
+	thread->writer.slot->host_alloc_bytes += bytes;
 }
 
-/* The countdown ran out, or the thread is new: then it has a countdown only now. */
-static bool is_sample(size_t bytes, bool fresh)
+/* The countdown ran out; but a fresh thread got its countdown only by entering. */
+static bool is_sample(size_t bytes, bool is_fresh)
 {
-	return bytes >= CUF_SAMPLE_EXACT_BYTES || !fresh || (cuf_tls.countdown_bytes -= (int64_t)bytes) <= 0;
+	if (bytes >= CUF_SAMPLE_EXACT_BYTES || !is_fresh)
+		return true;
+	cuf_tls.countdown_bytes -= (int64_t)bytes;
+	return cuf_tls.countdown_bytes <= 0;
+}
+
+static void begin_interval(struct cuf_thread_state *thread)
+{
+	thread->writer.sample_mean_bytes = cuf_options.sample;
+	thread->sampled_from = cuf_sample_interval(&thread->random, thread->writer.sample_mean_bytes);
+	cuf_tls.countdown_bytes = (int64_t)thread->sampled_from;
 }
 
 static bool is_off(void) { return cuf_options.host == CUF_HOST_OFF || cuf_options.disabled; }
 
 void cuf_host_record_alloc(void *p, size_t bytes, unsigned op, const void *frame)
 {
-	bool fresh = cuf_tls.generation != __atomic_load_n(cuf_gate, __ATOMIC_RELAXED), grown = false;
-	struct cuf_thread_state *t;
+	bool is_fresh = cuf_tls.generation != __atomic_load_n(cuf_gate, __ATOMIC_RELAXED), has_grown = false;
+	struct cuf_thread_state *thread;
 	if (__builtin_expect(is_off(), 0)) {
 		cuf_tls.countdown_bytes = INT64_MAX;
 		return;
 	}
-	t = cuf_thread_enter();
-	if (!t)
+	thread = cuf_thread_enter();
+	if (!thread)
 		return;
 	if (cuf_options.host == CUF_HOST_FULL) {
-		record_full(t, (uintptr_t)p, bytes, op, frame);
-	} else if (is_sample(bytes, fresh)) {
-		grown = record_sample(t, (uintptr_t)p, bytes, op, frame);
+		record_full(thread, (uintptr_t)p, bytes, op, frame);
+	} else if (is_sample(bytes, is_fresh)) {
+		has_grown = record_sample(thread, (uintptr_t)p, bytes, op, frame);
 		if (bytes < CUF_SAMPLE_EXACT_BYTES)
-			cuf_tls.countdown_bytes = (int64_t)(t->sampled_from = cuf_sample_interval(&t->random, t->writer.sample_mean_bytes = cuf_options.sample));
+			begin_interval(thread);
 	}
-	cuf_thread_leave(t);
-	if (__builtin_expect(grown, 0))
-		cuf_state_want_file();
+	cuf_thread_leave(thread);
+	if (__builtin_expect(has_grown, 0))
+		cuf_handover_to_file();
+}
+
+/* ---- frees ---- */
+
+/* Sampled mode: a recorded block goes. */
+static void forget_sample(struct cuf_thread_state *thread, uint64_t addr, const struct cuf_host_block *entry)
+{
+	look_at_clock(thread);
+	notice_work_end(thread);
+	cuf_host_filter_remove(addr);
+	cuf_host_live_add(-weight_of_entry(entry->word0, entry->word1));
 }
 
 void cuf_host_record_free(void *p, unsigned op, struct cuf_host_undo *undo)
 {
 	uint64_t addr = (uintptr_t)p;
+	bool is_full = cuf_options.host == CUF_HOST_FULL, is_known;
 	struct cuf_host_block entry = { 0, 0 };
-	struct cuf_thread_state *t;
-	bool known;
-	/* loads from far away, one of them the allocator's in the real free: all are under way before any is waited for */
+	struct cuf_thread_state *thread;
+	/* loads from far away, one of them the allocator's in the real free: all start before any is waited for */
 	__builtin_prefetch((const char *)p - 2 * sizeof(size_t), 1);
-	if (!p || is_off() || (cuf_options.host == CUF_HOST_SAMPLED && !__atomic_load_n(large_at(addr), __ATOMIC_RELAXED)))
+	if (!p || is_off() || (cuf_options.host == CUF_HOST_SAMPLED && !cuf_host_filter_has(addr)))
 		return;
 	cuf_host_ledger_expect(addr);
-	if (!(t = cuf_thread_enter()))
+	thread = cuf_thread_enter();
+	if (!thread)
 		return;
-	if (cuf_options.host == CUF_HOST_FULL)
-		keep_time(t);
-	known = cuf_host_ledger_take(addr, &entry);
-	if (known && cuf_options.host == CUF_HOST_SAMPLED) {
-		look_at_clock(t);
-		notice_work_end(t);
-		filter_remove(addr);
-		__atomic_sub_fetch(&live_estimate, weight_of((uint32_t)(entry.word0 & 0x7ffff), cuf_host_bytes(entry.word1)), __ATOMIC_RELAXED);
-	}
-	if (known || cuf_options.host == CUF_HOST_FULL) {
-		append(t, op, addr, entry.word1);
-		t->writer.slot->host_frees++;
-		t->writer.slot->host_free_bytes += cuf_host_bytes(entry.word1);
+	if (is_full)
+		keep_time(thread);
+	is_known = cuf_host_ledger_take(addr, &entry);
+	if (is_known && !is_full)
+		forget_sample(thread, addr, &entry);
+	if (is_known || is_full) {
+		append(thread, op, addr, entry.word1);
+		thread->writer.slot->host_frees++;
+		thread->writer.slot->host_free_bytes += cuf_host_bytes(entry.word1);
 		*undo = (struct cuf_host_undo){ entry.word0, entry.word1 };
 	}
-	cuf_thread_leave(t);
+	cuf_thread_leave(thread);
 }
 
 void cuf_host_restore(const struct cuf_host_undo *undo)
 {
 	uint64_t addr = cuf_host_addr(undo->word0);
-	struct cuf_thread_state *t;
+	struct cuf_thread_state *thread;
 	if (!undo->word0)
 		return;
-	t = cuf_thread_enter();
-	if (t) {
-		look_at_clock(t);
-		cuf_host_ledger_add(addr, (uint32_t)(undo->word0 & 0x7ffff), undo->word1);
-		if (cuf_options.host == CUF_HOST_SAMPLED) {
-			filter_add(addr);
-			__atomic_add_fetch(&live_estimate, weight_of((uint32_t)(undo->word0 & 0x7ffff), cuf_host_bytes(undo->word1)), __ATOMIC_RELAXED);
-		}
-		append(t, CUF_HOST_RESTORE, addr, undo->word1);
-		t->writer.slot->host_free_bytes -= cuf_host_bytes(undo->word1);
-		cuf_thread_leave(t);
+	thread = cuf_thread_enter();
+	if (!thread)
+		return;
+	look_at_clock(thread);
+	cuf_host_ledger_add(addr, cuf_host_birth(undo->word0), undo->word1);
+	if (cuf_options.host == CUF_HOST_SAMPLED) {
+		cuf_host_filter_add(addr);
+		cuf_host_live_add(weight_of_entry(undo->word0, undo->word1));
 	}
+	append(thread, CUF_HOST_RESTORE, addr, undo->word1);
+	thread->writer.slot->host_free_bytes -= cuf_host_bytes(undo->word1);
+	cuf_thread_leave(thread);
 }

@@ -10,6 +10,7 @@
 #include "interpose/platform/options.h"
 #include "interpose/python/python.h"
 #include "interpose/store/dropped.h"
+#include "interpose/store/fault.h"
 #include "interpose/store/recording.h"
 #include "interpose/platform/laws.h"
 
@@ -54,6 +55,10 @@ static uint64_t reserve_frames(unsigned depth, bool large)
 
 	if (!large)
 		room -= cuf_recording.frame_count / LARGE_PART;
+	if (frames_in_use() / 2 > cuf_recording.frame_count) { /* threads overshoot by far less */
+		cuf_fault(CUF_FAULT_STACKS);
+		return UINT64_MAX;
+	}
 	if (frames_in_use() + depth > room)
 		return UINT64_MAX;
 	first = __atomic_fetch_add(&cuf_recording.header->frames_used, depth, __ATOMIC_RELAXED);

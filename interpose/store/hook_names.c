@@ -3,6 +3,7 @@
 #include "interpose/store/hook_names.h"
 
 #include <string.h>
+#include "interpose/platform/at_fork_child.h"
 #include "interpose/store/meta.h"
 
 /* names only: this room sees none of the functions */
@@ -28,6 +29,7 @@ const char *cuf_hook_name(unsigned id)
 }
 
 void cuf_hook_names_atfork_child(void) { written = 0; }
+CUF_AT_FORK_CHILD(cuf_hook_names_atfork_child);
 
 void cuf_hook_names_write(void)
 {

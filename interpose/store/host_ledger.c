@@ -10,6 +10,7 @@
  */
 #include "interpose/store/host_ledger.h"
 
+#include "interpose/platform/at_fork_child.h"
 #include "interpose/store/dropped.h"
 #include "interpose/store/recording.h"
 #include "interpose/platform/laws.h"
@@ -42,6 +43,7 @@ void cuf_host_ledger_atfork_child(void)
 	overflowed = 0;
 	any_far = false;
 }
+CUF_AT_FORK_CHILD(cuf_host_ledger_atfork_child);
 
 /* ---- where a block belongs ---- */
 

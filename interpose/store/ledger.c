@@ -9,6 +9,7 @@
  */
 #include "interpose/store/ledger.h"
 
+#include "interpose/platform/at_fork_child.h"
 #include "interpose/store/dropped.h"
 #include "interpose/store/recording.h"
 #include "interpose/platform/laws.h"
@@ -19,6 +20,7 @@ enum { ROW = 8, PROBES_MAX = 256, BLOCK_WORDS = sizeof(struct cuf_block) / sizeo
 static uint32_t reach;
 
 void cuf_ledger_atfork_child(void) { reach = 0; }
+CUF_AT_FORK_CHILD(cuf_ledger_atfork_child);
 
 static uint64_t hash_of(uint64_t key)
 {

@@ -8,6 +8,7 @@
 #include <string.h>
 #include "interpose/platform/clock.h"
 #include "interpose/store/dropped.h"
+#include "interpose/store/fault.h"
 #include "interpose/store/recording.h"
 #include "interpose/platform/laws.h"
 
@@ -26,7 +27,11 @@ static struct cuf_meta *reserve(size_t bytes)
 	/* meta_used must never pass the section's end, as a reader stops there: so no plain add */
 	at = __atomic_load_n(&header->meta_used, __ATOMIC_RELAXED);
 	do {
-		if (at + bytes > cuf_recording.meta_bytes) {
+		if (at > cuf_recording.meta_bytes) {
+			cuf_fault(CUF_FAULT_META);
+			return NULL;
+		}
+		if (bytes > cuf_recording.meta_bytes - at) {
 			cuf_count_dropped(CUF_LOST_META);
 			return NULL;
 		}
@@ -58,16 +63,17 @@ void cuf_meta_text(unsigned type, uint64_t number, const char *text, size_t byte
 	publish(meta, type);
 }
 
-void cuf_meta_record(const struct cuf_meta *record, size_t bytes)
+void cuf_meta_record(unsigned type, uint64_t number, const void *body, size_t bytes)
 {
-	struct cuf_meta *meta = bytes <= TEXT_BYTES_MAX ? reserve(bytes) : NULL;
+	struct cuf_meta *meta = NULL;
 
+	if (bytes <= TEXT_BYTES_MAX)
+		meta = reserve(sizeof *meta + bytes);
 	if (!meta)
 		return;
-	meta->time_ns = record->time_ns;
-	meta->number = record->number;
-	memcpy(meta + 1, record + 1, bytes - sizeof *record);
-	publish(meta, record->type);
+	meta->number = number;
+	memcpy(meta + 1, body, bytes);
+	publish(meta, type);
 }
 
 void cuf_meta_module(uint64_t id, uint64_t base, uint64_t start, uint64_t end,

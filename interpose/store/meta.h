@@ -14,11 +14,8 @@
 /* type: enum cuf_meta_type. The text need not be NUL-terminated. */
 void cuf_meta_text(unsigned type, uint64_t number, const char *text, size_t bytes);
 
-/*
- * A whole record of another shape, at most 4096 bytes. Its head is filled in except for the
- * length.
- */
-void cuf_meta_record(const struct cuf_meta *record, size_t bytes);
+/* A record of another shape: the bytes behind its head, at most 4096. */
+void cuf_meta_record(unsigned type, uint64_t number, const void *body, size_t bytes);
 
 void cuf_meta_module(uint64_t id, uint64_t base, uint64_t start, uint64_t end,
 		     const uint8_t *build_id, unsigned build_id_bytes, const char *path,

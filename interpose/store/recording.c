@@ -13,6 +13,7 @@
 #include "interpose/platform/sampler.h"
 #include "interpose/platform/sandbox.h"
 #include "interpose/platform/sys.h"
+#include "interpose/store/fault.h"
 #include "interpose/store/recording_file.h"
 #include "interpose/platform/laws.h"
 
@@ -386,6 +387,8 @@ static long exchange_mapping(struct cuf_recording *recording, int fd)
 	if (!cuf_sys_failed(result))
 		return 0;
 	cuf_sys_munmap((void *)mapped, recording->bytes);
+	/* the kernel may have unmapped the recording's addresses before it failed */
+	cuf_fault(CUF_FAULT_MAPPING);
 	return result;
 }
 

@@ -9,6 +9,7 @@
 #include "interpose/platform/clock.h"
 #include "interpose/platform/options.h"
 #include "interpose/store/dropped.h"
+#include "interpose/store/fault.h"
 #include "interpose/store/liveness.h"
 #include "interpose/store/recording.h"
 #include "interpose/platform/laws.h"
@@ -65,6 +66,18 @@ static void set_segment(struct cuf_writer *writer, enum cuf_ring ring, struct cu
 	}
 }
 
+/* Inside the ring, with a cursor inside the segment. */
+static bool is_sound(enum cuf_ring ring, uint32_t index)
+{
+	static const uint32_t record_bytes[CUF_RINGS] = {
+		sizeof(struct cuf_event), sizeof(struct cuf_host_event), sizeof(struct cuf_event)
+	};
+	const struct cuf_ring_place *place = &cuf_recording.rings[ring];
+
+	return index < place->segment_count &&
+	       segment_at(ring, index)->used <= place->segment_bytes / record_bytes[ring];
+}
+
 void cuf_ring_inherit(struct cuf_writer *writer)
 {
 	for (unsigned ring = 0; ring < CUF_RINGS; ring++) {
@@ -74,6 +87,10 @@ void cuf_ring_inherit(struct cuf_writer *writer)
 		set_segment(writer, ring, NULL);
 		if (!old)
 			continue;
+		if (!is_sound(ring, old - 1)) {
+			cuf_fault(CUF_FAULT_RING);
+			continue;
+		}
 		set_segment(writer, ring, segment_at(ring, old - 1));
 		__atomic_store_n(word, make_word(writer->slot, old - 1), __ATOMIC_RELEASE);
 	}
@@ -150,6 +167,10 @@ static struct cuf_segment *exchange_segment(struct cuf_writer *writer, enum cuf_
 		    !reclaim_segment(segment, ring, index))
 			continue;
 		used = __atomic_load_n(&segment->used, __ATOMIC_ACQUIRE);
+		if (!is_sound(ring, index)) {
+			cuf_fault(CUF_FAULT_RING);
+			return NULL;
+		}
 		if (used)
 			__atomic_fetch_add(counts.overwritten, used, __ATOMIC_RELAXED);
 		/* a thread that filled a segment writes much, and here nothing was written yet */
@@ -171,8 +192,9 @@ static inline struct cuf_segment *find_room(struct cuf_writer *writer, enum cuf_
 	const size_t segment_bytes = cuf_recording.rings[ring].segment_bytes;
 	struct cuf_segment *segment = writer->segments[ring];
 
-	if (__builtin_expect(!segment || (segment->used + 1) * sizeof **place + sizeof *segment >
-						 segment_bytes, 0)) {
+	/* in 64 bits, so that a cursor that was overwritten cannot wrap around */
+	if (__builtin_expect(!segment || (uint64_t)segment->used * sizeof **place + sizeof **place +
+						 sizeof *segment > segment_bytes, 0)) {
 		segment = exchange_segment(writer, ring);
 		if (!segment)
 			return NULL;

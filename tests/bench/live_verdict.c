@@ -58,14 +58,14 @@ int main(int argc, char **argv)
 	int null = open("/dev/null", O_WRONLY);
 	double began, failed, said, passed;
 	dup2(null, 2); /* the words, and that there is no file */
-	cuf_state_start(environment);
+	cuf_recorder_start(environment);
 	for (uint64_t i = 0; i < count; i++)
 		descend((unsigned)(i % 64), 0x700000000000 + (i << 16));
 	cuf_ledger_each(see, &sum);
 	began = now_ms();
 	record(0, 1ull << 30, true);
 	failed = now_ms();
-	cuf_verdict_say(cuf_incident_unresolved());
+	cuf_verdict_print(cuf_incident_unresolved());
 	said = now_ms();
 	cuf_ledger_each(see, &sum);
 	passed = now_ms();

@@ -97,7 +97,7 @@ void measure(const char *what, char *options)
 {
 	char *environment[] = { options, NULL };
 	double ns[METHODS][ROUNDS];
-	cuf_state_start(environment);
+	cuf_recorder_start(environment);
 	thread = cuf_thread_enter();
 	if (!thread)
 		return;
@@ -155,7 +155,7 @@ unsigned survive(unsigned layouts, unsigned *on)
 {
 	static char *environment[] = { "CUFLIGHT_OPTIONS=stack_depth=64:size=4MiB", NULL };
 	unsigned ended = 0;
-	cuf_state_start(environment);
+	cuf_recorder_start(environment);
 	*on = 0;
 	if (!cuf_python.on)
 		return layouts;

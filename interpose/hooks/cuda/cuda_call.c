@@ -5,6 +5,9 @@
  */
 #include "interpose/hooks/cuda/cuda.h"
 
+#include <string.h>
+#include "interpose/platform/at_fork_child.h"
+#include "interpose/platform/clock.h"
 #include "interpose/platform/options.h"
 #include "interpose/hooks/cuda/cuda_view.h"
 #include "interpose/hooks/cuda/gpu_processes.h"
@@ -83,11 +86,33 @@ static void record_failure(struct cuf_call *call, const struct cuf_request *requ
 	cuf_framework_check_unseen();
 }
 
+enum { FREE_EVERY_NS = 1000000000 };
+
+static uint64_t queried_ns[CUF_DEVICES_MAX]; /* when a thread last decided to query free memory */
+
+static void forget_queries(void) { memset(queried_ns, 0, sizeof queried_ns); }
+CUF_AT_FORK_CHILD(forget_queries);
+
+/* Once a second for each device, and for one thread only. */
+static bool is_free_memory_due(unsigned device)
+{
+	const struct cuf_device *known = cuf_device_find(device);
+	uint64_t now_ns = cuf_now_ns(), queried;
+	if (!known || now_ns - known->free_ns < FREE_EVERY_NS)
+		return false;
+	queried = __atomic_load_n(&queried_ns[device], __ATOMIC_RELAXED);
+	return now_ns - queried >= FREE_EVERY_NS &&
+	       __atomic_compare_exchange_n(&queried_ns[device], &queried, now_ns, false,
+					   __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
 static void sample_free_memory(struct cuf_call *call, unsigned device)
 {
 	uint64_t free_bytes, total_bytes;
-	if (cuf_device_free_due(device) && cuf_memory_of((int)device, &free_bytes, &total_bytes))
-		cuf_device_free_seen(call, device, free_bytes, total_bytes);
+	if (!is_free_memory_due(device) || !cuf_memory_of((int)device, &free_bytes, &total_bytes))
+		return;
+	const struct cuf_driver_view view = { .free_bytes = free_bytes, .total_bytes = total_bytes };
+	cuf_device_seen(call, device, &view);
 }
 
 void cuf_alloc_record(struct cuf_call *call, const struct cuf_request *request, CUresult result,

@@ -17,8 +17,9 @@ struct reset {
 static struct reset reset_begin(struct cuf_call *call, unsigned device, CUcontext context)
 {
 	struct reset reset = { .device = device, .context = cuf_context_fold(context) };
+	const struct cuf_request none = { .device = (uint8_t)device };
 	if (call->thread)
-		reset.seq = cuf_reset_begin(call, device, reset.context);
+		reset.seq = cuf_event_note(call, CUF_OP_RESET, &none, 0, reset.context);
 	return reset;
 }
 
@@ -26,8 +27,12 @@ static CUresult reset_done(struct cuf_call *call, const struct reset *reset, boo
 			   CUresult result)
 {
 	if (call->thread && result == CUDA_SUCCESS && died) {
-		cuf_reset_apply(call, CUF_EVENT_CONTEXT_BOUND, reset->device, reset->context,
-				reset->seq);
+		const struct cuf_request scope = {
+			.flags = CUF_EVENT_CONTEXT_BOUND,
+			.device = (uint8_t)reset->device,
+			.context = reset->context,
+		};
+		cuf_reset_apply(call, &scope, reset->seq);
 		if (reset->device != CUF_DEVICE_NONE)
 			cuf_usage_deltas_forget((int)reset->device);
 	}
@@ -142,7 +147,7 @@ CUresult cuf_hook_cuDevicePrimaryCtxRelease(CUdevice device)
 static CUresult checkpoint_done(struct cuf_call *call, const char *what, CUresult result)
 {
 	if (call->thread && result == CUDA_SUCCESS)
-		cuf_meta_text(CUF_META_NOTE, CUF_NOTE_CHECKPOINT, what, strlen(what));
+		cuf_note(CUF_META_NOTE, CUF_NOTE_CHECKPOINT, what, strlen(what));
 	return cuf_done(call, result);
 }
 

@@ -20,9 +20,9 @@ CUresult cuf_hook_cuIpcGetMemHandle(CUipcMemHandle *out, CUdeviceptr ptr)
 	CUresult result = cuf_real.cuIpcGetMemHandle(out, ptr);
 	int saved = errno;
 	if (call.thread && result == CUDA_SUCCESS) {
-		if (!cuf_block_find(CUF_SPACE_DEVICE, ptr, &block))
+		if (!cuf_block_find(CUF_SPACE_DEVICE, ptr, 0, &block))
 			cuf_range_of(ptr, &base, &bytes);
-		cuf_block_flag(CUF_SPACE_DEVICE, base, CUF_EVENT_EXPORTED);
+		cuf_block_find(CUF_SPACE_DEVICE, base, CUF_EVENT_EXPORTED, NULL);
 	}
 	errno = saved;
 	return cuf_done(&call, result);
@@ -32,7 +32,7 @@ CUresult cuf_hook_cuIpcGetMemHandle(CUipcMemHandle *out, CUdeviceptr ptr)
 static bool is_opened_again(uint64_t addr)
 {
 	struct cuf_block block;
-	return cuf_block_find(CUF_SPACE_DEVICE, addr, &block) && block.kind == CUF_KIND_IMPORTED;
+	return cuf_block_find(CUF_SPACE_DEVICE, addr, 0, &block) && block.kind == CUF_KIND_IMPORTED;
 }
 
 static CUresult ipc_opened(struct cuf_call *call, CUresult result, const CUdeviceptr *out)
@@ -150,8 +150,8 @@ bool cuf_external_buffer_free(struct cuf_call *call, uint64_t addr, struct cuf_b
 	struct cuf_block owner;
 	if (!__atomic_load_n(&objects_imported, __ATOMIC_RELAXED))
 		return false;
-	if (!cuf_block_find(CUF_SPACE_MAPPING, addr, buffer) ||
-	    !cuf_block_find(CUF_SPACE_DEVICE, buffer->aux, &owner) || owner.kind != CUF_KIND_IMPORTED)
+	if (!cuf_block_find(CUF_SPACE_MAPPING, addr, 0, buffer) ||
+	    !cuf_block_find(CUF_SPACE_DEVICE, buffer->aux, 0, &owner) || owner.kind != CUF_KIND_IMPORTED)
 		return false;
 	if (!cuf_block_free(call, CUF_SPACE_MAPPING, addr, buffer)) /* another thread was first */
 		return false;

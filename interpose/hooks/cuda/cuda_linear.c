@@ -82,7 +82,7 @@ static void linear_free_begin(struct cuf_call *call, CUdeviceptr ptr, struct lin
 	undo->freed = undo->external = false;
 	if (!call->thread || !ptr) /* cuMemFree(0) is legal and frees nothing */
 		return;
-	if (!cuf_block_find(CUF_SPACE_DEVICE, ptr, &known)) {
+	if (!cuf_block_find(CUF_SPACE_DEVICE, ptr, 0, &known)) {
 		undo->external = cuf_external_buffer_free(call, ptr, &undo->block, &undo->object);
 		/* memory of a graph has no block, so its free is not an unknown one */
 		if (undo->external || cuf_nodes_were_added())
@@ -139,7 +139,10 @@ CUresult cuf_hook_cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 		if (total_bytes)
 			total = *total_bytes;
 		cuf_device_announce(device);
-		cuf_device_free_seen(&call, (unsigned)device, *free_bytes, total);
+		const struct cuf_driver_view view = {
+			.free_bytes = *free_bytes, .total_bytes = total
+		};
+		cuf_device_seen(&call, (unsigned)device, &view);
 	}
 	errno = saved;
 	return cuf_done(&call, result);

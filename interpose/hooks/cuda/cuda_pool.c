@@ -202,7 +202,7 @@ static bool async_free_begin(struct cuf_call *call, CUdeviceptr ptr, CUstream st
 {
 	if (!call->thread || !ptr || cuf_stream_captures(stream, per_thread))
 		return false;
-	if (cuf_nodes_were_added() && !cuf_block_find(CUF_SPACE_DEVICE, ptr, block))
+	if (cuf_nodes_were_added() && !cuf_block_find(CUF_SPACE_DEVICE, ptr, 0, block))
 		return false;
 	if (!cuf_free_begin(call, CUF_SPACE_DEVICE, ptr, block))
 		return false;
@@ -286,7 +286,7 @@ static void set_threshold(struct cuf_call *call, uint64_t pool, uint64_t thresho
 		add_pool(call, pool, cuf_device_current(), CUF_KIND_ASYNC, 0);
 		return;
 	}
-	if (!cuf_block_find(CUF_SPACE_POOL, pool, &block) || block.bytes == threshold ||
+	if (!cuf_block_find(CUF_SPACE_POOL, pool, 0, &block) || block.bytes == threshold ||
 	    !cuf_block_free(call, CUF_SPACE_POOL, pool, &block))
 		return;
 	request.device = block.device;
@@ -355,7 +355,7 @@ CUresult cuf_hook_cuMemPoolExportToShareableHandle(void *handle, CUmemoryPool po
 	CUF_CALL(cuMemPoolExportToShareableHandle);
 	CUresult result = cuf_real.cuMemPoolExportToShareableHandle(handle, pool, type, flags);
 	if (call.thread && result == CUDA_SUCCESS)
-		cuf_block_flag(CUF_SPACE_POOL, (uint64_t)(uintptr_t)pool, CUF_EVENT_EXPORTED);
+		cuf_block_find(CUF_SPACE_POOL, (uint64_t)(uintptr_t)pool, CUF_EVENT_EXPORTED, NULL);
 	return cuf_done(&call, result);
 }
 
@@ -384,6 +384,6 @@ CUresult cuf_hook_cuMemPoolExportPointer(CUmemPoolPtrExportData *data, CUdevicep
 	CUF_CALL(cuMemPoolExportPointer);
 	CUresult result = cuf_real.cuMemPoolExportPointer(data, ptr);
 	if (call.thread && result == CUDA_SUCCESS)
-		cuf_block_flag(CUF_SPACE_DEVICE, ptr, CUF_EVENT_EXPORTED);
+		cuf_block_find(CUF_SPACE_DEVICE, ptr, CUF_EVENT_EXPORTED, NULL);
 	return cuf_done(&call, result);
 }

@@ -141,7 +141,7 @@ void cuf_device_announce(int device)
 	char name[64] = "", pci[16] = "";
 	uint64_t free_bytes, total_bytes = CUF_UNKNOWN;
 	size_t device_bytes = 0;
-	if (device < 0 || cuf_device_known((unsigned)device))
+	if (device < 0 || device >= (int)CUF_DEVICES_MAX || cuf_device_find((unsigned)device))
 		return;
 	cuf_driver_announce();
 	if (CUF_QUERY(cuDeviceGetUuid_v2, &uuid, device) != CUDA_SUCCESS)
@@ -151,6 +151,12 @@ void cuf_device_announce(int device)
 	if (!cuf_memory_of(device, &free_bytes, &total_bytes) &&
 	    CUF_QUERY(cuDeviceTotalMem_v2, &device_bytes, device) == CUDA_SUCCESS)
 		total_bytes = device_bytes;
-	cuf_device_describe((unsigned)device, (const uint8_t *)uuid.bytes, name, pci, total_bytes,
-			    cuf_granularity_of(device));
+	const struct cuf_device_facts facts = {
+		.uuid = (const uint8_t *)uuid.bytes,
+		.name = name,
+		.pci = pci,
+		.total_bytes = total_bytes,
+		.granularity_bytes = cuf_granularity_of(device),
+	};
+	cuf_device_describe((unsigned)device, &facts);
 }

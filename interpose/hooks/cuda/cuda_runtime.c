@@ -14,14 +14,14 @@
 #define BODY_LABEL(ret, name, params, args) \
 	ret cuf_hook_##name params \
 	{ \
-		struct cuf_label label; \
 		ret(*next) params = (ret(*) params)cuf_resolve_in_caller( \
 			CUF_HOOK_##name, __builtin_return_address(0)); \
 		if (!next) \
 			return NO_RUNTIME; \
-		cuf_label_begin(&label, CUF_HOOK_##name, __builtin_frame_address(0)); \
+		struct cuf_label before = \
+			cuf_label_begin(CUF_HOOK_##name, __builtin_frame_address(0)); \
 		ret result = next args; \
-		cuf_label_end(&label); \
+		cuf_label_end(before); \
 		return result; \
 	}
 #define LIBRARY_LIBC(role, ret, name, params, args)

@@ -95,7 +95,8 @@ static void usage_delta_measure(struct cuf_call *call, const struct usage_delta 
 	    !cuf_memory_of(device, &free_bytes, &total_bytes))
 		return;
 	cuf_device_announce(device);
-	cuf_device_free_seen(call, (unsigned)device, free_bytes, total_bytes);
+	const struct cuf_driver_view view = { .free_bytes = free_bytes, .total_bytes = total_bytes };
+	cuf_device_seen(call, (unsigned)device, &view);
 	/* when another thread allocated or freed meanwhile, the difference is not only this call's */
 	if (device == delta->device && free_bytes < delta->free_bytes &&
 	    cuf_changes_seen() == delta->changes)

@@ -60,10 +60,10 @@ void cuf_devices_end(unsigned hook, void *frame)
 	 * queried */
 	if (cuf_call_begin(&call, hook, frame)) {
 		for (int device = 0; device < (int)CUF_DEVICES_MAX; device++) {
-			if (!cuf_device_known((unsigned)device))
+			if (!cuf_device_find((unsigned)device))
 				continue;
 			cuf_view_read(device, false, &view);
-			cuf_device_end((unsigned)device, &view);
+			cuf_device_seen(NULL, (unsigned)device, &view);
 		}
 	}
 	cuf_call_end();

@@ -25,8 +25,8 @@ CUresult cuf_hook_cuMemCreate(CUmemGenericAllocationHandle *out, size_t bytes,
 static unsigned handle_space(CUmemGenericAllocationHandle handle)
 {
 	struct cuf_block block;
-	if (cuf_block_find(CUF_SPACE_HANDLE, handle, &block) ||
-	    !cuf_block_find(CUF_SPACE_DEVICE, handle, &block))
+	if (cuf_block_find(CUF_SPACE_HANDLE, handle, 0, &block) ||
+	    !cuf_block_find(CUF_SPACE_DEVICE, handle, 0, &block))
 		return CUF_SPACE_HANDLE;
 	if (block.kind == CUF_KIND_IMPORTED)
 		return CUF_SPACE_DEVICE;
@@ -69,7 +69,7 @@ CUresult cuf_hook_cuMemExportToShareableHandle(void *shareable, CUmemGenericAllo
 	CUF_CALL(cuMemExportToShareableHandle);
 	CUresult result = cuf_real.cuMemExportToShareableHandle(shareable, handle, type, flags);
 	if (call.thread && result == CUDA_SUCCESS)
-		cuf_block_flag(handle_space(handle), handle, CUF_EVENT_EXPORTED);
+		cuf_block_find(handle_space(handle), handle, CUF_EVENT_EXPORTED, NULL);
 	return cuf_done(&call, result);
 }
 
@@ -115,7 +115,7 @@ static void set_imported_size(struct cuf_call *call, CUmemGenericAllocationHandl
 {
 	struct cuf_request request = { .bytes = bytes, .kind = CUF_KIND_IMPORTED };
 	struct cuf_block block, ignored;
-	if (!cuf_block_find(CUF_SPACE_DEVICE, handle, &block) || block.kind != CUF_KIND_IMPORTED ||
+	if (!cuf_block_find(CUF_SPACE_DEVICE, handle, 0, &block) || block.kind != CUF_KIND_IMPORTED ||
 	    block.bytes || !cuf_block_free(call, CUF_SPACE_DEVICE, handle, &block))
 		return;
 	request.device = block.device;
@@ -132,7 +132,7 @@ CUresult cuf_hook_cuMemMap(CUdeviceptr ptr, size_t bytes, size_t offset,
 	struct cuf_request request = cuf_request_here(&call, CUF_KIND_MAPPING, bytes, 0);
 	request.context = 0;
 	request.aux = handle;
-	if (call.thread && cuf_block_find(handle_space(handle), handle, &physical)) {
+	if (call.thread && cuf_block_find(handle_space(handle), handle, 0, &physical)) {
 		request.device = physical.device;
 		request.flags = physical.flags & CUF_EVENT_HOST_LOCATION;
 	}
@@ -163,7 +163,7 @@ struct unmapping {
 static bool unmap_one(struct cuf_call *call, CUdeviceptr addr, struct cuf_block *mapping,
 		      struct cuf_release *physical)
 {
-	if (!cuf_block_find(CUF_SPACE_MAPPING, addr, mapping) ||
+	if (!cuf_block_find(CUF_SPACE_MAPPING, addr, 0, mapping) ||
 	    !cuf_block_free(call, CUF_SPACE_MAPPING, addr, mapping))
 		return false;
 	cuf_release_begin(call, physical, handle_space(mapping->aux), mapping->aux, 0, 1);
@@ -293,7 +293,7 @@ CUresult cuf_hook_cuMulticastBindAddr(CUmemGenericAllocationHandle multicast,
 		cuf_real.cuMulticastBindAddr(multicast, multicast_offset, ptr, bytes, flags);
 	struct cuf_request request = cuf_request_here(&call, CUF_KIND_MAPPING, bytes, 0);
 	if (result == CUDA_SUCCESS && call.thread &&
-	    cuf_block_find(CUF_SPACE_MAPPING, ptr, &mapping) &&
+	    cuf_block_find(CUF_SPACE_MAPPING, ptr, 0, &mapping) &&
 	    binding_add(multicast, multicast_offset, mapping.aux))
 		add_to_counts(&call, mapping.aux, 0, 1);
 	return cuf_alloc_done(&call, &request, result, 0);

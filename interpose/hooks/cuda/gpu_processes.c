@@ -12,10 +12,8 @@
 #include "interpose/platform/say.h"
 #include "interpose/platform/sys.h"
 #include "interpose/record/recorder.h"
-#include "interpose/store/recording.h"
 #include "interpose/hooks/cuda/nvml.h"
 #include "interpose/hooks/loader/real.h"
-#include "interpose/hooks/loader/signal_frame.h"
 
 /* ---- one reading ---- */
 
@@ -49,17 +47,16 @@ static void add_name(struct cuf_gpu_process *process)
 		process->name[bytes - 1] = 0;
 }
 
-static void read_library(struct link_map *library, unsigned device, uint64_t incident)
+static void read_library(struct link_map *library, const struct cuf_device *device,
+			 uint64_t incident)
 {
 	if (!cuf_nvml_bind(&nvml, find, library))
 		return;
-	cuf_nvml_read(&nvml, &cuf_recording.devices[device], room, &reading);
+	cuf_nvml_read(&nvml, device, room, &reading);
 	for (unsigned i = 0; i < reading.head.stored_count; i++)
 		add_name(&reading.processes[i]);
-	reading.head.meta.time_ns = cuf_now_ns();
-	reading.head.meta.number = incident;
-	reading.head.device = device;
-	cuf_meta_record(&reading.head.meta, cuf_gpu_reading_bytes(&reading));
+	cuf_note(CUF_META_GPU_PROCESSES, incident, &reading.head.meta + 1,
+		 cuf_gpu_reading_bytes(&reading) - sizeof reading.head.meta);
 }
 
 /* ---- when ---- */
@@ -84,7 +81,7 @@ static void schedule_next(uint64_t began_ns)
 	__atomic_store_n(&next_ns, ended_ns + spacing_ns, __ATOMIC_RELAXED);
 }
 
-static void read_if_loaded(unsigned device, uint64_t incident, uint64_t began_ns)
+static void read_if_loaded(const struct cuf_device *device, uint64_t incident, uint64_t began_ns)
 {
 	/* keeps the library loaded while we are inside: another thread may close it */
 	struct link_map *library = cuf_real.dlopen(CUF_NVML_SONAME, RTLD_NOLOAD | RTLD_NOW);
@@ -98,24 +95,25 @@ static void read_if_loaded(unsigned device, uint64_t incident, uint64_t began_ns
 	schedule_next(began_ns);
 }
 
-static bool may_read(unsigned device, uint64_t now_ns)
+static bool may_read(uint64_t now_ns)
 {
-	if (!cuf_options.nvml || !*cuf_recording.path || !cuf_state_is_on() || cuf_sandbox_entered())
+	const struct cuf_recorder_status status = cuf_recorder_status();
+	if (!cuf_options.nvml || !status.is_on_disk || !status.is_on || cuf_sandbox_entered())
 		return false;
 	if (!cuf_real.dlopen || !cuf_real.dlclose)
 		return false;
-	return device < CUF_DEVICES_MAX && cuf_device_known(device) &&
-	       now_ns >= __atomic_load_n(&next_ns, __ATOMIC_RELAXED);
+	return now_ns >= __atomic_load_n(&next_ns, __ATOMIC_RELAXED);
 }
 
 void cuf_gpu_processes_read(unsigned device, uint64_t incident, void *frame)
 {
+	const struct cuf_device *known = cuf_device_find(device);
 	uint64_t now_ns = cuf_now_ns();
 	int saved = errno;
-	if (!may_read(device, now_ns) || __atomic_exchange_n(&is_reading, true, __ATOMIC_ACQUIRE))
+	if (!known || !may_read(now_ns) || __atomic_exchange_n(&is_reading, true, __ATOMIC_ACQUIRE))
 		return;
 	if (!cuf_signal_on_stack(frame))
-		read_if_loaded(device, incident, now_ns);
+		read_if_loaded(known, incident, now_ns);
 	__atomic_store_n(&is_reading, false, __ATOMIC_RELEASE);
 	errno = saved;
 }

@@ -4,7 +4,6 @@
  * touched before the program itself does so. There is no destructor: nothing is flushed, and hooks
  * are called until the very end.
  */
-#include "interpose/record/host.h"
 #include "interpose/record/recorder.h"
 #include "interpose/hooks/loader/real.h"
 #include "interpose/hooks/malloc/allocator.h"
@@ -16,7 +15,6 @@ __attribute__((constructor(101))) static void enter(int argc, char **argv, char 
 	cuf_real_resolve();
 	if (!cuf_real_has_allocator())
 		return; /* nothing may be skipped then, and nothing is recorded */
-	cuf_state_start(environment);
-	cuf_host_begin_skipping();
+	cuf_recorder_start(environment);
 	cuf_allocator_describe();
 }

@@ -13,9 +13,7 @@
 
 #include <errno.h>
 #include <string.h>
-#include "interpose/code/modules.h"
 #include "interpose/platform/elf_symbol.h"
-#include "interpose/python/python.h"
 #include "interpose/record/recorder.h"
 #include "interpose/hooks/door/rows.h"
 #include "interpose/hooks/framework/framework.h"
@@ -24,7 +22,6 @@
 #include "interpose/hooks/loader/dso.h"
 #include "interpose/hooks/loader/real.h"
 #include "interpose/hooks/loader/resolve.h"
-#include "interpose/hooks/process/process.h"
 
 /* ---- the hooks ---- */
 
@@ -81,8 +78,6 @@ CUF_JUMPS void *cuf_hook_dlmopen(Lmid_t space, const char *path, int flags)
 	return cuf_real.dlmopen(space, path, flags);
 }
 
-/* An interpreter may be unloaded here while a thread reads its data: Python frames are not read
- * meanwhile. */
 int cuf_hook_dlclose(void *handle)
 {
 	int result;
@@ -90,14 +85,9 @@ int cuf_hook_dlclose(void *handle)
 		cuf_real_resolve();
 	if (!cuf_real.dlclose)
 		return -1;
-	cuf_python_unload_begin();
-	result = cuf_real.dlclose(handle);
-	cuf_python_unload_end();
-	if (result == 0) {
-		if (cuf_process_is_recorded(CUF_HOOK_dlclose))
-			cuf_modules_changed();
+	result = cuf_unload(cuf_real.dlclose, handle);
+	if (result == 0)
 		cuf_resolve_forget();
-	}
 	return result;
 }
 
@@ -180,7 +170,7 @@ static void *route(const char *symbol, void *found, int version, const void *cal
 		return found;
 	if (hook)
 		return hook;
-	if (found && !cuf_modules_is_self((uintptr_t)found))
+	if (found && !cuf_dso_is_self(found))
 		cuf_coverage_unhooked(symbol, version);
 	return found;
 }

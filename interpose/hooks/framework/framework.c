@@ -9,9 +9,8 @@
 #include "interpose/platform/sandbox.h"
 #include "interpose/platform/say.h"
 #include "interpose/platform/sys.h"
-#include "interpose/record/framework.h"
+#include "interpose/platform/at_fork_child.h"
 #include "interpose/record/recorder.h"
-#include "interpose/record/state.h"
 #include "interpose/hooks/loader/coverage.h"
 #include "interpose/hooks/loader/dso.h"
 #include "interpose/hooks/loader/table.h"
@@ -97,7 +96,7 @@ static void read_version_once(void)
 void cuf_framework_read_version(void)
 {
 	int saved = errno;
-	if (!cuf_state_is_on())
+	if (!cuf_recorder_status().is_on)
 		return;
 	if (__atomic_load_n(&version_state, __ATOMIC_RELAXED) == UNREAD)
 		read_version_once();
@@ -132,7 +131,7 @@ void cuf_framework_note_streams(void)
 {
 	int saved = errno;
 	__atomic_store_n(&streams, true, __ATOMIC_RELAXED);
-	if (cuf_framework_events())
+	if (cuf_recorder_status().framework_events)
 		cuf_coverage_framework("streams=1\n");
 	errno = saved;
 }
@@ -172,10 +171,16 @@ static void describe(unsigned hook, const void *real)
 			"PyTorch before 1.10 reports its blocks without their addresses");
 }
 
+static uint32_t is_described; /* in the current recording */
+
+static void forget_description(void) { is_described = 0; }
+CUF_AT_FORK_CHILD(forget_description);
+
 void cuf_framework_describe(unsigned hook, const void *real)
 {
 	int saved;
-	if (__builtin_expect(cuf_framework_is_known(), 1))
+	if (__builtin_expect(__atomic_load_n(&is_described, __ATOMIC_RELAXED), 1) ||
+	    __atomic_exchange_n(&is_described, 1, __ATOMIC_RELAXED))
 		return;
 	saved = errno;
 	describe(hook, real);
@@ -202,10 +207,22 @@ static bool is_asynchronous(void)
 	return false;
 }
 
+/* The driver allocated device memory for this process, and no framework has reported a block. */
+static bool is_silent(void)
+{
+	uint64_t allocations = 0;
+	for (unsigned i = 0; i < CUF_DEVICES_MAX; i++) {
+		const struct cuf_device *device = cuf_device_find(i);
+		if (device)
+			allocations += __atomic_load_n(&device->alloc_count, __ATOMIC_RELAXED);
+	}
+	return allocations && !cuf_recorder_status().framework_events;
+}
+
 void cuf_framework_check_unseen(void)
 {
 	int loaded = 0, saved = errno;
-	if (cuf_framework_is_silent())
+	if (is_silent())
 		dl_iterate_phdr(is_pytorch, &loaded);
 	if (loaded && is_asynchronous()) {
 		cuf_coverage_framework("framework=PyTorch\nbackend=cudaMallocAsync\n");

@@ -4,7 +4,7 @@
  * freed, and the request on which it gave up. They are made with the allocator locked, perhaps while
  * a stream captures. So nothing here may query CUDA.
  */
-#include "interpose/record/framework.h"
+#include "interpose/record/recorder.h"
 #include "interpose/hooks/framework/framework.h"
 #include "interpose/hooks/loader/resolve.h"
 #include "interpose/hooks/loader/table.h"
@@ -18,7 +18,8 @@ static inline bool is_device(c10_Device device, int64_t bytes)
 	if (__builtin_expect(device.type == C10_DEVICE_CUDA, 1))
 		return true;
 	if (device.type == C10_DEVICE_CPU)
-		cuf_framework_host(bytes);
+		cuf_framework_report(
+			&(struct cuf_report){ .bytes = bytes, .type = CUF_REPORT_HOST }, NULL);
 	return false;
 }
 
@@ -43,8 +44,9 @@ static inline uint8_t device_index(c10_Device device)
 				.reserved_bytes = (uint64_t)reserved, \
 				.device = device_index(device), \
 				.hook = CUF_HOOK_##name, \
+				.type = CUF_REPORT_BLOCK, \
 			}; \
-			cuf_framework_block(&report, FRAME); \
+			cuf_framework_report(&report, FRAME); \
 		} \
 		if (next) \
 			next(ptr, bytes, allocated, reserved, device); \
@@ -60,7 +62,7 @@ void cuf_hook__ZN3c1027reportMemoryUsageToProfilerEPvlNS_6DeviceE(void *ptr, int
 	void (*next)(void *, int64_t, c10_Device) = cuf_resolve_in_caller(HOOK_ID, CALLER);
 	cuf_framework_describe(HOOK_ID, (const void *)next);
 	if (is_device(device, bytes))
-		cuf_framework_blind();
+		cuf_framework_report(&(struct cuf_report){ .type = CUF_REPORT_BLIND }, NULL);
 	if (next)
 		next(ptr, bytes, device);
 }
@@ -78,8 +80,9 @@ void cuf_hook__ZN3c1027reportMemoryUsageToProfilerEPvlNS_6DeviceE(void *ptr, int
 				.reserved_bytes = (uint64_t)reserved, \
 				.device = device_index(device), \
 				.hook = CUF_HOOK_##name, \
+				.type = CUF_REPORT_FAILED, \
 			}; \
-			cuf_framework_failed(&report, FRAME); \
+			cuf_framework_report(&report, FRAME); \
 		} \
 		if (next) \
 			next(bytes, allocated, reserved, device); \

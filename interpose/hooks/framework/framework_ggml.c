@@ -6,7 +6,7 @@
  */
 #include <errno.h>
 #include "interpose/platform/elf_symbol.h"
-#include "interpose/record/framework.h"
+#include "interpose/record/recorder.h"
 #include "interpose/hooks/loader/dso.h"
 #include "interpose/hooks/loader/resolve.h"
 #include "interpose/hooks/loader/table.h"
@@ -90,7 +90,7 @@ static void record_buffer(const void *maker, void *buffer, unsigned hook, const 
 	query_buffer(maker, buffer, &addr, &bytes);
 	/* back-ends without addresses return small numbers */
 	if (addr > CUF_PAGE_BYTES && keep_buffer(buffer, addr, bytes))
-		cuf_role_assign(addr, bytes, cuf_role_now(), hook, frame);
+		cuf_role_assign(addr, bytes, CUF_ROLE_NONE, hook, frame);
 	errno = saved;
 }
 

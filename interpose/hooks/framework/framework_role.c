@@ -4,7 +4,7 @@
  * tensors of a graph, a kernel's scratch pool. Blocks that the thread allocates during the call get
  * this role. An inner call has a role of its own. All bodies are generated from the table.
  */
-#include "interpose/record/framework.h"
+#include "interpose/record/recorder.h"
 #include "interpose/hooks/loader/resolve.h"
 #include "interpose/hooks/loader/table.h"
 

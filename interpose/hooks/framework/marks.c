@@ -6,11 +6,7 @@
 #include "interpose/cuflight.h"
 
 #include <string.h>
-#include "interpose/incident/phase_names.h"
-#include "interpose/incident/phases.h"
-#include "interpose/record/host.h"
 #include "interpose/record/recorder.h"
-#include "interpose/record/state.h"
 #include "interpose/hooks/loader/table.h"
 
 /* The program's phases nest apart from those of NVTX's domains, which count from 0. */
@@ -19,8 +15,6 @@
 static struct cuf_phase_text text_of(const char *name)
 {
 	struct cuf_phase_text text = { .text = "", .stack = PROGRAM_STACK };
-	if (__builtin_expect(cuf_state_in_memory(), 0))
-		cuf_state_want_file();
 	if (name) {
 		text.text = name;
 		text.bytes = strnlen(name, CUF_PHASE_NAME_BYTES);
@@ -30,38 +24,50 @@ static struct cuf_phase_text text_of(const char *name)
 
 int cuf_hook_cuflight_1_version(void) { return CUFLIGHT_API_VERSION; }
 
-/* cuf_state_admit waits for a hand-over: a program asks once. */
-int cuf_hook_cuflight_1_active(void) { return cuf_state_is_on() || cuf_state_admit(); }
+/* The first waits for a hand-over: a program asks once. */
+int cuf_hook_cuflight_1_active(void)
+{
+	return cuf_process_is_recorded(true) && cuf_recorder_status().is_on;
+}
 
 void cuf_hook_cuflight_1_mark(const char *name)
 {
 	struct cuf_phase_text text = text_of(name);
-	cuf_phase_mark(CUF_PHASE_PROGRAM, &text);
+	cuf_phase_begin(CUF_PHASE_MARK, CUF_PHASE_PROGRAM, &text, 0);
 }
 
 void cuf_hook_cuflight_1_phase_push(const char *name)
 {
 	struct cuf_phase_text text = text_of(name);
-	cuf_phase_push(CUF_PHASE_PROGRAM, &text);
+	cuf_phase_begin(CUF_PHASE_PUSH, CUF_PHASE_PROGRAM, &text, 0);
 }
 
-void cuf_hook_cuflight_1_phase_pop(void) { cuf_phase_pop(CUF_PHASE_PROGRAM, PROGRAM_STACK); }
+void cuf_hook_cuflight_1_phase_pop(void)
+{
+	cuf_phase_end(CUF_PHASE_POP, CUF_PHASE_PROGRAM, PROGRAM_STACK);
+}
 
 uint64_t cuf_hook_cuflight_1_phase_start(const char *name)
 {
 	struct cuf_phase_text text = text_of(name);
-	return cuf_phase_start(CUF_PHASE_PROGRAM, &text, 0);
+	return (uint64_t)cuf_phase_begin(CUF_PHASE_START, CUF_PHASE_PROGRAM, &text, 0);
 }
 
-void cuf_hook_cuflight_1_phase_end(uint64_t phase) { cuf_phase_end(CUF_PHASE_PROGRAM, phase); }
+void cuf_hook_cuflight_1_phase_end(uint64_t phase)
+{
+	cuf_phase_end(CUF_PHASE_END, CUF_PHASE_PROGRAM, phase);
+}
 
 uint64_t cuf_hook_cuflight_1_request_begin(const char *name, uint64_t id)
 {
 	struct cuf_phase_text text = text_of(name);
-	return cuf_request_begin(&text, id);
+	return (uint64_t)cuf_phase_begin(CUF_PHASE_REQUEST_BEGIN, CUF_PHASE_PROGRAM, &text, id);
 }
 
-void cuf_hook_cuflight_1_request_end(uint64_t id) { cuf_request_end(id); }
+void cuf_hook_cuflight_1_request_end(uint64_t id)
+{
+	cuf_phase_end(CUF_PHASE_REQUEST_END, CUF_PHASE_PROGRAM, id);
+}
 
 int cuf_hook_cuflight_1_set_sample_bytes(uint64_t mean_bytes)
 {

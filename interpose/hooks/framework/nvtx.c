@@ -14,10 +14,8 @@
 
 #include <link.h>
 #include <string.h>
-#include "interpose/incident/phases.h"
 #include "interpose/platform/options.h"
 #include "interpose/record/recorder.h"
-#include "interpose/record/state.h"
 #include "interpose/hooks/framework/nvtx_strings.h"
 #include "interpose/hooks/loader/dso.h"
 #include "interpose/hooks/loader/real.h"
@@ -153,7 +151,7 @@ static struct next {
 	static void name params \
 	{ \
 		named; \
-		cuf_phase_mark(CUF_PHASE_NVTX, &m.text); \
+		cuf_phase_begin(CUF_PHASE_MARK, CUF_PHASE_NVTX, &m.text, 0); \
 		if (next.name) \
 			next.name args; \
 	}
@@ -170,7 +168,7 @@ MARK(DomainMarkEx, (void *domain, const struct attributes *a), (domain, a),
 		named; \
 		if (next.name) \
 			id = next.name args; \
-		return cuf_phase_start(CUF_PHASE_NVTX, &m.text, id); \
+		return (uint64_t)cuf_phase_begin(CUF_PHASE_START, CUF_PHASE_NVTX, &m.text, id); \
 	}
 START(RangeStartEx, (const struct attributes *a), (a), NAMED(set_attributes(&m, a)))
 START(RangeStartA, (const char *s), (s), NAMED(set_ascii(&m, s)))
@@ -180,14 +178,14 @@ START(DomainRangeStartEx, (void *domain, const struct attributes *a), (domain, a
 
 static void RangeEnd(uint64_t id)
 {
-	cuf_phase_end(CUF_PHASE_NVTX, id);
+	cuf_phase_end(CUF_PHASE_END, CUF_PHASE_NVTX, id);
 	if (next.RangeEnd)
 		next.RangeEnd(id);
 }
 
 static void DomainRangeEnd(void *domain, uint64_t id)
 {
-	cuf_phase_end(CUF_PHASE_NVTX, id);
+	cuf_phase_end(CUF_PHASE_END, CUF_PHASE_NVTX, id);
 	if (next.DomainRangeEnd)
 		next.DomainRangeEnd(domain, id);
 }
@@ -199,7 +197,7 @@ static int depth_or_none(int depth) { return depth < 0 ? NO_TRACKING : depth; }
 	{ \
 		int depth; \
 		named; \
-		depth = cuf_phase_push(CUF_PHASE_NVTX, &m.text); \
+		depth = (int)cuf_phase_begin(CUF_PHASE_PUSH, CUF_PHASE_NVTX, &m.text, 0); \
 		if (next.name) \
 			return next.name args; \
 		return depth_or_none(depth); \
@@ -212,7 +210,7 @@ PUSH(DomainRangePushEx, (void *domain, const struct attributes *a), (domain, a),
 
 static int RangePop(void)
 {
-	int depth = cuf_phase_pop(CUF_PHASE_NVTX, 0);
+	int depth = cuf_phase_end(CUF_PHASE_POP, CUF_PHASE_NVTX, 0);
 	if (next.RangePop)
 		return next.RangePop();
 	return depth_or_none(depth);
@@ -221,7 +219,7 @@ static int RangePop(void)
 static int DomainRangePop(void *domain)
 {
 	const struct cuf_nvtx_string *name = cuf_nvtx_string_of(domain);
-	int depth = cuf_phase_pop(CUF_PHASE_NVTX, name ? name->number : 0);
+	int depth = cuf_phase_end(CUF_PHASE_POP, CUF_PHASE_NVTX, name ? name->number : 0);
 	if (next.DomainRangePop)
 		return next.DomainRangePop(domain);
 	return depth_or_none(depth);
@@ -292,8 +290,11 @@ static bool is_refused(void)
 
 /* ---- how NVTX finds us ---- */
 
-/* cuf_state_admit waits for a hand-over: NVTX asks each object once, and a no is permanent. */
-static bool records(void) { return cuf_state_is_on() || cuf_state_admit(); }
+/* The first waits for a hand-over: NVTX asks each object once, and a no is permanent. */
+static bool records(void)
+{
+	return cuf_process_is_recorded(true) && cuf_recorder_status().is_on;
+}
 
 /* Our object, if libc comes after it: then we were preloaded. NULL otherwise. */
 static const struct link_map *self_in_front(void)

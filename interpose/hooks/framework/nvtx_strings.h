@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 #include <wchar.h>
-#include "interpose/incident/phase_names.h"
+#include "interpose/record/recorder.h"
 
 struct cuf_nvtx_string {
 	uint64_t handle;         /* [commit] 0: free */

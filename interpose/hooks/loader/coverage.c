@@ -11,7 +11,6 @@
 #include "interpose/platform/sys.h"
 #include "interpose/record/recorder.h"
 #include "interpose/hooks/loader/dso.h"
-#include "interpose/hooks/process/process.h"
 #include "interpose/hooks/loader/table.h"
 
 /* ---- once each ---- */
@@ -46,8 +45,8 @@ CUF_AT_FORK_CHILD(forget_notes);
 
 static void note_once(unsigned type, uint64_t number, const char *text)
 {
-	if (text && cuf_process_is_recorded(CUF_HOOK_dlsym) && is_first_time(type, number, text))
-		cuf_meta_text(type, number, text, strlen(text));
+	if (text && cuf_process_is_recorded(true) && is_first_time(type, number, text))
+		cuf_note(type, number, text, strlen(text));
 }
 
 /* ---- functions that are not hooked ---- */

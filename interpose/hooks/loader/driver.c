@@ -9,7 +9,6 @@
 #include "interpose/platform/at_fork_child.h"
 #include "interpose/record/recorder.h"
 #include "interpose/hooks/loader/dso.h"
-#include "interpose/hooks/process/process.h"
 #include "interpose/hooks/loader/real.h"
 
 static uintptr_t driver_start, driver_end; /* of the attached libcuda */
@@ -54,7 +53,7 @@ static void describe(const struct link_map *libcuda)
 		version = 0;
 	driver_version = (uint64_t)version;
 	driver_identity = returns_exported_pointers();
-	if (cuf_process_is_recorded(CUF_HOOK_dlsym))
+	if (cuf_process_is_recorded(true))
 		cuf_driver_announce();
 }
 

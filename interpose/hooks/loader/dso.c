@@ -16,6 +16,14 @@ bool cuf_dso_at(const void *addr, struct cuf_dso *dso)
 	return dso->map != NULL;
 }
 
+bool cuf_dso_is_self(const void *addr)
+{
+	struct cuf_dso dso, self;
+	if (!cuf_dso_at(addr, &dso) || !cuf_dso_at((const void *)cuf_dso_is_self, &self))
+		return false;
+	return dso.map == self.map && *self.map->l_name;
+}
+
 bool cuf_dso_is_before_us(const void *addr)
 {
 	struct cuf_dso caller, self;

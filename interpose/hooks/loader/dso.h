@@ -20,6 +20,9 @@ struct cuf_dso {
 /* Returns false for code that belongs to no object. */
 bool cuf_dso_at(const void *addr, struct cuf_dso *dso);
 
+/* True when addr is inside this library; never when it was linked into the executable. */
+bool cuf_dso_is_self(const void *addr);
+
 /* True when addr is code of the program, or of a preload that the loader searches before us. */
 bool cuf_dso_is_before_us(const void *addr);
 

@@ -9,15 +9,12 @@
 
 #include <errno.h>
 #include <string.h>
-#include "interpose/code/modules.h"
 #include "interpose/platform/at_fork_child.h"
 #include "interpose/platform/clock.h"
 #include "interpose/platform/elf_symbol.h"
 #include "interpose/record/recorder.h"
-#include "interpose/store/recording.h"
 #include "interpose/hooks/loader/dso.h"
 #include "interpose/hooks/loader/real.h"
-#include "interpose/hooks/loader/signal_frame.h"
 #include "interpose/hooks/malloc/allocator_stats.h"
 #include "interpose/hooks/malloc/mmap.h"
 #include "interpose/hooks/malloc/process_maps.h"
@@ -109,7 +106,7 @@ static void write_allocator(enum cuf_moment moment, const struct family *family,
 	add_description(&text, family, allocator, role, object);
 	if (moment != CUF_MOMENT_START && family && family->stats)
 		family->stats(allocator, moment, &text);
-	cuf_meta_text(CUF_META_ALLOCATOR, moment, text.at, text.used);
+	cuf_note(CUF_META_ALLOCATOR, moment, text.at, text.used);
 }
 
 static void write_map(enum cuf_moment moment, const struct link_map *map, const char *role)
@@ -122,7 +119,7 @@ static void write_map(enum cuf_moment moment, const struct link_map *map, const 
 void cuf_allocator_describe(void)
 {
 	front = find_object_in_front();
-	if (!cuf_real_find_allocator() || !cuf_state_is_on())
+	if (!cuf_real_find_allocator() || !cuf_recorder_status().is_on)
 		return;
 	write_map(CUF_MOMENT_START, cuf_real_allocator(), "process");
 	if (front)
@@ -140,15 +137,13 @@ struct private_search {
 /*
  * An allocator that was linked in under hidden names cannot be found here. The reader of the
  * recording searches the file for it, so the object must be in META although no stack passed it.
- * It is left out when META has little room, which stacks need more.
  */
 static void note_object(const struct dl_phdr_info *object)
 {
-	if (cuf_recording.header->meta_used > cuf_recording.meta_bytes / 2)
-		return;
 	for (unsigned i = 0; i < object->dlpi_phnum; i++)
 		if (object->dlpi_phdr[i].p_type == PT_LOAD && object->dlpi_phdr[i].p_flags & PF_X) {
-			cuf_modules_note(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr);
+			uintptr_t code = object->dlpi_addr + object->dlpi_phdr[i].p_vaddr;
+			cuf_note(CUF_META_MODULE, code, NULL, 0);
 			return;
 		}
 }
@@ -163,7 +158,7 @@ static int write_private(struct dl_phdr_info *object, size_t bytes, void *contex
 	note_object(object);
 	if (search->found == PRIVATE_MAX || !allocator.dynamic ||
 	    allocator.dynamic == cuf_real_allocator()->l_ld ||
-	    cuf_modules_is_self((uintptr_t)allocator.dynamic))
+	    cuf_dso_is_self(allocator.dynamic))
 		return 0;
 	family = family_of(&allocator, FAMILIES_BUT_GLIBC);
 	if (!family)
@@ -179,9 +174,10 @@ static int write_private(struct dl_phdr_info *object, size_t bytes, void *contex
 
 static void write_memory(enum cuf_moment moment)
 {
+	const struct cuf_recorder_status status = cuf_recorder_status();
 	struct cuf_process_maps maps;
 	CUF_TEXT(text, 1024);
-	if (cuf_process_maps_read(&maps)) {
+	if (cuf_process_maps_read(&maps, status.start, status.bytes)) {
 		cuf_stats_add(&text, "rss_bytes", maps.rss_bytes);
 		cuf_stats_add(&text, "pss_bytes", maps.pss_bytes);
 		cuf_stats_add(&text, "swap_bytes", maps.swap_bytes);
@@ -198,7 +194,7 @@ static void write_memory(enum cuf_moment moment)
 	}
 	cuf_mmap_stats(&text);
 	if (text.used)
-		cuf_meta_text(CUF_META_MEMORY, moment, text.at, text.used);
+		cuf_note(CUF_META_MEMORY, moment, text.at, text.used);
 }
 
 static void read_all(enum cuf_moment moment)
@@ -233,11 +229,12 @@ static void schedule_next(uint64_t began_ns)
 
 void cuf_allocator_read(enum cuf_moment moment, void *frame)
 {
+	const struct cuf_recorder_status status = cuf_recorder_status();
 	uint64_t began_ns = cuf_now_ns();
 	int saved = errno;
-	if (!*cuf_recording.path) /* still in memory: nobody will read it */
+	if (!status.is_on_disk) /* still in memory: nobody will read it */
 		return;
-	if (!cuf_real_allocator() || !cuf_state_is_on())
+	if (!cuf_real_allocator() || !status.is_on)
 		return;
 	if (moment == CUF_MOMENT_INCIDENT && began_ns < __atomic_load_n(&next_ns, __ATOMIC_RELAXED))
 		return;

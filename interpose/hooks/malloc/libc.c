@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
-#include "interpose/record/host.h"
+#include "interpose/record/recorder.h"
 #include "interpose/hooks/loader/real.h"
 #include "interpose/hooks/loader/table.h"
 #include "interpose/hooks/malloc/boot_alloc.h"

@@ -4,8 +4,7 @@
 
 #include <string.h>
 #include "interpose/platform/at_fork_child.h"
-#include "interpose/store/dropped.h"
-#include "interpose/store/recording.h"
+#include "interpose/record/recorder.h"
 #include "interpose/platform/laws.h"
 
 enum { MAPS_MAX = 32768, SPINS_MAX = 100000 };
@@ -27,7 +26,7 @@ static bool lock(void)
 	for (unsigned i = 0; i < SPINS_MAX; i++)
 		if (!__atomic_exchange_n(&locked, 1, __ATOMIC_ACQUIRE))
 			return true;
-	cuf_count_dropped(CUF_LOST_HOST_LEDGER);
+	cuf_note_dropped(CUF_LOST_HOST_LEDGER);
 	return false;
 }
 
@@ -51,7 +50,7 @@ static bool insert(struct cuf_map map)
 {
 	unsigned at = first_behind(map.start);
 	if (count == MAPS_MAX) {
-		cuf_count_dropped(CUF_LOST_HOST_LEDGER);
+		cuf_note_dropped(CUF_LOST_HOST_LEDGER);
 		return false;
 	}
 	memmove(&maps[at + 1], &maps[at], (count - at) * sizeof *maps);

@@ -15,12 +15,10 @@
 #include <sys/syscall.h>
 #include "interpose/platform/options.h"
 #include "interpose/platform/sys.h"
-#include "interpose/record/host.h"
 #include "interpose/record/recorder.h"
 #include "interpose/hooks/loader/real.h"
 #include "interpose/hooks/malloc/allocator_stats.h"
 #include "interpose/hooks/malloc/map_table.h"
-#include "interpose/hooks/process/process.h"
 
 #define FRAME __builtin_frame_address(0)
 #define CALLER __builtin_return_address(0)
@@ -28,8 +26,8 @@
 
 static bool is_recording_maps(const void *caller)
 {
-	return __builtin_expect(cuf_options.mmap != 0, 0) && cuf_state_is_on() &&
-	       !cuf_real_allocator_holds(caller) && cuf_process_is_recorded(CUF_HOOK_mmap);
+	return __builtin_expect(cuf_options.mmap != 0, 0) && cuf_recorder_status().is_on &&
+	       !cuf_real_allocator_holds(caller) && cuf_process_is_recorded(true);
 }
 
 static bool find_real(void *const *slot)

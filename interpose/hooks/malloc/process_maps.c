@@ -4,7 +4,6 @@
 
 #include <string.h>
 #include "interpose/platform/clock.h"
-#include "interpose/store/recording.h"
 #include "interpose/platform/sandbox.h"
 #include "interpose/platform/sys.h"
 #include "interpose/platform/laws.h"
@@ -12,6 +11,8 @@
 enum { BUFFER_BYTES = 16384 };
 
 static char buffer[BUFFER_BYTES];
+static uintptr_t recorder_start; /* of the recording, and its length, for one reading */
+static size_t recorder_range;
 
 static bool begins(const char *text, const char *head) { return !strncmp(text, head, strlen(head)); }
 
@@ -31,7 +32,7 @@ static uint64_t hex(const char *text)
 /* The sum to which the resident bytes of this mapping belong. */
 static uint64_t *sum_of(struct cuf_process_maps *maps, uint64_t start, const char *path)
 {
-	if (start - (uintptr_t)cuf_recording.base < cuf_recording.bytes)
+	if (start - recorder_start < recorder_range)
 		return &maps->recorder_bytes;
 	if (!*path)
 		return &maps->anonymous_bytes;
@@ -106,12 +107,14 @@ static size_t parse_lines(struct cuf_process_maps *maps, uint64_t **sum, size_t 
 	return used - at;
 }
 
-bool cuf_process_maps_read(struct cuf_process_maps *maps)
+bool cuf_process_maps_read(struct cuf_process_maps *maps, uintptr_t own, size_t own_bytes)
 {
 	uint64_t until_ns = cuf_now_ns() + CUF_MAPS_NS_MAX, unused = 0, *sum = &unused;
 	long fd, got = 0;
 	size_t used = 0;
 	*maps = (struct cuf_process_maps){ .whole = false };
+	recorder_start = own;
+	recorder_range = own_bytes;
 	fd = cuf_open("/proc/self/smaps", O_RDONLY, 0);
 	if (fd >= 0) {
 		while ((got = cuf_sys_read((int)fd, buffer + used, BUFFER_BYTES - used)) > 0) {

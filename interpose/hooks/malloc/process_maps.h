@@ -10,6 +10,7 @@
 #define CUF_PROCESS_MAPS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define CUF_MAPS_NS_MAX 250000000ull
@@ -28,7 +29,7 @@ struct cuf_process_maps {
 	bool whole;                  /* all mappings were read */
 };
 
-/* Returns false when /proc is not there. */
-bool cuf_process_maps_read(struct cuf_process_maps *maps);
+/* own: the range whose resident bytes are recorder_bytes. Returns false when /proc is not there. */
+bool cuf_process_maps_read(struct cuf_process_maps *maps, uintptr_t own, size_t own_bytes);
 
 #endif

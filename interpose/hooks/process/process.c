@@ -8,7 +8,6 @@
  * or of malloc's checks. Those calls, and raw system calls, are not seen. Such a recording ends like
  * that of a killed process.
  */
-#include "interpose/hooks/process/process.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -20,20 +19,6 @@
 #include "interpose/hooks/malloc/allocator.h"
 
 #define FRAME __builtin_frame_address(0)
-
-static bool is_recorded(void)
-{
-	return (uint32_t)cuf_sys(SYS_getpid, 0, 0, 0, 0, 0, 0) == cuf_state_pid();
-}
-
-/* A call is opened for its side effect: it makes a forked child begin its recording. */
-bool cuf_process_is_recorded(unsigned hook)
-{
-	struct cuf_call call;
-	cuf_call_begin(&call, hook, FRAME);
-	cuf_call_end();
-	return is_recorded();
-}
 
 static void need(void *const *slot)
 {
@@ -61,12 +46,11 @@ static void query_both(unsigned hook, void *frame)
 /* query: not at _exit and abort, where the process may be in any state. */
 static void record_end(unsigned kind, int status, unsigned hook, bool query, void *frame)
 {
-	if (!is_recorded()) /* a vfork child, or a forked one without a recording */
+	if (!cuf_process_is_recorded(false)) /* a vfork child, or a forked one without a recording */
 		return;
 	if (query)
 		query_both(hook, frame);
-	cuf_end_begin(kind, (uint64_t)(unsigned)status);
-	cuf_end_verdict();
+	cuf_process_end(kind, (uint64_t)(unsigned)status);
 }
 
 /* ---- return from main ---- */
@@ -141,9 +125,9 @@ void cuf_hook_abort(void)
 
 static bool mark_exec(void)
 {
-	if (!is_recorded())
+	if (!cuf_process_is_recorded(false))
 		return false;
-	cuf_end_begin(CUF_END_EXEC, 0);
+	cuf_process_end(CUF_END_EXEC, 0);
 	return true;
 }
 
@@ -151,7 +135,7 @@ static bool mark_exec(void)
 static int exec_failed(bool marked, int result)
 {
 	if (marked)
-		cuf_end_undo();
+		cuf_process_end(CUF_END_NONE, 0);
 	return result;
 }
 

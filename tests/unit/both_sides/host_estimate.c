@@ -76,9 +76,9 @@ static void start(const struct mix *mix, uint64_t *random)
 	         "CUFLIGHT_OPTIONS=host=sampled:sample=%lu:size=4MiB:stack_depth=1:start=1",
 	         (unsigned long)mix->sample_bytes);
 	snprintf(place, sizeof place, "CUFLIGHT_OUTPUT=%s", output);
-	cuf_state_start(environment);
+	cuf_recorder_start(environment);
 	t = cuf_thread_enter();
-	if (!cuf_state_is_on() || !t)
+	if (!cuf_gate_is_on() || !t)
 		_exit(1);
 	t->random = next(random) | 1;
 	cuf_tls.countdown_bytes = (int64_t)cuf_sample_interval(&t->random, cuf_options.sample);

@@ -2,7 +2,7 @@
 /* Stacks, open requests, names and the rate of phases, as the recorder keeps them. */
 #include <pthread.h>
 #include "interpose/incident/phase_names.h"
-#include "interpose/incident/phases.h"
+#include "interpose/incident/open_phases.h"
 #include "tests/unit/fixtures/recorder.h"
 
 static struct cuf_phase_text text_of(const char *text, uint32_t stack)
@@ -15,15 +15,15 @@ static struct cuf_phase_text text_of(const char *text, uint32_t stack)
 static int push(const char *text, uint32_t stack)
 {
 	struct cuf_phase_text t = text_of(text, stack);
-	return cuf_phase_push(CUF_PHASE_PROGRAM, &t);
+	return (int)cuf_phase_begin(CUF_PHASE_PUSH, CUF_PHASE_PROGRAM, &t, 0);
 }
 
-static int pop(uint32_t stack) { return cuf_phase_pop(CUF_PHASE_PROGRAM, stack); }
+static int pop(uint32_t stack) { return cuf_phase_end(CUF_PHASE_POP, CUF_PHASE_PROGRAM, stack); }
 
 static uint64_t begin(const char *text, uint64_t id)
 {
 	struct cuf_phase_text t = text_of(text, 0);
-	return cuf_request_begin(&t, id);
+	return (uint64_t)cuf_phase_begin(CUF_PHASE_REQUEST_BEGIN, CUF_PHASE_PROGRAM, &t, id);
 }
 
 /* The last phase's event in a ring. */
@@ -122,28 +122,28 @@ static void test_requests__open_ones_are_known(void **state)
 	assert_int_equal(second, 4711);
 	assert_int_equal(at_incident().request_id, 4711);
 	assert_string_equal(name_of(at_incident().request_phase), "second");
-	cuf_request_end(second);
+	cuf_phase_end(CUF_PHASE_REQUEST_END, CUF_PHASE_PROGRAM, second);
 	assert_int_equal(at_incident().request_id, first);
-	cuf_request_end(first);
+	cuf_phase_end(CUF_PHASE_REQUEST_END, CUF_PHASE_PROGRAM, first);
 	assert_int_equal(at_incident().request_id, 0);
-	cuf_request_end(first); /* once more: written as an end of nothing */
+	cuf_phase_end(CUF_PHASE_REQUEST_END, CUF_PHASE_PROGRAM, first); /* once more: written as an end of nothing */
 	assert_int_equal(last_event(CUF_RING_DEVICE).addr, 0);
 }
 
 static void test_ranges__of_the_process_stand_in(void **state)
 {
 	struct cuf_phase_text t = text_of("serving", 0);
-	uint64_t ours = cuf_phase_start(CUF_PHASE_PROGRAM, &t, 0);
+	uint64_t ours = (uint64_t)cuf_phase_begin(CUF_PHASE_START, CUF_PHASE_PROGRAM, &t, 0);
 	t.text = "theirs", t.bytes = 6;
-	assert_int_equal(cuf_phase_start(CUF_PHASE_NVTX, &t, ours), ours); /* another tool's id */
+	assert_int_equal(cuf_phase_begin(CUF_PHASE_START, CUF_PHASE_NVTX, &t, ours), ours); /* another tool's id */
 	assert_string_equal(name_of(at_incident().phase), "theirs");
-	cuf_phase_end(CUF_PHASE_NVTX, ours);
+	cuf_phase_end(CUF_PHASE_END, CUF_PHASE_NVTX, ours);
 	assert_int_equal(cuf_phase_source(last_event(CUF_RING_FRAMEWORK).extra), CUF_PHASE_NVTX);
 	assert_string_equal(name_of(at_incident().phase), "serving");
 	push("inner", 0);
 	assert_string_equal(name_of(at_incident().phase), "inner");
 	pop(0);
-	cuf_phase_end(CUF_PHASE_PROGRAM, ours);
+	cuf_phase_end(CUF_PHASE_END, CUF_PHASE_PROGRAM, ours);
 	assert_int_equal(at_incident().phase, 0);
 }
 
@@ -232,8 +232,8 @@ static void test_rate__a_flood_leaves_half_the_ring_and_keeps_ends(void **state)
 	uint64_t seq = cuf_recording.header->next_seq, written;
 	struct cuf_phase_text t = text_of("flood", 3);
 	for (unsigned i = 0; i < 4 * events; i++) {
-		cuf_phase_push(CUF_PHASE_NVTX, &t);
-		cuf_phase_pop(CUF_PHASE_NVTX, 3);
+		cuf_phase_begin(CUF_PHASE_PUSH, CUF_PHASE_NVTX, &t, 0);
+		cuf_phase_end(CUF_PHASE_POP, CUF_PHASE_NVTX, 3);
 	}
 	written = cuf_recording.header->next_seq - seq;
 	assert_int_equal(written % 2, 0);

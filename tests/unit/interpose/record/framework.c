@@ -3,6 +3,7 @@
  * behind a failure. */
 #include <pthread.h>
 #include "tests/unit/fixtures/recorder.h"
+#include "interpose/incident/totals.h"
 #include "interpose/record/framework.h"
 #include "interpose/incident/incident.h"
 #include "interpose/store/ledger.h"
@@ -16,15 +17,15 @@ static void report(uint64_t addr, int64_t bytes)
 {
 	level.allocated_bytes += (uint64_t)bytes;
 	const struct cuf_report r = { addr, bytes, level.allocated_bytes, level.reserved_bytes,
-		                      0,    HOOK };
-	cuf_framework_block(&r, __builtin_frame_address(0));
+		                      0,    HOOK, CUF_REPORT_BLOCK };
+	cuf_framework_report(&r, __builtin_frame_address(0));
 }
 
 static void give_up(int64_t bytes)
 {
 	const struct cuf_report r = { 0, bytes,       level.allocated_bytes, level.reserved_bytes,
-		                      0, HOOK_FAILURE };
-	cuf_framework_failed(&r, __builtin_frame_address(0));
+		                      0, HOOK_FAILURE, CUF_REPORT_FAILED };
+	cuf_framework_report(&r, __builtin_frame_address(0));
 }
 
 static const struct cuf_event *last_event(void)
@@ -208,13 +209,13 @@ static void test_framework__a_role_is_of_the_block_and_in_the_ring(void **state)
 	assert_int_equal(before, CUF_ROLE_NONE);
 	fixture_alloc(CUF_KIND_DEVICE, 0x30000, 8192);
 	assert_int_equal(cuf_role_exchange(before), CUF_ROLE_COMMUNICATION);
-	assert_true(cuf_block_find(CUF_SPACE_DEVICE, 0x30000, &block));
+	assert_true(cuf_block_find(CUF_SPACE_DEVICE, 0x30000, 0, &block));
 	assert_int_equal(block.role, CUF_ROLE_COMMUNICATION);
 	assert_int_equal(last_event()->op, CUF_OP_ROLE);
 	assert_int_equal(last_event()->addr, 0x30000);
 	assert_int_equal(last_event()->extra, CUF_ROLE_COMMUNICATION);
 	cuf_role_assign(0x30000, 8192, CUF_ROLE_WEIGHTS, 413, __builtin_frame_address(0));
-	assert_true(cuf_block_find(CUF_SPACE_DEVICE, 0x30000, &block));
+	assert_true(cuf_block_find(CUF_SPACE_DEVICE, 0x30000, 0, &block));
 	assert_int_equal(block.role, CUF_ROLE_WEIGHTS);
 	cuf_role_assign(0x555500001000, 4096, CUF_ROLE_COMPUTE, 413, __builtin_frame_address(0));
 	assert_int_equal(last_event()->kind, CUF_KIND_HOST);
@@ -234,13 +235,13 @@ static void *report_on_a_device(void *argument)
 	uint64_t base = 0x7e0000000000 + ((uint64_t)device << 32);
 	for (unsigned i = 0; i < PAIRS; i++) {
 		const struct cuf_report came = {
-			base + i % 512 * 4096, 4096, 4096, 2 << 20, device, HOOK
+			base + i % 512 * 4096, 4096, 4096, 2 << 20, device, HOOK, CUF_REPORT_BLOCK
 		};
 		struct cuf_report went = came;
-		cuf_framework_block(&came, __builtin_frame_address(0));
+		cuf_framework_report(&came, __builtin_frame_address(0));
 		went.bytes = -4096;
 		went.allocated_bytes = 0;
-		cuf_framework_block(&went, __builtin_frame_address(0));
+		cuf_framework_report(&went, __builtin_frame_address(0));
 	}
 	return NULL;
 }

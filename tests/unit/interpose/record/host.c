@@ -4,7 +4,8 @@
 #include <pthread.h>
 #include <sys/wait.h>
 #include "tests/unit/fixtures/recorder.h"
-#include "interpose/record/forget.h"
+#include "interpose/incident/totals.h"
+#include "interpose/platform/at_fork_child.h"
 #include "interpose/record/host.h"
 #include "interpose/platform/sampler.h"
 
@@ -29,9 +30,8 @@ static void start_in_child(const char *options)
 	static char line[128];
 	static char *environment[] = { line, NULL };
 	snprintf(line, sizeof line, "CUFLIGHT_OPTIONS=%s", options);
-	cuf_state_start(environment);
-	cuf_host_begin_skipping();
-	MUST(cuf_state_is_on());
+	cuf_recorder_start(environment);
+	MUST(cuf_gate_is_on());
 }
 
 static void *free_first(void *block)
@@ -51,8 +51,7 @@ static void full_mode(void)
 	static char *environment[] = { options, line, NULL };
 	MUST(mkdtemp(directory));
 	snprintf(line, sizeof line, "CUFLIGHT_OUTPUT=%s/r.cuf", directory);
-	cuf_state_start(environment);
-	cuf_host_begin_skipping();
+	cuf_recorder_start(environment);
 	for (uintptr_t i = 1; i <= 1000; i++)
 		cuf_host_alloc((void *)(i << 4), i, CUF_HOST_ALLOC, frame);
 	MUST(cuf_host_live_bytes() == 1000 * 1001 / 2);
@@ -139,7 +138,7 @@ static void skipped_when_sampled(void)
 	cuf_host_free(large, CUF_HOST_FREE, &undo);
 	MUST(skipped_frees() == 999 && !cuf_host_skips_free(kept));
 	cuf_host_alloc(large, CUF_SAMPLE_EXACT_BYTES, CUF_HOST_ALLOC, frame);
-	cuf_host_fork();
+	cuf_at_fork_child_run();
 	MUST(skipped_frees() == 999 && !cuf_host_skips_free(kept));
 }
 
@@ -147,7 +146,7 @@ static void none_skipped_in_full_mode(void)
 {
 	start_in_child("host=full:size=4MiB");
 	MUST(!skipped_frees());
-	cuf_host_fork();
+	cuf_at_fork_child_run();
 	MUST(!skipped_frees());
 	unlink(cuf_recording.path);
 }
@@ -156,9 +155,8 @@ static void all_skipped_when_disabled(void)
 {
 	static char line[] = "CUFLIGHT_DISABLE=1";
 	static char *environment[] = { line, NULL };
-	cuf_state_start(environment);
-	cuf_host_begin_skipping();
-	MUST(!cuf_state_is_on() && skipped_frees() == 1000);
+	cuf_recorder_start(environment);
+	MUST(!cuf_gate_is_on() && skipped_frees() == 1000);
 }
 
 static void test_host__full_mode_is_exact(void **state) { in_child(full_mode); }

@@ -23,7 +23,7 @@ static void test_ledger__free_takes_what_alloc_added(void **state)
 {
 	struct cuf_block block;
 	fixture_alloc(CUF_KIND_DEVICE, 0x7f0000000000, 4096);
-	assert_true(cuf_block_find(CUF_SPACE_DEVICE, 0x7f0000000000, &block));
+	assert_true(cuf_block_find(CUF_SPACE_DEVICE, 0x7f0000000000, 0, &block));
 	assert_int_equal(block.bytes, 4096);
 	assert_int_equal(live(CUF_KIND_DEVICE), 4096);
 	assert_true(fixture_free(CUF_KIND_DEVICE, 0x7f0000000000));
@@ -89,8 +89,8 @@ static void test_ledger__reset_frees_context_bound_blocks_alone(void **state)
 	fixture_alloc(CUF_KIND_ARRAY, 0xb000, 20);
 	cuf_call_begin(&call, 223, __builtin_frame_address(0));
 	cuf_block_alloc(&call, &async, 0xc000);
-	seq = cuf_reset_begin(&call, 0, 0);
-	cuf_reset_apply(&call, CUF_EVENT_CONTEXT_BOUND, 0, 0, seq);
+	seq = cuf_event_note(&call, CUF_OP_RESET, &(struct cuf_request){ .device = 0 }, 0, 0);
+	cuf_reset_apply(&call, &(struct cuf_request){ .device = 0, .flags = CUF_EVENT_CONTEXT_BOUND }, seq);
 	cuf_call_end();
 	assert_int_equal(live(CUF_KIND_DEVICE), 0);
 	assert_int_equal(live(CUF_KIND_ARRAY), 0);

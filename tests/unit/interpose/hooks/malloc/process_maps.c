@@ -15,7 +15,7 @@ static uint64_t sum(const struct cuf_process_maps *m)
 static void test_process_maps__sorts_sum_to_the_whole(void **state)
 {
 	struct cuf_process_maps maps;
-	assert_true(cuf_process_maps_read(&maps));
+	assert_true(cuf_process_maps_read(&maps, (uintptr_t)cuf_recording.base, cuf_recording.bytes));
 	assert_true(maps.whole);
 	assert_true(maps.map_count > 5);
 	assert_int_equal(sum(&maps), maps.rss_bytes);
@@ -30,13 +30,13 @@ static void test_process_maps__what_is_touched_is_seen_where_it_belongs(void **s
 #if defined __SANITIZE_THREAD__ /* whose shadow of what is touched is anonymous memory, too */
 	skip();
 #endif
-	assert_true(cuf_process_maps_read(&before));
+	assert_true(cuf_process_maps_read(&before, (uintptr_t)cuf_recording.base, cuf_recording.bytes));
 	anonymous = mmap(NULL, 8 * MiB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	shared = mmap(NULL, 4 * MiB, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_true(anonymous != MAP_FAILED && shared != MAP_FAILED);
 	memset(anonymous, 1, 2 * MiB); /* untouched memory is not resident */
 	memset(shared, 1, 4 * MiB);
-	assert_true(cuf_process_maps_read(&after));
+	assert_true(cuf_process_maps_read(&after, (uintptr_t)cuf_recording.base, cuf_recording.bytes));
 	assert_in_range(after.anonymous_bytes - before.anonymous_bytes, 2 * MiB, 3 * MiB);
 	assert_in_range(after.shared_bytes - before.shared_bytes, 4 * MiB, 5 * MiB);
 	munmap(anonymous, 8 * MiB);

@@ -16,28 +16,28 @@
 #include <sys/wait.h>
 #include "tests/unit/fixtures/recorder.h"
 #include "interpose/platform/sandbox.h"
-#include "interpose/record/state.h"
+#include "interpose/process/handover.h"
 #include "interpose/process/thread.h"
 
-static char directory[] = "/tmp/cuflight-state-XXXXXX";
+static char directory[] = "/tmp/cuflight-lifecycle-XXXXXX";
 
-static void test_state__nothing_on_disk_before_it_is_wanted(void **state)
+static void test_lifecycle__nothing_on_disk_before_it_is_wanted(void **state)
 {
 	fixture_alloc(CUF_KIND_DEVICE, 0x1000, 100);
-	assert_true(cuf_state_in_memory());
+	assert_true(cuf_handover_is_pending());
 	assert_int_equal(rmdir(directory), 0); /* it was empty */
 	assert_int_equal(mkdir(directory, 0700), 0);
 }
 
 static bool no_membarrier;
 
-static void test_state__entering_pays_for_a_fence_only_where_the_kernel_has_none(void **state)
+static void test_lifecycle__entering_pays_for_a_fence_only_where_the_kernel_has_none(void **state)
 {
 	/* bits of commands; 1 << 3: PRIVATE_EXPEDITED */
 	long known = syscall(SYS_membarrier, 0, 0, 0);
 	if (no_membarrier)
 		assert_true(known == -1 && errno == ENOSYS);
-	assert_int_equal(cuf_thread_must_fence, known < 0 || !(known & 1 << 3));
+	assert_int_equal(cuf_gate_must_fence, known < 0 || !(known & 1 << 3));
 }
 
 enum { PAIRS_BEFORE_AND_AFTER = 2000 };
@@ -70,7 +70,7 @@ static void let_them_work(void)
 	}
 }
 
-static void test_state__hand_over_loses_nothing_under_load(void **state)
+static void test_lifecycle__hand_over_loses_nothing_under_load(void **state)
 {
 	pthread_t threads[4];
 	uint64_t total = 0, before = cuf_recording.header->next_seq;
@@ -78,14 +78,14 @@ static void test_state__hand_over_loses_nothing_under_load(void **state)
 	for (uintptr_t i = 0; i < 4; i++)
 		pthread_create(&threads[i], NULL, worker, (void *)i);
 	let_them_work();
-	cuf_state_want_file();
+	cuf_handover_to_file();
 	let_them_work();
 	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
 	for (unsigned i = 0; i < 4; i++) {
 		pthread_join(threads[i], NULL);
 		total += pairs[i];
 	}
-	assert_false(cuf_state_in_memory());
+	assert_false(cuf_handover_is_pending());
 	assert_int_equal(cuf_recording.header->lost[CUF_LOST_SWITCH], 0);
 	assert_int_equal(cuf_recording.header->next_seq - before, 2 * total);
 	assert_int_equal(cuf_recording.devices[0].live_bytes[CUF_KIND_DEVICE], 100);
@@ -110,15 +110,15 @@ static void *insider(void *none)
 
 static void *waiter(void *none)
 {
-	cuf_state_wait_for_threads();
+	cuf_handover_wait_for_threads();
 	__atomic_store_n(&waiter_done, 1, __ATOMIC_RELEASE);
 	return none;
 }
 
-static void test_state__waits_for_those_inside_but_not_for_ever(void **state)
+static void test_lifecycle__waits_for_those_inside_but_not_for_ever(void **state)
 {
 	pthread_t inside, waits;
-	cuf_state_wait_for_threads(); /* nobody is */
+	cuf_handover_wait_for_threads(); /* nobody is */
 	pthread_create(&inside, NULL, insider, NULL);
 	while (__atomic_load_n(&insider_is, __ATOMIC_ACQUIRE) != IN)
 		usleep(100);
@@ -132,7 +132,7 @@ static void test_state__waits_for_those_inside_but_not_for_ever(void **state)
 	pthread_create(&inside, NULL, insider, NULL);
 	while (__atomic_load_n(&insider_is, __ATOMIC_ACQUIRE) != IN)
 		usleep(100);
-	cuf_state_wait_for_threads();
+	cuf_handover_wait_for_threads();
 	assert_int_equal(__atomic_load_n(&insider_is, __ATOMIC_ACQUIRE), IN); /* it gave up */
 	__atomic_store_n(&insider_is, MAY_LEAVE, __ATOMIC_RELEASE);
 	pthread_join(inside, NULL);
@@ -148,7 +148,7 @@ static uint64_t field_of_file(const char *path, size_t offset)
 	return value;
 }
 
-static void test_state__a_forked_child_never_writes_into_its_parents_recording(void **state)
+static void test_lifecycle__a_forked_child_never_writes_into_its_parents_recording(void **state)
 {
 	uint64_t before = cuf_recording.header->next_seq;
 	char parent_path[1024];
@@ -159,7 +159,7 @@ static void test_state__a_forked_child_never_writes_into_its_parents_recording(v
 	if (!child) {
 		fixture_alloc(CUF_KIND_DEVICE, 0x9000, 300);
 		fixture_free(CUF_KIND_DEVICE, 0x9000);
-		cuf_state_want_file();
+		cuf_handover_to_file();
 		_exit(cuf_recording.header->next_seq == 2 &&
 		                      cuf_recording.header->pid == (uint32_t)getpid() &&
 		                      strcmp(cuf_recording.path, parent_path) &&
@@ -173,7 +173,7 @@ static void test_state__a_forked_child_never_writes_into_its_parents_recording(v
 	assert_int_equal(field_of_file(parent_path, offsetof(struct cuf_header, next_seq)), before);
 }
 
-static void test_state__what_was_recorded_survives_sigkill(void **state)
+static void test_lifecycle__what_was_recorded_survives_sigkill(void **state)
 {
 	int pipes[2], status;
 	char path[1024] = "";
@@ -183,7 +183,7 @@ static void test_state__what_was_recorded_survives_sigkill(void **state)
 	if (!child) {
 		for (unsigned i = 0; i < 1000; i++)
 			fixture_alloc(CUF_KIND_DEVICE, 0x100000 + i * 512, 512);
-		cuf_state_want_file();
+		cuf_handover_to_file();
 		for (unsigned i = 0; i < 1000; i++)
 			fixture_alloc(CUF_KIND_DEVICE, 0x900000 + i * 512, 512);
 		if (write(pipes[1], cuf_recording.path, strlen(cuf_recording.path)) > 0)
@@ -213,14 +213,14 @@ static bool refuse_membarrier(void)
 static int run_group(const char *name)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_state__nothing_on_disk_before_it_is_wanted),
+		cmocka_unit_test(test_lifecycle__nothing_on_disk_before_it_is_wanted),
 		cmocka_unit_test(
-			test_state__entering_pays_for_a_fence_only_where_the_kernel_has_none),
-		cmocka_unit_test(test_state__hand_over_loses_nothing_under_load),
-		cmocka_unit_test(test_state__waits_for_those_inside_but_not_for_ever),
+			test_lifecycle__entering_pays_for_a_fence_only_where_the_kernel_has_none),
+		cmocka_unit_test(test_lifecycle__hand_over_loses_nothing_under_load),
+		cmocka_unit_test(test_lifecycle__waits_for_those_inside_but_not_for_ever),
 		cmocka_unit_test(
-			test_state__a_forked_child_never_writes_into_its_parents_recording),
-		cmocka_unit_test(test_state__what_was_recorded_survives_sigkill),
+			test_lifecycle__a_forked_child_never_writes_into_its_parents_recording),
+		cmocka_unit_test(test_lifecycle__what_was_recorded_survives_sigkill),
 	};
 	char command[64];
 	int failed;
@@ -238,10 +238,10 @@ int main(void)
 	pid_t child = fork();
 	if (!child) {
 		no_membarrier = refuse_membarrier();
-		exit(no_membarrier ? run_group("state, no membarrier")
-		                   : run_group("state, no filter"));
+		exit(no_membarrier ? run_group("lifecycle, no membarrier")
+		                   : run_group("lifecycle, no filter"));
 	}
 	if (child < 0 || waitpid(child, &status, 0) != child || status)
 		return 1;
-	return run_group("state");
+	return run_group("lifecycle");
 }

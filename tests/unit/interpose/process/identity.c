@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a recording says of its process: and what it must never say. */
 #include "tests/unit/fixtures/recorder.h"
-#include "interpose/process/process_facts.h"
+#include "interpose/process/cgroup.h"
+#include "interpose/process/identity.h"
 
 static char *environment[] = {
 	(char *)"CUDA_VISIBLE_DEVICES=0,1",
@@ -41,14 +42,14 @@ static bool meta_holds(unsigned type, const char *text)
 	return false;
 }
 
-static void test_process_facts__no_secret_is_kept(void **state)
+static void test_identity__no_secret_is_kept(void **state)
 {
 	for (unsigned i = 0; i < sizeof secrets / sizeof *secrets; i++)
 		if (meta_holds(0, secrets[i]))
 			fail_msg("'%s' is in the recording", secrets[i]);
 }
 
-static void test_process_facts__the_rest_of_the_command_line_is(void **state)
+static void test_identity__the_rest_of_the_command_line_is(void **state)
 {
 	assert_true(meta_holds(CUF_META_CMDLINE,
 	                       "--port=80 --api-key=*** --hf-token *** --model llama ***"));
@@ -57,10 +58,10 @@ static void test_process_facts__the_rest_of_the_command_line_is(void **state)
 	assert_true(meta_holds(CUF_META_CMDLINE, "--auth --next"));
 	assert_true(meta_holds(CUF_META_ENV, "CUDA_VISIBLE_DEVICES=0,1"));
 	assert_true(meta_holds(CUF_META_ENV, "NCCL_DEBUG=INFO"));
-	assert_true(meta_holds(CUF_META_EXE, "process_facts"));
+	assert_true(meta_holds(CUF_META_EXE, "identity"));
 }
 
-static void test_process_facts__memory_is_plausible(void **state)
+static void test_identity__memory_is_plausible(void **state)
 {
 	struct cuf_process_memory memory;
 	cuf_process_memory(&memory);
@@ -70,9 +71,9 @@ static void test_process_facts__memory_is_plausible(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_process_facts__no_secret_is_kept),
-		cmocka_unit_test(test_process_facts__the_rest_of_the_command_line_is),
-		cmocka_unit_test(test_process_facts__memory_is_plausible),
+		cmocka_unit_test(test_identity__no_secret_is_kept),
+		cmocka_unit_test(test_identity__the_rest_of_the_command_line_is),
+		cmocka_unit_test(test_identity__memory_is_plausible),
 	};
 	if (argc == 1) { /* again, with a command line worth hiding */
 		const char *again[sizeof arguments / sizeof *arguments + 2] = { argv[0] };
@@ -83,5 +84,5 @@ int main(int argc, char **argv)
 	}
 	fixture_start("size=4MiB:host=off", "/tmp");
 	cuf_process_describe(environment);
-	return cmocka_run_group_tests_name("process_facts", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("identity", tests, NULL, NULL);
 }

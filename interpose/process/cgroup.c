@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files of the memory controller, of both versions of cgroups, and /proc/self/statm. */
+#include "interpose/process/cgroup.h"
+
+#include <stdbool.h>
+#include <string.h>
+#include "interpose/abi/format.h"
+#include "interpose/platform/say.h"
+#include "interpose/process/proc_file.h"
+#include "interpose/platform/laws.h"
+
+enum { PATH_BYTES = 600, PAGE_BYTES = 4096 };
+#define NO_LIMIT (1ull << 60) /* version 1 writes LONG_MAX, rounded to pages, when there is no limit */
+
+static char directory[512];               /* "" for none */
+static const char *current_file, *max_file;
+
+const char *cuf_cgroup_directory(void) { return directory; }
+
+/* A line of /proc/self/cgroup is "0::/path" in version 2 and "N:memory:/path" in version 1. */
+static const struct version {
+	const char *mark, *root, *current, *max;
+} versions[] = {
+	{ "0::", "/sys/fs/cgroup", "/memory.current", "/memory.max" },
+	{ ":memory:", "/sys/fs/cgroup/memory", "/memory.usage_in_bytes", "/memory.limit_in_bytes" },
+};
+
+/* Takes root/path when the controller's files are there. */
+static bool try_directory(const struct version *version, const char *path, size_t path_bytes)
+{
+	CUF_TEXT(built, PATH_BYTES);
+	char probe[64];
+	size_t used;
+	cuf_text_add(&built, version->root);
+	cuf_text_bytes(&built, path, path_bytes);
+	used = built.used;
+	cuf_text_add(&built, version->current);
+	if (used >= sizeof directory || cuf_proc_read(built.at, probe, sizeof probe) <= 0)
+		return false;
+	memcpy(directory, built.at, used);
+	directory[used] = 0;
+	current_file = version->current;
+	max_file = version->max;
+	return true;
+}
+
+void cuf_cgroup_find(void)
+{
+	char text[2048];
+	directory[0] = 0;
+	if (cuf_proc_read("/proc/self/cgroup", text, sizeof text) <= 0)
+		return;
+	for (unsigned i = 0; i < sizeof versions / sizeof *versions; i++) {
+		const char *path = strstr(text, versions[i].mark);
+		size_t bytes;
+		if (!path)
+			continue;
+		path += strlen(versions[i].mark);
+		bytes = strcspn(path, "\n");
+		/* a container usually sees its own cgroup as the root of the mount, whatever the path says */
+		if ((bytes > 1 && try_directory(&versions[i], path, bytes)) ||
+		    try_directory(&versions[i], "", 0))
+			return;
+	}
+}
+
+static long read_cgroup_file(const char *file, char *text, size_t bytes)
+{
+	CUF_TEXT(path, PATH_BYTES);
+	if (!*directory)
+		return 0;
+	cuf_text_add(&path, directory);
+	cuf_text_add(&path, file);
+	return cuf_proc_read(path.at, text, bytes);
+}
+
+/* "max" has no digits, so that it is unknown, which means "no limit" here. */
+static uint64_t read_number(const char *file)
+{
+	char text[64];
+	uint64_t value = CUF_UNKNOWN;
+	if (file && read_cgroup_file(file, text, sizeof text) > 0)
+		value = cuf_proc_number(text, NULL);
+	return value < NO_LIMIT ? value : CUF_UNKNOWN;
+}
+
+uint64_t cuf_cgroup_oom_kills(void)
+{
+	char text[2048];
+	if (read_cgroup_file("/memory.events", text, sizeof text) <= 0)
+		return CUF_UNKNOWN;
+	return cuf_proc_number(text, "oom_kill");
+}
+
+/* The lists that the kernel drops pages from. They are in the first half of a long file, for which the kernel sums up all
+ * processors: so it is read only near the limit. */
+static uint64_t read_file_bytes(void)
+{
+	char text[1024];
+	uint64_t inactive_bytes, active_bytes;
+	if (read_cgroup_file("/memory.stat", text, sizeof text) <= 0)
+		return CUF_UNKNOWN;
+	inactive_bytes = cuf_proc_number(text, "\ninactive_file");
+	active_bytes = cuf_proc_number(text, "\nactive_file");
+	if (inactive_bytes == CUF_UNKNOWN || active_bytes == CUF_UNKNOWN)
+		return CUF_UNKNOWN;
+	return inactive_bytes + active_bytes;
+}
+
+/* Pages as bytes. *text moves behind the next blank. */
+static uint64_t next_statm_bytes(const char **text)
+{
+	uint64_t pages;
+	if (*text)
+		*text = strchr(*text, ' ');
+	if (!*text)
+		return CUF_UNKNOWN;
+	pages = cuf_proc_number(++*text, NULL);
+	return pages == CUF_UNKNOWN ? pages : pages * PAGE_BYTES;
+}
+
+static bool is_near_limit(const struct cuf_process_memory *memory)
+{
+	uint64_t max_bytes = memory->cgroup_max_bytes;
+	return memory->cgroup_bytes != CUF_UNKNOWN && max_bytes != CUF_UNKNOWN &&
+	       memory->cgroup_bytes >= max_bytes - max_bytes / 10;
+}
+
+void cuf_process_memory(struct cuf_process_memory *memory)
+{
+	char text[256];
+	const char *statm = text;
+	memory->rss_bytes = memory->rss_shared_bytes = memory->cgroup_file_bytes = CUF_UNKNOWN;
+	if (cuf_proc_read("/proc/self/statm", text, sizeof text) > 0) { /* total, resident, shared ... */
+		memory->rss_bytes = next_statm_bytes(&statm);
+		memory->rss_shared_bytes = next_statm_bytes(&statm);
+	}
+	memory->cgroup_bytes = read_number(current_file);
+	memory->cgroup_max_bytes = read_number(max_file);
+	if (is_near_limit(memory))
+		memory->cgroup_file_bytes = read_file_bytes();
+}

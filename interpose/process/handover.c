@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Closes the gate, waits, moves the recording, opens the gate. */
+#include "interpose/process/handover.h"
+
+#include <errno.h>
+#include <time.h>
+#include "interpose/platform/options.h"
+#include "interpose/platform/sandbox.h"
+#include "interpose/platform/say.h"
+#include "interpose/platform/sys.h"
+#include "interpose/process/gate.h"
+#include "interpose/process/identity.h"
+#include "interpose/store/fault.h"
+#include "interpose/store/liveness.h"
+#include "interpose/store/recording.h"
+#include "interpose/store/seal.h"
+#include "interpose/platform/laws.h"
+
+/* A thread that lost its processor while it was inside comes back well within a second, also on a loaded machine. */
+enum { PAUSE_NS = 50000 };
+
+static char **environment;
+static bool pending;         /* in memory, and not yet tried to move */
+static bool reported;        /* a recording without a file is reported once in a process */
+static unsigned pauses_left; /* of the process's life */
+
+void cuf_handover_pause(void)
+{
+	struct timespec time = { 0, PAUSE_NS };
+	cuf_sys(SYS_nanosleep, (long)&time, 0, 0, 0, 0, 0);
+}
+
+void cuf_handover_begin_recording(char **environment_at_start)
+{
+	environment = environment_at_start;
+	pauses_left = CUF_HANDOVER_PAUSES_MAX;
+	pending = true;
+}
+
+bool cuf_handover_is_pending(void) { return __atomic_load_n(&pending, __ATOMIC_ACQUIRE); }
+
+/* ---- why there is no file ---- */
+
+static const char *error_words(int error)
+{
+	switch (error) {
+	case ENOSPC:
+		return "no space left on the device; free some, set a smaller CUFLIGHT_OPTIONS=size=, "
+		       "or another CUFLIGHT_OUTPUT";
+	case EROFS:
+		return "read-only file system; set CUFLIGHT_OUTPUT to a writable directory";
+	case EACCES:
+	case EPERM:
+		return "permission denied; set CUFLIGHT_OUTPUT to a writable directory";
+	case ENOENT:
+		return "no such directory; set CUFLIGHT_OUTPUT to a writable directory";
+	case ENOTDIR:
+		return "not a directory; set CUFLIGHT_OUTPUT to a writable directory";
+	case EFBIG:
+		return "file size limit (ulimit -f); raise it, or set a smaller CUFLIGHT_OPTIONS=size=";
+	case EMFILE:
+	case ENFILE:
+		return "too many open files";
+	case ENOMEM:
+		return "out of memory";
+	case ENAMETOOLONG:
+		return "the name is too long; set a shorter CUFLIGHT_OUTPUT";
+	case ECANCELED:
+		return "the program enabled a seccomp filter before the file was created; "
+		       "set CUFLIGHT_OPTIONS=start=1";
+	case ELOOP:
+		return "a symbolic link is in the way; set another CUFLIGHT_OUTPUT";
+	default:
+		return NULL;
+	}
+}
+
+/* "cannot create the recording 'PATH': reason; what to do" */
+static void report_no_file(const char *what, int error)
+{
+	const char *words = error_words(error);
+	CUF_TEXT(text, 1500);
+	if (reported)
+		return;
+	reported = true;
+	cuf_text_add(&text, what);
+	cuf_text_add(&text, " '");
+	cuf_text_add(&text, *cuf_recording.path ? cuf_recording.path : cuf_options.output);
+	cuf_text_add(&text, "': ");
+	if (words) {
+		cuf_text_add(&text, words);
+	} else {
+		cuf_text_add(&text, "error ");
+		cuf_text_number(&text, (uint64_t)error);
+	}
+	cuf_text_add(&text, " (recording continues in memory only)");
+	cuf_say(&text);
+}
+
+/* ---- moving ---- */
+
+static void report_path(void)
+{
+	CUF_TEXT(text, 1200);
+	cuf_text_add(&text, "recording to ");
+	cuf_text_add(&text, cuf_recording.path);
+	cuf_say(&text);
+}
+
+void cuf_handover_at_start(void)
+{
+	const struct cuf_name_parts names = {
+		.pid = cuf_recording.header->pid,
+		.epoch_s = cuf_recording.header->start_realtime_ns / 1000000000u,
+		.host = cuf_process_host(),
+		.executable = cuf_process_name(),
+		.environment = environment,
+	};
+	const char *why = "";
+	int error;
+	cuf_process_describe(environment);
+	error = cuf_recording_to_file(&names, &why);
+	pending = false; /* also after a failure, which is reported: there is one attempt */
+	if (error) {
+		report_no_file(why, -error);
+		cuf_recording.path[0] = 0;
+	} else if (cuf_options.verbose) {
+		report_path();
+	}
+}
+
+static bool is_inside(const struct cuf_thread *slot)
+{
+	return __atomic_load_n(&slot->busy, __ATOMIC_SEQ_CST) && cuf_thread_alive(slot->tid);
+}
+
+/* Slots are assigned in order: the first one that never had a thread ends the search. */
+static bool had_thread(unsigned index)
+{
+	return index < cuf_recording.thread_count &&
+	       __atomic_load_n(&cuf_recording.threads[index].generation, __ATOMIC_RELAXED);
+}
+
+static bool somebody_is_inside(void)
+{
+	for (unsigned i = 0; had_thread(i); i++)
+		if (is_inside(&cuf_recording.threads[i]))
+			return true;
+	return false;
+}
+
+/* True when no thread is inside the recorder. The caller's slot is not busy. */
+static bool wait_until_quiet(void)
+{
+	while (somebody_is_inside()) {
+		if (!pauses_left)
+			return false;
+		if (!--pauses_left)
+			cuf_say_line("recording stays in memory for now: "
+				     "another thread is still inside the recorder");
+		cuf_handover_pause();
+	}
+	return true;
+}
+
+void cuf_handover_to_file(void)
+{
+	uint8_t guard = cuf_tls.guard;
+	int saved_errno = errno;
+	if (!cuf_handover_is_pending() || cuf_gate_my_pid() != cuf_gate_pid() || !cuf_gate_begin_switch())
+		return;
+	/* a signal handler that allocates on this thread now would wait for us, in vain */
+	cuf_tls.guard = 1;
+	/* in a sandbox nothing is moved, and one system call too many ends the program there */
+	if (!cuf_sandbox_entered() && !cuf_gate_fence_threads())
+		cuf_handover_pause(); /* what a thread stored is visible long before that */
+	if (!cuf_recording_is_intact())
+		cuf_fault(CUF_FAULT_HEADER);
+	else if (pending && (cuf_sandbox_entered() || wait_until_quiet()))
+		cuf_handover_at_start();
+	cuf_gate_open();
+	cuf_tls.guard = guard;
+	errno = saved_errno;
+}
+
+void cuf_handover_wait_for_threads(void)
+{
+	unsigned left = CUF_HANDOVER_PAUSES_MAX;
+	/* also when the recorder is off or switching: a thread may still be inside */
+	if (!cuf_recording.base || cuf_gate_my_pid() != cuf_gate_pid() || cuf_sandbox_entered())
+		return;
+	if (!cuf_gate_fence_threads())
+		cuf_handover_pause();
+	for (unsigned i = 0; had_thread(i); i++)
+		for (; left && is_inside(&cuf_recording.threads[i]); left--)
+			cuf_handover_pause();
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The part of the header that is constant once a recording began (magic, layout, times, process), kept a second time in
+ * private memory. So an overwritten header is noticed, and can be repaired. Contract: cuf_recording_seal when the header
+ * is complete, by one thread; the others from any thread. There is a recording.
+ */
+#ifndef CUF_SEAL_H
+#define CUF_SEAL_H
+
+#include <stdbool.h>
+
+void cuf_recording_seal(void);
+
+/* Compares some 700 bytes. */
+bool cuf_recording_is_intact(void);
+
+/* Puts the header back, with META as its only section, and empty: nothing else can be trusted. */
+void cuf_recording_repair(void);
+
+#endif
