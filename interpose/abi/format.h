@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The recording: what one process leaves in its .cuf file. Prose, grammar and
- * the compatibility promise: FORMAT.md beside this file.
+ * The recording: what one process leaves in its .cuf file. Grammar, meaning and the compatibility
+ * promise are in FORMAT.md next to this file.
  *
- * Contract. The file is mapped MAP_SHARED by the recorded process, written by
- * its threads without locks and never flushed: whatever was stored is in the
- * file, also after SIGKILL. All integers are little-endian and naturally
- * aligned; offsets are bytes from the start of the file; bytes are bytes,
- * times are CLOCK_MONOTONIC nanoseconds unless a name says otherwise. 0 means
- * "never written" for sequence numbers, keys and types; CUF_UNKNOWN (all ones)
- * means "not known" for quantities, which is never 0. A reader must treat every
- * number in the file as hostile: check before use.
+ * Contract. The recorded process maps the file MAP_SHARED. Its threads write without locks, and
+ * nothing is flushed: whatever was stored is in the file, also after SIGKILL. All integers are
+ * little-endian and naturally aligned. Offsets are bytes from the start of the file. Times are
+ * CLOCK_MONOTONIC nanoseconds unless a name states otherwise. In sequence numbers, keys and types, 0
+ * means "never written". In quantities, CUF_UNKNOWN (all ones) means "unknown", and 0 is a value.
+ * A reader must treat every number in the file as hostile and check it before use.
  *
- * Publishing order, the one rule a reader of a live or killed recording needs:
- * the field marked [commit] is stored last (release); a record whose commit
- * field is 0 (or CUF_KEY_BUSY) is in the making and must be skipped.
+ * Publishing order, the one rule that a reader of a live or killed recording needs: the field marked
+ * [commit] is stored last (release). A record whose commit field is 0 (or CUF_KEY_BUSY) is
+ * incomplete and must be skipped.
  */
 #ifndef CUF_FORMAT_H
 #define CUF_FORMAT_H
@@ -26,16 +24,19 @@
 #define CUF_MAGIC "CUFLIGHT"
 #define CUF_VERSION 1u
 #define CUF_ENDIAN 0x01020304u
-#define CUF_UNKNOWN UINT64_MAX
-#define CUF_UNKNOWN32 UINT32_MAX
+#define CUF_UNKNOWN UINT64_MAX   /* the one name for an unknown quantity of 64 bits */
+#define CUF_UNKNOWN32 UINT32_MAX /* and of 32 bits */
 #define CUF_DEVICES_MAX 16u
 #define CUF_DEVICE_NONE 0xffu /* no device: pinned memory without one, host events */
 #define CUF_POOLS_MAX 8u
-#define CUF_SAMPLE_EXACT_BYTES 65536u /* host=sampled: blocks of this size and more are all recorded, with weight 1 */
-#define CUF_FRAMEWORK_EXACT_BYTES (1u << 20) /* framework blocks of this size and more: every one's stack was taken */
-#define CUF_PAGE_BYTES (2ull << 20) /* GPU page: cudaMalloc's unit since Pascal (pytorch PR 17120) */
+/* host=sampled: all blocks of at least this size are recorded, with weight 1 */
+#define CUF_SAMPLE_EXACT_BYTES 65536u
+/* framework blocks of at least this size: the stack of each is recorded */
+#define CUF_FRAMEWORK_EXACT_BYTES (1u << 20)
+/* GPU page: cudaMalloc's unit since Pascal (pytorch PR 17120) */
+#define CUF_PAGE_BYTES (2ull << 20)
 
-/* What is recorded of the malloc family: option host=, whose words are in this order. On disk. */
+/* What is recorded of the malloc family: option host=, with its words in this order. On disk. */
 enum cuf_host_mode {
 	CUF_HOST_OFF = 0,
 	CUF_HOST_SAMPLED = 1,
@@ -48,28 +49,32 @@ enum cuf_kind {
 	CUF_KIND_DEVICE = 1,      /* cuMemAlloc, cuMemAllocPitch */
 	CUF_KIND_MANAGED = 2,     /* cuMemAllocManaged: not resident until touched */
 	CUF_KIND_PINNED = 3,      /* cuMemHostAlloc, cuMemAllocHost */
-	CUF_KIND_REGISTERED = 4,  /* cuMemHostRegister: memory of somebody else, pinned */
+	CUF_KIND_REGISTERED = 4,  /* cuMemHostRegister: the program's memory, page-locked */
 	CUF_KIND_ASYNC = 5,       /* cuMemAllocAsync, cuMemAllocFromPoolAsync; aux = pool */
-	CUF_KIND_GRAPH = 6,       /* a device's graph pool; addr = ordinal + 1, bytes = reserved, aux = used */
+	CUF_KIND_GRAPH = 6,       /* a device's graph pool; addr = ordinal + 1, bytes = reserved, */
+				  /* aux = used */
 	CUF_KIND_VMM = 7,         /* physical memory of cuMemCreate; addr = handle */
 	CUF_KIND_ARRAY = 8,       /* CUDA arrays and mipmapped arrays; addr = handle */
-	CUF_KIND_IMPORTED = 9,    /* IPC, imported pool pointers, external memory buffers: another owner's bytes */
+	CUF_KIND_IMPORTED = 9,    /* IPC, imported pool pointers, external memory: another owner's */
+				  /* bytes */
 	CUF_KIND_HOST = 10,       /* malloc family, or an mmap */
-	CUF_KIND_FRAMEWORK = 11,  /* a sub-block inside a device block; aux = allocated by the framework when it came */
+	CUF_KIND_FRAMEWORK = 11,  /* a sub-block inside a device block; aux = bytes allocated by the */
+				  /* framework after it */
 	CUF_KIND_MAPPING = 12,    /* VMM: a mapped range of addresses; aux = handle; not memory by itself */
 	CUF_KIND_RESERVATION = 13,/* VMM: reserved addresses; never memory */
 	CUF_KIND_POOL = 14,       /* a memory pool object; addr = handle, bytes = release threshold */
-	CUF_KIND_CONTEXT = 15,    /* what the driver took for itself around one call: context, module, limit, graph */
+	CUF_KIND_CONTEXT = 15,    /* what the driver allocated for itself during one call: context, */
+				  /* module, limit, graph */
 	CUF_KIND_MAX
 };
 
 /*
- * Addresses of different name spaces may be equal numbers (a handle, a pool, a
- * reservation and the mapping at its start), so a ledger key carries the space:
- * key = space << 58 | address.
+ * Addresses of different spaces may be equal numbers: a handle, a pool, a reservation and the
+ * mapping at its start. So a ledger key contains the space: key = space << 58 | address.
  */
 enum cuf_space {
-	CUF_SPACE_DEVICE = 0,  /* device, managed, async, imported; unified addresses, so host pointers cannot clash */
+	CUF_SPACE_DEVICE = 0,  /* device, managed, async, imported; host pointers cannot clash, */
+			       /* because addresses are unified */
 	CUF_SPACE_HOST = 1,    /* pinned, registered */
 	CUF_SPACE_HANDLE = 2,  /* vmm physical */
 	CUF_SPACE_MAPPING = 3,
@@ -86,7 +91,8 @@ enum cuf_space {
 static inline unsigned cuf_kind_space(unsigned kind)
 {
 	switch (kind) {
-	case CUF_KIND_PINNED: case CUF_KIND_REGISTERED: return CUF_SPACE_HOST;
+	case CUF_KIND_PINNED: return CUF_SPACE_HOST;
+	case CUF_KIND_REGISTERED: return CUF_SPACE_HOST;
 	case CUF_KIND_VMM: return CUF_SPACE_HANDLE;
 	case CUF_KIND_MAPPING: return CUF_SPACE_MAPPING;
 	case CUF_KIND_RESERVATION: return CUF_SPACE_RESERVATION;
@@ -107,20 +113,21 @@ static inline uint64_t cuf_key(unsigned space, uint64_t addr)
 static inline uint64_t cuf_key_addr(uint64_t key) { return key & ((1ull << CUF_KEY_SHIFT) - 1); }
 static inline unsigned cuf_key_space(uint64_t key) { return (unsigned)(key >> CUF_KEY_SHIFT); }
 
-/* Sections. The header's table lists those present; a reader skips ids it does not know. */
+/* Sections. The header's table lists those present. A reader skips ids that it does not know. */
 enum cuf_section_id {
 	CUF_SEC_META = 1,         /* append-only records: struct cuf_meta */
 	CUF_SEC_DEVICES = 2,      /* struct cuf_device[CUF_DEVICES_MAX], index = ordinal */
 	CUF_SEC_THREADS = 3,      /* struct cuf_thread[] */
 	CUF_SEC_STACK_INDEX = 4,  /* struct cuf_stack[]; a stack's id is its index + 1 */
 	CUF_SEC_STACK_FRAMES = 5, /* uint64_t return addresses */
-	CUF_SEC_LEDGER = 6,       /* struct cuf_block[]: what is live, all kinds but host */
+	CUF_SEC_LEDGER = 6,       /* struct cuf_block[]: what is live, all kinds except host */
 	CUF_SEC_HOST_LEDGER = 7,  /* struct cuf_host_block[] */
 	CUF_SEC_RING = 8,         /* segments of struct cuf_event */
 	CUF_SEC_HOST_RING = 9,    /* segments of struct cuf_host_event */
 	CUF_SEC_INCIDENTS = 10,   /* struct cuf_incident[] */
 	CUF_SEC_TIMELINE = 11,    /* struct cuf_sample[] */
-	CUF_SEC_FRAMEWORK_RING = 12, /* segments of struct cuf_event: framework blocks and phases; one order (seq) with RING */
+	CUF_SEC_FRAMEWORK_RING = 12, /* segments of struct cuf_event: framework blocks and phases; one */
+				     /* order (seq) with RING */
 	CUF_SEC_MAX
 };
 
@@ -128,10 +135,13 @@ struct cuf_section {
 	uint32_t id;
 	uint32_t record_bytes; /* size of one record as written; a reader steps by it */
 	uint64_t offset;
-	uint64_t bytes;        /* whole section, a multiple of 4096 */
+	uint64_t bytes;        /* the whole section, a multiple of 4096 */
 };
 
-enum cuf_run_state { CUF_RUNNING = 1, CUF_OFF = 2 /* switched itself off: see meta NOTE */ };
+enum cuf_run_state {
+	CUF_RUNNING = 1,
+	CUF_OFF = 2         /* the recorder switched itself off: META NOTE has the reason */
+};
 
 enum cuf_end_kind {
 	CUF_END_NONE = 0,   /* no end record: running, or killed */
@@ -141,21 +151,21 @@ enum cuf_end_kind {
 	CUF_END_FAST = 4    /* _exit: no exit handlers ran; end_status = exit status */
 };
 
-/* Tables that can overflow; each counts what it could not hold. On disk: append only. */
+/* Tables that can overflow. Each counts what was dropped. On disk: append only. */
 enum cuf_loss {
-	CUF_LOST_THREADS = 0,    /* events of threads that found no slot */
-	CUF_LOST_RING = 1,       /* device events that found no segment */
+	CUF_LOST_THREADS = 0,    /* events of threads without a slot */
+	CUF_LOST_RING = 1,       /* device events without a segment */
 	CUF_LOST_HOST_RING = 2,
-	CUF_LOST_LEDGER = 3,     /* blocks that found no ledger entry */
+	CUF_LOST_LEDGER = 3,     /* blocks without a ledger entry */
 	CUF_LOST_HOST_LEDGER = 4,
 	CUF_LOST_STACKS = 5,     /* stacks not interned: index or frames full */
-	CUF_LOST_META = 6,       /* module, name or note records that found no room */
+	CUF_LOST_META = 6,       /* module, name or note records for which META was full */
 	CUF_LOST_INCIDENTS = 7,  /* incidents that overwrote an older one */
 	CUF_LOST_DEVICES = 8,    /* devices beyond CUF_DEVICES_MAX */
 	CUF_LOST_SWITCH = 9,     /* events during the one hand-over from memory to the file */
 	CUF_LOST_NESTED = 10,    /* events from inside the recorder (signal handlers) */
-	CUF_LOST_FRAMEWORK_RING = 11, /* framework events that found no segment */
-	CUF_LOST_CODES = 12,     /* Python functions and phases that found no place for their names */
+	CUF_LOST_FRAMEWORK_RING = 11, /* framework events without a segment */
+	CUF_LOST_CODES = 12,     /* names of Python functions and of phases */
 	CUF_LOST_MAX = 16
 };
 
@@ -164,7 +174,7 @@ enum cuf_stop {
 	CUF_STOP_END = 0,        /* the outermost frame was reached */
 	CUF_STOP_DEPTH = 1,      /* stack_depth frames */
 	CUF_STOP_NO_RULE = 2,    /* no unwind information: JIT code, hand-written assembly */
-	CUF_STOP_UNSUPPORTED = 3,/* a rule the walker does not interpret */
+	CUF_STOP_UNSUPPORTED = 3, /* a rule that the walker does not interpret */
 	CUF_STOP_BOUNDS = 4,     /* next frame outside the stack: fiber, alternate stack, damage */
 	CUF_STOP_SIGNAL = 5,     /* signal frame not crossed */
 	CUF_STOP_MAX = 8
@@ -181,14 +191,16 @@ struct cuf_header {
 	uint32_t page_bytes;
 	uint64_t created_ns;     /* file created */
 	uint64_t start_ns;       /* recorder started, CLOCK_MONOTONIC */
-	uint64_t start_realtime_ns; /* the same instant, CLOCK_REALTIME: offset to wall time */
+	uint64_t start_realtime_ns; /* the same instant in CLOCK_REALTIME */
 	uint32_t pid, ppid;
-	uint64_t process_start_ticks; /* /proc/self/stat field 22: tells a reused pid apart; CUF_UNKNOWN */
+	uint64_t process_start_ticks; /* /proc/self/stat field 22: distinguishes a reused pid; */
+				      /* CUF_UNKNOWN */
 	uint8_t boot_id[16];     /* /proc/sys/kernel/random/boot_id; zeros when unknown */
 	uint64_t options_host_mode;  /* enum cuf_host_mode */
 	uint64_t sample_mean_bytes;  /* of the sampler, at start */
 	uint64_t stack_depth;
-	uint64_t device_segment_bytes, host_segment_bytes; /* ring segment sizes */
+	uint64_t device_segment_bytes; /* of the ring segments */
+	uint64_t host_segment_bytes;
 	struct cuf_section sections[24];
 
 	/* from here on written while recording */
@@ -196,53 +208,58 @@ struct cuf_header {
 	uint32_t end_kind;       /* [commit] of the four below */
 	uint64_t end_status;
 	uint64_t end_ns;
-	uint64_t end_seq;        /* last sequence number before exit handlers and context release */
+	uint64_t end_seq;        /* last sequence number before exit handlers */
 	uint64_t driver_version; /* cuDriverGetVersion: 13000 = 13.0; 0 before CUDA was seen */
-	uint64_t gpa_identity;   /* self-test: 0 not run, 1 cuGetProcAddress answers the exported pointers, 2 it does not */
+	uint64_t gpa_identity;   /* self-test: 0 not run; 1 cuGetProcAddress returns the exported */
+				 /* pointers; 2 it does not */
 	uint64_t first_cuda_ns;  /* first CUDA call; 0 none */
-	_Alignas(64) uint64_t next_seq;      /* last sequence number given to a device event */
-	_Alignas(64) uint64_t next_ticket;   /* last ticket given to a ring segment (device) */
-	uint64_t overwritten;                /* device events that left the ring */
+	_Alignas(64) uint64_t next_seq;      /* last sequence number of a device event */
+	_Alignas(64) uint64_t next_ticket;   /* last ticket of a device ring segment */
+	uint64_t overwritten;                /* device events that were overwritten */
 	_Alignas(64) uint64_t next_host_ticket;
 	uint64_t host_overwritten;
-	_Alignas(64) uint64_t meta_used;     /* bytes reserved in META; may exceed the section: clamp */
+	_Alignas(64) uint64_t meta_used;     /* bytes reserved in META; may exceed it: clamp */
 	uint64_t frames_used;                /* frames reserved in STACK_FRAMES; clamp */
 	uint64_t stack_count;
 	uint64_t incident_count;             /* incidents ever; see struct cuf_incident */
 	uint64_t sample_count;               /* [commit] entries in use in TIMELINE */
-	uint64_t sample_interval_ns;         /* present spacing; doubles when the table is halved */
+	uint64_t sample_interval_ns;         /* present spacing; doubles when TIMELINE is full */
 	_Alignas(64) uint64_t lost[CUF_LOST_MAX];
 	uint64_t stack_stops[CUF_STOP_MAX];
-	uint64_t unknown_frees;  /* frees of addresses not in the ledger (older than the recorder, or foreign); forwarded */
-	uint64_t replaced;       /* blocks allocated over a live ledger entry: a free was missed */
+	uint64_t unknown_frees;  /* of addresses not in the ledger: older than the recorder, or foreign */
+	uint64_t replaced;       /* blocks allocated over a live entry: a free was missed */
 	uint64_t undone_frees;   /* frees that the driver or libc refused */
-	uint64_t recorder_ns;    /* time spent in the recorder's device paths, measured at one operation in 16 and scaled */
-	/* from here on not in the first recordings: a reader looks at header_bytes */
+	uint64_t recorder_ns;    /* time in the recorder's device paths: one operation in 16, scaled */
+
+	/* from here on not in the first recordings: a reader checks header_bytes */
 	_Alignas(64) uint64_t next_framework_ticket;
-	uint64_t framework_overwritten;      /* framework events that left their ring */
-	uint64_t framework_sample_mean_bytes;/* stacks of framework blocks < 1 MiB: sampled by bytes with this mean; 0 every one */
-	uint64_t framework_segment_bytes;    /* ring segment size */
+	uint64_t framework_overwritten;      /* framework events that were overwritten */
+	uint64_t framework_sample_mean_bytes; /* stacks of framework blocks below 1 MiB are sampled */
+					      /* by bytes with this mean; 0: all are recorded */
+	uint64_t framework_segment_bytes;    /* of its ring segments */
 	uint64_t framework_events;           /* reports of the framework's allocator, ever */
-	uint64_t framework_blind;            /* reports that could not be placed: Block* in place of an address (PyTorch < 1.10) */
+	uint64_t framework_blind;            /* reports without an address (PyTorch before 1.10) */
 	uint64_t python_state;               /* enum cuf_python_state */
-	uint64_t python_stops[4];            /* walks of Python frames that ended early: damaged, too deep, unknown layout, no names' room */
-	uint64_t phases_left_out;            /* phases, requests and marks not written, because they came too fast or too deep */
-	uint64_t work_end_ns, work_end_seq;  /* an interpreter began to shut down: what is freed from here on is not the program's work; 0 not seen */
+	uint64_t python_stops[4];            /* walks of Python frames that ended early: damaged, too */
+					     /* deep, unknown layout, no room for names */
+	uint64_t phases_left_out;            /* phases, requests and marks dropped: too fast or too deep */
+	uint64_t work_end_ns, work_end_seq;  /* an interpreter began to shut down: later frees are not */
+					     /* the program's work; 0: not seen */
 };
 
-/* Python frames in stacks. META NOTE says more. */
+/* Whether stacks have Python frames. META NOTE has the reason if not. */
 enum cuf_python_state {
 	CUF_PYTHON_NONE = 0,     /* no interpreter seen */
 	CUF_PYTHON_ON = 1,
 	CUF_PYTHON_OPTION = 2,   /* python=0 */
-	CUF_PYTHON_UNKNOWN = 3,  /* a version whose layout is not known */
-	CUF_PYTHON_DAMAGED = 4   /* a walk met what cannot be: switched off */
+	CUF_PYTHON_UNKNOWN = 3,  /* frame layout of this version not supported */
+	CUF_PYTHON_DAMAGED = 4   /* a walk found impossible data: switched off */
 };
 
 /*
- * A frame of a stack (STACK_FRAMES) is a native return address or, with the top bit set (no address of a program has
- * it), a Python frame: a code object, named by META CODE, and a line. Python frames stand where the interpreter's own
- * frames were, which are left out.
+ * A frame of a stack (STACK_FRAMES) is a native return address. With the top bit set, which no
+ * address of a program has, it is a Python frame: a code object, named by META CODE, and a line.
+ * Python frames replace the interpreter's native frames.
  */
 #define CUF_FRAME_PYTHON (1ull << 63)
 static inline uint64_t cuf_frame_python(uint32_t code, uint32_t line)
@@ -250,10 +267,18 @@ static inline uint64_t cuf_frame_python(uint32_t code, uint32_t line)
 	return CUF_FRAME_PYTHON | (uint64_t)(code & 0x7fffffff) << 32 | line;
 }
 static inline int cuf_frame_is_python(uint64_t frame) { return (frame & CUF_FRAME_PYTHON) != 0; }
-static inline uint32_t cuf_frame_code(uint64_t frame) { return (uint32_t)(frame >> 32) & 0x7fffffff; } /* from 1; 0: name lost */
-static inline uint32_t cuf_frame_line(uint64_t frame) { return (uint32_t)frame; } /* 0: unknown */
 
-/* What a block is for, where somebody said so: ggml's functions, a bracketed call. On disk: never reuse a number. */
+/* from 1; 0: the name was dropped */
+static inline uint32_t cuf_frame_code(uint64_t frame)
+{
+	return (uint32_t)(frame >> 32) & 0x7fffffff;
+}
+
+/* 0: unknown */
+static inline uint32_t cuf_frame_line(uint64_t frame) { return (uint32_t)frame; }
+
+/* What a block is for, where it is known: from ggml's functions, or from the library call during
+ * which it was allocated. On disk: never reuse a number. */
 enum cuf_role {
 	CUF_ROLE_NONE = 0,
 	CUF_ROLE_WEIGHTS = 1,
@@ -272,51 +297,62 @@ enum cuf_meta_type {
 	CUF_META_EXE = 1,        /* text: /proc/self/exe */
 	CUF_META_CMDLINE = 2,    /* text: arguments joined by blanks, secrets redacted */
 	CUF_META_HOSTNAME = 3,   /* text */
-	CUF_META_ENV = 4,        /* text: NAME=value, allow-listed names alone */
+	CUF_META_ENV = 4,        /* text: NAME=value; only names of an allow-list */
 	CUF_META_CGROUP = 5,     /* text: cgroup v2 path (or v1 memory path) */
-	CUF_META_HOOK = 6,       /* number = hook id; text = name: calls name themselves */
+	CUF_META_HOOK = 6,       /* number = hook id; text = name of the function */
 	CUF_META_MODULE = 7,     /* struct cuf_meta_module follows in place of text */
-	CUF_META_MODULE_END = 8, /* number = id of the module unloaded; time says when */
-	CUF_META_FUNCTION = 9,   /* number = return address; text = symbol[+0xoffset], for files that vanish */
-	CUF_META_UNHOOKED = 10,  /* text: allocation-like name resolved and not hooked; number = its version */
+	CUF_META_MODULE_END = 8, /* number = id of the unloaded module; time = when */
+	CUF_META_FUNCTION = 9,   /* number = return address; text = symbol[+0xoffset], for files that */
+				 /* vanish */
+	CUF_META_UNHOOKED = 10,  /* text: a function that may allocate was looked up and is not hooked; */
+				 /* number = its version */
 	CUF_META_STATIC_CUDART = 11, /* text: path of an object that embeds its own runtime */
 	CUF_META_NOTE = 12,      /* number = enum cuf_note; text = detail for people */
-	CUF_META_PHASE = 13,     /* number = name's id, from 1; text = name of a phase, range or mark, "domain: name" where it has a domain */
-	CUF_META_ALLOCATOR = 14, /* text: key=value lines: an allocator and its own books; number = enum cuf_moment */
+	CUF_META_PHASE = 13,     /* number = id of the name, from 1; text = name of a phase, range or */
+				 /* mark, "domain: name" when it has a domain */
+	CUF_META_ALLOCATOR = 14, /* text: key=value lines: an allocator and its statistics; number = */
+				 /* enum cuf_moment */
 	CUF_META_LIMITS = 15,    /* text: key=value lines: cgroup memory.max, MemTotal, RLIMIT_AS */
-	CUF_META_MEMORY = 16,    /* text: key=value lines: resident memory by sort of mapping; number = enum cuf_moment */
-	CUF_META_WAIT = 17,      /* text: key=value lines: what `cuflight run` saw of the end; appended by it afterwards */
-	CUF_META_CODE = 18,      /* number = id of a Python code object, from 1; text: qualified name, file, first line, each ended by a newline */
-	CUF_META_FRAMEWORK = 19, /* text: key=value lines: framework=PyTorch version= backend= abi= streams= ... as it is learnt; later lines win */
-	CUF_META_SAMPLE = 20,    /* number = mean of the host sampler from now on, set by the program; text: birth time (cuf_birth_encode) of the first blocks that have it */
-	CUF_META_GPU_PROCESSES = 21    /* struct cuf_meta_gpu_processes (tenants.h) in place of text: who holds a device, as NVML says; number = incident */
+	CUF_META_MEMORY = 16,    /* text: key=value lines: resident memory by kind of mapping; number = */
+				 /* enum cuf_moment */
+	CUF_META_WAIT = 17,      /* text: key=value lines: the end as `cuflight run` saw it, which */
+				 /* appends it afterwards */
+	CUF_META_CODE = 18,      /* number = id of a Python code object, from 1; text: qualified name, */
+				 /* file, first line, each ended by a newline */
+	CUF_META_FRAMEWORK = 19, /* text: key=value lines: framework=PyTorch version= backend= abi= */
+				 /* streams= ... as they become known; later lines win */
+	CUF_META_SAMPLE = 20,    /* number = mean of the host sampler from now on, set by the program; */
+				 /* text: birth time (cuf_birth_encode) of the first such blocks */
+	CUF_META_GPU_PROCESSES = 21 /* struct cuf_meta_gpu_processes (gpu_processes.h) in place of */
+				    /* text: which processes hold a device; number = incident */
 };
 
-/* When books were read. */
+/* When statistics were read. */
 enum cuf_moment {
-	CUF_MOMENT_START = 1,    /* which allocator it is; no figures */
+	CUF_MOMENT_START = 1,    /* which allocator it is, without figures */
 	CUF_MOMENT_INCIDENT = 2, /* after a failed request */
 	CUF_MOMENT_END = 3       /* before exit handlers */
 };
 
 enum cuf_note {
-	CUF_NOTE_OFF = 1,        /* the recorder switched itself off; text says why */
-	CUF_NOTE_DEEPBIND = 2,   /* text = object loaded with RTLD_DEEPBIND: its calls pass us by */
+	CUF_NOTE_OFF = 1,        /* text = why the recorder switched itself off */
+	CUF_NOTE_DEEPBIND = 2,   /* text = object loaded with RTLD_DEEPBIND: its calls bypass us */
 	CUF_NOTE_DLMOPEN = 3,    /* text = object loaded into another namespace */
 	CUF_NOTE_RESERVED_4 = 4, /* never written */
-	CUF_NOTE_NO_UNWINDER = 5,/* libunwind not found; of older writers: no fallback is needed */
-	CUF_NOTE_OTHER_PRELOAD = 6, /* text = LD_PRELOAD as found, when we are not alone */
-	CUF_NOTE_CHECKPOINT = 7, /* device memory was checkpointed away or restored */
+	CUF_NOTE_NO_UNWINDER = 5, /* libunwind not found; of older writers: no fallback is needed */
+	CUF_NOTE_OTHER_PRELOAD = 6, /* text = LD_PRELOAD, when it contains other libraries */
+	CUF_NOTE_CHECKPOINT = 7, /* device memory was moved to the host or back by a checkpoint */
 	CUF_NOTE_RESERVED_8 = 8, /* never written */
-	CUF_NOTE_FORK = 9,       /* text = pid of the parent, in decimal: this process was forked, not executed */
-	CUF_NOTE_PYTHON = 10,    /* text: why there are no Python frames */
-	CUF_NOTE_FRAMEWORK = 11  /* text: why a framework's blocks are not seen */
+	CUF_NOTE_FORK = 9,       /* text = pid of the parent, in decimal: this process was forked, not */
+				 /* executed */
+	CUF_NOTE_PYTHON = 10,    /* text = why there are no Python frames */
+	CUF_NOTE_FRAMEWORK = 11  /* text = why a framework's blocks are not seen */
 };
 
 struct cuf_meta {
 	uint16_t type;           /* [commit] enum cuf_meta_type */
 	uint16_t reserved;
-	uint32_t bytes;          /* whole record, header included, multiple of 8; stored before type */
+	uint32_t bytes;          /* the whole record, a multiple of 8; stored before type */
 	uint64_t time_ns;
 	uint64_t number;
 	/* text, not NUL-terminated; its length is text_bytes */
@@ -329,14 +365,14 @@ struct cuf_meta_module {
 	uint64_t base;           /* load bias: run-time address - ELF address */
 	uint64_t start, end;     /* mapped range, run-time addresses */
 	uint32_t build_id_bytes; /* 0: none */
-	uint8_t build_id[20];    /* cut at 20; longer ids keep their head */
+	uint8_t build_id[20];    /* the first 20 bytes of longer ids */
 	uint32_t path_bytes;
 	uint32_t reserved;
 	/* path, not NUL-terminated */
 };
 
 struct cuf_device {
-	uint32_t present;        /* [commit] 1: the fields below were asked of the driver */
+	uint32_t present;        /* [commit] 1: the fields below were queried */
 	uint32_t ordinal;        /* driver's index */
 	uint8_t uuid[16];
 	char name[64];
@@ -344,9 +380,10 @@ struct cuf_device {
 	uint64_t total_bytes;    /* cuMemGetInfo, else cuDeviceTotalMem */
 	uint64_t free_bytes;     /* last known; CUF_UNKNOWN */
 	uint64_t free_ns;        /* when */
-	uint64_t first_free_bytes; /* at the first sample: total - first_free - live then = contexts and others before us */
-	uint64_t first_live_bytes; /* our own live device bytes at that sample */
-	uint64_t granularity_bytes; /* cuMemGetAllocationGranularity minimum; CUF_UNKNOWN */
+	uint64_t first_free_bytes; /* at the first sample: total - first_free - first_live is what */
+				   /* contexts and other processes held before us */
+	uint64_t first_live_bytes; /* live device bytes of this process at that sample */
+	uint64_t granularity_bytes; /* minimum of cuMemGetAllocationGranularity; CUF_UNKNOWN */
 	uint64_t live_bytes[16]; /* by enum cuf_kind */
 	uint64_t live_count[16];
 	uint64_t peak_bytes;     /* recorded peak of live device memory: device + array + async + graph + vmm */
@@ -354,7 +391,9 @@ struct cuf_device {
 	uint64_t alloc_count, free_count, fail_count;
 	uint64_t end_free_bytes; /* sampled at the end, before exit handlers; CUF_UNKNOWN */
 	uint64_t pool_count;     /* entries of end_pools in use */
-	struct cuf_pool_level { uint64_t pool, reserved_bytes, used_bytes, threshold_bytes; } end_pools[CUF_POOLS_MAX];
+	struct cuf_pool_level {
+		uint64_t pool, reserved_bytes, used_bytes, threshold_bytes;
+	} end_pools[CUF_POOLS_MAX];
 };
 
 struct cuf_thread {
@@ -362,33 +401,35 @@ struct cuf_thread {
 	uint32_t generation;     /* how many threads used this slot */
 	uint64_t start_ns;
 	char name[16];           /* comm at first sight */
-	uint32_t segment, host_segment; /* current ones + 1; 0 none */
-	uint64_t host_allocs, host_frees;            /* full mode: calls; sampled mode: recorded blocks alone; summed over the slot's threads */
-	uint64_t host_alloc_bytes, host_free_bytes;  /* free_bytes: full mode alone */
+	uint32_t segment, host_segment; /* index + 1 of the current ones; 0 none */
+	uint64_t host_allocs, host_frees; /* full mode: calls; sampled mode: recorded blocks; summed */
+					  /* over the slot's threads */
+	uint64_t host_alloc_bytes, host_free_bytes; /* free_bytes: in full mode only */
 	uint32_t busy;           /* 1 while inside the recorder */
 	uint32_t reserved;
-	uint32_t framework_segment; /* current one of the framework ring + 1; 0 none */
+	uint32_t framework_segment; /* index + 1 of the current one; 0 none */
 	uint32_t reserved2;
 	uint64_t reserved3[5];
 };
 
 struct cuf_stack {
-	uint64_t hash;           /* of the frames, never 0; claimed first by compare-and-swap */
+	uint64_t hash;           /* of the frames, never 0; claimed first, by compare-and-swap */
 	uint32_t first;          /* index into STACK_FRAMES */
-	uint16_t depth;          /* [commit] number of frames; 0: in the making, or lost */
+	uint16_t depth;          /* [commit] number of frames; 0: incomplete, or dropped */
 	uint8_t stop;            /* enum cuf_stop */
-	uint8_t noted;           /* the writer's: low byte of the modules' generation when META had all of its modules */
+	uint8_t noted;           /* for the writer: low byte of the modules' generation when META had */
+				 /* all modules of the stack */
 };
 
-/* Ring segments: a header, then records to the end of the segment. A thread owns one until it is full. */
+/* A ring segment: a header, then records to its end. A thread owns one until it is full. */
 struct cuf_segment {
-	uint64_t ticket;         /* order in which segments were taken, from 1; 0: never used */
+	uint64_t ticket;         /* order in which segments were claimed, from 1; 0: never used */
 	uint64_t start_ns;
 	uint32_t used;           /* [commit] records written */
 	uint32_t thread;         /* slot in THREADS */
 	uint32_t tid;
 	uint32_t owned;          /* 1 while a thread may still append */
-	uint64_t sample_mean_bytes; /* host ring: 0 = every event, else the sampler's mean for these records */
+	uint64_t sample_mean_bytes; /* host ring: the sampler's mean for these records; 0: all events */
 	uint64_t reserved[3];
 };
 
@@ -399,32 +440,38 @@ enum cuf_op {
 	CUF_OP_RESTORE = 3,      /* the free failed: the block is live again */
 	CUF_OP_FAIL = 4,         /* a request that failed; addr = incident number (from 1), extra = CUresult */
 	CUF_OP_RESET = 5,        /* context or device reset; FREE events with CUF_EVENT_BULK follow */
-	CUF_OP_NODE = 6,         /* an allocation captured into a graph: no memory yet; addr = future address */
-	CUF_OP_REFERENCE = 7,    /* VMM handle, IPC mapping: extra = references | maps << 16 after the change */
+	CUF_OP_NODE = 6,         /* an allocation captured into a graph: no memory yet; addr = its future */
+				 /* address */
+	CUF_OP_REFERENCE = 7,    /* VMM handle, IPC mapping: extra = references | maps << 16 after the */
+				 /* change */
 	CUF_OP_POOL_LEVEL = 8,   /* addr = pool, bytes = reserved, aux = used */
-	CUF_OP_FREE_MEMORY = 9,  /* cuMemGetInfo as the program or we saw it: bytes = free, aux = total */
-	CUF_OP_EXIT = 10,        /* the end begins: nothing after this belongs to the program's own work */
-	CUF_OP_UNKNOWN_FREE = 11,/* an address not in the ledger; forwarded */
+	CUF_OP_FREE_MEMORY = 9,  /* cuMemGetInfo, of the program or of the recorder: bytes = free, aux = */
+				 /* total */
+	CUF_OP_EXIT = 10,        /* the end begins: nothing after this is the program's work */
+	CUF_OP_UNKNOWN_FREE = 11, /* an address not in the ledger; the call was forwarded */
 	CUF_OP_CAPTURE = 12,     /* extra = 1 begin, 0 end of a stream capture; addr = stream */
 	CUF_OP_LAUNCH = 13,      /* a graph with memory nodes was launched */
-	CUF_OP_PHASE = 14,       /* addr = name's id (META PHASE; 0 lost), extra = cuf_phase_extra(), aux = id of the range or request */
+	CUF_OP_PHASE = 14,       /* addr = id of the name (META PHASE; 0 dropped), extra = */
+				 /* cuf_phase_extra(), aux = id of the range or request */
 	CUF_OP_ROLE = 15         /* the block at addr (kind as given) is for: extra = enum cuf_role */
 };
 
 /*
- * Kind FRAMEWORK (a block inside a device block, as the framework's allocator reports it; framework ring alone):
- * ALLOC: bytes = the block, aux = allocated by the framework on this device after it, extra = reserved >> 9;
- * stack 0 = not taken. FREE: aux and alloc_stack as for other kinds. FAIL: bytes = the true request, aux = allocated,
- * extra = reserved >> 9, addr = incident.
+ * Events of kind FRAMEWORK are in the framework ring only: a block inside a device block, as the
+ * framework's allocator reports it.
+ * ALLOC: bytes = the block, aux = allocated by the framework on this device after it, extra =
+ * reserved >> 9; stack 0 = not recorded. FREE: aux and alloc_stack as for other kinds.
+ * FAIL: bytes = the request, aux = allocated, extra = reserved >> 9, addr = incident.
  */
 
 #define CUF_EVENT_BULK 0x01u     /* freed by a reset, not by a call of its own */
-#define CUF_EVENT_ESTIMATED 0x02u /* bytes are our estimate (arrays) */
+#define CUF_EVENT_ESTIMATED 0x02u /* bytes are estimated (arrays) */
 #define CUF_EVENT_RESERVED_4 0x04u /* never written */
-#define CUF_EVENT_EXPORTED 0x08u /* memory shared with another process: may live on there */
-#define CUF_EVENT_HOST_LOCATION 0x10u /* VMM or pool memory located on the host, not on the device */
-#define CUF_EVENT_CONTEXT_BOUND 0x20u /* dies with its context */
-#define CUF_EVENT_SAMPLED 0x40u  /* framework block: its stack was taken by sampling, weight as for host blocks with the header's mean */
+#define CUF_EVENT_EXPORTED 0x08u /* shared with another process: it may stay alive there */
+#define CUF_EVENT_HOST_LOCATION 0x10u /* VMM or pool memory located on the host */
+#define CUF_EVENT_CONTEXT_BOUND 0x20u /* freed with its context */
+/* framework block whose stack was recorded by sampling; weight as for host blocks, header's mean */
+#define CUF_EVENT_SAMPLED 0x40u
 
 /* One device event. 64 bytes, one cache line. */
 struct cuf_event {
@@ -432,22 +479,22 @@ struct cuf_event {
 	uint64_t time_ns;
 	uint64_t addr;
 	uint64_t bytes;          /* as requested; FREE, RESTORE: of the block */
-	uint64_t aux;            /* of the block: pool, handle, mapped offset ... see enum cuf_kind */
-	uint32_t stack;          /* site of this call; 0 unknown */
-	uint32_t alloc_stack;    /* FREE: site of the block's allocation */
+	uint64_t aux;            /* of the block: pool, handle, ... see enum cuf_kind */
+	uint32_t stack;          /* of this call; 0 unknown */
+	uint32_t alloc_stack;    /* FREE: of the block's allocation */
 	uint32_t tid;
 	uint32_t extra;          /* FREE: age of the block in ms; FAIL: CUresult; else see enum cuf_op */
-	uint16_t hook;           /* interposed driver function that was called (hooks.def id) */
-	uint16_t label;          /* runtime function it came through; 0 none */
+	uint16_t hook;           /* id in hooks.def of the called driver function */
+	uint16_t label;          /* id of the runtime function around it; 0 none */
 	uint8_t op;              /* enum cuf_op */
 	uint8_t kind;            /* enum cuf_kind */
 	uint8_t device;
 	uint8_t flags;           /* CUF_EVENT_* */
 };
 
-/* One live block, in the ledger. 64 bytes. Which entry it is in is the recorder's affair: readers look at all of them. */
+/* One live block, in the ledger. 64 bytes. It may be in any entry: readers check all of them. */
 struct cuf_block {
-	uint64_t key;            /* [commit] cuf_key(); 0 empty, CUF_KEY_BUSY in the making */
+	uint64_t key;            /* [commit] cuf_key(); 0 empty, CUF_KEY_BUSY incomplete */
 	uint64_t bytes;
 	uint64_t aux;
 	uint64_t seq;            /* of its ALLOC event */
@@ -462,9 +509,9 @@ struct cuf_block {
 };
 
 /*
- * Host blocks, 16 bytes. Entry: word0 = address >> 3 in bits 19..63 [commit: the whole word], birth time in
- * bits 0..18 (cuf_birth_*); word1 = stack << 40 | bytes. Blocks lie in no order:
- * the writer uses a prefix of the section that doubles as the live set grows, and a reader looks at every entry.
+ * Host blocks, 16 bytes. word0 = address >> 3 in bits 19..63 [commit: the whole word], birth time in
+ * bits 0..18 (cuf_birth_*). word1 = stack << 40 | bytes. Blocks are in no order. The writer uses a
+ * prefix of the section that doubles as the live set grows; a reader checks every entry.
  */
 struct cuf_host_block { uint64_t word0, word1; };
 #define CUF_HOST_BUCKET 4u
@@ -476,7 +523,7 @@ enum cuf_host_op {
 	CUF_HOST_RESIZED = 3,    /* the new block of a realloc */
 	CUF_HOST_ALIGNED = 4,    /* memalign family */
 	CUF_HOST_FREE = 5,
-	CUF_HOST_FREE_RESIZE = 6,/* the old block of a realloc */
+	CUF_HOST_FREE_RESIZE = 6, /* the old block of a realloc */
 	CUF_HOST_RESTORE = 7,    /* the realloc failed: the old block is live again */
 	CUF_HOST_TIME = 8,       /* word1 = absolute time in ns; later ticks count from here */
 	CUF_HOST_MMAP = 9,
@@ -485,21 +532,24 @@ enum cuf_host_op {
 };
 
 /*
- * One host event, 16 bytes. word0 = op in bits 0..3, ms since the last TIME record in bits 4..18 (saturating),
- * address >> 3 in bits 19..63. word1 = stack << 40 | bytes (FREE: of the block where it was known, else 0).
- * Blocks of 1 TiB and more saturate the 40 bits. [commit: cuf_segment.used]
+ * One host event, 16 bytes. word0 = op in bits 0..3, ms since the last TIME record in bits 4..18
+ * (saturating), address >> 3 in bits 19..63. word1 = stack << 40 | bytes (FREE: of the block when it
+ * was known, otherwise 0). Blocks of 1 TiB and more saturate the 40 bits. [commit: cuf_segment.used]
  */
 struct cuf_host_event { uint64_t word0, word1; };
 #define CUF_HOST_BYTES_MASK ((1ull << 40) - 1)
 
 static inline uint64_t cuf_host_word0(unsigned op, unsigned tick_ms, uint64_t addr)
 {
-	return (addr >> 3) << 19 | (uint64_t)(tick_ms > 0x7fff ? 0x7fff : tick_ms) << 4 | op;
+	uint64_t tick = tick_ms > 0x7fff ? 0x7fff : tick_ms;
+	return (addr >> 3) << 19 | tick << 4 | op;
 }
 
 static inline uint64_t cuf_host_word1(uint32_t stack, uint64_t bytes)
 {
-	return (uint64_t)stack << 40 | (bytes > CUF_HOST_BYTES_MASK ? CUF_HOST_BYTES_MASK : bytes);
+	if (bytes > CUF_HOST_BYTES_MASK)
+		bytes = CUF_HOST_BYTES_MASK;
+	return (uint64_t)stack << 40 | bytes;
 }
 
 static inline unsigned cuf_host_op(uint64_t word0) { return (unsigned)(word0 & 15); }
@@ -510,16 +560,31 @@ static inline uint64_t cuf_host_bytes(uint64_t word1) { return word1 & CUF_HOST_
 static inline uint32_t cuf_host_stack(uint64_t word1) { return (uint32_t)(word1 >> 40); }
 
 /*
- * A map (option mmap=1) is a host block, too, at an address that malloc gives no block of its size: the map's start + 8,
- * for a map of a file + 24. Blocks that end up there by malloc have at most 8 bytes, maps whole pages.
+ * A map (option mmap=1) is a host block, too. Its address is the map's start + 8, for a map of a file
+ * + 24. malloc returns no block of whole pages there: its blocks at such an address have at most 8
+ * bytes.
  */
-static inline uint64_t cuf_map_address(uint64_t start, int file) { return start + (file ? 24 : 8); }
-static inline int cuf_address_is_map(uint64_t addr, uint64_t bytes) { return ((addr & 4095) == 8 || (addr & 4095) == 24) && bytes >= 4096; }
-static inline int cuf_address_is_file_map(uint64_t addr, uint64_t bytes) { return (addr & 4095) == 24 && bytes >= 4096; }
+enum { CUF_MAP_ANONYMOUS_OFFSET = 8, CUF_MAP_FILE_OFFSET = 24 };
+
+static inline uint64_t cuf_map_address(uint64_t start, int file)
+{
+	return start + (file ? CUF_MAP_FILE_OFFSET : CUF_MAP_ANONYMOUS_OFFSET);
+}
+
+static inline int cuf_address_is_file_map(uint64_t addr, uint64_t bytes)
+{
+	return (addr & 4095) == CUF_MAP_FILE_OFFSET && bytes >= 4096;
+}
+
+static inline int cuf_address_is_map(uint64_t addr, uint64_t bytes)
+{
+	return cuf_address_is_file_map(addr, bytes) ||
+	       ((addr & 4095) == CUF_MAP_ANONYMOUS_OFFSET && bytes >= 4096);
+}
 
 /*
- * Birth times in 19 bits: a floating point of ms since start_ns, 5 bits exponent, 14 bits mantissa: exact to 16 s,
- * then to 1/16384 of the age of the process; weeks fit.
+ * Birth times in 19 bits: ms since start_ns as a floating-point number of 5 bits exponent and 14
+ * bits mantissa. Exact up to 16 s, then to 1/16384 of the age of the process. Weeks fit.
  */
 static inline uint32_t cuf_birth_encode(uint64_t ms)
 {
@@ -529,12 +594,16 @@ static inline uint32_t cuf_birth_encode(uint64_t ms)
 	return (uint32_t)(e << 14 | ((ms >> e) & 0x3fff));
 }
 
-static inline uint64_t cuf_birth_ms(uint32_t birth) { return (uint64_t)(birth & 0x3fff) << (birth >> 14 & 31); }
+static inline uint64_t cuf_birth_ms(uint32_t birth)
+{
+	return (uint64_t)(birth & 0x3fff) << (birth >> 14 & 31);
+}
 
 /*
- * An allocation request that failed, with the state of memory at that moment. The section keeps the first quarter of
- * its slots for ever (the first failures) and reuses the rest in turn: incident i (from 1, of incident_count n) lies
- * in slot i-1 when i <= keep, else keep + (i-1-keep) % (slots-keep), keep = slots/4; struct.number tells.
+ * An allocation request that failed, with the state of memory at that moment. The first quarter of
+ * the slots keeps the first failures permanently; the rest is reused in turn. With keep = slots/4,
+ * incident i (from 1) is in slot i-1 when i <= keep, otherwise in keep + (i-1-keep) % (slots-keep).
+ * The number in the slot decides.
  */
 #define CUF_INCIDENT_SITES 16u
 struct cuf_incident {
@@ -544,46 +613,59 @@ struct cuf_incident {
 	uint64_t requested_bytes;
 	uint32_t stack, tid;
 	uint16_t hook, label;
-	uint8_t kind, device, outcome /* 0 open, 1 recovered, 2 went on */, is_request /* 0: a launch, a load, not sized */;
+	uint8_t kind, device;
+	uint8_t outcome;         /* 0 open, 1 recovered, 2 the program went on */
+	uint8_t is_request;      /* 0: a launch or a load, which names no size */
 	uint32_t result;         /* CUresult, e.g. 2 CUDA_ERROR_OUT_OF_MEMORY */
-	uint32_t attempt;        /* 0 first try; n: n-th retry of the ladder begun by first */
-	uint64_t first;          /* number of the ladder's first incident */
-	uint64_t free_bytes, total_bytes;   /* cuMemGetInfo after the failure; CUF_UNKNOWN */
+	uint32_t attempt;        /* 0: the first attempt; n: the n-th retry of it */
+	uint64_t first;          /* number of the incident of the first attempt */
+	uint64_t free_bytes, total_bytes; /* cuMemGetInfo after the failure; CUF_UNKNOWN */
 	uint64_t probed_bytes;   /* largest request that succeeded, option probe=1; CUF_UNKNOWN */
 	uint64_t live_bytes[16], live_count[16]; /* this device, by enum cuf_kind */
-	uint64_t page_hole_bytes;           /* largest hole inside 2 MiB pages held open; CUF_UNKNOWN */
-	uint64_t pages, pages_partial, page_free_bytes; /* pages with small blocks; those not full; free bytes in them */
+	uint64_t page_hole_bytes; /* largest free range inside 2 MiB pages in use; CUF_UNKNOWN */
+	uint64_t pages;          /* with small blocks */
+	uint64_t pages_partial;  /* those of them that are not full */
+	uint64_t page_free_bytes; /* free bytes in them */
 	uint64_t vmm_hole_bytes, vmm_mapped_bytes;
 	uint64_t rss_bytes, cgroup_bytes, cgroup_max_bytes; /* CUF_UNKNOWN */
-	uint64_t host_live_bytes;           /* estimate in sampled mode; CUF_UNKNOWN */
+	uint64_t host_live_bytes; /* an estimate in sampled mode; CUF_UNKNOWN */
 	uint64_t pool_count;
 	struct cuf_pool_level pools[CUF_POOLS_MAX];
-	struct cuf_site_level { uint32_t stack, kind; uint64_t bytes, count; } sites[CUF_INCIDENT_SITES]; /* largest live sites */
+	struct cuf_site_level {
+		uint32_t stack, kind;
+		uint64_t bytes, count;
+	} sites[CUF_INCIDENT_SITES]; /* call sites with the most live bytes */
 	uint64_t site_count;
-	uint64_t resolved_seq;   /* ALLOC that recovered it; 0 none */
+	uint64_t resolved_seq;   /* the ALLOC that recovered it; 0 none */
+
 	/* from here on not in the first recordings: see record_bytes */
-	uint64_t framework_allocated_bytes, framework_reserved_bytes; /* as the framework last reported; CUF_UNKNOWN */
-	uint32_t phase, request_phase; /* innermost phase of the thread, open request of the thread: names' ids; 0 none */
+	uint64_t framework_allocated_bytes; /* as the framework last reported; CUF_UNKNOWN */
+	uint64_t framework_reserved_bytes;
+	uint32_t phase;          /* id of the name of the thread's innermost phase; 0 none */
+	uint32_t request_phase;  /* id of the name of the thread's open request; 0 none */
 	uint64_t request_id;
 };
 
-/* One sample of the timeline. When the table is full every second one is dropped and the spacing doubles. */
+/* A sample of the timeline. When the table is full, every second one is dropped and the spacing
+ * doubles. */
 struct cuf_sample {
 	uint64_t time_ns;
 	uint64_t seq;            /* device events so far */
-	uint64_t rss_bytes;      /* CUF_UNKNOWN when /proc is not there */
+	uint64_t rss_bytes;      /* CUF_UNKNOWN without /proc */
 	uint64_t cgroup_bytes;   /* memory.current */
-	uint64_t host_live_bytes;/* malloc, estimated in sampled mode */
+	uint64_t host_live_bytes; /* malloc, estimated in sampled mode */
 	uint64_t pinned_bytes;
 	uint64_t device_live_bytes[CUF_DEVICES_MAX]; /* device + array + async + graph + vmm */
 	uint64_t device_free_bytes[CUF_DEVICES_MAX]; /* last known; CUF_UNKNOWN */
 	/* from here on not in the first recordings: see record_bytes */
 	uint64_t rss_shared_bytes; /* of rss_bytes: pages of files and shared memory; CUF_UNKNOWN */
-	uint64_t framework_live_bytes[CUF_DEVICES_MAX]; /* allocated inside segments, as the framework last reported; CUF_UNKNOWN: none seen */
-	uint64_t cgroup_file_bytes; /* of cgroup_bytes: pages of files, which the kernel drops before it kills; near the limit alone, else CUF_UNKNOWN */
+	uint64_t framework_live_bytes[CUF_DEVICES_MAX]; /* allocated inside segments, as the framework */
+							/* last reported; CUF_UNKNOWN: none seen */
+	uint64_t cgroup_file_bytes; /* of cgroup_bytes: pages of files, which the kernel drops before */
+				    /* it kills; CUF_UNKNOWN except near the limit */
 };
 
-/* What the first writers wrote of the structs that have grown since; the rest is not known. */
+/* What the first writers wrote of structs that have grown since. The rest is unknown. */
 #define CUF_HEADER_BYTES_FIRST offsetof(struct cuf_header, next_framework_ticket)
 #define CUF_INCIDENT_BYTES_FIRST offsetof(struct cuf_incident, framework_allocated_bytes)
 #define CUF_SAMPLE_BYTES_FIRST offsetof(struct cuf_sample, rss_shared_bytes)
