@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# One file, non-recursive. `make help` lists targets and variables; objects lie in $(O)/, sanitizer builds in $(O)/$(SAN)/.
+# One file, non-recursive. `make help` lists targets and variables. Objects are in $(O)/, sanitizer
+# builds in $(O)/$(SAN)/.
 V      ?=
 SAN    ?=
 O      ?= build
@@ -12,10 +13,16 @@ B := $(O)$(if $(SAN),/$(SAN))
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(patsubst $(B)/%,%,$@);)
 
-WARN   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-unused-parameter $(if $(CI),-Werror)
-BASE   := -std=gnu11 -O2 -g -fno-strict-aliasing -I. -D_GNU_SOURCE $(WARN) -MMD -MP $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
-# inside somebody else's process: nothing exported by accident, few bytes of static TLS, malloc is ours to define
-LIBF   := $(BASE) -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-builtin -fno-stack-protector -fno-plt
+WARN   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-unused-parameter \
+          $(if $(CI),-Werror)
+BASE   := -std=gnu11 -O2 -g -fno-strict-aliasing -I. -D_GNU_SOURCE $(WARN) -MMD -MP \
+          $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
+# the same for programs and libraries of one file, whose rules list their headers
+PLAIN  := $(filter-out -MMD -MP,$(BASE))
+# The library runs in other people's processes: it exports only what it must and uses few bytes of
+# static TLS. It defines malloc, so the compiler must not know what malloc does.
+LIBF   := $(BASE) -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-builtin \
+          -fno-stack-protector -fno-plt
 CMDF   := $(BASE)
 VERSION := 0.1.0
 KINDS  := lint unit e2e golden fault torture gpu $(if $(filter yes,$(FRAMEWORKS)),frameworks)
@@ -26,9 +33,11 @@ result_ubsan = $(B)/undefined/results/unit
 result_tsan = $(B)/thread/results/unit
 result_valgrind = $(B)/results/valgrind
 
-# the rooms of the recorder from the bottom up; four files of hooks/ hook nothing, and their unit tests link the core
+# The rooms of the recorder from the bottom up. Four files of hooks/ hook nothing, so unit tests
+# can link them.
 core_rooms := platform store code python stack process incident record
-core_src := $(wildcard $(core_rooms:%=interpose/%/*.c)) $(patsubst %,interpose/hooks/%.c,cuda/nvml malloc/boot_alloc malloc/map_table malloc/process_maps)
+core_src := $(wildcard $(core_rooms:%=interpose/%/*.c)) $(patsubst %,interpose/hooks/%.c, \
+            cuda/nvml malloc/boot_alloc malloc/map_table malloc/process_maps)
 hook_src := $(filter-out $(core_src),$(wildcard interpose/hooks/*/*.c))
 cmd_src  := $(wildcard analysis/*/*.c analysis/*/*/*.c)
 core_obj := $(core_src:%.c=$(B)/obj/%.o)
@@ -36,31 +45,42 @@ hook_obj := $(hook_src:%.c=$(B)/obj/%.o)
 cmd_obj  := $(cmd_src:%.c=$(B)/obj/%.o)
 CMD_LIBS := -ldw -lelf -ljson-c -lzstd -lz -liberty -lm -ldl
 
-# a unit test lies in the folder of the room that it tests, and is built to the same path below $(B)/unit
-unit_src      := $(filter-out tests/unit/fixtures/%,$(wildcard $(foreach depth,*/* */*/* */*/*/*,tests/unit/$(depth).c)))
+# A unit test is in the folder of the room that it tests. Its program has the same path below
+# $(B)/unit.
+unit_src      := $(filter-out tests/unit/fixtures/%,$(wildcard \
+                 $(foreach depth,*/* */*/* */*/*/*,tests/unit/$(depth).c)))
 unit_tests    := $(unit_src:tests/%.c=$(B)/%)
-call_obj      := $(filter-out %/cuda_runtime.o,$(filter $(B)/obj/interpose/hooks/cuda/cuda_%,$(hook_obj)))
-# a victim lies in the folder of what misbehaves; its program is $(B)/victims/NAME
+call_obj      := $(filter-out %/cuda_runtime.o, \
+                 $(filter $(B)/obj/interpose/hooks/cuda/cuda_%,$(hook_obj)))
+# A victim is in the folder of what misbehaves. Its program is $(B)/victims/NAME.
 victim_rooms  := device driver host process framework
 victim_src    := $(wildcard $(victim_rooms:%=tests/victims/%/*.c))
 victim_heads  := $(wildcard tests/victims/*.h tests/victims/*.def tests/victims/*/*.h)
 victims       := $(patsubst %.c,$(B)/victims/%,$(notdir $(victim_src))) $(B)/victims/cause_fixture
-preloads      := tests/bench/walker_oracle.c tests/bench/python_stacks.c tests/bench/null_interposer.c
-benches       := $(patsubst tests/bench/%.c,$(B)/bench/%,$(filter-out $(preloads),$(wildcard tests/bench/*.c))) $(preloads:tests/bench/%.c=$(B)/bench/%.so) \
+preloads      := $(patsubst %,tests/bench/%.c,walker_oracle python_stacks null_interposer)
+benches       := $(patsubst tests/bench/%.c,$(B)/bench/%, \
+                 $(filter-out $(preloads),$(wildcard tests/bench/*.c))) \
+                 $(preloads:tests/bench/%.c=$(B)/bench/%.so) \
                  $(B)/bench/malloc_workload_nofp $(B)/bench/malloc_workload_fp
-# the same victims once more, linked to the driver: the door of programs built with -lcuda
-linked        := $(patsubst %.c,$(B)/victims/linked/%,$(notdir $(shell grep -lE 'victims/(doors|vmm)\.h"' $(victim_src))))
-static        := $(if $(wildcard $(CUDA_HOME)/lib/libcudart_static.a),$(B)/victims/static/real_runtime_lookups)
+# the same victims linked to the driver, as programs built with -lcuda are
+linked        := $(patsubst %.c,$(B)/victims/linked/%,$(notdir \
+                 $(shell grep -lE 'victims/(doors|vmm)\.h"' $(victim_src))))
+static        := $(if $(wildcard $(CUDA_HOME)/lib/libcudart_static.a), \
+                 $(B)/victims/static/real_runtime_lookups)
 tools         := $(patsubst tests/fault/%.c,$(B)/fault/%,$(wildcard tests/fault/*.c))
 torture       := $(B)/torture/program $(B)/torture/plugin.so
-sim           := $(if $(wildcard tests/sim/driver.c),$(B)/sim/libcuda.so.1) $(if $(wildcard tests/sim/runtime/runtime.c),$(B)/sim/libcudart.so.13 $(B)/sim/libcudart.so.12) \
-                 $(if $(wildcard tests/sim/nvml.c),$(foreach release,450 535 580,$(B)/sim/nvml-$(release)/libnvidia-ml.so.1))
+sim           := $(B)/sim/libcuda.so.1 $(B)/sim/libcudart.so.13 $(B)/sim/libcudart.so.12 \
+                 $(foreach release,450 535 580,$(B)/sim/nvml-$(release)/libnvidia-ml.so.1)
+# what the simulator shares with the product
+sim_shared    := $(wildcard interpose/abi/*.h) interpose/abi/hooks.def \
+                 $(wildcard tests/sim/*.h tests/sim/*.def)
 
 all: interpose analysis ## the library and the command
-interpose: $(B)/libcuflight.so ## libcuflight.so alone: needs nothing but a C compiler
-analysis: $(B)/cuflight ## the command alone
-tests: all unit $(sim) $(victims) $(linked) $(static) $(tools) $(torture) $(benches) ## everything that the checks run
-unit: $(unit_tests) ## the unit tests alone
+interpose: $(B)/libcuflight.so ## only libcuflight.so: needs nothing except a C compiler
+analysis: $(B)/cuflight ## only the command
+tests: all unit ## what checks run
+tests: $(sim) $(victims) $(linked) $(static) $(tools) $(torture) $(benches)
+unit: $(unit_tests) ## only the unit tests
 sim: $(sim) ## the simulated driver and runtime
 
 $(B)/export.map: interpose/export.map.in interpose/abi/hooks.def Makefile
@@ -68,7 +88,9 @@ $(B)/export.map: interpose/export.map.in interpose/abi/hooks.def Makefile
 	$(call say,GEN)$(CC) -E -P -x c -I. $< -o $@
 
 $(B)/libcuflight.so: $(core_obj) $(hook_obj) $(B)/export.map
-	$(call say,LINK)$(CC) $(LIBF) -shared $(LDFLAGS) -Wl,-z,defs,-z,now,-z,relro,-Bsymbolic-functions -Wl,--version-script=$(B)/export.map -Wl,-soname,libcuflight.so $(core_obj) $(hook_obj) -o $@
+	$(call say,LINK)$(CC) $(LIBF) -shared $(LDFLAGS) \
+		-Wl,-z,defs,-z,now,-z,relro,-Bsymbolic-functions -Wl,-soname,libcuflight.so \
+		-Wl,--version-script=$(B)/export.map $(core_obj) $(hook_obj) -o $@
 
 $(B)/cuflight: $(B)/obj/analysis/main.o $(B)/libanalysis.a
 	$(call say,LINK)$(CC) $(CMDF) $(LDFLAGS) $^ -o $@ $(CMD_LIBS)
@@ -85,99 +107,130 @@ $(B)/obj/interpose/%.o: interpose/%.c
 	$(call say,CC)$(CC) $(LIBF) $(CFLAGS) -c $< -o $@
 $(B)/obj/analysis/%.o: analysis/%.c
 	@mkdir -p $(@D)
-	$(call say,CC)$(CC) $(CMDF) -DCUFLIGHT_VERSION='"$(VERSION)"' -DCUFLIGHT_PREFIX='"$(PREFIX)"' $(CFLAGS) -c $< -o $@
+	$(call say,CC)$(CC) $(CMDF) -DCUFLIGHT_VERSION='"$(VERSION)"' \
+		-DCUFLIGHT_PREFIX='"$(PREFIX)"' $(CFLAGS) -c $< -o $@
 
-# A unit test of interpose/ links the recorder without its hooks, which would interpose the test's malloc. A test of hooks/cuda
-# adds the driver's functions. A test of analysis/ links all of it but main(). A test of both sides reads what it has written.
+# A unit test of interpose/ links the recorder without its hooks, which would interpose the test's
+# malloc. A test of hooks/cuda adds the driver's functions. A test of analysis/ links all of it
+# except main(). A test of both sides reads what it has written.
 $(B)/unit/interpose/%: tests/unit/interpose/%.c $(B)/libcore.a
 	@mkdir -p $(@D)
-	$(call say,TEST)$(CC) $(BASE) -fno-builtin-malloc $(CFLAGS) $< $(B)/libcore.a -o $@ -lcmocka -lpthread -ldl
+	$(call say,TEST)$(CC) $(BASE) -fno-builtin-malloc $(CFLAGS) $< $(B)/libcore.a -o $@ \
+		-lcmocka -lpthread -ldl
 $(B)/unit/interpose/hooks/cuda/%: tests/unit/interpose/hooks/cuda/%.c $(B)/libcalls.a $(B)/libcore.a
 	@mkdir -p $(@D)
-	$(call say,TEST)$(CC) $(BASE) $(CFLAGS) $< $(B)/libcalls.a $(B)/libcore.a -o $@ -lcmocka -lpthread -ldl
+	$(call say,TEST)$(CC) $(BASE) $(CFLAGS) $< $(B)/libcalls.a $(B)/libcore.a -o $@ \
+		-lcmocka -lpthread -ldl
 $(B)/unit/both_sides/%: tests/unit/both_sides/%.c $(B)/libcore.a $(B)/libanalysis.a
 	@mkdir -p $(@D)
-	$(call say,TEST)$(CC) $(BASE) -fno-builtin-malloc $(CFLAGS) $< $(B)/libcore.a $(B)/libanalysis.a -o $@ -lcmocka $(CMD_LIBS) -lpthread -ldl
+	$(call say,TEST)$(CC) $(BASE) -fno-builtin-malloc $(CFLAGS) $< $(B)/libcore.a \
+		$(B)/libanalysis.a -o $@ -lcmocka $(CMD_LIBS) -lpthread -ldl
 $(B)/unit/analysis/%: tests/unit/analysis/%.c $(B)/libanalysis.a
 	@mkdir -p $(@D)
 	$(call say,TEST)$(CC) $(BASE) $(CFLAGS) $< $(B)/libanalysis.a -o $@ -lcmocka $(CMD_LIBS)
 
-$(B)/sim/libcuda.so.1: $(wildcard tests/sim/driver*.c) tests/sim/settings.c $(wildcard tests/sim/*.h tests/sim/*.def) interpose/abi/hooks.def interpose/abi/cuda_types.h
+SHAREDF := -fPIC -fvisibility=hidden -shared
+$(B)/sim/libcuda.so.1: $(wildcard tests/sim/driver*.c) tests/sim/settings.c $(sim_shared)
 	@mkdir -p $(@D)
-	$(call say,SIM)$(CC) $(filter-out -MMD -MP,$(BASE)) -fPIC -fvisibility=hidden -shared -Wl,-soname,libcuda.so.1 $(filter %.c,$^) -o $@ -lpthread && ln -sf libcuda.so.1 $(@D)/libcuda.so
-# as a driver of that release has it; scripts/simcuda puts one of them into the path
-$(B)/sim/nvml-%/libnvidia-ml.so.1: tests/sim/nvml.c tests/sim/driver_device.c tests/sim/settings.c tests/sim/driver.h $(wildcard interpose/abi/*.h) interpose/abi/hooks.def
+	$(call say,SIM)$(CC) $(PLAIN) $(SHAREDF) -Wl,-soname,libcuda.so.1 $(filter %.c,$^) -o $@ \
+		-lpthread && ln -sf libcuda.so.1 $(@D)/libcuda.so
+# NVML as in a driver of that release; scripts/simcuda chooses one
+nvml_src := $(patsubst %,tests/sim/%.c,nvml driver_device settings)
+$(B)/sim/nvml-%/libnvidia-ml.so.1: $(nvml_src) $(sim_shared)
 	@mkdir -p $(@D)
-	$(call say,SIM)$(CC) $(filter-out -MMD -MP,$(BASE)) -DNVML_ERA=$* -fPIC -fvisibility=hidden -shared -Wl,-soname,libnvidia-ml.so.1 $(filter %.c,$^) -o $@ -lpthread
-$(B)/sim/libcudart.so.%: $(wildcard tests/sim/runtime/*.c tests/sim/runtime/*.h tests/sim/runtime/*.def tests/sim/*.h tests/sim/*.def) interpose/abi/hooks.def interpose/abi/cuda_types.h $(wildcard tests/sim/runtime/runtime.map.in)
+	$(call say,SIM)$(CC) $(PLAIN) $(SHAREDF) -DNVML_ERA=$* -Wl,-soname,libnvidia-ml.so.1 \
+		$(filter %.c,$^) -o $@ -lpthread
+$(B)/sim/libcudart.so.%: $(wildcard tests/sim/runtime/*) $(sim_shared)
 	@mkdir -p $(@D)
-	$(call say,SIM)sed 's/@SONAME@/libcudart.so.$*/' tests/sim/runtime/runtime.map.in > $@.map && $(CC) $(filter-out -MMD -MP,$(BASE)) -DCUDART_MAJOR=$* -fPIC -fvisibility=hidden -shared -Wl,-soname,libcudart.so.$* -Wl,--version-script=$@.map $(filter %.c,$^) -o $@ -ldl -lpthread
+	$(call say,SIM)sed 's/@SONAME@/libcudart.so.$*/' tests/sim/runtime/runtime.map.in \
+		> $@.map && \
+		$(CC) $(PLAIN) $(SHAREDF) -DCUDART_MAJOR=$* -Wl,-soname,libcudart.so.$* \
+		-Wl,--version-script=$@.map $(filter %.c,$^) -o $@ -ldl -lpthread
 
-VICTIMF = $(filter-out -MMD -MP -fsanitize=%,$(BASE)) -O1 -fno-builtin -fno-inline -fno-optimize-sibling-calls $(CFLAGS)
+VICTIMF = $(filter-out -fsanitize=%,$(PLAIN)) -O1 -fno-builtin -fno-inline \
+          -fno-optimize-sibling-calls $(CFLAGS)
 VICTIM_LIBS_runtime_linked := -L$(B)/sim -l:libcudart.so.13
 $(B)/victims/runtime_linked: $(B)/sim/libcudart.so.13
-# PyTorch's two libraries, as far as memory goes
+# the parts of PyTorch's two libraries that handle memory
 $(B)/victims/torch/libc10.so: tests/victims/torch/c10.c $(wildcard tests/victims/torch/*.h)
 	@mkdir -p $(@D)
-	$(call say,VICTIM)$(CC) $(VICTIMF) -fPIC -fvisibility=hidden -shared -Wl,-soname,libc10.so $< -o $@
-$(B)/victims/torch/libc10_cuda.so: tests/victims/torch/c10_cuda.c $(wildcard tests/victims/torch/*.h) $(B)/victims/torch/libc10.so
+	$(call say,VICTIM)$(CC) $(VICTIMF) $(SHAREDF) -Wl,-soname,libc10.so $< -o $@
+$(B)/victims/torch/libc10_cuda.so: tests/victims/torch/c10_cuda.c \
+		$(wildcard tests/victims/torch/*.h) $(B)/victims/torch/libc10.so
 	@mkdir -p $(@D)
-	$(call say,VICTIM)$(CC) $(filter-out -O1 -fno-inline,$(VICTIMF)) -fPIC -fvisibility=hidden -shared -Wl,-soname,libc10_cuda.so $< -o $@ -L$(@D) -l:libc10.so -Wl,-rpath,'$$ORIGIN'
-# a communicator and handles that take device memory; ggml's buffers
-$(B)/victims/torch/libhandles.so $(B)/victims/torch/libggml-base.so: $(B)/victims/torch/lib%.so: $(wildcard tests/victims/torch/*.[ch])
+	$(call say,VICTIM)$(CC) $(filter-out -O1 -fno-inline,$(VICTIMF)) $(SHAREDF) \
+		-Wl,-soname,libc10_cuda.so $< -o $@ -L$(@D) -l:libc10.so -Wl,-rpath,'$$ORIGIN'
+# a communicator and handles that allocate device memory; ggml's buffers
+small_libraries := $(B)/victims/torch/libhandles.so $(B)/victims/torch/libggml-base.so
+$(small_libraries): $(B)/victims/torch/lib%.so: $(wildcard tests/victims/torch/*.[ch])
 	@mkdir -p $(@D)
-	$(call say,VICTIM)$(CC) $(VICTIMF) -fPIC -fvisibility=hidden -shared -Wl,-soname,$(@F) tests/victims/torch/$(firstword $(subst -, ,$*)).c -o $@
+	$(call say,VICTIM)$(CC) $(VICTIMF) $(SHAREDF) -Wl,-soname,$(@F) \
+		tests/victims/torch/$(firstword $(subst -, ,$*)).c -o $@
 $(B)/victims/ggml_buffers $(B)/victims/linked/ggml_buffers: $(B)/victims/torch/libggml-base.so
 $(B)/victims/torch_allocator $(B)/victims/linked/torch_allocator: $(B)/victims/torch/libhandles.so
-$(B)/victims/torch_allocator $(B)/victims/linked/torch_allocator $(B)/victims/cause_fixture: $(B)/victims/torch/libc10_cuda.so
+$(B)/victims/torch_allocator $(B)/victims/linked/torch_allocator $(B)/victims/cause_fixture: \
+		$(B)/victims/torch/libc10_cuda.so
 vpath %.c $(victim_rooms:%=tests/victims/%)
 $(B)/victims/linked/%: %.c $(victim_heads) $(B)/sim/libcuda.so.1
 	@mkdir -p $(@D)
-	$(call say,VICTIM)$(CC) $(VICTIMF) -DDOOR_LINKED $< -o $@ -L$(B)/sim -l:libcuda.so.1 -ldl -lpthread
+	$(call say,VICTIM)$(CC) $(VICTIMF) -DDOOR_LINKED $< -o $@ -L$(B)/sim -l:libcuda.so.1 \
+		-ldl -lpthread
 $(B)/victims/static/%: %.c $(CUDA_HOME)/lib/libcudart_static.a
 	@mkdir -p $(@D)
 	$(call say,VICTIM)$(CC) $(VICTIMF) -DRUNTIME_STATIC $^ -o $@ -ldl -lpthread -lrt
 $(B)/victims/cause_fixture: $(wildcard tests/victims/causes/*.[ch]) $(victim_heads)
 	@mkdir -p $(@D)
 	$(call say,VICTIM)$(CC) $(VICTIMF) $(filter %.c,$^) -o $@ -ldl -lpthread
-# -fno-builtin: the compiler must not remove a malloc and free pair; -rdynamic is not needed, symbols come from .symtab
+# -fno-builtin: the compiler must not remove a pair of malloc and free. Symbols come from .symtab,
+# so -rdynamic is not needed.
 $(B)/victims/%: %.c $(victim_heads)
 	@mkdir -p $(@D)
 	$(call say,VICTIM)$(CC) $(VICTIMF) $< -o $@ $(VICTIM_LIBS_$*) -ldl -lpthread
 $(B)/bench/%: tests/bench/%.c
 	@mkdir -p $(@D)
-	$(call say,BENCH)$(CC) $(filter-out -MMD -MP,$(BASE)) -fno-builtin $(CFLAGS) $< $(filter %.a,$^) -o $@ $(if $(filter %/libanalysis.a,$^),$(CMD_LIBS)) -ldl -lpthread -lm
+	$(call say,BENCH)$(CC) $(PLAIN) -fno-builtin $(CFLAGS) $< $(filter %.a,$^) -o $@ \
+		$(if $(filter %/libanalysis.a,$^),$(CMD_LIBS)) -ldl -lpthread -lm
 $(B)/bench/unwinder_cost $(B)/bench/live_verdict: $(B)/libcore.a
-$(B)/bench/malloc_workload_fp $(B)/bench/malloc_workload_nofp: $(B)/bench/malloc_workload_%: tests/bench/malloc_workload.c
+workloads := $(B)/bench/malloc_workload_fp $(B)/bench/malloc_workload_nofp
+$(workloads): $(B)/bench/malloc_workload_%: tests/bench/malloc_workload.c
 	@mkdir -p $(@D)
-	$(call say,BENCH)$(CC) $(filter-out -MMD -MP -fsanitize=% -fno-omit-frame-pointer,$(BASE)) $(if $(filter fp,$*),-fno-omit-frame-pointer,-fomit-frame-pointer) -fno-builtin $(CFLAGS) $< -o $@ -lpthread
+	$(call say,BENCH)$(CC) $(filter-out -fsanitize=% -fno-omit-frame-pointer,$(PLAIN)) \
+		$(if $(filter fp,$*),-fno-omit-frame-pointer,-fomit-frame-pointer) \
+		-fno-builtin $(CFLAGS) $< -o $@ -lpthread
 $(B)/bench/null_interposer.so: tests/bench/null_interposer.c
 	@mkdir -p $(@D)
 	$(call say,BENCH)$(CC) $(filter-out -MMD -MP,$(LIBF)) $(CFLAGS) -shared $< -o $@
 $(B)/bench/reader_throughput: $(B)/libanalysis.a
-# loaded into real programs: compares the walker's stacks with libunwind's (preloaded), tells what Python frames cost (scripts/bench python)
-$(B)/bench/walker_oracle.so $(B)/bench/python_stacks.so: $(B)/bench/%.so: tests/bench/%.c $(B)/libcore.a
+# Loaded into real programs. The first one compares the walker's stacks with libunwind's, the second
+# one measures what Python frames cost (scripts/bench python).
+probes := $(B)/bench/walker_oracle.so $(B)/bench/python_stacks.so
+$(probes): $(B)/bench/%.so: tests/bench/%.c $(B)/libcore.a
 	@mkdir -p $(@D)
-	$(call say,BENCH)$(CC) $(filter-out -MMD -MP,$(LIBF)) $(CFLAGS) -shared $< $(B)/libcore.a -o $@ -ldl -lpthread
+	$(call say,BENCH)$(CC) $(filter-out -MMD -MP,$(LIBF)) $(CFLAGS) -shared $< $(B)/libcore.a \
+		-o $@ -ldl -lpthread
 # -fno-builtin: the compiler must not remove a pair of malloc and free
-$(B)/torture/program: tests/torture/program.c tests/torture/blocks.c tests/torture/blocks.h tests/victims/host/host_ways.h interpose/abi/cuda_types.h
+$(B)/torture/program: tests/torture/program.c tests/torture/blocks.c tests/torture/blocks.h \
+		tests/victims/host/host_ways.h interpose/abi/cuda_types.h
 	@mkdir -p $(@D)
 	$(call say,TORTURE)$(CC) $(VICTIMF) $(filter %.c,$^) -o $@ -ldl -lpthread
 $(B)/torture/plugin.so: tests/torture/plugin.c
 	@mkdir -p $(@D)
 	$(call say,TORTURE)$(CC) $(VICTIMF) -fPIC -shared $< -o $@
-# tools of the fault runs may read recordings, so they link what the command is made of
+# tools of the fault runs may read recordings, so they link the analysis
 $(B)/fault/%: tests/fault/%.c $(B)/libanalysis.a $(victim_heads)
 	@mkdir -p $(@D)
-	$(call say,FAULT)$(CC) $(filter-out -MMD -MP,$(BASE)) $(CFLAGS) $< $(B)/libanalysis.a -o $@ $(CMD_LIBS)
+	$(call say,FAULT)$(CC) $(PLAIN) $(CFLAGS) $< $(B)/libanalysis.a -o $@ $(CMD_LIBS)
 
-# every kind runs, also after a failed one; the closing line sums them. SANITIZERS=1 adds sanitizers and valgrind.
+# A failed kind does not stop the others. The last line is their sum. SANITIZERS=1 adds sanitizers
+# and valgrind.
 check: tests ## all checks; the last line is "N passed, N failed, N skipped"
 	@rm -rf $(B)/results $(B)/*/results
 	@for kind in $(KINDS); do scripts/check $$kind $(B) || :; done
-	@for kind in $(SANITIZED); do $(MAKE) -s -j$$(nproc) --no-print-directory check-$$kind || :; done
+	@for kind in $(SANITIZED); do \
+		$(MAKE) -s -j$$(nproc) --no-print-directory check-$$kind || :; \
+	done
 	@scripts/tally $(results)
-check-unit: unit ## unit tests of core and analysis
+check-unit: unit ## unit tests of the recorder and the analysis
 	@scripts/check unit $(B)
 check-e2e: tests ## victims under cuflight, on the simulated device
 	@scripts/check e2e $(B)
@@ -188,39 +241,41 @@ check-fault: tests ## failing system calls, kills, full disks
 check-torture: tests ## random programs, native and recorded, for a minute
 	@scripts/check torture $(B)
 torture: tests ## the same for TORTURE_SECONDS=600, from TORTURE_SEED
-	@tests/torture/run.py $(B) --seconds $${TORTURE_SECONDS:-600} $(if $(TORTURE_SEED),--seed $(TORTURE_SEED))
-check-gpu: tests ## the same victims on a real GPU; skipped with a reason where there is none
+	@tests/torture/run.py $(B) --seconds $${TORTURE_SECONDS:-600} \
+		$(if $(TORTURE_SEED),--seed $(TORTURE_SEED))
+check-gpu: tests ## the same victims on a real GPU; skipped where there is none
 	@scripts/check gpu $(B)
-check-suites: all ## test suites of allocators and C libraries, from source packages; minutes, so not among the checks
+check-suites: all ## test suites of allocators and C libraries (minutes, so not in check)
 	@CHECK_SECONDS=$${CHECK_SECONDS:-3000} scripts/check suites $(B)
-check-agents: all ## LangChain, LangGraph, AutoGen, CrewAI with a local model; needs scripts/setup frameworks
+check-agents: all ## LangChain, LangGraph, AutoGen, CrewAI; needs scripts/setup frameworks
 	@scripts/check frameworks $(B) agents
-check-frameworks: tests ## real PyTorch, llama.cpp, agents, CuPy, JAX, ...; what scripts/setup frameworks, clients and pytorch fetched, the rest is skipped
+check-frameworks: tests ## real PyTorch, llama.cpp, agents, CuPy, JAX, as far as setup fetched them
 	@scripts/check frameworks $(B)
 check-asan: ## unit tests, readers included, under AddressSanitizer
 	$(Q)$(MAKE) SAN=address check-unit
 check-ubsan: ## the same under UndefinedBehaviorSanitizer
 	$(Q)$(MAKE) SAN=undefined check-unit
-check-tsan: ## the same under ThreadSanitizer: the core's thread tests are the point
+check-tsan: ## the same under ThreadSanitizer, for the recorder's thread tests
 	$(Q)$(MAKE) SAN=thread check-unit
 check-valgrind: unit ## unit tests under valgrind's memcheck
 	@scripts/check valgrind $(B)
 fuzz: ## the reader under libFuzzer, FUZZ_SECONDS=60
 	@scripts/fuzz $(B) $${FUZZ_SECONDS:-60}
-lint: ## layers, sizes, headers alone, exports, NEEDED, tail jumps, shellcheck, generated files
+lint: ## rules that no compiler checks: layers, sizes, words, exports, shell, documents
 	@scripts/lint $(B)
-bench: tests ## budgets of tests/bench, each beside its peer
+bench: tests ## what recording costs, compared with native runs
 	@scripts/bench $(B)
-bench-host: tests ## the malloc path beside null, heaptrack, jemalloc and gperftools; QUICK=1
+bench-host: tests ## malloc compared with heaptrack, jemalloc and gperftools; QUICK=1
 	@tests/bench/host.py $(B)
-bench-causes: tests ## does the report name the cause: what is confused with what, 20 seeds each
+bench-causes: tests ## which causes the report confuses, 20 seeds each
 	@tests/bench/causes.py $(B)
-gen: analysis ## regenerate what is derived from the tables
+gen: analysis ## write the documents that come from the tables
 	@scripts/gen-docs $(B)
 format: ## clang-format on the lines changed since HEAD
 	$(Q)git diff -U0 --no-color HEAD -- '*.c' '*.h' | clang-format-diff -p1 -i
 
-put = $(if $(2),install -d $(DESTDIR)$(PREFIX)/$(3) && install -m $(1) $(2) $(DESTDIR)$(PREFIX)/$(3)/)
+into = $(DESTDIR)$(PREFIX)
+put = $(if $(2),install -d $(into)/$(3) && install -m $(1) $(2) $(into)/$(3)/)
 install: all ## into $(DESTDIR)$(PREFIX)
 	$(call put,755,$(B)/cuflight,bin)
 	$(call put,644,$(B)/libcuflight.so,lib)
@@ -229,15 +284,29 @@ install: all ## into $(DESTDIR)$(PREFIX)
 	$(call put,644,$(wildcard analysis/cmd/*.7),share/man/man7)
 	$(call put,644,$(wildcard analysis/view/*.schema.json),share/cuflight)
 	$(call put,644,$(wildcard analysis/cmd/cuflight.bash),share/bash-completion/completions)
-uninstall: ## remove what install put there
-	rm -f $(DESTDIR)$(PREFIX)/bin/cuflight $(DESTDIR)$(PREFIX)/lib/libcuflight.so $(DESTDIR)$(PREFIX)/include/cuflight.h $(DESTDIR)$(PREFIX)/share/man/man1/cuflight*.1 $(DESTDIR)$(PREFIX)/share/man/man7/cuflight*.7 $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cuflight.bash
-	rm -rf $(DESTDIR)$(PREFIX)/share/cuflight
-clean: ## remove $(O)/ but what was downloaded
-	rm -rf $(filter-out $(O)/cuda $(O)/cuda12 $(O)/nvtx% $(O)/wheels $(O)/frameworks $(O)/node_modules $(O)/package%,$(wildcard $(O)/*))
+uninstall: ## remove what install wrote
+	rm -f $(into)/bin/cuflight $(into)/lib/libcuflight.so $(into)/include/cuflight.h
+	rm -f $(into)/share/man/man1/cuflight*.1 $(into)/share/man/man7/cuflight*.7
+	rm -f $(into)/share/bash-completion/completions/cuflight.bash
+	rm -rf $(into)/share/cuflight
+downloaded = cuda cuda12 nvtx% wheels frameworks node_modules package%
+clean: ## remove $(O)/, except downloads
+	rm -rf $(filter-out $(downloaded:%=$(O)/%),$(wildcard $(O)/*))
 help: ## this list
-	@echo 'targets:'; awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' Makefile
-	@echo 'variables: V=1 commands shown; SAN=address|undefined|thread; CI=1 warnings are errors; SANITIZERS=1 check adds sanitizers and valgrind; FRAMEWORKS=yes check adds check-frameworks; O=build; PREFIX= DESTDIR= CC= CFLAGS=; CUDA_HOME= (tests against the real headers and runtime)'
+	@echo 'targets:'
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-17s %s\n", $$1, $$2 }' Makefile
+	@echo 'variables: O=build PREFIX= DESTDIR= CC= CFLAGS='
+	@echo '  V=1                            show commands'
+	@echo '  CI=1                           warnings are errors'
+	@echo '  SAN=address|undefined|thread   build with a sanitizer'
+	@echo '  SANITIZERS=1                   check adds sanitizers and valgrind'
+	@echo '  FRAMEWORKS=yes                 check adds check-frameworks'
+	@echo '  CUDA_HOME=                     test with the real headers and runtime'
 
--include $(core_obj:.o=.d) $(hook_obj:.o=.d) $(cmd_obj:.o=.d) $(B)/obj/analysis/main.d $(wildcard $(unit_tests:=.d))
-.PHONY: all interpose analysis tests unit sim check check-unit check-e2e check-golden check-fault check-torture torture check-gpu check-suites check-agents check-frameworks check-asan check-ubsan check-tsan check-valgrind fuzz lint bench bench-host bench-causes gen format install uninstall clean help
+-include $(core_obj:.o=.d) $(hook_obj:.o=.d) $(cmd_obj:.o=.d) $(B)/obj/analysis/main.d
+-include $(wildcard $(unit_tests:=.d))
+.PHONY: all interpose analysis tests unit sim check check-unit check-e2e check-golden check- \
+        fault check-torture torture check-gpu check-suites check-agents check-frameworks check- \
+        asan check-ubsan check-tsan check-valgrind fuzz lint bench bench-host bench-causes gen \
+        format install uninstall clean help
 .DELETE_ON_ERROR:

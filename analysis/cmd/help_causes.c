@@ -144,7 +144,7 @@ static bool is_same_kind(const struct cause_advice *a, const struct cause_advice
 	return !a->knob && !b->knob && !strncmp(a->words, b->words, strcspn(a->words, " ,:") + 1);
 }
 
-/* x with fewer figures: help prints that one. */
+/* A later row of the same kind has fewer figures: help prints that one. */
 static bool has_plainer_row(const char *id, const struct cause_advice *row, size_t after)
 {
 	struct cause_advice other;

@@ -34,8 +34,8 @@ static void print_choice(const char *path, size_t processes, bool whole_director
 }
 
 /*
- * The newest run in the directory of CUFLIGHT_OUTPUT, or in the current one. A run that is alone in
- * its directory is read as a whole. Returns 0, or prints why there is none and returns -1.
+ * The newest run in the directory of CUFLIGHT_OUTPUT, or in the current one. A directory without
+ * other recordings is read as a whole. Returns 0, or prints why there is none and returns -1.
  */
 static int find_newest(char *path, size_t bytes)
 {
