@@ -80,21 +80,30 @@ static bool has_range(unsigned kind)
 /* Sequence numbers as keys of a liveset, which refuses 0 and 1. */
 static uint64_t key_of(uint64_t number) { return number + 2; }
 
-enum { PAGES_MAX = 1 << 20 }; /* 2 TiB: no device has it, damage may say so */
+enum { PAGES_MAX = 1 << 20 }; /* 2 TiB: no device has it, a damaged recording may */
 
-static void own_pages(struct liveset *pages, uint64_t addr, uint64_t bytes, uint64_t seq)
+/*
+ * Who holds each 2 MiB page. budget: how many more pages may be written, so that a recording in
+ * which every event covers terabytes ends in time. An honest one of that size needs far fewer.
+ */
+struct page_owners { struct liveset pages; uint64_t budget; };
+
+static void own_pages(struct page_owners *owners, uint64_t addr, uint64_t bytes, uint64_t seq)
 {
-	uint64_t last = (addr + bytes - 1) / CUF_PAGE_BYTES;
-	if (!bytes || addr + bytes < addr || bytes / CUF_PAGE_BYTES + pages->count > PAGES_MAX)
+	uint64_t last = (addr + bytes - 1) / CUF_PAGE_BYTES, count = bytes / CUF_PAGE_BYTES;
+
+	if (!bytes || addr + bytes < addr || count + owners->pages.count > PAGES_MAX ||
+	    count > owners->budget)
 		return;
+	owners->budget -= count;
 	for (uint64_t page = addr / CUF_PAGE_BYTES; page <= last; page++) {
 		struct cuf_block owner = { .key = key_of(page), .seq = seq };
-		liveset_put(pages, &owner);
+		liveset_put(&owners->pages, &owner);
 	}
 }
 
 /* What was there before the first event that is still in the ring. */
-static void own_old_pages(const struct run_process *process, struct liveset *pages)
+static void own_old_pages(const struct run_process *process, struct page_owners *owners)
 {
 	uint64_t count = reader_count(process->reader, CUF_SEC_LEDGER);
 	for (uint64_t i = 0; i < count; i++) {
@@ -102,7 +111,7 @@ static void own_old_pages(const struct run_process *process, struct liveset *pag
 			*(const struct cuf_block *)reader_at(process->reader, CUF_SEC_LEDGER, i);
 		if (block.key && block.key != CUF_KEY_BUSY && block.kind < CUF_KIND_MAX &&
 		    has_range(block.kind) && block.seq < process->events->first_seq)
-			own_pages(pages, cuf_key_addr(block.key), block.bytes, block.seq);
+			own_pages(owners, cuf_key_addr(block.key), block.bytes, block.seq);
 	}
 	reader_drop(process->reader, CUF_SEC_LEDGER);
 }
@@ -110,26 +119,27 @@ static void own_old_pages(const struct run_process *process, struct liveset *pag
 static struct framework_marks *marks_new(const struct run_process *process)
 {
 	struct framework_marks *marks = xalloc_zeroed(1, sizeof *marks);
-	struct liveset pages;
+	/* 4 pages for each byte of the file, and 8 TiB in any case */
+	struct page_owners owners = { .budget = ((uint64_t)1 << 22) + 4 * process->reader->bytes };
 	struct event_merge merge;
 	struct cuf_event event;
 	liveset_init(&marks->held, 0);
-	liveset_init(&pages, 0);
-	own_old_pages(process, &pages);
+	liveset_init(&owners.pages, 0);
+	own_old_pages(process, &owners);
 	event_merge_begin(&merge, process->events, 0);
 	while (event_merge_next(&merge, &event)) {
 		const struct cuf_block *page;
 		if (event.op != CUF_OP_ALLOC)
 			continue;
 		if (has_range(event.kind)) {
-			own_pages(&pages, event.addr, event.bytes, event.seq);
+			own_pages(&owners, event.addr, event.bytes, event.seq);
 		} else if (event.kind == CUF_KIND_FRAMEWORK &&
-			   (page = liveset_find(&pages, key_of(event.addr / CUF_PAGE_BYTES)))) {
+			   (page = liveset_find(&owners.pages, key_of(event.addr / CUF_PAGE_BYTES)))) {
 			struct cuf_block held = { .key = key_of(page->seq) };
 			liveset_put(&marks->held, &held);
 		}
 	}
-	liveset_fini(&pages);
+	liveset_fini(&owners.pages);
 	return marks;
 }
 

@@ -176,7 +176,7 @@ static void set_slots(struct evidence *evidence)
 
 	if (!known(slots))
 		return;
-	for_all = slots >= 2 && known(request) && request % slots == 0 &&
+	for_all = slots >= 2 && known(request) && request && request % slots == 0 &&
 		  !evidence_holds(evidence, SIGNAL_family_next);
 	evidence_set(evidence, SIGNAL_per_slot, for_all);
 	evidence_show(evidence, SIGNAL_per_slot, evidence->incident->seq);

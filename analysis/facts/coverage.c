@@ -50,11 +50,16 @@ struct sentences {
 	size_t count, room;
 };
 
+/* More names than any process resolves. A recording may have a new one in every record. */
+enum { NAMES_MAX = 1000 };
+
 static void add_once(struct list *list, const char *text)
 {
 	for (size_t i = 0; i < list->count; i++)
 		if (!strcmp(list->items[i], text))
 			return;
+	if (list->count == NAMES_MAX)
+		return;
 	xalloc_grow(&list->items, list->count, &list->room, sizeof *list->items);
 	list->items[list->count++] = text;
 }

@@ -387,13 +387,16 @@ static struct fact_host host_of(struct build *build, uint32_t process)
 
 struct fact_layer host_layer_at(const struct build *build, uint32_t process, uint64_t time_ns)
 {
+	struct fact_layer layer = { CUF_UNKNOWN, "" };
+	struct arena *arena = arena_new(); /* called for every incident: what it reads is not kept */
 	size_t count;
 	const struct fact_allocator *allocator = allocator_stats_of(
-		&build->run->processes[process].meta, time_ns, build->arena, &count);
+		&build->run->processes[process].meta, time_ns, arena, &count);
 
-	if (!count || allocator->role != ALLOCATOR_PROCESS)
-		return (struct fact_layer){ CUF_UNKNOWN, "" };
-	return allocator->largest_free;
+	if (count && allocator->role == ALLOCATOR_PROCESS)
+		layer = allocator->largest_free;
+	arena_free(arena);
+	return layer;
 }
 
 void build_host(struct build *build)

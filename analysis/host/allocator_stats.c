@@ -201,19 +201,8 @@ static int by_role(const void *x, const void *y)
 					 : strcmp(left->object, right->object);
 }
 
-static bool same_value(const char *a, const char *b, const char *key)
-{
-	size_t a_bytes = 0, b_bytes = 0;
-	const char *x = key_value(a, key, &a_bytes), *y = key_value(b, key, &b_bytes);
-	return a_bytes == b_bytes && (!x || !y || !memcmp(x, y, a_bytes));
-}
-
-static bool same_allocator(const struct fact_meta_text *left, const struct fact_meta_text *right)
-{
-	return same_value(left->text, right->text, "name") &&
-	       same_value(left->text, right->text, "role") &&
-	       same_value(left->text, right->text, "object");
-}
+/* No process has that many allocators. A recording may have a text of another one in every record. */
+enum { ALLOCATORS_MAX = 64 };
 
 /* Later texts of the same allocator take the place of earlier ones. */
 struct fact_allocator *allocator_stats_of(const struct meta *meta, uint64_t time_ns,
@@ -228,8 +217,10 @@ struct fact_allocator *allocator_stats_of(const struct meta *meta, uint64_t time
 		size_t at = 0;
 		if (text->type != CUF_META_ALLOCATOR || !in_time(text, time_ns))
 			continue;
-		while (at < *count && !same_allocator(texts[at], text))
+		while (at < *count && texts[at]->allocator != text->allocator)
 			at++;
+		if (at == ALLOCATORS_MAX)
+			continue;
 		if (at == *count) {
 			xalloc_grow(&texts, *count, &room, sizeof *texts);
 			++*count;

@@ -59,6 +59,7 @@ struct fact_meta_text {
 	uint64_t number;
 	uint64_t time_ns;
 	const char *text;
+	uint64_t allocator; /* of an allocator's text: a hash of which one it is; else 0 */
 };
 
 /* The module that had this address at this time (CUF_UNKNOWN: any time); NULL: none. */

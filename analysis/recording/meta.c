@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/base/key_values.h"
 #include "analysis/base/numbers.h"
 
 enum { HOOK_ID_MAX = 4096 };
@@ -73,6 +74,22 @@ static void take_tenants(struct walk *walk, const struct cuf_meta *record)
 	to->time_ns = reader_realtime(walk->reader, record->time_ns);
 }
 
+/* FNV-1a over the values that tell one allocator from another (Fowler, Noll, Vo). */
+static uint64_t allocator_hash(const char *text)
+{
+	static const char *const keys[] = { "name", "role", "object" };
+	uint64_t hash = 0xcbf29ce484222325;
+
+	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+		size_t bytes = 0;
+		const char *value = key_value(text, keys[i], &bytes);
+		for (size_t at = 0; value && at < bytes; at++)
+			hash = (hash ^ (unsigned char)value[at]) * 0x100000001b3;
+		hash = (hash ^ '\n') * 0x100000001b3; /* "ab" "c" is not "a" "bc" */
+	}
+	return hash;
+}
+
 static void take_text(struct walk *walk, const struct cuf_meta *record)
 {
 	struct meta *meta = walk->meta;
@@ -94,7 +111,8 @@ static void take_text(struct walk *walk, const struct cuf_meta *record)
 	xalloc_grow(&meta->texts, meta->text_count, &walk->text_room, sizeof *meta->texts);
 	meta->texts[meta->text_count++] =
 		(struct fact_meta_text){ record->type, record->number,
-					 reader_realtime(walk->reader, record->time_ns), text };
+					 reader_realtime(walk->reader, record->time_ns), text,
+					 record->type == CUF_META_ALLOCATOR ? allocator_hash(text) : 0 };
 }
 
 static void take_record(struct walk *walk, const struct cuf_meta *record)

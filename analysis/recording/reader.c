@@ -229,6 +229,9 @@ void reader_close(struct reader *reader)
 	free(reader);
 }
 
+/* The recorder keeps at most 256 native frames and merges Python's into them. A damaged one may have 65,535. */
+enum { STACK_DEPTH_MAX = 1024 };
+
 const uint64_t *reader_stack(const struct reader *reader, uint32_t id, uint32_t *depth,
 			     uint8_t *stop)
 {
@@ -243,7 +246,7 @@ const uint64_t *reader_stack(const struct reader *reader, uint32_t id, uint32_t 
 	if (!stack.depth || !stack.hash || frames->stride != sizeof(uint64_t) ||
 	    (uint64_t)stack.first + stack.depth > frames->count)
 		return NULL;
-	*depth = stack.depth;
+	*depth = stack.depth < STACK_DEPTH_MAX ? stack.depth : STACK_DEPTH_MAX;
 	*stop = stack.stop < CUF_STOP_MAX ? stack.stop : CUF_STOP_END;
 	return (const uint64_t *)(const void *)frames->at + stack.first;
 }

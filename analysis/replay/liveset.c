@@ -3,11 +3,23 @@
 #include "analysis/replay/liveset.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
 #include "analysis/base/xalloc.h"
+
+/*
+ * Honest addresses never make a run of occupied slots this long at three quarters of fill. A
+ * recording that was made to collide does: then the hash gets a secret. It is not secret from the
+ * start, so that honest sets are walked in the same order every time.
+ */
+enum { RUN_MAX = 1024 };
 
 static size_t home_of(const struct liveset *set, uint64_t key)
 {
-	uint64_t h = (key ^ key >> 31) * 0x9E3779B97F4A7C15ull;
+	uint64_t h = (key ^ key >> 31 ^ set->secret) * 0x9E3779B97F4A7C15ull;
+
+	if (set->secret)
+		h = (h ^ h >> 29) * (set->secret | 1);
 	return (size_t)(h ^ h >> 32) & (set->room - 1);
 }
 
@@ -33,11 +45,23 @@ static size_t slot_of(const struct liveset *set, uint64_t key)
 	return i;
 }
 
-static void grow(struct liveset *set)
+/* 16 random bytes that the kernel gave this process. Never 0. */
+static uint64_t draw_secret(void)
+{
+	uint64_t secret;
+
+	memcpy(&secret, (const void *)getauxval(AT_RANDOM), sizeof secret);
+	return secret ? secret : 1;
+}
+
+/* Puts every block into a new table of at least this many. */
+static void rebuild(struct liveset *set, size_t expected, uint64_t secret)
 {
 	struct liveset old = *set;
-	liveset_init(set, old.room + old.room / 2);
+
+	liveset_init(set, expected);
 	set->count = old.count;
+	set->secret = secret;
 	for (size_t i = 0; i < old.room; i++)
 		if (old.slots[i].key)
 			set->slots[slot_of(set, old.slots[i].key)] = old.slots[i];
@@ -51,8 +75,12 @@ bool liveset_put(struct liveset *set, const struct cuf_block *block)
 	if (!block->key || block->key == CUF_KEY_BUSY)
 		return false;
 	if ((set->count + 1) * 4 > set->room * 3)
-		grow(set);
+		rebuild(set, set->room + set->room / 2, set->secret);
 	i = slot_of(set, block->key);
+	if (!set->secret && ((i - home_of(set, block->key)) & (set->room - 1)) > RUN_MAX) {
+		rebuild(set, set->count, draw_secret());
+		i = slot_of(set, block->key);
+	}
 	fresh = !set->slots[i].key;
 	set->count += fresh;
 	set->slots[i] = *block;

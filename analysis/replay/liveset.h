@@ -11,7 +11,11 @@
 #include <stddef.h>
 #include "interpose/abi/format.h"
 
-struct liveset { struct cuf_block *slots; size_t room, count; };
+struct liveset {
+	struct cuf_block *slots;
+	size_t room, count;
+	uint64_t secret; /* 0, unless keys were chosen to collide: then the hash is secret */
+};
 
 void liveset_init(struct liveset *set, size_t expected); /* room for so many without growing */
 void liveset_fini(struct liveset *set);

@@ -13,14 +13,14 @@
 #include "analysis/view/frames.h"
 
 static const struct fact_meta_text texts[] = {
-	{ CUF_META_CODE, 7, 0, "Server.serve\n/srv/app/server.py\n40\n" },
-	{ CUF_META_CODE, 3, 0, "forward\n/usr/lib/python3/dist-packages/torch/nn/x.py\n1190\n" },
-	{ CUF_META_NOTE, 7, 0, "not a name\n\n" },
-	{ CUF_META_CODE, 9, 0, "<module>\n<string>\n1\n" },
-	{ CUF_META_CODE, 100, 0, "" },
-	{ CUF_META_CODE, 101, 0, "cut" },
-	{ CUF_META_CODE, 102, 0, "\n\n\n\n" },
-	{ CUF_META_CODE, 103, 0, "f\nfile\n-12x\n" },
+	{ CUF_META_CODE, 7, 0, "Server.serve\n/srv/app/server.py\n40\n", 0 },
+	{ CUF_META_CODE, 3, 0, "forward\n/usr/lib/python3/dist-packages/torch/nn/x.py\n1190\n", 0 },
+	{ CUF_META_NOTE, 7, 0, "not a name\n\n", 0 },
+	{ CUF_META_CODE, 9, 0, "<module>\n<string>\n1\n", 0 },
+	{ CUF_META_CODE, 100, 0, "", 0 },
+	{ CUF_META_CODE, 101, 0, "cut", 0 },
+	{ CUF_META_CODE, 102, 0, "\n\n\n\n", 0 },
+	{ CUF_META_CODE, 103, 0, "f\nfile\n-12x\n", 0 },
 };
 static struct fact_process process = { .texts = texts, .text_count = sizeof texts / sizeof *texts };
 
