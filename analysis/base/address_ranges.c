@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include "analysis/base/numbers.h"
 
-/* Real nesting is shallow; a made-up file could nest every range in every other and make each look-up linear. */
+/* Real nesting is shallow. In a hostile file every range could be inside every other, which would
+ * make each look-up linear. */
 #define NESTING_MAX 64
 
 void address_ranges_add(struct address_ranges *ranges, uint64_t start, uint64_t end, uint64_t value)
@@ -14,14 +15,14 @@ void address_ranges_add(struct address_ranges *ranges, uint64_t start, uint64_t 
 	if (start >= end || ranges->count >= UINT32_MAX - 1)
 		return;
 	if (ranges->count == ranges->capacity) {
-		ranges->capacity = ranges->capacity ? 2 * ranges->capacity : 64;
+		ranges->capacity = 2 * ranges->capacity + 64;
 		ranges->list = xrealloc(ranges->list, ranges->capacity * sizeof *ranges->list);
 	}
 	ranges->list[ranges->count++] =
 		(struct address_range){ .start = start, .end = end, .value = value };
 }
 
-/* The value as last resort: qsort is not stable, and answers must not depend on its mood. */
+/* Compares the value last: qsort is not stable, and results must be reproducible. */
 static int compare(const void *a, const void *b)
 {
 	const struct address_range *left = a, *right = b;
@@ -33,6 +34,8 @@ static int compare(const void *a, const void *b)
 	return compare_numbers(left->value, right->value);
 }
 
+/* Links each range to the nearest earlier one that it starts in. All candidates for that are on the
+ * chain of the range before it, so the links cost amortised constant time. */
 void address_ranges_sort(struct address_ranges *ranges)
 {
 	struct address_range *list = ranges->list;
@@ -62,7 +65,7 @@ const struct address_range *address_ranges_find(const struct address_ranges *ran
 		else
 			high = middle;
 	}
-	at = (uint32_t)low; /* index + 1 of the last that starts at or before the address */
+	at = (uint32_t)low; /* index + 1 of the last range that starts at or before the address */
 	for (unsigned steps = 0; at && steps < NESTING_MAX; steps++) {
 		if (address < ranges->list[at - 1].end)
 			return &ranges->list[at - 1];

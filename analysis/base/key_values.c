@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads key=value lines. */
+/* Searches line by line. The texts have a few hundred bytes, so no index is worth its cost. */
 #include "analysis/base/key_values.h"
 
 #include <stdlib.h>
@@ -25,6 +25,7 @@ const char *key_value(const char *text, const char *key, size_t *bytes)
 	return NULL;
 }
 
+/* Digits only: strtoull alone would accept a sign, blanks and what follows them. */
 uint64_t key_number(const char *text, const char *key)
 {
 	size_t bytes;
@@ -39,6 +40,7 @@ bool key_is(const char *text, const char *key, const char *value)
 	return found && bytes == strlen(value) && !memcmp(found, value, bytes);
 }
 
+/* Skips lines of the family that are malformed; a later line may be fine. */
 bool key_next_class(const char **at, const char *family, struct key_class *out)
 {
 	size_t length = strlen(family);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * "key=value" lines, as the recorder writes facts into META (abi/FORMAT.md). Contract: the text is hostile and is only
- * read; a key is found at the beginning of a line; CUF_UNKNOWN for what is absent or no number.
+ * "key=value" lines, the form in which the recorder writes facts into META (abi/FORMAT.md).
+ *
+ * Contract: the text is hostile and only read. A key is matched at the beginning of a line.
+ * CUF_UNKNOWN is returned for a key that is absent or whose value is no number.
  */
 #ifndef ANALYSIS_BASE_KEY_VALUES_H
 #define ANALYSIS_BASE_KEY_VALUES_H
@@ -15,8 +17,11 @@ const char *key_value(const char *text, const char *key, size_t *bytes);
 uint64_t key_number(const char *text, const char *key);
 bool key_is(const char *text, const char *key, const char *value);
 
-/* The lines "FAMILY.CLASS=FIRST,SECOND", one after another: false when there is none after *at (start with the text). */
-struct key_class { uint64_t class, first, second; };
+/* Iterates over the lines "FAMILY.CLASS=FIRST,SECOND". Start with *at = text; false when there is
+ * no further line. */
+struct key_class {
+	uint64_t class, first, second;
+};
 bool key_next_class(const char **at, const char *family, struct key_class *out);
 
 #endif

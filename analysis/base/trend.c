@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Slopes, shapes and steps of short series. */
+/* Statistics of at most 64 points: every pair is affordable, so nothing here is incremental. */
 #include "analysis/base/trend.h"
 
 #include <math.h>
@@ -11,7 +11,8 @@ const char *const shape_names[SHAPE_MAX] = {
 	"", "linear", "geometric", "quadratic", "plateau"
 };
 
-/* The value that sorting would put at `rank`, by partitions: all before it are no larger afterwards, all behind no smaller. */
+/* The value that sorting would put at `rank` (quickselect). Afterwards no value before it is larger
+ * and no value behind it is smaller. */
 static double ranked(double *values, size_t count, size_t rank)
 {
 	size_t first = 0, last = count - 1;
@@ -39,9 +40,11 @@ static double ranked(double *values, size_t count, size_t rank)
 
 static bool is_whole(double difference) { return fabs(difference - round(difference)) < 1e-6; }
 
+/* The median of the slopes of all pairs. The interval is that of the ranks that Kendall's statistic
+ * reaches in 95 of 100 random orders. whole: only pairs a whole number of x apart. */
 static struct trend_slope slope_of(const double *x, const double *y, size_t count, bool whole)
 {
-	static const struct trend_slope unknown = { NAN, NAN, NAN };
+	struct trend_slope slope = { NAN, NAN, NAN };
 	double slopes[TREND_MAX * (TREND_MAX - 1) / 2], middle, reach, n = (double)count;
 	size_t pairs = 0, low, half;
 	for (size_t i = 0; i < count && count <= TREND_MAX; i++)
@@ -49,15 +52,19 @@ static struct trend_slope slope_of(const double *x, const double *y, size_t coun
 			if (x[j] > x[i] && (!whole || is_whole(x[j] - x[i])))
 				slopes[pairs++] = (y[j] - y[i]) / (x[j] - x[i]);
 	if (!pairs)
-		return unknown;
+		return slope;
 	half = pairs / 2;
 	middle = ranked(slopes, pairs, half);
 	if (pairs % 2 == 0)
 		middle = (ranked(slopes, half, half - 1) + middle) / 2;
-	reach = 1.96 * sqrt(n * (n - 1) * (2 * n + 5) / 18); /* more than one, so that low is below the half */
-	low = (double)pairs > reach ? (size_t)(((double)pairs - reach) / 2) : 0;
-	return (struct trend_slope){ middle, low < half ? ranked(slopes, half, low) : middle,
-				     ranked(slopes + half, pairs - half, pairs - 1 - low - half) };
+	/* above 1, so that low is below half */
+	reach = 1.96 * sqrt(n * (n - 1) * (2 * n + 5) / 18);
+	low = (size_t)(fmax(0, (double)pairs - reach) / 2);
+	slope = (struct trend_slope){ .slope = middle, .low = middle };
+	if (low < half)
+		slope.low = ranked(slopes, half, low);
+	slope.high = ranked(slopes + half, pairs - half, pairs - 1 - low - half);
+	return slope;
 }
 
 struct trend_slope trend_slope(const double *x, const double *y, size_t count)
@@ -68,12 +75,15 @@ struct trend_slope trend_slope(const double *x, const double *y, size_t count)
 struct trend_slope trend_slope_whole(const double *x, const double *y, size_t count)
 {
 	struct trend_slope whole = slope_of(x, y, count, true);
-	return isnan(whole.slope) ? slope_of(x, y, count, false) : whole;
+
+	if (isnan(whole.slope))
+		return slope_of(x, y, count, false);
+	return whole;
 }
 
-/* Share of y's variance that a straight line over x explains. */
-#define BEND_LEAST 0.3 /* of the whole rise; a parabola from its start has 1, a line 0 */
+#define BEND_LEAST 0.3 /* share of the whole rise; of a parabola from its start 1, of a line 0 */
 
+/* The share of y's variance that a straight line over x explains. */
 static double explained(const double *x, const double *y, size_t count)
 {
 	double n = (double)count, sx = 0, sy = 0, sxx = 0, syy = 0, sxy = 0;
@@ -85,10 +95,13 @@ static double explained(const double *x, const double *y, size_t count)
 		sxy += x[i] * y[i];
 	}
 	double vx = sxx - sx * sx / n, vy = syy - sy * sy / n, c = sxy - sx * sy / n;
-	return vx > 0 && vy > 0 ? c * c / (vx * vy) : 0;
+	if (!(vx > 0 && vy > 0)) /* NaN, too */
+		return 0;
+	return c * c / (vx * vy);
 }
 
-/* What a parabola explains over equal steps, beyond the line; *bend: its curved part, of the whole rise. */
+/* What a parabola over equal steps explains beyond the line. *bend is its curved part as a share of
+ * the whole rise. */
 static double explained_bend(const double *x, const double *y, size_t count, double *bend)
 {
 	double middle = (double)(count - 1) / 2, spread = ((double)count * (double)count - 1) / 12,
@@ -105,7 +118,8 @@ static double explained_bend(const double *x, const double *y, size_t count, dou
 	return product * product / norm / all;
 }
 
-/* The levels of a series, one for each step; the first windows may be of several steps at once, and are left out. */
+/* The levels of a series, each once. The first window may span several steps, then it is left
+ * out. */
 static size_t levels_of(const double *y, size_t count, double *levels)
 {
 	size_t kept = 0;
@@ -124,19 +138,20 @@ enum fact_shape trend_shape(const double *y, size_t count)
 	struct trend_steps steps;
 	size_t kept;
 	for (; count > 4 && y[1] <= y[0]; y++, count--)
-		; /* the shape is that of the growth, not of the time before it */
+		; /* the shape is that of the growth, without the time before it */
 	if (count < 4 || count > TREND_MAX || !(y[count - 1] > y[0]))
 		return SHAPE_NONE;
 	steps = trend_steps(y, count);
 	if (steps.rise_second_half < steps.rise / 10)
 		return SHAPE_PLATEAU;
-	/* by its own steps: work takes longer as it grows, and cycles are seen at changing scales */
+	/* Over the steps of the series instead of over time: work takes longer as it grows, and
+	 * cycles are found at changing scales. */
 	kept = levels_of(y, count, levels);
 	if (kept < 4 || !(levels[kept - 1] > levels[0]))
 		return SHAPE_LINEAR;
 	for (size_t i = 0; i < kept; i++) {
 		steps_done[i] = (double)i;
-		logs[i] = levels[i] > 0 ? log(levels[i]) : NAN;
+		logs[i] = log(levels[i]);
 	}
 	line = explained(steps_done, levels, kept);
 	parabola = line + explained_bend(steps_done, levels, kept, &bend);
@@ -160,7 +175,10 @@ struct trend_steps trend_steps(const double *y, size_t count)
 		} else {
 			steps.fall -= step;
 		}
-		*(2 * i < count ? &steps.rise_first_half : &steps.rise_second_half) += step;
+		if (2 * i < count)
+			steps.rise_first_half += step;
+		else
+			steps.rise_second_half += step;
 	}
 	steps.quarters_with_ups = (size_t)__builtin_popcount(seen);
 	return steps;

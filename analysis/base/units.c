@@ -57,17 +57,23 @@ static struct unit_text scaled(double figure, const char *sign, int digits)
 
 struct unit_text units_bytes(uint64_t bytes)
 {
-	return bytes == CUF_UNKNOWN ? unknown : scaled((double)bytes, "", 3);
+	if (bytes == CUF_UNKNOWN)
+		return unknown;
+	return scaled((double)bytes, "", 3);
 }
 
 struct unit_text units_bytes_rough(uint64_t bytes)
 {
-	return bytes == CUF_UNKNOWN ? unknown : scaled((double)bytes, "~", 2);
+	if (bytes == CUF_UNKNOWN)
+		return unknown;
+	return scaled((double)bytes, "~", 2);
 }
 
 struct unit_text units_bytes_signed(double bytes)
 {
-	return isnan(bytes) ? unknown : scaled(fabs(bytes), bytes < 0 ? "-" : "+", 3);
+	if (isnan(bytes))
+		return unknown;
+	return scaled(fabs(bytes), bytes < 0 ? "-" : "+", 3);
 }
 
 struct unit_text units_count(uint64_t count)
@@ -95,6 +101,7 @@ struct unit_text units_percent(uint64_t part, uint64_t whole)
 	return text;
 }
 
+/* Rounded down: a duration must not reach the next unit before it is over. */
 struct unit_text units_duration(uint64_t duration_ns)
 {
 	struct unit_text text;
@@ -156,6 +163,7 @@ bool units_parse_count(const char *text, uint64_t *count)
 	return !errno && !*end;
 }
 
+/* K, M and G are powers of 1024, with or without "iB"; "MB" is rejected since it means both. */
 bool units_parse_bytes(const char *text, uint64_t *bytes)
 {
 	static const char letters[] = "KMG";

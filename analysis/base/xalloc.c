@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allocation that dies on exhaustion, and the arena. */
+/* Allocation that ends the command on exhaustion, and arenas of 64 KiB chunks. */
 #include "analysis/base/xalloc.h"
 
 #include <stdarg.h>
@@ -21,10 +21,10 @@ static size_t product(size_t count, size_t bytes)
 	size_t all;
 	if (__builtin_mul_overflow(count, bytes, &all))
 		checked(NULL);
-	return all ? all : 1;
+	return all + !all; /* malloc(0) may return NULL */
 }
 
-void *xalloc_bytes(size_t bytes) { return checked(malloc(bytes ? bytes : 1)); }
+void *xalloc_bytes(size_t bytes) { return checked(malloc(bytes + !bytes)); }
 void *xalloc_zeroed(size_t count, size_t bytes)
 {
 	return checked(calloc(1, product(count, bytes)));
@@ -41,12 +41,14 @@ void *xalloc_resize(void *p, size_t count, size_t bytes)
 }
 char *xalloc_string(const char *text) { return checked(strdup(text)); }
 
+/* items is the address of any pointer to objects: memcpy reads and writes it, since a cast to void
+ * ** would break the aliasing rules. */
 void xalloc_grow(void *items, size_t count, size_t *room, size_t bytes)
 {
 	void *p;
 	if (count < *room)
 		return;
-	*room = *room ? *room * 2 : 16;
+	*room = 2 * *room + 16;
 	memcpy(&p, items, sizeof p);
 	p = xalloc_resize(p, *room, bytes);
 	memcpy(items, &p, sizeof p);
@@ -87,6 +89,7 @@ static struct chunk *add_chunk(struct arena *arena, size_t bytes)
 	return chunk;
 }
 
+/* Large objects get a chunk of their own, so the rest of the current chunk stays usable. */
 void *arena_zeroed(struct arena *arena, size_t count, size_t bytes)
 {
 	size_t all = product(count, bytes);

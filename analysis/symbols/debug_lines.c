@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * DWARF through libdw. Units are found by their ranges, not by .debug_aranges (clang and rustc do not write that), and
- * functions by an index of the unit: dwarf_getscopes would walk the whole unit for every address.
+ * DWARF through libdw. Units are found by their ranges, since clang and rustc do not write
+ * .debug_aranges. Functions are found by an index of the unit, since dwarf_getscopes walks the
+ * whole unit for every address.
  */
 #include "analysis/symbols/debug_lines.h"
 
@@ -10,14 +11,15 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* Bounds that no compiler reaches; sibling links of a made-up file can lead through the same entries again and again. */
+/* Limits that no compiler reaches. In a hostile file sibling links can lead through the same
+ * entries again and again. */
 #define TREE_DEPTH_MAX 128
 #define UNIT_ENTRIES_MAX (32u << 20)
 #define CHAIN_ENTRIES_MAX (1u << 20)
 #define RANGES_MAX (1u << 20)
 
 struct debug_unit {
-	Dwarf_Die lines; /* the unit's root: names the line table */
+	Dwarf_Die lines; /* root of the unit: has the line table */
 	Dwarf_Die tree;  /* root of the functions: the same, or that of the .dwo */
 	bool indexed;
 	struct address_ranges functions; /* value: offset of the subprogram's entry */
@@ -28,13 +30,14 @@ static void ranges_collect(Dwarf_Die *die, struct address_ranges *into, uint64_t
 	Dwarf_Addr base, start, end;
 	ptrdiff_t next = 0;
 
-	/* 0 and 1 are what linkers leave of functions that they dropped */
+	/* linkers leave 0 or 1 for functions that they dropped */
 	for (unsigned i = 0;
 	     i < RANGES_MAX && (next = dwarf_ranges(die, next, &base, &start, &end)) > 0; i++)
 		if (start > 1)
 			address_ranges_add(into, start, end, value);
 }
 
+/* A unit without ranges has no code, so it is not kept. */
 static void unit_add(struct debug_lines *lines, Dwarf_Die *root, Dwarf_Die *split)
 {
 	struct debug_unit *unit;
@@ -44,11 +47,13 @@ static void unit_add(struct debug_lines *lines, Dwarf_Die *root, Dwarf_Die *spli
 	if (lines->ranges.count == ranges_before)
 		return;
 	if (lines->unit_count == lines->unit_capacity) {
-		lines->unit_capacity = lines->unit_capacity ? 2 * lines->unit_capacity : 64;
+		lines->unit_capacity = 2 * lines->unit_capacity + 64;
 		lines->units = xrealloc(lines->units, lines->unit_capacity * sizeof *lines->units);
 	}
 	unit = &lines->units[lines->unit_count++];
-	*unit = (struct debug_unit){ .lines = *root, .tree = split->addr ? *split : *root };
+	*unit = (struct debug_unit){ .lines = *root, .tree = *root };
+	if (split->addr)
+		unit->tree = *split;
 }
 
 void debug_lines_open(struct debug_lines *lines, Dwfl_Module *module)
@@ -79,6 +84,7 @@ static bool may_hold_functions(int tag)
 	}
 }
 
+/* Functions can be nested in namespaces, classes and functions; a budget bounds the walk. */
 static void functions_collect(struct debug_unit *unit, Dwarf_Die *parent, unsigned depth,
 			      unsigned *budget)
 {
@@ -107,7 +113,8 @@ static void unit_index(struct debug_unit *unit)
 	address_ranges_sort(&unit->functions);
 }
 
-/* The child of parent that was inlined around this address, looking through plain blocks. */
+/* The inlined function at this address directly inside parent. Lexical blocks in between are
+ * entered. */
 static bool inlined_child(Dwarf_Die *parent, Dwarf_Addr address, unsigned depth, unsigned *budget,
 			  Dwarf_Die *found)
 {
@@ -131,6 +138,7 @@ static bool inlined_child(Dwarf_Die *parent, Dwarf_Addr address, unsigned depth,
 	return false;
 }
 
+/* The attribute of the entry or of the abstract entry that it refers to. */
 static const char *string_of(Dwarf_Die *die, unsigned name)
 {
 	Dwarf_Attribute attribute;
@@ -146,7 +154,7 @@ static void name_frame(Dwarf_Die *die, struct debug_frame *frame)
 	frame->name = string_of(die, DW_AT_name);
 }
 
-/* Where the function that *inlined is a copy of was called: that is the line of the frame around it. */
+/* The call site of an inlined function is the line of the frame around it. */
 static void place_caller(struct debug_unit *unit, Dwarf_Die *inlined, struct debug_frame *caller)
 {
 	Dwarf_Attribute attribute;
@@ -163,6 +171,7 @@ static void place_caller(struct debug_unit *unit, Dwarf_Die *inlined, struct deb
 		caller->file = dwarf_filesrc(files, number, NULL, NULL);
 }
 
+/* The innermost frame has the line that the line table gives for the address. */
 static void place_innermost(struct debug_unit *unit, Dwarf_Addr address, struct debug_frame *frame)
 {
 	Dwarf_Line *line = dwarf_getsrc_die(&unit->lines, address);
@@ -175,7 +184,7 @@ static void place_innermost(struct debug_unit *unit, Dwarf_Addr address, struct 
 		frame->line = (unsigned)number;
 }
 
-/* Outermost function first into path; returns how many. */
+/* Fills path with the functions at an address, outermost first, and returns their number. */
 static size_t path_to(struct debug_unit *unit, Dwarf_Addr address, Dwarf_Die path[DEBUG_CHAIN_MAX])
 {
 	const struct address_range *range = address_ranges_find(&unit->functions, address);
@@ -208,7 +217,7 @@ size_t debug_lines_find(struct debug_lines *lines, uint64_t elf_address,
 	chain[0] = (struct debug_frame){ 0 };
 	place_innermost(unit, address, &chain[0]);
 	if (!count) /* assembly: lines, but no functions */
-		return chain[0].file ? 1 : 0;
+		return chain[0].file != NULL;
 	for (size_t i = 0; i < count; i++) {
 		Dwarf_Die *die = &path[count - 1 - i];
 		name_frame(die, &chain[i]);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Source lines and inlined functions of one module, from its DWARF: own, in a separate debug file, or split into .dwo.
+ * Source lines and inlined functions of one module, from its DWARF: in the file, in a separate
+ * debug file, or split into .dwo files.
  *
- * Contract: open once from a libdwfl module that is reported at address 0 and outlives the lines. Look-ups give the chain
- * of functions at an address, innermost first; unknown parts are NULL or 0; the strings belong to the libdwfl module.
- * A unit's functions are indexed when one of its addresses is first asked for. Damaged DWARF costs names and lines only.
+ * Contract: open once, from a libdwfl module that is reported at address 0 and outlives the lines.
+ * A look-up returns the chain of functions at an address, innermost first. Unknown parts are NULL
+ * or 0; strings belong to the libdwfl module. The functions of a unit are indexed at the first
+ * look-up in it. Damaged DWARF costs names and lines only.
  */
 #ifndef DEBUG_LINES_H
 #define DEBUG_LINES_H
@@ -31,7 +33,8 @@ struct debug_frame {
 };
 
 void debug_lines_open(struct debug_lines *lines, Dwfl_Module *module);
-/* Fills up to DEBUG_CHAIN_MAX frames; returns how many, 0: nothing known here. All but the last were inlined. */
+/* Fills up to DEBUG_CHAIN_MAX frames and returns their number; 0: the address is unknown. All
+ * frames but the last were inlined. */
 size_t debug_lines_find(struct debug_lines *lines, uint64_t elf_address,
 			struct debug_frame chain[DEBUG_CHAIN_MAX]);
 void debug_lines_fini(struct debug_lines *lines);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bounded demangling over libiberty's callback interface: the one place that knows mangled names. */
+/* Bounded demangling through the callback interface of libiberty. */
 #include "analysis/symbols/demangle.h"
 
 #include <libiberty/demangle.h>
@@ -17,8 +17,9 @@ struct output {
 	jmp_buf too_long;
 };
 
-/* libiberty's printer cannot be told to stop, and substitutions double its output at every step; so we jump out of it.
- * It holds no memory while it prints C++ (its parts lie on the stack). */
+/* The printer of libiberty cannot be stopped, and substitutions can double its output at every
+ * step. So append leaves it by longjmp. The printer holds no heap memory: its state is on the
+ * stack. */
 static void append(const char *piece, size_t bytes, void *opaque)
 {
 	struct output *out = opaque;
@@ -38,7 +39,7 @@ static bool demangled(const char *name, struct output *out)
 {
 	if (setjmp(out->too_long))
 		return false;
-	/* Rust's older scheme looks like C++ with a hash at its end, so it is asked first */
+	/* Rust's older scheme looks like C++ with a hash at the end, so Rust is tried first */
 	if (rust_demangle_callback(name, OPTIONS, append, out) && out->bytes)
 		return true;
 	out->bytes = 0;
@@ -53,10 +54,12 @@ char *demangle(const char *name)
 
 	if (version && version > plain)
 		*version = 0;
-	/* Only these begin a mangled name; "i" alone would otherwise turn into "int" */
+	/* Only these prefixes mark a mangled name; the demangler would turn the name "i" into
+	 * "int" */
 	if ((strncmp(plain, "_Z", 2) == 0 || strncmp(plain, "_R", 2) == 0) &&
 	    demangled(plain, &out)) {
-		char *clone = strstr(out.text, " [clone "); /* foo.cold, foo.isra.0: the same function to people */
+		/* foo.cold and foo.isra.0 are parts of foo */
+		char *clone = strstr(out.text, " [clone ");
 		if (clone)
 			*clone = 0;
 		free(plain);

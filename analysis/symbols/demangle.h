@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * C++ and Rust names for people, by libiberty.
+ * Readable names of C++ and Rust functions, by libiberty.
  *
- * Contract: a name that is not mangled, or whose readable form would pass DEMANGLED_BYTES_MAX (a few hundred mangled
- * bytes can stand for gigabytes), comes back as it is, without its symbol version (memcpy@@GLIBC_2.14). The result is
- * the caller's to free; never NULL. name is NUL-terminated and not NULL. Thread-safe.
+ * Contract: the caller frees the result, which is never NULL. name is NUL-terminated and not NULL.
+ * A name is returned as it is, without its symbol version (memcpy@@GLIBC_2.14), if it is not
+ * mangled or if its readable form would exceed DEMANGLED_BYTES_MAX: a few hundred mangled bytes
+ * can expand to gigabytes. Thread-safe.
  */
-#ifndef SYMBOL_DEMANGLE_H /* DEMANGLE_H is libiberty's own */
+#ifndef SYMBOL_DEMANGLE_H /* DEMANGLE_H is taken by libiberty */
 #define SYMBOL_DEMANGLE_H
 
 #define DEMANGLED_BYTES_MAX 65536

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The section .rodata of a file, searched in pieces that overlap by the longest text. */
+/* Searches .rodata in pieces that overlap by the length of the longest text. */
 #include "analysis/symbols/module_constants.h"
 
 #include <fcntl.h>
@@ -13,30 +13,38 @@
 #include "analysis/base/xalloc.h"
 
 enum { PIECE_BYTES = 1 << 20, OVERLAP_BYTES = 64 };
-#define SECTION_BYTES_MAX (256ull << 20) /* constants; the GPU's code is in sections of its own */
+#define SECTION_BYTES_MAX (256ull << 20) /* the code of the GPU is in sections of its own */
 
+/* Stripped files keep their section headers, so .rodata is found by name. */
 static bool constants_of(int fd, uint64_t *offset, uint64_t *bytes)
 {
-	Elf *elf = elf_version(EV_CURRENT) == EV_NONE ? NULL : elf_begin(fd, ELF_C_READ, NULL);
+	Elf *elf = NULL;
 	Elf_Scn *section = NULL;
 	GElf_Shdr header;
 	size_t names;
 	bool found = false;
+
+	if (elf_version(EV_CURRENT) != EV_NONE)
+		elf = elf_begin(fd, ELF_C_READ, NULL);
 	if (elf && !elf_getshdrstrndx(elf, &names))
 		while (!found && (section = elf_nextscn(elf, section))) {
-			const char *name = gelf_getshdr(section, &header)
-						   ? elf_strptr(elf, names, header.sh_name)
-						   : NULL;
+			const char *name = NULL;
+
+			if (gelf_getshdr(section, &header))
+				name = elf_strptr(elf, names, header.sh_name);
 			found = name && !strcmp(name, ".rodata") && header.sh_type == SHT_PROGBITS;
 		}
 	elf_end(elf);
-	*offset = found ? header.sh_offset : 0;
-	*bytes = found && header.sh_size < SECTION_BYTES_MAX ? header.sh_size
-		 : found				     ? SECTION_BYTES_MAX
-							     : 0;
+	*offset = 0;
+	*bytes = 0;
+	if (found) {
+		*offset = header.sh_offset;
+		*bytes = least_of(header.sh_size, SECTION_BYTES_MAX);
+	}
 	return found;
 }
 
+/* The index of the first of the texts that the piece has; count: none. */
 static size_t find_in(const char *piece, size_t bytes, const char *const *texts, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -50,19 +58,22 @@ size_t module_constants_find(int fd, const char *const *texts, size_t count)
 	char *piece = xalloc_bytes(PIECE_BYTES);
 	uint64_t offset, left;
 	size_t found = count, kept = 0;
-	ssize_t got;
-	if (constants_of(fd, &offset, &left))
-		while (left && found == count &&
-		       (got = pread(fd, piece + kept,
-				    left < PIECE_BYTES - kept ? left : PIECE_BYTES - kept,
-				    (off_t)offset)) > 0) {
-			size_t held = kept + (size_t)got;
-			found = find_in(piece, held, texts, count);
-			offset += (uint64_t)got;
-			left -= (uint64_t)got;
-			kept = least_of(held, OVERLAP_BYTES);
-			memmove(piece, piece + held - kept, kept);
-		}
+
+	if (!constants_of(fd, &offset, &left))
+		left = 0;
+	while (left && found == count) {
+		ssize_t got = pread(fd, piece + kept, least_of(left, PIECE_BYTES - kept),
+				    (off_t)offset);
+		size_t held = kept + (size_t)got;
+
+		if (got <= 0)
+			break;
+		found = find_in(piece, held, texts, count);
+		offset += (uint64_t)got;
+		left -= (uint64_t)got;
+		kept = least_of(held, OVERLAP_BYTES); /* a text may cross the edge of a piece */
+		memmove(piece, piece + held - kept, kept);
+	}
 	free(piece);
 	return found;
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Texts among a module's constants: what is left of a library that was linked in with hidden names and stripped. Contract:
- * reads the file piece by piece, maps nothing, and keeps nothing; a damaged file has none of the texts. The descriptor is
- * the caller's, its offset moves. texts: 1 to 64 bytes each.
+ * Searches a module's constants for texts. They identify a library that was linked in with hidden
+ * names and then stripped.
+ *
+ * Contract: reads the file piece by piece and maps nothing. A damaged file has none of the texts.
+ * The descriptor is the caller's and its offset does not move. A text has 1 to 64 bytes.
  */
 #ifndef MODULE_CONSTANTS_H
 #define MODULE_CONSTANTS_H

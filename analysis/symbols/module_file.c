@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Candidates for one module, tried in order until one has the build-id that was recorded; knows nothing of symbols. */
+/* Tries candidate paths in order until one has the recorded build-id. */
 #include "analysis/symbols/module_file.h"
 
 #include <elfutils/libdwelf.h>
@@ -22,14 +22,15 @@ struct search {
 	struct module_file found;
 };
 
-/* Takes ownership of reason. The most telling failure is kept: a file with another build-id rather than one that is not there. */
+/* Takes ownership of reason. Keeps the most useful failure: that a file has another build-id
+ * explains more than that a file is missing. */
 static void failed(struct search *search, enum symbols_state state, char *reason)
 {
-	static const unsigned char telling[] = {
+	static const unsigned char weight[] = {
 		[SYMBOLS_MISSING] = 0, [SYMBOLS_UNREADABLE] = 1, [SYMBOLS_DIFFERENT] = 2
 	};
 
-	if (search->found.reason && telling[state] <= telling[search->found.state]) {
+	if (search->found.reason && weight[state] <= weight[search->found.state]) {
 		free(reason);
 		return;
 	}
@@ -38,13 +39,15 @@ static void failed(struct search *search, enum symbols_state state, char *reason
 	search->found.reason = reason;
 }
 
+/* The build-id in hexadecimal digits; "none" when it is empty. */
 static void id_text(char text[2 * ID_BYTES_MAX + 1], const uint8_t *id, size_t bytes)
 {
-	text[0] = 0;
+	strcpy(text, bytes ? "" : "none");
 	for (size_t i = 0; i < bytes && i < ID_BYTES_MAX; i++)
 		sprintf(text + 2 * i, "%02x", id[i]);
 }
 
+/* The recorder cuts build-ids at 20 bytes, so a longer one is compared by its first 20. */
 static bool id_equal(const struct search *search, const uint8_t *id, size_t bytes)
 {
 	if (search->build_id_bytes == RECORDED_ID_BYTES_MAX && bytes > RECORDED_ID_BYTES_MAX)
@@ -53,7 +56,7 @@ static bool id_equal(const struct search *search, const uint8_t *id, size_t byte
 	       (!bytes || memcmp(id, search->build_id, bytes) == 0);
 }
 
-/* Compares the file's build-id; on success the search has its file. */
+/* Compares the build-id of the file. On success search->found has the descriptor. */
 static bool judge(struct search *search, const char *path, int fd)
 {
 	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
@@ -73,20 +76,20 @@ static bool judge(struct search *search, const char *path, int fd)
 	if (id_equal(search, id, (size_t)bytes)) {
 		fits = true;
 		free(search->found.reason);
-		search->found = (struct module_file){ .fd = fd,
-						      .path = xstrdup(path),
-						      .state = bytes ? SYMBOLS_VERIFIED
-								     : SYMBOLS_UNVERIFIED };
-		if (!bytes)
-			search->found.reason = concat(
-				"neither recorded nor on disk with a build-id, names are by path alone: ",
-				path, NULL);
+		search->found = (struct module_file){ .fd = fd, .path = xstrdup(path) };
+		search->found.state = SYMBOLS_VERIFIED;
+		if (!bytes) {
+			search->found.state = SYMBOLS_UNVERIFIED;
+			search->found.reason =
+				concat("neither the recording nor the file has a build-id, "
+				       "names match by path only: ",
+				       path, NULL);
+		}
 	} else {
 		id_text(there, id, (size_t)bytes);
 		id_text(recorded, search->build_id, search->build_id_bytes);
-		reason = concat("another build of the file: ", path, " has build-id ",
-				bytes ? there : "none", ", recorded was ",
-				search->build_id_bytes ? recorded : "none", NULL);
+		reason = concat("another build of the file: ", path, " has build-id ", there,
+				", recorded was ", recorded, NULL);
 		failed(search, SYMBOLS_DIFFERENT, reason);
 	}
 	elf_end(elf);
@@ -121,7 +124,8 @@ static bool try_joined(struct search *search, const char *directory, const char 
 	return fits;
 }
 
-/* DIR/.build-id/ab/cdef...: the file itself on some systems, its debug file (symbols and all) on most. */
+/* DIR/.build-id/ab/cdef...: on some systems the file, on most its debug file, which has the
+ * symbols. */
 static bool try_build_id(struct search *search, const char *directory)
 {
 	char id[2 * ID_BYTES_MAX + 1], *path;
@@ -141,7 +145,8 @@ static bool try_build_id(struct search *search, const char *directory)
 	return fits;
 }
 
-/* libdwfl asks its servers only on behalf of a module: one of no length, which only has the build-id, does. */
+/* libdwfl queries the servers only for a module, so this reports one of length 1 that has nothing
+ * but the build-id. */
 static bool try_debuginfod(struct search *search, const char *name)
 {
 	static const Dwfl_Callbacks callbacks = { .find_elf = dwfl_build_id_find_elf,
@@ -166,6 +171,7 @@ static bool try_debuginfod(struct search *search, const char *name)
 	return fits;
 }
 
+/* The order is a guess at cost: paths first, then build-ids in directories, then the network. */
 static bool try_all(struct search *search, const char *path)
 {
 	const struct symbols_options *options = search->options;
@@ -173,7 +179,8 @@ static bool try_all(struct search *search, const char *path)
 	char *debug_directory;
 	bool fits;
 
-	/* only absolute: a relative one would mean something else here than in the recorded process, and "[vdso]" is no file */
+	/* Absolute paths only. A relative path was relative to the working directory of the
+	 * recorded process, and "[vdso]" is no file. */
 	if (*path == '/' && try_joined(search, sysroot, path))
 		return true;
 	for (size_t i = 0; i < options->search_dir_count; i++)
@@ -196,17 +203,18 @@ static bool try_all(struct search *search, const char *path)
 struct module_file module_file_find(const struct symbols_options *options, const char *path,
 				    const uint8_t *build_id, size_t build_id_bytes)
 {
-	struct search search = { .options = options,
-				 .build_id = build_id,
-				 .build_id_bytes = build_id_bytes,
-				 .found = { .fd = -1, .state = SYMBOLS_MISSING } };
+	struct search search = {
+		.options = options,
+		.build_id = build_id,
+		.build_id_bytes = build_id_bytes,
+		.found = { .fd = -1, .state = SYMBOLS_MISSING },
+	};
 
-	if (!path)
-		path = "";
-	failed(&search, SYMBOLS_MISSING,
-	       *path ? concat("no such file: ", path, NULL)
-		     : xstrdup("the recording has no path for it"));
-	try_all(&search, path);
+	if (path && *path)
+		failed(&search, SYMBOLS_MISSING, concat("no such file: ", path, NULL));
+	else
+		failed(&search, SYMBOLS_MISSING, xstrdup("the recording has no path for it"));
+	try_all(&search, path ? path : "");
 	return search.found;
 }
 

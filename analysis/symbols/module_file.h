@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the file that a module of a recording was loaded from, and proves it by its build-id.
+ * Finds the file that a recorded module was loaded from and verifies it by its build-id.
  *
- * Contract: module_file_find looks at the module's own path (under the sysroot), then in the search directories, then for
- * the build-id under the debug directories, then, where asked to, at debuginfod servers. It opens regular files alone, and
- * never blocks on one. The caller owns what it gets, and ends it with fini.
+ * Contract: looks at the module's path (under the sysroot), then in the search directories, then
+ * for the build-id under the debug directories, and then, if requested, at debuginfod servers.
+ * Opens regular files only and never blocks on one. The caller owns the result and ends it with
+ * fini.
  */
 #ifndef MODULE_FILE_H
 #define MODULE_FILE_H
@@ -20,8 +21,10 @@ struct module_file {
 
 struct module_file module_file_find(const struct symbols_options *options, const char *path,
 				    const uint8_t *build_id, size_t build_id_bytes);
-void module_file_close(struct module_file *file);                    /* the descriptor alone; path stays */
-void module_file_damaged(struct module_file *file, const char *why); /* has the right build-id, and cannot be read */
+/* Closes the descriptor; the path stays. */
+void module_file_close(struct module_file *file);
+/* The file has the right build-id but cannot be read. */
+void module_file_damaged(struct module_file *file, const char *why);
 void module_file_fini(struct module_file *file);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One sorted array of functions a module. libdwfl finds and reads the tables (mini debug information included); its own
- * search, dwfl_module_addrinfo, is linear: over a millisecond a look-up in a library of LLVM's size.
+ * One sorted array of functions per module. libdwfl finds and reads the tables, mini debug
+ * information included. Its own search, dwfl_module_addrinfo, is linear: it takes over a
+ * millisecond in a library of the size of LLVM.
  */
 #include "analysis/symbols/symbol_table.h"
 
@@ -18,7 +19,7 @@ struct symbol {
 	unsigned rank;       /* among names of one address the lowest is shown */
 };
 
-/* malloc before __libc_malloc, exported names before local ones, functions before labels */
+/* Prefers malloc to __libc_malloc, exported names to local ones, functions to labels. */
 static unsigned name_rank(const GElf_Sym *symbol, const char *name)
 {
 	unsigned type = GELF_ST_TYPE(symbol->st_info), binding = GELF_ST_BIND(symbol->st_info);
@@ -30,13 +31,13 @@ static unsigned name_rank(const GElf_Sym *symbol, const char *name)
 	       (least_of(underscores, 255)) << 4 | (binding == STB_WEAK) << 1;
 }
 
-/* $x, $d and their like mark code and data for disassemblers; .L are labels that a compiler forgot */
+/* $x and $d mark code and data for disassemblers; .L are labels that a compiler left. */
 static bool is_function_name(const char *name)
 {
 	return name && *name && *name != '$' && strncmp(name, ".L", 2) != 0;
 }
 
-/* False: not a function. */
+/* Reads one symbol; false: it is no function. */
 static bool symbol_read(Dwfl_Module *module, int index, struct symbol *out)
 {
 	GElf_Sym symbol;
@@ -59,7 +60,7 @@ static bool symbol_read(Dwfl_Module *module, int index, struct symbol *out)
 	};
 	if (type != STT_NOTYPE && symbol.st_size) {
 		out->end =
-			address + symbol.st_size < address ? UINT64_MAX : address + symbol.st_size;
+			address + least_of(symbol.st_size, UINT64_MAX - address);
 		return true;
 	}
 	if (!elf || section_index >= SHN_LORESERVE ||
@@ -67,12 +68,14 @@ static bool symbol_read(Dwfl_Module *module, int index, struct symbol *out)
 		return false;
 	if (!(shdr.sh_flags & SHF_EXECINSTR))
 		return false;
-	out->end = symbol.st_size ? address + symbol.st_size : 0;
+	if (symbol.st_size)
+		out->end = address + symbol.st_size;
 	if (shdr.sh_addr + shdr.sh_size + bias > address)
 		out->limit = shdr.sh_addr + shdr.sh_size + bias;
 	return true;
 }
 
+/* A total order, so that the same name is displayed on every machine. */
 static int compare(const void *a, const void *b)
 {
 	const struct symbol *left = a, *right = b;
@@ -89,7 +92,8 @@ static int compare(const void *a, const void *b)
 	return strcmp(left->name, right->name);
 }
 
-/* One entry an address: the best name with the largest size. Returns how many are left. */
+/* Keeps one entry for each address: the best name with the largest size. Returns the number of
+ * entries. */
 static size_t drop_aliases(struct symbol *list, size_t count)
 {
 	size_t kept = 0;
@@ -105,7 +109,8 @@ static size_t drop_aliases(struct symbol *list, size_t count)
 	return kept;
 }
 
-/* A function without a size (assembly) reaches to the next symbol; inside a sized one it is but a label. */
+/* A function without a size (assembly) ends at the next symbol. Inside a sized function such a
+ * symbol is only a label. */
 static void collect(struct symbol_table *table, const struct symbol *list, size_t count)
 {
 	uint64_t sized_until = 0;
@@ -149,7 +154,9 @@ const char *symbol_table_find(const struct symbol_table *table, uint64_t elf_add
 {
 	const struct address_range *range = address_ranges_find(&table->functions, elf_address);
 
-	return range ? (const char *)(uintptr_t)range->value : NULL;
+	if (!range)
+		return NULL;
+	return (const char *)(uintptr_t)range->value;
 }
 
 void symbol_table_fini(struct symbol_table *table) { address_ranges_fini(&table->functions); }

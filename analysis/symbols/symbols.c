@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Modules and the names in them: joins the file (module_file), its symbol table and its DWARF into frames, and keeps every
- * answer. All modules share one libdwfl session (each session costs two descriptors more, for debuginfod), reported at
- * address 0, all of them: we never ask libdwfl which module an address is in, and so its addresses are ELF addresses.
- * Prints nothing.
+ * Joins the file of a module, its symbol table and its DWARF into frames, and caches every answer.
+ * All modules share one libdwfl session, since each session costs two descriptors for debuginfod.
+ * All are reported at address 0: no look-up goes through libdwfl's search by address, so its
+ * addresses are ELF addresses.
  */
 #include "analysis/symbols/symbols.h"
 
@@ -23,7 +23,7 @@ struct text { UT_hash_handle hh; char bytes[]; };
 struct place {
 	uint64_t elf_address;
 	const char *hint;
-	struct symbols_frame *frames; /* NULL: not asked for yet */
+	struct symbols_frame *frames; /* NULL: not resolved yet */
 	size_t count;
 	UT_hash_handle hh;
 };
@@ -42,7 +42,8 @@ struct symbols_module {
 };
 
 struct symbols {
-	struct symbols_options options;
+	struct symbols_options options; /* its texts are the copies below */
+	char *sysroot, **search_dirs;
 	char *debug_path;
 	Dwfl_Callbacks callbacks;
 	Dwfl *dwfl;
@@ -50,6 +51,7 @@ struct symbols {
 	struct text *texts;
 };
 
+/* Interns a text: one copy for as long as the symbols live, so frames can point to it. */
 static const char *text_keep(struct symbols *symbols, const char *bytes, size_t count)
 {
 	struct text *text;
@@ -73,7 +75,8 @@ static const char *name_keep(struct symbols *symbols, const char *name)
 	return kept;
 }
 
-/* Under a sysroot, debug files named by debuglink lie below SYSROOT/usr/lib/debug by the path without the sysroot. */
+/* Under a sysroot, a debug file named by a debuglink is below SYSROOT/usr/lib/debug, at its path
+ * without the sysroot. */
 static int find_debuginfo(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
 			  const char *file, const char *link, GElf_Word crc, char **found)
 {
@@ -87,7 +90,7 @@ static int find_debuginfo(Dwfl_Module *module, void **userdata, const char *name
 	return fd;
 }
 
-/* Never called: modules are reported with their file. */
+/* Never called: modules are reported together with their file. */
 static int find_elf(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
 		    char **path, Elf **elf)
 {
@@ -101,8 +104,9 @@ struct symbols *symbols_new(const struct symbols_options *options)
 
 	if (options)
 		symbols->options = *options;
-	symbols->options.sysroot =
-		wanted->sysroot && *wanted->sysroot ? xstrdup(wanted->sysroot) : NULL;
+	symbols->options.sysroot = NULL;
+	if (options && options->sysroot && *options->sysroot)
+		symbols->options.sysroot = symbols->sysroot = xstrdup(options->sysroot);
 	symbols->options.search_dirs = NULL;
 	symbols->debug_path =
 		concat(":.debug:", wanted->sysroot ? wanted->sysroot : "", "/usr/lib/debug", NULL);
@@ -113,13 +117,15 @@ struct symbols *symbols_new(const struct symbols_options *options)
 			symbols->debug_path = reconcat(symbols->debug_path, symbols->debug_path,
 						       ":", copies[i], NULL);
 		}
+		symbols->search_dirs = copies;
 		symbols->options.search_dirs = (const char *const *)copies;
 	}
 	symbols->callbacks = (Dwfl_Callbacks){ .find_elf = find_elf,
 					       .find_debuginfo = find_debuginfo,
 					       .section_address = dwfl_offline_section_address,
 					       .debuginfo_path = &symbols->debug_path };
-	/* libdw asks the servers whenever the variable is there, and an unreachable one costs minutes */
+	/* libdw queries the servers whenever the variable is set; an unreachable one costs
+	 * minutes */
 	if (!wanted->debuginfod)
 		unsetenv("DEBUGINFOD_URLS");
 	elf_version(EV_CURRENT);
@@ -159,9 +165,9 @@ void symbols_free(struct symbols *symbols)
 		free(text);
 	}
 	for (size_t i = 0; i < symbols->options.search_dir_count; i++)
-		free((char *)symbols->options.search_dirs[i]);
-	free((void *)symbols->options.search_dirs);
-	free((char *)symbols->options.sysroot);
+		free(symbols->search_dirs[i]);
+	free(symbols->search_dirs);
+	free(symbols->sysroot);
 	free(symbols->debug_path);
 	free(symbols);
 }
@@ -176,7 +182,7 @@ static struct module_file file_find(const struct symbols_module *module)
 struct symbols_module *symbols_module(struct symbols *symbols, const char *path,
 				      const uint8_t *build_id, size_t build_id_bytes)
 {
-	size_t path_bytes = path ? strlen(path) : 0, key_bytes = build_id_bytes + path_bytes;
+	size_t path_bytes = strlen(path ? path : ""), key_bytes = build_id_bytes + path_bytes;
 	struct symbols_module *module = xcalloc(1, sizeof *module + key_bytes + 1), *known;
 
 	module->build_id_bytes = build_id_bytes;
@@ -190,11 +196,13 @@ struct symbols_module *symbols_module(struct symbols *symbols, const char *path,
 		return known;
 	}
 	module->symbols = symbols;
-	module->name = path_bytes ? lbasename(path) : "";
-	module->name = *module->name ? text_keep(symbols, module->name, strlen(module->name)) : "?";
+	module->name = "?";
+	if (path_bytes && *lbasename(path))
+		module->name = text_keep(symbols, lbasename(path), strlen(lbasename(path)));
 	HASH_ADD(hh, symbols->modules, key, key_bytes, module);
 	module->file = file_find(module);
-	module_file_close(&module->file); /* a process can have more modules than we may have descriptors */
+	/* a process can have more modules than we can have descriptors */
+	module_file_close(&module->file);
 	return module;
 }
 
@@ -212,9 +220,10 @@ size_t symbols_module_constant(struct symbols_module *module, const char *const 
 			       size_t count)
 {
 	struct module_file file = file_find(module);
-	size_t found = file.fd >= 0 && file.state <= SYMBOLS_UNVERIFIED
-			       ? module_constants_find(file.fd, texts, count)
-			       : count;
+	size_t found = count;
+
+	if (file.fd >= 0 && file.state <= SYMBOLS_UNVERIFIED)
+		found = module_constants_find(file.fd, texts, count);
 	module_file_fini(&file);
 	return found;
 }
@@ -232,6 +241,7 @@ static struct place *place_at(struct symbols_module *module, uint64_t elf_addres
 	return place;
 }
 
+/* The recorded name ends at its offset; the first name for an address is kept. */
 void symbols_hint(struct symbols_module *module, uint64_t elf_address, const char *name,
 		  size_t name_bytes)
 {
@@ -250,7 +260,7 @@ void symbols_hint(struct symbols_module *module, uint64_t elf_address, const cha
 	free(copy);
 }
 
-/* Gives the file to libdwfl, which owns the descriptor from there on. NULL: no usable file. */
+/* Passes the file to libdwfl, which then owns the descriptor. NULL: no usable file. */
 static Dwfl_Module *module_report(struct symbols_module *module)
 {
 	struct module_file *file = &module->file;
@@ -261,12 +271,14 @@ static Dwfl_Module *module_report(struct symbols_module *module)
 
 	if (!file->path)
 		return NULL;
-	/* found again rather than opened again: it may have been replaced since, and names from another build are lies */
+	/* Searched for again, not just opened again: the file may have been replaced since, and
+	 * names from another build would be wrong. */
 	module_file_fini(file);
 	*file = file_find(module);
 	if (file->fd < 0)
 		return NULL;
-	snprintf(unique, sizeof unique, "%p", (void *)module); /* libdwfl takes equal names and sizes for one module */
+	/* libdwfl takes two modules of equal name and size for one */
+	snprintf(unique, sizeof unique, "%p", (void *)module);
 	dwfl_report_begin_add(dwfl);
 	reported = dwfl_report_elf(dwfl, unique, file->path, file->fd, 0, true);
 	dwfl_report_end(dwfl, NULL, NULL);
@@ -280,7 +292,7 @@ static Dwfl_Module *module_report(struct symbols_module *module)
 	return reported;
 }
 
-/* At the first look-up: most modules of a process are in no stack. */
+/* Runs at the first look-up: most modules of a process are in no stack. */
 static void module_load(struct symbols_module *module)
 {
 	Dwfl_Module *reported = module_report(module);
@@ -297,8 +309,9 @@ static bool is_mangled(const char *name)
 	return name && (strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0);
 }
 
-/* A mangled name says the scope and the arguments too, so it comes before the bare one, from wherever it is; an unmangled
- * linkage name is a build's private alias (__GI__IO_getc). The symbol is that of the outermost function alone. */
+/* A mangled name includes the scope and the arguments, so it is preferred wherever it comes from.
+ * An unmangled linkage name is a private alias of a build (__GI__IO_getc). The symbol names the
+ * outermost function only. */
 static const char *best_name(const struct debug_frame *debug, const char *symbol)
 {
 	if (is_mangled(debug->linkage_name))
@@ -310,6 +323,8 @@ static const char *best_name(const struct debug_frame *debug, const char *symbol
 	return symbol ? symbol : debug->linkage_name;
 }
 
+/* Fills the frames of one address; the outermost one may take its name from the symbol table or
+ * from the recording. */
 static void place_resolve(struct symbols_module *module, struct place *place)
 {
 	struct symbols *symbols = module->symbols;
@@ -329,10 +344,10 @@ static void place_resolve(struct symbols_module *module, struct place *place)
 		frame->module = module->name;
 		frame->language = "native";
 		frame->inlined = i + 1 < count;
-		frame->function = name ? name_keep(symbols, name) : NULL;
-		frame->file = chain[i].file
-				      ? text_keep(symbols, chain[i].file, strlen(chain[i].file))
-				      : NULL;
+		if (name)
+			frame->function = name_keep(symbols, name);
+		if (chain[i].file)
+			frame->file = text_keep(symbols, chain[i].file, strlen(chain[i].file));
 		frame->line = chain[i].line;
 	}
 	if (!place->frames[count - 1].function && place->hint) {

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names for native code, read offline: (module file, build-id, ELF address) -> function, file and line, inlines included.
+ * Names of native code, read offline: module file, build-id and ELF address to function, file and
+ * line, inlined functions included.
  *
- * Contract. A module is verified before a single name is taken from it: the build-id of the file on disk must be the one
- * recorded, else the handle knows its module's name and the address alone and says why (symbols_module_state). No input
- * fails a call: what is not known is NULL or 0 in the frame. Files are hostile: damage costs names, never the process
- * (a file that somebody truncates while it is read is the one exception: it is mapped).
- * Every string and array handed out belongs to the struct symbols and lives as long as it. One thread at a time.
- * Memory: dies on exhaustion (libiberty's xmalloc).
+ * Contract. A module is verified before it is used: the build-id of the file must be the recorded
+ * one. Otherwise the handle has only the name of the module, and symbols_module_reason tells why.
+ * No input makes a call fail: what is unknown is NULL or 0 in the frame. Files are hostile: damage
+ * costs names, never the process. The one exception is a file that is truncated while it is
+ * mapped. Strings and arrays belong to the struct symbols and live as long as it. One thread at a
+ * time. Dies on exhaustion (xmalloc of libiberty).
  *
- * elf_address is the caller's business: an address as the module's own program headers count, with 1 taken off, since a
- * return address is that of the next instruction, perhaps of the next function or line:
+ * elf_address is an address as the program headers of the module count, minus 1: a return address
+ * is that of the next instruction, which may belong to the next line or function.
+ *
  *     elf_address = return_address - cuf_meta_module.base - 1
  */
 #ifndef SYMBOLS_H
@@ -24,15 +26,18 @@ struct symbols;
 struct symbols_module;
 
 struct symbols_options {
-	const char *sysroot;            /* put before every module's path and every debug directory; NULL: this machine's own files */
-	const char *const *search_dirs; /* also looked in: DIR/full/path, DIR/basename, DIR/.build-id; NULL */
+	/* prefix of every module path and debug directory; NULL: none */
+	const char *sysroot;
+	/* searched, too: DIR/full/path, DIR/basename, DIR/.build-id; NULL */
+	const char *const *search_dirs;
 	size_t search_dir_count;
-	bool debuginfod;                /* ask the servers of DEBUGINFOD_URLS: slow, and over the network. false: the variable is unset */
+	/* query DEBUGINFOD_URLS: slow, over the network. false: the variable is unset */
+	bool debuginfod;
 };
 
 enum symbols_state {
 	SYMBOLS_VERIFIED,   /* build-id on disk equals the recorded one */
-	SYMBOLS_UNVERIFIED, /* neither the recording nor the file has a build-id: names are a guess by path */
+	SYMBOLS_UNVERIFIED, /* neither recording nor file has a build-id: a guess by path */
 	SYMBOLS_MISSING,    /* no such file here */
 	SYMBOLS_DIFFERENT,  /* a file is there, with another build-id */
 	SYMBOLS_UNREADABLE  /* not a regular file, no permission, or not ELF */
@@ -52,27 +57,32 @@ struct symbols_frame {
 struct symbols *symbols_new(const struct symbols_options *options);
 void symbols_free(struct symbols *symbols); /* NULL is fine */
 
-/* The module of this path and build-id, opened at first sight and kept. build_id_bytes 0: the recording has none; 20: the
- * recorder cuts there, so a longer id on disk is compared by its head. Never NULL. path NULL or "" is a missing file. */
+/* The module of this path and build-id, opened at the first call and kept; never NULL.
+ * build_id_bytes 0: the recording has none; 20: the recorder cut there, so a longer id is compared
+ * by its first 20. path NULL or "" is a missing file. */
 struct symbols_module *symbols_module(struct symbols *symbols, const char *path,
 				      const uint8_t *build_id, size_t build_id_bytes);
 
 enum symbols_state symbols_module_state(const struct symbols_module *module);
-const char *symbols_module_reason(const struct symbols_module *module); /* a sentence part, "no such file: /x"; NULL when verified */
-const char *symbols_module_name(const struct symbols_module *module);   /* last part of its path */
+/* A clause such as "no such file: /x"; NULL when the module is verified. */
+const char *symbols_module_reason(const struct symbols_module *module);
+/* The last part of its path. */
+const char *symbols_module_name(const struct symbols_module *module);
 
-/* Reads the module's constants (.rodata) through for these texts: the index of one that is there, count when none is or
- * there is no file that may be its. Slow: once a module. */
+/* Searches the module's constants (.rodata) for texts: the index of the first one found; count when
+ * none is there or the file is not verified. Slow: call it once per module. */
 size_t symbols_module_constant(struct symbols_module *module, const char *const *texts,
 			       size_t count);
 
-/* The functions at this address, innermost first: the inlined ones, then the real one. Returns their count, at least 1;
- * *frames stays valid. With nothing known: one frame with the module's name. Asked again, answers at once. */
+/* The functions at this address, innermost first: the inlined ones, then the real one. Returns
+ * their number, at least 1; *frames stays valid. Of an unknown address: one frame with the name of
+ * the module. Answers are cached. */
 size_t symbols_resolve(struct symbols_module *module, uint64_t elf_address,
 		       const struct symbols_frame **frames);
 
-/* A name kept in the recording (CUF_META_FUNCTION: "symbol" or "symbol+0x1f", mangled or not) for exactly this address;
- * used where the file has no better. Call it before resolving the address. The text need not be NUL-terminated. */
+/* A name that the recording has for this address (CUF_META_FUNCTION: "symbol" or "symbol+0x1f",
+ * mangled or not). It is used where the file has no better one. Call it before resolving the
+ * address. The text need not be NUL-terminated. */
 void symbols_hint(struct symbols_module *module, uint64_t elf_address, const char *name,
 		  size_t name_bytes);
 
