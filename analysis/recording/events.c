@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Device and framework events, merged by sequence number. */
+/* The device and framework rings, merged by sequence number. Each thread wrote segments of its own,
+ * a lane; a heap picks the lane with the lowest number next. */
 #include "analysis/recording/events.h"
 
 #include <stdlib.h>
@@ -8,14 +9,14 @@
 #include "analysis/recording/segments.h"
 #include "analysis/base/xalloc.h"
 
-enum { RINGS = 2, DROP_EVERY = 1 << 20 }; /* events: 64 MiB of pages */
+enum { RINGS = 2, DROP_EVERY = 1 << 20 }; /* events, 64 MiB of pages */
 
 struct cursor {
 	struct events *events;    /* of its ring */
 	const struct lane_segment *segments; /* of its lane */
 	size_t segment, end;
 	uint32_t record, used;
-	uint32_t place;           /* of the record that the cursor stands on */
+	uint32_t place;           /* of the record at the cursor */
 	const uint8_t *records;
 };
 
@@ -24,7 +25,7 @@ struct merge {
 	struct cursor *cursors;
 	struct lane_heap heap;
 	uint64_t last_seq;        /* of both rings */
-	uint64_t last_gap;        /* every event after it is here, of both rings */
+	uint64_t last_gap;        /* every event of both rings after this one is here */
 	bool sorted;
 };
 
@@ -37,7 +38,7 @@ static void next_segment(struct cursor *cursor)
 		cursor->used = segment.used;
 }
 
-/* Moves to the next committed event of the lane; 0: the lane is at its end. */
+/* Moves to the next committed event of the lane and returns its number; 0: the end of the lane. */
 static uint64_t advance(struct cursor *cursor)
 {
 	for (;;) {
@@ -78,6 +79,7 @@ static void start(struct merge *merge, struct events *rings[RINGS])
 		}
 }
 
+/* Appends the event at the cursor to the index of its ring, and notes gaps in the numbers. */
 static void append(struct merge *merge, const struct cursor *cursor, uint64_t seq)
 {
 	struct events *events = cursor->events;
@@ -109,7 +111,7 @@ static int by_seq(const void *a, const void *b)
 	return compare_numbers(left->place, right->place);
 }
 
-/* A sound writer's lanes ascend, so this is for damaged recordings alone. */
+/* Lanes of a sound writer ascend, so this is for damaged recordings only. */
 static void sort_again(struct events *events)
 {
 	struct placed *all = xalloc_zeroed(events->count, sizeof *all);
@@ -119,7 +121,7 @@ static void sort_again(struct events *events)
 		qsort(all, events->count, sizeof *all, by_seq);
 	for (size_t i = 0; i < events->count; i++)
 		events->order[i] = all[i].place;
-	events->role_count = 0; /* their places have moved */
+	events->role_count = 0; /* their indices have changed */
 	events->first_seq = events->count ? all[0].seq : 0;
 	events->last_seq = events->complete_since = events->count ? all[events->count - 1].seq : 0;
 	free(all);
@@ -140,22 +142,25 @@ static struct events *ring_new(const struct reader *reader, enum cuf_section_id 
 }
 
 /*
- * A number without its event is one that left its ring, or that found no room in it, or a call that was never finished.
- * Which ring it belonged to cannot be told, so a gap counts for each ring that ever lost an event, and for it alone.
+ * A missing number is an event that was overwritten, that was dropped because the ring was full,
+ * or a call that never finished. Which ring it belonged to is unknown. So a gap counts for each
+ * ring that ever lost an event, and only for those.
  */
 static void settle(const struct merge *merge, struct events *events)
 {
 	const struct cuf_header *header = &events->reader->header;
-	bool device = events->ring == CUF_SEC_RING;
-	bool lost = device ? header->overwritten || header->lost[CUF_LOST_RING]
-			   : header->framework_overwritten || header->lost[CUF_LOST_FRAMEWORK_RING];
+	uint64_t lost = header->framework_overwritten + header->lost[CUF_LOST_FRAMEWORK_RING];
+
+	if (events->ring == CUF_SEC_RING)
+		lost = header->overwritten + header->lost[CUF_LOST_RING];
 	if (!merge->sorted)
 		sort_again(events);
-	else
-		events->complete_since = lost || !events->reader->complete ? merge->last_gap : 0;
+	else if (lost || !events->reader->complete)
+		events->complete_since = merge->last_gap;
 	reader_drop(events->reader, events->ring);
 }
 
+/* Merges both rings at once: a gap in the numbers is a loss only if neither ring has the number. */
 struct events *events_new(const struct reader *reader)
 {
 	struct events *rings[RINGS] = { ring_new(reader, CUF_SEC_RING),
@@ -193,6 +198,7 @@ void events_free(struct events *events)
 	free(events);
 }
 
+/* Copies the record first: a live recording may change under the reader. */
 struct cuf_event events_get(const struct events *events, size_t i)
 {
 	uint32_t place = events->order[i];
@@ -227,6 +233,7 @@ void events_passed(const struct events *events, size_t passed)
 		reader_drop(events->reader, events->ring);
 }
 
+/* Keeps the next event of each ring, so that event_merge_next only compares two numbers. */
 static void load(struct event_merge *merge, unsigned ring)
 {
 	merge->have[ring] = merge->at[ring] < merge->rings[ring]->count;

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The events of one recording in the order in which they happened. Each thread wrote segments of its own; here they
- * are merged: device and framework events exactly, by sequence number (an index of 4 bytes an event), host events by
- * their millisecond (streamed, nothing kept). Events are handed out as copies, their fields as hostile as the file.
+ * The events of one recording in the order in which they happened. Each thread wrote segments of
+ * its own; here they are merged. Device and framework events are merged exactly, by sequence
+ * number, with an index of 4 bytes an event. Host events are merged by millisecond and streamed.
  *
- * Device and framework events share one order of sequence numbers but lie in two rings, so each ring has an index of its
- * own: most questions are about the driver's few events, and a framework may have written ten millions. event_merge
- * walks both as one history.
+ * Device and framework events share one order of sequence numbers but are in two rings, and each
+ * ring has an index of its own. Most queries are about the few events of the driver, while a
+ * framework may have written ten million. event_merge walks both rings as one history.
  *
- * Contract: the reader outlives all. No errors: what is torn or damaged is left out. Times are CLOCK_MONOTONIC ns.
+ * Contract: the reader outlives everything here. Events are returned as copies with fields as
+ * hostile as the file. No errors: what is torn or damaged is left out. Times are CLOCK_MONOTONIC
+ * ns.
  */
 #ifndef ANALYSIS_RECORDING_EVENTS_H
 #define ANALYSIS_RECORDING_EVENTS_H
@@ -17,30 +19,33 @@
 
 struct events {                       /* of one ring */
 	const struct reader *reader;
-	enum cuf_section_id ring; /* CUF_SEC_RING, or CUF_SEC_FRAMEWORK_RING: a framework's blocks, phases */
+	enum cuf_section_id ring; /* CUF_SEC_RING or CUF_SEC_FRAMEWORK_RING */
 	uint32_t per_segment, stride;
 	uint64_t segment_bytes;
-	uint32_t *order;          /* places in the ring, ascending by seq */
+	uint32_t *order;          /* positions in the ring, ascending by seq */
 	size_t count, room;
-	uint32_t *roles;          /* indices of the ROLE events, which tell of blocks of either ring */
+	uint32_t *roles;          /* indices of ROLE events; they label blocks of either ring */
 	size_t role_count, role_room;
 	uint64_t first_seq, last_seq; /* 0: no event */
-	/* Every event of this ring after this seq is here: 0 when none was ever lost. Older than it, some or all are gone. */
+	/* Every event of this ring after this seq is here; 0: none was ever lost. Of those before
+	 * it, some or all are gone. */
 	uint64_t complete_since;
-	struct events *framework; /* the other ring's; never NULL in what events_new gave, NULL in itself */
+	/* the other ring; never NULL in the result of events_new, NULL in itself */
+	struct events *framework;
 };
 
-/* The device ring's events, with the framework ring's beside them. */
+/* The events of the device ring; those of the framework ring are its member. */
 struct events *events_new(const struct reader *reader);
 void events_free(struct events *events); /* NULL is fine */
 /* i below count. */
 struct cuf_event events_get(const struct events *events, size_t i);
 /* Index of the first event with a larger seq; count if there is none. */
 size_t events_after(const struct events *events, uint64_t seq);
-/* A walk calls this with the number of events it has passed: gives pages back now and then, so that the whole ring is never held. */
+/* A walk calls this with the number of events it has passed. Now and then it unmaps pages, so the
+ * process never holds the whole ring. */
 void events_passed(const struct events *events, size_t passed);
 
-/* Both rings in order of seq, beginning with the first event after a seq (0: all). */
+/* Walks both rings in order of seq, starting after a seq (0: with the first event). */
 struct event_merge {
 	const struct events *rings[2];
 	size_t at[2];
@@ -55,9 +60,10 @@ struct host_event {
 	uint64_t addr;
 	uint64_t bytes;
 	uint64_t sample_mean_bytes; /* 0: every event was recorded */
-	uint32_t stack;           /* of the block's allocation, also on a free where the block was known */
+	uint32_t stack;           /* that allocated the block; also on a free of a known block */
 	uint32_t tid;
-	unsigned op;              /* enum cuf_host_op; never TIME or THREAD, which are consumed here */
+	/* enum cuf_host_op without TIME and THREAD, which are consumed here */
+	unsigned op;
 };
 
 struct host_stream;

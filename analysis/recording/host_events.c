@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host events, streamed in order of their millisecond; memory of segments that were read is given back at once. */
+/* Host events, streamed by time. Segments that were read are unmapped at once, so memory stays
+ * bounded. */
 #include "analysis/recording/events.h"
 
 #include <stdlib.h>
@@ -12,9 +13,9 @@ struct cursor {
 	uint32_t record, used;
 	uint32_t tid;
 	const uint8_t *records;
-	uint64_t base_ns;         /* of the last TIME record */
+	uint64_t base_ns;         /* of the last TIME record; ticks are relative to it */
 	uint64_t mean_bytes;
-	struct cuf_host_event event; /* the one that the cursor stands on */
+	struct cuf_host_event event; /* the event at the cursor */
 };
 
 struct host_stream {
@@ -39,7 +40,8 @@ static void enter_segment(struct host_stream *stream, struct cursor *cursor)
 	cursor->mean_bytes = segment.sample_mean_bytes;
 }
 
-/* Stands on the next event of the lane and gives its time; false: the lane is at its end. */
+/* Moves to the next event of the lane and stores its time; false: the end of the lane. TIME and
+ * THREAD records change the state of the cursor only. */
 static bool advance(struct host_stream *stream, struct cursor *cursor, uint64_t *time_ns)
 {
 	for (;;) {
@@ -88,6 +90,7 @@ struct host_stream *host_stream_new(const struct reader *reader)
 	return stream;
 }
 
+/* Returns the event at the cursor of the earliest lane, then moves that cursor. */
 bool host_stream_next(struct host_stream *stream, struct host_event *event)
 {
 	struct cursor *cursor;

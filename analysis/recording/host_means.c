@@ -7,10 +7,10 @@
 
 struct host_means host_means_of(const struct reader *reader, const struct meta *meta)
 {
-	struct host_means means = { .first_bytes =
-					    reader->header.options_host_mode == CUF_HOST_SAMPLED
-						    ? reader->header.sample_mean_bytes
-						    : 0 };
+	struct host_means means = { 0 };
+
+	if (reader->header.options_host_mode == CUF_HOST_SAMPLED)
+		means.first_bytes = reader->header.sample_mean_bytes;
 	for (size_t i = 0;
 	     means.first_bytes && i < meta->text_count && means.count < HOST_MEANS_MAX; i++) {
 		const struct fact_meta_text *text = &meta->texts[i];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Walks the META section. */
+/* Walks the META section once. Records grow arrays in the heap; at the end all move to the
+ * arena. */
 #include "analysis/recording/meta.h"
 
 #include <stdlib.h>
@@ -17,7 +18,7 @@ struct walk {
 	const char **hook_names;
 };
 
-static void take_module(struct walk *walk, const struct cuf_meta *record)
+static void read_module(struct walk *walk, const struct cuf_meta *record)
 {
 	struct cuf_meta_module module;
 	struct fact_module *to;
@@ -29,21 +30,21 @@ static void take_module(struct walk *walk, const struct cuf_meta *record)
 		module.path_bytes = (uint32_t)(record->bytes - sizeof module);
 	xalloc_grow(&meta->modules, meta->module_count, &walk->module_room, sizeof *meta->modules);
 	to = &meta->modules[meta->module_count++];
-	*to = (struct fact_module){ .id = (uint32_t)module.meta.number,
-				    .base = module.base,
-				    .start = module.start,
-				    .end = module.end,
-				    .path = arena_text(walk->arena,
-						       (const char *)record + sizeof module,
-						       module.path_bytes),
-				    .loaded_ns = reader_realtime(walk->reader, module.meta.time_ns),
-				    .unloaded_ns = CUF_UNKNOWN,
-				    .build_id_bytes = module.build_id_bytes < sizeof to->build_id
-							      ? module.build_id_bytes
-							      : sizeof to->build_id };
+	*to = (struct fact_module){
+		.id = (uint32_t)module.meta.number,
+		.base = module.base,
+		.start = module.start,
+		.end = module.end,
+		.path = arena_text(walk->arena, (const char *)record + sizeof module,
+				   module.path_bytes),
+		.loaded_ns = reader_realtime(walk->reader, module.meta.time_ns),
+		.unloaded_ns = CUF_UNKNOWN,
+		.build_id_bytes = (uint32_t)least_of(module.build_id_bytes, sizeof to->build_id),
+	};
 	memcpy(to->build_id, module.build_id, sizeof to->build_id);
 }
 
+/* An unload ends the last module of that id that is still loaded: ids are reused. */
 static void end_module(struct walk *walk, const struct cuf_meta *record)
 {
 	for (size_t i = walk->meta->module_count; i--;) {
@@ -55,7 +56,8 @@ static void end_module(struct walk *walk, const struct cuf_meta *record)
 	}
 }
 
-static void take_tenants(struct walk *walk, const struct cuf_meta *record)
+/* A reading of NVML: a head and as many processes as fit into the record. */
+static void read_tenants(struct walk *walk, const struct cuf_meta *record)
 {
 	struct gpu_processes_reading *to;
 	struct meta *meta = walk->meta;
@@ -90,7 +92,8 @@ static uint64_t allocator_hash(const char *text)
 	return hash;
 }
 
-static void take_text(struct walk *walk, const struct cuf_meta *record)
+/* Every other type is a text. Names of functions and hooks are also indexed. */
+static void read_text(struct walk *walk, const struct cuf_meta *record)
 {
 	struct meta *meta = walk->meta;
 	uint32_t bytes = record->text_bytes, most = record->bytes - (uint32_t)sizeof *record;
@@ -115,14 +118,14 @@ static void take_text(struct walk *walk, const struct cuf_meta *record)
 					 record->type == CUF_META_ALLOCATOR ? allocator_hash(text) : 0 };
 }
 
-static void take_record(struct walk *walk, const struct cuf_meta *record)
+static void read_record(struct walk *walk, const struct cuf_meta *record)
 {
 	switch (record->type) {
-	case 0: break; /* in the making when the process died */
-	case CUF_META_MODULE: take_module(walk, record); break;
+	case 0: break; /* incomplete when the process died */
+	case CUF_META_MODULE: read_module(walk, record); break;
 	case CUF_META_MODULE_END: end_module(walk, record); break;
-	case CUF_META_GPU_PROCESSES: take_tenants(walk, record); break;
-	default: take_text(walk, record);
+	case CUF_META_GPU_PROCESSES: read_tenants(walk, record); break;
+	default: read_text(walk, record);
 	}
 }
 
@@ -132,7 +135,7 @@ static int by_addr(const void *a, const void *b)
 	return compare_numbers(left->addr, right->addr);
 }
 
-/* Into the arena, so that one free frees all. */
+/* Moves the arrays into the arena, so that one free frees all. */
 static void settle(struct walk *walk)
 {
 	struct meta *meta = walk->meta;
@@ -168,7 +171,7 @@ void meta_read(struct meta *meta, const struct reader *reader, struct arena *are
 			meta->damage_offset = section->offset + at;
 			break;
 		}
-		take_record(&walk, record);
+		read_record(&walk, record);
 		at += bytes;
 	}
 	settle(&walk);
@@ -183,18 +186,10 @@ const char *meta_text(const struct meta *meta, uint32_t type)
 	return NULL;
 }
 
+/* LIMITS may have "max" for no limit, which is no number. */
 uint64_t meta_limit(const struct meta *meta, const char *key)
 {
-	const char *line = meta_text(meta, CUF_META_LIMITS);
-	size_t length = strlen(key);
-	while (line) {
-		if (!strncmp(line, key, length) && line[length] == '=' && line[length + 1] >= '0' &&
-		    line[length + 1] <= '9')
-			return strtoull(line + length + 1, NULL, 10);
-		line = strchr(line, '\n');
-		line = line ? line + 1 : NULL;
-	}
-	return CUF_UNKNOWN;
+	return key_number(meta_text(meta, CUF_META_LIMITS), key);
 }
 
 bool meta_noted(const struct meta *meta, uint64_t note)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * META, read once: modules with the time they were there, names, and all other texts. Contract: everything lies in the
- * arena; texts are NUL-terminated copies, never NULL; times are CLOCK_REALTIME. A damaged record ends the reading, and
- * damage_offset says where (0: none).
+ * META, read once: modules with the time during which they were loaded, names of functions and
+ * hooks, and all other texts.
+ *
+ * Contract: everything is in the arena; texts are NUL-terminated copies, never NULL; times are
+ * CLOCK_REALTIME. A damaged record ends the reading, and damage_offset tells where (0: none).
  */
 #ifndef ANALYSIS_RECORDING_META_H
 #define ANALYSIS_RECORDING_META_H
@@ -12,7 +14,7 @@
 #include "analysis/base/xalloc.h"
 #include "interpose/abi/gpu_processes.h"
 
-/* What NVML said once of a device. */
+/* What NVML reported once about a device. */
 struct gpu_processes_reading {
 	struct cuf_meta_gpu_processes head;     /* gpu_process_count is what follows */
 	const struct cuf_gpu_process *holders;
@@ -22,7 +24,7 @@ struct gpu_processes_reading {
 struct meta {
 	struct fact_module *modules; size_t module_count;
 	struct fact_function *functions; size_t function_count; /* sorted by addr */
-	struct fact_meta_text *texts; size_t text_count;        /* all types but modules and functions */
+	struct fact_meta_text *texts; size_t text_count; /* all but modules, functions */
 	struct gpu_processes_reading *readings; size_t reading_count;
 	const char *const *hook_names; size_t hook_name_count;
 	uint64_t damage_offset;
@@ -34,7 +36,7 @@ void meta_read(struct meta *meta, const struct reader *reader, struct arena *are
 const char *meta_text(const struct meta *meta, uint32_t type);
 /* A number of LIMITS by its key; CUF_UNKNOWN: absent, or no limit. */
 uint64_t meta_limit(const struct meta *meta, const char *key);
-/* True when a NOTE of this number is there. */
+/* Whether the recorder wrote a note with this number. */
 bool meta_noted(const struct meta *meta, uint64_t note);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* META CODE records, split into lines and sorted by number. */
+/* Splits META CODE records into lines and sorts them by number. */
 #include "analysis/recording/python_names.h"
 
 #include <stdlib.h>
@@ -16,8 +16,8 @@ struct python_names {
 	size_t count, room;
 };
 
-/* The line at *at, which moves on to the next one; "" past the end. */
-static const char *take_line(struct arena *arena, const char **at)
+/* Copies the line at *at and moves *at to the next one; "" past the end. */
+static const char *next_line(struct arena *arena, const char **at)
 {
 	size_t bytes = strcspn(*at, "\n");
 	const char *line = arena_text(arena, *at, bytes);
@@ -44,9 +44,9 @@ struct python_names *python_names_of(const struct fact_meta_text *texts, size_t 
 		xalloc_grow(&names->entries, names->count, &names->room, sizeof *names->entries);
 		entry = &names->entries[names->count++];
 		entry->code = (uint32_t)text->number;
-		entry->name.function = take_line(names->arena, &at);
-		entry->name.file = take_line(names->arena, &at);
-		entry->name.first_line = (unsigned)strtoul(take_line(names->arena, &at), NULL, 10);
+		entry->name.function = next_line(names->arena, &at);
+		entry->name.file = next_line(names->arena, &at);
+		entry->name.first_line = (unsigned)strtoul(next_line(names->arena, &at), NULL, 10);
 	}
 	if (names->count)
 		qsort(names->entries, names->count, sizeof *names->entries, by_code);
@@ -65,12 +65,16 @@ void python_names_free(struct python_names *names)
 const struct python_name *python_names_find(const struct python_names *names, uint32_t code)
 {
 	const struct entry key = { .code = code };
-	const struct entry *found =
-		names->count ? bsearch(&key, names->entries, names->count, sizeof key, by_code)
-			     : NULL;
-	return found ? &found->name : NULL;
+	const struct entry *found = NULL;
+
+	if (names->count)
+		found = bsearch(&key, names->entries, names->count, sizeof key, by_code);
+	if (!found)
+		return NULL;
+	return &found->name;
 }
 
+/* Paths of distributions and virtual environments; a frozen module has no path. */
 bool python_file_is_library(const char *file)
 {
 	static const char *const parts[] = { "/site-packages/", "/dist-packages/", "/lib/python3",

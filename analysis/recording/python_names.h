@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Python functions as the recorder named them at first sight (CUF_META_CODE), by the number that frames carry.
- * Contract: python_names_of copies what it needs from the texts; what find hands out lives as long as the struct.
- * Damaged records cost names, nothing else. Memory: dies on exhaustion. One thread.
+ * Names of Python functions by the number that frames carry. The recorder writes them when it
+ * first sees a function (CUF_META_CODE).
+ *
+ * Contract: python_names_of copies what it needs from the texts. A found name lives as long as the
+ * struct. Damaged records cost names, nothing else. Dies on exhaustion. One thread.
  */
 #ifndef ANALYSIS_RECORDING_PYTHON_NAMES_H
 #define ANALYSIS_RECORDING_PYTHON_NAMES_H
@@ -24,7 +26,8 @@ void python_names_free(struct python_names *names); /* NULL is fine */
 /* code: cuf_frame_code() of a frame. NULL: the recording has no name for it. */
 const struct python_name *python_names_find(const struct python_names *names, uint32_t code);
 
-/* True for the standard library, installed packages and what the interpreter brings: not the user's own work. */
+/* Whether a file is of the standard library, of an installed package or frozen into the
+ * interpreter: not the user's code. */
 bool python_file_is_library(const char *file);
 
 #endif

@@ -14,7 +14,8 @@
 #include "analysis/base/xalloc.h"
 #include "analysis/recording/cut_guard.h"
 
-/* The smallest record that this reader can step over and read; later writers may append fields, never remove them. */
+/* The smallest record of each section that this reader can read. Later writers may append fields
+ * but never remove any. */
 static const uint32_t record_bytes_min[CUF_SEC_MAX] = {
 	[CUF_SEC_META] = 1,
 	[CUF_SEC_DEVICES] = sizeof(struct cuf_device),
@@ -30,6 +31,7 @@ static const uint32_t record_bytes_min[CUF_SEC_MAX] = {
 	[CUF_SEC_FRAMEWORK_RING] = sizeof(struct cuf_event),
 };
 
+/* Fills *error, if the caller wants it, and returns the code. */
 static int fail(struct reader_error *error, const char *path, int code, uint64_t offset, int system)
 {
 	if (!error)
@@ -63,7 +65,8 @@ static int check_header(struct reader *reader, struct reader_error *error)
 	if (header->header_bytes < CUF_HEADER_BYTES_FIRST ||
 	    header->header_bytes > READER_HEADER_BYTES)
 		return fail(error, reader->path, READER_E_HEADER, AT(header_bytes), 0);
-	if (header->header_bytes < sizeof *header) /* an older writer: what it did not have is 0 */
+	/* an older writer: fields that it did not have are 0 */
+	if (header->header_bytes < sizeof *header)
 		memset((char *)&reader->header + header->header_bytes, 0,
 		       sizeof *header - header->header_bytes);
 	if (header->file_bytes < READER_HEADER_BYTES)
@@ -74,8 +77,9 @@ static int check_header(struct reader *reader, struct reader_error *error)
 	return 0;
 }
 
-/* One row of the section table; unknown ids are checked too (a damaged table shows), then skipped. */
-static bool take_section(struct reader *reader, const struct cuf_section *section)
+/* Takes over one row of the section table. Rows with unknown ids are checked, too, since they
+ * reveal a damaged table, and then ignored. */
+static bool add_section(struct reader *reader, const struct cuf_section *section)
 {
 	struct reader_section *to;
 	uint64_t end;
@@ -96,12 +100,12 @@ static bool take_section(struct reader *reader, const struct cuf_section *sectio
 	if (section->offset >= reader->bytes)
 		return true;
 	to->at = reader->data + section->offset;
-	to->bytes = end > reader->bytes ? reader->bytes - section->offset : section->bytes;
+	to->bytes = least_of(end, reader->bytes) - section->offset;
 	to->count = section->id == CUF_SEC_META ? 0 : to->bytes / section->record_bytes;
 	return true;
 }
 
-static bool segment_bytes_fine(uint64_t bytes, uint32_t record_bytes)
+static bool is_segment_size(uint64_t bytes, uint32_t record_bytes)
 {
 	return bytes % 64 == 0 && bytes >= sizeof(struct cuf_segment) + record_bytes &&
 	       bytes <= (uint64_t)1 << 30;
@@ -111,19 +115,19 @@ static int check_sections(struct reader *reader, struct reader_error *error)
 {
 	const struct cuf_header *header = &reader->header;
 	for (uint32_t i = 0; i < header->section_count; i++)
-		if (!take_section(reader, &header->sections[i]))
+		if (!add_section(reader, &header->sections[i]))
 			return fail(error, reader->path, READER_E_SECTIONS,
 				    AT(sections) + i * sizeof *header->sections, 0);
 	if (reader->sections[CUF_SEC_RING].stride &&
-	    !segment_bytes_fine(header->device_segment_bytes,
+	    !is_segment_size(header->device_segment_bytes,
 				reader->sections[CUF_SEC_RING].stride))
 		return fail(error, reader->path, READER_E_HEADER, AT(device_segment_bytes), 0);
 	if (reader->sections[CUF_SEC_HOST_RING].stride &&
-	    !segment_bytes_fine(header->host_segment_bytes,
+	    !is_segment_size(header->host_segment_bytes,
 				reader->sections[CUF_SEC_HOST_RING].stride))
 		return fail(error, reader->path, READER_E_HEADER, AT(host_segment_bytes), 0);
 	if (reader->sections[CUF_SEC_FRAMEWORK_RING].stride &&
-	    !segment_bytes_fine(header->framework_segment_bytes,
+	    !is_segment_size(header->framework_segment_bytes,
 				reader->sections[CUF_SEC_FRAMEWORK_RING].stride))
 		return fail(error, reader->path, READER_E_HEADER, AT(framework_segment_bytes), 0);
 	reader->missing_bytes = subtract_to_zero(header->file_bytes, reader->bytes);
@@ -164,6 +168,7 @@ int reader_open_memory(const void *data, uint64_t bytes, struct reader **out,
 	return check(reader, out, error);
 }
 
+/* Maps the whole file read-only; extra_flags are for open. */
 static int map_file(struct reader *reader, int extra_flags, struct reader_error *error)
 {
 	struct stat st;
@@ -181,9 +186,9 @@ static int map_file(struct reader *reader, int extra_flags, struct reader_error 
 		at = mmap(NULL, reader->bytes, PROT_READ, MAP_SHARED, fd, 0);
 		if (at == MAP_FAILED)
 			code = fail(error, reader->path, READER_E_READ, 0, errno);
-		reader->mapped = at != MAP_FAILED;
-		reader->data = reader->mapped ? at : NULL;
-		if (reader->mapped)
+		else
+			reader->data = reader->mapping = at;
+		if (reader->mapping)
 			cut_guard_begin(reader->data, reader->bytes);
 	}
 	close(fd);
@@ -219,13 +224,13 @@ void reader_close(struct reader *reader)
 {
 	if (!reader)
 		return;
-	if (reader->mapped)
+	if (reader->mapping) {
 		cut_guard_end(reader->data);
-	if (reader->mapped)
-		munmap((void *)(uintptr_t)reader->data, reader->bytes);
+		munmap(reader->mapping, reader->bytes);
+	}
 	free(reader->copy);
 	free(reader->call_sites);
-	free((void *)(uintptr_t)reader->path);
+	free(reader->path);
 	free(reader);
 }
 
@@ -280,6 +285,7 @@ uint64_t reader_segment_count(const struct reader *reader, enum cuf_section_id r
 	return found ? (found + bytes - 1) / bytes : 0;
 }
 
+/* Copies the header of the segment, then limits `used` to what the file has. */
 bool reader_segment(const struct reader *reader, enum cuf_section_id ring, uint64_t index,
 		    struct cuf_segment *segment, const uint8_t **records)
 {
@@ -287,7 +293,8 @@ bool reader_segment(const struct reader *reader, enum cuf_section_id ring, uint6
 	uint64_t bytes = reader_segment_bytes(reader, ring), from = index * bytes, room;
 	if (index >= reader_segment_count(reader, ring) || section->bytes - from < sizeof *segment)
 		return false;
-	room = section->bytes - from < bytes ? section->bytes - from : bytes; /* the last one may be cut */
+	/* the last segment may be cut */
+	room = least_of(section->bytes - from, bytes);
 	memcpy(segment, section->at + from, sizeof *segment);
 	room = (room - sizeof *segment) / section->stride;
 	if (segment->used > room)
@@ -336,11 +343,12 @@ bool reader_incident_slot(const struct reader *reader, uint64_t slot, struct cuf
 		return false;
 	*incident = (struct cuf_incident){ .framework_allocated_bytes = CUF_UNKNOWN,
 					   .framework_reserved_bytes = CUF_UNKNOWN };
-	memcpy(incident, at, stride < sizeof *incident ? stride : sizeof *incident);
+	memcpy(incident, at, least_of(stride, sizeof *incident));
 	merge_incident_sites(reader, incident);
 	return incident->number != 0;
 }
 
+/* The first quarter of the slots keeps the first incidents; the rest is a ring. */
 bool reader_incident(const struct reader *reader, uint64_t number, struct cuf_incident *incident)
 {
 	uint64_t slots = reader->sections[CUF_SEC_INCIDENTS].planned, keep = slots / 4,
@@ -352,11 +360,12 @@ bool reader_incident(const struct reader *reader, uint64_t number, struct cuf_in
 	return reader_incident_slot(reader, slot, incident) && incident->number == number;
 }
 
+/* Rounds inwards to whole pages: neighbours may still be in use. */
 void reader_drop_range(const struct reader *reader, const void *at, uint64_t bytes)
 {
 	uintptr_t page = 4095, from = ((uintptr_t)at + page) & ~page,
 		  to = ((uintptr_t)at + bytes) & ~page;
-	if (reader->mapped && to > from)
+	if (reader->mapping && to > from)
 		madvise((void *)from, to - from, MADV_DONTNEED);
 }
 

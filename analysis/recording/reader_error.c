@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sentences of reader_error.h. */
+/* The table of codes and sentences, from the list in the header. */
 #include "analysis/recording/reader_error.h"
 
 #include <stddef.h>
@@ -15,5 +15,7 @@ const char *reader_error_sentence(int code)
 	for (size_t i = 0; i < sizeof sentences / sizeof *sentences; i++)
 		if (sentences[i].code == code)
 			return sentences[i].sentence;
-	return code ? "unknown error" : "no error";
+	if (!code)
+		return "no error";
+	return "unknown error";
 }

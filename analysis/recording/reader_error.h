@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Why a recording could not be read: a negative code with a sentence, and where in the file the damage is. Plain data;
- * path is borrowed from the caller of the function that filled it. Only cmd/ prints it.
+ * Why a recording could not be read: a negative code with a sentence, and where in the file the
+ * damage is. Only cmd/ prints it.
+ *
+ * Contract: plain data. The functions that fill a struct reader_error copy the path into it.
  */
 #ifndef ANALYSIS_RECORDING_READER_ERROR_H
 #define ANALYSIS_RECORDING_READER_ERROR_H
@@ -12,10 +14,10 @@
 #define READER_ERRORS(READER_ERROR) \
 	READER_ERROR(OPEN, -1, "cannot open the recording") \
 	READER_ERROR(EMPTY, -2, "the file is empty") \
-	READER_ERROR(SHORT, -3, "the file ends inside its header") \
+	READER_ERROR(SHORT, -3, "the file is truncated inside its header") \
 	READER_ERROR(MAGIC, -4, "not a cuflight recording") \
-	READER_ERROR(ENDIAN, -5, "recorded on a machine of the other byte order") \
-	READER_ERROR(VERSION, -6, "written by a newer cuflight; this one cannot read it") \
+	READER_ERROR(ENDIAN, -5, "recorded on a machine with the other byte order") \
+	READER_ERROR(VERSION, -6, "written by a newer version of cuflight") \
 	READER_ERROR(HEADER, -7, "the header is damaged") \
 	READER_ERROR(SECTIONS, -8, "the section table is damaged") \
 	READER_ERROR(NONE_FOUND, -9, "no recordings in this directory") \
@@ -31,11 +33,12 @@ enum reader_error_code {
 struct reader_error {
 	int code;              /* enum reader_error_code */
 	int system;            /* errno of the failing call; 0 none */
-	uint64_t offset;       /* bytes from the start of the file; where the damage is */
+	uint64_t offset;       /* where the damage is, in bytes from the start of the file */
 	char path[512];        /* the file, cut to fit; "" for memory */
 };
 
-/* The sentence; never NULL. No full stop, lower case: "PATH: SENTENCE (at byte OFFSET)". */
+/* The sentence of a code, never NULL: lower case, no full stop, as in "PATH: SENTENCE (at byte
+ * OFFSET)". */
 const char *reader_error_sentence(int code);
 
 #endif

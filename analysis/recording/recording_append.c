@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Walks META to its end, as a reader does, and writes there: the record first, then how much is used. */
+/* Walks META to its end, as a reader does, and writes there: first the record, then the used
+ * length. */
 #include "analysis/recording/recording_append.h"
 
 #include <errno.h>
@@ -42,7 +43,7 @@ static const struct cuf_section *meta_section(const struct cuf_header *header)
 	return NULL;
 }
 
-/* Where a reader stops. */
+/* The offset at which a reader stops: the end, or the first damaged record. */
 static uint64_t end_of_meta(int fd, const struct cuf_section *section, uint64_t used)
 {
 	uint64_t at = 0, end = least_of(used, section->bytes);
@@ -69,6 +70,7 @@ static int append(int fd, const struct cuf_header *header, const struct cuf_meta
 	return write_at(fd, &used, sizeof used, offsetof(struct cuf_header, meta_used)) ? 0 : -1;
 }
 
+/* ended_too: also append to a recording that has an end record. */
 static int append_to(const char *path, const struct cuf_meta *record, bool ended_too)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), result = -1, saved;
@@ -97,7 +99,7 @@ int recording_append_wait(const char *path, const char *text)
 		struct cuf_meta meta;
 		char text[TEXT_MAX];
 	} record = { .meta = { .type = CUF_META_WAIT } };
-	size_t length = strlen(text) < TEXT_MAX ? strlen(text) : TEXT_MAX;
+	size_t length = least_of(strlen(text), TEXT_MAX);
 	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	record.meta.time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lanes of segments and the heap that merges them. */
+/* Sorts segments into lanes, and the binary heap that merges lanes. */
 #include "analysis/recording/segments.h"
 
 #include <stdlib.h>
@@ -30,7 +30,7 @@ void lanes_init(struct lanes *lanes, const struct reader *reader, enum cuf_secti
 		lanes->segments[lanes->segment_count++] =
 			(struct lane_segment){ segment.ticket, segment.thread, (uint32_t)i };
 	}
-	reader_drop(reader, ring); /* a look at each header has mapped all that is around it */
+	reader_drop(reader, ring); /* reading each header has mapped the pages around it */
 	if (lanes->segment_count)
 		qsort(lanes->segments, lanes->segment_count, sizeof *lanes->segments,
 		      by_thread_and_ticket);
@@ -74,6 +74,7 @@ void lane_heap_push(struct lane_heap *heap, uint32_t lane, uint64_t key)
 	heap->items[i] = lane;
 }
 
+/* The key at the root grew, or the root leaves: moves the root down to its place. */
 void lane_heap_settle(struct lane_heap *heap, uint64_t key, bool gone)
 {
 	uint32_t lane = heap->items[0];

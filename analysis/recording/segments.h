@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A ring's used segments as one lane for each thread slot, each lane in the order in which it was written: what both
- * merges of events.h start from. Contract: heap memory, freed by lanes_fini; an empty ring gives zero lanes.
+ * The used segments of a ring, as one lane for each thread slot in the order of writing. Both
+ * merges of events.h start from lanes.
+ *
+ * Contract: heap memory, freed by lanes_fini; an empty ring has no lanes.
  */
 #ifndef ANALYSIS_RECORDING_SEGMENTS_H
 #define ANALYSIS_RECORDING_SEGMENTS_H
@@ -18,12 +20,12 @@ struct lanes {
 void lanes_init(struct lanes *lanes, const struct reader *reader, enum cuf_section_id ring);
 void lanes_fini(struct lanes *lanes);
 
-/* A binary heap of lane numbers, smallest key first; keys[lane] is the caller's. */
+/* A binary heap of lane numbers, smallest key first. keys[lane] is the caller's. */
 struct lane_heap { uint32_t *items; uint64_t *keys; size_t count; };
 void lane_heap_init(struct lane_heap *heap, size_t lanes);
 void lane_heap_fini(struct lane_heap *heap);
 void lane_heap_push(struct lane_heap *heap, uint32_t lane, uint64_t key);
-/* The key of the smallest one has grown; or, with gone, it leaves. */
+/* The key of the first lane has grown; with gone, the lane leaves the heap. */
 void lane_heap_settle(struct lane_heap *heap, uint64_t key, bool gone);
 
 #endif

@@ -70,7 +70,7 @@ screen() { sed '/^$/,$d' out; }
 	screen | grep -q '^PARTIAL'
 	head -c 100 x.cuf >stump.cuf
 	expect 2 report stump.cuf
-	holds err 'ends inside its header'
+	holds err 'truncated inside its header'
 }
 
 @test "--at takes its moments and no others" {

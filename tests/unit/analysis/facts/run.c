@@ -197,7 +197,7 @@ static void test_run__unreadable_recordings_are_told(void **state)
 	facts = report();
 	assert_int_equal(facts->process_count, 1);
 	assert_non_null(strstr(facts->coverage.blind[0].text,
-	                       "bad.cuf is left out: written by a newer cuflight"));
+	                       "bad.cuf is left out: written by a newer version of cuflight"));
 	assert_false(facts->coverage.complete);
 	facts_free(facts);
 	snprintf(path, sizeof path, "%s/a.cuf", directory);

@@ -43,7 +43,7 @@ static void test_module_file__build_id_differs(void **state)
 	assert_state(symbols_module(symbols, in_folder("bare.so"), id, bytes), SYMBOLS_DIFFERENT,
 	             "has build-id none");
 	assert_state(symbols_module(symbols, in_folder("bare.so"), NULL, 0), SYMBOLS_UNVERIFIED,
-	             "by path alone");
+	             "by path only");
 	assert_function(symbols_module(symbols, in_folder("bare.so"), NULL, 0),
 	                address_of(in_folder("bare.so"), "hidden"), "hidden");
 	symbols_free(symbols);
