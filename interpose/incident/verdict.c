@@ -1,35 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The words; the cause is told in verdict_cause.c. */
+/* The words; the cause is found in verdict_cause.c. */
 #include "interpose/incident/verdict.h"
 
-#include "interpose/store/hook_names.h"
-#include "interpose/incident/totals.h"
-#include "interpose/platform/options.h"
 #include "interpose/incident/phase_names.h"
+#include "interpose/platform/options.h"
+#include "interpose/store/hook_names.h"
 #include "interpose/store/recording.h"
 #include "interpose/platform/laws.h"
 
-static void add_held(struct cuf_text *text, const struct cuf_incident *i)
+enum { LINE_BYTES = 512, COMMAND_BYTES = 1100 };
+
+static void add_size(struct cuf_text *text, const char *before, uint64_t bytes, const char *after)
 {
-	static const struct { unsigned kind; const char *word; } rows[] = {
-		{ CUF_KIND_DEVICE, " device" }, { CUF_KIND_ASYNC, " async" }, { CUF_KIND_VMM, " vmm" }, { CUF_KIND_ARRAY, " array" },
-		{ CUF_KIND_GRAPH, " graph" }, { CUF_KIND_MANAGED, " managed" }, { CUF_KIND_PINNED, " pinned host" },
-	};
-	const char *comma = "";
-	for (unsigned n = 0; n < sizeof rows / sizeof *rows; n++)
-		if (i->live_bytes[rows[n].kind]) {
-			cuf_text_add(text, comma);
-			cuf_text_size(text, i->live_bytes[rows[n].kind]);
-			cuf_text_add(text, rows[n].word);
-			comma = ", ";
-		}
-	if (!*comma)
-		cuf_text_add(text, "nothing");
+	cuf_text_add(text, before);
+	cuf_text_size(text, bytes);
+	cuf_text_add(text, after);
 }
 
-static void say_both(const struct cuf_text *text)
+static void print_line(const struct cuf_text *text)
 {
-	CUF_TEXT(line, 1100);
+	CUF_TEXT(line, COMMAND_BYTES);
 	cuf_say(text);
 	if (!*cuf_options.termination_log)
 		return;
@@ -39,100 +29,137 @@ static void say_both(const struct cuf_text *text)
 	cuf_say_to_file(cuf_options.termination_log, &line);
 }
 
-static void add_request(struct cuf_text *text, const struct cuf_incident *i)
-{
-	cuf_text_add(text, i->kind == CUF_KIND_FRAMEWORK ? "PyTorch" : cuf_hook_name(i->label ? i->label : i->hook));
-	if (i->is_request) {
-		cuf_text_add(text, " wanted ");
-		cuf_text_size(text, i->requested_bytes);
-	} else {
-		cuf_text_add(text, " failed");
-	}
-}
+/* ---- what failed ---- */
 
-/* What the program said that it was doing. */
-static void add_phase(struct cuf_text *text, const struct cuf_incident *i)
+/* "cudaMalloc(6.00 MiB) failed" */
+static void add_request(struct cuf_text *text, const struct cuf_incident *incident)
 {
-	if (i->phase) {
-		cuf_text_add(text, "; in ");
-		cuf_phase_name_add(text, i->phase);
-	}
-	if (i->request_id) {
-		cuf_text_add(text, "; request ");
-		cuf_text_number(text, i->request_id);
-		cuf_text_add(text, " ");
-		cuf_phase_name_add(text, i->request_phase);
-	}
-}
-
-static void say_device(const struct cuf_incident *i)
-{
-	CUF_TEXT(what, 512);
-	CUF_TEXT(held, 512);
-	cuf_text_add(&what, "out of memory on GPU ");
-	cuf_text_number(&what, i->device);
-	cuf_text_add(&what, ": ");
-	add_request(&what, i);
-	cuf_text_add(&what, "; the driver had ");
-	cuf_text_size(&what, i->free_bytes);
-	cuf_text_add(&what, " free of ");
-	cuf_text_size(&what, i->total_bytes);
-	add_phase(&what, i);
-	say_both(&what);
-	cuf_text_add(&held, "this process held ");
-	add_held(&held, i);
-	if (i->framework_reserved_bytes != CUF_UNKNOWN) {
-		cuf_text_add(&held, "; PyTorch used ");
-		cuf_text_size(&held, i->framework_allocated_bytes);
-		cuf_text_add(&held, " of the ");
-		cuf_text_size(&held, i->framework_reserved_bytes);
-		cuf_text_add(&held, " that it had reserved");
-	}
-	if (i->page_hole_bytes != CUF_UNKNOWN && i->page_hole_bytes) {
-		cuf_text_add(&held, "; largest hole inside its 2 MiB pages ");
-		cuf_text_size(&held, i->page_hole_bytes);
-	}
-	say_both(&held);
-}
-
-static void say_host(const struct cuf_incident *i)
-{
-	CUF_TEXT(what, 512);
-	CUF_TEXT(held, 512);
-	cuf_text_add(&what, "out of host memory: ");
-	add_request(&what, i);
-	say_both(&what);
-	cuf_text_add(&held, "this process held ");
-	cuf_text_size(&held, i->host_live_bytes);
-	cuf_text_add(&held, cuf_options.host == CUF_HOST_SAMPLED ? " of malloc's (estimated)" : " of malloc's");
-	if (i->rss_bytes != CUF_UNKNOWN) {
-		cuf_text_add(&held, "; ");
-		cuf_text_size(&held, i->rss_bytes);
-		cuf_text_add(&held, " resident");
-	}
-	if (i->cgroup_max_bytes != CUF_UNKNOWN) {
-		cuf_text_add(&held, "; its cgroup held ");
-		cuf_text_size(&held, i->cgroup_bytes);
-		cuf_text_add(&held, " of ");
-		cuf_text_size(&held, i->cgroup_max_bytes);
-	}
-	say_both(&held);
-}
-
-void cuf_verdict_print(const struct cuf_incident *i)
-{
-	CUF_TEXT(cause, 512);
-	CUF_TEXT(next, 1100);
-	if (i->kind == CUF_KIND_HOST)
-		say_host(i);
+	if (incident->kind == CUF_KIND_FRAMEWORK)
+		cuf_text_add(text, "PyTorch's request");
 	else
-		say_device(i);
+		cuf_text_add(text, cuf_hook_name(incident->label ? incident->label : incident->hook));
+	if (incident->is_request)
+		add_size(text, "(", incident->requested_bytes, ")");
+	cuf_text_add(text, " failed");
+}
+
+/* What the program was doing, as it stated by its marks. */
+static void add_phase(struct cuf_text *text, const struct cuf_incident *incident)
+{
+	if (incident->phase) {
+		cuf_text_add(text, ", in ");
+		cuf_phase_name_add(text, incident->phase);
+	}
+	if (incident->request_id) {
+		cuf_text_add(text, ", request ");
+		cuf_text_number(text, incident->request_id);
+		cuf_text_add(text, " ");
+		cuf_phase_name_add(text, incident->request_phase);
+	}
+}
+
+static void add_free_memory(struct cuf_text *text, const struct cuf_incident *incident)
+{
+	if (incident->device == CUF_DEVICE_NONE)
+		return;
+	cuf_text_add(text, ", GPU ");
+	cuf_text_number(text, incident->device);
+	if (incident->free_bytes == CUF_UNKNOWN) {
+		cuf_text_add(text, " could not be queried");
+		return;
+	}
+	add_size(text, " has ", incident->free_bytes, " of ");
+	add_size(text, "", incident->total_bytes, " free");
+}
+
+static void print_failure(const struct cuf_incident *incident)
+{
+	bool is_host = incident->kind == CUF_KIND_HOST;
+	CUF_TEXT(text, LINE_BYTES);
+	cuf_text_add(&text, is_host ? "out of host memory: " : "out of GPU memory: ");
+	add_request(&text, incident);
+	if (!is_host)
+		add_free_memory(&text, incident);
+	add_phase(&text, incident);
+	print_line(&text);
+}
+
+/* ---- what the process holds ---- */
+
+static void add_device_kinds(struct cuf_text *text, const struct cuf_incident *incident)
+{
+	static const struct {
+		unsigned kind;
+		const char *word;
+	} rows[] = {
+		{ CUF_KIND_DEVICE, " device" },
+		{ CUF_KIND_ASYNC, " async" },
+		{ CUF_KIND_VMM, " vmm" },
+		{ CUF_KIND_ARRAY, " array" },
+		{ CUF_KIND_GRAPH, " graph" },
+		{ CUF_KIND_MANAGED, " managed" },
+		{ CUF_KIND_PINNED, " pinned host" },
+	};
+	const char *before = " ";
+	for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++)
+		if (incident->live_bytes[rows[i].kind]) {
+			add_size(text, before, incident->live_bytes[rows[i].kind], rows[i].word);
+			before = ", ";
+		}
+	if (before[0] == ' ')
+		cuf_text_add(text, " no GPU memory");
+}
+
+static void add_device(struct cuf_text *text, const struct cuf_incident *incident)
+{
+	add_device_kinds(text, incident);
+	if (incident->framework_reserved_bytes != CUF_UNKNOWN) {
+		add_size(text, "; PyTorch uses ", incident->framework_allocated_bytes, "");
+		add_size(text, " of the ", incident->framework_reserved_bytes, " that it reserved");
+	}
+	if (incident->page_hole_bytes != CUF_UNKNOWN && incident->page_hole_bytes)
+		add_size(text, "; largest free range inside its 2 MiB pages ", incident->page_hole_bytes, "");
+}
+
+static void add_host(struct cuf_text *text, const struct cuf_incident *incident)
+{
+	add_size(text, " ", incident->host_live_bytes, " of malloc's");
+	if (cuf_options.host == CUF_HOST_SAMPLED)
+		cuf_text_add(text, " (estimated)");
+	if (incident->rss_bytes != CUF_UNKNOWN)
+		add_size(text, "; ", incident->rss_bytes, " resident");
+	if (incident->cgroup_max_bytes != CUF_UNKNOWN) {
+		add_size(text, "; its cgroup holds ", incident->cgroup_bytes, "");
+		add_size(text, " of ", incident->cgroup_max_bytes, "");
+	}
+}
+
+static void print_held(const struct cuf_incident *incident)
+{
+	CUF_TEXT(text, LINE_BYTES);
+	cuf_text_add(&text, "this process holds");
+	if (incident->kind == CUF_KIND_HOST)
+		add_host(&text, incident);
+	else
+		add_device(&text, incident);
+	print_line(&text);
+}
+
+/* ---- the verdict ---- */
+
+void cuf_verdict_print(const struct cuf_incident *incident)
+{
+	CUF_TEXT(cause, LINE_BYTES);
+	CUF_TEXT(command, COMMAND_BYTES);
+	print_failure(incident);
 	cuf_text_add(&cause, "likely: ");
-	if (cuf_verdict_cause(i, &cause))
-		say_both(&cause);
+	if (cuf_verdict_cause(incident, &cause))
+		print_line(&cause);
+	else
+		print_held(incident);
 	if (*cuf_recording.path) {
-		cuf_text_add(&next, "next: cuflight report ");
-		cuf_text_add(&next, cuf_recording.path);
-		say_both(&next);
+		cuf_text_add(&command, "explain it: cuflight report ");
+		cuf_text_add(&command, cuf_recording.path);
+		print_line(&command);
 	}
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The likely cause of a failure, from the incident, the device's totals and the births of live blocks. Only what holds by
- * arithmetic is told: who holds the bytes, whether packing would help, whether one site's blocks came all along. What needs
- * the order of events (requests, steps, caches that level off) is the report's.
+ * The likely cause of a failure, from the incident, the device's totals and the times of live blocks. Only what follows by
+ * arithmetic is reported: who holds the bytes, whether packing would help, whether one call site's blocks were allocated
+ * all the time. What needs the order of events (requests, steps, caches that level off) is left to the report.
  */
 #include "interpose/incident/verdict.h"
 
@@ -10,51 +10,90 @@
 #include "interpose/store/recording.h"
 #include "interpose/platform/laws.h"
 
-#define CONTEXT_MOST (1ull << 30)    /* a context and its libraries, at most a twentieth of the device: not another tenant's */
-#define SLACK_PARTS 200              /* of what is held: less slack is rounding */
-#define NEED_NS 10000000000ull
+#define CONTEXT_MOST (1ull << 30)  /* a context and its libraries; at most a twentieth of the device */
+#define SLACK_PARTS 200            /* less slack than this share of what is held is rounding */
+#define FRAMEWORK_SLACK_PARTS 5    /* a framework always keeps some; more than a fifth is a cause */
+#define RETRY_NS 10000000000ull    /* a framework empties its cache and tries again: within seconds */
 enum { AGES = 8, AGES_LEAST = 6, BLOCKS_LEAST = 8 };
 
-struct room {
-	uint64_t request, room_left, total;
-	uint64_t mine;    /* blocks, rounding and pools' slack */
-	uint64_t slack;   /* free inside that */
-	uint64_t others;
-	bool framework;   /* one reported what it uses */
+/* The device's memory at the failure. */
+struct budget {
+	uint64_t request_bytes, free_bytes, total_bytes;
+	uint64_t mine_bytes;     /* blocks, rounding and pools' slack */
+	uint64_t slack_bytes;    /* free inside that */
+	uint64_t others_bytes;
+	bool has_framework;      /* one reported what it uses */
 };
 
-static uint64_t known(uint64_t bytes) { return bytes == CUF_UNKNOWN ? 0 : bytes; }
+static uint64_t or_zero(uint64_t bytes) { return bytes == CUF_UNKNOWN ? 0 : bytes; }
 
-/* What large blocks leave of their last page is rounding, which packing would not give back. */
-struct rounding { unsigned device; uint64_t bytes; };
+/* ---- the budget ---- */
 
-static void see_tail(const struct cuf_block *block, void *context)
+/* What large blocks leave of their last page is rounding, which packing would not free. */
+struct rounding {
+	unsigned device;
+	uint64_t bytes;
+};
+
+static void add_rounding(const struct cuf_block *block, void *context)
 {
-	struct rounding *r = context;
-	uint64_t end = cuf_key_addr(block->key) + block->bytes;
-	if (block->kind == CUF_KIND_DEVICE && block->device == r->device && block->bytes >= CUF_PAGE_BYTES && end % CUF_PAGE_BYTES)
-		r->bytes += CUF_PAGE_BYTES - end % CUF_PAGE_BYTES;
+	struct rounding *rounding = context;
+	uint64_t tail = (cuf_key_addr(block->key) + block->bytes) % CUF_PAGE_BYTES;
+	if (block->kind == CUF_KIND_DEVICE && block->device == rounding->device &&
+	    block->bytes >= CUF_PAGE_BYTES && tail)
+		rounding->bytes += CUF_PAGE_BYTES - tail;
 }
 
-static struct room room_of(const struct cuf_incident *i)
+static uint64_t pool_slack(const struct cuf_incident *incident)
 {
-	static const unsigned kinds[] = { CUF_KIND_DEVICE, CUF_KIND_ARRAY, CUF_KIND_ASYNC, CUF_KIND_GRAPH, CUF_KIND_VMM, CUF_KIND_CONTEXT };
-	struct room r = { .framework = i->framework_reserved_bytes != CUF_UNKNOWN, .request = i->requested_bytes, .room_left = i->free_bytes, .total = i->total_bytes };
-	struct rounding rounding = { i->device, 0 };
-	uint64_t in_pools = 0, in_pages = known(i->page_free_bytes); /* not known while another thread's failure is written down */
-	cuf_ledger_each(see_tail, &rounding);
-	for (unsigned k = 0; k < sizeof kinds / sizeof *kinds; k++)
-		r.mine += i->live_bytes[kinds[k]];
-	for (uint64_t p = 0; p < i->pool_count && p < CUF_POOLS_MAX; p++)
-		if (known(i->pools[p].reserved_bytes) > known(i->pools[p].used_bytes))
-			in_pools += i->pools[p].reserved_bytes - i->pools[p].used_bytes;
-	r.slack = in_pages + in_pools;
-	r.mine += r.slack;
-	r.slack -= rounding.bytes < in_pages ? rounding.bytes : in_pages;
-	if (i->framework_reserved_bytes != CUF_UNKNOWN && i->framework_reserved_bytes > known(i->framework_allocated_bytes))
-		r.slack += i->framework_reserved_bytes - known(i->framework_allocated_bytes);
-	r.others = r.total > r.room_left + r.mine ? r.total - r.room_left - r.mine : 0;
-	return r;
+	uint64_t slack = 0;
+	for (uint64_t i = 0; i < incident->pool_count && i < CUF_POOLS_MAX; i++) {
+		uint64_t reserved = or_zero(incident->pools[i].reserved_bytes);
+		uint64_t used = or_zero(incident->pools[i].used_bytes);
+		if (reserved > used)
+			slack += reserved - used;
+	}
+	return slack;
+}
+
+/* Free in the 2 MiB pages, without what is only rounding. Unknown counts as 0: another thread's failure is being recorded. */
+static uint64_t packable_page_bytes(const struct cuf_incident *incident)
+{
+	struct rounding rounding = { incident->device, 0 };
+	uint64_t in_pages = or_zero(incident->page_free_bytes);
+	cuf_ledger_each(add_rounding, &rounding);
+	return in_pages > rounding.bytes ? in_pages - rounding.bytes : 0;
+}
+
+static uint64_t live_bytes(const struct cuf_incident *incident)
+{
+	static const unsigned kinds[] = {
+		CUF_KIND_DEVICE, CUF_KIND_ARRAY, CUF_KIND_ASYNC, CUF_KIND_GRAPH, CUF_KIND_VMM, CUF_KIND_CONTEXT
+	};
+	uint64_t sum = 0;
+	for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		sum += incident->live_bytes[kinds[i]];
+	return sum;
+}
+
+static struct budget budget_of(const struct cuf_incident *incident)
+{
+	uint64_t reserved = incident->framework_reserved_bytes, known;
+	uint64_t used = or_zero(incident->framework_allocated_bytes), in_pools = pool_slack(incident);
+	struct budget budget = {
+		.request_bytes = incident->requested_bytes,
+		.free_bytes = incident->free_bytes,
+		.total_bytes = incident->total_bytes,
+		.has_framework = reserved != CUF_UNKNOWN,
+	};
+	budget.mine_bytes = live_bytes(incident) + or_zero(incident->page_free_bytes) + in_pools;
+	budget.slack_bytes = packable_page_bytes(incident) + in_pools;
+	if (budget.has_framework && reserved > used)
+		budget.slack_bytes += reserved - used;
+	known = budget.free_bytes + budget.mine_bytes;
+	if (budget.total_bytes > known)
+		budget.others_bytes = budget.total_bytes - known;
+	return budget;
 }
 
 static void add_three(struct cuf_text *text, const char *before, uint64_t bytes, const char *after)
@@ -64,104 +103,148 @@ static void add_three(struct cuf_text *text, const char *before, uint64_t bytes,
 	cuf_text_add(text, after);
 }
 
-static bool other_tenant(const struct room *r, struct cuf_text *text)
+/* ---- rules ---- */
+
+static bool is_other_tenant(const struct budget *budget, struct cuf_text *text)
 {
-	uint64_t allowance = r->total / 20 < CONTEXT_MOST ? r->total / 20 : CONTEXT_MOST;
-	if (r->others <= allowance || r->room_left + r->others - allowance < r->request || r->mine + r->request >= r->total - r->total / 20)
+	uint64_t twentieth = budget->total_bytes / 20;
+	uint64_t allowance = twentieth < CONTEXT_MOST ? twentieth : CONTEXT_MOST;
+	if (budget->others_bytes <= allowance)
 		return false;
-	add_three(text, "others hold ", r->others, " of the device; without them the request would have fitted (S1.tenant)");
+	if (budget->free_bytes + budget->others_bytes - allowance < budget->request_bytes)
+		return false;
+	if (budget->mine_bytes + budget->request_bytes >= budget->total_bytes - twentieth)
+		return false;
+	add_three(text, "other processes hold ", budget->others_bytes,
+		  " of the device; without them the request would have fitted (other-tenant)");
 	return true;
 }
 
-static bool fits_packed(const struct room *r, struct cuf_text *text)
+static bool is_fragmented(const struct budget *budget, struct cuf_text *text)
 {
-	uint64_t pages = r->room_left - r->room_left % CUF_PAGE_BYTES;
-	/* a framework keeps some slack whatever becomes of it; more than a fifth is what it died of */
-	if (r->room_left >= r->request || pages + r->slack < r->request || r->slack < r->mine / (r->framework ? 5 : SLACK_PARTS))
+	uint64_t parts = budget->has_framework ? FRAMEWORK_SLACK_PARTS : SLACK_PARTS;
+	uint64_t packed = budget->free_bytes - budget->free_bytes % CUF_PAGE_BYTES + budget->slack_bytes;
+	if (budget->free_bytes >= budget->request_bytes || packed < budget->request_bytes)
 		return false;
-	add_three(text, "free memory lies in pieces: packed it would be ", pages + r->slack, " (S6)");
+	if (budget->slack_bytes < budget->mine_bytes / parts)
+		return false;
+	add_three(text, "free memory is split into pieces; together they are ", packed, " (fragmentation)");
 	return true;
 }
 
-/* How the live blocks of one site came about over the life of the process. */
-struct births { const struct cuf_incident *incident; uint64_t start_ns, bytes, count, largest; uint32_t ages; };
+/* When the live blocks of one call site were allocated. */
+struct site_ages {
+	const struct cuf_incident *incident;
+	uint64_t start_ns, bytes, count, largest_bytes;
+	uint32_t ages; /* one bit for each eighth of the process's life */
+};
 
-static void see_birth(const struct cuf_block *block, void *context)
+static void add_age(const struct cuf_block *block, void *context)
 {
-	struct births *b = context;
-	uint64_t life = b->incident->time_ns - b->start_ns + 1;
-	if (block->stack != b->incident->sites[0].stack || block->kind != b->incident->sites[0].kind || block->device != b->incident->device ||
-	    block->time_ns < b->start_ns || block->time_ns > b->incident->time_ns)
+	struct site_ages *site = context;
+	const struct cuf_incident *incident = site->incident;
+	uint64_t life_ns = incident->time_ns - site->start_ns + 1;
+	if (block->stack != incident->sites[0].stack || block->kind != incident->sites[0].kind)
 		return;
-	b->bytes += block->bytes;
-	b->count++;
-	b->largest = block->bytes > b->largest ? block->bytes : b->largest;
-	b->ages |= 1u << (block->time_ns - b->start_ns) * AGES / life;
+	if (block->device != incident->device || block->time_ns < site->start_ns ||
+	    block->time_ns > incident->time_ns)
+		return;
+	site->bytes += block->bytes;
+	site->count++;
+	if (block->bytes > site->largest_bytes)
+		site->largest_bytes = block->bytes;
+	site->ages |= 1u << (block->time_ns - site->start_ns) * AGES / life_ns;
 }
 
-static struct births births_of(const struct cuf_incident *i)
+/* Of the site that holds most. */
+static struct site_ages ages_of(const struct cuf_incident *incident)
 {
-	struct births b = { .incident = i, .start_ns = cuf_recording.header->first_cuda_ns };
-	if (i->site_count && b.start_ns && b.start_ns < i->time_ns)
-		cuf_ledger_each(see_birth, &b);
-	return b;
+	struct site_ages site = {
+		.incident = incident, .start_ns = cuf_recording.header->first_cuda_ns
+	};
+	if (incident->site_count && site.start_ns && site.start_ns < incident->time_ns)
+		cuf_ledger_each(add_age, &site);
+	return site;
 }
 
-static bool grew_all_along(const struct births *b, const struct room *r, struct cuf_text *text)
+static bool is_growth(const struct site_ages *site, const struct budget *budget, struct cuf_text *text)
 {
-	if (b->count < BLOCKS_LEAST || b->bytes < r->mine / 2 || __builtin_popcount(b->ages) < AGES_LEAST)
+	if (site->count < BLOCKS_LEAST || site->bytes < budget->mine_bytes / 2 ||
+	    __builtin_popcount(site->ages) < AGES_LEAST)
 		return false;
-	cuf_text_number(text, b->count);
-	add_three(text, " blocks of one site, ", b->bytes, ", came all along and were never given back: a leak or a cache that grows (S8, S4)");
+	add_three(text, "", site->bytes, " in ");
+	cuf_text_number(text, site->count);
+	cuf_text_add(text, " blocks of one call site, allocated all the time and never freed: a leak, or a "
+			   "cache that grows (gpu-leak, kv-cache-grew)");
 	return true;
 }
 
 /* One site's blocks, each larger than the last, are something else than what is loaded at start. */
-static bool is_ladder(const struct births *b, const struct room *r)
+static bool is_doubling(const struct site_ages *site, const struct budget *budget)
 {
-	return b->count >= BLOCKS_LEAST && b->bytes > r->mine / 2 && r->request > b->largest;
+	return site->count >= BLOCKS_LEAST && site->bytes > budget->mine_bytes / 2 &&
+	       budget->request_bytes > site->largest_bytes;
 }
 
-/* A framework frees its cache, synchronizes and tries again before it gives up: within seconds. */
-static bool driver_refused_lately(const struct cuf_incident *i)
+static bool driver_failed_lately(const struct cuf_incident *incident)
 {
-	for (unsigned n = 0; n < cuf_recording.incident_slots; n++) {
-		const struct cuf_incident *before = &cuf_recording.incidents[n];
-		if (before->number && before->kind != CUF_KIND_FRAMEWORK && before->tid == i->tid && before->device == i->device &&
-		    before->time_ns <= i->time_ns && i->time_ns - before->time_ns < NEED_NS)
+	for (unsigned i = 0; i < cuf_recording.incident_slots; i++) {
+		const struct cuf_incident *before = &cuf_recording.incidents[i];
+		if (!before->number || before->kind == CUF_KIND_FRAMEWORK || before->tid != incident->tid ||
+		    before->device != incident->device)
+			continue;
+		if (before->time_ns <= incident->time_ns && incident->time_ns - before->time_ns < RETRY_NS)
 			return true;
 	}
 	return false;
 }
 
-bool cuf_verdict_cause(const struct cuf_incident *i, struct cuf_text *text)
+/* A limit below the device's size: the request failed although that much is free. */
+static bool is_capped(const struct cuf_incident *incident, const struct budget *budget, struct cuf_text *text)
 {
-	const struct cuf_device *d = i->device < CUF_DEVICES_MAX ? &cuf_recording.devices[i->device] : NULL;
-	struct room r = room_of(i);
-	struct births births;
-	if (i->kind == CUF_KIND_PINNED || i->kind == CUF_KIND_REGISTERED) {
-		cuf_text_add(text, "page-locked host memory ran out, not the device (S9.H6)");
+	uint64_t margin = budget->request_bytes / 20 + 2 * CUF_PAGE_BYTES;
+	if (incident->kind == CUF_KIND_FRAMEWORK) {
+		if (budget->free_bytes < budget->request_bytes || driver_failed_lately(incident))
+			return false;
+		cuf_text_add(text, "the framework failed by itself, no driver call did: a memory share that was "
+				   "set for it is the limit (memory-cap)");
 		return true;
 	}
-	if (i->kind == CUF_KIND_HOST || !d || !i->is_request || r.room_left == CUF_UNKNOWN || r.total == CUF_UNKNOWN || !r.total)
+	if (budget->free_bytes <= budget->request_bytes + margin)
 		return false;
-	if (i->kind == CUF_KIND_FRAMEWORK && r.room_left >= r.request && !driver_refused_lately(i)) {
-		cuf_text_add(text, "the framework refused by itself, no call of the driver failed: a share that was set for it is the limit (S1.cap)");
-		return true;
-	}
-	if (i->kind != CUF_KIND_FRAMEWORK && r.room_left > r.request + r.request / 20 + 2 * CUF_PAGE_BYTES) {
-		cuf_text_add(text, "the driver refused although that much was free: a quota or a partition is the limit, not the device (S1.cap)");
-		return true;
-	}
-	if (other_tenant(&r, text) || fits_packed(&r, text))
-		return true;
-	if (r.framework) /* what its caller gives back the driver does not see */
-		return false;
-	births = births_of(i);
-	if (d->free_count >= d->alloc_count / 4)
-		return grew_all_along(&births, &r, text);
-	if (d->alloc_count < 4 || is_ladder(&births, &r))
-		return false;
-	cuf_text_add(text, "hardly anything was given back since the start: what is loaded or reserved at start does not fit (S2, S3, S5)");
+	cuf_text_add(text, "the driver failed although that much is free: a quota or a partition is the limit "
+			   "(memory-cap)");
 	return true;
+}
+
+/* Frees of framework blocks do not reach the driver, so that these rules are for programs without a framework. */
+static bool is_startup_or_growth(const struct cuf_incident *incident, const struct budget *budget,
+				 struct cuf_text *text)
+{
+	const struct cuf_device *device = &cuf_recording.devices[incident->device];
+	const struct site_ages site = ages_of(incident);
+	if (device->free_count >= device->alloc_count / 4)
+		return is_growth(&site, budget, text);
+	if (device->alloc_count < 4 || is_doubling(&site, budget))
+		return false;
+	cuf_text_add(text, "almost nothing has been freed since startup: model, KV cache or batch is too large "
+			   "(model-too-large, kv-cache-too-large, too-many-requests)");
+	return true;
+}
+
+bool cuf_verdict_cause(const struct cuf_incident *incident, struct cuf_text *text)
+{
+	struct budget budget;
+	if (incident->kind == CUF_KIND_PINNED || incident->kind == CUF_KIND_REGISTERED) {
+		cuf_text_add(text, "page-locked host memory ran out, not the device (page-lock-refused)");
+		return true;
+	}
+	if (incident->kind == CUF_KIND_HOST || incident->device >= CUF_DEVICES_MAX || !incident->is_request)
+		return false;
+	if (incident->free_bytes == CUF_UNKNOWN || or_zero(incident->total_bytes) == 0)
+		return false;
+	budget = budget_of(incident);
+	if (is_capped(incident, &budget, text) || is_other_tenant(&budget, text) || is_fragmented(&budget, text))
+		return true;
+	return !budget.has_framework && is_startup_or_growth(incident, &budget, text);
 }

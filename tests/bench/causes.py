@@ -133,7 +133,7 @@ class Run:
     def live(self):
         """the causes that the library itself names in its last words; none: it could not tell"""
         found = re.search(r"^cuflight: likely: .*\(([^()]*)\)$", self.stderr, re.MULTILINE)
-        return found[1].split(", ") if found else []
+        return [LIVE_NAMES[name] for name in found[1].split(", ")] if found else []
 
     def leaks(self):
         return [leak for leak in self.report["leaks"] if leak["class"] == "leak"] if self.report else []
@@ -142,6 +142,11 @@ class Run:
         if keep:
             shutil.copytree(self.recordings, pathlib.Path(keep) / f"{self.name}.{self.seed}", dirs_exist_ok=True)
         shutil.rmtree(self.place, ignore_errors=True)
+
+
+# the names that the library prints, as causes of the report; "fragmentation" is any of S6
+LIVE_NAMES = {"memory-cap": "S1.cap", "other-tenant": "S1.tenant", "fragmentation": "S6", "gpu-leak": "S8", "kv-cache-grew": "S4",
+              "model-too-large": "S2", "kv-cache-too-large": "S3", "too-many-requests": "S5", "page-lock-refused": "S9.H6"}
 
 
 def names(expected, found):

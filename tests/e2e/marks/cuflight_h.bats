@@ -199,7 +199,7 @@ assert 0.8 * said <= host["malloc_live_bytes"] <= 1.2 * said, (said, host["mallo
 	export SIMCUDA_LIB=$BUILT/sim
 	run -1 --separate-stderr "$ROOT/scripts/simcuda" env LD_PRELOAD="$LIB" ./dies
 	# shellcheck disable=SC2154
-	grep -q 'out of memory on GPU 0: .*; in prefill.* of a long prompt; request 4711 generate$' <<<"$stderr"
+	grep -q 'out of GPU memory: .*, in prefill.* of a long prompt, request 4711 generate$' <<<"$stderr"
 	run ! grep -q $'\033' <<<"$stderr"
 	"$BUILT/cuflight" report recordings >report
 	grep -q '^AT  *in prefill.*, request 4,711: main' report
