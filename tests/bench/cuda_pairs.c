@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What one CUDA allocation and free costs: cuda_pairs PAIRS [sync|async]. Times PAIRS pairs of
- * cuMemAlloc and cuMemFree (or their stream-ordered kin), made from 8 call sites under 20 frames,
- * and prints nanoseconds for each pair. Measures whatever driver it is given; run it with and
- * without the recorder and compare. Prints one number alone: scripts/bench reads it.
+ * cuMemAlloc and cuMemFree (or the stream-ordered ones) from 8 call sites under 20 frames, and
+ * prints nanoseconds for each pair. It measures the driver that it finds: run it with and without
+ * the recorder and compare. Prints only the number, because scripts/bench reads it.
  */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a fatal failure costs in the process: live_verdict BLOCKS. With so many live blocks of 64
- * sites, the time of the incident (holes, sites, names) and of the words at the end. Prints
- * milliseconds: incident, words, and a plain pass over the same ledger beside them.
+ * What a fatal failure costs in the process: live_verdict BLOCKS. With BLOCKS live blocks of 64
+ * call sites, it measures the incident (holes, sites, names) and the lines at the end. Prints
+ * milliseconds: incident, lines, and for comparison a plain pass over the same ledger.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The malloc path under load: malloc_workload THREADS CALLS [LIVE]. Each thread descends about 20
- * frames along one of thousands of paths (few of them taken often), makes 4 calls there, and begins
- * again. A call frees or resizes a random one of LIVE slots, or fills it when it is empty: 60% of
- * the sizes up to 64 bytes, 0.3% above 64 KiB. Prints CPU nanoseconds of one pair of an allocation
- * and a free (a realloc counts as both), and the CPU seconds of the loop.
+ * frames along one of thousands of paths (few of them often), makes 4 calls there, and begins
+ * again. A call frees or resizes a random one of LIVE slots, or fills it when it is empty. 60 % of
+ * the sizes are at most 64 bytes, 0.3 % above 64 KiB. Prints CPU nanoseconds of one pair of an
+ * allocation and a free (a realloc counts as both), and the CPU seconds of the loop.
  *
  * Built twice, with and without frame pointers. The functions differ in frame size and in the
- * registers they save, so that frames lie where real ones do.
+ * registers they save, so that frames are where real ones are.
  */
 #include <pthread.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The floor of every recorder that is preloaded: the malloc family, passed on to glibc's own and
- * nothing else. What the recorder costs beyond this is its own doing.
+ * The minimum cost of every preloaded recorder: the malloc family, passed on to glibc's, and
+ * nothing else. Every cost above this is the recorder's.
  */
 #include <stddef.h>
 

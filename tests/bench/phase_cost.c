@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What saying costs: phase_cost SORT COUNT, SORT being phase or request (interpose/cuflight.h) or
- * range (NVTX, through a table as NVTX's header has one). Prints CPU nanoseconds for one begin and
- * end. Before the clock starts it writes once around what the ring admits, so that first touches of
- * pages are not measured; COUNT above that is the cost of a flood.
+ * What marking work costs: phase_cost SORT COUNT. SORT is phase or request (interpose/cuflight.h)
+ * or range (NVTX, through a table as in NVTX's header). Prints CPU nanoseconds for one begin and
+ * end. Before the clock starts it writes about as many as the ring admits, so that first touches of
+ * pages are not measured. A larger COUNT measures a flood.
  */
 #include <dlfcn.h>
 #include <stdio.h>

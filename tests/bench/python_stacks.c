@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What Python frames add to a stack: loaded into an interpreter (ctypes) and called under as many
- * frames as are wanted. measure() prints CPU nanoseconds a stack, medians of 9 rounds taken by
- * turns: native and with Python frames, walked and merged each time, and recognised as one seen a
- * moment ago. survive() is for tests/e2e/stacks/python_frames.tap: layouts that are wrong, in this
- * very interpreter, each in a child of its own where nothing was walked before.
+ * What Python frames add to a stack. Loaded into an interpreter (ctypes) and called under any
+ * number of frames. measure() prints CPU nanoseconds a stack, medians of 9 alternating rounds:
+ * native, and with Python frames, walked and merged each time, or recognised as the stack before.
+ * survive() is for tests/e2e/stacks/python_frames.tap: it walks with wrong layouts in this interpreter,
+ * each in its own child where nothing was walked before.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reader throughput on a large recording laid out and filled as the recorder would after a long
- * run: both rings full, both ledgers half full. Usage: reader_throughput [MiB [FILE]]; 1024 MiB in
- * $TMPDIR by default. Prints three lines: reading the bytes alone, building the facts, and the
- * memory that took.
+ * Reader throughput on a large recording, filled as the recorder would after a long run: both rings
+ * full, both ledgers half full. Usage: reader_throughput [MiB [FILE]]; 1024 MiB in $TMPDIR by
+ * default. Prints three lines: reading only the bytes, building the facts, and the memory used.
  */
 #include <fcntl.h>
 #include <stdbool.h>
@@ -299,7 +298,7 @@ int main(int argc, char **argv)
 	}
 	bytes_s = measure(read_bytes, path, &rss_kib, &cpu_s);
 	facts_s = measure(build, path, &rss_kib, &cpu_s);
-	printf("%llu MiB, %llu events: the bytes alone %.2f s, facts %.2f s, of it CPU %.2f s (goal for 1024 MiB: 5 s), %.1f M events/s, RSS %ld MiB (goal 512)\n",
+	printf("%llu MiB, %llu events: only the bytes %.2f s, facts %.2f s, of it CPU %.2f s (goal for 1024 MiB: 5 s), %.1f M events/s, RSS %ld MiB (goal 512)\n",
 	       (unsigned long long)mib, (unsigned long long)events, bytes_s, facts_s, cpu_s,
 	       (double)events / facts_s / 1e6, rss_kib >> 10);
 	unlink(path);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a command costs in several environments: spawn_times ROUNDS NAME[,VARIABLE=VALUE]... --
- * COMMAND... Each round runs the command once in each environment, beginning with another one each
- * time, so that a slow minute of the machine hits all alike. Prints for each: its name, median and
- * least wall time in microseconds, greatest resident size in KiB. The command's output goes to
- * /dev/null; a command that fails ends the benchmark.
+ * COMMAND...
+ *
+ * Each round runs the command once in each environment, and begins with another environment each
+ * time, so that a slow minute of the machine affects all alike. Prints for each: its name, median
+ * and least wall time in microseconds, greatest resident size in KiB. The output of the command
+ * goes to the null device. A command that fails ends the benchmark.
  */
 #include <fcntl.h>
 #include <spawn.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What one stack costs: unwinder_cost [DEPTH=23] [STACKS=200000]. The walker beside libunwind's
- * unw_backtrace and glibc's backtrace(), on functions without frame pointers: CPU nanoseconds a
- * stack, medians of 9 rounds taken by turns, once for the same stack again and again, once for
- * random ones of about 12,000; the cost of getting to a random stack is taken off. libunwind is
- * loaded privately: linked, it would replace backtrace(). Where it is missing its row says 0
- * frames.
+ * What one stack costs: unwinder_cost [DEPTH=23] [STACKS=200000]. Compares the walker with
+ * libunwind's unw_backtrace and glibc's backtrace(), on functions without frame pointers. Prints
+ * CPU nanoseconds a stack, medians of 9 alternating rounds, once for the same stack again and
+ * again, once for random ones of about 12,000. The cost of reaching a random stack is subtracted.
+ * libunwind is loaded privately: linked, it would replace backtrace(). Where it is missing its row
+ * has 0 frames.
  */
 #include <dlfcn.h>
 #include <execinfo.h>

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The walker judged by libunwind inside real programs: preload this library, and at every
- * ORACLE_EVERY-th allocation (default 1; 0: at none) of a thread both walk the stack.
- * ORACLE_USEC=N: also every N microseconds, at whatever instruction a thread that has allocated is
- * then. At exit one line on stderr: walker_oracle: NAME[PID]: stacks N, frames F, equal N (both
- * stopped N), stopped early N (reasons), longer N, differ N "both stopped": neither reached the
- * outermost frame. "longer": libunwind gave up first, our frames up to there are the same. The
- * first few stacks that differ are printed frame by frame. ORACLE_VERBOSE=N: the first N, and those
- * that one of them did not finish too. The exit status stays the program's: read "differ 0".
+ * Compares the walker with libunwind inside real programs. Preload this library: at every
+ * ORACLE_EVERY-th allocation of a thread (default 1; 0: at none) both walk the stack. With
+ * ORACLE_USEC=N they also do so every N microseconds, at any instruction of a thread that has
+ * allocated. At exit it prints one line on stderr:
+ *
+ *   walker_oracle: NAME[PID]: stacks N, frames F, equal N (both stopped N),
+ *   stopped early N (reasons), longer N, differ N
+ *
+ * "both stopped": neither reached the outermost frame. "longer": libunwind stopped first, and the
+ * frames up to there are the same. The first few differing stacks are printed frame by frame.
+ * ORACLE_VERBOSE=N: the first N, and also those that one of the two did not finish. The exit status
+ * stays the program's: read "differ 0".
  */
 #include <dlfcn.h>
 #include <errno.h>

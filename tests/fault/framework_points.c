@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * framework_points RECORDING < TRUTH: rebuilds a framework's memory at every point that the program
- * itself printed its books for ("point N ..." and "oom ...", tests/victims/README.md), and compares
- * to the byte. Prints each disagreement, then how many points were compared; exits 1 when one
- * disagrees or there is none. Points are taken newest first, so that all of them together cost one
- * walk through the recording.
+ * framework_points RECORDING < TRUTH: rebuilds a framework's memory at every point for which the
+ * program printed its statistics ("point N ..." and "oom ...", tests/victims/README.md), and
+ * compares to the byte. Prints each disagreement, then how many points were compared. Exits 1 when
+ * one disagrees or there is none. Points are processed newest first, so that all of them together
+ * cost one walk through the recording.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,7 +60,7 @@ static void same(const struct point *p, const char *what, uint64_t said, uint64_
 	if (said == found)
 		return;
 	wrong++;
-	printf("%s: %s: the program says %llu, the recording %llu\n", p->name, what,
+	printf("%s: %s: the program has %llu, the recording %llu\n", p->name, what,
 	       (unsigned long long)said, (unsigned long long)found);
 }
 

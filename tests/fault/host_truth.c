@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host_truth FOLDER [some]: reads from stdin what processes say of their host blocks
+ * host_truth FOLDER [some]: reads from stdin what processes print about their host blocks
  * (tests/victims/host/host_ways.h) and compares it with their recordings in FOLDER: every
- * allocation and free of such a size, what is live in the ledger, and the longest run of equal
- * frames in the stacks. Prints each difference; exit 1 when there was one, or nothing to compare.
+ * allocation and free of such a size, the live blocks in the ledger, and the longest run of equal
+ * frames in the stacks. Prints each difference. Exits 1 when there was one, or nothing to compare.
  * some: a process may have no recording (in sampled mode forked children keep theirs in memory).
  */
 #include <dirent.h>

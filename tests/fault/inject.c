@@ -3,12 +3,12 @@
  * inject --syscall=NAME --nth=N --errno=NAME [--onward] [--syscall=...] [--report=FILE] --
  * COMMAND...
  *
- * Fails the N-th system call of one name that libcuflight.so makes (with --onward that one and all
- * after it), in COMMAND and all its children, and passes COMMAND's exit status through. Up to four
- * such faults; each begins with --syscall. The recorder makes its system calls itself, so no
- * preload can stand in between: a seccomp filter stops the process at every call of that name, and
- * we look whether the instruction lies inside the library. FILE gets a line "seen N failed N" for
- * each fault. 125: our own failure.
+ * Fails the N-th system call of one name that libcuflight.so makes, in COMMAND and all its
+ * children. With --onward it fails that one and all after it. Passes the exit status of COMMAND
+ * through. There may be four such faults; each begins with --syscall. The recorder makes its system
+ * calls itself, so a preload cannot stand in between. A seccomp filter stops the process at every
+ * call of that name, and this program checks whether the instruction is inside the library. FILE
+ * gets a line "seen N failed N" for each fault. Exit status 125: a failure of this program.
  */
 #include <errno.h>
 #include <elf.h>

@@ -2,18 +2,17 @@
 /*
  * kill_runs RUNS SEED FOLDER VICTIM...: starts VICTIM TRUTH RUNS times, kills it with SIGKILL at a
  * random instant of its work, and compares its recording with its truth
- * (tests/victims/process/kill_truth.h): the live set must be exact up to the calls in flight, no
- * completed call may be missing among the events. Every eighth run is killed at a random instant of
- * its start instead. A run that dies while its recording is being made leaves no file, or one whose
+ * (tests/victims/process/kill_truth.h). The live set must be exact up to the calls in flight, and
+ * no completed call may be missing among the events. Every eighth run is killed at a random instant
+ * of its start instead. A run that dies while its recording is created leaves no file, or one whose
  * header is zeros. In sampled mode host blocks under 64 KiB may be missing, and host events are not
  * counted.
  *
  * Where the victim's threads succeed one another (churn), events are counted for all of them
- * together, and the recordings of the children that it forked are judged, too: they end by
- * themselves.
+ * together. The recordings of forked children are compared, too: they end by themselves.
  *
- * CUFLIGHT_OUTPUT is set for each run; the preload and the rest of the environment are VICTIM's
- * affair (env ... VICTIM). One line a damaged run, one line at the end; exit 1 when any run was
+ * CUFLIGHT_OUTPUT is set for each run. VICTIM sets the preload and the rest of the environment (env
+ * ... VICTIM). Prints one line a damaged run and one line at the end. Exits 1 when any run was
  * wrong.
  */
 #include <errno.h>
@@ -66,7 +65,7 @@ __attribute__((format(printf, 2, 3))) static void complain(struct check *check, 
 	putchar('\n');
 }
 
-/* ---- what the recording says ---- */
+/* ---- what the recording contains ---- */
 
 static void entry_add(struct check *check, uint64_t addr, uint64_t bytes, unsigned kind)
 {
@@ -108,7 +107,7 @@ static struct entry *entry_at(struct check *check, uint64_t addr, unsigned kind)
 	return NULL;
 }
 
-/* ---- against what the victim says ---- */
+/* ---- compared with what the victim wrote ---- */
 
 static bool may_be_missing(const struct check *check, const struct kill_slot *slot)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libFuzzer over reader, facts and the report's two forms: any bytes give an error, or facts that
- * can be walked and printed, never a crash. The corpus is made by tests/fuzz/seeds.c: real
- * recordings are mostly zeros, and what is behind the checks must be reached.
+ * libFuzzer over the reader, the facts and both forms of the report. Any bytes give an error, or
+ * facts that can be walked and printed, never a crash. tests/fuzz/seeds.c makes the corpus: real
+ * recordings are mostly zeros, and the code behind the checks must be reached.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes seed recordings into the directory named by the first argument: small ones, with something
- * in every section. */
+/*
+ * Writes seed recordings into the folder named by the first argument: small ones, with something in
+ * every section.
+ */
 #include "interpose/abi/gpu_processes.h"
 #include "tests/unit/fixtures/recording_maker.h"
 
@@ -126,7 +128,7 @@ static void say(struct maker *maker, unsigned op, unsigned source, uint64_t name
 	                                   .device = CUF_DEVICE_NONE });
 }
 
-/* What NVML said of the device's other processes at the failure. */
+/* What NVML reported of the device's other processes at the failure. */
 static void tenants(struct maker *maker, uint64_t incident)
 {
 	static const struct cuf_gpu_process two[] = {

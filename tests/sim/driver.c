@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The simulated libcuda.so.1: settings, start, the entry and exit of every call, and what a driver
- * says of itself. What is modelled and what is not: README.md. Memory lives in the other
- * driver_*.c.
+ * reports about itself. README.md lists what is modelled. Memory is in the other driver_*.c.
  */
 #include <pthread.h>
 #include <stdio.h>

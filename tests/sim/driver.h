@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The simulated driver, inside: one struct for everything an application can hold (memory, handles,
- * contexts, pools, graphs), found by address or handle, and the few calls its files share.
+ * The inside of the simulated driver: one struct for every object that an application can hold
+ * (memory, handles, contexts, pools, graphs), found by address or handle, and the few functions
+ * that its files share.
  *
- * Contract. Every export goes through CALL(), which takes the one lock of the process; functions
- * named without cu are called with that lock held. Device bytes are counted in the state shared by
- * all processes of a run (driver_device.c), everything else is private to the process. Device
+ * Contract. Every export goes through CALL(), which takes the one lock of the process. Functions
+ * named without cu are called with that lock held. Device bytes are counted in the state that all
+ * processes of a run share (driver_device.c); everything else is private to the process. Device
  * addresses are numbers without memory behind them; managed and pinned memory is real. Sizes are
- * bytes. Results are CUresult; a failing function changes nothing. Nothing here calls an export of
- * this library by name: under a preload that would be somebody else's function. The exceptions, in
- * cuInit, are there to test exactly that.
+ * bytes. Results are CUresult; a failing function changes nothing.
+ *
+ * No function here calls an export of this library by name: under a preload that could be another
+ * object's function. The exceptions, in cuInit, test exactly that.
  */
 #ifndef SIM_DRIVER_H
 #define SIM_DRIVER_H
@@ -102,7 +104,8 @@ struct object {
 	uint64_t requested;
 	uint64_t id;               /* never reused */
 	struct object *context;    /* dies with it; NULL: bound to none */
-	/* pool of a block, handle of a mapping, graph of a node or an exec, external memory of a buffer */
+	/* pool of a block, handle of a mapping, graph of a node or an exec, external memory of a
+	 * buffer */
 	struct object *owner;
 	struct object *next;       /* nodes of a graph, node memory of an exec */
 	enum kind kind;
@@ -138,7 +141,7 @@ void *self_symbol(const char *exact_name);
 bool device_join(void);
 bool device_take(int device, uint64_t bytes);
 void device_give(int device, uint64_t bytes);
-bool device_look(void);                                 /* to read alone: takes no part */
+bool device_look(void);                                 /* only to read: takes no part */
 uint64_t device_free_bytes(int device);
 struct device_user { uint32_t pid; bool untold; uint64_t bytes; };
 /* how many there are, perhaps more than max */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * CUDA arrays. Rows are padded to 512 bytes, like pitched memory; the real padding is not
- * documented. A deferred array takes nothing until memory is mapped to it. Memory requirements are
- * told for those alone, as by the driver.
+ * documented. A deferred array takes no memory until memory is mapped to it. As in the real driver,
+ * only deferred arrays have memory requirements.
  */
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Contexts: primary ones with their reference counts, created ones, the current stack of each
- * thread, and what dies with a context. Blocks of cuMemCreate, cuMemAllocAsync and graphs belong to
+ * thread, and what ends with a context. Blocks of cuMemCreate, cuMemAllocAsync and graphs belong to
  * no context and survive (cuda.h, cuCtxDestroy).
  */
 #include "tests/sim/driver.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A weak default for every name of the table: what is not modelled says so. The other driver_*.c
- * override it; this file sees no prototypes on purpose.
+ * A weak default for every name of the table: a function that is not modelled returns
+ * CUDA_ERROR_NOT_SUPPORTED. The other driver_*.c override it. This file includes no prototypes on
+ * purpose.
  */
 #define NAME(exact, base, since) \
 	__attribute__((weak, visibility("default"))) int exact(void); \

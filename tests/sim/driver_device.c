@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The devices' bytes. With SIMCUDA_STATE they lie in a file shared by all processes of a run, else
- * in private memory. A process that is gone, SIGKILL included, gives its bytes back when anybody
- * next looks: a slot names the process by id and start time. The mutex is robust, so a process
- * killed inside it does no harm. Memory exported to other processes is counted once, in a table of
- * its own, until its last holder lets go or dies.
+ * The devices' bytes. With SIMCUDA_STATE they are in a file that all processes of a run share, else
+ * in private memory. Bytes of a process that is gone, also by SIGKILL, are released at the next
+ * access; a slot identifies its process by id and start time. The mutex is robust, so a process
+ * killed inside it does no harm. Memory exported to other processes is counted once, in its own
+ * table, until its last holder releases it or dies.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -192,7 +192,7 @@ bool device_take(int device, uint64_t bytes)
 void device_give(int device, uint64_t bytes)
 {
 	if (slot < 0)
-		return; /* after the end of the process's books */
+		return; /* after the end of the process's slot */
 	shared_lock();
 	shared->processes[slot].used_bytes[device] -= bytes;
 	shared_unlock();

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Graphs with memory nodes. An allocation node is an address until its graph is launched (or
- * uploaded): then the exec's peak, in whole pages, is attached from the device's graph pool, and
- * what the graph does not free itself lives on as node memory. A trim gives back what no live node
- * memory needs; destroying an exec returns its share to the pool. Nodes run in the order in which
+ * Graphs with memory nodes. An allocation node is only an address until its graph is launched or
+ * uploaded. Then the exec's peak, in whole pages, is attached from the device's graph pool. What
+ * the graph does not free itself stays allocated as node memory. A trim releases what no live node
+ * memory needs. Destroying an exec returns its share to the pool. Nodes run in the order in which
  * they were added.
  */
 #include "tests/sim/driver.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pinned and registered host memory (real memory; no limit on locked pages is modelled), and what
- * pointers say of themselves.
+ * Pinned and registered host memory, and pointer attributes. The memory is real; no limit on locked
+ * pages is modelled.
  */
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Linear, pitched and managed memory, and the pages behind them. A request of at most 1 MiB takes
- * slots of 512 bytes in a 2 MiB page that it shares (first fit by address); a larger one takes
- * whole pages, and small ones may live in the tail of its last page. A page returns to the device
- * when nothing is left in it. Pages belong to one context.
+ * slots of 512 bytes in a 2 MiB page that it shares (first fit by address). A larger one takes
+ * whole pages, and small ones may use the tail of its last page. A page is released when nothing is
+ * left in it. Pages belong to one context.
  */
 #include "tests/sim/driver.h"
 

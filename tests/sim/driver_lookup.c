@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cuGetProcAddress in both ABIs, from the table of names, and SIMCUDA_LOG: a line for every
- * look-up, with what was handed out. Addresses of our own exports come from dlsym on our own
- * handle, as in the real driver: taking them in C would go through the GOT and yield the
- * interposer's function.
+ * look-up, with the returned address. Addresses of our exports come from dlsym on our own handle,
+ * as in the real driver. Taking them in C would go through the GOT and yield the interposer's
+ * function.
  */
 #include <dlfcn.h>
 #include <fcntl.h>

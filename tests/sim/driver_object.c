@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the simulated driver keeps its books in: objects in ordered trees, free address ranges, and
- * real host memory. Everything comes from mmap: a malloc here would be recorded as the victim's.
+ * The simulated driver's tables: objects in ordered trees, free address ranges, and real host
+ * memory. Everything comes from mmap, because a malloc here would be recorded as the victim's.
  */
 #include <sys/mman.h>
 

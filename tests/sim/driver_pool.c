@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stream-ordered memory. A pool reserves whole pages, packs blocks at 512 bytes first fit by
- * address, and gives unused pages back at a synchronize above its release threshold, at a trim, or
- * with its last block once destroyed. A freed block can be used again at once, whatever the stream:
+ * Stream-ordered memory. A pool reserves whole pages and packs blocks at 512 bytes, first fit by
+ * address. It releases unused pages at a synchronize above its release threshold, at a trim, or
+ * with its last block once destroyed. A freed block can be reused immediately, whatever the stream:
  * streams never run late here.
  */
 #include "tests/sim/driver.h"
@@ -75,7 +75,7 @@ static bool grow(struct object *pool, uint64_t bytes)
 	return true;
 }
 
-/* Gives back whole unused pages, highest first, until at most keep bytes stay reserved. */
+/* Releases whole unused pages, highest first, until at most keep bytes stay reserved. */
 static void trim(struct object *pool, uint64_t keep)
 {
 	const uint64_t unit = pool->pool.on_host ? 4096 : settings.granularity_bytes;

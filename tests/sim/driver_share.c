@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory of other owners: legacy IPC between processes, exported pool pointers, external memory. An
- * opened block is a mapping with a count, takes no device bytes of its own, and covers the
- * exporter's whole block. Nothing follows the exporter's free: using the mapping afterwards is
- * undefined in CUDA too.
+ * opened block is a mapping with a count. It adds no device bytes and covers the exporter's whole
+ * block. Nothing follows the exporter's free: using the mapping afterwards is undefined in CUDA,
+ * too.
  */
 #include <string.h>
 #include <sys/mman.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Virtual memory management: physical handles with references, reserved addresses, mappings.
- * Physical memory returns to the device when no reference and no mapping is left; a reservation is
- * addresses alone. Handles shared with other processes travel as a file descriptor that names an
- * entry of the shared table; an open descriptor alone holds nothing.
+ * Physical memory is released when no reference and no mapping is left. A reservation is only
+ * addresses. Handles shared with other processes are passed as a file descriptor that names an
+ * entry of the shared table. An open descriptor by itself keeps nothing alive.
  */
 #include <string.h>
 #include <sys/mman.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The simulated libnvidia-ml.so.1: who holds how much of a device, as the simulated driver's shared
- * state has it, and the tenants of SIMCUDA_TENANTS. Names, layouts and results are those of nvml.h;
- * NVML_ERA is the driver's: 450 knows the first names alone, 535 is one of the few releases whose
- * third version had longer records, 580 is the present.
+ * The simulated libnvidia-ml.so.1: which process holds how much of a device, from the shared state
+ * of the simulated driver and from SIMCUDA_TENANTS. Names, layouts and results are those of nvml.h.
+ * NVML_ERA is the driver's release: 450 has only the first names, 535 is one of the few releases
+ * whose third version had longer records, 580 is the present.
  */
 #include <pthread.h>
 #include <stdio.h>

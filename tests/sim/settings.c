@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The settings of a simulated device, read from the environment when a library is loaded: of the
- * driver, of NVML. */
+/*
+ * The settings of a simulated device, for the driver and NVML, read from the environment when a
+ * library is loaded.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

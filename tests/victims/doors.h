@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a victim reaches CUDA, and how it tells the truth. Included by one-file programs: everything
- * is here.
+ * How a victim reaches CUDA, and how it prints the truth. Included by one-file programs; all code
+ * is in this header.
  *
- * Contract. door_open() first: it reads --door=NAME (runtime, link, dlsym, gpa4, gpa5, entrypoint;
- * without it the shared runtime if there is one, else gpa5), fills `cu` through that door alone,
- * and makes device 0 current for this thread. It ends the program with status 77 and a reason where
- * the door does not exist here. All fields of `cu` return 0 or a CUresult (runtime and driver use
- * the same numbers for what matters here). must() ends the program with status 3. say() prints one
- * line of truth and flushes it: the next thing may be SIGKILL. Its vocabulary: README.md.
+ * Contract. Call door_open() first. It reads --door=NAME (runtime, link, dlsym, gpa4, gpa5,
+ * entrypoint; by default the shared runtime if there is one, else gpa5), fills `cu` only through
+ * that door, and makes device 0 current for this thread. Where the door does not exist it ends the
+ * program with status 77 and a reason. All fields of `cu` return 0 or a CUresult; runtime and
+ * driver use the same numbers for what matters here. must() ends the program with status 3. say()
+ * prints one line of truth and flushes it, because the next event may be SIGKILL. Its vocabulary is
+ * in README.md.
  */
 #ifndef VICTIMS_DOORS_H
 #define VICTIMS_DOORS_H
@@ -162,7 +163,7 @@ static inline void door_choose(int argc, char **argv)
 		if (!strcmp(name, door_names[i]))
 			cu.kind = (enum door_kind)i;
 	if (name && (cu.kind == DOOR_KINDS || cu.kind == DOOR_LINK))
-		skip(cu.kind == DOOR_LINK ? "the driver is linked in build/victims/linked/ alone"
+		skip(cu.kind == DOOR_LINK ? "the driver is linked only in build/victims/linked/"
 		                          : "no such door");
 	if (!name)
 		cu.kind = (cu.runtime = open_runtime()) ? DOOR_RUNTIME : DOOR_GPA5;

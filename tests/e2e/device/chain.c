@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two libraries with one function each of the same name; the first (-DFIRST) calls the next.
- * RTLD_NEXT looks at the caller's address: a dlsym in between that calls where it must jump makes
- * chain() find itself, for ever. */
+/*
+ * Two libraries with one function each of the same name. The first (-DFIRST) calls the next.
+ * RTLD_NEXT depends on the caller's address: if a dlsym in between calls where it must jump,
+ * chain() finds itself and never returns.
+ */
 #include <dlfcn.h>
 #include <stdio.h>
 

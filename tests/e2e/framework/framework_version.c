@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Says of itself that it is three versions, one after the other (argv[1]: PyTorch's version.py):
- * when its allocator reports a block, when a library is opened, and afterwards. Which one was read
- * says when.
+ * Reports three versions of itself, one after the other (argv[1]: PyTorch's version.py): when its
+ * allocator reports a block, when a library is opened, and afterwards. The recorded version shows
+ * when it was read.
  */
 #include <dlfcn.h>
 #include <stdio.h>

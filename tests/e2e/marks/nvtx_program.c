@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Says its work by every function of NVTX that names a range or a mark, compiled against NVTX's own
- * header, and then the truth of it (tests/victims/README.md) on stdout. On stderr: what the calls
- * returned, which a tool decides.
+ * Marks its work by every function of NVTX that names a range or a mark, compiled with NVTX's
+ * header. Then it prints the truth (tests/victims/README.md) on stdout. On stderr it prints what
+ * the calls returned, which depends on the tool.
  */
 #include <nvtx3/nvToolsExt.h>
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tool for NVTX as Nsight is one: named by the environment, it takes some functions of the core
- * modules and counts their calls. Its ids begin at 1,000, its handles are its own, and it says at
- * the end what came.
+ * A tool for NVTX, as Nsight is one: named by the environment, it takes some functions of the core
+ * modules and counts their calls. Its ids begin at 1,000, its handles differ from the recorder's,
+ * and at the end it prints the calls.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * library_host [deep|close] LIBRARY...: loads each library and calls its go(). deep: with
- * RTLD_DEEPBIND. close: unloads it again before the next is loaded, which then may lie at the same
+ * RTLD_DEEPBIND. close: unloads it before it loads the next, which may then be at the same
  * addresses.
  */
 #define _GNU_SOURCE

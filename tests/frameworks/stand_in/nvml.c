@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libnvidia-ml.so.1 as PyTorch asks it before it maps memory: there is a device, and it supports
- * nothing of what is asked. */
+/*
+ * libnvidia-ml.so.1 as PyTorch queries it before it maps memory: there is a device, and it supports
+ * none of what is queried.
+ */
 enum { SUCCESS = 0, NOT_SUPPORTED = 3 };
 
 int nvmlInit_v2(void);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What PyTorch and ggml want of the CUDA runtime besides memory: devices that answer, events and
- * launches that do nothing. Memory comes from the simulated runtime; names that are neither here
- * nor there are made up by ../stand_in.py.
+ * What PyTorch and ggml need of the CUDA runtime except memory: devices, and events and launches
+ * that do nothing. Memory comes from the simulated runtime. ../stand_in.py generates the names that
+ * are in neither.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -21,8 +21,8 @@ enum { MULTIPROCESSORS = 132 };
 
 static char thing; /* handles point here: nobody looks behind them */
 
-/* The head of struct cudaDeviceProp, which CUDA 12 and 13 have in common but for one int that left
- * before the last. */
+/* The head of struct cudaDeviceProp, which CUDA 12 and 13 have in common, except one int before the
+ * last that CUDA 13 removed. */
 struct properties {
 	char name[256], uuid[16], luid[8];
 	unsigned luid_mask;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A plain libcudart: how it finds its driver, devices and errors. The look-ups repeat what NVIDIA's
- * was seen to do, in its order and before cuInit: dlopen of libcuda.so.1, one dlsym of
+ * runtime was observed to do, in its order and before cuInit: dlopen of libcuda.so.1, one dlsym of
  * cuGetProcAddress_v2, a probe with an empty name, the resolver itself at 11030 and 12000, then
- * everything through it without asking for a status; plain dlsym without it.
+ * everything through the resolver without requesting a status. Without the resolver it uses plain
+ * dlsym.
  */
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Our own small libcudart, inside. It knows its driver by pointers alone, asked for as NVIDIA's
- * does (runtime.c): that is the door that nearly every CUDA program goes through, so the victims
- * must go through it too.
+ * The inside of a small libcudart of our own. It has its driver only as pointers, looked up as
+ * NVIDIA's runtime does (runtime.c). Nearly every CUDA program reaches the driver that way, so the
+ * victims must, too.
  *
  * Contract. enter() loads the driver, makes the thread's device current and returns 0, or the
- * error; leave() keeps the error for cudaGetLastError. cudaError_t and CUresult agree in the
+ * error. leave() keeps the error for cudaGetLastError. cudaError_t and CUresult agree in the
  * numbers used here. Safe from any thread.
  */
 #ifndef SIM_RUNTIME_H

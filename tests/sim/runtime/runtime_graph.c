@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The runtime's streams, captures and graphs: one line each onto the driver. */
+/* The runtime's streams, captures and graphs: each is one call of the driver. */
 #include "tests/sim/runtime/runtime.h"
 
 EXPORT(cudaStreamCreate, (cudaStream_t *out)) FORWARD(stream_create, (out, 0))

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The runtime's memory calls: one line each onto the driver, small conversions where the two
- * differ. */
+/*
+ * The runtime's memory calls: each is one call of the driver, with a small conversion where the two
+ * differ.
+ */
 #include "tests/sim/runtime/runtime.h"
 
 cudaError_t cudaMalloc(void **out, size_t bytes)

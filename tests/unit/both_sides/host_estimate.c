@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The sampler and the reader together: five mixes of sizes, each allocated and freed in 200 runs
- * with seeds of their own, recorded by the core in sampled mode and estimated by the analysis. The
- * mean of estimate/truth must be 1 within 1 %, and the stated 95 % interval must hold the truth in
- * 93 to 97 % of the runs; bytes and counts.
+ * with different seeds, recorded in sampled mode and estimated by the analysis. The mean of
+ * estimate/truth must be 1 within 1 %. The stated 95 % interval must contain the truth in 93 to 97
+ * % of the runs, for bytes and counts.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -94,7 +94,7 @@ static struct truth replay(const struct mix *mix, uint64_t *random, uint32_t *si
 	struct cuf_host_undo undo;
 	for (unsigned i = 0; i < mix->steps; i++) {
 		if (i == mix->steps / 2 && then_bytes) {
-			usleep(10000); /* a tick of the clock that births are told by */
+			usleep(10000); /* a tick of the clock that orders allocations */
 			if (cuf_host_set_sample(then_bytes))
 				_exit(1);
 		}
@@ -272,7 +272,7 @@ static int setup(void **state)
 	if (!mkdtemp(directory))
 		return -1;
 	snprintf(output, sizeof output, "%s/r.cuf", directory);
-	/* under valgrind a few runs, for its eyes alone: too slow for statistics */
+	/* under valgrind only a few runs, for its checks: it is too slow for statistics */
 	if (getenv("LD_PRELOAD") && strstr(getenv("LD_PRELOAD"), "vgpreload"))
 		runs = 2;
 	return 0;

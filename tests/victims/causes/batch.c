@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batch size and concurrency (S5), and their neighbour: not even one fits (S2). */
+/* Batch size and concurrency (S5), and their neighbour: not even one request fits (S2). */
 #include <pthread.h>
 #include <stdlib.h>
 

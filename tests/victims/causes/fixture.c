@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cause_fixture NAME [--seed=N] [--scale=F] [--value=N] [--by-bytes=N] [--apart]: one scenario;
- * cause_fixture --list: their names and the MiB of the memory cgroup that each needs, 0 for none.
- * cause_fixture NAME --settings [--seed=N] ...: what its user would have written behind it; to be
- * added to the command line. Owns the command line, the random numbers, the device and the truth;
- * the scripts are in the other files.
+ * cause_fixture NAME [--seed=N] [--scale=F] [--value=N] [--by-bytes=N] [--apart]: plays one
+ * scenario.
+ * cause_fixture --list: prints their names and the MiB of the memory cgroup that each needs, 0 for
+ * none.
+ * cause_fixture NAME --settings [--seed=N] ...: prints the options that its user would have
+ * written, which the caller adds to the command line.
+ *
+ * This file has the command line, the random numbers, the device and the truth. The scripts are in
+ * the other files.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -182,8 +186,8 @@ void graph_capture_end(device_ptr stream)
 	MUST(cu.graph_launch(executable, (CUstream)(uintptr_t)stream));
 }
 
-/* the other process: --hold LEAVES: takes all but so many bytes, says so when it has them, and ends
- * with its standard input */
+/* the other process (--hold LEAVES): allocates all but LEAVES bytes, reports when it has them, and
+ * ends with its standard input */
 static int hold(int argc, char **argv)
 {
 	char byte;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scenarios of running out of memory, one realistic allocation script each: what fixture.c gives
- * them.
+ * Scenarios of running out of memory. Each is one realistic allocation script. This header is what
+ * fixture.c offers to them.
  *
- * Contract. A scenario is a function without arguments that plays its script on device 0, prints
- * its truth (README.md, "Scenarios") and returns, or ends the process as its program would. Every
- * size and order comes from the seed: between(), around(), chance() and pick() are one sequence of
- * numbers, the same for the same scenario, seed and scale, so a rerun with an advised value meets
- * the same program. Sizes are bytes and follow from what the device has free. device_malloc returns
- * 0 when refused; take_bytes ends the process as a CUDA program does. Sites are functions that only
- * allocate, named like those of real programs: reports show them. Main thread only, unless said.
+ * Contract. A scenario is a function without arguments. It plays its script on device 0, prints its
+ * truth (README.md, "Scenarios") and returns, or ends the process as its program would. Every size
+ * and order comes from the seed: between(), around(), chance() and pick() share one sequence of
+ * numbers. The sequence is the same for the same scenario, seed and scale, so a rerun with an
+ * advised value meets the same program. Sizes are bytes and follow from the free memory of the
+ * device. device_malloc returns 0 when refused; take_bytes ends the process as a CUDA program does.
+ * Sites are functions that only allocate. They are named like those of real programs because
+ * reports show them. Main thread only, unless stated otherwise.
  */
 #ifndef VICTIMS_CAUSES_FIXTURE_H
 #define VICTIMS_CAUSES_FIXTURE_H
@@ -79,7 +80,7 @@ void device_use(int device);
 int device_count(void);
 void device_synchronize(void);
 device_ptr stream_new(void);
-device_ptr pool_new(void);                                   /* never gives back by itself */
+device_ptr pool_new(void);                                   /* never releases by itself */
 device_ptr pool_malloc(device_ptr pool, device_ptr stream, size_t bytes); /* 0 when refused */
 void pool_free(device_ptr ptr, device_ptr stream);
 void *pinned_malloc(size_t bytes);                           /* NULL when refused */
@@ -120,8 +121,7 @@ struct model { size_t part[4]; unsigned layers; size_t bytes; site *at; };
 struct model model_of(size_t bytes); /* about so large, and never more than 1 % off */
 void model_load(const struct model *model);
 
-/* what every program does beside the point: small blocks come and go, in a fixed share of the
- * device */
+/* background work of every program: small blocks come and go, in a fixed share of the device */
 void noise(unsigned rounds);
 /* the same, in a thread of its own, until noise_end; two in five runs have one */
 void noise_begin(void);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Free memory that a request cannot use (S6), at the level of the driver: 2 MiB pages, pools, a
- * pool of buffers in the program; and its neighbours, where packing would not have helped. The same
- * inside a framework's allocator: torch.c.
+ * pool of buffers in the program. Also its neighbours, where packing would not have helped. torch.c
+ * has the same inside a framework's allocator.
  */
 #include <stdlib.h>
 

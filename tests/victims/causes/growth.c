@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Leaks on the device (S8), and leaks beside something else. */
+/* Leaks on the device (S8), and leaks next to something else. */
 #include <stdlib.h>
 
 #include "tests/victims/causes/fixture.h"
@@ -48,8 +48,8 @@ static void leak_without_failure(void)
 	}
 }
 
-/* Generated sequences: the cache grows step by step and is given back, but for one in so many,
- * whose holder is kept. */
+/* Generated sequences: the cache grows step by step and is freed, except for some sequences
+ * whose owner is kept. */
 static void leak_of_kept_sequences(void)
 {
 	device_ptr blocks[24];
@@ -72,7 +72,7 @@ static void leak_of_kept_sequences(void)
 	}
 }
 
-/* A bounded cache fills and turns over, and beside it something small is forgotten. */
+/* A bounded cache fills and turns over, and next to it something small is forgotten. */
 static void leak_beside_cache(void)
 {
 	device_ptr cache[64] = {0};

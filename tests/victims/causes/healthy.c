@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs with nothing wrong, in shapes that look like something: what grows is bounded, or is
- * given back in time, or is held from start to end. None frees anything at its exit. No leak may be
- * named, and no cause.
+ * Programs with nothing wrong, in shapes that look wrong. What grows is bounded, is freed in time,
+ * or lives from start to end. None frees anything at its exit. A report may name no leak and no
+ * cause.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -175,7 +175,7 @@ static void day_and_night(void)
 	}
 }
 
-/* A scratch pool that grows to the largest request it met, and is never given back. */
+/* A scratch pool that grows to the largest request it met, and is never released. */
 static void high_water(void)
 {
 	start(between(0.3, 0.5));

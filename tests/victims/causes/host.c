@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Host memory (S9), and programs that somebody killed for other reasons. Those with a limit run in
- * a memory cgroup, see
- * --list; blocks are 64 KiB or larger, so that the recorder's sampling keeps each of them.
+ * Host memory (S9), and programs that another process killed for other reasons. Those with a limit
+ * run in a memory cgroup (--list). Blocks are 64 KiB or larger, so that sampling records each of
+ * them.
  */
 #include <pthread.h>
 #include <semaphore.h>
@@ -52,8 +52,8 @@ static void pinned_fails(void)
 	setenv("SIMCUDA_FAIL", text, 1);
 }
 
-/* T16: page-locking host memory is refused, nobody looks, and the next launch says "out of memory".
- */
+/* T16: page-locking host memory is refused, the program does not check, and the next launch returns
+ * "out of memory". */
 static void page_lock_refused(void)
 {
 	small_model();
@@ -118,7 +118,7 @@ static void *worker_arena(void *freed)
 	static __thread void *blocks[BLOCKS];
 	for (int i = 0; i < BLOCKS; i++)
 		blocks[i] = touched(4 * KiB);
-	/* the last one stays: nothing below it can be given back */
+	/* the last one stays: nothing below it can be released */
 	for (int i = 0; i < BLOCKS - 1; i++)
 		free(blocks[i]);
 	sem_post(freed);
@@ -191,7 +191,7 @@ static void serve_a_while(size_t resident_bytes)
 		turn(around(600 * KiB) + 64 * KiB);
 }
 
-/* The neighbour of a kill for want of memory: a supervisor's, at ease. */
+/* The neighbour of a kill for lack of memory: a supervisor kills, with memory to spare. */
 static void killed_by_supervisor(void)
 {
 	say("cause none");

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The KV cache: too large when it is set up (S3), or grown too large while serving (S4). */
+/* The KV cache: too large when it is created (S3), or grown too large while serving (S4). */
 #include <stdlib.h>
 
 #include "tests/victims/causes/fixture.h"
 
 static site *kv_site(void) { return PICK(allocate_kv_cache, llama_kv_cache, create_buffers); }
 
-/* A dummy run at the largest batch, then its memory is given back and the device asked: vLLM,
- * SGLang, TGI do so. */
+/* A dummy run at the largest batch, then its memory is freed and the device queried, as vLLM,
+ * SGLang and TGI do. */
 static void profile_run(void)
 {
 	device_ptr blocks[12];
@@ -154,8 +154,8 @@ static void kv_grows(void)
 	cache_drop(&cache);
 }
 
-/* T4 with one request alone: nothing was seen to end, so a leak cannot be excluded, and that must
- * be said. */
+/* T4 with only one request: no request ended, so a leak cannot be excluded, and the report must
+ * state that. */
 static void kv_grows_once(void)
 {
 	struct model model = model_of(share_of(between(0.4, 0.7)));
@@ -191,7 +191,7 @@ static void kv_grows_paged(void)
 	say_not("S1 S2a S3 S6 S8");
 	for (unsigned turn = 0, ended = 0;; turn++) {
 		struct sequence *s = &sequences[turn % live];
-		/* contexts get long after a while: agents that hand on all they were told */
+		/* contexts get long after a while: agents pass on their whole history */
 		lengthens = ended < live * 8 ? 1 : ended - live * 8 + 1;
 		if (s->count >= s->length) {
 			ended += s->length != 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Too large to load, or too large for the first or the longest prompt (S2); somebody else has the
- * device (S1); the driver's own memory creeps (S7).
+ * Too large to load, or too large for the first or the longest prompt (S2). Another process has the
+ * device (S1). The driver's own memory grows slowly (S7).
  */
 #include <stdio.h>
 #include <stdlib.h>

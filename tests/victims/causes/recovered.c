@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Failures that were none (S0): a retry served the need, a probe, a ladder that came down to what
- * fits; and one that did not. */
+/*
+ * Failures that do not matter (S0): a retry succeeded, a probe, a ladder that came down to what
+ * fits. And one ladder that failed.
+ */
 #include <stdlib.h>
 
 #include "tests/victims/causes/fixture.h"
@@ -8,7 +10,7 @@
 enum { CACHED_MAX = 64 };
 static struct { device_ptr ptr[CACHED_MAX]; unsigned count; } cached;
 
-/* some of the device in blocks that can be given back at once */
+/* some of the device in blocks that can be freed immediately */
 static size_t cache_fill(double share)
 {
 	unsigned count = between_whole(20, CACHED_MAX);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The same causes inside PyTorch's allocator (../torch), where the driver sees segments alone. */
+/* The same causes inside PyTorch's allocator (../torch), where the driver sees only segments. */
 #include <stdlib.h>
 
 #include "tests/victims/causes/fixture.h"
@@ -150,7 +150,7 @@ static void batch(void)
 		must_have(static_cache, unit);
 }
 
-/* T6, fragmentation: many segments, each held open by one small tensor that lives on. */
+/* T6, fragmentation: many segments, each pinned by one small tensor that lives on. */
 static void checkerboard(void)
 {
 	enum { PER_SEGMENT = 8 };
@@ -181,7 +181,7 @@ static void checkerboard(void)
 /* ---- others ---- */
 
 /* pytorch#35901: a large cached segment is free, middling tensors that live on are put into it, and
- * it can never be given back whole. */
+ * it can never be released as a whole. */
 static void pinned_segment(void)
 {
 	say("cause S6.F1");
@@ -212,7 +212,7 @@ static void other_stream(void)
 	tensor *block = must_have(feature_map, large);
 	must_have(prefix_cache_put, 24 * MiB);
 	torch.free(block);
-	/* what keeps it from being given back */
+	/* what keeps it from being released */
 	must_have(prefix_cache_put, large / 50 + 20 * MiB);
 	torch.use_stream(0);
 	for (unsigned i = between_whole(10, 30); i; i--)
@@ -240,8 +240,8 @@ static void slack_too_small(void)
 
 static void expandable(void) { setenv("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True", 1); }
 
-/* T13: chunks of 20 MiB until one is refused, and all of them given back; the request is the sum
- * and more. */
+/* T13: chunks of 20 MiB until one is refused, and all of them released; the request is the
+ * sum and more. */
 static void chunks_rolled_back(void)
 {
 	say("cause S2b");
@@ -353,7 +353,7 @@ static void healthy_serving(void)
 		step((size_t)(between(0.05, 1) * (double)share_of(0.06)));
 }
 
-/* Caches grow and are given back, request after request. */
+/* Caches grow and are freed, request after request. */
 static void healthy_generation(void)
 {
 	tensor *cache[LAYERS * 2] = {0};

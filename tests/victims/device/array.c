@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CUDA arrays, one destroyed. Their size is not told by the driver: width x height x bytes of an
- * element is the request. */
+/*
+ * CUDA arrays, one destroyed. The driver does not report their size: width x height x bytes of an
+ * element is the request.
+ */
 #include "tests/victims/doors.h"
 
 static void create(CUarray *out, size_t width, size_t height)

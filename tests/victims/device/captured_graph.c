@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Captures two allocations into a graph, one of them freed inside, and launches it: no memory
- * before the launch, the graph pool's afterwards, whose size the driver tells.
+ * Captures two allocations into a graph, one of them freed inside, and launches it. It takes no
+ * memory before the launch. Afterwards it has the graph pool's memory, whose size the driver
+ * reports.
  */
 #include "tests/victims/doors.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One thread allocates, another frees, addresses come back at once. */
+/* One thread allocates, another frees, and addresses are reused immediately. */
 #include <pthread.h>
 
 #include "tests/victims/doors.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each function of the driver that gives memory, in each form that this driver has (legacy, _v2,
- * _ptsz), by its exact name: twice, and one of the two is freed by the function that belongs to it.
- * A form that fails here gave nothing, and is not counted. Only with --door=dlsym.
+ * Calls each allocating function of the driver by its exact name, in each form that this driver has
+ * (legacy, _v2, _ptsz). It calls each twice, and frees one of the two by the matching function. A
+ * form that fails here allocated nothing and is not counted. Only with --door=dlsym.
  */
 #include <sys/mman.h>
 

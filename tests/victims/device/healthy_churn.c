@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Serves requests of changing size with a cache that fills up and stays full, keeps its weights,
- * leaks nothing. */
+/*
+ * Serves requests of changing size. Its cache fills up and stays full, it keeps its weights, and it
+ * leaks nothing.
+ */
 #include "tests/victims/doors.h"
 
 enum { REQUESTS = 200, CACHED = 16 };

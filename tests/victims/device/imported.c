@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parent exports a block by IPC, a second process opens it. It is the parent's memory, and the
- * other's import. */
+/*
+ * The parent exports a block by IPC, and a second process opens it. The memory is the parent's; the
+ * other process has an import.
+ */
 #include <sys/wait.h>
 
 #include "tests/victims/doors.h"

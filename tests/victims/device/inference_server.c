@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sample of scripts/quickstart: a small inference server with what real ones do to memory.
- * Weights at the start, a KV cache of blocks that grows with every sequence and gives them back at
- * its end, activations for each step, a prompt cache of fixed size, and one fault: a session's LoRA
- * delta is remembered and never dropped. Requests are a fixed sequence. It serves until the device
- * is full, reports that as CUDA programs do, and exits 1.
+ * The sample of scripts/quickstart: a small inference server that uses memory as real ones do. It
+ * loads weights at the start. Its KV cache of blocks grows with every sequence and is freed at the
+ * end of the sequence. It has activations for each step and a prompt cache of fixed size. It has
+ * one fault: it remembers a LoRA delta for each session and never drops it. Requests are a fixed
+ * sequence. It serves until the device is full, reports that as CUDA programs do, and exits 1.
  */
 #include "tests/victims/doors.h"
 

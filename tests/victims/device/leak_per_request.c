@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Serves requests; each forgets one block of 320 KiB. The rest is given back, so only the floor
- * rises. */
+/*
+ * Serves requests. Each forgets one block of 320 KiB and frees the rest, so only the minimum rises.
+ */
 #include "tests/victims/doors.h"
 
 enum { REQUESTS = 40 };

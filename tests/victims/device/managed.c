@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Managed memory: counted beside the device, never in its sum. */
+/* Managed memory: counted next to the device, never in its sum. */
 #include "tests/victims/doors.h"
 
 int main(int argc, char **argv)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A request for speculative space does not fit; the program does without and goes on. */
+/* A request for speculative space does not fit. The program continues without it. */
 #include "tests/victims/doors.h"
 
 enum { REQUESTS = 12 };

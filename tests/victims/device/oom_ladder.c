@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* As caching allocators do: the request fails, some of the cache goes, the retry fails too, the
- * rest goes, it succeeds. */
+/*
+ * As caching allocators do: the request fails, a part of the cache is freed, the retry fails too,
+ * the rest is freed, the next retry succeeds.
+ */
 #include "tests/victims/doors.h"
 
 static CUresult serve_large_request(CUdeviceptr *out, size_t bytes) { return cu.alloc(out, bytes); }

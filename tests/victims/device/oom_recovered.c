@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Holds most of the device in a cache; a request does not fit, the cache is dropped, the retry
- * succeeds. */
+/*
+ * Holds most of the device in a cache. A request does not fit, the cache is dropped, the retry
+ * succeeds.
+ */
 #include "tests/victims/doors.h"
 
 static CUdeviceptr fill_cache(size_t bytes) { return take(bytes); }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Somebody else holds device memory (SIMCUDA_OTHER, or whoever is there): the driver's free and
- * total must come out. */
+/*
+ * Another process holds device memory (SIMCUDA_OTHER, or a real one): the report must agree with
+ * the driver's free and total.
+ */
 #include "tests/victims/doors.h"
 
 int main(int argc, char **argv)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fills pages with blocks of 128 KiB, frees every second one, then takes whole pages until there
- * are none. What is free lies in holes inside pages that are held open; a request larger than every
- * hole fails although the sum would do.
+ * Fills pages with blocks of 128 KiB, frees every second one, then allocates whole pages until none
+ * is left. The free memory is in holes inside pages that the other blocks pin. A request larger
+ * than every hole fails although the sum of the holes would be enough.
  */
 #include "tests/victims/doors.h"
 

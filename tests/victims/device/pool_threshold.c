@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A pool told never to give back: half its blocks are freed, the memory stays with it, as framework
- * pools do. */
+/*
+ * A pool that never releases memory: half its blocks are freed, and the memory stays in the pool,
+ * as in framework pools.
+ */
 #include "tests/victims/doors.h"
 
 enum { BLOCKS = 32 };

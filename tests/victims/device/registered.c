@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pins memory that malloc owns; unregistering frees nothing. */
+/* Page-locks memory that malloc owns. Unregistering frees nothing. */
 #include "tests/victims/doors.h"
 
 int main(int argc, char **argv)

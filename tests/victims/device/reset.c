@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A device reset frees what belongs to the context; memory of cuMemCreate and of pools survives
- * (cuda.h, cuCtxDestroy). */
+/*
+ * A device reset frees what belongs to the context. Memory of cuMemCreate and of pools survives
+ * (cuda.h, cuCtxDestroy).
+ */
 #include "tests/victims/vmm.h"
 
 int main(int argc, char **argv)

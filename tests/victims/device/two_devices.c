@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks on two devices. What is freed is freed on its own device, whichever is current. */
+/* Blocks on two devices. Each is freed on its device, whichever device is current. */
 #include "tests/victims/doors.h"
 
 int main(int argc, char **argv)
@@ -9,7 +9,7 @@ int main(int argc, char **argv)
 	door_open(argc, argv);
 	MUST(cu.device_count(&devices));
 	if (devices < 2)
-		skip("one device alone");
+		skip("only one device");
 	for (int i = 0; i < 6; i++)
 		first[i] = take(10 * MiB);
 	door_use(1);

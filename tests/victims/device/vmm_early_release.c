@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A pool grown by VMM whose handles are released at once. Releasing frees nothing; unmapping does.
+/*
+ * A pool grown by VMM whose handles are released immediately. Releasing frees nothing; unmapping
+ * does.
  */
 #include "tests/victims/vmm.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Two of ggml's scratch pools (ggml_cuda_pool_vmm): 32 GiB of addresses each, grown by what an
- * operation lacks, handles let go of at once. One lives on; the other is destroyed as ggml does it,
- * by one unmap over all that was ever mapped there.
+ * operation lacks, with handles released immediately. One survives. The other is destroyed as ggml
+ * does it, by one unmap over everything that was ever mapped there.
  */
 #include "tests/victims/vmm.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reserves more addresses than the device has memory and maps two granules: a reservation is not
- * memory. */
+/*
+ * Reserves more addresses than the device has memory and maps two granules. A reservation is not
+ * memory.
+ */
 #include "tests/victims/vmm.h"
 
 int main(int argc, char **argv)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Is there a GPU here that answers? Prints its name and size and exits 0; else says why not and
- * exits 77. Asks the driver that a program would get, so under scripts/simcuda it describes the
- * simulated device. Allocates nothing on it.
+ * Is there a usable GPU here? Prints its name and size and exits 0, else prints the reason and
+ * exits 77. It queries the driver that a program would get, so under scripts/simcuda it describes
+ * the simulated device. It allocates nothing there.
  */
 #include <dlfcn.h>
 #include <stdio.h>

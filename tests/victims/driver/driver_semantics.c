@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the recorder relies on in the driver, one TAP line each: what takes memory, what frees it,
- * what survives. The same program asks the simulated driver and a real one; where they differ, the
- * simulator is wrong.
+ * Checks what the recorder relies on in the driver, one TAP line each: what takes memory, what
+ * frees it, what survives. The same program runs on the simulated driver and on a real one. Where
+ * they differ, the simulator is wrong.
  */
 #include "tests/victims/vmm.h"
 
@@ -115,7 +115,7 @@ static void pools(void)
 	MUST(cu.free_async(a, stream));
 	MUST(cu.stream_synchronize(stream));
 	check(pool_level(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) == 0,
-	      "without a threshold a synchronize gives everything back");
+	      "without a threshold a synchronize releases everything");
 	MUST(cu.pool_set(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep));
 	MUST(cu.alloc_pool(&a, 10 * MiB, pool, stream));
 	MUST(cu.free_async(a, stream));
@@ -124,7 +124,7 @@ static void pools(void)
 	      "below its threshold a pool keeps what it has");
 	check(pool_level(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT) == 0, "though nothing is used");
 	MUST(cu.pool_trim(pool, 0));
-	check(pool_level(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) == 0, "a trim gives it back");
+	check(pool_level(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) == 0, "a trim releases it");
 	MUST(cu.alloc_pool(&b, 6 * MiB, pool, stream));
 	MUST(cu.pool_destroy(pool));
 	check(before - free_now() >= 6 * MiB, "a destroyed pool lives as long as its blocks");

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asks the dynamic linker for every name of the hook table and says, one TAP line a row, whether
- * libcuflight.so answers in the default scope, as for a directly linked program, and, for the
- * driver's names, through a handle of libcuda, as for a program that opens it. (A handle of libc or
- * of the runtime is answered by that library itself: what such a program gets from the runtime
- * still comes by the driver's names.) A name that this driver or runtime does not have is skipped.
+ * Looks up every name of the hook table by the dynamic linker. Prints one TAP line a row: does
+ * libcuflight.so answer in the default scope, as for a directly linked program? For the driver's
+ * names it also looks through a handle of libcuda, as a program does that opens it. A handle of
+ * libc or of the runtime is answered by that library itself; what such a program gets from the
+ * runtime still comes by the driver's names. A name that this driver or runtime does not have is
+ * skipped.
  */
 #include <dlfcn.h>
 #include <stdio.h>

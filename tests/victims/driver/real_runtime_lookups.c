@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lets NVIDIA's own runtime look its driver up (the one named as the argument; without one, the
- * runtime linked into this program), then reads the pointers it keeps, in the writable segments of
- * the object that holds it: every name of the hook table that it asked for must be there as the
- * recorder's function, and never as the driver's own. Run it with SIMCUDA_LOOKUPS_ONLY=1, so that
- * cuInit fails and the private tables stay untouched, and SIMCUDA_LOG=FILE, which tells what was
- * asked. Prints TAP. build/victims/static/ holds the form with the runtime linked in.
+ * Has NVIDIA's runtime look its driver up: the runtime named as the argument, or the one linked
+ * into this program. Then reads the pointers that it keeps, in the writable segments of its object.
+ * Every name of the hook table that the runtime looked up must be there as the recorder's function,
+ * never as the driver's.
+ *
+ * Run it with SIMCUDA_LOOKUPS_ONLY=1, so that cuInit fails and the private tables stay unused, and
+ * with SIMCUDA_LOG=FILE, which records the look-ups. Prints TAP. build/victims/static/ has the form
+ * with the runtime linked in.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -76,7 +78,7 @@ static bool is_kept(const char *wanted_library, const char *exact)
 	return false;
 }
 
-/* Was this exact name handed out? From the simulator's log: "... answer NAME ADDRESS". */
+/* Was this exact name answered? From the simulator's log: "... answer NAME ADDRESS". */
 static bool was_answered(const char *log, const char *exact)
 {
 	char line[512], pattern[160];

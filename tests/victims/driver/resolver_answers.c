@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asks cuGetProcAddress, in both ABIs and for both kinds of default stream, for every driver
- * function of the hook table by its own name and first version, and says in TAP whether the answer
- * lies in libcuflight.so and is the very function that the table names. Without the recorder it
- * checks the driver alone: the answer must be the exact export.
+ * Queries cuGetProcAddress, in both ABIs and for both kinds of default stream, for every driver
+ * function of the hook table by its name and first version. Prints in TAP whether the answer is in
+ * libcuflight.so and is exactly the function that the table names. Without the recorder it checks
+ * only the driver: the answer must be the exact export.
  */
 #include <dlfcn.h>
 #include <stdbool.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Linked to libcudart.so.13 like most programs: its versioned names must meet the recorder's
- * unversioned ones. */
+/*
+ * Linked to libcudart.so.13 like most programs: its versioned names must meet the recorder's
+ * unversioned ones.
+ */
 #include <stdio.h>
 #include <stddef.h>
 

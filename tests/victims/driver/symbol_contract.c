@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a program learns by asking the loader: answers, dlerror() and errno. Prints one line a
- * question, the same with and without the recorder: names of CUDA must not be found where there is
- * none, and RTLD_NEXT must mean the asker's next. With two libraries as arguments
- * (tests/e2e/device/doors.bats builds them) it also asks from within the first one.
+ * What a program learns from the loader: answers, dlerror() and errno. Prints one line a query, the
+ * same with and without the recorder. Names of CUDA must not be found where there is none, and
+ * RTLD_NEXT must mean the caller's next object. With two libraries as arguments
+ * (tests/e2e/device/doors.bats builds them) it also queries from within the first one.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What llama.cpp does with ggml's buffers (torch/ggml.c, a shared library as published): weights, a
- * KV cache, a graph's tensors, a pool for its kernels; a staging buffer that is gone again, at
- * whose place in the heap another one may come, and a buffer without memory.
+ * Allocates as llama.cpp does with ggml's buffers (torch/ggml.c, a shared library as published):
+ * weights, a KV cache, a graph's tensors, a pool for its kernels. A staging buffer is freed, and
+ * another may take its place in the heap. One buffer has no memory.
  */
 #include "tests/victims/doors.h"
 #include "tests/victims/torch/ggml.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Says what it does with interpose/cuflight.h: loads, serves requests one after another, then two
- * at a time. Each request takes activations and leaves a block behind; one asks for more than there
- * is, and goes without.
+ * Marks its work with interpose/cuflight.h: it loads, serves requests one after another, then two
+ * at a time. Each request allocates activations and leaves a block behind. One requests more than
+ * there is, and continues without it.
  */
 #include <pthread.h>
 #include "interpose/cuflight.h"

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A server on PyTorch's allocator (torch/c10_cuda.c, opened RTLD_LOCAL as Python does): weights, a
- * cache that grows by blocks, activations that come and go, and long-lived small ones that pin
- * segments. The allocator's own books are the truth: at random points, and where it gives up. Sizes
- * are shares of the device's memory, the sequence follows --seed.
+ * cache that grows by blocks, activations that come and go, and long-lived small blocks that pin
+ * segments. The truth is the allocator's statistics, at random points and at the failure. Sizes are
+ * shares of the device's memory; the sequence follows --seed.
  *
- * --mode=serve     until a request fails, exit 1 (default)   --mode=capped  the same under a memory
- * fraction
- * --mode=retried   a request succeeds after the cache is released, exit 0   --mode=silent  no
- * reports, as cudaMallocAsync
- * --mode=bench     --events=N block events of --bytes=N, then its own time for each
- * --expandable     --era=0..3 (shape of the reports)   --seed=N   --points=N
+ * --mode=serve    until a request fails, exit 1 (default)
+ * --mode=capped   the same under a memory fraction
+ * --mode=retried  a request succeeds after the cache is released, exit 0
+ * --mode=silent   no reports, as cudaMallocAsync
+ * --mode=bench    --events=N block events of --bytes=N, then prints the time of each
+ * --expandable    expandable segments
+ * --era=0..3      shape of the reports
+ * --seed=N  --points=N
  */
 #include <time.h>
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allocates a few thousand blocks in two threads, keeps some, and says how much of itself is
- * resident: `rss BYTES`. */
+/*
+ * Allocates a few thousand blocks in two threads, keeps some, and prints its resident size: `rss
+ * BYTES`.
+ */
 #include <pthread.h>
 #include <stdio.h>
 #include "tests/victims/host/resident.h"

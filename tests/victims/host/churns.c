@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * churns SECONDS: two threads allocate and free at full speed from many depths, further ones come
- * and go; what is live stays the same. Says how much was resident after a quarter of the time, at
- * most since, the same without files, and how many pairs there were: `rss BYTES most BYTES
+ * churns SECONDS: two threads allocate and free at full speed from many depths, and further threads
+ * start and end. The live size stays the same. Prints the resident size after a quarter of the
+ * time, its maximum since, both without files, and the number of pairs: `rss BYTES most BYTES
  * anonymous BYTES most_anonymous BYTES pairs N threads N`.
  */
 #include <pthread.h>

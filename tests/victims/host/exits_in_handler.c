@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exits_in_handler: a timer breaks into malloc and free, and its handler exits: whoever asks the
- * allocator then hangs. */
+/*
+ * A timer interrupts malloc and free, and its handler exits. Any call into the allocator would hang
+ * then.
+ */
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/time.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * holds_memory MIB [STATUS]: holds MIB of host memory in blocks of 64 KiB and, where there is a
- * driver, as much of the device in blocks of 1 MiB, from two threads; says so, frees all, exits
- * with STATUS. Misbehaves in nothing: it is what runs while something else is broken.
+ * holds_memory MIB [STATUS]: holds MIB of host memory in blocks of 64 KiB, from two threads. Where
+ * there is a driver, it holds as much of the device in blocks of 1 MiB. It prints that, frees all,
+ * and exits with STATUS. It misbehaves in nothing: it runs while something else is broken.
  */
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host_cached: twelve threads fill an arena each and free all but their last block, which lies
- * above the rest: glibc keeps what is below. No CUDA. Neither a leak nor fragmentation: whole
- * pages, which malloc_trim would give back.
+ * Twelve threads fill an arena each and free all but their last block. That block is above the
+ * rest, so glibc keeps what is below. No CUDA. Neither a leak nor fragmentation: whole pages, which
+ * malloc_trim would release.
  */
 #include <pthread.h>
 #include <stdio.h>

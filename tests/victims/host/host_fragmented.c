@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host_fragmented [MIB]: fills MIB (64) with 64-byte blocks and frees all but every 64th: one is
- * left in each page, so that nothing can be given back. No CUDA. Fragmentation, and no leak.
+ * host_fragmented [MIB]: fills MIB (64) with 64-byte blocks and frees all but every 64th. One block
+ * is left in each page, so no page can be released. No CUDA. Fragmentation, and no leak.
  */
 #include <stdio.h>
 #include <stdlib.h>

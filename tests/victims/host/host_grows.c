@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host_grows MIB: takes MIB of host memory, 256 KiB at a time, and touches it: in a smaller cgroup
- * the kernel ends it. No CUDA. */
+/*
+ * host_grows MIB: allocates MIB of host memory, 256 KiB at a time, and touches it. In a smaller
+ * cgroup the kernel kills it. No CUDA.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host_leak [MIB [US]]: serves requests; each allocates and frees blocks of many sizes, and forgets
- * 64-byte blocks of one place: MIB (64) in the end. US microseconds (0) between requests. No CUDA.
- * A leak, and no fragmentation.
+ * host_leak [MIB [US]]: serves requests. Each allocates and frees blocks of many sizes, and forgets
+ * 64-byte blocks of one call site: MIB (64) in the end. US microseconds (0) pass between requests.
+ * No CUDA. A leak, and no fragmentation.
  */
 #include <stdio.h>
 #include <stdlib.h>

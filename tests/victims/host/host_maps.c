@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host_maps: maps memory past malloc, in every way that the recorder follows with mmap=1: anonymous
- * and of a file, unmapped in part, moved and grown, replaced in place, refused; reserves addresses,
+ * Maps memory past malloc, in every way that the recorder follows with mmap=1: anonymous and of a
+ * file, unmapped in part, moved and grown, replaced in place, refused. It also reserves addresses,
  * which is no memory. No CUDA.
  */
 #include <errno.h>
@@ -59,10 +59,10 @@ int main(int argc, char **argv)
 	          0));
 	anonymous += 2 * MiB;
 	pieces += 2;
-	/* addresses alone */
+	/* only addresses */
 	must(mmap(NULL, (size_t)1 << 34, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
 	          0));
-	/* pages given back, the map stays */
+	/* pages released, the map stays */
 	if (!madvise(grown, 3 * MiB, MADV_DONTNEED))
 		advised = 3 * MiB;
 	printf("host maps anonymous_bytes %zu anonymous_count %zu file_bytes %zu file_count 2 given_back_bytes %zu\n",

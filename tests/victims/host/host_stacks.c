@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host_stacks WAY: allocates where stacks are not what they usually are - left by longjmp, made by
- * makecontext, in signal handlers, on an alternate stack, deeper than any cap, on the smallest
- * stack of a thread - and says how often, and how deep it was (host_ways.h).
+ * host_stacks WAY: allocates on unusual stacks: left by longjmp, made by makecontext, in signal
+ * handlers, on an alternate stack, deeper than any cap, on the smallest stack of a thread. Prints
+ * how often, and how deep it was (host_ways.h).
  */
 #include <limits.h>
 #include <pthread.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Host blocks that are known by their sizes, and the truth about them, for programs that allocate
- * in odd ways (tests/fault/host_truth.c reads it). Sizes are above what host=sampled records in
- * every case, so that both modes must know every block. Contract: pair() and keep() may be called
- * anywhere malloc may; truth lines are printed by say_*.
+ * in unusual ways. tests/fault/host_truth.c reads it. The sizes are so large that host=sampled
+ * records every such block, so both modes must have all of them.
+ *
+ * Contract: pair() and keep() may be called wherever malloc may. say_*() print lines of truth.
  */
 #ifndef HOST_WAYS_H
 #define HOST_WAYS_H

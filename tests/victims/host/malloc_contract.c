@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The letter of the malloc family: results, errno, alignment, contents, the odd arguments. Prints
- * one line a rule, the same with and without the recorder; what a rule leaves open is printed as it
+ * The letter of the malloc family: results, errno, alignment, contents, unusual arguments. Prints
+ * one line a rule, the same with and without the recorder. What a rule leaves open is printed as it
  * is. Functions that libc may lack (cfree, the sized frees) are looked up. With any argument those
- * are left out, and pvalloc: other allocators lack them, and mixing libc's with theirs is a crash.
+ * are left out, and pvalloc: other allocators lack them, and mixing libc's with theirs crashes.
  */
 #include <dlfcn.h>
 #include <errno.h>

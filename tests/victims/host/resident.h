@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is resident of this process, without allocating. Contract: bytes; 0 where /proc does not
- * say. */
+/*
+ * The resident size of this process, read without allocating. Contract: bytes; 0 where /proc does
+ * not have it.
+ */
 #ifndef RESIDENT_H
 #define RESIDENT_H
 

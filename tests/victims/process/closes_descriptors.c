@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * closes_descriptors FOLDER: closes every descriptor it did not open, as daemons do, writes files
- * of its own under the numbers that became free, allocates, and says of each file whether anything
- * but its own text is in it.
+ * closes_descriptors FOLDER: closes every descriptor it did not open, as daemons do. Then it writes
+ * its own files under the numbers that became free, and allocates. It prints of each file whether
+ * it contains anything else.
  */
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forks with CUDA in use. The driver does not work in the child; what the child does must not touch
- * the parent's books. */
+/*
+ * Forks with CUDA in use. The driver does not work in the child. What the child does must not touch
+ * the parent's statistics.
+ */
 #include <sys/wait.h>
 
 #include "tests/victims/doors.h"

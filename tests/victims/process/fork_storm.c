@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fork_storm CHILDREN: forks CHILDREN processes, eight at a time, while a second thread allocates
- * without pause; each child allocates, forks once more, and ends by exit or _exit. Prints how many
+ * without pause. Each child allocates, forks once more, and ends by exit or _exit. Prints how many
  * ended as they should.
  */
 #include <pthread.h>

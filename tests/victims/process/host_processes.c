@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host_processes WAY: allocates while threads end and processes begin in every way there is, and
- * says how often (host_ways.h); children that have a recording of their own say theirs.
+ * host_processes WAY: allocates while threads end and processes begin in every possible way, and
+ * prints how often (host_ways.h). Children that have their own recording print theirs.
  */
 #include <pthread.h>
 #include <sched.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the kill workload (tests/victims/process/kill_workload.c) says of itself in a shared file,
- * for whoever looks after it was killed (tests/fault/kill_runs.c): per thread the blocks of all
- * completed calls, and the one call in flight.
+ * What the kill workload (kill_workload.c) writes about itself into a shared file.
+ * tests/fault/kill_runs.c reads it after the kill: for each thread the blocks of all completed
+ * calls, and the one call in flight.
  *
- * Contract: a thread writes its own part alone, in this order: `doing` and the fields beside it,
- * the call, the slot, the count, doing = NOTHING. So at any instant a slot is true unless the call
- * in flight is about it.
+ * Contract: a thread writes only its part, in this order: `doing` and its arguments, the call, the
+ * slot, the count, doing = NOTHING. So a slot is true at any instant, unless the call in flight is
+ * about it.
  */
 #ifndef KILL_TRUTH_H
 #define KILL_TRUTH_H
@@ -23,8 +23,8 @@ enum kill_way { KILL_DEVICE, KILL_ASYNC, KILL_MANAGED, KILL_PINNED, KILL_HOST, K
 static const uint8_t kill_kinds[KILL_WAYS] = { CUF_KIND_DEVICE, CUF_KIND_ASYNC, CUF_KIND_MANAGED,
 	                                       CUF_KIND_PINNED, CUF_KIND_HOST };
 
-/* Sizes that nobody else asks malloc for, so that the workload's host blocks are told from those of
- * libc and the driver. */
+/* Sizes that nothing else requests from malloc, so that the workload's host blocks are distinguished
+ * from those of libc and the driver. */
 #define KILL_SIZE_STEP 1024u
 #define KILL_SIZE_REST 613u
 static inline int kill_is_ours(uint64_t bytes) { return bytes % KILL_SIZE_STEP == KILL_SIZE_REST; }
@@ -49,7 +49,7 @@ struct kill_truth {
 	uint32_t started;       /* all threads are at work */
 	/* threads come and go, children are forked: `tid` is the last of a line */
 	uint32_t churn;
-	uint32_t failed;        /* a call failed that should not: the run says nothing */
+	uint32_t failed;        /* a call failed that should not: the run is void */
 	struct kill_thread threads[KILL_THREADS];
 };
 

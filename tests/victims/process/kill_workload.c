@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kill_workload [churn] TRUTH: threads that allocate, free and resize device and host memory for
- * ever, and keep the truth about it in a shared file (kill_truth.h). The device is opened while
- * they work on host memory already. Whoever started it kills it. Misbehaves in nothing else.
+ * kill_workload [churn] TRUTH: threads allocate, free and resize device and host memory without
+ * end, and keep the truth about it in a shared file (kill_truth.h). They open the device while they
+ * already work on host memory. The test kills it. It misbehaves in nothing else.
  *
- * churn: host memory alone; a thread works for a while and is succeeded by a new one that takes
- * over its blocks, and children are forked meanwhile, which allocate a little and end.
+ * churn: only host memory. A thread works for a while; a new one succeeds it and takes over its
+ * blocks. Meanwhile children are forked, which allocate a little and end.
  */
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shares the device with others (SIMCUDA_TENANTS, or whoever is there), has NVML open as serving
- * processes do, and grows until a request fails. Then it asks NVML who is there: by the oldest
- * function and its own declarations. Whoever else asks NVML in this process must leave it as open
- * as it was: that is looked at, too. With --without-nvml it opens none.
+ * Shares the device with other processes (SIMCUDA_TENANTS, or real ones), has NVML open as serving
+ * processes do, and grows until a request fails. Then it queries NVML for the processes, by the
+ * oldest function and its own declarations. Any other user of NVML in this process must leave it
+ * exactly as open as it was, which is checked. With --without-nvml it opens none.
  */
 #include "tests/victims/doors.h"
 
@@ -34,7 +34,7 @@ static void nvml_open(void)
 		skip("NVML does not know the device");
 }
 
-/* Whom it names beside us; records that a driver of the first NVML writes. */
+/* The other processes that it names; records as a driver of the first NVML writes them. */
 static void tell_neighbours(void)
 {
 	struct { unsigned pid; unsigned long long bytes; } records[TENANTS];

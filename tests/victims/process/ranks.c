@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A launcher and its ranks: rank 2 takes more than the others until a request fails, and the
- * launcher ends the rest, as torchrun does. */
+/*
+ * A launcher and its ranks: rank 2 allocates more than the others until a request fails, and the
+ * launcher ends the rest, as torchrun does.
+ */
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -53,7 +55,8 @@ int main(int argc, char **argv)
 		unsigned rank = i < GREEDY ? i : i + 1 < RANKS ? i + 1 : GREEDY;
 		pids[rank] = start(argv, rank);
 		if (read(ready[0], &byte, 1) != 1) {
-			waitpid(pids[rank], &status, 0); /* what it could not do, it says itself */
+			/* it reports itself what it could not do */
+			waitpid(pids[rank], &status, 0);
 			return WEXITSTATUS(status);
 		}
 	}

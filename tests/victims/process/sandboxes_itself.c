@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sandboxes_itself eperm|kill: works, then lets the kernel refuse (or punish by death) every
- * further opening of a file, as sandboxes do, and works on: 100 MiB in blocks, threads, and a
- * device where there is one open already.
+ * sandboxes_itself eperm|kill: works, then has the kernel refuse every further opening of a file,
+ * or kill the process for it, as sandboxes do. Then it works on: 100 MiB in blocks, threads, and a
+ * device if one is already open.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tells the truth and is killed at once: nothing can be flushed any more. */
+/* Prints the truth and is killed immediately: nothing can be flushed any more. */
 #include <signal.h>
 
 #include "tests/victims/doors.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two processes on one device, each with blocks of its own; the parent ends last. */
+/* Two processes on one device, each with its own blocks. The parent ends last. */
 #include <sys/wait.h>
 
 #include "tests/victims/doors.h"

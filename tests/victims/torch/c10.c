@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libc10.so for torch_allocator: the functions by which PyTorch tells its profiler of memory, in
- * all shapes that releases had, under their mangled names. What arrives is added up: the recorder
- * must hand on every call as it came.
+ * libc10.so for torch_allocator: the functions by which PyTorch reports memory to its profiler, in
+ * the shapes of all releases, under their mangled names. They add up their arguments, because the
+ * recorder must pass on every call unchanged.
  */
 #include <stdatomic.h>
 #include "tests/victims/torch/c10.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What libc10.so exports to libc10_cuda.so in PyTorch, and sums for the test. Not thread-safe: one
- * lock is held around it, as in PyTorch. */
+/*
+ * What libc10.so exports to libc10_cuda.so in PyTorch, and the sums for the test. Not thread-safe:
+ * the caller holds one lock, as in PyTorch.
+ */
 #ifndef VICTIMS_TORCH_C10_H
 #define VICTIMS_TORCH_C10_H
 

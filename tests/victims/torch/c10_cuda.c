@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libc10_cuda.so for torch_allocator: pools, segments, blocks, and the reports, made through the
- * PLT as in PyTorch. */
+/*
+ * libc10_cuda.so for torch_allocator: pools, segments, blocks, and the reports, called through the
+ * PLT as in PyTorch.
+ */
 #include "tests/victims/torch/c10_cuda.h"
 
 #include <bsd/sys/tree.h>

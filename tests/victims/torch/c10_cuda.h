@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PyTorch's caching allocator, its rules alone (c10/cuda/CUDACachingAllocator.cpp): one device, a
- * few streams. Sizes are bytes. The caller gives the CUDA functions, as libc10_cuda.so has them
- * from the runtime. Not thread-safe.
+ * The rules of PyTorch's caching allocator (c10/cuda/CUDACachingAllocator.cpp): one device, a few
+ * streams. Sizes are bytes. The caller passes the CUDA functions, as libc10_cuda.so has them from
+ * the runtime. Not thread-safe.
  */
 #ifndef VICTIMS_TORCH_C10_CUDA_H
 #define VICTIMS_TORCH_C10_CUDA_H
@@ -45,16 +45,16 @@ enum { TORCH_STREAMS = 4 };
 
 void torch_open(const struct torch_settings *settings);
 
-/* NULL: out of memory, after all that PyTorch tries. */
+/* NULL: out of memory, after all attempts of PyTorch. */
 struct torch_block *torch_malloc(size_t bytes);
 void torch_free(struct torch_block *block);
 void torch_empty_cache(void);
-/* Whose blocks are taken from now on: a cached block serves its own stream alone. At first 0. */
+/* The stream of the following allocations: a cached block serves only its stream. Initially 0. */
 void torch_use_stream(unsigned stream);
 CUdeviceptr torch_address(const struct torch_block *block);
 size_t torch_bytes(const struct torch_block *block);
 
-/* The allocator's own books: largest free block of either pool of this stream. */
+/* The allocator's statistics: largest free block of either pool of this stream. */
 struct torch_books {
 	size_t allocated, reserved, hole_small, hole_large;
 	uint64_t events, retries;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Buffers as ggml has them: one block of memory each; a graph's tensors get one, its kernels a
- * pool. */
+/*
+ * ggml's buffers: each is one block of memory. A graph's tensors get one, its kernels get a pool.
+ */
 #include "tests/victims/torch/ggml.h"
 
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libggml-base.so for ggml_buffers: ggml's functions around buffers, by their own names and shapes.
- */
+/* libggml-base.so for ggml_buffers: ggml's functions around buffers, with their names and types. */
 #ifndef VICTIMS_TORCH_GGML_H
 #define VICTIMS_TORCH_GGML_H
 

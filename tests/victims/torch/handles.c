@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Three libraries in one, for torch_allocator: a communicator and handles that take device memory
- * while they are made. */
+/*
+ * Three libraries in one, for torch_allocator: a communicator and handles that allocate device
+ * memory while they are created.
+ */
 #include <stddef.h>
 #include "interpose/abi/framework_types.h"
 #include "tests/victims/torch/handles.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What libhandles.so is told: how to get device memory, and how much each kind of handle takes.
- * Results are 0 or an error. */
+/*
+ * The parameters of libhandles.so: how to allocate device memory, and how much each kind of handle
+ * takes. Results are 0 or an error.
+ */
 #ifndef VICTIMS_TORCH_HANDLES_H
 #define VICTIMS_TORCH_HANDLES_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libc10_cuda.so as Python has it: opened RTLD_LOCAL from the folder torch beside the program, its
+ * libc10_cuda.so as Python has it: opened RTLD_LOCAL from the folder torch next to the program, its
  * functions in `torch`. torch_library_open returns NULL, or why it could not be opened. torch_find
  * does the same for any library there: it fills slots with functions.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program that is no interpreter and has one inside: embed PROGRAMS TRUTH. Begins and ends it
- * three times, the last time with threads of its own beside it, one of which is none of Python's.
- * Linked to libpython, or loading it when it is needed; then it is unloaded in between, while the
+ * A program with an interpreter inside: embed PROGRAMS TRUTH. It starts and ends the interpreter
+ * three times, the last time next to threads of its own, one of which Python does not know. It is
+ * linked to libpython, or loads it when needed. Then libpython is unloaded in between, while the
  * other thread allocates.
  */
 #include <Python.h>

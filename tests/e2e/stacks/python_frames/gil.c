@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two threads that wait for each other: one holds the GIL meanwhile (hold, called without letting
- * it go), the other allocates. */
+/*
+ * Two threads wait for each other: one holds the GIL meanwhile (hold, called without releasing it),
+ * the other allocates.
+ */
 #include <stdlib.h>
 #include <time.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nesting ranges: what the symbol table and the DWARF index stand on, checked against a plain scan.
+/*
+ * Nesting ranges, on which the symbol table and the DWARF index rely, checked against a plain scan.
  */
 #include <setjmp.h>
 #include <stdarg.h>

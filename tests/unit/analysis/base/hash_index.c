@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The index of arrays by key: any key, growth, no number for what is not there. */
+/* The index of an array by key: any key, growth, and no number for a key that is not there. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reader of NVML of `cuflight run`. */
+/* The NVML reader of `cuflight run`. */
 #include "analysis/cmd/run/nvml_reader.h"
 #include "tests/unit/fixtures/nvml_cases.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each cause and its neighbour, from recordings made by hand; the rule for confidence; sentences
- * whose figures exist. */
+/*
+ * Each cause and its neighbour, from recordings made by hand; the rule for confidence; sentences
+ * whose figures exist.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -124,7 +126,7 @@ static void expect(struct world *w, struct facts *facts, const char *id, double 
 	if (strcmp(c->id, id) != 0)
 		fail_msg("expected %s, found %s (%.2f): %s", id, c->id, c->confidence, c->summary);
 	if (c->confidence < least)
-		fail_msg("%s is %.2f sure, wanted %.2f", id, c->confidence, least);
+		fail_msg("%s is %.2f sure, expected %.2f", id, c->confidence, least);
 	facts_free(facts);
 	maker_free_all(w->m);
 }
@@ -192,7 +194,7 @@ static void test_causes__a_cache_that_grows_with_the_context(void **state)
 	struct facts *facts = fails(&w, 61 * 64 * MiB, SITE_KV);
 	assert_int_equal(facts->cause->fixes[0].value, 60);
 	expect(&w, facts, "S4", CAUSE_HIGH);
-	/* one request alone: a leak cannot be excluded, and that is said */
+	/* only one request: a leak cannot be excluded, and the report states that */
 	w = begin(0);
 	weights(&w, 16, 512 * MiB);
 	generate(&w, 64 * MiB, 60);
@@ -404,7 +406,7 @@ static void test_causes__page_locked_memory_is_not_the_device(void **state)
 	expect(&w, facts, "S9.H6", CAUSE_HIGH);
 }
 
-/* A host leak in a cgroup; whether the kernel killed it is told by the last sample. */
+/* A host leak in a cgroup; the last sample shows whether the kernel killed it. */
 static struct facts *host_growth(struct world *w, uint64_t cgroup_bytes)
 {
 	struct facts *facts;

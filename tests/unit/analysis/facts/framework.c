@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A framework's blocks inside the driver's: segments, their holes, who pins them, whose bytes they
- * are, what failed. */
+/*
+ * A framework's blocks inside the driver's: segments, their holes, what pins them, who owns their
+ * bytes, what failed.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -287,7 +289,7 @@ static void test_segments__a_lost_past_is_estimated(void **state)
 	done(m, facts);
 }
 
-/* T13: 41 chunks, the 42nd fails, all are given back, cached blocks too, and once more. The true
+/* T13: 41 chunks, the 42nd fails, all are released, cached blocks too, and once more. The true
  * request is the framework's. */
 static void expandable_try(struct maker *m, unsigned chunks)
 {
@@ -340,7 +342,7 @@ static void test_incidents__expandable_without_the_framework(void **state)
 	assert_int_equal(facts->incidents[0].framework_requested_bytes, CUF_UNKNOWN);
 	assert_int_equal(facts->incidents[0].least_requested_bytes, 840 * MiB);
 	assert_int_equal(facts->incidents[0].free_bytes, 830 * MiB);
-	/* not the chunks that were given back */
+	/* not the chunks that were released */
 	assert_int_equal(row(facts, OWNER_VMM, NULL), SEGMENT);
 	assert_int_equal(facts->incidents[0].fits_if_packed, FACT_NO);
 	done(m, facts);
@@ -408,7 +410,8 @@ static struct cuf_block *block_at(struct maker *m, unsigned space, uint64_t addr
 	return maker_find(m, cuf_key(space, addr));
 }
 
-/* What blocks are for: said of them, by the names in their stacks, by who asked for them. */
+/* The role of a block: set by the framework, from the names in its stack, from the library that
+ * requested it. */
 static void test_roles__rows_by_kind_and_role(void **state)
 {
 	struct maker *m = begin();
@@ -434,7 +437,7 @@ static void test_roles__rows_by_kind_and_role(void **state)
 	maker_block(m, 0, BASE + 50 * MiB, 6 * MiB, 0);        /* no stack */
 	maker_alloc(m, BASE + 1 * GiB, 64 * MiB, 9);           /* NCCL */
 	maker_alloc(m, BASE + 2 * GiB, 128 * MiB, 7);          /* KV, by its name */
-	maker_alloc(m, BASE + 3 * GiB, 256 * MiB, 8);          /* weights, as ggml said */
+	maker_alloc(m, BASE + 3 * GiB, 256 * MiB, 8);          /* weights, as ggml set it */
 	block_at(m, CUF_SPACE_DEVICE, BASE + 3 * GiB)->role = CUF_ROLE_WEIGHTS;
 	maker_born(m, CUF_KIND_VMM, 0, 0x1000, SEGMENT, 1, 0, 0);
 	block_at(m, CUF_SPACE_HANDLE, 0x1000)->role = CUF_ROLE_SCRATCH;
@@ -451,8 +454,8 @@ static void test_roles__rows_by_kind_and_role(void **state)
 	done(m, facts);
 }
 
-/* Arenas whose inside nobody tells of: the library that asked says whose they are, sizes say what
- * sort. */
+/* Arenas whose inside is not reported: the requesting library shows the owner, sizes show the
+ * kind. */
 static void test_regions__of_other_allocators(void **state)
 {
 	struct maker *m = begin();

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Other processes, as NVML said: which reading counts, who in it is who, and that hostile ones only
- * cost their own figures. */
+/*
+ * Other GPU processes, as NVML reports them: which reading counts, which process is which, and that
+ * hostile readings cost only their own figures.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allocators' books and what they are made into; texts that lie or are cut; what the parent adds to
- * a finished recording. */
+/*
+ * Allocators' statistics and what is computed from them; texts that are wrong or cut; what the
+ * parent adds to a finished recording.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -104,7 +106,8 @@ static void test_glibc__holes_smaller_than_pages_are_fragmented(void **state)
 	maker_free_all(m);
 }
 
-/* An allocator that says more than is resident: what has a map of its own was not touched. */
+/* An allocator that reports more than is resident: blocks with a map of their own were not
+ * touched. */
 static void test_rows__books_beyond_what_is_resident_still_sum(void **state)
 {
 	struct maker *m = process();
@@ -245,7 +248,7 @@ static void test_append__a_full_meta_section_is_left_alone(void **state)
 		memset(text, 'x', sizeof text - 1);
 		maker_meta(m, CUF_META_NOTE, 0, text);
 	}
-	m->h->meta_used = room + 100; /* as a recorder leaves it whose last record found no room */
+	m->h->meta_used = room + 100; /* as a recorder leaves it whose last record was dropped */
 	maker_write(m, path);
 	assert_true(recording_append_wait(path, "signal=9\n") <= 0);
 	unlink(path);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every rule by which a failed request is called fatal, recovered, handled or unknown; and what
- * makes one ladder. */
+/*
+ * Every rule by which a failed request is called fatal, recovered, handled or unknown, and which
+ * attempts form one ladder.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who holds a device, and the holes: rows that sum to the driver's total whatever the recording
- * says. */
+/*
+ * Owners of a device's bytes, and the holes: rows sum to the driver's total whatever the recording
+ * contains.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -199,7 +201,7 @@ static void test_owners__does_not_fit_even_if_packed(void **state)
 	done(m, facts);
 }
 
-/* What the driver said is old, or was never asked, or is less than what we hold: still a sum. */
+/* The driver's figure is old, missing, or less than the recorded blocks: rows still sum. */
 static void test_owners__always_sum(void **state)
 {
 	struct maker *m = begin();
@@ -268,7 +270,8 @@ static void test_moment__any_time_and_the_peak(void **state)
 	done(m, facts);
 }
 
-/* The ring has lost what happened since the incident: its own figures stand in, and it says so. */
+/* The events since the incident were overwritten: the incident's figures stand in, marked as
+ * such. */
 static void test_moment__a_lost_past_is_estimated(void **state)
 {
 	static const struct maker_plan plan = { 8, 1024, 4, 1024, 4096, 64, 256, 8, 8, 0, 0 };

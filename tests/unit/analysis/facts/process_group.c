@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks of one run: who failed first, who was ended by it, who holds more than the others. */
+/*
+ * Ranks of one run: which failed first, which were ended by it, which holds more than the others.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Several recordings are one run: related processes, merged devices, who else holds memory, how
- * each ended. */
+/*
+ * Several recordings are one run: related processes, merged devices, other holders of memory, how
+ * each ended.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -104,7 +106,8 @@ static void test_run__two_processes_on_one_device(void **state)
 	facts_free(facts);
 }
 
-/* What was shared by another recorded process is in that one's row, and listed beside in ours. */
+/* Memory shared by another recorded process is in the row of that process, and listed as an
+ * import here. */
 static void test_run__imported_memory_counts_for_its_exporter(void **state)
 {
 	struct maker *a = process(10, 1, 0), *b = process(20, 10, 1);

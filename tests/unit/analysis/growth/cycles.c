@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cycles of work in the ups and downs of live bytes: how many, where their marks are, and what is
- * no work. */
+/*
+ * Cycles of work in the rises and falls of live bytes: how many, where their marks are, and what is
+ * no work.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Leaks and what only looks like one: each trace has its verdict, at several sizes, on the device
- * and on the host. */
+/*
+ * Leaks, and what only looks like one: each trace has its verdict, at several sizes, on the device
+ * and on the host.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -313,8 +315,8 @@ static void test_growth__weights_loaded_once_have_no_verdict(void **state)
 		}
 }
 
-/* A long run: the ring holds the last requests alone, the ledger all that was leaked; and nobody
- * ended it properly. */
+/* A long run: the ring has only the last requests, the ledger everything that leaked, and
+ * there is no end record. */
 static void test_growth__a_leak_is_seen_through_a_wrapped_ring(void **state)
 {
 	static const struct maker_plan plan = { 32, 4096, 32, 1024, 8192, 8192, 64, 64, 8, 0, 0 };
@@ -358,7 +360,7 @@ static void test_growth__seven_cycles_are_not_enough(void **state)
 	}
 }
 
-/* Per-conversation growth that is given back: the floor returns. */
+/* Per-conversation growth that is freed: the minimum returns. */
 static void test_growth__a_kv_cache_that_resets_has_no_verdict(void **state)
 {
 	struct tracer t = tracer_new(false, 100000);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The 95 % interval of an estimate, alone: blocks of known sizes are drawn with the chance that the
- * sampler takes them. Thousands of runs of each mix, so that each mix is held to 93 to 97 %, and
- * the default mean with its few samples, too; sampler, recording and reader together are judged in
- * unit/both_sides/host_estimate.c.
+ * The 95 % interval of an estimate by itself: blocks of known sizes are drawn with the sampler's
+ * probability. Thousands of runs of each mix, so that each mix is required to be within 93 to 97 %,
+ * also at the default mean with its few samples. unit/both_sides/host_estimate.c tests sampler,
+ * recording and reader together.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -140,7 +140,7 @@ static void test_interval__holds_for_each_mix_of_sizes(void **state)
 		judge(&mixes[m], m + 11);
 }
 
-/* A handful of samples: at least as often as it says. The Poisson distribution has no interval for
+/* A handful of samples: at least as often as stated. The Poisson distribution has no interval for
  * exactly 95 %. */
 static void test_interval__holds_with_few_samples(void **state)
 {
@@ -178,7 +178,7 @@ int main(void)
 		cmocka_unit_test(test_interval__holds_with_few_samples),
 		cmocka_unit_test(test_interval__of_what_is_known_is_the_figure_itself),
 	};
-	/* under valgrind a few runs, for its eyes alone: too slow for statistics */
+	/* under valgrind only a few runs, for its checks: it is too slow for statistics */
 	if (getenv("LD_PRELOAD") && strstr(getenv("LD_PRELOAD"), "vgpreload"))
 		runs = 2;
 	return cmocka_run_group_tests_name("host interval", tests, NULL, NULL);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is made of a program's own words on its work: phases, requests, what leaks between them, and
- * what incidents say. */
+/*
+ * What the analysis computes from a program's marks: phases, requests, leaks between them, and the
+ * phase of an incident.
+ */
 #include "tests/unit/fixtures/phase_recording.h"
 
 #include <math.h>
@@ -14,7 +16,7 @@ static const struct fact_phase_group *group(const struct facts *facts, const cha
 	return NULL;
 }
 
-/* ---- what was said ---- */
+/* ---- what the program marked ---- */
 
 static void test_phases__nest_in_their_thread_with_their_bytes(void **state)
 {

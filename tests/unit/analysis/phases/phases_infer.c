@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is inferred of a program that says nothing of its work - and what is not. */
+/* What is inferred of a program that does not mark its work, and what is not. */
 #include "tests/unit/fixtures/phase_recording.h"
 
 /* ---- what is inferred ---- */
@@ -138,7 +138,7 @@ static void test_inferred__warm_up_of_a_framework(void **state)
 	done(m, facts);
 }
 
-/* Every tensor is loaded wide and kept narrow: what is load and what is work cannot be told. */
+/* Every tensor is loaded wide and kept narrow: load and work cannot be distinguished. */
 static void test_inferred__no_load_of_a_framework_that_converts(void **state)
 {
 	struct maker *m = begin();
@@ -211,7 +211,7 @@ static void test_inferred__no_profile_after_a_failure_or_without_the_question(vo
 	load(m);
 	for (unsigned i = 0; i < 6; i++)
 		maker_alloc(m, WORK + i * GiB, 50 * MiB, 2);
-	maker_fail(m, 0, 9 * GiB, GiB, TOTAL, 1); /* a cache dropped for want of memory */
+	maker_fail(m, 0, 9 * GiB, GiB, TOTAL, 1); /* a cache dropped for lack of memory */
 	for (unsigned i = 0; i < 6; i++)
 		maker_free(m, WORK + i * GiB);
 	ask(m, HOOK_INFO);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The worked example of FORMAT.md is what the format really is: every hex line of it, compared. */
+/* The worked example of FORMAT.md is the real format: every hex line of it is compared. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

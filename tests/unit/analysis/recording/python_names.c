@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of Python functions out of META CODE, damaged ones too; which files are the user's own; a
- * site's line with Python frames. */
+/*
+ * Names of Python functions from META CODE, damaged ones too; which files are the user's; a call
+ * site's line with Python frames.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

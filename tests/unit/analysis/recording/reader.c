@@ -182,7 +182,7 @@ static void test_reader__misaligned_memory_is_copied(void **state)
 	maker_free_all(maker);
 }
 
-/* Cut anywhere: below the header's page an error, above it a report that says it is incomplete. */
+/* Cut anywhere: below the header's page an error, above it a report that is marked incomplete. */
 static void test_reader__cut_at_every_byte(void **state)
 {
 	struct maker *maker = sample_recording();

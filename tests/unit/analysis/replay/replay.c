@@ -166,8 +166,8 @@ static void test_replay__each_ring_is_exact_by_itself(void **state)
 	maker_free_all(maker);
 }
 
-/* What a block is for is told after it was born, and holds for that block, not for the next one at
- * its address. */
+/* The role of a block is reported after its allocation, and holds for that block, not for the next
+ * one at its address. */
 static void test_replay__roles_are_learnt_again(void **state)
 {
 	struct maker *maker = maker_new(&maker_small);
@@ -258,8 +258,8 @@ static void test_replay__a_wrapped_ring_says_so(void **state)
 	maker_free_all(maker);
 }
 
-/* A free was missed and the address handed out again: the hidden block is there again before that.
- */
+/* A free was missed and the address allocated again: the hidden block is live again before
+ * that. */
 static void test_replay__hidden_blocks_come_back(void **state)
 {
 	struct maker *maker = maker_new(&maker_small);

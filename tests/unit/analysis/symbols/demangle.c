@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names for people: both Rust schemes, C++, versions and clones; and names made to explode. */
+/*
+ * Readable names: both Rust schemes, C++, versions and clones, and names that are made to explode.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

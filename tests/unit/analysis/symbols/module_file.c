@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file that a module's names are read from: the one that was recorded, wherever it lies now, or
- * none. */
+/* The file from which a module's names are read: the recorded one, wherever it is now, or none. */
 #include <dlfcn.h>
 #include <link.h>
 #include <sys/stat.h>
@@ -152,8 +151,8 @@ static void test_module_file__sysroot_and_search(void **state)
 	}
 }
 
-/* .build-id/ab/cdef.debug below a search directory: beside a stripped file, and in place of one
- * that is gone. */
+/* .build-id/ab/cdef.debug below a search directory: next to a stripped file, and in place of a
+ * missing one. */
 static void test_module_file__debug_file_by_build_id(void **state)
 {
 	struct symbols_options options = {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names, lines and inlines: of this very program, and of libraries compiled here, then stripped,
- * split and damaged. */
+/*
+ * Names, lines and inlined functions: of this program, and of libraries compiled here, then
+ * stripped, split and damaged.
+ */
 #include <link.h>
 #include "tests/unit/fixtures/built_library.h"
 
@@ -204,7 +206,7 @@ static void test_symbols__mini_debug_information(void **state)
 	symbols_free(symbols);
 }
 
-/* ---- what the recording says ---- */
+/* ---- what the recording contains ---- */
 
 static void test_symbols__hints(void **state)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The views over facts made by hand: the first screen fits 80x25 whatever the facts are, sums are
- * shown, unknown is null. */
+/*
+ * The views over facts made by hand: the first screen fits its limits whatever the facts are, sums
+ * are shown, unknown is null.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -69,7 +71,7 @@ static void fill_device(struct world *world, struct fact_device *d, uint32_t ord
 	fill_layers(d->largest_free);
 }
 
-/* A fragmented heap whose names are too long; all that the books do not say is unknown. */
+/* A fragmented heap whose names are too long; everything that the statistics lack is unknown. */
 static void fill_host_lists(struct world *world, struct fact_host *h)
 {
 	memset(&world->allocator, 0xff, sizeof world->allocator);
@@ -317,7 +319,7 @@ static void test_screen__first_word_says_how_it_ended(void **state)
 		char *text = as_text(&world.facts, 80);
 		fits(text, 80);
 		if (strncmp(text, rows[i].word, strlen(rows[i].word)) != 0)
-			fail_msg("wanted %s, got %.60s", rows[i].word, text);
+			fail_msg("expected %s, got %.60s", rows[i].word, text);
 		free(text);
 	}
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the text views are made of: foreign texts cleaned, lines broken, tables aligned and cut,
- * screens judged. */
+/*
+ * The parts of the text views: foreign texts cleaned, lines broken, tables aligned and cut, screens
+ * judged.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Quantities as text: rounding at the borders of units, unknown, and sizes read back. */
+/* Quantities as text: rounding at the borders of units, unknown, and sizes parsed again. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Unwind tables as an enemy would write them: a loaded library's .eh_frame_hdr and .eh_frame are
- * damaged at random, in place, and a rule is asked for every address. Whatever comes back has a
- * shape that the walker knows, and nothing was read outside the segment (a fault, or a sanitizer's
- * report, fails the test).
+ * Unwind tables as an attacker would write them: .eh_frame_hdr and .eh_frame of a loaded library
+ * are damaged at random, in place, and a rule is requested for every address. Each result has a
+ * shape that the walker supports, and nothing was read outside the segment: a fault, or a report of
+ * a sanitizer, fails the test.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Failed requests: ladders, outcomes, which slots are kept, and the snapshot of holes and sites. */
+/*
+ * Failed requests: ladders, outcomes, which slots are kept, and the snapshot of holes and call
+ * sites.
+ */
 #include "tests/unit/fixtures/recorder.h"
 #include <pthread.h>
 #include "interpose/incident/incident.h"
@@ -52,8 +55,8 @@ static void *allocate_much(void *argument)
 	return argument;
 }
 
-/* They do not stop at once when one thread brings the process down: its last words must still be
- * said. */
+/* Other threads do not stop immediately when one thread ends the process: its last lines must still
+ * be printed. */
 static void test_incident__another_threads_success_resolves_nothing_at_first(void **state)
 {
 	pthread_t other;

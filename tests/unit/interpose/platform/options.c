@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Settings: reading the environment, wrong values, and how a file name is made. */
+/* Settings: what the environment sets, what is wrong with it, and how a file name is built. */
 #include "tests/unit/fixtures/recorder.h"
 #include "interpose/platform/options.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a recording says of its process: and what it must never say. */
+/* What a recording contains about its process, and what it must never contain. */
 #include "tests/unit/fixtures/recorder.h"
 #include "interpose/process/cgroup.h"
 #include "interpose/process/identity.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Python frames read from memory that is laid out as each version does it, 3.9 to 3.14, the last
- * two from the offsets that their runtime publishes: names, files, lines, runs. Wrong layouts, in
- * each field and in many, cost frames but never the process.
+ * Python frames from memory laid out as in each version from 3.9 to 3.14; the last two by what
+ * their runtime publishes about itself. Names, files, lines, runs. Layouts that are wrong, in one
+ * field or in all, cost frames and never the process.
  */
 #include "tests/unit/fixtures/recorder.h"
 #include <sys/mman.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reports of a framework's allocator: ring, ledger, totals, samples of stacks, and the ladder
- * behind a failure. */
+/*
+ * Reports of a framework's allocator: ring, ledger, totals, sampled stacks, and the ladder behind a
+ * failure.
+ */
 #include <pthread.h>
 #include "tests/unit/fixtures/recorder.h"
 #include "interpose/incident/totals.h"
@@ -186,7 +188,7 @@ static void test_framework__gives_up_alone_under_a_cap(void **state)
 	assert_int_equal(last()->attempt, 0);
 	assert_int_equal(last()->result, 0);
 	report(0x7f0000000000, -512);
-	report(0x7f2000000000, 64 << 20); /* the program frees something and tries again */
+	report(0x7f2000000000, 64 << 20); /* the program frees something and retries */
 	assert_int_equal(last()->outcome, 1);
 	report(0x7f2000000000, -(64 << 20));
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The malloc family: full mode is exact, sampled mode unbiased; each mode in a process of its own.
+/*
+ * The malloc family: full mode is exact, sampled mode unbiased. Each mode runs in its own process.
  */
 #include <pthread.h>
 #include <sys/wait.h>

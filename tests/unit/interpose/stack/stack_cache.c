@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The stack cache along random paths through functions with different frames: cuf_walk_cached gives
- * what cuf_walk gives, also when it returns only an id, and it does recognize stacks.
+ * The stack cache: along random paths through functions of different frames, cuf_walk_cached
+ * returns what cuf_walk returns, also when it returns only an id. And it does find stacks.
  */
 #include "tests/unit/fixtures/recorder.h"
 #include "interpose/code/modules.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stacks in tables that fill up: what small blocks leave is there for large ones, also at a place
- * that small ones took before. */
+/*
+ * Stack tables that fill up: room that small blocks leave is used for large ones, also at a place
+ * that small ones took before.
+ */
 #include <sys/wait.h>
 #include "tests/unit/fixtures/recorder.h"
 #include "interpose/stack/stacks.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The walker compared with libunwind, frame by frame, wherever a thread of an inference server
- * can be: deep, in a signal handler, on a fiber, in code without unwind information. libunwind is
- * loaded privately. Linked, it would replace the program's _Unwind_* functions.
+ * The walker against libunwind, frame by frame, wherever a thread of an inference server may be:
+ * deep, in a signal handler, on a fiber, in code without unwind information. libunwind is loaded
+ * privately; linked, it would replace the program's _Unwind_*.
  */
 #include "tests/unit/fixtures/walker.h"
 

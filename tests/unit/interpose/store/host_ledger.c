@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ledger of host blocks: nothing is dropped while there is room, nothing is found twice, and a
- * full table counts what it drops.
+ * The ledger of host blocks: nothing is lost while there is room, nothing is found twice, a full
+ * table counts what it dropped.
  */
 #include <setjmp.h>
 #include <stdarg.h>

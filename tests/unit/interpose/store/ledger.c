@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ledger and the totals that go with it: every rule of recorder.h that changes what is live. */
+/* The ledger and the totals: every rule of recorder.h that changes what is live. */
 #include "tests/unit/fixtures/recorder.h"
 #include "interpose/incident/device.h"
 #include "interpose/store/ledger.h"

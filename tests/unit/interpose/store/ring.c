@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The device ring: order, overwriting counted to the event, dead threads' segments reused, many
- * threads. */
+/*
+ * The device ring: order, overwritten events counted exactly, segments of dead threads reused, many
+ * threads.
+ */
 #include <pthread.h>
 #include "tests/unit/fixtures/recorder.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one driver call does to the ledger, refusals and absences included: rules that a
- * well-behaved device never tests. */
+/*
+ * What one driver call does to the ledger, refusals and absences included: rules that a
+ * well-behaved device never tests.
+ */
 #include "tests/unit/fixtures/fake_driver.h"
 
 #define MIB ((size_t)1 << 20)

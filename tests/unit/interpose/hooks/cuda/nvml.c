@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The recorder's reader of NVML. */
+/* The recorder's NVML reader. */
 #include "interpose/hooks/cuda/nvml.h"
 #include "tests/unit/fixtures/nvml_cases.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The allocator of the first moments: aligned, told apart, bounded. */
+/* The allocator of the first moments: aligned, recognisable, bounded. */
 #include "tests/unit/fixtures/recorder.h"
 #include <pthread.h>
 #include "interpose/hooks/malloc/boot_alloc.h"

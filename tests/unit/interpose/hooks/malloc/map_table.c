@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The program's maps: what overlaps a range is found and split, compared with one byte a page. */
+/*
+ * The program's maps: what overlaps a range is found and split, compared with a model of one byte a
+ * page.
+ */
 #include "tests/unit/fixtures/recorder.h"
 #include "interpose/hooks/malloc/map_table.h"
 #include "interpose/platform/at_fork_child.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What smaps says of this very process. */
+/* smaps of this process, parsed. */
 #include <sys/mman.h>
 #include "tests/unit/fixtures/recorder.h"
 #include "interpose/hooks/malloc/process_maps.h"
