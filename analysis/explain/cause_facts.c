@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* incident.cause and facts.cause: what is judged, and whose verdict is the run's. */
 #include "analysis/explain/causes.h"
-#include "analysis/explain/evidence_gather.h"
+#include "analysis/explain/evidence/gather.h"
 
 /* Each failure that was not survived costs a pass over the events, so only the last ones are judged. */
 enum { JUDGED_MAX = 8 };

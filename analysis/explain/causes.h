@@ -21,7 +21,7 @@
 #define ANALYSIS_EXPLAIN_CAUSES_H
 
 #include "analysis/explain/cause.h"
-#include "analysis/explain/evidence.h"
+#include "analysis/explain/evidence/evidence.h"
 
 #define CAUSE_HIGH 0.8
 #define CAUSE_MEDIUM 0.5

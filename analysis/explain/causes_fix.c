@@ -3,7 +3,7 @@
 #include "analysis/explain/causes.h"
 
 #include <string.h>
-#include "analysis/explain/framework_names.h"
+#include "analysis/facts/passes/framework_names.h"
 
 enum { FIXES_MAX = 4 };
 #define NO_METRIC METRIC_MAX

@@ -4,9 +4,9 @@
 
 #include <stdlib.h>
 #include "analysis/explain/causes.h"
-#include "analysis/facts/build.h"
+#include "analysis/facts/passes/build.h"
 #include "analysis/device/framework_segments.h"
-#include "analysis/facts/roles.h"
+#include "analysis/facts/passes/roles.h"
 #include "analysis/host/heap.h"
 
 struct facts_store {

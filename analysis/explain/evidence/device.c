@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Room on the device: what was asked, what was free, who has the rest, and what packing would give. */
+#include "analysis/explain/evidence/parts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/explain/evidence/stacks.h"
+#include "analysis/facts/passes/framework_names.h"
+#include "analysis/replay/replay.h"
+
+/* What a context and its libraries take that nobody allocated: such a share of the device, and no more than this. */
+#define CONTEXT_SHARE 20u
+#define SLACK_SHARE 0.003
+#define EXPANDABLE_CHUNK ((uint64_t)20 << 20) /* what PyTorch maps at a time for large blocks */
+#define PACKED_NOT 0.99 /* it would fit by a hair, and not because of the holes */
+#define CONTEXT_MOST ((uint64_t)1 << 30)
+
+static uint64_t minus(uint64_t a, uint64_t b)
+{
+	return a == CUF_UNKNOWN || b == CUF_UNKNOWN ? CUF_UNKNOWN : a > b ? a - b : 0;
+}
+static bool known(uint64_t figure)
+{
+	return figure != CUF_UNKNOWN;
+}
+
+/* a / b, unknown as NAN. */
+static double ratio(uint64_t a, uint64_t b)
+{
+	return known(a) && known(b) && b ? (double)a / (double)b : NAN;
+}
+
+static void sum_owners(struct evidence *evidence, const struct fact_owner_row *rows, size_t count,
+		       uint32_t pid)
+{
+	uint64_t mine = 0, run = 0, slack = 0, kv = 0;
+	for (size_t i = 0; i < count; i++) {
+		const struct fact_owner_row *row = &rows[i];
+		if (!known(row->bytes) || !row->in_sum)
+			continue;
+		if (row->kind == OWNER_OTHER_PROCESSES)
+			run += row->recorded ? row->bytes : 0;
+		else if (row->pid == pid && row->kind != OWNER_UNEXPLAINED &&
+			 row->kind != OWNER_FREE)
+			mine += row->bytes;
+		if (row->role && row->role_basis == BASIS_OBSERVED && !strcmp(row->role, "kv"))
+			kv += row->bytes;
+		if (row->kind == OWNER_PAGE_ROUNDING || row->kind == OWNER_POOL_SLACK ||
+		    row->kind == OWNER_FRAMEWORK_SLACK)
+			slack += row->bytes;
+	}
+	evidence->metrics[METRIC_mine] = mine;
+	evidence->metrics[METRIC_others_run] = run;
+	evidence->metrics[METRIC_kv] = kv ? kv : CUF_UNKNOWN;
+	evidence->metrics[METRIC_slack] = slack;
+	evidence->metrics[METRIC_others] =
+		minus(minus(evidence->metrics[METRIC_total], evidence->metrics[METRIC_free]), mine);
+}
+
+/* Somebody to talk to: the largest other process, where that one alone took what was missing. */
+static void name_neighbour(struct build *build, struct evidence *evidence,
+			   const struct fact_owner_row *rows, size_t count)
+{
+	const struct fact_owner_row *largest = NULL;
+	for (size_t i = 0; i < count; i++)
+		if (rows[i].kind == OWNER_OTHER_PROCESSES && known(rows[i].bytes) && rows[i].pid &&
+		    (!largest || rows[i].bytes > largest->bytes))
+			largest = &rows[i];
+	if (!largest || !known(evidence->metrics[METRIC_shortfall]) ||
+	    largest->bytes < evidence->metrics[METRIC_shortfall])
+		return;
+	evidence->metrics[METRIC_neighbour] = largest->bytes;
+	evidence->options[METRIC_neighbour] =
+		largest->name
+			? arena_format(build->arena, "%s (pid %u)", largest->name, largest->pid)
+			: arena_format(build->arena, "pid %u", largest->pid);
+}
+
+/* An arena that doubles asks for more than is needed, and comes down to its need. CUF_UNKNOWN: it did not come down. */
+static uint64_t last_rung(const struct fact_incident *incident)
+{
+	uint64_t last = incident->attempt_count
+				? incident->attempts[incident->attempt_count - 1].requested_bytes
+				: CUF_UNKNOWN;
+	return known(last) && last < incident->requested_bytes ? last : CUF_UNKNOWN;
+}
+
+/* The logical request: a framework's own word is best; physical chunks rolled back around the failure are a lower bound. */
+static uint64_t request_of(struct build *build, const struct fact_incident *incident)
+{
+	const struct events *events = build->run->processes[incident->process].events;
+	uint64_t rolled_back = 0;
+	if (known(incident->framework_requested_bytes) && incident->framework_requested_bytes)
+		return incident->framework_requested_bytes;
+	if (known(incident->least_requested_bytes) && incident->least_requested_bytes)
+		return incident->least_requested_bytes;
+	if (known(last_rung(incident)))
+		return last_rung(incident);
+	if (incident->kind != CUF_KIND_VMM || !known(incident->requested_bytes))
+		return incident->requested_bytes;
+	for (size_t at = events_after(events, incident->seq); at < events->count; at++) {
+		struct cuf_event event = events_get(events, at);
+		if (event.op == CUF_OP_EXIT ||
+		    (event.op == CUF_OP_ALLOC && kind_is_block(event.kind)))
+			break;
+		rolled_back += event.op == CUF_OP_FREE && event.kind == CUF_KIND_VMM &&
+			       event.tid == incident->tid &&
+			       event.bytes == incident->requested_bytes;
+	}
+	return incident->requested_bytes * (rolled_back + 1);
+}
+
+static uint64_t settled(const struct fact_incident *incident)
+{
+	return incident->settled_seq ? incident->settled_seq : incident->seq;
+}
+
+static int by_page(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return x < y ? -1 : x > y;
+}
+
+/* Pages that hold a small block. Heap memory. */
+static uint64_t *pages_shared(const struct liveset *live, unsigned ordinal, size_t *count)
+{
+	uint64_t *pages = xalloc_zeroed(live->count + 1, sizeof *pages);
+	size_t at = 0;
+	*count = 0;
+	for (const struct cuf_block *block; (block = liveset_next(live, &at));)
+		if (block->kind == CUF_KIND_DEVICE && block->device == ordinal &&
+		    block->bytes <= CUF_PAGE_BYTES / 2)
+			pages[(*count)++] = cuf_key_addr(block->key) / CUF_PAGE_BYTES;
+	if (*count)
+		qsort(pages, *count, sizeof *pages, by_page);
+	return pages;
+}
+
+/* What large blocks alone in their last page waste by being rounded up: no order of allocations would give it back. */
+static uint64_t rounded_away(struct build *build, const struct evidence *evidence)
+{
+	unsigned ordinal = ordinal_in(build, evidence->device, evidence->process);
+	uint64_t bytes = 0, *shared, page;
+	size_t at = 0, count;
+	bool exact;
+	const struct liveset *live = run_live(&build->run->processes[evidence->process],
+					      settled(evidence->incident), &exact);
+	shared = pages_shared(live, ordinal, &count);
+	for (const struct cuf_block *block; (block = liveset_next(live, &at));) {
+		if (block->kind != CUF_KIND_DEVICE || block->device != ordinal ||
+		    block->bytes <= CUF_PAGE_BYTES / 2)
+			continue;
+		page = (cuf_key_addr(block->key) + block->bytes - 1) / CUF_PAGE_BYTES;
+		if (!count || !bsearch(&page, shared, count, sizeof page, by_page))
+			bytes += (CUF_PAGE_BYTES - block->bytes % CUF_PAGE_BYTES) % CUF_PAGE_BYTES;
+	}
+	free(shared);
+	return bytes;
+}
+
+/* Free memory of pools that the failed request may not use. */
+static uint64_t in_other_pools(struct build *build, const struct evidence *evidence,
+			       const struct fact_fragmentation *holes)
+{
+	const struct events *events = build->run->processes[evidence->process].events;
+	size_t at = events_after(events, evidence->incident->seq - 1);
+	uint64_t bytes = 0, own = 0;
+	if (evidence->incident->kind != CUF_KIND_ASYNC || at >= events->count || !holes)
+		return 0;
+	own = events_get(events, at).aux;
+	for (size_t i = 0; i < holes->pool_count; i++)
+		if (holes->pools[i].pool != own && known(holes->pools[i].reserved_bytes) &&
+		    known(holes->pools[i].used_bytes))
+			bytes += minus(holes->pools[i].reserved_bytes, holes->pools[i].used_bytes);
+	return bytes;
+}
+
+/* Slack that the failing call cannot draw on: a pool's when the driver is asked, a framework's when somebody else asks. */
+static bool is_foreign(struct build *build, const struct evidence *evidence)
+{
+	const struct fact_incident *incident = evidence->incident;
+	uint64_t short_of = known(evidence->metrics[METRIC_shortfall]) &&
+					    evidence->metrics[METRIC_shortfall]
+				    ? evidence->metrics[METRIC_shortfall]
+				    : CUF_UNKNOWN;
+	for (size_t n = 0; n < incident->owner_count; n++) {
+		const struct fact_owner_row *row = &incident->owners[n];
+		if (!known(row->bytes) || row->bytes < short_of)
+			continue;
+		if (row->kind == OWNER_POOL_SLACK && incident->kind == CUF_KIND_DEVICE)
+			return true;
+		if (row->kind == OWNER_FRAMEWORK_SLACK && incident->kind != CUF_KIND_FRAMEWORK &&
+		    !known(incident->framework_requested_bytes) &&
+		    !stack_is_called_from(build, evidence->process, incident->stack.id, "libc10"))
+			return true;
+	}
+	return false;
+}
+
+static uint64_t largest_hole(const struct fact_incident *incident)
+{
+	static const enum fact_layer_id layers[] = { LAYER_PAGE, LAYER_POOL, LAYER_SEGMENT };
+	uint64_t most = CUF_UNKNOWN;
+	for (size_t l = 0; l < sizeof layers / sizeof *layers; l++)
+		if (known(incident->largest_free[layers[l]].bytes) &&
+		    (!known(most) || incident->largest_free[layers[l]].bytes > most))
+			most = incident->largest_free[layers[l]].bytes;
+	return most;
+}
+
+static uint64_t pool_slack(const struct evidence *evidence)
+{
+	for (size_t n = 0; n < evidence->incident->owner_count; n++)
+		if (evidence->incident->owners[n].kind == OWNER_POOL_SLACK &&
+		    known(evidence->incident->owners[n].bytes))
+			return evidence->incident->owners[n].bytes;
+	return 0;
+}
+
+/* Holes matter when they are no negligible part of what is held - every program leaves a few - and at least half of the request, or
+ * a pool's slack is what is missing. Where they do not matter, packing is not said to help. */
+static void set_slack(struct evidence *evidence, uint64_t packed)
+{
+	const uint64_t *metrics = evidence->metrics;
+	uint64_t slack = minus(packed, metrics[METRIC_free]);
+	double fits = ratio(packed, metrics[METRIC_request]);
+	bool matters = ratio(slack, metrics[METRIC_mine]) >= SLACK_SHARE &&
+		       (ratio(slack, metrics[METRIC_request]) >= 0.5 ||
+			pool_slack(evidence) >= metrics[METRIC_shortfall]);
+	evidence_set(evidence, SIGNAL_packed, matters || !(fits >= 1) ? fits : PACKED_NOT);
+	evidence_set(evidence, SIGNAL_slack, matters ? ratio(slack, metrics[METRIC_shortfall]) : 0);
+}
+
+/* The site whose blocks hold most open: small blocks, or blocks inside segments; large ones merely round. */
+static void note_pin(struct evidence *evidence, const struct fact_pin *pins, size_t count,
+		     uint64_t largest_bytes, uint64_t *open)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint64_t each = pins[i].bytes / (pins[i].count ? pins[i].count : 1);
+		if (pins[i].open_bytes <= *open || each > largest_bytes)
+			continue;
+		*open = pins[i].open_bytes;
+		evidence->metrics[METRIC_pin] = each;
+		evidence->metrics[METRIC_pins] = pins[i].count;
+		evidence->signals[SIGNAL_pinning].stack = pins[i].stack.id;
+	}
+}
+
+static void set_packing(struct build *build, struct evidence *evidence,
+			const struct fact_device *device)
+{
+	const struct fact_incident *incident = evidence->incident;
+	uint64_t *metrics = evidence->metrics, rounding = rounded_away(build, evidence),
+		 packed = incident->packed_bytes, emptyable = 0, remappable = 0, open = 0;
+	const struct fact_fragmentation *holes = device && device->moment.incident == incident->id
+							 ? &device->fragmentation
+							 : NULL;
+	if (known(packed) && known(metrics[METRIC_free]))
+		packed = packed > metrics[METRIC_free] + rounding ? packed - rounding
+			 : packed < metrics[METRIC_free]	       ? packed
+							       : metrics[METRIC_free];
+	metrics[METRIC_hole] = largest_hole(incident);
+	metrics[METRIC_slack] = known(metrics[METRIC_slack]) ? minus(metrics[METRIC_slack], rounding)
+						       : CUF_UNKNOWN;
+	evidence_set(evidence, SIGNAL_foreign_caller, is_foreign(build, evidence));
+	evidence_set(evidence, SIGNAL_stranded,
+		     ratio(in_other_pools(build, evidence, holes), metrics[METRIC_shortfall]));
+	for (size_t n = 0; holes && n < holes->framework_count; n++) {
+		const struct fact_framework *framework = &holes->frameworks[n];
+		emptyable += known(framework->emptyable_bytes) ? framework->emptyable_bytes : 0;
+		note_pin(evidence, framework->pins, framework->pin_count, UINT64_MAX, &open);
+		for (size_t s = 0; s < framework->segment_count; s++)
+			if (known(framework->segments[s]
+					  .largest_hole_bytes)) /* not of allocators whose inside is not seen */
+				remappable += framework->segments[s].largest_hole_bytes /
+					      EXPANDABLE_CHUNK * EXPANDABLE_CHUNK;
+	}
+	if (holes) {
+		note_pin(evidence, holes->pins, holes->pin_count, CUF_PAGE_BYTES / 2, &open);
+		emptyable += holes->pages_sparse * CUF_PAGE_BYTES;
+		metrics[METRIC_emptyable] = emptyable;
+		metrics[METRIC_remappable] = remappable >= metrics[METRIC_shortfall] ? remappable
+									       : CUF_UNKNOWN;
+		metrics[METRIC_open] = open ? open : CUF_UNKNOWN;
+		evidence_set(evidence, SIGNAL_sparse, ratio(emptyable, metrics[METRIC_request]));
+		evidence_set(evidence, SIGNAL_pinning, ratio(open, metrics[METRIC_request]));
+	}
+	metrics[METRIC_packed] = packed;
+	evidence_set(evidence, SIGNAL_hole, ratio(metrics[METRIC_hole], metrics[METRIC_request]));
+	evidence_set(evidence, SIGNAL_pool,
+		     known(incident->largest_free[LAYER_POOL].bytes)
+			     ? ratio(metrics[METRIC_slack], metrics[METRIC_request])
+			     : NAN);
+	set_slack(evidence, packed);
+	if (known(packed) && known(metrics[METRIC_shortfall]) && metrics[METRIC_shortfall] &&
+	    packed >= metrics[METRIC_free]) {
+		uint64_t share = (packed - metrics[METRIC_free]) * 100 / metrics[METRIC_shortfall];
+		metrics[METRIC_contribution] = share < 100 ? share : 100;
+		evidence_set(evidence, SIGNAL_contribution, (double)share / 100);
+	}
+}
+
+/* The device as it was first seen: what was taken before us, contexts included. */
+static uint64_t context_bytes(const struct fact_incident *incident)
+{
+	for (size_t n = 0; n < incident->owner_count; n++)
+		if (incident->owners[n].kind == OWNER_CONTEXT && known(incident->owners[n].bytes))
+			return incident->owners[n].bytes;
+	return 0;
+}
+
+static void set_before(struct build *build, struct evidence *evidence)
+{
+	unsigned ordinal = ordinal_in(build, evidence->device, evidence->process);
+	const struct cuf_device *device =
+		ordinal == CUF_DEVICE_NONE
+			? NULL
+			: reader_at(build->run->processes[evidence->process].reader,
+				    CUF_SEC_DEVICES, ordinal);
+	uint64_t *metrics = evidence->metrics, allowance, own;
+	if (!device || device->first_free_bytes == CUF_UNKNOWN || !known(metrics[METRIC_total]))
+		return;
+	allowance = metrics[METRIC_total] / CONTEXT_SHARE < CONTEXT_MOST
+			    ? metrics[METRIC_total] / CONTEXT_SHARE
+			    : CONTEXT_MOST;
+	metrics[METRIC_before] = minus(minus(metrics[METRIC_total], device->first_free_bytes),
+				    device->first_live_bytes);
+	metrics[METRIC_rose] = minus(metrics[METRIC_others], metrics[METRIC_before]);
+	own = context_bytes(evidence->incident);
+	evidence_set(evidence, SIGNAL_before,
+		     ratio(minus(metrics[METRIC_before], allowance), metrics[METRIC_shortfall]));
+	evidence_set(evidence, SIGNAL_late,
+		     ratio(minus(metrics[METRIC_rose], allowance), metrics[METRIC_shortfall]));
+	/* what the driver took for itself around calls of ours - modules, limits - is surely our own */
+	evidence_set(evidence, SIGNAL_own_context, own > allowance);
+	if (own > allowance) {
+		metrics[METRIC_rose] = own;
+		evidence_set(evidence, SIGNAL_creep, ratio(own - allowance, metrics[METRIC_shortfall]));
+	} else {
+		evidence_set(evidence, SIGNAL_creep,
+			     ratio(minus(metrics[METRIC_rose], allowance), metrics[METRIC_shortfall]));
+	}
+	evidence_set(evidence, SIGNAL_alone_fits,
+		     ratio(minus(metrics[METRIC_others], allowance), metrics[METRIC_shortfall]));
+	metrics[METRIC_libraries] =
+		count_device_libraries(&build->facts->processes[evidence->process]);
+	evidence_set(evidence, SIGNAL_libraries, (double)metrics[METRIC_libraries]);
+}
+
+static void set_balance(struct build *build, struct evidence *evidence)
+{
+	uint64_t fullest = 0, emptiest = 100;
+	for (size_t i = 0; i < build->facts->device_count; i++) {
+		const struct fact_device *device = &build->facts->devices[i];
+		uint64_t used;
+		if (!known(device->total_bytes) || !device->total_bytes ||
+		    device->peak_bytes > device->total_bytes)
+			return;
+		used = device->peak_bytes * 100 / device->total_bytes;
+		fullest = used > fullest ? used : fullest;
+		emptiest = used < emptiest ? used : emptiest;
+	}
+	if (build->facts->device_count < 2)
+		return;
+	evidence->metrics[METRIC_devices] = build->facts->device_count;
+	evidence->metrics[METRIC_fullest] = fullest;
+	evidence->metrics[METRIC_emptiest] = emptiest;
+	evidence_set(evidence, SIGNAL_imbalance, (double)(fullest - emptiest) / 100);
+}
+
+static void set_room(struct evidence *evidence)
+{
+	uint64_t *metrics = evidence->metrics;
+	uint64_t margin = (uint64_t)64 << 20;
+	metrics[METRIC_shortfall] = minus(metrics[METRIC_request], metrics[METRIC_free]);
+	evidence_set(evidence, SIGNAL_own,
+		     known(metrics[METRIC_request]) && known(metrics[METRIC_mine])
+			     ? ratio(metrics[METRIC_mine] + metrics[METRIC_request], metrics[METRIC_total])
+			     : NAN);
+	if (known(metrics[METRIC_request]) && known(metrics[METRIC_free]) &&
+	    evidence->incident->kind != CUF_KIND_PINNED &&
+	    evidence->incident->kind != CUF_KIND_REGISTERED)
+		evidence_set(evidence, SIGNAL_room,
+			     metrics[METRIC_free] > metrics[METRIC_request] &&
+					     metrics[METRIC_free] - metrics[METRIC_request] >= margin
+				     ? ratio(metrics[METRIC_free], metrics[METRIC_request])
+				     : 0);
+	evidence_set(evidence, SIGNAL_no_driver_call, evidence->incident->kind == CUF_KIND_FRAMEWORK);
+}
+
+static bool locks_host_memory(const struct fact_incident *incident)
+{
+	return incident->kind == CUF_KIND_PINNED || incident->kind == CUF_KIND_REGISTERED;
+}
+
+/* A refused page-lock leaves its error behind: the next launch reports it, with the device half empty. NULL: neither. */
+static const struct fact_incident *refused_page_lock(struct build *build,
+						     const struct fact_incident *incident)
+{
+	uint64_t room = known(incident->free_bytes) && known(incident->total_bytes)
+				? incident->total_bytes / CONTEXT_SHARE
+				: UINT64_MAX;
+	if (locks_host_memory(incident))
+		return incident;
+	for (size_t n = 0; !incident->is_request && n < build->facts->incident_count; n++) {
+		const struct fact_incident *earlier = &build->facts->incidents[n];
+		if (earlier->process == incident->process && earlier->seq < incident->seq &&
+		    locks_host_memory(earlier) && incident->free_bytes >= room)
+			return earlier;
+	}
+	return NULL;
+}
+
+static void set_page_lock(struct build *build, struct evidence *evidence)
+{
+	const struct fact_incident *refused = refused_page_lock(build, evidence->incident);
+	evidence_set(evidence, SIGNAL_host_request, refused != NULL);
+	if (!refused)
+		return;
+	evidence->metrics[METRIC_locked] = refused->requested_bytes;
+	evidence->signals[SIGNAL_host_request].stack = refused->stack.id;
+}
+
+void evidence_device(struct build *build, struct evidence *evidence)
+{
+	const struct fact_device *device = evidence->device < build->facts->device_count
+						   ? &build->facts->devices[evidence->device]
+						   : NULL;
+	const struct fact_incident *incident = evidence->incident;
+	uint64_t *metrics = evidence->metrics;
+	if (incident) {
+		metrics[METRIC_request] = incident->is_request ? request_of(build, incident)
+							    : CUF_UNKNOWN;
+		metrics[METRIC_free] = incident->free_bytes;
+		metrics[METRIC_total] = known(incident->total_bytes) ? incident->total_bytes
+				     : device			  ? device->total_bytes
+								  : CUF_UNKNOWN;
+	} else if (device) {
+		metrics[METRIC_free] = device->free_bytes;
+		metrics[METRIC_total] = device->total_bytes;
+	}
+	if (incident)
+		set_page_lock(build, evidence);
+	if (!device)
+		return;
+	sum_owners(evidence, incident ? incident->owners : device->owners,
+		   incident ? incident->owner_count : device->owner_count,
+		   build->facts->processes[evidence->process].pid);
+	if (incident && !incident->owner_count)
+		metrics[METRIC_mine] = metrics[METRIC_others] = metrics[METRIC_slack] =
+			metrics[METRIC_others_run] = CUF_UNKNOWN;
+	set_balance(build, evidence);
+	if (!incident)
+		return;
+	set_room(evidence);
+	name_neighbour(build, evidence, incident->owners, incident->owner_count);
+	set_packing(build, evidence, device);
+	set_before(build, evidence);
+	evidence_set(evidence, SIGNAL_others_run,
+		     ratio(metrics[METRIC_others_run], metrics[METRIC_shortfall]));
+	static const enum signal shown_by_failure[] = {
+		SIGNAL_own,	   SIGNAL_alone_fits,	SIGNAL_others_run,     SIGNAL_late,
+		SIGNAL_room,	   SIGNAL_no_driver_call, SIGNAL_packed,	     SIGNAL_hole,
+		SIGNAL_slack,	   SIGNAL_stranded,	SIGNAL_foreign_caller, SIGNAL_sparse,
+		SIGNAL_pinning,	   SIGNAL_pool,		SIGNAL_contribution,   SIGNAL_creep,
+		SIGNAL_host_request, SIGNAL_before
+	};
+	for (size_t n = 0; n < sizeof shown_by_failure / sizeof *shown_by_failure; n++)
+		evidence_show(evidence, shown_by_failure[n], incident->seq);
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Call sites that only grow, and caches that stopped growing, on the device and on the host. */
+#include <math.h>
+#include "analysis/explain/evidence/parts.h"
+#include "analysis/explain/evidence/stacks.h"
+#include "analysis/facts/passes/framework_names.h"
+#include "analysis/replay/replay.h"
+
+/* A time that is left is stated only if somebody could act in it. */
+#define LEFT_LEAST_S 10
+
+/* Sums over the call sites of one device, or of the host. */
+struct growth_sums {
+	bool any_site;
+	uint64_t leaked, kv_leaked, plateau, cycles;
+	uint64_t per_request;
+	bool per_request_known, marked; /* marked: the program marks its requests */
+	double slope, low, high;        /* bytes per second, with a 95 % interval */
+	uint32_t cache_stack;           /* of the largest cache that stopped growing; 0 none */
+	uint64_t cache_bytes;
+};
+
+static bool is_here(const struct evidence *evidence, const struct fact_site *site, bool host)
+{
+	if (site->process != evidence->process)
+		return false;
+	if (host)
+		return site->kind == CUF_KIND_HOST;
+	if (evidence->device == FACT_NONE || site->device != evidence->device)
+		return false;
+	return kind_is_device_memory(site->kind) || site->kind == CUF_KIND_FRAMEWORK ||
+	       site->kind == CUF_KIND_MANAGED;
+}
+
+static double above_zero(double value)
+{
+	return value > 0 ? value : 0;
+}
+
+static void add_leak(struct build *build, const struct fact_site *site, struct growth_sums *sums)
+{
+	sums->leaked += site->bytes;
+	if (site->kind != CUF_KIND_HOST &&
+	    stack_hints(build, site->process, site->stack.id) & HINT_KV)
+		sums->kv_leaked += site->bytes;
+	if (site->per_request_bytes != CUF_UNKNOWN) {
+		sums->marked = site->cycles_basis == BASIS_OBSERVED;
+		sums->per_request += site->per_request_bytes;
+		sums->per_request_known = true;
+	}
+	if (site->slope_bytes_per_s > 0 && isfinite(site->slope_bytes_per_s)) {
+		sums->slope += site->slope_bytes_per_s;
+		sums->low += above_zero(site->interval[0]);
+		sums->high += above_zero(site->interval[1]);
+	}
+}
+
+static void add_cache(const struct fact_site *site, struct growth_sums *sums)
+{
+	sums->plateau += site->bytes;
+	if (site->bytes <= sums->cache_bytes)
+		return;
+	sums->cache_bytes = site->bytes;
+	sums->cache_stack = site->stack.id;
+}
+
+static struct growth_sums sum_sites(struct build *build, const struct evidence *evidence, bool host)
+{
+	struct growth_sums sums = { 0 };
+
+	for (size_t i = 0; i < build->facts->leak_count; i++) {
+		const struct fact_site *site = &build->facts->leaks[i];
+		if (!is_here(evidence, site, host))
+			continue;
+		sums.any_site = true;
+		if (site->cycles > sums.cycles)
+			sums.cycles = site->cycles;
+		if (site->class == CLASS_LEAK)
+			add_leak(build, site, &sums);
+		else if (site->class == CLASS_BOUNDED_CACHE)
+			add_cache(site, &sums);
+	}
+	return sums;
+}
+
+/* ---- what shows it ---- */
+
+/* Up to two of the last allocations of a call site before the failure. */
+static void show_allocations(struct build *build, struct evidence *evidence, enum signal signal,
+			     const struct fact_site *site)
+{
+	const struct events *events = build->run->processes[evidence->process].events;
+	const struct fact_incident *incident = evidence->incident;
+
+	if (site->kind == CUF_KIND_FRAMEWORK)
+		events = events->framework;
+	for (size_t n = events->count; n-- && evidence->signals[signal].seq_count < 2;) {
+		struct cuf_event event = events_get(events, n);
+		if (event.op == CUF_OP_ALLOC &&
+		    reader_call_site(events->reader, event.stack) == site->stack.id &&
+		    (!incident || event.seq < incident->seq))
+			evidence_show(evidence, signal, event.seq);
+	}
+}
+
+/* The largest leak stands for all: leaks come first, by size. */
+static void show_leak(struct build *build, struct evidence *evidence, enum signal signal, bool host)
+{
+	struct evidence_signal *shown = &evidence->signals[signal];
+
+	for (size_t i = 0; i < build->facts->leak_count; i++) {
+		const struct fact_site *site = &build->facts->leaks[i];
+		if (site->class != CLASS_LEAK)
+			return;
+		if (!is_here(evidence, site, host))
+			continue;
+		shown->stack = site->stack.id;
+		shown->time_ns = site->last_ns;
+		if (!host)
+			show_allocations(build, evidence, signal, site);
+		return;
+	}
+}
+
+/* ---- metrics and signals ---- */
+
+/* A damaged recording's slope may be beyond any number. */
+static uint64_t bytes_per_s(double slope)
+{
+	return slope < 0x1p63 ? (uint64_t)slope : CUF_UNKNOWN;
+}
+
+static uint64_t seconds_until(uint64_t bytes, double slope)
+{
+	double left;
+
+	if (!(slope > 0) || bytes == CUF_UNKNOWN)
+		return CUF_UNKNOWN;
+	left = (double)bytes / slope;
+	return left >= LEFT_LEAST_S && left < 1e9 ? (uint64_t)left : CUF_UNKNOWN;
+}
+
+static void set_left(struct evidence *evidence, const struct growth_sums *sums)
+{
+	uint64_t *metrics = evidence->metrics;
+	uint64_t free_bytes = metrics[METRIC_free];
+
+	metrics[METRIC_left] = seconds_until(free_bytes, sums->slope);
+	metrics[METRIC_left_least] = seconds_until(free_bytes, sums->high);
+	metrics[METRIC_left_most] = seconds_until(free_bytes, sums->low);
+}
+
+/* How much of the shortfall a leak explains; at the end of a process it needs no shortfall. */
+static double leak_share(const struct evidence *evidence, uint64_t leaked)
+{
+	if (!leaked)
+		return 0;
+	if (!evidence->incident)
+		return 1;
+	return evidence_ratio(leaked, evidence->metrics[METRIC_shortfall]);
+}
+
+static bool device_growth(struct build *build, struct evidence *evidence)
+{
+	struct growth_sums sums = sum_sites(build, evidence, false);
+	uint64_t *metrics = evidence->metrics;
+
+	if (!sums.any_site)
+		return false;
+	metrics[METRIC_cycles] = sums.cycles;
+	evidence_set(evidence, SIGNAL_early, sums.cycles < 8);
+	evidence_set(evidence, SIGNAL_late_failure, (double)sums.cycles);
+	if (sums.plateau)
+		metrics[METRIC_plateau] = sums.plateau;
+	evidence_set(evidence, SIGNAL_plateau,
+		     evidence_ratio(sums.plateau, metrics[METRIC_shortfall]));
+	evidence_set(evidence, SIGNAL_leak, leak_share(evidence, sums.leaked));
+	if (!sums.leaked)
+		return false;
+	metrics[METRIC_leaked] = sums.leaked;
+	if (sums.per_request_known)
+		metrics[METRIC_per_request] = sums.per_request;
+	if (sums.per_request_known && sums.marked)
+		metrics[METRIC_each_request] = sums.per_request;
+	if (sums.slope > 0)
+		metrics[METRIC_slope] = bytes_per_s(sums.slope);
+	if (!evidence->incident)
+		set_left(evidence, &sums);
+	evidence_set(evidence, SIGNAL_growing, sums.per_request_known);
+	show_leak(build, evidence, SIGNAL_leak, false);
+	show_leak(build, evidence, SIGNAL_growing, false);
+	return sums.kv_leaked * 2 > sums.leaked;
+}
+
+/* Metrics only: the signals are shares of resident memory, which evidence_host knows. */
+static void host_growth(struct build *build, struct evidence *evidence)
+{
+	struct growth_sums sums = sum_sites(build, evidence, true);
+	uint64_t *metrics = evidence->metrics;
+
+	if (build->facts->processes[evidence->process].host_mode == CUF_HOST_OFF)
+		return;
+	if (evidence->device == FACT_NONE) {
+		metrics[METRIC_plateau] = sums.plateau;
+		evidence->signals[SIGNAL_host_cache].stack = sums.cache_stack;
+	}
+	if (!sums.leaked)
+		return;
+	metrics[METRIC_host_leaked] = sums.leaked;
+	if (sums.per_request_known)
+		metrics[METRIC_host_per_request] = sums.per_request;
+	if (sums.per_request_known && sums.marked)
+		metrics[METRIC_host_each_request] = sums.per_request;
+	if (sums.slope > 0)
+		metrics[METRIC_host_slope] = bytes_per_s(sums.slope);
+	evidence_set(evidence, SIGNAL_host_growing, sums.per_request_known);
+	show_leak(build, evidence, SIGNAL_host_leak, true);
+	show_leak(build, evidence, SIGNAL_host_growing, true);
+}
+
+bool evidence_growth(struct build *build, struct evidence *evidence)
+{
+	bool kv_grows = device_growth(build, evidence);
+
+	host_growth(build, evidence);
+	return kv_grows;
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The host: cgroup and limit, resident memory over time, page-locked memory, the allocator. */
+#include <math.h>
+#include "analysis/explain/evidence/parts.h"
+#include "analysis/replay/replay.h"
+
+#define BYTES_SANE ((uint64_t)1 << 57)  /* larger blocks are damage */
+#define ROUNDED_LEAST 65536 /* PyTorch's pinned allocator rounds small blocks, too: too little */
+
+static bool known(uint64_t metric)
+{
+	return metric != CUF_UNKNOWN;
+}
+
+/* ---- page-locked memory ---- */
+
+/* A block whose size is a power of two may have been rounded to it: at most half is waste. */
+static uint64_t rounding_of(const struct cuf_block *block)
+{
+	bool power = (block->bytes & (block->bytes - 1)) == 0;
+
+	if (block->kind != CUF_KIND_PINNED || block->bytes < ROUNDED_LEAST || !power)
+		return 0;
+	return block->bytes / 2;
+}
+
+static void set_pinned(struct build *build, struct evidence *evidence)
+{
+	uint64_t until = evidence->incident ? evidence->incident->seq : CUF_UNKNOWN;
+	uint64_t pinned = 0, rounded = 0;
+	size_t at = 0;
+	bool exact;
+	const struct liveset *live =
+		run_live(&build->run->processes[evidence->process], until, &exact);
+
+	for (const struct cuf_block *block; (block = liveset_next(live, &at));) {
+		bool locked = block->kind == CUF_KIND_PINNED || block->kind == CUF_KIND_REGISTERED;
+		if (!locked || block->bytes >= BYTES_SANE)
+			continue;
+		pinned += block->bytes;
+		rounded += rounding_of(block);
+		if (evidence->signals[SIGNAL_pinned_share].seq_count < 2) {
+			evidence->signals[SIGNAL_pinned_share].stack = block->stack;
+			evidence_show(evidence, SIGNAL_pinned_share, block->seq);
+			evidence_show(evidence, SIGNAL_pinned_rounded, block->seq);
+		}
+	}
+	evidence->metrics[METRIC_pinned] = pinned;
+	evidence->metrics[METRIC_pinned_wasted] = rounded;
+	evidence_set(evidence, SIGNAL_pinned_share,
+		     evidence_ratio(pinned, evidence->metrics[METRIC_limit]));
+	evidence_set(evidence, SIGNAL_pinned_rounded,
+		     pinned ? (double)rounded / (double)pinned : 0);
+}
+
+/* ---- resident memory ---- */
+
+static void set_resident(const struct fact_process *process, struct evidence *evidence)
+{
+	static const enum signal shown[] = { SIGNAL_host_full, SIGNAL_host_mine, SIGNAL_host_ramp,
+					     SIGNAL_host_slack, SIGNAL_oom_killed };
+	uint64_t *metrics = evidence->metrics;
+	uint64_t live = metrics[METRIC_host_live];
+	const struct fact_sample *first, *last;
+
+	metrics[METRIC_rss] = process->host.rss_bytes;
+	metrics[METRIC_cgroup] = process->host.cgroup_bytes;
+	if (!process->timeline_count)
+		return;
+	first = &process->timeline[0];
+	last = &process->timeline[process->timeline_count - 1];
+	metrics[METRIC_rss_first] = first->rss_bytes;
+	if (known(last->rss_bytes))
+		metrics[METRIC_rss] = last->rss_bytes;
+	if (known(last->cgroup_bytes))
+		metrics[METRIC_cgroup] = last->cgroup_bytes;
+	if (known(last->rss_bytes) && known(last->rss_shared_bytes) && known(live) &&
+	    last->rss_bytes > last->rss_shared_bytes + live)
+		metrics[METRIC_host_idle] = last->rss_bytes - last->rss_shared_bytes - live;
+	for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
+		evidence->signals[shown[i]].time_ns = last->time_ns;
+}
+
+/* Growth since the first sample, as a share of what is resident at last. */
+static void set_ramp(struct evidence *evidence)
+{
+	uint64_t last = evidence->metrics[METRIC_rss];
+	uint64_t first = evidence->metrics[METRIC_rss_first];
+
+	if (!known(last) || !known(first) || !last)
+		return;
+	evidence_set(evidence, SIGNAL_host_ramp,
+		     last > first ? 1 - (double)first / (double)last : 0);
+}
+
+/* ---- the allocator ---- */
+
+static uint64_t cached_bytes(const struct fact_host *host)
+{
+	const struct fact_allocator *allocator = host->allocators;
+
+	if (!host->allocator_count || allocator->role != ALLOCATOR_PROCESS ||
+	    !known(allocator->cached_bytes) || !known(allocator->fragmented_bytes))
+		return CUF_UNKNOWN;
+	return allocator->cached_bytes + allocator->fragmented_bytes;
+}
+
+/* The share of resident memory that the allocator keeps: its statistics, else what is not live. */
+static double slack_share(const uint64_t *metrics)
+{
+	uint64_t rss = metrics[METRIC_rss], live = metrics[METRIC_host_live];
+
+	if (known(metrics[METRIC_host_cached]))
+		return evidence_ratio(metrics[METRIC_host_cached], rss);
+	if (!known(live) || !known(rss) || rss <= live)
+		return NAN;
+	return 1 - (double)live / (double)rss;
+}
+
+static uint64_t seconds_left(const uint64_t *metrics)
+{
+	uint64_t slope = metrics[METRIC_host_slope], limit = metrics[METRIC_limit];
+	uint64_t used = metrics[METRIC_cgroup];
+
+	if (!known(used))
+		used = metrics[METRIC_rss];
+	if (!known(slope) || !slope || !known(limit) || !known(used) || used >= limit)
+		return CUF_UNKNOWN;
+	return (limit - used) / slope;
+}
+
+/* ---- all ---- */
+
+/* Growth as shares of what is resident; evidence_growth measured the bytes. */
+static void set_growth(const struct fact_process *process, struct evidence *evidence)
+{
+	const uint64_t *metrics = evidence->metrics;
+	uint64_t plateau = evidence->device == FACT_NONE ? metrics[METRIC_plateau] : 0;
+
+	if (process->host_mode == CUF_HOST_OFF)
+		return;
+	evidence_set(evidence, SIGNAL_host_leak,
+		     known(metrics[METRIC_host_leaked])
+			     ? evidence_ratio(metrics[METRIC_host_leaked], metrics[METRIC_rss])
+			     : 0);
+	evidence_set(evidence, SIGNAL_host_cache,
+		     plateau ? evidence_ratio(plateau, metrics[METRIC_rss]) : 0);
+}
+
+static void set_refusal(struct evidence *evidence)
+{
+	const struct fact_incident *incident = evidence->incident;
+
+	if (!incident || incident->kind != CUF_KIND_HOST)
+		return;
+	evidence->metrics[METRIC_host_left] = CUF_UNKNOWN; /* the limit is reached */
+	evidence_set(evidence, SIGNAL_host_refused, 1);
+	evidence_set(evidence, SIGNAL_host_huge,
+		     evidence_ratio(incident->requested_bytes,
+				    evidence->metrics[METRIC_host_live]));
+	evidence_show(evidence, SIGNAL_host_refused, incident->seq);
+	evidence_show(evidence, SIGNAL_host_huge, incident->seq);
+}
+
+void evidence_host(struct build *build, struct evidence *evidence)
+{
+	const struct fact_process *process = &build->facts->processes[evidence->process];
+	const struct fact_host *host = &process->host;
+	uint64_t *metrics = evidence->metrics;
+	bool killed = process->end == END_OOM_KILLED;
+
+	metrics[METRIC_limit] = host->cgroup_max_bytes;
+	if (!known(host->cgroup_max_bytes))
+		metrics[METRIC_limit] = host->memory_total_bytes;
+	metrics[METRIC_host_live] = host->malloc_live_bytes;
+	metrics[METRIC_host_cached] = cached_bytes(host);
+	set_resident(process, evidence);
+	set_pinned(build, evidence);
+	set_growth(process, evidence);
+	set_ramp(evidence);
+	if (!killed)
+		metrics[METRIC_host_left] = seconds_left(metrics);
+	set_refusal(evidence);
+	if (host->recorded_alloc_count)
+		evidence_set(evidence, SIGNAL_host_freed,
+			     (double)host->recorded_free_count /
+				     (double)host->recorded_alloc_count);
+	evidence_set(evidence, SIGNAL_oom_killed, killed);
+	evidence_set(evidence, SIGNAL_host_full,
+		     evidence_ratio(metrics[METRIC_cgroup], metrics[METRIC_limit]));
+	evidence_set(evidence, SIGNAL_host_mine,
+		     evidence_ratio(metrics[METRIC_rss], metrics[METRIC_limit]));
+	evidence_set(evidence, SIGNAL_host_slack, slack_share(metrics));
+}

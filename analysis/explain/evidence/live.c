@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What was live: families of equal blocks, layers of a model, what a cache holds, and what the functions' names say. */
+#include "analysis/explain/evidence/parts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/explain/evidence/stacks.h"
+#include "analysis/facts/passes/framework_names.h"
+#include "analysis/replay/replay.h"
+
+enum { FAMILY_LEAST = 4, LAYERS_LEAST = 4, CLASSES_NAMED = 12 };
+#define SMALL_SHARE 4096u /* blocks smaller than this part of the device are in no family */
+
+/* Live blocks of one size. */
+struct class
+{
+	uint64_t bytes, count, first_seq, last_seq;
+	uint32_t stack;
+	unsigned hints;
+	bool kv_role;
+};
+struct classes {
+	struct class *items;
+	size_t count;
+	uint64_t all_bytes;
+};
+
+static int by_size(const void *a, const void *b)
+{
+	const struct cuf_block *left = a, *right = b;
+	if (left->bytes != right->bytes)
+		return left->bytes < right->bytes ? -1 : 1;
+	return left->seq < right->seq ? -1 : left->seq > right->seq;
+}
+
+static int by_sum(const void *a, const void *b)
+{
+	const struct class *left = a, *right = b;
+	uint64_t p = left->bytes * left->count, q = right->bytes * right->count;
+	return p != q			    ? (p > q ? -1 : 1)
+	       : left->bytes < right->bytes ? -1
+					    : left->bytes > right->bytes;
+}
+
+/* Blocks of a framework where it reports them, else those of the driver; chunks of physical memory say nothing. */
+static struct cuf_block *collect(const struct liveset *live, unsigned ordinal, size_t *count)
+{
+	struct cuf_block *blocks = xalloc_zeroed(live->count + 1, sizeof *blocks);
+	uint64_t framework = 0, driver = 0;
+	size_t at = 0;
+	for (const struct cuf_block *block; (block = liveset_next(live, &at));)
+		if (block->device == ordinal && block->bytes < (uint64_t)1 << 57)
+			*(block->kind == CUF_KIND_FRAMEWORK ? &framework : &driver) +=
+				block->kind == CUF_KIND_FRAMEWORK ||
+						kind_is_device_memory(block->kind)
+					? block->bytes
+					: 0;
+	*count = at = 0;
+	for (const struct cuf_block *block; (block = liveset_next(live, &at));) {
+		bool wanted = framework * 2 > driver ? block->kind == CUF_KIND_FRAMEWORK
+						     : kind_is_device_memory(block->kind) &&
+							       block->kind != CUF_KIND_VMM &&
+							       block->kind != CUF_KIND_GRAPH &&
+							       block->kind != CUF_KIND_CONTEXT &&
+							       block->kind != CUF_KIND_FRAMEWORK;
+		if (block->device == ordinal && wanted && block->bytes < (uint64_t)1 << 57)
+			blocks[(*count)++] = *block;
+	}
+	if (*count)
+		qsort(blocks, *count, sizeof *blocks, by_size);
+	return blocks;
+}
+
+static struct classes classify(struct build *build, const struct evidence *evidence,
+			       const struct cuf_block *blocks, size_t count)
+{
+	struct classes classes = { xalloc_zeroed(count + 1, sizeof *classes.items), 0, 0 };
+	for (size_t i = 0; i < count; i++) {
+		struct class *last = classes.count ? &classes.items[classes.count - 1] : NULL;
+		classes.all_bytes += blocks[i].bytes;
+		if (!last || last->bytes != blocks[i].bytes) {
+			last = &classes.items[classes.count++];
+			*last = (struct class){ .bytes = blocks[i].bytes,
+						.first_seq = blocks[i].seq,
+						.stack = blocks[i].stack };
+		}
+		last->count++;
+		last->last_seq = blocks[i].seq > last->last_seq ? blocks[i].seq : last->last_seq;
+		last->kv_role |= blocks[i].role == CUF_ROLE_KV;
+	}
+	if (classes.count)
+		qsort(classes.items, classes.count, sizeof *classes.items, by_sum);
+	for (size_t i = 0; i < classes.count && i < CLASSES_NAMED; i++)
+		classes.items[i].hints = stack_hints(build, evidence->process,
+						     classes.items[i].stack) |
+					 (classes.items[i].kv_role ? HINT_KV : 0);
+	return classes;
+}
+
+static bool is_family(const struct class *size, uint64_t total_bytes)
+{
+	return size->count >= FAMILY_LEAST &&
+	       (total_bytes == CUF_UNKNOWN || size->bytes >= total_bytes / SMALL_SHARE);
+}
+
+/* The family that matters: that of the failed request, else a cache by name, else the largest. */
+static const struct class *choose_family(const struct classes *classes,
+					 const struct evidence *evidence)
+{
+	const struct class *largest = NULL, *named = NULL;
+	for (size_t i = 0; i < classes->count; i++) {
+		const struct class *size = &classes->items[i];
+		if (!is_family(size, evidence->metrics[METRIC_total]))
+			continue;
+		if (size->bytes == evidence->metrics[METRIC_request])
+			return size;
+		named = named || !(size->hints & HINT_KV) ? named : size;
+		largest = largest ? largest : size;
+	}
+	return named ? named : largest;
+}
+
+static void set_layers(const struct classes *classes, struct evidence *evidence)
+{
+	uint64_t repeated = 0, blocks = 0, sizes = 0, largest = 0, depth = CUF_UNKNOWN;
+	for (size_t i = 0; i < classes->count; i++) {
+		if (classes->items[i].count < LAYERS_LEAST)
+			continue;
+		repeated += classes->items[i].bytes * classes->items[i].count;
+		blocks += classes->items[i].count;
+		sizes++;
+		largest = classes->items[i].bytes > largest ? classes->items[i].bytes : largest;
+		if (classes->items[i].bytes != evidence->metrics[METRIC_request] &&
+		    classes->items[i].bytes * classes->items[i].count >= classes->all_bytes / 20 &&
+		    classes->items[i].count >= 8)
+			depth = classes->items[i].count < depth ? classes->items[i].count : depth;
+	}
+	evidence->metrics[METRIC_layers] = blocks;
+	evidence->metrics[METRIC_depth] = depth;
+	evidence->metrics[METRIC_layer_sizes] = sizes;
+	evidence_set(evidence, SIGNAL_layered,
+		     sizes < 2 || !classes->all_bytes
+			     ? 0
+			     : (double)repeated / (double)classes->all_bytes);
+	if (largest && evidence->metrics[METRIC_request] != CUF_UNKNOWN)
+		evidence_set(evidence, SIGNAL_over_layer,
+			     (double)evidence->metrics[METRIC_request] / (double)largest);
+	for (size_t i = 0; i < classes->count && i < 4; i++)
+		evidence_show(evidence, SIGNAL_layered, classes->items[i].first_seq);
+}
+
+static uint64_t whole_pages(uint64_t bytes)
+{
+	return (bytes + CUF_PAGE_BYTES - 1) / CUF_PAGE_BYTES * CUF_PAGE_BYTES;
+}
+
+static void set_family(const struct class *family, struct evidence *evidence)
+{
+	uint64_t *metrics = evidence->metrics, held, each;
+	if (!family) {
+		evidence_set(evidence, SIGNAL_family, 0);
+		evidence_set(evidence, SIGNAL_family_next, 0);
+		return;
+	}
+	each = family->bytes > CUF_PAGE_BYTES / 2 ? whole_pages(family->bytes) : family->bytes;
+	held = each * family->count;
+	metrics[METRIC_unit] = family->bytes;
+	metrics[METRIC_family] = family->count;
+	metrics[METRIC_family_bytes] = family->bytes * family->count;
+	metrics[METRIC_wanted] = family->count + (family->bytes == metrics[METRIC_request]);
+	evidence_set(evidence, SIGNAL_family_next, family->bytes == metrics[METRIC_request]);
+	if (metrics[METRIC_total] != CUF_UNKNOWN && metrics[METRIC_free] != CUF_UNKNOWN &&
+	    metrics[METRIC_total] >= metrics[METRIC_free] + held) {
+		metrics[METRIC_base] = metrics[METRIC_total] - metrics[METRIC_free] - held;
+		metrics[METRIC_fits] = (metrics[METRIC_free] + held) / each;
+		evidence_set(evidence, SIGNAL_family_fits, (double)metrics[METRIC_fits]);
+	}
+	if (metrics[METRIC_total] != CUF_UNKNOWN && metrics[METRIC_total])
+		evidence_set(evidence, SIGNAL_family,
+			     (double)metrics[METRIC_family_bytes] / (double)metrics[METRIC_total]);
+	static const enum signal shown[] = { SIGNAL_family, SIGNAL_family_next, SIGNAL_family_fits,
+					     SIGNAL_burst, SIGNAL_kv_prealloc, SIGNAL_kv_done };
+	for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
+		evidence_show(evidence, shown[i], family->first_seq);
+		evidence_show(evidence, shown[i], family->last_seq);
+	}
+}
+
+static void sum_named(const struct classes *classes, struct evidence *evidence)
+{
+	uint64_t kv = 0, weights = 0, kv_seq = 0;
+	for (size_t i = 0; i < classes->count && i < CLASSES_NAMED; i++) {
+		uint64_t bytes = classes->items[i].bytes * classes->items[i].count;
+		if (classes->items[i].hints & HINT_KV) {
+			kv += bytes;
+			kv_seq = kv_seq ? kv_seq : classes->items[i].first_seq;
+		}
+		weights += classes->items[i].hints & HINT_WEIGHTS ? bytes : 0;
+	}
+	if (kv > (evidence->metrics[METRIC_kv] == CUF_UNKNOWN ? 0 : evidence->metrics[METRIC_kv]))
+		evidence->metrics[METRIC_kv] = kv;
+	if (weights)
+		evidence->metrics[METRIC_weights] = weights;
+	evidence_show(evidence, SIGNAL_kv_done, kv_seq);
+	evidence_show(evidence, SIGNAL_kv_prealloc, kv_seq);
+}
+
+/* A cache that is laid out in advance: by name, by what came before it (evidence_trace.c), or both. */
+static void set_cache(const struct class *family, struct evidence *evidence, unsigned request_hints)
+{
+	bool next = family && family->bytes == evidence->metrics[METRIC_request],
+	     named = (family && family->hints & HINT_KV) || request_hints & HINT_KV;
+	bool alone = !next && request_hints & HINT_KV && !(request_hints & HINT_CAPTURE) &&
+		     evidence->signals[SIGNAL_own].value > 0;
+	evidence_set(evidence, SIGNAL_kv_named, named);
+	evidence_set(evidence, SIGNAL_kv_prealloc, next && named ? 0.75 : alone ? 0.6 : 0);
+	evidence_set(evidence, SIGNAL_kv_done,
+		     !next && !(request_hints & HINT_KV) &&
+			     evidence->metrics[METRIC_kv] != CUF_UNKNOWN &&
+			     evidence->metrics[METRIC_shortfall] != CUF_UNKNOWN &&
+			     evidence->metrics[METRIC_kv] > evidence->metrics[METRIC_shortfall]);
+	if (next && named && evidence->metrics[METRIC_kv] == CUF_UNKNOWN)
+		evidence->metrics[METRIC_kv] = evidence->metrics[METRIC_family_bytes];
+	else if (alone) /* one buffer: the request itself is all of it */
+		evidence->metrics[METRIC_kv] = evidence->metrics[METRIC_request];
+}
+
+void evidence_live(struct build *build, struct evidence *evidence)
+{
+	unsigned ordinal = evidence->device == FACT_NONE
+				   ? CUF_DEVICE_NONE
+				   : ordinal_in(build, evidence->device, evidence->process),
+		 request_hints = 0;
+	struct run_process *process = &build->run->processes[evidence->process];
+	const struct cuf_header *header = &process->reader->header;
+	uint64_t seq = evidence->incident		     ? evidence->incident->settled_seq
+								       ? evidence->incident->settled_seq
+								       : evidence->incident->seq
+		       : header->end_kind && header->end_seq ? header->end_seq
+							     : CUF_UNKNOWN;
+	const struct class *family;
+	struct cuf_block *blocks;
+	struct classes classes;
+	size_t count;
+	bool exact;
+	if (ordinal == CUF_DEVICE_NONE)
+		return;
+	blocks = collect(run_live(process, seq, &exact), ordinal, &count);
+	classes = classify(build, evidence, blocks, count);
+	family = choose_family(&classes, evidence);
+	if (evidence->incident) {
+		request_hints = stack_hints(build, evidence->process, evidence->incident->stack.id);
+		for (enum signal t = SIGNAL_kv_named; t <= SIGNAL_slots_named; t++)
+			evidence_show(evidence, t, evidence->incident->seq);
+		evidence_set(evidence, SIGNAL_weights_named, (request_hints & HINT_WEIGHTS) != 0);
+		evidence_set(evidence, SIGNAL_activations_named,
+			     (request_hints & HINT_ACTIVATIONS) != 0);
+		evidence_set(evidence, SIGNAL_slots_named, (request_hints & HINT_SLOTS) != 0);
+		evidence_set(evidence, SIGNAL_graph_capture, (request_hints & HINT_CAPTURE) != 0);
+	}
+	for (size_t i = 0; i < classes.count && i < CLASSES_NAMED && !evidence->kv_stack; i++)
+		if (classes.items[i].hints & HINT_KV &&
+		    classes.items[i].bytes * classes.items[i].count >= classes.all_bytes / 100)
+			evidence->kv_stack = classes.items[i].stack;
+	set_layers(&classes, evidence);
+	set_family(family, evidence);
+	sum_named(&classes, evidence);
+	set_cache(family, evidence, request_hints);
+	free(classes.items);
+	free(blocks);
+}

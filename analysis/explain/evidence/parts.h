@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The steps of evidence_gather.c that set signals, one file each. evidence_trace and evidence_adjust
+ * have headers of their own. Contract: each is called once, in the order listed here.
+ */
+#ifndef ANALYSIS_EXPLAIN_EVIDENCE_PARTS_H
+#define ANALYSIS_EXPLAIN_EVIDENCE_PARTS_H
+
+#include "analysis/explain/evidence/evidence.h"
+
+/* Room on the device, gaps, other processes. */
+void evidence_device(struct build *build, struct evidence *evidence);
+/* Live blocks: families of equal sizes, layers, names on the stacks. */
+void evidence_live(struct build *build, struct evidence *evidence);
+/* Call sites that only grow. Returns whether most of what they hold is a KV cache. */
+bool evidence_growth(struct build *build, struct evidence *evidence);
+/* The host: cgroup, resident memory, page-locked memory, allocator. After evidence_growth. */
+void evidence_host(struct build *build, struct evidence *evidence);
+/* Settings of the command line, and the values that fit. After evidence_adjust. */
+void evidence_settings(struct build *build, struct evidence *evidence);
+
+#endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A table of sites by stack id, updated in constant time an event. */
+#include "analysis/explain/evidence/site_trace.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/base/xalloc.h"
+
+enum { HEIGHT_LEAST = 4 };
+
+void site_traces_init(struct site_traces *traces)
+{
+	*traces = (struct site_traces){ 0 };
+	hash_index_init(&traces->index, 0);
+}
+
+void site_traces_fini(struct site_traces *traces)
+{
+	free(traces->items);
+	hash_index_fini(&traces->index);
+}
+
+static struct site_trace *trace_of(struct site_traces *traces, uint32_t stack)
+{
+	uint32_t *number = hash_index_place(&traces->index, stack);
+
+	if (*number)
+		return &traces->items[*number - 1];
+	xalloc_grow(&traces->items, traces->count, &traces->room, sizeof *traces->items);
+	traces->items[traces->count++] = (struct site_trace){ .stack = stack };
+	*number = (uint32_t)traces->count;
+	return &traces->items[traces->count - 1];
+}
+
+const struct site_trace *site_traces_of(const struct site_traces *traces, uint32_t stack)
+{
+	uint32_t number = hash_index_find(&traces->index, stack);
+
+	return number ? &traces->items[number - 1] : NULL;
+}
+
+void site_traces_seed(struct site_traces *traces, uint32_t stack, uint64_t bytes)
+{
+	struct site_trace *trace = trace_of(traces, stack);
+	trace->high = ++trace->live;
+	trace->live_bytes += bytes;
+	trace->high_bytes = trace->live_bytes;
+}
+
+/* Few steps are frequent: the rarest gives way, as in the Misra-Gries summary. */
+static void count_step(struct site_trace *trace, uint64_t step)
+{
+	size_t rarest = 0;
+	for (size_t i = 0; i < SITE_TRACE_STEPS; i++) {
+		if (trace->steps[i].step == step) {
+			trace->steps[i].hits++;
+			return;
+		}
+		if (trace->steps[i].hits < trace->steps[rarest].hits)
+			rarest = i;
+	}
+	if (!trace->steps[rarest].hits) {
+		trace->steps[rarest].step = step;
+		trace->steps[rarest].hits = 1;
+		return;
+	}
+	trace->steps[rarest].hits--;
+}
+
+void site_traces_alloc(struct site_traces *traces, const struct cuf_event *event)
+{
+	struct site_trace *trace = trace_of(traces, event->stack);
+	if (trace->allocs && event->bytes > trace->last_bytes) {
+		double factor = log((double)event->bytes /
+				    (double)(trace->last_bytes ? trace->last_bytes : 1));
+		trace->rises++;
+		trace->log_sum += factor;
+		trace->log_squares += factor * factor;
+		count_step(trace, event->bytes - trace->last_bytes);
+	} else if (trace->allocs && event->bytes < trace->last_bytes) {
+		trace->falls++;
+	}
+	if (!trace->allocs)
+		trace->first_seq = event->seq;
+	if (event->bytes > trace->most_bytes) {
+		trace->ladder_count++;
+		trace->ladder_bytes += event->bytes;
+		trace->most_bytes = event->bytes;
+	}
+	trace->interleaved +=
+		trace->live &&
+		traces->frees !=
+			trace->frees_then; /* the first of a wave always comes after frees */
+	trace->frees_then = traces->frees;
+	trace->allocs++;
+	trace->last_seq = event->seq;
+	trace->last_bytes = event->bytes;
+	trace->live++;
+	trace->live_bytes += event->bytes;
+	trace->high = trace->live > trace->high ? trace->live : trace->high;
+	trace->high_bytes = trace->live_bytes > trace->high_bytes ? trace->live_bytes
+								  : trace->high_bytes;
+	trace->thread_bits |= (uint64_t)1 << (event->tid * 2654435761u >> 26);
+}
+
+void site_traces_free(struct site_traces *traces, const struct cuf_event *event)
+{
+	struct site_trace *trace = trace_of(traces, event->alloc_stack);
+	traces->frees++;
+	trace->frees++;
+	trace->live -= trace->live > 0;
+	trace->live_bytes -= event->bytes < trace->live_bytes ? event->bytes : trace->live_bytes;
+	if (trace->high >= HEIGHT_LEAST ? trace->live * 4 <= trace->high
+					: !trace->live && trace->high_bytes) {
+		trace->resets++;
+		trace->peak_before = trace->high > trace->peak_before ? trace->high
+								      : trace->peak_before;
+		trace->highest_before_reset = trace->high_bytes > trace->highest_before_reset
+						      ? trace->high_bytes
+						      : trace->highest_before_reset;
+		trace->high = trace->live;
+		trace->high_bytes = trace->live_bytes;
+	}
+}
+
+uint64_t site_trace_step(const struct site_trace *trace, uint64_t *step)
+{
+	uint64_t hits = 0;
+	*step = 0;
+	for (size_t i = 0; i < SITE_TRACE_STEPS; i++)
+		if (trace->steps[i].hits > hits) {
+			hits = trace->steps[i].hits;
+			*step = trace->steps[i].step;
+		}
+	return hits;
+}
+
+bool site_trace_is_geometric(const struct site_trace *trace)
+{
+	double n = (double)trace->rises, mean, variance;
+	uint64_t step;
+	if (trace->rises < 6)
+		return false;
+	mean = trace->log_sum / n;
+	variance = trace->log_squares / n - mean * mean;
+	return mean > 0.01 && variance < mean * mean / 4 &&
+	       site_trace_step(trace, &step) * 2 < trace->rises;
+}
+
+bool site_trace_is_series(const struct site_trace *trace)
+{
+	return trace->rises >= 2 && trace->falls * 3 <= trace->rises;
+}
+
+double site_trace_interleaved(const struct site_trace *trace)
+{
+	return trace->allocs > 1 ? (double)trace->interleaved / (double)(trace->allocs - 1) : 0;
+}
+
+unsigned site_trace_threads(const struct site_trace *trace)
+{
+	return (unsigned)__builtin_popcountll(trace->thread_bits);
+}

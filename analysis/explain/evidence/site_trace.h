@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How one call site asks for memory, event by event: do its requests grow, by how much, do older blocks stay, does it give
+ * everything back now and then, how many of its blocks live at once. Contract: heap memory, freed by site_traces_fini;
+ * a pointer is good until the next event is taken; a site is a stack id, whatever the kind of its blocks.
+ */
+#ifndef ANALYSIS_EXPLAIN_EVIDENCE_SITE_TRACE_H
+#define ANALYSIS_EXPLAIN_EVIDENCE_SITE_TRACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "analysis/base/hash_index.h"
+#include "interpose/abi/format.h"
+
+#define SITE_TRACE_STEPS 4
+
+struct site_trace {
+	uint32_t stack;
+	uint64_t allocs, frees;
+	uint64_t first_seq, last_seq;           /* of its allocations */
+	uint64_t last_bytes, most_bytes;        /* the latest allocation; the largest before it */
+	uint64_t rises, falls;                  /* allocations larger, smaller than the one before */
+	struct { uint64_t step, hits; } steps[SITE_TRACE_STEPS]; /* by which it rose, the most frequent ones */
+	double log_sum, log_squares;            /* of the factors by which it rose */
+	uint64_t live, live_bytes, peak_before; /* blocks; the most at once before the present rise */
+	uint64_t high, high_bytes, highest_before_reset; /* since the last reset; the highest of all bytes then */
+	uint64_t resets;                        /* fell to a quarter of a height of at least four blocks, or to nothing */
+	uint64_t ladder_count, ladder_bytes;    /* allocations each larger than all before, and their sum */
+	uint64_t thread_bits;                   /* a bit for each thread, by a hash */
+	uint64_t frees_then, interleaved;       /* frees of anybody at its last allocation; allocations with frees in between, beside a block that lives */
+};
+
+/* frees: of all sites, so far. */
+struct site_traces {
+	uint64_t frees;
+	struct site_trace *items;
+	size_t count, room;
+	struct hash_index index; /* stack to a place in items */
+};
+
+void site_traces_init(struct site_traces *traces);
+void site_traces_fini(struct site_traces *traces);
+/* A block that was there before the first event. */
+void site_traces_seed(struct site_traces *traces, uint32_t stack, uint64_t bytes);
+void site_traces_alloc(struct site_traces *traces, const struct cuf_event *event);
+void site_traces_free(struct site_traces *traces, const struct cuf_event *event);
+/* NULL: never seen. */
+const struct site_trace *site_traces_of(const struct site_traces *traces, uint32_t stack);
+
+/* The step by which it rose most often, and how often; 0 hits: it never rose. */
+uint64_t site_trace_step(const struct site_trace *trace, uint64_t *step);
+/* The factors by which it rose are much the same, and not those of equal steps. */
+bool site_trace_is_geometric(const struct site_trace *trace);
+/* Do its sizes rise step by step, and fall only when it starts anew? */
+bool site_trace_is_series(const struct site_trace *trace);
+/* Share of its allocations with somebody's frees since the one before: work goes on in between. */
+double site_trace_interleaved(const struct site_trace *trace);
+unsigned site_trace_threads(const struct site_trace *trace);
+
+#endif

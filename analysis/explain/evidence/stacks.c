@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names along a stack. */
+#include "analysis/explain/evidence/stacks.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/facts/passes/framework_names.h"
+#include "analysis/facts/passes/roles.h"
+#include "analysis/symbols/symbols.h"
+
+enum { FRAMES_LOOKED_AT = 24, STACKS_MAX = 1 << 22 };
+
+/* What the roles' tables know of real engines, and what such functions are mostly called. */
+static unsigned function_hints(const char *function)
+{
+	static const struct {
+		const char *role;
+		unsigned hint;
+	} rows[] = { { "kv", HINT_KV },
+		     { "weights", HINT_WEIGHTS },
+		     { "activations", HINT_ACTIVATIONS } };
+	const char *role = function ? role_of_function(function) : NULL;
+	for (size_t i = 0; role && i < sizeof rows / sizeof *rows; i++)
+		if (!strcmp(role, rows[i].role))
+			return rows[i].hint | name_hints(function);
+	return name_hints(function);
+}
+
+static unsigned python_hints(const struct fact_process *process, uint64_t frame)
+{
+	for (size_t i = 0; i < process->text_count; i++)
+		if (process->texts[i].type == CUF_META_CODE &&
+		    process->texts[i].number == cuf_frame_code(frame))
+			return name_hints(process->texts[i].text);
+	return 0;
+}
+
+static unsigned native_hints(const struct build *build, const struct fact_process *process,
+			     uint64_t addr, uint64_t time_ns)
+{
+	const struct fact_module *module = fact_module_at(process, addr, time_ns);
+	const struct symbols_frame *frames;
+	unsigned hints = function_hints(fact_function_at(process, addr));
+	size_t count;
+	/* only files whose functions tell: libtorch alone has half a million of names */
+	if (hints || !module || !build->options.symbols ||
+	    !role_asks_about(module->path, process->exe))
+		return hints;
+	count = symbols_resolve(symbols_module(build->options.symbols, module->path,
+					       module->build_id, module->build_id_bytes),
+				addr - module->base - 1, &frames);
+	for (size_t i = 0; i < count && !hints; i++)
+		hints = function_hints(frames[i].function);
+	return hints;
+}
+
+unsigned stack_hints(const struct build *build, uint32_t process, uint32_t stack)
+{
+	const struct fact_process *recorded = &build->facts->processes[process];
+	struct fact_stack frames = { .process = process, .id = stack };
+	unsigned hints = 0;
+	stack_fill(build, &frames, CUF_UNKNOWN);
+	for (uint32_t i = 0; i < frames.depth && i < FRAMES_LOOKED_AT; i++) {
+		unsigned now = cuf_frame_is_python(frames.addrs[i])
+				       ? python_hints(recorded, frames.addrs[i])
+				       : native_hints(build, recorded, frames.addrs[i],
+						      frames.time_ns);
+		hints |= hints & ~(unsigned)HINT_CAPTURE ? now & HINT_CAPTURE : now;
+	}
+	return hints;
+}
+
+/* Its frames from the first one outside of the allocator's library, as a hash with the top bit set; the id where there is none. */
+static uint32_t site_key(const struct build *build, uint32_t process, uint32_t stack)
+{
+	const struct fact_process *recorded = &build->facts->processes[process];
+	struct fact_stack frames = { .process = process, .id = stack };
+	uint32_t first = 0, hash = 2166136261u;
+	stack_fill(build, &frames, CUF_UNKNOWN);
+	for (; first < frames.depth && !cuf_frame_is_python(frames.addrs[first]); first++) {
+		const struct fact_module *module = fact_module_at(recorded, frames.addrs[first],
+								  frames.time_ns);
+		if (!module ||
+		    (!strstr(module->path, "libc10") && !strstr(module->path, "libcudart")))
+			break;
+	}
+	if (!first || first == frames.depth)
+		return stack;
+	for (uint32_t i = first; i < frames.depth; i++)
+		for (unsigned byte = 0; byte < 64; byte += 8)
+			hash = (hash ^ (uint32_t)(frames.addrs[i] >> byte & 0xff)) * 16777619u;
+	return hash | 0x80000000u;
+}
+
+uint32_t stack_site(const struct build *build, uint32_t process, uint32_t stack,
+		    struct stack_sites *sites)
+{
+	if (!sites->keys) {
+		sites->count = reader_count(build->run->processes[process].reader,
+					    CUF_SEC_STACK_INDEX) +
+			       1;
+		sites->count = sites->count < STACKS_MAX ? sites->count : STACKS_MAX;
+		sites->keys = xalloc_zeroed(sites->count, sizeof *sites->keys);
+	}
+	if (!stack || stack >= sites->count)
+		return stack;
+	if (!sites->keys[stack])
+		sites->keys[stack] = site_key(build, process, stack);
+	return sites->keys[stack];
+}
+
+void stack_sites_fini(struct stack_sites *sites)
+{
+	free(sites->keys);
+}
+
+bool stack_is_called_from(const struct build *build, uint32_t process, uint32_t stack,
+			  const char *part)
+{
+	const struct fact_process *recorded = &build->facts->processes[process];
+	struct fact_stack frames = { .process = process, .id = stack };
+	stack_fill(build, &frames, CUF_UNKNOWN);
+	for (uint32_t i = 0; i < frames.depth && i < 4; i++) {
+		const struct fact_module *module =
+			cuf_frame_is_python(frames.addrs[i])
+				? NULL
+				: fact_module_at(recorded, frames.addrs[i], frames.time_ns);
+		if (module && !strstr(module->path, "libcudart"))
+			return strstr(module->path, part) != NULL;
+	}
+	return false;
+}

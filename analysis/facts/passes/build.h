@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the passes of facts/ and explain/ share. Only they see struct build: the measuring rooms
+ * below take what they need as arguments.
+ *
+ * Contract. explain/facts_build.c runs the passes; its table states the order and which part of
+ * struct facts each pass fills. A pass reads what earlier passes filled and writes only its part.
+ * Everything that struct facts refers to is in the arena of the run; the rest of struct build
+ * ends with facts_build.
+ */
+#ifndef ANALYSIS_FACTS_PASSES_BUILD_H
+#define ANALYSIS_FACTS_PASSES_BUILD_H
+
+#include "analysis/facts/passes/device_groups.h"
+#include "analysis/facts/facts.h"
+#include "analysis/replay/run.h"
+
+struct framework_marks;
+struct heap_totals;
+struct roles;
+
+/* A moment as the replay needs it. */
+struct moment {
+	enum fact_moment_kind kind;
+	uint32_t process;
+	uint64_t seq;     /* in that process; CUF_UNKNOWN: now */
+	uint64_t time_ns; /* CLOCK_REALTIME; CUF_UNKNOWN: now */
+	const struct cuf_incident *incident; /* NULL: none, or its record was overwritten */
+	uint64_t incident_id;
+};
+
+struct build {
+	struct run *run;
+	struct facts *facts;
+	struct facts_options options;
+	struct arena *arena;
+	struct exit_reason *exit_reasons;          /* by process; build_processes */
+	struct ladders *ladders;         /* by process; build_incidents */
+	struct device_group *groups;     /* by facts.devices; build_groups */
+	size_t group_count;
+	struct moment moment;            /* of the run; build_moment */
+	struct heap_totals *host_memory; /* by process; build_sites, for build_host */
+	/* caches by process, filled at the first query */
+	struct framework_marks **marks;
+	struct roles **roles;
+};
+
+/* The passes. */
+void build_processes(struct build *build);
+void build_incidents(struct build *build);
+void build_phases(struct build *build);
+void build_process_group(struct build *build);
+void build_moment(struct build *build);
+void build_devices(struct build *build);
+void build_incident_views(struct build *build);
+void build_sites(struct build *build);
+void build_host(struct build *build);
+void build_coverage(struct build *build);
+
+/* ---- the moment (moment.c) ---- */
+
+/* The sequence number at which a process stood at a moment. False: it had not started, or had
+ * ended. */
+bool process_at(const struct build *build, uint32_t process, const struct moment *moment,
+		uint64_t *seq);
+/* The moment of the run in this process; its end where it was not there then. */
+uint64_t seq_at_moment(const struct build *build, uint32_t process);
+/* The same for its host events: CLOCK_MONOTONIC; CUF_UNKNOWN: its end. */
+uint64_t host_time_of(const struct build *build, uint32_t process);
+/* The moment of one device: its last fatal incident, else the run's, else its end. */
+struct moment moment_of_device(struct build *build, uint32_t device);
+
+/* ---- the host (host_facts.c) ---- */
+
+/* host_time_of in CLOCK_REALTIME: which statistics of the allocators count. */
+uint64_t host_report_time(const struct build *build, uint32_t process);
+/* The largest free extent of the allocator behind our hooks. */
+struct fact_layer host_layer_at(const struct build *build, uint32_t process, uint64_t time_ns);
+
+/* ---- names (process_facts.c) ---- */
+
+/* Fills the frames of a stack that has process and id. */
+void stack_fill(const struct build *build, struct fact_stack *stack, uint64_t monotonic_ns);
+/* The name of a hook id in a process; NULL. */
+const char *hook_name(const struct build *build, uint32_t process, unsigned id);
+
+#endif

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the recorder saw and what it could not: counters, lists, and whole sentences for people. */
+#include "analysis/facts/passes/build.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/recording/host_means.h"
+#include "analysis/symbols/symbols.h"
+#include "analysis/facts/passes/gpu_processes.h"
+#include "analysis/base/units.h"
+
+/* By enum cuf_loss. */
+static const char *const loss_words[CUF_LOST_MAX] = {
+	[CUF_LOST_THREADS] = "events of threads that found no slot",
+	[CUF_LOST_RING] = "device events that found no room",
+	[CUF_LOST_HOST_RING] = "host events that found no room",
+	[CUF_LOST_LEDGER] = "blocks that found no room among the live ones",
+	[CUF_LOST_HOST_LEDGER] = "host blocks that found no room among the live ones",
+	[CUF_LOST_STACKS] = "call stacks not kept",
+	[CUF_LOST_META] = "names and modules not kept",
+	[CUF_LOST_INCIDENTS] = "older incidents overwritten",
+	[CUF_LOST_DEVICES] = "events of devices beyond the sixteenth",
+	[CUF_LOST_SWITCH] = "events while the recording moved to its file",
+	[CUF_LOST_NESTED] = "events from inside the recorder",
+	[CUF_LOST_FRAMEWORK_RING] = "framework events that found no room",
+	[CUF_LOST_CODES] = "names of Python functions and phases not kept",
+};
+
+/* By enum cuf_note: how the note's text is told; NULL: no blind spot. */
+static const char *const note_words[] = {
+	[CUF_NOTE_OFF] = "the recorder switched itself off: %s",
+	[CUF_NOTE_DEEPBIND] = "%s was loaded with RTLD_DEEPBIND: its calls pass the recorder by",
+	[CUF_NOTE_DLMOPEN] =
+		"%s was loaded into a namespace of its own: its calls pass the recorder by",
+	[CUF_NOTE_NO_UNWINDER] =
+		"libunwind was not found: some stacks are shorter than they could be",
+	[CUF_NOTE_OTHER_PRELOAD] = "another library was preloaded too: %s",
+	[CUF_NOTE_CHECKPOINT] = "device memory was checkpointed away or restored: %s",
+	[CUF_NOTE_FRAMEWORK] = "%s",
+	[CUF_NOTE_PYTHON] = "Python was seen, but not its frames: %s",
+};
+
+struct list {
+	const char **items;
+	size_t count, room;
+};
+struct sentences {
+	struct fact_text *items;
+	size_t count, room;
+};
+
+/* More names than any process resolves. A recording may have a new one in every record. */
+enum { NAMES_MAX = 1000 };
+
+static void add_once(struct list *list, const char *text)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (!strcmp(list->items[i], text))
+			return;
+	if (list->count == NAMES_MAX)
+		return;
+	xalloc_grow(&list->items, list->count, &list->room, sizeof *list->items);
+	list->items[list->count++] = text;
+}
+
+/* What holds for several processes is said once, of the run. */
+static void say(struct sentences *sentences, const char *text, uint32_t process)
+{
+	for (size_t i = 0; i < sentences->count; i++)
+		if (!strcmp(sentences->items[i].text, text)) {
+			sentences->items[i].process = sentences->items[i].process == process
+							      ? process
+							      : FACT_NONE;
+			return;
+		}
+	xalloc_grow(&sentences->items, sentences->count, &sentences->room,
+		    sizeof *sentences->items);
+	sentences->items[sentences->count++] = (struct fact_text){ .text = text,
+								   .process = process };
+}
+
+/* True of most recordings, or without effect on who holds what and why: the first screen leaves it out. */
+static void say_minor(struct sentences *sentences, const char *text, uint32_t process)
+{
+	size_t count = sentences->count;
+	say(sentences, text, process);
+	if (sentences->count > count)
+		sentences->items[count].minor = true;
+}
+
+static void tell_losses(struct build *build, uint32_t p, struct sentences *blind)
+{
+	const struct fact_process *process = &build->facts->processes[p];
+	const struct run_process *from = &build->run->processes[p];
+	if (from->reader->missing_bytes)
+		say(blind,
+		    arena_format(build->arena,
+				 "the recording is cut: %" PRIu64 " of %" PRIu64
+				 " bytes are missing",
+				 from->reader->missing_bytes, from->reader->header.file_bytes),
+		    p);
+	if (from->meta.damage_offset)
+		say(blind,
+		    arena_format(build->arena,
+				 "the recording is damaged at byte %" PRIu64
+				 ": names and modules after it are missing",
+				 from->meta.damage_offset),
+		    p);
+	if (process->events_lost)
+		say(blind,
+		    arena_format(build->arena,
+				 "%" PRIu64 " events were lost: no table had room for them",
+				 process->events_lost),
+		    p);
+	if (from->reader->header.lost[CUF_LOST_LEDGER] ||
+	    from->reader->header.lost[CUF_LOST_HOST_LEDGER])
+		say(blind,
+		    arena_format(
+			    build->arena,
+			    "%" PRIu64
+			    " live blocks found no room in %s: more is held than is shown; a larger size= keeps them",
+			    from->reader->header.lost[CUF_LOST_LEDGER] +
+				    from->reader->header.lost[CUF_LOST_HOST_LEDGER],
+			    units_bytes(from->reader->header.file_bytes).s),
+		    p);
+	if (from->reader->header.lost[CUF_LOST_STACKS])
+		say(blind,
+		    arena_format(build->arena,
+				 "call stacks found no room in %s %" PRIu64
+				 " times, those of small blocks first: a larger size= keeps them",
+				 units_bytes(from->reader->header.file_bytes).s,
+				 from->reader->header.lost[CUF_LOST_STACKS]),
+		    p);
+	if (process->events_overwritten)
+		say_minor(blind,
+			  arena_format(
+				  build->arena,
+				  "%" PRIu64
+				  " older events left the ring: growth is judged over what is left",
+				  process->events_overwritten),
+			  p);
+}
+
+static void tell_texts(struct build *build, uint32_t p, struct sentences *blind,
+		       struct list *unhooked, struct list *cudart)
+{
+	const struct meta *meta = &build->run->processes[p].meta;
+	for (size_t i = 0; i < meta->text_count; i++) {
+		const struct fact_meta_text *text = &meta->texts[i];
+		const char *words = text->number < sizeof note_words / sizeof *note_words
+					    ? note_words[text->number]
+					    : NULL;
+		if (text->type == CUF_META_UNHOOKED)
+			add_once(unhooked, text->text);
+		else if (text->type == CUF_META_STATIC_CUDART)
+			add_once(cudart, text->text);
+		else if (text->type == CUF_META_NOTE && words) {
+			const char *at = strstr(words, "%s");
+			say(blind,
+			    at ? arena_format(build->arena, "%.*s%s%s", (int)(at - words), words,
+					      text->text, at + 2)
+			       : words,
+			    p);
+		}
+	}
+}
+
+/*
+ * Allocators that were linked into an object under hidden names, known by the messages they print. The file must be here.
+ * What the recorder itself saw is told by its books, and the recorder knows their names, too.
+ */
+static const struct {
+	const char *name, *message;
+} built_in[] = {
+	{ "jemalloc", "<jemalloc>: " },
+	{ "mimalloc", "mimalloc: warning: " },
+	{ "tcmalloc", "TCMALLOC_" },
+};
+enum { BUILT_IN = sizeof built_in / sizeof *built_in };
+
+struct searched {
+	struct {
+		struct symbols_module *module;
+		size_t found;
+	} * items;
+	size_t count, room;
+};
+
+static size_t built_into(struct searched *searched, struct symbols_module *module)
+{
+	const char *messages[BUILT_IN];
+	for (size_t i = 0; i < searched->count; i++)
+		if (searched->items[i].module == module)
+			return searched->items[i].found;
+	for (unsigned i = 0; i < BUILT_IN; i++)
+		messages[i] = built_in[i].message;
+	xalloc_grow(&searched->items, searched->count, &searched->room, sizeof *searched->items);
+	searched->items[searched->count].module = module;
+	return searched->items[searched->count++].found = symbols_module_constant(module, messages,
+										  BUILT_IN);
+}
+
+static bool is_known_allocator(const struct fact_process *process, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	for (size_t i = 0; i < process->host.allocator_count; i++)
+		if (!strcmp(process->host.allocators[i].object, path))
+			return true;
+	return !strncmp(slash ? slash + 1 : path, "libcuflight.so", 14);
+}
+
+static void tell_built_in(struct build *build, uint32_t p, struct searched *searched,
+			  struct sentences *blind)
+{
+	const struct fact_process *process = &build->facts->processes[p];
+	if (!build->options.symbols || process->host_mode == CUF_HOST_OFF)
+		return;
+	for (size_t i = 0; i < process->module_count; i++) {
+		const struct fact_module *module = &process->modules[i];
+		size_t again = 0, found;
+		while (again < i && strcmp(process->modules[again].path, module->path))
+			again++;
+		if (again < i) /* loaded once more */
+			continue;
+		found = is_known_allocator(process, module->path)
+				? BUILT_IN
+				: built_into(searched,
+					     symbols_module(build->options.symbols, module->path,
+							    module->build_id,
+							    module->build_id_bytes));
+		if (found < BUILT_IN)
+			say(blind,
+			    arena_format(
+				    build->arena,
+				    "%s has %s built in: what it takes from that is not recorded",
+				    module->path, built_in[found].name),
+			    p);
+	}
+}
+
+static void tell_process(struct build *build, uint32_t p, struct sentences *blind)
+{
+	const struct cuf_header *header = &build->run->processes[p].reader->header;
+	if (header->framework_blind)
+		say(blind,
+		    arena_format(
+			    build->arena,
+			    "%" PRIu64
+			    " reports of PyTorch's allocator named no address: its blocks are counted, not placed",
+			    header->framework_blind),
+		    p);
+	if (header->unknown_frees)
+		say_minor(
+			blind,
+			arena_format(
+				build->arena,
+				"%" PRIu64
+				" frees were of memory that is older than the recorder, or foreign",
+				header->unknown_frees),
+			p);
+	if (header->replaced)
+		say(blind,
+		    arena_format(
+			    build->arena,
+			    "%" PRIu64
+			    " blocks were allocated where one was live already: frees were missed",
+			    header->replaced),
+		    p);
+	for (size_t i = 0; i < build->facts->processes[p].host.allocator_count; i++) {
+		const struct fact_allocator *allocator =
+			&build->facts->processes[p].host.allocators[i];
+		if (allocator->role == ALLOCATOR_IN_FRONT)
+			say(blind,
+			    arena_format(
+				    build->arena,
+				    "%s defines malloc itself (%s): its host allocations pass the recorder by",
+				    allocator->object, allocator->name),
+			    p);
+		else if (allocator->role == ALLOCATOR_PRIVATE)
+			say(blind,
+			    arena_format(
+				    build->arena,
+				    "%s has an allocator of its own (%s): its blocks are not recorded",
+				    allocator->object, allocator->name),
+			    p);
+	}
+	if (gpu_processes_refusal(build, p))
+		say(blind, gpu_processes_refusal(build, p), p);
+	if (header->options_host_mode == CUF_HOST_OFF)
+		say_minor(blind, "host memory was not recorded (host=off)", p);
+}
+
+/* Allocators that keep regions of the driver's and tell nothing of their inside. */
+static void tell_regions(struct build *build, struct sentences *blind)
+{
+	for (size_t d = 0; d < build->facts->device_count; d++) {
+		const struct fact_fragmentation *fragmentation =
+			&build->facts->devices[d].fragmentation;
+		for (size_t i = 0; i < fragmentation->framework_count; i++) {
+			const struct fact_framework *framework = &fragmentation->frameworks[i];
+			if (framework->allocated_bytes == CUF_UNKNOWN)
+				say(blind,
+				    arena_format(
+					    build->arena,
+					    "%s keeps %s in %zu block%s of GPU %u: what is free inside them is not seen, nor what it refuses by itself",
+					    framework->name,
+					    units_bytes(framework->reserved_bytes).s,
+					    framework->segment_count,
+					    framework->segment_count == 1 ? "" : "s",
+					    build->facts->devices[d].ordinal),
+				    framework->process);
+		}
+	}
+}
+
+/* What is so in most runs comes last: the first sentence stands on the first screen. A parent without CUDA of children
+ * with it is no gap. */
+static void tell_usual(struct build *build, struct sentences *blind)
+{
+	bool driver = false;
+	for (uint32_t p = 0; p < build->run->count; p++)
+		driver |= build->run->processes[p].reader->header.driver_version != 0;
+	for (uint32_t p = 0; p < build->run->count && !driver; p++)
+		say_minor(blind, "no CUDA driver was seen in this process", p);
+	for (uint32_t p = 0; p < build->run->count; p++) {
+		struct host_means means = host_means_of(build->run->processes[p].reader,
+							&build->run->processes[p].meta);
+		uint64_t last_bytes = means.count ? means.changes[means.count - 1].mean_bytes
+						  : means.first_bytes;
+		const char *later = means.count ? arena_format(build->arena,
+							       " at first, in %" PRIu64 " at last",
+							       last_bytes)
+						: "";
+		if (means.first_bytes)
+			say_minor(blind,
+				  arena_format(
+					  build->arena,
+					  "host blocks below 64 KiB are a sample (one in %" PRIu64
+					  " bytes%s): their figures are estimates",
+					  means.first_bytes, later),
+				  p);
+	}
+}
+
+static void add_counters(struct build *build, struct fact_coverage *coverage, uint32_t p,
+			 struct fact_loss *lost)
+{
+	const struct cuf_header *header = &build->run->processes[p].reader->header;
+	for (unsigned i = 0; i < CUF_LOST_MAX; i++)
+		if (header->lost[i])
+			lost[coverage->lost_count++] = (struct fact_loss){
+				loss_words[i] ? loss_words[i] : "unknown to this version",
+				header->lost[i], p
+			};
+	for (unsigned i = 0; i < CUF_STOP_MAX; i++)
+		coverage->stack_stops[i] += header->stack_stops[i];
+	coverage->unknown_frees += header->unknown_frees;
+	coverage->replaced += header->replaced;
+	coverage->undone_frees += header->undone_frees;
+	coverage->recorder_ns += header->recorder_ns;
+}
+
+static const char *const *keep(struct build *build, struct list *list, size_t *count)
+{
+	const char *const *kept = arena_copy(build->arena, list->items, list->count,
+					     sizeof *list->items);
+	*count = list->count;
+	free(list->items);
+	return kept;
+}
+
+/* Functions that the recording names and that events came from. */
+static void list_hooked(struct build *build, uint32_t p, struct list *hooked)
+{
+	const struct run_process *from = &build->run->processes[p];
+	bool *used = xalloc_zeroed(UINT16_MAX + 1, sizeof *used);
+	for (size_t i = 0; i < from->events->count; i++) {
+		struct cuf_event event = events_get(from->events, i);
+		used[event.hook] = used[event.label] = true;
+	}
+	reader_drop(from->reader, CUF_SEC_RING);
+	for (unsigned i = 1; i < from->meta.hook_name_count; i++)
+		if (used[i] && from->meta.hook_names[i])
+			add_once(hooked, from->meta.hook_names[i]);
+	free(used);
+}
+
+void build_coverage(struct build *build)
+{
+	struct fact_coverage *coverage = &build->facts->coverage;
+	struct list hooked = { 0 }, unhooked = { 0 }, cudart = { 0 };
+	struct sentences blind = { 0 };
+	struct searched searched = { 0 };
+	struct fact_loss *lost = arena_zeroed(build->arena, build->run->count * CUF_LOST_MAX,
+					      sizeof *lost);
+	*coverage = (struct fact_coverage){ .complete = !build->run->unreadable_count };
+	for (size_t i = 0; i < build->run->unreadable_count; i++)
+		say(&blind, build->run->unreadable[i], FACT_NONE);
+	for (uint32_t p = 0; p < build->run->count; p++) {
+		const struct fact_process *process = &build->facts->processes[p];
+		size_t before = coverage->lost_count;
+		add_counters(build, coverage, p, lost);
+		coverage->complete &= process->complete && !process->events_overwritten &&
+				      !process->switched_off && coverage->lost_count == before;
+		tell_losses(build, p, &blind);
+		list_hooked(build, p, &hooked);
+	}
+	for (uint32_t p = 0; p < build->run->count; p++) {
+		tell_texts(build, p, &blind, &unhooked, &cudart);
+		tell_process(build, p, &blind);
+		tell_built_in(build, p, &searched, &blind);
+	}
+	free(searched.items);
+	tell_regions(build, &blind);
+	tell_usual(build, &blind);
+	coverage->lost = lost;
+	coverage->hooked = keep(build, &hooked, &coverage->hooked_count);
+	coverage->unhooked = keep(build, &unhooked, &coverage->unhooked_count);
+	coverage->static_cudart = keep(build, &cudart, &coverage->static_cudart_count);
+	coverage->blind = arena_copy(build->arena, blind.items, blind.count, sizeof *blind.items);
+	coverage->blind_count = blind.count;
+	free(blind.items);
+}

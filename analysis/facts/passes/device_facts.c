@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Devices of the run, merged by UUID, each at its moment. */
+#include "analysis/facts/passes/device_view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Rows of the measuring rooms have stacks of id and process only; these are copies with frames. */
+static const struct fact_pin *pins_with_stacks(struct build *build, const struct fact_pin *from,
+					       size_t count, uint64_t time_ns)
+{
+	struct fact_pin *pins = arena_copy(build->arena, from, count, sizeof *pins);
+
+	for (size_t i = 0; i < count; i++)
+		stack_fill(build, &pins[i].stack, time_ns);
+	return pins;
+}
+
+static const struct fact_segment *segments_with_stacks(struct build *build,
+						       const struct fact_segment *from,
+						       size_t count)
+{
+	struct fact_segment *segments = arena_copy(build->arena, from, count, sizeof *segments);
+
+	for (size_t i = 0; i < count; i++) {
+		struct fact_segment *segment = &segments[i];
+		const struct reader *reader = build->run->processes[segment->process].reader;
+		stack_fill(build, &segment->stack, segment->born_ns);
+		segment->born_ns = reader_realtime(reader, segment->born_ns);
+	}
+	return segments;
+}
+
+static const struct fact_vmm *vmm_with_stacks(struct build *build, const struct fact_vmm *from,
+					      size_t count, uint64_t time_ns)
+{
+	struct fact_vmm *reservations = arena_copy(build->arena, from, count, sizeof *reservations);
+
+	for (size_t i = 0; i < count; i++)
+		stack_fill(build, &reservations[i].stack, time_ns);
+	return reservations;
+}
+
+static struct fact_fragmentation with_stacks(struct build *build,
+					     const struct fact_fragmentation *from,
+					     uint64_t time_ns)
+{
+	struct fact_fragmentation out = *from;
+	struct fact_framework *frameworks = arena_copy(build->arena, from->frameworks,
+						       from->framework_count, sizeof *frameworks);
+
+	for (size_t i = 0; i < from->framework_count; i++) {
+		struct fact_framework *framework = &frameworks[i];
+		framework->pins = pins_with_stacks(build, framework->pins, framework->pin_count,
+						   time_ns);
+		framework->segments = segments_with_stacks(build, framework->segments,
+							   framework->segment_count);
+	}
+	out.frameworks = frameworks;
+	out.pins = pins_with_stacks(build, from->pins, from->pin_count, time_ns);
+	out.vmm = vmm_with_stacks(build, from->vmm, from->vmm_count, time_ns);
+	return out;
+}
+
+static uint64_t live_at(const struct fact_process *process, unsigned ordinal, uint64_t time_ns,
+			size_t *at)
+{
+	while (*at < process->timeline_count && process->timeline[*at].time_ns <= time_ns)
+		++*at;
+	if (!*at || (process->timeline[*at - 1].time_ns > process->end_ns) ||
+	    (time_ns > process->end_ns && process->end != END_RUNNING))
+		return 0;
+	return process->timeline[*at - 1].device_live_bytes[ordinal];
+}
+
+/* Several processes: the highest sum at the samples of any of them, and no less than any one's own peak. */
+static void common_peak(struct build *build, const struct device_group *group,
+			struct fact_device *device)
+{
+	size_t *at = xalloc_zeroed(group->count, sizeof *at);
+	for (size_t i = 0; i < group->count; i++) {
+		const struct fact_process *process =
+			&build->facts->processes[group->members[i].process];
+		memset(at, 0, group->count * sizeof *at);
+		for (size_t s = 0; s < process->timeline_count; s++) {
+			uint64_t sum = 0, time_ns = process->timeline[s].time_ns;
+			for (size_t m = 0; m < group->count; m++)
+				sum += live_at(&build->facts->processes[group->members[m].process],
+					       group->members[m].ordinal, time_ns, &at[m]);
+			if (sum > device->peak_bytes && sum < (uint64_t)1 << CUF_KEY_SHIFT) {
+				device->peak_bytes = sum;
+				device->peak_ns = time_ns;
+				device->peak_basis = BASIS_ESTIMATED;
+			}
+		}
+	}
+	free(at);
+}
+
+static void sum_members(struct build *build, const struct device_group *group,
+			struct fact_device *device)
+{
+	device->peak_ns = CUF_UNKNOWN;
+	device->peak_basis = BASIS_OBSERVED;
+	for (size_t i = 0; i < group->count; i++) {
+		const struct reader *reader =
+			build->run->processes[group->members[i].process].reader;
+		const struct cuf_device from = *(const struct cuf_device *)reader_at(
+			reader, CUF_SEC_DEVICES, group->members[i].ordinal);
+		if (from.present && !*device->name) {
+			device->name = arena_text(build->arena, from.name,
+						  strnlen(from.name, sizeof from.name));
+			device->pci = arena_text(build->arena, from.pci,
+						 strnlen(from.pci, sizeof from.pci));
+			memcpy(device->uuid, from.uuid, sizeof device->uuid);
+			device->granularity_bytes = from.granularity_bytes;
+		}
+		if (from.peak_bytes > device->peak_bytes) {
+			device->peak_bytes = from.peak_bytes;
+			device->peak_ns = reader_realtime(reader, from.peak_ns);
+		}
+		device->alloc_count += from.alloc_count;
+		device->free_count += from.free_count;
+		device->fail_count += from.fail_count;
+	}
+	if (group->count > 1)
+		common_peak(build, group, device);
+}
+
+static void fill_device(struct build *build, uint32_t index, struct fact_device *device)
+{
+	const struct device_group *group = &build->groups[index];
+	struct moment moment = moment_of_device(build, index);
+	struct cuf_incident incident;
+	struct device_view view;
+	*device = (struct fact_device){ .name = "", .pci = "", .granularity_bytes = CUF_UNKNOWN };
+	sum_members(build, group, device);
+	if (moment.incident_id) {
+		const struct fact_incident *failure =
+			&build->facts->incidents[moment.incident_id - 1];
+		if (failure->device == index && incident_at(build, failure, &incident))
+			moment.incident = &incident;
+	}
+	device_view_at(build, index, &moment, &view);
+	device->focus = ordinal_in(build, index, view.process) == CUF_DEVICE_NONE
+				? group->members[0].process
+				: view.process;
+	device->ordinal = ordinal_in(build, index, device->focus);
+	device->total_bytes = view.total_bytes;
+	device->free_bytes = view.levels.free_bytes;
+	device->moment = (struct fact_moment){
+		moment.kind, moment.time_ns,	 moment.process,
+		moment.seq,  moment.incident_id, view.exact ? BASIS_OBSERVED : BASIS_ESTIMATED
+	};
+	device->owners = view.owners;
+	device->owner_count = view.owner_count;
+	memcpy(device->largest_free, view.layers, sizeof device->largest_free);
+	device->largest_free[LAYER_HOST] =
+		host_layer_at(build, device->focus, host_report_time(build, device->focus));
+	device->fragmentation = with_stacks(
+		build, &view.focus.fragmentation,
+		moment.incident ? moment.incident->time_ns
+				: build->run->processes[device->focus].reader->header.start_ns);
+}
+
+void build_devices(struct build *build)
+{
+	build->facts->device_count = build->group_count;
+	build->facts->devices = arena_zeroed(build->arena, build->group_count,
+					     sizeof *build->facts->devices);
+	for (uint32_t i = 0; i < build->group_count; i++)
+		fill_device(build, i, &build->facts->devices[i]);
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Replays a moment and measures what each process held of one device then. */
+#include "analysis/facts/passes/device_view.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/facts/passes/framework_facts.h"
+#include "analysis/facts/passes/gpu_processes.h"
+
+/* Rows that the recorder counted at the incident are right even when the replay is not. */
+static void correct_counts(struct usage *held, const struct cuf_incident *incident)
+{
+	static const struct {
+		enum fact_owner owner;
+		enum cuf_kind kind;
+	} rows[] = {
+		{ OWNER_DEVICE, CUF_KIND_DEVICE },     { OWNER_ARRAY, CUF_KIND_ARRAY },
+		{ OWNER_ASYNC, CUF_KIND_ASYNC },       { OWNER_VMM, CUF_KIND_VMM },
+		{ OWNER_IMPORTED, CUF_KIND_IMPORTED }, { OWNER_CONTEXT, CUF_KIND_CONTEXT },
+		{ OWNER_MANAGED, CUF_KIND_MANAGED },
+	};
+	for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+		if (incident->live_bytes[rows[r].kind] < (uint64_t)1 << CUF_KEY_SHIFT) {
+			held->bytes[rows[r].owner] = incident->live_bytes[rows[r].kind];
+			held->count[rows[r].owner] = incident->live_count[rows[r].kind];
+		}
+	if (incident->page_free_bytes != CUF_UNKNOWN) {
+		held->bytes[OWNER_PAGE_ROUNDING] = incident->page_free_bytes;
+		held->fragmentation.page_free_bytes = incident->page_free_bytes;
+	}
+}
+
+/*
+ * What a segment should have held. PyTorch asks the driver for 2 MiB at a time on behalf of requests of up to 1 MiB, so a
+ * driver's failure of that size says no more of them; its own report has the true size.
+ */
+static uint64_t requested_bytes(const struct cuf_incident *incident)
+{
+	if (!incident || !incident->is_request)
+		return CUF_UNKNOWN;
+	return incident->kind != CUF_KIND_FRAMEWORK && incident->requested_bytes == CUF_PAGE_BYTES
+		       ? CUF_PAGE_BYTES / 2
+		       : incident->requested_bytes;
+}
+
+struct member_view {
+	struct usage usage;
+	struct driver_state levels;
+	bool exact;
+};
+
+static bool measure_member(struct build *build, const struct device_member *member,
+			   const struct moment *moment, bool with_roles, struct member_view *out)
+{
+	struct run_process *process = &build->run->processes[member->process];
+	const struct cuf_header *header = &process->reader->header;
+	const struct cuf_incident *incident = moment->process == member->process ? moment->incident
+										 : NULL;
+	struct device_blocks blocks = {
+		.reader = process->reader,
+		.device = member->ordinal,
+		.process = member->process,
+	};
+	uint64_t seq;
+	if (!process_at(build, member->process, moment, &seq))
+		return false;
+	blocks.live = run_live(process, seq, &out->exact);
+	driver_state_at(process->reader, process->events, member->ordinal, seq,
+		  header->end_kind && seq == header->end_seq, &out->levels);
+	if (incident)
+		driver_state_overlay(incident, &out->levels);
+	usage_measure(&blocks, build->facts->processes[member->process].pid, &out->levels,
+			build->arena, &out->usage);
+	if (!out->exact && incident)
+		correct_counts(&out->usage, incident);
+	framework_facts(build,
+			&(struct framework_question){ member->process, member->ordinal, seq,
+						      requested_bytes(moment->incident), incident,
+						      process->live_exact, with_roles },
+			blocks.live, &out->usage);
+	return true;
+}
+
+static void fill_layers(struct device_view *view, const struct cuf_incident *incident)
+{
+	holes_layers(&view->focus.fragmentation, &view->focus.pages, view->layers);
+	for (size_t i = 0; i < view->focus.fragmentation.framework_count &&
+			   view->layers[LAYER_SEGMENT].bytes == CUF_UNKNOWN;
+	     i++)
+		view->layers[LAYER_SEGMENT] = view->focus.fragmentation.frameworks[i].largest_hole;
+	if (view->levels.free_bytes != CUF_UNKNOWN)
+		view->layers[LAYER_DEVICE] = (struct fact_layer){
+			view->levels.free_bytes,
+			view->levels.free_basis == BASIS_OBSERVED ? "upper bound" : "estimated"
+		};
+	if (!incident)
+		return;
+	if (incident->probed_bytes != CUF_UNKNOWN && incident->probed_bytes)
+		view->layers[LAYER_MEASURED] = (struct fact_layer){ incident->probed_bytes,
+								    "measured" };
+	if (view->exact)
+		return;
+	/* the replay has gaps, the recorder's own look at that moment has none */
+	view->layers[LAYER_PAGE] = (struct fact_layer){ CUF_UNKNOWN, "" };
+	if (incident->page_hole_bytes != CUF_UNKNOWN && incident->live_count[CUF_KIND_DEVICE])
+		view->layers[LAYER_PAGE] = (struct fact_layer){ incident->page_hole_bytes,
+								"exact" };
+	if (incident->vmm_hole_bytes != CUF_UNKNOWN &&
+	    (incident->vmm_hole_bytes || incident->vmm_mapped_bytes))
+		view->layers[LAYER_VMM] = (struct fact_layer){ incident->vmm_hole_bytes, "exact" };
+}
+
+void device_view_at(struct build *build, uint32_t device, const struct moment *moment,
+		    struct device_view *view)
+{
+	const struct device_group *group = &build->groups[device];
+	struct usage *others = xalloc_zeroed(group->count, sizeof *others);
+	struct owners_question question = { .focus = &view->focus, .others = others };
+	bool have_focus = false;
+	uint32_t focus = moment->process;
+	*view = (struct device_view){ .process = focus,
+				      .levels = { .free_bytes = CUF_UNKNOWN,
+						  .total_bytes = CUF_UNKNOWN },
+				      .exact = true };
+	if (ordinal_in(build, device, focus) == CUF_DEVICE_NONE)
+		focus = group->members[0].process;
+	for (size_t i = 0; i < group->count; i++) {
+		bool itemised = group->members[i].process == focus ||
+				(!have_focus && i + 1 == group->count);
+		struct member_view member;
+		if (!measure_member(build, &group->members[i], moment, itemised, &member))
+			continue;
+		view->exact &= member.exact;
+		if (!itemised) {
+			others[question.other_count++] = member.usage;
+			continue;
+		}
+		have_focus = true;
+		view->process = group->members[i].process;
+		view->focus = member.usage;
+		view->levels = member.levels;
+	}
+	gpu_processes_share(build, device, moment, &view->focus, others, &question);
+	question.total_bytes = view->levels.total_bytes;
+	question.free_bytes = view->levels.free_bytes;
+	question.free_basis = view->levels.free_basis;
+	question.basis = view->exact ? BASIS_OBSERVED : BASIS_ESTIMATED;
+	view->owners = owners_rows(&question, build->arena, &view->owner_count, &view->total_bytes);
+	view->focus.fragmentation.basis = question.basis;
+	fill_layers(view, moment->incident);
+	free(others);
+}
+
+bool incident_at(const struct build *build, const struct fact_incident *incident,
+		 struct cuf_incident *out)
+{
+	if (!reader_incident(build->run->processes[incident->process].reader, incident->number,
+			     out))
+		return false;
+	out->free_bytes = incident->free_bytes;
+	out->total_bytes = incident->total_bytes;
+	return true;
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* PyTorch's own view of its memory at a moment, put together of its reports and of the driver's blocks. */
+#include "analysis/facts/passes/framework_facts.h"
+
+#include <string.h>
+#include "analysis/device/framework_segments.h"
+#include "analysis/base/key_values.h"
+#include "analysis/facts/passes/roles.h"
+
+/* META FRAMEWORK comes in pieces, as things are learnt: the last text that has a key has its value. */
+static const char *told(struct build *build, uint32_t process, const char *key,
+			const char *otherwise)
+{
+	const struct fact_process *recorded = &build->facts->processes[process];
+	for (size_t i = recorded->text_count; i--;) {
+		size_t bytes;
+		const char *value = recorded->texts[i].type == CUF_META_FRAMEWORK
+					    ? key_value(recorded->texts[i].text, key, &bytes)
+					    : NULL;
+		if (value && bytes)
+			return arena_text(build->arena, value, bytes);
+	}
+	return otherwise;
+}
+
+/*
+ * Streams keep their free blocks to themselves, graphs their pools, and no report says whose a block is: where there may be
+ * any, the largest hole is a bound. It is exact where the recorder looked for streams and saw none.
+ */
+static bool may_have_streams(struct build *build, uint32_t process)
+{
+	return strcmp(told(build, process, "streams", "1"), "0") != 0;
+}
+
+static enum fact_owner owner_of_range(const struct framework_range *range)
+{
+	switch (range->kind) {
+	case CUF_KIND_DEVICE: return OWNER_DEVICE;
+	case CUF_KIND_ASYNC: return OWNER_ASYNC;
+	case CUF_KIND_IMPORTED: return OWNER_IMPORTED;
+	case CUF_KIND_MAPPING: return OWNER_VMM;
+	default: return OWNER_MAX; /* managed: beside the sum */
+	}
+}
+
+static void take_slack(const struct framework_map *map, struct usage *usage)
+{
+	for (size_t i = 0; i < map->range_count; i++) {
+		const struct framework_range *range = &map->ranges[i];
+		enum fact_owner owner = owner_of_range(range);
+		if (range->is_segment && owner != OWNER_MAX && range->bytes > range->live_bytes)
+			usage->slack_bytes[owner] += range->bytes - range->live_bytes;
+	}
+}
+
+/* The replay has gaps: the framework's counters stand in, and the slack is taken out of what the segments are made of. */
+static void estimate_slack(const struct fact_framework *framework, struct usage *usage)
+{
+	static const enum fact_owner parts[] = { OWNER_DEVICE, OWNER_VMM, OWNER_ASYNC };
+	uint64_t left = framework->reserved_bytes != CUF_UNKNOWN &&
+					framework->reserved_bytes > framework->allocated_bytes
+				? framework->reserved_bytes - framework->allocated_bytes
+				: 0;
+	memset(usage->slack_bytes, 0, sizeof usage->slack_bytes);
+	for (size_t i = 0; i < sizeof parts / sizeof *parts && left; i++) {
+		uint64_t most = usage->bytes[parts[i]], taken = left < most ? left : most;
+		usage->slack_bytes[parts[i]] = taken;
+		left -= taken;
+	}
+}
+
+static void settle_totals(const struct framework_question *question,
+			  const struct run_process *process, uint64_t segment_bytes,
+			  const struct framework_map *map, struct fact_framework *framework)
+{
+	struct framework_report report = framework_reported(process->events, question->device,
+							    question->seq);
+	uint64_t live_bytes = 0;
+	for (size_t i = 0; i < map->block_count; i++)
+		live_bytes += map->blocks[i].bytes;
+	framework->allocated_bytes = live_bytes;
+	framework->reserved_bytes = segment_bytes;
+	framework->basis = BASIS_OBSERVED;
+	if (question->exact.device && question->exact.framework &&
+	    live_bytes == framework->placed_bytes)
+		return;
+	framework->basis = BASIS_ESTIMATED;
+	if (question->incident && question->incident->framework_allocated_bytes != CUF_UNKNOWN) {
+		report.allocated_bytes = question->incident->framework_allocated_bytes;
+		report.reserved_bytes = question->incident->framework_reserved_bytes;
+	}
+	if (report.allocated_bytes != CUF_UNKNOWN) {
+		framework->allocated_bytes = report.allocated_bytes;
+		framework->reserved_bytes = report.reserved_bytes;
+	}
+}
+
+static struct fact_framework measure_pytorch(struct build *build,
+					     const struct framework_question *question,
+					     const struct framework_map *map,
+					     struct usage *usage)
+{
+	const struct run_process *process = &build->run->processes[question->process];
+	struct fact_framework framework = {
+		.process = question->process,
+		.name = told(build, question->process, "framework", "PyTorch"),
+		.version = told(build, question->process, "version", ""),
+		.backend = told(build, question->process, "backend", "")
+	};
+	uint64_t segment_bytes = framework_segments_measure(
+		map, question->process, question->requested_bytes, build->arena, &framework);
+	settle_totals(question, process, segment_bytes, map, &framework);
+	framework.largest_hole.words = framework.basis == BASIS_OBSERVED &&
+						       !may_have_streams(build, question->process)
+					       ? "exact"
+					       : "upper bound";
+	if (!framework.segment_count)
+		framework.largest_hole = (struct fact_layer){ CUF_UNKNOWN, "" };
+	take_slack(map, usage);
+	if (framework.basis == BASIS_ESTIMATED)
+		estimate_slack(&framework, usage);
+	return framework;
+}
+
+static void sum_slack(struct usage *held)
+{
+	for (unsigned i = 0; i < OWNER_MAX; i++) {
+		if (held->slack_bytes[i] > held->bytes[i])
+			held->slack_bytes[i] = held->bytes[i];
+		held->bytes[OWNER_FRAMEWORK_SLACK] += held->slack_bytes[i];
+	}
+}
+
+static bool is_seen(const struct build *build, const struct framework_question *question,
+		    const struct framework_map *map)
+{
+	return map->block_count ||
+	       framework_reported(build->run->processes[question->process].events, question->device,
+				  question->seq)
+			       .allocated_bytes != CUF_UNKNOWN;
+}
+
+void framework_facts(struct build *build, const struct framework_question *question,
+		     const struct liveset *live, struct usage *usage)
+{
+	struct framework_map map;
+	struct framework_regions regions;
+	struct fact_framework *rows;
+	bool seen;
+	struct device_blocks blocks = { build->run->processes[question->process].reader, live,
+					question->device, question->process };
+	framework_map_make(&blocks, &map);
+	seen = is_seen(build, question, &map);
+	if (seen)
+		framework_marks_set(&build->marks[question->process],
+				    &build->run->processes[question->process], &map);
+	regions = framework_regions_of(build, question->process, &map, seen);
+	rows = arena_zeroed(build->arena, regions.count + 1, sizeof *rows);
+	if (seen) {
+		rows[usage->fragmentation.framework_count++] = measure_pytorch(build, question,
+										 &map, usage);
+		usage->framework_known = true;
+		usage->framework_basis = rows[0].basis;
+		sum_slack(usage);
+	}
+	if (regions.count)
+		memcpy(rows + usage->fragmentation.framework_count, regions.items,
+		       regions.count * sizeof *rows);
+	usage->fragmentation.framework_count += regions.count;
+	usage->fragmentation.frameworks = rows;
+	if (question->with_roles)
+		roles_sum(build, question->process, question->device, live, &map, usage);
+	framework_map_fini(&map);
+}

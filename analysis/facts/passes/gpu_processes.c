@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Chooses the reading, finds ourselves in it, and leaves the others. */
+#include "analysis/facts/passes/gpu_processes.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "interpose/abi/nvml.h"
+
+#define NEAR_NS 2000000000ull /* who holds what hardly changes: a reading of that moment */
+#define STALE_NS 60000000000ull /* and one of another, but better than none */
+
+static uint64_t apart(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+static bool is_whole(const struct gpu_processes_reading *reading)
+{
+	return !reading->head.failed && !(reading->head.flags & CUF_GPU_PROCESSES_LAYOUT);
+}
+
+struct choice {
+	const struct gpu_processes_reading *reading;
+	uint32_t process;
+	uint64_t apart_ns;
+};
+
+/* NVML knows the whole machine, so any process of the run may have asked. */
+static struct choice choose(const struct build *build, uint32_t device, uint64_t time_ns)
+{
+	const struct device_group *group = &build->groups[device];
+	struct choice best = { NULL, FACT_NONE, STALE_NS };
+	for (size_t m = 0; m < group->count; m++) {
+		const struct meta *meta = &build->run->processes[group->members[m].process].meta;
+		for (size_t i = 0; i < meta->reading_count; i++) {
+			const struct gpu_processes_reading *reading = &meta->readings[i];
+			if (reading->head.device != group->members[m].ordinal ||
+			    !is_whole(reading) || apart(reading->time_ns, time_ns) >= best.apart_ns)
+				continue;
+			best = (struct choice){ reading, group->members[m].process,
+						apart(reading->time_ns, time_ns) };
+		}
+	}
+	return best;
+}
+
+static const struct cuf_gpu_process *find(const struct gpu_processes_reading *reading, uint32_t pid)
+{
+	for (uint32_t i = 0; i < reading->head.stored_count; i++)
+		if (reading->holders[i].pid == pid)
+			return &reading->holders[i];
+	return NULL;
+}
+
+/*
+ * The focus in the list. Where it is not there although it lived and held memory, the ids are of another pid namespace: the
+ * smallest process that holds as much as it does, and that its own namespace does not have, is taken for it.
+ */
+static const struct cuf_gpu_process *find_focus(const struct gpu_processes_reading *reading,
+						const struct usage *focus, bool *guessed)
+{
+	const struct cuf_gpu_process *own = find(reading, focus->pid), *holder;
+	*guessed = false;
+	if (own || reading->head.flags & CUF_GPU_PROCESSES_AFTER)
+		return own;
+	for (uint32_t i = 0; i < reading->head.stored_count; i++) {
+		holder = &reading->holders[i];
+		if (!(holder->flags & CUF_GPU_PROCESS_SEEN) && holder->used_bytes != CUF_UNKNOWN &&
+		    holder->used_bytes >= usage_bytes(focus) &&
+		    (!own || holder->used_bytes < own->used_bytes))
+			own = holder;
+	}
+	*guessed = own != NULL;
+	return own;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	const struct gpu_process *x = a, *y = b;
+	uint64_t left = x->bytes == CUF_UNKNOWN ? 0 : x->bytes,
+		 right = y->bytes == CUF_UNKNOWN ? 0 : y->bytes;
+	if (left != right)
+		return left > right ? -1 : 1;
+	return x->pid < y->pid ? -1 : x->pid > y->pid;
+}
+
+static struct usage *usage_of(struct usage *others, size_t count, uint32_t pid)
+{
+	for (size_t i = 0; i < count; i++)
+		if (others[i].pid == pid)
+			return &others[i];
+	return NULL;
+}
+
+void gpu_processes_share(const struct build *build, uint32_t device, const struct moment *moment,
+		   struct usage *focus, struct usage *others, struct owners_question *question)
+{
+	struct choice choice = choose(build, device, moment->time_ns);
+	const struct cuf_gpu_process *own;
+	struct gpu_process *rows;
+	bool guessed;
+	if (!choice.reading || !focus->pid)
+		return;
+	own = find_focus(choice.reading, focus, &guessed);
+	rows = arena_zeroed(build->arena, choice.reading->head.stored_count, sizeof *rows);
+	question->gpu_processes = rows;
+	question->gpu_processes_basis = choice.apart_ns > NEAR_NS || guessed ? BASIS_ESTIMATED
+								       : BASIS_OBSERVED;
+	/* what is over its blocks is its context, but only of the very moment at which the blocks are known */
+	if (own && !guessed && !(choice.reading->head.flags & CUF_GPU_PROCESSES_BY_RUN) &&
+	    choice.process == moment->process && moment->incident &&
+	    moment->incident->number == choice.reading->head.meta.number)
+		focus->nvml_bytes = own->used_bytes;
+	for (uint32_t i = 0; i < choice.reading->head.stored_count; i++) {
+		const struct cuf_gpu_process *holder = &choice.reading->holders[i];
+		struct usage *recorded = usage_of(others, question->other_count, holder->pid);
+		if (holder == own)
+			continue;
+		if (recorded)
+			recorded->nvml_bytes = holder->used_bytes;
+		else
+			rows[question->gpu_process_count++] = (struct gpu_process){
+				holder->pid,
+				*holder->name
+					? arena_text(build->arena, holder->name,
+						     strnlen(holder->name, sizeof holder->name))
+					: NULL,
+				holder->used_bytes
+			};
+	}
+	if (question->gpu_process_count)
+		qsort(rows, question->gpu_process_count, sizeof *rows, by_bytes);
+}
+
+static const char *result_words(uint32_t result)
+{
+	static const struct {
+		uint32_t result;
+		const char *words;
+	} known[] = {
+		{ 3, "not supported" },
+		{ 4, "no permission" },
+		{ 6, "not found" },
+		{ 7, "too many processes" },
+		{ 9, "driver not loaded" },
+		{ 10, "no answer in time" },
+		{ 13, "function not found" },
+		{ 15, "the GPU is lost" },
+		{ 18, "library and driver are of different versions" },
+	};
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		if (known[i].result == result)
+			return known[i].words;
+	return NULL;
+}
+
+const char *gpu_processes_refusal(const struct build *build, uint32_t process)
+{
+#define NAME(name, parameters) #name,
+	static const char *const names[] = { "", CUF_NVML_FUNCTIONS(NAME) };
+#undef NAME
+	const struct meta *meta = &build->run->processes[process].meta;
+	for (size_t i = 0; i < meta->reading_count; i++) {
+		const struct cuf_meta_gpu_processes *head = &meta->readings[i].head;
+		const char *words = result_words(head->result);
+		if (head->flags & CUF_GPU_PROCESSES_LAYOUT)
+			return "NVML's list of processes has a layout that is not known: other processes are not told apart";
+		if (!head->failed)
+			continue;
+		return arena_format(
+			build->arena,
+			"NVML did not say who else holds the device: %s answered %u%s%s%s",
+			head->failed < CUF_NVML_FUNCTION_MAX ? names[head->failed]
+							     : "an unknown function",
+			head->result, words ? " (" : "", words ? words : "", words ? ")" : "");
+	}
+	return NULL;
+}

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * struct fact_host beyond malloc's live blocks: what the allocators' own books say, what resident memory is made of,
+ * whether free memory inside the allocator is fragmented or only cached, who pins it, and what would give it back.
+ */
+#include "analysis/facts/passes/build.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/host/allocator_stats.h"
+#include "analysis/host/heap.h"
+#include "analysis/host/pins.h"
+#include "analysis/base/key_values.h"
+
+enum { PINS_MAX = 8, ARENAS_MANY = 8 };
+#define BYTES_SANE ((uint64_t)1 << 57) /* larger blocks are damage */
+#define NOTABLE_BYTES (16ull << 20) /* below this nobody looks for where memory went */
+#define NOTABLE_SHARE 0.3 /* of what the allocator holds */
+#define ARENA_BYTES_OLD (256ull << 10) /* CPython's arenas to 3.9, */
+#define ARENA_BYTES (1ull << 20) /* and from 3.10 on */
+
+static uint64_t or_zero(uint64_t n)
+{
+	return n == CUF_UNKNOWN ? 0 : n;
+}
+
+/* ---- maps ---- */
+
+struct map_sums {
+	struct build *b;
+	uint32_t process;
+	struct fact_maps maps;
+};
+
+/* Of the right size, and made by the interpreter: its innermost frame is in python or libpython. */
+static bool is_python_arena(const struct map_sums *sums, const struct host_map *map)
+{
+	const struct fact_process *process = &sums->b->facts->processes[sums->process];
+	const struct reader *reader = sums->b->run->processes[sums->process].reader;
+	const struct fact_module *module;
+	const char *slash;
+	uint32_t depth;
+	uint8_t stop;
+	const uint64_t *frames = reader_stack(reader, map->stack, &depth, &stop);
+	if (map->file || (map->bytes != ARENA_BYTES && map->bytes != ARENA_BYTES_OLD) || !depth)
+		return false;
+	module = fact_module_at(process, frames[0], CUF_UNKNOWN);
+	slash = module ? strrchr(module->path, '/') : NULL;
+	return slash && (!strncmp(slash + 1, "python", 6) || !strncmp(slash + 1, "libpython", 9));
+}
+
+static void add_map(void *context, const struct host_map *map, int sign)
+{
+	struct map_sums *sums = context;
+	uint64_t bytes = sign > 0 ? map->bytes : -map->bytes, one = sign > 0 ? 1 : UINT64_MAX;
+	*(map->file ? &sums->maps.file_bytes : &sums->maps.anonymous_bytes) += bytes;
+	*(map->file ? &sums->maps.file_count : &sums->maps.anonymous_count) += one;
+	if (is_python_arena(sums, map)) {
+		sums->maps.python_bytes += bytes;
+		sums->maps.python_count += one;
+	}
+}
+
+static void take_off(uint64_t *figure, uint64_t bytes)
+{
+	if (*figure != CUF_UNKNOWN)
+		*figure = *figure > bytes ? *figure - bytes : 0;
+}
+
+/* Maps are host blocks in the recording; in the report malloc is malloc. */
+static void fill_maps(struct build *build, uint32_t process, const char *memory,
+		      struct fact_host *host)
+{
+	struct map_sums sums = { build, process, { 0 } };
+	uint64_t bytes, count;
+	host->maps = (struct fact_maps){ CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN,
+					 CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN };
+	host_maps_each(build->run->processes[process].reader, host_time_of(build, process), add_map,
+		       &sums);
+	bytes = sums.maps.anonymous_bytes + sums.maps.file_bytes;
+	count = sums.maps.anonymous_count + sums.maps.file_count;
+	if (!count && key_number(memory, "mapped_anonymous_bytes") == CUF_UNKNOWN)
+		return;
+	host->maps = sums.maps;
+	host->maps.given_back_bytes = key_number(memory, "given_back_bytes");
+	take_off(&host->malloc_live_bytes, bytes);
+	take_off(&host->malloc_low_bytes, bytes);
+	take_off(&host->malloc_high_bytes, bytes);
+	take_off(&host->malloc_live_count, count);
+	take_off(&host->malloc_low_count, count);
+	take_off(&host->malloc_high_count, count);
+}
+
+/* ---- what is resident ---- */
+
+struct rows {
+	struct fact_host_row *items;
+	size_t count;
+};
+
+static void add_row(struct rows *rows, enum fact_host_part part, uint64_t bytes,
+		    enum fact_basis basis)
+{
+	if (bytes && bytes != CUF_UNKNOWN)
+		rows->items[rows->count++] = (struct fact_host_row){ part, bytes, basis };
+}
+
+/* At most what is left. */
+static uint64_t take(uint64_t *left, uint64_t bytes)
+{
+	bytes = bytes < *left ? bytes : *left;
+	*left -= bytes;
+	return bytes;
+}
+
+/*
+ * Anonymous memory: the allocator's figures are of addresses, of which some were never touched. So where they are more than is
+ * resident, blocks with a map of their own give way first, then what is free, then the rest.
+ */
+static void add_anonymous(struct rows *rows, uint64_t resident,
+			  const struct fact_allocator *allocator, const struct fact_host *host)
+{
+	bool counts = allocator &&
+		      allocator->live_bytes !=
+			      CUF_UNKNOWN; /* itself; else what we recorded of it is live */
+	uint64_t live = counts ? allocator->live_bytes : or_zero(host->malloc_live_bytes),
+		 cached = allocator ? or_zero(allocator->cached_bytes) : 0,
+		 own = allocator ? or_zero(allocator->own_bytes) : 0;
+	uint64_t fragmented = allocator ? or_zero(allocator->fragmented_bytes) : 0,
+		 mapped = allocator ? or_zero(allocator->mapped_bytes) : 0, left = resident, excess,
+		 cut;
+	enum fact_basis basis = counts ? BASIS_OBSERVED : host->malloc_basis, split;
+	const struct fact_maps *maps = &host->maps;
+	if (live + cached + own + fragmented > resident) {
+		excess = live + cached + own + fragmented - resident;
+		cut = mapped < excess ? mapped : excess;
+		live -= cut < live ? cut : live;
+		excess -= cut;
+		cached -= excess < cached ? excess : cached;
+		basis = BASIS_ESTIMATED;
+	}
+	split = allocator && allocator->split_basis == BASIS_ESTIMATED ? BASIS_ESTIMATED : basis;
+	add_row(rows, PART_LIVE, take(&left, live), basis);
+	add_row(rows, PART_FRAGMENTED, take(&left, fragmented), split);
+	add_row(rows, PART_CACHED, take(&left, cached), split);
+	add_row(rows, PART_ALLOCATOR, take(&left, own), basis);
+	if (maps->anonymous_bytes != CUF_UNKNOWN) {
+		uint64_t python = take(&left, maps->python_bytes);
+		add_row(rows, PART_PYTHON, python, BASIS_INFERRED);
+		add_row(rows, PART_MAPS, take(&left, maps->anonymous_bytes - maps->python_bytes),
+			BASIS_ESTIMATED);
+	}
+	add_row(rows, PART_OTHER, left, BASIS_OBSERVED);
+}
+
+static void fill_rows(struct build *build, const char *memory,
+		      const struct fact_allocator *allocator, struct fact_host *host)
+{
+	struct rows rows = { arena_zeroed(build->arena, PART_MAX, sizeof *rows.items), 0 };
+	host->swap_bytes = key_number(memory, "swap_bytes");
+	if (key_number(memory, "whole") != 1)
+		return;
+	host->mapped_file_bytes = key_number(memory, "file_bytes");
+	add_anonymous(&rows,
+		      or_zero(key_number(memory, "heap_bytes")) +
+			      or_zero(key_number(memory, "anonymous_bytes")),
+		      allocator, host);
+	add_row(&rows, PART_STACK, key_number(memory, "stack_bytes"), BASIS_OBSERVED);
+	add_row(&rows, PART_FILES, host->mapped_file_bytes, BASIS_OBSERVED);
+	add_row(&rows, PART_FILES_PRIVATE, key_number(memory, "file_private_bytes"),
+		BASIS_OBSERVED);
+	add_row(&rows, PART_SHARED, key_number(memory, "shared_bytes"), BASIS_OBSERVED);
+	add_row(&rows, PART_RECORDER, key_number(memory, "recorder_bytes"), BASIS_OBSERVED);
+	host->rows = rows.items;
+	host->row_count = rows.count;
+	host->rss_bytes = 0; /* of that moment, to the byte, so that the rows sum to it */
+	for (size_t i = 0; i < rows.count; i++)
+		host->rss_bytes += rows.items[i].bytes;
+	if (host->rss_peak_bytes == CUF_UNKNOWN || host->rss_peak_bytes < host->rss_bytes)
+		host->rss_peak_bytes = host->rss_bytes;
+}
+
+/* ---- the verdict ---- */
+
+static enum fact_host_verdict judge(const struct fact_allocator *allocator)
+{
+	uint64_t held, cached, fragmented;
+	if (!allocator || allocator->live_bytes == CUF_UNKNOWN ||
+	    allocator->fragmented_bytes == CUF_UNKNOWN)
+		return HOST_UNKNOWN;
+	cached = or_zero(allocator->cached_bytes);
+	fragmented = allocator->fragmented_bytes;
+	held = allocator->live_bytes + cached + fragmented;
+	if (fragmented >= cached && fragmented >= NOTABLE_BYTES &&
+	    (double)fragmented >= NOTABLE_SHARE * (double)held)
+		return HOST_FRAGMENTED;
+	return cached >= NOTABLE_BYTES && (double)cached >= NOTABLE_SHARE * (double)held
+		       ? HOST_CACHED
+		       : HOST_FINE;
+}
+
+static void fill_advice(struct build *build, const struct fact_allocator *allocator,
+			struct fact_host *host)
+{
+	struct fact_host_advice *advice = arena_zeroed(build->arena, FIX_MAX, sizeof *advice);
+	bool glibc = allocator && !strcmp(allocator->name, "glibc");
+	host->advice = advice;
+	if (host->verdict != HOST_FRAGMENTED && host->verdict != HOST_CACHED)
+		return;
+	if (host->verdict == HOST_FRAGMENTED)
+		advice[host->advice_count++] =
+			(struct fact_host_advice){ FIX_SEPARATE, allocator->fragmented_bytes };
+	if (glibc && allocator->cached_bytes >= NOTABLE_BYTES)
+		advice[host->advice_count++] = (struct fact_host_advice){ FIX_TRIM,
+									  allocator->cached_bytes };
+	if (glibc && allocator->arena_count != CUF_UNKNOWN && allocator->arena_count >= ARENAS_MANY)
+		advice[host->advice_count++] = (struct fact_host_advice){ FIX_ARENAS, CUF_UNKNOWN };
+	if (glibc && host->verdict == HOST_FRAGMENTED)
+		advice[host->advice_count++] = (struct fact_host_advice){ FIX_JEMALLOC,
+									  CUF_UNKNOWN };
+	if (!strcmp(allocator->name, "jemalloc") && host->verdict == HOST_CACHED)
+		advice[host->advice_count++] = (struct fact_host_advice){ FIX_DECAY,
+									  allocator->cached_bytes };
+}
+
+static void fill_pins(struct build *build, uint32_t process, uint64_t fragmented_bytes,
+		      struct fact_host *host)
+{
+	const struct reader *reader = build->run->processes[process].reader;
+	struct host_means means = host_means_of(reader, &build->run->processes[process].meta);
+	struct fact_host_pin *kept;
+	struct host_pin *pins;
+	size_t count = host_pins_find(reader, &means, fragmented_bytes, PINS_MAX, &pins);
+	host->pins = kept = arena_zeroed(build->arena, count, sizeof *kept);
+	host->pin_count = count;
+	for (size_t i = 0; i < count; i++) {
+		kept[i] = (struct fact_host_pin){
+			.stack = { .process = process, .id = pins[i].stack },
+			.open_bytes = pins[i].open_bytes,
+			.bytes = pins[i].bytes,
+			.count = pins[i].count,
+			.basis = reader->header.options_host_mode == CUF_HOST_SAMPLED
+					 ? BASIS_ESTIMATED
+					 : BASIS_OBSERVED
+		};
+		stack_fill(build, &kept[i].stack, reader->header.start_ns);
+	}
+	free(pins);
+}
+
+/* ---- malloc, page-locked memory, samples ---- */
+
+/* A sampler saw the bytes of every allocation, but counted only the calls that it recorded. */
+static void count_calls(const struct reader *reader, struct fact_host *host)
+{
+	bool all = reader->header.options_host_mode == CUF_HOST_FULL;
+
+	for (uint64_t i = 0; i < reader_count(reader, CUF_SEC_THREADS); i++) {
+		const struct cuf_thread *thread = reader_at(reader, CUF_SEC_THREADS, i);
+		host->recorded_alloc_count += thread->host_allocs;
+		host->recorded_free_count += thread->host_frees;
+		host->alloc_bytes += thread->host_alloc_bytes;
+	}
+	host->alloc_count = all ? host->recorded_alloc_count : CUF_UNKNOWN;
+	host->free_count = all ? host->recorded_free_count : CUF_UNKNOWN;
+	if (reader->header.options_host_mode == CUF_HOST_OFF)
+		host->alloc_bytes = CUF_UNKNOWN;
+}
+
+/* What malloc has live, as build_sites measured it on its way. */
+static void fill_malloc(const struct heap_totals *memory, struct fact_host *host)
+{
+	struct host_interval bytes, count;
+
+	host->malloc_live_bytes = host->malloc_low_bytes = host->malloc_high_bytes = CUF_UNKNOWN;
+	host->malloc_live_count = host->malloc_low_count = host->malloc_high_count = CUF_UNKNOWN;
+	if (!memory->known)
+		return;
+	bytes = host_estimate_interval(&memory->bytes, (double)memory->mean_bytes);
+	count = host_estimate_interval(&memory->count, memory->mean_bytes ? INFINITY : 0);
+	host->malloc_live_bytes = host_whole(memory->bytes.value);
+	host->malloc_live_count = host_whole(memory->count.value);
+	host->malloc_basis = memory->estimated ? BASIS_ESTIMATED : BASIS_OBSERVED;
+	host->malloc_low_bytes = host_whole(bytes.low);
+	host->malloc_high_bytes = host_whole(bytes.high);
+	host->malloc_low_count = host_whole(count.low);
+	host->malloc_high_count = isinf(count.high) ? CUF_UNKNOWN : host_whole(count.high);
+}
+
+static void fill_samples(const struct fact_process *process, uint64_t moment_ns,
+			 struct fact_host *host)
+{
+	const struct fact_sample *last = NULL;
+
+	host->rss_bytes = host->rss_peak_bytes = host->cgroup_bytes = CUF_UNKNOWN;
+	for (size_t i = 0; i < process->timeline_count; i++) {
+		const struct fact_sample *sample = &process->timeline[i];
+		if (sample->rss_bytes != CUF_UNKNOWN &&
+		    (host->rss_peak_bytes == CUF_UNKNOWN ||
+		     sample->rss_bytes > host->rss_peak_bytes))
+			host->rss_peak_bytes = sample->rss_bytes;
+		if (sample->time_ns <= moment_ns || !last)
+			last = sample;
+	}
+	if (last) {
+		host->rss_bytes = last->rss_bytes;
+		host->cgroup_bytes = last->cgroup_bytes;
+	}
+}
+
+static uint64_t page_locked_bytes(struct build *build, uint32_t process)
+{
+	bool exact;
+	const struct liveset *live = run_live(&build->run->processes[process],
+					      seq_at_moment(build, process), &exact);
+	uint64_t bytes = 0;
+	size_t at = 0;
+
+	for (const struct cuf_block *block; (block = liveset_next(live, &at));)
+		if ((block->kind == CUF_KIND_PINNED || block->kind == CUF_KIND_REGISTERED) &&
+		    block->bytes <= BYTES_SANE)
+			bytes += block->bytes;
+	return bytes;
+}
+
+/* ---- all ---- */
+
+uint64_t host_report_time(const struct build *build, uint32_t process)
+{
+	uint64_t monotonic_ns = host_time_of(build, process);
+
+	if (monotonic_ns == CUF_UNKNOWN)
+		return CUF_UNKNOWN;
+	return reader_realtime(build->run->processes[process].reader, monotonic_ns);
+}
+
+static void fill_allocators(struct build *build, const struct meta *meta, uint64_t time_ns,
+			    struct fact_host *host)
+{
+	const struct fact_allocator *first;
+
+	host->allocators =
+		allocator_stats_of(meta, time_ns, build->arena, &host->allocator_count);
+	first = host->allocators;
+	if (host->allocator_count && first->role == ALLOCATOR_PROCESS)
+		host->allocator = arena_format(build->arena, "%s%s%s", first->name,
+					       *first->version ? " " : "", first->version);
+}
+
+static struct fact_host host_of(struct build *build, uint32_t process)
+{
+	const struct meta *meta = &build->run->processes[process].meta;
+	uint64_t time_ns = host_report_time(build, process);
+	const char *memory = allocator_stats_memory(meta, time_ns);
+	const struct fact_allocator *ours;
+	struct fact_host host = {
+		.mapped_file_bytes = CUF_UNKNOWN,
+		.swap_bytes = CUF_UNKNOWN,
+		.cgroup_max_bytes = meta_limit(meta, "memory.max"),
+		.memory_total_bytes = meta_limit(meta, "MemTotal"),
+		.pinned_bytes = page_locked_bytes(build, process),
+	};
+
+	fill_samples(&build->facts->processes[process], build->moment.time_ns, &host);
+	count_calls(build->run->processes[process].reader, &host);
+	fill_malloc(&build->host_memory[process], &host);
+	fill_allocators(build, meta, time_ns, &host);
+	ours = host.allocator ? host.allocators : NULL;
+	fill_maps(build, process, memory, &host);
+	if (memory)
+		fill_rows(build, memory, ours && ours->time_ns != CUF_UNKNOWN ? ours : NULL, &host);
+	host.verdict = judge(ours);
+	fill_advice(build, ours, &host);
+	if (host.verdict == HOST_FRAGMENTED)
+		fill_pins(build, process, ours->fragmented_bytes, &host);
+	return host;
+}
+
+struct fact_layer host_layer_at(const struct build *build, uint32_t process, uint64_t time_ns)
+{
+	struct fact_layer layer = { CUF_UNKNOWN, "" };
+	struct arena *arena = arena_new(); /* called for every incident: what it reads is not kept */
+	size_t count;
+	const struct fact_allocator *allocator = allocator_stats_of(
+		&build->run->processes[process].meta, time_ns, arena, &count);
+
+	if (count && allocator->role == ALLOCATOR_PROCESS)
+		layer = allocator->largest_free;
+	arena_free(arena);
+	return layer;
+}
+
+void build_host(struct build *build)
+{
+	for (uint32_t p = 0; p < build->run->count; p++)
+		build->facts->processes[p].host = host_of(build, p);
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* struct fact_incident: ladders of all processes by time, then each with the state of its device at that moment. */
+#include "analysis/facts/passes/device_view.h"
+#include "analysis/base/key_values.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Each view replays to its moment; older incidents than the last few have the recorder's own figures alone. */
+enum { VIEWS_MAX = 16 };
+
+static const struct cuf_incident *last_try(const struct ladder *ladder)
+{
+	return &ladder->tries[ladder->try_count - 1];
+}
+
+static const char *api_of(const struct build *build, uint32_t process,
+			  const struct cuf_incident *incident)
+{
+	const char *name = hook_name(build, process,
+				     incident->label ? incident->label : incident->hook);
+	return name ? name : "";
+}
+
+static const char *driver_api_of(const struct build *build, uint32_t process,
+				 const struct cuf_incident *incident)
+{
+	const char *name = hook_name(build, process, incident->hook);
+	return name ? name : "";
+}
+
+/* Tries of the driver: a framework that gave up says the true request, but it is no try. Alone it is one: nobody asked the driver. */
+static size_t driver_tries(const struct ladder *ladder)
+{
+	return ladder->try_count > 1 && last_try(ladder)->kind == CUF_KIND_FRAMEWORK
+		       ? ladder->try_count - 1
+		       : ladder->try_count;
+}
+
+/* The driver was not asked, or its answer was not the reason: the framework itself is what refused. */
+static const char *framework_name(const struct build *build, uint32_t process)
+{
+	const struct meta *meta = &build->run->processes[process].meta;
+	for (size_t i = meta->text_count; i--;) {
+		size_t bytes;
+		const char *name = meta->texts[i].type == CUF_META_FRAMEWORK
+					   ? key_value(meta->texts[i].text, "framework", &bytes)
+					   : NULL;
+		if (name && bytes)
+			return arena_text(build->arena, name, bytes);
+	}
+	return "PyTorch";
+}
+
+static void fill_attempts(struct build *build, uint32_t process, const struct ladder *ladder,
+			  struct fact_incident *failure)
+{
+	const struct reader *reader = build->run->processes[process].reader;
+	failure->attempt_count = driver_tries(ladder);
+	failure->attempts = arena_zeroed(build->arena, failure->attempt_count,
+					 sizeof *failure->attempts);
+	for (size_t i = 0; i < failure->attempt_count; i++) {
+		const struct cuf_incident *incident = &ladder->tries[i];
+		failure->attempts[i] = (struct fact_attempt){
+			.number = incident->number,
+			.time_ns = reader_realtime(reader, incident->time_ns),
+			.seq = incident->seq,
+			.requested_bytes = incident->is_request ? incident->requested_bytes
+								: CUF_UNKNOWN,
+			.free_bytes = incident->free_bytes,
+			.total_bytes = incident->total_bytes,
+			.result = incident->result,
+			.api = api_of(build, process, incident),
+			.driver_api = driver_api_of(build, process, incident)
+		};
+		if (incident->kind == CUF_KIND_FRAMEWORK)
+			failure->attempts[i].api = failure->attempts[i].driver_api =
+				framework_name(build, process);
+	}
+}
+
+static void fill_sites(struct build *build, uint32_t process, const struct cuf_incident *incident,
+		       struct fact_incident *failure)
+{
+	struct fact_live_site *sites;
+	failure->site_count = incident->site_count < CUF_INCIDENT_SITES ? incident->site_count
+									: CUF_INCIDENT_SITES;
+	sites = arena_zeroed(build->arena, failure->site_count, sizeof *sites);
+	for (size_t s = 0; s < failure->site_count; s++) {
+		sites[s] = (struct fact_live_site){ { .process = process,
+						      .id = incident->sites[s].stack },
+						    incident->sites[s].kind,
+						    incident->sites[s].bytes,
+						    incident->sites[s].count };
+		stack_fill(build, &sites[s].stack, incident->time_ns);
+	}
+	failure->sites = sites;
+}
+
+/* What a framework says beside the driver: the true request, and what it had. */
+static void fill_framework(const struct ladder *ladder, struct fact_incident *failure)
+{
+	const struct cuf_incident *incident = last_try(ladder);
+	failure->framework_requested_bytes = incident->kind == CUF_KIND_FRAMEWORK
+						     ? incident->requested_bytes
+						     : CUF_UNKNOWN;
+	failure->framework_allocated_bytes = incident->framework_allocated_bytes;
+	failure->framework_reserved_bytes = incident->framework_reserved_bytes;
+	failure->least_requested_bytes =
+		ladder->rolled_back_bytes ? ladder->rolled_back_bytes + incident->requested_bytes
+					  : CUF_UNKNOWN;
+}
+
+/* What is free was asked of the driver at its own failures; what a failed request gave back since is free, too. */
+static void fill_free(const struct ladder *ladder, struct fact_incident *incident)
+{
+	incident->free_bytes = incident->total_bytes = CUF_UNKNOWN;
+	for (size_t i = ladder->try_count; i-- && incident->free_bytes == CUF_UNKNOWN;) {
+		incident->free_bytes = ladder->tries[i].free_bytes;
+		incident->total_bytes = ladder->tries[i].total_bytes;
+	}
+	if (incident->free_bytes != CUF_UNKNOWN)
+		incident->free_bytes += ladder->rolled_back_bytes;
+}
+
+static void fill_incident(struct build *build, uint32_t process, const struct ladder *ladder,
+			  struct fact_incident *failure)
+{
+	const struct reader *reader = build->run->processes[process].reader;
+	const struct cuf_incident *incident = last_try(ladder),
+				  *asked = &ladder->tries[driver_tries(ladder) - 1];
+	*failure = (struct fact_incident){
+		.outcome = ladder->outcome,
+		.outcome_why = ladder->why,
+		.time_ns = reader_realtime(reader, incident->time_ns),
+		.process = process,
+		.pid = reader->header.pid,
+		.tid = incident->tid,
+		.device = group_of(build, process, incident->device),
+		.kind = asked->kind,
+		.is_request = incident->is_request,
+		.api = api_of(build, process, asked),
+		.driver_api = driver_api_of(build, process, asked),
+		.result = asked->result,
+		.seq = incident->seq,
+		.settled_seq = ladder->settled_seq,
+		.number = incident->number,
+		.requested_bytes = ladder->tries[0].is_request ? ladder->tries[0].requested_bytes
+							       : CUF_UNKNOWN,
+		.fits_if_packed = FACT_CANNOT_TELL,
+		.packed_bytes = CUF_UNKNOWN,
+		.stack = { .process = process,
+			   .id = incident->stack ? incident->stack : asked->stack },
+		.rss_bytes = incident->rss_bytes,
+		.cgroup_bytes = incident->cgroup_bytes,
+		.cgroup_max_bytes = incident->cgroup_max_bytes,
+		.host_live_bytes = incident->host_live_bytes,
+		.resolved_ns = reader_realtime(reader, ladder->resolved_ns),
+		.basis = BASIS_OBSERVED,
+	};
+	memcpy(failure->live_bytes, incident->live_bytes, sizeof failure->live_bytes);
+	memcpy(failure->live_count, incident->live_count, sizeof failure->live_count);
+	if (asked->kind == CUF_KIND_FRAMEWORK)
+		failure->api = failure->driver_api = framework_name(build, process);
+	fill_framework(ladder, failure);
+	fill_free(ladder, failure);
+	fill_attempts(build, process, ladder, failure);
+	fill_sites(build, process, incident, failure);
+	stack_fill(build, &failure->stack, incident->time_ns);
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct fact_incident *left = a, *right = b;
+	if (left->time_ns != right->time_ns)
+		return left->time_ns < right->time_ns ? -1 : 1;
+	if (left->process != right->process)
+		return left->process < right->process ? -1 : 1;
+	return left->seq < right->seq ? -1 : left->seq > right->seq;
+}
+
+void build_incidents(struct build *build)
+{
+	struct facts *facts = build->facts;
+	size_t count = 0;
+	for (uint32_t p = 0; p < build->run->count; p++) {
+		ladders_init(&build->ladders[p], &build->run->processes[p], &build->exit_reasons[p]);
+		count += build->ladders[p].count;
+	}
+	facts->incidents = arena_zeroed(build->arena, count, sizeof *facts->incidents);
+	for (uint32_t p = 0; p < build->run->count; p++)
+		for (size_t i = 0; i < build->ladders[p].count; i++)
+			fill_incident(build, p, &build->ladders[p].items[i],
+				      &facts->incidents[facts->incident_count++]);
+	if (count)
+		qsort(facts->incidents, count, sizeof *facts->incidents, by_time);
+	for (size_t i = 0; i < count; i++) {
+		struct fact_incident *incident = &facts->incidents[i];
+		incident->id = i + 1;
+		if (incident->outcome == OUTCOME_FATAL)
+			facts->processes[incident->process].fatal_incident =
+				incident->id;
+	}
+}
+
+/* Libraries that keep freed memory for themselves inside blocks that look full from here. */
+static bool has_opaque_segments(const struct meta *meta, bool pytorch_seen)
+{
+	static const char *const caching[] = { "libonnxruntime", "libtensorflow", "xla_cuda",
+					       "libxla",	 "jaxlib",	  "cupy",
+					       "librmm",	 "libggml-cuda" };
+	static const char *const pytorch[] = { "libc10_cuda", "libtorch_cuda" };
+	for (size_t m = 0; m < meta->module_count; m++) {
+		for (size_t i = 0; i < sizeof caching / sizeof *caching; i++)
+			if (strstr(meta->modules[m].path, caching[i]))
+				return true;
+		for (size_t i = 0; i < sizeof pytorch / sizeof *pytorch && !pytorch_seen; i++)
+			if (strstr(meta->modules[m].path, pytorch[i]))
+				return true;
+	}
+	return false;
+}
+
+/* What was wanted in one piece, as well as it is known. */
+static uint64_t needed_bytes(const struct fact_incident *incident)
+{
+	if (incident->framework_requested_bytes != CUF_UNKNOWN)
+		return incident->framework_requested_bytes;
+	return incident->least_requested_bytes != CUF_UNKNOWN
+		       ? incident->least_requested_bytes
+		       : incident->attempts[incident->attempt_count - 1].requested_bytes;
+}
+
+static void judge_packing(struct build *build, struct fact_incident *incident,
+			  const struct device_view *view)
+{
+	incident->packed_bytes = packed_bytes(&view->focus, incident->free_bytes);
+	if (!incident->is_request || incident->packed_bytes == CUF_UNKNOWN ||
+	    incident->kind == CUF_KIND_PINNED || incident->kind == CUF_KIND_REGISTERED)
+		incident->fits_if_packed = FACT_CANNOT_TELL;
+	else if (incident->packed_bytes >= needed_bytes(incident))
+		incident->fits_if_packed = FACT_YES;
+	else
+		incident->fits_if_packed =
+			has_opaque_segments(&build->run->processes[incident->process].meta,
+					    view->focus.framework_known)
+				? FACT_CANNOT_TELL
+				: FACT_NO;
+}
+
+/* Of incidents too old for a view: what the recorder itself measured. */
+static void fill_layers_recorded(struct fact_incident *incident)
+{
+	for (unsigned layer = 0; layer < LAYER_MAX; layer++)
+		incident->largest_free[layer] = (struct fact_layer){ CUF_UNKNOWN, "" };
+	if (incident->free_bytes != CUF_UNKNOWN)
+		incident->largest_free[LAYER_DEVICE] =
+			(struct fact_layer){ incident->free_bytes, "upper bound" };
+}
+
+static void fill_view(struct build *build, struct fact_incident *incident)
+{
+	struct cuf_incident record;
+	struct moment moment = {
+		.kind = MOMENT_INCIDENT,
+		.process = incident->process,
+		.seq = incident->settled_seq,
+		.time_ns = incident->time_ns,
+		.incident = &record,
+		.incident_id = incident->id,
+	};
+	struct device_view view;
+
+	if (incident->device == FACT_NONE || !incident_at(build, incident, &record))
+		return;
+	device_view_at(build, incident->device, &moment, &view);
+	/* A framework gave up by itself, so the recorder did not query the driver. */
+	if (incident->free_bytes == CUF_UNKNOWN) {
+		incident->free_bytes = view.levels.free_bytes;
+		incident->total_bytes = view.levels.total_bytes;
+	}
+	incident->owners = view.owners;
+	incident->owner_count = view.owner_count;
+	incident->basis = view.exact ? BASIS_OBSERVED : BASIS_ESTIMATED;
+	memcpy(incident->largest_free, view.layers, sizeof incident->largest_free);
+	judge_packing(build, incident, &view);
+}
+
+/* Fatal incidents explain the end of a process, so twice as many of them have a view. */
+void build_incident_views(struct build *build)
+{
+	size_t views = 0;
+
+	for (size_t i = build->facts->incident_count; i--;) {
+		struct fact_incident *incident = &build->facts->incidents[i];
+		size_t most = incident->outcome == OUTCOME_FATAL ? 2 * VIEWS_MAX : VIEWS_MAX;
+		fill_layers_recorded(incident);
+		if (views < most) {
+			fill_view(build, incident);
+			views++;
+		}
+		incident->largest_free[LAYER_HOST] =
+			host_layer_at(build, incident->process, incident->time_ns);
+	}
+}

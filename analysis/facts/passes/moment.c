@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which moment a report describes, and where each process stood then. */
+#include "analysis/facts/passes/build.h"
+
+#define HOST_CLOCK_NS 10000000ull /* host events have a coarse clock, in milliseconds */
+#define LINGER_NS 1000000000ull /* a killed process is there a little longer than its last record */
+
+static uint64_t monotonic(const struct cuf_header *header, uint64_t realtime_ns)
+{
+	return realtime_ns - header->start_realtime_ns + header->start_ns;
+}
+
+/* Before exit handlers, and before an interpreter that shut down gave everything back. */
+static uint64_t end_seq(const struct reader *reader)
+{
+	if (!reader->header.end_kind || !reader->header.end_seq)
+		return CUF_UNKNOWN;
+	return reader->header.work_end_ns && reader->header.work_end_seq < reader->header.end_seq
+		       ? reader->header.work_end_seq
+		       : reader->header.end_seq;
+}
+
+bool process_at(const struct build *build, uint32_t process, const struct moment *moment,
+		uint64_t *seq)
+{
+	const struct run_process *recorded = &build->run->processes[process];
+	const struct fact_process *fact = &build->facts->processes[process];
+	uint64_t end = end_seq(recorded->reader),
+		 gone_ns = fact->end_ns +
+			   (fact->end == END_RUNNING || end != CUF_UNKNOWN ? 0 : LINGER_NS);
+	*seq = moment->seq;
+	if (process == moment->process)
+		return true;
+	if (moment->kind == MOMENT_NOW) /* what has ended holds nothing beside what runs */
+		return end == CUF_UNKNOWN ||
+		       build->facts->processes[moment->process].end != END_RUNNING;
+	if (moment->time_ns < fact->start_ns ||
+	    (moment->time_ns > gone_ns && fact->end != END_RUNNING))
+		return false;
+	*seq = seq_at_time(recorded->events, monotonic(&recorded->reader->header, moment->time_ns));
+	if (end != CUF_UNKNOWN && *seq > end)
+		*seq = end;
+	return true;
+}
+
+/* The last fatal incident; of one device, or the one of the process that failed first (FACT_NONE). */
+static bool last_fatal(const struct build *build, uint32_t device, struct moment *out)
+{
+	for (size_t i = build->facts->incident_count; i--;) {
+		const struct fact_incident *incident = &build->facts->incidents[i];
+		if (device == FACT_NONE
+			    ? incident->id != build->facts->fatal_incident
+			    : incident->outcome != OUTCOME_FATAL || incident->device != device)
+			continue;
+		*out = (struct moment){ .kind = MOMENT_INCIDENT,
+					.process = incident->process,
+					.seq = incident->settled_seq,
+					.time_ns = incident->time_ns,
+					.incident_id = incident->id };
+		return true;
+	}
+	return false;
+}
+
+static struct moment end_of(const struct build *build, uint32_t process)
+{
+	uint64_t seq = end_seq(build->run->processes[process].reader);
+	bool running = build->facts->processes[process].end == END_RUNNING;
+	return (struct moment){ .kind = running ? MOMENT_NOW : MOMENT_END,
+				.process = process,
+				.seq = seq,
+				.time_ns = build->facts->processes[process].end_ns };
+}
+
+static uint64_t live_device_bytes(struct build *build, uint32_t process, uint64_t seq,
+				  unsigned ordinal)
+{
+	bool exact;
+	const struct liveset *live = run_live(&build->run->processes[process], seq, &exact);
+	uint64_t bytes = 0;
+	size_t at = 0;
+	for (const struct cuf_block *block; (block = liveset_next(live, &at));)
+		if ((ordinal == CUF_DEVICE_NONE || block->device == ordinal) &&
+		    block->kind != CUF_KIND_RESERVATION && block->kind != CUF_KIND_MAPPING &&
+		    block->kind != CUF_KIND_POOL && block->kind != CUF_KIND_FRAMEWORK &&
+		    block->bytes < (uint64_t)1 << CUF_KEY_SHIFT)
+			bytes += block->bytes;
+	return bytes;
+}
+
+/* Of processes that hold nothing of a device, whom the report is about: who was killed for memory, then who is not merely an
+ * image that exec replaced. */
+static unsigned interest(const struct fact_process *process)
+{
+	return process->end == END_OOM_KILLED ? 2 : process->end != END_EXEC;
+}
+
+/* The process that held most at its own end; of those that hold nothing, the first of the most interest. */
+static uint32_t largest_at_end(struct build *build, uint32_t device)
+{
+	uint32_t largest = 0;
+	uint64_t most = 0;
+	bool any = false;
+	for (uint32_t p = 0; p < build->run->count; p++) {
+		unsigned ordinal = device == FACT_NONE ? CUF_DEVICE_NONE
+						       : ordinal_in(build, device, p);
+		uint64_t bytes;
+		if (device != FACT_NONE && ordinal == CUF_DEVICE_NONE)
+			continue;
+		bytes = live_device_bytes(build, p, end_of(build, p).seq, ordinal);
+		if (!any || bytes > most ||
+		    (!bytes && !most &&
+		     interest(&build->facts->processes[p]) >
+			     interest(&build->facts->processes[largest]))) {
+			largest = p;
+			most = bytes;
+			any = true;
+		}
+	}
+	return largest;
+}
+
+/* The member of a device that used it most, ever. */
+static uint32_t busiest(const struct build *build, uint32_t device)
+{
+	const struct device_group *group = &build->groups[device];
+	uint32_t best = group->members[0].process;
+	uint64_t most = 0;
+	for (size_t i = 0; i < group->count; i++) {
+		const struct cuf_device *counted =
+			reader_at(build->run->processes[group->members[i].process].reader,
+				  CUF_SEC_DEVICES, group->members[i].ordinal);
+		if (counted && counted->peak_bytes > most) {
+			most = counted->peak_bytes;
+			best = group->members[i].process;
+		}
+	}
+	return best;
+}
+
+static struct moment at_time(const struct build *build, uint32_t process, uint64_t time_ns)
+{
+	const struct run_process *recorded = &build->run->processes[process];
+	return (struct moment){ .kind = MOMENT_AT,
+				.process = process,
+				.time_ns = time_ns,
+				.seq = seq_at_time(recorded->events,
+						   monotonic(&recorded->reader->header, time_ns)) };
+}
+
+static struct moment asked_moment(struct build *build)
+{
+	struct moment moment;
+	uint64_t start_ns = build->facts->processes[0].start_ns;
+	switch (build->options.at) {
+	case FACTS_AT_NOW:
+		moment = end_of(build, largest_at_end(build, FACT_NONE));
+		moment.kind = MOMENT_NOW;
+		moment.seq = CUF_UNKNOWN;
+		return moment;
+	case FACTS_AT_INCIDENT:
+		for (size_t i = 0; i < build->facts->incident_count; i++) {
+			const struct fact_incident *incident = &build->facts->incidents[i];
+			if (incident->id == build->options.at_value)
+				return (struct moment){ .kind = MOMENT_INCIDENT,
+							.process = incident->process,
+							.seq = incident->settled_seq,
+							.time_ns = incident->time_ns,
+							.incident_id = incident->id };
+		}
+		break;
+	case FACTS_AT_TIME:
+		if (!__builtin_add_overflow(start_ns, build->options.at_value, &start_ns))
+			return at_time(build, largest_at_end(build, FACT_NONE), start_ns);
+		break;
+	default: break;
+	}
+	if (last_fatal(build, FACT_NONE, &moment))
+		return moment;
+	return end_of(build, largest_at_end(build, FACT_NONE));
+}
+
+void build_moment(struct build *build)
+{
+	build->moment = asked_moment(build);
+	build->facts->focus = build->moment.process;
+}
+
+/* A device's own moment: its own last fatal incident, else the run's if anybody who uses it was there, else its own end. */
+struct moment moment_of_device(struct build *build, uint32_t device)
+{
+	const struct device_group *group = &build->groups[device];
+	struct moment moment = build->moment;
+	uint64_t seq;
+	if (build->options.at == FACTS_AT_PEAK) {
+		uint32_t p = busiest(build, device);
+		const struct run_process *from = &build->run->processes[p];
+		const struct cuf_device *counted = reader_at(from->reader, CUF_SEC_DEVICES,
+							     ordinal_in(build, device, p));
+		if (counted && counted->peak_ns)
+			return at_time(build, p, reader_realtime(from->reader, counted->peak_ns));
+	}
+	if (build->options.at == FACTS_AT_AUTO && last_fatal(build, device, &moment))
+		return moment;
+	if (moment.kind == MOMENT_INCIDENT || moment.kind == MOMENT_AT)
+		for (size_t i = 0; i < group->count; i++)
+			if (process_at(build, group->members[i].process, &moment, &seq))
+				return moment;
+	if (build->options.at == FACTS_AT_NOW)
+		return moment;
+	return end_of(build, largest_at_end(build, device));
+}
+
+/* The recorder put the clock of the host's events right at this instant, so they can be told apart to the nanosecond. */
+static bool is_marked(const struct build *build, const struct moment *moment)
+{
+	return moment->kind == MOMENT_INCIDENT &&
+	       build->facts->incidents[moment->incident_id - 1].kind == CUF_KIND_HOST;
+}
+
+uint64_t host_time_of(const struct build *build, uint32_t process)
+{
+	const struct reader *reader = build->run->processes[process].reader;
+	const struct moment *moment = &build->moment;
+	uint64_t seq;
+	if (moment->kind == MOMENT_NOW || !process_at(build, process, moment, &seq))
+		return CUF_UNKNOWN;
+	if (moment->kind == MOMENT_END)
+		return reader->header.work_end_ns ? reader->header.work_end_ns : CUF_UNKNOWN;
+	/* host events are ordered by a coarse clock: bring back only what is clearly earlier */
+	if (is_marked(build, moment) ||
+	    moment->time_ns + 10 * HOST_CLOCK_NS < build->facts->processes[process].end_ns)
+		return moment->time_ns - reader->header.start_realtime_ns + reader->header.start_ns;
+	return reader->header.work_end_ns ? reader->header.work_end_ns : CUF_UNKNOWN;
+}
+
+/* The moment of the run in this process; its own end when it was not there then. */
+uint64_t seq_at_moment(const struct build *build, uint32_t process)
+{
+	const struct reader *reader = build->run->processes[process].reader;
+	uint64_t seq;
+	if (!process_at(build, process, &build->moment, &seq))
+		return reader->header.end_kind && reader->header.end_seq ? reader->header.end_seq
+									 : CUF_UNKNOWN;
+	return seq;
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Assembly: spans and inferred stretches as facts, grouped by name, and what incidents happened in. */
+#include "analysis/facts/phase.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/facts/passes/build.h"
+
+enum { PHASES_KEPT = 2048, PHASES_KEPT_RUN = 16384, NAMES_MAX = 65536 };
+
+static const enum fact_phase_source sources[] = {
+	[CUF_PHASE_PROGRAM] = PHASE_MARK, [CUF_PHASE_NVTX] = PHASE_NVTX
+};
+
+/* Texts of META PHASE by number. */
+struct names {
+	const char **items;
+	size_t count;
+};
+
+static struct names read_names(const struct meta *meta)
+{
+	struct names names = { NULL, 1 };
+	for (size_t i = 0; i < meta->text_count; i++)
+		if (meta->texts[i].type == CUF_META_PHASE && meta->texts[i].number < NAMES_MAX &&
+		    meta->texts[i].number >= names.count)
+			names.count = meta->texts[i].number + 1;
+	names.items = xalloc_zeroed(names.count, sizeof *names.items);
+	for (size_t i = 0; i < meta->text_count; i++)
+		if (meta->texts[i].type == CUF_META_PHASE && meta->texts[i].number < names.count)
+			names.items[meta->texts[i].number] = meta->texts[i].text;
+	return names;
+}
+
+static const char *name_of(const struct names *names, uint64_t number)
+{
+	return number < names->count && names->items[number] ? names->items[number] : "(name lost)";
+}
+
+/* ---- one process ---- */
+
+struct making {
+	struct build *build;
+	uint32_t process;
+	const struct reader *reader;
+	struct names names;
+	struct phase_spans spans;
+	struct work_base base;
+};
+
+static uint64_t realtime(const struct making *making, uint64_t monotonic_ns)
+{
+	return monotonic_ns == CUF_UNKNOWN ? CUF_UNKNOWN
+					   : reader_realtime(making->reader, monotonic_ns);
+}
+
+static struct fact_phase phase_of(const struct making *making, const struct phase_span *span)
+{
+	return (struct fact_phase){ .name = name_of(&making->names, span->name),
+				    .source = sources[span->source],
+				    .basis = BASIS_OBSERVED,
+				    .why = "",
+				    .process = making->process,
+				    .tid = span->tid,
+				    .depth = span->depth,
+				    .begin_ns = realtime(making, span->begin_ns),
+				    .end_ns = realtime(making, span->end_ns),
+				    .begin_seq = span->begin_seq,
+				    .end_seq = span->end_seq,
+				    .is_mark = span->op == CUF_PHASE_MARK,
+				    .is_request = span->op == CUF_PHASE_REQUEST_BEGIN,
+				    .request_id = span->op == CUF_PHASE_REQUEST_BEGIN ? span->id
+										      : CUF_UNKNOWN,
+				    .work = span->work };
+}
+
+/* Places by name's number and by what it names: a mark and a phase of one name are two. */
+enum { SORTS = 3 };
+
+static size_t place_in_groups(const struct making *making, const struct phase_span *span)
+{
+	size_t sort = span->op == CUF_PHASE_MARK ? 0 : span->op == CUF_PHASE_REQUEST_BEGIN ? 1 : 2;
+	return ((span->name < making->names.count ? span->name : 0) * SORTS + sort) * 2 +
+	       span->source;
+}
+
+/* Too many to keep: of each name the longest, of all names about as many. */
+struct candidate {
+	const struct phase_span *span;
+	size_t place;
+	uint64_t length_ns;
+	size_t rank;
+};
+
+static int by_place(const void *a, const void *b)
+{
+	const struct candidate *left = a, *right = b;
+	if (left->place != right->place)
+		return left->place < right->place ? -1 : 1;
+	if (left->length_ns != right->length_ns)
+		return left->length_ns > right->length_ns ? -1 : 1;
+	return left->span->begin_seq < right->span->begin_seq
+		       ? -1
+		       : left->span->begin_seq > right->span->begin_seq;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+	const struct candidate *left = a, *right = b;
+	return left->rank != right->rank ? left->rank < right->rank ? -1 : 1 : by_place(a, b);
+}
+
+/* At most PHASES_KEPT, fewer where there are many processes; in the heap. */
+static struct candidate *choose(const struct making *making, size_t *count)
+{
+	size_t most = PHASES_KEPT_RUN / making->build->run->count < PHASES_KEPT
+			      ? PHASES_KEPT_RUN / making->build->run->count
+			      : PHASES_KEPT;
+	struct candidate *all = xalloc_zeroed(making->spans.count, sizeof *all);
+	for (size_t i = 0; i < making->spans.count; i++) {
+		const struct phase_span *span = &making->spans.items[i];
+		all[i] = (struct candidate){ span, place_in_groups(making, span),
+					     span->end_ns == CUF_UNKNOWN ? UINT64_MAX
+					     : span->end_ns < span->begin_ns
+						     ? 0
+						     : span->end_ns - span->begin_ns,
+					     0 };
+	}
+	*count = making->spans.count;
+	if (*count <= most)
+		return all;
+	qsort(all, *count, sizeof *all, by_place);
+	for (size_t i = 1; i < *count; i++)
+		all[i].rank = all[i].place == all[i - 1].place ? all[i - 1].rank + 1 : 0;
+	qsort(all, *count, sizeof *all, by_rank);
+	*count = most;
+	return all;
+}
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct fact_phase *left = a, *right = b;
+	if (left->begin_seq != right->begin_seq)
+		return left->begin_seq < right->begin_seq ? -1 : 1;
+	return (left->source == PHASE_INFERRED) - (right->source == PHASE_INFERRED);
+}
+
+static void fill_phases(struct making *making, struct fact_process *process)
+{
+	const struct run_process *from = &making->build->run->processes[making->process];
+	struct inferred found[INFERRED_MAX];
+	struct fact_stretch work[INFERRED_MAX] = { 0 };
+	size_t inferred = phases_infer(found, from->events, &making->base, from->meta.hook_names,
+				       from->meta.hook_name_count, making->build->arena),
+	       kept;
+	struct candidate *chosen = choose(making, &kept);
+	struct fact_phase *phases = arena_zeroed(making->build->arena, kept + inferred,
+						 sizeof *phases);
+	if (inferred)
+		phases_follow(work, found, inferred, from->events, &making->base);
+	for (size_t i = 0; i < kept; i++)
+		phases[process->phase_count++] = phase_of(making, chosen[i].span);
+	free(chosen);
+	for (size_t i = 0; i < inferred; i++)
+		phases[process->phase_count++] =
+			(struct fact_phase){ .name = found[i].name,
+					     .source = PHASE_INFERRED,
+					     .basis = found[i].basis,
+					     .why = found[i].why,
+					     .process = making->process,
+					     .begin_ns = realtime(making, found[i].begin_ns),
+					     .end_ns = realtime(making, found[i].end_ns),
+					     .begin_seq = found[i].begin_seq,
+					     .end_seq = found[i].end_seq,
+					     .request_id = CUF_UNKNOWN,
+					     .work = work[i] };
+	if (process->phase_count)
+		qsort(phases, process->phase_count, sizeof *phases, by_begin);
+	process->phases = phases;
+	process->phases_seen = making->spans.count + inferred;
+}
+
+/* ---- groups ---- */
+
+static void add_to_group(struct fact_phase_group *group, const struct fact_phase *phase)
+{
+	uint64_t length = phase->end_ns == CUF_UNKNOWN || phase->end_ns < phase->begin_ns
+				  ? 0
+				  : phase->end_ns - phase->begin_ns,
+		 rise = phase->work.peak_bytes - phase->work.start_bytes;
+	if (!group->count++)
+		*group = (struct fact_phase_group){ .name = phase->name,
+						    .source = phase->source,
+						    .is_mark = phase->is_mark,
+						    .is_request = phase->is_request,
+						    .count = 1,
+						    .first_ns = phase->begin_ns };
+	group->open += phase->end_ns == CUF_UNKNOWN;
+	group->total_ns += length;
+	group->longest_ns = length > group->longest_ns ? length : group->longest_ns;
+	group->peak_bytes = phase->work.peak_bytes > group->peak_bytes ? phase->work.peak_bytes
+								       : group->peak_bytes;
+	group->rise_bytes = rise > group->rise_bytes ? rise : group->rise_bytes;
+}
+
+static int by_total_time(const void *a, const void *b)
+{
+	const struct fact_phase_group *left = a, *right = b;
+	if (left->total_ns != right->total_ns)
+		return left->total_ns > right->total_ns ? -1 : 1;
+	return left->first_ns < right->first_ns ? -1 : left->first_ns > right->first_ns;
+}
+
+static void fill_groups(struct making *making, struct fact_process *process)
+{
+	size_t places = making->names.count * SORTS * 2, count = 0;
+	struct fact_phase_group *all = xalloc_zeroed(places + INFERRED_MAX, sizeof *all);
+	for (size_t i = 0; i < making->spans.count; i++) {
+		struct fact_phase phase = phase_of(making, &making->spans.items[i]);
+		add_to_group(&all[place_in_groups(making, &making->spans.items[i])], &phase);
+	}
+	for (size_t i = 0, extra = 0; i < process->phase_count && extra < INFERRED_MAX; i++)
+		if (process->phases[i].source == PHASE_INFERRED)
+			add_to_group(&all[places + extra++], &process->phases[i]);
+	for (size_t i = 0; i < places + INFERRED_MAX; i++)
+		if (all[i].count)
+			all[count++] = all[i];
+	if (count)
+		qsort(all, count, sizeof *all, by_total_time);
+	process->phase_groups = arena_copy(making->build->arena, all, count, sizeof *all);
+	process->phase_group_count = count;
+	free(all);
+}
+
+static void fill_requests(struct making *making, struct fact_process *process)
+{
+	const struct run_process *from = &making->build->run->processes[making->process];
+	struct requests_source source = { from->events, &making->base, &making->spans,
+					  making->reader->header.start_ns,
+					  making->reader->header.start_realtime_ns };
+	uint64_t most = 0;
+	requests_judge(&process->requests, &source, making->build->arena);
+	for (size_t i = 0; i < process->phase_group_count; i++)
+		if (process->phase_groups[i].is_request && process->phase_groups[i].count > most) {
+			most = process->phase_groups[i].count;
+			process->requests.name = process->phase_groups[i].name;
+		}
+}
+
+static void fill_process(struct build *build, uint32_t process)
+{
+	struct run_process *from = &build->run->processes[process];
+	struct fact_process *out = &build->facts->processes[process];
+	struct making making = { .build = build,
+				 .process = process,
+				 .reader = from->reader,
+				 .names = read_names(&from->meta) };
+	bool exact;
+	making.base = work_base(from->events, run_live(from, CUF_UNKNOWN, &exact));
+	out->work_layer = making.base.layer == WORK_FRAMEWORK ? "framework" : "device";
+	spans_read(&making.spans, from->events, &making.base);
+	out->phases_left_out = from->reader->header.phases_left_out;
+	fill_phases(&making, out);
+	fill_groups(&making, out);
+	fill_requests(&making, out);
+	free(making.spans.items);
+	free(making.names.items);
+}
+
+/* ---- moments ---- */
+
+/* The recorder's own word first: it knew what was open, also where the events are gone. */
+static void fill_incident(struct build *build, struct fact_incident *incident)
+{
+	const struct run_process *from = &build->run->processes[incident->process];
+	struct names names = read_names(&from->meta);
+	struct cuf_incident raw;
+	const struct fact_phase *phase = phase_at(&build->facts->processes[incident->process],
+						  incident->tid, incident->time_ns),
+				*request = request_at(&build->facts->processes[incident->process],
+						      incident->tid, incident->time_ns);
+	incident->request_id = CUF_UNKNOWN;
+	if (reader_incident(from->reader, incident->number, &raw)) {
+		if (raw.phase) {
+			incident->phase = name_of(&names, raw.phase);
+			incident->phase_source = phase && !strcmp(phase->name, incident->phase)
+							 ? phase->source
+							 : PHASE_MARK;
+			incident->phase_basis = BASIS_OBSERVED;
+		}
+		if (raw.request_id) {
+			incident->request_phase = name_of(&names, raw.request_phase);
+			incident->request_id = raw.request_id;
+		}
+	}
+	if (!incident->phase && phase) {
+		incident->phase = phase->name;
+		incident->phase_source = phase->source;
+		incident->phase_basis = phase->source == PHASE_INFERRED ||
+							phase->tid != incident->tid
+						? BASIS_INFERRED
+						: phase->basis;
+	}
+	if (!incident->request_phase && request) {
+		incident->request_phase = request->name;
+		incident->request_id = request->request_id;
+	}
+	free(names.items);
+}
+
+void build_phases(struct build *build)
+{
+	for (uint32_t p = 0; p < build->run->count; p++)
+		fill_process(build, p);
+	for (size_t i = 0; i < build->facts->incident_count; i++)
+		fill_incident(build, &build->facts->incidents[i]);
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* struct fact_process: what header, META and TIMELINE say, and who is whose parent. */
+#include "analysis/facts/passes/build.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+const char *hook_name(const struct build *build, uint32_t process, unsigned id)
+{
+	const struct meta *meta = &build->run->processes[process].meta;
+	return id && id < meta->hook_name_count ? meta->hook_names[id] : NULL;
+}
+
+void stack_fill(const struct build *build, struct fact_stack *stack, uint64_t monotonic_ns)
+{
+	const struct reader *reader = build->run->processes[stack->process].reader;
+	stack->addrs = reader_stack(reader, stack->id, &stack->depth, &stack->stop);
+	stack->time_ns = reader_realtime(reader, monotonic_ns);
+	if (!stack->depth)
+		stack->id = 0;
+}
+
+static uint64_t count_held(const struct reader *reader, enum cuf_section_id ring)
+{
+	uint64_t held = 0;
+	for (uint64_t i = 0; i < reader_segment_count(reader, ring); i++) {
+		struct cuf_segment segment;
+		const uint8_t *records;
+		if (reader_segment(reader, ring, i, &segment, &records))
+			held += segment.used;
+	}
+	reader_drop(reader, ring); /* a look at each header has mapped all that is around it */
+	return held;
+}
+
+static void count_events(struct fact_process *process, const struct reader *reader)
+{
+	static const enum cuf_loss never_held[] = { CUF_LOST_THREADS, CUF_LOST_RING,
+						    CUF_LOST_HOST_RING, CUF_LOST_SWITCH,
+						    CUF_LOST_NESTED };
+	const struct cuf_header *header = &reader->header;
+	process->events_overwritten = header->overwritten + header->framework_overwritten +
+				      header->host_overwritten;
+	process->events_recorded = header->next_seq + header->host_overwritten +
+				   count_held(reader, CUF_SEC_HOST_RING);
+	for (size_t i = 0; i < sizeof never_held / sizeof *never_held; i++)
+		process->events_lost += header->lost[never_held[i]];
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct fact_sample *left = a, *right = b;
+	return left->time_ns < right->time_ns ? -1 : left->time_ns > right->time_ns;
+}
+
+static void read_timeline(struct build *build, struct fact_process *process,
+			  const struct reader *reader)
+{
+	uint64_t have = reader_count(reader, CUF_SEC_TIMELINE),
+		 count = reader->header.sample_count < have ? reader->header.sample_count : have;
+	struct fact_sample *samples = arena_zeroed(build->arena, count, sizeof *samples);
+	for (uint64_t i = 0; i < count; i++) {
+		struct cuf_sample sample = { .rss_shared_bytes = CUF_UNKNOWN };
+		uint32_t stride = reader->sections[CUF_SEC_TIMELINE].stride;
+		memcpy(&sample, reader_at(reader, CUF_SEC_TIMELINE, i),
+		       stride < sizeof sample ? stride : sizeof sample);
+		if (!sample.time_ns)
+			continue;
+		struct fact_sample *to = &samples[process->timeline_count++];
+		*to = (struct fact_sample){ reader_realtime(reader, sample.time_ns),
+					    sample.seq,
+					    sample.rss_bytes,
+					    sample.cgroup_bytes,
+					    sample.host_live_bytes,
+					    sample.pinned_bytes,
+					    sample.rss_shared_bytes,
+					    { 0 },
+					    { 0 } };
+		memcpy(to->device_live_bytes, sample.device_live_bytes,
+		       sizeof to->device_live_bytes);
+		memcpy(to->device_free_bytes, sample.device_free_bytes,
+		       sizeof to->device_free_bytes);
+	}
+	if (process->timeline_count)
+		qsort(samples, process->timeline_count, sizeof *samples, by_time);
+	process->timeline = samples;
+}
+
+static const char *or_empty(const char *text)
+{
+	return text ? text : "";
+}
+
+static void fill_process(struct build *build, uint32_t index)
+{
+	const struct run_process *from = &build->run->processes[index];
+	const struct reader *reader = from->reader;
+	const struct cuf_header *header = &reader->header;
+	struct fact_process *process = &build->facts->processes[index];
+	const struct exit_reason *end = &build->exit_reasons[index];
+	*process = (struct fact_process){
+		.pid = header->pid,
+		.ppid = header->ppid,
+		.parent = FACT_NONE,
+		.exec_of = FACT_NONE,
+		.path = reader->path,
+		.exe = or_empty(meta_text(&from->meta, CUF_META_EXE)),
+		.cmdline = or_empty(meta_text(&from->meta, CUF_META_CMDLINE)),
+		.hostname = or_empty(meta_text(&from->meta, CUF_META_HOSTNAME)),
+		.start_ns = header->start_realtime_ns,
+		.end_ns = reader_realtime(reader, end->end_ns),
+		.end = end->end,
+		.end_status = end->status,
+		.end_basis = end->basis,
+		.end_why = end->why,
+		.complete = reader->complete && !from->meta.damage_offset,
+		.switched_off = header->state == CUF_OFF || meta_noted(&from->meta, CUF_NOTE_OFF),
+		.driver_version = header->driver_version,
+		.first_cuda_ns = reader_realtime(reader, header->first_cuda_ns),
+		.host_mode = header->options_host_mode <= CUF_HOST_FULL
+				     ? (uint32_t)header->options_host_mode
+				     : CUF_HOST_OFF,
+		.sample_mean_bytes = header->sample_mean_bytes,
+		.stack_depth = header->stack_depth,
+		.modules = from->meta.modules,
+		.module_count = from->meta.module_count,
+		.functions = from->meta.functions,
+		.function_count = from->meta.function_count,
+		.texts = from->meta.texts,
+		.text_count = from->meta.text_count,
+		.hook_names = from->meta.hook_names,
+		.hook_name_count = from->meta.hook_name_count,
+	};
+	if (end->end == END_RUNNING) {
+		struct timespec now;
+		clock_gettime(CLOCK_REALTIME, &now);
+		process->end_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	}
+	count_events(process, reader);
+	read_timeline(build, process, reader);
+	build->facts->events_recorded += process->events_recorded;
+	build->facts->events_overwritten += process->events_overwritten;
+	build->facts->events_lost += process->events_lost;
+}
+
+/* The recording that was there before: the image that this one replaced, or the parent. pids are reused, so the latest. */
+static void relate(struct build *build, uint32_t index)
+{
+	struct fact_process *process = &build->facts->processes[index];
+	const struct cuf_header *header = &build->run->processes[index].reader->header;
+	for (uint32_t i = 0; i < index; i++) {
+		const struct fact_process *recorded = &build->facts->processes[i];
+		const struct cuf_header *other = &build->run->processes[i].reader->header;
+		if (memcmp(header->boot_id, other->boot_id, sizeof header->boot_id) ||
+		    strcmp(process->hostname, recorded->hostname))
+			continue;
+		if (recorded->pid == process->ppid && recorded->pid != process->pid)
+			process->parent = i;
+		if (recorded->pid == process->pid && recorded->end == END_EXEC &&
+		    other->process_start_ticks == header->process_start_ticks)
+			process->exec_of = i;
+	}
+}
+
+void build_processes(struct build *build)
+{
+	size_t count = build->run->count;
+	build->facts->process_count = count;
+	build->facts->processes = arena_zeroed(build->arena, count,
+					       sizeof *build->facts->processes);
+	for (uint32_t i = 0; i < count; i++) {
+		build->exit_reasons[i] = exit_reason_of(&build->run->processes[i], build->arena);
+		fill_process(build, i);
+		relate(build, i);
+	}
+}
+

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Roles of live blocks, by stack, each stack looked at once. */
+#include "analysis/facts/passes/roles.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+#include "analysis/facts/passes/build.h"
+#include "analysis/symbols/symbols.h"
+
+enum { FRAMES_LOOKED_AT = 128, ROLES_MAX = 64, PHASES_MAX = 16 };
+
+struct known {
+	uint32_t stack;
+	const char *role;
+	UT_hash_handle hh;
+};
+
+struct span_role {
+	uint64_t begin_ns, end_ns;
+	const char *role;
+};
+
+struct roles {
+	struct known *stacks;
+	struct span_role phases[PHASES_MAX];
+	size_t phase_count; /* those that tell what came then */
+	const struct fact_meta_text **codes;
+	size_t code_count; /* META CODE by number */
+};
+
+static void index_codes(struct roles *roles, const struct fact_process *process)
+{
+	size_t room = 0;
+	for (size_t i = 0; i < process->text_count; i++) {
+		uint64_t number = process->texts[i].number;
+		if (process->texts[i].type != CUF_META_CODE || number > 1u << 20)
+			continue;
+		while (roles->code_count <= number) {
+			xalloc_grow(&roles->codes, roles->code_count, &room, sizeof *roles->codes);
+			roles->codes[roles->code_count++] = NULL;
+		}
+		roles->codes[number] = &process->texts[i];
+	}
+}
+
+/* CLOCK_REALTIME. */
+static void find_phases(struct roles *roles, const struct fact_process *process)
+{
+	for (size_t i = 0; i < process->phase_count && roles->phase_count < PHASES_MAX; i++) {
+		const char *role = process->phases[i].basis == BASIS_INFERRED
+					   ? role_of_phase(process->phases[i].name)
+					   : NULL;
+		if (role)
+			roles->phases[roles->phase_count++] = (struct span_role){
+				process->phases[i].begin_ns, process->phases[i].end_ns, role
+			};
+	}
+}
+
+void roles_free(struct roles *roles)
+{
+	struct known *known, *next;
+	if (!roles)
+		return;
+	HASH_ITER(hh, roles->stacks, known, next)
+	{
+		HASH_DEL(roles->stacks, known);
+		free(known);
+	}
+	free(roles->codes);
+	free(roles);
+}
+
+/* "qualified name, file, first line", each ended by a newline. */
+static const char *role_of_python(const struct roles *roles, uint64_t frame)
+{
+	uint32_t code = cuf_frame_code(frame);
+	const char *name = code && code < roles->code_count && roles->codes[code]
+				   ? roles->codes[code]->text
+				   : NULL;
+	const char *name_end = name ? strchr(name, '\n') : NULL,
+		   *file = name_end ? name_end + 1 : NULL,
+		   *file_end = file ? strchr(file, '\n') : NULL;
+	return file_end ? role_of_code(name, (size_t)(name_end - name), file,
+				       (size_t)(file_end - file))
+			: NULL;
+}
+
+static const char *role_of_address(const struct build *build, const struct fact_process *process,
+				   uint64_t addr, uint64_t time_ns)
+{
+	const struct fact_module *module = fact_module_at(process, addr, time_ns);
+	const char *hint = fact_function_at(process, addr),
+		   *role = module ? role_of_module(module->path) : NULL;
+	const struct symbols_frame *frames;
+	size_t count;
+	if (!role && hint)
+		role = role_of_function(hint);
+	if (role || !module || !build->options.symbols ||
+	    !role_asks_about(module->path, process->exe))
+		return role;
+	count = symbols_resolve(symbols_module(build->options.symbols, module->path,
+					       module->build_id, module->build_id_bytes),
+				addr - module->base - 1, &frames);
+	for (size_t i = 0; i < count && !role; i++)
+		role = role_of_function(frames[i].function);
+	return role;
+}
+
+static const char *look_at_stack(const struct build *build, const struct roles *roles,
+				 uint32_t process, uint32_t stack, uint64_t time_ns)
+{
+	const struct fact_process *recorded = &build->facts->processes[process];
+	struct fact_stack frames = { .process = process, .id = stack };
+	const char *role = NULL;
+	stack_fill(build, &frames, time_ns);
+	for (uint32_t i = 0; i < frames.depth && i < FRAMES_LOOKED_AT && !role; i++)
+		role = cuf_frame_is_python(frames.addrs[i])
+			       ? role_of_python(roles, frames.addrs[i])
+			       : role_of_address(build, recorded, frames.addrs[i], frames.time_ns);
+	return role;
+}
+
+static const char *role_of_stack(struct build *build, uint32_t process, uint32_t stack,
+				 uint64_t time_ns)
+{
+	struct roles *roles = build->roles[process];
+	struct known *known;
+	if (!stack)
+		return NULL;
+	HASH_FIND(hh, roles->stacks, &stack, sizeof stack, known);
+	if (!known) {
+		known = xalloc_zeroed(1, sizeof *known);
+		known->stack = stack;
+		known->role = look_at_stack(build, roles, process, stack, time_ns);
+		HASH_ADD(hh, roles->stacks, stack, sizeof known->stack, known);
+	}
+	return known->role;
+}
+
+static const char *role_of_time(const struct build *build, uint32_t process, uint64_t time_ns)
+{
+	const struct roles *roles = build->roles[process];
+	uint64_t at = reader_realtime(build->run->processes[process].reader, time_ns);
+	for (size_t i = 0; i < roles->phase_count; i++)
+		if (roles->phases[i].begin_ns <= at && at <= roles->phases[i].end_ns)
+			return roles->phases[i].role;
+	return NULL;
+}
+
+/* Said of the block, or by its stack; or likely, by when it came. */
+static struct role role_of(struct build *build, uint32_t process, unsigned told, uint32_t stack,
+			   uint64_t time_ns)
+{
+	const char *name = role_of_enum(told);
+	if (!name)
+		name = role_of_stack(build, process, stack, time_ns);
+	if (name)
+		return (struct role){ name, BASIS_OBSERVED };
+	name = role_of_time(build, process, time_ns);
+	return (struct role){ name, name ? BASIS_INFERRED : BASIS_NONE };
+}
+
+static void count(struct usage *held, enum fact_owner owner, struct role role, uint64_t bytes)
+{
+	size_t i = 0;
+	while (i < held->role_count &&
+	       (held->roles[i].owner != owner || held->roles[i].role != role.name ||
+		held->roles[i].basis != role.basis))
+		i++;
+	if (i == ROLES_MAX)
+		return; /* more rows than roles and kinds make */
+	if (i == held->role_count)
+		held->roles[held->role_count++] =
+			(struct role_sum){ .owner = owner, .role = role.name, .basis = role.basis };
+	held->roles[i].bytes += bytes < (uint64_t)1 << CUF_KEY_SHIFT ? bytes : 0;
+	held->roles[i].count++;
+}
+
+static const struct framework_range *range_at(const struct framework_map *map, uint64_t addr)
+{
+	size_t low = 0, high = map->range_count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (map->ranges[middle].addr <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && addr - map->ranges[low - 1].addr < map->ranges[low - 1].bytes
+		       ? &map->ranges[low - 1]
+		       : NULL;
+}
+
+/* Ledger keys of what is cut up: segments, and the physical memory behind those that are mapped. */
+static void find_segments(const struct liveset *live, unsigned device,
+			  const struct framework_map *map, struct liveset *out)
+{
+	bool any_run = false;
+	size_t at = 0;
+	liveset_init(out, 0);
+	for (size_t i = 0; i < map->range_count; i++) {
+		struct cuf_block segment = { .key = cuf_key(CUF_SPACE_DEVICE,
+							    map->ranges[i].addr) };
+		if (map->ranges[i].is_segment && map->ranges[i].kind != CUF_KIND_MAPPING)
+			liveset_put(out, &segment);
+		any_run |= map->ranges[i].is_segment && map->ranges[i].kind == CUF_KIND_MAPPING;
+	}
+	if (!any_run)
+		return;
+	for (const struct cuf_block *block; (block = liveset_next(live, &at));) {
+		const struct framework_range *range =
+			block->kind == CUF_KIND_MAPPING && block->device == device
+				? range_at(map, cuf_key_addr(block->key))
+				: NULL;
+		struct cuf_block handle = { .key = cuf_key(CUF_SPACE_HANDLE, block->aux) };
+		if (range && range->is_segment)
+			liveset_put(out, &handle);
+	}
+}
+
+static enum fact_owner owner_of_kind(unsigned kind)
+{
+	switch (kind) {
+	case CUF_KIND_DEVICE: return OWNER_DEVICE;
+	case CUF_KIND_ARRAY: return OWNER_ARRAY;
+	case CUF_KIND_ASYNC: return OWNER_ASYNC;
+	case CUF_KIND_VMM: return OWNER_VMM;
+	case CUF_KIND_IMPORTED: return OWNER_IMPORTED;
+	case CUF_KIND_MAPPING: return OWNER_VMM;
+	default: return OWNER_MAX;
+	}
+}
+
+static void prepare_roles(struct build *build, uint32_t process)
+{
+	struct roles *roles;
+	if (build->roles[process])
+		return;
+	roles = xalloc_zeroed(1, sizeof *roles);
+	index_codes(roles, &build->facts->processes[process]);
+	find_phases(roles, &build->facts->processes[process]);
+	build->roles[process] = roles;
+}
+
+struct role role_of_site(struct build *build, uint32_t process, unsigned role, uint32_t stack,
+			 uint64_t first_ns)
+{
+	prepare_roles(build, process);
+	return role_of(build, process, role, stack, first_ns);
+}
+
+void roles_sum(struct build *build, uint32_t process, unsigned device, const struct liveset *live,
+	       const struct framework_map *map, struct usage *usage)
+{
+	struct liveset segments;
+	size_t at = 0;
+	prepare_roles(build, process);
+	usage->roles = arena_zeroed(build->arena, ROLES_MAX, sizeof *usage->roles);
+	find_segments(live, device, map, &segments);
+	for (const struct cuf_block *block; (block = liveset_next(live, &at));) {
+		enum fact_owner owner = block->kind == CUF_KIND_MAPPING
+						? OWNER_MAX
+						: owner_of_kind(block->kind);
+		if (owner == OWNER_MAX || block->device != device ||
+		    (block->flags & CUF_EVENT_HOST_LOCATION) || liveset_find(&segments, block->key))
+			continue;
+		count(usage, owner,
+		      role_of(build, process, block->role, block->stack, block->time_ns),
+		      block->bytes);
+	}
+	for (size_t i = 0; i < map->block_count; i++) {
+		const struct framework_block *block = &map->blocks[i];
+		enum fact_owner owner = block->range == FACT_NONE
+						? OWNER_MAX
+						: owner_of_kind(map->ranges[block->range].kind);
+		if (owner != OWNER_MAX)
+			count(usage, owner,
+			      role_of(build, process, block->role, block->stack, block->time_ns),
+			      block->bytes);
+	}
+	liveset_fini(&segments);
+}

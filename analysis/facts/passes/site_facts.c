@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* leaks[] and growth[]: the live sets by call site, followed through the events. */
+#include "analysis/facts/passes/build.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include "analysis/device/framework_map.h"
+#include "analysis/growth/growth.h"
+#include "analysis/host/heap.h"
+#include "analysis/recording/host_weight.h"
+#include "analysis/facts/passes/roles.h"
+#include "analysis/phases/phases.h"
+#include "analysis/replay/replay.h"
+
+enum { ROWS_DEFAULT = 1000 };
+#define DEVICE_CLOCK_NS 1000ull
+#define HOST_CLOCK_NS 10000000ull /* a coarse clock, kept in milliseconds */
+#define BYTES_SANE ((uint64_t)1 << 57)
+
+struct rows {
+	struct fact_site *items;
+	size_t count, room, most;
+	int (*order)(const void *, const void *);
+};
+
+static int by_bytes(const void *a, const void *b)
+{
+	const struct fact_site *left = a, *right = b;
+	if ((left->class == CLASS_LEAK) != (right->class == CLASS_LEAK))
+		return left->class == CLASS_LEAK ? -1 : 1;
+	if (left->bytes != right->bytes)
+		return left->bytes > right->bytes ? -1 : 1;
+	if (left->process != right->process)
+		return left->process < right->process ? -1 : 1;
+	return left->stack.id < right->stack.id ? -1 : left->stack.id > right->stack.id;
+}
+
+static int by_growth(const void *a, const void *b)
+{
+	const struct fact_site *left = a, *right = b;
+	if (left->grown_bytes != right->grown_bytes)
+		return left->grown_bytes > right->grown_bytes ? -1 : 1;
+	return by_bytes(a, b);
+}
+
+/* Only the first `most` rows are wanted; sorting them out now and then keeps millions of sites from piling up. */
+static void cut(struct rows *rows)
+{
+	if (rows->count)
+		qsort(rows->items, rows->count, sizeof *rows->items, rows->order);
+	rows->count = rows->count < rows->most ? rows->count : rows->most;
+}
+
+static void add_row(struct rows *rows, const struct fact_site *row)
+{
+	if (rows->count >= 4 * rows->most)
+		cut(rows);
+	xalloc_grow(&rows->items, rows->count, &rows->room, sizeof *row);
+	rows->items[rows->count++] = *row;
+}
+
+static void fill_interval(const struct site *site, struct fact_site *row)
+{
+	struct host_estimate estimate = { (double)site->live_bytes, site->live_variance,
+					  site->live_third };
+	struct host_interval interval = host_estimate_interval(&estimate, 0);
+	row->low_bytes = site->live_variance > 0 ? host_whole(interval.low) : row->bytes;
+	row->high_bytes = site->live_variance > 0 ? host_whole(interval.high) : row->bytes;
+}
+
+static void add_rows(struct build *build, uint32_t process, const struct growth *growth,
+		     struct rows *live, struct rows *grown)
+{
+	const struct reader *reader = build->run->processes[process].reader;
+	for (size_t i = 0; i < growth->sites.count; i++) {
+		const struct site *site = &growth->sites.items[i];
+		struct fact_site row;
+		if ((!site->live_count && site->net_bytes <= 0) || site->live_bytes > BYTES_SANE)
+			continue;
+		growth_judge(growth, site, &row);
+		fill_interval(site, &row);
+		row.stack.process = row.process = process;
+		row.pid = reader->header.pid;
+		row.device = site->device == CUF_DEVICE_NONE
+				     ? FACT_NONE
+				     : group_of(build, process, site->device);
+		row.api = hook_name(build, process, site->label ? site->label : site->hook);
+		stack_fill(build, &row.stack,
+			   site->last_ns == CUF_UNKNOWN ? reader->header.start_ns : site->last_ns);
+		if (row.device != FACT_NONE) {
+			struct role role = role_of_site(build, process, site->role, site->stack,
+							site->first_ns);
+			row.role = role.name;
+			row.role_basis = role.basis;
+		}
+		row.first_ns = reader_realtime(reader, site->first_ns);
+		row.last_ns = reader_realtime(reader, site->last_ns);
+		if (site->live_count)
+			add_row(live, &row);
+		if (site->net_bytes > 0)
+			add_row(grown, &row);
+	}
+}
+
+static void add_live(struct growth *growth, const struct reader *reader,
+		     const struct liveset *live, bool framework)
+{
+	size_t at = 0;
+	for (const struct cuf_block *block; (block = liveset_next(live, &at));) {
+		struct site *site;
+		if (!growth_counts(framework, block->kind) || block->bytes > BYTES_SANE)
+			continue;
+		site = sites_get(&growth->sites, block->kind, block->device,
+				 reader_call_site(reader, block->stack));
+		site->live_bytes += block->bytes;
+		site->live_count++;
+		if (block->role)
+			site->role = block->role;
+		if (block->time_ns < site->first_ns)
+			site->first_ns = block->time_ns;
+		if (site->last_ns == CUF_UNKNOWN || block->time_ns > site->last_ns) {
+			site->last_ns = block->time_ns;
+			site->hook = block->hook ? block->hook : site->hook;
+			site->label = block->hook ? block->label : site->label;
+		}
+	}
+}
+
+/* A bit for each device on which a framework holds blocks. */
+static unsigned framework_devices(const struct liveset *live)
+{
+	unsigned devices = 0;
+	size_t at = 0;
+	for (const struct cuf_block *block; (block = liveset_next(live, &at));)
+		if (block->kind == CUF_KIND_FRAMEWORK && block->device < CUF_DEVICES_MAX)
+			devices |= 1u << block->device;
+	return devices;
+}
+
+/* The sites whose blocks a framework's blocks lie in; of mapped memory, all that create such memory. */
+static void mark_segments(struct growth *growth, const struct reader *reader,
+			  const struct liveset *live)
+{
+	struct framework_map map;
+	for (unsigned devices = framework_devices(live); devices; devices &= devices - 1) {
+		unsigned device = (unsigned)__builtin_ctz(devices);
+		bool mapped = false;
+		framework_map_make(&(struct device_blocks){ reader, live, device, FACT_NONE },
+				   &map);
+		for (size_t i = 0; i < map.range_count; i++)
+			if (map.ranges[i].count && map.ranges[i].kind == CUF_KIND_MAPPING)
+				mapped = true;
+			else if (map.ranges[i].count)
+				sites_get(&growth->sites, map.ranges[i].kind, device,
+					  map.ranges[i].stack)
+					->holds_blocks = true;
+		for (size_t i = 0; mapped && i < growth->sites.count; i++)
+			if (growth->sites.items[i].kind == CUF_KIND_VMM &&
+			    growth->sites.items[i].device == device)
+				growth->sites.items[i].holds_blocks = true;
+		framework_map_fini(&map);
+	}
+}
+
+/* When none of the requests that a process marked was open. */
+struct quiet {
+	struct cycle_mark *marks;
+	size_t count;
+	uint64_t requests;
+};
+
+static struct quiet quiet_of(const struct build *build, uint32_t process)
+{
+	const struct fact_requests *requests = &build->facts->processes[process].requests;
+	struct quiet quiet = { NULL, 0, 0 };
+	if (requests->basis == BASIS_OBSERVED || requests->basis == BASIS_ESTIMATED)
+		quiet.requests = phases_quiet_marks(build->run->processes[process].events,
+						    &quiet.marks, &quiet.count);
+	return quiet;
+}
+
+static void take_quiet(struct growth *growth, const struct quiet *quiet, uint64_t resolution_ns)
+{
+	/* a clock too coarse to tell one request from the next orders nothing */
+	if (!quiet->count || quiet->marks[quiet->count - 1].time_ns - quiet->marks[0].time_ns <
+				     quiet->count * 4 * resolution_ns)
+		return;
+	growth->quiet = quiet->marks;
+	growth->quiet_count = quiet->count;
+	growth->requests = quiet->requests;
+}
+
+static void layer_sites(struct build *build, uint32_t process, struct growth_device *state,
+			const struct quiet *quiet, const struct liveset *live, struct rows *rows,
+			struct rows *grown)
+{
+	struct growth_source source = growth_device_source(state);
+	struct growth growth;
+	size_t at = 0;
+	growth_init(&growth);
+	take_quiet(&growth, quiet, DEVICE_CLOCK_NS);
+	add_live(&growth, state->events->reader, live, state->framework);
+	growth_follow(&growth, &source);
+	if (!state->framework)
+		mark_segments(&growth, state->events->reader, live);
+	growth.births = growth_asks_births(&growth, DEVICE_CLOCK_NS);
+	for (const struct cuf_block *block; growth.births && (block = liveset_next(live, &at));)
+		if (growth_counts(state->framework, block->kind) && block->bytes <= BYTES_SANE)
+			growth_birth(&growth,
+				     sites_get(&growth.sites, block->kind, block->device,
+					       reader_call_site(state->events->reader,
+								block->stack)),
+				     block->bytes, block->time_ns);
+	add_rows(build, process, &growth, rows, grown);
+	growth_fini(&growth);
+}
+
+static void device_sites(struct build *build, uint32_t process, uint64_t seq,
+			 const struct quiet *quiet, const struct liveset *live, struct rows *rows,
+			 struct rows *grown)
+{
+	struct run_process *recorded = &build->run->processes[process];
+	struct growth_device driver = { .events = recorded->events, .seq = seq };
+	struct growth_device framework = { .events = recorded->events->framework,
+					   .seq = seq,
+					   .framework = true };
+	layer_sites(build, process, &driver, quiet, live, rows, grown);
+	layer_sites(build, process, &framework, quiet, live, rows, grown);
+	reader_drop(recorded->reader, CUF_SEC_RING);
+	reader_drop(recorded->reader, CUF_SEC_FRAMEWORK_RING);
+}
+
+static void host_sites(struct build *build, uint32_t process, uint64_t time_ns,
+		       const struct quiet *quiet, struct rows *rows, struct rows *grown)
+{
+	const struct reader *reader = build->run->processes[process].reader;
+	struct growth_host state = { .reader = reader, .time_ns = time_ns };
+	struct growth_source source = growth_host_source(&state);
+	struct host_means means = host_means_of(reader, &build->run->processes[process].meta);
+	struct heap_row row;
+	struct growth growth;
+	uint64_t at = 0;
+	growth_init(&growth);
+	take_quiet(&growth, quiet, HOST_CLOCK_NS);
+	heap_read(reader, &means, time_ns, &growth.sites, &build->host_memory[process]);
+	growth_follow(&growth, &source);
+	host_stream_free(state.stream);
+	growth.births = time_ns == CUF_UNKNOWN && growth_asks_births(&growth, HOST_CLOCK_NS);
+	while (growth.births && heap_row(reader, &at, &growth.sites, &row))
+		for (size_t i = 0; i < row.count;
+		     i++) { /* as many bytes as its birth's event had */
+			const struct heap_block *block = &row.blocks[i];
+			growth_birth(&growth, &growth.sites.items[row.sites[i]],
+				     host_weight_bytes(block->bytes,
+						       host_means_at(&means, block->birth)),
+				     block->birth_ns);
+		}
+	add_rows(build, process, &growth, rows, grown);
+	growth_fini(&growth);
+}
+
+static struct fact_site *settle(struct build *build, struct rows *rows, size_t *count)
+{
+	struct fact_site *kept;
+	cut(rows);
+	*count = rows->count;
+	kept = arena_copy(build->arena, rows->items, *count, sizeof *kept);
+	free(rows->items);
+	return kept;
+}
+
+void build_sites(struct build *build)
+{
+	size_t most = build->options.sites_max ? build->options.sites_max : ROWS_DEFAULT;
+	struct rows live = { .most = most, .order = by_bytes },
+		    grown = { .most = most, .order = by_growth };
+	for (uint32_t p = 0; p < build->run->count; p++) {
+		uint64_t host_time_ns = host_time_of(build, p), seq = seq_at_moment(build, p);
+		bool exact;
+		const struct liveset *blocks = run_live(&build->run->processes[p], seq, &exact);
+		struct quiet quiet = quiet_of(build, p);
+		device_sites(build, p, seq, &quiet, blocks, &live, &grown);
+		host_sites(build, p, host_time_ns, &quiet, &live, &grown);
+		free(quiet.marks);
+	}
+	build->facts->leaks = settle(build, &live, &build->facts->leak_count);
+	build->facts->growth = settle(build, &grown, &build->facts->growth_count);
+}

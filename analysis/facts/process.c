@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Look-ups in the tables of a process. */
+#include "analysis/facts/process.h"
+
+const struct fact_module *fact_module_at(const struct fact_process *process, uint64_t addr,
+					 uint64_t time_ns)
+{
+	return module_at(process->modules, process->module_count, addr, time_ns);
+}
+
+const char *fact_function_at(const struct fact_process *process, uint64_t addr)
+{
+	return function_at(process->functions, process->function_count, addr);
+}
