@@ -467,9 +467,10 @@ void cuf_modules_init(cuf_module_listener *on_new_object)
 	note_first();
 }
 
-void cuf_modules_atfork_child(void)
+/* In the child's recording nothing is noted yet. */
+static void forget_modules(void)
 {
 	memset(modules, 0, sizeof modules);
 	last_id = 0;
 }
-CUF_AT_FORK_CHILD(cuf_modules_atfork_child);
+CUF_AT_FORK_CHILD(forget_modules);

@@ -56,9 +56,6 @@ void cuf_modules_changed(void);
 /* Changes when an object may have gone; never 0. */
 uint64_t cuf_modules_generation(void);
 
-/* In a forked child, before its recording begins: forgets what was noted and writes nothing. */
-void cuf_modules_atfork_child(void);
-
 /* True inside this library. Always false when it was linked into the executable. */
 bool cuf_modules_is_self(uint64_t code_addr);
 

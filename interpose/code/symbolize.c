@@ -39,13 +39,14 @@ static uint32_t in_use;
 extern int _dl_find_object(void *address, struct dl_find_object *result) __attribute__((weak));
 #endif
 
-void cuf_symbolize_atfork_child(void)
+/* The child's recording gets the names again. */
+static void forget_seen(void)
 {
 	in_use = seen_count = 0;
 	if (table)
 		memset(table->seen, 0, sizeof table->seen);
 }
-CUF_AT_FORK_CHILD(cuf_symbolize_atfork_child);
+CUF_AT_FORK_CHILD(forget_seen);
 
 /* ---- collecting addresses ---- */
 

@@ -17,7 +17,4 @@
 void cuf_symbolize_stacks(const uint32_t *stacks, unsigned count);
 void cuf_symbolize_all_stacks(void);
 
-/* In a forked child: the next recording gets the names again. */
-void cuf_symbolize_atfork_child(void);
-
 #endif

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a forked child must forget. A file that keeps private state about the current recording (a cache, a "was written
- * once" flag) names one function here, and the child runs all of them before its own recording begins.
+ * What a forked child must forget. A file that keeps private state about the current recording (a
+ * cache, a "was written once" flag) names one function here, and the child runs all of them
+ * before its own recording begins.
  *
- * Contract: a function only resets memory of its own file: no lock, no allocation, no event. The functions run in no
- * particular order, on one thread, with the gate closed. The list is a section of the library, put together by the linker:
- * nothing is registered at run time, and no file needs to know another one.
+ * Contract: a function only resets memory of its own file: no lock, no allocation, no event. The
+ * functions run in no particular order, on one thread, with the gate closed. The list is a
+ * section of the library, put together by the linker: nothing is registered at run time, and no
+ * file needs to know another one.
  */
 #ifndef CUF_AT_FORK_CHILD_H
 #define CUF_AT_FORK_CHILD_H

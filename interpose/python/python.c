@@ -211,13 +211,13 @@ void cuf_python_start(void)
 			examine_object(map->l_addr, map->l_ld, false);
 }
 
-void cuf_python_atfork_child(void)
+/* Names that threads remember are not in the child's recording. */
+static void forget_names(void)
 {
 	looking = 0;
 	cuf_python.generation++;
-	cuf_python_names_atfork_child();
 }
-CUF_AT_FORK_CHILD(cuf_python_atfork_child);
+CUF_AT_FORK_CHILD(forget_names);
 
 /* ---- unloading ---- */
 

@@ -32,9 +32,6 @@ void cuf_python_start(void);
 /* An object was met for the first time. An interpreter that was loaded later is found here. */
 void cuf_python_object_seen(uintptr_t bias, const ElfW(Dyn) *dynamic);
 
-/* In a forked child, before its recording begins: the names will be written again. */
-void cuf_python_atfork_child(void);
-
 /*
  * Around a dlclose: an interpreter that may be unloaded is not read in between, and is searched
  * again afterwards. begin returns true when the caller must wait, before it closes, until no

@@ -6,6 +6,7 @@
  * them, and names are rare.
  */
 #include <string.h>
+#include "interpose/platform/at_fork_child.h"
 #include "interpose/platform/readable.h"
 #include "interpose/python/python_parts.h"
 #include "interpose/store/dropped.h"
@@ -29,7 +30,8 @@ static uint64_t known[KNOWN];
 /* false: the pages were never touched, and stay so in a forked child */
 static bool any;
 
-void cuf_python_names_atfork_child(void)
+/* The child's recording gets the names again. */
+static void forget_codes(void)
 {
 	if (!any)
 		return;
@@ -37,6 +39,7 @@ void cuf_python_names_atfork_child(void)
 	memset(known, 0, sizeof known);
 	any = false;
 }
+CUF_AT_FORK_CHILD(forget_codes);
 
 void cuf_python_stopped(enum cuf_python_stop why)
 {

@@ -167,8 +167,6 @@ uint64_t cuf_python_name(const struct cuf_python *python, struct cuf_python_thre
  */
 uint32_t cuf_python_line(const struct cuf_python *python, uintptr_t code, int64_t offset);
 
-void cuf_python_names_atfork_child(void);
-
 /* ---- loads and hashes ---- */
 
 /* Loads from structs that the compiler knows nothing about. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One word: who handles faults. Without a handler (some unit tests) a fault only drops its event. */
+/*
+ * One word: who handles faults. Without a handler (some unit tests) a fault only drops its event.
+ */
 #include "interpose/store/fault.h"
 
 #include <stddef.h>

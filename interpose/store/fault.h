@@ -1,31 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Faults of the recorder itself. The recording is memory of the program's process, which a stray pointer of the program, or
- * an error of ours, may overwrite. Tables that cannot be right must not be followed: whoever meets an impossible index,
- * offset or kind drops the event and reports it here, and recording stops for the rest of the process.
+ * Faults of the recorder itself. The recording is memory of the program's process, which a stray
+ * pointer of the program, or an error of ours, may overwrite. Tables that cannot be right must
+ * not be followed: whoever meets an impossible index, offset or kind drops the event and reports
+ * it here, and recording stops for the rest of the process.
  *
- * Contract: checks are made where they cost hot paths nothing: when a thread is born, a ring segment is exchanged, a stack
- * is written, an incident is opened, at the hand-over and at the end. cuf_fault may be called from any thread inside the
- * recorder, more than once; only the first one counts. What happens then is process/switch_off.c's matter, which
- * registers itself: these rooms are above.
+ * Contract: checks are made where they cost hot paths nothing: when a thread is born, a ring
+ * segment is exchanged, a stack is written, an incident is opened, at the hand-over and at the
+ * end. cuf_fault may be called from any thread inside the recorder, more than once; only the
+ * first one counts. The handler is process/switch_off.c, a room above,
+ * which registers itself.
  */
 #ifndef CUF_FAULT_H
 #define CUF_FAULT_H
 
 enum cuf_fault {
-	CUF_FAULT_HEADER,    /* magic or layout of the recording */
-	CUF_FAULT_RING,      /* a segment index or a cursor outside the ring */
-	CUF_FAULT_LEDGER,    /* a live block of an impossible kind */
-	CUF_FAULT_STACKS,    /* more stack frames than there is room for, or a stack beyond the table */
-	CUF_FAULT_META,      /* the end of META is outside META */
-	CUF_FAULT_TIMELINE,  /* more samples than the table has */
-	CUF_FAULT_MAPPING,   /* the file could not be mapped over the recording */
+	/* magic or layout of the recording */
+	CUF_FAULT_HEADER,
+	/* a segment index or a cursor outside the ring */
+	CUF_FAULT_RING,
+	/* a live block of an impossible kind */
+	CUF_FAULT_LEDGER,
+	/* more stack frames than the table has, or a stack beyond it */
+	CUF_FAULT_STACKS,
+	/* the end of META is outside META */
+	CUF_FAULT_META,
+	/* more samples than the table has */
+	CUF_FAULT_TIMELINE,
+	/* the file could not be mapped over the recording */
+	CUF_FAULT_MAPPING,
 	CUF_FAULTS
 };
 
 void cuf_fault(enum cuf_fault fault) __attribute__((cold, noinline));
 
 typedef void cuf_fault_handler(enum cuf_fault fault);
+
+/* NULL: a fault only drops its event. */
 void cuf_fault_handle_with(cuf_fault_handler *handler);
 
 #endif

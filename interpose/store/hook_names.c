@@ -28,8 +28,9 @@ const char *cuf_hook_name(unsigned id)
 	return "unknown";
 }
 
-void cuf_hook_names_atfork_child(void) { written = 0; }
-CUF_AT_FORK_CHILD(cuf_hook_names_atfork_child);
+/* The child's recording gets the names again. */
+static void forget_written(void) { written = 0; }
+CUF_AT_FORK_CHILD(forget_written);
 
 void cuf_hook_names_write(void)
 {

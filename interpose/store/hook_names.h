@@ -15,7 +15,4 @@ const char *cuf_hook_name(unsigned id);
  */
 void cuf_hook_names_write(void);
 
-/* In a forked child: the next recording gets the names again. */
-void cuf_hook_names_atfork_child(void);
-
 #endif

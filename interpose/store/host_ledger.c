@@ -37,13 +37,14 @@ static uint32_t overflowed;
 /* some block is in one of the places beyond its home at the last level */
 static bool any_far;
 
-void cuf_host_ledger_atfork_child(void)
+/* The child's recording begins with an empty table. */
+static void forget_levels(void)
 {
 	level = highest = FIRST_LEVEL;
 	overflowed = 0;
 	any_far = false;
 }
-CUF_AT_FORK_CHILD(cuf_host_ledger_atfork_child);
+CUF_AT_FORK_CHILD(forget_levels);
 
 /* ---- where a block belongs ---- */
 

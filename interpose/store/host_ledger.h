@@ -24,7 +24,4 @@ bool cuf_host_ledger_take(uint64_t addr, struct cuf_host_block *entry);
 /* Prefetches the bucket where this block will be added. To be called some time before. */
 void cuf_host_ledger_expect(uint64_t addr);
 
-/* In a forked child: the new recording's table is empty. */
-void cuf_host_ledger_atfork_child(void);
-
 #endif

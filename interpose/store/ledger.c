@@ -19,8 +19,9 @@ enum { ROW = 8, PROBES_MAX = 256, BLOCK_WORDS = sizeof(struct cuf_block) / sizeo
 /* places to search; only grows */
 static uint32_t reach;
 
-void cuf_ledger_atfork_child(void) { reach = 0; }
-CUF_AT_FORK_CHILD(cuf_ledger_atfork_child);
+/* The child's recording begins with an empty table. */
+static void forget_reach(void) { reach = 0; }
+CUF_AT_FORK_CHILD(forget_reach);
 
 static uint64_t hash_of(uint64_t key)
 {

@@ -34,7 +34,4 @@ bool cuf_ledger_assign(uint64_t key, unsigned role, struct cuf_block *block);
  */
 void cuf_ledger_each(void (*visit)(const struct cuf_block *block, void *context), void *context);
 
-/* In a forked child: the new recording's table is empty. */
-void cuf_ledger_atfork_child(void);
-
 #endif

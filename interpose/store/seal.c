@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The private copy of the constant part of the header. */
 #include "interpose/store/seal.h"
 
 #include <stddef.h>
@@ -6,7 +7,7 @@
 #include "interpose/store/recording.h"
 #include "interpose/platform/laws.h"
 
-/* created_ns is set at the hand-over; the writer of the file does not know of seals, so it is left out of the comparison */
+/* Up to the first field that changes. created_ns is set at the hand-over, so it is not compared. */
 enum { CONSTANT_BYTES = offsetof(struct cuf_header, state) };
 static struct cuf_header sealed;
 
@@ -15,7 +16,9 @@ void cuf_recording_seal(void) { memcpy(&sealed, cuf_recording.header, CONSTANT_B
 /* Compares bytes [from, to) of the header. */
 static bool is_same(size_t from, size_t to)
 {
-	const uint8_t *now = (const uint8_t *)cuf_recording.header, *before = (const uint8_t *)&sealed;
+	const uint8_t *now = (const uint8_t *)cuf_recording.header;
+	const uint8_t *before = (const uint8_t *)&sealed;
+
 	return !memcmp(now + from, before + from, to - from);
 }
 
@@ -28,6 +31,7 @@ bool cuf_recording_is_intact(void)
 void cuf_recording_repair(void)
 {
 	struct cuf_header *header = cuf_recording.header;
+
 	memset((uint8_t *)header + CONSTANT_BYTES, 0, sizeof *header - CONSTANT_BYTES);
 	memcpy(header, &sealed, CONSTANT_BYTES);
 	memset(header->sections, 0, sizeof header->sections);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The part of the header that is constant once a recording began (magic, layout, times, process), kept a second time in
- * private memory. So an overwritten header is noticed, and can be repaired. Contract: cuf_recording_seal when the header
- * is complete, by one thread; the others from any thread. There is a recording.
+ * The part of the header that is constant once a recording began (magic, layout, times, process),
+ * kept a second time in private memory. So an overwritten header is noticed, and can be repaired.
+ * Contract: cuf_recording_seal when the header is complete, by one thread; the others from any
+ * thread. There is a recording.
  */
 #ifndef CUF_SEAL_H
 #define CUF_SEAL_H

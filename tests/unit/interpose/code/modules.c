@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include "tests/unit/fixtures/recorder.h"
 #include "interpose/code/modules.h"
+#include "interpose/platform/at_fork_child.h"
 
 /* small libraries that come with libc and that nothing here needs */
 static const char *const spare[] = { "libresolv.so.2", "libthread_db.so.1", "libnss_hesiod.so.2",
@@ -260,7 +261,7 @@ static void a_child_forgets(void **state)
 {
 	struct link_map *program = dlopen(NULL, RTLD_NOW);
 	uint64_t used = cuf_recording.header->meta_used;
-	cuf_modules_atfork_child();
+	cuf_at_fork_child_run();
 	assert_int_equal(cuf_recording.header->meta_used, used);
 	cuf_modules_init(NULL);
 	assert_int_equal(find(program->l_addr).records, 2);

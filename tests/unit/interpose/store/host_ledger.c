@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <cmocka.h>
+#include "interpose/platform/at_fork_child.h"
 #include "interpose/store/host_ledger.h"
 #include "interpose/store/recording.h"
 
@@ -24,7 +25,7 @@ static int make_table(void **state)
 	cuf_recording.host_ledger = aligned_alloc(64, ENTRIES * sizeof(struct cuf_host_block));
 	for (unsigned i = 0; i < ENTRIES; i++)
 		cuf_recording.host_ledger[i] = (struct cuf_host_block){ 0, 0 };
-	cuf_host_ledger_atfork_child();
+	cuf_at_fork_child_run();
 	return 0;
 }
 
