@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The CUDA types that the hook table and the simulator need, declared by us so that everything builds without a
- * toolkit. Sizes and field offsets are those of cuda.h 13.0; tests/unit/cuda_types_abi.c compares them with a real
- * cuda.h where there is one. Types never looked into are opaque. Only what is used is declared: no functions here
- * (interpose/abi/hooks.def has their prototypes).
+ * The CUDA types that the hook table and the simulator need, declared here so that everything
+ * builds without a toolkit. Only what is used is declared. Types that are never looked into are
+ * opaque.
+ *
+ * Contract: sizes and field offsets are those of cuda.h 13.0. hooks.def has the prototypes of the
+ * functions.
  */
 #ifndef CUF_CUDA_TYPES_H
 #define CUF_CUDA_TYPES_H
@@ -31,8 +33,10 @@ typedef struct CUmemPoolHandle_st *CUmemoryPool;
 typedef struct CUextMemory_st *CUexternalMemory;
 typedef struct CUgreenCtx_st *CUgreenCtx;
 typedef unsigned long long CUmemGenericAllocationHandle;
-typedef int CUdriverProcAddressQueryResult, CUmemPool_attribute, CUmemAllocationType, CUmemAllocationHandleType;
-typedef int CUgraphMem_attribute, CUstreamCaptureMode, CUstreamCaptureStatus, CUlimit, CUjit_option, CUlibraryOption;
+/* enums of int size */
+typedef int CUdriverProcAddressQueryResult, CUmemPool_attribute, CUmemAllocationType;
+typedef int CUmemAllocationHandleType, CUgraphMem_attribute, CUstreamCaptureMode;
+typedef int CUstreamCaptureStatus, CUlimit, CUjit_option, CUlibraryOption;
 typedef int CUpointer_attribute, CUmemAllocationGranularity_flags, CUdevice_attribute;
 
 enum {
@@ -56,14 +60,31 @@ enum {
 	CUDA_ERROR_UNKNOWN = 999
 };
 
-enum { CU_MEMPOOL_ATTR_RELEASE_THRESHOLD = 4, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT = 5, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH = 6,
-       CU_MEMPOOL_ATTR_USED_MEM_CURRENT = 7, CU_MEMPOOL_ATTR_USED_MEM_HIGH = 8 };
-enum { CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT = 0, CU_GRAPH_MEM_ATTR_USED_MEM_HIGH = 1, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT = 2,
-       CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH = 3 };
-enum { CU_MEM_LOCATION_TYPE_DEVICE = 1, CU_MEM_LOCATION_TYPE_HOST = 2, CU_MEM_LOCATION_TYPE_HOST_NUMA = 3,
-       CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT = 4 };
+enum {
+	CU_MEMPOOL_ATTR_RELEASE_THRESHOLD = 4,
+	CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT = 5,
+	CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH = 6,
+	CU_MEMPOOL_ATTR_USED_MEM_CURRENT = 7,
+	CU_MEMPOOL_ATTR_USED_MEM_HIGH = 8
+};
+enum {
+	CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT = 0,
+	CU_GRAPH_MEM_ATTR_USED_MEM_HIGH = 1,
+	CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT = 2,
+	CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH = 3
+};
+enum {
+	CU_MEM_LOCATION_TYPE_DEVICE = 1,
+	CU_MEM_LOCATION_TYPE_HOST = 2,
+	CU_MEM_LOCATION_TYPE_HOST_NUMA = 3,
+	CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT = 4
+};
 enum { CU_MEM_ALLOCATION_TYPE_PINNED = 1, CU_MEM_ALLOCATION_TYPE_MANAGED = 2 };
-enum { CU_STREAM_CAPTURE_MODE_GLOBAL = 0, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1, CU_STREAM_CAPTURE_MODE_RELAXED = 2 };
+enum {
+	CU_STREAM_CAPTURE_MODE_GLOBAL = 0,
+	CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1,
+	CU_STREAM_CAPTURE_MODE_RELAXED = 2
+};
 enum { CU_STREAM_CAPTURE_STATUS_NONE = 0, CU_STREAM_CAPTURE_STATUS_ACTIVE = 1 };
 enum { CU_GRAPH_NODE_TYPE_MEM_ALLOC = 10, CU_GRAPH_NODE_TYPE_MEM_FREE = 11 };
 enum { CU_MEM_ALLOC_GRANULARITY_MINIMUM = 0 };
@@ -78,7 +99,11 @@ typedef struct {
 	CUmemAllocationHandleType requestedHandleTypes;
 	CUmemLocation location;
 	void *win32HandleMetaData;
-	struct { unsigned char compressionType, gpuDirectRDMACapable; unsigned short usage; unsigned char reserved[4]; } allocFlags;
+	struct {
+		unsigned char compressionType, gpuDirectRDMACapable;
+		unsigned short usage;
+		unsigned char reserved[4];
+	} allocFlags;
 } CUmemAllocationProp;
 
 typedef struct { CUmemLocation location; int flags; } CUmemAccessDesc;
@@ -95,10 +120,30 @@ typedef struct {
 
 typedef struct { unsigned char reserved[64]; } CUmemPoolPtrExportData;
 
-typedef struct { size_t Width, Height; int Format; unsigned int NumChannels; } CUDA_ARRAY_DESCRIPTOR;
-typedef struct { unsigned int Width, Height; int Format; unsigned int NumChannels; } CUDA_ARRAY_DESCRIPTOR_v1;
-typedef struct { size_t Width, Height, Depth; int Format; unsigned int NumChannels, Flags; } CUDA_ARRAY3D_DESCRIPTOR;
-typedef struct { unsigned int Width, Height, Depth; int Format; unsigned int NumChannels, Flags; } CUDA_ARRAY3D_DESCRIPTOR_v1;
+typedef struct {
+	size_t Width, Height;
+	int Format;
+	unsigned int NumChannels;
+} CUDA_ARRAY_DESCRIPTOR;
+
+typedef struct {
+	unsigned int Width, Height;
+	int Format;
+	unsigned int NumChannels;
+} CUDA_ARRAY_DESCRIPTOR_v1;
+
+typedef struct {
+	size_t Width, Height, Depth;
+	int Format;
+	unsigned int NumChannels, Flags;
+} CUDA_ARRAY3D_DESCRIPTOR;
+
+typedef struct {
+	unsigned int Width, Height, Depth;
+	int Format;
+	unsigned int NumChannels, Flags;
+} CUDA_ARRAY3D_DESCRIPTOR_v1;
+
 typedef struct { size_t size, alignment; unsigned int reserved[4]; } CUDA_ARRAY_MEMORY_REQUIREMENTS;
 
 typedef struct {
@@ -122,13 +167,21 @@ typedef struct {
 
 typedef struct {
 	int type;
-	union { int fd; struct { void *handle; const void *name; } win32; const void *nvSciBufObject; } handle;
+	union {
+		int fd;
+		struct { void *handle; const void *name; } win32;
+		const void *nvSciBufObject;
+	} handle;
 	unsigned long long size;
 	unsigned int flags;
 	unsigned int reserved[16];
 } CUDA_EXTERNAL_MEMORY_HANDLE_DESC;
 
-typedef struct { unsigned long long offset, size; unsigned int flags; unsigned int reserved[16]; } CUDA_EXTERNAL_MEMORY_BUFFER_DESC;
+typedef struct {
+	unsigned long long offset, size;
+	unsigned int flags;
+	unsigned int reserved[16];
+} CUDA_EXTERNAL_MEMORY_BUFFER_DESC;
 
 typedef struct {
 	unsigned long long offset;
@@ -137,7 +190,11 @@ typedef struct {
 	unsigned int reserved[16];
 } CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC;
 
-typedef struct { unsigned int numDevices; size_t size; unsigned long long handleTypes, flags; } CUmulticastObjectProp;
+typedef struct {
+	unsigned int numDevices;
+	size_t size;
+	unsigned long long handleTypes, flags;
+} CUmulticastObjectProp;
 
 /* never looked into */
 typedef struct CUarrayMapInfo_st CUarrayMapInfo;
@@ -162,6 +219,13 @@ struct cudaPitchedPtr { void *ptr; size_t pitch, xsize, ysize; };
 struct cudaExtent { size_t width, height, depth; };
 struct cudaChannelFormatDesc { int x, y, z, w, f; };
 struct cudaMemLocation { int type; int id; };
-struct cudaMemPoolProps { int allocType, handleTypes; struct cudaMemLocation location; void *win32SecurityAttributes; size_t maxSize; unsigned short usage; unsigned char reserved[54]; };
+struct cudaMemPoolProps {
+	int allocType, handleTypes;
+	struct cudaMemLocation location;
+	void *win32SecurityAttributes;
+	size_t maxSize;
+	unsigned short usage;
+	unsigned char reserved[54];
+};
 
 #endif

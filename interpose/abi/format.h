@@ -6,12 +6,12 @@
  * Contract. The recorded process maps the file MAP_SHARED. Its threads write without locks, and
  * nothing is flushed: whatever was stored is in the file, also after SIGKILL. All integers are
  * little-endian and naturally aligned. Offsets are bytes from the start of the file. Times are
- * CLOCK_MONOTONIC nanoseconds unless a name states otherwise. In sequence numbers, keys and types, 0
- * means "never written". In quantities, CUF_UNKNOWN (all ones) means "unknown", and 0 is a value.
+ * CLOCK_MONOTONIC nanoseconds unless a name states otherwise. In sequence numbers, keys and types,
+ * 0 means "never written". In quantities, CUF_UNKNOWN (all ones) means "unknown", and 0 is a value.
  * A reader must treat every number in the file as hostile and check it before use.
  *
- * Publishing order, the one rule that a reader of a live or killed recording needs: the field marked
- * [commit] is stored last (release). A record whose commit field is 0 (or CUF_KEY_BUSY) is
+ * Publishing order, the one rule that a reader of a live or killed recording needs: the field
+ * marked [commit] is stored last (release). A record whose commit field is 0 (or CUF_KEY_BUSY) is
  * incomplete and must be skipped.
  */
 #ifndef CUF_FORMAT_H
@@ -55,16 +55,18 @@ enum cuf_kind {
 				  /* aux = used */
 	CUF_KIND_VMM = 7,         /* physical memory of cuMemCreate; addr = handle */
 	CUF_KIND_ARRAY = 8,       /* CUDA arrays and mipmapped arrays; addr = handle */
-	CUF_KIND_IMPORTED = 9,    /* IPC, imported pool pointers, external memory: another owner's */
-				  /* bytes */
+	CUF_KIND_IMPORTED = 9,    /* IPC, imported pool pointers, external memory: another */
+				  /* owner's bytes */
 	CUF_KIND_HOST = 10,       /* malloc family, or an mmap */
-	CUF_KIND_FRAMEWORK = 11,  /* a sub-block inside a device block; aux = bytes allocated by the */
-				  /* framework after it */
-	CUF_KIND_MAPPING = 12,    /* VMM: a mapped range of addresses; aux = handle; not memory by itself */
+	CUF_KIND_FRAMEWORK = 11,  /* a sub-block inside a device block; aux = bytes allocated by */
+				  /* the framework after it */
+	CUF_KIND_MAPPING = 12,    /* VMM: a mapped range of addresses; aux = handle; not memory */
+				  /* by itself */
 	CUF_KIND_RESERVATION = 13,/* VMM: reserved addresses; never memory */
-	CUF_KIND_POOL = 14,       /* a memory pool object; addr = handle, bytes = release threshold */
-	CUF_KIND_CONTEXT = 15,    /* what the driver allocated for itself during one call: context, */
-				  /* module, limit, graph */
+	CUF_KIND_POOL = 14,       /* a memory pool object; addr = handle, bytes = release */
+				  /* threshold */
+	CUF_KIND_CONTEXT = 15,    /* what the driver allocated for itself during one call: */
+				  /* context, module, limit, graph */
 	CUF_KIND_MAX
 };
 
@@ -126,8 +128,8 @@ enum cuf_section_id {
 	CUF_SEC_HOST_RING = 9,    /* segments of struct cuf_host_event */
 	CUF_SEC_INCIDENTS = 10,   /* struct cuf_incident[] */
 	CUF_SEC_TIMELINE = 11,    /* struct cuf_sample[] */
-	CUF_SEC_FRAMEWORK_RING = 12, /* segments of struct cuf_event: framework blocks and phases; one */
-				     /* order (seq) with RING */
+	CUF_SEC_FRAMEWORK_RING = 12, /* segments of struct cuf_event: framework blocks and */
+				     /* phases; one order (seq) with RING */
 	CUF_SEC_MAX
 };
 
@@ -226,25 +228,29 @@ struct cuf_header {
 	uint64_t sample_interval_ns;         /* present spacing; doubles when TIMELINE is full */
 	_Alignas(64) uint64_t lost[CUF_LOST_MAX];
 	uint64_t stack_stops[CUF_STOP_MAX];
-	uint64_t unknown_frees;  /* of addresses not in the ledger: older than the recorder, or foreign */
+	uint64_t unknown_frees;  /* of addresses not in the ledger: older than the recorder, or */
+				 /* foreign */
 	uint64_t replaced;       /* blocks allocated over a live entry: a free was missed */
 	uint64_t undone_frees;   /* frees that the driver or libc refused */
-	uint64_t recorder_ns;    /* time in the recorder's device paths: one operation in 16, scaled */
+	uint64_t recorder_ns;    /* time in the recorder's device paths: one operation in 16, */
+				 /* scaled */
 
 	/* from here on not in the first recordings: a reader checks header_bytes */
 	_Alignas(64) uint64_t next_framework_ticket;
 	uint64_t framework_overwritten;      /* framework events that were overwritten */
-	uint64_t framework_sample_mean_bytes; /* stacks of framework blocks below 1 MiB are sampled */
-					      /* by bytes with this mean; 0: all are recorded */
+	uint64_t framework_sample_mean_bytes; /* stacks of framework blocks below 1 MiB are */
+					      /* sampled by bytes with this mean; 0: all are */
+					      /* recorded */
 	uint64_t framework_segment_bytes;    /* of its ring segments */
 	uint64_t framework_events;           /* reports of the framework's allocator, ever */
 	uint64_t framework_blind;            /* reports without an address (PyTorch before 1.10) */
 	uint64_t python_state;               /* enum cuf_python_state */
-	uint64_t python_stops[4];            /* walks of Python frames that ended early: damaged, too */
-					     /* deep, unknown layout, no room for names */
-	uint64_t phases_left_out;            /* phases, requests and marks dropped: too fast or too deep */
-	uint64_t work_end_ns, work_end_seq;  /* an interpreter began to shut down: later frees are not */
-					     /* the program's work; 0: not seen */
+	uint64_t python_stops[4];            /* walks of Python frames that ended early: damaged, */
+					     /* too deep, unknown layout, no room for names */
+	uint64_t phases_left_out;            /* phases, requests and marks dropped: too fast or */
+					     /* too deep */
+	uint64_t work_end_ns, work_end_seq;  /* an interpreter began to shut down: later frees */
+					     /* are not the program's work; 0: not seen */
 };
 
 /* Whether stacks have Python frames. META NOTE has the reason if not. */
@@ -302,29 +308,30 @@ enum cuf_meta_type {
 	CUF_META_HOOK = 6,       /* number = hook id; text = name of the function */
 	CUF_META_MODULE = 7,     /* struct cuf_meta_module follows in place of text */
 	CUF_META_MODULE_END = 8, /* number = id of the unloaded module; time = when */
-	CUF_META_FUNCTION = 9,   /* number = return address; text = symbol[+0xoffset], for files that */
-				 /* vanish */
-	CUF_META_UNHOOKED = 10,  /* text: a function that may allocate was looked up and is not hooked; */
-				 /* number = its version */
+	CUF_META_FUNCTION = 9,   /* number = return address; text = symbol[+0xoffset], for files */
+				 /* that vanish */
+	CUF_META_UNHOOKED = 10,  /* text: a function that may allocate was looked up and is not */
+				 /* hooked; number = its version */
 	CUF_META_STATIC_CUDART = 11, /* text: path of an object that embeds its own runtime */
 	CUF_META_NOTE = 12,      /* number = enum cuf_note; text = detail for people */
-	CUF_META_PHASE = 13,     /* number = id of the name, from 1; text = name of a phase, range or */
-				 /* mark, "domain: name" when it has a domain */
-	CUF_META_ALLOCATOR = 14, /* text: key=value lines: an allocator and its statistics; number = */
-				 /* enum cuf_moment */
+	CUF_META_PHASE = 13,     /* number = id of the name, from 1; text = name of a phase, */
+				 /* range or mark, "domain: name" when it has a domain */
+	CUF_META_ALLOCATOR = 14, /* text: key=value lines: an allocator and its statistics; */
+				 /* number = enum cuf_moment */
 	CUF_META_LIMITS = 15,    /* text: key=value lines: cgroup memory.max, MemTotal, RLIMIT_AS */
-	CUF_META_MEMORY = 16,    /* text: key=value lines: resident memory by kind of mapping; number = */
-				 /* enum cuf_moment */
-	CUF_META_WAIT = 17,      /* text: key=value lines: the end as `cuflight run` saw it, which */
-				 /* appends it afterwards */
-	CUF_META_CODE = 18,      /* number = id of a Python code object, from 1; text: qualified name, */
-				 /* file, first line, each ended by a newline */
-	CUF_META_FRAMEWORK = 19, /* text: key=value lines: framework=PyTorch version= backend= abi= */
-				 /* streams= ... as they become known; later lines win */
-	CUF_META_SAMPLE = 20,    /* number = mean of the host sampler from now on, set by the program; */
-				 /* text: birth time (cuf_birth_encode) of the first such blocks */
-	CUF_META_GPU_PROCESSES = 21 /* struct cuf_meta_gpu_processes (gpu_processes.h) in place of */
-				    /* text: which processes hold a device; number = incident */
+	CUF_META_MEMORY = 16,    /* text: key=value lines: resident memory by kind of mapping; */
+				 /* number = enum cuf_moment */
+	CUF_META_WAIT = 17,      /* text: key=value lines: the end as `cuflight run` saw it, */
+				 /* which appends it afterwards */
+	CUF_META_CODE = 18,      /* number = id of a Python code object, from 1; text: qualified */
+				 /* name, file, first line, each ended by a newline */
+	CUF_META_FRAMEWORK = 19, /* text: key=value lines: framework=PyTorch version= backend= */
+				 /* abi= streams= ... as they become known; later lines win */
+	CUF_META_SAMPLE = 20,    /* number = mean of the host sampler from now on, set by the */
+				 /* program; text: birth time (cuf_birth_encode) of the first */
+				 /* such blocks */
+	CUF_META_GPU_PROCESSES = 21 /* struct cuf_meta_gpu_processes (gpu_processes.h) in place */
+				    /* of text: which processes hold a device; number = incident */
 };
 
 /* When statistics were read. */
@@ -343,8 +350,8 @@ enum cuf_note {
 	CUF_NOTE_OTHER_PRELOAD = 6, /* text = LD_PRELOAD, when it contains other libraries */
 	CUF_NOTE_CHECKPOINT = 7, /* device memory was moved to the host or back by a checkpoint */
 	CUF_NOTE_RESERVED_8 = 8, /* never written */
-	CUF_NOTE_FORK = 9,       /* text = pid of the parent, in decimal: this process was forked, not */
-				 /* executed */
+	CUF_NOTE_FORK = 9,       /* text = pid of the parent, in decimal: this process was */
+				 /* forked, not executed */
 	CUF_NOTE_PYTHON = 10,    /* text = why there are no Python frames */
 	CUF_NOTE_FRAMEWORK = 11  /* text = why a framework's blocks are not seen */
 };
@@ -380,13 +387,14 @@ struct cuf_device {
 	uint64_t total_bytes;    /* cuMemGetInfo, else cuDeviceTotalMem */
 	uint64_t free_bytes;     /* last known; CUF_UNKNOWN */
 	uint64_t free_ns;        /* when */
-	uint64_t first_free_bytes; /* at the first sample: total - first_free - first_live is what */
-				   /* contexts and other processes held before us */
+	uint64_t first_free_bytes; /* at the first sample: total - first_free - first_live is */
+				   /* what contexts and other processes held before us */
 	uint64_t first_live_bytes; /* live device bytes of this process at that sample */
 	uint64_t granularity_bytes; /* minimum of cuMemGetAllocationGranularity; CUF_UNKNOWN */
 	uint64_t live_bytes[16]; /* by enum cuf_kind */
 	uint64_t live_count[16];
-	uint64_t peak_bytes;     /* recorded peak of live device memory: device + array + async + graph + vmm */
+	uint64_t peak_bytes;     /* recorded peak of live device memory: device + array + async + */
+				 /* graph + vmm */
 	uint64_t peak_ns;
 	uint64_t alloc_count, free_count, fail_count;
 	uint64_t end_free_bytes; /* sampled at the end, before exit handlers; CUF_UNKNOWN */
@@ -402,8 +410,8 @@ struct cuf_thread {
 	uint64_t start_ns;
 	char name[16];           /* comm at first sight */
 	uint32_t segment, host_segment; /* index + 1 of the current ones; 0 none */
-	uint64_t host_allocs, host_frees; /* full mode: calls; sampled mode: recorded blocks; summed */
-					  /* over the slot's threads */
+	uint64_t host_allocs, host_frees; /* full mode: calls; sampled mode: recorded blocks; */
+					  /* summed over the slot's threads */
 	uint64_t host_alloc_bytes, host_free_bytes; /* free_bytes: in full mode only */
 	uint32_t busy;           /* 1 while inside the recorder */
 	uint32_t reserved;
@@ -417,8 +425,8 @@ struct cuf_stack {
 	uint32_t first;          /* index into STACK_FRAMES */
 	uint16_t depth;          /* [commit] number of frames; 0: incomplete, or dropped */
 	uint8_t stop;            /* enum cuf_stop */
-	uint8_t noted;           /* for the writer: low byte of the modules' generation when META had */
-				 /* all modules of the stack */
+	uint8_t noted;           /* for the writer: low byte of the modules' generation when META */
+				 /* had all modules of the stack */
 };
 
 /* A ring segment: a header, then records to its end. A thread owns one until it is full. */
@@ -429,7 +437,8 @@ struct cuf_segment {
 	uint32_t thread;         /* slot in THREADS */
 	uint32_t tid;
 	uint32_t owned;          /* 1 while a thread may still append */
-	uint64_t sample_mean_bytes; /* host ring: the sampler's mean for these records; 0: all events */
+	uint64_t sample_mean_bytes; /* host ring: the sampler's mean for these records; 0: all */
+				    /* events */
 	uint64_t reserved[3];
 };
 
@@ -438,22 +447,25 @@ enum cuf_op {
 	CUF_OP_ALLOC = 1,
 	CUF_OP_FREE = 2,         /* logged before the real call */
 	CUF_OP_RESTORE = 3,      /* the free failed: the block is live again */
-	CUF_OP_FAIL = 4,         /* a request that failed; addr = incident number (from 1), extra = CUresult */
-	CUF_OP_RESET = 5,        /* context or device reset; FREE events with CUF_EVENT_BULK follow */
-	CUF_OP_NODE = 6,         /* an allocation captured into a graph: no memory yet; addr = its future */
-				 /* address */
-	CUF_OP_REFERENCE = 7,    /* VMM handle, IPC mapping: extra = references | maps << 16 after the */
-				 /* change */
+	CUF_OP_FAIL = 4,         /* a request that failed; addr = incident number (from 1), extra */
+				 /* = CUresult */
+	CUF_OP_RESET = 5,        /* context or device reset; FREE events with CUF_EVENT_BULK */
+				 /* follow */
+	CUF_OP_NODE = 6,         /* an allocation captured into a graph: no memory yet; addr = */
+				 /* its future address */
+	CUF_OP_REFERENCE = 7,    /* VMM handle, IPC mapping: extra = references | maps << 16 */
+				 /* after the change */
 	CUF_OP_POOL_LEVEL = 8,   /* addr = pool, bytes = reserved, aux = used */
-	CUF_OP_FREE_MEMORY = 9,  /* cuMemGetInfo, of the program or of the recorder: bytes = free, aux = */
-				 /* total */
+	CUF_OP_FREE_MEMORY = 9,  /* cuMemGetInfo, of the program or of the recorder: bytes = */
+				 /* free, aux = total */
 	CUF_OP_EXIT = 10,        /* the end begins: nothing after this is the program's work */
 	CUF_OP_UNKNOWN_FREE = 11, /* an address not in the ledger; the call was forwarded */
 	CUF_OP_CAPTURE = 12,     /* extra = 1 begin, 0 end of a stream capture; addr = stream */
 	CUF_OP_LAUNCH = 13,      /* a graph with memory nodes was launched */
 	CUF_OP_PHASE = 14,       /* addr = id of the name (META PHASE; 0 dropped), extra = */
 				 /* cuf_phase_extra(), aux = id of the range or request */
-	CUF_OP_ROLE = 15         /* the block at addr (kind as given) is for: extra = enum cuf_role */
+	CUF_OP_ROLE = 15         /* the block at addr (kind as given) is for: extra = enum */
+				 /* cuf_role */
 };
 
 /*
@@ -483,7 +495,8 @@ struct cuf_event {
 	uint32_t stack;          /* of this call; 0 unknown */
 	uint32_t alloc_stack;    /* FREE: of the block's allocation */
 	uint32_t tid;
-	uint32_t extra;          /* FREE: age of the block in ms; FAIL: CUresult; else see enum cuf_op */
+	uint32_t extra;          /* FREE: age of the block in ms; FAIL: CUresult; else see enum */
+				 /* cuf_op */
 	uint16_t hook;           /* id in hooks.def of the called driver function */
 	uint16_t label;          /* id of the runtime function around it; 0 none */
 	uint8_t op;              /* enum cuf_op */
@@ -509,9 +522,9 @@ struct cuf_block {
 };
 
 /*
- * Host blocks, 16 bytes. word0 = address >> 3 in bits 19..63 [commit: the whole word], birth time in
- * bits 0..18 (cuf_birth_*). word1 = stack << 40 | bytes. Blocks are in no order. The writer uses a
- * prefix of the section that doubles as the live set grows; a reader checks every entry.
+ * Host blocks, 16 bytes. word0 = address >> 3 in bits 19..63 [commit: the whole word], birth time
+ * in bits 0..18 (cuf_birth_*). word1 = stack << 40 | bytes. Blocks are in no order. The writer uses
+ * a prefix of the section that doubles as the live set grows; a reader checks every entry.
  */
 struct cuf_host_block { uint64_t word0, word1; };
 #define CUF_HOST_BUCKET 4u
@@ -533,8 +546,9 @@ enum cuf_host_op {
 
 /*
  * One host event, 16 bytes. word0 = op in bits 0..3, ms since the last TIME record in bits 4..18
- * (saturating), address >> 3 in bits 19..63. word1 = stack << 40 | bytes (FREE: of the block when it
- * was known, otherwise 0). Blocks of 1 TiB and more saturate the 40 bits. [commit: cuf_segment.used]
+ * (saturating), address >> 3 in bits 19..63. word1 = stack << 40 | bytes (FREE: of the block when
+ * it was known, otherwise 0). Blocks of 1 TiB and more saturate the 40 bits. [commit:
+ * cuf_segment.used]
  */
 struct cuf_host_event { uint64_t word0, word1; };
 #define CUF_HOST_BYTES_MASK ((1ull << 40) - 1)
@@ -555,14 +569,15 @@ static inline uint64_t cuf_host_word1(uint32_t stack, uint64_t bytes)
 static inline unsigned cuf_host_op(uint64_t word0) { return (unsigned)(word0 & 15); }
 static inline unsigned cuf_host_tick_ms(uint64_t word0) { return (unsigned)(word0 >> 4 & 0x7fff); }
 static inline uint64_t cuf_host_addr(uint64_t word0) { return word0 >> 19 << 3; }
-static inline uint32_t cuf_host_birth(uint64_t word0) { return (uint32_t)(word0 & 0x7ffff); } /* cuf_birth_encode */
+/* cuf_birth_encode */
+static inline uint32_t cuf_host_birth(uint64_t word0) { return (uint32_t)(word0 & 0x7ffff); }
 static inline uint64_t cuf_host_bytes(uint64_t word1) { return word1 & CUF_HOST_BYTES_MASK; }
 static inline uint32_t cuf_host_stack(uint64_t word1) { return (uint32_t)(word1 >> 40); }
 
 /*
- * A map (option mmap=1) is a host block, too. Its address is the map's start + 8, for a map of a file
- * + 24. malloc returns no block of whole pages there: its blocks at such an address have at most 8
- * bytes.
+ * A map (option mmap=1) is a host block, too. Its address is the map's start + 8, for a map of a
+ * file + 24. malloc returns no block of whole pages there: its blocks at such an address have at
+ * most 8 bytes.
  */
 enum { CUF_MAP_ANONYMOUS_OFFSET = 8, CUF_MAP_FILE_OFFSET = 24 };
 
@@ -659,10 +674,11 @@ struct cuf_sample {
 	uint64_t device_free_bytes[CUF_DEVICES_MAX]; /* last known; CUF_UNKNOWN */
 	/* from here on not in the first recordings: see record_bytes */
 	uint64_t rss_shared_bytes; /* of rss_bytes: pages of files and shared memory; CUF_UNKNOWN */
-	uint64_t framework_live_bytes[CUF_DEVICES_MAX]; /* allocated inside segments, as the framework */
-							/* last reported; CUF_UNKNOWN: none seen */
-	uint64_t cgroup_file_bytes; /* of cgroup_bytes: pages of files, which the kernel drops before */
-				    /* it kills; CUF_UNKNOWN except near the limit */
+	uint64_t framework_live_bytes[CUF_DEVICES_MAX]; /* allocated inside segments, as the */
+							/* framework last reported; CUF_UNKNOWN: */
+							/* none seen */
+	uint64_t cgroup_file_bytes; /* of cgroup_bytes: pages of files, which the kernel drops */
+				    /* before it kills; CUF_UNKNOWN except near the limit */
 };
 
 /* What the first writers wrote of structs that have grown since. The rest is unknown. */
@@ -673,7 +689,8 @@ struct cuf_sample {
 _Static_assert(sizeof(struct cuf_event) == 64, "one cache line");
 _Static_assert(sizeof(struct cuf_block) == 64, "one cache line");
 _Static_assert(sizeof(struct cuf_segment) == 64, "one cache line");
-_Static_assert(sizeof(struct cuf_host_event) == 16 && sizeof(struct cuf_host_block) == 16, "packed by hand");
+_Static_assert(sizeof(struct cuf_host_event) == 16, "packed by hand");
+_Static_assert(sizeof(struct cuf_host_block) == 16, "packed by hand");
 _Static_assert(sizeof(struct cuf_stack) == 16, "packed by hand");
 _Static_assert(sizeof(struct cuf_thread) == 128, "two cache lines");
 _Static_assert(sizeof(struct cuf_meta) == 32, "header of a record");

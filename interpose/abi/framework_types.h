@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Types in the prototypes of hooked framework functions, as far as a call passes them: PyTorch's c10::Device by value,
- * everything else by pointer, and NCCL's unique id, which C passes by value, too.
+ * Types in the prototypes of hooked framework functions. PyTorch's c10::Device and NCCL's unique id
+ * are passed by value; everything else by pointer. Contract: the layouts are those of the
+ * frameworks.
  */
 #ifndef CUF_FRAMEWORK_TYPES_H
 #define CUF_FRAMEWORK_TYPES_H

@@ -23,7 +23,8 @@ struct cuf_gpu_process {
 #define CUF_GPU_PROCESS_SEEN 0x4u  /* the reader's pid namespace has a process of this id */
 
 struct cuf_meta_gpu_processes {
-	struct cuf_meta meta;    /* number = the incident that caused the reading; time_ns = its time */
+	struct cuf_meta meta;    /* number = the incident that caused it; time_ns = of the */
+				 /* reading */
 	uint32_t device;         /* driver's index, in the process of this recording */
 	uint32_t flags;          /* CUF_GPU_PROCESSES_* */
 	uint32_t failed;         /* enum cuf_nvml_function that failed; 0: the list is complete */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NVML's functions, layouts and results, as far as they report which processes hold a device. They
- * are declared here from NVIDIA's nvml.h and nvidia-ml-py, so nothing of NVIDIA's is needed to build.
+ * NVML's functions, layouts and results, as far as they report which processes hold a device.
+ * They are declared here after NVIDIA's nvml.h and nvidia-ml-py, so a build needs neither.
  *
  * Data only. Two readers use it: hooks/cuda/nvml.c in the recorded process, and
  * analysis/cmd/run/nvml_reader.c in a child of `cuflight run`.
@@ -101,7 +101,8 @@ struct cuf_nvml {
  */
 enum { CUF_NVML_VERSIONS = 3 };
 static const struct cuf_nvml_list_row {
-	uint8_t functions[CUF_NVML_VERSIONS]; /* enum cuf_nvml_function; CUF_NVML_NONE: no such version */
+	uint8_t functions[CUF_NVML_VERSIONS]; /* enum cuf_nvml_function; CUF_NVML_NONE: no such */
+					      /* version */
 	uint8_t flags;                        /* of its processes: CUF_GPU_PROCESS_* */
 } cuf_nvml_lists[] = {
 	{ { CUF_NVML_nvmlDeviceGetGraphicsRunningProcesses_v3,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a program says of its own work, as events of CUF_OP_PHASE tell it (format.h, FORMAT.md). Contract: as format.h, of
- * which this is a part. On disk: never reuse a number.
+ * How a program describes its work, as events of CUF_OP_PHASE contain it (FORMAT.md, "Phases").
+ * Contract: as format.h, of which this is a part. On disk: never reuse a number.
  */
 #ifndef CUF_PHASE_H
 #define CUF_PHASE_H
@@ -18,7 +18,8 @@ enum cuf_phase_op {
 	CUF_PHASE_REQUEST_END = 6
 };
 
-/* POP names what it ends: the last open PUSH of its thread with that name. Ids are one space for each source and sort. */
+/* A POP ends the last open PUSH of its thread with the same name. Ranges and requests of one source
+ * have separate ids. */
 enum cuf_phase_source {
 	CUF_PHASE_PROGRAM = 0,   /* cuflight.h */
 	CUF_PHASE_NVTX = 1

@@ -156,7 +156,8 @@ CUresult cuf_hook_cuMipmappedArrayCreate(CUmipmappedArray *out, const CUDA_ARRAY
 	return cuf_alloc_done(&call, &request, result, addr);
 }
 
-/* An array mapped from external memory has no bytes itself. It keeps its memory object (aux) alive. */
+/* An array mapped from external memory has no bytes itself. It keeps its memory object (aux)
+ * alive. */
 CUresult cuf_hook_cuMipmappedArrayDestroy(CUmipmappedArray array)
 {
 	struct cuf_block block;

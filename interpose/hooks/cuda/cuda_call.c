@@ -71,7 +71,8 @@ static bool is_on_device(const struct cuf_request *request)
 }
 
 /* The view is read first: what follows takes longer, and memory may change meanwhile. */
-static void record_failure(struct cuf_call *call, const struct cuf_request *request, CUresult result)
+static void record_failure(struct cuf_call *call, const struct cuf_request *request,
+			   CUresult result)
 {
 	struct cuf_driver_view view;
 	uint64_t incident;
@@ -111,7 +112,8 @@ static void sample_free_memory(struct cuf_call *call, unsigned device)
 	uint64_t free_bytes, total_bytes;
 	if (!is_free_memory_due(device) || !cuf_memory_of((int)device, &free_bytes, &total_bytes))
 		return;
-	const struct cuf_driver_view view = { .free_bytes = free_bytes, .total_bytes = total_bytes };
+	const struct cuf_driver_view view = { .free_bytes = free_bytes,
+					      .total_bytes = total_bytes };
 	cuf_device_seen(call, device, &view);
 }
 
@@ -191,7 +193,8 @@ void cuf_release_begin(struct cuf_call *call, struct cuf_release *release, unsig
 	if (!call->thread || !addr)
 		return;
 	count_change();
-	release->outcome = cuf_block_add_refs(call, space, addr, -references, -maps, &release->block);
+	release->outcome =
+		cuf_block_add_refs(call, space, addr, -references, -maps, &release->block);
 }
 
 void cuf_release_undo(struct cuf_call *call, const struct cuf_release *release)

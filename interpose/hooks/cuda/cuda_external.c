@@ -2,9 +2,9 @@
 /*
  * Memory of other owners: legacy IPC, and external memory (Vulkan, D3D, other drivers).
  *
- * An opened IPC handle is a counted mapping of the exporter's whole block. An external memory object
- * owns the bytes. Buffers and arrays mapped from it are views: entries without bytes that keep the
- * object alive until they are freed themselves, even after the object was destroyed.
+ * An opened IPC handle is a counted mapping of the exporter's whole block. An external memory
+ * object owns the bytes. Buffers and arrays mapped from it are views: entries without bytes that
+ * keep the object alive until they are freed themselves, even after the object was destroyed.
  */
 #include "interpose/hooks/cuda/cuda.h"
 
@@ -151,7 +151,8 @@ bool cuf_external_buffer_free(struct cuf_call *call, uint64_t addr, struct cuf_b
 	if (!__atomic_load_n(&objects_imported, __ATOMIC_RELAXED))
 		return false;
 	if (!cuf_block_find(CUF_SPACE_MAPPING, addr, 0, buffer) ||
-	    !cuf_block_find(CUF_SPACE_DEVICE, buffer->aux, 0, &owner) || owner.kind != CUF_KIND_IMPORTED)
+	    !cuf_block_find(CUF_SPACE_DEVICE, buffer->aux, 0, &owner) ||
+	    owner.kind != CUF_KIND_IMPORTED)
 		return false;
 	if (!cuf_block_free(call, CUF_SPACE_MAPPING, addr, buffer)) /* another thread was first */
 		return false;

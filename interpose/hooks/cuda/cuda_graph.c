@@ -38,7 +38,8 @@ static CUresult capture_ended(struct cuf_call *call, CUstream stream, CUresult r
 {
 	struct cuf_request request = { .device = CUF_DEVICE_NONE };
 	if (result == CUDA_SUCCESS || result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED) {
-		/* a capture that began before us, or past a hook, must not make the count negative */
+		/* a capture that began before us, or past a hook, must not make the count
+		 * negative */
 		if (__atomic_fetch_sub(&cuf_captures_open, 1, __ATOMIC_RELAXED) <= 0)
 			__atomic_fetch_add(&cuf_captures_open, 1, __ATOMIC_RELAXED);
 		cuf_event_note(call, CUF_OP_CAPTURE, &request, (uint64_t)(uintptr_t)stream, 0);
@@ -158,7 +159,8 @@ static CUresult alloc_node_done(struct cuf_call *call, const CUDA_MEM_ALLOC_NODE
 				CUresult result)
 {
 	struct cuf_request request;
-	if (!call->thread || !params || (result != CUDA_SUCCESS && result != CUDA_ERROR_OUT_OF_MEMORY))
+	if (!call->thread || !params ||
+	    (result != CUDA_SUCCESS && result != CUDA_ERROR_OUT_OF_MEMORY))
 		return cuf_done(call, result);
 	request = cuf_request_at(call, CUF_KIND_GRAPH, params->bytesize,
 				 params->poolProps.location.type, params->poolProps.location.id);
@@ -180,7 +182,8 @@ CUresult cuf_hook_cuGraphAddMemAllocNode(CUgraphNode *out, CUgraph graph,
 
 /* A node's memory is freed at launch, inside the pool. There is nothing to record here. */
 CUresult cuf_hook_cuGraphAddMemFreeNode(CUgraphNode *out, CUgraph graph,
-					const CUgraphNode *dependencies, size_t count, CUdeviceptr ptr)
+					const CUgraphNode *dependencies, size_t count,
+					CUdeviceptr ptr)
 {
 	CUF_CALL(cuGraphAddMemFreeNode);
 	CUresult result = cuf_real.cuGraphAddMemFreeNode(out, graph, dependencies, count, ptr);
@@ -203,12 +206,14 @@ CUresult cuf_hook_cuGraphAddNode(CUgraphNode *out, CUgraph graph, const CUgraphN
 	return alloc_node_done(&call, alloc_params(params), result);
 }
 
-CUresult cuf_hook_cuGraphAddNode_v2(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies,
+CUresult cuf_hook_cuGraphAddNode_v2(CUgraphNode *out, CUgraph graph,
+				    const CUgraphNode *dependencies,
 				    const CUgraphEdgeData *edges, size_t count,
 				    CUgraphNodeParams *params)
 {
 	CUF_CALL(cuGraphAddNode_v2);
-	CUresult result = cuf_real.cuGraphAddNode_v2(out, graph, dependencies, edges, count, params);
+	CUresult result =
+		cuf_real.cuGraphAddNode_v2(out, graph, dependencies, edges, count, params);
 	return alloc_node_done(&call, alloc_params(params), result);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Linear and managed memory. cuMemFree also frees what other families allocated: asynchronous and
- * imported memory, mapped buffers of external memory, memory of graphs. So the ledger decides what a
- * free was, not the name of the function.
+ * imported memory, mapped buffers of external memory, memory of graphs. So the ledger decides what
+ * a free was, not the name of the function.
  */
 #include "interpose/hooks/cuda/cuda.h"
 #include "interpose/hooks/cuda/cuda_pool_table.h"
@@ -44,8 +44,9 @@ CUresult cuf_hook_cuMemAllocPitch_v2(CUdeviceptr *out, size_t *pitch, size_t wid
 	return cuf_alloc_done(&call, &request, result, cuf_output(result, out));
 }
 
-CUresult cuf_hook_cuMemAllocPitch(CUdeviceptr_v1 *out, unsigned int *pitch, unsigned int width_bytes,
-				  unsigned int height, unsigned int element_bytes)
+CUresult cuf_hook_cuMemAllocPitch(CUdeviceptr_v1 *out, unsigned int *pitch,
+				  unsigned int width_bytes, unsigned int height,
+				  unsigned int element_bytes)
 {
 	uint64_t row_bytes = width_bytes;
 	CUF_CALL(cuMemAllocPitch);

@@ -21,7 +21,8 @@ static void note_level(struct cuf_call *call, uint64_t pool)
 	level = cuf_pool_query(pool);
 	if (level.reserved_bytes == CUF_UNKNOWN)
 		return;
-	before = __atomic_exchange_n(&known->reserved_bytes, level.reserved_bytes, __ATOMIC_RELAXED);
+	before = __atomic_exchange_n(&known->reserved_bytes, level.reserved_bytes,
+				     __ATOMIC_RELAXED);
 	if (before == level.reserved_bytes)
 		return;
 	request.bytes = level.reserved_bytes;
@@ -33,7 +34,8 @@ static void note_level(struct cuf_call *call, uint64_t pool)
 
 /* Stores a pool that was created or imported, or a default pool at its first use. device: -1 for a
  * pool located on the host. */
-static void add_pool(struct cuf_call *call, uint64_t pool, int device, unsigned kind, unsigned flags)
+static void add_pool(struct cuf_call *call, uint64_t pool, int device, unsigned kind,
+		     unsigned flags)
 {
 	struct cuf_request request = { .kind = CUF_KIND_POOL, .device = CUF_DEVICE_NONE,
 				       .flags = (uint8_t)flags };
@@ -140,8 +142,8 @@ static void count_in_pool(struct cuf_call *call, uint64_t pool, uint64_t bytes)
 		note_level(call, pool);
 }
 
-static CUresult async_done(struct cuf_call *call, const struct async_request *async, CUresult result,
-			   const CUdeviceptr *out)
+static CUresult async_done(struct cuf_call *call, const struct async_request *async,
+			   CUresult result, const CUdeviceptr *out)
 {
 	int saved = errno, device = -1;
 	CUdeviceptr ptr = cuf_output(result, out);
@@ -167,14 +169,16 @@ CUresult cuf_hook_cuMemAllocAsync(CUdeviceptr *out, size_t bytes, CUstream strea
 {
 	CUF_CALL(cuMemAllocAsync);
 	CUresult result = cuf_real.cuMemAllocAsync(out, bytes, stream);
-	return async_done(&call, &(struct async_request){ bytes, NULL, stream, false }, result, out);
+	struct async_request async = { bytes, NULL, stream, false };
+	return async_done(&call, &async, result, out);
 }
 
 CUresult cuf_hook_cuMemAllocAsync_ptsz(CUdeviceptr *out, size_t bytes, CUstream stream)
 {
 	CUF_CALL(cuMemAllocAsync_ptsz);
 	CUresult result = cuf_real.cuMemAllocAsync_ptsz(out, bytes, stream);
-	return async_done(&call, &(struct async_request){ bytes, NULL, stream, true }, result, out);
+	struct async_request async = { bytes, NULL, stream, true };
+	return async_done(&call, &async, result, out);
 }
 
 CUresult cuf_hook_cuMemAllocFromPoolAsync(CUdeviceptr *out, size_t bytes, CUmemoryPool pool,
@@ -182,7 +186,8 @@ CUresult cuf_hook_cuMemAllocFromPoolAsync(CUdeviceptr *out, size_t bytes, CUmemo
 {
 	CUF_CALL(cuMemAllocFromPoolAsync);
 	CUresult result = cuf_real.cuMemAllocFromPoolAsync(out, bytes, pool, stream);
-	return async_done(&call, &(struct async_request){ bytes, pool, stream, false }, result, out);
+	struct async_request async = { bytes, pool, stream, false };
+	return async_done(&call, &async, result, out);
 }
 
 CUresult cuf_hook_cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *out, size_t bytes, CUmemoryPool pool,
@@ -190,7 +195,8 @@ CUresult cuf_hook_cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *out, size_t bytes, C
 {
 	CUF_CALL(cuMemAllocFromPoolAsync_ptsz);
 	CUresult result = cuf_real.cuMemAllocFromPoolAsync_ptsz(out, bytes, pool, stream);
-	return async_done(&call, &(struct async_request){ bytes, pool, stream, true }, result, out);
+	struct async_request async = { bytes, pool, stream, true };
+	return async_done(&call, &async, result, out);
 }
 
 /* ---- frees ---- */
@@ -277,7 +283,8 @@ CUresult cuf_hook_cuMemPoolTrimTo(CUmemoryPool pool, size_t keep_bytes)
 	return cuf_done(&call, result);
 }
 
-/* The release threshold limits how much an unused pool keeps. It is the size of the pool's entry. */
+/* The release threshold limits how much an unused pool keeps. It is the size of the pool's
+ * entry. */
 static void set_threshold(struct cuf_call *call, uint64_t pool, uint64_t threshold)
 {
 	struct cuf_request request = { .bytes = threshold, .kind = CUF_KIND_POOL };
@@ -294,7 +301,8 @@ static void set_threshold(struct cuf_call *call, uint64_t pool, uint64_t thresho
 	cuf_block_alloc(call, &request, pool);
 }
 
-CUresult cuf_hook_cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *value)
+CUresult cuf_hook_cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute,
+					void *value)
 {
 	CUF_CALL(cuMemPoolSetAttribute);
 	CUresult result = cuf_real.cuMemPoolSetAttribute(pool, attribute, value);

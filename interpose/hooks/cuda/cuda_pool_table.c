@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A fixed array of pools. A slot is claimed by its handle (compare-and-swap) and freed by storing 0. */
+/* A fixed array of pools. A slot is claimed by its handle (compare-and-swap) and freed by storing
+ * 0. */
 #include "interpose/hooks/cuda/cuda_pool_table.h"
 
 #include "interpose/platform/at_fork_child.h"
@@ -81,7 +82,8 @@ struct cuf_pool_level cuf_pool_query(uint64_t pool)
 	};
 }
 
-/* Inserts into a list that is sorted by reserved bytes. When the list is full, the smallest goes. */
+/* Inserts into a list that is sorted by reserved bytes. When the list is full, the smallest
+ * goes. */
 static unsigned insert_level(struct cuf_pool_level *levels, unsigned count, unsigned max,
 			     const struct cuf_pool_level *level)
 {

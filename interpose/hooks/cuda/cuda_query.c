@@ -61,7 +61,9 @@ static CUcontext primary_retain(int device)
 	CUcontext context = NULL;
 	unsigned flags;
 	int active = 0;
-	if (CUF_QUERY(cuDevicePrimaryCtxGetState, device, &flags, &active) != CUDA_SUCCESS || !active)
+	if (CUF_QUERY(cuDevicePrimaryCtxGetState, device, &flags, &active) != CUDA_SUCCESS)
+		return NULL;
+	if (!active)
 		return NULL;
 	if (CUF_QUERY_REAL(cuDevicePrimaryCtxRetain, &context, device) != CUDA_SUCCESS)
 		return NULL;
@@ -87,7 +89,8 @@ CUcontext cuf_context_primary(int device)
 bool cuf_context_borrow(int device, struct cuf_context_loan *loan)
 {
 	CUcontext context;
-	*loan = (struct cuf_context_loan){ .device = device, .mode = CU_STREAM_CAPTURE_MODE_RELAXED };
+	*loan = (struct cuf_context_loan){ .device = device,
+					   .mode = CU_STREAM_CAPTURE_MODE_RELAXED };
 	if (device < 0 || CUF_QUERY(cuThreadExchangeStreamCaptureMode, &loan->mode) != CUDA_SUCCESS)
 		return false;
 	loan->relaxed = true;

@@ -4,8 +4,8 @@
  * interface reports its size. So free memory is read before and after such a call (role USAGE). A
  * decrease is added to one growing entry for each device and function.
  *
- * Calls of role WATCH are recorded only when they fail for lack of memory, those of role PASS never.
- * All bodies of these three roles are generated here from the hook table.
+ * Calls of role WATCH are recorded only when they fail for lack of memory, those of role PASS
+ * never. All bodies of these three roles are generated here from the hook table.
  */
 #include "interpose/hooks/cuda/cuda.h"
 
@@ -79,7 +79,8 @@ static void usage_delta_begin(struct cuf_call *call, struct usage_delta *delta)
 static void add_to_entry(struct cuf_call *call, int device, unsigned hook, unsigned column,
 			 uint64_t bytes)
 {
-	struct cuf_request level = { .aux = hook, .kind = CUF_KIND_CONTEXT, .device = (uint8_t)device,
+	struct cuf_request level = { .aux = hook, .kind = CUF_KIND_CONTEXT,
+				     .device = (uint8_t)device,
 				     .flags = CUF_EVENT_CONTEXT_BOUND | CUF_EVENT_ESTIMATED };
 	level.bytes = __atomic_add_fetch(&driver_bytes[device][column], bytes, __ATOMIC_RELAXED);
 	level.context = cuf_context_fold(cuf_context_current());
@@ -95,9 +96,11 @@ static void usage_delta_measure(struct cuf_call *call, const struct usage_delta 
 	    !cuf_memory_of(device, &free_bytes, &total_bytes))
 		return;
 	cuf_device_announce(device);
-	const struct cuf_driver_view view = { .free_bytes = free_bytes, .total_bytes = total_bytes };
+	const struct cuf_driver_view view = { .free_bytes = free_bytes,
+					      .total_bytes = total_bytes };
 	cuf_device_seen(call, (unsigned)device, &view);
-	/* when another thread allocated or freed meanwhile, the difference is not only this call's */
+	/* when another thread allocated or freed meanwhile, the difference is not only this
+	 * call's */
 	if (device == delta->device && free_bytes < delta->free_bytes &&
 	    cuf_changes_seen() == delta->changes)
 		add_to_entry(call, device, hook, column, delta->free_bytes - free_bytes);
@@ -131,7 +134,8 @@ static CUresult usage_delta_done(struct cuf_call *call, const struct usage_delta
 #define BODY_WATCH(name, params, args) \
 	CUresult cuf_hook_##name params \
 	{ \
-		if (__builtin_expect(!cuf_real.name, 0) && !cuf_driver_has((void **)&cuf_real.name)) \
+		if (__builtin_expect(!cuf_real.name, 0) && \
+		    !cuf_driver_has((void **)&cuf_real.name)) \
 			return cuf_driver_refusal(); \
 		CUresult result = cuf_real.name args; \
 		return cuf_watch_done(CUF_HOOK_##name, result, __builtin_frame_address(0)); \
@@ -140,7 +144,8 @@ static CUresult usage_delta_done(struct cuf_call *call, const struct usage_delta
 #define BODY_PASS(name, params, args) \
 	CUresult cuf_hook_##name params \
 	{ \
-		if (__builtin_expect(!cuf_real.name, 0) && !cuf_driver_has((void **)&cuf_real.name)) \
+		if (__builtin_expect(!cuf_real.name, 0) && \
+		    !cuf_driver_has((void **)&cuf_real.name)) \
 			return cuf_driver_refusal(); \
 		return cuf_real.name args; \
 	}

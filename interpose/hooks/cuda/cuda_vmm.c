@@ -33,8 +33,8 @@ static unsigned handle_space(CUmemGenericAllocationHandle handle)
 	return CUF_SPACE_HANDLE;
 }
 
-static void add_to_counts(struct cuf_call *call, CUmemGenericAllocationHandle handle, int references,
-			  int maps)
+static void add_to_counts(struct cuf_call *call, CUmemGenericAllocationHandle handle,
+			  int references, int maps)
 {
 	struct cuf_block ignored;
 	if (call->thread)
@@ -73,7 +73,8 @@ CUresult cuf_hook_cuMemExportToShareableHandle(void *shareable, CUmemGenericAllo
 	return cuf_done(&call, result);
 }
 
-/* The driver does not report the size of an imported handle. It becomes known with the first map. */
+/* The driver does not report the size of an imported handle. It becomes known with the first
+ * map. */
 CUresult cuf_hook_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *out, void *shareable,
 						 CUmemAllocationHandleType type)
 {
@@ -115,12 +116,14 @@ static void set_imported_size(struct cuf_call *call, CUmemGenericAllocationHandl
 {
 	struct cuf_request request = { .bytes = bytes, .kind = CUF_KIND_IMPORTED };
 	struct cuf_block block, ignored;
-	if (!cuf_block_find(CUF_SPACE_DEVICE, handle, 0, &block) || block.kind != CUF_KIND_IMPORTED ||
-	    block.bytes || !cuf_block_free(call, CUF_SPACE_DEVICE, handle, &block))
+	if (!cuf_block_find(CUF_SPACE_DEVICE, handle, 0, &block) ||
+	    block.kind != CUF_KIND_IMPORTED || block.bytes ||
+	    !cuf_block_free(call, CUF_SPACE_DEVICE, handle, &block))
 		return;
 	request.device = block.device;
 	cuf_block_alloc(call, &request, handle);
-	cuf_block_add_refs(call, CUF_SPACE_DEVICE, handle, block.references - 1, block.maps, &ignored);
+	cuf_block_add_refs(call, CUF_SPACE_DEVICE, handle, block.references - 1, block.maps,
+			   &ignored);
 }
 
 CUresult cuf_hook_cuMemMap(CUdeviceptr ptr, size_t bytes, size_t offset,
@@ -147,7 +150,8 @@ CUresult cuf_hook_cuMemMap(CUdeviceptr ptr, size_t bytes, size_t offset,
 
 /*
  * What an unmap removed, kept until the driver accepts it. One call may cover many mappings, but
- * only whole ones. Those beyond UNMAP_KEPT are removed afterwards, since they could not be restored.
+ * only whole ones. Those beyond UNMAP_KEPT are removed afterwards, since they could not be
+ * restored.
  */
 #define UNMAP_KEPT 32u
 struct unmapping {
@@ -270,7 +274,8 @@ static CUmemGenericAllocationHandle binding_remove(CUmemGenericAllocationHandle 
 	return 0;
 }
 
-CUresult cuf_hook_cuMulticastBindMem(CUmemGenericAllocationHandle multicast, size_t multicast_offset,
+CUresult cuf_hook_cuMulticastBindMem(CUmemGenericAllocationHandle multicast,
+				     size_t multicast_offset,
 				     CUmemGenericAllocationHandle handle, size_t offset,
 				     size_t bytes, unsigned long long flags)
 {
@@ -278,7 +283,8 @@ CUresult cuf_hook_cuMulticastBindMem(CUmemGenericAllocationHandle multicast, siz
 	CUresult result = cuf_real.cuMulticastBindMem(multicast, multicast_offset, handle, offset,
 						      bytes, flags);
 	struct cuf_request request = cuf_request_here(&call, CUF_KIND_MAPPING, bytes, 0);
-	if (result == CUDA_SUCCESS && call.thread && binding_add(multicast, multicast_offset, handle))
+	if (result == CUDA_SUCCESS && call.thread &&
+	    binding_add(multicast, multicast_offset, handle))
 		add_to_counts(&call, handle, 0, 1);
 	return cuf_alloc_done(&call, &request, result, 0);
 }

@@ -15,7 +15,8 @@ bool cuf_nvml_bind(struct cuf_nvml *nvml, void *(*find)(const void *library, con
 }
 
 /* Returns true for success. Otherwise the reading keeps the function that failed and its result. */
-static bool note_result(struct cuf_gpu_reading *reading, enum cuf_nvml_function function, int result)
+static bool note_result(struct cuf_gpu_reading *reading, enum cuf_nvml_function function,
+			int result)
 {
 	if (result == CUF_NVML_SUCCESS)
 		return true;
@@ -50,8 +51,8 @@ static bool has_uuid(const struct cuf_device *device)
 }
 
 /* The UUID is that of a whole device or of a MIG instance; only NVML's answer tells which. */
-static bool find_by_uuid(const struct cuf_nvml *nvml, const struct cuf_device *device, void **handle,
-			 struct cuf_gpu_reading *reading)
+static bool find_by_uuid(const struct cuf_nvml *nvml, const struct cuf_device *device,
+			 void **handle, struct cuf_gpu_reading *reading)
 {
 	static const char *const prefixes[] = { "GPU-", "MIG-" };
 	char text[CUF_NVML_UUID_BYTES];
@@ -76,16 +77,19 @@ static bool find_by_bus(const struct cuf_nvml *nvml, const struct cuf_device *de
 	return note_result(reading, CUF_NVML_nvmlDeviceGetHandleByPciBusId_v2, result);
 }
 
-static void read_memory(const struct cuf_nvml *nvml, void *handle, struct cuf_meta_gpu_processes *head)
+static void read_memory(const struct cuf_nvml *nvml, void *handle,
+			struct cuf_meta_gpu_processes *head)
 {
 	struct cuf_nvml_memory_2 second = { .version = CUF_NVML_MEMORY_2 };
 	struct cuf_nvml_memory first;
-	if (nvml->nvmlDeviceGetMemoryInfo_v2 && !nvml->nvmlDeviceGetMemoryInfo_v2(handle, &second)) {
+	if (nvml->nvmlDeviceGetMemoryInfo_v2 &&
+	    !nvml->nvmlDeviceGetMemoryInfo_v2(handle, &second)) {
 		head->total_bytes = second.total_bytes;
 		head->used_bytes = second.used_bytes;
 		head->free_bytes = second.free_bytes;
 		head->reserved_bytes = second.reserved_bytes;
-	} else if (nvml->nvmlDeviceGetMemoryInfo && !nvml->nvmlDeviceGetMemoryInfo(handle, &first)) {
+	} else if (nvml->nvmlDeviceGetMemoryInfo &&
+		   !nvml->nvmlDeviceGetMemoryInfo(handle, &first)) {
 		head->total_bytes = first.total_bytes;
 		head->used_bytes = first.used_bytes;
 		head->free_bytes = first.free_bytes;
@@ -173,7 +177,8 @@ static void read_lists(const struct cuf_nvml *nvml, void *handle, uint8_t *room,
 		/* only a failure of the last list counts */
 		reading->head.failed = reading->head.result = 0;
 		if (function)
-			read_list(nvml->lists[function - 1], function, handle, room, row->flags, reading);
+			read_list(nvml->lists[function - 1], function, handle, room, row->flags,
+				  reading);
 		else
 			note_result(reading, row->functions[0], CUF_NVML_FUNCTION_NOT_FOUND);
 	}

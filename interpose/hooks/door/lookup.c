@@ -5,9 +5,9 @@
  * Two rules. Each was learnt from a program that broke.
  * - The real function looks at its caller's address. So what is not ours goes on as a jump, never
  *   as a call. scripts/lint-tailjump reads the object code.
- * - The real resolver is called first, with the caller's arguments. Only if its answer is an export
- *   of libcuda, the hook of exactly that export is returned. Versions, suffixes and "not found" stay
- *   the driver's decision.
+ * - The real resolver is called first, with the caller's arguments. Only if its answer is an
+ *   export of libcuda, the hook of exactly that export is returned. Versions, suffixes and "not
+ *   found" stay the driver's decision.
  */
 #include "interpose/hooks/door/lookup.h"
 
@@ -110,7 +110,8 @@ bool cuf_lookup_is_ours(void *handle, const char *name, const void *caller)
 	row = cuf_row_find(name);
 	if (!is_pseudo_handle(handle))
 		return row != NULL;
-	/* the search starts with the program: it would find our hook even if nothing were behind it */
+	/* the search starts with the program: it would find our hook even if nothing were behind
+	 * it */
 	return row && row->library != CUF_LIBRARY_LIBC &&
 	       (handle == RTLD_DEFAULT || cuf_dso_is_before_us(caller));
 }
@@ -185,7 +186,8 @@ static void *route(const char *symbol, void *found, int version, const void *cal
 static void *answer_for_driver(const struct cuf_row *row, const char *name, void *found,
 			       const void *caller)
 {
-	if (row && (row->id == CUF_HOOK_cuGetProcAddress_v2 || row->id == CUF_HOOK_cuGetProcAddress))
+	if (row && (row->id == CUF_HOOK_cuGetProcAddress_v2 ||
+		    row->id == CUF_HOOK_cuGetProcAddress))
 		cuf_coverage_runtime(caller);
 	return route(name, found, 0, caller);
 }

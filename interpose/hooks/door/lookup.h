@@ -8,8 +8,8 @@
 
 #include <stdbool.h>
 
-/* Whether we answer this look-up. false: the hook must jump to the real function, which looks at its
- * caller's address. */
+/* Whether we answer this look-up. false: the hook must jump to the real function, which looks at
+ * its caller's address. */
 bool cuf_lookup_is_ours(void *handle, const char *name, const void *caller);
 
 /* The answer. version: as passed to dlvsym, or NULL. */

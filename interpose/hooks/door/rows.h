@@ -11,7 +11,8 @@
 /* The hook of a row of cuf_rows. */
 void *cuf_row_hook(const struct cuf_row *row);
 
-/* The hook of this export of libcuda. NULL: not an export, not hooked, or libcuda is not attached. */
+/* The hook of this export of libcuda. NULL: not an export, not hooked, or libcuda is not
+ * attached. */
 void *cuf_driver_hook_of(const void *export);
 
 #endif

@@ -29,8 +29,8 @@ static const struct { unsigned hook; const char *abi; } abis[] = {
 
 /*
  * Reports are made with PyTorch's allocator locked. No file may be read there, so the version is
- * read elsewhere: at a later look-up or dlopen, when the library is loaded. When PyTorch is described
- * before that, the version follows in a line of its own.
+ * read elsewhere: at a later look-up or dlopen, when the library is loaded. When PyTorch is
+ * described before that, the version follows in a line of its own.
  */
 static char version[64] = "version=";
 static enum { UNREAD, READING, READ } version_state;
@@ -232,7 +232,8 @@ void cuf_framework_check_unseen(void)
 	} else if (loaded) {
 		cuf_coverage_framework_unseen(
 			"PyTorch is loaded and has reported no block: it uses the back-end "
-			"cudaMallocAsync or a pluggable allocator, or others allocated the device memory");
+			"cudaMallocAsync or a pluggable allocator, or others allocated the device "
+			"memory");
 	}
 	errno = saved;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Facts about PyTorch in the recording: that it is there, its version, which of its blocks are not
- * seen. Contract: any thread; no allocation, no lock but the loader's; errno untouched. Each text is
- * written once a recording.
+ * seen. Contract: any thread; no allocation, no lock but the loader's; errno untouched. Each text
+ * is written once a recording.
  */
 #ifndef CUF_HOOKS_FRAMEWORK_H
 #define CUF_HOOKS_FRAMEWORK_H
@@ -18,8 +18,8 @@ void cuf_framework_read_version(void);
 /* A stream was created, or captures. From here on, free blocks belong to one stream or graph. */
 void cuf_framework_note_streams(void);
 
-/* PyTorch holds device memory, or requested some, and has reported no block: notes why, as far as it
- * can be known. */
+/* PyTorch holds device memory, or requested some, and has reported no block: notes why, as far as
+ * it can be known. */
 void cuf_framework_check_unseen(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * PyTorch's reports to its profiler: each block of its caching allocators as it is allocated and
- * freed, and the request on which it gave up. They are made with the allocator locked, perhaps while
- * a stream captures. So nothing here may query CUDA.
+ * freed, and the request on which it gave up. They are made with the allocator locked, perhaps
+ * while a stream captures. So nothing here may query CUDA.
  */
 #include "interpose/record/recorder.h"
 #include "interpose/hooks/framework/framework.h"
@@ -54,7 +54,8 @@ static inline uint8_t device_index(c10_Device device)
 MEMORY_HOOK(_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE, int64_t)
 MEMORY_HOOK(_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE, size_t)
 
-/* Before 1.10, the first argument was PyTorch's description of the block. It contains no address. */
+/* Before 1.10, the first argument was PyTorch's description of the block. It contains no
+ * address. */
 void cuf_hook__ZN3c1027reportMemoryUsageToProfilerEPvlNS_6DeviceE(void *ptr, int64_t bytes,
 								  c10_Device device)
 {

@@ -49,8 +49,9 @@ static bool keep_buffer(const void *buffer, uint64_t addr, uint64_t bytes)
 	drop_buffer(known);
 	for (int i = 0; i < BUFFERS_MAX; i++) {
 		const void *empty = NULL;
-		if (!__atomic_compare_exchange_n(&buffers[i].buffer, &empty, (const void *)buffers, 0,
-						 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		if (!__atomic_compare_exchange_n(&buffers[i].buffer, &empty,
+						 (const void *)buffers, 0, __ATOMIC_ACQ_REL,
+						 __ATOMIC_RELAXED))
 			continue;
 		buffers[i].addr = addr;
 		buffers[i].bytes = bytes;

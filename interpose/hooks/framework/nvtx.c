@@ -2,13 +2,13 @@
 /*
  * NVTX version 3: ranges and marks become phases. The layouts are those of NVTX's headers
  * (nvtxDetail/nvtxTypes.h, nvtxInit.h); tests/e2e/marks/nvtx.bats compiles them against the tables
- * here. Export table 1 gives, for each module, an array of pointers to the function pointers that an
- * object calls through.
+ * here. Export table 1 gives, for each module, an array of pointers to the function pointers that
+ * an object calls through.
  *
  * Another tool named by the environment (Nsight) is opened and initialised first. What it put into
  * the table is called after ours, and its results, handles and ids are returned. Each object has a
- * table of its own, and our functions do not know which table they were called through. So if a tool
- * gives objects different functions, those of later objects are not replaced by ours.
+ * table of its own, and our functions do not know which table they were called through. So if a
+ * tool gives objects different functions, those of later objects are not replaced by ours.
  */
 #include "interpose/hooks/framework/nvtx.h"
 
@@ -382,13 +382,14 @@ int cuf_hook_InitializeInjectionNvtx2(cuf_nvtx_export_fn exports)
 	return 1;
 }
 
-/* Payloads and counters are no phases and belong to the other tool. Without one we accept and ignore
- * them: after a refusal NVTX would report domains as disabled (nvtxDomainIsEnabled), and its Python
- * package would stay silent. */
+/* Payloads and counters are no phases and belong to the other tool. Without one we accept and
+ * ignore them: after a refusal NVTX would report domains as disabled (nvtxDomainIsEnabled), and its
+ * Python package would stay silent. */
 int cuf_hook_InitializeInjectionNvtxExtension(void *module)
 {
 	int (*other)(void *) = (int (*)(void *))function_of_other(
-		"InitializeInjectionNvtxExtension", (any_fn)cuf_hook_InitializeInjectionNvtxExtension);
+		"InitializeInjectionNvtxExtension",
+		(any_fn)cuf_hook_InitializeInjectionNvtxExtension);
 	if (other)
 		return other(module);
 	return records() && self_in_front();

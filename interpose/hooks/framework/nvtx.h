@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tool side of NVTX. Each object that includes NVTX's header has a loader in it. The loader asks
- * the environment for a library, opens it, and passes a table of function pointers to its
+ * The tool side of NVTX. Each object that includes NVTX's header has a loader in it. The loader
+ * asks the environment for a library, opens it, and passes a table of function pointers to its
  * InitializeInjectionNvtx2, which fills them.
  *
  * Contract of cuf_nvtx_tool_path: the path of this library, valid while it is loaded. NULL when the

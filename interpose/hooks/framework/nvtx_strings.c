@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A fixed hash table of handles. A slot is claimed by its handle and published by storing it last. */
+/* A fixed hash table of handles. A slot is claimed by its handle and published by storing it
+ * last. */
 #include "interpose/hooks/framework/nvtx_strings.h"
 
 #include <string.h>

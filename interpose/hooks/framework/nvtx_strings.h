@@ -20,8 +20,8 @@ struct cuf_nvtx_string {
 	char text[CUF_PHASE_NAME_BYTES + 1];
 };
 
-/* Keeps a text under this handle; NULL: under a new one. Returns the handle. NULL: the table is full
- * and no handle was passed. */
+/* Keeps a text under this handle; NULL: under a new one. Returns the handle. NULL: the table is
+ * full and no handle was passed. */
 void *cuf_nvtx_string_keep(void *handle, const char *text, size_t bytes);
 
 /* NULL: unknown. */

@@ -2,8 +2,8 @@
 /*
  * What the recorder cannot see, written to META once each.
  *
- * Contract: cold paths only; no allocation, no lock; errno untouched. A note that was written before
- * is dropped, and so is one that does not fit the table of what was written.
+ * Contract: cold paths only; no allocation, no lock; errno untouched. A note that was written
+ * before is dropped, and so is one that does not fit the table of what was written.
  */
 #ifndef CUF_COVERAGE_H
 #define CUF_COVERAGE_H

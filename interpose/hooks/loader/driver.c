@@ -27,8 +27,8 @@ bool cuf_driver_holds(const void *addr)
 
 /* ---- what the driver reports of itself ---- */
 
-/* Look-ups are routed by comparing pointers. So cuGetProcAddress must return the very addresses that
- * libcuda exports. This tests it with one function. */
+/* Look-ups are routed by comparing pointers. So cuGetProcAddress must return the very addresses
+ * that libcuda exports. This tests it with one function. */
 static bool returns_exported_pointers(void)
 {
 	void *found = NULL;
@@ -102,7 +102,8 @@ bool cuf_driver_attach_loaded(void)
 		return true;
 	if (!cuf_real.dlopen)
 		cuf_real_resolve();
-	/* a handle of glibc is the object's link_map; its dynamic section is an address inside it */
+	/* a handle of glibc is the object's link_map; its dynamic section is an address inside
+	 * it */
 	map = cuf_real.dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_NOW);
 	if (map && cuf_dso_at(map->l_ld, &dso))
 		attach(&dso);

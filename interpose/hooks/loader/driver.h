@@ -6,8 +6,8 @@
  * look-up in it, or at the first direct call of a hook (programs linked with -lcuda). From then on
  * it is kept loaded, because the table of its functions must not outlive it.
  *
- * Contract: any thread, no lock of ours. Two threads may attach at once; both return with a complete
- * table. errno untouched. The cuf_driver_attach functions may change dlerror().
+ * Contract: any thread, no lock of ours. Two threads may attach at once; both return with a
+ * complete table. errno untouched. The cuf_driver_attach functions may change dlerror().
  */
 #ifndef CUF_DRIVER_H
 #define CUF_DRIVER_H
@@ -29,8 +29,8 @@ bool cuf_driver_holds(const void *addr);
  * parent's announcement is in the parent's recording. */
 void cuf_driver_announce(void);
 
-/* For bodies of hooks: whether the real function exists. Attaches a linked libcuda on the way. slot:
- * a member of cuf_real. */
+/* For bodies of hooks: whether the real function exists. Attaches a linked libcuda on the way.
+ * slot: a member of cuf_real. */
 bool cuf_driver_has(void **slot);
 /* The CUresult of a hook without a real function. */
 int cuf_driver_refusal(void);

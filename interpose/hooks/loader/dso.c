@@ -39,9 +39,11 @@ bool cuf_dso_is_before_us(const void *addr)
 
 const ElfW(Dyn) *cuf_dso_dynamic(const struct dl_phdr_info *object)
 {
-	for (unsigned i = 0; i < object->dlpi_phnum; i++)
-		if (object->dlpi_phdr[i].p_type == PT_DYNAMIC)
-			return (const ElfW(Dyn) *)(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr);
+	for (unsigned i = 0; i < object->dlpi_phnum; i++) {
+		const ElfW(Phdr) *header = &object->dlpi_phdr[i];
+		if (header->p_type == PT_DYNAMIC)
+			return (const ElfW(Dyn) *)(object->dlpi_addr + header->p_vaddr);
+	}
 	return NULL;
 }
 

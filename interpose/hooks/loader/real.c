@@ -57,9 +57,9 @@ static void store(void **slot, void *value) { __atomic_store_n(slot, value, __AT
 
 /* ---- libc ---- */
 
-/* The definition that comes after ours, as RTLD_NEXT would find it: at start, the list of objects is
- * the search order. When we were linked or opened late, we are behind libc. Then any definition but
- * ours is taken. */
+/* The definition that comes after ours, as RTLD_NEXT would find it: at start, the list of objects
+ * is the search order. When we were linked or opened late, we are behind libc. Then any definition
+ * but ours is taken. */
 static void *next_definition(const struct link_map *self, const char *name)
 {
 	const struct link_map *map = self;
@@ -71,8 +71,8 @@ static void *next_definition(const struct link_map *self, const char *name)
 	return found;
 }
 
-/* The object list also has objects that only some callers can see. RTLD_NEXT does not find those, so
- * both must agree. */
+/* The object list also has objects that only some callers can see. RTLD_NEXT does not find those,
+ * so both must agree. */
 void *cuf_real_behind(const char *name)
 {
 	Dl_info info;

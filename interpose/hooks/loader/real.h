@@ -2,10 +2,11 @@
 /*
  * The functions behind the hooks, typed.
  *
- * Rows of libc: what the process would have called without us. That is the next definition in search
- * order: another preload, jemalloc, libc. Rows of the driver: the exports of the process's libcuda,
- * NULL until driver.c attaches it, and permanently where the driver is too old. Rows of the runtime
- * and of frameworks have no single real function, because it depends on the caller (resolve.h).
+ * Rows of libc: what the process would have called without us. That is the next definition in
+ * search order: another preload, jemalloc, libc. Rows of the driver: the exports of the process's
+ * libcuda, NULL until driver.c attaches it, and permanently where the driver is too old. Rows of
+ * the runtime and of frameworks have no single real function, because it depends on the caller
+ * (resolve.h).
  *
  * Contract: a slot is written with the same value by every writer, so reading needs no lock.
  */
@@ -67,9 +68,9 @@ const struct cuf_row *cuf_row_find(const char *name);
 
 /* ---- filling the slots ---- */
 
-/* Finds the rows of libc and cuf_front. Allocates nothing and takes no lock of ours; any thread, any
- * number of times, also before our constructor ran. Afterwards dlsym, dlvsym, dlopen, dlmopen and
- * the malloc family can be called. */
+/* Finds the rows of libc and cuf_front. Allocates nothing and takes no lock of ours; any thread,
+ * any number of times, also before our constructor ran. Afterwards dlsym, dlvsym, dlopen, dlmopen
+ * and the malloc family can be called. */
 void cuf_real_resolve(void);
 
 /* True while a thread is inside cuf_real_resolve: an allocation made now comes from the search. */
@@ -80,8 +81,8 @@ bool cuf_real_resolving(void);
 void *cuf_real_behind(const char *name);
 
 /* Fills the rows of the driver and cuf_query with what this libcuda exports under these names. When
- * another object defines a name between us and libcuda, its definition goes into the row: it is what
- * the program would have called. */
+ * another object defines a name between us and libcuda, its definition goes into the row: it is
+ * what the program would have called. */
 struct link_map;
 void cuf_real_bind_driver(const struct link_map *libcuda);
 
@@ -91,9 +92,9 @@ void *cuf_real_driver_export(const struct cuf_row *row);
 /* ---- the allocators around the hooks ---- */
 
 /*
- * An allocator in front of us: the executable's, or an earlier preload's. It owns the blocks that the
- * program frees and resizes. A hook that it does not define must pass such a block to it, as libc's
- * function of that name does. NULL where our definition is the first one.
+ * An allocator in front of us: the executable's, or an earlier preload's. It owns the blocks that
+ * the program frees and resizes. A hook that it does not define must pass such a block to it, as
+ * libc's function of that name does. NULL where our definition is the first one.
  */
 struct cuf_front {
 	void *(*realloc)(void *, size_t);

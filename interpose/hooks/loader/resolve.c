@@ -39,7 +39,8 @@ static void *cache_get(uint64_t key)
 		if (__atomic_load_n(&cache[at].key, __ATOMIC_ACQUIRE) != key)
 			continue;
 		function = __atomic_load_n(&cache[at].function, __ATOMIC_ACQUIRE);
-		if (__atomic_load_n(&cache[at].key, __ATOMIC_RELAXED) != key) /* cleared meanwhile */
+		/* cleared meanwhile */
+		if (__atomic_load_n(&cache[at].key, __ATOMIC_RELAXED) != key)
 			return NULL;
 		return function;
 	}
@@ -119,11 +120,11 @@ static void *find_preload_behind(const char *name)
 }
 
 /*
- * Searches in the order in which the loader would have bound the name without us: the module itself,
- * another preload, the runtime that the module was linked with. A module that got the name through
- * others is bound to the first loaded object that has it. Foreign libraries are loaded once, so this
- * is the right one. A module in front of us that defines the name calls what is behind it, so its
- * own definition is not the answer.
+ * Searches in the order in which the loader would have bound the name without us: the module
+ * itself, another preload, the runtime that the module was linked with. A module that got the name
+ * through others is bound to the first loaded object that has it. Foreign libraries are loaded
+ * once, so this is the right one. A module in front of us that defines the name calls what is
+ * behind it, so its own definition is not the answer.
  */
 static void *search_for_module(const struct link_map *map, const char *name)
 {

@@ -7,8 +7,8 @@
  * function (real.h).
  *
  * Contract: a row without a body does not link. Bodies are generated from the table for the roles
- * LABEL (cuda_runtime.c), USAGE, WATCH and PASS (cuda_usage_delta.c), and for the roles of framework
- * libraries (framework_role.c). All others are written by hand.
+ * LABEL (cuda_runtime.c), USAGE, WATCH and PASS (cuda_usage_delta.c), and for the roles of
+ * framework libraries (framework_role.c). All others are written by hand.
  */
 #ifndef CUF_TABLE_H
 #define CUF_TABLE_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * glibc's statistics. mallinfo2 allocates nothing and returns sums. malloc_info has free chunks by
- * size, but writes to a FILE. Creating one takes the lock of stdio's list, which a thread that hangs
- * in fflush(NULL) may hold permanently. exit() takes that lock anyway, so malloc_info is called only
- * there. Both count the blocks in the threads' caches as allocated.
+ * size, but writes to a FILE. Creating one takes the lock of stdio's list, which a thread that
+ * hangs in fflush(NULL) may hold permanently. exit() takes that lock anyway, so malloc_info is
+ * called only there. Both count the blocks in the threads' caches as allocated.
  */
 #include <gnu/libc-version.h>
 #include <malloc.h>
@@ -34,7 +34,10 @@ static uint64_t attribute(const char *line, const char *key)
 	return strtoull(at + strlen(key), NULL, 10);
 }
 
-static bool begins(const char *text, const char *head) { return !strncmp(text, head, strlen(head)); }
+static bool begins(const char *text, const char *head)
+{
+	return !strncmp(text, head, strlen(head));
+}
 
 /* A bin of `count` chunks. Its class is that of their mean size. chunk_max: the bin's upper end. */
 static void count_chunks(uint64_t chunk_max, uint64_t count, uint64_t bytes)

@@ -33,7 +33,8 @@ static const struct sum {
 	{ "system_bytes", { "generic.heap_size" } },
 	{ "cached_bytes", { "tcmalloc.pageheap_free_bytes", "tcmalloc.page_heap_free" } },
 	{ "retained_bytes", { "tcmalloc.pageheap_unmapped_bytes", "tcmalloc.page_heap_unmapped" } },
-	{ "scattered_bytes", { "tcmalloc.central_cache_free_bytes", "tcmalloc.central_cache_free" } },
+	{ "scattered_bytes", { "tcmalloc.central_cache_free_bytes",
+			       "tcmalloc.central_cache_free" } },
 	{ "thread_cached_bytes", { "tcmalloc.thread_cache_free_bytes",
 				   "tcmalloc.transfer_cache_free_bytes", "tcmalloc.cpu_free" } },
 };

@@ -172,7 +172,8 @@ void *cuf_hook_aligned_alloc(size_t alignment, size_t bytes)
 {
 	if (unlikely(!HAVE(aligned_alloc)))
 		return boot_aligned(alignment, bytes);
-	return record_alloc(cuf_real.aligned_alloc(alignment, bytes), bytes, CUF_HOST_ALIGNED, FRAME);
+	return record_alloc(cuf_real.aligned_alloc(alignment, bytes), bytes, CUF_HOST_ALIGNED,
+			    FRAME);
 }
 
 void *cuf_hook_memalign(size_t alignment, size_t bytes)
@@ -288,8 +289,9 @@ RECORDED void *resize_recorded(void *p, size_t bytes, bool skips)
 static inline void *resize(void *p, size_t bytes)
 {
 	bool skips = cuf_host_skips_alloc(bytes);
-	return __builtin_expect(skips, 1) && cuf_host_skips_free(p) ? cuf_real.realloc(p, bytes)
-								   : resize_recorded(p, bytes, skips);
+	if (__builtin_expect(skips, 1) && cuf_host_skips_free(p))
+		return cuf_real.realloc(p, bytes);
+	return resize_recorded(p, bytes, skips);
 }
 
 void *cuf_hook_realloc(void *p, size_t bytes) { return resize(p, bytes); }

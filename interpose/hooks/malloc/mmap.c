@@ -104,7 +104,8 @@ static void remove_range(struct removed *removed, uint64_t start, uint64_t bytes
 				restore_piece(undo, (struct cuf_map){ map.start, removed->start,
 								      map.file });
 			if (map.end > removed->end)
-				restore_piece(undo, (struct cuf_map){ removed->end, map.end, map.file });
+				restore_piece(undo, (struct cuf_map){ removed->end, map.end,
+								      map.file });
 		}
 	} while (removed->count == REMOVED_MAX);
 }
@@ -116,7 +117,8 @@ static void restore_range(const struct removed *removed)
 	struct cuf_host_undo undo;
 	for (unsigned i = 0; i < removed->count; i++) {
 		struct cuf_map map = removed->maps[i];
-		unsigned count = cuf_map_remove(map.start, map.end, recorded_bytes_min(), pieces, 2);
+		unsigned count = cuf_map_remove(map.start, map.end, recorded_bytes_min(), pieces,
+						2);
 		for (unsigned p = 0; p < count; p++)
 			free_map(pieces[p], &undo);
 		if (cuf_map_add(map))
@@ -211,8 +213,8 @@ static void *real_mremap(void *addr, size_t old_bytes, size_t bytes, int flags, 
 {
 	if (find_real((void **)&cuf_real.mremap))
 		return cuf_real.mremap(addr, old_bytes, bytes, flags, fixed);
-	return (void *)libc_result(cuf_sys(SYS_mremap, (long)addr, (long)old_bytes, (long)bytes, flags,
-					   (long)fixed, 0));
+	return (void *)libc_result(cuf_sys(SYS_mremap, (long)addr, (long)old_bytes, (long)bytes,
+					   flags, (long)fixed, 0));
 }
 
 /*

@@ -14,7 +14,10 @@ static char buffer[BUFFER_BYTES];
 static uintptr_t recorder_start; /* of the recording, and its length, for one reading */
 static size_t recorder_range;
 
-static bool begins(const char *text, const char *head) { return !strncmp(text, head, strlen(head)); }
+static bool begins(const char *text, const char *head)
+{
+	return !strncmp(text, head, strlen(head));
+}
 
 static uint64_t hex(const char *text)
 {
@@ -88,18 +91,24 @@ static void parse_line(struct cuf_process_maps *maps, uint64_t **sum, const char
 	} else if (begins(line, "Swap:")) {
 		maps->swap_bytes += bytes_of(line);
 	} else if (begins(line, "Anonymous:") && *sum == &maps->file_bytes) {
-		maps->file_bytes -= bytes_of(line); /* it was in the mapping's Rss, which comes first */
+		maps->file_bytes -= bytes_of(line); /* it was in the mapping's Rss, which comes */
+						    /* first */
 		maps->file_private_bytes += bytes_of(line);
 	}
 }
 
-/* Parses the whole lines of the buffer. The rest moves to its front; returns the length of the rest. */
+/* Parses the whole lines of the buffer. The rest moves to its front; returns the length of the
+ * rest. */
 static size_t parse_lines(struct cuf_process_maps *maps, uint64_t **sum, size_t used)
 {
 	size_t at = 0;
-	for (char *end; (end = memchr(buffer + at, '\n', used - at)); at = (size_t)(end - buffer) + 1) {
+	for (;;) {
+		char *end = memchr(buffer + at, '\n', used - at);
+		if (!end)
+			break;
 		*end = 0;
 		parse_line(maps, sum, buffer + at);
+		at = (size_t)(end - buffer) + 1;
 	}
 	if (!at && used == BUFFER_BYTES) /* a path of 16 KiB: the line is dropped */
 		return 0;

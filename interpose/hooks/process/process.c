@@ -4,9 +4,9 @@
  * moment before them is marked, and the driver is queried a last time there, while a context still
  * answers.
  *
- * glibc calls some of these functions inside itself: execl and its kin, the abort of a failed assert
- * or of malloc's checks. Those calls, and raw system calls, are not seen. Such a recording ends like
- * that of a killed process.
+ * glibc calls some of these functions inside itself: execl and its kin, the abort of a failed
+ * assert or of malloc's checks. Those calls, and raw system calls, are not seen. Such a recording
+ * ends like that of a killed process.
  */
 
 #include <errno.h>
@@ -46,7 +46,8 @@ static void query_both(unsigned hook, void *frame)
 /* query: not at _exit and abort, where the process may be in any state. */
 static void record_end(unsigned kind, int status, unsigned hook, bool query, void *frame)
 {
-	if (!cuf_process_is_recorded(false)) /* a vfork child, or a forked one without a recording */
+	if (!cuf_process_is_recorded(false)) /* a vfork child, or a forked one without a */
+					     /* recording */
 		return;
 	if (query)
 		query_both(hook, frame);
@@ -71,7 +72,8 @@ int cuf_hook___libc_start_main(cuf_program_fn program, int argc, char **argv, cu
 	if (!cuf_real.__libc_start_main)
 		leave(127);
 	program_main = program;
-	return cuf_real.__libc_start_main(watched_main, argc, argv, init, fini, rtld_fini, stack_end);
+	return cuf_real.__libc_start_main(watched_main, argc, argv, init, fini, rtld_fini,
+					  stack_end);
 }
 
 /* ---- exits ---- */
