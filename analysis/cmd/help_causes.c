@@ -8,7 +8,7 @@
 #include "analysis/explain/cause_guide.h"
 #include "analysis/view/text/flow.h"
 
-enum { HELP_COLUMNS = 80, PROSE_INDENT = 2, TERM_COLUMN = 9, CAUSES_MAX = 64, NAME_COLUMN = 31 };
+enum { HELP_COLUMNS = 80, PROSE_INDENT = 2, TEST_COLUMN = 9, CAUSES_MAX = 64, NAME_COLUMN = 31 };
 
 const char *const help_confidence[] = {
 	"A rule has requirements, a base, and weights.",
@@ -250,21 +250,21 @@ bool help_causes(FILE *out, const char *name)
 
 /* ---- rules ---- */
 
-static void describe_term(const struct cause_test *term, char *out, size_t bytes)
+static void describe_test(const struct cause_test *test, char *out, size_t bytes)
 {
-	const struct signal_row *row = &signal_rows[term->signal];
+	const struct signal_row *row = &signal_rows[test->signal];
 	char words[512];
 
-	fill_placeholders(term->below ? row->words_not : row->words, words, sizeof words);
-	if (term->threshold < 1e-6)
+	fill_placeholders(test->below ? row->words_not : row->words, words, sizeof words);
+	if (test->threshold < 1e-6)
 		snprintf(out, bytes, "%s (%s above 0)", words, row->name);
-	else if (term->below)
-		snprintf(out, bytes, "%s (%s below %g)", words, row->name, term->threshold);
+	else if (test->below)
+		snprintf(out, bytes, "%s (%s below %g)", words, row->name, test->threshold);
 	else
-		snprintf(out, bytes, "%s (%s at least %g)", words, row->name, term->threshold);
+		snprintf(out, bytes, "%s (%s at least %g)", words, row->name, test->threshold);
 }
 
-static void print_term(FILE *out, const struct cause_test *term, bool need)
+static void print_test(FILE *out, const struct cause_test *test, bool need)
 {
 	char words[640];
 	int used;
@@ -272,31 +272,31 @@ static void print_term(FILE *out, const struct cause_test *term, bool need)
 	if (need)
 		used = fprintf(out, "  needs");
 	else
-		used = fprintf(out, "  %+.2f", term->weight);
-	fprintf(out, "%*s", TERM_COLUMN - used, "");
-	describe_term(term, words, sizeof words);
-	flow_text(out, words, TERM_COLUMN, TERM_COLUMN, HELP_COLUMNS);
+		used = fprintf(out, "  %+.2f", test->weight);
+	fprintf(out, "%*s", TEST_COLUMN - used, "");
+	describe_test(test, words, sizeof words);
+	flow_text(out, words, TEST_COLUMN, TEST_COLUMN, HELP_COLUMNS);
 }
 
-static bool is_term(const struct cause_test *term)
+static bool is_test(const struct cause_test *test)
 {
-	return term->threshold > 0;
+	return test->threshold > 0;
 }
 
 static void print_rule(FILE *out, const struct cause_rule *rule)
 {
 	fprintf(out, "\nBase %.2f\n", rule->base);
-	for (size_t i = 0; i < CAUSE_NEEDS && is_term(&rule->needs[i]); i++)
-		print_term(out, &rule->needs[i], true);
-	for (size_t i = 0; i < CAUSE_TESTS && is_term(&rule->tests[i]); i++)
-		print_term(out, &rule->tests[i], false);
+	for (size_t i = 0; i < CAUSE_NEEDS && is_test(&rule->needs[i]); i++)
+		print_test(out, &rule->needs[i], true);
+	for (size_t i = 0; i < CAUSE_TESTS && is_test(&rule->tests[i]); i++)
+		print_test(out, &rule->tests[i], false);
 	if (*rule->source) {
 		fputs("  Source: ", out);
 		flow_text(out, rule->source, 10, 10, HELP_COLUMNS);
 	}
 	if (*rule->would_confirm) {
-		fputs("  To be certain: ", out);
-		flow_text(out, rule->would_confirm, 17, 17, HELP_COLUMNS);
+		fputs("  To confirm: ", out);
+		flow_text(out, rule->would_confirm, 14, 14, HELP_COLUMNS);
 	}
 }
 

@@ -3,7 +3,7 @@
  * The causes as prose, for `cuflight help CAUSE` and the manual: how a person recognises a cause,
  * and an example. What it is and what to do are in the tables that judge (causes.h). Nothing here
  * takes part in a verdict. Contract: constant texts; one row for each name_id of cause_rules, which
- * tests/unit/analysis/cause_help.c checks.
+ * tests/unit/analysis/cmd/help_causes.c checks.
  */
 #ifndef ANALYSIS_EXPLAIN_CAUSE_GUIDE_H
 #define ANALYSIS_EXPLAIN_CAUSE_GUIDE_H

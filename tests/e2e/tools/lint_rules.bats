@@ -93,7 +93,7 @@ reports() {
 	reports layers 'interpose/abi/value.c:2: interpose/abi may not include interpose/platform'
 	cp interpose/platform/value.h interpose/abi/
 	sed -i '2s/.*/#include "value.h"/' interpose/abi/value.c
-	reports layers 'interpose/abi/value.c:2: includes are written from the root'
+	reports layers 'interpose/abi/value.c:2: write the path from the root'
 }
 
 @test "a call against the arrows is reported, also without an include" {
