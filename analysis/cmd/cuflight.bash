@@ -17,8 +17,8 @@ _cuflight() {
 		run) options='--output= --force --library= --host-allocator= --error-exitcode= --host=
 			--sample= --size= --stack-depth= --python --mmap --probe --nvml
 			--termination-log= --help --version --quiet --verbose --color=' ;;
-		report) options='--at= --sysroot= --debuginfod --output= --force --format= --json --help
-			--version --quiet --verbose --color=' ;;
+		report) options='--at= --full --top= --no-pager --sysroot= --debuginfod --output= --force
+			--format= --json --help --version --quiet --verbose --color=' ;;
 		doctor) options='--library= --recordings= --size= --output= --force --format= --json --help
 			--version --quiet --verbose --color=' ;;
 		env) options='--docker --k8s --systemd --library= --recordings= --host= --sample= --size=

@@ -7,7 +7,7 @@
 #include "analysis/cmd/cli/say.h"
 #include "analysis/cmd/doctor/checks.h"
 #include "analysis/view/clean.h"
-#include "analysis/view/text/flow.h"
+#include "analysis/view/flow.h"
 
 enum { DOCTOR_INDENT = 25 };
 

@@ -8,15 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "analysis/base/paths.h"
 #include "analysis/base/units.h"
 #include "analysis/cmd/cli/output.h"
+#include "analysis/cmd/cli/pager.h"
 #include "analysis/cmd/cli/say.h"
 #include "analysis/cmd/run/recordings.h"
 #include "analysis/cmd/target/destination.h"
 #include "analysis/explain/facts_build.h"
 #include "analysis/recording/cut_guard.h"
 #include "analysis/symbols/symbols.h"
-#include "analysis/view/report.h"
+#include "analysis/view/json/report_json.h"
+#include "analysis/view/text/report_text.h"
 
 /* ---- what to read ---- */
 
@@ -161,6 +164,28 @@ static void print_nameless_modules(const struct facts *facts, struct symbols *sy
 	}
 }
 
+static void write_text(const struct opts *opts, const struct output *output, const struct facts *facts,
+		       struct frames *frames)
+{
+	struct report_text_options options = {
+		.full = opts_has(opts, "full"),
+		.verbose = opts_has(opts, "verbose"),
+		.rows = opts_number(opts, "top", 0),
+	};
+	char operand[PATH_MAX];
+	FILE *pager = NULL;
+
+	if (opts->operand_count) {
+		path_quote_shell(opts->operands[0], operand, sizeof operand);
+		options.operand = operand;
+	}
+	if (options.full && !output->path && !opts_has(opts, "no-pager"))
+		pager = pager_open();
+	report_text(pager ? pager : output->file, facts, frames, &output->style, &options);
+	if (pager)
+		pager_close(pager);
+}
+
 static int write_report(const struct opts *opts, const struct facts *facts, struct symbols *symbols)
 {
 	struct output output;
@@ -172,7 +197,7 @@ static int write_report(const struct opts *opts, const struct facts *facts, stru
 	if (output.format == OUTPUT_JSON)
 		report_json(output.file, facts, frames);
 	else
-		report_text(output.file, facts, frames, &output.style);
+		write_text(opts, &output, facts, frames);
 	frames_free(frames);
 	if (cut_guard_seen()) {
 		output_abandon(&output);
@@ -233,6 +258,11 @@ static const struct opt options[] = {
 	{ "at", 0, OPT_TEXT, "WHEN", 0, 0, NULL,
 	  "the moment to show: now, peak, #N for a failed request, Ns for seconds since the start; "
 	  "without it, the last fatal failure, else the end" },
+	{ "full", 0, OPT_FLAG, NULL, 0, 0, NULL,
+	  "print the long report: evidence, all call sites, memory over time; in a pager on a "
+	  "terminal (PAGER, else less -FRX)" },
+	{ "top", 0, OPT_COUNT, "N", 1, 1000000, "10", "rows of each table of the long report" },
+	{ "no-pager", 0, OPT_FLAG, NULL, 0, 0, NULL, "print the long report without a pager" },
 	{ "sysroot", 0, OPT_TEXT, "DIR", 0, 0, NULL,
 	  "read the recorded machine's programs and libraries below DIR, for function names" },
 	{ "debuginfod", 0, OPT_FLAG, NULL, 0, 0, NULL,

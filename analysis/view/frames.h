@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Recorded stacks with names: fact_stack -> frames, through the modules of its process, the symbols of their files and
- * the recorder's own notes. Contract: frames_of's array is valid until the next call; its texts live as long as the
+ * the recorder's notes. Contract: frames_of's array is valid until the next call; its texts live as long as the
  * struct frames (texts are foreign: clean.h before printing). Unknown is NULL or 0. One thread.
  */
 #ifndef VIEW_FRAMES_H
 #define VIEW_FRAMES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "analysis/facts/facts.h"
 #include "analysis/symbols/symbols.h"
 
 struct frame {
-	const char *function;  /* NULL unknown */
-	const char *module;    /* NULL: no module held this address, or a Python frame */
-	const char *file;      /* NULL unknown */
-	unsigned line;         /* 0 unknown */
-	const char *language;  /* "native", "python" */
-	uint64_t addr;         /* as recorded: a return address, or a Python frame's code and line */
-	uint64_t offset;       /* of the call in its module's file, as addr2line takes it; the address itself without a module */
-	bool inlined;          /* into the next frame, of the same address */
-	bool library;          /* Python: of the standard library or an installed package */
+	const char *function; /* NULL unknown */
+	const char *module;   /* NULL: no module held this address, or a Python frame */
+	const char *file;     /* NULL unknown */
+	unsigned line;        /* 0 unknown */
+	const char *language; /* "native", "python" */
+	uint64_t addr;        /* as recorded: a return address, or a Python frame's code and line */
+	uint64_t offset;      /* of the call in the module's file, as addr2line takes it; without a module, addr */
+	bool inlined;         /* into the next frame, of the same address */
+	bool library;         /* Python: of the standard library or an installed package */
 };
 
 struct frames;
@@ -33,11 +34,8 @@ void frames_free(struct frames *frames);
 /* Innermost first; 0 when the stack is unknown. */
 size_t frames_of(struct frames *frames, const struct fact_stack *stack, const struct frame **out);
 
-/* The stack in one line, "alloc (kv.c:88) < serve < main", beginning at the first frame outside the CUDA runtime and the
- * program's own allocation functions (innermost in most sites, from different callers); where there are Python frames, at
- * the innermost of the user's own; at most bytes long; "?" when unknown. Not clean. */
-void frames_line(struct frames *frames, const struct fact_stack *stack, char *out, size_t bytes);
+bool frame_is_python(const struct frame *frame);
 /* One frame: "function  file.c:88" or "function  module"; of an unknown function "module+0x1f2c" or the address. */
-void frames_text(const struct frame *frame, char *out, size_t bytes);
+void frame_text(const struct frame *frame, char *out, size_t bytes);
 
 #endif

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/explain/facts_build.h"
-#include "analysis/view/report.h"
+#include "analysis/view/text/report_text.h"
+#include "analysis/view/json/report_json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
@@ -80,7 +81,8 @@ static void print(const struct facts *facts)
 	struct frames *frames = frames_new(facts, symbols);
 	if (!nowhere && !(nowhere = fopen("/dev/null", "w")))
 		abort();
-	report_text(nowhere, facts, frames, &plain);
+	report_text(nowhere, facts, frames, &plain, &(struct report_text_options){ .full = true, .verbose = true });
+	report_text(nowhere, facts, frames, &plain, NULL);
 	report_json(nowhere, facts, frames);
 	frames_free(frames);
 	symbols_free(symbols);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "analysis/cmd/cli/suggest.h"
-#include "analysis/view/units.h"
+#include "analysis/base/units.h"
 
 #define ROWS(table) table, sizeof table / sizeof *table
 

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include "analysis/cmd/cli/opts.h"
-#include "analysis/view/text/style.h"
+#include "analysis/view/style.h"
 
 enum output_format { OUTPUT_TEXT, OUTPUT_JSON };
 

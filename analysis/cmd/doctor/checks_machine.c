@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "analysis/cmd/target/cgroup.h"
-#include "analysis/view/units.h"
+#include "analysis/base/units.h"
 
 static void look_proc(const struct check_context *context, struct check_result *result)
 {

@@ -13,7 +13,7 @@
 #include <sys/statfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "analysis/view/units.h"
+#include "analysis/base/units.h"
 
 static void look_library(const struct check_context *context, struct check_result *result)
 {

@@ -14,6 +14,8 @@
 #include "analysis/explain/cause.h"
 #include "analysis/explain/facts_build.h"
 #include "analysis/recording/recording_append.h"
+#include "analysis/symbols/symbols.h"
+#include "analysis/view/text/report_text.h"
 
 void conclusion_print_kill(const struct supervised *supervised, const struct oom_kills *kills)
 {
@@ -121,13 +123,20 @@ static void print_recorded(const struct recordings *list, size_t processes, cons
 /* Only with a verdict: a run that went well has none, and needs no line. */
 static void print_cause(const char *path)
 {
+	struct symbols *symbols = symbols_new(NULL);
+	struct facts_options options = { .symbols = symbols };
 	struct facts *facts;
+	struct frames *frames;
+	char cause[256];
 
-	if (facts_build(path, NULL, &facts, NULL))
-		return;
-	if (facts->cause && *facts->cause->id)
-		say_info("likely cause: %s", facts->cause->name);
-	facts_free(facts);
+	if (!facts_build(path, &options, &facts, NULL)) {
+		frames = frames_new(facts, symbols);
+		if (report_text_cause(facts, frames, cause, sizeof cause))
+			say_info("likely cause: %s", cause);
+		frames_free(frames);
+		facts_free(facts);
+	}
+	symbols_free(symbols);
 }
 
 void conclusion_print(const struct recordings *list, size_t processes,

@@ -5,35 +5,6 @@
 #include <string.h>
 #include "analysis/view/kinds.h"
 
-struct json_object *json_device_ordinal(const struct facts *facts, uint32_t device)
-{
-	return device < facts->device_count ? json_object_new_uint64(facts->devices[device].ordinal) : NULL;
-}
-
-struct json_object *json_pid(const struct facts *facts, uint32_t process)
-{
-	return process < facts->process_count ? json_object_new_uint64(facts->processes[process].pid) : NULL;
-}
-
-struct json_object *json_stack(struct frames *frames, const struct fact_stack *stack)
-{
-	struct json_object *array = json_object_new_array();
-	const struct frame *items;
-	size_t count = frames_of(frames, stack, &items);
-	for (size_t i = 0; i < count; i++) {
-		struct json_object *frame = json_object_new_object();
-		json_add_text(frame, "function", items[i].function);
-		json_add_text(frame, "module", items[i].module);
-		json_add_text(frame, "file", items[i].file);
-		json_add_number(frame, "line", items[i].line ? items[i].line : CUF_UNKNOWN);
-		json_add_text(frame, "language", items[i].language);
-		json_add_hex(frame, "address", items[i].addr);
-		json_add_bool(frame, "inlined", items[i].inlined);
-		json_object_array_add(array, frame);
-	}
-	return array;
-}
-
 struct json_object *json_owners(const struct fact_owner_row *owners, size_t count)
 {
 	struct json_object *array = json_object_new_array();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The whole document cuflight.report/1. Keys are a contract: they are added, never changed or removed. */
-#include "analysis/view/report.h"
+#include "analysis/view/json/report_json.h"
 
-#include "analysis/view/text/focus.h"
+#include "analysis/view/focus.h"
 #include "analysis/view/json/json_parts.h"
 
 static struct json_object *json_capture(const struct facts *facts)

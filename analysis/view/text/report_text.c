@@ -1,15 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text report: the first screen, then the sections in the order in which questions come up. */
-#include "analysis/view/report.h"
+/* The text report: the first screen, and on request the sections, in the order in which questions come up. */
+#include "analysis/view/text/report_text.h"
 
-#include "analysis/view/text/text.h"
+#include "analysis/view/text/screen.h"
+#include "analysis/view/text/sections.h"
+#include "analysis/view/text/timeline.h"
 
-void report_text(FILE *out, const struct facts *facts, struct frames *frames, const struct style *style)
+void report_text(FILE *out, const struct facts *facts, struct frames *frames, const struct style *style,
+		 const struct report_text_options *options)
 {
-	static void (*const parts[])(const struct text *) = {
-		text_screen, text_cause, text_incidents, text_phases, text_sites, text_fragmentation, text_host, text_processes, text_coverage,
+	static void (*const sections[])(const struct text *) = {
+		section_why, section_call_sites, timeline_section, section_phases, section_failures,
+		section_fragmentation, section_host, section_processes, section_coverage,
 	};
-	const struct text text = { out, facts, frames, style };
-	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-		parts[i](&text);
+	static const struct report_text_options defaults;
+	const struct text text = {
+		.out = out, .facts = facts, .frames = frames, .style = style,
+		.places = places_new(facts, frames), .options = options ? options : &defaults,
+	};
+	screen_print(&text);
+	for (size_t i = 0; text.options->full && i < sizeof sections / sizeof *sections; i++)
+		sections[i](&text);
+	places_free(text.places);
 }

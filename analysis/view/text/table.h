@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 #include <stdio.h>
-#include "analysis/view/text/style.h"
+#include "analysis/view/style.h"
 
 enum table_align { TABLE_LEFT, TABLE_RIGHT, TABLE_FLEX /* left, and cut when there is no room */ };
 struct table_column { const char *title; enum table_align align; };

@@ -4,8 +4,11 @@
 
 #include <stdarg.h>
 #include <string.h>
+#include "analysis/base/paths.h"
+#include "analysis/base/units.h"
 #include "analysis/view/clean.h"
-#include "analysis/view/units.h"
+
+enum { ROWS_DEFAULT = 10 };
 
 /* The length in bytes of the longest beginning of at most `columns` columns. */
 static size_t bytes_within(const char *text, size_t columns)
@@ -16,202 +19,284 @@ static size_t bytes_within(const char *text, size_t columns)
 	return bytes;
 }
 
-static void print_cut(const struct text *text, const char *words, size_t columns)
+/* Is the blank at `at` one between a figure and its unit? "16.5 MiB" stays on one line. */
+static bool is_within_figure(const char *text, size_t at)
 {
-	bool cut = clean_columns(words) > columns;
-	fprintf(text->out, "%.*s%s\n", (int)bytes_within(words, cut ? columns - 2 : columns), words, cut ? ".." : "");
+	return at && text[at - 1] >= '0' && text[at - 1] <= '9' &&
+	       (!strncmp(text + at + 1, "B", 1) || (text[at + 1] && !strncmp(text + at + 2, "iB", 2)));
 }
 
-static void print_label(const struct text *text, enum style_tone tone, const char *label)
+/* Where the line ends that begins at `at`: between words, or within one that is wider than the line. */
+static size_t line_bytes(const char *at, size_t columns)
 {
-	bool toned = *label && tone != STYLE_PLAIN;
-	fprintf(text->out, "%s%s%s%*s", toned ? style_on(text->style, tone) : "", label, toned ? style_off(text->style) : "",
-		(int)(TEXT_LABEL - strlen(label)), "");
+	size_t fits;
+	if (clean_columns(at) <= columns)
+		return strlen(at);
+	fits = bytes_within(at, columns + 1);
+	while (fits && (at[fits - 1] != ' ' || is_within_figure(at, fits - 1)))
+		fits--;
+	return fits ? fits : bytes_within(at, columns);
 }
 
-void text_line(const struct text *text, enum style_tone tone, const char *label, const char *format, ...)
+/* The end of the last whole clause in the line, if that leaves at least a third of it; 0: there is none. */
+static size_t clause_bytes(const char *at, size_t bytes)
 {
-	char raw[TEXT_LINE_BYTES], clean[TEXT_LINE_BYTES];
-	va_list args;
-	va_start(args, format);
-	vsnprintf(raw, sizeof raw, format, args);
-	va_end(args);
-	if (text->style->columns < STYLE_COLUMNS) {
-		text_flow(text, tone, label, 1, raw);
+	for (size_t i = bytes; i > bytes / 3 && i > 1; i--)
+		if (at[i - 1] == ' ' && strchr(".;,", at[i - 2]))
+			return i - 2;
+	return 0;
+}
+
+/* The last line that the budget allows, of words that go on. What was a sentence still ends like one. */
+static void print_shortened(const struct text *text, const char *at, size_t columns)
+{
+	size_t bytes = line_bytes(at, columns), clause = clause_bytes(at, bytes);
+	if (clause) {
+		fprintf(text->out, "%.*s%s\n", (int)clause, at, at[strlen(at) - 1] == '.' ? "." : "");
 		return;
 	}
-	clean_terminal(clean, sizeof clean, raw, !text->style->utf8);
-	print_label(text, tone, label);
-	print_cut(text, clean, text->style->columns - TEXT_LABEL);
+	bytes = line_bytes(at, columns - 2);
+	while (bytes && at[bytes - 1] == ' ')
+		bytes--;
+	fprintf(text->out, "%.*s..\n", (int)bytes, at);
 }
 
-/* A budget is for the width that it was made for: a narrower terminal gets as many more lines as hold the same words. */
-static unsigned lines_within(unsigned lines, size_t columns)
+/* A budget of lines is made for 80 columns: a narrower terminal gets as many more as hold the same words. */
+static unsigned lines_allowed(const struct text *text, unsigned lines)
 {
-	size_t full = STYLE_COLUMNS - TEXT_LABEL;
-	return columns >= full || lines > STYLE_COLUMNS_MAX ? lines : (unsigned)(lines * full / columns) + 1;
+	unsigned columns = text->style->columns;
+	if (columns >= STYLE_COLUMNS || lines >= TEXT_NO_LIMIT)
+		return lines;
+	return lines * STYLE_COLUMNS / columns + 1;
 }
 
-unsigned text_flow(const struct text *text, enum style_tone tone, const char *label, unsigned budget, const char *words)
+unsigned text_words(const struct text *text, enum style_tone tone, const char *head, unsigned indent,
+		    unsigned lines, const char *words)
 {
 	char clean[TEXT_LINE_BYTES], *at = clean;
-	size_t columns = text->style->columns - TEXT_LABEL;
-	unsigned used = 0, lines = lines_within(budget, columns);
+	size_t from = *head ? clean_columns(head) + 1 : indent, columns = text->style->columns;
+	unsigned used = 0, most = lines_allowed(text, lines);
+
 	clean_terminal(clean, sizeof clean, words, !text->style->utf8);
-	print_label(text, tone, label);
-	while (++used < lines && clean_columns(at) > columns) {
-		size_t fits = bytes_within(at, columns + 1);
-		while (fits && at[fits - 1] != ' ')
-			fits--;
-		if (!fits)
+	if (*head)
+		fprintf(text->out, "%s%s%s ", style_on(text->style, tone), head, style_off(text->style));
+	else
+		fprintf(text->out, "%*s", (int)indent, "");
+	for (;;) {
+		size_t bytes = line_bytes(at, columns - from), end = bytes;
+		if (++used >= most && at[bytes]) {
+			print_shortened(text, at, columns - from);
 			break;
-		fprintf(text->out, "%.*s\n%*s", (int)fits - 1, at, TEXT_LABEL, "");
-		at += fits;
+		}
+		while (end && at[end - 1] == ' ')
+			end--;
+		fprintf(text->out, "%.*s\n", (int)end, at);
+		at += bytes;
+		if (!*at)
+			break;
+		fprintf(text->out, "%*s", (int)indent, "");
+		from = indent;
 	}
-	print_cut(text, at, columns);
-	return used < budget ? used : budget;
+	return used;
+}
+
+void text_item(const struct text *text, enum style_tone tone, const char *label, const char *format, ...)
+{
+	char words[TEXT_LINE_BYTES], head[TEXT_LABEL + 1];
+	va_list args;
+	va_start(args, format);
+	vsnprintf(words, sizeof words, format, args);
+	va_end(args);
+	snprintf(head, sizeof head, "  %-*s", TEXT_LABEL - 3, label);
+	text_words(text, tone, head, TEXT_LABEL, TEXT_NO_LIMIT, words);
+}
+
+void text_command(const struct text *text, const char *head, const char *command)
+{
+	char clean[TEXT_LINE_BYTES];
+	clean_terminal(clean, sizeof clean, command, !text->style->utf8);
+	fprintf(text->out, "%s%s\n", head, clean);
 }
 
 void text_section(const struct text *text, const char *format, ...)
 {
-	char title[256];
+	char title[256], clean[256];
 	va_list args;
 	va_start(args, format);
 	vsnprintf(title, sizeof title, format, args);
 	va_end(args);
-	fprintf(text->out, "\n%s%s%s\n", style_on(text->style, STYLE_HEAD), title, style_off(text->style));
+	clean_terminal(clean, sizeof clean, title, !text->style->utf8);
+	fprintf(text->out, "\n%s%.*s%s\n", style_on(text->style, STYLE_HEAD),
+		(int)bytes_within(clean, text->style->columns), clean, style_off(text->style));
+}
+
+static void print_frame(const struct text *text, const struct frame *frame, unsigned indent)
+{
+	char raw[TEXT_LINE_BYTES], clean[TEXT_LINE_BYTES];
+	size_t columns = text->style->columns - indent;
+	frame_text(frame, raw, sizeof raw);
+	clean_terminal(clean, sizeof clean, raw, !text->style->utf8);
+	if (clean_columns(clean) > columns)
+		strcpy(clean + bytes_within(clean, columns - 2), "..");
+	fprintf(text->out, "%*s%s\n", (int)indent, "", clean);
 }
 
 void text_stack(const struct text *text, const struct fact_stack *stack, unsigned indent)
 {
 	static const char *const stops[CUF_STOP_MAX] = {
-		[CUF_STOP_DEPTH] = "more frames than stack_depth keeps", [CUF_STOP_NO_RULE] = "no unwind information beyond here",
-		[CUF_STOP_UNSUPPORTED] = "unwind information of an unsupported kind", [CUF_STOP_BOUNDS] = "the next frame lies outside the stack",
+		[CUF_STOP_DEPTH] = "stack-depth= frames were recorded; there are more",
+		[CUF_STOP_NO_RULE] = "no unwind information from here on",
+		[CUF_STOP_UNSUPPORTED] = "unwind information of an unsupported kind",
+		[CUF_STOP_BOUNDS] = "the next frame is outside the stack",
 		[CUF_STOP_SIGNAL] = "a signal frame",
 	};
 	const struct frame *frames;
-	size_t count = frames_of(text->frames, stack, &frames);
-	char raw[TEXT_LINE_BYTES], clean[TEXT_LINE_BYTES];
+	size_t count = frames_of(text->frames, stack, &frames), printed = 0;
 	for (size_t i = 0; i < count; i++) {
-		frames_text(&frames[i], raw, sizeof raw);
-		clean_terminal(clean, sizeof clean, raw, !text->style->utf8);
-		fprintf(text->out, "%*s", (int)indent, "");
-		print_cut(text, clean, text->style->columns - indent);
+		if (!places_shows(frames, count, i))
+			continue;
+		print_frame(text, &frames[i], indent);
+		printed++;
 	}
-	if (!count)
+	if (!printed)
 		fprintf(text->out, "%*sno stack was recorded\n", (int)indent, "");
 	else if (stack->stop < CUF_STOP_MAX && stops[stack->stop])
 		fprintf(text->out, "%*s(%s)\n", (int)indent, "", stops[stack->stop]);
 }
 
+void text_place(const struct text *text, const struct fact_stack *stack, size_t columns, char *out, size_t bytes)
+{
+	place_line(text->places, stack, columns, out, bytes);
+}
+
+size_t text_rows(const struct text *text)
+{
+	return text->options->rows ? text->options->rows : ROWS_DEFAULT;
+}
+
+const char *text_plural(uint64_t count, const char *one, const char *many)
+{
+	return count == 1 ? one : many;
+}
+
+struct unit_text text_bytes(uint64_t bytes, enum fact_basis basis)
+{
+	return basis == BASIS_ESTIMATED ? units_bytes_rough(bytes) : units_bytes(bytes);
+}
+
 void text_requested(const struct fact_incident *incident, char *out, size_t bytes)
 {
-	const char *api = incident->api && *incident->api ? incident->api : incident->driver_api && *incident->driver_api ? incident->driver_api : "?";
-	if (incident->is_request)
+	const char *api = incident->api;
+	if (!api || !*api)
+		api = incident->driver_api;
+	if (!api || !*api)
+		api = "an unknown call";
+	if (incident->is_request && incident->requested_bytes != CUF_UNKNOWN)
 		snprintf(out, bytes, "%s(%s)", api, units_bytes(incident->requested_bytes).s);
 	else
 		snprintf(out, bytes, "%s", api);
 }
 
-void text_layers(const struct fact_layer *layers, char *out, size_t bytes)
-{
-	static const char *const names[LAYER_MAX] = {
-		[LAYER_DEVICE] = "device", [LAYER_MEASURED] = "measured", [LAYER_PAGE] = "in 2 MiB pages", [LAYER_POOL] = "in pools",
-		[LAYER_VMM] = "reserved addresses", [LAYER_SEGMENT] = "in segments", [LAYER_HOST] = "host",
-	};
-	static const enum fact_layer_id order[LAYER_MAX] = { LAYER_DEVICE, LAYER_MEASURED, LAYER_SEGMENT, LAYER_PAGE, LAYER_POOL, LAYER_VMM, LAYER_HOST };
-	size_t used = 0;
-	*out = 0;
-	for (size_t o = 0; o < LAYER_MAX && used < bytes; o++) {
-		enum fact_layer_id i = order[o];
-		int length;
-		if (layers[i].bytes == CUF_UNKNOWN)
-			continue;
-		length = snprintf(out + used, bytes - used, "%s%s %s%s%s%s", used ? "; " : "", names[i], units_bytes(layers[i].bytes).s,
-				  layers[i].words ? " (" : "", layers[i].words ? layers[i].words : "", layers[i].words ? ")" : "");
-		used += length > 0 ? (size_t)length : 0;
-	}
-	if (!*out)
-		snprintf(out, bytes, "unknown in every layer");
-}
-
-/* What was wanted in one piece: the driver was perhaps asked for a segment to put it into, or for a part of it. */
-static uint64_t wanted_bytes(const struct fact_incident *incident)
+uint64_t text_wanted_bytes(const struct fact_incident *incident)
 {
 	if (incident->framework_requested_bytes != CUF_UNKNOWN)
 		return incident->framework_requested_bytes;
-	return incident->least_requested_bytes != CUF_UNKNOWN ? incident->least_requested_bytes : incident->requested_bytes;
+	if (incident->least_requested_bytes != CUF_UNKNOWN)
+		return incident->least_requested_bytes;
+	return incident->requested_bytes;
 }
 
-/* Free memory that would have served is said to have been there, and no cause is made up for it. */
-void text_shortage(const struct fact_incident *incident, char *out, size_t bytes)
+static void signal_text(uint64_t number, char *out, size_t bytes)
 {
-	uint64_t wanted = wanted_bytes(incident), left = incident->free_bytes;
-	int used;
-	if (!incident->is_request || wanted == CUF_UNKNOWN)
-		used = snprintf(out, bytes, "the call names no size; device free %s", units_bytes(left).s);
-	else if (incident->device == FACT_NONE)
-		used = snprintf(out, bytes, "wanted %s of host memory", units_bytes(wanted).s);
-	else if (left == CUF_UNKNOWN)
-		used = snprintf(out, bytes, "wanted %s; what was free is not known", units_bytes(wanted).s);
-	else if (left >= wanted)
-		used = snprintf(out, bytes, "wanted %s, device free %s: free memory alone does not explain it", units_bytes(wanted).s, units_bytes(left).s);
+	const char *name = number < 65 ? sigdescr_np((int)number) : NULL;
+	if (name)
+		snprintf(out, bytes, "killed by signal %llu (%s)", (unsigned long long)number, name);
 	else
-		used = snprintf(out, bytes, "wanted %s, device free %s: %s short", units_bytes(wanted).s, units_bytes(left).s, units_bytes(wanted - left).s);
-	if (used < 0 || (size_t)used >= bytes || incident->device == FACT_NONE || !incident->is_request)
-		return;
-	if (incident->fits_if_packed == FACT_YES)
-		snprintf(out + used, bytes - (size_t)used, "; it would fit if all holes were packed (%s)", units_bytes(incident->packed_bytes).s);
-	else if (incident->fits_if_packed == FACT_NO)
-		snprintf(out + used, bytes - (size_t)used, "; packing every hole would give %s: not fragmentation", units_bytes(incident->packed_bytes).s);
-	else
-		snprintf(out + used, bytes - (size_t)used, "; whether packing holes would make room cannot be told");
+		snprintf(out, bytes, "killed by signal %llu", (unsigned long long)number);
 }
 
 void text_ending(const struct fact_process *process, char *out, size_t bytes)
 {
-	const char *signal_name = process->end == END_SIGNAL ? sigdescr_np((int)process->end_status) : NULL;
 	switch (process->end) {
 	case END_EXIT:
-		snprintf(out, bytes, "exited with status %s", units_count(process->end_status).s);
+		snprintf(out, bytes, "exit status %s", units_count(process->end_status).s);
 		break;
 	case END_SIGNAL:
-		snprintf(out, bytes, "ended by signal %s%s%s%s", units_count(process->end_status).s, signal_name ? " (" : "", signal_name ? signal_name : "",
-			 signal_name ? ")" : "");
+		signal_text(process->end_status, out, bytes);
 		break;
 	case END_KILLED:
-		snprintf(out, bytes, process->end_status == 9 ? "killed by SIGKILL" : "ended without a word (SIGKILL or a crash)");
+		if (process->end_status == 9)
+			signal_text(9, out, bytes);
+		else
+			snprintf(out, bytes, "no exit was recorded (killed or crashed)");
 		break;
 	case END_OOM_KILLED:
-		snprintf(out, bytes, "OOM-killed (%s)", process->end_basis == BASIS_NONE ? "inferred" : basis_names[process->end_basis]);
+		snprintf(out, bytes, "killed by the kernel");
 		break;
 	case END_EXEC:
-		snprintf(out, bytes, "replaced itself by exec");
+		snprintf(out, bytes, "replaced by another program (exec)");
 		break;
 	default:
 		snprintf(out, bytes, "still running");
 	}
 }
 
-size_t text_count_leaks(const struct facts *facts)
+/* The length of the first word. */
+static size_t word_bytes(const char *text)
 {
-	size_t count = 0;
-	while (count < facts->leak_count && facts->leaks[count].class == CLASS_LEAK)
-		count++;
-	return count;
+	return strcspn(text, " ");
 }
 
-const char *text_cycle_name(const struct fact_site *site) { return site->cycles_basis == BASIS_OBSERVED ? "request" : "cycle"; }
+/* The script's name follows an interpreter's; everybody else is called by the name of the executable. */
+void text_program(const struct fact_process *process, char *out, size_t bytes)
+{
+	const char *exe = path_base_name(process->exe), *argument, *slash;
+	size_t length;
+
+	snprintf(out, bytes, "%s", *exe ? exe : "?");
+	if (strncmp(exe, "python", 6) != 0 || !strchr(process->cmdline, ' '))
+		return;
+	argument = strchr(process->cmdline, ' ') + 1;
+	length = word_bytes(argument);
+	if (!strncmp(argument, "-m ", 3)) {
+		length = 3 + word_bytes(argument + 3);
+	} else if (*argument == '-') {
+		return;
+	} else {
+		for (slash = argument; slash < argument + length; slash++)
+			if (*slash == '/') {
+				length -= (size_t)(slash + 1 - argument);
+				argument = slash + 1;
+			}
+	}
+	snprintf(out, bytes, "%s %.*s", exe, (int)(length < 40 ? length : 40), argument);
+}
 
 const char *text_result_name(uint32_t result)
 {
 	static const struct { uint32_t result; const char *name; } names[] = {
-		{ 1, "invalid value" }, { 2, "out of memory" }, { 3, "not initialized" }, { 4, "deinitialized" }, { 201, "invalid context" },
-		{ 304, "operating system" }, { 400, "invalid handle" }, { 700, "illegal address" }, { 701, "launch out of resources" },
-		{ 712, "already registered" }, { 719, "launch failed" }, { 801, "not supported" }, { 900, "capture unsupported" },
+		{ 1, "invalid value" }, { 2, "out of memory" }, { 3, "not initialized" },
+		{ 4, "deinitialized" }, { 201, "invalid context" }, { 304, "operating system" },
+		{ 400, "invalid handle" }, { 700, "illegal address" },
+		{ 701, "launch out of resources" }, { 712, "already registered" },
+		{ 719, "launch failed" }, { 801, "not supported" }, { 900, "capture unsupported" },
 	};
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (names[i].result == result)
 			return names[i].name;
 	return NULL;
+}
+
+const char *text_confidence(double confidence)
+{
+	if (confidence >= 0.8)
+		return "high";
+	return confidence >= 0.5 ? "medium" : "low";
+}
+
+uint64_t text_elapsed(uint64_t start_ns, uint64_t end_ns)
+{
+	if (start_ns == CUF_UNKNOWN || end_ns == CUF_UNKNOWN || end_ns < start_ns)
+		return CUF_UNKNOWN;
+	return end_ns - start_ns;
 }

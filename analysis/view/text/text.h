@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of the text report. Contract: every function prints whole lines to text->out, foreign texts cleaned, no
- * line wider than the screen unless said; nothing is decided here. A struct text borrows all it points to.
+ * What every part of the text report uses: wrapped words, section titles, stacks, and the sentences that several parts
+ * print. Contract: functions print whole lines to text->out, clean foreign texts, and keep within the screen's columns;
+ * the one exception is text_command. Nothing is decided here. A struct text borrows all it points to.
  */
 #ifndef VIEW_TEXT_H
 #define VIEW_TEXT_H
@@ -10,51 +11,60 @@
 #include "analysis/explain/cause.h"
 #include "analysis/facts/facts.h"
 #include "analysis/view/frames.h"
-#include "analysis/view/text/style.h"
+#include "analysis/view/places.h"
+#include "analysis/view/style.h"
+#include "analysis/view/text/report_text.h"
 
 struct text {
 	FILE *out;
 	const struct facts *facts;
 	struct frames *frames;
+	struct places *places;
 	const struct style *style;
+	const struct report_text_options *options;
 };
 
-enum { TEXT_LABEL = 9, TEXT_LINE_BYTES = 2048, TEXT_ROWS_MAX = 10 /* of a table in the sections */ };
+enum {
+	TEXT_LINE_BYTES = 2048,
+	TEXT_LABEL = 16,     /* columns of a label in the sections */
+	TEXT_NO_LIMIT = 1000 /* lines */
+};
 
-/* "LABEL    words": one line, cut with ".." where the screen ends. */
-void text_line(const struct text *text, enum style_tone tone, const char *label, const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* The same, broken over at most `budget` lines of 80 columns, more where the terminal is narrower. Returns the lines used of the budget. */
-unsigned text_flow(const struct text *text, enum style_tone tone, const char *label, unsigned budget, const char *words);
+/*
+ * "HEAD words ...", broken between words; later lines begin with `indent` blanks. Head may be "": the first line is
+ * indented, too. Words beyond `lines` lines are dropped, at the end of a clause where there is one. Returns the lines used.
+ */
+unsigned text_words(const struct text *text, enum style_tone tone, const char *head, unsigned indent,
+		    unsigned lines, const char *words);
+/* "  label         words ...": an entry of a section, as long as it needs to be. */
+void text_item(const struct text *text, enum style_tone tone, const char *label, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+/* A command, whole however long it is. */
+void text_command(const struct text *text, const char *head, const char *command);
+/* An empty line and a title. */
 void text_section(const struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Indented, one frame a line. */
+/* Indented, one frame a line; the frames of libc, of the CUDA runtime and of the interpreter's start are left out. */
 void text_stack(const struct text *text, const struct fact_stack *stack, unsigned indent);
+/* The call site in at most `columns` columns: "append_kv (server.c:64) < serve < main". */
+void text_place(const struct text *text, const struct fact_stack *stack, size_t columns, char *out, size_t bytes);
 
-/* Sentences that more than one part says. */
-void text_requested(const struct fact_incident *incident, char *out, size_t bytes); /* "cudaMalloc(2.00 GiB)" */
-void text_layers(const struct fact_layer *layers, char *out, size_t bytes);         /* "device 0.62 GiB (upper bound); ..." */
-void text_shortage(const struct fact_incident *incident, char *out, size_t bytes);  /* wanted, free, packed */
-void text_ending(const struct fact_process *process, char *out, size_t bytes);      /* "exited with status 1" */
-size_t text_count_leaks(const struct facts *facts);                                 /* verdicts: the first of facts->leaks */
-const char *text_cycle_name(const struct fact_site *site);                          /* "request", or "cycle" where they were inferred */
-const char *text_result_name(uint32_t result);                                      /* "out of memory"; NULL unknown */
+size_t text_rows(const struct text *text); /* of a table in the sections: --top */
 
-/* At most `rows` rows and a total; the smallest are summed up. Returns the lines printed. */
-unsigned text_owners(const struct text *text, const struct fact_device *device, unsigned rows);
-
-/* The verdict in at most 6 lines: name, why, where, what to do. NULL: none. Returns the lines used. */
-unsigned text_cause_lines(const struct text *text, const struct fact_cause *cause);
-
-void text_cause(const struct text *text);         /* the verdict with all that speaks for and against it */
-void text_screen(const struct text *text);        /* the first 25 lines */
-void text_incidents(const struct text *text);
-void text_sites(const struct text *text);         /* leaks, growth */
-void text_phases(const struct text *text);
-void text_fragmentation(const struct text *text);
-void text_segments(const struct text *text, const struct fact_fragmentation *fragmentation);
-void text_host(const struct text *text);
-void text_processes(const struct text *text);
-/* One sentence on a run of several processes: who failed first, who stands out. Returns the lines printed, 0 where there is nothing to say. */
-unsigned text_crowd(const struct text *text, unsigned lines);
-void text_coverage(const struct text *text);
+/* "attempt" or "attempts". */
+const char *text_plural(uint64_t count, const char *one, const char *many);
+/* "6.00 GiB"; "~6.0 GiB" of a sample. */
+struct unit_text text_bytes(uint64_t bytes, enum fact_basis basis);
+/* What failed: "cudaMalloc(2.00 GiB)". */
+void text_requested(const struct fact_incident *incident, char *out, size_t bytes);
+/* What was requested in one piece: the driver may have been asked for a larger segment, or for a part of it. */
+uint64_t text_wanted_bytes(const struct fact_incident *incident);
+/* "exit status 1", "killed by signal 9 (Killed)". */
+void text_ending(const struct fact_process *process, char *out, size_t bytes);
+/* "python3 agent.py", "server". */
+void text_program(const struct fact_process *process, char *out, size_t bytes);
+const char *text_result_name(uint32_t result); /* "out of memory"; NULL unknown */
+const char *text_confidence(double confidence); /* "high", "medium", "low" */
+/* The time from start to end; CUF_UNKNOWN. */
+uint64_t text_elapsed(uint64_t start_ns, uint64_t end_ns);
 
 #endif

@@ -13,9 +13,6 @@ record_victim() {
 	[ -n "$(recordings "$victim")" ]
 }
 
-# the first screen ends at the first empty line
-screen() { sed '/^$/,$d' out; }
-
 @test "without an argument it reads the newest run here, or in CUFLIGHT_OUTPUT, and prints which" {
 	expect 2 report
 	holds err 'no recording in' "record one with 'cuflight run -- COMMAND'"
@@ -23,14 +20,14 @@ screen() { sed '/^$/,$d' out; }
 	"$cuflight" run -q --size=4MiB -o b.cuf -- false || true
 	expect 0 report
 	holds err 'reading b.cuf, the newest run here'
-	holds out 'false, pid '
+	holds out 'FINISHED: false (pid '
 	expect 0 report -q
 	empty err
 	mkdir elsewhere
 	"$cuflight" run -q --size=4MiB -o elsewhere/c.cuf -- sh -c 'exit 3' || true
 	CUFLIGHT_OUTPUT=elsewhere expect 0 report
 	holds err 'elsewhere/c.cuf'
-	holds out 'exited with status 3'
+	holds out 'exit status 3'
 	mkdir 'a b'
 	cd 'a b'
 	"$cuflight" run -q --size=4MiB -o "it's one.cuf" -- true
@@ -67,7 +64,7 @@ screen() { sed '/^$/,$d' out; }
 	record_one
 	head -c 65536 x.cuf >cut.cuf
 	expect 0 report cut.cuf
-	screen | grep -q '^PARTIAL'
+	grep -q '^Note: the recording is cut' out
 	head -c 100 x.cuf >stump.cuf
 	expect 2 report stump.cuf
 	holds err 'truncated inside its header'
@@ -90,28 +87,58 @@ screen() { sed '/^$/,$d' out; }
 	empty out
 }
 
-@test "a fatal failure: the first screen has every answer and fits 80x25" {
+# 21 lines: a terminal of 24 rows also shows the command, a note and the next prompt
+@test "a fatal failure: the first screen has every answer in 21 lines of 80 columns" {
 	record_victim oom_fatal
 	expect 0 report oom_fatal
-	[ "$(screen | wc -l)" -le 25 ]
+	[ "$(wc -l <out)" -le 21 ]
 	awk 'length($0) > 80 { print; bad = 1 } END { exit bad }' out
 	ascii out
-	screen >screen
-	for word in OOM PROCESS CAUSE WHY 'DO ' FAILED AT LARGEST 'WHO HOLDS' GREW LEAKS HOST SEEN 'NOT SEEN' NEXT; do
-		grep -q "^$word" screen || { echo "no $word" >&2; cat screen >&2; return 1; }
+	for words in 'OUT OF GPU MEMORY: oom_fatal (pid ' 'cudaMalloc(' 'Likely cause: ' 'Fix: ' 'Who held GPU 0 at the failure ' '  free ' \
+		'Failed at: ' 'More: cuflight report --full oom_fatal' '      cuflight help '; do
+		grep -qF "$words" out || { echo "no $words" >&2; cat out >&2; return 1; }
 	done
-	holds screen 'append_kv' 'cudaMalloc(' '= driver total'
-	[ "$(head -c 4 screen)" = 'OOM ' ]
+	holds out 'append_kv'
+	[ "$(head -c 17 out)" = 'OUT OF GPU MEMORY' ]
+}
+
+@test "the long report begins with the first screen, and has a section for each further question" {
+	local title
+	record_victim oom_fatal
+	expect 0 report oom_fatal
+	grep -v '^More:' out >screen
+	expect 0 report --full oom_fatal
+	head -n 1 screen | cmp - <(head -n 1 out)
+	awk 'length($0) > 80 { print; bad = 1 } END { exit bad }' out
+	for title in Why 'By call site' 'Failed requests (1)' 'Host memory of pid ' 'Processes (1)' 'What could not be seen'; do
+		grep -q "^$title" out || { echo "no section $title" >&2; return 1; }
+	done
+	record_victim page_checkerboard
+	expect 0 report --full --top=1 page_checkerboard
+	grep -q 'and [0-9]* more (--top=[0-9]*)$' out
+	expect 2 report --full --top=0 oom_fatal
+}
+
+@test "a long report on a terminal goes through PAGER, unless --no-pager says otherwise" {
+	record_victim oom_fatal
+	TERM=xterm PAGER="sed s/^/paged:/" script -qec "'$cuflight' report --full oom_fatal" /dev/null </dev/null >out
+	grep -q '^paged:.*OUT OF GPU MEMORY' out
+	TERM=xterm PAGER="sed s/^/paged:/" script -qec "'$cuflight' report --full --no-pager oom_fatal" /dev/null </dev/null >out
+	lacks out 'paged:'
+	TERM=xterm PAGER="sed s/^/paged:/" script -qec "'$cuflight' report oom_fatal" /dev/null </dev/null >out
+	lacks out 'paged:'
+	TERM=xterm PAGER="false" script -qec "'$cuflight' report --full oom_fatal" /dev/null </dev/null >out
 }
 
 @test "the screen follows COLUMNS" {
 	record_victim oom_fatal
 	COLUMNS=132 expect 0 report oom_fatal
-	awk 'length($0) > 132 { print; bad = 1 } length($0) > 80 { wide = 1 } END { exit bad || !wide }' out
+	awk 'length($0) > 132 { print; bad = 1 } END { exit bad }' out
 	COLUMNS=40 expect 0 report oom_fatal # more lines, the same words
-	sed -n '/^CAUSE/,/^FAILED/p' out | tr -s '\n ' '  ' >narrow
+	awk '!/cuflight / && length($0) > 40 { print; bad = 1 } END { exit bad }' out
+	sed -n '/^Likely cause/,/^Fix/p' out | tr -s '\n ' '  ' >narrow
 	expect 0 report oom_fatal
-	sed -n '/^CAUSE/,/^FAILED/p' out | head -n 6 | tr -s '\n ' '  ' >wide
+	sed -n '/^Likely cause/,/^Fix/p' out | tr -s '\n ' '  ' >wide
 	[ "$(head -c 120 narrow)" = "$(head -c 120 wide)" ]
 }
 

@@ -35,7 +35,7 @@ small=--size=4MiB
 	next=$(sed -n 's/^cuflight: explain it: cuflight //p' err)
 	# shellcheck disable=SC2086 # a command line
 	expect 0 $next
-	holds out 'true, pid '
+	holds out 'FINISHED: true (pid '
 	expect 0 run -q $small -- true
 	empty err
 }

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 #include "analysis/recording/python_names.h"
 #include "analysis/symbols/symbols.h"
-#include "analysis/view/frames.h"
+#include "analysis/view/places.h"
 
 static const struct fact_meta_text texts[] = {
 	{ CUF_META_CODE, 7, 0, "Server.serve\n/srv/app/server.py\n40\n", 0 },
@@ -76,14 +76,16 @@ static void test_line__begins_at_the_users_own_python(void **state)
 	struct facts facts = { .processes = &process, .process_count = 1 };
 	struct symbols *symbols = symbols_new(NULL);
 	struct frames *frames = frames_new(&facts, symbols);
+	struct places *places = places_new(&facts, frames);
 	char line[256];
 	for (size_t i = 0; i < sizeof stacks / sizeof *stacks; i++) {
 		struct fact_stack stack = {
 			.process = 0, .id = 1, .depth = stacks[i].depth, .addrs = stacks[i].addrs,
 		};
-		frames_line(frames, &stack, line, sizeof line);
+		place_line(places, &stack, 200, line, sizeof line);
 		assert_string_equal(line, stacks[i].line);
 	}
+	places_free(places);
 	frames_free(frames);
 	symbols_free(symbols);
 }

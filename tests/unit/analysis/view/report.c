@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The views over facts made by hand: the first screen fits its limits whatever the facts are, sums
- * are shown, unknown is null.
- */
+/* The views over facts made by hand: the first screen fits 80x24 whatever the facts are, sums are
+ * shown, unknown is null. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "analysis/view/report.h"
+#include "analysis/view/json/report_json.h"
+#include "analysis/view/text/report_text.h"
 
 enum { OWNERS = 14, SITES = 40 };
 
@@ -71,7 +70,7 @@ static void fill_device(struct world *world, struct fact_device *d, uint32_t ord
 	fill_layers(d->largest_free);
 }
 
-/* A fragmented heap whose names are too long; everything that the statistics lack is unknown. */
+/* A fragmented heap whose names are too long; all that the books do not say is unknown. */
 static void fill_host_lists(struct world *world, struct fact_host *h)
 {
 	memset(&world->allocator, 0xff, sizeof world->allocator);
@@ -221,127 +220,222 @@ static void fill_world(struct world *world)
 
 static struct symbols *symbols;
 
-static char *as_text(const struct facts *facts, unsigned columns)
+enum { SCREEN_LINES = 21 /* a terminal of 24 rows also shows the command, a note and the next prompt */ };
+
+static char *as_text_with(const struct facts *facts, unsigned columns, const struct report_text_options *options)
 {
 	struct style style = { .colour = false, .utf8 = false, .columns = columns };
 	struct frames *frames = frames_new(facts, symbols);
 	char *text = NULL;
 	size_t bytes;
 	FILE *out = open_memstream(&text, &bytes);
-	report_text(out, facts, frames, &style);
+	report_text(out, facts, frames, &style, options);
 	fclose(out);
 	frames_free(frames);
 	return text;
 }
 
-/* Every line within the columns, no control characters, nothing but ASCII; the first screen within
- * 25 lines. */
-static void fits(const char *text, size_t columns)
+static char *as_text(const struct facts *facts, unsigned columns) { return as_text_with(facts, columns, NULL); }
+
+/* Every line within the columns, nothing but printable ASCII, no blank at the end of a line, no two blank lines. */
+static size_t check_lines(const char *text, size_t columns)
 {
 	size_t lines = 0;
-	bool screen = true;
+	bool was_blank = true; /* nor one at the beginning */
 	for (const char *line = text; *line; line += strcspn(line, "\n") + 1) {
 		size_t length = strcspn(line, "\n");
 		if (length > columns)
 			fail_msg("wider than %zu: %.*s", columns, (int)length, line);
 		for (size_t i = 0; i < length; i++)
 			assert_in_range(line[i], 0x20, 0x7e);
-		screen &= length > 0;
-		lines += screen;
+		if (length && line[length - 1] == ' ')
+			fail_msg("blank at the end: %.*s", (int)length, line);
+		assert_false(was_blank && !length);
+		was_blank = !length;
+		lines++;
 	}
-	if (lines > 25)
+	assert_false(was_blank);
+	return lines;
+}
+
+static void fits(const char *text, size_t columns)
+{
+	size_t lines = check_lines(text, columns);
+	if (lines > SCREEN_LINES)
 		fail_msg("the first screen has %zu lines:\n%s", lines, text);
-	assert_true(lines >= 8);
+	assert_true(lines >= 4);
+}
+
+static void contains(const char *text, const char *words)
+{
+	if (!strstr(text, words))
+		fail_msg("no \"%s\" in:\n%s", words, text);
 }
 
 static void test_screen__fits_when_every_list_is_full(void **state)
 {
-	struct world world;
-	fill_world(&world);
-	char *text = as_text(&world.facts, 80);
+	struct world w;
+	fill_world(&w);
+	char *text = as_text(&w.facts, 80);
 	fits(text, 80);
-	/* the day depends on the time zone */
-	assert_int_equal(strncmp(text, "OOM      2023-11-1", 18), 0);
-	assert_non_null(strstr(text, ", 10.1 s after start: GPU 0 (H100 80GB HBM3)\n"));
-	assert_non_null(
-		strstr(text, "wanted 2.00 GiB, device free 512 MiB: 1.50 GiB short; it would fit"));
-	assert_non_null(
-		strstr(text, "cudaMalloc(2.00 GiB) = 2 (out of memory), thread 4711, 8 tries"));
-	assert_non_null(strstr(
-		text, "PARTIAL  1,204,551 events of 1 process: 1,000,000 overwritten, 12 lost\n"));
-	assert_non_null(strstr(text, "smaller rows"));
-	assert_non_null(strstr(text, "a_function_with_a_name"));
+	assert_int_equal(strncmp(text, "OUT OF GPU MEMORY: python3 ", 27), 0);
+	contains(text, "(pid 4131), GPU 0, killed by signal 6 (Aborted)\n");
+	contains(text, "cudaMalloc(2.00 GiB) failed with 512 MiB of 84.0 GiB free, after 10.1 s");
+	contains(text, "Who held GPU 0 at the failure ");
+	contains(text, "\n  free ");
+	contains(text, "\n  other: ");
+	contains(text, "a_function_with_a_name");
+	contains(text, "More: cuflight report --full ");
 	free(text);
-	text = as_text(&world.facts, 132);
+	text = as_text(&w.facts, 132);
 	fits(text, 132);
 	free(text);
 }
 
+/* The fullest screen: also a cause whose every text is too long, and a run of several processes. */
+static void test_screen__fits_with_a_cause_of_long_texts(void **state)
+{
+	static const char *const ids[] = { "gpu-leak", "host-leak", "fragmentation-pinned", "page-lock-refused", "other-tenant" };
+	static const double confidences[] = { 0.9, 0.6, 0.2 };
+	for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+		for (size_t c = 0; c < sizeof confidences / sizeof *confidences; c++) {
+			struct world w;
+			fill_world(&w);
+			struct fact_fix fix = { .text = long_name, .value = CUF_UNKNOWN, .unit = "", .by_bytes = CUF_UNKNOWN };
+			struct fact_cause cause = { .id = "S8", .name_id = ids[i], .name = "a cause whose name is as long as a line of a terminal is wide, or even a little more",
+				.summary = long_name, .confidence = confidences[c], .fixes = &fix, .fix_count = 1, .site = stack_of(&w),
+				.runner_up_id = "S4", .runner_up_name_id = "kv-cache-grew", .runner_up_name = long_name, .runner_up_confidence = 0.1,
+				.discriminator = long_name, .process = 0, .device = 0 };
+			w.facts.cause = &cause;
+			char *text = as_text(&w.facts, 80);
+			fits(text, 80);
+			contains(text, confidences[c] < 0.5 ? "Cause unclear: " : "Likely cause: ");
+			contains(text, ids[i]);
+			assert_null(strstr(text, "S8"));
+			free(text);
+			text = as_text(&w.facts, 40);
+			check_lines(text, 51); /* a command is never cut: "      cuflight help fragmentation-growing-sizes" */
+			free(text);
+		}
+}
+
 static void test_screen__fits_when_nothing_is_known(void **state)
 {
-	struct world world;
-	fill_world(&world);
-	world.facts.device_count = world.facts.incident_count = world.facts.leak_count =
-		world.facts.growth_count = 0;
-	world.facts.fatal_incident = 0;
-	world.facts.coverage = (struct fact_coverage){ .complete = true };
-	world.process.end = END_RUNNING;
-	char *text = as_text(&world.facts, 80);
+	struct world w;
+	fill_world(&w);
+	w.facts.device_count = w.facts.incident_count = w.facts.leak_count = w.facts.growth_count = 0;
+	w.facts.fatal_incident = 0;
+	w.facts.coverage = (struct fact_coverage){ .complete = true };
+	w.process.end = END_RUNNING;
+	char *text = as_text(&w.facts, 80);
 	fits(text, 80);
-	assert_int_equal(strncmp(text, "RUNNING  ", 9), 0);
+	assert_int_equal(strncmp(text, "RUNNING: ", 9), 0);
+	contains(text, "No allocation failed, no leak found. No GPU was used.");
 	free(text);
 }
 
-static void test_screen__first_word_says_how_it_ended(void **state)
+static void test_screen__first_words_tell_how_it_ended(void **state)
 {
-	static const struct {
-		enum fact_end end;
-		uint64_t status;
-		size_t leaks;
-		const char *word;
-	} rows[] = {
-		{ END_EXIT, 0, 0, "OK " },
-		{ END_EXIT, 3, 0, "EXIT " },
-		{ END_EXIT, 0, 1, "LEAK " },
-		{ END_SIGNAL, 11, 1, "SIGNAL " },
-		{ END_KILLED, CUF_UNKNOWN, 0, "KILLED " },
-		{ END_OOM_KILLED, CUF_UNKNOWN, 0, "HOST OOM " },
-		{ END_EXEC, 0, 0, "EXEC " },
+	static const struct { enum fact_end end; uint64_t status; size_t leaks; const char *words; } rows[] = {
+		{ END_EXIT, 0, 0, "FINISHED: python3 (pid 4131), exit status 0, after " }, { END_EXIT, 3, 0, "FINISHED: python3 (pid 4131), exit status 3" },
+		{ END_EXIT, 0, 1, "FINISHED: " }, { END_SIGNAL, 11, 1, "CRASHED: " }, { END_SIGNAL, 15, 0, "KILLED: " },
+		{ END_KILLED, CUF_UNKNOWN, 0, "KILLED: " }, { END_OOM_KILLED, CUF_UNKNOWN, 0, "KILLED BY THE KERNEL (out of memory): " },
+		{ END_EXEC, 0, 0, "FINISHED: " },
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-		struct world world;
-		fill_world(&world);
-		world.facts.fatal_incident = 0;
-		world.incidents[1].outcome = OUTCOME_HANDLED;
-		world.facts.leak_count = rows[i].leaks;
-		world.process.end = rows[i].end;
-		world.process.end_status = rows[i].status;
-		char *text = as_text(&world.facts, 80);
+		struct world w;
+		fill_world(&w);
+		w.process.cmdline = "python3";
+		w.facts.fatal_incident = 0;
+		w.incidents[1].outcome = OUTCOME_HANDLED;
+		w.facts.leak_count = rows[i].leaks;
+		w.process.end = rows[i].end;
+		w.process.end_status = rows[i].status;
+		char *text = as_text(&w.facts, 80);
 		fits(text, 80);
-		if (strncmp(text, rows[i].word, strlen(rows[i].word)) != 0)
-			fail_msg("expected %s, got %.60s", rows[i].word, text);
+		if (strncmp(text, rows[i].words, strlen(rows[i].words)) != 0)
+			fail_msg("not \"%s\" but: %.80s", rows[i].words, text);
 		free(text);
 	}
 }
 
-/* The rows shown in the first table, summed up with the line of smaller ones, are the sum; and the
- * sum is compared. */
-static void test_owners__sum_is_said(void **state)
+/* Bytes at the end of a table's row, as units_bytes prints them; 0: the line has none. */
+static double row_bytes(const char *line)
 {
-	struct world world;
+	static const char *const units[] = { " B ", " KiB", " MiB", " GiB" };
+	double factor = 1;
+	line += strnlen(line, 40); /* behind the name */
+	for (size_t u = 0; u < 4; u++, factor *= 1024) {
+		const char *unit = strstr(line, units[u]), *digit = unit;
+		if (!unit || unit > line + strcspn(line, "\n"))
+			continue;
+		while (digit > line && strchr("0123456789.", digit[-1]))
+			digit--;
+		return digit < unit ? atof(digit) * factor : 0;
+	}
+	return 0;
+}
+
+/* The rows of the table, that of the smaller ones included, sum up to the figure beside its title. */
+static void test_holders__rows_sum_to_the_title(void **state)
+{
+	struct world w;
 	uint64_t sum = 0;
-	fill_world(&world);
+	fill_world(&w);
 	for (size_t i = 0; i < OWNERS; i++)
-		if (world.owners[i].in_sum && world.owners[i].bytes != CUF_UNKNOWN)
-			sum += world.owners[i].bytes;
-	world.devices[0].total_bytes = sum;
-	char *text = as_text(&world.facts, 80);
-	assert_non_null(strstr(text, "= driver total"));
-	free(text);
-	world.devices[0].total_bytes = sum + 1;
-	text = as_text(&world.facts, 80);
-	assert_non_null(strstr(text, "driver says"));
-	free(text);
+		if (w.owners[i].in_sum && w.owners[i].bytes != CUF_UNKNOWN)
+			sum += w.owners[i].bytes;
+	w.devices[0].total_bytes = sum;
+	for (size_t leaks = 0; leaks <= SITES; leaks += SITES) {
+		w.facts.leak_count = leaks;
+		char *text = as_text(&w.facts, 80);
+		const char *line = strstr(text, "Who held GPU 0");
+		assert_non_null(line);
+		double title = row_bytes(line), rows = 0;
+		for (line = strchr(line, '\n') + 1; *line && *line != '\n'; line = strchr(line, '\n') + 1)
+			if (!strstr(line, "not counted above") || strstr(line, "not counted above") > line + strcspn(line, "\n"))
+				rows += row_bytes(line);
+		assert_true(fabs(title - (double)sum) < 0.01 * (double)sum);
+		if (fabs(rows - title) > 0.02 * title)
+			fail_msg("rows have %.0f, the title %.0f:\n%s", rows, title, text);
+		free(text);
+	}
+}
+
+static void test_full__every_section_keeps_the_width(void **state)
+{
+	static const char *const titles[] = { "\nBy call site\n", "\nFailed requests (3)\n", "\nHost memory of pid 4131\n", "\nProcesses (1)\n",
+		"\nWhat could not be seen\n", "\nPhases (framework memory)\n" };
+	const struct report_text_options options = { .full = true, .verbose = true, .rows = 30 };
+	struct world w;
+	fill_world(&w);
+	for (unsigned columns = 80; columns <= 200; columns += 20) {
+		char *text = as_text_with(&w.facts, columns, &options);
+		check_lines(text, columns);
+		for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
+			contains(text, titles[i]);
+		free(text);
+	}
+}
+
+static void test_cause__one_line_for_run(void **state)
+{
+	struct world w;
+	fill_world(&w);
+	struct fact_cause cause = { .id = "S8", .name_id = "gpu-leak", .name = "GPU memory leak", .summary = "", .confidence = 0.9, .discriminator = "" };
+	struct frames *frames = frames_new(&w.facts, symbols);
+	char line[160];
+	assert_false(report_text_cause(&w.facts, frames, line, sizeof line));
+	w.facts.cause = &cause;
+	assert_true(report_text_cause(&w.facts, frames, line, sizeof line));
+	assert_string_equal(line, "GPU memory leak");
+	cause.site = stack_of(&w);
+	w.functions[0].name = "remember";
+	assert_true(report_text_cause(&w.facts, frames, line, sizeof line));
+	assert_string_equal(line, "GPU memory leak in remember");
+	cause.confidence = 0.4;
+	assert_false(report_text_cause(&w.facts, frames, line, sizeof line));
+	frames_free(frames);
 }
 
 static struct json_object *as_json(const struct facts *facts)
@@ -440,8 +534,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_screen__fits_when_every_list_is_full),
 		cmocka_unit_test(test_screen__fits_when_nothing_is_known),
-		cmocka_unit_test(test_screen__first_word_says_how_it_ended),
-		cmocka_unit_test(test_owners__sum_is_said),
+		cmocka_unit_test(test_screen__fits_with_a_cause_of_long_texts),
+		cmocka_unit_test(test_screen__first_words_tell_how_it_ended),
+		cmocka_unit_test(test_holders__rows_sum_to_the_title),
+		cmocka_unit_test(test_full__every_section_keeps_the_width),
+		cmocka_unit_test(test_cause__one_line_for_run),
 		cmocka_unit_test(test_json__values_and_nulls),
 		cmocka_unit_test(test_json__fits_if_packed_has_three_values),
 	};

@@ -14,7 +14,7 @@
 #include "analysis/cmd/target/library.h"
 #include "analysis/cmd/run/recordings.h"
 #include "analysis/view/clean.h"
-#include "analysis/view/text/flow.h"
+#include "analysis/view/flow.h"
 #include "analysis/view/text/table.h"
 
 static char *text;

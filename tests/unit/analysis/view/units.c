@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <time.h>
-#include "analysis/view/units.h"
+#include "analysis/base/units.h"
 
 static void test_bytes__three_digits_and_the_right_unit(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Terminal abilities, from the environment and the stream. */
-#include "analysis/view/text/style.h"
+#include "analysis/view/style.h"
 
 #include <langinfo.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Breaking lines at blanks. */
-#include "analysis/view/text/flow.h"
+#include "analysis/view/flow.h"
 
 #include <string.h>
 

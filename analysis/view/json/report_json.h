@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The JSON report. Contract: writes one document to out, decides nothing; frames names the stacks. Write errors stay in
+ * the stream for its owner.
+ */
+#ifndef VIEW_REPORT_JSON_H
+#define VIEW_REPORT_JSON_H
+
+#include <stdio.h>
+#include "analysis/explain/cause.h"
+#include "analysis/facts/facts.h"
+#include "analysis/view/frames.h"
+
+/* cuflight.report/1, as cuflight.report-1.schema.json describes it. */
+void report_json(FILE *out, const struct facts *facts, struct frames *frames);
+
+#endif

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which frame of a stack a person means by "where", and its callers in a few words. */
+#include "analysis/view/places.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/base/paths.h"
+#include "analysis/base/xalloc.h"
+
+/* A wrapper is the innermost frame of at least this many sites, with different callers. */
+enum { WRAPPERS_MAX = 4, WRAPPER_SITES = 3, SITES_LOOKED_AT = 64 };
+
+struct places {
+	const struct facts *facts;
+	struct frames *frames;
+	char *wrappers[WRAPPERS_MAX]; /* the program's allocation functions: most sites begin there */
+	size_t wrapper_count;
+};
+
+static bool begins_with(const char *text, const char *const *beginnings, size_t count)
+{
+	for (size_t i = 0; text && i < count; i++)
+		if (!strncmp(text, beginnings[i], strlen(beginnings[i])))
+			return true;
+	return false;
+}
+
+#define BEGINS_WITH(text, list) begins_with(text, list, sizeof list / sizeof *list)
+
+/* Everything below these is start-up code of libc or of the interpreter, the same in every program. */
+static bool is_outermost(const struct frame *frame)
+{
+	static const char *const names[] = {
+		"main", "start_thread", "__libc_start_main", "__libc_start_call_main", "_start",
+	};
+	if (!frame->function)
+		return false;
+	if (frame_is_python(frame))
+		return !strcmp(frame->function, "<module>");
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (!strcmp(frame->function, names[i]))
+			return true;
+	return false;
+}
+
+/* The interpreter's C code, without a Python frame that it runs. */
+static bool is_interpreter(const struct frame *frame)
+{
+	static const char *const modules[] = { "python3", "libpython3" };
+	return BEGINS_WITH(frame->module, modules);
+}
+
+/* Code that allocates for others: who needed the memory is one of its callers. */
+static bool is_library(const struct frame *frame)
+{
+	static const char *const modules[] = {
+		"libcudart", "libc10", "libstdc++", "libc++", "libc.so", "libjemalloc", "libmimalloc",
+	};
+	static const char *const functions[] = {
+		"std::", "void std::", "__gnu_cxx::", "operator new", "__cxxabiv1::",
+	};
+	if (frame_is_python(frame))
+		return frame->library;
+	return BEGINS_WITH(frame->module, modules) || BEGINS_WITH(frame->function, functions);
+}
+
+/* The innermost frame of the user's Python, else of any Python; 0: there is none. */
+static size_t first_python(const struct frame *items, size_t count)
+{
+	size_t any = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (frame_is_python(&items[i]) && !items[i].library)
+			return i;
+		if (frame_is_python(&items[i]) && !any)
+			any = i;
+	}
+	return any;
+}
+
+static bool is_wrapper(const struct places *places, const struct frame *frame)
+{
+	for (size_t i = 0; frame->function && i < places->wrapper_count; i++)
+		if (!strcmp(places->wrappers[i], frame->function))
+			return true;
+	return false;
+}
+
+/* The frame that a line begins with: behind libraries and the program's wrappers. The last frame always counts. */
+static size_t first_own(const struct places *places, const struct frame *items, size_t count)
+{
+	size_t first = first_python(items, count);
+	for (; first + 1 < count; first++) {
+		if (is_outermost(&items[first]) || is_outermost(&items[first + 1]))
+			break;
+		if (frame_is_python(&items[first]))
+			break;
+		if (!is_library(&items[first]) && !is_wrapper(places, &items[first]))
+			break;
+	}
+	return first;
+}
+
+struct pair { const char *leaf, *caller; };
+
+/* The innermost frames of the sites, and who called them. Frames' texts live as long as the frames. */
+static size_t collect_pairs(struct places *places, struct pair *pairs)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < places->facts->leak_count && count < SITES_LOOKED_AT; i++) {
+		const struct frame *items;
+		size_t depth = frames_of(places->frames, &places->facts->leaks[i].stack, &items);
+		size_t first = first_own(places, items, depth);
+		if (first + 1 >= depth || !items[first].function || !items[first + 1].function)
+			continue;
+		pairs[count].leaf = items[first].function;
+		pairs[count++].caller = items[first + 1].function;
+	}
+	return count;
+}
+
+/* The function that most sites begin with, when several functions call it; NULL: none. Owned by the caller. */
+static char *find_wrapper(struct places *places)
+{
+	struct pair pairs[SITES_LOOKED_AT];
+	size_t count = collect_pairs(places, pairs);
+	for (size_t i = 0; i < count; i++) {
+		size_t sites = 0, callers = 0;
+		for (size_t j = 0; j < count; j++) {
+			bool same = !strcmp(pairs[i].leaf, pairs[j].leaf);
+			sites += same;
+			callers += same && strcmp(pairs[i].caller, pairs[j].caller);
+		}
+		if (sites >= WRAPPER_SITES && 2 * sites > count && callers)
+			return xalloc_string(pairs[i].leaf);
+	}
+	return NULL;
+}
+
+struct places *places_new(const struct facts *facts, struct frames *frames)
+{
+	struct places *places = xalloc_zeroed(1, sizeof *places);
+	char *name;
+	places->facts = facts;
+	places->frames = frames;
+	while (places->wrapper_count < WRAPPERS_MAX && (name = find_wrapper(places)))
+		places->wrappers[places->wrapper_count++] = name;
+	return places;
+}
+
+void places_free(struct places *places)
+{
+	if (!places)
+		return;
+	for (size_t i = 0; i < places->wrapper_count; i++)
+		free(places->wrappers[i]);
+	free(places);
+}
+
+/* "std::vector<int>::push_back(int const&)" without its arguments: a line has room for names only. */
+static int name_bytes(const char *function)
+{
+	const char *open = strrchr(function, '(');
+	if (open && open != function && open[-1] != ' ' && !strchr(function, '<'))
+		return (int)(open - function);
+	return (int)strlen(function);
+}
+
+static void function_text(const struct frame *frame, char *out, size_t bytes)
+{
+	if (frame->function)
+		snprintf(out, bytes, "%.*s", name_bytes(frame->function), frame->function);
+	else if (frame_is_python(frame))
+		snprintf(out, bytes, "a Python function");
+	else
+		snprintf(out, bytes, "%s+%#llx", frame->module ? frame->module : "",
+			 (unsigned long long)frame->offset);
+}
+
+static const char *file_of(const struct frame *frame)
+{
+	return frame->file && frame->line ? path_base_name(frame->file) : "";
+}
+
+/* One more caller. The line number follows where it is known, the file where it differs from `file`. */
+static void add_caller(struct place *place, const struct frame *frame)
+{
+	size_t used = strlen(place->callers);
+	const char *file = file_of(frame);
+	char name[160], where[128] = "";
+	function_text(frame, name, sizeof name);
+	if (*file && !strcmp(file, place->file))
+		snprintf(where, sizeof where, " (:%u)", frame->line);
+	if (used + strlen(name) + strlen(where) + 4 < sizeof place->callers)
+		snprintf(place->callers + used, sizeof place->callers - used, "%s%s%s",
+			 used ? " < " : "", name, where);
+}
+
+void place_of(struct places *places, const struct fact_stack *stack, struct place *out)
+{
+	const struct frame *items;
+	size_t count = frames_of(places->frames, stack, &items);
+	size_t first = first_own(places, items, count);
+
+	*out = (struct place){ .function = "?" };
+	if (!count)
+		return;
+	if (is_interpreter(&items[first])) {
+		snprintf(out->function, sizeof out->function, "Python interpreter");
+		return;
+	}
+	function_text(&items[first], out->function, sizeof out->function);
+	snprintf(out->file, sizeof out->file, "%s", file_of(&items[first]));
+	out->line = *out->file ? items[first].line : 0;
+	for (size_t i = first + 1; i < count && !is_outermost(&items[i - 1]); i++)
+		if (!is_library(&items[i]) && !is_interpreter(&items[i]))
+			add_caller(out, &items[i]);
+}
+
+bool place_is_same(const struct place *a, const struct place *b)
+{
+	return !strcmp(a->function, b->function) && !strcmp(a->file, b->file) && a->line == b->line;
+}
+
+bool places_shows(const struct frame *frames, size_t count, size_t index)
+{
+	for (size_t i = 0; i < index; i++)
+		if (is_outermost(&frames[i]))
+			return false;
+	if (index + 1 == count || (!is_library(&frames[index]) && !is_interpreter(&frames[index])))
+		return true;
+	/* a stack of libraries only is shown whole */
+	for (size_t i = 0; i < count; i++)
+		if (!is_library(&frames[i]) && !is_interpreter(&frames[i]) && !is_outermost(&frames[i]))
+			return false;
+	return true;
+}
+
+bool place_has_same_path(const struct place *a, const struct place *b)
+{
+	return place_is_same(a, b) && !strcmp(a->callers, b->callers);
+}
+
+void place_text(const struct place *place, char *out, size_t bytes)
+{
+	if (*place->file)
+		snprintf(out, bytes, "%s (%s:%u)", place->function, place->file, place->line);
+	else
+		snprintf(out, bytes, "%s", place->function);
+}
+
+void place_line(struct places *places, const struct fact_stack *stack, size_t columns, char *out,
+		size_t bytes)
+{
+	struct place place;
+	size_t used, length;
+	place_of(places, stack, &place);
+	place_text(&place, out, bytes);
+	used = strlen(out);
+	for (const char *caller = place.callers; *caller; caller += length) {
+		const char *end = strstr(caller, " < ");
+		length = end ? (size_t)(end - caller) : strlen(caller);
+		if (used + 3 + length > columns || used + 3 + length >= bytes)
+			return;
+		used += (size_t)snprintf(out + used, bytes - used, " < %.*s", (int)length, caller);
+		length += end ? 3 : 0;
+	}
+}

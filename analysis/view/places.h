@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Call sites as people speak of them: the innermost function of the program itself, its line, and who called it. Frames of
+ * the CUDA runtime, of allocators, of libraries and of the interpreter are skipped where the program has a frame.
+ * Contract: texts are foreign and copied into the caller's struct place, cut to fit (clean.h before printing). The frames
+ * are borrowed and must outlive the places. One thread.
+ */
+#ifndef VIEW_PLACES_H
+#define VIEW_PLACES_H
+
+#include "analysis/view/frames.h"
+
+struct place {
+	char function[160]; /* "Session.append", "module+0x1f2c"; "?" when the stack is unknown */
+	char file[96];      /* without its directory; "" unknown */
+	unsigned line;      /* 0 unknown */
+	char callers[512];  /* "serve_request (:109) < main"; "" none */
+};
+
+struct places;
+
+struct places *places_new(const struct facts *facts, struct frames *frames);
+void places_free(struct places *places);
+
+void place_of(struct places *places, const struct fact_stack *stack, struct place *out);
+/* The same function and line, whoever called it. */
+bool place_is_same(const struct place *a, const struct place *b);
+/* Also the same callers. */
+bool place_has_same_path(const struct place *a, const struct place *b);
+
+/* Is this frame worth a line of a stack? Not what every program has: libc's start, the interpreter, the CUDA runtime. */
+bool places_shows(const struct frame *frames, size_t count, size_t index);
+
+/* "append_kv (server.c:64)". */
+void place_text(const struct place *place, char *out, size_t bytes);
+/* "append_kv (server.c:64) < serve < main": whole frames, as many as `columns` hold, the first in any case. */
+void place_line(struct places *places, const struct fact_stack *stack, size_t columns, char *out,
+		size_t bytes);
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* "By call site": one table of what each holds and how that developed, and the stacks of the largest. */
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/base/units.h"
+#include "analysis/base/xalloc.h"
+#include "analysis/view/kinds.h"
+#include "analysis/view/text/sections.h"
+#include "analysis/view/text/table.h"
+
+enum { STACKS = 3, SITES_READ = 1000, FIGURES = 42 /* columns before the call site */, SITE_LEAST = 24 };
+
+/* Sites that print alike. */
+struct line {
+	const struct fact_site *site; /* the largest of them */
+	struct place place;
+	uint64_t bytes, count, peak_bytes;
+	bool sampled, leaks;
+	enum fact_shape shape;
+};
+
+struct lines { struct line *items; size_t count, room; };
+
+static void merge(struct line *line, const struct fact_site *site)
+{
+	line->bytes += site->bytes == CUF_UNKNOWN ? 0 : site->bytes;
+	line->count += site->count == CUF_UNKNOWN ? 0 : site->count;
+	if (site->peak_bytes != CUF_UNKNOWN)
+		line->peak_bytes += site->peak_bytes;
+	line->sampled |= site->basis == BASIS_ESTIMATED;
+	line->leaks |= site->class == CLASS_LEAK;
+	if (line->shape == SHAPE_NONE || line->shape == SHAPE_PLATEAU)
+		line->shape = site->shape == SHAPE_NONE ? line->shape : site->shape;
+}
+
+static void add_site(const struct text *text, struct lines *lines, const struct fact_site *site)
+{
+	struct place place;
+	place_of(text->places, &site->stack, &place);
+	for (size_t i = 0; i < lines->count; i++) {
+		struct line *line = &lines->items[i];
+		if (line->site->kind != site->kind || line->site->process != site->process ||
+		    line->site->device != site->device || !place_is_same(&line->place, &place))
+			continue;
+		merge(line, site);
+		return;
+	}
+	xalloc_grow(&lines->items, lines->count, &lines->room, sizeof *lines->items);
+	lines->items[lines->count] = (struct line){ .site = site, .place = place };
+	merge(&lines->items[lines->count++], site);
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	const struct line *x = a, *y = b;
+	if (x->bytes != y->bytes)
+		return x->bytes > y->bytes ? -1 : 1;
+	return strcmp(x->place.function, y->place.function);
+}
+
+static const char *trend_of(const struct line *line)
+{
+	static const char *const words[SHAPE_MAX] = {
+		[SHAPE_NONE] = "", [SHAPE_LINEAR] = "growing", [SHAPE_GEOMETRIC] = "growing faster",
+		[SHAPE_QUADRATIC] = "growing faster", [SHAPE_PLATEAU] = "steady",
+	};
+	return line->leaks ? "leaks" : words[line->shape];
+}
+
+static const char *kind_word(uint32_t kind)
+{
+	const char *name = kind_name(kind);
+	if (kind == CUF_KIND_FRAMEWORK)
+		return "tensor";
+	if (kind == CUF_KIND_DEVICE)
+		return "GPU";
+	return name ? name : "?";
+}
+
+static void add_row(const struct text *text, struct table *table, const struct line *line)
+{
+	size_t columns = text->style->columns > FIGURES + SITE_LEAST ? text->style->columns - FIGURES : SITE_LEAST;
+	char where[TEXT_LINE_BYTES], count[48];
+	text_place(text, &line->site->stack, columns, where, sizeof where);
+	snprintf(count, sizeof count, "%s%s", line->sampled ? "~" : "", units_count(line->count).s);
+	table_row(table, (const char *[]){
+		line->sampled ? units_bytes_rough(line->bytes).s : units_bytes(line->bytes).s,
+		line->sampled ? units_bytes_rough(line->peak_bytes).s : units_bytes(line->peak_bytes).s,
+		count, kind_word(line->site->kind), trend_of(line), where,
+	});
+	if (line->leaks)
+		table_tone(table, STYLE_BAD);
+}
+
+static void print_stacks(const struct text *text, const struct lines *lines)
+{
+	for (size_t i = 0; i < lines->count && i < STACKS; i++) {
+		const struct line *line = &lines->items[i];
+		if (!line->site->stack.depth)
+			continue;
+		fprintf(text->out, "\n  %s%s%s\n",
+			line->sampled ? units_bytes_rough(line->bytes).s : units_bytes(line->bytes).s,
+			line->site->api ? " by " : "", line->site->api ? line->site->api : "");
+		text_stack(text, &line->site->stack, 4);
+	}
+}
+
+void section_call_sites(const struct text *text)
+{
+	static const struct table_column columns[] = {
+		{ "bytes", TABLE_RIGHT }, { "at peak", TABLE_RIGHT }, { "blocks", TABLE_RIGHT },
+		{ "kind", TABLE_LEFT }, { "trend", TABLE_LEFT }, { "call site", TABLE_FLEX },
+	};
+	const struct facts *facts = text->facts;
+	struct lines lines = { 0 };
+	struct table *table;
+	size_t rows = text_rows(text);
+
+	for (size_t i = 0; i < facts->leak_count && i < SITES_READ; i++)
+		if (!facts->leaks[i].holds_blocks)
+			add_site(text, &lines, &facts->leaks[i]);
+	if (!lines.count)
+		return;
+	qsort(lines.items, lines.count, sizeof *lines.items, by_bytes);
+	text_section(text, "By call site");
+	table = table_new(text->style, columns, sizeof columns / sizeof *columns);
+	for (size_t i = 0; i < lines.count && i < rows; i++)
+		add_row(text, table, &lines.items[i]);
+	table_print(table, text->out, 2);
+	table_free(table);
+	if (lines.count > rows)
+		fprintf(text->out, "  and %zu more (--top=%zu)\n", lines.count - rows, lines.count);
+	print_stacks(text, &lines);
+	free(lines.items);
+}

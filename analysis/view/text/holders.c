@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of holders from the facts: call sites, and what no call site allocated. */
+#include "analysis/view/text/holders.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/base/units.h"
+#include "analysis/base/xalloc.h"
+
+/* A site that rests on fewer samples than this is summed up with the others like it. */
+enum { SAMPLES_LEAST = 4 };
+
+void holders_free(struct holders *holders)
+{
+	free(holders->rows);
+	*holders = (struct holders){ 0 };
+}
+
+static struct holder *add(struct holders *holders, enum holder_sort sort, uint64_t bytes)
+{
+	struct holder *row;
+	xalloc_grow(&holders->rows, holders->count, &holders->room, sizeof *holders->rows);
+	row = &holders->rows[holders->count++];
+	*row = (struct holder){ .sort = sort, .bytes = bytes };
+	return row;
+}
+
+static void add_part(struct holders *holders, uint64_t bytes, const char *words)
+{
+	if (bytes && bytes != CUF_UNKNOWN)
+		snprintf(add(holders, HOLDER_PART, bytes)->words, sizeof holders->rows->words, "%s", words);
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	const struct holder *x = a, *y = b;
+	if (x->sort != y->sort && (x->sort >= HOLDER_FREE || y->sort >= HOLDER_FREE))
+		return x->sort < y->sort ? -1 : 1;
+	if (x->bytes != y->bytes)
+		return x->bytes > y->bytes ? -1 : 1;
+	return strcmp(x->place.function, y->place.function);
+}
+
+static void sort_rows(struct holders *holders)
+{
+	if (holders->count)
+		qsort(holders->rows, holders->count, sizeof *holders->rows, by_bytes);
+}
+
+/* Causes that are about memory which no call site holds. */
+static bool cause_blames(const struct fact_cause *cause, enum fact_owner kind)
+{
+	static const struct { const char *name_id; enum fact_owner kind; } rows[] = {
+		{ "other-tenant", OWNER_OTHER_PROCESSES },
+		{ "library-memory", OWNER_UNEXPLAINED },
+		{ "library-memory", OWNER_CONTEXT }, { "fragmentation-pinned", OWNER_FRAMEWORK_SLACK },
+		{ "fragmentation-pinned", OWNER_PAGE_ROUNDING }, { "stranded-pool", OWNER_FRAMEWORK_SLACK },
+		{ "stranded-pool", OWNER_POOL_SLACK }, { "other-allocator", OWNER_FRAMEWORK_SLACK },
+		{ "other-allocator", OWNER_POOL_SLACK }, { "fragmentation-pool", OWNER_POOL_SLACK },
+	};
+	for (size_t i = 0; cause && i < sizeof rows / sizeof *rows; i++)
+		if (rows[i].kind == kind && !strcmp(rows[i].name_id, cause->name_id))
+			return true;
+	return false;
+}
+
+static bool is_leak_cause(const struct fact_cause *cause)
+{
+	return cause && (!strcmp(cause->name_id, "gpu-leak") || !strcmp(cause->name_id, "host-leak"));
+}
+
+static void merge(struct holder *row, const struct fact_site *site)
+{
+	row->bytes += site->bytes;
+	row->count += site->count;
+	row->leaks |= site->class == CLASS_LEAK;
+	row->sampled |= site->basis == BASIS_ESTIMATED;
+	if (!row->role) {
+		row->role = site->role;
+		row->role_is_likely = site->role_basis == BASIS_INFERRED;
+	}
+	/* growth outweighs rest: a row grows when one of its sites does */
+	if (row->shape == SHAPE_NONE || row->shape == SHAPE_PLATEAU)
+		row->shape = site->shape == SHAPE_NONE ? row->shape : site->shape;
+}
+
+/* On the host one line allocates from many paths, which no table has room for. On a GPU the path says what it was for. */
+static bool prints_alike(const struct holder *row, const struct place *place, bool host)
+{
+	if (row->sort != HOLDER_SITE)
+		return false;
+	return host ? place_is_same(&row->place, place) : place_has_same_path(&row->place, place);
+}
+
+/* Adds a site to the row that prints alike, or makes one. */
+static void add_site(const struct text *text, struct holders *holders, const struct fact_site *site)
+{
+	const struct fact_cause *cause = text->facts->cause;
+	struct place place, blamed = { .function = "" };
+	bool host = site->device == FACT_NONE;
+	struct holder *row;
+	place_of(text->places, &site->stack, &place);
+	if (cause && cause->site.depth)
+		place_of(text->places, &cause->site, &blamed);
+	for (size_t i = 0; i < holders->count; i++)
+		if (prints_alike(&holders->rows[i], &place, host)) {
+			merge(&holders->rows[i], site);
+			return;
+		}
+	row = add(holders, HOLDER_SITE, 0);
+	row->place = place;
+	merge(row, site);
+	row->suspect = host ? place_is_same(&place, &blamed) : place_has_same_path(&place, &blamed);
+}
+
+/* Leaking rows are suspects of a cause that is a leak, and of no other. */
+static void mark_leaks(const struct text *text, struct holders *holders)
+{
+	bool blamed = is_leak_cause(text->facts->cause);
+	for (size_t i = 0; i < holders->count; i++) {
+		struct holder *row = &holders->rows[i];
+		row->leaks &= blamed;
+		row->suspect |= row->leaks;
+	}
+}
+
+static bool is_of_device(const struct text *text, const struct fact_site *site, const struct fact_device *device)
+{
+	return site->device < text->facts->device_count && &text->facts->devices[site->device] == device &&
+	       site->process == device->focus && !site->holds_blocks && site->bytes != CUF_UNKNOWN &&
+	       site->kind != CUF_KIND_MANAGED && site->kind != CUF_KIND_PINNED &&
+	       site->kind != CUF_KIND_REGISTERED;
+}
+
+static bool is_block_row(const struct fact_owner_row *row)
+{
+	switch (row->kind) {
+	case OWNER_DEVICE: case OWNER_ARRAY: case OWNER_ASYNC: case OWNER_GRAPH: case OWNER_VMM:
+	case OWNER_IMPORTED:
+		return row->in_sum && row->bytes != CUF_UNKNOWN;
+	default:
+		return false;
+	}
+}
+
+static void name_slack(const struct fact_device *device, char *out, size_t bytes)
+{
+	const struct fact_fragmentation *fragmentation = &device->fragmentation;
+	const char *name = fragmentation->framework_count ? fragmentation->frameworks[0].name : "";
+	snprintf(out, bytes, "reserved by %s, unallocated", *name ? name : "the framework");
+}
+
+static void name_process(const struct fact_owner_row *row, char *out, size_t bytes)
+{
+	if (row->pid && row->name)
+		snprintf(out, bytes, "pid %u, %s", row->pid, row->name);
+	else if (row->pid)
+		snprintf(out, bytes, "pid %u", row->pid);
+	else
+		snprintf(out, bytes, "other processes");
+}
+
+static bool is_unknown(const struct fact_device *device, enum fact_owner kind)
+{
+	for (size_t i = 0; i < device->owner_count; i++)
+		if (device->owners[i].kind == kind && device->owners[i].bytes == CUF_UNKNOWN)
+			return true;
+	return false;
+}
+
+/* What is unknown may be part of the unexplained rest, which is named after it. */
+static void name_rest(const struct fact_device *device, char *out, size_t bytes)
+{
+	bool context = is_unknown(device, OWNER_CONTEXT);
+	bool others = is_unknown(device, OWNER_OTHER_PROCESSES);
+	if (context && others)
+		snprintf(out, bytes, "CUDA context, other processes");
+	else if (context)
+		snprintf(out, bytes, "CUDA context");
+	else
+		snprintf(out, bytes, "%s", others ? "other processes" : "not visible to cuflight");
+}
+
+static void name_part(const struct fact_device *device, const struct fact_owner_row *row, char *out, size_t bytes)
+{
+	static const char *const words[OWNER_MAX] = {
+		[OWNER_DEVICE] = "cudaMalloc", [OWNER_ARRAY] = "CUDA arrays", [OWNER_ASYNC] = "cudaMallocAsync",
+		[OWNER_GRAPH] = "CUDA graphs", [OWNER_VMM] = "cuMemCreate", [OWNER_IMPORTED] = "imported memory",
+		[OWNER_PAGE_ROUNDING] = "lost to 2 MiB granularity",
+		[OWNER_POOL_SLACK] = "reserved by CUDA memory pools, unused", [OWNER_CONTEXT] = "CUDA context",
+		[OWNER_FREE] = "free", [OWNER_MANAGED] = "managed memory, not counted above",
+	};
+	switch (row->kind) {
+	case OWNER_FRAMEWORK_SLACK: name_slack(device, out, bytes); break;
+	case OWNER_OTHER_PROCESSES: name_process(row, out, bytes); break;
+	case OWNER_UNEXPLAINED: name_rest(device, out, bytes); break;
+	default: snprintf(out, bytes, "%s", words[row->kind]);
+	}
+}
+
+static void add_owner(const struct text *text, const struct fact_device *device, const struct fact_owner_row *from,
+		      struct holders *holders)
+{
+	struct holder *row = add(holders, HOLDER_PART, from->bytes);
+	name_part(device, from, row->words, sizeof row->words);
+	row->role = from->role;
+	row->role_is_likely = from->role_basis == BASIS_INFERRED;
+	row->count = from->count == CUF_UNKNOWN ? 0 : from->count;
+	row->suspect = cause_blames(text->facts->cause, from->kind);
+	if (from->kind == OWNER_UNEXPLAINED && is_unknown(device, OWNER_OTHER_PROCESSES))
+		row->suspect |= cause_blames(text->facts->cause, OWNER_OTHER_PROCESSES);
+	row->is_process = from->kind == OWNER_OTHER_PROCESSES;
+	if (from->kind == OWNER_FREE)
+		row->sort = HOLDER_FREE;
+	else if (!from->in_sum)
+		row->sort = HOLDER_OUTSIDE;
+}
+
+void holders_moment(const struct text *text, const struct fact_moment *moment, char *out, size_t bytes)
+{
+	static const char *const words[MOMENT_MAX] = {
+		[MOMENT_INCIDENT] = "at the failure", [MOMENT_END] = "at the end", [MOMENT_NOW] = "now",
+	};
+	const struct facts *facts = text->facts;
+	uint64_t start_ns = facts->process_count ? facts->processes[0].start_ns : CUF_UNKNOWN;
+	if (words[moment->kind])
+		snprintf(out, bytes, "%s", words[moment->kind]);
+	else
+		snprintf(out, bytes, "%s after start", units_duration(text_elapsed(start_ns, moment->time_ns)).s);
+}
+
+/* Call sites replace the rows of blocks when their sum does not exceed them; what is left has no call site. */
+static void add_sites_of(const struct text *text, const struct fact_device *device, uint64_t blocks,
+			 struct holders *holders)
+{
+	uint64_t sum = 0;
+	for (size_t i = 0; i < text->facts->leak_count; i++)
+		if (is_of_device(text, &text->facts->leaks[i], device))
+			sum += text->facts->leaks[i].bytes;
+	if (sum <= blocks && (sum || !blocks)) {
+		for (size_t i = 0; i < text->facts->leak_count; i++)
+			if (is_of_device(text, &text->facts->leaks[i], device))
+				add_site(text, holders, &text->facts->leaks[i]);
+		add_part(holders, blocks - sum, "call sites not recorded");
+		return;
+	}
+	/* the two were not measured at the same moment: the recorder's counts by kind are exact */
+	for (size_t i = 0; i < device->owner_count; i++)
+		if (is_block_row(&device->owners[i]) && device->owners[i].bytes)
+			add_owner(text, device, &device->owners[i], holders);
+}
+
+void holders_of_device(const struct text *text, const struct fact_device *device, struct holders *out)
+{
+	uint64_t blocks = 0;
+	char moment[64];
+	*out = (struct holders){ .total_bytes = device->total_bytes };
+	holders_moment(text, &device->moment, moment, sizeof moment);
+	snprintf(out->title, sizeof out->title, "Who held GPU %u %s", device->ordinal, moment);
+	for (size_t i = 0; i < device->owner_count; i++)
+		if (is_block_row(&device->owners[i]))
+			blocks += device->owners[i].bytes;
+	add_sites_of(text, device, blocks, out);
+	for (size_t i = 0; i < device->owner_count; i++) {
+		const struct fact_owner_row *row = &device->owners[i];
+		bool shown = row->kind == OWNER_FREE || (row->bytes && !is_block_row(row));
+		if (shown && row->bytes != CUF_UNKNOWN)
+			add_owner(text, device, row, out);
+	}
+	mark_leaks(text, out);
+	sort_rows(out);
+}
+
+void holders_of_locked(const struct text *text, const struct fact_process *process, struct holders *out)
+{
+	uint64_t sum = 0;
+	*out = (struct holders){ 0 };
+	snprintf(out->title, sizeof out->title, "Who held page-locked memory");
+	for (size_t i = 0; i < text->facts->leak_count; i++) {
+		const struct fact_site *site = &text->facts->leaks[i];
+		if (&text->facts->processes[site->process] != process || site->bytes == CUF_UNKNOWN)
+			continue;
+		if (site->kind != CUF_KIND_PINNED && site->kind != CUF_KIND_REGISTERED)
+			continue;
+		add_site(text, out, site);
+		sum += site->bytes;
+	}
+	out->total_bytes = sum;
+	mark_leaks(text, out);
+	sort_rows(out);
+}
+
+/* What resident memory consists of, next to what call sites allocated. */
+static const char *const part_words[PART_MAX] = {
+	[PART_FRAGMENTED] = "free, between allocated blocks", [PART_CACHED] = "free, kept by the allocator",
+	[PART_ALLOCATOR] = "the allocator's own data", [PART_PYTHON] = "Python's object arenas",
+	[PART_MAPS] = "anonymous maps", [PART_OTHER] = "other anonymous memory",
+	[PART_STACK] = "the main thread's stack", [PART_FILES] = "files and libraries",
+	[PART_FILES_PRIVATE] = "private copies of file pages", [PART_SHARED] = "shared memory",
+	[PART_RECORDER] = "this recording",
+};
+
+static bool is_host_site(const struct text *text, const struct fact_site *site, const struct fact_process *process)
+{
+	return &text->facts->processes[site->process] == process && site->bytes != CUF_UNKNOWN &&
+	       (site->kind == CUF_KIND_HOST || site->kind == CUF_KIND_PINNED);
+}
+
+/* Of a row that rests on so few samples nothing is known but that it is small. */
+static bool is_faint(const struct fact_site *site, const struct fact_process *process)
+{
+	return site->basis == BASIS_ESTIMATED && process->sample_mean_bytes != CUF_UNKNOWN &&
+	       site->bytes < SAMPLES_LEAST * process->sample_mean_bytes;
+}
+
+/* Scales the sites' estimates down to what there is room for, and returns their sum. */
+static uint64_t fit_sites(struct holders *holders, uint64_t room)
+{
+	uint64_t sum = 0, fitted = 0;
+	for (size_t i = 0; i < holders->count; i++)
+		sum += holders->rows[i].bytes;
+	if (sum <= room)
+		return sum;
+	for (size_t i = 0; i < holders->count; i++) {
+		struct holder *row = &holders->rows[i];
+		row->bytes = (uint64_t)((double)row->bytes * ((double)room / (double)sum));
+		fitted += row->bytes;
+	}
+	return fitted;
+}
+
+static uint64_t add_host_sites(const struct text *text, const struct fact_process *process, uint64_t room,
+			       struct holders *holders)
+{
+	struct holder faint = { .sort = HOLDER_PART, .sampled = true };
+	for (size_t i = 0; i < text->facts->leak_count; i++) {
+		const struct fact_site *site = &text->facts->leaks[i];
+		if (!is_host_site(text, site, process))
+			continue;
+		if (!is_faint(site, process) || site->class == CLASS_LEAK) {
+			add_site(text, holders, site);
+			continue;
+		}
+		faint.bytes += site->bytes;
+		faint.count++;
+	}
+	if (faint.bytes) {
+		*add(holders, HOLDER_PART, 0) = faint;
+		snprintf(holders->rows[holders->count - 1].words, sizeof faint.words, "%s small allocation%s",
+			 units_count(faint.count).s, faint.count == 1 ? "" : "s");
+	}
+	return fit_sites(holders, room);
+}
+
+/* The last sample in which files were counted apart; CUF_UNKNOWN. */
+static uint64_t files_bytes(const struct fact_process *process)
+{
+	for (size_t i = process->timeline_count; i--;)
+		if (process->timeline[i].rss_shared_bytes != CUF_UNKNOWN)
+			return process->timeline[i].rss_shared_bytes;
+	return CUF_UNKNOWN;
+}
+
+/* Where the parts of resident memory were read: all but what malloc gave to call sites. */
+static uint64_t parts_bytes(const struct fact_host *host)
+{
+	uint64_t sum = 0;
+	for (size_t i = 0; i < host->row_count; i++)
+		if (part_words[host->rows[i].part] && host->rows[i].bytes != CUF_UNKNOWN)
+			sum += host->rows[i].bytes;
+	return sum;
+}
+
+void holders_of_host(const struct text *text, const struct fact_process *process, struct holders *out)
+{
+	const struct fact_host *host = &process->host;
+	uint64_t files = files_bytes(process), parts, sum;
+
+	*out = (struct holders){ .total_bytes = host->rss_bytes };
+	snprintf(out->title, sizeof out->title, "Who held host memory");
+	if (host->rss_bytes == CUF_UNKNOWN)
+		return;
+	parts = host->row_count ? parts_bytes(host) : files;
+	if (parts == CUF_UNKNOWN || parts > host->rss_bytes)
+		parts = 0;
+	sum = add_host_sites(text, process, host->rss_bytes - parts, out) + parts;
+	for (size_t i = 0; i < host->row_count; i++)
+		if (part_words[host->rows[i].part])
+			add_part(out, host->rows[i].bytes, part_words[host->rows[i].part]);
+	if (!host->row_count && parts)
+		add_part(out, parts, "libraries and files");
+	if (sum < host->rss_bytes)
+		add_part(out, host->rss_bytes - sum, "not attributed");
+	mark_leaks(text, out);
+	sort_rows(out);
+}

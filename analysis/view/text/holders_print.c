@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of holders: "weights  load_weights (:58)  7.50 GiB  47%  #######  steady". */
+#include <string.h>
+#include "analysis/base/units.h"
+#include "analysis/view/clean.h"
+#include "analysis/view/text/holders.h"
+
+/* Columns. A wide terminal leaves the rest of its lines empty: figures far from their names are hard to read. */
+enum { ROLE = 10, BYTES = 9, PERCENT = 4, BAR = 8, TREND = 7, GAP = 2, WIDEST = 100, NAME_MAX = 200 };
+
+struct layout {
+	const struct text *text;
+	const struct holders *holders;
+	unsigned rows;          /* that may be printed */
+	size_t role, name;      /* columns; role 0: no row has one, or no room */
+	bool bars, trends;
+	const char *file;       /* of most rows: left out of their names where they do not fit */
+	bool short_names;
+};
+
+static const char *role_word(const struct holder *row)
+{
+	static const struct { const char *role, *word; } words[] = {
+		{ "kv", "KV cache" }, { "communication", "comms" }, { "graph", "graphs" },
+		{ "activations", "activation" },
+	};
+	if (row->leaks)
+		return "LEAK";
+	for (size_t i = 0; row->role && i < sizeof words / sizeof *words; i++)
+		if (!strcmp(words[i].role, row->role))
+			return words[i].word;
+	return row->role ? row->role : "";
+}
+
+static const char *trend_word(const struct holder *row)
+{
+	if (row->sort != HOLDER_SITE || row->shape == SHAPE_NONE)
+		return "";
+	return row->shape == SHAPE_PLATEAU ? "steady" : "growing";
+}
+
+static void name_in_full(const struct holder *row, char *out, size_t bytes)
+{
+	if (row->sort == HOLDER_SITE)
+		place_text(&row->place, out, bytes);
+	else
+		snprintf(out, bytes, "%s", row->words);
+}
+
+/* Suspects first, but not one of many other processes; then by size, as they are sorted. */
+static bool comes_before(const struct holders *holders, size_t a, size_t b)
+{
+	const struct holder *x = &holders->rows[a], *y = &holders->rows[b];
+	bool x_first = x->suspect && !x->is_process, y_first = y->suspect && !y->is_process;
+	return x_first == y_first ? a < b : x_first;
+}
+
+/* Is the row printed by itself? One of the rows is for what is free, one for the sum of those that are not printed. */
+static bool is_kept(const struct holders *holders, size_t index, unsigned rows)
+{
+	const struct holder *row = &holders->rows[index];
+	size_t before = 1;
+	if (holders->count <= rows || row->sort == HOLDER_FREE)
+		return true;
+	if (row->sort == HOLDER_OUTSIDE)
+		return false;
+	for (size_t i = 0; i < holders->count; i++)
+		before += holders->rows[i].sort == HOLDER_FREE ||
+			  (holders->rows[i].sort < HOLDER_FREE && comes_before(holders, i, index));
+	return before < rows;
+}
+
+/* Another path to the same line is only told apart by its callers. */
+static bool needs_callers(const struct layout *layout, const struct holder *row)
+{
+	for (size_t i = 0; i < layout->holders->count; i++) {
+		const struct holder *other = &layout->holders->rows[i];
+		if (other != row && other->sort == HOLDER_SITE && place_is_same(&other->place, &row->place) &&
+		    is_kept(layout->holders, i, layout->rows))
+			return true;
+	}
+	return false;
+}
+
+/* "run_attention < ask < step": without lines, there is no room for them. */
+static void name_with_callers(const struct holder *row, size_t columns, char *out, size_t bytes)
+{
+	size_t used = (size_t)snprintf(out, bytes, "%s", row->place.function);
+	for (const char *caller = row->place.callers; *caller;) {
+		size_t name = strcspn(caller, " "), next;
+		if (used + 3 + name > columns || used + 4 + name > bytes)
+			return;
+		used += (size_t)snprintf(out + used, bytes - used, " < %.*s", (int)name, caller);
+		next = strcspn(caller, "<");
+		caller += next;
+		caller += *caller ? 2 : 0;
+	}
+}
+
+/* "append_kv (:64)" of a row in the common file. */
+static void name_of(const struct layout *layout, const struct holder *row, char *out, size_t bytes)
+{
+	const struct place *place = &row->place;
+	name_in_full(row, out, bytes);
+	if (row->sort == HOLDER_SITE && needs_callers(layout, row)) {
+		name_with_callers(row, layout->name, out, bytes);
+		return;
+	}
+	if (row->sort != HOLDER_SITE || !layout->short_names || !*place->file)
+		return;
+	if (!strcmp(place->file, layout->file))
+		snprintf(out, bytes, "%s (:%u)", place->function, place->line);
+	else if (clean_columns(out) > layout->name)
+		snprintf(out, bytes, "%s", place->function);
+}
+
+/* The file that most of the sites are in. */
+static const char *common_file(const struct holders *holders)
+{
+	const char *best = "";
+	size_t most = 0;
+	for (size_t i = 0; i < holders->count; i++) {
+		size_t same = 0;
+		for (size_t j = 0; j < holders->count; j++)
+			same += !strcmp(holders->rows[i].place.file, holders->rows[j].place.file);
+		if (*holders->rows[i].place.file && same > most) {
+			most = same;
+			best = holders->rows[i].place.file;
+		}
+	}
+	return best;
+}
+
+static void lay_out(const struct text *text, const struct holders *holders, unsigned rows,
+		    struct layout *layout)
+{
+	size_t columns = text->style->columns < WIDEST ? text->style->columns : WIDEST;
+	char name[NAME_MAX];
+	*layout = (struct layout){ .text = text, .holders = holders, .rows = rows, .bars = columns >= 70, .trends = columns >= 60 };
+	for (size_t i = 0; i < holders->count; i++)
+		if (*role_word(&holders->rows[i]) && columns >= 50)
+			layout->role = ROLE;
+	columns -= GAP + layout->role + (layout->role ? 1 : 0) + GAP + BYTES + GAP + PERCENT;
+	columns -= layout->bars ? GAP + BAR : 0;
+	columns -= layout->trends ? GAP + TREND : 0;
+	layout->name = columns;
+	layout->file = common_file(holders);
+	for (size_t i = 0; i < holders->count; i++) {
+		name_in_full(&holders->rows[i], name, sizeof name);
+		layout->short_names |= holders->rows[i].sort == HOLDER_SITE && clean_columns(name) > columns;
+	}
+}
+
+/* In at most `columns` columns, cut with "..", and padded. */
+static void print_cell(const struct layout *layout, const char *words, size_t columns)
+{
+	char clean[NAME_MAX];
+	size_t width, at = 0;
+	clean_terminal(clean, sizeof clean, words, !layout->text->style->utf8);
+	width = clean_columns(clean);
+	if (width > columns) {
+		for (size_t i = 0; i + 2 < columns; i++)
+			at += clean_character(clean + at);
+		snprintf(clean + at, sizeof clean - at, "..");
+		width = columns;
+	}
+	fprintf(layout->text->out, "%s%*s", clean, (int)(columns - width), "");
+}
+
+/* A '#' for each fifteenth of the total: more than half of it fills the bar. */
+static int bar_marks(uint64_t bytes, uint64_t total)
+{
+	int marks = 0;
+	if (total && total != CUF_UNKNOWN)
+		marks = (int)(15.0 * (double)bytes / (double)total + 0.5);
+	return marks < BAR ? marks : BAR;
+}
+
+/* The last columns; no blanks at the end of the line. */
+static void print_bar_and_trend(const struct layout *layout, const struct holder *row, uint64_t total)
+{
+	FILE *out = layout->text->out;
+	const char *trend = layout->trends ? trend_word(row) : "";
+	int marks = 0;
+	if (layout->bars && row->sort <= HOLDER_PART)
+		marks = bar_marks(row->bytes, total);
+	if (marks)
+		fprintf(out, "%*s%.*s", GAP, "", marks, "########");
+	if (!*trend)
+		return;
+	if (layout->bars)
+		fprintf(out, "%*s", marks ? BAR - marks : GAP + BAR, "");
+	fprintf(out, "%*s%s", GAP, "", trend);
+}
+
+static void percent_text(uint64_t bytes, uint64_t total, char *out, size_t size)
+{
+	*out = 0;
+	if (total && total != CUF_UNKNOWN && bytes <= total)
+		snprintf(out, size, "%.0f%%", 100.0 * (double)bytes / (double)total);
+}
+
+/* The name takes the columns of role and bars where those are empty, and no blanks end a line. */
+static void print_row(const struct layout *layout, const struct holder *row, uint64_t total)
+{
+	FILE *out = layout->text->out;
+	enum style_tone tone = row->suspect ? STYLE_BAD : STYLE_PLAIN;
+	const char *role = role_word(row);
+	char name[NAME_MAX], percent[16], likely[24];
+
+	name_of(layout, row, name, sizeof name);
+	fprintf(out, "%s%s", style_on(layout->text->style, tone), row->suspect ? "> " : "  ");
+	snprintf(likely, sizeof likely, "%s%s", role, *role && row->role_is_likely ? "?" : "");
+	if (layout->role && *likely) {
+		print_cell(layout, likely, layout->role);
+		fputc(' ', out);
+		print_cell(layout, name, layout->name);
+	} else {
+		print_cell(layout, name, layout->name + layout->role + (layout->role ? 1 : 0));
+	}
+	percent_text(row->sort == HOLDER_OUTSIDE ? CUF_UNKNOWN : row->bytes, total, percent, sizeof percent);
+	fprintf(out, "%*s%*s", GAP, "", BYTES,
+		row->sampled ? units_bytes_rough(row->bytes).s : units_bytes(row->bytes).s);
+	if (*percent)
+		fprintf(out, "%*s%*s", GAP, "", PERCENT, percent);
+	print_bar_and_trend(layout, row, total);
+	fprintf(out, "%s\n", tone == STYLE_PLAIN ? "" : style_off(layout->text->style));
+}
+
+static void print_title(const struct layout *layout, const struct holders *holders)
+{
+	FILE *out = layout->text->out;
+	size_t columns = GAP + layout->role + (layout->role ? 1 : 0) + layout->name;
+	fputs(style_on(layout->text->style, STYLE_HEAD), out);
+	print_cell(layout, holders->title, columns);
+	fputs(style_off(layout->text->style), out);
+	fprintf(out, "%*s%*s\n", GAP, "", BYTES, units_bytes(holders->total_bytes).s);
+}
+
+/* "4 call sites, CUDA context": what the row of the rest sums up. */
+static void sum_up(const struct holders *holders, unsigned rows, struct holder *rest, size_t columns)
+{
+	size_t sites = 0, used;
+	*rest = (struct holder){ .sort = HOLDER_PART };
+	for (size_t i = 0; i < holders->count; i++)
+		if (!is_kept(holders, i, rows) && holders->rows[i].sort != HOLDER_OUTSIDE) {
+			rest->bytes += holders->rows[i].bytes;
+			rest->sampled |= holders->rows[i].sampled;
+			sites += holders->rows[i].sort == HOLDER_SITE;
+		}
+	snprintf(rest->words, sizeof rest->words, "other: ");
+	if (sites)
+		snprintf(rest->words, sizeof rest->words, "other: %zu call site%s", sites, sites == 1 ? "" : "s");
+	for (size_t i = 0; i < holders->count; i++) {
+		const struct holder *row = &holders->rows[i];
+		if (is_kept(holders, i, rows) || row->sort == HOLDER_SITE || row->sort == HOLDER_OUTSIDE)
+			continue;
+		used = strlen(rest->words);
+		if (used + strlen(row->words) + 2 > columns || used + strlen(row->words) + 3 > sizeof rest->words)
+			continue;
+		snprintf(rest->words + used, sizeof rest->words - used, "%s%s", used > 7 ? ", " : "", row->words);
+	}
+}
+
+unsigned holders_print(const struct text *text, const struct holders *holders, unsigned rows)
+{
+	struct layout layout;
+	struct holder rest;
+	unsigned lines = 1;
+	bool printed_rest = false;
+	if (!holders->count)
+		return 0;
+	lay_out(text, holders, rows, &layout);
+	print_title(&layout, holders);
+	sum_up(holders, rows, &rest, layout.name + layout.role);
+	for (size_t i = 0; i < holders->count; i++) {
+		if (holders->rows[i].sort >= HOLDER_FREE && rest.bytes && !printed_rest) {
+			print_row(&layout, &rest, holders->total_bytes);
+			printed_rest = true;
+			lines++;
+		}
+		if (is_kept(holders, i, rows)) {
+			print_row(&layout, &holders->rows[i], holders->total_bytes);
+			lines++;
+		}
+	}
+	if (rest.bytes && !printed_rest) {
+		print_row(&layout, &rest, holders->total_bytes);
+		lines++;
+	}
+	return lines;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The first screen: 21 lines of 80 columns, so that the command, a note and the next prompt fit on a terminal of 24 rows.
+ * Parts are printed to memory first; the table of holders gets the lines that they leave. While those are too few, the
+ * parts are printed again, tighter.
+ */
+#include "analysis/view/text/screen.h"
+
+#include <stdlib.h>
+#include "analysis/view/focus.h"
+#include "analysis/view/text/holders.h"
+
+enum { SCREEN_LINES = 21, TABLE_LINES = 9, TIGHT_MAX = 3 };
+
+#define WORTH_A_TABLE (16ull << 20)
+
+enum part { PART_HEAD, PART_CAUSE, PART_TABLE, PART_FAILED, PART_NOTES, PART_MORE, PARTS };
+
+struct screen {
+	char *parts[PARTS];
+	unsigned lines[PARTS];
+};
+
+static void print_part(const struct text *text, enum part part, unsigned tight, unsigned rows,
+		       const struct holders *holders)
+{
+	switch (part) {
+	case PART_HEAD:
+		screen_head(text, tight);
+		screen_processes(text);
+		break;
+	case PART_CAUSE: screen_cause(text, tight); break;
+	case PART_TABLE: holders_print(text, holders, rows); break;
+	case PART_FAILED: screen_failed(text); break;
+	case PART_NOTES: screen_notes(text, tight); break;
+	default: screen_more(text);
+	}
+}
+
+static void render(const struct text *text, struct screen *screen, enum part part, unsigned tight,
+		   unsigned rows, const struct holders *holders)
+{
+	struct text to = *text;
+	size_t bytes;
+	free(screen->parts[part]);
+	screen->parts[part] = NULL;
+	screen->lines[part] = 0;
+	to.out = open_memstream(&screen->parts[part], &bytes);
+	if (!to.out)
+		return;
+	print_part(&to, part, tight, rows, holders);
+	fclose(to.out);
+	for (size_t i = 0; i < bytes; i++)
+		screen->lines[part] += screen->parts[part][i] == '\n';
+}
+
+/* The lines that the parts but the table take, with a blank line between each and the next. */
+static unsigned lines_without_table(const struct screen *screen)
+{
+	unsigned lines = 0;
+	for (enum part part = 0; part < PARTS; part++)
+		if (part != PART_TABLE && screen->lines[part])
+			lines += screen->lines[part] + 1;
+	return lines - 1;
+}
+
+/* A narrow terminal breaks lines: it gets more of them for the same words. */
+static unsigned lines_of_screen(const struct text *text)
+{
+	unsigned columns = text->style->columns;
+	if (columns >= STYLE_COLUMNS)
+		return SCREEN_LINES;
+	return SCREEN_LINES * STYLE_COLUMNS / columns + 3;
+}
+
+/* Nothing went wrong, and there is too little to ask who held it: `true`, a script that only imports. */
+static bool is_idle(const struct facts *facts)
+{
+	const struct fact_process *process = focus_process(facts);
+	return !facts->cause && !facts->fatal_incident && !facts->device_count &&
+	       process->end != END_OOM_KILLED &&
+	       (process->host.rss_bytes == CUF_UNKNOWN || process->host.rss_bytes < WORTH_A_TABLE);
+}
+
+static void find_holders(const struct text *text, struct holders *holders)
+{
+	const struct fact_device *device = focus_device(text->facts);
+	*holders = (struct holders){ 0 };
+	if (is_idle(text->facts))
+		return;
+	if (focus_is_locked(text->facts))
+		holders_of_locked(text, focus_process(text->facts), holders);
+	else if (focus_is_host(text->facts))
+		holders_of_host(text, focus_process(text->facts), holders);
+	else if (device)
+		holders_of_device(text, device, holders);
+}
+
+/* The table wants a title and eight rows; the tighter the parts already are, the fewer will do. */
+static unsigned table_lines_wanted(const struct holders *holders, unsigned tight)
+{
+	unsigned all = (unsigned)holders->count + 1;
+	return all < TABLE_LINES - tight ? all : TABLE_LINES - tight;
+}
+
+static void fit_parts(const struct text *text, struct screen *screen, const struct holders *holders)
+{
+	unsigned most = lines_of_screen(text), taken = most;
+	for (unsigned tight = 0; tight <= TIGHT_MAX; tight++) {
+		for (enum part part = 0; part < PARTS; part++)
+			if (part != PART_TABLE)
+				render(text, screen, part, tight, 0, NULL);
+		taken = lines_without_table(screen) + 1; /* and a blank line */
+		if (taken + table_lines_wanted(holders, tight) <= most)
+			break;
+	}
+	if (taken + 3 <= most) /* a title and at least two rows */
+		render(text, screen, PART_TABLE, 0, most - taken - 1, holders);
+}
+
+void screen_print(const struct text *text)
+{
+	struct screen screen = { 0 };
+	struct holders holders;
+	bool first = true;
+	find_holders(text, &holders);
+	fit_parts(text, &screen, &holders);
+	for (enum part part = 0; part < PARTS; part++) {
+		if (!screen.lines[part])
+			continue;
+		if (!first)
+			fputc('\n', text->out);
+		fputs(screen.parts[part], text->out);
+		first = false;
+	}
+	for (enum part part = 0; part < PARTS; part++)
+		free(screen.parts[part]);
+	holders_free(&holders);
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The likely cause: its name, what happened in the program's own words, where, and what to change. */
+#include <ctype.h>
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+#include "analysis/base/units.h"
+#include "analysis/view/focus.h"
+#include "analysis/view/text/screen.h"
+
+enum { WORDS = 1024 };
+
+#define MEDIUM 0.5 /* below this confidence no cause is named alone */
+#define NS_PER_S 1e9
+
+/* With a capital and a full stop, as sentences have them. */
+static void sentence(const char *clause, char *out, size_t bytes)
+{
+	size_t length;
+	snprintf(out, bytes, "%s", clause);
+	*out = (char)toupper((unsigned char)*out);
+	length = strlen(out);
+	if (length && length + 1 < bytes && !strchr(".!?", out[length - 1]))
+		strcpy(out + length, ".");
+}
+
+static bool is_leak(const struct fact_cause *cause)
+{
+	return !strcmp(cause->name_id, "gpu-leak") || !strcmp(cause->name_id, "host-leak");
+}
+
+/* The leaking sites of a cause: those that print like the largest, summed up, and the sum of the others. */
+struct leak {
+	const struct fact_site *site; /* the largest; NULL: none */
+	struct place place;
+	uint64_t bytes, count, frees, others_bytes, others;
+	bool sampled;
+};
+
+static bool is_of_cause(const struct fact_site *site, const struct fact_cause *cause)
+{
+	bool host = !strcmp(cause->name_id, "host-leak");
+	return site->class == CLASS_LEAK && (site->kind == CUF_KIND_HOST) == host;
+}
+
+static void find_leak(const struct text *text, const struct fact_cause *cause, struct leak *leak)
+{
+	const struct facts *facts = text->facts;
+	*leak = (struct leak){ 0 };
+	for (size_t i = 0; i < facts->leak_count && facts->leaks[i].class == CLASS_LEAK; i++) {
+		const struct fact_site *site = &facts->leaks[i];
+		struct place place;
+		if (!is_of_cause(site, cause))
+			continue;
+		place_of(text->places, &site->stack, &place);
+		if (!leak->site) {
+			leak->site = site;
+			leak->place = place;
+		} else if (!place_is_same(&place, &leak->place)) {
+			leak->others_bytes += site->bytes;
+			leak->others++;
+			continue;
+		}
+		leak->bytes += site->bytes;
+		leak->count += site->count;
+		leak->frees += site->free_count == CUF_UNKNOWN ? 0 : site->free_count;
+		leak->sampled |= site->basis == BASIS_ESTIMATED;
+	}
+}
+
+__attribute__((format(printf, 3, 4)))
+static void append(char *words, size_t bytes, const char *format, ...)
+{
+	size_t used = strlen(words);
+	va_list args;
+	va_start(args, format);
+	vsnprintf(words + used, bytes - used, format, args);
+	va_end(args);
+}
+
+/* What each request leaves behind, where the program marked them; else the rate, if the run was long enough for one. */
+static void append_rate(const struct text *text, const struct leak *leak, char *words, size_t bytes)
+{
+	const struct fact_site *site = leak->site;
+	const struct fact_process *process = &text->facts->processes[site->process];
+	uint64_t elapsed = text_elapsed(process->start_ns, process->end_ns);
+	double per_s = site->slope_bytes_per_s;
+
+	if (site->cycles_basis == BASIS_OBSERVED && site->per_request_bytes != CUF_UNKNOWN &&
+	    site->per_request_bytes) {
+		append(words, bytes, ", %s with each request", text_bytes(site->per_request_bytes, site->basis).s);
+		return;
+	}
+	if (elapsed == CUF_UNKNOWN || (double)elapsed < NS_PER_S || !isfinite(per_s) || per_s <= 0)
+		return;
+	if (per_s * ((double)elapsed / NS_PER_S) > 2 * (double)leak->bytes)
+		return; /* a rate of a moment only */
+	if (per_s >= 1 << 20)
+		append(words, bytes, ", about %s/s", units_bytes_rough((uint64_t)per_s).s + 1);
+	else if (per_s * 60 >= 1024)
+		append(words, bytes, ", about %s/min", units_bytes_rough((uint64_t)(per_s * 60)).s + 1);
+}
+
+static void append_blocks(const struct leak *leak, char *words, size_t bytes)
+{
+	append(words, bytes, "allocated %s block%s", units_count(leak->count).s, leak->count == 1 ? "" : "s");
+	if (leak->count > 1 && leak->bytes % leak->count == 0)
+		append(words, bytes, " of %s", units_bytes(leak->bytes / leak->count).s);
+	append(words, bytes, leak->frees ? " more than it freed" : " and freed none");
+	append(words, bytes, ": %s", units_bytes(leak->bytes).s);
+}
+
+static void leak_words(const struct text *text, const struct leak *leak, char *words, size_t bytes)
+{
+	place_text(&leak->place, words, bytes);
+	append(words, bytes, " ");
+	if (leak->sampled)
+		append(words, bytes, "holds %s in small blocks, and ever more of them",
+		       units_bytes_rough(leak->bytes).s);
+	else
+		append_blocks(leak, words, bytes);
+	append_rate(text, leak, words, bytes);
+	append(words, bytes, ".");
+	if (leak->others)
+		append(words, bytes, " %s other call site%s leak%s, too: %s.", units_count(leak->others).s,
+		       leak->others == 1 ? "" : "s", leak->others == 1 ? "s" : "",
+		       text_bytes(leak->others_bytes, leak->sampled ? BASIS_ESTIMATED : BASIS_OBSERVED).s);
+}
+
+static void print_callers(const struct text *text, const struct place *place)
+{
+	char words[WORDS];
+	if (!*place->callers)
+		return;
+	snprintf(words, sizeof words, "called from %s", place->callers);
+	text_words(text, STYLE_PLAIN, "", 2, 1, words);
+}
+
+/* Where in the program, unless it is where the request failed: that is a part of its own. */
+static void print_site(const struct text *text, const struct fact_cause *cause)
+{
+	const struct fact_incident *incident = focus_incident(text->facts);
+	struct place place, failed = { .function = "" };
+	char words[WORDS];
+
+	if (!cause->site.depth)
+		return;
+	place_of(text->places, &cause->site, &place);
+	if (incident)
+		place_of(text->places, &incident->stack, &failed);
+	if (place_is_same(&place, &failed))
+		return;
+	place_line(text->places, &cause->site, text->style->columns - 6, words, sizeof words);
+	text_words(text, STYLE_PLAIN, "  at", 5, 1, words);
+}
+
+/* For a process that somebody killed, a leak is news but not the reason. */
+static const char *label_of(const struct facts *facts)
+{
+	const struct fact_process *process = focus_process(facts);
+	if (facts->fatal_incident || process->end == END_OOM_KILLED)
+		return "Likely cause:";
+	return "Found:";
+}
+
+static void print_fix(const struct text *text, const struct fact_cause *cause, unsigned lines)
+{
+	char words[WORDS];
+	if (!cause->fix_count)
+		return;
+	sentence(cause->fixes[0].text, words, sizeof words);
+	*words = (char)tolower((unsigned char)*words);
+	text_words(text, STYLE_GOOD, "Fix:", 2, lines, words);
+}
+
+static void print_named(const struct text *text, const struct fact_cause *cause, unsigned tight)
+{
+	char words[WORDS];
+	struct leak leak = { 0 };
+
+	snprintf(words, sizeof words, "%s (%s confidence)", cause->name,
+		 text_confidence(cause->confidence));
+	text_words(text, STYLE_BAD, label_of(text->facts), 2, 2, words);
+	if (is_leak(cause))
+		find_leak(text, cause, &leak);
+	if (leak.site) {
+		leak_words(text, &leak, words, sizeof words);
+		text_words(text, STYLE_PLAIN, "", 2, 3, words);
+		if (tight < 2)
+			print_callers(text, &leak.place);
+	} else {
+		sentence(cause->summary, words, sizeof words);
+		text_words(text, STYLE_PLAIN, "", 2, 4 - tight, words);
+		if (tight < 3)
+			print_site(text, cause);
+	}
+	print_fix(text, cause, tight < 2 ? 3 : 2);
+}
+
+/* Too little is known for one name: the candidates, and what would tell them apart. */
+static void print_unclear(const struct text *text, const struct fact_cause *cause, unsigned tight)
+{
+	bool named = *cause->id != 0;
+	char words[WORDS] = "";
+
+	if (named)
+		append(words, sizeof words, "perhaps %s (%s)", cause->name, cause->name_id);
+	if (cause->runner_up_id)
+		append(words, sizeof words, "%s %s (%s)", named ? ", or" : "perhaps", cause->runner_up_name,
+		       cause->runner_up_name_id);
+	if (!*words)
+		snprintf(words, sizeof words, "nothing recorded explains it");
+	text_words(text, STYLE_WARN, "Cause unclear:", 2, 2, words);
+	if (*cause->summary && named) {
+		sentence(cause->summary, words, sizeof words);
+		text_words(text, STYLE_PLAIN, "", 2, 3 - (tight > 1), words);
+	}
+	if (cause->discriminator && *cause->discriminator) {
+		sentence(cause->discriminator, words, sizeof words);
+		text_words(text, STYLE_PLAIN, "To tell them apart:", 2, 2, words);
+	} else if (cause->lack_count) {
+		sentence(cause->lacks[0], words, sizeof words);
+		text_words(text, STYLE_PLAIN, "Missing data:", 2, 2, words);
+	}
+}
+
+/* A failure without a judged cause: the figures of the request. */
+static void print_shortage(const struct text *text, const struct fact_incident *incident)
+{
+	uint64_t wanted = text_wanted_bytes(incident);
+	char words[WORDS];
+	if (!incident->is_request || wanted == CUF_UNKNOWN || incident->free_bytes == CUF_UNKNOWN)
+		snprintf(words, sizeof words, "too little is known of the failed call");
+	else if (incident->free_bytes >= wanted)
+		snprintf(words, sizeof words, "%s was requested and %s was free, so that free memory does not "
+			 "explain it", units_bytes(wanted).s, units_bytes(incident->free_bytes).s);
+	else
+		snprintf(words, sizeof words, "%s was requested, and %s of it was missing",
+			 units_bytes(wanted).s, units_bytes(wanted - incident->free_bytes).s);
+	text_words(text, STYLE_WARN, "Cause unclear:", 2, 2, words);
+}
+
+void screen_cause(const struct text *text, unsigned tight)
+{
+	const struct fact_cause *cause = text->facts->cause;
+	const struct fact_incident *incident = focus_incident(text->facts);
+	if (!cause && incident)
+		print_shortage(text, incident);
+	else if (cause && *cause->id && cause->confidence >= MEDIUM)
+		print_named(text, cause, tight);
+	else if (cause)
+		print_unclear(text, cause, tight);
+}
+
+bool report_text_cause(const struct facts *facts, struct frames *frames, char *out, size_t bytes)
+{
+	const struct fact_cause *cause = facts->cause;
+	struct places *places;
+	struct place place;
+	if (!cause || !*cause->id || cause->confidence < MEDIUM)
+		return false;
+	snprintf(out, bytes, "%s", cause->name);
+	if (!cause->site.depth)
+		return true;
+	places = places_new(facts, frames);
+	place_of(places, &cause->site, &place);
+	places_free(places);
+	append(out, bytes, is_leak(cause) ? " in " : ", at ");
+	place_text(&place, out + strlen(out), bytes - strlen(out));
+	return true;
+}

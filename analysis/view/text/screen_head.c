@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What happened: what ran out, for whom, how it ended, and the figures that go with it. */
+#include <stdarg.h>
+#include <string.h>
+#include "analysis/base/units.h"
+#include "analysis/view/focus.h"
+#include "analysis/view/text/screen.h"
+#include "analysis/view/text/timeline.h"
+
+enum { WORDS = 512 };
+
+static const char *failure_title(const struct facts *facts, const struct fact_incident *incident)
+{
+	if (focus_is_locked(facts))
+		return "OUT OF PAGE-LOCKED HOST MEMORY";
+	if (incident->kind == CUF_KIND_HOST)
+		return "OUT OF HOST MEMORY";
+	if (incident->kind == CUF_KIND_FRAMEWORK || incident->result == 2)
+		return "OUT OF GPU MEMORY";
+	return "A CUDA CALL FAILED";
+}
+
+static const char *ending_title(const struct fact_process *process)
+{
+	switch (process->end) {
+	case END_OOM_KILLED: return "KILLED BY THE KERNEL (out of memory)";
+	case END_KILLED: return "KILLED";
+	case END_SIGNAL: return process->end_status == 15 || process->end_status == 2 ? "KILLED" : "CRASHED";
+	case END_RUNNING: return "RUNNING";
+	default: return "FINISHED";
+	}
+}
+
+/* "OUT OF GPU MEMORY: server (pid 788), rank 3, GPU 0, exit status 1" */
+static void print_headline(const struct text *text, const struct fact_process *process,
+			   const struct fact_incident *incident)
+{
+	const struct facts *facts = text->facts;
+	bool good = !incident && process->end != END_KILLED && process->end != END_SIGNAL &&
+		    process->end != END_OOM_KILLED;
+	uint64_t elapsed = text_elapsed(process->start_ns, process->end_ns);
+	char words[WORDS], title[64], program[96], ending[96];
+	int used;
+
+	text_program(process, program, sizeof program);
+	text_ending(process, ending, sizeof ending);
+	snprintf(title, sizeof title, "%s:", incident ? failure_title(facts, incident) : ending_title(process));
+	used = snprintf(words, sizeof words, "%s (pid %u)", program, process->pid);
+	if (process->rank)
+		used += snprintf(words + used, sizeof words - (size_t)used, ", rank %.16s", process->rank);
+	if (incident && incident->device < facts->device_count && !focus_is_locked(facts))
+		used += snprintf(words + used, sizeof words - (size_t)used, ", GPU %u",
+				 facts->devices[incident->device].ordinal);
+	if (process->end != END_RUNNING && process->end != END_OOM_KILLED)
+		used += snprintf(words + used, sizeof words - (size_t)used, ", %s", ending);
+	if (!incident && process->end != END_OOM_KILLED && elapsed != CUF_UNKNOWN)
+		snprintf(words + used, sizeof words - (size_t)used, ", %s%s",
+			 process->end == END_RUNNING ? "for " : "after ", units_duration(elapsed).s);
+	text_words(text, good ? STYLE_GOOD : STYLE_BAD, title, 2, 2, words);
+}
+
+/* Appends to words; what does not fit is left out. */
+__attribute__((format(printf, 3, 4)))
+static void append(char *words, size_t bytes, const char *format, ...)
+{
+	size_t used = strlen(words);
+	va_list args;
+	va_start(args, format);
+	vsnprintf(words + used, bytes - used, format, args);
+	va_end(args);
+}
+
+/* Who asked, and for how much: the framework's request where it is known, else the call. */
+static void request_words(const struct text *text, const struct fact_incident *incident, char *out, size_t bytes)
+{
+	const struct facts *facts = text->facts;
+	const struct fact_fragmentation *fragmentation = NULL;
+	char call[160];
+	if (incident->device < facts->device_count)
+		fragmentation = &facts->devices[incident->device].fragmentation;
+	if (incident->framework_requested_bytes != CUF_UNKNOWN && fragmentation && fragmentation->framework_count) {
+		snprintf(out, bytes, "%s could not allocate %s", fragmentation->frameworks[0].name,
+			 units_bytes(incident->framework_requested_bytes).s);
+		return;
+	}
+	text_requested(incident, call, sizeof call);
+	snprintf(out, bytes, "%s failed", call);
+}
+
+static void free_words(const struct fact_incident *incident, char *out, size_t bytes)
+{
+	const char *result = text_result_name(incident->result);
+	*out = 0;
+	if (incident->kind == CUF_KIND_HOST)
+		snprintf(out, bytes, ": %s", strerror((int)incident->result));
+	else if (incident->kind != CUF_KIND_FRAMEWORK && incident->result != 2)
+		snprintf(out, bytes, ": %s (CUDA error %u)", result ? result : "see cuda.h", incident->result);
+	else if (incident->free_bytes != CUF_UNKNOWN && incident->total_bytes != CUF_UNKNOWN)
+		snprintf(out, bytes, " with %s of %s free", units_bytes(incident->free_bytes).s,
+			 units_bytes(incident->total_bytes).s);
+}
+
+static void print_failure(const struct text *text, const struct fact_process *process,
+			  const struct fact_incident *incident, unsigned tight)
+{
+	uint64_t elapsed = text_elapsed(process->start_ns, incident->time_ns);
+	char words[WORDS], free_text[128];
+
+	request_words(text, incident, words, sizeof words);
+	free_words(incident, free_text, sizeof free_text);
+	append(words, sizeof words, "%s", free_text);
+	if (elapsed != CUF_UNKNOWN)
+		append(words, sizeof words, ", after %s", units_duration(elapsed).s);
+	if (incident->attempt_count > 1)
+		append(words, sizeof words, ", %s attempts", units_count(incident->attempt_count).s);
+	if (incident->phase)
+		append(words, sizeof words, ", %s %.32s",
+		       incident->phase_basis == BASIS_INFERRED ? "probably during" : "during", incident->phase);
+	if (incident->request_phase && incident->request_id != CUF_UNKNOWN)
+		append(words, sizeof words, ", request %s", units_count(incident->request_id).s);
+	text_words(text, STYLE_PLAIN, "", 0, tight ? 1 : 2, words);
+}
+
+static void print_kill(const struct text *text, const struct fact_process *process)
+{
+	const struct fact_host *host = &process->host;
+	uint64_t elapsed = text_elapsed(process->start_ns, process->end_ns);
+	char words[WORDS] = "";
+
+	if (host->cgroup_max_bytes != CUF_UNKNOWN)
+		append(words, sizeof words, "limit of the cgroup %s", units_bytes(host->cgroup_max_bytes).s);
+	else
+		append(words, sizeof words, "memory of the machine %s", units_bytes(host->memory_total_bytes).s);
+	if (host->rss_peak_bytes != CUF_UNKNOWN)
+		append(words, sizeof words, ", %s resident", units_bytes(host->rss_peak_bytes).s);
+	if (elapsed != CUF_UNKNOWN)
+		append(words, sizeof words, ", after %s", units_duration(elapsed).s);
+	text_words(text, STYLE_PLAIN, "", 0, 2, words);
+	timeline_bar(text, process);
+}
+
+static size_t count_leaks(const struct facts *facts)
+{
+	size_t count = 0;
+	while (count < facts->leak_count && facts->leaks[count].class == CLASS_LEAK)
+		count++;
+	return count;
+}
+
+/* Requests that failed and did not end the process. */
+static void print_survived(const struct text *text)
+{
+	static const struct { enum fact_outcome outcome; const char *only, *one, *many; } rows[] = {
+		{ OUTCOME_RECOVERED, "and succeeded on retry", "%s%s succeeded on retry",
+		  "%s%s succeeded on retry" },
+		{ OUTCOME_HANDLED, "and the program handled it", "%s%s was handled by the program",
+		  "%s%s were handled by the program" },
+		{ OUTCOME_UNKNOWN, "with an unknown outcome", "%s%s has an unknown outcome",
+		  "%s%s have an unknown outcome" },
+		{ OUTCOME_FATAL, "and was fatal", "%s%s was fatal", "%s%s were fatal" },
+	};
+	const struct facts *facts = text->facts;
+	char words[WORDS] = "", call[160];
+	bool any = false;
+
+	append(words, sizeof words, facts->incident_count == 1 ? "%s request failed, " : "%s requests failed: ",
+	       units_count(facts->incident_count).s);
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		uint64_t count = 0;
+		for (size_t n = 0; n < facts->incident_count; n++)
+			count += facts->incidents[n].outcome == rows[i].outcome;
+		if (!count)
+			continue;
+		if (facts->incident_count == 1)
+			append(words, sizeof words, "%s", rows[i].only);
+		else
+			append(words, sizeof words, count == 1 ? rows[i].one : rows[i].many, any ? ", " : "",
+			       units_count(count).s);
+		any = true;
+	}
+	text_requested(&facts->incidents[facts->incident_count - 1], call, sizeof call);
+	append(words, sizeof words, facts->incident_count == 1 ? ": %s." : ". The last: %s.", call);
+	text_words(text, STYLE_WARN, "", 0, 2, words);
+}
+
+static void print_peaks(const struct text *text, const struct fact_process *process)
+{
+	const struct fact_host *host = &process->host;
+	const struct facts *facts = text->facts;
+	char words[WORDS];
+
+	for (size_t i = 0; i < facts->device_count && i < 2; i++) {
+		const struct fact_device *device = &facts->devices[i];
+		if (device->peak_bytes == CUF_UNKNOWN)
+			continue;
+		snprintf(words, sizeof words, "GPU %u: %s at the peak, of %s", device->ordinal,
+			 units_bytes(device->peak_bytes).s, units_bytes(device->total_bytes).s);
+		text_words(text, STYLE_PLAIN, "", 0, 1, words);
+	}
+	if (host->rss_peak_bytes == CUF_UNKNOWN)
+		return;
+	snprintf(words, sizeof words, "Host memory: %s at the peak", units_bytes(host->rss_peak_bytes).s);
+	if (process->end != END_RUNNING && host->rss_bytes != CUF_UNKNOWN)
+		append(words, sizeof words, ", %s at the end", units_bytes(host->rss_bytes).s);
+	if (host->cgroup_max_bytes != CUF_UNKNOWN)
+		append(words, sizeof words, ", limit %s", units_bytes(host->cgroup_max_bytes).s);
+	text_words(text, STYLE_PLAIN, "", 0, 1, words);
+}
+
+/* How the process ended when nothing says that memory ended it. */
+static void print_ending(const struct text *text, const struct fact_process *process)
+{
+	const struct facts *facts = text->facts;
+	char words[WORDS] = "";
+
+	if (!facts->incident_count && !count_leaks(facts))
+		append(words, sizeof words, "No allocation failed, no leak found.");
+	else if (!facts->incident_count)
+		append(words, sizeof words, "No allocation failed.");
+	if (!facts->device_count)
+		append(words, sizeof words, "%sNo GPU was used.", *words ? " " : "");
+	if (*words)
+		text_words(text, STYLE_PLAIN, "", 0, 1, words);
+	if (process->end == END_KILLED && process->end_why && *process->end_why)
+		text_words(text, STYLE_PLAIN, "", 0, 2, process->end_why);
+	if (facts->incident_count)
+		print_survived(text);
+	print_peaks(text, process);
+}
+
+void screen_head(const struct text *text, unsigned tight)
+{
+	const struct fact_incident *incident = focus_incident(text->facts);
+	const struct fact_process *process = focus_process(text->facts);
+
+	print_headline(text, process, incident);
+	if (incident)
+		print_failure(text, process, incident, tight);
+	else if (process->end == END_OOM_KILLED)
+		print_kill(text, process);
+	else
+		print_ending(text, process);
+}
+
+static const char *process_name(const struct fact_process *process, char *out, size_t bytes)
+{
+	if (process->rank)
+		snprintf(out, bytes, "rank %.16s (pid %u)", process->rank, process->pid);
+	else
+		snprintf(out, bytes, "pid %u", process->pid);
+	return out;
+}
+
+void screen_processes(const struct text *text)
+{
+	const struct facts *facts = text->facts;
+	const struct fact_process_group *crowd = &facts->group;
+	char name[96], words[WORDS] = "";
+
+	if (facts->process_count < 2 || (crowd->leader == FACT_NONE && crowd->outlier == FACT_NONE))
+		return;
+	append(words, sizeof words, "%zu processes: ", facts->process_count);
+	if (crowd->leader != FACT_NONE)
+		append(words, sizeof words, "%s failed first%s",
+		       process_name(&facts->processes[crowd->leader], name, sizeof name),
+		       crowd->failed_count > 1 ? ", others after it" : "");
+	if (crowd->ended_count)
+		append(words, sizeof words, "; %s other%s ended because of it", units_count(crowd->ended_count).s,
+		       crowd->ended_count == 1 ? "" : "s");
+	if (crowd->outlier != FACT_NONE) {
+		const struct fact_process *outlier = &facts->processes[crowd->outlier];
+		append(words, sizeof words, "%s%s held %s (median of %s %s: %s)",
+		       crowd->leader != FACT_NONE ? "; " : "",
+		       crowd->outlier == crowd->leader ? "it" : process_name(outlier, name, sizeof name),
+		       units_bytes(outlier->held_bytes).s, units_count(crowd->peer_count).s,
+		       outlier->rank ? "ranks" : "processes", units_bytes(crowd->median_bytes).s);
+	}
+	append(words, sizeof words, ".");
+	text_words(text, STYLE_PLAIN, "", 0, 2, words);
+}

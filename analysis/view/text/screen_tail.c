@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The end of the first screen: where the request failed, what could change the answer, and the next commands. */
+#include <string.h>
+#include "analysis/base/units.h"
+#include "analysis/view/focus.h"
+#include "analysis/view/text/screen.h"
+
+enum { COMMAND_COLUMN = 7 /* of "More: " and what follows */, WORDS = 1024 };
+
+void screen_failed(const struct text *text)
+{
+	static const char label[] = "Failed at:";
+	const struct fact_incident *incident = focus_incident(text->facts);
+	char words[WORDS];
+	if (!incident || !incident->stack.depth)
+		return;
+	place_line(text->places, &incident->stack, text->style->columns - sizeof label, words, sizeof words);
+	text_words(text, STYLE_PLAIN, label, 2, 1, words);
+}
+
+/* The first gap of coverage that could change who holds what and why. */
+static const struct fact_text *worst_gap(const struct facts *facts)
+{
+	const struct fact_coverage *coverage = &facts->coverage;
+	for (size_t i = 0; i < coverage->blind_count; i++)
+		if (!coverage->blind[i].minor)
+			return &coverage->blind[i];
+	return NULL;
+}
+
+static void print_other_devices(const struct text *text)
+{
+	const struct facts *facts = text->facts;
+	const struct fact_device *focus = focus_device(facts);
+	char words[WORDS] = "";
+	size_t used = 0;
+	if (facts->device_count < 2 || focus_is_host(facts))
+		return;
+	for (size_t i = 0; i < facts->device_count && used + 64 < sizeof words; i++) {
+		const struct fact_device *device = &facts->devices[i];
+		if (device != focus && device->free_bytes != CUF_UNKNOWN)
+			used += (size_t)snprintf(words + used, sizeof words - used, "%sGPU %u had %s free",
+						 used ? ", " : "", device->ordinal,
+						 units_bytes(device->free_bytes).s);
+	}
+	if (used)
+		text_words(text, STYLE_PLAIN, "Other GPUs:", 2, 1, words);
+}
+
+void screen_notes(const struct text *text, unsigned tight)
+{
+	const struct facts *facts = text->facts;
+	const struct fact_device *device = focus_device(facts);
+	const struct fact_text *gap = worst_gap(facts);
+	char words[WORDS];
+
+	if (tight < 2)
+		print_other_devices(text);
+	if (gap) {
+		snprintf(words, sizeof words, "%s.", gap->text);
+		text_words(text, STYLE_WARN, "Note:", 2, 2, words);
+	} else if (device && !focus_is_host(facts) && device->moment.basis == BASIS_ESTIMATED) {
+		snprintf(words, sizeof words, "the table is an estimate: %s old events were overwritten. "
+			 "A recording of --size=256MiB keeps more.", units_count(facts->events_overwritten).s);
+		text_words(text, STYLE_WARN, "Note:", 2, 2, words);
+	}
+}
+
+/* The explanations line up when the commands are short enough. */
+static void print_command(const struct text *text, const char *label, const char *command, const char *what)
+{
+	enum { WHAT_COLUMN = 41 };
+	size_t columns = COMMAND_COLUMN + strlen(command);
+	bool explained = columns < WHAT_COLUMN && WHAT_COLUMN + strlen(what) <= text->style->columns;
+	fprintf(text->out, "%-*s", COMMAND_COLUMN - 1, label);
+	if (explained)
+		fprintf(text->out, "%-*s(%s)\n", WHAT_COLUMN - COMMAND_COLUMN, command, what);
+	else
+		text_command(text, "", command);
+}
+
+static void report_command(const struct text *text, const char *option, char *out, size_t bytes)
+{
+	const char *operand = text->options->operand;
+	snprintf(out, bytes, "cuflight report %s%s%s", option, operand ? " " : "", operand ? operand : "");
+}
+
+void screen_more(const struct text *text)
+{
+	const struct fact_cause *cause = text->facts->cause;
+	const char *help = NULL;
+	char command[WORDS];
+
+	if (!text->options->full) {
+		report_command(text, "--full", command, sizeof command);
+		print_command(text, "More:", command, "evidence, all call sites, timeline");
+	}
+	if (cause && *cause->name_id)
+		help = cause->name_id;
+	else if (cause && cause->runner_up_name_id)
+		help = cause->runner_up_name_id;
+	if (help) {
+		snprintf(command, sizeof command, "cuflight help %s", help);
+		print_command(text, text->options->full ? "More:" : "", command, "how this was decided");
+	} else if (!help && text->facts->device_count) {
+		report_command(text, "--at=peak", command, sizeof command);
+		print_command(text, text->options->full ? "More:" : "", command, "at the fullest moment");
+	}
+}

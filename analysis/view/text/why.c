@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* "Why": all evidence for and against the cause, the second guess, and the other things that would help. */
+#include <stdio.h>
+#include <string.h>
+#include "analysis/view/text/sections.h"
+
+static void print_evidence(const struct text *text, const struct fact_evidence *line)
+{
+	char where[512] = "";
+	if (line->stack.depth)
+		text_place(text, &line->stack, text->style->columns - TEXT_LABEL, where, sizeof where);
+	text_item(text, line->against ? STYLE_WARN : STYLE_PLAIN, line->against ? "against" : "evidence",
+		  "%s%s%s", line->text, *where ? ": " : "", where);
+}
+
+void section_why(const struct text *text)
+{
+	const struct fact_cause *cause = text->facts->cause;
+	if (!cause)
+		return;
+	text_section(text, "Why");
+	if (*cause->summary)
+		text_item(text, STYLE_PLAIN, "in short", "%s", cause->summary);
+	for (size_t i = 0; i < cause->evidence_count; i++)
+		print_evidence(text, &cause->evidence[i]);
+	for (size_t i = 1; i < cause->fix_count; i++)
+		text_item(text, STYLE_GOOD, i == 1 ? "other fixes" : "", "%s", cause->fixes[i].text);
+	if (cause->runner_up_id)
+		text_item(text, STYLE_PLAIN, "second guess", "%s (%s, %s confidence)", cause->runner_up_name,
+			  cause->runner_up_name_id, text_confidence(cause->runner_up_confidence));
+	if (cause->discriminator && *cause->discriminator)
+		text_item(text, STYLE_PLAIN, "difference", "%s", cause->discriminator);
+	for (size_t i = 0; i < cause->lack_count; i++)
+		text_item(text, STYLE_WARN, i ? "" : "missing data", "%s", cause->lacks[i]);
+}
