@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What the loader knows about the object that holds an address. */
+/* The object that holds an address, as the loader has it. */
 struct cuf_object {
 	/* mapped range; there may be unreadable gaps between segments */
 	uintptr_t start, end;

@@ -127,7 +127,7 @@ void cuf_python_stopped(enum cuf_python_stop why);
  * hash of all that a merged stack depends on. note fills in frames and runs too. false: met
  * something impossible; what came before it counts.
  *
- * Checked walks ask the kernel before every load. The others are compiled for the known layouts,
+ * Checked walks have the kernel check every load. The others are compiled for the known layouts,
  * with one for any other.
  */
 const struct cuf_python_walks *cuf_python_walks_checked(void);

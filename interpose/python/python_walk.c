@@ -14,7 +14,7 @@
 #include "interpose/platform/laws.h"
 
 /*
- * CHECKED: the kernel is asked before every load; any layout. ANY: plain loads; any layout.
+ * CHECKED: the kernel checks every load first; any layout. ANY: plain loads; any layout.
  * COMPILED: a known layout, and code is identified by a number.
  */
 enum mode { CHECKED, ANY, COMPILED };

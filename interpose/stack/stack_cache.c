@@ -128,7 +128,7 @@ static READS_STACKS enum plain_end walk_plain(struct plain_walk *walk, const uns
 			end = end_of(ip, rule);
 			break;
 		}
-		/* without a branch, as no predictor knows whether a function saves rbp */
+		/* without a branch: whether a function saves rbp is unpredictable */
 		fp_at ^= (fp_at ^ (cfa + (uintptr_t)(intptr_t)rule->fp_offset)) &
 			 -(uintptr_t)(rule->fp_offset != 0);
 		sp = cfa;
