@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# Runs the command in a folder of its own and keeps what it wrote where. Sourced by the cli_*.bats files.
+# Runs the command in its own folder and keeps its stdout and stderr. Loaded by the cli_*.bats
+# files.
 root=$(realpath "$BATS_TEST_DIRNAME/../../..")
 build=${BUILD:-$root/build}
 cuflight=$build/cuflight
@@ -22,7 +23,7 @@ expect() {
 	return 1
 }
 
-# FILE TEXT...: every text is in it
+# FILE TEXT...: the file has every text
 holds() {
 	local file=$home/$1 text
 	shift

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# Runs a program that has nothing to do with GPUs with and without the recorder, and compares all that can be seen of it:
-# output, exit status, and the files it leaves. Sourced by the .bats files beside it.
+# Runs a program that does not use a GPU with and without the recorder, and compares its output, its
+# exit status, and the files it leaves. Loaded by .bats files.
 root=$(realpath "$BATS_TEST_DIRNAME/../../..")
 build=${BUILD:-$root/build}
 
-# (bats waits for whoever holds descriptor 3: a daemon that a program leaves behind must not)
-# WAY COMMAND...: runs it one way in a folder of its own; leaves WAY.out, WAY.err, WAY.status and WAY.files. TMPDIR is inside.
+# (bats waits for every process that has descriptor 3: a daemon that a program leaves behind must
+# not)
+# WAY COMMAND...: runs it one way in its own folder; leaves WAY.out, WAY.err, WAY.status and WAY.files. TMPDIR is inside.
 run_way() {
 	local way=$1 home=$BATS_TEST_TMPDIR/$1 status=0 prefix=()
 	shift
@@ -23,7 +24,8 @@ run_way() {
 # PART WAY: the way must agree with the native run in this part
 same_as_native() { diff "$BATS_TEST_TMPDIR/native.$1" "$BATS_TEST_TMPDIR/$2.$1" >&2 || { echo "$1 differs under $2" >&2; return 1; }; }
 
-# COMMAND...: same in every way; the native run must have succeeded and printed something, else nothing was compared
+# COMMAND...: the same in every way. The native run must have succeeded and printed something, else
+# nothing was compared
 unchanged_by_recording() {
 	local way
 	for way in native preload full; do run_way "$way" "$@"; done

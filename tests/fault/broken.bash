@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# Runs a victim twice under the same broken condition, without and with the recorder, and compares what can be seen of it.
-# Sourced by the .bats files beside it.
+# Runs a victim twice under the same broken condition, without and with the recorder, and compares
+# output and status.
+# Loaded by the .bats files in this folder.
 root=$(realpath "$BATS_TEST_DIRNAME/../..")
 build=${BUILD:-$root/build}
 victims=$build/victims
 library=$build/libcuflight.so
-# small, and from the first moment on: the conditions are about the file
+# small, and from the start: the conditions are about the file
 options=start=1:host=full:size=4MiB
 export LD_LIBRARY_PATH=$build/sim
 
@@ -29,7 +30,7 @@ observe() {
 }
 
 # CONDITION VICTIM...: CONDITION is a function or command that runs its arguments in a broken world. stdout and exit
-# status must be the same; the victim must have said something. stderr is left for the caller.
+# status must be the same; the victim must have printed something. stderr is left for the caller.
 unchanged_under() {
 	local condition=$1
 	shift
@@ -45,7 +46,7 @@ compare() {
 	diff "$home/native.status" "$home/recorded.status" >&2
 }
 
-# TEXT: the recorder said one line, and it has TEXT in it
+# TEXT: the recorder printed one line, and TEXT is in it
 said_once() {
 	[ "$(wc -l <"$home/recorded.err")" = 1 ] && grep -q '^cuflight: ' "$home/recorded.err" && grep -qF -- "$1" "$home/recorded.err" && return
 	echo "not one line with '$1':" >&2
@@ -73,7 +74,7 @@ readable_in() {
 need_root() { [ "$(id -u)" = 0 ] || skip "needs root"; }
 need_mounts() { unshare -m mount -t tmpfs tmpfs /mnt 2>/dev/null || skip "no mounts allowed here"; }
 
-# lets others come to $home
+# lets other users reach $home
 open_to_all() {
 	local folder=$home
 	while [ "$folder" != / ] && [ "$folder" != "${BATS_RUN_TMPDIR%/*}" ]; do

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# The place for the recording is full, read-only, missing, forbidden, limited: the program does what it does without us,
-# and one line on stderr says what happened.
+# The place for the recording is full, read-only, missing, forbidden or limited. The program runs as
+# it does natively, and one line on stderr gives the reason.
 load broken.bash
 
 # SETTINGS COMMAND...: with a tmpfs of these settings at $output

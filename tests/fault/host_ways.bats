@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# Programs whose stacks, threads and processes are not what they usually are: the program ends as it does without us, and
-# the recording knows every block, in both modes; where a stack can be known, it is the right one.
+# Programs with unusual stacks, threads and processes. The program ends as it does natively, and the
+# recording has every block, in both modes. Where a stack can be walked, it is the right one.
 load broken.bash
 
 # VICTIM WAY: exact in both modes
@@ -21,7 +21,7 @@ exact() {
 	done
 }
 
-# what was said, but for what differs from run to run
+# the output, except what differs from run to run
 told() { sed -E "s/pid [0-9]+/pid/; ${varies:-}" "$home/$1"; }
 
 @test "stacks left by longjmp" { exact host_stacks longjmp; }

@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# Every system call that the recorder makes fails once, for all n, and then for good: the program does what it does
-# without us; what was written can be read, and where nothing was written a line says why.
+# The n-th system call of the recorder fails, for all n, once and from then on. The program runs as
+# it does natively. What was written can be read, and where nothing was written a line gives the
+# reason.
 load broken.bash
 
 setup() {
@@ -33,7 +34,7 @@ run_failing() {
 }
 
 # NAME:ERRNO[:onward] [:OPTIONS]: for n = 1, 2, ... until there is no n-th call, with the recording made at the start and at
-# the first sight of the device
+# the first use of the device
 for_all_n() {
 	local settings n calls=0
 	for settings in start=1:host=full:size=4MiB start=0:size=4MiB; do

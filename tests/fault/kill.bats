@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# A program that allocates from four threads is killed at random instants (KILL_SEED=1): every recording can be read, and
-# what it says is live is what the program says was live, up to the calls in flight; no completed call is missing.
+# A program that allocates from four threads is killed at random instants (KILL_SEED=1). Every
+# recording can be read. Its live set equals the program's, up to the calls in flight, and no
+# completed call is missing.
 load broken.bash
 
 # RUNS OPTIONS [churn]

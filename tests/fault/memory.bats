@@ -1,9 +1,10 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# What the recorder itself takes: little in a process that allocates little, and nothing more however long it records.
+# The memory of the recorder: little in a process that allocates little, and no growth however long
+# it records.
 load broken.bash
 
-# OPTIONS COMMAND...: prints what it says
+# OPTIONS COMMAND...: prints its output
 under() {
 	local options=$1
 	shift
@@ -25,8 +26,9 @@ field() { sed -nE "s/.*\\b$1 ([0-9]+).*/\\1/p"; }
 
 churned() { field "$1" <"$home/churned"; }
 
-# OPTIONS: what is resident after a quarter of the time is so at the end, and the file is as big as it was. A sampled recording
-# is reached page by page for hours: its pages are of a file of fixed size, and counted apart.
+# OPTIONS: the resident size after a quarter of the time is the one at the end, and the file has the
+# same size. A sampled recording is touched page by page for hours: its pages belong to a file of
+# fixed size, and are counted separately.
 nothing_grows() {
 	local before
 	under "$1" "$victims/churns" "$CHURN_SECONDS" >"$home/churned" &
@@ -35,7 +37,7 @@ nothing_grows() {
 	wait $!
 	echo "# $1: $(<"$home/churned"), file of $before" >&3
 	[ "$(stat -c %s "$output"/*.cuf)" = "$before" ]
-	# the file system's own books of it may take a block more
+	# the file system may need one more block for its metadata
 	[ $(($(stat -c %b "$output"/*.cuf) * 512)) -le $((before + (64 << 10))) ]
 	[ "$(churned rss)" -gt 0 ] && [ "$(churned pairs)" -gt 1000000 ]
 	[ $(($(churned most_anonymous) - $(churned anonymous))) -le $((512 << 10)) ]

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# No /proc, a sandbox that forbids or punishes opening files, a storm of forks, a setuid program: the program does what it
-# does without us.
+# No /proc, a sandbox that forbids opening files or kills for it, a storm of forks, a setuid
+# program: the program runs as it does natively.
 load broken.bash
 
 @test "/proc is not mounted" {
@@ -35,7 +35,7 @@ load broken.bash
 	readable_in "$output"
 }
 
-# a filter that was there from the start (a container's) hides one that came later
+# a filter from before the start (a container's) hides a later one
 need_no_filter() { grep -q '^Seccomp:[[:space:]]*0' /proc/self/status || skip "a seccomp filter is here already"; }
 
 @test "a sandbox that kills a process that opens a file, entered before there is a recording" {
@@ -78,8 +78,8 @@ need_no_filter() { grep -q '^Seccomp:[[:space:]]*0' /proc/self/status || skip "a
 	! grep -v '^cuflight: .*no space left' "$home/recorded.err"
 }
 
-# The dynamic linker of a setuid program takes preloads from the system's folders alone, and only files that are setuid,
-# too: so our library takes the place of another one there, in a private view of the file system.
+# The dynamic linker of a setuid program accepts preloads only from the system's folders, and only
+# setuid files. So the library replaces another one there, in a private view of the file system.
 @test "a setuid program writes no recording and prints nothing" {
 	need_root
 	need_mounts

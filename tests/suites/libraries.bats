@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# The test suites of allocators and C libraries, from the distribution's source packages, without the recorder and under it
-# in both modes: same output, same status. Sources are fetched with package lists of our own, for this run alone.
+# The test suites of allocators and C libraries, from the distribution's source packages, without
+# the recorder and under it in both modes: same output, same status. Sources are fetched with
+# separate package lists, only for this run.
 bats_require_minimum_version 1.5.0
 
 setup_file() {
@@ -98,7 +99,7 @@ recordings_are_readable() {
 	recordings_are_readable
 }
 
-# but those of sockets and pipes, which are about neither memory nor threads
+# except those of sockets and pipes, which test neither memory nor threads
 @test "apr's tests pass: pools, tables, threads, locks, processes, shared memory" {
 	source_of apr
 	local suite

@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# What the library itself says when a process dies of memory: on stderr, in the container's termination log; and the
-# measured largest block. Nothing is said of failures that the program survived.
+# What the library prints when a process dies for lack of memory: on stderr and in the container's
+# termination log. Also the measured largest block. It prints nothing about failures that the
+# program survived.
 load ../cli.bash
 
 # "VICTIM [ARGUMENT]" [OPTIONS]: runs it recorded on the simulated device; stdout in truth, stderr in err, the recording is r.cuf
@@ -14,7 +15,7 @@ record() {
 	echo "$status" >status
 }
 
-# VICTIM: what the program says without the recorder
+# VICTIM: what the program prints without the recorder
 native() {
 	SIMCUDA_LIB=$build/sim "$root/scripts/simcuda" "$build/victims/$1" >native.truth 2>native.err || true
 }
@@ -76,7 +77,7 @@ except MemoryError: print("went on")' | grep -qxF 'went on'
 import json, sys
 incident = json.load(open(sys.argv[1]))["incidents"][0]
 measured, free = incident["largest_free"]["measured_bytes"], incident["free_bytes"]
-# the simulated device maps any free pages: what is measured is what is free, to the page
+# the simulated device maps any free pages, so the measured size is the free size, to the page
 assert measured is not None and free - (2 << 20) < measured <= free, (measured, free)
 assert measured < incident["requested_bytes"]
 CHECK

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# What `make install` puts somewhere works from there, and `make uninstall` takes all of it away.
+# What `make install` installs works from there, and `make uninstall` removes all of it.
 bats_require_minimum_version 1.5.0
 load ../preload.bash
 

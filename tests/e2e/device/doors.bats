@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# The doors that the recorder stands in (malloc family, dlsym and its kin, the end of the process): programs that ask
-# about the letter of their contract get the same answers with it as without.
+# What the recorder interposes in every program: the malloc family, dlsym and the like, the end of
+# the process. Programs that check the letter of their contracts get the same results with it as
+# without.
 bats_require_minimum_version 1.5.0
 
 setup() {
@@ -11,7 +12,7 @@ setup() {
 	export CUFLIGHT_OUTPUT=$BATS_TEST_TMPDIR/recordings/
 }
 
-# OPTIONS COMMAND...: prints and returns the same with the recorder
+# OPTIONS COMMAND...: its output and status are the same with the recorder
 same_answers() {
 	local options=$1 native recorded native_status=0 recorded_status=0
 	shift

@@ -1,8 +1,9 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck disable=SC2030,SC2031 # each test is a subshell of its own
-# Who else holds the device: what NVML says at a failed request, asked by the recorder where the program has NVML open, else by
-# `cuflight run`. The victim asks NVML itself, by its oldest function; the report must agree, and NVML be left as it was.
+# shellcheck disable=SC2030,SC2031 # each test is its own subshell
+# Other GPU processes, as NVML reports them at a failed request. The recorder queries NVML if the
+# program has it open, else `cuflight run` does. The victim queries NVML itself, by its oldest
+# function. The report must agree, and NVML must be left as it was.
 load ../cli.bash
 
 setup() {
@@ -19,7 +20,7 @@ teardown() { kill "$neighbour"; }
 
 sim() { "$root/scripts/simcuda" "$@"; }
 
-# VICTIM [ARGUMENT...]: preloaded alone; stdout in truth, its recording r.cuf, its report r.json
+# VICTIM [ARGUMENT...]: only preloaded; stdout in truth, its recording r.cuf, its report r.json
 preloaded() {
 	local victim=$1
 	shift
@@ -38,7 +39,7 @@ launched() {
 
 agrees() { "$root/tests/e2e/check_truth.py" truth r.json; }
 
-# CONDITION: on the report r, its rows by kind (bytes), and those that came from NVML
+# CONDITION: on the report r, its rows by kind (bytes), and those from NVML
 is() {
 	python3 - "$1" <<'CHECK' || { cat err truth; return 1; }
 import json, sys

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# A victim with PyTorch's allocator under cuflight: the report against the allocator's own books, at the moment that it
-# describes and at every point at which the books were printed; to the byte.
+# A victim with PyTorch's allocator under cuflight. The report equals the allocator's statistics to
+# the byte, at the moment that it describes and at every point at which the victim printed them.
 
 setup() {
 	root=$(realpath "$BATS_TEST_DIRNAME/../../..")

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# PyTorch's version is read from a file, and never in one of its allocator's reports: those are made under its lock.
+# PyTorch's version is read from a file, never inside a report of its allocator: those run under the
+# allocator's lock.
 
 @test "PyTorch's version is read when a library is opened, not when a block is reported" {
 	root=$(realpath "$BATS_TEST_DIRNAME/../../..")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# A recorded program's host memory, and what its report says of it. Sourced by the host_*.bats files.
+# A recorded program's host memory, and its report. Loaded by the host_*.bats files.
 setup() {
 	root=$(realpath "$BATS_TEST_DIRNAME/../../..")
 	build=${BUILD:-$root/build}

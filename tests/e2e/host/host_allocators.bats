@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# Allocators other than glibc's: behind the recorder (its hooks call them), in front of it (it is passed by), inside one
-# object under other names, and inside one object under no name at all. Each is named; what can be seen of it is right.
+# Allocators other than glibc's: behind the recorder (its hooks call them), in front of it (calls
+# bypass it), inside one object under other names, and inside one object without any name. The
+# report names each, and what it shows of each is right.
 
 load host.bash
 
@@ -18,7 +19,7 @@ leak_under() {
 	leak_under "$build/libcuflight.so" libtcmalloc_minimal.so.4
 	"$root/tests/e2e/check_truth.py" truth report.json
 	report_has 'd.host.allocator.name === "tcmalloc" && d.host.allocator.role === "process"'
-	# what it handed out is what we recorded, and its rounding
+	# what it allocated is what was recorded, plus its rounding
 	report_has 'd.host.allocator.live_bytes >= d.host.malloc_live_bytes && d.host.allocator.live_bytes < d.host.malloc_live_bytes * 1.02'
 	report_has 'd.host.allocator.system_bytes >= d.host.allocator.live_bytes && d.host.verdict === "fine"'
 }
@@ -26,7 +27,7 @@ leak_under() {
 @test "mimalloc behind the recorder: every block, and the part of its statistics that it reserved" {
 	have libmimalloc.so.2
 	leak_under "$build/libcuflight.so" libmimalloc.so.2
-	grep -v '^host verdict' truth >leak_alone # it says too little for a verdict
+	grep -v '^host verdict' truth >leak_alone # its statistics are too few for a verdict
 	"$root/tests/e2e/check_truth.py" leak_alone report.json
 	report_has 'd.host.allocator.name === "mimalloc" && /^[0-9]+[.][0-9]+[.][0-9]+$/.test(d.host.allocator.version) && d.host.verdict === null'
 	report_has 'd.host.allocator.live_bytes === null && d.host.allocator.system_bytes > d.host.malloc_live_bytes'
@@ -73,7 +74,7 @@ leak_under() {
 }
 
 @test "an object with its own allocator is named in coverage, with its statistics" {
-	# an object that has jemalloc under the names that Arrow builds it with: what its mallctl answers is all that is seen
+	# an object that has jemalloc under the names that Arrow builds it with: only its mallctl shows anything
 	cat >own.c <<-'END'
 		#include <string.h>
 		int je_arrow_mallctl(const char *name, void *old, size_t *bytes, void *new, size_t new_bytes)

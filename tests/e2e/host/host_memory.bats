@@ -1,11 +1,12 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# Host memory beyond malloc's live blocks: the allocator's own books (others than glibc's: host_allocators.bats), fragmentation told from a leak, maps, the kernel's
-# kills. The victims tell their truth (tests/victims/README.md), with glibc's malloc and with jemalloc.
+# Host memory beyond malloc's live blocks: the statistics of glibc and jemalloc
+# (host_allocators.bats has the others), fragmentation in contrast to a leak, maps, kills by the
+# kernel. The victims print their truth (tests/victims/README.md).
 
 load host.bash
 
-# OPTIONS... -- VICTIM [ARGUMENT...]: recorded, and its report is as it says
+# OPTIONS... -- VICTIM [ARGUMENT...]: recorded, and its report agrees with its truth
 told_right() {
 	local options=()
 	while [ "$1" != -- ]; do
@@ -32,8 +33,8 @@ exact=(--host=full --size=256MiB)
 	report_has 'd.host.allocator.name === "jemalloc" && d.coverage.lost.length === 0'
 }
 
-# ARGUMENTS of told_right: the stated 95 % interval holds the leak in at least 15 of 20 runs. One that does what it says is
-# below that once in 3,000 times; one that holds half of the time, in 49 of 50.
+# ARGUMENTS of told_right: the stated 95 % interval contains the leak in at least 15 of 20 runs. A correct one is
+# below that once in 3,000 times; one that contains it half of the time, in 49 of 50.
 interval_holds() {
 	local held=0 truth
 	for _ in {1..20}; do
@@ -194,7 +195,7 @@ in_small_group() { sh -c 'echo $$ >"$1/cgroup.procs"; shift; exec "$@"' - "$grou
 # PREFIX COMMAND...: recorded into PREFIX/ without a parent that waits for it
 alone() { CUFLIGHT_OUTPUT=$1/ CUFLIGHT_OPTIONS=start=1:host=full LD_PRELOAD=$build/libcuflight.so "${@:2}"; }
 
-# allocates for a while, and is killed by somebody
+# allocates for a while, and kills itself
 dies='for (1 .. 50) { push @kept, "x" x 4096; select undef, undef, undef, 0.001 } kill 9, $$; sleep 9'
 
 @test "a kill for lack of memory is reported with and without a parent, with the growth that led to it" {
@@ -230,7 +231,7 @@ dies='for (1 .. 50) { push @kept, "x" x 4096; select undef, undef, undef, 0.001 
 	report_has 'd.processes.at(-1).end_state === "killed" && d.processes.at(-1).host.cgroup.current_bytes > 91 << 20'
 }
 
-# CURRENT FILES COMMAND...: where cgroup v2 says so, with a limit of 100,000,000
+# CURRENT FILES COMMAND...: where cgroup v2 files have these values, with a limit of 100,000,000
 in_version_2() {
 	# shellcheck disable=SC2016 # for the shell inside
 	unshare -m sh -c 'mount -t tmpfs none /sys/fs/cgroup && cd /sys/fs/cgroup && echo 100000000 >memory.max && echo "$1" >memory.current &&

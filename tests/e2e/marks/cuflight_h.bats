@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# interpose/cuflight.h in programs built in every way: nothing without a recorder, all of it with one.
+# interpose/cuflight.h in programs built in every way: no effect without a recorder, full effect
+# with one.
 bats_require_minimum_version 1.5.0
 
 setup_file() {
@@ -51,7 +52,7 @@ setup() {
 nothing=$'version 0 active 0\nids 0 0\nmean -1 -1 -1\nerrno 7'
 recorded=$'version 1 active 1\nids 1 1\nmean 0 -1 -1\nerrno 7'
 
-# FLAG...: built so, the program is the same without the recorder, and recorded with it
+# FLAG...: built with these, the program is unchanged without the recorder, and recorded with it
 works_with() {
 	cc -Wall -Wextra -Werror -I"$ROOT" "$@" "$BATS_FILE_TMPDIR/says.c" -o says
 	[ "$(./says)" = "$nothing" ]

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# Programs that name their work by NVTX: the real headers, new and old, another tool beside us, and Python's package.
+# Programs that mark their work by NVTX: the real headers, new and old, another tool next to the
+# recorder, and Python's package.
 bats_require_minimum_version 1.5.0
 
 setup_file() {
@@ -26,7 +27,7 @@ setup() {
 need_program() { [ -x "$BATS_FILE_TMPDIR/program_$1" ] || skip "no headers of NVTX in build/$1: scripts/setup fetches them"; }
 preloaded() { LD_PRELOAD=$LIB CUFLIGHT_OPTIONS=start=1 "$@"; }
 
-# TRUTH: the report of what was just recorded agrees with it
+# TRUTH: the report of the last recording agrees with it
 report_agrees() {
 	"$BUILT/cuflight" report --format=json -o report.json recordings
 	node "$ROOT/tests/e2e/validate.cjs" report.json

@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# Libraries that a program loads while it runs: C++ exceptions cost what they cost, calls that pass the recorder by are
-# named, stacks through a library that is gone keep its names, and one that allocates before the recorder could begin is served.
+# Libraries that a program loads while it runs. C++ exceptions keep their cost, calls that bypass
+# the recorder are named, stacks through an unloaded library keep its names, and a library that
+# allocates before the recorder could start is served.
 bats_require_minimum_version 1.5.0
 
 setup() {
@@ -13,7 +14,8 @@ setup() {
 	cc -O1 "$root/tests/e2e/programs/library_host.c" -o host -ldl
 }
 
-# NAME: a library whose go() forgets 100 blocks of 1000 bytes in NAME(), which lies at a place of its own
+# NAME: a library whose go() forgets 100 blocks of 1000 bytes in NAME(), which is at a different
+# address in each
 leaky() {
 	cat >"$1.c" <<-C
 		__asm__(".text; .skip 32 * ${#1}, 0x90");
@@ -31,12 +33,12 @@ recorded() {
 	"$build/cuflight" report --json recordings >report
 }
 
-# FUNCTION: the bytes of the live site in whose stack it is
+# FUNCTION: the bytes of the live call site that has it in its stack
 live_in() { python3 -c '
 import json, sys
 print(sum(s["bytes"] for s in json.load(open("report"))["leaks"] if any(sys.argv[1] in (f.get("function") or "") for f in s["stack"])))' "$1"; }
 
-# OPTIONS: instructions of one throw and catch, under the recorder with these options or without it. Those of the start cancel out.
+# OPTIONS: instructions of one throw and catch, under the recorder with these options or without it. Those of the start are subtracted.
 instructions() {
 	local throws counts=()
 	for throws in 100 300; do
@@ -107,8 +109,9 @@ instructions() {
 	[ "$(live_in second_site)" = 100000 ]
 }
 
-# The recorder looks for the real allocator without allocating; whoever allocates all the same gets a block of its own arena
-# (core/boot_alloc.c), which may be resized and freed at any time later, and is nothing that libc could free.
+# The recorder looks for the real allocator without allocating. A library that allocates meanwhile
+# gets a block of the recorder's arena (interpose/hooks/malloc/boot_alloc.c). It may be resized and
+# freed at any time later, although libc could not free it.
 @test "blocks from before the real allocator was resolved are resized and freed like all others, in each mode" {
 	cat >first.c <<'EOF'
 #define _GNU_SOURCE

@@ -1,8 +1,9 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# CPython's own test suites for what a preload could break (foreign functions, threads, child processes, fork) pass under
-# the recorder. A suite that fails here without it, too, is skipped: it says nothing.
-# -w: what failed once is run again alone, as CPython's own builders do; some of these tests race with a busy machine.
+# CPython's test suites for what a preload could break (foreign functions, threads, child processes,
+# fork) pass under the recorder. A suite that also fails without it is skipped: it shows nothing.
+# -w: a failed test is run again by itself, as CPython's builders do; some of these tests race with
+# a busy machine.
 load ../preload.bash
 
 # SUITE: prints the interpreter to use: the distribution's, whose suites are a package, else the one in PATH (itself, not a

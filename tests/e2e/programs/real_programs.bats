@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# Programs that have nothing to do with GPUs do the same under the recorder: same output, same exit status, same files, and
-# a plain preload leaves nothing behind, because there was nothing to record.
+# Programs that do not use a GPU run unchanged under the recorder: same output, same exit status,
+# same files. A plain preload leaves nothing behind, because there was nothing to record.
 load ../preload.bash
 
 @test "bash runs unchanged: pipes, subshells, functions, arithmetic" {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# Stacks in real programs: at every allocation of each, the walker's stack is libunwind's, frame by frame. A stack that
-# stops early must be rare; one that differs is a bug.
+# Stacks in real programs: at every allocation the walker's stack is the same as libunwind's, frame
+# by frame. A stack that stops early must be rare; one that differs is a bug.
 bats_require_minimum_version 1.5.0
 
 setup() {
@@ -11,7 +11,7 @@ setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 }
 
-# PROGRAM COMMAND...: judged by the line of the process called PROGRAM
+# PROGRAM COMMAND...: checks the line of the process called PROGRAM
 agrees() {
 	local program=$1 line stacks equal early longer differ
 	shift

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# The comparison itself must be able to fail: each number and name that a victim says is made wrong in turn, and the
-# checker must notice every time.
+# The comparison must be able to fail: each number and name that a victim prints is falsified in
+# turn, and check_truth.py must notice every time.
 
 setup() {
 	root=$(realpath "$BATS_TEST_DIRNAME/../../..")
@@ -18,7 +18,7 @@ record() {
 	"$check" "$BATS_TEST_TMPDIR/truth" "$BATS_TEST_TMPDIR/report"
 }
 
-# prints the truth once for each value in it, that value made wrong, as LINE:FIELD files
+# writes the truth once for each value in it, with that value falsified, as LINE:FIELD files
 falsify() {
 	awk -v folder="$1" '
 		{ line[NR] = $0 }

@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck disable=SC2016,SC2030,SC2031 # each test is a subshell of its own, and so is sh -c
-# The simulated device itself: what its settings do, what processes share, and that the dead give back what they held.
+# shellcheck disable=SC2016,SC2030,SC2031 # each test is its own subshell, and so is sh -c
+# The simulated device: what its settings do, what processes share, and that memory of dead
+# processes is released.
 # What it models of the driver is checked by driver_semantics.tap.
 
 setup() {
