@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens incidents, links the tries of one ladder, notices what resolved them. */
+/* Opens incidents, links the attempts of one ladder, notices what resolved them. */
 #include "interpose/incident/incident.h"
 
 #include <string.h>
-#include "interpose/platform/clock.h"
+#include "interpose/code/symbolize.h"
 #include "interpose/incident/device.h"
+#include "interpose/incident/open_phases.h"
+#include "interpose/incident/snapshot.h"
 #include "interpose/incident/totals.h"
 #include "interpose/platform/at_fork_child.h"
-#include "interpose/store/dropped.h"
-#include "interpose/code/symbolize.h"
-#include "interpose/incident/open_phases.h"
 #include "interpose/process/cgroup.h"
+#include "interpose/process/switch_off.h"
+#include "interpose/store/dropped.h"
 #include "interpose/store/recording.h"
-#include "interpose/incident/snapshot.h"
 #include "interpose/platform/laws.h"
 
-enum { LADDER_NS_MAX = 2000000000, SMALL_SUCCESSES = 64, TRIES_MAX = 16 };
-#define LASTING_NS 5000000000ull /* what ends a process does so within this time: whoever works on after it went on */
+enum { LADDER_NS_MAX = 2000000000, SMALL_SUCCESSES = 64, ATTEMPTS_MAX = 16 };
+
+/* A thread that works on for longer than this after another one's failure shows that the process went on. */
+#define LASTING_NS 5000000000ull
+
+enum { OUTCOME_OPEN, OUTCOME_RECOVERED, OUTCOME_WENT_ON };
 
 static uint64_t last_number;      /* of the last published incident; 0 none */
 static uint32_t small_successes;  /* since then */
@@ -24,126 +28,171 @@ static uint32_t small_successes;  /* since then */
 static void forget_incidents(void) { last_number = small_successes = 0; }
 CUF_AT_FORK_CHILD(forget_incidents);
 
+/* The first quarter of the slots keeps the first incidents; later ones share the rest. Numbers begin at 1. */
 static struct cuf_incident *slot_of(uint64_t number)
 {
 	uint64_t keep = cuf_recording.incident_slots / 4, rest = cuf_recording.incident_slots - keep;
-	return &cuf_recording.incidents[number <= keep ? number - 1 : keep + (number - 1 - keep) % rest];
+	uint64_t index = number - 1;
+	if (index >= keep)
+		index = keep + (index - keep) % rest;
+	return &cuf_recording.incidents[index];
+}
+
+static const struct cuf_incident *last_incident(void)
+{
+	const struct cuf_incident *incident = last_number ? slot_of(last_number) : NULL;
+	return incident && incident->number == last_number ? incident : NULL;
+}
+
+/* ---- ladders ---- */
+
+/* The driver failures of this thread and device since the framework last got a block, latest first. */
+static unsigned find_attempts(const struct cuf_incident *now, struct cuf_incident **attempts)
+{
+	uint64_t since = cuf_framework_alloc_seq(now->device);
+	unsigned count = 0;
+	for (uint64_t number = now->number - 1; number && count < ATTEMPTS_MAX; number--) {
+		struct cuf_incident *before = slot_of(number);
+		if (before->number != number || before->kind == CUF_KIND_FRAMEWORK || before->seq < since ||
+		    now->time_ns - before->time_ns > LADDER_NS_MAX)
+			break;
+		if (before->tid == now->tid && before->device == now->device)
+			attempts[count++] = before;
+	}
+	return count;
 }
 
 /*
  * A framework gives up on a block after the driver refused it a segment: a larger one, or a chunk of one. Chunks may have
- * come and been given back, and cached memory released, so that earlier refusals looked recovered. Whatever was refused
- * since the framework last got a block is a try of this one. It tells no error of the driver's: that of the last try.
+ * been allocated and freed, and cached memory released, so that earlier failures looked recovered. Whatever failed since
+ * the framework last got a block is an attempt of this one. The framework reports no driver error, so it is the last
+ * attempt's.
  */
 static void link_framework(struct cuf_incident *now)
 {
-	struct cuf_incident *tries[TRIES_MAX], *i;
-	uint64_t since = cuf_framework_alloc_seq(now->device);
-	unsigned count = 0;
-	for (uint64_t n = now->number - 1; n && count < TRIES_MAX; n--) {
-		i = slot_of(n);
-		if (i->number != n || i->kind == CUF_KIND_FRAMEWORK || i->seq < since || now->time_ns - i->time_ns > LADDER_NS_MAX)
-			break;
-		if (i->tid == now->tid && i->device == now->device)
-			tries[count++] = i;
-	}
+	struct cuf_incident *attempts[ATTEMPTS_MAX];
+	unsigned count = find_attempts(now, attempts);
 	if (!count)
 		return;
-	for (unsigned n = 0; n < count; n++) {
-		i = tries[count - 1 - n];
-		i->first = tries[count - 1]->number;
-		i->attempt = n;
-		i->outcome = 0;
-		i->resolved_seq = 0;
+	for (unsigned i = 0; i < count; i++) {
+		struct cuf_incident *attempt = attempts[count - 1 - i];
+		attempt->first = attempts[count - 1]->number;
+		attempt->attempt = i;
+		attempt->outcome = OUTCOME_OPEN;
+		attempt->resolved_seq = 0;
 	}
-	now->result = tries[0]->result;
-	now->first = tries[0]->first;
+	now->result = attempts[0]->result;
+	now->first = attempts[0]->first;
 	now->attempt = count;
 }
 
-/* The previous try of the same need: same thread and device, the same size, unresolved and recent. */
+/* True when `before` was the previous attempt of the same need: recent, unresolved, the same thread, device and size. */
+static bool is_same_need(const struct cuf_incident *before, const struct cuf_incident *now)
+{
+	return !before->outcome && before->tid == now->tid && before->device == now->device &&
+	       before->requested_bytes == now->requested_bytes && now->time_ns - before->time_ns <= LADDER_NS_MAX;
+}
+
 static void link_ladder(struct cuf_incident *now)
 {
-	const struct cuf_incident *before = last_number ? slot_of(last_number) : NULL;
+	const struct cuf_incident *before = last_incident();
 	now->first = now->number;
 	if (now->kind == CUF_KIND_FRAMEWORK) {
 		link_framework(now);
-		return;
+	} else if (before && is_same_need(before, now)) {
+		now->first = before->first;
+		now->attempt = before->attempt + 1;
 	}
-	if (!before || before->number != last_number || before->outcome || before->tid != now->tid || before->device != now->device ||
-	    before->requested_bytes != now->requested_bytes || now->time_ns - before->time_ns > LADDER_NS_MAX)
-		return;
-	now->first = before->first;
-	now->attempt = before->attempt + 1;
 }
 
-/* The driver refused, and was asked what is free. */
-static void count_failure(const struct cuf_block *wanted, const struct cuf_driver_view *view)
+/* ---- a new incident ---- */
+
+/* The driver refused, and its free memory was read. */
+static void count_failure(const struct cuf_block *requested, const struct cuf_driver_view *view)
 {
-	struct cuf_device *device = &cuf_recording.devices[wanted->device];
+	struct cuf_device *device = &cuf_recording.devices[requested->device];
 	__atomic_fetch_add(&device->fail_count, 1, __ATOMIC_RELAXED);
 	if (view->free_bytes != CUF_UNKNOWN) {
 		device->free_bytes = view->free_bytes;
-		device->free_ns = wanted->time_ns;
+		device->free_ns = requested->time_ns;
 	}
 }
 
-struct cuf_incident *cuf_incident_open(const struct cuf_block *wanted, uint32_t result, bool unsized, const struct cuf_driver_view *view)
+static void fill_request(struct cuf_incident *incident, const struct cuf_block *requested)
 {
-	struct cuf_header *h = cuf_recording.header;
-	const struct cuf_device *device = cuf_device_at(wanted->device);
-	uint64_t number = __atomic_add_fetch(&h->incident_count, 1, __ATOMIC_RELAXED);
-	struct cuf_incident *i = slot_of(number);
-	struct cuf_framework_level level = cuf_framework_level(wanted->device);
+	incident->time_ns = requested->time_ns;
+	incident->requested_bytes = requested->bytes;
+	incident->stack = requested->stack;
+	incident->tid = requested->tid;
+	incident->hook = requested->hook;
+	incident->label = requested->label;
+	incident->kind = requested->kind;
+	incident->device = requested->device;
+}
+
+static void fill_view(struct cuf_incident *incident, const struct cuf_driver_view *view)
+{
+	incident->free_bytes = view->free_bytes;
+	incident->total_bytes = view->total_bytes;
+	incident->probed_bytes = view->probed_bytes;
+	incident->pool_count = view->pool_count < CUF_POOLS_MAX ? view->pool_count : CUF_POOLS_MAX;
+	memcpy(incident->pools, view->pools, incident->pool_count * sizeof *incident->pools);
+}
+
+static void fill_totals(struct cuf_incident *incident)
+{
+	const struct cuf_device *device = cuf_device_at(incident->device);
+	struct cuf_framework_level level = cuf_framework_level(incident->device);
 	struct cuf_process_memory memory;
-	if (i->number)
-		cuf_count_dropped(CUF_LOST_INCIDENTS);
-	__atomic_store_n(&i->number, 0, __ATOMIC_RELEASE);
-	memset(i, 0, sizeof *i);
-	i->time_ns = wanted->time_ns;
-	i->requested_bytes = wanted->bytes;
-	i->stack = wanted->stack;
-	i->tid = wanted->tid;
-	i->hook = wanted->hook;
-	i->label = wanted->label;
-	i->kind = wanted->kind;
-	i->device = wanted->device;
-	i->is_request = !unsized;
-	i->result = result;
-	i->free_bytes = view->free_bytes;
-	i->total_bytes = view->total_bytes;
-	i->probed_bytes = view->probed_bytes;
-	i->pool_count = view->pool_count < CUF_POOLS_MAX ? view->pool_count : CUF_POOLS_MAX;
-	memcpy(i->pools, view->pools, i->pool_count * sizeof *i->pools);
 	if (device) {
-		memcpy(i->live_bytes, device->live_bytes, sizeof i->live_bytes);
-		memcpy(i->live_count, device->live_count, sizeof i->live_count);
-		if (wanted->kind != CUF_KIND_FRAMEWORK)
-			count_failure(wanted, view);
+		memcpy(incident->live_bytes, device->live_bytes, sizeof incident->live_bytes);
+		memcpy(incident->live_count, device->live_count, sizeof incident->live_count);
 	}
 	cuf_process_memory(&memory);
-	i->rss_bytes = memory.rss_bytes;
-	i->cgroup_bytes = memory.cgroup_bytes;
-	i->cgroup_max_bytes = memory.cgroup_max_bytes;
-	i->host_live_bytes = cuf_host_live_bytes();
-	i->framework_allocated_bytes = level.allocated_bytes;
-	i->framework_reserved_bytes = level.reserved_bytes;
-	cuf_snapshot_take(i);
-	cuf_phases_at_incident(i);
-	i->resolved_seq = 0;
-	i->first = number; /* until published the number travels here: the commit field must stay 0 */
-	return i;
+	incident->rss_bytes = memory.rss_bytes;
+	incident->cgroup_bytes = memory.cgroup_bytes;
+	incident->cgroup_max_bytes = memory.cgroup_max_bytes;
+	incident->host_live_bytes = cuf_host_live_bytes();
+	incident->framework_allocated_bytes = level.allocated_bytes;
+	incident->framework_reserved_bytes = level.reserved_bytes;
+}
+
+struct cuf_incident *cuf_incident_open(const struct cuf_block *requested, uint32_t result, bool unsized,
+				       const struct cuf_driver_view *view)
+{
+	struct cuf_incident *incident;
+	uint64_t number;
+	if (!cuf_check_recording())
+		return NULL;
+	number = __atomic_add_fetch(&cuf_recording.header->incident_count, 1, __ATOMIC_RELAXED);
+	incident = slot_of(number ? number : 1); /* 0: the count was overwritten */
+	if (incident->number)
+		cuf_count_dropped(CUF_LOST_INCIDENTS);
+	__atomic_store_n(&incident->number, 0, __ATOMIC_RELEASE);
+	memset(incident, 0, sizeof *incident);
+	fill_request(incident, requested);
+	incident->is_request = !unsized;
+	incident->result = result;
+	fill_view(incident, view);
+	fill_totals(incident);
+	if (requested->device < CUF_DEVICES_MAX && requested->kind != CUF_KIND_FRAMEWORK)
+		count_failure(requested, view);
+	cuf_snapshot_take(incident);
+	cuf_phases_at_incident(incident);
+	incident->first = number; /* until it is published: the commit field must stay 0 */
+	return incident;
 }
 
 uint64_t cuf_incident_number(const struct cuf_incident *incident) { return incident->first; }
 
-/* The stacks a report of this incident needs, in case nothing more is ever written. */
-static void name_stacks(const struct cuf_incident *i)
+/* Names the functions of the stacks that a report of this incident needs, in case nothing more is ever written. */
+static void name_stacks(const struct cuf_incident *incident)
 {
-	uint32_t stacks[CUF_INCIDENT_SITES + 1] = { i->stack };
-	for (uint64_t n = 0; n < i->site_count; n++)
-		stacks[n + 1] = i->sites[n].stack;
-	cuf_symbolize_stacks(stacks, (unsigned)i->site_count + 1);
+	uint32_t stacks[CUF_INCIDENT_SITES + 1] = { incident->stack };
+	unsigned count = 1;
+	for (; count <= incident->site_count && count <= CUF_INCIDENT_SITES; count++)
+		stacks[count] = incident->sites[count - 1].stack;
+	cuf_symbolize_stacks(stacks, count);
 }
 
 void cuf_incident_publish(struct cuf_incident *incident)
@@ -161,28 +210,44 @@ void cuf_incident_publish(struct cuf_incident *incident)
 	__atomic_store_n(&last_number, number, __ATOMIC_RELEASE);
 }
 
+/* ---- outcomes ---- */
+
+/* Mappings and reservations take addresses, not memory. */
+static bool can_resolve(const struct cuf_request *request)
+{
+	return request->kind != CUF_KIND_MAPPING && request->kind != CUF_KIND_RESERVATION;
+}
+
+static void resolve(struct cuf_incident *incident, uint32_t tid, const struct cuf_request *request, uint64_t seq,
+		    uint64_t now_ns)
+{
+	bool is_as_large = request->bytes >= incident->requested_bytes;
+	if (is_as_large && incident->tid == tid) {
+		incident->resolved_seq = seq;
+		incident->outcome = OUTCOME_RECOVERED;
+		return;
+	}
+	/* other threads do not stop at once when one of them brings the process down */
+	if (incident->tid != tid && now_ns < incident->time_ns + LASTING_NS)
+		return;
+	if (is_as_large || __atomic_add_fetch(&small_successes, 1, __ATOMIC_RELAXED) > SMALL_SUCCESSES)
+		incident->outcome = OUTCOME_WENT_ON;
+}
+
 void cuf_incident_success(uint32_t tid, const struct cuf_request *request, uint64_t seq, uint64_t now_ns)
 {
 	uint64_t number = __atomic_load_n(&last_number, __ATOMIC_ACQUIRE);
-	struct cuf_incident *i;
+	struct cuf_incident *incident;
 	if (__builtin_expect(!number, 1))
 		return;
-	i = slot_of(number);
-	if (i->number != number || i->outcome || i->device != request->device || request->kind == CUF_KIND_MAPPING || request->kind == CUF_KIND_RESERVATION)
-		return;
-	if (request->bytes >= i->requested_bytes && i->tid == tid) {
-		i->resolved_seq = seq;
-		i->outcome = 1;
-		return;
-	}
-	if (i->tid != tid && now_ns < i->time_ns + LASTING_NS)
-		return; /* other threads do not stop at once when one of them brings the process down */
-	if (request->bytes >= i->requested_bytes || __atomic_add_fetch(&small_successes, 1, __ATOMIC_RELAXED) > SMALL_SUCCESSES)
-		i->outcome = 2;
+	incident = slot_of(number);
+	if (incident->number == number && !incident->outcome && incident->device == request->device &&
+	    can_resolve(request))
+		resolve(incident, tid, request, seq, now_ns);
 }
 
 const struct cuf_incident *cuf_incident_unresolved(void)
 {
-	const struct cuf_incident *i = last_number ? slot_of(last_number) : NULL;
-	return i && i->number == last_number && !i->outcome ? i : NULL;
+	const struct cuf_incident *incident = last_incident();
+	return incident && !incident->outcome ? incident : NULL;
 }

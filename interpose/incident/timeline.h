@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory over time, at falling resolution: samples taken in passing by whatever thread has an event when one is due.
- * No thread, no timer. When the table is full every second sample is dropped and the spacing doubles, so that weeks
- * fit. Contract: the thread is entered; at most one sampler at a time, others go on.
+ * Memory over time, at falling resolution. Whatever thread has an event when a sample is due takes it, so there is no
+ * thread and no timer. When the table is full every second sample is dropped and the spacing doubles, so that weeks fit.
+ * Contract: the thread is entered; at most one sampler at a time, others go on.
  */
 #ifndef CUF_TIMELINE_H
 #define CUF_TIMELINE_H
@@ -10,6 +10,6 @@
 #include <stdint.h>
 
 void cuf_timeline_tick(uint64_t now_ns);   /* a sample if one is due */
-void cuf_timeline_sample(uint64_t now_ns); /* a sample now: incidents, the end */
+void cuf_timeline_sample(uint64_t now_ns); /* a sample now: at incidents and at the end */
 
 #endif

@@ -30,8 +30,8 @@ static void write_note(const char *reason)
 	struct cuf_header *header = cuf_recording.header;
 	if (!header)
 		return;
-	if (!cuf_recording_is_intact()) {
-		cuf_recording_repair();
+	if (!cuf_recording_is_intact() || header->meta_used > cuf_recording.meta_bytes) {
+		cuf_recording_repair(); /* without it there is no room for the note */
 		cuf_process_describe(environment);
 	}
 	cuf_meta_text(CUF_META_NOTE, CUF_NOTE_OFF, reason, strlen(reason));
@@ -60,8 +60,12 @@ void cuf_switch_off_prepare(char **environment_at_start)
 	cuf_fault_handle_with(switch_off);
 }
 
-void cuf_check_recording(void)
+bool cuf_check_recording(void)
 {
-	if (cuf_recording.header && !cuf_recording_is_intact())
-		cuf_fault(CUF_FAULT_HEADER);
+	if (!cuf_recording.header)
+		return false;
+	if (cuf_recording_is_intact())
+		return true;
+	cuf_fault(CUF_FAULT_HEADER);
+	return false;
 }

@@ -9,10 +9,12 @@
 #ifndef CUF_SWITCH_OFF_H
 #define CUF_SWITCH_OFF_H
 
+#include <stdbool.h>
+
 /* Once, before the gate opens. environment: of the process, kept. */
 void cuf_switch_off_prepare(char **environment);
 
-/* Compares the header with what was laid out, and reports a fault. For slow paths: some 700 bytes are compared. */
-void cuf_check_recording(void);
+/* Compares the header with what was laid out. False: a fault, and it is reported. For slow paths: some 700 bytes. */
+bool cuf_check_recording(void);
 
 #endif

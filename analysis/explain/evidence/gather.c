@@ -29,7 +29,7 @@ static void judge_quality(struct build *build, struct evidence *evidence)
 	bool device = evidence->device != FACT_NONE;
 	bool estimated = incident && incident->basis == BASIS_ESTIMATED;
 	const struct fault faults[] = {
-		{ factor_if(process->switched_off, 0.6), "the recorder switched itself off" },
+		{ factor_if(process->switched_off, 0.6), "recording was switched off" },
 		{ factor_if(!process->complete, 0.6), "the recording is cut or damaged" },
 		{ factor_if(process->events_lost, 0.8), "events were dropped: no table had room" },
 		{ factor_if(reader->header.lost[CUF_LOST_LEDGER], 0.8),

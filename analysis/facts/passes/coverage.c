@@ -29,7 +29,7 @@ static const char *const loss_words[CUF_LOST_MAX] = {
 
 /* By enum cuf_note: how the note's text is told; NULL: no blind spot. */
 static const char *const note_words[] = {
-	[CUF_NOTE_OFF] = "the recorder switched itself off: %s",
+	[CUF_NOTE_OFF] = "recording was switched off: %s",
 	[CUF_NOTE_DEEPBIND] = "%s was loaded with RTLD_DEEPBIND: its calls pass the recorder by",
 	[CUF_NOTE_DLMOPEN] =
 		"%s was loaded into a namespace of its own: its calls pass the recorder by",
@@ -164,6 +164,18 @@ static void tell_texts(struct build *build, uint32_t p, struct sentences *blind,
 			    p);
 		}
 	}
+}
+
+/* Comes first: whatever else is missing, this explains it. */
+static void tell_switched_off(struct build *build, uint32_t p, struct sentences *blind)
+{
+	const struct meta *meta = &build->run->processes[p].meta;
+	for (size_t i = 0; i < meta->text_count; i++)
+		if (meta->texts[i].type == CUF_META_NOTE && meta->texts[i].number == CUF_NOTE_OFF)
+			say(blind,
+			    arena_format(build->arena, "recording was switched off: %s",
+					 meta->texts[i].text),
+			    p);
 }
 
 /*
@@ -403,6 +415,7 @@ void build_coverage(struct build *build)
 		add_counters(build, coverage, p, lost);
 		coverage->complete &= process->complete && !process->events_overwritten &&
 				      !process->switched_off && coverage->lost_count == before;
+		tell_switched_off(build, p, &blind);
 		tell_losses(build, p, &blind);
 		list_hooked(build, p, &hooked);
 	}
