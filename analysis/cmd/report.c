@@ -277,11 +277,11 @@ const struct cmd cmd_report = {
 	.summary = "explain a recording: why memory ran out, who held it",
 	.usage = "[OPTIONS] [RECORDING|DIRECTORY]",
 	.manual = "cuflight-report",
-	.about = "Prints what died, where and when, the likely cause and what to do; who held the "
-		 "memory, and what grew. A directory is one run of several processes. Without an "
-		 "argument, reads the newest run in the current directory, or in "
-		 "CUFLIGHT_OUTPUT's. Exit status: 0 a report was written, whatever it reports; 2 "
-		 "it was not.",
+	.about = "Prints one screen: what happened, the likely cause, what to do, and who held the "
+		 "memory; --full prints more. A directory is one run of several processes. Without "
+		 "an argument, reads the newest run in the directory of CUFLIGHT_OUTPUT, else in "
+		 "the current one. Exit status: 0 a report was written, whatever it reports; 2 it "
+		 "was not.",
 	.examples = "cuflight report\tthe newest run here\n"
 		    "cuflight report --json -o report.json rec/\tfor a script, all processes\n"
 		    "cuflight report --at=peak server.cuf\twhen memory use was highest\n",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* popen and its end. */
+/* popen, and waiting for its end. */
 #include "analysis/cmd/cli/pager.h"
 
 #include <signal.h>
@@ -7,23 +7,33 @@
 #include <string.h>
 #include <unistd.h>
 
-FILE *pager_open(void)
+/* The command of the pager; NULL: there shall be none. */
+static const char *pager_command(void)
 {
 	const char *pager = getenv("PAGER"), *term = getenv("TERM");
-	FILE *to;
 
 	if (!isatty(STDOUT_FILENO) || !term || !strcmp(term, "dumb"))
 		return NULL;
 	if (!pager)
-		pager = "less -FRX";
+		return "less -FRX";
 	if (!*pager || !strcmp(pager, "cat"))
 		return NULL;
+	return pager;
+}
+
+FILE *pager_open(void)
+{
+	const char *command = pager_command();
+	FILE *pager;
+
+	if (!command)
+		return NULL;
 	fflush(stdout);
-	to = popen(pager, "we");
-	/* leaving the pager closes the pipe: what is written then is not missed */
-	if (to)
+	pager = popen(command, "we");
+	/* a reader who leaves closes the pipe, and the rest need not be written */
+	if (pager)
 		signal(SIGPIPE, SIG_IGN);
-	return to;
+	return pager;
 }
 
 void pager_close(FILE *pager)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A pager for long results, as git has one: $PAGER, else `less -FRX`. Contract: pager_open returns a stream to write to, or
- * NULL when stdout is no terminal, PAGER is empty or "cat", or the pager cannot be started; pager_close waits until the
- * reader has left it. A reader who leaves early is no error.
+ * A pager for long results, as in git: $PAGER, else `less -FRX`. Contract: pager_open returns a
+ * stream to write to, or NULL when stdout is no terminal, PAGER is empty or "cat", or the pager
+ * cannot be started. pager_close waits until the reader has left. Leaving early is no error.
  */
 #ifndef CMD_PAGER_H
 #define CMD_PAGER_H
