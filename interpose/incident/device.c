@@ -39,7 +39,8 @@ void cuf_device_count(const struct cuf_block *block, int sign, uint64_t now_ns)
 		return;
 	}
 	if (sign < 0) {
-		__atomic_fetch_sub(&device->live_bytes[block->kind], block->bytes, __ATOMIC_RELAXED);
+		__atomic_fetch_sub(&device->live_bytes[block->kind], block->bytes,
+				   __ATOMIC_RELAXED);
 		__atomic_fetch_sub(&device->live_count[block->kind], 1, __ATOMIC_RELAXED);
 		__atomic_fetch_add(&device->free_count, 1, __ATOMIC_RELAXED);
 		return;

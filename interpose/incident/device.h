@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Totals by device and kind, kept as blocks are allocated and freed. Contract: any thread; a device index of
- * CUF_DEVICES_MAX or more is counted as dropped, CUF_DEVICE_NONE has no totals.
+ * Totals by device and kind, kept as blocks are allocated and freed. Contract: any thread; a device
+ * index of CUF_DEVICES_MAX or more is counted as dropped, CUF_DEVICE_NONE has no totals.
  */
 #ifndef CUF_DEVICE_H
 #define CUF_DEVICE_H
@@ -22,7 +22,10 @@ static inline uint64_t cuf_device_live_bytes(const struct cuf_device *device)
 	return sum;
 }
 
-/* A block was allocated (sign 1) or freed (-1). Memory located on the host is in no device's totals. */
+/*
+ * A block was allocated (sign 1) or freed (-1). Memory located on the host is in no device's
+ * totals.
+ */
 void cuf_device_count(const struct cuf_block *block, int sign, uint64_t now_ns);
 
 /* NULL: none or too many. */

@@ -17,7 +17,10 @@
 
 enum { LADDER_NS_MAX = 2000000000, SMALL_SUCCESSES = 64, ATTEMPTS_MAX = 16 };
 
-/* A thread that works on for longer than this after another one's failure shows that the process went on. */
+/*
+ * A thread that works on for longer than this after another one's failure shows that the process
+ * went on.
+ */
 #define LASTING_NS 5000000000ull
 
 enum { OUTCOME_OPEN, OUTCOME_RECOVERED, OUTCOME_WENT_ON };
@@ -28,10 +31,14 @@ static uint32_t small_successes;  /* since then */
 static void forget_incidents(void) { last_number = small_successes = 0; }
 CUF_AT_FORK_CHILD(forget_incidents);
 
-/* The first quarter of the slots keeps the first incidents; later ones share the rest. Numbers begin at 1. */
+/*
+ * The first quarter of the slots keeps the first incidents; later ones share the rest. Numbers
+ * begin at 1.
+ */
 static struct cuf_incident *slot_of(uint64_t number)
 {
-	uint64_t keep = cuf_recording.incident_slots / 4, rest = cuf_recording.incident_slots - keep;
+	uint64_t keep = cuf_recording.incident_slots / 4,
+		rest = cuf_recording.incident_slots - keep;
 	uint64_t index = number - 1;
 	if (index >= keep)
 		index = keep + (index - keep) % rest;
@@ -46,14 +53,17 @@ static const struct cuf_incident *last_incident(void)
 
 /* ---- ladders ---- */
 
-/* The driver failures of this thread and device since the framework last got a block, latest first. */
+/*
+ * The driver failures of this thread and device since the framework last got a block, latest first.
+ */
 static unsigned find_attempts(const struct cuf_incident *now, struct cuf_incident **attempts)
 {
 	uint64_t since = cuf_framework_alloc_seq(now->device);
 	unsigned count = 0;
 	for (uint64_t number = now->number - 1; number && count < ATTEMPTS_MAX; number--) {
 		struct cuf_incident *before = slot_of(number);
-		if (before->number != number || before->kind == CUF_KIND_FRAMEWORK || before->seq < since ||
+		if (before->number != number || before->kind == CUF_KIND_FRAMEWORK ||
+		    before->seq < since ||
 		    now->time_ns - before->time_ns > LADDER_NS_MAX)
 			break;
 		if (before->tid == now->tid && before->device == now->device)
@@ -63,10 +73,10 @@ static unsigned find_attempts(const struct cuf_incident *now, struct cuf_inciden
 }
 
 /*
- * A framework gives up on a block after the driver refused it a segment: a larger one, or a chunk of one. Chunks may have
- * been allocated and freed, and cached memory released, so that earlier failures looked recovered. Whatever failed since
- * the framework last got a block is an attempt of this one. The framework reports no driver error, so it is the last
- * attempt's.
+ * A framework gives up on a block after the driver refused it a segment: a larger one, or a chunk
+ * of one. Chunks may have been allocated and freed, and cached memory released, so that earlier
+ * failures looked recovered. Whatever failed since the framework last got a block is an attempt of
+ * this one. The framework reports no driver error, so it is the last attempt's.
  */
 static void link_framework(struct cuf_incident *now)
 {
@@ -86,11 +96,15 @@ static void link_framework(struct cuf_incident *now)
 	now->attempt = count;
 }
 
-/* True when `before` was the previous attempt of the same need: recent, unresolved, the same thread, device and size. */
+/*
+ * True when `before` was the previous attempt of the same need: recent, unresolved, the same
+ * thread, device and size.
+ */
 static bool is_same_need(const struct cuf_incident *before, const struct cuf_incident *now)
 {
 	return !before->outcome && before->tid == now->tid && before->device == now->device &&
-	       before->requested_bytes == now->requested_bytes && now->time_ns - before->time_ns <= LADDER_NS_MAX;
+	       before->requested_bytes == now->requested_bytes && now->time_ns - before->time_ns <=
+		LADDER_NS_MAX;
 }
 
 static void link_ladder(struct cuf_incident *now)
@@ -157,7 +171,8 @@ static void fill_totals(struct cuf_incident *incident)
 	incident->framework_reserved_bytes = level.reserved_bytes;
 }
 
-struct cuf_incident *cuf_incident_open(const struct cuf_block *requested, uint32_t result, bool unsized,
+struct cuf_incident *cuf_incident_open(const struct cuf_block *requested, uint32_t result,
+				       bool unsized,
 				       const struct cuf_driver_view *view)
 {
 	struct cuf_incident *incident;
@@ -185,7 +200,10 @@ struct cuf_incident *cuf_incident_open(const struct cuf_block *requested, uint32
 
 uint64_t cuf_incident_number(const struct cuf_incident *incident) { return incident->first; }
 
-/* Names the functions of the stacks that a report of this incident needs, in case nothing more is ever written. */
+/*
+ * Names the functions of the stacks that a report of this incident needs, in case nothing more is
+ * ever written.
+ */
 static void name_stacks(const struct cuf_incident *incident)
 {
 	uint32_t stacks[CUF_INCIDENT_SITES + 1] = { incident->stack };
@@ -218,7 +236,8 @@ static bool can_resolve(const struct cuf_request *request)
 	return request->kind != CUF_KIND_MAPPING && request->kind != CUF_KIND_RESERVATION;
 }
 
-static void resolve(struct cuf_incident *incident, uint32_t tid, const struct cuf_request *request, uint64_t seq,
+static void resolve(struct cuf_incident *incident, uint32_t tid, const struct cuf_request *request,
+		    uint64_t seq,
 		    uint64_t now_ns)
 {
 	bool is_as_large = request->bytes >= incident->requested_bytes;
@@ -230,18 +249,21 @@ static void resolve(struct cuf_incident *incident, uint32_t tid, const struct cu
 	/* other threads do not stop at once when one of them brings the process down */
 	if (incident->tid != tid && now_ns < incident->time_ns + LASTING_NS)
 		return;
-	if (is_as_large || __atomic_add_fetch(&small_successes, 1, __ATOMIC_RELAXED) > SMALL_SUCCESSES)
+	if (is_as_large || __atomic_add_fetch(&small_successes, 1,
+					      __ATOMIC_RELAXED) > SMALL_SUCCESSES)
 		incident->outcome = OUTCOME_WENT_ON;
 }
 
-void cuf_incident_success(uint32_t tid, const struct cuf_request *request, uint64_t seq, uint64_t now_ns)
+void cuf_incident_success(uint32_t tid, const struct cuf_request *request, uint64_t seq,
+			  uint64_t now_ns)
 {
 	uint64_t number = __atomic_load_n(&last_number, __ATOMIC_ACQUIRE);
 	struct cuf_incident *incident;
 	if (__builtin_expect(!number, 1))
 		return;
 	incident = slot_of(number);
-	if (incident->number == number && !incident->outcome && incident->device == request->device &&
+	if (incident->number == number && !incident->outcome &&
+	    incident->device == request->device &&
 	    can_resolve(request))
 		resolve(incident, tid, request, seq, now_ns);
 }

@@ -81,7 +81,8 @@ bool cuf_phase_levels_are_full(const struct cuf_thread_state *thread)
 	return !levels || levels->depth == DEPTH_MAX;
 }
 
-int cuf_phase_levels_push(const struct cuf_thread_state *thread, const struct cuf_phase_level *level)
+int cuf_phase_levels_push(const struct cuf_thread_state *thread,
+			  const struct cuf_phase_level *level)
 {
 	struct levels *levels = levels_of(thread);
 	if (!levels)
@@ -94,7 +95,8 @@ int cuf_phase_levels_push(const struct cuf_thread_state *thread, const struct cu
 	return depth_in_stack(levels, levels->depth, level->stack);
 }
 
-int cuf_phase_levels_pop(const struct cuf_thread_state *thread, uint32_t stack, struct cuf_phase_level *level)
+int cuf_phase_levels_pop(const struct cuf_thread_state *thread, uint32_t stack,
+			 struct cuf_phase_level *level)
 {
 	struct levels *levels = levels_of(thread);
 	uint32_t at;
@@ -110,7 +112,8 @@ int cuf_phase_levels_pop(const struct cuf_thread_state *thread, uint32_t stack, 
 		return -1;
 	*level = levels->held[at - 1];
 	depth = depth_in_stack(levels, at, stack);
-	memmove(&levels->held[at - 1], &levels->held[at], (levels->depth - at) * sizeof *levels->held);
+	memmove(&levels->held[at - 1], &levels->held[at],
+		(levels->depth - at) * sizeof *levels->held);
 	levels->depth--;
 	return depth;
 }
@@ -125,7 +128,8 @@ static struct open *place_of(enum cuf_open_table table, uint64_t key, unsigned s
 	return &tables[table][(home + step) % OPEN_SLOTS];
 }
 
-void cuf_open_add(enum cuf_open_table table, enum cuf_phase_source source, const struct cuf_open_phase *phase)
+void cuf_open_add(enum cuf_open_table table, enum cuf_phase_source source,
+		  const struct cuf_open_phase *phase)
 {
 	uint64_t key = key_of(source, phase->id);
 	struct open *open = place_of(table, key, 0); /* replaced when no place is free */
@@ -142,7 +146,8 @@ void cuf_open_add(enum cuf_open_table table, enum cuf_phase_source source, const
 	__atomic_store_n(&open->key, key, __ATOMIC_RELEASE);
 }
 
-bool cuf_open_take(enum cuf_open_table table, enum cuf_phase_source source, uint64_t id, uint32_t *name)
+bool cuf_open_take(enum cuf_open_table table, enum cuf_phase_source source, uint64_t id,
+		   uint32_t *name)
 {
 	uint64_t key = key_of(source, id);
 	for (unsigned step = 0; step < OPEN_WINDOW; step++) {

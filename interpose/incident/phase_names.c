@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A set of hashes; a name's number is the place of its hash. Whoever put the hash there writes the name. */
+/*
+ * A set of hashes. A name's number is the place of its hash, and whoever put the hash there writes
+ * the name.
+ */
 #include "interpose/incident/phase_names.h"
 
 #include <stdbool.h>
@@ -10,17 +13,20 @@
 #include "interpose/platform/say.h"
 #include "interpose/platform/laws.h"
 
-enum { SLOTS = 2048, NAMES_MAX = 1024, META_SHARE = 8 /* of META, which modules and functions need more */ };
+enum { SLOTS = 2048, NAMES_MAX = 1024,
+      META_SHARE = 8 /* of META: modules and functions need more */ };
 
 static uint64_t hashes[SLOTS]; /* 0: free */
 static uint32_t names;
 static uint64_t name_bytes;    /* of META */
 
-/* How full the table is, in 1/NAMES_MAX. */
+/* How full the table is, or its share of META, in 1/NAMES_MAX. */
 static uint64_t fullness(void)
 {
-	uint64_t count = __atomic_load_n(&names, __ATOMIC_RELAXED), bytes = __atomic_load_n(&name_bytes, __ATOMIC_RELAXED) * META_SHARE * NAMES_MAX / (cuf_recording.meta_bytes + 1);
-	return count > bytes ? count : bytes;
+	uint64_t count = __atomic_load_n(&names, __ATOMIC_RELAXED);
+	uint64_t bytes = __atomic_load_n(&name_bytes, __ATOMIC_RELAXED) * META_SHARE;
+	uint64_t share = bytes * NAMES_MAX / (cuf_recording.meta_bytes + 1);
+	return count > share ? count : share;
 }
 
 static void forget_names(void)
@@ -31,7 +37,7 @@ static void forget_names(void)
 }
 CUF_AT_FORK_CHILD(forget_names);
 
-/* The builtin, because a call for eight bytes costs more than the rest of the round. */
+/* The builtin, because a call of memcpy for eight bytes costs more than the rest of the round. */
 static uint64_t mix(uint64_t hash, const char *s, size_t bytes)
 {
 	uint64_t word, left = 0;
@@ -46,6 +52,7 @@ static uint64_t mix(uint64_t hash, const char *s, size_t bytes)
 	return hash ^ hash >> 31;
 }
 
+/* Copies a name with "#" for each run of digits. Returns its length. */
 static size_t fold_digits(char *to, const char *s, size_t bytes)
 {
 	size_t used = 0;
@@ -59,7 +66,8 @@ static size_t fold_digits(char *to, const char *s, size_t bytes)
 	return used;
 }
 
-static void write_name(uint32_t id, const char *domain, size_t domain_bytes, const char *text, size_t bytes)
+static void write_name(uint32_t id, const char *domain, size_t domain_bytes, const char *text,
+		       size_t bytes)
 {
 	CUF_TEXT(name, 2 * CUF_PHASE_NAME_BYTES + 4);
 	if (domain_bytes) {
@@ -72,35 +80,48 @@ static void write_name(uint32_t id, const char *domain, size_t domain_bytes, con
 	__atomic_fetch_add(&name_bytes, sizeof(struct cuf_meta) + name.used, __ATOMIC_RELAXED);
 }
 
-void cuf_phase_name_add(struct cuf_text *text, uint32_t id)
+/* Without what a terminal would act on. */
+static void add_printable(struct cuf_text *text, const char *name, uint32_t bytes)
 {
 	enum { SHOWN = 64 };
-	uint64_t used = cuf_recording.header->meta_used, end = used < cuf_recording.meta_bytes ? used : cuf_recording.meta_bytes;
+	for (uint32_t i = 0; i < bytes && i < SHOWN; i++) {
+		bool is_control = (uint8_t)name[i] < ' ' || name[i] == 127;
+		cuf_text_bytes(text, is_control ? "?" : &name[i], 1);
+	}
+}
+
+void cuf_phase_name_add(struct cuf_text *text, uint32_t id)
+{
+	uint64_t end = cuf_recording.header->meta_used;
+	if (end > cuf_recording.meta_bytes)
+		end = cuf_recording.meta_bytes;
 	for (uint64_t at = 0; id && at + sizeof(struct cuf_meta) <= end;) {
 		const struct cuf_meta *meta = (const void *)(cuf_recording.meta + at);
 		if (!meta->bytes)
 			return;
-		if (__atomic_load_n(&meta->type, __ATOMIC_ACQUIRE) == CUF_META_PHASE && meta->number == id) {
-			const char *name = (const char *)(meta + 1);
-			for (uint32_t i = 0; i < meta->text_bytes && i < SHOWN; i++) /* a terminal would act on some */
-				cuf_text_bytes(text, (uint8_t)name[i] < ' ' || name[i] == 127 ? "?" : &name[i], 1);
+		if (__atomic_load_n(&meta->type, __ATOMIC_ACQUIRE) == CUF_META_PHASE &&
+		    meta->number == id) {
+			add_printable(text, (const char *)(meta + 1), meta->text_bytes);
 			return;
 		}
 		at += meta->bytes;
 	}
 }
 
-/* The number of this hash; 0: it has none. With *mine set, the caller has just been given it. */
-static uint32_t find(uint64_t hash, bool may_add, bool *mine)
+/* The number of this hash; 0: it has none. *is_new: it got one now. */
+static uint32_t find_number(uint64_t hash, bool may_add, bool *is_new)
 {
 	for (uint32_t i = 0, at = (uint32_t)(hash >> 32); i < SLOTS; i++, at++) {
-		uint64_t *slot = &hashes[at % SLOTS], seen = __atomic_load_n(slot, __ATOMIC_RELAXED);
+		uint64_t *slot = &hashes[at % SLOTS],
+			seen = __atomic_load_n(slot, __ATOMIC_RELAXED);
 		if (!seen) {
 			if (!may_add)
 				return 0;
-			*mine = __atomic_compare_exchange_n(slot, &seen, hash, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+			*is_new = __atomic_compare_exchange_n(slot, &seen, hash, false,
+							      __ATOMIC_RELAXED,
+							      __ATOMIC_RELAXED);
 		}
-		if (*mine || seen == hash)
+		if (*is_new || seen == hash)
 			return at % SLOTS + 1;
 	}
 	return 0;
@@ -111,19 +132,21 @@ uint32_t cuf_phase_name(const char *domain, size_t domain_bytes, const char *tex
 	char folded[CUF_PHASE_NAME_BYTES];
 	uint64_t seed, hash;
 	uint32_t id;
-	bool mine = false;
-	bytes = bytes < CUF_PHASE_NAME_BYTES ? bytes : CUF_PHASE_NAME_BYTES;
-	domain_bytes = domain_bytes < CUF_PHASE_NAME_BYTES ? domain_bytes : CUF_PHASE_NAME_BYTES;
+	bool is_new = false;
+	if (bytes > CUF_PHASE_NAME_BYTES)
+		bytes = CUF_PHASE_NAME_BYTES;
+	if (domain_bytes > CUF_PHASE_NAME_BYTES)
+		domain_bytes = CUF_PHASE_NAME_BYTES;
 	seed = mix(domain_bytes, domain, domain_bytes);
 	hash = mix(seed + bytes, text, bytes) | 1;
-	id = find(hash, fullness() < NAMES_MAX / 2, &mine);
+	id = find_number(hash, fullness() < NAMES_MAX / 2, &is_new);
 	if (!id) {
 		bytes = fold_digits(folded, text, bytes);
 		text = folded;
 		hash = mix(seed + bytes, text, bytes) | 1;
-		id = find(hash, fullness() < NAMES_MAX, &mine);
+		id = find_number(hash, fullness() < NAMES_MAX, &is_new);
 	}
-	if (mine)
+	if (is_new)
 		write_name(id, domain, domain_bytes, text, bytes);
 	else if (!id)
 		cuf_count_dropped(CUF_LOST_CODES);

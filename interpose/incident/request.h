@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a caller tells the recorder of one request: types only. Unknown quantities are CUF_UNKNOWN. */
+/*
+ * What a caller tells the recorder of one request: types only. Unknown quantities are CUF_UNKNOWN.
+ */
 #ifndef CUF_REQUEST_H
 #define CUF_REQUEST_H
 

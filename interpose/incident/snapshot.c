@@ -1,183 +1,232 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One scratch array of (key, value) pairs, sorted in place: by address for holes in 2 MiB pages and reservations, by
- * stack for sites. 100,000 blocks take some 15 ms, on the failure path alone.
+ * One scratch array of (key, value) pairs, sorted in place: by address for free ranges in 2 MiB
+ * pages and reservations, by stack for sites. 100,000 blocks take some 15 ms, only on the failure
+ * path.
  */
 #include "interpose/incident/snapshot.h"
 
 #include <stdbool.h>
 #include <sys/mman.h>
-#include "interpose/store/ledger.h"
 #include "interpose/platform/sort.h"
-#include "interpose/store/recording.h"
 #include "interpose/platform/sys.h"
+#include "interpose/store/ledger.h"
+#include "interpose/store/recording.h"
 #include "interpose/platform/laws.h"
 
-static struct scratch {
+static struct {
 	struct cuf_pair *pairs;
 	uint64_t room, used;
-	bool overflow;
-	unsigned device, kind;
+	bool is_full;        /* something did not fit: the pass is dropped */
+	unsigned device;
 } scratch;
-static uint32_t taken;
+static uint32_t is_taken;    /* one thread at a time */
 
-static void put(uint64_t key, uint64_t value)
+static void add_pair(uint64_t key, uint64_t value)
 {
 	if (scratch.used < scratch.room)
 		scratch.pairs[scratch.used++] = (struct cuf_pair){ key, value };
 	else
-		scratch.overflow = true;
+		scratch.is_full = true;
 }
 
-/* The parts of a block that leave room in a page: its head's page and its tail's page, as (address, bytes). */
-static void put_partial_pages(const struct cuf_block *b, void *unused)
+/* ---- 2 MiB pages ---- */
+
+static uint64_t page_of(uint64_t addr) { return addr / CUF_PAGE_BYTES * CUF_PAGE_BYTES; }
+
+/*
+ * The parts of a block that leave room in a page: in the page of its head and in that of its tail,
+ * as (address, bytes).
+ */
+static void add_partial_pages(const struct cuf_block *block, void *unused)
 {
-	uint64_t at = cuf_key_addr(b->key), end = at + b->bytes, page_end;
+	uint64_t start = cuf_key_addr(block->key), end = start + block->bytes;
+	uint64_t page_end = page_of(start) + CUF_PAGE_BYTES;
 	(void)unused;
-	if (b->kind != CUF_KIND_DEVICE || b->device != scratch.device || !b->bytes)
+	if (block->kind != CUF_KIND_DEVICE || block->device != scratch.device || !block->bytes)
 		return;
-	page_end = (at / CUF_PAGE_BYTES + 1) * CUF_PAGE_BYTES;
 	if (end <= page_end) {
-		if (b->bytes < CUF_PAGE_BYTES)
-			put(at, b->bytes);
+		if (block->bytes < CUF_PAGE_BYTES)
+			add_pair(start, block->bytes);
 		return;
 	}
-	if (at % CUF_PAGE_BYTES)
-		put(at, page_end - at);
+	if (start % CUF_PAGE_BYTES)
+		add_pair(start, page_end - start);
 	if (end % CUF_PAGE_BYTES)
-		put(end - end % CUF_PAGE_BYTES, end % CUF_PAGE_BYTES);
+		add_pair(page_of(end), end % CUF_PAGE_BYTES);
 }
 
-static void see_hole(struct cuf_incident *i, uint64_t bytes, uint64_t *page_free)
+static void note_free_range(struct cuf_incident *incident, uint64_t bytes, uint64_t *page_free)
 {
-	if (bytes > i->page_hole_bytes)
-		i->page_hole_bytes = bytes;
+	if (bytes > incident->page_hole_bytes)
+		incident->page_hole_bytes = bytes;
 	*page_free += bytes;
 }
 
-static void page_holes(struct cuf_incident *i)
+/*
+ * Free ranges of one page, whose blocks start at pairs[from]. Returns where the next page's start.
+ */
+static uint64_t measure_page(struct cuf_incident *incident, uint64_t from)
 {
-	const struct cuf_pair *p = scratch.pairs;
-	cuf_sort_pairs(scratch.pairs, scratch.used);
-	for (uint64_t n = 0; n < scratch.used;) {
-		uint64_t page = p[n].key / CUF_PAGE_BYTES * CUF_PAGE_BYTES, at = page, page_free = 0;
-		for (; n < scratch.used && p[n].key / CUF_PAGE_BYTES * CUF_PAGE_BYTES == page; n++) {
-			if (p[n].key > at)
-				see_hole(i, p[n].key - at, &page_free);
-			at = p[n].key + p[n].value > at ? p[n].key + p[n].value : at;
-		}
-		if (page + CUF_PAGE_BYTES > at)
-			see_hole(i, page + CUF_PAGE_BYTES - at, &page_free);
-		i->pages++;
-		i->pages_partial += page_free != 0;
-		i->page_free_bytes += page_free;
+	const struct cuf_pair *pairs = scratch.pairs;
+	uint64_t page = page_of(pairs[from].key), at = page, page_free = 0, i;
+	for (i = from; i < scratch.used && page_of(pairs[i].key) == page; i++) {
+		uint64_t end = pairs[i].key + pairs[i].value;
+		if (pairs[i].key > at)
+			note_free_range(incident, pairs[i].key - at, &page_free);
+		if (end > at)
+			at = end;
 	}
+	if (page + CUF_PAGE_BYTES > at)
+		note_free_range(incident, page + CUF_PAGE_BYTES - at, &page_free);
+	incident->pages++;
+	incident->pages_partial += page_free != 0;
+	incident->page_free_bytes += page_free;
+	return i;
 }
 
-/* Reservations and mappings in one address order; a reservation's start is marked in the lowest bit of the value. */
-static void put_ranges(const struct cuf_block *b, void *unused)
+static void measure_pages(struct cuf_incident *incident)
+{
+	cuf_sort_pairs(scratch.pairs, scratch.used);
+	for (uint64_t at = 0; at < scratch.used;)
+		at = measure_page(incident, at);
+}
+
+/* ---- reservations of addresses ---- */
+
+/* Reservations and mappings in one address order. The lowest bit of the key marks a mapping. */
+static void add_range(const struct cuf_block *block, void *unused)
 {
 	(void)unused;
-	if (b->kind == CUF_KIND_RESERVATION)
-		put(cuf_key_addr(b->key) << 1, b->bytes);
-	else if (b->kind == CUF_KIND_MAPPING)
-		put(cuf_key_addr(b->key) << 1 | 1, b->bytes);
+	if (block->kind == CUF_KIND_RESERVATION)
+		add_pair(cuf_key_addr(block->key) << 1, block->bytes);
+	else if (block->kind == CUF_KIND_MAPPING)
+		add_pair(cuf_key_addr(block->key) << 1 | 1, block->bytes);
 }
 
-static void vmm_holes(struct cuf_incident *i)
+/* The reservation being walked: its unmapped addresses from `at` on. */
+struct reservation {
+	uint64_t at, end;
+};
+
+static void note_unmapped(struct cuf_incident *incident, uint64_t from, uint64_t to)
 {
-	uint64_t at = 0, end = 0;
-	bool any = false;
+	if (to > from && to - from > incident->vmm_hole_bytes)
+		incident->vmm_hole_bytes = to - from;
+}
+
+static void measure_reservations(struct cuf_incident *incident)
+{
+	struct reservation open = { 0, 0 };
 	cuf_sort_pairs(scratch.pairs, scratch.used);
-	for (uint64_t n = 0; n <= scratch.used; n++) {
-		uint64_t start = n < scratch.used ? scratch.pairs[n].key >> 1 : 0, bytes = n < scratch.used ? scratch.pairs[n].value : 0;
-		bool mapping = n < scratch.used && scratch.pairs[n].key & 1;
-		if (mapping) {
-			i->vmm_mapped_bytes += bytes;
-			if (start >= at && start - at > i->vmm_hole_bytes && start <= end)
-				i->vmm_hole_bytes = start - at;
-			at = start + bytes > at ? start + bytes : at;
+	for (uint64_t i = 0; i < scratch.used; i++) {
+		uint64_t start = scratch.pairs[i].key >> 1, bytes = scratch.pairs[i].value;
+		if (!(scratch.pairs[i].key & 1)) {
+			note_unmapped(incident, open.at, open.end);
+			open = (struct reservation){ start, start + bytes };
 			continue;
 		}
-		if (any && end > at && end - at > i->vmm_hole_bytes)
-			i->vmm_hole_bytes = end - at;
-		at = start;
-		end = start + bytes;
-		any = true;
+		incident->vmm_mapped_bytes += bytes;
+		if (start <= open.end)
+			note_unmapped(incident, open.at, start);
+		if (start + bytes > open.at)
+			open.at = start + bytes;
 	}
+	note_unmapped(incident, open.at, open.end);
 }
 
-static void put_sites(const struct cuf_block *b, void *unused)
+/* ---- call sites ---- */
+
+/* Framework blocks are inside other blocks, and millions of them would leave no room for these. */
+static bool is_site_memory(unsigned kind)
+{
+	return kind != CUF_KIND_MAPPING && kind != CUF_KIND_RESERVATION && kind != CUF_KIND_POOL &&
+	       kind != CUF_KIND_FRAMEWORK;
+}
+
+static void add_site(const struct cuf_block *block, void *unused)
 {
 	(void)unused;
-	if (b->device == scratch.device && b->kind != CUF_KIND_MAPPING && b->kind != CUF_KIND_RESERVATION && b->kind != CUF_KIND_POOL &&
-	    b->kind != CUF_KIND_FRAMEWORK) /* inside other blocks; and millions of them would leave these no room */
-		put((uint64_t)b->stack << 8 | b->kind, b->bytes);
+	if (block->device == scratch.device && is_site_memory(block->kind))
+		add_pair((uint64_t)block->stack << 8 | block->kind, block->bytes);
 }
 
-static void keep_largest(struct cuf_incident *i, const struct cuf_site_level *site)
+/* Keeps the incident's sites sorted, largest first. */
+static void keep_largest(struct cuf_incident *incident, const struct cuf_site_level *site)
 {
-	unsigned at = (unsigned)i->site_count;
-	if (at == CUF_INCIDENT_SITES && i->sites[at - 1].bytes >= site->bytes)
+	unsigned at = (unsigned)incident->site_count;
+	if (at == CUF_INCIDENT_SITES && incident->sites[at - 1].bytes >= site->bytes)
 		return;
 	if (at < CUF_INCIDENT_SITES)
-		i->site_count++;
+		incident->site_count++;
 	else
 		at--;
-	for (; at > 0 && i->sites[at - 1].bytes < site->bytes; at--)
-		i->sites[at] = i->sites[at - 1];
-	i->sites[at] = *site;
+	for (; at > 0 && incident->sites[at - 1].bytes < site->bytes; at--)
+		incident->sites[at] = incident->sites[at - 1];
+	incident->sites[at] = *site;
 }
 
-static void largest_sites(struct cuf_incident *i)
+static void find_largest_sites(struct cuf_incident *incident)
 {
 	cuf_sort_pairs(scratch.pairs, scratch.used);
-	for (uint64_t n = 0; n < scratch.used;) {
-		uint64_t key = scratch.pairs[n].key;
+	for (uint64_t i = 0; i < scratch.used;) {
+		uint64_t key = scratch.pairs[i].key;
 		struct cuf_site_level site = { (uint32_t)(key >> 8), (uint32_t)(key & 255), 0, 0 };
-		for (; n < scratch.used && scratch.pairs[n].key == key; n++) {
-			site.bytes += scratch.pairs[n].value;
+		for (; i < scratch.used && scratch.pairs[i].key == key; i++) {
+			site.bytes += scratch.pairs[i].value;
 			site.count++;
 		}
-		keep_largest(i, &site);
+		keep_largest(incident, &site);
 	}
 }
 
-static bool collect(void (*see)(const struct cuf_block *, void *))
+/* ---- the snapshot ---- */
+
+/* One pass over the ledger. False: the scratch memory was too small. */
+static bool collect(void (*visit)(const struct cuf_block *, void *))
 {
 	scratch.used = 0;
-	scratch.overflow = false;
-	cuf_ledger_each(see, NULL);
-	return !scratch.overflow;
+	scratch.is_full = false;
+	cuf_ledger_each(visit, NULL);
+	return !scratch.is_full;
 }
 
+/* A block makes two pairs at most. */
 static bool have_scratch(void)
 {
 	long at;
 	if (scratch.pairs)
 		return true;
 	scratch.room = 2 * (cuf_recording.ledger_mask + 1);
-	at = cuf_sys_mmap(NULL, scratch.room * sizeof *scratch.pairs, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	at = cuf_sys_mmap(NULL, scratch.room * sizeof *scratch.pairs, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (cuf_sys_failed(at))
 		return false;
 	scratch.pairs = (struct cuf_pair *)at;
 	return true;
 }
 
-void cuf_snapshot_take(struct cuf_incident *i)
+static void take(struct cuf_incident *incident)
 {
-	bool mine = !__atomic_exchange_n(&taken, 1, __ATOMIC_ACQUIRE);
-	if (!mine || !have_scratch()) {
-		i->page_hole_bytes = i->pages = i->pages_partial = i->page_free_bytes = i->vmm_hole_bytes = i->vmm_mapped_bytes = CUF_UNKNOWN;
+	scratch.device = incident->device;
+	if (collect(add_partial_pages))
+		measure_pages(incident);
+	if (collect(add_range))
+		measure_reservations(incident);
+	if (collect(add_site))
+		find_largest_sites(incident);
+}
+
+void cuf_snapshot_take(struct cuf_incident *incident)
+{
+	bool is_mine = !__atomic_exchange_n(&is_taken, 1, __ATOMIC_ACQUIRE);
+	if (is_mine && have_scratch()) {
+		take(incident);
 	} else {
-		scratch.device = i->device;
-		if (collect(put_partial_pages))
-			page_holes(i);
-		if (collect(put_ranges))
-			vmm_holes(i);
-		if (collect(put_sites))
-			largest_sites(i);
+		incident->page_hole_bytes = incident->page_free_bytes = CUF_UNKNOWN;
+		incident->pages = incident->pages_partial = CUF_UNKNOWN;
+		incident->vmm_hole_bytes = incident->vmm_mapped_bytes = CUF_UNKNOWN;
 	}
-	if (mine)
-		__atomic_store_n(&taken, 0, __ATOMIC_RELEASE);
+	if (is_mine)
+		__atomic_store_n(&is_taken, 0, __ATOMIC_RELEASE);
 }

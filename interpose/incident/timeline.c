@@ -44,8 +44,10 @@ static void sample_process(struct cuf_sample *sample)
 static void sample_device(struct cuf_sample *sample, unsigned device)
 {
 	const struct cuf_device *state = &cuf_recording.devices[device];
-	sample->pinned_bytes += __atomic_load_n(&state->live_bytes[CUF_KIND_PINNED], __ATOMIC_RELAXED) +
-				__atomic_load_n(&state->live_bytes[CUF_KIND_REGISTERED], __ATOMIC_RELAXED);
+	sample->pinned_bytes += __atomic_load_n(&state->live_bytes[CUF_KIND_PINNED],
+						__ATOMIC_RELAXED) +
+				__atomic_load_n(&state->live_bytes[CUF_KIND_REGISTERED],
+						__ATOMIC_RELAXED);
 	sample->framework_live_bytes[device] = cuf_framework_level(device).allocated_bytes;
 	sample->device_live_bytes[device] = cuf_device_live_bytes(state);
 	sample->device_free_bytes[device] = CUF_UNKNOWN;

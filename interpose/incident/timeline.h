@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory over time, at falling resolution. Whatever thread has an event when a sample is due takes it, so there is no
- * thread and no timer. When the table is full every second sample is dropped and the spacing doubles, so that weeks fit.
- * Contract: the thread is entered; at most one sampler at a time, others go on.
+ * Memory over time, at falling resolution. Whatever thread has an event when a sample is due takes
+ * it, so there is no thread and no timer. When the table is full every second sample is dropped and
+ * the spacing doubles, so that weeks fit. Contract: the thread is entered; at most one sampler at a
+ * time, others go on.
  */
 #ifndef CUF_TIMELINE_H
 #define CUF_TIMELINE_H

@@ -29,8 +29,10 @@ struct cuf_framework_level cuf_framework_level(unsigned device)
 {
 	struct cuf_framework_level level = { CUF_UNKNOWN, CUF_UNKNOWN };
 	if (device < CUF_DEVICES_MAX && __atomic_load_n(&levels[device].seen, __ATOMIC_ACQUIRE)) {
-		level.allocated_bytes = __atomic_load_n(&levels[device].allocated_bytes, __ATOMIC_RELAXED);
-		level.reserved_bytes = __atomic_load_n(&levels[device].reserved_bytes, __ATOMIC_RELAXED);
+		level.allocated_bytes = __atomic_load_n(&levels[device].allocated_bytes,
+							__ATOMIC_RELAXED);
+		level.reserved_bytes = __atomic_load_n(&levels[device].reserved_bytes,
+						       __ATOMIC_RELAXED);
 	}
 	return level;
 }
@@ -62,7 +64,10 @@ void cuf_framework_alloc_seq_set(unsigned device, uint64_t seq)
 
 /* ---- malloc ---- */
 
-/* Full mode: each thread counts for itself. Slots are assigned in order, so the first unused one ends the sum. */
+/*
+ * Full mode: each thread counts for itself. Slots are assigned in order, so the first unused one
+ * ends the sum.
+ */
 static uint64_t exact_live_bytes(void)
 {
 	uint64_t allocated_bytes = 0, freed_bytes = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Running totals that are in private memory: what a framework last reported of its allocator, and what malloc's recorded
- * blocks stand for. Contract: any thread, no lock. One thread at a time reports for a device: the framework has its
- * allocator locked.
+ * Running totals that are in private memory: what a framework last reported of its allocator, and
+ * what malloc's recorded blocks stand for. Contract: any thread, no lock. One thread at a time
+ * reports for a device: the framework has its allocator locked.
  */
 #ifndef CUF_TOTALS_H
 #define CUF_TOTALS_H
@@ -29,7 +29,10 @@ static inline int64_t cuf_host_live_add(int64_t bytes)
 	return __atomic_add_fetch(&cuf_host_live_estimate, bytes, __ATOMIC_RELAXED);
 }
 
-/* Live bytes of the malloc family as recorded: exact in full mode, an estimate in sampled mode; CUF_UNKNOWN when off. */
+/*
+ * Live bytes of the malloc family as recorded: exact in full mode, an estimate in sampled mode;
+ * CUF_UNKNOWN when off.
+ */
 uint64_t cuf_host_live_bytes(void);
 
 #endif

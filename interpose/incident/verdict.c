@@ -37,7 +37,8 @@ static void add_request(struct cuf_text *text, const struct cuf_incident *incide
 	if (incident->kind == CUF_KIND_FRAMEWORK)
 		cuf_text_add(text, "PyTorch's request");
 	else
-		cuf_text_add(text, cuf_hook_name(incident->label ? incident->label : incident->hook));
+		cuf_text_add(text,
+			     cuf_hook_name(incident->label ? incident->label : incident->hook));
 	if (incident->is_request)
 		add_size(text, "(", incident->requested_bytes, ")");
 	cuf_text_add(text, " failed");
@@ -118,7 +119,8 @@ static void add_device(struct cuf_text *text, const struct cuf_incident *inciden
 		add_size(text, " of the ", incident->framework_reserved_bytes, " that it reserved");
 	}
 	if (incident->page_hole_bytes != CUF_UNKNOWN && incident->page_hole_bytes)
-		add_size(text, "; largest free range inside its 2 MiB pages ", incident->page_hole_bytes, "");
+		add_size(text, "; largest free range inside its 2 MiB pages ",
+			 incident->page_hole_bytes, "");
 }
 
 static void add_host(struct cuf_text *text, const struct cuf_incident *incident)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The likely cause of a failure, from the incident, the device's totals and the times of live blocks. Only what follows by
- * arithmetic is reported: who holds the bytes, whether packing would help, whether one call site's blocks were allocated
- * all the time. What needs the order of events (requests, steps, caches that level off) is left to the report.
+ * The likely cause of a failure, from the incident, the device's totals and the times of live
+ * blocks. Only what follows by arithmetic is reported: who holds the bytes, whether packing would
+ * help, whether one call site's blocks were allocated all the time. What needs the order of events
+ * (requests, steps, caches that level off) is left to the report.
  */
 #include "interpose/incident/verdict.h"
 
@@ -10,10 +11,12 @@
 #include "interpose/store/recording.h"
 #include "interpose/platform/laws.h"
 
-#define CONTEXT_MOST (1ull << 30)  /* a context and its libraries; at most a twentieth of the device */
+/* a context and its libraries; at most a twentieth of the device */
+#define CONTEXT_MOST (1ull << 30)
 #define SLACK_PARTS 200            /* less slack than this share of what is held is rounding */
 #define FRAMEWORK_SLACK_PARTS 5    /* a framework always keeps some; more than a fifth is a cause */
-#define RETRY_NS 10000000000ull    /* a framework empties its cache and tries again: within seconds */
+/* a framework empties its cache and calls again within seconds */
+#define RETRY_NS 10000000000ull
 enum { AGES = 8, AGES_LEAST = 6, BLOCKS_LEAST = 8 };
 
 /* The device's memory at the failure. */
@@ -56,7 +59,10 @@ static uint64_t pool_slack(const struct cuf_incident *incident)
 	return slack;
 }
 
-/* Free in the 2 MiB pages, without what is only rounding. Unknown counts as 0: another thread's failure is being recorded. */
+/*
+ * Free in the 2 MiB pages, without what is only rounding. Unknown counts as 0: another thread's
+ * failure is being recorded.
+ */
 static uint64_t packable_page_bytes(const struct cuf_incident *incident)
 {
 	struct rounding rounding = { incident->device, 0 };
@@ -68,7 +74,8 @@ static uint64_t packable_page_bytes(const struct cuf_incident *incident)
 static uint64_t live_bytes(const struct cuf_incident *incident)
 {
 	static const unsigned kinds[] = {
-		CUF_KIND_DEVICE, CUF_KIND_ARRAY, CUF_KIND_ASYNC, CUF_KIND_GRAPH, CUF_KIND_VMM, CUF_KIND_CONTEXT
+		CUF_KIND_DEVICE, CUF_KIND_ARRAY, CUF_KIND_ASYNC, CUF_KIND_GRAPH, CUF_KIND_VMM,
+			CUF_KIND_CONTEXT
 	};
 	uint64_t sum = 0;
 	for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
@@ -79,7 +86,8 @@ static uint64_t live_bytes(const struct cuf_incident *incident)
 static struct budget budget_of(const struct cuf_incident *incident)
 {
 	uint64_t reserved = incident->framework_reserved_bytes, known;
-	uint64_t used = or_zero(incident->framework_allocated_bytes), in_pools = pool_slack(incident);
+	uint64_t used = or_zero(incident->framework_allocated_bytes),
+		in_pools = pool_slack(incident);
 	struct budget budget = {
 		.request_bytes = incident->requested_bytes,
 		.free_bytes = incident->free_bytes,
@@ -123,12 +131,14 @@ static bool is_other_tenant(const struct budget *budget, struct cuf_text *text)
 static bool is_fragmented(const struct budget *budget, struct cuf_text *text)
 {
 	uint64_t parts = budget->has_framework ? FRAMEWORK_SLACK_PARTS : SLACK_PARTS;
-	uint64_t packed = budget->free_bytes - budget->free_bytes % CUF_PAGE_BYTES + budget->slack_bytes;
+	uint64_t packed =
+		budget->free_bytes - budget->free_bytes % CUF_PAGE_BYTES + budget->slack_bytes;
 	if (budget->free_bytes >= budget->request_bytes || packed < budget->request_bytes)
 		return false;
 	if (budget->slack_bytes < budget->mine_bytes / parts)
 		return false;
-	add_three(text, "free memory is split into pieces; together they are ", packed, " (fragmentation)");
+	add_three(text, "free memory is split into pieces; together they are ", packed,
+		  " (fragmentation)");
 	return true;
 }
 
@@ -167,15 +177,16 @@ static struct site_ages ages_of(const struct cuf_incident *incident)
 	return site;
 }
 
-static bool is_growth(const struct site_ages *site, const struct budget *budget, struct cuf_text *text)
+static bool is_growth(const struct site_ages *site, const struct budget *budget,
+		      struct cuf_text *text)
 {
 	if (site->count < BLOCKS_LEAST || site->bytes < budget->mine_bytes / 2 ||
 	    __builtin_popcount(site->ages) < AGES_LEAST)
 		return false;
 	add_three(text, "", site->bytes, " in ");
 	cuf_text_number(text, site->count);
-	cuf_text_add(text, " blocks of one call site, allocated all the time and never freed: a leak, or a "
-			   "cache that grows (gpu-leak, kv-cache-grew)");
+	cuf_text_add(text, " blocks of one call site, allocated all the time and never freed: "
+			   "a leak, or a cache that grows (gpu-leak, kv-cache-grew)");
 	return true;
 }
 
@@ -190,34 +201,40 @@ static bool driver_failed_lately(const struct cuf_incident *incident)
 {
 	for (unsigned i = 0; i < cuf_recording.incident_slots; i++) {
 		const struct cuf_incident *before = &cuf_recording.incidents[i];
-		if (!before->number || before->kind == CUF_KIND_FRAMEWORK || before->tid != incident->tid ||
+		if (!before->number || before->kind == CUF_KIND_FRAMEWORK ||
+		    before->tid != incident->tid ||
 		    before->device != incident->device)
 			continue;
-		if (before->time_ns <= incident->time_ns && incident->time_ns - before->time_ns < RETRY_NS)
+		if (before->time_ns <= incident->time_ns &&
+		    incident->time_ns - before->time_ns < RETRY_NS)
 			return true;
 	}
 	return false;
 }
 
 /* A limit below the device's size: the request failed although that much is free. */
-static bool is_capped(const struct cuf_incident *incident, const struct budget *budget, struct cuf_text *text)
+static bool is_capped(const struct cuf_incident *incident, const struct budget *budget,
+		      struct cuf_text *text)
 {
 	uint64_t margin = budget->request_bytes / 20 + 2 * CUF_PAGE_BYTES;
 	if (incident->kind == CUF_KIND_FRAMEWORK) {
 		if (budget->free_bytes < budget->request_bytes || driver_failed_lately(incident))
 			return false;
-		cuf_text_add(text, "the framework failed by itself, no driver call did: a memory share that was "
-				   "set for it is the limit (memory-cap)");
+		cuf_text_add(text, "the framework failed by itself, no driver call did: "
+				   "a memory share that was set for it is the limit (memory-cap)");
 		return true;
 	}
 	if (budget->free_bytes <= budget->request_bytes + margin)
 		return false;
-	cuf_text_add(text, "the driver failed although that much is free: a quota or a partition is the limit "
-			   "(memory-cap)");
+	cuf_text_add(text, "the driver failed although that much is free: "
+			   "a quota or a partition is the limit (memory-cap)");
 	return true;
 }
 
-/* Frees of framework blocks do not reach the driver, so that these rules are for programs without a framework. */
+/*
+ * Frees of framework blocks do not reach the driver, so that these rules are for programs without a
+ * framework.
+ */
 static bool is_startup_or_growth(const struct cuf_incident *incident, const struct budget *budget,
 				 struct cuf_text *text)
 {
@@ -227,7 +244,8 @@ static bool is_startup_or_growth(const struct cuf_incident *incident, const stru
 		return is_growth(&site, budget, text);
 	if (device->alloc_count < 4 || is_doubling(&site, budget))
 		return false;
-	cuf_text_add(text, "almost nothing has been freed since startup: model, KV cache or batch is too large "
+	cuf_text_add(text, "almost nothing has been freed since startup: "
+			   "model, KV cache or batch is too large "
 			   "(model-too-large, kv-cache-too-large, too-many-requests)");
 	return true;
 }
@@ -236,15 +254,18 @@ bool cuf_verdict_cause(const struct cuf_incident *incident, struct cuf_text *tex
 {
 	struct budget budget;
 	if (incident->kind == CUF_KIND_PINNED || incident->kind == CUF_KIND_REGISTERED) {
-		cuf_text_add(text, "page-locked host memory ran out, not the device (page-lock-refused)");
+		cuf_text_add(text,
+			     "page-locked host memory ran out, not the device (page-lock-refused)");
 		return true;
 	}
-	if (incident->kind == CUF_KIND_HOST || incident->device >= CUF_DEVICES_MAX || !incident->is_request)
+	if (incident->kind == CUF_KIND_HOST || incident->device >= CUF_DEVICES_MAX ||
+	    !incident->is_request)
 		return false;
 	if (incident->free_bytes == CUF_UNKNOWN || or_zero(incident->total_bytes) == 0)
 		return false;
 	budget = budget_of(incident);
-	if (is_capped(incident, &budget, text) || is_other_tenant(&budget, text) || is_fragmented(&budget, text))
+	if (is_capped(incident, &budget, text) || is_other_tenant(&budget, text) ||
+	    is_fragmented(&budget, text))
 		return true;
 	return !budget.has_framework && is_startup_or_growth(incident, &budget, text);
 }

@@ -10,7 +10,8 @@
 #include "interpose/platform/laws.h"
 
 enum { PATH_BYTES = 600, PAGE_BYTES = 4096 };
-#define NO_LIMIT (1ull << 60) /* version 1 writes LONG_MAX, rounded to pages, when there is no limit */
+/* version 1 writes LONG_MAX, rounded to pages, when there is no limit */
+#define NO_LIMIT (1ull << 60)
 
 static char directory[512];               /* "" for none */
 static const char *current_file, *max_file;
@@ -57,7 +58,10 @@ void cuf_cgroup_find(void)
 			continue;
 		path += strlen(versions[i].mark);
 		bytes = strcspn(path, "\n");
-		/* a container usually sees its own cgroup as the root of the mount, whatever the path says */
+		/*
+		 * a container usually sees its own cgroup as the root of the mount, whatever the
+		 * path says
+		 */
 		if ((bytes > 1 && try_directory(&versions[i], path, bytes)) ||
 		    try_directory(&versions[i], "", 0))
 			return;
@@ -92,8 +96,10 @@ uint64_t cuf_cgroup_oom_kills(void)
 	return cuf_proc_number(text, "oom_kill");
 }
 
-/* The lists that the kernel drops pages from. They are in the first half of a long file, for which the kernel sums up all
- * processors: so it is read only near the limit. */
+/*
+ * The lists that the kernel drops pages from. They are in the first half of a long file, for which
+ * the kernel sums up all processors: so it is read only near the limit.
+ */
 static uint64_t read_file_bytes(void)
 {
 	char text[1024];
@@ -131,7 +137,8 @@ void cuf_process_memory(struct cuf_process_memory *memory)
 	char text[256];
 	const char *statm = text;
 	memory->rss_bytes = memory->rss_shared_bytes = memory->cgroup_file_bytes = CUF_UNKNOWN;
-	if (cuf_proc_read("/proc/self/statm", text, sizeof text) > 0) { /* total, resident, shared ... */
+	/* total, resident, shared ... */
+	if (cuf_proc_read("/proc/self/statm", text, sizeof text) > 0) {
 		memory->rss_bytes = next_statm_bytes(&statm);
 		memory->rss_shared_bytes = next_statm_bytes(&statm);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory of this process and of its control group. Contract: any thread after cuf_cgroup_find; raw system calls, no
- * allocation; without /proc or a cgroup every number is CUF_UNKNOWN.
+ * Memory of this process and of its control group. Contract: any thread after cuf_cgroup_find; raw
+ * system calls, no allocation; without /proc or a cgroup every number is CUF_UNKNOWN.
  */
 #ifndef CUF_CGROUP_H
 #define CUF_CGROUP_H
@@ -13,7 +13,8 @@ struct cuf_process_memory {
 	uint64_t rss_shared_bytes;
 	uint64_t cgroup_bytes;
 	uint64_t cgroup_max_bytes;  /* CUF_UNKNOWN also when there is no limit */
-	uint64_t cgroup_file_bytes; /* page cache that the kernel may drop; read only near the limit */
+	/* page cache that the kernel may drop; read only near the limit */
+	uint64_t cgroup_file_bytes;
 };
 
 /* Looks for the memory controller of this process; again in a forked child. */

@@ -33,7 +33,8 @@ uint32_t cuf_gate_my_pid(void) { return (uint32_t)cuf_sys(SYS_getpid, 0, 0, 0, 0
 
 bool cuf_gate_install(void)
 {
-	long at = cuf_sys_mmap(NULL, GATE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long at = cuf_sys_mmap(NULL, GATE_BYTES, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (cuf_sys_failed(at) || cuf_sys_madvise((void *)at, GATE_BYTES, MADV_WIPEONFORK))
 		return false;
 	cuf_gate = (uint64_t *)at;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who may record now. The gate is one word on a page of its own, which the kernel wipes in a forked child
- * (MADV_WIPEONFORK). A thread may record while its own generation equals the gate's. 0 closes the gate: the recorder is
- * off, a hand-over is running, or this is a forked child. One load and one comparison keep a child from ever writing into
- * its parent's recording, however it was forked.
+ * Who may record now. The gate is one word on a page of its own, which the kernel wipes in a forked
+ * child (MADV_WIPEONFORK). A thread may record while its own generation equals the gate's. 0 closes
+ * the gate: the recorder is off, a hand-over is running, or this is a forked child. One load and
+ * one comparison keep a child from ever writing into its parent's recording, however it was forked.
  *
- * Contract: any thread, no lock, errno untouched. Opening, closing and cuf_gate_begin_recording are for lifecycle.c and
- * handover.c only.
+ * Contract: any thread, no lock, errno untouched. Opening, closing and cuf_gate_begin_recording are
+ * for lifecycle.c and handover.c only.
  */
 #ifndef CUF_GATE_H
 #define CUF_GATE_H
@@ -17,7 +17,10 @@
 extern uint64_t *cuf_gate;       /* never NULL */
 #define CUF_GENERATION_NEW 1u    /* of a thread that never attached */
 
-/* What the recorder keeps of a thread in static TLS. Initial-exec, because other models may call malloc at first use. */
+/*
+ * What the recorder keeps of a thread in static TLS. Initial-exec, because other models may call
+ * malloc at first use.
+ */
 struct cuf_tls {
 	struct cuf_thread_state *thread;
 	uint64_t generation;     /* of the recording that `thread` belongs to */
@@ -49,16 +52,19 @@ bool cuf_gate_install(void);
 /* A recording of process `pid` begins, behind the closed gate. */
 void cuf_gate_begin_recording(uint32_t pid);
 void cuf_gate_open(void);
-/* From on to switching; the gate is closed then. False: it was not on, or another thread was first. */
+/*
+ * From on to switching; the gate is closed then. False: it was not on, or another thread was first.
+ */
 bool cuf_gate_begin_switch(void);
 /* For the rest of this process. False: it was off already. */
 bool cuf_gate_turn_off(void);
 
 /*
- * Entering announces the thread (it marks its slot busy) and then looks at the gate again. A hand-over closes the gate and
- * then waits for busy slots. Each must see the other's store. The hand-over happens once in a process's life and entering
- * millions of times a second, so the hand-over pays for both: cuf_gate_fence_threads has the kernel put a fence into every
- * running thread (membarrier). Where the kernel has none, each entering pays (cuf_gate_must_fence).
+ * Entering announces the thread (it marks its slot busy) and then looks at the gate again. A
+ * hand-over closes the gate and then waits for busy slots. Each must see the other's store. The
+ * hand-over happens once in a process's life and entering millions of times a second, so the
+ * hand-over pays for both: cuf_gate_fence_threads has the kernel put a fence into every running
+ * thread (membarrier). Where the kernel has none, each entering pays (cuf_gate_must_fence).
  */
 extern bool cuf_gate_must_fence;
 bool cuf_gate_fence_threads(void); /* false: could not be done */

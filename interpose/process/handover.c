@@ -16,7 +16,10 @@
 #include "interpose/store/seal.h"
 #include "interpose/platform/laws.h"
 
-/* A thread that lost its processor while it was inside comes back well within a second, also on a loaded machine. */
+/*
+ * A thread that lost its processor while it was inside comes back well within a second, also on a
+ * loaded machine.
+ */
 enum { PAUSE_NS = 50000 };
 
 static char **environment;
@@ -45,8 +48,8 @@ static const char *error_words(int error)
 {
 	switch (error) {
 	case ENOSPC:
-		return "no space left on the device; free some, set a smaller CUFLIGHT_OPTIONS=size=, "
-		       "or another CUFLIGHT_OUTPUT";
+		return "no space left on the device; free some, set a smaller "
+		       "CUFLIGHT_OPTIONS=size=, or another CUFLIGHT_OUTPUT";
 	case EROFS:
 		return "read-only file system; set CUFLIGHT_OUTPUT to a writable directory";
 	case EACCES:
@@ -57,7 +60,8 @@ static const char *error_words(int error)
 	case ENOTDIR:
 		return "not a directory; set CUFLIGHT_OUTPUT to a writable directory";
 	case EFBIG:
-		return "file size limit (ulimit -f); raise it, or set a smaller CUFLIGHT_OPTIONS=size=";
+		return "file size limit (ulimit -f); raise it, or set a smaller "
+		       "CUFLIGHT_OPTIONS=size=";
 	case EMFILE:
 	case ENFILE:
 		return "too many open files";
@@ -167,7 +171,8 @@ void cuf_handover_to_file(void)
 {
 	uint8_t guard = cuf_tls.guard;
 	int saved_errno = errno;
-	if (!cuf_handover_is_pending() || cuf_gate_my_pid() != cuf_gate_pid() || !cuf_gate_begin_switch())
+	if (!cuf_handover_is_pending() || cuf_gate_my_pid() != cuf_gate_pid() ||
+	    !cuf_gate_begin_switch())
 		return;
 	/* a signal handler that allocates on this thread now would wait for us, in vain */
 	cuf_tls.guard = 1;

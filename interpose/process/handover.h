@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The one hand-over of a recording from private memory to its file. The gate is closed, threads inside are waited for, the
- * content is copied, and the file is mapped over the same addresses. If there can be no file, one line on stderr reports
- * why and the recording stays in memory.
+ * The one hand-over of a recording from private memory to its file. The gate is closed, threads
+ * inside are waited for, the content is copied, and the file is mapped over the same addresses. If
+ * there can be no file, one line on stderr reports why and the recording stays in memory.
  *
- * Contract: any thread that is not inside the recorder (cuf_thread_enter); no lock; errno untouched. A process waits a
- * second at most in its life, except for cuf_handover_wait_for_threads, which waits as long each time.
+ * Contract: any thread that is not inside the recorder (cuf_thread_enter); no lock; errno
+ * untouched. A process waits a second at most in its life, except for
+ * cuf_handover_wait_for_threads, which waits as long each time.
  */
 #ifndef CUF_HANDOVER_H
 #define CUF_HANDOVER_H
 
 #include <stdbool.h>
 
-/* A recording begins, in memory. environment: of the process, kept: the file's name may refer to it. */
+/*
+ * A recording begins, in memory. environment: of the process, kept: the file's name may refer to
+ * it.
+ */
 void cuf_handover_begin_recording(char **environment);
 
 /* Moves the recording to its file unless it is there already, or was tried before. */
@@ -24,8 +28,8 @@ void cuf_handover_at_start(void);
 bool cuf_handover_is_pending(void);
 
 /*
- * Returns when every thread that was inside the recorder has left it, after a second at most. Threads that enter later see
- * what the caller stored before. In a sandbox it does not wait.
+ * Returns when every thread that was inside the recorder has left it, after a second at most.
+ * Threads that enter later see what the caller stored before. In a sandbox it does not wait.
  */
 void cuf_handover_wait_for_threads(void);
 

@@ -61,7 +61,9 @@ static void read_executable(void)
 	copy_safe(name, sizeof name, slash ? slash + 1 : executable);
 }
 
-/* Field 22 of /proc/self/stat. Fields are counted behind the program's name, which may hold blanks. */
+/*
+ * Field 22 of /proc/self/stat. Fields are counted behind the program's name, which may hold blanks.
+ */
 static void read_start_time(struct cuf_header *header)
 {
 	char text[1024];
@@ -137,7 +139,8 @@ static void describe_command_line(void)
 static bool is_allowed(const char *variable)
 {
 	static const char *const heads[] = {
-		"CUDA_", "NVIDIA_VISIBLE_DEVICES=", "PYTORCH_CUDA_ALLOC_CONF=", "PYTORCH_ALLOC_CONF=",
+		"CUDA_", "NVIDIA_VISIBLE_DEVICES=", "PYTORCH_CUDA_ALLOC_CONF=",
+			"PYTORCH_ALLOC_CONF=",
 		"TORCH_", "MALLOC_", "GLIBC_TUNABLES=", "LD_PRELOAD=", "RANK=", "LOCAL_RANK=",
 		"WORLD_SIZE=", "OMP_NUM_THREADS=", "NCCL_", "VLLM_", "SGLANG_", "XLA_", "TF_GPU",
 		"OLLAMA_", "GGML_", "PYTHONMALLOC=", "SIMCUDA_", "CUFLIGHT_", "SLURM_JOB_ID=",

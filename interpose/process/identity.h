@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which process this is: names for the file, and facts for META and the header. Contract: raw system calls, no descriptor
- * kept, no allocation; without /proc everything is simply unknown. Secrets are redacted (redact.h).
+ * Which process this is: names for the file, and facts for META and the header. Contract: raw
+ * system calls, no descriptor kept, no allocation; without /proc everything is simply unknown.
+ * Secrets are redacted (redact.h).
  */
 #ifndef CUF_IDENTITY_H
 #define CUF_IDENTITY_H
 
-/* Reads host and executable name, start time and boot id; again in a forked child. The recording is open. */
+/*
+ * Reads host and executable name, start time and boot id; again in a forked child. The recording is
+ * open.
+ */
 void cuf_process_read(void);
 
 /* "unknown" at worst; only characters that are safe in a file's name. */

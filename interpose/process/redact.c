@@ -36,7 +36,8 @@ bool cuf_redact_is_secret_name(const char *name, size_t bytes)
 bool cuf_redact_is_secret_value(const char *value, size_t bytes)
 {
 	static const char *const heads[] = {
-		"hf_", "sk-", "ghp_", "gho_", "github_pat_", "xoxb-", "xoxp-", "akia", "ya29.", "eyj",
+		"hf_", "sk-", "ghp_", "gho_", "github_pat_", "xoxb-", "xoxp-", "akia", "ya29.",
+			"eyj",
 		"nvapi-", "glpat-", "bearer ",
 	};
 	for (unsigned i = 0; i < sizeof heads / sizeof *heads; i++)
@@ -89,5 +90,6 @@ void cuf_redact_argument(struct cuf_text *line, const char *argument, size_t byt
 		return;
 	}
 	cuf_text_bytes(line, argument, bytes);
-	*hide_next = !equals && bytes > 1 && *argument == '-' && cuf_redact_is_secret_name(argument, bytes);
+	*hide_next = !equals && bytes > 1 && *argument == '-' &&
+		cuf_redact_is_secret_name(argument, bytes);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Thread slots: found at a thread's first event, recycled when the thread is dead, never destroyed. */
+/*
+ * Thread slots: found at a thread's first event, recycled when the thread is dead, never destroyed.
+ */
 #include "interpose/process/thread.h"
 
 #include <sys/mman.h>
@@ -18,7 +20,8 @@
 
 enum {
 	SLOTS_MAX = 8192,
-	QUICK_LOOK = 4,   /* slots that a new thread checks for a dead owner before it uses a fresh one */
+	/* slots that a new thread checks for a dead owner before it uses a fresh one */
+	QUICK_LOOK = 4,
 	GET_NAME = 16     /* PR_GET_NAME */
 };
 
@@ -34,7 +37,10 @@ void cuf_thread_admit_with(cuf_thread_admit_fn *function) { admit = function; }
 
 /* ---- slots ---- */
 
-/* The main thread seldom ends first, so its slot is not looked at. A slot with our own id had a thread that is dead. */
+/*
+ * The main thread seldom ends first, so its slot is not looked at. A slot with our own id had a
+ * thread that is dead.
+ */
 static bool may_recycle(uint32_t owner, uint32_t tid)
 {
 	if (!owner || owner == cuf_recording.header->pid)
@@ -82,7 +88,10 @@ static int find_slot(uint32_t tid)
 	return recycle_slot(tid, limit);
 }
 
-/* The private half of a slot. NULL: no memory. The caller owns the slot, so nobody else writes the pointer. */
+/*
+ * The private half of a slot. NULL: no memory. The caller owns the slot, so nobody else writes the
+ * pointer.
+ */
 static struct cuf_thread_state *state_of(unsigned index)
 {
 	struct cuf_thread_state *state = states[index];
@@ -116,7 +125,8 @@ static int64_t first_countdown(struct cuf_thread_state *thread)
 	case CUF_HOST_OFF:
 		return INT64_MAX;
 	case CUF_HOST_SAMPLED:
-		thread->sampled_from = cuf_sample_interval(&thread->random, thread->writer.sample_mean_bytes);
+		thread->sampled_from = cuf_sample_interval(&thread->random,
+							   thread->writer.sample_mean_bytes);
 		return (int64_t)thread->sampled_from;
 	default:
 		return 0;
@@ -140,7 +150,10 @@ static void begin_state(struct cuf_thread_state *thread, unsigned index, uint32_
 	thread->writer.sample_mean_bytes = cuf_options.sample;
 }
 
-/* A child that was forked inside a call will not return from it. A new thread's words are in use already. */
+/*
+ * A child that was forked inside a call will not return from it. A new thread's words are in use
+ * already.
+ */
 static void forget_calls_of_parent(void)
 {
 	if (cuf_tls.generation == CUF_GENERATION_NEW)

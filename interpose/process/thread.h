@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The calling thread inside the recorder. cuf_thread_enter returns the thread's state with the guard taken, or NULL when
- * nothing may be recorded (off, nested, no slot: counted). cuf_thread_leave releases the guard.
+ * The calling thread inside the recorder. cuf_thread_enter returns the thread's state with the
+ * guard taken, or NULL when nothing may be recorded (off, nested, no slot: counted).
+ * cuf_thread_leave releases the guard.
  *
- * Contract: between enter and leave nothing of libc that allocates may be called. There is no thread-exit hook: frees in
- * late thread teardown still count, and a slot is recycled when its thread is found dead.
+ * Contract: between enter and leave nothing of libc that allocates may be called. There is no
+ * thread-exit hook: frees in late thread teardown still count, and a slot is recycled when its
+ * thread is found dead.
  */
 #ifndef CUF_THREAD_H
 #define CUF_THREAD_H
@@ -25,14 +27,17 @@ struct cuf_thread_state {
 	uint32_t host_clock_countdown;     /* full mode: events to the next look at the clock */
 	uint64_t random;                   /* of the samplers */
 	uint64_t sampled_from;             /* bytes of the current sampling interval */
-	int64_t framework_countdown_bytes; /* to the next small framework block whose stack is taken */
-	uint32_t operations;               /* one in some is timed, to report what the recorder costs */
+	/* to the next small framework block whose stack is taken */
+	int64_t framework_countdown_bytes;
+	/* one in some is timed, to report what the recorder costs */
+	uint32_t operations;
 	struct cuf_stack_scratch stack;
 };
 
 /*
- * The slow path of entering asks this function for the generation to record under. It waits for the end of a hand-over and
- * begins a forked child's own recording; 0: do not record. Set once, before the gate opens.
+ * The slow path of entering asks this function for the generation to record under. It waits for the
+ * end of a hand-over and begins a forked child's own recording; 0: do not record. Set once, before
+ * the gate opens.
  */
 typedef uint64_t cuf_thread_admit_fn(void);
 void cuf_thread_admit_with(cuf_thread_admit_fn *admit);

@@ -67,7 +67,10 @@ void cuf_device_describe(unsigned device, const struct cuf_device_facts *facts)
 	__atomic_store_n(&to->present, 1, __ATOMIC_RELEASE);
 }
 
-/* Programs look at free memory before they lay out a cache: a change of a thirty-second of the device is logged at once. */
+/*
+ * Programs look at free memory before they lay out a cache: a change of a thirty-second of the
+ * device is logged at once.
+ */
 static bool has_moved(unsigned device, uint64_t free_bytes, uint64_t total_bytes)
 {
 	uint64_t last = event_free_bytes[device], moved = last - free_bytes;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of a process, as far as it can be seen from inside: its moment, its status, and whether a verdict is due. */
+/*
+ * The end of a process, as far as it can be seen from inside: its moment, its status, and whether a
+ * verdict is due.
+ */
 #include <errno.h>
 #include "interpose/code/symbolize.h"
 #include "interpose/incident/incident.h"
@@ -68,7 +71,8 @@ static bool is_bad_end(const struct cuf_header *header)
 {
 	if (header->end_kind == CUF_END_ABORT)
 		return true;
-	return (header->end_kind == CUF_END_EXIT || header->end_kind == CUF_END_FAST) && header->end_status;
+	return (header->end_kind == CUF_END_EXIT || header->end_kind == CUF_END_FAST) &&
+		header->end_status;
 }
 
 static void print_verdict(void)

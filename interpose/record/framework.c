@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reports of framework allocators: into ring, ledger and totals; failures into incidents. Framework blocks go to a ring of
- * their own and to the ledger (space FRAMEWORK), and never into a device's live memory: their bytes are in the segment that
- * the driver allocated.
+ * Reports of framework allocators: into ring, ledger and totals; failures into incidents. Framework
+ * blocks go to a ring of their own and to the ledger (space FRAMEWORK), and never into a device's
+ * live memory: their bytes are in the segment that the driver allocated.
  */
 #include "interpose/record/framework.h"
 
@@ -49,7 +49,10 @@ static enum backend backend_of(uint64_t addr)
 		return BACKEND_NATIVE;
 	if (!cuf_ledger_find(cuf_key(CUF_SPACE_MAPPING, addr), &segment))
 		return BACKEND_UNKNOWN;
-	/* a reservation that is mapped whole does not expand: a pool with its own allocator (vLLM's sleep mode) */
+	/*
+	 * a reservation that is mapped whole does not expand: a pool with its own allocator (vLLM's
+	 * sleep mode)
+	 */
 	if (cuf_ledger_find(cuf_key(CUF_SPACE_RESERVATION, addr), &reservation) &&
 	    reservation.bytes == segment.bytes)
 		return BACKEND_PLUGGABLE;
@@ -62,13 +65,16 @@ static void note_backend(const struct cuf_report *report)
 		"", "backend=native\n", "backend=expandable\n", "backend=pluggable\n"
 	};
 	enum backend backend = backend_of(report->addr);
-	if (backend && __atomic_exchange_n(&backends[report->device], backend, __ATOMIC_RELAXED) != backend)
-		cuf_meta_text(CUF_META_FRAMEWORK, report->device, texts[backend], strlen(texts[backend]));
+	if (backend && __atomic_exchange_n(&backends[report->device], backend,
+					   __ATOMIC_RELAXED) != backend)
+		cuf_meta_text(CUF_META_FRAMEWORK, report->device, texts[backend],
+			      strlen(texts[backend]));
 }
 
 static void note_level(const struct cuf_report *report)
 {
-	const struct cuf_framework_level level = { report->allocated_bytes, report->reserved_bytes };
+	const struct cuf_framework_level level = { report->allocated_bytes,
+						  report->reserved_bytes };
 	if (__builtin_expect(cuf_framework_level_set(report->device, level), 0))
 		note_backend(report);
 }
@@ -91,7 +97,8 @@ static struct cuf_request request_of(const struct cuf_report *report)
 	};
 }
 
-static uint64_t log_event(const struct cuf_operation *operation, unsigned op, const struct cuf_block *block,
+static uint64_t log_event(const struct cuf_operation *operation, unsigned op,
+			  const struct cuf_block *block,
 			  struct cuf_event_extra extra)
 {
 	return cuf_operation_log(operation, CUF_RING_FRAMEWORK, op, block, extra);
@@ -120,13 +127,15 @@ static bool needs_stack(struct cuf_thread_state *thread, uint64_t bytes)
 	return true;
 }
 
-static void record_alloc(struct cuf_operation *operation, const struct cuf_report *report, const void *frame)
+static void record_alloc(struct cuf_operation *operation, const struct cuf_report *report,
+			 const void *frame)
 {
 	struct cuf_request request = request_of(report);
 	struct cuf_block block, old;
 	if (needs_stack(operation->thread, request.bytes)) {
 		bool is_large = request.bytes >= CUF_FRAMEWORK_EXACT_BYTES;
-		operation->stack = cuf_stack_capture_caller(&operation->thread->stack, frame, is_large);
+		operation->stack = cuf_stack_capture_caller(&operation->thread->stack, frame,
+							    is_large);
 		if (!is_large)
 			request.flags = CUF_EVENT_SAMPLED;
 	}
@@ -148,7 +157,8 @@ static void record_free(struct cuf_operation *operation, const struct cuf_report
 {
 	struct cuf_event_extra extra = { .addr = report->addr };
 	struct cuf_block block;
-	if (__builtin_expect(cuf_ledger_take(cuf_key(CUF_SPACE_FRAMEWORK, report->addr), &block), 1)) {
+	if (__builtin_expect(cuf_ledger_take(cuf_key(CUF_SPACE_FRAMEWORK, report->addr), &block),
+			     1)) {
 		extra.alloc_stack = block.stack;
 		extra.extra = cuf_operation_age_ms(operation, &block);
 		log_event(operation, CUF_OP_FREE, &block, extra);
@@ -156,13 +166,15 @@ static void record_free(struct cuf_operation *operation, const struct cuf_report
 		return;
 	}
 	block = (struct cuf_block){
-		.bytes = -(uint64_t)report->bytes, .kind = CUF_KIND_FRAMEWORK, .device = report->device
+		.bytes = -(uint64_t)report->bytes, .kind = CUF_KIND_FRAMEWORK,
+			.device = report->device
 	};
 	log_event(operation, CUF_OP_UNKNOWN_FREE, &block, extra);
 	cuf_count(&cuf_recording.header->unknown_frees, 1);
 }
 
-static void record_block(struct cuf_operation *operation, const struct cuf_report *report, const void *frame)
+static void record_block(struct cuf_operation *operation, const struct cuf_report *report,
+			 const void *frame)
 {
 	cuf_count(&cuf_recording.header->framework_events, 1);
 	note_level(report);
@@ -189,8 +201,12 @@ static struct cuf_driver_view last_view(unsigned device)
 	return view;
 }
 
-/* At the end of the ladder of driver failures that led to it, or by itself when the driver was not called. */
-static void record_failure(struct cuf_operation *operation, const struct cuf_report *report, const void *frame)
+/*
+ * At the end of the ladder of driver failures that led to it, or by itself when the driver was not
+ * called.
+ */
+static void record_failure(struct cuf_operation *operation, const struct cuf_report *report,
+			   const void *frame)
 {
 	const struct cuf_request request = request_of(report);
 	const struct cuf_driver_view view = last_view(report->device);
@@ -282,8 +298,10 @@ void cuf_role_assign(uint64_t addr, uint64_t bytes, unsigned role, unsigned hook
 	if (role == CUF_ROLE_NONE)
 		role = cuf_tls.role;
 	if (!assign_in_ledger(addr, role, &block))
-		block = (struct cuf_block){ .bytes = bytes, .kind = CUF_KIND_HOST, .device = CUF_DEVICE_NONE };
+		block = (struct cuf_block){ .bytes = bytes, .kind = CUF_KIND_HOST,
+					   .device = CUF_DEVICE_NONE };
 	operation.stack = cuf_stack_capture_caller(&operation.thread->stack, frame, true);
-	log_event(&operation, CUF_OP_ROLE, &block, (struct cuf_event_extra){ .addr = addr, .extra = role });
+	log_event(&operation, CUF_OP_ROLE, &block, (struct cuf_event_extra){ .addr = addr,
+									    .extra = role });
 	cuf_operation_finish(&operation);
 }

@@ -27,11 +27,15 @@ enum {
 	SAMPLE_BYTES_MAX = 1 << 30,
 	FILE_AT_LIVE_BYTES = 64 << 20,  /* a process this big is worth a recording */
 	CLOCK_EVERY = 16,               /* full mode: events between two looks at the clock */
-	AHEAD = 32,                     /* records to prefetch: their pages were last met a round of the ring ago */
+	/* records to prefetch: their pages were last met a round of the ring ago */
+	AHEAD = 32,
 	TIME_RECORD_EVERY_NS = 30000000 /* well within the 15 bits of ms ticks */
 };
 
-/* Means after the first one, with the birth time (cuf_birth_encode) from which on blocks were sampled by them. */
+/*
+ * Means after the first one, with the birth time (cuf_birth_encode) from which on blocks were
+ * sampled by them.
+ */
 static struct {
 	uint32_t birth;
 	uint64_t mean_bytes;
@@ -59,8 +63,10 @@ static uint32_t birth_at(uint64_t now_ns)
 	return cuf_birth_encode(now_ns > start_ns ? (now_ns - start_ns) / 1000000 : 0);
 }
 
-/* What a live block stands for, by the mean of its time. A thread's first sample after a change has the old mean and is
- * taken for one of the new. */
+/*
+ * What a live block stands for, by the mean of its time. A thread's first sample after a change has
+ * the old mean and is taken for one of the new.
+ */
 static int64_t weight_of(uint32_t birth, uint64_t bytes)
 {
 	uint64_t mean_bytes = cuf_recording.header->sample_mean_bytes;
@@ -83,7 +89,8 @@ int cuf_host_set_sample(uint64_t mean_bytes)
 	int saved_errno = errno;
 	if (cuf_options.host != CUF_HOST_SAMPLED || count == sizeof means / sizeof *means)
 		return -1;
-	if (mean_bytes < SAMPLE_BYTES_MIN || mean_bytes > SAMPLE_BYTES_MAX || !(thread = cuf_thread_enter()))
+	if (mean_bytes < SAMPLE_BYTES_MIN || mean_bytes > SAMPLE_BYTES_MAX ||
+	    !(thread = cuf_thread_enter()))
 		return -1;
 	/* of two calls at once one is lost, as if it had been made before the other */
 	means[count].birth = birth_at(cuf_now_coarse_ns());
@@ -128,8 +135,8 @@ void cuf_host_mark_time(struct cuf_thread_state *thread)
 }
 
 /*
- * Python frees its objects when it shuts down, and exit comes after that. The first block freed then marks where the
- * program's own work ended, which is what a report is about.
+ * Python frees its objects when it shuts down, and exit comes after that. The first block freed
+ * then marks where the program's own work ended, which is what a report is about.
  */
 static void notice_work_end(struct cuf_thread_state *thread)
 {
@@ -156,7 +163,8 @@ static inline void keep_time(struct cuf_thread_state *thread)
 /* ---- events ---- */
 
 /* Commits a record of this op, and reserves the next one. */
-static struct cuf_host_event *write_and_reserve(struct cuf_writer *writer, struct cuf_host_event *event,
+static struct cuf_host_event *write_and_reserve(struct cuf_writer *writer,
+						struct cuf_host_event *event,
 						unsigned op, uint64_t word1)
 {
 	*event = (struct cuf_host_event){ cuf_host_word0(op, 0, 0), word1 };
@@ -164,8 +172,10 @@ static struct cuf_host_event *write_and_reserve(struct cuf_writer *writer, struc
 	return cuf_ring_host_reserve(writer);
 }
 
-/* A segment's first records, and some later ones: the time, and which thread writes when the segment had another's. A
- * reserve may exchange the segment, which then needs both again. */
+/*
+ * A segment's first records, and some later ones: the time, and which thread writes when the
+ * segment had another's. A reserve may exchange the segment, which then needs both again.
+ */
 static __attribute__((noinline)) struct cuf_host_event *begin_time(struct cuf_thread_state *thread,
 								   struct cuf_host_event *event)
 {
@@ -174,13 +184,15 @@ static __attribute__((noinline)) struct cuf_host_event *begin_time(struct cuf_th
 		writer->host_time_base_ns = thread->host_now_ns;
 		set_ticks(thread);
 		event = write_and_reserve(writer, event, CUF_HOST_TIME, thread->host_now_ns);
-		if (event && writer->host_time_base_ns && writer->segments[CUF_RING_HOST]->tid != writer->tid)
+		if (event && writer->host_time_base_ns &&
+		    writer->segments[CUF_RING_HOST]->tid != writer->tid)
 			event = write_and_reserve(writer, event, CUF_HOST_THREAD, writer->tid);
 	}
 	return event;
 }
 
-static inline void append(struct cuf_thread_state *thread, unsigned op, uint64_t addr, uint64_t word1)
+static inline void append(struct cuf_thread_state *thread, unsigned op, uint64_t addr,
+			  uint64_t word1)
 {
 	struct cuf_host_event *event = cuf_ring_host_reserve(&thread->writer);
 	if (__builtin_expect(!thread->writer.host_time_base_ns, 0))
@@ -194,7 +206,8 @@ static inline void append(struct cuf_thread_state *thread, unsigned op, uint64_t
 
 /* ---- allocations ---- */
 
-static inline void record_block(struct cuf_thread_state *thread, uint64_t addr, size_t bytes, unsigned op,
+static inline void record_block(struct cuf_thread_state *thread, uint64_t addr, size_t bytes,
+				unsigned op,
 				const void *frame)
 {
 	uint32_t stack;
@@ -213,7 +226,8 @@ static bool record_sample(struct cuf_thread_state *thread, uint64_t addr, size_t
 	const struct cuf_segment *segment = thread->writer.segments[CUF_RING_HOST];
 	int64_t weight, live;
 	if (segment && segment->sample_mean_bytes != thread->writer.sample_mean_bytes)
-		cuf_ring_host_exchange(&thread->writer); /* the events of one segment have one mean */
+		/* the events of one segment have one mean */
+		cuf_ring_host_exchange(&thread->writer);
 	look_at_clock(thread);
 	weight = weight_of(thread->host_birth, bytes);
 	record_block(thread, addr, bytes, op, frame);
@@ -245,7 +259,8 @@ static bool is_sample(size_t bytes, bool is_fresh)
 static void begin_interval(struct cuf_thread_state *thread)
 {
 	thread->writer.sample_mean_bytes = cuf_options.sample;
-	thread->sampled_from = cuf_sample_interval(&thread->random, thread->writer.sample_mean_bytes);
+	thread->sampled_from = cuf_sample_interval(&thread->random,
+						   thread->writer.sample_mean_bytes);
 	cuf_tls.countdown_bytes = (int64_t)thread->sampled_from;
 }
 
@@ -253,7 +268,8 @@ static bool is_off(void) { return cuf_options.host == CUF_HOST_OFF || cuf_option
 
 void cuf_host_record_alloc(void *p, size_t bytes, unsigned op, const void *frame)
 {
-	bool is_fresh = cuf_tls.generation != __atomic_load_n(cuf_gate, __ATOMIC_RELAXED), has_grown = false;
+	bool is_fresh = cuf_tls.generation != __atomic_load_n(cuf_gate, __ATOMIC_RELAXED),
+		has_grown = false;
 	struct cuf_thread_state *thread;
 	if (__builtin_expect(is_off(), 0)) {
 		cuf_tls.countdown_bytes = INT64_MAX;
@@ -277,7 +293,8 @@ void cuf_host_record_alloc(void *p, size_t bytes, unsigned op, const void *frame
 /* ---- frees ---- */
 
 /* Sampled mode: a recorded block goes. */
-static void forget_sample(struct cuf_thread_state *thread, uint64_t addr, const struct cuf_host_block *entry)
+static void forget_sample(struct cuf_thread_state *thread, uint64_t addr,
+			  const struct cuf_host_block *entry)
 {
 	look_at_clock(thread);
 	notice_work_end(thread);
@@ -291,7 +308,10 @@ void cuf_host_record_free(void *p, unsigned op, struct cuf_host_undo *undo)
 	bool is_full = cuf_options.host == CUF_HOST_FULL, is_known;
 	struct cuf_host_block entry = { 0, 0 };
 	struct cuf_thread_state *thread;
-	/* loads from far away, one of them the allocator's in the real free: all start before any is waited for */
+	/*
+	 * loads from far away, one of them the allocator's in the real free: all start before any
+	 * is waited for
+	 */
 	__builtin_prefetch((const char *)p - 2 * sizeof(size_t), 1);
 	if (!p || is_off() || (cuf_options.host == CUF_HOST_SAMPLED && !cuf_host_filter_has(addr)))
 		return;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inline part of the front door (recorder.h): what runs millions of times a second. A skipped allocation counts down
- * one thread-local word, a skipped free loads one byte of a table. Labels and roles are thread-local words as well.
+ * The inline part of the front door (recorder.h): what runs millions of times a second. A skipped
+ * allocation counts down one thread-local word, a skipped free loads one byte of a table. Labels
+ * and roles are thread-local words as well.
  *
- * Sampled mode: a countdown of bytes decides which allocations are recorded, all blocks of 64 KiB and more are, and a small
- * filter answers "surely not recorded" for most frees. Full mode: every event and every block.
- * Contract as in recorder.h. errno is untouched: nothing below calls libc, except string functions and the vDSO.
+ * Sampled mode: a countdown of bytes decides which allocations are recorded, all blocks of 64 KiB
+ * and more are, and a small filter answers "surely not recorded" for most frees. Full mode: every
+ * event and every block. Contract as in recorder.h. errno is untouched: nothing below calls libc,
+ * except string functions and the vDSO.
  */
 #ifndef CUF_HOST_FAST_H
 #define CUF_HOST_FAST_H
@@ -17,13 +19,15 @@
 #include "interpose/process/gate.h"
 
 /*
- * Counts of recorded live blocks by address, in sampled mode. One load in the small table, an eighth of the nearest cache,
- * answers most frees; with half of that cache the program's own data had to make room. Where many blocks are recorded, a
- * larger table in host.c still answers. Neighbours in memory are neighbours here, so that the part in use is as small as
- * the program's own.
+ * Counts of recorded live blocks by address, in sampled mode. One load in the small table, an
+ * eighth of the nearest cache, answers most frees; with half of that cache the program's own data
+ * had to make room. Where many blocks are recorded, a larger table in host.c still answers.
+ * Neighbours in memory are neighbours here, so that the part in use is as small as the program's
+ * own.
  *
- * Every other reason not to skip a free is encoded as a non-zero entry, so that the fast path checks one value: each entry
- * begins at one, which cuf_recorder_start takes away. In full mode it never does.
+ * Every other reason not to skip a free is encoded as a non-zero entry, so that the fast path
+ * checks one value: each entry begins at one, which cuf_recorder_start takes away. In full mode it
+ * never does.
  */
 enum { CUF_HOST_FILTER_SMALL_BITS = 12, CUF_HOST_FILTER_LARGE_BITS = 18 };
 extern uint8_t cuf_host_filter_small[1u << CUF_HOST_FILTER_SMALL_BITS];
@@ -38,11 +42,16 @@ struct cuf_host_undo {
 	uint64_t word0, word1;
 };
 
-/* The out-of-line halves, for blocks that are to be recorded. p is not NULL. op: enum cuf_host_op. */
+/*
+ * The out-of-line halves, for blocks that are to be recorded. p is not NULL. op: enum cuf_host_op.
+ */
 void cuf_host_record_alloc(void *p, size_t bytes, unsigned op, const void *frame);
 void cuf_host_record_free(void *p, unsigned op, struct cuf_host_undo *undo);
 
-/* True while the countdown is above 0. (Without the assembly the compiler loads, subtracts, stores and tests.) */
+/*
+ * True while the countdown is above 0. (Without the assembly the compiler loads, subtracts, stores
+ * and tests.)
+ */
 static inline bool cuf_host_count_down(size_t bytes)
 {
 #if defined(__x86_64__)
@@ -55,10 +64,12 @@ static inline bool cuf_host_count_down(size_t bytes)
 }
 
 /*
- * True when a block of this size need not be recorded. It may be called before the real function, which then can be jumped
- * to. An allocation that is not skipped must be recorded, or cancelled when the real function failed.
+ * True when a block of this size need not be recorded. It may be called before the real function,
+ * which then can be jumped to. An allocation that is not skipped must be recorded, or cancelled
+ * when the real function failed.
  *
- * In full mode, and until a thread's first event while the recorder is on, the countdown is not above 0.
+ * In full mode, and until a thread's first event while the recorder is on, the countdown is not
+ * above 0.
  */
 static inline bool cuf_host_skips_alloc(size_t bytes)
 {
@@ -74,7 +85,8 @@ static inline void cuf_host_cancel(size_t bytes)
 
 static inline uint8_t *cuf_host_filter_at(const void *p)
 {
-	return &cuf_host_filter_small[cuf_host_filter_place((uintptr_t)p, CUF_HOST_FILTER_SMALL_BITS)];
+	return &cuf_host_filter_small[cuf_host_filter_place((uintptr_t)p,
+							    CUF_HOST_FILTER_SMALL_BITS)];
 }
 
 /* True when the free of p, which may be NULL, need not be recorded. */
@@ -106,13 +118,19 @@ static inline void cuf_host_free(void *p, unsigned op, struct cuf_host_undo *und
 
 /* ---- the thread's label and role ---- */
 
-/* The runtime-API function that the program called: driver calls inside carry its id, and stacks start at its caller. */
+/*
+ * The runtime-API function that the program called: driver calls inside carry its id, and stacks
+ * start at its caller.
+ */
 struct cuf_label {
 	uint16_t hook;
 	uintptr_t frame;
 };
 
-/* Around the real runtime function. The outermost call gives the label; the previous one goes back to cuf_label_end. */
+/*
+ * Around the real runtime function. The outermost call gives the label; the previous one goes back
+ * to cuf_label_end.
+ */
 static inline struct cuf_label cuf_label_begin(unsigned hook, const void *frame)
 {
 	struct cuf_label before = { cuf_tls.label, cuf_tls.label_frame };
@@ -129,7 +147,10 @@ static inline void cuf_label_end(struct cuf_label before)
 	cuf_tls.label_frame = before.frame;
 }
 
-/* Blocks that the thread allocates from now on are for this (enum cuf_role). Returns the previous role. */
+/*
+ * Blocks that the thread allocates from now on are for this (enum cuf_role). Returns the previous
+ * role.
+ */
 static inline unsigned cuf_role_exchange(unsigned role)
 {
 	unsigned before = cuf_tls.role;

@@ -3,7 +3,8 @@
 
 #include "interpose/platform/laws.h"
 
-enum { SMALL_ENTRIES = 1 << CUF_HOST_FILTER_SMALL_BITS, LARGE_ENTRIES = 1 << CUF_HOST_FILTER_LARGE_BITS };
+enum { SMALL_ENTRIES = 1 << CUF_HOST_FILTER_SMALL_BITS,
+      LARGE_ENTRIES = 1 << CUF_HOST_FILTER_LARGE_BITS };
 
 _Alignas(64) uint8_t cuf_host_filter_small[SMALL_ENTRIES] = { [0 ... SMALL_ENTRIES - 1] = 1 };
 uint8_t cuf_host_filter_large[LARGE_ENTRIES];
@@ -23,7 +24,10 @@ static uint8_t *large_at(uint64_t addr)
 	return &cuf_host_filter_large[cuf_host_filter_place(addr, CUF_HOST_FILTER_LARGE_BITS)];
 }
 
-static uint8_t *small_at(uint64_t addr) { return cuf_host_filter_at((const void *)(uintptr_t)addr); }
+static uint8_t *small_at(uint64_t addr)
+{
+	return cuf_host_filter_at((const void *)(uintptr_t)addr);
+}
 
 void cuf_host_filter_add(uint64_t addr)
 {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sampled mode: counts of recorded live blocks by address, so that a free knows whether there is something to do. The small
- * table, which the fast path reads, is described in host_fast.h; the large one is for frees that pass the small one.
+ * Sampled mode: counts of recorded live blocks by address, so that a free knows whether there is
+ * something to do. The small table, which the fast path reads, is described in host_fast.h; the
+ * large one is for frees that pass the small one.
  *
- * Contract: any thread, no lock. A count that reached 255 stays there: how many blocks it stands for is unknown.
+ * Contract: any thread, no lock. A count that reached 255 stays there: how many blocks it stands
+ * for is unknown.
  */
 #ifndef CUF_HOST_FILTER_H
 #define CUF_HOST_FILTER_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * malloc failed: an incident, as when the driver fails, with what is resident and the limits at that moment. Few programs
- * survive one. Some request the impossible again and again to learn how much there is, so incidents keep a distance.
+ * malloc failed: an incident, as when the driver fails, with what is resident and the limits at
+ * that moment. Few programs survive one. Some request the impossible again and again to learn how
+ * much there is, so incidents keep a distance.
  */
 #include <errno.h>
 #include "interpose/platform/clock.h"
@@ -23,7 +24,8 @@ static bool is_due(void)
 	uint64_t before_ns = __atomic_load_n(&last_ns, __ATOMIC_RELAXED);
 	if (before_ns && now_ns - before_ns < APART_NS)
 		return false;
-	return __atomic_compare_exchange_n(&last_ns, &before_ns, now_ns, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	return __atomic_compare_exchange_n(&last_ns, &before_ns, now_ns, false, __ATOMIC_RELAXED,
+					   __ATOMIC_RELAXED);
 }
 
 void cuf_host_refused(size_t bytes, unsigned hook, void *frame)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From the constructor to the forked child: the recorder starts, a recording begins, threads are admitted, objects are
- * unloaded. Also what hooks may know about the recorder.
+ * From the constructor to the forked child: the recorder starts, a recording begins, threads are
+ * admitted, objects are unloaded. Also what hooks may know about the recorder.
  */
 #include <errno.h>
 #include <sys/auxv.h>
@@ -85,7 +85,10 @@ static void begin_in_child(uint32_t pid)
 	cuf_gate_open();
 }
 
-/* The generation to record under, after a hand-over or the begin of a forked child's recording; 0: do not record. */
+/*
+ * The generation to record under, after a hand-over or the begin of a forked child's recording; 0:
+ * do not record.
+ */
 static uint64_t admit(void)
 {
 	int saved_errno = errno;
@@ -125,8 +128,9 @@ static void start(void)
 	}
 	if (!cuf_gate_install()) {
 		cuf_gate_turn_off();
-		cuf_say_line("recording is off: this kernel cannot wipe memory on fork (Linux 4.14 can), "
-			     "so children would write into their parent's recording");
+		cuf_say_line("recording is off: this kernel cannot wipe memory on fork "
+			     "(Linux 4.14 can), so children would write into their parent's "
+			     "recording");
 		return;
 	}
 	cuf_thread_admit_with(admit);

@@ -7,7 +7,10 @@
 #include "interpose/store/recording.h"
 #include "interpose/platform/laws.h"
 
-/* Objects are noted for the reader, which looks into their files. Not where META is short of room for what stacks need. */
+/*
+ * Objects are noted for the reader, which looks into their files. Not where META is short of room
+ * for what stacks need.
+ */
 static void note_module(uint64_t code_addr)
 {
 	if (cuf_recording.header && cuf_recording.header->meta_used <= cuf_recording.meta_bytes / 2)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One operation on blocks: the thread enters the recorder, events are logged, the thread leaves. Shared by the driver's
- * calls (recorder.c) and the frameworks' reports (framework.c). Inline, because both are paths that programs wait for.
+ * One operation on blocks: the thread enters the recorder, events are logged, the thread leaves.
+ * Shared by the driver's calls (recorder.c) and the frameworks' reports (framework.c). Inline,
+ * because both are paths that programs wait for.
  *
  * Contract: finish follows each begin that returned true, and puts errno back.
  */
@@ -36,7 +37,8 @@ struct cuf_event_extra {
 	uint32_t alloc_stack, extra;
 };
 
-static inline bool cuf_operation_begin(struct cuf_operation *operation, unsigned hook, unsigned label)
+static inline bool cuf_operation_begin(struct cuf_operation *operation, unsigned hook,
+				       unsigned label)
 {
 	operation->saved_errno = errno;
 	operation->thread = cuf_thread_enter();
@@ -62,8 +64,10 @@ static inline void cuf_operation_finish(struct cuf_operation *operation)
 }
 
 /* Appends an event and returns its sequence number. The event's stack is the operation's. */
-static inline uint64_t cuf_operation_log(const struct cuf_operation *operation, enum cuf_ring ring, unsigned op,
-					 const struct cuf_block *block, struct cuf_event_extra extra)
+static inline uint64_t cuf_operation_log(const struct cuf_operation *operation, enum cuf_ring ring,
+					 unsigned op,
+					 const struct cuf_block *block,
+						struct cuf_event_extra extra)
 {
 	struct cuf_event event = {
 		.time_ns = operation->now_ns,
@@ -107,7 +111,8 @@ static inline struct cuf_block cuf_operation_block(const struct cuf_operation *o
 }
 
 /* How long a block lived, for the event of its end. */
-static inline uint32_t cuf_operation_age_ms(const struct cuf_operation *operation, const struct cuf_block *block)
+static inline uint32_t cuf_operation_age_ms(const struct cuf_operation *operation,
+					    const struct cuf_block *block)
 {
 	uint64_t ms = (operation->now_ns - block->time_ns) / 1000000;
 	return ms < UINT32_MAX ? (uint32_t)ms : UINT32_MAX - 1;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Phases, requests and marks of the program, as events. NVTX goes into the framework ring, the program's own marks
- * (cuflight.h) into the device ring. Neither may fill its ring faster than in a minute, with half a ring at once: what is
- * more is left out, beginnings with their ends, and counted (header.phases_left_out).
+ * Phases, requests and marks of the program, as events. NVTX goes into the framework ring, the
+ * program's own marks (cuflight.h) into the device ring. Neither may fill its ring faster than in a
+ * minute, with half a ring at once: what is more is left out, beginnings with their ends, and
+ * counted (header.phases_left_out).
  */
 #include <errno.h>
 #include "interpose/incident/open_phases.h"
@@ -18,7 +19,8 @@
 
 #define FILL_NS 60000000000ull
 
-static uint64_t full_at_ns[CUF_RINGS]; /* when the ring would be full of what was admitted, had it been empty */
+/* when the ring would be full of what was admitted, had it been empty */
+static uint64_t full_at_ns[CUF_RINGS];
 static uint64_t last_id;
 
 static void forget_phases(void)
@@ -65,7 +67,8 @@ static enum cuf_ring ring_of(enum cuf_phase_source source)
 static bool admit(enum cuf_ring ring, uint64_t now_ns, bool always)
 {
 	const struct cuf_ring_place *place = &cuf_recording.rings[ring];
-	uint64_t events = place->segment_count * (place->segment_bytes / sizeof(struct cuf_event) - 1);
+	uint64_t events =
+		place->segment_count * (place->segment_bytes / sizeof(struct cuf_event) - 1);
 	uint64_t step_ns = FILL_NS / (events ? events : 1);
 	uint64_t seen = __atomic_load_n(&full_at_ns[ring], __ATOMIC_RELAXED), from;
 	do {
@@ -162,7 +165,8 @@ static void end_with_id(struct phase *phase)
 
 /* ---- the door ---- */
 
-int64_t cuf_phase_begin(enum cuf_phase_op op, enum cuf_phase_source source, const struct cuf_phase_text *name, uint64_t id)
+int64_t cuf_phase_begin(enum cuf_phase_op op, enum cuf_phase_source source,
+			const struct cuf_phase_text *name, uint64_t id)
 {
 	struct phase phase = { .source = source, .op = op, .id = id };
 	int64_t result = 0;

@@ -27,7 +27,10 @@ bool cuf_call_begin(struct cuf_call *call, unsigned hook, void *frame)
 		cuf_tls.driver_calls++;
 	if (cuf_tls.driver_calls == 1) {
 		struct cuf_thread_state *thread;
-		/* an attached thread needs only this look at the gate; each operation enters by itself */
+		/*
+		 * an attached thread needs only this look at the gate; each operation enters by
+		 * itself
+		 */
 		if (__builtin_expect(cuf_thread_is_attached(), 1)) {
 			call->thread = cuf_tls.thread;
 		} else if ((thread = cuf_thread_enter())) {
@@ -58,7 +61,8 @@ static bool begin_operation(struct cuf_operation *operation, struct cuf_call *ca
 	return true;
 }
 
-static uint64_t log_event(struct cuf_operation *operation, unsigned op, const struct cuf_block *block,
+static uint64_t log_event(struct cuf_operation *operation, unsigned op,
+			  const struct cuf_block *block,
 			  struct cuf_event_extra extra)
 {
 	return cuf_operation_log(operation, CUF_RING_DEVICE, op, block, extra);
@@ -78,7 +82,8 @@ static void add_block(struct cuf_operation *operation, struct cuf_block *block, 
 {
 	struct cuf_block old;
 	block->seq = log_event(operation, CUF_OP_ALLOC, block,
-			       (struct cuf_event_extra){ .addr = addr, .alloc_stack = block->stack });
+			       (struct cuf_event_extra){ .addr = addr,
+							.alloc_stack = block->stack });
 	if (cuf_ledger_add(block, &old)) {
 		cuf_device_count(&old, -1, operation->now_ns);
 		cuf_count(&cuf_recording.header->replaced, 1);
@@ -127,7 +132,8 @@ bool cuf_block_free(struct cuf_call *call, unsigned space, uint64_t addr, struct
 		log_free(&operation, block, 0);
 	} else {
 		const struct cuf_block unknown = { .device = CUF_DEVICE_NONE };
-		log_event(&operation, CUF_OP_UNKNOWN_FREE, &unknown, (struct cuf_event_extra){ .addr = addr });
+		log_event(&operation, CUF_OP_UNKNOWN_FREE, &unknown,
+			  (struct cuf_event_extra){ .addr = addr });
 		cuf_count(&cuf_recording.header->unknown_frees, 1);
 	}
 	cuf_operation_finish(&operation);
@@ -166,7 +172,8 @@ bool cuf_block_find(unsigned space, uint64_t addr, unsigned set_flags, struct cu
 	return cuf_ledger_find(key, block);
 }
 
-int cuf_block_add_refs(struct cuf_call *call, unsigned space, uint64_t addr, int references, int maps,
+int cuf_block_add_refs(struct cuf_call *call, unsigned space, uint64_t addr, int references,
+		       int maps,
 		       struct cuf_block *block)
 {
 	struct cuf_operation operation;
@@ -227,7 +234,10 @@ void cuf_reset_apply(struct cuf_call *call, const struct cuf_request *scope, uin
 {
 	struct cuf_operation operation;
 	struct reset reset = { &operation, scope, seq };
-	/* after the end began, releases are the exit handlers' work: the ledger keeps what the program held */
+	/*
+	 * after the end began, releases are the exit handlers' work: the ledger keeps what the
+	 * program held
+	 */
 	if (!seq || cuf_recording.header->end_kind || !begin_operation(&operation, call))
 		return;
 	cuf_ledger_each(reset_block, &reset);
@@ -253,7 +263,8 @@ void cuf_level_set(struct cuf_call *call, const struct cuf_request *request, uin
 	cuf_operation_finish(&operation);
 }
 
-uint64_t cuf_event_note(struct cuf_call *call, unsigned op, const struct cuf_request *request, uint64_t addr,
+uint64_t cuf_event_note(struct cuf_call *call, unsigned op, const struct cuf_request *request,
+			uint64_t addr,
 			uint32_t extra)
 {
 	struct cuf_operation operation;
@@ -262,14 +273,16 @@ uint64_t cuf_event_note(struct cuf_call *call, unsigned op, const struct cuf_req
 	if (!begin_operation(&operation, call))
 		return 0;
 	block = cuf_operation_block(&operation, request, addr);
-	seq = log_event(&operation, op, &block, (struct cuf_event_extra){ .addr = addr, .extra = extra });
+	seq = log_event(&operation, op, &block, (struct cuf_event_extra){ .addr = addr,
+									 .extra = extra });
 	cuf_operation_finish(&operation);
 	return seq;
 }
 
 /* ---- failures ---- */
 
-uint64_t cuf_request_failed(struct cuf_call *call, const struct cuf_request *request, uint32_t result,
+uint64_t cuf_request_failed(struct cuf_call *call, const struct cuf_request *request,
+			    uint32_t result,
 			    const struct cuf_driver_view *view)
 {
 	struct cuf_operation operation;
@@ -283,7 +296,8 @@ uint64_t cuf_request_failed(struct cuf_call *call, const struct cuf_request *req
 	if (incident) {
 		number = cuf_incident_number(incident);
 		incident->seq = log_event(&operation, CUF_OP_FAIL, &block,
-					  (struct cuf_event_extra){ .addr = number, .extra = result });
+					  (struct cuf_event_extra){ .addr = number,
+								   .extra = result });
 		cuf_incident_publish(incident);
 	}
 	cuf_timeline_sample(operation.now_ns);

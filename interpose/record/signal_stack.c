@@ -30,7 +30,8 @@ static unsigned frames_of(uint32_t id, const uint64_t **frames)
 	if (!id || id - 1 > cuf_recording.stack_mask)
 		return 0;
 	stack = &cuf_recording.stacks[id - 1];
-	if (stack->first > cuf_recording.frame_count || stack->depth > cuf_recording.frame_count - stack->first)
+	if (stack->first > cuf_recording.frame_count ||
+	    stack->depth > cuf_recording.frame_count - stack->first)
 		return 0;
 	*frames = cuf_recording.frames + stack->first;
 	return stack->depth;
