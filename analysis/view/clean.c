@@ -5,27 +5,46 @@
 #include <stdint.h>
 #include <string.h>
 
+/* The length that the first byte announces; 0: it begins no character. */
+static size_t announced_length(unsigned char first)
+{
+	if (first < 0x80)
+		return 1;
+	if (first >> 5 == 6)
+		return 2;
+	if (first >> 4 == 14)
+		return 3;
+	return first >> 3 == 30 ? 4 : 0;
+}
+
 size_t clean_character(const char *text)
 {
+	/* by length: shorter forms of a smaller code point are not valid */
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	const unsigned char *c = (const unsigned char *)text;
-	size_t length = c[0] < 0x80 ? 1 : c[0] >> 5 == 6 ? 2 : c[0] >> 4 == 14 ? 3 : c[0] >> 3 == 30 ? 4 : 0;
-	uint32_t point = length == 1 ? c[0] : length ? c[0] & (0x7fu >> length) : 0;
-	for (size_t i = 1; i < length; i++) {
-		if (c[i] >> 6 != 2)
-			return 0;
-		point = point << 6 | (c[i] & 0x3f);
-	}
-	if (!length || point < least[length] || point > 0x10ffff || (point >= 0xd800 && point < 0xe000))
+	const unsigned char *bytes = (const unsigned char *)text;
+	size_t length = announced_length(bytes[0]);
+	uint32_t point = bytes[0];
+
+	if (!length)
 		return 0;
-	return length;
+	if (length > 1)
+		point &= 0x7fu >> length;
+	for (size_t i = 1; i < length; i++) {
+		if (bytes[i] >> 6 != 2)
+			return 0;
+		point = point << 6 | (bytes[i] & 0x3f);
+	}
+	if (point < least[length] || point > 0x10ffff)
+		return 0;
+	return point >= 0xd800 && point < 0xe000 ? 0 : length;
 }
 
 /* C0, DEL and C1: terminals act on them. */
 static bool is_control(const char *text, size_t length)
 {
 	const unsigned char *c = (const unsigned char *)text;
-	return length == 1 ? c[0] < 0x20 || c[0] == 0x7f : length == 2 && c[0] == 0xc2 && c[1] < 0xa0;
+	return length == 1 ? c[0] < 0x20 || c[0] == 0x7f : length == 2 && c[0] == 0xc2 &&
+		c[1] < 0xa0;
 }
 
 void clean_terminal(char *out, size_t bytes, const char *text, bool ascii)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Texts of foreign origin (paths, command lines, symbol names) made fit to print: valid UTF-8, no control characters.
- * Contract: pure; never allocates; out is always NUL-terminated and never ends inside a character.
+ * Texts of foreign origin (paths, command lines, symbol names) made fit to print: valid
+ * UTF-8, no control characters. Contract: pure; never allocates; out is always
+ * NUL-terminated and never ends inside a character.
  */
 #ifndef VIEW_CLEAN_H
 #define VIEW_CLEAN_H
@@ -9,9 +10,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* For a terminal: what is not valid or not printable becomes '?'; with ascii, so does every other character. */
+/*
+ * For a terminal: what is not valid or not printable becomes '?'; with ascii, so does every
+ * other character.
+ */
 void clean_terminal(char *out, size_t bytes, const char *text, bool ascii);
-/* For JSON: what is not valid UTF-8 becomes U+FFFD; control characters stay (the writer escapes them). */
+/*
+ * For JSON: what is not valid UTF-8 becomes U+FFFD; control characters stay (the writer
+ * escapes them).
+ */
 void clean_utf8(char *out, size_t bytes, const char *text);
 /* Length in bytes of the valid UTF-8 character at text; 0: none. */
 size_t clean_character(const char *text);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Running text broken between words. Contract: writes to out, ends with a newline; text is clean (clean.h); columns are
- * of the terminal; a word longer than a line stays whole. */
+/*
+ * Running text broken between words. Contract: writes to out, ends with a newline; text is
+ * clean (clean.h); columns are of the terminal; a word longer than a line stays whole.
+ */
 #ifndef VIEW_FLOW_H
 #define VIEW_FLOW_H
 

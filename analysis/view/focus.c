@@ -18,7 +18,10 @@ const struct fact_process *focus_process(const struct facts *facts)
 	return &facts->processes[incident ? incident->process : facts->focus];
 }
 
-/* How much of the device was in use at the peak. Without its size, the bytes still order devices. */
+/*
+ * How much of the device was in use at the peak. Without its size, the bytes still order
+ * devices.
+ */
 static double fullness(const struct fact_device *device)
 {
 	double total = 1e18;

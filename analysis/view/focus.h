@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a report is about: the incident, the process, the device, and which memory ran out. Contract: pure; borrowed
- * pointers into facts. What is the cause, and whose, is decided in explain/ and facts/.
+ * What a report is about: the incident, the process, the device, and which memory ran out.
+ * Contract: pure; borrowed pointers into facts. What is the cause, and whose, is decided in
+ * explain/ and facts/.
  */
 #ifndef VIEW_FOCUS_H
 #define VIEW_FOCUS_H

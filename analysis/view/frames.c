@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Addresses to frames: the facts have the modules, symbols.h their functions, python_names.h the names of Python code. */
+/*
+ * Addresses to frames: the facts have the modules, symbols.h their functions,
+ * python_names.h the names of Python code.
+ */
 #include "analysis/view/frames.h"
 
 #include <stdio.h>
@@ -68,7 +71,8 @@ static void push_address(struct frames *frames, const struct fact_process *proce
 		return;
 	}
 	elf_address = addr - module->base - 1; /* the call before the return address */
-	file = symbols_module(frames->symbols, module->path, module->build_id, module->build_id_bytes);
+	file = symbols_module(frames->symbols, module->path, module->build_id,
+		module->build_id_bytes);
 	if (hint)
 		symbols_hint(file, elf_address, hint, strlen(hint));
 	count = symbols_resolve(file, elf_address, &names);
@@ -104,7 +108,8 @@ static void push_python(struct frames *frames, uint32_t process, uint64_t addr)
 size_t frames_of(struct frames *frames, const struct fact_stack *stack, const struct frame **out)
 {
 	frames->count = 0;
-	for (uint32_t i = 0; i < stack->depth && stack->process < frames->facts->process_count; i++) {
+	for (uint32_t i = 0; i < stack->depth &&
+		stack->process < frames->facts->process_count; i++) {
 		const struct fact_process *process = &frames->facts->processes[stack->process];
 		if (cuf_frame_is_python(stack->addrs[i]))
 			push_python(frames, stack->process, stack->addrs[i]);
@@ -138,5 +143,6 @@ void frame_text(const struct frame *frame, char *out, size_t bytes)
 	else if (frame_is_python(frame))
 		snprintf(out, bytes, "?  (a Python function whose name was not recorded)");
 	else
-		snprintf(out, bytes, "%s+%#llx", holder_of(frame), (unsigned long long)frame->offset);
+		snprintf(out, bytes, "%s+%#llx", holder_of(frame),
+			(unsigned long long)frame->offset);
 }

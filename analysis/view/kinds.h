@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Words for enum cuf_kind. Contract: static texts; NULL for numbers that this version does not know. */
+/*
+ * Words for enum cuf_kind. Contract: static texts; NULL for numbers that this version does
+ * not know.
+ */
 #ifndef VIEW_KINDS_H
 #define VIEW_KINDS_H
 

@@ -14,7 +14,8 @@ enum { WRAPPERS_MAX = 4, WRAPPER_SITES = 3, SITES_LOOKED_AT = 64 };
 struct places {
 	const struct facts *facts;
 	struct frames *frames;
-	char *wrappers[WRAPPERS_MAX]; /* the program's allocation functions: most sites begin there */
+	/* the program's allocation functions: most sites begin there */
+	char *wrappers[WRAPPERS_MAX];
 	size_t wrapper_count;
 };
 
@@ -28,7 +29,10 @@ static bool begins_with(const char *text, const char *const *beginnings, size_t 
 
 #define BEGINS_WITH(text, list) begins_with(text, list, sizeof list / sizeof *list)
 
-/* Everything below these is start-up code of libc or of the interpreter, the same in every program. */
+/*
+ * Everything below these is start-up code of libc or of the interpreter, the same in every
+ * program.
+ */
 static bool is_outermost(const struct frame *frame)
 {
 	static const char *const names[] = {
@@ -55,7 +59,8 @@ static bool is_interpreter(const struct frame *frame)
 static bool is_library(const struct frame *frame)
 {
 	static const char *const modules[] = {
-		"libcudart", "libc10", "libstdc++", "libc++", "libc.so", "libjemalloc", "libmimalloc",
+		"libcudart", "libc10", "libstdc++", "libc++", "libc.so", "libjemalloc",
+			"libmimalloc",
 	};
 	static const char *const functions[] = {
 		"std::", "void std::", "__gnu_cxx::", "operator new", "__cxxabiv1::",
@@ -86,7 +91,10 @@ static bool is_wrapper(const struct places *places, const struct frame *frame)
 	return false;
 }
 
-/* The frame that a line begins with: behind libraries and the program's wrappers. The last frame always counts. */
+/*
+ * The frame that a line begins with: behind libraries and the program's wrappers. The last
+ * frame always counts.
+ */
 static size_t first_own(const struct places *places, const struct frame *items, size_t count)
 {
 	size_t first = first_python(items, count);
@@ -103,7 +111,10 @@ static size_t first_own(const struct places *places, const struct frame *items, 
 
 struct pair { const char *leaf, *caller; };
 
-/* The innermost frames of the sites, and who called them. Frames' texts live as long as the frames. */
+/*
+ * The innermost frames of the sites, and who called them. Frames' texts live as long as the
+ * frames.
+ */
 static size_t collect_pairs(struct places *places, struct pair *pairs)
 {
 	size_t count = 0;
@@ -119,7 +130,10 @@ static size_t collect_pairs(struct places *places, struct pair *pairs)
 	return count;
 }
 
-/* The function that most sites begin with, when several functions call it; NULL: none. Owned by the caller. */
+/*
+ * The function that most sites begin with, when several functions call it; NULL: none.
+ * Owned by the caller.
+ */
 static char *find_wrapper(struct places *places)
 {
 	struct pair pairs[SITES_LOOKED_AT];
@@ -157,7 +171,10 @@ void places_free(struct places *places)
 	free(places);
 }
 
-/* "std::vector<int>::push_back(int const&)" without its arguments: a line has room for names only. */
+/*
+ * "std::vector<int>::push_back(int const&)" without its arguments: a line has room for
+ * names only.
+ */
 static int name_bytes(const char *function)
 {
 	const char *open = strrchr(function, '(');
@@ -182,7 +199,10 @@ static const char *file_of(const struct frame *frame)
 	return frame->file && frame->line ? path_base_name(frame->file) : "";
 }
 
-/* One more caller. The line number follows where it is known, the file where it differs from `file`. */
+/*
+ * One more caller. The line number follows where it is known, the file where it differs
+ * from `file`.
+ */
 static void add_caller(struct place *place, const struct frame *frame)
 {
 	size_t used = strlen(place->callers);
@@ -231,7 +251,8 @@ bool places_shows(const struct frame *frames, size_t count, size_t index)
 		return true;
 	/* a stack of libraries only is shown whole */
 	for (size_t i = 0; i < count; i++)
-		if (!is_library(&frames[i]) && !is_interpreter(&frames[i]) && !is_outermost(&frames[i]))
+		if (!is_library(&frames[i]) && !is_interpreter(&frames[i]) &&
+			!is_outermost(&frames[i]))
 			return false;
 	return true;
 }

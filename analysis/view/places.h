@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Call sites as people speak of them: the innermost function of the program itself, its line, and who called it. Frames of
- * the CUDA runtime, of allocators, of libraries and of the interpreter are skipped where the program has a frame.
- * Contract: texts are foreign and copied into the caller's struct place, cut to fit (clean.h before printing). The frames
- * are borrowed and must outlive the places. One thread.
+ * Call sites as people speak of them: the innermost function of the program itself, its
+ * line, and who called it. Frames of the CUDA runtime, of allocators, of libraries and of
+ * the interpreter are skipped where the program has a frame. Contract: texts are foreign
+ * and copied into the caller's struct place, cut to fit (clean.h before printing). The
+ * frames are borrowed and must outlive the places. One thread.
  */
 #ifndef VIEW_PLACES_H
 #define VIEW_PLACES_H
@@ -28,12 +29,18 @@ bool place_is_same(const struct place *a, const struct place *b);
 /* Also the same callers. */
 bool place_has_same_path(const struct place *a, const struct place *b);
 
-/* Is this frame worth a line of a stack? Not what every program has: libc's start, the interpreter, the CUDA runtime. */
+/*
+ * Is this frame worth a line of a stack? Not what every program has: libc's start, the
+ * interpreter, the CUDA runtime.
+ */
 bool places_shows(const struct frame *frames, size_t count, size_t index);
 
 /* "append_kv (server.c:64)". */
 void place_text(const struct place *place, char *out, size_t bytes);
-/* "append_kv (server.c:64) < serve < main": whole frames, as many as `columns` hold, the first in any case. */
+/*
+ * "append_kv (server.c:64) < serve < main": whole frames, as many as `columns` hold, the
+ * first in any case.
+ */
 void place_line(struct places *places, const struct fact_stack *stack, size_t columns, char *out,
 		size_t bytes);
 

@@ -38,7 +38,11 @@ static unsigned columns_of(FILE *out)
 		columns = size.ws_col;
 	if (columns <= 0)
 		columns = STYLE_COLUMNS;
-	return columns < STYLE_COLUMNS_MIN ? STYLE_COLUMNS_MIN : columns > STYLE_COLUMNS_MAX ? STYLE_COLUMNS_MAX : (unsigned)columns;
+	if (columns < STYLE_COLUMNS_MIN)
+		return STYLE_COLUMNS_MIN;
+	if (columns > STYLE_COLUMNS_MAX)
+		return STYLE_COLUMNS_MAX;
+	return (unsigned)columns;
 }
 
 void style_init(struct style *style, FILE *out, enum style_colour colour)
@@ -51,7 +55,8 @@ void style_init(struct style *style, FILE *out, enum style_colour colour)
 const char *style_on(const struct style *style, enum style_tone tone)
 {
 	static const char *const codes[STYLE_TONES] = {
-		[STYLE_PLAIN] = "", [STYLE_BAD] = "\033[1;31m", [STYLE_GOOD] = "\033[32m", [STYLE_WARN] = "\033[33m",
+		[STYLE_PLAIN] = "", [STYLE_BAD] = "\033[1;31m", [STYLE_GOOD] = "\033[32m",
+			[STYLE_WARN] = "\033[33m",
 		[STYLE_HEAD] = "\033[1m", [STYLE_DIM] = "\033[2m",
 	};
 	return style->colour ? codes[tone] : "";

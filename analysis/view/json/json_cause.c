@@ -2,7 +2,8 @@
 /* A verdict as JSON: the cause, what speaks for and against it, what to do, and the second best. */
 #include "analysis/view/json/json_parts.h"
 
-static struct json_object *json_evidence(const struct facts *facts, struct frames *frames, const struct fact_evidence *line)
+static struct json_object *json_evidence(const struct facts *facts, struct frames *frames,
+	const struct fact_evidence *line)
 {
 	struct json_object *object = json_object_new_object(), *seqs = json_object_new_array();
 	for (size_t i = 0; i < line->seq_count; i++)
@@ -12,7 +13,8 @@ static struct json_object *json_evidence(const struct facts *facts, struct frame
 	json_add(object, "pid", json_pid(facts, line->process));
 	json_add(object, "seqs", seqs);
 	json_add_number(object, "time_ns", line->time_ns);
-	json_add(object, "stack", line->stack.depth ? json_stack(frames, &line->stack) : json_object_new_array());
+	json_add(object, "stack", line->stack.depth ? json_stack(frames, &line->stack) :
+		json_object_new_array());
 	return object;
 }
 
@@ -22,12 +24,13 @@ static struct json_object *json_fix(const struct fact_fix *fix)
 	json_add_text(object, "text", fix->text);
 	json_add_text(object, "knob", fix->knob);
 	json_add_number(object, "value", fix->value);
-	json_add_text(object, "unit", fix->unit && *fix->unit ? fix->unit : NULL);
+	json_add_word(object, "unit", fix->unit);
 	json_add_number(object, "by_bytes", fix->by_bytes);
 	return object;
 }
 
-struct json_object *json_cause(const struct facts *facts, struct frames *frames, const struct fact_cause *cause)
+struct json_object *json_cause(const struct facts *facts, struct frames *frames,
+	const struct fact_cause *cause)
 {
 	struct json_object *object, *evidence, *fixes, *lacks, *next = NULL;
 	if (!cause)
@@ -54,11 +57,13 @@ struct json_object *json_cause(const struct facts *facts, struct frames *frames,
 	json_add_text(object, "name", cause->name);
 	json_add_text(object, "summary", cause->summary);
 	json_add_double(object, "confidence", cause->confidence);
-	json_add(object, "site", cause->site.depth ? json_stack(frames, &cause->site) : json_object_new_array());
+	json_add(object, "site", cause->site.depth ? json_stack(frames, &cause->site) :
+		json_object_new_array());
 	json_add(object, "evidence", evidence);
 	json_add(object, "fix", fixes);
 	json_add(object, "runner_up", next);
-	json_add_text(object, "separates", cause->discriminator && *cause->discriminator ? cause->discriminator : NULL);
+	json_add_text(object, "separates", cause->discriminator &&
+		*cause->discriminator ? cause->discriminator : NULL);
 	json_add(object, "lacks", lacks);
 	json_add(object, "pid", json_pid(facts, cause->process));
 	json_add(object, "device", json_device_ordinal(facts, cause->device));

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Facts to JSON values: stacks, owners, devices, fragmentation, incidents, sites. One function a structure, in its order. */
+/*
+ * Facts to JSON values: stacks, owners, devices, fragmentation, incidents, sites. One
+ * function a structure, in its order.
+ */
 #include "analysis/view/json/json_parts.h"
 
 #include <string.h>
@@ -12,11 +15,12 @@ struct json_object *json_owners(const struct fact_owner_row *owners, size_t coun
 		struct json_object *row = json_object_new_object();
 		json_add_text(row, "kind", owner_names[owners[i].kind]);
 		json_add_text(row, "role", owners[i].role);
-		json_add_text(row, "role_basis", owners[i].role_basis == BASIS_NONE ? NULL : basis_names[owners[i].role_basis]);
+		json_add_text(row, "role_basis", owners[i].role_basis == BASIS_NONE ? NULL :
+			basis_names[owners[i].role_basis]);
 		json_add_number(row, "bytes", owners[i].bytes);
 		json_add_number(row, "count", owners[i].count);
 		json_add_basis(row, owners[i].basis);
-		json_add_number(row, "pid", owners[i].pid ? owners[i].pid : CUF_UNKNOWN);
+		json_add_positive(row, "pid", owners[i].pid);
 		json_add_text(row, "name", owners[i].name);
 		json_add_text(row, "source", owners[i].by_nvml ? "nvml" : NULL);
 		json_add_bool(row, "in_sum", owners[i].in_sum);
@@ -30,7 +34,8 @@ struct json_object *json_largest_free(const struct fact_layer *layers)
 	struct json_object *object = json_object_new_object(), *basis = json_object_new_object();
 	for (size_t i = 0; i < LAYER_MAX; i++) {
 		json_add_number(object, layer_names[i], layers[i].bytes);
-		json_add_text(basis, layer_names[i], layers[i].bytes == CUF_UNKNOWN ? NULL : layers[i].words);
+		json_add_text(basis, layer_names[i], layers[i].bytes == CUF_UNKNOWN ? NULL :
+			layers[i].words);
 	}
 	json_add(object, "basis", basis);
 	return object;
@@ -42,52 +47,55 @@ static struct json_object *json_moment(const struct facts *facts, const struct f
 	json_add_text(object, "kind", moment_names[moment->kind]);
 	json_add_number(object, "time_ns", moment->time_ns);
 	json_add(object, "pid", json_pid(facts, moment->process));
-	json_add_number(object, "incident", moment->incident ? moment->incident : CUF_UNKNOWN);
+	json_add_positive(object, "incident", moment->incident);
 	json_add_basis(object, moment->basis);
 	return object;
 }
 
-static struct json_object *json_holes(const struct fact_fragmentation *f)
+static struct json_object *json_holes(const struct fact_fragmentation *fragmentation)
 {
 	struct json_object *array = json_object_new_array();
 	for (size_t i = 0; i < FACT_HOLE_CLASSES; i++) {
 		struct json_object *row = json_object_new_object();
 		json_add_number(row, "from_bytes", i ? 512ull << i : 0);
-		json_add_number(row, "below_bytes", i + 1 < FACT_HOLE_CLASSES ? 1024ull << i : CUF_UNKNOWN);
-		json_add_number(row, "count", f->hole_count[i]);
-		json_add_number(row, "bytes", f->hole_bytes[i]);
+		json_add_number(row, "below_bytes", i + 1 < FACT_HOLE_CLASSES ? 1024ull << i :
+			CUF_UNKNOWN);
+		json_add_number(row, "count", fragmentation->hole_count[i]);
+		json_add_number(row, "bytes", fragmentation->hole_bytes[i]);
 		json_object_array_add(array, row);
 	}
 	return array;
 }
 
-static struct json_object *json_pages(struct frames *frames, const struct fact_fragmentation *f)
+static struct json_object *json_pages(struct frames *frames,
+	const struct fact_fragmentation *fragmentation)
 {
 	struct json_object *object = json_object_new_object(), *pins = json_object_new_array();
-	json_add_number(object, "count", f->pages);
-	json_add_number(object, "partial_count", f->pages_partial);
-	json_add_number(object, "sparse_count", f->pages_sparse);
-	json_add_number(object, "free_bytes", f->page_free_bytes);
-	json_add_number(object, "largest_hole_bytes", f->page_largest_hole_bytes);
-	json_add(object, "holes", json_holes(f));
-	for (size_t i = 0; i < f->pin_count; i++) {
+	json_add_number(object, "count", fragmentation->pages);
+	json_add_number(object, "partial_count", fragmentation->pages_partial);
+	json_add_number(object, "sparse_count", fragmentation->pages_sparse);
+	json_add_number(object, "free_bytes", fragmentation->page_free_bytes);
+	json_add_number(object, "largest_hole_bytes", fragmentation->page_largest_hole_bytes);
+	json_add(object, "holes", json_holes(fragmentation));
+	for (size_t i = 0; i < fragmentation->pin_count; i++) {
 		struct json_object *pin = json_object_new_object();
-		json_add_number(pin, "pages", f->pins[i].pages);
-		json_add_number(pin, "open_bytes", f->pins[i].open_bytes);
-		json_add_number(pin, "bytes", f->pins[i].bytes);
-		json_add_number(pin, "count", f->pins[i].count);
-		json_add(pin, "stack", json_stack(frames, &f->pins[i].stack));
+		json_add_number(pin, "pages", fragmentation->pins[i].pages);
+		json_add_number(pin, "open_bytes", fragmentation->pins[i].open_bytes);
+		json_add_number(pin, "bytes", fragmentation->pins[i].bytes);
+		json_add_number(pin, "count", fragmentation->pins[i].count);
+		json_add(pin, "stack", json_stack(frames, &fragmentation->pins[i].stack));
 		json_object_array_add(pins, pin);
 	}
 	json_add(object, "pins", pins);
 	return object;
 }
 
-static struct json_object *json_pools(const struct facts *facts, const struct fact_fragmentation *f)
+static struct json_object *json_pools(const struct facts *facts,
+	const struct fact_fragmentation *fragmentation)
 {
 	struct json_object *array = json_object_new_array();
-	for (size_t i = 0; i < f->pool_count; i++) {
-		const struct fact_pool *pool = &f->pools[i];
+	for (size_t i = 0; i < fragmentation->pool_count; i++) {
+		const struct fact_pool *pool = &fragmentation->pools[i];
 		struct json_object *row = json_object_new_object();
 		json_add(row, "pid", json_pid(facts, pool->process));
 		json_add_hex(row, "pool", pool->pool);
@@ -104,11 +112,12 @@ static struct json_object *json_pools(const struct facts *facts, const struct fa
 	return array;
 }
 
-static struct json_object *json_reservations(const struct facts *facts, struct frames *frames, const struct fact_fragmentation *f)
+static struct json_object *json_reservations(const struct facts *facts, struct frames *frames,
+	const struct fact_fragmentation *fragmentation)
 {
 	struct json_object *array = json_object_new_array();
-	for (size_t i = 0; i < f->vmm_count; i++) {
-		const struct fact_vmm *vmm = &f->vmm[i];
+	for (size_t i = 0; i < fragmentation->vmm_count; i++) {
+		const struct fact_vmm *vmm = &fragmentation->vmm[i];
 		struct json_object *row = json_object_new_object();
 		json_add(row, "pid", json_pid(facts, vmm->process));
 		json_add_hex(row, "address", vmm->addr);
@@ -122,20 +131,21 @@ static struct json_object *json_reservations(const struct facts *facts, struct f
 	return array;
 }
 
-struct json_object *json_fragmentation(const struct facts *facts, struct frames *frames, const struct fact_device *device)
+struct json_object *json_fragmentation(const struct facts *facts, struct frames *frames,
+	const struct fact_device *device)
 {
-	const struct fact_fragmentation *f = &device->fragmentation;
+	const struct fact_fragmentation *fragmentation = &device->fragmentation;
 	struct json_object *object = json_object_new_object();
 	json_add_number(object, "device", device->ordinal);
-	json_add_basis(object, f->basis);
-	json_add(object, "pages", json_pages(frames, f));
-	json_add(object, "pools", json_pools(facts, f));
-	json_add(object, "vmm", json_reservations(facts, frames, f));
-	json_add_number(object, "vmm_held_bytes", f->vmm_held_bytes);
-	json_add_number(object, "vmm_mapped_bytes", f->vmm_mapped_bytes);
-	json_add_number(object, "vmm_unmapped_bytes", f->vmm_unmapped_bytes);
-	json_add(object, "frameworks", json_frameworks(facts, frames, f));
-	json_add(object, "segments", json_segments(facts, frames, f));
+	json_add_basis(object, fragmentation->basis);
+	json_add(object, "pages", json_pages(frames, fragmentation));
+	json_add(object, "pools", json_pools(facts, fragmentation));
+	json_add(object, "vmm", json_reservations(facts, frames, fragmentation));
+	json_add_number(object, "vmm_held_bytes", fragmentation->vmm_held_bytes);
+	json_add_number(object, "vmm_mapped_bytes", fragmentation->vmm_mapped_bytes);
+	json_add_number(object, "vmm_unmapped_bytes", fragmentation->vmm_unmapped_bytes);
+	json_add(object, "frameworks", json_frameworks(facts, frames, fragmentation));
+	json_add(object, "segments", json_segments(facts, frames, fragmentation));
 	return object;
 }
 
@@ -147,22 +157,24 @@ static struct json_object *json_uuid(const uint8_t uuid[16])
 	if (!memcmp(uuid, none, sizeof none))
 		return NULL;
 	for (size_t i = 0; i < 16; i++)
-		used += (size_t)snprintf(text + used, sizeof text - used, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
+		used += (size_t)snprintf(text + used, sizeof text - used, "%s%02x", i == 4 ||
+			i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
 	return json_object_new_string(text);
 }
 
-struct json_object *json_device(const struct facts *facts, struct frames *frames, const struct fact_device *device)
+struct json_object *json_device(const struct facts *facts, struct frames *frames,
+	const struct fact_device *device)
 {
 	struct json_object *object = json_object_new_object();
 	json_add_number(object, "id", device->ordinal);
 	json_add(object, "uuid", json_uuid(device->uuid));
 	json_add_text(object, "name", device->name);
-	json_add_text(object, "pci", device->pci && *device->pci ? device->pci : NULL);
+	json_add_word(object, "pci", device->pci);
 	json_add_number(object, "total_bytes", device->total_bytes);
 	json_add_number(object, "free_bytes", device->free_bytes);
 	json_add_number(object, "peak_bytes", device->peak_bytes);
 	json_add_number(object, "peak_ns", device->peak_ns);
-	json_add_text(object, "peak_basis", device->peak_basis == BASIS_NONE ? NULL : basis_names[device->peak_basis]);
+	json_add_word(object, "peak_basis", basis_names[device->peak_basis]);
 	json_add_number(object, "granularity_bytes", device->granularity_bytes);
 	json_add_number(object, "alloc_count", device->alloc_count);
 	json_add_number(object, "free_count", device->free_count);
@@ -192,7 +204,8 @@ static struct json_object *json_attempts(const struct fact_incident *incident)
 	return array;
 }
 
-static struct json_object *json_live_sites(struct frames *frames, const struct fact_incident *incident)
+static struct json_object *json_live_sites(struct frames *frames,
+	const struct fact_incident *incident)
 {
 	struct json_object *array = json_object_new_array();
 	for (size_t i = 0; i < incident->site_count; i++) {
@@ -212,7 +225,8 @@ static struct json_object *json_live_kinds(const struct fact_incident *incident)
 	struct json_object *object = json_object_new_object();
 	for (uint32_t kind = 1; kind < CUF_KIND_MAX; kind++) {
 		struct json_object *row;
-		if (!incident->live_count[kind] || incident->live_count[kind] == CUF_UNKNOWN || !kind_name(kind))
+		if (!incident->live_count[kind] || incident->live_count[kind] == CUF_UNKNOWN ||
+			!kind_name(kind))
 			continue;
 		row = json_object_new_object();
 		json_add_number(row, "bytes", incident->live_bytes[kind]);
@@ -222,7 +236,8 @@ static struct json_object *json_live_kinds(const struct fact_incident *incident)
 	return object;
 }
 
-struct json_object *json_incident(const struct facts *facts, struct frames *frames, const struct fact_incident *incident)
+struct json_object *json_incident(const struct facts *facts, struct frames *frames,
+	const struct fact_incident *incident)
 {
 	struct json_object *object = json_object_new_object();
 	json_add_number(object, "id", incident->id);
@@ -236,7 +251,8 @@ struct json_object *json_incident(const struct facts *facts, struct frames *fram
 	json_add(object, "device", json_device_ordinal(facts, incident->device));
 	json_add_text(object, "api", incident->api);
 	json_add_text(object, "driver_api", incident->driver_api);
-	json_add_number(object, "result", incident->kind == CUF_KIND_FRAMEWORK ? CUF_UNKNOWN : incident->result);
+	json_add_number(object, "result", incident->kind == CUF_KIND_FRAMEWORK ? CUF_UNKNOWN :
+		incident->result);
 	json_add_bool(object, "is_request", incident->is_request);
 	json_add_number(object, "requested_bytes", incident->requested_bytes);
 	json_add_number(object, "framework_requested_bytes", incident->framework_requested_bytes);
@@ -247,7 +263,8 @@ struct json_object *json_incident(const struct facts *facts, struct frames *fram
 	json_add_number(object, "total_bytes", incident->total_bytes);
 	json_add(object, "attempts", json_attempts(incident));
 	json_add(object, "largest_free", json_largest_free(incident->largest_free));
-	json_add(object, "fits_if_packed", incident->fits_if_packed == FACT_CANNOT_TELL ? NULL : json_object_new_boolean(incident->fits_if_packed == FACT_YES));
+	json_add(object, "fits_if_packed", incident->fits_if_packed == FACT_CANNOT_TELL ? NULL :
+		json_object_new_boolean(incident->fits_if_packed == FACT_YES));
 	json_add_number(object, "packed_bytes", incident->packed_bytes);
 	json_add(object, "cause", json_cause(facts, frames, incident->cause));
 	json_add(object, "stack", json_stack(frames, &incident->stack));
@@ -260,24 +277,29 @@ struct json_object *json_incident(const struct facts *facts, struct frames *fram
 	json_add_number(object, "host_live_bytes", incident->host_live_bytes);
 	json_add_number(object, "resolved_ns", incident->resolved_ns);
 	json_add_text(object, "phase", incident->phase);
-	json_add_text(object, "phase_source", incident->phase ? phase_source_names[incident->phase_source] : NULL);
-	json_add_text(object, "phase_basis", incident->phase ? basis_names[incident->phase_basis] : NULL);
+	json_add_text(object, "phase_source", incident->phase ?
+		phase_source_names[incident->phase_source] : NULL);
+	json_add_text(object, "phase_basis", incident->phase ? basis_names[incident->phase_basis] :
+		NULL);
 	json_add_text(object, "request", incident->request_phase);
 	json_add_number(object, "request_id", incident->request_id);
 	json_add_basis(object, incident->basis);
 	return object;
 }
 
-struct json_object *json_site(const struct facts *facts, struct frames *frames, const struct fact_site *site)
+struct json_object *json_site(const struct facts *facts, struct frames *frames,
+	const struct fact_site *site)
 {
-	struct json_object *object = json_object_new_object(), *interval = json_object_new_array(), *bytes_interval = json_object_new_array();
+	struct json_object *object = json_object_new_object(), *interval = json_object_new_array(),
+		*bytes_interval = json_object_new_array();
 	json_object_array_add(bytes_interval, json_object_new_uint64(site->low_bytes));
 	json_object_array_add(bytes_interval, json_object_new_uint64(site->high_bytes));
 	for (size_t i = 0; i < 2; i++)
-		json_object_array_add(interval, site->interval[i] - site->interval[i] == 0 ? json_object_new_double(site->interval[i]) : NULL);
+		json_object_array_add(interval, site->interval[i] - site->interval[i] == 0 ?
+			json_object_new_double(site->interval[i]) : NULL);
 	json_add_text(object, "kind", kind_name(site->kind));
 	json_add_text(object, "class", class_names[site->class]);
-	json_add_text(object, "shape", site->shape == SHAPE_NONE ? NULL : shape_names[site->shape]);
+	json_add_word(object, "shape", shape_names[site->shape]);
 	json_add_number(object, "bytes", site->bytes);
 	json_add_number(object, "count", site->count);
 	json_add_basis(object, site->basis);
@@ -286,7 +308,7 @@ struct json_object *json_site(const struct facts *facts, struct frames *frames, 
 	json_add(object, "interval", interval);
 	json_add_number(object, "per_request_bytes", site->per_request_bytes);
 	json_add_number(object, "cycles", site->cycles);
-	json_add_text(object, "cycles_basis", site->cycles_basis == BASIS_NONE ? NULL : basis_names[site->cycles_basis]);
+	json_add_word(object, "cycles_basis", basis_names[site->cycles_basis]);
 	json_add_double(object, "grown_bytes", site->grown_bytes);
 	json_add_text(object, "role", site->role);
 	json_object_object_add(object, "holds_blocks", json_object_new_boolean(site->holds_blocks));

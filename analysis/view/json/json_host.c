@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host memory of one process as JSON: malloc, the allocators' books, what is resident, the verdict. */
+/*
+ * Host memory of one process as JSON: malloc, the allocators' books, what is resident, the
+ * verdict.
+ */
 #include "analysis/view/json/json_parts.h"
 
 static struct json_object *json_interval(uint64_t low, uint64_t high)
@@ -10,63 +13,66 @@ static struct json_object *json_interval(uint64_t low, uint64_t high)
 	return interval;
 }
 
-static const char *or_null(const char *text) { return text && *text ? text : NULL; }
-
-static struct json_object *json_free_classes(const struct fact_allocator *a)
+static struct json_object *json_free_classes(const struct fact_allocator *allocator)
 {
 	struct json_object *array = json_object_new_array();
-	for (size_t i = 0; i < a->free_count; i++) {
+	for (size_t i = 0; i < allocator->free_count; i++) {
 		struct json_object *row = json_object_new_object();
-		json_add_number(row, "from_bytes", a->free[i].from_bytes);
-		json_add_number(row, "count", a->free[i].count);
-		json_add_number(row, "bytes", a->free[i].bytes);
+		json_add_number(row, "from_bytes", allocator->free[i].from_bytes);
+		json_add_number(row, "count", allocator->free[i].count);
+		json_add_number(row, "bytes", allocator->free[i].bytes);
 		json_object_array_add(array, row);
 	}
 	return array;
 }
 
-static struct json_object *json_slabs(const struct fact_allocator *a)
+static struct json_object *json_slabs(const struct fact_allocator *allocator)
 {
 	struct json_object *array = json_object_new_array();
-	for (size_t i = 0; i < a->slab_count; i++) {
+	for (size_t i = 0; i < allocator->slab_count; i++) {
 		struct json_object *row = json_object_new_object();
-		json_add_number(row, "block_bytes", a->slabs[i].block_bytes);
-		json_add_number(row, "used_count", a->slabs[i].used_count);
-		json_add_number(row, "all_count", a->slabs[i].all_count);
+		json_add_number(row, "block_bytes", allocator->slabs[i].block_bytes);
+		json_add_number(row, "used_count", allocator->slabs[i].used_count);
+		json_add_number(row, "all_count", allocator->slabs[i].all_count);
 		json_object_array_add(array, row);
 	}
 	return array;
 }
 
-static void add_books(struct json_object *object, const struct fact_allocator *a)
+static void add_books(struct json_object *object, const struct fact_allocator *allocator)
 {
-	json_add_text(object, "version", or_null(a->version));
-	json_add_text(object, "object", or_null(a->object));
-	json_add_text(object, "role", allocator_role_names[a->role]);
-	json_add_number(object, "books_ns", a->time_ns);
-	json_add_number(object, "system_bytes", a->system_bytes);
-	json_add_number(object, "live_bytes", a->live_bytes);
-	json_add_number(object, "fragmented_bytes", a->fragmented_bytes);
-	json_add_number(object, "cached_bytes", a->cached_bytes);
-	json_add_text(object, "split_basis", a->split_basis == BASIS_NONE ? NULL : basis_names[a->split_basis]);
-	json_add_number(object, "own_bytes", a->own_bytes);
-	json_add_number(object, "retained_bytes", a->retained_bytes);
-	json_add_number(object, "thread_cached_bytes", a->thread_cached_bytes);
-	json_add_number(object, "mapped_bytes", a->mapped_bytes);
-	json_add_number(object, "top_bytes", a->top_bytes);
-	json_add_number(object, "arena_count", a->arena_count);
-	json_add_number(object, "largest_free_bytes", a->largest_free.bytes);
-	json_add_text(object, "largest_free_basis", a->largest_free.bytes == CUF_UNKNOWN ? NULL : a->largest_free.words);
-	json_add(object, "free", json_free_classes(a));
-	json_add(object, "slabs", json_slabs(a));
+	json_add_word(object, "version", allocator->version);
+	json_add_word(object, "object", allocator->object);
+	json_add_text(object, "role", allocator_role_names[allocator->role]);
+	json_add_number(object, "books_ns", allocator->time_ns);
+	json_add_number(object, "system_bytes", allocator->system_bytes);
+	json_add_number(object, "live_bytes", allocator->live_bytes);
+	json_add_number(object, "fragmented_bytes", allocator->fragmented_bytes);
+	json_add_number(object, "cached_bytes", allocator->cached_bytes);
+	json_add_word(object, "split_basis", basis_names[allocator->split_basis]);
+	json_add_number(object, "own_bytes", allocator->own_bytes);
+	json_add_number(object, "retained_bytes", allocator->retained_bytes);
+	json_add_number(object, "thread_cached_bytes", allocator->thread_cached_bytes);
+	json_add_number(object, "mapped_bytes", allocator->mapped_bytes);
+	json_add_number(object, "top_bytes", allocator->top_bytes);
+	json_add_number(object, "arena_count", allocator->arena_count);
+	json_add_number(object, "largest_free_bytes", allocator->largest_free.bytes);
+	json_add_text(object, "largest_free_basis", allocator->largest_free.bytes == CUF_UNKNOWN ?
+		NULL :
+		allocator->largest_free.words);
+	json_add(object, "free", json_free_classes(allocator));
+	json_add(object, "slabs", json_slabs(allocator));
 }
 
 /* Counted calls are of our hooks, whatever allocator is behind them. */
 static struct json_object *json_allocator(const struct fact_host *host)
 {
-	static const struct fact_allocator unknown = { .role = ALLOCATOR_PROCESS, .time_ns = CUF_UNKNOWN, .system_bytes = CUF_UNKNOWN,
-		.live_bytes = CUF_UNKNOWN, .cached_bytes = CUF_UNKNOWN, .fragmented_bytes = CUF_UNKNOWN, .own_bytes = CUF_UNKNOWN,
-		.retained_bytes = CUF_UNKNOWN, .thread_cached_bytes = CUF_UNKNOWN, .mapped_bytes = CUF_UNKNOWN, .top_bytes = CUF_UNKNOWN,
+	static const struct fact_allocator unknown = { .role = ALLOCATOR_PROCESS,
+		.time_ns = CUF_UNKNOWN, .system_bytes = CUF_UNKNOWN,
+		.live_bytes = CUF_UNKNOWN, .cached_bytes = CUF_UNKNOWN,
+			.fragmented_bytes = CUF_UNKNOWN, .own_bytes = CUF_UNKNOWN,
+		.retained_bytes = CUF_UNKNOWN, .thread_cached_bytes = CUF_UNKNOWN,
+			.mapped_bytes = CUF_UNKNOWN, .top_bytes = CUF_UNKNOWN,
 		.arena_count = CUF_UNKNOWN, .largest_free = { CUF_UNKNOWN, "" } };
 	bool known = host->allocator_count && host->allocators[0].role == ALLOCATOR_PROCESS;
 	const struct fact_allocator *own = known ? host->allocators : &unknown;
@@ -77,7 +83,7 @@ static struct json_object *json_allocator(const struct fact_host *host)
 	json_add_number(object, "recorded_alloc_count", host->recorded_alloc_count);
 	json_add_number(object, "recorded_free_count", host->recorded_free_count);
 	json_add_number(object, "alloc_bytes", host->alloc_bytes);
-	json_add_text(object, "alloc_bytes_basis", host->malloc_basis == BASIS_NONE ? NULL : basis_names[host->malloc_basis]);
+	json_add_word(object, "alloc_bytes_basis", basis_names[host->malloc_basis]);
 	add_books(object, own);
 	return object;
 }
@@ -90,7 +96,7 @@ static struct json_object *json_other_allocators(const struct fact_host *host)
 		if (host->allocators[i].role == ALLOCATOR_PROCESS)
 			continue;
 		row = json_object_new_object();
-		json_add_text(row, "name", or_null(host->allocators[i].name));
+		json_add_word(row, "name", host->allocators[i].name);
 		add_books(row, &host->allocators[i]);
 		json_object_array_add(array, row);
 	}
@@ -163,13 +169,15 @@ struct json_object *json_host(struct frames *frames, const struct fact_host *hos
 	json_add_number(object, "swap_bytes", host->swap_bytes);
 	json_add_number(object, "malloc_live_bytes", host->malloc_live_bytes);
 	json_add_number(object, "malloc_live_count", host->malloc_live_count);
-	json_add_text(object, "malloc_basis", host->malloc_basis == BASIS_NONE ? NULL : basis_names[host->malloc_basis]);
-	json_add(object, "malloc_interval", json_interval(host->malloc_low_bytes, host->malloc_high_bytes));
-	json_add(object, "malloc_count_interval", json_interval(host->malloc_low_count, host->malloc_high_count));
+	json_add_word(object, "malloc_basis", basis_names[host->malloc_basis]);
+	json_add(object, "malloc_interval", json_interval(host->malloc_low_bytes,
+		host->malloc_high_bytes));
+	json_add(object, "malloc_count_interval", json_interval(host->malloc_low_count,
+		host->malloc_high_count));
 	json_add(object, "allocator", json_allocator(host));
 	json_add(object, "other_allocators", json_other_allocators(host));
 	json_add(object, "resident", json_rows(host));
-	json_add_text(object, "verdict", host->verdict == HOST_UNKNOWN ? NULL : host_verdict_names[host->verdict]);
+	json_add_word(object, "verdict", host_verdict_names[host->verdict]);
 	json_add(object, "advice", json_advice(host));
 	json_add(object, "pins", json_pins(frames, host));
 	json_add(object, "maps", json_maps(&host->maps));

@@ -23,7 +23,8 @@ struct json_object *json_text(const char *text)
 	return value;
 }
 
-void json_add(struct json_object *object, const char *key, struct json_object *value) { json_object_object_add(object, key, value); }
+void json_add(struct json_object *object, const char *key, struct json_object *value) {
+	json_object_object_add(object, key, value); }
 
 void json_add_number(struct json_object *object, const char *key, uint64_t number)
 {
@@ -40,9 +41,23 @@ void json_add_double(struct json_object *object, const char *key, double number)
 	json_add(object, key, isfinite(number) ? json_object_new_double(number) : NULL);
 }
 
-void json_add_text(struct json_object *object, const char *key, const char *text) { json_add(object, key, json_text(text)); }
+void json_add_text(struct json_object *object, const char *key, const char *text) {
+	json_add(object, key, json_text(text)); }
 
-void json_add_bool(struct json_object *object, const char *key, bool value) { json_add(object, key, json_object_new_boolean(value)); }
+void json_add_word(struct json_object *object, const char *key, const char *text)
+{
+	if (text && !*text)
+		text = NULL;
+	json_add_text(object, key, text);
+}
+
+void json_add_positive(struct json_object *object, const char *key, uint64_t number)
+{
+	json_add_number(object, key, number ? number : CUF_UNKNOWN);
+}
+
+void json_add_bool(struct json_object *object, const char *key, bool value) {
+	json_add(object, key, json_object_new_boolean(value)); }
 
 void json_add_hex(struct json_object *object, const char *key, uint64_t addr)
 {
@@ -53,24 +68,28 @@ void json_add_hex(struct json_object *object, const char *key, uint64_t addr)
 
 void json_add_basis(struct json_object *object, enum fact_basis basis)
 {
-	json_add(object, "basis", basis == BASIS_NONE ? NULL : json_object_new_string(basis_names[basis]));
+	json_add(object, "basis", basis == BASIS_NONE ? NULL :
+		json_object_new_string(basis_names[basis]));
 }
 
 void json_print(struct json_object *document, FILE *out)
 {
-	fputs(json_object_to_json_string_ext(document, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE), out);
+	fputs(json_object_to_json_string_ext(document,
+		JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE), out);
 	fputc('\n', out);
 	json_object_put(document);
 }
 
 struct json_object *json_device_ordinal(const struct facts *facts, uint32_t device)
 {
-	return device < facts->device_count ? json_object_new_uint64(facts->devices[device].ordinal) : NULL;
+	return device < facts->device_count ?
+		json_object_new_uint64(facts->devices[device].ordinal) : NULL;
 }
 
 struct json_object *json_pid(const struct facts *facts, uint32_t process)
 {
-	return process < facts->process_count ? json_object_new_uint64(facts->processes[process].pid) : NULL;
+	return process < facts->process_count ?
+		json_object_new_uint64(facts->processes[process].pid) : NULL;
 }
 
 struct json_object *json_stack(struct frames *frames, const struct fact_stack *stack)
@@ -83,7 +102,7 @@ struct json_object *json_stack(struct frames *frames, const struct fact_stack *s
 		json_add_text(frame, "function", items[i].function);
 		json_add_text(frame, "module", items[i].module);
 		json_add_text(frame, "file", items[i].file);
-		json_add_number(frame, "line", items[i].line ? items[i].line : CUF_UNKNOWN);
+		json_add_positive(frame, "line", items[i].line);
 		json_add_text(frame, "language", items[i].language);
 		json_add_hex(frame, "address", items[i].addr);
 		json_add_bool(frame, "inlined", items[i].inlined);

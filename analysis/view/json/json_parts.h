@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts that JSON documents of ours are made of: unknown is null, addresses are hex strings, texts are valid UTF-8.
- * Contract: json_add_* add a key to an object that takes ownership of the value; memory is json-c's.
+ * The parts that JSON documents of ours are made of: unknown is null, addresses are hex
+ * strings, texts are valid UTF-8. Contract: json_add_* add a key to an object that takes
+ * ownership of the value; memory is json-c's.
  */
 #ifndef VIEW_JSON_PARTS_H
 #define VIEW_JSON_PARTS_H
@@ -16,31 +17,54 @@
 
 struct json_object *json_text(const char *text); /* NULL: null */
 void json_add(struct json_object *object, const char *key, struct json_object *value);
-void json_add_number(struct json_object *object, const char *key, uint64_t number); /* CUF_UNKNOWN: null */
-void json_add_index(struct json_object *object, const char *key, uint32_t number);  /* UINT32_MAX: null */
-void json_add_double(struct json_object *object, const char *key, double number);   /* not finite: null */
+/* CUF_UNKNOWN: null */
+void json_add_number(struct json_object *object, const char *key, uint64_t number);
+/* UINT32_MAX: null */
+void json_add_index(struct json_object *object, const char *key, uint32_t number);
+/* not finite: null */
+void json_add_double(struct json_object *object, const char *key, double number);
 void json_add_text(struct json_object *object, const char *key, const char *text);  /* NULL: null */
+/* Also "" is null: what has no name is unknown. */
+void json_add_word(struct json_object *object, const char *key, const char *text);
+/* 0 is null: process ids, line numbers, the numbers of incidents. */
+void json_add_positive(struct json_object *object, const char *key, uint64_t number);
 void json_add_bool(struct json_object *object, const char *key, bool value);
 void json_add_hex(struct json_object *object, const char *key, uint64_t addr);
-void json_add_basis(struct json_object *object, enum fact_basis basis);             /* key "basis" */
-void json_print(struct json_object *document, FILE *out); /* indented, with a newline; releases the document */
+/* key "basis" */
+void json_add_basis(struct json_object *object, enum fact_basis basis);
+/* indented, with a newline; releases the document */
+void json_print(struct json_object *document, FILE *out);
 
-/* What several documents share, in json_facts.c. facts and frames are borrowed. */
+/* What several documents share. facts and frames are borrowed. */
 struct json_object *json_stack(struct frames *frames, const struct fact_stack *stack);
 struct json_object *json_owners(const struct fact_owner_row *owners, size_t count);
 struct json_object *json_largest_free(const struct fact_layer *layers);
-struct json_object *json_device_ordinal(const struct facts *facts, uint32_t device); /* the driver's index; null: host */
-struct json_object *json_pid(const struct facts *facts, uint32_t process);           /* null: of the run */
+/* the driver's index; null: host */
+struct json_object *json_device_ordinal(const struct facts *facts, uint32_t device);
+/* null: of the run */
+struct json_object *json_pid(const struct facts *facts, uint32_t process);
 
-struct json_object *json_device(const struct facts *facts, struct frames *frames, const struct fact_device *device);
-struct json_object *json_fragmentation(const struct facts *facts, struct frames *frames, const struct fact_device *device);
-struct json_object *json_frameworks(const struct facts *facts, struct frames *frames, const struct fact_fragmentation *fragmentation); /* json_frameworks.c */
-struct json_object *json_segments(const struct facts *facts, struct frames *frames, const struct fact_fragmentation *fragmentation);
-struct json_object *json_incident(const struct facts *facts, struct frames *frames, const struct fact_incident *incident);
-struct json_object *json_site(const struct facts *facts, struct frames *frames, const struct fact_site *site);
-struct json_object *json_cause(const struct facts *facts, struct frames *frames, const struct fact_cause *cause); /* NULL: null; json_cause.c */
-struct json_object *json_host(struct frames *frames, const struct fact_host *host); /* json_host.c */
-struct json_object *json_phases(const struct facts *facts);               /* of all processes; json_phases.c */
-struct json_object *json_requests(const struct fact_process *process);    /* and what is known of phases by name */
+struct json_object *json_device(const struct facts *facts, struct frames *frames,
+	const struct fact_device *device);
+struct json_object *json_fragmentation(const struct facts *facts, struct frames *frames,
+	const struct fact_device *device);
+/* json_frameworks.c */
+struct json_object *json_frameworks(const struct facts *facts, struct frames *frames,
+	const struct fact_fragmentation *fragmentation);
+struct json_object *json_segments(const struct facts *facts, struct frames *frames,
+	const struct fact_fragmentation *fragmentation);
+struct json_object *json_incident(const struct facts *facts, struct frames *frames,
+	const struct fact_incident *incident);
+struct json_object *json_site(const struct facts *facts, struct frames *frames,
+	const struct fact_site *site);
+/* NULL: null; json_cause.c */
+struct json_object *json_cause(const struct facts *facts, struct frames *frames,
+	const struct fact_cause *cause);
+/* json_host.c */
+struct json_object *json_host(struct frames *frames, const struct fact_host *host);
+/* of all processes; json_phases.c */
+struct json_object *json_phases(const struct facts *facts);
+/* and what is known of phases by name */
+struct json_object *json_requests(const struct fact_process *process);
 
 #endif

@@ -4,9 +4,8 @@
 
 #include <math.h>
 
-static struct json_object *number_or_null(double number) { return isfinite(number) ? json_object_new_double(number) : NULL; }
-
-static const char *or_null(const char *text) { return text && *text ? text : NULL; }
+static struct json_object *number_or_null(double number) { return isfinite(number) ?
+	json_object_new_double(number) : NULL; }
 
 static void add_stretch(struct json_object *object, const struct fact_stretch *work)
 {
@@ -16,7 +15,12 @@ static void add_stretch(struct json_object *object, const struct fact_stretch *w
 	json_add_number(object, "end_bytes", work->end_bytes);
 }
 
-static const char *sort_of(bool is_mark, bool is_request) { return is_mark ? "mark" : is_request ? "request" : "phase"; }
+static const char *sort_of(bool is_mark, bool is_request)
+{
+	if (is_mark)
+		return "mark";
+	return is_request ? "request" : "phase";
+}
 
 static struct json_object *json_phase(const struct facts *facts, const struct fact_phase *phase)
 {
@@ -25,9 +29,9 @@ static struct json_object *json_phase(const struct facts *facts, const struct fa
 	json_add_text(object, "sort", sort_of(phase->is_mark, phase->is_request));
 	json_add_text(object, "source", phase_source_names[phase->source]);
 	json_add_basis(object, phase->basis);
-	json_add_text(object, "why", or_null(phase->why));
+	json_add_word(object, "why", phase->why);
 	json_add(object, "pid", json_pid(facts, phase->process));
-	json_add_number(object, "tid", phase->tid ? phase->tid : CUF_UNKNOWN);
+	json_add_positive(object, "tid", phase->tid);
 	json_add_number(object, "depth", phase->depth);
 	json_add_number(object, "begin_ns", phase->begin_ns);
 	json_add_number(object, "end_ns", phase->end_ns);
@@ -41,7 +45,8 @@ struct json_object *json_phases(const struct facts *facts)
 	struct json_object *array = json_object_new_array();
 	for (size_t p = 0; p < facts->process_count; p++)
 		for (size_t i = 0; i < facts->processes[p].phase_count; i++)
-			json_object_array_add(array, json_phase(facts, &facts->processes[p].phases[i]));
+			json_object_array_add(array, json_phase(facts,
+				&facts->processes[p].phases[i]));
 	return array;
 }
 
@@ -49,17 +54,17 @@ static struct json_object *json_groups(const struct fact_process *process)
 {
 	struct json_object *array = json_object_new_array();
 	for (size_t i = 0; i < process->phase_group_count; i++) {
-		const struct fact_phase_group *g = &process->phase_groups[i];
+		const struct fact_phase_group *group = &process->phase_groups[i];
 		struct json_object *row = json_object_new_object();
-		json_add_text(row, "name", g->name);
-		json_add_text(row, "sort", sort_of(g->is_mark, g->is_request));
-		json_add_text(row, "source", phase_source_names[g->source]);
-		json_add_number(row, "count", g->count);
-		json_add_number(row, "open", g->open);
-		json_add_number(row, "total_ns", g->total_ns);
-		json_add_number(row, "longest_ns", g->longest_ns);
-		json_add_number(row, "peak_bytes", g->peak_bytes);
-		json_add_number(row, "rise_bytes", g->rise_bytes);
+		json_add_text(row, "name", group->name);
+		json_add_text(row, "sort", sort_of(group->is_mark, group->is_request));
+		json_add_text(row, "source", phase_source_names[group->source]);
+		json_add_number(row, "count", group->count);
+		json_add_number(row, "open", group->open);
+		json_add_number(row, "total_ns", group->total_ns);
+		json_add_number(row, "longest_ns", group->longest_ns);
+		json_add_number(row, "peak_bytes", group->peak_bytes);
+		json_add_number(row, "rise_bytes", group->rise_bytes);
 		json_object_array_add(array, row);
 	}
 	return array;
@@ -67,25 +72,25 @@ static struct json_object *json_groups(const struct fact_process *process)
 
 struct json_object *json_requests(const struct fact_process *process)
 {
-	const struct fact_requests *r = &process->requests;
+	const struct fact_requests *requests = &process->requests;
 	struct json_object *object = json_object_new_object(), *interval = json_object_new_array();
 	json_add_number(object, "pid", process->pid);
-	json_add_number(object, "count", r->count);
-	json_add_number(object, "open", r->open);
-	json_add_text(object, "name", or_null(r->name));
-	json_add_basis(object, r->basis);
-	json_add_text(object, "why", or_null(r->why));
+	json_add_number(object, "count", requests->count);
+	json_add_number(object, "open", requests->open);
+	json_add_word(object, "name", requests->name);
+	json_add_basis(object, requests->basis);
+	json_add_word(object, "why", requests->why);
 	json_add_text(object, "layer", process->work_layer);
-	json_add_number(object, "concurrency_max", r->concurrency_max);
-	json_add_number(object, "median_peak_bytes", r->median_peak_bytes);
-	json_add_number(object, "largest_peak_bytes", r->largest_peak_bytes);
-	json_add_number(object, "largest_id", r->largest_id);
-	json_add_number(object, "largest_ns", r->largest_ns);
-	json_add_double(object, "floor_slope_bytes", r->floor_slope_bytes);
-	json_object_array_add(interval, number_or_null(r->floor_low_bytes));
-	json_object_array_add(interval, number_or_null(r->floor_high_bytes));
+	json_add_number(object, "concurrency_max", requests->concurrency_max);
+	json_add_number(object, "median_peak_bytes", requests->median_peak_bytes);
+	json_add_number(object, "largest_peak_bytes", requests->largest_peak_bytes);
+	json_add_number(object, "largest_id", requests->largest_id);
+	json_add_number(object, "largest_ns", requests->largest_ns);
+	json_add_double(object, "floor_slope_bytes", requests->floor_slope_bytes);
+	json_object_array_add(interval, number_or_null(requests->floor_low_bytes));
+	json_object_array_add(interval, number_or_null(requests->floor_high_bytes));
 	json_add(object, "floor_interval", interval);
-	json_add_double(object, "per_s", r->per_s);
+	json_add_double(object, "per_s", requests->per_s);
 	json_add(object, "phases", json_groups(process));
 	json_add_number(object, "phases_seen", process->phases_seen);
 	json_add_number(object, "phases_left_out", process->phases_left_out);

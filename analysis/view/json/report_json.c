@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The whole document cuflight.report/1. Keys are a contract: they are added, never changed or removed. */
+/*
+ * The whole document cuflight.report/1. Keys are a contract: they are added, never changed
+ * or removed.
+ */
 #include "analysis/view/json/report_json.h"
 
 #include "analysis/view/focus.h"
@@ -21,52 +24,55 @@ static struct json_object *json_capture(const struct facts *facts)
 	return object;
 }
 
-static struct json_object *json_process(const struct facts *facts, struct frames *frames, const struct fact_process *p)
+static struct json_object *json_process(const struct facts *facts, struct frames *frames,
+	const struct fact_process *process)
 {
 	static const char *const modes[] = { "off", "sampled", "full" };
 	struct json_object *object = json_object_new_object();
-	json_add_number(object, "pid", p->pid);
-	json_add_number(object, "ppid", p->ppid);
-	json_add(object, "parent", json_pid(facts, p->parent));
-	json_add_text(object, "path", p->path);
-	json_add_text(object, "executable", p->exe);
-	json_add_text(object, "command_line", p->cmdline);
-	json_add_text(object, "hostname", p->hostname);
-	json_add_number(object, "start_ns", p->start_ns);
-	json_add_number(object, "end_ns", p->end_ns);
-	json_add_text(object, "end_state", end_names[p->end]);
-	json_add_number(object, "end_status", p->end_status);
-	json_add_text(object, "end_basis", p->end_basis == BASIS_NONE ? NULL : basis_names[p->end_basis]);
-	json_add_text(object, "end_why", p->end_why && *p->end_why ? p->end_why : NULL);
-	json_add_bool(object, "complete", p->complete);
-	json_add_bool(object, "switched_off", p->switched_off);
-	json_add_number(object, "driver_version", p->driver_version ? p->driver_version : CUF_UNKNOWN);
-	json_add_number(object, "first_cuda_ns", p->first_cuda_ns);
-	json_add_text(object, "host_mode", p->host_mode <= CUF_HOST_FULL ? modes[p->host_mode] : NULL);
-	json_add_number(object, "sample_mean_bytes", p->sample_mean_bytes);
-	json_add_number(object, "stack_depth", p->stack_depth);
-	json_add_number(object, "events_recorded", p->events_recorded);
-	json_add_number(object, "events_overwritten", p->events_overwritten);
-	json_add_number(object, "events_lost", p->events_lost);
-	json_add_number(object, "fatal_incident", p->fatal_incident ? p->fatal_incident : CUF_UNKNOWN);
-	json_add_text(object, "rank", p->rank);
-	json_add(object, "ended_by", json_pid(facts, p->ended_by));
-	json_add_number(object, "held_bytes", p->held_bytes);
-	json_add(object, "host", json_host(frames, &p->host));
-	json_add(object, "requests", json_requests(p));
+	json_add_number(object, "pid", process->pid);
+	json_add_number(object, "ppid", process->ppid);
+	json_add(object, "parent", json_pid(facts, process->parent));
+	json_add_text(object, "path", process->path);
+	json_add_text(object, "executable", process->exe);
+	json_add_text(object, "command_line", process->cmdline);
+	json_add_text(object, "hostname", process->hostname);
+	json_add_number(object, "start_ns", process->start_ns);
+	json_add_number(object, "end_ns", process->end_ns);
+	json_add_text(object, "end_state", end_names[process->end]);
+	json_add_number(object, "end_status", process->end_status);
+	json_add_word(object, "end_basis", basis_names[process->end_basis]);
+	json_add_word(object, "end_why", process->end_why);
+	json_add_bool(object, "complete", process->complete);
+	json_add_bool(object, "switched_off", process->switched_off);
+	json_add_positive(object, "driver_version", process->driver_version);
+	json_add_number(object, "first_cuda_ns", process->first_cuda_ns);
+	json_add_text(object, "host_mode", process->host_mode <= CUF_HOST_FULL ?
+		modes[process->host_mode] :
+		NULL);
+	json_add_number(object, "sample_mean_bytes", process->sample_mean_bytes);
+	json_add_number(object, "stack_depth", process->stack_depth);
+	json_add_number(object, "events_recorded", process->events_recorded);
+	json_add_number(object, "events_overwritten", process->events_overwritten);
+	json_add_number(object, "events_lost", process->events_lost);
+	json_add_positive(object, "fatal_incident", process->fatal_incident);
+	json_add_text(object, "rank", process->rank);
+	json_add(object, "ended_by", json_pid(facts, process->ended_by));
+	json_add_number(object, "held_bytes", process->held_bytes);
+	json_add(object, "host", json_host(frames, &process->host));
+	json_add(object, "requests", json_requests(process));
 	return object;
 }
 
 static struct json_object *json_crowd(const struct facts *facts)
 {
-	const struct fact_process_group *c = &facts->group;
+	const struct fact_process_group *group = &facts->group;
 	struct json_object *object = json_object_new_object();
-	json_add(object, "first_failed", json_pid(facts, c->leader));
-	json_add_number(object, "failed", c->failed_count);
-	json_add_number(object, "ended_by_it", c->ended_count);
-	json_add_number(object, "peers", c->peer_count);
-	json_add_number(object, "median_held_bytes", c->median_bytes);
-	json_add(object, "outlier", json_pid(facts, c->outlier));
+	json_add(object, "first_failed", json_pid(facts, group->leader));
+	json_add_number(object, "failed", group->failed_count);
+	json_add_number(object, "ended_by_it", group->ended_count);
+	json_add_number(object, "peers", group->peer_count);
+	json_add_number(object, "median_held_bytes", group->median_bytes);
+	json_add(object, "outlier", json_pid(facts, group->outlier));
 	return object;
 }
 
@@ -80,7 +86,8 @@ static struct json_object *json_texts(const char *const *texts, size_t count)
 
 static struct json_object *json_stack_stops(const struct fact_coverage *coverage)
 {
-	static const char *const names[CUF_STOP_MAX] = { "end", "depth", "no_rule", "unsupported", "bounds", "signal" };
+	static const char *const names[CUF_STOP_MAX] = { "end", "depth", "no_rule", "unsupported",
+		"bounds", "signal" };
 	struct json_object *object = json_object_new_object();
 	for (size_t i = 0; i < CUF_STOP_MAX; i++)
 		if (names[i])
@@ -90,32 +97,34 @@ static struct json_object *json_stack_stops(const struct fact_coverage *coverage
 
 static struct json_object *json_coverage(const struct facts *facts)
 {
-	const struct fact_coverage *c = &facts->coverage;
-	struct json_object *object = json_object_new_object(), *lost = json_object_new_array(), *blind = json_object_new_array();
-	for (size_t i = 0; i < c->lost_count; i++) {
+	const struct fact_coverage *coverage = &facts->coverage;
+	struct json_object *object = json_object_new_object(), *lost = json_object_new_array(),
+		*blind = json_object_new_array();
+	for (size_t i = 0; i < coverage->lost_count; i++) {
 		struct json_object *row = json_object_new_object();
-		json_add_text(row, "what", c->lost[i].what);
-		json_add_number(row, "count", c->lost[i].count);
-		json_add(row, "pid", json_pid(facts, c->lost[i].process));
+		json_add_text(row, "what", coverage->lost[i].what);
+		json_add_number(row, "count", coverage->lost[i].count);
+		json_add(row, "pid", json_pid(facts, coverage->lost[i].process));
 		json_object_array_add(lost, row);
 	}
-	for (size_t i = 0; i < c->blind_count; i++) {
+	for (size_t i = 0; i < coverage->blind_count; i++) {
 		struct json_object *row = json_object_new_object();
-		json_add_text(row, "text", c->blind[i].text);
-		json_add(row, "pid", json_pid(facts, c->blind[i].process));
+		json_add_text(row, "text", coverage->blind[i].text);
+		json_add(row, "pid", json_pid(facts, coverage->blind[i].process));
 		json_object_array_add(blind, row);
 	}
-	json_add(object, "hooked", json_texts(c->hooked, c->hooked_count));
-	json_add(object, "unhooked", json_texts(c->unhooked, c->unhooked_count));
-	json_add(object, "static_cudart", json_texts(c->static_cudart, c->static_cudart_count));
+	json_add(object, "hooked", json_texts(coverage->hooked, coverage->hooked_count));
+	json_add(object, "unhooked", json_texts(coverage->unhooked, coverage->unhooked_count));
+	json_add(object, "static_cudart", json_texts(coverage->static_cudart,
+		coverage->static_cudart_count));
 	json_add(object, "lost", lost);
 	json_add(object, "blind", blind);
-	json_add_bool(object, "complete", c->complete);
-	json_add(object, "stack_stops", json_stack_stops(c));
-	json_add_number(object, "unknown_frees", c->unknown_frees);
-	json_add_number(object, "replaced", c->replaced);
-	json_add_number(object, "undone_frees", c->undone_frees);
-	json_add_number(object, "recorder_ns", c->recorder_ns);
+	json_add_bool(object, "complete", coverage->complete);
+	json_add(object, "stack_stops", json_stack_stops(coverage));
+	json_add_number(object, "unknown_frees", coverage->unknown_frees);
+	json_add_number(object, "replaced", coverage->replaced);
+	json_add_number(object, "undone_frees", coverage->undone_frees);
+	json_add_number(object, "recorder_ns", coverage->recorder_ns);
 	return object;
 }
 
@@ -135,14 +144,19 @@ void report_json(FILE *out, const struct facts *facts, struct frames *frames)
 	json_add(document, "capture", json_capture(facts));
 	json_add(document, "cause", json_cause(facts, frames, facts->cause));
 	json_add(document, "run", json_crowd(facts));
-	ADD_ARRAY(document, "processes", facts->process_count, json_process(facts, frames, &facts->processes[i]));
-	ADD_ARRAY(document, "devices", facts->device_count, json_device(facts, frames, &facts->devices[i]));
-	ADD_ARRAY(document, "incidents", facts->incident_count, json_incident(facts, frames, &facts->incidents[i]));
+	ADD_ARRAY(document, "processes", facts->process_count,
+		json_process(facts, frames, &facts->processes[i]));
+	ADD_ARRAY(document, "devices", facts->device_count, json_device(facts, frames,
+		&facts->devices[i]));
+	ADD_ARRAY(document, "incidents", facts->incident_count,
+		json_incident(facts, frames, &facts->incidents[i]));
 	json_add(document, "phases", json_phases(facts));
 	json_add(document, "requests", json_requests(&facts->processes[facts->focus]));
 	ADD_ARRAY(document, "leaks", facts->leak_count, json_site(facts, frames, &facts->leaks[i]));
-	ADD_ARRAY(document, "growth", facts->growth_count, json_site(facts, frames, &facts->growth[i]));
-	json_add(document, "fragmentation", device ? json_fragmentation(facts, frames, device) : NULL);
+	ADD_ARRAY(document, "growth", facts->growth_count, json_site(facts, frames,
+		&facts->growth[i]));
+	json_add(document, "fragmentation", device ? json_fragmentation(facts, frames, device) :
+		NULL);
 	json_add(document, "host", json_host(frames, &facts->processes[facts->focus].host));
 	json_add(document, "coverage", json_coverage(facts));
 	json_print(document, out);

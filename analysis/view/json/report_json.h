@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The JSON report. Contract: writes one document to out, decides nothing; frames names the stacks. Write errors stay in
- * the stream for its owner.
+ * The JSON report. Contract: writes one document to out, decides nothing; frames names the
+ * stacks. Write errors stay in the stream for its owner.
  */
 #ifndef VIEW_REPORT_JSON_H
 #define VIEW_REPORT_JSON_H

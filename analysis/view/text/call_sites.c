@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* "By call site": one table of what each holds and how that developed, and the stacks of the largest. */
+/*
+ * "By call site": one table of what each holds and how that developed, and the stacks of
+ * the largest.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/base/units.h"
@@ -8,7 +11,8 @@
 #include "analysis/view/text/sections.h"
 #include "analysis/view/text/table.h"
 
-enum { STACKS = 3, SITES_READ = 1000, FIGURES = 42 /* columns before the call site */, SITE_LEAST = 24 };
+enum { STACKS = 3, SITES_READ = 1000, FIGURES = 42 /* columns before the call site */,
+	SITE_LEAST = 24 };
 
 /* Sites that print alike. */
 struct line {
@@ -79,13 +83,15 @@ static const char *kind_word(uint32_t kind)
 
 static void add_row(const struct text *text, struct table *table, const struct line *line)
 {
-	size_t columns = text->style->columns > FIGURES + SITE_LEAST ? text->style->columns - FIGURES : SITE_LEAST;
+	size_t columns = text->style->columns > FIGURES + SITE_LEAST ?
+		text->style->columns - FIGURES : SITE_LEAST;
 	char where[TEXT_LINE_BYTES], count[48];
 	text_place(text, &line->site->stack, columns, where, sizeof where);
 	snprintf(count, sizeof count, "%s%s", line->sampled ? "~" : "", units_count(line->count).s);
 	table_row(table, (const char *[]){
 		line->sampled ? units_bytes_rough(line->bytes).s : units_bytes(line->bytes).s,
-		line->sampled ? units_bytes_rough(line->peak_bytes).s : units_bytes(line->peak_bytes).s,
+		line->sampled ? units_bytes_rough(line->peak_bytes).s :
+			units_bytes(line->peak_bytes).s,
 		count, kind_word(line->site->kind), trend_of(line), where,
 	});
 	if (line->leaks)
@@ -99,7 +105,8 @@ static void print_stacks(const struct text *text, const struct lines *lines)
 		if (!line->site->stack.depth)
 			continue;
 		fprintf(text->out, "\n  %s%s%s\n",
-			line->sampled ? units_bytes_rough(line->bytes).s : units_bytes(line->bytes).s,
+			line->sampled ? units_bytes_rough(line->bytes).s :
+				units_bytes(line->bytes).s,
 			line->site->api ? " by " : "", line->site->api ? line->site->api : "");
 		text_stack(text, &line->site->stack, 4);
 	}

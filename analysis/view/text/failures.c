@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* "Failed requests": those of one call site and one outcome are one entry, with the stack of the last. */
+/*
+ * "Failed requests": those of one call site and one outcome are one entry, with the stack
+ * of the last.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/base/units.h"
@@ -25,7 +28,8 @@ static void widen(struct group *group, uint64_t bytes)
 		group->most_bytes = bytes;
 }
 
-static void add_incident(const struct text *text, struct groups *groups, const struct fact_incident *incident)
+static void add_incident(const struct text *text, struct groups *groups,
+	const struct fact_incident *incident)
 {
 	struct group *group = NULL;
 	struct place place;
@@ -59,7 +63,8 @@ static void print_largest(const struct text *text, const struct fact_layer *laye
 	size_t used = 0;
 	for (size_t i = 0; i < LAYER_MAX && used + 96 < sizeof words; i++)
 		if (names[i] && layers[i].bytes != CUF_UNKNOWN)
-			used += (size_t)snprintf(words + used, sizeof words - used, "%s%s %s", used ? ", " : "",
+			used += (size_t)snprintf(words + used, sizeof words - used, "%s%s %s",
+				used ? ", " : "",
 						 units_bytes(layers[i].bytes).s, names[i]);
 	if (used)
 		text_item(text, STYLE_PLAIN, "largest gaps", "%s", words);
@@ -70,10 +75,12 @@ static void print_packed(const struct text *text, const struct fact_incident *in
 	if (!incident->is_request || incident->packed_bytes == CUF_UNKNOWN)
 		return;
 	if (incident->fits_if_packed == FACT_YES)
-		text_item(text, STYLE_PLAIN, "packed", "all free memory together is %s: enough for the request",
+		text_item(text, STYLE_PLAIN, "packed",
+			"all free memory together is %s: enough for the request",
 			  units_bytes(incident->packed_bytes).s);
 	else if (incident->fits_if_packed == FACT_NO)
-		text_item(text, STYLE_PLAIN, "packed", "all free memory together is %s: not enough, so this is not "
+		text_item(text, STYLE_PLAIN, "packed",
+			"all free memory together is %s: not enough, so this is not "
 			  "fragmentation", units_bytes(incident->packed_bytes).s);
 }
 
@@ -109,17 +116,21 @@ static void print_group(const struct text *text, const struct group *group)
 		snprintf(head, sizeof head, "%s in %s at %s, pid %u", call, where,
 			 units_wall(last->time_ns).s, last->pid);
 	else if (group->least_bytes != group->most_bytes)
-		snprintf(head, sizeof head, "%zu failures in %s from %s on, of %s to %s, pid %u", group->count, where,
+		snprintf(head, sizeof head, "%zu failures in %s from %s on, of %s to %s, pid %u",
+			group->count, where,
 			 units_wall(group->first->time_ns).s, units_bytes(group->least_bytes).s,
 			 units_bytes(group->most_bytes).s, last->pid);
 	else
-		snprintf(head, sizeof head, "%zu failures in %s from %s on, the last %s, pid %u", group->count, where,
+		snprintf(head, sizeof head, "%zu failures in %s from %s on, the last %s, pid %u",
+			group->count, where,
 			 units_wall(group->first->time_ns).s, call, last->pid);
 	text_words(text, tones[last->outcome], "-", 2, TEXT_NO_LIMIT, head);
 	text_item(text, STYLE_PLAIN, "outcome", "%s%s%s", outcomes[last->outcome],
-		  last->outcome_why && *last->outcome_why ? ": " : "", last->outcome_why ? last->outcome_why : "");
+		  last->outcome_why && *last->outcome_why ? ": " : "",
+			last->outcome_why ? last->outcome_why : "");
 	if (last->free_bytes != CUF_UNKNOWN)
-		text_item(text, STYLE_PLAIN, "free then", "%s of %s", units_bytes(last->free_bytes).s,
+		text_item(text, STYLE_PLAIN, "free then", "%s of %s",
+			units_bytes(last->free_bytes).s,
 			  units_bytes(last->total_bytes).s);
 	if (last->attempt_count > 1)
 		text_item(text, STYLE_PLAIN, "attempts", "%s", units_count(last->attempt_count).s);
@@ -142,6 +153,7 @@ void section_failures(const struct text *text)
 	for (size_t i = groups.count > rows ? groups.count - rows : 0; i < groups.count; i++)
 		print_group(text, &groups.items[i]);
 	if (groups.count > rows)
-		fprintf(text->out, "  and %zu earlier kinds of failure (--top=%zu)\n", groups.count - rows, groups.count);
+		fprintf(text->out, "  and %zu earlier kinds of failure (--top=%zu)\n",
+			groups.count - rows, groups.count);
 	free(groups.items);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* "Fragmentation" of each device: free memory inside pages, segments, pools and reservations, and what keeps it there. */
+/*
+ * "Fragmentation" of each device: free memory inside pages, segments, pools and
+ * reservations, and what keeps it there.
+ */
 #include <string.h>
 #include "analysis/base/units.h"
 #include "analysis/view/focus.h"
@@ -7,13 +10,17 @@
 #include "analysis/view/text/sections.h"
 #include "analysis/view/text/table.h"
 
-/* Slack below this share of the device is not worth a section, unless the failed request would have fitted into it. */
+/*
+ * Slack below this share of the device is not worth a section, unless the failed request
+ * would have fitted into it.
+ */
 #define SLACK_SHARE 0.05
 
 static void print_pins(const struct text *text, const struct fact_fragmentation *fragmentation)
 {
 	static const struct table_column columns[] = {
-		{ "unused", TABLE_RIGHT }, { "pages", TABLE_RIGHT }, { "blocks", TABLE_RIGHT }, { "bytes", TABLE_RIGHT },
+		{ "unused", TABLE_RIGHT }, { "pages", TABLE_RIGHT }, { "blocks", TABLE_RIGHT },
+			{ "bytes", TABLE_RIGHT },
 		{ "kept alive by", TABLE_FLEX },
 	};
 	struct table *table;
@@ -25,7 +32,8 @@ static void print_pins(const struct text *text, const struct fact_fragmentation 
 		const struct fact_pin *pin = &fragmentation->pins[i];
 		text_place(text, &pin->stack, text->style->columns, where, sizeof where);
 		table_row(table, (const char *[]){
-			units_bytes(pin->open_bytes).s, units_count(pin->pages).s, units_count(pin->count).s,
+			units_bytes(pin->open_bytes).s, units_count(pin->pages).s,
+				units_count(pin->count).s,
 			units_bytes(pin->bytes).s, where,
 		});
 	}
@@ -37,10 +45,13 @@ static void print_pages(const struct text *text, const struct fact_fragmentation
 {
 	if (!fragmentation->pages)
 		return;
-	text_item(text, STYLE_PLAIN, "pages", "%s page%s of 2 MiB hold small blocks; %s partly used, %s used by less "
-		  "than a tenth; %s is unused in them, the largest gap is %s", units_count(fragmentation->pages).s,
-		  fragmentation->pages == 1 ? "" : "s", units_count(fragmentation->pages_partial).s,
-		  units_count(fragmentation->pages_sparse).s, units_bytes(fragmentation->page_free_bytes).s,
+	text_item(text, STYLE_PLAIN, "pages",
+		"%s page%s of 2 MiB hold small blocks; %s partly used, %s used by less "
+		  "than a tenth; %s is unused in them, the largest gap is %s",
+			units_count(fragmentation->pages).s,
+		  text_s(fragmentation->pages), units_count(fragmentation->pages_partial).s,
+		  units_count(fragmentation->pages_sparse).s,
+			units_bytes(fragmentation->page_free_bytes).s,
 		  units_bytes(fragmentation->page_largest_hole_bytes).s);
 	print_pins(text, fragmentation);
 }
@@ -51,14 +62,18 @@ static void print_gaps(const struct text *text, const struct fact_fragmentation 
 	size_t used = 0;
 	for (size_t i = 0; i < FACT_HOLE_CLASSES && used + 64 < sizeof words; i++)
 		if (fragmentation->hole_count[i])
-			used += (size_t)snprintf(words + used, sizeof words - used, "%s%s below %s", used ? ", " : "",
+			used += (size_t)snprintf(words + used, sizeof words - used, "%s%s below %s",
+				used ? ", " : "",
 						 units_count(fragmentation->hole_count[i]).s,
 						 units_bytes(1024ull << i).s);
 	if (used)
 		text_item(text, STYLE_PLAIN, "gaps", "%s", words);
 }
 
-/* A pool whose figures contradict each other (used beyond reserved) is not printed: the driver was asked too early. */
+/*
+ * A pool whose figures contradict each other (used beyond reserved) is not printed: the
+ * driver was asked too early.
+ */
 static void print_pools(const struct text *text, const struct fact_fragmentation *fragmentation)
 {
 	for (size_t i = 0; i < fragmentation->pool_count && i < text_rows(text); i++) {
@@ -68,8 +83,10 @@ static void print_pools(const struct text *text, const struct fact_fragmentation
 		    pool->reserved_bytes < pool->used_bytes)
 			continue;
 		if (pool->largest_gap_bytes <= pool->reserved_bytes)
-			snprintf(gap, sizeof gap, ", largest gap %s", units_bytes(pool->largest_gap_bytes).s);
-		text_item(text, STYLE_PLAIN, pool->pool ? "CUDA pool" : "CUDA graphs", "%s reserved, %s used, %s unused%s",
+			snprintf(gap, sizeof gap, ", largest gap %s",
+				units_bytes(pool->largest_gap_bytes).s);
+		text_item(text, STYLE_PLAIN, pool->pool ? "CUDA pool" : "CUDA graphs",
+			"%s reserved, %s used, %s unused%s",
 			  units_bytes(pool->reserved_bytes).s, units_bytes(pool->used_bytes).s,
 			  units_bytes(pool->reserved_bytes - pool->used_bytes).s, gap);
 	}
@@ -80,17 +97,22 @@ static bool has_physical(const struct fact_fragmentation *fragmentation)
 	return fragmentation->vmm_held_bytes && fragmentation->vmm_held_bytes != CUF_UNKNOWN;
 }
 
-static void print_reservations(const struct text *text, const struct fact_fragmentation *fragmentation)
+static void print_reservations(const struct text *text,
+	const struct fact_fragmentation *fragmentation)
 {
 	char where[TEXT_LINE_BYTES];
 	if (has_physical(fragmentation))
-		text_item(text, STYLE_PLAIN, "cuMemCreate", "%s created, %s mapped, %s mapped nowhere",
-			  units_bytes(fragmentation->vmm_held_bytes).s, units_bytes(fragmentation->vmm_mapped_bytes).s,
+		text_item(text, STYLE_PLAIN, "cuMemCreate",
+			"%s created, %s mapped, %s mapped nowhere",
+			  units_bytes(fragmentation->vmm_held_bytes).s,
+				units_bytes(fragmentation->vmm_mapped_bytes).s,
 			  units_bytes(fragmentation->vmm_unmapped_bytes).s);
 	for (size_t i = 0; i < fragmentation->vmm_count && i < text_rows(text); i++) {
 		const struct fact_vmm *vmm = &fragmentation->vmm[i];
-		text_place(text, &vmm->stack, text->style->columns - TEXT_LABEL, where, sizeof where);
-		text_item(text, STYLE_PLAIN, i ? "" : "addresses", "%s reserved, %s mapped, largest unmapped run %s: %s",
+		text_place(text, &vmm->stack, text->style->columns - TEXT_LABEL, where,
+			sizeof where);
+		text_item(text, STYLE_PLAIN, i ? "" : "addresses",
+			"%s reserved, %s mapped, largest unmapped run %s: %s",
 			  units_bytes(vmm->bytes).s, units_bytes(vmm->mapped_bytes).s,
 			  units_bytes(vmm->largest_unmapped_bytes).s, where);
 	}
@@ -116,11 +138,13 @@ static bool matters(const struct text *text, const struct fact_device *device)
 	const struct fact_fragmentation *fragmentation = &device->fragmentation;
 	uint64_t slack = slack_of(device);
 	if (text->options->verbose)
-		return fragmentation->pages || fragmentation->framework_count || fragmentation->pool_count ||
+		return fragmentation->pages || fragmentation->framework_count ||
+			fragmentation->pool_count ||
 		       fragmentation->vmm_count || has_physical(fragmentation);
 	if (incident && incident->is_request && text_wanted_bytes(incident) <= slack)
 		return true;
-	return device->total_bytes != CUF_UNKNOWN && (double)slack > SLACK_SHARE * (double)device->total_bytes;
+	return device->total_bytes != CUF_UNKNOWN &&
+		(double)slack > SLACK_SHARE * (double)device->total_bytes;
 }
 
 /* A device that the first screen did not show: its holders. */

@@ -10,6 +10,8 @@
 /* A site that rests on fewer samples than this is summed up with the others like it. */
 enum { SAMPLES_LEAST = 4 };
 
+#define NS_PER_S 1000000000u
+
 void holders_free(struct holders *holders)
 {
 	free(holders->rows);
@@ -28,7 +30,8 @@ static struct holder *add(struct holders *holders, enum holder_sort sort, uint64
 static void add_part(struct holders *holders, uint64_t bytes, const char *words)
 {
 	if (bytes && bytes != CUF_UNKNOWN)
-		snprintf(add(holders, HOLDER_PART, bytes)->words, sizeof holders->rows->words, "%s", words);
+		snprintf(add(holders, HOLDER_PART, bytes)->words, sizeof holders->rows->words, "%s",
+			words);
 }
 
 static int by_bytes(const void *a, const void *b)
@@ -53,8 +56,10 @@ static bool cause_blames(const struct fact_cause *cause, enum fact_owner kind)
 	static const struct { const char *name_id; enum fact_owner kind; } rows[] = {
 		{ "other-tenant", OWNER_OTHER_PROCESSES },
 		{ "library-memory", OWNER_UNEXPLAINED },
-		{ "library-memory", OWNER_CONTEXT }, { "fragmentation-pinned", OWNER_FRAMEWORK_SLACK },
-		{ "fragmentation-pinned", OWNER_PAGE_ROUNDING }, { "stranded-pool", OWNER_FRAMEWORK_SLACK },
+		{ "library-memory", OWNER_CONTEXT }, { "fragmentation-pinned",
+			OWNER_FRAMEWORK_SLACK },
+		{ "fragmentation-pinned", OWNER_PAGE_ROUNDING },
+			{ "stranded-pool", OWNER_FRAMEWORK_SLACK },
 		{ "stranded-pool", OWNER_POOL_SLACK }, { "other-allocator", OWNER_FRAMEWORK_SLACK },
 		{ "other-allocator", OWNER_POOL_SLACK }, { "fragmentation-pool", OWNER_POOL_SLACK },
 	};
@@ -66,7 +71,8 @@ static bool cause_blames(const struct fact_cause *cause, enum fact_owner kind)
 
 static bool is_leak_cause(const struct fact_cause *cause)
 {
-	return cause && (!strcmp(cause->name_id, "gpu-leak") || !strcmp(cause->name_id, "host-leak"));
+	return cause && (!strcmp(cause->name_id, "gpu-leak") ||
+		!strcmp(cause->name_id, "host-leak"));
 }
 
 static void merge(struct holder *row, const struct fact_site *site)
@@ -84,7 +90,10 @@ static void merge(struct holder *row, const struct fact_site *site)
 		row->shape = site->shape == SHAPE_NONE ? row->shape : site->shape;
 }
 
-/* On the host one line allocates from many paths, which no table has room for. On a GPU the path says what it was for. */
+/*
+ * On the host one line allocates from many paths, which no table has room for. On a GPU the
+ * path shows what it was for.
+ */
 static bool prints_alike(const struct holder *row, const struct place *place, bool host)
 {
 	if (row->sort != HOLDER_SITE)
@@ -97,8 +106,10 @@ static void add_site(const struct text *text, struct holders *holders, const str
 {
 	const struct fact_cause *cause = text->facts->cause;
 	struct place place, blamed = { .function = "" };
+	const struct fact_process *process;
 	bool host = site->device == FACT_NONE;
 	struct holder *row;
+	uint64_t elapsed_ns;
 	place_of(text->places, &site->stack, &place);
 	if (cause && cause->site.depth)
 		place_of(text->places, &cause->site, &blamed);
@@ -109,6 +120,9 @@ static void add_site(const struct text *text, struct holders *holders, const str
 		}
 	row = add(holders, HOLDER_SITE, 0);
 	row->place = place;
+	process = &text->facts->processes[site->process];
+	elapsed_ns = text_elapsed(process->start_ns, process->end_ns);
+	row->long_run = elapsed_ns != CUF_UNKNOWN && elapsed_ns >= NS_PER_S;
 	merge(row, site);
 	row->suspect = host ? place_is_same(&place, &blamed) : place_has_same_path(&place, &blamed);
 }
@@ -124,10 +138,13 @@ static void mark_leaks(const struct text *text, struct holders *holders)
 	}
 }
 
-static bool is_of_device(const struct text *text, const struct fact_site *site, const struct fact_device *device)
+static bool is_of_device(const struct text *text, const struct fact_site *site,
+	const struct fact_device *device)
 {
-	return site->device < text->facts->device_count && &text->facts->devices[site->device] == device &&
-	       site->process == device->focus && !site->holds_blocks && site->bytes != CUF_UNKNOWN &&
+	return site->device < text->facts->device_count &&
+		&text->facts->devices[site->device] == device &&
+	       site->process == device->focus && !site->holds_blocks &&
+		site->bytes != CUF_UNKNOWN &&
 	       site->kind != CUF_KIND_MANAGED && site->kind != CUF_KIND_PINNED &&
 	       site->kind != CUF_KIND_REGISTERED;
 }
@@ -181,13 +198,17 @@ static void name_rest(const struct fact_device *device, char *out, size_t bytes)
 		snprintf(out, bytes, "%s", others ? "other processes" : "not visible to cuflight");
 }
 
-static void name_part(const struct fact_device *device, const struct fact_owner_row *row, char *out, size_t bytes)
+static void name_part(const struct fact_device *device, const struct fact_owner_row *row, char *out,
+	size_t bytes)
 {
 	static const char *const words[OWNER_MAX] = {
-		[OWNER_DEVICE] = "cudaMalloc", [OWNER_ARRAY] = "CUDA arrays", [OWNER_ASYNC] = "cudaMallocAsync",
-		[OWNER_GRAPH] = "CUDA graphs", [OWNER_VMM] = "cuMemCreate", [OWNER_IMPORTED] = "imported memory",
+		[OWNER_DEVICE] = "cudaMalloc", [OWNER_ARRAY] = "CUDA arrays",
+			[OWNER_ASYNC] = "cudaMallocAsync",
+		[OWNER_GRAPH] = "CUDA graphs", [OWNER_VMM] = "cuMemCreate",
+			[OWNER_IMPORTED] = "imported memory",
 		[OWNER_PAGE_ROUNDING] = "lost to 2 MiB granularity",
-		[OWNER_POOL_SLACK] = "reserved by CUDA memory pools, unused", [OWNER_CONTEXT] = "CUDA context",
+		[OWNER_POOL_SLACK] = "reserved by CUDA memory pools, unused",
+			[OWNER_CONTEXT] = "CUDA context",
 		[OWNER_FREE] = "free", [OWNER_MANAGED] = "managed memory, not counted above",
 	};
 	switch (row->kind) {
@@ -198,7 +219,8 @@ static void name_part(const struct fact_device *device, const struct fact_owner_
 	}
 }
 
-static void add_owner(const struct text *text, const struct fact_device *device, const struct fact_owner_row *from,
+static void add_owner(const struct text *text, const struct fact_device *device,
+	const struct fact_owner_row *from,
 		      struct holders *holders)
 {
 	struct holder *row = add(holders, HOLDER_PART, from->bytes);
@@ -216,20 +238,26 @@ static void add_owner(const struct text *text, const struct fact_device *device,
 		row->sort = HOLDER_OUTSIDE;
 }
 
-void holders_moment(const struct text *text, const struct fact_moment *moment, char *out, size_t bytes)
+void holders_moment(const struct text *text, const struct fact_moment *moment, char *out,
+	size_t bytes)
 {
 	static const char *const words[MOMENT_MAX] = {
-		[MOMENT_INCIDENT] = "at the failure", [MOMENT_END] = "at the end", [MOMENT_NOW] = "now",
+		[MOMENT_INCIDENT] = "at the failure", [MOMENT_END] = "at the end",
+			[MOMENT_NOW] = "now",
 	};
 	const struct facts *facts = text->facts;
 	uint64_t start_ns = facts->process_count ? facts->processes[0].start_ns : CUF_UNKNOWN;
 	if (words[moment->kind])
 		snprintf(out, bytes, "%s", words[moment->kind]);
 	else
-		snprintf(out, bytes, "%s after start", units_duration(text_elapsed(start_ns, moment->time_ns)).s);
+		snprintf(out, bytes, "%s after start", units_duration(text_elapsed(start_ns,
+			moment->time_ns)).s);
 }
 
-/* Call sites replace the rows of blocks when their sum does not exceed them; what is left has no call site. */
+/*
+ * Call sites replace the rows of blocks when their sum does not exceed them; what is left
+ * has no call site.
+ */
 static void add_sites_of(const struct text *text, const struct fact_device *device, uint64_t blocks,
 			 struct holders *holders)
 {
@@ -250,7 +278,8 @@ static void add_sites_of(const struct text *text, const struct fact_device *devi
 			add_owner(text, device, &device->owners[i], holders);
 }
 
-void holders_of_device(const struct text *text, const struct fact_device *device, struct holders *out)
+void holders_of_device(const struct text *text, const struct fact_device *device,
+	struct holders *out)
 {
 	uint64_t blocks = 0;
 	char moment[64];
@@ -271,7 +300,8 @@ void holders_of_device(const struct text *text, const struct fact_device *device
 	sort_rows(out);
 }
 
-void holders_of_locked(const struct text *text, const struct fact_process *process, struct holders *out)
+void holders_of_locked(const struct text *text, const struct fact_process *process,
+	struct holders *out)
 {
 	uint64_t sum = 0;
 	*out = (struct holders){ 0 };
@@ -292,7 +322,8 @@ void holders_of_locked(const struct text *text, const struct fact_process *proce
 
 /* What resident memory consists of, next to what call sites allocated. */
 static const char *const part_words[PART_MAX] = {
-	[PART_FRAGMENTED] = "free, between allocated blocks", [PART_CACHED] = "free, kept by the allocator",
+	[PART_FRAGMENTED] = "free, between allocated blocks", [PART_CACHED] =
+		"free, kept by the allocator",
 	[PART_ALLOCATOR] = "the allocator's own data", [PART_PYTHON] = "Python's object arenas",
 	[PART_MAPS] = "anonymous maps", [PART_OTHER] = "other anonymous memory",
 	[PART_STACK] = "the main thread's stack", [PART_FILES] = "files and libraries",
@@ -300,7 +331,8 @@ static const char *const part_words[PART_MAX] = {
 	[PART_RECORDER] = "this recording",
 };
 
-static bool is_host_site(const struct text *text, const struct fact_site *site, const struct fact_process *process)
+static bool is_host_site(const struct text *text, const struct fact_site *site,
+	const struct fact_process *process)
 {
 	return &text->facts->processes[site->process] == process && site->bytes != CUF_UNKNOWN &&
 	       (site->kind == CUF_KIND_HOST || site->kind == CUF_KIND_PINNED);
@@ -329,7 +361,8 @@ static uint64_t fit_sites(struct holders *holders, uint64_t room)
 	return fitted;
 }
 
-static uint64_t add_host_sites(const struct text *text, const struct fact_process *process, uint64_t room,
+static uint64_t add_host_sites(const struct text *text, const struct fact_process *process,
+	uint64_t room,
 			       struct holders *holders)
 {
 	struct holder faint = { .sort = HOLDER_PART, .sampled = true };
@@ -346,8 +379,9 @@ static uint64_t add_host_sites(const struct text *text, const struct fact_proces
 	}
 	if (faint.bytes) {
 		*add(holders, HOLDER_PART, 0) = faint;
-		snprintf(holders->rows[holders->count - 1].words, sizeof faint.words, "%s small allocation%s",
-			 units_count(faint.count).s, faint.count == 1 ? "" : "s");
+		snprintf(holders->rows[holders->count - 1].words, sizeof faint.words,
+			"%s small allocation%s",
+			 units_count(faint.count).s, text_s(faint.count));
 	}
 	return fit_sites(holders, room);
 }
@@ -371,7 +405,8 @@ static uint64_t parts_bytes(const struct fact_host *host)
 	return sum;
 }
 
-void holders_of_host(const struct text *text, const struct fact_process *process, struct holders *out)
+void holders_of_host(const struct text *text, const struct fact_process *process,
+	struct holders *out)
 {
 	const struct fact_host *host = &process->host;
 	uint64_t files = files_bytes(process), parts, sum;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who holds the memory that ran out: rows by call site, largest first, that sum to the total. Contract: holders_* fill a
- * list that holders_free frees; sites that print alike are one row. Host rows that rest on samples are scaled to what is
- * resident. Rows are made of facts only: which site the cause is about comes from the cause.
+ * Who holds the memory that ran out: rows by call site, largest first, that sum to the
+ * total. Contract: holders_* fill a list that holders_free frees; sites that print alike
+ * are one row. Host rows that rest on samples are scaled to what is resident. Rows are made
+ * of facts only: which site the cause is about comes from the cause.
  */
 #ifndef VIEW_HOLDERS_H
 #define VIEW_HOLDERS_H
@@ -11,7 +12,8 @@
 
 enum holder_sort {
 	HOLDER_SITE,    /* blocks of a call site */
-	HOLDER_PART,    /* what no call site allocated: rounding, contexts, files, other processes */
+	/* what no call site allocated: rounding, contexts, files, other processes */
+	HOLDER_PART,
 	HOLDER_FREE,    /* printed last */
 	HOLDER_OUTSIDE  /* not part of the total: managed memory */
 };
@@ -26,6 +28,7 @@ struct holder {
 	bool is_process;      /* another process: there may be many */
 	bool sampled;         /* an estimate: two digits */
 	enum fact_shape shape;
+	bool long_run;        /* seen for a second or more */
 	uint64_t bytes, count;
 };
 
@@ -36,16 +39,20 @@ struct holders {
 };
 
 /* The device at its moment. */
-void holders_of_device(const struct text *text, const struct fact_device *device, struct holders *out);
+void holders_of_device(const struct text *text, const struct fact_device *device,
+	struct holders *out);
 /* Host memory of a process. No rows when nothing is known. */
-void holders_of_host(const struct text *text, const struct fact_process *process, struct holders *out);
+void holders_of_host(const struct text *text, const struct fact_process *process,
+	struct holders *out);
 /* Page-locked host memory of a process, by call site. */
-void holders_of_locked(const struct text *text, const struct fact_process *process, struct holders *out);
+void holders_of_locked(const struct text *text, const struct fact_process *process,
+	struct holders *out);
 /* A title and at most `rows` rows; smaller ones are summed up in one. Returns the lines printed. */
 unsigned holders_print(const struct text *text, const struct holders *holders, unsigned rows);
 void holders_free(struct holders *holders);
 
 /* "at the failure", "at the end", "now", or the time that was asked for. */
-void holders_moment(const struct text *text, const struct fact_moment *moment, char *out, size_t bytes);
+void holders_moment(const struct text *text, const struct fact_moment *moment, char *out,
+	size_t bytes);
 
 #endif

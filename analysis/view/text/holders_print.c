@@ -5,8 +5,12 @@
 #include "analysis/view/clean.h"
 #include "analysis/view/text/holders.h"
 
-/* Columns. A wide terminal leaves the rest of its lines empty: figures far from their names are hard to read. */
-enum { ROLE = 10, BYTES = 9, PERCENT = 4, BAR = 8, TREND = 7, GAP = 2, WIDEST = 100, NAME_MAX = 200 };
+/*
+ * Columns. A wide terminal leaves the rest of its lines empty: figures far from their names
+ * are hard to read.
+ */
+enum { ROLE = 10, BYTES = 9, PERCENT = 4, BAR = 8, TREND = 7, GAP = 2, WIDEST = 100,
+	NAME_MAX = 200 };
 
 struct layout {
 	const struct text *text;
@@ -32,11 +36,14 @@ static const char *role_word(const struct holder *row)
 	return row->role ? row->role : "";
 }
 
+/* In a run of milliseconds everything grows: the weights are still being loaded. */
 static const char *trend_word(const struct holder *row)
 {
 	if (row->sort != HOLDER_SITE || row->shape == SHAPE_NONE)
 		return "";
-	return row->shape == SHAPE_PLATEAU ? "steady" : "growing";
+	if (row->shape == SHAPE_PLATEAU)
+		return "steady";
+	return row->suspect || row->long_run ? "growing" : "";
 }
 
 static void name_in_full(const struct holder *row, char *out, size_t bytes)
@@ -55,7 +62,10 @@ static bool comes_before(const struct holders *holders, size_t a, size_t b)
 	return x_first == y_first ? a < b : x_first;
 }
 
-/* Is the row printed by itself? One of the rows is for what is free, one for the sum of those that are not printed. */
+/*
+ * Is the row printed by itself? One of the rows is for what is free, one for the sum of
+ * those that are not printed.
+ */
 static bool is_kept(const struct holders *holders, size_t index, unsigned rows)
 {
 	const struct holder *row = &holders->rows[index];
@@ -75,7 +85,8 @@ static bool needs_callers(const struct layout *layout, const struct holder *row)
 {
 	for (size_t i = 0; i < layout->holders->count; i++) {
 		const struct holder *other = &layout->holders->rows[i];
-		if (other != row && other->sort == HOLDER_SITE && place_is_same(&other->place, &row->place) &&
+		if (other != row && other->sort == HOLDER_SITE &&
+			place_is_same(&other->place, &row->place) &&
 		    is_kept(layout->holders, i, layout->rows))
 			return true;
 	}
@@ -136,7 +147,8 @@ static void lay_out(const struct text *text, const struct holders *holders, unsi
 {
 	size_t columns = text->style->columns < WIDEST ? text->style->columns : WIDEST;
 	char name[NAME_MAX];
-	*layout = (struct layout){ .text = text, .holders = holders, .rows = rows, .bars = columns >= 70, .trends = columns >= 60 };
+	*layout = (struct layout){ .text = text, .holders = holders, .rows = rows,
+		.bars = columns >= 70, .trends = columns >= 60 };
 	for (size_t i = 0; i < holders->count; i++)
 		if (*role_word(&holders->rows[i]) && columns >= 50)
 			layout->role = ROLE;
@@ -147,7 +159,8 @@ static void lay_out(const struct text *text, const struct holders *holders, unsi
 	layout->file = common_file(holders);
 	for (size_t i = 0; i < holders->count; i++) {
 		name_in_full(&holders->rows[i], name, sizeof name);
-		layout->short_names |= holders->rows[i].sort == HOLDER_SITE && clean_columns(name) > columns;
+		layout->short_names |= holders->rows[i].sort == HOLDER_SITE &&
+			clean_columns(name) > columns;
 	}
 }
 
@@ -177,7 +190,8 @@ static int bar_marks(uint64_t bytes, uint64_t total)
 }
 
 /* The last columns; no blanks at the end of the line. */
-static void print_bar_and_trend(const struct layout *layout, const struct holder *row, uint64_t total)
+static void print_bar_and_trend(const struct layout *layout, const struct holder *row,
+	uint64_t total)
 {
 	FILE *out = layout->text->out;
 	const char *trend = layout->trends ? trend_word(row) : "";
@@ -218,7 +232,8 @@ static void print_row(const struct layout *layout, const struct holder *row, uin
 	} else {
 		print_cell(layout, name, layout->name + layout->role + (layout->role ? 1 : 0));
 	}
-	percent_text(row->sort == HOLDER_OUTSIDE ? CUF_UNKNOWN : row->bytes, total, percent, sizeof percent);
+	percent_text(row->sort == HOLDER_OUTSIDE ? CUF_UNKNOWN : row->bytes, total, percent,
+		sizeof percent);
 	fprintf(out, "%*s%*s", GAP, "", BYTES,
 		row->sampled ? units_bytes_rough(row->bytes).s : units_bytes(row->bytes).s);
 	if (*percent)
@@ -238,7 +253,8 @@ static void print_title(const struct layout *layout, const struct holders *holde
 }
 
 /* "4 call sites, CUDA context": what the row of the rest sums up. */
-static void sum_up(const struct holders *holders, unsigned rows, struct holder *rest, size_t columns)
+static void sum_up(const struct holders *holders, unsigned rows, struct holder *rest,
+	size_t columns)
 {
 	size_t sites = 0, used;
 	*rest = (struct holder){ .sort = HOLDER_PART };
@@ -250,15 +266,19 @@ static void sum_up(const struct holders *holders, unsigned rows, struct holder *
 		}
 	snprintf(rest->words, sizeof rest->words, "other: ");
 	if (sites)
-		snprintf(rest->words, sizeof rest->words, "other: %zu call site%s", sites, sites == 1 ? "" : "s");
+		snprintf(rest->words, sizeof rest->words, "other: %zu call site%s", sites,
+			text_s(sites));
 	for (size_t i = 0; i < holders->count; i++) {
 		const struct holder *row = &holders->rows[i];
-		if (is_kept(holders, i, rows) || row->sort == HOLDER_SITE || row->sort == HOLDER_OUTSIDE)
+		if (is_kept(holders, i, rows) || row->sort == HOLDER_SITE ||
+			row->sort == HOLDER_OUTSIDE)
 			continue;
 		used = strlen(rest->words);
-		if (used + strlen(row->words) + 2 > columns || used + strlen(row->words) + 3 > sizeof rest->words)
+		if (used + strlen(row->words) + 2 > columns ||
+			used + strlen(row->words) + 3 > sizeof rest->words)
 			continue;
-		snprintf(rest->words + used, sizeof rest->words - used, "%s%s", used > 7 ? ", " : "", row->words);
+		snprintf(rest->words + used, sizeof rest->words - used, "%s%s",
+			used > 7 ? ", " : "", row->words);
 	}
 }
 

@@ -14,15 +14,18 @@ static void print_requests(const struct text *text, const struct fact_process *p
 	if (requests->open)
 		snprintf(open, sizeof open, ", %s unfinished", units_count(requests->open).s);
 	if (isfinite(requests->floor_slope_bytes) && requests->basis == BASIS_OBSERVED)
-		snprintf(kept, sizeof kept, "; after each, %s stays allocated (95%% interval %s to %s)",
+		snprintf(kept, sizeof kept,
+			"; after each, %s stays allocated (95%% interval %s to %s)",
 			 units_bytes_signed(requests->floor_slope_bytes).s,
 			 units_bytes_signed(requests->floor_low_bytes).s,
 			 units_bytes_signed(requests->floor_high_bytes).s);
 	text_item(text, STYLE_PLAIN, "requests", "%s%s finished%s (%s: %s)",
-		  requests->basis == BASIS_OBSERVED ? "" : "about ", units_count(requests->count).s, open,
+		  requests->basis == BASIS_OBSERVED ? "" : "about ", units_count(requests->count).s,
+			open,
 		  basis_names[requests->basis], requests->why);
 	text_item(text, STYLE_PLAIN, "", "one takes %s at its peak, the largest %s%s",
-		  units_bytes(requests->median_peak_bytes).s, units_bytes(requests->largest_peak_bytes).s, kept);
+		  units_bytes(requests->median_peak_bytes).s,
+			units_bytes(requests->largest_peak_bytes).s, kept);
 }
 
 static const char *source_of(const struct fact_phase_group *group)
@@ -35,7 +38,8 @@ static const char *source_of(const struct fact_phase_group *group)
 static void print_table(const struct text *text, const struct fact_process *process)
 {
 	static const struct table_column columns[] = {
-		{ "phase", TABLE_FLEX }, { "source", TABLE_LEFT }, { "times", TABLE_RIGHT }, { "open", TABLE_RIGHT },
+		{ "phase", TABLE_FLEX }, { "source", TABLE_LEFT }, { "times", TABLE_RIGHT },
+			{ "open", TABLE_RIGHT },
 		{ "total", TABLE_RIGHT }, { "peak", TABLE_RIGHT }, { "rise", TABLE_RIGHT },
 	};
 	struct table *table = table_new(text->style, columns, sizeof columns / sizeof *columns);
@@ -45,14 +49,16 @@ static void print_table(const struct text *text, const struct fact_process *proc
 		table_row(table, (const char *[]){
 			group->name, source_of(group), units_count(group->count).s,
 			group->open ? units_count(group->open).s : "",
-			group->is_mark ? "" : units_duration(group->total_ns).s, units_bytes(group->peak_bytes).s,
+			group->is_mark ? "" : units_duration(group->total_ns).s,
+				units_bytes(group->peak_bytes).s,
 			group->is_mark ? "" : units_bytes(group->rise_bytes).s,
 		});
 	}
 	table_print(table, text->out, 2);
 	table_free(table);
 	if (process->phase_group_count > rows)
-		fprintf(text->out, "  and %zu more (--top=%zu)\n", process->phase_group_count - rows,
+		fprintf(text->out, "  and %zu more (--top=%zu)\n",
+			process->phase_group_count - rows,
 			process->phase_group_count);
 }
 
@@ -77,7 +83,8 @@ void section_phases(const struct text *text)
 		if (!process->phase_group_count && !process->requests.count)
 			continue;
 		if (facts->process_count > 1)
-			text_section(text, "Phases of pid %u (%s memory)", process->pid, process->work_layer);
+			text_section(text, "Phases of pid %u (%s memory)", process->pid,
+				process->work_layer);
 		else
 			text_section(text, "Phases (%s memory)", process->work_layer);
 		if (process->phase_group_count)
@@ -85,7 +92,8 @@ void section_phases(const struct text *text)
 		print_reasons(text, process);
 		print_requests(text, process);
 		if (process->phases_left_out)
-			text_item(text, STYLE_WARN, "dropped", "%s marks: they came too fast or were nested too deep",
+			text_item(text, STYLE_WARN, "dropped",
+				"%s marks: they came too fast or were nested too deep",
 				  units_count(process->phases_left_out).s);
 	}
 }

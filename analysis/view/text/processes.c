@@ -12,7 +12,8 @@ enum { DEPTH_MAX = 8 };
 static unsigned depth_of(const struct facts *facts, const struct fact_process *process)
 {
 	unsigned depth = 0;
-	for (uint32_t up = process->parent; up != FACT_NONE && depth < DEPTH_MAX; up = facts->processes[up].parent)
+	for (uint32_t up = process->parent; up != FACT_NONE &&
+		depth < DEPTH_MAX; up = facts->processes[up].parent)
 		depth++;
 	return depth;
 }
@@ -21,16 +22,19 @@ static unsigned depth_of(const struct facts *facts, const struct fact_process *p
 static void short_ending(const struct fact_process *process, char *out, size_t bytes)
 {
 	static const char *const words[END_MAX] = {
-		[END_RUNNING] = "running", [END_EXIT] = "exit", [END_SIGNAL] = "signal", [END_KILLED] = "killed",
+		[END_RUNNING] = "running", [END_EXIT] = "exit", [END_SIGNAL] = "signal",
+			[END_KILLED] = "killed",
 		[END_OOM_KILLED] = "OOM-killed", [END_EXEC] = "exec",
 	};
 	if (process->end == END_EXIT || process->end == END_SIGNAL)
-		snprintf(out, bytes, "%s %s", words[process->end], units_count(process->end_status).s);
+		snprintf(out, bytes, "%s %s", words[process->end],
+			units_count(process->end_status).s);
 	else
 		snprintf(out, bytes, "%s", words[process->end]);
 }
 
-static void add_process(const struct text *text, struct table *table, const struct fact_process *process)
+static void add_process(const struct text *text, struct table *table,
+	const struct fact_process *process)
 {
 	const struct facts *facts = text->facts;
 	bool leads = facts->group.leader < facts->process_count &&
@@ -39,12 +43,14 @@ static void add_process(const struct text *text, struct table *table, const stru
 
 	short_ending(process, ending, sizeof ending);
 	snprintf(pid, sizeof pid, "%*s%u", (int)(2 * depth_of(facts, process)), "", process->pid);
-	snprintf(end, sizeof end, "%s%s%s", ending, leads && facts->process_count > 1 ? ", failed first" : "",
+	snprintf(end, sizeof end, "%s%s%s", ending, leads && facts->process_count > 1 ?
+		", failed first" : "",
 		 process->ended_by == FACT_NONE ? "" : ", because of that");
 	table_row(table, (const char *[]){
 		pid, process->rank ? process->rank : "", units_wall(process->start_ns).s, end,
 		process->held_bytes == CUF_UNKNOWN ? "" : units_bytes(process->held_bytes).s,
-		process->host.rss_peak_bytes == CUF_UNKNOWN ? "" : units_bytes(process->host.rss_peak_bytes).s,
+		process->host.rss_peak_bytes == CUF_UNKNOWN ? "" :
+			units_bytes(process->host.rss_peak_bytes).s,
 		*process->cmdline ? process->cmdline : process->exe,
 	});
 	if (leads && facts->process_count > 1)
@@ -56,7 +62,8 @@ static void add_process(const struct text *text, struct table *table, const stru
 void section_processes(const struct text *text)
 {
 	static const struct table_column columns[] = {
-		{ "pid", TABLE_LEFT }, { "rank", TABLE_RIGHT }, { "started", TABLE_LEFT }, { "end", TABLE_LEFT },
+		{ "pid", TABLE_LEFT }, { "rank", TABLE_RIGHT }, { "started", TABLE_LEFT },
+			{ "end", TABLE_LEFT },
 		{ "GPU", TABLE_RIGHT }, { "host peak", TABLE_RIGHT }, { "command", TABLE_FLEX },
 	};
 	const struct facts *facts = text->facts;
@@ -69,12 +76,14 @@ void section_processes(const struct text *text)
 	table_free(table);
 }
 
-static void print_list(const struct text *text, const char *label, const char *const *names, size_t count)
+static void print_list(const struct text *text, const char *label, const char *const *names,
+	size_t count)
 {
 	char words[TEXT_LINE_BYTES] = "";
 	size_t used = 0;
 	for (size_t i = 0; i < count && used + 1 < sizeof words; i++) {
-		int length = snprintf(words + used, sizeof words - used, "%s%s", used ? ", " : "", names[i]);
+		int length = snprintf(words + used, sizeof words - used, "%s%s", used ? ", " : "",
+			names[i]);
 		used += length > 0 ? (size_t)length : 0;
 	}
 	if (count)
@@ -84,8 +93,10 @@ static void print_list(const struct text *text, const char *label, const char *c
 static void print_details(const struct text *text, const struct fact_coverage *coverage)
 {
 	print_list(text, "recorded", coverage->hooked, coverage->hooked_count);
-	text_item(text, STYLE_PLAIN, "frees", "%s of unknown addresses, %s that the driver refused; "
-		  "%s allocations at an address that was in use", units_count(coverage->unknown_frees).s,
+	text_item(text, STYLE_PLAIN, "frees",
+		"%s of unknown addresses, %s that the driver refused; "
+		  "%s allocations at an address that was in use",
+			units_count(coverage->unknown_frees).s,
 		  units_count(coverage->undone_frees).s, units_count(coverage->replaced).s);
 	text_item(text, STYLE_PLAIN, "cost", "%s of CPU time for recording GPU events",
 		  units_duration(coverage->recorder_ns).s);
@@ -99,8 +110,10 @@ void section_coverage(const struct text *text)
 
 	text_section(text, "What could not be seen");
 	if (facts->events_overwritten || facts->events_lost)
-		text_item(text, STYLE_WARN, "events", "%s recorded, %s of them overwritten by later ones, %s dropped",
-			  units_count(facts->events_recorded).s, units_count(facts->events_overwritten).s,
+		text_item(text, STYLE_WARN, "events",
+			"%s recorded, %s of them overwritten by later ones, %s dropped",
+			  units_count(facts->events_recorded).s,
+				units_count(facts->events_overwritten).s,
 			  units_count(facts->events_lost).s);
 	print_list(text, "not recorded", coverage->unhooked, coverage->unhooked_count);
 	print_list(text, "static cudart", coverage->static_cudart, coverage->static_cudart_count);
@@ -110,7 +123,8 @@ void section_coverage(const struct text *text)
 	for (size_t i = 0; i < coverage->blind_count; i++) {
 		if (coverage->blind[i].minor && !text->options->verbose)
 			continue;
-		text_item(text, STYLE_WARN, printed++ ? "" : "unknown", "%s", coverage->blind[i].text);
+		text_item(text, STYLE_WARN, printed++ ? "" : "unknown", "%s",
+			coverage->blind[i].text);
 	}
 	if (coverage->complete && !printed && !coverage->unhooked_count)
 		fputs("  nothing that bears on this report (-v prints every detail)\n", text->out);

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text report: the first screen, and on request the sections, in the order in which questions come up. */
+/*
+ * The text report: the first screen, and on request the sections, in the order in which
+ * questions come up.
+ */
 #include "analysis/view/text/report_text.h"
 
 #include "analysis/view/text/screen.h"
 #include "analysis/view/text/sections.h"
 #include "analysis/view/text/timeline.h"
 
-void report_text(FILE *out, const struct facts *facts, struct frames *frames, const struct style *style,
+void report_text(FILE *out, const struct facts *facts, struct frames *frames,
+	const struct style *style,
 		 const struct report_text_options *options)
 {
 	static void (*const sections[])(const struct text *) = {

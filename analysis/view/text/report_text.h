@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The text report. Contract: writes facts to out and decides nothing; frames names the stacks. Everything is borrowed for
- * the call. Write errors stay in the stream for its owner.
+ * The text report. Contract: writes facts to out and decides nothing; frames names the
+ * stacks. Everything is borrowed for the call. Write errors stay in the stream for its
+ * owner.
  */
 #ifndef VIEW_REPORT_TEXT_H
 #define VIEW_REPORT_TEXT_H
@@ -18,14 +19,19 @@ struct report_text_options {
 	bool full;           /* the sections after the first screen, too */
 	bool verbose;        /* also what hardly ever matters: every gap of coverage, cost */
 	size_t rows;         /* of each table in the sections; 0: ten */
-	const char *operand; /* what the commands at the end name, quoted for a shell; NULL: nothing */
+	/* what the commands at the end name, quoted for a shell; NULL: nothing */
+	const char *operand;
 };
 
 /* options may be NULL: the first screen. */
-void report_text(FILE *out, const struct facts *facts, struct frames *frames, const struct style *style,
+void report_text(FILE *out, const struct facts *facts, struct frames *frames,
+	const struct style *style,
 		 const struct report_text_options *options);
 
-/* "GPU memory leak in remember (server.c:86)", for the last lines of `cuflight run`. False: there is no likely cause. */
+/*
+ * "GPU memory leak in remember (server.c:86)", for the last lines of `cuflight run`. False:
+ * there is no likely cause.
+ */
 bool report_text_cause(const struct facts *facts, struct frames *frames, char *out, size_t bytes);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first screen: 21 lines of 80 columns, so that the command, a note and the next prompt fit on a terminal of 24 rows.
- * Parts are printed to memory first; the table of holders gets the lines that they leave. While those are too few, the
- * parts are printed again, tighter.
+ * The first screen: 21 lines of 80 columns, so that the command, a note and the next prompt
+ * fit on a terminal of 24 rows. Parts are printed to memory first; the table of holders
+ * gets the lines that they leave. While those are too few, the parts are printed again,
+ * tighter.
  */
 #include "analysis/view/text/screen.h"
 
@@ -12,7 +13,7 @@
 
 enum { SCREEN_LINES = 21, TABLE_LINES = 9, TIGHT_MAX = 3 };
 
-#define WORTH_A_TABLE (16ull << 20)
+#define WORTH_A_TABLE (32ull << 20)
 
 enum part { PART_HEAD, PART_CAUSE, PART_TABLE, PART_FAILED, PART_NOTES, PART_MORE, PARTS };
 
@@ -73,7 +74,10 @@ static unsigned lines_of_screen(const struct text *text)
 	return SCREEN_LINES * STYLE_COLUMNS / columns + 3;
 }
 
-/* Nothing went wrong, and there is too little to ask who held it: `true`, a script that only imports. */
+/*
+ * Nothing went wrong, and there is too little to ask who held it: `true`, a script that
+ * only imports.
+ */
 static bool is_idle(const struct facts *facts)
 {
 	const struct fact_process *process = focus_process(facts);
@@ -115,7 +119,8 @@ static void fit_parts(const struct text *text, struct screen *screen, const stru
 			break;
 	}
 	if (taken + 3 <= most) /* a title and at least two rows */
-		render(text, screen, PART_TABLE, 0, most - taken - 1, holders);
+		render(text, screen, PART_TABLE, 0,
+		       most - taken < TABLE_LINES ? most - taken - 1 : TABLE_LINES - 1, holders);
 }
 
 void screen_print(const struct text *text)

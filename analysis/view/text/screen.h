@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of the first screen. Contract: each prints whole lines to text->out, or nothing; screen.c gives each its place
- * and its budget. tight: 0 to 3, how much a part leaves out so that the table of holders has room.
+ * The parts of the first screen. Contract: each prints whole lines to text->out, or
+ * nothing; screen.c gives each its place and its budget. tight: 0 to 3, how much a part
+ * leaves out so that the table of holders has room.
  */
 #ifndef VIEW_SCREEN_H
 #define VIEW_SCREEN_H
@@ -11,7 +12,8 @@
 void screen_print(const struct text *text);
 
 void screen_head(const struct text *text, unsigned tight);  /* what happened */
-void screen_processes(const struct text *text);             /* of a run of several: who failed first */
+/* of a run of several: who failed first */
+void screen_processes(const struct text *text);
 void screen_cause(const struct text *text, unsigned tight); /* the likely cause and its fix */
 void screen_failed(const struct text *text);                /* where the request failed */
 void screen_notes(const struct text *text, unsigned tight); /* what could change the answer */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The likely cause: its name, what happened in the program's own words, where, and what to change. */
+/*
+ * The likely cause: its name, what happened in the program's own words, where, and what to
+ * change.
+ */
 #include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
@@ -10,7 +13,7 @@
 
 enum { WORDS = 1024 };
 
-#define MEDIUM 0.5 /* below this confidence no cause is named alone */
+#define MEDIUM 0.5 /* below this, two causes are named */
 #define NS_PER_S 1e9
 
 /* With a capital and a full stop, as sentences have them. */
@@ -29,7 +32,10 @@ static bool is_leak(const struct fact_cause *cause)
 	return !strcmp(cause->name_id, "gpu-leak") || !strcmp(cause->name_id, "host-leak");
 }
 
-/* The leaking sites of a cause: those that print like the largest, summed up, and the sum of the others. */
+/*
+ * The leaking sites of a cause: those that print like the largest, summed up, and the sum
+ * of the others.
+ */
 struct leak {
 	const struct fact_site *site; /* the largest; NULL: none */
 	struct place place;
@@ -78,7 +84,10 @@ static void append(char *words, size_t bytes, const char *format, ...)
 	va_end(args);
 }
 
-/* What each request leaves behind, where the program marked them; else the rate, if the run was long enough for one. */
+/*
+ * What each request leaves behind, where the program marked them; else the rate, if the run
+ * was long enough for one.
+ */
 static void append_rate(const struct text *text, const struct leak *leak, char *words, size_t bytes)
 {
 	const struct fact_site *site = leak->site;
@@ -88,7 +97,8 @@ static void append_rate(const struct text *text, const struct leak *leak, char *
 
 	if (site->cycles_basis == BASIS_OBSERVED && site->per_request_bytes != CUF_UNKNOWN &&
 	    site->per_request_bytes) {
-		append(words, bytes, ", %s with each request", text_bytes(site->per_request_bytes, site->basis).s);
+		append(words, bytes, ", %s with each request",
+			text_bytes(site->per_request_bytes, site->basis).s);
 		return;
 	}
 	if (elapsed == CUF_UNKNOWN || (double)elapsed < NS_PER_S || !isfinite(per_s) || per_s <= 0)
@@ -98,12 +108,14 @@ static void append_rate(const struct text *text, const struct leak *leak, char *
 	if (per_s >= 1 << 20)
 		append(words, bytes, ", about %s/s", units_bytes_rough((uint64_t)per_s).s + 1);
 	else if (per_s * 60 >= 1024)
-		append(words, bytes, ", about %s/min", units_bytes_rough((uint64_t)(per_s * 60)).s + 1);
+		append(words, bytes, ", about %s/min",
+			units_bytes_rough((uint64_t)(per_s * 60)).s + 1);
 }
 
 static void append_blocks(const struct leak *leak, char *words, size_t bytes)
 {
-	append(words, bytes, "allocated %s block%s", units_count(leak->count).s, leak->count == 1 ? "" : "s");
+	append(words, bytes, "allocated %s block%s", units_count(leak->count).s,
+		text_s(leak->count));
 	if (leak->count > 1 && leak->bytes % leak->count == 0)
 		append(words, bytes, " of %s", units_bytes(leak->bytes / leak->count).s);
 	append(words, bytes, leak->frees ? " more than it freed" : " and freed none");
@@ -122,9 +134,11 @@ static void leak_words(const struct text *text, const struct leak *leak, char *w
 	append_rate(text, leak, words, bytes);
 	append(words, bytes, ".");
 	if (leak->others)
-		append(words, bytes, " %s other call site%s leak%s, too: %s.", units_count(leak->others).s,
-		       leak->others == 1 ? "" : "s", leak->others == 1 ? "s" : "",
-		       text_bytes(leak->others_bytes, leak->sampled ? BASIS_ESTIMATED : BASIS_OBSERVED).s);
+		append(words, bytes, " %s other call site%s leak%s, too: %s.",
+			units_count(leak->others).s,
+		       text_s(leak->others), text_verb_s(leak->others),
+		       text_bytes(leak->others_bytes, leak->sampled ? BASIS_ESTIMATED :
+			BASIS_OBSERVED).s);
 }
 
 static void print_callers(const struct text *text, const struct place *place)
@@ -206,7 +220,8 @@ static void print_unclear(const struct text *text, const struct fact_cause *caus
 	if (named)
 		append(words, sizeof words, "perhaps %s (%s)", cause->name, cause->name_id);
 	if (cause->runner_up_id)
-		append(words, sizeof words, "%s %s (%s)", named ? ", or" : "perhaps", cause->runner_up_name,
+		append(words, sizeof words, "%s %s (%s)", named ? ", or" : "perhaps",
+			cause->runner_up_name,
 		       cause->runner_up_name_id);
 	if (!*words)
 		snprintf(words, sizeof words, "nothing recorded explains it");
@@ -232,7 +247,8 @@ static void print_shortage(const struct text *text, const struct fact_incident *
 	if (!incident->is_request || wanted == CUF_UNKNOWN || incident->free_bytes == CUF_UNKNOWN)
 		snprintf(words, sizeof words, "too little is known of the failed call");
 	else if (incident->free_bytes >= wanted)
-		snprintf(words, sizeof words, "%s was requested and %s was free, so that free memory does not "
+		snprintf(words, sizeof words,
+			"%s was requested and %s was free, so that free memory does not "
 			 "explain it", units_bytes(wanted).s, units_bytes(incident->free_bytes).s);
 	else
 		snprintf(words, sizeof words, "%s was requested, and %s of it was missing",

@@ -25,7 +25,8 @@ static const char *ending_title(const struct fact_process *process)
 	switch (process->end) {
 	case END_OOM_KILLED: return "KILLED BY THE KERNEL (out of memory)";
 	case END_KILLED: return "KILLED";
-	case END_SIGNAL: return process->end_status == 15 || process->end_status == 2 ? "KILLED" : "CRASHED";
+	case END_SIGNAL: return process->end_status == 15 || process->end_status == 2 ? "KILLED" :
+		"CRASHED";
 	case END_RUNNING: return "RUNNING";
 	default: return "FINISHED";
 	}
@@ -44,10 +45,12 @@ static void print_headline(const struct text *text, const struct fact_process *p
 
 	text_program(process, program, sizeof program);
 	text_ending(process, ending, sizeof ending);
-	snprintf(title, sizeof title, "%s:", incident ? failure_title(facts, incident) : ending_title(process));
+	snprintf(title, sizeof title, "%s:", incident ? failure_title(facts, incident) :
+		ending_title(process));
 	used = snprintf(words, sizeof words, "%s (pid %u)", program, process->pid);
 	if (process->rank)
-		used += snprintf(words + used, sizeof words - (size_t)used, ", rank %.16s", process->rank);
+		used += snprintf(words + used, sizeof words - (size_t)used, ", rank %.16s",
+			process->rank);
 	if (incident && incident->device < facts->device_count && !focus_is_locked(facts))
 		used += snprintf(words + used, sizeof words - (size_t)used, ", GPU %u",
 				 facts->devices[incident->device].ordinal);
@@ -55,7 +58,8 @@ static void print_headline(const struct text *text, const struct fact_process *p
 		used += snprintf(words + used, sizeof words - (size_t)used, ", %s", ending);
 	if (!incident && process->end != END_OOM_KILLED && elapsed != CUF_UNKNOWN)
 		snprintf(words + used, sizeof words - (size_t)used, ", %s%s",
-			 process->end == END_RUNNING ? "for " : "after ", units_duration(elapsed).s);
+			 process->end == END_RUNNING ? "for " : "after ",
+				units_duration(elapsed).s);
 	text_words(text, good ? STYLE_GOOD : STYLE_BAD, title, 2, 2, words);
 }
 
@@ -71,14 +75,16 @@ static void append(char *words, size_t bytes, const char *format, ...)
 }
 
 /* Who asked, and for how much: the framework's request where it is known, else the call. */
-static void request_words(const struct text *text, const struct fact_incident *incident, char *out, size_t bytes)
+static void request_words(const struct text *text, const struct fact_incident *incident, char *out,
+	size_t bytes)
 {
 	const struct facts *facts = text->facts;
 	const struct fact_fragmentation *fragmentation = NULL;
 	char call[160];
 	if (incident->device < facts->device_count)
 		fragmentation = &facts->devices[incident->device].fragmentation;
-	if (incident->framework_requested_bytes != CUF_UNKNOWN && fragmentation && fragmentation->framework_count) {
+	if (incident->framework_requested_bytes != CUF_UNKNOWN && fragmentation &&
+		fragmentation->framework_count) {
 		snprintf(out, bytes, "%s could not allocate %s", fragmentation->frameworks[0].name,
 			 units_bytes(incident->framework_requested_bytes).s);
 		return;
@@ -94,7 +100,8 @@ static void free_words(const struct fact_incident *incident, char *out, size_t b
 	if (incident->kind == CUF_KIND_HOST)
 		snprintf(out, bytes, ": %s", strerror((int)incident->result));
 	else if (incident->kind != CUF_KIND_FRAMEWORK && incident->result != 2)
-		snprintf(out, bytes, ": %s (CUDA error %u)", result ? result : "see cuda.h", incident->result);
+		snprintf(out, bytes, ": %s (CUDA error %u)", result ? result : "see cuda.h",
+			incident->result);
 	else if (incident->free_bytes != CUF_UNKNOWN && incident->total_bytes != CUF_UNKNOWN)
 		snprintf(out, bytes, " with %s of %s free", units_bytes(incident->free_bytes).s,
 			 units_bytes(incident->total_bytes).s);
@@ -112,10 +119,12 @@ static void print_failure(const struct text *text, const struct fact_process *pr
 	if (elapsed != CUF_UNKNOWN)
 		append(words, sizeof words, ", after %s", units_duration(elapsed).s);
 	if (incident->attempt_count > 1)
-		append(words, sizeof words, ", %s attempts", units_count(incident->attempt_count).s);
+		append(words, sizeof words, ", %s attempts",
+			units_count(incident->attempt_count).s);
 	if (incident->phase)
 		append(words, sizeof words, ", %s %.32s",
-		       incident->phase_basis == BASIS_INFERRED ? "probably during" : "during", incident->phase);
+		       incident->phase_basis == BASIS_INFERRED ? "probably during" : "during",
+			incident->phase);
 	if (incident->request_phase && incident->request_id != CUF_UNKNOWN)
 		append(words, sizeof words, ", request %s", units_count(incident->request_id).s);
 	text_words(text, STYLE_PLAIN, "", 0, tight ? 1 : 2, words);
@@ -128,9 +137,11 @@ static void print_kill(const struct text *text, const struct fact_process *proce
 	char words[WORDS] = "";
 
 	if (host->cgroup_max_bytes != CUF_UNKNOWN)
-		append(words, sizeof words, "limit of the cgroup %s", units_bytes(host->cgroup_max_bytes).s);
+		append(words, sizeof words, "limit of the cgroup %s",
+			units_bytes(host->cgroup_max_bytes).s);
 	else
-		append(words, sizeof words, "memory of the machine %s", units_bytes(host->memory_total_bytes).s);
+		append(words, sizeof words, "memory of the machine %s",
+			units_bytes(host->memory_total_bytes).s);
 	if (host->rss_peak_bytes != CUF_UNKNOWN)
 		append(words, sizeof words, ", %s resident", units_bytes(host->rss_peak_bytes).s);
 	if (elapsed != CUF_UNKNOWN)
@@ -163,7 +174,8 @@ static void print_survived(const struct text *text)
 	char words[WORDS] = "", call[160];
 	bool any = false;
 
-	append(words, sizeof words, facts->incident_count == 1 ? "%s request failed, " : "%s requests failed: ",
+	append(words, sizeof words, facts->incident_count == 1 ? "%s request failed, " :
+		"%s requests failed: ",
 	       units_count(facts->incident_count).s);
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		uint64_t count = 0;
@@ -174,7 +186,8 @@ static void print_survived(const struct text *text)
 		if (facts->incident_count == 1)
 			append(words, sizeof words, "%s", rows[i].only);
 		else
-			append(words, sizeof words, count == 1 ? rows[i].one : rows[i].many, any ? ", " : "",
+			append(words, sizeof words, count == 1 ? rows[i].one : rows[i].many,
+				any ? ", " : "",
 			       units_count(count).s);
 		any = true;
 	}
@@ -199,7 +212,8 @@ static void print_peaks(const struct text *text, const struct fact_process *proc
 	}
 	if (host->rss_peak_bytes == CUF_UNKNOWN)
 		return;
-	snprintf(words, sizeof words, "Host memory: %s at the peak", units_bytes(host->rss_peak_bytes).s);
+	snprintf(words, sizeof words, "Host memory: %s at the peak",
+		units_bytes(host->rss_peak_bytes).s);
 	if (process->end != END_RUNNING && host->rss_bytes != CUF_UNKNOWN)
 		append(words, sizeof words, ", %s at the end", units_bytes(host->rss_bytes).s);
 	if (host->cgroup_max_bytes != CUF_UNKNOWN)
@@ -207,7 +221,7 @@ static void print_peaks(const struct text *text, const struct fact_process *proc
 	text_words(text, STYLE_PLAIN, "", 0, 1, words);
 }
 
-/* How the process ended when nothing says that memory ended it. */
+/* How the process ended when memory is not known to have ended it. */
 static void print_ending(const struct text *text, const struct fact_process *process)
 {
 	const struct facts *facts = text->facts;
@@ -265,13 +279,15 @@ void screen_processes(const struct text *text)
 		       process_name(&facts->processes[crowd->leader], name, sizeof name),
 		       crowd->failed_count > 1 ? ", others after it" : "");
 	if (crowd->ended_count)
-		append(words, sizeof words, "; %s other%s ended because of it", units_count(crowd->ended_count).s,
-		       crowd->ended_count == 1 ? "" : "s");
+		append(words, sizeof words, "; %s other%s ended because of it",
+			units_count(crowd->ended_count).s,
+		       text_s(crowd->ended_count));
 	if (crowd->outlier != FACT_NONE) {
 		const struct fact_process *outlier = &facts->processes[crowd->outlier];
 		append(words, sizeof words, "%s%s held %s (median of %s %s: %s)",
 		       crowd->leader != FACT_NONE ? "; " : "",
-		       crowd->outlier == crowd->leader ? "it" : process_name(outlier, name, sizeof name),
+		       crowd->outlier == crowd->leader ? "it" :
+			process_name(outlier, name, sizeof name),
 		       units_bytes(outlier->held_bytes).s, units_count(crowd->peer_count).s,
 		       outlier->rank ? "ranks" : "processes", units_bytes(crowd->median_bytes).s);
 	}

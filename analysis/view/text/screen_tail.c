@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of the first screen: where the request failed, what could change the answer, and the next commands. */
+/*
+ * The end of the first screen: where the request failed, what could change the answer, and
+ * the next commands.
+ */
 #include <string.h>
 #include "analysis/base/units.h"
 #include "analysis/view/focus.h"
@@ -14,7 +17,8 @@ void screen_failed(const struct text *text)
 	char words[WORDS];
 	if (!incident || !incident->stack.depth)
 		return;
-	place_line(text->places, &incident->stack, text->style->columns - sizeof label, words, sizeof words);
+	place_line(text->places, &incident->stack, text->style->columns - sizeof label, words,
+		sizeof words);
 	text_words(text, STYLE_PLAIN, label, 2, 1, words);
 }
 
@@ -39,7 +43,8 @@ static void print_other_devices(const struct text *text)
 	for (size_t i = 0; i < facts->device_count && used + 64 < sizeof words; i++) {
 		const struct fact_device *device = &facts->devices[i];
 		if (device != focus && device->free_bytes != CUF_UNKNOWN)
-			used += (size_t)snprintf(words + used, sizeof words - used, "%sGPU %u had %s free",
+			used += (size_t)snprintf(words + used, sizeof words - used,
+				"%sGPU %u had %s free",
 						 used ? ", " : "", device->ordinal,
 						 units_bytes(device->free_bytes).s);
 	}
@@ -60,18 +65,22 @@ void screen_notes(const struct text *text, unsigned tight)
 		snprintf(words, sizeof words, "%s.", gap->text);
 		text_words(text, STYLE_WARN, "Note:", 2, 2, words);
 	} else if (device && !focus_is_host(facts) && device->moment.basis == BASIS_ESTIMATED) {
-		snprintf(words, sizeof words, "the table is an estimate: %s old events were overwritten. "
-			 "A recording of --size=256MiB keeps more.", units_count(facts->events_overwritten).s);
+		snprintf(words, sizeof words,
+			"the table is an estimate: %s old events were overwritten. "
+			 "A recording of --size=256MiB keeps more.",
+				units_count(facts->events_overwritten).s);
 		text_words(text, STYLE_WARN, "Note:", 2, 2, words);
 	}
 }
 
 /* The explanations line up when the commands are short enough. */
-static void print_command(const struct text *text, const char *label, const char *command, const char *what)
+static void print_command(const struct text *text, const char *label, const char *command,
+	const char *what)
 {
 	enum { WHAT_COLUMN = 41 };
 	size_t columns = COMMAND_COLUMN + strlen(command);
-	bool explained = columns < WHAT_COLUMN && WHAT_COLUMN + strlen(what) <= text->style->columns;
+	bool explained = columns < WHAT_COLUMN &&
+		WHAT_COLUMN + strlen(what) <= text->style->columns;
 	fprintf(text->out, "%-*s", COMMAND_COLUMN - 1, label);
 	if (explained)
 		fprintf(text->out, "%-*s(%s)\n", WHAT_COLUMN - COMMAND_COLUMN, command, what);
@@ -82,7 +91,8 @@ static void print_command(const struct text *text, const char *label, const char
 static void report_command(const struct text *text, const char *option, char *out, size_t bytes)
 {
 	const char *operand = text->options->operand;
-	snprintf(out, bytes, "cuflight report %s%s%s", option, operand ? " " : "", operand ? operand : "");
+	snprintf(out, bytes, "cuflight report %s%s%s", option, operand ? " " : "",
+		operand ? operand : "");
 }
 
 void screen_more(const struct text *text)
@@ -101,9 +111,11 @@ void screen_more(const struct text *text)
 		help = cause->runner_up_name_id;
 	if (help) {
 		snprintf(command, sizeof command, "cuflight help %s", help);
-		print_command(text, text->options->full ? "More:" : "", command, "how this was decided");
+		print_command(text, text->options->full ? "More:" : "", command,
+			"how this was decided");
 	} else if (!help && text->facts->device_count) {
 		report_command(text, "--at=peak", command, sizeof command);
-		print_command(text, text->options->full ? "More:" : "", command, "at the fullest moment");
+		print_command(text, text->options->full ? "More:" : "", command,
+			"at the fullest moment");
 	}
 }

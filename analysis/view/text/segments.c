@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of frameworks' segments: how full they are, the largest gap, and the call sites that keep them alive. */
+/*
+ * The inside of frameworks' segments: how full they are, the largest gap, and the call
+ * sites that keep them alive.
+ */
 #include <string.h>
 #include "analysis/base/units.h"
 #include "analysis/view/text/sections.h"
 #include "analysis/view/text/table.h"
 
-/* Segments by how full they are: a class has those used by less than `below` of 10,000, the last those that are full. */
+/*
+ * Segments by how full they are: a class has those used by less than `below` of 10,000, the
+ * last those that are full.
+ */
 static const struct { const char *words; unsigned below; } classes[] = {
 	{ "empty", 1 }, { "less than a tenth", 1000 }, { "less than half", 5000 },
 	{ "less than nine tenths", 9000 }, { "nearly full", 10000 }, { "full", 10001 },
@@ -77,7 +83,8 @@ static void print_pins(const struct text *text, const struct fact_framework *fra
 		if (pin->stack.depth)
 			text_place(text, &pin->stack, text->style->columns, where, sizeof where);
 		table_row(table, (const char *[]){
-			units_bytes(pin->open_bytes).s, units_count(pin->pages).s, units_count(pin->count).s,
+			units_bytes(pin->open_bytes).s, units_count(pin->pages).s,
+				units_count(pin->count).s,
 			units_bytes(pin->bytes).s, where,
 		});
 	}
@@ -102,14 +109,20 @@ static void print_framework(const struct text *text, const struct fact_framework
 	framework_name(framework, name, sizeof name);
 	if (framework->reserved_bytes > framework->allocated_bytes)
 		unused = framework->reserved_bytes - framework->allocated_bytes;
-	text_item(text, STYLE_PLAIN, "segments", "%s reserved %s in %s segment%s and allocated %s: %s is unallocated%s",
-		  name, units_bytes(framework->reserved_bytes).s, units_count(framework->segment_count).s,
-		  framework->segment_count == 1 ? "" : "s", units_bytes(framework->allocated_bytes).s,
-		  units_bytes(unused).s, framework->basis == BASIS_ESTIMATED ? " (an estimate)" : "");
+	text_item(text, STYLE_PLAIN, "segments",
+		"%s reserved %s in %s segment%s and allocated %s: %s is unallocated%s",
+		  name, units_bytes(framework->reserved_bytes).s,
+			units_count(framework->segment_count).s,
+		  text_s(framework->segment_count),
+			units_bytes(framework->allocated_bytes).s,
+		  units_bytes(unused).s, framework->basis == BASIS_ESTIMATED ? " (an estimate)" :
+			"");
 	if (framework->largest_hole.bytes == CUF_UNKNOWN)
 		return;
-	text_item(text, STYLE_PLAIN, "", "largest gap %s (%s); %s in empty segments, %s in segments of which less "
-		  "than a tenth is used", units_bytes(framework->largest_hole.bytes).s, framework->largest_hole.words,
+	text_item(text, STYLE_PLAIN, "",
+		"largest gap %s (%s); %s in empty segments, %s in segments of which less "
+		  "than a tenth is used", units_bytes(framework->largest_hole.bytes).s,
+			framework->largest_hole.words,
 		  units_bytes(framework->empty_bytes).s, units_bytes(framework->emptyable_bytes).s);
 	print_occupancy(text, framework);
 	print_pins(text, framework);
@@ -125,8 +138,10 @@ void section_segments(const struct text *text, const struct fact_fragmentation *
 			continue;
 		}
 		framework_name(framework, name, sizeof name);
-		text_item(text, STYLE_PLAIN, "segments", "%s reserved %s in %s segment%s; what it allocates inside is "
+		text_item(text, STYLE_PLAIN, "segments",
+			"%s reserved %s in %s segment%s; what it allocates inside is "
 			  "unknown", name, units_bytes(framework->reserved_bytes).s,
-			  units_count(framework->segment_count).s, framework->segment_count == 1 ? "" : "s");
+			  units_count(framework->segment_count).s,
+				text_s(framework->segment_count));
 	}
 }

@@ -17,56 +17,59 @@ struct table {
 	enum style_tone *tones;
 };
 
-static void add_row(struct table *t, const char *const *cells)
+static void add_row(struct table *table, const char *const *cells)
 {
 	char clean[TABLE_CELL_BYTES];
-	if (t->row_count == t->room) {
-		t->room = t->room ? 2 * t->room : 16;
-		t->cells = xalloc_resize(t->cells, t->room * t->column_count, sizeof *t->cells);
-		t->tones = xalloc_resize(t->tones, t->room, sizeof *t->tones);
+	if (table->row_count == table->room) {
+		table->room = table->room ? 2 * table->room : 16;
+		table->cells = xalloc_resize(table->cells, table->room * table->column_count,
+			sizeof *table->cells);
+		table->tones = xalloc_resize(table->tones, table->room, sizeof *table->tones);
 	}
-	for (size_t i = 0; i < t->column_count; i++) {
-		clean_terminal(clean, sizeof clean, cells[i] ? cells[i] : "", !t->style->utf8);
-		t->cells[t->row_count * t->column_count + i] = xalloc_string(clean);
+	for (size_t i = 0; i < table->column_count; i++) {
+		clean_terminal(clean, sizeof clean, cells[i] ? cells[i] : "", !table->style->utf8);
+		table->cells[table->row_count * table->column_count + i] = xalloc_string(clean);
 	}
-	t->tones[t->row_count++] = STYLE_PLAIN;
+	table->tones[table->row_count++] = STYLE_PLAIN;
 }
 
 struct table *table_new(const struct style *style, const struct table_column *columns, size_t count)
 {
-	struct table *t = xalloc_zeroed(1, sizeof *t);
+	struct table *table = xalloc_zeroed(1, sizeof *table);
 	const char *titles[16] = { 0 };
-	t->style = style;
-	t->columns = columns;
-	t->column_count = count;
+	table->style = style;
+	table->columns = columns;
+	table->column_count = count;
 	for (size_t i = 0; i < count && i < sizeof titles / sizeof *titles; i++)
 		titles[i] = columns[i].title;
-	add_row(t, titles);
-	t->tones[0] = STYLE_HEAD;
-	return t;
+	add_row(table, titles);
+	table->tones[0] = STYLE_HEAD;
+	return table;
 }
 
-void table_row(struct table *t, const char *const *cells) { add_row(t, cells); }
-void table_tone(struct table *t, enum style_tone tone) { t->tones[t->row_count - 1] = tone; }
+void table_row(struct table *table, const char *const *cells) { add_row(table, cells); }
+void table_tone(struct table *table, enum style_tone tone) {
+	table->tones[table->row_count - 1] = tone; }
 
-static void measure(const struct table *t, unsigned indent, size_t *widths)
+static void measure(const struct table *table, unsigned indent, size_t *widths)
 {
-	size_t total = indent, flex = t->column_count;
-	for (size_t c = 0; c < t->column_count; c++) {
+	size_t total = indent, flex = table->column_count;
+	for (size_t c = 0; c < table->column_count; c++) {
 		widths[c] = 0;
-		for (size_t r = 0; r < t->row_count; r++) {
-			size_t columns = clean_columns(t->cells[r * t->column_count + c]);
+		for (size_t r = 0; r < table->row_count; r++) {
+			size_t columns = clean_columns(table->cells[r * table->column_count + c]);
 			if (columns > widths[c])
 				widths[c] = columns;
 		}
 		total += widths[c] + (c ? TABLE_GAP : 0);
-		if (t->columns[c].align == TABLE_FLEX)
+		if (table->columns[c].align == TABLE_FLEX)
 			flex = c;
 	}
-	if (total <= t->style->columns || flex == t->column_count)
+	if (total <= table->style->columns || flex == table->column_count)
 		return;
-	total -= t->style->columns;
-	widths[flex] = widths[flex] > total + TABLE_FLEX_MIN ? widths[flex] - total : TABLE_FLEX_MIN;
+	total -= table->style->columns;
+	widths[flex] = widths[flex] > total + TABLE_FLEX_MIN ? widths[flex] - total :
+		TABLE_FLEX_MIN;
 }
 
 /* Prints at most width columns; what is cut ends in "..". Returns the columns printed. */
@@ -86,42 +89,44 @@ static size_t print_cut(FILE *out, const char *text, size_t width)
 	return width;
 }
 
-static void print_row(const struct table *t, FILE *out, size_t row, unsigned indent, const size_t *widths)
+static void print_row(const struct table *table, FILE *out, size_t row, unsigned indent,
+	const size_t *widths)
 {
-	size_t last = t->column_count, pending = indent;
-	char **cells = t->cells + row * t->column_count;
+	size_t last = table->column_count, pending = indent;
+	char **cells = table->cells + row * table->column_count;
 	while (last && !*cells[last - 1])
 		last--;
-	fputs(style_on(t->style, t->tones[row]), out);
+	fputs(style_on(table->style, table->tones[row]), out);
 	for (size_t c = 0; c < last; c++) {
 		size_t columns = clean_columns(cells[c]), width = widths[c];
-		if (t->columns[c].align == TABLE_RIGHT && columns < width)
+		if (table->columns[c].align == TABLE_RIGHT && columns < width)
 			pending += width - columns;
 		fprintf(out, "%*s", (int)pending, "");
 		columns = print_cut(out, cells[c], width);
-		pending = TABLE_GAP + (t->columns[c].align == TABLE_RIGHT ? 0 : width - columns);
+		pending = TABLE_GAP + (table->columns[c].align == TABLE_RIGHT ? 0 :
+			width - columns);
 	}
-	fprintf(out, "%s\n", t->tones[row] == STYLE_PLAIN ? "" : style_off(t->style));
+	fprintf(out, "%s\n", table->tones[row] == STYLE_PLAIN ? "" : style_off(table->style));
 }
 
-void table_print(const struct table *t, FILE *out, unsigned indent)
+void table_print(const struct table *table, FILE *out, unsigned indent)
 {
 	size_t widths[16];
 	bool titles = false;
-	measure(t, indent, widths);
-	for (size_t c = 0; c < t->column_count; c++)
-		titles |= *t->cells[c] != 0;
-	for (size_t r = titles ? 0 : 1; r < t->row_count; r++)
-		print_row(t, out, r, indent, widths);
+	measure(table, indent, widths);
+	for (size_t c = 0; c < table->column_count; c++)
+		titles |= *table->cells[c] != 0;
+	for (size_t r = titles ? 0 : 1; r < table->row_count; r++)
+		print_row(table, out, r, indent, widths);
 }
 
-void table_free(struct table *t)
+void table_free(struct table *table)
 {
-	if (!t)
+	if (!table)
 		return;
-	for (size_t i = 0; i < t->row_count * t->column_count; i++)
-		free(t->cells[i]);
-	free(t->cells);
-	free(t->tones);
-	free(t);
+	for (size_t i = 0; i < table->row_count * table->column_count; i++)
+		free(table->cells[i]);
+	free(table->cells);
+	free(table->tones);
+	free(table);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Aligned text tables. Contract: cells are copied and cleaned for a terminal on the way in; column widths are those of
- * the widest cell; when a row is wider than the screen the one flexible column is cut, with ".." at the cut. NULL cells are
- * empty. table_free frees all; one thread.
+ * Aligned text tables. Contract: cells are copied and cleaned for a terminal on the way in;
+ * column widths are those of the widest cell; when a row is wider than the screen the one
+ * flexible column is cut, with ".." at the cut. NULL cells are empty. table_free frees all;
+ * one thread.
  */
 #ifndef VIEW_TABLE_H
 #define VIEW_TABLE_H
@@ -16,7 +17,8 @@ struct table_column { const char *title; enum table_align align; };
 
 struct table;
 
-struct table *table_new(const struct style *style, const struct table_column *columns, size_t count);
+struct table *table_new(const struct style *style, const struct table_column *columns,
+	size_t count);
 void table_row(struct table *table, const char *const *cells);
 /* Tone of the row added last. */
 void table_tone(struct table *table, enum style_tone tone);

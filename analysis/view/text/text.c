@@ -23,10 +23,14 @@ static size_t bytes_within(const char *text, size_t columns)
 static bool is_within_figure(const char *text, size_t at)
 {
 	return at && text[at - 1] >= '0' && text[at - 1] <= '9' &&
-	       (!strncmp(text + at + 1, "B", 1) || (text[at + 1] && !strncmp(text + at + 2, "iB", 2)));
+	       (!strncmp(text + at + 1, "B", 1) || (text[at + 1] &&
+		!strncmp(text + at + 2, "iB", 2)));
 }
 
-/* Where the line ends that begins at `at`: between words, or within one that is wider than the line. */
+/*
+ * Where the line ends that begins at `at`: between words, or within one that is wider than
+ * the line.
+ */
 static size_t line_bytes(const char *at, size_t columns)
 {
 	size_t fits;
@@ -38,7 +42,10 @@ static size_t line_bytes(const char *at, size_t columns)
 	return fits ? fits : bytes_within(at, columns);
 }
 
-/* The end of the last whole clause in the line, if that leaves at least a third of it; 0: there is none. */
+/*
+ * The end of the last whole clause in the line, if that leaves at least a third of it; 0:
+ * there is none.
+ */
 static size_t clause_bytes(const char *at, size_t bytes)
 {
 	for (size_t i = bytes; i > bytes / 3 && i > 1; i--)
@@ -47,12 +54,16 @@ static size_t clause_bytes(const char *at, size_t bytes)
 	return 0;
 }
 
-/* The last line that the budget allows, of words that go on. What was a sentence still ends like one. */
+/*
+ * The last line that the budget allows, of words that go on. What was a sentence still ends
+ * like one.
+ */
 static void print_shortened(const struct text *text, const char *at, size_t columns)
 {
 	size_t bytes = line_bytes(at, columns), clause = clause_bytes(at, bytes);
 	if (clause) {
-		fprintf(text->out, "%.*s%s\n", (int)clause, at, at[strlen(at) - 1] == '.' ? "." : "");
+		fprintf(text->out, "%.*s%s\n", (int)clause, at,
+			at[strlen(at) - 1] == '.' ? "." : "");
 		return;
 	}
 	bytes = line_bytes(at, columns - 2);
@@ -61,7 +72,10 @@ static void print_shortened(const struct text *text, const char *at, size_t colu
 	fprintf(text->out, "%.*s..\n", (int)bytes, at);
 }
 
-/* A budget of lines is made for 80 columns: a narrower terminal gets as many more as hold the same words. */
+/*
+ * A budget of lines is made for 80 columns: a narrower terminal gets as many more as hold
+ * the same words.
+ */
 static unsigned lines_allowed(const struct text *text, unsigned lines)
 {
 	unsigned columns = text->style->columns;
@@ -70,7 +84,8 @@ static unsigned lines_allowed(const struct text *text, unsigned lines)
 	return lines * STYLE_COLUMNS / columns + 1;
 }
 
-unsigned text_words(const struct text *text, enum style_tone tone, const char *head, unsigned indent,
+unsigned text_words(const struct text *text, enum style_tone tone, const char *head,
+	unsigned indent,
 		    unsigned lines, const char *words)
 {
 	char clean[TEXT_LINE_BYTES], *at = clean;
@@ -79,7 +94,8 @@ unsigned text_words(const struct text *text, enum style_tone tone, const char *h
 
 	clean_terminal(clean, sizeof clean, words, !text->style->utf8);
 	if (*head)
-		fprintf(text->out, "%s%s%s ", style_on(text->style, tone), head, style_off(text->style));
+		fprintf(text->out, "%s%s%s ", style_on(text->style, tone), head,
+			style_off(text->style));
 	else
 		fprintf(text->out, "%*s", (int)indent, "");
 	for (;;) {
@@ -100,7 +116,8 @@ unsigned text_words(const struct text *text, enum style_tone tone, const char *h
 	return used;
 }
 
-void text_item(const struct text *text, enum style_tone tone, const char *label, const char *format, ...)
+void text_item(const struct text *text, enum style_tone tone, const char *label, const char *format,
+	...)
 {
 	char words[TEXT_LINE_BYTES], head[TEXT_LABEL + 1];
 	va_list args;
@@ -164,7 +181,8 @@ void text_stack(const struct text *text, const struct fact_stack *stack, unsigne
 		fprintf(text->out, "%*s(%s)\n", (int)indent, "", stops[stack->stop]);
 }
 
-void text_place(const struct text *text, const struct fact_stack *stack, size_t columns, char *out, size_t bytes)
+void text_place(const struct text *text, const struct fact_stack *stack, size_t columns, char *out,
+	size_t bytes)
 {
 	place_line(text->places, stack, columns, out, bytes);
 }
@@ -174,9 +192,14 @@ size_t text_rows(const struct text *text)
 	return text->options->rows ? text->options->rows : ROWS_DEFAULT;
 }
 
-const char *text_plural(uint64_t count, const char *one, const char *many)
+const char *text_s(uint64_t count)
 {
-	return count == 1 ? one : many;
+	return count == 1 ? "" : "s";
+}
+
+const char *text_verb_s(uint64_t count)
+{
+	return count == 1 ? "s" : "";
 }
 
 struct unit_text text_bytes(uint64_t bytes, enum fact_basis basis)
@@ -210,7 +233,8 @@ static void signal_text(uint64_t number, char *out, size_t bytes)
 {
 	const char *name = number < 65 ? sigdescr_np((int)number) : NULL;
 	if (name)
-		snprintf(out, bytes, "killed by signal %llu (%s)", (unsigned long long)number, name);
+		snprintf(out, bytes, "killed by signal %llu (%s)", (unsigned long long)number,
+			name);
 	else
 		snprintf(out, bytes, "killed by signal %llu", (unsigned long long)number);
 }
@@ -247,7 +271,10 @@ static size_t word_bytes(const char *text)
 	return strcspn(text, " ");
 }
 
-/* The script's name follows an interpreter's; everybody else is called by the name of the executable. */
+/*
+ * The script's name follows an interpreter's; everybody else is called by the name of the
+ * executable.
+ */
 void text_program(const struct fact_process *process, char *out, size_t bytes)
 {
 	const char *exe = path_base_name(process->exe), *argument, *slash;

@@ -93,7 +93,8 @@ void timeline_bar(const struct text *text, const struct fact_process *process)
 			bar[i] = levels[share >= 1 ? 7 : (size_t)(share * 8)];
 	}
 	bar[columns] = 0;
-	fprintf(text->out, "Memory  0 s |%s| %s\n", bar, units_duration(series.last_ns - series.first_ns).s);
+	fprintf(text->out, "Memory  0 s |%s| %s\n", bar,
+		units_duration(series.last_ns - series.first_ns).s);
 }
 
 static void print_axis(const struct text *text, unsigned row, uint64_t top)
@@ -105,7 +106,8 @@ static void print_axis(const struct text *text, unsigned row, uint64_t top)
 }
 
 /* From the top down: a column is filled where its bytes reach at least half of the row. */
-static void print_graph(const struct text *text, const struct series *series, const struct graph *graph)
+static void print_graph(const struct text *text, const struct series *series,
+	const struct graph *graph)
 {
 	uint64_t top = top_of(series, graph);
 	char line[COLUMNS_MAX + 1];
@@ -113,7 +115,8 @@ static void print_graph(const struct text *text, const struct series *series, co
 		double least = ((double)row - 0.5) / ROWS * (double)top;
 		size_t end = 0;
 		for (size_t i = 0; i < graph->count; i++) {
-			bool filled = graph->columns[i] != CUF_UNKNOWN && (double)graph->columns[i] >= least;
+			bool filled = graph->columns[i] != CUF_UNKNOWN &&
+				(double)graph->columns[i] >= least;
 			line[i] = filled ? '#' : ' ';
 			if (filled)
 				end = i + 1;
@@ -126,7 +129,8 @@ static void print_graph(const struct text *text, const struct series *series, co
 
 static size_t column_of(const struct series *series, size_t columns, uint64_t time_ns)
 {
-	double share = (double)(time_ns - series->first_ns) / (double)(series->last_ns - series->first_ns);
+	double share =
+		(double)(time_ns - series->first_ns) / (double)(series->last_ns - series->first_ns);
 	size_t at = (size_t)(share * (double)(columns - 1));
 	return at < columns ? at : columns - 1;
 }
@@ -165,7 +169,8 @@ void timeline_section(const struct text *text)
 
 	if (columns > COLUMNS_MAX)
 		columns = COLUMNS_MAX;
-	if (!host && device->focus < text->facts->process_count && device->ordinal < CUF_DEVICES_MAX) {
+	if (!host && device->focus < text->facts->process_count &&
+		device->ordinal < CUF_DEVICES_MAX) {
 		process = series.process = &text->facts->processes[device->focus];
 		series.ordinal = device->ordinal;
 		series.limit_bytes = device->total_bytes;
@@ -173,9 +178,11 @@ void timeline_section(const struct text *text)
 	if (!fill_graph(&series, &graph, columns))
 		return;
 	if (host)
-		text_section(text, "Host memory over time (highest %s)", units_bytes(graph.highest).s);
+		text_section(text, "Host memory over time (highest %s)",
+			units_bytes(graph.highest).s);
 	else
-		text_section(text, "Memory of GPU %u over time (blocks of pid %u, highest %s)", device->ordinal,
+		text_section(text, "Memory of GPU %u over time (blocks of pid %u, highest %s)",
+			device->ordinal,
 			     process->pid, units_bytes(graph.highest).s);
 	print_graph(text, &series, &graph);
 	fprintf(text->out, "  %*s 0 s%*s\n", AXIS, "", (int)columns - 2,

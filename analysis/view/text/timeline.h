@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory over time as characters. Contract: prints nothing where fewer than two samples are known. */
+/*
+ * Memory over time as characters. Contract: prints nothing where fewer than two samples are
+ * known.
+ */
 #ifndef VIEW_TIMELINE_H
 #define VIEW_TIMELINE_H
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* "Why": all evidence for and against the cause, the second guess, and the other things that would help. */
+/*
+ * "Why": all evidence for and against the cause, the second guess, and the other things
+ * that would help.
+ */
 #include <stdio.h>
 #include <string.h>
 #include "analysis/view/text/sections.h"
@@ -8,8 +11,10 @@ static void print_evidence(const struct text *text, const struct fact_evidence *
 {
 	char where[512] = "";
 	if (line->stack.depth)
-		text_place(text, &line->stack, text->style->columns - TEXT_LABEL, where, sizeof where);
-	text_item(text, line->against ? STYLE_WARN : STYLE_PLAIN, line->against ? "against" : "evidence",
+		text_place(text, &line->stack, text->style->columns - TEXT_LABEL, where,
+			sizeof where);
+	text_item(text, line->against ? STYLE_WARN : STYLE_PLAIN,
+		line->against ? "against" : "evidence",
 		  "%s%s%s", line->text, *where ? ": " : "", where);
 }
 
@@ -24,9 +29,11 @@ void section_why(const struct text *text)
 	for (size_t i = 0; i < cause->evidence_count; i++)
 		print_evidence(text, &cause->evidence[i]);
 	for (size_t i = 1; i < cause->fix_count; i++)
-		text_item(text, STYLE_GOOD, i == 1 ? "other fixes" : "", "%s", cause->fixes[i].text);
+		text_item(text, STYLE_GOOD, i == 1 ? "other fixes" : "", "%s",
+			cause->fixes[i].text);
 	if (cause->runner_up_id)
-		text_item(text, STYLE_PLAIN, "second guess", "%s (%s, %s confidence)", cause->runner_up_name,
+		text_item(text, STYLE_PLAIN, "second guess", "%s (%s, %s confidence)",
+			cause->runner_up_name,
 			  cause->runner_up_name_id, text_confidence(cause->runner_up_confidence));
 	if (cause->discriminator && *cause->discriminator)
 		text_item(text, STYLE_PLAIN, "difference", "%s", cause->discriminator);
