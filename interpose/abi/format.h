@@ -19,6 +19,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "interpose/abi/host_blocks.h"
+#include "interpose/abi/meta_records.h"
 #include "interpose/abi/phase.h"
 
 #define CUF_MAGIC "CUFLIGHT"
@@ -298,86 +300,6 @@ enum cuf_role {
 	CUF_ROLE_MAX
 };
 
-/* META: 8-byte aligned records, one after another. A reader stops at type 0 or meta_used. */
-enum cuf_meta_type {
-	CUF_META_EXE = 1,        /* text: /proc/self/exe */
-	CUF_META_CMDLINE = 2,    /* text: arguments joined by blanks, secrets redacted */
-	CUF_META_HOSTNAME = 3,   /* text */
-	CUF_META_ENV = 4,        /* text: NAME=value; only names of an allow-list */
-	CUF_META_CGROUP = 5,     /* text: cgroup v2 path (or v1 memory path) */
-	CUF_META_HOOK = 6,       /* number = hook id; text = name of the function */
-	CUF_META_MODULE = 7,     /* struct cuf_meta_module follows in place of text */
-	CUF_META_MODULE_END = 8, /* number = id of the unloaded module; time = when */
-	CUF_META_FUNCTION = 9,   /* number = return address; text = symbol[+0xoffset], for files */
-				 /* that vanish */
-	CUF_META_UNHOOKED = 10,  /* text: a function that may allocate was looked up and is not */
-				 /* hooked; number = its version */
-	CUF_META_STATIC_CUDART = 11, /* text: path of an object that embeds its own runtime */
-	CUF_META_NOTE = 12,      /* number = enum cuf_note; text = detail for people */
-	CUF_META_PHASE = 13,     /* number = id of the name, from 1; text = name of a phase, */
-				 /* range or mark, "domain: name" when it has a domain */
-	CUF_META_ALLOCATOR = 14, /* text: key=value lines: an allocator and its statistics; */
-				 /* number = enum cuf_moment */
-	CUF_META_LIMITS = 15,    /* text: key=value lines: cgroup memory.max, MemTotal, RLIMIT_AS */
-	CUF_META_MEMORY = 16,    /* text: key=value lines: resident memory by kind of mapping; */
-				 /* number = enum cuf_moment */
-	CUF_META_WAIT = 17,      /* text: key=value lines: the end as `cuflight run` saw it, */
-				 /* which appends it afterwards */
-	CUF_META_CODE = 18,      /* number = id of a Python code object, from 1; text: qualified */
-				 /* name, file, first line, each ended by a newline */
-	CUF_META_FRAMEWORK = 19, /* text: key=value lines: framework=PyTorch version= backend= */
-				 /* abi= streams= ... as they become known; later lines win */
-	CUF_META_SAMPLE = 20,    /* number = mean of the host sampler from now on, set by the */
-				 /* program; text: birth time (cuf_birth_encode) of the first */
-				 /* such blocks */
-	CUF_META_GPU_PROCESSES = 21 /* struct cuf_meta_gpu_processes (gpu_processes.h) in place */
-				    /* of text: which processes hold a device; number = incident */
-};
-
-/* When statistics were read. */
-enum cuf_moment {
-	CUF_MOMENT_START = 1,    /* which allocator it is, without figures */
-	CUF_MOMENT_INCIDENT = 2, /* after a failed request */
-	CUF_MOMENT_END = 3       /* before exit handlers */
-};
-
-enum cuf_note {
-	CUF_NOTE_OFF = 1,        /* text = why the recorder switched itself off */
-	CUF_NOTE_DEEPBIND = 2,   /* text = object loaded with RTLD_DEEPBIND: its calls bypass us */
-	CUF_NOTE_DLMOPEN = 3,    /* text = object loaded into another namespace */
-	CUF_NOTE_RESERVED_4 = 4, /* never written */
-	CUF_NOTE_NO_UNWINDER = 5, /* libunwind not found; of older writers: no fallback is needed */
-	CUF_NOTE_OTHER_PRELOAD = 6, /* text = LD_PRELOAD, when it contains other libraries */
-	CUF_NOTE_CHECKPOINT = 7, /* device memory was moved to the host or back by a checkpoint */
-	CUF_NOTE_RESERVED_8 = 8, /* never written */
-	CUF_NOTE_FORK = 9,       /* text = pid of the parent, in decimal: this process was */
-				 /* forked, not executed */
-	CUF_NOTE_PYTHON = 10,    /* text = why there are no Python frames */
-	CUF_NOTE_FRAMEWORK = 11  /* text = why a framework's blocks are not seen */
-};
-
-struct cuf_meta {
-	uint16_t type;           /* [commit] enum cuf_meta_type */
-	uint16_t reserved;
-	uint32_t bytes;          /* the whole record, a multiple of 8; stored before type */
-	uint64_t time_ns;
-	uint64_t number;
-	/* text, not NUL-terminated; its length is text_bytes */
-	uint32_t text_bytes;
-	uint32_t reserved2;
-};
-
-struct cuf_meta_module {
-	struct cuf_meta meta;    /* number = module id, from 1 */
-	uint64_t base;           /* load bias: run-time address - ELF address */
-	uint64_t start, end;     /* mapped range, run-time addresses */
-	uint32_t build_id_bytes; /* 0: none */
-	uint8_t build_id[20];    /* the first 20 bytes of longer ids */
-	uint32_t path_bytes;
-	uint32_t reserved;
-	/* path, not NUL-terminated */
-};
-
 struct cuf_device {
 	uint32_t present;        /* [commit] 1: the fields below were queried */
 	uint32_t ordinal;        /* driver's index */
@@ -522,99 +444,6 @@ struct cuf_block {
 };
 
 /*
- * Host blocks, 16 bytes. word0 = address >> 3 in bits 19..63 [commit: the whole word], birth time
- * in bits 0..18 (cuf_birth_*). word1 = stack << 40 | bytes. Blocks are in no order. The writer uses
- * a prefix of the section that doubles as the live set grows; a reader checks every entry.
- */
-struct cuf_host_block { uint64_t word0, word1; };
-#define CUF_HOST_BUCKET 4u
-
-enum cuf_host_op {
-	CUF_HOST_NONE = 0,
-	CUF_HOST_ALLOC = 1,      /* malloc and friends */
-	CUF_HOST_ZEROED = 2,     /* calloc */
-	CUF_HOST_RESIZED = 3,    /* the new block of a realloc */
-	CUF_HOST_ALIGNED = 4,    /* memalign family */
-	CUF_HOST_FREE = 5,
-	CUF_HOST_FREE_RESIZE = 6, /* the old block of a realloc */
-	CUF_HOST_RESTORE = 7,    /* the realloc failed: the old block is live again */
-	CUF_HOST_TIME = 8,       /* word1 = absolute time in ns; later ticks count from here */
-	CUF_HOST_MMAP = 9,
-	CUF_HOST_MUNMAP = 10,
-	CUF_HOST_THREAD = 11     /* word1 = tid: the slot's next thread writes from here on */
-};
-
-/*
- * One host event, 16 bytes. word0 = op in bits 0..3, ms since the last TIME record in bits 4..18
- * (saturating), address >> 3 in bits 19..63. word1 = stack << 40 | bytes (FREE: of the block when
- * it was known, otherwise 0). Blocks of 1 TiB and more saturate the 40 bits. [commit:
- * cuf_segment.used]
- */
-struct cuf_host_event { uint64_t word0, word1; };
-#define CUF_HOST_BYTES_MASK ((1ull << 40) - 1)
-
-static inline uint64_t cuf_host_word0(unsigned op, unsigned tick_ms, uint64_t addr)
-{
-	uint64_t tick = tick_ms > 0x7fff ? 0x7fff : tick_ms;
-	return (addr >> 3) << 19 | tick << 4 | op;
-}
-
-static inline uint64_t cuf_host_word1(uint32_t stack, uint64_t bytes)
-{
-	if (bytes > CUF_HOST_BYTES_MASK)
-		bytes = CUF_HOST_BYTES_MASK;
-	return (uint64_t)stack << 40 | bytes;
-}
-
-static inline unsigned cuf_host_op(uint64_t word0) { return (unsigned)(word0 & 15); }
-static inline unsigned cuf_host_tick_ms(uint64_t word0) { return (unsigned)(word0 >> 4 & 0x7fff); }
-static inline uint64_t cuf_host_addr(uint64_t word0) { return word0 >> 19 << 3; }
-/* cuf_birth_encode */
-static inline uint32_t cuf_host_birth(uint64_t word0) { return (uint32_t)(word0 & 0x7ffff); }
-static inline uint64_t cuf_host_bytes(uint64_t word1) { return word1 & CUF_HOST_BYTES_MASK; }
-static inline uint32_t cuf_host_stack(uint64_t word1) { return (uint32_t)(word1 >> 40); }
-
-/*
- * A map (option mmap=1) is a host block, too. Its address is the map's start + 8, for a map of a
- * file + 24. malloc returns no block of whole pages there: its blocks at such an address have at
- * most 8 bytes.
- */
-enum { CUF_MAP_ANONYMOUS_OFFSET = 8, CUF_MAP_FILE_OFFSET = 24 };
-
-static inline uint64_t cuf_map_address(uint64_t start, int file)
-{
-	return start + (file ? CUF_MAP_FILE_OFFSET : CUF_MAP_ANONYMOUS_OFFSET);
-}
-
-static inline int cuf_address_is_file_map(uint64_t addr, uint64_t bytes)
-{
-	return (addr & 4095) == CUF_MAP_FILE_OFFSET && bytes >= 4096;
-}
-
-static inline int cuf_address_is_map(uint64_t addr, uint64_t bytes)
-{
-	return cuf_address_is_file_map(addr, bytes) ||
-	       ((addr & 4095) == CUF_MAP_ANONYMOUS_OFFSET && bytes >= 4096);
-}
-
-/*
- * Birth times in 19 bits: ms since start_ns as a floating-point number of 5 bits exponent and 14
- * bits mantissa. Exact up to 16 s, then to 1/16384 of the age of the process. Weeks fit.
- */
-static inline uint32_t cuf_birth_encode(uint64_t ms)
-{
-	unsigned e = 0;
-	while (ms >> e > 0x3fff && e < 31)
-		e++;
-	return (uint32_t)(e << 14 | ((ms >> e) & 0x3fff));
-}
-
-static inline uint64_t cuf_birth_ms(uint32_t birth)
-{
-	return (uint64_t)(birth & 0x3fff) << (birth >> 14 & 31);
-}
-
-/*
  * An allocation request that failed, with the state of memory at that moment. The first quarter of
  * the slots keeps the first failures permanently; the rest is reused in turn. With keep = slots/4,
  * incident i (from 1) is in slot i-1 when i <= keep, otherwise in keep + (i-1-keep) % (slots-keep).
@@ -689,11 +518,8 @@ struct cuf_sample {
 _Static_assert(sizeof(struct cuf_event) == 64, "one cache line");
 _Static_assert(sizeof(struct cuf_block) == 64, "one cache line");
 _Static_assert(sizeof(struct cuf_segment) == 64, "one cache line");
-_Static_assert(sizeof(struct cuf_host_event) == 16, "packed by hand");
-_Static_assert(sizeof(struct cuf_host_block) == 16, "packed by hand");
 _Static_assert(sizeof(struct cuf_stack) == 16, "packed by hand");
 _Static_assert(sizeof(struct cuf_thread) == 128, "two cache lines");
-_Static_assert(sizeof(struct cuf_meta) == 32, "header of a record");
 _Static_assert(sizeof(struct cuf_header) <= 4096, "the header is one page");
 
 #endif
