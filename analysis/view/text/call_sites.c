@@ -37,6 +37,14 @@ static void merge(struct line *line, const struct fact_site *site)
 		line->shape = site->shape == SHAPE_NONE ? line->shape : site->shape;
 }
 
+/* As in the table of holders: on a GPU the path counts, on the host the line does. */
+static bool prints_alike(const struct line *line, const struct place *place)
+{
+	if (line->site->device == FACT_NONE)
+		return place_is_same(&line->place, place);
+	return place_has_same_path(&line->place, place);
+}
+
 static void add_site(const struct text *text, struct lines *lines, const struct fact_site *site)
 {
 	struct place place;
@@ -44,7 +52,7 @@ static void add_site(const struct text *text, struct lines *lines, const struct 
 	for (size_t i = 0; i < lines->count; i++) {
 		struct line *line = &lines->items[i];
 		if (line->site->kind != site->kind || line->site->process != site->process ||
-		    line->site->device != site->device || !place_is_same(&line->place, &place))
+		    line->site->device != site->device || !prints_alike(line, &place))
 			continue;
 		merge(line, site);
 		return;

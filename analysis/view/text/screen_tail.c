@@ -52,6 +52,22 @@ static void print_other_devices(const struct text *text)
 		text_words(text, STYLE_PLAIN, "Other GPUs:", 2, 1, words);
 }
 
+/*
+ * Was a function of the program printed as an address? Then its file has changed or is
+ * elsewhere.
+ */
+static bool lacks_names(const struct text *text)
+{
+	const struct fact_cause *cause = text->facts->cause;
+	const struct fact_incident *incident = focus_incident(text->facts);
+	struct place place = { .function = "" };
+	if (cause && cause->site.depth)
+		place_of(text->places, &cause->site, &place);
+	else if (incident)
+		place_of(text->places, &incident->stack, &place);
+	return strstr(place.function, "+0x") != NULL;
+}
+
 void screen_notes(const struct text *text, unsigned tight)
 {
 	const struct facts *facts = text->facts;
@@ -71,6 +87,10 @@ void screen_notes(const struct text *text, unsigned tight)
 				units_count(facts->events_overwritten).s);
 		text_words(text, STYLE_WARN, "Note:", 2, 2, words);
 	}
+	if (!gap && tight < 3 && lacks_names(text))
+		text_words(text, STYLE_WARN, "Note:", 2, 2,
+			"some function names are missing, because the "
+			"program's file has changed or is not here (see --sysroot, report -v).");
 }
 
 /* The explanations line up when the commands are short enough. */
