@@ -163,12 +163,14 @@ bool cuf_block_find(unsigned space, uint64_t addr, unsigned set_flags, struct cu
 {
 	struct cuf_block ignored;
 	uint64_t key = cuf_key(space, addr);
+	int no_references = 0, no_maps = 0;
+
 	if (!cuf_recording.base)
 		return false;
 	if (!block)
 		block = &ignored;
 	if (set_flags)
-		return cuf_ledger_add_refs(key, 0, 0, set_flags, block);
+		return cuf_ledger_add_refs(key, &no_references, &no_maps, set_flags, block);
 	return cuf_ledger_find(key, block);
 }
 
@@ -183,7 +185,7 @@ int cuf_block_add_refs(struct cuf_call *call, unsigned space, uint64_t addr, int
 	*block = (struct cuf_block){ 0 };
 	if (!begin_operation(&operation, call))
 		return -1;
-	if (!cuf_ledger_add_refs(key, references, maps, 0, &after)) {
+	if (!cuf_ledger_add_refs(key, &references, &maps, 0, &after)) {
 		ended = -1;
 	} else {
 		const struct cuf_event_extra extra = {

@@ -142,7 +142,7 @@ static int clamp_count(int count)
  * Both counts are one aligned word and change together, so that exactly one thread sees both
  * reach zero.
  */
-bool cuf_ledger_add_refs(uint64_t key, int references, int maps, unsigned flags,
+bool cuf_ledger_add_refs(uint64_t key, int *references, int *maps, unsigned flags,
 			 struct cuf_block *after)
 {
 	_Static_assert(__builtin_offsetof(struct cuf_block, references) % 4 == 0, "aligned");
@@ -156,8 +156,8 @@ bool cuf_ledger_add_refs(uint64_t key, int references, int maps, unsigned flags,
 	both = (uint32_t *)(void *)&entry->references;
 	before = __atomic_load_n(both, __ATOMIC_RELAXED);
 	do {
-		int new_references = clamp_count((int)(before & 0xffff) + references);
-		int new_maps = clamp_count((int)(before >> 16) + maps);
+		int new_references = clamp_count((int)(before & 0xffff) + *references);
+		int new_maps = clamp_count((int)(before >> 16) + *maps);
 
 		now = (uint32_t)new_maps << 16 | (uint32_t)new_references;
 	} while (!__atomic_compare_exchange_n(both, &before, now, 0, __ATOMIC_ACQ_REL,
@@ -167,6 +167,8 @@ bool cuf_ledger_add_refs(uint64_t key, int references, int maps, unsigned flags,
 	load_block(after, entry);
 	after->references = (uint16_t)now;
 	after->maps = (uint16_t)(now >> 16);
+	*references = (int)(now & 0xffff) - (int)(before & 0xffff);
+	*maps = (int)(now >> 16) - (int)(before >> 16);
 	return true;
 }
 

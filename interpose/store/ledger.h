@@ -19,10 +19,10 @@ bool cuf_ledger_take(uint64_t key, struct cuf_block *block);
 bool cuf_ledger_find(uint64_t key, struct cuf_block *block);
 
 /*
- * Adds to the reference and map counts of a block and sets flags. *after is the result. false:
- * unknown.
+ * Adds to the reference and map counts of a block and sets flags. *after is the result. A count
+ * never falls below 0: *references and *maps become what was really added. false: unknown.
  */
-bool cuf_ledger_add_refs(uint64_t key, int references, int maps, unsigned flags,
+bool cuf_ledger_add_refs(uint64_t key, int *references, int *maps, unsigned flags,
 			 struct cuf_block *after);
 
 /* Sets what a block is for (enum cuf_role). *block is the result. false: unknown. */

@@ -197,12 +197,16 @@ void cuf_release_begin(struct cuf_call *call, struct cuf_release *release, unsig
 		cuf_block_add_refs(call, space, addr, -references, -maps, &release->block);
 }
 
+/* What was really taken from a count: one that was 0 already gave nothing. */
+static int taken_from(int count, int wished) { return wished < count ? wished : count; }
+
 void cuf_release_undo(struct cuf_call *call, const struct cuf_release *release)
 {
 	struct cuf_block ignored;
 	if (release->outcome == 1) /* the block died: it returns with the counts it had */
 		cuf_block_restore(call, &release->block);
 	else if (release->outcome == 0)
-		cuf_block_add_refs(call, release->space, release->addr, release->references,
-				   release->maps, &ignored);
+		cuf_block_add_refs(call, release->space, release->addr,
+				   taken_from(release->block.references, release->references),
+				   taken_from(release->block.maps, release->maps), &ignored);
 }

@@ -180,6 +180,20 @@ static void test_vmm__a_refused_release_leaves_the_counts(void **state)
 	assert_false(is_live(CUF_SPACE_HANDLE, 0x52));
 }
 
+/* The driver refuses the second release. Our undo once added a reference that had never been taken. */
+static void test_vmm__a_second_release_that_is_refused_adds_nothing(void **state)
+{
+	make_mapped(0x56, 0x10000000, 2 * MIB);
+	cuf_hook_cuMemRelease(0x56);
+	fake.result = CUDA_ERROR_INVALID_VALUE;
+	cuf_hook_cuMemRelease(0x56);
+	assert_int_equal(block_at(CUF_SPACE_HANDLE, 0x56).references, 0);
+	fake.result = CUDA_SUCCESS;
+	cuf_hook_cuMemUnmap(0x10000000, 2 * MIB);
+	assert_false(is_live(CUF_SPACE_HANDLE, 0x56));
+	assert_int_equal(live_bytes(CUF_KIND_VMM), 0);
+}
+
 static void test_vmm__a_retain_needs_its_own_release(void **state)
 {
 	CUmemGenericAllocationHandle out;
@@ -502,6 +516,7 @@ int main(void)
 		TEST(test_vmm__a_release_after_the_map_is_no_free),
 		TEST(test_vmm__a_refused_release_leaves_the_counts),
 		TEST(test_vmm__a_retain_needs_its_own_release),
+		TEST(test_vmm__a_second_release_that_is_refused_adds_nothing),
 		TEST(test_vmm__one_unmap_over_many_maps_is_undone_as_a_whole),
 		TEST(test_vmm__an_imported_handle_learns_its_size_from_its_map),
 		TEST(test_vmm__multicast_keeps_what_is_bound),
