@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The DEVICES section: totals by kind and the peak. Each total is one atomic add, so a reader of a
+ * live recording may see a block in one total and not yet in another.
+ */
 #include "interpose/incident/device.h"
 
 #include "interpose/store/dropped.h"
@@ -17,6 +21,10 @@ struct cuf_device *cuf_device_at(unsigned device)
 	return NULL;
 }
 
+/*
+ * The sum is taken from five totals that other threads change meanwhile. It may be off by blocks
+ * that are in flight, and even negative for a moment: such a sum is no peak.
+ */
 static void raise_peak(struct cuf_device *device, uint64_t now_ns)
 {
 	uint64_t live = cuf_device_live_bytes(device);
@@ -34,6 +42,7 @@ void cuf_device_count(const struct cuf_block *block, int sign, uint64_t now_ns)
 	struct cuf_device *device = cuf_device_at(block->device);
 	if (!device || block->flags & CUF_EVENT_HOST_LOCATION)
 		return;
+	/* a kind from a request is always valid, so this entry of the ledger was overwritten */
 	if (block->kind >= KINDS) {
 		cuf_fault(CUF_FAULT_LEDGER);
 		return;

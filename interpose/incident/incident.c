@@ -45,10 +45,14 @@ static struct cuf_incident *slot_of(uint64_t number)
 	return &cuf_recording.incidents[index];
 }
 
+/* The last published one, unless its slot has been reused. NULL: none. */
 static const struct cuf_incident *last_incident(void)
 {
-	const struct cuf_incident *incident = last_number ? slot_of(last_number) : NULL;
-	return incident && incident->number == last_number ? incident : NULL;
+	const struct cuf_incident *incident;
+	if (!last_number)
+		return NULL;
+	incident = slot_of(last_number);
+	return incident->number == last_number ? incident : NULL;
 }
 
 /* ---- ladders ---- */
@@ -107,6 +111,7 @@ static bool is_same_need(const struct cuf_incident *before, const struct cuf_inc
 		LADDER_NS_MAX;
 }
 
+/* Sets first, attempt and, for a framework, the result. The incident is not published yet. */
 static void link_ladder(struct cuf_incident *now)
 {
 	const struct cuf_incident *before = last_incident();
@@ -132,6 +137,7 @@ static void count_failure(const struct cuf_block *requested, const struct cuf_dr
 	}
 }
 
+/* What failed: the block that would have been. */
 static void fill_request(struct cuf_incident *incident, const struct cuf_block *requested)
 {
 	incident->time_ns = requested->time_ns;
@@ -144,6 +150,7 @@ static void fill_request(struct cuf_incident *incident, const struct cuf_block *
 	incident->device = requested->device;
 }
 
+/* What the driver reports of the device, read by the caller. */
 static void fill_view(struct cuf_incident *incident, const struct cuf_driver_view *view)
 {
 	incident->free_bytes = view->free_bytes;
@@ -153,6 +160,7 @@ static void fill_view(struct cuf_incident *incident, const struct cuf_driver_vie
 	memcpy(incident->pools, view->pools, incident->pool_count * sizeof *incident->pools);
 }
 
+/* What the process holds, and what limits it. */
 static void fill_totals(struct cuf_incident *incident)
 {
 	const struct cuf_device *device = cuf_device_at(incident->device);
@@ -213,6 +221,10 @@ static void name_stacks(const struct cuf_incident *incident)
 	cuf_symbolize_stacks(stacks, count);
 }
 
+/*
+ * The ladder is linked on a copy with the number in place, because the number in the slot is the
+ * commit field. Naming functions comes after the commit: it is slow, and the incident is complete.
+ */
 void cuf_incident_publish(struct cuf_incident *incident)
 {
 	uint64_t number = incident->first;
@@ -236,6 +248,10 @@ static bool can_resolve(const struct cuf_request *request)
 	return request->kind != CUF_KIND_MAPPING && request->kind != CUF_KIND_RESERVATION;
 }
 
+/*
+ * As large, by the same thread: a retry succeeded. Otherwise the program handled the failure, when
+ * another thread gets as much, or when many smaller requests succeed.
+ */
 static void resolve(struct cuf_incident *incident, uint32_t tid, const struct cuf_request *request,
 		    uint64_t seq,
 		    uint64_t now_ns)
@@ -271,5 +287,7 @@ void cuf_incident_success(uint32_t tid, const struct cuf_request *request, uint6
 const struct cuf_incident *cuf_incident_unresolved(void)
 {
 	const struct cuf_incident *incident = last_incident();
-	return incident && !incident->outcome ? incident : NULL;
+	if (!incident || incident->outcome)
+		return NULL;
+	return incident;
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A stack of levels for each thread, and two hash tables for what has an id. */
 #include "interpose/incident/open_phases.h"
 
 #include <string.h>
@@ -67,6 +68,7 @@ static struct levels *levels_of(const struct cuf_thread_state *thread)
 	return levels;
 }
 
+/* How many of the first `count` levels belong to this stack, less one. */
 static int depth_in_stack(const struct levels *levels, uint32_t count, uint32_t stack)
 {
 	int depth = -1;
@@ -95,6 +97,10 @@ int cuf_phase_levels_push(const struct cuf_thread_state *thread,
 	return depth_in_stack(levels, levels->depth, level->stack);
 }
 
+/*
+ * A pop names its stack and not its level: with several domains the levels of one are mixed with
+ * those of others, so the innermost level of that stack is removed from the middle.
+ */
 int cuf_phase_levels_pop(const struct cuf_thread_state *thread, uint32_t stack,
 			 struct cuf_phase_level *level)
 {
@@ -120,14 +126,17 @@ int cuf_phase_levels_pop(const struct cuf_thread_state *thread, uint32_t stack,
 
 /* ---- ranges and requests ---- */
 
+/* Never equal for two sources: ids of tools count up from small numbers. */
 static uint64_t key_of(enum cuf_phase_source source, uint64_t id) { return source ? ~id : id; }
 
+/* The step-th place of a key. */
 static struct open *place_of(enum cuf_open_table table, uint64_t key, unsigned step)
 {
 	uint64_t home = key * 0x9E3779B97F4A7C15ull >> (64 - OPEN_BITS);
 	return &tables[table][(home + step) % OPEN_SLOTS];
 }
 
+/* A key is claimed first and stored again last, so that a reader never finds it half written. */
 void cuf_open_add(enum cuf_open_table table, enum cuf_phase_source source,
 		  const struct cuf_open_phase *phase)
 {

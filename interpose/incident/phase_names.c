@@ -66,6 +66,7 @@ static size_t fold_digits(char *to, const char *s, size_t bytes)
 	return used;
 }
 
+/* Into META, as "domain: text". */
 static void write_name(uint32_t id, const char *domain, size_t domain_bytes, const char *text,
 		       size_t bytes)
 {
@@ -85,8 +86,10 @@ static void add_printable(struct cuf_text *text, const char *name, uint32_t byte
 {
 	enum { SHOWN = 64 };
 	for (uint32_t i = 0; i < bytes && i < SHOWN; i++) {
-		bool is_control = (uint8_t)name[i] < ' ' || name[i] == 127;
-		cuf_text_bytes(text, is_control ? "?" : &name[i], 1);
+		char shown = name[i];
+		if ((uint8_t)shown < ' ' || shown == 127)
+			shown = '?';
+		cuf_text_bytes(text, &shown, 1);
 	}
 }
 

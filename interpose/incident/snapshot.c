@@ -85,6 +85,7 @@ static uint64_t measure_page(struct cuf_incident *incident, uint64_t from)
 	return i;
 }
 
+/* Pages that blocks fill completely have no pair and are not counted. */
 static void measure_pages(struct cuf_incident *incident)
 {
 	cuf_sort_pairs(scratch.pairs, scratch.used);
@@ -115,6 +116,10 @@ static void note_unmapped(struct cuf_incident *incident, uint64_t from, uint64_t
 		incident->vmm_hole_bytes = to - from;
 }
 
+/*
+ * The largest unmapped run inside one reservation, its tail included. A mapping outside every
+ * reservation counts as mapped only.
+ */
 static void measure_reservations(struct cuf_incident *incident)
 {
 	struct reservation open = { 0, 0 };
@@ -166,6 +171,7 @@ static void keep_largest(struct cuf_incident *incident, const struct cuf_site_le
 	incident->sites[at] = *site;
 }
 
+/* Blocks of one site and kind are neighbours after the sort. */
 static void find_largest_sites(struct cuf_incident *incident)
 {
 	cuf_sort_pairs(scratch.pairs, scratch.used);
@@ -206,6 +212,7 @@ static bool have_scratch(void)
 	return true;
 }
 
+/* Three passes over the ledger with the same scratch memory, one after the other. */
 static void take(struct cuf_incident *incident)
 {
 	scratch.device = incident->device;

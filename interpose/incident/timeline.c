@@ -30,6 +30,7 @@ static void halve(struct cuf_header *header)
 	__atomic_store_n(&header->sample_count, kept, __ATOMIC_RELEASE);
 }
 
+/* Reads /proc and the cgroup: some 10 us, the larger part of a sample's cost. */
 static void sample_process(struct cuf_sample *sample)
 {
 	struct cuf_process_memory memory;
@@ -55,6 +56,7 @@ static void sample_device(struct cuf_sample *sample, unsigned device)
 		sample->device_free_bytes[device] = state->free_bytes;
 }
 
+/* sample_count is the commit field, so it is stored last. */
 static void append_sample(uint64_t now_ns)
 {
 	struct cuf_header *header = cuf_recording.header;

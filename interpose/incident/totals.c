@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Totals that a report needs at incidents and over time, and that are cheaper to keep than to sum
+ * up.
+ */
 #include "interpose/incident/totals.h"
 
 #include <string.h>
@@ -8,6 +12,7 @@
 #include "interpose/store/recording.h"
 #include "interpose/platform/laws.h"
 
+/* By device. `seen` is stored last: before it the other fields mean nothing. */
 static struct {
 	uint64_t allocated_bytes, reserved_bytes;
 	uint64_t alloc_seq;
@@ -37,6 +42,10 @@ struct cuf_framework_level cuf_framework_level(unsigned device)
 	return level;
 }
 
+/*
+ * The caller looks at where the new segment is when this is true, so that the fast case costs three
+ * stores and a comparison.
+ */
 bool cuf_framework_level_set(unsigned device, struct cuf_framework_level level)
 {
 	uint64_t before;
@@ -88,6 +97,7 @@ uint64_t cuf_host_live_bytes(void)
 		return CUF_UNKNOWN;
 	if (cuf_options.host != CUF_HOST_SAMPLED)
 		return exact_live_bytes();
+	/* a free may be counted before the allocation of another thread that it outran */
 	live_bytes = __atomic_load_n(&cuf_host_live_estimate, __ATOMIC_RELAXED);
 	return live_bytes > 0 ? (uint64_t)live_bytes : 0;
 }

@@ -17,6 +17,7 @@ static void add_size(struct cuf_text *text, const char *before, uint64_t bytes, 
 	cuf_text_add(text, after);
 }
 
+/* To stderr, and to the termination log when there is one. */
 static void print_line(const struct cuf_text *text)
 {
 	CUF_TEXT(line, COMMAND_BYTES);
@@ -59,6 +60,7 @@ static void add_phase(struct cuf_text *text, const struct cuf_incident *incident
 	}
 }
 
+/* No device: page-locked host memory, for example. */
 static void add_free_memory(struct cuf_text *text, const struct cuf_incident *incident)
 {
 	if (incident->device == CUF_DEVICE_NONE)
@@ -136,6 +138,7 @@ static void add_host(struct cuf_text *text, const struct cuf_incident *incident)
 	}
 }
 
+/* When no cause can be inferred: the facts that a person would ask for first. */
 static void print_held(const struct cuf_incident *incident)
 {
 	CUF_TEXT(text, LINE_BYTES);

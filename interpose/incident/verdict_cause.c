@@ -47,6 +47,7 @@ static void add_rounding(const struct cuf_block *block, void *context)
 		rounding->bytes += CUF_PAGE_BYTES - tail;
 }
 
+/* What the driver's pools reserve and nobody uses. */
 static uint64_t pool_slack(const struct cuf_incident *incident)
 {
 	uint64_t slack = 0;
@@ -71,6 +72,7 @@ static uint64_t packable_page_bytes(const struct cuf_incident *incident)
 	return in_pages > rounding.bytes ? in_pages - rounding.bytes : 0;
 }
 
+/* Of the device's own memory; managed and host memory are left out. */
 static uint64_t live_bytes(const struct cuf_incident *incident)
 {
 	static const unsigned kinds[] = {
@@ -83,6 +85,7 @@ static uint64_t live_bytes(const struct cuf_incident *incident)
 	return sum;
 }
 
+/* Mine + free + others = total. A framework's slack is inside blocks that are mine already. */
 static struct budget budget_of(const struct cuf_incident *incident)
 {
 	uint64_t reserved = incident->framework_reserved_bytes, known;
@@ -113,10 +116,16 @@ static void add_three(struct cuf_text *text, const char *before, uint64_t bytes,
 
 /* ---- rules ---- */
 
+/*
+ * Others hold more than contexts explain, the request would fit without them, and it is not nearly
+ * as large as the whole device.
+ */
 static bool is_other_tenant(const struct budget *budget, struct cuf_text *text)
 {
 	uint64_t twentieth = budget->total_bytes / 20;
-	uint64_t allowance = twentieth < CONTEXT_MOST ? twentieth : CONTEXT_MOST;
+	uint64_t allowance = CONTEXT_MOST;
+	if (allowance > twentieth)
+		allowance = twentieth;
 	if (budget->others_bytes <= allowance)
 		return false;
 	if (budget->free_bytes + budget->others_bytes - allowance < budget->request_bytes)
@@ -128,6 +137,9 @@ static bool is_other_tenant(const struct budget *budget, struct cuf_text *text)
 	return true;
 }
 
+/*
+ * The request would fit if everything free were in one piece, and the pieces are no mere rounding.
+ */
 static bool is_fragmented(const struct budget *budget, struct cuf_text *text)
 {
 	uint64_t parts = budget->has_framework ? FRAMEWORK_SLACK_PARTS : SLACK_PARTS;
@@ -177,6 +189,7 @@ static struct site_ages ages_of(const struct cuf_incident *incident)
 	return site;
 }
 
+/* Half of what the process holds is from one site, in every part of its life. */
 static bool is_growth(const struct site_ages *site, const struct budget *budget,
 		      struct cuf_text *text)
 {
@@ -197,6 +210,7 @@ static bool is_doubling(const struct site_ages *site, const struct budget *budge
 	       budget->request_bytes > site->largest_bytes;
 }
 
+/* In this thread and on this device, as a framework's retries do. */
 static bool driver_failed_lately(const struct cuf_incident *incident)
 {
 	for (unsigned i = 0; i < cuf_recording.incident_slots; i++) {

@@ -60,7 +60,7 @@ void cuf_cgroup_find(void)
 		bytes = strcspn(path, "\n");
 		/*
 		 * a container usually sees its own cgroup as the root of the mount, whatever the
-		 * path says
+		 * path is
 		 */
 		if ((bytes > 1 && try_directory(&versions[i], path, bytes)) ||
 		    try_directory(&versions[i], "", 0))
@@ -68,6 +68,7 @@ void cuf_cgroup_find(void)
 	}
 }
 
+/* Returns the length, 0 without a cgroup, or -errno. */
 static long read_cgroup_file(const char *file, char *text, size_t bytes)
 {
 	CUF_TEXT(path, PATH_BYTES);
@@ -125,6 +126,7 @@ static uint64_t next_statm_bytes(const char **text)
 	return pages == CUF_UNKNOWN ? pages : pages * PAGE_BYTES;
 }
 
+/* Within a tenth of it: then the kernel is about to drop page cache or to kill. */
 static bool is_near_limit(const struct cuf_process_memory *memory)
 {
 	uint64_t max_bytes = memory->cgroup_max_bytes;

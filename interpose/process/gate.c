@@ -31,6 +31,7 @@ enum cuf_gate_state cuf_gate_state(void) { return __atomic_load_n(&gate_state, _
 uint32_t cuf_gate_pid(void) { return recorded_pid; }
 uint32_t cuf_gate_my_pid(void) { return (uint32_t)cuf_sys(SYS_getpid, 0, 0, 0, 0, 0, 0); }
 
+/* A page of its own: the kernel wipes whole pages. */
 bool cuf_gate_install(void)
 {
 	long at = cuf_sys_mmap(NULL, GATE_BYTES, PROT_READ | PROT_WRITE,
@@ -41,6 +42,7 @@ bool cuf_gate_install(void)
 	return true;
 }
 
+/* The fence is registered anew in a forked child, whose kernel state does not inherit it. */
 void cuf_gate_begin_recording(uint32_t pid)
 {
 	recorded_pid = pid;
@@ -73,6 +75,7 @@ bool cuf_gate_begin_switch(void)
 	return true;
 }
 
+/* The state first: a thread that then finds the gate closed does not wait for it to open. */
 bool cuf_gate_turn_off(void)
 {
 	if (__atomic_exchange_n(&gate_state, CUF_GATE_OFF, __ATOMIC_ACQ_REL) == CUF_GATE_OFF)

@@ -152,6 +152,7 @@ static bool is_allowed(const char *variable)
 	return false;
 }
 
+/* A variable that is allowed is still left out when its name or value looks like a secret. */
 static void describe_environment(char **environment)
 {
 	for (; environment && *environment; environment++) {
@@ -179,6 +180,7 @@ static void add_limit(struct cuf_text *text, const char *key, uint64_t value)
 	cuf_text_add(text, "\n");
 }
 
+/* Memory of the machine; CUF_UNKNOWN without /proc. */
 static uint64_t machine_bytes(void)
 {
 	char text[2048];
@@ -208,9 +210,10 @@ static void describe_limits(void)
 static void describe_preload(char **environment)
 {
 	const char *preload = cuf_environment_find(environment, "LD_PRELOAD");
-	size_t bytes = preload ? strlen(preload) : 0;
-	if (!bytes || !strpbrk(preload, ": "))
+	size_t bytes;
+	if (!preload || !strpbrk(preload, ": "))
 		return;
+	bytes = strlen(preload);
 	if (bytes > META_TEXT_MAX)
 		bytes = META_TEXT_MAX;
 	cuf_meta_text(CUF_META_NOTE, CUF_NOTE_OTHER_PRELOAD, preload, bytes);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* /proc files have no size to ask for: they are read until a read returns nothing. */
 #include "interpose/process/proc_file.h"
 
 #include <string.h>

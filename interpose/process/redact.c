@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Errs on the side of hiding: a harmless value behind a name such as --auth is lost, a token is not
+ * stored.
+ */
 #include "interpose/process/redact.h"
 
 #include <string.h>
@@ -8,6 +12,7 @@
 
 static int lower(int c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; }
 
+/* Ignores case; the word is in lower case. */
 static bool contains(const char *text, size_t bytes, const char *word)
 {
 	size_t length = strlen(word);

@@ -25,6 +25,10 @@ static const char *const reasons[CUF_FAULTS] = {
 	[CUF_FAULT_MAPPING] = "cannot map the file over the recording",
 };
 
+/*
+ * The note explains the state to a reader. The recording is mapped still, so this works while other
+ * threads are inside: they only write into tables that no reader looks at any more.
+ */
 static void write_note(const char *reason)
 {
 	struct cuf_header *header = cuf_recording.header;
@@ -38,6 +42,7 @@ static void write_note(const char *reason)
 	__atomic_store_n(&header->state, CUF_OFF, __ATOMIC_RELEASE);
 }
 
+/* The first fault wins; everything after it is dropped by the closed gate. */
 static void switch_off(enum cuf_fault fault)
 {
 	CUF_TEXT(line, 256);

@@ -25,7 +25,9 @@ enum {
 	GET_NAME = 16     /* PR_GET_NAME */
 };
 
-static cuf_thread_admit_fn *admit;
+/* Until the recorder starts, nobody is admitted. */
+static uint64_t admit_nobody(void) { return 0; }
+static cuf_thread_admit_fn *admit = admit_nobody;
 static struct cuf_thread_state *states[SLOTS_MAX];
 static uint32_t slots_used;   /* slots that ever had a thread */
 static uint32_t search_from;  /* where the search for dead threads goes on */
@@ -106,6 +108,7 @@ static struct cuf_thread_state *state_of(unsigned index)
 	return states[index];
 }
 
+/* The slot's generation tells its new thread from the one before, in rings and phases. */
 static void begin_slot(struct cuf_thread *slot)
 {
 	__atomic_store_n(&slot->generation, slot->generation + 1, __ATOMIC_RELAXED);
@@ -133,6 +136,7 @@ static int64_t first_countdown(struct cuf_thread_state *thread)
 	}
 }
 
+/* The private half may hold what the slot's last thread left. */
 static void begin_state(struct cuf_thread_state *thread, unsigned index, uint32_t tid)
 {
 	struct cuf_thread *slot = &cuf_recording.threads[index];
@@ -166,7 +170,7 @@ static void forget_calls_of_parent(void)
 
 static struct cuf_thread_state *attach(void)
 {
-	uint64_t generation = admit ? admit() : 0;
+	uint64_t generation = admit();
 	struct cuf_thread_state *thread = NULL;
 	uint32_t tid;
 	int index;

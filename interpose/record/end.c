@@ -24,6 +24,10 @@ static uint32_t is_marked, is_verdict_printed;
 static void forget_end(void) { is_marked = is_verdict_printed = 0; }
 CUF_AT_FORK_CHILD(forget_end);
 
+/*
+ * The sample and the framework's sums come first, so that they are older than the end. Naming all
+ * functions reads symbol tables: not on the way out by _exit, and an exec must not be delayed.
+ */
 static void mark_end(struct cuf_thread_state *thread, unsigned end_kind, uint64_t status)
 {
 	struct cuf_header *header = cuf_recording.header;
@@ -75,6 +79,7 @@ static bool is_bad_end(const struct cuf_header *header)
 		header->end_status;
 }
 
+/* Only a failure that nothing resolved, and only when the process ends badly. */
 static void print_verdict(void)
 {
 	const struct cuf_header *header = cuf_recording.header;

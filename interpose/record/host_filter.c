@@ -10,6 +10,7 @@ _Alignas(64) uint8_t cuf_host_filter_small[SMALL_ENTRIES] = { [0 ... SMALL_ENTRI
 uint8_t cuf_host_filter_large[LARGE_ENTRIES];
 static bool skipping;
 
+/* Never below 0 and never away from 255. */
 static void add_to(uint8_t *entry, int by)
 {
 	uint8_t seen = __atomic_load_n(entry, __ATOMIC_RELAXED);

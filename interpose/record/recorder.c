@@ -214,6 +214,7 @@ struct reset {
 	uint64_t seq;
 };
 
+/* A block without a context belongs to all of the device's. */
 static bool is_in_scope(const struct cuf_block *block, const struct reset *reset)
 {
 	const struct cuf_request *scope = reset->scope;
