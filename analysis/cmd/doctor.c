@@ -20,6 +20,7 @@ static const struct {
 	[CHECK_PROBLEM] = { "PROBLEM", "problem", STYLE_BAD },
 };
 
+/* Texts contain paths and environment variables, which a terminal must not interpret. */
 static void print_clean(struct output *output, const char *text, unsigned indent)
 {
 	char clean[sizeof ((struct check_result *)0)->found];
@@ -28,6 +29,7 @@ static void print_clean(struct output *output, const char *text, unsigned indent
 	flow_text(output->file, clean, indent, indent, output->style.columns);
 }
 
+/* One line a check: state, name, what was found; then the advice, if any. */
 static void print_text(struct output *output, const struct check_result *results, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -51,6 +53,7 @@ static struct json_object *clean_string(const char *text)
 	return json_object_new_string(clean);
 }
 
+/* todo is null when nothing has to be done. */
 static struct json_object *check_to_json(const struct check_result *result)
 {
 	struct json_object *check = json_object_new_object();
@@ -58,7 +61,9 @@ static struct json_object *check_to_json(const struct check_result *result)
 	json_object_object_add(check, "name", json_object_new_string(result->name));
 	json_object_object_add(check, "state", json_object_new_string(states[result->state].json));
 	json_object_object_add(check, "found", clean_string(result->found));
-	json_object_object_add(check, "todo", *result->todo ? clean_string(result->todo) : NULL);
+	json_object_object_add(check, "todo", NULL);
+	if (*result->todo)
+		json_object_object_add(check, "todo", clean_string(result->todo));
 	return check;
 }
 
@@ -78,6 +83,7 @@ static void print_json(struct output *output, const struct check_result *results
 	json_object_put(top);
 }
 
+/* On stderr, because the results above may be piped to a program. */
 static void print_conclusion(const struct check_context *context, size_t problems)
 {
 	if (problems == 1)
@@ -97,9 +103,9 @@ static int run_doctor(const struct opts *opts, const struct cmd *const *commands
 	struct output output;
 	size_t count, problems = 0;
 
+	/* without operands, operands[0] is NULL: no command is checked */
 	checks_prepare(&context, opts_text(opts, "library"), opts_text(opts, "recordings"),
-		       opts_number(opts, "size", 64u << 20),
-		       opts->operand_count ? opts->operands[0] : NULL);
+		       opts_number(opts, "size", 64u << 20), opts->operands[0]);
 	count = checks_run(&context, false, results);
 	for (size_t i = 0; i < count; i++)
 		problems += results[i].state == CHECK_PROBLEM;

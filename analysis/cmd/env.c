@@ -12,11 +12,18 @@
 
 enum { LINE_BYTES = 8192 };
 
+/* The values of LD_PRELOAD, CUFLIGHT_OUTPUT and CUFLIGHT_OPTIONS, as the command line has them. */
 struct lines {
 	const char *library;
 	const char *recordings; /* NULL: not set */
 	const char *options;    /* "": none */
 };
+
+/* A service or a container needs a directory, so its formats have a default. */
+static const char *recordings_or(const struct lines *lines, const char *fallback)
+{
+	return lines->recordings ? lines->recordings : fallback;
+}
 
 /* ---- a shell ---- */
 
@@ -29,6 +36,7 @@ static void print_export(FILE *out, const char *name, const char *value)
 	fprintf(out, "export %s=%s\n", name, quoted);
 }
 
+/* Keeps an LD_PRELOAD that the shell already has. */
 static void print_shell(FILE *out, const struct lines *lines)
 {
 	fprintf(out, "export LD_PRELOAD=%s\"${LD_PRELOAD:+:$LD_PRELOAD}\"\n", lines->library);
@@ -52,9 +60,10 @@ static void print_double_quoted(FILE *out, const char *text)
 	fputc('"', out);
 }
 
+/* COPY takes the library from the build context; VOLUME keeps recordings after the container. */
 static void print_docker(FILE *out, const struct lines *lines)
 {
-	const char *recordings = lines->recordings ? lines->recordings : "/recordings/";
+	const char *recordings = recordings_or(lines, "/recordings/");
 
 	fprintf(out, "# the library must be in the image, built for an equal or older glibc\n"
 		"COPY libcuflight.so %s\n"
@@ -65,7 +74,7 @@ static void print_docker(FILE *out, const struct lines *lines)
 		fputs("\nENV CUFLIGHT_OPTIONS=", out);
 		print_double_quoted(out, lines->options);
 	}
-	fprintf(out, "\nVOLUME %s\n", lines->recordings ? lines->recordings : "/recordings");
+	fprintf(out, "\nVOLUME %s\n", recordings_or(lines, "/recordings"));
 }
 
 static void print_pod_variable(FILE *out, const char *name, const char *value)
@@ -75,9 +84,10 @@ static void print_pod_variable(FILE *out, const char *name, const char *value)
 	fputc('\n', out);
 }
 
+/* A fragment of a pod's spec. The termination log makes kubectl describe show the summary. */
 static void print_k8s(FILE *out, const struct lines *lines)
 {
-	const char *recordings = lines->recordings ? lines->recordings : "/recordings/";
+	const char *recordings = recordings_or(lines, "/recordings/");
 	char options[LINE_BYTES];
 
 	if (strstr(lines->options, "termination_log="))
@@ -122,7 +132,7 @@ static void print_unit_variable(FILE *out, const char *name, const char *value)
 
 static void print_systemd(FILE *out, const struct lines *lines)
 {
-	const char *recordings = lines->recordings ? lines->recordings : "/var/lib/cuflight/";
+	const char *recordings = recordings_or(lines, "/var/lib/cuflight/");
 
 	fputs("[Service]\n", out);
 	print_unit_variable(out, "LD_PRELOAD", lines->library);
@@ -135,6 +145,7 @@ static void print_systemd(FILE *out, const struct lines *lines)
 
 /* ---- programs ---- */
 
+/* The same values for a program. What is not set is null. */
 static void print_json(FILE *out, const struct lines *lines)
 {
 	struct json_object *top = json_object_new_object();
@@ -157,6 +168,7 @@ static void print_json(FILE *out, const struct lines *lines)
 
 typedef void print_lines(FILE *out, const struct lines *lines);
 
+/* The first format whose option is given; without one, a shell's. */
 static print_lines *chosen_form(const struct opts *opts)
 {
 	static const struct {

@@ -22,6 +22,7 @@ void help_overview(FILE *out, const struct cmd *const *commands)
 	      "'cuflight help COMMAND' prints the options of a command.\n", out);
 }
 
+/* "  -o, --output=FILE   help [default]"; a long spelling has a line of its own. */
 static void print_option(FILE *out, const struct opts_row *row)
 {
 	char spelled[160], text[512], fallback[64];
@@ -42,6 +43,7 @@ static void print_option(FILE *out, const struct opts_row *row)
 	flow_text(out, text, HELP_INDENT, HELP_INDENT, HELP_COLUMNS);
 }
 
+/* The examples are one text, "COMMAND\tWHAT FOR\n" each. */
 static void print_examples(FILE *out, const char *examples)
 {
 	fputs("\nExamples:\n", out);
@@ -74,6 +76,7 @@ void help_command(FILE *out, const struct cmd *cmd)
 
 /* ---- the command ---- */
 
+/* A mistyped command is more likely than a mistyped cause. */
 static int reject_topic(const char *topic, const struct cmd *const *commands)
 {
 	const char *near = cmd_nearest(commands, topic);
@@ -88,6 +91,7 @@ static int reject_topic(const char *topic, const struct cmd *const *commands)
 	return CMD_USAGE;
 }
 
+/* A command and a cause never have the same name; --rule is only about causes. */
 static int print_topic(const char *topic, bool rule, const struct cmd *const *commands)
 {
 	const struct cmd *cmd = cmd_find(commands, topic);
@@ -105,7 +109,7 @@ static int print_topic(const char *topic, bool rule, const struct cmd *const *co
 
 static int run_help(const struct opts *opts, const struct cmd *const *commands)
 {
-	const char *topic = opts->operand_count ? opts->operands[0] : NULL;
+	const char *topic = opts->operands[0]; /* NULL: none */
 	bool rule = opts_has(opts, "rule"), json = opts_has(opts, "json");
 
 	if (opts->operand_count > 1 || (json && topic)) {

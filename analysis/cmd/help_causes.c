@@ -117,31 +117,44 @@ static void fill_placeholders(const char *words, char *out, size_t bytes)
 			words += strcspn(words, "}");
 			continue;
 		}
-		if (*words == '{' || *words == '}') {
-			inside = *words == '{';
-			out[used++] = inside ? '<' : '>';
+		if (*words == '{') {
+			inside = true;
+			out[used++] = '<';
+		} else if (*words == '}') {
+			inside = false;
+			out[used++] = '>';
+		} else if (inside && *words == '_') {
+			out[used++] = '-';
 		} else {
-			out[used++] = inside && *words == '_' ? '-' : *words;
+			out[used++] = *words;
 		}
 	}
 	out[used] = 0;
 }
 
+/* A row names one cause, or with a star the beginning of several: "S3*". */
 static bool is_about(const struct cause_advice *row, const char *id)
 {
 	size_t bytes = strcspn(row->cause, "*");
 
-	return row->cause[bytes] ? !strncmp(id, row->cause, bytes) : !strcmp(id, row->cause);
+	if (row->cause[bytes])
+		return !strncmp(id, row->cause, bytes);
+	return !strcmp(id, row->cause);
 }
 
-/* Rows of one kind give the same advice, with fewer and fewer figures. */
-static bool is_same_kind(const struct cause_advice *a, const struct cause_advice *b)
+/*
+ * Rows of one kind give the same advice, with fewer and fewer figures. They change the same
+ * setting; if they change none, they begin with the same word.
+ */
+static bool is_same_kind(const struct cause_advice *row, const struct cause_advice *other)
 {
-	if (strcmp(a->framework, b->framework) != 0)
+	size_t word = strcspn(row->words, " ,:") + 1;
+
+	if (strcmp(row->framework, other->framework) != 0)
 		return false;
-	if (a->knob && b->knob)
-		return !strcmp(a->knob, b->knob);
-	return !a->knob && !b->knob && !strncmp(a->words, b->words, strcspn(a->words, " ,:") + 1);
+	if (row->knob && other->knob)
+		return !strcmp(row->knob, other->knob);
+	return !row->knob && !other->knob && !strncmp(row->words, other->words, word);
 }
 
 /* A later row of the same kind has fewer figures: help prints that one. */
@@ -179,6 +192,7 @@ const char *help_cause_about(const char *id)
 	return "";
 }
 
+/* A title and an indented paragraph; nothing when the tables have no text. */
 static void print_section(FILE *out, const char *title, const char *text)
 {
 	if (!*text)
@@ -187,6 +201,7 @@ static void print_section(FILE *out, const char *title, const char *text)
 	flow_text(out, text, PROSE_INDENT, PROSE_INDENT, HELP_COLUMNS);
 }
 
+/* The title is printed only if there is advice. */
 static void print_advice(FILE *out, const char *id)
 {
 	struct help_advice advice;
@@ -204,6 +219,7 @@ static void print_advice(FILE *out, const char *id)
 	}
 }
 
+/* What it is, how to recognise it, an example, how to fix it; no figures, no weights. */
 static void print_cause(FILE *out, const struct cause_rule *rule)
 {
 	const struct cause_guide *guide = cause_guide_find(rule->name_id);
@@ -218,6 +234,7 @@ static void print_cause(FILE *out, const struct cause_rule *rule)
 	fprintf(out, "\n'cuflight help --rule %s' prints how it is decided.\n", rule->name_id);
 }
 
+/* "  name-id    a few words" */
 static void print_list(FILE *out, const struct cause_rule *const *rules, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -250,6 +267,7 @@ bool help_causes(FILE *out, const char *name)
 
 /* ---- rules ---- */
 
+/* The sentence of a signal for the side that the rule tests, and the comparison itself. */
 static void describe_test(const struct cause_test *test, char *out, size_t bytes)
 {
 	const struct signal_row *row = &signal_rows[test->signal];
@@ -264,6 +282,7 @@ static void describe_test(const struct cause_test *test, char *out, size_t bytes
 		snprintf(out, bytes, "%s (%s at least %g)", words, row->name, test->threshold);
 }
 
+/* Requirements have no weight; everything else adds its weight when it holds. */
 static void print_test(FILE *out, const struct cause_test *test, bool need)
 {
 	char words[640];
@@ -283,6 +302,7 @@ static bool is_test(const struct cause_test *test)
 	return test->threshold > 0;
 }
 
+/* Requirements first, then weights, then where both come from. */
 static void print_rule(FILE *out, const struct cause_rule *rule)
 {
 	fprintf(out, "\nBase %.2f\n", rule->base);
@@ -306,8 +326,9 @@ bool help_cause_rules(FILE *out, const char *name)
 	size_t count = find_causes(name, found);
 
 	for (size_t i = 0; i < count; i++) {
-		fprintf(out, "%s%s (%s): %s\n", i ? "\n" : "", found[i]->name_id, found[i]->id,
-			found[i]->name);
+		if (i)
+			fputc('\n', out);
+		fprintf(out, "%s (%s): %s\n", found[i]->name_id, found[i]->id, found[i]->name);
 		for (const struct cause_rule *rule = cause_rules; rule->id; rule++)
 			if (!strcmp(rule->id, found[i]->id))
 				print_rule(out, rule);

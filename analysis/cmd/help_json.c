@@ -17,12 +17,15 @@ static void add_text(struct json_object *object, const char *key, const char *te
 	json_object_object_add(object, key, value);
 }
 
+/* The words of a choice or a switch as an array; null for other options. */
 static struct json_object *choices_to_json(const struct opt *opt)
 {
-	const char *words = opt->type == OPT_SWITCH ? "0|1" : opt->value;
+	const char *words = opt->value;
 	struct json_object *list;
 
-	if (opt->type != OPT_CHOICE && opt->type != OPT_SWITCH)
+	if (opt->type == OPT_SWITCH)
+		words = "0|1";
+	else if (opt->type != OPT_CHOICE)
 		return NULL;
 	list = json_object_new_array();
 	for (; *words; words += strcspn(words, "|"), words += *words == '|')
@@ -31,19 +34,21 @@ static struct json_object *choices_to_json(const struct opt *opt)
 	return list;
 }
 
+/* spelled is what people type, "-o, --output=FILE"; the other keys are its parts. */
 static struct json_object *option_to_json(const struct opts_row *row)
 {
 	struct json_object *object = json_object_new_object();
 	const char letter[2] = { row->opt.letter, 0 };
 	char fallback[64], spelled[160];
-	bool has_choices = row->opt.type == OPT_CHOICE || row->opt.type == OPT_SWITCH;
 
 	opts_default(&row->opt, fallback, sizeof fallback);
 	opts_spell(row, spelled, sizeof spelled);
 	add_text(object, "name", row->name);
 	add_text(object, "letter", letter);
 	add_text(object, "spelled", spelled + strspn(spelled, " "));
-	add_text(object, "value", has_choices ? NULL : row->opt.value);
+	add_text(object, "value", row->opt.value);
+	if (row->opt.type == OPT_CHOICE)
+		add_text(object, "value", NULL); /* its words are the choices */
 	json_object_object_add(object, "choices", choices_to_json(&row->opt));
 	json_object_object_add(object, "value_optional",
 			       json_object_new_boolean(row->opt.type == OPT_SWITCH));
@@ -53,6 +58,7 @@ static struct json_object *option_to_json(const struct opts_row *row)
 	return object;
 }
 
+/* The examples are one text, "COMMAND\tWHAT FOR\n" each. */
 static struct json_object *examples_to_json(const char *examples)
 {
 	struct json_object *list = json_object_new_array();
@@ -90,6 +96,7 @@ static struct json_object *command_to_json(const struct cmd *cmd)
 	return object;
 }
 
+/* framework is null for advice to any program. */
 static struct json_object *advice_to_json(const char *id)
 {
 	struct json_object *list = json_object_new_array();
@@ -113,8 +120,10 @@ static struct json_object *cause_to_json(const struct cause_rule *rule)
 	add_text(object, "id", rule->id);
 	add_text(object, "name", rule->name);
 	add_text(object, "about", help_cause_about(rule->id));
-	add_text(object, "recognise", guide ? guide->recognise : NULL);
-	add_text(object, "example", guide ? guide->example : NULL);
+	if (guide) {
+		add_text(object, "recognise", guide->recognise);
+		add_text(object, "example", guide->example);
+	}
 	json_object_object_add(object, "advice", advice_to_json(rule->id));
 	return object;
 }

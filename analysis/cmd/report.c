@@ -57,7 +57,9 @@ static int find_newest(char *path, size_t bytes)
 	best = recordings_best(&list);
 	if (best) {
 		whole = processes > 1 && processes == list.count && !destination.depth;
-		snprintf(path, bytes, "%s", whole ? destination.directory : best->path);
+		snprintf(path, bytes, "%s", best->path);
+		if (whole)
+			snprintf(path, bytes, "%s", destination.directory);
 		print_choice(path, processes, whole);
 	} else {
 		say_error("no recording in %s; record one with 'cuflight run -- COMMAND', "
@@ -67,6 +69,7 @@ static int find_newest(char *path, size_t bytes)
 	return best ? 0 : -1;
 }
 
+/* What failed first decides the message: the system, a missing path, or the file's content. */
 static int reject_recording(const char *path, const struct reader_error *error)
 {
 	const char *file = *error->path ? error->path : path;
@@ -126,7 +129,9 @@ static uint64_t run_duration_ns(const struct facts *facts)
 		if (process->end_ns != CUF_UNKNOWN && process->end_ns > end)
 			end = process->end_ns;
 	}
-	return end > start ? end - start : 0;
+	if (end < start)
+		return 0; /* the clock was set back while it ran */
+	return end - start;
 }
 
 /* Only the facts tell whether the recording contains the moment. 0, or -1 after an error. */
@@ -164,8 +169,9 @@ static void print_nameless_modules(const struct facts *facts, struct symbols *sy
 	}
 }
 
-static void write_text(const struct opts *opts, const struct output *output, const struct facts *facts,
-		       struct frames *frames)
+/* One screen, or with --full the long report, which a terminal gets through a pager. */
+static void write_text(const struct opts *opts, const struct output *output,
+		       const struct facts *facts, struct frames *frames)
 {
 	struct report_text_options options = {
 		.full = opts_has(opts, "full"),
@@ -207,6 +213,7 @@ static int write_report(const struct opts *opts, const struct facts *facts, stru
 	return output_close(&output) ? CMD_USAGE : CMD_FINE;
 }
 
+/* Builds the facts, checks that they contain the requested moment, and writes the report. */
 static int report_path(const char *path, const struct opts *opts, struct facts_options *options)
 {
 	struct symbols_options symbols_options = {

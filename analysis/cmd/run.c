@@ -25,6 +25,7 @@
 
 enum { TICK_MS = 50 };
 
+/* Recordings have the wall clock of their start: those before this run are not ours. */
 static uint64_t wall_ns(void)
 {
 	struct timespec now;
@@ -51,6 +52,7 @@ static int prepare_file(const struct destination *destination, bool force)
 	return -1;
 }
 
+/* Fails before the command starts, because nobody wants to run it twice. */
 static int prepare_destination(struct destination *destination, const struct opts *opts)
 {
 	if (destination_set(destination, opts_text(opts, "output"))) {
@@ -86,10 +88,13 @@ static int compose_others(const struct opts *opts, char *out, size_t bytes)
 		say_error("%s", allocator.why);
 		return -1;
 	}
-	inherited = inherited ? inherited : "";
+	if (!inherited)
+		inherited = "";
 	length = snprintf(out, bytes, "%s%s%s", allocator.path,
 			  *allocator.path && *inherited ? ":" : "", inherited);
-	return length >= 0 && (size_t)length < bytes ? 0 : fail_long_preload();
+	if (length < 0 || (size_t)length >= bytes)
+		return fail_long_preload();
+	return 0;
 }
 
 /* Sets the variables in our own environment, which the command inherits. */
@@ -124,6 +129,7 @@ static int prepare_environment(const struct opts *opts, const struct destination
 	return 0;
 }
 
+/* Statuses and messages of a command that did not start, as a shell has them. */
 static int fail_start(const char *command, int error)
 {
 	char here[PATH_MAX];
@@ -165,6 +171,7 @@ static void explain_missing(const struct opts *opts, const char *command)
 			  command);
 }
 
+/* Notes the end in the recordings, prints the last lines, and returns the exit status. */
 static int conclude(const struct opts *opts, const struct destination *destination,
 		    const struct supervised *supervised, const struct oom_kills *kills,
 		    struct gpu_watch *watch, uint64_t began_ns)

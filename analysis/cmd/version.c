@@ -6,6 +6,7 @@
 #include <link.h>
 #include "interpose/abi/format.h"
 
+/* Names and contents of ELF notes are padded to 4 bytes. */
 static unsigned padded(unsigned bytes)
 {
 	return (bytes + 3) & ~3u;

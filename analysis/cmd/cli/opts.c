@@ -144,7 +144,9 @@ static int take_value(struct opts *opts, struct opts_row *row, const char *text)
 			 row->name);
 		return -1;
 	case OPT_SWITCH:
-		return text ? take_choice(opts, row, "0|1") : 0;
+		if (!text)
+			return 0;
+		return take_choice(opts, row, "0|1");
 	case OPT_CHOICE:
 		return take_choice(opts, row, row->opt.value);
 	case OPT_COUNT:
@@ -257,8 +259,9 @@ static int take_option(struct opts *opts, int code, char **argv)
 		return reject_option(opts, code, last);
 	row = row_of_code(opts, code);
 	if (code >= LONG_CODE) {
-		/* "--name value" occupies two elements */
-		const char *typed = optarg == last ? argv[optind - 2] : last;
+		const char *typed = last;
+		if (optarg == last) /* "--name value" occupies two elements */
+			typed = argv[optind - 2];
 		if (is_abbreviated(typed, row->name))
 			return unknown_option(opts, typed);
 	}
@@ -316,9 +319,11 @@ uint64_t opts_number(const struct opts *opts, const char *name, uint64_t fallbac
 
 void opts_default(const struct opt *opt, char *out, size_t bytes)
 {
-	const char *word = opt->fallback ? opt->fallback : "";
+	const char *word = opt->fallback;
 	uint64_t number;
 
+	if (!word)
+		word = "";
 	snprintf(out, bytes, "%s", word);
 	if (!units_parse_count(word, &number))
 		return;

@@ -17,13 +17,23 @@ static int fail_writing(struct output *output)
 	return -1;
 }
 
+static int check_opened(struct output *output)
+{
+	if (!output->file)
+		return fail_writing(output);
+	return 0;
+}
+
 /* A new file of ours. A name that exists, as a file or as a link, is refused. */
 static FILE *create_private(const char *path)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, OWNER_ONLY);
-	FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+	FILE *file;
 
-	if (fd >= 0 && !file)
+	if (fd < 0)
+		return NULL;
+	file = fdopen(fd, "w");
+	if (!file)
 		close(fd);
 	return file;
 }
@@ -36,7 +46,7 @@ static int open_file(struct output *output)
 	if (!stat(output->path, &st)) {
 		if (!S_ISREG(st.st_mode)) {
 			output->file = fopen(output->path, "we");
-			return output->file ? 0 : fail_writing(output);
+			return check_opened(output);
 		}
 		if (!output->force) {
 			say_error("'%s' exists; -f overwrites it", output->path);
@@ -51,7 +61,7 @@ static int open_file(struct output *output)
 		return fail_writing(output);
 	}
 	output->file = create_private(output->temporary);
-	return output->file ? 0 : fail_writing(output);
+	return check_opened(output);
 }
 
 int output_open(struct output *output, const struct opts *opts)

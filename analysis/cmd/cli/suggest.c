@@ -9,8 +9,9 @@ enum { SUGGEST_BYTES = 63, SUGGEST_FAR = 999 };
 
 static unsigned least_of(unsigned a, unsigned b, unsigned c)
 {
-	unsigned low = a < b ? a : b;
-	return low < c ? low : c;
+	if (a <= b && a <= c)
+		return a;
+	return b < c ? b : c;
 }
 
 unsigned suggest_distance(const char *a, const char *b)

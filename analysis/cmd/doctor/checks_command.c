@@ -16,6 +16,7 @@ static bool is_unknown_target(const struct check_context *context, struct check_
 	return true;
 }
 
+/* In a shell's words rather than strerror's. */
 static const char *start_error_text(int error)
 {
 	switch (error) {
@@ -28,6 +29,7 @@ static const char *start_error_text(int error)
 	}
 }
 
+/* The first check. When it fails, the others have nothing to examine. */
 static void look_command(const struct check_context *context, struct check_result *result)
 {
 	const struct target *target = &context->target;
@@ -53,6 +55,7 @@ static void look_command(const struct check_context *context, struct check_resul
 	}
 }
 
+/* The loader reads LD_PRELOAD, and a static program has no loader. */
 static void look_static(const struct check_context *context, struct check_result *result)
 {
 	if (is_unknown_target(context, result))
@@ -75,7 +78,9 @@ static const char *extra_privileges(const struct target *target)
 		return "setuid";
 	if (target->gains_group)
 		return "setgid";
-	return target->gains_capabilities ? "given file capabilities" : NULL;
+	if (target->gains_capabilities)
+		return "given file capabilities";
+	return NULL;
 }
 
 static void look_privileges(const struct check_context *context, struct check_result *result)
@@ -93,6 +98,7 @@ static void look_privileges(const struct check_context *context, struct check_re
 	check_advise(result, "run it as its owner, or record a copy without these bits");
 }
 
+/* A library for another machine is skipped by the loader with a line on stderr. */
 static void look_machine(const struct check_context *context, struct check_result *result)
 {
 	const struct target *target = &context->target;
@@ -118,6 +124,7 @@ static void look_machine(const struct check_context *context, struct check_resul
 	check_advise(result, "build libcuflight.so for that machine and use --library=PATH");
 }
 
+/* The loader's name identifies the libc. The recorder needs symbols of glibc. */
 static void look_libc(const struct check_context *context, struct check_result *result)
 {
 	const struct target *target = &context->target;
@@ -177,6 +184,7 @@ static bool is_python(const char *path)
 	return !strncmp(path_base_name(path), "python", 6);
 }
 
+/* Objects with RTLD_DEEPBIND search themselves before preloaded libraries. */
 static void look_deepbind(const struct check_context *context, struct check_result *result)
 {
 	if (!is_python(context->target.executed) && !is_python(context->command)) {

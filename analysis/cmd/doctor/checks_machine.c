@@ -11,6 +11,7 @@
 #include "analysis/cmd/target/cgroup.h"
 #include "analysis/base/units.h"
 
+/* Minimal containers and chroots may lack /proc. */
 static void look_proc(const struct check_context *context, struct check_result *result)
 {
 	(void)context;
@@ -31,7 +32,9 @@ static bool find_library(const char *soname, char *path, size_t bytes)
 
 	if (!handle)
 		return false;
-	snprintf(path, bytes, "%s", dlinfo(handle, RTLD_DI_LINKMAP, &map) ? soname : map->l_name);
+	snprintf(path, bytes, "%s", soname);
+	if (!dlinfo(handle, RTLD_DI_LINKMAP, &map))
+		snprintf(path, bytes, "%s", map->l_name);
 	dlclose(handle);
 	return true;
 }
@@ -40,14 +43,18 @@ static bool find_library(const char *soname, char *path, size_t bytes)
 static bool read_text(const char *path, char *text, size_t bytes)
 {
 	FILE *file = fopen(path, "re");
-	size_t length = file ? fread(text, 1, bytes - 1, file) : 0;
+	size_t length;
 
+	*text = 0;
+	if (!file)
+		return false;
+	length = fread(text, 1, bytes - 1, file);
 	text[length] = 0;
-	if (file)
-		fclose(file);
+	fclose(file);
 	return length > 0;
 }
 
+/* Only a note: programs without a GPU are recorded, too. */
 static void look_cuda(const struct check_context *context, struct check_result *result)
 {
 	char path[512], version[256];
@@ -65,13 +72,15 @@ static void look_cuda(const struct check_context *context, struct check_result *
 	check_report(result, CHECK_FINE, "%s%s%s", path, *version ? "; " : "", version);
 }
 
+/* Other preloaded libraries are no problem, but a sanitizer must be the first one. */
 static void look_preload(const struct check_context *context, struct check_result *result)
 {
 	const char *value = getenv("LD_PRELOAD");
 	char system[512], all[1024];
 
 	(void)context;
-	value = value ? value : "";
+	if (!value)
+		value = "";
 	if (!read_text("/etc/ld.so.preload", system, sizeof system))
 		*system = 0;
 	system[strcspn(system, "\n")] = 0;
@@ -87,6 +96,7 @@ static void look_preload(const struct check_context *context, struct check_resul
 	}
 }
 
+/* The filter cannot be read, so this points to the trial. */
 static void look_seccomp(const struct check_context *context, struct check_result *result)
 {
 	char status[8192], *line = NULL;
@@ -103,6 +113,7 @@ static void look_seccomp(const struct check_context *context, struct check_resul
 			     "allows the recorder's system calls");
 }
 
+/* The pages of a recording are shared memory, which the cgroup counts. */
 static void look_cgroup(const struct check_context *context, struct check_result *result)
 {
 	struct cgroup_memory memory;
@@ -126,15 +137,19 @@ static void look_cgroup(const struct check_context *context, struct check_result
 			     "raise the limit, or make the recording smaller: --size=16MiB");
 }
 
+/* Each runtime leaves a mark; NULL: none was found. */
 static const char *container_kind(void)
 {
 	if (getenv("KUBERNETES_SERVICE_HOST"))
 		return "Kubernetes";
 	if (!access("/.dockerenv", F_OK))
 		return "Docker";
-	return access("/run/.containerenv", F_OK) ? NULL : "Podman";
+	if (!access("/run/.containerenv", F_OK))
+		return "Podman";
+	return NULL;
 }
 
+/* Recordings outlive a container only on a volume. */
 static void look_container(const struct check_context *context, struct check_result *result)
 {
 	const char *kind = container_kind();

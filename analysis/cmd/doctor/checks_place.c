@@ -43,6 +43,7 @@ static void find_existing_part(const struct check_context *context, char *out, s
 		snprintf(out, bytes, "/");
 }
 
+/* The directory itself need not exist: run creates it. */
 static void look_directory(const struct check_context *context, struct check_result *result)
 {
 	char there[PATH_MAX];
@@ -64,6 +65,7 @@ static void look_directory(const struct check_context *context, struct check_res
 	check_advise(result, "choose another directory with -o or CUFLIGHT_OUTPUT");
 }
 
+/* A recording reserves its space at the start, so a full disk shows here and not later. */
 static void look_space(const struct check_context *context, struct check_result *result)
 {
 	char there[PATH_MAX];
@@ -158,6 +160,7 @@ static int spawn_trial(const struct check_context *context, const char *director
 	return error;
 }
 
+/* The recorder's message is the best reason. It is the first line that the trial printed. */
 static void report_failed_trial(struct check_result *result, unsigned count, int error,
 				const char *message)
 {
@@ -171,6 +174,7 @@ static void report_failed_trial(struct check_result *result, unsigned count, int
 		     count, reason, *message ? "; it printed: " : "", message);
 }
 
+/* What the other checks cannot foresee shows when the library is really loaded and writes there. */
 static void look_trial(const struct check_context *context, struct check_result *result)
 {
 	char there[PATH_MAX], directory[PATH_MAX + 32], message[400] = "";

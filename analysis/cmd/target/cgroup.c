@@ -18,9 +18,11 @@ static uint64_t read_number(const char *path, const char *key)
 {
 	char line[256];
 	uint64_t value = CUF_UNKNOWN;
-	size_t length = key ? strlen(key) : 0;
+	size_t length = 0;
 	FILE *file = fopen(path, "re");
 
+	if (key)
+		length = strlen(key);
 	while (file && value == CUF_UNKNOWN && fgets(line, sizeof line, file)) {
 		const char *number = line + length + (key != NULL);
 		if (key && (strncmp(line, key, length) != 0 || line[length] != ' '))

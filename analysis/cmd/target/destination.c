@@ -47,10 +47,12 @@ static void cut_trailing_slashes(char *path)
 
 int destination_set(struct destination *destination, const char *requested)
 {
-	const char *path = requested ? requested : getenv("CUFLIGHT_OUTPUT");
+	const char *path = requested;
 	char *end;
 
 	memset(destination, 0, sizeof *destination);
+	if (!path)
+		path = getenv("CUFLIGHT_OUTPUT");
 	if (!path || !*path)
 		path = ".";
 	if (make_absolute(destination->value, sizeof destination->value, path))
@@ -84,6 +86,8 @@ int destination_prepare(const struct destination *destination)
 	}
 	if (stat(destination->directory, &st))
 		return -1;
+	if (S_ISDIR(st.st_mode))
+		return 0;
 	errno = ENOTDIR;
-	return S_ISDIR(st.st_mode) ? 0 : -1;
+	return -1;
 }

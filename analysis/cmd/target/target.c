@@ -41,7 +41,9 @@ static int find_command(const char *word, char *out, size_t bytes)
 		snprintf(out, bytes, "%s", word);
 		return check_executable(word);
 	}
-	for (path = path ? path : "/bin:/usr/bin"; *word; ) {
+	if (!path)
+		path = "/bin:/usr/bin"; /* as execvp */
+	while (*word) {
 		size_t length = strcspn(path, ":");
 		if (length)
 			snprintf(out, bytes, "%.*s/%s", (int)length, path, word);
@@ -79,10 +81,12 @@ static bool read_first_line(const char *path, char *interpreter, size_t bytes)
 	char line[512], *save = NULL;
 	const char *word;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t length = fd >= 0 ? read(fd, line, sizeof line - 1) : -1;
+	ssize_t length;
 
-	if (fd >= 0)
-		close(fd);
+	if (fd < 0)
+		return false;
+	length = read(fd, line, sizeof line - 1);
+	close(fd);
 	if (length < 3 || memcmp(line, "#!", 2) != 0)
 		return false;
 	line[length] = 0;
