@@ -6,14 +6,12 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "analysis/base/paths.h"
 #include "analysis/base/numbers.h"
 #include "analysis/device/framework_segments.h"
+#include "analysis/frameworks/frameworks.h"
 
 /* Segments, by the sequence number of their birth, that ever held a block; found in one walk through both rings. */
 struct framework_marks { struct liveset held; };
-
-static const char *const allocator_libraries[] = { "libc10_cuda", "libc10_hip", "libtorch_cuda" };
 
 /* Who called CUDA: the first frame outside CUDA's own libraries. */
 static bool is_called_by_allocator(const struct run_process *process,
@@ -23,6 +21,7 @@ static bool is_called_by_allocator(const struct run_process *process,
 	uint8_t stop;
 	const uint64_t *addrs = reader_stack(process->reader, range->stack, &depth, &stop);
 	uint64_t time_ns = reader_realtime(process->reader, range->time_ns);
+	const struct framework *pytorch = framework_named("PyTorch");
 	for (uint32_t i = 0; i < depth; i++) {
 		const struct fact_module *module = NULL;
 		if (!cuf_frame_is_python(addrs[i]))
@@ -30,12 +29,9 @@ static bool is_called_by_allocator(const struct run_process *process,
 					   addrs[i], time_ns);
 		if (!module)
 			return false;
-		for (size_t l = 0; l < sizeof allocator_libraries / sizeof *allocator_libraries;
-		     l++)
-			if (!strncmp(path_base_name(module->path), allocator_libraries[l],
-				     strlen(allocator_libraries[l])))
-				return true;
-		if (strncmp(path_base_name(module->path), "libcuda", 7) != 0)
+		if (pytorch && framework_keeps(pytorch, module->path))
+			return true;
+		if (!is_cuda_library(module->path))
 			return false;
 	}
 	return false;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "analysis/base/paths.h"
 #include "analysis/base/xalloc.h"
+#include "analysis/frameworks/frameworks.h"
 
 /* A wrapper is the innermost frame of at least this many sites, with different callers. */
 enum { WRAPPERS_MAX = 4, WRAPPER_SITES = 3, SITES_LOOKED_AT = 64 };
@@ -51,22 +52,22 @@ static bool is_outermost(const struct frame *frame)
 /* The interpreter's C code, without a Python frame that it runs. */
 static bool is_interpreter(const struct frame *frame)
 {
-	static const char *const modules[] = { "python3", "libpython3" };
-	return BEGINS_WITH(frame->module, modules);
+	return frame->module && is_python_interpreter(frame->module);
 }
 
 /* Code that allocates for others: who needed the memory is one of its callers. */
 static bool is_library(const struct frame *frame)
 {
 	static const char *const modules[] = {
-		"libcudart", "libc10", "libstdc++", "libc++", "libc.so", "libjemalloc",
-			"libmimalloc",
+		"libstdc++", "libc++", "libc.so", "libjemalloc", "libmimalloc",
 	};
 	static const char *const functions[] = {
 		"std::", "void std::", "__gnu_cxx::", "operator new", "__cxxabiv1::",
 	};
 	if (frame_is_python(frame))
 		return frame->library;
+	if (frame->module && is_allocator_front(frame->module))
+		return true;
 	return BEGINS_WITH(frame->module, modules) || BEGINS_WITH(frame->function, functions);
 }
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/explain/evidence/stacks.h"
-#include "analysis/facts/passes/framework_names.h"
+#include "analysis/frameworks/frameworks.h"
 #include "analysis/replay/replay.h"
 
 /* What a context and its libraries take that nobody allocated: such a share of the device, and no more than this. */
@@ -192,7 +192,7 @@ static bool is_foreign(struct build *build, const struct evidence *evidence)
 			return true;
 		if (row->kind == OWNER_FRAMEWORK_SLACK && incident->kind != CUF_KIND_FRAMEWORK &&
 		    !known(incident->framework_requested_bytes) &&
-		    !stack_is_called_from(build, evidence->process, incident->stack.id, "libc10"))
+		    !stack_is_framework_call(build, evidence->process, incident->stack.id))
 			return true;
 	}
 	return false;
@@ -310,6 +310,19 @@ static uint64_t context_bytes(const struct fact_incident *incident)
 	return 0;
 }
 
+static uint64_t count_unseen_libraries(const struct fact_process *process)
+{
+	uint64_t count = 0;
+
+	for (size_t library = 0; library < unseen_libraries(); library++)
+		for (size_t i = 0; i < process->module_count; i++)
+			if (is_unseen_library(library, process->modules[i].path)) {
+				count++;
+				break;
+			}
+	return count;
+}
+
 static void set_before(struct build *build, struct evidence *evidence)
 {
 	unsigned ordinal = ordinal_in(build, evidence->device, evidence->process);
@@ -344,7 +357,7 @@ static void set_before(struct build *build, struct evidence *evidence)
 	evidence_set(evidence, SIGNAL_alone_fits,
 		     ratio(minus(metrics[METRIC_others], allowance), metrics[METRIC_shortfall]));
 	metrics[METRIC_libraries] =
-		count_device_libraries(&build->facts->processes[evidence->process]);
+		count_unseen_libraries(&build->facts->processes[evidence->process]);
 	evidence_set(evidence, SIGNAL_libraries, (double)metrics[METRIC_libraries]);
 }
 

@@ -3,10 +3,57 @@
 #include "analysis/explain/evidence/gather.h"
 
 #include <math.h>
+#include <string.h>
 #include "analysis/explain/evidence/adjust.h"
 #include "analysis/explain/evidence/parts.h"
 #include "analysis/explain/evidence/trace.h"
-#include "analysis/facts/passes/framework_names.h"
+#include "analysis/frameworks/frameworks.h"
+
+/* ---- which framework ---- */
+
+/* The recorder noted the framework that reported its blocks: "framework=PyTorch". */
+static bool reports_as(const char *text, const struct framework *framework)
+{
+	const char *value = strstr(text, "framework=");
+
+	return value && !strncmp(value + 10, framework->name, strlen(framework->name));
+}
+
+static bool is_loaded(const struct fact_process *process, const struct framework *framework)
+{
+	if (framework_has_words(framework, process->cmdline))
+		return true;
+	for (size_t i = 0; i < process->module_count; i++)
+		if (framework_has_path(framework, process->modules[i].path))
+			return true;
+	for (size_t i = 0; i < process->text_count; i++) {
+		const struct fact_meta_text *text = &process->texts[i];
+		if (text->type == CUF_META_CODE && framework_has_path(framework, text->text))
+			return true;
+		if (text->type == CUF_META_FRAMEWORK && reports_as(text->text, framework))
+			return true;
+	}
+	return false;
+}
+
+/* The most specific one; "" none. A framework for agents explains host memory before any other. */
+static const char *framework_of(const struct fact_process *process, bool host)
+{
+	const struct framework *framework;
+	const char *found = "";
+
+	for (size_t i = 0; (framework = framework_at(i)); i++) {
+		bool better = !*found || (host && framework->agents);
+		if (!better || !is_loaded(process, framework))
+			continue;
+		if (!host || framework->agents)
+			return framework->name;
+		found = framework->name;
+	}
+	return found;
+}
+
+/* ---- how far the recording can be trusted ---- */
 
 /* One fault of the recording; factor 1: it does not have it. */
 struct fault {

@@ -3,7 +3,7 @@
 #include <math.h>
 #include "analysis/explain/evidence/parts.h"
 #include "analysis/explain/evidence/stacks.h"
-#include "analysis/facts/passes/framework_names.h"
+#include "analysis/frameworks/role_names.h"
 #include "analysis/replay/replay.h"
 
 /* A time that is left is stated only if somebody could act in it. */

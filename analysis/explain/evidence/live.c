@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/explain/evidence/stacks.h"
-#include "analysis/facts/passes/framework_names.h"
+#include "analysis/frameworks/role_names.h"
 #include "analysis/replay/replay.h"
 
 enum { FAMILY_LEAST = 4, LAYERS_LEAST = 4, CLASSES_NAMED = 12 };

@@ -4,7 +4,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "analysis/facts/passes/framework_names.h"
+#include "analysis/frameworks/frameworks.h"
+#include "analysis/frameworks/role_names.h"
 #include "analysis/facts/passes/roles.h"
 #include "analysis/symbols/symbols.h"
 
@@ -44,7 +45,7 @@ static unsigned native_hints(const struct build *build, const struct fact_proces
 	size_t count;
 	/* only files whose functions tell: libtorch alone has half a million of names */
 	if (hints || !module || !build->options.symbols ||
-	    !role_asks_about(module->path, process->exe))
+	    !has_telling_symbols(module->path, process->exe))
 		return hints;
 	count = symbols_resolve(symbols_module(build->options.symbols, module->path,
 					       module->build_id, module->build_id_bytes),
@@ -80,8 +81,7 @@ static uint32_t site_key(const struct build *build, uint32_t process, uint32_t s
 	for (; first < frames.depth && !cuf_frame_is_python(frames.addrs[first]); first++) {
 		const struct fact_module *module = fact_module_at(recorded, frames.addrs[first],
 								  frames.time_ns);
-		if (!module ||
-		    (!strstr(module->path, "libc10") && !strstr(module->path, "libcudart")))
+		if (!module || !is_allocator_front(module->path))
 			break;
 	}
 	if (!first || first == frames.depth)
@@ -114,19 +114,18 @@ void stack_sites_fini(struct stack_sites *sites)
 	free(sites->keys);
 }
 
-bool stack_is_called_from(const struct build *build, uint32_t process, uint32_t stack,
-			  const char *part)
+bool stack_is_framework_call(const struct build *build, uint32_t process, uint32_t stack)
 {
 	const struct fact_process *recorded = &build->facts->processes[process];
 	struct fact_stack frames = { .process = process, .id = stack };
+
 	stack_fill(build, &frames, CUF_UNKNOWN);
 	for (uint32_t i = 0; i < frames.depth && i < 4; i++) {
-		const struct fact_module *module =
-			cuf_frame_is_python(frames.addrs[i])
-				? NULL
-				: fact_module_at(recorded, frames.addrs[i], frames.time_ns);
-		if (module && !strstr(module->path, "libcudart"))
-			return strstr(module->path, part) != NULL;
+		const struct fact_module *module = NULL;
+		if (!cuf_frame_is_python(frames.addrs[i]))
+			module = fact_module_at(recorded, frames.addrs[i], frames.time_ns);
+		if (module && !is_cuda_library(module->path))
+			return is_allocator_front(module->path);
 	}
 	return false;
 }

@@ -15,7 +15,7 @@ unsigned stack_hints(const struct build *build, uint32_t process, uint32_t stack
 struct stack_sites { uint32_t *keys; size_t count; };
 uint32_t stack_site(const struct build *build, uint32_t process, uint32_t stack, struct stack_sites *sites);
 void stack_sites_fini(struct stack_sites *sites);
-/* Does the call come straight from this framework's own libraries (part of a path)? */
-bool stack_is_called_from(const struct build *build, uint32_t process, uint32_t stack, const char *part);
+/* Does the call come straight from a framework's allocator, through at most the CUDA runtime? */
+bool stack_is_framework_call(const struct build *build, uint32_t process, uint32_t stack);
 
 #endif

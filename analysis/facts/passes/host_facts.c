@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/frameworks/frameworks.h"
 #include "analysis/host/allocator_stats.h"
 #include "analysis/host/heap.h"
 #include "analysis/host/pins.h"
@@ -28,26 +29,25 @@ static uint64_t or_zero(uint64_t n)
 /* ---- maps ---- */
 
 struct map_sums {
-	struct build *b;
+	struct build *build;
 	uint32_t process;
 	struct fact_maps maps;
 };
 
-/* Of the right size, and made by the interpreter: its innermost frame is in python or libpython. */
+/* It has the size of an arena, and its innermost frame is in the interpreter. */
 static bool is_python_arena(const struct map_sums *sums, const struct host_map *map)
 {
-	const struct fact_process *process = &sums->b->facts->processes[sums->process];
-	const struct reader *reader = sums->b->run->processes[sums->process].reader;
+	const struct fact_process *process = &sums->build->facts->processes[sums->process];
+	const struct reader *reader = sums->build->run->processes[sums->process].reader;
 	const struct fact_module *module;
-	const char *slash;
 	uint32_t depth;
 	uint8_t stop;
-	const uint64_t *frames = reader_stack(reader, map->stack, &depth, &stop);
+	const uint64_t *addrs = reader_stack(reader, map->stack, &depth, &stop);
+
 	if (map->file || (map->bytes != ARENA_BYTES && map->bytes != ARENA_BYTES_OLD) || !depth)
 		return false;
-	module = fact_module_at(process, frames[0], CUF_UNKNOWN);
-	slash = module ? strrchr(module->path, '/') : NULL;
-	return slash && (!strncmp(slash + 1, "python", 6) || !strncmp(slash + 1, "libpython", 9));
+	module = fact_module_at(process, addrs[0], CUF_UNKNOWN);
+	return module && is_python_interpreter(module->path);
 }
 
 static void add_map(void *context, const struct host_map *map, int sign)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* struct fact_incident: ladders of all processes by time, then each with the state of its device at that moment. */
 #include "analysis/facts/passes/device_view.h"
+#include "analysis/frameworks/frameworks.h"
 #include "analysis/base/key_values.h"
 
 #include <stdlib.h>
@@ -203,25 +204,23 @@ void build_incidents(struct build *build)
 	}
 }
 
-/* Libraries that keep freed memory for themselves inside blocks that look full from here. */
+/* Allocators that keep freed memory inside blocks that look full from here. PyTorch's is none of
+ * them where it reports its blocks. */
 static bool has_opaque_segments(const struct meta *meta, bool pytorch_seen)
 {
-	static const char *const caching[] = { "libonnxruntime", "libtensorflow", "xla_cuda",
-					       "libxla",	 "jaxlib",	  "cupy",
-					       "librmm",	 "libggml-cuda" };
-	static const char *const pytorch[] = { "libc10_cuda", "libtorch_cuda" };
-	for (size_t m = 0; m < meta->module_count; m++) {
-		for (size_t i = 0; i < sizeof caching / sizeof *caching; i++)
-			if (strstr(meta->modules[m].path, caching[i]))
-				return true;
-		for (size_t i = 0; i < sizeof pytorch / sizeof *pytorch && !pytorch_seen; i++)
-			if (strstr(meta->modules[m].path, pytorch[i]))
+	const struct framework *framework;
+
+	for (size_t i = 0; (framework = framework_at(i)); i++) {
+		if (pytorch_seen && !strcmp(framework->name, "PyTorch"))
+			continue;
+		for (size_t m = 0; m < meta->module_count; m++)
+			if (framework_keeps(framework, meta->modules[m].path))
 				return true;
 	}
 	return false;
 }
 
-/* What was wanted in one piece, as well as it is known. */
+/* What was requested in one piece, as well as it is known. */
 static uint64_t needed_bytes(const struct fact_incident *incident)
 {
 	if (incident->framework_requested_bytes != CUF_UNKNOWN)

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <uthash.h>
 #include "analysis/facts/passes/build.h"
+#include "analysis/frameworks/frameworks.h"
+#include "analysis/frameworks/role_names.h"
 #include "analysis/symbols/symbols.h"
 
 enum { FRAMES_LOOKED_AT = 128, ROLES_MAX = 64, PHASES_MAX = 16 };
@@ -92,13 +94,13 @@ static const char *role_of_address(const struct build *build, const struct fact_
 {
 	const struct fact_module *module = fact_module_at(process, addr, time_ns);
 	const char *hint = fact_function_at(process, addr),
-		   *role = module ? role_of_module(module->path) : NULL;
+		   *role = module ? library_role(module->path) : NULL;
 	const struct symbols_frame *frames;
 	size_t count;
 	if (!role && hint)
 		role = role_of_function(hint);
 	if (role || !module || !build->options.symbols ||
-	    !role_asks_about(module->path, process->exe))
+	    !has_telling_symbols(module->path, process->exe))
 		return role;
 	count = symbols_resolve(symbols_module(build->options.symbols, module->path,
 					       module->build_id, module->build_id_bytes),

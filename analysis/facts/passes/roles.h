@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What live blocks are for: weights, KV cache, activations ... as somebody said (the block's own role), as the functions
- * of its stack are known to do, or as the phase in which it came makes likely. Rules: roles_table.c.
+ * of its stack are known to do, or as the phase in which it came makes likely. Names: frameworks/role_names.c.
  *
  * Contract: a struct roles remembers the stacks of one process; NULL from roles_free is fine. Names are constants. Native
  * names come from the recording's notes and from the symbols of facts_options, and of those only for the modules that
@@ -26,13 +26,5 @@ void roles_sum(struct build *build, uint32_t process, unsigned device, const str
 /* What the blocks of one call site are for: role is the one that the recorder noted of them, 0 when there is none; first_ns is the
  * birth of the oldest, CLOCK_MONOTONIC. */
 struct role role_of_site(struct build *build, uint32_t process, unsigned role, uint32_t stack, uint64_t first_ns);
-
-/* The tables. role_of_code: a Python function's qualified name and file. NULL: says nothing. */
-const char *role_of_enum(unsigned role);
-const char *role_of_phase(const char *name); /* of blocks that came then and stayed */
-const char *role_of_module(const char *path);
-bool role_asks_about(const char *path, const char *exe); /* do names of this module's functions tell roles? */
-const char *role_of_function(const char *name);
-const char *role_of_code(const char *qualified_name, size_t name_bytes, const char *file, size_t file_bytes);
 
 #endif
