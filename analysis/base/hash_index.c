@@ -3,13 +3,23 @@
 #include "analysis/base/hash_index.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
 #include "analysis/base/xalloc.h"
 
 enum { ROOM_LEAST = 1024 };
 
+uint64_t hash_secret(void)
+{
+	uint64_t secret; /* the kernel gives every process 16 random bytes */
+
+	memcpy(&secret, (const void *)getauxval(AT_RANDOM), sizeof secret);
+	return secret + !secret;
+}
+
 void hash_index_init(struct hash_index *index, size_t expected)
 {
-	*index = (struct hash_index){ .room = ROOM_LEAST };
+	*index = (struct hash_index){ .room = ROOM_LEAST, .secret = hash_secret() };
 	while (index->room < 2 * expected)
 		index->room *= 2;
 	index->slots = xalloc_zeroed(index->room, sizeof *index->slots);

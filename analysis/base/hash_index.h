@@ -2,7 +2,7 @@
 /*
  * A hash table from 64-bit keys to numbers: the index of an array that the caller owns. Open
  * addressing, 16 bytes a slot, at most half full, no removal. Replay looks up a key for each of
- * millions of events, so a look-up is one multiplication and, nearly always, one cache line.
+ * millions of events, so a look-up is two multiplications and, nearly always, one cache line.
  *
  * Contract: any key is fine; a number is never 0, which marks an empty slot (store index + 1). The
  * caller owns the struct and ends it with fini. Heap memory; dies on exhaustion. One thread.
@@ -23,7 +23,11 @@ struct hash_slot {
 struct hash_index {
 	struct hash_slot *slots;
 	size_t room, count; /* room is a power of two */
+	uint64_t secret;    /* of this process: hostile keys cannot be chosen to collide */
 };
+
+/* 8 bytes that are random for each process; never 0. */
+uint64_t hash_secret(void);
 
 void hash_index_init(struct hash_index *index, size_t expected);
 void hash_index_fini(struct hash_index *index);
@@ -32,7 +36,9 @@ void hash_index_fini(struct hash_index *index);
 static inline struct hash_slot *hash_index_slot(const struct hash_index *index, uint64_t key)
 {
 	size_t mask = index->room - 1;
-	size_t at = (size_t)(key * 0x9E3779B97F4A7C15ull >> 24) & mask;
+	uint64_t hash = (key ^ index->secret) * 0x9E3779B97F4A7C15ull;
+	size_t at = (size_t)((hash ^ hash >> 29) * (index->secret | 1) >> 24) & mask;
+
 	while (index->slots[at].number && index->slots[at].key != key)
 		at = (at + 1) & mask;
 	return &index->slots[at];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the last word of the driver before a moment, and what happened since. */
+/* Finds what the driver reported last before a moment, and what changed since. */
 #include "analysis/replay/driver_state.h"
 
 #include "analysis/base/numbers.h"
@@ -7,21 +7,21 @@
 
 struct scan {
 	struct driver_state *out;
-	const struct cuf_device *device; /* NULL: not described */
-	int64_t since_bytes;      /* taken from the driver since it was last asked */
-	bool seen, moved, asked_used;
+	const struct cuf_device *device; /* NULL: the recording does not describe it */
+	int64_t since_bytes;      /* allocated from the driver since its last report */
+	bool seen, moved, record_used;
 };
 
-static struct pool_level *pool_of(struct driver_state *levels, uint64_t pool)
+static struct pool_level *pool_of(struct driver_state *state, uint64_t pool)
 {
-	for (size_t i = 0; i < levels->pool_count; i++)
-		if (levels->pools[i].pool == pool)
-			return &levels->pools[i];
-	if (levels->pool_count == DRIVER_STATE_POOLS_MAX)
+	for (size_t i = 0; i < state->pool_count; i++)
+		if (state->pools[i].pool == pool)
+			return &state->pools[i];
+	if (state->pool_count == DRIVER_STATE_POOLS_MAX)
 		return NULL;
-	levels->pools[levels->pool_count] =
+	state->pools[state->pool_count] =
 		(struct pool_level){ pool, CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN, false };
-	return &levels->pools[levels->pool_count++];
+	return &state->pools[state->pool_count++];
 }
 
 static void set_free(struct scan *scan, uint64_t free_bytes, uint64_t total_bytes)
@@ -36,10 +36,13 @@ static void set_free(struct scan *scan, uint64_t free_bytes, uint64_t total_byte
 	scan->since_bytes = 0;
 }
 
-static void see_block(struct scan *scan, const struct cuf_event *event)
+/* Memory of a pool is already reserved: its blocks do not change what the driver has free. */
+static void count_block(struct scan *scan, const struct cuf_event *event)
 {
 	bool takes = event->op == CUF_OP_ALLOC || event->op == CUF_OP_RESTORE;
 	struct pool_level *pool;
+	uint64_t change;
+
 	if (!takes && event->op != CUF_OP_FREE)
 		return;
 	if (event->kind == CUF_KIND_ASYNC) {
@@ -51,17 +54,17 @@ static void see_block(struct scan *scan, const struct cuf_event *event)
 	if (!kind_is_device_memory(event->kind) || (event->flags & CUF_EVENT_HOST_LOCATION))
 		return;
 	scan->moved = true;
-	scan->since_bytes =
-		(int64_t)((uint64_t)scan->since_bytes + (takes ? event->bytes : -event->bytes));
+	change = takes ? event->bytes : -event->bytes;
+	scan->since_bytes = (int64_t)((uint64_t)scan->since_bytes + change);
 }
 
-static void see_event(struct scan *scan, const struct cuf_event *event)
+static void apply_event(struct scan *scan, const struct cuf_event *event)
 {
 	struct pool_level *pool;
-	/* the device's record was written at a known time, perhaps without an event of its own */
-	if (scan->device && !scan->asked_used && scan->device->free_ns &&
+	/* the record of the device was written at a known time, perhaps without an event */
+	if (scan->device && !scan->record_used && scan->device->free_ns &&
 	    event->time_ns > scan->device->free_ns) {
-		scan->asked_used = true;
+		scan->record_used = true;
 		set_free(scan, scan->device->free_bytes, scan->device->total_bytes);
 	}
 	switch (event->op) {
@@ -72,30 +75,32 @@ static void see_event(struct scan *scan, const struct cuf_event *event)
 			*pool = (struct pool_level){ event->addr, event->bytes, event->aux,
 						     CUF_UNKNOWN, true };
 		break;
-	default: see_block(scan, event);
+	default: count_block(scan, event);
 	}
 }
 
-/* What was taken since the driver was asked, is taken off; rounding and pools make it an estimate. */
-static void settle_free(struct scan *scan)
+/* Subtracts what was allocated since the report. Rounding and pools make that an estimate. */
+static void correct_free(struct scan *scan)
 {
-	struct driver_state *levels = scan->out;
+	struct driver_state *state = scan->out;
 	uint64_t since = (uint64_t)scan->since_bytes;
 	if (!scan->seen)
 		return;
-	levels->free_basis = scan->moved ? BASIS_ESTIMATED : BASIS_OBSERVED;
+	state->free_basis = BASIS_OBSERVED;
+	if (scan->moved)
+		state->free_basis = BASIS_ESTIMATED;
 	if (scan->since_bytes >= 0)
-		levels->free_bytes = subtract_to_zero(levels->free_bytes, since);
-	else if (__builtin_add_overflow(levels->free_bytes, -since, &levels->free_bytes) ||
-		 levels->free_bytes > levels->total_bytes)
-		levels->free_bytes = levels->total_bytes;
+		state->free_bytes = subtract_to_zero(state->free_bytes, since);
+	else if (__builtin_add_overflow(state->free_bytes, -since, &state->free_bytes) ||
+		 state->free_bytes > state->total_bytes)
+		state->free_bytes = state->total_bytes;
 }
 
-static void take_pools(struct driver_state *levels, const struct cuf_pool_level *pools,
+static void set_pools(struct driver_state *state, const struct cuf_pool_level *pools,
 		       uint64_t count)
 {
 	for (uint64_t i = 0; i < count && i < CUF_POOLS_MAX; i++) {
-		struct pool_level *pool = pool_of(levels, pools[i].pool);
+		struct pool_level *pool = pool_of(state, pools[i].pool);
 		if (pool)
 			*pool = (struct pool_level){ pools[i].pool, pools[i].reserved_bytes,
 						     pools[i].used_bytes, pools[i].threshold_bytes,
@@ -103,11 +108,11 @@ static void take_pools(struct driver_state *levels, const struct cuf_pool_level 
 	}
 }
 
-static void driver_state_init(struct driver_state *levels)
+static void driver_state_init(struct driver_state *state)
 {
-	levels->free_bytes = levels->total_bytes = CUF_UNKNOWN;
-	levels->free_basis = BASIS_NONE;
-	levels->pool_count = 0;
+	state->free_bytes = state->total_bytes = CUF_UNKNOWN;
+	state->free_basis = BASIS_NONE;
+	state->pool_count = 0;
 }
 
 void driver_state_at(const struct reader *reader, const struct events *events, unsigned device,
@@ -127,33 +132,33 @@ void driver_state_at(const struct reader *reader, const struct events *events, u
 		if (event.seq > seq)
 			break;
 		if (event.device == device)
-			see_event(&scan, &event);
+			apply_event(&scan, &event);
 	}
 	reader_drop(reader, CUF_SEC_RING);
-	if (scan.device && !scan.asked_used && scan.device->free_ns &&
+	if (scan.device && !scan.record_used && scan.device->free_ns &&
 	    (seq == CUF_UNKNOWN || seq >= events->last_seq))
 		set_free(&scan, described.free_bytes, described.total_bytes);
-	settle_free(&scan);
+	correct_free(&scan);
 	if (scan.device && at_end && described.end_free_bytes != CUF_UNKNOWN &&
 	    described.end_free_bytes <= described.total_bytes) {
 		out->free_bytes = described.end_free_bytes;
 		out->free_basis = BASIS_OBSERVED;
-		take_pools(out, described.end_pools, described.pool_count);
+		set_pools(out, described.end_pools, described.pool_count);
 	}
 }
 
-void driver_state_overlay(const struct cuf_incident *incident, struct driver_state *levels)
+void driver_state_overlay(const struct cuf_incident *incident, struct driver_state *state)
 {
 	if (incident->total_bytes != CUF_UNKNOWN && incident->total_bytes)
-		levels->total_bytes = incident->total_bytes;
+		state->total_bytes = incident->total_bytes;
 	if (incident->free_bytes != CUF_UNKNOWN) {
-		levels->free_bytes = incident->free_bytes;
-		levels->free_basis = BASIS_OBSERVED;
+		state->free_bytes = incident->free_bytes;
+		state->free_basis = BASIS_OBSERVED;
 	}
-	take_pools(levels, incident->pools, incident->pool_count);
+	set_pools(state, incident->pools, incident->pool_count);
 }
 
-/* 0: all events are later. */
+/* The seq of the last event up to a time; 0: all events are later. */
 static uint64_t last_at_time(const struct events *events, uint64_t time_ns)
 {
 	for (size_t i = events->count; i--;) {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the driver said of a device, as of a moment: free memory and what its pools had reserved. The driver is asked
- * rarely, so each figure says how old it is: fresh when nothing that changes it happened since.
+ * What the driver reported about a device as of a moment: free memory, and what its pools had
+ * reserved. Reports are rare, so each figure has its age: `fresh` when nothing happened since that
+ * changes it.
  *
- * Contract: unknown is CUF_UNKNOWN. device is the ordinal in that process; seq CUF_UNKNOWN: now. Times are CLOCK_MONOTONIC.
+ * Contract: unknown is CUF_UNKNOWN. device is the ordinal in that process; seq CUF_UNKNOWN: now.
+ * Times are CLOCK_MONOTONIC.
  */
 #ifndef ANALYSIS_REPLAY_DRIVER_STATE_H
 #define ANALYSIS_REPLAY_DRIVER_STATE_H
@@ -26,13 +28,13 @@ struct driver_state {
 	struct pool_level pools[DRIVER_STATE_POOLS_MAX]; size_t pool_count;
 };
 
-/* at_end: the moment is the end record's; what was asked at the end counts. */
+/* at_end: the moment is that of the end record, so what the recorder read at the end counts. */
 void driver_state_at(const struct reader *reader, const struct events *events, unsigned device,
 		     uint64_t seq, bool at_end, struct driver_state *out);
-/* Puts what an incident knows over it. */
-void driver_state_overlay(const struct cuf_incident *incident, struct driver_state *levels);
+/* Replaces figures by those that an incident has. */
+void driver_state_overlay(const struct cuf_incident *incident, struct driver_state *state);
 
-/* Seq of the last event at or before a time, of both rings; 0 when all that are left are later. */
+/* The seq of the last event of both rings at or before a time; 0: all that are left are later. */
 uint64_t seq_at_time(const struct events *events, uint64_t time_ns);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end record, or what its absence means. */
+/* The end record of a process or, where it is missing, what its absence means. */
 #include "analysis/replay/exit_reason.h"
 
 #include <inttypes.h>
@@ -13,7 +13,8 @@ const char *const end_names[END_MAX] = {
 	"running", "exit", "signal", "killed", "oom_killed", "exec"
 };
 
-/* The last sample but so many; false: there is none. What older writers did not write is unknown. */
+/* Reads the sample that is `before` samples from the last; false: there is none. Fields that older
+ * writers did not have are unknown. */
 static bool sample_before_end(const struct reader *reader, uint64_t before,
 			      struct cuf_sample *sample)
 {
@@ -62,7 +63,7 @@ static bool same_boot(const uint8_t recorded[16])
 	return n == 16 && !memcmp(now, recorded, sizeof now);
 }
 
-/* The pid of this boot with the recorded start time, and not a zombie. */
+/* Whether the recorded process still runs: same boot, same pid, same start time, no zombie. */
 static bool still_there(const struct cuf_header *header)
 {
 	char name[64], text[1024] = "", *at;
@@ -78,7 +79,8 @@ static bool still_there(const struct cuf_header *header)
 		return false;
 	text[fread(text, 1, sizeof text - 1, f)] = 0;
 	fclose(f);
-	at = strrchr(text, ')'); /* the name may hold anything; field 3 is the state, 22 the start */
+	/* the name can have any characters; field 3 is the state, 22 the start time */
+	at = strrchr(text, ')');
 	if (!at ||
 	    sscanf(at + 1,
 		   " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu",
@@ -87,47 +89,49 @@ static bool still_there(const struct cuf_header *header)
 	return ticks == header->process_start_ticks && state != 'Z' && state != 'X';
 }
 
-/* Of its cgroup, without pages of files: they fill a cgroup up to its limit without harm. CUF_UNKNOWN: not sampled. */
-static uint64_t held_before_end(const struct reader *reader, uint64_t before)
+/* What the cgroup held without file pages, which can fill a cgroup up to its limit without harm.
+ * CUF_UNKNOWN: not sampled. */
+static uint64_t cgroup_bytes_before_end(const struct reader *reader, uint64_t before)
 {
 	struct cuf_sample sample;
 	if (!sample_before_end(reader, before, &sample) || sample.cgroup_bytes == CUF_UNKNOWN)
 		return CUF_UNKNOWN;
-	return sample.cgroup_file_bytes == CUF_UNKNOWN ||
-			       sample.cgroup_file_bytes > sample.cgroup_bytes
-		       ? sample.cgroup_bytes
-		       : sample.cgroup_bytes - sample.cgroup_file_bytes;
+	if (sample.cgroup_file_bytes == CUF_UNKNOWN ||
+	    sample.cgroup_file_bytes > sample.cgroup_bytes)
+		return sample.cgroup_bytes;
+	return sample.cgroup_bytes - sample.cgroup_file_bytes;
 }
 
-enum { RISES = 3 }; /* between samples, looked at for where memory was heading */
+enum { RISES = 3 }; /* between samples: the trend towards the limit */
 
 /*
- * The kernel's OOM killer leaves no record: memory at its limit in the last sample is what tells, or on its way there: from
- * three quarters of the limit on, twice what it lately rose by from one sample to the next.
+ * The kernel's OOM killer leaves no record. It is inferred when the last sample was at the limit,
+ * or when it was above three quarters of the limit and would reach it after two more of the
+ * largest recent rises.
  */
-static const char *why_for_memory(const struct run_process *process)
+static const char *why_oom_killed(const struct run_process *process)
 {
 	uint64_t limit = meta_limit(&process->meta, "memory.max"),
-		 last = held_before_end(process->reader, 0), rise = 0;
+		 last = cgroup_bytes_before_end(process->reader, 0), rise = 0;
 	if (last == CUF_UNKNOWN || limit == CUF_UNKNOWN || !limit)
 		return NULL;
 	if (last >= limit - limit / 20)
 		return "no end record, and its cgroup was within 5% of its limit";
 	for (uint64_t i = 0; i < RISES; i++) {
-		uint64_t after = held_before_end(process->reader, i),
-			 before = held_before_end(process->reader, i + 1);
+		uint64_t after = cgroup_bytes_before_end(process->reader, i),
+			 before = cgroup_bytes_before_end(process->reader, i + 1);
 		if (after != CUF_UNKNOWN && before != CUF_UNKNOWN && after > before &&
 		    after - before > rise)
 			rise = after - before;
 	}
-	return last >= limit / 4 * 3 && last + 2 * rise >= limit
-		       ? "no end record, and its cgroup was two samples from its limit"
-		       : NULL;
+	if (last >= limit / 4 * 3 && last + 2 * rise >= limit)
+		return "no end record, and its cgroup was two samples from its limit";
+	return NULL;
 }
 
-/* What `cuflight run` saw as the parent; false: nothing. */
-static bool told_by_parent(const struct run_process *process, struct arena *arena,
-			   struct exit_reason *ending)
+/* What the parent (`cuflight run`) recorded of the end; false: nothing. */
+static bool reason_from_parent(const struct run_process *process, struct arena *arena,
+			   struct exit_reason *reason)
 {
 	const char *text = meta_text(&process->meta, CUF_META_WAIT);
 	uint64_t signal = key_number(text, "signal"), status = key_number(text, "exit_status"),
@@ -136,82 +140,82 @@ static bool told_by_parent(const struct run_process *process, struct arena *aren
 	if (!text)
 		return false;
 	if (status != CUF_UNKNOWN) {
-		*ending = (struct exit_reason){ .end = END_EXIT,
+		*reason = (struct exit_reason){ .end = END_EXIT,
 						.basis = BASIS_OBSERVED,
 						.status = status,
 						.abnormal = status != 0,
-						.why = "the parent saw its exit status" };
+						.why = "exit status reported by the parent" };
 		return true;
 	}
 	if (signal != CUF_UNKNOWN && signal != 9) {
-		*ending = (struct exit_reason){ .end = END_SIGNAL,
+		*reason = (struct exit_reason){ .end = END_SIGNAL,
 						.basis = BASIS_OBSERVED,
 						.status = signal,
 						.abnormal = true,
-						.why = "the parent saw the signal" };
+						.why = "signal reported by the parent" };
 		return true;
 	}
 	if (signal == CUF_UNKNOWN && !for_memory)
 		return false;
-	*ending = (struct exit_reason){
-		.end = for_memory ? END_OOM_KILLED : END_KILLED,
-		.basis = for_memory ? BASIS_INFERRED : BASIS_OBSERVED,
+	*reason = (struct exit_reason){
+		.end = END_KILLED,
+		.basis = BASIS_OBSERVED,
 		.status = signal,
 		.abnormal = true,
-		.why = "the parent saw SIGKILL; no kill for want of memory was counted in its cgroup"
+		.why = "SIGKILL reported by the parent, but not by the OOM killer (oom_kill unchanged)",
 	};
-	if (for_memory)
-		ending->why = arena_format(
-			arena, "%s the cgroup's count of kills for want of memory rose by %" PRIu64,
-			signal == 9 ? "killed while" : "it ended without a word, and", kills);
+	if (for_memory) {
+		reason->end = END_OOM_KILLED;
+		reason->basis = BASIS_INFERRED;
+		reason->why = arena_format(
+			arena, "%s, and oom_kill of its cgroup rose by %" PRIu64,
+			signal == 9 ? "SIGKILL reported by the parent" : "no end record", kills);
+	}
 	return true;
 }
 
-static struct exit_reason without_record(const struct run_process *process)
+/* Still running, killed by the OOM killer, or killed by something unknown. */
+static struct exit_reason reason_without_record(const struct run_process *process)
 {
-	const char *for_memory;
+	const char *oom_killed;
+
 	if (still_there(&process->reader->header))
 		return (struct exit_reason){ .end = END_RUNNING,
 					     .basis = BASIS_OBSERVED,
 					     .status = CUF_UNKNOWN,
 					     .why = "" };
-	if ((for_memory = why_for_memory(process)))
-		return (struct exit_reason){ .end = END_OOM_KILLED,
-					     .basis = BASIS_INFERRED,
-					     .status = CUF_UNKNOWN,
-					     .abnormal = true,
-					     .why = for_memory };
-	return (struct exit_reason){ .end = END_KILLED,
+	oom_killed = why_oom_killed(process);
+	return (struct exit_reason){ .end = oom_killed ? END_OOM_KILLED : END_KILLED,
 				     .basis = BASIS_INFERRED,
 				     .status = CUF_UNKNOWN,
 				     .abnormal = true,
-				     .why = "no end record" };
+				     .why = oom_killed ? oom_killed : "no end record" };
 }
 
 struct exit_reason exit_reason_of(const struct run_process *process, struct arena *arena)
 {
 	const struct cuf_header *header = &process->reader->header;
-	struct exit_reason ending = { .basis = BASIS_OBSERVED, .status = CUF_UNKNOWN, .why = "" };
+	struct exit_reason reason = { .basis = BASIS_OBSERVED, .status = CUF_UNKNOWN, .why = "" };
 	switch (header->end_kind) {
 	case CUF_END_EXIT: case CUF_END_FAST:
-		ending.end = END_EXIT;
-		ending.status = header->end_status;
-		ending.abnormal = ending.status != 0;
+		reason.end = END_EXIT;
+		reason.status = header->end_status;
+		reason.abnormal = reason.status != 0;
 		break;
 	case CUF_END_ABORT:
-		ending.end = END_SIGNAL;
-		ending.status = header->end_status;
-		ending.abnormal = true;
+		reason.end = END_SIGNAL;
+		reason.status = header->end_status;
+		reason.abnormal = true;
 		break;
 	case CUF_END_EXEC:
-		ending.end = END_EXEC;
+		reason.end = END_EXEC;
 		break;
 	default:
-		if (!told_by_parent(process, arena, &ending))
-			ending = without_record(process);
-		ending.end_ns = last_recorded_ns(process);
-		return ending;
+		if (!reason_from_parent(process, arena, &reason))
+			reason = reason_without_record(process);
+		reason.end_ns = last_recorded_ns(process);
+		return reason;
 	}
-	ending.end_ns = header->end_ns;
-	return ending;
+	reason.end_ns = header->end_ns;
+	return reason;
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a process ended, as far as its recording and this machine tell. Contract: pure but for a look at /proc/PID of the
- * same boot (is the recorded process still there?).
+ * How a process ended, as far as its recording and this machine show.
+ *
+ * Contract: pure, except that it reads /proc/PID of the same boot to find out whether the process
+ * still runs.
  */
 #ifndef ANALYSIS_REPLAY_EXIT_REASON_H
 #define ANALYSIS_REPLAY_EXIT_REASON_H
@@ -23,9 +25,9 @@ struct exit_reason {
 	enum fact_end end;
 	enum fact_basis basis;
 	uint64_t status;          /* exit status or signal; CUF_UNKNOWN */
-	uint64_t end_ns;          /* CLOCK_MONOTONIC of the end record, else of the last thing recorded */
+	uint64_t end_ns;          /* CLOCK_MONOTONIC of the end record, else of the last record */
 	bool abnormal;            /* killed, a signal, or a status other than 0 */
-	const char *why;          /* one clause: what tells; constant or in the arena */
+	const char *why;          /* one clause on the evidence; constant or in the arena */
 };
 
 struct exit_reason exit_reason_of(const struct run_process *process, struct arena *arena);

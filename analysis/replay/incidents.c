@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Links tries into ladders and finds out how each ended. */
+/* Links attempts into ladders and decides how each ladder ended. */
 #include "analysis/replay/incidents.h"
 
 #include <stdlib.h>
@@ -8,25 +8,29 @@
 #include "analysis/base/xalloc.h"
 
 #define LADDER_NS 2000000000ull  /* a retry comes within two seconds */
-#define LAST_NS 5000000000ull    /* a process killed this soon after a failure was killed by it */
-#define START_OVER_NS 11000000000ull /* XLA waits for ten seconds until somebody frees, and comes down once more */
+/* a process that is killed this soon after a failure was killed by it */
+#define LAST_NS 5000000000ull
+#define START_OVER_NS 11000000000ull /* XLA waits ten seconds for a free, then starts over */
 #define BACKED_OFF_PAGE (2ull << 20)
-#define NEED_NS 10000000000ull   /* a framework frees its cache, synchronizes and tries again before it gives up */
-enum { WENT_ON = 64 };           /* so many successes later, the program goes on */
-enum { SLOTS_MAX = 4096 };       /* many more than any recorder lays out */
+/* a framework frees its cache, synchronizes and retries before it gives up */
+#define NEED_NS 10000000000ull
+enum { WENT_ON = 64 };           /* after this many successes the program went on */
+enum { SLOTS_MAX = 4096 };       /* more than any recorder lays out */
 
 const char *const outcome_names[OUTCOME_MAX] = { "fatal", "recovered", "handled", "unknown" };
 
 /*
- * What came after a failure, on its device. Other threads work on while one of them brings the process down (an exception
- * unwinds, a pool is joined): their successes say nothing until the process has lived on for longer than that takes. The ladders of PyTorch, CuPy,
- * RMM, ggml and XLA ask again in the thread that asked first.
+ * What followed a failure, on its device. While one thread brings the process down (an exception
+ * unwinds, a pool is joined), other threads keep working. So their successes count only when the
+ * process has lived on for longer than that takes. The retry ladders of PyTorch, CuPy, RMM, ggml
+ * and XLA run in the thread that asked first.
  */
 struct aftermath {
-	uint64_t served_seq, served_ns; /* the same thread got what it wanted within the ladder's time; 0 */
-	uint64_t as_large;        /* lasting successes of at least that size */
-	uint64_t lasting;         /* successes of the same thread at any time, of others after LAST_NS */
-	uint64_t successes;       /* of anybody */
+	/* the same thread was served within the time of the ladder; 0: not */
+	uint64_t served_seq, served_ns;
+	uint64_t as_large;        /* lasting successes of at least the requested size */
+	uint64_t lasting;         /* successes of the same thread, and of others after LAST_NS */
+	uint64_t successes;       /* of any thread */
 };
 
 static bool is_framework(const struct cuf_incident *incident)
@@ -36,19 +40,24 @@ static bool is_framework(const struct cuf_incident *incident)
 
 static bool is_success(const struct cuf_event *event, const struct cuf_incident *incident)
 {
-	return event->op == CUF_OP_ALLOC && event->device == incident->device &&
-	       (is_framework(incident) ? event->kind == CUF_KIND_FRAMEWORK
-				       : kind_is_block(event->kind));
+	if (event->op != CUF_OP_ALLOC || event->device != incident->device)
+		return false;
+	if (is_framework(incident))
+		return event->kind == CUF_KIND_FRAMEWORK;
+	return kind_is_block(event->kind);
 }
 
-/* A framework's blocks are reported beside the driver's. */
+/* A framework's blocks are in a ring of their own. */
 static const struct events *events_for(const struct run_process *process,
 				       const struct cuf_incident *incident)
 {
-	return is_framework(incident) ? process->events->framework : process->events;
+	if (is_framework(incident))
+		return process->events->framework;
+	return process->events;
 }
 
-/* TensorFlow's, XLA's and ONNX Runtime's arenas ask for nine tenths when they are refused (bfc_allocator.cc, bfc_arena.cc); physical memory comes in pages. */
+/* The arenas of TensorFlow, XLA and ONNX Runtime request nine tenths after a failure
+ * (bfc_allocator.cc, bfc_arena.cc). Physical memory comes in pages. */
 static bool is_backed_off(uint64_t bytes, uint64_t refused_bytes)
 {
 	uint64_t least = refused_bytes / 10 * 9;
@@ -56,25 +65,31 @@ static bool is_backed_off(uint64_t bytes, uint64_t refused_bytes)
 	       bytes <= least + BACKED_OFF_PAGE;
 }
 
-/* Serves a need: as large as asked; a ladder that shrinks is content with what the last try asked for, or little less. */
+/* Whether an allocation serves the need: at least as large as requested. A ladder that shrinks is
+ * served by little less than its last request. */
 static bool serves(const struct cuf_event *event, const struct cuf_incident *last, bool shrank)
 {
-	return event->bytes >= (shrank ? last->requested_bytes - last->requested_bytes / 4
-				       : last->requested_bytes) ||
-	       is_backed_off(event->bytes, last->requested_bytes);
+	uint64_t least = last->requested_bytes;
+
+	if (shrank)
+		least -= least / 4;
+	return event->bytes >= least || is_backed_off(event->bytes, last->requested_bytes);
 }
 
-static struct aftermath look_after(const struct events *events, const struct cuf_incident *last,
+static struct aftermath aftermath_of(const struct events *events, const struct cuf_incident *last,
 				   bool shrank)
 {
 	const struct cuf_header *header = &events->reader->header;
-	uint64_t end_seq = header->end_kind && header->end_seq ? header->end_seq : CUF_UNKNOWN;
+	uint64_t end_seq = CUF_UNKNOWN;
 	struct aftermath after = { 0 };
+
+	if (header->end_kind && header->end_seq)
+		end_seq = header->end_seq;
 	for (size_t i = events_after(events, last->seq); i < events->count; i++) {
 		struct cuf_event event = events_get(events, i);
 		bool late = event.time_ns > last->time_ns + LADDER_NS, lasts;
 		if (event.op == CUF_OP_EXIT || event.seq > end_seq)
-			break; /* exit handlers are not the program's own work */
+			break; /* exit handlers are not work of the program */
 		if (!is_success(&event, last))
 			continue;
 		lasts = event.tid == last->tid || event.time_ns > last->time_ns + LAST_NS;
@@ -93,64 +108,99 @@ static struct aftermath look_after(const struct events *events, const struct cuf
 	return after;
 }
 
-static void decide(struct ladder *ladder, enum fact_outcome outcome, const char *why)
+static void set_outcome(struct ladder *ladder, enum fact_outcome outcome, const char *why)
 {
 	ladder->outcome = outcome;
 	ladder->why = why;
 }
 
-/* Without the time that an interpreter takes to shut down. */
+/* When the work ended: the shutdown of an interpreter comes after it. */
 static uint64_t work_ended_ns(const struct run_process *process, const struct exit_reason *end)
 {
 	uint64_t work_end_ns = process->reader->header.work_end_ns;
-	return work_end_ns ? least_of(work_end_ns, end->end_ns) : end->end_ns;
+
+	if (!work_end_ns)
+		return end->end_ns;
+	return least_of(work_end_ns, end->end_ns);
 }
 
-static void judge(struct ladder *ladder, const struct run_process *process,
-		  const struct exit_reason *end)
+/* What successes after the last attempt prove; false: nothing. The recorder saw a success itself
+ * (outcome 1: of that size, 2: of any) where the events are gone. */
+static bool judge_by_successes(struct ladder *ladder, const struct cuf_incident *last,
+			       const struct aftermath *after, bool events_are_here)
+{
+	if (after->served_seq) {
+		ladder->resolved_ns = after->served_ns;
+		set_outcome(ladder, OUTCOME_RECOVERED, "a retry in the same thread succeeded");
+	} else if (last->outcome == 1 && (!events_are_here || !after->as_large)) {
+		set_outcome(ladder, OUTCOME_RECOVERED, "a later request of that size succeeded");
+	} else if (after->as_large) {
+		set_outcome(ladder, OUTCOME_HANDLED,
+			    "a later request of at least that size succeeded");
+	} else if (after->lasting > WENT_ON || (last->outcome == 2 && !events_are_here)) {
+		set_outcome(ladder, OUTCOME_HANDLED, "the program kept allocating");
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static void set_outcome_unless_it_went_on(struct ladder *ladder, const struct aftermath *after,
+					  const char *why_unknown)
+{
+	if (after->successes)
+		set_outcome(ladder, OUTCOME_HANDLED, "the program kept allocating");
+	else
+		set_outcome(ladder, OUTCOME_UNKNOWN, why_unknown);
+}
+
+/* Without a success that proves anything, the end of the process decides. */
+static void judge_by_end(struct ladder *ladder, const struct run_process *process,
+			 const struct cuf_incident *last, const struct aftermath *after,
+			 const struct exit_reason *end)
+{
+	uint64_t soon_ns = last->time_ns + LAST_NS;
+
+	if (end->end == END_RUNNING)
+		set_outcome_unless_it_went_on(ladder, after, "the process is still running");
+	else if (end->end == END_EXEC)
+		set_outcome(ladder, OUTCOME_HANDLED, "the process executed another program");
+	else if (!end->abnormal)
+		set_outcome(ladder, OUTCOME_HANDLED, "the process ended with status 0");
+	else if (last->kind == CUF_KIND_HOST && work_ended_ns(process, end) > soon_ns)
+		/* successes of malloc are not recorded one by one */
+		set_outcome(ladder, OUTCOME_HANDLED, "the program went on for seconds after it");
+	else if (end->end == END_EXIT)
+		set_outcome(ladder, OUTCOME_FATAL,
+			    "the process exited with a failure and no request of that size "
+			    "succeeded in between");
+	else if (end->end == END_SIGNAL)
+		set_outcome(ladder, OUTCOME_FATAL,
+			    "the process aborted and no request of that size succeeded in between");
+	else if (end->end_ns <= soon_ns && after->successes <= WENT_ON)
+		/* with some successes, too: a process may be killed while it is busy */
+		set_outcome(ladder, OUTCOME_FATAL, "the recording ends here without an end record");
+	else
+		set_outcome_unless_it_went_on(ladder, after, "the process was killed much later");
+}
+
+/* The rules are in analysis/facts/README.md, "Failed requests". */
+static void judge_ladder(struct ladder *ladder, const struct run_process *process,
+			 const struct exit_reason *end)
 {
 	const struct cuf_incident *last = &ladder->tries[ladder->try_count - 1];
 	bool shrank =
 		!is_framework(last) && last->requested_bytes < ladder->tries[0].requested_bytes;
 	const struct events *events = events_for(process, last);
-	struct aftermath after = look_after(events, last, shrank);
-	bool seen = events->complete_since <= last->seq;
+	struct aftermath after = aftermath_of(events, last, shrank);
+
 	ladder->resolved_ns = CUF_UNKNOWN;
-	if (after.served_seq) {
-		ladder->resolved_ns = after.served_ns;
-		decide(ladder, OUTCOME_RECOVERED, "a retry of the same thread was served");
-	} else if (last->outcome == 1 && (!seen || !after.as_large)) {
-		decide(ladder, OUTCOME_RECOVERED,
-		       "the recorder saw a later request of that size served");
-	} else if (after.as_large) {
-		decide(ladder, OUTCOME_HANDLED, "a request as large succeeded later");
-	} else if (after.lasting > WENT_ON || (last->outcome == 2 && !seen)) {
-		decide(ladder, OUTCOME_HANDLED, "the program went on allocating");
-	} else if (end->end == END_RUNNING) {
-		decide(ladder, after.successes ? OUTCOME_HANDLED : OUTCOME_UNKNOWN,
-		       after.successes ? "the program went on allocating"
-				       : "the process is still running");
-	} else if (end->end == END_EXEC) {
-		decide(ladder, OUTCOME_HANDLED, "the process went on as another program");
-	} else if (!end->abnormal) {
-		decide(ladder, OUTCOME_HANDLED, "the process ended with status 0");
-	} else if (last->kind == CUF_KIND_HOST && work_ended_ns(process, end) > last->time_ns + LAST_NS) { /* malloc's successes are not looked at */
-		decide(ladder, OUTCOME_HANDLED, "the program went on for long after it");
-	} else if (end->end == END_EXIT || end->end == END_SIGNAL) {
-		decide(ladder, OUTCOME_FATAL,
-		       end->end == END_EXIT
-			       ? "the process exited with a failure and that thread got nothing as large since"
-			       : "the process aborted and that thread got nothing as large since");
-	} else if (end->end_ns <= last->time_ns + LAST_NS && after.successes <= WENT_ON) { /* a supervisor may have killed it, busy as it was */
-		decide(ladder, OUTCOME_FATAL, "the recording ends here, without an end record");
-	} else {
-		decide(ladder, after.successes ? OUTCOME_HANDLED : OUTCOME_UNKNOWN,
-		       after.successes ? "the program went on allocating"
-				       : "the process was killed much later");
-	}
+	if (!judge_by_successes(ladder, last, &after, events->complete_since <= last->seq))
+		judge_by_end(ladder, process, last, &after, end);
 }
 
-static bool got_something(const struct events *events, const struct cuf_incident *from,
+/* Whether the same need was served between two failures, which then are two needs. */
+static bool was_served_between(const struct events *events, const struct cuf_incident *from,
 			  const struct cuf_incident *to)
 {
 	for (size_t i = events_after(events, from->seq); i < events->count; i++) {
@@ -164,7 +214,7 @@ static bool got_something(const struct events *events, const struct cuf_incident
 	return false;
 }
 
-/* An arena that came down in vain and starts over. */
+/* An arena that shrank its request in vain starts over with the first size. */
 static bool starts_over(const struct ladder *ladder, const struct cuf_incident *now)
 {
 	const struct cuf_incident *first = &ladder->tries[0],
@@ -174,7 +224,8 @@ static bool starts_over(const struct ladder *ladder, const struct cuf_incident *
 	       now->time_ns <= last->time_ns + START_OVER_NS;
 }
 
-/* The recorder links tries of one size; sizes that shrink (a caching allocator trying less) are linked here. */
+/* The recorder links attempts of one size. Attempts that shrink, as a caching allocator makes them,
+ * are linked here. */
 static bool continues(const struct ladder *ladder, const struct cuf_incident *now,
 		      const struct run_process *process)
 {
@@ -189,7 +240,7 @@ static bool continues(const struct ladder *ladder, const struct cuf_incident *no
 	return (starts_over(ladder, now) || (now->time_ns <= last->time_ns + LADDER_NS &&
 					     now->requested_bytes <= last->requested_bytes &&
 					     now->requested_bytes >= last->requested_bytes / 4)) &&
-	       !got_something(process->events, last, now);
+	       !was_served_between(process->events, last, now);
 }
 
 static int by_number(const void *a, const void *b)
@@ -198,6 +249,7 @@ static int by_number(const void *a, const void *b)
 	return compare_numbers(left->number, right->number);
 }
 
+/* Reads every slot that is where its number belongs, in order of numbers. */
 static struct cuf_incident *read_incidents(const struct reader *reader, size_t *count)
 {
 	uint64_t slots = reader->sections[CUF_SEC_INCIDENTS].planned,
@@ -211,9 +263,9 @@ static struct cuf_incident *read_incidents(const struct reader *reader, size_t *
 		uint64_t home;
 		if (!reader_incident_slot(reader, slot, &incident))
 			continue;
-		home = incident.number <= keep
-			       ? incident.number - 1
-			       : keep + (incident.number - 1 - keep) % (slots - keep);
+		home = incident.number - 1;
+		if (home >= keep)
+			home = keep + (home - keep) % (slots - keep);
 		if (incident.number > ever || home != slot || incident.kind >= CUF_KIND_MAX)
 			continue;
 		xalloc_grow(&found, *count, &room, sizeof *found);
@@ -224,7 +276,7 @@ static struct cuf_incident *read_incidents(const struct reader *reader, size_t *
 	return found;
 }
 
-/* Several ladders may be open at once, one a thread: look back a few. */
+/* Each thread can have an open ladder, so the last few are searched. */
 enum { LOOK_BACK = 8 };
 
 static struct ladder *ladder_for(struct ladders *ladders, const struct cuf_incident *incident,
@@ -236,7 +288,8 @@ static struct ladder *ladder_for(struct ladders *ladders, const struct cuf_incid
 	return NULL;
 }
 
-/* When the thread got its last block from the framework: what the driver refused it since then was for the block that failed. */
+/* The number of the last block that the thread got from the framework. What the driver refused
+ * since then was for the block that failed. */
 static uint64_t last_block_seq(const struct run_process *process, const struct cuf_incident *failed)
 {
 	const struct events *own = process->events->framework;
@@ -251,7 +304,7 @@ static uint64_t last_block_seq(const struct run_process *process, const struct c
 	return 0;
 }
 
-static void take_over(struct ladder *to, struct ladder *from)
+static void merge_ladder(struct ladder *to, struct ladder *from)
 {
 	for (size_t i = 0; i < from->try_count; i++) {
 		xalloc_grow(&to->tries, to->try_count, &to->try_room, sizeof *to->tries);
@@ -261,8 +314,9 @@ static void take_over(struct ladder *to, struct ladder *from)
 }
 
 /*
- * A framework gives up: every failure of the driver in that thread since the framework's last block is one need with it,
- * whatever lay between (cached segments given back, chunks of the first try mapped anew). NULL: the driver was not asked.
+ * A framework gives up. Every failure of the driver in that thread since the last block of the
+ * framework belongs to this need. Between them it may have freed cached segments or mapped chunks
+ * again. NULL: the driver had no failure.
  */
 static struct ladder *ladder_given_up(struct ladders *ladders, const struct cuf_incident *failed,
 				      const struct run_process *process)
@@ -277,7 +331,7 @@ static struct ladder *ladder_given_up(struct ladders *ladders, const struct cuf_
 			    last->device == failed->device && ladder->tries[0].seq > since &&
 			    last->time_ns + NEED_NS >= failed->time_ns;
 		if (same && need) {
-			take_over(need, ladder);
+			merge_ladder(need, ladder);
 			continue;
 		}
 		ladders->items[kept] = *ladder;
@@ -303,9 +357,12 @@ void ladders_init(struct ladders *ladders, const struct run_process *process,
 	struct cuf_incident *all = read_incidents(process->reader, &count);
 	*ladders = (struct ladders){ 0 };
 	for (size_t i = 0; i < count; i++) {
-		struct ladder *ladder = is_framework(&all[i])
-						? ladder_given_up(ladders, &all[i], process)
-						: ladder_for(ladders, &all[i], process);
+		struct ladder *ladder;
+
+		if (is_framework(&all[i]))
+			ladder = ladder_given_up(ladders, &all[i], process);
+		else
+			ladder = ladder_for(ladders, &all[i], process);
 		if (!ladder)
 			ladder = ladder_new(ladders, &room);
 		xalloc_grow(&ladder->tries, ladder->try_count, &ladder->try_room,
@@ -313,7 +370,7 @@ void ladders_init(struct ladders *ladders, const struct run_process *process,
 		ladder->tries[ladder->try_count++] = all[i];
 	}
 	for (size_t i = 0; i < ladders->count; i++) {
-		judge(&ladders->items[i], process, ending);
+		judge_ladder(&ladders->items[i], process, ending);
 		rollback_find(&ladders->items[i], process->events);
 	}
 	free(all);

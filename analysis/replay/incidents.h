@@ -1,7 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Failed requests: the tries of one need are one ladder, and each ladder has an outcome. The rules are told in
- * analysis/facts/README.md. Contract: heap memory, freed by ladders_fini; one recording; times are CLOCK_MONOTONIC.
+ * Failed requests. The attempts of one need are one ladder, and each ladder has an outcome. The
+ * rules, in short:
+ *
+ * - Retries in one thread within two seconds belong to one ladder, also when their sizes shrink. A
+ *   framework that gives up takes all failures of the driver since its last block with it.
+ * - A success of that size in the same thread makes the ladder recovered; a later one, or a program
+ *   that keeps allocating, makes it handled.
+ * - Otherwise the end of the process decides: an abnormal end within five seconds makes it fatal.
+ *
+ * analysis/facts/README.md, "Failed requests", has them in full.
+ *
+ * Contract: heap memory, freed by ladders_fini; one recording; times are CLOCK_MONOTONIC.
  */
 #ifndef ANALYSIS_REPLAY_INCIDENTS_H
 #define ANALYSIS_REPLAY_INCIDENTS_H
@@ -18,12 +28,14 @@ enum fact_outcome {
 extern const char *const outcome_names[OUTCOME_MAX]; /* fatal recovered handled unknown */
 
 struct ladder {
-	struct cuf_incident *tries; size_t try_count, try_room; /* in order; the first ones may have been overwritten. A framework's giving up is the last */
+	/* in order; the first ones may have been overwritten. A framework that gives up is the last
+	 * one */
+	struct cuf_incident *tries; size_t try_count, try_room;
 	enum fact_outcome outcome;
 	const char *why;          /* constant */
 	uint64_t resolved_ns;     /* CUF_UNKNOWN */
-	/* What the failed call itself had taken before it failed and gave back then: chunks of one large request. */
-	uint64_t settled_seq;     /* of the last event of that; the last try's, mostly */
+	/* What the failed call had allocated itself and then freed: chunks of one large request. */
+	uint64_t settled_seq;     /* of the last such free; mostly that of the last attempt */
 	uint64_t rolled_back_bytes;
 };
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Linear probing; removal shifts the followers back, so that there are no tombstones. */
+/* Linear probing. A removal moves the followers back, so there are no tombstones. */
 #include "analysis/replay/liveset.h"
 
 #include <stdlib.h>
-#include <string.h>
-#include <sys/auxv.h>
+#include "analysis/base/hash_index.h"
 #include "analysis/base/xalloc.h"
 
 /*
@@ -45,15 +44,6 @@ static size_t slot_of(const struct liveset *set, uint64_t key)
 	return i;
 }
 
-/* 16 random bytes that the kernel gave this process. Never 0. */
-static uint64_t draw_secret(void)
-{
-	uint64_t secret;
-
-	memcpy(&secret, (const void *)getauxval(AT_RANDOM), sizeof secret);
-	return secret ? secret : 1;
-}
-
 /* Puts every block into a new table of at least this many. */
 static void rebuild(struct liveset *set, size_t expected, uint64_t secret)
 {
@@ -78,7 +68,7 @@ bool liveset_put(struct liveset *set, const struct cuf_block *block)
 		rebuild(set, set->room + set->room / 2, set->secret);
 	i = slot_of(set, block->key);
 	if (!set->secret && ((i - home_of(set, block->key)) & (set->room - 1)) > RUN_MAX) {
-		rebuild(set, set->count, draw_secret());
+		rebuild(set, set->count, hash_secret());
 		i = slot_of(set, block->key);
 	}
 	fresh = !set->slots[i].key;
@@ -90,7 +80,9 @@ bool liveset_put(struct liveset *set, const struct cuf_block *block)
 struct cuf_block *liveset_find(const struct liveset *set, uint64_t key)
 {
 	size_t i = slot_of(set, key);
-	return key && set->slots[i].key ? &set->slots[i] : NULL;
+	if (!key || !set->slots[i].key)
+		return NULL;
+	return &set->slots[i];
 }
 
 bool liveset_take(struct liveset *set, uint64_t key, struct cuf_block *block)
@@ -101,7 +93,7 @@ bool liveset_take(struct liveset *set, uint64_t key, struct cuf_block *block)
 	if (block)
 		*block = set->slots[hole];
 	for (size_t i = (hole + 1) & mask; set->slots[i].key; i = (i + 1) & mask) {
-		/* an entry may fill the hole unless its home lies between the hole and itself */
+		/* an entry may fill the hole unless its home is between the hole and itself */
 		if (((i - home_of(set, set->slots[i].key)) & mask) < ((i - hole) & mask))
 			continue;
 		set->slots[hole] = set->slots[i];

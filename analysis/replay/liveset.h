@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A set of live blocks by ledger key: open addressing over the blocks themselves, since a recording may hold millions
- * and a node each would double the memory. Contract: heap memory, freed by liveset_fini; keys 0 and CUF_KEY_BUSY are
- * refused; pointers handed out are good until the next put or take.
+ * A set of live blocks by ledger key. The slots are the blocks themselves: a recording may have
+ * millions, and a node for each would double the memory. So base/hash_index, an index without
+ * removal, does not fit.
+ *
+ * Contract: heap memory, freed by liveset_fini. Keys 0 and CUF_KEY_BUSY are rejected. Pointers are
+ * valid until the next put or take.
  */
 #ifndef ANALYSIS_REPLAY_LIVESET_H
 #define ANALYSIS_REPLAY_LIVESET_H
@@ -17,14 +20,14 @@ struct liveset {
 	uint64_t secret; /* 0, unless keys were chosen to collide: then the hash is secret */
 };
 
-void liveset_init(struct liveset *set, size_t expected); /* room for so many without growing */
+void liveset_init(struct liveset *set, size_t expected); /* room for this many without growing */
 void liveset_fini(struct liveset *set);
-/* Adds, or replaces the block of the same key. Returns whether it was new. */
+/* Adds the block or replaces the one with the same key. Returns whether it was new. */
 bool liveset_put(struct liveset *set, const struct cuf_block *block);
 bool liveset_take(struct liveset *set, uint64_t key, struct cuf_block *block); /* block may be NULL */
 struct cuf_block *liveset_find(const struct liveset *set, uint64_t key);
 
-/* Walks the set in no order: start with *at = 0; NULL at the end. */
+/* Iterates in no particular order: start with *at = 0; NULL at the end. */
 const struct cuf_block *liveset_next(const struct liveset *set, size_t *at);
 
 #endif

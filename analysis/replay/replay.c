@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Undoing and doing events. */
+/* Undoes events, newest first, from the ledger back to a moment. */
 #include "analysis/replay/replay.h"
 
 #include "analysis/base/numbers.h"
@@ -26,7 +26,8 @@ static bool ledger_block(const struct reader *reader, uint64_t i, struct cuf_blo
 	       block->kind < CUF_KIND_MAX;
 }
 
-enum { DROP_EVERY = 1 << 16 }; /* entries: the pages of a large ledger are given back as it is read */
+/* entries; the pages of a large ledger are released while it is read */
+enum { DROP_EVERY = 1 << 16 };
 
 void replay_now(const struct reader *reader, struct liveset *live)
 {
@@ -58,88 +59,86 @@ static uint64_t key_of(const struct cuf_event *event)
 	return cuf_key(cuf_kind_space(event->kind), event->addr);
 }
 
+/* The block of an event. A FREE has the stack and the age of its block, for this. */
 static struct cuf_block block_of(const struct cuf_event *event)
 {
-	uint64_t age_ns = event->op == CUF_OP_ALLOC ? 0 : (uint64_t)event->extra * 1000000u;
-	return (struct cuf_block){
+	struct cuf_block block = {
 		.key = key_of(event),
 		.bytes = event->bytes,
 		.aux = event->aux,
-		.seq = event->op == CUF_OP_ALLOC ? event->seq : 0,
-		.time_ns = subtract_to_zero(event->time_ns, age_ns),
-		.stack = event->op == CUF_OP_ALLOC ? event->stack : event->alloc_stack,
 		.tid = event->tid,
 		.references = 1,
-		.hook = event->op == CUF_OP_ALLOC ? event->hook : 0,
-		.label = event->op == CUF_OP_ALLOC ? event->label : 0,
 		.kind = event->kind,
 		.device = event->device,
 		.flags = (uint8_t)(event->flags & ~CUF_EVENT_BULK),
 	};
+	uint64_t age_ns = (uint64_t)event->extra * 1000000u;
+
+	if (event->op == CUF_OP_ALLOC) {
+		block.seq = event->seq;
+		block.time_ns = event->time_ns;
+		block.stack = event->stack;
+		block.hook = event->hook;
+		block.label = event->label;
+	} else {
+		block.time_ns = subtract_to_zero(event->time_ns, age_ns);
+		block.stack = event->alloc_stack;
+	}
+	return block;
 }
 
-/* What the block that lives there is for, unless it is a later one, or somebody has said. */
-static void tell_role(const struct liveset *live, const struct cuf_event *event, uint64_t key)
+/* Labels the block that is live at the address, unless it is younger than the label or has one
+ * already. */
+static void label_block(const struct liveset *live, const struct cuf_event *event, uint64_t key)
 {
 	struct cuf_block *block = liveset_find(live, key);
 	if (block && !block->role && block->seq < event->seq && event->extra < CUF_ROLE_MAX)
 		block->role = (uint8_t)event->extra;
 }
 
-void replay_apply(struct liveset *live, const struct cuf_event *event)
-{
-	struct cuf_block block = block_of(event);
-	if (!event->kind)
-		return;
-	switch (event->op) {
-	case CUF_OP_ALLOC: case CUF_OP_RESTORE: liveset_put(live, &block); break;
-	case CUF_OP_FREE: liveset_take(live, block.key, NULL); break;
-	case CUF_OP_ROLE: tell_role(live, event, block.key); break;
-	default: break;
-	}
-}
-
 /*
- * A block allocated over a live one hides it: the hidden one's own ALLOC, further back, says what it was. Empty unless
- * the recorder counted such replacements. unborn: blocks put back by a FREE whose ALLOC was not met yet.
+ * A block allocated over a live one hides it; the hidden block is known from its own ALLOC,
+ * further back. Empty unless the recorder counted such replacements. unborn: blocks put back by a
+ * FREE whose ALLOC was not reached yet.
  */
 struct undo { struct liveset *live, hidden; size_t unborn; bool replaced; };
 
-static void take(struct undo *undo, uint64_t key)
+static void remove_block(struct undo *undo, uint64_t key)
 {
 	struct cuf_block was;
 	if (liveset_take(undo->live, key, &was) && !was.seq && undo->unborn)
 		undo->unborn--;
 }
 
-static void put(struct undo *undo, const struct cuf_block *block)
+static void put_back(struct undo *undo, const struct cuf_block *block)
 {
-	take(undo, block->key);
+	remove_block(undo, block->key);
 	if (liveset_put(undo->live, block))
 		undo->unborn += !block->seq;
 }
 
-/* Events of after the moment are undone. */
+/* Undoes an event after the moment. */
 static void undo(struct undo *undo, const struct cuf_event *event, const struct cuf_block *block)
 {
 	if (event->op == CUF_OP_FREE) {
-		put(undo, block);
+		put_back(undo, block);
 		return;
 	}
-	take(undo, block->key);
+	remove_block(undo, block->key);
 	if (undo->replaced)
 		liveset_put(&undo->hidden, block);
 }
 
-/* Events of before it only tell about blocks that undoing brought back. */
-static void learn(struct undo *undo, const struct cuf_event *event, const struct cuf_block *block)
+/* An event before the moment only completes blocks that were put back. */
+static void complete_block(struct undo *undo, const struct cuf_event *event,
+			   const struct cuf_block *block)
 {
 	struct cuf_block *known, was;
 	if (event->op == CUF_OP_RESTORE)
 		return;
 	if (undo->replaced && liveset_take(&undo->hidden, block->key, &was) &&
 	    event->op == CUF_OP_ALLOC)
-		put(undo, block);
+		put_back(undo, block);
 	known = liveset_find(undo->live, block->key);
 	if (event->op == CUF_OP_ALLOC && known && !known->seq) {
 		known->seq = block->seq;
@@ -157,11 +156,11 @@ static bool is_replayed(const struct cuf_event *event)
 			       event->op == CUF_OP_RESTORE);
 }
 
-/* What blocks were said to be for, of those of one ring, from the newest on. An event further back than a block's own
- * birth was of another one at its address. */
+/* The labels of blocks of one ring, newest first. A label further back than the birth of a block is
+ * that of an earlier block at its address. */
 struct role_walk { const struct events *events; size_t left; bool framework; };
 
-static void tell_roles_after(struct role_walk *walk, uint64_t seq, struct liveset *live)
+static void label_blocks_after(struct role_walk *walk, uint64_t seq, struct liveset *live)
 {
 	while (walk->left) {
 		struct cuf_event event =
@@ -170,36 +169,39 @@ static void tell_roles_after(struct role_walk *walk, uint64_t seq, struct livese
 			return;
 		walk->left--;
 		if (event.kind && (event.kind == CUF_KIND_FRAMEWORK) == walk->framework)
-			tell_role(live, &event, key_of(&event));
+			label_block(live, &event, key_of(&event));
 	}
 }
 
-/* One ring: its keys are a name space of their own, so each is undone by itself. */
-static void undo_ring(const struct events *events, const struct events *said, uint64_t from,
+/* Undoes one ring. The keys of a ring are a name space of their own. */
+static void undo_ring(const struct events *events, const struct events *labels, uint64_t from,
 		      uint64_t to, struct liveset *live)
 {
-	struct role_walk roles = { said, said->role_count, events == said };
-	struct undo u = { .live = live, .replaced = events->reader->header.replaced != 0 };
+	struct role_walk roles = { labels, labels->role_count, events == labels };
+	struct undo state = { .live = live, .replaced = events->reader->header.replaced != 0 };
 	size_t passed = 0;
 	if (to >= events->last_seq || to >= from)
 		return;
-	liveset_init(&u.hidden, 0);
+	liveset_init(&state.hidden, 0);
 	for (size_t i = from >= events->last_seq ? events->count : events_after(events, from);
 	     i--;) {
 		struct cuf_event event = events_get(events, i);
 		struct cuf_block block;
 		events_passed(events, passed++);
-		if (event.seq <= to && !u.unborn && !u.hidden.count)
+		if (event.seq <= to && !state.unborn && !state.hidden.count)
 			break;
 		if (!is_replayed(&event))
 			continue;
-		tell_roles_after(&roles, event.seq, live);
+		label_blocks_after(&roles, event.seq, live);
 		block = block_of(&event);
-		(event.seq > to ? undo : learn)(&u, &event, &block);
+		if (event.seq > to)
+			undo(&state, &event, &block);
+		else
+			complete_block(&state, &event, &block);
 	}
-	tell_roles_after(&roles, 0, live);
+	label_blocks_after(&roles, 0, live);
 	reader_drop(events->reader, events->ring);
-	liveset_fini(&u.hidden);
+	liveset_fini(&state.hidden);
 }
 
 static bool is_complete(const struct events *events, uint64_t seq)
@@ -222,7 +224,7 @@ void replay_at(const struct reader *reader, const struct events *events, uint64_
 bool replay_back(const struct events *events, uint64_t from, uint64_t to, struct liveset *live,
 		 struct replay_exact *exact)
 {
-	/* what a block hid is known only while its own events are being undone */
+	/* what a block hid is known only while its events are undone */
 	if (events->reader->header.replaced || to > from)
 		return false;
 	undo_ring(events, events->framework, from, to, live);

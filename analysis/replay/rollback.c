@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A large request that is made of chunks (PyTorch's expandable segments: cuMemCreate of 20 MiB, as often as needed) fails
- * at one of them, and those before it are given back at once. They were never the program's: what it held is judged after
- * that, and the request was for at least as much.
+ * A large request can be made of chunks: with expandable segments PyTorch calls cuMemCreate for 20
+ * MiB as often as needed. When one fails, those before it are freed at once. They never were the
+ * program's, so its usage is measured after that, and the request was for at least their sum.
  */
 #include <stdlib.h>
 #include "analysis/replay/incidents.h"
@@ -18,7 +18,7 @@ static bool is_chunk(const struct cuf_event *event, const struct cuf_incident *f
 	       event->bytes == failed->requested_bytes;
 }
 
-/* Handles that the thread created right before the failure, one after another. */
+/* The handles that the thread created directly before the failure, one after another. */
 static size_t chunks_before(const struct events *events, const struct cuf_incident *failed,
 			    uint64_t **handles)
 {
@@ -54,7 +54,8 @@ void rollback_find(struct ladder *ladder, const struct events *events)
 		if (event.time_ns > last->time_ns + ROLLBACK_NS ||
 		    (event.tid == last->tid && event.op == CUF_OP_ALLOC))
 			break;
-		if (event.tid != last->tid || event.op != CUF_OP_FREE || !is_chunk(&event, last) ||
+		if (event.tid != last->tid || event.op != CUF_OP_FREE ||
+		    !is_chunk(&event, last) ||
 		    !bsearch(&event.addr, handles, count, sizeof event.addr, compare_uint64))
 			continue;
 		ladder->settled_seq = event.seq;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens what belongs together. */
+/* Opens all recordings of a path and keeps the last live set of each process. */
 #include "analysis/replay/run.h"
 
 #include <dirent.h>
@@ -11,7 +11,7 @@
 #include "analysis/recording/stack_identity.h"
 #include "analysis/replay/replay.h"
 
-static void adopt(struct run *run, struct reader *reader, size_t *room)
+static void add_process(struct run *run, struct reader *reader, size_t *room)
 {
 	xalloc_grow(&run->processes, run->count, room, sizeof *run->processes);
 	run->processes[run->count++] = (struct run_process){ .reader = reader };
@@ -43,7 +43,7 @@ static int is_recording(const struct dirent *entry)
 	return suffix && !strcmp(suffix, ".cuf");
 }
 
-static void tell_unreadable(struct run *run, const struct reader_error *error, size_t *room)
+static void note_unreadable(struct run *run, const struct reader_error *error, size_t *room)
 {
 	xalloc_grow(&run->unreadable, run->unreadable_count, room, sizeof *run->unreadable);
 	run->unreadable[run->unreadable_count++] =
@@ -67,10 +67,10 @@ static int open_directory(struct run *run, const char *path, struct reader_error
 				     path[strlen(path) - 1] == '/' ? "" : "/", entries[i]->d_name);
 		free(entries[i]);
 		if (!reader_open_entry(name, &reader, &now)) {
-			adopt(run, reader, &room);
+			add_process(run, reader, &room);
 			continue;
 		}
-		tell_unreadable(run, &now, &unreadable_room);
+		note_unreadable(run, &now, &unreadable_room);
 		if (first.code == READER_E_NONE_FOUND)
 			first = now;
 	}
@@ -95,7 +95,7 @@ int run_open(struct run *run, const char *path, struct reader_error *error)
 	} else {
 		code = reader_open(path, &reader, error);
 		if (!code)
-			adopt(run, reader, &room);
+			add_process(run, reader, &room);
 	}
 	if (!code)
 		read_all(run);
@@ -111,7 +111,7 @@ int run_open_memory(struct run *run, const void *data, uint64_t bytes, struct re
 	code = reader_open_memory(data, bytes, &reader, error);
 	if (code)
 		return code;
-	adopt(run, reader, &room);
+	add_process(run, reader, &room);
 	read_all(run);
 	return 0;
 }

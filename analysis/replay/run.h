@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One run: the recordings of a file, of a directory, or of a piece of memory, opened and put in relation. Contract:
- * run_open returns 0 or a reader error; whatever it filled is freed by run_fini. Processes are sorted by their start.
- * A directory opens as long as one of its recordings does; the others are told in `unreadable`.
+ * One run: the recordings of a file, of a directory, or of a piece of memory.
+ *
+ * Contract: run_open returns 0 or a reader error; run_fini frees whatever it filled. Processes are
+ * sorted by start. A directory opens if one of its recordings does; the others are listed in
+ * `unreadable`.
  */
 #ifndef ANALYSIS_REPLAY_RUN_H
 #define ANALYSIS_REPLAY_RUN_H
@@ -18,7 +20,7 @@ struct run_process {
 	struct reader *reader;
 	struct meta meta;
 	struct events *events;
-	/* the live set that was asked for last: devices of one process ask for the same moment */
+	/* the last live set: the devices of a process ask for the same moment */
 	struct liveset live;
 	uint64_t live_seq;
 	bool live_valid;
@@ -39,8 +41,9 @@ void run_fini(struct run *run);
  * be NULL: then only the recordings' names are compared. */
 void run_merge_call_sites(struct run *run, struct symbols *symbols);
 
-/* Blocks live after event seq (CUF_UNKNOWN: now); borrowed until the next call for this process. Asked for ever earlier moments it
- * undoes each event once. *exact is the driver's blocks'; process->live_exact has the framework's, too. */
+/* The blocks live after event seq (CUF_UNKNOWN: now), borrowed until the next call for this
+ * process. A series of calls for ever earlier moments undoes each event once. *exact is that of the
+ * driver's blocks; process->live_exact has the framework's, too. */
 const struct liveset *run_live(struct run_process *process, uint64_t seq, bool *exact);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Open addressing over keys: a look-up an event, millions of events, and a miss of the cache only where the site itself is touched. */
+/* One look-up per event, for millions of events. Only the row of the site itself should miss the
+ * cache. */
 #include "analysis/replay/sites.h"
 
 #include <stdbool.h>
@@ -50,6 +51,7 @@ struct site *sites_get(struct sites *sites, unsigned kind, unsigned device, uint
 	return &sites->items[*number - 1];
 }
 
+/* Prefetches the rows, so that their cache misses overlap. */
 void sites_get_row(struct sites *sites, const struct site_key *keys, size_t count,
 		   uint32_t *numbers)
 {

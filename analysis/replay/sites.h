@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A table of sites: what each call stack holds of each kind on each device, and what it did. Contract: heap memory,
- * freed by sites_fini; pointers are good until the next sites_get.
+ * A table of call sites: what each holds, of each kind and on each device, and how that changed.
+ * The stack of a site is that of reader_call_site.
+ *
+ * Contract: heap memory, freed by sites_fini. Pointers are valid until the next sites_get.
  */
 #ifndef ANALYSIS_REPLAY_SITES_H
 #define ANALYSIS_REPLAY_SITES_H
@@ -14,32 +16,34 @@
 
 #define SITE_NONE UINT32_MAX
 
-/* What a site held at the marks: the least of each window of marks. */
+/* What a site held at the marks: the minimum of each window of marks. */
 struct site_floor { int64_t least[TREND_MAX]; };
 
-/* In the order in which passes over millions of events and blocks touch it: what one of them needs lies side by side. */
+/* Members are in the order in which passes over millions of events and blocks use them. */
 struct site {
 	uint32_t stack;
 	uint16_t hook, label;     /* of its youngest block */
 	uint8_t kind, device;
 	uint8_t role;             /* enum cuf_role of its blocks, as the recorder noted it; 0: none */
-	bool holds_blocks;        /* a framework's allocator cuts its blocks: what grows, and leaks, are those inside */
-	/* live at the moment; host=sampled: estimates */
+	/* a framework splits its blocks: growth and leaks are those of the blocks inside */
+	bool holds_blocks;
+	/* live at the moment; estimates when host=sampled */
 	uint64_t live_bytes, live_count;
-	double live_variance, live_third; /* central moments of live_bytes; 0 exact */
-	uint64_t first_ns, last_ns; /* births of the oldest and youngest live block; CUF_UNKNOWN */
-	uint64_t old_bytes;       /* of its live blocks that were born before the last quarter of the marks */
-	/* over the events kept, up to the moment */
+	double live_variance, live_third; /* central moments of live_bytes; 0: exact */
+	/* birth of the oldest and of the youngest live block; CUF_UNKNOWN */
+	uint64_t first_ns, last_ns;
+	uint64_t old_bytes;       /* of its live blocks born before the last quarter of the marks */
+	/* over the events that are left, up to the moment */
 	int64_t net_bytes, highest_bytes; /* relative to the start of the events */
 	uint64_t alloc_count, alloc_bytes, free_count;
 	uint64_t freed_age_ms;    /* sum over its frees */
-	uint64_t least_bytes, most_bytes; /* of one block it allocated; 0: none */
-	uint64_t thread_bits;     /* of the threads that allocated: a bit each, by a hash */
-	/* once more over them, from mark to mark */
+	uint64_t least_bytes, most_bytes; /* of one block that it allocated; 0: none */
+	uint64_t thread_bits;     /* one bit, by a hash, for each thread that allocated */
+	/* second pass: from mark to mark */
 	uint64_t late_allocs;     /* in the second half of the marks */
-	int64_t walk_bytes;       /* what it holds where the walk stands */
+	int64_t walk_bytes;       /* what it holds at the current event */
 	uint32_t last_cycle, cycles; /* cycles in which it allocated */
-	uint32_t passed;          /* marks that were taken into its floor */
+	uint32_t passed;          /* marks that are counted in its minimum */
 	uint32_t floor;           /* index of its struct site_floor; SITE_NONE */
 };
 
@@ -52,8 +56,8 @@ struct sites {
 void sites_init(struct sites *sites);
 void sites_fini(struct sites *sites);
 struct site *sites_get(struct sites *sites, unsigned kind, unsigned device, uint32_t stack);
-/* The sites of a row of events or blocks: looked up together, misses of the cache overlap, and are over when the row is gone
- * through. Numbers in items[], since pointers move. */
+/* The sites of a row of events or blocks. Looked up together, their cache misses overlap. numbers
+ * are indices into items, since pointers move. */
 enum { SITES_ROW = 64 };
 struct site_key { uint32_t stack; uint8_t kind, device; };
 void sites_get_row(struct sites *sites, const struct site_key *keys, size_t count,

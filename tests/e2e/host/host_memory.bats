@@ -204,7 +204,7 @@ dies='for (1 .. 50) { push @kept, "x" x 4096; select undef, undef, undef, 0.001 
 	CUFLIGHT_OUTPUT=alone/ CUFLIGHT_OPTIONS=start=1 LD_PRELOAD=$build/libcuflight.so in_small_group "$build/victims/host_grows" 400 >>out 2>>err || true
 	leave_group
 	"$cuflight" report --json parent >report.json
-	report_has 'd.capture.end_state === "oom_killed" && d.processes[0].end_status === 9 && /count of kills for want of memory rose by 1/.test(d.processes[0].end_why)'
+	report_has 'd.capture.end_state === "oom_killed" && d.processes[0].end_status === 9 && /oom_kill of its cgroup rose by 1/.test(d.processes[0].end_why)'
 	"$cuflight" report --json alone >report.json
 	report_has 'd.capture.end_state === "oom_killed" && d.processes.at(-1).end_basis === "inferred"'
 	report_has 'd.growth[0].stack.some((f) => f.function === "load_chunk") && d.growth[0].grown_bytes > 64 << 20'
