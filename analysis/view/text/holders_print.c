@@ -224,7 +224,8 @@ static void print_row(const struct layout *layout, const struct holder *row, uin
 
 	name_of(layout, row, name, sizeof name);
 	fprintf(out, "%s%s", style_on(layout->text->style, tone), row->suspect ? "> " : "  ");
-	snprintf(likely, sizeof likely, "%s%s", role, *role && row->role_is_likely ? "?" : "");
+	snprintf(likely, sizeof likely, "%s%s", role,
+		 *role && row->role_is_likely && !row->leaks ? "?" : "");
 	if (layout->role && *likely) {
 		print_cell(layout, likely, layout->role);
 		fputc(' ', out);
