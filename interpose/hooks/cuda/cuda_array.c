@@ -25,6 +25,7 @@ static unsigned bytes_of_format(int format)
 	return 4;
 }
 
+/* Descriptors have 0 for a dimension that an array does not have. */
 static uint64_t at_least_one(uint64_t extent) { return extent ? extent : 1; }
 
 /* Each mipmap level halves the extents, but not the number of layers. */
@@ -44,6 +45,7 @@ static uint64_t estimate_bytes(const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned lev
 	return texels * at_least_one(desc->NumChannels) * bytes_of_format(desc->Format);
 }
 
+/* Starts with the estimate. It stays when the driver does not report the size. */
 static struct cuf_request array_request(struct cuf_call *call, const CUDA_ARRAY3D_DESCRIPTOR *desc,
 					unsigned levels)
 {
@@ -67,6 +69,8 @@ static void use_requirements(struct cuf_request *request, CUresult result,
 
 /* ---- arrays ---- */
 
+/* The address of an array is its handle. It is queried in the current context, which the driver has
+ * just used for it. */
 static CUresult array_done(struct cuf_call *call, const CUDA_ARRAY3D_DESCRIPTOR *desc,
 			   CUresult result, const CUarray *out)
 {
@@ -138,6 +142,7 @@ CUresult cuf_hook_cuArrayDestroy(CUarray array)
 
 /* ---- mipmapped arrays ---- */
 
+/* One block for all levels. */
 CUresult cuf_hook_cuMipmappedArrayCreate(CUmipmappedArray *out, const CUDA_ARRAY3D_DESCRIPTOR *desc,
 					 unsigned int levels)
 {

@@ -14,6 +14,8 @@
 #include "interpose/hooks/framework/framework.h"
 #include "interpose/hooks/malloc/allocator.h"
 
+/* Counts blocks that come and go. cuda_usage_delta.c compares two readings of it: when they differ,
+ * another thread changed free memory during a call that it measures. */
 static uint64_t changes;
 
 uint64_t cuf_changes_seen(void) { return __atomic_load_n(&changes, __ATOMIC_RELAXED); }
@@ -21,6 +23,8 @@ static void count_change(void) { __atomic_fetch_add(&changes, 1, __ATOMIC_RELAXE
 
 /* ---- requests ---- */
 
+/* A hash, since the ledger has 32 bits for a context. Two contexts of one process that fold alike
+ * would be freed together; with a few contexts that does not happen. */
 uint32_t cuf_context_fold(CUcontext context)
 {
 	uint64_t bits = (uint64_t)(uintptr_t)context * 0x9E3779B97F4A7C15ull;
@@ -48,6 +52,7 @@ struct cuf_request cuf_request_here(struct cuf_call *call, unsigned kind, uint64
 	return request;
 }
 
+/* Memory of cuMemCreate and of pools names its device, and may be located on the host. */
 struct cuf_request cuf_request_at(struct cuf_call *call, unsigned kind, uint64_t bytes,
 				  int location_type, int location_id)
 {
@@ -64,6 +69,8 @@ struct cuf_request cuf_request_at(struct cuf_call *call, unsigned kind, uint64_t
 
 /* ---- allocations and failures ---- */
 
+/* Page-locked and host-located memory is requested through the driver, but takes none of a
+ * device. */
 static bool is_on_device(const struct cuf_request *request)
 {
 	return request->kind != CUF_KIND_PINNED && request->kind != CUF_KIND_REGISTERED &&
@@ -107,6 +114,8 @@ static bool is_free_memory_due(unsigned device)
 					   __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
+/* Free memory after an allocation, at most once a second for each device: the report compares it
+ * with the sum of live blocks. */
 static void sample_free_memory(struct cuf_call *call, unsigned device)
 {
 	uint64_t free_bytes, total_bytes;
@@ -144,6 +153,7 @@ CUresult cuf_alloc_done(struct cuf_call *call, const struct cuf_request *request
 	return cuf_done(call, result);
 }
 
+/* The incident has no requested size. The report explains it by the memory that was free. */
 void cuf_unsized_failure(struct cuf_call *call, unsigned kind, CUresult result)
 {
 	struct cuf_request request = cuf_request_here(call, kind, 0, 0);
@@ -151,6 +161,8 @@ void cuf_unsized_failure(struct cuf_call *call, unsigned kind, CUresult result)
 	cuf_alloc_record(call, &request, result, 0);
 }
 
+/* Streams are noted here because both stream functions have role WATCH: PyTorch keeps free blocks
+ * for each stream, so the report must know whether there are any. */
 CUresult cuf_watch_done(unsigned hook, CUresult result, void *frame)
 {
 	struct cuf_call call;
@@ -169,6 +181,9 @@ CUresult cuf_watch_done(unsigned hook, CUresult result, void *frame)
 
 /* ---- frees and releases ---- */
 
+/* ---- a free: before the real call, because another thread may get the address right after it
+ * ---- */
+
 bool cuf_free_begin(struct cuf_call *call, unsigned space, uint64_t addr, struct cuf_block *block)
 {
 	if (!call->thread || !addr)
@@ -177,6 +192,7 @@ bool cuf_free_begin(struct cuf_call *call, unsigned space, uint64_t addr, struct
 	return cuf_block_free(call, space, addr, block);
 }
 
+/* A restored block keeps its stack and time. */
 CUresult cuf_free_done(struct cuf_call *call, bool freed, const struct cuf_block *block,
 		       CUresult result)
 {

@@ -3,6 +3,9 @@
  * Frees in bulk: what is released with a context, or with a device's primary context. Linear,
  * managed, pinned, array and external memory carries CUF_EVENT_CONTEXT_BOUND from its allocation.
  * Memory of cuMemCreate and of pools belongs to no context and survives.
+ *
+ * Order around a call: a RESET event before it, the real call, then one FREE with CUF_EVENT_BULK
+ * for each block that went. When the driver refuses the call, nothing follows the RESET event.
  */
 #include "interpose/hooks/cuda/cuda.h"
 
@@ -14,6 +17,8 @@ struct reset {
 	uint32_t context;        /* 0: any */
 };
 
+/* The reset event comes before the real call, so that its sequence number separates older blocks
+ * from those that another thread allocates meanwhile. */
 static struct reset reset_begin(struct cuf_call *call, unsigned device, CUcontext context)
 {
 	struct reset reset = { .device = device, .context = cuf_context_fold(context) };
@@ -23,6 +28,7 @@ static struct reset reset_begin(struct cuf_call *call, unsigned device, CUcontex
 	return reset;
 }
 
+/* The bulk frees come after the real call, when the driver has accepted it. */
 static CUresult reset_done(struct cuf_call *call, const struct reset *reset, bool died,
 			   CUresult result)
 {
@@ -41,6 +47,7 @@ static CUresult reset_done(struct cuf_call *call, const struct reset *reset, boo
 
 /* ---- contexts that the program created ---- */
 
+/* A context that the program created ends with this call, whatever still refers to it. */
 CUresult cuf_hook_cuCtxDestroy_v2(CUcontext context)
 {
 	CUF_CALL(cuCtxDestroy_v2);
@@ -85,6 +92,8 @@ CUresult cuf_hook_cuGreenCtxDestroy(CUgreenCtx context)
 
 /* ---- primary contexts ---- */
 
+/* A reset needs the address of the primary context, because blocks carry it. It is read before the
+ * call: afterwards the context is gone. */
 static struct reset primary_begin(struct cuf_call *call, CUdevice device)
 {
 	unsigned ordinal = CUF_DEVICE_NONE;
@@ -98,6 +107,7 @@ static struct reset primary_begin(struct cuf_call *call, CUdevice device)
 	return reset_begin(call, ordinal, context);
 }
 
+/* Releases are counted. Only the last one ends the context. */
 static bool primary_is_gone(CUdevice device)
 {
 	unsigned flags;
@@ -107,6 +117,7 @@ static bool primary_is_gone(CUdevice device)
 	return !active;
 }
 
+/* A reset ends the context whatever its count is. */
 CUresult cuf_hook_cuDevicePrimaryCtxReset_v2(CUdevice device)
 {
 	CUF_CALL(cuDevicePrimaryCtxReset_v2);
@@ -124,6 +135,7 @@ CUresult cuf_hook_cuDevicePrimaryCtxReset(CUdevice device)
 	return reset_done(&call, &reset, true, result);
 }
 
+/* Frees the blocks of the context only when this release was the last one. */
 CUresult cuf_hook_cuDevicePrimaryCtxRelease_v2(CUdevice device)
 {
 	CUF_CALL(cuDevicePrimaryCtxRelease_v2);
@@ -144,6 +156,7 @@ CUresult cuf_hook_cuDevicePrimaryCtxRelease(CUdevice device)
 
 /* ---- checkpoints: device memory is moved away and back, nothing is freed ---- */
 
+/* A note is enough: the blocks stay live, and free memory is read again at the next allocation. */
 static CUresult checkpoint_done(struct cuf_call *call, const char *what, CUresult result)
 {
 	if (call->thread && result == CUDA_SUCCESS)

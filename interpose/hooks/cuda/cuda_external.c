@@ -5,6 +5,9 @@
  * An opened IPC handle is a counted mapping of the exporter's whole block. An external memory
  * object owns the bytes. Buffers and arrays mapped from it are views: entries without bytes that
  * keep the object alive until they are freed themselves, even after the object was destroyed.
+ *
+ * Entries of this file: IMPORTED for a mapping or an object (references, maps), MAPPING and ARRAY
+ * for the views. A view's aux is its object.
  */
 #include "interpose/hooks/cuda/cuda.h"
 
@@ -35,6 +38,8 @@ static bool is_opened_again(uint64_t addr)
 	return cuf_block_find(CUF_SPACE_DEVICE, addr, 0, &block) && block.kind == CUF_KIND_IMPORTED;
 }
 
+/* The bytes belong to the exporter, so they are counted as imported. Where the driver does not
+ * report the range, the size is unknown and marked as an estimate. */
 static CUresult ipc_opened(struct cuf_call *call, CUresult result, const CUdeviceptr *out)
 {
 	uint64_t addr = cuf_output(result, out);
@@ -70,6 +75,7 @@ CUresult cuf_hook_cuIpcOpenMemHandle(CUdeviceptr *out, CUipcMemHandle handle, un
 	return ipc_opened(&call, result, out);
 }
 
+/* The mapping ends with its last reference. */
 CUresult cuf_hook_cuIpcCloseMemHandle(CUdeviceptr ptr)
 {
 	struct cuf_release release;
@@ -113,6 +119,7 @@ CUresult cuf_hook_cuDestroyExternalMemory(CUexternalMemory memory)
 	return cuf_done(&call, result);
 }
 
+/* A view is an entry with one map count on its object (aux). The object owns the bytes. */
 static CUresult view_done(struct cuf_call *call, unsigned kind, uint64_t bytes,
 			  CUexternalMemory memory, CUresult result, uint64_t addr)
 {

@@ -4,6 +4,9 @@
  * provides the memory at launch, and only the driver knows how much. So nodes are recorded as
  * events. The size of the pool is queried after each call that can change it, but only in processes
  * that have such nodes.
+ *
+ * Events of this file: CAPTURE at both ends of a capture, NODE for an allocation in a graph, LAUNCH
+ * for a graph with nodes, and the level of a device's pool (kind GRAPH) when it changed.
  */
 #include "interpose/hooks/cuda/cuda.h"
 
@@ -22,6 +25,8 @@ bool cuf_stream_captures(CUstream stream, bool per_thread)
 	       status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
 }
 
+/* During a capture our own queries would be captured or would invalidate it, so they are avoided
+ * while any is open. The capture is an event, too: PyTorch gives each captured graph a pool. */
 static CUresult capture_began(struct cuf_call *call, CUstream stream, CUresult result)
 {
 	struct cuf_request request = { .device = CUF_DEVICE_NONE };
@@ -118,6 +123,7 @@ static void forget_graphs(void)
 }
 CUF_AT_FORK_CHILD(forget_graphs);
 
+/* The address that the driver returns is valid only in the graph. So no block is stored for it. */
 void cuf_node_added(struct cuf_call *call, const struct cuf_request *request, uint64_t addr)
 {
 	struct cuf_request node = *request;
@@ -131,6 +137,7 @@ void cuf_node_added(struct cuf_call *call, const struct cuf_request *request, ui
 	cuf_event_note(call, CUF_OP_NODE, &node, addr, 0);
 }
 
+/* CUF_UNKNOWN where the driver has no such attribute (before CUDA 11.4). */
 static uint64_t graph_attribute(int device, CUgraphMem_attribute attribute)
 {
 	uint64_t value = 0;
@@ -139,6 +146,7 @@ static uint64_t graph_attribute(int device, CUgraphMem_attribute attribute)
 	return value;
 }
 
+/* One pseudo-block for each device: its bytes are the reserved ones, aux those in use. */
 void cuf_graph_levels(struct cuf_call *call)
 {
 	uint32_t devices = __atomic_load_n(&node_devices, __ATOMIC_RELAXED);
@@ -155,6 +163,7 @@ void cuf_graph_levels(struct cuf_call *call)
 	errno = saved;
 }
 
+/* Adding a node can fail for lack of memory, too. */
 static CUresult alloc_node_done(struct cuf_call *call, const CUDA_MEM_ALLOC_NODE_PARAMS *params,
 				CUresult result)
 {
@@ -260,6 +269,7 @@ CUresult cuf_hook_cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream)
 			       cuf_real.cuGraphLaunch_ptsz(exec, stream));
 }
 
+/* May return memory to the pool. */
 CUresult cuf_hook_cuGraphExecDestroy(CUgraphExec exec)
 {
 	CUF_CALL(cuGraphExecDestroy);
@@ -272,6 +282,7 @@ CUresult cuf_hook_cuGraphDestroy(CUgraph graph)
 	return pool_may_change(&call, 0, 0, cuf_real.cuGraphDestroy(graph));
 }
 
+/* Returns unused memory of the pool to the device. */
 CUresult cuf_hook_cuDeviceGraphMemTrim(CUdevice device)
 {
 	CUF_CALL(cuDeviceGraphMemTrim);

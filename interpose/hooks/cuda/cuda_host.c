@@ -6,6 +6,7 @@
  */
 #include "interpose/hooks/cuda/cuda.h"
 
+/* Pinned blocks are freed with their context, like device memory. */
 static CUresult pinned_done(struct cuf_call *call, uint64_t bytes, CUresult result, void **out)
 {
 	struct cuf_request request =
@@ -40,6 +41,7 @@ CUresult cuf_hook_cuMemFreeHost(void *ptr)
 	return cuf_free_done(&call, freed, &block, result);
 }
 
+/* The address is the program's, so it is known before the call. */
 static CUresult registered_done(struct cuf_call *call, const void *ptr, uint64_t bytes,
 				CUresult result)
 {

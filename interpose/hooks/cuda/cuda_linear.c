@@ -9,6 +9,8 @@
 
 /* ---- allocations ---- */
 
+/* The size is the requested one. The driver rounds it up and places small blocks in pages of 2 MiB;
+ * the report computes that. */
 CUresult cuf_hook_cuMemAlloc_v2(CUdeviceptr *out, size_t bytes)
 {
 	CUF_CALL(cuMemAlloc_v2);
@@ -58,6 +60,7 @@ CUresult cuf_hook_cuMemAllocPitch(CUdeviceptr_v1 *out, unsigned int *pitch,
 	return cuf_alloc_done(&call, &request, result, cuf_output_v1(result, out));
 }
 
+/* Not resident before it is touched. It is counted apart from device memory. */
 CUresult cuf_hook_cuMemAllocManaged(CUdeviceptr *out, size_t bytes, unsigned int flags)
 {
 	CUF_CALL(cuMemAllocManaged);
@@ -94,6 +97,7 @@ static void linear_free_begin(struct cuf_call *call, CUdeviceptr ptr, struct lin
 		cuf_pool_block_freed(&undo->block, true);
 }
 
+/* A free that removed no block may have changed the pool of a graph. */
 static CUresult linear_free_done(struct cuf_call *call, const struct linear_free *undo,
 				 CUresult result)
 {

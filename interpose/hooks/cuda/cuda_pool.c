@@ -3,6 +3,9 @@
  * Stream-ordered memory and its pools. Bytes in use are counted here. Reserved bytes are known to
  * the driver only. They are queried at failures, at the end, after trims, and when a pool must have
  * grown.
+ *
+ * Events of this file: blocks of kind ASYNC (aux = pool), one entry of kind POOL for each pool
+ * (bytes = its release threshold), and POOL_LEVEL with the driver's figures when they changed.
  */
 #include "interpose/hooks/cuda/cuda.h"
 #include "interpose/hooks/cuda/cuda_pool_table.h"
@@ -53,6 +56,7 @@ static void add_pool(struct cuf_call *call, uint64_t pool, int device, unsigned 
 	cuf_block_alloc(call, &request, pool);
 }
 
+/* -1: on the host. */
 static int device_of_location(const CUmemLocation *location)
 {
 	if (location->type != CU_MEM_LOCATION_TYPE_DEVICE)
@@ -60,6 +64,7 @@ static int device_of_location(const CUmemLocation *location)
 	return location->id;
 }
 
+/* Pools of managed memory exist since CUDA 13. */
 static unsigned kind_of_blocks(CUmemAllocationType type)
 {
 	if (type == CU_MEM_ALLOCATION_TYPE_MANAGED)
@@ -89,6 +94,7 @@ static int stream_device(CUstream stream, bool per_thread, CUdeviceptr ptr)
 	return current;
 }
 
+/* The pool that cuMemAllocAsync uses on this device now; 0: unknown. */
 static uint64_t current_pool(int device)
 {
 	CUmemoryPool pool = NULL;
@@ -142,6 +148,8 @@ static void count_in_pool(struct cuf_call *call, uint64_t pool, uint64_t bytes)
 		note_level(call, pool);
 }
 
+/* An allocation on a capturing stream becomes a node of the graph. All others are blocks, and their
+ * pool is stored at its first use. */
 static CUresult async_done(struct cuf_call *call, const struct async_request *async,
 			   CUresult result, const CUdeviceptr *out)
 {
@@ -173,6 +181,7 @@ CUresult cuf_hook_cuMemAllocAsync(CUdeviceptr *out, size_t bytes, CUstream strea
 	return async_done(&call, &async, result, out);
 }
 
+/* _ptsz functions are what programs call that were compiled for per-thread default streams. */
 CUresult cuf_hook_cuMemAllocAsync_ptsz(CUdeviceptr *out, size_t bytes, CUstream stream)
 {
 	CUF_CALL(cuMemAllocAsync_ptsz);
@@ -224,6 +233,7 @@ static CUresult async_free_done(struct cuf_call *call, bool freed, const struct 
 	return cuf_free_done(call, freed, block, result);
 }
 
+/* Accepts blocks of any pool. */
 CUresult cuf_hook_cuMemFreeAsync(CUdeviceptr ptr, CUstream stream)
 {
 	struct cuf_block block;
@@ -244,6 +254,7 @@ CUresult cuf_hook_cuMemFreeAsync_ptsz(CUdeviceptr ptr, CUstream stream)
 
 /* ---- pool objects ---- */
 
+/* The properties name the location of the pool and the type of its memory. */
 CUresult cuf_hook_cuMemPoolCreate(CUmemoryPool *out, const CUmemPoolProps *props)
 {
 	CUF_CALL(cuMemPoolCreate);
@@ -272,6 +283,7 @@ CUresult cuf_hook_cuMemPoolDestroy(CUmemoryPool pool)
 	return cuf_free_done(&call, freed, &block, result);
 }
 
+/* Returns reserved memory to the device, so the figures are read again. */
 CUresult cuf_hook_cuMemPoolTrimTo(CUmemoryPool pool, size_t keep_bytes)
 {
 	CUF_CALL(cuMemPoolTrimTo);
@@ -327,6 +339,7 @@ CUresult cuf_hook_cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool)
 	return cuf_done(&call, result);
 }
 
+/* The form of CUDA 13, for any location and for managed memory. */
 CUresult cuf_hook_cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type,
 				  CUmemoryPool pool)
 {
@@ -342,6 +355,7 @@ CUresult cuf_hook_cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType t
 
 /* ---- pools shared between processes ---- */
 
+/* The pool belongs to the exporter. Its own allocations are not seen here. */
 CUresult cuf_hook_cuMemPoolImportFromShareableHandle(CUmemoryPool *out, void *handle,
 						     CUmemAllocationHandleType type,
 						     unsigned long long flags)
@@ -356,6 +370,7 @@ CUresult cuf_hook_cuMemPoolImportFromShareableHandle(CUmemoryPool *out, void *ha
 	return cuf_done(&call, result);
 }
 
+/* Another process may allocate from this pool from now on. */
 CUresult cuf_hook_cuMemPoolExportToShareableHandle(void *handle, CUmemoryPool pool,
 						   CUmemAllocationHandleType type,
 						   unsigned long long flags)
@@ -387,6 +402,7 @@ CUresult cuf_hook_cuMemPoolImportPointer(CUdeviceptr *out, CUmemoryPool pool,
 	return cuf_alloc_done(&call, &request, result, ptr);
 }
 
+/* Another process may map this block: it is marked, since a free here may not release it. */
 CUresult cuf_hook_cuMemPoolExportPointer(CUmemPoolPtrExportData *data, CUdeviceptr ptr)
 {
 	CUF_CALL(cuMemPoolExportPointer);

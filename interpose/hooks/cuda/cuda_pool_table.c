@@ -10,6 +10,7 @@
 #define POOLS_KNOWN_MAX 64u
 static struct cuf_pool pools[POOLS_KNOWN_MAX];
 
+/* Linear: a process has one pool for each device, and seldom a few more. */
 struct cuf_pool *cuf_pool_find(uint64_t pool)
 {
 	for (unsigned i = 0; pool && i < POOLS_KNOWN_MAX; i++)
@@ -35,6 +36,7 @@ void cuf_pool_add(uint64_t pool, int device, unsigned kind)
 
 void cuf_pool_remove(struct cuf_pool *pool) { __atomic_store_n(&pool->pool, 0, __ATOMIC_RELEASE); }
 
+/* Blocks name their pool in aux. Other kinds use aux for other things. */
 void cuf_pool_block_freed(const struct cuf_block *block, bool freed)
 {
 	int64_t change = (int64_t)block->bytes;
@@ -58,6 +60,7 @@ CUF_AT_FORK_CHILD(forget_pools);
 
 /* ---- the driver's figures ---- */
 
+/* CUF_UNKNOWN: the driver lacks the function, or the pool was destroyed meanwhile. */
 static uint64_t query_attribute(uint64_t pool, CUmemPool_attribute attribute)
 {
 	uint64_t value = 0;

@@ -24,6 +24,7 @@ int cuf_device_current(void)
 	return device;
 }
 
+/* Asked once: devices do not come and go while a process runs. */
 int cuf_device_total_count(void)
 {
 	static int known;
@@ -70,6 +71,7 @@ static CUcontext primary_retain(int device)
 	return context;
 }
 
+/* Older drivers have only the name without _v2. */
 static void primary_release(int device)
 {
 	if (cuf_real.cuDevicePrimaryCtxRelease_v2)
@@ -86,6 +88,7 @@ CUcontext cuf_context_primary(int device)
 	return context;
 }
 
+/* In relaxed capture mode, queries are legal while another stream of this thread captures. */
 bool cuf_context_borrow(int device, struct cuf_context_loan *loan)
 {
 	CUcontext context;
@@ -128,6 +131,7 @@ bool cuf_memory_here(uint64_t *free_bytes, uint64_t *total_bytes)
 	return true;
 }
 
+/* May be called without any current context. */
 bool cuf_memory_of(int device, uint64_t *free_bytes, uint64_t *total_bytes)
 {
 	struct cuf_context_loan loan;
@@ -138,6 +142,8 @@ bool cuf_memory_of(int device, uint64_t *free_bytes, uint64_t *total_bytes)
 
 /* ---- devices ---- */
 
+/* Called at each allocation; all but the first return at once. UUIDs of MIG instances come from the
+ * _v2 function only. */
 void cuf_device_announce(int device)
 {
 	CUuuid uuid = { { 0 } };

@@ -6,6 +6,9 @@
  *
  * Calls of role WATCH are recorded only when they fail for lack of memory, those of role PASS
  * never. All bodies of these three roles are generated here from the hook table.
+ *
+ * The difference is an estimate and marked as such: other processes may change free memory, too. It
+ * is discarded when this process allocated or freed in another thread meanwhile.
  */
 #include "interpose/hooks/cuda/cuda.h"
 
@@ -35,6 +38,7 @@ enum {
 	COLUMNS
 };
 
+/* What the driver allocated for itself during each kind of call, since the last reset. */
 static uint64_t driver_bytes[CUF_DEVICES_MAX][COLUMNS];
 
 void cuf_usage_deltas_forget(int device)
@@ -76,6 +80,7 @@ static void usage_delta_begin(struct cuf_call *call, struct usage_delta *delta)
 	errno = saved;
 }
 
+/* The entry is a pseudo-block whose address is the pair of device and hook. */
 static void add_to_entry(struct cuf_call *call, int device, unsigned hook, unsigned column,
 			 uint64_t bytes)
 {
@@ -87,6 +92,7 @@ static void add_to_entry(struct cuf_call *call, int device, unsigned hook, unsig
 	cuf_level_set(call, &level, (uint64_t)(device + 1) << 16 | hook);
 }
 
+/* The device may have changed: creating a context makes it current. Then there is no difference. */
 static void usage_delta_measure(struct cuf_call *call, const struct usage_delta *delta,
 				unsigned hook, unsigned column)
 {

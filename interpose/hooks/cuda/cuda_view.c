@@ -33,6 +33,7 @@ static uint64_t probe_largest(int device, uint64_t free_bytes)
 	return granted * unit;
 }
 
+/* Reads what is possible. Without a context, free memory is unknown, but the pools may be known. */
 void cuf_view_read(int device, bool probe, struct cuf_driver_view *view)
 {
 	struct cuf_context_loan loan;
@@ -49,6 +50,8 @@ void cuf_view_read(int device, bool probe, struct cuf_driver_view *view)
 	cuf_context_return(&loan);
 }
 
+/* The framework is described here for the last time, too: a short program may end before its
+ * version was read. */
 void cuf_devices_end(unsigned hook, void *frame)
 {
 	struct cuf_driver_view view;

@@ -3,11 +3,15 @@
  * Virtual memory management. Physical memory is a handle with two counts: references and mappings.
  * It is freed when both are zero. So a release right after the map, as llama.cpp does it, is no
  * free, and a reservation of addresses is never memory.
+ *
+ * Entries of this file: VMM for physical memory (address = handle), MAPPING for a mapped range (aux
+ * = handle), RESERVATION for addresses. Only VMM counts as device memory.
  */
 #include "interpose/hooks/cuda/cuda.h"
 
 /* ---- physical memory ---- */
 
+/* One reference, no mapping. Physical memory belongs to no context. */
 CUresult cuf_hook_cuMemCreate(CUmemGenericAllocationHandle *out, size_t bytes,
 			      const CUmemAllocationProp *prop, unsigned long long flags)
 {
@@ -33,6 +37,7 @@ static unsigned handle_space(CUmemGenericAllocationHandle handle)
 	return CUF_SPACE_HANDLE;
 }
 
+/* For calls that succeeded. Calls that give something up use cuf_release_begin. */
 static void add_to_counts(struct cuf_call *call, CUmemGenericAllocationHandle handle,
 			  int references, int maps)
 {
@@ -53,6 +58,7 @@ CUresult cuf_hook_cuMemRelease(CUmemGenericAllocationHandle handle)
 	return cuf_done(&call, result);
 }
 
+/* Returns the handle of mapped memory, with one more reference. */
 CUresult cuf_hook_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *out, void *addr)
 {
 	CUF_CALL(cuMemRetainAllocationHandle);
@@ -62,6 +68,7 @@ CUresult cuf_hook_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *out,
 	return cuf_done(&call, result);
 }
 
+/* Exported memory may stay alive in another process after it was released here. */
 CUresult cuf_hook_cuMemExportToShareableHandle(void *shareable, CUmemGenericAllocationHandle handle,
 					       CUmemAllocationHandleType type,
 					       unsigned long long flags)
@@ -88,6 +95,7 @@ CUresult cuf_hook_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *o
 
 /* ---- addresses ---- */
 
+/* Addresses only. PyTorch's expandable segments reserve more than the device has. */
 CUresult cuf_hook_cuMemAddressReserve(CUdeviceptr *out, size_t bytes, size_t alignment,
 				      CUdeviceptr addr, unsigned long long flags)
 {
@@ -126,6 +134,7 @@ static void set_imported_size(struct cuf_call *call, CUmemGenericAllocationHandl
 			   &ignored);
 }
 
+/* The mapping has no bytes of its own. It keeps its handle alive (aux). */
 CUresult cuf_hook_cuMemMap(CUdeviceptr ptr, size_t bytes, size_t offset,
 			   CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
@@ -174,6 +183,7 @@ static bool unmap_one(struct cuf_call *call, CUdeviceptr addr, struct cuf_block 
 	return true;
 }
 
+/* Stops at the first address without a known mapping: it was made before the recorder started. */
 static void unmap_begin(struct cuf_call *call, struct unmapping *unmapping)
 {
 	while (call->thread && unmapping->next < unmapping->end && unmapping->count < UNMAP_KEPT) {
@@ -197,6 +207,7 @@ static void unmap_rest(struct cuf_call *call, struct unmapping *unmapping)
 		unmapping->next += mapping.bytes;
 }
 
+/* In reverse order. */
 static void unmap_undo(struct cuf_call *call, struct unmapping *unmapping)
 {
 	while (unmapping->count) {
@@ -206,6 +217,7 @@ static void unmap_undo(struct cuf_call *call, struct unmapping *unmapping)
 	}
 }
 
+/* One call may cover several mappings that are next to each other. */
 CUresult cuf_hook_cuMemUnmap(CUdeviceptr ptr, size_t bytes)
 {
 	struct unmapping unmapping;
@@ -236,12 +248,14 @@ static struct binding {
 	int state;               /* enum binding_state */
 } bindings[BINDINGS_MAX];
 
+/* Claims or releases a slot. A slot in another state belongs to another thread. */
 static bool change_state(struct binding *binding, int from, int to)
 {
 	return __atomic_compare_exchange_n(&binding->state, &from, to, 0, __ATOMIC_ACQUIRE,
 					   __ATOMIC_RELAXED);
 }
 
+/* Returns false when the table is full. */
 static bool binding_add(CUmemGenericAllocationHandle multicast, size_t offset,
 			CUmemGenericAllocationHandle physical)
 {
@@ -289,6 +303,7 @@ CUresult cuf_hook_cuMulticastBindMem(CUmemGenericAllocationHandle multicast,
 	return cuf_alloc_done(&call, &request, result, 0);
 }
 
+/* Binds the memory that is mapped at ptr. */
 CUresult cuf_hook_cuMulticastBindAddr(CUmemGenericAllocationHandle multicast,
 				      size_t multicast_offset, CUdeviceptr ptr, size_t bytes,
 				      unsigned long long flags)
@@ -305,6 +320,7 @@ CUresult cuf_hook_cuMulticastBindAddr(CUmemGenericAllocationHandle multicast,
 	return cuf_alloc_done(&call, &request, result, 0);
 }
 
+/* The binding is removed before the call and restored when the driver refuses. */
 CUresult cuf_hook_cuMulticastUnbind(CUmemGenericAllocationHandle multicast, CUdevice device,
 				    size_t multicast_offset, size_t bytes)
 {

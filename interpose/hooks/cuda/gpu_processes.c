@@ -47,6 +47,7 @@ static void add_name(struct cuf_gpu_process *process)
 		process->name[bytes - 1] = 0;
 }
 
+/* The record is written even when NVML refused: the report states what it returned. */
 static void read_library(struct link_map *library, const struct cuf_device *device,
 			 uint64_t incident)
 {
@@ -95,6 +96,7 @@ static void read_if_loaded(const struct cuf_device *device, uint64_t incident, u
 	schedule_next(began_ns);
 }
 
+/* Without a file nobody reads the record. After a seccomp filter, opening /proc may be fatal. */
 static bool may_read(uint64_t now_ns)
 {
 	const struct cuf_recorder_status status = cuf_recorder_status();

@@ -42,6 +42,7 @@ static void format_uuid(const uint8_t uuid[16], const char *prefix, char out[CUF
 	*at = 0;
 }
 
+/* Old drivers report no UUID, and the recording has zeros then. */
 static bool has_uuid(const struct cuf_device *device)
 {
 	for (unsigned i = 0; i < sizeof device->uuid; i++)
@@ -77,6 +78,7 @@ static bool find_by_bus(const struct cuf_nvml *nvml, const struct cuf_device *de
 	return note_result(reading, CUF_NVML_nvmlDeviceGetHandleByPciBusId_v2, result);
 }
 
+/* The first version counts memory that the driver reserves as used; the second one separates it. */
 static void read_memory(const struct cuf_nvml *nvml, void *handle,
 			struct cuf_meta_gpu_processes *head)
 {
@@ -98,6 +100,7 @@ static void read_memory(const struct cuf_nvml *nvml, void *handle,
 
 /* ---- lists of processes ---- */
 
+/* Unknown counts as less than any figure. */
 static bool is_more(uint64_t bytes, uint64_t than)
 {
 	return bytes != CUF_UNKNOWN && (than == CUF_UNKNOWN || than < bytes);
@@ -137,6 +140,7 @@ static size_t measure_record(const uint8_t *room, unsigned count)
 	return 0;
 }
 
+/* A list that does not fit returns only its length. Then no process of it is stored. */
 static void read_list(cuf_nvml_list *list, enum cuf_nvml_function function, void *handle,
 		      uint8_t *room, unsigned flags, struct cuf_gpu_reading *reading)
 {
@@ -168,6 +172,7 @@ static enum cuf_nvml_function newest_version(const struct cuf_nvml *nvml,
 	return CUF_NVML_NONE;
 }
 
+/* Graphics and MPS lists come first: the compute list is the one that must succeed. */
 static void read_lists(const struct cuf_nvml *nvml, void *handle, uint8_t *room,
 		       struct cuf_gpu_reading *reading)
 {
@@ -184,6 +189,7 @@ static void read_lists(const struct cuf_nvml *nvml, void *handle, uint8_t *room,
 	}
 }
 
+/* Init and shutdown are a pair in every case, so NVML's count stays as it was. */
 void cuf_nvml_read(const struct cuf_nvml *nvml, const struct cuf_device *device, uint8_t *room,
 		   struct cuf_gpu_reading *reading)
 {

@@ -50,6 +50,7 @@ static void add_quoted(struct cuf_text *text, const char *file)
 }
 
 /* torch/version.py is two folders above torch/lib/libc10.so. */
+/* The path of the file is built in the buffer that it is then read to. */
 static void read_version_file(struct cuf_text *text, const char *path)
 {
 	static const char here[] = "/lib/libc10.so", there[] = "/version.py";
@@ -73,6 +74,7 @@ static void read_version_file(struct cuf_text *text, const char *path)
 	add_quoted(text, file);
 }
 
+/* The loader's list gives the path of PyTorch's base library. */
 static int find_c10(struct dl_phdr_info *info, size_t bytes, void *found)
 {
 	struct cuf_text *path = found;
@@ -81,6 +83,7 @@ static int find_c10(struct dl_phdr_info *info, size_t bytes, void *found)
 	return path->used != 0;
 }
 
+/* Several threads may look at once; one reads. */
 static void read_version_once(void)
 {
 	CUF_TEXT(path, 4096);
@@ -93,6 +96,8 @@ static void read_version_once(void)
 	__atomic_store_n(&version_state, READ, __ATOMIC_RELEASE);
 }
 
+/* Called at every dlopen and when the driver is attached, so it must be cheap when there is nothing
+ * to do: two loads. */
 void cuf_framework_read_version(void)
 {
 	int saved = errno;
@@ -138,6 +143,7 @@ void cuf_framework_note_streams(void)
 
 /* ---- the description ---- */
 
+/* Which shape of reports this release uses. The report needs it to explain what is missing. */
 static void add_abi(struct cuf_text *text, unsigned hook)
 {
 	for (unsigned i = 0; i < sizeof abis / sizeof *abis; i++) {
@@ -149,6 +155,7 @@ static void add_abi(struct cuf_text *text, unsigned hook)
 	}
 }
 
+/* Called once a recording, from the first report, with the allocator locked: no file is opened. */
 static void describe(unsigned hook, const void *real)
 {
 	struct cuf_dso dso;
@@ -189,6 +196,7 @@ void cuf_framework_describe(unsigned hook, const void *real)
 
 /* ---- blocks that are not reported ---- */
 
+/* The CUDA half of PyTorch: a program that uses only its CPU half has no device blocks. */
 static int is_pytorch(struct dl_phdr_info *info, size_t bytes, void *found)
 {
 	*(int *)found = cuf_dso_name_is(cuf_dso_basename(info->dlpi_name), "libc10_cuda.so");
@@ -219,6 +227,7 @@ static bool is_silent(void)
 	return allocations && !cuf_recorder_status().framework_events;
 }
 
+/* Silent means: the driver gave this process device memory, and no framework reported a block. */
 void cuf_framework_check_unseen(void)
 {
 	int loaded = 0, saved = errno;

@@ -23,6 +23,7 @@ static inline bool is_device(c10_Device device, int64_t bytes)
 	return false;
 }
 
+/* Index -1 is PyTorch's current device, which the report does not name. */
 static inline uint8_t device_index(c10_Device device)
 {
 	return device.index < 0 ? CUF_DEVICE_NONE : (uint8_t)device.index;
@@ -68,6 +69,8 @@ void cuf_hook__ZN3c1027reportMemoryUsageToProfilerEPvlNS_6DeviceE(void *ptr, int
 		next(ptr, bytes, device);
 }
 
+/* The request on which PyTorch gave up. Its size is the true one; the driver's failures before it
+ * had the sizes of segments. */
 #define FAILURE_HOOK(name, size, total) \
 	void cuf_hook_##name(size bytes, total allocated, total reserved, c10_Device device) \
 	{ \

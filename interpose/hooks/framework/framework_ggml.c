@@ -25,6 +25,7 @@ static struct {
 	uint64_t addr, bytes;
 } buffers[BUFFERS_MAX];
 
+/* Linear. Buffers are created and freed seldom. */
 static int find_buffer(const void *buffer)
 {
 	for (int i = 0; i < BUFFERS_MAX; i++)
@@ -82,6 +83,7 @@ static void query_buffer(const void *maker, void *buffer, uint64_t *addr, uint64
 		*addr = (uint64_t)(uintptr_t)base(buffer);
 }
 
+/* The role is the thread's at this time: COMPUTE while a graph's tensors are placed. */
 static void record_buffer(const void *maker, void *buffer, unsigned hook, const void *frame)
 {
 	uint64_t addr = 0, bytes = 0;
@@ -95,6 +97,7 @@ static void record_buffer(const void *maker, void *buffer, unsigned hook, const 
 	errno = saved;
 }
 
+/* Allocates a buffer of a type: device, pinned or host memory. */
 void *cuf_hook_ggml_backend_buft_alloc_buffer(void *type, size_t bytes)
 {
 	NEXT(ggml_backend_buft_alloc_buffer, void *, (void *, size_t));
@@ -105,6 +108,7 @@ void *cuf_hook_ggml_backend_buft_alloc_buffer(void *type, size_t bytes)
 	return buffer;
 }
 
+/* Wraps memory of the program, such as a mapped model file. */
 void *cuf_hook_ggml_backend_dev_buffer_from_host_ptr(void *device, void *ptr, size_t bytes,
 						     size_t tensor_bytes_max)
 {
@@ -117,6 +121,7 @@ void *cuf_hook_ggml_backend_dev_buffer_from_host_ptr(void *device, void *ptr, si
 	return buffer;
 }
 
+/* The same for the CPU back-end. */
 void *cuf_hook_ggml_backend_cpu_buffer_from_ptr(void *ptr, size_t bytes)
 {
 	NEXT(ggml_backend_cpu_buffer_from_ptr, void *, (void *, size_t));
@@ -129,6 +134,7 @@ void *cuf_hook_ggml_backend_cpu_buffer_from_ptr(void *ptr, size_t bytes)
 
 /* ---- usage and free ---- */
 
+/* llama.cpp calls it after the allocation, so the role of the block changes then. */
 void cuf_hook_ggml_backend_buffer_set_usage(void *buffer, int usage)
 {
 	static const uint8_t roles[] = {
@@ -147,6 +153,7 @@ void cuf_hook_ggml_backend_buffer_set_usage(void *buffer, int usage)
 				CUF_HOOK_ggml_backend_buffer_set_usage, FRAME);
 }
 
+/* The memory itself is freed through the driver or malloc, and is recorded there. */
 void cuf_hook_ggml_backend_buffer_free(void *buffer)
 {
 	NEXT(ggml_backend_buffer_free, void, (void *));

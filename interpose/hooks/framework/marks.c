@@ -12,6 +12,7 @@
 /* The program's phases nest apart from those of NVTX's domains, which count from 0. */
 #define PROGRAM_STACK CUF_UNKNOWN32
 
+/* Cut here, so that nothing below reads further than a name may be long. */
 static struct cuf_phase_text text_of(const char *name)
 {
 	struct cuf_phase_text text = { .text = "", .stack = PROGRAM_STACK };

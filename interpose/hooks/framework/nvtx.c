@@ -50,6 +50,7 @@ struct message {
 	char narrow[CUF_PHASE_NAME_BYTES]; /* room for a converted text */
 };
 
+/* NULL is the empty name. Texts are borrowed for the call only. */
 static void set_ascii(struct message *message, const char *text)
 {
 	message->text.text = "";
@@ -60,6 +61,7 @@ static void set_ascii(struct message *message, const char *text)
 	}
 }
 
+/* Programs on Linux seldom use these; the conversion needs room on the stack. */
 static void set_wide(struct message *message, const wchar_t *text)
 {
 	message->text.text = message->narrow;
@@ -80,6 +82,7 @@ static void set_domain(struct message *message, const void *domain)
 	}
 }
 
+/* A handle that we do not know leaves the empty name. */
 static void set_registered(struct message *message, const void *handle)
 {
 	const struct cuf_nvtx_string *string = cuf_nvtx_string_of(handle);
@@ -89,6 +92,7 @@ static void set_registered(struct message *message, const void *handle)
 	}
 }
 
+/* A struct that is shorter than ours is not read. */
 static void set_attributes(struct message *message, const struct attributes *attributes)
 {
 	set_ascii(message, NULL);
@@ -176,6 +180,7 @@ START(RangeStartW, (const wchar_t *s), (s), NAMED(set_wide(&m, s)))
 START(DomainRangeStartEx, (void *domain, const struct attributes *a), (domain, a),
       IN_DOMAIN(set_attributes(&m, a)))
 
+/* Ends name only the id. Ids are the other tool's, or ours without one. */
 static void RangeEnd(uint64_t id)
 {
 	cuf_phase_end(CUF_PHASE_END, CUF_PHASE_NVTX, id);
@@ -190,6 +195,7 @@ static void DomainRangeEnd(void *domain, uint64_t id)
 		next.DomainRangeEnd(domain, id);
 }
 
+/* NVTX returns the depth of a range, or that nothing tracks it. */
 static int depth_or_none(int depth) { return depth < 0 ? NO_TRACKING : depth; }
 
 #define PUSH(name, params, args, named) \
@@ -208,6 +214,7 @@ PUSH(RangePushW, (const wchar_t *s), (s), NAMED(set_wide(&m, s)))
 PUSH(DomainRangePushEx, (void *domain, const struct attributes *a), (domain, a),
      IN_DOMAIN(set_attributes(&m, a)))
 
+/* Pops name nothing: the thread's stack does. */
 static int RangePop(void)
 {
 	int depth = cuf_phase_end(CUF_PHASE_POP, CUF_PHASE_NVTX, 0);
@@ -261,6 +268,8 @@ static const char *path_of_other(void)
 	return cuf_real.getenv(CUF_NVTX_VARIABLE);
 }
 
+/* Opened again for each object. The loader counts references, and none is returned: a tool
+ * stays. */
 static void *open_other(void)
 {
 	const char *path = path_of_other();
@@ -332,6 +341,8 @@ char *cuf_hook_getenv(const char *name)
 }
 
 /* Where the object keeps its pointer to the function of this row. NULL: its NVTX lacks it. */
+/* ---- filling the table of an object ---- */
+
 static any_fn *pointer_in_table(const struct callbacks *callbacks, const struct row *row)
 {
 	any_fn **table = NULL;
@@ -357,6 +368,8 @@ static void install(any_fn *pointer, any_fn before, const struct row *row)
 	*pointer = row->ours;
 }
 
+/* Called by the loader in each object with NVTX's header. 0 makes the object drop its calls for
+ * good, so a library that was opened without a preload returns it. */
 int cuf_hook_InitializeInjectionNvtx2(cuf_nvtx_export_fn exports)
 {
 	const struct callbacks *callbacks = NULL;

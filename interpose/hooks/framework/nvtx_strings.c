@@ -48,6 +48,7 @@ void *cuf_nvtx_string_keep(void *handle, const char *text, size_t bytes)
 	return (void *)(uintptr_t)key;
 }
 
+/* The text is valid as long as the library is: slots are never reused. */
 const struct cuf_nvtx_string *cuf_nvtx_string_of(const void *handle)
 {
 	if (!handle)
@@ -57,6 +58,7 @@ const struct cuf_nvtx_string *cuf_nvtx_string_of(const void *handle)
 
 /* ---- UTF-8 ---- */
 
+/* How many bytes follow the first one of a UTF-8 sequence. */
 static unsigned bytes_after_first(uint32_t code_point)
 {
 	if (code_point < 0x80)

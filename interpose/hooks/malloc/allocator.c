@@ -77,6 +77,7 @@ static const struct link_map *find_object_in_front(void)
 	return NULL;
 }
 
+/* Keys are those of abi/FORMAT.md. */
 static void add_description(struct cuf_text *text, const struct family *family,
 			    const struct cuf_allocator *allocator, const char *role,
 			    const char *object)
@@ -109,6 +110,7 @@ static void write_allocator(enum cuf_moment moment, const struct family *family,
 	cuf_note(CUF_META_ALLOCATOR, moment, text.at, text.used);
 }
 
+/* For an object that may have any family of allocators, or one that is not known. */
 static void write_map(enum cuf_moment moment, const struct link_map *map, const char *role)
 {
 	struct cuf_allocator allocator = allocator_of_map(map);
@@ -227,6 +229,7 @@ static void schedule_next(uint64_t began_ns)
 	__atomic_store_n(&next_ns, ended_ns + spacing_ns, __ATOMIC_RELAXED);
 }
 
+/* Every reading excludes the others. One that comes meanwhile is dropped, not delayed. */
 void cuf_allocator_read(enum cuf_moment moment, void *frame)
 {
 	const struct cuf_recorder_status status = cuf_recorder_status();

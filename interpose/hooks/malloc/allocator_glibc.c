@@ -26,6 +26,7 @@ static struct info {
 	uint64_t class_count[CLASSES], class_bytes[CLASSES]; /* class i: [1 << i, 2 << i) */
 } info;
 
+/* key includes the opening quote, e.g. `size="`. */
 static uint64_t attribute(const char *line, const char *key)
 {
 	const char *at = strstr(line, key);
@@ -68,6 +69,7 @@ static void end_heap(void)
 	info.in_heap = false;
 }
 
+/* "<heap nr=...>" begins an arena. Outside of one are the sums of the process. */
 static void parse_line(const char *line)
 {
 	line += strspn(line, " ");
@@ -92,6 +94,7 @@ static void parse_line(const char *line)
 	}
 }
 
+/* The write function of the FILE. It collects lines; glibc may write any part of one. */
 static ssize_t parse_bytes(void *cookie, const char *data, size_t bytes)
 {
 	(void)cookie;
@@ -107,6 +110,7 @@ static ssize_t parse_bytes(void *cookie, const char *data, size_t bytes)
 	return (ssize_t)bytes;
 }
 
+/* The buffer is static: setvbuf keeps stdio from allocating one. */
 static bool read_info(void)
 {
 	static char buffer[4096];
@@ -123,6 +127,7 @@ static bool read_info(void)
 
 /* ---- the lines ---- */
 
+/* Sums over all arenas, without sizes of chunks. */
 static void add_sums(struct cuf_text *text)
 {
 	struct mallinfo2 sums = mallinfo2();
@@ -135,6 +140,7 @@ static void add_sums(struct cuf_text *text)
 	cuf_stats_add(text, "mapped_count", sums.hblks);
 }
 
+/* Blocks with a map of their own are in no arena. */
 static void add_info(struct cuf_text *text)
 {
 	uint64_t live_bytes = info.mapped_bytes;

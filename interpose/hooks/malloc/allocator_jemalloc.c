@@ -58,6 +58,7 @@ static const struct { const char *name, *key; } sums[] = {
 	{ "arenas.narenas", "arena_count" },
 };
 
+/* Cached: dirty and muzzy pages. Scattered: free inside slabs that are in use. */
 static void add_sums(mallctl_fn mallctl, struct cuf_text *text)
 {
 	uint64_t value, page = 0, dirty = 0, muzzy = 0, active = 0, live = 0;
@@ -122,6 +123,7 @@ static bool add_extent_class(mallctl_fn mallctl, struct cuf_text *text, unsigned
 	return true;
 }
 
+/* Statistics are compiled in by default. A build without them lacks their names. */
 bool cuf_stats_jemalloc(const struct cuf_allocator *allocator, enum cuf_moment moment,
 			struct cuf_text *text)
 {

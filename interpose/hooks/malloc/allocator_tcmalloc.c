@@ -8,6 +8,7 @@
 typedef int (*property_fn)(const char *name, size_t *value);
 typedef bool (*new_property_fn)(const char *name, size_t name_bytes, size_t *value);
 
+/* Whichever of the two functions the allocator exports. */
 static bool query(const struct cuf_allocator *allocator, const char *name, uint64_t *value)
 {
 	property_fn property =

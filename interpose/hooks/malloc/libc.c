@@ -31,6 +31,8 @@ static __attribute__((noinline)) bool find_real(void *const *slot)
 #define HAVE(name) \
 	(__builtin_expect(cuf_real.name != NULL, 1) || find_real((void **)&cuf_real.name))
 
+/* NULL when the arena is full; errno is left to the caller, because posix_memalign returns its
+ * error. */
 static void *boot_block(size_t bytes, size_t alignment)
 {
 	void *p = cuf_boot_alloc(bytes, alignment);
@@ -59,6 +61,7 @@ static void *boot_calloc(size_t count, size_t bytes)
 
 static bool is_power_of_two(size_t n) { return n && !(n & (n - 1)); }
 
+/* libc returns EINVAL for a wrong alignment. */
 static void *boot_aligned(size_t alignment, size_t bytes)
 {
 	if (is_power_of_two(alignment))
@@ -114,6 +117,7 @@ static inline void *record_chosen(void *p, size_t bytes, unsigned op, void *fram
 	return p;
 }
 
+/* The stack of the block starts at the caller of malloc, since this function was jumped to. */
 RECORDED void *malloc_recorded(size_t bytes)
 {
 	if (unlikely(!HAVE(malloc)))
@@ -121,6 +125,7 @@ RECORDED void *malloc_recorded(size_t bytes)
 	return record_chosen(cuf_real.malloc(bytes), bytes, CUF_HOST_ALLOC, FRAME);
 }
 
+/* Six instructions when nothing is recorded. */
 void *cuf_hook_malloc(size_t bytes)
 {
 	return cuf_host_skips_alloc(bytes) ? cuf_real.malloc(bytes) : malloc_recorded(bytes);
@@ -155,6 +160,7 @@ static int boot_posix_memalign(void **out, size_t alignment, size_t bytes)
 	return 0;
 }
 
+/* The aligned functions are rare, so they decide after the real call, and need no jump. */
 int cuf_hook_posix_memalign(void **out, size_t alignment, size_t bytes)
 {
 	int result;
@@ -183,6 +189,7 @@ void *cuf_hook_memalign(size_t alignment, size_t bytes)
 	return record_alloc(cuf_real.memalign(alignment, bytes), bytes, CUF_HOST_ALIGNED, FRAME);
 }
 
+/* Obsolete, and still used. */
 void *cuf_hook_valloc(size_t bytes)
 {
 	if (unlikely(!HAVE(valloc)))
@@ -199,6 +206,7 @@ void *cuf_hook_pvalloc(size_t bytes)
 
 /* ---- frees ---- */
 
+/* A block of the boot arena is never released: its memory is not reused. */
 RECORDED void free_recorded(void *p)
 {
 	struct cuf_host_undo undo;
@@ -208,6 +216,7 @@ RECORDED void free_recorded(void *p)
 	cuf_real.free(p);
 }
 
+/* Nearly all frees take the first branch: ten instructions. */
 static inline void free_block(void *p)
 {
 	if (cuf_host_skips_free(p))
@@ -233,6 +242,7 @@ void cuf_hook_cfree(void *p) { free_by_owner(p); }
 void cuf_hook_free_sized(void *p, size_t bytes) { free_by_owner(p); }
 void cuf_hook_free_aligned_sized(void *p, size_t alignment, size_t bytes) { free_by_owner(p); }
 
+/* Interposed for blocks of the boot arena, which the real function must not see. */
 size_t cuf_hook_malloc_usable_size(void *p)
 {
 	if (unlikely(cuf_boot_owns(p)))
@@ -286,6 +296,7 @@ RECORDED void *resize_recorded(void *p, size_t bytes, bool skips)
 	return moved;
 }
 
+/* Both halves of a realloc must be skippable: the free of the old block and the new one. */
 static inline void *resize(void *p, size_t bytes)
 {
 	bool skips = cuf_host_skips_alloc(bytes);

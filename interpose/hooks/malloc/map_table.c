@@ -21,6 +21,8 @@ static void forget_maps(void)
 }
 CUF_AT_FORK_CHILD(forget_maps);
 
+/* A signal handler that maps memory while its thread holds the lock would wait forever: so the wait
+ * is bounded. */
 static bool lock(void)
 {
 	for (unsigned i = 0; i < SPINS_MAX; i++)
@@ -69,6 +71,8 @@ bool cuf_map_add(struct cuf_map map)
 	return added;
 }
 
+/* Pieces outside the range are inserted again under the same lock, so no other thread sees a
+ * gap. */
 unsigned cuf_map_remove(uint64_t start, uint64_t end, uint64_t piece_bytes_min,
 			struct cuf_map *removed, unsigned max)
 {

@@ -24,12 +24,15 @@
 #define CALLER __builtin_return_address(0)
 #define PAGE 4096ull
 
+/* One load with mmap=0. Calls of the allocator behind us are
+ * recognised by their return address. */
 static bool is_recording_maps(const void *caller)
 {
 	return __builtin_expect(cuf_options.mmap != 0, 0) && cuf_recorder_status().is_on &&
 	       !cuf_real_allocator_holds(caller) && cuf_process_is_recorded(true);
 }
 
+/* While the real functions are searched, a map comes from that search. */
 static bool find_real(void *const *slot)
 {
 	if (!cuf_slot_load(slot) && !cuf_real_resolving())
@@ -80,6 +83,7 @@ static void restore_piece(const struct cuf_host_undo *undo, struct cuf_map piece
 	cuf_host_restore(&part);
 }
 
+/* An unknown map leaves *undo empty, and nothing is restored then. */
 static void free_map(struct cuf_map map, struct cuf_host_undo *undo)
 {
 	void *block = (void *)(uintptr_t)cuf_map_address(map.start, map.file);
@@ -126,6 +130,7 @@ static void restore_range(const struct removed *removed)
 	}
 }
 
+/* Small maps are ignored in sampled mode, and reservations in all. */
 static void record_map(void *at, size_t bytes, bool file, void *frame)
 {
 	struct cuf_map map = { (uintptr_t)at, (uintptr_t)at + round_to_pages(bytes), file };
@@ -138,12 +143,14 @@ static void record_map(void *at, size_t bytes, bool file, void *frame)
 
 /* ---- mmap, munmap ---- */
 
+/* What a call of mmap is going to do, decided before the real call. */
 struct mapping {
 	bool recorded;
 	bool replaces;           /* MAP_FIXED ends what was there */
 	struct removed removed;
 };
 
+/* Maps at a fixed address replace what is there, without a munmap. */
 static void mapping_begin(struct mapping *mapping, void *addr, size_t bytes, int flags,
 			  const void *caller)
 {
@@ -209,6 +216,7 @@ int cuf_hook_munmap(void *addr, size_t bytes)
 
 /* ---- mremap ---- */
 
+/* Passes the fifth argument always; the kernel ignores it without its flag. */
 static void *real_mremap(void *addr, size_t old_bytes, size_t bytes, int flags, void *fixed)
 {
 	if (find_real((void **)&cuf_real.mremap))
@@ -250,6 +258,7 @@ void *cuf_hook_mremap(void *addr, size_t old_bytes, size_t bytes, int flags, voi
 
 static uint64_t advised_bytes, advised_count; /* pages released while their map stayed */
 
+/* Released pages stay part of their map, so only sums are kept. */
 int cuf_hook_madvise(void *addr, size_t bytes, int advice)
 {
 	bool releases = advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_REMOVE;
@@ -266,6 +275,7 @@ int cuf_hook_madvise(void *addr, size_t bytes, int advice)
 	return result;
 }
 
+/* Key names are older than the words of today: given_back is what madvise released. */
 void cuf_mmap_stats(struct cuf_text *text)
 {
 	struct cuf_map_sums sums;

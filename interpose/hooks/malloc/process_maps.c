@@ -19,6 +19,7 @@ static bool begins(const char *text, const char *head)
 	return !strncmp(text, head, strlen(head));
 }
 
+/* Lower case, as the kernel writes it. Stops at the first other character. */
 static uint64_t hex(const char *text)
 {
 	uint64_t value = 0;
@@ -116,6 +117,7 @@ static size_t parse_lines(struct cuf_process_maps *maps, uint64_t **sum, size_t 
 	return used - at;
 }
 
+/* One pass. The file has about 25 lines for each mapping. */
 bool cuf_process_maps_read(struct cuf_process_maps *maps, uintptr_t own, size_t own_bytes)
 {
 	uint64_t until_ns = cuf_now_ns() + CUF_MAPS_NS_MAX, unused = 0, *sum = &unused;

@@ -20,6 +20,7 @@
 
 #define FRAME __builtin_frame_address(0)
 
+/* Programs may end before our constructor ran. */
 static void need(void *const *slot)
 {
 	if (__builtin_expect(!cuf_slot_load(slot), 0))
@@ -58,6 +59,7 @@ static void record_end(unsigned kind, int status, unsigned hook, bool query, voi
 
 static cuf_program_fn program_main;
 
+/* main is wrapped because a return from it runs exit handlers inside glibc, past our exit. */
 static int watched_main(int argc, char **argv, char **environment)
 {
 	int status = program_main(argc, argv, environment);
@@ -78,6 +80,7 @@ int cuf_hook___libc_start_main(cuf_program_fn program, int argc, char **argv, cu
 
 /* ---- exits ---- */
 
+/* Exit handlers run in the real function, after the end is marked. */
 void cuf_hook_exit(int status)
 {
 	record_end(CUF_END_EXIT, status & 0xff, CUF_HOOK_exit, true, FRAME);
@@ -87,6 +90,7 @@ void cuf_hook_exit(int status)
 	leave(status);
 }
 
+/* Runs other handlers than exit, and no destructors. */
 void cuf_hook_quick_exit(int status)
 {
 	record_end(CUF_END_EXIT, status & 0xff, CUF_HOOK_quick_exit, true, FRAME);
@@ -96,6 +100,7 @@ void cuf_hook_quick_exit(int status)
 	leave(status);
 }
 
+/* No handlers run. Threads may hold any lock, so nothing is queried. */
 void cuf_hook__exit(int status)
 {
 	record_end(CUF_END_FAST, status & 0xff, CUF_HOOK__exit, false, FRAME);
@@ -114,6 +119,7 @@ void cuf_hook__Exit(int status)
 	leave(status);
 }
 
+/* The signal may be handled by the program, and abort need not return from there. */
 void cuf_hook_abort(void)
 {
 	record_end(CUF_END_ABORT, SIGABRT, CUF_HOOK_abort, false, FRAME);
@@ -125,6 +131,7 @@ void cuf_hook_abort(void)
 
 /* ---- exec: the image is replaced, unless the call fails ---- */
 
+/* True: marked. A vfork child calls exec in its parent's memory, and must not mark it. */
 static bool mark_exec(void)
 {
 	if (!cuf_process_is_recorded(false))
@@ -141,6 +148,7 @@ static int exec_failed(bool marked, int result)
 	return result;
 }
 
+/* The real function is missing: an old libc. */
 static int no_such_function(void)
 {
 	errno = ENOSYS;
