@@ -62,7 +62,9 @@ static uint64_t reserve_frames(unsigned depth, bool large)
 	if (frames_in_use() + depth > room)
 		return UINT64_MAX;
 	first = __atomic_fetch_add(&cuf_recording.header->frames_used, depth, __ATOMIC_RELAXED);
-	return first + depth > cuf_recording.frame_count ? UINT64_MAX : first;
+	if (first + depth > cuf_recording.frame_count)
+		return UINT64_MAX;
+	return first;
 }
 
 /* For a stack whose index entry has no frames yet. depth is the commit. */
@@ -203,7 +205,9 @@ uint32_t cuf_stack_capture(struct cuf_stack_scratch *scratch, uintptr_t above)
 	if (python)
 		return capture_merged(scratch, &walked, python);
 	walked.hash = hash_frames(scratch->frames, walked.depth);
-	return walked.depth ? intern(&scratch->walker, &walked, true) : 0;
+	if (!walked.depth)
+		return 0;
+	return intern(&scratch->walker, &walked, true);
 }
 
 /*
