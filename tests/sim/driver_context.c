@@ -211,7 +211,11 @@ static CUresult set_current_handle(CUcontext handle)
 static CUresult get_device(CUdevice *out, CUcontext handle)
 {
 	struct object *context = context_of(handle);
-	CUresult result = handle ? (context ? 0 : CUDA_ERROR_INVALID_CONTEXT) : context_current(&context);
+	CUresult result = 0;
+	if (!handle)
+		result = context_current(&context);
+	else if (!context)
+		result = CUDA_ERROR_INVALID_CONTEXT;
 	if (!result)
 		*out = context->device;
 	return result;

@@ -111,8 +111,10 @@ static bool shared_map(void)
 	if (settings.state && fd < 0)
 		return false;
 	bool grown = fd < 0 || (!flock(fd, LOCK_EX) && !ftruncate(fd, sizeof *shared));
-	shared = grown ? mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, fd, 0)
-	               : MAP_FAILED;
+	int flags = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
+	shared = MAP_FAILED;
+	if (grown)
+		shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, flags, fd, 0);
 	if (shared != MAP_FAILED && shared->ready != READY)
 		shared_prepare();
 	if (fd >= 0) {

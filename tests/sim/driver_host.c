@@ -138,7 +138,11 @@ static CUresult attributes(unsigned count, const CUpointer_attribute *asked, voi
 		unsigned bytes = asked[i] > 0 && asked[i] < (int)sizeof attribute_bytes ? attribute_bytes[asked[i]] : 0;
 		if (!bytes || !data[i] || (strict && !block))
 			return CUDA_ERROR_INVALID_VALUE;
-		uint64_t value[2] = {block ? attribute_value(block, asked[i], ptr) : asked[i] == 9 ? UINT32_MAX - 1 : 0, 0};
+		uint64_t value[2] = { 0, 0 };
+		if (block)
+			value[0] = attribute_value(block, asked[i], ptr);
+		else if (asked[i] == 9)
+			value[0] = UINT32_MAX - 1;
 		memcpy(data[i], value, bytes);
 	}
 	return 0;

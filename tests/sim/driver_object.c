@@ -56,7 +56,9 @@ void page_delete(struct page *page) { slab_give(&page_slab, page); }
 
 static struct object_tree *tree_of(enum kind kind)
 {
-	return kind < KIND_RESERVATION ? &memory : kind == KIND_RESERVATION ? &reservations : &handles;
+	if (kind < KIND_RESERVATION)
+		return &memory;
+	return kind == KIND_RESERVATION ? &reservations : &handles;
 }
 
 struct object *object_new(enum kind kind, uint64_t addr)

@@ -121,7 +121,9 @@ static CUresult end_capture(CUstream stream, CUgraph *out)
 static CUresult capture_info(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph, size_t *count)
 {
 	struct object *s = capture_of(stream);
-	*status = !s ? CU_STREAM_CAPTURE_STATUS_NONE : s->stream.broken ? 2 /* INVALIDATED */ : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+	*status = CU_STREAM_CAPTURE_STATUS_NONE;
+	if (s)
+		*status = s->stream.broken ? 2 /* INVALIDATED */ : CU_STREAM_CAPTURE_STATUS_ACTIVE;
 	if (s && id)
 		*id = s->stream.id;
 	if (s && graph)

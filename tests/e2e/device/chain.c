@@ -14,10 +14,12 @@ const char *chain(void)
 {
 	static char text[64];
 	const char *(*next)(void) = (const char *(*)(void))dlsym(RTLD_NEXT, "chain");
-	snprintf(text, sizeof text, "first, then %s",
-	         next == chain ? "itself"
-	         : next        ? next()
-	                       : "nobody");
+	const char *found = "nobody";
+	if (next == chain)
+		found = "itself";
+	else if (next)
+		found = next();
+	snprintf(text, sizeof text, "first, then %s", found);
 	return text;
 }
 #else

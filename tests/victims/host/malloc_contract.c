@@ -202,11 +202,11 @@ static void odd_arguments(void)
 	SHOW(4096, pvalloc(4097));
 	for (size_t alignment = 0; alignment < 70; alignment++) {
 		int result = posix_memalign(&p, alignment, alignment % 3 * 100);
-		printf("posix_memalign(%zu): %d %s errno %d\n", alignment, result,
-		       result                         ? "-"
-		       : alignment_of(p) >= alignment ? "aligned"
-		                                      : "NOT",
-		       errno);
+		int error = errno;
+		const char *outcome = "-";
+		if (!result)
+			outcome = alignment_of(p) >= alignment ? "aligned" : "NOT";
+		printf("posix_memalign(%zu): %d %s errno %d\n", alignment, result, outcome, error);
 		free(result ? NULL : p);
 	}
 }

@@ -51,8 +51,11 @@ int main(int argc, char **argv)
 		return serve(argc, argv, (unsigned)atoi(getenv("RANKS_PART")));
 	if (pipe(ready) || dup2(ready[1], READY_FD) < 0)
 		return BROKEN;
-	for (unsigned i = 0; i < RANKS; i++) { /* the greedy one last: it waits for nobody */
-		unsigned rank = i < GREEDY ? i : i + 1 < RANKS ? i + 1 : GREEDY;
+	for (unsigned i = 0; i < RANKS; i++) {
+		/* the greedy rank starts last, because it waits for no other */
+		unsigned rank = i < GREEDY ? i : i + 1;
+		if (rank >= RANKS)
+			rank = GREEDY;
 		pids[rank] = start(argv, rank);
 		if (read(ready[0], &byte, 1) != 1) {
 			/* it reports itself what it could not do */
