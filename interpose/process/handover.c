@@ -126,7 +126,8 @@ void cuf_handover_at_start(void)
 	error = cuf_recording_to_file(&names, &why);
 	pending = false; /* also after a failure, which is reported: there is one attempt */
 	if (error) {
-		report_no_file(why, -error);
+		if (cuf_gate_state() != CUF_GATE_OFF) /* a fault, which is reported already */
+			report_no_file(why, -error);
 		cuf_recording.path[0] = 0;
 	} else if (cuf_options.verbose) {
 		report_path();

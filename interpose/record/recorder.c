@@ -241,7 +241,9 @@ void cuf_reset_apply(struct cuf_call *call, const struct cuf_request *scope, uin
 	 * after the end began, releases are the exit handlers' work: the ledger keeps what the
 	 * program held
 	 */
-	if (!seq || cuf_recording.header->end_kind || !begin_operation(&operation, call))
+	if (!seq || !cuf_recording.header || cuf_recording.header->end_kind)
+		return;
+	if (!begin_operation(&operation, call))
 		return;
 	cuf_ledger_each(reset_block, &reset);
 	cuf_operation_finish(&operation);
