@@ -26,12 +26,25 @@ struct cuf_tls {
 	uint64_t generation;     /* of the recording that `thread` belongs to */
 	int64_t countdown_bytes; /* to the next host sample */
 	uintptr_t label_frame;
+	uintptr_t call_frame;    /* of the outermost driver call */
 	uint16_t label;
 	uint8_t guard;
 	uint8_t driver_calls;    /* nested driver calls; those below the first are not recorded */
 	uint8_t role;            /* enum cuf_role of the blocks that the thread allocates now */
 };
 extern __thread struct cuf_tls cuf_tls __attribute__((tls_model("initial-exec")));
+
+/*
+ * True when a call with this frame shows that the call with the outer frame was left. A handler may
+ * leave a call by siglongjmp, and then its end never comes. Stacks grow downwards, so whatever the
+ * outer call is still doing has a lower frame. Frames far away belong to another stack.
+ */
+static inline bool cuf_frame_was_left(uintptr_t outer, uintptr_t frame)
+{
+	enum { SAME_STACK_BYTES = 1 << 20 };
+
+	return frame >= outer && frame - outer < SAME_STACK_BYTES;
+}
 
 enum cuf_gate_state {
 	CUF_GATE_BOOT,      /* before cuf_recorder_start */

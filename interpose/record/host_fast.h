@@ -134,6 +134,9 @@ struct cuf_label {
 static inline struct cuf_label cuf_label_begin(unsigned hook, const void *frame)
 {
 	struct cuf_label before = { cuf_tls.label, cuf_tls.label_frame };
+
+	if (before.hook && cuf_frame_was_left(before.frame, (uintptr_t)frame))
+		before.hook = 0;
 	if (!before.hook) {
 		cuf_tls.label = (uint16_t)hook;
 		cuf_tls.label_frame = (uintptr_t)frame;

@@ -15,8 +15,20 @@
 
 /* ---- calls ---- */
 
+/* Forgets calls that the thread left without their end. */
+static void forget_calls_left(uintptr_t frame)
+{
+	if (cuf_tls.driver_calls && cuf_frame_was_left(cuf_tls.call_frame, frame))
+		cuf_tls.driver_calls = 0;
+	if (cuf_tls.label && cuf_frame_was_left(cuf_tls.label_frame, frame))
+		cuf_tls.label = 0;
+	if (!cuf_tls.driver_calls)
+		cuf_tls.call_frame = frame;
+}
+
 bool cuf_call_begin(struct cuf_call *call, unsigned hook, void *frame)
 {
+	forget_calls_left((uintptr_t)frame);
 	call->saved_errno = errno;
 	call->thread = NULL;
 	call->hook = (uint16_t)hook;
