@@ -3,7 +3,8 @@
 #include "analysis/explain/causes.h"
 #include "analysis/explain/evidence/gather.h"
 
-/* Each failure that was not survived costs a pass over the events, so only the last ones are judged. */
+/* Each failure that was not survived costs a pass over the events, so only the last ones are
+ * judged. */
 enum { JUDGED_MAX = 8 };
 
 static const struct fact_cause *judge(struct build *build, uint32_t process, uint32_t device,

@@ -76,8 +76,7 @@ const struct cause_guide cause_guides[] = {
 	  "than the difference fails.",
 	  "A cudaMallocAsync pool has reserved 10 GiB and uses 6. The largest piece is 512 MiB, "
 	  "and the request is 1 GiB." },
-	{ "library-memory",
-	  "nvidia-smi shows much more memory than the program's own counters.",
+	{ "library-memory", "nvidia-smi shows much more memory than the program's own counters.",
 	  "NCCL creates eight communicators. Each takes several hundred MiB that PyTorch does not "
 	  "count." },
 	{ "gpu-leak",

@@ -10,7 +10,7 @@
 
 struct cause_guide {
 	const char *name_id;
-	const char *recognise;  /* signs outside cuflight: logs, tools, when it happens */
+	const char *recognise; /* signs outside cuflight: logs, tools, when it happens */
 	const char *example;
 };
 

@@ -155,7 +155,8 @@ static uint64_t last_sample_ns(const struct fact_process *process)
 	return sampled_ns < process->end_ns ? sampled_ns : process->end_ns;
 }
 
-/* What shows the line: the signal's events or sample, else the failure itself, else the last sample. */
+/* What shows the line: the signal's events or sample, else the failure itself, else the last
+ * sample. */
 static void show_line(const struct lines *lines, const struct evidence_signal *signal,
 		      struct fact_evidence *line)
 {
@@ -171,8 +172,7 @@ static void show_line(const struct lines *lines, const struct evidence_signal *s
 	} else if (signal->time_ns != CUF_UNKNOWN) {
 		line->time_ns = signal->time_ns;
 	} else {
-		line->time_ns =
-			last_sample_ns(&lines->build->facts->processes[evidence->process]);
+		line->time_ns = last_sample_ns(&lines->build->facts->processes[evidence->process]);
 	}
 }
 
@@ -292,8 +292,7 @@ static const char *difference_of(struct build *build, const struct ranking *rank
 	double most = 0.04;
 
 	for (enum signal s = 0; s < SIGNAL_MAX; s++) {
-		double difference =
-			weight_in(ranking->best, s) - weight_in(ranking->next, s);
+		double difference = weight_in(ranking->best, s) - weight_in(ranking->next, s);
 		const char *words;
 
 		if (!evidence_holds(evidence, s) || difference <= most)
@@ -348,9 +347,9 @@ static const struct fact_cause *inconclusive(struct build *build, const struct r
 	cause->runner_up_name_id = best->name_id;
 	cause->runner_up_name = best->name;
 	cause->runner_up_confidence = ranking->best_score;
-	cause->discriminator = arena_format(
-		build->arena, "to confirm: %s",
-		*best->would_confirm ? best->would_confirm : "a complete recording");
+	cause->discriminator = arena_format(build->arena, "to confirm: %s",
+					    *best->would_confirm ? best->would_confirm
+								 : "a complete recording");
 	return cause;
 }
 

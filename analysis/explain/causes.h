@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Why memory ran out: one table of rules (causes_table.c), each scored on the same evidence, and one
- * table of what to do about it (causes_fix.c).
+ * Why memory ran out: one table of rules (causes_table.c), each scored on the same evidence, and
+ * one table of what to do about it (causes_fix.c).
  *
  * Confidence, in full. A rule has needs and tests. Each compares one signal with a threshold.
  * - A need that is known and does not hold rules the cause out. The first need must also be known.
  *   If any other need is unknown, the score is multiplied by 0.7.
  * - The score is the rule's base plus the weights of the tests that hold. A negative weight is
  *   evidence against the cause. An unknown test adds nothing.
- * - The score is multiplied by the quality of the recording (evidence_gather.c), and limited to 0.97.
+ * - The score is multiplied by the quality of the recording (evidence_gather.c), and limited to
+ * 0.97.
  * - If the runner-up is within 0.15 of the best cause, subtract half of (0.15 - lead).
  * - If the best score is below 0.3, the verdict is "inconclusive".
  * The screen shows "high" from 0.8, "medium" from 0.5, else "low".
@@ -35,8 +36,8 @@ enum { CAUSE_NEEDS = 5, CAUSE_TESTS = 16 };
 /* Which question a rule answers; bits. */
 enum cause_scope {
 	AT_FAILURE = 1, /* a request for device memory failed */
-	AT_END = 2,     /* how a process ended, or what grows */
-	AT_REFUSAL = 4  /* malloc failed */
+	AT_END = 2, /* how a process ended, or what grows */
+	AT_REFUSAL = 4 /* malloc failed */
 };
 
 /* One comparison. It holds when the signal is known and at least (below: less than) threshold. */
@@ -48,22 +49,22 @@ struct cause_test {
 };
 
 struct cause_rule {
-	const char *id;           /* "S6.F1": stable, for programs */
-	const char *name_id;      /* "fragmentation-pinned": what people type; one for each id */
-	const char *name;         /* a few words */
+	const char *id; /* "S6.F1": stable, for programs */
+	const char *name_id; /* "fragmentation-pinned": what people type; one for each id */
+	const char *name; /* a few words */
 	const char *summaries[3]; /* the first one whose metrics are all known is used */
-	const char *about;        /* for help: what it is and how it shows; "" in later rows */
-	const char *source;       /* for help: where signs and thresholds come from */
+	const char *about; /* for help: what it is and how it shows; "" in later rows */
+	const char *source; /* for help: where signs and thresholds come from */
 	const char *would_confirm; /* data that would make it certain; "" */
-	unsigned scope;           /* enum cause_scope */
+	unsigned scope; /* enum cause_scope */
 	double base;
 	struct cause_test needs[CAUSE_NEEDS]; /* up to the first without a threshold */
 	struct cause_test tests[CAUSE_TESTS];
 };
 extern const struct cause_rule cause_rules[];
 
-/* The first row whose id or name_id is this name, else the first one that begins with it ("S6" finds
- * "S6.F1", "fragmentation" finds "fragmentation-pinned"); NULL: none. Case is ignored. */
+/* The first row whose id or name_id is this name, else the first one that begins with it ("S6"
+ * finds "S6.F1", "fragmentation" finds "fragmentation-pinned"); NULL: none. Case is ignored. */
 const struct cause_rule *cause_named(const char *name);
 
 /* The score of one rule; 0: ruled out. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* facts_build: opens the run and lets each part fill its share; the order of the parts is in build_all. */
+/* facts_build: opens the run and lets each part fill its share; the order of the parts is in
+ * build_all. */
 #include "analysis/explain/facts_build.h"
 
 #include <stdlib.h>

@@ -13,7 +13,7 @@
 struct fact_text {
 	const char *text;
 	uint32_t process; /* FACT_NONE: of the run */
-	bool minor;       /* could not change who holds what and why */
+	bool minor; /* could not change who holds what and why */
 };
 
 struct fact_loss {
@@ -23,9 +23,9 @@ struct fact_loss {
 };
 
 struct fact_coverage {
-	const char *const *hooked;    /* hooked functions that were called */
+	const char *const *hooked; /* hooked functions that were called */
 	size_t hooked_count;
-	const char *const *unhooked;  /* names like allocators that were resolved, not hooked */
+	const char *const *unhooked; /* names like allocators that were resolved, not hooked */
 	size_t unhooked_count;
 	const char *const *static_cudart;
 	size_t static_cudart_count;
@@ -36,7 +36,7 @@ struct fact_coverage {
 	uint64_t stack_stops[CUF_STOP_MAX];
 	uint64_t unknown_frees, replaced, undone_frees;
 	uint64_t recorder_ns; /* CPU time in device paths, a duration */
-	bool complete;        /* nothing dropped, cut or overwritten */
+	bool complete; /* nothing dropped, cut or overwritten */
 };
 
 #endif

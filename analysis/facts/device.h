@@ -9,11 +9,11 @@
 #include "analysis/facts/moment.h"
 
 struct fact_device {
-	uint32_t ordinal;         /* the driver's index in the focus process */
+	uint32_t ordinal; /* the driver's index in the focus process */
 	uint8_t uuid[16];
 	const char *name, *pci;
 	uint64_t total_bytes;
-	uint64_t free_bytes;      /* at the moment */
+	uint64_t free_bytes; /* at the moment */
 	/* peak of live blocks; of several processes the highest sum at one instant of their
 	 * timelines, else the sum of their peaks */
 	uint64_t peak_bytes, peak_ns;
@@ -21,7 +21,7 @@ struct fact_device {
 	uint64_t granularity_bytes;
 	uint64_t alloc_count, free_count, fail_count;
 	struct fact_moment moment;
-	uint32_t focus;           /* its rows are itemised; others are OWNER_OTHER_PROCESSES */
+	uint32_t focus; /* its rows are itemised; others are OWNER_OTHER_PROCESSES */
 	struct fact_owner_row *owners; /* rows with in_sum add up to total_bytes, if known */
 	size_t owner_count;
 	struct fact_layer largest_free[LAYER_MAX];

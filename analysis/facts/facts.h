@@ -31,13 +31,15 @@ struct facts {
 	size_t device_count;
 	struct fact_incident *incidents; /* by time */
 	size_t incident_count;
-	struct fact_site *leaks; /* live sites: verdict CLASS_LEAK first, then by bytes descending */
+	struct fact_site
+		*leaks; /* live sites: verdict CLASS_LEAK first, then by bytes descending */
 	size_t leak_count;
 	struct fact_site *growth; /* sites that grew, by grown_bytes descending */
 	size_t growth_count;
 	struct fact_coverage coverage;
 	uint32_t focus; /* the process that the first screen is about */
-	uint64_t fatal_incident; /* id of the last fatal one of the process that failed first; 0 none */
+	uint64_t fatal_incident; /* id of the last fatal one of the process that failed first; 0
+				    none */
 	struct fact_process_group group;
 	/* explain/cause.h: of the fatal incident, else of how the run ended or of what grows;
 	 * NULL: nothing wrong found */
@@ -53,7 +55,7 @@ struct symbols;
 struct facts_options {
 	enum facts_at at;
 	uint64_t at_value; /* INCIDENT: id; TIME: ns since the run's first process started */
-	size_t sites_max;  /* rows of leaks and of growth; 0: 1000 */
+	size_t sites_max; /* rows of leaks and of growth; 0: 1000 */
 	/* Borrowed: function names that show what blocks are for; NULL: only the recording's. */
 	struct symbols *symbols;
 };

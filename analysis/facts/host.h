@@ -55,41 +55,41 @@ struct fact_maps {
 	uint64_t anonymous_bytes, anonymous_count;
 	uint64_t file_bytes, file_count;
 	uint64_t python_bytes, python_count; /* of the anonymous ones, by size and caller */
-	uint64_t given_back_bytes;           /* by madvise, in total */
+	uint64_t given_back_bytes; /* by madvise, in total */
 };
 
 struct fact_host {
-	uint64_t rss_bytes;         /* last sample at or before the moment */
+	uint64_t rss_bytes; /* last sample at or before the moment */
 	uint64_t rss_peak_bytes;
 	uint64_t malloc_live_bytes; /* exact in full mode, estimated in sampled mode */
 	uint64_t malloc_live_count;
 	enum fact_basis malloc_basis;
-	uint64_t malloc_low_bytes;  /* 95 % interval; empty in full mode */
+	uint64_t malloc_low_bytes; /* 95 % interval; empty in full mode */
 	uint64_t malloc_high_bytes;
-	uint64_t malloc_low_count;  /* CUF_UNKNOWN: nothing was sampled, blocks may have any size */
+	uint64_t malloc_low_count; /* CUF_UNKNOWN: nothing was sampled, blocks may have any size */
 	uint64_t malloc_high_count;
-	uint64_t pinned_bytes;      /* live pinned and registered memory */
+	uint64_t pinned_bytes; /* live pinned and registered memory */
 	uint64_t mapped_file_bytes; /* CUF_UNKNOWN: not recorded */
-	uint64_t cgroup_bytes;      /* memory.current */
-	uint64_t cgroup_max_bytes;  /* memory.max; CUF_UNKNOWN: no cgroup or no limit */
+	uint64_t cgroup_bytes; /* memory.current */
+	uint64_t cgroup_max_bytes; /* memory.max; CUF_UNKNOWN: no cgroup or no limit */
 	uint64_t memory_total_bytes; /* of the machine */
-	const char *allocator;      /* "glibc 2.36"; NULL unknown */
+	const char *allocator; /* "glibc 2.36"; NULL unknown */
 	const struct fact_allocator *allocators; /* the one behind our hooks first, if known */
 	size_t allocator_count;
 	const struct fact_host_row *rows; /* sum to rss_bytes; none: not recorded */
 	size_t row_count;
-	uint64_t swap_bytes;        /* CUF_UNKNOWN */
+	uint64_t swap_bytes; /* CUF_UNKNOWN */
 	enum fact_host_verdict verdict;
 	const struct fact_host_advice *advice;
 	size_t advice_count;
 	const struct fact_host_pin *pins; /* by open_bytes, descending; where fragmented */
 	size_t pin_count;
 	struct fact_maps maps;
-	uint64_t alloc_count;       /* calls; CUF_UNKNOWN where not all were seen (sampled, off) */
+	uint64_t alloc_count; /* calls; CUF_UNKNOWN where not all were seen (sampled, off) */
 	uint64_t free_count;
 	uint64_t recorded_alloc_count; /* calls that were recorded */
 	uint64_t recorded_free_count;
-	uint64_t alloc_bytes;       /* of all calls, with malloc_basis; CUF_UNKNOWN: off */
+	uint64_t alloc_bytes; /* of all calls, with malloc_basis; CUF_UNKNOWN: off */
 };
 
 #endif

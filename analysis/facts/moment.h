@@ -14,9 +14,9 @@ extern const char *const moment_names[MOMENT_MAX]; /* incident end at now */
 struct fact_moment {
 	enum fact_moment_kind kind;
 	uint64_t time_ns;
-	uint32_t process;      /* whose moment it is */
-	uint64_t seq;          /* in that process's recording */
-	uint64_t incident;     /* id; 0 unless kind is MOMENT_INCIDENT */
+	uint32_t process; /* whose moment it is */
+	uint64_t seq; /* in that process's recording */
+	uint64_t incident; /* id; 0 unless kind is MOMENT_INCIDENT */
 	enum fact_basis basis; /* estimated: events since then were overwritten */
 };
 

@@ -17,15 +17,15 @@ struct fact_phase {
 	const char *name;
 	enum fact_phase_source source;
 	enum fact_basis basis;
-	const char *why;           /* inferred: a clause with the reason; else "" */
+	const char *why; /* inferred: a clause with the reason; else "" */
 	uint32_t process;
-	uint32_t tid;              /* 0: of the whole process */
-	uint32_t depth;            /* enclosing phases of its thread */
+	uint32_t tid; /* 0: of the whole process */
+	uint32_t depth; /* enclosing phases of its thread */
 	uint64_t begin_ns, end_ns; /* end CUF_UNKNOWN: open at the end of the recording, or lost */
 	uint64_t begin_seq, end_seq;
-	bool is_mark;              /* a moment: the end is the begin */
+	bool is_mark; /* a moment: the end is the begin */
 	bool is_request;
-	uint64_t request_id;       /* CUF_UNKNOWN: no request */
+	uint64_t request_id; /* CUF_UNKNOWN: no request */
 	struct fact_stretch work;
 };
 
@@ -34,10 +34,10 @@ struct fact_phase_group {
 	const char *name;
 	enum fact_phase_source source;
 	bool is_mark, is_request;
-	uint64_t count, open;          /* of those, without an end */
+	uint64_t count, open; /* of those, without an end */
 	uint64_t total_ns, longest_ns; /* of those with one */
-	uint64_t peak_bytes;           /* the highest; CUF_UNKNOWN */
-	uint64_t rise_bytes;           /* the largest peak over its start; CUF_UNKNOWN */
+	uint64_t peak_bytes; /* the highest; CUF_UNKNOWN */
+	uint64_t rise_bytes; /* the largest peak over its start; CUF_UNKNOWN */
 	uint64_t first_ns;
 };
 

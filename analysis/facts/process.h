@@ -22,30 +22,30 @@ struct fact_sample {
 
 struct fact_process {
 	uint32_t pid, ppid;
-	uint32_t parent;          /* index; FACT_NONE: not recorded */
-	uint32_t exec_of;         /* the recording this image replaced (same pid); FACT_NONE */
-	const char *rank;         /* as the launcher of a distributed run numbered it; NULL */
-	uint32_t ended_by;        /* the process whose failure ended it (inferred); FACT_NONE */
-	uint64_t held_bytes;      /* device memory at the run's first failure, else its peak;
-				   * CUF_UNKNOWN: used none */
-	const char *path;         /* the recording */
+	uint32_t parent; /* index; FACT_NONE: not recorded */
+	uint32_t exec_of; /* the recording this image replaced (same pid); FACT_NONE */
+	const char *rank; /* as the launcher of a distributed run numbered it; NULL */
+	uint32_t ended_by; /* the process whose failure ended it (inferred); FACT_NONE */
+	uint64_t held_bytes; /* device memory at the run's first failure, else its peak;
+			      * CUF_UNKNOWN: used none */
+	const char *path; /* the recording */
 	const char *exe, *cmdline, *hostname;
-	uint64_t start_ns;        /* recorder started */
-	uint64_t end_ns;          /* end record, else the last thing recorded; running: now */
+	uint64_t start_ns; /* recorder started */
+	uint64_t end_ns; /* end record, else the last thing recorded; running: now */
 	enum fact_end end;
-	uint64_t end_status;      /* exit status or signal number; CUF_UNKNOWN */
+	uint64_t end_status; /* exit status or signal number; CUF_UNKNOWN */
 	enum fact_basis end_basis;
-	const char *end_why;      /* a clause: how an end without a record was inferred; "" */
-	bool complete;            /* false: the file is cut, see coverage */
-	bool switched_off;        /* the recorder stopped recording before the end */
-	uint64_t driver_version;  /* 13000 = 13.0; 0 before CUDA was seen */
+	const char *end_why; /* a clause: how an end without a record was inferred; "" */
+	bool complete; /* false: the file is cut, see coverage */
+	bool switched_off; /* the recorder stopped recording before the end */
+	uint64_t driver_version; /* 13000 = 13.0; 0 before CUDA was seen */
 	uint64_t first_cuda_ns;
-	uint32_t host_mode;       /* enum cuf_host_mode */
+	uint32_t host_mode; /* enum cuf_host_mode */
 	uint64_t sample_mean_bytes;
 	uint64_t stack_depth;
-	uint64_t events_recorded;    /* device and host events ever counted */
+	uint64_t events_recorded; /* device and host events ever counted */
 	uint64_t events_overwritten; /* of those, no longer in the rings */
-	uint64_t events_lost;        /* dropped: no table had room */
+	uint64_t events_lost; /* dropped: no table had room */
 	struct fact_host host;
 	const struct fact_module *modules;
 	size_t module_count;
@@ -55,16 +55,16 @@ struct fact_process {
 	size_t text_count;
 	const struct fact_sample *timeline; /* by time */
 	size_t timeline_count;
-	uint64_t fatal_incident;  /* id; 0 none */
+	uint64_t fatal_incident; /* id; 0 none */
 	/* by begin; of marked and NVTX phases the first and the longest are kept */
 	const struct fact_phase *phases;
 	size_t phase_count;
-	uint64_t phases_seen;     /* before the cut */
+	uint64_t phases_seen; /* before the cut */
 	uint64_t phases_left_out; /* dropped by the recorder: too fast, too deep */
 	const struct fact_phase_group *phase_groups; /* of all seen, by total time, descending */
 	size_t phase_group_count;
 	struct fact_requests requests;
-	const char *work_layer;   /* where phases and requests are measured: "device", "framework" */
+	const char *work_layer; /* where phases and requests are measured: "device", "framework" */
 	const char *const *hook_names; /* by hook id; NULL unknown */
 	size_t hook_name_count;
 };

@@ -10,12 +10,12 @@
 #include <stdint.h>
 
 struct fact_process_group {
-	uint32_t leader;       /* the process that failed first */
+	uint32_t leader; /* the process that failed first */
 	uint64_t failed_count; /* processes with a fatal incident, the leader included */
-	uint64_t ended_count;  /* ended by the leader's failure: see fact_process.ended_by */
-	uint64_t peer_count;   /* processes that held device memory and run the same program */
+	uint64_t ended_count; /* ended by the leader's failure: see fact_process.ended_by */
+	uint64_t peer_count; /* processes that held device memory and run the same program */
 	uint64_t median_bytes; /* of what the peers held */
-	uint32_t outlier;      /* the peer that held most, if it stands out */
+	uint32_t outlier; /* the peer that held most, if it stands out */
 };
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Room on the device: what was asked, what was free, who has the rest, and what packing would give. */
+/* Room on the device: what was asked, what was free, who has the rest, and what packing would give.
+ */
 #include "analysis/explain/evidence/parts.h"
 
 #include <math.h>
@@ -9,7 +10,8 @@
 #include "analysis/frameworks/frameworks.h"
 #include "analysis/replay/replay.h"
 
-/* What a context and its libraries take that nobody allocated: such a share of the device, and no more than this. */
+/* What a context and its libraries take that nobody allocated: such a share of the device, and no
+ * more than this. */
 #define CONTEXT_SHARE 20u
 #define SLACK_SHARE 0.003
 #define EXPANDABLE_CHUNK ((uint64_t)20 << 20) /* what PyTorch maps at a time for large blocks */
@@ -77,7 +79,8 @@ static void name_neighbour(struct build *build, struct evidence *evidence,
 			: arena_format(build->arena, "pid %u", largest->pid);
 }
 
-/* An arena that doubles asks for more than is needed, and comes down to its need. CUF_UNKNOWN: it did not come down. */
+/* An arena that doubles asks for more than is needed, and comes down to its need. CUF_UNKNOWN: it
+ * did not come down. */
 static uint64_t last_rung(const struct fact_incident *incident)
 {
 	uint64_t last = incident->attempt_count
@@ -86,7 +89,8 @@ static uint64_t last_rung(const struct fact_incident *incident)
 	return known(last) && last < incident->requested_bytes ? last : CUF_UNKNOWN;
 }
 
-/* The logical request: a framework's own word is best; physical chunks rolled back around the failure are a lower bound. */
+/* The logical request: a framework's own word is best; physical chunks rolled back around the
+ * failure are a lower bound. */
 static uint64_t request_of(struct build *build, const struct fact_incident *incident)
 {
 	const struct events *events = build->run->processes[incident->process].events;
@@ -137,7 +141,8 @@ static uint64_t *pages_shared(const struct liveset *live, unsigned ordinal, size
 	return pages;
 }
 
-/* What large blocks alone in their last page waste by being rounded up: no order of allocations would give it back. */
+/* What large blocks alone in their last page waste by being rounded up: no order of allocations
+ * would give it back. */
 static uint64_t rounded_away(struct build *build, const struct evidence *evidence)
 {
 	unsigned ordinal = ordinal_in(build, evidence->device, evidence->process);
@@ -176,7 +181,8 @@ static uint64_t in_other_pools(struct build *build, const struct evidence *evide
 	return bytes;
 }
 
-/* Slack that the failing call cannot draw on: a pool's when the driver is asked, a framework's when somebody else asks. */
+/* Slack that the failing call cannot draw on: a pool's when the driver is asked, a framework's when
+ * somebody else asks. */
 static bool is_foreign(struct build *build, const struct evidence *evidence)
 {
 	const struct fact_incident *incident = evidence->incident;
@@ -218,8 +224,9 @@ static uint64_t pool_slack(const struct evidence *evidence)
 	return 0;
 }
 
-/* Holes matter when they are no negligible part of what is held - every program leaves a few - and at least half of the request, or
- * a pool's slack is what is missing. Where they do not matter, packing is not said to help. */
+/* Holes matter when they are no negligible part of what is held - every program leaves a few - and
+ * at least half of the request, or a pool's slack is what is missing. Where they do not matter,
+ * packing is not said to help. */
 static void set_slack(struct evidence *evidence, uint64_t packed)
 {
 	const uint64_t *metrics = evidence->metrics;
@@ -232,7 +239,8 @@ static void set_slack(struct evidence *evidence, uint64_t packed)
 	evidence_set(evidence, SIGNAL_slack, matters ? ratio(slack, metrics[METRIC_shortfall]) : 0);
 }
 
-/* The site whose blocks hold most open: small blocks, or blocks inside segments; large ones merely round. */
+/* The site whose blocks hold most open: small blocks, or blocks inside segments; large ones merely
+ * round. */
 static void note_pin(struct evidence *evidence, const struct fact_pin *pins, size_t count,
 		     uint64_t largest_bytes, uint64_t *open)
 {
@@ -258,11 +266,12 @@ static void set_packing(struct build *build, struct evidence *evidence,
 							 : NULL;
 	if (known(packed) && known(metrics[METRIC_free]))
 		packed = packed > metrics[METRIC_free] + rounding ? packed - rounding
-			 : packed < metrics[METRIC_free]	       ? packed
-							       : metrics[METRIC_free];
+			 : packed < metrics[METRIC_free]	  ? packed
+								  : metrics[METRIC_free];
 	metrics[METRIC_hole] = largest_hole(incident);
-	metrics[METRIC_slack] = known(metrics[METRIC_slack]) ? minus(metrics[METRIC_slack], rounding)
-						       : CUF_UNKNOWN;
+	metrics[METRIC_slack] = known(metrics[METRIC_slack])
+					? minus(metrics[METRIC_slack], rounding)
+					: CUF_UNKNOWN;
 	evidence_set(evidence, SIGNAL_foreign_caller, is_foreign(build, evidence));
 	evidence_set(evidence, SIGNAL_stranded,
 		     ratio(in_other_pools(build, evidence, holes), metrics[METRIC_shortfall]));
@@ -272,7 +281,8 @@ static void set_packing(struct build *build, struct evidence *evidence,
 		note_pin(evidence, framework->pins, framework->pin_count, UINT64_MAX, &open);
 		for (size_t s = 0; s < framework->segment_count; s++)
 			if (known(framework->segments[s]
-					  .largest_hole_bytes)) /* not of allocators whose inside is not seen */
+					  .largest_hole_bytes)) /* not of allocators whose inside is
+								   not seen */
 				remappable += framework->segments[s].largest_hole_bytes /
 					      EXPANDABLE_CHUNK * EXPANDABLE_CHUNK;
 	}
@@ -281,7 +291,7 @@ static void set_packing(struct build *build, struct evidence *evidence,
 		emptyable += holes->pages_sparse * CUF_PAGE_BYTES;
 		metrics[METRIC_emptyable] = emptyable;
 		metrics[METRIC_remappable] = remappable >= metrics[METRIC_shortfall] ? remappable
-									       : CUF_UNKNOWN;
+										     : CUF_UNKNOWN;
 		metrics[METRIC_open] = open ? open : CUF_UNKNOWN;
 		evidence_set(evidence, SIGNAL_sparse, ratio(emptyable, metrics[METRIC_request]));
 		evidence_set(evidence, SIGNAL_pinning, ratio(open, metrics[METRIC_request]));
@@ -338,21 +348,24 @@ static void set_before(struct build *build, struct evidence *evidence)
 			    ? metrics[METRIC_total] / CONTEXT_SHARE
 			    : CONTEXT_MOST;
 	metrics[METRIC_before] = minus(minus(metrics[METRIC_total], device->first_free_bytes),
-				    device->first_live_bytes);
+				       device->first_live_bytes);
 	metrics[METRIC_rose] = minus(metrics[METRIC_others], metrics[METRIC_before]);
 	own = context_bytes(evidence->incident);
 	evidence_set(evidence, SIGNAL_before,
 		     ratio(minus(metrics[METRIC_before], allowance), metrics[METRIC_shortfall]));
 	evidence_set(evidence, SIGNAL_late,
 		     ratio(minus(metrics[METRIC_rose], allowance), metrics[METRIC_shortfall]));
-	/* what the driver took for itself around calls of ours - modules, limits - is surely our own */
+	/* what the driver took for itself around calls of ours - modules, limits - is surely our
+	 * own */
 	evidence_set(evidence, SIGNAL_own_context, own > allowance);
 	if (own > allowance) {
 		metrics[METRIC_rose] = own;
-		evidence_set(evidence, SIGNAL_creep, ratio(own - allowance, metrics[METRIC_shortfall]));
+		evidence_set(evidence, SIGNAL_creep,
+			     ratio(own - allowance, metrics[METRIC_shortfall]));
 	} else {
 		evidence_set(evidence, SIGNAL_creep,
-			     ratio(minus(metrics[METRIC_rose], allowance), metrics[METRIC_shortfall]));
+			     ratio(minus(metrics[METRIC_rose], allowance),
+				   metrics[METRIC_shortfall]));
 	}
 	evidence_set(evidence, SIGNAL_alone_fits,
 		     ratio(minus(metrics[METRIC_others], allowance), metrics[METRIC_shortfall]));
@@ -389,17 +402,20 @@ static void set_room(struct evidence *evidence)
 	metrics[METRIC_shortfall] = minus(metrics[METRIC_request], metrics[METRIC_free]);
 	evidence_set(evidence, SIGNAL_own,
 		     known(metrics[METRIC_request]) && known(metrics[METRIC_mine])
-			     ? ratio(metrics[METRIC_mine] + metrics[METRIC_request], metrics[METRIC_total])
+			     ? ratio(metrics[METRIC_mine] + metrics[METRIC_request],
+				     metrics[METRIC_total])
 			     : NAN);
 	if (known(metrics[METRIC_request]) && known(metrics[METRIC_free]) &&
 	    evidence->incident->kind != CUF_KIND_PINNED &&
 	    evidence->incident->kind != CUF_KIND_REGISTERED)
 		evidence_set(evidence, SIGNAL_room,
 			     metrics[METRIC_free] > metrics[METRIC_request] &&
-					     metrics[METRIC_free] - metrics[METRIC_request] >= margin
+					     metrics[METRIC_free] - metrics[METRIC_request] >=
+						     margin
 				     ? ratio(metrics[METRIC_free], metrics[METRIC_request])
 				     : 0);
-	evidence_set(evidence, SIGNAL_no_driver_call, evidence->incident->kind == CUF_KIND_FRAMEWORK);
+	evidence_set(evidence, SIGNAL_no_driver_call,
+		     evidence->incident->kind == CUF_KIND_FRAMEWORK);
 }
 
 static bool locks_host_memory(const struct fact_incident *incident)
@@ -407,7 +423,8 @@ static bool locks_host_memory(const struct fact_incident *incident)
 	return incident->kind == CUF_KIND_PINNED || incident->kind == CUF_KIND_REGISTERED;
 }
 
-/* A refused page-lock leaves its error behind: the next launch reports it, with the device half empty. NULL: neither. */
+/* A refused page-lock leaves its error behind: the next launch reports it, with the device half
+ * empty. NULL: neither. */
 static const struct fact_incident *refused_page_lock(struct build *build,
 						     const struct fact_incident *incident)
 {
@@ -444,11 +461,11 @@ void evidence_device(struct build *build, struct evidence *evidence)
 	uint64_t *metrics = evidence->metrics;
 	if (incident) {
 		metrics[METRIC_request] = incident->is_request ? request_of(build, incident)
-							    : CUF_UNKNOWN;
+							       : CUF_UNKNOWN;
 		metrics[METRIC_free] = incident->free_bytes;
 		metrics[METRIC_total] = known(incident->total_bytes) ? incident->total_bytes
-				     : device			  ? device->total_bytes
-								  : CUF_UNKNOWN;
+					: device		     ? device->total_bytes
+								     : CUF_UNKNOWN;
 	} else if (device) {
 		metrics[METRIC_free] = device->free_bytes;
 		metrics[METRIC_total] = device->total_bytes;
@@ -473,10 +490,10 @@ void evidence_device(struct build *build, struct evidence *evidence)
 	evidence_set(evidence, SIGNAL_others_run,
 		     ratio(metrics[METRIC_others_run], metrics[METRIC_shortfall]));
 	static const enum signal shown_by_failure[] = {
-		SIGNAL_own,	   SIGNAL_alone_fits,	SIGNAL_others_run,     SIGNAL_late,
-		SIGNAL_room,	   SIGNAL_no_driver_call, SIGNAL_packed,	     SIGNAL_hole,
-		SIGNAL_slack,	   SIGNAL_stranded,	SIGNAL_foreign_caller, SIGNAL_sparse,
-		SIGNAL_pinning,	   SIGNAL_pool,		SIGNAL_contribution,   SIGNAL_creep,
+		SIGNAL_own,	     SIGNAL_alone_fits,	    SIGNAL_others_run,	   SIGNAL_late,
+		SIGNAL_room,	     SIGNAL_no_driver_call, SIGNAL_packed,	   SIGNAL_hole,
+		SIGNAL_slack,	     SIGNAL_stranded,	    SIGNAL_foreign_caller, SIGNAL_sparse,
+		SIGNAL_pinning,	     SIGNAL_pool,	    SIGNAL_contribution,   SIGNAL_creep,
 		SIGNAL_host_request, SIGNAL_before
 	};
 	for (size_t n = 0; n < sizeof shown_by_failure / sizeof *shown_by_failure; n++)

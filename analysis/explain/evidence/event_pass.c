@@ -46,8 +46,7 @@ static void follow_family(struct event_pass *pass, const struct cuf_event *event
 	pass->unit_allocs += event->bytes == unit;
 	if (!pass->family_first || event->seq < pass->family_first)
 		return;
-	if (event->seq == pass->family_first && unit != CUF_UNKNOWN &&
-	    pass->since_query < unit / 4)
+	if (event->seq == pass->family_first && unit != CUF_UNKNOWN && pass->since_query < unit / 4)
 		pass->family_query_seq = pass->query_seq;
 	pass->burst_all += event->bytes;
 	if (event->bytes == unit)
@@ -89,12 +88,8 @@ static void follow_event(struct event_pass *pass, const struct build *build,
 	const char *hook;
 
 	switch (event->op) {
-	case CUF_OP_ALLOC:
-		follow_alloc(pass, event);
-		break;
-	case CUF_OP_FREE:
-		follow_free(pass, event);
-		break;
+	case CUF_OP_ALLOC: follow_alloc(pass, event); break;
+	case CUF_OP_FREE: follow_free(pass, event); break;
 	case CUF_OP_FREE_MEMORY:
 		hook = hook_name(build, pass->evidence->process, event->hook);
 		if (hook && !strncmp(hook, "cuMemGetInfo", 12)) {
@@ -102,11 +97,8 @@ static void follow_event(struct event_pass *pass, const struct build *build,
 			pass->since_query = 0;
 		}
 		break;
-	case CUF_OP_CAPTURE:
-		pass->capture_seq = event->seq;
-		break;
-	default:
-		break;
+	case CUF_OP_CAPTURE: pass->capture_seq = event->seq; break;
+	default: break;
 	}
 }
 
@@ -136,8 +128,8 @@ static void seed_live(struct event_pass *pass, struct build *build, const struct
 		      uint64_t until)
 {
 	bool exact;
-	const struct liveset *live =
-		run_live(&build->run->processes[pass->evidence->process], until, &exact);
+	const struct liveset *live = run_live(&build->run->processes[pass->evidence->process],
+					      until, &exact);
 	size_t at = 0;
 
 	for (const struct cuf_block *block; (block = liveset_next(live, &at));) {
@@ -211,8 +203,7 @@ static void follow_events(struct event_pass *pass, struct build *build)
 		seed_freed(pass, build, followed, until);
 	}
 	event_merge_begin(&merge, events, 0);
-	while (event_merge_next(&merge, &event) && event.seq <= until &&
-	       event.op != CUF_OP_EXIT) {
+	while (event_merge_next(&merge, &event) && event.seq <= until && event.op != CUF_OP_EXIT) {
 		if (!is_followed(pass, &event))
 			continue;
 		event.stack = site_of(pass, build, event.stack);

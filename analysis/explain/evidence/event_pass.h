@@ -25,24 +25,24 @@ struct freed_sizes {
 
 struct event_pass {
 	const struct evidence *evidence;
-	unsigned ordinal;           /* of the device in the process */
-	bool framework;             /* blocks of a framework are followed */
-	uint64_t small_bytes;       /* smaller blocks are churn in any program */
+	unsigned ordinal; /* of the device in the process */
+	bool framework; /* blocks of a framework are followed */
+	uint64_t small_bytes; /* smaller blocks are churn in any program */
 	struct site_traces sites;
 	struct stack_sites keys;
-	uint32_t failing;           /* call site of the failed request; 0 none */
+	uint32_t failing; /* call site of the failed request; 0 none */
 	/* all blocks as large as the failed request, as if one call site had allocated them */
 	struct site_traces same_size;
-	uint64_t allocated, freed;  /* bytes of blocks that are not small */
-	uint64_t freed_all;         /* bytes of all freed blocks */
+	uint64_t allocated, freed; /* bytes of blocks that are not small */
+	uint64_t freed_all; /* bytes of all freed blocks */
 	struct freed_sizes freed_sizes;
-	uint64_t last_seq;          /* of the last allocation */
-	uint64_t family_first;      /* seq of the first live block of the family; 0 no family */
-	uint64_t family_query_seq;  /* the program's query right before that block; 0 none */
+	uint64_t last_seq; /* of the last allocation */
+	uint64_t family_first; /* seq of the first live block of the family; 0 no family */
+	uint64_t family_query_seq; /* the program's query right before that block; 0 none */
 	uint64_t burst_all, burst_family; /* bytes allocated since it; of those, of its size */
 	uint64_t unit_allocs, unit_frees; /* blocks of the family's size */
-	uint64_t query_seq, since_query;  /* last query of free memory; bytes allocated since */
-	uint64_t capture_seq;       /* last begin or end of a graph capture; 0 none */
+	uint64_t query_seq, since_query; /* last query of free memory; bytes allocated since */
+	uint64_t capture_seq; /* last begin or end of a graph capture; 0 none */
 	/* sizes that the failing call site got in the failing thread, a ring of the latest ones */
 	uint64_t unit_sizes[UNIT_SIZES_MAX];
 	size_t unit_size_count;

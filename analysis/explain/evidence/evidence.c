@@ -33,7 +33,8 @@ void evidence_show(struct evidence *evidence, enum signal signal, uint64_t seq)
 {
 	struct evidence_signal *shown = &evidence->signals[signal];
 
-	if (!seq || seq == CUF_UNKNOWN || shown->seq_count == sizeof shown->seqs / sizeof *shown->seqs)
+	if (!seq || seq == CUF_UNKNOWN ||
+	    shown->seq_count == sizeof shown->seqs / sizeof *shown->seqs)
 		return;
 	shown->seqs[shown->seq_count++] = seq;
 }
@@ -53,20 +54,13 @@ double evidence_ratio(uint64_t a, uint64_t b)
 static int print_metric(char *out, size_t room, enum metric_unit unit, uint64_t value)
 {
 	switch (unit) {
-	case UNIT_BYTES:
-		return snprintf(out, room, "%s", units_bytes(value).s);
-	case UNIT_PERCENT:
-		return snprintf(out, room, "%" PRIu64 " %%", value);
-	case UNIT_SECONDS:
-		return snprintf(out, room, "%s", units_duration(value * 1000000000u).s);
-	case UNIT_SETTING:
-		return snprintf(out, room, "%" PRIu64, value);
-	case UNIT_FRACTION:
-		return snprintf(out, room, "%.2f", (double)value / 100);
-	case UNIT_BYTES_PER_SECOND:
-		return snprintf(out, room, "%s/s", units_bytes(value).s);
-	default:
-		return snprintf(out, room, "%s", units_count(value).s);
+	case UNIT_BYTES: return snprintf(out, room, "%s", units_bytes(value).s);
+	case UNIT_PERCENT: return snprintf(out, room, "%" PRIu64 " %%", value);
+	case UNIT_SECONDS: return snprintf(out, room, "%s", units_duration(value * 1000000000u).s);
+	case UNIT_SETTING: return snprintf(out, room, "%" PRIu64, value);
+	case UNIT_FRACTION: return snprintf(out, room, "%.2f", (double)value / 100);
+	case UNIT_BYTES_PER_SECOND: return snprintf(out, room, "%s/s", units_bytes(value).s);
+	default: return snprintf(out, room, "%s", units_count(value).s);
 	}
 }
 

@@ -45,16 +45,16 @@ extern const struct metric_row {
 
 extern const struct signal_row {
 	const char *name;
-	const char *words;     /* when it holds */
+	const char *words; /* when it holds */
 	const char *words_not; /* when it does not */
 } signal_rows[SIGNAL_MAX];
 
 struct evidence_signal {
-	double value;     /* NAN: could not be measured */
+	double value; /* NAN: could not be measured */
 	uint64_t seqs[4];
 	size_t seq_count;
 	uint64_t time_ns; /* CUF_UNKNOWN */
-	uint32_t stack;   /* the call site that it is about; 0 none */
+	uint32_t stack; /* the call site that it is about; 0 none */
 };
 
 struct evidence {

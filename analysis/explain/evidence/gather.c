@@ -93,8 +93,8 @@ static void judge_quality(struct build *build, struct evidence *evidence)
 		{ factor_if(!device && process->host_mode == CUF_HOST_OFF, 0.7),
 		  "host memory was not recorded (host=off)" },
 	};
-	const char **lacks =
-		arena_zeroed(build->arena, sizeof faults / sizeof *faults, sizeof *lacks);
+	const char **lacks = arena_zeroed(build->arena, sizeof faults / sizeof *faults,
+					  sizeof *lacks);
 
 	evidence->quality = 1;
 	evidence->lacks = lacks;
@@ -113,8 +113,7 @@ static void set_outcome(struct evidence *evidence)
 	if (!incident)
 		return;
 	recovered = incident->outcome == OUTCOME_RECOVERED;
-	evidence_set(evidence, SIGNAL_survived,
-		     recovered || incident->outcome == OUTCOME_HANDLED);
+	evidence_set(evidence, SIGNAL_survived, recovered || incident->outcome == OUTCOME_HANDLED);
 	evidence_set(evidence, SIGNAL_retried, recovered);
 	evidence_show(evidence, SIGNAL_survived, incident->seq);
 	evidence_show(evidence, SIGNAL_retried, incident->seq);
@@ -130,8 +129,8 @@ static struct evidence empty_evidence(uint32_t process, uint32_t device,
 	for (enum metric m = 0; m < METRIC_MAX; m++)
 		evidence.metrics[m] = CUF_UNKNOWN;
 	for (enum signal s = 0; s < SIGNAL_MAX; s++)
-		evidence.signals[s] =
-			(struct evidence_signal){ .value = NAN, .time_ns = CUF_UNKNOWN };
+		evidence.signals[s] = (struct evidence_signal){ .value = NAN,
+								.time_ns = CUF_UNKNOWN };
 	return evidence;
 }
 
@@ -140,8 +139,7 @@ struct evidence evidence_of(struct build *build, uint32_t process, uint32_t devi
 {
 	struct evidence evidence = empty_evidence(process, device, incident);
 
-	evidence.framework =
-		framework_of(&build->facts->processes[process], device == FACT_NONE);
+	evidence.framework = framework_of(&build->facts->processes[process], device == FACT_NONE);
 	set_outcome(&evidence);
 	evidence_device(build, &evidence);
 	/* What was survived needs no further explanation, so its history is not read. */

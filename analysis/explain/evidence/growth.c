@@ -15,8 +15,8 @@ struct growth_sums {
 	uint64_t leaked, kv_leaked, plateau, cycles;
 	uint64_t per_request;
 	bool per_request_known, marked; /* marked: the program marks its requests */
-	double slope, low, high;        /* bytes per second, with a 95 % interval */
-	uint32_t cache_stack;           /* of the largest cache that stopped growing; 0 none */
+	double slope, low, high; /* bytes per second, with a 95 % interval */
+	uint32_t cache_stack; /* of the largest cache that stopped growing; 0 none */
 	uint64_t cache_bytes;
 };
 

@@ -4,7 +4,7 @@
 #include "analysis/explain/evidence/parts.h"
 #include "analysis/replay/replay.h"
 
-#define BYTES_SANE ((uint64_t)1 << 57)  /* larger blocks are damage */
+#define BYTES_SANE ((uint64_t)1 << 57) /* larger blocks are damage */
 #define ROUNDED_LEAST 65536 /* PyTorch's pinned allocator rounds small blocks, too: too little */
 
 static bool known(uint64_t metric)
@@ -30,8 +30,8 @@ static void set_pinned(struct build *build, struct evidence *evidence)
 	uint64_t pinned = 0, rounded = 0;
 	size_t at = 0;
 	bool exact;
-	const struct liveset *live =
-		run_live(&build->run->processes[evidence->process], until, &exact);
+	const struct liveset *live = run_live(&build->run->processes[evidence->process], until,
+					      &exact);
 
 	for (const struct cuf_block *block; (block = liveset_next(live, &at));) {
 		bool locked = block->kind == CUF_KIND_PINNED || block->kind == CUF_KIND_REGISTERED;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was live: families of equal blocks, layers of a model, what a cache holds, and what the functions' names say. */
+/* What was live: families of equal blocks, layers of a model, what a cache holds, and what the
+ * functions' names say. */
 #include "analysis/explain/evidence/parts.h"
 
 #include <math.h>
@@ -43,7 +44,8 @@ static int by_sum(const void *a, const void *b)
 					    : left->bytes > right->bytes;
 }
 
-/* Blocks of a framework where it reports them, else those of the driver; chunks of physical memory say nothing. */
+/* Blocks of a framework where it reports them, else those of the driver; chunks of physical memory
+ * say nothing. */
 static struct cuf_block *collect(const struct liveset *live, unsigned ordinal, size_t *count)
 {
 	struct cuf_block *blocks = xalloc_zeroed(live->count + 1, sizeof *blocks);
@@ -180,7 +182,7 @@ static void set_family(const struct class *family, struct evidence *evidence)
 		evidence_set(evidence, SIGNAL_family,
 			     (double)metrics[METRIC_family_bytes] / (double)metrics[METRIC_total]);
 	static const enum signal shown[] = { SIGNAL_family, SIGNAL_family_next, SIGNAL_family_fits,
-					     SIGNAL_burst, SIGNAL_kv_prealloc, SIGNAL_kv_done };
+					     SIGNAL_burst,  SIGNAL_kv_prealloc, SIGNAL_kv_done };
 	for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
 		evidence_show(evidence, shown[i], family->first_seq);
 		evidence_show(evidence, shown[i], family->last_seq);
@@ -206,7 +208,8 @@ static void sum_named(const struct classes *classes, struct evidence *evidence)
 	evidence_show(evidence, SIGNAL_kv_prealloc, kv_seq);
 }
 
-/* A cache that is laid out in advance: by name, by what came before it (evidence_trace.c), or both. */
+/* A cache that is laid out in advance: by name, by what came before it (evidence_trace.c), or both.
+ */
 static void set_cache(const struct class *family, struct evidence *evidence, unsigned request_hints)
 {
 	bool next = family && family->bytes == evidence->metrics[METRIC_request],

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The steps of evidence_gather.c that set signals, one file each. evidence_trace and evidence_adjust
- * have headers of their own. Contract: each is called once, in the order listed here.
+ * The steps of evidence_gather.c that set signals, one file each. evidence_trace and
+ * evidence_adjust have headers of their own. Contract: each is called once, in the order listed
+ * here.
  */
 #ifndef ANALYSIS_EXPLAIN_EVIDENCE_PARTS_H
 #define ANALYSIS_EXPLAIN_EVIDENCE_PARTS_H

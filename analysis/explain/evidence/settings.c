@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Settings of the command line - context, share of the device, sequences at once - and the values of
- * them that fit. */
+/* Settings of the command line - context, share of the device, sequences at once - and the values
+ * of them that fit. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,8 +129,8 @@ static uint64_t fit_cache(const struct evidence *evidence, uint64_t *metrics)
 	}
 	metrics[METRIC_wanted] = blocks_wanted(metrics);
 	room = pages_up(metrics[METRIC_unit]) * metrics[METRIC_family] + metrics[METRIC_free];
-	metrics[METRIC_kv_fits] =
-		pages_down(room / metrics[METRIC_wanted]) * metrics[METRIC_wanted];
+	metrics[METRIC_kv_fits] = pages_down(room / metrics[METRIC_wanted]) *
+				  metrics[METRIC_wanted];
 	return metrics[METRIC_wanted] * metrics[METRIC_unit];
 }
 

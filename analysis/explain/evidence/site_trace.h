@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How one call site asks for memory, event by event: do its requests grow, by how much, do older blocks stay, does it give
- * everything back now and then, how many of its blocks live at once. Contract: heap memory, freed by site_traces_fini;
- * a pointer is good until the next event is taken; a site is a stack id, whatever the kind of its blocks.
+ * How one call site asks for memory, event by event: do its requests grow, by how much, do older
+ * blocks stay, does it give everything back now and then, how many of its blocks live at once.
+ * Contract: heap memory, freed by site_traces_fini; a pointer is good until the next event is
+ * taken; a site is a stack id, whatever the kind of its blocks.
  */
 #ifndef ANALYSIS_EXPLAIN_EVIDENCE_SITE_TRACE_H
 #define ANALYSIS_EXPLAIN_EVIDENCE_SITE_TRACE_H
@@ -18,17 +19,23 @@
 struct site_trace {
 	uint32_t stack;
 	uint64_t allocs, frees;
-	uint64_t first_seq, last_seq;           /* of its allocations */
-	uint64_t last_bytes, most_bytes;        /* the latest allocation; the largest before it */
-	uint64_t rises, falls;                  /* allocations larger, smaller than the one before */
-	struct { uint64_t step, hits; } steps[SITE_TRACE_STEPS]; /* by which it rose, the most frequent ones */
-	double log_sum, log_squares;            /* of the factors by which it rose */
-	uint64_t live, live_bytes, peak_before; /* blocks; the most at once before the present rise */
-	uint64_t high, high_bytes, highest_before_reset; /* since the last reset; the highest of all bytes then */
-	uint64_t resets;                        /* fell to a quarter of a height of at least four blocks, or to nothing */
-	uint64_t ladder_count, ladder_bytes;    /* allocations each larger than all before, and their sum */
-	uint64_t thread_bits;                   /* a bit for each thread, by a hash */
-	uint64_t frees_then, interleaved;       /* frees of anybody at its last allocation; allocations with frees in between, beside a block that lives */
+	uint64_t first_seq, last_seq; /* of its allocations */
+	uint64_t last_bytes, most_bytes; /* the latest allocation; the largest before it */
+	uint64_t rises, falls; /* allocations larger, smaller than the one before */
+	struct {
+		uint64_t step, hits;
+	} steps[SITE_TRACE_STEPS]; /* by which it rose, the most frequent ones */
+	double log_sum, log_squares; /* of the factors by which it rose */
+	uint64_t live, live_bytes,
+		peak_before; /* blocks; the most at once before the present rise */
+	uint64_t high, high_bytes,
+		highest_before_reset; /* since the last reset; the highest of all bytes then */
+	uint64_t resets; /* fell to a quarter of a height of at least four blocks, or to nothing */
+	uint64_t ladder_count,
+		ladder_bytes; /* allocations each larger than all before, and their sum */
+	uint64_t thread_bits; /* a bit for each thread, by a hash */
+	uint64_t frees_then, interleaved; /* frees of anybody at its last allocation; allocations
+					     with frees in between, beside a block that lives */
 };
 
 /* frees: of all sites, so far. */

@@ -71,7 +71,8 @@ unsigned stack_hints(const struct build *build, uint32_t process, uint32_t stack
 	return hints;
 }
 
-/* Its frames from the first one outside of the allocator's library, as a hash with the top bit set; the id where there is none. */
+/* Its frames from the first one outside of the allocator's library, as a hash with the top bit set;
+ * the id where there is none. */
 static uint32_t site_key(const struct build *build, uint32_t process, uint32_t stack)
 {
 	const struct fact_process *recorded = &build->facts->processes[process];

@@ -289,7 +289,8 @@ static void set_grown_cache(struct evidence *evidence, const struct site_trace *
 	evidence_set(evidence, SIGNAL_kv_grown, (double)cache->live);
 	evidence_show(evidence, SIGNAL_kv_grown, cache->first_seq);
 	evidence_show(evidence, SIGNAL_kv_grown, cache->last_seq);
-	/* closing the gaps gains a little; what grew to several times that would use it up at once */
+	/* closing the gaps gains a little; what grew to several times that would use it up at once
+	 */
 	if (metrics[METRIC_slack] != CUF_UNKNOWN && metrics[METRIC_slack])
 		evidence_set(evidence, SIGNAL_grown_over_slack,
 			     (double)metrics[METRIC_grown] / (double)metrics[METRIC_slack]);
@@ -313,8 +314,7 @@ static const struct site_trace *find_ladder(const struct evidence *evidence,
 					    const struct event_pass *pass,
 					    const struct site_trace *failing)
 {
-	const struct site_trace *first =
-		failing && site_trace_is_series(failing) ? failing : NULL;
+	const struct site_trace *first = failing && site_trace_is_series(failing) ? failing : NULL;
 
 	if (!evidence->incident || (first && is_ladder(first)))
 		return first;
@@ -357,8 +357,8 @@ static const struct site_trace *named_cache(struct build *build, const struct ev
 {
 	if (!evidence->kv_stack)
 		return NULL;
-	return site_traces_of(&pass->sites, stack_site(build, evidence->process,
-						       evidence->kv_stack, &pass->keys));
+	return site_traces_of(&pass->sites, stack_site(build, evidence->process, evidence->kv_stack,
+						       &pass->keys));
 }
 
 static struct history set_signals(struct build *build, struct evidence *evidence,

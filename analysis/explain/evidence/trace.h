@@ -12,12 +12,12 @@
 
 /* What the history shows about the snapshot. All false or 0 where there is no history. */
 struct history {
-	bool slack_unused;      /* far less was freed than is free inside: that was never in use */
-	bool has_family;        /* the first block of the family was among the events */
+	bool slack_unused; /* far less was freed than is free inside: that was never in use */
+	bool has_family; /* the first block of the family was among the events */
 	bool family_after_query; /* the program queried free memory right before that block */
-	bool cache_churns;      /* blocks of the KV cache by name are freed all the time */
-	bool side_by_side;      /* requests were served at the same time; a unit of them is known */
-	uint64_t capture_seq;   /* a graph capture; 0 none */
+	bool cache_churns; /* blocks of the KV cache by name are freed all the time */
+	bool side_by_side; /* requests were served at the same time; a unit of them is known */
+	uint64_t capture_seq; /* a graph capture; 0 none */
 };
 
 struct history evidence_trace(struct build *build, struct evidence *evidence);

@@ -23,7 +23,7 @@ struct roles;
 struct moment {
 	enum fact_moment_kind kind;
 	uint32_t process;
-	uint64_t seq;     /* in that process; CUF_UNKNOWN: now */
+	uint64_t seq; /* in that process; CUF_UNKNOWN: now */
 	uint64_t time_ns; /* CLOCK_REALTIME; CUF_UNKNOWN: now */
 	const struct cuf_incident *incident; /* NULL: none, or its record was overwritten */
 	uint64_t incident_id;
@@ -34,11 +34,11 @@ struct build {
 	struct facts *facts;
 	struct facts_options options;
 	struct arena *arena;
-	struct exit_reason *exit_reasons;          /* by process; build_processes */
-	struct ladders *ladders;         /* by process; build_incidents */
-	struct device_group *groups;     /* by facts.devices; build_groups */
+	struct exit_reason *exit_reasons; /* by process; build_processes */
+	struct ladders *ladders; /* by process; build_incidents */
+	struct device_group *groups; /* by facts.devices; build_groups */
 	size_t group_count;
-	struct moment moment;            /* of the run; build_moment */
+	struct moment moment; /* of the run; build_moment */
 	struct heap_totals *host_memory; /* by process; build_sites, for build_host */
 	/* caches by process, filled at the first query */
 	struct framework_marks **marks;

@@ -12,33 +12,33 @@
 
 /* By enum cuf_loss. */
 static const char *const loss_words[CUF_LOST_MAX] = {
-	[CUF_LOST_THREADS] = "events of threads that found no slot",
-	[CUF_LOST_RING] = "device events that found no room",
-	[CUF_LOST_HOST_RING] = "host events that found no room",
-	[CUF_LOST_LEDGER] = "blocks that found no room among the live ones",
-	[CUF_LOST_HOST_LEDGER] = "host blocks that found no room among the live ones",
-	[CUF_LOST_STACKS] = "call stacks not kept",
-	[CUF_LOST_META] = "names and modules not kept",
+	[CUF_LOST_THREADS] = "events of threads beyond the thread table",
+	[CUF_LOST_RING] = "device events dropped",
+	[CUF_LOST_HOST_RING] = "host events dropped",
+	[CUF_LOST_LEDGER] = "live device blocks dropped",
+	[CUF_LOST_HOST_LEDGER] = "live host blocks dropped",
+	[CUF_LOST_STACKS] = "call stacks dropped",
+	[CUF_LOST_META] = "names and modules dropped",
 	[CUF_LOST_INCIDENTS] = "older incidents overwritten",
 	[CUF_LOST_DEVICES] = "events of devices beyond the sixteenth",
 	[CUF_LOST_SWITCH] = "events while the recording moved to its file",
 	[CUF_LOST_NESTED] = "events from inside the recorder",
-	[CUF_LOST_FRAMEWORK_RING] = "framework events that found no room",
-	[CUF_LOST_CODES] = "names of Python functions and phases not kept",
+	[CUF_LOST_FRAMEWORK_RING] = "framework events dropped",
+	[CUF_LOST_CODES] = "names of Python functions and phases dropped",
 };
 
 /* By enum cuf_note: how the note's text is told; NULL: no blind spot. */
 static const char *const note_words[] = {
 	[CUF_NOTE_OFF] = "recording was switched off: %s",
-	[CUF_NOTE_DEEPBIND] = "%s was loaded with RTLD_DEEPBIND: its calls pass the recorder by",
+	[CUF_NOTE_DEEPBIND] = "%s was loaded with RTLD_DEEPBIND: its calls are not recorded",
 	[CUF_NOTE_DLMOPEN] =
-		"%s was loaded into a namespace of its own: its calls pass the recorder by",
+		"%s was loaded into a namespace of its own (dlmopen): its calls are not recorded",
 	[CUF_NOTE_NO_UNWINDER] =
 		"libunwind was not found: some stacks are shorter than they could be",
 	[CUF_NOTE_OTHER_PRELOAD] = "another library was preloaded too: %s",
-	[CUF_NOTE_CHECKPOINT] = "device memory was checkpointed away or restored: %s",
+	[CUF_NOTE_CHECKPOINT] = "device memory was checkpointed or restored: %s",
 	[CUF_NOTE_FRAMEWORK] = "%s",
-	[CUF_NOTE_PYTHON] = "Python was seen, but not its frames: %s",
+	[CUF_NOTE_PYTHON] = "Python frames were not recorded: %s",
 };
 
 struct list {
@@ -80,7 +80,8 @@ static void say(struct sentences *sentences, const char *text, uint32_t process)
 								   .process = process };
 }
 
-/* True of most recordings, or without effect on who holds what and why: the first screen leaves it out. */
+/* True of most recordings, or without effect on who holds what and why: the first screen leaves it
+ * out. */
 static void say_minor(struct sentences *sentences, const char *text, uint32_t process)
 {
 	size_t count = sentences->count;
@@ -110,7 +111,7 @@ static void tell_losses(struct build *build, uint32_t p, struct sentences *blind
 	if (process->events_lost)
 		say(blind,
 		    arena_format(build->arena,
-				 "%" PRIu64 " events were lost: no table had room for them",
+				 "%" PRIu64 " events were dropped: no table had room",
 				 process->events_lost),
 		    p);
 	if (from->reader->header.lost[CUF_LOST_LEDGER] ||
@@ -118,8 +119,8 @@ static void tell_losses(struct build *build, uint32_t p, struct sentences *blind
 		say(blind,
 		    arena_format(
 			    build->arena,
-			    "%" PRIu64
-			    " live blocks found no room in %s: more is held than is shown; a larger size= keeps them",
+			    "%" PRIu64 " live blocks were dropped (the recording has %s): "
+			    "more is held than shown (raise --size)",
 			    from->reader->header.lost[CUF_LOST_LEDGER] +
 				    from->reader->header.lost[CUF_LOST_HOST_LEDGER],
 			    units_bytes(from->reader->header.file_bytes).s),
@@ -127,18 +128,18 @@ static void tell_losses(struct build *build, uint32_t p, struct sentences *blind
 	if (from->reader->header.lost[CUF_LOST_STACKS])
 		say(blind,
 		    arena_format(build->arena,
-				 "call stacks found no room in %s %" PRIu64
-				 " times, those of small blocks first: a larger size= keeps them",
-				 units_bytes(from->reader->header.file_bytes).s,
-				 from->reader->header.lost[CUF_LOST_STACKS]),
+				 "%s call stacks were dropped, of small blocks first: "
+				 "the recording has %s (raise --size)",
+				 units_count(from->reader->header.lost[CUF_LOST_STACKS]).s,
+				 units_bytes(from->reader->header.file_bytes).s),
 		    p);
 	if (process->events_overwritten)
 		say_minor(blind,
 			  arena_format(
 				  build->arena,
-				  "%" PRIu64
-				  " older events left the ring: growth is judged over what is left",
-				  process->events_overwritten),
+				  "%s old events were overwritten; growth covers only the "
+				  "remaining history (raise --size)",
+				  units_count(process->events_overwritten).s),
 			  p);
 }
 
@@ -179,8 +180,9 @@ static void tell_switched_off(struct build *build, uint32_t p, struct sentences 
 }
 
 /*
- * Allocators that were linked into an object under hidden names, known by the messages they print. The file must be here.
- * What the recorder itself saw is told by its books, and the recorder knows their names, too.
+ * Allocators that were linked into an object under hidden names, known by the messages they print.
+ * The file must be here. What the recorder itself saw is told by its books, and the recorder knows
+ * their names, too.
  */
 static const struct {
 	const char *name, *message;
@@ -245,7 +247,7 @@ static void tell_built_in(struct build *build, uint32_t p, struct searched *sear
 			say(blind,
 			    arena_format(
 				    build->arena,
-				    "%s has %s built in: what it takes from that is not recorded",
+				    "%s has %s built in: its allocations are not recorded",
 				    module->path, built_in[found].name),
 			    p);
 	}
@@ -259,7 +261,7 @@ static void tell_process(struct build *build, uint32_t p, struct sentences *blin
 		    arena_format(
 			    build->arena,
 			    "%" PRIu64
-			    " reports of PyTorch's allocator named no address: its blocks are counted, not placed",
+			    " reports of PyTorch's allocator have no address: blocks are counted, not placed",
 			    header->framework_blind),
 		    p);
 	if (header->unknown_frees)
@@ -268,7 +270,8 @@ static void tell_process(struct build *build, uint32_t p, struct sentences *blin
 			arena_format(
 				build->arena,
 				"%" PRIu64
-				" frees were of memory that is older than the recorder, or foreign",
+				" frees were of memory that was allocated before recording began, or "
+				"by other code",
 				header->unknown_frees),
 			p);
 	if (header->replaced)
@@ -276,7 +279,8 @@ static void tell_process(struct build *build, uint32_t p, struct sentences *blin
 		    arena_format(
 			    build->arena,
 			    "%" PRIu64
-			    " blocks were allocated where one was live already: frees were missed",
+			    " blocks were allocated at addresses that were still live: frees were "
+			    "missed",
 			    header->replaced),
 		    p);
 	for (size_t i = 0; i < build->facts->processes[p].host.allocator_count; i++) {
@@ -286,14 +290,15 @@ static void tell_process(struct build *build, uint32_t p, struct sentences *blin
 			say(blind,
 			    arena_format(
 				    build->arena,
-				    "%s defines malloc itself (%s): its host allocations pass the recorder by",
+				    "%s defines malloc itself (%s): its host allocations "
+				    "are not recorded",
 				    allocator->object, allocator->name),
 			    p);
 		else if (allocator->role == ALLOCATOR_PRIVATE)
 			say(blind,
 			    arena_format(
 				    build->arena,
-				    "%s has an allocator of its own (%s): its blocks are not recorded",
+				    "%s has a private allocator (%s): its blocks are not recorded",
 				    allocator->object, allocator->name),
 			    p);
 	}
@@ -315,7 +320,9 @@ static void tell_regions(struct build *build, struct sentences *blind)
 				say(blind,
 				    arena_format(
 					    build->arena,
-					    "%s keeps %s in %zu block%s of GPU %u: what is free inside them is not seen, nor what it refuses by itself",
+					    "%s keeps %s in %zu block%s of GPU %u: free memory "
+					    "inside them is not visible, and neither are requests "
+					    "that it refuses by itself",
 					    framework->name,
 					    units_bytes(framework->reserved_bytes).s,
 					    framework->segment_count,
@@ -326,8 +333,8 @@ static void tell_regions(struct build *build, struct sentences *blind)
 	}
 }
 
-/* What is so in most runs comes last: the first sentence stands on the first screen. A parent without CUDA of children
- * with it is no gap. */
+/* What is so in most runs comes last: the first sentence stands on the first screen. A parent
+ * without CUDA of children with it is no gap. */
 static void tell_usual(struct build *build, struct sentences *blind)
 {
 	bool driver = false;
@@ -348,7 +355,7 @@ static void tell_usual(struct build *build, struct sentences *blind)
 			say_minor(blind,
 				  arena_format(
 					  build->arena,
-					  "host blocks below 64 KiB are a sample (one in %" PRIu64
+					  "host blocks below 64 KiB are sampled (one in %" PRIu64
 					  " bytes%s): their figures are estimates",
 					  means.first_bytes, later),
 				  p);

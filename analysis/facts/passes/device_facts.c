@@ -73,7 +73,8 @@ static uint64_t live_at(const struct fact_process *process, unsigned ordinal, ui
 	return process->timeline[*at - 1].device_live_bytes[ordinal];
 }
 
-/* Several processes: the highest sum at the samples of any of them, and no less than any one's own peak. */
+/* Several processes: the highest sum at the samples of any of them, and no less than any one's own
+ * peak. */
 static void common_peak(struct build *build, const struct device_group *group,
 			struct fact_device *device)
 {
@@ -155,8 +156,8 @@ static void fill_device(struct build *build, uint32_t index, struct fact_device 
 	device->owners = view.owners;
 	device->owner_count = view.owner_count;
 	memcpy(device->largest_free, view.layers, sizeof device->largest_free);
-	device->largest_free[LAYER_HOST] =
-		host_layer_at(build, device->focus, host_report_time(build, device->focus));
+	device->largest_free[LAYER_HOST] = host_layer_at(build, device->focus,
+							 host_report_time(build, device->focus));
 	device->fragmentation = with_stacks(
 		build, &view.focus.fragmentation,
 		moment.incident ? moment.incident->time_ns

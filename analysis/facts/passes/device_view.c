@@ -31,8 +31,9 @@ static void correct_counts(struct usage *held, const struct cuf_incident *incide
 }
 
 /*
- * What a segment should have held. PyTorch asks the driver for 2 MiB at a time on behalf of requests of up to 1 MiB, so a
- * driver's failure of that size says no more of them; its own report has the true size.
+ * What a segment should have held. PyTorch asks the driver for 2 MiB at a time on behalf of
+ * requests of up to 1 MiB, so a driver's failure of that size says no more of them; its own report
+ * has the true size.
  */
 static uint64_t requested_bytes(const struct cuf_incident *incident)
 {
@@ -66,11 +67,11 @@ static bool measure_member(struct build *build, const struct device_member *memb
 		return false;
 	blocks.live = run_live(process, seq, &out->exact);
 	driver_state_at(process->reader, process->events, member->ordinal, seq,
-		  header->end_kind && seq == header->end_seq, &out->levels);
+			header->end_kind && seq == header->end_seq, &out->levels);
 	if (incident)
 		driver_state_overlay(incident, &out->levels);
 	usage_measure(&blocks, build->facts->processes[member->process].pid, &out->levels,
-			build->arena, &out->usage);
+		      build->arena, &out->usage);
 	if (!out->exact && incident)
 		correct_counts(&out->usage, incident);
 	framework_facts(build,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PyTorch's own view of its memory at a moment, put together of its reports and of the driver's blocks. */
+/* PyTorch's own view of its memory at a moment, put together of its reports and of the driver's
+ * blocks. */
 #include "analysis/facts/passes/framework_facts.h"
 
 #include <string.h>
@@ -7,7 +8,8 @@
 #include "analysis/base/key_values.h"
 #include "analysis/facts/passes/roles.h"
 
-/* META FRAMEWORK comes in pieces, as things are learnt: the last text that has a key has its value. */
+/* META FRAMEWORK comes in pieces, as things are learnt: the last text that has a key has its value.
+ */
 static const char *told(struct build *build, uint32_t process, const char *key,
 			const char *otherwise)
 {
@@ -24,8 +26,9 @@ static const char *told(struct build *build, uint32_t process, const char *key,
 }
 
 /*
- * Streams keep their free blocks to themselves, graphs their pools, and no report says whose a block is: where there may be
- * any, the largest hole is a bound. It is exact where the recorder looked for streams and saw none.
+ * Streams keep their free blocks to themselves, graphs their pools, and no report says whose a
+ * block is: where there may be any, the largest hole is a bound. It is exact where the recorder
+ * looked for streams and saw none.
  */
 static bool may_have_streams(struct build *build, uint32_t process)
 {
@@ -53,7 +56,8 @@ static void take_slack(const struct framework_map *map, struct usage *usage)
 	}
 }
 
-/* The replay has gaps: the framework's counters stand in, and the slack is taken out of what the segments are made of. */
+/* The replay has gaps: the framework's counters stand in, and the slack is taken out of what the
+ * segments are made of. */
 static void estimate_slack(const struct fact_framework *framework, struct usage *usage)
 {
 	static const enum fact_owner parts[] = { OWNER_DEVICE, OWNER_VMM, OWNER_ASYNC };
@@ -97,8 +101,7 @@ static void settle_totals(const struct framework_question *question,
 
 static struct fact_framework measure_pytorch(struct build *build,
 					     const struct framework_question *question,
-					     const struct framework_map *map,
-					     struct usage *usage)
+					     const struct framework_map *map, struct usage *usage)
 {
 	const struct run_process *process = &build->run->processes[question->process];
 	struct fact_framework framework = {
@@ -158,7 +161,7 @@ void framework_facts(struct build *build, const struct framework_question *quest
 	rows = arena_zeroed(build->arena, regions.count + 1, sizeof *rows);
 	if (seen) {
 		rows[usage->fragmentation.framework_count++] = measure_pytorch(build, question,
-										 &map, usage);
+									       &map, usage);
 		usage->framework_known = true;
 		usage->framework_basis = rows[0].basis;
 		sum_slack(usage);

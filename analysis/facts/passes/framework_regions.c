@@ -109,7 +109,8 @@ static void add(struct build *build, uint32_t process, const struct framework_ra
 	tally->count++;
 }
 
-/* An arena that doubles its regions, or allocated most of its memory at once, shows by their sizes. */
+/* An arena that doubles its regions, or allocated most of its memory at once, shows by their sizes.
+ */
 static const char *backend_of(const struct framework *framework, const struct tally *tally)
 {
 	if (tally->powers && tally->count > 1)

@@ -53,8 +53,9 @@ static const struct cuf_gpu_process *find(const struct gpu_processes_reading *re
 }
 
 /*
- * The focus in the list. Where it is not there although it lived and held memory, the ids are of another pid namespace: the
- * smallest process that holds as much as it does, and that its own namespace does not have, is taken for it.
+ * The focus in the list. Where it is not there although it lived and held memory, the ids are of
+ * another pid namespace: the smallest process that holds as much as it does, and that its own
+ * namespace does not have, is taken for it.
  */
 static const struct cuf_gpu_process *find_focus(const struct gpu_processes_reading *reading,
 						const struct usage *focus, bool *guessed)
@@ -93,7 +94,8 @@ static struct usage *usage_of(struct usage *others, size_t count, uint32_t pid)
 }
 
 void gpu_processes_share(const struct build *build, uint32_t device, const struct moment *moment,
-		   struct usage *focus, struct usage *others, struct owners_question *question)
+			 struct usage *focus, struct usage *others,
+			 struct owners_question *question)
 {
 	struct choice choice = choose(build, device, moment->time_ns);
 	const struct cuf_gpu_process *own;
@@ -105,8 +107,9 @@ void gpu_processes_share(const struct build *build, uint32_t device, const struc
 	rows = arena_zeroed(build->arena, choice.reading->head.stored_count, sizeof *rows);
 	question->gpu_processes = rows;
 	question->gpu_processes_basis = choice.apart_ns > NEAR_NS || guessed ? BASIS_ESTIMATED
-								       : BASIS_OBSERVED;
-	/* what is over its blocks is its context, but only of the very moment at which the blocks are known */
+									     : BASIS_OBSERVED;
+	/* what is over its blocks is its context, but only of the very moment at which the blocks
+	 * are known */
 	if (own && !guessed && !(choice.reading->head.flags & CUF_GPU_PROCESSES_BY_RUN) &&
 	    choice.process == moment->process && moment->incident &&
 	    moment->incident->number == choice.reading->head.meta.number)

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who else is on a device, as NVML said: the reading nearest to a moment, shared out among the processes of the run and those
- * that have no recording. Rules: README.md. Contract: rows and names lie in the arena; every figure is hostile and clamped
- * by who sums it.
+ * Who else is on a device, as NVML said: the reading nearest to a moment, shared out among the
+ * processes of the run and those that have no recording. Rules: README.md. Contract: rows and names
+ * lie in the arena; every figure is hostile and clamped by who sums it.
  */
 #ifndef ANALYSIS_FACTS_PASSES_GPU_PROCESSES_H
 #define ANALYSIS_FACTS_PASSES_GPU_PROCESSES_H
 
 #include "analysis/facts/passes/build.h"
 
-/* Sets nvml_bytes of the focus and of the others (question's other_count), and the question's tenants and their basis. */
-void gpu_processes_share(const struct build *build, uint32_t device, const struct moment *moment, struct usage *focus, struct usage *others,
-		   struct owners_question *question);
+/* Sets nvml_bytes of the focus and of the others (question's other_count), and the question's
+ * tenants and their basis. */
+void gpu_processes_share(const struct build *build, uint32_t device, const struct moment *moment,
+			 struct usage *focus, struct usage *others,
+			 struct owners_question *question);
 
-/* A sentence for each way in which NVML was asked and did not tell; NULL: none. process: whose recording. */
+/* A sentence for each way in which NVML was asked and did not tell; NULL: none. process: whose
+ * recording. */
 const char *gpu_processes_refusal(const struct build *build, uint32_t process);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * struct fact_host beyond malloc's live blocks: what the allocators' own books say, what resident memory is made of,
- * whether free memory inside the allocator is fragmented or only cached, who pins it, and what would give it back.
+ * struct fact_host beyond malloc's live blocks: what the allocators' own books say, what resident
+ * memory is made of, whether free memory inside the allocator is fragmented or only cached, who
+ * pins it, and what would give it back.
  */
 #include "analysis/facts/passes/build.h"
 
@@ -115,8 +116,9 @@ static uint64_t take(uint64_t *left, uint64_t bytes)
 }
 
 /*
- * Anonymous memory: the allocator's figures are of addresses, of which some were never touched. So where they are more than is
- * resident, blocks with a map of their own give way first, then what is free, then the rest.
+ * Anonymous memory: the allocator's figures are of addresses, of which some were never touched. So
+ * where they are more than is resident, blocks with a map of their own give way first, then what is
+ * free, then the rest.
  */
 static void add_anonymous(struct rows *rows, uint64_t resident,
 			  const struct fact_allocator *allocator, const struct fact_host *host)
@@ -296,9 +298,8 @@ static void fill_samples(const struct fact_process *process, uint64_t moment_ns,
 	host->rss_bytes = host->rss_peak_bytes = host->cgroup_bytes = CUF_UNKNOWN;
 	for (size_t i = 0; i < process->timeline_count; i++) {
 		const struct fact_sample *sample = &process->timeline[i];
-		if (sample->rss_bytes != CUF_UNKNOWN &&
-		    (host->rss_peak_bytes == CUF_UNKNOWN ||
-		     sample->rss_bytes > host->rss_peak_bytes))
+		if (sample->rss_bytes != CUF_UNKNOWN && (host->rss_peak_bytes == CUF_UNKNOWN ||
+							 sample->rss_bytes > host->rss_peak_bytes))
 			host->rss_peak_bytes = sample->rss_bytes;
 		if (sample->time_ns <= moment_ns || !last)
 			last = sample;
@@ -340,8 +341,7 @@ static void fill_allocators(struct build *build, const struct meta *meta, uint64
 {
 	const struct fact_allocator *first;
 
-	host->allocators =
-		allocator_stats_of(meta, time_ns, build->arena, &host->allocator_count);
+	host->allocators = allocator_stats_of(meta, time_ns, build->arena, &host->allocator_count);
 	first = host->allocators;
 	if (host->allocator_count && first->role == ALLOCATOR_PROCESS)
 		host->allocator = arena_format(build->arena, "%s%s%s", first->name,
@@ -380,10 +380,11 @@ static struct fact_host host_of(struct build *build, uint32_t process)
 struct fact_layer host_layer_at(const struct build *build, uint32_t process, uint64_t time_ns)
 {
 	struct fact_layer layer = { CUF_UNKNOWN, "" };
-	struct arena *arena = arena_new(); /* called for every incident: what it reads is not kept */
+	struct arena *arena =
+		arena_new(); /* called for every incident: what it reads is not kept */
 	size_t count;
-	const struct fact_allocator *allocator = allocator_stats_of(
-		&build->run->processes[process].meta, time_ns, arena, &count);
+	const struct fact_allocator *allocator =
+		allocator_stats_of(&build->run->processes[process].meta, time_ns, arena, &count);
 
 	if (count && allocator->role == ALLOCATOR_PROCESS)
 		layer = allocator->largest_free;

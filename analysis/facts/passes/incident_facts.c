@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* struct fact_incident: ladders of all processes by time, then each with the state of its device at that moment. */
+/* struct fact_incident: ladders of all processes by time, then each with the state of its device at
+ * that moment. */
 #include "analysis/facts/passes/device_view.h"
 #include "analysis/frameworks/frameworks.h"
 #include "analysis/base/key_values.h"
@@ -7,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Each view replays to its moment; older incidents than the last few have the recorder's own figures alone. */
+/* Each view replays to its moment; older incidents than the last few have the recorder's own
+ * figures alone. */
 enum { VIEWS_MAX = 16 };
 
 static const struct cuf_incident *last_try(const struct ladder *ladder)
@@ -30,7 +32,8 @@ static const char *driver_api_of(const struct build *build, uint32_t process,
 	return name ? name : "";
 }
 
-/* Tries of the driver: a framework that gave up says the true request, but it is no try. Alone it is one: nobody asked the driver. */
+/* Tries of the driver: a framework that gave up says the true request, but it is no try. Alone it
+ * is one: nobody asked the driver. */
 static size_t driver_tries(const struct ladder *ladder)
 {
 	return ladder->try_count > 1 && last_try(ladder)->kind == CUF_KIND_FRAMEWORK
@@ -38,7 +41,8 @@ static size_t driver_tries(const struct ladder *ladder)
 		       : ladder->try_count;
 }
 
-/* The driver was not asked, or its answer was not the reason: the framework itself is what refused. */
+/* The driver was not asked, or its answer was not the reason: the framework itself is what refused.
+ */
 static const char *framework_name(const struct build *build, uint32_t process)
 {
 	const struct meta *meta = &build->run->processes[process].meta;
@@ -112,7 +116,8 @@ static void fill_framework(const struct ladder *ladder, struct fact_incident *fa
 					  : CUF_UNKNOWN;
 }
 
-/* What is free was asked of the driver at its own failures; what a failed request gave back since is free, too. */
+/* What is free was asked of the driver at its own failures; what a failed request gave back since
+ * is free, too. */
 static void fill_free(const struct ladder *ladder, struct fact_incident *incident)
 {
 	incident->free_bytes = incident->total_bytes = CUF_UNKNOWN;
@@ -185,7 +190,8 @@ void build_incidents(struct build *build)
 	struct facts *facts = build->facts;
 	size_t count = 0;
 	for (uint32_t p = 0; p < build->run->count; p++) {
-		ladders_init(&build->ladders[p], &build->run->processes[p], &build->exit_reasons[p]);
+		ladders_init(&build->ladders[p], &build->run->processes[p],
+			     &build->exit_reasons[p]);
 		count += build->ladders[p].count;
 	}
 	facts->incidents = arena_zeroed(build->arena, count, sizeof *facts->incidents);
@@ -199,8 +205,7 @@ void build_incidents(struct build *build)
 		struct fact_incident *incident = &facts->incidents[i];
 		incident->id = i + 1;
 		if (incident->outcome == OUTCOME_FATAL)
-			facts->processes[incident->process].fatal_incident =
-				incident->id;
+			facts->processes[incident->process].fatal_incident = incident->id;
 	}
 }
 
@@ -253,8 +258,8 @@ static void fill_layers_recorded(struct fact_incident *incident)
 	for (unsigned layer = 0; layer < LAYER_MAX; layer++)
 		incident->largest_free[layer] = (struct fact_layer){ CUF_UNKNOWN, "" };
 	if (incident->free_bytes != CUF_UNKNOWN)
-		incident->largest_free[LAYER_DEVICE] =
-			(struct fact_layer){ incident->free_bytes, "upper bound" };
+		incident->largest_free[LAYER_DEVICE] = (struct fact_layer){ incident->free_bytes,
+									    "upper bound" };
 }
 
 static void fill_view(struct build *build, struct fact_incident *incident)
@@ -298,7 +303,7 @@ void build_incident_views(struct build *build)
 			fill_view(build, incident);
 			views++;
 		}
-		incident->largest_free[LAYER_HOST] =
-			host_layer_at(build, incident->process, incident->time_ns);
+		incident->largest_free[LAYER_HOST] = host_layer_at(build, incident->process,
+								   incident->time_ns);
 	}
 }

@@ -3,7 +3,8 @@
 #include "analysis/facts/passes/build.h"
 
 #define HOST_CLOCK_NS 10000000ull /* host events have a coarse clock, in milliseconds */
-#define LINGER_NS 1000000000ull /* a killed process is there a little longer than its last record */
+#define LINGER_NS 1000000000ull /* a killed process is there a little longer than its last record \
+				 */
 
 static uint64_t monotonic(const struct cuf_header *header, uint64_t realtime_ns)
 {
@@ -43,7 +44,8 @@ bool process_at(const struct build *build, uint32_t process, const struct moment
 	return true;
 }
 
-/* The last fatal incident; of one device, or the one of the process that failed first (FACT_NONE). */
+/* The last fatal incident; of one device, or the one of the process that failed first (FACT_NONE).
+ */
 static bool last_fatal(const struct build *build, uint32_t device, struct moment *out)
 {
 	for (size_t i = build->facts->incident_count; i--;) {
@@ -88,14 +90,15 @@ static uint64_t live_device_bytes(struct build *build, uint32_t process, uint64_
 	return bytes;
 }
 
-/* Of processes that hold nothing of a device, whom the report is about: who was killed for memory, then who is not merely an
- * image that exec replaced. */
+/* Of processes that hold nothing of a device, whom the report is about: who was killed for memory,
+ * then who is not merely an image that exec replaced. */
 static unsigned interest(const struct fact_process *process)
 {
 	return process->end == END_OOM_KILLED ? 2 : process->end != END_EXEC;
 }
 
-/* The process that held most at its own end; of those that hold nothing, the first of the most interest. */
+/* The process that held most at its own end; of those that hold nothing, the first of the most
+ * interest. */
 static uint32_t largest_at_end(struct build *build, uint32_t device)
 {
 	uint32_t largest = 0;
@@ -186,7 +189,8 @@ void build_moment(struct build *build)
 	build->facts->focus = build->moment.process;
 }
 
-/* A device's own moment: its own last fatal incident, else the run's if anybody who uses it was there, else its own end. */
+/* A device's own moment: its own last fatal incident, else the run's if anybody who uses it was
+ * there, else its own end. */
 struct moment moment_of_device(struct build *build, uint32_t device)
 {
 	const struct device_group *group = &build->groups[device];
@@ -211,7 +215,8 @@ struct moment moment_of_device(struct build *build, uint32_t device)
 	return end_of(build, largest_at_end(build, device));
 }
 
-/* The recorder put the clock of the host's events right at this instant, so they can be told apart to the nanosecond. */
+/* The recorder put the clock of the host's events right at this instant, so they can be told apart
+ * to the nanosecond. */
 static bool is_marked(const struct build *build, const struct moment *moment)
 {
 	return moment->kind == MOMENT_INCIDENT &&

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Assembly: spans and inferred stretches as facts, grouped by name, and what incidents happened in. */
+/* Assembly: spans and inferred stretches as facts, grouped by name, and what incidents happened in.
+ */
 #include "analysis/facts/phase.h"
 
 #include <stdlib.h>

@@ -144,7 +144,8 @@ static void fill_process(struct build *build, uint32_t index)
 	build->facts->events_lost += process->events_lost;
 }
 
-/* The recording that was there before: the image that this one replaced, or the parent. pids are reused, so the latest. */
+/* The recording that was there before: the image that this one replaced, or the parent. pids are
+ * reused, so the latest. */
 static void relate(struct build *build, uint32_t index)
 {
 	struct fact_process *process = &build->facts->processes[index];
@@ -175,4 +176,3 @@ void build_processes(struct build *build)
 		relate(build, i);
 	}
 }
-

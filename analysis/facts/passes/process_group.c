@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Several processes of one run: whose failure came first, who was ended by it, and who holds more than its peers. A
- * launcher (torchrun, mpirun, a pod) ends the other workers within seconds of the first failure, and their recordings
- * then look like failures of their own; one answer serves better than as many as there are ranks.
+ * Several processes of one run: whose failure came first, who was ended by it, and who holds more
+ * than its peers. A launcher (torchrun, mpirun, a pod) ends the other workers within seconds of the
+ * first failure, and their recordings then look like failures of their own; one answer serves
+ * better than as many as there are ranks.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/facts/passes/build.h"
 
 /*
- * A worker that ended abnormally this long after the first failure, without one of its own, counts as ended by it:
- * torch elastic sends SIGTERM at once and SIGKILL after 30 s; Kubernetes' grace period is 30 s as well.
+ * A worker that ended abnormally this long after the first failure, without one of its own, counts
+ * as ended by it: torch elastic sends SIGTERM at once and SIGKILL after 30 s; Kubernetes' grace
+ * period is 30 s as well.
  */
 #define AFTERMATH_NS (60 * 1000000000ull)
-/* Who was killed left no end record, only the last thing it did; a rank that waits for the others does nothing for a while. */
+/* Who was killed left no end record, only the last thing it did; a rank that waits for the others
+ * does nothing for a while. */
 #define IDLE_NS (600 * 1000000000ull)
-/* A peer stands out with a tenth and 64 MiB more than the median: less is allocation granularity and warm-up order. */
+/* A peer stands out with a tenth and 64 MiB more than the median: less is allocation granularity
+ * and warm-up order. */
 #define STAND_OUT_RATIO 1.1
 #define STAND_OUT_BYTES (64ull << 20)
 
@@ -39,7 +43,8 @@ static bool abnormal(const struct fact_process *process)
 		process->end_status != CUF_UNKNOWN);
 }
 
-/* When a process failed by itself: its fatal incident, or the kernel's kill; CUF_UNKNOWN: it did not. */
+/* When a process failed by itself: its fatal incident, or the kernel's kill; CUF_UNKNOWN: it did
+ * not. */
 static uint64_t failed_ns(const struct facts *facts, uint32_t index)
 {
 	const struct fact_process *process = &facts->processes[index];
@@ -86,7 +91,8 @@ static void find_ended(struct facts *facts)
 	uint64_t at = crowd->leader == FACT_NONE ? CUF_UNKNOWN : failed_ns(facts, crowd->leader);
 	for (uint32_t i = 0; at != CUF_UNKNOWN && i < facts->process_count; i++) {
 		struct fact_process *process = &facts->processes[i];
-		/* a parent that ends with a failure says what its child's end made it say, and so is no victim of it */
+		/* a parent that ends with a failure says what its child's end made it say, and so
+		 * is no victim of it */
 		if (i == crowd->leader || failed_ns(facts, i) != CUF_UNKNOWN ||
 		    !abnormal(process) || is_ancestor(facts, crowd->leader, i) ||
 		    !ended_after(process, at))
@@ -118,8 +124,8 @@ static uint64_t live_last(const struct reader *reader)
 	return sum;
 }
 
-/* Device memory at a time, by the last sample before it, or the recorder's counts where no sample followed; without a time, the
- * most there was. */
+/* Device memory at a time, by the last sample before it, or the recorder's counts where no sample
+ * followed; without a time, the most there was. */
 static uint64_t held_at(const struct fact_process *process, const struct reader *reader,
 			uint64_t time_ns)
 {

@@ -43,7 +43,8 @@ static int by_growth(const void *a, const void *b)
 	return by_bytes(a, b);
 }
 
-/* Only the first `most` rows are wanted; sorting them out now and then keeps millions of sites from piling up. */
+/* Only the first `most` rows are wanted; sorting them out now and then keeps millions of sites from
+ * piling up. */
 static void cut(struct rows *rows)
 {
 	if (rows->count)
@@ -102,8 +103,8 @@ static void add_rows(struct build *build, uint32_t process, const struct growth 
 	}
 }
 
-static void add_live(struct growth *growth, const struct reader *reader,
-		     const struct liveset *live, bool framework)
+static void add_live(struct growth *growth, const struct reader *reader, const struct liveset *live,
+		     bool framework)
 {
 	size_t at = 0;
 	for (const struct cuf_block *block; (block = liveset_next(live, &at));) {
@@ -137,7 +138,8 @@ static unsigned framework_devices(const struct liveset *live)
 	return devices;
 }
 
-/* The sites whose blocks a framework's blocks lie in; of mapped memory, all that create such memory. */
+/* The sites whose blocks a framework's blocks lie in; of mapped memory, all that create such
+ * memory. */
 static void mark_segments(struct growth *growth, const struct reader *reader,
 			  const struct liveset *live)
 {
@@ -206,11 +208,11 @@ static void layer_sites(struct build *build, uint32_t process, struct growth_dev
 	growth.births = growth_asks_births(&growth, DEVICE_CLOCK_NS);
 	for (const struct cuf_block *block; growth.births && (block = liveset_next(live, &at));)
 		if (growth_counts(state->framework, block->kind) && block->bytes <= BYTES_SANE)
-			growth_birth(&growth,
-				     sites_get(&growth.sites, block->kind, block->device,
-					       reader_call_site(state->events->reader,
-								block->stack)),
-				     block->bytes, block->time_ns);
+			growth_birth(
+				&growth,
+				sites_get(&growth.sites, block->kind, block->device,
+					  reader_call_site(state->events->reader, block->stack)),
+				block->bytes, block->time_ns);
 	add_rows(build, process, &growth, rows, grown);
 	growth_fini(&growth);
 }

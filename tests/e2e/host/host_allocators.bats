@@ -60,7 +60,7 @@ leak_under() {
 	"${CC:-cc}" uses.c -o uses ./libown.so
 	"$cuflight" run -q -o rec/ -- ./uses
 	"$cuflight" report --json rec >report.json
-	report_has 'd.coverage.blind.some((b) => /libown.so has jemalloc built in: what it takes from that is not recorded/.test(b.text))'
+	report_has 'd.coverage.blind.some((b) => /libown.so has jemalloc built in: its allocations are not recorded/.test(b.text))'
 	"$cuflight" run -q -o plain/ -- "$build/victims/host_leak" 1 >/dev/null
 	"$cuflight" report --json plain >report.json
 	report_has '!d.coverage.blind.some((b) => /built in/.test(b.text))'
@@ -90,7 +90,7 @@ leak_under() {
 	"${CC:-cc}" -shared -fPIC own.c -o libown.so
 	"$cuflight" run -q -o rec/ -- perl -e 'require DynaLoader; DynaLoader::dl_load_file($ARGV[0]) or die' "$PWD/libown.so"
 	"$cuflight" report --json rec >report.json
-	report_has 'd.coverage.blind.some((b) => /libown.so has an allocator of its own \(jemalloc\)/.test(b.text))'
+	report_has 'd.coverage.blind.some((b) => /libown.so has a private allocator \(jemalloc\)/.test(b.text))'
 	report_has 'd.host.other_allocators[0].live_bytes === 123456789 && d.host.allocator.name === "glibc"'
 }
 

@@ -71,8 +71,8 @@ os._exit(0) # with all of it
 EOF
 	"$cuflight" run -q -o rec/ --host=full --size=4MiB -- "$(python3 -c "import sys; print(sys.executable)")" many.py
 	"$cuflight" report --json rec >report.json
-	report_has 'd.coverage.lost.some((l) => l.what === "call stacks not kept" && l.count > 100)'
-	report_has 'd.coverage.blind.some((b) => /^call stacks found no room in 4\.\d+ MiB .* a larger size= keeps them$/.test(b.text))'
+	report_has 'd.coverage.lost.some((l) => l.what === "call stacks dropped" && l.count > 100)'
+	report_has 'd.coverage.blind.some((b) => /^[0-9,]+ call stacks were dropped, of small blocks first: the recording has 4\.\d+ MiB \(raise --size\)$/.test(b.text))'
 	report_has 'd.leaks.some((l) => l.bytes > 3 << 20 && l.count === 1 && l.stack.some((f) => f.function === "hold"))'
 }
 
