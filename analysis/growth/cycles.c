@@ -10,33 +10,46 @@
 
 enum { LEVELS = 64, LEVEL_MARKS = 1 << 16, STACK = 4096, NEAR_LEVELS = 2, PROPORTION = 512 };
 
-struct point { int64_t value; struct cycle_mark at; };
+struct point {
+	int64_t value;
+	struct cycle_mark at;
+};
 
-struct level { struct cycle_mark *marks; size_t count, room; uint64_t seen, stride; struct point first, last; }; /* pairs of [2^i, 2^(i+1)) bytes */
+/* Pairs whose range is in [2^i, 2^(i+1)) bytes. */
+struct level {
+	struct cycle_mark *marks; /* of every stride-th pair */
+	size_t count, room;
+	uint64_t seen, stride;
+	struct point first, last; /* low points */
+};
 
 struct cycles {
 	struct point stack[STACK];
 	size_t depth;
-	struct point last;        /* not yet a turning point */
-	int direction;            /* of the last move: 1, -1, 0 before the first */
+	struct point last;        /* not a turning point yet */
+	int direction;            /* of the last change: 1, -1; 0 before the first */
 	struct level levels[LEVELS];
 	struct cycle_mark *marks;
 };
 
 struct cycles *cycles_new(void) { return xalloc_zeroed(1, sizeof(struct cycles)); }
 
+/* Computed without sign: the difference of two levels may exceed int64_t in a hostile file. */
 static uint64_t range_of(const struct point *left, const struct point *right)
 {
 	uint64_t difference = (uint64_t)left->value - (uint64_t)right->value;
-	return (int64_t)difference < 0 ? -difference : difference;
+	if ((int64_t)difference < 0)
+		return -difference;
+	return difference;
 }
 
+/* Counts a pair at its scale and keeps its low point. */
 static void count_pair(struct cycles *cycles, uint64_t range, const struct point *low)
 {
 	struct level *level = &cycles->levels[range ? 63 - __builtin_clzll(range) : 0];
 	if (!level->stride)
 		level->stride = 1;
-	if (low != cycles->stack) { /* the state before all is no place to which anything fell back */
+	if (low != cycles->stack) { /* the start of the recording is no low point */
 		if (!level->last.at.position || low->at.position < level->first.at.position)
 			level->first = *low;
 		if (low->at.position > level->last.at.position)
@@ -44,7 +57,7 @@ static void count_pair(struct cycles *cycles, uint64_t range, const struct point
 	}
 	if (level->seen++ % level->stride)
 		return;
-	if (level->count == LEVEL_MARKS) { /* keep every second one from here on */
+	if (level->count == LEVEL_MARKS) { /* thin out: keep every second mark from here on */
 		for (size_t i = 0; i < LEVEL_MARKS / 2; i++)
 			level->marks[i] = level->marks[2 * i];
 		level->count = LEVEL_MARKS / 2;
@@ -54,10 +67,12 @@ static void count_pair(struct cycles *cycles, uint64_t range, const struct point
 	level->marks[level->count++] = low->at;
 }
 
+/* Pushes a turning point, then removes every pair that the outer points enclose. */
 static void push(struct cycles *cycles, const struct point *point)
 {
 	struct point *stack = cycles->stack;
-	if (cycles->depth == STACK) { /* the oldest, widest ranges go: they are no repeated work */
+	/* drop the oldest, widest ranges: they are not repeated work */
+	if (cycles->depth == STACK) {
 		memmove(stack, stack + STACK / 2, (STACK / 2) * sizeof *stack);
 		cycles->depth = STACK / 2;
 	}
@@ -90,6 +105,7 @@ void cycles_feed(struct cycles *cycles, int64_t delta_bytes, uint64_t position, 
 				{ position, time_ns } };
 }
 
+/* The number of pairs at this scale or a larger one. */
 static uint64_t seen_from(const struct cycles *cycles, unsigned level)
 {
 	uint64_t seen = 0;
@@ -98,25 +114,27 @@ static uint64_t seen_from(const struct cycles *cycles, unsigned level)
 	return seen;
 }
 
-/* What is left on the stack are pairs too, of ranges that were never answered by a wider one: its low points count. */
+/* What is left on the stack are ranges that no wider one answered. Their low points count, too. */
 static void count_residue(struct cycles *cycles)
 {
 	for (size_t i = 0; i < cycles->depth; i++) {
 		bool low = (i + 1 < cycles->depth &&
 			    cycles->stack[i].value < cycles->stack[i + 1].value) ||
 			   (i && cycles->stack[i].value < cycles->stack[i - 1].value);
-		uint64_t before =
-			i ? range_of(&cycles->stack[i - 1], &cycles->stack[i]) : UINT64_MAX;
-		uint64_t after = i + 1 < cycles->depth
-					 ? range_of(&cycles->stack[i], &cycles->stack[i + 1])
-					 : UINT64_MAX;
+		uint64_t before = UINT64_MAX, after = UINT64_MAX;
+
+		if (i)
+			before = range_of(&cycles->stack[i - 1], &cycles->stack[i]);
+		if (i + 1 < cycles->depth)
+			after = range_of(&cycles->stack[i], &cycles->stack[i + 1]);
 		if (low && cycles->depth > 1)
 			count_pair(cycles, least_of(before, after), &cycles->stack[i]);
 	}
 }
 
-/* Requests of one kind differ in size, so their pairs may lie on both sides of a power of two: what the next finer scale adds, if it
- * is a sixteenth or more, is the same work. Further down lies other work, which must be seen twice as often. */
+/* Requests of one kind differ in size, so their pairs may be on both sides of a power of two. If
+ * the next finer scale adds a sixteenth or more, that is the same work. Further down is other work,
+ * which must be twice as frequent. */
 static unsigned scale_of(const struct cycles *cycles)
 {
 	unsigned level = LEVELS - 1, best;
@@ -130,18 +148,20 @@ static unsigned scale_of(const struct cycles *cycles)
 	return best;
 }
 
-/* While weights load, another thread's small blocks may come and go: what is gained between such ups and downs is out of all
- * proportion to them, and they are not the program's work. What was there before the first and came after the last is not theirs. */
-static bool is_beside_the_work(const struct cycles *cycles, unsigned scale, uint64_t seen)
+/* While weights load, small blocks of another thread may come and go. What is gained between such
+ * cycles is out of proportion to them, so they are not the work of the program. What was there
+ * before the first and came after the last does not count. */
+static bool is_out_of_proportion(const struct cycles *cycles, unsigned scale, uint64_t seen)
 {
 	const struct point *first = NULL, *last = NULL;
 	for (unsigned i = scale; i < LEVELS; i++) {
 		const struct level *level = &cycles->levels[i];
 		if (!level->last.at.position)
 			continue;
-		first = first && first->at.position < level->first.at.position ? first
-									       : &level->first;
-		last = last && last->at.position > level->last.at.position ? last : &level->last;
+		if (!first || first->at.position >= level->first.at.position)
+			first = &level->first;
+		if (!last || last->at.position <= level->last.at.position)
+			last = &level->last;
 	}
 	return first && last->value > first->value &&
 	       range_of(first, last) / seen / PROPORTION >= 2ull << scale;
@@ -165,7 +185,7 @@ uint64_t cycles_finish(struct cycles *cycles, const struct cycle_mark **marks, s
 	count_residue(cycles);
 	scale = scale_of(cycles);
 	seen = seen_from(cycles, scale);
-	if (seen < CYCLES_MIN + 1 || is_beside_the_work(cycles, scale, seen))
+	if (seen < CYCLES_MIN + 1 || is_out_of_proportion(cycles, scale, seen))
 		return 0;
 	for (unsigned i = scale; i < LEVELS; i++)
 		for (size_t m = 0; m < cycles->levels[i].count; m++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two passes over the events: totals and cycles first, then the floors of the sites that grew. */
+/* Two passes over the events: the first finds totals and cycles, the second the minima of the sites
+ * that grew. */
 #include "analysis/growth/growth.h"
 
 #include <math.h>
@@ -28,12 +29,17 @@ void growth_fini(struct growth *growth)
 
 static int64_t bounded(int64_t bytes)
 {
-	return bytes > BYTES_MAX ? BYTES_MAX : bytes < -BYTES_MAX ? -BYTES_MAX : bytes;
+	if (bytes > BYTES_MAX)
+		return BYTES_MAX;
+	if (bytes < -BYTES_MAX)
+		return -BYTES_MAX;
+	return bytes;
 }
 static int64_t sum(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
 
 struct row { struct growth_step steps[SITES_ROW]; uint32_t sites[SITES_ROW]; size_t count; };
 
+/* Reads a row of events and looks up their sites together. */
 static bool read_row(struct growth *growth, const struct growth_source *source, struct row *row)
 {
 	struct site_key keys[SITES_ROW];
@@ -47,6 +53,7 @@ static bool read_row(struct growth *growth, const struct growth_source *source, 
 	return row->count;
 }
 
+/* Adds one event to the totals of its site. */
 static void count_step(struct site *site, const struct growth_step *step)
 {
 	site->net_bytes = sum(site->net_bytes, step->delta_bytes);
@@ -69,7 +76,7 @@ static void count_step(struct site *site, const struct growth_step *step)
 	site->label = step->label;
 }
 
-/* Without cycles: marks evenly spaced over the events; their times are found in the second pass. */
+/* Without cycles the marks are spaced evenly; the second pass finds their times. */
 static void space_marks(struct growth *growth)
 {
 	growth->mark_count = least_of(growth->events, TREND_MAX);
@@ -79,7 +86,8 @@ static void space_marks(struct growth *growth)
 			growth->mark_count == 1 ? 0 : i * growth->events / (growth->mark_count - 1);
 }
 
-/* The quiet moments as marks: at most one between two events. False: too few of them. */
+/* Makes marks of the moments without an open request, at most one between two events. False: too
+ * few. */
 static bool place_quiet(struct growth *growth, const uint64_t *positions)
 {
 	struct cycle_mark *marks = xalloc_zeroed(growth->quiet_count, sizeof *marks);
@@ -95,7 +103,7 @@ static bool place_quiet(struct growth *growth, const uint64_t *positions)
 	growth->marks = marks;
 	growth->mark_count = count;
 	growth->work_cycles = growth->requests;
-	growth->said = true;
+	growth->is_marked = true;
 	return true;
 }
 
@@ -113,7 +121,8 @@ static void place_cycles(struct growth *growth)
 
 static void place_marks(struct growth *growth, const uint64_t *quiet_positions)
 {
-	if (!place_quiet(growth, quiet_positions)) /* the program knows its work better than its memory tells it */
+	/* marked requests are better than cycles inferred from memory */
+	if (!place_quiet(growth, quiet_positions))
 		place_cycles(growth);
 	growth->windows = (uint32_t)(least_of(growth->mark_count, TREND_MAX));
 	growth->window_of_mark = xalloc_zeroed(growth->mark_count, 1);
@@ -134,7 +143,7 @@ static int by_net_bytes(const void *a, const void *b)
 	return compare_numbers(left->site, right->site);
 }
 
-/* Only sites that hold more at the end than at the start can have a rising floor. */
+/* Only sites that hold more at the end than at the start can have a rising minimum. */
 static void choose_candidates(struct growth *growth)
 {
 	struct candidate *all = xalloc_zeroed(growth->sites.count, sizeof *all);
@@ -151,14 +160,15 @@ static void choose_candidates(struct growth *growth)
 		int64_t live = site->live_bytes < (uint64_t)BYTES_MAX ? (int64_t)site->live_bytes
 								      : BYTES_MAX;
 		site->floor = (uint32_t)i;
-		site->walk_bytes = subtract_to_zero(live, site->net_bytes); /* what it held before the first event */
+		/* held before the first event */
+		site->walk_bytes = subtract_to_zero(live, site->net_bytes);
 		for (unsigned w = 0; w < TREND_MAX; w++)
 			growth->floors[i].least[w] = INT64_MAX;
 	}
 	free(all);
 }
 
-/* The site held what it holds at all marks since it was last looked at. */
+/* Applies what the site holds to all marks since its last event. */
 static void pass_marks(const struct growth *growth, struct site *site, uint32_t mark)
 {
 	int64_t *least = growth->floors[site->floor].least;
@@ -187,12 +197,14 @@ static void follow_step(const struct growth *growth, struct site *site,
 	site->walk_bytes = sum(site->walk_bytes, step->delta_bytes);
 }
 
+/* Cycles are found with a few missing, so counts near a whole number are that number. */
 static double nearly_whole(double value)
 {
 	return fabs(value - round(value)) < 0.1 ? round(value) : value;
 }
 
-/* One request may be several ups and downs: no more requests than the busiest site has cycles with an allocation. */
+/* One request may be several rises and falls. There are no more requests than the busiest site has
+ * cycles in which it allocates. */
 static void count_requests(struct growth *growth)
 {
 	uint64_t most = 0, between = growth->mark_count - 1;
@@ -200,7 +212,7 @@ static void count_requests(struct growth *growth)
 	       marks_per_request;
 	if (!growth->work_cycles)
 		return;
-	if (growth->said) {
+	if (growth->is_marked) {
 		growth->cycles_per_mark = ups_per_mark;
 		return;
 	}
@@ -213,7 +225,7 @@ static void count_requests(struct growth *growth)
 	growth->work_cycles = (uint64_t)llround((double)growth->work_cycles / marks_per_request);
 }
 
-/* The first pass: totals, cycles, and where the quiet moments lie among the events. */
+/* First pass: totals, cycles, and the positions of the quiet moments among the events. */
 static void follow_first(struct growth *growth, const struct growth_source *source)
 {
 	uint64_t *positions = xalloc_zeroed(growth->quiet_count, sizeof *positions);
@@ -238,7 +250,7 @@ static void follow_first(struct growth *growth, const struct growth_source *sour
 	free(positions);
 }
 
-/* The second one: what each site holds at the marks, and when those were. */
+/* Second pass: what each site holds at the marks, and the times of those. */
 static void follow_again(struct growth *growth, const struct growth_source *source)
 {
 	struct row row;

@@ -1,14 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What grew, and what leaks. Each site's live bytes are followed through the events, and its floor - the least it held
- * at the low points of the program's own cycles (cycles.h) - is judged. The rules, with their numbers, are in
- * analysis/facts/README.md; in short, a leak is a floor that rose in at least 8 cycles, all through the time observed, made
- * of blocks that stayed. Being live at the end is never enough.
+ * What grew, and what leaks. The live bytes of each call site are followed through the events. Its
+ * minimum at the low points of the program's cycles (cycles.h) is judged. A site is a leak when
+ * all of this holds:
  *
- * Contract: three streams, judged apart: device events (all kinds of blocks of CUDA), blocks of frameworks, host events (the
- * malloc family).
- * growth_follow fills `sites` and `growth`; growth_judge turns one site into facts, without stack frames. Times are
- * CLOCK_MONOTONIC in here. Heap memory, freed by growth_fini.
+ * - its minimum rose in at least 8 cycles and in every quarter of the time observed;
+ * - it fell by no more than a tenth of what it rose;
+ * - the second half of the time has at least half the rise of the first: no plateau;
+ * - its blocks stay: they are not freed late, and old ones are still live;
+ * - they are not one block for each of a few threads, and not segments of a framework.
+ *
+ * Being live at the end is never enough. analysis/facts/README.md, "Leaks and growth", has the
+ * rules with their numbers.
+ *
+ * Three streams are judged separately: device blocks, blocks of frameworks, and host blocks (the
+ * malloc family). A site is that of reader_call_site: stacks that print alike are one, and growth
+ * is judged over their sum.
+ *
+ * Contract: growth_follow fills `sites` and `growth`; growth_judge turns one site into facts,
+ * without stack frames. Times are CLOCK_MONOTONIC. Heap memory, freed by growth_fini.
  */
 #ifndef ANALYSIS_GROWTH_GROWTH_H
 #define ANALYSIS_GROWTH_GROWTH_H
@@ -58,20 +68,23 @@ struct growth {
 	uint32_t windows;         /* of marks, at most TREND_MAX */
 	uint8_t *window_of_mark;
 	uint32_t first_mark[TREND_MAX]; /* of each window */
-	double cycles_per_mark;   /* whole, or one over a whole number, where that is what it nearly is */
-	uint64_t work_cycles;     /* of the program's own work; 0: none found, the marks are evenly spaced */
+	/* rounded to a whole number, or to one over a whole number, if it is near */
+	double cycles_per_mark;
+	uint64_t work_cycles;     /* cycles of work; 0: none found, the marks are evenly spaced */
 	uint64_t events;          /* followed */
 	bool births;              /* site.old_bytes were filled in */
-	/* the program's own word, before growth_follow: when none of its requests was open (phases.h), and how many ended */
-	const struct cycle_mark *quiet; size_t quiet_count; uint64_t requests; /* borrowed; quiet NULL: it said nothing */
-	bool said;                /* the marks are those */
+	/* marked by the program, set before growth_follow: the moments without an open request
+	 * (phases.h) and the number of requests that ended */
+	/* borrowed; NULL: it marked none */
+	const struct cycle_mark *quiet; size_t quiet_count; uint64_t requests;
+	bool is_marked;                /* the marks are those moments */
 };
 
-/* A stream of events that can be read twice, and the live set that it ends in (put into the table by the caller). */
+/* A stream of events that can be read twice. The live set at its end is in `sites` already. */
 struct growth_step {
-	int64_t delta_bytes;      /* of all the blocks that this one stands for */
-	uint64_t time_ns, count;  /* of those blocks; 1 unless it was sampled */
-	uint32_t stack, age_ms;   /* of what was freed, where it is known */
+	int64_t delta_bytes;      /* of all the blocks that it stands for */
+	uint64_t time_ns, count;  /* number of those blocks; 1 unless sampled */
+	uint32_t stack, age_ms;   /* of what was freed, where known */
 	uint32_t tid;
 	uint16_t hook, label;
 	uint8_t kind, device;
@@ -84,19 +97,19 @@ struct growth_source {
 
 void growth_init(struct growth *growth);
 void growth_follow(struct growth *growth, const struct growth_source *source);
-/* A live block's birth, after growth_follow: did it stay from before the last quarter on? */
+/* Counts the birth of a live block, after growth_follow: was it there before the last quarter? */
 void growth_birth(const struct growth *growth, struct site *site, uint64_t bytes,
 		  uint64_t birth_ns);
-/* After growth_follow: is there a site whose verdict hangs on births? They are no evidence by a clock too coarse to order them
- * against the marks. */
+/* Whether a verdict depends on births, after growth_follow. A clock too coarse to order births
+ * against the marks makes them useless. */
 bool growth_asks_births(const struct growth *growth, uint64_t resolution_ns);
 void growth_judge(const struct growth *growth, const struct site *site, struct fact_site *out);
 void growth_fini(struct growth *growth);
 
-/* The sources. Device: events of one ring up to seq: the driver's blocks, or (framework) those that a framework cut out of them.
- * Host: events up to time_ns (CUF_UNKNOWN: all). */
+/* The sources. Device: events of one ring up to seq; with framework, blocks that a framework split
+ * off. Host: events up to time_ns (CUF_UNKNOWN: all). */
 struct growth_device { const struct events *events; size_t at; uint64_t seq; bool framework; };
-bool growth_counts(bool framework, unsigned kind); /* is such a block followed there? */
+bool growth_counts(bool framework, unsigned kind); /* whether such a block is followed */
 struct growth_source growth_device_source(struct growth_device *device);
 struct growth_host { const struct reader *reader; struct host_stream *stream; uint64_t time_ns; };
 struct growth_source growth_host_source(struct growth_host *host);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The verdict on one site: class, shape, slope. The rules are told in analysis/facts/README.md. */
+/* The verdict on one site: class, shape and slope. growth.h has the rules in short,
+ * analysis/facts/README.md, "Growth and leaks", in full. */
 #include "analysis/growth/growth.h"
 
 #include <math.h>
@@ -29,7 +30,8 @@ static struct series series_of(const struct growth *growth, const struct site *s
 	return out;
 }
 
-/* Blocks that are given back, but late: until eight such lifetimes were seen, a rising floor may be the first of them. */
+/* Blocks may be freed late. Until eight of their lifetimes have passed, a rising minimum may be the
+ * first of them. */
 static bool outlives_its_blocks(const struct site *site, const struct series *series)
 {
 	double mean_ms =
@@ -38,19 +40,23 @@ static bool outlives_its_blocks(const struct site *site, const struct series *se
 	       series->seconds[series->count - 1] * 1000 >= CYCLES_MIN * mean_ms;
 }
 
-/* One block for each of a few threads, as long as they live: a pool that starts its threads as the load comes. */
+/* One block for each of a few threads, for as long as they live: a pool that starts threads under
+ * load. */
 static bool is_of_threads(const struct site *site)
 {
 	unsigned threads = (unsigned)__builtin_popcountll(site->thread_bits);
-	bool alike = site->most_bytes / 2 <= site->least_bytes; /* what grows from thread to thread is no thread's own */
+	/* sizes that differ are no fixed cost of a thread */
+	bool alike = site->most_bytes / 2 <= site->least_bytes;
 	return alike && site->alloc_count <= THREADS_FEW && threads > 1 &&
 	       threads * 4 >= site->alloc_count * 3;
 }
 
-/* Of what is estimated, chance decides which half of the time a sample fell into: one standard deviation of the difference that is asked for. */
+/* Of a sampled site, chance decides into which half of the time a sample falls. This is one
+ * standard deviation of the difference that is tested. */
 static double chance_of(const struct site *site, const struct trend_steps *steps)
 {
-	double sample_bytes = site->live_bytes ? site->live_variance / (double)site->live_bytes : 0; /* one stands for */
+	/* bytes that one sample stands for */
+	double sample_bytes = site->live_bytes ? site->live_variance / (double)site->live_bytes : 0;
 	return sqrt(sample_bytes * (steps->rise_second_half + steps->rise_first_half / 4));
 }
 
@@ -69,7 +75,8 @@ static bool is_leak(const struct growth *growth, const struct site *site,
 		(double)site->old_bytes >= floor_then / 2); /* of blocks that are still the same */
 }
 
-/* The first step may be of many cycles, which were too small beside the later ones to be seen as such: it is left out. */
+/* The first step may be of many cycles, too small next to later ones to be found. Then it is left
+ * out. Returns the number of points to skip. */
 static size_t lumped(const struct series *series)
 {
 	struct trend_steps rest;
@@ -113,9 +120,9 @@ bool growth_asks_births(const struct growth *growth, uint64_t resolution_ns)
 }
 
 /*
- * A site of equal blocks adds whole ones: a slope near a whole number of them is that many, some cycles having been missed. Where
- * cycles are our own guess, a turn of the work may be two or three of them, or two turns one; the site that adds a block each time
- * knows better.
+ * A site of equal blocks adds whole ones. A slope near a whole number of blocks is that number, as
+ * some cycles were missed. Inferred cycles may be a half or a third of a request or two requests;
+ * a site that adds one block each time is more reliable.
  */
 static uint64_t per_cycle_bytes(const struct growth *growth, const struct site *site, double slope)
 {
@@ -123,7 +130,7 @@ static uint64_t per_cycle_bytes(const struct growth *growth, const struct site *
 	if (site->least_bytes == site->most_bytes && blocks >= 0.75 &&
 	    fabs(blocks - round(blocks)) < 0.25)
 		return site->most_bytes * (uint64_t)llround(blocks);
-	if (site->least_bytes == site->most_bytes && !growth->said && blocks >= 0.2 &&
+	if (site->least_bytes == site->most_bytes && !growth->is_marked && blocks >= 0.2 &&
 	    blocks < 1.75)
 		return site->most_bytes;
 	return (uint64_t)llround(slope);
@@ -144,9 +151,6 @@ void growth_judge(const struct growth *growth, const struct site *site, struct f
 		.basis = site->live_variance > 0 ? BASIS_ESTIMATED : BASIS_OBSERVED,
 		.per_request_bytes = CUF_UNKNOWN,
 		.cycles = growth->work_cycles,
-		.cycles_basis = !growth->work_cycles ? BASIS_NONE
-				: growth->said	     ? BASIS_OBSERVED
-						     : BASIS_INFERRED,
 		.peak_bytes = (uint64_t)before + (uint64_t)site->highest_bytes,
 		.alloc_count = site->alloc_count,
 		.alloc_bytes = site->alloc_bytes,
@@ -155,11 +159,13 @@ void growth_judge(const struct growth *growth, const struct site *site, struct f
 		.last_ns = site->last_ns,
 		.grown_bytes = (double)site->net_bytes,
 	};
+	if (growth->work_cycles)
+		out->cycles_basis = growth->is_marked ? BASIS_OBSERVED : BASIS_INFERRED;
 	if (site->floor != SITE_NONE && growth->windows) {
 		struct series series = series_of(growth, site);
 		out->class = class_of(growth, site, &series);
 		out->shape = trend_shape(series.bytes, series.count);
-		/* thousands of pairs each: for those that somebody will look at */
+		/* thousands of pairs each, so only for sites that a report shows */
 		if (out->class == CLASS_LEAK || site->floor < SLOPES_MAX)
 			slope = trend_slope(series.seconds, series.bytes, series.count);
 		if (growth->work_cycles && (out->class == CLASS_LEAK || site->floor < SLOPES_MAX))

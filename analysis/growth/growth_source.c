@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Device and host events as steps of growth. */
+/* Device and host events as steps of growth, each with the id of its call site. */
 #include "analysis/growth/growth.h"
 
 #include "analysis/recording/host_weight.h"

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Phases of a process: what it said of its work (cuflight.h, NVTX), and what its memory tells (phases_infer.c). Requests
- * are phases, too. The bytes of each are followed through its events: those of a framework where one reports its blocks,
- * else those of device blocks.
+ * Phases of a process: those that it marked (cuflight.h, NVTX) and those inferred from its memory
+ * (phases_infer.c). Requests are phases, too. The live bytes of each are followed through its
+ * events: those of a framework where one reports its blocks, else those of device blocks.
+ * analysis/facts/README.md, "Phases and requests", has the rules.
  *
- * Contract: pointers are into the arena. Times are CLOCK_REALTIME there, and
- * CLOCK_MONOTONIC in what the parts below share.
+ * Contract: pointers are into the arena. Times are CLOCK_REALTIME in facts and CLOCK_MONOTONIC in
+ * everything else here.
  */
 #ifndef ANALYSIS_PHASES_PHASES_H
 #define ANALYSIS_PHASES_PHASES_H
@@ -39,9 +40,10 @@ struct fact_requests {
 };
 
 /*
- * Marks for floors (growth.h): the moments at which the last open request of the program ended, so that what a request
- * takes for itself has been given back. position is an event's sequence number. Only requests that the program marked;
- * count 0: it marked none, or there was always one open. Freed by the caller. Returns how many requests ended.
+ * Marks for growth.h: the moments at which the last open request ended, so what requests need for
+ * themselves is free. position is the seq of an event. Marked requests only. count 0: none were
+ * marked, or one was always open. The caller frees *marks. Returns the number of requests that
+ * ended.
  */
 uint64_t phases_quiet_marks(const struct events *events, struct cycle_mark **marks, size_t *count);
 
@@ -61,14 +63,18 @@ struct phase_span {
 
 struct phase_spans { struct phase_span *items; size_t count, room; uint64_t concurrency_max; };
 
-/* Levels in the order of events, asked for the least and the highest since a place: each level that is hidden by a later
- * and more extreme one is dropped, so what is kept ascends, and is searched. */
+/* The minimum or maximum since any position of a series of levels. A level that is hidden by a
+ * later and more extreme one is dropped, so the rest is sorted and can be searched. */
 struct extreme { uint64_t place; int64_t value; };
-struct extremes { struct extreme *items; size_t count, room; int sign; /* 1: the highest, -1: the least */ };
+struct extremes {
+	struct extreme *items;
+	size_t count, room;
+	int sign; /* 1: maximum, -1: minimum */
+};
 void extremes_add(struct extremes *extremes, uint64_t place, int64_t value);
 int64_t extremes_since(const struct extremes *extremes, uint64_t place, int64_t none);
 
-/* The bytes that work is measured in, followed through the events. */
+/* The bytes in which work is measured, followed through the events. */
 enum work_layer { WORK_DEVICE, WORK_FRAMEWORK };
 struct work {
 	enum work_layer layer;
@@ -89,7 +95,7 @@ void work_end(struct work *work);
 void spans_read(struct phase_spans *spans, const struct events *events,
 		const struct work_base *base);
 
-/* What the memory tells. Spans have their op as PUSH; names and clauses in `found`. */
+/* Phases inferred from memory; names and clauses are in `found`. */
 struct inferred {
 	const char *name, *why;
 	enum fact_basis basis;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Phases that nobody named, from what the memory did: load, profile, kv-init, graph capture, warm-up, serving. The rules
- * are in README.md. They are meant to miss rather than to claim: a program that fits none has none.
+ * Phases that the program did not mark, inferred from what its memory did: load, profile, kv-init,
+ * graph capture, warm-up, serving. The rules are in analysis/facts/README.md, "Phases and
+ * requests". They miss rather than guess: a program that fits none has none.
  */
 #include "analysis/phases/phases.h"
 
@@ -15,7 +16,8 @@
 #include "analysis/base/xalloc.h"
 
 enum {
-	STEPS_MAX = 1 << 16,      /* driver events looked at: inference begins with what comes first */
+	/* driver events, from the first on: later ones are not part of the start */
+	STEPS_MAX = 1 << 16,
 	LOAD_COUNT = 4, RUN_COUNT = 4, BURST_COUNT = 3, CAPTURES_MAX = 16,
 };
 #define LOAD_BYTES ((uint64_t)64 << 20)
@@ -24,7 +26,7 @@ enum {
 #define CAPTURE_GAP_NS 5000000000ull
 #define LEVEL_MAX ((uint64_t)1 << 57) /* a hostile file */
 
-/* One thing that the driver did. lives: the block was never freed by the program. */
+/* One operation of the driver. lives: the program never freed the block. */
 struct step {
 	uint64_t seq, time_ns, addr, bytes;
 	enum { STEP_ALLOC, STEP_FREE, STEP_ASKED, STEP_FAILED, STEP_CAPTURE } sort;
@@ -146,9 +148,10 @@ static void claim(struct look *look, const char *name, enum fact_basis basis,
 }
 
 /*
- * A framework asks the driver for more in its first requests, too: its load is over when its own blocks begin to come and
- * go (a twentieth of what lives was freed). If then much less lives than stays later, those were conversions, and where
- * loading ended cannot be told. Returns the last seq of it; CUF_UNKNOWN: no framework, 0: unknown.
+ * A framework requests memory in its first requests, too. Its load ends when its own blocks begin
+ * to come and go: a twentieth of what is live was freed. If much less is live then than later,
+ * those were conversions, and the end of loading is unknown. Returns the last seq; CUF_UNKNOWN: no
+ * framework, 0: unknown.
  */
 static uint64_t framework_load_end(const struct events *framework)
 {
@@ -179,7 +182,7 @@ static uint64_t framework_load_end(const struct events *framework)
 	return seq && least != INT64_MAX && then / 8 * 10 >= least ? seq : 0;
 }
 
-/* Where the first steps end that only allocate; a freed hundredth is scaffolding. */
+/* Where the first steps end that only allocate. A hundredth that is freed is scaffolding. */
 static size_t load_end(const struct look *look)
 {
 	uint64_t until = framework_load_end(look->events->framework);
@@ -199,8 +202,8 @@ static size_t load_end(const struct look *look)
 	return last;
 }
 
-/* At least RUN_COUNT allocations of one size in a row, all kept, and no other such row of that size with something
- * between: rows that repeat are layers. Returns its first step; count: none. */
+/* At least RUN_COUNT allocations of one size in a row, all kept, and no other such row of that
+ * size: rows that repeat are layers. Returns its first step; count: none. */
 static size_t find_run(const struct look *look, size_t *end)
 {
 	size_t best = look->count, best_count = 0, runs_of_best = 0;
@@ -228,7 +231,7 @@ static size_t find_run(const struct look *look, size_t *end)
 	return runs_of_best == 1 ? best : look->count;
 }
 
-/* Blocks that were labelled, first to last of this role. */
+/* The first and the last block with this label. */
 static bool find_role(const struct look *look, unsigned role, size_t *first, size_t *last)
 {
 	size_t count = 0;
@@ -240,8 +243,8 @@ static bool find_role(const struct look *look, unsigned role, size_t *first, siz
 	return count > 0;
 }
 
-/* From `at` on: allocations, then a row of frees that gives back at least half of what they took, then a question for
- * free memory; nothing failed. Returns its last free; count: none. */
+/* From `at` on: allocations, then a row of frees of at least half of their bytes, then a query of
+ * free memory; no failure. Returns the last free; count: none. */
 static size_t find_profile(const struct look *look, size_t at)
 {
 	uint64_t taken = 0, freed = 0;
@@ -271,8 +274,8 @@ static size_t find_profile(const struct look *look, size_t at)
 	return look->count;
 }
 
-/* Work that repeats over what stays: cycles (cycles.h) whose least level is a quarter of the highest, about as many
- * allocations as frees. */
+/* Work that repeats over what stays: cycles (cycles.h) whose minimum is at least a quarter of the
+ * maximum, with about as many allocations as frees. */
 struct serving { bool found; uint64_t begin_ns, end_ns, begin_seq, end_seq, cycles; };
 
 static struct serving find_serving(const struct events *events, const struct work_base *base,
@@ -318,7 +321,8 @@ static int by_begin(const void *a, const void *b)
 	return compare_numbers(left->begin_seq, right->begin_seq);
 }
 
-/* Where the allocations before `end` end that stayed: what comes after them may be a profile's burst. */
+/* Where the kept allocations before `end` end: what comes after them may be the burst of a
+ * profile. */
 static size_t kept_end(const struct look *look, size_t end)
 {
 	while (end && !(look->steps[end - 1].sort == STEP_ALLOC && look->steps[end - 1].lives))
@@ -340,7 +344,7 @@ static void claim_load(struct look *look, size_t end)
 	if (count >= LOAD_COUNT && bytes >= LOAD_BYTES && kept >= bytes - bytes / 20)
 		claim(look, "load", BASIS_INFERRED, &look->steps[0], &look->steps[end - 1],
 		      arena_format(look->arena,
-				   "the first %zu allocations, %s, of which nothing was freed",
+				   "the first %zu allocations, %s, none of them freed",
 				   count, units_bytes(bytes).s));
 }
 
@@ -351,12 +355,12 @@ static void infer_start(struct look *look)
 	if (find_role(look, CUF_ROLE_KV, &first, &last)) {
 		run = first;
 		claim(look, "kv-init", BASIS_INFERRED, &look->steps[first], &look->steps[last],
-		      "its blocks were labelled KV when they were made");
+		      "its blocks were labelled KV when they were allocated");
 	} else if ((run = find_run(look, &run_end)) && run < look->count) {
 		size_t blocks = run_end - run;
 		if (run_end < look->count && look->steps[run_end].sort == STEP_FAILED &&
 		    look->steps[run_end].bytes == look->steps[run].bytes)
-			run_end++; /* it ended in want of the next one */
+			run_end++; /* it ended at the failure of the next block */
 		claim(look, "kv-init", BASIS_INFERRED, &look->steps[run], &look->steps[run_end - 1],
 		      arena_format(look->arena, "%zu blocks of %s in a row, none of them freed",
 				   blocks, units_bytes(look->steps[run].bytes).s));
@@ -369,7 +373,8 @@ static void infer_start(struct look *look)
 	}
 	if (profile < look->count)
 		claim(look, "profile", BASIS_INFERRED, &look->steps[end], &look->steps[profile],
-		      "a burst of allocations, given back in one row, then free memory was asked for; nothing had failed");
+		      "a burst of allocations, freed in one row, then a query of free memory; "
+		      "no failure before it");
 	claim_load(look, end);
 }
 
@@ -388,7 +393,7 @@ static void infer_serving(struct look *look, const struct work_base *base)
 	struct step from, to;
 	if (!serving.found)
 		return;
-	/* where a framework keeps what it was given, the driver's last allocation ends its warm-up */
+	/* a framework keeps what it got, so the driver's last allocation ends its warm-up */
 	for (size_t i = 0; i < look->count; i++)
 		if (look->steps[i].sort == STEP_ALLOC && look->steps[i].seq > start_end)
 			last_grown = i;
@@ -398,7 +403,7 @@ static void infer_serving(struct look *look, const struct work_base *base)
 		    (serving.end_ns - serving.begin_ns) / 2) {
 		from = (struct step){ .seq = serving.begin_seq, .time_ns = serving.begin_ns };
 		claim(look, "warm-up", BASIS_INFERRED, &from, &look->steps[last_grown],
-		      "the framework asked the driver for memory, which it did no more later");
+		      "the framework requested memory from the driver, for the last time");
 		serving.begin_seq = look->steps[last_grown].seq + 1;
 		serving.begin_ns = look->steps[last_grown].time_ns;
 	}
@@ -407,7 +412,7 @@ static void infer_serving(struct look *look, const struct work_base *base)
 	claim(look, "serving", BASIS_INFERRED, &from, &to,
 	      arena_format(look->arena,
 			   "%" PRIu64
-			   " ups and downs over what stays live, as many frees as allocations",
+			   " rises and falls over what stays live, as many frees as allocations",
 			   serving.cycles));
 }
 
@@ -436,7 +441,8 @@ size_t phases_infer(struct inferred found[INFERRED_MAX], const struct events *ev
 					       look.capture_calls);
 	}
 	infer_serving(&look, base);
-	if (look.found_count == 1 && !strcmp(found[0].name, "load")) /* nothing followed: any program begins with allocations */
+	/* nothing followed: every program begins with allocations */
+	if (look.found_count == 1 && !strcmp(found[0].name, "load"))
 		look.found_count = 0;
 	if (look.found_count)
 		qsort(found, look.found_count, sizeof *found, by_begin);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one unit of the program's work takes, and what stays after it: marked requests, else cycles of its memory. */
+/* What one unit of work needs and what remains after it. Units are marked requests or, without any,
+ * cycles of memory. */
 #include "analysis/phases/phases.h"
 
 #include <inttypes.h>
@@ -15,7 +16,8 @@ static bool is_request_event(const struct cuf_event *event, unsigned op)
 	return event->op == CUF_OP_PHASE && cuf_phase_op(event->extra) == op;
 }
 
-/* Open requests by id, as far as they are few; an end without a begin is of one that began before the first event. */
+/* Counts open requests. An end without a begin is of a request that began before the first
+ * event. */
 uint64_t phases_quiet_marks(const struct events *events, struct cycle_mark **marks, size_t *count)
 {
 	struct event_merge merge;
@@ -27,7 +29,7 @@ uint64_t phases_quiet_marks(const struct events *events, struct cycle_mark **mar
 	event_merge_begin(&merge, events, 0);
 	while (event_merge_next(&merge, &event)) {
 		if (is_request_event(&event, CUF_PHASE_REQUEST_BEGIN)) {
-			if (!open && !*count) { /* before the first one, too */
+			if (!open && !*count) { /* before the first request, too */
 				xalloc_grow(marks, *count, &room, sizeof **marks);
 				(*marks)[(*count)++] =
 					(struct cycle_mark){ event.seq, event.time_ns };
@@ -52,11 +54,11 @@ static uint64_t median(uint64_t *values, size_t count)
 	return count % 2 ? values[count / 2] : values[count / 2 - 1] / 2 + values[count / 2] / 2;
 }
 
-/* One unit of work: what it took over its base, and what was live when it was over. */
+/* One unit of work: its peak over its start, and what was live when it ended. */
 struct unit { uint64_t rise_bytes, begin_ns, id; int64_t after_bytes; };
 struct units { struct unit *items; size_t count, room; };
 
-/* The least after each of up to 64 windows of units, as a series over their number. */
+/* The minimum after each of up to 64 windows of units, as a series over their number. */
 static void judge_floor(struct fact_requests *out, const struct units *units)
 {
 	double x[TREND_MAX], y[TREND_MAX];
@@ -130,16 +132,19 @@ static void judge_marked(struct fact_requests *out, const struct requests_source
 	}
 	out->concurrency_max = source->spans->concurrency_max;
 	out->basis = overlapping ? BASIS_ESTIMATED : BASIS_OBSERVED;
-	out->why = overlapping ? arena_format(arena,
-					      "marked by the program; up to %" PRIu64
-					      " were open at once, and what is live is that of all",
-					      out->concurrency_max)
-			       : "marked by the program";
+	out->why = "marked by the program";
+	if (overlapping)
+		out->why = arena_format(arena,
+					"marked by the program; up to %" PRIu64
+					" were open at once, "
+					"so live bytes are those of all of them",
+					out->concurrency_max);
 	judge_units(out, source, &units);
 	free(units.items);
 }
 
-/* The second pass: between two low points lies one unit; what comes before the first is the start. */
+/* Second pass: one unit between two low points. What comes before the first one is the start of the
+ * program. */
 static void measure_cycles(struct units *units, const struct requests_source *source,
 			   const struct cycle_mark *marks, size_t count)
 {
@@ -190,9 +195,8 @@ static void judge_cycles(struct fact_requests *out, const struct requests_source
 		judge_units(out, source, &units);
 		out->count = found;
 		out->basis = BASIS_INFERRED;
-		out->why = arena_format(
-			arena,
-			"none was marked; so many times did live bytes rise and fall back by about as much");
+		out->why = "not marked by the program; estimated from repeating rises and "
+			   "falls of allocated memory";
 	}
 	free(units.items);
 	work_end(&work);

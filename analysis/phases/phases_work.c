@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The level of live bytes along the events, and its extremes since any place. */
+/* Follows the level of live bytes along the events, and its extremes since any position. */
 #include "analysis/phases/phases.h"
 
 #include <stdlib.h>
@@ -79,7 +79,7 @@ struct work_base work_base(const struct events *events, const struct liveset *li
 			if (delta && layer == WORK_FRAMEWORK)
 				base.layer = WORK_FRAMEWORK;
 		}
-	/* what is live now came from what was live before the first event: no less than nothing */
+	/* what is live now minus what the events changed; not below 0 */
 	base.level = (int64_t)((uint64_t)live_of(base.layer, live) - (uint64_t)net[base.layer]);
 	base.level = base.level > 0 && base.level < BYTES_MAX ? base.level : 0;
 	return base;
@@ -115,7 +115,7 @@ void work_end(struct work *work)
 	free(work->least.items);
 }
 
-/* Before is the place at the begin of the stretch, whose level counts, too. */
+/* before: the position at the begin of the stretch, whose level counts, too. */
 static void stretch_end(struct fact_stretch *stretch, uint64_t before, const struct work *work)
 {
 	stretch->end_bytes = (uint64_t)work->level;
@@ -207,7 +207,7 @@ static void end_span(struct reading *reading, const struct cuf_event *event, uns
 	}
 }
 
-static void take_phase(struct reading *reading, const struct cuf_event *event)
+static void read_phase(struct reading *reading, const struct cuf_event *event)
 {
 	static const uint8_t begun_by[] = { [CUF_PHASE_POP] = CUF_PHASE_PUSH,
 					    [CUF_PHASE_END] = CUF_PHASE_START,
@@ -233,7 +233,7 @@ void spans_read(struct phase_spans *spans, const struct events *events,
 	event_merge_begin(&merge, events, 0);
 	while (event_merge_next(&merge, &event))
 		if (event.op == CUF_OP_PHASE)
-			take_phase(&reading, &event);
+			read_phase(&reading, &event);
 		else
 			work_follow(&reading.work, &event, &delta);
 	for (size_t i = 0; i < reading.open_count; i++)
@@ -255,7 +255,7 @@ void phases_follow(struct fact_stretch *stretches, const struct inferred *found,
 	work_begin(&work, base);
 	event_merge_begin(&merge, events, 0);
 	while (event_merge_next(&merge, &event)) {
-		/* the begin's own event belongs to the stretch, the end's, too */
+		/* the event of the begin belongs to the stretch, that of the end, too */
 		for (size_t i = 0; i < count; i++) {
 			if (where[i] == INSIDE && event.seq > found[i].end_seq) {
 				stretch_end(&stretches[i], places[i], &work);
