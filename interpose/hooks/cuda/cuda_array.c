@@ -3,6 +3,9 @@
  * Arrays and mipmapped arrays. The driver reports the size of some (memory requirements). That of
  * the others is estimated from the descriptor and marked as an estimate. Sparse and deferred arrays
  * are only addresses: their memory is mapped in from handles.
+ *
+ * Memory requirements exist since CUDA 11.6. Runtime functions that end here: cudaMallocArray,
+ * cudaMalloc3DArray, cudaMallocMipmappedArray and their frees.
  */
 #include "interpose/hooks/cuda/cuda.h"
 

@@ -6,6 +6,9 @@
  *
  * Order around a call: a RESET event before it, the real call, then one FREE with CUF_EVENT_BULK
  * for each block that went. When the driver refuses the call, nothing follows the RESET event.
+ *
+ * cuda.h states that a destroyed context keeps memory of cuMemCreate, cuMemAllocAsync and
+ * cuMemAllocFromPoolAsync, because these are not associated with a context.
  */
 #include "interpose/hooks/cuda/cuda.h"
 

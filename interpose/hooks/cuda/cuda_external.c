@@ -8,6 +8,9 @@
  *
  * Entries of this file: IMPORTED for a mapping or an object (references, maps), MAPPING and ARRAY
  * for the views. A view's aux is its object.
+ *
+ * cuMemFree frees a mapped buffer, and cuMipmappedArrayDestroy a mapped array. So their hooks in
+ * other files look here whether a block is a view.
  */
 #include "interpose/hooks/cuda/cuda.h"
 

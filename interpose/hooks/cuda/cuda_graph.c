@@ -7,6 +7,9 @@
  *
  * Events of this file: CAPTURE at both ends of a capture, NODE for an allocation in a graph, LAUNCH
  * for a graph with nodes, and the level of a device's pool (kind GRAPH) when it changed.
+ *
+ * Memory nodes exist since CUDA 11.4. The pages of the pool are attached at launch and stay with it
+ * until a trim, so the pool may be larger than what any graph uses now.
  */
 #include "interpose/hooks/cuda/cuda.h"
 

@@ -3,6 +3,10 @@
  * Page-locked host memory: allocated by the driver (pinned), or the program's and locked by it
  * (registered). It is no device memory. Registered bytes were counted before, by the malloc family
  * or as a map, so the two kinds are never added to host memory.
+ *
+ * Runtime functions that end here: cudaMallocHost and cudaHostAlloc (both through cuMemHostAlloc),
+ * cudaFreeHost, cudaHostRegister, cudaHostUnregister. A program must unregister memory before it
+ * frees it.
  */
 #include "interpose/hooks/cuda/cuda.h"
 

@@ -3,6 +3,10 @@
  * Linear and managed memory. cuMemFree also frees what other families allocated: asynchronous and
  * imported memory, mapped buffers of external memory, memory of graphs. So the ledger decides what
  * a free was, not the name of the function.
+ *
+ * Runtime functions that end here: cudaMalloc, cudaMallocPitch, cudaMalloc3D, cudaMallocManaged and
+ * cudaFree. A free may wait for the device, so a call can take long without any fault of the
+ * recorder.
  */
 #include "interpose/hooks/cuda/cuda.h"
 #include "interpose/hooks/cuda/cuda_pool_table.h"

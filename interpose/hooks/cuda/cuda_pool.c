@@ -6,6 +6,11 @@
  *
  * Events of this file: blocks of kind ASYNC (aux = pool), one entry of kind POOL for each pool
  * (bytes = its release threshold), and POOL_LEVEL with the driver's figures when they changed.
+ *
+ * Since CUDA 11.2. Runtime functions that end here: cudaMallocAsync, cudaMallocFromPoolAsync,
+ * cudaFreeAsync and cudaMemPool*. An address is valid as soon as the allocation returns. A free is
+ * only queued: its bytes are back in the pool when the stream gets there. The location of a pool
+ * may be the host, so its blocks are not device memory by themselves.
  */
 #include "interpose/hooks/cuda/cuda.h"
 #include "interpose/hooks/cuda/cuda_pool_table.h"

@@ -3,6 +3,10 @@
  * The functions of the CUDA runtime. A hook only stores which runtime function runs, and where its
  * caller's stack begins. The block is counted once, at the driver. Bodies are generated from the
  * table (role LABEL).
+ *
+ * These hooks see only what the program calls. Libraries of CUDA (cuBLAS, cuDNN, NCCL) contain a
+ * static runtime of their own and open the driver themselves. So the driver is the only place where
+ * every allocation passes, and blocks are counted there.
  */
 #include "interpose/record/recorder.h"
 #include "interpose/hooks/loader/resolve.h"

@@ -9,6 +9,9 @@
  *
  * The difference is an estimate and marked as such: other processes may change free memory, too. It
  * is discarded when this process allocated or freed in another thread meanwhile.
+ *
+ * Typical sums: a context takes some hundred MiB, a module its code and globals, a limit the stacks
+ * or the heap of kernels. With lazy loading a module is loaded at its first launch.
  */
 #include "interpose/hooks/cuda/cuda.h"
 

@@ -6,6 +6,10 @@
  *
  * Entries of this file: VMM for physical memory (address = handle), MAPPING for a mapped range (aux
  * = handle), RESERVATION for addresses. Only VMM counts as device memory.
+ *
+ * Since CUDA 10.2. The runtime has no functions for it. PyTorch's expandable segments and NCCL look
+ * these up through cudaGetDriverEntryPoint; llama.cpp links libcuda. A mapping can be unmapped only
+ * as a whole. Physical memory may be located on the host.
  */
 #include "interpose/hooks/cuda/cuda.h"
 

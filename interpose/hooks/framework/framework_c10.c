@@ -52,6 +52,8 @@ static inline uint8_t device_index(c10_Device device)
 		if (next) \
 			next(ptr, bytes, allocated, reserved, device); \
 	}
+/* PyTorch 1.10 to 1.13 has signed totals, 2.0 and later unsigned ones. A library has one of
+ * them. */
 MEMORY_HOOK(_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE, int64_t)
 MEMORY_HOOK(_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE, size_t)
 

@@ -66,6 +66,7 @@ static const struct family *family_of(struct cuf_allocator *allocator, unsigned 
 /* The object that the loader searches before us and that defines malloc itself; NULL: none. */
 static const struct link_map *front;
 
+/* At start the list of objects is the search order, so what precedes us is searched first. */
 static const struct link_map *find_object_in_front(void)
 {
 	struct cuf_dso self;

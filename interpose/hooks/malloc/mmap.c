@@ -174,6 +174,7 @@ static void *mapping_done(struct mapping *mapping, void *at, size_t bytes, int p
 	return at;
 }
 
+/* mmap and mmap64 differ only in the type of the offset. */
 #define MAP_BODY(name) \
 	struct mapping mapping; \
 	void *at; \
