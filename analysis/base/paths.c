@@ -11,7 +11,7 @@ const char *path_base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* True when the shell reads every character as itself. An empty text must be quoted to be a word. */
+/* True when the shell reads every character as itself. An empty text is no word without quotes. */
 static int is_plain_word(const char *text)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
