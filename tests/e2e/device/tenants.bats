@@ -60,7 +60,7 @@ CHECK
 	is "nvml[$neighbour]['bytes'] == 3 * GiB and nvml[$neighbour]['name'] == 'sleep' and nvml[$neighbour]['basis'] == 'observed'"
 	is "nvml[4194303]['bytes'] == 700 * MiB and nvml[4194303]['name'] is None"
 	is "row['unexplained'] == 0 and row['context'] == 64 * MiB"
-	is "'find who started sleep (pid $neighbour), which holds 3.00 GiB' in r['incidents'][0]['cause']['fix'][0]['text']"
+	is "'find and stop sleep (pid $neighbour), which holds 3.00 GiB' in r['incidents'][0]['cause']['fix'][0]['text']"
 	expect 0 report --color=never r.cuf
 	grep -qE "^> pid $neighbour, sleep +3\.00 GiB +[0-9]+%" out
 }
