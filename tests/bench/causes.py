@@ -273,7 +273,7 @@ def advice_of(run):
     if fixes and run.verdict().startswith("S6"):
         if "expandable_segments:True" in fixes[0]["text"]:
             return fixes[0], "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", None
-        return fixes[0], "--apart" if "lives long apart" in fixes[0]["text"] else None, None
+        return fixes[0], "--apart" if "long-lived blocks first" in fixes[0]["text"] else None, None
     for fix in fixes:
         if fix["value"] is not None and fix["unit"] == "count":
             return fix, f"--value={fix['value']}", f"--value={fix['value'] * 5 // 4 + 1}"
