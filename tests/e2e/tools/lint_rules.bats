@@ -44,6 +44,19 @@ reports() {
 	sed -n "/^not ok [0-9]* - $1\$/,/^\(not \)\?ok/p" lint.out | grep -qF -- "$2" || { cat lint.out; return 1; }
 }
 
+@test "hooks that include another header of the recorder, and a front door with 31 functions, are reported" {
+	mkdir -p interpose/{record,hooks/malloc}
+	for number in $(seq 30); do echo "void cuf_function_$number(void);"; done >interpose/record/recorder.h
+	echo '#include "interpose/record/recorder.h"' >interpose/hooks/malloc/libc.c
+	passes 'hooks use the front door'
+	passes 'front door is small'
+	echo '#include "interpose/process/gate.h"' >>interpose/hooks/malloc/libc.c
+	reports 'hooks use the front door' 'interpose/hooks/malloc/libc.c:2:'
+	sed -i '$d' interpose/hooks/malloc/libc.c
+	echo 'void cuf_one_more(void);' >>interpose/record/recorder.h
+	reports 'front door is small' 'interpose/record/recorder.h:1: 31 functions'
+}
+
 @test "a line of more than 100 columns is reported; tabs count eight" {
 	passes 'lines and conditionals'
 	printf '\t/* %s */\n' "$(printf 'x%.0s' {1..88})" >>interpose/abi/value.c
