@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks into ranges, by address. Judges nothing. */
+/* Sorts blocks into ranges by address; decides nothing. */
 #include "analysis/device/framework_map.h"
 
 #include <stdlib.h>
 #include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
 
-/* A framework may cut any of these, and asks for no less than this; address ranges of its own follow from MAPPING. */
+/* A framework may split any of these, and requests at least this much. Its address ranges follow
+ * from MAPPING. */
 #define SEGMENT_BYTES_MIN (1ull << 20)
 
 static bool may_be_segment(const struct cuf_block *block)
@@ -70,7 +71,7 @@ static void collect(const struct device_blocks *blocks, struct framework_map *ma
 		qsort(map->blocks, map->block_count, sizeof *map->blocks, by_block_addr);
 }
 
-/* The reservation that an address lies in; NULL: none. Reservations do not overlap. */
+/* The reservation that has an address; NULL: none. Reservations do not overlap. */
 static const struct span *reservation_of(const struct span *all, size_t count, uint64_t addr)
 {
 	size_t low = 0, high = count;
@@ -84,7 +85,8 @@ static const struct span *reservation_of(const struct span *all, size_t count, u
 	return low && addr - all[low - 1].addr < all[low - 1].bytes ? &all[low - 1] : NULL;
 }
 
-/* Mappings that touch each other inside one reservation are one run: an expandable segment is mapped piece by piece. */
+/* Adjacent mappings inside one reservation are one run: an expandable segment is mapped piece by
+ * piece. */
 static void collect_runs(const struct device_blocks *blocks, struct framework_map *map,
 			 size_t *range_room)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a framework's blocks lie: the live blocks of one device that its allocator reported (kind FRAMEWORK), the ranges
- * of memory that could be its segments (driver's blocks, and mapped runs of addresses), and which block lies in which.
+ * Where the blocks of a framework are: the live blocks of one device that its allocator reported
+ * (kind FRAMEWORK), the ranges of memory that may be its segments (blocks of the driver, and runs
+ * of mapped addresses), and which block is in which range.
  *
- * Contract: device is the driver's ordinal in that process. Heap memory, freed by framework_map_fini. Blocks and ranges
- * are sorted by address; a range knows its blocks as [first, first + count). Blocks are cut at 2^58; a block that lies in
- * no range has range FACT_NONE. Nothing here says which range is a segment: framework_facts.c does.
+ * Contract: heap memory, freed by framework_map_fini. Blocks and ranges are sorted by address; a
+ * range has the blocks [first, first + count). Blocks are cut at 2^58. A block in no range has
+ * range FACT_NONE. framework_segments.h decides which ranges are segments.
  */
 #ifndef ANALYSIS_DEVICE_FRAMEWORK_MAP_H
 #define ANALYSIS_DEVICE_FRAMEWORK_MAP_H
@@ -28,7 +29,7 @@ struct framework_range {              /* of 1 MiB and more: no framework asks fo
 	uint8_t kind;             /* enum cuf_kind; MAPPING: a run */
 	uint64_t reservation;     /* of a run: the address of what it lies in; 0 none */
 	uint64_t piece_bytes;     /* of a run: its largest mapping */
-	bool grows;               /* of a run: its reservation has addresses to spare, or it was mapped in pieces */
+	bool grows;               /* of a run: addresses to spare, or mapped in pieces */
 	size_t first, count;      /* its blocks */
 	uint64_t live_bytes;      /* of them */
 	bool is_segment;          /* the framework's; false until somebody says so */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which ranges are a framework's segments. Those that hold blocks of it are. An empty one is cached by it when it was
- * asked for from the same place as one that is not empty, or by the framework's own library, or when it held a block once:
- * a segment is asked for because of a block, so its first block is reported right behind it.
+ * Which ranges are segments of a framework. Those with blocks of it are. An empty range is cached
+ * by the framework when it was requested at the call site of one that has blocks, or by the
+ * library of the framework, or when it once had a block: a segment is requested for a block, which
+ * is reported right after it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 /* Segments, by the sequence number of their birth, that ever held a block; found in one walk through both rings. */
 struct framework_marks { struct liveset held; };
 
-/* Who called CUDA: the first frame outside CUDA's own libraries. */
+/* Who called CUDA: the first frame outside the libraries of CUDA. */
 static bool is_called_by_allocator(const struct run_process *process,
 				   const struct framework_range *range)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Holes, pool classes and pins of segments. */
+/* Holes, pools and pins of segments. */
 #include "analysis/device/framework_segments.h"
 
 #include <stdlib.h>
@@ -7,8 +7,9 @@
 #include "analysis/base/numbers.h"
 
 /*
- * PyTorch's native allocator (c10/cuda/CUDACachingAllocator.cpp): requests of up to 1 MiB are cut from segments of 2 MiB,
- * larger ones from segments of 20 MiB and more, and neither pool serves the other's requests.
+ * PyTorch's native allocator (c10/cuda/CUDACachingAllocator.cpp) serves requests of up to 1 MiB
+ * from segments of 2 MiB and larger ones from segments of 20 MiB and more. Neither pool serves
+ * requests of the other.
  */
 #define SMALL_REQUEST (1ull << 20)
 #define SMALL_SEGMENT (2ull << 20)
@@ -20,7 +21,7 @@ struct pinning {
 	UT_hash_handle hh;
 };
 
-/* A block's size tells the pool of a segment that grows, which is mapped in pieces of any size. */
+/* A segment that grows is mapped in pieces of any size, so the size of a block tells its pool. */
 static bool is_small_pool(const struct framework_map *map, const struct framework_range *range)
 {
 	if (!range->grows)
@@ -30,14 +31,15 @@ static bool is_small_pool(const struct framework_map *map, const struct framewor
 	return range->piece_bytes <= SMALL_SEGMENT;
 }
 
-static void see_hole(struct fact_segment *segment, uint64_t bytes)
+static void count_hole(struct fact_segment *segment, uint64_t bytes)
 {
 	segment->hole_count++;
 	if (bytes > segment->largest_hole_bytes)
 		segment->largest_hole_bytes = bytes;
 }
 
-/* A range's own blocks, in order of address: those of ranges that overlap it (damage) are not its own. */
+/* The blocks of a range in order of address. Ranges overlap only in damaged recordings; blocks of
+ * another range are skipped. */
 static void measure_holes(const struct framework_map *map, uint32_t range,
 			  struct fact_segment *segment)
 {
@@ -50,14 +52,14 @@ static void measure_holes(const struct framework_map *map, uint32_t range,
 			continue;
 		left--;
 		if (block->addr > at)
-			see_hole(segment, block->addr - at);
+			count_hole(segment, block->addr - at);
 		at = block->addr + block->bytes > at ? block->addr + block->bytes : at;
 	}
 	if (end > at)
-		see_hole(segment, end - at);
+		count_hole(segment, end - at);
 }
 
-static void blame(struct pinning **sites, uint32_t range, const struct framework_block *block,
+static void add_pin(struct pinning **sites, uint32_t range, const struct framework_block *block,
 		  uint64_t open_bytes)
 {
 	struct pinning *site;
@@ -84,7 +86,7 @@ static void blame_blocks(const struct framework_map *map, uint32_t range, struct
 		return;
 	for (size_t i = whole->first; left && i < map->block_count; i++)
 		if (map->blocks[i].range == range) {
-			blame(sites, range, &map->blocks[i], whole->bytes - whole->live_bytes);
+			add_pin(sites, range, &map->blocks[i], whole->bytes - whole->live_bytes);
 			left--;
 		}
 }

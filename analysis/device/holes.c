@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 2 MiB pages: holes and the sites that hold pages open. Pools and VMM: holes_ranges.c. */
+/* 2 MiB pages: their holes and the call sites that pin them. Pools and reservations:
+ * holes_ranges.c. */
 #include "analysis/device/holes.h"
 
 #include <stdlib.h>
@@ -59,16 +60,17 @@ unsigned hole_class(uint64_t bytes)
 struct pinning {
 	uint32_t stack;
 	uint64_t pages, open_bytes, bytes, count;
-	uint64_t last_page;       /* + 1: the page that was counted last */
+	uint64_t last_page;       /* + 1: the page counted last */
 	UT_hash_handle hh;
 };
 
-struct part { uint64_t at, bytes; uint32_t stack; }; /* of a block: what it takes of a page that it does not fill */
+/* what a block occupies of a page that it does not fill */
+struct part { uint64_t at, bytes; uint32_t stack; };
 
 struct pages {
 	const struct reader *reader;
 	struct part *parts; size_t part_count, part_room;
-	bool out_of_order;        /* blocks overlap, as only a damaged recording's do */
+	bool out_of_order;        /* blocks overlap, which only damage causes */
 	struct pinning *sites;
 	struct fact_fragmentation *out;
 	struct page_facts facts;
@@ -82,6 +84,7 @@ static void add_part(struct pages *pages, uint64_t at, uint64_t bytes, uint32_t 
 	pages->parts[pages->part_count++] = (struct part){ at, bytes, stack };
 }
 
+/* Whole pages of a block need no look; only its first and last page can have room. */
 static void add_block(struct pages *pages, const struct span *span)
 {
 	uint64_t at = span->addr, most = ((uint64_t)1 << CUF_KEY_SHIFT) - at;
@@ -115,7 +118,7 @@ static int by_at(const void *a, const void *b)
 	return compare_numbers(left->at, right->at);
 }
 
-static void see_hole(struct fact_fragmentation *out, uint64_t bytes)
+static void count_hole(struct fact_fragmentation *out, uint64_t bytes)
 {
 	unsigned class = hole_class(bytes);
 	out->hole_count[class]++;
@@ -124,7 +127,9 @@ static void see_hole(struct fact_fragmentation *out, uint64_t bytes)
 		out->page_largest_hole_bytes = bytes;
 }
 
-static void blame(struct pages *pages, const struct part *part, uint64_t page, uint64_t free_bytes)
+/* Each page counts once for each call site that has a block in it. */
+static void add_pin(struct pages *pages, const struct part *part, uint64_t page,
+		    uint64_t free_bytes)
 {
 	uint32_t stack = reader_call_site(pages->reader, part->stack);
 	struct pinning *site;
@@ -143,8 +148,8 @@ static void blame(struct pages *pages, const struct part *part, uint64_t page, u
 	}
 }
 
-/* The parts [from, to) lie in one page. */
-static void see_page(struct pages *pages, size_t from, size_t to)
+/* Measures one page; the parts [from, to) are in it. */
+static void measure_page(struct pages *pages, size_t from, size_t to)
 {
 	uint64_t page = pages->parts[from].at / CUF_PAGE_BYTES * CUF_PAGE_BYTES, at = page,
 		 free_bytes = 0;
@@ -153,7 +158,7 @@ static void see_page(struct pages *pages, size_t from, size_t to)
 		uint64_t next = i < to ? pages->parts[i].at : page + CUF_PAGE_BYTES,
 			 end = i < to ? next + pages->parts[i].bytes : next;
 		if (next > at) {
-			see_hole(out, next - at);
+			count_hole(out, next - at);
 			free_bytes += next - at;
 		}
 		at = most_of(end, at);
@@ -163,7 +168,7 @@ static void see_page(struct pages *pages, size_t from, size_t to)
 	out->pages_sparse += free_bytes > CUF_PAGE_BYTES / 10 * 9;
 	out->page_free_bytes += free_bytes;
 	for (size_t i = from; free_bytes && i < to; i++)
-		blame(pages, &pages->parts[i], page, free_bytes);
+		add_pin(pages, &pages->parts[i], page, free_bytes);
 }
 
 static int by_open_bytes(const void *a, const void *b)
@@ -211,7 +216,7 @@ struct page_facts holes_pages(const struct device_blocks *blocks, struct arena *
 		     pages.parts[to].at / CUF_PAGE_BYTES == pages.parts[from].at / CUF_PAGE_BYTES;
 		     to++)
 			;
-		see_page(&pages, from, to);
+		measure_page(&pages, from, to);
 	}
 	settle_pins(&pages, blocks->process, arena);
 	free(pages.parts);
@@ -231,7 +236,7 @@ void holes_layers(const struct fact_fragmentation *fragmentation, const struct p
 	for (size_t i = 0; i < fragmentation->pool_count; i++) {
 		uint64_t gap = fragmentation->pools[i].largest_gap_bytes;
 		if (!fragmentation->pools[i].pool)
-			continue; /* the graph pool shows no addresses */
+			continue; /* the graph pool does not report addresses */
 		if (pool->bytes == CUF_UNKNOWN)
 			*pool = (struct fact_layer){ 0, "bound" };
 		if (gap != CUF_UNKNOWN && gap > pool->bytes)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where free memory hides between live blocks: inside 2 MiB pages, between the blocks of a pool, inside reserved
- * addresses. Everything is worked out of a live set, so it is exact for the moment of that set.
+ * Free memory between live blocks: inside 2 MiB pages, between the blocks of a pool, inside
+ * reserved addresses. Everything follows from a live set, so it is exact for the moment of that
+ * set.
  *
- * Contract: device is the driver's ordinal in that process; results of unbounded size go to the arena; stacks carry
- * id and process alone (the caller fills the rest). A page's edges count as ends of a hole. Sums saturate nowhere:
- * blocks are cut at 2^58, overlapping ones are counted once.
+ * Contract: results of unbounded size go to the arena. Stacks have id and process only; the caller
+ * fills the rest. The edges of a page end a hole. Blocks are cut at 2^58 and overlapping ones
+ * count once, so sums cannot overflow.
  */
 #ifndef ANALYSIS_DEVICE_HOLES_H
 #define ANALYSIS_DEVICE_HOLES_H
@@ -34,7 +35,8 @@ struct page_facts {
 struct page_facts holes_pages(const struct device_blocks *blocks, struct arena *arena,
 			      struct fact_fragmentation *out);
 
-/* Pools: one row for each pool of this device that has blocks or a level in `levels`, gaps measured. Fills pools. */
+/* One row for each pool of this device that has blocks or a report of the driver, with its gaps
+ * measured. Fills pools. */
 void holes_pools(const struct device_blocks *blocks, const struct pool_level *levels,
 		 size_t level_count, struct arena *arena, struct fact_fragmentation *out);
 
@@ -43,7 +45,8 @@ void holes_vmm(const struct device_blocks *blocks, struct arena *arena,
 	       struct fact_fragmentation *out);
 
 extern const char *const layer_names[LAYER_MAX]; /* "device_upper_bound_bytes", ... */
-/* The figures by layer that a fragmentation record gives; LAYER_DEVICE, MEASURED, SEGMENT and HOST are unknown. */
+/* The largest free range of each layer that a fragmentation record has. LAYER_DEVICE, MEASURED,
+ * SEGMENT and HOST stay unknown. */
 void holes_layers(const struct fact_fragmentation *fragmentation, const struct page_facts *pages,
 		  struct fact_layer layers[LAYER_MAX]);
 
@@ -52,8 +55,8 @@ unsigned hole_class(uint64_t bytes);
 
 /* A live block as far as holes need it. */
 struct span { uint64_t addr, bytes, aux; uint32_t stack; uint8_t device; };
-/* Of one kind on one device (CUF_DEVICE_NONE: any), not host-located; sorted by address, ASYNC by pool and address. Heap
- * memory; count may be 0. */
+/* The blocks of one kind on one device (CUF_DEVICE_NONE: any), without those located on the host.
+ * Sorted by address, ASYNC by pool and address. Heap memory; count may be 0. */
 struct span *holes_collect(const struct liveset *live, unsigned kind, unsigned device,
 			   size_t *count);
 

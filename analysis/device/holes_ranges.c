@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gaps between the blocks of a pool, and unmapped runs inside reservations. */
+/* Gaps between the blocks of a pool, and unmapped ranges inside reservations. */
 #include "analysis/device/holes.h"
 
 #include <stdlib.h>
 #include "analysis/base/numbers.h"
 
-/* A pool's blocks [from, to), by address: the largest gap that can be the pool's own memory, so none above its slack. */
+/* The largest gap between the blocks [from, to) of a pool, sorted by address. A gap larger than the
+ * slack of the pool is not its memory. */
 static uint64_t largest_gap(const struct span *blocks, size_t from, size_t to, uint64_t slack_bytes)
 {
 	uint64_t largest = to - from < 2 ? CUF_UNKNOWN : 0, end = 0;
@@ -27,7 +28,7 @@ static void measure_pool(struct fact_pool *pool, const struct span *blocks, size
 	for (size_t i = from; i < to; i++)
 		pool->live_bytes += blocks[i].bytes;
 	pool->live_count = to - from;
-	if (pool->used_bytes == CUF_UNKNOWN || !fresh) /* the level is older than the last block */
+	if (pool->used_bytes == CUF_UNKNOWN || !fresh) /* the report is older than the last block */
 		pool->used_bytes = pool->live_bytes;
 	if (pool->reserved_bytes != CUF_UNKNOWN && pool->reserved_bytes < pool->used_bytes)
 		pool->reserved_bytes = pool->used_bytes;
@@ -37,6 +38,7 @@ static void measure_pool(struct fact_pool *pool, const struct span *blocks, size
 	pool->basis = fresh ? BASIS_OBSERVED : BASIS_ESTIMATED;
 }
 
+/* The blocks of one pool are a run in the sorted array. */
 static bool blocks_of(const struct span *blocks, size_t count, uint64_t pool, size_t *from,
 		      size_t *to)
 {
@@ -87,7 +89,7 @@ void holes_pools(const struct device_blocks *device, const struct pool_level *le
 	free(blocks);
 }
 
-/* Mappings are sorted by address: those inside the reservation fill it, what is left is unmapped. */
+/* Mappings are sorted by address. What they leave of the reservation is unmapped. */
 static void measure_reservation(struct fact_vmm *row, const struct span *maps, size_t count,
 				unsigned device, bool *ours)
 {
@@ -108,10 +110,10 @@ static void measure_reservation(struct fact_vmm *row, const struct span *maps, s
 	}
 	if (end - at > row->largest_unmapped_bytes)
 		row->largest_unmapped_bytes = end - at;
-	*ours |= !foreign; /* reserved addresses belong to no device until something is mapped there */
+	*ours |= !foreign; /* reserved addresses belong to no device before something is mapped */
 }
 
-/* First mapping at or behind an address. */
+/* The first mapping at or behind an address. */
 static size_t first_map(const struct span *maps, size_t count, uint64_t addr)
 {
 	size_t low = 0, high = count;
@@ -131,6 +133,7 @@ static int by_aux(const void *a, const void *b)
 	return compare_numbers(left->aux, right->aux);
 }
 
+/* Physical memory that no mapping refers to is held but unused. */
 static void measure_handles(const struct liveset *live, unsigned device, struct span *maps,
 			    size_t map_count, struct fact_fragmentation *out)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Holdings and rows. */
+/* Measures the usage of a process and builds the table of owners. */
 #include "analysis/device/owners.h"
 
 #include <stdlib.h>
@@ -24,7 +24,7 @@ const char *const owner_names[OWNER_MAX] = {
 	[OWNER_MANAGED] = "managed",
 };
 
-/* Row of a block, by its kind; OWNER_MAX: none (host memory, address ranges, pools). */
+/* The row of a kind of block; OWNER_MAX: none (host memory, address ranges, pools). */
 static enum fact_owner owner_of(unsigned kind)
 {
 	static const unsigned char owners[CUF_KIND_MAX] = {
@@ -37,7 +37,8 @@ static enum fact_owner owner_of(unsigned kind)
 						   : OWNER_MAX;
 }
 
-/* A petabyte: no device has it, so a row of more is damage, and thousands of rows can still be summed. */
+/* A petabyte. No device has that much, so a larger row is damage, and thousands of rows can still
+ * be summed. */
 #define ROW_BYTES_MAX ((uint64_t)1 << 50)
 
 static uint64_t plus(uint64_t a, uint64_t b)
@@ -53,7 +54,8 @@ static void count_block(struct usage *usage, const struct cuf_block *block)
 								     : (uint64_t)1 << CUF_KEY_SHIFT;
 	if (owner == OWNER_MAX)
 		return;
-	if (owner == OWNER_GRAPH && block->aux < bytes) { /* reserved by the graph pool, of it used */
+	/* aux is the used part of what the graph pool reserved */
+	if (owner == OWNER_GRAPH && block->aux < bytes) {
 		usage->bytes[OWNER_POOL_SLACK] =
 			plus(usage->bytes[OWNER_POOL_SLACK], bytes - block->aux);
 		bytes = block->aux;
@@ -146,8 +148,8 @@ static int by_bytes(const void *a, const void *b)
 }
 
 /*
- * A kind of block: a row for each thing that its blocks are for, then one for those of which nothing is known, which also
- * takes what the roles do not account for. What is free inside a framework's segments has a row of its own.
+ * A kind of block: one row for each role, then one for blocks without a role and for bytes that
+ * the roles do not account for. What is free inside segments has a row of its own.
  */
 static void add_blocks(struct rows *rows, const struct usage *usage, enum fact_owner kind,
 		       enum fact_basis basis)
@@ -186,7 +188,7 @@ static void add_focus(struct rows *rows, const struct owners_question *question,
 			kind == OWNER_ARRAY && usage->estimated ? BASIS_ESTIMATED : question->basis;
 		size_t first = rows->count;
 		add_blocks(rows, usage, kind, basis);
-		/* memory imported from a process of this run is in that process's row already */
+		/* memory imported from a process of this run is in its row already */
 		for (size_t i = first; i < rows->count && kind == OWNER_IMPORTED; i++)
 			if (rows->items[i].bytes &&
 			    exported_bytes >= usage->bytes[OWNER_IMPORTED]) {
@@ -206,7 +208,7 @@ static void add_focus(struct rows *rows, const struct owners_question *question,
 	    usage->framework_basis, usage->pid);
 }
 
-/* Rows that are our own reckoning give way when the rows are more than the driver's total. */
+/* Inferred rows are cut when the rows exceed the total of the driver. */
 static void cut_to(struct rows *rows, uint64_t total_bytes)
 {
 	static const enum fact_owner softest[] = {
@@ -227,7 +229,7 @@ static void cut_to(struct rows *rows, uint64_t total_bytes)
 		}
 }
 
-/* Other processes: what was recorded of them, or what NVML says, which knows their contexts, too. */
+/* Other processes: what was recorded, or the figure of NVML, which includes their contexts. */
 static void add_others(struct rows *rows, const struct owners_question *question)
 {
 	for (size_t i = 0; i < question->other_count; i++) {
@@ -253,7 +255,8 @@ static void add_others(struct rows *rows, const struct owners_question *question
 		add(rows, OWNER_OTHER_PROCESSES, CUF_UNKNOWN, CUF_UNKNOWN, BASIS_NONE, 0);
 }
 
-/* What the driver took for itself around calls; or, where NVML says how much the process has in all, what is over. */
+/* What the driver allocated for itself around calls or, where NVML has a figure for the process,
+ * what that leaves unexplained. */
 static void add_context(struct rows *rows, const struct usage *focus)
 {
 	uint64_t bytes = focus->bytes[OWNER_CONTEXT],
@@ -278,7 +281,7 @@ static void add_rest(struct rows *rows, const struct owners_question *question,
 	cut_to(rows, *total_bytes);
 	if (rows->sum > *total_bytes)
 		*total_bytes = rows->sum;
-	/* with free memory unknown it is in here: still the rows sum to the total */
+	/* unknown free memory is part of this row, so the rows still sum to the total */
 	unexplained->bytes = *total_bytes - rows->sum;
 	unexplained->basis = question->free_bytes == CUF_UNKNOWN ? BASIS_ESTIMATED : BASIS_INFERRED;
 }

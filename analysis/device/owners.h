@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who holds the bytes of a device: what one process holds of it (its usage), and the rows that sum to the driver's
- * total. Rules of the sum: analysis/facts/README.md.
+ * Who holds the bytes of a device: the usage of each process, and the rows that sum to the
+ * driver's total. In short:
  *
- * Contract: device is the ordinal in that process. Rows and fragmentation lie in the arena. Figures are bytes; the
- * unknown is CUF_UNKNOWN and counts nothing.
+ * - Rows of blocks have the requested sizes; rounding to pages and slack have rows of their own.
+ * - What was inferred gives way when the rows exceed the total; the rest is "unexplained".
+ * - Memory imported from a process of this run counts in that process's row only.
+ *
+ * analysis/facts/README.md, "Who holds a device", has the rules in full.
+ *
+ * Contract: device is the ordinal in that process. Rows and fragmentation are in the arena.
+ * Figures are bytes; CUF_UNKNOWN counts nothing.
  */
 #ifndef ANALYSIS_DEVICE_OWNERS_H
 #define ANALYSIS_DEVICE_OWNERS_H
@@ -56,25 +62,33 @@ struct role_sum {
 
 struct usage {
 	uint32_t pid;
-	uint64_t nvml_bytes;                         /* what NVML accounts to the process at that moment; CUF_UNKNOWN: nobody asked */
-	uint64_t bytes[OWNER_MAX], count[OWNER_MAX]; /* DEVICE ... POOL_SLACK, FRAMEWORK_SLACK, CONTEXT, MANAGED; the others 0 */
-	uint64_t slack_bytes[OWNER_MAX];             /* of each row: free inside a framework's segments; FRAMEWORK_SLACK is their sum */
-	bool framework_known;                        /* false: no framework told of its blocks */
+	/* what NVML reports for the process at that moment; CUF_UNKNOWN: not queried */
+	uint64_t nvml_bytes;
+	/* of blocks, slack, context and managed memory; the other rows are 0 */
+	uint64_t bytes[OWNER_MAX], count[OWNER_MAX];
+	/* of each row: free inside segments; their sum is FRAMEWORK_SLACK */
+	uint64_t slack_bytes[OWNER_MAX];
+	bool framework_known;                        /* false: no framework reported blocks */
 	enum fact_basis framework_basis;
 	struct role_sum *roles; size_t role_count;   /* NULL: not asked for */
-	bool pool_slack_known, estimated;            /* estimated: arrays whose size is our own reckoning */
-	uint64_t exported_bytes;                     /* of its blocks: shared with other processes */
+	/* estimated: arrays whose size the recorder computed */
+	bool pool_slack_known, estimated;
+	uint64_t exported_bytes;                     /* of blocks shared with other processes */
 	struct page_facts pages;
 	struct fact_fragmentation fragmentation;
 };
 
 void usage_measure(const struct device_blocks *blocks, uint32_t pid,
 		   const struct driver_state *levels, struct arena *arena, struct usage *out);
-/* All that it takes of the device, imported memory left out. */
+/* Everything that it occupies on the device, without imported memory. */
 uint64_t usage_bytes(const struct usage *usage);
 
 /* A process that NVML names and that has no recording. */
-struct gpu_process { uint32_t pid; const char *name; uint64_t bytes; /* CUF_UNKNOWN: NVML cannot tell */ };
+struct gpu_process {
+	uint32_t pid;
+	const char *name;
+	uint64_t bytes; /* CUF_UNKNOWN: NVML has no figure */
+};
 
 struct owners_question {
 	const struct usage *focus;              /* itemised; never NULL */
@@ -85,11 +99,13 @@ struct owners_question {
 	enum fact_basis free_basis, basis;        /* basis: of the replay */
 };
 
-/* The rows in order of enum fact_owner; *total_bytes is raised when the rows are more than the driver's total. */
+/* The rows in order of enum fact_owner. Raises *total_bytes when the rows exceed the total of the
+ * driver. */
 struct fact_owner_row *owners_rows(const struct owners_question *question, struct arena *arena,
 				   size_t *count, uint64_t *total_bytes);
 
-/* What packing would give: free, whole pages of it, every hole, and the slack of pools and frameworks. CUF_UNKNOWN when free is. */
+/* What packing would free at most: whole pages of free memory, all holes, and the slack of pools
+ * and frameworks. CUF_UNKNOWN when free memory is unknown. */
 uint64_t packed_bytes(const struct usage *usage, uint64_t free_bytes);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts of META to struct fact_allocator: each family's words brought to the same few. */
+/* Texts of META to struct fact_allocator: the terms of each allocator become the same few. */
 #include "analysis/host/allocator_stats.h"
 
 #include <stdlib.h>
@@ -31,18 +31,17 @@ static enum fact_allocator_role role_of(const char *text)
 	return ALLOCATOR_PROCESS;
 }
 
-/* Figures of a damaged text are left out: no allocator has them, and sums of sane ones cannot overflow. */
+/* Implausible figures of a damaged text are dropped, so sums cannot overflow. */
 static uint64_t sane_number(const char *text, const char *key)
 {
 	uint64_t n = key_number(text, key);
 	return n < (uint64_t)1 << 57 ? n : CUF_UNKNOWN;
 }
 
-static uint64_t or_zero(uint64_t n) { return n == CUF_UNKNOWN ? 0 : n; }
-
 /* ---- glibc: which of the free bytes are whole pages ---- */
 
-/* A free chunk lies anywhere in its pages: on average one page less a byte is in the two at its ends. */
+/* A free chunk starts anywhere in a page. On average one page less a byte of it is in the two pages
+ * at its ends. */
 static uint64_t whole_pages_of(uint64_t count, uint64_t bytes)
 {
 	uint64_t edges;
@@ -53,12 +52,12 @@ static uint64_t whole_pages_of(uint64_t count, uint64_t bytes)
 static void split_free(const char *text, struct fact_allocator *allocator, struct arena *arena)
 {
 	uint64_t free_bytes = sane_number(text, "free_bytes"),
-		 count = or_zero(sane_number(text, "free_count")), whole = 0;
+		 count = known_or_zero(sane_number(text, "free_count")), whole = 0;
 	struct fact_free_class *classes = arena_zeroed(arena, 64, sizeof *classes);
 	struct key_class entry;
 	if (free_bytes == CUF_UNKNOWN)
 		return;
-	allocator->top_bytes = or_zero(sane_number(text, "top_bytes"));
+	allocator->top_bytes = known_or_zero(sane_number(text, "top_bytes"));
 	allocator->top_bytes = least_of(allocator->top_bytes, free_bytes);
 	for (const char *at = text;
 	     allocator->free_count < 64 && key_next_class(&at, "free", &entry);) {
@@ -67,7 +66,7 @@ static void split_free(const char *text, struct fact_allocator *allocator, struc
 		whole += whole_pages_of(entry.first, entry.second);
 	}
 	allocator->free = classes;
-	if (!allocator->free_count) /* sums alone */
+	if (!allocator->free_count) /* sums only */
 		whole = whole_pages_of(count ? count - 1 : 0, free_bytes - allocator->top_bytes);
 	whole = whole + allocator->top_bytes < free_bytes ? whole + allocator->top_bytes
 							  : free_bytes;
@@ -76,7 +75,7 @@ static void split_free(const char *text, struct fact_allocator *allocator, struc
 	allocator->split_basis = BASIS_ESTIMATED;
 }
 
-static void take_glibc(const char *text, struct fact_allocator *allocator, struct arena *arena)
+static void read_glibc(const char *text, struct fact_allocator *allocator, struct arena *arena)
 {
 	uint64_t largest = sane_number(text, "largest_bytes");
 	split_free(text, allocator, arena);
@@ -90,7 +89,7 @@ static void take_glibc(const char *text, struct fact_allocator *allocator, struc
 
 /* ---- jemalloc: slabs, and free extents by page class ---- */
 
-/* The least bytes of an extent of this class: four classes to a doubling. */
+/* The smallest extent of this class: four classes per doubling. */
 static uint64_t page_class_bytes(uint64_t class, uint64_t page_bytes)
 {
 	if (class < 4)
@@ -100,7 +99,7 @@ static uint64_t page_class_bytes(uint64_t class, uint64_t page_bytes)
 	return ((4 + class % 4 + 1) << (class / 4 - 1)) * page_bytes;
 }
 
-static void take_extents(const char *text, const char *family, struct fact_allocator *allocator,
+static void read_extents(const char *text, const char *family, struct fact_allocator *allocator,
 			 uint64_t page_bytes, struct fact_free_class *classes)
 {
 	struct key_class entry;
@@ -122,7 +121,7 @@ static void take_extents(const char *text, const char *family, struct fact_alloc
 	}
 }
 
-static void take_jemalloc(const char *text, struct fact_allocator *allocator, struct arena *arena)
+static void read_jemalloc(const char *text, struct fact_allocator *allocator, struct arena *arena)
 {
 	uint64_t page_bytes = sane_number(text, "page_bytes");
 	struct fact_free_class *classes = arena_zeroed(arena, 512, sizeof *classes);
@@ -130,8 +129,8 @@ static void take_jemalloc(const char *text, struct fact_allocator *allocator, st
 	struct key_class entry;
 	if (page_bytes != CUF_UNKNOWN && page_bytes < 1u << 24) {
 		allocator->largest_free = (struct fact_layer){ 0, "exact, allocator's books" };
-		take_extents(text, "extent", allocator, page_bytes, classes);
-		take_extents(text, "retained", allocator, page_bytes, classes);
+		read_extents(text, "extent", allocator, page_bytes, classes);
+		read_extents(text, "retained", allocator, page_bytes, classes);
 	}
 	allocator->free = classes;
 	for (const char *at = text;
@@ -143,7 +142,7 @@ static void take_jemalloc(const char *text, struct fact_allocator *allocator, st
 
 /* ---- all ---- */
 
-static void take_figures(const char *text, struct fact_allocator *allocator, struct arena *arena)
+static void read_figures(const char *text, struct fact_allocator *allocator, struct arena *arena)
 {
 	const struct { const char *key; uint64_t *to;
 	} rows[] = {
@@ -162,9 +161,9 @@ static void take_figures(const char *text, struct fact_allocator *allocator, str
 	if (allocator->cached_bytes != CUF_UNKNOWN)
 		allocator->split_basis = BASIS_OBSERVED;
 	if (!strcmp(allocator->name, "glibc"))
-		take_glibc(text, allocator, arena);
+		read_glibc(text, allocator, arena);
 	else if (!strcmp(allocator->name, "jemalloc"))
-		take_jemalloc(text, allocator, arena);
+		read_jemalloc(text, allocator, arena);
 }
 
 static struct fact_allocator allocator_of(const struct fact_meta_text *text, struct arena *arena)
@@ -190,7 +189,7 @@ static struct fact_allocator allocator_of(const struct fact_meta_text *text, str
 	     key_number(text->text, "system_bytes") == CUF_UNKNOWN))
 		return allocator;
 	allocator.time_ns = text->time_ns;
-	take_figures(text->text, &allocator, arena);
+	read_figures(text->text, &allocator, arena);
 	return allocator;
 }
 
@@ -204,7 +203,7 @@ static int by_role(const void *x, const void *y)
 /* No process has that many allocators. A recording may have a text of another one in every record. */
 enum { ALLOCATORS_MAX = 64 };
 
-/* Later texts of the same allocator take the place of earlier ones. */
+/* Later texts of an allocator replace earlier ones. */
 struct fact_allocator *allocator_stats_of(const struct meta *meta, uint64_t time_ns,
 					  struct arena *arena, size_t *count)
 {

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The books of a process's allocators, as the recorder wrote them down at incidents and before the end. Contract: what is
- * returned lies in the arena. time_ns is CLOCK_REALTIME, CUF_UNKNOWN: the end; books that were read up to
- * STATS_LATE_NS later still count, later ones do not.
+ * Statistics of a process's allocators, as the recorder stored them at incidents and before the
+ * end.
+ *
+ * Contract: the result is in the arena. time_ns is CLOCK_REALTIME, CUF_UNKNOWN: the end.
+ * Statistics read up to STATS_LATE_NS later still count, since the recorder reads them shortly
+ * after an incident.
  */
 #ifndef ANALYSIS_HOST_ALLOCATOR_STATS_H
 #define ANALYSIS_HOST_ALLOCATOR_STATS_H
@@ -53,10 +56,10 @@ struct fact_allocator {
 
 #define STATS_LATE_NS 1000000000ull
 
-/* One for each allocator, the process's own first; *count 0: the recording names none. */
+/* One for each allocator, that of the process first. *count 0: the recording has none. */
 struct fact_allocator *allocator_stats_of(const struct meta *meta, uint64_t time_ns,
 					  struct arena *arena, size_t *count);
-/* Resident memory by sort of mapping: key=value lines; NULL: none at that time. */
+/* Resident memory by sort of mapping, as key=value lines; NULL: none at that time. */
 const char *allocator_stats_memory(const struct meta *meta, uint64_t time_ns);
 
 #endif

@@ -61,7 +61,8 @@ static void estimate_clamp(struct host_estimate *estimate)
 			(struct host_estimate){ estimate->value < 0 ? 0 : estimate->value, 0, 0 };
 }
 
-/* The quantile of a gamma distribution of unit scale that lies z standard deviations from the middle, after Wilson and Hilferty. */
+/* The quantile of a gamma distribution of scale 1 at z standard deviations, after Wilson and
+ * Hilferty. */
 static double gamma_quantile(double shape, double z)
 {
 	double root = shape > 0 ? 1 - 1 / (9 * shape) + z / (3 * sqrt(shape)) : 0;
@@ -75,7 +76,7 @@ struct host_interval host_estimate_interval(const struct host_estimate *estimate
 	       samples, certain;
 	if (isinf(scale))
 		return (struct host_interval){ estimate->value, INFINITY };
-	if (scale <= 0) { /* nearly all were recorded: no rare event in it */
+	if (scale <= 0) { /* nearly all blocks were recorded: no rare ones */
 		double half = z * sqrt(estimate->variance);
 		return (struct host_interval){ fmax(0, estimate->value - half),
 					       estimate->value + half };
@@ -93,7 +94,7 @@ static void add(struct site *site, struct heap_totals *all, uint64_t bytes, uint
 	       variance = (1 - chance) * weight * weight;
 	host_estimate_add(&all->bytes, weight, chance, sign);
 	host_estimate_add(&all->count, 1 / chance, chance, sign);
-	/* in a site: as integers, of the same weight that its events have */
+	/* per site: integers, with the weights that its events have */
 	site->live_bytes += (uint64_t)(int64_t)sign * host_weight_bytes(bytes, mean_bytes);
 	site->live_count += (uint64_t)(int64_t)sign * host_weight_count(bytes, mean_bytes);
 	site->live_variance += sign * variance;
@@ -113,7 +114,7 @@ static void undo_after(const struct reader *reader, uint64_t time_ns, struct sit
 			    out, event.bytes, event.sample_mean_bytes, -sign);
 	}
 	host_stream_free(stream);
-	/* what was lost from the ring may leave less than nothing */
+	/* events lost from the ring can make a sum negative */
 	for (size_t i = 0; i < sites->count; i++) {
 		struct site *site = &sites->items[i];
 		if ((int64_t)site->live_bytes < 0 || (int64_t)site->live_count <= 0)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The malloc family of one process: what is live, by site and in all, from the host ledger; estimated with its 95 %
- * interval when the recorder sampled. Contract: the figures are those of the end of the recording, brought back to
- * time_ns (CLOCK_MONOTONIC; CUF_UNKNOWN: not at all) by the events since, to some milliseconds.
+ * The malloc family of one process: what is live, by call site and in all, from the host ledger.
+ * When the recorder sampled, figures are estimates with a 95 % interval.
+ *
+ * Contract: the ledger is of the end of the recording. heap_read brings it back to time_ns
+ * (CLOCK_MONOTONIC; CUF_UNKNOWN: the end) by the events since, to some milliseconds.
  */
 #ifndef ANALYSIS_HOST_HEAP_H
 #define ANALYSIS_HOST_HEAP_H
@@ -11,12 +13,12 @@
 #include "analysis/recording/reader.h"
 #include "analysis/replay/sites.h"
 
-/* An unbiased estimate and estimates of its second and third central moments. */
+/* An unbiased estimate, with estimates of its second and third central moment. */
 struct host_estimate { double value, variance, third; };
 
 /*
- * A block that was recorded, with this chance, and stands for weight: the central moments of a Bernoulli trial of height
- * weight, over its chance. sign -1 takes it away again.
+ * Adds a block that was recorded with probability chance and stands for weight: the central
+ * moments of a Bernoulli trial. sign -1 subtracts it.
  */
 void host_estimate_add(struct host_estimate *estimate, double weight, double chance, double sign);
 
@@ -26,24 +28,25 @@ uint64_t host_whole(double value);
 struct heap_totals {
 	bool known;               /* false: host=off, or the ledger is cut away */
 	bool estimated;
-	uint64_t mean_bytes;      /* of the sampler, the largest if it changed; 0: every block is known */
+	uint64_t mean_bytes;      /* largest mean of the sampler; 0: every block is known */
 	struct host_estimate bytes, count;
 };
 
 /*
- * The 95 % interval of an estimate: the exact interval of a Poisson count, of as many samples of one weight as have the
- * estimate's second and third moments. So it is right with few samples, too, and is not empty with none; but it cannot
- * know of a size of which nothing was sampled, beside others that were.
- * unseen: the largest weight that a block may have had which was not sampled; INFINITY when there is no bound.
+ * The 95 % interval of an estimate: the exact interval of a Poisson count of samples of one
+ * weight, which has the second and third moment of the estimate. It holds for few samples and is
+ * not empty with none. It cannot know of sizes of which nothing was sampled. unseen: the largest
+ * weight of a block that was not sampled; INFINITY: no bound.
  */
 struct host_interval { double low, high; };
 struct host_interval host_estimate_interval(const struct host_estimate *estimate, double unseen);
 
-/* Adds every live host block to its site; births too. */
+/* Adds every live host block and its birth to its site. */
 void heap_read(const struct reader *reader, const struct host_means *means, uint64_t time_ns,
 	       struct sites *sites, struct heap_totals *out);
 
-/* The live blocks, row by row, with the numbers of their sites. false: at the end. Start with *at = 0. */
+/* The live blocks by rows, with the indices of their sites. Start with *at = 0; false: at the
+ * end. */
 struct heap_block { uint32_t stack, birth; uint64_t bytes, birth_ns; };
 struct heap_row { struct heap_block blocks[SITES_ROW]; uint32_t sites[SITES_ROW]; size_t count; };
 bool heap_row(const struct reader *reader, uint64_t *at, struct sites *sites, struct heap_row *row);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Windows of addresses, swept in order. A window that is less than half full and holds small blocks is held open by them;
- * its free bytes are shared out by the number of blocks.
+ * Sweeps windows of addresses in order. A window that is less than half full and has small blocks
+ * is pinned by them; its free bytes are shared by number of blocks.
  */
 #include "analysis/host/pins.h"
 
@@ -42,7 +42,7 @@ static bool next_block(const struct reader *reader, const struct host_means *mea
 
 static uint64_t mix(uint64_t n) { return (n ^ n >> 29) * 0x9E3779B97F4A7C15ull >> 20; }
 
-/* All blocks of every skip-th window, so that a huge ledger needs no huge memory. */
+/* The blocks of every skip-th window, so that a huge ledger needs no huge memory. */
 static struct block *collect(const struct reader *reader, const struct host_means *means,
 			     uint64_t window_bytes, size_t *count)
 {
@@ -69,7 +69,7 @@ static int by_addr(const void *a, const void *b)
 	return compare_numbers(left->addr, right->addr);
 }
 
-/* Bytes of the block within [start, end), for as many as it stands for. */
+/* The bytes of the block within [start, end), times what it stands for. */
 static double weight_in(const struct block *block, uint64_t start, uint64_t end)
 {
 	uint64_t bytes = cuf_host_bytes(block->word1), from = most_of(block->addr, start),
@@ -77,7 +77,7 @@ static double weight_in(const struct block *block, uint64_t start, uint64_t end)
 	return to > from ? (double)(to - from) / host_weight_chance(bytes, block->mean_bytes) : 0;
 }
 
-/* Blocks first .. past - 1 begin in this window; the one before first may reach into it. */
+/* Blocks first .. past - 1 begin in this window; the one before may reach into it. */
 static void judge_window(struct sweep *sweep, size_t first, size_t past)
 {
 	uint64_t start = sweep->blocks[first].addr / sweep->window_bytes * sweep->window_bytes,
@@ -106,7 +106,8 @@ static void judge_window(struct sweep *sweep, size_t first, size_t past)
 			reader_call_site(sweep->reader, cuf_host_stack(sweep->blocks[i].word1)));
 		site->live_bytes += host_weight_bytes(bytes, sweep->blocks[i].mean_bytes);
 		site->live_count += (uint64_t)(1 / chance + 0.5);
-		site->live_variance += open * (1 / chance) / number; /* here: its share of the open bytes */
+		/* here: its share of the free bytes */
+		site->live_variance += open * (1 / chance) / number;
 	}
 }
 
