@@ -11,7 +11,7 @@
 #include "analysis/device/framework_segments.h"
 #include "analysis/frameworks/frameworks.h"
 
-/* Segments, by the sequence number of their birth, that ever held a block; found in one walk through both rings. */
+/* Segments that ever held a block, by the sequence number of their birth. */
 struct framework_marks { struct liveset held; };
 
 /* Who called CUDA: the first frame outside the libraries of CUDA. */
@@ -131,7 +131,8 @@ static struct framework_marks *marks_new(const struct run_process *process)
 		if (has_range(event.kind)) {
 			own_pages(&owners, event.addr, event.bytes, event.seq);
 		} else if (event.kind == CUF_KIND_FRAMEWORK &&
-			   (page = liveset_find(&owners.pages, key_of(event.addr / CUF_PAGE_BYTES)))) {
+			   (page = liveset_find(&owners.pages,
+						key_of(event.addr / CUF_PAGE_BYTES)))) {
 			struct cuf_block held = { .key = key_of(page->seq) };
 			liveset_put(&marks->held, &held);
 		}

@@ -200,7 +200,8 @@ static int by_role(const void *x, const void *y)
 					 : strcmp(left->object, right->object);
 }
 
-/* No process has that many allocators. A recording may have a text of another one in every record. */
+/* No process has that many allocators, but a hostile recording may have a text of another one in
+ * every record. */
 enum { ALLOCATORS_MAX = 64 };
 
 /* Later texts of an allocator replace earlier ones. */
