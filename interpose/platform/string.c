@@ -22,11 +22,20 @@
 
 typedef uint64_t __attribute__((may_alias, aligned(1))) word;
 
+/* From here on the processor's own string instructions are faster than a loop. */
+enum { LARGE_BYTES = 512 };
+
 INSIDE void *memcpy(void *restrict to, const void *restrict from, size_t bytes)
 {
 	unsigned char *out = to;
 	const unsigned char *in = from;
 
+#ifdef __x86_64__
+	if (bytes >= LARGE_BYTES) {
+		__asm__ volatile("rep movsb" : "+D"(out), "+S"(in), "+c"(bytes) : : "memory");
+		return to;
+	}
+#endif
 	for (; bytes >= sizeof(word); bytes -= sizeof(word)) {
 		*(word *)out = *(const word *)in;
 		out += sizeof(word);
@@ -54,6 +63,12 @@ INSIDE void *memset(void *to, int value, size_t bytes)
 	unsigned char *out = to;
 	word pattern = (unsigned char)value * 0x0101010101010101u;
 
+#ifdef __x86_64__
+	if (bytes >= LARGE_BYTES) {
+		__asm__ volatile("rep stosb" : "+D"(out), "+c"(bytes) : "a"(value) : "memory");
+		return to;
+	}
+#endif
 	for (; bytes >= sizeof pattern; bytes -= sizeof pattern) {
 		*(word *)out = pattern;
 		out += sizeof pattern;

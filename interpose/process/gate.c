@@ -19,8 +19,11 @@ __thread struct cuf_tls cuf_tls __attribute__((tls_model("initial-exec"))) = {
 	.generation = CUF_GENERATION_NEW
 };
 
-static uint64_t closed_gate; /* until the page is mapped: 0, nobody records */
-uint64_t *cuf_gate = &closed_gate;
+/* Words of the page. HOME is 0 only in a forked child whose recording nobody has begun yet. */
+enum { GENERATION, HOME, GATE_WORDS };
+
+static uint64_t closed_gate[GATE_WORDS] = { 0, 1 }; /* until the page is mapped nobody records */
+uint64_t *cuf_gate = closed_gate;
 bool cuf_gate_must_fence = true;
 
 static uint64_t generation = CUF_GENERATION_NEW;
@@ -39,7 +42,24 @@ bool cuf_gate_install(void)
 	if (cuf_sys_failed(at) || cuf_sys_madvise((void *)at, GATE_BYTES, MADV_WIPEONFORK))
 		return false;
 	cuf_gate = (uint64_t *)at;
+	cuf_gate[HOME] = 1;
 	return true;
+}
+
+bool cuf_gate_is_home(void)
+{
+	return __atomic_load_n(&cuf_gate[HOME], __ATOMIC_ACQUIRE) &&
+	       cuf_gate_my_pid() == recorded_pid;
+}
+
+bool cuf_gate_was_wiped(void) { return !__atomic_load_n(&cuf_gate[HOME], __ATOMIC_ACQUIRE); }
+
+bool cuf_gate_claim(void)
+{
+	uint64_t wiped = 0;
+
+	return __atomic_compare_exchange_n(&cuf_gate[HOME], &wiped, 1, false, __ATOMIC_ACQ_REL,
+					   __ATOMIC_RELAXED);
 }
 
 /* The fence is registered anew in a forked child, whose kernel state does not inherit it. */

@@ -60,6 +60,17 @@ static inline bool cuf_gate_is_on(void) { return cuf_gate_state() == CUF_GATE_ON
 uint32_t cuf_gate_pid(void);
 uint32_t cuf_gate_my_pid(void);
 
+/*
+ * True in the recorded process. False in a vfork child, and in a forked child before its recording
+ * begins. A child in a new pid namespace may have its parent's process id (both are 1), so the
+ * process id alone does not tell.
+ */
+bool cuf_gate_is_home(void);
+/* True in a forked child in which nobody has claimed the gate yet. */
+bool cuf_gate_was_wiped(void);
+/* One thread of a forked child gets true: it begins the child's recording. */
+bool cuf_gate_claim(void);
+
 /* Maps the page. False: this kernel cannot wipe memory in a forked child. */
 bool cuf_gate_install(void);
 /* A recording of process `pid` begins, behind the closed gate. */

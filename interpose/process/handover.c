@@ -172,7 +172,7 @@ void cuf_handover_to_file(void)
 {
 	uint8_t guard = cuf_tls.guard;
 	int saved_errno = errno;
-	if (!cuf_handover_is_pending() || cuf_gate_my_pid() != cuf_gate_pid() ||
+	if (!cuf_handover_is_pending() || !cuf_gate_is_home() ||
 	    !cuf_gate_begin_switch())
 		return;
 	/* a signal handler that allocates on this thread now would wait for us, in vain */
@@ -193,7 +193,7 @@ void cuf_handover_wait_for_threads(void)
 {
 	unsigned left = CUF_HANDOVER_PAUSES_MAX;
 	/* also when the recorder is off or switching: a thread may still be inside */
-	if (!cuf_recording.base || cuf_gate_my_pid() != cuf_gate_pid() || cuf_sandbox_entered())
+	if (!cuf_recording.base || !cuf_gate_is_home() || cuf_sandbox_entered())
 		return;
 	if (!cuf_gate_fence_threads())
 		cuf_handover_pause();

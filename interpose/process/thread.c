@@ -72,6 +72,32 @@ static int recycle_slot(uint32_t tid, unsigned look)
 	return -1;
 }
 
+/*
+ * With more threads than slots, each event of a thread without one would look at every slot. So
+ * after a search in vain nobody searches for a hundred times as long as it took.
+ */
+enum { SEARCH_SHARE = 100, SEARCH_PAUSE_MIN_NS = 10000000 };
+static uint64_t no_search_before_ns;
+
+static bool searches_pause(void)
+{
+	uint64_t until = __atomic_load_n(&no_search_before_ns, __ATOMIC_RELAXED);
+
+	return until && cuf_now_coarse_ns() < until;
+}
+
+static int search_all_slots(uint32_t tid, unsigned limit)
+{
+	uint64_t began_ns = cuf_now_ns(), pause_ns;
+	int index = recycle_slot(tid, limit);
+
+	if (index >= 0)
+		return index;
+	pause_ns = SEARCH_SHARE * (cuf_now_ns() - began_ns) + SEARCH_PAUSE_MIN_NS;
+	__atomic_store_n(&no_search_before_ns, began_ns + pause_ns, __ATOMIC_RELAXED);
+	return -1;
+}
+
 static int find_slot(uint32_t tid)
 {
 	unsigned limit = cuf_recording.thread_count;
@@ -87,7 +113,7 @@ static int find_slot(uint32_t tid)
 			return (int)fresh;
 		}
 	}
-	return recycle_slot(tid, limit);
+	return search_all_slots(tid, limit);
 }
 
 /*
@@ -168,6 +194,14 @@ static void forget_calls_of_parent(void)
 	cuf_tls.role = CUF_ROLE_NONE;
 }
 
+/* An event of a thread without a slot. In sampled mode it comes back after a sample's bytes. */
+static void decline(void)
+{
+	cuf_count_dropped(CUF_LOST_THREADS);
+	if (cuf_options.host == CUF_HOST_SAMPLED)
+		cuf_tls.countdown_bytes = (int64_t)cuf_options.sample;
+}
+
 static struct cuf_thread_state *attach(void)
 {
 	uint64_t generation = admit();
@@ -178,6 +212,10 @@ static struct cuf_thread_state *attach(void)
 		return NULL;
 	if (cuf_tls.thread && cuf_tls.generation == generation)
 		return cuf_tls.thread; /* only waited for the hand-over */
+	if (searches_pause()) {
+		decline();
+		return NULL;
+	}
 	if (!cuf_recording_is_intact()) {
 		cuf_fault(CUF_FAULT_HEADER);
 		return NULL;
@@ -187,7 +225,7 @@ static struct cuf_thread_state *attach(void)
 	if (index >= 0)
 		thread = state_of((unsigned)index);
 	if (!thread) {
-		cuf_count_dropped(CUF_LOST_THREADS);
+		decline();
 		return NULL;
 	}
 	begin_state(thread, (unsigned)index, tid);

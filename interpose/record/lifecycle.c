@@ -67,16 +67,13 @@ static bool begin_recording(bool is_forked)
 }
 
 /* Threads of a child may arrive together: one begins, the others wait in admit. */
-static void begin_in_child(uint32_t pid)
+static void begin_in_child(void)
 {
-	static uint32_t begun_by;
-	uint32_t parent = cuf_gate_pid(), seen = __atomic_load_n(&begun_by, __ATOMIC_RELAXED);
+	uint32_t parent = cuf_gate_pid();
 	CUF_TEXT(text, 32);
-	if (seen == pid || !__atomic_compare_exchange_n(&begun_by, &seen, pid, false,
-							__ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-		cuf_handover_pause();
+
+	if (!cuf_gate_claim())
 		return;
-	}
 	cuf_at_fork_child_run();
 	if (!begin_recording(true))
 		return;
@@ -95,15 +92,14 @@ static uint64_t admit(void)
 	uint64_t generation = 0;
 	for (unsigned pauses = 0; pauses < 2 * CUF_HANDOVER_PAUSES_MAX && !generation; pauses++) {
 		enum cuf_gate_state state = cuf_gate_state();
-		uint32_t pid;
+
 		if (state == CUF_GATE_OFF || state == CUF_GATE_BOOT)
 			break;
 		generation = __atomic_load_n(cuf_gate, __ATOMIC_ACQUIRE);
 		if (generation)
 			break;
-		pid = cuf_gate_my_pid();
-		if (pid != cuf_gate_pid())
-			begin_in_child(pid);
+		if (cuf_gate_was_wiped())
+			begin_in_child();
 		else
 			cuf_handover_pause();
 	}
@@ -170,7 +166,7 @@ bool cuf_process_is_recorded(bool begin)
 			cuf_thread_leave(thread);
 	}
 	errno = saved_errno;
-	return cuf_gate_my_pid() == cuf_gate_pid();
+	return cuf_gate_is_home();
 }
 
 /* ---- unloading ---- */
