@@ -22,7 +22,7 @@ static struct cuf_nvml nvml;
 static struct cuf_gpu_reading reading;
 static _Alignas(uint64_t) uint8_t room[CUF_NVML_ROOM_BYTES];
 
-static void *find(const void *library, const char *name)
+static void *find_in_library(const void *library, const char *name)
 {
 	const struct link_map *map = library;
 	return cuf_elf_symbol(map->l_addr, map->l_ld, name);
@@ -51,7 +51,7 @@ static void add_name(struct cuf_gpu_process *process)
 static void read_library(struct link_map *library, const struct cuf_device *device,
 			 uint64_t incident)
 {
-	if (!cuf_nvml_bind(&nvml, find, library))
+	if (!cuf_nvml_bind(&nvml, find_in_library, library))
 		return;
 	cuf_nvml_read(&nvml, device, room, &reading);
 	for (unsigned i = 0; i < reading.head.stored_count; i++)
