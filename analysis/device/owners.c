@@ -33,8 +33,20 @@ static enum fact_owner owner_of(unsigned kind)
 		[CUF_KIND_VMM] = OWNER_VMM + 1,		[CUF_KIND_IMPORTED] = OWNER_IMPORTED + 1,
 		[CUF_KIND_CONTEXT] = OWNER_CONTEXT + 1, [CUF_KIND_MANAGED] = OWNER_MANAGED + 1,
 	};
-	return kind < CUF_KIND_MAX && owners[kind] ? (enum fact_owner)(owners[kind] - 1)
-						   : OWNER_MAX;
+	if (kind >= CUF_KIND_MAX || !owners[kind])
+		return OWNER_MAX;
+	return (enum fact_owner)(owners[kind] - 1);
+}
+
+enum fact_owner owner_of_block(unsigned kind)
+{
+	enum fact_owner owner = owner_of(kind);
+
+	if (kind == CUF_KIND_MAPPING)
+		return OWNER_VMM;
+	if (owner == OWNER_GRAPH || owner == OWNER_CONTEXT || owner == OWNER_MANAGED)
+		return OWNER_MAX;
+	return owner;
 }
 
 /* A petabyte. No device has that much, so a larger row is damage, and thousands of rows can still

@@ -38,6 +38,10 @@ enum fact_owner {
 };
 extern const char *const owner_names[OWNER_MAX]; /* device array async graph vmm imported ... */
 
+/* The row of a block that a program allocated and that is in the sum; mapped memory counts as VMM.
+ * OWNER_MAX: no such row (graph pools, contexts, managed memory, the host). */
+enum fact_owner owner_of_block(unsigned kind);
+
 struct fact_owner_row {
 	enum fact_owner kind;
 	const char *role;           /* weights, kv ...; NULL unknown */

@@ -20,8 +20,11 @@
 
 static uint64_t minus(uint64_t a, uint64_t b)
 {
-	return a == CUF_UNKNOWN || b == CUF_UNKNOWN ? CUF_UNKNOWN : a > b ? a - b : 0;
+	if (a == CUF_UNKNOWN || b == CUF_UNKNOWN)
+		return CUF_UNKNOWN;
+	return a > b ? a - b : 0;
 }
+
 static bool known(uint64_t figure)
 {
 	return figure != CUF_UNKNOWN;

@@ -35,22 +35,11 @@ static bool may_have_streams(struct build *build, uint32_t process)
 	return strcmp(told(build, process, "streams", "1"), "0") != 0;
 }
 
-static enum fact_owner owner_of_range(const struct framework_range *range)
-{
-	switch (range->kind) {
-	case CUF_KIND_DEVICE: return OWNER_DEVICE;
-	case CUF_KIND_ASYNC: return OWNER_ASYNC;
-	case CUF_KIND_IMPORTED: return OWNER_IMPORTED;
-	case CUF_KIND_MAPPING: return OWNER_VMM;
-	default: return OWNER_MAX; /* managed: beside the sum */
-	}
-}
-
 static void take_slack(const struct framework_map *map, struct usage *usage)
 {
 	for (size_t i = 0; i < map->range_count; i++) {
 		const struct framework_range *range = &map->ranges[i];
-		enum fact_owner owner = owner_of_range(range);
+		enum fact_owner owner = owner_of_block(range->kind);
 		if (range->is_segment && owner != OWNER_MAX && range->bytes > range->live_bytes)
 			usage->slack_bytes[owner] += range->bytes - range->live_bytes;
 	}

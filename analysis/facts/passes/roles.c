@@ -222,19 +222,6 @@ static void find_segments(const struct liveset *live, unsigned device,
 	}
 }
 
-static enum fact_owner owner_of_kind(unsigned kind)
-{
-	switch (kind) {
-	case CUF_KIND_DEVICE: return OWNER_DEVICE;
-	case CUF_KIND_ARRAY: return OWNER_ARRAY;
-	case CUF_KIND_ASYNC: return OWNER_ASYNC;
-	case CUF_KIND_VMM: return OWNER_VMM;
-	case CUF_KIND_IMPORTED: return OWNER_IMPORTED;
-	case CUF_KIND_MAPPING: return OWNER_VMM;
-	default: return OWNER_MAX;
-	}
-}
-
 static void prepare_roles(struct build *build, uint32_t process)
 {
 	struct roles *roles;
@@ -264,7 +251,7 @@ void roles_sum(struct build *build, uint32_t process, unsigned device, const str
 	for (const struct cuf_block *block; (block = liveset_next(live, &at));) {
 		enum fact_owner owner = block->kind == CUF_KIND_MAPPING
 						? OWNER_MAX
-						: owner_of_kind(block->kind);
+						: owner_of_block(block->kind);
 		if (owner == OWNER_MAX || block->device != device ||
 		    (block->flags & CUF_EVENT_HOST_LOCATION) || liveset_find(&segments, block->key))
 			continue;
@@ -276,7 +263,7 @@ void roles_sum(struct build *build, uint32_t process, unsigned device, const str
 		const struct framework_block *block = &map->blocks[i];
 		enum fact_owner owner = block->range == FACT_NONE
 						? OWNER_MAX
-						: owner_of_kind(map->ranges[block->range].kind);
+						: owner_of_block(map->ranges[block->range].kind);
 		if (owner != OWNER_MAX)
 			count(usage, owner,
 			      role_of(build, process, block->role, block->stack, block->time_ns),
