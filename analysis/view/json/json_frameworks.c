@@ -77,9 +77,10 @@ struct json_object *json_segments(const struct facts *facts, struct frames *fram
 	const struct fact_fragmentation *fragmentation)
 {
 	struct json_object *array = json_object_new_array();
-	for (size_t i = 0; i < fragmentation->framework_count; i++)
-		for (size_t segment = 0; segment < fragmentation->frameworks[i].segment_count; segment++)
-			json_object_array_add(array, json_segment(facts, frames,
-				&fragmentation->frameworks[i], segment));
+	for (size_t i = 0; i < fragmentation->framework_count; i++) {
+		const struct fact_framework *framework = &fragmentation->frameworks[i];
+		for (size_t index = 0; index < framework->segment_count; index++)
+			json_object_array_add(array, json_segment(facts, frames, framework, index));
+	}
 	return array;
 }

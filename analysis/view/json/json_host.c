@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Host memory of one process as JSON: malloc, the allocators' books, what is resident, the
+ * Host memory of one process as JSON: malloc, the allocators' statistics, what is resident, the
  * verdict.
  */
 #include "analysis/view/json/json_parts.h"
