@@ -9,7 +9,7 @@
 #ifndef ANALYSIS_BASE_REGULAR_FILE_H
 #define ANALYSIS_BASE_REGULAR_FILE_H
 
-/* extra_flags: 0, or O_NOFOLLOW where a symbolic link is no file either. EINVAL: not a regular file. */
+/* extra_flags: 0, or O_NOFOLLOW to reject symbolic links. EINVAL: not a regular file. */
 int regular_file_open(const char *path, int extra_flags, const char **why);
 
 #endif

@@ -57,7 +57,7 @@ struct fact_segment {
 	uint64_t addr, bytes;
 	uint64_t live_bytes, live_count; /* of the blocks inside */
 	uint64_t largest_hole_bytes, hole_count;
-	uint64_t serves_least_bytes; /* smallest and largest request of its pool; unknown: no bound */
+	uint64_t serves_least_bytes; /* requests that its pool serves; unknown: no bound */
 	uint64_t serves_most_bytes;
 	bool expandable;             /* mapped in pieces: it can grow at its end */
 	uint64_t born_ns;            /* CLOCK_MONOTONIC until device_facts.c has filled the stack */
@@ -70,7 +70,7 @@ struct fact_framework {
 	const char *name, *version, *backend; /* "PyTorch", "2.9.0", "native"; "" unknown */
 	uint64_t allocated_bytes;             /* as last reported before the moment */
 	uint64_t reserved_bytes;
-	uint64_t placed_bytes;                /* live blocks in known segments; the rest is elsewhere */
+	uint64_t placed_bytes;                /* live blocks in known segments */
 	enum fact_basis basis;
 	const struct fact_segment *segments;  /* by free bytes, descending */
 	size_t segment_count;

@@ -154,9 +154,9 @@ static int by_bytes(const void *a, const void *b)
 	const struct role_sum *left = a, *right = b;
 	if (left->bytes != right->bytes)
 		return compare_numbers(right->bytes, left->bytes);
-	return !left->role != !right->role ? (left->role ? -1 : 1)
-	       : left->role && right->role ? strcmp(left->role, right->role)
-					   : 0;
+	if (left->role && right->role)
+		return strcmp(left->role, right->role);
+	return !left->role - !right->role; /* rows without a role come last */
 }
 
 /*

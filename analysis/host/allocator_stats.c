@@ -196,8 +196,9 @@ static struct fact_allocator allocator_of(const struct fact_meta_text *text, str
 static int by_role(const void *x, const void *y)
 {
 	const struct fact_allocator *left = x, *right = y;
-	return left->role != right->role ? (left->role < right->role ? -1 : 1)
-					 : strcmp(left->object, right->object);
+	if (left->role != right->role)
+		return compare_numbers(left->role, right->role);
+	return strcmp(left->object, right->object);
 }
 
 /* No process has that many allocators, but a hostile recording may have a text of another one in

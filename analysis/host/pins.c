@@ -125,10 +125,9 @@ static void sweep_all(struct sweep *sweep)
 static int by_open_bytes(const void *a, const void *b)
 {
 	const struct host_pin *left = a, *right = b;
-	return left->open_bytes != right->open_bytes
-		       ? (left->open_bytes > right->open_bytes ? -1 : 1)
-	       : left->stack < right->stack ? -1
-					    : left->stack > right->stack;
+	if (left->open_bytes != right->open_bytes)
+		return compare_numbers(right->open_bytes, left->open_bytes);
+	return compare_numbers(left->stack, right->stack);
 }
 
 size_t host_pins_find(const struct reader *reader, const struct host_means *means,

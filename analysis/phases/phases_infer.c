@@ -166,10 +166,12 @@ static uint64_t framework_load_end(const struct events *framework)
 		events_passed(framework, i);
 		level += event.op == CUF_OP_ALLOC ? bytes : -bytes;
 		freed += event.op == CUF_OP_FREE ? bytes : 0;
-		level = level < 0			 ? 0
-			: level > (int64_t)LEVEL_MAX * 2 ? (int64_t)LEVEL_MAX * 2
-							 : level;
-		freed = freed > (int64_t)LEVEL_MAX * 2 ? (int64_t)LEVEL_MAX * 2 : freed;
+		if (level < 0)
+			level = 0;
+		if (level > (int64_t)LEVEL_MAX * 2)
+			level = (int64_t)LEVEL_MAX * 2;
+		if (freed > (int64_t)LEVEL_MAX * 2)
+			freed = (int64_t)LEVEL_MAX * 2;
 		if (!seq && freed > level / 20) {
 			seq = event.seq;
 			then = level;

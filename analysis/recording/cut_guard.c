@@ -23,14 +23,16 @@ static bool is_guarded(uintptr_t address)
 	return false;
 }
 
-/* Puts a page of zeros where the file has ended. mmap is a plain system call: a handler may make it. */
+/* Maps a page of zeros where the file has ended. mmap is a plain system call, so a signal handler
+ * may call it. */
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
 	uintptr_t page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
 	uintptr_t page = (uintptr_t)info->si_addr & ~(page_bytes - 1);
 
 	if (!is_guarded((uintptr_t)info->si_addr) ||
-	    mmap((void *)page, page_bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED) {
+	    mmap((void *)page, page_bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+		 0) == MAP_FAILED) {
 		signal(SIGBUS, SIG_DFL); /* the load is repeated, and ends the process */
 		return;
 	}
@@ -50,11 +52,13 @@ void cut_guard_begin(const void *mapped, size_t bytes)
 	install();
 	for (unsigned i = 0; i < CUT_GUARD_RANGES; i++) {
 		uintptr_t free_slot = 0;
-		if (!atomic_compare_exchange_strong(&ranges[i].start, &free_slot, 1)) /* 1: being filled */
+		/* 1: being filled */
+		if (!atomic_compare_exchange_strong(&ranges[i].start, &free_slot, 1))
 			continue;
 		ranges[i].bytes = bytes;
 		ranges[i].start = (uintptr_t)mapped;
-		for (unsigned before = used; before < i + 1 && !atomic_compare_exchange_weak(&used, &before, i + 1);)
+		for (unsigned before = used;
+		     before < i + 1 && !atomic_compare_exchange_weak(&used, &before, i + 1);)
 			;
 		return;
 	}

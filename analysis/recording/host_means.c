@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include "analysis/base/numbers.h"
 
+/* A change is a text META_SAMPLE: its number is the new mean, its text the birth from which it
+ * holds. */
 struct host_means host_means_of(const struct reader *reader, const struct meta *meta)
 {
 	struct host_means means = { 0 };

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * By which mean a live host block was sampled: the program may change it as it runs (cuflight_set_sample_bytes). Events have
- * theirs with them. Contract: pure; a block of the moment of a change may be taken for one of the next mean.
+ * The sampling mean of a live host block. A program can change the mean while it runs
+ * (cuflight_set_sample_bytes). Events carry theirs; ledger entries carry only their birth.
+ *
+ * Contract: pure. A block allocated at the moment of a change may get the mean after it.
  */
 #ifndef ANALYSIS_RECORDING_HOST_MEANS_H
 #define ANALYSIS_RECORDING_HOST_MEANS_H
@@ -18,8 +20,9 @@ struct host_means {
 };
 
 struct host_means host_means_of(const struct reader *reader, const struct meta *meta);
-/* birth: as a block has it, cuf_birth_encode. */
+/* The mean that held at a birth, encoded as in the ledger (cuf_birth_encode). */
 uint64_t host_means_at(const struct host_means *means, uint32_t birth);
+/* The largest mean of the recording: the bound of what one sample can stand for. */
 uint64_t host_means_most(const struct host_means *means);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Weights of sampled host blocks. */
+/* Weights of sampled host blocks. expm1 is slow, so the last mean has a table. */
 #include "analysis/recording/host_weight.h"
 
 #include <math.h>
@@ -22,7 +22,7 @@ uint64_t host_weight_bytes(uint64_t bytes, uint64_t mean_bytes)
 	if (!mean_bytes || !bytes || bytes >= CUF_SAMPLE_EXACT_BYTES)
 		return bytes;
 	if (table_mean != mean_bytes) {
-		if (tables == TABLES_MAX) /* a recording has one mean; one that changes it all the time is damaged */
+		if (tables == TABLES_MAX) /* a recording has one mean or a few; more is damage */
 			return (uint64_t)llround((double)bytes /
 						 host_weight_chance(bytes, mean_bytes));
 		tables++;

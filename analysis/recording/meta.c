@@ -112,10 +112,10 @@ static void read_text(struct walk *walk, const struct cuf_meta *record)
 			meta->hook_name_count = record->number + 1;
 	}
 	xalloc_grow(&meta->texts, meta->text_count, &walk->text_room, sizeof *meta->texts);
-	meta->texts[meta->text_count++] =
-		(struct fact_meta_text){ record->type, record->number,
-					 reader_realtime(walk->reader, record->time_ns), text,
-					 record->type == CUF_META_ALLOCATOR ? allocator_hash(text) : 0 };
+	meta->texts[meta->text_count++] = (struct fact_meta_text){
+		record->type, record->number, reader_realtime(walk->reader, record->time_ns), text,
+		record->type == CUF_META_ALLOCATOR ? allocator_hash(text) : 0
+	};
 }
 
 static void read_record(struct walk *walk, const struct cuf_meta *record)

@@ -234,7 +234,8 @@ void reader_close(struct reader *reader)
 	free(reader);
 }
 
-/* The recorder keeps at most 256 native frames and merges Python's into them. A damaged one may have 65,535. */
+/* The recorder keeps at most 256 native frames and merges those of Python into them. A damaged
+ * stack may claim 65,535. */
 enum { STACK_DEPTH_MAX = 1024 };
 
 const uint64_t *reader_stack(const struct reader *reader, uint32_t id, uint32_t *depth,

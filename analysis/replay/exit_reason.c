@@ -162,7 +162,7 @@ static bool reason_from_parent(const struct run_process *process, struct arena *
 		.basis = BASIS_OBSERVED,
 		.status = signal,
 		.abnormal = true,
-		.why = "SIGKILL reported by the parent, but not by the OOM killer (oom_kill unchanged)",
+		.why = "SIGKILL reported by the parent, not by the OOM killer (oom_kill unchanged)",
 	};
 	if (for_memory) {
 		reason->end = END_OOM_KILLED;

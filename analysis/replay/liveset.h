@@ -24,7 +24,8 @@ void liveset_init(struct liveset *set, size_t expected); /* room for this many w
 void liveset_fini(struct liveset *set);
 /* Adds the block or replaces the one with the same key. Returns whether it was new. */
 bool liveset_put(struct liveset *set, const struct cuf_block *block);
-bool liveset_take(struct liveset *set, uint64_t key, struct cuf_block *block); /* block may be NULL */
+/* block: may be NULL */
+bool liveset_take(struct liveset *set, uint64_t key, struct cuf_block *block);
 struct cuf_block *liveset_find(const struct liveset *set, uint64_t key);
 
 /* Iterates in no particular order: start with *at = 0; NULL at the end. */

@@ -24,7 +24,7 @@ struct site {
 	uint32_t stack;
 	uint16_t hook, label;     /* of its youngest block */
 	uint8_t kind, device;
-	uint8_t role;             /* enum cuf_role of its blocks, as the recorder noted it; 0: none */
+	uint8_t role;             /* enum cuf_role of its blocks, as recorded; 0: none */
 	/* a framework splits its blocks: growth and leaks are those of the blocks inside */
 	bool holds_blocks;
 	/* live at the moment; estimates when host=sampled */
