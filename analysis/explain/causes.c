@@ -245,7 +245,7 @@ static void add_tests(struct lines *lines, const struct cause_rule *rule, bool n
 		}
 }
 
-/* What is there says more than what is not, so signals that do not hold come last. */
+/* What is there weighs more than what is not, so signals that do not hold come last. */
 static void add_lines(struct lines *lines, const struct cause_rule *rule)
 {
 	const struct evidence *evidence = lines->evidence;

@@ -20,9 +20,9 @@ struct facts_store {
  * here; nothing else runs them.
  *
  *   pass                 fills
- *   build_processes      processes[] but for what follows; build->exit_reasons
+ *   build_processes      processes[] except what follows; build->exit_reasons
  *   build_groups         build->groups: which devices are the same one
- *   build_incidents      incidents[] but for what follows; processes[].fatal_incident
+ *   build_incidents      incidents[] except what follows; processes[].fatal_incident
  *   build_phases         processes[].phases, phase_groups, requests; incidents[].phase, request
  *   build_process_group  group, fatal_incident; processes[].rank, ended_by, held_bytes
  *   build_moment         build->moment, focus

@@ -7,7 +7,7 @@
  * Contract of all parts. Whatever is reachable from struct facts lives as long as it does; stacks
  * point into the mapped recording. Nothing changes after the build, so any number of threads may
  * read it. An array and its count are one pair; an empty array may be NULL; strings are not NULL
- * unless a comment says so, and have whatever bytes the kernel reported.
+ * unless a comment states it, and have whatever bytes the kernel reported.
  * Units: bytes and counts; `_ns` are CLOCK_REALTIME nanoseconds, so recordings of several hosts
  * line up; durations are `_s` (double) or `_ms`. Unknown is CUF_UNKNOWN for 64-bit quantities and
  * times, NAN for doubles; it is never 0. Devices are indices into facts.devices, processes into

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A request that failed, with its retries and the state of memory at that moment.
- * Contract: as in facts.h. Figures are those of the last attempt unless a comment says otherwise.
+ * Contract: as in facts.h. Figures are those of the last attempt unless a comment states otherwise.
  */
 #ifndef ANALYSIS_FACTS_INCIDENT_H
 #define ANALYSIS_FACTS_INCIDENT_H

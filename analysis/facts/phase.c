@@ -19,7 +19,9 @@ static unsigned rank_of(const struct fact_phase *phase, uint32_t tid, uint32_t f
 		return 1000 + phase->depth;
 	if (!phase->tid)
 		return 500;
-	return phase->tid == first_tid || !tid ? 2 + (phase->depth < 400 ? phase->depth : 400) : 0;
+	if (phase->tid != first_tid && tid)
+		return 0;
+	return 2 + (phase->depth < 400 ? phase->depth : 400);
 }
 
 const struct fact_phase *phase_at(const struct fact_process *recorded, uint32_t tid,
@@ -55,5 +57,7 @@ const struct fact_phase *request_at(const struct fact_process *recorded, uint32_
 		any = phase;
 		open++;
 	}
-	return own ? own : open == 1 ? any : NULL;
+	if (own)
+		return own;
+	return open == 1 ? any : NULL;
 }

@@ -3,7 +3,7 @@
  * What blocks are for, by the names of the functions that allocate them: "weights", "kv",
  * "activations", "output", "workspace", "library", "communication", "graph". Tables only.
  *
- * Contract: constant data and pure look-ups; NULL or 0 where a name says nothing.
+ * Contract: constant data and pure look-ups; NULL or 0 where a name is not known.
  */
 #ifndef ANALYSIS_FRAMEWORKS_ROLE_NAMES_H
 #define ANALYSIS_FRAMEWORKS_ROLE_NAMES_H

@@ -267,10 +267,12 @@ static void set_packing(struct build *build, struct evidence *evidence,
 	const struct fact_fragmentation *holes = device && device->moment.incident == incident->id
 							 ? &device->fragmentation
 							 : NULL;
-	if (known(packed) && known(metrics[METRIC_free]))
-		packed = packed > metrics[METRIC_free] + rounding ? packed - rounding
-			 : packed < metrics[METRIC_free]	  ? packed
-								  : metrics[METRIC_free];
+	if (known(packed) && known(metrics[METRIC_free])) {
+		if (packed > metrics[METRIC_free] + rounding)
+			packed -= rounding;
+		else if (packed > metrics[METRIC_free])
+			packed = metrics[METRIC_free];
+	}
 	metrics[METRIC_hole] = largest_hole(incident);
 	metrics[METRIC_slack] = known(metrics[METRIC_slack])
 					? minus(metrics[METRIC_slack], rounding)
@@ -466,9 +468,10 @@ void evidence_device(struct build *build, struct evidence *evidence)
 		metrics[METRIC_request] = incident->is_request ? request_of(build, incident)
 							       : CUF_UNKNOWN;
 		metrics[METRIC_free] = incident->free_bytes;
-		metrics[METRIC_total] = known(incident->total_bytes) ? incident->total_bytes
-					: device		     ? device->total_bytes
-								     : CUF_UNKNOWN;
+		if (known(incident->total_bytes))
+			metrics[METRIC_total] = incident->total_bytes;
+		else if (device)
+			metrics[METRIC_total] = device->total_bytes;
 	} else if (device) {
 		metrics[METRIC_free] = device->free_bytes;
 		metrics[METRIC_total] = device->total_bytes;

@@ -146,7 +146,7 @@ static void seed_live(struct event_pass *pass, struct build *build, const struct
 	}
 }
 
-/* And with blocks that a kept event frees: its age says whether the allocation was kept, too. */
+/* And with blocks that a kept event frees: its age shows whether the allocation was kept, too. */
 static void seed_freed(struct event_pass *pass, struct build *build, const struct events *events,
 		       uint64_t until)
 {

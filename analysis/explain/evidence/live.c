@@ -39,9 +39,11 @@ static int by_sum(const void *a, const void *b)
 {
 	const struct class *left = a, *right = b;
 	uint64_t p = left->bytes * left->count, q = right->bytes * right->count;
-	return p != q			    ? (p > q ? -1 : 1)
-	       : left->bytes < right->bytes ? -1
-					    : left->bytes > right->bytes;
+	if (p != q)
+		return p > q ? -1 : 1;
+	if (left->bytes != right->bytes)
+		return left->bytes < right->bytes ? -1 : 1;
+	return 0;
 }
 
 /* Blocks of a framework where it reports them, else those of the driver; chunks of physical memory
@@ -217,7 +219,10 @@ static void set_cache(const struct class *family, struct evidence *evidence, uns
 	bool alone = !next && request_hints & HINT_KV && !(request_hints & HINT_CAPTURE) &&
 		     evidence->signals[SIGNAL_own].value > 0;
 	evidence_set(evidence, SIGNAL_kv_named, named);
-	evidence_set(evidence, SIGNAL_kv_prealloc, next && named ? 0.75 : alone ? 0.6 : 0);
+	if (next && named)
+		evidence_set(evidence, SIGNAL_kv_prealloc, 0.75);
+	else
+		evidence_set(evidence, SIGNAL_kv_prealloc, alone ? 0.6 : 0);
 	evidence_set(evidence, SIGNAL_kv_done,
 		     !next && !(request_hints & HINT_KV) &&
 			     evidence->metrics[METRIC_kv] != CUF_UNKNOWN &&
@@ -229,6 +234,16 @@ static void set_cache(const struct class *family, struct evidence *evidence, uns
 		evidence->metrics[METRIC_kv] = evidence->metrics[METRIC_request];
 }
 
+/* The moment that is judged: after the frees of the failed request, else the end record. */
+static uint64_t seq_of_moment(const struct evidence *evidence, const struct cuf_header *header)
+{
+	const struct fact_incident *incident = evidence->incident;
+
+	if (incident)
+		return incident->settled_seq ? incident->settled_seq : incident->seq;
+	return header->end_kind && header->end_seq ? header->end_seq : CUF_UNKNOWN;
+}
+
 void evidence_live(struct build *build, struct evidence *evidence)
 {
 	unsigned ordinal = evidence->device == FACT_NONE
@@ -237,11 +252,7 @@ void evidence_live(struct build *build, struct evidence *evidence)
 		 request_hints = 0;
 	struct run_process *process = &build->run->processes[evidence->process];
 	const struct cuf_header *header = &process->reader->header;
-	uint64_t seq = evidence->incident		     ? evidence->incident->settled_seq
-								       ? evidence->incident->settled_seq
-								       : evidence->incident->seq
-		       : header->end_kind && header->end_seq ? header->end_seq
-							     : CUF_UNKNOWN;
+	uint64_t seq = seq_of_moment(evidence, header);
 	const struct class *family;
 	struct cuf_block *blocks;
 	struct classes classes;

@@ -43,7 +43,7 @@ static unsigned native_hints(const struct build *build, const struct fact_proces
 	const struct symbols_frame *frames;
 	unsigned hints = function_hints(fact_function_at(process, addr));
 	size_t count;
-	/* only files whose functions tell: libtorch alone has half a million of names */
+	/* only files whose functions tell: libtorch has half a million of names */
 	if (hints || !module || !build->options.symbols ||
 	    !has_telling_symbols(module->path, process->exe))
 		return hints;

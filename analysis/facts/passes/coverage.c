@@ -27,7 +27,7 @@ static const char *const loss_words[CUF_LOST_MAX] = {
 	[CUF_LOST_CODES] = "names of Python functions and phases dropped",
 };
 
-/* By enum cuf_note: how the note's text is told; NULL: no blind spot. */
+/* By enum cuf_note: the sentence for the note; NULL: no blind spot. */
 static const char *const note_words[] = {
 	[CUF_NOTE_OFF] = "recording was switched off: %s",
 	[CUF_NOTE_DEEPBIND] = "%s was loaded with RTLD_DEEPBIND: its calls are not recorded",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who else is on a device, as NVML said: the reading nearest to a moment, shared out among the
+ * Who else is on a device, as NVML reported: the reading nearest to a moment, shared out among the
  * processes of the run and those that have no recording. Rules: README.md. Contract: rows and names
  * lie in the arena; every figure is hostile and clamped by who sums it.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * struct fact_host beyond malloc's live blocks: what the allocators' own books say, what resident
+ * struct fact_host beyond malloc's live blocks: what the allocators' statistics show, what resident
  * memory is made of, whether free memory inside the allocator is fragmented or only cached, who
- * pins it, and what would give it back.
+ * pins it, and what would release it.
  */
 #include "analysis/facts/passes/build.h"
 

@@ -11,7 +11,7 @@ static uint64_t monotonic(const struct cuf_header *header, uint64_t realtime_ns)
 	return realtime_ns - header->start_realtime_ns + header->start_ns;
 }
 
-/* Before exit handlers, and before an interpreter that shut down gave everything back. */
+/* Before exit handlers, and before an interpreter that shut down freed everything. */
 static uint64_t end_seq(const struct reader *reader)
 {
 	if (!reader->header.end_kind || !reader->header.end_seq)
@@ -32,7 +32,7 @@ bool process_at(const struct build *build, uint32_t process, const struct moment
 	*seq = moment->seq;
 	if (process == moment->process)
 		return true;
-	if (moment->kind == MOMENT_NOW) /* what has ended holds nothing beside what runs */
+	if (moment->kind == MOMENT_NOW) /* what has ended holds nothing while another process runs */
 		return end == CUF_UNKNOWN ||
 		       build->facts->processes[moment->process].end != END_RUNNING;
 	if (moment->time_ns < fact->start_ns ||
@@ -215,7 +215,7 @@ struct moment moment_of_device(struct build *build, uint32_t device)
 	return end_of(build, largest_at_end(build, device));
 }
 
-/* The recorder put the clock of the host's events right at this instant, so they can be told apart
+/* The recorder put the clock of the host's events right at this instant, so they can be ordered
  * to the nanosecond. */
 static bool is_marked(const struct build *build, const struct moment *moment)
 {

@@ -80,7 +80,11 @@ enum { SORTS = 3 };
 
 static size_t place_in_groups(const struct making *making, const struct phase_span *span)
 {
-	size_t sort = span->op == CUF_PHASE_MARK ? 0 : span->op == CUF_PHASE_REQUEST_BEGIN ? 1 : 2;
+	size_t sort = 2;
+	if (span->op == CUF_PHASE_MARK)
+		sort = 0;
+	else if (span->op == CUF_PHASE_REQUEST_BEGIN)
+		sort = 1;
 	return ((span->name < making->names.count ? span->name : 0) * SORTS + sort) * 2 +
 	       span->source;
 }
@@ -108,7 +112,17 @@ static int by_place(const void *a, const void *b)
 static int by_rank(const void *a, const void *b)
 {
 	const struct candidate *left = a, *right = b;
-	return left->rank != right->rank ? left->rank < right->rank ? -1 : 1 : by_place(a, b);
+	if (left->rank != right->rank)
+		return left->rank < right->rank ? -1 : 1;
+	return by_place(a, b);
+}
+
+/* An open phase is the longest. */
+static uint64_t length_of(const struct phase_span *span)
+{
+	if (span->end_ns == CUF_UNKNOWN)
+		return UINT64_MAX;
+	return span->end_ns < span->begin_ns ? 0 : span->end_ns - span->begin_ns;
 }
 
 /* At most PHASES_KEPT, fewer where there are many processes; in the heap. */
@@ -121,10 +135,7 @@ static struct candidate *choose(const struct making *making, size_t *count)
 	for (size_t i = 0; i < making->spans.count; i++) {
 		const struct phase_span *span = &making->spans.items[i];
 		all[i] = (struct candidate){ span, place_in_groups(making, span),
-					     span->end_ns == CUF_UNKNOWN ? UINT64_MAX
-					     : span->end_ns < span->begin_ns
-						     ? 0
-						     : span->end_ns - span->begin_ns,
+					     length_of(span),
 					     0 };
 	}
 	*count = making->spans.count;

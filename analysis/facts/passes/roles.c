@@ -151,7 +151,7 @@ static const char *role_of_time(const struct build *build, uint32_t process, uin
 	return NULL;
 }
 
-/* Said of the block, or by its stack; or likely, by when it came. */
+/* Noted of the block, or by its stack; or likely, by when it came. */
 static struct role role_of(struct build *build, uint32_t process, unsigned told, uint32_t stack,
 			   uint64_t time_ns)
 {

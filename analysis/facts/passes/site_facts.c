@@ -43,7 +43,7 @@ static int by_growth(const void *a, const void *b)
 	return by_bytes(a, b);
 }
 
-/* Only the first `most` rows are wanted; sorting them out now and then keeps millions of sites from
+/* Only the first `most` rows are kept; sorting them out now and then keeps millions of sites from
  * piling up. */
 static void cut(struct rows *rows)
 {
