@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <time.h>
+#include "interpose/platform/at_fork_child.h"
 #include "interpose/platform/options.h"
 #include "interpose/platform/sandbox.h"
 #include "interpose/platform/say.h"
@@ -26,6 +27,9 @@ static char **environment;
 static bool pending;         /* in memory, and not yet tried to move */
 static bool reported;        /* a recording without a file is reported once in a process */
 static unsigned pauses_left; /* of the process's life */
+static bool moving;          /* a thread of this process is at it */
+static int new_fd = -1;      /* of the file that is being made, and its name */
+static char new_path[sizeof cuf_recording.path];
 
 void cuf_handover_pause(void)
 {
@@ -89,7 +93,7 @@ static void report_no_file(const char *what, int error)
 	reported = true;
 	cuf_text_add(&text, what);
 	cuf_text_add(&text, " '");
-	cuf_text_add(&text, *cuf_recording.path ? cuf_recording.path : cuf_options.output);
+	cuf_text_add(&text, *new_path ? new_path : cuf_options.output);
 	cuf_text_add(&text, "': ");
 	if (words) {
 		cuf_text_add(&text, words);
@@ -111,7 +115,8 @@ static void report_path(void)
 	cuf_say(&text);
 }
 
-void cuf_handover_at_start(void)
+/* Creates the file. Other threads record meanwhile, however long that takes. */
+static int open_file(const char **why)
 {
 	const struct cuf_name_parts names = {
 		.pid = cuf_recording.header->pid,
@@ -120,19 +125,44 @@ void cuf_handover_at_start(void)
 		.executable = cuf_process_name(),
 		.environment = environment,
 	};
-	const char *why = "";
-	int error;
+
 	cuf_process_describe(environment);
-	error = cuf_recording_to_file(&names, &why);
-	pending = false; /* also after a failure, which is reported: there is one attempt */
-	if (error) {
-		if (cuf_gate_state() != CUF_GATE_OFF) /* a fault, which is reported already */
-			report_no_file(why, -error);
-		cuf_recording.path[0] = 0;
-	} else if (cuf_options.verbose) {
-		report_path();
+	new_fd = cuf_recording_open_file(&names, new_path, sizeof new_path, why);
+	return new_fd < 0 ? new_fd : 0;
+}
+
+/* There is one attempt: a failure is reported, and the recording stays in memory. */
+static void finish(int error, const char *why)
+{
+	pending = false;
+	if (!error) {
+		if (cuf_options.verbose)
+			report_path();
+	} else if (cuf_gate_state() != CUF_GATE_OFF) { /* a fault, which is reported already */
+		report_no_file(why, -error);
 	}
 }
+
+void cuf_handover_at_start(void)
+{
+	const char *why = "";
+	int error = open_file(&why);
+
+	if (!error)
+		error = cuf_recording_to_file(new_fd, new_path, &why);
+	finish(error, why);
+	new_fd = -1;
+}
+
+/* A child that was forked meanwhile has a copy of the descriptor. */
+static void close_copy(void)
+{
+	if (new_fd >= 0)
+		cuf_sys_close(new_fd);
+	new_fd = -1;
+	moving = false;
+}
+CUF_AT_FORK_CHILD(close_copy);
 
 static bool is_inside(const struct cuf_thread *slot)
 {
@@ -168,23 +198,49 @@ static bool wait_until_quiet(void)
 	return true;
 }
 
+/* The gate is closed, and no thread is inside the recorder. False: one still is, or a fault. */
+static bool may_move(void)
+{
+	if (!cuf_gate_fence_threads())
+		cuf_handover_pause(); /* what a thread stored is visible long before that */
+	if (cuf_recording_is_intact())
+		return wait_until_quiet();
+	cuf_fault(CUF_FAULT_HEADER);
+	return false;
+}
+
+/* Where a thread is still inside, the next event that wants a file makes the next attempt. */
+static void move_behind_gate(void)
+{
+	const char *why = "";
+
+	if (cuf_gate_begin_switch() && may_move())
+		finish(cuf_recording_to_file(new_fd, new_path, &why), why);
+	else
+		cuf_recording_discard_file(new_fd, new_path);
+	cuf_gate_open();
+}
+
 void cuf_handover_to_file(void)
 {
 	uint8_t guard = cuf_tls.guard;
-	int saved_errno = errno;
-	if (!cuf_handover_is_pending() || !cuf_gate_is_home() ||
-	    !cuf_gate_begin_switch())
+	int saved_errno = errno, error;
+	const char *why = "";
+
+	if (!cuf_handover_is_pending() || !cuf_gate_is_home() || !cuf_gate_is_on() ||
+	    __atomic_exchange_n(&moving, true, __ATOMIC_ACQ_REL))
 		return;
 	/* a signal handler that allocates on this thread now would wait for us, in vain */
 	cuf_tls.guard = 1;
-	/* in a sandbox nothing is moved, and one system call too many ends the program there */
-	if (!cuf_sandbox_entered() && !cuf_gate_fence_threads())
-		cuf_handover_pause(); /* what a thread stored is visible long before that */
-	if (!cuf_recording_is_intact())
-		cuf_fault(CUF_FAULT_HEADER);
-	else if (pending && (cuf_sandbox_entered() || wait_until_quiet()))
-		cuf_handover_at_start();
-	cuf_gate_open();
+	if (pauses_left || !somebody_is_inside()) {
+		error = open_file(&why);
+		if (error)
+			finish(error, why);
+		else
+			move_behind_gate();
+		new_fd = -1;
+	}
+	__atomic_store_n(&moving, false, __ATOMIC_RELEASE);
 	cuf_tls.guard = guard;
 	errno = saved_errno;
 }

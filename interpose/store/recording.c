@@ -392,30 +392,47 @@ static long exchange_mapping(struct cuf_recording *recording, int fd)
 	return result;
 }
 
-int cuf_recording_to_file(const struct cuf_name_parts *names, const char **why)
+void cuf_recording_discard_file(int fd, const char *path)
 {
-	struct cuf_recording *recording = &cuf_recording;
+	cuf_sys_close(fd);
+	cuf_sys(SYS_unlinkat, AT_FDCWD, (long)path, 0, 0, 0, 0);
+}
+
+int cuf_recording_open_file(const struct cuf_name_parts *names, char *path, unsigned path_bytes,
+			    const char **why)
+{
 	long result;
 	int fd;
 
+	path[0] = 0;
 	*why = "cannot create recording";
 	if (cuf_sandbox_entered())
 		return -ECANCELED;
-	if (beyond_file_limit(recording->bytes))
+	if (beyond_file_limit(cuf_recording.bytes))
 		return -EFBIG;
-	fd = cuf_recording_file_create(names, recording->path, sizeof recording->path);
+	fd = cuf_recording_file_create(names, path, path_bytes);
 	if (fd < 0)
 		return fd;
 	*why = "cannot reserve space for recording";
-	result = reserve_blocks(fd, recording->bytes);
-	if (!result) {
-		*why = "cannot map recording";
-		result = exchange_mapping(recording, fd);
+	result = reserve_blocks(fd, cuf_recording.bytes);
+	if (!result)
+		return fd;
+	cuf_recording_discard_file(fd, path);
+	return (int)result;
+}
+
+int cuf_recording_to_file(int fd, const char *path, const char **why)
+{
+	long result = exchange_mapping(&cuf_recording, fd);
+
+	*why = "cannot map recording";
+	if (result) {
+		cuf_recording_discard_file(fd, path);
+		return (int)result;
 	}
 	cuf_sys_close(fd);
-	if (result)
-		cuf_sys(SYS_unlinkat, AT_FDCWD, (long)recording->path, 0, 0, 0, 0);
-	return (int)result;
+	strcpy(cuf_recording.path, path);
+	return 0;
 }
 
 /* MADV_POPULATE_WRITE of Linux 5.14; older kernels refuse it, and nothing happens */

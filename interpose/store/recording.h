@@ -73,11 +73,22 @@ struct cuf_ring_counts cuf_recording_ring_counts(enum cuf_ring ring);
 int cuf_recording_open(size_t bytes);
 
 /*
- * Creates the file (mode 0600, O_EXCL, never through a link, all blocks reserved) and moves the
- * recording into it. Nothing may write to the recording meanwhile. names: of the file; its n is
- * not read. On failure the recording stays in memory, and *why is what failed: "cannot ...".
+ * Creates the file of a recording: mode 0600, O_EXCL, never through a link, all blocks reserved.
+ * names: of the file; its n is not read. Returns a descriptor, and the name in path; or -errno, and
+ * in *why what failed: "cannot ...". This may take as long as the file system likes. Threads may
+ * record meanwhile.
  */
-int cuf_recording_to_file(const struct cuf_name_parts *names, const char **why);
+int cuf_recording_open_file(const struct cuf_name_parts *names, char *path, unsigned path_bytes,
+			    const char **why);
+/* Closes and removes it again. */
+void cuf_recording_discard_file(int fd, const char *path);
+
+/*
+ * Moves the recording into that file and closes the descriptor. Nothing may write to the recording
+ * meanwhile. Returns 0 or -errno, with *why as above. On failure the file is removed, and the
+ * recording stays in memory.
+ */
+int cuf_recording_to_file(int fd, const char *path, const char **why);
 
 /*
  * Makes the pages of this part at once, when all of them will be written soon. That costs less
