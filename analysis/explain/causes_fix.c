@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What to do about a cause, in the words of the framework that is loaded. A table: cause and framework
- * to setting, sentence, value. Rows of the engine itself come first, then rows of what it is built on,
- * then rows for any program; within each, the order of the table. A row whose sentence has an unknown
+ * What to do about a cause, in the words of the framework that is loaded. A table: cause and
+ * framework
+ * to setting, sentence, value. Rows of the engine itself come first, then rows of what it is built
+ * on,
+ * then rows for any program; within each, the order of the table. A row whose sentence has an
+ * unknown
  * metric is skipped: a later one has the same advice without the number.
  */
 #include "analysis/explain/causes.h"

@@ -9,7 +9,8 @@
 
 /*
  * Sources of what keeps memory: onnxruntime bfc_arena.cc; docs.jax.dev gpu_memory_allocation;
- * cupy.cuda.MemoryPool; rapidsai/rmm pool_memory_resource, which was headers only up to 25.08 and so
+ * cupy.cuda.MemoryPool; rapidsai/rmm pool_memory_resource, which was headers only up to 25.08 and
+ * so
  * was linked into its users. Observed in tests/frameworks/clients.tap.
  */
 static const struct framework frameworks[] = {
@@ -72,7 +73,8 @@ static const struct framework frameworks[] = {
 	  .agents = true },
 };
 
-/* Libraries of CUDA and of MPI, by the beginning of their file name; the first row that fits counts. */
+/* Libraries of CUDA and of MPI, by the beginning of their file name; the first row that fits
+ * counts. */
 static const struct library {
 	const char *file, *role;
 	bool unseen; /* it allocates device memory that no call shows */

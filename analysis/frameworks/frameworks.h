@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is known of frameworks and libraries by name: one table. A new framework is a row here and its
+ * What is known of frameworks and libraries by name: one table. A new framework is a row here and
+ * its
  * advice in explain/causes_fix.c; which functions of it allocate what is in role_names.c.
  *
  * Contract: constant data and pure look-ups. Paths are those of loaded modules, or of Python files.
@@ -41,12 +42,14 @@ bool framework_is(const char *framework, const char *name);
 bool is_allocator_front(const char *path);
 /* The CUDA runtime and driver, which every caller of CUDA has on its stack. */
 bool is_cuda_library(const char *path);
-/* Do functions of this module show what blocks are for? The program itself may be a single-file build. */
+/* Do functions of this module show what blocks are for? The program itself may be a single-file
+ * build. */
 bool has_telling_symbols(const char *path, const char *exe);
 /* The Python interpreter: it makes the arenas of small objects. */
 bool is_python_interpreter(const char *path);
 
-/* Libraries whose blocks are all for themselves: "communication", "library", ...; NULL: none of them. */
+/* Libraries whose blocks are all for themselves: "communication", "library", ...; NULL: none of
+ * them. */
 const char *library_role(const char *path);
 /* Libraries that allocate device memory which no call shows; 0 .. unseen_libraries() - 1. */
 size_t unseen_libraries(void);

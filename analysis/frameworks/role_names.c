@@ -20,7 +20,8 @@ const char *role_of_enum(unsigned role)
 	return role < CUF_ROLE_MAX ? names[role] : NULL;
 }
 
-/* The inferred phases (phases_infer.c) in which one sort of block is made. What comes while serving may be anything. */
+/* The inferred phases (phases_infer.c) in which one sort of block is made. What comes while
+ * serving may be anything. */
 static const struct {
 	const char *name, *role;
 } phase_table[] = {
@@ -41,7 +42,8 @@ const char *role_of_phase(const char *name)
 static const struct {
 	const char *begin, *role;
 } function_table[] = {
-	/* llama.cpp, src/llama-model.cpp, llama-model-loader.cpp, llama-kv-cache*.cpp, llama-memory-recurrent.cpp, llama-context.cpp */
+	/* llama.cpp, src/llama-model.cpp, llama-model-loader.cpp, llama-kv-cache*.cpp, llama-
+	 * memory-recurrent.cpp, llama-context.cpp */
 	{ "llama_model_base::load_tensors", weights }, { "llama_model::load_tensors", weights },
 	{ "llama_model_loader::", weights },
 	{ "llama_model_load", weights }, { "llm_load_tensors", weights },
@@ -51,7 +53,8 @@ static const struct {
 	{ "llama_context::output_reserve", output },
 	{ "llama_context::sched_reserve", activations },
 	{ "llama_context::graph_reserve", activations },
-	/* by the names that engines give such functions; TensorRT-LLM, batch_manager/kvCacheManager.cpp */
+	/* by the names that engines give such functions; TensorRT-LLM,
+	 * batch_manager/kvCacheManager.cpp */
 	{ "load_weights", weights }, { "load_tensors", weights }, { "load_model", weights },
 	{ "allocate_kv_cache", kv }, { "kv_cache_", kv },
 	{ "tensorrt_llm::batch_manager::kv_cache_manager::", kv },
@@ -66,7 +69,8 @@ static const struct {
 	{ "cublasCreate", library }, { "cublasLtCreate", library },
 	{ "cublasSetWorkspace", library }, { "cudnnCreate", library },
 	{ "cusolverDnCreate", library }, { "cusparseCreate", library },
-	/* PyTorch, aten/src/ATen/cuda/CublasHandlePool.cpp, cuda/CUDAGraph.cpp, c10d ProcessGroupNCCL.cpp */
+	/* PyTorch, aten/src/ATen/cuda/CublasHandlePool.cpp, cuda/CUDAGraph.cpp, c10d
+	 * ProcessGroupNCCL.cpp */
 	{ "at::cuda::getCurrentCUDABlasHandle", library },
 	{ "at::cuda::getCUDABlasLtWorkspace", library }, { "at::cuda::CUDAGraph::", graph },
 	{ "c10d::ProcessGroupNCCL::", communication },
@@ -90,7 +94,8 @@ static const struct {
 	{ "__init__", "cache_utils", kv }, { "early_initialization", "cache_utils", kv },
 	{ "lazy_initialization_indexer", "cache_utils", kv },
 	{ "update_indexer", "cache_utils", kv },
-	/* vllm/v1/worker/gpu_model_runner.py, gpu/attn_utils.py, utils.py, worker/cache_engine.py; sglang mem_cache/memory_pool.py; TensorRT-LLM.
+	/* vllm/v1/worker/gpu_model_runner.py, gpu/attn_utils.py, utils.py, worker/cache_engine.py;
+	 * sglang mem_cache/memory_pool.py; TensorRT-LLM.
 	 * sglang's own init_memory_pool was ModelRunner's; now only LoRA's adapters have one */
 	{ "_allocate_kv_cache_tensors", NULL, kv }, { "_allocate_kv_cache", NULL, kv },
 	{ "allocate_kv_cache", NULL, kv }, { "initialize_kv_cache", NULL, kv },
@@ -101,7 +106,8 @@ static const struct {
 	{ "_create_buffers_normal", "memory_pool", kv },
 	{ "_create_quantized_buffers", "memory_pool", kv },
 	{ "_init_pools", "kv_cache_configurator", kv },
-	/* graphs: torch/cuda/graphs.py; vllm capture_model, gpu/cudagraph_utils.py; sglang CudaGraphRunner, by phase since 0.5 */
+	/* graphs: torch/cuda/graphs.py; vllm capture_model, gpu/cudagraph_utils.py; sglang
+	 * CudaGraphRunner, by phase since 0.5 */
 	{ "capture_model", NULL, graph }, { "_capture_cudagraphs", NULL, graph },
 	{ "capture_begin", NULL, graph }, { "make_graphed_callables", NULL, graph },
 	{ "CudaGraphRunner.capture", NULL, graph }, { "capture_one_batch_size", NULL, graph },
@@ -109,7 +115,8 @@ static const struct {
 	{ "capture", "cudagraph", graph }, { "capture", "cuda_graph", graph },
 	{ "capture_one_shape", NULL, graph }, { "capture_cuda_graphs", NULL, graph },
 	{ "capture_decode_graph", NULL, graph }, { "capture_prefill_graph", NULL, graph },
-	/* weights: transformers modeling_utils.py, core_model_loading.py; safetensors; accelerate; vllm model_loader; torch Module.to */
+	/* weights: transformers modeling_utils.py, core_model_loading.py; safetensors;
+	 * accelerate; vllm model_loader; torch Module.to */
 	{ "load_weights", NULL, weights }, { "load_model", NULL, weights },
 	{ "from_pretrained", NULL, weights }, { "load_state_dict", NULL, weights },
 	{ "_load_state_dict_into_model", NULL, weights },

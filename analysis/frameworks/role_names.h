@@ -20,7 +20,8 @@ const char *role_of_function(const char *name);
 const char *role_of_code(const char *qualified_name, size_t name_bytes, const char *file,
 			 size_t file_bytes);
 
-/* What words in a function's name hint at: weaker than a role, since any program may use them. Bits. */
+/* What words in a function's name hint at: weaker than a role, since any program may use them.
+ * Bits. */
 enum name_hint {
 	HINT_KV = 1,
 	HINT_WEIGHTS = 2,
