@@ -220,7 +220,7 @@ def check_when(run, said):
     done = run.report["requests"]["count"]
     words = (run.cause() or {}).get("summary", "")
     if said == "load":
-        together = re.search(r"([\d,]+) requests at once .* before there were ([\d,]+) at most", words)
+        together = re.search(r"([\d,]+) requests at once .* before there were at most ([\d,]+)", words)
         counts = [int(count.replace(",", "")) for count in together.groups()] if together else [0, 0]
         return None if counts[0] > counts[1] else f"under load, found: {words}"
     if (done != 0) if said == "start" else (done < WORK_LEAST):
