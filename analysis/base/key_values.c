@@ -25,7 +25,7 @@ const char *key_value(const char *text, const char *key, size_t *bytes)
 	return NULL;
 }
 
-/* Digits only: strtoull alone would accept a sign, blanks and what follows them. */
+/* Digits only: strtoull itself would accept a sign, blanks and what follows them. */
 uint64_t key_number(const char *text, const char *key)
 {
 	size_t bytes;

@@ -32,7 +32,7 @@ struct framework_range {              /* of 1 MiB and more: no framework asks fo
 	bool grows;               /* of a run: addresses to spare, or mapped in pieces */
 	size_t first, count;      /* its blocks */
 	uint64_t live_bytes;      /* of them */
-	bool is_segment;          /* the framework's; false until somebody says so */
+	bool is_segment;          /* the framework's; false until it is marked */
 };
 
 struct framework_map {

@@ -3,7 +3,7 @@
  * Types that every room above the reader shares: how a figure was obtained, call stacks, and the
  * modules, function names and texts of a recording.
  *
- * Contract: plain data. Strings are NUL-terminated and not NULL unless said; they have the bytes
+ * Contract: plain data. Strings are NUL-terminated and not NULL unless noted; they have the bytes
  * that the recorded process had, UTF-8 or not. 64-bit quantities and times that are unknown are
  * CUF_UNKNOWN, doubles are NAN; unknown is never 0. An index that refers to nothing is FACT_NONE.
  * Times `_ns` are CLOCK_REALTIME.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tries candidate paths in order until one has the recorded build-id. */
+/* Opens candidate paths in order until one has the recorded build-id. */
 #include "analysis/symbols/module_file.h"
 
 #include <elfutils/libdwelf.h>
