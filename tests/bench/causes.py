@@ -186,7 +186,7 @@ def check_pinned_by(run, said):
         return f"the verdict does not name {said}"
 
 
-EVIDENCE = {"other_devices": r"(?i)(other|idle|empty).*(device|GPU)|(device|GPU)s? \d.*free", "percent": r"\d ?%", "caveat": r"(?i)leak"}
+EVIDENCE = {"other_devices": r"of \d+ devices, the fullest is .* used, the emptiest", "percent": r"\d ?%", "caveat": r"(?i)leak"}
 
 
 def check_evidence(run, said):
