@@ -27,3 +27,13 @@ limited() { timeout 30 "$@"; }
 		said_nothing
 	done
 }
+
+@test "the file system does not answer" {
+	command -v strace >/dev/null || skip "strace is not installed"
+	compile slow_output
+	observe native "$home/slow_output"
+	# the recording's open takes ten seconds
+	observe recorded timeout 60 strace -qq -f -o /dev/null -P "$home/slow.cuf" -e trace=openat \
+		-e inject=openat:delay_enter=10000000:when=2 -E "LD_PRELOAD=$library" env "CUFLIGHT_OUTPUT=$home/slow.cuf" "$home/slow_output"
+	compare
+}
