@@ -25,7 +25,7 @@ load broken.bash
 @test "a sandbox that forbids opening files, entered before there is a recording" {
 	options=start=0
 	unchanged_under command "$victims/sandboxes_itself" eperm
-	said_once 'sandbox'
+	said_once 'seccomp filter'
 	left_nothing "$output"
 }
 
@@ -42,7 +42,7 @@ need_no_filter() { grep -q '^Seccomp:[[:space:]]*0' /proc/self/status || skip "a
 	need_no_filter
 	options=start=0
 	unchanged_under command "$victims/sandboxes_itself" kill
-	said_once 'sandbox'
+	said_once 'seccomp filter'
 	left_nothing "$output"
 }
 
