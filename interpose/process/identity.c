@@ -124,12 +124,12 @@ static void describe_command_line(void)
 	char text[COMMAND_LINE_MAX];
 	CUF_TEXT(line, COMMAND_LINE_MAX);
 	long got = cuf_proc_read("/proc/self/cmdline", text, sizeof text);
-	bool hide_next = false;
+	enum cuf_redact_next next = CUF_REDACT_NOTHING;
 	for (long i = 0; i < got;) {
 		size_t bytes = strlen(text + i);
 		if (i)
 			cuf_text_add(&line, " ");
-		cuf_redact_argument(&line, text + i, bytes, &hide_next);
+		cuf_redact_argument(&line, text + i, bytes, &next);
 		i += (long)bytes + 1;
 	}
 	if (line.used)
@@ -152,20 +152,19 @@ static bool is_allowed(const char *variable)
 	return false;
 }
 
-/* A variable that is allowed is still left out when its name or value looks like a secret. */
+/* A variable that is allowed is still left out when its name is a secret's. */
 static void describe_environment(char **environment)
 {
 	for (; environment && *environment; environment++) {
 		const char *variable = *environment, *equals = strchr(variable, '=');
-		size_t bytes = strlen(variable);
-		if (!equals || !is_allowed(variable))
+		CUF_TEXT(text, META_TEXT_MAX);
+
+		if (!equals || !is_allowed(variable) ||
+		    cuf_redact_is_secret_name(variable, (size_t)(equals - variable)))
 			continue;
-		if (cuf_redact_is_secret_name(variable, (size_t)(equals - variable)) ||
-		    cuf_redact_is_secret_value(equals + 1, strlen(equals + 1)))
-			continue;
-		if (bytes > META_TEXT_MAX)
-			bytes = META_TEXT_MAX;
-		cuf_meta_text(CUF_META_ENV, 0, variable, bytes);
+		cuf_text_bytes(&text, variable, (size_t)(equals + 1 - variable));
+		cuf_redact_text(&text, equals + 1, strlen(equals + 1));
+		cuf_meta_text(CUF_META_ENV, 0, text.at, text.used);
 	}
 }
 

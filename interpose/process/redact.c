@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Errs on the side of hiding: a harmless value behind a name such as --auth is lost, a token is not
- * stored.
- */
+/* Reads a text once from left to right: URLs, token shapes, names and what follows them. */
 #include "interpose/process/redact.h"
 
 #include <string.h>
@@ -11,90 +8,220 @@
 #define HIDDEN "***"
 
 static int lower(int c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; }
+static bool is_digit(int c) { return c >= '0' && c <= '9'; }
+static bool is_letter(int c) { return lower(c) >= 'a' && lower(c) <= 'z'; }
+
+/* What names are made of, and tokens. */
+static bool is_name_part(int c)
+{
+	return is_letter(c) || is_digit(c) || c == '_' || c == '-' || c == '.';
+}
+
+static bool is_token_part(int c)
+{
+	return is_name_part(c) || c == '/' || c == '+' || c == '=';
+}
 
 /* Ignores case; the word is in lower case. */
-static bool contains(const char *text, size_t bytes, const char *word)
+static bool starts_with(const char *text, size_t bytes, const char *word)
 {
 	size_t length = strlen(word);
-	for (size_t from = 0; from + length <= bytes; from++) {
-		size_t same = 0;
-		while (same < length && lower(text[from + same]) == word[same])
-			same++;
-		if (same == length)
+
+	for (size_t i = 0; i < length; i++)
+		if (i == bytes || lower(text[i]) != word[i])
+			return false;
+	return true;
+}
+
+/* ---- names ---- */
+
+/* Part of a name that is enough by itself. */
+static bool contains_secret_word(const char *name, size_t bytes)
+{
+	static const char *const words[] = {
+		"token", "secret", "passw", "passphrase", "api-key", "api_key", "apikey",
+		"credential", "auth", "private-key", "private_key", "access-key", "access_key",
+		"cookie", "signature", "login",
+	};
+
+	for (size_t from = 0; from < bytes; from++)
+		for (unsigned i = 0; i < sizeof words / sizeof *words; i++)
+			if (starts_with(name + from, bytes - from, words[i]))
+				return true;
+	return false;
+}
+
+/* Short words count only between separators: "key" is in "keyboard". */
+static bool is_secret_piece(const char *piece, size_t bytes)
+{
+	static const char *const words[] = { "pass", "pwd", "pw", "key", "sig", "session" };
+
+	for (unsigned i = 0; i < sizeof words / sizeof *words; i++)
+		if (bytes == strlen(words[i]) && starts_with(piece, bytes, words[i]))
 			return true;
-	}
 	return false;
 }
 
 bool cuf_redact_is_secret_name(const char *name, size_t bytes)
 {
-	static const char *const words[] = {
-		"token", "secret", "passw", "api-key", "api_key", "apikey", "credential", "auth",
-		"private-key", "private_key", "access-key", "access_key",
-	};
-	for (unsigned i = 0; i < sizeof words / sizeof *words; i++)
-		if (contains(name, bytes, words[i]))
+	size_t start = 0;
+
+	if (contains_secret_word(name, bytes))
+		return true;
+	for (size_t i = 0; i <= bytes; i++) {
+		if (i < bytes && (is_letter(name[i]) || is_digit(name[i])))
+			continue;
+		if (is_secret_piece(name + start, i - start))
 			return true;
+		start = i + 1;
+	}
 	return false;
 }
 
-bool cuf_redact_is_secret_value(const char *value, size_t bytes)
+/* ---- parts of a text: each returns how many bytes it handled, 0: none ---- */
+
+/* A token that its issuer gave a recognisable beginning. */
+static size_t hide_token(struct cuf_text *line, const char *text, size_t bytes)
 {
 	static const char *const heads[] = {
-		"hf_", "sk-", "ghp_", "gho_", "github_pat_", "xoxb-", "xoxp-", "akia", "ya29.",
-			"eyj",
-		"nvapi-", "glpat-", "bearer ",
+		"hf_", "sk-", "sk_live_", "rk_live_", "ghp_", "gho_", "ghs_", "ghu_", "ghr_",
+		"github_pat_", "xoxa-", "xoxb-", "xoxp-", "xoxs-", "akia", "asia", "aiza", "ya29.",
+		"eyj", "nvapi-", "glpat-", "npm_", "pypi-", "dckr_pat_", "-----begin",
 	};
-	for (unsigned i = 0; i < sizeof heads / sizeof *heads; i++)
-		if (bytes > strlen(heads[i]) + 8 && contains(value, strlen(heads[i]), heads[i]))
-			return true;
-	return false;
-}
+	enum { LEAST_AFTER_HEAD = 8 };
 
-/* The password in "scheme://user:password@host": where it starts, and *end. 0: there is none. */
-static size_t find_url_password(const char *text, size_t bytes, size_t *end)
-{
-	for (size_t i = 0; i + 3 < bytes; i++) {
-		size_t password = 0;
-		if (memcmp(text + i, "://", 3))
+	for (unsigned i = 0; i < sizeof heads / sizeof *heads; i++) {
+		size_t head = strlen(heads[i]), end = head;
+
+		if (!starts_with(text, bytes, heads[i]))
 			continue;
-		for (size_t j = i + 3; j < bytes && text[j] != '/'; j++) {
-			if (text[j] == ':' && !password)
-				password = j + 1;
-			if (text[j] == '@' && password) {
-				*end = j;
-				return password;
-			}
-		}
+		if (*text == '-') /* a key in PEM form: all of it */
+			end = bytes;
+		while (end < bytes && is_token_part(text[end]))
+			end++;
+		if (end - head < LEAST_AFTER_HEAD)
+			continue;
+		cuf_text_add(line, HIDDEN);
+		return end;
 	}
 	return 0;
 }
 
-void cuf_redact_argument(struct cuf_text *line, const char *argument, size_t bytes, bool *hide_next)
+/* The user information of a URL, at "://". A password may contain '/' and '@'. */
+static size_t hide_user_information(struct cuf_text *line, const char *text, size_t bytes)
 {
-	const char *equals = memchr(argument, '=', bytes);
-	size_t name = equals ? (size_t)(equals - argument) : bytes;
-	size_t password, end = 0;
-	bool is_hidden = *hide_next && bytes && *argument != '-';
-	*hide_next = false;
-	if (is_hidden || cuf_redact_is_secret_value(argument, bytes)) {
-		cuf_text_add(line, HIDDEN);
-		return;
+	size_t end = 3, at = 0, colon = 0;
+
+	if (!starts_with(text, bytes, "://"))
+		return 0;
+	for (; end < bytes && !strchr(" \t\n\"'<>`", text[end]); end++) {
+		if (text[end] == '@')
+			at = end;
+		if (text[end] == ':' && !colon)
+			colon = end + 1;
 	}
-	if (equals && (cuf_redact_is_secret_name(argument, name) ||
-		       cuf_redact_is_secret_value(equals + 1, bytes - name - 1))) {
-		cuf_text_bytes(line, argument, name + 1);
-		cuf_text_add(line, HIDDEN);
-		return;
+	if (!at)
+		return 0;
+	cuf_text_bytes(line, text, colon && colon < at ? colon : 3);
+	cuf_text_add(line, HIDDEN);
+	return at;
+}
+
+/* A name, and all that follows it where the name is a secret's: "password": ..., Cookie: ... */
+static size_t copy_name(struct cuf_text *line, const char *text, size_t bytes)
+{
+	size_t end = 0, value;
+
+	while (end < bytes && is_name_part(text[end]))
+		end++;
+	if (!end)
+		return 0;
+	for (value = end; value < bytes && strchr("\"' \t:=", text[value]); value++)
+		;
+	if (value == end || value == bytes || !cuf_redact_is_secret_name(text, end)) {
+		cuf_text_bytes(line, text, end);
+		return end;
 	}
-	password = find_url_password(argument, bytes, &end);
-	if (password) {
-		cuf_text_bytes(line, argument, password);
-		cuf_text_add(line, HIDDEN);
-		cuf_text_bytes(line, argument + end, bytes - end);
-		return;
+	cuf_text_bytes(line, text, value);
+	cuf_text_add(line, HIDDEN);
+	return bytes;
+}
+
+void cuf_redact_text(struct cuf_text *line, const char *text, size_t bytes)
+{
+	for (size_t at = 0; at < bytes;) {
+		size_t done = hide_token(line, text + at, bytes - at);
+
+		if (!done)
+			done = hide_user_information(line, text + at, bytes - at);
+		if (!done)
+			done = copy_name(line, text + at, bytes - at);
+		if (!done) {
+			cuf_text_bytes(line, text + at, 1);
+			done = 1;
+		}
+		at += done;
 	}
-	cuf_text_bytes(line, argument, bytes);
-	*hide_next = !equals && bytes > 1 && *argument == '-' &&
-		cuf_redact_is_secret_name(argument, bytes);
+}
+
+/* ---- arguments ---- */
+
+/* Long enough, and of more than one sort of characters: no word, no number, no path. */
+static bool looks_like_password(const char *text, size_t bytes)
+{
+	enum { LEAST = 6 };
+	bool has_letter = false, has_digit_or_capital = false;
+
+	for (size_t i = 0; i < bytes; i++) {
+		has_letter |= is_letter(text[i]);
+		has_digit_or_capital |= is_digit(text[i]) || (text[i] >= 'A' && text[i] <= 'Z');
+		if (text[i] == '/' || text[i] == '.')
+			return false;
+	}
+	return bytes >= LEAST && has_letter && has_digit_or_capital;
+}
+
+static bool is_word(const char *text, size_t bytes, const char *word)
+{
+	return bytes == strlen(word) && !memcmp(text, word, bytes);
+}
+
+static enum cuf_redact_next next_after(const char *argument, size_t bytes)
+{
+	if (bytes < 2 || *argument != '-' || memchr(argument, '=', bytes))
+		return CUF_REDACT_NOTHING;
+	if (is_word(argument, bytes, "-u") || is_word(argument, bytes, "--user"))
+		return CUF_REDACT_USER;
+	if (is_word(argument, bytes, "-p"))
+		return CUF_REDACT_IF_PASSWORD;
+	return cuf_redact_is_secret_name(argument, bytes) ? CUF_REDACT_VALUE : CUF_REDACT_NOTHING;
+}
+
+/* True when the argument before this one tells that it is a secret. "--next" is an option. */
+static bool is_hidden(enum cuf_redact_next why, const char *argument, size_t bytes)
+{
+	if (why == CUF_REDACT_IF_PASSWORD)
+		return looks_like_password(argument, bytes);
+	return why == CUF_REDACT_VALUE && bytes && !starts_with(argument, bytes, "--");
+}
+
+void cuf_redact_argument(struct cuf_text *line, const char *argument, size_t bytes,
+			 enum cuf_redact_next *next)
+{
+	enum cuf_redact_next why = *next;
+	const char *colon = memchr(argument, ':', bytes);
+
+	*next = CUF_REDACT_NOTHING;
+	if (is_hidden(why, argument, bytes)) {
+		cuf_text_add(line, HIDDEN);
+	} else if (why == CUF_REDACT_USER && colon) {
+		cuf_text_bytes(line, argument, (size_t)(colon + 1 - argument));
+		cuf_text_add(line, HIDDEN);
+	} else if (bytes > 2 && starts_with(argument, bytes, "-p") &&
+		   looks_like_password(argument + 2, bytes - 2)) {
+		cuf_text_add(line, "-p" HIDDEN);
+	} else {
+		cuf_redact_text(line, argument, bytes);
+		*next = next_after(argument, bytes);
+	}
 }

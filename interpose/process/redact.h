@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What must not get into a recording: command lines keep their words, secrets in them become "***".
- * By pattern: names such as --api-key, the shapes of well-known tokens, passwords in URLs.
- * Contract: texts need not be NUL-terminated.
+ * What must not get into a recording. Command lines and environment variables keep their words, and
+ * secrets in them become "***". A secret is recognised by its structure: a value behind a name such
+ * as --api-key or "password":, the user information in a URL, the shape of a well-known token.
+ *
+ * Contract: texts need not be NUL-terminated. It errs on the side of hiding: a harmless value
+ * behind a name such as --auth is hidden too.
  */
 #ifndef CUF_REDACT_H
 #define CUF_REDACT_H
@@ -13,14 +16,20 @@
 
 /* True for a name whose value is a secret, as "HF_TOKEN" or "--password". */
 bool cuf_redact_is_secret_name(const char *name, size_t bytes);
-/* True for a value of the shape of a token, as "hf_..." or "sk-...". */
-bool cuf_redact_is_secret_value(const char *value, size_t bytes);
 
-/*
- * Adds one argument of a command line. *hide_next: this one is the value of an option with a secret
- * name; set for the next.
- */
+/* Adds a text without the secrets in it. */
+void cuf_redact_text(struct cuf_text *line, const char *text, size_t bytes);
+
+/* What an argument tells about the next one. */
+enum cuf_redact_next {
+	CUF_REDACT_NOTHING,
+	CUF_REDACT_VALUE,        /* it is the value of an option with a secret name */
+	CUF_REDACT_USER,         /* it may be user:password, as after curl's -u */
+	CUF_REDACT_IF_PASSWORD,  /* it may be a password or a port, as after -p */
+};
+
+/* Adds one argument of a command line. *next: what the argument before it told; set for the next. */
 void cuf_redact_argument(struct cuf_text *line, const char *argument, size_t bytes,
-			 bool *hide_next);
+			 enum cuf_redact_next *next);
 
 #endif
