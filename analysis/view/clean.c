@@ -14,7 +14,9 @@ static size_t announced_length(unsigned char first)
 		return 2;
 	if (first >> 4 == 14)
 		return 3;
-	return first >> 3 == 30 ? 4 : 0;
+	if (first >> 3 == 30)
+		return 4;
+	return 0;
 }
 
 size_t clean_character(const char *text)
@@ -36,15 +38,27 @@ size_t clean_character(const char *text)
 	}
 	if (point < least[length] || point > 0x10ffff)
 		return 0;
-	return point >= 0xd800 && point < 0xe000 ? 0 : length;
+	if (point >= 0xd800 && point < 0xe000)
+		return 0; /* surrogates */
+	return length;
 }
 
 /* C0, DEL and C1: terminals act on them. */
 static bool is_control(const char *text, size_t length)
 {
 	const unsigned char *c = (const unsigned char *)text;
-	return length == 1 ? c[0] < 0x20 || c[0] == 0x7f : length == 2 && c[0] == 0xc2 &&
-		c[1] < 0xa0;
+
+	if (length == 1)
+		return c[0] < 0x20 || c[0] == 0x7f;
+	return length == 2 && c[0] == 0xc2 && c[1] < 0xa0;
+}
+
+/* Decoding resumes at the next byte after one that begins no character. */
+static size_t step_over(size_t length)
+{
+	if (!length)
+		return 1;
+	return length;
 }
 
 void clean_terminal(char *out, size_t bytes, const char *text, bool ascii)
@@ -53,15 +67,17 @@ void clean_terminal(char *out, size_t bytes, const char *text, bool ascii)
 	while (*text) {
 		size_t length = clean_character(text);
 		bool bad = !length || is_control(text, length) || (ascii && length > 1);
-		size_t take = bad ? 1 : length;
+		const char *from = text;
+		size_t take = length;
+		if (bad) {
+			from = "?";
+			take = 1;
+		}
 		if (used + take >= bytes)
 			break;
-		if (bad)
-			out[used] = '?';
-		else
-			memcpy(out + used, text, take);
+		memcpy(out + used, from, take);
 		used += take;
-		text += length ? length : 1;
+		text += step_over(length);
 	}
 	out[used] = 0;
 }
@@ -71,12 +87,17 @@ void clean_utf8(char *out, size_t bytes, const char *text)
 	static const char replacement[] = "\xef\xbf\xbd";
 	size_t used = 0;
 	while (*text) {
-		size_t length = clean_character(text), take = length ? length : 3;
+		size_t length = clean_character(text), take = length;
+		const char *from = text;
+		if (!length) {
+			from = replacement;
+			take = 3;
+		}
 		if (used + take >= bytes)
 			break;
-		memcpy(out + used, length ? text : replacement, take);
+		memcpy(out + used, from, take);
 		used += take;
-		text += length ? length : 1;
+		text += step_over(length);
 	}
 	out[used] = 0;
 }

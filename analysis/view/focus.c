@@ -15,7 +15,9 @@ const struct fact_incident *focus_incident(const struct facts *facts)
 const struct fact_process *focus_process(const struct facts *facts)
 {
 	const struct fact_incident *incident = focus_incident(facts);
-	return &facts->processes[incident ? incident->process : facts->focus];
+	if (incident)
+		return &facts->processes[incident->process];
+	return &facts->processes[facts->focus];
 }
 
 /*

@@ -97,8 +97,10 @@ static void push_python(struct frames *frames, uint32_t process, uint64_t addr)
 					 frames->facts->processes[process].text_count);
 	name = python_names_find(*names, cuf_frame_code(addr));
 	if (name) {
-		frame.function = *name->function ? name->function : NULL;
-		frame.file = *name->file ? name->file : NULL;
+		if (*name->function)
+			frame.function = name->function;
+		if (*name->file)
+			frame.file = name->file;
 		frame.library = python_file_is_library(name->file);
 	}
 	frame.line = cuf_frame_line(addr);
@@ -130,7 +132,9 @@ static const char *holder_of(const struct frame *frame)
 {
 	if (frame->module)
 		return frame->module;
-	return frame->file ? path_base_name(frame->file) : "?";
+	if (frame->file)
+		return path_base_name(frame->file);
+	return "?";
 }
 
 void frame_text(const struct frame *frame, char *out, size_t bytes)

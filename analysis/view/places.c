@@ -197,7 +197,9 @@ static void function_text(const struct frame *frame, char *out, size_t bytes)
 
 static const char *file_of(const struct frame *frame)
 {
-	return frame->file && frame->line ? path_base_name(frame->file) : "";
+	if (frame->file && frame->line)
+		return path_base_name(frame->file);
+	return "";
 }
 
 /*
@@ -232,15 +234,17 @@ void place_of(struct places *places, const struct fact_stack *stack, struct plac
 	}
 	function_text(&items[first], out->function, sizeof out->function);
 	snprintf(out->file, sizeof out->file, "%s", file_of(&items[first]));
-	out->line = *out->file ? items[first].line : 0;
+	if (*out->file)
+		out->line = items[first].line;
 	for (size_t i = first + 1; i < count && !is_outermost(&items[i - 1]); i++)
 		if (!is_library(&items[i]) && !is_interpreter(&items[i]))
 			add_caller(out, &items[i]);
 }
 
-bool place_is_same(const struct place *a, const struct place *b)
+bool place_is_same(const struct place *place, const struct place *other)
 {
-	return !strcmp(a->function, b->function) && !strcmp(a->file, b->file) && a->line == b->line;
+	return !strcmp(place->function, other->function) && !strcmp(place->file, other->file) &&
+	       place->line == other->line;
 }
 
 bool places_shows(const struct frame *frames, size_t count, size_t index)
@@ -258,9 +262,9 @@ bool places_shows(const struct frame *frames, size_t count, size_t index)
 	return true;
 }
 
-bool place_has_same_path(const struct place *a, const struct place *b)
+bool place_has_same_path(const struct place *place, const struct place *other)
 {
-	return place_is_same(a, b) && !strcmp(a->callers, b->callers);
+	return place_is_same(place, other) && !strcmp(place->callers, other->callers);
 }
 
 void place_text(const struct place *place, char *out, size_t bytes)
@@ -281,10 +285,13 @@ void place_line(struct places *places, const struct fact_stack *stack, size_t co
 	used = strlen(out);
 	for (const char *caller = place.callers; *caller; caller += length) {
 		const char *end = strstr(caller, " < ");
-		length = end ? (size_t)(end - caller) : strlen(caller);
+		length = strlen(caller);
+		if (end)
+			length = (size_t)(end - caller);
 		if (used + 3 + length > columns || used + 3 + length >= bytes)
 			return;
 		used += (size_t)snprintf(out + used, bytes - used, " < %.*s", (int)length, caller);
-		length += end ? 3 : 0;
+		if (end)
+			length += 3; /* " < " */
 	}
 }

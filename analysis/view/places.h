@@ -25,9 +25,9 @@ void places_free(struct places *places);
 
 void place_of(struct places *places, const struct fact_stack *stack, struct place *out);
 /* The same function and line, whoever called it. */
-bool place_is_same(const struct place *a, const struct place *b);
+bool place_is_same(const struct place *place, const struct place *other);
 /* Also the same callers. */
-bool place_has_same_path(const struct place *a, const struct place *b);
+bool place_has_same_path(const struct place *place, const struct place *other);
 
 /*
  * Is this frame worth a line of a stack? Not what every program has: libc's start, the

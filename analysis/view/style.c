@@ -33,7 +33,9 @@ static unsigned columns_of(FILE *out)
 {
 	const char *value = getenv("COLUMNS");
 	struct winsize size;
-	long columns = value ? atol(value) : 0;
+	long columns = 0;
+	if (value)
+		columns = atol(value);
 	if (columns <= 0 && isatty(fileno(out)) && !ioctl(fileno(out), TIOCGWINSZ, &size))
 		columns = size.ws_col;
 	if (columns <= 0)
@@ -55,11 +57,17 @@ void style_init(struct style *style, FILE *out, enum style_colour colour)
 const char *style_on(const struct style *style, enum style_tone tone)
 {
 	static const char *const codes[STYLE_TONES] = {
-		[STYLE_PLAIN] = "", [STYLE_BAD] = "\033[1;31m", [STYLE_GOOD] = "\033[32m",
-			[STYLE_WARN] = "\033[33m",
-		[STYLE_HEAD] = "\033[1m", [STYLE_DIM] = "\033[2m",
+		[STYLE_PLAIN] = "",
+		[STYLE_BAD] = "\033[1;31m",
+		[STYLE_GOOD] = "\033[32m",
+		[STYLE_WARN] = "\033[33m",
+		[STYLE_HEAD] = "\033[1m",
+		[STYLE_DIM] = "\033[2m",
 	};
 	return style->colour ? codes[tone] : "";
 }
 
-const char *style_off(const struct style *style) { return style->colour ? "\033[0m" : ""; }
+const char *style_off(const struct style *style)
+{
+	return style->colour ? "\033[0m" : "";
+}

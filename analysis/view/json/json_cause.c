@@ -13,8 +13,7 @@ static struct json_object *json_evidence(const struct facts *facts, struct frame
 	json_add(object, "pid", json_pid(facts, line->process));
 	json_add(object, "seqs", seqs);
 	json_add_number(object, "time_ns", line->time_ns);
-	json_add(object, "stack", line->stack.depth ? json_stack(frames, &line->stack) :
-		json_object_new_array());
+	json_add(object, "stack", json_stack(frames, &line->stack));
 	return object;
 }
 
@@ -29,10 +28,24 @@ static struct json_object *json_fix(const struct fact_fix *fix)
 	return object;
 }
 
+/* The second most likely cause. null: no other cause came near. */
+static struct json_object *json_runner_up(const struct fact_cause *cause)
+{
+	struct json_object *object;
+	if (!cause->runner_up_id)
+		return NULL;
+	object = json_object_new_object();
+	json_add_text(object, "id", cause->runner_up_id);
+	json_add_text(object, "name_id", cause->runner_up_name_id);
+	json_add_text(object, "name", cause->runner_up_name);
+	json_add_double(object, "confidence", cause->runner_up_confidence);
+	return object;
+}
+
 struct json_object *json_cause(const struct facts *facts, struct frames *frames,
 	const struct fact_cause *cause)
 {
-	struct json_object *object, *evidence, *fixes, *lacks, *next = NULL;
+	struct json_object *object, *evidence, *fixes, *lacks;
 	if (!cause)
 		return NULL;
 	object = json_object_new_object();
@@ -45,25 +58,16 @@ struct json_object *json_cause(const struct facts *facts, struct frames *frames,
 		json_object_array_add(fixes, json_fix(&cause->fixes[i]));
 	for (size_t i = 0; i < cause->lack_count; i++)
 		json_object_array_add(lacks, json_text(cause->lacks[i]));
-	if (cause->runner_up_id) {
-		next = json_object_new_object();
-		json_add_text(next, "id", cause->runner_up_id);
-		json_add_text(next, "name_id", cause->runner_up_name_id);
-		json_add_text(next, "name", cause->runner_up_name);
-		json_add_double(next, "confidence", cause->runner_up_confidence);
-	}
 	json_add_text(object, "id", cause->id);
 	json_add_text(object, "name_id", cause->name_id);
 	json_add_text(object, "name", cause->name);
 	json_add_text(object, "summary", cause->summary);
 	json_add_double(object, "confidence", cause->confidence);
-	json_add(object, "site", cause->site.depth ? json_stack(frames, &cause->site) :
-		json_object_new_array());
+	json_add(object, "site", json_stack(frames, &cause->site));
 	json_add(object, "evidence", evidence);
 	json_add(object, "fix", fixes);
-	json_add(object, "runner_up", next);
-	json_add_text(object, "separates", cause->discriminator &&
-		*cause->discriminator ? cause->discriminator : NULL);
+	json_add(object, "runner_up", json_runner_up(cause));
+	json_add_word(object, "separates", cause->discriminator);
 	json_add(object, "lacks", lacks);
 	json_add(object, "pid", json_pid(facts, cause->process));
 	json_add(object, "device", json_device_ordinal(facts, cause->device));

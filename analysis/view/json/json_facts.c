@@ -13,16 +13,18 @@ struct json_object *json_owners(const struct fact_owner_row *owners, size_t coun
 	struct json_object *array = json_object_new_array();
 	for (size_t i = 0; i < count; i++) {
 		struct json_object *row = json_object_new_object();
+		const char *source = NULL;
 		json_add_text(row, "kind", owner_names[owners[i].kind]);
 		json_add_text(row, "role", owners[i].role);
-		json_add_text(row, "role_basis", owners[i].role_basis == BASIS_NONE ? NULL :
-			basis_names[owners[i].role_basis]);
+		json_add(row, "role_basis", json_basis(owners[i].role_basis));
 		json_add_number(row, "bytes", owners[i].bytes);
 		json_add_number(row, "count", owners[i].count);
 		json_add_basis(row, owners[i].basis);
 		json_add_positive(row, "pid", owners[i].pid);
 		json_add_text(row, "name", owners[i].name);
-		json_add_text(row, "source", owners[i].by_nvml ? "nvml" : NULL);
+		if (owners[i].by_nvml)
+			source = "nvml";
+		json_add_text(row, "source", source);
 		json_add_bool(row, "in_sum", owners[i].in_sum);
 		json_object_array_add(array, row);
 	}
@@ -34,8 +36,7 @@ struct json_object *json_largest_free(const struct fact_layer *layers)
 	struct json_object *object = json_object_new_object(), *basis = json_object_new_object();
 	for (size_t i = 0; i < LAYER_MAX; i++) {
 		json_add_number(object, layer_names[i], layers[i].bytes);
-		json_add_text(basis, layer_names[i], layers[i].bytes == CUF_UNKNOWN ? NULL :
-			layers[i].words);
+		json_add_text(basis, layer_names[i], json_layer_words(&layers[i]));
 	}
 	json_add(object, "basis", basis);
 	return object;
@@ -57,9 +58,13 @@ static struct json_object *json_holes(const struct fact_fragmentation *fragmenta
 	struct json_object *array = json_object_new_array();
 	for (size_t i = 0; i < FACT_HOLE_CLASSES; i++) {
 		struct json_object *row = json_object_new_object();
-		json_add_number(row, "from_bytes", i ? 512ull << i : 0);
-		json_add_number(row, "below_bytes", i + 1 < FACT_HOLE_CLASSES ? 1024ull << i :
-			CUF_UNKNOWN);
+		uint64_t from = 512ull << i, below = 1024ull << i;
+		if (i == 0)
+			from = 0;
+		if (i + 1 == FACT_HOLE_CLASSES)
+			below = CUF_UNKNOWN;
+		json_add_number(row, "from_bytes", from);
+		json_add_number(row, "below_bytes", below);
 		json_add_number(row, "count", fragmentation->hole_count[i]);
 		json_add_number(row, "bytes", fragmentation->hole_bytes[i]);
 		json_object_array_add(array, row);
@@ -156,9 +161,11 @@ static struct json_object *json_uuid(const uint8_t uuid[16])
 	size_t used = 4;
 	if (!memcmp(uuid, none, sizeof none))
 		return NULL;
-	for (size_t i = 0; i < 16; i++)
-		used += (size_t)snprintf(text + used, sizeof text - used, "%s%02x", i == 4 ||
-			i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
+	for (size_t i = 0; i < 16; i++) {
+		if (i == 4 || i == 6 || i == 8 || i == 10)
+			text[used++] = '-';
+		used += (size_t)snprintf(text + used, sizeof text - used, "%02x", uuid[i]);
+	}
 	return json_object_new_string(text);
 }
 
@@ -236,6 +243,37 @@ static struct json_object *json_live_kinds(const struct fact_incident *incident)
 	return object;
 }
 
+/* A framework's own failure has no CUDA result. */
+static uint64_t result_of(const struct fact_incident *incident)
+{
+	if (incident->kind == CUF_KIND_FRAMEWORK)
+		return CUF_UNKNOWN;
+	return incident->result;
+}
+
+/* Without a phase, its source and basis are null too: their zero values are names. */
+static void add_phase(struct json_object *object, const struct fact_incident *incident)
+{
+	const char *source = NULL, *basis = NULL;
+	if (incident->phase) {
+		source = phase_source_names[incident->phase_source];
+		basis = basis_names[incident->phase_basis];
+	}
+	json_add_text(object, "phase", incident->phase);
+	json_add_text(object, "phase_source", source);
+	json_add_text(object, "phase_basis", basis);
+	json_add_text(object, "request", incident->request_phase);
+	json_add_number(object, "request_id", incident->request_id);
+}
+
+/* true or false. null: the recording does not have what the answer needs. */
+static struct json_object *json_answer(enum fact_tristate answer)
+{
+	if (answer == FACT_CANNOT_TELL)
+		return NULL;
+	return json_object_new_boolean(answer == FACT_YES);
+}
+
 struct json_object *json_incident(const struct facts *facts, struct frames *frames,
 	const struct fact_incident *incident)
 {
@@ -251,8 +289,7 @@ struct json_object *json_incident(const struct facts *facts, struct frames *fram
 	json_add(object, "device", json_device_ordinal(facts, incident->device));
 	json_add_text(object, "api", incident->api);
 	json_add_text(object, "driver_api", incident->driver_api);
-	json_add_number(object, "result", incident->kind == CUF_KIND_FRAMEWORK ? CUF_UNKNOWN :
-		incident->result);
+	json_add_number(object, "result", result_of(incident));
 	json_add_bool(object, "is_request", incident->is_request);
 	json_add_number(object, "requested_bytes", incident->requested_bytes);
 	json_add_number(object, "framework_requested_bytes", incident->framework_requested_bytes);
@@ -263,8 +300,7 @@ struct json_object *json_incident(const struct facts *facts, struct frames *fram
 	json_add_number(object, "total_bytes", incident->total_bytes);
 	json_add(object, "attempts", json_attempts(incident));
 	json_add(object, "largest_free", json_largest_free(incident->largest_free));
-	json_add(object, "fits_if_packed", incident->fits_if_packed == FACT_CANNOT_TELL ? NULL :
-		json_object_new_boolean(incident->fits_if_packed == FACT_YES));
+	json_add(object, "fits_if_packed", json_answer(incident->fits_if_packed));
 	json_add_number(object, "packed_bytes", incident->packed_bytes);
 	json_add(object, "cause", json_cause(facts, frames, incident->cause));
 	json_add(object, "stack", json_stack(frames, &incident->stack));
@@ -276,13 +312,7 @@ struct json_object *json_incident(const struct facts *facts, struct frames *fram
 	json_add_number(object, "cgroup_max_bytes", incident->cgroup_max_bytes);
 	json_add_number(object, "host_live_bytes", incident->host_live_bytes);
 	json_add_number(object, "resolved_ns", incident->resolved_ns);
-	json_add_text(object, "phase", incident->phase);
-	json_add_text(object, "phase_source", incident->phase ?
-		phase_source_names[incident->phase_source] : NULL);
-	json_add_text(object, "phase_basis", incident->phase ? basis_names[incident->phase_basis] :
-		NULL);
-	json_add_text(object, "request", incident->request_phase);
-	json_add_number(object, "request_id", incident->request_id);
+	add_phase(object, incident);
 	json_add_basis(object, incident->basis);
 	return object;
 }
@@ -295,8 +325,7 @@ struct json_object *json_site(const struct facts *facts, struct frames *frames,
 	json_object_array_add(bytes_interval, json_object_new_uint64(site->low_bytes));
 	json_object_array_add(bytes_interval, json_object_new_uint64(site->high_bytes));
 	for (size_t i = 0; i < 2; i++)
-		json_object_array_add(interval, site->interval[i] - site->interval[i] == 0 ?
-			json_object_new_double(site->interval[i]) : NULL);
+		json_object_array_add(interval, json_double(site->interval[i]));
 	json_add_text(object, "kind", kind_name(site->kind));
 	json_add_text(object, "class", class_names[site->class]);
 	json_add_word(object, "shape", shape_names[site->shape]);

@@ -43,8 +43,7 @@ struct json_object *json_frameworks(const struct facts *facts, struct frames *fr
 		json_add_number(row, "emptyable_bytes", framework->emptyable_bytes);
 		json_add_number(row, "largest_hole_bytes", framework->largest_hole.bytes);
 		json_add_text(row, "largest_hole_basis",
-			framework->largest_hole.bytes == CUF_UNKNOWN ?
-			NULL : framework->largest_hole.words);
+			      json_layer_words(&framework->largest_hole));
 		json_add(row, "pins", json_pins(frames, framework));
 		json_object_array_add(array, row);
 	}
@@ -55,7 +54,7 @@ static struct json_object *json_segment(const struct facts *facts, struct frames
 	const struct fact_framework *framework, size_t index)
 {
 	const struct fact_segment *segment = &framework->segments[index];
-	struct json_object *row = json_object_new_object();
+	struct json_object *row = json_object_new_object(), *stack = NULL;
 	json_add(row, "pid", json_pid(facts, segment->process));
 	json_add_text(row, "framework", framework->name);
 	json_add_hex(row, "address", segment->addr);
@@ -68,8 +67,9 @@ static struct json_object *json_segment(const struct facts *facts, struct frames
 	json_add_number(row, "serves_most_bytes", segment->serves_most_bytes);
 	json_add_bool(row, "expandable", segment->expandable);
 	json_add_number(row, "born_ns", segment->born_ns);
-	json_add(row, "stack", index < SEGMENT_STACKS_MAX ? json_stack(frames, &segment->stack) :
-		NULL);
+	if (index < SEGMENT_STACKS_MAX)
+		stack = json_stack(frames, &segment->stack);
+	json_add(row, "stack", stack);
 	return row;
 }
 

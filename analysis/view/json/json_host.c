@@ -8,8 +8,8 @@
 static struct json_object *json_interval(uint64_t low, uint64_t high)
 {
 	struct json_object *interval = json_object_new_array();
-	json_object_array_add(interval, low == CUF_UNKNOWN ? NULL : json_object_new_uint64(low));
-	json_object_array_add(interval, high == CUF_UNKNOWN ? NULL : json_object_new_uint64(high));
+	json_object_array_add(interval, json_number(low));
+	json_object_array_add(interval, json_number(high));
 	return interval;
 }
 
@@ -39,7 +39,7 @@ static struct json_object *json_slabs(const struct fact_allocator *allocator)
 	return array;
 }
 
-static void add_books(struct json_object *object, const struct fact_allocator *allocator)
+static void add_statistics(struct json_object *object, const struct fact_allocator *allocator)
 {
 	json_add_word(object, "version", allocator->version);
 	json_add_word(object, "object", allocator->object);
@@ -57,9 +57,7 @@ static void add_books(struct json_object *object, const struct fact_allocator *a
 	json_add_number(object, "top_bytes", allocator->top_bytes);
 	json_add_number(object, "arena_count", allocator->arena_count);
 	json_add_number(object, "largest_free_bytes", allocator->largest_free.bytes);
-	json_add_text(object, "largest_free_basis", allocator->largest_free.bytes == CUF_UNKNOWN ?
-		NULL :
-		allocator->largest_free.words);
+	json_add_text(object, "largest_free_basis", json_layer_words(&allocator->largest_free));
 	json_add(object, "free", json_free_classes(allocator));
 	json_add(object, "slabs", json_slabs(allocator));
 }
@@ -67,24 +65,37 @@ static void add_books(struct json_object *object, const struct fact_allocator *a
 /* Counted calls are of our hooks, whatever allocator is behind them. */
 static struct json_object *json_allocator(const struct fact_host *host)
 {
-	static const struct fact_allocator unknown = { .role = ALLOCATOR_PROCESS,
-		.time_ns = CUF_UNKNOWN, .system_bytes = CUF_UNKNOWN,
-		.live_bytes = CUF_UNKNOWN, .cached_bytes = CUF_UNKNOWN,
-			.fragmented_bytes = CUF_UNKNOWN, .own_bytes = CUF_UNKNOWN,
-		.retained_bytes = CUF_UNKNOWN, .thread_cached_bytes = CUF_UNKNOWN,
-			.mapped_bytes = CUF_UNKNOWN, .top_bytes = CUF_UNKNOWN,
-		.arena_count = CUF_UNKNOWN, .largest_free = { CUF_UNKNOWN, "" } };
-	bool known = host->allocator_count && host->allocators[0].role == ALLOCATOR_PROCESS;
-	const struct fact_allocator *own = known ? host->allocators : &unknown;
+	static const struct fact_allocator unknown = {
+		.role = ALLOCATOR_PROCESS,
+		.time_ns = CUF_UNKNOWN,
+		.system_bytes = CUF_UNKNOWN,
+		.live_bytes = CUF_UNKNOWN,
+		.cached_bytes = CUF_UNKNOWN,
+		.fragmented_bytes = CUF_UNKNOWN,
+		.own_bytes = CUF_UNKNOWN,
+		.retained_bytes = CUF_UNKNOWN,
+		.thread_cached_bytes = CUF_UNKNOWN,
+		.mapped_bytes = CUF_UNKNOWN,
+		.top_bytes = CUF_UNKNOWN,
+		.arena_count = CUF_UNKNOWN,
+		.largest_free = { CUF_UNKNOWN, "" },
+	};
+	const struct fact_allocator *allocator = &unknown;
 	struct json_object *object = json_object_new_object();
-	json_add_text(object, "name", known ? own->name : NULL);
+	const char *name = NULL;
+	/* the process's allocator comes first; without statistics there is none */
+	if (host->allocator_count && host->allocators[0].role == ALLOCATOR_PROCESS) {
+		allocator = host->allocators;
+		name = allocator->name;
+	}
+	json_add_text(object, "name", name);
 	json_add_number(object, "alloc_count", host->alloc_count);
 	json_add_number(object, "free_count", host->free_count);
 	json_add_number(object, "recorded_alloc_count", host->recorded_alloc_count);
 	json_add_number(object, "recorded_free_count", host->recorded_free_count);
 	json_add_number(object, "alloc_bytes", host->alloc_bytes);
 	json_add_word(object, "alloc_bytes_basis", basis_names[host->malloc_basis]);
-	add_books(object, own);
+	add_statistics(object, allocator);
 	return object;
 }
 
@@ -97,7 +108,7 @@ static struct json_object *json_other_allocators(const struct fact_host *host)
 			continue;
 		row = json_object_new_object();
 		json_add_word(row, "name", host->allocators[i].name);
-		add_books(row, &host->allocators[i]);
+		add_statistics(row, &host->allocators[i]);
 		json_object_array_add(array, row);
 	}
 	return array;

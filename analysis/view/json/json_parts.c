@@ -12,10 +12,11 @@
 struct json_object *json_text(const char *text)
 {
 	struct json_object *value;
-	size_t bytes = text ? 3 * strlen(text) + 1 : 0; /* every byte may become U+FFFD */
+	size_t bytes;
 	char *clean;
 	if (!text)
 		return NULL;
+	bytes = 3 * strlen(text) + 1; /* every byte may become U+FFFD */
 	clean = xalloc_bytes(bytes);
 	clean_utf8(clean, bytes, text);
 	value = json_object_new_string(clean);
@@ -23,26 +24,62 @@ struct json_object *json_text(const char *text)
 	return value;
 }
 
-void json_add(struct json_object *object, const char *key, struct json_object *value) {
-	json_object_object_add(object, key, value); }
+struct json_object *json_number(uint64_t number)
+{
+	if (number == CUF_UNKNOWN)
+		return NULL;
+	return json_object_new_uint64(number);
+}
+
+/* JSON has no infinity and no NaN. */
+struct json_object *json_double(double number)
+{
+	if (!isfinite(number))
+		return NULL;
+	return json_object_new_double(number);
+}
+
+struct json_object *json_basis(enum fact_basis basis)
+{
+	if (basis == BASIS_NONE)
+		return NULL;
+	return json_object_new_string(basis_names[basis]);
+}
+
+const char *json_layer_words(const struct fact_layer *layer)
+{
+	if (layer->bytes == CUF_UNKNOWN)
+		return NULL;
+	return layer->words;
+}
+
+void json_add(struct json_object *object, const char *key, struct json_object *value)
+{
+	json_object_object_add(object, key, value);
+}
 
 void json_add_number(struct json_object *object, const char *key, uint64_t number)
 {
-	json_add(object, key, number == CUF_UNKNOWN ? NULL : json_object_new_uint64(number));
+	json_add(object, key, json_number(number));
 }
 
 void json_add_index(struct json_object *object, const char *key, uint32_t number)
 {
-	json_add(object, key, number == UINT32_MAX ? NULL : json_object_new_uint64(number));
+	if (number == UINT32_MAX)
+		json_add(object, key, NULL);
+	else
+		json_add(object, key, json_object_new_uint64(number));
 }
 
 void json_add_double(struct json_object *object, const char *key, double number)
 {
-	json_add(object, key, isfinite(number) ? json_object_new_double(number) : NULL);
+	json_add(object, key, json_double(number));
 }
 
-void json_add_text(struct json_object *object, const char *key, const char *text) {
-	json_add(object, key, json_text(text)); }
+void json_add_text(struct json_object *object, const char *key, const char *text)
+{
+	json_add(object, key, json_text(text));
+}
 
 void json_add_word(struct json_object *object, const char *key, const char *text)
 {
@@ -53,11 +90,15 @@ void json_add_word(struct json_object *object, const char *key, const char *text
 
 void json_add_positive(struct json_object *object, const char *key, uint64_t number)
 {
-	json_add_number(object, key, number ? number : CUF_UNKNOWN);
+	if (!number)
+		number = CUF_UNKNOWN;
+	json_add_number(object, key, number);
 }
 
-void json_add_bool(struct json_object *object, const char *key, bool value) {
-	json_add(object, key, json_object_new_boolean(value)); }
+void json_add_bool(struct json_object *object, const char *key, bool value)
+{
+	json_add(object, key, json_object_new_boolean(value));
+}
 
 void json_add_hex(struct json_object *object, const char *key, uint64_t addr)
 {
@@ -68,8 +109,7 @@ void json_add_hex(struct json_object *object, const char *key, uint64_t addr)
 
 void json_add_basis(struct json_object *object, enum fact_basis basis)
 {
-	json_add(object, "basis", basis == BASIS_NONE ? NULL :
-		json_object_new_string(basis_names[basis]));
+	json_add(object, "basis", json_basis(basis));
 }
 
 void json_print(struct json_object *document, FILE *out)
@@ -82,14 +122,16 @@ void json_print(struct json_object *document, FILE *out)
 
 struct json_object *json_device_ordinal(const struct facts *facts, uint32_t device)
 {
-	return device < facts->device_count ?
-		json_object_new_uint64(facts->devices[device].ordinal) : NULL;
+	if (device >= facts->device_count)
+		return NULL;
+	return json_object_new_uint64(facts->devices[device].ordinal);
 }
 
 struct json_object *json_pid(const struct facts *facts, uint32_t process)
 {
-	return process < facts->process_count ?
-		json_object_new_uint64(facts->processes[process].pid) : NULL;
+	if (process >= facts->process_count)
+		return NULL;
+	return json_object_new_uint64(facts->processes[process].pid);
 }
 
 struct json_object *json_stack(struct frames *frames, const struct fact_stack *stack)

@@ -15,7 +15,18 @@
 #include "analysis/facts/facts.h"
 #include "analysis/view/frames.h"
 
+/*
+ * Values. json-c represents null by a NULL pointer, which every function here accepts and
+ * may return.
+ */
 struct json_object *json_text(const char *text); /* NULL: null */
+struct json_object *json_number(uint64_t number); /* CUF_UNKNOWN: null */
+struct json_object *json_double(double number); /* not finite: null */
+struct json_object *json_basis(enum fact_basis basis); /* BASIS_NONE: null */
+/* Where the bytes of a layer were read; NULL when they are unknown. */
+const char *json_layer_words(const struct fact_layer *layer);
+
+/* Keys. The object takes ownership of the value. */
 void json_add(struct json_object *object, const char *key, struct json_object *value);
 /* CUF_UNKNOWN: null */
 void json_add_number(struct json_object *object, const char *key, uint64_t number);

@@ -2,11 +2,6 @@
 /* Phases, requests and marks as JSON. */
 #include "analysis/view/json/json_parts.h"
 
-#include <math.h>
-
-static struct json_object *number_or_null(double number) { return isfinite(number) ?
-	json_object_new_double(number) : NULL; }
-
 static void add_stretch(struct json_object *object, const struct fact_stretch *work)
 {
 	json_add_number(object, "start_bytes", work->start_bytes);
@@ -19,7 +14,9 @@ static const char *sort_of(bool is_mark, bool is_request)
 {
 	if (is_mark)
 		return "mark";
-	return is_request ? "request" : "phase";
+	if (is_request)
+		return "request";
+	return "phase";
 }
 
 static struct json_object *json_phase(const struct facts *facts, const struct fact_phase *phase)
@@ -87,8 +84,8 @@ struct json_object *json_requests(const struct fact_process *process)
 	json_add_number(object, "largest_id", requests->largest_id);
 	json_add_number(object, "largest_ns", requests->largest_ns);
 	json_add_double(object, "floor_slope_bytes", requests->floor_slope_bytes);
-	json_object_array_add(interval, number_or_null(requests->floor_low_bytes));
-	json_object_array_add(interval, number_or_null(requests->floor_high_bytes));
+	json_object_array_add(interval, json_double(requests->floor_low_bytes));
+	json_object_array_add(interval, json_double(requests->floor_high_bytes));
 	json_add(object, "floor_interval", interval);
 	json_add_double(object, "per_s", requests->per_s);
 	json_add(object, "phases", json_groups(process));

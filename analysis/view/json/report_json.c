@@ -24,10 +24,18 @@ static struct json_object *json_capture(const struct facts *facts)
 	return object;
 }
 
+/* NULL: a recorder newer than this program wrote a mode that it does not have. */
+static const char *host_mode_name(uint32_t mode)
+{
+	static const char *const modes[] = { "off", "sampled", "full" };
+	if (mode > CUF_HOST_FULL)
+		return NULL;
+	return modes[mode];
+}
+
 static struct json_object *json_process(const struct facts *facts, struct frames *frames,
 	const struct fact_process *process)
 {
-	static const char *const modes[] = { "off", "sampled", "full" };
 	struct json_object *object = json_object_new_object();
 	json_add_number(object, "pid", process->pid);
 	json_add_number(object, "ppid", process->ppid);
@@ -46,9 +54,7 @@ static struct json_object *json_process(const struct facts *facts, struct frames
 	json_add_bool(object, "switched_off", process->switched_off);
 	json_add_positive(object, "driver_version", process->driver_version);
 	json_add_number(object, "first_cuda_ns", process->first_cuda_ns);
-	json_add_text(object, "host_mode", process->host_mode <= CUF_HOST_FULL ?
-		modes[process->host_mode] :
-		NULL);
+	json_add_text(object, "host_mode", host_mode_name(process->host_mode));
 	json_add_number(object, "sample_mean_bytes", process->sample_mean_bytes);
 	json_add_number(object, "stack_depth", process->stack_depth);
 	json_add_number(object, "events_recorded", process->events_recorded);
@@ -139,6 +145,9 @@ void report_json(FILE *out, const struct facts *facts, struct frames *frames)
 {
 	struct json_object *document = json_object_new_object();
 	const struct fact_device *device = focus_device(facts);
+	struct json_object *fragmentation = NULL;
+	if (device)
+		fragmentation = json_fragmentation(facts, frames, device);
 	json_add_text(document, "schema", "cuflight.report/1");
 	json_add_text(document, "generator", "cuflight " CUFLIGHT_VERSION);
 	json_add(document, "capture", json_capture(facts));
@@ -155,8 +164,7 @@ void report_json(FILE *out, const struct facts *facts, struct frames *frames)
 	ADD_ARRAY(document, "leaks", facts->leak_count, json_site(facts, frames, &facts->leaks[i]));
 	ADD_ARRAY(document, "growth", facts->growth_count, json_site(facts, frames,
 		&facts->growth[i]));
-	json_add(document, "fragmentation", device ? json_fragmentation(facts, frames, device) :
-		NULL);
+	json_add(document, "fragmentation", fragmentation);
 	json_add(document, "host", json_host(frames, &facts->processes[facts->focus].host));
 	json_add(document, "coverage", json_coverage(facts));
 	json_print(document, out);

@@ -27,14 +27,18 @@ struct lines { struct line *items; size_t count, room; };
 
 static void merge(struct line *line, const struct fact_site *site)
 {
-	line->bytes += site->bytes == CUF_UNKNOWN ? 0 : site->bytes;
-	line->count += site->count == CUF_UNKNOWN ? 0 : site->count;
+	if (site->bytes != CUF_UNKNOWN)
+		line->bytes += site->bytes;
+	if (site->count != CUF_UNKNOWN)
+		line->count += site->count;
 	if (site->peak_bytes != CUF_UNKNOWN)
 		line->peak_bytes += site->peak_bytes;
 	line->sampled |= site->basis == BASIS_ESTIMATED;
 	line->leaks |= site->class == CLASS_LEAK;
-	if (line->shape == SHAPE_NONE || line->shape == SHAPE_PLATEAU)
-		line->shape = site->shape == SHAPE_NONE ? line->shape : site->shape;
+	/* one growing site makes the line grow */
+	if ((line->shape == SHAPE_NONE || line->shape == SHAPE_PLATEAU) &&
+	    site->shape != SHAPE_NONE)
+		line->shape = site->shape;
 }
 
 /* As in the table of holders: on a GPU the path counts, on the host the line does. */
@@ -64,10 +68,10 @@ static void add_site(const struct text *text, struct lines *lines, const struct 
 
 static int by_bytes(const void *a, const void *b)
 {
-	const struct line *x = a, *y = b;
-	if (x->bytes != y->bytes)
-		return x->bytes > y->bytes ? -1 : 1;
-	return strcmp(x->place.function, y->place.function);
+	const struct line *left = a, *right = b;
+	if (left->bytes != right->bytes)
+		return left->bytes > right->bytes ? -1 : 1;
+	return strcmp(left->place.function, right->place.function);
 }
 
 static const char *trend_of(const struct line *line)
@@ -76,7 +80,9 @@ static const char *trend_of(const struct line *line)
 		[SHAPE_NONE] = "", [SHAPE_LINEAR] = "growing", [SHAPE_GEOMETRIC] = "growing faster",
 		[SHAPE_QUADRATIC] = "growing faster", [SHAPE_PLATEAU] = "steady",
 	};
-	return line->leaks ? "leaks" : words[line->shape];
+	if (line->leaks)
+		return "leaks";
+	return words[line->shape];
 }
 
 static const char *kind_word(uint32_t kind)
@@ -86,20 +92,23 @@ static const char *kind_word(uint32_t kind)
 		return "tensor";
 	if (kind == CUF_KIND_DEVICE)
 		return "GPU";
-	return name ? name : "?";
+	if (!name)
+		return "?";
+	return name;
 }
 
 static void add_row(const struct text *text, struct table *table, const struct line *line)
 {
-	size_t columns = text->style->columns > FIGURES + SITE_LEAST ?
-		text->style->columns - FIGURES : SITE_LEAST;
+	size_t columns = SITE_LEAST;
 	char where[TEXT_LINE_BYTES], count[48];
+	if (text->style->columns > FIGURES + SITE_LEAST)
+		columns = text->style->columns - FIGURES;
 	text_place(text, &line->site->stack, columns, where, sizeof where);
-	snprintf(count, sizeof count, "%s%s", line->sampled ? "~" : "", units_count(line->count).s);
+	snprintf(count, sizeof count, "%s%s", text_if(line->sampled, "~"),
+		 units_count(line->count).s);
 	table_row(table, (const char *[]){
-		line->sampled ? units_bytes_rough(line->bytes).s : units_bytes(line->bytes).s,
-		line->sampled ? units_bytes_rough(line->peak_bytes).s :
-			units_bytes(line->peak_bytes).s,
+		text_sampled(line->bytes, line->sampled).s,
+		text_sampled(line->peak_bytes, line->sampled).s,
 		count, kind_word(line->site->kind), trend_of(line), where,
 	});
 	if (line->leaks)
@@ -112,10 +121,10 @@ static void print_stacks(const struct text *text, const struct lines *lines)
 		const struct line *line = &lines->items[i];
 		if (!line->site->stack.depth)
 			continue;
-		fprintf(text->out, "\n  %s%s%s\n",
-			line->sampled ? units_bytes_rough(line->bytes).s :
-				units_bytes(line->bytes).s,
-			line->site->api ? " by " : "", line->site->api ? line->site->api : "");
+		fprintf(text->out, "\n  %s", text_sampled(line->bytes, line->sampled).s);
+		if (line->site->api)
+			fprintf(text->out, " by %s", line->site->api);
+		fputc('\n', text->out);
 		text_stack(text, &line->site->stack, 4);
 	}
 }

@@ -64,7 +64,7 @@ static void print_largest(const struct text *text, const struct fact_layer *laye
 	for (size_t i = 0; i < LAYER_MAX && used + 96 < sizeof words; i++)
 		if (names[i] && layers[i].bytes != CUF_UNKNOWN)
 			used += (size_t)snprintf(words + used, sizeof words - used, "%s%s %s",
-				used ? ", " : "",
+						 text_if(used, ", "),
 						 units_bytes(layers[i].bytes).s, names[i]);
 	if (used)
 		text_item(text, STYLE_PLAIN, "largest gaps", "%s", words);
@@ -89,9 +89,9 @@ static void print_phase(const struct text *text, const struct fact_incident *inc
 	char phase[TEXT_LINE_BYTES / 4] = "", request[TEXT_LINE_BYTES / 4] = "";
 	if (incident->phase)
 		snprintf(phase, sizeof phase, "%s%s", incident->phase,
-			 incident->phase_basis == BASIS_INFERRED ? " (inferred)" : "");
+			 text_if(incident->phase_basis == BASIS_INFERRED, " (inferred)"));
 	if (incident->request_phase)
-		snprintf(request, sizeof request, "%srequest %s (%s)", *phase ? ", " : "",
+		snprintf(request, sizeof request, "%srequest %s (%s)", text_if(*phase, ", "),
 			 units_count(incident->request_id).s, incident->request_phase);
 	if (*phase || *request)
 		text_item(text, STYLE_PLAIN, "phase", "%s%s", phase, request);
@@ -113,21 +113,23 @@ static void print_group(const struct text *text, const struct group *group)
 	place_text(&group->place, where, sizeof where);
 	text_requested(last, call, sizeof call);
 	if (group->count == 1)
-		snprintf(head, sizeof head, "%s in %s at %s, pid %u", call, where,
-			 units_wall(last->time_ns).s, last->pid);
+		snprintf(head, sizeof head, "%s in %s at %s, pid %u",
+			 call, where, units_wall(last->time_ns).s, last->pid);
 	else if (group->least_bytes != group->most_bytes)
 		snprintf(head, sizeof head, "%zu failures in %s from %s on, of %s to %s, pid %u",
-			group->count, where,
-			 units_wall(group->first->time_ns).s, units_bytes(group->least_bytes).s,
-			 units_bytes(group->most_bytes).s, last->pid);
+			 group->count, where, units_wall(group->first->time_ns).s,
+			 units_bytes(group->least_bytes).s, units_bytes(group->most_bytes).s,
+			 last->pid);
 	else
 		snprintf(head, sizeof head, "%zu failures in %s from %s on, the last %s, pid %u",
-			group->count, where,
-			 units_wall(group->first->time_ns).s, call, last->pid);
+			 group->count, where, units_wall(group->first->time_ns).s, call,
+			 last->pid);
 	text_words(text, tones[last->outcome], "-", 2, TEXT_NO_LIMIT, head);
-	text_item(text, STYLE_PLAIN, "outcome", "%s%s%s", outcomes[last->outcome],
-		  last->outcome_why && *last->outcome_why ? ": " : "",
-			last->outcome_why ? last->outcome_why : "");
+	if (last->outcome_why && *last->outcome_why)
+		text_item(text, STYLE_PLAIN, "outcome", "%s: %s", outcomes[last->outcome],
+			  last->outcome_why);
+	else
+		text_item(text, STYLE_PLAIN, "outcome", "%s", outcomes[last->outcome]);
 	if (last->free_bytes != CUF_UNKNOWN)
 		text_item(text, STYLE_PLAIN, "free then", "%s of %s",
 			units_bytes(last->free_bytes).s,
@@ -144,13 +146,15 @@ void section_failures(const struct text *text)
 {
 	const struct facts *facts = text->facts;
 	struct groups groups = { 0 };
-	size_t rows = text_rows(text);
+	size_t rows = text_rows(text), first = 0;
 	if (!facts->incident_count)
 		return;
 	for (size_t i = 0; i < facts->incident_count; i++)
 		add_incident(text, &groups, &facts->incidents[i]);
 	text_section(text, "Failed requests (%zu)", facts->incident_count);
-	for (size_t i = groups.count > rows ? groups.count - rows : 0; i < groups.count; i++)
+	if (groups.count > rows)
+		first = groups.count - rows; /* the latest are the ones that matter */
+	for (size_t i = first; i < groups.count; i++)
 		print_group(text, &groups.items[i]);
 	if (groups.count > rows)
 		fprintf(text->out, "  and %zu earlier kinds of failure (--top=%zu)\n",

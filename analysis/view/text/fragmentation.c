@@ -63,7 +63,7 @@ static void print_gaps(const struct text *text, const struct fact_fragmentation 
 	for (size_t i = 0; i < FACT_HOLE_CLASSES && used + 64 < sizeof words; i++)
 		if (fragmentation->hole_count[i])
 			used += (size_t)snprintf(words + used, sizeof words - used, "%s%s below %s",
-				used ? ", " : "",
+						 text_if(used, ", "),
 						 units_count(fragmentation->hole_count[i]).s,
 						 units_bytes(1024ull << i).s);
 	if (used)
@@ -79,13 +79,16 @@ static void print_pools(const struct text *text, const struct fact_fragmentation
 	for (size_t i = 0; i < fragmentation->pool_count && i < text_rows(text); i++) {
 		const struct fact_pool *pool = &fragmentation->pools[i];
 		char gap[96] = "";
+		const char *label = "CUDA graphs"; /* pool 0 is that of the graphs */
+		if (pool->pool)
+			label = "CUDA pool";
 		if (pool->reserved_bytes == CUF_UNKNOWN || pool->used_bytes == CUF_UNKNOWN ||
 		    pool->reserved_bytes < pool->used_bytes)
 			continue;
 		if (pool->largest_gap_bytes <= pool->reserved_bytes)
 			snprintf(gap, sizeof gap, ", largest gap %s",
 				units_bytes(pool->largest_gap_bytes).s);
-		text_item(text, STYLE_PLAIN, pool->pool ? "CUDA pool" : "CUDA graphs",
+		text_item(text, STYLE_PLAIN, label,
 			"%s reserved, %s used, %s unused%s",
 			  units_bytes(pool->reserved_bytes).s, units_bytes(pool->used_bytes).s,
 			  units_bytes(pool->reserved_bytes - pool->used_bytes).s, gap);
@@ -111,7 +114,7 @@ static void print_reservations(const struct text *text,
 		const struct fact_vmm *vmm = &fragmentation->vmm[i];
 		text_place(text, &vmm->stack, text->style->columns - TEXT_LABEL, where,
 			sizeof where);
-		text_item(text, STYLE_PLAIN, i ? "" : "addresses",
+		text_item(text, STYLE_PLAIN, text_label("addresses", i),
 			"%s reserved, %s mapped, largest unmapped run %s: %s",
 			  units_bytes(vmm->bytes).s, units_bytes(vmm->mapped_bytes).s,
 			  units_bytes(vmm->largest_unmapped_bytes).s, where);

@@ -36,12 +36,13 @@ static void add_part(struct holders *holders, uint64_t bytes, const char *words)
 
 static int by_bytes(const void *a, const void *b)
 {
-	const struct holder *x = a, *y = b;
-	if (x->sort != y->sort && (x->sort >= HOLDER_FREE || y->sort >= HOLDER_FREE))
-		return x->sort < y->sort ? -1 : 1;
-	if (x->bytes != y->bytes)
-		return x->bytes > y->bytes ? -1 : 1;
-	return strcmp(x->place.function, y->place.function);
+	const struct holder *left = a, *right = b;
+	bool is_last = left->sort >= HOLDER_FREE || right->sort >= HOLDER_FREE;
+	if (is_last && left->sort != right->sort)
+		return left->sort < right->sort ? -1 : 1;
+	if (left->bytes != right->bytes)
+		return left->bytes > right->bytes ? -1 : 1;
+	return strcmp(left->place.function, right->place.function);
 }
 
 static void sort_rows(struct holders *holders)
@@ -56,12 +57,14 @@ static bool cause_blames(const struct fact_cause *cause, enum fact_owner kind)
 	static const struct { const char *name_id; enum fact_owner kind; } rows[] = {
 		{ "other-tenant", OWNER_OTHER_PROCESSES },
 		{ "library-memory", OWNER_UNEXPLAINED },
-		{ "library-memory", OWNER_CONTEXT }, { "fragmentation-pinned",
-			OWNER_FRAMEWORK_SLACK },
+		{ "library-memory", OWNER_CONTEXT },
+		{ "fragmentation-pinned", OWNER_FRAMEWORK_SLACK },
 		{ "fragmentation-pinned", OWNER_PAGE_ROUNDING },
-			{ "stranded-pool", OWNER_FRAMEWORK_SLACK },
-		{ "stranded-pool", OWNER_POOL_SLACK }, { "other-allocator", OWNER_FRAMEWORK_SLACK },
-		{ "other-allocator", OWNER_POOL_SLACK }, { "fragmentation-pool", OWNER_POOL_SLACK },
+		{ "stranded-pool", OWNER_FRAMEWORK_SLACK },
+		{ "stranded-pool", OWNER_POOL_SLACK },
+		{ "other-allocator", OWNER_FRAMEWORK_SLACK },
+		{ "other-allocator", OWNER_POOL_SLACK },
+		{ "fragmentation-pool", OWNER_POOL_SLACK },
 	};
 	for (size_t i = 0; cause && i < sizeof rows / sizeof *rows; i++)
 		if (rows[i].kind == kind && !strcmp(rows[i].name_id, cause->name_id))
@@ -86,19 +89,20 @@ static void merge(struct holder *row, const struct fact_site *site)
 		row->role_is_likely = site->role_basis == BASIS_INFERRED;
 	}
 	/* growth outweighs rest: a row grows when one of its sites does */
-	if (row->shape == SHAPE_NONE || row->shape == SHAPE_PLATEAU)
-		row->shape = site->shape == SHAPE_NONE ? row->shape : site->shape;
+	if ((row->shape == SHAPE_NONE || row->shape == SHAPE_PLATEAU) &&
+	    site->shape != SHAPE_NONE)
+		row->shape = site->shape;
 }
 
 /*
  * On the host one line allocates from many paths, which no table has room for. On a GPU the
  * path shows what it was for.
  */
-static bool prints_alike(const struct holder *row, const struct place *place, bool host)
+static bool is_same_site(const struct place *left, const struct place *right, bool host)
 {
-	if (row->sort != HOLDER_SITE)
-		return false;
-	return host ? place_is_same(&row->place, place) : place_has_same_path(&row->place, place);
+	if (host)
+		return place_is_same(left, right);
+	return place_has_same_path(left, right);
 }
 
 /* Adds a site to the row that prints alike, or makes one. */
@@ -114,7 +118,8 @@ static void add_site(const struct text *text, struct holders *holders, const str
 	if (cause && cause->site.depth)
 		place_of(text->places, &cause->site, &blamed);
 	for (size_t i = 0; i < holders->count; i++)
-		if (prints_alike(&holders->rows[i], &place, host)) {
+		if (holders->rows[i].sort == HOLDER_SITE &&
+		    is_same_site(&holders->rows[i].place, &place, host)) {
 			merge(&holders->rows[i], site);
 			return;
 		}
@@ -124,7 +129,7 @@ static void add_site(const struct text *text, struct holders *holders, const str
 	elapsed_ns = text_elapsed(process->start_ns, process->end_ns);
 	row->long_run = elapsed_ns != CUF_UNKNOWN && elapsed_ns >= NS_PER_S;
 	merge(row, site);
-	row->suspect = host ? place_is_same(&place, &blamed) : place_has_same_path(&place, &blamed);
+	row->suspect = is_same_site(&place, &blamed, host);
 }
 
 /* Leaking rows are suspects of a cause that is a leak, and of no other. */
@@ -163,8 +168,10 @@ static bool is_block_row(const struct fact_owner_row *row)
 static void name_slack(const struct fact_device *device, char *out, size_t bytes)
 {
 	const struct fact_fragmentation *fragmentation = &device->fragmentation;
-	const char *name = fragmentation->framework_count ? fragmentation->frameworks[0].name : "";
-	snprintf(out, bytes, "reserved by %s, unallocated", *name ? name : "the framework");
+	const char *name = "the framework";
+	if (fragmentation->framework_count && *fragmentation->frameworks[0].name)
+		name = fragmentation->frameworks[0].name;
+	snprintf(out, bytes, "reserved by %s, unallocated", name);
 }
 
 static void name_process(const struct fact_owner_row *row, char *out, size_t bytes)
@@ -194,22 +201,27 @@ static void name_rest(const struct fact_device *device, char *out, size_t bytes)
 		snprintf(out, bytes, "CUDA context, other processes");
 	else if (context)
 		snprintf(out, bytes, "CUDA context");
+	else if (others)
+		snprintf(out, bytes, "other processes");
 	else
-		snprintf(out, bytes, "%s", others ? "other processes" : "not visible to cuflight");
+		snprintf(out, bytes, "not visible to cuflight");
 }
 
 static void name_part(const struct fact_device *device, const struct fact_owner_row *row, char *out,
 	size_t bytes)
 {
 	static const char *const words[OWNER_MAX] = {
-		[OWNER_DEVICE] = "cudaMalloc", [OWNER_ARRAY] = "CUDA arrays",
-			[OWNER_ASYNC] = "cudaMallocAsync",
-		[OWNER_GRAPH] = "CUDA graphs", [OWNER_VMM] = "cuMemCreate",
-			[OWNER_IMPORTED] = "imported memory",
+		[OWNER_DEVICE] = "cudaMalloc",
+		[OWNER_ARRAY] = "CUDA arrays",
+		[OWNER_ASYNC] = "cudaMallocAsync",
+		[OWNER_GRAPH] = "CUDA graphs",
+		[OWNER_VMM] = "cuMemCreate",
+		[OWNER_IMPORTED] = "imported memory",
 		[OWNER_PAGE_ROUNDING] = "lost to 2 MiB granularity",
 		[OWNER_POOL_SLACK] = "reserved by CUDA memory pools, unused",
-			[OWNER_CONTEXT] = "CUDA context",
-		[OWNER_FREE] = "free", [OWNER_MANAGED] = "managed memory, not counted above",
+		[OWNER_CONTEXT] = "CUDA context",
+		[OWNER_FREE] = "free",
+		[OWNER_MANAGED] = "managed memory, not counted above",
 	};
 	switch (row->kind) {
 	case OWNER_FRAMEWORK_SLACK: name_slack(device, out, bytes); break;
@@ -227,7 +239,8 @@ static void add_owner(const struct text *text, const struct fact_device *device,
 	name_part(device, from, row->words, sizeof row->words);
 	row->role = from->role;
 	row->role_is_likely = from->role_basis == BASIS_INFERRED;
-	row->count = from->count == CUF_UNKNOWN ? 0 : from->count;
+	if (from->count != CUF_UNKNOWN)
+		row->count = from->count;
 	row->suspect = cause_blames(text->facts->cause, from->kind);
 	if (from->kind == OWNER_UNEXPLAINED && is_unknown(device, OWNER_OTHER_PROCESSES))
 		row->suspect |= cause_blames(text->facts->cause, OWNER_OTHER_PROCESSES);
@@ -242,16 +255,18 @@ void holders_moment(const struct text *text, const struct fact_moment *moment, c
 	size_t bytes)
 {
 	static const char *const words[MOMENT_MAX] = {
-		[MOMENT_INCIDENT] = "at the failure", [MOMENT_END] = "at the end",
-			[MOMENT_NOW] = "now",
+		[MOMENT_INCIDENT] = "at the failure",
+		[MOMENT_END] = "at the end",
+		[MOMENT_NOW] = "now",
 	};
 	const struct facts *facts = text->facts;
-	uint64_t start_ns = facts->process_count ? facts->processes[0].start_ns : CUF_UNKNOWN;
+	uint64_t elapsed = CUF_UNKNOWN;
+	if (facts->process_count)
+		elapsed = text_elapsed(facts->processes[0].start_ns, moment->time_ns);
 	if (words[moment->kind])
 		snprintf(out, bytes, "%s", words[moment->kind]);
 	else
-		snprintf(out, bytes, "%s after start", units_duration(text_elapsed(start_ns,
-			moment->time_ns)).s);
+		snprintf(out, bytes, "%s after start", units_duration(elapsed).s);
 }
 
 /*
@@ -322,12 +337,16 @@ void holders_of_locked(const struct text *text, const struct fact_process *proce
 
 /* What resident memory consists of, next to what call sites allocated. */
 static const char *const part_words[PART_MAX] = {
-	[PART_FRAGMENTED] = "free, between allocated blocks", [PART_CACHED] =
-		"free, kept by the allocator",
-	[PART_ALLOCATOR] = "the allocator's own data", [PART_PYTHON] = "Python's object arenas",
-	[PART_MAPS] = "anonymous maps", [PART_OTHER] = "other anonymous memory",
-	[PART_STACK] = "the main thread's stack", [PART_FILES] = "files and libraries",
-	[PART_FILES_PRIVATE] = "private copies of file pages", [PART_SHARED] = "shared memory",
+	[PART_FRAGMENTED] = "free, between allocated blocks",
+	[PART_CACHED] = "free, kept by the allocator",
+	[PART_ALLOCATOR] = "the allocator's own data",
+	[PART_PYTHON] = "Python's object arenas",
+	[PART_MAPS] = "anonymous maps",
+	[PART_OTHER] = "other anonymous memory",
+	[PART_STACK] = "the main thread's stack",
+	[PART_FILES] = "files and libraries",
+	[PART_FILES_PRIVATE] = "private copies of file pages",
+	[PART_SHARED] = "shared memory",
 	[PART_RECORDER] = "this recording",
 };
 
@@ -409,13 +428,14 @@ void holders_of_host(const struct text *text, const struct fact_process *process
 	struct holders *out)
 {
 	const struct fact_host *host = &process->host;
-	uint64_t files = files_bytes(process), parts, sum;
+	uint64_t parts = files_bytes(process), sum;
 
 	*out = (struct holders){ .total_bytes = host->rss_bytes };
 	snprintf(out->title, sizeof out->title, "Who held host memory");
 	if (host->rss_bytes == CUF_UNKNOWN)
 		return;
-	parts = host->row_count ? parts_bytes(host) : files;
+	if (host->row_count)
+		parts = parts_bytes(host);
 	if (parts == CUF_UNKNOWN || parts > host->rss_bytes)
 		parts = 0;
 	sum = add_host_sites(text, process, host->rss_bytes - parts, out) + parts;

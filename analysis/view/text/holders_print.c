@@ -33,7 +33,7 @@ static const char *role_word(const struct holder *row)
 	for (size_t i = 0; row->role && i < sizeof words / sizeof *words; i++)
 		if (!strcmp(words[i].role, row->role))
 			return words[i].word;
-	return row->role ? row->role : "";
+	return text_if(row->role, row->role);
 }
 
 /* In a run of milliseconds everything grows: the weights are still being loaded. */
@@ -43,7 +43,7 @@ static const char *trend_word(const struct holder *row)
 		return "";
 	if (row->shape == SHAPE_PLATEAU)
 		return "steady";
-	return row->suspect || row->long_run ? "growing" : "";
+	return text_if(row->suspect || row->long_run, "growing");
 }
 
 static void name_in_full(const struct holder *row, char *out, size_t bytes)
@@ -57,9 +57,12 @@ static void name_in_full(const struct holder *row, char *out, size_t bytes)
 /* Suspects first, but not one of many other processes; then by size, as they are sorted. */
 static bool comes_before(const struct holders *holders, size_t a, size_t b)
 {
-	const struct holder *x = &holders->rows[a], *y = &holders->rows[b];
-	bool x_first = x->suspect && !x->is_process, y_first = y->suspect && !y->is_process;
-	return x_first == y_first ? a < b : x_first;
+	const struct holder *left = &holders->rows[a], *right = &holders->rows[b];
+	bool left_first = left->suspect && !left->is_process;
+	bool right_first = right->suspect && !right->is_process;
+	if (left_first == right_first)
+		return a < b;
+	return left_first;
 }
 
 /*
@@ -104,7 +107,8 @@ static void name_with_callers(const struct holder *row, size_t columns, char *ou
 		used += (size_t)snprintf(out + used, bytes - used, " < %.*s", (int)name, caller);
 		next = strcspn(caller, "<");
 		caller += next;
-		caller += *caller ? 2 : 0;
+		if (*caller)
+			caller += 2; /* "< " */
 	}
 }
 
@@ -142,19 +146,31 @@ static const char *common_file(const struct holders *holders)
 	return best;
 }
 
+/* The column of roles and the blank behind it. */
+static size_t role_columns(const struct layout *layout)
+{
+	if (!layout->role)
+		return 0;
+	return layout->role + 1;
+}
+
 static void lay_out(const struct text *text, const struct holders *holders, unsigned rows,
 		    struct layout *layout)
 {
-	size_t columns = text->style->columns < WIDEST ? text->style->columns : WIDEST;
+	size_t columns = text->style->columns;
 	char name[NAME_MAX];
+	if (columns > WIDEST)
+		columns = WIDEST;
 	*layout = (struct layout){ .text = text, .holders = holders, .rows = rows,
 		.bars = columns >= 70, .trends = columns >= 60 };
 	for (size_t i = 0; i < holders->count; i++)
 		if (*role_word(&holders->rows[i]) && columns >= 50)
 			layout->role = ROLE;
-	columns -= GAP + layout->role + (layout->role ? 1 : 0) + GAP + BYTES + GAP + PERCENT;
-	columns -= layout->bars ? GAP + BAR : 0;
-	columns -= layout->trends ? GAP + TREND : 0;
+	columns -= GAP + role_columns(layout) + GAP + BYTES + GAP + PERCENT;
+	if (layout->bars)
+		columns -= GAP + BAR;
+	if (layout->trends)
+		columns -= GAP + TREND;
 	layout->name = columns;
 	layout->file = common_file(holders);
 	for (size_t i = 0; i < holders->count; i++) {
@@ -186,7 +202,9 @@ static int bar_marks(uint64_t bytes, uint64_t total)
 	int marks = 0;
 	if (total && total != CUF_UNKNOWN)
 		marks = (int)(15.0 * (double)bytes / (double)total + 0.5);
-	return marks < BAR ? marks : BAR;
+	if (marks > BAR)
+		return BAR;
+	return marks;
 }
 
 /* The last columns; no blanks at the end of the line. */
@@ -194,16 +212,18 @@ static void print_bar_and_trend(const struct layout *layout, const struct holder
 	uint64_t total)
 {
 	FILE *out = layout->text->out;
-	const char *trend = layout->trends ? trend_word(row) : "";
-	int marks = 0;
+	const char *trend = text_if(layout->trends, trend_word(row));
+	int marks = 0, padding = GAP + BAR;
 	if (layout->bars && row->sort <= HOLDER_PART)
 		marks = bar_marks(row->bytes, total);
-	if (marks)
+	if (marks) {
 		fprintf(out, "%*s%.*s", GAP, "", marks, "########");
+		padding = BAR - marks;
+	}
 	if (!*trend)
 		return;
 	if (layout->bars)
-		fprintf(out, "%*s", marks ? BAR - marks : GAP + BAR, "");
+		fprintf(out, "%*s", padding, "");
 	fprintf(out, "%*s%s", GAP, "", trend);
 }
 
@@ -218,35 +238,40 @@ static void percent_text(uint64_t bytes, uint64_t total, char *out, size_t size)
 static void print_row(const struct layout *layout, const struct holder *row, uint64_t total)
 {
 	FILE *out = layout->text->out;
-	enum style_tone tone = row->suspect ? STYLE_BAD : STYLE_PLAIN;
 	const char *role = role_word(row);
 	char name[NAME_MAX], percent[16], likely[24];
+	uint64_t share = row->bytes;
 
 	name_of(layout, row, name, sizeof name);
-	fprintf(out, "%s%s", style_on(layout->text->style, tone), row->suspect ? "> " : "  ");
+	if (row->suspect)
+		fprintf(out, "%s> ", style_on(layout->text->style, STYLE_BAD));
+	else
+		fputs("  ", out);
 	snprintf(likely, sizeof likely, "%s%s", role,
-		 *role && row->role_is_likely && !row->leaks ? "?" : "");
+		 text_if(*role && row->role_is_likely && !row->leaks, "?"));
 	if (layout->role && *likely) {
 		print_cell(layout, likely, layout->role);
 		fputc(' ', out);
 		print_cell(layout, name, layout->name);
 	} else {
-		print_cell(layout, name, layout->name + layout->role + (layout->role ? 1 : 0));
+		print_cell(layout, name, layout->name + role_columns(layout));
 	}
-	percent_text(row->sort == HOLDER_OUTSIDE ? CUF_UNKNOWN : row->bytes, total, percent,
-		sizeof percent);
-	fprintf(out, "%*s%*s", GAP, "", BYTES,
-		row->sampled ? units_bytes_rough(row->bytes).s : units_bytes(row->bytes).s);
+	if (row->sort == HOLDER_OUTSIDE)
+		share = CUF_UNKNOWN; /* not part of the total */
+	percent_text(share, total, percent, sizeof percent);
+	fprintf(out, "%*s%*s", GAP, "", BYTES, text_sampled(row->bytes, row->sampled).s);
 	if (*percent)
 		fprintf(out, "%*s%*s", GAP, "", PERCENT, percent);
 	print_bar_and_trend(layout, row, total);
-	fprintf(out, "%s\n", tone == STYLE_PLAIN ? "" : style_off(layout->text->style));
+	if (row->suspect)
+		fputs(style_off(layout->text->style), out);
+	fputc('\n', out);
 }
 
 static void print_title(const struct layout *layout, const struct holders *holders)
 {
 	FILE *out = layout->text->out;
-	size_t columns = GAP + layout->role + (layout->role ? 1 : 0) + layout->name;
+	size_t columns = GAP + role_columns(layout) + layout->name;
 	fputs(style_on(layout->text->style, STYLE_HEAD), out);
 	print_cell(layout, holders->title, columns);
 	fputs(style_off(layout->text->style), out);
@@ -279,7 +304,7 @@ static void sum_up(const struct holders *holders, unsigned rows, struct holder *
 			used + strlen(row->words) + 3 > sizeof rest->words)
 			continue;
 		snprintf(rest->words + used, sizeof rest->words - used, "%s%s",
-			used > 7 ? ", " : "", row->words);
+			 text_if(used > strlen("other: "), ", "), row->words);
 	}
 }
 

@@ -56,7 +56,8 @@ static void print_statistics(const struct text *text, const struct fact_allocato
 			units_bytes(allocator->system_bytes).s,
 		  units_bytes(allocator->live_bytes).s, units_bytes(allocator->fragmented_bytes).s,
 		  units_bytes(allocator->cached_bytes).s,
-		  allocator->split_basis == BASIS_ESTIMATED ? " (the split is an estimate)" : "");
+		  text_if(allocator->split_basis == BASIS_ESTIMATED,
+			  " (the split is an estimate)"));
 	if (allocator->largest_free.bytes != CUF_UNKNOWN)
 		text_item(text, STYLE_PLAIN, "", "largest free range %s (%s)",
 			units_bytes(allocator->largest_free.bytes).s,
@@ -111,13 +112,13 @@ static void print_verdict(const struct text *text, const struct fact_host *host)
 		return;
 	for (size_t i = 0; i < host->advice_count; i++) {
 		advice_words(&host->advice[i], words, sizeof words);
-		text_item(text, STYLE_PLAIN, i ? "" : "advice", "%s", words);
+		text_item(text, STYLE_PLAIN, text_label("advice", i), "%s", words);
 	}
 	for (size_t i = 0; i < host->pin_count; i++) {
 		const struct fact_host_pin *pin = &host->pins[i];
 		text_place(text, &pin->stack, text->style->columns - TEXT_LABEL, where,
 			sizeof where);
-		text_item(text, STYLE_PLAIN, i ? "" : "kept alive by", "%s by %s block%s of %s: %s",
+		text_item(text, STYLE_PLAIN, text_label("kept alive by", i), "%s by %s block%s of %s: %s",
 			  text_bytes(pin->open_bytes, pin->basis).s, units_count(pin->count).s,
 			  text_s(pin->count), text_bytes(pin->bytes, pin->basis).s, where);
 	}
@@ -127,13 +128,17 @@ static void print_other_allocators(const struct text *text, const struct fact_ho
 {
 	for (size_t i = 0; i < host->allocator_count; i++) {
 		const struct fact_allocator *allocator = &host->allocators[i];
-		bool live = allocator->live_bytes != CUF_UNKNOWN;
-		uint64_t bytes = live ? allocator->live_bytes : allocator->system_bytes;
+		const char *what = "allocated";
+		uint64_t bytes = allocator->live_bytes;
+		if (bytes == CUF_UNKNOWN) {
+			what = "from the kernel";
+			bytes = allocator->system_bytes;
+		}
 		if (allocator->role != ALLOCATOR_PROCESS && bytes != CUF_UNKNOWN)
 			text_item(text, STYLE_WARN, "also", "%s %s in %s: %s %s, not recorded",
 				allocator->name,
 				  allocator->version, allocator->object, units_bytes(bytes).s,
-				  live ? "allocated" : "from the kernel");
+				  what);
 	}
 }
 

@@ -20,7 +20,7 @@ static void print_requests(const struct text *text, const struct fact_process *p
 			 units_bytes_signed(requests->floor_low_bytes).s,
 			 units_bytes_signed(requests->floor_high_bytes).s);
 	text_item(text, STYLE_PLAIN, "requests", "%s%s finished%s (%s: %s)",
-		  requests->basis == BASIS_OBSERVED ? "" : "about ", units_count(requests->count).s,
+		  text_if(requests->basis != BASIS_OBSERVED, "about "), units_count(requests->count).s,
 			open,
 		  basis_names[requests->basis], requests->why);
 	text_item(text, STYLE_PLAIN, "", "one takes %s at its peak, the largest %s%s",
@@ -32,7 +32,9 @@ static const char *source_of(const struct fact_phase_group *group)
 {
 	if (group->is_mark)
 		return "moment";
-	return group->is_request ? "request" : phase_source_names[group->source];
+	if (group->is_request)
+		return "request";
+	return phase_source_names[group->source];
 }
 
 static void print_table(const struct text *text, const struct fact_process *process)
@@ -48,10 +50,10 @@ static void print_table(const struct text *text, const struct fact_process *proc
 		const struct fact_phase_group *group = &process->phase_groups[i];
 		table_row(table, (const char *[]){
 			group->name, source_of(group), units_count(group->count).s,
-			group->open ? units_count(group->open).s : "",
-			group->is_mark ? "" : units_duration(group->total_ns).s,
-				units_bytes(group->peak_bytes).s,
-			group->is_mark ? "" : units_bytes(group->rise_bytes).s,
+			text_if(group->open, units_count(group->open).s),
+			text_if(!group->is_mark, units_duration(group->total_ns).s),
+			units_bytes(group->peak_bytes).s,
+			text_if(!group->is_mark, units_bytes(group->rise_bytes).s),
 		});
 	}
 	table_print(table, text->out, 2);

@@ -22,9 +22,12 @@ static unsigned depth_of(const struct facts *facts, const struct fact_process *p
 static void short_ending(const struct fact_process *process, char *out, size_t bytes)
 {
 	static const char *const words[END_MAX] = {
-		[END_RUNNING] = "running", [END_EXIT] = "exit", [END_SIGNAL] = "signal",
-			[END_KILLED] = "killed",
-		[END_OOM_KILLED] = "OOM-killed", [END_EXEC] = "exec",
+		[END_RUNNING] = "running",
+		[END_EXIT] = "exit",
+		[END_SIGNAL] = "signal",
+		[END_KILLED] = "killed",
+		[END_OOM_KILLED] = "OOM-killed",
+		[END_EXEC] = "exec",
 	};
 	if (process->end == END_EXIT || process->end == END_SIGNAL)
 		snprintf(out, bytes, "%s %s", words[process->end],
@@ -38,22 +41,25 @@ static void add_process(const struct text *text, struct table *table,
 {
 	const struct facts *facts = text->facts;
 	bool leads = facts->group.leader < facts->process_count &&
-		     process == &facts->processes[facts->group.leader];
+		     process == &facts->processes[facts->group.leader] &&
+		     facts->process_count > 1;
+	const char *command = process->cmdline;
 	char pid[48], end[160], ending[96];
 
 	short_ending(process, ending, sizeof ending);
 	snprintf(pid, sizeof pid, "%*s%u", (int)(2 * depth_of(facts, process)), "", process->pid);
-	snprintf(end, sizeof end, "%s%s%s", ending, leads && facts->process_count > 1 ?
-		", failed first" : "",
-		 process->ended_by == FACT_NONE ? "" : ", because of that");
+	snprintf(end, sizeof end, "%s%s%s", ending, text_if(leads, ", failed first"),
+		 text_if(process->ended_by != FACT_NONE, ", because of that"));
+	if (!*command)
+		command = process->exe;
 	table_row(table, (const char *[]){
-		pid, process->rank ? process->rank : "", units_wall(process->start_ns).s, end,
-		process->held_bytes == CUF_UNKNOWN ? "" : units_bytes(process->held_bytes).s,
-		process->host.rss_peak_bytes == CUF_UNKNOWN ? "" :
-			units_bytes(process->host.rss_peak_bytes).s,
-		*process->cmdline ? process->cmdline : process->exe,
+		pid, process->rank, units_wall(process->start_ns).s, end,
+		text_if(process->held_bytes != CUF_UNKNOWN, units_bytes(process->held_bytes).s),
+		text_if(process->host.rss_peak_bytes != CUF_UNKNOWN,
+			units_bytes(process->host.rss_peak_bytes).s),
+		command,
 	});
-	if (leads && facts->process_count > 1)
+	if (leads)
 		table_tone(table, STYLE_BAD);
 	else if (process->switched_off || !process->complete)
 		table_tone(table, STYLE_WARN);
@@ -82,9 +88,10 @@ static void print_list(const struct text *text, const char *label, const char *c
 	char words[TEXT_LINE_BYTES] = "";
 	size_t used = 0;
 	for (size_t i = 0; i < count && used + 1 < sizeof words; i++) {
-		int length = snprintf(words + used, sizeof words - used, "%s%s", used ? ", " : "",
-			names[i]);
-		used += length > 0 ? (size_t)length : 0;
+		int length = snprintf(words + used, sizeof words - used, "%s%s",
+				      text_if(used, ", "), names[i]);
+		if (length > 0)
+			used += (size_t)length;
 	}
 	if (count)
 		text_item(text, STYLE_PLAIN, label, "%s", words);
@@ -118,12 +125,12 @@ void section_coverage(const struct text *text)
 	print_list(text, "not recorded", coverage->unhooked, coverage->unhooked_count);
 	print_list(text, "static cudart", coverage->static_cudart, coverage->static_cudart_count);
 	for (size_t i = 0; i < coverage->lost_count; i++)
-		text_item(text, STYLE_WARN, i ? "" : "dropped", "%s: %s", coverage->lost[i].what,
-			  units_count(coverage->lost[i].count).s);
+		text_item(text, STYLE_WARN, text_label("dropped", i), "%s: %s",
+			  coverage->lost[i].what, units_count(coverage->lost[i].count).s);
 	for (size_t i = 0; i < coverage->blind_count; i++) {
 		if (coverage->blind[i].minor && !text->options->verbose)
 			continue;
-		text_item(text, STYLE_WARN, printed++ ? "" : "unknown", "%s",
+		text_item(text, STYLE_WARN, text_label("unknown", printed++), "%s",
 			coverage->blind[i].text);
 	}
 	if (coverage->complete && !printed && !coverage->unhooked_count)

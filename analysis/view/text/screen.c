@@ -104,12 +104,15 @@ static void find_holders(const struct text *text, struct holders *holders)
 static unsigned table_lines_wanted(const struct holders *holders, unsigned tight)
 {
 	unsigned all = (unsigned)holders->count + 1;
-	return all < TABLE_LINES - tight ? all : TABLE_LINES - tight;
+	if (all > TABLE_LINES - tight)
+		return TABLE_LINES - tight;
+	return all;
 }
 
 static void fit_parts(const struct text *text, struct screen *screen, const struct holders *holders)
 {
 	unsigned most = lines_of_screen(text), taken = most;
+	unsigned rows = TABLE_LINES - 1;
 	for (unsigned tight = 0; tight <= TIGHT_MAX; tight++) {
 		for (enum part part = 0; part < PARTS; part++)
 			if (part != PART_TABLE)
@@ -118,9 +121,11 @@ static void fit_parts(const struct text *text, struct screen *screen, const stru
 		if (taken + table_lines_wanted(holders, tight) <= most)
 			break;
 	}
-	if (taken + 3 <= most) /* a title and at least two rows */
-		render(text, screen, PART_TABLE, 0,
-		       most - taken < TABLE_LINES ? most - taken - 1 : TABLE_LINES - 1, holders);
+	if (taken + 3 > most) /* a title and at least two rows */
+		return;
+	if (most - taken < rows + 1)
+		rows = most - taken - 1;
+	render(text, screen, PART_TABLE, 0, rows, holders);
 }
 
 void screen_print(const struct text *text)

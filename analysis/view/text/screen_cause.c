@@ -69,7 +69,8 @@ static void find_leak(const struct text *text, const struct fact_cause *cause, s
 		}
 		leak->bytes += site->bytes;
 		leak->count += site->count;
-		leak->frees += site->free_count == CUF_UNKNOWN ? 0 : site->free_count;
+		if (site->free_count != CUF_UNKNOWN)
+			leak->frees += site->free_count;
 		leak->sampled |= site->basis == BASIS_ESTIMATED;
 	}
 }
@@ -118,7 +119,10 @@ static void append_blocks(const struct leak *leak, char *words, size_t bytes)
 		text_s(leak->count));
 	if (leak->count > 1 && leak->bytes % leak->count == 0)
 		append(words, bytes, " of %s", units_bytes(leak->bytes / leak->count).s);
-	append(words, bytes, leak->frees ? " more than it freed" : " and freed none");
+	if (leak->frees)
+		append(words, bytes, " more than it freed");
+	else
+		append(words, bytes, " and freed none");
 	append(words, bytes, ": %s", units_bytes(leak->bytes).s);
 }
 
@@ -135,10 +139,9 @@ static void leak_words(const struct text *text, const struct leak *leak, char *w
 	append(words, bytes, ".");
 	if (leak->others)
 		append(words, bytes, " %s other call site%s leak%s, too: %s.",
-			units_count(leak->others).s,
-		       text_s(leak->others), text_verb_s(leak->others),
-		       text_bytes(leak->others_bytes, leak->sampled ? BASIS_ESTIMATED :
-			BASIS_OBSERVED).s);
+		       units_count(leak->others).s, text_s(leak->others),
+		       text_verb_s(leak->others),
+		       text_sampled(leak->others_bytes, leak->sampled).s);
 }
 
 static void print_callers(const struct text *text, const struct place *place)
@@ -191,6 +194,7 @@ static void print_named(const struct text *text, const struct fact_cause *cause,
 {
 	char words[WORDS];
 	struct leak leak = { 0 };
+	unsigned fix_lines = 3;
 
 	snprintf(words, sizeof words, "%s (%s confidence)", cause->name,
 		 text_confidence(cause->confidence));
@@ -208,7 +212,9 @@ static void print_named(const struct text *text, const struct fact_cause *cause,
 		if (tight < 3)
 			print_site(text, cause);
 	}
-	print_fix(text, cause, tight < 2 ? 3 : 2);
+	if (tight >= 2)
+		fix_lines = 2;
+	print_fix(text, cause, fix_lines);
 }
 
 /* Too little is known for one name: the candidates, and what would tell them apart. */
@@ -219,10 +225,11 @@ static void print_unclear(const struct text *text, const struct fact_cause *caus
 
 	if (named)
 		append(words, sizeof words, "perhaps %s (%s)", cause->name, cause->name_id);
-	if (cause->runner_up_id)
-		append(words, sizeof words, "%s %s (%s)", named ? ", or" : "perhaps",
-			cause->runner_up_name,
+	if (cause->runner_up_id) {
+		append(words, sizeof words, "%s", named ? ", or" : "perhaps");
+		append(words, sizeof words, " %s (%s)", cause->runner_up_name,
 		       cause->runner_up_name_id);
+	}
 	if (!*words)
 		snprintf(words, sizeof words, "nothing recorded explains it");
 	text_words(text, STYLE_WARN, "Cause unclear:", 2, 2, words);
@@ -281,7 +288,10 @@ bool report_text_cause(const struct facts *facts, struct frames *frames, char *o
 	places = places_new(facts, frames);
 	place_of(places, &cause->site, &place);
 	places_free(places);
-	append(out, bytes, is_leak(cause) ? " in " : ", at ");
+	if (is_leak(cause))
+		append(out, bytes, " in ");
+	else
+		append(out, bytes, ", at ");
 	place_text(&place, out + strlen(out), bytes - strlen(out));
 	return true;
 }

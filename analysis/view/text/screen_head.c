@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What happened: what ran out, for whom, how it ended, and the figures that go with it. */
+#include <signal.h>
 #include <stdarg.h>
 #include <string.h>
 #include "analysis/base/units.h"
@@ -23,12 +24,18 @@ static const char *failure_title(const struct facts *facts, const struct fact_in
 static const char *ending_title(const struct fact_process *process)
 {
 	switch (process->end) {
-	case END_OOM_KILLED: return "KILLED BY THE KERNEL (out of memory)";
-	case END_KILLED: return "KILLED";
-	case END_SIGNAL: return process->end_status == 15 || process->end_status == 2 ? "KILLED" :
-		"CRASHED";
-	case END_RUNNING: return "RUNNING";
-	default: return "FINISHED";
+	case END_OOM_KILLED:
+		return "KILLED BY THE KERNEL (out of memory)";
+	case END_KILLED:
+		return "KILLED";
+	case END_SIGNAL:
+		if (process->end_status == SIGTERM || process->end_status == SIGINT)
+			return "KILLED";
+		return "CRASHED";
+	case END_RUNNING:
+		return "RUNNING";
+	default:
+		return "FINISHED";
 	}
 }
 
@@ -41,12 +48,19 @@ static void print_headline(const struct text *text, const struct fact_process *p
 		    process->end != END_OOM_KILLED;
 	uint64_t elapsed = text_elapsed(process->start_ns, process->end_ns);
 	char words[WORDS], title[64], program[96], ending[96];
+	const char *what = ending_title(process), *since = "after ";
+	enum style_tone tone = STYLE_BAD;
 	int used;
 
+	if (incident)
+		what = failure_title(facts, incident);
+	if (process->end == END_RUNNING)
+		since = "for ";
+	if (good)
+		tone = STYLE_GOOD;
 	text_program(process, program, sizeof program);
 	text_ending(process, ending, sizeof ending);
-	snprintf(title, sizeof title, "%s:", incident ? failure_title(facts, incident) :
-		ending_title(process));
+	snprintf(title, sizeof title, "%s:", what);
 	used = snprintf(words, sizeof words, "%s (pid %u)", program, process->pid);
 	if (process->rank)
 		used += snprintf(words + used, sizeof words - (size_t)used, ", rank %.16s",
@@ -57,10 +71,9 @@ static void print_headline(const struct text *text, const struct fact_process *p
 	if (process->end != END_RUNNING && process->end != END_OOM_KILLED)
 		used += snprintf(words + used, sizeof words - (size_t)used, ", %s", ending);
 	if (!incident && process->end != END_OOM_KILLED && elapsed != CUF_UNKNOWN)
-		snprintf(words + used, sizeof words - (size_t)used, ", %s%s",
-			 process->end == END_RUNNING ? "for " : "after ",
-				units_duration(elapsed).s);
-	text_words(text, good ? STYLE_GOOD : STYLE_BAD, title, 2, 2, words);
+		snprintf(words + used, sizeof words - (size_t)used, ", %s%s", since,
+			 units_duration(elapsed).s);
+	text_words(text, tone, title, 2, 2, words);
 }
 
 /* Appends to words; what does not fit is left out. */
@@ -96,12 +109,13 @@ static void request_words(const struct text *text, const struct fact_incident *i
 static void free_words(const struct fact_incident *incident, char *out, size_t bytes)
 {
 	const char *result = text_result_name(incident->result);
+	if (!result)
+		result = "see cuda.h";
 	*out = 0;
 	if (incident->kind == CUF_KIND_HOST)
 		snprintf(out, bytes, ": %s", strerror((int)incident->result));
 	else if (incident->kind != CUF_KIND_FRAMEWORK && incident->result != 2)
-		snprintf(out, bytes, ": %s (CUDA error %u)", result ? result : "see cuda.h",
-			incident->result);
+		snprintf(out, bytes, ": %s (CUDA error %u)", result, incident->result);
 	else if (incident->free_bytes != CUF_UNKNOWN && incident->total_bytes != CUF_UNKNOWN)
 		snprintf(out, bytes, " with %s of %s free", units_bytes(incident->free_bytes).s,
 			 units_bytes(incident->total_bytes).s);
@@ -122,9 +136,9 @@ static void print_failure(const struct text *text, const struct fact_process *pr
 		append(words, sizeof words, ", %s attempts",
 			units_count(incident->attempt_count).s);
 	if (incident->phase)
-		append(words, sizeof words, ", %s %.32s",
-		       incident->phase_basis == BASIS_INFERRED ? "probably during" : "during",
-			incident->phase);
+		append(words, sizeof words, ", %sduring %.32s",
+		       text_if(incident->phase_basis == BASIS_INFERRED, "probably "),
+		       incident->phase);
 	if (incident->request_phase && incident->request_id != CUF_UNKNOWN)
 		append(words, sizeof words, ", request %s", units_count(incident->request_id).s);
 	text_words(text, STYLE_PLAIN, "", 0, tight ? 1 : 2, words);
@@ -162,37 +176,41 @@ static size_t count_leaks(const struct facts *facts)
 static void print_survived(const struct text *text)
 {
 	static const struct { enum fact_outcome outcome; const char *only, *one, *many; } rows[] = {
-		{ OUTCOME_RECOVERED, "and succeeded on retry", "%s%s succeeded on retry",
-		  "%s%s succeeded on retry" },
-		{ OUTCOME_HANDLED, "and the program handled it", "%s%s was handled by the program",
-		  "%s%s were handled by the program" },
-		{ OUTCOME_UNKNOWN, "with an unknown outcome", "%s%s has an unknown outcome",
-		  "%s%s have an unknown outcome" },
-		{ OUTCOME_FATAL, "and was fatal", "%s%s was fatal", "%s%s were fatal" },
+		{ OUTCOME_RECOVERED, "and succeeded on retry", "succeeded on retry",
+		  "succeeded on retry" },
+		{ OUTCOME_HANDLED, "and the program handled it", "was handled by the program",
+		  "were handled by the program" },
+		{ OUTCOME_UNKNOWN, "with an unknown outcome", "has an unknown outcome",
+		  "have an unknown outcome" },
+		{ OUTCOME_FATAL, "and was fatal", "was fatal", "were fatal" },
 	};
 	const struct facts *facts = text->facts;
 	char words[WORDS] = "", call[160];
-	bool any = false;
+	bool single = facts->incident_count == 1, any = false;
 
-	append(words, sizeof words, facts->incident_count == 1 ? "%s request failed, " :
-		"%s requests failed: ",
-	       units_count(facts->incident_count).s);
+	if (single)
+		append(words, sizeof words, "1 request failed, ");
+	else
+		append(words, sizeof words, "%s requests failed: ",
+		       units_count(facts->incident_count).s);
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		uint64_t count = 0;
 		for (size_t n = 0; n < facts->incident_count; n++)
 			count += facts->incidents[n].outcome == rows[i].outcome;
 		if (!count)
 			continue;
-		if (facts->incident_count == 1)
-			append(words, sizeof words, "%s", rows[i].only);
-		else
-			append(words, sizeof words, count == 1 ? rows[i].one : rows[i].many,
-				any ? ", " : "",
-			       units_count(count).s);
+		if (any)
+			append(words, sizeof words, ", ");
 		any = true;
+		if (single)
+			append(words, sizeof words, "%s", rows[i].only);
+		else if (count == 1)
+			append(words, sizeof words, "1 %s", rows[i].one);
+		else
+			append(words, sizeof words, "%s %s", units_count(count).s, rows[i].many);
 	}
 	text_requested(&facts->incidents[facts->incident_count - 1], call, sizeof call);
-	append(words, sizeof words, facts->incident_count == 1 ? ": %s." : ". The last: %s.", call);
+	append(words, sizeof words, "%s: %s.", text_if(!single, ". The last"), call);
 	text_words(text, STYLE_WARN, "", 0, 2, words);
 }
 
@@ -232,7 +250,7 @@ static void print_ending(const struct text *text, const struct fact_process *pro
 	else if (!facts->incident_count)
 		append(words, sizeof words, "No allocation failed.");
 	if (!facts->device_count)
-		append(words, sizeof words, "%sNo GPU was used.", *words ? " " : "");
+		append(words, sizeof words, "%sNo GPU was used.", text_if(*words, " "));
 	if (*words)
 		text_words(text, STYLE_PLAIN, "", 0, 1, words);
 	if (process->end == END_KILLED && process->end_why && *process->end_why)
@@ -277,19 +295,22 @@ void screen_processes(const struct text *text)
 	if (crowd->leader != FACT_NONE)
 		append(words, sizeof words, "%s failed first%s",
 		       process_name(&facts->processes[crowd->leader], name, sizeof name),
-		       crowd->failed_count > 1 ? ", others after it" : "");
+		       text_if(crowd->failed_count > 1, ", others after it"));
 	if (crowd->ended_count)
 		append(words, sizeof words, "; %s other%s ended because of it",
 			units_count(crowd->ended_count).s,
 		       text_s(crowd->ended_count));
 	if (crowd->outlier != FACT_NONE) {
 		const struct fact_process *outlier = &facts->processes[crowd->outlier];
+		const char *who = "it", *peers = "processes";
+		if (crowd->outlier != crowd->leader)
+			who = process_name(outlier, name, sizeof name);
+		if (outlier->rank)
+			peers = "ranks";
 		append(words, sizeof words, "%s%s held %s (median of %s %s: %s)",
-		       crowd->leader != FACT_NONE ? "; " : "",
-		       crowd->outlier == crowd->leader ? "it" :
-			process_name(outlier, name, sizeof name),
-		       units_bytes(outlier->held_bytes).s, units_count(crowd->peer_count).s,
-		       outlier->rank ? "ranks" : "processes", units_bytes(crowd->median_bytes).s);
+		       text_if(crowd->leader != FACT_NONE, "; "), who,
+		       units_bytes(outlier->held_bytes).s, units_count(crowd->peer_count).s, peers,
+		       units_bytes(crowd->median_bytes).s);
 	}
 	append(words, sizeof words, ".");
 	text_words(text, STYLE_PLAIN, "", 0, 2, words);

@@ -45,7 +45,7 @@ static void print_other_devices(const struct text *text)
 		if (device != focus && device->free_bytes != CUF_UNKNOWN)
 			used += (size_t)snprintf(words + used, sizeof words - used,
 				"%sGPU %u had %s free",
-						 used ? ", " : "", device->ordinal,
+						 text_if(used, ", "), device->ordinal,
 						 units_bytes(device->free_bytes).s);
 	}
 	if (used)
@@ -111,8 +111,10 @@ static void print_command(const struct text *text, const char *label, const char
 static void report_command(const struct text *text, const char *option, char *out, size_t bytes)
 {
 	const char *operand = text->options->operand;
-	snprintf(out, bytes, "cuflight report %s%s%s", option, operand ? " " : "",
-		operand ? operand : "");
+	if (operand)
+		snprintf(out, bytes, "cuflight report %s %s", option, operand);
+	else
+		snprintf(out, bytes, "cuflight report %s", option);
 }
 
 void screen_more(const struct text *text)
@@ -131,11 +133,11 @@ void screen_more(const struct text *text)
 		help = cause->runner_up_name_id;
 	if (help) {
 		snprintf(command, sizeof command, "cuflight help %s", help);
-		print_command(text, text->options->full ? "More:" : "", command,
+		print_command(text, text_if(text->options->full, "More:"), command,
 			"how this was decided");
 	} else if (!help && text->facts->device_count) {
 		report_command(text, "--at=peak", command, sizeof command);
-		print_command(text, text->options->full ? "More:" : "", command,
+		print_command(text, text_if(text->options->full, "More:"), command,
 			"at the fullest moment");
 	}
 }

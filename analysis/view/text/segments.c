@@ -115,8 +115,8 @@ static void print_framework(const struct text *text, const struct fact_framework
 			units_count(framework->segment_count).s,
 		  text_s(framework->segment_count),
 			units_bytes(framework->allocated_bytes).s,
-		  units_bytes(unused).s, framework->basis == BASIS_ESTIMATED ? " (an estimate)" :
-			"");
+		  units_bytes(unused).s,
+		  text_if(framework->basis == BASIS_ESTIMATED, " (an estimate)"));
 	if (framework->largest_hole.bytes == CUF_UNKNOWN)
 		return;
 	text_item(text, STYLE_PLAIN, "",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Columns measured, then printed. Cells lie in one array, row after row; row 0 holds the titles. */
+/* Columns measured, then printed. Cells are in one array, row after row; row 0 holds the titles. */
 #include "analysis/view/text/table.h"
 
 #include <stdlib.h>
@@ -21,13 +21,16 @@ static void add_row(struct table *table, const char *const *cells)
 {
 	char clean[TABLE_CELL_BYTES];
 	if (table->row_count == table->room) {
-		table->room = table->room ? 2 * table->room : 16;
+		table->room = 2 * table->room + 16;
 		table->cells = xalloc_resize(table->cells, table->room * table->column_count,
 			sizeof *table->cells);
 		table->tones = xalloc_resize(table->tones, table->room, sizeof *table->tones);
 	}
 	for (size_t i = 0; i < table->column_count; i++) {
-		clean_terminal(clean, sizeof clean, cells[i] ? cells[i] : "", !table->style->utf8);
+		const char *cell = cells[i];
+		if (!cell)
+			cell = "";
+		clean_terminal(clean, sizeof clean, cell, !table->style->utf8);
 		table->cells[table->row_count * table->column_count + i] = xalloc_string(clean);
 	}
 	table->tones[table->row_count++] = STYLE_PLAIN;
@@ -47,9 +50,15 @@ struct table *table_new(const struct style *style, const struct table_column *co
 	return table;
 }
 
-void table_row(struct table *table, const char *const *cells) { add_row(table, cells); }
-void table_tone(struct table *table, enum style_tone tone) {
-	table->tones[table->row_count - 1] = tone; }
+void table_row(struct table *table, const char *const *cells)
+{
+	add_row(table, cells);
+}
+
+void table_tone(struct table *table, enum style_tone tone)
+{
+	table->tones[table->row_count - 1] = tone;
+}
 
 static void measure(const struct table *table, unsigned indent, size_t *widths)
 {
@@ -61,31 +70,38 @@ static void measure(const struct table *table, unsigned indent, size_t *widths)
 			if (columns > widths[c])
 				widths[c] = columns;
 		}
-		total += widths[c] + (c ? TABLE_GAP : 0);
+		total += widths[c];
+		if (c)
+			total += TABLE_GAP;
 		if (table->columns[c].align == TABLE_FLEX)
 			flex = c;
 	}
 	if (total <= table->style->columns || flex == table->column_count)
 		return;
 	total -= table->style->columns;
-	widths[flex] = widths[flex] > total + TABLE_FLEX_MIN ? widths[flex] - total :
-		TABLE_FLEX_MIN;
+	if (widths[flex] > total + TABLE_FLEX_MIN)
+		widths[flex] -= total;
+	else
+		widths[flex] = TABLE_FLEX_MIN;
 }
 
 /* Prints at most width columns; what is cut ends in "..". Returns the columns printed. */
 static size_t print_cut(FILE *out, const char *text, size_t width)
 {
-	size_t columns = clean_columns(text), keep = width > 2 ? width - 2 : width;
+	size_t columns = clean_columns(text), keep = width;
 	if (columns <= width) {
 		fputs(text, out);
 		return columns;
 	}
+	if (width > 2)
+		keep = width - 2;
 	for (size_t i = 0; i < keep; i++) {
 		size_t length = clean_character(text);
 		fwrite(text, 1, length, out);
 		text += length;
 	}
-	fputs(width > 2 ? ".." : "", out);
+	if (width > 2)
+		fputs("..", out);
 	return width;
 }
 
@@ -103,20 +119,26 @@ static void print_row(const struct table *table, FILE *out, size_t row, unsigned
 			pending += width - columns;
 		fprintf(out, "%*s", (int)pending, "");
 		columns = print_cut(out, cells[c], width);
-		pending = TABLE_GAP + (table->columns[c].align == TABLE_RIGHT ? 0 :
-			width - columns);
+		pending = TABLE_GAP;
+		if (table->columns[c].align != TABLE_RIGHT)
+			pending += width - columns;
 	}
-	fprintf(out, "%s\n", table->tones[row] == STYLE_PLAIN ? "" : style_off(table->style));
+	if (table->tones[row] != STYLE_PLAIN)
+		fputs(style_off(table->style), out);
+	fputc('\n', out);
 }
 
 void table_print(const struct table *table, FILE *out, unsigned indent)
 {
 	size_t widths[16];
 	bool titles = false;
+	size_t first = 0;
 	measure(table, indent, widths);
 	for (size_t c = 0; c < table->column_count; c++)
 		titles |= *table->cells[c] != 0;
-	for (size_t r = titles ? 0 : 1; r < table->row_count; r++)
+	if (!titles)
+		first = 1;
+	for (size_t r = first; r < table->row_count; r++)
 		print_row(table, out, r, indent, widths);
 }
 

@@ -39,7 +39,9 @@ static size_t line_bytes(const char *at, size_t columns)
 	fits = bytes_within(at, columns + 1);
 	while (fits && (at[fits - 1] != ' ' || is_within_figure(at, fits - 1)))
 		fits--;
-	return fits ? fits : bytes_within(at, columns);
+	if (!fits)
+		return bytes_within(at, columns); /* one word wider than the line */
+	return fits;
 }
 
 /*
@@ -63,7 +65,7 @@ static void print_shortened(const struct text *text, const char *at, size_t colu
 	size_t bytes = line_bytes(at, columns), clause = clause_bytes(at, bytes);
 	if (clause) {
 		fprintf(text->out, "%.*s%s\n", (int)clause, at,
-			at[strlen(at) - 1] == '.' ? "." : "");
+			text_if(at[strlen(at) - 1] == '.', "."));
 		return;
 	}
 	bytes = line_bytes(at, columns - 2);
@@ -89,15 +91,17 @@ unsigned text_words(const struct text *text, enum style_tone tone, const char *h
 		    unsigned lines, const char *words)
 {
 	char clean[TEXT_LINE_BYTES], *at = clean;
-	size_t from = *head ? clean_columns(head) + 1 : indent, columns = text->style->columns;
+	size_t from = indent, columns = text->style->columns;
 	unsigned used = 0, most = lines_allowed(text, lines);
 
 	clean_terminal(clean, sizeof clean, words, !text->style->utf8);
-	if (*head)
+	if (*head) {
+		from = clean_columns(head) + 1;
 		fprintf(text->out, "%s%s%s ", style_on(text->style, tone), head,
 			style_off(text->style));
-	else
+	} else {
 		fprintf(text->out, "%*s", (int)indent, "");
+	}
 	for (;;) {
 		size_t bytes = line_bytes(at, columns - from), end = bytes;
 		if (++used >= most && at[bytes]) {
@@ -189,22 +193,47 @@ void text_place(const struct text *text, const struct fact_stack *stack, size_t 
 
 size_t text_rows(const struct text *text)
 {
-	return text->options->rows ? text->options->rows : ROWS_DEFAULT;
+	if (text->options->rows)
+		return text->options->rows;
+	return ROWS_DEFAULT;
 }
 
 const char *text_s(uint64_t count)
 {
-	return count == 1 ? "" : "s";
+	if (count == 1)
+		return "";
+	return "s";
 }
 
 const char *text_verb_s(uint64_t count)
 {
-	return count == 1 ? "s" : "";
+	if (count == 1)
+		return "s";
+	return "";
+}
+
+const char *text_if(bool condition, const char *words)
+{
+	if (condition)
+		return words;
+	return "";
+}
+
+const char *text_label(const char *label, size_t index)
+{
+	return text_if(index == 0, label);
 }
 
 struct unit_text text_bytes(uint64_t bytes, enum fact_basis basis)
 {
-	return basis == BASIS_ESTIMATED ? units_bytes_rough(bytes) : units_bytes(bytes);
+	return text_sampled(bytes, basis == BASIS_ESTIMATED);
+}
+
+struct unit_text text_sampled(uint64_t bytes, bool sampled)
+{
+	if (sampled)
+		return units_bytes_rough(bytes);
+	return units_bytes(bytes);
 }
 
 void text_requested(const struct fact_incident *incident, char *out, size_t bytes)
@@ -231,7 +260,9 @@ uint64_t text_wanted_bytes(const struct fact_incident *incident)
 
 static void signal_text(uint64_t number, char *out, size_t bytes)
 {
-	const char *name = number < 65 ? sigdescr_np((int)number) : NULL;
+	const char *name = NULL;
+	if (number < 65)
+		name = sigdescr_np((int)number);
 	if (name)
 		snprintf(out, bytes, "killed by signal %llu (%s)", (unsigned long long)number,
 			name);
@@ -318,7 +349,9 @@ const char *text_confidence(double confidence)
 {
 	if (confidence >= 0.8)
 		return "high";
-	return confidence >= 0.5 ? "medium" : "low";
+	if (confidence >= 0.5)
+		return "medium";
+	return "low";
 }
 
 uint64_t text_elapsed(uint64_t start_ns, uint64_t end_ns)

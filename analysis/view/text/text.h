@@ -61,8 +61,13 @@ size_t text_rows(const struct text *text); /* of a table in the sections: --top 
 
 const char *text_s(uint64_t count);      /* "1 block", "2 blocks" */
 const char *text_verb_s(uint64_t count); /* "1 leaks", "2 leak" */
+/* The words if the condition holds, else "": for parts of a format. */
+const char *text_if(bool condition, const char *words);
+/* The label of the first of several items; the others have none. */
+const char *text_label(const char *label, size_t index);
 /* "6.00 GiB"; "~6.0 GiB" of a sample. */
 struct unit_text text_bytes(uint64_t bytes, enum fact_basis basis);
+struct unit_text text_sampled(uint64_t bytes, bool sampled);
 /* What failed: "cudaMalloc(2.00 GiB)". */
 void text_requested(const struct fact_incident *incident, char *out, size_t bytes);
 /*

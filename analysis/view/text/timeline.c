@@ -80,17 +80,22 @@ void timeline_bar(const struct text *text, const struct fact_process *process)
 	static const char levels[] = " .,-=+*#";
 	struct series series = { .process = process, .ordinal = FACT_NONE,
 				 .limit_bytes = process->host.cgroup_max_bytes };
-	size_t columns = text->style->columns >= STYLE_COLUMNS ? BAR_COLUMNS : BAR_COLUMNS / 2;
+	size_t columns = BAR_COLUMNS;
 	char bar[BAR_COLUMNS + 1] = "";
 	struct graph graph;
 
+	if (text->style->columns < STYLE_COLUMNS)
+		columns = BAR_COLUMNS / 2;
 	if (!fill_graph(&series, &graph, columns))
 		return;
 	for (size_t i = 0; i < columns; i++) {
 		double share = (double)graph.columns[i] / (double)top_of(&series, &graph);
-		bar[i] = levels[0];
-		if (graph.columns[i] != CUF_UNKNOWN)
-			bar[i] = levels[share >= 1 ? 7 : (size_t)(share * 8)];
+		size_t level = 7;
+		if (graph.columns[i] == CUF_UNKNOWN)
+			level = 0;
+		else if (share < 1)
+			level = (size_t)(share * 8);
+		bar[i] = levels[level];
 	}
 	bar[columns] = 0;
 	fprintf(text->out, "Memory  0 s |%s| %s\n", bar,
@@ -132,7 +137,9 @@ static size_t column_of(const struct series *series, size_t columns, uint64_t ti
 	double share =
 		(double)(time_ns - series->first_ns) / (double)(series->last_ns - series->first_ns);
 	size_t at = (size_t)(share * (double)(columns - 1));
-	return at < columns ? at : columns - 1;
+	if (at >= columns)
+		return columns - 1;
+	return at;
 }
 
 /* '^' below each moment at which a request failed. */

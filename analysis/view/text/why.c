@@ -9,13 +9,16 @@
 
 static void print_evidence(const struct text *text, const struct fact_evidence *line)
 {
+	const char *between;
 	char where[512] = "";
 	if (line->stack.depth)
 		text_place(text, &line->stack, text->style->columns - TEXT_LABEL, where,
 			sizeof where);
-	text_item(text, line->against ? STYLE_WARN : STYLE_PLAIN,
-		line->against ? "against" : "evidence",
-		  "%s%s%s", line->text, *where ? ": " : "", where);
+	between = text_if(*where, ": ");
+	if (line->against)
+		text_item(text, STYLE_WARN, "against", "%s%s%s", line->text, between, where);
+	else
+		text_item(text, STYLE_PLAIN, "evidence", "%s%s%s", line->text, between, where);
 }
 
 void section_why(const struct text *text)
@@ -29,8 +32,8 @@ void section_why(const struct text *text)
 	for (size_t i = 0; i < cause->evidence_count; i++)
 		print_evidence(text, &cause->evidence[i]);
 	for (size_t i = 1; i < cause->fix_count; i++)
-		text_item(text, STYLE_GOOD, i == 1 ? "other fixes" : "", "%s",
-			cause->fixes[i].text);
+		text_item(text, STYLE_GOOD, text_label("other fixes", i - 1), "%s",
+			  cause->fixes[i].text);
 	if (cause->runner_up_id)
 		text_item(text, STYLE_PLAIN, "second guess", "%s (%s, %s confidence)",
 			cause->runner_up_name,
@@ -38,5 +41,5 @@ void section_why(const struct text *text)
 	if (cause->discriminator && *cause->discriminator)
 		text_item(text, STYLE_PLAIN, "difference", "%s", cause->discriminator);
 	for (size_t i = 0; i < cause->lack_count; i++)
-		text_item(text, STYLE_WARN, i ? "" : "missing data", "%s", cause->lacks[i]);
+		text_item(text, STYLE_WARN, text_label("missing data", i), "%s", cause->lacks[i]);
 }
