@@ -20,6 +20,8 @@ static const struct { int format; unsigned bytes; } channel_bytes[] = {
 	{ 0x10, 2 }, { 0x20, 4 },              /* half, float */
 };
 
+/* Formats outside the table (packed, block-compressed, NV12) are rare. 4 bytes keep the estimate in
+ * the right order of magnitude. */
 static unsigned bytes_of_format(int format)
 {
 	for (unsigned i = 0; i < sizeof channel_bytes / sizeof *channel_bytes; i++)
@@ -31,7 +33,8 @@ static unsigned bytes_of_format(int format)
 /* Descriptors have 0 for a dimension that an array does not have. */
 static uint64_t at_least_one(uint64_t extent) { return extent ? extent : 1; }
 
-/* Each mipmap level halves the extents, but not the number of layers. */
+/* Each mipmap level halves the extents, but not the number of layers. Sparse and deferred arrays
+ * have no memory at creation: 0. */
 static uint64_t estimate_bytes(const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned levels)
 {
 	uint64_t width = at_least_one(desc->Width), height = at_least_one(desc->Height);
@@ -97,6 +100,8 @@ static CUresult array_done(struct cuf_call *call, const CUDA_ARRAY3D_DESCRIPTOR 
 	{ (desc)->Width, (desc)->Height, (desc)->Depth, (desc)->Format, (desc)->NumChannels, \
 	  (desc)->Flags }
 
+/* The descriptor is copied only after the real call. The driver, not the recorder, is the first to
+ * read it, so a wrong pointer fails as it does without us. */
 CUresult cuf_hook_cuArrayCreate_v2(CUarray *out, const CUDA_ARRAY_DESCRIPTOR *desc)
 {
 	CUF_CALL(cuArrayCreate_v2);
@@ -134,6 +139,7 @@ CUresult cuf_hook_cuArray3DCreate(CUarray *out, const CUDA_ARRAY3D_DESCRIPTOR_v1
 	return array_done(&call, &wide, result, out);
 }
 
+/* The runtime's cudaFreeArray ends here. */
 CUresult cuf_hook_cuArrayDestroy(CUarray array)
 {
 	struct cuf_block block;
@@ -145,7 +151,8 @@ CUresult cuf_hook_cuArrayDestroy(CUarray array)
 
 /* ---- mipmapped arrays ---- */
 
-/* One block for all levels. */
+/* One block for all levels. A level that cuMipmappedArrayGetLevel returns is a view of this
+ * block. */
 CUresult cuf_hook_cuMipmappedArrayCreate(CUmipmappedArray *out, const CUDA_ARRAY3D_DESCRIPTOR *desc,
 					 unsigned int levels)
 {

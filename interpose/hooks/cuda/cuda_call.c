@@ -18,12 +18,13 @@
  * another thread changed free memory during a call that it measures. */
 static uint64_t changes;
 
+/* Relaxed: the value only has to differ when another thread was active in between. */
 uint64_t cuf_changes_seen(void) { return __atomic_load_n(&changes, __ATOMIC_RELAXED); }
 static void count_change(void) { __atomic_fetch_add(&changes, 1, __ATOMIC_RELAXED); }
 
 /* ---- requests ---- */
 
-/* A hash, since the ledger has 32 bits for a context. Two contexts of one process that fold alike
+/* A hash, because the ledger has 32 bits for a context. Two contexts of one process that fold alike
  * would be freed together; with a few contexts that does not happen. */
 uint32_t cuf_context_fold(CUcontext context)
 {
@@ -34,6 +35,8 @@ uint32_t cuf_context_fold(CUcontext context)
 	return fold;
 }
 
+/* The request of a call that allocates in the current context. Without a thread (recording is off,
+ * or a nested call) nothing is queried. */
 struct cuf_request cuf_request_here(struct cuf_call *call, unsigned kind, uint64_t bytes,
 				    unsigned flags)
 {
@@ -126,6 +129,8 @@ static void sample_free_memory(struct cuf_call *call, unsigned device)
 	cuf_device_seen(call, device, &view);
 }
 
+/* Only success and out-of-memory leave a trace: other errors are mistakes of the program and
+ * allocate nothing. errno is the program's, so the queries below must not change it. */
 void cuf_alloc_record(struct cuf_call *call, const struct cuf_request *request, CUresult result,
 		      uint64_t addr)
 {
@@ -146,6 +151,7 @@ void cuf_alloc_record(struct cuf_call *call, const struct cuf_request *request, 
 	errno = saved;
 }
 
+/* Called last in a hook. It passes the driver's result through unchanged. */
 CUresult cuf_alloc_done(struct cuf_call *call, const struct cuf_request *request, CUresult result,
 			uint64_t addr)
 {
@@ -179,10 +185,11 @@ CUresult cuf_watch_done(unsigned hook, CUresult result, void *frame)
 	return result;
 }
 
+
 /* ---- frees and releases ---- */
 
-/* ---- a free: before the real call, because another thread may get the address right after it
- * ---- */
+/* Before the real call, because another thread may get the address right after it. Returns whether
+ * a block was removed. *block is then the copy for an undo. */
 
 bool cuf_free_begin(struct cuf_call *call, unsigned space, uint64_t addr, struct cuf_block *block)
 {
@@ -192,7 +199,8 @@ bool cuf_free_begin(struct cuf_call *call, unsigned space, uint64_t addr, struct
 	return cuf_block_free(call, space, addr, block);
 }
 
-/* A restored block keeps its stack and time. */
+/* Undoes the free that cuf_free_begin recorded. The restored block keeps the stack and the time of
+ * its allocation. */
 CUresult cuf_free_done(struct cuf_call *call, bool freed, const struct cuf_block *block,
 		       CUresult result)
 {
@@ -201,6 +209,8 @@ CUresult cuf_free_done(struct cuf_call *call, bool freed, const struct cuf_block
 	return cuf_done(call, result);
 }
 
+/* As cuf_free_begin, for objects with counts. What was removed is kept in *release until the driver
+ * accepts the call. An outcome of -1 means that the ledger had no such object. */
 void cuf_release_begin(struct cuf_call *call, struct cuf_release *release, unsigned space,
 		       uint64_t addr, int references, int maps)
 {

@@ -59,6 +59,7 @@ CUresult cuf_hook_cuCtxDestroy_v2(CUcontext context)
 	return reset_done(&call, &reset, context != NULL, result);
 }
 
+/* The name without _v2 is the interface of CUDA 2 and 3, still exported. */
 CUresult cuf_hook_cuCtxDestroy(CUcontext context)
 {
 	CUF_CALL(cuCtxDestroy);
@@ -76,6 +77,7 @@ static bool context_is_gone(CUcontext context)
 	       cuf_query.cuCtxGetApiVersion(context, &version) != CUDA_SUCCESS;
 }
 
+/* The state can be queried only after the call, when the last user is gone. */
 CUresult cuf_hook_cuCtxDetach(CUcontext context)
 {
 	CUF_CALL(cuCtxDetach);
@@ -148,6 +150,7 @@ CUresult cuf_hook_cuDevicePrimaryCtxRelease_v2(CUdevice device)
 	return reset_done(&call, &reset, gone, result);
 }
 
+/* The runtime looks up the names without _v2 of both the reset and the release. */
 CUresult cuf_hook_cuDevicePrimaryCtxRelease(CUdevice device)
 {
 	CUF_CALL(cuDevicePrimaryCtxRelease);

@@ -71,6 +71,7 @@ CUresult cuf_hook_cuIpcOpenMemHandle_v2(CUdeviceptr *out, CUipcMemHandle handle,
 	return ipc_opened(&call, result, out);
 }
 
+/* The runtime looks up both versions (4010 and 11000). */
 CUresult cuf_hook_cuIpcOpenMemHandle(CUdeviceptr *out, CUipcMemHandle handle, unsigned int flags)
 {
 	CUF_CALL(cuIpcOpenMemHandle);
@@ -96,6 +97,8 @@ CUresult cuf_hook_cuIpcCloseMemHandle(CUdeviceptr ptr)
  * at the mappings. */
 static int objects_imported;
 
+/* The size is the one in the descriptor. The object belongs to the context in which it was
+ * imported, and is destroyed with it. */
 CUresult cuf_hook_cuImportExternalMemory(CUexternalMemory *out,
 					 const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *desc)
 {
@@ -134,6 +137,7 @@ static CUresult view_done(struct cuf_call *call, unsigned kind, uint64_t bytes,
 	return cuf_alloc_done(call, &request, result, addr);
 }
 
+/* The program frees the buffer with cuMemFree. cuDestroyExternalMemory does not free it. */
 CUresult cuf_hook_cuExternalMemoryGetMappedBuffer(CUdeviceptr *out, CUexternalMemory memory,
 						  const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *desc)
 {
@@ -145,6 +149,7 @@ CUresult cuf_hook_cuExternalMemoryGetMappedBuffer(CUdeviceptr *out, CUexternalMe
 	return view_done(&call, CUF_KIND_MAPPING, bytes, memory, result, cuf_output(result, out));
 }
 
+/* 0 bytes: the driver reports no size for the array, and its memory is counted in the object. */
 CUresult cuf_hook_cuExternalMemoryGetMappedMipmappedArray(
 	CUmipmappedArray *out, CUexternalMemory memory,
 	const CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC *desc)
@@ -154,6 +159,8 @@ CUresult cuf_hook_cuExternalMemoryGetMappedMipmappedArray(
 	return view_done(&call, CUF_KIND_ARRAY, 0, memory, result, cuf_output_pointer(result, out));
 }
 
+/* Removes the view first and its count on the object second. In the other order the object could
+ * die while a view still refers to it. *buffer and *object are for the undo. */
 bool cuf_external_buffer_free(struct cuf_call *call, uint64_t addr, struct cuf_block *buffer,
 			      struct cuf_release *object)
 {

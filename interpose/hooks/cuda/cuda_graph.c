@@ -18,6 +18,8 @@
 
 /* ---- capture ---- */
 
+/* One load in processes that capture nothing. The query itself is legal during a capture.
+ * per_thread: stream 0 is the thread's default stream, so the _ptsz query must be used. */
 bool cuf_stream_captures(CUstream stream, bool per_thread)
 {
 	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -55,6 +57,8 @@ static CUresult capture_ended(struct cuf_call *call, CUstream stream, CUresult r
 	return cuf_done(call, result);
 }
 
+/* The forms of CUDA 10.0 (no mode), 10.1 (_v2) and 12.3 (into an existing graph), each also for
+ * per-thread default streams. All of them open one capture. */
 CUresult cuf_hook_cuStreamBeginCapture(CUstream stream)
 {
 	CUF_CALL(cuStreamBeginCapture);
@@ -101,6 +105,7 @@ CUresult cuf_hook_cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph grap
 	return capture_began(&call, stream, result);
 }
 
+/* Ending is accepted only on the stream that began the capture. */
 CUresult cuf_hook_cuStreamEndCapture(CUstream stream, CUgraph *out)
 {
 	CUF_CALL(cuStreamEndCapture);
@@ -119,6 +124,7 @@ static uint32_t node_devices; /* one bit for each device whose graph pool is in 
 
 bool cuf_nodes_were_added(void) { return __atomic_load_n(&node_devices, __ATOMIC_RELAXED) != 0; }
 
+/* A forked child cannot use CUDA objects of its parent, so its counts start at 0. */
 static void forget_graphs(void)
 {
 	__atomic_store_n(&node_devices, 0, __ATOMIC_RELAXED);
@@ -183,6 +189,7 @@ static CUresult alloc_node_done(struct cuf_call *call, const CUDA_MEM_ALLOC_NODE
 	return cuf_done(call, result);
 }
 
+/* The driver stores the address in params->dptr, so params is read after the call. */
 CUresult cuf_hook_cuGraphAddMemAllocNode(CUgraphNode *out, CUgraph graph,
 					 const CUgraphNode *dependencies, size_t count,
 					 CUDA_MEM_ALLOC_NODE_PARAMS *params)
@@ -192,7 +199,8 @@ CUresult cuf_hook_cuGraphAddMemAllocNode(CUgraphNode *out, CUgraph graph,
 	return alloc_node_done(&call, params, result);
 }
 
-/* A node's memory is freed at launch, inside the pool. There is nothing to record here. */
+/* A node's memory is freed at launch, inside the pool. There is nothing to record here. The hook
+ * exists so that the function counts as covered. */
 CUresult cuf_hook_cuGraphAddMemFreeNode(CUgraphNode *out, CUgraph graph,
 					const CUgraphNode *dependencies, size_t count,
 					CUdeviceptr ptr)
@@ -210,6 +218,7 @@ static const CUDA_MEM_ALLOC_NODE_PARAMS *alloc_params(const CUgraphNodeParams *p
 	return &params->alloc;
 }
 
+/* The general form (CUDA 12.2). Its type decides whether it allocates. */
 CUresult cuf_hook_cuGraphAddNode(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies,
 				 size_t count, CUgraphNodeParams *params)
 {
@@ -246,6 +255,7 @@ static CUresult pool_may_change(struct cuf_call *call, unsigned op, uint64_t add
 	return cuf_done(call, result);
 }
 
+/* The driver may attach the pages of the graph here, before its first launch. */
 CUresult cuf_hook_cuGraphUpload(CUgraphExec exec, CUstream stream)
 {
 	CUF_CALL(cuGraphUpload);
@@ -258,6 +268,8 @@ CUresult cuf_hook_cuGraphUpload_ptsz(CUgraphExec exec, CUstream stream)
 	return pool_may_change(&call, 0, 0, cuf_real.cuGraphUpload_ptsz(exec, stream));
 }
 
+/* A graph without memory nodes changes no pool. Such launches are frequent, and pool_may_change
+ * returns after two comparisons unless the process has added nodes. */
 CUresult cuf_hook_cuGraphLaunch(CUgraphExec exec, CUstream stream)
 {
 	CUF_CALL(cuGraphLaunch);
@@ -279,6 +291,7 @@ CUresult cuf_hook_cuGraphExecDestroy(CUgraphExec exec)
 	return pool_may_change(&call, 0, 0, cuf_real.cuGraphExecDestroy(exec));
 }
 
+/* Destroys the template. Executable graphs made from it stay. */
 CUresult cuf_hook_cuGraphDestroy(CUgraph graph)
 {
 	CUF_CALL(cuGraphDestroy);

@@ -18,6 +18,7 @@ static CUresult pinned_done(struct cuf_call *call, uint64_t bytes, CUresult resu
 	return cuf_alloc_done(call, &request, result, cuf_output_pointer(result, out));
 }
 
+/* cudaMallocHost calls this function too: the runtime never calls cuMemAllocHost. */
 CUresult cuf_hook_cuMemHostAlloc(void **out, size_t bytes, unsigned int flags)
 {
 	CUF_CALL(cuMemHostAlloc);
@@ -30,12 +31,15 @@ CUresult cuf_hook_cuMemAllocHost_v2(void **out, size_t bytes)
 	return pinned_done(&call, bytes, cuf_real.cuMemAllocHost_v2(out, bytes), out);
 }
 
+/* The 32-bit interface: sizes below 4 GiB. */
 CUresult cuf_hook_cuMemAllocHost(void **out, unsigned int bytes)
 {
 	CUF_CALL(cuMemAllocHost);
 	return pinned_done(&call, bytes, cuf_real.cuMemAllocHost(out, bytes), out);
 }
 
+/* Memory that was allocated before the recorder started has no block. The call is passed on all the
+ * same. */
 CUresult cuf_hook_cuMemFreeHost(void *ptr)
 {
 	struct cuf_block block;
@@ -60,6 +64,7 @@ CUresult cuf_hook_cuMemHostRegister_v2(void *ptr, size_t bytes, unsigned int fla
 	return registered_done(&call, ptr, bytes, cuf_real.cuMemHostRegister_v2(ptr, bytes, flags));
 }
 
+/* The interface before CUDA 6.5, with the same arguments. */
 CUresult cuf_hook_cuMemHostRegister(void *ptr, size_t bytes, unsigned int flags)
 {
 	CUF_CALL(cuMemHostRegister);

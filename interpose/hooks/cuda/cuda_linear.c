@@ -50,6 +50,7 @@ CUresult cuf_hook_cuMemAllocPitch_v2(CUdeviceptr *out, size_t *pitch, size_t wid
 	return cuf_alloc_done(&call, &request, result, cuf_output(result, out));
 }
 
+/* As above, with 32-bit sizes. The product is computed with 64 bits. */
 CUresult cuf_hook_cuMemAllocPitch(CUdeviceptr_v1 *out, unsigned int *pitch,
 				  unsigned int width_bytes, unsigned int height,
 				  unsigned int element_bytes)
@@ -84,6 +85,8 @@ struct linear_free {
 	struct cuf_release object;
 };
 
+/* Decides what kind of memory the address is, before the driver frees it. Afterwards another thread
+ * may own the address. */
 static void linear_free_begin(struct cuf_call *call, CUdeviceptr ptr, struct linear_free *undo)
 {
 	struct cuf_block known;
@@ -116,6 +119,8 @@ static CUresult linear_free_done(struct cuf_call *call, const struct linear_free
 	return cuf_free_done(call, undo->freed, &undo->block, result);
 }
 
+/* cudaFree ends here. An unknown address is passed on and recorded as an unknown free: it was
+ * allocated before the recorder started, or by a function that it does not know. */
 CUresult cuf_hook_cuMemFree_v2(CUdeviceptr ptr)
 {
 	struct linear_free undo;
@@ -125,6 +130,7 @@ CUresult cuf_hook_cuMemFree_v2(CUdeviceptr ptr)
 	return linear_free_done(&call, &undo, result);
 }
 
+/* The 32-bit interface. Its addresses are zero-extended. */
 CUresult cuf_hook_cuMemFree(CUdeviceptr_v1 ptr)
 {
 	struct linear_free undo;
@@ -136,7 +142,8 @@ CUresult cuf_hook_cuMemFree(CUdeviceptr_v1 ptr)
 
 /* ---- free memory ---- */
 
-/* Programs often decide by this number, so it is recorded as they see it. */
+/* Programs often decide by this number, so it is recorded as they see it. Both out-parameters may
+ * be NULL: OptiX passes NULL for the free bytes. */
 CUresult cuf_hook_cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 {
 	uint64_t total = CUF_UNKNOWN;

@@ -79,7 +79,8 @@ static unsigned kind_of_blocks(CUmemAllocationType type)
 
 /* ---- which pool, which device ---- */
 
-/* The device of a stream: the current one, unless the stream belongs to another context. */
+/* The device of a stream: the current one, unless the stream belongs to another context. The
+ * context of the stream decides. */
 static int stream_device(CUstream stream, bool per_thread, CUdeviceptr ptr)
 {
 	enum { STREAM_SPECIAL_MAX = 2, POINTER_DEVICE_ORDINAL = 9 };
@@ -178,6 +179,8 @@ static CUresult async_done(struct cuf_call *call, const struct async_request *as
 	return cuf_done(call, result);
 }
 
+/* A pool of NULL selects the current pool of the stream's device, which is queried after the
+ * call. */
 CUresult cuf_hook_cuMemAllocAsync(CUdeviceptr *out, size_t bytes, CUstream stream)
 {
 	CUF_CALL(cuMemAllocAsync);
@@ -195,6 +198,7 @@ CUresult cuf_hook_cuMemAllocAsync_ptsz(CUdeviceptr *out, size_t bytes, CUstream 
 	return async_done(&call, &async, result, out);
 }
 
+/* The program names the pool, so the current pool of the device plays no part. */
 CUresult cuf_hook_cuMemAllocFromPoolAsync(CUdeviceptr *out, size_t bytes, CUmemoryPool pool,
 					  CUstream stream)
 {
@@ -230,6 +234,7 @@ static bool async_free_begin(struct cuf_call *call, CUdeviceptr ptr, CUstream st
 	return true;
 }
 
+/* The pool's sum is corrected first, because cuf_free_done ends the call. */
 static CUresult async_free_done(struct cuf_call *call, bool freed, const struct cuf_block *block,
 				CUresult result)
 {
@@ -272,7 +277,9 @@ CUresult cuf_hook_cuMemPoolCreate(CUmemoryPool *out, const CUmemPoolProps *props
 	return cuf_done(&call, result);
 }
 
-/* The object ends at once, its storage with the last block in it. */
+/* The object ends at once, its storage with the last block in it. A table entry that is removed
+ * before the call cannot be mistaken for a new pool at the same address. When the driver refuses,
+ * the entry returns with its sums at 0, and the next query corrects them. */
 CUresult cuf_hook_cuMemPoolDestroy(CUmemoryPool pool)
 {
 	uint64_t handle = (uint64_t)(uintptr_t)pool;
@@ -288,7 +295,8 @@ CUresult cuf_hook_cuMemPoolDestroy(CUmemoryPool pool)
 	return cuf_free_done(&call, freed, &block, result);
 }
 
-/* Returns reserved memory to the device, so the figures are read again. */
+/* Returns reserved memory to the device, so the figures are read again. Only reserved memory that
+ * no block uses is released. */
 CUresult cuf_hook_cuMemPoolTrimTo(CUmemoryPool pool, size_t keep_bytes)
 {
 	CUF_CALL(cuMemPoolTrimTo);
@@ -300,8 +308,9 @@ CUresult cuf_hook_cuMemPoolTrimTo(CUmemoryPool pool, size_t keep_bytes)
 	return cuf_done(&call, result);
 }
 
-/* The release threshold limits how much an unused pool keeps. It is the size of the pool's
- * entry. */
+/* The release threshold limits how much an unused pool keeps. It is the size of the pool's entry.
+ * The default is 0: everything unused goes back to the device at the next synchronisation. PyTorch
+ * and RMM set the maximum, so their pools keep it. */
 static void set_threshold(struct cuf_call *call, uint64_t pool, uint64_t threshold)
 {
 	struct cuf_request request = { .bytes = threshold, .kind = CUF_KIND_POOL };
@@ -318,6 +327,8 @@ static void set_threshold(struct cuf_call *call, uint64_t pool, uint64_t thresho
 	cuf_block_alloc(call, &request, pool);
 }
 
+/* Other attributes steer reuse inside the pool or reset a peak. value points to a uint64_t for the
+ * threshold. */
 CUresult cuf_hook_cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute,
 					void *value)
 {

@@ -19,6 +19,8 @@ struct cuf_pool *cuf_pool_find(uint64_t pool)
 	return NULL;
 }
 
+/* A full table drops the pool: its blocks are still recorded, only their sum and the driver's
+ * figures are missing. */
 void cuf_pool_add(uint64_t pool, int device, unsigned kind)
 {
 	for (unsigned i = 0; pool && i < POOLS_KNOWN_MAX; i++) {
@@ -70,11 +72,13 @@ static uint64_t query_attribute(uint64_t pool, CUmemPool_attribute attribute)
 	return value;
 }
 
+/* In bytes. UINT64_MAX: the pool never returns memory by itself. */
 uint64_t cuf_pool_threshold(uint64_t pool)
 {
 	return query_attribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD);
 }
 
+/* Three queries of the driver, so never called on a path that each allocation takes. */
 struct cuf_pool_level cuf_pool_query(uint64_t pool)
 {
 	return (struct cuf_pool_level){
@@ -104,6 +108,7 @@ static unsigned insert_level(struct cuf_pool_level *levels, unsigned count, unsi
 	return count;
 }
 
+/* For a failure's record, which has space for `max` pools: the largest ones matter most. */
 unsigned cuf_pools_read(int device, struct cuf_pool_level *levels, unsigned max)
 {
 	unsigned count = 0;

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the questions to the driver, and the loan of a context in which to put them. */
+/*
+ * The recorder's queries of the driver, and the loan of a context to run them in.
+ *
+ * Rules for each of them: it uses the real functions, so it is not recorded. A function that the
+ * driver lacks is the same as one that fails. No lock is held across a query. A query in a stream
+ * capture can invalidate it, so the capture mode of the thread is relaxed first.
+ */
 #include "interpose/hooks/cuda/cuda_query.h"
 
 #include "interpose/record/recorder.h"
@@ -8,6 +14,7 @@
 
 int cuf_captures_open;
 
+/* NULL is an ordinary result: NCCL calls cuMemCreate with no current context. */
 CUcontext cuf_context_current(void)
 {
 	CUcontext context = NULL;
@@ -16,6 +23,7 @@ CUcontext cuf_context_current(void)
 	return context;
 }
 
+/* -1 without a current context. */
 int cuf_device_current(void)
 {
 	CUdevice device = -1;
@@ -24,7 +32,7 @@ int cuf_device_current(void)
 	return device;
 }
 
-/* Asked once: devices do not come and go while a process runs. */
+/* Queried once: devices do not come and go while a process runs. */
 int cuf_device_total_count(void)
 {
 	static int known;
@@ -36,11 +44,13 @@ int cuf_device_total_count(void)
 	return count;
 }
 
+/* The driver's whole allocation around ptr, which may be larger than what was requested. */
 bool cuf_range_of(CUdeviceptr ptr, CUdeviceptr *base, size_t *bytes)
 {
 	return CUF_QUERY(cuMemGetAddressRange_v2, base, bytes, ptr) == CUDA_SUCCESS;
 }
 
+/* 2 MiB on the devices of data centres, but the driver decides. */
 uint64_t cuf_granularity_of(int device)
 {
 	CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -53,10 +63,10 @@ uint64_t cuf_granularity_of(int device)
 	return bytes;
 }
 
-/* ---- a context to ask in ---- */
+/* ---- a context for queries ---- */
 
-/* Retaining an active primary context only counts. The caller releases it. Asking for the state
- * first keeps us from creating a context. */
+/* Retaining an active primary context only counts. The caller releases it. Querying the state first
+ * keeps us from creating a context. */
 static CUcontext primary_retain(int device)
 {
 	CUcontext context = NULL;
@@ -80,6 +90,8 @@ static void primary_release(int device)
 		cuf_real.cuDevicePrimaryCtxRelease(device);
 }
 
+/* The address only. It stays valid as long as somebody else retains the context, so it may be
+ * compared but not used. */
 CUcontext cuf_context_primary(int device)
 {
 	CUcontext context = primary_retain(device);
@@ -108,6 +120,8 @@ bool cuf_context_borrow(int device, struct cuf_context_loan *loan)
 	return loan->pushed;
 }
 
+/* In reverse order of cuf_context_borrow, and also after a borrow that failed half-way: each step
+ * is undone only if it was done. */
 void cuf_context_return(struct cuf_context_loan *loan)
 {
 	CUcontext context;
@@ -121,6 +135,8 @@ void cuf_context_return(struct cuf_context_loan *loan)
 
 /* ---- free memory ---- */
 
+/* In the current context. The real function is called, so that the query is not recorded as the
+ * program's. */
 bool cuf_memory_here(uint64_t *free_bytes, uint64_t *total_bytes)
 {
 	size_t free_now = 0, total = 0;

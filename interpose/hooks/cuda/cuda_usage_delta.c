@@ -44,6 +44,7 @@ enum {
 /* What the driver allocated for itself during each kind of call, since the last reset. */
 static uint64_t driver_bytes[CUF_DEVICES_MAX][COLUMNS];
 
+/* After a reset the driver's own memory of the device is gone, so its entry starts at 0 again. */
 void cuf_usage_deltas_forget(int device)
 {
 	if (device < 0 || device >= (int)CUF_DEVICES_MAX)
@@ -115,6 +116,8 @@ static void usage_delta_measure(struct cuf_call *call, const struct usage_delta 
 		add_to_entry(call, device, hook, column, delta->free_bytes - free_bytes);
 }
 
+/* Measures after a success only. A call that failed for lack of memory becomes an incident without
+ * a size. */
 static CUresult usage_delta_done(struct cuf_call *call, const struct usage_delta *delta,
 				 unsigned hook, unsigned column, CUresult result)
 {
@@ -129,6 +132,7 @@ static CUresult usage_delta_done(struct cuf_call *call, const struct usage_delta
 
 /* ---- generated bodies ---- */
 
+/* Free memory is read before and after the call. Calls of this role are rare: contexts, modules. */
 #define BODY_USAGE(name, params, args) \
 	CUresult cuf_hook_##name params \
 	{ \
@@ -150,6 +154,7 @@ static CUresult usage_delta_done(struct cuf_call *call, const struct usage_delta
 		return cuf_watch_done(CUF_HOOK_##name, result, __builtin_frame_address(0)); \
 	}
 
+/* Hooked only so that the function counts as covered. The body is one call. */
 #define BODY_PASS(name, params, args) \
 	CUresult cuf_hook_##name params \
 	{ \

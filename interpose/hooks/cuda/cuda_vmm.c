@@ -50,7 +50,8 @@ static void add_to_counts(struct cuf_call *call, CUmemGenericAllocationHandle ha
 		cuf_block_add_refs(call, handle_space(handle), handle, references, maps, &ignored);
 }
 
-/* A handle that the ledger lacks is no unknown free: multicast objects are released here too. */
+/* A handle that the ledger lacks is no unknown free: multicast objects are released here too. The
+ * memory is freed only when its mappings are gone, too. */
 CUresult cuf_hook_cuMemRelease(CUmemGenericAllocationHandle handle)
 {
 	struct cuf_release release;
@@ -110,6 +111,7 @@ CUresult cuf_hook_cuMemAddressReserve(CUdeviceptr *out, size_t bytes, size_t ali
 	return cuf_alloc_done(&call, &request, result, cuf_output(result, out));
 }
 
+/* Returns addresses, no memory. */
 CUresult cuf_hook_cuMemAddressFree(CUdeviceptr ptr, size_t bytes)
 {
 	struct cuf_block block;
@@ -138,7 +140,8 @@ static void set_imported_size(struct cuf_call *call, CUmemGenericAllocationHandl
 			   &ignored);
 }
 
-/* The mapping has no bytes of its own. It keeps its handle alive (aux). */
+/* The mapping has no bytes of its own. It keeps its handle alive (aux). The real call comes first:
+ * a mapping that the driver refused must not raise the count. */
 CUresult cuf_hook_cuMemMap(CUdeviceptr ptr, size_t bytes, size_t offset,
 			   CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
@@ -200,6 +203,7 @@ static void unmap_begin(struct cuf_call *call, struct unmapping *unmapping)
 	}
 }
 
+/* The mappings that did not fit in `kept`, after the driver accepted the call. */
 static void unmap_rest(struct cuf_call *call, struct unmapping *unmapping)
 {
 	struct cuf_block mapping;
@@ -292,6 +296,8 @@ static CUmemGenericAllocationHandle binding_remove(CUmemGenericAllocationHandle 
 	return 0;
 }
 
+/* A binding adds no bytes, but it keeps the physical memory alive like a mapping. Without space in
+ * the table the count is not raised, and the memory may be recorded as freed too early. */
 CUresult cuf_hook_cuMulticastBindMem(CUmemGenericAllocationHandle multicast,
 				     size_t multicast_offset,
 				     CUmemGenericAllocationHandle handle, size_t offset,

@@ -22,6 +22,7 @@ static struct cuf_nvml nvml;
 static struct cuf_gpu_reading reading;
 static _Alignas(uint64_t) uint8_t room[CUF_NVML_ROOM_BYTES];
 
+/* Reads the symbol table of the library itself, so no hook of dlsym is involved. */
 static void *find_in_library(const void *library, const char *name)
 {
 	const struct link_map *map = library;
@@ -82,6 +83,7 @@ static void schedule_next(uint64_t began_ns)
 	__atomic_store_n(&next_ns, ended_ns + spacing_ns, __ATOMIC_RELAXED);
 }
 
+/* The library is never loaded by us. A program without NVML gets no reading. */
 static void read_if_loaded(const struct cuf_device *device, uint64_t incident, uint64_t began_ns)
 {
 	/* keeps the library loaded while we are inside: another thread may close it */
@@ -107,6 +109,8 @@ static bool may_read(uint64_t now_ns)
 	return now_ns >= __atomic_load_n(&next_ns, __ATOMIC_RELAXED);
 }
 
+/* Skipped in a signal handler, since NVML may take locks that the interrupted thread may hold. A
+ * reading that comes while another one runs is dropped, not delayed. */
 void cuf_gpu_processes_read(unsigned device, uint64_t incident, void *frame)
 {
 	const struct cuf_device *known = cuf_device_find(device);

@@ -4,6 +4,8 @@
 
 #include "interpose/platform/laws.h"
 
+/* Old drivers lack some of the functions. Only those without which nothing can be read are
+ * required. Returns false when one of these is missing. */
 bool cuf_nvml_bind(struct cuf_nvml *nvml, void *(*find)(const void *library, const char *name),
 		   const void *library)
 {
@@ -27,6 +29,7 @@ static bool note_result(struct cuf_gpu_reading *reading, enum cuf_nvml_function 
 
 /* ---- the device ---- */
 
+/* NVML's text form: 8-4-4-4-12 hexadecimal digits after the prefix. */
 static void format_uuid(const uint8_t uuid[16], const char *prefix, char out[CUF_NVML_UUID_BYTES])
 {
 	static const char digits[] = "0123456789abcdef";

@@ -49,8 +49,8 @@ static void add_quoted(struct cuf_text *text, const char *file)
 		cuf_text_bytes(text, from, (size_t)(end - from));
 }
 
-/* torch/version.py is two folders above torch/lib/libc10.so. */
-/* The path of the file is built in the buffer that it is then read to. */
+/* torch/version.py is two folders above torch/lib/libc10.so. The path of the file is built in the
+ * buffer that the file is then read to. */
 static void read_version_file(struct cuf_text *text, const char *path)
 {
 	static const char here[] = "/lib/libc10.so", there[] = "/version.py";
@@ -180,9 +180,11 @@ static void describe(unsigned hook, const void *real)
 
 static uint32_t is_described; /* in the current recording */
 
+/* A forked child has its own recording, and describes the framework there again. */
 static void forget_description(void) { is_described = 0; }
 CUF_AT_FORK_CHILD(forget_description);
 
+/* One load when the framework is described already, because it runs at every report. */
 void cuf_framework_describe(unsigned hook, const void *real)
 {
 	int saved;
@@ -203,7 +205,8 @@ static int is_pytorch(struct dl_phdr_info *info, size_t bytes, void *found)
 	return *(int *)found;
 }
 
-/* PyTorch reads these settings at its first allocation. */
+/* PyTorch reads these settings at its first allocation. The second name is the older one, still
+ * accepted. */
 static bool is_asynchronous(void)
 {
 	static const char *const names[] = { "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF" };
@@ -227,7 +230,8 @@ static bool is_silent(void)
 	return allocations && !cuf_recorder_status().framework_events;
 }
 
-/* Silent means: the driver gave this process device memory, and no framework reported a block. */
+/* Silent means: the driver gave this process device memory, and no framework reported a block.
+ * Called at a failure and at the end, so that a report without framework blocks can state why. */
 void cuf_framework_check_unseen(void)
 {
 	int loaded = 0, saved = errno;

@@ -23,7 +23,8 @@ static inline bool is_device(c10_Device device, int64_t bytes)
 	return false;
 }
 
-/* Index -1 is PyTorch's current device, which the report does not name. */
+/* Index -1 is PyTorch's current device, which the report does not name. CUF_DEVICE_NONE is the
+ * recording's value for it. */
 static inline uint8_t device_index(c10_Device device)
 {
 	return device.index < 0 ? CUF_DEVICE_NONE : (uint8_t)device.index;
@@ -93,6 +94,8 @@ void cuf_hook__ZN3c1027reportMemoryUsageToProfilerEPvlNS_6DeviceE(void *ptr, int
 		if (next) \
 			next(bytes, allocated, reserved, device); \
 	}
+/* Three shapes, by release. The mangled name ends in the types of the arguments: l is int64_t, m is
+ * size_t. */
 FAILURE_HOOK(_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE, int64_t, int64_t)
 FAILURE_HOOK(_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE, int64_t, size_t)
 FAILURE_HOOK(_ZN3c1027reportOutOfMemoryToProfilerEmmmNS_6DeviceE, size_t, size_t)

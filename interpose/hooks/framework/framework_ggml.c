@@ -34,6 +34,7 @@ static int find_buffer(const void *buffer)
 	return -1;
 }
 
+/* Release: a thread that claims the slot next must not see the old fields after its own. */
 static void drop_buffer(int at)
 {
 	if (at >= 0)
@@ -97,7 +98,8 @@ static void record_buffer(const void *maker, void *buffer, unsigned hook, const 
 	errno = saved;
 }
 
-/* Allocates a buffer of a type: device, pinned or host memory. */
+/* Allocates a buffer of a type: device, pinned or host memory. Called by the loader of a model for
+ * each device and by the scheduler for each graph. */
 void *cuf_hook_ggml_backend_buft_alloc_buffer(void *type, size_t bytes)
 {
 	NEXT(ggml_backend_buft_alloc_buffer, void *, (void *, size_t));
@@ -134,7 +136,8 @@ void *cuf_hook_ggml_backend_cpu_buffer_from_ptr(void *ptr, size_t bytes)
 
 /* ---- usage and free ---- */
 
-/* llama.cpp calls it after the allocation, so the role of the block changes then. */
+/* llama.cpp calls it after the allocation, so the role of the block changes then. The buffer is
+ * looked up before the real call and the role assigned after it. */
 void cuf_hook_ggml_backend_buffer_set_usage(void *buffer, int usage)
 {
 	static const uint8_t roles[] = {

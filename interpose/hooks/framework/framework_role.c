@@ -24,6 +24,8 @@
 	}
 #define BODY_REPORT(ret, name, params, args)
 #define BODY_BUFFER(ret, name, params, args)
+/* Refusals: ggml's functions return false (0), those of cuBLAS, cuDNN and NCCL a status other than
+ * 0. */
 #define BODY_COMPUTE(ret, name, params, args) BODY_ROLE(COMPUTE, 0, ret, name, params, args)
 #define BODY_SCRATCH(ret, name, params, args) BODY_ROLE(SCRATCH, 1, ret, name, params, args)
 #define BODY_LIBRARY(ret, name, params, args) BODY_ROLE(LIBRARY, 1, ret, name, params, args)

@@ -31,6 +31,8 @@ int cuf_hook_cuflight_1_active(void)
 	return cuf_process_is_recorded(true) && cuf_recorder_status().is_on;
 }
 
+/* The functions below accept NULL for a name. They never fail: without a recording they do nothing
+ * and return 0. */
 void cuf_hook_cuflight_1_mark(const char *name)
 {
 	struct cuf_phase_text text = text_of(name);
@@ -48,6 +50,7 @@ void cuf_hook_cuflight_1_phase_pop(void)
 	cuf_phase_end(CUF_PHASE_POP, CUF_PHASE_PROGRAM, PROGRAM_STACK);
 }
 
+/* A phase may end in another thread, unlike push and pop, which nest within one. */
 uint64_t cuf_hook_cuflight_1_phase_start(const char *name)
 {
 	struct cuf_phase_text text = text_of(name);
@@ -59,6 +62,7 @@ void cuf_hook_cuflight_1_phase_end(uint64_t phase)
 	cuf_phase_end(CUF_PHASE_END, CUF_PHASE_PROGRAM, phase);
 }
 
+/* Requests are numbered by the program. The id connects the begin with its end. */
 uint64_t cuf_hook_cuflight_1_request_begin(const char *name, uint64_t id)
 {
 	struct cuf_phase_text text = text_of(name);
@@ -70,6 +74,7 @@ void cuf_hook_cuflight_1_request_end(uint64_t id)
 	cuf_phase_end(CUF_PHASE_REQUEST_END, CUF_PHASE_PROGRAM, id);
 }
 
+/* Bytes between two samples of host allocations, on average. */
 int cuf_hook_cuflight_1_set_sample_bytes(uint64_t mean_bytes)
 {
 	return cuf_host_set_sample(mean_bytes);

@@ -107,6 +107,8 @@ static void set_attributes(struct message *message, const struct attributes *att
 
 /* ---- the functions that we put into a table ---- */
 
+/* Module, index in its table, result, name, parameters, arguments. Indices are those of
+ * nvtxTypes.h. */
 #define NVTX_TABLE(ROW) \
 	ROW(MODULE_CORE, 1, void, MarkEx, (const struct attributes *a), (a)) \
 	ROW(MODULE_CORE, 2, void, MarkA, (const char *s), (s)) \
@@ -151,6 +153,7 @@ static struct next {
 	set_domain(&m, domain); \
 	set
 
+/* A mark has no end. It is recorded before the other tool's function, which may take long. */
 #define MARK(name, params, args, named) \
 	static void name params \
 	{ \
@@ -165,6 +168,8 @@ MARK(MarkW, (const wchar_t *s), (s), NAMED(set_wide(&m, s)))
 MARK(DomainMarkEx, (void *domain, const struct attributes *a), (domain, a),
      IN_DOMAIN(set_attributes(&m, a)))
 
+/* A tool's id is kept, because the program passes it to RangeEnd, where that tool expects it.
+ * Without a tool the phase's number is the id. */
 #define START(name, params, args, named) \
 	static uint64_t name params \
 	{ \
@@ -198,6 +203,8 @@ static void DomainRangeEnd(void *domain, uint64_t id)
 /* NVTX returns the depth of a range, or that nothing tracks it. */
 static int depth_or_none(int depth) { return depth < 0 ? NO_TRACKING : depth; }
 
+/* The program gets the other tool's depth. Both count from 0, so they agree unless the tool started
+ * later. */
 #define PUSH(name, params, args, named) \
 	static int name params \
 	{ \
@@ -232,6 +239,7 @@ static int DomainRangePop(void *domain)
 	return depth_or_none(depth);
 }
 
+/* A registered string or a domain. Its text is copied, since the program may free it afterwards. */
 #define KEEP(name, params, args, named) \
 	static void *name params \
 	{ \
@@ -246,6 +254,7 @@ KEEP(DomainRegisterStringW, (void *domain, const wchar_t *s), (domain, s), set_w
 KEEP(DomainCreateA, (const char *s), (s), set_ascii(&m, s))
 KEEP(DomainCreateW, (const wchar_t *s), (s), set_wide(&m, s))
 
+/* Each row of the table with our function and the place of the other tool's. */
 static const struct row {
 	int module;
 	unsigned index;
@@ -261,6 +270,7 @@ enum { ROWS = sizeof rows / sizeof *rows };
 
 /* ---- the tool behind us ---- */
 
+/* The real getenv: our hook would return our path. NULL when the variable is not set. */
 static const char *path_of_other(void)
 {
 	if (!cuf_real.getenv)
@@ -329,6 +339,8 @@ const char *cuf_nvtx_tool_path(void)
 	return known;
 }
 
+/* NVTX finds a tool by this variable. A program that was started without `cuflight run` does not
+ * have it, so the hook supplies the value. All other names cost two comparisons. */
 char *cuf_hook_getenv(const char *name)
 {
 	const char *path;
@@ -340,9 +352,9 @@ char *cuf_hook_getenv(const char *name)
 	return cuf_real.getenv ? cuf_real.getenv(name) : NULL;
 }
 
-/* Where the object keeps its pointer to the function of this row. NULL: its NVTX lacks it. */
 /* ---- filling the table of an object ---- */
 
+/* Where the object keeps its pointer to the function of this row. NULL: its NVTX lacks it. */
 static any_fn *pointer_in_table(const struct callbacks *callbacks, const struct row *row)
 {
 	any_fn **table = NULL;

@@ -30,6 +30,8 @@ static struct cuf_nvtx_string *slot_for(uint64_t handle, int may_add)
 	return NULL;
 }
 
+/* Without another tool the handle is ours: a number that no pointer has. Returns the tool's handle
+ * unchanged when the table is full, and its strings are empty then. */
 void *cuf_nvtx_string_keep(void *handle, const char *text, size_t bytes)
 {
 	uint64_t key = (uintptr_t)handle;
@@ -70,6 +72,7 @@ static unsigned bytes_after_first(uint32_t code_point)
 	return 3;
 }
 
+/* Returns the bytes written. A character that does not fit whole ends the text. */
 size_t cuf_nvtx_narrow(const wchar_t *wide, char *out, size_t room)
 {
 	size_t used = 0;

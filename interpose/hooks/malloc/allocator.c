@@ -43,6 +43,8 @@ enum {
 	PREFIXES = sizeof families->prefixes / sizeof *families->prefixes,
 };
 
+/* An allocator is addressed by its object, not by dlsym: with several copies of jemalloc in a
+ * process, dlsym would find the first one only. */
 static struct cuf_allocator allocator_of_map(const struct link_map *map)
 {
 	return (struct cuf_allocator){ .prefix = "", .bias = map->l_addr, .dynamic = map->l_ld };
@@ -119,6 +121,8 @@ static void write_map(enum cuf_moment moment, const struct link_map *map, const 
 	write_allocator(moment, family, &allocator, role, map->l_name);
 }
 
+/* Called once, at the start. It writes names and versions only, since statistics would be those of
+ * an empty heap. */
 void cuf_allocator_describe(void)
 {
 	front = find_object_in_front();
@@ -151,6 +155,7 @@ static void note_object(const struct dl_phdr_info *object)
 		}
 }
 
+/* Called by the loader for each object. It returns 0, so the iteration goes on to the last one. */
 static int write_private(struct dl_phdr_info *object, size_t bytes, void *context)
 {
 	struct private_search *search = context;
@@ -175,6 +180,8 @@ static int write_private(struct dl_phdr_info *object, size_t bytes, void *contex
 
 /* ---- a reading ---- */
 
+/* The resident memory of the whole process by kind of map, and the sums of mmap=1. Keys are those
+ * of abi/FORMAT.md. */
 static void write_memory(enum cuf_moment moment)
 {
 	const struct cuf_recorder_status status = cuf_recorder_status();
@@ -200,6 +207,7 @@ static void write_memory(enum cuf_moment moment)
 		cuf_note(CUF_META_MEMORY, moment, text.at, text.used);
 }
 
+/* Three parts: the process, the allocator behind us, and every object with its own allocator. */
 static void read_all(enum cuf_moment moment)
 {
 	struct private_search search = { moment, 0 };
@@ -220,7 +228,8 @@ static uint64_t next_ns, spacing_ns;
 static void forget_reading(void) { __atomic_store_n(&reading, false, __ATOMIC_RELAXED); }
 CUF_AT_FORK_CHILD(forget_reading);
 
-/* Spacing doubles with each reading. */
+/* Spacing doubles with each reading. An incident that repeats in a loop is read at 0, 1, 3, 7
+ * s and so on. A slow reading is spaced further apart. */
 static void schedule_next(uint64_t began_ns)
 {
 	uint64_t ended_ns = cuf_now_ns(), spacing_min_ns = (ended_ns - began_ns) * COST_SHARE;
@@ -230,7 +239,8 @@ static void schedule_next(uint64_t began_ns)
 	__atomic_store_n(&next_ns, ended_ns + spacing_ns, __ATOMIC_RELAXED);
 }
 
-/* Every reading excludes the others. One that comes meanwhile is dropped, not delayed. */
+/* Every reading excludes the others. One that comes meanwhile is dropped, not delayed. frame: where
+ * the hook's stack begins, for the check of signal stacks. */
 void cuf_allocator_read(enum cuf_moment moment, void *frame)
 {
 	const struct cuf_recorder_status status = cuf_recorder_status();

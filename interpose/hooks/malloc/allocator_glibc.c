@@ -27,6 +27,7 @@ static struct info {
 } info;
 
 /* key includes the opening quote, e.g. `size="`. */
+/* A value of an XML attribute in decimal. 0 when the line lacks it. */
 static uint64_t attribute(const char *line, const char *key)
 {
 	const char *at = strstr(line, key);
@@ -35,6 +36,7 @@ static uint64_t attribute(const char *line, const char *key)
 	return strtoull(at + strlen(key), NULL, 10);
 }
 
+/* Lines of malloc_info are fixed in form, so no XML parser is needed. */
 static bool begins(const char *text, const char *head)
 {
 	return !strncmp(text, head, strlen(head));
@@ -164,6 +166,7 @@ static void add_info(struct cuf_text *text)
 					    info.class_bytes[i]);
 }
 
+/* malloc_info only at the end of the process (see above). When it fails, the sums remain. */
 bool cuf_stats_glibc(const struct cuf_allocator *allocator, enum cuf_moment moment,
 		     struct cuf_text *text)
 {

@@ -15,7 +15,9 @@ typedef int (*mallctl_fn)(const char *name, void *old, size_t *old_bytes, void *
 
 /* ---- queries ---- */
 
-/* A value of 4 or 8 bytes. Returns false when this build lacks the name, or statistics. */
+/* A value of 4 or 8 bytes. Returns false when this build lacks the name, or statistics. The width
+ * of a value depends on the release: size_t, unsigned or uint32_t. mallctl refuses a buffer of
+ * another width, so the narrow one is the second attempt. */
 static bool query(mallctl_fn mallctl, const char *name, uint64_t *value)
 {
 	union { uint64_t u64; uint32_t u32; } answer = { 0 };
@@ -123,7 +125,8 @@ static bool add_extent_class(mallctl_fn mallctl, struct cuf_text *text, unsigned
 	return true;
 }
 
-/* Statistics are compiled in by default. A build without them lacks their names. */
+/* Statistics are compiled in by default. A build without them lacks their names. Writing "epoch"
+ * refreshes the figures. All later queries belong to that moment. */
 bool cuf_stats_jemalloc(const struct cuf_allocator *allocator, enum cuf_moment moment,
 			struct cuf_text *text)
 {
@@ -140,6 +143,7 @@ bool cuf_stats_jemalloc(const struct cuf_allocator *allocator, enum cuf_moment m
 	return true;
 }
 
+/* The number only: the commit after the hyphen is the distribution's matter. */
 void cuf_version_jemalloc(const struct cuf_allocator *allocator, struct cuf_text *text)
 {
 	mallctl_fn mallctl = cuf_allocator_function(allocator, "mallctl");

@@ -9,6 +9,7 @@ typedef void (*process_info_fn)(size_t *elapsed_ms, size_t *user_ms, size_t *sys
 				size_t *rss_bytes, size_t *rss_peak_bytes, size_t *commit_bytes,
 				size_t *commit_peak_bytes, size_t *faults);
 
+/* commit_bytes is what mimalloc has made accessible. NULL skips the other figures. */
 bool cuf_stats_mimalloc(const struct cuf_allocator *allocator, enum cuf_moment moment,
 			struct cuf_text *text)
 {
@@ -21,6 +22,7 @@ bool cuf_stats_mimalloc(const struct cuf_allocator *allocator, enum cuf_moment m
 	return commit_bytes != 0;
 }
 
+/* One decimal digit each for the minor and the patch number. */
 void cuf_version_mimalloc(const struct cuf_allocator *allocator, struct cuf_text *text)
 {
 	int (*version)(void) = cuf_allocator_function(allocator, "mi_version");

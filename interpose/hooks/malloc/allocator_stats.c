@@ -6,6 +6,8 @@
 
 enum { CLASS_LINE_BYTES = 80 }; /* at most, of one class */
 
+/* The symbol table of that object is searched, so a function of the same name elsewhere is never
+ * found. */
 void *cuf_allocator_function(const struct cuf_allocator *allocator, const char *name)
 {
 	CUF_TEXT(full, 96);
@@ -14,6 +16,7 @@ void *cuf_allocator_function(const struct cuf_allocator *allocator, const char *
 	return cuf_elf_symbol(allocator->bias, allocator->dynamic, full.at);
 }
 
+/* No escaping: words are names, versions and paths, and a reader splits at the first '='. */
 void cuf_stats_add_word(struct cuf_text *text, const char *key, const char *word)
 {
 	cuf_text_add(text, key);
@@ -22,6 +25,7 @@ void cuf_stats_add_word(struct cuf_text *text, const char *key, const char *word
 	cuf_text_add(text, "\n");
 }
 
+/* Decimal, without separators or units: the key ends in the unit. */
 void cuf_stats_add(struct cuf_text *text, const char *key, uint64_t value)
 {
 	cuf_text_add(text, key);

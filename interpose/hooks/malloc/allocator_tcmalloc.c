@@ -56,6 +56,7 @@ static bool add_sum(const struct cuf_allocator *allocator, struct cuf_text *text
 	return any;
 }
 
+/* Returns false for an allocator that exports neither function. */
 bool cuf_stats_tcmalloc(const struct cuf_allocator *allocator, enum cuf_moment moment,
 			struct cuf_text *text)
 {

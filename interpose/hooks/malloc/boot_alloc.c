@@ -19,6 +19,8 @@ static size_t block_offset(size_t before, size_t step)
 	return ((base + before + HEAD_BYTES + step - 1) & ~(step - 1)) - base;
 }
 
+/* Threads may race before the real allocator is known, so space is claimed by compare-and-swap.
+ * NULL: the arena is full. Blocks are never reused, so all of them are zeroed. */
 void *cuf_boot_alloc(size_t bytes, size_t alignment)
 {
 	size_t step = alignment < 16 ? 16 : alignment;
@@ -35,6 +37,7 @@ void *cuf_boot_alloc(size_t bytes, size_t alignment)
 	return cuf_boot_arena + at;
 }
 
+/* The head may be unaligned for large alignments, so it is copied. */
 size_t cuf_boot_size(const void *block)
 {
 	size_t bytes;

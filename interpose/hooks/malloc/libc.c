@@ -88,6 +88,7 @@ static const uint16_t hook_of_op[] = {
 	[CUF_HOST_ALIGNED] = CUF_HOOK_posix_memalign,
 };
 
+/* Only ENOMEM is an incident. Cold: refusals must not lengthen the hooks of every allocation. */
 static __attribute__((noinline, cold)) void record_refusal(size_t bytes, unsigned op, int error,
 							   void *frame)
 {
@@ -131,6 +132,8 @@ void *cuf_hook_malloc(size_t bytes)
 	return cuf_host_skips_alloc(bytes) ? cuf_real.malloc(bytes) : malloc_recorded(bytes);
 }
 
+/* An overflowing product is passed on to the real function, which refuses it. SIZE_MAX stands for
+ * it in the record of the failure. */
 RECORDED void *calloc_recorded(size_t count, size_t bytes)
 {
 	size_t all;
@@ -141,6 +144,7 @@ RECORDED void *calloc_recorded(size_t count, size_t bytes)
 	return record_chosen(cuf_real.calloc(count, bytes), all, CUF_HOST_ZEROED, FRAME);
 }
 
+/* Zeroed blocks are recorded with the product, which is what the program requested. */
 void *cuf_hook_calloc(size_t count, size_t bytes)
 {
 	/* a product that overflows is refused by the real function, whether it is skipped or not */
@@ -148,6 +152,7 @@ void *cuf_hook_calloc(size_t count, size_t bytes)
 						   : calloc_recorded(count, bytes);
 }
 
+/* Unlike the others of the family it returns the error and leaves errno as it is. */
 static int boot_posix_memalign(void **out, size_t alignment, size_t bytes)
 {
 	void *p;
@@ -174,6 +179,8 @@ int cuf_hook_posix_memalign(void **out, size_t alignment, size_t bytes)
 	return result;
 }
 
+/* Alignments are not checked here. The real function decides, and a refusal for EINVAL is no
+ * failure for lack of memory. */
 void *cuf_hook_aligned_alloc(size_t alignment, size_t bytes)
 {
 	if (unlikely(!HAVE(aligned_alloc)))
@@ -182,6 +189,7 @@ void *cuf_hook_aligned_alloc(size_t alignment, size_t bytes)
 			    FRAME);
 }
 
+/* Obsolete. glibc accepts any alignment and rounds it up. */
 void *cuf_hook_memalign(size_t alignment, size_t bytes)
 {
 	if (unlikely(!HAVE(memalign)))
@@ -307,6 +315,7 @@ static inline void *resize(void *p, size_t bytes)
 
 void *cuf_hook_realloc(void *p, size_t bytes) { return resize(p, bytes); }
 
+/* Assembled here, since libc's function would call the exported realloc and be recorded twice. */
 void *cuf_hook_reallocarray(void *p, size_t count, size_t bytes)
 {
 	size_t all;

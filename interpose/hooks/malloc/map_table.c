@@ -32,6 +32,7 @@ static bool lock(void)
 	return false;
 }
 
+/* Release: the next owner sees the array as this one left it. */
 static void unlock(void) { __atomic_store_n(&locked, 0, __ATOMIC_RELEASE); }
 
 /* The index of the first map that ends behind addr. */
@@ -48,6 +49,7 @@ static unsigned first_behind(uint64_t addr)
 	return low;
 }
 
+/* The caller holds the lock. The array moves up by one place: at most 768 KiB. */
 static bool insert(struct cuf_map map)
 {
 	unsigned at = first_behind(map.start);
@@ -61,6 +63,8 @@ static bool insert(struct cuf_map map)
 	return true;
 }
 
+/* Returns false when the table is full or locked for too long: the map is then not recorded, and
+ * the loss is counted. */
 bool cuf_map_add(struct cuf_map map)
 {
 	bool added;
@@ -94,6 +98,7 @@ unsigned cuf_map_remove(uint64_t start, uint64_t end, uint64_t piece_bytes_min,
 	return n;
 }
 
+/* A pass over at most 32768 entries, once per reading. */
 void cuf_map_sum(struct cuf_map_sums *sums)
 {
 	*sums = (struct cuf_map_sums){ 0 };

@@ -24,8 +24,7 @@
 #define CALLER __builtin_return_address(0)
 #define PAGE 4096ull
 
-/* One load with mmap=0. Calls of the allocator behind us are
- * recognised by their return address. */
+/* One load with mmap=0. Calls of the allocator behind us are recognised by their return address. */
 static bool is_recording_maps(const void *caller)
 {
 	return __builtin_expect(cuf_options.mmap != 0, 0) && cuf_recorder_status().is_on &&
@@ -49,7 +48,9 @@ static long libc_result(long result)
 	return -1;
 }
 
+/* The kernel maps whole pages, and a length is rounded up. */
 static uint64_t round_to_pages(uint64_t bytes) { return (bytes + PAGE - 1) & ~(PAGE - 1); }
+/* The kernel refuses other addresses, so nothing is removed for them. */
 static bool is_page(const void *addr) { return !((uintptr_t)addr % PAGE); }
 
 /* In sampled mode, a smaller map would be counted as a sample that stands for many. */
@@ -162,6 +163,7 @@ static void mapping_begin(struct mapping *mapping, void *addr, size_t bytes, int
 	errno = saved;
 }
 
+/* PROT_NONE reserves addresses. It is no memory, so it is not recorded. */
 static void *mapping_done(struct mapping *mapping, void *at, size_t bytes, int prot, int flags,
 			  void *frame)
 {
@@ -186,6 +188,7 @@ static void *mapping_done(struct mapping *mapping, void *at, size_t bytes, int p
 			cuf_sys_mmap(addr, bytes, prot, flags, fd, (uint64_t)offset)); \
 	return mapping_done(&mapping, at, bytes, prot, flags, FRAME)
 
+/* Calls of the loader do not pass here: it maps objects by system calls of its own. */
 void *cuf_hook_mmap(void *addr, size_t bytes, int prot, int flags, int fd, off_t offset)
 {
 	MAP_BODY(mmap);
@@ -196,6 +199,8 @@ void *cuf_hook_mmap64(void *addr, size_t bytes, int prot, int flags, int fd, off
 	MAP_BODY(mmap64);
 }
 
+/* Removed before the call, because another thread may get the addresses right after it. Restored
+ * when the kernel refuses, for example at the limit of maps per process. */
 int cuf_hook_munmap(void *addr, size_t bytes)
 {
 	struct removed removed = { .count = 0 };
@@ -229,7 +234,8 @@ static void *real_mremap(void *addr, size_t old_bytes, size_t bytes, int flags, 
 /*
  * libc's mremap is variadic. The fifth argument is read when the flags state that it is there. The
  * resized map is attributed to the caller of mremap. A copy of a shared map (0 old bytes) and
- * MREMAP_DONTUNMAP leave the old map where it is.
+ * MREMAP_DONTUNMAP leave the old map where it is. Order: both ranges are removed before the call.
+ * After a failure the covered range is restored first, then the old map.
  */
 void *cuf_hook_mremap(void *addr, size_t old_bytes, size_t bytes, int flags, void *fixed)
 {

@@ -14,6 +14,7 @@ static char buffer[BUFFER_BYTES];
 static uintptr_t recorder_start; /* of the recording, and its length, for one reading */
 static size_t recorder_range;
 
+/* The file is ASCII, so no locale is involved. */
 static bool begins(const char *text, const char *head)
 {
 	return !strncmp(text, head, strlen(head));
@@ -33,7 +34,8 @@ static uint64_t hex(const char *text)
 	}
 }
 
-/* The sum to which the resident bytes of this mapping belong. */
+/* The sum to which the resident bytes of this mapping belong. start - recorder_start wraps for
+ * lower addresses, so one comparison checks both ends. */
 static uint64_t *sum_of(struct cuf_process_maps *maps, uint64_t start, const char *path)
 {
 	if (start - recorder_start < recorder_range)
@@ -92,8 +94,8 @@ static void parse_line(struct cuf_process_maps *maps, uint64_t **sum, const char
 	} else if (begins(line, "Swap:")) {
 		maps->swap_bytes += bytes_of(line);
 	} else if (begins(line, "Anonymous:") && *sum == &maps->file_bytes) {
-		maps->file_bytes -= bytes_of(line); /* it was in the mapping's Rss, which comes */
-						    /* first */
+		/* its bytes were added with the Rss line, which comes first */
+		maps->file_bytes -= bytes_of(line);
 		maps->file_private_bytes += bytes_of(line);
 	}
 }
@@ -117,7 +119,9 @@ static size_t parse_lines(struct cuf_process_maps *maps, uint64_t **sum, size_t 
 	return used - at;
 }
 
-/* One pass. The file has about 25 lines for each mapping. */
+/* One pass. The file has about 25 lines for each mapping. The kernel locks the address space while
+ * it formats a chunk. So the pass has a time limit, after which `whole` stays false. System calls
+ * only: stdio would allocate. */
 bool cuf_process_maps_read(struct cuf_process_maps *maps, uintptr_t own, size_t own_bytes)
 {
 	uint64_t until_ns = cuf_now_ns() + CUF_MAPS_NS_MAX, unused = 0, *sum = &unused;

@@ -67,6 +67,8 @@ static int watched_main(int argc, char **argv, char **environment)
 	return status;
 }
 
+/* The C start code calls this before main. 127 is what a shell reports for a program that cannot
+ * start. */
 int cuf_hook___libc_start_main(cuf_program_fn program, int argc, char **argv, cuf_void_fn init,
 			       cuf_void_fn fini, cuf_void_fn rtld_fini, void *stack_end)
 {
@@ -110,6 +112,7 @@ void cuf_hook__exit(int status)
 	leave(status);
 }
 
+/* The same function under its C99 name. */
 void cuf_hook__Exit(int status)
 {
 	record_end(CUF_END_FAST, status & 0xff, CUF_HOOK__Exit, false, FRAME);
@@ -131,7 +134,8 @@ void cuf_hook_abort(void)
 
 /* ---- exec: the image is replaced, unless the call fails ---- */
 
-/* True: marked. A vfork child calls exec in its parent's memory, and must not mark it. */
+/* True: marked. A vfork child calls exec in its parent's memory, and must not mark it. The mark
+ * comes before the call, since a successful exec does not return. */
 static bool mark_exec(void)
 {
 	if (!cuf_process_is_recorded(false))
@@ -165,6 +169,7 @@ static int no_such_function(void)
 		return exec_failed(marked, cuf_real.name(__VA_ARGS__)); \
 	} while (0)
 
+/* posix_spawn, system and popen do not pass here: their child replaces its image inside libc. */
 int cuf_hook_execve(const char *path, char *const *argv, char *const *envp)
 {
 	EXEC(execve, path, argv, envp);
