@@ -48,11 +48,18 @@ static void mark_end(struct cuf_thread_state *thread, unsigned end_kind, uint64_
 		cuf_symbolize_all_stacks();
 }
 
+/* A handler of SIGABRT may leave abort, or call exit. Then the later end is the true one. */
+static bool was_abort_survived(unsigned end_kind)
+{
+	return end_kind != CUF_END_ABORT && cuf_recording.base &&
+	       __atomic_load_n(&cuf_recording.header->end_kind, __ATOMIC_ACQUIRE) == CUF_END_ABORT;
+}
+
 /* Entering also keeps a forked child from marking its parent's end. */
 static void begin_end(unsigned end_kind, uint64_t status)
 {
 	struct cuf_thread_state *thread;
-	if (__atomic_exchange_n(&is_marked, 1, __ATOMIC_ACQ_REL))
+	if (__atomic_exchange_n(&is_marked, 1, __ATOMIC_ACQ_REL) && !was_abort_survived(end_kind))
 		return;
 	cuf_check_recording();
 	thread = cuf_thread_enter();
@@ -64,11 +71,14 @@ static void begin_end(unsigned end_kind, uint64_t status)
 	cuf_thread_leave(thread);
 }
 
-/* An exec failed: the process goes on. */
+/* An exec failed: the process goes on. The mark of an exit is not the exec's to remove. */
 static void undo_end(void)
 {
-	__atomic_store_n(&cuf_recording.header->end_kind, CUF_END_NONE, __ATOMIC_RELEASE);
-	__atomic_store_n(&is_marked, 0, __ATOMIC_RELEASE);
+	uint32_t exec = CUF_END_EXEC;
+
+	if (__atomic_compare_exchange_n(&cuf_recording.header->end_kind, &exec, CUF_END_NONE, false,
+					__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		__atomic_store_n(&is_marked, 0, __ATOMIC_RELEASE);
 }
 
 static bool is_bad_end(const struct cuf_header *header)
