@@ -12,7 +12,12 @@
 
 static sigjmp_buf back;
 
-static void try_exec(void) { execl("/no/such/program", "program", (char *)NULL); }
+static void try_exec(void)
+{
+	char *arguments[] = { (char *)"program", NULL };
+
+	execv("/no/such/program", arguments);
+}
 static void leave(int number) { siglongjmp(back, number); }
 
 int main(int argc, char **argv)
