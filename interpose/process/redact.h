@@ -23,9 +23,9 @@ void cuf_redact_text(struct cuf_text *line, const char *text, size_t bytes);
 /* What an argument tells about the next one. */
 enum cuf_redact_next {
 	CUF_REDACT_NOTHING,
-	CUF_REDACT_VALUE,        /* it is the value of an option with a secret name */
-	CUF_REDACT_USER,         /* it may be user:password, as after curl's -u */
-	CUF_REDACT_IF_PASSWORD,  /* it may be a password or a port, as after -p */
+	CUF_REDACT_VALUE,       /* it is the value of an option with a secret name */
+	CUF_REDACT_USER,        /* it may be user:password, as after curl's -u */
+	CUF_REDACT_IF_PASSWORD, /* it may be a password or a port, as after -p */
 };
 
 /* Adds one argument of a command line. *next: what the argument before it told; set for the next. */
