@@ -20,7 +20,7 @@ bool cuf_redact_is_secret_name(const char *name, size_t bytes);
 /* Adds a text without the secrets in it. */
 void cuf_redact_text(struct cuf_text *line, const char *text, size_t bytes);
 
-/* What an argument tells about the next one. */
+/* What an argument means for the next one. */
 enum cuf_redact_next {
 	CUF_REDACT_NOTHING,
 	CUF_REDACT_VALUE,       /* it is the value of an option with a secret name */
@@ -28,7 +28,10 @@ enum cuf_redact_next {
 	CUF_REDACT_IF_PASSWORD, /* it may be a password or a port, as after -p */
 };
 
-/* Adds one argument of a command line. *next: what the argument before it told; set for the next. */
+/*
+ * Adds one argument of a command line. *next: what the argument before it means for this one; set
+ * for the next.
+ */
 void cuf_redact_argument(struct cuf_text *line, const char *argument, size_t bytes,
 			 enum cuf_redact_next *next);
 
