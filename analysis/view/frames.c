@@ -148,5 +148,5 @@ void frame_text(const struct frame *frame, char *out, size_t bytes)
 		snprintf(out, bytes, "?  (a Python function whose name was not recorded)");
 	else
 		snprintf(out, bytes, "%s+%#llx", holder_of(frame),
-			(unsigned long long)frame->offset);
+			 (unsigned long long)frame->offset);
 }

@@ -3,7 +3,7 @@
 #include "analysis/view/json/json_parts.h"
 
 static struct json_object *json_evidence(const struct facts *facts, struct frames *frames,
-	const struct fact_evidence *line)
+					 const struct fact_evidence *line)
 {
 	struct json_object *object = json_object_new_object(), *seqs = json_object_new_array();
 	for (size_t i = 0; i < line->seq_count; i++)
@@ -43,7 +43,7 @@ static struct json_object *json_runner_up(const struct fact_cause *cause)
 }
 
 struct json_object *json_cause(const struct facts *facts, struct frames *frames,
-	const struct fact_cause *cause)
+			       const struct fact_cause *cause)
 {
 	struct json_object *object, *evidence, *fixes, *lacks;
 	if (!cause)

@@ -73,7 +73,7 @@ static struct json_object *json_holes(const struct fact_fragmentation *fragmenta
 }
 
 static struct json_object *json_pages(struct frames *frames,
-	const struct fact_fragmentation *fragmentation)
+				      const struct fact_fragmentation *fragmentation)
 {
 	struct json_object *object = json_object_new_object(), *pins = json_object_new_array();
 	json_add_number(object, "count", fragmentation->pages);
@@ -96,7 +96,7 @@ static struct json_object *json_pages(struct frames *frames,
 }
 
 static struct json_object *json_pools(const struct facts *facts,
-	const struct fact_fragmentation *fragmentation)
+				      const struct fact_fragmentation *fragmentation)
 {
 	struct json_object *array = json_object_new_array();
 	for (size_t i = 0; i < fragmentation->pool_count; i++) {
@@ -118,7 +118,7 @@ static struct json_object *json_pools(const struct facts *facts,
 }
 
 static struct json_object *json_reservations(const struct facts *facts, struct frames *frames,
-	const struct fact_fragmentation *fragmentation)
+					     const struct fact_fragmentation *fragmentation)
 {
 	struct json_object *array = json_object_new_array();
 	for (size_t i = 0; i < fragmentation->vmm_count; i++) {
@@ -137,7 +137,7 @@ static struct json_object *json_reservations(const struct facts *facts, struct f
 }
 
 struct json_object *json_fragmentation(const struct facts *facts, struct frames *frames,
-	const struct fact_device *device)
+				       const struct fact_device *device)
 {
 	const struct fact_fragmentation *fragmentation = &device->fragmentation;
 	struct json_object *object = json_object_new_object();
@@ -170,7 +170,7 @@ static struct json_object *json_uuid(const uint8_t uuid[16])
 }
 
 struct json_object *json_device(const struct facts *facts, struct frames *frames,
-	const struct fact_device *device)
+				const struct fact_device *device)
 {
 	struct json_object *object = json_object_new_object();
 	json_add_number(object, "id", device->ordinal);
@@ -212,7 +212,7 @@ static struct json_object *json_attempts(const struct fact_incident *incident)
 }
 
 static struct json_object *json_live_sites(struct frames *frames,
-	const struct fact_incident *incident)
+					   const struct fact_incident *incident)
 {
 	struct json_object *array = json_object_new_array();
 	for (size_t i = 0; i < incident->site_count; i++) {
@@ -275,7 +275,7 @@ static struct json_object *json_answer(enum fact_tristate answer)
 }
 
 struct json_object *json_incident(const struct facts *facts, struct frames *frames,
-	const struct fact_incident *incident)
+				  const struct fact_incident *incident)
 {
 	struct json_object *object = json_object_new_object();
 	json_add_number(object, "id", incident->id);
@@ -318,7 +318,7 @@ struct json_object *json_incident(const struct facts *facts, struct frames *fram
 }
 
 struct json_object *json_site(const struct facts *facts, struct frames *frames,
-	const struct fact_site *site)
+			      const struct fact_site *site)
 {
 	struct json_object *object = json_object_new_object(), *interval = json_object_new_array(),
 		*bytes_interval = json_object_new_array();

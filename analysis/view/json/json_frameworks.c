@@ -24,7 +24,7 @@ static struct json_object *json_pins(struct frames *frames, const struct fact_fr
 }
 
 struct json_object *json_frameworks(const struct facts *facts, struct frames *frames,
-	const struct fact_fragmentation *fragmentation)
+				    const struct fact_fragmentation *fragmentation)
 {
 	struct json_object *array = json_object_new_array();
 	for (size_t i = 0; i < fragmentation->framework_count; i++) {
@@ -51,7 +51,7 @@ struct json_object *json_frameworks(const struct facts *facts, struct frames *fr
 }
 
 static struct json_object *json_segment(const struct facts *facts, struct frames *frames,
-	const struct fact_framework *framework, size_t index)
+					const struct fact_framework *framework, size_t index)
 {
 	const struct fact_segment *segment = &framework->segments[index];
 	struct json_object *row = json_object_new_object(), *stack = NULL;
@@ -74,7 +74,7 @@ static struct json_object *json_segment(const struct facts *facts, struct frames
 }
 
 struct json_object *json_segments(const struct facts *facts, struct frames *frames,
-	const struct fact_fragmentation *fragmentation)
+				  const struct fact_fragmentation *fragmentation)
 {
 	struct json_object *array = json_object_new_array();
 	for (size_t i = 0; i < fragmentation->framework_count; i++) {

@@ -181,10 +181,10 @@ struct json_object *json_host(struct frames *frames, const struct fact_host *hos
 	json_add_number(object, "malloc_live_bytes", host->malloc_live_bytes);
 	json_add_number(object, "malloc_live_count", host->malloc_live_count);
 	json_add_word(object, "malloc_basis", basis_names[host->malloc_basis]);
-	json_add(object, "malloc_interval", json_interval(host->malloc_low_bytes,
-		host->malloc_high_bytes));
-	json_add(object, "malloc_count_interval", json_interval(host->malloc_low_count,
-		host->malloc_high_count));
+	json_add(object, "malloc_interval",
+		 json_interval(host->malloc_low_bytes, host->malloc_high_bytes));
+	json_add(object, "malloc_count_interval",
+		 json_interval(host->malloc_low_count, host->malloc_high_count));
 	json_add(object, "allocator", json_allocator(host));
 	json_add(object, "other_allocators", json_other_allocators(host));
 	json_add(object, "resident", json_rows(host));

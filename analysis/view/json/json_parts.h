@@ -56,21 +56,21 @@ struct json_object *json_device_ordinal(const struct facts *facts, uint32_t devi
 struct json_object *json_pid(const struct facts *facts, uint32_t process);
 
 struct json_object *json_device(const struct facts *facts, struct frames *frames,
-	const struct fact_device *device);
+				const struct fact_device *device);
 struct json_object *json_fragmentation(const struct facts *facts, struct frames *frames,
-	const struct fact_device *device);
+				       const struct fact_device *device);
 /* json_frameworks.c */
 struct json_object *json_frameworks(const struct facts *facts, struct frames *frames,
-	const struct fact_fragmentation *fragmentation);
+				    const struct fact_fragmentation *fragmentation);
 struct json_object *json_segments(const struct facts *facts, struct frames *frames,
-	const struct fact_fragmentation *fragmentation);
+				  const struct fact_fragmentation *fragmentation);
 struct json_object *json_incident(const struct facts *facts, struct frames *frames,
-	const struct fact_incident *incident);
+				  const struct fact_incident *incident);
 struct json_object *json_site(const struct facts *facts, struct frames *frames,
-	const struct fact_site *site);
+			      const struct fact_site *site);
 /* NULL: null; json_cause.c */
 struct json_object *json_cause(const struct facts *facts, struct frames *frames,
-	const struct fact_cause *cause);
+			       const struct fact_cause *cause);
 /* json_host.c */
 struct json_object *json_host(struct frames *frames, const struct fact_host *host);
 /* of all processes; json_phases.c */

@@ -42,8 +42,8 @@ struct json_object *json_phases(const struct facts *facts)
 	struct json_object *array = json_object_new_array();
 	for (size_t p = 0; p < facts->process_count; p++)
 		for (size_t i = 0; i < facts->processes[p].phase_count; i++)
-			json_object_array_add(array, json_phase(facts,
-				&facts->processes[p].phases[i]));
+			json_object_array_add(array,
+					      json_phase(facts, &facts->processes[p].phases[i]));
 	return array;
 }
 

@@ -34,7 +34,7 @@ static const char *host_mode_name(uint32_t mode)
 }
 
 static struct json_object *json_process(const struct facts *facts, struct frames *frames,
-	const struct fact_process *process)
+					const struct fact_process *process)
 {
 	struct json_object *object = json_object_new_object();
 	json_add_number(object, "pid", process->pid);
@@ -121,8 +121,8 @@ static struct json_object *json_coverage(const struct facts *facts)
 	}
 	json_add(object, "hooked", json_texts(coverage->hooked, coverage->hooked_count));
 	json_add(object, "unhooked", json_texts(coverage->unhooked, coverage->unhooked_count));
-	json_add(object, "static_cudart", json_texts(coverage->static_cudart,
-		coverage->static_cudart_count));
+	json_add(object, "static_cudart",
+		 json_texts(coverage->static_cudart, coverage->static_cudart_count));
 	json_add(object, "lost", lost);
 	json_add(object, "blind", blind);
 	json_add_bool(object, "complete", coverage->complete);
@@ -154,16 +154,16 @@ void report_json(FILE *out, const struct facts *facts, struct frames *frames)
 	json_add(document, "cause", json_cause(facts, frames, facts->cause));
 	json_add(document, "run", json_crowd(facts));
 	ADD_ARRAY(document, "processes", facts->process_count,
-		json_process(facts, frames, &facts->processes[i]));
-	ADD_ARRAY(document, "devices", facts->device_count, json_device(facts, frames,
-		&facts->devices[i]));
+		  json_process(facts, frames, &facts->processes[i]));
+	ADD_ARRAY(document, "devices", facts->device_count,
+		  json_device(facts, frames, &facts->devices[i]));
 	ADD_ARRAY(document, "incidents", facts->incident_count,
-		json_incident(facts, frames, &facts->incidents[i]));
+		  json_incident(facts, frames, &facts->incidents[i]));
 	json_add(document, "phases", json_phases(facts));
 	json_add(document, "requests", json_requests(&facts->processes[facts->focus]));
 	ADD_ARRAY(document, "leaks", facts->leak_count, json_site(facts, frames, &facts->leaks[i]));
-	ADD_ARRAY(document, "growth", facts->growth_count, json_site(facts, frames,
-		&facts->growth[i]));
+	ADD_ARRAY(document, "growth", facts->growth_count,
+		  json_site(facts, frames, &facts->growth[i]));
 	json_add(document, "fragmentation", fragmentation);
 	json_add(document, "host", json_host(frames, &facts->processes[facts->focus].host));
 	json_add(document, "coverage", json_coverage(facts));

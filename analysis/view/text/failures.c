@@ -29,7 +29,7 @@ static void widen(struct group *group, uint64_t bytes)
 }
 
 static void add_incident(const struct text *text, struct groups *groups,
-	const struct fact_incident *incident)
+			 const struct fact_incident *incident)
 {
 	struct group *group = NULL;
 	struct place place;
@@ -76,7 +76,7 @@ static void print_packed(const struct text *text, const struct fact_incident *in
 		return;
 	if (incident->fits_if_packed == FACT_YES)
 		text_item(text, STYLE_PLAIN, "packed",
-			"all free memory together is %s: enough for the request",
+			  "all free memory together is %s: enough for the request",
 			  units_bytes(incident->packed_bytes).s);
 	else if (incident->fits_if_packed == FACT_NO)
 		text_item(text, STYLE_PLAIN, "packed",
@@ -132,8 +132,7 @@ static void print_group(const struct text *text, const struct group *group)
 		text_item(text, STYLE_PLAIN, "outcome", "%s", outcomes[last->outcome]);
 	if (last->free_bytes != CUF_UNKNOWN)
 		text_item(text, STYLE_PLAIN, "free then", "%s of %s",
-			units_bytes(last->free_bytes).s,
-			  units_bytes(last->total_bytes).s);
+			  units_bytes(last->free_bytes).s, units_bytes(last->total_bytes).s);
 	if (last->attempt_count > 1)
 		text_item(text, STYLE_PLAIN, "attempts", "%s", units_count(last->attempt_count).s);
 	print_phase(text, last);

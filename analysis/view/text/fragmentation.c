@@ -87,9 +87,8 @@ static void print_pools(const struct text *text, const struct fact_fragmentation
 			continue;
 		if (pool->largest_gap_bytes <= pool->reserved_bytes)
 			snprintf(gap, sizeof gap, ", largest gap %s",
-				units_bytes(pool->largest_gap_bytes).s);
-		text_item(text, STYLE_PLAIN, label,
-			"%s reserved, %s used, %s unused%s",
+				 units_bytes(pool->largest_gap_bytes).s);
+		text_item(text, STYLE_PLAIN, label, "%s reserved, %s used, %s unused%s",
 			  units_bytes(pool->reserved_bytes).s, units_bytes(pool->used_bytes).s,
 			  units_bytes(pool->reserved_bytes - pool->used_bytes).s, gap);
 	}
@@ -101,21 +100,21 @@ static bool has_physical(const struct fact_fragmentation *fragmentation)
 }
 
 static void print_reservations(const struct text *text,
-	const struct fact_fragmentation *fragmentation)
+			       const struct fact_fragmentation *fragmentation)
 {
 	char where[TEXT_LINE_BYTES];
 	if (has_physical(fragmentation))
 		text_item(text, STYLE_PLAIN, "cuMemCreate",
-			"%s created, %s mapped, %s mapped nowhere",
+			  "%s created, %s mapped, %s mapped nowhere",
 			  units_bytes(fragmentation->vmm_held_bytes).s,
-				units_bytes(fragmentation->vmm_mapped_bytes).s,
+			  units_bytes(fragmentation->vmm_mapped_bytes).s,
 			  units_bytes(fragmentation->vmm_unmapped_bytes).s);
 	for (size_t i = 0; i < fragmentation->vmm_count && i < text_rows(text); i++) {
 		const struct fact_vmm *vmm = &fragmentation->vmm[i];
 		text_place(text, &vmm->stack, text->style->columns - TEXT_LABEL, where,
-			sizeof where);
+			   sizeof where);
 		text_item(text, STYLE_PLAIN, text_label("addresses", i),
-			"%s reserved, %s mapped, largest unmapped run %s: %s",
+			  "%s reserved, %s mapped, largest unmapped run %s: %s",
 			  units_bytes(vmm->bytes).s, units_bytes(vmm->mapped_bytes).s,
 			  units_bytes(vmm->largest_unmapped_bytes).s, where);
 	}

@@ -31,7 +31,7 @@ static void add_part(struct holders *holders, uint64_t bytes, const char *words)
 {
 	if (bytes && bytes != CUF_UNKNOWN)
 		snprintf(add(holders, HOLDER_PART, bytes)->words, sizeof holders->rows->words, "%s",
-			words);
+			 words);
 }
 
 static int by_bytes(const void *a, const void *b)
@@ -144,7 +144,7 @@ static void mark_leaks(const struct text *text, struct holders *holders)
 }
 
 static bool is_of_device(const struct text *text, const struct fact_site *site,
-	const struct fact_device *device)
+			 const struct fact_device *device)
 {
 	return site->device < text->facts->device_count &&
 		&text->facts->devices[site->device] == device &&
@@ -208,7 +208,7 @@ static void name_rest(const struct fact_device *device, char *out, size_t bytes)
 }
 
 static void name_part(const struct fact_device *device, const struct fact_owner_row *row, char *out,
-	size_t bytes)
+		      size_t bytes)
 {
 	static const char *const words[OWNER_MAX] = {
 		[OWNER_DEVICE] = "cudaMalloc",
@@ -232,8 +232,7 @@ static void name_part(const struct fact_device *device, const struct fact_owner_
 }
 
 static void add_owner(const struct text *text, const struct fact_device *device,
-	const struct fact_owner_row *from,
-		      struct holders *holders)
+		      const struct fact_owner_row *from, struct holders *holders)
 {
 	struct holder *row = add(holders, HOLDER_PART, from->bytes);
 	name_part(device, from, row->words, sizeof row->words);
@@ -252,7 +251,7 @@ static void add_owner(const struct text *text, const struct fact_device *device,
 }
 
 void holders_moment(const struct text *text, const struct fact_moment *moment, char *out,
-	size_t bytes)
+		    size_t bytes)
 {
 	static const char *const words[MOMENT_MAX] = {
 		[MOMENT_INCIDENT] = "at the failure",
@@ -294,7 +293,7 @@ static void add_sites_of(const struct text *text, const struct fact_device *devi
 }
 
 void holders_of_device(const struct text *text, const struct fact_device *device,
-	struct holders *out)
+		       struct holders *out)
 {
 	uint64_t blocks = 0;
 	char moment[64];
@@ -316,7 +315,7 @@ void holders_of_device(const struct text *text, const struct fact_device *device
 }
 
 void holders_of_locked(const struct text *text, const struct fact_process *process,
-	struct holders *out)
+		       struct holders *out)
 {
 	uint64_t sum = 0;
 	*out = (struct holders){ 0 };
@@ -351,7 +350,7 @@ static const char *const part_words[PART_MAX] = {
 };
 
 static bool is_host_site(const struct text *text, const struct fact_site *site,
-	const struct fact_process *process)
+			 const struct fact_process *process)
 {
 	return &text->facts->processes[site->process] == process && site->bytes != CUF_UNKNOWN &&
 	       (site->kind == CUF_KIND_HOST || site->kind == CUF_KIND_PINNED);
@@ -381,8 +380,7 @@ static uint64_t fit_sites(struct holders *holders, uint64_t room)
 }
 
 static uint64_t add_host_sites(const struct text *text, const struct fact_process *process,
-	uint64_t room,
-			       struct holders *holders)
+			       uint64_t room, struct holders *holders)
 {
 	struct holder faint = { .sort = HOLDER_PART, .sampled = true };
 	for (size_t i = 0; i < text->facts->leak_count; i++) {
@@ -399,8 +397,7 @@ static uint64_t add_host_sites(const struct text *text, const struct fact_proces
 	if (faint.bytes) {
 		*add(holders, HOLDER_PART, 0) = faint;
 		snprintf(holders->rows[holders->count - 1].words, sizeof faint.words,
-			"%s small allocation%s",
-			 units_count(faint.count).s, text_s(faint.count));
+			 "%s small allocation%s", units_count(faint.count).s, text_s(faint.count));
 	}
 	return fit_sites(holders, room);
 }
@@ -425,7 +422,7 @@ static uint64_t parts_bytes(const struct fact_host *host)
 }
 
 void holders_of_host(const struct text *text, const struct fact_process *process,
-	struct holders *out)
+		     struct holders *out)
 {
 	const struct fact_host *host = &process->host;
 	uint64_t parts = files_bytes(process), sum;

@@ -40,19 +40,19 @@ struct holders {
 
 /* The device at its moment. */
 void holders_of_device(const struct text *text, const struct fact_device *device,
-	struct holders *out);
+		       struct holders *out);
 /* Host memory of a process. No rows when nothing is known. */
 void holders_of_host(const struct text *text, const struct fact_process *process,
-	struct holders *out);
+		     struct holders *out);
 /* Page-locked host memory of a process, by call site. */
 void holders_of_locked(const struct text *text, const struct fact_process *process,
-	struct holders *out);
+		       struct holders *out);
 /* A title and at most `rows` rows; smaller ones are summed up in one. Returns the lines printed. */
 unsigned holders_print(const struct text *text, const struct holders *holders, unsigned rows);
 void holders_free(struct holders *holders);
 
 /* "at the failure", "at the end", "now", or the time that was asked for. */
 void holders_moment(const struct text *text, const struct fact_moment *moment, char *out,
-	size_t bytes);
+		    size_t bytes);
 
 #endif

@@ -209,7 +209,7 @@ static int bar_marks(uint64_t bytes, uint64_t total)
 
 /* The last columns; no blanks at the end of the line. */
 static void print_bar_and_trend(const struct layout *layout, const struct holder *row,
-	uint64_t total)
+				uint64_t total)
 {
 	FILE *out = layout->text->out;
 	const char *trend = text_if(layout->trends, trend_word(row));
@@ -280,7 +280,7 @@ static void print_title(const struct layout *layout, const struct holders *holde
 
 /* "4 call sites, CUDA context": what the row of the rest sums up. */
 static void sum_up(const struct holders *holders, unsigned rows, struct holder *rest,
-	size_t columns)
+		   size_t columns)
 {
 	size_t sites = 0, used;
 	*rest = (struct holder){ .sort = HOLDER_PART };
@@ -293,7 +293,7 @@ static void sum_up(const struct holders *holders, unsigned rows, struct holder *
 	snprintf(rest->words, sizeof rest->words, "other: ");
 	if (sites)
 		snprintf(rest->words, sizeof rest->words, "other: %zu call site%s", sites,
-			text_s(sites));
+			 text_s(sites));
 	for (size_t i = 0; i < holders->count; i++) {
 		const struct holder *row = &holders->rows[i];
 		if (is_kept(holders, i, rows) || row->sort == HOLDER_SITE ||

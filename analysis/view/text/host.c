@@ -25,19 +25,18 @@ static void print_malloc(const struct text *text, const struct fact_process *pro
 		return;
 	if (host->malloc_basis == BASIS_ESTIMATED)
 		snprintf(interval, sizeof interval, " (95%% interval %s to %s)",
-			units_bytes(host->malloc_low_bytes).s,
+			 units_bytes(host->malloc_low_bytes).s,
 			 units_bytes(host->malloc_high_bytes).s);
 	text_item(text, STYLE_PLAIN, "malloc", "%s allocated%s",
-		text_bytes(host->malloc_live_bytes, host->malloc_basis).s,
-		  interval);
+		  text_bytes(host->malloc_live_bytes, host->malloc_basis).s, interval);
 	if (host->alloc_count != CUF_UNKNOWN)
 		text_item(text, STYLE_PLAIN, "",
-			"%s allocations of %s over the whole run, %s frees",
+			  "%s allocations of %s over the whole run, %s frees",
 			  units_count(host->alloc_count).s, units_bytes(host->alloc_bytes).s,
 			  units_count(host->free_count).s);
 	else if (host->alloc_bytes != CUF_UNKNOWN)
 		text_item(text, STYLE_PLAIN, "", "about %s over the whole run",
-			units_bytes_rough(host->alloc_bytes).s + 1);
+			  units_bytes_rough(host->alloc_bytes).s + 1);
 }
 
 /* The allocator's statistics; without them, only what it got from the kernel is known. */
@@ -46,8 +45,8 @@ static void print_statistics(const struct text *text, const struct fact_allocato
 	if (allocator->live_bytes == CUF_UNKNOWN) {
 		if (allocator->system_bytes != CUF_UNKNOWN)
 			text_item(text, STYLE_PLAIN, "allocator", "%s %s: %s from the kernel",
-				allocator->name,
-				  allocator->version, units_bytes(allocator->system_bytes).s);
+				  allocator->name, allocator->version,
+				  units_bytes(allocator->system_bytes).s);
 		return;
 	}
 	text_item(text, STYLE_PLAIN, "allocator",
@@ -60,7 +59,7 @@ static void print_statistics(const struct text *text, const struct fact_allocato
 			  " (the split is an estimate)"));
 	if (allocator->largest_free.bytes != CUF_UNKNOWN)
 		text_item(text, STYLE_PLAIN, "", "largest free range %s (%s)",
-			units_bytes(allocator->largest_free.bytes).s,
+			  units_bytes(allocator->largest_free.bytes).s,
 			  allocator->largest_free.words);
 }
 
@@ -69,11 +68,11 @@ static void advice_words(const struct fact_host_advice *advice, char *out, size_
 	switch (advice->fix) {
 	case FIX_TRIM:
 		snprintf(out, bytes, "malloc_trim(0) releases about %s",
-			units_bytes(advice->bytes).s);
+			 units_bytes(advice->bytes).s);
 		break;
 	case FIX_ARENAS:
 		snprintf(out, bytes,
-			"MALLOC_ARENA_MAX=2: each of many arenas keeps what was freed in it");
+			 "MALLOC_ARENA_MAX=2: each of many arenas keeps what was freed in it");
 		break;
 	case FIX_SEPARATE:
 		snprintf(out, bytes,
@@ -87,7 +86,7 @@ static void advice_words(const struct fact_host_advice *advice, char *out, size_
 		break;
 	case FIX_DECAY:
 		snprintf(out, bytes,
-			"MALLOC_CONF=dirty_decay_ms:1000,muzzy_decay_ms:0 releases about %s",
+			 "MALLOC_CONF=dirty_decay_ms:1000,muzzy_decay_ms:0 releases about %s",
 			 units_bytes(advice->bytes).s);
 		break;
 	default:
@@ -106,7 +105,7 @@ static void print_verdict(const struct text *text, const struct fact_host *host)
 			  "of it can be released", units_bytes(allocator->fragmented_bytes).s);
 	else if (host->verdict == HOST_CACHED)
 		text_item(text, STYLE_WARN, "kept",
-			"%s is free in whole pages that %s keeps. It is no leak",
+			  "%s is free in whole pages that %s keeps. It is no leak",
 			  units_bytes(allocator->cached_bytes).s, allocator->name);
 	else
 		return;
@@ -117,10 +116,11 @@ static void print_verdict(const struct text *text, const struct fact_host *host)
 	for (size_t i = 0; i < host->pin_count; i++) {
 		const struct fact_host_pin *pin = &host->pins[i];
 		text_place(text, &pin->stack, text->style->columns - TEXT_LABEL, where,
-			sizeof where);
-		text_item(text, STYLE_PLAIN, text_label("kept alive by", i), "%s by %s block%s of %s: %s",
-			  text_bytes(pin->open_bytes, pin->basis).s, units_count(pin->count).s,
-			  text_s(pin->count), text_bytes(pin->bytes, pin->basis).s, where);
+			   sizeof where);
+		text_item(text, STYLE_PLAIN, text_label("kept alive by", i),
+			  "%s by %s block%s of %s: %s", text_bytes(pin->open_bytes, pin->basis).s,
+			  units_count(pin->count).s, text_s(pin->count),
+			  text_bytes(pin->bytes, pin->basis).s, where);
 	}
 }
 
@@ -136,9 +136,8 @@ static void print_other_allocators(const struct text *text, const struct fact_ho
 		}
 		if (allocator->role != ALLOCATOR_PROCESS && bytes != CUF_UNKNOWN)
 			text_item(text, STYLE_WARN, "also", "%s %s in %s: %s %s, not recorded",
-				allocator->name,
-				  allocator->version, allocator->object, units_bytes(bytes).s,
-				  what);
+				  allocator->name, allocator->version, allocator->object,
+				  units_bytes(bytes).s, what);
 	}
 }
 
@@ -147,10 +146,10 @@ static void print_maps(const struct text *text, const struct fact_maps *maps)
 	if (maps->anonymous_count == CUF_UNKNOWN)
 		return;
 	text_item(text, STYLE_PLAIN, "maps",
-		"%s in %s anonymous maps, %s in %s maps of files; %s released by madvise",
+		  "%s in %s anonymous maps, %s in %s maps of files; %s released by madvise",
 		  units_bytes(maps->anonymous_bytes).s, units_count(maps->anonymous_count).s,
 		  units_bytes(maps->file_bytes).s, units_count(maps->file_count).s,
-			units_bytes(maps->given_back_bytes).s);
+		  units_bytes(maps->given_back_bytes).s);
 }
 
 static void print_totals(const struct text *text, const struct fact_host *host)
@@ -158,14 +157,14 @@ static void print_totals(const struct text *text, const struct fact_host *host)
 	char limit[96] = "no limit set";
 	if (host->cgroup_max_bytes != CUF_UNKNOWN)
 		snprintf(limit, sizeof limit, "limit of the cgroup %s",
-			units_bytes(host->cgroup_max_bytes).s);
+			 units_bytes(host->cgroup_max_bytes).s);
 	if (host->rss_bytes != CUF_UNKNOWN)
 		text_item(text, STYLE_PLAIN, "resident", "%s, at the peak %s; %s",
-			units_bytes(host->rss_bytes).s,
-			  units_bytes(host->rss_peak_bytes).s, limit);
+			  units_bytes(host->rss_bytes).s, units_bytes(host->rss_peak_bytes).s,
+			  limit);
 	if (host->pinned_bytes && host->pinned_bytes != CUF_UNKNOWN)
 		text_item(text, STYLE_PLAIN, "page-locked", "%s",
-			units_bytes(host->pinned_bytes).s);
+			  units_bytes(host->pinned_bytes).s);
 }
 
 /*

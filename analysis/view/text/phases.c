@@ -15,17 +15,17 @@ static void print_requests(const struct text *text, const struct fact_process *p
 		snprintf(open, sizeof open, ", %s unfinished", units_count(requests->open).s);
 	if (isfinite(requests->floor_slope_bytes) && requests->basis == BASIS_OBSERVED)
 		snprintf(kept, sizeof kept,
-			"; after each, %s stays allocated (95%% interval %s to %s)",
+			 "; after each, %s stays allocated (95%% interval %s to %s)",
 			 units_bytes_signed(requests->floor_slope_bytes).s,
 			 units_bytes_signed(requests->floor_low_bytes).s,
 			 units_bytes_signed(requests->floor_high_bytes).s);
 	text_item(text, STYLE_PLAIN, "requests", "%s%s finished%s (%s: %s)",
-		  text_if(requests->basis != BASIS_OBSERVED, "about "), units_count(requests->count).s,
-			open,
-		  basis_names[requests->basis], requests->why);
+		  text_if(requests->basis != BASIS_OBSERVED, "about "),
+		  units_count(requests->count).s, open, basis_names[requests->basis],
+		  requests->why);
 	text_item(text, STYLE_PLAIN, "", "one takes %s at its peak, the largest %s%s",
 		  units_bytes(requests->median_peak_bytes).s,
-			units_bytes(requests->largest_peak_bytes).s, kept);
+		  units_bytes(requests->largest_peak_bytes).s, kept);
 }
 
 static const char *source_of(const struct fact_phase_group *group)
@@ -86,7 +86,7 @@ void section_phases(const struct text *text)
 			continue;
 		if (facts->process_count > 1)
 			text_section(text, "Phases of pid %u (%s memory)", process->pid,
-				process->work_layer);
+				     process->work_layer);
 		else
 			text_section(text, "Phases (%s memory)", process->work_layer);
 		if (process->phase_group_count)
@@ -95,7 +95,7 @@ void section_phases(const struct text *text)
 		print_requests(text, process);
 		if (process->phases_left_out)
 			text_item(text, STYLE_WARN, "dropped",
-				"%s marks: they came too fast or were nested too deep",
+				  "%s marks: they came too fast or were nested too deep",
 				  units_count(process->phases_left_out).s);
 	}
 }

@@ -31,13 +31,13 @@ static void short_ending(const struct fact_process *process, char *out, size_t b
 	};
 	if (process->end == END_EXIT || process->end == END_SIGNAL)
 		snprintf(out, bytes, "%s %s", words[process->end],
-			units_count(process->end_status).s);
+			 units_count(process->end_status).s);
 	else
 		snprintf(out, bytes, "%s", words[process->end]);
 }
 
 static void add_process(const struct text *text, struct table *table,
-	const struct fact_process *process)
+			const struct fact_process *process)
 {
 	const struct facts *facts = text->facts;
 	bool leads = facts->group.leader < facts->process_count &&
@@ -83,7 +83,7 @@ void section_processes(const struct text *text)
 }
 
 static void print_list(const struct text *text, const char *label, const char *const *names,
-	size_t count)
+		       size_t count)
 {
 	char words[TEXT_LINE_BYTES] = "";
 	size_t used = 0;
@@ -118,9 +118,9 @@ void section_coverage(const struct text *text)
 	text_section(text, "What could not be seen");
 	if (facts->events_overwritten || facts->events_lost)
 		text_item(text, STYLE_WARN, "events",
-			"%s recorded, %s of them overwritten by later ones, %s dropped",
+			  "%s recorded, %s of them overwritten by later ones, %s dropped",
 			  units_count(facts->events_recorded).s,
-				units_count(facts->events_overwritten).s,
+			  units_count(facts->events_overwritten).s,
 			  units_count(facts->events_lost).s);
 	print_list(text, "not recorded", coverage->unhooked, coverage->unhooked_count);
 	print_list(text, "static cudart", coverage->static_cudart, coverage->static_cudart_count);
@@ -131,7 +131,7 @@ void section_coverage(const struct text *text)
 		if (coverage->blind[i].minor && !text->options->verbose)
 			continue;
 		text_item(text, STYLE_WARN, text_label("unknown", printed++), "%s",
-			coverage->blind[i].text);
+			  coverage->blind[i].text);
 	}
 	if (coverage->complete && !printed && !coverage->unhooked_count)
 		fputs("  nothing that bears on this report (-v prints every detail)\n", text->out);

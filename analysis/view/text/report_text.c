@@ -10,8 +10,7 @@
 #include "analysis/view/text/timeline.h"
 
 void report_text(FILE *out, const struct facts *facts, struct frames *frames,
-	const struct style *style,
-		 const struct report_text_options *options)
+		 const struct style *style, const struct report_text_options *options)
 {
 	static void (*const sections[])(const struct text *) = {
 		section_why, section_call_sites, timeline_section, section_phases, section_failures,

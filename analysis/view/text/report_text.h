@@ -25,8 +25,7 @@ struct report_text_options {
 
 /* options may be NULL: the first screen. */
 void report_text(FILE *out, const struct facts *facts, struct frames *frames,
-	const struct style *style,
-		 const struct report_text_options *options);
+		 const struct style *style, const struct report_text_options *options);
 
 /*
  * "GPU memory leak in remember (server.c:86)", for the last lines of `cuflight run`. False:

@@ -99,7 +99,7 @@ static void append_rate(const struct text *text, const struct leak *leak, char *
 	if (site->cycles_basis == BASIS_OBSERVED && site->per_request_bytes != CUF_UNKNOWN &&
 	    site->per_request_bytes) {
 		append(words, bytes, ", %s with each request",
-			text_bytes(site->per_request_bytes, site->basis).s);
+		       text_bytes(site->per_request_bytes, site->basis).s);
 		return;
 	}
 	if (elapsed == CUF_UNKNOWN || (double)elapsed < NS_PER_S || !isfinite(per_s) || per_s <= 0)
@@ -110,13 +110,13 @@ static void append_rate(const struct text *text, const struct leak *leak, char *
 		append(words, bytes, ", about %s/s", units_bytes_rough((uint64_t)per_s).s + 1);
 	else if (per_s * 60 >= 1024)
 		append(words, bytes, ", about %s/min",
-			units_bytes_rough((uint64_t)(per_s * 60)).s + 1);
+		       units_bytes_rough((uint64_t)(per_s * 60)).s + 1);
 }
 
 static void append_blocks(const struct leak *leak, char *words, size_t bytes)
 {
 	append(words, bytes, "allocated %s block%s", units_count(leak->count).s,
-		text_s(leak->count));
+	       text_s(leak->count));
 	if (leak->count > 1 && leak->bytes % leak->count == 0)
 		append(words, bytes, " of %s", units_bytes(leak->bytes / leak->count).s);
 	if (leak->frees)

@@ -89,7 +89,7 @@ static void append(char *words, size_t bytes, const char *format, ...)
 
 /* Who asked, and for how much: the framework's request where it is known, else the call. */
 static void request_words(const struct text *text, const struct fact_incident *incident, char *out,
-	size_t bytes)
+			  size_t bytes)
 {
 	const struct facts *facts = text->facts;
 	const struct fact_fragmentation *fragmentation = NULL;
@@ -134,7 +134,7 @@ static void print_failure(const struct text *text, const struct fact_process *pr
 		append(words, sizeof words, ", after %s", units_duration(elapsed).s);
 	if (incident->attempt_count > 1)
 		append(words, sizeof words, ", %s attempts",
-			units_count(incident->attempt_count).s);
+		       units_count(incident->attempt_count).s);
 	if (incident->phase)
 		append(words, sizeof words, ", %sduring %.32s",
 		       text_if(incident->phase_basis == BASIS_INFERRED, "probably "),
@@ -152,10 +152,10 @@ static void print_kill(const struct text *text, const struct fact_process *proce
 
 	if (host->cgroup_max_bytes != CUF_UNKNOWN)
 		append(words, sizeof words, "limit of the cgroup %s",
-			units_bytes(host->cgroup_max_bytes).s);
+		       units_bytes(host->cgroup_max_bytes).s);
 	else
 		append(words, sizeof words, "memory of the machine %s",
-			units_bytes(host->memory_total_bytes).s);
+		       units_bytes(host->memory_total_bytes).s);
 	if (host->rss_peak_bytes != CUF_UNKNOWN)
 		append(words, sizeof words, ", %s resident", units_bytes(host->rss_peak_bytes).s);
 	if (elapsed != CUF_UNKNOWN)
@@ -231,7 +231,7 @@ static void print_peaks(const struct text *text, const struct fact_process *proc
 	if (host->rss_peak_bytes == CUF_UNKNOWN)
 		return;
 	snprintf(words, sizeof words, "Host memory: %s at the peak",
-		units_bytes(host->rss_peak_bytes).s);
+		 units_bytes(host->rss_peak_bytes).s);
 	if (process->end != END_RUNNING && host->rss_bytes != CUF_UNKNOWN)
 		append(words, sizeof words, ", %s at the end", units_bytes(host->rss_bytes).s);
 	if (host->cgroup_max_bytes != CUF_UNKNOWN)
@@ -298,8 +298,7 @@ void screen_processes(const struct text *text)
 		       text_if(crowd->failed_count > 1, ", others after it"));
 	if (crowd->ended_count)
 		append(words, sizeof words, "; %s other%s ended because of it",
-			units_count(crowd->ended_count).s,
-		       text_s(crowd->ended_count));
+		       units_count(crowd->ended_count).s, text_s(crowd->ended_count));
 	if (crowd->outlier != FACT_NONE) {
 		const struct fact_process *outlier = &facts->processes[crowd->outlier];
 		const char *who = "it", *peers = "processes";

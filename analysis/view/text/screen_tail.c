@@ -18,7 +18,7 @@ void screen_failed(const struct text *text)
 	if (!incident || !incident->stack.depth)
 		return;
 	place_line(text->places, &incident->stack, text->style->columns - sizeof label, words,
-		sizeof words);
+		   sizeof words);
 	text_words(text, STYLE_PLAIN, label, 2, 1, words);
 }
 
@@ -95,7 +95,7 @@ void screen_notes(const struct text *text, unsigned tight)
 
 /* The explanations line up when the commands are short enough. */
 static void print_command(const struct text *text, const char *label, const char *command,
-	const char *what)
+			  const char *what)
 {
 	enum { WHAT_COLUMN = 41 };
 	size_t columns = COMMAND_COLUMN + strlen(command);
@@ -134,10 +134,10 @@ void screen_more(const struct text *text)
 	if (help) {
 		snprintf(command, sizeof command, "cuflight help %s", help);
 		print_command(text, text_if(text->options->full, "More:"), command,
-			"how this was decided");
+			      "how this was decided");
 	} else if (!help && text->facts->device_count) {
 		report_command(text, "--at=peak", command, sizeof command);
 		print_command(text, text_if(text->options->full, "More:"), command,
-			"at the fullest moment");
+			      "at the fullest moment");
 	}
 }

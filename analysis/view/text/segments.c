@@ -110,11 +110,9 @@ static void print_framework(const struct text *text, const struct fact_framework
 	if (framework->reserved_bytes > framework->allocated_bytes)
 		unused = framework->reserved_bytes - framework->allocated_bytes;
 	text_item(text, STYLE_PLAIN, "segments",
-		"%s reserved %s in %s segment%s and allocated %s: %s is unallocated%s",
-		  name, units_bytes(framework->reserved_bytes).s,
-			units_count(framework->segment_count).s,
-		  text_s(framework->segment_count),
-			units_bytes(framework->allocated_bytes).s,
+		  "%s reserved %s in %s segment%s and allocated %s: %s is unallocated%s", name,
+		  units_bytes(framework->reserved_bytes).s, units_count(framework->segment_count).s,
+		  text_s(framework->segment_count), units_bytes(framework->allocated_bytes).s,
 		  units_bytes(unused).s,
 		  text_if(framework->basis == BASIS_ESTIMATED, " (an estimate)"));
 	if (framework->largest_hole.bytes == CUF_UNKNOWN)

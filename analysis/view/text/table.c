@@ -106,7 +106,7 @@ static size_t print_cut(FILE *out, const char *text, size_t width)
 }
 
 static void print_row(const struct table *table, FILE *out, size_t row, unsigned indent,
-	const size_t *widths)
+		      const size_t *widths)
 {
 	size_t last = table->column_count, pending = indent;
 	char **cells = table->cells + row * table->column_count;

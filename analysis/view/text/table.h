@@ -18,7 +18,7 @@ struct table_column { const char *title; enum table_align align; };
 struct table;
 
 struct table *table_new(const struct style *style, const struct table_column *columns,
-	size_t count);
+			size_t count);
 void table_row(struct table *table, const char *const *cells);
 /* Tone of the row added last. */
 void table_tone(struct table *table, enum style_tone tone);

@@ -87,8 +87,7 @@ static unsigned lines_allowed(const struct text *text, unsigned lines)
 }
 
 unsigned text_words(const struct text *text, enum style_tone tone, const char *head,
-	unsigned indent,
-		    unsigned lines, const char *words)
+		    unsigned indent, unsigned lines, const char *words)
 {
 	char clean[TEXT_LINE_BYTES], *at = clean;
 	size_t from = indent, columns = text->style->columns;
@@ -121,7 +120,7 @@ unsigned text_words(const struct text *text, enum style_tone tone, const char *h
 }
 
 void text_item(const struct text *text, enum style_tone tone, const char *label, const char *format,
-	...)
+	       ...)
 {
 	char words[TEXT_LINE_BYTES], head[TEXT_LABEL + 1];
 	va_list args;
@@ -186,7 +185,7 @@ void text_stack(const struct text *text, const struct fact_stack *stack, unsigne
 }
 
 void text_place(const struct text *text, const struct fact_stack *stack, size_t columns, char *out,
-	size_t bytes)
+		size_t bytes)
 {
 	place_line(text->places, stack, columns, out, bytes);
 }
@@ -265,7 +264,7 @@ static void signal_text(uint64_t number, char *out, size_t bytes)
 		name = sigdescr_np((int)number);
 	if (name)
 		snprintf(out, bytes, "killed by signal %llu (%s)", (unsigned long long)number,
-			name);
+			 name);
 	else
 		snprintf(out, bytes, "killed by signal %llu", (unsigned long long)number);
 }

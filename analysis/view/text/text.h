@@ -37,17 +37,16 @@ enum {
  * end of a clause where there is one. Returns the lines used.
  */
 unsigned text_words(const struct text *text, enum style_tone tone, const char *head,
-	unsigned indent,
-		    unsigned lines, const char *words);
+		    unsigned indent, unsigned lines, const char *words);
 /* "  label         words ...": an entry of a section, as long as it needs to be. */
 void text_item(const struct text *text, enum style_tone tone, const char *label, const char *format,
-	...)
+	       ...)
 	__attribute__((format(printf, 4, 5)));
 /* A command, whole however long it is. */
 void text_command(const struct text *text, const char *head, const char *command);
 /* An empty line and a title. */
 void text_section(const struct text *text, const char *format,
-	...) __attribute__((format(printf, 2, 3)));
+		  ...) __attribute__((format(printf, 2, 3)));
 /*
  * Indented, one frame a line; the frames of libc, of the CUDA runtime and of the
  * interpreter's start are left out.
@@ -55,7 +54,7 @@ void text_section(const struct text *text, const char *format,
 void text_stack(const struct text *text, const struct fact_stack *stack, unsigned indent);
 /* The call site in at most `columns` columns: "append_kv (server.c:64) < serve < main". */
 void text_place(const struct text *text, const struct fact_stack *stack, size_t columns, char *out,
-	size_t bytes);
+		size_t bytes);
 
 size_t text_rows(const struct text *text); /* of a table in the sections: --top */
 

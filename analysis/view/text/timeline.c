@@ -112,7 +112,7 @@ static void print_axis(const struct text *text, unsigned row, uint64_t top)
 
 /* From the top down: a column is filled where its bytes reach at least half of the row. */
 static void print_graph(const struct text *text, const struct series *series,
-	const struct graph *graph)
+			const struct graph *graph)
 {
 	uint64_t top = top_of(series, graph);
 	char line[COLUMNS_MAX + 1];
@@ -186,11 +186,10 @@ void timeline_section(const struct text *text)
 		return;
 	if (host)
 		text_section(text, "Host memory over time (highest %s)",
-			units_bytes(graph.highest).s);
+			     units_bytes(graph.highest).s);
 	else
 		text_section(text, "Memory of GPU %u over time (blocks of pid %u, highest %s)",
-			device->ordinal,
-			     process->pid, units_bytes(graph.highest).s);
+			     device->ordinal, process->pid, units_bytes(graph.highest).s);
 	print_graph(text, &series, &graph);
 	fprintf(text->out, "  %*s 0 s%*s\n", AXIS, "", (int)columns - 2,
 		units_duration(series.last_ns - series.first_ns).s);

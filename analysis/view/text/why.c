@@ -13,7 +13,7 @@ static void print_evidence(const struct text *text, const struct fact_evidence *
 	char where[512] = "";
 	if (line->stack.depth)
 		text_place(text, &line->stack, text->style->columns - TEXT_LABEL, where,
-			sizeof where);
+			   sizeof where);
 	between = text_if(*where, ": ");
 	if (line->against)
 		text_item(text, STYLE_WARN, "against", "%s%s%s", line->text, between, where);
@@ -36,8 +36,8 @@ void section_why(const struct text *text)
 			  cause->fixes[i].text);
 	if (cause->runner_up_id)
 		text_item(text, STYLE_PLAIN, "second guess", "%s (%s, %s confidence)",
-			cause->runner_up_name,
-			  cause->runner_up_name_id, text_confidence(cause->runner_up_confidence));
+			  cause->runner_up_name, cause->runner_up_name_id,
+			  text_confidence(cause->runner_up_confidence));
 	if (cause->discriminator && *cause->discriminator)
 		text_item(text, STYLE_PLAIN, "difference", "%s", cause->discriminator);
 	for (size_t i = 0; i < cause->lack_count; i++)
