@@ -110,8 +110,8 @@ static void push_python(struct frames *frames, uint32_t process, uint64_t addr)
 size_t frames_of(struct frames *frames, const struct fact_stack *stack, const struct frame **out)
 {
 	frames->count = 0;
-	for (uint32_t i = 0; i < stack->depth &&
-		stack->process < frames->facts->process_count; i++) {
+	for (uint32_t i = 0;
+	     i < stack->depth && stack->process < frames->facts->process_count; i++) {
 		const struct fact_process *process = &frames->facts->processes[stack->process];
 		if (cuf_frame_is_python(stack->addrs[i]))
 			push_python(frames, stack->process, stack->addrs[i]);

@@ -257,7 +257,7 @@ bool places_shows(const struct frame *frames, size_t count, size_t index)
 	/* a stack of libraries only is shown whole */
 	for (size_t i = 0; i < count; i++)
 		if (!is_library(&frames[i]) && !is_interpreter(&frames[i]) &&
-			!is_outermost(&frames[i]))
+		    !is_outermost(&frames[i]))
 			return false;
 	return true;
 }

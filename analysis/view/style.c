@@ -19,6 +19,7 @@ static bool is_on(const char *name)
 	return is_set(name) && strcmp(getenv(name), "0") != 0;
 }
 
+/* Explicit settings come before the terminal, and NO_COLOR before the others (no-color.org). */
 static bool wants_colour(FILE *out)
 {
 	const char *term = getenv("TERM");

@@ -2,6 +2,10 @@
 /* A verdict as JSON: the cause, what speaks for and against it, what to do, and the second best. */
 #include "analysis/view/json/json_parts.h"
 
+/*
+ * One line of evidence. "against" is true where it weakens the verdict. "seqs" are the numbers
+ * of its events in the recording of "pid"; a sample has a time instead.
+ */
 static struct json_object *json_evidence(const struct facts *facts, struct frames *frames,
 					 const struct fact_evidence *line)
 {
@@ -17,6 +21,10 @@ static struct json_object *json_evidence(const struct facts *facts, struct frame
 	return object;
 }
 
+/*
+ * One thing to change. "text" is for people, "knob" and "value" for programs. A change of code
+ * has no knob. "by_bytes" is how much it must free at least.
+ */
 static struct json_object *json_fix(const struct fact_fix *fix)
 {
 	struct json_object *object = json_object_new_object();
@@ -42,6 +50,10 @@ static struct json_object *json_runner_up(const struct fact_cause *cause)
 	return object;
 }
 
+/*
+ * Both ids are written: "id" is the old short form that scripts may depend on, "name_id" the
+ * one on the screen and in `cuflight help`.
+ */
 struct json_object *json_cause(const struct facts *facts, struct frames *frames,
 			       const struct fact_cause *cause)
 {

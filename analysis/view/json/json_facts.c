@@ -8,6 +8,10 @@
 #include <string.h>
 #include "analysis/view/kinds.h"
 
+/*
+ * Rows whose "in_sum" is true add up to the total of the device. Managed memory is listed too,
+ * but it moves between host and device and is not part of that sum.
+ */
 struct json_object *json_owners(const struct fact_owner_row *owners, size_t count)
 {
 	struct json_object *array = json_object_new_array();
@@ -31,6 +35,10 @@ struct json_object *json_owners(const struct fact_owner_row *owners, size_t coun
 	return array;
 }
 
+/*
+ * One key a layer, because a request can use only the free ranges of the layer that serves it.
+ * "basis" states for each figure whether it is exact, measured or a bound.
+ */
 struct json_object *json_largest_free(const struct fact_layer *layers)
 {
 	struct json_object *object = json_object_new_object(), *basis = json_object_new_object();
@@ -42,6 +50,7 @@ struct json_object *json_largest_free(const struct fact_layer *layers)
 	return object;
 }
 
+/* The time that the owners are about: a failure, the end, or the time requested by --at. */
 static struct json_object *json_moment(const struct facts *facts, const struct fact_moment *moment)
 {
 	struct json_object *object = json_object_new_object();
@@ -53,6 +62,10 @@ static struct json_object *json_moment(const struct facts *facts, const struct f
 	return object;
 }
 
+/*
+ * Free ranges by size. Classes double from 1 KiB; the first begins at 0 and the last has no
+ * upper end.
+ */
 static struct json_object *json_holes(const struct fact_fragmentation *fragmentation)
 {
 	struct json_object *array = json_object_new_array();
@@ -72,6 +85,10 @@ static struct json_object *json_holes(const struct fact_fragmentation *fragmenta
 	return array;
 }
 
+/*
+ * The 2 MiB pages that small blocks share, and the call sites whose blocks keep partly used
+ * pages alive.
+ */
 static struct json_object *json_pages(struct frames *frames,
 				      const struct fact_fragmentation *fragmentation)
 {
@@ -95,6 +112,7 @@ static struct json_object *json_pages(struct frames *frames,
 	return object;
 }
 
+/* CUDA memory pools. The driver keeps graphs in a pool of its own, which has the handle 0. */
 static struct json_object *json_pools(const struct facts *facts,
 				      const struct fact_fragmentation *fragmentation)
 {
@@ -117,6 +135,7 @@ static struct json_object *json_pools(const struct facts *facts,
 	return array;
 }
 
+/* Address ranges of cuMemAddressReserve, and how much of each is backed by memory. */
 static struct json_object *json_reservations(const struct facts *facts, struct frames *frames,
 					     const struct fact_fragmentation *fragmentation)
 {
@@ -154,6 +173,10 @@ struct json_object *json_fragmentation(const struct facts *facts, struct frames 
 	return object;
 }
 
+/*
+ * "GPU-" and the groups of nvidia-smi, so that both can be compared as strings. null: all
+ * zero, the driver was not asked.
+ */
 static struct json_object *json_uuid(const uint8_t uuid[16])
 {
 	static const uint8_t none[16];
@@ -169,6 +192,10 @@ static struct json_object *json_uuid(const uint8_t uuid[16])
 	return json_object_new_string(text);
 }
 
+/*
+ * A device in full. Bytes of the driver ("total_bytes", "free_bytes") are of the whole device
+ * and include other processes.
+ */
 struct json_object *json_device(const struct facts *facts, struct frames *frames,
 				const struct fact_device *device)
 {
@@ -193,6 +220,10 @@ struct json_object *json_device(const struct facts *facts, struct frames *frames
 	return object;
 }
 
+/*
+ * A framework retries after freeing its cache. Each attempt has the free bytes of its own
+ * moment, which shows whether that helped.
+ */
 static struct json_object *json_attempts(const struct fact_incident *incident)
 {
 	struct json_object *array = json_object_new_array();
@@ -211,6 +242,7 @@ static struct json_object *json_attempts(const struct fact_incident *incident)
 	return array;
 }
 
+/* What was allocated when the request failed, by call site and kind. */
 static struct json_object *json_live_sites(struct frames *frames,
 					   const struct fact_incident *incident)
 {
@@ -227,6 +259,10 @@ static struct json_object *json_live_sites(struct frames *frames,
 	return array;
 }
 
+/*
+ * The same by kind only, as the recorder counted, so that nothing depends on stacks. Kinds
+ * without a block have no key.
+ */
 static struct json_object *json_live_kinds(const struct fact_incident *incident)
 {
 	struct json_object *object = json_object_new_object();
@@ -280,6 +316,7 @@ struct json_object *json_incident(const struct facts *facts, struct frames *fram
 	struct json_object *object = json_object_new_object();
 	json_add_number(object, "id", incident->id);
 	json_add_text(object, "kind", kind_name(incident->kind));
+	/* "fatal" repeats the outcome for scripts that need one bit */
 	json_add_text(object, "outcome", outcome_names[incident->outcome]);
 	json_add_text(object, "outcome_why", incident->outcome_why);
 	json_add_bool(object, "fatal", incident->outcome == OUTCOME_FATAL);
@@ -292,6 +329,7 @@ struct json_object *json_incident(const struct facts *facts, struct frames *fram
 	json_add_number(object, "result", result_of(incident));
 	json_add_bool(object, "is_request", incident->is_request);
 	json_add_number(object, "requested_bytes", incident->requested_bytes);
+	/* the driver's call and the framework may have requested different sizes */
 	json_add_number(object, "framework_requested_bytes", incident->framework_requested_bytes);
 	json_add_number(object, "least_requested_bytes", incident->least_requested_bytes);
 	json_add_number(object, "framework_allocated_bytes", incident->framework_allocated_bytes);
@@ -317,6 +355,10 @@ struct json_object *json_incident(const struct facts *facts, struct frames *fram
 	return object;
 }
 
+/*
+ * A call site of "leaks" or "growth". Both intervals are of 95 %. An end that is not finite is
+ * null.
+ */
 struct json_object *json_site(const struct facts *facts, struct frames *frames,
 			      const struct fact_site *site)
 {

@@ -8,6 +8,7 @@
  */
 enum { SEGMENT_STACKS_MAX = 32 };
 
+/* Call sites whose blocks keep segments alive that are otherwise free. */
 static struct json_object *json_pins(struct frames *frames, const struct fact_framework *framework)
 {
 	struct json_object *array = json_object_new_array();
@@ -23,6 +24,10 @@ static struct json_object *json_pins(struct frames *frames, const struct fact_fr
 	return array;
 }
 
+/*
+ * One row a process and framework. "reserved_bytes" is what it holds of the driver,
+ * "allocated_bytes" what the program has of that.
+ */
 struct json_object *json_frameworks(const struct facts *facts, struct frames *frames,
 				    const struct fact_fragmentation *fragmentation)
 {
@@ -50,6 +55,10 @@ struct json_object *json_frameworks(const struct facts *facts, struct frames *fr
 	return array;
 }
 
+/*
+ * The request sizes that a segment serves are a range: PyTorch, for example, keeps small and
+ * large requests in different segments.
+ */
 static struct json_object *json_segment(const struct facts *facts, struct frames *frames,
 					const struct fact_framework *framework, size_t index)
 {

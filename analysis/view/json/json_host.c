@@ -5,6 +5,7 @@
  */
 #include "analysis/view/json/json_parts.h"
 
+/* [low, high] of an estimate. null: the end is unknown. */
 static struct json_object *json_interval(uint64_t low, uint64_t high)
 {
 	struct json_object *interval = json_object_new_array();
@@ -13,6 +14,7 @@ static struct json_object *json_interval(uint64_t low, uint64_t high)
 	return interval;
 }
 
+/* The free blocks of the allocator by size, as its statistics report them. */
 static struct json_object *json_free_classes(const struct fact_allocator *allocator)
 {
 	struct json_object *array = json_object_new_array();
@@ -26,6 +28,7 @@ static struct json_object *json_free_classes(const struct fact_allocator *alloca
 	return array;
 }
 
+/* Slabs of one block size. A slab can be released only when none of its blocks is used. */
 static struct json_object *json_slabs(const struct fact_allocator *allocator)
 {
 	struct json_object *array = json_object_new_array();
@@ -39,6 +42,10 @@ static struct json_object *json_slabs(const struct fact_allocator *allocator)
 	return array;
 }
 
+/*
+ * The allocator's statistics at one time, "books_ns". They split what it got from the kernel
+ * into allocated, free between blocks, and free in whole pages.
+ */
 static void add_statistics(struct json_object *object, const struct fact_allocator *allocator)
 {
 	json_add_word(object, "version", allocator->version);
@@ -99,6 +106,10 @@ static struct json_object *json_allocator(const struct fact_host *host)
 	return object;
 }
 
+/*
+ * Allocators next to the one behind malloc, such as a second copy in a library. Their blocks
+ * are not recorded, so statistics are all that is known of them.
+ */
 static struct json_object *json_other_allocators(const struct fact_host *host)
 {
 	struct json_object *array = json_object_new_array();
@@ -114,6 +125,7 @@ static struct json_object *json_other_allocators(const struct fact_host *host)
 	return array;
 }
 
+/* The parts of resident memory. They sum to rss_bytes. */
 static struct json_object *json_rows(const struct fact_host *host)
 {
 	struct json_object *array = json_object_new_array();
@@ -127,6 +139,7 @@ static struct json_object *json_rows(const struct fact_host *host)
 	return array;
 }
 
+/* What would release memory. The gain is an upper bound. */
 static struct json_object *json_advice(const struct fact_host *host)
 {
 	struct json_object *array = json_object_new_array();
@@ -139,6 +152,7 @@ static struct json_object *json_advice(const struct fact_host *host)
 	return array;
 }
 
+/* Call sites whose few blocks keep many pages resident. */
 static struct json_object *json_pins(struct frames *frames, const struct fact_host *host)
 {
 	struct json_object *array = json_object_new_array();
@@ -155,6 +169,7 @@ static struct json_object *json_pins(struct frames *frames, const struct fact_ho
 	return array;
 }
 
+/* Memory that the process mapped itself, past malloc. null: maps were not recorded. */
 static struct json_object *json_maps(const struct fact_maps *maps)
 {
 	struct json_object *object = json_object_new_object();

@@ -112,6 +112,7 @@ void json_add_basis(struct json_object *object, enum fact_basis basis)
 	json_add(object, "basis", json_basis(basis));
 }
 
+/* Plain slashes: paths in the output can be copied as they are. */
 void json_print(struct json_object *document, FILE *out)
 {
 	fputs(json_object_to_json_string_ext(document,
@@ -134,6 +135,10 @@ struct json_object *json_pid(const struct facts *facts, uint32_t process)
 	return json_object_new_uint64(facts->processes[process].pid);
 }
 
+/*
+ * Innermost frame first. A stack that was not recorded is an empty array, not null. Inlined
+ * functions have frames of their own, with the address of their caller.
+ */
 struct json_object *json_stack(struct frames *frames, const struct fact_stack *stack)
 {
 	struct json_object *array = json_object_new_array();

@@ -2,6 +2,7 @@
 /* Phases, requests and marks as JSON. */
 #include "analysis/view/json/json_parts.h"
 
+/* Memory during a phase: at its begin, its minimum, its peak and its end. */
 static void add_stretch(struct json_object *object, const struct fact_stretch *work)
 {
 	json_add_number(object, "start_bytes", work->start_bytes);
@@ -10,6 +11,7 @@ static void add_stretch(struct json_object *object, const struct fact_stretch *w
 	json_add_number(object, "end_bytes", work->end_bytes);
 }
 
+/* A mark has no duration. A request is a phase that repeats and is numbered. */
 static const char *sort_of(bool is_mark, bool is_request)
 {
 	if (is_mark)
@@ -19,6 +21,7 @@ static const char *sort_of(bool is_mark, bool is_request)
 	return "phase";
 }
 
+/* One phase. "why" is set for those that were inferred and not marked by the program. */
 static struct json_object *json_phase(const struct facts *facts, const struct fact_phase *phase)
 {
 	struct json_object *object = json_object_new_object();
@@ -47,6 +50,7 @@ struct json_object *json_phases(const struct facts *facts)
 	return array;
 }
 
+/* Phases by name. Times and bytes are sums or extremes over all of one name. */
 static struct json_object *json_groups(const struct fact_process *process)
 {
 	struct json_object *array = json_object_new_array();
@@ -67,6 +71,10 @@ static struct json_object *json_groups(const struct fact_process *process)
 	return array;
 }
 
+/*
+ * "floor_slope_bytes" is what stays allocated after each request. It is computed from minima,
+ * because peaks depend on which requests overlap.
+ */
 struct json_object *json_requests(const struct fact_process *process)
 {
 	const struct fact_requests *requests = &process->requests;

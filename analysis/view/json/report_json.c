@@ -8,6 +8,9 @@
 #include "analysis/view/focus.h"
 #include "analysis/view/json/json_parts.h"
 
+/*
+ * The recording itself. Its end and its pid are those of the process that the report is about.
+ */
 static struct json_object *json_capture(const struct facts *facts)
 {
 	const struct fact_process *focus = &facts->processes[facts->focus];
@@ -33,6 +36,7 @@ static const char *host_mode_name(uint32_t mode)
 	return modes[mode];
 }
 
+/* All that is known of one process. "complete" is false when its file is cut. */
 static struct json_object *json_process(const struct facts *facts, struct frames *frames,
 					const struct fact_process *process)
 {
@@ -69,6 +73,7 @@ static struct json_object *json_process(const struct facts *facts, struct frames
 	return object;
 }
 
+/* The run as a whole: who failed first, whom that ended, and who held more than the others. */
 static struct json_object *json_crowd(const struct facts *facts)
 {
 	const struct fact_process_group *group = &facts->group;
@@ -90,6 +95,10 @@ static struct json_object *json_texts(const char *const *texts, size_t count)
 	return array;
 }
 
+/*
+ * Why stack walks ended. "end" is good; a high count of any other reason means that call sites
+ * are truncated.
+ */
 static struct json_object *json_stack_stops(const struct fact_coverage *coverage)
 {
 	static const char *const names[CUF_STOP_MAX] = { "end", "depth", "no_rule", "unsupported",
@@ -101,6 +110,10 @@ static struct json_object *json_stack_stops(const struct fact_coverage *coverage
 	return object;
 }
 
+/*
+ * What the recording lacks. A reader must not take an absence from this document for an
+ * absence in the program while "complete" is false.
+ */
 static struct json_object *json_coverage(const struct facts *facts)
 {
 	const struct fact_coverage *coverage = &facts->coverage;
@@ -134,6 +147,7 @@ static struct json_object *json_coverage(const struct facts *facts)
 	return object;
 }
 
+/* An array of `count` values. `value` is an expression of i and is evaluated for each. */
 #define ADD_ARRAY(document, key, count, value) do { \
 	struct json_object *array = json_object_new_array(); \
 	for (size_t i = 0; i < (count); i++) \
@@ -164,6 +178,7 @@ void report_json(FILE *out, const struct facts *facts, struct frames *frames)
 	ADD_ARRAY(document, "leaks", facts->leak_count, json_site(facts, frames, &facts->leaks[i]));
 	ADD_ARRAY(document, "growth", facts->growth_count,
 		  json_site(facts, frames, &facts->growth[i]));
+	/* these two are those of the device and the process in focus; all of them are above */
 	json_add(document, "fragmentation", fragmentation);
 	json_add(document, "host", json_host(frames, &facts->processes[facts->focus].host));
 	json_add(document, "coverage", json_coverage(facts));

@@ -25,6 +25,7 @@ struct line {
 
 struct lines { struct line *items; size_t count, room; };
 
+/* A line is sampled or leaks as soon as one of its sites does. */
 static void merge(struct line *line, const struct fact_site *site)
 {
 	if (site->bytes != CUF_UNKNOWN)
@@ -49,6 +50,10 @@ static bool prints_alike(const struct line *line, const struct place *place)
 	return place_has_same_path(&line->place, place);
 }
 
+/*
+ * Sites of one kind, process and device that print alike share a line: two lines with the same
+ * text would look like an error. The search is linear, which SITES_READ bounds.
+ */
 static void add_site(const struct text *text, struct lines *lines, const struct fact_site *site)
 {
 	struct place place;
@@ -66,6 +71,10 @@ static void add_site(const struct text *text, struct lines *lines, const struct 
 	merge(&lines->items[lines->count++], site);
 }
 
+/*
+ * Largest first. The name decides between equals, so that the output does not depend on the
+ * order of the sites.
+ */
 static int by_bytes(const void *a, const void *b)
 {
 	const struct line *left = a, *right = b;
@@ -85,6 +94,7 @@ static const char *trend_of(const struct line *line)
 	return words[line->shape];
 }
 
+/* Words for the table, where "framework" and "device" would mean nothing to a reader. */
 static const char *kind_word(uint32_t kind)
 {
 	const char *name = kind_name(kind);
@@ -97,6 +107,7 @@ static const char *kind_word(uint32_t kind)
 	return name;
 }
 
+/* The call site gets the columns that the figures leave, but never less than is legible. */
 static void add_row(const struct text *text, struct table *table, const struct line *line)
 {
 	size_t columns = SITE_LEAST;
@@ -115,6 +126,9 @@ static void add_row(const struct text *text, struct table *table, const struct l
 		table_tone(table, STYLE_BAD);
 }
 
+/*
+ * The table has room for a function and its callers. The full stacks of the first few follow.
+ */
 static void print_stacks(const struct text *text, const struct lines *lines)
 {
 	for (size_t i = 0; i < lines->count && i < STACKS; i++) {

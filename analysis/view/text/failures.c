@@ -18,6 +18,7 @@ struct group {
 
 struct groups { struct group *items; size_t count, room; };
 
+/* The range of sizes that one entry covers. Calls without a size do not widen it. */
 static void widen(struct group *group, uint64_t bytes)
 {
 	if (bytes == CUF_UNKNOWN)
@@ -28,6 +29,10 @@ static void widen(struct group *group, uint64_t bytes)
 		group->most_bytes = bytes;
 }
 
+/*
+ * A retry loop fails thousands of times at one place. Its failures are one entry, which the
+ * outcome, process and kind keep apart from others.
+ */
 static void add_incident(const struct text *text, struct groups *groups,
 			 const struct fact_incident *incident)
 {
@@ -70,6 +75,10 @@ static void print_largest(const struct text *text, const struct fact_layer *laye
 		text_item(text, STYLE_PLAIN, "largest gaps", "%s", words);
 }
 
+/*
+ * Separates fragmentation from shortage: if all free memory in one piece would not have been
+ * enough, gaps are not the reason.
+ */
 static void print_packed(const struct text *text, const struct fact_incident *incident)
 {
 	if (!incident->is_request || incident->packed_bytes == CUF_UNKNOWN)
@@ -80,10 +89,12 @@ static void print_packed(const struct text *text, const struct fact_incident *in
 			  units_bytes(incident->packed_bytes).s);
 	else if (incident->fits_if_packed == FACT_NO)
 		text_item(text, STYLE_PLAIN, "packed",
-			"all free memory together is %s: not enough, so this is not "
-			  "fragmentation", units_bytes(incident->packed_bytes).s);
+			  "all free memory together is %s: not enough, so this is not "
+			  "fragmentation",
+			  units_bytes(incident->packed_bytes).s);
 }
 
+/* What the program was doing: its phase and the request, where either is known. */
 static void print_phase(const struct text *text, const struct fact_incident *incident)
 {
 	char phase[TEXT_LINE_BYTES / 4] = "", request[TEXT_LINE_BYTES / 4] = "";
@@ -97,6 +108,7 @@ static void print_phase(const struct text *text, const struct fact_incident *inc
 		text_item(text, STYLE_PLAIN, "phase", "%s%s", phase, request);
 }
 
+/* The details are of the last failure, which is the one that a fatal outcome is about. */
 static void print_group(const struct text *text, const struct group *group)
 {
 	static const char *const outcomes[OUTCOME_MAX] = {

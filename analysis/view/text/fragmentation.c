@@ -16,12 +16,12 @@
  */
 #define SLACK_SHARE 0.05
 
+/* The call sites whose blocks keep partly used pages alive, worst first. */
 static void print_pins(const struct text *text, const struct fact_fragmentation *fragmentation)
 {
 	static const struct table_column columns[] = {
 		{ "unused", TABLE_RIGHT }, { "pages", TABLE_RIGHT }, { "blocks", TABLE_RIGHT },
-			{ "bytes", TABLE_RIGHT },
-		{ "kept alive by", TABLE_FLEX },
+		{ "bytes", TABLE_RIGHT }, { "kept alive by", TABLE_FLEX },
 	};
 	struct table *table;
 	char where[TEXT_LINE_BYTES];
@@ -33,8 +33,7 @@ static void print_pins(const struct text *text, const struct fact_fragmentation 
 		text_place(text, &pin->stack, text->style->columns, where, sizeof where);
 		table_row(table, (const char *[]){
 			units_bytes(pin->open_bytes).s, units_count(pin->pages).s,
-				units_count(pin->count).s,
-			units_bytes(pin->bytes).s, where,
+			units_count(pin->count).s, units_bytes(pin->bytes).s, where,
 		});
 	}
 	table_print(table, text->out, TEXT_LABEL);
@@ -46,16 +45,17 @@ static void print_pages(const struct text *text, const struct fact_fragmentation
 	if (!fragmentation->pages)
 		return;
 	text_item(text, STYLE_PLAIN, "pages",
-		"%s page%s of 2 MiB hold small blocks; %s partly used, %s used by less "
+		  "%s page%s of 2 MiB hold small blocks; %s partly used, %s used by less "
 		  "than a tenth; %s is unused in them, the largest gap is %s",
-			units_count(fragmentation->pages).s,
-		  text_s(fragmentation->pages), units_count(fragmentation->pages_partial).s,
+		  units_count(fragmentation->pages).s, text_s(fragmentation->pages),
+		  units_count(fragmentation->pages_partial).s,
 		  units_count(fragmentation->pages_sparse).s,
-			units_bytes(fragmentation->page_free_bytes).s,
+		  units_bytes(fragmentation->page_free_bytes).s,
 		  units_bytes(fragmentation->page_largest_hole_bytes).s);
 	print_pins(text, fragmentation);
 }
 
+/* Free ranges by size. Each class is named by its upper end; empty classes are left out. */
 static void print_gaps(const struct text *text, const struct fact_fragmentation *fragmentation)
 {
 	char words[TEXT_LINE_BYTES] = "";
@@ -99,6 +99,10 @@ static bool has_physical(const struct fact_fragmentation *fragmentation)
 	return fragmentation->vmm_held_bytes && fragmentation->vmm_held_bytes != CUF_UNKNOWN;
 }
 
+/*
+ * Addresses without memory cost nothing, but memory that is mapped nowhere is held and of no
+ * use.
+ */
 static void print_reservations(const struct text *text,
 			       const struct fact_fragmentation *fragmentation)
 {
@@ -134,6 +138,10 @@ static uint64_t slack_of(const struct fact_device *device)
 	return slack;
 }
 
+/*
+ * Most devices have some slack. The section is printed where it could have changed the
+ * outcome.
+ */
 static bool matters(const struct text *text, const struct fact_device *device)
 {
 	const struct fact_incident *incident = focus_incident(text->facts);
@@ -141,8 +149,8 @@ static bool matters(const struct text *text, const struct fact_device *device)
 	uint64_t slack = slack_of(device);
 	if (text->options->verbose)
 		return fragmentation->pages || fragmentation->framework_count ||
-			fragmentation->pool_count ||
-		       fragmentation->vmm_count || has_physical(fragmentation);
+		       fragmentation->pool_count || fragmentation->vmm_count ||
+		       has_physical(fragmentation);
 	if (incident && incident->is_request && text_wanted_bytes(incident) <= slack)
 		return true;
 	return device->total_bytes != CUF_UNKNOWN &&

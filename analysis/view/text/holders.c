@@ -18,6 +18,7 @@ void holders_free(struct holders *holders)
 	*holders = (struct holders){ 0 };
 }
 
+/* The returned row is valid until the next call, which may move the array. */
 static struct holder *add(struct holders *holders, enum holder_sort sort, uint64_t bytes)
 {
 	struct holder *row;
@@ -27,6 +28,7 @@ static struct holder *add(struct holders *holders, enum holder_sort sort, uint64
 	return row;
 }
 
+/* Parts that are empty or unknown have no row. */
 static void add_part(struct holders *holders, uint64_t bytes, const char *words)
 {
 	if (bytes && bytes != CUF_UNKNOWN)
@@ -34,6 +36,7 @@ static void add_part(struct holders *holders, uint64_t bytes, const char *words)
 			 words);
 }
 
+/* Largest first; what is free and what is outside the sum come last whatever their size. */
 static int by_bytes(const void *a, const void *b)
 {
 	const struct holder *left = a, *right = b;
@@ -72,12 +75,17 @@ static bool cause_blames(const struct fact_cause *cause, enum fact_owner kind)
 	return false;
 }
 
+/*
+ * Only such a cause lets rows be marked as leaks: next to another cause, a leak is not the
+ * answer.
+ */
 static bool is_leak_cause(const struct fact_cause *cause)
 {
 	return cause && (!strcmp(cause->name_id, "gpu-leak") ||
-		!strcmp(cause->name_id, "host-leak"));
+			 !strcmp(cause->name_id, "host-leak"));
 }
 
+/* The role of the first site that has one is that of the row. */
 static void merge(struct holder *row, const struct fact_site *site)
 {
 	row->bytes += site->bytes;
@@ -143,17 +151,22 @@ static void mark_leaks(const struct text *text, struct holders *holders)
 	}
 }
 
+/* Page-locked memory is not on the device, and managed memory has a row of its own. */
 static bool is_of_device(const struct text *text, const struct fact_site *site,
 			 const struct fact_device *device)
 {
 	return site->device < text->facts->device_count &&
-		&text->facts->devices[site->device] == device &&
+	       &text->facts->devices[site->device] == device &&
 	       site->process == device->focus && !site->holds_blocks &&
-		site->bytes != CUF_UNKNOWN &&
+	       site->bytes != CUF_UNKNOWN &&
 	       site->kind != CUF_KIND_MANAGED && site->kind != CUF_KIND_PINNED &&
 	       site->kind != CUF_KIND_REGISTERED;
 }
 
+/*
+ * Rows that call sites can replace. The others are memory that no call of the program
+ * allocated.
+ */
 static bool is_block_row(const struct fact_owner_row *row)
 {
 	switch (row->kind) {
@@ -174,6 +187,7 @@ static void name_slack(const struct fact_device *device, char *out, size_t bytes
 	snprintf(out, bytes, "reserved by %s, unallocated", name);
 }
 
+/* The name is missing when only the pid of the process was reported. */
 static void name_process(const struct fact_owner_row *row, char *out, size_t bytes)
 {
 	if (row->pid && row->name)
@@ -231,6 +245,10 @@ static void name_part(const struct fact_device *device, const struct fact_owner_
 	}
 }
 
+/*
+ * The cause may blame other processes while their share is hidden in the unexplained rest.
+ * Then that rest is the suspect.
+ */
 static void add_owner(const struct text *text, const struct fact_device *device,
 		      const struct fact_owner_row *from, struct holders *holders)
 {
@@ -349,6 +367,7 @@ static const char *const part_words[PART_MAX] = {
 	[PART_RECORDER] = "this recording",
 };
 
+/* Page-locked blocks are resident, so they are part of host memory too. */
 static bool is_host_site(const struct text *text, const struct fact_site *site,
 			 const struct fact_process *process)
 {
@@ -379,6 +398,10 @@ static uint64_t fit_sites(struct holders *holders, uint64_t room)
 	return fitted;
 }
 
+/*
+ * Returns the bytes of the rows added. Sites with too few samples become one row, since each
+ * of them by itself would be noise. Leaks are printed whatever their size.
+ */
 static uint64_t add_host_sites(const struct text *text, const struct fact_process *process,
 			       uint64_t room, struct holders *holders)
 {

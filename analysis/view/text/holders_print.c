@@ -22,6 +22,10 @@ struct layout {
 	bool short_names;
 };
 
+/*
+ * Roles as the table prints them, in at most ROLE columns. LEAK replaces the role: it is what
+ * the reader has to see first.
+ */
 static const char *role_word(const struct holder *row)
 {
 	static const struct { const char *role, *word; } words[] = {
@@ -89,7 +93,7 @@ static bool needs_callers(const struct layout *layout, const struct holder *row)
 	for (size_t i = 0; i < layout->holders->count; i++) {
 		const struct holder *other = &layout->holders->rows[i];
 		if (other != row && other->sort == HOLDER_SITE &&
-			place_is_same(&other->place, &row->place) &&
+		    place_is_same(&other->place, &row->place) &&
 		    is_kept(layout->holders, i, layout->rows))
 			return true;
 	}
@@ -154,6 +158,10 @@ static size_t role_columns(const struct layout *layout)
 	return layout->role + 1;
 }
 
+/*
+ * Columns are given up in the order in which they are missed least: bars below 70 columns,
+ * trends below 60, roles below 50. Names are shortened only where one does not fit.
+ */
 static void lay_out(const struct text *text, const struct holders *holders, unsigned rows,
 		    struct layout *layout)
 {
@@ -227,6 +235,10 @@ static void print_bar_and_trend(const struct layout *layout, const struct holder
 	fprintf(out, "%*s%s", GAP, "", trend);
 }
 
+/*
+ * Empty where a share would be wrong: the total is unknown or the two were read at different
+ * moments.
+ */
 static void percent_text(uint64_t bytes, uint64_t total, char *out, size_t size)
 {
 	*out = 0;
@@ -268,6 +280,7 @@ static void print_row(const struct layout *layout, const struct holder *row, uin
 	fputc('\n', out);
 }
 
+/* The total stands above the column of bytes. */
 static void print_title(const struct layout *layout, const struct holders *holders)
 {
 	FILE *out = layout->text->out;
@@ -308,6 +321,7 @@ static void sum_up(const struct holders *holders, unsigned rows, struct holder *
 	}
 }
 
+/* The rest is printed behind the sites and parts, before what is free. */
 unsigned holders_print(const struct text *text, const struct holders *holders, unsigned rows)
 {
 	struct layout layout;

@@ -13,6 +13,7 @@
 /* Below this, a process that used the GPU has one line. */
 #define HOST_MATTERS_BYTES (256ull << 20)
 
+/* What the program holds of malloc. Sampled figures have an interval, counted ones do not. */
 static void print_malloc(const struct text *text, const struct fact_process *process)
 {
 	const struct fact_host *host = &process->host;
@@ -50,9 +51,9 @@ static void print_statistics(const struct text *text, const struct fact_allocato
 		return;
 	}
 	text_item(text, STYLE_PLAIN, "allocator",
-		"%s %s: %s from the kernel, %s allocated, %s free between blocks, %s free "
-		  "in whole pages%s", allocator->name, allocator->version,
-			units_bytes(allocator->system_bytes).s,
+		  "%s %s: %s from the kernel, %s allocated, %s free between blocks, %s free "
+		  "in whole pages%s",
+		  allocator->name, allocator->version, units_bytes(allocator->system_bytes).s,
 		  units_bytes(allocator->live_bytes).s, units_bytes(allocator->fragmented_bytes).s,
 		  units_bytes(allocator->cached_bytes).s,
 		  text_if(allocator->split_basis == BASIS_ESTIMATED,
@@ -63,6 +64,7 @@ static void print_statistics(const struct text *text, const struct fact_allocato
 			  allocator->largest_free.words);
 }
 
+/* The words of one advice. Empty: this version has none for it. */
 static void advice_words(const struct fact_host_advice *advice, char *out, size_t bytes)
 {
 	switch (advice->fix) {
@@ -76,13 +78,14 @@ static void advice_words(const struct fact_host_advice *advice, char *out, size_
 		break;
 	case FIX_SEPARATE:
 		snprintf(out, bytes,
-			"allocate the long-lived blocks of the call sites below first, or from a "
-			"pool: that releases up to %s", units_bytes(advice->bytes).s);
+			 "allocate the long-lived blocks of the call sites below first, or from a "
+			 "pool: that releases up to %s",
+			 units_bytes(advice->bytes).s);
 		break;
 	case FIX_JEMALLOC:
 		snprintf(out, bytes,
-			"try an allocator that separates sizes: "
-			"cuflight run --host-allocator=jemalloc");
+			 "try an allocator that separates sizes: "
+			 "cuflight run --host-allocator=jemalloc");
 		break;
 	case FIX_DECAY:
 		snprintf(out, bytes,
@@ -94,6 +97,10 @@ static void advice_words(const struct fact_host_advice *advice, char *out, size_
 	}
 }
 
+/*
+ * Free memory that the allocator keeps looks like a leak from the outside. The verdict states
+ * which of the two forms it has and what would release it.
+ */
 static void print_verdict(const struct text *text, const struct fact_host *host)
 {
 	const struct fact_allocator *allocator = host->allocators;
@@ -101,8 +108,9 @@ static void print_verdict(const struct text *text, const struct fact_host *host)
 
 	if (host->verdict == HOST_FRAGMENTED)
 		text_item(text, STYLE_WARN, "fragmented",
-			"%s is free between allocated blocks. It is no leak, but no whole page "
-			  "of it can be released", units_bytes(allocator->fragmented_bytes).s);
+			  "%s is free between allocated blocks. It is no leak, but no whole page "
+			  "of it can be released",
+			  units_bytes(allocator->fragmented_bytes).s);
 	else if (host->verdict == HOST_CACHED)
 		text_item(text, STYLE_WARN, "kept",
 			  "%s is free in whole pages that %s keeps. It is no leak",
@@ -124,6 +132,10 @@ static void print_verdict(const struct text *text, const struct fact_host *host)
 	}
 }
 
+/*
+ * A second allocator in the process is not hooked. What it holds is known only from its
+ * statistics.
+ */
 static void print_other_allocators(const struct text *text, const struct fact_host *host)
 {
 	for (size_t i = 0; i < host->allocator_count; i++) {
@@ -152,6 +164,10 @@ static void print_maps(const struct text *text, const struct fact_maps *maps)
 		  units_bytes(maps->given_back_bytes).s);
 }
 
+/*
+ * The limit is printed even if there is none: "no limit set" means that the machine is the
+ * limit.
+ */
 static void print_totals(const struct text *text, const struct fact_host *host)
 {
 	char limit[96] = "no limit set";
@@ -175,8 +191,7 @@ static bool matters(const struct text *text, const struct fact_process *process)
 {
 	const struct fact_host *host = &process->host;
 	return text->options->verbose || focus_is_host(text->facts) ||
-		host->verdict == HOST_FRAGMENTED ||
-	       host->verdict == HOST_CACHED ||
+	       host->verdict == HOST_FRAGMENTED || host->verdict == HOST_CACHED ||
 	       (host->rss_peak_bytes != CUF_UNKNOWN && host->rss_peak_bytes >= HOST_MATTERS_BYTES);
 }
 

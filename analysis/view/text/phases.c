@@ -5,6 +5,10 @@
 #include "analysis/view/text/sections.h"
 #include "analysis/view/text/table.h"
 
+/*
+ * What stays allocated is printed only of requests that were observed: begin and end of
+ * inferred ones are too uncertain for that.
+ */
 static void print_requests(const struct text *text, const struct fact_process *process)
 {
 	const struct fact_requests *requests = &process->requests;
@@ -28,6 +32,7 @@ static void print_requests(const struct text *text, const struct fact_process *p
 		  units_bytes(requests->largest_peak_bytes).s, kept);
 }
 
+/* Marks have no duration, and their row leaves those cells empty. */
 static const char *source_of(const struct fact_phase_group *group)
 {
 	if (group->is_mark)
@@ -40,9 +45,10 @@ static const char *source_of(const struct fact_phase_group *group)
 static void print_table(const struct text *text, const struct fact_process *process)
 {
 	static const struct table_column columns[] = {
-		{ "phase", TABLE_FLEX }, { "source", TABLE_LEFT }, { "times", TABLE_RIGHT },
-			{ "open", TABLE_RIGHT },
-		{ "total", TABLE_RIGHT }, { "peak", TABLE_RIGHT }, { "rise", TABLE_RIGHT },
+		{ "phase", TABLE_FLEX }, { "source", TABLE_LEFT },
+		{ "times", TABLE_RIGHT }, { "open", TABLE_RIGHT },
+		{ "total", TABLE_RIGHT }, { "peak", TABLE_RIGHT },
+		{ "rise", TABLE_RIGHT },
 	};
 	struct table *table = table_new(text->style, columns, sizeof columns / sizeof *columns);
 	size_t rows = text_rows(text);
@@ -77,6 +83,10 @@ static void print_reasons(const struct text *text, const struct fact_process *pr
 	}
 }
 
+/*
+ * The title names the memory that the figures are of, GPU or host, because no table has room
+ * for both.
+ */
 void section_phases(const struct text *text)
 {
 	const struct facts *facts = text->facts;

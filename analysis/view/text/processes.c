@@ -36,6 +36,10 @@ static void short_ending(const struct fact_process *process, char *out, size_t b
 		snprintf(out, bytes, "%s", words[process->end]);
 }
 
+/*
+ * The process that failed first is the answer in a run of many: it is highlighted. A process
+ * whose recording is incomplete is highlighted less.
+ */
 static void add_process(const struct text *text, struct table *table,
 			const struct fact_process *process)
 {
@@ -69,8 +73,8 @@ void section_processes(const struct text *text)
 {
 	static const struct table_column columns[] = {
 		{ "pid", TABLE_LEFT }, { "rank", TABLE_RIGHT }, { "started", TABLE_LEFT },
-			{ "end", TABLE_LEFT },
-		{ "GPU", TABLE_RIGHT }, { "host peak", TABLE_RIGHT }, { "command", TABLE_FLEX },
+		{ "end", TABLE_LEFT }, { "GPU", TABLE_RIGHT },
+		{ "host peak", TABLE_RIGHT }, { "command", TABLE_FLEX },
 	};
 	const struct facts *facts = text->facts;
 	struct table *table = table_new(text->style, columns, sizeof columns / sizeof *columns);
@@ -82,6 +86,7 @@ void section_processes(const struct text *text)
 	table_free(table);
 }
 
+/* Names joined by commas. The list is cut where the buffer ends. */
 static void print_list(const struct text *text, const char *label, const char *const *names,
 		       size_t count)
 {
@@ -97,18 +102,23 @@ static void print_list(const struct text *text, const char *label, const char *c
 		text_item(text, STYLE_PLAIN, label, "%s", words);
 }
 
+/* Counts that show whether the recording can be trusted, for -v. */
 static void print_details(const struct text *text, const struct fact_coverage *coverage)
 {
 	print_list(text, "recorded", coverage->hooked, coverage->hooked_count);
 	text_item(text, STYLE_PLAIN, "frees",
-		"%s of unknown addresses, %s that the driver refused; "
+		  "%s of unknown addresses, %s that the driver refused; "
 		  "%s allocations at an address that was in use",
-			units_count(coverage->unknown_frees).s,
-		  units_count(coverage->undone_frees).s, units_count(coverage->replaced).s);
+		  units_count(coverage->unknown_frees).s, units_count(coverage->undone_frees).s,
+		  units_count(coverage->replaced).s);
 	text_item(text, STYLE_PLAIN, "cost", "%s of CPU time for recording GPU events",
 		  units_duration(coverage->recorder_ns).s);
 }
 
+/*
+ * Everything that could make the report wrong. Gaps that have no bearing on it are printed
+ * with -v only.
+ */
 void section_coverage(const struct text *text)
 {
 	const struct facts *facts = text->facts;

@@ -22,6 +22,7 @@ struct screen {
 	unsigned lines[PARTS];
 };
 
+/* `rows` and `holders` are of the table only. */
 static void print_part(const struct text *text, enum part part, unsigned tight, unsigned rows,
 		       const struct holders *holders)
 {
@@ -38,6 +39,7 @@ static void print_part(const struct text *text, enum part part, unsigned tight, 
 	}
 }
 
+/* Prints one part to memory and counts its lines. A part without memory for it is left out. */
 static void render(const struct text *text, struct screen *screen, enum part part, unsigned tight,
 		   unsigned rows, const struct holders *holders)
 {
@@ -86,6 +88,7 @@ static bool is_idle(const struct facts *facts)
 	       (process->host.rss_bytes == CUF_UNKNOWN || process->host.rss_bytes < WORTH_A_TABLE);
 }
 
+/* The table is about the memory that ran out: page-locked, host or GPU memory. */
 static void find_holders(const struct text *text, struct holders *holders)
 {
 	const struct fact_device *device = focus_device(text->facts);
@@ -109,6 +112,10 @@ static unsigned table_lines_wanted(const struct holders *holders, unsigned tight
 	return all;
 }
 
+/*
+ * Tightens until the table has the lines it needs. If even TIGHT_MAX leaves less than three,
+ * there is no table: the cause and its fix are worth more.
+ */
 static void fit_parts(const struct text *text, struct screen *screen, const struct holders *holders)
 {
 	unsigned most = lines_of_screen(text), taken = most;

@@ -49,6 +49,10 @@ static bool is_of_cause(const struct fact_site *site, const struct fact_cause *c
 	return site->class == CLASS_LEAK && (site->kind == CUF_KIND_HOST) == host;
 }
 
+/*
+ * Leaking sites are sorted by bytes, so that the first of this cause is the largest. The
+ * sentence is about those that print like it.
+ */
 static void find_leak(const struct text *text, const struct fact_cause *cause, struct leak *leak)
 {
 	const struct facts *facts = text->facts;
@@ -113,6 +117,7 @@ static void append_rate(const struct text *text, const struct leak *leak, char *
 		       units_bytes_rough((uint64_t)(per_s * 60)).s + 1);
 }
 
+/* The size of a block is printed only if all have the same. */
 static void append_blocks(const struct leak *leak, char *words, size_t bytes)
 {
 	append(words, bytes, "allocated %s block%s", units_count(leak->count).s,
@@ -126,6 +131,7 @@ static void append_blocks(const struct leak *leak, char *words, size_t bytes)
 	append(words, bytes, ": %s", units_bytes(leak->bytes).s);
 }
 
+/* A sampled site has no exact counts, and its sentence does without them. */
 static void leak_words(const struct text *text, const struct leak *leak, char *words, size_t bytes)
 {
 	place_text(&leak->place, words, bytes);
@@ -144,6 +150,7 @@ static void leak_words(const struct text *text, const struct leak *leak, char *w
 		       text_sampled(leak->others_bytes, leak->sampled).s);
 }
 
+/* One line: more callers are in the stack of the long report. */
 static void print_callers(const struct text *text, const struct place *place)
 {
 	char words[WORDS];
@@ -180,6 +187,7 @@ static const char *label_of(const struct facts *facts)
 	return "Found:";
 }
 
+/* The first fix only. The others are in "Why" of the long report. */
 static void print_fix(const struct text *text, const struct fact_cause *cause, unsigned lines)
 {
 	char words[WORDS];
@@ -190,6 +198,10 @@ static void print_fix(const struct text *text, const struct fact_cause *cause, u
 	text_words(text, STYLE_GOOD, "Fix:", 2, lines, words);
 }
 
+/*
+ * Budget: the name 2 lines, what happened 3 to 4, the fix 2 to 3. `tight` takes away first the
+ * callers, then lines of the summary, then the call site.
+ */
 static void print_named(const struct text *text, const struct fact_cause *cause, unsigned tight)
 {
 	char words[WORDS];
@@ -255,14 +267,16 @@ static void print_shortage(const struct text *text, const struct fact_incident *
 		snprintf(words, sizeof words, "too little is known of the failed call");
 	else if (incident->free_bytes >= wanted)
 		snprintf(words, sizeof words,
-			"%s was requested and %s was free, so that free memory does not "
-			 "explain it", units_bytes(wanted).s, units_bytes(incident->free_bytes).s);
+			 "%s was requested and %s was free, so that free memory does not "
+			 "explain it",
+			 units_bytes(wanted).s, units_bytes(incident->free_bytes).s);
 	else
 		snprintf(words, sizeof words, "%s was requested, and %s of it was missing",
 			 units_bytes(wanted).s, units_bytes(wanted - incident->free_bytes).s);
 	text_words(text, STYLE_WARN, "Cause unclear:", 2, 2, words);
 }
 
+/* Below MEDIUM a single name would claim more than the evidence supports. */
 void screen_cause(const struct text *text, unsigned tight)
 {
 	const struct fact_cause *cause = text->facts->cause;
@@ -275,6 +289,7 @@ void screen_cause(const struct text *text, unsigned tight)
 		print_unclear(text, cause, tight);
 }
 
+/* Without the place where the cause has no call site, such as memory of another process. */
 bool report_text_cause(const struct facts *facts, struct frames *frames, char *out, size_t bytes)
 {
 	const struct fact_cause *cause = facts->cause;

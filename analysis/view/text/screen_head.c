@@ -10,6 +10,10 @@
 
 enum { WORDS = 512 };
 
+/*
+ * Which memory ran out. A CUDA call may also fail for other reasons than memory: those have a
+ * title that does not claim it.
+ */
 static const char *failure_title(const struct facts *facts, const struct fact_incident *incident)
 {
 	if (focus_is_locked(facts))
@@ -21,6 +25,7 @@ static const char *failure_title(const struct facts *facts, const struct fact_in
 	return "A CUDA CALL FAILED";
 }
 
+/* SIGINT and SIGTERM are sent by a person or a supervisor, so that they are no crash. */
 static const char *ending_title(const struct fact_process *process)
 {
 	switch (process->end) {
@@ -106,6 +111,10 @@ static void request_words(const struct text *text, const struct fact_incident *i
 	snprintf(out, bytes, "%s failed", call);
 }
 
+/*
+ * What the call returned. An error other than out-of-memory has its name and number, so that
+ * it can be looked up.
+ */
 static void free_words(const struct fact_incident *incident, char *out, size_t bytes)
 {
 	const char *result = text_result_name(incident->result);
@@ -121,6 +130,7 @@ static void free_words(const struct fact_incident *incident, char *out, size_t b
 			 units_bytes(incident->total_bytes).s);
 }
 
+/* One sentence. The tighter screen cuts it to a line, where the end is what is missed least. */
 static void print_failure(const struct text *text, const struct fact_process *process,
 			  const struct fact_incident *incident, unsigned tight)
 {
@@ -144,6 +154,10 @@ static void print_failure(const struct text *text, const struct fact_process *pr
 	text_words(text, STYLE_PLAIN, "", 0, tight ? 1 : 2, words);
 }
 
+/*
+ * The kernel kills without a failed request. Instead, the limit and the course of memory up to
+ * it are printed.
+ */
 static void print_kill(const struct text *text, const struct fact_process *process)
 {
 	const struct fact_host *host = &process->host;
@@ -214,6 +228,7 @@ static void print_survived(const struct text *text)
 	text_words(text, STYLE_WARN, "", 0, 2, words);
 }
 
+/* At most two GPUs: the screen has few lines. */
 static void print_peaks(const struct text *text, const struct fact_process *process)
 {
 	const struct fact_host *host = &process->host;
@@ -274,6 +289,7 @@ void screen_head(const struct text *text, unsigned tight)
 		print_ending(text, process);
 }
 
+/* Ranks are what users of several processes know them by. */
 static const char *process_name(const struct fact_process *process, char *out, size_t bytes)
 {
 	if (process->rank)
@@ -283,6 +299,10 @@ static const char *process_name(const struct fact_process *process, char *out, s
 	return out;
 }
 
+/*
+ * "8 processes: rank 3 (pid 91) failed first, others after it." Only if there is something to
+ * report of the group.
+ */
 void screen_processes(const struct text *text)
 {
 	const struct facts *facts = text->facts;

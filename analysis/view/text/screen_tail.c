@@ -32,6 +32,7 @@ static const struct fact_text *worst_gap(const struct facts *facts)
 	return NULL;
 }
 
+/* A failure with another GPU idle is often a matter of placement. */
 static void print_other_devices(const struct text *text)
 {
 	const struct facts *facts = text->facts;
@@ -44,7 +45,7 @@ static void print_other_devices(const struct text *text)
 		const struct fact_device *device = &facts->devices[i];
 		if (device != focus && device->free_bytes != CUF_UNKNOWN)
 			used += (size_t)snprintf(words + used, sizeof words - used,
-				"%sGPU %u had %s free",
+						 "%sGPU %u had %s free",
 						 text_if(used, ", "), device->ordinal,
 						 units_bytes(device->free_bytes).s);
 	}
@@ -68,6 +69,10 @@ static bool lacks_names(const struct text *text)
 	return strstr(place.function, "+0x") != NULL;
 }
 
+/*
+ * At most one note on the recording, and one on names. Advice about names is dropped first,
+ * because it does not change the answer.
+ */
 void screen_notes(const struct text *text, unsigned tight)
 {
 	const struct facts *facts = text->facts;
@@ -82,15 +87,15 @@ void screen_notes(const struct text *text, unsigned tight)
 		text_words(text, STYLE_WARN, "Note:", 2, 2, words);
 	} else if (device && !focus_is_host(facts) && device->moment.basis == BASIS_ESTIMATED) {
 		snprintf(words, sizeof words,
-			"the table is an estimate: %s old events were overwritten. "
+			 "the table is an estimate: %s old events were overwritten. "
 			 "A recording of --size=256MiB keeps more.",
-				units_count(facts->events_overwritten).s);
+			 units_count(facts->events_overwritten).s);
 		text_words(text, STYLE_WARN, "Note:", 2, 2, words);
 	}
 	if (!gap && tight < 3 && lacks_names(text))
 		text_words(text, STYLE_WARN, "Note:", 2, 2,
-			"some function names are missing, because the "
-			"program's file has changed or is not here (see --sysroot, report -v).");
+			   "some function names are missing, because the "
+			   "program's file has changed or is not here (see --sysroot, report -v).");
 }
 
 /* The explanations line up when the commands are short enough. */
@@ -108,6 +113,7 @@ static void print_command(const struct text *text, const char *label, const char
 		text_command(text, "", command);
 }
 
+/* The operand is quoted already: the line can be pasted into a shell. */
 static void report_command(const struct text *text, const char *option, char *out, size_t bytes)
 {
 	const char *operand = text->options->operand;
@@ -117,6 +123,7 @@ static void report_command(const struct text *text, const char *option, char *ou
 		snprintf(out, bytes, "cuflight report %s", option);
 }
 
+/* Two commands at most: the evidence, then the help on the cause or the fullest moment. */
 void screen_more(const struct text *text)
 {
 	const struct fact_cause *cause = text->facts->cause;

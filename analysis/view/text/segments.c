@@ -19,6 +19,10 @@ static const struct { const char *words; unsigned below; } classes[] = {
 enum { CLASSES = sizeof classes / sizeof *classes };
 struct tally { uint64_t count, bytes, live_bytes, largest_gap_bytes; };
 
+/*
+ * In ten-thousandths. A segment with any block is never 0, and one with any gap never 10,000:
+ * both ends are classes of their own.
+ */
 static unsigned used_share(const struct fact_segment *segment)
 {
 	if (!segment->live_count)
@@ -36,6 +40,10 @@ static unsigned class_of(const struct fact_segment *segment)
 	return index;
 }
 
+/*
+ * Many segments that are nearly empty are the signature of fragmentation, which a sum would
+ * hide.
+ */
 static void print_occupancy(const struct text *text, const struct fact_framework *framework)
 {
 	static const struct table_column columns[] = {
@@ -66,6 +74,10 @@ static void print_occupancy(const struct text *text, const struct fact_framework
 	table_free(table);
 }
 
+/*
+ * Blocks without a sampled stack have no call site, but they do keep segments alive and have a
+ * row.
+ */
 static void print_pins(const struct text *text, const struct fact_framework *framework)
 {
 	static const struct table_column columns[] = {
@@ -84,8 +96,7 @@ static void print_pins(const struct text *text, const struct fact_framework *fra
 			text_place(text, &pin->stack, text->style->columns, where, sizeof where);
 		table_row(table, (const char *[]){
 			units_bytes(pin->open_bytes).s, units_count(pin->pages).s,
-				units_count(pin->count).s,
-			units_bytes(pin->bytes).s, where,
+			units_count(pin->count).s, units_bytes(pin->bytes).s, where,
 		});
 	}
 	table_print(table, text->out, TEXT_LABEL);
@@ -102,6 +113,7 @@ static void framework_name(const struct fact_framework *framework, char *out, si
 		snprintf(out + used, bytes - (size_t)used, " (%.32s)", framework->backend);
 }
 
+/* "unallocated" is clamped at 0: the two figures may have been read at different moments. */
 static void print_framework(const struct text *text, const struct fact_framework *framework)
 {
 	uint64_t unused = 0;
@@ -118,9 +130,9 @@ static void print_framework(const struct text *text, const struct fact_framework
 	if (framework->largest_hole.bytes == CUF_UNKNOWN)
 		return;
 	text_item(text, STYLE_PLAIN, "",
-		"largest gap %s (%s); %s in empty segments, %s in segments of which less "
-		  "than a tenth is used", units_bytes(framework->largest_hole.bytes).s,
-			framework->largest_hole.words,
+		  "largest gap %s (%s); %s in empty segments, %s in segments of which less "
+		  "than a tenth is used",
+		  units_bytes(framework->largest_hole.bytes).s, framework->largest_hole.words,
 		  units_bytes(framework->empty_bytes).s, units_bytes(framework->emptyable_bytes).s);
 	print_occupancy(text, framework);
 	print_pins(text, framework);
@@ -137,9 +149,9 @@ void section_segments(const struct text *text, const struct fact_fragmentation *
 		}
 		framework_name(framework, name, sizeof name);
 		text_item(text, STYLE_PLAIN, "segments",
-			"%s reserved %s in %s segment%s; what it allocates inside is "
-			  "unknown", name, units_bytes(framework->reserved_bytes).s,
+			  "%s reserved %s in %s segment%s; what it allocates inside is unknown",
+			  name, units_bytes(framework->reserved_bytes).s,
 			  units_count(framework->segment_count).s,
-				text_s(framework->segment_count));
+			  text_s(framework->segment_count));
 	}
 }

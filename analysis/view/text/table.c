@@ -17,6 +17,7 @@ struct table {
 	enum style_tone *tones;
 };
 
+/* Cells are cleaned here, so that measure and print see the same characters. */
 static void add_row(struct table *table, const char *const *cells)
 {
 	char clean[TABLE_CELL_BYTES];
@@ -60,6 +61,10 @@ void table_tone(struct table *table, enum style_tone tone)
 	table->tones[table->row_count - 1] = tone;
 }
 
+/*
+ * Each column is as wide as its widest cell. Only the flexible one gives way, down to
+ * TABLE_FLEX_MIN.
+ */
 static void measure(const struct table *table, unsigned indent, size_t *widths)
 {
 	size_t total = indent, flex = table->column_count;
@@ -105,6 +110,7 @@ static size_t print_cut(FILE *out, const char *text, size_t width)
 	return width;
 }
 
+/* Padding is printed before the next cell and not after the last one: no blanks end a line. */
 static void print_row(const struct table *table, FILE *out, size_t row, unsigned indent,
 		      const size_t *widths)
 {
@@ -128,6 +134,7 @@ static void print_row(const struct table *table, FILE *out, size_t row, unsigned
 	fputc('\n', out);
 }
 
+/* Without titles row 0 is empty and would be a blank line. */
 void table_print(const struct table *table, FILE *out, unsigned indent)
 {
 	size_t widths[16];

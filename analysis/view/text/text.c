@@ -23,8 +23,8 @@ static size_t bytes_within(const char *text, size_t columns)
 static bool is_within_figure(const char *text, size_t at)
 {
 	return at && text[at - 1] >= '0' && text[at - 1] <= '9' &&
-	       (!strncmp(text + at + 1, "B", 1) || (text[at + 1] &&
-		!strncmp(text + at + 2, "iB", 2)));
+	       (!strncmp(text + at + 1, "B", 1) ||
+		(text[at + 1] && !strncmp(text + at + 2, "iB", 2)));
 }
 
 /*
@@ -86,6 +86,7 @@ static unsigned lines_allowed(const struct text *text, unsigned lines)
 	return lines * STYLE_COLUMNS / columns + 1;
 }
 
+/* Blanks at the break are dropped. A head takes columns of the first line only. */
 unsigned text_words(const struct text *text, enum style_tone tone, const char *head,
 		    unsigned indent, unsigned lines, const char *words)
 {
@@ -150,6 +151,7 @@ void text_section(const struct text *text, const char *format, ...)
 		(int)bytes_within(clean, text->style->columns), clean, style_off(text->style));
 }
 
+/* A frame is one line whatever its length: a C++ name may have hundreds of characters. */
 static void print_frame(const struct text *text, const struct frame *frame, unsigned indent)
 {
 	char raw[TEXT_LINE_BYTES], clean[TEXT_LINE_BYTES];
@@ -161,6 +163,7 @@ static void print_frame(const struct text *text, const struct frame *frame, unsi
 	fprintf(text->out, "%*s%s\n", (int)indent, "", clean);
 }
 
+/* A stack that ended early states why, so that its last frame is not taken for main. */
 void text_stack(const struct text *text, const struct fact_stack *stack, unsigned indent)
 {
 	static const char *const stops[CUF_STOP_MAX] = {
@@ -248,6 +251,7 @@ void text_requested(const struct fact_incident *incident, char *out, size_t byte
 		snprintf(out, bytes, "%s", api);
 }
 
+/* The framework's figure comes first: the driver is asked for whole segments. */
 uint64_t text_wanted_bytes(const struct fact_incident *incident)
 {
 	if (incident->framework_requested_bytes != CUF_UNKNOWN)
@@ -257,6 +261,7 @@ uint64_t text_wanted_bytes(const struct fact_incident *incident)
 	return incident->requested_bytes;
 }
 
+/* sigdescr_np knows the signals of this machine; 64 is the last real-time signal. */
 static void signal_text(uint64_t number, char *out, size_t bytes)
 {
 	const char *name = NULL;

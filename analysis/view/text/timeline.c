@@ -23,6 +23,7 @@ struct graph {
 	uint64_t highest;
 };
 
+/* With a limit of the cgroup, its own count is what reaches that limit. */
 static uint64_t sample_bytes(const struct series *series, const struct fact_sample *sample)
 {
 	if (series->ordinal != FACT_NONE)
@@ -68,6 +69,10 @@ static bool fill_graph(struct series *series, struct graph *graph, size_t column
 	return graph->highest != 0;
 }
 
+/*
+ * The limit is the top, so that the distance to it can be seen. A highest sample above it
+ * wins.
+ */
 static uint64_t top_of(const struct series *series, const struct graph *graph)
 {
 	if (series->limit_bytes != CUF_UNKNOWN && series->limit_bytes >= graph->highest)
@@ -75,6 +80,7 @@ static uint64_t top_of(const struct series *series, const struct graph *graph)
 	return graph->highest;
 }
 
+/* Eight levels, one character a column. Any locale can print them. */
 void timeline_bar(const struct text *text, const struct fact_process *process)
 {
 	static const char levels[] = " .,-=+*#";
@@ -102,6 +108,7 @@ void timeline_bar(const struct text *text, const struct fact_process *process)
 		units_duration(series.last_ns - series.first_ns).s);
 }
 
+/* Only the top and the middle are labelled. */
 static void print_axis(const struct text *text, unsigned row, uint64_t top)
 {
 	struct unit_text label = units_bytes((uint64_t)((double)top * row / ROWS));
@@ -164,6 +171,10 @@ static void print_failures(const struct text *text, const struct series *series,
 	fprintf(text->out, "  %*s  ^ a request failed\n", AXIS, "");
 }
 
+/*
+ * Five columns are the axis and its margins. The graph is of the device in focus, or of host
+ * memory when that ran out.
+ */
 void timeline_section(const struct text *text)
 {
 	const struct fact_process *process = focus_process(text->facts);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "analysis/view/text/sections.h"
 
+/* Evidence against the cause is printed with the same weight: the reader decides. */
 static void print_evidence(const struct text *text, const struct fact_evidence *line)
 {
 	const char *between;
@@ -21,6 +22,7 @@ static void print_evidence(const struct text *text, const struct fact_evidence *
 		text_item(text, STYLE_PLAIN, "evidence", "%s%s%s", line->text, between, where);
 }
 
+/* The first fix is on the first screen already. */
 void section_why(const struct text *text)
 {
 	const struct fact_cause *cause = text->facts->cause;
