@@ -245,7 +245,8 @@ const struct cause_rule cause_rules[] = {
 		.source = "vllm#14452: 1024 dummy requests in the sampler's warm-up",
 		.would_confirm = "the configured number of sequences",
 		.scope = AT_FAILURE, .base = 0.35,
-		.needs = { NEED(slots_named, 1), NEED_BELOW(packed, 1), NEED_BELOW(family_next, 1) },
+		.needs = { NEED(slots_named, 1), NEED_BELOW(packed, 1),
+			NEED_BELOW(family_next, 1) },
 		.tests = { IF(per_slot, 1, 0.35), IF(new_site, 1, 0.1), IF(own, 0.9, 0.1),
 			IF(kv_done, 1, 0.05), IF(concurrent, 4, -0.2), IF(leak, 0.5, -0.3) },
 	}, {

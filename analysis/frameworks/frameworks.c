@@ -9,9 +9,8 @@
 
 /*
  * Sources of what keeps memory: onnxruntime bfc_arena.cc; docs.jax.dev gpu_memory_allocation;
- * cupy.cuda.MemoryPool; rapidsai/rmm pool_memory_resource, which was headers only up to 25.08 and
- * so
- * was linked into its users. Observed in tests/frameworks/clients.tap.
+ * cupy.cuda.MemoryPool; rapidsai/rmm pool_memory_resource, which was headers only up to 25.08
+ * and so was linked into its users. Observed in tests/frameworks/clients.tap.
  */
 static const struct framework frameworks[] = {
 	{ .name = "vLLM", .built_on = "PyTorch", .paths = { "/vllm/" }, .words = { "vllm" } },
@@ -22,7 +21,10 @@ static const struct framework frameworks[] = {
 	{ .name = "TensorRT-LLM",
 	  .paths = { "libtensorrt_llm", "/tensorrt_llm/" },
 	  .words = { "trtllm", "tensorrt_llm" } },
-	{ .name = "Ollama", .built_on = "llama.cpp", .paths = { "/ollama/" }, .words = { "ollama" } },
+	{ .name = "Ollama",
+	  .built_on = "llama.cpp",
+	  .paths = { "/ollama/" },
+	  .words = { "ollama" } },
 	{ .name = "llama.cpp",
 	  .paths = { "libllama.", "libggml", "llama_cpp", "node-llama-cpp" },
 	  .words = { "llama-server", "llama-cli", "llama-bench" },
@@ -35,7 +37,8 @@ static const struct framework frameworks[] = {
 	  .region_backend = "BFC arena" },
 	{ .name = "JAX",
 	  .paths = { "libjax", "/jaxlib/", "xla_extension", "xla_cuda", "pjrt_c_api_gpu" },
-	  .keepers = { "libjax", "jaxlib", "xla_extension", "xla_cuda", "pjrt_c_api_gpu", "libxla" },
+	  .keepers = { "libjax", "jaxlib", "xla_extension", "xla_cuda", "pjrt_c_api_gpu",
+		       "libxla" },
 	  .region_backend = "BFC arena" },
 	{ .name = "PyTorch",
 	  .paths = { "libtorch", "libc10" },
@@ -118,7 +121,9 @@ static bool is_file(const char *path, const char *const *starts, size_t count)
 
 const struct framework *framework_at(size_t index)
 {
-	return index < COUNT(frameworks) ? &frameworks[index] : NULL;
+	if (index >= COUNT(frameworks))
+		return NULL;
+	return &frameworks[index];
 }
 
 const struct framework *framework_named(const char *name)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is known of frameworks and libraries by name: one table. A new framework is a row here and
- * its
- * advice in explain/causes_fix.c; which functions of it allocate what is in role_names.c.
+ * its advice in explain/causes_fix.c; which functions of it allocate what is in role_names.c.
  *
  * Contract: constant data and pure look-ups. Paths are those of loaded modules, or of Python files.
  */
@@ -17,14 +16,18 @@ struct framework {
 	const char *built_on;      /* the framework below an engine; NULL */
 	const char *paths[8];      /* parts of paths by which it is recognised */
 	const char *words[4];      /* parts of the command line by which it is recognised */
-	bool agents;               /* no device memory of its own; of the host's it explains most */
+	bool agents; /* no device memory; it explains most of the host memory */
 	/* Its allocator keeps freed device memory. keepers: parts of paths of the libraries that
 	 * allocate from the driver for it. */
 	const char *keepers[8];
-	const char *region_backend; /* it reports nothing of what is inside; NULL: it does, or keeps none */
-	const char *function_prefix; /* of its functions, where it may be linked into a program; NULL */
-	const char *fronts[2];     /* beginnings of file names: code that allocates for its callers */
-	const char *symbols[6];    /* beginnings of file names whose functions show what blocks are for */
+	/* What its allocator is called where it reports nothing of what is inside its regions; NULL:
+	 * it reports its blocks, or keeps no regions. */
+	const char *region_backend;
+	/* How its functions begin, where it may be linked into a program; NULL. */
+	const char *function_prefix;
+	const char *fronts[2]; /* beginnings of file names: code that allocates for its callers */
+	/* Beginnings of file names of libraries whose functions show what blocks are for. */
+	const char *symbols[6];
 };
 
 /* By index from 0; NULL at the end. Engines come before the frameworks that they are built on. */

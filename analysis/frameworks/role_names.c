@@ -14,10 +14,19 @@ static const char weights[] = "weights", kv[] = "kv", activations[] = "activatio
 const char *role_of_enum(unsigned role)
 {
 	static const char *const names[CUF_ROLE_MAX] = {
-		[CUF_ROLE_WEIGHTS] = weights, [CUF_ROLE_KV] = kv, [CUF_ROLE_COMPUTE] = activations, [CUF_ROLE_OUTPUT] = output,
-		[CUF_ROLE_SCRATCH] = workspace, [CUF_ROLE_LIBRARY] = library, [CUF_ROLE_COMMUNICATION] = communication, [CUF_ROLE_GRAPH] = graph,
+		[CUF_ROLE_WEIGHTS] = weights,
+		[CUF_ROLE_KV] = kv,
+		[CUF_ROLE_COMPUTE] = activations,
+		[CUF_ROLE_OUTPUT] = output,
+		[CUF_ROLE_SCRATCH] = workspace,
+		[CUF_ROLE_LIBRARY] = library,
+		[CUF_ROLE_COMMUNICATION] = communication,
+		[CUF_ROLE_GRAPH] = graph,
 	};
-	return role < CUF_ROLE_MAX ? names[role] : NULL;
+	
+	if (role >= CUF_ROLE_MAX)
+		return NULL;
+	return names[role];
 }
 
 /* The inferred phases (phases_infer.c) in which one sort of block is made. What comes while
@@ -143,15 +152,23 @@ static const struct {
 static bool ends_with(const char *name, size_t bytes, const char *end)
 {
 	size_t length = strlen(end);
-	return bytes >= length && !memcmp(name + bytes - length, end, length) && (bytes == length || name[bytes - length - 1] == '.');
+	
+	if (bytes < length || memcmp(name + bytes - length, end, length))
+		return false;
+	return bytes == length || name[bytes - length - 1] == '.';
 }
 
-const char *role_of_code(const char *qualified_name, size_t name_bytes, const char *file, size_t file_bytes)
+const char *role_of_code(const char *qualified_name, size_t name_bytes, const char *file,
+			 size_t file_bytes)
 {
-	for (size_t i = 0; i < sizeof code_table / sizeof *code_table; i++)
-		if (ends_with(qualified_name, name_bytes, code_table[i].end) &&
-		    (!code_table[i].file || memmem(file, file_bytes, code_table[i].file, strlen(code_table[i].file))))
+	for (size_t i = 0; i < sizeof code_table / sizeof *code_table; i++) {
+		const char *part = code_table[i].file;
+
+		if (!ends_with(qualified_name, name_bytes, code_table[i].end))
+			continue;
+		if (!part || memmem(file, file_bytes, part, strlen(part)))
 			return code_table[i].role;
+	}
 	return NULL;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include "analysis/explain/evidence/stacks.h"
 #include "analysis/frameworks/frameworks.h"
+#include "analysis/base/numbers.h"
 #include "analysis/replay/replay.h"
 
 /* What a context and its libraries take that nobody allocated: such a share of the device, and no
@@ -22,7 +23,7 @@ static uint64_t minus(uint64_t a, uint64_t b)
 {
 	if (a == CUF_UNKNOWN || b == CUF_UNKNOWN)
 		return CUF_UNKNOWN;
-	return a > b ? a - b : 0;
+	return subtract_to_zero(a, b);
 }
 
 static bool known(uint64_t figure)
@@ -33,7 +34,9 @@ static bool known(uint64_t figure)
 /* a / b, unknown as NAN. */
 static double ratio(uint64_t a, uint64_t b)
 {
-	return known(a) && known(b) && b ? (double)a / (double)b : NAN;
+	if (!known(a) || !known(b) || !b)
+		return NAN;
+	return (double)a / (double)b;
 }
 
 static void sum_owners(struct evidence *evidence, const struct fact_owner_row *rows, size_t count,
@@ -44,10 +47,10 @@ static void sum_owners(struct evidence *evidence, const struct fact_owner_row *r
 		const struct fact_owner_row *row = &rows[i];
 		if (!known(row->bytes) || !row->in_sum)
 			continue;
-		if (row->kind == OWNER_OTHER_PROCESSES)
-			run += row->recorded ? row->bytes : 0;
-		else if (row->pid == pid && row->kind != OWNER_UNEXPLAINED &&
-			 row->kind != OWNER_FREE)
+		if (row->kind == OWNER_OTHER_PROCESSES && row->recorded)
+			run += row->bytes;
+		if (row->pid == pid && row->kind != OWNER_OTHER_PROCESSES &&
+		    row->kind != OWNER_UNEXPLAINED && row->kind != OWNER_FREE)
 			mine += row->bytes;
 		if (row->role && row->role_basis == BASIS_OBSERVED && !strcmp(row->role, "kv"))
 			kv += row->bytes;
@@ -57,13 +60,15 @@ static void sum_owners(struct evidence *evidence, const struct fact_owner_row *r
 	}
 	evidence->metrics[METRIC_mine] = mine;
 	evidence->metrics[METRIC_others_run] = run;
-	evidence->metrics[METRIC_kv] = kv ? kv : CUF_UNKNOWN;
+	evidence->metrics[METRIC_kv] = CUF_UNKNOWN;
+	if (kv)
+		evidence->metrics[METRIC_kv] = kv;
 	evidence->metrics[METRIC_slack] = slack;
 	evidence->metrics[METRIC_others] =
 		minus(minus(evidence->metrics[METRIC_total], evidence->metrics[METRIC_free]), mine);
 }
 
-/* Somebody to talk to: the largest other process, where that one alone took what was missing. */
+/* The process to look at: the largest other one, if it holds at least what was missing. */
 static void name_neighbour(struct build *build, struct evidence *evidence,
 			   const struct fact_owner_row *rows, size_t count)
 {
@@ -76,20 +81,26 @@ static void name_neighbour(struct build *build, struct evidence *evidence,
 	    largest->bytes < evidence->metrics[METRIC_shortfall])
 		return;
 	evidence->metrics[METRIC_neighbour] = largest->bytes;
-	evidence->options[METRIC_neighbour] =
-		largest->name
-			? arena_format(build->arena, "%s (pid %u)", largest->name, largest->pid)
-			: arena_format(build->arena, "pid %u", largest->pid);
+	if (largest->name)
+		evidence->options[METRIC_neighbour] =
+			arena_format(build->arena, "%s (pid %u)", largest->name, largest->pid);
+	else
+		evidence->options[METRIC_neighbour] =
+			arena_format(build->arena, "pid %u", largest->pid);
 }
 
 /* An arena that doubles asks for more than is needed, and comes down to its need. CUF_UNKNOWN: it
  * did not come down. */
 static uint64_t last_rung(const struct fact_incident *incident)
 {
-	uint64_t last = incident->attempt_count
-				? incident->attempts[incident->attempt_count - 1].requested_bytes
-				: CUF_UNKNOWN;
-	return known(last) && last < incident->requested_bytes ? last : CUF_UNKNOWN;
+	uint64_t last;
+
+	if (!incident->attempt_count)
+		return CUF_UNKNOWN;
+	last = incident->attempts[incident->attempt_count - 1].requested_bytes;
+	if (last >= incident->requested_bytes)
+		return CUF_UNKNOWN;
+	return last;
 }
 
 /* The logical request: a framework's own word is best; physical chunks rolled back around the
@@ -120,13 +131,15 @@ static uint64_t request_of(struct build *build, const struct fact_incident *inci
 
 static uint64_t settled(const struct fact_incident *incident)
 {
-	return incident->settled_seq ? incident->settled_seq : incident->seq;
+	if (incident->settled_seq)
+		return incident->settled_seq;
+	return incident->seq;
 }
 
 static int by_page(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-	return x < y ? -1 : x > y;
+	return compare_numbers(x, y);
 }
 
 /* Pages that hold a small block. Heap memory. */
@@ -144,8 +157,8 @@ static uint64_t *pages_shared(const struct liveset *live, unsigned ordinal, size
 	return pages;
 }
 
-/* What large blocks alone in their last page waste by being rounded up: no order of allocations
- * would give it back. */
+/* What is lost by rounding large blocks up, where no other block is in the last page. No order of
+ * allocations would make it available. */
 static uint64_t rounded_away(struct build *build, const struct evidence *evidence)
 {
 	unsigned ordinal = ordinal_in(build, evidence->device, evidence->process);
@@ -189,10 +202,10 @@ static uint64_t in_other_pools(struct build *build, const struct evidence *evide
 static bool is_foreign(struct build *build, const struct evidence *evidence)
 {
 	const struct fact_incident *incident = evidence->incident;
-	uint64_t short_of = known(evidence->metrics[METRIC_shortfall]) &&
-					    evidence->metrics[METRIC_shortfall]
-				    ? evidence->metrics[METRIC_shortfall]
-				    : CUF_UNKNOWN;
+	uint64_t short_of = evidence->metrics[METRIC_shortfall];
+
+	if (!short_of)
+		short_of = CUF_UNKNOWN;
 	for (size_t n = 0; n < incident->owner_count; n++) {
 		const struct fact_owner_row *row = &incident->owners[n];
 		if (!known(row->bytes) || row->bytes < short_of)
@@ -229,7 +242,7 @@ static uint64_t pool_slack(const struct evidence *evidence)
 
 /* Holes matter when they are no negligible part of what is held - every program leaves a few - and
  * at least half of the request, or a pool's slack is what is missing. Where they do not matter,
- * packing is not said to help. */
+ * packing is no advice. */
 static void set_slack(struct evidence *evidence, uint64_t packed)
 {
 	const uint64_t *metrics = evidence->metrics;
@@ -238,17 +251,24 @@ static void set_slack(struct evidence *evidence, uint64_t packed)
 	bool matters = ratio(slack, metrics[METRIC_mine]) >= SLACK_SHARE &&
 		       (ratio(slack, metrics[METRIC_request]) >= 0.5 ||
 			pool_slack(evidence) >= metrics[METRIC_shortfall]);
-	evidence_set(evidence, SIGNAL_packed, matters || !(fits >= 1) ? fits : PACKED_NOT);
-	evidence_set(evidence, SIGNAL_slack, matters ? ratio(slack, metrics[METRIC_shortfall]) : 0);
+	double share = 0;
+
+	if (matters)
+		share = ratio(slack, metrics[METRIC_shortfall]);
+	else if (fits >= 1)
+		fits = PACKED_NOT;
+	evidence_set(evidence, SIGNAL_packed, fits);
+	evidence_set(evidence, SIGNAL_slack, share);
 }
 
-/* The site whose blocks hold most open: small blocks, or blocks inside segments; large ones merely
- * round. */
+/* The call site whose blocks pin most memory: small blocks, or blocks inside segments. Large blocks
+ * only round. */
 static void note_pin(struct evidence *evidence, const struct fact_pin *pins, size_t count,
 		     uint64_t largest_bytes, uint64_t *open)
 {
 	for (size_t i = 0; i < count; i++) {
-		uint64_t each = pins[i].bytes / (pins[i].count ? pins[i].count : 1);
+		uint64_t each = pins[i].bytes / most_of(pins[i].count, 1);
+
 		if (pins[i].open_bytes <= *open || each > largest_bytes)
 			continue;
 		*open = pins[i].open_bytes;
@@ -264,9 +284,11 @@ static void set_packing(struct build *build, struct evidence *evidence,
 	const struct fact_incident *incident = evidence->incident;
 	uint64_t *metrics = evidence->metrics, rounding = rounded_away(build, evidence),
 		 packed = incident->packed_bytes, emptyable = 0, remappable = 0, open = 0;
-	const struct fact_fragmentation *holes = device && device->moment.incident == incident->id
-							 ? &device->fragmentation
-							 : NULL;
+	const struct fact_fragmentation *holes = NULL;
+
+	if (device && device->moment.incident == incident->id)
+		holes = &device->fragmentation;
+	
 	if (known(packed) && known(metrics[METRIC_free])) {
 		if (packed > metrics[METRIC_free] + rounding)
 			packed -= rounding;
@@ -274,44 +296,41 @@ static void set_packing(struct build *build, struct evidence *evidence,
 			packed = metrics[METRIC_free];
 	}
 	metrics[METRIC_hole] = largest_hole(incident);
-	metrics[METRIC_slack] = known(metrics[METRIC_slack])
-					? minus(metrics[METRIC_slack], rounding)
-					: CUF_UNKNOWN;
+	metrics[METRIC_slack] = minus(metrics[METRIC_slack], rounding);
 	evidence_set(evidence, SIGNAL_foreign_caller, is_foreign(build, evidence));
 	evidence_set(evidence, SIGNAL_stranded,
 		     ratio(in_other_pools(build, evidence, holes), metrics[METRIC_shortfall]));
 	for (size_t n = 0; holes && n < holes->framework_count; n++) {
 		const struct fact_framework *framework = &holes->frameworks[n];
-		emptyable += known(framework->emptyable_bytes) ? framework->emptyable_bytes : 0;
+		emptyable += known_or_zero(framework->emptyable_bytes);
 		note_pin(evidence, framework->pins, framework->pin_count, UINT64_MAX, &open);
+		/* An allocator that reports nothing has no known gaps. */
 		for (size_t s = 0; s < framework->segment_count; s++)
-			if (known(framework->segments[s]
-					  .largest_hole_bytes)) /* not of allocators whose inside is
-								   not seen */
-				remappable += framework->segments[s].largest_hole_bytes /
-					      EXPANDABLE_CHUNK * EXPANDABLE_CHUNK;
+			remappable += known_or_zero(framework->segments[s].largest_hole_bytes) /
+				      EXPANDABLE_CHUNK * EXPANDABLE_CHUNK;
 	}
 	if (holes) {
 		note_pin(evidence, holes->pins, holes->pin_count, CUF_PAGE_BYTES / 2, &open);
 		emptyable += holes->pages_sparse * CUF_PAGE_BYTES;
 		metrics[METRIC_emptyable] = emptyable;
-		metrics[METRIC_remappable] = remappable >= metrics[METRIC_shortfall] ? remappable
-										     : CUF_UNKNOWN;
-		metrics[METRIC_open] = open ? open : CUF_UNKNOWN;
+		metrics[METRIC_remappable] = metrics[METRIC_open] = CUF_UNKNOWN;
+		if (remappable >= metrics[METRIC_shortfall])
+			metrics[METRIC_remappable] = remappable;
+		if (open)
+			metrics[METRIC_open] = open;
 		evidence_set(evidence, SIGNAL_sparse, ratio(emptyable, metrics[METRIC_request]));
 		evidence_set(evidence, SIGNAL_pinning, ratio(open, metrics[METRIC_request]));
 	}
 	metrics[METRIC_packed] = packed;
 	evidence_set(evidence, SIGNAL_hole, ratio(metrics[METRIC_hole], metrics[METRIC_request]));
-	evidence_set(evidence, SIGNAL_pool,
-		     known(incident->largest_free[LAYER_POOL].bytes)
-			     ? ratio(metrics[METRIC_slack], metrics[METRIC_request])
-			     : NAN);
+	if (known(incident->largest_free[LAYER_POOL].bytes))
+		evidence_set(evidence, SIGNAL_pool,
+			     ratio(metrics[METRIC_slack], metrics[METRIC_request]));
 	set_slack(evidence, packed);
 	if (known(packed) && known(metrics[METRIC_shortfall]) && metrics[METRIC_shortfall] &&
 	    packed >= metrics[METRIC_free]) {
 		uint64_t share = (packed - metrics[METRIC_free]) * 100 / metrics[METRIC_shortfall];
-		metrics[METRIC_contribution] = share < 100 ? share : 100;
+		metrics[METRIC_contribution] = least_of(share, 100);
 		evidence_set(evidence, SIGNAL_contribution, (double)share / 100);
 	}
 }
@@ -341,17 +360,16 @@ static uint64_t count_unseen_libraries(const struct fact_process *process)
 static void set_before(struct build *build, struct evidence *evidence)
 {
 	unsigned ordinal = ordinal_in(build, evidence->device, evidence->process);
-	const struct cuf_device *device =
-		ordinal == CUF_DEVICE_NONE
-			? NULL
-			: reader_at(build->run->processes[evidence->process].reader,
-				    CUF_SEC_DEVICES, ordinal);
+	const struct reader *reader = build->run->processes[evidence->process].reader;
+	const struct cuf_device *device = NULL;
 	uint64_t *metrics = evidence->metrics, allowance, own;
+
+	if (ordinal != CUF_DEVICE_NONE)
+		device = reader_at(reader, CUF_SEC_DEVICES, ordinal);
+	
 	if (!device || device->first_free_bytes == CUF_UNKNOWN || !known(metrics[METRIC_total]))
 		return;
-	allowance = metrics[METRIC_total] / CONTEXT_SHARE < CONTEXT_MOST
-			    ? metrics[METRIC_total] / CONTEXT_SHARE
-			    : CONTEXT_MOST;
+	allowance = least_of(metrics[METRIC_total] / CONTEXT_SHARE, CONTEXT_MOST);
 	metrics[METRIC_before] = minus(minus(metrics[METRIC_total], device->first_free_bytes),
 				       device->first_live_bytes);
 	metrics[METRIC_rose] = minus(metrics[METRIC_others], metrics[METRIC_before]);
@@ -389,8 +407,8 @@ static void set_balance(struct build *build, struct evidence *evidence)
 		    device->peak_bytes > device->total_bytes)
 			return;
 		used = device->peak_bytes * 100 / device->total_bytes;
-		fullest = used > fullest ? used : fullest;
-		emptiest = used < emptiest ? used : emptiest;
+		fullest = most_of(used, fullest);
+		emptiest = least_of(used, emptiest);
 	}
 	if (build->facts->device_count < 2)
 		return;
@@ -404,21 +422,20 @@ static void set_room(struct evidence *evidence)
 {
 	uint64_t *metrics = evidence->metrics;
 	uint64_t margin = (uint64_t)64 << 20;
+	double room = 0;
+
 	metrics[METRIC_shortfall] = minus(metrics[METRIC_request], metrics[METRIC_free]);
-	evidence_set(evidence, SIGNAL_own,
-		     known(metrics[METRIC_request]) && known(metrics[METRIC_mine])
-			     ? ratio(metrics[METRIC_mine] + metrics[METRIC_request],
-				     metrics[METRIC_total])
-			     : NAN);
+	if (known(metrics[METRIC_request]) && known(metrics[METRIC_mine]))
+		evidence_set(evidence, SIGNAL_own,
+			     ratio(metrics[METRIC_mine] + metrics[METRIC_request],
+				   metrics[METRIC_total]));
 	if (known(metrics[METRIC_request]) && known(metrics[METRIC_free]) &&
 	    evidence->incident->kind != CUF_KIND_PINNED &&
-	    evidence->incident->kind != CUF_KIND_REGISTERED)
-		evidence_set(evidence, SIGNAL_room,
-			     metrics[METRIC_free] > metrics[METRIC_request] &&
-					     metrics[METRIC_free] - metrics[METRIC_request] >=
-						     margin
-				     ? ratio(metrics[METRIC_free], metrics[METRIC_request])
-				     : 0);
+	    evidence->incident->kind != CUF_KIND_REGISTERED) {
+		if (subtract_to_zero(metrics[METRIC_free], metrics[METRIC_request]) >= margin)
+			room = ratio(metrics[METRIC_free], metrics[METRIC_request]);
+		evidence_set(evidence, SIGNAL_room, room);
+	}
 	evidence_set(evidence, SIGNAL_no_driver_call,
 		     evidence->incident->kind == CUF_KIND_FRAMEWORK);
 }
@@ -433,9 +450,11 @@ static bool locks_host_memory(const struct fact_incident *incident)
 static const struct fact_incident *refused_page_lock(struct build *build,
 						     const struct fact_incident *incident)
 {
-	uint64_t room = known(incident->free_bytes) && known(incident->total_bytes)
-				? incident->total_bytes / CONTEXT_SHARE
-				: UINT64_MAX;
+	uint64_t room = UINT64_MAX;
+
+	if (known(incident->free_bytes) && known(incident->total_bytes))
+		room = incident->total_bytes / CONTEXT_SHARE;
+	
 	if (locks_host_memory(incident))
 		return incident;
 	for (size_t n = 0; !incident->is_request && n < build->facts->incident_count; n++) {
@@ -459,14 +478,17 @@ static void set_page_lock(struct build *build, struct evidence *evidence)
 
 void evidence_device(struct build *build, struct evidence *evidence)
 {
-	const struct fact_device *device = evidence->device < build->facts->device_count
-						   ? &build->facts->devices[evidence->device]
-						   : NULL;
+	const struct fact_device *device = NULL;
 	const struct fact_incident *incident = evidence->incident;
 	uint64_t *metrics = evidence->metrics;
+	uint32_t pid;
+
+	if (evidence->device < build->facts->device_count)
+		device = &build->facts->devices[evidence->device];
 	if (incident) {
-		metrics[METRIC_request] = incident->is_request ? request_of(build, incident)
-							       : CUF_UNKNOWN;
+		metrics[METRIC_request] = CUF_UNKNOWN;
+		if (incident->is_request)
+			metrics[METRIC_request] = request_of(build, incident);
 		metrics[METRIC_free] = incident->free_bytes;
 		if (known(incident->total_bytes))
 			metrics[METRIC_total] = incident->total_bytes;
@@ -480,9 +502,11 @@ void evidence_device(struct build *build, struct evidence *evidence)
 		set_page_lock(build, evidence);
 	if (!device)
 		return;
-	sum_owners(evidence, incident ? incident->owners : device->owners,
-		   incident ? incident->owner_count : device->owner_count,
-		   build->facts->processes[evidence->process].pid);
+	pid = build->facts->processes[evidence->process].pid;
+	if (incident)
+		sum_owners(evidence, incident->owners, incident->owner_count, pid);
+	else
+		sum_owners(evidence, device->owners, device->owner_count, pid);
 	if (incident && !incident->owner_count)
 		metrics[METRIC_mine] = metrics[METRIC_others] = metrics[METRIC_slack] =
 			metrics[METRIC_others_run] = CUF_UNKNOWN;

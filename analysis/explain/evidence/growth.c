@@ -4,6 +4,7 @@
 #include "analysis/explain/evidence/parts.h"
 #include "analysis/explain/evidence/stacks.h"
 #include "analysis/frameworks/role_names.h"
+#include "analysis/base/numbers.h"
 #include "analysis/replay/replay.h"
 
 /* A time that is left is stated only if somebody could act in it. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The host: cgroup and limit, resident memory over time, page-locked memory, the allocator. */
 #include <math.h>
+#include "analysis/base/numbers.h"
 #include "analysis/explain/evidence/parts.h"
 #include "analysis/replay/replay.h"
 
@@ -50,7 +51,7 @@ static void set_pinned(struct build *build, struct evidence *evidence)
 	evidence_set(evidence, SIGNAL_pinned_share,
 		     evidence_ratio(pinned, evidence->metrics[METRIC_limit]));
 	evidence_set(evidence, SIGNAL_pinned_rounded,
-		     pinned ? (double)rounded / (double)pinned : 0);
+		     (double)rounded / (double)most_of(pinned, 1));
 }
 
 /* ---- resident memory ---- */

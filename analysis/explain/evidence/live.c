@@ -8,9 +8,11 @@
 #include <string.h>
 #include "analysis/explain/evidence/stacks.h"
 #include "analysis/frameworks/role_names.h"
+#include "analysis/base/numbers.h"
 #include "analysis/replay/replay.h"
 
 enum { FAMILY_LEAST = 4, LAYERS_LEAST = 4, CLASSES_NAMED = 12 };
+#define BYTES_SANE ((uint64_t)1 << 57) /* larger blocks are damage */
 #define SMALL_SHARE 4096u /* blocks smaller than this part of the device are in no family */
 
 /* Live blocks of one size. */
@@ -31,8 +33,8 @@ static int by_size(const void *a, const void *b)
 {
 	const struct cuf_block *left = a, *right = b;
 	if (left->bytes != right->bytes)
-		return left->bytes < right->bytes ? -1 : 1;
-	return left->seq < right->seq ? -1 : left->seq > right->seq;
+		return compare_numbers(left->bytes, right->bytes);
+	return compare_numbers(left->seq, right->seq);
 }
 
 static int by_sum(const void *a, const void *b)
@@ -40,10 +42,18 @@ static int by_sum(const void *a, const void *b)
 	const struct class *left = a, *right = b;
 	uint64_t p = left->bytes * left->count, q = right->bytes * right->count;
 	if (p != q)
-		return p > q ? -1 : 1;
+		return compare_numbers(q, p);
 	if (left->bytes != right->bytes)
-		return left->bytes < right->bytes ? -1 : 1;
+		return compare_numbers(left->bytes, right->bytes);
 	return 0;
+}
+
+/* A block that a program allocates as one: no chunk of physical memory, pool or context. */
+static bool is_driver_block(const struct cuf_block *block)
+{
+	return kind_is_device_memory(block->kind) && block->kind != CUF_KIND_VMM &&
+	       block->kind != CUF_KIND_GRAPH && block->kind != CUF_KIND_CONTEXT &&
+	       block->kind != CUF_KIND_FRAMEWORK;
 }
 
 /* Blocks of a framework where it reports them, else those of the driver; chunks of physical memory
@@ -53,22 +63,21 @@ static struct cuf_block *collect(const struct liveset *live, unsigned ordinal, s
 	struct cuf_block *blocks = xalloc_zeroed(live->count + 1, sizeof *blocks);
 	uint64_t framework = 0, driver = 0;
 	size_t at = 0;
-	for (const struct cuf_block *block; (block = liveset_next(live, &at));)
-		if (block->device == ordinal && block->bytes < (uint64_t)1 << 57)
-			*(block->kind == CUF_KIND_FRAMEWORK ? &framework : &driver) +=
-				block->kind == CUF_KIND_FRAMEWORK ||
-						kind_is_device_memory(block->kind)
-					? block->bytes
-					: 0;
+	for (const struct cuf_block *block; (block = liveset_next(live, &at));) {
+		if (block->device != ordinal || block->bytes >= BYTES_SANE)
+			continue;
+		if (block->kind == CUF_KIND_FRAMEWORK)
+			framework += block->bytes;
+		else if (kind_is_device_memory(block->kind))
+			driver += block->bytes;
+	}
 	*count = at = 0;
 	for (const struct cuf_block *block; (block = liveset_next(live, &at));) {
-		bool wanted = framework * 2 > driver ? block->kind == CUF_KIND_FRAMEWORK
-						     : kind_is_device_memory(block->kind) &&
-							       block->kind != CUF_KIND_VMM &&
-							       block->kind != CUF_KIND_GRAPH &&
-							       block->kind != CUF_KIND_CONTEXT &&
-							       block->kind != CUF_KIND_FRAMEWORK;
-		if (block->device == ordinal && wanted && block->bytes < (uint64_t)1 << 57)
+		bool wanted = is_driver_block(block);
+
+		if (framework * 2 > driver)
+			wanted = block->kind == CUF_KIND_FRAMEWORK;
+		if (block->device == ordinal && wanted && block->bytes < BYTES_SANE)
 			blocks[(*count)++] = *block;
 	}
 	if (*count)
@@ -81,7 +90,10 @@ static struct classes classify(struct build *build, const struct evidence *evide
 {
 	struct classes classes = { xalloc_zeroed(count + 1, sizeof *classes.items), 0, 0 };
 	for (size_t i = 0; i < count; i++) {
-		struct class *last = classes.count ? &classes.items[classes.count - 1] : NULL;
+		struct class *last = NULL;
+
+		if (classes.count)
+			last = &classes.items[classes.count - 1];
 		classes.all_bytes += blocks[i].bytes;
 		if (!last || last->bytes != blocks[i].bytes) {
 			last = &classes.items[classes.count++];
@@ -90,15 +102,17 @@ static struct classes classify(struct build *build, const struct evidence *evide
 						.stack = blocks[i].stack };
 		}
 		last->count++;
-		last->last_seq = blocks[i].seq > last->last_seq ? blocks[i].seq : last->last_seq;
+		last->last_seq = most_of(blocks[i].seq, last->last_seq);
 		last->kv_role |= blocks[i].role == CUF_ROLE_KV;
 	}
 	if (classes.count)
 		qsort(classes.items, classes.count, sizeof *classes.items, by_sum);
-	for (size_t i = 0; i < classes.count && i < CLASSES_NAMED; i++)
-		classes.items[i].hints = stack_hints(build, evidence->process,
-						     classes.items[i].stack) |
-					 (classes.items[i].kv_role ? HINT_KV : 0);
+	for (size_t i = 0; i < classes.count && i < CLASSES_NAMED; i++) {
+		struct class *size = &classes.items[i];
+		size->hints = stack_hints(build, evidence->process, size->stack);
+		if (size->kv_role)
+			size->hints |= HINT_KV;
+	}
 	return classes;
 }
 
@@ -119,34 +133,39 @@ static const struct class *choose_family(const struct classes *classes,
 			continue;
 		if (size->bytes == evidence->metrics[METRIC_request])
 			return size;
-		named = named || !(size->hints & HINT_KV) ? named : size;
-		largest = largest ? largest : size;
+		if (!named && size->hints & HINT_KV)
+			named = size;
+		if (!largest)
+			largest = size;
 	}
-	return named ? named : largest;
+	if (named)
+		return named;
+	return largest;
 }
 
 static void set_layers(const struct classes *classes, struct evidence *evidence)
 {
 	uint64_t repeated = 0, blocks = 0, sizes = 0, largest = 0, depth = CUF_UNKNOWN;
+	double layered = 0;
+
 	for (size_t i = 0; i < classes->count; i++) {
 		if (classes->items[i].count < LAYERS_LEAST)
 			continue;
 		repeated += classes->items[i].bytes * classes->items[i].count;
 		blocks += classes->items[i].count;
 		sizes++;
-		largest = classes->items[i].bytes > largest ? classes->items[i].bytes : largest;
+		largest = most_of(classes->items[i].bytes, largest);
 		if (classes->items[i].bytes != evidence->metrics[METRIC_request] &&
 		    classes->items[i].bytes * classes->items[i].count >= classes->all_bytes / 20 &&
 		    classes->items[i].count >= 8)
-			depth = classes->items[i].count < depth ? classes->items[i].count : depth;
+			depth = least_of(classes->items[i].count, depth);
 	}
 	evidence->metrics[METRIC_layers] = blocks;
 	evidence->metrics[METRIC_depth] = depth;
 	evidence->metrics[METRIC_layer_sizes] = sizes;
-	evidence_set(evidence, SIGNAL_layered,
-		     sizes < 2 || !classes->all_bytes
-			     ? 0
-			     : (double)repeated / (double)classes->all_bytes);
+	if (sizes >= 2 && classes->all_bytes)
+		layered = (double)repeated / (double)classes->all_bytes;
+	evidence_set(evidence, SIGNAL_layered, layered);
 	if (largest && evidence->metrics[METRIC_request] != CUF_UNKNOWN)
 		evidence_set(evidence, SIGNAL_over_layer,
 			     (double)evidence->metrics[METRIC_request] / (double)largest);
@@ -167,7 +186,9 @@ static void set_family(const struct class *family, struct evidence *evidence)
 		evidence_set(evidence, SIGNAL_family_next, 0);
 		return;
 	}
-	each = family->bytes > CUF_PAGE_BYTES / 2 ? whole_pages(family->bytes) : family->bytes;
+	each = family->bytes;
+	if (each > CUF_PAGE_BYTES / 2)
+		each = whole_pages(each);
 	held = each * family->count;
 	metrics[METRIC_unit] = family->bytes;
 	metrics[METRIC_family] = family->count;
@@ -198,11 +219,13 @@ static void sum_named(const struct classes *classes, struct evidence *evidence)
 		uint64_t bytes = classes->items[i].bytes * classes->items[i].count;
 		if (classes->items[i].hints & HINT_KV) {
 			kv += bytes;
-			kv_seq = kv_seq ? kv_seq : classes->items[i].first_seq;
+			if (!kv_seq)
+				kv_seq = classes->items[i].first_seq;
 		}
-		weights += classes->items[i].hints & HINT_WEIGHTS ? bytes : 0;
+		if (classes->items[i].hints & HINT_WEIGHTS)
+			weights += bytes;
 	}
-	if (kv > (evidence->metrics[METRIC_kv] == CUF_UNKNOWN ? 0 : evidence->metrics[METRIC_kv]))
+	if (kv > known_or_zero(evidence->metrics[METRIC_kv]))
 		evidence->metrics[METRIC_kv] = kv;
 	if (weights)
 		evidence->metrics[METRIC_weights] = weights;
@@ -239,17 +262,18 @@ static uint64_t seq_of_moment(const struct evidence *evidence, const struct cuf_
 {
 	const struct fact_incident *incident = evidence->incident;
 
+	if (incident && incident->settled_seq)
+		return incident->settled_seq;
 	if (incident)
-		return incident->settled_seq ? incident->settled_seq : incident->seq;
-	return header->end_kind && header->end_seq ? header->end_seq : CUF_UNKNOWN;
+		return incident->seq;
+	if (!header->end_kind || !header->end_seq)
+		return CUF_UNKNOWN;
+	return header->end_seq;
 }
 
 void evidence_live(struct build *build, struct evidence *evidence)
 {
-	unsigned ordinal = evidence->device == FACT_NONE
-				   ? CUF_DEVICE_NONE
-				   : ordinal_in(build, evidence->device, evidence->process),
-		 request_hints = 0;
+	unsigned ordinal = CUF_DEVICE_NONE, request_hints = 0;
 	struct run_process *process = &build->run->processes[evidence->process];
 	const struct cuf_header *header = &process->reader->header;
 	uint64_t seq = seq_of_moment(evidence, header);
@@ -258,6 +282,9 @@ void evidence_live(struct build *build, struct evidence *evidence)
 	struct classes classes;
 	size_t count;
 	bool exact;
+
+	if (evidence->device != FACT_NONE)
+		ordinal = ordinal_in(build, evidence->device, evidence->process);
 	if (ordinal == CUF_DEVICE_NONE)
 		return;
 	blocks = collect(run_live(process, seq, &exact), ordinal, &count);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/base/numbers.h"
 #include "analysis/explain/evidence/parts.h"
 
 struct setting {
@@ -100,7 +101,7 @@ static uint64_t blocks_wanted(const uint64_t *metrics)
 		return wanted;
 	if (layers >= wanted)
 		return layers;
-	return 2 * layers >= wanted ? 2 * layers : wanted;
+	return most_of(2 * layers, wanted);
 }
 
 static uint64_t pages_down(uint64_t bytes)
@@ -120,7 +121,7 @@ static uint64_t fit_cache(const struct evidence *evidence, uint64_t *metrics)
 
 	if (evidence_holds(evidence, SIGNAL_kv_done)) { /* make room for what came after it */
 		uint64_t shortfall = metrics[METRIC_shortfall];
-		metrics[METRIC_kv_fits] = kv > shortfall ? kv - shortfall : 0;
+		metrics[METRIC_kv_fits] = subtract_to_zero(kv, shortfall);
 		return kv;
 	}
 	if (!evidence_holds(evidence, SIGNAL_family_next)) { /* one buffer */
@@ -162,7 +163,7 @@ static void set_fraction(uint64_t *metrics)
 	if (!known(set) || !known(metrics[METRIC_kv_excess]) || !known(total) || !total)
 		return;
 	less = (metrics[METRIC_kv_excess] * 100 + total - 1) / total;
-	metrics[METRIC_fraction_fits] = set > less ? set - less : 0;
+	metrics[METRIC_fraction_fits] = subtract_to_zero(set, less);
 }
 
 /* ---- sequences at once ---- */

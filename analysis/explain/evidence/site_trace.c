@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
 
 enum { HEIGHT_LEAST = 4 };
@@ -37,7 +38,9 @@ const struct site_trace *site_traces_of(const struct site_traces *traces, uint32
 {
 	uint32_t number = hash_index_find(&traces->index, stack);
 
-	return number ? &traces->items[number - 1] : NULL;
+	if (!number)
+		return NULL;
+	return &traces->items[number - 1];
 }
 
 void site_traces_seed(struct site_traces *traces, uint32_t stack, uint64_t bytes)
@@ -73,7 +76,7 @@ void site_traces_alloc(struct site_traces *traces, const struct cuf_event *event
 	struct site_trace *trace = trace_of(traces, event->stack);
 	if (trace->allocs && event->bytes > trace->last_bytes) {
 		double factor = log((double)event->bytes /
-				    (double)(trace->last_bytes ? trace->last_bytes : 1));
+				    (double)most_of(trace->last_bytes, 1));
 		trace->rises++;
 		trace->log_sum += factor;
 		trace->log_squares += factor * factor;
@@ -88,20 +91,25 @@ void site_traces_alloc(struct site_traces *traces, const struct cuf_event *event
 		trace->ladder_bytes += event->bytes;
 		trace->most_bytes = event->bytes;
 	}
-	trace->interleaved +=
-		trace->live &&
-		traces->frees !=
-			trace->frees_then; /* the first of a wave always comes after frees */
+	/* The first block of a wave always comes after frees, so it does not count. */
+	trace->interleaved += trace->live && traces->frees != trace->frees_then;
 	trace->frees_then = traces->frees;
 	trace->allocs++;
 	trace->last_seq = event->seq;
 	trace->last_bytes = event->bytes;
 	trace->live++;
 	trace->live_bytes += event->bytes;
-	trace->high = trace->live > trace->high ? trace->live : trace->high;
-	trace->high_bytes = trace->live_bytes > trace->high_bytes ? trace->live_bytes
-								  : trace->high_bytes;
+	trace->high = most_of(trace->live, trace->high);
+	trace->high_bytes = most_of(trace->live_bytes, trace->high_bytes);
 	trace->thread_bits |= (uint64_t)1 << (event->tid * 2654435761u >> 26);
+}
+
+/* Did the site just fall to a quarter of its height, or from a small height to nothing? */
+static bool is_reset(const struct site_trace *trace)
+{
+	if (trace->high >= HEIGHT_LEAST)
+		return trace->live * 4 <= trace->high;
+	return !trace->live && trace->high_bytes;
 }
 
 void site_traces_free(struct site_traces *traces, const struct cuf_event *event)
@@ -110,15 +118,12 @@ void site_traces_free(struct site_traces *traces, const struct cuf_event *event)
 	traces->frees++;
 	trace->frees++;
 	trace->live -= trace->live > 0;
-	trace->live_bytes -= event->bytes < trace->live_bytes ? event->bytes : trace->live_bytes;
-	if (trace->high >= HEIGHT_LEAST ? trace->live * 4 <= trace->high
-					: !trace->live && trace->high_bytes) {
+	trace->live_bytes -= least_of(event->bytes, trace->live_bytes);
+	if (is_reset(trace)) {
 		trace->resets++;
-		trace->peak_before = trace->high > trace->peak_before ? trace->high
-								      : trace->peak_before;
-		trace->highest_before_reset = trace->high_bytes > trace->highest_before_reset
-						      ? trace->high_bytes
-						      : trace->highest_before_reset;
+		trace->peak_before = most_of(trace->high, trace->peak_before);
+		trace->highest_before_reset = most_of(trace->high_bytes,
+						      trace->highest_before_reset);
 		trace->high = trace->live;
 		trace->high_bytes = trace->live_bytes;
 	}
@@ -155,7 +160,9 @@ bool site_trace_is_series(const struct site_trace *trace)
 
 double site_trace_interleaved(const struct site_trace *trace)
 {
-	return trace->allocs > 1 ? (double)trace->interleaved / (double)(trace->allocs - 1) : 0;
+	if (trace->allocs <= 1)
+		return 0;
+	return (double)trace->interleaved / (double)(trace->allocs - 1);
 }
 
 unsigned site_trace_threads(const struct site_trace *trace)

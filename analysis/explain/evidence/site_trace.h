@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How one call site asks for memory, event by event: do its requests grow, by how much, do older
- * blocks stay, does it give everything back now and then, how many of its blocks live at once.
+ * blocks stay, does it free everything now and then, how many of its blocks live at once.
  * Contract: heap memory, freed by site_traces_fini; a pointer is good until the next event is
  * taken; a site is a stack id, whatever the kind of its blocks.
  */
@@ -26,16 +26,17 @@ struct site_trace {
 		uint64_t step, hits;
 	} steps[SITE_TRACE_STEPS]; /* by which it rose, the most frequent ones */
 	double log_sum, log_squares; /* of the factors by which it rose */
-	uint64_t live, live_bytes,
-		peak_before; /* blocks; the most at once before the present rise */
-	uint64_t high, high_bytes,
-		highest_before_reset; /* since the last reset; the highest of all bytes then */
+	uint64_t live, live_bytes;
+	uint64_t peak_before; /* the most blocks at once before the present rise */
+	uint64_t high, high_bytes; /* the most since the last reset */
+	uint64_t highest_before_reset; /* the most bytes at any reset */
 	uint64_t resets; /* fell to a quarter of a height of at least four blocks, or to nothing */
-	uint64_t ladder_count,
-		ladder_bytes; /* allocations each larger than all before, and their sum */
+	/* allocations that were larger than all before them, and their sum */
+	uint64_t ladder_count, ladder_bytes;
 	uint64_t thread_bits; /* a bit for each thread, by a hash */
-	uint64_t frees_then, interleaved; /* frees of anybody at its last allocation; allocations
-					     with frees in between, beside a block that lives */
+	uint64_t frees_then; /* frees of all sites at its last allocation */
+	/* allocations with frees since the one before, while another of its blocks was live */
+	uint64_t interleaved;
 };
 
 /* frees: of all sites, so far. */

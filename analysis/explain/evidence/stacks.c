@@ -7,6 +7,7 @@
 #include "analysis/frameworks/frameworks.h"
 #include "analysis/frameworks/role_names.h"
 #include "analysis/facts/passes/roles.h"
+#include "analysis/base/numbers.h"
 #include "analysis/symbols/symbols.h"
 
 enum { FRAMES_LOOKED_AT = 24, STACKS_MAX = 1 << 22 };
@@ -100,7 +101,7 @@ uint32_t stack_site(const struct build *build, uint32_t process, uint32_t stack,
 		sites->count = reader_count(build->run->processes[process].reader,
 					    CUF_SEC_STACK_INDEX) +
 			       1;
-		sites->count = sites->count < STACKS_MAX ? sites->count : STACKS_MAX;
+		sites->count = least_of(sites->count, STACKS_MAX);
 		sites->keys = xalloc_zeroed(sites->count, sizeof *sites->keys);
 	}
 	if (!stack || stack >= sites->count)

@@ -2,7 +2,9 @@
 /* Turns the pass over the events into signals; see evidence_trace.h. */
 #include "analysis/explain/evidence/trace.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include "analysis/base/numbers.h"
 #include "analysis/explain/evidence/event_pass.h"
 
 enum { SIZES_LEAST = 8, PIECES_LEAST = 16, LADDER_LEAST = 8 };
@@ -13,7 +15,7 @@ static int by_value(const void *a, const void *b)
 {
 	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
 
-	return left < right ? -1 : left > right;
+	return compare_numbers(left, right);
 }
 
 static void set_freed(struct evidence *evidence, const struct event_pass *pass)
@@ -23,7 +25,7 @@ static void set_freed(struct evidence *evidence, const struct event_pass *pass)
 	if (!pass->allocated)
 		return;
 	kept = 1 - (double)pass->freed / (double)pass->allocated;
-	evidence_set(evidence, SIGNAL_nothing_freed, kept < 0 ? 0 : kept);
+	evidence_set(evidence, SIGNAL_nothing_freed, fmax(kept, 0));
 	evidence_show(evidence, SIGNAL_nothing_freed, pass->last_seq);
 }
 
@@ -43,7 +45,7 @@ static void set_served(struct evidence *evidence, struct event_pass *pass)
 	metrics[METRIC_served_most] = freed->most;
 	if (request != CUF_UNKNOWN && freed->most) {
 		if (request >= 2 * freed->most)
-			ratio = (double)request / (double)(median ? median : 1);
+			ratio = (double)request / (double)most_of(median, 1);
 		evidence_set(evidence, SIGNAL_over_served, ratio);
 	}
 	if (evidence->incident)
@@ -132,7 +134,9 @@ static void set_resets(struct evidence *evidence, const struct site_trace *trace
 
 static double freed_share(const struct site_trace *trace)
 {
-	return trace->allocs ? (double)trace->frees / (double)trace->allocs : 0;
+	if (!trace->allocs)
+		return 0;
+	return (double)trace->frees / (double)trace->allocs;
 }
 
 /* Many blocks at once, as never before, that are freed again: requests served at the same time,
@@ -163,7 +167,7 @@ static size_t unit_period(const struct event_pass *pass, size_t count)
 		if (back == count)
 			return period;
 	}
-	return count / 2 > 1 ? count / 2 : 1;
+	return most_of(count / 2, 1);
 }
 
 static uint64_t mapped_bytes(uint64_t bytes)
@@ -219,7 +223,9 @@ static bool set_siblings(struct evidence *evidence, const struct event_pass *pas
 	bool here = is_concurrent(evidence, trace);
 	bool concurrent = here || is_concurrent(evidence, same_size);
 
-	metrics[METRIC_siblings] = trace->live ? trace->live : CUF_UNKNOWN;
+	metrics[METRIC_siblings] = CUF_UNKNOWN;
+	if (trace->live)
+		metrics[METRIC_siblings] = trace->live;
 	metrics[METRIC_siblings_before] = trace->peak_before;
 	metrics[METRIC_grown] = trace->live_bytes;
 	metrics[METRIC_threads] = site_trace_threads(trace);

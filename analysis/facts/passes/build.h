@@ -77,6 +77,16 @@ uint64_t host_report_time(const struct build *build, uint32_t process);
 /* The largest free extent of the allocator behind our hooks. */
 struct fact_layer host_layer_at(const struct build *build, uint32_t process, uint64_t time_ns);
 
+/* ---- small ones ---- */
+
+/* The basis of figures that a replay gives. */
+static inline enum fact_basis basis_if_exact(bool exact)
+{
+	if (exact)
+		return BASIS_OBSERVED;
+	return BASIS_ESTIMATED;
+}
+
 /* ---- names (process_facts.c) ---- */
 
 /* Fills the frames of a stack that has process and id. */

@@ -8,6 +8,7 @@
 #include "analysis/recording/host_means.h"
 #include "analysis/symbols/symbols.h"
 #include "analysis/facts/passes/gpu_processes.h"
+#include "analysis/base/paths.h"
 #include "analysis/base/units.h"
 
 /* By enum cuf_loss. */
@@ -64,14 +65,13 @@ static void add_once(struct list *list, const char *text)
 	list->items[list->count++] = text;
 }
 
-/* What holds for several processes is said once, of the run. */
+/* A sentence that holds for several processes is printed once, for the run. */
 static void say(struct sentences *sentences, const char *text, uint32_t process)
 {
 	for (size_t i = 0; i < sentences->count; i++)
 		if (!strcmp(sentences->items[i].text, text)) {
-			sentences->items[i].process = sentences->items[i].process == process
-							      ? process
-							      : FACT_NONE;
+			if (sentences->items[i].process != process)
+				sentences->items[i].process = FACT_NONE;
 			return;
 		}
 	xalloc_grow(&sentences->items, sentences->count, &sentences->room,
@@ -117,9 +117,8 @@ static void tell_losses(struct build *build, uint32_t p, struct sentences *blind
 	if (from->reader->header.lost[CUF_LOST_LEDGER] ||
 	    from->reader->header.lost[CUF_LOST_HOST_LEDGER])
 		say(blind,
-		    arena_format(
-			    build->arena,
-			    "%" PRIu64 " live blocks were dropped (the recording has %s): "
+		    arena_format(build->arena,
+				 "%" PRIu64 " live blocks were dropped (the recording has %s): "
 			    "more is held than shown (raise --size)",
 			    from->reader->header.lost[CUF_LOST_LEDGER] +
 				    from->reader->header.lost[CUF_LOST_HOST_LEDGER],
@@ -135,9 +134,8 @@ static void tell_losses(struct build *build, uint32_t p, struct sentences *blind
 		    p);
 	if (process->events_overwritten)
 		say_minor(blind,
-			  arena_format(
-				  build->arena,
-				  "%s old events were overwritten; growth covers only the "
+			  arena_format(build->arena,
+				 "%s old events were overwritten; growth covers only the "
 				  "remaining history (raise --size)",
 				  units_count(process->events_overwritten).s),
 			  p);
@@ -149,20 +147,20 @@ static void tell_texts(struct build *build, uint32_t p, struct sentences *blind,
 	const struct meta *meta = &build->run->processes[p].meta;
 	for (size_t i = 0; i < meta->text_count; i++) {
 		const struct fact_meta_text *text = &meta->texts[i];
-		const char *words = text->number < sizeof note_words / sizeof *note_words
-					    ? note_words[text->number]
-					    : NULL;
+		const char *words = NULL;
+
+		if (text->number < sizeof note_words / sizeof *note_words)
+			words = note_words[text->number];
 		if (text->type == CUF_META_UNHOOKED)
 			add_once(unhooked, text->text);
 		else if (text->type == CUF_META_STATIC_CUDART)
 			add_once(cudart, text->text);
 		else if (text->type == CUF_META_NOTE && words) {
 			const char *at = strstr(words, "%s");
-			say(blind,
-			    at ? arena_format(build->arena, "%.*s%s%s", (int)(at - words), words,
-					      text->text, at + 2)
-			       : words,
-			    p);
+			if (at)
+				words = arena_format(build->arena, "%.*s%s%s", (int)(at - words),
+						     words, text->text, at + 2);
+			say(blind, words, p);
 		}
 	}
 }
@@ -180,9 +178,9 @@ static void tell_switched_off(struct build *build, uint32_t p, struct sentences 
 }
 
 /*
- * Allocators that were linked into an object under hidden names, known by the messages they print.
- * The file must be here. What the recorder itself saw is told by its books, and the recorder knows
- * their names, too.
+ * Allocators that were linked into an object under hidden names, recognised by the messages they
+ * print. The file must be on this machine. Allocators that the recorder recognised are left out:
+ * their statistics are in the recording, under their names.
  */
 static const struct {
 	const char *name, *message;
@@ -217,11 +215,11 @@ static size_t built_into(struct searched *searched, struct symbols_module *modul
 
 static bool is_known_allocator(const struct fact_process *process, const char *path)
 {
-	const char *slash = strrchr(path, '/');
+	
 	for (size_t i = 0; i < process->host.allocator_count; i++)
 		if (!strcmp(process->host.allocators[i].object, path))
 			return true;
-	return !strncmp(slash ? slash + 1 : path, "libcuflight.so", 14);
+	return !strncmp(path_base_name(path), "libcuflight.so", 14);
 }
 
 static void tell_built_in(struct build *build, uint32_t p, struct searched *searched,
@@ -237,17 +235,15 @@ static void tell_built_in(struct build *build, uint32_t p, struct searched *sear
 			again++;
 		if (again < i) /* loaded once more */
 			continue;
-		found = is_known_allocator(process, module->path)
-				? BUILT_IN
-				: built_into(searched,
-					     symbols_module(build->options.symbols, module->path,
+		if (is_known_allocator(process, module->path))
+			continue;
+		found = built_into(searched, symbols_module(build->options.symbols, module->path,
 							    module->build_id,
 							    module->build_id_bytes));
 		if (found < BUILT_IN)
 			say(blind,
-			    arena_format(
-				    build->arena,
-				    "%s has %s built in: its allocations are not recorded",
+			    arena_format(build->arena,
+				 "%s has %s built in: its allocations are not recorded",
 				    module->path, built_in[found].name),
 			    p);
 	}
@@ -258,29 +254,24 @@ static void tell_process(struct build *build, uint32_t p, struct sentences *blin
 	const struct cuf_header *header = &build->run->processes[p].reader->header;
 	if (header->framework_blind)
 		say(blind,
-		    arena_format(
-			    build->arena,
-			    "%" PRIu64
-			    " reports of PyTorch's allocator have no address: blocks are counted, not placed",
+		    arena_format(build->arena,
+				 "%" PRIu64 " reports of PyTorch's allocator have no address: "
+				 "blocks are counted, not placed",
 			    header->framework_blind),
 		    p);
 	if (header->unknown_frees)
 		say_minor(
 			blind,
-			arena_format(
-				build->arena,
-				"%" PRIu64
-				" frees were of memory that was allocated before recording began, or "
-				"by other code",
+			arena_format(build->arena,
+				 "%" PRIu64 " frees were of memory that was allocated before "
+				       "recording began, or by other code",
 				header->unknown_frees),
 			p);
 	if (header->replaced)
 		say(blind,
-		    arena_format(
-			    build->arena,
-			    "%" PRIu64
-			    " blocks were allocated at addresses that were still live: frees were "
-			    "missed",
+		    arena_format(build->arena,
+				 "%" PRIu64 " blocks were allocated at addresses that were still "
+				 "live: frees were missed",
 			    header->replaced),
 		    p);
 	for (size_t i = 0; i < build->facts->processes[p].host.allocator_count; i++) {
@@ -288,17 +279,15 @@ static void tell_process(struct build *build, uint32_t p, struct sentences *blin
 			&build->facts->processes[p].host.allocators[i];
 		if (allocator->role == ALLOCATOR_IN_FRONT)
 			say(blind,
-			    arena_format(
-				    build->arena,
-				    "%s defines malloc itself (%s): its host allocations "
+			    arena_format(build->arena,
+				 "%s defines malloc itself (%s): its host allocations "
 				    "are not recorded",
 				    allocator->object, allocator->name),
 			    p);
 		else if (allocator->role == ALLOCATOR_PRIVATE)
 			say(blind,
-			    arena_format(
-				    build->arena,
-				    "%s has a private allocator (%s): its blocks are not recorded",
+			    arena_format(build->arena,
+				 "%s has a private allocator (%s): its blocks are not recorded",
 				    allocator->object, allocator->name),
 			    p);
 	}
@@ -318,9 +307,8 @@ static void tell_regions(struct build *build, struct sentences *blind)
 			const struct fact_framework *framework = &fragmentation->frameworks[i];
 			if (framework->allocated_bytes == CUF_UNKNOWN)
 				say(blind,
-				    arena_format(
-					    build->arena,
-					    "%s keeps %s in %zu block%s of GPU %u: free memory "
+				    arena_format(build->arena,
+				 "%s keeps %s in %zu block%s of GPU %u: free memory "
 					    "inside them is not visible, and neither are requests "
 					    "that it refuses by itself",
 					    framework->name,
@@ -345,17 +333,16 @@ static void tell_usual(struct build *build, struct sentences *blind)
 	for (uint32_t p = 0; p < build->run->count; p++) {
 		struct host_means means = host_means_of(build->run->processes[p].reader,
 							&build->run->processes[p].meta);
-		uint64_t last_bytes = means.count ? means.changes[means.count - 1].mean_bytes
-						  : means.first_bytes;
-		const char *later = means.count ? arena_format(build->arena,
-							       " at first, in %" PRIu64 " at last",
-							       last_bytes)
-						: "";
+		const char *later = "";
+
+		if (means.count)
+			later = arena_format(build->arena, " at first, in %" PRIu64 " at last",
+					     means.changes[means.count - 1].mean_bytes);
+		
 		if (means.first_bytes)
 			say_minor(blind,
-				  arena_format(
-					  build->arena,
-					  "host blocks below 64 KiB are sampled (one in %" PRIu64
+				  arena_format(build->arena,
+				 "host blocks below 64 KiB are sampled (one in %" PRIu64
 					  " bytes%s): their figures are estimates",
 					  means.first_bytes, later),
 				  p);

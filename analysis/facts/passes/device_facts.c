@@ -106,8 +106,10 @@ static void sum_members(struct build *build, const struct device_group *group,
 	for (size_t i = 0; i < group->count; i++) {
 		const struct reader *reader =
 			build->run->processes[group->members[i].process].reader;
-		const struct cuf_device from = *(const struct cuf_device *)reader_at(
-			reader, CUF_SEC_DEVICES, group->members[i].ordinal);
+		const struct cuf_device *stored = reader_at(reader, CUF_SEC_DEVICES,
+							    group->members[i].ordinal);
+		const struct cuf_device from = *stored;
+
 		if (from.present && !*device->name) {
 			device->name = arena_text(build->arena, from.name,
 						  strnlen(from.name, sizeof from.name));
@@ -134,6 +136,8 @@ static void fill_device(struct build *build, uint32_t index, struct fact_device 
 	struct moment moment = moment_of_device(build, index);
 	struct cuf_incident incident;
 	struct device_view view;
+	uint64_t stacks_ns; /* which modules and functions were loaded */
+
 	*device = (struct fact_device){ .name = "", .pci = "", .granularity_bytes = CUF_UNKNOWN };
 	sum_members(build, group, device);
 	if (moment.incident_id) {
@@ -143,25 +147,25 @@ static void fill_device(struct build *build, uint32_t index, struct fact_device 
 			moment.incident = &incident;
 	}
 	device_view_at(build, index, &moment, &view);
-	device->focus = ordinal_in(build, index, view.process) == CUF_DEVICE_NONE
-				? group->members[0].process
-				: view.process;
+	device->focus = view.process;
+	if (ordinal_in(build, index, view.process) == CUF_DEVICE_NONE)
+		device->focus = group->members[0].process;
 	device->ordinal = ordinal_in(build, index, device->focus);
 	device->total_bytes = view.total_bytes;
 	device->free_bytes = view.levels.free_bytes;
 	device->moment = (struct fact_moment){
 		moment.kind, moment.time_ns,	 moment.process,
-		moment.seq,  moment.incident_id, view.exact ? BASIS_OBSERVED : BASIS_ESTIMATED
+		moment.seq,  moment.incident_id, basis_if_exact(view.exact)
 	};
 	device->owners = view.owners;
 	device->owner_count = view.owner_count;
 	memcpy(device->largest_free, view.layers, sizeof device->largest_free);
 	device->largest_free[LAYER_HOST] = host_layer_at(build, device->focus,
 							 host_report_time(build, device->focus));
-	device->fragmentation = with_stacks(
-		build, &view.focus.fragmentation,
-		moment.incident ? moment.incident->time_ns
-				: build->run->processes[device->focus].reader->header.start_ns);
+	stacks_ns = build->run->processes[device->focus].reader->header.start_ns;
+	if (moment.incident)
+		stacks_ns = moment.incident->time_ns;
+	device->fragmentation = with_stacks(build, &view.focus.fragmentation, stacks_ns);
 }
 
 void build_devices(struct build *build)

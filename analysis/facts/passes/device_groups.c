@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/base/numbers.h"
 #include "analysis/facts/passes/build.h"
 
 static bool is_used(const struct cuf_device *device)
@@ -34,8 +35,8 @@ static int by_first_ordinal(const void *a, const void *b)
 	const struct device_member *left = ((const struct device_group *)a)->members,
 				   *right = ((const struct device_group *)b)->members;
 	if (left->ordinal != right->ordinal)
-		return left->ordinal < right->ordinal ? -1 : 1;
-	return left->process < right->process ? -1 : left->process > right->process;
+		return compare_numbers(left->ordinal, right->ordinal);
+	return compare_numbers(left->process, right->process);
 }
 
 static void join(struct build *build, uint32_t process, unsigned ordinal, size_t *room)

@@ -32,16 +32,16 @@ static void correct_counts(struct usage *held, const struct cuf_incident *incide
 
 /*
  * What a segment should have held. PyTorch asks the driver for 2 MiB at a time on behalf of
- * requests of up to 1 MiB, so a driver's failure of that size says no more of them; its own report
+ * requests of up to 1 MiB, so a driver's failure of that size shows no more of them; its own report
  * has the true size.
  */
 static uint64_t requested_bytes(const struct cuf_incident *incident)
 {
 	if (!incident || !incident->is_request)
 		return CUF_UNKNOWN;
-	return incident->kind != CUF_KIND_FRAMEWORK && incident->requested_bytes == CUF_PAGE_BYTES
-		       ? CUF_PAGE_BYTES / 2
-		       : incident->requested_bytes;
+	if (incident->kind != CUF_KIND_FRAMEWORK && incident->requested_bytes == CUF_PAGE_BYTES)
+		return CUF_PAGE_BYTES / 2;
+	return incident->requested_bytes;
 }
 
 struct member_view {
@@ -55,8 +55,7 @@ static bool measure_member(struct build *build, const struct device_member *memb
 {
 	struct run_process *process = &build->run->processes[member->process];
 	const struct cuf_header *header = &process->reader->header;
-	const struct cuf_incident *incident = moment->process == member->process ? moment->incident
-										 : NULL;
+	const struct cuf_incident *incident = NULL;
 	struct device_blocks blocks = {
 		.reader = process->reader,
 		.device = member->ordinal,
@@ -65,6 +64,8 @@ static bool measure_member(struct build *build, const struct device_member *memb
 	uint64_t seq;
 	if (!process_at(build, member->process, moment, &seq))
 		return false;
+	if (moment->process == member->process)
+		incident = moment->incident;
 	blocks.live = run_live(process, seq, &out->exact);
 	driver_state_at(process->reader, process->events, member->ordinal, seq,
 			header->end_kind && seq == header->end_seq, &out->levels);
@@ -145,7 +146,7 @@ void device_view_at(struct build *build, uint32_t device, const struct moment *m
 	question.total_bytes = view->levels.total_bytes;
 	question.free_bytes = view->levels.free_bytes;
 	question.free_basis = view->levels.free_basis;
-	question.basis = view->exact ? BASIS_OBSERVED : BASIS_ESTIMATED;
+	question.basis = basis_if_exact(view->exact);
 	view->owners = owners_rows(&question, build->arena, &view->owner_count, &view->total_bytes);
 	view->focus.fragmentation.basis = question.basis;
 	fill_layers(view, moment->incident);

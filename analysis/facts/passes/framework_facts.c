@@ -6,6 +6,7 @@
 #include <string.h>
 #include "analysis/device/framework_segments.h"
 #include "analysis/base/key_values.h"
+#include "analysis/base/numbers.h"
 #include "analysis/facts/passes/roles.h"
 
 /* META FRAMEWORK comes in pieces, as things are learnt: the last text that has a key has its value.
@@ -15,10 +16,12 @@ static const char *told(struct build *build, uint32_t process, const char *key,
 {
 	const struct fact_process *recorded = &build->facts->processes[process];
 	for (size_t i = recorded->text_count; i--;) {
+		const char *value;
 		size_t bytes;
-		const char *value = recorded->texts[i].type == CUF_META_FRAMEWORK
-					    ? key_value(recorded->texts[i].text, key, &bytes)
-					    : NULL;
+
+		if (recorded->texts[i].type != CUF_META_FRAMEWORK)
+			continue;
+		value = key_value(recorded->texts[i].text, key, &bytes);
 		if (value && bytes)
 			return arena_text(build->arena, value, bytes);
 	}
@@ -26,7 +29,7 @@ static const char *told(struct build *build, uint32_t process, const char *key,
 }
 
 /*
- * Streams keep their free blocks to themselves, graphs their pools, and no report says whose a
+ * Streams keep their free blocks to themselves, graphs their pools, and no report states whose a
  * block is: where there may be any, the largest hole is a bound. It is exact where the recorder
  * looked for streams and saw none.
  */
@@ -50,13 +53,13 @@ static void take_slack(const struct framework_map *map, struct usage *usage)
 static void estimate_slack(const struct fact_framework *framework, struct usage *usage)
 {
 	static const enum fact_owner parts[] = { OWNER_DEVICE, OWNER_VMM, OWNER_ASYNC };
-	uint64_t left = framework->reserved_bytes != CUF_UNKNOWN &&
-					framework->reserved_bytes > framework->allocated_bytes
-				? framework->reserved_bytes - framework->allocated_bytes
-				: 0;
+	uint64_t left = 0;
+
+	if (framework->reserved_bytes != CUF_UNKNOWN)
+		left = subtract_to_zero(framework->reserved_bytes, framework->allocated_bytes);
 	memset(usage->slack_bytes, 0, sizeof usage->slack_bytes);
 	for (size_t i = 0; i < sizeof parts / sizeof *parts && left; i++) {
-		uint64_t most = usage->bytes[parts[i]], taken = left < most ? left : most;
+		uint64_t most = usage->bytes[parts[i]], taken = least_of(left, most);
 		usage->slack_bytes[parts[i]] = taken;
 		left -= taken;
 	}
@@ -99,13 +102,13 @@ static struct fact_framework measure_pytorch(struct build *build,
 		.version = told(build, question->process, "version", ""),
 		.backend = told(build, question->process, "backend", "")
 	};
-	uint64_t segment_bytes = framework_segments_measure(
-		map, question->process, question->requested_bytes, build->arena, &framework);
+	uint64_t segment_bytes = framework_segments_measure(map, question->process,
+							    question->requested_bytes,
+							    build->arena, &framework);
 	settle_totals(question, process, segment_bytes, map, &framework);
-	framework.largest_hole.words = framework.basis == BASIS_OBSERVED &&
-						       !may_have_streams(build, question->process)
-					       ? "exact"
-					       : "upper bound";
+	framework.largest_hole.words = "upper bound";
+	if (framework.basis == BASIS_OBSERVED && !may_have_streams(build, question->process))
+		framework.largest_hole.words = "exact";
 	if (!framework.segment_count)
 		framework.largest_hole = (struct fact_layer){ CUF_UNKNOWN, "" };
 	take_slack(map, usage);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "analysis/facts/passes/framework_facts.h"
 #include "analysis/frameworks/frameworks.h"
+#include "analysis/base/numbers.h"
 #include "analysis/symbols/symbols.h"
 
 /* More than the table has. */
@@ -61,7 +62,9 @@ static const struct framework *keeper_of(const struct build *build, uint32_t pro
 			continue;
 		if (build->options.symbols && !strcmp(module->path, recorded->exe))
 			linked = keeper_by_function(build, module, stack.addrs[i]);
-		return linked ? linked : keeper_by_path(module->path);
+		if (linked)
+			return linked;
+		return keeper_by_path(module->path);
 	}
 	return NULL;
 }
@@ -103,8 +106,7 @@ static void add(struct build *build, uint32_t process, const struct framework_ra
 				       .stack = { .process = process, .id = range->stack } };
 	tally->powers = (!tally->count || tally->powers) && !(range->bytes & (range->bytes - 1)) &&
 			range->bytes >= 1u << 20;
-	tally->largest_bytes = range->bytes > tally->largest_bytes ? range->bytes
-								   : tally->largest_bytes;
+	tally->largest_bytes = most_of(range->bytes, tally->largest_bytes);
 	tally->bytes += range->bytes;
 	tally->count++;
 }
@@ -153,7 +155,9 @@ struct framework_regions framework_regions_of(struct build *build, uint32_t proc
 		return out;
 	for (size_t i = 0; i < map->range_count; i++) {
 		const struct framework_range *range = &map->ranges[i];
-		framework = range->is_segment ? NULL : keeper_of(build, process, range);
+		if (range->is_segment)
+			continue;
+		framework = keeper_of(build, process, range);
 		if (framework && !(pytorch_seen && !strcmp(framework->name, "PyTorch")))
 			add(build, process, range, &tallies[framework - framework_at(0)]);
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chooses the reading, finds ourselves in it, and leaves the others. */
+#include "analysis/base/numbers.h"
 #include "analysis/facts/passes/gpu_processes.h"
 
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 
 static uint64_t apart(uint64_t a, uint64_t b)
 {
-	return a > b ? a - b : b - a;
+	return most_of(a, b) - least_of(a, b);
 }
 
 static bool is_whole(const struct gpu_processes_reading *reading)
@@ -78,11 +79,11 @@ static const struct cuf_gpu_process *find_focus(const struct gpu_processes_readi
 static int by_bytes(const void *a, const void *b)
 {
 	const struct gpu_process *x = a, *y = b;
-	uint64_t left = x->bytes == CUF_UNKNOWN ? 0 : x->bytes,
-		 right = y->bytes == CUF_UNKNOWN ? 0 : y->bytes;
+	uint64_t left = known_or_zero(x->bytes),
+		 right = known_or_zero(y->bytes);
 	if (left != right)
-		return left > right ? -1 : 1;
-	return x->pid < y->pid ? -1 : x->pid > y->pid;
+		return compare_numbers(right, left);
+	return compare_numbers(x->pid, y->pid);
 }
 
 static struct usage *usage_of(struct usage *others, size_t count, uint32_t pid)
@@ -91,6 +92,14 @@ static struct usage *usage_of(struct usage *others, size_t count, uint32_t pid)
 		if (others[i].pid == pid)
 			return &others[i];
 	return NULL;
+}
+
+/* NULL: the recorder could not read it. */
+static const char *name_of(const struct build *build, const struct cuf_gpu_process *holder)
+{
+	if (!*holder->name)
+		return NULL;
+	return arena_text(build->arena, holder->name, strnlen(holder->name, sizeof holder->name));
 }
 
 void gpu_processes_share(const struct build *build, uint32_t device, const struct moment *moment,
@@ -106,8 +115,7 @@ void gpu_processes_share(const struct build *build, uint32_t device, const struc
 	own = find_focus(choice.reading, focus, &guessed);
 	rows = arena_zeroed(build->arena, choice.reading->head.stored_count, sizeof *rows);
 	question->gpu_processes = rows;
-	question->gpu_processes_basis = choice.apart_ns > NEAR_NS || guessed ? BASIS_ESTIMATED
-									     : BASIS_OBSERVED;
+	question->gpu_processes_basis = basis_if_exact(choice.apart_ns <= NEAR_NS && !guessed);
 	/* what is over its blocks is its context, but only of the very moment at which the blocks
 	 * are known */
 	if (own && !guessed && !(choice.reading->head.flags & CUF_GPU_PROCESSES_BY_RUN) &&
@@ -124,10 +132,7 @@ void gpu_processes_share(const struct build *build, uint32_t device, const struc
 		else
 			rows[question->gpu_process_count++] = (struct gpu_process){
 				holder->pid,
-				*holder->name
-					? arena_text(build->arena, holder->name,
-						     strnlen(holder->name, sizeof holder->name))
-					: NULL,
+				name_of(build, holder),
 				holder->used_bytes
 			};
 	}
@@ -135,26 +140,27 @@ void gpu_processes_share(const struct build *build, uint32_t device, const struc
 		qsort(rows, question->gpu_process_count, sizeof *rows, by_bytes);
 }
 
+/* What NVML's result means, in parentheses; "" for results without a row. */
 static const char *result_words(uint32_t result)
 {
 	static const struct {
 		uint32_t result;
 		const char *words;
 	} known[] = {
-		{ 3, "not supported" },
-		{ 4, "no permission" },
-		{ 6, "not found" },
-		{ 7, "too many processes" },
-		{ 9, "driver not loaded" },
-		{ 10, "no answer in time" },
-		{ 13, "function not found" },
-		{ 15, "the GPU is lost" },
-		{ 18, "library and driver are of different versions" },
+		{ 3, " (not supported)" },
+		{ 4, " (no permission)" },
+		{ 6, " (not found)" },
+		{ 7, " (too many processes)" },
+		{ 9, " (driver not loaded)" },
+		{ 10, " (no answer in time)" },
+		{ 13, " (function not found)" },
+		{ 15, " (the GPU is lost)" },
+		{ 18, " (library and driver are of different versions)" },
 	};
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
 		if (known[i].result == result)
 			return known[i].words;
-	return NULL;
+	return "";
 }
 
 const char *gpu_processes_refusal(const struct build *build, uint32_t process)
@@ -165,17 +171,18 @@ const char *gpu_processes_refusal(const struct build *build, uint32_t process)
 	const struct meta *meta = &build->run->processes[process].meta;
 	for (size_t i = 0; i < meta->reading_count; i++) {
 		const struct cuf_meta_gpu_processes *head = &meta->readings[i].head;
-		const char *words = result_words(head->result);
+		const char *function = "an unknown function";
+
 		if (head->flags & CUF_GPU_PROCESSES_LAYOUT)
-			return "NVML's list of processes has a layout that is not known: other processes are not told apart";
+			return "NVML's list of processes has a layout that is not known: "
+			       "other processes are not told apart";
 		if (!head->failed)
 			continue;
-		return arena_format(
-			build->arena,
-			"NVML did not say who else holds the device: %s answered %u%s%s%s",
-			head->failed < CUF_NVML_FUNCTION_MAX ? names[head->failed]
-							     : "an unknown function",
-			head->result, words ? " (" : "", words ? words : "", words ? ")" : "");
+		if (head->failed < CUF_NVML_FUNCTION_MAX)
+			function = names[head->failed];
+		return arena_format(build->arena,
+				    "NVML did not say who else holds the device: %s answered %u%s",
+				    function, head->result, result_words(head->result));
 	}
 	return NULL;
 }

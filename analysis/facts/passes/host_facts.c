@@ -13,6 +13,7 @@
 #include "analysis/host/allocator_stats.h"
 #include "analysis/host/heap.h"
 #include "analysis/host/pins.h"
+#include "analysis/base/numbers.h"
 #include "analysis/base/key_values.h"
 
 enum { PINS_MAX = 8, ARENAS_MANY = 8 };
@@ -21,11 +22,6 @@ enum { PINS_MAX = 8, ARENAS_MANY = 8 };
 #define NOTABLE_SHARE 0.3 /* of what the allocator holds */
 #define ARENA_BYTES_OLD (256ull << 10) /* CPython's arenas to 3.9, */
 #define ARENA_BYTES (1ull << 20) /* and from 3.10 on */
-
-static uint64_t or_zero(uint64_t n)
-{
-	return n == CUF_UNKNOWN ? 0 : n;
-}
 
 /* ---- maps ---- */
 
@@ -54,9 +50,20 @@ static bool is_python_arena(const struct map_sums *sums, const struct host_map *
 static void add_map(void *context, const struct host_map *map, int sign)
 {
 	struct map_sums *sums = context;
-	uint64_t bytes = sign > 0 ? map->bytes : -map->bytes, one = sign > 0 ? 1 : UINT64_MAX;
-	*(map->file ? &sums->maps.file_bytes : &sums->maps.anonymous_bytes) += bytes;
-	*(map->file ? &sums->maps.file_count : &sums->maps.anonymous_count) += one;
+	uint64_t bytes = map->bytes, one = 1;
+
+	if (sign <= 0) {
+		bytes = -bytes;
+		one = -one;
+	}
+	if (map->file) {
+		sums->maps.file_bytes += bytes;
+		sums->maps.file_count += one;
+	} else {
+		sums->maps.anonymous_bytes += bytes;
+		sums->maps.anonymous_count += one;
+	}
+	
 	if (is_python_arena(sums, map)) {
 		sums->maps.python_bytes += bytes;
 		sums->maps.python_count += one;
@@ -66,7 +73,7 @@ static void add_map(void *context, const struct host_map *map, int sign)
 static void take_off(uint64_t *figure, uint64_t bytes)
 {
 	if (*figure != CUF_UNKNOWN)
-		*figure = *figure > bytes ? *figure - bytes : 0;
+		*figure = subtract_to_zero(*figure, bytes);
 }
 
 /* Maps are host blocks in the recording; in the report malloc is malloc. */
@@ -110,7 +117,7 @@ static void add_row(struct rows *rows, enum fact_host_part part, uint64_t bytes,
 /* At most what is left. */
 static uint64_t take(uint64_t *left, uint64_t bytes)
 {
-	bytes = bytes < *left ? bytes : *left;
+	bytes = least_of(bytes, *left);
 	*left -= bytes;
 	return bytes;
 }
@@ -123,26 +130,34 @@ static uint64_t take(uint64_t *left, uint64_t bytes)
 static void add_anonymous(struct rows *rows, uint64_t resident,
 			  const struct fact_allocator *allocator, const struct fact_host *host)
 {
-	bool counts = allocator &&
-		      allocator->live_bytes !=
-			      CUF_UNKNOWN; /* itself; else what we recorded of it is live */
-	uint64_t live = counts ? allocator->live_bytes : or_zero(host->malloc_live_bytes),
-		 cached = allocator ? or_zero(allocator->cached_bytes) : 0,
-		 own = allocator ? or_zero(allocator->own_bytes) : 0;
-	uint64_t fragmented = allocator ? or_zero(allocator->fragmented_bytes) : 0,
-		 mapped = allocator ? or_zero(allocator->mapped_bytes) : 0, left = resident, excess,
-		 cut;
-	enum fact_basis basis = counts ? BASIS_OBSERVED : host->malloc_basis, split;
+	uint64_t live = known_or_zero(host->malloc_live_bytes), left = resident;
+	uint64_t cached = 0, own = 0, fragmented = 0, mapped = 0, excess, cut;
+	enum fact_basis basis = host->malloc_basis, split;
 	const struct fact_maps *maps = &host->maps;
+
+	if (allocator) {
+		cached = known_or_zero(allocator->cached_bytes);
+		own = known_or_zero(allocator->own_bytes);
+		fragmented = known_or_zero(allocator->fragmented_bytes);
+		mapped = known_or_zero(allocator->mapped_bytes);
+	}
+	/* The allocator's count of live bytes is exact; without it, recorded blocks are used. */
+	if (allocator && allocator->live_bytes != CUF_UNKNOWN) {
+		live = allocator->live_bytes;
+		basis = BASIS_OBSERVED;
+	}
+	
 	if (live + cached + own + fragmented > resident) {
 		excess = live + cached + own + fragmented - resident;
-		cut = mapped < excess ? mapped : excess;
-		live -= cut < live ? cut : live;
+		cut = least_of(mapped, excess);
+		live -= least_of(cut, live);
 		excess -= cut;
-		cached -= excess < cached ? excess : cached;
+		cached -= least_of(excess, cached);
 		basis = BASIS_ESTIMATED;
 	}
-	split = allocator && allocator->split_basis == BASIS_ESTIMATED ? BASIS_ESTIMATED : basis;
+	split = basis;
+	if (allocator && allocator->split_basis == BASIS_ESTIMATED)
+		split = BASIS_ESTIMATED;
 	add_row(rows, PART_LIVE, take(&left, live), basis);
 	add_row(rows, PART_FRAGMENTED, take(&left, fragmented), split);
 	add_row(rows, PART_CACHED, take(&left, cached), split);
@@ -165,8 +180,8 @@ static void fill_rows(struct build *build, const char *memory,
 		return;
 	host->mapped_file_bytes = key_number(memory, "file_bytes");
 	add_anonymous(&rows,
-		      or_zero(key_number(memory, "heap_bytes")) +
-			      or_zero(key_number(memory, "anonymous_bytes")),
+		      known_or_zero(key_number(memory, "heap_bytes")) +
+			      known_or_zero(key_number(memory, "anonymous_bytes")),
 		      allocator, host);
 	add_row(&rows, PART_STACK, key_number(memory, "stack_bytes"), BASIS_OBSERVED);
 	add_row(&rows, PART_FILES, host->mapped_file_bytes, BASIS_OBSERVED);
@@ -191,15 +206,15 @@ static enum fact_host_verdict judge(const struct fact_allocator *allocator)
 	if (!allocator || allocator->live_bytes == CUF_UNKNOWN ||
 	    allocator->fragmented_bytes == CUF_UNKNOWN)
 		return HOST_UNKNOWN;
-	cached = or_zero(allocator->cached_bytes);
+	cached = known_or_zero(allocator->cached_bytes);
 	fragmented = allocator->fragmented_bytes;
 	held = allocator->live_bytes + cached + fragmented;
 	if (fragmented >= cached && fragmented >= NOTABLE_BYTES &&
 	    (double)fragmented >= NOTABLE_SHARE * (double)held)
 		return HOST_FRAGMENTED;
-	return cached >= NOTABLE_BYTES && (double)cached >= NOTABLE_SHARE * (double)held
-		       ? HOST_CACHED
-		       : HOST_FINE;
+	if (cached >= NOTABLE_BYTES && (double)cached >= NOTABLE_SHARE * (double)held)
+		return HOST_CACHED;
+	return HOST_FINE;
 }
 
 static void fill_advice(struct build *build, const struct fact_allocator *allocator,
@@ -233,6 +248,7 @@ static void fill_pins(struct build *build, uint32_t process, uint64_t fragmented
 	struct host_means means = host_means_of(reader, &build->run->processes[process].meta);
 	struct fact_host_pin *kept;
 	struct host_pin *pins;
+	bool sampled = reader->header.options_host_mode == CUF_HOST_SAMPLED;
 	size_t count = host_pins_find(reader, &means, fragmented_bytes, PINS_MAX, &pins);
 	host->pins = kept = arena_zeroed(build->arena, count, sizeof *kept);
 	host->pin_count = count;
@@ -242,9 +258,7 @@ static void fill_pins(struct build *build, uint32_t process, uint64_t fragmented
 			.open_bytes = pins[i].open_bytes,
 			.bytes = pins[i].bytes,
 			.count = pins[i].count,
-			.basis = reader->header.options_host_mode == CUF_HOST_SAMPLED
-					 ? BASIS_ESTIMATED
-					 : BASIS_OBSERVED
+			.basis = basis_if_exact(!sampled),
 		};
 		stack_fill(build, &kept[i].stack, reader->header.start_ns);
 	}
@@ -256,7 +270,7 @@ static void fill_pins(struct build *build, uint32_t process, uint64_t fragmented
 /* A sampler saw the bytes of every allocation, but counted only the calls that it recorded. */
 static void count_calls(const struct reader *reader, struct fact_host *host)
 {
-	bool all = reader->header.options_host_mode == CUF_HOST_FULL;
+	
 
 	for (uint64_t i = 0; i < reader_count(reader, CUF_SEC_THREADS); i++) {
 		const struct cuf_thread *thread = reader_at(reader, CUF_SEC_THREADS, i);
@@ -264,8 +278,11 @@ static void count_calls(const struct reader *reader, struct fact_host *host)
 		host->recorded_free_count += thread->host_frees;
 		host->alloc_bytes += thread->host_alloc_bytes;
 	}
-	host->alloc_count = all ? host->recorded_alloc_count : CUF_UNKNOWN;
-	host->free_count = all ? host->recorded_free_count : CUF_UNKNOWN;
+	host->alloc_count = host->free_count = CUF_UNKNOWN;
+	if (reader->header.options_host_mode == CUF_HOST_FULL) {
+		host->alloc_count = host->recorded_alloc_count;
+		host->free_count = host->recorded_free_count;
+	}
 	if (reader->header.options_host_mode == CUF_HOST_OFF)
 		host->alloc_bytes = CUF_UNKNOWN;
 }
@@ -283,7 +300,7 @@ static void fill_malloc(const struct heap_totals *memory, struct fact_host *host
 	count = host_estimate_interval(&memory->count, memory->mean_bytes ? INFINITY : 0);
 	host->malloc_live_bytes = host_whole(memory->bytes.value);
 	host->malloc_live_count = host_whole(memory->count.value);
-	host->malloc_basis = memory->estimated ? BASIS_ESTIMATED : BASIS_OBSERVED;
+	host->malloc_basis = basis_if_exact(!memory->estimated);
 	host->malloc_low_bytes = host_whole(bytes.low);
 	host->malloc_high_bytes = host_whole(bytes.high);
 	host->malloc_low_count = host_whole(count.low);
@@ -353,7 +370,8 @@ static struct fact_host host_of(struct build *build, uint32_t process)
 	const struct meta *meta = &build->run->processes[process].meta;
 	uint64_t time_ns = host_report_time(build, process);
 	const char *memory = allocator_stats_memory(meta, time_ns);
-	const struct fact_allocator *ours;
+	/* dated: its statistics are of that moment, as the reading of the memory is. */
+	const struct fact_allocator *ours = NULL, *dated = NULL;
 	struct fact_host host = {
 		.mapped_file_bytes = CUF_UNKNOWN,
 		.swap_bytes = CUF_UNKNOWN,
@@ -366,10 +384,13 @@ static struct fact_host host_of(struct build *build, uint32_t process)
 	count_calls(build->run->processes[process].reader, &host);
 	fill_malloc(&build->host_memory[process], &host);
 	fill_allocators(build, meta, time_ns, &host);
-	ours = host.allocator ? host.allocators : NULL;
 	fill_maps(build, process, memory, &host);
+	if (host.allocator)
+		ours = host.allocators;
+	if (ours && ours->time_ns != CUF_UNKNOWN)
+		dated = ours;
 	if (memory)
-		fill_rows(build, memory, ours && ours->time_ns != CUF_UNKNOWN ? ours : NULL, &host);
+		fill_rows(build, memory, dated, &host);
 	host.verdict = judge(ours);
 	fill_advice(build, ours, &host);
 	if (host.verdict == HOST_FRAGMENTED)
@@ -380,8 +401,8 @@ static struct fact_host host_of(struct build *build, uint32_t process)
 struct fact_layer host_layer_at(const struct build *build, uint32_t process, uint64_t time_ns)
 {
 	struct fact_layer layer = { CUF_UNKNOWN, "" };
-	struct arena *arena =
-		arena_new(); /* called for every incident: what it reads is not kept */
+	/* Called for every incident: what it reads is not kept. */
+	struct arena *arena = arena_new();
 	size_t count;
 	const struct fact_allocator *allocator =
 		allocator_stats_of(&build->run->processes[process].meta, time_ns, arena, &count);

@@ -3,13 +3,14 @@
  * that moment. */
 #include "analysis/facts/passes/device_view.h"
 #include "analysis/frameworks/frameworks.h"
+#include "analysis/base/numbers.h"
 #include "analysis/base/key_values.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Each view replays to its moment; older incidents than the last few have the recorder's own
- * figures alone. */
+/* Each view replays to its moment; older incidents have only the figures that the
+ * recorder measured. */
 enum { VIEWS_MAX = 16 };
 
 static const struct cuf_incident *last_try(const struct ladder *ladder)
@@ -17,6 +18,15 @@ static const struct cuf_incident *last_try(const struct ladder *ladder)
 	return &ladder->tries[ladder->try_count - 1];
 }
 
+/* The requested bytes of an incident that is a request; errors of other calls have no size. */
+static uint64_t requested_of(const struct cuf_incident *incident)
+{
+	if (!incident->is_request)
+		return CUF_UNKNOWN;
+	return incident->requested_bytes;
+}
+
+/* The function that the program called: a label where a hook serves several functions. */
 static const char *api_of(const struct build *build, uint32_t process,
 			  const struct cuf_incident *incident)
 {
@@ -32,13 +42,13 @@ static const char *driver_api_of(const struct build *build, uint32_t process,
 	return name ? name : "";
 }
 
-/* Tries of the driver: a framework that gave up says the true request, but it is no try. Alone it
- * is one: nobody asked the driver. */
+/* Attempts at the driver. A framework that gave up reports the true request, which is not an
+ * attempt, unless it is the only one: then nobody queried the driver. */
 static size_t driver_tries(const struct ladder *ladder)
 {
-	return ladder->try_count > 1 && last_try(ladder)->kind == CUF_KIND_FRAMEWORK
-		       ? ladder->try_count - 1
-		       : ladder->try_count;
+	if (ladder->try_count > 1 && last_try(ladder)->kind == CUF_KIND_FRAMEWORK)
+		return ladder->try_count - 1;
+	return ladder->try_count;
 }
 
 /* The driver was not asked, or its answer was not the reason: the framework itself is what refused.
@@ -47,10 +57,12 @@ static const char *framework_name(const struct build *build, uint32_t process)
 {
 	const struct meta *meta = &build->run->processes[process].meta;
 	for (size_t i = meta->text_count; i--;) {
+		const char *name;
 		size_t bytes;
-		const char *name = meta->texts[i].type == CUF_META_FRAMEWORK
-					   ? key_value(meta->texts[i].text, "framework", &bytes)
-					   : NULL;
+
+		if (meta->texts[i].type != CUF_META_FRAMEWORK)
+			continue;
+		name = key_value(meta->texts[i].text, "framework", &bytes);
 		if (name && bytes)
 			return arena_text(build->arena, name, bytes);
 	}
@@ -70,8 +82,7 @@ static void fill_attempts(struct build *build, uint32_t process, const struct la
 			.number = incident->number,
 			.time_ns = reader_realtime(reader, incident->time_ns),
 			.seq = incident->seq,
-			.requested_bytes = incident->is_request ? incident->requested_bytes
-								: CUF_UNKNOWN,
+			.requested_bytes = requested_of(incident),
 			.free_bytes = incident->free_bytes,
 			.total_bytes = incident->total_bytes,
 			.result = incident->result,
@@ -88,8 +99,7 @@ static void fill_sites(struct build *build, uint32_t process, const struct cuf_i
 		       struct fact_incident *failure)
 {
 	struct fact_live_site *sites;
-	failure->site_count = incident->site_count < CUF_INCIDENT_SITES ? incident->site_count
-									: CUF_INCIDENT_SITES;
+	failure->site_count = least_of(incident->site_count, CUF_INCIDENT_SITES);
 	sites = arena_zeroed(build->arena, failure->site_count, sizeof *sites);
 	for (size_t s = 0; s < failure->site_count; s++) {
 		sites[s] = (struct fact_live_site){ { .process = process,
@@ -102,22 +112,22 @@ static void fill_sites(struct build *build, uint32_t process, const struct cuf_i
 	failure->sites = sites;
 }
 
-/* What a framework says beside the driver: the true request, and what it had. */
+/* What a framework reports in addition to the driver: the true request, and what it had. */
 static void fill_framework(const struct ladder *ladder, struct fact_incident *failure)
 {
 	const struct cuf_incident *incident = last_try(ladder);
-	failure->framework_requested_bytes = incident->kind == CUF_KIND_FRAMEWORK
-						     ? incident->requested_bytes
-						     : CUF_UNKNOWN;
+	failure->framework_requested_bytes = failure->least_requested_bytes = CUF_UNKNOWN;
+	if (incident->kind == CUF_KIND_FRAMEWORK)
+		failure->framework_requested_bytes = incident->requested_bytes;
 	failure->framework_allocated_bytes = incident->framework_allocated_bytes;
 	failure->framework_reserved_bytes = incident->framework_reserved_bytes;
-	failure->least_requested_bytes =
-		ladder->rolled_back_bytes ? ladder->rolled_back_bytes + incident->requested_bytes
-					  : CUF_UNKNOWN;
+	if (ladder->rolled_back_bytes)
+		failure->least_requested_bytes = ladder->rolled_back_bytes +
+						 incident->requested_bytes;
 }
 
-/* What is free was asked of the driver at its own failures; what a failed request gave back since
- * is free, too. */
+/* What is free was asked of the driver at its own failures; what a failed request has
+ * released since then is free, too. */
 static void fill_free(const struct ladder *ladder, struct fact_incident *incident)
 {
 	incident->free_bytes = incident->total_bytes = CUF_UNKNOWN;
@@ -151,8 +161,7 @@ static void fill_incident(struct build *build, uint32_t process, const struct la
 		.seq = incident->seq,
 		.settled_seq = ladder->settled_seq,
 		.number = incident->number,
-		.requested_bytes = ladder->tries[0].is_request ? ladder->tries[0].requested_bytes
-							       : CUF_UNKNOWN,
+		.requested_bytes = requested_of(&ladder->tries[0]),
 		.fits_if_packed = FACT_CANNOT_TELL,
 		.packed_bytes = CUF_UNKNOWN,
 		.stack = { .process = process,
@@ -179,10 +188,10 @@ static int by_time(const void *a, const void *b)
 {
 	const struct fact_incident *left = a, *right = b;
 	if (left->time_ns != right->time_ns)
-		return left->time_ns < right->time_ns ? -1 : 1;
+		return compare_numbers(left->time_ns, right->time_ns);
 	if (left->process != right->process)
-		return left->process < right->process ? -1 : 1;
-	return left->seq < right->seq ? -1 : left->seq > right->seq;
+		return compare_numbers(left->process, right->process);
+	return compare_numbers(left->seq, right->seq);
 }
 
 void build_incidents(struct build *build)
@@ -230,9 +239,9 @@ static uint64_t needed_bytes(const struct fact_incident *incident)
 {
 	if (incident->framework_requested_bytes != CUF_UNKNOWN)
 		return incident->framework_requested_bytes;
-	return incident->least_requested_bytes != CUF_UNKNOWN
-		       ? incident->least_requested_bytes
-		       : incident->attempts[incident->attempt_count - 1].requested_bytes;
+	if (incident->least_requested_bytes != CUF_UNKNOWN)
+		return incident->least_requested_bytes;
+	return incident->attempts[incident->attempt_count - 1].requested_bytes;
 }
 
 static void judge_packing(struct build *build, struct fact_incident *incident,
@@ -245,11 +254,11 @@ static void judge_packing(struct build *build, struct fact_incident *incident,
 	else if (incident->packed_bytes >= needed_bytes(incident))
 		incident->fits_if_packed = FACT_YES;
 	else
-		incident->fits_if_packed =
-			has_opaque_segments(&build->run->processes[incident->process].meta,
-					    view->focus.framework_known)
-				? FACT_CANNOT_TELL
-				: FACT_NO;
+		incident->fits_if_packed = FACT_NO;
+	if (incident->fits_if_packed == FACT_NO &&
+	    has_opaque_segments(&build->run->processes[incident->process].meta,
+				view->focus.framework_known))
+		incident->fits_if_packed = FACT_CANNOT_TELL;
 }
 
 /* Of incidents too old for a view: what the recorder itself measured. */
@@ -285,7 +294,7 @@ static void fill_view(struct build *build, struct fact_incident *incident)
 	}
 	incident->owners = view.owners;
 	incident->owner_count = view.owner_count;
-	incident->basis = view.exact ? BASIS_OBSERVED : BASIS_ESTIMATED;
+	incident->basis = basis_if_exact(view.exact);
 	memcpy(incident->largest_free, view.layers, sizeof incident->largest_free);
 	judge_packing(build, incident, &view);
 }
@@ -297,7 +306,11 @@ void build_incident_views(struct build *build)
 
 	for (size_t i = build->facts->incident_count; i--;) {
 		struct fact_incident *incident = &build->facts->incidents[i];
-		size_t most = incident->outcome == OUTCOME_FATAL ? 2 * VIEWS_MAX : VIEWS_MAX;
+		size_t most = VIEWS_MAX;
+
+		if (incident->outcome == OUTCOME_FATAL)
+			most *= 2;
+		
 		fill_layers_recorded(incident);
 		if (views < most) {
 			fill_view(build, incident);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which moment a report describes, and where each process stood then. */
+#include "analysis/base/numbers.h"
 #include "analysis/facts/passes/build.h"
 
 #define HOST_CLOCK_NS 10000000ull /* host events have a coarse clock, in milliseconds */
-#define LINGER_NS 1000000000ull /* a killed process is there a little longer than its last record \
-				 */
+/* A killed process existed a little longer than its last record shows. */
+#define LINGER_NS 1000000000ull
 
 static uint64_t monotonic(const struct cuf_header *header, uint64_t realtime_ns)
 {
@@ -16,9 +17,9 @@ static uint64_t end_seq(const struct reader *reader)
 {
 	if (!reader->header.end_kind || !reader->header.end_seq)
 		return CUF_UNKNOWN;
-	return reader->header.work_end_ns && reader->header.work_end_seq < reader->header.end_seq
-		       ? reader->header.work_end_seq
-		       : reader->header.end_seq;
+	if (!reader->header.work_end_ns)
+		return reader->header.end_seq;
+	return least_of(reader->header.work_end_seq, reader->header.end_seq);
 }
 
 bool process_at(const struct build *build, uint32_t process, const struct moment *moment,
@@ -26,13 +27,15 @@ bool process_at(const struct build *build, uint32_t process, const struct moment
 {
 	const struct run_process *recorded = &build->run->processes[process];
 	const struct fact_process *fact = &build->facts->processes[process];
-	uint64_t end = end_seq(recorded->reader),
-		 gone_ns = fact->end_ns +
-			   (fact->end == END_RUNNING || end != CUF_UNKNOWN ? 0 : LINGER_NS);
+	uint64_t end = end_seq(recorded->reader), gone_ns = fact->end_ns;
+
+	if (fact->end != END_RUNNING && end == CUF_UNKNOWN)
+		gone_ns += LINGER_NS;
 	*seq = moment->seq;
 	if (process == moment->process)
 		return true;
-	if (moment->kind == MOMENT_NOW) /* what has ended holds nothing while another process runs */
+	/* What has ended holds nothing while another process runs. */
+	if (moment->kind == MOMENT_NOW)
 		return end == CUF_UNKNOWN ||
 		       build->facts->processes[moment->process].end != END_RUNNING;
 	if (moment->time_ns < fact->start_ns ||
@@ -46,13 +49,19 @@ bool process_at(const struct build *build, uint32_t process, const struct moment
 
 /* The last fatal incident; of one device, or the one of the process that failed first (FACT_NONE).
  */
+static bool is_fatal_of(const struct build *build, const struct fact_incident *incident,
+			uint32_t device)
+{
+	if (device == FACT_NONE)
+		return incident->id == build->facts->fatal_incident;
+	return incident->outcome == OUTCOME_FATAL && incident->device == device;
+}
+
 static bool last_fatal(const struct build *build, uint32_t device, struct moment *out)
 {
 	for (size_t i = build->facts->incident_count; i--;) {
 		const struct fact_incident *incident = &build->facts->incidents[i];
-		if (device == FACT_NONE
-			    ? incident->id != build->facts->fatal_incident
-			    : incident->outcome != OUTCOME_FATAL || incident->device != device)
+		if (!is_fatal_of(build, incident, device))
 			continue;
 		*out = (struct moment){ .kind = MOMENT_INCIDENT,
 					.process = incident->process,
@@ -94,7 +103,9 @@ static uint64_t live_device_bytes(struct build *build, uint32_t process, uint64_
  * then who is not merely an image that exec replaced. */
 static unsigned interest(const struct fact_process *process)
 {
-	return process->end == END_OOM_KILLED ? 2 : process->end != END_EXEC;
+	if (process->end == END_OOM_KILLED)
+		return 2;
+	return process->end != END_EXEC;
 }
 
 /* The process that held most at its own end; of those that hold nothing, the first of the most
@@ -105,9 +116,11 @@ static uint32_t largest_at_end(struct build *build, uint32_t device)
 	uint64_t most = 0;
 	bool any = false;
 	for (uint32_t p = 0; p < build->run->count; p++) {
-		unsigned ordinal = device == FACT_NONE ? CUF_DEVICE_NONE
-						       : ordinal_in(build, device, p);
+		unsigned ordinal = CUF_DEVICE_NONE;
 		uint64_t bytes;
+
+		if (device != FACT_NONE)
+			ordinal = ordinal_in(build, device, p);
 		if (device != FACT_NONE && ordinal == CUF_DEVICE_NONE)
 			continue;
 		bytes = live_device_bytes(build, p, end_of(build, p).seq, ordinal);
@@ -223,6 +236,14 @@ static bool is_marked(const struct build *build, const struct moment *moment)
 	       build->facts->incidents[moment->incident_id - 1].kind == CUF_KIND_HOST;
 }
 
+/* When the work of a process ended, before exit handlers. */
+static uint64_t work_end_ns(const struct reader *reader)
+{
+	if (!reader->header.work_end_ns)
+		return CUF_UNKNOWN;
+	return reader->header.work_end_ns;
+}
+
 uint64_t host_time_of(const struct build *build, uint32_t process)
 {
 	const struct reader *reader = build->run->processes[process].reader;
@@ -231,12 +252,12 @@ uint64_t host_time_of(const struct build *build, uint32_t process)
 	if (moment->kind == MOMENT_NOW || !process_at(build, process, moment, &seq))
 		return CUF_UNKNOWN;
 	if (moment->kind == MOMENT_END)
-		return reader->header.work_end_ns ? reader->header.work_end_ns : CUF_UNKNOWN;
+		return work_end_ns(reader);
 	/* host events are ordered by a coarse clock: bring back only what is clearly earlier */
 	if (is_marked(build, moment) ||
 	    moment->time_ns + 10 * HOST_CLOCK_NS < build->facts->processes[process].end_ns)
 		return moment->time_ns - reader->header.start_realtime_ns + reader->header.start_ns;
-	return reader->header.work_end_ns ? reader->header.work_end_ns : CUF_UNKNOWN;
+	return work_end_ns(reader);
 }
 
 /* The moment of the run in this process; its own end when it was not there then. */
@@ -244,8 +265,10 @@ uint64_t seq_at_moment(const struct build *build, uint32_t process)
 {
 	const struct reader *reader = build->run->processes[process].reader;
 	uint64_t seq;
-	if (!process_at(build, process, &build->moment, &seq))
-		return reader->header.end_kind && reader->header.end_seq ? reader->header.end_seq
-									 : CUF_UNKNOWN;
-	return seq;
+	
+	if (process_at(build, process, &build->moment, &seq))
+		return seq;
+	if (!reader->header.end_kind || !reader->header.end_seq)
+		return CUF_UNKNOWN;
+	return reader->header.end_seq;
 }

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/base/numbers.h"
 #include "analysis/facts/passes/build.h"
 
 enum { PHASES_KEPT = 2048, PHASES_KEPT_RUN = 16384, NAMES_MAX = 65536 };
@@ -35,7 +36,9 @@ static struct names read_names(const struct meta *meta)
 
 static const char *name_of(const struct names *names, uint64_t number)
 {
-	return number < names->count && names->items[number] ? names->items[number] : "(name lost)";
+	if (number >= names->count || !names->items[number])
+		return "(name lost)";
+	return names->items[number];
 }
 
 /* ---- one process ---- */
@@ -51,8 +54,16 @@ struct making {
 
 static uint64_t realtime(const struct making *making, uint64_t monotonic_ns)
 {
-	return monotonic_ns == CUF_UNKNOWN ? CUF_UNKNOWN
-					   : reader_realtime(making->reader, monotonic_ns);
+	if (monotonic_ns == CUF_UNKNOWN)
+		return CUF_UNKNOWN;
+	return reader_realtime(making->reader, monotonic_ns);
+}
+
+static uint64_t request_id_of(const struct phase_span *span)
+{
+	if (span->op != CUF_PHASE_REQUEST_BEGIN)
+		return CUF_UNKNOWN;
+	return span->id;
 }
 
 static struct fact_phase phase_of(const struct making *making, const struct phase_span *span)
@@ -70,8 +81,7 @@ static struct fact_phase phase_of(const struct making *making, const struct phas
 				    .end_seq = span->end_seq,
 				    .is_mark = span->op == CUF_PHASE_MARK,
 				    .is_request = span->op == CUF_PHASE_REQUEST_BEGIN,
-				    .request_id = span->op == CUF_PHASE_REQUEST_BEGIN ? span->id
-										      : CUF_UNKNOWN,
+				    .request_id = request_id_of(span),
 				    .work = span->work };
 }
 
@@ -80,13 +90,15 @@ enum { SORTS = 3 };
 
 static size_t place_in_groups(const struct making *making, const struct phase_span *span)
 {
-	size_t sort = 2;
+	size_t name = span->name, sort = 2;
+
+	if (name >= making->names.count)
+		name = 0;
 	if (span->op == CUF_PHASE_MARK)
 		sort = 0;
 	else if (span->op == CUF_PHASE_REQUEST_BEGIN)
 		sort = 1;
-	return ((span->name < making->names.count ? span->name : 0) * SORTS + sort) * 2 +
-	       span->source;
+	return (name * SORTS + sort) * 2 + span->source;
 }
 
 /* Too many to keep: of each name the longest, of all names about as many. */
@@ -101,19 +113,17 @@ static int by_place(const void *a, const void *b)
 {
 	const struct candidate *left = a, *right = b;
 	if (left->place != right->place)
-		return left->place < right->place ? -1 : 1;
+		return compare_numbers(left->place, right->place);
 	if (left->length_ns != right->length_ns)
-		return left->length_ns > right->length_ns ? -1 : 1;
-	return left->span->begin_seq < right->span->begin_seq
-		       ? -1
-		       : left->span->begin_seq > right->span->begin_seq;
+		return compare_numbers(right->length_ns, left->length_ns);
+	return compare_numbers(left->span->begin_seq, right->span->begin_seq);
 }
 
 static int by_rank(const void *a, const void *b)
 {
 	const struct candidate *left = a, *right = b;
 	if (left->rank != right->rank)
-		return left->rank < right->rank ? -1 : 1;
+		return compare_numbers(left->rank, right->rank);
 	return by_place(a, b);
 }
 
@@ -122,15 +132,13 @@ static uint64_t length_of(const struct phase_span *span)
 {
 	if (span->end_ns == CUF_UNKNOWN)
 		return UINT64_MAX;
-	return span->end_ns < span->begin_ns ? 0 : span->end_ns - span->begin_ns;
+	return subtract_to_zero(span->end_ns, span->begin_ns);
 }
 
 /* At most PHASES_KEPT, fewer where there are many processes; in the heap. */
 static struct candidate *choose(const struct making *making, size_t *count)
 {
-	size_t most = PHASES_KEPT_RUN / making->build->run->count < PHASES_KEPT
-			      ? PHASES_KEPT_RUN / making->build->run->count
-			      : PHASES_KEPT;
+	size_t most = least_of(PHASES_KEPT_RUN / making->build->run->count, PHASES_KEPT);
 	struct candidate *all = xalloc_zeroed(making->spans.count, sizeof *all);
 	for (size_t i = 0; i < making->spans.count; i++) {
 		const struct phase_span *span = &making->spans.items[i];
@@ -143,7 +151,8 @@ static struct candidate *choose(const struct making *making, size_t *count)
 		return all;
 	qsort(all, *count, sizeof *all, by_place);
 	for (size_t i = 1; i < *count; i++)
-		all[i].rank = all[i].place == all[i - 1].place ? all[i - 1].rank + 1 : 0;
+		if (all[i].place == all[i - 1].place)
+			all[i].rank = all[i - 1].rank + 1;
 	qsort(all, *count, sizeof *all, by_rank);
 	*count = most;
 	return all;
@@ -153,7 +162,7 @@ static int by_begin(const void *a, const void *b)
 {
 	const struct fact_phase *left = a, *right = b;
 	if (left->begin_seq != right->begin_seq)
-		return left->begin_seq < right->begin_seq ? -1 : 1;
+		return compare_numbers(left->begin_seq, right->begin_seq);
 	return (left->source == PHASE_INFERRED) - (right->source == PHASE_INFERRED);
 }
 
@@ -196,10 +205,10 @@ static void fill_phases(struct making *making, struct fact_process *process)
 
 static void add_to_group(struct fact_phase_group *group, const struct fact_phase *phase)
 {
-	uint64_t length = phase->end_ns == CUF_UNKNOWN || phase->end_ns < phase->begin_ns
-				  ? 0
-				  : phase->end_ns - phase->begin_ns,
-		 rise = phase->work.peak_bytes - phase->work.start_bytes;
+	uint64_t rise = phase->work.peak_bytes - phase->work.start_bytes, length = 0;
+
+	if (phase->end_ns != CUF_UNKNOWN)
+		length = subtract_to_zero(phase->end_ns, phase->begin_ns);
 	if (!group->count++)
 		*group = (struct fact_phase_group){ .name = phase->name,
 						    .source = phase->source,
@@ -209,18 +218,17 @@ static void add_to_group(struct fact_phase_group *group, const struct fact_phase
 						    .first_ns = phase->begin_ns };
 	group->open += phase->end_ns == CUF_UNKNOWN;
 	group->total_ns += length;
-	group->longest_ns = length > group->longest_ns ? length : group->longest_ns;
-	group->peak_bytes = phase->work.peak_bytes > group->peak_bytes ? phase->work.peak_bytes
-								       : group->peak_bytes;
-	group->rise_bytes = rise > group->rise_bytes ? rise : group->rise_bytes;
+	group->longest_ns = most_of(length, group->longest_ns);
+	group->peak_bytes = most_of(phase->work.peak_bytes, group->peak_bytes);
+	group->rise_bytes = most_of(rise, group->rise_bytes);
 }
 
 static int by_total_time(const void *a, const void *b)
 {
 	const struct fact_phase_group *left = a, *right = b;
 	if (left->total_ns != right->total_ns)
-		return left->total_ns > right->total_ns ? -1 : 1;
-	return left->first_ns < right->first_ns ? -1 : left->first_ns > right->first_ns;
+		return compare_numbers(right->total_ns, left->total_ns);
+	return compare_numbers(left->first_ns, right->first_ns);
 }
 
 static void fill_groups(struct making *making, struct fact_process *process)
@@ -269,7 +277,9 @@ static void fill_process(struct build *build, uint32_t process)
 				 .names = read_names(&from->meta) };
 	bool exact;
 	making.base = work_base(from->events, run_live(from, CUF_UNKNOWN, &exact));
-	out->work_layer = making.base.layer == WORK_FRAMEWORK ? "framework" : "device";
+	out->work_layer = "device";
+	if (making.base.layer == WORK_FRAMEWORK)
+		out->work_layer = "framework";
 	spans_read(&making.spans, from->events, &making.base);
 	out->phases_left_out = from->reader->header.phases_left_out;
 	fill_phases(&making, out);
@@ -295,9 +305,9 @@ static void fill_incident(struct build *build, struct fact_incident *incident)
 	if (reader_incident(from->reader, incident->number, &raw)) {
 		if (raw.phase) {
 			incident->phase = name_of(&names, raw.phase);
-			incident->phase_source = phase && !strcmp(phase->name, incident->phase)
-							 ? phase->source
-							 : PHASE_MARK;
+			incident->phase_source = PHASE_MARK;
+			if (phase && !strcmp(phase->name, incident->phase))
+				incident->phase_source = phase->source;
 			incident->phase_basis = BASIS_OBSERVED;
 		}
 		if (raw.request_id) {
@@ -308,10 +318,9 @@ static void fill_incident(struct build *build, struct fact_incident *incident)
 	if (!incident->phase && phase) {
 		incident->phase = phase->name;
 		incident->phase_source = phase->source;
-		incident->phase_basis = phase->source == PHASE_INFERRED ||
-							phase->tid != incident->tid
-						? BASIS_INFERRED
-						: phase->basis;
+		incident->phase_basis = phase->basis;
+		if (phase->source == PHASE_INFERRED || phase->tid != incident->tid)
+			incident->phase_basis = BASIS_INFERRED;
 	}
 	if (!incident->request_phase && request) {
 		incident->request_phase = request->name;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* struct fact_process: what header, META and TIMELINE say, and who is whose parent. */
+#include "analysis/base/numbers.h"
 #include "analysis/facts/passes/build.h"
 
 #include <stdlib.h>
@@ -9,7 +10,10 @@
 const char *hook_name(const struct build *build, uint32_t process, unsigned id)
 {
 	const struct meta *meta = &build->run->processes[process].meta;
-	return id && id < meta->hook_name_count ? meta->hook_names[id] : NULL;
+	
+	if (!id || id >= meta->hook_name_count)
+		return NULL;
+	return meta->hook_names[id];
 }
 
 void stack_fill(const struct build *build, struct fact_stack *stack, uint64_t monotonic_ns)
@@ -51,20 +55,20 @@ static void count_events(struct fact_process *process, const struct reader *read
 static int by_time(const void *a, const void *b)
 {
 	const struct fact_sample *left = a, *right = b;
-	return left->time_ns < right->time_ns ? -1 : left->time_ns > right->time_ns;
+	return compare_numbers(left->time_ns, right->time_ns);
 }
 
 static void read_timeline(struct build *build, struct fact_process *process,
 			  const struct reader *reader)
 {
 	uint64_t have = reader_count(reader, CUF_SEC_TIMELINE),
-		 count = reader->header.sample_count < have ? reader->header.sample_count : have;
+		 count = least_of(reader->header.sample_count, have);
 	struct fact_sample *samples = arena_zeroed(build->arena, count, sizeof *samples);
 	for (uint64_t i = 0; i < count; i++) {
 		struct cuf_sample sample = { .rss_shared_bytes = CUF_UNKNOWN };
 		uint32_t stride = reader->sections[CUF_SEC_TIMELINE].stride;
 		memcpy(&sample, reader_at(reader, CUF_SEC_TIMELINE, i),
-		       stride < sizeof sample ? stride : sizeof sample);
+		       least_of(stride, sizeof sample));
 		if (!sample.time_ns)
 			continue;
 		struct fact_sample *to = &samples[process->timeline_count++];

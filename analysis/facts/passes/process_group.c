@@ -7,6 +7,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/base/numbers.h"
 #include "analysis/facts/passes/build.h"
 
 /*
@@ -50,7 +51,17 @@ static uint64_t failed_ns(const struct facts *facts, uint32_t index)
 	const struct fact_process *process = &facts->processes[index];
 	if (process->fatal_incident)
 		return facts->incidents[process->fatal_incident - 1].time_ns;
-	return process->end == END_OOM_KILLED ? process->end_ns : CUF_UNKNOWN;
+	if (process->end != END_OOM_KILLED)
+		return CUF_UNKNOWN;
+	return process->end_ns;
+}
+
+/* CUF_UNKNOWN: no process failed by itself. */
+static uint64_t leader_failed_ns(const struct facts *facts)
+{
+	if (facts->group.leader == FACT_NONE)
+		return CUF_UNKNOWN;
+	return failed_ns(facts, facts->group.leader);
 }
 
 static void find_leader(struct facts *facts)
@@ -88,11 +99,11 @@ static bool ended_after(const struct fact_process *process, uint64_t at)
 static void find_ended(struct facts *facts)
 {
 	struct fact_process_group *crowd = &facts->group;
-	uint64_t at = crowd->leader == FACT_NONE ? CUF_UNKNOWN : failed_ns(facts, crowd->leader);
+	uint64_t at = leader_failed_ns(facts);
 	for (uint32_t i = 0; at != CUF_UNKNOWN && i < facts->process_count; i++) {
 		struct fact_process *process = &facts->processes[i];
-		/* a parent that ends with a failure says what its child's end made it say, and so
-		 * is no victim of it */
+		/* A parent that ends with a failure passes its child's failure on, and is not a
+		 * victim of it. */
 		if (i == crowd->leader || failed_ns(facts, i) != CUF_UNKNOWN ||
 		    !abnormal(process) || is_ancestor(facts, crowd->leader, i) ||
 		    !ended_after(process, at))
@@ -138,13 +149,15 @@ static uint64_t held_at(const struct fact_process *process, const struct reader 
 	}
 	if (i == process->timeline_count && time_ns != CUF_UNKNOWN)
 		held = live_last(reader);
-	return held ? held : CUF_UNKNOWN;
+	if (!held)
+		return CUF_UNKNOWN;
+	return held;
 }
 
 static int by_bytes(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-	return x < y ? -1 : x > y;
+	return compare_numbers(x, y);
 }
 
 static bool same_program(const struct fact_process *process, const struct fact_process *recorded)
@@ -158,7 +171,7 @@ static void find_outlier(struct build *build)
 	struct facts *facts = build->facts;
 	struct fact_process_group *crowd = &facts->group;
 	uint64_t *held = xalloc_zeroed(facts->process_count, sizeof *held),
-		 at = crowd->leader == FACT_NONE ? CUF_UNKNOWN : failed_ns(facts, crowd->leader);
+		 at = leader_failed_ns(facts);
 	uint32_t most = FACT_NONE;
 	for (uint32_t i = 0; i < facts->process_count; i++) {
 		struct fact_process *process = &facts->processes[i];

@@ -50,9 +50,10 @@ static void index_codes(struct roles *roles, const struct fact_process *process)
 static void find_phases(struct roles *roles, const struct fact_process *process)
 {
 	for (size_t i = 0; i < process->phase_count && roles->phase_count < PHASES_MAX; i++) {
-		const char *role = process->phases[i].basis == BASIS_INFERRED
-					   ? role_of_phase(process->phases[i].name)
-					   : NULL;
+		const char *role = NULL;
+
+		if (process->phases[i].basis == BASIS_INFERRED)
+			role = role_of_phase(process->phases[i].name);
 		if (role)
 			roles->phases[roles->phase_count++] = (struct span_role){
 				process->phases[i].begin_ns, process->phases[i].end_ns, role
@@ -78,15 +79,19 @@ void roles_free(struct roles *roles)
 static const char *role_of_python(const struct roles *roles, uint64_t frame)
 {
 	uint32_t code = cuf_frame_code(frame);
-	const char *name = code && code < roles->code_count && roles->codes[code]
-				   ? roles->codes[code]->text
-				   : NULL;
-	const char *name_end = name ? strchr(name, '\n') : NULL,
-		   *file = name_end ? name_end + 1 : NULL,
-		   *file_end = file ? strchr(file, '\n') : NULL;
-	return file_end ? role_of_code(name, (size_t)(name_end - name), file,
-				       (size_t)(file_end - file))
-			: NULL;
+	const char *name, *name_end, *file, *file_end;
+
+	if (!code || code >= roles->code_count || !roles->codes[code])
+		return NULL;
+	name = roles->codes[code]->text;
+	name_end = strchr(name, '\n');
+	if (!name_end)
+		return NULL;
+	file = name_end + 1;
+	file_end = strchr(file, '\n');
+	if (!file_end)
+		return NULL;
+	return role_of_code(name, (size_t)(name_end - name), file, (size_t)(file_end - file));
 }
 
 static const char *role_of_address(const struct build *build, const struct fact_process *process,
@@ -94,9 +99,11 @@ static const char *role_of_address(const struct build *build, const struct fact_
 {
 	const struct fact_module *module = fact_module_at(process, addr, time_ns);
 	const char *hint = fact_function_at(process, addr),
-		   *role = module ? library_role(module->path) : NULL;
+		   *role = NULL;
 	const struct symbols_frame *frames;
 	size_t count;
+	if (module)
+		role = library_role(module->path);
 	if (!role && hint)
 		role = role_of_function(hint);
 	if (role || !module || !build->options.symbols ||
@@ -117,10 +124,12 @@ static const char *look_at_stack(const struct build *build, const struct roles *
 	struct fact_stack frames = { .process = process, .id = stack };
 	const char *role = NULL;
 	stack_fill(build, &frames, time_ns);
-	for (uint32_t i = 0; i < frames.depth && i < FRAMES_LOOKED_AT && !role; i++)
-		role = cuf_frame_is_python(frames.addrs[i])
-			       ? role_of_python(roles, frames.addrs[i])
-			       : role_of_address(build, recorded, frames.addrs[i], frames.time_ns);
+	for (uint32_t i = 0; i < frames.depth && i < FRAMES_LOOKED_AT && !role; i++) {
+		if (cuf_frame_is_python(frames.addrs[i]))
+			role = role_of_python(roles, frames.addrs[i]);
+		else
+			role = role_of_address(build, recorded, frames.addrs[i], frames.time_ns);
+	}
 	return role;
 }
 
@@ -176,7 +185,8 @@ static void count(struct usage *held, enum fact_owner owner, struct role role, u
 	if (i == held->role_count)
 		held->roles[held->role_count++] =
 			(struct role_sum){ .owner = owner, .role = role.name, .basis = role.basis };
-	held->roles[i].bytes += bytes < (uint64_t)1 << CUF_KEY_SHIFT ? bytes : 0;
+	if (bytes < (uint64_t)1 << CUF_KEY_SHIFT)
+		held->roles[i].bytes += bytes;
 	held->roles[i].count++;
 }
 
@@ -190,9 +200,9 @@ static const struct framework_range *range_at(const struct framework_map *map, u
 		else
 			high = middle;
 	}
-	return low && addr - map->ranges[low - 1].addr < map->ranges[low - 1].bytes
-		       ? &map->ranges[low - 1]
-		       : NULL;
+	if (!low || addr - map->ranges[low - 1].addr >= map->ranges[low - 1].bytes)
+		return NULL;
+	return &map->ranges[low - 1];
 }
 
 /* Ledger keys of what is cut up: segments, and the physical memory behind those that are mapped. */
@@ -212,11 +222,12 @@ static void find_segments(const struct liveset *live, unsigned device,
 	if (!any_run)
 		return;
 	for (const struct cuf_block *block; (block = liveset_next(live, &at));) {
-		const struct framework_range *range =
-			block->kind == CUF_KIND_MAPPING && block->device == device
-				? range_at(map, cuf_key_addr(block->key))
-				: NULL;
+		const struct framework_range *range = NULL;
 		struct cuf_block handle = { .key = cuf_key(CUF_SPACE_HANDLE, block->aux) };
+
+		if (block->kind == CUF_KIND_MAPPING && block->device == device)
+			range = range_at(map, cuf_key_addr(block->key));
+		
 		if (range && range->is_segment)
 			liveset_put(out, &handle);
 	}
@@ -249,9 +260,11 @@ void roles_sum(struct build *build, uint32_t process, unsigned device, const str
 	usage->roles = arena_zeroed(build->arena, ROLES_MAX, sizeof *usage->roles);
 	find_segments(live, device, map, &segments);
 	for (const struct cuf_block *block; (block = liveset_next(live, &at));) {
-		enum fact_owner owner = block->kind == CUF_KIND_MAPPING
-						? OWNER_MAX
-						: owner_of_block(block->kind);
+		enum fact_owner owner = OWNER_MAX;
+
+		if (block->kind != CUF_KIND_MAPPING)
+			owner = owner_of_block(block->kind);
+		
 		if (owner == OWNER_MAX || block->device != device ||
 		    (block->flags & CUF_EVENT_HOST_LOCATION) || liveset_find(&segments, block->key))
 			continue;
@@ -261,9 +274,11 @@ void roles_sum(struct build *build, uint32_t process, unsigned device, const str
 	}
 	for (size_t i = 0; i < map->block_count; i++) {
 		const struct framework_block *block = &map->blocks[i];
-		enum fact_owner owner = block->range == FACT_NONE
-						? OWNER_MAX
-						: owner_of_block(map->ranges[block->range].kind);
+		enum fact_owner owner = OWNER_MAX;
+
+		if (block->range != FACT_NONE)
+			owner = owner_of_block(map->ranges[block->range].kind);
+		
 		if (owner != OWNER_MAX)
 			count(usage, owner,
 			      role_of(build, process, block->role, block->stack, block->time_ns),

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What live blocks are for: weights, KV cache, activations ... as somebody said (the block's own
- * role), as the functions of its stack are known to do, or as the phase in which it came makes
- * likely. Names: frameworks/role_names.c.
+ * What live blocks are for: weights, KV cache, activations. A role was reported with the block, or
+ * follows from the functions of its stack, or is likely because of the phase in which the block
+ * was allocated. Names: frameworks/role_names.c.
  *
  * Contract: a struct roles remembers the stacks of one process; NULL from roles_free is fine. Names
  * are constants. Native names come from the recording's notes and from the symbols of
- * facts_options, and of those only for the modules that the table asks about: libtorch alone has
+ * facts_options, and of those only for the modules that the table asks about: libtorch has
  * half a million symbols.
  */
 #ifndef ANALYSIS_FACTS_PASSES_ROLES_H

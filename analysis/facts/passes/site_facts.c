@@ -10,6 +10,7 @@
 #include "analysis/recording/host_weight.h"
 #include "analysis/facts/passes/roles.h"
 #include "analysis/phases/phases.h"
+#include "analysis/base/numbers.h"
 #include "analysis/replay/replay.h"
 
 enum { ROWS_DEFAULT = 1000 };
@@ -29,17 +30,17 @@ static int by_bytes(const void *a, const void *b)
 	if ((left->class == CLASS_LEAK) != (right->class == CLASS_LEAK))
 		return left->class == CLASS_LEAK ? -1 : 1;
 	if (left->bytes != right->bytes)
-		return left->bytes > right->bytes ? -1 : 1;
+		return compare_numbers(right->bytes, left->bytes);
 	if (left->process != right->process)
-		return left->process < right->process ? -1 : 1;
-	return left->stack.id < right->stack.id ? -1 : left->stack.id > right->stack.id;
+		return compare_numbers(left->process, right->process);
+	return compare_numbers(left->stack.id, right->stack.id);
 }
 
 static int by_growth(const void *a, const void *b)
 {
 	const struct fact_site *left = a, *right = b;
 	if (left->grown_bytes != right->grown_bytes)
-		return left->grown_bytes > right->grown_bytes ? -1 : 1;
+		return compare_numbers(right->grown_bytes, left->grown_bytes);
 	return by_bytes(a, b);
 }
 
@@ -49,7 +50,7 @@ static void cut(struct rows *rows)
 {
 	if (rows->count)
 		qsort(rows->items, rows->count, sizeof *rows->items, rows->order);
-	rows->count = rows->count < rows->most ? rows->count : rows->most;
+	rows->count = least_of(rows->count, rows->most);
 }
 
 static void add_row(struct rows *rows, const struct fact_site *row)
@@ -65,8 +66,12 @@ static void fill_interval(const struct site *site, struct fact_site *row)
 	struct host_estimate estimate = { (double)site->live_bytes, site->live_variance,
 					  site->live_third };
 	struct host_interval interval = host_estimate_interval(&estimate, 0);
-	row->low_bytes = site->live_variance > 0 ? host_whole(interval.low) : row->bytes;
-	row->high_bytes = site->live_variance > 0 ? host_whole(interval.high) : row->bytes;
+	
+	row->low_bytes = row->high_bytes = row->bytes;
+	if (site->live_variance > 0) {
+		row->low_bytes = host_whole(interval.low);
+		row->high_bytes = host_whole(interval.high);
+	}
 }
 
 static void add_rows(struct build *build, uint32_t process, const struct growth *growth,
@@ -76,18 +81,22 @@ static void add_rows(struct build *build, uint32_t process, const struct growth 
 	for (size_t i = 0; i < growth->sites.count; i++) {
 		const struct site *site = &growth->sites.items[i];
 		struct fact_site row;
+		uint64_t last_ns;
+
 		if ((!site->live_count && site->net_bytes <= 0) || site->live_bytes > BYTES_SANE)
 			continue;
 		growth_judge(growth, site, &row);
 		fill_interval(site, &row);
 		row.stack.process = row.process = process;
 		row.pid = reader->header.pid;
-		row.device = site->device == CUF_DEVICE_NONE
-				     ? FACT_NONE
-				     : group_of(build, process, site->device);
+		row.device = FACT_NONE;
+		if (site->device != CUF_DEVICE_NONE)
+			row.device = group_of(build, process, site->device);
 		row.api = hook_name(build, process, site->label ? site->label : site->hook);
-		stack_fill(build, &row.stack,
-			   site->last_ns == CUF_UNKNOWN ? reader->header.start_ns : site->last_ns);
+		last_ns = site->last_ns;
+		if (last_ns == CUF_UNKNOWN)
+			last_ns = reader->header.start_ns;
+		stack_fill(build, &row.stack, last_ns);
 		if (row.device != FACT_NONE) {
 			struct role role = role_of_site(build, process, site->role, site->stack,
 							site->first_ns);
@@ -121,8 +130,10 @@ static void add_live(struct growth *growth, const struct reader *reader, const s
 			site->first_ns = block->time_ns;
 		if (site->last_ns == CUF_UNKNOWN || block->time_ns > site->last_ns) {
 			site->last_ns = block->time_ns;
-			site->hook = block->hook ? block->hook : site->hook;
-			site->label = block->hook ? block->label : site->label;
+			if (block->hook) {
+				site->hook = block->hook;
+				site->label = block->label;
+			}
 		}
 	}
 }
@@ -192,6 +203,16 @@ static void take_quiet(struct growth *growth, const struct quiet *quiet, uint64_
 	growth->requests = quiet->requests;
 }
 
+static void birth_of_block(struct growth *growth, const struct reader *reader,
+			   const struct cuf_block *block)
+{
+	struct site *site = sites_get(&growth->sites, block->kind, block->device,
+				      reader_call_site(reader, block->stack));
+
+	growth_birth(growth, site, block->bytes, block->time_ns);
+}
+
+/* Call sites of one layer: the driver's blocks, or those of a framework. */
 static void layer_sites(struct build *build, uint32_t process, struct growth_device *state,
 			const struct quiet *quiet, const struct liveset *live, struct rows *rows,
 			struct rows *grown)
@@ -208,11 +229,7 @@ static void layer_sites(struct build *build, uint32_t process, struct growth_dev
 	growth.births = growth_asks_births(&growth, DEVICE_CLOCK_NS);
 	for (const struct cuf_block *block; growth.births && (block = liveset_next(live, &at));)
 		if (growth_counts(state->framework, block->kind) && block->bytes <= BYTES_SANE)
-			growth_birth(
-				&growth,
-				sites_get(&growth.sites, block->kind, block->device,
-					  reader_call_site(state->events->reader, block->stack)),
-				block->bytes, block->time_ns);
+			birth_of_block(&growth, state->events->reader, block);
 	add_rows(build, process, &growth, rows, grown);
 	growth_fini(&growth);
 }
@@ -249,8 +266,8 @@ static void host_sites(struct build *build, uint32_t process, uint64_t time_ns,
 	host_stream_free(state.stream);
 	growth.births = time_ns == CUF_UNKNOWN && growth_asks_births(&growth, HOST_CLOCK_NS);
 	while (growth.births && heap_row(reader, &at, &growth.sites, &row))
-		for (size_t i = 0; i < row.count;
-		     i++) { /* as many bytes as its birth's event had */
+		for (size_t i = 0; i < row.count; i++) {
+			/* As many bytes as its birth's event had. */
 			const struct heap_block *block = &row.blocks[i];
 			growth_birth(&growth, &growth.sites.items[row.sites[i]],
 				     host_weight_bytes(block->bytes,
@@ -273,9 +290,12 @@ static struct fact_site *settle(struct build *build, struct rows *rows, size_t *
 
 void build_sites(struct build *build)
 {
-	size_t most = build->options.sites_max ? build->options.sites_max : ROWS_DEFAULT;
-	struct rows live = { .most = most, .order = by_bytes },
-		    grown = { .most = most, .order = by_growth };
+	struct rows live = { .most = ROWS_DEFAULT, .order = by_bytes };
+	struct rows grown = { .most = ROWS_DEFAULT, .order = by_growth };
+
+	if (build->options.sites_max)
+		live.most = grown.most = build->options.sites_max;
+	
 	for (uint32_t p = 0; p < build->run->count; p++) {
 		uint64_t host_time_ns = host_time_of(build, p), seq = seq_at_moment(build, p);
 		bool exact;
