@@ -30,7 +30,9 @@ uint64_t key_number(const char *text, const char *key)
 {
 	size_t bytes;
 	const char *value = key_value(text, key, &bytes);
-	return value && is_digit(*value) ? strtoull(value, NULL, 10) : CUF_UNKNOWN;
+	if (!value || !is_digit(*value))
+		return CUF_UNKNOWN;
+	return strtoull(value, NULL, 10);
 }
 
 bool key_is(const char *text, const char *key, const char *value)

@@ -17,7 +17,9 @@ static inline bool is_known(uint64_t number) { return number != CUF_UNKNOWN; }
 /* For sums of rows of which some may be unknown. */
 static inline uint64_t known_or_zero(uint64_t number)
 {
-	return number == CUF_UNKNOWN ? 0 : number;
+	if (number == CUF_UNKNOWN)
+		return 0;
+	return number;
 }
 
 static inline uint64_t least_of(uint64_t a, uint64_t b) { return a < b ? a : b; }
@@ -25,6 +27,20 @@ static inline uint64_t most_of(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 /* a - b, but not below 0. */
 static inline uint64_t subtract_to_zero(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
+
+/* An unsigned size for signed arithmetic, cut at `most`, which is not negative. */
+static inline int64_t signed_up_to(uint64_t number, int64_t most)
+{
+	return (int64_t)least_of(number, (uint64_t)most);
+}
+
+/* part / whole; 0 for an empty whole, so that a caller need not check. */
+static inline double ratio_or_zero(double part, double whole)
+{
+	if (whole > 0)
+		return part / whole;
+	return 0;
+}
 
 /* -1, 0 or 1, as qsort's comparison returns it for an ascending order. */
 static inline int compare_numbers(uint64_t a, uint64_t b) { return (a > b) - (a < b); }

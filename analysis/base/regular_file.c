@@ -26,7 +26,7 @@ static int open_for_reading(int seen, const char *path, int extra_flags)
 int regular_file_open(const char *path, int extra_flags, const char **why)
 {
 	struct stat file;
-	int fd, error = EINVAL, seen = open(path, O_PATH | O_CLOEXEC | extra_flags);
+	int fd = -1, error = EINVAL, seen = open(path, O_PATH | O_CLOEXEC | extra_flags);
 
 	if (why)
 		*why = "not a regular file";
@@ -35,7 +35,8 @@ int regular_file_open(const char *path, int extra_flags, const char **why)
 		errno = EINVAL;
 		return -1;
 	}
-	fd = seen < 0 ? -1 : open_for_reading(seen, path, extra_flags);
+	if (seen >= 0)
+		fd = open_for_reading(seen, path, extra_flags);
 	if (fd < 0)
 		error = errno;
 	if (seen >= 0)

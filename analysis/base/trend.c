@@ -159,7 +159,9 @@ enum fact_shape trend_shape(const double *y, size_t count)
 		exponential = explained(steps_done, logs, kept);
 	if (bend < BEND_LEAST || (parabola < line + 0.005 && exponential < line + 0.005))
 		return SHAPE_LINEAR;
-	return exponential > parabola ? SHAPE_GEOMETRIC : SHAPE_QUADRATIC;
+	if (exponential > parabola)
+		return SHAPE_GEOMETRIC;
+	return SHAPE_QUADRATIC;
 }
 
 struct trend_steps trend_steps(const double *y, size_t count)

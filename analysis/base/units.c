@@ -27,7 +27,9 @@ static unsigned scale_of(double *figure)
 /* As many decimals as leave `digits` significant digits after rounding; whole bytes have none. */
 static int decimals_of(double figure, unsigned scale, int digits)
 {
-	int decimals = scale ? digits - 1 : 0;
+	int decimals = digits - 1;
+	if (!scale)
+		return 0;
 	for (double next = 10; decimals > 0 && figure >= next - 0.5 * pow(10, -decimals);
 	     next *= 10)
 		decimals--;

@@ -17,6 +17,7 @@ static bool may_be_segment(const struct cuf_block *block)
 				    1u << CUF_KIND_ASYNC | 1u << CUF_KIND_IMPORTED);
 }
 
+/* Bytes of a block, cut at the end of the address space, so that ends cannot overflow. */
 static uint64_t cut(uint64_t addr, uint64_t bytes)
 {
 	uint64_t most = ((uint64_t)1 << CUF_KEY_SHIFT) - addr;
@@ -37,6 +38,7 @@ static int by_range_addr(const void *a, const void *b)
 	return compare_numbers(left->seq, right->seq);
 }
 
+/* Splits the live set of the device into the framework's blocks and ranges that may hold them. */
 static void collect(const struct device_blocks *blocks, struct framework_map *map,
 		    size_t *range_room)
 {
@@ -82,7 +84,9 @@ static const struct span *reservation_of(const struct span *all, size_t count, u
 		else
 			high = middle;
 	}
-	return low && addr - all[low - 1].addr < all[low - 1].bytes ? &all[low - 1] : NULL;
+	if (!low || addr - all[low - 1].addr >= all[low - 1].bytes)
+		return NULL;
+	return &all[low - 1];
 }
 
 /* Adjacent mappings inside one reservation are one run: an expandable segment is mapped piece by
@@ -98,9 +102,14 @@ static void collect_runs(const struct device_blocks *blocks, struct framework_ma
 	struct framework_range *run = NULL;
 	for (size_t i = 0; i < map_count; i++) {
 		const struct span *in = reservation_of(reservations, count, maps[i].addr);
-		uint64_t bytes = cut(maps[i].addr, maps[i].bytes), home = in ? in->addr : 0;
+		uint64_t bytes = cut(maps[i].addr, maps[i].bytes), home = 0;
+		uint32_t stack = maps[i].stack;
 		const struct cuf_block *block =
 			liveset_find(blocks->live, cuf_key(CUF_SPACE_MAPPING, maps[i].addr));
+		if (in) { /* who reserved the addresses is the same for all pieces */
+			home = in->addr;
+			stack = in->stack;
+		}
 		if (run && run->reservation == home && run->addr + run->bytes == maps[i].addr) {
 			run->bytes += bytes;
 			run->grows = true;
@@ -112,14 +121,16 @@ static void collect_runs(const struct device_blocks *blocks, struct framework_ma
 		*run = (struct framework_range){
 			.addr = maps[i].addr,
 			.bytes = bytes,
-			.seq = block ? block->seq : 0,
-			.time_ns = block ? block->time_ns : 0,
-			.stack = reader_call_site(blocks->reader, in ? in->stack : maps[i].stack),
+			.stack = reader_call_site(blocks->reader, stack),
 			.kind = CUF_KIND_MAPPING,
 			.reservation = home,
 			.piece_bytes = bytes,
 			.grows = in && in->bytes > bytes
 		};
+		if (block) {
+			run->seq = block->seq;
+			run->time_ns = block->time_ns;
+		}
 	}
 	free(reservations);
 	free(maps);
@@ -139,13 +150,17 @@ static size_t range_before(const struct framework_map *map, uint64_t addr)
 	return low - 1;
 }
 
+/* Assigns each block to the range that contains all of it. A block that crosses the end of its
+ * range stays in none: it would make the range's free bytes negative. */
 static void place(struct framework_map *map)
 {
 	for (size_t i = 0; i < map->block_count; i++) {
 		struct framework_block *block = &map->blocks[i];
 		size_t at = range_before(map, block->addr);
-		struct framework_range *range = at == SIZE_MAX ? NULL : &map->ranges[at];
-		if (!range || block->addr - range->addr >= range->bytes ||
+		if (at == SIZE_MAX)
+			continue;
+		struct framework_range *range = &map->ranges[at];
+		if (block->addr - range->addr >= range->bytes ||
 		    block->bytes > range->bytes - (block->addr - range->addr))
 			continue;
 		block->range = (uint32_t)at;

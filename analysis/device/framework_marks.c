@@ -68,6 +68,7 @@ static void mark_siblings(struct framework_map *map)
 	free(homes);
 }
 
+/* Kinds of block that may be a segment, so their pages are followed. */
 static bool has_range(unsigned kind)
 {
 	return 1u << kind & (1u << CUF_KIND_DEVICE | 1u << CUF_KIND_MANAGED | 1u << CUF_KIND_ASYNC |
@@ -85,6 +86,7 @@ enum { PAGES_MAX = 1 << 20 }; /* 2 TiB: no device has it, a damaged recording ma
  */
 struct page_owners { struct liveset pages; uint64_t budget; };
 
+/* Makes the block with this seq the last owner of its pages. */
 static void own_pages(struct page_owners *owners, uint64_t addr, uint64_t bytes, uint64_t seq)
 {
 	uint64_t last = (addr + bytes - 1) / CUF_PAGE_BYTES, count = bytes / CUF_PAGE_BYTES;
@@ -113,6 +115,10 @@ static void own_old_pages(const struct run_process *process, struct page_owners 
 	reader_drop(process->reader, CUF_SEC_LEDGER);
 }
 
+/*
+ * Replays the events once and notes every range that ever had a block of the framework in it. This
+ * costs a pass over the whole ring, so it is done only if a range is undecided without it.
+ */
 static struct framework_marks *marks_new(const struct run_process *process)
 {
 	struct framework_marks *marks = xalloc_zeroed(1, sizeof *marks);
@@ -177,7 +183,11 @@ struct framework_report framework_reported(const struct events *events, unsigned
 	const struct events *own = events->framework;
 	struct framework_report report = { CUF_UNKNOWN, CUF_UNKNOWN };
 	uint64_t freed_bytes = 0;
-	for (size_t i = seq >= own->last_seq ? own->count : events_after(own, seq); i--;) {
+	size_t i = own->count;
+	if (seq < own->last_seq)
+		i = events_after(own, seq);
+	/* backwards to the last report, minus what was freed after it */
+	while (i--) {
 		struct cuf_event event = events_get(own, i);
 		if (event.kind != CUF_KIND_FRAMEWORK || event.device != device)
 			continue;

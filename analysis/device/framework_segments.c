@@ -15,13 +15,18 @@
 #define SMALL_SEGMENT (2ull << 20)
 #define SPARSE_PART 10 /* used by less than a tenth */
 
+/* A call site with blocks in segments that are not full. */
 struct pinning {
 	uint32_t stack;
-	uint64_t segments, open_bytes, bytes, count, last_segment;
+	uint64_t segments;
+	uint64_t open_bytes;   /* free bytes in those segments */
+	uint64_t bytes;        /* of its blocks in them */
+	uint64_t count;
+	uint64_t last_segment; /* index of the range counted last, plus 1; 0: none yet */
 	UT_hash_handle hh;
 };
 
-/* A segment that grows is mapped in pieces of any size, so the size of a block tells its pool. */
+/* A segment that grows is mapped in pieces of any size, so the size of its first block decides. */
 static bool is_small_pool(const struct framework_map *map, const struct framework_range *range)
 {
 	if (!range->grows)
@@ -53,12 +58,13 @@ static void measure_holes(const struct framework_map *map, uint32_t range,
 		left--;
 		if (block->addr > at)
 			count_hole(segment, block->addr - at);
-		at = block->addr + block->bytes > at ? block->addr + block->bytes : at;
+		at = most_of(block->addr + block->bytes, at);
 	}
 	if (end > at)
 		count_hole(segment, end - at);
 }
 
+/* Each segment counts once for each call site that has a block in it. */
 static void add_pin(struct pinning **sites, uint32_t range, const struct framework_block *block,
 		  uint64_t open_bytes)
 {
@@ -78,6 +84,7 @@ static void add_pin(struct pinning **sites, uint32_t range, const struct framewo
 	}
 }
 
+/* A full segment is skipped: releasing its blocks is no question of fragmentation. */
 static void blame_blocks(const struct framework_map *map, uint32_t range, struct pinning **sites)
 {
 	const struct framework_range *whole = &map->ranges[range];
@@ -99,6 +106,7 @@ static int by_open_bytes(const void *a, const void *b)
 	return compare_numbers(left->stack.id, right->stack.id);
 }
 
+/* Moves the sites from the hash to the arena, as sorted rows. */
 static void settle_pins(struct pinning *sites, uint32_t process, struct arena *arena,
 			struct fact_framework *out)
 {
@@ -132,17 +140,20 @@ static struct fact_segment segment_of(const struct framework_map *map, uint32_t 
 				      uint32_t process)
 {
 	const struct framework_range *from = &map->ranges[range];
-	bool small = is_small_pool(map, from);
 	struct fact_segment segment = { .process = process,
 					.addr = from->addr,
 					.bytes = from->bytes,
 					.live_bytes = least_of(from->live_bytes, from->bytes),
 					.live_count = from->count,
-					.serves_least_bytes = small ? 1 : SMALL_REQUEST + 1,
-					.serves_most_bytes = small ? SMALL_REQUEST : CUF_UNKNOWN,
+					.serves_least_bytes = SMALL_REQUEST + 1,
+					.serves_most_bytes = CUF_UNKNOWN,
 					.expandable = from->grows,
 					.born_ns = from->time_ns,
 					.stack = { .process = process, .id = from->stack } };
+	if (is_small_pool(map, from)) {
+		segment.serves_least_bytes = 1;
+		segment.serves_most_bytes = SMALL_REQUEST;
+	}
 	measure_holes(map, range, &segment);
 	return segment;
 }

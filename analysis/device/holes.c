@@ -26,6 +26,7 @@ static int by_pool(const void *a, const void *b)
 	return by_addr(a, b);
 }
 
+/* Blocks that the driver placed in host memory take no room on a device. */
 static bool is_wanted(const struct cuf_block *block, unsigned kind, unsigned device)
 {
 	return block->kind == kind && (device == CUF_DEVICE_NONE || block->device == device) &&
@@ -44,8 +45,10 @@ struct span *holes_collect(const struct liveset *live, unsigned kind, unsigned d
 				(struct span){ cuf_key_addr(block->key), block->bytes, block->aux,
 					       block->stack, block->device };
 		}
-	if (*count)
-		qsort(found, *count, sizeof *found, kind == CUF_KIND_ASYNC ? by_pool : by_addr);
+	if (*count && kind == CUF_KIND_ASYNC)
+		qsort(found, *count, sizeof *found, by_pool);
+	else if (*count)
+		qsort(found, *count, sizeof *found, by_addr);
 	return found;
 }
 
@@ -57,24 +60,33 @@ unsigned hole_class(uint64_t bytes)
 	return i;
 }
 
+/* A call site with blocks in pages that are not full. */
 struct pinning {
 	uint32_t stack;
-	uint64_t pages, open_bytes, bytes, count;
-	uint64_t last_page;       /* + 1: the page counted last */
+	uint64_t pages;
+	uint64_t open_bytes; /* free bytes in those pages */
+	uint64_t bytes;      /* of its blocks in them */
+	uint64_t count;
+	uint64_t last_page;  /* number of the page counted last, plus 1; 0: none yet */
 	UT_hash_handle hh;
 };
 
-/* what a block occupies of a page that it does not fill */
-struct part { uint64_t at, bytes; uint32_t stack; };
+/* What a block occupies of a page that it does not fill. */
+struct part {
+	uint64_t at, bytes;
+	uint32_t stack;
+};
 
+/* The pass over one device's blocks in order of address. */
 struct pages {
 	const struct reader *reader;
-	struct part *parts; size_t part_count, part_room;
-	bool out_of_order;        /* blocks overlap, which only damage causes */
+	struct part *parts;
+	size_t part_count, part_room;
+	bool out_of_order;    /* blocks overlap, which only damage causes */
 	struct pinning *sites;
 	struct fact_fragmentation *out;
 	struct page_facts facts;
-	uint64_t touched_end;     /* first byte behind the last page that was counted */
+	uint64_t touched_end; /* first byte behind the last page that was counted */
 };
 
 static void add_part(struct pages *pages, uint64_t at, uint64_t bytes, uint32_t stack)
@@ -84,7 +96,11 @@ static void add_part(struct pages *pages, uint64_t at, uint64_t bytes, uint32_t 
 	pages->parts[pages->part_count++] = (struct part){ at, bytes, stack };
 }
 
-/* Whole pages of a block need no look; only its first and last page can have room. */
+/*
+ * Whole pages of a block have no free range. Only its first and last page can have one, so a block
+ * adds at most two parts, whatever its size. Blocks come in order of address. A page that two of
+ * them touch counts once.
+ */
 static void add_block(struct pages *pages, const struct span *span)
 {
 	uint64_t at = span->addr, most = ((uint64_t)1 << CUF_KEY_SHIFT) - at;
@@ -148,21 +164,28 @@ static void add_pin(struct pages *pages, const struct part *part, uint64_t page,
 	}
 }
 
-/* Measures one page; the parts [from, to) are in it. */
+/* Counts the free range [from, to), if it is one, and returns its bytes. */
+static uint64_t count_gap(struct fact_fragmentation *out, uint64_t from, uint64_t to)
+{
+	if (to <= from)
+		return 0;
+	count_hole(out, to - from);
+	return to - from;
+}
+
+/* Measures one page; the parts [from, to) are in it. The edges of the page end a free range: the
+ * driver maps and releases whole pages. */
 static void measure_page(struct pages *pages, size_t from, size_t to)
 {
-	uint64_t page = pages->parts[from].at / CUF_PAGE_BYTES * CUF_PAGE_BYTES, at = page,
-		 free_bytes = 0;
+	uint64_t page = pages->parts[from].at / CUF_PAGE_BYTES * CUF_PAGE_BYTES;
+	uint64_t at = page, free_bytes = 0;
 	struct fact_fragmentation *out = pages->out;
-	for (size_t i = from; i <= to; i++) {
-		uint64_t next = i < to ? pages->parts[i].at : page + CUF_PAGE_BYTES,
-			 end = i < to ? next + pages->parts[i].bytes : next;
-		if (next > at) {
-			count_hole(out, next - at);
-			free_bytes += next - at;
-		}
-		at = most_of(end, at);
+	for (size_t i = from; i < to; i++) {
+		const struct part *part = &pages->parts[i];
+		free_bytes += count_gap(out, at, part->at);
+		at = most_of(part->at + part->bytes, at);
 	}
+	free_bytes += count_gap(out, at, page + CUF_PAGE_BYTES);
 	out->pages++;
 	out->pages_partial += free_bytes != 0;
 	out->pages_sparse += free_bytes > CUF_PAGE_BYTES / 10 * 9;
@@ -171,6 +194,7 @@ static void measure_page(struct pages *pages, size_t from, size_t to)
 		add_pin(pages, &pages->parts[i], page, free_bytes);
 }
 
+/* The worst site first. Equal ones are ordered by id, so that a report is reproducible. */
 static int by_open_bytes(const void *a, const void *b)
 {
 	const struct fact_pin *left = a, *right = b;
@@ -179,6 +203,7 @@ static int by_open_bytes(const void *a, const void *b)
 	return compare_numbers(left->stack.id, right->stack.id);
 }
 
+/* Moves the sites from the hash to the arena, as sorted rows. */
 static void settle_pins(struct pages *pages, uint32_t process, struct arena *arena)
 {
 	size_t count = HASH_COUNT(pages->sites), i = 0;

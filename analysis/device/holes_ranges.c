@@ -9,18 +9,24 @@
  * slack of the pool is not its memory. */
 static uint64_t largest_gap(const struct span *blocks, size_t from, size_t to, uint64_t slack_bytes)
 {
-	uint64_t largest = to - from < 2 ? CUF_UNKNOWN : 0, end = 0;
+	uint64_t largest = 0, end = 0;
+	if (to - from < 2)
+		return CUF_UNKNOWN;
 	for (size_t i = from; i < to; i++) {
 		uint64_t at = blocks[i].addr, behind;
 		if (i > from && at > end && at - end <= slack_bytes && at - end > largest)
 			largest = at - end;
 		if (__builtin_add_overflow(at, blocks[i].bytes, &behind))
 			behind = UINT64_MAX;
-		end = i == from ? behind : most_of(behind, end);
+		end = most_of(behind, end);
 	}
 	return largest;
 }
 
+/*
+ * Completes the row of one pool from its blocks [from, to). fresh: the driver reported the pool
+ * after its last change. An older report can be below what the blocks need, so it is raised.
+ */
 static void measure_pool(struct fact_pool *pool, const struct span *blocks, size_t from, size_t to,
 			 bool fresh)
 {
@@ -35,7 +41,9 @@ static void measure_pool(struct fact_pool *pool, const struct span *blocks, size
 	if (pool->reserved_bytes != CUF_UNKNOWN)
 		slack = subtract_to_zero(pool->reserved_bytes, pool->live_bytes);
 	pool->largest_gap_bytes = largest_gap(blocks, from, to, slack);
-	pool->basis = fresh ? BASIS_OBSERVED : BASIS_ESTIMATED;
+	pool->basis = BASIS_ESTIMATED;
+	if (fresh)
+		pool->basis = BASIS_OBSERVED;
 }
 
 /* The blocks of one pool are a run in the sorted array. */
@@ -69,6 +77,7 @@ void holes_pools(const struct device_blocks *device, const struct pool_level *le
 						  .threshold_bytes = level->threshold_bytes };
 		measure_pool(&rows[pools++], blocks, from, to, level->fresh);
 	}
+	/* pools that have blocks but no report of the driver */
 	for (from = 0; from < count; from = to) {
 		bool known = false;
 		for (to = from + 1; to < count && blocks[to].aux == blocks[from].aux; to++)
@@ -89,7 +98,10 @@ void holes_pools(const struct device_blocks *device, const struct pool_level *le
 	free(blocks);
 }
 
-/* Mappings are sorted by address. What they leave of the reservation is unmapped. */
+/*
+ * Mappings are sorted by address. What they leave of the reservation is unmapped. Those outside of
+ * it are skipped, which only damage causes. *ours: the reservation belongs to this device.
+ */
 static void measure_reservation(struct fact_vmm *row, const struct span *maps, size_t count,
 				unsigned device, bool *ours)
 {
@@ -99,7 +111,7 @@ static void measure_reservation(struct fact_vmm *row, const struct span *maps, s
 		uint64_t start = maps[i].addr, stop = start + maps[i].bytes;
 		if (start < row->addr || start >= end || stop < start)
 			continue;
-		stop = stop > end ? end : stop;
+		stop = least_of(stop, end);
 		if (start > at && start - at > row->largest_unmapped_bytes)
 			row->largest_unmapped_bytes = start - at;
 		at = most_of(stop, at);
@@ -133,7 +145,8 @@ static int by_aux(const void *a, const void *b)
 	return compare_numbers(left->aux, right->aux);
 }
 
-/* Physical memory that no mapping refers to is held but unused. */
+/* Physical memory that no mapping refers to is held but unused. Sorts maps by handle, so the
+ * caller must have finished with their order by address. */
 static void measure_handles(const struct liveset *live, unsigned device, struct span *maps,
 			    size_t map_count, struct fact_fragmentation *out)
 {
@@ -142,10 +155,12 @@ static void measure_handles(const struct liveset *live, unsigned device, struct 
 	if (map_count)
 		qsort(maps, map_count, sizeof *maps, by_aux);
 	for (size_t i = 0; i < count; i++) {
-		struct span wanted = { .aux = handles[i].addr };
-		bool mapped = map_count && bsearch(&wanted, maps, map_count, sizeof *maps, by_aux);
+		struct span key = { .aux = handles[i].addr };
 		out->vmm_held_bytes += handles[i].bytes;
-		*(mapped ? &out->vmm_mapped_bytes : &out->vmm_unmapped_bytes) += handles[i].bytes;
+		if (map_count && bsearch(&key, maps, map_count, sizeof *maps, by_aux))
+			out->vmm_mapped_bytes += handles[i].bytes;
+		else
+			out->vmm_unmapped_bytes += handles[i].bytes;
 	}
 	free(handles);
 }

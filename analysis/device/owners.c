@@ -53,17 +53,19 @@ enum fact_owner owner_of_block(unsigned kind)
  * be summed. */
 #define ROW_BYTES_MAX ((uint64_t)1 << 50)
 
+/* Saturates far below CUF_UNKNOWN, so that a sum of damaged rows is never read as unknown. */
 static uint64_t plus(uint64_t a, uint64_t b)
 {
 	uint64_t sum;
-	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX / 4 : sum;
+	if (__builtin_add_overflow(a, b, &sum))
+		return UINT64_MAX / 4;
+	return sum;
 }
 
 static void count_block(struct usage *usage, const struct cuf_block *block)
 {
 	enum fact_owner owner = owner_of(block->kind);
-	uint64_t bytes = block->bytes < (uint64_t)1 << CUF_KEY_SHIFT ? block->bytes
-								     : (uint64_t)1 << CUF_KEY_SHIFT;
+	uint64_t bytes = least_of(block->bytes, (uint64_t)1 << CUF_KEY_SHIFT);
 	if (owner == OWNER_MAX)
 		return;
 	/* aux is the used part of what the graph pool reserved */
@@ -79,6 +81,8 @@ static void count_block(struct usage *usage, const struct cuf_block *block)
 		usage->exported_bytes = plus(usage->exported_bytes, bytes);
 }
 
+/* What pools reserve from the driver and do not use. One pool without a report of the driver makes
+ * the sum a lower bound. */
 static void measure_pools(struct usage *usage)
 {
 	usage->pool_slack_known = true;
@@ -130,18 +134,26 @@ uint64_t packed_bytes(const struct usage *usage, uint64_t free_bytes)
 		     plus(usage->bytes[OWNER_POOL_SLACK], usage->bytes[OWNER_FRAMEWORK_SLACK])));
 }
 
-struct rows { struct fact_owner_row *items; size_t count; uint64_t sum; };
+/* The table as it is built. sum: bytes of the rows that are in_sum. */
+struct rows {
+	struct fact_owner_row *items;
+	size_t count;
+	uint64_t sum;
+};
 
+/* Appends a row that counts in the sum. owners_rows() allocates room for the largest table. */
 static struct fact_owner_row *add(struct rows *rows, enum fact_owner kind, uint64_t bytes,
 				  uint64_t count, enum fact_basis basis, uint32_t pid)
 {
 	struct fact_owner_row *row = &rows->items[rows->count++];
-	if (bytes != CUF_UNKNOWN && bytes > ROW_BYTES_MAX)
-		bytes = ROW_BYTES_MAX;
+	if (bytes == CUF_UNKNOWN)
+		basis = BASIS_NONE;
+	else
+		bytes = least_of(bytes, ROW_BYTES_MAX);
 	*row = (struct fact_owner_row){ .kind = kind,
 					.bytes = bytes,
 					.count = count,
-					.basis = bytes == CUF_UNKNOWN ? BASIS_NONE : basis,
+					.basis = basis,
 					.pid = pid,
 					.in_sum = true };
 	if (bytes != CUF_UNKNOWN)
@@ -185,10 +197,35 @@ static void add_blocks(struct rows *rows, const struct usage *usage, enum fact_o
 		left -= bytes;
 		named = true;
 	}
+	if (!any)
+		count = usage->count[kind];
 	if (!named || left || count)
-		add(rows, kind, left, any ? count : usage->count[kind], basis, usage->pid);
+		add(rows, kind, left, count, basis, usage->pid);
 }
 
+/* What is reserved and unused: the remainder of pages, of pools, and of a framework's segments. */
+static void add_slack(struct rows *rows, const struct owners_question *question)
+{
+	const struct usage *usage = question->focus;
+	uint64_t pools = usage->bytes[OWNER_POOL_SLACK];
+	uint64_t framework = usage->bytes[OWNER_FRAMEWORK_SLACK];
+	enum fact_basis pools_basis = question->basis;
+	if (!usage->pool_slack_known) {
+		pools_basis = BASIS_ESTIMATED;
+		if (!pools)
+			pools = CUF_UNKNOWN;
+	}
+	if (!usage->framework_known)
+		framework = CUF_UNKNOWN;
+	add(rows, OWNER_PAGE_ROUNDING, usage->bytes[OWNER_PAGE_ROUNDING], CUF_UNKNOWN,
+	    BASIS_INFERRED, usage->pid);
+	add(rows, OWNER_POOL_SLACK, pools, CUF_UNKNOWN, pools_basis, usage->pid);
+	add(rows, OWNER_FRAMEWORK_SLACK, framework, CUF_UNKNOWN, usage->framework_basis,
+	    usage->pid);
+}
+
+/* The rows of the process that the table is about. exported_bytes: of the other recorded
+ * processes. */
 static void add_focus(struct rows *rows, const struct owners_question *question,
 		      uint64_t exported_bytes)
 {
@@ -196,9 +233,10 @@ static void add_focus(struct rows *rows, const struct owners_question *question,
 	if (usage->role_count)
 		qsort(usage->roles, usage->role_count, sizeof *usage->roles, by_bytes);
 	for (enum fact_owner kind = OWNER_DEVICE; kind <= OWNER_IMPORTED; kind++) {
-		enum fact_basis basis =
-			kind == OWNER_ARRAY && usage->estimated ? BASIS_ESTIMATED : question->basis;
+		enum fact_basis basis = question->basis;
 		size_t first = rows->count;
+		if (kind == OWNER_ARRAY && usage->estimated)
+			basis = BASIS_ESTIMATED;
 		add_blocks(rows, usage, kind, basis);
 		/* memory imported from a process of this run is in its row already */
 		for (size_t i = first; i < rows->count && kind == OWNER_IMPORTED; i++)
@@ -208,19 +246,13 @@ static void add_focus(struct rows *rows, const struct owners_question *question,
 				rows->sum -= rows->items[i].bytes;
 			}
 	}
-	add(rows, OWNER_PAGE_ROUNDING, usage->bytes[OWNER_PAGE_ROUNDING], CUF_UNKNOWN,
-	    BASIS_INFERRED, usage->pid);
-	add(rows, OWNER_POOL_SLACK,
-	    usage->pool_slack_known || usage->bytes[OWNER_POOL_SLACK]
-		    ? usage->bytes[OWNER_POOL_SLACK]
-		    : CUF_UNKNOWN,
-	    CUF_UNKNOWN, usage->pool_slack_known ? question->basis : BASIS_ESTIMATED, usage->pid);
-	add(rows, OWNER_FRAMEWORK_SLACK,
-	    usage->framework_known ? usage->bytes[OWNER_FRAMEWORK_SLACK] : CUF_UNKNOWN, CUF_UNKNOWN,
-	    usage->framework_basis, usage->pid);
+	add_slack(rows, question);
 }
 
-/* Inferred rows are cut when the rows exceed the total of the driver. */
+/*
+ * Inferred rows are cut when the rows exceed the total of the driver. The order is from the least
+ * reliable figure to the most reliable one. Observed blocks are never cut.
+ */
 static void cut_to(struct rows *rows, uint64_t total_bytes)
 {
 	static const enum fact_owner softest[] = {
@@ -246,12 +278,15 @@ static void add_others(struct rows *rows, const struct owners_question *question
 {
 	for (size_t i = 0; i < question->other_count; i++) {
 		const struct usage *usage = &question->others[i];
-		bool more =
-			usage->nvml_bytes != CUF_UNKNOWN && usage->nvml_bytes > usage_bytes(usage);
-		struct fact_owner_row *row =
-			add(rows, OWNER_OTHER_PROCESSES,
-			    more ? usage->nvml_bytes : usage_bytes(usage), CUF_UNKNOWN,
-			    more ? question->gpu_processes_basis : question->basis, usage->pid);
+		uint64_t bytes = usage_bytes(usage);
+		enum fact_basis basis = question->basis;
+		bool more = usage->nvml_bytes != CUF_UNKNOWN && usage->nvml_bytes > bytes;
+		struct fact_owner_row *row;
+		if (more) {
+			bytes = usage->nvml_bytes;
+			basis = question->gpu_processes_basis;
+		}
+		row = add(rows, OWNER_OTHER_PROCESSES, bytes, CUF_UNKNOWN, basis, usage->pid);
 		row->recorded = true;
 		row->by_nvml = more;
 	}
@@ -271,17 +306,22 @@ static void add_others(struct rows *rows, const struct owners_question *question
  * what that leaves unexplained. */
 static void add_context(struct rows *rows, const struct usage *focus)
 {
-	uint64_t bytes = focus->bytes[OWNER_CONTEXT],
-		 others = subtract_to_zero(usage_bytes(focus), bytes);
+	uint64_t bytes = focus->bytes[OWNER_CONTEXT];
+	uint64_t others = subtract_to_zero(usage_bytes(focus), bytes);
+	struct fact_owner_row *row;
 	bool more = focus->nvml_bytes != CUF_UNKNOWN &&
 		    subtract_to_zero(focus->nvml_bytes, others) > bytes;
 	if (more)
 		bytes = focus->nvml_bytes - others;
-	add(rows, OWNER_CONTEXT, bytes ? bytes : CUF_UNKNOWN, focus->count[OWNER_CONTEXT],
-	    BASIS_INFERRED, focus->pid)
-		->by_nvml = more;
+	if (!bytes)
+		bytes = CUF_UNKNOWN;
+	row = add(rows, OWNER_CONTEXT, bytes, focus->count[OWNER_CONTEXT], BASIS_INFERRED,
+		  focus->pid);
+	row->by_nvml = more;
 }
 
+/* Free memory, and whatever the driver's total contains beyond all rows. Raises *total_bytes when
+ * observed rows exceed it. */
 static void add_rest(struct rows *rows, const struct owners_question *question,
 		     uint64_t *total_bytes)
 {
@@ -295,7 +335,10 @@ static void add_rest(struct rows *rows, const struct owners_question *question,
 		*total_bytes = rows->sum;
 	/* unknown free memory is part of this row, so the rows still sum to the total */
 	unexplained->bytes = *total_bytes - rows->sum;
-	unexplained->basis = question->free_bytes == CUF_UNKNOWN ? BASIS_ESTIMATED : BASIS_INFERRED;
+	if (question->free_bytes == CUF_UNKNOWN)
+		unexplained->basis = BASIS_ESTIMATED;
+	else
+		unexplained->basis = BASIS_INFERRED;
 }
 
 struct fact_owner_row *owners_rows(const struct owners_question *question, struct arena *arena,
@@ -316,6 +359,7 @@ struct fact_owner_row *owners_rows(const struct owners_question *question, struc
 	add_others(&rows, question);
 	add_context(&rows, focus);
 	add_rest(&rows, question, total_bytes);
+	/* managed memory migrates between host and device, so it is listed but not in the sum */
 	managed = &rows.items[rows.count++];
 	*managed = (struct fact_owner_row){ .kind = OWNER_MANAGED,
 					    .bytes = focus->bytes[OWNER_MANAGED],

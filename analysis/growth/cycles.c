@@ -8,7 +8,13 @@
 #include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
 
-enum { LEVELS = 64, LEVEL_MARKS = 1 << 16, STACK = 4096, NEAR_LEVELS = 2, PROPORTION = 512 };
+enum {
+	LEVELS = 64,           /* one for each power of two of a range */
+	LEVEL_MARKS = 1 << 16, /* kept for each level before they are thinned */
+	STACK = 4096,          /* turning points */
+	NEAR_LEVELS = 2,       /* how far below the scale finer work is considered */
+	PROPORTION = 512       /* see is_out_of_proportion */
+};
 
 struct point {
 	int64_t value;
@@ -46,7 +52,9 @@ static uint64_t range_of(const struct point *left, const struct point *right)
 /* Counts a pair at its scale and keeps its low point. */
 static void count_pair(struct cycles *cycles, uint64_t range, const struct point *low)
 {
-	struct level *level = &cycles->levels[range ? 63 - __builtin_clzll(range) : 0];
+	struct level *level = cycles->levels;
+	if (range)
+		level += 63 - __builtin_clzll(range);
 	if (!level->stride)
 		level->stride = 1;
 	if (low != cycles->stack) { /* the start of the recording is no low point */
@@ -82,7 +90,10 @@ static void push(struct cycles *cycles, const struct point *point)
 		uint64_t inner = range_of(&top[1], &top[2]);
 		if (inner > range_of(&top[0], &top[1]) || inner > range_of(&top[2], &top[3]))
 			break;
-		count_pair(cycles, inner, top[1].value < top[2].value ? &top[1] : &top[2]);
+		if (top[1].value < top[2].value)
+			count_pair(cycles, inner, &top[1]);
+		else
+			count_pair(cycles, inner, &top[2]);
 		top[1] = top[3];
 		cycles->depth -= 2;
 	}
@@ -96,7 +107,7 @@ void cycles_feed(struct cycles *cycles, int64_t delta_bytes, uint64_t position, 
 	if (direction != cycles->direction) {
 		if (!cycles->direction) /* the state before the first event */
 			cycles->last.at =
-				(struct cycle_mark){ position ? position - 1 : 0, time_ns };
+				(struct cycle_mark){ subtract_to_zero(position, 1), time_ns };
 		push(cycles, &cycles->last);
 		cycles->direction = direction;
 	}

@@ -27,6 +27,7 @@ void growth_fini(struct growth *growth)
 	free(growth->window_of_mark);
 }
 
+/* A hostile file has any size. Steps are bounded so that a few can be added without overflow. */
 static int64_t bounded(int64_t bytes)
 {
 	if (bytes > BYTES_MAX)
@@ -35,9 +36,16 @@ static int64_t bounded(int64_t bytes)
 		return -BYTES_MAX;
 	return bytes;
 }
+
+/* Wraps on overflow, which only a hostile file causes: signed overflow would be undefined. */
 static int64_t sum(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
 
-struct row { struct growth_step steps[SITES_ROW]; uint32_t sites[SITES_ROW]; size_t count; };
+/* Events with the indices of their sites. Rows hide the cache misses of the look-ups. */
+struct row {
+	struct growth_step steps[SITES_ROW];
+	uint32_t sites[SITES_ROW];
+	size_t count;
+};
 
 /* Reads a row of events and looks up their sites together. */
 static bool read_row(struct growth *growth, const struct growth_source *source, struct row *row)
@@ -79,11 +87,12 @@ static void count_step(struct site *site, const struct growth_step *step)
 /* Without cycles the marks are spaced evenly; the second pass finds their times. */
 static void space_marks(struct growth *growth)
 {
+	uint64_t gaps;
 	growth->mark_count = least_of(growth->events, TREND_MAX);
 	growth->marks = xalloc_zeroed(growth->mark_count, sizeof *growth->marks);
+	gaps = most_of(growth->mark_count - 1, 1);
 	for (size_t i = 0; i < growth->mark_count; i++)
-		growth->marks[i].position =
-			growth->mark_count == 1 ? 0 : i * growth->events / (growth->mark_count - 1);
+		growth->marks[i].position = i * growth->events / gaps;
 }
 
 /* Makes marks of the moments without an open request, at most one between two events. False: too
@@ -119,6 +128,7 @@ static void place_cycles(struct growth *growth)
 	}
 }
 
+/* Chooses the marks and divides them among at most TREND_MAX windows, in which minima are kept. */
 static void place_marks(struct growth *growth, const uint64_t *quiet_positions)
 {
 	/* marked requests are better than cycles inferred from memory */
@@ -157,8 +167,7 @@ static void choose_candidates(struct growth *growth)
 	growth->floors = xalloc_zeroed(growth->floor_count, sizeof *growth->floors);
 	for (size_t i = 0; i < growth->floor_count; i++) {
 		struct site *site = &growth->sites.items[all[i].site];
-		int64_t live = site->live_bytes < (uint64_t)BYTES_MAX ? (int64_t)site->live_bytes
-								      : BYTES_MAX;
+		int64_t live = signed_up_to(site->live_bytes, BYTES_MAX);
 		site->floor = (uint32_t)i;
 		/* held before the first event */
 		site->walk_bytes = subtract_to_zero(live, site->net_bytes);
@@ -181,6 +190,7 @@ static void pass_marks(const struct growth *growth, struct site *site, uint32_t 
 	site->passed = mark;
 }
 
+/* Second pass, one event. mark: the number of marks before it. */
 static void follow_step(const struct growth *growth, struct site *site,
 			const struct growth_step *step, uint32_t mark)
 {
@@ -200,7 +210,9 @@ static void follow_step(const struct growth *growth, struct site *site,
 /* Cycles are found with a few missing, so counts near a whole number are that number. */
 static double nearly_whole(double value)
 {
-	return fabs(value - round(value)) < 0.1 ? round(value) : value;
+	if (fabs(value - round(value)) < 0.1)
+		return round(value);
+	return value;
 }
 
 /* One request may be several rises and falls. There are no more requests than the busiest site has
@@ -208,8 +220,8 @@ static double nearly_whole(double value)
 static void count_requests(struct growth *growth)
 {
 	uint64_t most = 0, between = growth->mark_count - 1;
-	double ups_per_mark = nearly_whole((double)growth->work_cycles / (double)between),
-	       marks_per_request;
+	double ups_per_mark = nearly_whole((double)growth->work_cycles / (double)between);
+	double marks_per_request = 1;
 	if (!growth->work_cycles)
 		return;
 	if (growth->is_marked) {
@@ -219,8 +231,8 @@ static void count_requests(struct growth *growth)
 	for (size_t i = 0; i < growth->sites.count; i++)
 		if (growth->sites.items[i].cycles > most)
 			most = growth->sites.items[i].cycles;
-	marks_per_request =
-		most && most < between ? nearly_whole((double)between / (double)most) : 1;
+	if (most && most < between)
+		marks_per_request = nearly_whole((double)between / (double)most);
 	growth->cycles_per_mark = ups_per_mark / marks_per_request;
 	growth->work_cycles = (uint64_t)llround((double)growth->work_cycles / marks_per_request);
 }

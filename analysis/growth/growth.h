@@ -10,7 +10,7 @@
  * - its blocks stay: they are not freed late, and old ones are still live;
  * - they are not one block for each of a few threads, and not segments of a framework.
  *
- * Being live at the end is never enough. analysis/facts/README.md, "Leaks and growth", has the
+ * Being live at the end is never enough. analysis/facts/README.md, "Growth and leaks", has the
  * rules with their numbers.
  *
  * Three streams are judged separately: device blocks, blocks of frameworks, and host blocks (the

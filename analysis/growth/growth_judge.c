@@ -8,10 +8,16 @@
 
 const char *const class_names[CLASS_MAX] = { "leak", "live", "bounded_cache", "retained" };
 
-enum { SLOPES_MAX = 1000, THREADS_FEW = 32 };
+enum {
+	SLOPES_MAX = 1000, /* sites whose slope is computed: those that grew most */
+	THREADS_FEW = 32   /* blocks at most that may be one for each thread */
+};
 
+/* The minimum of a site in each window, over time and over the work done. */
 struct series {
-	double seconds[TREND_MAX], cycle[TREND_MAX], bytes[TREND_MAX];
+	double seconds[TREND_MAX]; /* since the first mark */
+	double cycle[TREND_MAX];   /* cycles of work since the first mark */
+	double bytes[TREND_MAX];
 	size_t count;
 };
 
@@ -34,8 +40,7 @@ static struct series series_of(const struct growth *growth, const struct site *s
  * first of them. */
 static bool outlives_its_blocks(const struct site *site, const struct series *series)
 {
-	double mean_ms =
-		site->free_count ? (double)site->freed_age_ms / (double)site->free_count : 0;
+	double mean_ms = ratio_or_zero((double)site->freed_age_ms, (double)site->free_count);
 	return site->free_count * 10 < site->alloc_count ||
 	       series->seconds[series->count - 1] * 1000 >= CYCLES_MIN * mean_ms;
 }
@@ -56,10 +61,11 @@ static bool is_of_threads(const struct site *site)
 static double chance_of(const struct site *site, const struct trend_steps *steps)
 {
 	/* bytes that one sample stands for */
-	double sample_bytes = site->live_bytes ? site->live_variance / (double)site->live_bytes : 0;
+	double sample_bytes = ratio_or_zero(site->live_variance, (double)site->live_bytes);
 	return sqrt(sample_bytes * (steps->rise_second_half + steps->rise_first_half / 4));
 }
 
+/* All the conditions of growth.h. Each one excludes a pattern that grows without being a leak. */
 static bool is_leak(const struct growth *growth, const struct site *site,
 		    const struct series *series, const struct trend_steps *steps)
 {
@@ -86,19 +92,25 @@ static size_t lumped(const struct series *series)
 	return rest.ups && series->bytes[1] - series->bytes[0] > 4 * rest.rise / (double)rest.ups;
 }
 
+/* A site that does not rise is live, whatever else it does. The tests go from the strictest class
+ * to the weakest. */
 static enum fact_class class_of(const struct growth *growth, const struct site *site,
 				const struct series *series)
 {
 	size_t first = lumped(series);
 	struct trend_steps steps = trend_steps(series->bytes + first, series->count - first);
-	double rise = series->count > 1 ? series->bytes[series->count - 1] - series->bytes[0] : 0;
+	double rise = 0;
+	if (series->count > 1)
+		rise = series->bytes[series->count - 1] - series->bytes[0];
 	if (rise <= 0)
 		return CLASS_LIVE;
 	if (is_leak(growth, site, series, &steps))
 		return CLASS_LEAK;
-	if (steps.rise_second_half <= rise / 20)
-		return site->late_allocs && site->free_count ? CLASS_BOUNDED_CACHE : CLASS_LIVE;
-	return CLASS_RETAINED;
+	if (steps.rise_second_half > rise / 20)
+		return CLASS_RETAINED;
+	if (site->late_allocs && site->free_count) /* it still replaces blocks, at its full size */
+		return CLASS_BOUNDED_CACHE;
+	return CLASS_LIVE;
 }
 
 bool growth_asks_births(const struct growth *growth, uint64_t resolution_ns)
@@ -126,7 +138,7 @@ bool growth_asks_births(const struct growth *growth, uint64_t resolution_ns)
  */
 static uint64_t per_cycle_bytes(const struct growth *growth, const struct site *site, double slope)
 {
-	double blocks = site->most_bytes ? slope / (double)site->most_bytes : 0;
+	double blocks = ratio_or_zero(slope, (double)site->most_bytes);
 	if (site->least_bytes == site->most_bytes && blocks >= 0.75 &&
 	    fabs(blocks - round(blocks)) < 0.25)
 		return site->most_bytes * (uint64_t)llround(blocks);
@@ -139,8 +151,9 @@ static uint64_t per_cycle_bytes(const struct growth *growth, const struct site *
 void growth_judge(const struct growth *growth, const struct site *site, struct fact_site *out)
 {
 	struct trend_slope slope = { NAN, NAN, NAN }, per_cycle = slope;
-	int64_t live = site->live_bytes < INT64_MAX ? (int64_t)site->live_bytes : INT64_MAX;
-	int64_t before = live > site->net_bytes ? live - site->net_bytes : 0;
+	int64_t live = signed_up_to(site->live_bytes, INT64_MAX), before = 0;
+	if (live > site->net_bytes) /* held before the first event */
+		before = live - site->net_bytes;
 	*out = (struct fact_site){
 		.stack = { .id = site->stack },
 		.kind = site->kind,

@@ -2,42 +2,49 @@
 /* Device and host events as steps of growth, each with the id of its call site. */
 #include "analysis/growth/growth.h"
 
+#include "analysis/base/numbers.h"
 #include "analysis/recording/host_weight.h"
 #include "analysis/replay/replay.h"
 
 bool growth_counts(bool framework, unsigned kind)
 {
-	return framework ? kind == CUF_KIND_FRAMEWORK : kind_is_block(kind);
+	if (framework)
+		return kind == CUF_KIND_FRAMEWORK;
+	return kind_is_block(kind);
 }
 
 static void rewind_device(void *state) { ((struct growth_device *)state)->at = 0; }
 
+/* A free counts at the site that allocated the block, not at the one that freed it. */
 static bool next_device(struct growth_device *device, struct growth_step *step)
 {
 	while (device->at < device->events->count) {
 		struct cuf_event event = events_get(device->events, device->at++);
-		int64_t bytes =
-			event.bytes < (uint64_t)INT64_MAX ? (int64_t)event.bytes : INT64_MAX;
+		int64_t bytes = signed_up_to(event.bytes, INT64_MAX);
+		uint32_t stack = event.alloc_stack;
 		if (event.seq > device->seq)
 			return false;
 		if (!growth_counts(device->framework, event.kind) ||
 		    (event.op != CUF_OP_ALLOC && event.op != CUF_OP_FREE &&
 		     event.op != CUF_OP_RESTORE))
 			continue;
+		if (event.op == CUF_OP_ALLOC)
+			stack = event.stack;
 		*step = (struct growth_step){
-			.delta_bytes = event.op == CUF_OP_FREE ? -bytes : bytes,
+			.delta_bytes = bytes,
 			.time_ns = event.time_ns,
 			.count = 1,
 			.tid = event.tid,
-			.age_ms = event.op == CUF_OP_FREE ? event.extra : 0,
-			.stack = reader_call_site(device->events->reader,
-						  event.op == CUF_OP_ALLOC ? event.stack
-									   : event.alloc_stack),
+			.stack = reader_call_site(device->events->reader, stack),
 			.hook = event.hook,
 			.label = event.label,
 			.kind = event.kind,
 			.device = event.device
 		};
+		if (event.op == CUF_OP_FREE) {
+			step->delta_bytes = -bytes;
+			step->age_ms = event.extra;
+		}
 		return true;
 	}
 	return false;
@@ -56,6 +63,7 @@ struct growth_source growth_device_source(struct growth_device *device)
 	return (struct growth_source){ device, rewind_device, read_device };
 }
 
+/* A host stream cannot go back, so a new one replaces it. */
 static void rewind_host(void *state)
 {
 	struct growth_host *host = state;
@@ -63,6 +71,7 @@ static void rewind_host(void *state)
 	host->stream = host_stream_new(host->reader);
 }
 
+/* A sampled event stands for several blocks; the step has the bytes and number of all of them. */
 static bool next_host(struct growth_host *host, struct growth_step *step)
 {
 	struct host_event event;

@@ -20,7 +20,9 @@ static const char *copy_value(struct arena *arena, const char *text, const char 
 {
 	size_t bytes = 0;
 	const char *value = key_value(text, key, &bytes);
-	return arena_text(arena, value ? value : "", bytes);
+	if (!value)
+		value = "";
+	return arena_text(arena, value, bytes);
 }
 
 static enum fact_allocator_role role_of(const char *text)
@@ -35,7 +37,9 @@ static enum fact_allocator_role role_of(const char *text)
 static uint64_t sane_number(const char *text, const char *key)
 {
 	uint64_t n = key_number(text, key);
-	return n < (uint64_t)1 << 57 ? n : CUF_UNKNOWN;
+	if (n >= (uint64_t)1 << 57)
+		return CUF_UNKNOWN;
+	return n;
 }
 
 /* ---- glibc: which of the free bytes are whole pages ---- */
@@ -45,10 +49,16 @@ static uint64_t sane_number(const char *text, const char *key)
 static uint64_t whole_pages_of(uint64_t count, uint64_t bytes)
 {
 	uint64_t edges;
-	return __builtin_mul_overflow(count, PAGE - 1, &edges) || edges >= bytes ? 0
-										 : bytes - edges;
+	if (__builtin_mul_overflow(count, PAGE - 1, &edges))
+		return 0;
+	return subtract_to_zero(bytes, edges);
 }
 
+/*
+ * glibc can return whole free pages to the kernel; the rest is fragmented. The top of the heap is
+ * one chunk, so all of it counts as whole pages. Classes are more exact than sums, where the
+ * recorder could read them.
+ */
 static void split_free(const char *text, struct fact_allocator *allocator, struct arena *arena)
 {
 	uint64_t free_bytes = sane_number(text, "free_bytes"),
@@ -67,9 +77,9 @@ static void split_free(const char *text, struct fact_allocator *allocator, struc
 	}
 	allocator->free = classes;
 	if (!allocator->free_count) /* sums only */
-		whole = whole_pages_of(count ? count - 1 : 0, free_bytes - allocator->top_bytes);
-	whole = whole + allocator->top_bytes < free_bytes ? whole + allocator->top_bytes
-							  : free_bytes;
+		whole = whole_pages_of(subtract_to_zero(count, 1),
+				       free_bytes - allocator->top_bytes);
+	whole = least_of(whole + allocator->top_bytes, free_bytes);
 	allocator->cached_bytes = whole;
 	allocator->fragmented_bytes = free_bytes - whole;
 	allocator->split_basis = BASIS_ESTIMATED;
@@ -81,7 +91,7 @@ static void read_glibc(const char *text, struct fact_allocator *allocator, struc
 	split_free(text, allocator, arena);
 	if (largest != CUF_UNKNOWN)
 		allocator->largest_free =
-			(struct fact_layer){ largest, "exact, allocator's books" };
+			(struct fact_layer){ largest, "exact, allocator's statistics" };
 	else if (sane_number(text, "top_bytes") != CUF_UNKNOWN)
 		allocator->largest_free = (struct fact_layer){ sane_number(text, "top_bytes"),
 							       "lower bound, top of the heap" };
@@ -99,6 +109,8 @@ static uint64_t page_class_bytes(uint64_t class, uint64_t page_bytes)
 	return ((4 + class % 4 + 1) << (class / 4 - 1)) * page_bytes;
 }
 
+/* A class has only the sum of its extents. If all others are as small as the class allows, the rest
+ * is the largest one: an upper bound, and exact for a single extent. */
 static void read_extents(const char *text, const char *family, struct fact_allocator *allocator,
 			 uint64_t page_bytes, struct fact_free_class *classes)
 {
@@ -106,18 +118,18 @@ static void read_extents(const char *text, const char *family, struct fact_alloc
 	for (const char *at = text;
 	     allocator->free_count < 512 && key_next_class(&at, family, &entry);) {
 		uint64_t least = page_class_bytes(entry.class, page_bytes), others = 0, largest;
+		const char *basis = "upper bound, allocator's statistics";
 		if (!entry.first || __builtin_mul_overflow(entry.first - 1, least, &others) ||
 		    others > entry.second)
 			continue;
 		largest = entry.second - others;
+		if (entry.first == 1)
+			basis = "exact, allocator's statistics";
 		classes[allocator->free_count++] =
 			(struct fact_free_class){ least, entry.first, entry.second };
 		if (allocator->largest_free.bytes == CUF_UNKNOWN ||
 		    largest > allocator->largest_free.bytes)
-			allocator->largest_free = (struct fact_layer){
-				largest, entry.first == 1 ? "exact, allocator's books"
-							  : "upper bound, allocator's books"
-			};
+			allocator->largest_free = (struct fact_layer){ largest, basis };
 	}
 }
 
@@ -128,7 +140,8 @@ static void read_jemalloc(const char *text, struct fact_allocator *allocator, st
 	struct fact_slab *slabs = arena_zeroed(arena, 64, sizeof *slabs);
 	struct key_class entry;
 	if (page_bytes != CUF_UNKNOWN && page_bytes < 1u << 24) {
-		allocator->largest_free = (struct fact_layer){ 0, "exact, allocator's books" };
+		allocator->largest_free =
+			(struct fact_layer){ 0, "exact, allocator's statistics" };
 		read_extents(text, "extent", allocator, page_bytes, classes);
 		read_extents(text, "retained", allocator, page_bytes, classes);
 	}
@@ -142,9 +155,12 @@ static void read_jemalloc(const char *text, struct fact_allocator *allocator, st
 
 /* ---- all ---- */
 
+/* All families store these keys. What a family has beyond them needs its terms. */
 static void read_figures(const char *text, struct fact_allocator *allocator, struct arena *arena)
 {
-	const struct { const char *key; uint64_t *to;
+	const struct {
+		const char *key;
+		uint64_t *to;
 	} rows[] = {
 		{ "system_bytes", &allocator->system_bytes },
 		{ "live_bytes", &allocator->live_bytes },

@@ -7,7 +7,9 @@
 #include "analysis/recording/events.h"
 #include "analysis/recording/host_weight.h"
 
-enum { DROP_EVERY = 1 << 18 }; /* entries */
+/* Entries after which the pages read so far are dropped, so that a large ledger does not stay in
+ * memory. */
+enum { DROP_EVERY = 1 << 18 };
 
 static bool next_block(const struct reader *reader, uint64_t *at, struct heap_block *block)
 {
@@ -54,26 +56,36 @@ void host_estimate_add(struct host_estimate *estimate, double weight, double cha
 	estimate->third += sign * variance * (1 - 2 * chance) * weight;
 }
 
+/* Events that were subtracted without having been added leave no meaningful moments. */
 static void estimate_clamp(struct host_estimate *estimate)
 {
-	if (estimate->value < 0 || estimate->variance < 0)
-		*estimate =
-			(struct host_estimate){ estimate->value < 0 ? 0 : estimate->value, 0, 0 };
+	double value = estimate->value;
+	if (!(value < 0 || estimate->variance < 0))
+		return;
+	*estimate = (struct host_estimate){ 0 };
+	if (value > 0)
+		estimate->value = value;
 }
 
 /* The quantile of a gamma distribution of scale 1 at z standard deviations, after Wilson and
  * Hilferty. */
 static double gamma_quantile(double shape, double z)
 {
-	double root = shape > 0 ? 1 - 1 / (9 * shape) + z / (3 * sqrt(shape)) : 0;
-	return root > 0 ? shape * root * root * root : 0;
+	double root;
+	if (!(shape > 0))
+		return 0;
+	root = 1 - 1 / (9 * shape) + z / (3 * sqrt(shape));
+	if (!(root > 0))
+		return 0;
+	return shape * root * root * root;
 }
 
 struct host_interval host_estimate_interval(const struct host_estimate *estimate, double unseen)
 {
 	const double z = 1.959964;
-	double scale = estimate->variance > 0 ? estimate->third / estimate->variance : unseen,
-	       samples, certain;
+	double scale = unseen, samples, certain;
+	if (estimate->variance > 0)
+		scale = estimate->third / estimate->variance;
 	if (isinf(scale))
 		return (struct host_interval){ estimate->value, INFINITY };
 	if (scale <= 0) { /* nearly all blocks were recorded: no rare ones */
@@ -101,6 +113,7 @@ static void add(struct site *site, struct heap_totals *all, uint64_t bytes, uint
 	site->live_third += sign * variance * (1 - 2 * chance) * weight;
 }
 
+/* Subtracts what was allocated after time_ns and adds what was freed since. */
 static void undo_after(const struct reader *reader, uint64_t time_ns, struct sites *sites,
 		       struct heap_totals *out)
 {
@@ -153,5 +166,7 @@ void heap_read(const struct reader *reader, const struct host_means *means, uint
 
 uint64_t host_whole(double value)
 {
-	return value > 0 && value < 0x1p62 ? (uint64_t)llround(value) : 0;
+	if (!(value > 0 && value < 0x1p62)) /* NaN, too */
+		return 0;
+	return (uint64_t)llround(value);
 }

@@ -35,7 +35,7 @@ struct heap_totals {
 /*
  * The 95 % interval of an estimate: the exact interval of a Poisson count of samples of one
  * weight, which has the second and third moment of the estimate. It holds for few samples and is
- * not empty with none. It cannot know of sizes of which nothing was sampled. unseen: the largest
+ * not empty with none. It excludes sizes of which nothing was sampled. unseen: the largest
  * weight of a block that was not sampled; INFINITY: no bound.
  */
 struct host_interval { double low, high; };

@@ -12,13 +12,23 @@
 #include "analysis/replay/sites.h"
 #include "analysis/base/xalloc.h"
 
-enum { PAGE = 4096, SMALL_BYTES = 32768, BLOCKS_MAX = 4 << 20, SAMPLES_IN_WINDOW = 8 };
+enum {
+	PAGE = 4096,
+	SMALL_BYTES = 32768,  /* larger blocks fill pages of their own */
+	BLOCKS_MAX = 4 << 20, /* about this many are kept for the sweep */
+	SAMPLES_IN_WINDOW = 8 /* expected in a full window, so that one is not missed by chance */
+};
 
-struct block { uint64_t addr, word1, mean_bytes; };
+/* A live block. word1: stack and size, as the ledger packs them. */
+struct block {
+	uint64_t addr, word1;
+	uint64_t mean_bytes; /* of the sampler when it was recorded */
+};
 
 struct sweep {
 	const struct reader *reader;
-	const struct block *blocks; size_t count;
+	const struct block *blocks;
+	size_t count;
 	uint64_t window_bytes;
 	struct sites sites;
 	double open_bytes;        /* of all windows together */
@@ -40,6 +50,7 @@ static bool next_block(const struct reader *reader, const struct host_means *mea
 	return false;
 }
 
+/* Chooses windows independently of their addresses, which are often multiples of a power of two. */
 static uint64_t mix(uint64_t n) { return (n ^ n >> 29) * 0x9E3779B97F4A7C15ull >> 20; }
 
 /* The blocks of every skip-th window, so that a huge ledger needs no huge memory. */
@@ -72,9 +83,11 @@ static int by_addr(const void *a, const void *b)
 /* The bytes of the block within [start, end), times what it stands for. */
 static double weight_in(const struct block *block, uint64_t start, uint64_t end)
 {
-	uint64_t bytes = cuf_host_bytes(block->word1), from = most_of(block->addr, start),
-		 to = block->addr + bytes < end ? block->addr + bytes : end;
-	return to > from ? (double)(to - from) / host_weight_chance(bytes, block->mean_bytes) : 0;
+	uint64_t bytes = cuf_host_bytes(block->word1);
+	uint64_t from = most_of(block->addr, start), to = least_of(block->addr + bytes, end);
+	if (to <= from)
+		return 0;
+	return (double)(to - from) / host_weight_chance(bytes, block->mean_bytes);
 }
 
 /* Blocks first .. past - 1 begin in this window; the one before may reach into it. */
@@ -82,14 +95,14 @@ static void judge_window(struct sweep *sweep, size_t first, size_t past)
 {
 	uint64_t start = sweep->blocks[first].addr / sweep->window_bytes * sweep->window_bytes,
 		 end = start + sweep->window_bytes;
-	double live = first ? weight_in(&sweep->blocks[first - 1], start, end) : 0, number = 0,
-	       open;
+	double live = 0, number = 0, open;
+	if (first)
+		live = weight_in(&sweep->blocks[first - 1], start, end);
 	for (size_t i = first; i < past; i++) {
 		uint64_t bytes = cuf_host_bytes(sweep->blocks[i].word1);
 		live += weight_in(&sweep->blocks[i], start, end);
-		number += bytes < SMALL_BYTES
-				  ? 1 / host_weight_chance(bytes, sweep->blocks[i].mean_bytes)
-				  : 0;
+		if (bytes < SMALL_BYTES)
+			number += 1 / host_weight_chance(bytes, sweep->blocks[i].mean_bytes);
 	}
 	open = (double)sweep->window_bytes - live;
 	if (number <= 0 || open < (double)sweep->window_bytes / 2)
@@ -148,7 +161,7 @@ size_t host_pins_find(const struct reader *reader, const struct host_means *mean
 	*pins = xalloc_zeroed(sweep.sites.count, sizeof **pins);
 	for (size_t i = 0; i < sweep.sites.count; i++) {
 		const struct site *site = &sweep.sites.items[i];
-		double share = sweep.open_bytes > 0 ? site->live_variance / sweep.open_bytes : 0;
+		double share = ratio_or_zero(site->live_variance, sweep.open_bytes);
 		(*pins)[i] = (struct host_pin){ site->stack,
 						(uint64_t)((double)fragmented_bytes * share),
 						site->live_bytes, site->live_count };

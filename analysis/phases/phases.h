@@ -49,7 +49,7 @@ uint64_t phases_quiet_marks(const struct events *events, struct cycle_mark **mar
 
 /* ---- what the parts of phases*.c share ---- */
 
-/* One phase, request or mark as it lies in the events. */
+/* One phase, request or mark, as the events have it. */
 struct phase_span {
 	uint64_t begin_ns, end_ns;        /* end: CUF_UNKNOWN */
 	uint64_t begin_seq, end_seq;
@@ -61,17 +61,26 @@ struct phase_span {
 	struct fact_stretch work;
 };
 
-struct phase_spans { struct phase_span *items; size_t count, room; uint64_t concurrency_max; };
+/* In order of their begin. concurrency_max: requests open at the same time. */
+struct phase_spans {
+	struct phase_span *items;
+	size_t count, room;
+	uint64_t concurrency_max;
+};
 
 /* The minimum or maximum since any position of a series of levels. A level that is hidden by a
  * later and more extreme one is dropped, so the rest is sorted and can be searched. */
-struct extreme { uint64_t place; int64_t value; };
+struct extreme {
+	uint64_t place;
+	int64_t value;
+};
 struct extremes {
 	struct extreme *items;
 	size_t count, room;
 	int sign; /* 1: maximum, -1: minimum */
 };
 void extremes_add(struct extremes *extremes, uint64_t place, int64_t value);
+/* The extreme at or after a position; none: what to return if nothing was added since. */
 int64_t extremes_since(const struct extremes *extremes, uint64_t place, int64_t none);
 
 /* The bytes in which work is measured, followed through the events. */
@@ -83,7 +92,10 @@ struct work {
 	struct extremes most, least;
 };
 /* Before the first event; live: the blocks at the end of the events. */
-struct work_base { enum work_layer layer; int64_t level; };
+struct work_base {
+	enum work_layer layer;
+	int64_t level;
+};
 struct liveset;
 struct work_base work_base(const struct events *events, const struct liveset *live);
 void work_begin(struct work *work, const struct work_base *base);
@@ -97,12 +109,15 @@ void spans_read(struct phase_spans *spans, const struct events *events,
 
 /* Phases inferred from memory; names and clauses are in `found`. */
 struct inferred {
-	const char *name, *why;
+	const char *name;
+	const char *why; /* one clause: the evidence */
 	enum fact_basis basis;
 	uint64_t begin_ns, end_ns, begin_seq, end_seq;
 };
 enum { INFERRED_MAX = 8 };
 struct arena;
+/* Fills found in order of begin_seq and returns how many. hook_names: by the hook's number in the
+ * events; the names decide who queried free memory. */
 size_t phases_infer(struct inferred found[INFERRED_MAX], const struct events *events,
 		    const struct work_base *base, const char *const *hook_names,
 		    size_t hook_name_count, struct arena *arena);
@@ -110,12 +125,14 @@ size_t phases_infer(struct inferred found[INFERRED_MAX], const struct events *ev
 void phases_follow(struct fact_stretch *work, const struct inferred *found, size_t count,
 		   const struct events *events, const struct work_base *base);
 
+/* What requests_judge reads. start_*: the begin of the recording, on both clocks. */
 struct requests_source {
 	const struct events *events;
 	const struct work_base *base;
 	const struct phase_spans *spans;
 	uint64_t start_ns, start_realtime_ns;
 };
+/* Marked requests if there are any, else cycles of memory. Without both, count is 0. */
 void requests_judge(struct fact_requests *out, const struct requests_source *source,
 		    struct arena *arena);
 

@@ -18,7 +18,11 @@
 enum {
 	/* driver events, from the first on: later ones are not part of the start */
 	STEPS_MAX = 1 << 16,
-	LOAD_COUNT = 4, RUN_COUNT = 4, BURST_COUNT = 3, CAPTURES_MAX = 16,
+	/* fewer blocks are not enough to recognise a phase */
+	LOAD_COUNT = 4,
+	RUN_COUNT = 4,
+	BURST_COUNT = 3,
+	CAPTURES_MAX = 16, /* more phases of captures are not shown */
 };
 #define LOAD_BYTES ((uint64_t)64 << 20)
 #define KV_BYTES ((uint64_t)64 << 20)
@@ -34,25 +38,36 @@ struct step {
 	bool lives;
 };
 
+/* What is known of the start-up so far. */
 struct look {
 	const struct events *events;
-	struct step *steps; size_t count, room;
-	const char *const *hook_names; size_t hook_name_count;
+	struct step *steps;
+	size_t count, room;
+	const char *const *hook_names; /* by the hook's number in the events */
+	size_t hook_name_count;
 	struct arena *arena;
-	struct inferred *found; size_t found_count;
-	struct inferred captures[CAPTURES_MAX]; size_t capture_count; bool captures_many;
+	struct inferred *found;
+	size_t found_count;
+	struct inferred captures[CAPTURES_MAX];
+	size_t capture_count;
+	bool captures_many;            /* more than CAPTURES_MAX: none is shown */
 	uint64_t capture_calls;
 };
 
 /* ---- the steps ---- */
 
+/* The recorder queries free memory, too. Only a query through a hook is one by the program. */
 static bool asked_by_program(const struct look *look, const struct cuf_event *event)
 {
-	const char *name =
-		event->hook < look->hook_name_count ? look->hook_names[event->hook] : NULL;
+	const char *name;
+	if (event->hook >= look->hook_name_count)
+		return false;
+	name = look->hook_names[event->hook];
 	return name && strstr(name, "MemGetInfo");
 }
 
+/* Converts an event to a step. False: it shows nothing about a phase. Blocks of the graph pool are
+ * excluded since their sizes are the driver's choice. */
 static bool step_of(const struct look *look, const struct cuf_event *event, struct step *step)
 {
 	*step = (struct step){ .seq = event->seq,
@@ -66,15 +81,20 @@ static bool step_of(const struct look *look, const struct cuf_event *event, stru
 		step->sort = STEP_FAILED;
 	else if (event->op == CUF_OP_CAPTURE)
 		step->sort = STEP_CAPTURE;
-	else if (kind_is_device_memory(event->kind) && event->kind != CUF_KIND_GRAPH &&
-		 (event->op == CUF_OP_ALLOC || event->op == CUF_OP_FREE))
-		step->sort = event->op == CUF_OP_ALLOC ? STEP_ALLOC : STEP_FREE;
+	else if (!kind_is_device_memory(event->kind) || event->kind == CUF_KIND_GRAPH)
+		return false;
+	else if (event->op == CUF_OP_ALLOC)
+		step->sort = STEP_ALLOC;
+	else if (event->op == CUF_OP_FREE)
+		step->sort = STEP_FREE;
 	else
 		return false;
 	step->lives = step->sort == STEP_ALLOC;
 	return true;
 }
 
+/* event->extra: a capture begins, else it ends. Captures with less than CAPTURE_GAP_NS between them
+ * are one phase: a framework captures one graph for each batch size. */
 static void see_capture(struct look *look, const struct cuf_event *event)
 {
 	struct inferred *last =
@@ -98,7 +118,8 @@ static void see_capture(struct look *look, const struct cuf_event *event)
 	}
 }
 
-/* last_at: the last allocation at each address, as its step + 1. */
+/* last_at: the last allocation at each address, as its step + 1. A later free or label of an
+ * address changes that step, also when no more steps are kept. */
 static void take_event(struct look *look, struct hash_index *last_at, const struct cuf_event *event)
 {
 	uint32_t number = hash_index_find(last_at, event->addr);
@@ -107,8 +128,11 @@ static void take_event(struct look *look, struct hash_index *last_at, const stru
 
 	if (event->op == CUF_OP_CAPTURE)
 		see_capture(look, event);
-	if (event->op == CUF_OP_ROLE && allocation)
-		allocation->role = (uint8_t)(event->extra < CUF_ROLE_MAX ? event->extra : 0);
+	if (event->op == CUF_OP_ROLE && allocation) {
+		allocation->role = 0;
+		if (event->extra < CUF_ROLE_MAX)
+			allocation->role = (uint8_t)event->extra;
+	}
 	if (!step_of(look, event, &step))
 		return;
 	if (step.sort == STEP_FREE && allocation)
@@ -138,6 +162,7 @@ static void read_steps(struct look *look)
 
 /* ---- what they make ---- */
 
+/* Adds a phase from one step to another. why: one clause, shown as its evidence. */
 static void claim(struct look *look, const char *name, enum fact_basis basis,
 		  const struct step *first, const struct step *last, const char *why)
 {
@@ -159,13 +184,17 @@ static uint64_t framework_load_end(const struct events *framework)
 	uint64_t seq = 0;
 	for (size_t i = 0; i < framework->count; i++) {
 		struct cuf_event event = events_get(framework, i);
-		int64_t bytes = event.bytes < LEVEL_MAX ? (int64_t)event.bytes : (int64_t)LEVEL_MAX;
+		int64_t bytes = signed_up_to(event.bytes, (int64_t)LEVEL_MAX);
 		if (event.kind != CUF_KIND_FRAMEWORK ||
 		    (event.op != CUF_OP_ALLOC && event.op != CUF_OP_FREE))
 			continue;
 		events_passed(framework, i);
-		level += event.op == CUF_OP_ALLOC ? bytes : -bytes;
-		freed += event.op == CUF_OP_FREE ? bytes : 0;
+		if (event.op == CUF_OP_ALLOC) {
+			level += bytes;
+		} else {
+			level -= bytes;
+			freed += bytes;
+		}
 		if (level < 0)
 			level = 0;
 		if (level > (int64_t)LEVEL_MAX * 2)
@@ -181,7 +210,9 @@ static uint64_t framework_load_end(const struct events *framework)
 	}
 	if (!level && !freed)
 		return CUF_UNKNOWN;
-	return seq && least != INT64_MAX && then / 8 * 10 >= least ? seq : 0;
+	if (least == INT64_MAX || then / 8 * 10 < least)
+		return 0;
+	return seq;
 }
 
 /* Where the first steps end that only allocate. A hundredth that is freed is scaffolding. */
@@ -230,7 +261,9 @@ static size_t find_run(const struct look *look, size_t *end)
 		}
 		i = most_of(n, i + 1);
 	}
-	return runs_of_best == 1 ? best : look->count;
+	if (runs_of_best != 1)
+		return look->count;
+	return best;
 }
 
 /* The first and the last block with this label. */
@@ -239,7 +272,8 @@ static bool find_role(const struct look *look, unsigned role, size_t *first, siz
 	size_t count = 0;
 	for (size_t i = 0; i < look->count; i++)
 		if (look->steps[i].role == role) {
-			*first = count++ ? *first : i;
+			if (!count++)
+				*first = i;
 			*last = i;
 		}
 	return count > 0;
@@ -332,6 +366,7 @@ static size_t kept_end(const struct look *look, size_t end)
 	return end;
 }
 
+/* Loading is the steps before `end`, if they are enough and at most a twentieth was freed. */
 static void claim_load(struct look *look, size_t end)
 {
 	uint64_t bytes = 0, kept = 0;
@@ -341,7 +376,8 @@ static void claim_load(struct look *look, size_t end)
 			continue;
 		count++;
 		bytes += look->steps[i].bytes;
-		kept += look->steps[i].lives ? look->steps[i].bytes : 0;
+		if (look->steps[i].lives)
+			kept += look->steps[i].bytes;
 	}
 	if (count >= LOAD_COUNT && bytes >= LOAD_BYTES && kept >= bytes - bytes / 20)
 		claim(look, "load", BASIS_INFERRED, &look->steps[0], &look->steps[end - 1],
@@ -350,7 +386,11 @@ static void claim_load(struct look *look, size_t end)
 				   count, units_bytes(bytes).s));
 }
 
-/* The start-up, from the driver's steps. */
+/*
+ * The start-up, from the driver's steps: load, then a profile run, then the KV cache. The KV cache
+ * is searched first, because loading ends before it. The allocations of a profile look like the
+ * end of loading, so the profile is searched again from the last kept block.
+ */
 static void infer_start(struct look *look)
 {
 	size_t end = load_end(look), run_end = 0, run, profile, first = 0, last = 0;
@@ -380,6 +420,7 @@ static void infer_start(struct look *look)
 	claim_load(look, end);
 }
 
+/* The end of the start-up, as a seq; 0: nothing was inferred. */
 static uint64_t last_end(const struct look *look)
 {
 	uint64_t seq = 0;
@@ -388,6 +429,7 @@ static uint64_t last_end(const struct look *look)
 	return seq;
 }
 
+/* Repeating work after the start-up. Its first part is warm-up if the framework still grew. */
 static void infer_serving(struct look *look, const struct work_base *base)
 {
 	uint64_t start_end = last_end(look), last_grown = 0;
@@ -436,11 +478,12 @@ size_t phases_infer(struct inferred found[INFERRED_MAX], const struct events *ev
 		look.found[look.found_count] = look.captures[i];
 		look.found[look.found_count].name = "graph capture";
 		look.found[look.found_count].basis = BASIS_OBSERVED;
-		look.found[look.found_count++].why =
-			look.capture_calls == 1
-				? "a stream was captured"
-				: arena_format(arena, "streams were captured %" PRIu64 " times",
-					       look.capture_calls);
+		look.found[look.found_count].why = "a stream was captured";
+		if (look.capture_calls != 1)
+			look.found[look.found_count].why =
+				arena_format(arena, "streams were captured %" PRIu64 " times",
+					     look.capture_calls);
+		look.found_count++;
 	}
 	infer_serving(&look, base);
 	/* nothing followed: every program begins with allocations */

@@ -46,17 +46,29 @@ uint64_t phases_quiet_marks(const struct events *events, struct cycle_mark **mar
 	return ended;
 }
 
+/* Sorts values. Halves are added instead of halving the sum, which could overflow. */
 static uint64_t median(uint64_t *values, size_t count)
 {
 	if (!count)
 		return CUF_UNKNOWN;
 	qsort(values, count, sizeof *values, compare_uint64);
-	return count % 2 ? values[count / 2] : values[count / 2 - 1] / 2 + values[count / 2] / 2;
+	if (count % 2)
+		return values[count / 2];
+	return values[count / 2 - 1] / 2 + values[count / 2] / 2;
 }
 
 /* One unit of work: its peak over its start, and what was live when it ended. */
-struct unit { uint64_t rise_bytes, begin_ns, id; int64_t after_bytes; };
-struct units { struct unit *items; size_t count, room; };
+struct unit {
+	uint64_t rise_bytes;
+	uint64_t begin_ns;
+	uint64_t id;         /* of a marked request; CUF_UNKNOWN */
+	int64_t after_bytes;
+};
+
+struct units {
+	struct unit *items;
+	size_t count, room;
+};
 
 /* The minimum after each of up to 64 windows of units, as a series over their number. */
 static void judge_floor(struct fact_requests *out, const struct units *units)
@@ -82,6 +94,7 @@ static void judge_floor(struct fact_requests *out, const struct units *units)
 	out->floor_high_bytes = slope.high;
 }
 
+/* The figures that marked requests and cycles have in common. */
 static void judge_units(struct fact_requests *out, const struct requests_source *source,
 			const struct units *units)
 {
@@ -113,6 +126,8 @@ static void add_unit(struct units *units, struct unit unit)
 	units->items[units->count++] = unit;
 }
 
+/* Requests that the program marked. When several are open at once, the rise of one contains what
+ * the others allocate, so the figures are estimates. */
 static void judge_marked(struct fact_requests *out, const struct requests_source *source,
 			 struct arena *arena)
 {
@@ -131,14 +146,16 @@ static void judge_marked(struct fact_requests *out, const struct requests_source
 						(int64_t)span->work.end_bytes });
 	}
 	out->concurrency_max = source->spans->concurrency_max;
-	out->basis = overlapping ? BASIS_ESTIMATED : BASIS_OBSERVED;
+	out->basis = BASIS_OBSERVED;
 	out->why = "marked by the program";
-	if (overlapping)
+	if (overlapping) {
+		out->basis = BASIS_ESTIMATED;
 		out->why = arena_format(arena,
 					"marked by the program; up to %" PRIu64
 					" were open at once, "
 					"so live bytes are those of all of them",
 					out->concurrency_max);
+	}
 	judge_units(out, source, &units);
 	free(units.items);
 }
@@ -172,6 +189,7 @@ static void measure_cycles(struct units *units, const struct requests_source *so
 	work_end(&work);
 }
 
+/* Without marks: the first pass finds the cycles, the second one measures them. */
 static void judge_cycles(struct fact_requests *out, const struct requests_source *source,
 			 struct arena *arena)
 {

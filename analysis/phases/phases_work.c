@@ -8,13 +8,21 @@
 #include "analysis/replay/replay.h"
 #include "analysis/base/xalloc.h"
 
+/* Larger sizes are damage. Two levels can be added below this without overflow. */
 #define BYTES_MAX ((int64_t)1 << 57)
+
+/* Whether a later value replaces an earlier one: no question from now on can have that answer. */
+static bool is_hidden(const struct extremes *extremes, int64_t earlier, int64_t later)
+{
+	if (extremes->sign > 0)
+		return earlier <= later;
+	return earlier >= later;
+}
 
 void extremes_add(struct extremes *extremes, uint64_t place, int64_t value)
 {
 	while (extremes->count &&
-	       (extremes->sign > 0 ? extremes->items[extremes->count - 1].value <= value
-				   : extremes->items[extremes->count - 1].value >= value))
+	       is_hidden(extremes, extremes->items[extremes->count - 1].value, value))
 		extremes->count--;
 	xalloc_grow(&extremes->items, extremes->count, &extremes->room, sizeof *extremes->items);
 	extremes->items[extremes->count++] = (struct extreme){ place, value };
@@ -30,27 +38,32 @@ int64_t extremes_since(const struct extremes *extremes, uint64_t place, int64_t 
 		else
 			high = middle;
 	}
-	return low < extremes->count ? extremes->items[low].value : none;
+	if (low == extremes->count)
+		return none;
+	return extremes->items[low].value;
 }
 
-static int64_t bounded(uint64_t bytes)
+/* Whether blocks of this kind are part of the layer. */
+static bool is_in_layer(enum work_layer layer, const struct cuf_event *event)
 {
-	return bytes < (uint64_t)BYTES_MAX ? (int64_t)bytes : BYTES_MAX;
+	if (layer == WORK_FRAMEWORK)
+		return event->kind == CUF_KIND_FRAMEWORK;
+	return kind_is_device_memory(event->kind) && !(event->flags & CUF_EVENT_HOST_LOCATION);
 }
 
 /* What an event adds to the level of a layer; 0: nothing. */
 static int64_t delta_of(enum work_layer layer, const struct cuf_event *event)
 {
-	bool counts = layer == WORK_FRAMEWORK ? event->kind == CUF_KIND_FRAMEWORK
-					      : kind_is_device_memory(event->kind) &&
-							!(event->flags & CUF_EVENT_HOST_LOCATION);
-	if (!counts)
+	if (!is_in_layer(layer, event))
 		return 0;
 	if (event->op == CUF_OP_FREE)
-		return -bounded(event->bytes);
-	return event->op == CUF_OP_ALLOC || event->op == CUF_OP_RESTORE ? bounded(event->bytes) : 0;
+		return -signed_up_to(event->bytes, BYTES_MAX);
+	if (event->op == CUF_OP_ALLOC || event->op == CUF_OP_RESTORE)
+		return signed_up_to(event->bytes, BYTES_MAX);
+	return 0;
 }
 
+/* The level at the end of the events. */
 static int64_t live_of(enum work_layer layer, const struct liveset *live)
 {
 	int64_t sum = 0;
@@ -60,7 +73,8 @@ static int64_t live_of(enum work_layer layer, const struct liveset *live)
 					   .kind = block->kind,
 					   .flags = block->flags,
 					   .bytes = block->bytes };
-		sum += sum < BYTES_MAX ? delta_of(layer, &event) : 0;
+		if (sum < BYTES_MAX)
+			sum += delta_of(layer, &event);
 	}
 	return sum;
 }
@@ -81,7 +95,8 @@ struct work_base work_base(const struct events *events, const struct liveset *li
 		}
 	/* what is live now minus what the events changed; not below 0 */
 	base.level = (int64_t)((uint64_t)live_of(base.layer, live) - (uint64_t)net[base.layer]);
-	base.level = base.level > 0 && base.level < BYTES_MAX ? base.level : 0;
+	if (base.level < 0 || base.level >= BYTES_MAX)
+		base.level = 0;
 	return base;
 }
 
@@ -115,7 +130,10 @@ void work_end(struct work *work)
 	free(work->least.items);
 }
 
-/* before: the position at the begin of the stretch, whose level counts, too. */
+/*
+ * Completes a stretch that begins after position `before`. Its extremes include start_bytes, the
+ * level before its first change, so a stretch without any change has four equal figures.
+ */
 static void stretch_end(struct fact_stretch *stretch, uint64_t before, const struct work *work)
 {
 	stretch->end_bytes = (uint64_t)work->level;
@@ -133,7 +151,14 @@ static void stretch_end(struct fact_stretch *stretch, uint64_t before, const str
 
 enum { OPEN_LOOK = 4096 }; /* a hostile file opens millions */
 
-struct open_span { size_t span; uint64_t place; };
+/* A span without an end so far: its index, and the position of its work where it begins. */
+struct open_span {
+	size_t span;
+	uint64_t place;
+};
+
+/* The pass over the events. Spans of several threads and requests overlap, so open ones are a list
+ * that is searched from its end. The span that began last usually ends first. */
 struct reading {
 	struct phase_spans *spans;
 	struct work work;
@@ -142,6 +167,7 @@ struct reading {
 	uint64_t requests_open;
 };
 
+/* Adds a span. Only pushed ranges nest, each thread for itself. A mark ends where it begins. */
 static void begin_span(struct reading *reading, const struct cuf_event *event, unsigned op)
 {
 	struct phase_spans *spans = reading->spans;
@@ -150,11 +176,14 @@ static void begin_span(struct reading *reading, const struct cuf_event *event, u
 				   .begin_seq = event->seq,
 				   .end_seq = CUF_UNKNOWN,
 				   .id = event->aux,
-				   .name = event->addr < UINT32_MAX ? (uint32_t)event->addr : 0,
-				   .tid = op == CUF_PHASE_START ? 0 : event->tid,
+				   .tid = event->tid,
 				   .op = (uint8_t)op,
 				   .source = (uint8_t)cuf_phase_source(event->extra),
 				   .work = { (uint64_t)reading->work.level, 0, 0, 0 } };
+	if (event->addr < UINT32_MAX)
+		span.name = (uint32_t)event->addr;
+	if (op == CUF_PHASE_START) /* any thread may end it */
+		span.tid = 0;
 	for (size_t i = reading->open_count, looked = 0;
 	     i-- && looked < OPEN_LOOK && op == CUF_PHASE_PUSH; looked++) {
 		const struct phase_span *outer = &spans->items[reading->open[i].span];
@@ -181,14 +210,17 @@ static void begin_span(struct reading *reading, const struct cuf_event *event, u
 	spans->count++;
 }
 
+/* A pop ends the range of its thread and name. All others have an id. */
 static bool ends(const struct phase_span *span, const struct cuf_event *event, unsigned began_by)
 {
 	if (span->op != began_by || span->source != cuf_phase_source(event->extra))
 		return false;
-	return began_by == CUF_PHASE_PUSH ? span->tid == event->tid && span->name == event->addr
-					  : span->id == event->aux;
+	if (began_by == CUF_PHASE_PUSH)
+		return span->tid == event->tid && span->name == event->addr;
+	return span->id == event->aux;
 }
 
+/* An end without a begin is dropped: the begin has left the ring. */
 static void end_span(struct reading *reading, const struct cuf_event *event, unsigned began_by)
 {
 	for (size_t i = reading->open_count, looked = 0; i-- && looked < OPEN_LOOK; looked++) {
@@ -207,6 +239,7 @@ static void end_span(struct reading *reading, const struct cuf_event *event, uns
 	}
 }
 
+/* Ignores operations and sources that this version does not have. */
 static void read_phase(struct reading *reading, const struct cuf_event *event)
 {
 	static const uint8_t begun_by[] = { [CUF_PHASE_POP] = CUF_PHASE_PUSH,

@@ -184,7 +184,7 @@ static void judge_by_end(struct ladder *ladder, const struct run_process *proces
 		set_outcome_unless_it_went_on(ladder, after, "the process was killed much later");
 }
 
-/* The rules are in analysis/facts/README.md, "Failed requests". */
+/* The rules are in analysis/facts/README.md, "Incidents". */
 static void judge_ladder(struct ladder *ladder, const struct run_process *process,
 			 const struct exit_reason *end)
 {

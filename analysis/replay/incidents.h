@@ -9,7 +9,7 @@
  *   that keeps allocating, makes it handled.
  * - Otherwise the end of the process decides: an abnormal end within five seconds makes it fatal.
  *
- * analysis/facts/README.md, "Failed requests", has them in full.
+ * analysis/facts/README.md, "Incidents", has them in full.
  *
  * Contract: heap memory, freed by ladders_fini; one recording; times are CLOCK_MONOTONIC.
  */
