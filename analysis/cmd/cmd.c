@@ -8,6 +8,7 @@
 
 enum { COMMANDS_MAX = 32 };
 
+/* Names are compared in full. An abbreviation would become ambiguous with the next command. */
 const struct cmd *cmd_find(const struct cmd *const *commands, const char *name)
 {
 	for (; *commands; commands++)
@@ -16,6 +17,7 @@ const struct cmd *cmd_find(const struct cmd *const *commands, const char *name)
 	return NULL;
 }
 
+/* The command that the user probably meant, for an error message. */
 const char *cmd_nearest(const struct cmd *const *commands, const char *typed)
 {
 	const char *names[COMMANDS_MAX];

@@ -45,6 +45,7 @@ static void print_text(struct output *output, const struct check_result *results
 	}
 }
 
+/* JSON must be valid UTF-8. A path may contain any bytes, each of which may need three. */
 static struct json_object *clean_string(const char *text)
 {
 	char clean[3 * sizeof ((struct check_result *)0)->found];
@@ -67,6 +68,7 @@ static struct json_object *check_to_json(const struct check_result *result)
 	return check;
 }
 
+/* Schema cuflight.doctor/1. `problems` counts the checks whose state is "problem". */
 static void print_json(struct output *output, const struct check_result *results, size_t count,
 		       size_t problems)
 {
@@ -96,6 +98,7 @@ static void print_conclusion(const struct check_context *context, size_t problem
 		say_info("recording will work; add '-- COMMAND' to check a command too");
 }
 
+/* Every check runs, also after a problem: the user sees all of them at once. */
 static int run_doctor(const struct opts *opts, const struct cmd *const *commands)
 {
 	struct check_context context;

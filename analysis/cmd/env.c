@@ -60,7 +60,8 @@ static void print_double_quoted(FILE *out, const char *text)
 	fputc('"', out);
 }
 
-/* COPY takes the library from the build context; VOLUME keeps recordings after the container. */
+/* COPY takes the library from the build context; VOLUME keeps recordings after the container. The
+ * path of the library in the build context is the user's matter. */
 static void print_docker(FILE *out, const struct lines *lines)
 {
 	const char *recordings = recordings_or(lines, "/recordings/");
@@ -77,6 +78,7 @@ static void print_docker(FILE *out, const struct lines *lines)
 	fprintf(out, "\nVOLUME %s\n", recordings_or(lines, "/recordings"));
 }
 
+/* One element of the list `env` of a container. */
 static void print_pod_variable(FILE *out, const char *name, const char *value)
 {
 	fprintf(out, "    - name: %s\n      value: ", name);
@@ -130,6 +132,7 @@ static void print_unit_variable(FILE *out, const char *name, const char *value)
 	fputc('\n', out);
 }
 
+/* StateDirectory= needs a path below /var/lib, which is why that is the default. */
 static void print_systemd(FILE *out, const struct lines *lines)
 {
 	const char *recordings = recordings_or(lines, "/var/lib/cuflight/");
@@ -184,6 +187,7 @@ static print_lines *chosen_form(const struct opts *opts)
 	return print_shell;
 }
 
+/* Prints lines only. Nothing is created, and the library is looked for only without --library. */
 static int run_env(const struct opts *opts, const struct cmd *const *commands)
 {
 	struct library library;

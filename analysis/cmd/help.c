@@ -10,6 +10,7 @@
 
 enum { HELP_COLUMNS = 80, HELP_INDENT = 30 };
 
+/* Short on purpose: options are printed by `help COMMAND`. */
 void help_overview(FILE *out, const struct cmd *const *commands)
 {
 	fputs("cuflight: a flight recorder for GPU and host memory\n\n"
@@ -56,6 +57,7 @@ static void print_examples(FILE *out, const char *examples)
 	}
 }
 
+/* Options are printed in the order of the tables, under the title of their group. */
 void help_command(FILE *out, const struct cmd *cmd)
 {
 	struct opts opts;
@@ -107,6 +109,7 @@ static int print_topic(const char *topic, bool rule, const struct cmd *const *co
 	return reject_topic(topic, commands);
 }
 
+/* --json excludes a topic, because its document always contains everything. */
 static int run_help(const struct opts *opts, const struct cmd *const *commands)
 {
 	const char *topic = opts->operands[0]; /* NULL: none */

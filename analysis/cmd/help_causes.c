@@ -24,6 +24,7 @@ const char *const help_confidence[] = {
 
 /* ---- names ---- */
 
+/* Rules of one cause are next to each other in the table. NULL behind the last cause. */
 const struct cause_rule *help_cause_at(size_t index)
 {
 	const char *last = "";
@@ -62,7 +63,8 @@ static enum fit fit_of(const struct cause_rule *rule, const char *name)
 	return has_word(rule->name_id, name) ? FIT_WORD : FIT_NONE;
 }
 
-/* The causes that a name fits best; returns their number. */
+/* The causes that a name fits best; returns their number. A better fit discards what was found
+ * before, so an exact name is the only result. */
 static size_t find_causes(const char *name, const struct cause_rule **found)
 {
 	enum fit best = FIT_WORD;
@@ -84,6 +86,7 @@ static size_t find_causes(const char *name, const struct cause_rule **found)
 	return count;
 }
 
+/* The cause, or the list of all, that the user probably meant. */
 const char *help_causes_nearest(const char *typed)
 {
 	/* words that people type for "why is there no memory" */

@@ -78,6 +78,7 @@ static struct json_object *examples_to_json(const char *examples)
 	return list;
 }
 
+/* The options include the groups that the command shares with others, as in --help. */
 static struct json_object *command_to_json(const struct cmd *cmd)
 {
 	struct json_object *object = json_object_new_object(), *list = json_object_new_array();
@@ -111,6 +112,7 @@ static struct json_object *advice_to_json(const char *id)
 	return list;
 }
 
+/* recognise and example are missing for a cause without a guide. */
 static struct json_object *cause_to_json(const struct cause_rule *rule)
 {
 	struct json_object *object = json_object_new_object();
@@ -128,6 +130,7 @@ static struct json_object *cause_to_json(const struct cause_rule *rule)
 	return object;
 }
 
+/* Schema cuflight.help/1. The man pages and README.md are made from this document. */
 void help_json(FILE *out, const struct cmd *const *commands)
 {
 	struct json_object *top = json_object_new_object();

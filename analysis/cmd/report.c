@@ -192,6 +192,8 @@ static void write_text(const struct opts *opts, const struct output *output,
 		pager_close(pager);
 }
 
+/* The output is opened first, so that an existing file is refused before the work. A recording that
+ * another process truncates under us is noticed at the end: what was written may be wrong then. */
 static int write_report(const struct opts *opts, const struct facts *facts, struct symbols *symbols)
 {
 	struct output output;
@@ -238,6 +240,8 @@ static int report_path(const char *path, const struct opts *opts, struct facts_o
 	return status;
 }
 
+/* The argument of --at is checked before any file is opened, and against the recording
+ * afterwards. */
 static int run_report(const struct opts *opts, const struct cmd *const *commands)
 {
 	struct facts_options options = { 0 };

@@ -69,6 +69,7 @@ static int prepare_destination(struct destination *destination, const struct opt
 	return prepare_file(destination, opts_has(opts, "force"));
 }
 
+/* A value that is cut off would preload another library, or none. */
 static int fail_long_preload(void)
 {
 	say_error("cannot set LD_PRELOAD: too long");
@@ -97,7 +98,8 @@ static int compose_others(const struct opts *opts, char *out, size_t bytes)
 	return 0;
 }
 
-/* Sets the variables in our own environment, which the command inherits. */
+/* Sets the variables in our own environment, which the command inherits. Only LD_PRELOAD, the two
+ * variables of the recorder and NVTX's are changed. Everything else is the user's. */
 static int prepare_environment(const struct opts *opts, const struct destination *destination)
 {
 	struct library library;
@@ -171,7 +173,9 @@ static void explain_missing(const struct opts *opts, const char *command)
 			  command);
 }
 
-/* Notes the end in the recordings, prints the last lines, and returns the exit status. */
+/* Notes the end in the recordings, prints the last lines, and returns the exit status. Order:
+ * the files are found and related first, then completed, and only then dropped or read for the
+ * report. */
 static int conclude(const struct opts *opts, const struct destination *destination,
 		    const struct supervised *supervised, const struct oom_kills *kills,
 		    struct gpu_watch *watch, uint64_t began_ns)
@@ -199,6 +203,8 @@ static int conclude(const struct opts *opts, const struct destination *destinati
 	return status;
 }
 
+/* Order: everything that can fail comes before the command. The OOM counters are read right before
+ * it and right after it, so their difference belongs to this run. */
 static int run_run(const struct opts *opts, const struct cmd *const *commands)
 {
 	struct destination destination;

@@ -43,6 +43,7 @@ static int print_build_id(struct dl_phdr_info *info, size_t size, void *out)
 	return 1;
 }
 
+/* The build-id identifies the exact executable in a bug report. */
 void version_print(FILE *out)
 {
 	fprintf(out, "cuflight %s (recording format %u", CUFLIGHT_VERSION, CUF_VERSION);

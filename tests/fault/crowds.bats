@@ -1,11 +1,12 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# More threads than the recording has places for, and processes that share a number: the program goes on at its own speed. The time
-# limits are a hundred times what a run takes.
+# More threads than the recording has places for, and processes that share a number: the program
+# goes on at its own speed. The time limits are a hundred times what a run takes.
 load broken.bash
 
 compile() {
-	"${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -O1 -fno-builtin "$root/tests/fault/others/$1.c" -o "$home/$1" -lpthread
+	"${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -O1 -fno-builtin \
+		"$root/tests/fault/others/$1.c" -o "$home/$1" -lpthread
 }
 limited() { timeout 30 "$@"; }
 
@@ -34,6 +35,7 @@ limited() { timeout 30 "$@"; }
 	observe native "$home/slow_output"
 	# the recording's open takes ten seconds
 	observe recorded timeout 60 strace -qq -f -o /dev/null -P "$home/slow.cuf" -e trace=openat \
-		-e inject=openat:delay_enter=10000000:when=2 -E "LD_PRELOAD=$library" env "CUFLIGHT_OUTPUT=$home/slow.cuf" "$home/slow_output"
+		-e inject=openat:delay_enter=10000000:when=2 -E "LD_PRELOAD=$library" \
+		env "CUFLIGHT_OUTPUT=$home/slow.cuf" "$home/slow_output"
 	compare
 }

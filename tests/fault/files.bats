@@ -9,7 +9,9 @@ with_tmpfs() {
 	local settings=$1
 	shift
 	# shellcheck disable=SC2016 # expanded by the inner shell
-	unshare -m sh -c 'mount -t tmpfs -o "$1" tmpfs "$2" || exit 125; shift 2; "$@"; status=$?; ls -A "$output" >"$left"; exit $status' sh "$settings" "$output" "$@"
+	unshare -m sh -c 'mount -t tmpfs -o "$1" tmpfs "$2" || exit 125
+		shift 2; "$@"; status=$?; ls -A "$output" >"$left"; exit $status' \
+		sh "$settings" "$output" "$@"
 }
 full_disk() { with_tmpfs size=1m "$@"; }
 read_only() { with_tmpfs ro "$@"; }
@@ -129,7 +131,10 @@ read_only() { with_tmpfs ro "$@"; }
 
 @test "no process reads standard error any more" {
 	# shellcheck disable=SC2016
-	unread() { sh -c 'exec 3>&1; { sleep 0.2; "$@" 2>&1 >&3; echo $? >"$0"; } | true; exit "$(cat "$0")"' "$home/inner" "$@"; }
+	unread() {
+		sh -c 'exec 3>&1; { sleep 0.2; "$@" 2>&1 >&3; echo $? >"$0"; } | true
+			exit "$(cat "$0")"' "$home/inner" "$@"
+	}
 	output=/proc/no/such/folder/
 	unchanged_under unread "$victims/holds_memory" 20 7
 }

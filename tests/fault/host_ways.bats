@@ -13,7 +13,8 @@ exact() {
 		local truth=
 		[ "$mode" = full ] || truth=some # forked children keep theirs in memory
 		rm -rf "${output:?}"/*
-		CUFLIGHT_OUTPUT=$output/ CUFLIGHT_OPTIONS=start=1:host=$mode:size=${size:-16MiB}:stack_depth=${depth:-64} LD_PRELOAD=$library \
+		local settings=start=1:host=$mode:size=${size:-16MiB}:stack_depth=${depth:-64}
+		CUFLIGHT_OUTPUT=$output/ CUFLIGHT_OPTIONS=$settings LD_PRELOAD=$library \
 			"$victims/$victim" "$2" >"$home/truth" 2>"$home/recorded.err"
 		said_nothing
 		diff <(told native.out) <(told truth) >&2

@@ -10,8 +10,10 @@ setup() {
 	output=$home/recordings
 	mkdir -p "$output"
 	[ -x "$build/fault/inject" ]
-	"$build/fault/inject" --syscall=openat --nth=1 --errno=EPERM -- true || skip "no tracing allowed here"
-	"$victims/holds_memory" 2 7 >"$home/native.out" 2>"$home/native.err" || echo $? >"$home/native.status"
+	"$build/fault/inject" --syscall=openat --nth=1 --errno=EPERM -- true ||
+		skip "no tracing allowed here"
+	"$victims/holds_memory" 2 7 >"$home/native.out" 2>"$home/native.err" ||
+		echo $? >"$home/native.status"
 	[ "$(<"$home/native.status")" = 7 ]
 }
 
@@ -20,7 +22,11 @@ judge() {
 	compare
 	[ "$(wc -l <"$home/recorded.err")" -le 1 ]
 	! grep -v '^cuflight: ' "$home/recorded.err"
-	if [ -n "$(ls -A "$output")" ]; then readable_in "$output"; else [ -s "$home/recorded.err" ]; fi
+	if [ -n "$(ls -A "$output")" ]; then
+		readable_in "$output"
+	else
+		[ -s "$home/recorded.err" ]
+	fi
 }
 
 # OPTIONS NAME:ERRNO[:onward] N: one run; leaves "seen S failed F" in $home/seen
@@ -28,13 +34,15 @@ run_failing() {
 	local name errno onward
 	IFS=: read -r name errno onward <<<"$2"
 	rm -rf "${output:?}"/*
-	observe recorded "$build/fault/inject" --syscall="$name" --nth="$3" --errno="$errno" ${onward:+--onward} --report="$home/seen" -- \
-		env "LD_PRELOAD=$library" "CUFLIGHT_OUTPUT=$output" "CUFLIGHT_OPTIONS=$1" "$victims/holds_memory" 2 7
+	observe recorded "$build/fault/inject" --syscall="$name" --nth="$3" --errno="$errno" \
+		${onward:+--onward} --report="$home/seen" -- \
+		env "LD_PRELOAD=$library" "CUFLIGHT_OUTPUT=$output" "CUFLIGHT_OPTIONS=$1" \
+		"$victims/holds_memory" 2 7
 	judge || { echo "$2, call $3, with $1" >&2; return 1; }
 }
 
-# NAME:ERRNO[:onward] [:OPTIONS]: for n = 1, 2, ... until there is no n-th call, with the recording made at the start and at
-# the first use of the device
+# NAME:ERRNO[:onward] [:OPTIONS]: for n = 1, 2, ... until there is no n-th call, with the recording
+# made at the start and at the first use of the device
 for_all_n() {
 	local settings n calls=0
 	for settings in start=1:host=full:size=4MiB start=0:size=4MiB; do
@@ -65,13 +73,17 @@ for_all_n() {
 @test "uname fails" { for_all_n uname:EPERM; }
 @test "prctl fails" { for_all_n prctl:EPERM; }
 @test "prlimit64 fails" { for_all_n prlimit64:EPERM; }
-@test "rt_sigprocmask is forbidden while there is a line to print" { for_all_n rt_sigprocmask:EPERM :nonsense=1; }
+@test "rt_sigprocmask is forbidden while there is a line to print" {
+	for_all_n rt_sigprocmask:EPERM :nonsense=1
+}
 @test "membarrier fails" { for_all_n membarrier:EPERM; }
 @test "membarrier does not exist" { for_all_n membarrier:ENOSYS:onward; }
 
 @test "fallocate is not supported, and the disk fills while zeros are written" {
-	observe recorded "$build/fault/inject" --syscall=fallocate --nth=1 --errno=EOPNOTSUPP --syscall=write --nth=30 --errno=ENOSPC --report="$home/seen" -- \
-		env "LD_PRELOAD=$library" "CUFLIGHT_OUTPUT=$output" "CUFLIGHT_OPTIONS=$options" "$victims/holds_memory" 2 7
+	observe recorded "$build/fault/inject" --syscall=fallocate --nth=1 --errno=EOPNOTSUPP \
+		--syscall=write --nth=30 --errno=ENOSPC --report="$home/seen" -- \
+		env "LD_PRELOAD=$library" "CUFLIGHT_OUTPUT=$output" "CUFLIGHT_OPTIONS=$options" \
+		"$victims/holds_memory" 2 7
 	judge
 	[ "$(sed -n 's/.*failed //p' "$home/seen" | paste -sd' ')" = "1 1" ]
 	said_once 'no space left'

@@ -8,14 +8,21 @@ load broken.bash
 # RUNS OPTIONS [churn]
 kill_runs() {
 	local status=0
-	CUFLIGHT_OPTIONS=$2 "$build/fault/kill_runs" "$1" "${KILL_SEED:-1}" "$output" env "LD_PRELOAD=$library" "$victims/kill_workload" ${3:+"$3"} \
+	CUFLIGHT_OPTIONS=$2 "$build/fault/kill_runs" "$1" "${KILL_SEED:-1}" "$output" \
+		env "LD_PRELOAD=$library" "$victims/kill_workload" ${3:+"$3"} \
 		>"$home/kills" 2>&1 || status=$?
 	sed 's/^/# /' "$home/kills"
 	[ "$status" = 0 ]
 }
 
-@test "SIGKILL at 228 random instants, every event recorded" { kill_runs 228 start=1:host=full:size=16MiB; }
-@test "SIGKILL at 100 random instants, around the moment when the device is first used and the file created" { kill_runs 100 size=16MiB; }
+@test "SIGKILL at 228 random instants, every event recorded" {
+	kill_runs 228 start=1:host=full:size=16MiB
+}
+
+@test "SIGKILL at 100 random instants, around the first use of the device, which creates the file" {
+	kill_runs 100 size=16MiB
+}
+
 # KILL_RUNS=1000: as many as you like
 @test "SIGKILL at ${KILL_RUNS:=100} random instants, while threads and children start and end" {
 	kill_runs "$KILL_RUNS" start=1:host=full:size=32MiB churn

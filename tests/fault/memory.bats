@@ -17,7 +17,8 @@ field() { sed -nE "s/.*\\b$1 ([0-9]+).*/\\1/p"; }
 @test "a process that allocates little has at most 8 MiB more resident" {
 	native=$("$victims/allocates_little" | field rss)
 	[ "$native" -gt 0 ] || skip "no /proc/self/smaps_rollup here"
-	for options in host=sampled host=sampled:start=1 host=full host=sampled:start=1:size=1GiB host=full:size=1GiB; do
+	for options in host=sampled host=sampled:start=1 host=full \
+		host=sampled:start=1:size=1GiB host=full:size=1GiB; do
 		rss=$(under "$options" "$victims/allocates_little" | field rss)
 		echo "# $options: $(((rss - native) >> 10)) KiB" >&3
 		[ $((rss - native)) -le $((8 << 20)) ]
@@ -44,8 +45,14 @@ nothing_grows() {
 	[ $(($(churned most) - $(churned most_anonymous))) -le $((before + (8 << 20))) ]
 	[[ $1 != host=full* ]] || [ $(($(churned most) - $(churned rss))) -le $((512 << 10)) ]
 	readable_in "$output"
-	"$build/cuflight" report --json "$output"/*.cuf | python3 -c 'import json, sys; assert json.load(sys.stdin)["coverage"]["lost"] == []'
+	"$build/cuflight" report --json "$output"/*.cuf |
+		python3 -c 'import json, sys; assert json.load(sys.stdin)["coverage"]["lost"] == []'
 }
 
-@test "${CHURN_SECONDS:=30} seconds at full speed, every event recorded: memory does not grow" { nothing_grows host=full:size=16MiB; }
-@test "$CHURN_SECONDS seconds at full speed, sampled: memory does not grow" { nothing_grows host=sampled:start=1:size=16MiB; }
+@test "${CHURN_SECONDS:=30} seconds at full speed, every event recorded: memory does not grow" {
+	nothing_grows host=full:size=16MiB
+}
+
+@test "$CHURN_SECONDS seconds at full speed, sampled: memory does not grow" {
+	nothing_grows host=sampled:start=1:size=16MiB
+}

@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# Other objects define the same names: allocators, sanitizers, driver shims and stubs, other preloads. Whatever stands in front
-# of the recorder or behind it, the program runs as it does without the recorder.
+# Other objects define the same names: allocators, sanitizers, driver shims and stubs, other
+# preloads. Whatever stands in front of the recorder or behind it, the program runs as it does
+# without the recorder.
 load broken.bash
 
 sources=$root/tests/fault/others
@@ -10,11 +11,13 @@ sources=$root/tests/fault/others
 compile() {
 	local name=$1 source=$2
 	shift 2
-	"${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -O1 -g -fno-builtin "$sources/$source" -o "$home/$name" "$@" -ldl -lpthread
+	"${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -O1 -g -fno-builtin "$sources/$source" \
+		-o "$home/$name" "$@" -ldl -lpthread
 }
 shared() { compile "$1" "$2" -shared -fPIC "${@:3}"; }
 
-# PROGRAM PRELOAD...: PRELOAD names the other preloads; "us" is the recorder. Both runs keep the order.
+# PROGRAM PRELOAD...: PRELOAD names the other preloads; "us" is the recorder. Both runs keep the
+# order.
 same_with() {
 	local program=$1 others=() all=() preload mode
 	shift
@@ -24,7 +27,9 @@ same_with() {
 	done
 	observe native env "LD_PRELOAD=${others[*]}" "$program"
 	for mode in host=full host=sampled; do
-		observe recorded env "LD_PRELOAD=${all[*]}" "CUFLIGHT_OUTPUT=$output" "CUFLIGHT_OPTIONS=start=1:$mode:size=4MiB" "$program"
+		observe recorded env "LD_PRELOAD=${all[*]}" \
+			"CUFLIGHT_OUTPUT=$output" "CUFLIGHT_OPTIONS=start=1:$mode:size=4MiB" \
+			"$program"
 		compare
 		said_nothing
 	done
@@ -46,8 +51,10 @@ same_with() {
 		path=$(/sbin/ldconfig -p | awk -v name="$name" '$1 == name { print $NF; exit }')
 		[ -n "$path" ] || continue
 		found=1
-		for program in ls "sort /etc/passwd" "python3 -c print(sum(map(len,map(str,range(9999)))))"; do
-			printf '#!/bin/sh\nexec %s\n' "$program" | sed 's/-c \(.*\)/-c "\1"/' >"$home/program"
+		for program in ls "sort /etc/passwd" \
+			"python3 -c print(sum(map(len,map(str,range(9999)))))"; do
+			printf '#!/bin/sh\nexec %s\n' "$program" |
+				sed 's/-c \(.*\)/-c "\1"/' >"$home/program"
 			chmod +x "$home/program"
 			same_with "$home/program" "$path" us
 			same_with "$home/program" us "$path"
@@ -58,16 +65,20 @@ same_with() {
 
 @test "programs built with a sanitizer, shared and static" {
 	local flags
-	export ASAN_OPTIONS=verify_asan_link_order=0 # it refuses every preload in front of itself otherwise
-	for flags in address "address -static-libasan" undefined "undefined -static-libubsan" leak thread; do
+	# it refuses every preload in front of itself otherwise
+	export ASAN_OPTIONS=verify_asan_link_order=0
+	for flags in address "address -static-libasan" undefined "undefined -static-libubsan" \
+		leak thread; do
 		# shellcheck disable=SC2086 # a list of flags
-		compile sanitized sanitized.c -fsanitize=$flags || skip "the compiler has no -fsanitize=$flags"
+		compile sanitized sanitized.c -fsanitize=$flags ||
+			skip "the compiler has no -fsanitize=$flags"
 		same_with "$home/sanitized" us
 	done
 }
 
 @test "a sanitizer's library in front of the recorder" {
-	compile sanitized sanitized.c -fsanitize=thread || skip "the compiler has no ThreadSanitizer"
+	compile sanitized sanitized.c -fsanitize=thread ||
+		skip "the compiler has no ThreadSanitizer"
 	same_with "$home/sanitized" "$("${CC:-cc}" -print-file-name=libtsan.so)" us
 	compile sanitized sanitized.c -fsanitize=address
 	same_with "$home/sanitized" "$("${CC:-cc}" -print-file-name=libasan.so)" us

@@ -1,10 +1,12 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# Lines of the recorder go to the standard error that the program started with, and never make the program wait.
+# Lines of the recorder go to the standard error that the program started with, and never make the
+# program wait.
 load broken.bash
 
 setup_file() {
-	"${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -O1 -fno-builtin "$BATS_TEST_DIRNAME/others/daemon.c" -o "$BATS_FILE_TMPDIR/daemon"
+	"${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -O1 -fno-builtin \
+		"$BATS_TEST_DIRNAME/others/daemon.c" -o "$BATS_FILE_TMPDIR/daemon"
 }
 
 @test "a data file of the program has descriptor 2" {
@@ -70,8 +72,10 @@ sys.exit(subprocess.run(sys.argv[1:], stderr=w).returncode)' "$@"; }
 @test "signals interrupt the reservation of the file" {
 	command -v strace >/dev/null || skip "strace is not installed"
 	observe native "$victims/holds_memory" 20 7
-	observe recorded strace -qq -f -o /dev/null -e trace=fallocate -e inject=fallocate:error=EINTR:when=1..3 -E "LD_PRELOAD=$library" \
-		env "CUFLIGHT_OUTPUT=$output" "CUFLIGHT_OPTIONS=$options" "$victims/holds_memory" 20 7
+	observe recorded strace -qq -f -o /dev/null -e trace=fallocate \
+		-e inject=fallocate:error=EINTR:when=1..3 -E "LD_PRELOAD=$library" \
+		env "CUFLIGHT_OUTPUT=$output" "CUFLIGHT_OPTIONS=$options" \
+		"$victims/holds_memory" 20 7
 	compare
 	said_nothing
 	ls "$output"/*.cuf

@@ -36,7 +36,10 @@ load broken.bash
 }
 
 # a filter from before the start (a container's) hides a later one
-need_no_filter() { grep -q '^Seccomp:[[:space:]]*0' /proc/self/status || skip "a seccomp filter is here already"; }
+need_no_filter() {
+	grep -q '^Seccomp:[[:space:]]*0' /proc/self/status ||
+		skip "a seccomp filter is here already"
+}
 
 @test "a sandbox that kills a process that opens a file, entered before there is a recording" {
 	need_no_filter
@@ -70,7 +73,11 @@ need_no_filter() { grep -q '^Seccomp:[[:space:]]*0' /proc/self/status || skip "a
 	need_mounts
 	options=host=full:size=4MiB
 	# shellcheck disable=SC2016
-	full() { unshare -m sh -c 'mount -t tmpfs -o size=1m tmpfs "$1" || exit 125; shift; exec "$@"' sh "$output" "$@"; }
+	full() {
+		unshare -m \
+			sh -c 'mount -t tmpfs -o size=1m tmpfs "$1" || exit 125; shift; exec "$@"' \
+			sh "$output" "$@"
+	}
 	unchanged_under full "$victims/fork_storm" 10
 	# one line a process, and the same one
 	[ "$(wc -l <"$home/recorded.err")" -ge 1 ]
@@ -92,12 +99,17 @@ need_no_filter() { grep -q '^Seccomp:[[:space:]]*0' /proc/self/status || skip "a
 	cp "$victims/holds_memory" "$(command -v grep)" "$library" "$home/"
 	chmod 4755 "$home/holds_memory" "$home/grep" "$home/libcuflight.so"
 	# shellcheck disable=SC2016
-	as_nobody() { unshare -m sh -c 'mount --bind "$1" "$2" || exit 125; shift 2; exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"' \
-		sh "$home/libcuflight.so" "$place" "$@"; }
+	as_nobody() {
+		unshare -m sh -c 'mount --bind "$1" "$2" || exit 125; shift 2
+			exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"' \
+			sh "$home/libcuflight.so" "$place" "$@"
+	}
 	as_nobody "$home/grep" -q . /proc/self/maps || skip "nobody may not come here"
-	as_nobody env "LD_PRELOAD=${place##*/}" "$home/grep" -q "$place" /proc/self/maps || skip "setuid has no effect here, or takes no preload"
+	as_nobody env "LD_PRELOAD=${place##*/}" "$home/grep" -q "$place" /proc/self/maps ||
+		skip "setuid has no effect here, or takes no preload"
 	observe native as_nobody "$home/holds_memory" 20 7
-	observe recorded as_nobody env "LD_PRELOAD=${place##*/}" "CUFLIGHT_OUTPUT=$output" "CUFLIGHT_OPTIONS=$options" "$home/holds_memory" 20 7
+	observe recorded as_nobody env "LD_PRELOAD=${place##*/}" "CUFLIGHT_OUTPUT=$output" \
+		"CUFLIGHT_OPTIONS=$options" "$home/holds_memory" 20 7
 	compare
 	left_nothing "$output"
 	said_nothing

@@ -98,7 +98,10 @@ static void resize(struct slot *slot, struct random *random)
 	unsigned char *grown;
 
 	block_check(slot);
-	grown = below(random, 2) ? realloc(slot->block, SIZE(size)) : reallocarray(slot->block, 1, SIZE(size));
+	if (below(random, 2))
+		grown = realloc(slot->block, SIZE(size));
+	else
+		grown = reallocarray(slot->block, 1, SIZE(size));
 	if (!grown) {
 		line("realloc failed");
 		return;

@@ -2,8 +2,9 @@
 /*
  * Random blocks of host memory, and the count of what was allocated and freed.
  *
- * Contract. A table of slots belongs to one thread. The counts belong to the process and may be raised from any thread. The
- * sizes are so large that the recorder records every block in both modes.
+ * Contract. A table of slots belongs to one thread. The counts belong to the process and may be
+ * raised from any thread. The sizes are so large that the recorder records every block in both
+ * modes.
  */
 #ifndef TORTURE_BLOCKS_H
 #define TORTURE_BLOCKS_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A library that the random program opens and closes. It allocates while it is loaded, used and unloaded. */
+/* A library that the random program opens and closes. It allocates while it is loaded, used and
+ * unloaded. */
 #include <stddef.h>
 #include <stdlib.h>
 

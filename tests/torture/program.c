@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * program SEED STEPS TRUTH PLUGIN: a random program. It makes STEPS random actions: memory, threads, children, signals,
- * plugins, refused calls, limits, descriptors, the GPU. Then it ends in a random way.
+ * program SEED STEPS TRUTH PLUGIN: a random program. It makes STEPS random actions: memory,
+ * threads, children, signals, plugins, refused calls, limits, descriptors, the GPU. Then it ends in
+ * a random way.
  *
- * Contract. All choices follow from SEED, so two runs print the same lines and end with the same status, unless somebody
- * interferes. Addresses, times and process ids are never printed. Blocks are filled with a pattern that is checked before
- * they are freed; a wrong byte is printed. Before it ends, each process appends to the file TRUTH what it allocated
+ * Contract. All choices follow from SEED, so two runs print the same lines and end with the same
+ * status, unless somebody interferes. Addresses, times and process ids are never printed. Blocks
+ * are filled with a pattern that is checked before they are freed; a wrong byte is printed. Before
+ * it ends, each process appends to the file TRUTH what it allocated
  * (tests/victims/host/host_ways.h has the form) and what it holds on the device.
  */
 #include <dlfcn.h>
@@ -80,11 +82,13 @@ static void act_refused(void)
 	line("reallocarray(many, 16) %s, errno %d", got ? "served" : "refused", errno);
 	errno = 5;
 	result = posix_memalign(&block, 24, 100);
-	line("posix_memalign(24) %d, errno %d, output %s", result, errno, block == untouched ? "kept" : "changed");
+	line("posix_memalign(24) %d, errno %d, output %s", result, errno,
+	     block == untouched ? "kept" : "changed");
 	if (slots[0].block) {
 		errno = 0;
 		got = realloc(slots[0].block, huge);
-		counts[slots[0].size].frees++; /* logged before the call, and undone: it was refused */
+		/* logged before the call, and undone: it was refused */
+		counts[slots[0].size].frees++;
 		counts[slots[0].size].allocs++;
 		line("realloc(huge) %s, errno %d", got ? "served" : "refused", errno);
 		block_check(&slots[0]);
@@ -109,7 +113,8 @@ static void act_maps(void)
 	errno = 0;
 	line("munmap %d", munmap(map, moved == MAP_FAILED ? bytes : bytes * 2));
 	errno = 0;
-	line("mmap of nothing %s, errno %d", mmap(NULL, 0, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ? "failed" : "served", errno);
+	map = mmap(NULL, 0, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	line("mmap of nothing %s, errno %d", map == MAP_FAILED ? "failed" : "served", errno);
 }
 
 /* ---- threads ---- */
@@ -184,7 +189,8 @@ static void on_raise(int number)
 static void act_signals(void)
 {
 	static char stack[64 << 10];
-	stack_t alternate = { .ss_sp = stack, .ss_size = sizeof stack }, none = { .ss_flags = SS_DISABLE };
+	stack_t alternate = { .ss_sp = stack, .ss_size = sizeof stack };
+	stack_t none = { .ss_flags = SS_DISABLE };
 	struct sigaction action = { .sa_handler = on_raise, .sa_flags = SA_ONSTACK };
 	int left;
 
@@ -220,7 +226,8 @@ static void in_fiber(void)
 
 static void act_fiber(void)
 {
-	char *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			   -1, 0);
 
 	getcontext(&fiber);
 	fiber.uc_stack.ss_sp = stack;
@@ -243,7 +250,8 @@ static void act_plugin(void)
 
 	dlerror();
 	unknown = plugin ? dlsym(plugin, "no_such_name") : NULL;
-	line("plugin %s, unknown name %s", plugin ? "opened" : "not opened", dlerror() && !unknown ? "refused" : "found");
+	line("plugin %s, unknown name %s", plugin ? "opened" : "not opened",
+	     dlerror() && !unknown ? "refused" : "found");
 	if (call) {
 		counts[3].allocs++;
 		counts[3].frees++;
@@ -297,7 +305,8 @@ static void act_device(void)
 			device_slots[which].bytes = bytes;
 		}
 	}
-	line("cuMemAlloc of too much %d, output %llx", cu.alloc(&address, (size_t)1 << 50), (unsigned long long)address);
+	line("cuMemAlloc of too much %d, output %llx", cu.alloc(&address, (size_t)1 << 50),
+	     (unsigned long long)address);
 	line("cuMemFree of nothing known %d", cu.free(0x7777000));
 	line("cuMemGetInfo %d", cu.info(&free_bytes, &total_bytes));
 }
@@ -369,11 +378,13 @@ static void write_truth(void)
 
 	length += snprintf(text, sizeof text, "process pid %d\n", (int)getpid());
 	for (unsigned i = 0; i < SIZES; i++)
-		length += snprintf(text + length, sizeof text - length, "size %zu allocs %u frees %u recursion -1\n", SIZE(i),
-		                   counts[i].allocs, counts[i].frees);
+		length += snprintf(text + length, sizeof text - length,
+				   "size %zu allocs %u frees %u recursion -1\n", SIZE(i),
+				   counts[i].allocs, counts[i].frees);
 	for (unsigned i = 0; i < DEVICE_SLOTS; i++)
 		device_bytes += device_slots[i].address ? device_slots[i].bytes : 0;
-	length += snprintf(text + length, sizeof text - length, "device %llu\n", (unsigned long long)device_bytes);
+	length += snprintf(text + length, sizeof text - length, "device %llu\n",
+			   (unsigned long long)device_bytes);
 	fd = open(truth_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
 	if (fd < 0 || write(fd, text, length) != (ssize_t)length)
 		line("no truth");
@@ -459,7 +470,8 @@ static void act_spawn(void)
 	FILE *pipe_of;
 	char word[16] = "";
 
-	failed = posix_spawn(&child, below(&dice, 4) ? "/bin/sh" : "/no/such/program", NULL, NULL, arguments, environ);
+	failed = posix_spawn(&child, below(&dice, 4) ? "/bin/sh" : "/no/such/program", NULL, NULL,
+			     arguments, environ);
 	if (!failed)
 		waitpid(child, &status, 0);
 	line("posix_spawn %d, status %d", failed, status);
@@ -480,9 +492,10 @@ static void act_spawn(void)
 }
 
 static const struct action { unsigned weight; void (*act)(void); } actions[] = {
-	{ 8, act_memory }, { 2, act_refused }, { 2, act_maps }, { 3, act_threads }, { 2, act_signals }, { 2, act_fiber },
-	{ 3, act_plugin }, { 4, act_device }, { 2, act_descriptors }, { 2, act_limits }, { 1, act_environment },
-	{ 3, act_fork }, { 2, act_spawn },
+	{ 8, act_memory }, { 2, act_refused }, { 2, act_maps }, { 3, act_threads },
+	{ 2, act_signals }, { 2, act_fiber }, { 3, act_plugin }, { 4, act_device },
+	{ 2, act_descriptors }, { 2, act_limits }, { 1, act_environment }, { 3, act_fork },
+	{ 2, act_spawn },
 };
 
 static void act_steps(unsigned steps)

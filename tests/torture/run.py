@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""run.py BUILD [--seconds N] [--seed N] [--programs N]: random programs, native and recorded, must not differ.
+"""run.py BUILD [--seconds N] [--seed N] [--programs N]
 
-Each seed gives one random program (program.c) and one random way to record it: mode, size, Python frames, an allocator
-that is preloaded in front or behind, a start in the middle. The program runs natively and recorded. Output, exit status,
-descriptors and errno must be equal, since the program prints them. Every recording must be readable, and its live set must
-equal what the program wrote down. A difference is printed with the command that repeats it. Exit 1 when there was one."""
+Random programs, native and recorded, must not differ.
+
+Each seed gives one random program (program.c) and one random way to record it: mode, size, Python
+frames, an allocator that is preloaded in front or behind, a start in the middle. The program runs
+natively and recorded. Output, exit status, descriptors and errno must be equal, because the program
+prints them. Every recording must be readable, and its live set must equal what the program wrote
+down. A difference is printed with the command that repeats it. Exit 1 when there was one."""
 import argparse
 import glob
 import json
@@ -41,7 +44,8 @@ def draw_setup(dice, build, allocators):
 	behind = allocators + [os.path.join(build, 'bench/null_interposer.so')]
 	other = [dice.choice(behind)] if dice.random() < 0.4 else []
 	preloads = [library] + other
-	options = ['host=' + dice.choice(['sampled', 'full', 'full', 'off']), 'size=' + dice.choice(['4MiB', '16MiB', '64MiB'])]
+	options = ['host=' + dice.choice(['sampled', 'full', 'full', 'off']),
+	           'size=' + dice.choice(['4MiB', '16MiB', '64MiB'])]
 	if dice.random() < 0.7:
 		options.append('start=1')
 	if dice.random() < 0.3:
@@ -56,19 +60,23 @@ class Case:
 
 	def __init__(self, seed, build, allocators):
 		self.seed, self.build = seed, build
-		self.other, self.preloads, self.options = draw_setup(random.Random(seed), build, allocators)
+		self.other, self.preloads, self.options = draw_setup(
+			random.Random(seed), build, allocators)
 		self.folder = tempfile.mkdtemp(prefix='torture.')
 
 	def run(self, name, preloads, **more):
-		"""Runs the program. Returns its status, its output, and its errors without the recorder's lines."""
+		"""Returns its status, its output, and its errors without lines of the recorder."""
 		truth = os.path.join(self.folder, name + '.truth')
-		command = [os.path.join(ROOT, 'scripts/simcuda'), os.path.join(self.build, 'torture/program'), str(self.seed), str(STEPS),
+		command = [os.path.join(ROOT, 'scripts/simcuda'),
+		           os.path.join(self.build, 'torture/program'), str(self.seed), str(STEPS),
 		           truth, os.path.join(self.build, 'torture/plugin.so')]
 		environment = dict(os.environ, **more, SIMCUDA_LIB=os.path.join(self.build, 'sim'))
 		if preloads: # only for the program: simcuda is a shell script
 			command[1:1] = ['env', 'LD_PRELOAD=' + ':'.join(preloads)]
-		done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, env=environment, timeout=LIMIT_S, cwd=self.folder)
-		errors = [line for line in done.stderr.decode(errors='replace').splitlines() if not line.startswith('cuflight: ')]
+		done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True,
+		                      env=environment, timeout=LIMIT_S, cwd=self.folder)
+		errors = [line for line in done.stderr.decode(errors='replace').splitlines()
+		          if not line.startswith('cuflight: ')]
 		return done.returncode, done.stdout.decode(errors='replace'), errors
 
 	def compare(self):
@@ -81,20 +89,25 @@ class Case:
 			yield 'the native run hangs: the random program is wrong'
 			return
 		try:
-			recorded = self.run('recorded', self.preloads, CUFLIGHT_OUTPUT=output, CUFLIGHT_OPTIONS=self.options)
+			recorded = self.run('recorded', self.preloads, CUFLIGHT_OUTPUT=output,
+			                    CUFLIGHT_OPTIONS=self.options)
 		except subprocess.TimeoutExpired:
 			yield 'the recorded run hangs'
 			return
-		for what, before, after in zip(['exit status', 'output', 'errors'], native, recorded):
+		parts = ['exit status', 'output', 'errors']
+		for what, before, after in zip(parts, native, recorded):
 			if before != after:
-				yield f'{what} differs:\n  native:   {shorten(before, after)}\n  recorded: {shorten(after, before)}'
+				yield (f'{what} differs:\n  native:   {shorten(before, after)}\n'
+				       f'  recorded: {shorten(after, before)}')
 		yield from self.check_recordings(output)
 
 	def check_recordings(self, output):
 		for path in glob.glob(output + '*.cuf'):
-			done = subprocess.run([os.path.join(self.build, 'cuflight'), 'report', '--json', path], capture_output=True)
+			command = [os.path.join(self.build, 'cuflight'), 'report', '--json', path]
+			done = subprocess.run(command, capture_output=True)
 			if done.returncode:
-				yield f'{os.path.basename(path)} cannot be read: {done.stderr.decode()}'
+				name = os.path.basename(path)
+				yield f'{name} cannot be read: {done.stderr.decode()}'
 			else:
 				json.loads(done.stdout)
 		truth = os.path.join(self.folder, 'recorded.truth')
@@ -105,7 +118,8 @@ class Case:
 
 	def check_host(self, truth, output):
 		with open(truth) as lines:
-			done = subprocess.run([os.path.join(self.build, 'fault/host_truth'), output, 'some'], stdin=lines, capture_output=True, text=True)
+			command = [os.path.join(self.build, 'fault/host_truth'), output, 'some']
+			done = subprocess.run(command, stdin=lines, capture_output=True, text=True)
 		if done.returncode and ' 0 sizes compared, 0 differences' not in done.stdout:
 			yield 'the live host blocks differ:\n' + done.stdout
 
@@ -118,10 +132,12 @@ class Case:
 			if word == 'device' and paths:
 				held = sum(Recording(paths[0]).ledger(DEVICE_SPACE).values())
 				if held != int(rest[0]):
-					yield f'process {pid} holds {rest[0]} bytes on the device, {held} are recorded'
+					yield (f'process {pid} holds {rest[0]} device bytes, '
+					       f'{held} are recorded')
 
 	def repeat(self):
-		return f'{os.path.relpath(__file__)} {os.path.relpath(self.build)} --seed {self.seed} --programs 1'
+		script, build = os.path.relpath(__file__), os.path.relpath(self.build)
+		return f'{script} {build} --seed {self.seed} --programs 1'
 
 
 def shorten(text, other):
@@ -130,12 +146,14 @@ def shorten(text, other):
 		return text
 	lines = text if isinstance(text, list) else text.splitlines()
 	others = other if isinstance(other, list) else other.splitlines()
-	first = next((i for i, pair in enumerate(zip(lines, others)) if pair[0] != pair[1]), min(len(lines), len(others)))
+	first = next((i for i, pair in enumerate(zip(lines, others)) if pair[0] != pair[1]),
+	             min(len(lines), len(others)))
 	return f'from line {first + 1}: {lines[first:first + 3]}'
 
 
 def main():
-	parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+	parser = argparse.ArgumentParser(description=__doc__,
+	                                 formatter_class=argparse.RawDescriptionHelpFormatter)
 	parser.add_argument('build')
 	parser.add_argument('--seconds', type=float, default=60)
 	parser.add_argument('--seed', type=int, default=int(time.time()))
@@ -148,7 +166,9 @@ def main():
 		found = list(case.compare())
 		wrong += bool(found)
 		for difference in found:
-			print(f'seed {seed} ({case.options}; {" ".join(map(os.path.basename, case.preloads))}): {difference}\n  repeat: {case.repeat()}')
+			preloads = ' '.join(map(os.path.basename, case.preloads))
+			print(f'seed {seed} ({case.options}; {preloads}): {difference}\n'
+			      f'  repeat: {case.repeat()}')
 		shutil.rmtree(case.folder)
 		seed += 1
 	print(f'{seed - asked.seed} random programs from seed {asked.seed}, {wrong} differ')

@@ -32,6 +32,7 @@ static const struct opt result[] = {
 };
 const struct opt_group opts_result = { "Output", ROWS(result), { NULL } };
 
+/* A group that is shared may have options that a command does not support. */
 static bool is_omitted(const struct opt_group *group, const char *name)
 {
 	for (size_t i = 0; i < sizeof group->omit / sizeof *group->omit && group->omit[i]; i++)
@@ -40,6 +41,8 @@ static bool is_omitted(const struct opt_group *group, const char *name)
 	return false;
 }
 
+/* Casts const away: rows belong to *opts, and callers that may change them have it without
+ * const. */
 static struct opts_row *find_row(const struct opts *opts, const char *name)
 {
 	for (size_t i = 0; i < opts->count; i++)
@@ -48,6 +51,8 @@ static struct opts_row *find_row(const struct opts *opts, const char *name)
 	return NULL;
 }
 
+/* Tables that are shared with the recorder spell names with underscores. An option of an earlier
+ * group hides one of the same name in a later group. */
 static void add_row(struct opts *opts, const struct opt_group *group, const struct opt *opt)
 {
 	struct opts_row *row = &opts->rows[opts->count];
@@ -64,6 +69,7 @@ static void add_row(struct opts *opts, const struct opt_group *group, const stru
 	assert(opts->count < OPTS_MAX);
 }
 
+/* The rows are copies, so values can be stored in them. */
 void opts_init(struct opts *opts, const struct opt_group *const *groups)
 {
 	memset(opts, 0, sizeof *opts);
@@ -103,6 +109,7 @@ static int take_choice(struct opts *opts, struct opts_row *row, const char *word
 	return -1;
 }
 
+/* Both bounds are inclusive. */
 static bool is_within(const struct opts_row *row)
 {
 	return row->number >= row->opt.min && row->number <= row->opt.max;

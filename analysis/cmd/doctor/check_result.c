@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+/* A text that is too long is truncated. Both functions format like printf. */
 void check_report(struct check_result *result, enum check_state state, const char *found, ...)
 {
 	va_list args;
@@ -15,6 +16,7 @@ void check_report(struct check_result *result, enum check_state state, const cha
 	va_end(args);
 }
 
+/* Only for a state that the user can change. The text starts with a verb. */
 void check_advise(struct check_result *result, const char *todo, ...)
 {
 	va_list args;

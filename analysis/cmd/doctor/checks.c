@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+/* Gathers what several checks need. Errors are kept in the context: the check that each belongs to
+ * reports it. */
 void checks_prepare(struct check_context *context, const char *library, const char *output,
 		    uint64_t recording_bytes, const char *command)
 {
@@ -16,6 +18,8 @@ void checks_prepare(struct check_context *context, const char *library, const ch
 		target_inspect(&context->target, command);
 }
 
+/* One result for each check, in the order of the table. A check that does not apply still has a
+ * result, so the lines of two runs can be compared. */
 static size_t run_table(const struct check_context *context, const struct check *checks,
 			struct check_result *results)
 {
@@ -29,6 +33,8 @@ static size_t run_table(const struct check_context *context, const struct check 
 	return count;
 }
 
+/* The command comes first: its problems are the most likely ones. results has space for
+ * CHECKS_MAX. */
 size_t checks_run(const struct check_context *context, bool command_only,
 		  struct check_result *results)
 {

@@ -83,6 +83,8 @@ static const char *extra_privileges(const struct target *target)
 	return NULL;
 }
 
+/* For such programs the loader is in secure-execution mode. It ignores preloads with a slash in
+ * their path. */
 static void look_privileges(const struct check_context *context, struct check_result *result)
 {
 	const char *extra = extra_privileges(&context->target);
@@ -104,6 +106,7 @@ static void look_machine(const struct check_context *context, struct check_resul
 	const struct target *target = &context->target;
 	const char *machine = target_machine_name(target->machine);
 	struct target library;
+	unsigned bits = 32;
 
 	if (is_unknown_target(context, result))
 		return;
@@ -118,9 +121,11 @@ static void look_machine(const struct check_context *context, struct check_resul
 		check_report(result, CHECK_FINE, "%s, the same as libcuflight.so", machine);
 		return;
 	}
+	if (target->is_64)
+		bits = 64;
 	check_report(result, CHECK_PROBLEM,
-		     "the command is for another machine (%s, %s bits) than libcuflight.so",
-		     machine, target->is_64 ? "64" : "32");
+		     "the command is for another machine (%s, %u bits) than libcuflight.so",
+		     machine, bits);
 	check_advise(result, "build libcuflight.so for that machine and use --library=PATH");
 }
 
@@ -163,6 +168,7 @@ static const struct {
 	{ "chroot", "changes the root: the library's path may not exist there" },
 };
 
+/* By name only: a wrapper under another name is not recognised. */
 static void look_wrapper(const struct check_context *context, struct check_result *result)
 {
 	const char *name = path_base_name(context->command);
@@ -179,6 +185,7 @@ static void look_wrapper(const struct check_context *context, struct check_resul
 	check_report(result, CHECK_FINE, "not a known wrapper");
 }
 
+/* "python", "python3", "python3.12". */
 static bool is_python(const char *path)
 {
 	return !strncmp(path_base_name(path), "python", 6);
@@ -197,6 +204,7 @@ static void look_deepbind(const struct check_context *context, struct check_resu
 		     "the report lists them");
 }
 
+/* The same test as the recorder's: unset, empty and "0" mean that it stays on. */
 static void look_disabled(const struct check_context *context, struct check_result *result)
 {
 	const char *value = getenv("CUFLIGHT_DISABLE");
@@ -210,6 +218,7 @@ static void look_disabled(const struct check_context *context, struct check_resu
 	check_advise(result, "unset CUFLIGHT_DISABLE");
 }
 
+/* The names are keys of --json, so they stay as they are. */
 const struct check checks_of_command[] = {
 	{ "command", look_command },
 	{ "dynamic", look_static },

@@ -54,7 +54,8 @@ static bool read_text(const char *path, char *text, size_t bytes)
 	return length > 0;
 }
 
-/* Only a note: programs without a GPU are recorded, too. */
+/* Only a note: programs without a GPU are recorded, too. The version file of the kernel module is
+ * missing in some containers, and then only the path is printed. */
 static void look_cuda(const struct check_context *context, struct check_result *result)
 {
 	char path[512], version[256];
@@ -113,10 +114,12 @@ static void look_seccomp(const struct check_context *context, struct check_resul
 			     "allows the recorder's system calls");
 }
 
-/* The pages of a recording are shared memory, which the cgroup counts. */
+/* The pages of a recording are shared memory, which the cgroup counts. Twice the size of a
+ * recording is a margin for one process with one child. */
 static void look_cgroup(const struct check_context *context, struct check_result *result)
 {
 	struct cgroup_memory memory;
+	enum check_state state = CHECK_INFO;
 	uint64_t left = 0;
 	bool tight;
 
@@ -128,7 +131,9 @@ static void look_cgroup(const struct check_context *context, struct check_result
 	if (memory.current_bytes < memory.limit_bytes)
 		left = memory.limit_bytes - memory.current_bytes;
 	tight = memory.current_bytes != CUF_UNKNOWN && left < 2 * context->recording_bytes;
-	check_report(result, tight ? CHECK_PROBLEM : CHECK_INFO,
+	if (tight)
+		state = CHECK_PROBLEM;
+	check_report(result, state,
 		     "limit %s, in use %s; the pages of a recording (at most %s) count too",
 		     units_bytes(memory.limit_bytes).s, units_bytes(memory.current_bytes).s,
 		     units_bytes(context->recording_bytes).s);
@@ -152,20 +157,23 @@ static const char *container_kind(void)
 /* Recordings outlive a container only on a volume. */
 static void look_container(const struct check_context *context, struct check_result *result)
 {
-	const char *kind = container_kind();
+	const char *kind = container_kind(), *form = "docker";
 
 	(void)context;
 	if (!kind) {
 		check_report(result, CHECK_FINE, "none detected");
 		return;
 	}
+	if (*kind == 'K')
+		form = "k8s";
 	check_report(result, CHECK_INFO, "%s: files outside a volume are lost with the container",
 		     kind);
 	check_advise(result,
 		     "let CUFLIGHT_OUTPUT name a volume; 'cuflight env --%s' prints the lines",
-		     *kind == 'K' ? "k8s" : "docker");
+		     form);
 }
 
+/* The names are keys of --json, so they stay as they are. */
 const struct check checks_of_machine[] = {
 	{ "/proc", look_proc },
 	{ "CUDA driver", look_cuda },

@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include "analysis/base/units.h"
 
+/* library.why is the reason in the words that `run` prints. */
 static void look_library(const struct check_context *context, struct check_result *result)
 {
 	if (context->library_found) {
@@ -128,10 +129,9 @@ static void read_line(int from, char *line, size_t bytes)
 	line[strcspn(line, "\n")] = 0;
 }
 
-/*
- * Runs "cuflight --version" with the library, and with no other environment. Returns 0 or an errno,
- * ECHILD when it failed; message receives the first line of its stderr.
- */
+/* Runs "cuflight --version" with the library, and with no other environment. Returns 0 or an errno,
+ * ECHILD when it failed; message receives the first line of its stderr. The pipe is read until its
+ * end before the wait, so a trial that prints much cannot block. */
 static int spawn_trial(const struct check_context *context, const char *directory, char *message,
 		       size_t bytes)
 {
@@ -174,7 +174,9 @@ static void report_failed_trial(struct check_result *result, unsigned count, int
 		     count, reason, *message ? "; it printed: " : "", message);
 }
 
-/* What the other checks cannot foresee shows when the library is really loaded and writes there. */
+/* What the other checks cannot foresee shows when the library is really loaded and writes there.
+ * The directory is created below the output directory: a file system that refuses mmap or fallocate
+ * then fails here as it would later. */
 static void look_trial(const struct check_context *context, struct check_result *result)
 {
 	char there[PATH_MAX], directory[PATH_MAX + 32], message[400] = "";
@@ -199,6 +201,7 @@ static void look_trial(const struct check_context *context, struct check_result 
 		     "LD_DEBUG=libs LD_PRELOAD=%s true", context->library.path);
 }
 
+/* Order matters to the reader: the trial's result is understood with the three above it. */
 const struct check checks_of_place[] = {
 	{ "library", look_library },
 	{ "directory", look_directory },

@@ -17,6 +17,8 @@
 #include "analysis/symbols/symbols.h"
 #include "analysis/view/text/report_text.h"
 
+/* Only for SIGKILL: the OOM killer uses no other signal. The cgroup's counter is evidence. The
+ * machine's counter may have risen for another process. */
 void conclusion_print_kill(const struct supervised *supervised, const struct oom_kills *kills)
 {
 	int status = supervised->wait_status;
@@ -50,6 +52,7 @@ static void add_number(struct note *note, const char *key, uint64_t value)
 					       "%s=%" PRIu64 "\n", key, value);
 }
 
+/* One of signal and exit_status, as wait(2) distinguishes them. */
 static void add_wait_status(struct note *note, int status)
 {
 	if (WIFSIGNALED(status))
@@ -58,11 +61,14 @@ static void add_wait_status(struct note *note, int status)
 		add_number(note, "exit_status", (uint64_t)WEXITSTATUS(status));
 }
 
+/* EPERM means that the process exists and belongs to another user. */
 static bool has_ended(uint32_t pid)
 {
 	return kill((pid_t)pid, 0) && errno == ESRCH;
 }
 
+/* Appends a WAIT record to each recording whose end is known here and nowhere else. A file that
+ * cannot be written stays as it is, and the report then reads "unknown". */
 void conclusion_note_end(const struct recordings *list, const struct supervised *supervised,
 			 const struct oom_kills *kills)
 {
@@ -92,6 +98,7 @@ struct totals {
 	uint64_t bytes, incidents;
 };
 
+/* Bytes are those of the files, not of the memory that was recorded. */
 static struct totals sum_run(const struct recordings *list)
 {
 	struct totals totals = { 0 };
@@ -105,6 +112,7 @@ static struct totals sum_run(const struct recordings *list)
 	return totals;
 }
 
+/* One line on stderr: how many processes or which file, its size, and how many requests failed. */
 static void print_recorded(const struct recordings *list, size_t processes, const char *path)
 {
 	struct totals totals = sum_run(list);
@@ -139,6 +147,7 @@ static void print_cause(const char *path)
 	symbols_free(symbols);
 }
 
+/* Order: what was recorded, the likely cause, and last the command to type. */
 void conclusion_print(const struct recordings *list, size_t processes,
 		      const struct destination *destination, bool named_output, int status)
 {
@@ -159,6 +168,8 @@ void conclusion_print(const struct recordings *list, size_t processes,
 		say_info("explain it: cuflight report");
 }
 
+/* For --error-exitcode. Facts are built again for each process, so this runs only when the option
+ * is given. */
 bool conclusion_has_finding(const struct recordings *list)
 {
 	bool found = false;

@@ -73,6 +73,7 @@ static bool is_disabled(const char *options)
 	return disabled;
 }
 
+/* NULL when the user switched readings off. The strings are borrowed. */
 struct gpu_watch *gpu_watch_new(const char *directory, unsigned depth, uint64_t since_ns,
 				const char *options)
 {
@@ -89,6 +90,7 @@ struct gpu_watch *gpu_watch_new(const char *directory, unsigned depth, uint64_t 
 
 /* ---- finding recordings ---- */
 
+/* Paths are compared, since a path has one recording during a run. */
 static bool is_watched(const struct gpu_watch *watch, const char *path)
 {
 	for (size_t i = 0; i < watch->count; i++)
@@ -97,6 +99,7 @@ static bool is_watched(const struct gpu_watch *watch, const char *path)
 	return false;
 }
 
+/* O_NOFOLLOW: a symbolic link in the directory may point anywhere. */
 static void scan_directory(struct gpu_watch *watch)
 {
 	struct recordings list = { 0 };
@@ -140,11 +143,14 @@ static void scan_if_due(struct gpu_watch *watch, uint64_t now)
 
 /* ---- reading NVML ---- */
 
+/* EPERM means that the process exists and belongs to another user. */
 static bool has_ended(uint32_t pid)
 {
 	return kill((pid_t)pid, 0) && errno == ESRCH;
 }
 
+/* After a failed start of NVML there is no second attempt. Readings are kept in memory and appended
+ * at the end, because only the recorder writes to a recording while its process runs. */
 static void read_device(struct gpu_watch *watch, const struct watched *file,
 			const struct cuf_device *device, uint64_t incident)
 {
@@ -225,6 +231,8 @@ static void poll_recordings(struct gpu_watch *watch, bool ignore_spacing)
 	}
 }
 
+/* Returns false when no further reading can succeed. Then the supervisor waits without a
+ * timeout. */
 bool gpu_watch_tick(void *context)
 {
 	struct gpu_watch *watch = context;
@@ -236,6 +244,7 @@ bool gpu_watch_tick(void *context)
 
 /* ---- the end ---- */
 
+/* The directory may contain recordings of others that were made meanwhile. */
 static bool is_of_run(const struct recordings *list, const char *path)
 {
 	for (size_t i = 0; i < list->count; i++)
@@ -244,6 +253,7 @@ static bool is_of_run(const struct recordings *list, const char *path)
 	return false;
 }
 
+/* A process that still runs writes to its file, so its readings are dropped. */
 static void append_readings(const struct gpu_watch *watch, const struct recordings *list)
 {
 	for (size_t i = 0; i < watch->kept_count; i++) {
@@ -256,6 +266,7 @@ static void append_readings(const struct gpu_watch *watch, const struct recordin
 	}
 }
 
+/* The last poll finds incidents of the command's last moments. Frees the watch. */
 void gpu_watch_end(struct gpu_watch *watch, const struct recordings *list)
 {
 	if (!watch)

@@ -40,6 +40,7 @@ static void fill_name(struct cuf_gpu_process *process)
 		process->name[bytes - 1] = 0;
 }
 
+/* _exit, because exit would run handlers and flush buffers that belong to the parent. */
 static void query_and_exit(const struct cuf_device *device, int to)
 {
 	static struct cuf_gpu_reading reading;
@@ -80,6 +81,7 @@ static ssize_t receive_answer(int from, struct cuf_gpu_reading *reading)
 	return read(from, reading, sizeof *reading);
 }
 
+/* The child may have been killed while it wrote. Counts are checked before they are used. */
 static bool is_complete(const struct cuf_gpu_reading *reading, ssize_t bytes)
 {
 	return bytes >= (ssize_t)offsetof(struct cuf_gpu_reading, processes) &&

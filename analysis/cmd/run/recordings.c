@@ -46,6 +46,8 @@ static uint32_t launcher_of(const struct reader *reader)
 	return pid > 1 && pid <= UINT32_MAX ? (uint32_t)pid : 0; /* start=1 names no process */
 }
 
+/* A file that cannot be opened as a recording is ignored. It may be incomplete, and a later scan
+ * finds it. */
 static void add_file(struct recordings *list, const char *path, uint64_t since_ns)
 {
 	const struct cuf_header *header;
@@ -94,6 +96,8 @@ static bool is_dot_or_dot_dot(const char *name)
 	return !strcmp(name, ".") || !strcmp(name, "..");
 }
 
+/* Directories are followed to the depth that a file name pattern may create. Symbolic links are not
+ * followed. */
 void recordings_scan(struct recordings *list, const char *directory, unsigned depth,
 		     uint64_t since_ns)
 {
@@ -127,6 +131,8 @@ void recordings_free(struct recordings *list)
 
 /* ---- which belong together ---- */
 
+/* By the launcher's id in the options, which survives a parent that exits, else by the chain of
+ * parents. */
 static bool is_member(const struct recordings *list, const struct recording_file *file,
 		      uint32_t root, uint32_t launcher)
 {
@@ -138,6 +144,7 @@ static bool is_member(const struct recordings *list, const struct recording_file
 	return false;
 }
 
+/* Returns how many recordings belong to the run. pid is the command's, launcher this process's. */
 size_t recordings_mark_run(struct recordings *list, uint32_t pid, uint32_t launcher)
 {
 	size_t marked = 0;
@@ -177,6 +184,8 @@ static const struct recording_file *parent_of(const struct recordings *list,
 	return parent;
 }
 
+/* Goes up from the newest recording to the first recorded ancestor, and marks what belongs to it.
+ * The number of steps is limited, since reused pids could form a circle. */
 size_t recordings_mark_newest_run(struct recordings *list)
 {
 	const struct recording_file *newest = NULL, *root, *parent;
@@ -198,7 +207,8 @@ size_t recordings_mark_newest_run(struct recordings *list)
 
 /* ---- chains of exec ---- */
 
-/* The last program of a process: the youngest recording of its pid that was not replaced. */
+/* The last program of a process: the youngest recording of its pid that was not replaced. NULL when
+ * the process ended in a program that was not recorded. */
 static struct recording_file *last_program(const struct recordings *list,
 					   const struct recording_file *of)
 {
@@ -214,6 +224,8 @@ static struct recording_file *last_program(const struct recordings *list,
 	return last;
 }
 
+/* A program that only starts another one, such as a shell or env. What it recorded explains
+ * nothing. */
 static bool is_droppable(const struct recording_file *file)
 {
 	return file->of_run && file->replaced && !file->saw_cuda && !file->incident_count &&
@@ -243,6 +255,8 @@ static int drop_file(struct recording_file *file, struct recording_file *last)
 	return 0;
 }
 
+/* Returns how many were removed. The list is compacted only at the end, because pointers into it
+ * are in use before. */
 size_t recordings_drop_replaced(struct recordings *list)
 {
 	size_t kept = 0, dropped = 0;
@@ -270,6 +284,7 @@ size_t recordings_drop_replaced(struct recordings *list)
 
 /* ---- which to show ---- */
 
+/* Failed requests count most, then use of a GPU, then being the last program of its process. */
 static unsigned interest_of(const struct recording_file *file)
 {
 	unsigned interest = 0;
@@ -283,6 +298,7 @@ static unsigned interest_of(const struct recording_file *file)
 	return interest;
 }
 
+/* Equally interesting: the older one is the parent, which the user knows. */
 static bool is_better(const struct recording_file *file, const struct recording_file *best)
 {
 	if (interest_of(file) != interest_of(best))
@@ -302,6 +318,7 @@ const struct recording_file *recordings_best(const struct recordings *list)
 	return best;
 }
 
+/* Relative to the current directory if the file is below it, and quoted for a shell. */
 void recordings_show_path(const char *path, char *out, size_t bytes)
 {
 	char here[PATH_MAX];

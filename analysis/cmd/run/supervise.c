@@ -66,6 +66,8 @@ static int next_signal(const sigset_t *watched, siginfo_t *info, const struct su
 	return number;
 }
 
+/* Signals are blocked before the command starts and restored for it by the spawn. So none is lost
+ * in between, and the command sees the mask that we inherited. */
 void supervise(struct supervised *supervised, char **argv, const struct supervise_tick *tick)
 {
 	sigset_t watched, before;
@@ -85,6 +87,7 @@ void supervise(struct supervised *supervised, char **argv, const struct supervis
 	sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
+/* As a shell reports it. */
 int supervise_exit(const struct supervised *supervised)
 {
 	int status = supervised->wait_status;

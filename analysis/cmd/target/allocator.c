@@ -42,6 +42,7 @@ static void find_libc_directory(char *out, size_t bytes)
 		snprintf(out, bytes, "%.*s", (int)(slash - info.dli_fname), info.dli_fname);
 }
 
+/* Looks next to the C library first, where distributions install it for this architecture. */
 int allocator_find(struct allocator_library *library, enum allocator_choice choice)
 {
 	static const char *const places[] = {

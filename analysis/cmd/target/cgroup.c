@@ -73,6 +73,7 @@ static uint64_t read_at(const char *root, const char *path, const char *name, co
 	return read_number(full, key);
 }
 
+/* usage_in_bytes includes page cache, as memory.current does. */
 static void read_v1(struct cgroup_memory *memory, const char *path)
 {
 	memory->limit_bytes = read_at(V1_ROOT, path, "memory.limit_in_bytes", NULL);
@@ -82,6 +83,7 @@ static void read_v1(struct cgroup_memory *memory, const char *path)
 		memory->limit_bytes = CUF_UNKNOWN;
 }
 
+/* memory.events counts the kills of this cgroup and of those below it. */
 static void read_v2(struct cgroup_memory *memory, const char *path)
 {
 	memory->limit_bytes = read_at(V2_ROOT, path, "memory.max", NULL); /* "max": unknown */
@@ -89,6 +91,7 @@ static void read_v2(struct cgroup_memory *memory, const char *path)
 	memory->oom_kills = read_at(V2_ROOT, path, "memory.events", "oom_kill");
 }
 
+/* Unknown figures stay CUF_UNKNOWN: no cgroup file system, no limit, or an old kernel. */
 void cgroup_read(struct cgroup_memory *memory)
 {
 	char path[PATH_MAX];

@@ -11,6 +11,8 @@
 
 enum { PATTERN_DEPTH = 3 /* directories that a pattern may add */ };
 
+/* The command may change its directory before a recording is created, so the path must be absolute.
+ * "." and a leading "./" are removed to keep messages short. */
 static int make_absolute(char *out, size_t bytes, const char *path)
 {
 	char here[PATH_MAX];
@@ -27,9 +29,12 @@ static int make_absolute(char *out, size_t bytes, const char *path)
 			path += 2;
 		length = snprintf(out, bytes, "%s/%s", strcmp(here, "/") ? here : "", path);
 	}
-	return length > 0 && (size_t)length < bytes ? 0 : -1;
+	if (length <= 0 || (size_t)length >= bytes)
+		return -1;
+	return 0;
 }
 
+/* A trailing slash states the intention, whether the directory exists or not. */
 static bool names_directory(const char *path)
 {
 	struct stat st;
@@ -37,6 +42,7 @@ static bool names_directory(const char *path)
 	return path[strlen(path) - 1] == '/' || (!stat(path, &st) && S_ISDIR(st.st_mode));
 }
 
+/* The root keeps its slash. */
 static void cut_trailing_slashes(char *path)
 {
 	size_t length = strlen(path);
@@ -45,6 +51,8 @@ static void cut_trailing_slashes(char *path)
 		path[--length] = 0;
 }
 
+/* The part of a pattern before its first '%' names the directory to search. Returns -1 with errno,
+ * which is 0 when the path is too long. */
 int destination_set(struct destination *destination, const char *requested)
 {
 	const char *path = requested;
@@ -72,6 +80,7 @@ int destination_set(struct destination *destination, const char *requested)
 	return 0;
 }
 
+/* As mkdir -p. Directories that a pattern adds are created by the recorder. */
 int destination_prepare(const struct destination *destination)
 {
 	char path[PATH_MAX + 1];

@@ -14,6 +14,7 @@
 /* Relative to the directory of this executable, except the last one. */
 static const char *const places[] = { "", "../lib/", "../lib64/", CUFLIGHT_PREFIX "/lib/" };
 
+/* The loader splits LD_PRELOAD at blanks and colons and has no way to quote them. */
 static int accept_path(struct library *library, const char *path)
 {
 	char *absolute = realpath(path, NULL);
@@ -40,12 +41,16 @@ static void find_own_directory(char *out, size_t bytes)
 	ssize_t length = readlink("/proc/self/exe", out, bytes - 1);
 	char *slash;
 
-	out[length > 0 ? length : 0] = 0;
+	if (length < 0)
+		length = 0;
+	out[length] = 0;
 	slash = strrchr(out, '/');
 	if (slash)
 		slash[1] = 0;
 }
 
+/* A build tree and an installation have the library at different places relative to the
+ * executable. */
 int library_find(struct library *library, const char *requested)
 {
 	char here[PATH_MAX], path[PATH_MAX + 64];
@@ -69,6 +74,8 @@ int library_find(struct library *library, const char *requested)
 	return -1;
 }
 
+/* Compares the file name, because an inherited entry may be another copy of the recorder. Two
+ * recorders in one process would record everything twice. */
 static bool is_our_library(const char *entry, size_t bytes)
 {
 	size_t name_bytes = strlen(LIBRARY_NAME);
@@ -79,6 +86,7 @@ static bool is_our_library(const char *entry, size_t bytes)
 	return bytes == name_bytes || name[-1] == '/';
 }
 
+/* The recorder comes first: its hooks then see calls before other preloaded libraries. */
 int library_compose_preload(const char *path, const char *inherited, char *out, size_t bytes)
 {
 	int used = snprintf(out, bytes, "%s", path);
@@ -90,5 +98,7 @@ int library_compose_preload(const char *path, const char *inherited, char *out, 
 					 inherited);
 		inherited += length + (inherited[length] != 0);
 	}
-	return used >= 0 && (size_t)used < bytes ? 0 : -1;
+	if (used < 0 || (size_t)used >= bytes)
+		return -1;
+	return 0;
 }

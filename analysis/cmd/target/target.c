@@ -69,7 +69,9 @@ static const char *skip_env(const char *env, char **save)
 
 	while ((next = strtok_r(NULL, " \t", save)) && (*next == '-' || strchr(next, '=')))
 		;
-	return next ? next : env;
+	if (!next)
+		return env;
+	return next;
 }
 
 /*
@@ -100,6 +102,8 @@ static bool read_first_line(const char *path, char *interpreter, size_t bytes)
 	return true;
 }
 
+/* PT_INTERP names the loader. Without it the kernel starts the program directly, so nothing can be
+ * preloaded. A static PIE has a dynamic section, but no PT_INTERP. */
 static void read_loader(struct target *target, Elf *elf)
 {
 	size_t count = 0, size = 0;
@@ -119,6 +123,7 @@ static void read_loader(struct target *target, Elf *elf)
 	}
 }
 
+/* A file of another kind leaves is_elf false. That is no error: a shell may run it. */
 static void read_elf(struct target *target)
 {
 	int fd = open(target->executed, O_RDONLY | O_CLOEXEC);
@@ -141,6 +146,8 @@ static void read_elf(struct target *target)
 	close(fd);
 }
 
+/* Bits that change nothing for this user do not count: a setuid file of its owner, capabilities
+ * under root. */
 static void read_privileges(struct target *target)
 {
 	struct stat st;
@@ -153,6 +160,8 @@ static void read_privileges(struct target *target)
 		geteuid() != 0 && getxattr(target->executed, "security.capability", NULL, 0) > 0;
 }
 
+/* Follows scripts to the program that the kernel executes in the end. path keeps what the user
+ * typed, executed the end of the chain. */
 void target_inspect(struct target *target, const char *command)
 {
 	char interpreter[PATH_MAX];
