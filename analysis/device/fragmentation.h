@@ -36,8 +36,12 @@ struct fact_pin {
 struct fact_pool {
 	uint32_t process;
 	uint64_t pool; /* handle; 0: the graph pool */
-	uint64_t reserved_bytes, used_bytes, threshold_bytes;
-	uint64_t live_bytes, live_count; /* of the recorded blocks in it */
+	/* as the driver reported them */
+	uint64_t reserved_bytes;
+	uint64_t used_bytes;
+	uint64_t threshold_bytes; /* free memory that it keeps at a synchronisation */
+	/* of the recorded blocks in it */
+	uint64_t live_bytes, live_count;
 	uint64_t largest_gap_bytes;      /* between live blocks; unknown with fewer than two */
 	enum fact_basis basis;
 };

@@ -18,28 +18,35 @@
 struct framework_block {
 	uint64_t addr, bytes, time_ns;
 	uint32_t stack;
-	uint32_t range;           /* index; FACT_NONE */
-	uint8_t role;             /* enum cuf_role */
+	uint32_t range; /* index; FACT_NONE */
+	uint8_t role;   /* enum cuf_role */
 };
 
-struct framework_range {              /* of 1 MiB and more: no framework asks for less at a time */
+/* At least 1 MiB, since no framework requests less at a time. A run is a range of adjacent
+ * mappings; all others are one block of the driver. */
+struct framework_range {
 	uint64_t addr, bytes;
-	uint64_t seq, time_ns;    /* of its block, of its first mapping */
-	uint32_t stack;           /* of its block, of its reservation */
-	uint8_t kind;             /* enum cuf_kind; MAPPING: a run */
-	uint64_t reservation;     /* of a run: the address of what it lies in; 0 none */
-	uint64_t piece_bytes;     /* of a run: its largest mapping */
-	bool grows;               /* of a run: addresses to spare, or mapped in pieces */
-	size_t first, count;      /* its blocks */
-	uint64_t live_bytes;      /* of them */
-	bool is_segment;          /* the framework's; false until it is marked */
+	uint64_t seq, time_ns; /* of its block, or of a run's first mapping */
+	uint32_t stack;        /* of its block, or of a run's reservation */
+	uint8_t kind;          /* enum cuf_kind; MAPPING: a run */
+	/* of a run only */
+	uint64_t reservation;  /* the address of the reservation that contains it; 0 none */
+	uint64_t piece_bytes;  /* its largest mapping */
+	bool grows;            /* it was mapped in pieces, or the reservation has more addresses */
+	/* of the framework's blocks in it */
+	size_t first, count;
+	uint64_t live_bytes;
+	bool is_segment;       /* the framework's; false until framework_marks_set */
 };
 
 struct framework_map {
-	struct framework_block *blocks; size_t block_count;
-	struct framework_range *ranges; size_t range_count;
+	struct framework_block *blocks;
+	size_t block_count;
+	struct framework_range *ranges;
+	size_t range_count;
 };
 
+/* Reads the live set of one device. Blocks that the host holds are left out. */
 void framework_map_make(const struct device_blocks *blocks, struct framework_map *out);
 void framework_map_fini(struct framework_map *map);
 

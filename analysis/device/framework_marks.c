@@ -43,7 +43,10 @@ static bool is_among(const uint64_t *sorted, size_t count, uint64_t number)
 	return count && bsearch(&number, sorted, count, sizeof number, compare_uint64);
 }
 
-/* The sites, and the reservations, of those that are segments already. */
+/*
+ * Marks the ranges with the call site or the reservation of one that is a segment already. A
+ * framework requests memory at few call sites, so those of used segments identify the empty ones.
+ */
 static void mark_siblings(struct framework_map *map)
 {
 	uint64_t *stacks = xalloc_zeroed(map->range_count, sizeof *stacks),

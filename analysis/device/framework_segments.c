@@ -84,7 +84,7 @@ static void add_pin(struct pinning **sites, uint32_t range, const struct framewo
 	}
 }
 
-/* A full segment is skipped: releasing its blocks is no question of fragmentation. */
+/* A full segment is skipped: it has no free bytes that a site could pin. */
 static void blame_blocks(const struct framework_map *map, uint32_t range, struct pinning **sites)
 {
 	const struct framework_range *whole = &map->ranges[range];
@@ -127,6 +127,7 @@ static void settle_pins(struct pinning *sites, uint32_t process, struct arena *a
 	out->pins = pins;
 }
 
+/* The segment with most free bytes first, since a report shows only the first few. */
 static int by_free_bytes(const void *a, const void *b)
 {
 	const struct fact_segment *left = a, *right = b;
@@ -158,6 +159,7 @@ static struct fact_segment segment_of(const struct framework_map *map, uint32_t 
 	return segment;
 }
 
+/* Whether the pool of this segment serves requests of this size, not whether it has room. */
 static bool could_serve(const struct fact_segment *segment, uint64_t requested_bytes)
 {
 	return requested_bytes == CUF_UNKNOWN || (requested_bytes >= segment->serves_least_bytes &&

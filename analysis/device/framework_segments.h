@@ -30,7 +30,10 @@ void framework_marks_free(struct framework_marks *marks); /* NULL is fine */
 
 /* The counters of the framework at a moment, as it last reported them; CUF_UNKNOWN: not in the
  * ring. */
-struct framework_report { uint64_t allocated_bytes, reserved_bytes; };
+struct framework_report {
+	uint64_t allocated_bytes;
+	uint64_t reserved_bytes;
+};
 struct framework_report framework_reported(const struct events *events, unsigned device,
 					   uint64_t seq);
 

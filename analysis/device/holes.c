@@ -27,7 +27,7 @@ static int by_pool(const void *a, const void *b)
 }
 
 /* Blocks that the driver placed in host memory take no room on a device. */
-static bool is_wanted(const struct cuf_block *block, unsigned kind, unsigned device)
+static bool is_on_device(const struct cuf_block *block, unsigned kind, unsigned device)
 {
 	return block->kind == kind && (device == CUF_DEVICE_NONE || block->device == device) &&
 	       !(block->flags & CUF_EVENT_HOST_LOCATION);
@@ -39,7 +39,7 @@ struct span *holes_collect(const struct liveset *live, unsigned kind, unsigned d
 	struct span *found = NULL;
 	size_t at = *count = 0, room = 0;
 	for (const struct cuf_block *block; (block = liveset_next(live, &at));)
-		if (is_wanted(block, kind, device)) {
+		if (is_on_device(block, kind, device)) {
 			xalloc_grow(&found, *count, &room, sizeof *found);
 			found[(*count)++] =
 				(struct span){ cuf_key_addr(block->key), block->bytes, block->aux,

@@ -54,7 +54,13 @@ void holes_layers(const struct fact_fragmentation *fragmentation, const struct p
 unsigned hole_class(uint64_t bytes);
 
 /* A live block as far as holes need it. */
-struct span { uint64_t addr, bytes, aux; uint32_t stack; uint8_t device; };
+struct span {
+	uint64_t addr, bytes;
+	uint64_t aux; /* as in struct cuf_block: the pool of ASYNC, the handle of MAPPING */
+	uint32_t stack;
+	uint8_t device;
+};
+
 /* The blocks of one kind on one device (CUF_DEVICE_NONE: any), without those located on the host.
  * Sorted by address, ASYNC by pool and address. Heap memory; count may be 0. */
 struct span *holes_collect(const struct liveset *live, unsigned kind, unsigned device,

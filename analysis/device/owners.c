@@ -179,7 +179,7 @@ static void add_blocks(struct rows *rows, const struct usage *usage, enum fact_o
 		       enum fact_basis basis)
 {
 	uint64_t left = subtract_to_zero(usage->bytes[kind], usage->slack_bytes[kind]), count = 0;
-	bool any = false, named = false;
+	bool any = false, named = false; /* any: the roles of this kind were counted */
 	for (size_t i = 0; i < usage->role_count; i++) {
 		const struct role_sum *sum = &usage->roles[i];
 		uint64_t bytes = least_of(sum->bytes, left);
@@ -250,8 +250,8 @@ static void add_focus(struct rows *rows, const struct owners_question *question,
 }
 
 /*
- * Inferred rows are cut when the rows exceed the total of the driver. The order is from the least
- * reliable figure to the most reliable one. Observed blocks are never cut.
+ * Inferred rows are cut when the rows exceed the total of the driver, in the order of this list.
+ * Rows of blocks that the program allocated are never cut.
  */
 static void cut_to(struct rows *rows, uint64_t total_bytes)
 {
@@ -321,7 +321,7 @@ static void add_context(struct rows *rows, const struct usage *focus)
 }
 
 /* Free memory, and whatever the driver's total contains beyond all rows. Raises *total_bytes when
- * observed rows exceed it. */
+ * the rows still exceed it after cut_to. */
 static void add_rest(struct rows *rows, const struct owners_question *question,
 		     uint64_t *total_bytes)
 {
@@ -345,6 +345,7 @@ struct fact_owner_row *owners_rows(const struct owners_question *question, struc
 				   size_t *count, uint64_t *total_bytes)
 {
 	const struct usage *focus = question->focus;
+	/* at most one row for each owner, role and process */
 	struct rows rows = { .items = arena_zeroed(arena,
 						   OWNER_MAX + focus->role_count +
 							   question->other_count +

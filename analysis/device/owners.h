@@ -74,14 +74,17 @@ struct usage {
 	uint64_t slack_bytes[OWNER_MAX];
 	bool framework_known;                        /* false: no framework reported blocks */
 	enum fact_basis framework_basis;
-	struct role_sum *roles; size_t role_count;   /* NULL: not asked for */
-	/* estimated: arrays whose size the recorder computed */
-	bool pool_slack_known, estimated;
+	struct role_sum *roles;                      /* NULL: not requested */
+	size_t role_count;
+	bool pool_slack_known;                       /* false: a pool has no report */
+	bool estimated;                              /* the recorder computed sizes of arrays */
 	uint64_t exported_bytes;                     /* of blocks shared with other processes */
 	struct page_facts pages;
 	struct fact_fragmentation fragmentation;
 };
 
+/* Measures the blocks of one process on one device. out->fragmentation is filled, except for
+ * frameworks. */
 void usage_measure(const struct device_blocks *blocks, uint32_t pid,
 		   const struct driver_state *levels, struct arena *arena, struct usage *out);
 /* Everything that it occupies on the device, without imported memory. */
@@ -95,12 +98,18 @@ struct gpu_process {
 };
 
 struct owners_question {
-	const struct usage *focus;              /* itemised; never NULL */
-	const struct usage *others; size_t other_count;
-	const struct gpu_process *gpu_processes; size_t gpu_process_count;
+	const struct usage *focus;  /* itemised; never NULL */
+	/* the other recorded processes of the run */
+	const struct usage *others;
+	size_t other_count;
+	/* processes without a recording, as NVML reported them */
+	const struct gpu_process *gpu_processes;
+	size_t gpu_process_count;
 	enum fact_basis gpu_processes_basis;
+	/* as the driver reported them */
 	uint64_t total_bytes, free_bytes;
-	enum fact_basis free_basis, basis;        /* basis: of the replay */
+	enum fact_basis free_basis;
+	enum fact_basis basis;      /* of the replay */
 };
 
 /* The rows in order of enum fact_owner. Raises *total_bytes when the rows exceed the total of the

@@ -10,6 +10,7 @@
 #include "analysis/base/xalloc.h"
 
 enum { FLOORS_MAX = 8192 };
+/* Larger steps and levels are damage. */
 #define BYTES_MAX ((int64_t)1 << 57)
 
 void growth_init(struct growth *growth)
@@ -163,6 +164,7 @@ static void choose_candidates(struct growth *growth)
 			all[count++] = (struct candidate){ growth->sites.items[i].net_bytes, i };
 	if (count)
 		qsort(all, count, sizeof *all, by_net_bytes);
+	/* minima take 512 bytes a site, so only those that grew most have them */
 	growth->floor_count = least_of(count, FLOORS_MAX);
 	growth->floors = xalloc_zeroed(growth->floor_count, sizeof *growth->floors);
 	for (size_t i = 0; i < growth->floor_count; i++) {

@@ -62,9 +62,11 @@ struct fact_site {
 
 struct growth {
 	struct sites sites;
-	struct site_floor *floors; size_t floor_count;
+	struct site_floor *floors; /* of the sites that grew most */
+	size_t floor_count;
 	struct cycles *cycles;
-	struct cycle_mark *marks; size_t mark_count;
+	struct cycle_mark *marks;
+	size_t mark_count;
 	uint32_t windows;         /* of marks, at most TREND_MAX */
 	uint8_t *window_of_mark;
 	uint32_t first_mark[TREND_MAX]; /* of each window */
@@ -73,11 +75,12 @@ struct growth {
 	uint64_t work_cycles;     /* cycles of work; 0: none found, the marks are evenly spaced */
 	uint64_t events;          /* followed */
 	bool births;              /* site.old_bytes were filled in */
-	/* marked by the program, set before growth_follow: the moments without an open request
-	 * (phases.h) and the number of requests that ended */
-	/* borrowed; NULL: it marked none */
-	const struct cycle_mark *quiet; size_t quiet_count; uint64_t requests;
-	bool is_marked;                /* the marks are those moments */
+	/* Marked by the program, set before growth_follow: the moments without an open request
+	 * (phases.h) and the number of requests that ended. Borrowed; NULL: it marked none. */
+	const struct cycle_mark *quiet;
+	size_t quiet_count;
+	uint64_t requests;
+	bool is_marked;           /* the marks are those moments */
 };
 
 /* A stream of events that can be read twice. The live set at its end is in `sites` already. */
@@ -96,6 +99,7 @@ struct growth_source {
 };
 
 void growth_init(struct growth *growth);
+/* Reads the source twice: first for totals and cycles, then for minima at the marks. */
 void growth_follow(struct growth *growth, const struct growth_source *source);
 /* Counts the birth of a live block, after growth_follow: was it there before the last quarter? */
 void growth_birth(const struct growth *growth, struct site *site, uint64_t bytes,
@@ -108,10 +112,21 @@ void growth_fini(struct growth *growth);
 
 /* The sources. Device: events of one ring up to seq; with framework, blocks that a framework split
  * off. Host: events up to time_ns (CUF_UNKNOWN: all). */
-struct growth_device { const struct events *events; size_t at; uint64_t seq; bool framework; };
-bool growth_counts(bool framework, unsigned kind); /* whether such a block is followed */
+struct growth_device {
+	const struct events *events;
+	size_t at;
+	uint64_t seq;
+	bool framework;
+};
+/* Whether blocks of this kind are followed. */
+bool growth_counts(bool framework, unsigned kind);
 struct growth_source growth_device_source(struct growth_device *device);
-struct growth_host { const struct reader *reader; struct host_stream *stream; uint64_t time_ns; };
+
+struct growth_host {
+	const struct reader *reader;
+	struct host_stream *stream; /* NULL at first; the caller frees it at the end */
+	uint64_t time_ns;
+};
 struct growth_source growth_host_source(struct growth_host *host);
 
 #endif

@@ -21,6 +21,7 @@ struct series {
 	size_t count;
 };
 
+/* The first mark of each window stands for its time. */
 static struct series series_of(const struct growth *growth, const struct site *site)
 {
 	struct series out = { .count = growth->windows };
@@ -92,8 +93,8 @@ static size_t lumped(const struct series *series)
 	return rest.ups && series->bytes[1] - series->bytes[0] > 4 * rest.rise / (double)rest.ups;
 }
 
-/* A site that does not rise is live, whatever else it does. The tests go from the strictest class
- * to the weakest. */
+/* A site that does not rise is live, whatever else it does. A rise that has ended is
+ * no leak: the site filled a cache, or the program's state. */
 static enum fact_class class_of(const struct growth *growth, const struct site *site,
 				const struct series *series)
 {

@@ -11,6 +11,7 @@
 
 const char *const allocator_role_names[ALLOCATOR_ROLE_MAX] = { "process", "private", "in_front" };
 
+/* Whether the statistics are of this moment or an earlier one. */
 static bool in_time(const struct fact_meta_text *text, uint64_t time_ns)
 {
 	return time_ns == CUF_UNKNOWN || text->time_ns <= time_ns + STATS_LATE_NS;
@@ -182,6 +183,7 @@ static void read_figures(const char *text, struct fact_allocator *allocator, str
 		read_jemalloc(text, allocator, arena);
 }
 
+/* A text of the start names the allocator only, so all its figures stay unknown. */
 static struct fact_allocator allocator_of(const struct fact_meta_text *text, struct arena *arena)
 {
 	struct fact_allocator allocator = { .name = copy_value(arena, text->text, "name"),

@@ -11,6 +11,7 @@
  * memory. */
 enum { DROP_EVERY = 1 << 18 };
 
+/* Skips empty entries, and entries that a thread was writing when the program ended. */
 static bool next_block(const struct reader *reader, uint64_t *at, struct heap_block *block)
 {
 	uint64_t count = reader_count(reader, CUF_SEC_HOST_LEDGER);
@@ -99,6 +100,7 @@ struct host_interval host_estimate_interval(const struct host_estimate *estimate
 				       certain + scale * gamma_quantile(samples + 1, z) };
 }
 
+/* Adds a recorded block to its site and to all, weighted by its chance; sign -1 subtracts it. */
 static void add(struct site *site, struct heap_totals *all, uint64_t bytes, uint64_t mean_bytes,
 		double sign)
 {
@@ -137,6 +139,7 @@ static void undo_after(const struct reader *reader, uint64_t time_ns, struct sit
 	estimate_clamp(&out->count);
 }
 
+/* A block of the ledger, with its birth. */
 static void count_live(struct site *site, struct heap_totals *out, const struct heap_block *block,
 		       uint64_t mean_bytes)
 {

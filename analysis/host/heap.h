@@ -47,8 +47,20 @@ void heap_read(const struct reader *reader, const struct host_means *means, uint
 
 /* The live blocks by rows, with the indices of their sites. Start with *at = 0; false: at the
  * end. */
-struct heap_block { uint32_t stack, birth; uint64_t bytes, birth_ns; };
-struct heap_row { struct heap_block blocks[SITES_ROW]; uint32_t sites[SITES_ROW]; size_t count; };
+struct heap_block {
+	uint32_t stack;
+	uint32_t birth;    /* as the ledger packs it; selects the mean of the sampler */
+	uint64_t bytes;
+	uint64_t birth_ns; /* CLOCK_MONOTONIC */
+};
+
+struct heap_row {
+	struct heap_block blocks[SITES_ROW];
+	uint32_t sites[SITES_ROW];
+	size_t count;
+};
+
+/* One row is looked up at a time, so that cache misses overlap. */
 bool heap_row(const struct reader *reader, uint64_t *at, struct sites *sites, struct heap_row *row);
 
 #endif

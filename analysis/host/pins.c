@@ -104,6 +104,7 @@ static void judge_window(struct sweep *sweep, size_t first, size_t past)
 		if (bytes < SMALL_BYTES)
 			number += 1 / host_weight_chance(bytes, sweep->blocks[i].mean_bytes);
 	}
+	/* windows without small blocks, or at least half full, are not fragmented */
 	open = (double)sweep->window_bytes - live;
 	if (number <= 0 || open < (double)sweep->window_bytes / 2)
 		return;
@@ -150,6 +151,7 @@ size_t host_pins_find(const struct reader *reader, const struct host_means *mean
 	struct sweep sweep = { .reader = reader, .window_bytes = PAGE };
 	struct block *blocks;
 	size_t count;
+	/* full mode has mean 0, and its window is a page */
 	while (mean_bytes && sweep.window_bytes < SAMPLES_IN_WINDOW * mean_bytes &&
 	       sweep.window_bytes < 1ull << 40)
 		sweep.window_bytes *= 2;

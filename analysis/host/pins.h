@@ -12,7 +12,12 @@
 #include "analysis/recording/host_means.h"
 #include "analysis/recording/reader.h"
 
-struct host_pin { uint32_t stack; uint64_t open_bytes, bytes, count; };
+/* A call site and the live small blocks by which it pins pages. */
+struct host_pin {
+	uint32_t stack;
+	uint64_t open_bytes; /* its share of the free bytes in those pages */
+	uint64_t bytes, count;
+};
 
 /* The `most` call sites with the largest open_bytes, which are shares of fragmented_bytes. Returns
  * their number. */
@@ -21,7 +26,11 @@ size_t host_pins_find(const struct reader *reader, const struct host_means *mean
 
 /* Calls see for the live maps of the program (mmap=1) at time_ns (CLOCK_MONOTONIC; CUF_UNKNOWN: the
  * end): those of the ledger, then changes by events since. */
-struct host_map { uint32_t stack; uint64_t bytes; bool file; };
+struct host_map {
+	uint32_t stack;
+	uint64_t bytes;
+	bool file; /* backed by a file, else anonymous */
+};
 void host_maps_each(const struct reader *reader, uint64_t time_ns,
 		    void (*see)(void *context, const struct host_map *map, int sign),
 		    void *context);

@@ -18,7 +18,10 @@
 /* Bytes over a stretch of time: of device blocks, or of what a framework has allocated in its
  * segments where one reports that. All are CUF_UNKNOWN where the events are gone. */
 struct fact_stretch {
-	uint64_t start_bytes, floor_bytes, peak_bytes, end_bytes;
+	uint64_t start_bytes; /* before the first event of it */
+	uint64_t floor_bytes;
+	uint64_t peak_bytes;
+	uint64_t end_bytes;
 };
 
 /* Units of the program's work: marked (cuflight.h), or the rises and falls of its memory. */
@@ -51,13 +54,15 @@ uint64_t phases_quiet_marks(const struct events *events, struct cycle_mark **mar
 
 /* One phase, request or mark, as the events have it. */
 struct phase_span {
-	uint64_t begin_ns, end_ns;        /* end: CUF_UNKNOWN */
+	/* CUF_UNKNOWN as an end: it was open at the end of the events */
+	uint64_t begin_ns, end_ns;
 	uint64_t begin_seq, end_seq;
-	uint64_t id;                      /* of a range or request */
-	uint32_t name;                    /* number of META PHASE; 0 lost */
-	uint32_t tid, depth;
-	uint8_t op;                       /* enum cuf_phase_op that began it */
-	uint8_t source;                   /* enum cuf_phase_source */
+	uint64_t id;    /* of a range or request */
+	uint32_t name;  /* number of META PHASE; 0 lost */
+	uint32_t tid;   /* 0: any thread may end it */
+	uint32_t depth; /* of pushed ranges of one thread, from 0 */
+	uint8_t op;     /* enum cuf_phase_op that began it */
+	uint8_t source; /* enum cuf_phase_source */
 	struct fact_stretch work;
 };
 
@@ -87,8 +92,8 @@ int64_t extremes_since(const struct extremes *extremes, uint64_t place, int64_t 
 enum work_layer { WORK_DEVICE, WORK_FRAMEWORK };
 struct work {
 	enum work_layer layer;
-	int64_t level;                    /* after the last event */
-	uint64_t place;                   /* changes so far */
+	int64_t level;  /* after the last event */
+	uint64_t place; /* changes so far */
 	struct extremes most, least;
 };
 /* Before the first event; live: the blocks at the end of the events. */
@@ -97,7 +102,12 @@ struct work_base {
 	int64_t level;
 };
 struct liveset;
+/*
+ * Chooses the layer and computes its level before the first event: what is live at the end, minus
+ * all changes. A ring that lost events would make that negative; then it is 0.
+ */
 struct work_base work_base(const struct events *events, const struct liveset *live);
+/* Starts at the level of base. work_end frees the extremes. */
 void work_begin(struct work *work, const struct work_base *base);
 /* Whether the level changed, by *delta. */
 bool work_follow(struct work *work, const struct cuf_event *event, int64_t *delta);

@@ -22,11 +22,14 @@ enum {
 	LOAD_COUNT = 4,
 	RUN_COUNT = 4,
 	BURST_COUNT = 3,
-	CAPTURES_MAX = 16, /* more phases of captures are not shown */
+	CAPTURES_MAX = 16, /* with more of them, none is shown */
 };
+/* Less than this is not a model that is loaded, or a block of a KV cache. */
 #define LOAD_BYTES ((uint64_t)64 << 20)
 #define KV_BYTES ((uint64_t)64 << 20)
+/* The frees at the end of a profile run are one burst, directly followed by the query. */
 #define BURST_NS 1000000000ull
+/* Captures that are further apart are separate phases. */
 #define CAPTURE_GAP_NS 5000000000ull
 #define LEVEL_MAX ((uint64_t)1 << 57) /* a hostile file */
 
@@ -54,7 +57,12 @@ struct look {
 	uint64_t capture_calls;
 };
 
-/* ---- the steps ---- */
+/*
+ * ---- the steps ----
+ *
+ * Events are reduced to the operations from which phases can be inferred. Only the first STEPS_MAX
+ * are kept: the start-up is before them, and memory stays bounded for any recording.
+ */
 
 /* The recorder queries free memory, too. Only a query through a hook is one by the program. */
 static bool asked_by_program(const struct look *look, const struct cuf_event *event)
@@ -145,6 +153,7 @@ static void take_event(struct look *look, struct hash_index *last_at, const stru
 		*hash_index_place(last_at, event->addr) = (uint32_t)look->count;
 }
 
+/* Pages of events that were read are dropped, since a ring can be larger than memory. */
 static void read_steps(struct look *look)
 {
 	struct hash_index last_at;
@@ -160,7 +169,12 @@ static void read_steps(struct look *look)
 	hash_index_fini(&last_at);
 }
 
-/* ---- what they make ---- */
+/*
+ * ---- the phases of the start-up ----
+ *
+ * Each search has thresholds that a small program does not reach. It then has no phases, which is
+ * better than wrong ones.
+ */
 
 /* Adds a phase from one step to another. why: one clause, shown as its evidence. */
 static void claim(struct look *look, const char *name, enum fact_basis basis,
@@ -249,6 +263,7 @@ static size_t find_run(const struct look *look, size_t *end)
 			 look->steps[n].device == step->device && look->steps[n].lives));
 		     n++)
 			count += look->steps[n].sort == STEP_ALLOC;
+		/* a second row of the size of the best one makes that ambiguous */
 		if (step->sort == STEP_ALLOC && step->bytes >= KV_BYTES && count >= RUN_COUNT) {
 			if (best < look->count && look->steps[best].bytes == step->bytes)
 				runs_of_best++;
@@ -297,7 +312,7 @@ static size_t find_profile(const struct look *look, size_t at)
 		} else if (step->sort == STEP_FREE) {
 			freed += step->bytes;
 			frees++;
-		} else if (frees >= BURST_COUNT) {
+		} else if (frees >= BURST_COUNT) { /* the query of free memory */
 			const struct step *last = &look->steps[i - 1],
 					  *first = &look->steps[i - frees];
 			if (allocs >= BURST_COUNT && freed >= taken / 2 && freed >= LOAD_BYTES &&
@@ -329,6 +344,7 @@ static struct serving find_serving(const struct events *events, const struct wor
 	work_begin(&work, base);
 	event_merge_begin(&merge, events, 0);
 	while (event_merge_next(&merge, &event) && event.op != CUF_OP_EXIT) {
+		/* the start-up changes the level, but its rises are no requests */
 		if (!work_follow(&work, &event, &delta) || event.seq <= after_seq)
 			continue;
 		cycles_feed(cycles, delta, event.seq, event.time_ns);
@@ -340,6 +356,7 @@ static struct serving find_serving(const struct events *events, const struct wor
 		serving.end_seq = event.seq;
 	}
 	serving.cycles = cycles_finish(cycles, &marks, &count);
+	/* memory that mostly comes and goes, or mostly grows, is not serving */
 	if (serving.cycles && least >= most / 4 && allocs <= frees + frees / 4 + 1 &&
 	    frees <= allocs + allocs / 4 + 1) {
 		serving.found = true;
@@ -470,6 +487,7 @@ size_t phases_infer(struct inferred found[INFERRED_MAX], const struct events *ev
 			     .arena = arena,
 			     .found = found };
 	read_steps(&look);
+	/* without the first events the start-up cannot be recognised */
 	if (!events->complete_since && look.count)
 		infer_start(&look);
 	for (size_t i = 0;

@@ -11,6 +11,7 @@
 #include "analysis/base/trend.h"
 #include "analysis/base/xalloc.h"
 
+/* op: CUF_PHASE_REQUEST_BEGIN or CUF_PHASE_REQUEST_END. */
 static bool is_request_event(const struct cuf_event *event, unsigned op)
 {
 	return event->op == CUF_OP_PHASE && cuf_phase_op(event->extra) == op;
@@ -76,6 +77,7 @@ static void judge_floor(struct fact_requests *out, const struct units *units)
 	double x[TREND_MAX], y[TREND_MAX];
 	size_t windows = least_of(units->count, TREND_MAX), have = 0;
 	for (size_t i = 0; i < units->count; i++) {
+		/* x is the unit that has the minimum, not the middle of the window */
 		size_t w = i * windows / units->count;
 		double after = (double)units->items[i].after_bytes;
 		if (w == have) {
@@ -178,6 +180,7 @@ static void measure_cycles(struct units *units, const struct requests_source *so
 			peak = work.level;
 		if (event.seq < marks[mark].position)
 			continue;
+		/* a low point: the unit that began at the previous one ends here */
 		if (mark > 1)
 			add_unit(units,
 				 (struct unit){ (uint64_t)(subtract_to_zero(peak, base)),

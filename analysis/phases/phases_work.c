@@ -11,7 +11,7 @@
 /* Larger sizes are damage. Two levels can be added below this without overflow. */
 #define BYTES_MAX ((int64_t)1 << 57)
 
-/* Whether a later value replaces an earlier one: no question from now on can have that answer. */
+/* Whether a later value replaces an earlier one: no later query can return it. */
 static bool is_hidden(const struct extremes *extremes, int64_t earlier, int64_t later)
 {
 	if (extremes->sign > 0)
@@ -28,6 +28,7 @@ void extremes_add(struct extremes *extremes, uint64_t place, int64_t value)
 	extremes->items[extremes->count++] = (struct extreme){ place, value };
 }
 
+/* The first level at or after the position hides all later ones, so it is the answer. */
 int64_t extremes_since(const struct extremes *extremes, uint64_t place, int64_t none)
 {
 	size_t low = 0, high = extremes->count;
@@ -86,6 +87,7 @@ struct work_base work_base(const struct events *events, const struct liveset *li
 	struct work_base base = { WORK_DEVICE, 0 };
 	int64_t net[2] = { 0, 0 };
 	event_merge_begin(&merge, events, 0);
+	/* both layers at once: whether a framework reports blocks is known only at the end */
 	while (event_merge_next(&merge, &event))
 		for (unsigned layer = WORK_DEVICE; layer <= WORK_FRAMEWORK; layer++) {
 			int64_t delta = delta_of(layer, &event);
@@ -149,7 +151,8 @@ static void stretch_end(struct fact_stretch *stretch, uint64_t before, const str
 
 /* ---- spans ---- */
 
-enum { OPEN_LOOK = 4096 }; /* a hostile file opens millions */
+/* Open spans that are searched for the one that ends. A hostile file opens millions. */
+enum { OPEN_LOOK = 4096 };
 
 /* A span without an end so far: its index, and the position of its work where it begins. */
 struct open_span {
@@ -269,6 +272,7 @@ void spans_read(struct phase_spans *spans, const struct events *events,
 			read_phase(&reading, &event);
 		else
 			work_follow(&reading.work, &event, &delta);
+	/* spans without an end have the bytes up to the last event */
 	for (size_t i = 0; i < reading.open_count; i++)
 		stretch_end(&spans->items[reading.open[i].span].work, reading.open[i].place,
 			    &reading.work);
