@@ -269,7 +269,7 @@ static struct json_object *json_live_kinds(const struct fact_incident *incident)
 	for (uint32_t kind = 1; kind < CUF_KIND_MAX; kind++) {
 		struct json_object *row;
 		if (!incident->live_count[kind] || incident->live_count[kind] == CUF_UNKNOWN ||
-			!kind_name(kind))
+		    !kind_name(kind))
 			continue;
 		row = json_object_new_object();
 		json_add_number(row, "bytes", incident->live_bytes[kind]);

@@ -154,7 +154,7 @@ static bool matters(const struct text *text, const struct fact_device *device)
 	if (incident && incident->is_request && text_wanted_bytes(incident) <= slack)
 		return true;
 	return device->total_bytes != CUF_UNKNOWN &&
-		(double)slack > SLACK_SHARE * (double)device->total_bytes;
+	       (double)slack > SLACK_SHARE * (double)device->total_bytes;
 }
 
 /* A device that the first screen did not show: its holders. */

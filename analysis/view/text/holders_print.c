@@ -310,11 +310,11 @@ static void sum_up(const struct holders *holders, unsigned rows, struct holder *
 	for (size_t i = 0; i < holders->count; i++) {
 		const struct holder *row = &holders->rows[i];
 		if (is_kept(holders, i, rows) || row->sort == HOLDER_SITE ||
-			row->sort == HOLDER_OUTSIDE)
+		    row->sort == HOLDER_OUTSIDE)
 			continue;
 		used = strlen(rest->words);
 		if (used + strlen(row->words) + 2 > columns ||
-			used + strlen(row->words) + 3 > sizeof rest->words)
+		    used + strlen(row->words) + 3 > sizeof rest->words)
 			continue;
 		snprintf(rest->words + used, sizeof rest->words - used, "%s%s",
 			 text_if(used > strlen("other: "), ", "), row->words);

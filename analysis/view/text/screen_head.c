@@ -102,7 +102,7 @@ static void request_words(const struct text *text, const struct fact_incident *i
 	if (incident->device < facts->device_count)
 		fragmentation = &facts->devices[incident->device].fragmentation;
 	if (incident->framework_requested_bytes != CUF_UNKNOWN && fragmentation &&
-		fragmentation->framework_count) {
+	    fragmentation->framework_count) {
 		snprintf(out, bytes, "%s could not allocate %s", fragmentation->frameworks[0].name,
 			 units_bytes(incident->framework_requested_bytes).s);
 		return;

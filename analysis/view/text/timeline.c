@@ -188,7 +188,7 @@ void timeline_section(const struct text *text)
 	if (columns > COLUMNS_MAX)
 		columns = COLUMNS_MAX;
 	if (!host && device->focus < text->facts->process_count &&
-		device->ordinal < CUF_DEVICES_MAX) {
+	    device->ordinal < CUF_DEVICES_MAX) {
 		process = series.process = &text->facts->processes[device->focus];
 		series.ordinal = device->ordinal;
 		series.limit_bytes = device->total_bytes;
