@@ -15,6 +15,7 @@ static const struct fact_cause *judge(struct build *build, uint32_t process, uin
 	return cause_judge(build, &evidence);
 }
 
+/* Every incident has a cause of its own. The run has that of its fatal one. */
 static void judge_incidents(struct build *build)
 {
 	size_t judged = 0;

@@ -10,11 +10,13 @@ enum { LINES_MAX = 8 };
 
 /* ---- one test, one rule ---- */
 
+/* Tables end with a test whose threshold is 0. */
 static bool is_end(const struct cause_test *test)
 {
 	return test->threshold <= 0;
 }
 
+/* Could the signal be measured at all? */
 static bool is_known(const struct cause_test *test, const struct evidence *evidence)
 {
 	return !isnan(evidence->signals[test->signal].value);
@@ -30,6 +32,7 @@ static bool holds(const struct cause_test *test, const struct evidence *evidence
 	return value >= test->threshold;
 }
 
+/* Behind the last need; a full array has no end mark. */
 static const struct cause_test *end_of_needs(const struct cause_rule *rule)
 {
 	const struct cause_test *test = rule->needs;
@@ -39,6 +42,7 @@ static const struct cause_test *end_of_needs(const struct cause_rule *rule)
 	return test;
 }
 
+/* The same for tests. */
 static const struct cause_test *end_of_tests(const struct cause_rule *rule)
 {
 	const struct cause_test *test = rule->tests;
@@ -48,11 +52,13 @@ static const struct cause_test *end_of_tests(const struct cause_rule *rule)
 	return test;
 }
 
+/* Ignores case. Nothing begins with "". */
 static bool begins_with(const char *text, const char *start)
 {
 	return *start && !strncasecmp(text, start, strlen(start));
 }
 
+/* By id or slug; a unique beginning is not needed, the first row that fits counts. */
 const struct cause_rule *cause_named(const char *name)
 {
 	const struct cause_rule *begins = NULL;
@@ -66,6 +72,7 @@ const struct cause_rule *cause_named(const char *name)
 	return begins;
 }
 
+/* At which kind of moment a rule may apply. */
 static unsigned scope_of(const struct evidence *evidence)
 {
 	if (!evidence->incident)
@@ -73,6 +80,8 @@ static unsigned scope_of(const struct evidence *evidence)
 	return evidence->incident->kind == CUF_KIND_HOST ? AT_REFUSAL : AT_FAILURE;
 }
 
+/* A need that is known not to hold excludes the rule. One that is unknown lowers its score, unless
+ * it is the first: that one defines the cause. */
 double cause_score(const struct cause_rule *rule, const struct evidence *evidence)
 {
 	double score = rule->base, factor = evidence->quality;
@@ -126,6 +135,7 @@ static struct ranking rank_rules(const struct evidence *evidence)
 	return ranking;
 }
 
+/* A close runner-up lowers the confidence by up to half of CAUSE_LEAD. */
 static double confidence_of(const struct ranking *ranking)
 {
 	double lead = ranking->best_score - ranking->next_score;
@@ -176,6 +186,7 @@ static void show_line(const struct lines *lines, const struct evidence_signal *s
 	}
 }
 
+/* Several signals may have the same words. */
 static bool has_line(const struct lines *lines, const char *words)
 {
 	for (size_t i = 0; i < lines->count; i++)
@@ -261,6 +272,7 @@ static void add_lines(struct lines *lines, const struct cause_rule *rule)
 
 /* ---- words ---- */
 
+/* The first summary whose metrics are all known, else the name. */
 static const char *summary_of(struct build *build, const struct cause_rule *rule,
 			      const struct evidence *evidence)
 {
@@ -324,6 +336,7 @@ static const char *discriminator_of(struct build *build, const struct ranking *r
 
 /* ---- the verdict ---- */
 
+/* The best rule stays visible as a runner-up, with the data that would confirm it. */
 static const struct fact_cause *inconclusive(struct build *build, const struct ranking *ranking,
 					     const struct evidence *evidence)
 {
@@ -362,6 +375,7 @@ static struct fact_stack site_of(const struct lines *lines)
 	return (struct fact_stack){ .process = FACT_NONE };
 }
 
+/* NULL: at the end of a process that has no incident, when no rule applies. */
 const struct fact_cause *cause_judge(struct build *build, const struct evidence *evidence)
 {
 	struct ranking ranking = rank_rules(evidence);

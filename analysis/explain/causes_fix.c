@@ -391,11 +391,13 @@ static const char *knob_of(const struct evidence *evidence, const char *knob)
 	return "requests at once";
 }
 
+/* Advice may have no metric; it has no value then. */
 static uint64_t metric_of(const struct evidence *evidence, enum metric metric)
 {
 	return metric == NO_METRIC ? CUF_UNKNOWN : evidence->metrics[metric];
 }
 
+/* Advice whose metrics are unknown is left out, and so is a second one for the same setting. */
 static void add_fix(struct build *build, const struct evidence *evidence, const struct fix_row *row,
 		    struct fact_fix *fixes, size_t *count)
 {
@@ -423,6 +425,8 @@ static int nearness(const struct fix_row *row, const char *framework)
 	return framework_is(framework, row->framework) ? 1 : 3;
 }
 
+/* Advice for the framework itself comes first, then for what it is built on, then for any program.
+ */
 const struct fact_fix *cause_fixes(struct build *build, const struct evidence *evidence,
 				   const char *id, size_t *count)
 {

@@ -19,6 +19,7 @@
 #define PACKED_NOT 0.99 /* it would fit by a hair, and not because of the holes */
 #define CONTEXT_MOST ((uint64_t)1 << 30)
 
+/* a - b, not below 0; unknown when either is. */
 static uint64_t minus(uint64_t a, uint64_t b)
 {
 	if (a == CUF_UNKNOWN || b == CUF_UNKNOWN)
@@ -39,6 +40,8 @@ static double ratio(uint64_t a, uint64_t b)
 	return (double)a / (double)b;
 }
 
+/* Who holds the device, in four sums: this process, others of the run, KV cache, slack. What is
+ * left of the used memory belongs to others. */
 static void sum_owners(struct evidence *evidence, const struct fact_owner_row *rows, size_t count,
 		       uint32_t pid)
 {
@@ -129,6 +132,7 @@ static uint64_t request_of(struct build *build, const struct fact_incident *inci
 	return incident->requested_bytes * (rolled_back + 1);
 }
 
+/* After the roll-back of the failed request, where it had one. */
 static uint64_t settled(const struct fact_incident *incident)
 {
 	if (incident->settled_seq)
@@ -220,6 +224,7 @@ static bool is_foreign(struct build *build, const struct evidence *evidence)
 	return false;
 }
 
+/* Over pages, pools and segments: the layers in which a block cannot span two gaps. */
 static uint64_t largest_hole(const struct fact_incident *incident)
 {
 	static const enum fact_layer_id layers[] = { LAYER_PAGE, LAYER_POOL, LAYER_SEGMENT };
@@ -231,6 +236,7 @@ static uint64_t largest_hole(const struct fact_incident *incident)
 	return most;
 }
 
+/* Reserved by CUDA pools but unused. */
 static uint64_t pool_slack(const struct evidence *evidence)
 {
 	for (size_t n = 0; n < evidence->incident->owner_count; n++)
@@ -278,6 +284,8 @@ static void note_pin(struct evidence *evidence, const struct fact_pin *pins, siz
 	}
 }
 
+/* Would the request fit if free memory were in one piece, and what keeps it apart? Rounding of
+ * large blocks is subtracted first, because packing does not recover it. */
 static void set_packing(struct build *build, struct evidence *evidence,
 			const struct fact_device *device)
 {
@@ -344,6 +352,7 @@ static uint64_t context_bytes(const struct fact_incident *incident)
 	return 0;
 }
 
+/* Libraries that allocate memory which no call shows, each counted once. */
 static uint64_t count_unseen_libraries(const struct fact_process *process)
 {
 	uint64_t count = 0;
@@ -357,6 +366,8 @@ static uint64_t count_unseen_libraries(const struct fact_process *process)
 	return count;
 }
 
+/* How much others held before the first allocation of this process, and how much they gained
+ * since. A context of ordinary size is allowed for in both. */
 static void set_before(struct build *build, struct evidence *evidence)
 {
 	unsigned ordinal = ordinal_in(build, evidence->device, evidence->process);
@@ -397,6 +408,7 @@ static void set_before(struct build *build, struct evidence *evidence)
 	evidence_set(evidence, SIGNAL_libraries, (double)metrics[METRIC_libraries]);
 }
 
+/* Use at the peak of the fullest and the emptiest device of the run, in percent. */
 static void set_balance(struct build *build, struct evidence *evidence)
 {
 	uint64_t fullest = 0, emptiest = 100;
@@ -418,6 +430,8 @@ static void set_balance(struct build *build, struct evidence *evidence)
 	evidence_set(evidence, SIGNAL_imbalance, (double)(fullest - emptiest) / 100);
 }
 
+/* Sizes compared: request, free, total. `room` is set if the driver refused although there was
+ * enough. */
 static void set_room(struct evidence *evidence)
 {
 	uint64_t *metrics = evidence->metrics;
@@ -476,6 +490,8 @@ static void set_page_lock(struct build *build, struct evidence *evidence)
 	evidence->signals[SIGNAL_host_request].stack = refused->stack.id;
 }
 
+/* Without a device only page-locked memory is examined. Without an incident the state is that of
+ * the device's moment. */
 void evidence_device(struct build *build, struct evidence *evidence)
 {
 	const struct fact_device *device = NULL;

@@ -53,6 +53,7 @@ static void follow_family(struct event_pass *pass, const struct cuf_event *event
 		pass->burst_family += event->bytes;
 }
 
+/* unit_sizes is a ring of the last sizes of the failing call site in the failing thread. */
 static void follow_alloc(struct event_pass *pass, const struct cuf_event *event)
 {
 	const struct fact_incident *incident = pass->evidence->incident;
@@ -68,6 +69,7 @@ static void follow_alloc(struct event_pass *pass, const struct cuf_event *event)
 	site_traces_alloc(&pass->sites, event);
 }
 
+/* Bulk frees (of a context, a pool) are not typical of what requests free. */
 static void follow_free(struct event_pass *pass, const struct cuf_event *event)
 {
 	bool small = event->bytes < pass->small_bytes;
@@ -82,6 +84,7 @@ static void follow_free(struct event_pass *pass, const struct cuf_event *event)
 	site_traces_free(&pass->sites, event);
 }
 
+/* A query of free memory matters because engines size their KV cache by it. */
 static void follow_event(struct event_pass *pass, const struct build *build,
 			 const struct cuf_event *event)
 {
@@ -102,6 +105,8 @@ static void follow_event(struct event_pass *pass, const struct build *build,
 	}
 }
 
+/* Captures count whatever their device. Where a framework reports blocks, the driver's are its
+ * segments and are left out. */
 static bool is_followed(const struct event_pass *pass, const struct cuf_event *event)
 {
 	bool block = event->op == CUF_OP_ALLOC || event->op == CUF_OP_FREE;
@@ -118,6 +123,7 @@ static bool is_followed(const struct event_pass *pass, const struct cuf_event *e
 	       event->kind != CUF_KIND_FRAMEWORK;
 }
 
+/* A call site begins outside of the allocator's library. */
 static uint32_t site_of(struct event_pass *pass, const struct build *build, uint32_t stack)
 {
 	return stack_site(build, pass->evidence->process, stack, &pass->keys);
@@ -188,6 +194,7 @@ static bool has_framework_blocks(const struct events *events)
 	return false;
 }
 
+/* Both rings in order, up to the failure. */
 static void follow_events(struct event_pass *pass, struct build *build)
 {
 	const struct evidence *evidence = pass->evidence;

@@ -20,6 +20,7 @@ const struct signal_row signal_rows[SIGNAL_MAX] = {
 
 unsigned evidence_set_twice;
 
+/* The first value stays; setting again is counted, and tests expect 0. */
 void evidence_set(struct evidence *evidence, enum signal signal, double value)
 {
 	if (!isnan(evidence->signals[signal].value)) {
@@ -64,6 +65,7 @@ static int print_metric(char *out, size_t room, enum metric_unit unit, uint64_t 
 	}
 }
 
+/* By the name between braces. METRIC_MAX: none. */
 static enum metric metric_named(const char *name, size_t bytes)
 {
 	for (enum metric m = 0; m < METRIC_MAX; m++)

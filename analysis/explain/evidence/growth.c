@@ -21,6 +21,7 @@ struct growth_sums {
 	uint64_t cache_bytes;
 };
 
+/* Does the call site belong to this process and to the memory that is examined? */
 static bool is_here(const struct evidence *evidence, const struct fact_site *site, bool host)
 {
 	if (site->process != evidence->process)
@@ -38,6 +39,7 @@ static double above_zero(double value)
 	return value > 0 ? value : 0;
 }
 
+/* Rates of several leaks add up; so do the bounds of their intervals. */
 static void add_leak(struct build *build, const struct fact_site *site, struct growth_sums *sums)
 {
 	sums->leaked += site->bytes;
@@ -56,6 +58,7 @@ static void add_leak(struct build *build, const struct fact_site *site, struct g
 	}
 }
 
+/* The largest cache names the call site. */
 static void add_cache(const struct fact_site *site, struct growth_sums *sums)
 {
 	sums->plateau += site->bytes;
@@ -65,6 +68,7 @@ static void add_cache(const struct fact_site *site, struct growth_sums *sums)
 	sums->cache_stack = site->stack.id;
 }
 
+/* Over all call sites of this process: leaks, and caches that stopped growing. */
 static struct growth_sums sum_sites(struct build *build, const struct evidence *evidence, bool host)
 {
 	struct growth_sums sums = { 0 };
@@ -131,6 +135,7 @@ static uint64_t bytes_per_s(double slope)
 	return slope < 0x1p63 ? (uint64_t)slope : CUF_UNKNOWN;
 }
 
+/* CUF_UNKNOWN: not growing, too close to call, or so far off that the number means nothing. */
 static uint64_t seconds_until(uint64_t bytes, double slope)
 {
 	double left;
@@ -141,6 +146,7 @@ static uint64_t seconds_until(uint64_t bytes, double slope)
 	return left >= LEFT_LEAST_S && left < 1e9 ? (uint64_t)left : CUF_UNKNOWN;
 }
 
+/* The fastest rate gives the least time. */
 static void set_left(struct evidence *evidence, const struct growth_sums *sums)
 {
 	uint64_t *metrics = evidence->metrics;
@@ -161,6 +167,7 @@ static double leak_share(const struct evidence *evidence, uint64_t leaked)
 	return evidence_ratio(leaked, evidence->metrics[METRIC_shortfall]);
 }
 
+/* True: more than half of what leaks is a KV cache. */
 static bool device_growth(struct build *build, struct evidence *evidence)
 {
 	struct growth_sums sums = sum_sites(build, evidence, false);

@@ -25,6 +25,7 @@ static uint64_t rounding_of(const struct cuf_block *block)
 	return block->bytes / 2;
 }
 
+/* Page-locked memory at the moment, and how much of it may be rounding. */
 static void set_pinned(struct build *build, struct evidence *evidence)
 {
 	uint64_t until = evidence->incident ? evidence->incident->seq : CUF_UNKNOWN;
@@ -56,6 +57,7 @@ static void set_pinned(struct build *build, struct evidence *evidence)
 
 /* ---- resident memory ---- */
 
+/* From the samples. What is resident but neither shared nor live is idle. */
 static void set_resident(const struct fact_process *process, struct evidence *evidence)
 {
 	static const enum signal shown[] = { SIGNAL_host_full, SIGNAL_host_mine, SIGNAL_host_ramp,
@@ -96,6 +98,7 @@ static void set_ramp(struct evidence *evidence)
 
 /* ---- the allocator ---- */
 
+/* Free memory inside the allocator; unknown where it has no statistics. */
 static uint64_t cached_bytes(const struct fact_host *host)
 {
 	const struct fact_allocator *allocator = host->allocators;
@@ -118,6 +121,8 @@ static double slack_share(const uint64_t *metrics)
 	return 1 - (double)live / (double)rss;
 }
 
+/* Until the limit at the present rate. The limit is of the cgroup, so its use counts where it is
+ * known. */
 static uint64_t seconds_left(const uint64_t *metrics)
 {
 	uint64_t slope = metrics[METRIC_host_slope], limit = metrics[METRIC_limit];
@@ -148,6 +153,7 @@ static void set_growth(const struct fact_process *process, struct evidence *evid
 		     plateau ? evidence_ratio(plateau, metrics[METRIC_rss]) : 0);
 }
 
+/* A malloc that returned NULL. */
 static void set_refusal(struct evidence *evidence)
 {
 	const struct fact_incident *incident = evidence->incident;

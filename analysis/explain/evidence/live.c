@@ -29,6 +29,7 @@ struct classes {
 	uint64_t all_bytes;
 };
 
+/* Equal sizes next to one another, oldest first. */
 static int by_size(const void *a, const void *b)
 {
 	const struct cuf_block *left = a, *right = b;
@@ -37,6 +38,7 @@ static int by_size(const void *a, const void *b)
 	return compare_numbers(left->seq, right->seq);
 }
 
+/* What holds most comes first. */
 static int by_sum(const void *a, const void *b)
 {
 	const struct class *left = a, *right = b;
@@ -85,6 +87,8 @@ static struct cuf_block *collect(const struct liveset *live, unsigned ordinal, s
 	return blocks;
 }
 
+/* One class for each size. Only the largest classes are named by their stack, because symbols are
+ * slow. */
 static struct classes classify(struct build *build, const struct evidence *evidence,
 			       const struct cuf_block *blocks, size_t count)
 {
@@ -116,6 +120,7 @@ static struct classes classify(struct build *build, const struct evidence *evide
 	return classes;
 }
 
+/* Enough equal blocks, each large enough to matter on this device. */
 static bool is_family(const struct class *size, uint64_t total_bytes)
 {
 	return size->count >= FAMILY_LEAST &&
@@ -143,6 +148,8 @@ static const struct class *choose_family(const struct classes *classes,
 	return largest;
 }
 
+/* A model with layers has several sizes that repeat. `depth` is the smallest such count: the
+ * number of layers. */
 static void set_layers(const struct classes *classes, struct evidence *evidence)
 {
 	uint64_t repeated = 0, blocks = 0, sizes = 0, largest = 0, depth = CUF_UNKNOWN;
@@ -173,11 +180,13 @@ static void set_layers(const struct classes *classes, struct evidence *evidence)
 		evidence_show(evidence, SIGNAL_layered, classes->items[i].first_seq);
 }
 
+/* Large blocks occupy whole pages of the driver. */
 static uint64_t whole_pages(uint64_t bytes)
 {
 	return (bytes + CUF_PAGE_BYTES - 1) / CUF_PAGE_BYTES * CUF_PAGE_BYTES;
 }
 
+/* How many blocks of the family the device could hold, given everything else that is live. */
 static void set_family(const struct class *family, struct evidence *evidence)
 {
 	uint64_t *metrics = evidence->metrics, held, each;
@@ -212,6 +221,7 @@ static void set_family(const struct class *family, struct evidence *evidence)
 	}
 }
 
+/* Bytes that names attribute to a cache and to weights. */
 static void sum_named(const struct classes *classes, struct evidence *evidence)
 {
 	uint64_t kv = 0, weights = 0, kv_seq = 0;

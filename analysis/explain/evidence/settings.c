@@ -77,6 +77,7 @@ static void read_variable(struct evidence *evidence, const char *text)
 	}
 }
 
+/* An environment variable replaces what the command line set. */
 static void read_settings(const struct fact_process *process, struct evidence *evidence)
 {
 	for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
@@ -104,6 +105,7 @@ static uint64_t blocks_wanted(const uint64_t *metrics)
 	return most_of(2 * layers, wanted);
 }
 
+/* The driver allocates in pages of 2 MiB. */
 static uint64_t pages_down(uint64_t bytes)
 {
 	return bytes / CUF_PAGE_BYTES * CUF_PAGE_BYTES;
@@ -135,6 +137,7 @@ static uint64_t fit_cache(const struct evidence *evidence, uint64_t *metrics)
 	return metrics[METRIC_wanted] * metrics[METRIC_unit];
 }
 
+/* Which size of KV cache would have fitted, and by how much the present one is too large. */
 static void set_cache(struct evidence *evidence)
 {
 	uint64_t *metrics = evidence->metrics, requested, fits;

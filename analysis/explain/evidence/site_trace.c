@@ -22,6 +22,7 @@ void site_traces_fini(struct site_traces *traces)
 	hash_index_fini(&traces->index);
 }
 
+/* Finds or makes the row. The pointer is valid until the next call. */
 static struct site_trace *trace_of(struct site_traces *traces, uint32_t stack)
 {
 	uint32_t *number = hash_index_place(&traces->index, stack);
@@ -71,6 +72,7 @@ static void count_step(struct site_trace *trace, uint64_t step)
 	trace->steps[rarest].hits--;
 }
 
+/* A rise or fall is relative to the allocation before, of any thread. */
 void site_traces_alloc(struct site_traces *traces, const struct cuf_event *event)
 {
 	struct site_trace *trace = trace_of(traces, event->stack);
@@ -141,6 +143,7 @@ uint64_t site_trace_step(const struct site_trace *trace, uint64_t *step)
 	return hits;
 }
 
+/* The variance of the logarithm is small for doubling; equal steps are excluded by their count. */
 bool site_trace_is_geometric(const struct site_trace *trace)
 {
 	double n = (double)trace->rises, mean, variance;

@@ -28,6 +28,7 @@ static unsigned function_hints(const char *function)
 	return name_hints(function);
 }
 
+/* The text has name and file, so both can give a hint. */
 static unsigned python_hints(const struct fact_process *process, uint64_t frame)
 {
 	for (size_t i = 0; i < process->text_count; i++)
@@ -37,6 +38,7 @@ static unsigned python_hints(const struct fact_process *process, uint64_t frame)
 	return 0;
 }
 
+/* Names that the recorder noted cost nothing, so symbols are read only without a hint. */
 static unsigned native_hints(const struct build *build, const struct fact_process *process,
 			     uint64_t addr, uint64_t time_ns)
 {
@@ -56,6 +58,7 @@ static unsigned native_hints(const struct build *build, const struct fact_proces
 	return hints;
 }
 
+/* The innermost frame with a hint decides, except for graph capture, which counts from any frame. */
 unsigned stack_hints(const struct build *build, uint32_t process, uint32_t stack)
 {
 	const struct fact_process *recorded = &build->facts->processes[process];
@@ -116,6 +119,7 @@ void stack_sites_fini(struct stack_sites *sites)
 	free(sites->keys);
 }
 
+/* Looks past the CUDA runtime at the library that called it. */
 bool stack_is_framework_call(const struct build *build, uint32_t process, uint32_t stack)
 {
 	const struct fact_process *recorded = &build->facts->processes[process];

@@ -18,6 +18,7 @@ static int by_value(const void *a, const void *b)
 	return compare_numbers(left, right);
 }
 
+/* The share of allocated bytes that was never freed. Small blocks are not counted. */
 static void set_freed(struct evidence *evidence, const struct event_pass *pass)
 {
 	double kept;
@@ -54,6 +55,7 @@ static void set_served(struct evidence *evidence, struct event_pass *pass)
 
 /* ---- the family of equal blocks ---- */
 
+/* Did the family come in one burst, after a query of free memory, and is it ever freed? */
 static void set_family(struct evidence *evidence, const struct event_pass *pass)
 {
 	if (!pass->family_first)
@@ -93,6 +95,7 @@ static void set_steps(struct evidence *evidence, const struct site_trace *trace)
 	evidence_set(evidence, SIGNAL_next_term, next);
 }
 
+/* Sizes that rise: by equal steps, by a factor, or once. */
 static void set_series(struct evidence *evidence, const struct site_trace *trace)
 {
 	static const enum signal shown[] = { SIGNAL_arithmetic, SIGNAL_next_term, SIGNAL_longest,
@@ -132,6 +135,7 @@ static void set_resets(struct evidence *evidence, const struct site_trace *trace
 
 /* ---- the failing call site: requests side by side ---- */
 
+/* Of the allocations of a call site, the share that was freed. */
 static double freed_share(const struct site_trace *trace)
 {
 	if (!trace->allocs)
@@ -152,6 +156,7 @@ static bool is_concurrent(const struct evidence *evidence, const struct site_tra
 	       !evidence_holds(evidence, SIGNAL_kv_named);
 }
 
+/* `back` allocations before the last one. */
 static uint64_t size_before(const struct event_pass *pass, size_t back)
 {
 	return pass->unit_sizes[(pass->unit_size_count - 1 - back) % UNIT_SIZES_MAX];
@@ -333,6 +338,7 @@ static const struct site_trace *find_ladder(const struct evidence *evidence,
 	return first;
 }
 
+/* Growing sizes of which the smaller blocks stay fill the device with gaps that nothing fits. */
 static void set_ladder(struct evidence *evidence, const struct site_trace *trace)
 {
 	if (!trace)

@@ -54,6 +54,7 @@ struct sentences {
 /* More names than any process resolves. A recording may have a new one in every record. */
 enum { NAMES_MAX = 1000 };
 
+/* Keeps names in the order in which they were found. The caller owns the texts. */
 static void add_once(struct list *list, const char *text)
 {
 	for (size_t i = 0; i < list->count; i++)
@@ -90,6 +91,8 @@ static void say_minor(struct sentences *sentences, const char *text, uint32_t pr
 		sentences->items[count].minor = true;
 }
 
+/* What the recording lost, with the remedy where there is one. Each table of the recording has its
+ * counter. */
 static void tell_losses(struct build *build, uint32_t p, struct sentences *blind)
 {
 	const struct fact_process *process = &build->facts->processes[p];
@@ -141,6 +144,8 @@ static void tell_losses(struct build *build, uint32_t p, struct sentences *blind
 			  p);
 }
 
+/* Notes of the recorder become sentences. Names of functions that could not be hooked, and of
+ * objects with a static CUDA runtime, are lists of their own. */
 static void tell_texts(struct build *build, uint32_t p, struct sentences *blind,
 		       struct list *unhooked, struct list *cudart)
 {
@@ -199,6 +204,8 @@ struct searched {
 	size_t count, room;
 };
 
+/* Index into built_in, or BUILT_IN. The search reads the whole file, so its result is kept per
+ * module: processes of one run share most of them. */
 static size_t built_into(struct searched *searched, struct symbols_module *module)
 {
 	const char *messages[BUILT_IN];
@@ -213,6 +220,7 @@ static size_t built_into(struct searched *searched, struct symbols_module *modul
 										  BUILT_IN);
 }
 
+/* The recorder contains the messages of all three allocators, so it is skipped by its name. */
 static bool is_known_allocator(const struct fact_process *process, const char *path)
 {
 	
@@ -222,6 +230,7 @@ static bool is_known_allocator(const struct fact_process *process, const char *p
 	return !strncmp(path_base_name(path), "libcuflight.so", 14);
 }
 
+/* A process may map one file several times. Each path is searched once. */
 static void tell_built_in(struct build *build, uint32_t p, struct searched *searched,
 			  struct sentences *blind)
 {
@@ -249,6 +258,7 @@ static void tell_built_in(struct build *build, uint32_t p, struct searched *sear
 	}
 }
 
+/* Blind spots that the header counts, and allocators that malloc's hooks do not see. */
 static void tell_process(struct build *build, uint32_t p, struct sentences *blind)
 {
 	const struct cuf_header *header = &build->run->processes[p].reader->header;
@@ -349,6 +359,7 @@ static void tell_usual(struct build *build, struct sentences *blind)
 	}
 }
 
+/* Sums over processes, except for losses: those stay apart because each recording has its size. */
 static void add_counters(struct build *build, struct fact_coverage *coverage, uint32_t p,
 			 struct fact_loss *lost)
 {
@@ -367,6 +378,7 @@ static void add_counters(struct build *build, struct fact_coverage *coverage, ui
 	coverage->recorder_ns += header->recorder_ns;
 }
 
+/* Moves a list from the heap into the arena. */
 static const char *const *keep(struct build *build, struct list *list, size_t *count)
 {
 	const char *const *kept = arena_copy(build->arena, list->items, list->count,
@@ -392,6 +404,7 @@ static void list_hooked(struct build *build, uint32_t p, struct list *hooked)
 	free(used);
 }
 
+/* The order of the sentences is the order of the report: what explains most comes first. */
 void build_coverage(struct build *build)
 {
 	struct fact_coverage *coverage = &build->facts->coverage;

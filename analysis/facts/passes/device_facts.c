@@ -16,6 +16,7 @@ static const struct fact_pin *pins_with_stacks(struct build *build, const struct
 	return pins;
 }
 
+/* The stack is resolved at the time of birth: an address may belong to another module later. */
 static const struct fact_segment *segments_with_stacks(struct build *build,
 						       const struct fact_segment *from,
 						       size_t count)
@@ -62,6 +63,8 @@ static struct fact_fragmentation with_stacks(struct build *build,
 	return out;
 }
 
+/* `at` is a cursor into the timeline, so that a pass over rising times is linear. A process that
+ * ended, or has not started, holds nothing. */
 static uint64_t live_at(const struct fact_process *process, unsigned ordinal, uint64_t time_ns,
 			size_t *at)
 {
@@ -98,6 +101,8 @@ static void common_peak(struct build *build, const struct device_group *group,
 	free(at);
 }
 
+/* Name, identity and counts of the device. A single process has an exact peak; several need
+ * common_peak. */
 static void sum_members(struct build *build, const struct device_group *group,
 			struct fact_device *device)
 {
@@ -130,6 +135,7 @@ static void sum_members(struct build *build, const struct device_group *group,
 		common_peak(build, group, device);
 }
 
+/* The focus is the process whose moment it is, if it uses this device. */
 static void fill_device(struct build *build, uint32_t index, struct fact_device *device)
 {
 	const struct device_group *group = &build->groups[index];

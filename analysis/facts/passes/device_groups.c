@@ -30,6 +30,7 @@ static bool same_device(const struct build *build, uint32_t p, const struct cuf_
 	       !strcmp(build->facts->processes[p].hostname, build->facts->processes[q].hostname);
 }
 
+/* The order of the report. The members of a group are sorted already. */
 static int by_first_ordinal(const void *a, const void *b)
 {
 	const struct device_member *left = ((const struct device_group *)a)->members,

@@ -50,6 +50,8 @@ struct member_view {
 	bool exact;
 };
 
+/* Replays one process to the moment and measures what it held. False: it did not exist then. Roles
+ * cost a look at each stack, so only the itemised process has them. */
 static bool measure_member(struct build *build, const struct device_member *member,
 			   const struct moment *moment, bool with_roles, struct member_view *out)
 {
@@ -83,6 +85,8 @@ static bool measure_member(struct build *build, const struct device_member *memb
 	return true;
 }
 
+/* The largest free block of each layer, with the word for how exact it is. What the recorder
+ * measured at the failure replaces what an incomplete replay would give. */
 static void fill_layers(struct device_view *view, const struct cuf_incident *incident)
 {
 	holes_layers(&view->focus.fragmentation, &view->focus.pages, view->layers);
@@ -112,6 +116,8 @@ static void fill_layers(struct device_view *view, const struct cuf_incident *inc
 		view->layers[LAYER_VMM] = (struct fact_layer){ incident->vmm_hole_bytes, "exact" };
 }
 
+/* If the focus did not exist at the moment, the last member is itemised in its place, so that the
+ * view is never empty. */
 void device_view_at(struct build *build, uint32_t device, const struct moment *moment,
 		    struct device_view *view)
 {
@@ -153,6 +159,7 @@ void device_view_at(struct build *build, uint32_t device, const struct moment *m
 	free(others);
 }
 
+/* The record of an incident, with what later attempts and roll-backs corrected. */
 bool incident_at(const struct build *build, const struct fact_incident *incident,
 		 struct cuf_incident *out)
 {

@@ -38,6 +38,7 @@ static bool may_have_streams(struct build *build, uint32_t process)
 	return strcmp(told(build, process, "streams", "1"), "0") != 0;
 }
 
+/* Free memory inside segments, by the kind of driver memory that they are made of. */
 static void take_slack(const struct framework_map *map, struct usage *usage)
 {
 	for (size_t i = 0; i < map->range_count; i++) {
@@ -65,6 +66,9 @@ static void estimate_slack(const struct fact_framework *framework, struct usage 
 	}
 }
 
+/* The map is exact if both rings are complete and every block was found inside a segment.
+ * Otherwise the framework's counters at the incident, or its last report before it, replace the
+ * sums. */
 static void settle_totals(const struct framework_question *question,
 			  const struct run_process *process, uint64_t segment_bytes,
 			  const struct framework_map *map, struct fact_framework *framework)
@@ -91,6 +95,7 @@ static void settle_totals(const struct framework_question *question,
 	}
 }
 
+/* One row for PyTorch's allocator: totals, segments, pins, and the largest gap. */
 static struct fact_framework measure_pytorch(struct build *build,
 					     const struct framework_question *question,
 					     const struct framework_map *map, struct usage *usage)
@@ -117,6 +122,7 @@ static struct fact_framework measure_pytorch(struct build *build,
 	return framework;
 }
 
+/* Slack cannot exceed what the row holds: damaged recordings may have overlapping blocks. */
 static void sum_slack(struct usage *held)
 {
 	for (unsigned i = 0; i < OWNER_MAX; i++) {
@@ -126,6 +132,7 @@ static void sum_slack(struct usage *held)
 	}
 }
 
+/* Did the framework report anything up to the moment? */
 static bool is_seen(const struct build *build, const struct framework_question *question,
 		    const struct framework_map *map)
 {
@@ -135,6 +142,7 @@ static bool is_seen(const struct build *build, const struct framework_question *
 			       .allocated_bytes != CUF_UNKNOWN;
 }
 
+/* PyTorch comes first where it reports. Regions of allocators that report nothing follow. */
 void framework_facts(struct build *build, const struct framework_question *question,
 		     const struct liveset *live, struct usage *usage)
 {

@@ -87,6 +87,8 @@ struct tally {
 	bool powers;
 };
 
+/* `powers` stays true while all regions are powers of two from 1 MiB on, as a BFC arena makes
+ * them. */
 static void add(struct build *build, uint32_t process, const struct framework_range *range,
 		struct tally *tally)
 {
@@ -123,6 +125,7 @@ static const char *backend_of(const struct framework *framework, const struct ta
 	return framework->region_backend;
 }
 
+/* Everything inside the regions is unknown, which is not the same as 0. */
 static struct fact_framework row_of(struct build *build, uint32_t process,
 				    const struct framework *framework, const struct tally *tally)
 {

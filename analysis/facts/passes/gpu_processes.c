@@ -10,11 +10,13 @@
 #define NEAR_NS 2000000000ull /* who holds what hardly changes: a reading of that moment */
 #define STALE_NS 60000000000ull /* and one of another, but better than none */
 
+/* Time between two moments, in either order. */
 static uint64_t apart(uint64_t a, uint64_t b)
 {
 	return most_of(a, b) - least_of(a, b);
 }
 
+/* Readings that failed, or have an unknown layout, are only for gpu_processes_refusal. */
 static bool is_whole(const struct gpu_processes_reading *reading)
 {
 	return !reading->head.failed && !(reading->head.flags & CUF_GPU_PROCESSES_LAYOUT);
@@ -76,6 +78,7 @@ static const struct cuf_gpu_process *find_focus(const struct gpu_processes_readi
 	return own;
 }
 
+/* Largest first; processes of unknown size last. */
 static int by_bytes(const void *a, const void *b)
 {
 	const struct gpu_process *x = a, *y = b;
@@ -86,6 +89,7 @@ static int by_bytes(const void *a, const void *b)
 	return compare_numbers(x->pid, y->pid);
 }
 
+/* A process of the run by its pid; NULL: it has no recording. */
 static struct usage *usage_of(struct usage *others, size_t count, uint32_t pid)
 {
 	for (size_t i = 0; i < count; i++)

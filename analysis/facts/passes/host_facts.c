@@ -47,6 +47,8 @@ static bool is_python_arena(const struct map_sums *sums, const struct host_map *
 	return module && is_python_interpreter(module->path);
 }
 
+/* host_maps_each calls it with sign -1 for maps that were created after the moment, so sums wrap
+ * below 0 on the way. */
 static void add_map(void *context, const struct host_map *map, int sign)
 {
 	struct map_sums *sums = context;
@@ -70,6 +72,7 @@ static void add_map(void *context, const struct host_map *map, int sign)
 	}
 }
 
+/* Bounds of an estimate may be lower than what is subtracted; they end at 0. */
 static void take_off(uint64_t *figure, uint64_t bytes)
 {
 	if (*figure != CUF_UNKNOWN)
@@ -107,6 +110,7 @@ struct rows {
 	size_t count;
 };
 
+/* Rows of 0 bytes, or of unknown size, are left out. */
 static void add_row(struct rows *rows, enum fact_host_part part, uint64_t bytes,
 		    enum fact_basis basis)
 {
@@ -171,6 +175,7 @@ static void add_anonymous(struct rows *rows, uint64_t resident,
 	add_row(rows, PART_OTHER, left, BASIS_OBSERVED);
 }
 
+/* All rows are of one reading of the address space, so they sum to what was resident then. */
 static void fill_rows(struct build *build, const char *memory,
 		      const struct fact_allocator *allocator, struct fact_host *host)
 {
@@ -200,6 +205,8 @@ static void fill_rows(struct build *build, const char *memory,
 
 /* ---- the verdict ---- */
 
+/* Fragmented: free memory between live blocks that cannot be returned. Cached: free memory that
+ * the allocator could return. */
 static enum fact_host_verdict judge(const struct fact_allocator *allocator)
 {
 	uint64_t held, cached, fragmented;
@@ -217,6 +224,7 @@ static enum fact_host_verdict judge(const struct fact_allocator *allocator)
 	return HOST_FINE;
 }
 
+/* Changes of the program come first, then settings. */
 static void fill_advice(struct build *build, const struct fact_allocator *allocator,
 			struct fact_host *host)
 {
@@ -241,6 +249,7 @@ static void fill_advice(struct build *build, const struct fact_allocator *alloca
 									  allocator->cached_bytes };
 }
 
+/* Call sites whose blocks keep pages alive that are otherwise free. */
 static void fill_pins(struct build *build, uint32_t process, uint64_t fragmented_bytes,
 		      struct fact_host *host)
 {
@@ -307,6 +316,7 @@ static void fill_malloc(const struct heap_totals *memory, struct fact_host *host
 	host->malloc_high_count = isinf(count.high) ? CUF_UNKNOWN : host_whole(count.high);
 }
 
+/* The last sample up to the moment; before the first sample, the first. */
 static void fill_samples(const struct fact_process *process, uint64_t moment_ns,
 			 struct fact_host *host)
 {
@@ -327,6 +337,7 @@ static void fill_samples(const struct fact_process *process, uint64_t moment_ns,
 	}
 }
 
+/* Pinned and registered memory at the moment of the run, in all of the process. */
 static uint64_t page_locked_bytes(struct build *build, uint32_t process)
 {
 	bool exact;
@@ -353,6 +364,7 @@ uint64_t host_report_time(const struct build *build, uint32_t process)
 	return reader_realtime(build->run->processes[process].reader, monotonic_ns);
 }
 
+/* The allocator that serves malloc is the first row, if it is known. */
 static void fill_allocators(struct build *build, const struct meta *meta, uint64_t time_ns,
 			    struct fact_host *host)
 {
@@ -365,6 +377,7 @@ static void fill_allocators(struct build *build, const struct meta *meta, uint64
 					       *first->version ? " " : "", first->version);
 }
 
+/* Order matters: rows and advice need malloc's live bytes, and maps are subtracted from those. */
 static struct fact_host host_of(struct build *build, uint32_t process)
 {
 	const struct meta *meta = &build->run->processes[process].meta;

@@ -13,6 +13,7 @@
  * recorder measured. */
 enum { VIEWS_MAX = 16 };
 
+/* The last attempt has the state that the program ended with. */
 static const struct cuf_incident *last_try(const struct ladder *ladder)
 {
 	return &ladder->tries[ladder->try_count - 1];
@@ -35,6 +36,7 @@ static const char *api_of(const struct build *build, uint32_t process,
 	return name ? name : "";
 }
 
+/* The driver function that failed, behind a runtime function or a framework. */
 static const char *driver_api_of(const struct build *build, uint32_t process,
 				 const struct cuf_incident *incident)
 {
@@ -69,6 +71,7 @@ static const char *framework_name(const struct build *build, uint32_t process)
 	return "PyTorch";
 }
 
+/* One row for each attempt at the driver, oldest first. */
 static void fill_attempts(struct build *build, uint32_t process, const struct ladder *ladder,
 			  struct fact_incident *failure)
 {
@@ -95,6 +98,8 @@ static void fill_attempts(struct build *build, uint32_t process, const struct la
 	}
 }
 
+/* The largest call sites at the failure, as the recorder measured them: they are exact even if the
+ * replay is not. */
 static void fill_sites(struct build *build, uint32_t process, const struct cuf_incident *incident,
 		       struct fact_incident *failure)
 {
@@ -139,6 +144,8 @@ static void fill_free(const struct ladder *ladder, struct fact_incident *inciden
 		incident->free_bytes += ladder->rolled_back_bytes;
 }
 
+/* What the failure was is taken from the last attempt at the driver; what was held, from the last
+ * record. */
 static void fill_incident(struct build *build, uint32_t process, const struct ladder *ladder,
 			  struct fact_incident *failure)
 {
@@ -184,6 +191,7 @@ static void fill_incident(struct build *build, uint32_t process, const struct la
 	stack_fill(build, &failure->stack, incident->time_ns);
 }
 
+/* By time, then by process and sequence number, so that the ids are the same in every report. */
 static int by_time(const void *a, const void *b)
 {
 	const struct fact_incident *left = a, *right = b;
@@ -194,6 +202,7 @@ static int by_time(const void *a, const void *b)
 	return compare_numbers(left->seq, right->seq);
 }
 
+/* Ids count from 1 over all processes, by time. 0 is "none". */
 void build_incidents(struct build *build)
 {
 	struct facts *facts = build->facts;
@@ -244,6 +253,8 @@ static uint64_t needed_bytes(const struct fact_incident *incident)
 	return incident->attempts[incident->attempt_count - 1].requested_bytes;
 }
 
+/* Whether the request would fit if free memory were in one piece; unknown where an allocator may
+ * have free memory that is not visible. */
 static void judge_packing(struct build *build, struct fact_incident *incident,
 			  const struct device_view *view)
 {
@@ -271,6 +282,7 @@ static void fill_layers_recorded(struct fact_incident *incident)
 									    "upper bound" };
 }
 
+/* The state of the device at the incident: owners, layers, and whether packing would help. */
 static void fill_view(struct build *build, struct fact_incident *incident)
 {
 	struct cuf_incident record;

@@ -7,6 +7,7 @@
 /* A killed process existed a little longer than its last record shows. */
 #define LINGER_NS 1000000000ull
 
+/* Times of the report are CLOCK_REALTIME, those of events CLOCK_MONOTONIC. */
 static uint64_t monotonic(const struct cuf_header *header, uint64_t realtime_ns)
 {
 	return realtime_ns - header->start_realtime_ns + header->start_ns;
@@ -22,6 +23,7 @@ static uint64_t end_seq(const struct reader *reader)
 	return least_of(reader->header.work_end_seq, reader->header.end_seq);
 }
 
+/* In the process of the moment the sequence number is exact. In others it is found by time. */
 bool process_at(const struct build *build, uint32_t process, const struct moment *moment,
 		uint64_t *seq)
 {
@@ -73,6 +75,7 @@ static bool last_fatal(const struct build *build, uint32_t device, struct moment
 	return false;
 }
 
+/* The end of a process that is still running is now. */
 static struct moment end_of(const struct build *build, uint32_t process)
 {
 	uint64_t seq = end_seq(build->run->processes[process].reader);
@@ -83,6 +86,7 @@ static struct moment end_of(const struct build *build, uint32_t process)
 				.time_ns = build->facts->processes[process].end_ns };
 }
 
+/* Address ranges and pools are no memory, and framework blocks are inside other blocks. */
 static uint64_t live_device_bytes(struct build *build, uint32_t process, uint64_t seq,
 				  unsigned ordinal)
 {
@@ -154,6 +158,7 @@ static uint32_t busiest(const struct build *build, uint32_t device)
 	return best;
 }
 
+/* A moment given by time: --at TIME, or a peak. */
 static struct moment at_time(const struct build *build, uint32_t process, uint64_t time_ns)
 {
 	const struct run_process *recorded = &build->run->processes[process];
@@ -164,6 +169,7 @@ static struct moment at_time(const struct build *build, uint32_t process, uint64
 						   monotonic(&recorded->reader->header, time_ns)) };
 }
 
+/* A moment that was requested but does not exist is replaced by the automatic one. */
 static struct moment asked_moment(struct build *build)
 {
 	struct moment moment;
@@ -244,6 +250,7 @@ static uint64_t work_end_ns(const struct reader *reader)
 	return reader->header.work_end_ns;
 }
 
+/* Host events carry milliseconds, so a moment close to the end counts as the end. */
 uint64_t host_time_of(const struct build *build, uint32_t process)
 {
 	const struct reader *reader = build->run->processes[process].reader;

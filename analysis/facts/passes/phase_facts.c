@@ -20,6 +20,7 @@ struct names {
 	size_t count;
 };
 
+/* A table by number. The array is in the heap, the texts are of the recording. */
 static struct names read_names(const struct meta *meta)
 {
 	struct names names = { NULL, 1 };
@@ -109,6 +110,7 @@ struct candidate {
 	size_t rank;
 };
 
+/* Groups phases of one name, the longest first. */
 static int by_place(const void *a, const void *b)
 {
 	const struct candidate *left = a, *right = b;
@@ -119,6 +121,7 @@ static int by_place(const void *a, const void *b)
 	return compare_numbers(left->span->begin_seq, right->span->begin_seq);
 }
 
+/* The longest phase of each name, then the second of each, and so on. */
 static int by_rank(const void *a, const void *b)
 {
 	const struct candidate *left = a, *right = b;
@@ -158,6 +161,7 @@ static struct candidate *choose(const struct making *making, size_t *count)
 	return all;
 }
 
+/* Of phases that begin at the same event, inferred ones come last. */
 static int by_begin(const void *a, const void *b)
 {
 	const struct fact_phase *left = a, *right = b;
@@ -166,6 +170,7 @@ static int by_begin(const void *a, const void *b)
 	return (left->source == PHASE_INFERRED) - (right->source == PHASE_INFERRED);
 }
 
+/* Recorded phases and inferred ones in one list, by begin. */
 static void fill_phases(struct making *making, struct fact_process *process)
 {
 	const struct run_process *from = &making->build->run->processes[making->process];
@@ -203,6 +208,7 @@ static void fill_phases(struct making *making, struct fact_process *process)
 
 /* ---- groups ---- */
 
+/* Totals count phases that the list of phases left out, too. */
 static void add_to_group(struct fact_phase_group *group, const struct fact_phase *phase)
 {
 	uint64_t rise = phase->work.peak_bytes - phase->work.start_bytes, length = 0;
@@ -223,6 +229,7 @@ static void add_to_group(struct fact_phase_group *group, const struct fact_phase
 	group->rise_bytes = most_of(rise, group->rise_bytes);
 }
 
+/* What took most time comes first. */
 static int by_total_time(const void *a, const void *b)
 {
 	const struct fact_phase_group *left = a, *right = b;
@@ -231,6 +238,8 @@ static int by_total_time(const void *a, const void *b)
 	return compare_numbers(left->first_ns, right->first_ns);
 }
 
+/* Groups by name and sort are made from all spans. Inferred phases have their own places after
+ * those. */
 static void fill_groups(struct making *making, struct fact_process *process)
 {
 	size_t places = making->names.count * SORTS * 2, count = 0;
@@ -252,6 +261,7 @@ static void fill_groups(struct making *making, struct fact_process *process)
 	free(all);
 }
 
+/* The name of requests is that of the largest group of marked requests. */
 static void fill_requests(struct making *making, struct fact_process *process)
 {
 	const struct run_process *from = &making->build->run->processes[making->process];
@@ -267,6 +277,7 @@ static void fill_requests(struct making *making, struct fact_process *process)
 		}
 }
 
+/* Phases are measured on framework blocks where a framework reports them, else on device blocks. */
 static void fill_process(struct build *build, uint32_t process)
 {
 	struct run_process *from = &build->run->processes[process];

@@ -38,6 +38,7 @@ static uint64_t count_held(const struct reader *reader, enum cuf_section_id ring
 	return held;
 }
 
+/* Events that no table ever held. Blocks or stacks that were dropped are no lost events. */
 static void count_events(struct fact_process *process, const struct reader *reader)
 {
 	static const enum cuf_loss never_held[] = { CUF_LOST_THREADS, CUF_LOST_RING,
@@ -58,6 +59,7 @@ static int by_time(const void *a, const void *b)
 	return compare_numbers(left->time_ns, right->time_ns);
 }
 
+/* A sample of an older recorder is shorter than ours: what it lacks stays unknown. */
 static void read_timeline(struct build *build, struct fact_process *process,
 			  const struct reader *reader)
 {
@@ -96,6 +98,7 @@ static const char *or_empty(const char *text)
 	return text ? text : "";
 }
 
+/* All that is known without looking at events. build_phases and later passes add the rest. */
 static void fill_process(struct build *build, uint32_t index)
 {
 	const struct run_process *from = &build->run->processes[index];

@@ -24,6 +24,7 @@
 #define STAND_OUT_RATIO 1.1
 #define STAND_OUT_BYTES (64ull << 20)
 
+/* As launchers set it, the global rank first; NULL: no launcher. */
 static const char *rank_of(const struct fact_process *process)
 {
 	static const char *const names[] = { "RANK=", "LOCAL_RANK=", "OMPI_COMM_WORLD_RANK=",
@@ -36,6 +37,7 @@ static const char *rank_of(const struct fact_process *process)
 	return NULL;
 }
 
+/* Killed, or ended with a status that is not 0. */
 static bool abnormal(const struct fact_process *process)
 {
 	return process->end == END_SIGNAL || process->end == END_KILLED ||
@@ -64,6 +66,7 @@ static uint64_t leader_failed_ns(const struct facts *facts)
 	return failed_ns(facts, facts->group.leader);
 }
 
+/* The process that failed first. */
 static void find_leader(struct facts *facts)
 {
 	struct fact_process_group *crowd = &facts->group;
@@ -78,6 +81,7 @@ static void find_leader(struct facts *facts)
 	}
 }
 
+/* The number of steps is limited because damaged recordings could make a cycle. */
 static bool is_ancestor(const struct facts *facts, uint32_t of, uint32_t process)
 {
 	uint32_t up = facts->processes[of].parent;
@@ -88,6 +92,7 @@ static bool is_ancestor(const struct facts *facts, uint32_t of, uint32_t process
 	return false;
 }
 
+/* A killed process has no end record, so its last event may be long before its end. */
 static bool ended_after(const struct fact_process *process, uint64_t at)
 {
 	bool last_seen_alone = process->end == END_KILLED;
@@ -96,6 +101,7 @@ static bool ended_after(const struct fact_process *process, uint64_t at)
 	return process->end_ns - at <= AFTERMATH_NS;
 }
 
+/* Marks the processes that the leader's failure ended. */
 static void find_ended(struct facts *facts)
 {
 	struct fact_process_group *crowd = &facts->group;
@@ -160,6 +166,7 @@ static int by_bytes(const void *a, const void *b)
 	return compare_numbers(x, y);
 }
 
+/* With a rank or both without one: a launcher is no peer of its workers. */
 static bool same_program(const struct fact_process *process, const struct fact_process *recorded)
 {
 	return !strcmp(process->exe, recorded->exe) && !process->rank == !recorded->rank;

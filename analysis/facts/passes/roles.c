@@ -31,6 +31,7 @@ struct roles {
 	size_t code_count; /* META CODE by number */
 };
 
+/* Python code objects by number. The limit keeps a damaged number from making a huge table. */
 static void index_codes(struct roles *roles, const struct fact_process *process)
 {
 	size_t room = 0;
@@ -94,6 +95,7 @@ static const char *role_of_python(const struct roles *roles, uint64_t frame)
 	return role_of_code(name, (size_t)(name_end - name), file, (size_t)(file_end - file));
 }
 
+/* The library decides first, then a name that the recorder noted, then symbols: those cost most. */
 static const char *role_of_address(const struct build *build, const struct fact_process *process,
 				   uint64_t addr, uint64_t time_ns)
 {
@@ -117,6 +119,7 @@ static const char *role_of_address(const struct build *build, const struct fact_
 	return role;
 }
 
+/* The innermost frame with a role decides. */
 static const char *look_at_stack(const struct build *build, const struct roles *roles,
 				 uint32_t process, uint32_t stack, uint64_t time_ns)
 {
@@ -133,6 +136,7 @@ static const char *look_at_stack(const struct build *build, const struct roles *
 	return role;
 }
 
+/* Programs have thousands of blocks for each stack, so results are kept. */
 static const char *role_of_stack(struct build *build, uint32_t process, uint32_t stack,
 				 uint64_t time_ns)
 {
@@ -150,6 +154,7 @@ static const char *role_of_stack(struct build *build, uint32_t process, uint32_t
 	return known->role;
 }
 
+/* By the phase in which the block was allocated. */
 static const char *role_of_time(const struct build *build, uint32_t process, uint64_t time_ns)
 {
 	const struct roles *roles = build->roles[process];
@@ -173,6 +178,7 @@ static struct role role_of(struct build *build, uint32_t process, unsigned told,
 	return (struct role){ name, name ? BASIS_INFERRED : BASIS_NONE };
 }
 
+/* One sum for each owner, role and basis. */
 static void count(struct usage *held, enum fact_owner owner, struct role role, uint64_t bytes)
 {
 	size_t i = 0;
@@ -190,6 +196,7 @@ static void count(struct usage *held, enum fact_owner owner, struct role role, u
 	held->roles[i].count++;
 }
 
+/* The range that contains an address; ranges are sorted. NULL: none. */
 static const struct framework_range *range_at(const struct framework_map *map, uint64_t addr)
 {
 	size_t low = 0, high = map->range_count;

@@ -24,6 +24,7 @@ struct rows {
 	int (*order)(const void *, const void *);
 };
 
+/* Leaks first, then by size. Ties are broken, so that reports are the same every time. */
 static int by_bytes(const void *a, const void *b)
 {
 	const struct fact_site *left = a, *right = b;
@@ -36,6 +37,7 @@ static int by_bytes(const void *a, const void *b)
 	return compare_numbers(left->stack.id, right->stack.id);
 }
 
+/* What grew most comes first. */
 static int by_growth(const void *a, const void *b)
 {
 	const struct fact_site *left = a, *right = b;
@@ -53,6 +55,7 @@ static void cut(struct rows *rows)
 	rows->count = least_of(rows->count, rows->most);
 }
 
+/* The list is cut when it is four times too long, so a call costs constant time on average. */
 static void add_row(struct rows *rows, const struct fact_site *row)
 {
 	if (rows->count >= 4 * rows->most)
@@ -61,6 +64,7 @@ static void add_row(struct rows *rows, const struct fact_site *row)
 	rows->items[rows->count++] = *row;
 }
 
+/* Only sampled host sites have a variance. The others are exact. */
 static void fill_interval(const struct site *site, struct fact_site *row)
 {
 	struct host_estimate estimate = { (double)site->live_bytes, site->live_variance,
@@ -74,6 +78,8 @@ static void fill_interval(const struct site *site, struct fact_site *row)
 	}
 }
 
+/* Call sites with live memory go to `live`, those that hold more than at the first event to
+ * `grown`; many are in both. */
 static void add_rows(struct build *build, uint32_t process, const struct growth *growth,
 		     struct rows *live, struct rows *grown)
 {
@@ -112,6 +118,7 @@ static void add_rows(struct build *build, uint32_t process, const struct growth 
 	}
 }
 
+/* Time and hook are those of the newest block, so that a call site is named by its latest use. */
 static void add_live(struct growth *growth, const struct reader *reader, const struct liveset *live,
 		     bool framework)
 {
@@ -182,6 +189,7 @@ struct quiet {
 	uint64_t requests;
 };
 
+/* Heap memory in `marks`, which the caller frees. */
 static struct quiet quiet_of(const struct build *build, uint32_t process)
 {
 	const struct fact_requests *requests = &build->facts->processes[process].requests;
@@ -234,6 +242,7 @@ static void layer_sites(struct build *build, uint32_t process, struct growth_dev
 	growth_fini(&growth);
 }
 
+/* Driver and framework have rings of their own, so each is followed by itself. */
 static void device_sites(struct build *build, uint32_t process, uint64_t seq,
 			 const struct quiet *quiet, const struct liveset *live, struct rows *rows,
 			 struct rows *grown)
@@ -249,6 +258,7 @@ static void device_sites(struct build *build, uint32_t process, uint64_t seq,
 	reader_drop(recorded->reader, CUF_SEC_FRAMEWORK_RING);
 }
 
+/* Ages of live blocks are read only if a verdict needs them. */
 static void host_sites(struct build *build, uint32_t process, uint64_t time_ns,
 		       const struct quiet *quiet, struct rows *rows, struct rows *grown)
 {
@@ -278,6 +288,7 @@ static void host_sites(struct build *build, uint32_t process, uint64_t time_ns,
 	growth_fini(&growth);
 }
 
+/* Moves the rows from the heap into the arena. */
 static struct fact_site *settle(struct build *build, struct rows *rows, size_t *count)
 {
 	struct fact_site *kept;
