@@ -20,8 +20,8 @@ struct framework {
 	/* Its allocator keeps freed device memory. keepers: parts of paths of the libraries that
 	 * allocate from the driver for it. */
 	const char *keepers[8];
-	/* What its allocator is called if it reports nothing of what is inside its regions. NULL: it
-	 * reports its blocks, or keeps no regions. */
+	/* What its allocator is called if it reports nothing of what is inside its regions.
+	 * NULL: it reports its blocks, or keeps no regions. */
 	const char *region_backend;
 	/* How its functions begin, where it may be linked into a program; NULL. */
 	const char *function_prefix;

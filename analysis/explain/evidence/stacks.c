@@ -58,7 +58,7 @@ static unsigned native_hints(const struct build *build, const struct fact_proces
 	return hints;
 }
 
-/* The innermost frame with a hint decides, except for graph capture, which counts from any frame. */
+/* The innermost frame with a hint decides. Only graph capture counts from any frame. */
 unsigned stack_hints(const struct build *build, uint32_t process, uint32_t stack)
 {
 	const struct fact_process *recorded = &build->facts->processes[process];

@@ -47,8 +47,8 @@ static bool is_python_arena(const struct map_sums *sums, const struct host_map *
 	return module && is_python_interpreter(module->path);
 }
 
-/* host_maps_each calls it with sign -1 for maps that were created after the moment, so sums wrap
- * below 0 on the way. */
+/* host_maps_each adds the maps of the ledger and corrects them by events, so sums may wrap below 0
+ * on the way. */
 static void add_map(void *context, const struct host_map *map, int sign)
 {
 	struct map_sums *sums = context;
