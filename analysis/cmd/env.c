@@ -36,7 +36,8 @@ static void print_export(FILE *out, const char *name, const char *value)
 	fprintf(out, "export %s=%s\n", name, quoted);
 }
 
-/* Keeps an LD_PRELOAD that the shell already has. */
+/* Keeps an LD_PRELOAD that the shell already has. The value is expanded by the shell that reads the
+ * line, not here. */
 static void print_shell(FILE *out, const struct lines *lines)
 {
 	fprintf(out, "export LD_PRELOAD=%s\"${LD_PRELOAD:+:$LD_PRELOAD}\"\n", lines->library);

@@ -44,7 +44,8 @@ static void print_option(FILE *out, const struct opts_row *row)
 	flow_text(out, text, HELP_INDENT, HELP_INDENT, HELP_COLUMNS);
 }
 
-/* The examples are one text, "COMMAND\tWHAT FOR\n" each. */
+/* The examples are one text, "COMMAND\tWHAT FOR\n" each. The text ends with a newline, so the loop
+ * needs no other end. */
 static void print_examples(FILE *out, const char *examples)
 {
 	fputs("\nExamples:\n", out);

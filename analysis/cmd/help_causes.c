@@ -37,6 +37,7 @@ const struct cause_rule *help_cause_at(size_t index)
 	return NULL;
 }
 
+/* Case does not matter to people who type. */
 static bool begins_with(const char *text, const char *start)
 {
 	return !strncasecmp(text, start, strlen(start));
@@ -171,6 +172,7 @@ static bool has_plainer_row(const char *id, const struct cause_advice *row, size
 	return false;
 }
 
+/* The index-th piece of advice. False behind the last one. */
 bool help_cause_advice(const char *id, size_t index, struct help_advice *out)
 {
 	struct cause_advice row;
@@ -187,6 +189,7 @@ bool help_cause_advice(const char *id, size_t index, struct help_advice *out)
 
 /* ---- prose ---- */
 
+/* The first rule of a cause that has a text has it for all. */
 const char *help_cause_about(const char *id)
 {
 	for (const struct cause_rule *rule = cause_rules; rule->id; rule++)
@@ -246,6 +249,7 @@ static void print_list(FILE *out, const struct cause_rule *const *rules, size_t 
 	}
 }
 
+/* False when no cause has the name. Several causes are listed, a single one is explained. */
 bool help_causes(FILE *out, const char *name)
 {
 	const struct cause_rule *found[CAUSES_MAX];

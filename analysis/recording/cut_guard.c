@@ -13,6 +13,7 @@ static struct { _Atomic uintptr_t start; _Atomic size_t bytes; } ranges[CUT_GUAR
 static _Atomic unsigned used; /* slots that were ever taken */
 static atomic_bool seen, installed;
 
+/* Runs in a signal handler: atomics only, no locks. */
 static bool is_guarded(uintptr_t address)
 {
 	for (unsigned i = 0; i < used; i++) {
@@ -39,6 +40,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 	seen = true;
 }
 
+/* Installed once, with the first recording that is mapped. */
 static void install(void)
 {
 	struct sigaction action = { .sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO };
@@ -47,6 +49,7 @@ static void install(void)
 		sigaction(SIGBUS, &action, NULL);
 }
 
+/* When all slots are in use the mapping has no guard, and a truncated file ends the command. */
 void cut_guard_begin(const void *mapped, size_t bytes)
 {
 	install();

@@ -29,6 +29,7 @@ struct merge {
 	bool sorted;
 };
 
+/* An unreadable segment counts as empty, so the lane goes on with the next one. */
 static void next_segment(struct cursor *cursor)
 {
 	struct cuf_segment segment;
@@ -59,6 +60,7 @@ static uint64_t advance(struct cursor *cursor)
 	}
 }
 
+/* One cursor for each lane of both rings. A lane without events is not in the heap. */
 static void start(struct merge *merge, struct events *rings[RINGS])
 {
 	size_t count = merge->lanes[0].lane_count + merge->lanes[1].lane_count, lane = 0;
@@ -127,6 +129,7 @@ static void sort_again(struct events *events)
 	free(all);
 }
 
+/* A recording without this ring has an empty list. */
 static struct events *ring_new(const struct reader *reader, enum cuf_section_id ring)
 {
 	struct events *events = xalloc_zeroed(1, sizeof *events);

@@ -6,6 +6,7 @@
 
 const char *const basis_names[BASIS_MAX] = { "", "observed", "inferred", "estimated" };
 
+/* The module at an address at a time. Addresses are reused after an unload, so the time decides. */
 const struct fact_module *module_at(const struct fact_module *modules, size_t count, uint64_t addr,
 				    uint64_t time_ns)
 {
@@ -27,6 +28,7 @@ const struct fact_module *module_at(const struct fact_module *modules, size_t co
 	return fallback;
 }
 
+/* Exact matches only: the recorder noted the functions by the addresses in stacks. */
 const char *function_at(const struct fact_function *functions, size_t count, uint64_t addr)
 {
 	size_t low = 0, high = count;

@@ -26,6 +26,8 @@ struct host_stream {
 	uint32_t stride;
 };
 
+/* Each segment begins with its own base time, thread and sample mean, so it can be read without
+ * those before it. */
 static void enter_segment(struct host_stream *stream, struct cursor *cursor)
 {
 	struct cuf_segment segment;

@@ -24,6 +24,7 @@ struct host_means host_means_of(const struct reader *reader, const struct meta *
 	return means;
 }
 
+/* The last change that is not later than the birth decides. Changes are in the order of time. */
 uint64_t host_means_at(const struct host_means *means, uint32_t birth)
 {
 	uint64_t mean_bytes = means->first_bytes;

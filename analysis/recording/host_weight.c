@@ -9,6 +9,7 @@
 enum { TABLES_MAX = 64 };
 #define MEAN_MAX ((uint64_t)1 << 40) /* beyond any setting: keeps weights finite */
 
+/* The chance that a block of this size was sampled, by a Poisson process over bytes. */
 double host_weight_chance(uint64_t bytes, uint64_t mean_bytes)
 {
 	if (!mean_bytes || !bytes || bytes >= CUF_SAMPLE_EXACT_BYTES)
@@ -16,6 +17,7 @@ double host_weight_chance(uint64_t bytes, uint64_t mean_bytes)
 	return -expm1(-(double)bytes / (double)(least_of(mean_bytes, MEAN_MAX)));
 }
 
+/* Bytes that a sampled block stands for: its size divided by its chance. */
 uint64_t host_weight_bytes(uint64_t bytes, uint64_t mean_bytes)
 {
 	static uint64_t table[CUF_SAMPLE_EXACT_BYTES], table_mean, tables;

@@ -18,6 +18,7 @@ struct walk {
 	const char **hook_names;
 };
 
+/* Lengths come from the file. Each is limited to what the record really has. */
 static void read_module(struct walk *walk, const struct cuf_meta *record)
 {
 	struct cuf_meta_module module;

@@ -58,6 +58,7 @@ static void count_block(struct scan *scan, const struct cuf_event *event)
 	scan->since_bytes = (int64_t)((uint64_t)scan->since_bytes + change);
 }
 
+/* Events are applied in the order of their numbers, up to the requested moment. */
 static void apply_event(struct scan *scan, const struct cuf_event *event)
 {
 	struct pool_level *pool;
@@ -96,6 +97,7 @@ static void correct_free(struct scan *scan)
 		state->free_bytes = state->total_bytes;
 }
 
+/* A query by the driver replaces what was counted. */
 static void set_pools(struct driver_state *state, const struct cuf_pool_level *pools,
 		       uint64_t count)
 {
@@ -108,6 +110,7 @@ static void set_pools(struct driver_state *state, const struct cuf_pool_level *p
 	}
 }
 
+/* Everything is unknown until an event or a record reports it. */
 static void driver_state_init(struct driver_state *state)
 {
 	state->free_bytes = state->total_bytes = CUF_UNKNOWN;
@@ -115,6 +118,8 @@ static void driver_state_init(struct driver_state *state)
 	state->pool_count = 0;
 }
 
+/* The figures of the driver at one event. at_end includes what was queried at the end of the
+ * process. */
 void driver_state_at(const struct reader *reader, const struct events *events, unsigned device,
 		     uint64_t seq, bool at_end, struct driver_state *out)
 {

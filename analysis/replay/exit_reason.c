@@ -28,6 +28,7 @@ static bool sample_before_end(const struct reader *reader, uint64_t before,
 	return count > before;
 }
 
+/* The time of the last trace that the process left. */
 static uint64_t last_recorded_ns(const struct run_process *process)
 {
 	const struct cuf_header *header = &process->reader->header;
@@ -42,6 +43,7 @@ static uint64_t last_recorded_ns(const struct run_process *process)
 	return last;
 }
 
+/* Process ids and start times are unique only within one boot of a machine. */
 static bool same_boot(const uint8_t recorded[16])
 {
 	static const uint8_t unknown[16];
@@ -83,7 +85,8 @@ static bool still_there(const struct cuf_header *header)
 	at = strrchr(text, ')');
 	if (!at ||
 	    sscanf(at + 1,
-		   " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu",
+		   " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s"
+		   " %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu",
 		   &state, &ticks) != 2)
 		return false;
 	return ticks == header->process_start_ticks && state != 'Z' && state != 'X';
@@ -192,6 +195,8 @@ static struct exit_reason reason_without_record(const struct run_process *proces
 				     .why = oom_killed ? oom_killed : "no end record" };
 }
 
+/* In this order: the recorder's own end record, what the parent reported, and what can be
+ * inferred. */
 struct exit_reason exit_reason_of(const struct run_process *process, struct arena *arena)
 {
 	const struct cuf_header *header = &process->reader->header;

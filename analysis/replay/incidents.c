@@ -108,6 +108,7 @@ static struct aftermath aftermath_of(const struct events *events, const struct c
 	return after;
 }
 
+/* why is a constant of the program, never freed. */
 static void set_outcome(struct ladder *ladder, enum fact_outcome outcome, const char *why)
 {
 	ladder->outcome = outcome;
@@ -376,6 +377,7 @@ void ladders_init(struct ladders *ladders, const struct run_process *process,
 	free(all);
 }
 
+/* Each ladder owns the array of its attempts. */
 void ladders_fini(struct ladders *ladders)
 {
 	for (size_t i = 0; i < ladders->count; i++)

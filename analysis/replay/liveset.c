@@ -22,6 +22,7 @@ static size_t home_of(const struct liveset *set, uint64_t key)
 	return (size_t)(h ^ h >> 32) & (set->room - 1);
 }
 
+/* expected: how many blocks will live at once. The table grows when it is more. */
 void liveset_init(struct liveset *set, size_t expected)
 {
 	*set = (struct liveset){ .room = 64 };
@@ -30,6 +31,7 @@ void liveset_init(struct liveset *set, size_t expected)
 	set->slots = xalloc_zeroed(set->room, sizeof *set->slots);
 }
 
+/* Frees the table. The set may be initialised again. */
 void liveset_fini(struct liveset *set)
 {
 	free(set->slots);

@@ -37,6 +37,7 @@ static void raise_peak(struct cuf_device *device, uint64_t now_ns)
 		}
 }
 
+/* sign: 1 for an allocation, -1 for a free. Memory located on the host is in no device's sum. */
 void cuf_device_count(const struct cuf_block *block, int sign, uint64_t now_ns)
 {
 	struct cuf_device *device = cuf_device_at(block->device);

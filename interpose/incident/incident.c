@@ -28,6 +28,7 @@ enum { OUTCOME_OPEN, OUTCOME_RECOVERED, OUTCOME_WENT_ON };
 static uint64_t last_number;      /* of the last published incident; 0 none */
 static uint32_t small_successes;  /* since then */
 
+/* A forked child numbers its incidents from 1. */
 static void forget_incidents(void) { last_number = small_successes = 0; }
 CUF_AT_FORK_CHILD(forget_incidents);
 

@@ -22,6 +22,7 @@ static struct {
 } scratch;
 static uint32_t is_taken;    /* one thread at a time */
 
+/* A pair that does not fit is dropped, and the caller finds the scratch memory full. */
 static void add_pair(uint64_t key, uint64_t value)
 {
 	if (scratch.used < scratch.room)
@@ -171,7 +172,8 @@ static void keep_largest(struct cuf_incident *incident, const struct cuf_site_le
 	incident->sites[at] = *site;
 }
 
-/* Blocks of one site and kind are neighbours after the sort. */
+/* Blocks of one site and kind are neighbours after the sort. The sort costs n log n once per
+ * incident, and no memory. */
 static void find_largest_sites(struct cuf_incident *incident)
 {
 	cuf_sort_pairs(scratch.pairs, scratch.used);

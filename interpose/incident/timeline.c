@@ -78,6 +78,7 @@ static void append_sample(uint64_t now_ns)
 	__atomic_store_n(&header->sample_count, header->sample_count + 1, __ATOMIC_RELEASE);
 }
 
+/* A thread that comes while another one samples returns at once. Its sample would be the same. */
 void cuf_timeline_sample(uint64_t now_ns)
 {
 	if (__atomic_exchange_n(&is_sampling, 1, __ATOMIC_ACQUIRE))
@@ -86,6 +87,7 @@ void cuf_timeline_sample(uint64_t now_ns)
 	__atomic_store_n(&is_sampling, 0, __ATOMIC_RELEASE);
 }
 
+/* Called at every driver event. One load and one comparison when no sample is due. */
 void cuf_timeline_tick(uint64_t now_ns)
 {
 	if (__builtin_expect(now_ns >= __atomic_load_n(&due_ns, __ATOMIC_RELAXED), 0))

@@ -10,6 +10,7 @@
 
 enum { LINE_BYTES = 512, COMMAND_BYTES = 1100 };
 
+/* before and after are the words around the size. */
 static void add_size(struct cuf_text *text, const char *before, uint64_t bytes, const char *after)
 {
 	cuf_text_add(text, before);
@@ -152,6 +153,8 @@ static void print_held(const struct cuf_incident *incident)
 
 /* ---- the verdict ---- */
 
+/* Three lines: the failed request, the likely cause or what held the memory, and the command to
+ * type. */
 void cuf_verdict_print(const struct cuf_incident *incident)
 {
 	CUF_TEXT(cause, LINE_BYTES);

@@ -46,6 +46,7 @@ bool cuf_gate_install(void)
 	return true;
 }
 
+/* False in a forked child until its own recording has begun. */
 bool cuf_gate_is_home(void)
 {
 	return __atomic_load_n(&cuf_gate[HOME], __ATOMIC_ACQUIRE) &&
@@ -85,6 +86,8 @@ void cuf_gate_open(void)
 		__atomic_store_n(cuf_gate, 0, __ATOMIC_SEQ_CST);
 }
 
+/* Closes the gate. One thread switches at a time: false when another one does, or the recorder is
+ * off. */
 bool cuf_gate_begin_switch(void)
 {
 	enum cuf_gate_state on = CUF_GATE_ON;
@@ -104,6 +107,8 @@ bool cuf_gate_turn_off(void)
 	return true;
 }
 
+/* Afterwards every thread sees the closed gate. Without membarrier the threads fence themselves
+ * when they enter. */
 bool cuf_gate_fence_threads(void)
 {
 	return cuf_gate_must_fence || !cuf_sys(SYS_membarrier, FENCE_ALL, 0, 0, 0, 0, 0);

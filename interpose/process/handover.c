@@ -48,6 +48,7 @@ bool cuf_handover_is_pending(void) { return __atomic_load_n(&pending, __ATOMIC_A
 
 /* ---- why there is no file ---- */
 
+/* Fixed texts: strerror may allocate, and its words depend on the locale. */
 static const char *error_words(int error)
 {
 	switch (error) {
@@ -107,6 +108,7 @@ static void report_no_file(const char *what, int error)
 
 /* ---- moving ---- */
 
+/* One line on stderr, with the path of the recording. */
 static void report_path(void)
 {
 	CUF_TEXT(text, 1200);
@@ -221,6 +223,8 @@ static void move_behind_gate(void)
 	cuf_gate_open();
 }
 
+/* Called at the events that deserve a file. Returns at once when there is one, or when an attempt
+ * failed. */
 void cuf_handover_to_file(void)
 {
 	uint8_t guard = cuf_tls.guard;

@@ -42,6 +42,8 @@ static void copy_safe(char *to, size_t room, const char *from)
 		strcpy(to, "unknown");
 }
 
+/* For the pattern %h of a recording's name. The system call, because gethostname may be
+ * interposed. */
 static void read_host(void)
 {
 	struct utsname names;
@@ -50,6 +52,7 @@ static void read_host(void)
 	copy_safe(host, sizeof host, names.nodename);
 }
 
+/* The name is for %e and the whole path for META. /proc may be missing: both are empty then. */
 static void read_executable(void)
 {
 	long got = cuf_sys(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)executable,
@@ -136,6 +139,7 @@ static void describe_command_line(void)
 		cuf_meta_text(CUF_META_CMDLINE, 0, line.at, line.used);
 }
 
+/* Variables that decide how memory is used, and no others: the environment may hold secrets. */
 static bool is_allowed(const char *variable)
 {
 	static const char *const heads[] = {
@@ -190,6 +194,7 @@ static uint64_t machine_bytes(void)
 	return kib == CUF_UNKNOWN ? kib : kib * 1024;
 }
 
+/* The limits at the start. A report compares them with what was used at a failure. */
 static void describe_limits(void)
 {
 	struct cuf_process_memory memory;

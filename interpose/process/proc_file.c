@@ -24,6 +24,8 @@ long cuf_proc_read(const char *path, char *to, size_t bytes)
 	return used;
 }
 
+/* The number after the first `key`, or at the beginning of the text when key is NULL. CUF_UNKNOWN
+ * when there is none. A value that does not fit 64 bits wraps. */
 uint64_t cuf_proc_number(const char *text, const char *key)
 {
 	uint64_t value = 0;

@@ -181,6 +181,7 @@ static bool looks_like_password(const char *text, size_t bytes)
 	return bytes >= LEAST && has_letter && has_digit_or_capital;
 }
 
+/* Compares a text that has no terminator. */
 static bool is_word(const char *text, size_t bytes, const char *word)
 {
 	return bytes == strlen(word) && !memcmp(text, word, bytes);

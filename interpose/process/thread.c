@@ -32,9 +32,12 @@ static struct cuf_thread_state *states[SLOTS_MAX];
 static uint32_t slots_used;   /* slots that ever had a thread */
 static uint32_t search_from;  /* where the search for dead threads goes on */
 
+/* Only the forking thread exists in a child, and it gets a slot of the child's recording. */
 static void forget_slots(void) { slots_used = search_from = 0; }
 CUF_AT_FORK_CHILD(forget_slots);
 
+/* Set once, before any thread enters. A pointer keeps this room independent of the rooms above
+ * it. */
 void cuf_thread_admit_with(cuf_thread_admit_fn *function) { admit = function; }
 
 /* ---- slots ---- */

@@ -17,6 +17,7 @@ enum { FREE_EVENT_EVERY_NS = 100000000 };
 /* The last event of free memory: when, and how much. */
 static uint64_t event_ns[CUF_DEVICES_MAX], event_free_bytes[CUF_DEVICES_MAX];
 
+/* A forked child has devices of its own: the first reading is logged again. */
 static void forget_events(void)
 {
 	memset(event_ns, 0, sizeof event_ns);
@@ -24,6 +25,8 @@ static void forget_events(void)
 }
 CUF_AT_FORK_CHILD(forget_events);
 
+/* The driver's version and whether cuGetProcAddress returned the addresses that the recorder knows.
+ * A report lists both under coverage. */
 void cuf_driver_seen(uint64_t driver_version, unsigned gpa_identity)
 {
 	struct cuf_header *header = cuf_recording.header;
@@ -52,6 +55,8 @@ const struct cuf_device *cuf_device_find(unsigned device)
 	return __atomic_load_n(&found->present, __ATOMIC_ACQUIRE) ? found : NULL;
 }
 
+/* Called once for each device. `present` is stored last, so a reader finds a complete row or
+ * none. */
 void cuf_device_describe(unsigned device, const struct cuf_device_facts *facts)
 {
 	struct cuf_device *to = device_at(device);
@@ -93,6 +98,7 @@ static void log_free_memory(struct cuf_call *call, unsigned device, const struct
 	cuf_event_note(call, CUF_OP_FREE_MEMORY, &level, 0, 0);
 }
 
+/* What the driver reported last, for the report's section about the end. */
 static void note_end(struct cuf_device *to, const struct cuf_driver_view *view)
 {
 	to->end_free_bytes = view->free_bytes;

@@ -228,6 +228,7 @@ static void record_failure(struct cuf_operation *operation, const struct cuf_rep
 
 /* ---- reports ---- */
 
+/* A report without an address (PyTorch before 1.10) proves only that there are blocks. */
 static void count_blind(void)
 {
 	if (!cuf_recording.header || !cuf_gate_is_on())
@@ -236,6 +237,7 @@ static void count_blind(void)
 	cuf_count(&cuf_recording.header->framework_blind, 1);
 }
 
+/* Host blocks of the framework come from malloc and are recorded there. Only the sum is kept. */
 static void count_host(int64_t bytes)
 {
 	cuf_count(&host_memory.reports, 1);
@@ -265,6 +267,7 @@ void cuf_framework_report(const struct cuf_report *report, const void *frame)
 	cuf_operation_finish(&operation);
 }
 
+/* Written once, at the end: sums that change with every report would fill META. */
 void cuf_framework_end(void)
 {
 	CUF_TEXT(text, 128);

@@ -54,6 +54,7 @@ bool cuf_call_begin(struct cuf_call *call, unsigned hook, void *frame)
 	return call->thread != NULL;
 }
 
+/* Must follow every cuf_call_begin, also one that returned false. */
 void cuf_call_end(void)
 {
 	if (cuf_tls.driver_calls)
@@ -118,6 +119,8 @@ static void log_free(struct cuf_operation *operation, const struct cuf_block *bl
 
 /* ---- blocks ---- */
 
+/* An allocation that succeeded may resolve an earlier failure, so the last incident is checked
+ * here. */
 void cuf_block_alloc(struct cuf_call *call, const struct cuf_request *request, uint64_t addr)
 {
 	struct cuf_operation operation;
@@ -132,6 +135,8 @@ void cuf_block_alloc(struct cuf_call *call, const struct cuf_request *request, u
 	cuf_operation_finish(&operation);
 }
 
+/* A free of an address that the ledger lacks is an event, too: it shows memory that was allocated
+ * before the recorder started. */
 bool cuf_block_free(struct cuf_call *call, unsigned space, uint64_t addr, struct cuf_block *block)
 {
 	struct cuf_operation operation;
@@ -152,6 +157,8 @@ bool cuf_block_free(struct cuf_call *call, unsigned space, uint64_t addr, struct
 	return is_known;
 }
 
+/* The driver refused a free. The block returns with its stack and its birth, and the free is
+ * counted as undone. */
 void cuf_block_restore(struct cuf_call *call, const struct cuf_block *block)
 {
 	struct cuf_operation operation;
@@ -171,6 +178,7 @@ void cuf_block_restore(struct cuf_call *call, const struct cuf_block *block)
 	cuf_operation_finish(&operation);
 }
 
+/* block may be NULL. set_flags are added to the entry. */
 bool cuf_block_find(unsigned space, uint64_t addr, unsigned set_flags, struct cuf_block *block)
 {
 	struct cuf_block ignored;
@@ -186,6 +194,8 @@ bool cuf_block_find(unsigned space, uint64_t addr, unsigned set_flags, struct cu
 	return cuf_ledger_find(key, block);
 }
 
+/* Returns 1 when the block died with its last reference and map, 0 when it lives, -1 when it is
+ * unknown. *block has the counts from before the call. */
 int cuf_block_add_refs(struct cuf_call *call, unsigned space, uint64_t addr, int references,
 		       int maps,
 		       struct cuf_block *block)
@@ -261,6 +271,8 @@ void cuf_reset_apply(struct cuf_call *call, const struct cuf_request *scope, uin
 	cuf_operation_finish(&operation);
 }
 
+/* A level is a pseudo-block whose size changes: it is freed and allocated again. Nothing is logged
+ * when it is the same, and a level of 0 bytes has no block. */
 void cuf_level_set(struct cuf_call *call, const struct cuf_request *request, uint64_t addr)
 {
 	struct cuf_operation operation;
@@ -298,6 +310,8 @@ uint64_t cuf_event_note(struct cuf_call *call, unsigned op, const struct cuf_req
 
 /* ---- failures ---- */
 
+/* The event is logged between opening and publishing the incident, because the incident contains
+ * its sequence number. */
 uint64_t cuf_request_failed(struct cuf_call *call, const struct cuf_request *request,
 			    uint32_t result,
 			    const struct cuf_driver_view *view)

@@ -166,6 +166,7 @@ static int take_value(struct opts *opts, struct opts_row *row, const char *text)
 
 /* ---- parsing ---- */
 
+/* The part after '=' is left out: it may be a secret. */
 static int unknown_option(struct opts *opts, const char *typed)
 {
 	const char *names[OPTS_MAX], *near = NULL;

@@ -38,6 +38,7 @@ static FILE *create_private(const char *path)
 	return file;
 }
 
+/* A device or a pipe is written directly. A regular file is replaced in one step, at the end. */
 static int open_file(struct output *output)
 {
 	struct stat st;
@@ -94,6 +95,7 @@ static int move_into_place(struct output *output)
 	return -1;
 }
 
+/* For a result that must not appear. FILE is left as it was. */
 void output_abandon(struct output *output)
 {
 	if (output->path)
@@ -102,6 +104,8 @@ void output_abandon(struct output *output)
 		unlink(output->temporary);
 }
 
+/* Returns -1 and prints why. The temporary file is removed then, and an existing file is as it
+ * was. */
 int output_close(struct output *output)
 {
 	int bad;

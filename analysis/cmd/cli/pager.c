@@ -21,6 +21,7 @@ static const char *pager_command(void)
 	return pager;
 }
 
+/* NULL when stdout is no terminal, or the user has switched it off. */
 FILE *pager_open(void)
 {
 	const char *command = pager_command();

@@ -26,6 +26,7 @@ static void print_line(const char *format, va_list args)
 	fprintf(stderr, "cuflight: %s\n", clean);
 }
 
+/* Suppressed by -q. Errors are not. */
 void say_info(const char *format, ...)
 {
 	va_list args;

@@ -39,6 +39,8 @@ static bool append_pair(char *out, size_t bytes, const char *key, const char *va
 	return length >= 0 && (size_t)length < bytes - used;
 }
 
+/* Later settings win in the recorder. So the order is: inherited, then ours, then the command
+ * line. */
 int settings_compose(const struct opts *opts, const char *inherited, const char *first,
 		     char *out, size_t bytes, char *error, size_t error_bytes)
 {

@@ -14,6 +14,7 @@ static unsigned least_of(unsigned a, unsigned b, unsigned c)
 	return b < c ? b : c;
 }
 
+/* Insertion, deletion, substitution and the swap of two neighbours cost 1 each. */
 unsigned suggest_distance(const char *a, const char *b)
 {
 	unsigned rows[SUGGEST_BYTES + 1][SUGGEST_BYTES + 1];
@@ -37,6 +38,7 @@ unsigned suggest_distance(const char *a, const char *b)
 	return rows[a_bytes][b_bytes];
 }
 
+/* NULL when no name is near enough. Of equally near names the first one wins. */
 const char *suggest_nearest(const char *typed, const char *const *names, size_t count)
 {
 	const char *best = NULL;

@@ -7,7 +7,8 @@
 #include <string.h>
 #include "analysis/base/paths.h"
 
-/* True when the file cannot be examined; *result then refers to the first check. */
+/* True when the file cannot be examined; *result then refers to the first check. The caller then
+ * returns, so that one problem is not reported several times. */
 static bool is_unknown_target(const struct check_context *context, struct check_result *result)
 {
 	if (!context->target.error && context->target.is_elf)
@@ -129,7 +130,8 @@ static void look_machine(const struct check_context *context, struct check_resul
 	check_advise(result, "build libcuflight.so for that machine and use --library=PATH");
 }
 
-/* The loader's name identifies the libc. The recorder needs symbols of glibc. */
+/* The loader's name identifies the libc. The recorder needs symbols of glibc. musl's loader has
+ * another name, and its libc lacks the versions of symbols. */
 static void look_libc(const struct check_context *context, struct check_result *result)
 {
 	const struct target *target = &context->target;
@@ -191,7 +193,8 @@ static bool is_python(const char *path)
 	return !strncmp(path_base_name(path), "python", 6);
 }
 
-/* Objects with RTLD_DEEPBIND search themselves before preloaded libraries. */
+/* Objects with RTLD_DEEPBIND search themselves before preloaded libraries. A note and no problem:
+ * most extensions are loaded without this flag. */
 static void look_deepbind(const struct check_context *context, struct check_result *result)
 {
 	if (!is_python(context->target.executed) && !is_python(context->command)) {

@@ -24,7 +24,8 @@ static void look_proc(const struct check_context *context, struct check_result *
 	check_advise(result, "mount /proc");
 }
 
-/* The path at which the loader finds a library; the library is loaded and closed again. */
+/* The path at which the loader finds a library; the library is loaded and closed again. dlopen
+ * follows the same search path as a program's. */
 static bool find_library(const char *soname, char *path, size_t bytes)
 {
 	struct link_map *map;
@@ -73,7 +74,8 @@ static void look_cuda(const struct check_context *context, struct check_result *
 	check_report(result, CHECK_FINE, "%s%s%s", path, *version ? "; " : "", version);
 }
 
-/* Other preloaded libraries are no problem, but a sanitizer must be the first one. */
+/* Other preloaded libraries are no problem, but a sanitizer must be the first one.
+ * /etc/ld.so.preload is read after LD_PRELOAD. */
 static void look_preload(const struct check_context *context, struct check_result *result)
 {
 	const char *value = getenv("LD_PRELOAD");

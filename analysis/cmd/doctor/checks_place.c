@@ -27,7 +27,8 @@ static void look_library(const struct check_context *context, struct check_resul
 		     "or use --library=PATH");
 }
 
-/* The longest part of the output directory that exists; run creates the rest. */
+/* The longest part of the output directory that exists; run creates the rest. The root always
+ * exists. */
 static void find_existing_part(const struct check_context *context, char *out, size_t bytes)
 {
 	struct stat st;
@@ -66,7 +67,8 @@ static void look_directory(const struct check_context *context, struct check_res
 	check_advise(result, "choose another directory with -o or CUFLIGHT_OUTPUT");
 }
 
-/* A recording reserves its space at the start, so a full disk shows here and not later. */
+/* A recording reserves its space at the start, so a full disk shows here and not later. f_bavail
+ * counts what users without privileges may use. */
 static void look_space(const struct check_context *context, struct check_result *result)
 {
 	char there[PATH_MAX];
@@ -94,7 +96,8 @@ static void look_space(const struct check_context *context, struct check_result 
 
 /* ---- the trial ---- */
 
-/* Removes what the trial created. Returns how many recordings were among it. */
+/* Removes what the trial created. Returns how many recordings were among it. The directory is a new
+ * one of ours, so everything in it may be removed. */
 static unsigned clear_directory(const char *directory)
 {
 	DIR *dir = opendir(directory);
@@ -160,7 +163,8 @@ static int spawn_trial(const struct check_context *context, const char *director
 	return error;
 }
 
-/* The recorder's message is the best reason. It is the first line that the trial printed. */
+/* The recorder's message is the best reason. It is the first line that the trial printed. message
+ * is empty when the trial printed nothing. */
 static void report_failed_trial(struct check_result *result, unsigned count, int error,
 				const char *message)
 {

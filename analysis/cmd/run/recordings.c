@@ -91,6 +91,7 @@ static bool has_magic(int directory, const char *name)
 	return same;
 }
 
+/* Others that begin with a dot are read: the user may have named a recording so. */
 static bool is_dot_or_dot_dot(const char *name)
 {
 	return !strcmp(name, ".") || !strcmp(name, "..");
@@ -121,6 +122,7 @@ void recordings_scan(struct recordings *list, const char *directory, unsigned de
 		closedir(dir);
 }
 
+/* The list may be filled again afterwards. */
 void recordings_free(struct recordings *list)
 {
 	for (size_t i = 0; i < list->count; i++)

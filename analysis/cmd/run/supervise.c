@@ -13,7 +13,8 @@ extern char **environ;
 
 static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH };
 
-/* SIGCHLD, and the signals that are forwarded. */
+/* SIGCHLD, and the signals that are forwarded. Signals of the terminal reach the command directly,
+ * because it is in the same process group. */
 static void fill_watched(sigset_t *set)
 {
 	sigemptyset(set);

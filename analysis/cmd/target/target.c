@@ -74,10 +74,9 @@ static const char *skip_env(const char *env, char **save)
 	return next;
 }
 
-/*
- * The interpreter in the first line of a script. "#!/usr/bin/env -S VAR=1 python3 -u" names
- * python3; every other line names its first word. False: this is no script.
- */
+/* The interpreter in the first line of a script. "#!/usr/bin/env -S VAR=1 python3 -u" names
+ * python3; every other line names its first word. False: this is no script. A line of more than 511
+ * bytes is cut off; the kernel's limit is lower. */
 static bool read_first_line(const char *path, char *interpreter, size_t bytes)
 {
 	char line[512], *save = NULL;

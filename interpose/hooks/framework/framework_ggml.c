@@ -25,7 +25,7 @@ static struct {
 	uint64_t addr, bytes;
 } buffers[BUFFERS_MAX];
 
-/* Linear. Buffers are created and freed seldom. */
+/* Linear. Buffers are created and freed seldom. The index of the buffer, or -1. */
 static int find_buffer(const void *buffer)
 {
 	for (int i = 0; i < BUFFERS_MAX; i++)

@@ -10,7 +10,8 @@ enum { SLOTS = 4096, BUSY = 1, OWN_HANDLE_STEP = 16 };
 static struct cuf_nvtx_string strings[SLOTS];
 static uint64_t own_handles;
 
-/* The slot of this handle. With may_add, a free one is claimed for it. NULL: unknown, or full. */
+/* The slot of this handle. With may_add, a free one is claimed for it. NULL: unknown, or full.
+ * Fibonacci hashing: the upper 12 bits of the product select one of 4096 slots. */
 static struct cuf_nvtx_string *slot_for(uint64_t handle, int may_add)
 {
 	uint64_t home = handle * 0x9E3779B97F4A7C15ull >> 52;

@@ -155,7 +155,8 @@ static void note_object(const struct dl_phdr_info *object)
 		}
 }
 
-/* Called by the loader for each object. It returns 0, so the iteration goes on to the last one. */
+/* Called by the loader for each object. It returns 0, so the iteration goes on to the last one.
+ * Objects beyond PRIVATE_MAX are only named. */
 static int write_private(struct dl_phdr_info *object, size_t bytes, void *context)
 {
 	struct private_search *search = context;

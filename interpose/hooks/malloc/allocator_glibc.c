@@ -58,7 +58,8 @@ static void count_chunks(uint64_t chunk_max, uint64_t count, uint64_t bytes)
 		info.largest_bytes = chunk_max;
 }
 
-/* Free bytes of an arena that are in no bin are its top. */
+/* Free bytes of an arena that are in no bin are its top. The top is free and contiguous, so it may
+ * be the largest free block. */
 static void end_heap(void)
 {
 	uint64_t top = 0;
@@ -112,7 +113,8 @@ static ssize_t parse_bytes(void *cookie, const char *data, size_t bytes)
 	return (ssize_t)bytes;
 }
 
-/* The buffer is static: setvbuf keeps stdio from allocating one. */
+/* The buffer is static: setvbuf keeps stdio from allocating one. Runs at the end of the process
+ * only, on one thread. */
 static bool read_info(void)
 {
 	static char buffer[4096];
@@ -129,7 +131,8 @@ static bool read_info(void)
 
 /* ---- the lines ---- */
 
-/* Sums over all arenas, without sizes of chunks. */
+/* Sums over all arenas, without sizes of chunks. mallinfo2 takes the lock of each arena in turn and
+ * allocates nothing. */
 static void add_sums(struct cuf_text *text)
 {
 	struct mallinfo2 sums = mallinfo2();

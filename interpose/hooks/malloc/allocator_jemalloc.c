@@ -79,7 +79,7 @@ static void add_sums(mallctl_fn mallctl, struct cuf_text *text)
 
 /* ---- classes ---- */
 
-/* "slab.SIZE=BLOCKS IN USE,BLOCKS IN ALL" */
+/* "slab.SIZE=BLOCKS IN USE,BLOCKS IN ALL" Slabs of all arenas are summed. */
 static void add_slabs(mallctl_fn mallctl, struct cuf_text *text)
 {
 	uint64_t bins = 0, size, each, slabs, used;

@@ -59,6 +59,7 @@ static void *boot_calloc(size_t count, size_t bytes)
 	return boot_malloc(all, 16); /* the arena is zeroed and never reused */
 }
 
+/* 0 is none. */
 static bool is_power_of_two(size_t n) { return n && !(n & (n - 1)); }
 
 /* libc returns EINVAL for a wrong alignment. */

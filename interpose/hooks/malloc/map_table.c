@@ -22,7 +22,7 @@ static void forget_maps(void)
 CUF_AT_FORK_CHILD(forget_maps);
 
 /* A signal handler that maps memory while its thread holds the lock would wait forever: so the wait
- * is bounded. */
+ * is bounded. A failed attempt counts as a dropped event of the host ledger. */
 static bool lock(void)
 {
 	for (unsigned i = 0; i < SPINS_MAX; i++)
@@ -75,8 +75,8 @@ bool cuf_map_add(struct cuf_map map)
 	return added;
 }
 
-/* Pieces outside the range are inserted again under the same lock, so no other thread sees a
- * gap. */
+/* Pieces outside the range are inserted again under the same lock, so no other thread sees a gap.
+ * Returns how many maps were removed, at most max. The caller repeats the call when it is max. */
 unsigned cuf_map_remove(uint64_t start, uint64_t end, uint64_t piece_bytes_min,
 			struct cuf_map *removed, unsigned max)
 {
