@@ -63,7 +63,7 @@ uint32_t cuf_gate_my_pid(void);
 /*
  * True in the recorded process. False in a vfork child, and in a forked child before its recording
  * begins. A child in a new pid namespace may have its parent's process id (both are 1), so the
- * process id alone does not tell.
+ * process id is not enough.
  */
 bool cuf_gate_is_home(void);
 /* True in a forked child in which nobody has claimed the gate yet. */
