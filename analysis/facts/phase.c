@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a process was doing at a time. */
-#include "analysis/base/numbers.h"
 #include "analysis/facts/process.h"
 
 const char *const phase_source_names[PHASE_SOURCE_MAX] = { "mark", "nvtx", "inferred" };
@@ -22,7 +21,9 @@ static unsigned rank_of(const struct fact_phase *phase, uint32_t tid, uint32_t f
 		return 500;
 	if (phase->tid != first_tid && tid)
 		return 0;
-	return 2 + (unsigned)least_of(phase->depth, 400);
+	if (phase->depth > 400)
+		return 2 + 400;
+	return 2 + phase->depth;
 }
 
 const struct fact_phase *phase_at(const struct fact_process *recorded, uint32_t tid,

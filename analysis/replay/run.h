@@ -42,9 +42,9 @@ void run_fini(struct run *run);
 void run_merge_call_sites(struct run *run, struct symbols *symbols);
 
 /*
- * The blocks live after event seq (CUF_UNKNOWN: now), borrowed until the next call for this process.
- * A series of calls for earlier and earlier moments undoes each event once. *exact is that of the
- * driver's blocks; process->live_exact has the framework's, too.
+ * The blocks live after event seq (CUF_UNKNOWN: now), borrowed until the next call for this
+ * process. A series of calls for earlier and earlier moments undoes each event once. *exact is
+ * that of the driver's blocks; process->live_exact has the framework's, too.
  */
 const struct liveset *run_live(struct run_process *process, uint64_t seq, bool *exact);
 
