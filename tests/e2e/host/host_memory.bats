@@ -144,7 +144,7 @@ EOF
 @test "an incident has the largest free block of the heap" {
 	"$root/scripts/simcuda" "$cuflight" run -q -o rec/ -- "$build/victims/oom_fatal" >/dev/null || [ $? = 1 ]
 	"$cuflight" report --json rec >report.json
-	report_has 'd.incidents[0].largest_free.host_bytes > 0 && /top of the heap|books/.test(d.incidents[0].largest_free.basis.host_bytes)'
+	report_has 'd.incidents[0].largest_free.host_bytes > 0 && /top of the heap|statistics/.test(d.incidents[0].largest_free.basis.host_bytes)'
 }
 
 @test "exit in a signal handler that interrupted malloc does not hang" {
