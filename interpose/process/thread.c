@@ -32,8 +32,19 @@ static struct cuf_thread_state *states[SLOTS_MAX];
 static uint32_t slots_used;   /* slots that ever had a thread */
 static uint32_t search_from;  /* where the search for dead threads goes on */
 
+/*
+ * With more threads than slots, each event of a thread without one would look at every slot. So
+ * after a search in vain nobody searches for a hundred times as long as it took.
+ */
+enum { SEARCH_SHARE = 100, SEARCH_PAUSE_MIN_NS = 10000000 };
+static uint64_t no_search_before_ns;
+
 /* Only the forking thread exists in a child, and it gets a slot of the child's recording. */
-static void forget_slots(void) { slots_used = search_from = 0; }
+static void forget_slots(void)
+{
+	slots_used = search_from = 0;
+	no_search_before_ns = 0;
+}
 CUF_AT_FORK_CHILD(forget_slots);
 
 /* Set once, before any thread enters. A pointer keeps this room independent of the rooms above
@@ -74,13 +85,6 @@ static int recycle_slot(uint32_t tid, unsigned look)
 	}
 	return -1;
 }
-
-/*
- * With more threads than slots, each event of a thread without one would look at every slot. So
- * after a search in vain nobody searches for a hundred times as long as it took.
- */
-enum { SEARCH_SHARE = 100, SEARCH_PAUSE_MIN_NS = 10000000 };
-static uint64_t no_search_before_ns;
 
 static bool searches_pause(void)
 {

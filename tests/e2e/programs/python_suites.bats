@@ -30,10 +30,12 @@ suite_passes() {
 		return 1
 	done
 	grep -q '^Ran\|^Result: SUCCESS\|^== Tests result: SUCCESS' "$BATS_TEST_TMPDIR/preload.out"
-	# a plain preload leaves a recording only of a process that held 64 MiB of host memory
+	# A plain preload leaves a recording only of a process that held 64 MiB of host memory. Of
+	# these suites only test_ctypes has such a process.
 	local recording report=$BATS_TEST_TMPDIR/report.json
 	while read -r recording; do
 		echo "$recording" >&2
+		[ "$1" = test_ctypes ]
 		"$build/cuflight" report --json "$BATS_TEST_TMPDIR/preload/$recording" >"$report"
 		python3 -c 'import json, sys; sys.exit(json.load(open(sys.argv[1]))["host"]["rss_peak_bytes"] < 64 << 20)' "$report"
 	done < <(grep '\.cuf$' "$BATS_TEST_TMPDIR/preload.files")
