@@ -69,7 +69,7 @@ static bool begin_operation(struct cuf_operation *operation, struct cuf_call *ca
 	if (!call->thread || !cuf_operation_begin(operation, call->hook, call->label))
 		return false;
 	if (call->stack == CUF_UNKNOWN32)
-		call->stack = cuf_stack_capture(&operation->thread->stack, call->frame);
+		call->stack = cuf_stack_capture_call(&operation->thread->stack, call->frame);
 	operation->stack = call->stack;
 	return true;
 }

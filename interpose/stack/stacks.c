@@ -9,6 +9,7 @@
 #include "interpose/code/modules.h"
 #include "interpose/platform/options.h"
 #include "interpose/python/python.h"
+#include "interpose/stack/walker_parts.h"
 #include "interpose/store/dropped.h"
 #include "interpose/store/fault.h"
 #include "interpose/store/recording.h"
@@ -246,4 +247,14 @@ uint32_t cuf_stack_capture_caller(struct cuf_stack_scratch *scratch, const void 
 		merge_python(scratch, &walked);
 	}
 	return *walked.id = intern(&scratch->walker, &walked, large);
+}
+
+uint32_t cuf_stack_capture_call(struct cuf_stack_scratch *scratch, uintptr_t frame)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	if (scratch->walker.rules && cuf_walker_on_own_stack(&scratch->walker, here) &&
+	    frame - here < scratch->walker.stack_high - 2 * sizeof frame - here)
+		return cuf_stack_capture_caller(scratch, (const void *)frame, true);
+	return cuf_stack_capture(scratch, frame);
 }

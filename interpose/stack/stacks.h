@@ -36,6 +36,13 @@ uint32_t cuf_stack_capture(struct cuf_stack_scratch *scratch, uintptr_t above);
 uint32_t cuf_stack_capture_caller(struct cuf_stack_scratch *scratch, const void *frame, bool large);
 
 /*
+ * The same for calls whose outermost hook may be gone, because the program jumped out of it: frame
+ * is read only where this thread's own stack is in use. Elsewhere it is an address to compare with,
+ * as in cuf_stack_capture.
+ */
+uint32_t cuf_stack_capture_call(struct cuf_stack_scratch *scratch, uintptr_t frame);
+
+/*
  * Never 0. Every bit depends on every other one, while the step of cuf_frames_hash_step only
  * mixes upwards.
  */
