@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Judges a run: limits, and a baseline if there is one.
+ *
+ * Contract: gate_check always fills *out, freed by gate_result_free. facts, symbols and everything
+ * else in the question are borrowed and must outlive the result. The path of the facts is read
+ * once more, for what was live at each peak.
+ */
+#ifndef ANALYSIS_GATE_CHECK_H
+#define ANALYSIS_GATE_CHECK_H
+
+#include "analysis/gate/finding.h"
+
+struct facts;
+struct symbols;
+struct gate_baseline;
+
+/* Returns the rule that suppresses this call site for this measure; NULL: none. */
+typedef const char *gate_suppress(void *context, const struct gate_measure *measure,
+				  const struct gate_site *site);
+
+struct gate_question {
+	const struct facts *facts;
+	struct symbols *symbols;             /* NULL: only the recording's names */
+	const struct gate_limits *limits;    /* count 0: the default limits */
+	const struct gate_baseline *baseline; /* NULL: none */
+	gate_suppress *suppress;             /* NULL: nothing is suppressed */
+	void *suppress_context;
+	bool any_environment;                /* a baseline of another machine is accepted */
+};
+
+void gate_check(const struct gate_question *question, struct gate_result *out);
+void gate_result_free(struct gate_result *result);
+
+#endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parses one limit. */
+#include "analysis/gate/limit.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/base/units.h"
+#include "analysis/base/xalloc.h"
+
+enum { WORD_MAX = 64, TEXT_MAX = 400 };
+
+const char *const gate_operator_names[] = { "<=", "<", "=", ">=" };
+
+static const char *skip_blanks(const char *at)
+{
+	while (isblank((unsigned char)*at))
+		at++;
+	return at;
+}
+
+/* The longest operator at this place; -1: none. */
+static int operator_at(const char *at, size_t *length)
+{
+	int found = -1;
+
+	*length = 0;
+	for (int i = 0; i <= GATE_AT_LEAST; i++) {
+		size_t bytes = strlen(gate_operator_names[i]);
+		if (!strncmp(at, gate_operator_names[i], bytes) && bytes > *length) {
+			*length = bytes;
+			found = i;
+		}
+	}
+	return found;
+}
+
+/* "+3%" or "+16MiB" without the sign, one word. False: neither. */
+static bool take_excess(struct gate_limit *limit, const char *word, bool *has_floor)
+{
+	char *end;
+	size_t length = strlen(word);
+
+	if (length && word[length - 1] == '%') {
+		limit->percent = strtod(word, &end);
+		return end == word + length - 1 && isdigit((unsigned char)*word) &&
+		       limit->percent < 1e6;
+	}
+	*has_floor = true;
+	if (limit->measure->unit == GATE_COUNT)
+		return units_parse_count(word, &limit->value);
+	return units_parse_bytes(word, &limit->value);
+}
+
+/* Words until the end, each with a plus. */
+static bool take_relative(struct gate_limit *limit, const char *at)
+{
+	char word[WORD_MAX];
+	bool has_floor = false;
+	size_t length;
+
+	limit->relative = true;
+	for (at = skip_blanks(at); *at; at = skip_blanks(at + length)) {
+		if (*at++ != '+')
+			return false;
+		at = skip_blanks(at);
+		length = strcspn(at, "+ \t");
+		if (!length || length >= sizeof word)
+			return false;
+		memcpy(word, at, length);
+		word[length] = 0;
+		if (!take_excess(limit, word, &has_floor))
+			return false;
+	}
+	if (!has_floor && limit->measure->unit == GATE_BYTES)
+		limit->value = GATE_FLOOR_BYTES;
+	return true;
+}
+
+/* A number, with a unit if the measure is in bytes; blanks between are fine. */
+static bool take_absolute(struct gate_limit *limit, const char *at)
+{
+	char word[WORD_MAX];
+	size_t used = 0;
+
+	for (; *at; at++) {
+		if (isblank((unsigned char)*at))
+			continue;
+		if (used + 1 >= sizeof word)
+			return false;
+		word[used++] = *at;
+	}
+	word[used] = 0;
+	if (limit->measure->unit == GATE_COUNT)
+		return units_parse_count(word, &limit->value);
+	return units_parse_bytes(word, &limit->value);
+}
+
+/* The phase ends where the operator begins. */
+static const char *take_phase(struct gate_limit *limit, const char *at, struct arena *arena)
+{
+	size_t length, room;
+
+	if (*at != '@')
+		return at;
+	at = skip_blanks(at + 1);
+	room = strcspn(at, "<>=");
+	for (length = room; length && isblank((unsigned char)at[length - 1]);)
+		length--;
+	limit->phase = arena_text(arena, at, length);
+	return at + room;
+}
+
+static const char *example_of(const struct gate_measure *measure)
+{
+	return measure->unit == GATE_BYTES ? "2GiB or +3%" : "10 or +3%";
+}
+
+/* As typed, for messages: one blank at each side of the operator. */
+static const char *limit_text(const struct gate_limit *limit, const char *value,
+			      struct arena *arena)
+{
+	size_t length = strlen(value);
+
+	while (length && isblank((unsigned char)value[length - 1]))
+		length--;
+	return arena_format(arena, "%s%s%s %s %.*s", limit->measure->name,
+			    limit->phase ? "@" : "", limit->phase ? limit->phase : "",
+			    gate_operator_names[limit->operator], (int)length, value);
+}
+
+int gate_limit_parse(const char *text, struct arena *arena, struct gate_limit *out, char *error,
+		     size_t error_bytes)
+{
+	const char *at = skip_blanks(text);
+	size_t name = strcspn(at, "@<>= \t"), length;
+	int operator;
+	bool good;
+
+	*out = (struct gate_limit){ .measure = gate_measure_find(at, name), .origin = "" };
+	if (!out->measure) {
+		snprintf(error, error_bytes, "no measure '%.*s'; see 'cuflight check --help'",
+			 (int)(name < WORD_MAX ? name : WORD_MAX), at);
+		return -1;
+	}
+	at = skip_blanks(take_phase(out, skip_blanks(at + name), arena));
+	operator = operator_at(at, &length);
+	if (operator < 0 || (out->phase && !*out->phase)) {
+		snprintf(error, error_bytes, "limit '%.*s' has no %s; expected '%s <= %s'",
+			 TEXT_MAX / 2, text, operator < 0 ? "operator" : "name of a phase",
+			 out->measure->name, example_of(out->measure));
+		return -1;
+	}
+	out->operator = (enum gate_operator)operator;
+	at = skip_blanks(at + length);
+	if (*at == '+')
+		good = out->operator != GATE_AT_LEAST && take_relative(out, at);
+	else
+		good = take_absolute(out, at);
+	if (!good) {
+		snprintf(error, error_bytes,
+			 "cannot read the value of limit '%.*s'; expected '%s <= %s'", TEXT_MAX / 2,
+			 text, out->measure->name, example_of(out->measure));
+		return -1;
+	}
+	out->text = limit_text(out, at, arena);
+	return 0;
+}
+
+void gate_limits_add(struct gate_limits *limits, const struct gate_limit *limit)
+{
+	xalloc_grow(&limits->items, limits->count, &limits->room, sizeof *limit);
+	limits->items[limits->count++] = *limit;
+}
