@@ -1,34 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One scratch array of (key, value) pairs, sorted in place: by address for free ranges in 2 MiB
- * pages and reservations, by stack for sites. 100,000 blocks take some 15 ms, only on the failure
- * path.
+ * One pass over the ledger fills scratch arrays of (key, value) pairs, which are sorted: by address
+ * for free ranges in 2 MiB pages and reservations, by stack for sites. 100,000 blocks take some
+ * 3 ms, only on the failure path. Programs that ask until they are refused get a snapshot for each
+ * refusal only as long as snapshots take a fiftieth of the time.
  */
 #include "interpose/incident/snapshot.h"
 
 #include <stdbool.h>
+#include <string.h>
 #include <sys/mman.h>
+#include "interpose/platform/at_fork_child.h"
+#include "interpose/platform/clock.h"
 #include "interpose/platform/sort.h"
 #include "interpose/platform/sys.h"
 #include "interpose/store/ledger.h"
 #include "interpose/store/recording.h"
 #include "interpose/platform/laws.h"
 
-static struct {
+/* Pairs of one kind, from the ledger. */
+struct list {
 	struct cuf_pair *pairs;
-	uint64_t room, used;
-	bool is_full;        /* something did not fit: the pass is dropped */
+	uint64_t used;
+};
+
+/*
+ * For one thread at a time. A block makes two pairs of pages, or one of ranges, and one of sites.
+ * So each list has room for a full ledger.
+ */
+static struct {
+	struct list pages, ranges, sites;
+	struct cuf_pair *spare;
 	unsigned device;
 } scratch;
-static uint32_t is_taken;    /* one thread at a time */
+static uint32_t is_taken;
 
-/* A pair that does not fit is dropped, and the caller finds the scratch memory full. */
-static void add_pair(uint64_t key, uint64_t value)
+static void add_pair(struct list *list, uint64_t key, uint64_t value)
 {
-	if (scratch.used < scratch.room)
-		scratch.pairs[scratch.used++] = (struct cuf_pair){ key, value };
-	else
-		scratch.is_full = true;
+	list->pairs[list->used++] = (struct cuf_pair){ key, value };
+}
+
+static void sort_list(struct list *list)
+{
+	cuf_sort_pairs_using(list->pairs, scratch.spare, list->used);
 }
 
 /* ---- 2 MiB pages ---- */
@@ -39,22 +53,22 @@ static uint64_t page_of(uint64_t addr) { return addr / CUF_PAGE_BYTES * CUF_PAGE
  * The parts of a block that leave room in a page: in the page of its head and in that of its tail,
  * as (address, bytes).
  */
-static void add_partial_pages(const struct cuf_block *block, void *unused)
+static void add_partial_pages(const struct cuf_block *block)
 {
 	uint64_t start = cuf_key_addr(block->key), end = start + block->bytes;
 	uint64_t page_end = page_of(start) + CUF_PAGE_BYTES;
-	(void)unused;
+
 	if (block->kind != CUF_KIND_DEVICE || block->device != scratch.device || !block->bytes)
 		return;
 	if (end <= page_end) {
 		if (block->bytes < CUF_PAGE_BYTES)
-			add_pair(start, block->bytes);
+			add_pair(&scratch.pages, start, block->bytes);
 		return;
 	}
 	if (start % CUF_PAGE_BYTES)
-		add_pair(start, page_end - start);
+		add_pair(&scratch.pages, start, page_end - start);
 	if (end % CUF_PAGE_BYTES)
-		add_pair(page_of(end), end % CUF_PAGE_BYTES);
+		add_pair(&scratch.pages, page_of(end), end % CUF_PAGE_BYTES);
 }
 
 static void note_free_range(struct cuf_incident *incident, uint64_t bytes, uint64_t *page_free)
@@ -69,9 +83,10 @@ static void note_free_range(struct cuf_incident *incident, uint64_t bytes, uint6
  */
 static uint64_t measure_page(struct cuf_incident *incident, uint64_t from)
 {
-	const struct cuf_pair *pairs = scratch.pairs;
+	const struct cuf_pair *pairs = scratch.pages.pairs;
 	uint64_t page = page_of(pairs[from].key), at = page, page_free = 0, i;
-	for (i = from; i < scratch.used && page_of(pairs[i].key) == page; i++) {
+
+	for (i = from; i < scratch.pages.used && page_of(pairs[i].key) == page; i++) {
 		uint64_t end = pairs[i].key + pairs[i].value;
 		if (pairs[i].key > at)
 			note_free_range(incident, pairs[i].key - at, &page_free);
@@ -89,21 +104,20 @@ static uint64_t measure_page(struct cuf_incident *incident, uint64_t from)
 /* Pages that blocks fill completely have no pair and are not counted. */
 static void measure_pages(struct cuf_incident *incident)
 {
-	cuf_sort_pairs(scratch.pairs, scratch.used);
-	for (uint64_t at = 0; at < scratch.used;)
+	sort_list(&scratch.pages);
+	for (uint64_t at = 0; at < scratch.pages.used;)
 		at = measure_page(incident, at);
 }
 
 /* ---- reservations of addresses ---- */
 
 /* Reservations and mappings in one address order. The lowest bit of the key marks a mapping. */
-static void add_range(const struct cuf_block *block, void *unused)
+static void add_range(const struct cuf_block *block)
 {
-	(void)unused;
 	if (block->kind == CUF_KIND_RESERVATION)
-		add_pair(cuf_key_addr(block->key) << 1, block->bytes);
+		add_pair(&scratch.ranges, cuf_key_addr(block->key) << 1, block->bytes);
 	else if (block->kind == CUF_KIND_MAPPING)
-		add_pair(cuf_key_addr(block->key) << 1 | 1, block->bytes);
+		add_pair(&scratch.ranges, cuf_key_addr(block->key) << 1 | 1, block->bytes);
 }
 
 /* The reservation being walked: its unmapped addresses from `at` on. */
@@ -124,10 +138,13 @@ static void note_unmapped(struct cuf_incident *incident, uint64_t from, uint64_t
 static void measure_reservations(struct cuf_incident *incident)
 {
 	struct reservation open = { 0, 0 };
-	cuf_sort_pairs(scratch.pairs, scratch.used);
-	for (uint64_t i = 0; i < scratch.used; i++) {
-		uint64_t start = scratch.pairs[i].key >> 1, bytes = scratch.pairs[i].value;
-		if (!(scratch.pairs[i].key & 1)) {
+
+	sort_list(&scratch.ranges);
+	for (uint64_t i = 0; i < scratch.ranges.used; i++) {
+		const struct cuf_pair *range = &scratch.ranges.pairs[i];
+		uint64_t start = range->key >> 1, bytes = range->value;
+
+		if (!(range->key & 1)) {
 			note_unmapped(incident, open.at, open.end);
 			open = (struct reservation){ start, start + bytes };
 			continue;
@@ -150,11 +167,10 @@ static bool is_site_memory(unsigned kind)
 	       kind != CUF_KIND_FRAMEWORK;
 }
 
-static void add_site(const struct cuf_block *block, void *unused)
+static void add_site(const struct cuf_block *block)
 {
-	(void)unused;
 	if (block->device == scratch.device && is_site_memory(block->kind))
-		add_pair((uint64_t)block->stack << 8 | block->kind, block->bytes);
+		add_pair(&scratch.sites, (uint64_t)block->stack << 8 | block->kind, block->bytes);
 }
 
 /* Keeps the incident's sites sorted, largest first. */
@@ -172,16 +188,18 @@ static void keep_largest(struct cuf_incident *incident, const struct cuf_site_le
 	incident->sites[at] = *site;
 }
 
-/* Blocks of one site and kind are neighbours after the sort. The sort costs n log n once per
- * incident, and no memory. */
+/* Blocks of one site and kind are neighbours after the sort. */
 static void find_largest_sites(struct cuf_incident *incident)
 {
-	cuf_sort_pairs(scratch.pairs, scratch.used);
-	for (uint64_t i = 0; i < scratch.used;) {
-		uint64_t key = scratch.pairs[i].key;
+	const struct list *sites = &scratch.sites;
+
+	sort_list(&scratch.sites);
+	for (uint64_t i = 0; i < sites->used;) {
+		uint64_t key = sites->pairs[i].key;
 		struct cuf_site_level site = { (uint32_t)(key >> 8), (uint32_t)(key & 255), 0, 0 };
-		for (; i < scratch.used && scratch.pairs[i].key == key; i++) {
-			site.bytes += scratch.pairs[i].value;
+
+		for (; i < sites->used && sites->pairs[i].key == key; i++) {
+			site.bytes += sites->pairs[i].value;
 			site.count++;
 		}
 		keep_largest(incident, &site);
@@ -190,52 +208,128 @@ static void find_largest_sites(struct cuf_incident *incident)
 
 /* ---- the snapshot ---- */
 
-/* One pass over the ledger. False: the scratch memory was too small. */
-static bool collect(void (*visit)(const struct cuf_block *, void *))
-{
-	scratch.used = 0;
-	scratch.is_full = false;
-	cuf_ledger_each(visit, NULL);
-	return !scratch.is_full;
-}
-
-/* A block makes two pairs at most. */
 static bool have_scratch(void)
 {
-	long at;
-	if (scratch.pairs)
-		return true;
-	scratch.room = 2 * (cuf_recording.ledger_mask + 1);
-	at = cuf_sys_mmap(NULL, scratch.room * sizeof *scratch.pairs, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (cuf_sys_failed(at))
-		return false;
-	scratch.pairs = (struct cuf_pair *)at;
+	const uint64_t room = cuf_recording.ledger_mask + 1;
+	struct cuf_pair *pairs = scratch.spare;
+
+	if (!pairs) {
+		long at = cuf_sys_mmap(NULL, 6 * room * sizeof *pairs, PROT_READ | PROT_WRITE,
+				       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+		if (cuf_sys_failed(at))
+			return false;
+		pairs = (struct cuf_pair *)at;
+	}
+	scratch.spare = pairs;
+	scratch.pages = (struct list){ pairs + 2 * room, 0 };
+	scratch.ranges = (struct list){ pairs + 4 * room, 0 };
+	scratch.sites = (struct list){ pairs + 5 * room, 0 };
 	return true;
 }
 
-/* Three passes over the ledger with the same scratch memory, one after the other. */
-static void take(struct cuf_incident *incident)
+static void collect(const struct cuf_block *block, void *unused)
+{
+	(void)unused;
+	add_partial_pages(block);
+	add_range(block);
+	add_site(block);
+}
+
+static void measure(struct cuf_incident *incident)
 {
 	scratch.device = incident->device;
-	if (collect(add_partial_pages))
-		measure_pages(incident);
-	if (collect(add_range))
-		measure_reservations(incident);
-	if (collect(add_site))
-		find_largest_sites(incident);
+	cuf_ledger_each(collect, NULL);
+	measure_pages(incident);
+	measure_reservations(incident);
+	find_largest_sites(incident);
+}
+
+/* ---- repeated refusals ---- */
+
+/* Of this process, about the last snapshot that was measured. The next one takes about as long. */
+static struct {
+	/* of the ledger; equal ones mean that nothing has changed since */
+	uint64_t changes;
+	uint64_t ended_ns, took_ns;
+	/* what snapshots may still take; CUF_UNKNOWN: none was measured yet */
+	uint64_t credit_ns;
+	struct cuf_incident incident;
+} last = { .credit_ns = CUF_UNKNOWN };
+
+/* A ladder of attempts fits into the credit; a program that asks all day gets a fiftieth of it. */
+enum { CREDIT_NS = 200000000, PACE = 50 };
+
+/* A thread that is not in the child may have been measuring. */
+static void forget_last(void)
+{
+	last.credit_ns = CUF_UNKNOWN;
+	last.took_ns = 0;
+	is_taken = 0;
+}
+CUF_AT_FORK_CHILD(forget_last);
+
+static void copy_snapshot(struct cuf_incident *to, const struct cuf_incident *from)
+{
+	to->page_hole_bytes = from->page_hole_bytes;
+	to->page_free_bytes = from->page_free_bytes;
+	to->pages = from->pages;
+	to->pages_partial = from->pages_partial;
+	to->vmm_hole_bytes = from->vmm_hole_bytes;
+	to->vmm_mapped_bytes = from->vmm_mapped_bytes;
+	memcpy(to->sites, from->sites, sizeof to->sites);
+	to->site_count = from->site_count;
+}
+
+static void leave_unknown(struct cuf_incident *incident)
+{
+	incident->page_hole_bytes = incident->page_free_bytes = CUF_UNKNOWN;
+	incident->pages = incident->pages_partial = CUF_UNKNOWN;
+	incident->vmm_hole_bytes = incident->vmm_mapped_bytes = CUF_UNKNOWN;
+}
+
+static uint64_t credit_at(uint64_t now_ns)
+{
+	uint64_t credit_ns;
+
+	if (last.credit_ns == CUF_UNKNOWN)
+		return CREDIT_NS;
+	credit_ns = last.credit_ns + (now_ns - last.ended_ns) / PACE;
+	return credit_ns < CREDIT_NS ? credit_ns : CREDIT_NS;
+}
+
+/* The same blocks have the same holes. Else they are measured, when it is affordable. */
+static void take(struct cuf_incident *incident)
+{
+	const uint64_t changes = cuf_ledger_changes(), now_ns = cuf_now_ns();
+	const uint64_t credit_ns = credit_at(now_ns);
+
+	if (last.credit_ns != CUF_UNKNOWN && last.changes == changes &&
+	    last.incident.device == incident->device) {
+		copy_snapshot(incident, &last.incident);
+		return;
+	}
+	if (credit_ns < last.took_ns || !have_scratch()) {
+		leave_unknown(incident);
+		return;
+	}
+	measure(incident);
+	copy_snapshot(&last.incident, incident);
+	last.incident.device = incident->device;
+	last.changes = changes;
+	last.ended_ns = cuf_now_ns();
+	last.took_ns = last.ended_ns - now_ns;
+	if (last.took_ns > CREDIT_NS) /* more than that is never had */
+		last.took_ns = CREDIT_NS;
+	last.credit_ns = credit_ns > last.took_ns ? credit_ns - last.took_ns : 0;
 }
 
 void cuf_snapshot_take(struct cuf_incident *incident)
 {
-	bool is_mine = !__atomic_exchange_n(&is_taken, 1, __ATOMIC_ACQUIRE);
-	if (is_mine && have_scratch()) {
-		take(incident);
-	} else {
-		incident->page_hole_bytes = incident->page_free_bytes = CUF_UNKNOWN;
-		incident->pages = incident->pages_partial = CUF_UNKNOWN;
-		incident->vmm_hole_bytes = incident->vmm_mapped_bytes = CUF_UNKNOWN;
+	if (__atomic_exchange_n(&is_taken, 1, __ATOMIC_ACQUIRE)) {
+		leave_unknown(incident);
+		return;
 	}
-	if (is_mine)
-		__atomic_store_n(&is_taken, 0, __ATOMIC_RELEASE);
+	take(incident);
+	__atomic_store_n(&is_taken, 0, __ATOMIC_RELEASE);
 }

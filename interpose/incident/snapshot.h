@@ -10,8 +10,9 @@
 #include "interpose/abi/format.h"
 
 /*
- * Fills page_*, vmm_* and sites of the incident for its device; CUF_UNKNOWN when another thread
- * uses the scratch memory.
+ * Fills page_*, vmm_* and sites of the incident for its device. CUF_UNKNOWN, and no sites, when
+ * another thread uses the scratch memory, or when refusals follow each other so quickly that their
+ * snapshots would take more than a fiftieth of the time.
  */
 void cuf_snapshot_take(struct cuf_incident *incident);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Heapsort. */
+/* Heapsort; and by digits of a byte, from the lowest, where there is room. */
 #include "interpose/platform/sort.h"
 
 #include "interpose/platform/laws.h"
@@ -30,4 +30,54 @@ void cuf_sort_pairs(struct cuf_pair *pairs, uint64_t count)
 		pairs[end] = top;
 		sift_down(pairs, 0, end);
 	}
+}
+
+/* ---- by digits ---- */
+
+enum { DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS };
+
+/* The bits in which any two keys differ. A digit that all keys share needs no pass. */
+static uint64_t differing_bits(const struct cuf_pair *pairs, uint64_t count)
+{
+	uint64_t differing = 0;
+
+	for (uint64_t i = 1; i < count; i++)
+		differing |= pairs[i].key ^ pairs[0].key;
+	return differing;
+}
+
+/* Writes `from` to `to` in the order of one digit. */
+static void sort_by_digit(const struct cuf_pair *from, struct cuf_pair *to, uint64_t count,
+			  unsigned shift)
+{
+	uint32_t place[DIGITS] = { 0 }, next = 0;
+
+	for (uint64_t i = 0; i < count; i++)
+		place[from[i].key >> shift & (DIGITS - 1)]++;
+	for (unsigned digit = 0; digit < DIGITS; digit++) {
+		uint32_t here = place[digit];
+
+		place[digit] = next;
+		next += here;
+	}
+	for (uint64_t i = 0; i < count; i++)
+		to[place[from[i].key >> shift & (DIGITS - 1)]++] = from[i];
+}
+
+void cuf_sort_pairs_using(struct cuf_pair *pairs, struct cuf_pair *spare, uint64_t count)
+{
+	const uint64_t differing = differing_bits(pairs, count);
+	struct cuf_pair *from = pairs, *to = spare;
+
+	for (unsigned shift = 0; shift < 64; shift += DIGIT_BITS) {
+		struct cuf_pair *sorted = to;
+
+		if (!(differing >> shift & (DIGITS - 1)))
+			continue;
+		sort_by_digit(from, to, count, shift);
+		to = from;
+		from = sorted;
+	}
+	if (from != pairs)
+		__builtin_memcpy(pairs, from, count * sizeof *pairs);
 }

@@ -14,14 +14,45 @@
 #include "interpose/store/recording.h"
 #include "interpose/platform/laws.h"
 
-enum { ROW = 8, PROBES_MAX = 256, BLOCK_WORDS = sizeof(struct cuf_block) / sizeof(uint64_t) };
+enum {
+	ROW = 8,
+	PROBES_MAX = 256,
+	BLOCK_WORDS = sizeof(struct cuf_block) / sizeof(uint64_t),
+	PARTS = 4096
+};
 
 /* places to search; only grows */
 static uint32_t reach;
 
+/*
+ * Parts of the table that ever held a block. A visit of all blocks reads only these: the rest of
+ * a table for 262,144 blocks is 16 MiB, which a process with ten would read, and occupy, for
+ * nothing.
+ */
+static uint8_t is_part_used[PARTS];
+
+static uint64_t changes;
+
 /* The child's recording begins with an empty table. */
-static void forget_reach(void) { reach = 0; }
-CUF_AT_FORK_CHILD(forget_reach);
+static void forget_table(void)
+{
+	reach = 0;
+	changes = 0;
+	__builtin_memset(is_part_used, 0, sizeof is_part_used);
+}
+CUF_AT_FORK_CHILD(forget_table);
+
+/* Entries of one part, a power of two as the table is. */
+static uint64_t part_entries(void)
+{
+	uint64_t entries = cuf_recording.ledger_mask + 1;
+
+	return entries > PARTS ? entries / PARTS : 1;
+}
+
+static void count_change(void) { __atomic_fetch_add(&changes, 1, __ATOMIC_RELAXED); }
+
+uint64_t cuf_ledger_changes(void) { return __atomic_load_n(&changes, __ATOMIC_RELAXED); }
 
 static uint64_t hash_of(uint64_t key)
 {
@@ -86,6 +117,15 @@ static void raise_reach(uint32_t limit)
 
 /* ---- adding and removing ---- */
 
+static void use_part(const struct cuf_block *entry)
+{
+	uint8_t *is_used = &is_part_used[(uint64_t)(entry - cuf_recording.ledger) / part_entries()];
+
+	if (!__atomic_load_n(is_used, __ATOMIC_RELAXED))
+		__atomic_store_n(is_used, 1, __ATOMIC_RELAXED);
+	count_change();
+}
+
 bool cuf_ledger_add(const struct cuf_block *block, struct cuf_block *old)
 {
 	bool replaced = cuf_ledger_take(block->key, old);
@@ -100,6 +140,7 @@ bool cuf_ledger_add(const struct cuf_block *block, struct cuf_block *old)
 						 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			continue;
 		raise_reach(probe + 1);
+		use_part(entry);
 		store_block(entry, block);
 		__atomic_store_n(&entry->key, block->key, __ATOMIC_RELEASE);
 		return replaced;
@@ -125,8 +166,11 @@ bool cuf_ledger_take(uint64_t key, struct cuf_block *block)
 	if (!entry)
 		return false;
 	load_block(block, entry);
-	return __atomic_compare_exchange_n(&entry->key, &expected, 0, 0, __ATOMIC_ACQ_REL,
-					   __ATOMIC_RELAXED);
+	if (!__atomic_compare_exchange_n(&entry->key, &expected, 0, 0, __ATOMIC_ACQ_REL,
+					 __ATOMIC_RELAXED))
+		return false;
+	count_change();
+	return true;
 }
 
 /* ---- changing a live block ---- */
@@ -183,10 +227,11 @@ bool cuf_ledger_assign(uint64_t key, unsigned role, struct cuf_block *block)
 	return true;
 }
 
-void cuf_ledger_each(void (*visit)(const struct cuf_block *block, void *context), void *context)
+static void visit_entries(const struct cuf_block *entry, uint64_t count,
+			  void (*visit)(const struct cuf_block *block, void *context),
+			  void *context)
 {
-	for (uint64_t i = 0; i <= cuf_recording.ledger_mask; i++) {
-		const struct cuf_block *entry = &cuf_recording.ledger[i];
+	for (; count; count--, entry++) {
 		uint64_t key = __atomic_load_n(&entry->key, __ATOMIC_ACQUIRE);
 		struct cuf_block copy;
 
@@ -199,4 +244,14 @@ void cuf_ledger_each(void (*visit)(const struct cuf_block *block, void *context)
 			visit(&copy, context);
 		}
 	}
+}
+
+void cuf_ledger_each(void (*visit)(const struct cuf_block *block, void *context), void *context)
+{
+	const uint64_t entries = part_entries(), parts = (cuf_recording.ledger_mask + 1) / entries;
+
+	for (uint64_t part = 0; part < parts; part++)
+		if (__atomic_load_n(&is_part_used[part], __ATOMIC_RELAXED))
+			visit_entries(cuf_recording.ledger + part * entries, entries, visit,
+				      context);
 }

@@ -34,4 +34,9 @@ bool cuf_ledger_assign(uint64_t key, unsigned role, struct cuf_block *block);
  */
 void cuf_ledger_each(void (*visit)(const struct cuf_block *block, void *context), void *context);
 
+/*
+ * A number that every added or removed block changes. Equal numbers: the same blocks are live.
+ */
+uint64_t cuf_ledger_changes(void);
+
 #endif
