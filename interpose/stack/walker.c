@@ -16,6 +16,7 @@
 #include "interpose/code/modules.h"
 #include "interpose/platform/readable.h"
 #include "interpose/platform/sys.h"
+#include "interpose/stack/own_stack.h"
 #include "interpose/stack/walker_parts.h"
 #include "interpose/platform/laws.h"
 
@@ -38,9 +39,6 @@ enum {
 
 /* ---- the thread's own stack ---- */
 
-/* The stack's start as ld.so saw it. Weak, so that ld.so is not linked. */
-extern void *__libc_stack_end __attribute__((weak));
-
 /*
  * Drops the cached stacks without unmapping their memory. It is needed again at once, and a page
  * costs more than all events of a short thread.
@@ -51,28 +49,14 @@ static void drop_cached_stacks(struct cuf_walker *walker)
 		walker->cache->epoch++;
 }
 
-/*
- * NPTL puts the control block at the top of a thread's stack. Only the main thread's is
- * elsewhere.
- */
-static uintptr_t find_stack_top(int is_main_thread)
-{
-	static uintptr_t main_thread; /* first set by the constructor, in the true main thread */
-	uintptr_t thread = (uintptr_t)__builtin_thread_pointer();
-
-	if (is_main_thread && !main_thread)
-		main_thread = thread;
-	if (thread != main_thread)
-		return thread;
-	return &__libc_stack_end ? (uintptr_t)__libc_stack_end : 0;
-}
-
 int cuf_walker_init(struct cuf_walker *walker, int is_main_thread)
 {
+	const struct cuf_own_stack stack = cuf_own_stack_find(is_main_thread);
 	long at;
 
-	walker->stack_high = find_stack_top(is_main_thread) & ~(uintptr_t)7;
+	walker->stack_high = stack.top & ~(uintptr_t)7;
 	walker->stack_low = walker->stack_high;
+	walker->stack_floor = stack.floor;
 	walker->other_low = walker->other_high = 0;
 	drop_cached_stacks(walker); /* of another thread's stack */
 	if (walker->rules)
@@ -90,7 +74,9 @@ int cuf_walker_init(struct cuf_walker *walker, int is_main_thread)
 /*
  * True when [sp, stack_high) is the thread's own stack and readable. When the stack is deeper
  * than before, the pages between are checked from sp up. From above, the check itself would make
- * the main thread's stack grow.
+ * the main thread's stack grow. Readable is not enough: stacks of fibers, and those that a program
+ * gives its threads, may lie next to each other without a guard, and one may be unmapped while the
+ * others stay.
  */
 bool cuf_walker_on_own_stack(struct cuf_walker *walker, uintptr_t sp)
 {
@@ -99,7 +85,8 @@ bool cuf_walker_on_own_stack(struct cuf_walker *walker, uintptr_t sp)
 
 	if (sp - walker->stack_low < walker->stack_high - walker->stack_low)
 		return true;
-	if (sp > walker->stack_low || walker->stack_low - page > (uintptr_t)ADOPT_PAGES * PAGE ||
+	if (sp < walker->stack_floor || sp > walker->stack_low ||
+	    walker->stack_low - page > (uintptr_t)ADOPT_PAGES * PAGE ||
 	    sp - walker->other_low < walker->other_high - walker->other_low)
 		return false;
 	for (at = page; at < walker->stack_low; at += PAGE) {

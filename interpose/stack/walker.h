@@ -6,12 +6,12 @@
  * first time has its rule read from .eh_frame.
  *
  * Contract: reads the thread's own stack from the current stack pointer up to its top, and the
- * .eh_frame segments of loaded objects. Everything else (alternate signal stacks, fibers, what a
- * damaged frame points to) is read through the kernel, which refuses instead of faulting. So code
- * without unwind information, damaged rules and foreign stacks cost frames, never the process:
- * the walk stops early and states why. errno is untouched. One walker belongs to one thread and
- * is not reentrant; the caller guards it. x86-64; elsewhere frame pointers are followed
- * (walk_pointers.c) and no rules exist.
+ * .eh_frame segments of loaded objects. Everything else (alternate signal stacks, fibers, also
+ * those next to the thread's stack, what a damaged frame points to) is read through the kernel,
+ * which refuses instead of faulting. So code without unwind information, damaged rules and foreign
+ * stacks cost frames, never the process: the walk stops early and states why. errno is untouched.
+ * One walker belongs to one thread and is not reentrant; the caller guards it. x86-64; elsewhere
+ * frame pointers are followed (walk_pointers.c) and no rules exist.
  */
 #ifndef CUF_WALKER_H
 #define CUF_WALKER_H
@@ -101,6 +101,8 @@ struct cuf_walker {
 	uint32_t no_id;
 	/* the readable part of the thread's own stack; low moves down as it grows */
 	uintptr_t stack_low, stack_high;
+	/* where the thread's stack ends, so low never goes below; see own_stack.h */
+	uintptr_t stack_floor;
 	/* where a walk last began on another stack: known not to reach ours */
 	uintptr_t other_low, other_high;
 	/* of the modules that the rules were made for; another one drops the cache */
@@ -108,11 +110,9 @@ struct cuf_walker {
 };
 
 /*
- * Finds the top of the calling thread's stack without locks or /proc: __libc_stack_end for the
- * main thread, the thread control block for others. The latter also holds for the thread that
- * survives a fork. Maps the rule cache once: a walker starts zeroed, and one whose thread died
- * may be initialised again. Returns 0, or -errno; then the walker is still safe and its stacks
- * are empty.
+ * Finds both ends of the calling thread's stack (own_stack.h). Maps the rule cache once: a walker
+ * starts zeroed, and one whose thread died may be initialised again. Returns 0, or -errno; then the
+ * walker is still safe and its stacks are empty.
  */
 int cuf_walker_init(struct cuf_walker *walker, int is_main_thread);
 
