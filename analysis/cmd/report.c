@@ -198,18 +198,27 @@ static int write_report(const struct opts *opts, const struct facts *facts, stru
 {
 	struct output output;
 	struct frames *frames;
+	bool whole = true;
 
 	if (output_open(&output, opts))
 		return CMD_USAGE;
 	frames = frames_new(facts, symbols);
 	if (output.format == OUTPUT_JSON)
-		report_json(output.file, facts, frames);
+		whole = report_json(output.file, facts, frames);
 	else
 		write_text(opts, &output, facts, frames);
 	frames_free(frames);
 	if (cut_guard_seen()) {
 		output_abandon(&output);
 		say_error("the recording was truncated while it was read; report on a copy of it");
+		return CMD_USAGE;
+	}
+	if (!whole) {
+		output_abandon(&output);
+		say_error("the document would be longer than %s, 64 times its recording; "
+			  "the recording repeats long names, so do not trust it. "
+			  "Read it as text, without --json",
+			  units_bytes(report_json_limit(facts)).s);
 		return CMD_USAGE;
 	}
 	return output_close(&output) ? CMD_USAGE : CMD_FINE;

@@ -45,6 +45,7 @@ struct facts {
 	 * NULL: nothing wrong found */
 	const struct fact_cause *cause;
 	uint64_t events_recorded, events_overwritten, events_lost;
+	uint64_t recorded_bytes; /* of all files that were read */
 	struct facts_store *store; /* private to facts_build.c */
 };
 

@@ -146,6 +146,7 @@ static void fill_process(struct build *build, uint32_t index)
 	}
 	count_events(process, reader);
 	read_timeline(build, process, reader);
+	build->facts->recorded_bytes += reader->bytes;
 	build->facts->events_recorded += process->events_recorded;
 	build->facts->events_overwritten += process->events_overwritten;
 	build->facts->events_lost += process->events_lost;

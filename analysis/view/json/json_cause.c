@@ -11,7 +11,8 @@ static struct json_object *json_evidence(const struct facts *facts, struct frame
 {
 	struct json_object *object = json_object_new_object(), *seqs = json_object_new_array();
 	for (size_t i = 0; i < line->seq_count; i++)
-		json_object_array_add(seqs, json_object_new_uint64(line->seqs[i]));
+		if (line->seqs[i]) /* 0 is the number of no event */
+			json_object_array_add(seqs, json_object_new_uint64(line->seqs[i]));
 	json_add_text(object, "text", line->text);
 	json_add_bool(object, "against", line->against);
 	json_add(object, "pid", json_pid(facts, line->process));

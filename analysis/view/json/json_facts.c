@@ -89,35 +89,39 @@ static struct json_object *json_holes(const struct fact_fragmentation *fragmenta
  * The 2 MiB pages that small blocks share, and the call sites whose blocks keep partly used
  * pages alive.
  */
-static struct json_object *json_pages(struct frames *frames,
-				      const struct fact_fragmentation *fragmentation)
+static void stream_pages(struct json_stream *stream, struct frames *frames,
+			 const struct fact_fragmentation *fragmentation)
 {
-	struct json_object *object = json_object_new_object(), *pins = json_object_new_array();
+	struct json_object *object = json_object_new_object();
 	json_add_number(object, "count", fragmentation->pages);
 	json_add_number(object, "partial_count", fragmentation->pages_partial);
 	json_add_number(object, "sparse_count", fragmentation->pages_sparse);
 	json_add_number(object, "free_bytes", fragmentation->page_free_bytes);
 	json_add_number(object, "largest_hole_bytes", fragmentation->page_largest_hole_bytes);
 	json_add(object, "holes", json_holes(fragmentation));
-	for (size_t i = 0; i < fragmentation->pin_count; i++) {
+	json_stream_object(stream, "pages");
+	json_stream_members(stream, object);
+	json_stream_array(stream, "pins");
+	for (size_t i = 0; json_stream_wants(stream, i, fragmentation->pin_count); i++) {
 		struct json_object *pin = json_object_new_object();
 		json_add_number(pin, "pages", fragmentation->pins[i].pages);
 		json_add_number(pin, "open_bytes", fragmentation->pins[i].open_bytes);
 		json_add_number(pin, "bytes", fragmentation->pins[i].bytes);
 		json_add_number(pin, "count", fragmentation->pins[i].count);
 		json_add(pin, "stack", json_stack(frames, &fragmentation->pins[i].stack));
-		json_object_array_add(pins, pin);
+		json_stream_value(stream, NULL, pin);
 	}
-	json_add(object, "pins", pins);
-	return object;
+	json_stream_close(stream);
+	json_stream_left_out(stream, "pins_left_out", fragmentation->pin_count);
+	json_stream_close(stream);
 }
 
 /* CUDA memory pools. The driver keeps graphs in a pool of its own, which has the handle 0. */
-static struct json_object *json_pools(const struct facts *facts,
-				      const struct fact_fragmentation *fragmentation)
+static void stream_pools(struct json_stream *stream, const struct facts *facts,
+			 const struct fact_fragmentation *fragmentation)
 {
-	struct json_object *array = json_object_new_array();
-	for (size_t i = 0; i < fragmentation->pool_count; i++) {
+	json_stream_array(stream, "pools");
+	for (size_t i = 0; json_stream_wants(stream, i, fragmentation->pool_count); i++) {
 		const struct fact_pool *pool = &fragmentation->pools[i];
 		struct json_object *row = json_object_new_object();
 		json_add(row, "pid", json_pid(facts, pool->process));
@@ -130,17 +134,19 @@ static struct json_object *json_pools(const struct facts *facts,
 		json_add_number(row, "live_count", pool->live_count);
 		json_add_number(row, "largest_gap_bytes", pool->largest_gap_bytes);
 		json_add_basis(row, pool->basis);
-		json_object_array_add(array, row);
+		json_stream_value(stream, NULL, row);
 	}
-	return array;
+	json_stream_close(stream);
+	json_stream_left_out(stream, "pools_left_out", fragmentation->pool_count);
 }
 
 /* Address ranges of cuMemAddressReserve, and how much of each is backed by memory. */
-static struct json_object *json_reservations(const struct facts *facts, struct frames *frames,
-					     const struct fact_fragmentation *fragmentation)
+static void stream_reservations(struct json_stream *stream, const struct facts *facts,
+				struct frames *frames,
+				const struct fact_fragmentation *fragmentation)
 {
-	struct json_object *array = json_object_new_array();
-	for (size_t i = 0; i < fragmentation->vmm_count; i++) {
+	json_stream_array(stream, "vmm");
+	for (size_t i = 0; json_stream_wants(stream, i, fragmentation->vmm_count); i++) {
 		const struct fact_vmm *vmm = &fragmentation->vmm[i];
 		struct json_object *row = json_object_new_object();
 		json_add(row, "pid", json_pid(facts, vmm->process));
@@ -150,27 +156,29 @@ static struct json_object *json_reservations(const struct facts *facts, struct f
 		json_add_number(row, "map_count", vmm->map_count);
 		json_add_number(row, "largest_unmapped_bytes", vmm->largest_unmapped_bytes);
 		json_add(row, "stack", json_stack(frames, &vmm->stack));
-		json_object_array_add(array, row);
+		json_stream_value(stream, NULL, row);
 	}
-	return array;
+	json_stream_close(stream);
+	json_stream_left_out(stream, "vmm_left_out", fragmentation->vmm_count);
 }
 
-struct json_object *json_fragmentation(const struct facts *facts, struct frames *frames,
-				       const struct fact_device *device)
+void stream_fragmentation(struct json_stream *stream, const struct facts *facts,
+			  struct frames *frames, const struct fact_device *device)
 {
 	const struct fact_fragmentation *fragmentation = &device->fragmentation;
-	struct json_object *object = json_object_new_object();
-	json_add_number(object, "device", device->ordinal);
-	json_add_basis(object, fragmentation->basis);
-	json_add(object, "pages", json_pages(frames, fragmentation));
-	json_add(object, "pools", json_pools(facts, fragmentation));
-	json_add(object, "vmm", json_reservations(facts, frames, fragmentation));
-	json_add_number(object, "vmm_held_bytes", fragmentation->vmm_held_bytes);
-	json_add_number(object, "vmm_mapped_bytes", fragmentation->vmm_mapped_bytes);
-	json_add_number(object, "vmm_unmapped_bytes", fragmentation->vmm_unmapped_bytes);
-	json_add(object, "frameworks", json_frameworks(facts, frames, fragmentation));
-	json_add(object, "segments", json_segments(facts, frames, fragmentation));
-	return object;
+	json_stream_object(stream, "fragmentation");
+	json_stream_value(stream, "device", json_number(device->ordinal));
+	json_stream_value(stream, "basis", json_basis(fragmentation->basis));
+	stream_pages(stream, frames, fragmentation);
+	stream_pools(stream, facts, fragmentation);
+	stream_reservations(stream, facts, frames, fragmentation);
+	json_stream_value(stream, "vmm_held_bytes", json_number(fragmentation->vmm_held_bytes));
+	json_stream_value(stream, "vmm_mapped_bytes", json_number(fragmentation->vmm_mapped_bytes));
+	json_stream_value(stream, "vmm_unmapped_bytes",
+			  json_number(fragmentation->vmm_unmapped_bytes));
+	stream_frameworks(stream, facts, frames, fragmentation);
+	stream_segments(stream, facts, frames, fragmentation);
+	json_stream_close(stream);
 }
 
 /*
@@ -196,8 +204,8 @@ static struct json_object *json_uuid(const uint8_t uuid[16])
  * A device in full. Bytes of the driver ("total_bytes", "free_bytes") are of the whole device
  * and include other processes.
  */
-struct json_object *json_device(const struct facts *facts, struct frames *frames,
-				const struct fact_device *device)
+void stream_device(struct json_stream *stream, const struct facts *facts, struct frames *frames,
+		   const struct fact_device *device)
 {
 	struct json_object *object = json_object_new_object();
 	json_add_number(object, "id", device->ordinal);
@@ -216,8 +224,10 @@ struct json_object *json_device(const struct facts *facts, struct frames *frames
 	json_add(object, "moment", json_moment(facts, &device->moment));
 	json_add(object, "owners", json_owners(device->owners, device->owner_count));
 	json_add(object, "largest_free", json_largest_free(device->largest_free));
-	json_add(object, "fragmentation", json_fragmentation(facts, frames, device));
-	return object;
+	json_stream_object(stream, NULL);
+	json_stream_members(stream, object);
+	stream_fragmentation(stream, facts, frames, device);
+	json_stream_close(stream);
 }
 
 /*

@@ -9,18 +9,50 @@
 #include "analysis/base/xalloc.h"
 #include "analysis/view/clean.h"
 
-struct json_object *json_text(const char *text)
+/* The document must not end inside a character: back to where one begins. */
+static size_t end_of_character(const char *text, size_t bytes)
 {
+	while (bytes && ((unsigned char)text[bytes] & 0xc0) == 0x80)
+		bytes--;
+	return bytes;
+}
+
+/* A text that is too long ends with how much of it is missing. */
+static char *cut_text(const char *text, size_t length)
+{
+	size_t kept = end_of_character(text, JSON_TEXT_MAX), bytes = kept + 64;
+	char *cut = xalloc_bytes(bytes);
+
+	snprintf(cut, bytes, "%.*s... (%zu bytes more)", (int)kept, text, length - kept);
+	return cut;
+}
+
+static struct json_object *clean_text(const char *text)
+{
+	size_t bytes = 3 * strlen(text) + 1; /* every byte may become U+FFFD */
+	char *clean = xalloc_bytes(bytes);
 	struct json_object *value;
-	size_t bytes;
-	char *clean;
-	if (!text)
-		return NULL;
-	bytes = 3 * strlen(text) + 1; /* every byte may become U+FFFD */
-	clean = xalloc_bytes(bytes);
+
 	clean_utf8(clean, bytes, text);
 	value = json_object_new_string(clean);
 	free(clean);
+	return value;
+}
+
+struct json_object *json_text(const char *text)
+{
+	struct json_object *value;
+	size_t length;
+	char *cut;
+
+	if (!text)
+		return NULL;
+	length = strlen(text);
+	if (length <= JSON_TEXT_MAX)
+		return clean_text(text);
+	cut = cut_text(text, length);
+	value = clean_text(cut);
+	free(cut);
 	return value;
 }
 
@@ -110,15 +142,6 @@ void json_add_hex(struct json_object *object, const char *key, uint64_t addr)
 void json_add_basis(struct json_object *object, enum fact_basis basis)
 {
 	json_add(object, "basis", json_basis(basis));
-}
-
-/* Plain slashes: paths in the output can be copied as they are. */
-void json_print(struct json_object *document, FILE *out)
-{
-	fputs(json_object_to_json_string_ext(document,
-		JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE), out);
-	fputc('\n', out);
-	json_object_put(document);
 }
 
 struct json_object *json_device_ordinal(const struct facts *facts, uint32_t device)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts that JSON documents of ours are made of: unknown is null, addresses are hex
- * strings, texts are valid UTF-8. Contract: json_add_* add a key to an object that takes
- * ownership of the value; memory is json-c's.
+ * The parts that JSON documents of ours are made of. Unknown is null, addresses are hex strings.
+ * Texts are valid UTF-8 of at most JSON_TEXT_MAX bytes; a longer one ends with the number of bytes
+ * that were left out. Contract: json_add_* add a key to an object that takes ownership of the
+ * value; memory is json-c's.
  */
 #ifndef VIEW_JSON_PARTS_H
 #define VIEW_JSON_PARTS_H
@@ -14,11 +15,13 @@
 #include "analysis/explain/cause.h"
 #include "analysis/facts/facts.h"
 #include "analysis/view/frames.h"
+#include "analysis/view/json/json_stream.h"
 
 /*
  * Values. json-c represents null by a NULL pointer, which every function here accepts and
  * may return.
  */
+enum { JSON_TEXT_MAX = 16384 };
 struct json_object *json_text(const char *text); /* NULL: null */
 struct json_object *json_number(uint64_t number); /* CUF_UNKNOWN: null */
 struct json_object *json_double(double number); /* not finite: null */
@@ -43,8 +46,6 @@ void json_add_bool(struct json_object *object, const char *key, bool value);
 void json_add_hex(struct json_object *object, const char *key, uint64_t addr);
 /* key "basis" */
 void json_add_basis(struct json_object *object, enum fact_basis basis);
-/* indented, with a newline; releases the document */
-void json_print(struct json_object *document, FILE *out);
 
 /* What several documents share. facts and frames are borrowed. */
 struct json_object *json_stack(struct frames *frames, const struct fact_stack *stack);
@@ -55,15 +56,17 @@ struct json_object *json_device_ordinal(const struct facts *facts, uint32_t devi
 /* null: of the run */
 struct json_object *json_pid(const struct facts *facts, uint32_t process);
 
-struct json_object *json_device(const struct facts *facts, struct frames *frames,
-				const struct fact_device *device);
-struct json_object *json_fragmentation(const struct facts *facts, struct frames *frames,
-				       const struct fact_device *device);
-/* json_frameworks.c */
-struct json_object *json_frameworks(const struct facts *facts, struct frames *frames,
-				    const struct fact_fragmentation *fragmentation);
-struct json_object *json_segments(const struct facts *facts, struct frames *frames,
-				  const struct fact_fragmentation *fragmentation);
+/* Structures that can have many rows are written row by row. */
+void stream_device(struct json_stream *stream, const struct facts *facts, struct frames *frames,
+		   const struct fact_device *device); /* a row of "devices" */
+/* key "fragmentation" */
+void stream_fragmentation(struct json_stream *stream, const struct facts *facts,
+			  struct frames *frames, const struct fact_device *device);
+/* keys "frameworks" and "segments"; json_frameworks.c */
+void stream_frameworks(struct json_stream *stream, const struct facts *facts,
+		       struct frames *frames, const struct fact_fragmentation *fragmentation);
+void stream_segments(struct json_stream *stream, const struct facts *facts, struct frames *frames,
+		     const struct fact_fragmentation *fragmentation);
 struct json_object *json_incident(const struct facts *facts, struct frames *frames,
 				  const struct fact_incident *incident);
 struct json_object *json_site(const struct facts *facts, struct frames *frames,
@@ -73,8 +76,8 @@ struct json_object *json_cause(const struct facts *facts, struct frames *frames,
 			       const struct fact_cause *cause);
 /* json_host.c */
 struct json_object *json_host(struct frames *frames, const struct fact_host *host);
-/* of all processes; json_phases.c */
-struct json_object *json_phases(const struct facts *facts);
+/* key "phases", of all processes; json_phases.c */
+void stream_phases(struct json_stream *stream, const struct facts *facts);
 /* and what is known of phases by name */
 struct json_object *json_requests(const struct fact_process *process);
 

@@ -40,14 +40,15 @@ static struct json_object *json_phase(const struct facts *facts, const struct fa
 	return object;
 }
 
-struct json_object *json_phases(const struct facts *facts)
+void stream_phases(struct json_stream *stream, const struct facts *facts)
 {
-	struct json_object *array = json_object_new_array();
+	json_stream_array(stream, "phases");
 	for (size_t p = 0; p < facts->process_count; p++)
-		for (size_t i = 0; i < facts->processes[p].phase_count; i++)
-			json_object_array_add(array,
-					      json_phase(facts, &facts->processes[p].phases[i]));
-	return array;
+		for (size_t i = 0;
+		     json_stream_wants(stream, i, facts->processes[p].phase_count); i++)
+			json_stream_value(stream, NULL,
+					  json_phase(facts, &facts->processes[p].phases[i]));
+	json_stream_close(stream);
 }
 
 /* Phases by name. Times and bytes are sums or extremes over all of one name. */

@@ -5,6 +5,7 @@
  */
 #include "analysis/view/json/report_json.h"
 
+#include "analysis/base/numbers.h"
 #include "analysis/view/focus.h"
 #include "analysis/view/json/json_parts.h"
 
@@ -87,12 +88,43 @@ static struct json_object *json_crowd(const struct facts *facts)
 	return object;
 }
 
-static struct json_object *json_texts(const char *const *texts, size_t count)
+/* The texts, and in another key how many are left out. */
+static void stream_texts(struct json_stream *stream, const char *key, const char *key_left_out,
+			 const char *const *texts, size_t count)
 {
-	struct json_object *array = json_object_new_array();
-	for (size_t i = 0; i < count; i++)
-		json_object_array_add(array, json_text(texts[i]));
-	return array;
+	json_stream_array(stream, key);
+	for (size_t i = 0; json_stream_wants(stream, i, count); i++)
+		json_stream_value(stream, NULL, json_text(texts[i]));
+	json_stream_close(stream);
+	json_stream_left_out(stream, key_left_out, count);
+}
+
+static void stream_lost(struct json_stream *stream, const struct facts *facts)
+{
+	const struct fact_coverage *coverage = &facts->coverage;
+	json_stream_array(stream, "lost");
+	for (size_t i = 0; json_stream_wants(stream, i, coverage->lost_count); i++) {
+		struct json_object *row = json_object_new_object();
+		json_add_text(row, "what", coverage->lost[i].what);
+		json_add_number(row, "count", coverage->lost[i].count);
+		json_add(row, "pid", json_pid(facts, coverage->lost[i].process));
+		json_stream_value(stream, NULL, row);
+	}
+	json_stream_close(stream);
+}
+
+static void stream_blind(struct json_stream *stream, const struct facts *facts)
+{
+	const struct fact_coverage *coverage = &facts->coverage;
+	json_stream_array(stream, "blind");
+	for (size_t i = 0; json_stream_wants(stream, i, coverage->blind_count); i++) {
+		struct json_object *row = json_object_new_object();
+		json_add_text(row, "text", coverage->blind[i].text);
+		json_add(row, "pid", json_pid(facts, coverage->blind[i].process));
+		json_stream_value(stream, NULL, row);
+	}
+	json_stream_close(stream);
+	json_stream_left_out(stream, "blind_left_out", coverage->blind_count);
 }
 
 /*
@@ -114,73 +146,89 @@ static struct json_object *json_stack_stops(const struct fact_coverage *coverage
  * What the recording lacks. A reader must not take an absence from this document for an
  * absence in the program while "complete" is false.
  */
-static struct json_object *json_coverage(const struct facts *facts)
+static void stream_coverage(struct json_stream *stream, const struct facts *facts)
 {
 	const struct fact_coverage *coverage = &facts->coverage;
-	struct json_object *object = json_object_new_object(), *lost = json_object_new_array(),
-		*blind = json_object_new_array();
-	for (size_t i = 0; i < coverage->lost_count; i++) {
-		struct json_object *row = json_object_new_object();
-		json_add_text(row, "what", coverage->lost[i].what);
-		json_add_number(row, "count", coverage->lost[i].count);
-		json_add(row, "pid", json_pid(facts, coverage->lost[i].process));
-		json_object_array_add(lost, row);
-	}
-	for (size_t i = 0; i < coverage->blind_count; i++) {
-		struct json_object *row = json_object_new_object();
-		json_add_text(row, "text", coverage->blind[i].text);
-		json_add(row, "pid", json_pid(facts, coverage->blind[i].process));
-		json_object_array_add(blind, row);
-	}
-	json_add(object, "hooked", json_texts(coverage->hooked, coverage->hooked_count));
-	json_add(object, "unhooked", json_texts(coverage->unhooked, coverage->unhooked_count));
-	json_add(object, "static_cudart",
-		 json_texts(coverage->static_cudart, coverage->static_cudart_count));
-	json_add(object, "lost", lost);
-	json_add(object, "blind", blind);
-	json_add_bool(object, "complete", coverage->complete);
-	json_add(object, "stack_stops", json_stack_stops(coverage));
-	json_add_number(object, "unknown_frees", coverage->unknown_frees);
-	json_add_number(object, "replaced", coverage->replaced);
-	json_add_number(object, "undone_frees", coverage->undone_frees);
-	json_add_number(object, "recorder_ns", coverage->recorder_ns);
-	return object;
+	json_stream_object(stream, "coverage");
+	stream_texts(stream, "hooked", "hooked_left_out", coverage->hooked, coverage->hooked_count);
+	stream_texts(stream, "unhooked", "unhooked_left_out", coverage->unhooked,
+		     coverage->unhooked_count);
+	stream_texts(stream, "static_cudart", "static_cudart_left_out", coverage->static_cudart,
+		     coverage->static_cudart_count);
+	stream_lost(stream, facts);
+	stream_blind(stream, facts);
+	json_stream_value(stream, "complete", json_object_new_boolean(coverage->complete));
+	json_stream_value(stream, "stack_stops", json_stack_stops(coverage));
+	json_stream_value(stream, "unknown_frees", json_number(coverage->unknown_frees));
+	json_stream_value(stream, "replaced", json_number(coverage->replaced));
+	json_stream_value(stream, "undone_frees", json_number(coverage->undone_frees));
+	json_stream_value(stream, "recorder_ns", json_number(coverage->recorder_ns));
+	json_stream_close(stream);
 }
 
 /* An array of `count` values. `value` is an expression of i and is evaluated for each. */
-#define ADD_ARRAY(document, key, count, value) do { \
-	struct json_object *array = json_object_new_array(); \
-	for (size_t i = 0; i < (count); i++) \
-		json_object_array_add(array, value); \
-	json_add(document, key, array); \
+#define STREAM_ARRAY(stream, key, count, value) do { \
+	json_stream_array(stream, key); \
+	for (size_t i = 0; json_stream_wants(stream, i, count); i++) \
+		json_stream_value(stream, NULL, value); \
+	json_stream_close(stream); \
 } while (0)
 
-void report_json(FILE *out, const struct facts *facts, struct frames *frames)
+/* What can have many rows is written row by row. */
+static void stream_lists(struct json_stream *stream, const struct facts *facts,
+			 struct frames *frames)
 {
-	struct json_object *document = json_object_new_object();
+	size_t all = facts->incident_count, incidents = least_of(all, JSON_ROWS_MAX);
+	STREAM_ARRAY(stream, "processes", facts->process_count,
+		     json_process(facts, frames, &facts->processes[i]));
+	json_stream_array(stream, "devices");
+	for (size_t i = 0; json_stream_wants(stream, i, facts->device_count); i++)
+		stream_device(stream, facts, frames, &facts->devices[i]);
+	json_stream_close(stream);
+	/* the last ones have the failure that ended the process */
+	STREAM_ARRAY(stream, "incidents", incidents,
+		     json_incident(facts, frames,
+				   &facts->incidents[all - incidents + i]));
+	json_stream_left_out(stream, "incidents_left_out", all);
+	stream_phases(stream, facts);
+	json_stream_value(stream, "requests", json_requests(&facts->processes[facts->focus]));
+	STREAM_ARRAY(stream, "leaks", facts->leak_count,
+		     json_site(facts, frames, &facts->leaks[i]));
+	STREAM_ARRAY(stream, "growth", facts->growth_count,
+		     json_site(facts, frames, &facts->growth[i]));
+}
+
+bool report_json(FILE *out, const struct facts *facts, struct frames *frames)
+{
 	const struct fact_device *device = focus_device(facts);
-	struct json_object *fragmentation = NULL;
-	if (device)
-		fragmentation = json_fragmentation(facts, frames, device);
-	json_add_text(document, "schema", "cuflight.report/1");
-	json_add_text(document, "generator", "cuflight " CUFLIGHT_VERSION);
-	json_add(document, "capture", json_capture(facts));
-	json_add(document, "cause", json_cause(facts, frames, facts->cause));
-	json_add(document, "run", json_crowd(facts));
-	ADD_ARRAY(document, "processes", facts->process_count,
-		  json_process(facts, frames, &facts->processes[i]));
-	ADD_ARRAY(document, "devices", facts->device_count,
-		  json_device(facts, frames, &facts->devices[i]));
-	ADD_ARRAY(document, "incidents", facts->incident_count,
-		  json_incident(facts, frames, &facts->incidents[i]));
-	json_add(document, "phases", json_phases(facts));
-	json_add(document, "requests", json_requests(&facts->processes[facts->focus]));
-	ADD_ARRAY(document, "leaks", facts->leak_count, json_site(facts, frames, &facts->leaks[i]));
-	ADD_ARRAY(document, "growth", facts->growth_count,
-		  json_site(facts, frames, &facts->growth[i]));
+	struct json_stream writer, *stream = &writer;
+
+	json_stream_begin(stream, out, report_json_limit(facts));
+	json_stream_object(stream, NULL);
+	json_stream_value(stream, "schema", json_text("cuflight.report/1"));
+	json_stream_value(stream, "generator", json_text("cuflight " CUFLIGHT_VERSION));
+	json_stream_value(stream, "capture", json_capture(facts));
+	json_stream_value(stream, "cause", json_cause(facts, frames, facts->cause));
+	json_stream_value(stream, "run", json_crowd(facts));
+	stream_lists(stream, facts, frames);
 	/* these two are those of the device and the process in focus; all of them are above */
-	json_add(document, "fragmentation", fragmentation);
-	json_add(document, "host", json_host(frames, &facts->processes[facts->focus].host));
-	json_add(document, "coverage", json_coverage(facts));
-	json_print(document, out);
+	if (device)
+		stream_fragmentation(stream, facts, frames, device);
+	else
+		json_stream_value(stream, "fragmentation", NULL);
+	json_stream_value(stream, "host",
+			  json_host(frames, &facts->processes[facts->focus].host));
+	stream_coverage(stream, facts);
+	json_stream_close(stream);
+	return json_stream_end(stream) || ferror(out);
+}
+
+/* Recordings repeat little. One that was made to repeat a name in every frame would fill a disk. */
+uint64_t report_json_limit(const struct facts *facts)
+{
+	const uint64_t least = 64 << 20, times = 64;
+
+	if (facts->recorded_bytes > (UINT64_MAX - least) / times)
+		return UINT64_MAX;
+	return least + times * facts->recorded_bytes;
 }

@@ -6,12 +6,18 @@
 #ifndef VIEW_REPORT_JSON_H
 #define VIEW_REPORT_JSON_H
 
+#include <stdbool.h>
 #include <stdio.h>
 #include "analysis/explain/cause.h"
 #include "analysis/facts/facts.h"
 #include "analysis/view/frames.h"
 
-/* cuflight.report/1, as cuflight.report-1.schema.json describes it. */
-void report_json(FILE *out, const struct facts *facts, struct frames *frames);
+/*
+ * cuflight.report/1, as cuflight.report-1.schema.json describes it. It is written while it is
+ * made. False: it would be longer than report_json_limit and was not finished.
+ */
+bool report_json(FILE *out, const struct facts *facts, struct frames *frames);
+/* Bytes: 64 MiB, and 64 times what was recorded. */
+uint64_t report_json_limit(const struct facts *facts);
 
 #endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writes brackets and indentation itself; values are printed by json-c. */
+#include "analysis/view/json/json_stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/base/numbers.h"
+
+/* Plain slashes: paths in the output can be copied as they are. */
+enum { FLAGS = JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE };
+
+/* The limit is checked before the bytes are written, so that no document exceeds it. */
+static void put(struct json_stream *stream, const char *text, size_t bytes)
+{
+	if (stream->stopped)
+		return;
+	if (bytes > stream->bytes_max - stream->bytes ||
+	    fwrite(text, 1, bytes, stream->out) != bytes) {
+		stream->stopped = true;
+		return;
+	}
+	stream->bytes += bytes;
+}
+
+static void put_line_start(struct json_stream *stream, unsigned depth)
+{
+	static const char spaces[] = "\n                                ";
+	put(stream, spaces, 1 + 2 * (size_t)depth);
+}
+
+/* The lines of a value stand as deep as the object that it is in. Strings have no line ends. */
+static void put_value(struct json_stream *stream, const char *text)
+{
+	const char *end;
+
+	while ((end = strchr(text, '\n'))) {
+		put(stream, text, (size_t)(end - text));
+		put_line_start(stream, stream->depth);
+		text = end + 1;
+	}
+	put(stream, text, strlen(text));
+}
+
+/* Everything before the value of a member. Keys are constants of ours: nothing to escape. */
+static void begin_member(struct json_stream *stream, const char *key)
+{
+	if (!stream->depth)
+		return;
+	if (stream->any[stream->depth - 1])
+		put(stream, ",", 1);
+	stream->any[stream->depth - 1] = true;
+	put_line_start(stream, stream->depth);
+	if (!key)
+		return;
+	put(stream, "\"", 1);
+	put(stream, key, strlen(key));
+	put(stream, "\":", 2);
+}
+
+static void open_bracket(struct json_stream *stream, const char *key, const char brackets[2])
+{
+	if (stream->depth == JSON_DEPTH_MAX)
+		abort(); /* the document's own shape is too deep: a bug here */
+	begin_member(stream, key);
+	put(stream, brackets, 1);
+	stream->any[stream->depth] = false;
+	stream->close[stream->depth++] = brackets[1];
+}
+
+void json_stream_begin(struct json_stream *stream, FILE *out, uint64_t bytes_max)
+{
+	*stream = (struct json_stream){ .out = out, .bytes_max = bytes_max };
+}
+
+bool json_stream_end(struct json_stream *stream)
+{
+	put(stream, "\n", 1);
+	return !stream->stopped;
+}
+
+void json_stream_object(struct json_stream *stream, const char *key)
+{
+	open_bracket(stream, key, "{}");
+}
+
+void json_stream_array(struct json_stream *stream, const char *key)
+{
+	open_bracket(stream, key, "[]");
+}
+
+/* An empty one is closed in a line of its own, too, as json-c does. */
+void json_stream_close(struct json_stream *stream)
+{
+	stream->depth--;
+	put_line_start(stream, stream->depth);
+	put(stream, &stream->close[stream->depth], 1);
+}
+
+/* json-c returns NULL when it has no memory for the text. */
+void json_stream_value(struct json_stream *stream, const char *key, struct json_object *value)
+{
+	const char *text = "null";
+
+	if (value && !stream->stopped)
+		text = json_object_to_json_string_ext(value, FLAGS);
+	begin_member(stream, key);
+	if (text)
+		put_value(stream, text);
+	else
+		stream->stopped = true;
+	json_object_put(value);
+}
+
+void json_stream_members(struct json_stream *stream, struct json_object *object)
+{
+	json_object_object_foreach(object, key, value)
+		json_stream_value(stream, key, json_object_get(value));
+	json_object_put(object);
+}
+
+bool json_stream_wants(const struct json_stream *stream, size_t i, size_t count)
+{
+	return i < count && i < JSON_ROWS_MAX && !stream->stopped;
+}
+
+void json_stream_left_out(struct json_stream *stream, const char *key, size_t count)
+{
+	json_stream_value(stream, key,
+			  json_object_new_uint64(subtract_to_zero(count, JSON_ROWS_MAX)));
+}
