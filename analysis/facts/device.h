@@ -13,7 +13,9 @@ struct fact_device {
 	uint8_t uuid[16];
 	const char *name, *pci;
 	uint64_t total_bytes;
-	uint64_t free_bytes; /* at the moment */
+	uint64_t free_bytes; /* at the moment: as the driver reported at free_ns, less what was */
+			     /* allocated since */
+	uint64_t free_ns; /* CUF_UNKNOWN */
 	/* peak of live blocks; of several processes the highest sum at one instant of their
 	 * timelines, else the sum of their peaks */
 	uint64_t peak_bytes, peak_ns;

@@ -24,16 +24,49 @@ static struct pool_level *pool_of(struct driver_state *state, uint64_t pool)
 	return &state->pools[state->pool_count++];
 }
 
-static void set_free(struct scan *scan, uint64_t free_bytes, uint64_t total_bytes)
+/* A query by the driver replaces what was counted. */
+static void set_pools(struct driver_state *state, const struct cuf_pool_level *pools,
+		       uint64_t count)
+{
+	for (uint64_t i = 0; i < count && i < CUF_POOLS_MAX; i++) {
+		struct pool_level *pool = pool_of(state, pools[i].pool);
+		if (pool)
+			*pool = (struct pool_level){ pools[i].pool, pools[i].reserved_bytes,
+						     pools[i].used_bytes, pools[i].threshold_bytes,
+						     true };
+	}
+}
+
+static void set_free(struct scan *scan, uint64_t free_bytes, uint64_t total_bytes, uint64_t time_ns)
 {
 	if (free_bytes == CUF_UNKNOWN)
 		return;
 	scan->out->free_bytes = free_bytes;
+	scan->out->free_ns = time_ns;
 	if (total_bytes && total_bytes != CUF_UNKNOWN)
 		scan->out->total_bytes = total_bytes;
 	scan->seen = true;
 	scan->moved = false;
 	scan->since_bytes = 0;
+}
+
+/* What the recorder kept of the device, at the time it was read. A recording that has figures of
+ * the end has the pools of the end. */
+static void use_record(struct scan *scan)
+{
+	const struct cuf_device *device = scan->device;
+	scan->record_used = true;
+	set_free(scan, device->free_bytes, device->total_bytes, device->free_ns);
+	if (device->end_free_bytes == CUF_UNKNOWN)
+		set_pools(scan->out, device->end_pools, device->pool_count);
+}
+
+/* The record was written at a known time, perhaps without an event. time_ns: of the next event. */
+static void use_record_before(struct scan *scan, uint64_t time_ns)
+{
+	if (scan->device && !scan->record_used && scan->device->free_ns &&
+	    time_ns > scan->device->free_ns)
+		use_record(scan);
 }
 
 /* Memory of a pool is already reserved: its blocks do not change what the driver has free. */
@@ -62,14 +95,11 @@ static void count_block(struct scan *scan, const struct cuf_event *event)
 static void apply_event(struct scan *scan, const struct cuf_event *event)
 {
 	struct pool_level *pool;
-	/* the record of the device was written at a known time, perhaps without an event */
-	if (scan->device && !scan->record_used && scan->device->free_ns &&
-	    event->time_ns > scan->device->free_ns) {
-		scan->record_used = true;
-		set_free(scan, scan->device->free_bytes, scan->device->total_bytes);
-	}
+	use_record_before(scan, event->time_ns);
 	switch (event->op) {
-	case CUF_OP_FREE_MEMORY: set_free(scan, event->bytes, event->aux); break;
+	case CUF_OP_FREE_MEMORY:
+		set_free(scan, event->bytes, event->aux, event->time_ns);
+		break;
 	case CUF_OP_POOL_LEVEL:
 		pool = pool_of(scan->out, event->addr);
 		if (pool)
@@ -97,23 +127,10 @@ static void correct_free(struct scan *scan)
 		state->free_bytes = state->total_bytes;
 }
 
-/* A query by the driver replaces what was counted. */
-static void set_pools(struct driver_state *state, const struct cuf_pool_level *pools,
-		       uint64_t count)
-{
-	for (uint64_t i = 0; i < count && i < CUF_POOLS_MAX; i++) {
-		struct pool_level *pool = pool_of(state, pools[i].pool);
-		if (pool)
-			*pool = (struct pool_level){ pools[i].pool, pools[i].reserved_bytes,
-						     pools[i].used_bytes, pools[i].threshold_bytes,
-						     true };
-	}
-}
-
 /* Everything is unknown until an event or a record reports it. */
 static void driver_state_init(struct driver_state *state)
 {
-	state->free_bytes = state->total_bytes = CUF_UNKNOWN;
+	state->free_bytes = state->total_bytes = state->free_ns = CUF_UNKNOWN;
 	state->free_basis = BASIS_NONE;
 	state->pool_count = 0;
 }
@@ -134,19 +151,21 @@ void driver_state_at(const struct reader *reader, const struct events *events, u
 	}
 	for (size_t i = 0; i < events->count; i++) {
 		struct cuf_event event = events_get(events, i);
-		if (event.seq > seq)
+		if (event.seq > seq) {
+			use_record_before(&scan, event.time_ns);
 			break;
+		}
 		if (event.device == device)
 			apply_event(&scan, &event);
 	}
 	reader_drop(reader, CUF_SEC_RING);
-	if (scan.device && !scan.record_used && scan.device->free_ns &&
-	    (seq == CUF_UNKNOWN || seq >= events->last_seq))
-		set_free(&scan, described.free_bytes, described.total_bytes);
+	if (seq == CUF_UNKNOWN || seq >= events->last_seq)
+		use_record_before(&scan, CUF_UNKNOWN);
 	correct_free(&scan);
 	if (scan.device && at_end && described.end_free_bytes != CUF_UNKNOWN &&
 	    described.end_free_bytes <= described.total_bytes) {
 		out->free_bytes = described.end_free_bytes;
+		out->free_ns = described.free_ns;
 		out->free_basis = BASIS_OBSERVED;
 		set_pools(out, described.end_pools, described.pool_count);
 	}
@@ -158,6 +177,7 @@ void driver_state_overlay(const struct cuf_incident *incident, struct driver_sta
 		state->total_bytes = incident->total_bytes;
 	if (incident->free_bytes != CUF_UNKNOWN) {
 		state->free_bytes = incident->free_bytes;
+		state->free_ns = incident->time_ns;
 		state->free_basis = BASIS_OBSERVED;
 	}
 	set_pools(state, incident->pools, incident->pool_count);

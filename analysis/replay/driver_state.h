@@ -24,6 +24,7 @@ struct pool_level {
 
 struct driver_state {
 	uint64_t free_bytes, total_bytes;
+	uint64_t free_ns; /* when the driver reported it; CUF_UNKNOWN */
 	enum fact_basis free_basis;
 	struct pool_level pools[DRIVER_STATE_POOLS_MAX]; size_t pool_count;
 };

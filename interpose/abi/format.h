@@ -307,7 +307,7 @@ struct cuf_device {
 	char name[64];
 	char pci[16];
 	uint64_t total_bytes;    /* cuMemGetInfo, else cuDeviceTotalMem */
-	uint64_t free_bytes;     /* last known; CUF_UNKNOWN */
+	uint64_t free_bytes;     /* last known before the end; CUF_UNKNOWN */
 	uint64_t free_ns;        /* when */
 	uint64_t first_free_bytes; /* at the first sample: total - first_free - first_live is */
 				   /* what contexts and other processes held before us */
@@ -319,8 +319,9 @@ struct cuf_device {
 				 /* graph + vmm */
 	uint64_t peak_ns;
 	uint64_t alloc_count, free_count, fail_count;
-	uint64_t end_free_bytes; /* sampled at the end, before exit handlers; CUF_UNKNOWN */
-	uint64_t pool_count;     /* entries of end_pools in use */
+	uint64_t end_free_bytes; /* older recorders queried the driver at the end; CUF_UNKNOWN */
+	uint64_t pool_count;     /* entries of end_pools in use: as of free_ns where */
+				 /* end_free_bytes is unknown, else of the end */
 	struct cuf_pool_level {
 		uint64_t pool, reserved_bytes, used_bytes, threshold_bytes;
 	} end_pools[CUF_POOLS_MAX];

@@ -98,10 +98,9 @@ static void log_free_memory(struct cuf_call *call, unsigned device, const struct
 	cuf_event_note(call, CUF_OP_FREE_MEMORY, &level, 0, 0);
 }
 
-/* What the driver reported last, for the report's section about the end. */
-static void note_end(struct cuf_device *to, const struct cuf_driver_view *view)
+/* What the driver reported last. Nothing is queried at the end, so this is what remains. */
+static void note_last(struct cuf_device *to, const struct cuf_driver_view *view)
 {
-	to->end_free_bytes = view->free_bytes;
 	to->pool_count = view->pool_count < CUF_POOLS_MAX ? view->pool_count : CUF_POOLS_MAX;
 	memcpy(to->end_pools, view->pools, to->pool_count * sizeof *view->pools);
 	if (view->free_bytes != CUF_UNKNOWN) {
@@ -110,13 +109,19 @@ static void note_end(struct cuf_device *to, const struct cuf_driver_view *view)
 	}
 }
 
+/* After the mark of the end, what exit handlers release is not the program's state any more. */
+static bool has_ended(void)
+{
+	return __atomic_load_n(&cuf_recording.header->end_kind, __ATOMIC_ACQUIRE) != CUF_END_NONE;
+}
+
 void cuf_device_seen(struct cuf_call *call, unsigned device, const struct cuf_driver_view *view)
 {
 	struct cuf_device *to = device_at(device);
-	if (!to || !to->present)
+	if (!to || !to->present || has_ended())
 		return;
 	if (!call) {
-		note_end(to, view);
+		note_last(to, view);
 		return;
 	}
 	if (to->first_free_bytes == CUF_UNKNOWN) {

@@ -117,8 +117,8 @@ const struct cuf_device *cuf_device_find(unsigned device);
 /* Once for each device: later calls do nothing. */
 void cuf_device_describe(unsigned device, const struct cuf_device_facts *facts);
 /*
- * What the driver reports of a device now. call NULL: the last reading before exit handlers, which
- * logs no event.
+ * What the driver reports of a device now, with an event. call NULL: without one; then pools are
+ * kept, too.
  */
 void cuf_device_seen(struct cuf_call *call, unsigned device, const struct cuf_driver_view *view);
 

@@ -159,6 +159,10 @@ static void fill_device(struct build *build, uint32_t index, struct fact_device 
 	device->ordinal = ordinal_in(build, index, device->focus);
 	device->total_bytes = view.total_bytes;
 	device->free_bytes = view.levels.free_bytes;
+	device->free_ns = CUF_UNKNOWN;
+	if (view.levels.free_ns != CUF_UNKNOWN)
+		device->free_ns = reader_realtime(
+			build->run->processes[device->focus].reader, view.levels.free_ns);
 	device->moment = (struct fact_moment){
 		moment.kind, moment.time_ns,	 moment.process,
 		moment.seq,  moment.incident_id, basis_if_exact(view.exact)

@@ -128,7 +128,8 @@ void device_view_at(struct build *build, uint32_t device, const struct moment *m
 	uint32_t focus = moment->process;
 	*view = (struct device_view){ .process = focus,
 				      .levels = { .free_bytes = CUF_UNKNOWN,
-						  .total_bytes = CUF_UNKNOWN },
+						  .total_bytes = CUF_UNKNOWN,
+						  .free_ns = CUF_UNKNOWN },
 				      .exact = true };
 	if (ordinal_in(build, device, focus) == CUF_DEVICE_NONE)
 		focus = group->members[0].process;

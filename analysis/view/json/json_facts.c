@@ -214,6 +214,7 @@ void stream_device(struct json_stream *stream, const struct facts *facts, struct
 	json_add_word(object, "pci", device->pci);
 	json_add_number(object, "total_bytes", device->total_bytes);
 	json_add_number(object, "free_bytes", device->free_bytes);
+	json_add_number(object, "free_ns", device->free_ns);
 	json_add_number(object, "peak_bytes", device->peak_bytes);
 	json_add_number(object, "peak_ns", device->peak_ns);
 	json_add_word(object, "peak_basis", basis_names[device->peak_basis]);

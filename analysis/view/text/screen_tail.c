@@ -69,6 +69,15 @@ static bool lacks_names(const struct text *text)
 	return strstr(place.function, "+0x") != NULL;
 }
 
+/* Nothing is asked at the end, so free memory is what the driver reported at a call before. */
+static bool is_reading_old(const struct fact_device *device)
+{
+	enum { OLD_NS = 1000000000 };
+	return device->moment.kind == MOMENT_END && device->free_ns != CUF_UNKNOWN &&
+	       device->moment.time_ns > device->free_ns &&
+	       device->moment.time_ns - device->free_ns >= OLD_NS;
+}
+
 /*
  * At most one note on the recording, and one on names. Advice about names is dropped first,
  * because it does not change the answer.
@@ -91,6 +100,11 @@ void screen_notes(const struct text *text, unsigned tight)
 			 "A recording of --size=256MiB keeps more.",
 			 units_count(facts->events_overwritten).s);
 		text_words(text, STYLE_WARN, "Note:", 2, 2, words);
+	} else if (device && !focus_is_host(facts) && tight < 3 && is_reading_old(device)) {
+		snprintf(words, sizeof words,
+			 "the driver reported its free memory %s before the end.",
+			 units_duration(device->moment.time_ns - device->free_ns).s);
+		text_words(text, STYLE_PLAIN, "Note:", 2, 2, words);
 	}
 	if (!gap && tight < 3 && lacks_names(text))
 		text_words(text, STYLE_WARN, "Note:", 2, 2,

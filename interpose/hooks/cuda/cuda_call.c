@@ -6,8 +6,6 @@
 #include "interpose/hooks/cuda/cuda.h"
 
 #include <string.h>
-#include "interpose/platform/at_fork_child.h"
-#include "interpose/platform/clock.h"
 #include "interpose/platform/options.h"
 #include "interpose/hooks/cuda/cuda_view.h"
 #include "interpose/hooks/cuda/gpu_processes.h"
@@ -97,38 +95,6 @@ static void record_failure(struct cuf_call *call, const struct cuf_request *requ
 	cuf_framework_check_unseen();
 }
 
-enum { FREE_EVERY_NS = 1000000000 };
-
-static uint64_t queried_ns[CUF_DEVICES_MAX]; /* when a thread last decided to query free memory */
-
-static void forget_queries(void) { memset(queried_ns, 0, sizeof queried_ns); }
-CUF_AT_FORK_CHILD(forget_queries);
-
-/* Once a second for each device, and for one thread only. */
-static bool is_free_memory_due(unsigned device)
-{
-	const struct cuf_device *known = cuf_device_find(device);
-	uint64_t now_ns = cuf_now_ns(), queried;
-	if (!known || now_ns - known->free_ns < FREE_EVERY_NS)
-		return false;
-	queried = __atomic_load_n(&queried_ns[device], __ATOMIC_RELAXED);
-	return now_ns - queried >= FREE_EVERY_NS &&
-	       __atomic_compare_exchange_n(&queried_ns[device], &queried, now_ns, false,
-					   __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-}
-
-/* Free memory after an allocation, at most once a second for each device: the report compares it
- * with the sum of live blocks. */
-static void sample_free_memory(struct cuf_call *call, unsigned device)
-{
-	uint64_t free_bytes, total_bytes;
-	if (!is_free_memory_due(device) || !cuf_memory_of((int)device, &free_bytes, &total_bytes))
-		return;
-	const struct cuf_driver_view view = { .free_bytes = free_bytes,
-					      .total_bytes = total_bytes };
-	cuf_device_seen(call, device, &view);
-}
-
 /* Only success and out-of-memory leave a trace: other errors are mistakes of the program and
  * allocate nothing. errno is the program's, so the queries below must not change it. */
 void cuf_alloc_record(struct cuf_call *call, const struct cuf_request *request, CUresult result,
@@ -146,7 +112,7 @@ void cuf_alloc_record(struct cuf_call *call, const struct cuf_request *request, 
 		cuf_block_alloc(call, request, addr);
 		count_change();
 		if (on_device)
-			sample_free_memory(call, request->device);
+			cuf_free_memory_refresh(call, request->device);
 	}
 	errno = saved;
 }
@@ -204,8 +170,12 @@ bool cuf_free_begin(struct cuf_call *call, unsigned space, uint64_t addr, struct
 CUresult cuf_free_done(struct cuf_call *call, bool freed, const struct cuf_block *block,
 		       CUresult result)
 {
+	int saved = errno;
 	if (freed && result != CUDA_SUCCESS)
 		cuf_block_restore(call, block);
+	else if (freed && block->device != CUF_DEVICE_NONE)
+		cuf_free_memory_refresh(call, block->device);
+	errno = saved;
 	return cuf_done(call, result);
 }
 

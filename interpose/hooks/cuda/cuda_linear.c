@@ -10,6 +10,7 @@
  */
 #include "interpose/hooks/cuda/cuda.h"
 #include "interpose/hooks/cuda/cuda_pool_table.h"
+#include "interpose/hooks/cuda/cuda_view.h"
 
 /* ---- allocations ---- */
 
@@ -159,6 +160,7 @@ CUresult cuf_hook_cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 			.free_bytes = *free_bytes, .total_bytes = total
 		};
 		cuf_device_seen(&call, (unsigned)device, &view);
+		cuf_free_memory_refresh(&call, (unsigned)device); /* and the pools */
 	}
 	errno = saved;
 	return cuf_done(&call, result);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the reading of a view, and the probe for the largest block. */
+/* Owns the reading of a view, the pace of readings, and the probe for the largest block. */
 #include "interpose/hooks/cuda/cuda_view.h"
 
-#include <errno.h>
+#include <string.h>
+#include "interpose/platform/at_fork_child.h"
+#include "interpose/platform/clock.h"
 #include "interpose/hooks/cuda/cuda_pool_table.h"
 #include "interpose/hooks/cuda/cuda_query.h"
-#include "interpose/hooks/framework/framework.h"
 #include "interpose/hooks/loader/real.h"
 
 /* The largest request that the driver grants now, to one unit of granularity. Intrusive: each step
@@ -50,27 +51,61 @@ void cuf_view_read(int device, bool probe, struct cuf_driver_view *view)
 	cuf_context_return(&loan);
 }
 
-/* The framework is described here for the last time, too: a short program may end before its
- * version was read. */
-void cuf_devices_end(unsigned hook, void *frame)
+/* ---- what is known at the end ---- */
+
+/*
+ * Readings may take a hundredth of the time, and two milliseconds at once. So a short program is
+ * read after each of its calls.
+ */
+#define COST_SHARE 100ull
+#define AT_ONCE_NS 2000000ull
+#define EVENT_EVERY_NS 1000000000ull
+
+static uint64_t paid_ns;      /* up to this time, readings have used their share */
+static uint64_t event_ns[CUF_DEVICES_MAX]; /* when a reading was last logged */
+static bool reading;          /* one thread at a time; the others go on */
+
+static void forget_readings(void)
+{
+	memset(event_ns, 0, sizeof event_ns);
+	__atomic_store_n(&reading, false, __ATOMIC_RELAXED);
+}
+CUF_AT_FORK_CHILD(forget_readings);
+
+/* The share of idle time is lost, except for what may be spent at once. */
+static void pay(uint64_t began_ns)
+{
+	uint64_t now_ns = cuf_now_ns(), paid = __atomic_load_n(&paid_ns, __ATOMIC_RELAXED);
+	if (paid + AT_ONCE_NS * COST_SHARE < began_ns)
+		paid = began_ns - AT_ONCE_NS * COST_SHARE;
+	__atomic_store_n(&paid_ns, paid + (now_ns - began_ns) * COST_SHARE, __ATOMIC_RELAXED);
+}
+
+static void read_now(struct cuf_call *call, unsigned device, uint64_t now_ns)
 {
 	struct cuf_driver_view view;
-	struct cuf_call call;
-	int saved = errno;
-	if (!cuf_real.cuMemGetInfo_v2) /* no driver was attached */
+	bool logged = now_ns - event_ns[device] >= EVENT_EVERY_NS;
+	cuf_view_read((int)device, false, &view);
+	if (view.free_bytes == CUF_UNKNOWN)
 		return;
-	/* a forked child that did not use CUDA knows no device: a driver that the fork broke is not
-	 * queried */
-	if (cuf_call_begin(&call, hook, frame)) {
-		for (int device = 0; device < (int)CUF_DEVICES_MAX; device++) {
-			if (!cuf_device_find((unsigned)device))
-				continue;
-			cuf_view_read(device, false, &view);
-			cuf_device_seen(NULL, (unsigned)device, &view);
-		}
+	if (logged) {
+		event_ns[device] = now_ns;
+		cuf_device_seen(call, device, &view);
 	}
-	cuf_call_end();
-	cuf_framework_read_version();
-	cuf_framework_check_unseen();
-	errno = saved;
+	cuf_device_seen(NULL, device, &view);
+}
+
+/* A handler of signals may have interrupted the driver in a call that is not hooked. */
+void cuf_free_memory_refresh(struct cuf_call *call, unsigned device)
+{
+	uint64_t now_ns = cuf_now_ns();
+	if (now_ns < __atomic_load_n(&paid_ns, __ATOMIC_RELAXED) || !call->thread ||
+	    !cuf_device_find(device))
+		return;
+	if (__atomic_exchange_n(&reading, true, __ATOMIC_ACQUIRE))
+		return;
+	if (!cuf_signal_on_stack((void *)call->frame))
+		read_now(call, device, now_ns);
+	pay(now_ns);
+	__atomic_store_n(&reading, false, __ATOMIC_RELEASE);
 }

@@ -74,13 +74,19 @@ static void read_version_file(struct cuf_text *text, const char *path)
 	add_quoted(text, file);
 }
 
-/* The loader's list gives the path of PyTorch's base library. */
-static int find_c10(struct dl_phdr_info *info, size_t bytes, void *found)
+/* The CUDA half of PyTorch: a program that uses only its CPU half has no device blocks. */
+static bool cuda_half_loaded;
+
+/* The path of PyTorch's base library, and whether the CUDA half is loaded. */
+static int find_pytorch(struct dl_phdr_info *info, size_t bytes, void *found)
 {
 	struct cuf_text *path = found;
-	if (cuf_dso_name_is(cuf_dso_basename(info->dlpi_name), "libc10.so"))
+	const char *name = cuf_dso_basename(info->dlpi_name);
+	if (!path->used && cuf_dso_name_is(name, "libc10.so"))
 		cuf_text_add(path, info->dlpi_name);
-	return path->used != 0;
+	if (cuf_dso_name_is(name, "libc10_cuda.so"))
+		__atomic_store_n(&cuda_half_loaded, true, __ATOMIC_RELAXED);
+	return 0;
 }
 
 /* Several threads may look at once; one reads. */
@@ -88,7 +94,7 @@ static void read_version_once(void)
 {
 	CUF_TEXT(path, 4096);
 	struct cuf_text text = { version, strlen("version="), sizeof version };
-	dl_iterate_phdr(find_c10, &path);
+	dl_iterate_phdr(find_pytorch, &path);
 	if (!path.used || __atomic_exchange_n(&version_state, READING, __ATOMIC_ACQUIRE) != UNREAD)
 		return;
 	read_version_file(&text, path.at);
@@ -103,7 +109,8 @@ void cuf_framework_read_version(void)
 	int saved = errno;
 	if (!cuf_recorder_status().is_on)
 		return;
-	if (__atomic_load_n(&version_state, __ATOMIC_RELAXED) == UNREAD)
+	if (__atomic_load_n(&version_state, __ATOMIC_RELAXED) == UNREAD ||
+	    !__atomic_load_n(&cuda_half_loaded, __ATOMIC_RELAXED))
 		read_version_once();
 	if (__atomic_load_n(&version_state, __ATOMIC_ACQUIRE) == READ &&
 	    __atomic_exchange_n(&version_follows, false, __ATOMIC_RELAXED))
@@ -198,13 +205,6 @@ void cuf_framework_describe(unsigned hook, const void *real)
 
 /* ---- blocks that are not reported ---- */
 
-/* The CUDA half of PyTorch: a program that uses only its CPU half has no device blocks. */
-static int is_pytorch(struct dl_phdr_info *info, size_t bytes, void *found)
-{
-	*(int *)found = cuf_dso_name_is(cuf_dso_basename(info->dlpi_name), "libc10_cuda.so");
-	return *(int *)found;
-}
-
 /* PyTorch reads these settings at its first allocation. The second name is the older one, still
  * accepted. */
 static bool is_asynchronous(void)
@@ -234,9 +234,8 @@ static bool is_silent(void)
  * Called at a failure and at the end, so that a report without framework blocks can state why. */
 void cuf_framework_check_unseen(void)
 {
-	int loaded = 0, saved = errno;
-	if (is_silent())
-		dl_iterate_phdr(is_pytorch, &loaded);
+	int saved = errno;
+	bool loaded = __atomic_load_n(&cuda_half_loaded, __ATOMIC_RELAXED) && is_silent();
 	if (loaded && is_asynchronous()) {
 		cuf_coverage_framework("framework=PyTorch\nbackend=cudaMallocAsync\n");
 		cuf_coverage_framework_unseen(

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where the end of the process begins. Exit handlers free in bulk what the program held. So the
- * moment before them is marked, and the driver is queried a last time there, while a context still
- * answers.
+ * moment before them is marked. What the driver reports is kept at earlier calls of the program,
+ * because a driver may not answer here: its lock may be held by the code that a handler
+ * interrupted.
  *
  * glibc calls some of these functions inside itself: execl and its kin, the abort of a failed
  * assert or of malloc's checks. Those calls, and raw system calls, are not seen. Such a recording
@@ -14,7 +15,7 @@
 #include <sys/syscall.h>
 #include "interpose/platform/sys.h"
 #include "interpose/record/recorder.h"
-#include "interpose/hooks/cuda/cuda_view.h"
+#include "interpose/hooks/framework/framework.h"
 #include "interpose/hooks/loader/real.h"
 #include "interpose/hooks/malloc/allocator.h"
 
@@ -37,21 +38,22 @@ __attribute__((noreturn)) static void leave(int status)
 
 /* ---- the last words ---- */
 
-/* For ends at which the driver and the allocator may be queried. */
-static void query_both(unsigned hook, void *frame)
+/* For ends at which the process is in order. Nothing is asked that may not answer: no driver, no
+ * lock of the loader. */
+static void describe_end(void *frame)
 {
-	cuf_devices_end(hook, frame);
+	cuf_framework_check_unseen();
 	cuf_allocator_read(CUF_MOMENT_END, frame);
 }
 
-/* query: not at _exit and abort, where the process may be in any state. */
-static void record_end(unsigned kind, int status, unsigned hook, bool query, void *frame)
+/* in_order: not at _exit and abort, where the process may be in any state. */
+static void record_end(unsigned kind, int status, bool in_order, void *frame)
 {
 	if (!cuf_process_is_recorded(false)) /* a vfork child, or a forked one without a */
 					     /* recording */
 		return;
-	if (query)
-		query_both(hook, frame);
+	if (in_order)
+		describe_end(frame);
 	cuf_process_end(kind, (uint64_t)(unsigned)status);
 }
 
@@ -63,7 +65,7 @@ static cuf_program_fn program_main;
 static int watched_main(int argc, char **argv, char **environment)
 {
 	int status = program_main(argc, argv, environment);
-	record_end(CUF_END_EXIT, status & 0xff, CUF_HOOK___libc_start_main, true, FRAME);
+	record_end(CUF_END_EXIT, status & 0xff, true, FRAME);
 	return status;
 }
 
@@ -85,7 +87,7 @@ int cuf_hook___libc_start_main(cuf_program_fn program, int argc, char **argv, cu
 /* Exit handlers run in the real function, after the end is marked. */
 void cuf_hook_exit(int status)
 {
-	record_end(CUF_END_EXIT, status & 0xff, CUF_HOOK_exit, true, FRAME);
+	record_end(CUF_END_EXIT, status & 0xff, true, FRAME);
 	NEED(exit);
 	if (cuf_real.exit)
 		cuf_real.exit(status);
@@ -95,7 +97,7 @@ void cuf_hook_exit(int status)
 /* Runs other handlers than exit, and no destructors. */
 void cuf_hook_quick_exit(int status)
 {
-	record_end(CUF_END_EXIT, status & 0xff, CUF_HOOK_quick_exit, true, FRAME);
+	record_end(CUF_END_EXIT, status & 0xff, true, FRAME);
 	NEED(quick_exit);
 	if (cuf_real.quick_exit)
 		cuf_real.quick_exit(status);
@@ -105,7 +107,7 @@ void cuf_hook_quick_exit(int status)
 /* No handlers run. Threads may hold any lock, so nothing is queried. */
 void cuf_hook__exit(int status)
 {
-	record_end(CUF_END_FAST, status & 0xff, CUF_HOOK__exit, false, FRAME);
+	record_end(CUF_END_FAST, status & 0xff, false, FRAME);
 	NEED(_exit);
 	if (cuf_real._exit)
 		cuf_real._exit(status);
@@ -115,7 +117,7 @@ void cuf_hook__exit(int status)
 /* The same function under its C99 name. */
 void cuf_hook__Exit(int status)
 {
-	record_end(CUF_END_FAST, status & 0xff, CUF_HOOK__Exit, false, FRAME);
+	record_end(CUF_END_FAST, status & 0xff, false, FRAME);
 	NEED(_Exit);
 	if (cuf_real._Exit)
 		cuf_real._Exit(status);
@@ -125,7 +127,7 @@ void cuf_hook__Exit(int status)
 /* The signal may be handled by the program, and abort need not return from there. */
 void cuf_hook_abort(void)
 {
-	record_end(CUF_END_ABORT, SIGABRT, CUF_HOOK_abort, false, FRAME);
+	record_end(CUF_END_ABORT, SIGABRT, false, FRAME);
 	NEED(abort);
 	if (cuf_real.abort)
 		cuf_real.abort();
