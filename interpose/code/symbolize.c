@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Collects addresses, sorts them, and passes once over the symbol table of each object that holds
- * some of them.
+ * some of them. The objects of stacks of the past are not in use by this thread, so others may
+ * close them during the pass.
  */
 #include "interpose/code/symbolize.h"
 
@@ -11,8 +12,10 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "interpose/code/module_symbols.h"
+#include "interpose/code/modules.h"
 #include "interpose/platform/at_fork_child.h"
-#include "interpose/platform/elf_symbol.h"
+#include "interpose/platform/guarded_copy.h"
 #include "interpose/platform/sort.h"
 #include "interpose/platform/sys.h"
 #include "interpose/store/meta.h"
@@ -29,6 +32,8 @@ static struct table {
 	struct cuf_pair found[ADDRESSES_MAX];
 	/* addresses that were looked up before, so each is written once a recording */
 	uint64_t seen[SEEN_SLOTS];
+	struct cuf_symbol_pieces pieces;
+	char name[NAME_BYTES_MAX];
 } *table;
 static unsigned found_count, seen_count;
 /* how many more symbols this request may read */
@@ -107,26 +112,60 @@ static unsigned lower_bound(uint64_t address, unsigned from, unsigned to)
 	return from;
 }
 
-/*
- * Names the addresses [from, to), all in this object. A return address belongs to the call before
- * it.
- */
-static void name_in_object(const struct link_map *map, unsigned from, unsigned to)
+/* The part of the sorted addresses that lies in one object. */
+struct search {
+	uintptr_t bias;
+	unsigned from, to;
+};
+
+/* A return address belongs to the call before it. */
+static void match_symbol(const ElfW(Sym) *symbol, uintptr_t names, void *context)
 {
-	const struct cuf_elf_symbols symbols = cuf_elf_symbols_all(map->l_addr, map->l_ld);
+	const struct search *search = context;
+	uintptr_t start = search->bias + symbol->st_value, end = start + symbol->st_size;
+	unsigned n;
 
-	if (!symbols.at)
+	if ((symbol->st_info & 15) != STT_FUNC || !symbol->st_shndx || !symbol->st_size)
 		return;
-	for (uint64_t i = 0; i < symbols.count && symbols_left; i++, symbols_left--) {
-		const ElfW(Sym) *symbol = &symbols.at[i];
-		uintptr_t start = map->l_addr + symbol->st_value, end = start + symbol->st_size;
-		unsigned n;
+	n = lower_bound(start + 1, search->from, search->to);
+	for (; n < search->to && table->found[n].key - 1 < end; n++)
+		table->found[n].value = names + symbol->st_name;
+}
 
-		if ((symbol->st_info & 15) != STT_FUNC || !symbol->st_shndx || !symbol->st_size)
-			continue;
-		n = lower_bound(start + 1, from, to);
-		for (; n < to && table->found[n].key - 1 < end; n++)
-			table->found[n].value = (uintptr_t)(symbols.names + symbol->st_name);
+/* Another thread may close the object meanwhile, and then its link map is gone too. */
+static bool is_unchanged(uint64_t address, const struct dl_find_object *before, uint64_t generation)
+{
+	struct dl_find_object now;
+
+	return !_dl_find_object((void *)(address - 1), &now) &&
+	       now.dlfo_link_map == before->dlfo_link_map &&
+	       now.dlfo_map_start == before->dlfo_map_start &&
+	       cuf_modules_generation() == generation;
+}
+
+/* Names the addresses [from, to), all in this object. */
+static void name_in_object(const struct dl_find_object *object, unsigned from, unsigned to)
+{
+	uint64_t generation = cuf_modules_generation();
+	struct search search = { .from = from, .to = to };
+	/* its public part */
+	struct link_map map;
+
+	if (!cuf_guarded_copy(&map, (uintptr_t)object->dlfo_link_map, sizeof map) || !map.l_ld)
+		return;
+	search.bias = map.l_addr;
+	symbols_left -= cuf_module_symbols(&table->pieces, map.l_addr, (uintptr_t)map.l_ld,
+					   symbols_left, match_symbol, &search);
+	for (unsigned n = from; n < to; n++) {
+		uint64_t address = table->found[n].key;
+		size_t bytes = 0;
+
+		if (table->found[n].value)
+			bytes = cuf_guarded_copy_part(table->name, table->found[n].value,
+						      NAME_BYTES_MAX);
+		bytes = strnlen(table->name, bytes);
+		if (bytes && is_unchanged(address, object, generation))
+			cuf_meta_text(CUF_META_FUNCTION, address, table->name, bytes);
 	}
 }
 
@@ -144,15 +183,8 @@ static void name_all(void)
 		while (to < found_count &&
 		       table->found[to].key - 1 < (uintptr_t)object.dlfo_map_end)
 			to++;
-		if (object.dlfo_link_map && object.dlfo_link_map->l_ld)
-			name_in_object(object.dlfo_link_map, from, to);
-	}
-	for (unsigned n = 0; n < found_count; n++) {
-		const char *name = (const char *)table->found[n].value;
-
-		if (name && *name)
-			cuf_meta_text(CUF_META_FUNCTION, table->found[n].key, name,
-				      strnlen(name, NAME_BYTES_MAX));
+		if (object.dlfo_link_map)
+			name_in_object(&object, from, to);
 	}
 }
 

@@ -201,40 +201,6 @@ void *cuf_elf_symbol(uintptr_t bias, const ElfW(Dyn) *dynamic, const char *name)
 	return cuf_elf_symbol_bytes(bias, dynamic, name, &bytes);
 }
 
-/* ---- the whole table ---- */
-
-/* DT_GNU_HASH has no count: the table ends with the longest chain. */
-static uint64_t count_by_gnu_hash(const uint32_t *head)
-{
-	const struct gnu_hash gnu = gnu_hash_open(head);
-	uint32_t last = 0;
-
-	for (uint32_t i = 0; i < gnu.buckets; i++)
-		if (gnu.bucket[i] > last)
-			last = gnu.bucket[i];
-	if (last < gnu.first)
-		return gnu.first;
-	while (!(gnu.chain[last - gnu.first] & 1))
-		last++;
-	return last + 1;
-}
-
-struct cuf_elf_symbols cuf_elf_symbols_all(uintptr_t bias, const ElfW(Dyn) *dynamic)
-{
-	struct cuf_elf_symbols symbols = { NULL, NULL, 0 };
-	struct table table;
-
-	if (!table_read(bias, dynamic, &table))
-		return symbols;
-	symbols.at = table.symbols;
-	symbols.names = table.strings;
-	if (table.hash)
-		symbols.count = table.hash[1];
-	else if (table.gnu_hash)
-		symbols.count = count_by_gnu_hash(table.gnu_hash);
-	return symbols;
-}
-
 /* ---- texts of the dynamic section ---- */
 
 /* The text of the index-th entry with this tag. */

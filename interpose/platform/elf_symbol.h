@@ -26,15 +26,6 @@ void *cuf_elf_symbol(uintptr_t bias, const ElfW(Dyn) *dynamic, const char *name)
 void *cuf_elf_symbol_bytes(uintptr_t bias, const ElfW(Dyn) *dynamic, const char *name,
 			   size_t *bytes);
 
-/* The whole dynamic symbol table, for a search by address. at is NULL when the object has none. */
-struct cuf_elf_symbols {
-	const ElfW(Sym) *at;
-	const char *names;
-	uint64_t count;
-};
-
-struct cuf_elf_symbols cuf_elf_symbols_all(uintptr_t bias, const ElfW(Dyn) *dynamic);
-
 /* The run-time address that an entry of the dynamic section refers to. */
 const void *cuf_elf_pointer(uintptr_t bias, const ElfW(Dyn) *dynamic, const ElfW(Dyn) *entry);
 

@@ -26,3 +26,32 @@ same_in_all_modes() {
 		said_nothing
 	done
 }
+
+# A constructor that allocates, and 200,000 functions more.
+many_functions() {
+	cat >"$home/start.c" <<-'C'
+		#include <stdlib.h>
+		__attribute__((constructor)) static void start(void)
+		{
+			void *volatile block = malloc(100000);
+			free(block);
+		}
+	C
+	awk 'BEGIN {
+		print ".section .note.GNU-stack,\"\",%progbits\n.text"
+		for (i = 0; i < 200000; i++)
+			printf ".globl f%d\n.type f%d,%%function\nf%d: nop\n.size f%d,1\n", i, i, i, i
+	}' >"$home/functions.s"
+	"${CC:-cc}" -shared -fPIC -fno-builtin "$home/start.c" "$home/functions.s" -o "$home/plugin.so"
+}
+
+@test "a plugin is closed while its functions are being named" {
+	many_functions
+	compile exit_while_closing
+	for _ in {1..10}; do
+		same_in_all_modes "$home/exit_while_closing" "$home/plugin.so"
+		said_nothing
+		same_in_all_modes "$home/exit_while_closing" "$home/plugin.so" refused
+		rm -f "$output"/*
+	done
+}
