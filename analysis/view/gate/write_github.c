@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "analysis/view/gate/gate_text.h"
+#include "analysis/view/gate/write_parts.h"
 
 enum { ANNOTATIONS_MAX = 10 };
 

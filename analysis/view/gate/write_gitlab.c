@@ -6,7 +6,7 @@
  */
 #include <inttypes.h>
 #include "analysis/base/paths.h"
-#include "analysis/view/gate/gate_text.h"
+#include "analysis/view/gate/write_parts.h"
 #include "analysis/view/json/json_parts.h"
 
 static struct json_object *location(const struct gate_document *document,

@@ -4,7 +4,7 @@
  * for each limit. Exceeded is a failure, inconclusive an error, suppressed is skipped.
  */
 #include "analysis/base/paths.h"
-#include "analysis/view/gate/gate_text.h"
+#include "analysis/view/gate/write_parts.h"
 
 static void print_attribute(FILE *out, const char *name, const char *text)
 {

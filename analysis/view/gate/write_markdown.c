@@ -4,7 +4,7 @@
  * exceeded. GitHub rejects summaries of 1 MiB, which ten call sites a limit cannot reach.
  */
 #include "analysis/base/paths.h"
-#include "analysis/view/gate/gate_text.h"
+#include "analysis/view/gate/write_parts.h"
 
 static void print_row(FILE *out, const struct gate_finding *finding)
 {

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 #include "analysis/view/clean.h"
-#include "analysis/view/gate/gate_text.h"
+#include "analysis/view/gate/write_parts.h"
 
 /* One metric: its value for a finding, and whether findings of one measure share it. */
 struct family {

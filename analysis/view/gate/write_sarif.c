@@ -8,7 +8,7 @@
 #include <string.h>
 #include "analysis/base/paths.h"
 #include "analysis/view/clean.h"
-#include "analysis/view/gate/gate_text.h"
+#include "analysis/view/gate/write_parts.h"
 #include "analysis/view/json/json_parts.h"
 
 #define SCHEMA "https://json.schemastore.org/sarif-2.1.0.json"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Places, quantities, escapes and identities of a gate's findings. */
-#include "analysis/view/gate/gate_text.h"
+#include "analysis/view/gate/write_parts.h"
 
 #include <json-c/json.h>
 #include <stdlib.h>

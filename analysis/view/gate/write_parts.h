@@ -5,8 +5,8 @@
  * Contract: pure, except the print_ functions; out is always NUL-terminated, valid UTF-8, and cut
  * to fit at the end of a character. Texts may be NULL, which is "".
  */
-#ifndef VIEW_GATE_TEXT_H
-#define VIEW_GATE_TEXT_H
+#ifndef VIEW_GATE_WRITE_PARTS_H
+#define VIEW_GATE_WRITE_PARTS_H
 
 #include "analysis/base/units.h"
 #include "analysis/view/gate/gate_writers.h"
