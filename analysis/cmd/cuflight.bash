@@ -15,15 +15,16 @@ _cuflight() {
 	fi
 	case ${COMP_WORDS[1]} in
 		run) options='--output= --force --library= --host-allocator= --error-exitcode= --host=
-			--sample= --size= --stack-depth= --python --mmap --probe --nvml
+			--sample= --size= --stack-depth= --python --unwind= --mmap --probe --nvml
 			--termination-log= --help --version --quiet --verbose --color=' ;;
 		report) options='--at= --full --top= --no-pager --sysroot= --debuginfod --output= --force
 			--format= --json --help --version --quiet --verbose --color=' ;;
 		doctor) options='--library= --recordings= --size= --output= --force --format= --json --help
 			--version --quiet --verbose --color=' ;;
 		env) options='--docker --k8s --systemd --library= --recordings= --host= --sample= --size=
-			--stack-depth= --python --mmap --probe --nvml --termination-log= --start=
-			--output= --force --format= --json --help --version --quiet --verbose --color=' ;;
+			--stack-depth= --python --unwind= --mmap --probe --nvml --termination-log=
+			--start= --output= --force --format= --json --help --version --quiet --verbose
+			--color=' ;;
 		help) options='--rule --json --help --version --quiet --verbose --color=' ;;
 		*) return ;;
 	esac
@@ -36,6 +37,7 @@ _cuflight() {
 	case $before in
 		--host-allocator) choices='own jemalloc' ;;
 		--host) choices='off sampled full' ;;
+		--unwind) choices='cfi libunwind fp' ;;
 		--color) choices='auto always never' ;;
 		--format) choices='text json' ;;
 	esac

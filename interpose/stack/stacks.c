@@ -8,7 +8,9 @@
 #include <string.h>
 #include "interpose/code/modules.h"
 #include "interpose/platform/options.h"
+#include "interpose/platform/unwinder.h"
 #include "interpose/python/python.h"
+#include "interpose/stack/unwinder.h"
 #include "interpose/stack/walker_parts.h"
 #include "interpose/store/dropped.h"
 #include "interpose/store/fault.h"
@@ -194,6 +196,15 @@ static uint32_t capture_merged(struct cuf_stack_scratch *scratch, struct cuf_wal
 	return merged->id;
 }
 
+static unsigned walk(struct cuf_stack_scratch *scratch, uintptr_t above, uint8_t *stop)
+{
+	if (__builtin_expect(cuf_unwinder.step != NULL, 0))
+		return cuf_unwinder_walk(&scratch->walker, above, scratch->frames, depth_limit(),
+					 stop);
+	return cuf_walk(&scratch->walker, cuf_modules_generation(), above, scratch->frames,
+			depth_limit(), stop);
+}
+
 uint32_t cuf_stack_capture(struct cuf_stack_scratch *scratch, uintptr_t above)
 {
 	struct cuf_walked walked = {
@@ -201,8 +212,7 @@ uint32_t cuf_stack_capture(struct cuf_stack_scratch *scratch, uintptr_t above)
 	};
 	uint64_t python = cuf_python_gather(scratch->slot_index, depth_limit());
 
-	walked.depth = cuf_walk(&scratch->walker, cuf_modules_generation(), above, scratch->frames,
-				depth_limit(), &walked.stop);
+	walked.depth = walk(scratch, above, &walked.stop);
 	if (python)
 		return capture_merged(scratch, &walked, python);
 	walked.hash = hash_frames(scratch->frames, walked.depth);
@@ -230,11 +240,14 @@ uint32_t cuf_stack_capture_caller(struct cuf_stack_scratch *scratch, const void 
 {
 	struct cuf_walked walked = {
 		.frames = scratch->frames,
-		.extra_key = cuf_python_gather(scratch->slot_index, depth_limit()),
 	};
-	uint32_t id = cuf_walk_cached(&scratch->walker, cuf_modules_generation(), frame,
-				      depth_limit(), &walked);
+	uint32_t id;
 
+	if (__builtin_expect(cuf_unwinder.step != NULL, 0))
+		return cuf_stack_capture(scratch, (uintptr_t)frame);
+	walked.extra_key = cuf_python_gather(scratch->slot_index, depth_limit());
+	id = cuf_walk_cached(&scratch->walker, cuf_modules_generation(), frame, depth_limit(),
+			     &walked);
 	if (id) {
 		if (large && __builtin_expect(lacks_frames(id), 0))
 			return cuf_stack_capture(scratch, (uintptr_t)frame);

@@ -14,8 +14,10 @@
 #include "interpose/abi/format.h"
 #include "interpose/code/cfi.h"
 #include "interpose/code/modules.h"
+#include "interpose/platform/options.h"
 #include "interpose/platform/readable.h"
 #include "interpose/platform/sys.h"
+#include "interpose/platform/unwinder.h"
 #include "interpose/stack/own_stack.h"
 #include "interpose/stack/walker_parts.h"
 #include "interpose/platform/laws.h"
@@ -132,13 +134,30 @@ struct window {
 
 /* ---- the rule cache ---- */
 
+/*
+ * With unwind=fp every function is taken to keep a frame pointer. What has none, or is no function,
+ * is known by its own rule: this library, a signal's return, a stack's end.
+ */
+static struct cuf_rule choose_rule(uintptr_t ip)
+{
+	struct cuf_rule rule = cuf_rule_compile(ip);
+
+	if (__builtin_expect(cuf_options.unwind != CUF_UNWIND_FP, 1) || !ip ||
+	    (rule.kind & CUF_RULE_OWN) || rule.kind == CUF_RULE_SIGNAL ||
+	    rule.kind == CUF_RULE_END)
+		return rule;
+	return (struct cuf_rule){
+		.ip = ip, .kind = CUF_RULE_FP, .cfa_offset = 16, .fp_offset = -16,
+	};
+}
+
 __attribute__((noinline)) struct cuf_rule *cuf_rule_find_far(struct cuf_rule *near,
 							     struct cuf_rule *rules, uintptr_t ip)
 {
 	struct cuf_rule *far = rule_entry(rules + CUF_RULES_NEAR, ip, CUF_RULES), rule = *far;
 
 	if (rule.ip != ip || !ip) {
-		rule = cuf_rule_compile(ip);
+		rule = choose_rule(ip);
 		if ((rule.kind & ~CUF_RULE_OWN) == CUF_RULE_FOREIGN)
 			rule.ip = 0;
 		else

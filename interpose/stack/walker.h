@@ -63,6 +63,11 @@ struct cuf_cached_stack {
 	uint16_t at[CUF_CACHE_WORDS];
 };
 
+/* What libunwind needs for one walk (unwinder.h); too large for a small stack. Not touched else. */
+struct cuf_unwinder_memory {
+	_Alignas(16) unsigned char context[8192], cursor[4096];
+};
+
 /*
  * Cached stacks, found by the innermost frames. Of each pair one was met again and stays; the
  * other is the newest.
@@ -87,6 +92,7 @@ struct cuf_stack_cache {
 	uintptr_t start;
 	/* of the frames that a walk wrote: the stack pointer at which each frame begins */
 	uintptr_t frame_sp[CUF_WALK_FRAMES_MAX + CUF_WALK_OWN];
+	struct cuf_unwinder_memory unwinder;
 };
 
 /* ---- the walker ---- */

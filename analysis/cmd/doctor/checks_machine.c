@@ -74,6 +74,19 @@ static void look_cuda(const struct check_context *context, struct check_result *
 	check_report(result, CHECK_FINE, "%s%s%s", path, *version ? "; " : "", version);
 }
 
+/* Our own rules need nothing; libunwind is a choice (options.def). */
+static void look_unwinders(const struct check_context *context, struct check_result *result)
+{
+	char path[512];
+
+	(void)context;
+	if (find_library("libunwind.so.8", path, sizeof path))
+		check_report(result, CHECK_FINE, "unwind=cfi (default), fp; libunwind by %s", path);
+	else
+		check_report(result, CHECK_FINE,
+			     "unwind=cfi (default), fp; libunwind is not installed");
+}
+
 /* Other preloaded libraries are no problem, but a sanitizer must be the first one.
  * /etc/ld.so.preload is read after LD_PRELOAD. */
 static void look_preload(const struct check_context *context, struct check_result *result)
@@ -179,6 +192,7 @@ static void look_container(const struct check_context *context, struct check_res
 const struct check checks_of_machine[] = {
 	{ "/proc", look_proc },
 	{ "CUDA driver", look_cuda },
+	{ "call stacks", look_unwinders },
 	{ "other preloads", look_preload },
 	{ "seccomp", look_seccomp },
 	{ "cgroup", look_cgroup },

@@ -6,6 +6,7 @@
  */
 #include "interpose/record/recorder.h"
 #include "interpose/hooks/loader/real.h"
+#include "interpose/hooks/loader/unwinder.h"
 #include "interpose/hooks/malloc/allocator.h"
 
 /* 101 is the first priority open to programs, so constructors of ours with a later one, had we any,
@@ -16,5 +17,6 @@ __attribute__((constructor(101))) static void enter(int argc, char **argv, char 
 	if (!cuf_real_has_allocator())
 		return; /* nothing may be skipped then, and nothing is recorded */
 	cuf_recorder_start(environment);
+	cuf_unwinder_open();
 	cuf_allocator_describe();
 }
