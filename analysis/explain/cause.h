@@ -29,6 +29,16 @@ struct fact_fix {
 	uint64_t by_bytes; /* how much it must free at least; CUF_UNKNOWN */
 };
 
+/* What would have happened without one thing, at the program's own rates. */
+struct fact_counterfactual {
+	const char *without; /* "the leak" */
+	uint64_t bytes;      /* that it frees */
+	bool fits;           /* the failed request, then */
+	bool endless;        /* nothing would have grown any more */
+	double requests, seconds; /* how many more; NAN: unknown, endless, or it does not fit */
+	const char *text; /* the sentence */
+};
+
 struct fact_cause {
 	const char *id;      /* S0 .. S9 with a sub-type: "S2a", "S6.F1"; "" inconclusive */
 	const char *name_id; /* the same as a word to type: "kv-cache-grew"; "" inconclusive */
@@ -39,6 +49,8 @@ struct fact_cause {
 	size_t evidence_count;
 	const struct fact_fix *fixes;         /* best first */
 	size_t fix_count;
+	const struct fact_counterfactual *counterfactual; /* what buys most first; of failures */
+	size_t counterfactual_count;
 	struct fact_stack site; /* the place that it is about; depth 0: the failing call, or none */
 	const char *runner_up_id, *runner_up_name_id, *runner_up_name; /* NULL none */
 	double runner_up_confidence;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Scores the rules on the evidence and words the verdict. */
 #include "analysis/explain/causes.h"
+#include "analysis/explain/evidence/counterfactual.h"
 
 #include <math.h>
 #include <string.h>
@@ -106,6 +107,28 @@ double cause_score(const struct cause_rule *rule, const struct evidence *evidenc
 
 /* ---- all rules ---- */
 
+/* What a cause would have you remove; by the beginning of its id. */
+static enum removed cause_removal(const char *id)
+{
+	static const struct {
+		const char *id;
+		enum removed what;
+	} rows[] = {
+		{ "S1.cap", REMOVED_CAP },	{ "S1.tenant", REMOVED_TENANT },
+		{ "S2a", REMOVED_LOAD },	{ "S2b", REMOVED_WORK },
+		{ "S3", REMOVED_KV },		{ "S4", REMOVED_CACHE },
+		{ "S5", REMOVED_CONCURRENCY },	{ "S6.F2", REMOVED_LADDER },
+		{ "S6.F3", REMOVED_STRANDED },	{ "S6.F4", REMOVED_STRANDED },
+		{ "S6", REMOVED_GAPS },		{ "S7", REMOVED_LIBRARIES },
+		{ "S8", REMOVED_LEAK },
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		if (begins_with(id, rows[i].id))
+			return rows[i].what;
+	return REMOVED_NOTHING;
+}
+
 struct ranking {
 	const struct cause_rule *best, *next;
 	double best_score, next_score;
@@ -117,7 +140,8 @@ static struct ranking rank_rules(const struct evidence *evidence)
 	struct ranking ranking = { 0 };
 
 	for (const struct cause_rule *rule = cause_rules; rule->id; rule++) {
-		double score = cause_score(rule, evidence);
+		double score = cause_score(rule, evidence) *
+			       removal_weight(evidence, cause_removal(rule->id));
 		bool other = ranking.best && strcmp(ranking.best->id, rule->id) != 0;
 
 		if (score > ranking.best_score) {
@@ -411,5 +435,6 @@ const struct fact_cause *cause_judge(struct build *build, const struct evidence 
 		cause->runner_up_name = ranking.next->name;
 	}
 	cause->fixes = cause_fixes(build, evidence, cause->id, &cause->fix_count);
+	cause->counterfactual = cause_without(build, evidence, &cause->counterfactual_count);
 	return cause;
 }

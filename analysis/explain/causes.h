@@ -10,6 +10,9 @@
  *   evidence against the cause. An unknown test adds nothing.
  * - The score is multiplied by the quality of the recording (evidence_gather.c), and limited to
  * 0.97.
+ * - The score is multiplied by what removing the cause buys (evidence/counterfactual.h): 1 if
+ *   nothing would grow any more, down to 0.3 if it only delays the failure by little. So the best
+ *   cause is the one without which the program would have run longest.
  * - If the runner-up is within 0.15 of the best cause, subtract half of (0.15 - lead).
  * - If the best score is below 0.3, the verdict is "inconclusive".
  * The screen shows "high" from 0.8, "medium" from 0.5, else "low".
@@ -77,6 +80,10 @@ void build_causes(struct build *build);
 /* What to do, best first; in the arena. */
 const struct fact_fix *cause_fixes(struct build *build, const struct evidence *evidence,
 				   const char *id, size_t *count);
+
+/* What would have happened without each thing that was in the way; what buys most first. */
+const struct fact_counterfactual *cause_without(struct build *build,
+						const struct evidence *evidence, size_t *count);
 
 /* One row of the advice, for help. */
 struct cause_advice {

@@ -10,6 +10,9 @@
 #define UNLESS(what, limit, weight) { SIGNAL_##what, true, limit, weight }
 #define NEED(what, least) { SIGNAL_##what, false, least, 0 }
 #define NEED_BELOW(what, limit) { SIGNAL_##what, true, limit, 0 }
+/* A row that is another sign of a cause above, which describes it. */
+#define SIGN_OF(id_, name_id_, name_) \
+	.id = id_, .name_id = name_id_, .name = name_, .about = "", .source = ""
 #define ANY 1e-9 /* more than nothing */
 
 /* What tells a KV cache that is reserved in advance from other equal blocks. */
@@ -32,8 +35,7 @@ const struct cause_rule cause_rules[] = {
 			"request again. Nothing has to be changed unless it happens often.",
 		.source = "the retry ladders of PyTorch, ggml and BFC, as read in their sources",
 		.would_confirm = "nothing",
-		.scope = AT_FAILURE | AT_REFUSAL, .base = 0.95,
-		.needs = { NEED(survived, 1) },
+		.scope = AT_FAILURE | AT_REFUSAL, .base = 0.95, .needs = { NEED(survived, 1) },
 		.tests = { IF(retried, 1, 0.02) },
 	}, {
 		.id = "S1.cap", .name_id = "memory-cap",
@@ -54,16 +56,13 @@ const struct cause_rule cause_rules[] = {
 		.needs = { NEED(room, 1.05), NEED_BELOW(host_request, 1) },
 		.tests = { IF(room, 2, 0.1), IF(own, 0.9, -0.2) },
 	}, {
-		.id = "S1.cap", .name_id = "memory-cap",
-		.name = "a memory limit below the size of the device",
+		SIGN_OF("S1.cap", "memory-cap", "a memory limit below the size of the device"),
 		.summaries = {
 			"the framework refused {request} by itself with {free} of the device free",
 			"the framework refused a request by itself",
 		},
-		.about = "", .source = "",
 		.would_confirm = "the fraction that the program sets",
-		.scope = AT_FAILURE, .base = 0.8,
-		.needs = { NEED(no_driver_call, 1) },
+		.scope = AT_FAILURE, .base = 0.8, .needs = { NEED(no_driver_call, 1) },
 		.tests = { IF(room, 1.05, 0.15), IF(packed, 1, -0.2) },
 	}, {
 		.id = "S1.tenant", .name_id = "other-tenant",
@@ -104,7 +103,23 @@ const struct cause_rule cause_rules[] = {
 			IF(over_layer, 1.5, -0.3), IF(family_next, 1, -0.1),
 			IF(kv_named, 1, -0.25), IF(after_query, 1, -0.2), IF(slots_named, 1, -0.2),
 			IF(activations_named, 1, -0.25), IF(leak, 0.5, -0.3),
-			IF(late_failure, 8, -0.2), IF(arithmetic, 0.6, -0.3) },
+			IF(late_failure, 8, -0.2), IF(arithmetic, 0.6, -0.3),
+			IF(kv_first, 2, -0.3) },
+	}, {
+		SIGN_OF("S2a", "model-too-large", "the model does not fit"),
+		.summaries = {
+			"{mine} is held, {kept_growth} of it was loaded last and stays, and the "
+				"next {request} failed with {free} free",
+		},
+		.would_confirm = "function names, or the size of the weight files",
+		.scope = AT_FAILURE, .base = 0.45,
+		.needs = { NEED(loads, 0.8), NEED_BELOW(packed, 1) },
+		.tests = { IF(layered, 0.6, 0.15), IF(weights_named, 1, 0.2), IF(own, 0.9, 0.1),
+			UNLESS(own, 0.9, -0.15), IF(over_layer, 1.5, -0.3),
+			IF(kv_prealloc, 0.5, -0.3), IF(kv_first, 2, -0.4), IF(slots_named, 1, -0.3),
+			IF(kv_named, 1, -0.25), IF(activations_named, 1, -0.25),
+			IF(leak, 0.5, -0.3), IF(ladder, 8, -0.3), IF(arithmetic, 0.6, -0.3),
+			IF(concurrent, 4, -0.3) },
 	}, {
 		.id = "S2b", .name_id = "activations-too-large",
 		.name = "activations do not fit",
@@ -118,8 +133,7 @@ const struct cause_rule cause_rules[] = {
 		.source = "vLLM issues on prompt_logprobs (tokens x vocabulary x 4); 4 times the "
 			"median of earlier blocks, and twice their largest",
 		.would_confirm = "marked requests (cuflight.h), or the length of the prompt",
-		.scope = AT_FAILURE, .base = 0.35,
-		.needs = { NEED_BELOW(packed, 1) },
+		.scope = AT_FAILURE, .base = 0.35, .needs = { NEED_BELOW(packed, 1) },
 		.tests = { UNLESS(own, 0.9, -0.25), IF(own_context, 1, -0.2),
 			IF(over_served, 4, 0.3), IF(over_layer, 1.5, 0.2),
 			IF(activations_named, 1, 0.2), IF(new_site, 1, 0.1), IF(own, 0.9, 0.1),
@@ -144,12 +158,10 @@ const struct cause_rule cause_rules[] = {
 		.needs = { NEED(kv_prealloc, 0.5), NEED(family_next, 1) },
 		.tests = KV_IN_ADVANCE,
 	}, {
-		.id = "S3", .name_id = "kv-cache-too-large",
-		.name = "the KV cache is too large",
+		SIGN_OF("S3", "kv-cache-too-large", "the KV cache is too large"),
 		.summaries = {
 			"{request} was requested at once for the KV cache, with {free} free",
 		},
-		.about = "", .source = "",
 		.would_confirm = "function names or framework events",
 		.scope = AT_FAILURE, .base = 0.4,
 		.needs = { NEED(kv_prealloc, 0.5), NEED_BELOW(family_next, 1) },
@@ -175,6 +187,18 @@ const struct cause_rule cause_rules[] = {
 			IF(weights_named, 1, -0.3), IF(arithmetic, 0.6, -0.2),
 			IF(concurrent, 4, -0.1), IF(per_slot, 1, -0.3) },
 	}, {
+		SIGN_OF("S3.V", "kv-cache-leaves-no-room",
+			"the KV cache leaves too little for the rest"),
+		.summaries = {
+			"the KV cache of {kv} was reserved first; {kept_growth} of blocks that "
+				"stay came after it, and the next {request} failed",
+		},
+		.would_confirm = "framework events that show which blocks are the cache",
+		.scope = AT_FAILURE, .base = 0.65,
+		.needs = { NEED(kv_first, 2), NEED(loads, 0.8), NEED_BELOW(packed, 1) },
+		.tests = { IF(early, 1, 0.1), IF(own, 0.9, 0.1), IF(leak, 0.5, -0.4),
+			IF(slots_named, 1, -0.3), IF(concurrent, 4, -0.3) },
+	}, {
 		.id = "S4", .name_id = "kv-cache-grew",
 		.name = "the KV cache grew with the context",
 		.summaries = {
@@ -188,14 +212,12 @@ const struct cause_rule cause_rules[] = {
 		.source = "transformers' DynamicCache (torch.cat); 8 equal steps, six in ten of "
 			"all rises",
 		.would_confirm = "a second request, or marked requests (cuflight.h)",
-		.scope = AT_FAILURE, .base = 0.5,
-		.needs = { NEED(arithmetic, 0.6) },
+		.scope = AT_FAILURE, .base = 0.5, .needs = { NEED(arithmetic, 0.6) },
 		.tests = { IF(next_term, 1, 0.15), IF(sawtooth, 1, 0.2), IF(kv_named, 1, 0.1),
 			IF(longest, 1, 0.05), IF(one_request, 1, -0.05),
 			IF(nothing_freed, 0.9, -0.25), IF(packed, 1, -0.15), IF(leak, 0.5, -0.1) },
 	}, {
-		.id = "S4", .name_id = "kv-cache-grew",
-		.name = "the KV cache grew with the context",
+		SIGN_OF("S4", "kv-cache-grew", "the KV cache grew with the context"),
 		.summaries = {
 			"the cache grew {terms} times by {step}; the next, {request}, failed with "
 				"{free} free",
@@ -204,10 +226,8 @@ const struct cause_rule cause_rules[] = {
 				"failed with {free} free",
 			"the KV cache grew within a request",
 		},
-		.about = "", .source = "",
 		.would_confirm = "a second request, or marked requests (cuflight.h)",
-		.scope = AT_FAILURE, .base = 0.45,
-		.needs = { NEED(kv_grown, 4) },
+		.scope = AT_FAILURE, .base = 0.45, .needs = { NEED(kv_grown, 4) },
 		.tests = { IF(one_request, 1, -0.05), IF(sawtooth, 1, 0.15), IF(sawtooth, 2, 0.1),
 			IF(kv_named, 1, 0.2), IF(own, 0.9, 0.05),
 			UNLESS(grown_over_slack, 10, -0.2), IF(slots_named, 1, -0.1),
@@ -310,8 +330,7 @@ const struct cause_rule cause_rules[] = {
 		.source = "llama.cpp#22107 (five percent look-ahead); 8 steps of about the same "
 			"factor",
 		.would_confirm = "framework events that show which blocks are in use",
-		.scope = AT_FAILURE, .base = 0.5,
-		.needs = { NEED(ladder, 8), NEED(geometric, 1) },
+		.scope = AT_FAILURE, .base = 0.5, .needs = { NEED(ladder, 8), NEED(geometric, 1) },
 		.tests = { IF(geometric, 1, 0.2), IF(nothing_freed, 0.9, 0.1), IF(own, 0.9, 0.05),
 			IF(arithmetic, 0.6, -0.3), IF(kv_named, 1, -0.1), IF(sawtooth, 2, -0.1) },
 	}, {
@@ -331,13 +350,11 @@ const struct cause_rule cause_rules[] = {
 		.tests = { IF(graph_capture, 1, 0.1), IF(pool, 1, 0.05),
 			IF(foreign_caller, 1, -0.4) },
 	}, {
-		.id = "S6.F3", .name_id = "stranded-pool",
-		.name = "memory stranded in another pool or stream",
+		SIGN_OF("S6.F3", "stranded-pool", "memory stranded in another pool or stream"),
 		.summaries = {
 			"{slack} is free in pools that this request may not use; it needed "
 				"{request}",
 		},
-		.about = "", .source = "",
 		.would_confirm = "the streams of the blocks",
 		.scope = AT_FAILURE, .base = 0.8,
 		.needs = { NEED(stranded, 1), NEED_BELOW(room, 1), NEED(packed, 1) },
@@ -405,8 +422,7 @@ const struct cause_rule cause_rules[] = {
 		.source = "analysis/growth: growth and leaks; at least half of the shortfall must "
 			"be the leak's",
 		.would_confirm = "more requests or iterations",
-		.scope = AT_FAILURE | AT_END, .base = 0.75,
-		.needs = { NEED(leak, 0.5) },
+		.scope = AT_FAILURE | AT_END, .base = 0.75, .needs = { NEED(leak, 0.5) },
 		.tests = { IF(leak, 1, 0.1), IF(growing, 1, 0.05), IF(late_failure, 16, 0.05),
 			IF(kv_grown, 1, -0.25), IF(packed, 1, -0.1), IF(geometric, 1, -0.35) },
 	}, {
@@ -426,8 +442,7 @@ const struct cause_rule cause_rules[] = {
 		.source = "Soup#989; cudaHostAlloc, cudaMallocHost and cudaHostRegister fail with "
 			"error 2",
 		.would_confirm = "the limits of the container",
-		.scope = AT_FAILURE, .base = 0.9,
-		.needs = { NEED(host_request, 1) },
+		.scope = AT_FAILURE, .base = 0.9, .needs = { NEED(host_request, 1) },
 		.tests = { IF(pinned_rounded, 0.2, 0.02) },
 	}, {
 		.id = "S9.H2", .name_id = "host-leak",
@@ -450,8 +465,7 @@ const struct cause_rule cause_rules[] = {
 		.tests = { IF(host_leak, 0.3, 0.15), IF(host_growing, 1, 0.05),
 			IF(host_full, 0.9, 0.05) },
 	}, {
-		.id = "S9.H2", .name_id = "host-leak",
-		.name = "host memory leak",
+		SIGN_OF("S9.H2", "host-leak", "host memory leak"),
 		.summaries = {
 			"host call sites that only grow hold {host_leaked} and gain "
 				"{host_each_request} with each request",
@@ -459,14 +473,12 @@ const struct cause_rule cause_rules[] = {
 				"{host_per_request} with each iteration (inferred)",
 			"host call sites that only grow hold {host_leaked}",
 		},
-		.about = "", .source = "",
 		.would_confirm = "host=full",
 		.scope = AT_END, .base = 0.75,
 		.needs = { NEED(host_leak, ANY), NEED_BELOW(oom_killed, 1) },
 		.tests = { IF(host_growing, 1, 0.05), IF(host_leak, 0.2, 0.1) },
 	}, {
-		.id = "S9.H2", .name_id = "host-leak",
-		.name = "host memory leak",
+		SIGN_OF("S9.H2", "host-leak", "host memory leak"),
 		.summaries = {
 			"malloc refused {request}; call sites that only grow hold {host_leaked} "
 				"and gain {host_each_request} with each request",
@@ -474,7 +486,6 @@ const struct cause_rule cause_rules[] = {
 				"and gain {host_per_request} with each iteration (inferred)",
 			"malloc refused {request}; call sites that only grow hold {host_leaked}",
 		},
-		.about = "", .source = "",
 		.would_confirm = "",
 		.scope = AT_REFUSAL, .base = 0.6,
 		.needs = { NEED(host_refused, 1), NEED(host_leak, 0.1) },
@@ -542,30 +553,26 @@ const struct cause_rule cause_rules[] = {
 			UNLESS(host_slack, 0.3, 0.05), IF(host_freed, 0.3, -0.2),
 			IF(host_leak, 0.2, -0.3) },
 	}, {
-		.id = "S9.H1", .name_id = "loading-needs-more-host",
-		.name = "loading needs more host memory than there is",
+		SIGN_OF("S9.H1", "loading-needs-more-host",
+			"loading needs more host memory than there is"),
 		.summaries = {
 			"malloc refused {request} while loading: resident memory rose from "
 				"{rss_first} to {rss}",
 			"malloc refused {request} while loading",
 		},
-		.about = "", .source = "",
 		.would_confirm = "",
 		.scope = AT_REFUSAL, .base = 0.45,
 		.needs = { NEED(host_refused, 1), NEED(host_ramp, 0.5) },
 		.tests = { UNLESS(host_freed, 0.3, 0.15), UNLESS(host_leak, 0.1, 0.1),
 			IF(host_freed, 0.5, -0.2), IF(host_leak, 0.2, -0.3) },
 	}, {
-		.id = "S9", .name_id = "host-out-of-memory",
-		.name = "host memory ran out",
+		SIGN_OF("S9", "host-out-of-memory", "host memory ran out"),
 		.summaries = {
 			"malloc refused {request} at once; {host_live} was live",
 			"malloc refused {request}",
 		},
-		.about = "", .source = "",
 		.would_confirm = "limits of the process (ulimit -v, memory of the container)",
-		.scope = AT_REFUSAL, .base = 0.35,
-		.needs = { NEED(host_refused, 1) },
+		.scope = AT_REFUSAL, .base = 0.35, .needs = { NEED(host_refused, 1) },
 		.tests = { IF(host_huge, 1, 0.3) },
 	}, {
 		.id = "S9", .name_id = "host-out-of-memory",
@@ -580,8 +587,7 @@ const struct cause_rule cause_rules[] = {
 			"files, or memory that does not come from malloc may hold it.",
 		.source = "the cgroup's oom_kill count, or its last sample within 5 % of the limit",
 		.would_confirm = "recordings of the container's other processes",
-		.scope = AT_END, .base = 0.35,
-		.needs = { NEED(oom_killed, 1) },
+		.scope = AT_END, .base = 0.35, .needs = { NEED(oom_killed, 1) },
 		.tests = { IF(host_full, 0.9, 0.1), UNLESS(host_mine, 0.5, 0.15) },
 	},
 	{ 0 },

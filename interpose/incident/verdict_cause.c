@@ -117,15 +117,31 @@ static void add_three(struct cuf_text *text, const char *before, uint64_t bytes,
 /* ---- rules ---- */
 
 /*
+ * Others were there before this process began to work, and it worked next to them. Whether they or
+ * its own growth are the reason follows from the order of events.
+ */
+static bool has_worked_next_to_others(const struct cuf_device *device, const struct budget *budget,
+				     uint64_t allowance)
+{
+	uint64_t before = budget->total_bytes - or_zero(device->first_free_bytes);
+	bool was_there = device->first_free_bytes != CUF_UNKNOWN &&
+			 before + allowance >= budget->others_bytes;
+	return was_there && device->free_count >= device->alloc_count / 4;
+}
+
+/*
  * Others hold more than contexts explain, the request would fit without them, and it is not nearly
  * as large as the whole device.
  */
-static bool is_other_tenant(const struct budget *budget, struct cuf_text *text)
+static bool is_other_tenant(const struct cuf_device *device, const struct budget *budget,
+			    struct cuf_text *text)
 {
 	uint64_t twentieth = budget->total_bytes / 20;
 	uint64_t allowance = CONTEXT_MOST;
 	if (allowance > twentieth)
 		allowance = twentieth;
+	if (has_worked_next_to_others(device, budget, allowance))
+		return false;
 	if (budget->others_bytes <= allowance)
 		return false;
 	if (budget->free_bytes + budget->others_bytes - allowance < budget->request_bytes)
@@ -278,7 +294,8 @@ bool cuf_verdict_cause(const struct cuf_incident *incident, struct cuf_text *tex
 	if (incident->free_bytes == CUF_UNKNOWN || or_zero(incident->total_bytes) == 0)
 		return false;
 	budget = budget_of(incident);
-	if (is_capped(incident, &budget, text) || is_other_tenant(&budget, text) ||
+	if (is_capped(incident, &budget, text) ||
+	    is_other_tenant(&cuf_recording.devices[incident->device], &budget, text) ||
 	    is_fragmented(&budget, text))
 		return true;
 	return !budget.has_framework && is_startup_or_growth(incident, &budget, text);

@@ -57,8 +57,7 @@ static void drop_cache_that_churns(struct evidence *evidence, const struct histo
 	if (!history->cache_churns)
 		return;
 	change(evidence, SIGNAL_kv_done, 0);
-	if (evidence_holds(evidence, SIGNAL_family_next))
-		change(evidence, SIGNAL_kv_prealloc, 0);
+	change(evidence, SIGNAL_kv_prealloc, 0);
 }
 
 /* How many equal blocks fit is a question of blocks laid out in advance, which is another cause. */

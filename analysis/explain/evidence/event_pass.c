@@ -194,6 +194,14 @@ static bool has_framework_blocks(const struct events *events)
 	return false;
 }
 
+/* The seq of the event that ends the first three quarters of those up to `until`. */
+static uint64_t three_quarters(const struct events *events, uint64_t until)
+{
+	size_t count = until == CUF_UNKNOWN ? events->count : events_after(events, until);
+
+	return count ? events_get(events, count * 3 / 4).seq : 0;
+}
+
 /* Both rings in order, up to the failure. */
 static void follow_events(struct event_pass *pass, struct build *build)
 {
@@ -209,10 +217,12 @@ static void follow_events(struct event_pass *pass, struct build *build)
 		seed_live(pass, build, followed, until);
 		seed_freed(pass, build, followed, until);
 	}
+	pass->sites.peaks_until = three_quarters(followed, until);
 	event_merge_begin(&merge, events, 0);
 	while (event_merge_next(&merge, &event) && event.seq <= until && event.op != CUF_OP_EXIT) {
 		if (!is_followed(pass, &event))
 			continue;
+		pass->last_ns = event.time_ns;
 		event.stack = site_of(pass, build, event.stack);
 		event.alloc_stack = site_of(pass, build, event.alloc_stack);
 		follow_event(pass, build, &event);
@@ -236,6 +246,7 @@ void event_pass_run(struct event_pass *pass, struct build *build, const struct e
 	if (family->seq_count && evidence->metrics[METRIC_family] != CUF_UNKNOWN)
 		pass->family_first = family->seqs[0];
 	site_traces_init(&pass->sites);
+	pass->sites.small_bytes = pass->small_bytes;
 	site_traces_init(&pass->same_size);
 	if (evidence->incident)
 		pass->failing = site_of(pass, build, failing_stack(build, evidence));

@@ -31,6 +31,8 @@ struct event_pass {
 	struct site_traces sites;
 	struct stack_sites keys;
 	uint32_t failing; /* call site of the failed request; 0 none */
+	uint32_t grown_cache; /* of a cache that grows within a request; 0 none, trace.c sets it */
+	uint64_t last_ns; /* of the last event */
 	/* all blocks as large as the failed request, as if one call site had allocated them */
 	struct site_traces same_size;
 	uint64_t allocated, freed; /* bytes of blocks that are not small */

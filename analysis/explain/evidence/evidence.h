@@ -12,6 +12,7 @@
 #ifndef ANALYSIS_EXPLAIN_EVIDENCE_EVIDENCE_H
 #define ANALYSIS_EXPLAIN_EVIDENCE_EVIDENCE_H
 
+#include "analysis/explain/evidence/demand.h"
 #include "analysis/facts/passes/build.h"
 
 /* SETTING and FRACTION print as they are typed on a command line: 16384, 0.85. */
@@ -69,6 +70,8 @@ struct evidence {
 	const char *const *lacks; /* sentences: what the recording does not show */
 	size_t lack_count;
 	double quality; /* 0 .. 1: how far the recording can be trusted */
+	struct demand demand; /* of the device, at the failure */
+	struct removal removals[REMOVAL_MAX]; /* what each would have bought; counterfactual.c */
 };
 
 /* A sentence with its {metrics} filled in, {@metric} with the option that set it; NULL when one of

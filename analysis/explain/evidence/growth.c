@@ -164,6 +164,9 @@ static double leak_share(const struct evidence *evidence, uint64_t leaked)
 		return 0;
 	if (!evidence->incident)
 		return 1;
+	/* a limit below the device: with so much free, the whole request was too much */
+	if (!evidence->metrics[METRIC_shortfall])
+		return evidence_ratio(leaked, evidence->metrics[METRIC_request]);
 	return evidence_ratio(leaked, evidence->metrics[METRIC_shortfall]);
 }
 

@@ -44,9 +44,36 @@ const struct site_trace *site_traces_of(const struct site_traces *traces, uint32
 	return &traces->items[number - 1];
 }
 
+/* Before a change: what the site held at the last peak, unless it is kept already. */
+static void keep_peak(const struct site_traces *traces, struct site_trace *trace)
+{
+	if (trace->peak_number == traces->peak_number)
+		return;
+	trace->peak_bytes = trace->live_bytes;
+	trace->peak_number = traces->peak_number;
+}
+
+uint64_t site_traces_at_peak(const struct site_traces *traces, const struct site_trace *trace)
+{
+	if (trace->peak_number == traces->peak_number)
+		return trace->peak_bytes;
+	return trace->live_bytes;
+}
+
+/* After a rise of all sites together. */
+static void note_peak(struct site_traces *traces, const struct cuf_event *event)
+{
+	if (traces->live_bytes <= traces->peak_bytes || event->seq > traces->peaks_until)
+		return;
+	traces->peak_bytes = traces->live_bytes;
+	traces->peak_ns = event->time_ns;
+	traces->peak_number++;
+}
+
 void site_traces_seed(struct site_traces *traces, uint32_t stack, uint64_t bytes)
 {
 	struct site_trace *trace = trace_of(traces, stack);
+	traces->live_bytes += bytes;
 	trace->high = ++trace->live;
 	trace->live_bytes += bytes;
 	trace->high_bytes = trace->live_bytes;
@@ -76,6 +103,7 @@ static void count_step(struct site_trace *trace, uint64_t step)
 void site_traces_alloc(struct site_traces *traces, const struct cuf_event *event)
 {
 	struct site_trace *trace = trace_of(traces, event->stack);
+	keep_peak(traces, trace);
 	if (trace->allocs && event->bytes > trace->last_bytes) {
 		double factor = log((double)event->bytes /
 				    (double)most_of(trace->last_bytes, 1));
@@ -96,6 +124,8 @@ void site_traces_alloc(struct site_traces *traces, const struct cuf_event *event
 	/* The first block of a wave always comes after frees, so it does not count. */
 	trace->interleaved += trace->live && traces->frees != trace->frees_then;
 	trace->frees_then = traces->frees;
+	trace->among_work += trace->allocs && traces->work != trace->work_then;
+	trace->work_then = traces->work;
 	trace->allocs++;
 	trace->last_seq = event->seq;
 	trace->last_bytes = event->bytes;
@@ -104,6 +134,8 @@ void site_traces_alloc(struct site_traces *traces, const struct cuf_event *event
 	trace->high = most_of(trace->live, trace->high);
 	trace->high_bytes = most_of(trace->live_bytes, trace->high_bytes);
 	trace->thread_bits |= (uint64_t)1 << (event->tid * 2654435761u >> 26);
+	traces->live_bytes += event->bytes;
+	note_peak(traces, event);
 }
 
 /* Did the site just fall to a quarter of its height, or from a small height to nothing? */
@@ -117,9 +149,12 @@ static bool is_reset(const struct site_trace *trace)
 void site_traces_free(struct site_traces *traces, const struct cuf_event *event)
 {
 	struct site_trace *trace = trace_of(traces, event->alloc_stack);
+	keep_peak(traces, trace);
 	traces->frees++;
+	traces->work += event->bytes >= traces->small_bytes;
 	trace->frees++;
 	trace->live -= trace->live > 0;
+	traces->live_bytes -= least_of(event->bytes, traces->live_bytes);
 	trace->live_bytes -= least_of(event->bytes, trace->live_bytes);
 	if (is_reset(trace)) {
 		trace->resets++;
@@ -171,4 +206,28 @@ double site_trace_interleaved(const struct site_trace *trace)
 unsigned site_trace_threads(const struct site_trace *trace)
 {
 	return (unsigned)__builtin_popcountll(trace->thread_bits);
+}
+
+double site_trace_freed_share(const struct site_trace *trace)
+{
+	if (!trace->allocs)
+		return 0;
+	return (double)trace->frees / (double)trace->allocs;
+}
+
+/* Blocks of requests have sizes of their own; pages of one cache are equal, or grow. */
+static bool has_own_sizes(const struct site_trace *trace)
+{
+	return trace->rises * 4 >= trace->allocs && trace->falls * 4 >= trace->allocs;
+}
+
+bool site_trace_is_concurrent(const struct site_trace *trace, bool in_cache)
+{
+	if (!trace || trace->live < 4 || site_trace_freed_share(trace) < 0.4 ||
+	    trace->live < trace->peak_before)
+		return false;
+	if (site_trace_threads(trace) >= 3)
+		return true;
+	return trace->resets >= 2 && site_trace_interleaved(trace) < 0.3 &&
+	       (!in_cache || has_own_sizes(trace));
 }

@@ -35,13 +35,23 @@ struct site_trace {
 	uint64_t ladder_count, ladder_bytes;
 	uint64_t thread_bits; /* a bit for each thread, by a hash */
 	uint64_t frees_then; /* frees of all sites at its last allocation */
+	uint64_t work_then; /* the same of blocks that are not small */
+	uint64_t among_work; /* its allocations with such frees since the one before */
 	/* allocations with frees since the one before, while another of its blocks was live */
 	uint64_t interleaved;
+	/* live bytes at the highest moment numbered peak_number; see site_traces_at_peak */
+	uint64_t peak_bytes, peak_number;
 };
 
-/* frees: of all sites, so far. */
+/* frees: of all sites, so far. Peaks of all sites together are numbered; a site keeps what it held
+ * at the last one when it changes afterwards, so that a peak costs nothing for each site. */
 struct site_traces {
 	uint64_t frees;
+	uint64_t small_bytes; /* smaller blocks are churn in any program */
+	uint64_t work; /* frees of blocks that are not small */
+	uint64_t live_bytes, peak_bytes, peak_number;
+	uint64_t peak_ns; /* CLOCK_MONOTONIC or as the events have it */
+	uint64_t peaks_until; /* seq: later events make no peak */
 	struct site_trace *items;
 	size_t count, room;
 	struct hash_index index; /* stack to a place in items */
@@ -56,6 +66,9 @@ void site_traces_free(struct site_traces *traces, const struct cuf_event *event)
 /* NULL: never seen. */
 const struct site_trace *site_traces_of(const struct site_traces *traces, uint32_t stack);
 
+/* What it held when all sites together held most, up to peaks_until. */
+uint64_t site_traces_at_peak(const struct site_traces *traces, const struct site_trace *trace);
+
 /* The step by which it rose most often, and how often; 0 hits: it never rose. */
 uint64_t site_trace_step(const struct site_trace *trace, uint64_t *step);
 /* The factors by which it rose are much the same, and not those of equal steps. */
@@ -65,5 +78,11 @@ bool site_trace_is_series(const struct site_trace *trace);
 /* Share of its allocations with somebody's frees since the one before: work goes on in between. */
 double site_trace_interleaved(const struct site_trace *trace);
 unsigned site_trace_threads(const struct site_trace *trace);
+/* Of its allocations, the share that was freed. */
+double site_trace_freed_share(const struct site_trace *trace);
+/* Many blocks at once, as never before, that are freed again: requests served at the same time, by
+ * many threads or by an event loop. Of a cache (in_cache), sizes must show that they are not its
+ * pages. NULL: no. */
+bool site_trace_is_concurrent(const struct site_trace *trace, bool in_cache);
 
 #endif

@@ -135,27 +135,6 @@ static void set_resets(struct evidence *evidence, const struct site_trace *trace
 
 /* ---- the failing call site: requests side by side ---- */
 
-/* Of the allocations of a call site, the share that was freed. */
-static double freed_share(const struct site_trace *trace)
-{
-	if (!trace->allocs)
-		return 0;
-	return (double)trace->frees / (double)trace->allocs;
-}
-
-/* Many blocks at once, as never before, that are freed again: requests served at the same time,
- * by many threads or by an event loop. */
-static bool is_concurrent(const struct evidence *evidence, const struct site_trace *trace)
-{
-	if (!trace || trace->live < 4 || freed_share(trace) < 0.4 ||
-	    trace->live < trace->peak_before)
-		return false;
-	if (site_trace_threads(trace) >= 3)
-		return true;
-	return trace->resets >= 2 && site_trace_interleaved(trace) < 0.3 &&
-	       !evidence_holds(evidence, SIGNAL_kv_named);
-}
-
 /* `back` allocations before the last one. */
 static uint64_t size_before(const struct event_pass *pass, size_t back)
 {
@@ -225,8 +204,9 @@ static bool set_siblings(struct evidence *evidence, const struct event_pass *pas
 {
 	uint64_t *metrics = evidence->metrics;
 	const struct site_trace *same_size = site_traces_of(&pass->same_size, 1);
-	bool here = is_concurrent(evidence, trace);
-	bool concurrent = here || is_concurrent(evidence, same_size);
+	bool in_cache = evidence_holds(evidence, SIGNAL_kv_named);
+	bool here = site_trace_is_concurrent(trace, in_cache);
+	bool concurrent = here || site_trace_is_concurrent(same_size, in_cache);
 
 	metrics[METRIC_siblings] = CUF_UNKNOWN;
 	if (trace->live)
@@ -250,7 +230,8 @@ static bool set_siblings(struct evidence *evidence, const struct event_pass *pas
 /* Pieces come one by one while other work goes on, and many are freed when a request ends. */
 static bool grows_in_pieces(const struct site_trace *trace)
 {
-	return freed_share(trace) >= 0.2 && trace->live >= 4 && trace->allocs >= PIECES_LEAST;
+	return site_trace_freed_share(trace) >= 0.2 && trace->live >= 4 &&
+	       trace->allocs >= PIECES_LEAST;
 }
 
 /* A call site filled the device if a tenth of what it holds would have been enough. */
@@ -404,8 +385,28 @@ static struct history set_signals(struct build *build, struct evidence *evidence
 	history.cache_churns = named != NULL;
 	grown = find_grown_cache(evidence, named, failing);
 	set_grown_cache(evidence, grown, grown != failing);
+	if (grown)
+		pass->grown_cache = grown->stack;
 	set_ladder(evidence, find_ladder(evidence, pass, failing));
 	return history;
+}
+
+/* Loading goes on as long as what the process needs more than before are blocks that stay. */
+static void set_loads(struct evidence *evidence)
+{
+	const struct demand *demand = &evidence->demand;
+
+	if (!demand->grown_bytes)
+		return;
+	evidence->metrics[METRIC_grown_need] = demand->grown_bytes;
+	evidence->metrics[METRIC_kept_growth] = demand->by[DEMAND_LOAD];
+	evidence_set(evidence, SIGNAL_loads,
+		     (double)demand->by[DEMAND_LOAD] / (double)demand->grown_bytes);
+	evidence_show(evidence, SIGNAL_loads, evidence->incident->seq);
+	if (evidence_holds(evidence, SIGNAL_kv_done))
+		evidence_set(evidence, SIGNAL_kv_first,
+			     evidence_ratio(evidence->metrics[METRIC_kv], demand->grown_bytes));
+	evidence_show(evidence, SIGNAL_kv_first, evidence->incident->seq);
 }
 
 struct history evidence_trace(struct build *build, struct evidence *evidence)
@@ -419,6 +420,8 @@ struct history evidence_trace(struct build *build, struct evidence *evidence)
 	pass = xalloc_zeroed(1, sizeof *pass);
 	event_pass_run(pass, build, evidence);
 	history = set_signals(build, evidence, pass);
+	evidence->demand = demand_of(build, evidence, pass);
+	set_loads(evidence);
 	event_pass_fini(pass);
 	free(pass);
 	return history;

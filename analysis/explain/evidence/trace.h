@@ -22,4 +22,9 @@ struct history {
 
 struct history evidence_trace(struct build *build, struct evidence *evidence);
 
+struct event_pass;
+/* Whose demand grew, after the signals of the history are set. demand.c. */
+struct demand demand_of(struct build *build, const struct evidence *evidence,
+			struct event_pass *pass);
+
 #endif

@@ -37,6 +37,20 @@ static struct json_object *json_fix(const struct fact_fix *fix)
 	return object;
 }
 
+/* What would have happened without one thing. "endless": nothing would have grown any more. */
+static struct json_object *json_counterfactual(const struct fact_counterfactual *fact)
+{
+	struct json_object *object = json_object_new_object();
+	json_add_text(object, "without", fact->without);
+	json_add_number(object, "bytes", fact->bytes);
+	json_add_bool(object, "fits", fact->fits);
+	json_add_bool(object, "endless", fact->endless);
+	json_add_double(object, "requests", fact->requests);
+	json_add_double(object, "seconds", fact->seconds);
+	json_add_text(object, "text", fact->text);
+	return object;
+}
+
 /* The second most likely cause. null: no other cause came near. */
 static struct json_object *json_runner_up(const struct fact_cause *cause)
 {
@@ -58,19 +72,22 @@ static struct json_object *json_runner_up(const struct fact_cause *cause)
 struct json_object *json_cause(const struct facts *facts, struct frames *frames,
 			       const struct fact_cause *cause)
 {
-	struct json_object *object, *evidence, *fixes, *lacks;
+	struct json_object *object, *evidence, *fixes, *lacks, *without;
 	if (!cause)
 		return NULL;
 	object = json_object_new_object();
 	evidence = json_object_new_array();
 	fixes = json_object_new_array();
 	lacks = json_object_new_array();
+	without = json_object_new_array();
 	for (size_t i = 0; i < cause->evidence_count; i++)
 		json_object_array_add(evidence, json_evidence(facts, frames, &cause->evidence[i]));
 	for (size_t i = 0; i < cause->fix_count; i++)
 		json_object_array_add(fixes, json_fix(&cause->fixes[i]));
 	for (size_t i = 0; i < cause->lack_count; i++)
 		json_object_array_add(lacks, json_text(cause->lacks[i]));
+	for (size_t i = 0; i < cause->counterfactual_count; i++)
+		json_object_array_add(without, json_counterfactual(&cause->counterfactual[i]));
 	json_add_text(object, "id", cause->id);
 	json_add_text(object, "name_id", cause->name_id);
 	json_add_text(object, "name", cause->name);
@@ -78,6 +95,7 @@ struct json_object *json_cause(const struct facts *facts, struct frames *frames,
 	json_add_double(object, "confidence", cause->confidence);
 	json_add(object, "site", json_stack(frames, &cause->site));
 	json_add(object, "evidence", evidence);
+	json_add(object, "counterfactual", without);
 	json_add(object, "fix", fixes);
 	json_add(object, "runner_up", json_runner_up(cause));
 	json_add_word(object, "separates", cause->discriminator);

@@ -33,6 +33,9 @@ void section_why(const struct text *text)
 		text_item(text, STYLE_PLAIN, "in short", "%s", cause->summary);
 	for (size_t i = 0; i < cause->evidence_count; i++)
 		print_evidence(text, &cause->evidence[i]);
+	for (size_t i = 0; i < cause->counterfactual_count; i++)
+		text_item(text, STYLE_PLAIN, text_label("what if", i), "%s",
+			  cause->counterfactual[i].text);
 	for (size_t i = 1; i < cause->fix_count; i++)
 		text_item(text, STYLE_GOOD, text_label("other fixes", i - 1), "%s",
 			  cause->fixes[i].text);

@@ -369,7 +369,8 @@ static const struct scenario *const tables[] = { loading_scenarios, kv_scenarios
 	                                         batch_scenarios,   fragmentation_scenarios,
 	                                         growth_scenarios,  recovered_scenarios,
 	                                         host_scenarios,    healthy_scenarios,
-	                                         torch_scenarios };
+	                                         torch_scenarios,   reported_scenarios,
+	                                         reported_torch_scenarios };
 
 static const struct scenario *find_scenario(const char *name, bool list)
 {

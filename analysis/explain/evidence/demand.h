@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * By how much a process needed more of a device when a request failed than ever before, and for
+ * what. Compared are the failure, its request included, and the highest moment of the first three
+ * quarters of the events. Whoever needed more is what grew: without that, the earlier moment would
+ * only have come again.
+ *
+ * Contract: plain data. Bytes are those of blocks, without rounding and slack. A part is never more
+ * than the whole growth. DEMAND_NONE: the process needed no more than before, or has no history.
+ */
+#ifndef ANALYSIS_EXPLAIN_EVIDENCE_DEMAND_H
+#define ANALYSIS_EXPLAIN_EVIDENCE_DEMAND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum demand_part {
+	DEMAND_NONE,
+	DEMAND_LEAK,       /* call sites that only grow */
+	DEMAND_CACHE,      /* a cache that grows within a request */
+	DEMAND_CONCURRENT, /* more requests at once */
+	DEMAND_LOAD,       /* blocks that stay: weights, caches, optimizer states */
+	DEMAND_KEPT,       /* blocks that stay from work that goes on, and are no proven leak */
+	DEMAND_WORK,       /* a request larger than before */
+	DEMAND_MAX
+};
+
+struct demand {
+	uint64_t before_bytes, now_bytes; /* now: with the failed request */
+	uint64_t grown_bytes;             /* now - before; 0: no more than before */
+	double seconds;                   /* between the two moments */
+	uint64_t by[DEMAND_MAX];          /* of grown_bytes; parts that shrank are left out */
+	enum demand_part most;            /* which of them grew most */
+};
+
+/*
+ * What would have happened without one thing: would the failed request have fitted, and how much
+ * further would the program have come at its own rates?
+ *
+ * Contract: plain data; counterfactual.c fills it. Bytes CUF_UNKNOWN: the thing is not there, or
+ * its size is unknown. `reach` is in units of what the program grew by before it failed: 1 means
+ * that as much growth again would have fitted. INFINITY: nothing would have grown any more. NAN:
+ * unknown, or the request would not have fitted.
+ */
+enum removed {
+	REMOVED_NOTHING,     /* of causes that are no amount of memory */
+	REMOVED_LEAK,
+	REMOVED_CACHE,       /* the growth of a cache within a request */
+	REMOVED_CONCURRENCY, /* more requests at once than before */
+	REMOVED_LOAD,        /* what is loaded, or reserved in advance */
+	REMOVED_KV,          /* a KV cache that is reserved in advance */
+	REMOVED_WORK,        /* what a step needs beyond earlier ones */
+	REMOVED_GAPS,        /* free memory in pieces */
+	REMOVED_STRANDED,    /* free memory of another pool, stream or allocator */
+	REMOVED_LADDER,      /* smaller blocks of a growing series */
+	REMOVED_TENANT,
+	REMOVED_CAP,
+	REMOVED_LIBRARIES,
+	REMOVAL_MAX
+};
+
+struct removal {
+	uint64_t bytes;   /* that it frees */
+	bool fits;        /* the failed request, then */
+	double reach;
+	double seconds;   /* the same as time; NAN unknown, INFINITY no limit in sight */
+	double requests;  /* and as requests of the program; NAN unknown */
+};
+
+#endif
