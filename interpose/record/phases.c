@@ -12,6 +12,7 @@
 #include "interpose/platform/clock.h"
 #include "interpose/process/handover.h"
 #include "interpose/process/thread.h"
+#include "interpose/record/host.h"
 #include "interpose/record/recorder.h"
 #include "interpose/store/recording.h"
 #include "interpose/store/ring.h"
@@ -144,7 +145,8 @@ static enum cuf_open_table table_of(enum cuf_phase_op op)
 	return CUF_OPEN_RANGES;
 }
 
-/* What is left out is not among the open ones, so that its end is not written either. */
+/* What is left out is not among the open ones, so that its end is not written either. Host events
+ * have a coarse clock: after the mark, those of this thread are on the right side of the range. */
 static uint64_t begin_with_id(struct phase *phase)
 {
 	struct cuf_open_phase open = { .tid = phase->thread->writer.tid, .name = phase->name };
@@ -154,6 +156,7 @@ static uint64_t begin_with_id(struct phase *phase)
 	open.seq = log_event(phase, false);
 	if (open.seq)
 		cuf_open_add(table_of(phase->op), phase->source, &open);
+	cuf_host_mark_time(phase->thread);
 	return phase->id;
 }
 
@@ -161,6 +164,7 @@ static void end_with_id(struct phase *phase)
 {
 	bool was_open = cuf_open_take(table_of(phase->op), phase->source, phase->id, &phase->name);
 	log_event(phase, was_open);
+	cuf_host_mark_time(phase->thread);
 }
 
 /* ---- the door ---- */

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// node cli_keys.cjs FILE...: every key that the reports have must be described by the published schema. The schema itself
+// node cli_keys.cjs [--schema=PATH] FILE...: every key that the reports have must be described by the published schema. The schema itself
 // leaves readers room for keys to come; this closes it for the writer's own tests. 1 and the paths when one is not.
 const fs = require("fs");
 const path = require("path");
 
-const schema = JSON.parse(fs.readFileSync(path.resolve(__dirname, "../../analysis/view/cuflight.report-1.schema.json"), "utf8"));
+const given = process.argv.find((argument) => argument.startsWith("--schema="));
+const name = given ? given.slice("--schema=".length) : "analysis/view/cuflight.report-1.schema.json";
+const schema = JSON.parse(fs.readFileSync(path.resolve(__dirname, "../..", name), "utf8"));
 const resolve = (node) => (node.$ref ? resolve(schema.$defs[node.$ref.split("/").pop()]) : node);
 
 function unknownKeys(value, node, at) {
@@ -18,6 +20,7 @@ function unknownKeys(value, node, at) {
 	});
 }
 
-const found = process.argv.slice(2).flatMap((file) => unknownKeys(JSON.parse(fs.readFileSync(file, "utf8")), schema, path.basename(file)));
+const files = process.argv.slice(2).filter((argument) => argument !== given);
+const found = files.flatMap((file) => unknownKeys(JSON.parse(fs.readFileSync(file, "utf8")), schema, path.basename(file)));
 for (const key of new Set(found)) console.error(`not in the schema: ${key}`);
 process.exit(found.length ? 1 : 0);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// node tests/e2e/validate.cjs FILE...: exit 0 when each file (- is stdin) is valid cuflight.report/1 by the published schema;
+// node tests/e2e/validate.cjs [--schema=PATH] FILE...: exit 0 when each file (- is stdin) is valid by the published schema,
+// that of cuflight.report/1 unless another is given;
 // 1 and the reasons when one is not; 77 when the validator is not installed (scripts/setup installs it into build/).
 const fs = require("fs");
 const path = require("path");
@@ -12,9 +13,11 @@ try {
 	console.error("no schema validator: run scripts/setup");
 	process.exit(77);
 }
-const schema = JSON.parse(fs.readFileSync(path.join(root, "analysis/view/cuflight.report-1.schema.json"), "utf8"));
+const given = process.argv.find((argument) => argument.startsWith("--schema="));
+const name = given ? given.slice("--schema=".length) : "analysis/view/cuflight.report-1.schema.json";
+const schema = JSON.parse(fs.readFileSync(path.join(root, name), "utf8"));
 const validate = new Ajv({ allErrors: true, allowUnionTypes: true }).compile(schema);
-const files = process.argv.slice(2);
+const files = process.argv.slice(2).filter((argument) => argument !== given);
 let failed = files.length === 0;
 
 for (const file of files) {

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Levels of each group along the events, and where each phase begins and ends in them. */
+#include "analysis/gate/phase_use.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/base/numbers.h"
+#include "analysis/base/xalloc.h"
+#include "analysis/gate/changes.h"
+#include "analysis/gate/phase_sites.h"
+#include "analysis/phases/phases.h"
+
+static const char *const overwritten = "events were overwritten; record with a larger --size";
+
+/* One process. The phases of it are items[0..span_count). */
+struct reading {
+	const struct run_process *process;
+	struct phase_spans spans;
+	struct phase_use *items;
+	struct phase_bound *bounds; /* of one stream, sorted */
+	size_t bound_count;
+};
+
+/* Live bytes of each group since the first event. */
+struct levels {
+	int64_t now[GROUP_MAX];
+	uint64_t place; /* changes so far */
+	struct extremes most[GROUP_MAX];
+};
+
+/* A begin or an end among the events of a stream. */
+struct phase_bound {
+	uint64_t at;
+	size_t span;
+	bool is_end;
+};
+
+struct start { int64_t level[GROUP_MAX]; uint64_t place; };
+
+static int by_place(const void *a, const void *b)
+{
+	const struct phase_bound *left = a, *right = b;
+
+	if (left->at != right->at)
+		return compare_numbers(left->at, right->at);
+	return left->is_end - right->is_end;
+}
+
+/* Marks are moments and have no bounds. */
+static void sort_bounds(struct reading *reading, enum changes_of of)
+{
+	const struct phase_spans *spans = &reading->spans;
+
+	free(reading->bounds);
+	reading->bounds = xalloc_zeroed(2 * spans->count, sizeof *reading->bounds);
+	reading->bound_count = 0;
+	for (size_t i = 0; i < spans->count; i++) {
+		const struct phase_span *span = &spans->items[i];
+		bool device = of == CHANGES_DEVICE;
+		uint64_t begin = device ? span->begin_seq : span->begin_ns;
+		uint64_t end = device ? span->end_seq : span->end_ns;
+		if (span->op == CUF_PHASE_MARK)
+			continue;
+		reading->bounds[reading->bound_count++] = (struct phase_bound){ begin, i, false };
+		reading->bounds[reading->bound_count++] = (struct phase_bound){ end, i, true };
+	}
+	if (reading->bound_count)
+		qsort(reading->bounds, reading->bound_count, sizeof *reading->bounds, by_place);
+}
+
+static bool is_of(enum changes_of of, enum gate_group group)
+{
+	return (of == CHANGES_HOST) == (group >= GROUP_HOST);
+}
+
+static void finish(struct phase_use *use, const struct start *start, const struct levels *levels,
+		   enum changes_of of)
+{
+	for (int group = 0; group < GROUP_MAX; group++) {
+		struct phase_amount *amount = &use->amounts[group];
+		int64_t most;
+		if (!is_of(of, group))
+			continue;
+		most = extremes_since(&levels->most[group], start->place + 1,
+				      start->level[group]);
+		amount->stay_bytes = levels->now[group] - start->level[group];
+		amount->need_bytes = 0;
+		if (most > start->level[group])
+			amount->need_bytes = (uint64_t)(most - start->level[group]);
+		amount->basis = BASIS_OBSERVED;
+	}
+}
+
+static void add_change(struct levels *levels, const struct change *change)
+{
+	levels->place++;
+	for (int group = 0; group < GROUP_MAX; group++) {
+		if (!(change->groups >> group & 1))
+			continue;
+		levels->now[group] += change->bytes;
+		extremes_add(&levels->most[group], levels->place, levels->now[group]);
+	}
+}
+
+/* Each bound lies between two changes: after those with its own number. */
+static void follow(struct reading *reading, enum changes_of of)
+{
+	struct start *starts = xalloc_zeroed(reading->spans.count, sizeof *starts);
+	struct levels levels = { .place = 0 };
+	struct changes changes;
+	struct change change;
+	size_t next = 0;
+	bool more = true;
+
+	for (int group = 0; group < GROUP_MAX; group++)
+		levels.most[group].sign = 1;
+	sort_bounds(reading, of);
+	changes_begin(&changes, reading->process, of);
+	while (more) {
+		more = changes_next(&changes, &change);
+		for (; next < reading->bound_count &&
+		       (!more || reading->bounds[next].at < change.at); next++) {
+			size_t span = reading->bounds[next].span;
+			if (reading->bounds[next].is_end) {
+				finish(&reading->items[span], &starts[span], &levels, of);
+				continue;
+			}
+			memcpy(starts[span].level, levels.now, sizeof levels.now);
+			starts[span].place = levels.place;
+		}
+		if (more)
+			add_change(&levels, &change);
+	}
+	changes_end(&changes);
+	for (int group = 0; group < GROUP_MAX; group++)
+		free(levels.most[group].items);
+	free(starts);
+}
+
+/* ---- what the rings do not have ---- */
+
+static void forget(struct phase_use *use, enum changes_of of, const char *why)
+{
+	for (int group = 0; group < GROUP_MAX; group++)
+		if (is_of(of, group))
+			use->amounts[group] =
+				(struct phase_amount){ CUF_UNKNOWN, 0, BASIS_NONE, why };
+}
+
+/* The first host event that was kept; phases before it have lost events. */
+static uint64_t first_host_ns(const struct reader *reader)
+{
+	struct host_stream *stream = host_stream_new(reader);
+	struct host_event event = { .time_ns = CUF_UNKNOWN };
+
+	host_stream_next(stream, &event);
+	host_stream_free(stream);
+	return event.time_ns;
+}
+
+static void judge_host(const struct reading *reading, const struct phase_span *span,
+		       struct phase_use *use, uint64_t since_ns)
+{
+	const struct cuf_header *header = &reading->process->reader->header;
+	enum fact_basis basis = BASIS_ESTIMATED;
+
+	if (header->options_host_mode == CUF_HOST_FULL)
+		basis = BASIS_OBSERVED;
+	use->amounts[GROUP_HOST].basis = use->amounts[GROUP_PYTHON].basis = basis;
+	if (header->options_host_mode == CUF_HOST_OFF)
+		forget(use, CHANGES_HOST, "host memory was not recorded (--host=off)");
+	else if (span->begin_ns < since_ns)
+		forget(use, CHANGES_HOST, overwritten);
+}
+
+/* Figures of phases that began before the oldest event of a ring are unknown. */
+static void judge(struct reading *reading)
+{
+	const struct events *events = reading->process->events;
+	const struct cuf_header *header = &reading->process->reader->header;
+	uint64_t since_seq = most_of(events->complete_since, events->framework->complete_since);
+	uint64_t since_ns = 0;
+
+	if (header->host_overwritten || header->lost[CUF_LOST_HOST_RING])
+		since_ns = first_host_ns(reading->process->reader);
+	for (size_t i = 0; i < reading->spans.count; i++) {
+		const struct phase_span *span = &reading->spans.items[i];
+		judge_host(reading, span, &reading->items[i], since_ns);
+		if (span->begin_seq < since_seq)
+			forget(&reading->items[i], CHANGES_DEVICE, overwritten);
+	}
+}
+
+/* ---- the phases themselves ---- */
+
+static const char *name_of(const struct meta *meta, uint32_t number)
+{
+	for (size_t i = 0; i < meta->text_count; i++)
+		if (meta->texts[i].type == CUF_META_PHASE && meta->texts[i].number == number)
+			return meta->texts[i].text;
+	return "(name lost)";
+}
+
+static struct phase_use use_of(const struct run_process *process, uint32_t index,
+			       const struct phase_span *span)
+{
+	struct phase_use use = {
+		.name = name_of(&process->meta, span->name),
+		.process = index,
+		.pid = process->reader->header.pid,
+		.depth = span->depth,
+		.id = span->id,
+		.is_request = span->op == CUF_PHASE_REQUEST_BEGIN,
+		.begin_ns = reader_realtime(process->reader, span->begin_ns),
+		.end_ns = CUF_UNKNOWN,
+	};
+
+	if (span->end_ns != CUF_UNKNOWN)
+		use.end_ns = reader_realtime(process->reader, span->end_ns);
+	for (int group = 0; group < GROUP_MAX; group++)
+		use.amounts[group].why = "";
+	return use;
+}
+
+static bool is_asked_for(const struct phase_span *span, uint64_t id)
+{
+	if (span->op == CUF_PHASE_MARK)
+		return false;
+	return !id || (span->id == id && span->op != CUF_PHASE_PUSH &&
+		       span->source == CUF_PHASE_PROGRAM);
+}
+
+static void add_process(struct phase_uses *out, const struct run *run, uint32_t index, uint64_t id)
+{
+	struct run_process *process = &run->processes[index];
+	struct reading reading = { .process = process };
+	struct work_base base = { WORK_DEVICE, 0 };
+
+	spans_read(&reading.spans, process->events, &base);
+	reading.items = xalloc_zeroed(reading.spans.count, sizeof *reading.items);
+	for (size_t i = 0; i < reading.spans.count; i++)
+		reading.items[i] = use_of(process, index, &reading.spans.items[i]);
+	follow(&reading, CHANGES_DEVICE);
+	follow(&reading, CHANGES_HOST);
+	judge(&reading);
+	out->items = xalloc_resize(out->items, out->count + reading.spans.count,
+				   sizeof *out->items);
+	for (size_t i = 0; i < reading.spans.count; i++) {
+		const struct phase_span *span = &reading.spans.items[i];
+		if (!is_asked_for(span, id))
+			continue;
+		if (id)
+			phase_sites_read(&reading.items[i], process, span, out->arena);
+		out->items[out->count++] = reading.items[i];
+	}
+	free(reading.bounds);
+	free(reading.items);
+	free(reading.spans.items);
+}
+
+void phase_uses_read(struct phase_uses *out, const struct run *run, uint64_t id)
+{
+	*out = (struct phase_uses){ .arena = arena_new() };
+	for (uint32_t i = 0; i < run->count; i++)
+		add_process(out, run, i, id);
+}
+
+void phase_uses_free(struct phase_uses *uses)
+{
+	free(uses->items);
+	arena_free(uses->arena);
+	*uses = (struct phase_uses){ 0 };
+}
