@@ -9,6 +9,7 @@
 #include "interpose/platform/sandbox.h"
 #include "interpose/platform/say.h"
 #include "interpose/platform/sys.h"
+#include "interpose/process/bus_guard.h"
 #include "interpose/process/gate.h"
 #include "interpose/process/identity.h"
 #include "interpose/store/fault.h"
@@ -150,8 +151,10 @@ void cuf_handover_at_start(void)
 	const char *why = "";
 	int error = open_file(&why);
 
-	if (!error)
+	if (!error) {
+		cuf_bus_guard_begin();
 		error = cuf_recording_to_file(new_fd, new_path, &why);
+	}
 	finish(error, why);
 	new_fd = -1;
 }
@@ -216,6 +219,7 @@ static void move_behind_gate(void)
 {
 	const char *why = "";
 
+	cuf_bus_guard_begin();
 	if (cuf_gate_begin_switch() && may_move())
 		finish(cuf_recording_to_file(new_fd, new_path, &why), why);
 	else

@@ -23,6 +23,7 @@ static const char *const reasons[CUF_FAULTS] = {
 	[CUF_FAULT_META] = "the recording's texts were overwritten",
 	[CUF_FAULT_TIMELINE] = "the recording's timeline was overwritten",
 	[CUF_FAULT_MAPPING] = "cannot map the file over the recording",
+	[CUF_FAULT_CUT] = "the recording's file was truncated, or its disk is full or gone",
 };
 
 /*
@@ -52,7 +53,8 @@ static void switch_off(enum cuf_fault fault)
 		cuf_recording.base = NULL;
 		cuf_recording.header = NULL;
 	}
-	write_note(reasons[fault]);
+	if (fault != CUF_FAULT_CUT) /* what is left of the file is out of reach */
+		write_note(reasons[fault]);
 	cuf_text_add(&line, "recording stopped: ");
 	cuf_text_add(&line, reasons[fault]);
 	cuf_text_add(&line, "; the program goes on unrecorded");

@@ -21,6 +21,7 @@
 #include <stdint.h>
 #include "interpose/abi/format.h"
 #include "interpose/incident/request.h"
+#include "interpose/process/bus_guard.h"
 #include "interpose/record/host_fast.h"
 
 /* ---- driver calls ---- */

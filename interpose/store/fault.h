@@ -29,6 +29,8 @@ enum cuf_fault {
 	CUF_FAULT_TIMELINE,
 	/* the file could not be mapped over the recording */
 	CUF_FAULT_MAPPING,
+	/* the file was cut, or its file system is gone: SIGBUS */
+	CUF_FAULT_CUT,
 	CUF_FAULTS
 };
 

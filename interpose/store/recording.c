@@ -210,7 +210,7 @@ static void fill_header(struct cuf_header *header)
 		*cuf_recording_ring_counts(ring).segment_bytes = rings[ring].segment_bytes;
 	header->framework_sample_mean_bytes = CUF_FRAMEWORK_SAMPLE_MEAN_BYTES;
 	header->state = CUF_RUNNING;
-	header->sample_interval_ns = 10000000; /* 10 ms; it doubles as the timeline fills */
+	header->sample_interval_ns = CUF_SAMPLE_INTERVAL_NS;
 }
 
 int cuf_recording_open(size_t bytes)
@@ -376,12 +376,14 @@ static long exchange_mapping(struct cuf_recording *recording, int fd)
 	mapped = cuf_sys_mmap(NULL, recording->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (cuf_sys_failed(mapped))
 		return mapped;
+	__atomic_store_n(&recording->copy, (uint8_t *)mapped, __ATOMIC_RELEASE);
 	/*
 	 * no read-ahead: the kernel would zero large folios around every first touch,
 	 * milliseconds each
 	 */
 	cuf_sys_madvise((void *)mapped, recording->bytes, MADV_RANDOM);
 	copy_contents((uint8_t *)mapped);
+	__atomic_store_n(&recording->copy, NULL, __ATOMIC_RELEASE);
 	result = cuf_sys(SYS_mremap, mapped, (long)recording->bytes, (long)recording->bytes,
 			 MREMAP_MAYMOVE | MREMAP_FIXED, (long)recording->base, 0);
 	if (!cuf_sys_failed(result))

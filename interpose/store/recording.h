@@ -16,6 +16,9 @@
 #include "interpose/abi/format.h"
 #include "interpose/platform/options.h"
 
+/* Between samples of the timeline, at first. It doubles as the timeline fills. */
+#define CUF_SAMPLE_INTERVAL_NS 10000000u
+
 /* Rings of segments: the driver's events, the malloc family's, a framework's blocks and phases. */
 enum cuf_ring { CUF_RING_DEVICE = 0, CUF_RING_HOST = 1, CUF_RING_FRAMEWORK = 2, CUF_RINGS };
 
@@ -53,6 +56,8 @@ struct cuf_recording {
 	unsigned incident_slots;
 	struct cuf_sample *samples;
 	unsigned sample_slots;
+	/* where the file is mapped while the recording is copied into it; else NULL */
+	uint8_t *copy;
 	/* of the file; "" while in memory */
 	char path[1024];
 };

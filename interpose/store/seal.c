@@ -13,6 +13,11 @@ static struct cuf_header sealed;
 
 void cuf_recording_seal(void) { memcpy(&sealed, cuf_recording.header, CONSTANT_BYTES); }
 
+void cuf_recording_write_sealed(struct cuf_header *header)
+{
+	memcpy(header, &sealed, CONSTANT_BYTES);
+}
+
 /* Compares bytes [from, to) of the header. */
 static bool is_same(size_t from, size_t to)
 {

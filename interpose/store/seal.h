@@ -9,8 +9,12 @@
 #define CUF_SEAL_H
 
 #include <stdbool.h>
+#include "interpose/abi/format.h"
 
 void cuf_recording_seal(void);
+
+/* The copy, in place of a header that cannot be read any more. */
+void cuf_recording_write_sealed(struct cuf_header *header);
 
 /* Compares some 700 bytes. */
 bool cuf_recording_is_intact(void);

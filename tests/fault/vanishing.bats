@@ -55,3 +55,37 @@ many_functions() {
 		rm -f "$output"/*
 	done
 }
+
+@test "the recording is truncated" {
+	compile truncates
+	for how in empty half; do
+		for mode in sampled full; do
+			rm -f "$output"/*
+			options=start=1:size=4MiB:host=$mode
+			unchanged_under command "$home/truncates" "$output" "$how"
+			said_once "recording stopped: the recording's file was truncated"
+		done
+	done
+	# while it is long enough again, nobody notices
+	rm -f "$output"/*
+	unchanged_under command "$home/truncates" "$output" grow
+}
+
+@test "the recording's blocks are freed, and the disk is full" {
+	need_root
+	need_mounts
+	compile truncates
+	on_small_disk() { unshare -m sh -c 'mount -t tmpfs -o size=8m tmpfs "$0" && exec "$@"' "$output" "$@"; }
+	for mode in sampled full; do
+		options=start=1:size=4MiB:host=$mode
+		unchanged_under on_small_disk "$home/truncates" "$output" fill
+		# a page may also be found empty before one cannot be written
+		said_once "recording stopped: the recording's "
+	done
+}
+
+@test "SIGBUS is the program's, before the recording is truncated and after" {
+	compile bus_errors
+	same_in_all_modes "$home/bus_errors" "$output"
+	said_once "recording stopped: the recording's file was truncated"
+}

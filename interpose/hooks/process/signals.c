@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The actions of signals. Only SIGBUS is ours, and only once the recording is a file
+ * (process/bus_guard.h): the program then sees and sets its own action, not the guard's. All other
+ * calls are jumps.
+ */
+#include <signal.h>
+#include "interpose/record/recorder.h"
+#include "interpose/hooks/loader/real.h"
+
+static cuf_sigaction_fn *next_sigaction(void)
+{
+	if (__builtin_expect(!cuf_slot_load((void **)&cuf_real.sigaction), 0))
+		cuf_real_resolve();
+	return (cuf_sigaction_fn *)cuf_real.sigaction;
+}
+
+int cuf_hook_sigaction(int number, const void *action, void *old)
+{
+	if (number == SIGBUS && cuf_bus_guard_is_on())
+		return cuf_bus_guard_action(next_sigaction(), action, old);
+	return next_sigaction()(number, action, old);
+}
+
+/* As glibc's signal does: calls are restarted, and the signal is blocked in its handler. */
+static void *set_bus_handler(void *handler)
+{
+	struct sigaction action = { .sa_flags = SA_RESTART }, old;
+
+	action.sa_handler = (__sighandler_t)(uintptr_t)handler;
+	sigaddset(&action.sa_mask, SIGBUS);
+	if (cuf_bus_guard_action(next_sigaction(), &action, &old))
+		return (void *)(uintptr_t)SIG_ERR;
+	return (void *)(uintptr_t)old.sa_handler;
+}
+
+void *cuf_hook_signal(int number, void *handler)
+{
+	if (number == SIGBUS && cuf_bus_guard_is_on() && handler != (void *)(uintptr_t)SIG_ERR)
+		return set_bus_handler(handler);
+	if (__builtin_expect(!cuf_slot_load((void **)&cuf_real.signal), 0))
+		cuf_real_resolve();
+	return cuf_real.signal(number, handler);
+}
