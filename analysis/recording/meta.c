@@ -18,15 +18,25 @@ struct walk {
 	const char **hook_names;
 };
 
-/* Lengths come from the file. Each is limited to what the record really has. */
-static void read_module(struct walk *walk, const struct cuf_meta *record)
+/*
+ * A record and its length. Lengths come from the file, which may change while it is read. So the
+ * head is a copy, `bytes` was checked once, and whatever else has a length is limited to that.
+ */
+struct record {
+	struct cuf_meta head;
+	uint32_t bytes;       /* within the section */
+	const uint8_t *at;    /* in the file; begins with what head is a copy of */
+};
+
+static void read_module(struct walk *walk, const struct record *record)
 {
 	struct cuf_meta_module module;
 	struct fact_module *to;
 	struct meta *meta = walk->meta;
 	if (record->bytes < sizeof module)
 		return;
-	memcpy(&module, record, sizeof module);
+	memcpy(&module, record->at, sizeof module);
+	module.meta = record->head;
 	if (module.path_bytes > record->bytes - sizeof module)
 		module.path_bytes = (uint32_t)(record->bytes - sizeof module);
 	xalloc_grow(&meta->modules, meta->module_count, &walk->module_room, sizeof *meta->modules);
@@ -36,7 +46,7 @@ static void read_module(struct walk *walk, const struct cuf_meta *record)
 		.base = module.base,
 		.start = module.start,
 		.end = module.end,
-		.path = arena_text(walk->arena, (const char *)record + sizeof module,
+		.path = arena_text(walk->arena, (const char *)record->at + sizeof module,
 				   module.path_bytes),
 		.loaded_ns = reader_realtime(walk->reader, module.meta.time_ns),
 		.unloaded_ns = CUF_UNKNOWN,
@@ -46,19 +56,19 @@ static void read_module(struct walk *walk, const struct cuf_meta *record)
 }
 
 /* An unload ends the last module of that id that is still loaded: ids are reused. */
-static void end_module(struct walk *walk, const struct cuf_meta *record)
+static void end_module(struct walk *walk, const struct cuf_meta *head)
 {
 	for (size_t i = walk->meta->module_count; i--;) {
 		struct fact_module *module = &walk->meta->modules[i];
-		if (module->id == record->number && module->unloaded_ns == CUF_UNKNOWN) {
-			module->unloaded_ns = reader_realtime(walk->reader, record->time_ns);
+		if (module->id == head->number && module->unloaded_ns == CUF_UNKNOWN) {
+			module->unloaded_ns = reader_realtime(walk->reader, head->time_ns);
 			return;
 		}
 	}
 }
 
 /* A reading of NVML: a head and as many processes as fit into the record. */
-static void read_tenants(struct walk *walk, const struct cuf_meta *record)
+static void read_tenants(struct walk *walk, const struct record *record)
 {
 	struct gpu_processes_reading *to;
 	struct meta *meta = walk->meta;
@@ -68,13 +78,13 @@ static void read_tenants(struct walk *walk, const struct cuf_meta *record)
 	xalloc_grow(&meta->readings, meta->reading_count, &walk->reading_room,
 		    sizeof *meta->readings);
 	to = &meta->readings[meta->reading_count++];
-	memcpy(&to->head, record, sizeof to->head);
+	memcpy(&to->head, record->at, sizeof to->head);
 	most = (record->bytes - sizeof to->head) / sizeof *to->holders;
 	if (to->head.stored_count > most)
 		to->head.stored_count = (uint32_t)most;
 	bytes = to->head.stored_count * sizeof *to->holders;
-	to->holders = arena_copy(walk->arena, (const char *)record + sizeof to->head, bytes, 1);
-	to->time_ns = reader_realtime(walk->reader, record->time_ns);
+	to->holders = arena_copy(walk->arena, (const char *)record->at + sizeof to->head, bytes, 1);
+	to->time_ns = reader_realtime(walk->reader, record->head.time_ns);
 }
 
 /* FNV-1a over the values that tell one allocator from another (Fowler, Noll, Vo). */
@@ -94,37 +104,39 @@ static uint64_t allocator_hash(const char *text)
 }
 
 /* Every other type is a text. Names of functions and hooks are also indexed. */
-static void read_text(struct walk *walk, const struct cuf_meta *record)
+static void read_text(struct walk *walk, const struct record *record)
 {
+	const struct cuf_meta *head = &record->head;
 	struct meta *meta = walk->meta;
-	uint32_t bytes = record->text_bytes, most = record->bytes - (uint32_t)sizeof *record;
+	uint32_t bytes = head->text_bytes, most = record->bytes - (uint32_t)sizeof *head;
 	const char *text =
-		arena_text(walk->arena, (const char *)(record + 1), least_of(bytes, most));
-	if (record->type == CUF_META_FUNCTION) {
+		arena_text(walk->arena, (const char *)record->at + sizeof *head,
+			   least_of(bytes, most));
+	if (head->type == CUF_META_FUNCTION) {
 		xalloc_grow(&meta->functions, meta->function_count, &walk->function_room,
 			    sizeof *meta->functions);
 		meta->functions[meta->function_count++] =
-			(struct fact_function){ record->number, text };
+			(struct fact_function){ head->number, text };
 		return;
 	}
-	if (record->type == CUF_META_HOOK && record->number < HOOK_ID_MAX) {
-		walk->hook_names[record->number] = text;
-		if (record->number >= meta->hook_name_count)
-			meta->hook_name_count = record->number + 1;
+	if (head->type == CUF_META_HOOK && head->number < HOOK_ID_MAX) {
+		walk->hook_names[head->number] = text;
+		if (head->number >= meta->hook_name_count)
+			meta->hook_name_count = head->number + 1;
 	}
 	xalloc_grow(&meta->texts, meta->text_count, &walk->text_room, sizeof *meta->texts);
 	meta->texts[meta->text_count++] = (struct fact_meta_text){
-		record->type, record->number, reader_realtime(walk->reader, record->time_ns), text,
-		record->type == CUF_META_ALLOCATOR ? allocator_hash(text) : 0
+		head->type, head->number, reader_realtime(walk->reader, head->time_ns), text,
+		head->type == CUF_META_ALLOCATOR ? allocator_hash(text) : 0
 	};
 }
 
-static void read_record(struct walk *walk, const struct cuf_meta *record)
+static void read_record(struct walk *walk, const struct record *record)
 {
-	switch (record->type) {
+	switch (record->head.type) {
 	case 0: break; /* incomplete when the process died */
 	case CUF_META_MODULE: read_module(walk, record); break;
-	case CUF_META_MODULE_END: end_module(walk, record); break;
+	case CUF_META_MODULE_END: end_module(walk, &record->head); break;
 	case CUF_META_GPU_PROCESSES: read_tenants(walk, record); break;
 	default: read_text(walk, record);
 	}
@@ -164,16 +176,18 @@ void meta_read(struct meta *meta, const struct reader *reader, struct arena *are
 	*meta = (struct meta){ 0 };
 	walk.hook_names = xalloc_zeroed(HOOK_ID_MAX, sizeof *walk.hook_names);
 	while (end - at >= sizeof(struct cuf_meta)) {
-		const struct cuf_meta *record = (const void *)(section->at + at);
-		uint32_t bytes = record->bytes;
-		if (!bytes && !record->type)
+		struct record record = { .at = section->at + at };
+		memcpy(&record.head, record.at, sizeof record.head);
+		record.bytes = record.head.bytes;
+		if (!record.bytes && !record.head.type)
 			break;
-		if (bytes < sizeof *record || bytes % 8 || bytes > end - at) {
+		if (record.bytes < sizeof record.head || record.bytes % 8 ||
+		    record.bytes > end - at) {
 			meta->damage_offset = section->offset + at;
 			break;
 		}
-		read_record(&walk, record);
-		at += bytes;
+		read_record(&walk, &record);
+		at += record.bytes;
 	}
 	settle(&walk);
 	free(walk.hook_names);

@@ -24,6 +24,8 @@ static void append(const char *piece, size_t bytes, void *opaque)
 {
 	struct output *out = opaque;
 
+	if (!bytes)
+		return; /* piece may be NULL */
 	if (out->bytes + bytes > DEMANGLED_BYTES_MAX)
 		longjmp(out->too_long, 1);
 	if (out->bytes + bytes + 1 > out->capacity) {

@@ -11,13 +11,13 @@
 #include <stddef.h>
 
 /*
- * For a terminal: what is not valid or not printable becomes '?'; with ascii, so does every
+ * For a terminal: what is not valid, not printable or not visible becomes '?'; with ascii, so does every
  * other character.
  */
 void clean_terminal(char *out, size_t bytes, const char *text, bool ascii);
 /*
- * For JSON: what is not valid UTF-8 becomes U+FFFD; control characters stay (the writer
- * escapes them).
+ * For JSON: what is not valid UTF-8 becomes U+FFFD, and so do DEL and the C1 controls; those of C0
+ * stay (the writer escapes them).
  */
 void clean_utf8(char *out, size_t bytes, const char *text);
 /* Length in bytes of the valid UTF-8 character at text; 0: none. */

@@ -36,6 +36,11 @@ static void test_clean__terminal_gets_no_controls(void **state)
 	assert_string_equal(out, "a?[31mb?c?");
 	clean_terminal(out, sizeof out, "\xc2\x9b" "31m", false); /* CSI in one character */
 	assert_string_equal(out, "?31m");
+	/* turned direction, zero width, byte order mark, line separator, tag */
+	clean_terminal(out, sizeof out,
+		       "a\xe2\x80\xae" "b\xe2\x80\x8b" "c\xef\xbb\xbf" "d\xe2\x80\xa8"
+		       "e\xf3\xa0\x80\xa0" "f", false);
+	assert_string_equal(out, "a?b?c?d?e?f");
 	clean_terminal(out, sizeof out, "gr\xc3\xbc\xc3\x9f", false);
 	assert_string_equal(out, "gr\xc3\xbc\xc3\x9f");
 	clean_terminal(out, sizeof out, "gr\xc3\xbc\xc3\x9f", true);
@@ -47,6 +52,8 @@ static void test_clean__terminal_gets_no_controls(void **state)
 static void test_clean__json_gets_valid_utf8(void **state)
 {
 	char out[64];
+	clean_utf8(out, sizeof out, "a\xc2\x9b" "31m\x7f\xc2\xa0\x1b"); /* C1, DEL; no-break space */
+	assert_string_equal(out, "a\xef\xbf\xbd" "31m\xef\xbf\xbd\xc2\xa0\x1b");
 	clean_utf8(out, sizeof out, "a\xff" "b\xc0\xaf\xed\xa0\x80\xf4\x90\x80\x80\xe2\x82");
 	for (const char *p = out; *p; p += clean_character(p))
 		assert_true(clean_character(p) > 0);
