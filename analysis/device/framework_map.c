@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include "analysis/base/numbers.h"
+#include "analysis/base/sort.h"
 #include "analysis/base/xalloc.h"
 
 /* A framework may split any of these, and requests at least this much. Its address ranges follow
@@ -22,20 +23,6 @@ static uint64_t cut(uint64_t addr, uint64_t bytes)
 {
 	uint64_t most = ((uint64_t)1 << CUF_KEY_SHIFT) - addr;
 	return least_of(bytes, most);
-}
-
-static int by_block_addr(const void *a, const void *b)
-{
-	const struct framework_block *left = a, *right = b;
-	return compare_numbers(left->addr, right->addr);
-}
-
-static int by_range_addr(const void *a, const void *b)
-{
-	const struct framework_range *left = a, *right = b;
-	if (left->addr != right->addr)
-		return compare_numbers(left->addr, right->addr);
-	return compare_numbers(left->seq, right->seq);
 }
 
 /* Splits the live set of the device into the framework's blocks and ranges that may hold them. */
@@ -69,8 +56,8 @@ static void collect(const struct device_blocks *blocks, struct framework_map *ma
 							  .kind = block->kind };
 		}
 	}
-	if (map->block_count)
-		qsort(map->blocks, map->block_count, sizeof *map->blocks, by_block_addr);
+	sort_by_number(map->blocks, map->block_count, sizeof *map->blocks,
+		       offsetof(struct framework_block, addr));
 }
 
 /* The reservation that has an address; NULL: none. Reservations do not overlap. */
@@ -176,8 +163,11 @@ void framework_map_make(const struct device_blocks *blocks, struct framework_map
 	*out = (struct framework_map){ 0 };
 	collect(blocks, out, &range_room);
 	collect_runs(blocks, out, &range_room);
-	if (out->range_count)
-		qsort(out->ranges, out->range_count, sizeof *out->ranges, by_range_addr);
+	/* by address, then by age */
+	sort_by_number(out->ranges, out->range_count, sizeof *out->ranges,
+		       offsetof(struct framework_range, seq));
+	sort_by_number(out->ranges, out->range_count, sizeof *out->ranges,
+		       offsetof(struct framework_range, addr));
 	place(out);
 }
 

@@ -6,25 +6,12 @@
 #include <stdlib.h>
 #include <uthash.h>
 #include "analysis/base/numbers.h"
+#include "analysis/base/sort.h"
 
 const char *const layer_names[LAYER_MAX] = {
 	"device_upper_bound_bytes", "measured_bytes", "page_hole_bytes", "pool_bytes",
 	"vmm_bytes", "segment_bytes", "host_bytes"
 };
-
-static int by_addr(const void *a, const void *b)
-{
-	const struct span *left = a, *right = b;
-	return compare_numbers(left->addr, right->addr);
-}
-
-static int by_pool(const void *a, const void *b)
-{
-	const struct span *left = a, *right = b;
-	if (left->aux != right->aux)
-		return compare_numbers(left->aux, right->aux);
-	return by_addr(a, b);
-}
 
 /* Blocks that the driver placed in host memory take no room on a device. */
 static bool is_on_device(const struct cuf_block *block, unsigned kind, unsigned device)
@@ -38,6 +25,8 @@ struct span *holes_collect(const struct liveset *live, unsigned kind, unsigned d
 {
 	struct span *found = NULL;
 	size_t at = *count = 0, room = 0;
+	if (!live->kinds[kind])
+		return NULL;
 	for (const struct cuf_block *block; (block = liveset_next(live, &at));)
 		if (is_on_device(block, kind, device)) {
 			xalloc_grow(&found, *count, &room, sizeof *found);
@@ -45,10 +34,9 @@ struct span *holes_collect(const struct liveset *live, unsigned kind, unsigned d
 				(struct span){ cuf_key_addr(block->key), block->bytes, block->aux,
 					       block->stack, block->device };
 		}
-	if (*count && kind == CUF_KIND_ASYNC)
-		qsort(found, *count, sizeof *found, by_pool);
-	else if (*count)
-		qsort(found, *count, sizeof *found, by_addr);
+	sort_by_number(found, *count, sizeof *found, offsetof(struct span, addr));
+	if (kind == CUF_KIND_ASYNC) /* by pool, then by address */
+		sort_by_number(found, *count, sizeof *found, offsetof(struct span, aux));
 	return found;
 }
 
@@ -126,12 +114,6 @@ static void add_block(struct pages *pages, const struct span *span)
 		add_part(pages, at, CUF_PAGE_BYTES - at % CUF_PAGE_BYTES, span->stack);
 	if (end % CUF_PAGE_BYTES)
 		add_part(pages, end - end % CUF_PAGE_BYTES, end % CUF_PAGE_BYTES, span->stack);
-}
-
-static int by_at(const void *a, const void *b)
-{
-	const struct part *left = a, *right = b;
-	return compare_numbers(left->at, right->at);
 }
 
 static void count_hole(struct fact_fragmentation *out, uint64_t bytes)
@@ -234,7 +216,8 @@ struct page_facts holes_pages(const struct device_blocks *blocks, struct arena *
 	for (size_t i = 0; i < count; i++)
 		add_block(&pages, &spans[i]);
 	if (pages.out_of_order)
-		qsort(pages.parts, pages.part_count, sizeof *pages.parts, by_at);
+		sort_by_number(pages.parts, pages.part_count, sizeof *pages.parts,
+			       offsetof(struct part, at));
 	for (size_t from = 0, to; from < pages.part_count; from = to) {
 		for (to = from + 1;
 		     to < pages.part_count &&

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include "analysis/base/numbers.h"
+#include "analysis/base/sort.h"
 
 /* The largest gap between the blocks [from, to) of a pool, sorted by address. A gap larger than the
  * slack of the pool is not its memory. */
@@ -152,8 +153,7 @@ static void measure_handles(const struct liveset *live, unsigned device, struct 
 {
 	size_t count;
 	struct span *handles = holes_collect(live, CUF_KIND_VMM, device, &count);
-	if (map_count)
-		qsort(maps, map_count, sizeof *maps, by_aux);
+	sort_by_number(maps, map_count, sizeof *maps, offsetof(struct span, aux));
 	for (size_t i = 0; i < count; i++) {
 		struct span key = { .aux = handles[i].addr };
 		out->vmm_held_bytes += handles[i].bytes;
@@ -175,7 +175,8 @@ void holes_vmm(const struct device_blocks *blocks, struct arena *arena,
 		holes_collect(blocks->live, CUF_KIND_MAPPING, CUF_DEVICE_NONE, &map_count);
 	struct fact_vmm *rows = arena_zeroed(arena, count, sizeof *rows);
 	for (size_t i = 0; i < count; i++) {
-		uint64_t addr = reservations[i].addr, most = ((uint64_t)1 << CUF_KEY_SHIFT) - addr;
+		uint64_t addr = reservations[i].addr, most = ((uint64_t)1 << CUF_KEY_SHIFT) - addr,
+			 end = CUF_UNKNOWN;
 		struct fact_vmm row = {
 			.process = blocks->process,
 			.addr = addr,
@@ -183,9 +184,14 @@ void holes_vmm(const struct device_blocks *blocks, struct arena *arena,
 			.stack = { .process = blocks->process,
 				   .id = reader_call_site(blocks->reader, reservations[i].stack) }
 		};
-		size_t from = first_map(maps, map_count, addr),
-		       to = first_map(maps, map_count, addr + row.bytes);
+		size_t from, to;
 		bool ours = false;
+		/* Each mapping is in one reservation. Only damage makes them overlap, and then it
+		 * is in the last one that begins before it. */
+		if (i + 1 < count)
+			end = reservations[i + 1].addr;
+		from = first_map(maps, map_count, addr);
+		to = first_map(maps, map_count, least_of(addr + row.bytes, end));
 		measure_reservation(&row, map_count ? maps + from : NULL, to - from, blocks->device,
 				    &ours);
 		if (ours)

@@ -3,6 +3,7 @@
 #include "analysis/replay/liveset.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include "analysis/base/hash_index.h"
 #include "analysis/base/xalloc.h"
 
@@ -54,10 +55,18 @@ static void rebuild(struct liveset *set, size_t expected, uint64_t secret)
 	liveset_init(set, expected);
 	set->count = old.count;
 	set->secret = secret;
+	memcpy(set->kinds, old.kinds, sizeof set->kinds);
 	for (size_t i = 0; i < old.room; i++)
 		if (old.slots[i].key)
 			set->slots[slot_of(set, old.slots[i].key)] = old.slots[i];
 	free(old.slots);
+}
+
+static unsigned kind_of(const struct cuf_block *block)
+{
+	if (block->kind >= CUF_KIND_MAX)
+		return CUF_KIND_NONE;
+	return block->kind;
 }
 
 bool liveset_put(struct liveset *set, const struct cuf_block *block)
@@ -75,6 +84,9 @@ bool liveset_put(struct liveset *set, const struct cuf_block *block)
 	}
 	fresh = !set->slots[i].key;
 	set->count += fresh;
+	if (!fresh)
+		set->kinds[kind_of(&set->slots[i])]--;
+	set->kinds[kind_of(block)]++;
 	set->slots[i] = *block;
 	return fresh;
 }
@@ -94,6 +106,7 @@ bool liveset_take(struct liveset *set, uint64_t key, struct cuf_block *block)
 		return false;
 	if (block)
 		*block = set->slots[hole];
+	set->kinds[kind_of(&set->slots[hole])]--;
 	for (size_t i = (hole + 1) & mask; set->slots[i].key; i = (i + 1) & mask) {
 		/* an entry may fill the hole unless its home is between the hole and itself */
 		if (((i - home_of(set, set->slots[i].key)) & mask) < ((i - hole) & mask))

@@ -17,6 +17,7 @@
 struct liveset {
 	struct cuf_block *slots;
 	size_t room, count;
+	size_t kinds[CUF_KIND_MAX]; /* how many of each kind; a kind beyond these counts as NONE */
 	uint64_t secret; /* 0, unless keys were chosen to collide: then the hash is secret */
 };
 

@@ -125,6 +125,8 @@ void run_merge_call_sites(struct run *run, struct symbols *symbols)
 			stack_identities(process->reader, &process->meta, symbols, &count);
 
 		reader_merge_stacks(process->reader, call_sites, count);
+		reader_drop(process->reader, CUF_SEC_STACK_INDEX);
+		reader_drop(process->reader, CUF_SEC_STACK_FRAMES);
 	}
 }
 

@@ -11,8 +11,8 @@
 #include <stddef.h>
 
 /*
- * For a terminal: what is not valid, not printable or not visible becomes '?'; with ascii, so does every
- * other character.
+ * For a terminal: what is not valid, not printable or not visible becomes '?'; with ascii, so
+ * does every other character.
  */
 void clean_terminal(char *out, size_t bytes, const char *text, bool ascii);
 /*

@@ -9,6 +9,7 @@
 #include "analysis/explain/evidence/stacks.h"
 #include "analysis/frameworks/frameworks.h"
 #include "analysis/base/numbers.h"
+#include "analysis/base/sort.h"
 #include "analysis/replay/replay.h"
 
 /* What a context and its libraries take that nobody allocated: such a share of the device, and no
@@ -156,8 +157,7 @@ static uint64_t *pages_shared(const struct liveset *live, unsigned ordinal, size
 		if (block->kind == CUF_KIND_DEVICE && block->device == ordinal &&
 		    block->bytes <= CUF_PAGE_BYTES / 2)
 			pages[(*count)++] = cuf_key_addr(block->key) / CUF_PAGE_BYTES;
-	if (*count)
-		qsort(pages, *count, sizeof *pages, by_page);
+	sort_by_number(pages, *count, sizeof *pages, 0);
 	return pages;
 }
 

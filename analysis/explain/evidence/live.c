@@ -9,6 +9,7 @@
 #include "analysis/explain/evidence/stacks.h"
 #include "analysis/frameworks/role_names.h"
 #include "analysis/base/numbers.h"
+#include "analysis/base/sort.h"
 #include "analysis/replay/replay.h"
 
 enum { FAMILY_LEAST = 4, LAYERS_LEAST = 4, CLASSES_NAMED = 12 };
@@ -29,13 +30,14 @@ struct classes {
 	uint64_t all_bytes;
 };
 
+/* What counts of a live block here. */
+struct piece { uint64_t bytes, seq; uint32_t stack; bool kv_role; };
+
 /* Equal sizes next to one another, oldest first. */
-static int by_size(const void *a, const void *b)
+static void sort_by_size(struct piece *pieces, size_t count)
 {
-	const struct cuf_block *left = a, *right = b;
-	if (left->bytes != right->bytes)
-		return compare_numbers(left->bytes, right->bytes);
-	return compare_numbers(left->seq, right->seq);
+	sort_by_number(pieces, count, sizeof *pieces, offsetof(struct piece, seq));
+	sort_by_number(pieces, count, sizeof *pieces, offsetof(struct piece, bytes));
 }
 
 /* What holds most comes first. */
@@ -60,9 +62,9 @@ static bool is_driver_block(const struct cuf_block *block)
 
 /* Blocks of a framework where it reports them, else those of the driver; chunks of physical memory
  * say nothing. */
-static struct cuf_block *collect(const struct liveset *live, unsigned ordinal, size_t *count)
+static struct piece *collect(const struct liveset *live, unsigned ordinal, size_t *count)
 {
-	struct cuf_block *blocks = xalloc_zeroed(live->count + 1, sizeof *blocks);
+	struct piece *pieces = xalloc_zeroed(live->count + 1, sizeof *pieces);
 	uint64_t framework = 0, driver = 0;
 	size_t at = 0;
 	for (const struct cuf_block *block; (block = liveset_next(live, &at));) {
@@ -80,17 +82,17 @@ static struct cuf_block *collect(const struct liveset *live, unsigned ordinal, s
 		if (framework * 2 > driver)
 			wanted = block->kind == CUF_KIND_FRAMEWORK;
 		if (block->device == ordinal && wanted && block->bytes < BYTES_SANE)
-			blocks[(*count)++] = *block;
+			pieces[(*count)++] = (struct piece){ block->bytes, block->seq, block->stack,
+							     block->role == CUF_ROLE_KV };
 	}
-	if (*count)
-		qsort(blocks, *count, sizeof *blocks, by_size);
-	return blocks;
+	sort_by_size(pieces, *count);
+	return pieces;
 }
 
 /* One class for each size. Only the largest classes are named by their stack, because symbols are
  * slow. */
 static struct classes classify(struct build *build, const struct evidence *evidence,
-			       const struct cuf_block *blocks, size_t count)
+			       const struct piece *blocks, size_t count)
 {
 	struct classes classes = { xalloc_zeroed(count + 1, sizeof *classes.items), 0, 0 };
 	for (size_t i = 0; i < count; i++) {
@@ -107,7 +109,7 @@ static struct classes classify(struct build *build, const struct evidence *evide
 		}
 		last->count++;
 		last->last_seq = most_of(blocks[i].seq, last->last_seq);
-		last->kv_role |= blocks[i].role == CUF_ROLE_KV;
+		last->kv_role |= blocks[i].kv_role;
 	}
 	if (classes.count)
 		qsort(classes.items, classes.count, sizeof *classes.items, by_sum);
@@ -288,7 +290,7 @@ void evidence_live(struct build *build, struct evidence *evidence)
 	const struct cuf_header *header = &process->reader->header;
 	uint64_t seq = seq_of_moment(evidence, header);
 	const struct class *family;
-	struct cuf_block *blocks;
+	struct piece *blocks;
 	struct classes classes;
 	size_t count;
 	bool exact;
