@@ -90,7 +90,10 @@ static void read_glibc(const char *text, struct fact_allocator *allocator, struc
 {
 	uint64_t largest = sane_number(text, "largest_bytes");
 	split_free(text, allocator, arena);
-	if (largest != CUF_UNKNOWN)
+	if (largest != CUF_UNKNOWN && sane_number(text, "whole") == 0)
+		allocator->largest_free =
+			(struct fact_layer){ largest, "lower bound, part of the heap was read" };
+	else if (largest != CUF_UNKNOWN)
 		allocator->largest_free =
 			(struct fact_layer){ largest, "exact, allocator's statistics" };
 	else if (sane_number(text, "top_bytes") != CUF_UNKNOWN)

@@ -45,3 +45,41 @@ assert 0 <= end_ns - device["free_ns"] < 20e9, (device["free_ns"], end_ns)
 CHECK
 	done
 }
+
+@test "ends of a process in which malloc's lock is held for ever" {
+	local microseconds
+	compile allocator_ends allocator_ends.c -fno-optimize-sibling-calls
+	for microseconds in 3000 5100 7300 9700 12100 15500; do
+		same "$home/allocator_ends" jump $microseconds
+		options_of=start=1:size=4MiB:stack_depth=2 same "$home/allocator_ends" handler \
+			$microseconds
+		same "$home/allocator_ends" handler $microseconds
+	done
+	readable_in "$output" 18
+}
+
+@test "the end of a process with millions of holes in its heap comes in time" {
+	compile allocator_ends allocator_ends.c
+	same "$home/allocator_ends" holes 3000000
+	python3 - "$home/allocator_ends" "$library" "$home/other.cuf" <<'CHECK'
+import os, resource, subprocess, sys
+program, library, path = sys.argv[1:]
+def seconds_of(**more):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([program, "holes", "3000000"], env={**os.environ, **more}, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+native = seconds_of()
+recorded = seconds_of(LD_PRELOAD=library, CUFLIGHT_OUTPUT=path, CUFLIGHT_OPTIONS="start=1:size=4MiB")
+print(f"{recorded - native:.2f} s more than native")
+assert recorded - native < 0.35, (native, recorded)
+CHECK
+	"$build/cuflight" report --format=json "$output"/*.cuf >"$home/report.json"
+	python3 - "$home/report.json" <<'CHECK'
+import json, sys
+report = json.load(open(sys.argv[1]))
+heap = report["host"]["allocator"]
+# 1.5 million holes of 176 bytes: what was not read in time is estimated
+assert 0.9 * 264e6 < heap["cached_bytes"] + heap["fragmented_bytes"] < 1.1 * 264e6, heap
+CHECK
+}
