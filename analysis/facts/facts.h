@@ -32,7 +32,7 @@ struct facts {
 	struct fact_incident *incidents; /* by time */
 	size_t incident_count;
 	struct fact_site
-		*leaks; /* live sites: verdict CLASS_LEAK first, then by bytes descending */
+		*leaks; /* live sites: CLASS_LEAK first, then CLASS_GROWING, each by bytes */
 	size_t leak_count;
 	struct fact_site *growth; /* sites that grew, by grown_bytes descending */
 	size_t growth_count;

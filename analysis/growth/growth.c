@@ -24,6 +24,7 @@ void growth_fini(struct growth *growth)
 	sites_fini(&growth->sites);
 	cycles_free(growth->cycles);
 	free(growth->floors);
+	free(growth->survivals);
 	free(growth->marks);
 	free(growth->window_of_mark);
 }
@@ -167,6 +168,8 @@ static void choose_candidates(struct growth *growth)
 	/* minima take 512 bytes a site, so only those that grew most have them */
 	growth->floor_count = least_of(count, FLOORS_MAX);
 	growth->floors = xalloc_zeroed(growth->floor_count, sizeof *growth->floors);
+	if (growth->by_age)
+		growth->survivals = xalloc_zeroed(growth->floor_count, sizeof *growth->survivals);
 	for (size_t i = 0; i < growth->floor_count; i++) {
 		struct site *site = &growth->sites.items[all[i].site];
 		int64_t live = signed_up_to(site->live_bytes, BYTES_MAX);
@@ -205,6 +208,10 @@ static void follow_step(const struct growth *growth, struct site *site,
 	}
 	if (site->floor == SITE_NONE)
 		return;
+	if (growth->by_age)
+		growth->survivals[site->floor]
+			.bins[survival_bin(&growth->time, step->time_ns)]
+			.net_bytes += (double)step->delta_bytes;
 	pass_marks(growth, site, mark);
 	site->walk_bytes = sum(site->walk_bytes, step->delta_bytes);
 }
@@ -249,13 +256,17 @@ static void follow_first(struct growth *growth, const struct growth_source *sour
 	while (read_row(growth, source, &row))
 		for (size_t i = 0; i < row.count; i++) {
 			const struct growth_step *step = &row.steps[i];
+			if (!growth->events)
+				growth->time.events_ns = step->time_ns;
 			for (; quiet < growth->quiet_count &&
 			       growth->quiet[quiet].time_ns < step->time_ns;
 			     quiet++)
 				positions[quiet] = growth->events;
 			count_step(&growth->sites.items[row.sites[i]], step);
-			cycles_feed(growth->cycles, step->delta_bytes, ++growth->events,
-				    step->time_ns);
+			growth->events++;
+			if (!step->is_resize)
+				cycles_feed(growth->cycles, step->delta_bytes, growth->events,
+					    step->time_ns);
 		}
 	for (; quiet < growth->quiet_count; quiet++)
 		positions[quiet] = growth->events;
@@ -299,8 +310,20 @@ void growth_follow(struct growth *growth, const struct growth_source *source)
 	count_requests(growth);
 }
 
-void growth_birth(const struct growth *growth, struct site *site, uint64_t bytes, uint64_t birth_ns)
+void growth_birth(const struct growth *growth, struct site *site,
+		  const struct growth_block *block)
 {
-	if (!growth->mark_count || birth_ns < growth->marks[growth->mark_count * 3 / 4].time_ns)
-		site->old_bytes += bytes;
+	struct survival *survival;
+	unsigned bin;
+	/* was it there before the last quarter? */
+	if (!growth->mark_count ||
+	    block->birth_ns < growth->marks[growth->mark_count * 3 / 4].time_ns)
+		site->old_bytes += block->bytes;
+	if (!growth->survivals || site->floor == SITE_NONE)
+		return;
+	survival = &growth->survivals[site->floor];
+	bin = survival_bin(&growth->time, block->birth_ns);
+	survival->bins[bin].bytes += (double)block->bytes;
+	survival->bins[bin].variance += block->variance;
+	survival->bins[bin].count++;
 }

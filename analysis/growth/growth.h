@@ -10,8 +10,13 @@
  * - its blocks stay: they are not freed late, and old ones are still live;
  * - they are not one block for each of a few threads, and not segments of a framework.
  *
- * Being live at the end is never enough. analysis/facts/README.md, "Growth and leaks", has the
- * rules with their numbers.
+ * Of host memory a sample's rises and falls are chance, and nothing tells a list that is filled
+ * from one that leaks but time. There the cycles prove a leak only when the program marks its
+ * requests, or when every event is known; else sites are judged by the ages of their blocks
+ * (survival.h).
+ *
+ * Being live at the end is never enough. analysis/growth/README.md has the rules with their
+ * numbers.
  *
  * Three streams are judged separately: device blocks, blocks of frameworks, and host blocks (the
  * malloc family). A site is that of reader_call_site: stacks that print alike are one, and growth
@@ -24,13 +29,24 @@
 #define ANALYSIS_GROWTH_GROWTH_H
 
 #include "analysis/growth/cycles.h"
+#include "analysis/growth/survival.h"
 #include "analysis/recording/fact_types.h"
 #include "analysis/recording/events.h"
 #include "analysis/replay/liveset.h"
 #include "analysis/replay/sites.h"
 
-enum fact_class { CLASS_LEAK, CLASS_LIVE, CLASS_BOUNDED_CACHE, CLASS_RETAINED, CLASS_MAX };
-extern const char *const class_names[CLASS_MAX]; /* leak live bounded_cache retained */
+/* LEAK: proven. GROWING: blocks of every age and still rising, but nothing proves that it would
+ * not end; only host memory. */
+enum fact_class {
+	CLASS_LEAK,
+	CLASS_GROWING,
+	CLASS_LIVE,
+	CLASS_BOUNDED_CACHE,
+	CLASS_RETAINED,
+	CLASS_MAX
+};
+/* leak growing live bounded_cache retained */
+extern const char *const class_names[CLASS_MAX];
 
 /* What one call site holds, and how that changed over time. */
 struct fact_site {
@@ -50,8 +66,11 @@ struct fact_site {
 	uint64_t low_bytes;           /* 95 % interval of bytes; empty where they are observed */
 	uint64_t high_bytes;
 	double interval[2];           /* 95 % interval of slope_bytes_per_s */
-	double slope_bytes_per_s;     /* of the minimum; NAN unknown */
-	uint64_t per_request_bytes;   /* median of what each cycle adds; CUF_UNKNOWN */
+	/* of the minimum; of what survives where the class is GROWING; NAN unknown */
+	double slope_bytes_per_s;
+	/* median of what each cycle adds; CUF_UNKNOWN: not known to 10 %, or of host memory whose
+	 * requests are not marked */
+	uint64_t per_request_bytes;
 	uint64_t cycles;              /* of the program's work that were seen; 0 none */
 	enum fact_basis cycles_basis; /* observed: marked requests; inferred: rises and falls */
 	uint64_t peak_bytes;
@@ -81,7 +100,15 @@ struct growth {
 	size_t quiet_count;
 	uint64_t requests;
 	bool is_marked;           /* the marks are those moments */
+	/* Set before growth_follow where sites are judged by age, too (host memory). */
+	bool by_age;
+	bool is_sampled, is_failure; /* memory ran out at time.end_ns */
+	struct survival_time time;   /* events_ns is found by growth_follow */
+	struct survival *survivals;  /* of the sites that have floors */
 };
+
+/* A live block: what it stands for, and how uncertain that is. */
+struct growth_block { uint64_t bytes, birth_ns; double variance; };
 
 /* A stream of events that can be read twice. The live set at its end is in `sites` already. */
 struct growth_step {
@@ -91,6 +118,7 @@ struct growth_step {
 	uint32_t tid;
 	uint16_t hook, label;
 	uint8_t kind, device;
+	bool is_resize;           /* a half of a realloc: no rise or fall of the work */
 };
 struct growth_source {
 	void *state;
@@ -101,9 +129,9 @@ struct growth_source {
 void growth_init(struct growth *growth);
 /* Reads the source twice: first for totals and cycles, then for minima at the marks. */
 void growth_follow(struct growth *growth, const struct growth_source *source);
-/* Counts the birth of a live block, after growth_follow: was it there before the last quarter? */
-void growth_birth(const struct growth *growth, struct site *site, uint64_t bytes,
-		  uint64_t birth_ns);
+/* Counts the birth of a live block, after growth_follow. */
+void growth_birth(const struct growth *growth, struct site *site,
+		  const struct growth_block *block);
 /* Whether a verdict depends on births, after growth_follow. A clock too coarse to order births
  * against the marks makes them useless. */
 bool growth_asks_births(const struct growth *growth, uint64_t resolution_ns);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The verdict on one site: class, shape and slope. growth.h has the rules in short,
- * analysis/facts/README.md, "Growth and leaks", in full. */
+ * README.md in full. */
 #include "analysis/growth/growth.h"
 
 #include <math.h>
 #include "analysis/base/numbers.h"
 
-const char *const class_names[CLASS_MAX] = { "leak", "live", "bounded_cache", "retained" };
+const char *const class_names[CLASS_MAX] = { "leak", "growing", "live", "bounded_cache",
+					     "retained" };
 
 enum {
 	SLOPES_MAX = 1000, /* sites whose slope is computed: those that grew most */
@@ -93,11 +94,40 @@ static size_t lumped(const struct series *series)
 	return rest.ups && series->bytes[1] - series->bytes[0] > 4 * rest.rise / (double)rest.ups;
 }
 
+static struct survival_growth survival_of(const struct growth *growth, const struct site *site)
+{
+	if (!growth->survivals || site->holds_blocks || is_of_threads(site))
+		return (struct survival_growth){ SURVIVAL_NOTHING, NAN, NAN, NAN };
+	return survival_judge(&growth->survivals[site->floor], &growth->time,
+			      growth->is_failure);
+}
+
+/* Whether rises and falls are those of the program. Those of a sample are chance. */
+static bool cycles_prove(const struct growth *growth)
+{
+	return !growth->by_age || growth->is_marked || !growth->is_sampled;
+}
+
+/* A leak or growing; else CLASS_LIVE. */
+static enum fact_class class_by_growth(const struct growth *growth, const struct site *site,
+				       const struct series *series,
+				       const struct trend_steps *steps)
+{
+	enum survival_verdict survival = survival_of(growth, site).verdict;
+	bool has_leaked = is_leak(growth, site, series, steps);
+	if ((has_leaked && cycles_prove(growth)) || survival == SURVIVAL_LASTING)
+		return CLASS_LEAK;
+	if (survival == SURVIVAL_GROWING || (has_leaked && growth->is_failure))
+		return CLASS_GROWING;
+	return CLASS_LIVE;
+}
+
 /* A site that does not rise is live, whatever else it does. A rise that has ended is
  * no leak: the site filled a cache, or the program's state. */
 static enum fact_class class_of(const struct growth *growth, const struct site *site,
 				const struct series *series)
 {
+	enum fact_class class;
 	size_t first = lumped(series);
 	struct trend_steps steps = trend_steps(series->bytes + first, series->count - first);
 	double rise = 0;
@@ -105,8 +135,9 @@ static enum fact_class class_of(const struct growth *growth, const struct site *
 		rise = series->bytes[series->count - 1] - series->bytes[0];
 	if (rise <= 0)
 		return CLASS_LIVE;
-	if (is_leak(growth, site, series, &steps))
-		return CLASS_LEAK;
+	class = class_by_growth(growth, site, series, &steps);
+	if (class != CLASS_LIVE)
+		return class;
 	if (steps.rise_second_half > rise / 20)
 		return CLASS_RETAINED;
 	if (site->late_allocs && site->free_count) /* it still replaces blocks, at its full size */
@@ -135,23 +166,52 @@ bool growth_asks_births(const struct growth *growth, uint64_t resolution_ns)
 /*
  * A site of equal blocks adds whole ones. A slope near a whole number of blocks is that number, as
  * some cycles were missed. Inferred cycles may be a half or a third of a request or two requests;
- * a site that adds one block each time is more reliable.
+ * a site that adds one block each time is more reliable. A slope that is not known to a tenth is
+ * not stated.
  */
-static uint64_t per_cycle_bytes(const struct growth *growth, const struct site *site, double slope)
+static uint64_t per_cycle_bytes(const struct growth *growth, const struct site *site,
+				const struct trend_slope *slope)
 {
-	double blocks = ratio_or_zero(slope, (double)site->most_bytes);
+	double blocks = ratio_or_zero(slope->slope, (double)site->most_bytes);
 	if (site->least_bytes == site->most_bytes && blocks >= 0.75 &&
 	    fabs(blocks - round(blocks)) < 0.25)
 		return site->most_bytes * (uint64_t)llround(blocks);
 	if (site->least_bytes == site->most_bytes && !growth->is_marked && blocks >= 0.2 &&
 	    blocks < 1.75)
 		return site->most_bytes;
-	return (uint64_t)llround(slope);
+	if (!(slope->high - slope->low <= slope->slope / 5))
+		return CUF_UNKNOWN;
+	return (uint64_t)llround(slope->slope);
+}
+
+/* The class of a site that has floors, its shape and its rates. */
+static void judge_series(const struct growth *growth, const struct site *site,
+			 struct fact_site *out)
+{
+	struct trend_slope slope = { NAN, NAN, NAN }, per_cycle = slope;
+	struct series series = series_of(growth, site);
+	struct survival_growth survival = survival_of(growth, site);
+	bool is_shown;
+
+	out->class = class_of(growth, site, &series);
+	out->shape = trend_shape(series.bytes, series.count);
+	/* thousands of pairs each, so only for sites that a report shows */
+	is_shown = out->class == CLASS_LEAK || site->floor < SLOPES_MAX;
+	if (is_shown)
+		slope = trend_slope(series.seconds, series.bytes, series.count);
+	if (is_shown && growth->work_cycles && cycles_prove(growth))
+		per_cycle = trend_slope_whole(series.cycle, series.bytes, series.count);
+	if (per_cycle.slope > 0)
+		out->per_request_bytes = per_cycle_bytes(growth, site, &per_cycle);
+	if (survival.verdict != SURVIVAL_NOTHING && out->class <= CLASS_GROWING)
+		slope = (struct trend_slope){ survival.bytes_per_s, survival.low, survival.high };
+	out->slope_bytes_per_s = slope.slope;
+	out->interval[0] = slope.low;
+	out->interval[1] = slope.high;
 }
 
 void growth_judge(const struct growth *growth, const struct site *site, struct fact_site *out)
 {
-	struct trend_slope slope = { NAN, NAN, NAN }, per_cycle = slope;
 	int64_t live = signed_up_to(site->live_bytes, INT64_MAX), before = 0;
 	if (live > site->net_bytes) /* held before the first event */
 		before = live - site->net_bytes;
@@ -163,6 +223,8 @@ void growth_judge(const struct growth *growth, const struct site *site, struct f
 		.bytes = site->live_bytes,
 		.count = site->live_count,
 		.basis = site->live_variance > 0 ? BASIS_ESTIMATED : BASIS_OBSERVED,
+		.interval = { NAN, NAN },
+		.slope_bytes_per_s = NAN,
 		.per_request_bytes = CUF_UNKNOWN,
 		.cycles = growth->work_cycles,
 		.peak_bytes = (uint64_t)before + (uint64_t)site->highest_bytes,
@@ -175,19 +237,6 @@ void growth_judge(const struct growth *growth, const struct site *site, struct f
 	};
 	if (growth->work_cycles)
 		out->cycles_basis = growth->is_marked ? BASIS_OBSERVED : BASIS_INFERRED;
-	if (site->floor != SITE_NONE && growth->windows) {
-		struct series series = series_of(growth, site);
-		out->class = class_of(growth, site, &series);
-		out->shape = trend_shape(series.bytes, series.count);
-		/* thousands of pairs each, so only for sites that a report shows */
-		if (out->class == CLASS_LEAK || site->floor < SLOPES_MAX)
-			slope = trend_slope(series.seconds, series.bytes, series.count);
-		if (growth->work_cycles && (out->class == CLASS_LEAK || site->floor < SLOPES_MAX))
-			per_cycle = trend_slope_whole(series.cycle, series.bytes, series.count);
-	}
-	if (per_cycle.slope > 0)
-		out->per_request_bytes = per_cycle_bytes(growth, site, per_cycle.slope);
-	out->slope_bytes_per_s = slope.slope;
-	out->interval[0] = slope.low;
-	out->interval[1] = slope.high;
+	if (site->floor != SITE_NONE && growth->windows)
+		judge_series(growth, site, out);
 }

@@ -89,7 +89,9 @@ static bool next_host(struct growth_host *host, struct growth_step *step)
 			.stack = reader_call_site(host->reader, event.stack),
 			.tid = event.tid,
 			.kind = CUF_KIND_HOST,
-			.device = CUF_DEVICE_NONE
+			.device = CUF_DEVICE_NONE,
+			.is_resize = event.op == CUF_HOST_RESIZED ||
+				     event.op == CUF_HOST_FREE_RESIZE
 		};
 		return true;
 	}

@@ -14,6 +14,7 @@
 #include "interpose/process/switch_off.h"
 #include "interpose/process/thread.h"
 #include "interpose/record/framework.h"
+#include "interpose/record/host.h"
 #include "interpose/record/recorder.h"
 #include "interpose/store/recording.h"
 #include "interpose/store/ring.h"
@@ -42,6 +43,7 @@ static void mark_end(struct cuf_thread_state *thread, unsigned end_kind, uint64_
 	cuf_framework_end();
 	header->end_seq = cuf_ring_event(&thread->writer, CUF_RING_DEVICE, &event);
 	header->end_ns = event.time_ns;
+	cuf_host_mark_time(thread); /* what exit handlers free comes later */
 	header->end_status = status;
 	__atomic_store_n(&header->end_kind, end_kind, __ATOMIC_RELEASE);
 	if (*cuf_recording.path && end_kind != CUF_END_FAST && end_kind != CUF_END_EXEC)

@@ -100,14 +100,18 @@ class Check:
         unexplained = sum(r["bytes"] or 0 for r in self.rows("unexplained"))
         self.holds(f"{unexplained} bytes are unexplained, though NVML tells of everybody", said["untold"] or not unexplained)
 
-    def leak(self, words):
+    def grows(self, words):
+        """sampled host memory whose requests are not marked"""
+        self.leak(words, "growing")
+
+    def leak(self, words, verdict="leak"):
         said = pairs(words)
-        fits = [l for l in self.report["leaks"] if l["class"] == "leak" and said["site"] in functions(l["stack"])]
-        self.same(f"leaks at {said['site']}", 1, len(fits))
+        fits = [l for l in self.report["leaks"] if l["class"] == verdict and said["site"] in functions(l["stack"])]
+        self.same(f"{verdict} at {said['site']}", 1, len(fits))
         for leak in fits[:1]:
             for key, field in (("bytes", "bytes"), ("count", "count"), ("kind", "kind"), ("per_request", "per_request_bytes")):
                 key in said and self.agrees(f"leak at {said['site']}: {key}", said[key], leak[field], leak)
-        strangers = [functions(l["stack"])[:3] for l in self.report["leaks"] if l["class"] == "leak" and l not in fits]
+        strangers = [functions(l["stack"])[:3] for l in self.report["leaks"] if l["class"] in ("leak", "growing") and l not in fits]
         self.holds(f"also called leaks: {strangers}", not strangers)
 
     def agrees(self, what, said, found, row):

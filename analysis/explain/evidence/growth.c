@@ -68,6 +68,15 @@ static void add_cache(const struct fact_site *site, struct growth_sums *sums)
 	sums->cache_stack = site->stack.id;
 }
 
+/* What grows without being proven a leak counts where memory ran out: then it took part in it. */
+static bool counts_as_leak(const struct build *build, const struct evidence *evidence,
+			   const struct fact_site *site)
+{
+	bool failed = evidence->incident ||
+		      build->facts->processes[evidence->process].end == END_OOM_KILLED;
+	return site->class == CLASS_LEAK || (site->class == CLASS_GROWING && failed);
+}
+
 /* Over all call sites of this process: leaks, and caches that stopped growing. */
 static struct growth_sums sum_sites(struct build *build, const struct evidence *evidence, bool host)
 {
@@ -80,7 +89,7 @@ static struct growth_sums sum_sites(struct build *build, const struct evidence *
 		sums.any_site = true;
 		if (site->cycles > sums.cycles)
 			sums.cycles = site->cycles;
-		if (site->class == CLASS_LEAK)
+		if (counts_as_leak(build, evidence, site))
 			add_leak(build, site, &sums);
 		else if (site->class == CLASS_BOUNDED_CACHE)
 			add_cache(site, &sums);
@@ -108,14 +117,14 @@ static void show_allocations(struct build *build, struct evidence *evidence, enu
 	}
 }
 
-/* The largest leak stands for all: leaks come first, by size. */
+/* The largest leak stands for all: leaks come first, then what grows, each by size. */
 static void show_leak(struct build *build, struct evidence *evidence, enum signal signal, bool host)
 {
 	struct evidence_signal *shown = &evidence->signals[signal];
 
 	for (size_t i = 0; i < build->facts->leak_count; i++) {
 		const struct fact_site *site = &build->facts->leaks[i];
-		if (site->class != CLASS_LEAK)
+		if (!counts_as_leak(build, evidence, site))
 			return;
 		if (!is_here(evidence, site, host))
 			continue;

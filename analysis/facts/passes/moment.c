@@ -242,12 +242,15 @@ static bool is_marked(const struct build *build, const struct moment *moment)
 	       build->facts->incidents[moment->incident_id - 1].kind == CUF_KIND_HOST;
 }
 
-/* When the work of a process ended, before exit handlers. */
+/* When the work of a process ended, before exit handlers and destructors. */
 static uint64_t work_end_ns(const struct reader *reader)
 {
-	if (!reader->header.work_end_ns)
-		return CUF_UNKNOWN;
-	return reader->header.work_end_ns;
+	const struct cuf_header *header = &reader->header;
+	if (header->work_end_ns)
+		return header->work_end_ns;
+	if (header->end_kind == CUF_END_EXIT && header->end_ns)
+		return header->end_ns;
+	return CUF_UNKNOWN;
 }
 
 /* Host events carry milliseconds, so a moment close to the end counts as the end. */

@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include "analysis/device/framework_map.h"
 #include "analysis/growth/growth.h"
-#include "analysis/host/heap.h"
-#include "analysis/recording/host_weight.h"
+#include "analysis/host/heap_births.h"
 #include "analysis/facts/passes/roles.h"
 #include "analysis/phases/phases.h"
 #include "analysis/base/numbers.h"
@@ -24,12 +23,18 @@ struct rows {
 	int (*order)(const void *, const void *);
 };
 
-/* Leaks first, then by size. Ties are broken, so that reports are the same every time. */
+static unsigned rank_of(const struct fact_site *site)
+{
+	return (unsigned)least_of(site->class, CLASS_GROWING + 1);
+}
+
+/* Leaks first, then what grows, then the others, each by size. Ties are broken, so that reports are
+ * the same every time. */
 static int by_bytes(const void *a, const void *b)
 {
 	const struct fact_site *left = a, *right = b;
-	if ((left->class == CLASS_LEAK) != (right->class == CLASS_LEAK))
-		return left->class == CLASS_LEAK ? -1 : 1;
+	if (rank_of(left) != rank_of(right))
+		return compare_numbers(rank_of(left), rank_of(right));
 	if (left->bytes != right->bytes)
 		return compare_numbers(right->bytes, left->bytes);
 	if (left->process != right->process)
@@ -217,7 +222,7 @@ static void birth_of_block(struct growth *growth, const struct reader *reader,
 	struct site *site = sites_get(&growth->sites, block->kind, block->device,
 				      reader_call_site(reader, block->stack));
 
-	growth_birth(growth, site, block->bytes, block->time_ns);
+	growth_birth(growth, site, &(struct growth_block){ block->bytes, block->time_ns, 0 });
 }
 
 /* Call sites of one layer: the driver's blocks, or those of a framework. */
@@ -258,7 +263,45 @@ static void device_sites(struct build *build, uint32_t process, uint64_t seq,
 	reader_drop(recorded->reader, CUF_SEC_FRAMEWORK_RING);
 }
 
-/* Ages of live blocks are read only if a verdict needs them. */
+/* Whether memory ran out at the moment that is reported. */
+static bool is_failure(const struct build *build, uint32_t process)
+{
+	return build->facts->processes[process].end == END_OOM_KILLED ||
+	       (build->moment.kind == MOMENT_INCIDENT && build->moment.process == process);
+}
+
+/* From the recorder's start to the moment. */
+static struct survival_time time_observed(const struct build *build, uint32_t process,
+					  uint64_t time_ns)
+{
+	const struct cuf_header *header = &build->run->processes[process].reader->header;
+	uint64_t end_ns = build->facts->processes[process].end_ns;
+	if (time_ns == CUF_UNKNOWN)
+		time_ns = end_ns - header->start_realtime_ns + header->start_ns;
+	return (struct survival_time){ .begin_ns = header->start_ns, .end_ns = time_ns };
+}
+
+/* Each live block counts at its birth. */
+static void count_births(struct growth *growth, const struct reader *reader,
+			 const struct host_means *means, uint64_t time_ns)
+{
+	struct heap_births *births = heap_births_new(reader, means, time_ns);
+	struct heap_birth row[SITES_ROW];
+	struct site_key keys[SITES_ROW];
+	uint32_t sites[SITES_ROW];
+	for (size_t count; (count = heap_births_next(births, row));) {
+		for (size_t i = 0; i < count; i++)
+			keys[i] = (struct site_key){ row[i].stack, CUF_KIND_HOST,
+						     CUF_DEVICE_NONE };
+		sites_get_row(&growth->sites, keys, count, sites);
+		for (size_t i = 0; i < count; i++)
+			growth_birth(growth, &growth->sites.items[sites[i]],
+				     &(struct growth_block){ row[i].bytes, row[i].birth_ns,
+							     row[i].variance });
+	}
+	heap_births_free(births);
+}
+
 static void host_sites(struct build *build, uint32_t process, uint64_t time_ns,
 		       const struct quiet *quiet, struct rows *rows, struct rows *grown)
 {
@@ -266,24 +309,19 @@ static void host_sites(struct build *build, uint32_t process, uint64_t time_ns,
 	struct growth_host state = { .reader = reader, .time_ns = time_ns };
 	struct growth_source source = growth_host_source(&state);
 	struct host_means means = host_means_of(reader, &build->run->processes[process].meta);
-	struct heap_row row;
 	struct growth growth;
-	uint64_t at = 0;
 	growth_init(&growth);
+	growth.by_age = true;
+	growth.is_sampled = host_means_most(&means) != 0;
+	growth.is_failure = is_failure(build, process);
+	growth.time = time_observed(build, process, time_ns);
 	take_quiet(&growth, quiet, HOST_CLOCK_NS);
 	heap_read(reader, &means, time_ns, &growth.sites, &build->host_memory[process]);
 	growth_follow(&growth, &source);
 	host_stream_free(state.stream);
 	growth.births = time_ns == CUF_UNKNOWN && growth_asks_births(&growth, HOST_CLOCK_NS);
-	while (growth.births && heap_row(reader, &at, &growth.sites, &row))
-		for (size_t i = 0; i < row.count; i++) {
-			/* As many bytes as its birth's event had. */
-			const struct heap_block *block = &row.blocks[i];
-			growth_birth(&growth, &growth.sites.items[row.sites[i]],
-				     host_weight_bytes(block->bytes,
-						       host_means_at(&means, block->birth)),
-				     block->birth_ns);
-		}
+	if (growth.births || growth.floor_count)
+		count_births(&growth, reader, &means, time_ns);
 	add_rows(build, process, &growth, rows, grown);
 	growth_fini(&growth);
 }

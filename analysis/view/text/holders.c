@@ -410,7 +410,7 @@ static uint64_t add_host_sites(const struct text *text, const struct fact_proces
 		const struct fact_site *site = &text->facts->leaks[i];
 		if (!is_host_site(text, site, process))
 			continue;
-		if (!is_faint(site, process) || site->class == CLASS_LEAK) {
+		if (!is_faint(site, process) || site->class <= CLASS_GROWING) {
 			add_site(text, holders, site);
 			continue;
 		}

@@ -46,7 +46,7 @@ struct leak {
 static bool is_of_cause(const struct fact_site *site, const struct fact_cause *cause)
 {
 	bool host = !strcmp(cause->name_id, "host-leak");
-	return site->class == CLASS_LEAK && (site->kind == CUF_KIND_HOST) == host;
+	return site->class <= CLASS_GROWING && (site->kind == CUF_KIND_HOST) == host;
 }
 
 /*
@@ -57,7 +57,7 @@ static void find_leak(const struct text *text, const struct fact_cause *cause, s
 {
 	const struct facts *facts = text->facts;
 	*leak = (struct leak){ 0 };
-	for (size_t i = 0; i < facts->leak_count && facts->leaks[i].class == CLASS_LEAK; i++) {
+	for (size_t i = 0; i < facts->leak_count && facts->leaks[i].class <= CLASS_GROWING; i++) {
 		const struct fact_site *site = &facts->leaks[i];
 		struct place place;
 		if (!is_of_cause(site, cause))

@@ -186,6 +186,33 @@ static size_t count_leaks(const struct facts *facts)
 	return count;
 }
 
+/* The largest call site that grew to the end, without being proven a leak. NULL: none. */
+static const struct fact_site *largest_growing(const struct facts *facts)
+{
+	size_t leaks = count_leaks(facts);
+	if (leaks < facts->leak_count && facts->leaks[leaks].class == CLASS_GROWING)
+		return &facts->leaks[leaks];
+	return NULL;
+}
+
+/* "Still growing at the end: load (job.py:12), about 20 MiB/s, 150 MiB." */
+static void print_growing(const struct text *text, const struct fact_site *site)
+{
+	char words[WORDS] = "";
+	struct place place;
+
+	append(words, sizeof words, "Still growing at the end: ");
+	place_of(text->places, &site->stack, &place);
+	place_text(&place, words + strlen(words), sizeof words - strlen(words));
+	append(words, sizeof words, ", %s", text_sampled(site->bytes,
+							 site->basis == BASIS_ESTIMATED).s);
+	if (site->slope_bytes_per_s >= 1)
+		append(words, sizeof words, ", %s/s",
+		       text_sampled((uint64_t)site->slope_bytes_per_s, true).s);
+	append(words, sizeof words, ".");
+	text_words(text, STYLE_WARN, "", 0, 2, words);
+}
+
 /* Requests that failed and did not end the process. */
 static void print_survived(const struct text *text)
 {
@@ -258,9 +285,12 @@ static void print_peaks(const struct text *text, const struct fact_process *proc
 static void print_ending(const struct text *text, const struct fact_process *process)
 {
 	const struct facts *facts = text->facts;
+	const struct fact_site *growing = largest_growing(facts);
 	char words[WORDS] = "";
 
-	if (!facts->incident_count && !count_leaks(facts))
+	if (!facts->incident_count && !count_leaks(facts) && growing)
+		append(words, sizeof words, "No allocation failed, no leak is proven.");
+	else if (!facts->incident_count && !count_leaks(facts))
 		append(words, sizeof words, "No allocation failed, no leak found.");
 	else if (!facts->incident_count)
 		append(words, sizeof words, "No allocation failed.");
@@ -272,6 +302,8 @@ static void print_ending(const struct text *text, const struct fact_process *pro
 		text_words(text, STYLE_PLAIN, "", 0, 2, process->end_why);
 	if (facts->incident_count)
 		print_survived(text);
+	if (growing)
+		print_growing(text, growing);
 	print_peaks(text, process);
 }
 

@@ -16,8 +16,16 @@ told_right() {
 	shift
 	rm -rf rec
 	"$cuflight" run -q -o rec/ "${options[@]}" -- "$build/victims/$1" "${@:2}" >truth
+	truth=$(sed -n 's/^leak .* bytes \([0-9]*\) .*/\1/p' truth)
+	[ ! "${short-}" ] || sed -i '/^leak /d' truth
+	[ ! "${grows-}" ] || sed -i 's/^leak /grows /' truth
 	"$cuflight" report --json rec >report.json
 	"$root/tests/e2e/check_truth.py" truth report.json
+}
+
+# ARGUMENTS of told_right: a leak of sampled memory whose requests are not marked is said to grow
+told_growing() {
+	grows=yes told_right "$@"
 }
 
 exact=(--host=full --size=256MiB)
@@ -38,8 +46,9 @@ exact=(--host=full --size=256MiB)
 interval_holds() {
 	local held=0 truth
 	for _ in {1..20}; do
-		told_right "$@"
-		truth=$(sed -n 's/^leak .* bytes \([0-9]*\) .*/\1/p' truth)
+		# too short for a verdict: samples of half a second prove nothing
+		short=yes told_right "$@"
+		report_has '!d.leaks.some((l) => l.class === "leak" || l.class === "growing")'
 		! report_has "d.leaks[0].bytes_interval[0] <= $truth && $truth <= d.leaks[0].bytes_interval[1]" || held=$((held + 1))
 	done
 	report_has 'd.leaks[0].basis === "estimated" && d.leaks[0].bytes_interval[0] < d.leaks[0].bytes_interval[1]'
@@ -77,7 +86,7 @@ EOF
 }
 
 @test "a leak so slow that only the ages of its blocks show it, sampled and host=full" {
-	told_right -- host_leak 64 1500
+	told_growing -- host_leak 128 6000
 	told_right "${exact[@]}" -- host_leak 64 1500
 }
 

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "interpose/cuflight.h"
 #include "tests/victims/causes/fixture.h"
 
 void *append_message(size_t bytes);
@@ -65,18 +66,22 @@ static void page_lock_refused(void)
 		give_up("cudaLaunchKernel", 0);
 }
 
-/* H2: a history that is never trimmed. */
+/* H2: a history that is never trimmed. The program marks its requests, so that a few seconds
+ * prove it; the clock of host events tells requests of 50 ms apart. */
 static void host_leak_per_turn(void)
 {
-	unsigned turns = between_whole(60, 150);
+	unsigned turns = between_whole(40, 60);
 	size_t message = around(160 * KiB);
 	message = message < 64 * KiB ? 64 * KiB : message;
 	small_model();
 	say("cause S9.H2");
 	say_not("S1 S2 S4 S6 S8 S9.H1");
 	for (unsigned i = 0; i < turns; i++) {
+		uint64_t marked = cuflight_request_begin("turn", i + 1);
 		turn(around(512 * KiB) + 64 * KiB);
 		append_message(message);
+		cuflight_request_end(marked);
+		pause_us(50000);
 	}
 }
 

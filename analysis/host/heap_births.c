@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Two passes over the events: what was freed after the moment, then when it was allocated. */
+#include "analysis/host/heap_births.h"
+
+#include <stdlib.h>
+#include "analysis/base/hash_index.h"
+#include "analysis/base/numbers.h"
+#include "analysis/base/xalloc.h"
+#include "analysis/recording/events.h"
+#include "analysis/recording/host_weight.h"
+
+enum { GONE_MAX = 4 << 20 };
+
+/* A block that was freed after the moment, or one allocated and freed after it. */
+struct gone {
+	uint64_t bytes, birth_ns; /* birth_ns CUF_UNKNOWN: not found */
+	uint64_t mean_bytes;
+	uint32_t stack;
+	bool was_live; /* at the moment */
+};
+
+struct heap_births {
+	const struct reader *reader;
+	const struct host_means *means;
+	struct sites sites; /* which heap_row looks up; not used here */
+	struct hash_index index; /* address to a place in gone, plus one */
+	struct gone *gone;
+	size_t count, room, at;
+	uint64_t ledger_at, time_ns;
+	bool ledger_is_read;
+};
+
+/* The first event of an address after the moment shows whether a block was live there. */
+static bool note_later(struct heap_births *births, const struct host_event *event, int sign)
+{
+	uint32_t *place = hash_index_place(&births->index, event->addr);
+	if (*place)
+		return true;
+	if (births->count == GONE_MAX)
+		return false;
+	xalloc_grow(&births->gone, births->count, &births->room, sizeof *births->gone);
+	births->gone[births->count] =
+		(struct gone){ .bytes = event->bytes,
+			       .birth_ns = CUF_UNKNOWN,
+			       .mean_bytes = event->sample_mean_bytes,
+			       .stack = reader_call_site(births->reader, event->stack),
+			       .was_live = sign < 0 };
+	*place = (uint32_t)++births->count;
+	return true;
+}
+
+/* The last allocation at an address before the moment is the block's birth. */
+static void note_birth(struct heap_births *births, const struct host_event *event, int sign)
+{
+	uint32_t found = hash_index_find(&births->index, event->addr);
+	if (found && sign > 0)
+		births->gone[found - 1].birth_ns = event->time_ns;
+}
+
+/* False: too many blocks. */
+static bool walk(struct heap_births *births, bool later)
+{
+	struct host_stream *stream = host_stream_new(births->reader);
+	struct host_event event;
+	bool fits = true;
+	while (fits && host_stream_next(stream, &event)) {
+		int sign = host_event_sign(event.op);
+		bool is_later = event.time_ns > births->time_ns;
+		if (!later && is_later)
+			break;
+		if (!sign || !event.bytes || is_later != later)
+			continue;
+		if (later)
+			fits = note_later(births, &event, sign);
+		else
+			note_birth(births, &event, sign);
+	}
+	host_stream_free(stream);
+	return fits;
+}
+
+struct heap_births *heap_births_new(const struct reader *reader, const struct host_means *means,
+				    uint64_t time_ns)
+{
+	struct heap_births *births = xalloc_zeroed(1, sizeof *births);
+	births->reader = reader;
+	births->means = means;
+	births->time_ns = time_ns;
+	sites_init(&births->sites);
+	hash_index_init(&births->index, 1024);
+	if (time_ns == CUF_UNKNOWN)
+		return births;
+	if (!walk(births, true))
+		births->count = 0;
+	else if (births->count)
+		walk(births, false);
+	return births;
+}
+
+static struct heap_birth birth_of(uint32_t stack, uint64_t birth_ns, uint64_t bytes,
+				  uint64_t mean_bytes)
+{
+	double chance = host_weight_chance(bytes, mean_bytes), weight = (double)bytes / chance;
+	return (struct heap_birth){ stack, birth_ns, host_weight_bytes(bytes, mean_bytes),
+				    (1 - chance) * weight * weight };
+}
+
+/* Blocks of the ledger that were born after the moment are left out. */
+static size_t next_of_ledger(struct heap_births *births, struct heap_birth *out)
+{
+	struct heap_row row;
+	size_t count = 0;
+	while (!count && heap_row(births->reader, &births->ledger_at, &births->sites, &row))
+		for (size_t i = 0; i < row.count; i++) {
+			const struct heap_block *block = &row.blocks[i];
+			if (block->birth_ns > births->time_ns)
+				continue;
+			out[count++] = birth_of(block->stack, block->birth_ns, block->bytes,
+						host_means_at(births->means, block->birth));
+		}
+	return count;
+}
+
+size_t heap_births_next(struct heap_births *births, struct heap_birth *out)
+{
+	size_t count = 0;
+	if (!births->ledger_is_read) {
+		count = next_of_ledger(births, out);
+		if (count)
+			return count;
+		births->ledger_is_read = true;
+	}
+	while (count < SITES_ROW && births->at < births->count) {
+		const struct gone *gone = &births->gone[births->at++];
+		if (gone->was_live && is_known(gone->birth_ns))
+			out[count++] = birth_of(gone->stack, gone->birth_ns, gone->bytes,
+						gone->mean_bytes);
+	}
+	return count;
+}
+
+void heap_births_free(struct heap_births *births)
+{
+	if (!births)
+		return;
+	sites_fini(&births->sites);
+	hash_index_fini(&births->index);
+	free(births->gone);
+	free(births);
+}

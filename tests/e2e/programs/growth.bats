@@ -1,0 +1,45 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# Forty-nine host programs in seven languages, half of them healthy (tests/victims/growth/): no call
+# site of a healthy one is called a leak or growing, and each leak is named at its line. GROWTH_RUNS
+# (1) is how often each runs, GROWTH_JOBS (4) how many at once.
+
+setup() {
+	root=$(realpath "$BATS_TEST_DIRNAME/../../..")
+	build=${BUILD:-$root/build}
+	cd "$BATS_TEST_TMPDIR" || return
+	unset CUFLIGHT_OPTIONS CUFLIGHT_OUTPUT CUFLIGHT_DISABLE LD_PRELOAD MALLOC_CONF MALLOC_ARENA_MAX
+	export TZ=UTC LC_ALL=C.UTF-8 DEBUGINFOD_URLS=
+}
+
+judge() {
+	"$BATS_TEST_DIRNAME/growth.py" "$build" "$1" "${GROWTH_RUNS:-1}" >log || { cat log; return 1; }
+	grep 'half,\|left out' log >&3
+}
+
+@test "the first half: leaks are named at their lines, healthy programs have none" {
+	judge first
+}
+
+@test "the second half: leaks are named at their lines, healthy programs have none" {
+	judge second
+}
+
+@test "a list that is filled in a second is no leak, sampled and host=full, and no finding" {
+	local mode
+	for mode in sampled full; do
+		"$build/cuflight" run -q --host=$mode --error-exitcode=9 -o "$mode.cuf" -- \
+			/usr/bin/python3 -c 'kept = [bytes(1000) for _ in range(200000)]'
+		"$build/cuflight" report "$mode.cuf" >report
+		grep -q 'No allocation failed, no leak found' report
+	done
+}
+
+@test "what grows to the end is said to, on the screen and with its rate, and is no finding for an exit status" {
+	/usr/bin/gcc -g -O1 "$root/tests/victims/growth/growth.c" -o growth_c
+	"$build/cuflight" run -q --error-exitcode=9 -o x.cuf -- ./growth_c connections_in_a_list
+	"$build/cuflight" report x.cuf >report
+	cat report
+	tr '\n' ' ' <report | grep -qE 'Still growing at the end: open_connection \(growth\.c:[0-9]+\), ~1[0-9]{2} MiB, +~1[0-9] MiB/s\.'
+	grep -q 'no leak is proven' report
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Growth by the ages of blocks: which patterns of births and frees are growth, and how often the
+ * chance of the sample decides otherwise.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
+#include "analysis/growth/survival.h"
+
+#define SECOND 1000000000ull
+#define MiB ((uint64_t)1 << 20)
+#define SAMPLE_BYTES 524288.0 /* what a small block stands for at the default mean */
+
+static struct survival_time lasting(double seconds)
+{
+	return (struct survival_time){ .begin_ns = SECOND,
+				       .end_ns = SECOND + (uint64_t)(seconds * 1e9),
+				       .events_ns = SECOND };
+}
+
+/* A block that is live, born at a share of the time; nothing else of it is in the events. */
+static void add_block(struct survival *survival, const struct survival_time *time, double at,
+		      double bytes, double variance)
+{
+	double span = (double)(time->end_ns - time->begin_ns);
+	unsigned bin = survival_bin(time, time->begin_ns + (uint64_t)(at * span));
+	survival->bins[bin].bytes += bytes;
+	survival->bins[bin].variance += variance;
+	survival->bins[bin].net_bytes += bytes;
+	survival->bins[bin].count++;
+}
+
+/* Every block is known; born evenly from one share of the time to another. */
+static struct survival even(const struct survival_time *time, double from, double to,
+			    unsigned blocks, double bytes)
+{
+	struct survival survival = { 0 };
+	for (unsigned i = 0; i < blocks; i++)
+		add_block(&survival, time, from + (to - from) * (i + 0.5) / blocks, bytes, 0);
+	return survival;
+}
+
+static enum survival_verdict verdict(const struct survival *survival,
+				     const struct survival_time *time)
+{
+	return survival_judge(survival, time, false).verdict;
+}
+
+static void test_survival__a_steady_site_grows_at_its_rate(void **state)
+{
+	struct survival_time time = lasting(24);
+	struct survival survival = even(&time, 0, 1, 240, (double)MiB);
+	struct survival_growth growth = survival_judge(&survival, &time, false);
+	assert_int_equal(growth.verdict, SURVIVAL_GROWING);
+	assert_true(fabs(growth.bytes_per_s / (10.0 * (double)MiB) - 1) < 0.01);
+	assert_true(growth.low == growth.bytes_per_s && growth.high == growth.bytes_per_s);
+}
+
+static void test_survival__time_proves_a_leak(void **state)
+{
+	struct survival_time hour = lasting(4200), week = lasting(604800), less = lasting(3600);
+	struct survival survival = even(&hour, 0, 1, 240, (double)MiB);
+	assert_int_equal(verdict(&survival, &hour), SURVIVAL_LASTING);
+	assert_int_equal(verdict(&survival, &week), SURVIVAL_LASTING);
+	assert_int_equal(verdict(&survival, &less), SURVIVAL_GROWING);
+}
+
+static void test_survival__a_short_program_is_judged_only_if_memory_ran_out(void **state)
+{
+	struct survival_time time = lasting(1);
+	struct survival survival = even(&time, 0, 1, 240, (double)MiB);
+	assert_int_equal(verdict(&survival, &time), SURVIVAL_NOTHING);
+	assert_int_equal(survival_judge(&survival, &time, true).verdict, SURVIVAL_GROWING);
+}
+
+static void test_survival__what_stops_or_begins_late_is_nothing(void **state)
+{
+	struct survival_time time = lasting(60);
+	struct survival loading = even(&time, 0, 0.12, 240, (double)MiB);
+	struct survival filled = even(&time, 0, 0.6, 240, (double)MiB);
+	struct survival replaced = even(&time, 0.7, 1, 240, (double)MiB);
+	struct survival few = even(&time, 0, 1, 23, (double)MiB);
+	struct survival small = even(&time, 0, 1, 240, 1024);
+	assert_int_equal(verdict(&loading, &time), SURVIVAL_NOTHING);
+	assert_int_equal(verdict(&filled, &time), SURVIVAL_NOTHING);
+	assert_int_equal(verdict(&replaced, &time), SURVIVAL_NOTHING);
+	assert_int_equal(verdict(&few, &time), SURVIVAL_NOTHING);
+	assert_int_equal(verdict(&small, &time), SURVIVAL_NOTHING);
+}
+
+static void test_survival__what_is_loaded_hides_no_growth(void **state)
+{
+	struct survival_time time = lasting(60);
+	struct survival survival = even(&time, 0, 1, 240, (double)MiB);
+	add_block(&survival, &time, 0.05, 4096.0 * (double)MiB, 0);
+	assert_int_equal(verdict(&survival, &time), SURVIVAL_GROWING);
+}
+
+/* Its live blocks are of every age, but it frees one for each that it makes. */
+static void test_survival__a_full_cache_with_random_eviction_is_nothing(void **state)
+{
+	struct survival_time time = lasting(60);
+	struct survival survival = even(&time, 0, 1, 240, (double)MiB);
+	for (unsigned bin = SURVIVAL_BINS / 2; bin < SURVIVAL_BINS; bin++)
+		survival.bins[bin].net_bytes = 0;
+	assert_int_equal(verdict(&survival, &time), SURVIVAL_NOTHING);
+}
+
+static void test_survival__lost_events_prove_nothing_but_births_stay(void **state)
+{
+	struct survival_time time = lasting(60);
+	struct survival survival = even(&time, 0, 1, 240, (double)MiB);
+	for (unsigned bin = 0; bin < 20; bin++)
+		survival.bins[bin].net_bytes = 0;
+	time.events_ns = time.begin_ns + 50 * SECOND;
+	assert_int_equal(verdict(&survival, &time), SURVIVAL_GROWING);
+	time.events_ns = time.end_ns - SECOND / 2;
+	assert_int_equal(verdict(&survival, &time), SURVIVAL_NOTHING);
+}
+
+/* ---- chance ---- */
+
+static double uniform(void) { return (rand() + 0.5) / ((double)RAND_MAX + 1); }
+
+static unsigned poisson(double mean)
+{
+	unsigned count = 0;
+	for (double left = mean; (left += log(uniform())) > 0;)
+		count++;
+	return count;
+}
+
+/* The share of recordings in which a sampled site that grew by so much is said to grow. It fills
+ * over so many time constants; 0: it does not, and is a leak. */
+static double share_growing(double grown_bytes, double constants)
+{
+	struct survival_time time = lasting(60);
+	unsigned found = 0, runs = 2000;
+	for (unsigned run = 0; run < runs; run++) {
+		struct survival survival = { 0 };
+		for (unsigned left = poisson(grown_bytes / SAMPLE_BYTES); left--;) {
+			double at = uniform();
+			if (constants > 0)
+				at = -log(1 - at * (1 - exp(-constants))) / constants;
+			add_block(&survival, &time, at, SAMPLE_BYTES, SAMPLE_BYTES * SAMPLE_BYTES);
+		}
+		found += verdict(&survival, &time) == SURVIVAL_GROWING;
+	}
+	return (double)found / runs;
+}
+
+static void test_survival__chance_is_bounded(void **state)
+{
+	double at_40 = share_growing(40.0 * (double)MiB, 0),
+	       at_60 = share_growing(60.0 * (double)MiB, 0),
+	       filling = share_growing(100.0 * (double)MiB, 2),
+	       full = share_growing(100.0 * (double)MiB, 3);
+	print_message("# growing: a leak of 40 MiB %.2f %%, of 60 MiB %.2f %%; "
+		      "a cache of 100 MiB, 86 %% full %.2f %%, 95 %% full %.2f %%\n",
+		      100 * at_40, 100 * at_60, 100 * filling, 100 * full);
+	assert_true(at_40 > 0.94 && at_60 > 0.993);
+	assert_true(filling < 0.18 && full < 0.005);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_survival__a_steady_site_grows_at_its_rate),
+		cmocka_unit_test(test_survival__time_proves_a_leak),
+		cmocka_unit_test(
+			test_survival__a_short_program_is_judged_only_if_memory_ran_out),
+		cmocka_unit_test(test_survival__what_stops_or_begins_late_is_nothing),
+		cmocka_unit_test(test_survival__what_is_loaded_hides_no_growth),
+		cmocka_unit_test(test_survival__a_full_cache_with_random_eviction_is_nothing),
+		cmocka_unit_test(test_survival__lost_events_prove_nothing_but_births_stay),
+		cmocka_unit_test(test_survival__chance_is_bounded),
+	};
+	srand(20);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
