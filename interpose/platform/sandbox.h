@@ -5,8 +5,11 @@
  * that.
  *
  * Contract: cuf_sandbox_start comes first, in the constructor. A filter that exists by then (a
- * container's) let the dynamic linker open files, so it lets us. A second filter on top of it
- * cannot be noticed. Any thread.
+ * container's) let the dynamic linker open files, so it lets us. A second filter on top of it is
+ * noticed by the program's prctl (hooks/process/seccomp.c), and when the program gave up new
+ * privileges since the start. It is not noticed where the program is privileged (CAP_SYS_ADMIN) or
+ * could not gain privileges from the start, and makes none of these calls through libc's prctl.
+ * Any thread.
  */
 #ifndef CUF_SANDBOX_H
 #define CUF_SANDBOX_H
@@ -15,7 +18,10 @@
 
 void cuf_sandbox_start(void);
 
-/* True once the program has enabled a filter that was not there at start. */
+/* The program is about to enable a filter (by_filter), or to give up new privileges. */
+void cuf_sandbox_announced(bool by_filter);
+
+/* True once the program has enabled a filter that was not there at start, in any thread. */
 bool cuf_sandbox_entered(void);
 
 /* Returns a descriptor, or -errno; -ECANCELED in a sandbox. The flags get O_CLOEXEC. */

@@ -11,9 +11,6 @@
 #include "interpose/store/leave_file.h"
 #include "interpose/platform/laws.h"
 
-/* glibc's, under the name that nobody interposes; ours would come back here. */
-extern cuf_sigaction_fn __sigaction __attribute__((weak));
-
 /*
  * The program's action, as the kernel would show it. A reader copies it while another thread may
  * set the next one, so the last few stay.
@@ -137,12 +134,6 @@ void cuf_bus_guard_begin(void)
 
 bool cuf_bus_guard_is_on(void) { return __atomic_load_n(&is_on, __ATOMIC_RELAXED); }
 
-/* Shares our memory, but has a table of actions of its own. */
-static bool is_vfork_child(void)
-{
-	return !cuf_gate_was_wiped() && cuf_gate_my_pid() != cuf_gate_pid();
-}
-
 /*
  * The program's action is set as it is, and read back: so what the program sees later is exactly
  * what the kernel makes of it. Then ours replaces it.
@@ -157,7 +148,8 @@ int cuf_bus_guard_action(cuf_sigaction_fn *next, const struct sigaction *action,
 		return result;
 	if (old)
 		*old = is_ours(&before) ? *program_action() : before;
-	if (!action || is_vfork_child() || next(SIGBUS, NULL, &now))
+	/* a vfork child has a table of actions of its own */
+	if (!action || cuf_gate_is_vfork_child() || next(SIGBUS, NULL, &now))
 		return 0;
 	keep_action(&now);
 	install(next, &now);

@@ -24,6 +24,9 @@
 struct sigaction;
 typedef int cuf_sigaction_fn(int number, const struct sigaction *action, struct sigaction *old);
 
+/* glibc's, under a name that nobody interposes. NULL: another libc. */
+extern cuf_sigaction_fn __sigaction __attribute__((weak));
+
 /* Before a file is mapped; once in a process's life. */
 void cuf_bus_guard_begin(void);
 

@@ -53,6 +53,11 @@ bool cuf_gate_is_home(void)
 	       cuf_gate_my_pid() == recorded_pid;
 }
 
+bool cuf_gate_is_vfork_child(void)
+{
+	return !cuf_gate_was_wiped() && cuf_gate_my_pid() != recorded_pid;
+}
+
 bool cuf_gate_was_wiped(void) { return !__atomic_load_n(&cuf_gate[HOME], __ATOMIC_ACQUIRE); }
 
 bool cuf_gate_claim(void)

@@ -66,6 +66,8 @@ uint32_t cuf_gate_my_pid(void);
  * process id is not enough.
  */
 bool cuf_gate_is_home(void);
+/* True in a vfork child: its memory is the recorded process's, and all else is its own. */
+bool cuf_gate_is_vfork_child(void);
 /* True in a forked child in which nobody has claimed the gate yet. */
 bool cuf_gate_was_wiped(void);
 /* One thread of a forked child gets true: it begins the child's recording. */

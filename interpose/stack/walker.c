@@ -10,11 +10,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/mman.h>
-#include <sys/uio.h>
 #include "interpose/abi/format.h"
 #include "interpose/code/cfi.h"
 #include "interpose/code/modules.h"
 #include "interpose/platform/options.h"
+#include "interpose/platform/guarded_copy.h"
 #include "interpose/platform/readable.h"
 #include "interpose/platform/sys.h"
 #include "interpose/platform/unwinder.h"
@@ -235,11 +235,9 @@ static inline READS_STACKS void walk_own_stack(struct walk *walk)
 static bool fill_window(struct window *window, uintptr_t at)
 {
 	size_t bytes = PAGE - at % PAGE < WINDOW_BYTES ? PAGE - at % PAGE : WINDOW_BYTES;
-	struct iovec to = { window->copy, bytes }, from = { (void *)at, bytes };
-	long self = cuf_sys(SYS_gettid, 0, 0, 0, 0, 0, 0);
 
 	window->bytes = 0;
-	if (cuf_sys(SYS_process_vm_readv, self, (long)&to, 1, (long)&from, 1, 0) != (long)bytes)
+	if (!cuf_guarded_copy(window->copy, at, bytes))
 		return false;
 	window->start = at;
 	window->bytes = bytes;

@@ -114,3 +114,25 @@ need_no_filter() {
 	left_nothing "$output"
 	said_nothing
 }
+
+@test "a program that locks itself in, alone and behind a container's filter" {
+	"${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -O1 -fno-builtin \
+		"$root/tests/fault/others/confines_itself.c" -o "$home/confines_itself"
+	"$home/confines_itself" contained prctl itself >/dev/null || skip "no seccomp filters here"
+	options=size=4MiB
+	for where in free contained; do
+		for way in prctl seccomp; do
+			unchanged_under command "$home/confines_itself" "$where" "$way" itself
+			said_once "the program enabled a seccomp filter before the file was created"
+			left_nothing "$output"
+			unchanged_under command "$home/confines_itself" "$where" "$way" in_fork
+			said_once "the program enabled a seccomp filter before the file was created"
+			left_nothing "$output"
+		done
+		# what a child does to itself
+		unchanged_under command "$home/confines_itself" "$where" prctl in_vfork
+		said_nothing
+		readable_in "$output"
+		rm -f "$output"/*
+	done
+}
