@@ -54,7 +54,7 @@ unit_tests    := $(unit_src:tests/%.c=$(B)/%)
 call_obj      := $(filter-out %/cuda_runtime.o, \
                  $(filter $(B)/obj/interpose/hooks/cuda/cuda_%,$(hook_obj)))
 # A victim is in the folder of what misbehaves. Its program is $(B)/victims/NAME.
-victim_rooms  := device driver host process framework
+victim_rooms  := device driver host process framework gate
 victim_src    := $(wildcard $(victim_rooms:%=tests/victims/%/*.c))
 victim_heads  := $(wildcard tests/victims/*.h tests/victims/*.def tests/victims/*/*.h)
 victims       := $(patsubst %.c,$(B)/victims/%,$(notdir $(victim_src))) $(B)/victims/cause_fixture
@@ -281,8 +281,8 @@ install: all ## into $(DESTDIR)$(PREFIX)
 	$(call put,755,$(B)/cuflight,bin)
 	$(call put,644,$(B)/libcuflight.so,lib)
 	$(call put,644,$(wildcard interpose/cuflight.h),include)
-	$(call put,644,$(wildcard analysis/cmd/*.1),share/man/man1)
-	$(call put,644,$(wildcard analysis/cmd/*.7),share/man/man7)
+	$(call put,644,$(wildcard analysis/cmd/man/*.1),share/man/man1)
+	$(call put,644,$(wildcard analysis/cmd/man/*.7),share/man/man7)
 	$(call put,644,$(wildcard analysis/view/*.schema.json),share/cuflight)
 	$(call put,644,$(wildcard analysis/cmd/cuflight.bash),share/bash-completion/completions)
 uninstall: ## remove what install wrote

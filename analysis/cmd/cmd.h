@@ -17,8 +17,9 @@
 
 enum {
 	CMD_FINE = 0,
-	CMD_FINDINGS = 1,       /* doctor found a problem */
+	CMD_FINDINGS = 1,       /* doctor found a problem, check an exceeded limit, diff a change */
 	CMD_USAGE = 2,          /* usage error, unreadable input, or result not written */
+	CMD_INCONCLUSIVE = 3,   /* check cannot judge, baselines cannot be compared */
 	CMD_RUN_FAILED = 125,   /* failures of run itself, as in env(1) */
 	CMD_RUN_CANNOT = 126,   /* found, but cannot be executed */
 	CMD_RUN_MISSING = 127   /* not found */
@@ -37,7 +38,8 @@ struct cmd {
 	int (*run)(const struct opts *opts, const struct cmd *const *commands);
 };
 
-extern const struct cmd cmd_run, cmd_report, cmd_phases, cmd_doctor, cmd_env, cmd_help;
+extern const struct cmd cmd_run, cmd_report, cmd_check, cmd_baseline, cmd_diff, cmd_phases,
+	cmd_doctor, cmd_env, cmd_help;
 
 /* All commands in the order of the help, NULL-terminated; in commands.c. */
 extern const struct cmd *const cmd_table[];

@@ -3,5 +3,14 @@
 #include "analysis/cmd/cmd.h"
 
 const struct cmd *const cmd_table[] = {
-	&cmd_run, &cmd_report, &cmd_phases, &cmd_doctor, &cmd_env, &cmd_help, NULL,
+	&cmd_run,
+	&cmd_report,
+	&cmd_check,
+	&cmd_baseline,
+	&cmd_diff,
+	&cmd_phases,
+	&cmd_doctor,
+	&cmd_env,
+	&cmd_help,
+	NULL,
 };

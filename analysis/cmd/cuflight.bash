@@ -3,7 +3,7 @@
 _cuflight() {
 	local commands causes options choices=''
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
-	commands='run report phases doctor env help'
+	commands='run report check baseline diff phases doctor env help'
 	causes='recovered memory-cap other-tenant model-too-large activations-too-large
 		kv-cache-too-large kv-cache-leaves-no-room kv-cache-grew too-many-requests
 		fragmentation-pinned fragmentation-growing-sizes stranded-pool other-allocator
@@ -19,6 +19,11 @@ _cuflight() {
 			--termination-log= --help --version --quiet --verbose --color=' ;;
 		report) options='--at= --full --top= --no-pager --sysroot= --debuginfod --output= --force
 			--format= --json --help --version --quiet --verbose --color=' ;;
+		check) options='--baseline= --config= --allow-inconclusive --any-environment --sysroot=
+			--output= --force --format= --json --help --version --quiet --verbose --color=' ;;
+		baseline) options='--output= --force --sysroot= --help --version --quiet --verbose --color=' ;;
+		diff) options='--at= --end --least= --top= --sysroot= --output= --force --format= --json --help
+			--version --quiet --verbose --color=' ;;
 		phases) options='--id= --sysroot= --output= --force --format= --json --help --version --quiet
 			--verbose --color=' ;;
 		doctor) options='--library= --recordings= --size= --output= --force --format= --json --help

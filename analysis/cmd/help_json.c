@@ -6,6 +6,7 @@
 #include <string.h>
 #include "analysis/cmd/help_causes.h"
 #include "analysis/explain/cause_guide.h"
+#include "analysis/gate/measures.h"
 
 /* A text that may be absent: NULL and "" become null. */
 static void add_text(struct json_object *object, const char *key, const char *text)
@@ -130,6 +131,25 @@ static struct json_object *cause_to_json(const struct cause_rule *rule)
 	return object;
 }
 
+/* What limits can be set on. percent 0: not judged by a baseline unless a limit names it. */
+static struct json_object *measures_to_json(void)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (size_t i = 0; i < MEASURE_MAX; i++) {
+		const struct gate_measure *measure = &gate_measures[i];
+		struct json_object *object = json_object_new_object();
+		add_text(object, "name", measure->name);
+		add_text(object, "unit", measure->unit == GATE_BYTES ? "bytes" : "count");
+		add_text(object, "about", measure->about);
+		json_object_object_add(object, "percent", json_object_new_double(measure->percent));
+		json_object_object_add(object, "floor_bytes",
+				       json_object_new_uint64(measure->floor_bytes));
+		json_object_array_add(list, object);
+	}
+	return list;
+}
+
 /* Schema cuflight.help/1. The man pages and README.md are made from this document. */
 void help_json(FILE *out, const struct cmd *const *commands)
 {
@@ -148,6 +168,7 @@ void help_json(FILE *out, const struct cmd *const *commands)
 	json_object_object_add(top, "commands", list);
 	json_object_object_add(top, "causes", causes);
 	json_object_object_add(top, "confidence", confidence);
+	json_object_object_add(top, "measures", measures_to_json());
 	fprintf(out, "%s\n",
 		json_object_to_json_string_ext(top, JSON_C_TO_STRING_PRETTY |
 						    JSON_C_TO_STRING_NOSLASHESCAPE));

@@ -113,7 +113,7 @@ static const struct opt_group option_group = {
 
 const struct cmd cmd_phases = {
 	.name = "phases",
-	.summary = "list what each phase, request or test needed at its peak, and what stayed",
+	.summary = "list what each phase, request or test needed, and what stayed",
 	.usage = "[OPTIONS] RECORDING|DIRECTORY",
 	.manual = "cuflight-phases",
 	.about = "One row for each phase or request that the program marked (cuflight.h, NVTX, "

@@ -155,7 +155,7 @@ int gate_limit_parse(const char *text, struct arena *arena, struct gate_limit *o
 	out->operator = (enum gate_operator)operator;
 	at = skip_blanks(at + length);
 	if (*at == '+')
-		good = out->operator != GATE_AT_LEAST && take_relative(out, at);
+		good = out->operator <= GATE_BELOW && !out->phase && take_relative(out, at);
 	else
 		good = take_absolute(out, at);
 	if (!good) {

@@ -9,8 +9,8 @@
  *                                   GATE_FLOOR_BYTES for bytes, 0 for counts
  *     device.peak@decode <= 2GiB    within the phase or marked request named "decode"
  *
- * Operators are <=, <, = and >= (`device.hole >= 1GiB`). Sizes have the units of units.h; blanks
- * are free.
+ * Operators are <=, <, = and >= (`device.hole >= 1GiB`); relative limits have <= or < and no
+ * phase. Sizes have the units of units.h; blanks are free.
  *
  * Contract: gate_limit_parse returns 0, or -1 with a sentence in error. Texts of a limit are owned
  * by the arena.

@@ -62,7 +62,9 @@ struct gate_measure {
 	const char *name;       /* as typed: "device.peak" */
 	enum gate_unit unit;
 	enum gate_group group;  /* whose call sites explain it; GROUP_MAX: none */
-	bool watched;           /* a baseline judges it when no limit is given */
+	/* what it may exceed a baseline by when no limit is given; percent 0: it is not judged */
+	double percent;
+	uint64_t floor_bytes;
 	const char *noun;       /* for sentences: "peak GPU memory" */
 	const char *about;      /* one phrase: how it is taken */
 };

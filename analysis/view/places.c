@@ -96,7 +96,7 @@ static bool is_wrapper(const struct places *places, const struct frame *frame)
  * The frame that a line begins with: behind libraries and the program's wrappers. The last
  * frame always counts.
  */
-static size_t first_own(const struct places *places, const struct frame *items, size_t count)
+size_t places_own_frame(const struct places *places, const struct frame *items, size_t count)
 {
 	size_t first = first_python(items, count);
 	for (; first + 1 < count; first++) {
@@ -122,7 +122,7 @@ static size_t collect_pairs(struct places *places, struct pair *pairs)
 	for (size_t i = 0; i < places->facts->leak_count && count < SITES_LOOKED_AT; i++) {
 		const struct frame *items;
 		size_t depth = frames_of(places->frames, &places->facts->leaks[i].stack, &items);
-		size_t first = first_own(places, items, depth);
+		size_t first = places_own_frame(places, items, depth);
 		if (first + 1 >= depth || !items[first].function || !items[first + 1].function)
 			continue;
 		pairs[count].leaf = items[first].function;
@@ -223,7 +223,7 @@ void place_of(struct places *places, const struct fact_stack *stack, struct plac
 {
 	const struct frame *items;
 	size_t count = frames_of(places->frames, stack, &items);
-	size_t first = first_own(places, items, count);
+	size_t first = places_own_frame(places, items, count);
 
 	*out = (struct place){ .function = "?" };
 	if (!count)

@@ -24,6 +24,8 @@ struct places *places_new(const struct facts *facts, struct frames *frames);
 void places_free(struct places *places);
 
 void place_of(struct places *places, const struct fact_stack *stack, struct place *out);
+/* The index of the frame that place_of names; 0 for an unknown stack. */
+size_t places_own_frame(const struct places *places, const struct frame *frames, size_t count);
 /* The same function and line, whoever called it. */
 bool place_is_same(const struct place *place, const struct place *other);
 /* Also the same callers. */

@@ -65,19 +65,26 @@ static int open_file(struct output *output)
 	return check_opened(output);
 }
 
-int output_open(struct output *output, const struct opts *opts)
+int output_open_path(struct output *output, const char *path, bool force)
 {
 	memset(output, 0, sizeof *output);
 	output->file = stdout;
-	output->path = opts_text(opts, "output");
-	output->force = opts_has(opts, "force");
-	output->format = (enum output_format)opts_number(opts, "format", OUTPUT_TEXT);
-	if (opts_has(opts, "json"))
-		output->format = OUTPUT_JSON;
-	if (output->path && !strcmp(output->path, "-"))
+	output->path = path;
+	output->force = force;
+	if (path && !strcmp(path, "-"))
 		output->path = NULL;
 	if (output->path && open_file(output))
 		return -1;
+	return 0;
+}
+
+int output_open(struct output *output, const struct opts *opts)
+{
+	if (output_open_path(output, opts_text(opts, "output"), opts_has(opts, "force")))
+		return -1;
+	output->format = (enum output_format)opts_number(opts, "format", OUTPUT_TEXT);
+	if (opts_has(opts, "json"))
+		output->format = OUTPUT_JSON;
 	style_init(&output->style, output->file,
 		   (enum style_colour)opts_number(opts, "color", STYLE_AUTO));
 	return 0;

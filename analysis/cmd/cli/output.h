@@ -29,6 +29,8 @@ struct output {
 };
 
 int output_open(struct output *output, const struct opts *opts);
+/* For a command with one format: path NULL or "-" is stdout. The style is not set. */
+int output_open_path(struct output *output, const char *path, bool force);
 int output_close(struct output *output);
 /* Instead of output_close: removes what was written under the temporary name. */
 void output_abandon(struct output *output);

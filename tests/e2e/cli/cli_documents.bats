@@ -3,7 +3,7 @@
 # Man pages and completion: every example runs, every option is described, and the shell completes what there is.
 load ../cli.bash
 
-pages() { ls "$root"/analysis/cmd/*.1; }
+pages() { ls "$root"/analysis/cmd/man/*.1; }
 
 # the commands of a page's EXAMPLES, one a line
 examples() { sed -n 's/^\.Dl \$ //p' "$1" | sed 's/\\-/-/g; s/\\(dq/"/g'; }
@@ -20,16 +20,16 @@ examples() { sed -n 's/^\.Dl \$ //p' "$1" | sed 's/\\-/-/g; s/\\(dq/"/g'; }
 
 @test "every command has a page that describes all its options" {
 	local name option
-	for name in run report phases doctor env; do
+	for name in run report check baseline diff phases doctor env; do
 		for option in $(options_of "$name"); do
-			mandoc -T ascii "$root/analysis/cmd/cuflight-$name.1" | col -b | grep -qE -- "(^|[ ,])${option%=}([=[ ]|\$)" ||
+			mandoc -T ascii "$root/analysis/cmd/man/cuflight-$name.1" | col -b | grep -qE -- "(^|[ ,])${option%=}([=[ ]|\$)" ||
 				{ echo "cuflight-$name(1) lacks $option" >&2; return 1; }
 		done
 	done
 }
 
 @test "every example of the pages runs, in this order, and does not fail" {
-	local page example count=0
+	local page example count=0 status
 	mkdir bin rec
 	ln -s "$cuflight" bin/cuflight
 	ln -s "$build/libcuflight.so" bin/libcuflight.so
@@ -37,12 +37,16 @@ examples() { sed -n 's/^\.Dl \$ //p' "$1" | sed 's/\\-/-/g; s/\\(dq/"/g'; }
 	printf 'print("served")\n' >server.py
 	printf '#!/bin/sh\necho "$@"\n' | tee server >'test'
 	chmod +x server test
-	cuflight run -q --size=4MiB -o server.cuf -- true
-	cuflight run -q --size=4MiB -o rec/ -- true
+	"$root/scripts/simcuda" cuflight run -q --size=4MiB -o rec/ -- "$build/victims/model_server" --commit=1
+	cp rec/*.cuf server.cuf
+	for page in before after run-1 run-2; do cp server.cuf $page.cuf; done
 	rmdir none 2>/dev/null || true
 	for page in $(pages); do
 		while read -r example; do
-			bash -c "$example" >out 2>err </dev/null || { echo "$(basename "$page"): $example" >&2; cat out err >&2; return 1; }
+			status=0
+			bash -c "$example" >out 2>err </dev/null || status=$?
+			# diff answers with 1 when something changed
+			[[ $status = 0 || ( $example = 'cuflight diff'* && $status = 1 ) ]] || { echo "$(basename "$page"): $example" >&2; cat out err >&2; return 1; }
 			count=$((count + 1))
 		done < <(examples "$page")
 	done

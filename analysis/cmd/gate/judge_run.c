@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From command line and cuflight.ini to a result. */
+#include "analysis/cmd/gate/judge_run.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/base/paths.h"
+#include "analysis/base/xalloc.h"
+#include "analysis/cmd/cli/say.h"
+#include "analysis/cmd/gate/open_facts.h"
+#include "analysis/explain/facts_build.h"
+#include "analysis/gate/limits_file.h"
+
+enum { SENTENCE_BYTES = 1024, WORDS_LOOKED_AT = 3 };
+
+/* ---- limits ---- */
+
+static int take_operands(const struct judge_request *request, struct judged *out)
+{
+	char error[SENTENCE_BYTES];
+
+	for (size_t i = 0; i < request->limit_count; i++) {
+		struct gate_limit limit;
+		if (gate_limit_parse(request->limits[i], out->arena, &limit, error, sizeof error)) {
+			say_error("%s", error);
+			return -1;
+		}
+		gate_limits_add(&out->limits, &limit);
+	}
+	return 0;
+}
+
+/* The script of an interpreter: the first of the next words that is a file with a suffix. */
+static const char *script_of(const struct fact_process *process, struct arena *arena)
+{
+	const char *at = process->cmdline;
+
+	for (int i = 0; i < WORDS_LOOKED_AT; i++) {
+		size_t length = strcspn(at, " ");
+		const char *word = path_base_name(arena_text(arena, at, length));
+		if (i && strchr(word, '.') && *word != '-')
+			return word;
+		at += length + strspn(at + length, " ");
+	}
+	return "";
+}
+
+/* Limits of the command line replace those of the file; its baseline holds in any case. */
+static int take_file(const struct judge_request *request, struct judged *out,
+		     const char **baseline)
+{
+	char path[PATH_MAX], error[SENTENCE_BYTES];
+	struct gate_limits ignored = { 0 };
+	struct limits_file file = { .path = request->config, .arena = out->arena,
+				    .program = "", .script = "",
+				    .limits = out->limits.count ? &ignored : &out->limits };
+	int status;
+
+	if (!file.path && !limits_file_find(path, sizeof path))
+		return 0;
+	if (!file.path)
+		file.path = path;
+	if (out->facts && out->facts->process_count) {
+		const struct fact_process *focus = &out->facts->processes[out->facts->focus];
+		file.program = path_base_name(focus->exe);
+		file.script = script_of(focus, out->arena);
+	}
+	status = limits_file_read(&file, error, sizeof error);
+	if (status)
+		say_error("%s", error);
+	*baseline = file.baseline;
+	free(ignored.items);
+	return status;
+}
+
+/* A relative limit without a baseline is a mistake of the command line, not of the run. */
+static int require_baseline(const struct judged *out, const char *baseline)
+{
+	for (size_t i = 0; i < out->limits.count; i++) {
+		const struct gate_limit *limit = &out->limits.items[i];
+		if (!limit->relative || baseline)
+			continue;
+		say_error("limit '%s' is relative and needs a baseline: --baseline=FILE, or "
+			  "'baseline = FILE' in " LIMITS_FILE_NAME, limit->text);
+		return -1;
+	}
+	return 0;
+}
+
+static int take_limits(const struct judge_request *request, struct judged *out)
+{
+	const char *from_file = NULL, *baseline;
+	char error[SENTENCE_BYTES];
+
+	if (take_operands(request, out) || take_file(request, out, &from_file))
+		return -1;
+	baseline = request->baseline ? request->baseline : from_file;
+	if (require_baseline(out, baseline))
+		return -1;
+	if (baseline && baseline_read(&out->baseline, baseline, error, sizeof error)) {
+		say_error("%s", error);
+		return -1;
+	}
+	if (baseline)
+		out->result.baseline = arena_text(out->arena, baseline, strlen(baseline));
+	return 0;
+}
+
+int judge_check_limits(const struct judge_request *request)
+{
+	struct judged scratch = { .arena = arena_new() };
+	int status = take_limits(request, &scratch);
+
+	judge_free(&scratch);
+	return status;
+}
+
+/* ---- judging ---- */
+
+int judge_run(const struct judge_request *request, struct judged *out)
+{
+	struct gate_question question = { .any_environment = request->any_environment };
+	const char *baseline;
+
+	*out = (struct judged){ .arena = arena_new(), .symbols = symbols_new(request->symbols) };
+	out->facts = open_facts(request->path, out->symbols, NULL);
+	if (!out->facts || take_limits(request, out)) {
+		judge_free(out);
+		return -1;
+	}
+	baseline = out->result.baseline;
+	question.facts = out->facts;
+	question.symbols = out->symbols;
+	question.limits = &out->limits;
+	question.baseline = baseline ? &out->baseline : NULL;
+	gate_check(&question, &out->result);
+	out->result.baseline = baseline;
+	return 0;
+}
+
+void judge_free(struct judged *judged)
+{
+	gate_result_free(&judged->result);
+	baseline_free(&judged->baseline);
+	free(judged->limits.items);
+	facts_free(judged->facts);
+	symbols_free(judged->symbols);
+	arena_free(judged->arena);
+	*judged = (struct judged){ 0 };
+}

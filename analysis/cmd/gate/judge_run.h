@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What `cuflight check` and `cuflight run --check` share: gathers the limits of the command line
+ * and of cuflight.ini and the baseline, and judges a recording.
+ *
+ * Contract: everything in the request is borrowed. judge_run returns 0 and a filled *out, freed by
+ * judge_free; or -1 after an error on stderr, and then there is nothing to free. judge_check_limits
+ * reads what can be read before anything is recorded: 0, or -1 after an error.
+ */
+#ifndef CMD_GATE_JUDGE_RUN_H
+#define CMD_GATE_JUDGE_RUN_H
+
+#include "analysis/gate/judge/baseline.h"
+#include "analysis/gate/judge/check.h"
+#include "analysis/symbols/symbols.h"
+
+struct judge_request {
+	const char *path;           /* a recording, or a directory that is one run */
+	char *const *limits;
+	size_t limit_count;
+	const char *config;         /* NULL: the nearest cuflight.ini, if there is one */
+	const char *baseline;       /* NULL: as cuflight.ini has it */
+	bool any_environment;
+	const struct symbols_options *symbols; /* NULL: defaults */
+};
+
+struct judged {
+	struct arena *arena;
+	struct symbols *symbols;
+	struct facts *facts;
+	struct gate_limits limits;
+	struct gate_baseline baseline;
+	struct gate_result result;
+};
+
+int judge_check_limits(const struct judge_request *request);
+int judge_run(const struct judge_request *request, struct judged *out);
+void judge_free(struct judged *judged);
+
+#endif

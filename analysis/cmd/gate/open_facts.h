@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opens a recording or a directory of them for check, baseline and diff.
+ *
+ * Contract: NULL after an error on stderr; else facts, freed by facts_free. symbols and options may
+ * be NULL; the member symbols of options is not used.
+ */
+#ifndef CMD_GATE_OPEN_FACTS_H
+#define CMD_GATE_OPEN_FACTS_H
+
+#include "analysis/facts/facts.h"
+
+struct facts *open_facts(const char *path, struct symbols *symbols,
+			 const struct facts_options *options);
+
+#endif

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Gathers candidates from whatever the measure is taken from, and names the worst. */
+#include "analysis/gate/judge/guilty.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/base/numbers.h"
+#include "analysis/base/xalloc.h"
+#include "analysis/facts/facts.h"
+
+/* A call site before it is named. */
+struct candidate {
+	const struct compared_site *row; /* NULL: named by its stack */
+	const struct fact_stack *stack;
+	enum gate_group group;
+	uint64_t bytes, count, weight;
+};
+
+struct candidates { struct candidate *items; size_t count, room; };
+
+static void add(struct candidates *list, const struct candidate *one)
+{
+	if (!one->weight)
+		return;
+	xalloc_grow(&list->items, list->count, &list->room, sizeof *one);
+	list->items[list->count++] = *one;
+}
+
+static int by_weight(const void *a, const void *b)
+{
+	const struct candidate *left = a, *right = b;
+
+	if (left->weight != right->weight)
+		return compare_numbers(right->weight, left->weight);
+	return compare_numbers(left->bytes, right->bytes);
+}
+
+static bool is_end(const struct gate_measure *measure)
+{
+	size_t id = (size_t)(measure - gate_measures);
+
+	return id >= MEASURE_DEVICE_END && id <= MEASURE_PYTHON_END;
+}
+
+static void add_group(struct candidates *list, const struct compared *compared,
+		      const struct gate_measure *measure)
+{
+	for (size_t i = 0; i < compared->count; i++) {
+		const struct compared_site *row = &compared->sites[i];
+		uint64_t now = compared_now(row, is_end(measure));
+		uint64_t before = known_or_zero(compared_before(compared, row, is_end(measure)));
+		if (row->group == measure->group)
+			add(list, &(struct candidate){ .row = row,
+						       .group = row->group,
+						       .bytes = now,
+						       .weight = subtract_to_zero(now, before) });
+	}
+}
+
+static void add_leaks(struct candidates *list, const struct facts *facts,
+		      const struct gate_measure *measure)
+{
+	bool of_device = measure->group == GROUP_DEVICE;
+
+	for (size_t i = 0; i < facts->leak_count; i++) {
+		const struct fact_site *site = &facts->leaks[i];
+		if (site->class != CLASS_LEAK || site->holds_blocks ||
+		    site->low_bytes != site->high_bytes ||
+		    measure_is_of_device(site) != of_device)
+			continue;
+		add(list, &(struct candidate){ .stack = &site->stack,
+					       .group = measure_group_of(site),
+					       .bytes = site->bytes,
+					       .count = site->count,
+					       .weight = site->bytes });
+	}
+}
+
+static void add_growing(struct candidates *list, const struct facts *facts)
+{
+	for (size_t i = 0; i < facts->leak_count; i++) {
+		const struct fact_site *site = &facts->leaks[i];
+		if (!measure_is_of_device(site) || site->cycles_basis != BASIS_OBSERVED ||
+		    site->per_request_bytes == CUF_UNKNOWN || site->holds_blocks)
+			continue;
+		add(list, &(struct candidate){ .stack = &site->stack,
+					       .group = measure_group_of(site),
+					       .bytes = site->per_request_bytes,
+					       .count = site->count,
+					       .weight = site->per_request_bytes });
+	}
+}
+
+static void add_pins(struct candidates *list, const struct fact_pin *pins, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		add(list, &(struct candidate){ .stack = &pins[i].stack,
+					       .group = GROUP_DEVICE,
+					       .bytes = pins[i].open_bytes,
+					       .count = pins[i].count,
+					       .weight = pins[i].open_bytes });
+}
+
+static void add_pinning(struct candidates *list, const struct facts *facts)
+{
+	for (size_t i = 0; facts && i < facts->device_count; i++) {
+		const struct fact_fragmentation *from = &facts->devices[i].fragmentation;
+		add_pins(list, from->pins, from->pin_count);
+		for (size_t f = 0; f < from->framework_count; f++)
+			add_pins(list, from->frameworks[f].pins, from->frameworks[f].pin_count);
+	}
+}
+
+static void add_incidents(struct candidates *list, const struct facts *facts, bool fatal)
+{
+	for (size_t i = 0; i < facts->incident_count; i++) {
+		const struct fact_incident *incident = &facts->incidents[i];
+		if ((incident->outcome == OUTCOME_FATAL) != fatal)
+			continue;
+		add(list, &(struct candidate){
+				  .stack = &incident->stack,
+				  .group = incident->device == FACT_NONE ? GROUP_HOST :
+									   GROUP_DEVICE,
+				  .bytes = known_or_zero(incident->requested_bytes),
+				  .count = 1,
+				  .weight = 1 });
+	}
+}
+
+static void gather(struct candidates *list, const struct compared *compared,
+		   const struct gate_measure *measure)
+{
+	const struct facts *facts = compared->run->facts;
+
+	switch ((enum gate_measure_id)(measure - gate_measures)) {
+	case MEASURE_DEVICE_LEAK:
+	case MEASURE_HOST_LEAK: add_leaks(list, facts, measure); break;
+	case MEASURE_REQUEST_GROWTH: add_growing(list, facts); break;
+	case MEASURE_DEVICE_UNUSED:
+	case MEASURE_DEVICE_HOLE:
+		add_pinning(list, facts);
+		if (!list->count)
+			add_pinning(list, compared->run->peak);
+		break;
+	case MEASURE_INCIDENTS_FATAL: add_incidents(list, facts, true); break;
+	case MEASURE_INCIDENTS_RECOVERED: add_incidents(list, facts, false); break;
+	case MEASURE_DEVICE_ALLOCATIONS:
+	case MEASURE_HOST_ALLOCATIONS: break;
+	default: add_group(list, compared, measure); break;
+	}
+}
+
+/* A stack that no row stands for has no figure of before. */
+static void fill(const struct compared *compared, const struct gate_measure *measure,
+		 const struct candidate *from, struct gate_site *out)
+{
+	if (from->row) {
+		compared_fill(compared, from->row, is_end(measure), out);
+		return;
+	}
+	*out = (struct gate_site){ .group = from->group,
+				   .bytes_now = from->bytes,
+				   .count_now = from->count,
+				   .bytes_before = CUF_UNKNOWN };
+	naming_fill(&compared->run->naming, from->stack, out);
+}
+
+struct gate_site *guilty_sites(const struct compared *compared,
+			       const struct gate_question *question,
+			       const struct gate_measure *measure, size_t *count)
+{
+	struct candidates list = { 0 };
+	struct gate_site *sites;
+
+	gather(&list, compared, measure);
+	if (list.count)
+		qsort(list.items, list.count, sizeof *list.items, by_weight);
+	*count = least_of(list.count, GUILTY_MAX);
+	sites = arena_zeroed(compared->run->arena, *count, sizeof *sites);
+	for (size_t i = 0; i < *count; i++) {
+		fill(compared, measure, &list.items[i], &sites[i]);
+		if (question->suppress)
+			sites[i].rule = question->suppress(question->suppress_context, measure,
+							   &sites[i]);
+	}
+	free(list.items);
+	return sites;
+}
+
+uint64_t guilty_weight(const struct gate_site *site)
+{
+	return subtract_to_zero(site->bytes_now, known_or_zero(site->bytes_before));
+}

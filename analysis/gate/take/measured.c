@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The values of all measures, and the call sites by identity. */
+#include "analysis/gate/take/measured.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/base/numbers.h"
+#include "analysis/base/paths.h"
+#include "analysis/base/units.h"
+#include "analysis/base/xalloc.h"
+#include "analysis/explain/facts_build.h"
+#include "analysis/gate/take/account.h"
+#include "analysis/gate/take/environment.h"
+
+enum { SITES_MAX = 1000 }; /* of each group; smaller ones are not compared */
+
+static struct gate_value exactly(uint64_t value)
+{
+	return (struct gate_value){ value, value, value, "" };
+}
+
+/* ---- call sites ---- */
+
+static int by_group_and_size(const void *a, const void *b)
+{
+	const struct account_site *left = a, *right = b;
+
+	if (left->group != right->group)
+		return left->group < right->group ? -1 : 1;
+	return compare_numbers(most_of(right->peak_bytes, right->end_bytes),
+			       most_of(left->peak_bytes, left->end_bytes));
+}
+
+static int by_identity(const void *a, const void *b)
+{
+	const struct measured_site *left = a, *right = b;
+
+	if (left->group != right->group)
+		return left->group < right->group ? -1 : 1;
+	return strcmp(left->identity, right->identity);
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const struct measured_site *left = a, *right = b;
+
+	if (left->group != right->group)
+		return left->group < right->group ? -1 : 1;
+	if (left->peak_bytes != right->peak_bytes)
+		return compare_numbers(right->peak_bytes, left->peak_bytes);
+	if (left->end_bytes != right->end_bytes)
+		return compare_numbers(right->end_bytes, left->end_bytes);
+	return strcmp(left->identity, right->identity);
+}
+
+/* Rows of one identity become one; the largest stands for all. */
+void measure_merge_sites(struct measured *out)
+{
+	size_t kept = 0;
+
+	if (out->site_count)
+		qsort(out->sites, out->site_count, sizeof *out->sites, by_identity);
+	for (size_t i = 0; i < out->site_count; i++) {
+		struct measured_site *site = &out->sites[i], *last = &out->sites[kept - !!kept];
+		if (!kept || by_identity(last, site)) {
+			out->sites[kept++] = *site;
+			continue;
+		}
+		if (site->peak_bytes > last->peak_bytes)
+			last->stack = site->stack;
+		last->peak_bytes += site->peak_bytes;
+		last->peak_count += site->peak_count;
+		last->end_bytes += site->end_bytes;
+		last->end_count += site->end_count;
+	}
+	out->site_count = kept;
+	if (kept)
+		qsort(out->sites, kept, sizeof *out->sites, by_size);
+}
+
+/* Only the largest are named: a program can have a hundred thousand. */
+static void name_sites(struct measured *out, struct account *account)
+{
+	size_t of_group[GROUP_MAX] = { 0 };
+
+	if (account->site_count)
+		qsort(account->sites, account->site_count, sizeof *account->sites,
+		      by_group_and_size);
+	out->sites = arena_zeroed(out->arena, account->site_count, sizeof *out->sites);
+	for (size_t i = 0; i < account->site_count; i++) {
+		const struct account_site *from = &account->sites[i];
+		if (of_group[from->group]++ >= SITES_MAX || (!from->peak_bytes && !from->end_bytes))
+			continue;
+		out->sites[out->site_count++] = (struct measured_site){
+			.identity = naming_identity(&out->naming, &from->stack),
+			.group = from->group,
+			.peak_bytes = from->peak_bytes,
+			.peak_count = from->peak_count,
+			.end_bytes = from->end_bytes,
+			.end_count = from->end_count,
+			.stack = from->stack,
+		};
+	}
+	measure_merge_sites(out);
+}
+
+/* ---- values ---- */
+
+bool measure_is_of_device(const struct fact_site *site)
+{
+	return site->device != FACT_NONE && site->kind != CUF_KIND_PINNED &&
+	       site->kind != CUF_KIND_REGISTERED;
+}
+
+/* Leaks that are proven: all of their blocks were recorded. */
+static void take_leaks(struct measured *out)
+{
+	uint64_t device = 0, host = 0;
+	bool sampled = false, overwritten = out->facts->events_overwritten;
+
+	for (size_t i = 0; i < out->facts->leak_count; i++) {
+		const struct fact_site *site = &out->facts->leaks[i];
+		if (site->class != CLASS_LEAK || site->holds_blocks ||
+		    site->low_bytes != site->high_bytes)
+			continue;
+		if (measure_is_of_device(site))
+			device += site->bytes;
+		else
+			host += site->bytes;
+	}
+	for (size_t i = 0; i < out->facts->process_count; i++)
+		sampled |= out->facts->processes[i].host_mode != CUF_HOST_FULL;
+	out->values[MEASURE_DEVICE_LEAK] = exactly(device);
+	out->values[MEASURE_HOST_LEAK] = exactly(host);
+	if (overwritten) {
+		out->values[MEASURE_DEVICE_LEAK].high = CUF_UNKNOWN;
+		out->values[MEASURE_HOST_LEAK].high = CUF_UNKNOWN;
+		out->values[MEASURE_DEVICE_LEAK].why = out->values[MEASURE_HOST_LEAK].why =
+			"events were overwritten; record with a larger --size";
+	} else if (sampled) {
+		out->values[MEASURE_HOST_LEAK].high = CUF_UNKNOWN;
+		out->values[MEASURE_HOST_LEAK].why =
+			"small blocks were not all recorded; record with --host=full";
+	}
+}
+
+/* What stays after each marked request, of the process where most stays. */
+static void take_request_growth(struct measured *out)
+{
+	struct gate_value *value = &out->values[MEASURE_REQUEST_GROWTH];
+
+	*value = (struct gate_value){ CUF_UNKNOWN, 0, CUF_UNKNOWN, "no requests are marked" };
+	for (size_t i = 0; i < out->facts->process_count; i++) {
+		const struct fact_requests *requests = &out->facts->processes[i].requests;
+		uint64_t slope;
+		bool marked = requests->basis == BASIS_OBSERVED ||
+			      requests->basis == BASIS_ESTIMATED; /* several open at a time */
+		if (!marked || isnan(requests->floor_slope_bytes))
+			continue;
+		slope = (uint64_t)fmax(0, round(requests->floor_slope_bytes));
+		if (value->value != CUF_UNKNOWN && value->value >= slope)
+			continue;
+		*value = (struct gate_value){
+			slope, (uint64_t)fmax(0, floor(requests->floor_low_bytes)),
+			(uint64_t)fmax(0, ceil(requests->floor_high_bytes)), ""
+		};
+		if (value->low != value->high)
+			value->why = "it differs from request to request";
+	}
+}
+
+/* Reserved and unused on one device; CUF_UNKNOWN: a pool has no report. Without a framework that
+ * reports its blocks, that row is unknown in every report. */
+static uint64_t unused_bytes(const struct fact_device *device)
+{
+	uint64_t sum = known_or_zero(device->fragmentation.vmm_unmapped_bytes);
+
+	for (size_t i = 0; i < device->owner_count; i++) {
+		const struct fact_owner_row *row = &device->owners[i];
+		if (row->kind != OWNER_PAGE_ROUNDING && row->kind != OWNER_POOL_SLACK &&
+		    row->kind != OWNER_FRAMEWORK_SLACK)
+			continue;
+		if (row->bytes == CUF_UNKNOWN && row->kind == OWNER_POOL_SLACK)
+			return CUF_UNKNOWN;
+		sum += known_or_zero(row->bytes);
+	}
+	return sum;
+}
+
+/* Layers that are absent have no hole. */
+static uint64_t hole_bytes(const struct fact_device *device)
+{
+	uint64_t most = known_or_zero(device->largest_free[LAYER_PAGE].bytes);
+
+	most = most_of(most, known_or_zero(device->largest_free[LAYER_POOL].bytes));
+	return most_of(most, known_or_zero(device->largest_free[LAYER_SEGMENT].bytes));
+}
+
+/* At the end and at the peak; the larger one counts. */
+static void take_unused(struct measured *out)
+{
+	const struct facts *moments[] = { out->facts, out->peak };
+	struct gate_value unused = exactly(0), hole = exactly(0);
+
+	for (size_t m = 0; m < 2 && moments[m]; m++) {
+		uint64_t sum = 0;
+		for (size_t i = 0; i < moments[m]->device_count; i++) {
+			const struct fact_device *device = &moments[m]->devices[i];
+			uint64_t bytes = unused_bytes(device);
+			hole.value = most_of(hole.value, hole_bytes(device));
+			if (bytes == CUF_UNKNOWN)
+				unused.why = "a memory pool reported no level";
+			sum += known_or_zero(bytes);
+			if (device->moment.basis == BASIS_ESTIMATED)
+				unused.why = hole.why = "events were overwritten; record with a "
+							"larger --size";
+		}
+		unused.value = most_of(unused.value, sum);
+	}
+	unused.low = unused.high = unused.value;
+	hole.low = hole.high = hole.value;
+	if (*unused.why)
+		unused.high = CUF_UNKNOWN;
+	if (*hole.why)
+		hole.high = CUF_UNKNOWN;
+	out->values[MEASURE_DEVICE_UNUSED] = unused;
+	out->values[MEASURE_DEVICE_HOLE] = hole;
+}
+
+static void take_counts(struct measured *out)
+{
+	const struct facts *facts = out->facts;
+	uint64_t fatal = 0, device = 0, host = 0;
+
+	for (size_t i = 0; i < facts->incident_count; i++)
+		fatal += facts->incidents[i].outcome == OUTCOME_FATAL;
+	for (size_t i = 0; i < facts->device_count; i++)
+		device += facts->devices[i].alloc_count;
+	for (size_t i = 0; i < facts->process_count; i++) {
+		uint64_t calls = facts->processes[i].host.alloc_count;
+		if (calls == CUF_UNKNOWN || host == CUF_UNKNOWN)
+			host = CUF_UNKNOWN;
+		else
+			host += calls;
+	}
+	out->values[MEASURE_INCIDENTS_FATAL] = exactly(fatal);
+	out->values[MEASURE_INCIDENTS_RECOVERED] = exactly(facts->incident_count - fatal);
+	out->values[MEASURE_DEVICE_ALLOCATIONS] = exactly(device);
+	out->values[MEASURE_HOST_ALLOCATIONS] = exactly(host);
+	if (host == CUF_UNKNOWN)
+		out->values[MEASURE_HOST_ALLOCATIONS] =
+			(struct gate_value){ CUF_UNKNOWN, 0, CUF_UNKNOWN,
+					     "not every call was recorded; record with "
+					     "--host=full" };
+}
+
+void measure_run(struct measured *out, const struct facts *facts, struct symbols *symbols)
+{
+	struct facts_options at_peak = { .at = FACTS_AT_PEAK, .symbols = symbols };
+	struct account account;
+
+	*out = (struct measured){ .facts = facts, .arena = arena_new() };
+	naming_open(&out->naming, facts, symbols, out->arena);
+	facts_build(facts->path, &at_peak, &out->peak, NULL);
+	account_read(&account, facts, symbols, out->arena);
+	for (int i = 0; i < GROUP_MAX; i++) {
+		out->values[MEASURE_DEVICE_PEAK + i] = account.peak[i];
+		out->values[MEASURE_DEVICE_END + i] = account.end[i];
+	}
+	name_sites(out, &account);
+	account_free(&account);
+	take_leaks(out);
+	take_request_growth(out);
+	take_unused(out);
+	take_counts(out);
+	environment_take(facts, out->arena, &out->environment);
+	out->program = "";
+	if (facts->process_count)
+		out->program = path_base_name(facts->processes[facts->focus].exe);
+}
+
+void measured_free(struct measured *measured)
+{
+	naming_close(&measured->naming);
+	facts_free(measured->peak);
+	arena_free(measured->arena);
+	*measured = (struct measured){ 0 };
+}
+
+/* ---- phases ---- */
+
+/* Phases are measured in the layer where the process's work is: the framework's, else the
+ * device's. */
+struct gate_value measure_phase(const struct measured *measured, enum gate_group group,
+				const char *phase)
+{
+	static const char *const layers[GROUP_MAX] = { [GROUP_DEVICE] = "device",
+						       [GROUP_FRAMEWORK] = "framework" };
+	struct gate_value value = { CUF_UNKNOWN, 0, CUF_UNKNOWN, "no phase has this name" };
+	const struct facts *facts = measured->facts;
+
+	for (size_t i = 0; i < facts->process_count; i++) {
+		const struct fact_process *process = &facts->processes[i];
+		for (size_t g = 0; g < process->phase_group_count; g++) {
+			const struct fact_phase_group *found = &process->phase_groups[g];
+			if (strcmp(found->name, phase) != 0)
+				continue;
+			value.why = "phases of this process are measured in another layer";
+			if (!layers[group] || !process->work_layer ||
+			    strcmp(layers[group], process->work_layer) != 0)
+				continue;
+			value.why = "events were overwritten; record with a larger --size";
+			if (found->peak_bytes == CUF_UNKNOWN)
+				return value;
+			value = exactly(most_of(known_or_zero(value.value), found->peak_bytes));
+		}
+	}
+	return value;
+}
+
+/* ---- what nobody can judge ---- */
+
+static bool has_allocation(const struct facts *facts)
+{
+	for (size_t i = 0; i < facts->device_count; i++)
+		if (facts->devices[i].alloc_count || facts->devices[i].fail_count)
+			return true;
+	for (size_t i = 0; i < facts->process_count; i++)
+		if (facts->processes[i].host.recorded_alloc_count)
+			return true;
+	return facts->incident_count > 0;
+}
+
+size_t measure_gaps(const struct measured *measured, const char *sentences[], size_t most)
+{
+	const struct facts *facts = measured->facts;
+	size_t count = 0;
+
+	if (!has_allocation(facts) && count < most)
+		sentences[count++] = "nothing was recorded: no allocation was seen; see "
+				     "'cuflight doctor', or record with --host=full";
+	if (facts->events_lost && count < most)
+		sentences[count++] = arena_format(
+			measured->arena, "%s events were lost: no table of the recording had room; "
+			"record with a larger --size", units_count(facts->events_lost).s);
+	for (size_t i = 0; i < facts->process_count && count < most; i++) {
+		const struct fact_process *process = &facts->processes[i];
+		if (process->switched_off)
+			sentences[count++] = arena_format(
+				measured->arena,
+				"the recorder of process %u switched itself off before the end",
+				process->pid);
+		else if (!process->complete)
+			sentences[count++] = arena_format(measured->arena,
+							  "the recording of process %u is cut",
+							  process->pid);
+	}
+	return count;
+}

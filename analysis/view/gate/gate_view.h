@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A judgement as text that fits a screen, and as the document cuflight.check/1.
+ *
+ * Contract: the result is borrowed. Texts of recordings are cleaned. In JSON, keys are only added,
+ * bytes and counts are integers, and what is unknown is null.
+ */
+#ifndef VIEW_GATE_GATE_VIEW_H
+#define VIEW_GATE_GATE_VIEW_H
+
+#include <stdio.h>
+#include "analysis/gate/finding.h"
+#include "analysis/view/style.h"
+
+void gate_text(FILE *out, const struct gate_result *result, const struct style *style,
+	       bool verbose);
+void gate_json(FILE *out, const struct gate_result *result);
+
+#endif
