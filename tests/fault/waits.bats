@@ -83,3 +83,15 @@ heap = report["host"]["allocator"]
 assert 0.9 * 264e6 < heap["cached_bytes"] + heap["fragmented_bytes"] < 1.1 * 264e6, heap
 CHECK
 }
+
+@test "a refused request, and the first call of a linked driver, while the loader's lock is held" {
+	compile libcuda.so.1 libcuda.c -shared -fPIC -Wl,-soname,libcuda.so.1
+	compile plugin.so lock_plugin.c -shared -fPIC
+	compile loader_lock loader_lock.c -rdynamic -L"$home" -l:libcuda.so.1
+	export LD_LIBRARY_PATH=$home
+	limit=10
+	same "$home/loader_lock" refused "$home/plugin.so"
+	grep -qx 2 "$home/recorded.out"
+	same "$home/loader_lock" first "$home/plugin.so"
+	readable_in "$output" 2
+}

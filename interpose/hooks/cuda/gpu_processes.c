@@ -13,11 +13,11 @@
 #include "interpose/platform/sys.h"
 #include "interpose/record/recorder.h"
 #include "interpose/hooks/cuda/nvml.h"
-#include "interpose/hooks/loader/real.h"
+#include "interpose/hooks/loader/dso.h"
 
 /* ---- one reading ---- */
 
-/* Kept off the stack of the thread that allocates. One reading at a time: see is_reading. */
+/* Kept off the stack of the thread that allocates. One reading at a time: see `reader`. */
 static struct cuf_nvml nvml;
 static struct cuf_gpu_reading reading;
 static _Alignas(uint64_t) uint8_t room[CUF_NVML_ROOM_BYTES];
@@ -66,11 +66,16 @@ static void read_library(struct link_map *library, const struct cuf_device *devi
 #define SPACING_NS 1000000000ull
 #define COST_SHARE 50 /* at most a fiftieth of the time goes into readings */
 
-static bool is_reading;       /* one thread at a time */
+static uint32_t reader;       /* the thread that reads; 0: none. One at a time */
+static unsigned unloads;      /* calls of dlclose that go on */
 static uint64_t next_ns, spacing_ns;
 
 /* A child forked during a reading must not wait for its parent's. */
-static void forget_reading(void) { __atomic_store_n(&is_reading, false, __ATOMIC_RELAXED); }
+static void forget_reading(void)
+{
+	__atomic_store_n(&reader, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&unloads, 0, __ATOMIC_RELAXED);
+}
 CUF_AT_FORK_CHILD(forget_reading);
 
 /* Spacing doubles with each reading. */
@@ -86,25 +91,51 @@ static void schedule_next(uint64_t began_ns)
 /* The library is never loaded by us. A program without NVML gets no reading. */
 static void read_if_loaded(const struct cuf_device *device, uint64_t incident, uint64_t began_ns)
 {
-	/* keeps the library loaded while we are inside: another thread may close it */
-	struct link_map *library = cuf_real.dlopen(CUF_NVML_SONAME, RTLD_NOLOAD | RTLD_NOW);
+	struct link_map *library;
+	/* `reader` is set: a dlclose that begins now waits, and one that has begun is seen here */
+	if (__atomic_load_n(&unloads, __ATOMIC_SEQ_CST))
+		return;
+	library = cuf_dso_find_loaded("libnvidia-ml.so");
 	if (!library) {
-		/* the loader searched its directories: not again for each of a thousand failures */
+		/* all objects were looked at: not again for each of a thousand failures */
 		__atomic_store_n(&next_ns, began_ns + SPACING_NS, __ATOMIC_RELAXED);
 		return;
 	}
 	read_library(library, device, incident);
-	cuf_real.dlclose(library);
 	schedule_next(began_ns);
 }
+
+static uint32_t this_thread(void) { return (uint32_t)cuf_sys(SYS_gettid, 0, 0, 0, 0, 0, 0); }
+
+/* A reading ends in a millisecond. One that hangs in NVML delays the program by a second, once. */
+void cuf_gpu_processes_unload_begin(void)
+{
+	enum { WAIT_NS = 1000000000 };
+	static bool gave_up;
+	struct timespec pause = { 0, 100000 };
+	uint32_t thread;
+	__atomic_add_fetch(&unloads, 1, __ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(&reader, __ATOMIC_SEQ_CST) ||
+	    __atomic_load_n(&gave_up, __ATOMIC_RELAXED))
+		return;
+	const uint64_t until_ns = cuf_now_ns() + WAIT_NS;
+	/* NVML itself may close libraries while we ask it */
+	while ((thread = __atomic_load_n(&reader, __ATOMIC_SEQ_CST)) && thread != this_thread()) {
+		if (cuf_now_ns() > until_ns) {
+			__atomic_store_n(&gave_up, true, __ATOMIC_RELAXED);
+			return;
+		}
+		cuf_sys(SYS_nanosleep, (long)&pause, 0, 0, 0, 0, 0);
+	}
+}
+
+void cuf_gpu_processes_unload_end(void) { __atomic_sub_fetch(&unloads, 1, __ATOMIC_SEQ_CST); }
 
 /* Without a file nobody reads the record. After a seccomp filter, opening /proc may be fatal. */
 static bool may_read(uint64_t now_ns)
 {
 	const struct cuf_recorder_status status = cuf_recorder_status();
 	if (!cuf_options.nvml || !status.is_on_disk || !status.is_on || cuf_sandbox_entered())
-		return false;
-	if (!cuf_real.dlopen || !cuf_real.dlclose)
 		return false;
 	return now_ns >= __atomic_load_n(&next_ns, __ATOMIC_RELAXED);
 }
@@ -115,11 +146,14 @@ void cuf_gpu_processes_read(unsigned device, uint64_t incident, void *frame)
 {
 	const struct cuf_device *known = cuf_device_find(device);
 	uint64_t now_ns = cuf_now_ns();
+	uint32_t nobody = 0;
 	int saved = errno;
-	if (!known || !may_read(now_ns) || __atomic_exchange_n(&is_reading, true, __ATOMIC_ACQUIRE))
+	if (!known || !may_read(now_ns) ||
+	    !__atomic_compare_exchange_n(&reader, &nobody, this_thread(), false, __ATOMIC_SEQ_CST,
+					 __ATOMIC_RELAXED))
 		return;
 	if (!cuf_signal_on_stack(frame))
 		read_if_loaded(known, incident, now_ns);
-	__atomic_store_n(&is_reading, false, __ATOMIC_RELEASE);
+	__atomic_store_n(&reader, 0, __ATOMIC_RELEASE);
 	errno = saved;
 }

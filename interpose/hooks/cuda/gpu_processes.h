@@ -15,4 +15,9 @@
  * hook. */
 void cuf_gpu_processes_read(unsigned device, uint64_t incident, void *frame);
 
+/* Around each dlclose: NVML must not go while it is asked. It is found and asked without the
+ * loader's lock, so no reference is held. errno untouched. */
+void cuf_gpu_processes_unload_begin(void);
+void cuf_gpu_processes_unload_end(void);
+
 #endif

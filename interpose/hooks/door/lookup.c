@@ -16,6 +16,7 @@
 #include "interpose/platform/elf_symbol.h"
 #include "interpose/record/recorder.h"
 #include "interpose/hooks/door/rows.h"
+#include "interpose/hooks/cuda/gpu_processes.h"
 #include "interpose/hooks/framework/framework.h"
 #include "interpose/hooks/loader/coverage.h"
 #include "interpose/hooks/loader/driver.h"
@@ -85,7 +86,10 @@ int cuf_hook_dlclose(void *handle)
 		cuf_real_resolve();
 	if (!cuf_real.dlclose)
 		return -1;
+	cuf_driver_keep();
+	cuf_gpu_processes_unload_begin();
 	result = cuf_unload(cuf_real.dlclose, handle);
+	cuf_gpu_processes_unload_end();
 	if (result == 0)
 		cuf_resolve_forget();
 	return result;

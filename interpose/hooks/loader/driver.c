@@ -15,6 +15,7 @@ static uintptr_t driver_start, driver_end; /* of the attached libcuda */
 static int attached;
 static int described;                      /* a thread has begun to query it */
 static bool announced;                     /* in this process's recording */
+static const struct link_map *to_be_kept;  /* libcuda, until we hold a reference */
 static uint64_t driver_version;
 static unsigned driver_identity;
 
@@ -41,14 +42,12 @@ static bool returns_exported_pointers(void)
 	       found == cuf_real_driver_export(cuf_row_find("cuMemAlloc_v2"));
 }
 
-static void describe(const struct link_map *libcuda)
+static void describe(void)
 {
 	int version = 0, expected = 0;
 	if (!__atomic_compare_exchange_n(&described, &expected, 1, 0, __ATOMIC_ACQ_REL,
 					 __ATOMIC_RELAXED))
 		return;
-	/* one reference of ours: the table must not outlive a driver that the program closes */
-	cuf_real.dlopen(libcuda->l_name, RTLD_NOLOAD | RTLD_NOW);
 	if (!cuf_query.cuDriverGetVersion || cuf_query.cuDriverGetVersion(&version) != CUDA_SUCCESS)
 		version = 0;
 	driver_version = (uint64_t)version;
@@ -75,7 +74,19 @@ static void attach(const struct cuf_dso *libcuda)
 	__atomic_store_n(&driver_start, libcuda->start, __ATOMIC_RELAXED);
 	cuf_real_bind_driver(libcuda->map);
 	__atomic_store_n(&attached, 1, __ATOMIC_RELEASE);
-	describe(libcuda->map);
+	__atomic_store_n(&to_be_kept, libcuda->map, __ATOMIC_RELEASE);
+	describe();
+}
+
+/* Not when it is attached: that happens in the first call of a linked driver, under whatever lock
+ * the program holds then. Here the program is about to take the loader's lock itself. */
+void cuf_driver_keep(void)
+{
+	const struct link_map *map = __atomic_exchange_n(&to_be_kept, NULL, __ATOMIC_ACQ_REL);
+	int saved = errno;
+	if (map)
+		cuf_real.dlopen(map->l_name, RTLD_NOLOAD | RTLD_NOW);
+	errno = saved;
 }
 
 bool cuf_driver_attach_at(const void *addr, bool *attached_now)
@@ -100,11 +111,8 @@ bool cuf_driver_attach_loaded(void)
 	int saved = errno;
 	if (__atomic_load_n(&attached, __ATOMIC_ACQUIRE))
 		return true;
-	if (!cuf_real.dlopen)
-		cuf_real_resolve();
-	/* a handle of glibc is the object's link_map; its dynamic section is an address inside
-	 * it */
-	map = cuf_real.dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_NOW);
+	map = cuf_dso_find_loaded("libcuda.so");
+	/* the dynamic section is an address inside the object */
 	if (map && cuf_dso_at(map->l_ld, &dso))
 		attach(&dso);
 	errno = saved;

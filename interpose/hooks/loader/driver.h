@@ -3,11 +3,11 @@
  * The process's libcuda: when it becomes known, and which code is its own.
  *
  * libcuda usually arrives late, by somebody's dlopen(RTLD_LOCAL). It is attached at the first
- * look-up in it, or at the first direct call of a hook (programs linked with -lcuda). From then on
- * it is kept loaded, because the table of its functions must not outlive it.
+ * look-up in it, or at the first direct call of a hook (programs linked with -lcuda). It is kept
+ * loaded from the first dlclose on, because the table of its functions must not outlive it.
  *
- * Contract: any thread, no lock of ours. Two threads may attach at once; both return with a
- * complete table. errno untouched. The cuf_driver_attach functions may change dlerror().
+ * Contract: any thread, no lock of ours, and none of the loader's except in cuf_driver_keep. Two
+ * threads may attach at once; both return with a complete table. errno untouched.
  */
 #ifndef CUF_DRIVER_H
 #define CUF_DRIVER_H
@@ -21,6 +21,10 @@ bool cuf_driver_attach_at(const void *addr, bool *attached_now);
 
 /* Attaches libcuda if it is loaded in whatever way. */
 bool cuf_driver_attach_loaded(void);
+
+/* Takes a reference to the attached libcuda, once: to be called before each dlclose. May change
+ * dlerror(). */
+void cuf_driver_keep(void);
 
 /* True when addr is code of the attached libcuda. */
 bool cuf_driver_holds(const void *addr);

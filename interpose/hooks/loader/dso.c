@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <string.h>
 #include "interpose/platform/elf_symbol.h"
+#include "interpose/platform/readable.h"
 
 bool cuf_dso_at(const void *addr, struct cuf_dso *dso)
 {
@@ -35,6 +36,44 @@ bool cuf_dso_is_before_us(const void *addr)
 		if (map == caller.map)
 			return true;
 	return false;
+}
+
+/* The name of a link_map that may be freed meanwhile. */
+static void copy_name(const char *name, char *to, size_t room)
+{
+	size_t used = 0, part;
+	for (; used + 1 < room; used += part) {
+		part = 4096 - ((uintptr_t)name + used) % 4096; /* whole pages are readable or not */
+		if (part > room - 1 - used)
+			part = room - 1 - used;
+		if (!cuf_readable_copy(to + used, (uintptr_t)name + used, part))
+			break;
+		if (memchr(to + used, 0, part))
+			return;
+	}
+	to[used] = 0;
+}
+
+/* Nodes are copied, because a dlclose may free them, and the loader confirms what was found. */
+struct link_map *cuf_dso_find_loaded(const char *prefix)
+{
+	enum { OBJECTS_MAX = 8192 };
+	struct cuf_dso at;
+	struct link_map copy;
+	const struct link_map *map;
+	if (!cuf_dso_at((const void *)cuf_dso_find_loaded, &at))
+		return NULL;
+	map = at.map;
+	for (unsigned i = 0; map && i < OBJECTS_MAX; i++, map = copy.l_next) {
+		char name[256];
+		if (!cuf_readable_copy(&copy, (uintptr_t)map, sizeof copy))
+			return NULL;
+		copy_name(copy.l_name, name, sizeof name);
+		if (cuf_dso_name_is(cuf_dso_basename(name), prefix) &&
+		    cuf_dso_at(copy.l_ld, &at) && at.map == map)
+			return at.map;
+	}
+	return NULL;
 }
 
 const ElfW(Dyn) *cuf_dso_dynamic(const struct dl_phdr_info *object)

@@ -20,6 +20,14 @@ struct cuf_dso {
 /* Returns false for code that belongs to no object. */
 bool cuf_dso_at(const void *addr, struct cuf_dso *dso);
 
+/*
+ * The first loaded object, from this library on, that cuf_dso_is. NULL: none was found. The list is
+ * walked without the loader's lock, which its holder may hold while it waits for a lock of the
+ * program. So an object that another thread opens at this moment may be missed. Nothing keeps the
+ * result loaded.
+ */
+struct link_map *cuf_dso_find_loaded(const char *prefix);
+
 /* True when addr is inside this library; never when it was linked into the executable. */
 bool cuf_dso_is_self(const void *addr);
 

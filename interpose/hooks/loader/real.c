@@ -71,17 +71,25 @@ static void *next_definition(const struct link_map *self, const char *name)
 	return found;
 }
 
+static bool is_of_driver(const void *found)
+{
+	struct cuf_dso dso;
+	return cuf_dso_at(found, &dso) && cuf_dso_is(dso.map, "libcuda.so");
+}
+
 /* The object list also has objects that only some callers can see. RTLD_NEXT does not find those,
- * so both must agree. */
+ * so both must agree. Without another object between us and the driver nothing needs agreement,
+ * and the loader's lock is not taken. */
 void *cuf_real_behind(const char *name)
 {
-	Dl_info info;
-	struct link_map *self = NULL;
+	struct cuf_dso self;
 	void *found = NULL;
-	if (!dladdr1((void *)cuf_real_behind, &info, (void **)&self, RTLD_DL_LINKMAP) || !self)
+	if (!cuf_dso_at((const void *)cuf_real_behind, &self))
 		return NULL;
-	for (const struct link_map *map = self->l_next; map && !found; map = map->l_next)
+	for (const struct link_map *map = self.map->l_next; map && !found; map = map->l_next)
 		found = cuf_elf_symbol(map->l_addr, map->l_ld, name);
+	if (is_of_driver(found))
+		return found;
 	if (!found || found != cuf_real.dlsym(RTLD_NEXT, name))
 		return NULL;
 	return found;
