@@ -15,8 +15,9 @@ _cuflight() {
 	fi
 	case ${COMP_WORDS[1]} in
 		run) options='--output= --force --library= --host-allocator= --error-exitcode= --host=
-			--sample= --size= --stack-depth= --python --unwind= --mmap --probe --nvml
-			--termination-log= --help --version --quiet --verbose --color=' ;;
+			--sample= --size= --stack-depth= --python --unwind= --python-objects=
+			--large-maps --mmap --probe --nvml --termination-log= --help --version --quiet
+			--verbose --color=' ;;
 		report) options='--at= --full --top= --no-pager --sysroot= --debuginfod --output= --force
 			--format= --json --help --version --quiet --verbose --color=' ;;
 		check) options='--baseline= --config= --allow-inconclusive --any-environment --sysroot=
@@ -29,9 +30,9 @@ _cuflight() {
 		doctor) options='--library= --recordings= --size= --output= --force --format= --json --help
 			--version --quiet --verbose --color=' ;;
 		env) options='--docker --k8s --systemd --library= --recordings= --host= --sample= --size=
-			--stack-depth= --python --unwind= --mmap --probe --nvml --termination-log=
-			--start= --output= --force --format= --json --help --version --quiet --verbose
-			--color=' ;;
+			--stack-depth= --python --unwind= --python-objects= --large-maps --mmap --probe
+			--nvml --termination-log= --start= --output= --force --format= --json --help
+			--version --quiet --verbose --color=' ;;
 		help) options='--rule --json --help --version --quiet --verbose --color=' ;;
 		*) return ;;
 	esac
@@ -45,6 +46,7 @@ _cuflight() {
 		--host-allocator) choices='own jemalloc' ;;
 		--host) choices='off sampled full' ;;
 		--unwind) choices='cfi libunwind fp' ;;
+		--python-objects) choices='off auto start' ;;
 		--color) choices='auto always never' ;;
 		--format) choices='text json' ;;
 	esac

@@ -3,7 +3,8 @@
 #include "analysis/facts/host.h"
 
 const char *const host_part_names[PART_MAX] = { "malloc_live",	 "fragmented",	  "cached",
-						"allocator",	 "python_arenas", "maps",
+						"allocator",	 "python_objects",
+						"python_arenas", "maps",
 						"other",	 "stack",	  "files",
 						"files_private", "shared",	  "recorder" };
 

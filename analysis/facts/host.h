@@ -14,6 +14,7 @@ enum fact_host_part {
 	PART_FRAGMENTED,
 	PART_CACHED,
 	PART_ALLOCATOR,
+	PART_OBJECTS,
 	PART_PYTHON,
 	PART_MAPS,
 	PART_OTHER,
@@ -50,11 +51,13 @@ struct fact_host_advice {
 	uint64_t bytes; /* at most released; CUF_UNKNOWN */
 };
 
-/* Mappings of the program; all CUF_UNKNOWN without mmap=1. */
+/* Mappings of the program, as far as they are recorded; all CUF_UNKNOWN where none are. */
 struct fact_maps {
 	uint64_t anonymous_bytes, anonymous_count;
-	uint64_t file_bytes, file_count;
-	uint64_t python_bytes, python_count; /* of the anonymous ones, by size and caller */
+	uint64_t file_bytes, file_count;     /* with mmap=1 only */
+	uint64_t shared_bytes, shared_count; /* shared memory that this process was first to map */
+	/* of the anonymous ones, by size and caller; where objects are recorded, arenas are not */
+	uint64_t python_bytes, python_count;
 	uint64_t given_back_bytes; /* by madvise, in total */
 };
 
@@ -68,6 +71,9 @@ struct fact_host {
 	uint64_t malloc_high_bytes;
 	uint64_t malloc_low_count; /* CUF_UNKNOWN: nothing was sampled, blocks may have any size */
 	uint64_t malloc_high_count;
+	uint64_t python_live_bytes; /* objects in CPython's own allocator; CUF_UNKNOWN: not */
+	uint64_t python_live_count; /* recorded */
+	uint64_t python_arena_bytes; /* maps that it holds; CUF_UNKNOWN */
 	uint64_t pinned_bytes; /* live pinned and registered memory */
 	uint64_t mapped_file_bytes; /* CUF_UNKNOWN: not recorded */
 	uint64_t cgroup_bytes; /* memory.current */

@@ -28,7 +28,9 @@ static bool next_block(const struct reader *reader, uint64_t *at, struct heap_bl
 			reader_call_site(reader, cuf_host_stack(entry.word1)),
 			(uint32_t)(entry.word0 & 0x7ffff), cuf_host_bytes(entry.word1),
 			reader->header.start_ns +
-				cuf_birth_ms((uint32_t)(entry.word0 & 0x7ffff)) * 1000000u
+				cuf_birth_ms((uint32_t)(entry.word0 & 0x7ffff)) * 1000000u,
+			cuf_address_is_python(cuf_host_addr(entry.word0),
+					      cuf_host_bytes(entry.word1))
 		};
 		return true;
 	}
@@ -100,17 +102,28 @@ struct host_interval host_estimate_interval(const struct host_estimate *estimate
 				       certain + scale * gamma_quantile(samples + 1, z) };
 }
 
-/* Adds a recorded block to its site and to all, weighted by its chance; sign -1 subtracts it. */
-static void add(struct site *site, struct heap_totals *all, uint64_t bytes, uint64_t mean_bytes,
+/* A recorded block. */
+struct weighed {
+	uint64_t bytes, mean_bytes;
+	bool is_python;
+};
+
+/* Adds it to its site and to all, weighted by its chance; sign -1 subtracts it. */
+static void add(struct site *site, struct heap_totals *all, const struct weighed *block,
 		double sign)
 {
-	double chance = host_weight_chance(bytes, mean_bytes), weight = (double)bytes / chance,
+	double chance = host_weight_chance(block->bytes, block->mean_bytes),
+	       weight = (double)block->bytes / chance,
 	       variance = (1 - chance) * weight * weight;
-	host_estimate_add(&all->bytes, weight, chance, sign);
-	host_estimate_add(&all->count, 1 / chance, chance, sign);
+	host_estimate_add(block->is_python ? &all->python_bytes : &all->bytes, weight, chance,
+			  sign);
+	host_estimate_add(block->is_python ? &all->python_count : &all->count, 1 / chance, chance,
+			  sign);
 	/* per site: integers, with the weights that its events have */
-	site->live_bytes += (uint64_t)(int64_t)sign * host_weight_bytes(bytes, mean_bytes);
-	site->live_count += (uint64_t)(int64_t)sign * host_weight_count(bytes, mean_bytes);
+	site->live_bytes += (uint64_t)(int64_t)sign *
+			    host_weight_bytes(block->bytes, block->mean_bytes);
+	site->live_count += (uint64_t)(int64_t)sign *
+			    host_weight_count(block->bytes, block->mean_bytes);
 	site->live_variance += sign * variance;
 	site->live_third += sign * variance * (1 - 2 * chance) * weight;
 }
@@ -126,7 +139,10 @@ static void undo_after(const struct reader *reader, uint64_t time_ns, struct sit
 		if (event.time_ns > time_ns && sign && event.bytes)
 			add(sites_get(sites, CUF_KIND_HOST, CUF_DEVICE_NONE,
 				      reader_call_site(reader, event.stack)),
-			    out, event.bytes, event.sample_mean_bytes, -sign);
+			    out,
+			    &(struct weighed){ event.bytes, event.sample_mean_bytes,
+					       cuf_address_is_python(event.addr, event.bytes) },
+			    -sign);
 	}
 	host_stream_free(stream);
 	/* events lost from the ring can make a sum negative */
@@ -137,13 +153,15 @@ static void undo_after(const struct reader *reader, uint64_t time_ns, struct sit
 	}
 	estimate_clamp(&out->bytes);
 	estimate_clamp(&out->count);
+	estimate_clamp(&out->python_bytes);
+	estimate_clamp(&out->python_count);
 }
 
 /* A block of the ledger, with its birth. */
 static void count_live(struct site *site, struct heap_totals *out, const struct heap_block *block,
 		       uint64_t mean_bytes)
 {
-	add(site, out, block->bytes, mean_bytes, 1);
+	add(site, out, &(struct weighed){ block->bytes, mean_bytes, block->is_python }, 1);
 	if (block->birth_ns < site->first_ns)
 		site->first_ns = block->birth_ns;
 	if (site->last_ns == CUF_UNKNOWN || block->birth_ns > site->last_ns)

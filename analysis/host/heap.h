@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The malloc family of one process: what is live, by call site and in all, from the host ledger.
+ * Host blocks of one process: what is live, by call site and in all, from the host ledger.
  * When the recorder sampled, figures are estimates with a 95 % interval.
  *
  * Contract: the ledger is of the end of the recording. heap_read brings it back to time_ns
@@ -29,7 +29,8 @@ struct heap_totals {
 	bool known;               /* false: host=off, or the ledger is cut away */
 	bool estimated;
 	uint64_t mean_bytes;      /* largest mean of the sampler; 0: every block is known */
-	struct host_estimate bytes, count;
+	struct host_estimate bytes, count; /* of malloc, and maps */
+	struct host_estimate python_bytes, python_count; /* of CPython's own allocator */
 };
 
 /*
@@ -52,6 +53,7 @@ struct heap_block {
 	uint32_t birth;    /* as the ledger packs it; selects the mean of the sampler */
 	uint64_t bytes;
 	uint64_t birth_ns; /* CLOCK_MONOTONIC */
+	bool is_python;    /* of CPython's own allocator */
 };
 
 struct heap_row {

@@ -65,7 +65,9 @@ static struct block *collect(const struct reader *reader, const struct host_mean
 	skip = all / BLOCKS_MAX + 1;
 	*count = 0;
 	for (at = 0; next_block(reader, means, &at, &block);) {
-		if (cuf_address_is_map(block.addr, cuf_host_bytes(block.word1)) ||
+		uint64_t bytes = cuf_host_bytes(block.word1);
+		if (cuf_address_is_map(block.addr, bytes) ||
+		    cuf_address_is_python(block.addr, bytes) ||
 		    (skip > 1 && mix(block.addr / window_bytes) % skip))
 			continue;
 		xalloc_grow(&blocks, *count, &room, sizeof *blocks);
@@ -190,7 +192,8 @@ void host_maps_each(const struct reader *reader, uint64_t time_ns,
 			see(context,
 			    &(struct host_map){
 				    reader_call_site(reader, cuf_host_stack(block.word1)), bytes,
-				    cuf_address_is_file_map(block.addr, bytes) },
+				    cuf_address_is_file_map(block.addr, bytes),
+				    cuf_address_is_shared_map(block.addr, bytes) },
 			    1);
 	}
 	if (time_ns == CUF_UNKNOWN)
@@ -200,8 +203,10 @@ void host_maps_each(const struct reader *reader, uint64_t time_ns,
 		int sign = host_event_sign(event.op);
 		if (event.time_ns > time_ns && sign && cuf_address_is_map(event.addr, event.bytes))
 			see(context,
-			    &(struct host_map){ event.stack, event.bytes,
-						cuf_address_is_file_map(event.addr, event.bytes) },
+			    &(struct host_map){
+				    event.stack, event.bytes,
+				    cuf_address_is_file_map(event.addr, event.bytes),
+				    cuf_address_is_shared_map(event.addr, event.bytes) },
 			    -sign);
 	}
 	host_stream_free(stream);

@@ -29,7 +29,8 @@ size_t host_pins_find(const struct reader *reader, const struct host_means *mean
 struct host_map {
 	uint32_t stack;
 	uint64_t bytes;
-	bool file; /* backed by a file, else anonymous */
+	bool file;   /* backed by a file, else memory */
+	bool shared; /* memory that other processes may see */
 };
 void host_maps_each(const struct reader *reader, uint64_t time_ns,
 		    void (*see)(void *context, const struct host_map *map, int sign),

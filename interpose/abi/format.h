@@ -253,6 +253,10 @@ struct cuf_header {
 					     /* too deep */
 	uint64_t work_end_ns, work_end_seq;  /* an interpreter began to shut down: later frees */
 					     /* are not the program's work; 0: not seen */
+	uint64_t python_objects_ns;          /* CPython's own allocator is recorded from here on; */
+					     /* 0: it is not */
+	uint64_t python_arena_bytes;         /* maps that this allocator holds, as far as they */
+					     /* were seen */
 };
 
 /* Whether stacks have Python frames. META NOTE has the reason if not. */

@@ -62,26 +62,57 @@ static inline uint64_t cuf_host_bytes(uint64_t word1) { return word1 & CUF_HOST_
 static inline uint32_t cuf_host_stack(uint64_t word1) { return (uint32_t)(word1 >> 40); }
 
 /*
- * A map (option mmap=1) is a host block, too. Its address is the map's start + 8, for a map of a
- * file + 24. malloc returns no block of whole pages there: its blocks at such an address have at
- * most 8 bytes.
+ * Blocks that are not malloc's have addresses that malloc's never have. A map's is its start + 8;
+ * that of a file's map + 24, of shared memory (memfd, tmpfs, MAP_SHARED) + 40; its bytes are whole
+ * pages. malloc returns no block of whole pages there. A block of CPython's own allocator has bit 3
+ * set. Its bytes are as requested, but at least 16, and one more where they would be whole pages.
+ * malloc's blocks of more than 8 bytes are multiples of 16.
  */
-enum { CUF_MAP_ANONYMOUS_OFFSET = 8, CUF_MAP_FILE_OFFSET = 24 };
+enum {
+	CUF_MAP_PAGE_BYTES = 4096,
+	CUF_MAP_ANONYMOUS_OFFSET = 8,
+	CUF_MAP_FILE_OFFSET = 24,
+	CUF_MAP_SHARED_OFFSET = 40,
+	CUF_PYTHON_OFFSET = 8,
+	CUF_PYTHON_BYTES_MIN = 16
+};
 
-static inline uint64_t cuf_map_address(uint64_t start, int file)
+static inline uint64_t cuf_python_address(uint64_t addr) { return addr | CUF_PYTHON_OFFSET; }
+
+static inline uint64_t cuf_python_bytes(uint64_t bytes)
 {
-	return start + (file ? CUF_MAP_FILE_OFFSET : CUF_MAP_ANONYMOUS_OFFSET);
+	if (bytes < CUF_PYTHON_BYTES_MIN)
+		return CUF_PYTHON_BYTES_MIN;
+	return bytes + !(bytes % CUF_MAP_PAGE_BYTES);
+}
+
+/* Also where the bytes are saturated. */
+static inline int cuf_address_is_at(uint64_t addr, uint64_t bytes, unsigned offset)
+{
+	return addr % CUF_MAP_PAGE_BYTES == offset && bytes >= CUF_MAP_PAGE_BYTES &&
+	       (!(bytes % CUF_MAP_PAGE_BYTES) || bytes == CUF_HOST_BYTES_MASK);
 }
 
 static inline int cuf_address_is_file_map(uint64_t addr, uint64_t bytes)
 {
-	return (addr & 4095) == CUF_MAP_FILE_OFFSET && bytes >= 4096;
+	return cuf_address_is_at(addr, bytes, CUF_MAP_FILE_OFFSET);
+}
+
+static inline int cuf_address_is_shared_map(uint64_t addr, uint64_t bytes)
+{
+	return cuf_address_is_at(addr, bytes, CUF_MAP_SHARED_OFFSET);
 }
 
 static inline int cuf_address_is_map(uint64_t addr, uint64_t bytes)
 {
-	return cuf_address_is_file_map(addr, bytes) ||
-	       ((addr & 4095) == CUF_MAP_ANONYMOUS_OFFSET && bytes >= 4096);
+	return cuf_address_is_at(addr, bytes, CUF_MAP_ANONYMOUS_OFFSET) ||
+	       cuf_address_is_file_map(addr, bytes) || cuf_address_is_shared_map(addr, bytes);
+}
+
+static inline int cuf_address_is_python(uint64_t addr, uint64_t bytes)
+{
+	return addr & CUF_PYTHON_OFFSET && bytes >= CUF_PYTHON_BYTES_MIN &&
+	       !cuf_address_is_map(addr, bytes);
 }
 
 /*

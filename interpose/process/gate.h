@@ -25,6 +25,7 @@ struct cuf_tls {
 	struct cuf_thread_state *thread;
 	uint64_t generation;     /* of the recording that `thread` belongs to */
 	int64_t countdown_bytes; /* to the next host sample */
+	struct cuf_host_outer *outer; /* the Python allocation that the thread is inside of */
 	uintptr_t label_frame;
 	uintptr_t call_frame;    /* of the outermost driver call */
 	uint16_t label;

@@ -125,6 +125,8 @@ static bool read_symbols(uintptr_t bias, const ElfW(Dyn) *dynamic, struct cuf_py
 	python->own_state = (void *(*)(void))own;
 	python->current_state = (void *(*)(void))current;
 	python->is_finalizing = (int (*)(void))finalizing;
+	python->get_allocator = cuf_elf_symbol(bias, dynamic, "PyMem_GetAllocator");
+	python->set_allocator = cuf_elf_symbol(bias, dynamic, "PyMem_SetAllocator");
 	python->code_type = (uintptr_t)cuf_elf_symbol(bias, dynamic, "PyCode_Type");
 	python->text_type = (uintptr_t)cuf_elf_symbol(bias, dynamic, "PyUnicode_Type");
 	python->bytes_type = (uintptr_t)cuf_elf_symbol(bias, dynamic, "PyBytes_Type");
@@ -324,6 +326,31 @@ static uintptr_t find_state(struct cuf_python_thread *thread)
 		return current;
 	*stranger = current;
 	return own;
+}
+
+/* ---- its allocators ---- */
+
+bool cuf_python_holds(const void *code)
+{
+	return __atomic_load_n(&cuf_python.on, __ATOMIC_ACQUIRE) &&
+	       (uintptr_t)code - cuf_python.object_start <
+		       cuf_python.object_end - cuf_python.object_start;
+}
+
+/* The current state is that of the GIL's holder up to 3.11, and the thread's own from then on. */
+bool cuf_python_domains_here(struct cuf_python_domains *domains)
+{
+	uintptr_t current;
+
+	if (!__atomic_load_n(&cuf_python.on, __ATOMIC_ACQUIRE) || cuf_python_is_finalizing() ||
+	    !cuf_python.get_allocator || !cuf_python.set_allocator || !cuf_python.own_state())
+		return false;
+	current = (uintptr_t)cuf_python.current_state();
+	if (!current || !is_own(current))
+		return false;
+	*domains = (struct cuf_python_domains){ cuf_python.object_start, cuf_python.get_allocator,
+						cuf_python.set_allocator };
+	return true;
 }
 
 /* ---- gathering ---- */

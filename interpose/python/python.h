@@ -43,6 +43,35 @@ void cuf_python_unload_end(void);
 /* True from the moment at which the interpreter begins to shut down. */
 bool cuf_python_is_finalizing(void);
 
+/* ---- its allocators ---- */
+
+/* PyMemAllocatorEx of all versions. */
+struct cuf_python_allocator {
+	void *context;
+	void *(*allocate)(void *context, size_t bytes);
+	void *(*zeroed)(void *context, size_t count, size_t bytes);
+	void *(*resize)(void *context, void *p, size_t bytes);
+	void (*release)(void *context, void *p);
+};
+
+enum cuf_python_domain { CUF_PYTHON_RAW, CUF_PYTHON_MEM, CUF_PYTHON_OBJECTS, CUF_PYTHON_DOMAINS };
+
+/* PyMem_GetAllocator and PyMem_SetAllocator of the interpreter at this address. */
+struct cuf_python_domains {
+	uintptr_t interpreter;
+	void (*get)(int domain, struct cuf_python_allocator *allocator);
+	void (*set)(int domain, const struct cuf_python_allocator *allocator);
+};
+
+/*
+ * False: no interpreter is read, it has no such functions, it is shutting down, or this thread does
+ * not hold the GIL (in free-threaded builds: has no attached state). Only then may they be called.
+ */
+bool cuf_python_domains_here(struct cuf_python_domains *domains);
+
+/* True when code is the interpreter's own. */
+bool cuf_python_holds(const void *code);
+
 /* ---- stacks ---- */
 
 /*

@@ -53,6 +53,9 @@ struct cuf_python {
 	void *(*current_state)(void);
 	/* NULL: not available */
 	int (*is_finalizing)(void);
+	/* NULL: not available */
+	void (*get_allocator)(int domain, struct cuf_python_allocator *allocator);
+	void (*set_allocator)(int domain, const struct cuf_python_allocator *allocator);
 	const struct cuf_python_walks *walks;
 	/* walks depend on it */
 	bool frees_counted;

@@ -25,7 +25,6 @@
 enum {
 	SAMPLE_BYTES_MIN = 4096,        /* as options.def */
 	SAMPLE_BYTES_MAX = 1 << 30,
-	FILE_AT_LIVE_BYTES = 64 << 20,  /* a process this big is worth a recording */
 	CLOCK_EVERY = 16,               /* full mode: events between two looks at the clock */
 	/* records to prefetch: their pages were last met a round of the ring ago */
 	AHEAD = 32,
@@ -219,12 +218,11 @@ static inline void record_block(struct cuf_thread_state *thread, uint64_t addr, 
 	append(thread, op, addr, word1);
 }
 
-/* Returns whether the process has grown enough for a file. */
-static bool record_sample(struct cuf_thread_state *thread, uint64_t addr, size_t bytes, unsigned op,
+static void record_sample(struct cuf_thread_state *thread, uint64_t addr, size_t bytes, unsigned op,
 			  const void *frame)
 {
 	const struct cuf_segment *segment = thread->writer.segments[CUF_RING_HOST];
-	int64_t weight, live;
+	int64_t weight;
 	if (segment && segment->sample_mean_bytes != thread->writer.sample_mean_bytes)
 		/* the events of one segment have one mean */
 		cuf_ring_host_exchange(&thread->writer);
@@ -232,10 +230,9 @@ static bool record_sample(struct cuf_thread_state *thread, uint64_t addr, size_t
 	weight = weight_of(thread->host_birth, bytes);
 	record_block(thread, addr, bytes, op, frame);
 	cuf_host_filter_add(addr);
-	live = cuf_host_live_add(weight);
+	cuf_host_live_add(weight);
 	thread->writer.slot->host_allocs++;
 	thread->writer.slot->host_alloc_bytes += (uint64_t)weight;
-	return live >= FILE_AT_LIVE_BYTES && cuf_handover_is_pending();
 }
 
 static void record_full(struct cuf_thread_state *thread, uint64_t addr, size_t bytes, unsigned op,
@@ -245,6 +242,17 @@ static void record_full(struct cuf_thread_state *thread, uint64_t addr, size_t b
 	record_block(thread, addr, bytes, op, frame);
 	thread->writer.slot->host_allocs++;
 	thread->writer.slot->host_alloc_bytes += bytes;
+}
+
+static bool is_off(void) { return cuf_options.host == CUF_HOST_OFF || cuf_options.disabled; }
+
+void cuf_host_add_block(struct cuf_thread_state *thread, uint64_t addr, size_t bytes, unsigned op,
+			const void *frame)
+{
+	if (cuf_options.host == CUF_HOST_FULL)
+		record_full(thread, addr, bytes, op, frame);
+	else
+		record_sample(thread, addr, bytes, op, frame);
 }
 
 /* The countdown ran out; but a fresh thread got its countdown only by entering. */
@@ -264,30 +272,59 @@ static void begin_interval(struct cuf_thread_state *thread)
 	cuf_tls.countdown_bytes = (int64_t)thread->sampled_from;
 }
 
-static bool is_off(void) { return cuf_options.host == CUF_HOST_OFF || cuf_options.disabled; }
+struct cuf_thread_state *cuf_host_choose(size_t bytes, bool *is_chosen)
+{
+	bool is_fresh = cuf_tls.generation != __atomic_load_n(cuf_gate, __ATOMIC_RELAXED);
+	struct cuf_thread_state *thread;
+
+	if (__builtin_expect(is_off(), 0)) {
+		cuf_tls.countdown_bytes = INT64_MAX;
+		return NULL;
+	}
+	thread = cuf_thread_enter();
+	*is_chosen = thread && (cuf_options.host == CUF_HOST_FULL || is_sample(bytes, is_fresh));
+	return thread;
+}
+
+void cuf_host_sampled(struct cuf_thread_state *thread, size_t bytes)
+{
+	if (cuf_options.host == CUF_HOST_SAMPLED && bytes < CUF_SAMPLE_EXACT_BYTES)
+		begin_interval(thread);
+}
+
+/* A block of malloc, made while CPython's allocator serves a request. */
+static void alloc_inside(void *p, size_t bytes, unsigned op, const void *frame)
+{
+	struct cuf_host_outer *outer = cuf_tls.outer;
+
+	cuf_host_come_out(outer);
+	if (bytes >= outer->bytes) {
+		outer->malloc_start = (uintptr_t)p;
+		outer->malloc_end = (uintptr_t)p + bytes;
+	}
+	cuf_host_alloc(p, bytes, op, frame);
+	cuf_host_go_inside(outer);
+}
 
 void cuf_host_record_alloc(void *p, size_t bytes, unsigned op, const void *frame)
 {
-	bool is_fresh = cuf_tls.generation != __atomic_load_n(cuf_gate, __ATOMIC_RELAXED),
-		has_grown = false;
 	struct cuf_thread_state *thread;
-	if (__builtin_expect(is_off(), 0)) {
-		cuf_tls.countdown_bytes = INT64_MAX;
+	bool is_chosen = false;
+
+	if (cuf_host_is_inside(frame)) {
+		alloc_inside(p, bytes, op, frame);
 		return;
 	}
-	thread = cuf_thread_enter();
+	thread = cuf_host_choose(bytes, &is_chosen);
 	if (!thread)
 		return;
-	if (cuf_options.host == CUF_HOST_FULL) {
-		record_full(thread, (uintptr_t)p, bytes, op, frame);
-	} else if (is_sample(bytes, is_fresh)) {
-		has_grown = record_sample(thread, (uintptr_t)p, bytes, op, frame);
-		if (bytes < CUF_SAMPLE_EXACT_BYTES)
-			begin_interval(thread);
+	if (is_chosen) {
+		cuf_host_add_block(thread, (uintptr_t)p, bytes, op, frame);
+		cuf_host_sampled(thread, bytes);
 	}
 	cuf_thread_leave(thread);
-	if (__builtin_expect(has_grown, 0))
-		cuf_handover_to_file();
+	if (is_chosen)
+		cuf_host_has_grown(bytes);
 }
 
 /* ---- frees ---- */
@@ -302,19 +339,14 @@ static void forget_sample(struct cuf_thread_state *thread, uint64_t addr,
 	cuf_host_live_add(-weight_of_entry(entry->word0, entry->word1));
 }
 
-void cuf_host_record_free(void *p, unsigned op, struct cuf_host_undo *undo)
+/* A block goes that perhaps was not recorded. In full mode a free of malloc's is, all the same. */
+static inline void record_free(uint64_t addr, unsigned op, bool is_python,
+			       struct cuf_host_undo *undo)
 {
-	uint64_t addr = (uintptr_t)p;
 	bool is_full = cuf_options.host == CUF_HOST_FULL, is_known;
 	struct cuf_host_block entry = { 0, 0 };
 	struct cuf_thread_state *thread;
-	/*
-	 * loads from far away, one of them the allocator's in the real free: all start before any
-	 * is waited for
-	 */
-	__builtin_prefetch((const char *)p - 2 * sizeof(size_t), 1);
-	if (!p || is_off() || (cuf_options.host == CUF_HOST_SAMPLED && !cuf_host_filter_has(addr)))
-		return;
+
 	cuf_host_ledger_expect(addr);
 	thread = cuf_thread_enter();
 	if (!thread)
@@ -324,13 +356,36 @@ void cuf_host_record_free(void *p, unsigned op, struct cuf_host_undo *undo)
 	is_known = cuf_host_ledger_take(addr, &entry);
 	if (is_known && !is_full)
 		forget_sample(thread, addr, &entry);
-	if (is_known || is_full) {
+	if (is_known || (is_full && !is_python)) {
 		append(thread, op, addr, entry.word1);
 		thread->writer.slot->host_frees++;
 		thread->writer.slot->host_free_bytes += cuf_host_bytes(entry.word1);
 		*undo = (struct cuf_host_undo){ entry.word0, entry.word1 };
 	}
 	cuf_thread_leave(thread);
+}
+
+/* True when no record of a block at this address can exist. */
+static inline bool is_unrecorded(uint64_t addr)
+{
+	return is_off() || (cuf_options.host == CUF_HOST_SAMPLED && !cuf_host_filter_has(addr));
+}
+
+void cuf_host_record_free(void *p, unsigned op, struct cuf_host_undo *undo)
+{
+	/*
+	 * loads from far away, one of them the allocator's in the real free: all start before any
+	 * is waited for
+	 */
+	__builtin_prefetch((const char *)p - 2 * sizeof(size_t), 1);
+	if (p && !is_unrecorded((uintptr_t)p))
+		record_free((uintptr_t)p, op, false, undo);
+}
+
+void cuf_host_python_free(void *p, unsigned op, struct cuf_host_undo *undo)
+{
+	if (p && !is_unrecorded((uintptr_t)p))
+		record_free(cuf_python_address((uintptr_t)p), op, true, undo);
 }
 
 void cuf_host_restore(const struct cuf_host_undo *undo)

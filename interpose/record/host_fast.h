@@ -77,6 +77,29 @@ static inline bool cuf_host_skips_alloc(size_t bytes)
 	       __builtin_expect(cuf_host_count_down(bytes), 1);
 }
 
+/*
+ * An allocation of CPython that was not skipped. It is on the caller's stack from begin to end, and
+ * the interpreter's function is called in between. That function may pass the request on to malloc,
+ * whose block is recorded by malloc's own hook. Then it is not recorded a second time here.
+ */
+struct cuf_host_outer {
+	int64_t countdown_bytes;      /* of the thread; meanwhile no call of malloc is skipped */
+	size_t bytes;
+	uintptr_t malloc_start, malloc_end; /* the block of malloc with room for the bytes */
+	bool is_counted, is_chosen;
+};
+
+void cuf_host_outer_begin(struct cuf_host_outer *outer, size_t bytes);
+/* p: what the interpreter's function returned; may be NULL. True: it is recorded as Python's. */
+bool cuf_host_outer_end(struct cuf_host_outer *outer, void *p, unsigned op, const void *frame);
+/* As cuf_host_record_free, for a block of CPython. */
+void cuf_host_python_free(void *p, unsigned op, struct cuf_host_undo *undo);
+/* CPython's allocator is no longer ours to see: its blocks are forgotten. */
+void cuf_host_python_forget(void);
+
+/* More memory may be resident than before; a process that is large by now gets its file. */
+void cuf_host_has_grown(uint64_t bytes);
+
 static inline void cuf_host_cancel(size_t bytes)
 {
 	if (bytes < CUF_SAMPLE_EXACT_BYTES)

@@ -23,6 +23,7 @@
 #include "interpose/incident/request.h"
 #include "interpose/process/bus_guard.h"
 #include "interpose/record/host_fast.h"
+#include "interpose/record/python_objects.h"
 
 /* ---- driver calls ---- */
 

@@ -169,6 +169,17 @@ static void set_refusal(struct evidence *evidence)
 	evidence_show(evidence, SIGNAL_host_huge, incident->seq);
 }
 
+/* What the program holds and did not free: of malloc, of CPython's allocator, and in maps. */
+static uint64_t live_bytes(const struct fact_host *host)
+{
+	uint64_t bytes = host->malloc_live_bytes;
+
+	if (!known(bytes))
+		return bytes;
+	return bytes + known_or_zero(host->python_live_bytes) +
+	       known_or_zero(host->maps.anonymous_bytes) + known_or_zero(host->maps.shared_bytes);
+}
+
 void evidence_host(struct build *build, struct evidence *evidence)
 {
 	const struct fact_process *process = &build->facts->processes[evidence->process];
@@ -179,7 +190,7 @@ void evidence_host(struct build *build, struct evidence *evidence)
 	metrics[METRIC_limit] = host->cgroup_max_bytes;
 	if (!known(host->cgroup_max_bytes))
 		metrics[METRIC_limit] = host->memory_total_bytes;
-	metrics[METRIC_host_live] = host->malloc_live_bytes;
+	metrics[METRIC_host_live] = live_bytes(host);
 	metrics[METRIC_host_cached] = cached_bytes(host);
 	set_resident(process, evidence);
 	set_pinned(build, evidence);

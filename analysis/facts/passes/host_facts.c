@@ -41,7 +41,9 @@ static bool is_python_arena(const struct map_sums *sums, const struct host_map *
 	uint8_t stop;
 	const uint64_t *addrs = reader_stack(reader, map->stack, &depth, &stop);
 
-	if (map->file || (map->bytes != ARENA_BYTES && map->bytes != ARENA_BYTES_OLD) || !depth)
+	if (map->file || map->shared || !depth)
+		return false;
+	if (map->bytes != ARENA_BYTES && map->bytes != ARENA_BYTES_OLD)
 		return false;
 	module = fact_module_at(process, addrs[0], CUF_UNKNOWN);
 	return module && is_python_interpreter(module->path);
@@ -61,6 +63,9 @@ static void add_map(void *context, const struct host_map *map, int sign)
 	if (map->file) {
 		sums->maps.file_bytes += bytes;
 		sums->maps.file_count += one;
+	} else if (map->shared) {
+		sums->maps.shared_bytes += bytes;
+		sums->maps.shared_count += one;
 	} else {
 		sums->maps.anonymous_bytes += bytes;
 		sums->maps.anonymous_count += one;
@@ -86,11 +91,12 @@ static void fill_maps(struct build *build, uint32_t process, const char *memory,
 	struct map_sums sums = { build, process, { 0 } };
 	uint64_t bytes, count;
 	host->maps = (struct fact_maps){ CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN,
-					 CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN };
+					 CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN,
+					 CUF_UNKNOWN, CUF_UNKNOWN };
 	host_maps_each(build->run->processes[process].reader, host_time_of(build, process), add_map,
 		       &sums);
-	bytes = sums.maps.anonymous_bytes + sums.maps.file_bytes;
-	count = sums.maps.anonymous_count + sums.maps.file_count;
+	bytes = sums.maps.anonymous_bytes + sums.maps.file_bytes + sums.maps.shared_bytes;
+	count = sums.maps.anonymous_count + sums.maps.file_count + sums.maps.shared_count;
 	if (!count && key_number(memory, "mapped_anonymous_bytes") == CUF_UNKNOWN)
 		return;
 	host->maps = sums.maps;
@@ -138,6 +144,7 @@ static void add_anonymous(struct rows *rows, uint64_t resident,
 	uint64_t cached = 0, own = 0, fragmented = 0, mapped = 0, excess, cut;
 	enum fact_basis basis = host->malloc_basis, split;
 	const struct fact_maps *maps = &host->maps;
+	uint64_t arenas = known_or_zero(host->python_arena_bytes), objects;
 
 	if (allocator) {
 		cached = known_or_zero(allocator->cached_bytes);
@@ -166,13 +173,30 @@ static void add_anonymous(struct rows *rows, uint64_t resident,
 	add_row(rows, PART_FRAGMENTED, take(&left, fragmented), split);
 	add_row(rows, PART_CACHED, take(&left, cached), split);
 	add_row(rows, PART_ALLOCATOR, take(&left, own), basis);
-	if (maps->anonymous_bytes != CUF_UNKNOWN) {
-		uint64_t python = take(&left, maps->python_bytes);
-		add_row(rows, PART_PYTHON, python, BASIS_INFERRED);
+	objects = take(&left, known_or_zero(host->python_live_bytes));
+	add_row(rows, PART_OBJECTS, objects, host->malloc_basis);
+	add_row(rows, PART_PYTHON, take(&left, subtract_to_zero(arenas, objects)), BASIS_INFERRED);
+	if (maps->anonymous_bytes != CUF_UNKNOWN)
 		add_row(rows, PART_MAPS, take(&left, maps->anonymous_bytes - maps->python_bytes),
 			BASIS_ESTIMATED);
-	}
 	add_row(rows, PART_OTHER, left, BASIS_OBSERVED);
+}
+
+/* What this process made of the shared memory in its address space has call sites, as maps have. */
+static void add_shared(struct rows *rows, uint64_t shared, const struct fact_host *host)
+{
+	uint64_t made;
+
+	if (shared == CUF_UNKNOWN)
+		return;
+	made = take(&shared, known_or_zero(host->maps.shared_bytes));
+	for (size_t i = 0; made && i < rows->count; i++)
+		if (rows->items[i].part == PART_MAPS) {
+			rows->items[i].bytes += made;
+			made = 0;
+		}
+	add_row(rows, PART_MAPS, made, BASIS_ESTIMATED);
+	add_row(rows, PART_SHARED, shared, BASIS_OBSERVED);
 }
 
 /* All rows are of one reading of the address space, so they sum to what was resident then. */
@@ -192,7 +216,7 @@ static void fill_rows(struct build *build, const char *memory,
 	add_row(&rows, PART_FILES, host->mapped_file_bytes, BASIS_OBSERVED);
 	add_row(&rows, PART_FILES_PRIVATE, key_number(memory, "file_private_bytes"),
 		BASIS_OBSERVED);
-	add_row(&rows, PART_SHARED, key_number(memory, "shared_bytes"), BASIS_OBSERVED);
+	add_shared(&rows, key_number(memory, "shared_bytes"), host);
 	add_row(&rows, PART_RECORDER, key_number(memory, "recorder_bytes"), BASIS_OBSERVED);
 	host->rows = rows.items;
 	host->row_count = rows.count;
@@ -316,6 +340,20 @@ static void fill_malloc(const struct heap_totals *memory, struct fact_host *host
 	host->malloc_high_count = isinf(count.high) ? CUF_UNKNOWN : host_whole(count.high);
 }
 
+/* Objects of CPython's allocator. Their arenas are not blocks, unless objects are not recorded. */
+static void fill_python(const struct reader *reader, const struct heap_totals *memory,
+			struct fact_host *host)
+{
+	host->python_live_bytes = host->python_live_count = CUF_UNKNOWN;
+	host->python_arena_bytes = host->maps.python_bytes;
+	if (reader->header.python_arena_bytes)
+		host->python_arena_bytes = reader->header.python_arena_bytes;
+	if (!memory->known || !reader->header.python_objects_ns)
+		return;
+	host->python_live_bytes = host_whole(memory->python_bytes.value);
+	host->python_live_count = host_whole(memory->python_count.value);
+}
+
 /* The last sample up to the moment; before the first sample, the first. */
 static void fill_samples(const struct fact_process *process, uint64_t moment_ns,
 			 struct fact_host *host)
@@ -398,6 +436,7 @@ static struct fact_host host_of(struct build *build, uint32_t process)
 	fill_malloc(&build->host_memory[process], &host);
 	fill_allocators(build, meta, time_ns, &host);
 	fill_maps(build, process, memory, &host);
+	fill_python(build->run->processes[process].reader, &build->host_memory[process], &host);
 	if (host.allocator)
 		ours = host.allocators;
 	if (ours && ours->time_ns != CUF_UNKNOWN)

@@ -181,6 +181,8 @@ static struct json_object *json_maps(const struct fact_maps *maps)
 	json_add_number(object, "anonymous_count", maps->anonymous_count);
 	json_add_number(object, "file_bytes", maps->file_bytes);
 	json_add_number(object, "file_count", maps->file_count);
+	json_add_number(object, "shared_bytes", maps->shared_bytes);
+	json_add_number(object, "shared_count", maps->shared_count);
 	json_add_number(object, "python_arena_bytes", maps->python_bytes);
 	json_add_number(object, "python_arena_count", maps->python_count);
 	json_add_number(object, "given_back_bytes", maps->given_back_bytes);
@@ -200,6 +202,9 @@ struct json_object *json_host(struct frames *frames, const struct fact_host *hos
 		 json_interval(host->malloc_low_bytes, host->malloc_high_bytes));
 	json_add(object, "malloc_count_interval",
 		 json_interval(host->malloc_low_count, host->malloc_high_count));
+	json_add_number(object, "python_live_bytes", host->python_live_bytes);
+	json_add_number(object, "python_live_count", host->python_live_count);
+	json_add_number(object, "python_arena_bytes", host->python_arena_bytes);
 	json_add(object, "allocator", json_allocator(host));
 	json_add(object, "other_allocators", json_other_allocators(host));
 	json_add(object, "resident", json_rows(host));

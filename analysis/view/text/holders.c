@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/base/numbers.h"
 #include "analysis/base/units.h"
 #include "analysis/base/xalloc.h"
 
@@ -352,13 +353,15 @@ void holders_of_locked(const struct text *text, const struct fact_process *proce
 	sort_rows(out);
 }
 
-/* What resident memory consists of, next to what call sites allocated. */
+/*
+ * What resident memory consists of, next to what call sites allocated: blocks of malloc, objects of
+ * Python, maps.
+ */
 static const char *const part_words[PART_MAX] = {
 	[PART_FRAGMENTED] = "free, between allocated blocks",
 	[PART_CACHED] = "free, kept by the allocator",
 	[PART_ALLOCATOR] = "the allocator's own data",
-	[PART_PYTHON] = "Python's object arenas",
-	[PART_MAPS] = "anonymous maps",
+	[PART_PYTHON] = "Python's arenas, free or from before",
 	[PART_OTHER] = "other anonymous memory",
 	[PART_STACK] = "the main thread's stack",
 	[PART_FILES] = "files and libraries",
@@ -444,6 +447,21 @@ static uint64_t parts_bytes(const struct fact_host *host)
 	return sum;
 }
 
+/* Where no parts were read: what Python's arenas hold in addition to the recorded objects. */
+static uint64_t add_arenas(const struct fact_host *host, uint64_t parts, struct holders *out)
+{
+	uint64_t rest;
+
+	if (host->row_count || host->python_arena_bytes == CUF_UNKNOWN ||
+	    host->python_live_bytes == CUF_UNKNOWN)
+		return 0;
+	rest = subtract_to_zero(host->python_arena_bytes, host->python_live_bytes);
+	rest = least_of(rest, host->rss_bytes - parts);
+	if (rest)
+		add_part(out, rest, part_words[PART_PYTHON]);
+	return rest;
+}
+
 void holders_of_host(const struct text *text, const struct fact_process *process,
 		     struct holders *out)
 {
@@ -458,6 +476,7 @@ void holders_of_host(const struct text *text, const struct fact_process *process
 		parts = parts_bytes(host);
 	if (parts == CUF_UNKNOWN || parts > host->rss_bytes)
 		parts = 0;
+	parts += add_arenas(host, parts, out);
 	sum = add_host_sites(text, process, host->rss_bytes - parts, out) + parts;
 	for (size_t i = 0; i < host->row_count; i++)
 		if (part_words[host->rows[i].part])

@@ -153,14 +153,29 @@ static void print_other_allocators(const struct text *text, const struct fact_ho
 	}
 }
 
+static void print_python(const struct text *text, const struct fact_host *host)
+{
+	char arenas[64] = "";
+
+	if (host->python_live_bytes == CUF_UNKNOWN)
+		return;
+	if (host->python_arena_bytes != CUF_UNKNOWN)
+		snprintf(arenas, sizeof arenas, ", in arenas of %s",
+			 units_bytes(host->python_arena_bytes).s);
+	text_item(text, STYLE_PLAIN, "Python", "%s in objects%s",
+		  text_bytes(host->python_live_bytes, host->malloc_basis).s, arenas);
+}
+
 static void print_maps(const struct text *text, const struct fact_maps *maps)
 {
 	if (maps->anonymous_count == CUF_UNKNOWN)
 		return;
 	text_item(text, STYLE_PLAIN, "maps",
-		  "%s in %s anonymous maps, %s in %s maps of files; %s released by madvise",
+		  "%s in %s anonymous maps, %s in %s maps of files, %s in %s of shared memory; "
+		  "%s released by madvise",
 		  units_bytes(maps->anonymous_bytes).s, units_count(maps->anonymous_count).s,
 		  units_bytes(maps->file_bytes).s, units_count(maps->file_count).s,
+		  units_bytes(maps->shared_bytes).s, units_count(maps->shared_count).s,
 		  units_bytes(maps->given_back_bytes).s);
 }
 
@@ -211,6 +226,7 @@ void section_host(const struct text *text)
 		print_statistics(text, host->allocators);
 	print_verdict(text, host);
 	print_other_allocators(text, host);
+	print_python(text, host);
 	print_maps(text, &host->maps);
 	if (focus_is_host(text->facts))
 		return; /* the first screen has the table */

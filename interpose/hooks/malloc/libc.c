@@ -124,6 +124,7 @@ RECORDED void *malloc_recorded(size_t bytes)
 {
 	if (unlikely(!HAVE(malloc)))
 		return boot_malloc(bytes, 16);
+	cuf_python_objects_poll();
 	return record_chosen(cuf_real.malloc(bytes), bytes, CUF_HOST_ALLOC, FRAME);
 }
 

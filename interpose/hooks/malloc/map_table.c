@@ -91,9 +91,9 @@ unsigned cuf_map_remove(uint64_t start, uint64_t end, uint64_t piece_bytes_min,
 	memmove(&maps[at], &maps[at + n], (count - at - n) * sizeof *maps);
 	count -= n;
 	if (n && removed[0].start < start && start - removed[0].start >= piece_bytes_min)
-		insert((struct cuf_map){ removed[0].start, start, removed[0].file });
+		insert((struct cuf_map){ removed[0].start, start, removed[0].kind });
 	if (n && removed[n - 1].end > end && removed[n - 1].end - end >= piece_bytes_min)
-		insert((struct cuf_map){ end, removed[n - 1].end, removed[n - 1].file });
+		insert((struct cuf_map){ end, removed[n - 1].end, removed[n - 1].kind });
 	unlock();
 	return n;
 }
@@ -106,13 +106,8 @@ void cuf_map_sum(struct cuf_map_sums *sums)
 		return;
 	for (unsigned i = 0; i < count; i++) {
 		uint64_t bytes = maps[i].end - maps[i].start;
-		if (maps[i].file) {
-			sums->file_bytes += bytes;
-			sums->file_count++;
-		} else {
-			sums->anonymous_bytes += bytes;
-			sums->anonymous_count++;
-		}
+		sums->bytes[maps[i].kind] += bytes;
+		sums->count[maps[i].kind]++;
 	}
 	unlock();
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The live maps of the program by address, with mmap=1 only. A partial unmap must find the map that
- * contains its range.
+ * The live maps of the program by address, as far as they are recorded. A partial unmap must find
+ * the map that contains its range.
  *
  * Contract: any thread. A spin lock protects the table. It is given up after a while, because a
  * signal may have interrupted its holder. Then, and when the table is full, the functions return
@@ -14,9 +14,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum cuf_map_kind {
+	CUF_MAP_ANONYMOUS,
+	CUF_MAP_FILE,
+	CUF_MAP_SHARED,          /* memfd, a file of tmpfs, or anonymous and MAP_SHARED */
+	CUF_MAP_ARENA,           /* of CPython's allocator: its objects are recorded, not the map */
+	CUF_MAP_KINDS
+};
+
 struct cuf_map {
 	uint64_t start, end;
-	bool file;               /* of a file; otherwise anonymous */
+	enum cuf_map_kind kind;
 };
 
 /* Adds a map. The caller has removed what it overlaps. */
@@ -29,8 +37,7 @@ unsigned cuf_map_remove(uint64_t start, uint64_t end, uint64_t piece_bytes_min,
 			struct cuf_map *removed, unsigned max);
 
 struct cuf_map_sums {
-	uint64_t anonymous_bytes, anonymous_count;
-	uint64_t file_bytes, file_count;
+	uint64_t bytes[CUF_MAP_KINDS], count[CUF_MAP_KINDS];
 };
 void cuf_map_sum(struct cuf_map_sums *sums);
 

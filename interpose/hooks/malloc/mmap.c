@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The program's maps, of files and anonymous, recorded with mmap=1 only. They are blocks whose
- * addresses differ from those of malloc's blocks (abi/format.h, cuf_map_address).
+ * The program's maps: large anonymous ones and shared memory with large_maps=1, all with mmap=1.
+ * They are blocks whose addresses differ from those of malloc's blocks (abi/host_blocks.h).
+ *
+ * Shared memory (memfd, a file of tmpfs, an anonymous shared map) counts for the process that maps
+ * it while it is empty. Who maps it later finds its maker's pages there.
  *
  * A partial unmap splits a map: the old block is freed, and its pieces are restored with its stack
  * and time. A map without access is a reservation of addresses, not memory; memory that mprotect
@@ -12,6 +15,8 @@
 
 #include <errno.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include "interpose/platform/options.h"
 #include "interpose/platform/sys.h"
@@ -23,12 +28,15 @@
 #define FRAME __builtin_frame_address(0)
 #define CALLER __builtin_return_address(0)
 #define PAGE 4096ull
+#define LARGE_BYTES (256ull << 10)
 
-/* One load with mmap=0. Calls of the allocator behind us are recognised by their return address. */
+/* Calls of the allocator behind us are recognised by their return address. */
 static bool is_recording_maps(const void *caller)
 {
-	return __builtin_expect(cuf_options.mmap != 0, 0) && cuf_recorder_status().is_on &&
-	       !cuf_real_allocator_holds(caller) && cuf_process_is_recorded(true);
+	return __builtin_expect(cuf_options.large_maps || cuf_options.mmap ||
+				cuf_options.python_objects, 1) &&
+	       cuf_recorder_status().is_on && !cuf_real_allocator_holds(caller) &&
+	       cuf_process_is_recorded(true);
 }
 
 /* While the real functions are searched, a map comes from that search. */
@@ -56,6 +64,8 @@ static bool is_page(const void *addr) { return !((uintptr_t)addr % PAGE); }
 /* In sampled mode, a smaller map would be counted as a sample that stands for many. */
 static uint64_t recorded_bytes_min(void)
 {
+	if (!cuf_options.mmap)
+		return LARGE_BYTES;
 	return cuf_options.host == CUF_HOST_SAMPLED ? CUF_SAMPLE_EXACT_BYTES : PAGE;
 }
 
@@ -71,15 +81,28 @@ struct removed {
 	struct cuf_host_undo undo[REMOVED_MAX];
 };
 
+static uint64_t address_of(struct cuf_map map)
+{
+	static const uint8_t offsets[CUF_MAP_KINDS] = {
+		[CUF_MAP_ANONYMOUS] = CUF_MAP_ANONYMOUS_OFFSET,
+		[CUF_MAP_FILE] = CUF_MAP_FILE_OFFSET,
+		[CUF_MAP_SHARED] = CUF_MAP_SHARED_OFFSET,
+	};
+
+	return map.start + offsets[map.kind];
+}
+
 /* Restores a part of a map, with the stack and time of the whole. */
 static void restore_piece(const struct cuf_host_undo *undo, struct cuf_map piece)
 {
-	uint64_t address = cuf_map_address(piece.start, piece.file);
 	struct cuf_host_undo part;
-	if (!undo->word0 || piece.end <= piece.start ||
-	    piece.end - piece.start < recorded_bytes_min())
+	if (piece.end <= piece.start || piece.end - piece.start < recorded_bytes_min())
 		return;
-	part.word0 = address >> 3 << 19 | (undo->word0 & 0x7ffff);
+	if (piece.kind == CUF_MAP_ARENA)
+		cuf_python_arena((int64_t)(piece.end - piece.start));
+	if (piece.kind == CUF_MAP_ARENA || !undo->word0)
+		return;
+	part.word0 = address_of(piece) >> 3 << 19 | (undo->word0 & 0x7ffff);
 	part.word1 = cuf_host_word1(cuf_host_stack(undo->word1), piece.end - piece.start);
 	cuf_host_restore(&part);
 }
@@ -87,9 +110,11 @@ static void restore_piece(const struct cuf_host_undo *undo, struct cuf_map piece
 /* An unknown map leaves *undo empty, and nothing is restored then. */
 static void free_map(struct cuf_map map, struct cuf_host_undo *undo)
 {
-	void *block = (void *)(uintptr_t)cuf_map_address(map.start, map.file);
 	*undo = (struct cuf_host_undo){ 0, 0 };
-	cuf_host_record_free(block, CUF_HOST_MUNMAP, undo);
+	if (map.kind == CUF_MAP_ARENA)
+		cuf_python_arena((int64_t)map.start - (int64_t)map.end);
+	else
+		cuf_host_record_free((void *)(uintptr_t)address_of(map), CUF_HOST_MUNMAP, undo);
 }
 
 /* Ends the maps in the range. Their parts outside it stay. A call that ends more maps than can be
@@ -107,10 +132,10 @@ static void remove_range(struct removed *removed, uint64_t start, uint64_t bytes
 			free_map(map, undo);
 			if (map.start < removed->start)
 				restore_piece(undo, (struct cuf_map){ map.start, removed->start,
-								      map.file });
+								      map.kind });
 			if (map.end > removed->end)
 				restore_piece(undo, (struct cuf_map){ removed->end, map.end,
-								      map.file });
+								      map.kind });
 		}
 	} while (removed->count == REMOVED_MAX);
 }
@@ -127,19 +152,69 @@ static void restore_range(const struct removed *removed)
 		for (unsigned p = 0; p < count; p++)
 			free_map(pieces[p], &undo);
 		if (cuf_map_add(map))
-			cuf_host_restore(&removed->undo[i]);
+			restore_piece(&removed->undo[i], map);
 	}
 }
 
 /* Small maps are ignored in sampled mode, and reservations in all. */
-static void record_map(void *at, size_t bytes, bool file, void *frame)
+static void record_map(void *at, size_t bytes, enum cuf_map_kind kind, void *frame)
 {
-	struct cuf_map map = { (uintptr_t)at, (uintptr_t)at + round_to_pages(bytes), file };
+	struct cuf_map map = { (uintptr_t)at, (uintptr_t)at + round_to_pages(bytes), kind };
 	uint64_t map_bytes = map.end - map.start;
 	if (map_bytes < recorded_bytes_min() || !cuf_map_add(map))
 		return;
-	cuf_host_record_alloc((void *)(uintptr_t)cuf_map_address(map.start, file), map_bytes,
-			      CUF_HOST_MMAP, frame);
+	if (kind == CUF_MAP_ARENA)
+		cuf_python_arena((int64_t)map_bytes);
+	else
+		cuf_host_record_alloc((void *)(uintptr_t)address_of(map), map_bytes, CUF_HOST_MMAP,
+				      frame);
+}
+
+/* ---- what kind of map it is ---- */
+
+/* What a program asks of the kernel. */
+struct request {
+	size_t bytes;
+	int prot, flags, fd;
+	const void *caller;
+};
+
+/* True for a file of tmpfs, which is memory, of which less than half was there before. */
+static bool is_new_memory_file(const struct request *request)
+{
+	enum { TMPFS = 0x01021994, BLOCK = 512 };
+	struct statfs system;
+	struct stat file;
+
+	return !cuf_sys(SYS_fstatfs, request->fd, (long)&system, 0, 0, 0, 0) &&
+	       system.f_type == TMPFS &&
+	       !cuf_sys(SYS_fstat, request->fd, (long)&file, 0, 0, 0, 0) &&
+	       (uint64_t)file.st_blocks * BLOCK < request->bytes / 2;
+}
+
+/*
+ * false: not recorded. A map without access is a reservation, and so is one for which the kernel
+ * is to set nothing aside, unless all maps are recorded.
+ */
+static bool kind_of(const struct request *request, enum cuf_map_kind *kind)
+{
+	bool is_shared = request->flags & MAP_SHARED;
+
+	if (request->prot == PROT_NONE || request->bytes < recorded_bytes_min())
+		return false;
+	if (request->flags & MAP_ANONYMOUS && !is_shared &&
+	    cuf_python_makes_arenas(request->caller)) {
+		*kind = CUF_MAP_ARENA;
+		return true;
+	}
+	*kind = CUF_MAP_FILE;
+	if (request->flags & MAP_ANONYMOUS)
+		*kind = is_shared ? CUF_MAP_SHARED : CUF_MAP_ANONYMOUS;
+	else if (is_shared && is_new_memory_file(request))
+		*kind = CUF_MAP_SHARED;
+	if (cuf_options.mmap)
+		return true;
+	return cuf_options.large_maps && *kind != CUF_MAP_FILE && !(request->flags & MAP_NORESERVE);
 }
 
 /* ---- mmap, munmap ---- */
@@ -163,15 +238,15 @@ static void mapping_begin(struct mapping *mapping, void *addr, size_t bytes, int
 	errno = saved;
 }
 
-/* PROT_NONE reserves addresses. It is no memory, so it is not recorded. */
-static void *mapping_done(struct mapping *mapping, void *at, size_t bytes, int prot, int flags,
+static void *mapping_done(struct mapping *mapping, void *at, const struct request *request,
 			  void *frame)
 {
 	int saved = errno;
+	enum cuf_map_kind kind;
 	if (mapping->replaces && at == MAP_FAILED)
 		restore_range(&mapping->removed);
-	if (mapping->recorded && at != MAP_FAILED && prot != PROT_NONE)
-		record_map(at, bytes, !(flags & MAP_ANONYMOUS), frame);
+	if (mapping->recorded && at != MAP_FAILED && kind_of(request, &kind))
+		record_map(at, request->bytes, kind, frame);
 	errno = saved;
 	return at;
 }
@@ -186,7 +261,8 @@ static void *mapping_done(struct mapping *mapping, void *at, size_t bytes, int p
 	else \
 		at = (void *)libc_result( \
 			cuf_sys_mmap(addr, bytes, prot, flags, fd, (uint64_t)offset)); \
-	return mapping_done(&mapping, at, bytes, prot, flags, FRAME)
+	return mapping_done(&mapping, at, &(struct request){ bytes, prot, flags, fd, CALLER }, \
+			    FRAME)
 
 /* Calls of the loader do not pass here: it maps objects by system calls of its own. */
 void *cuf_hook_mmap(void *addr, size_t bytes, int prot, int flags, int fd, off_t offset)
@@ -255,7 +331,7 @@ void *cuf_hook_mremap(void *addr, size_t old_bytes, size_t bytes, int flags, voi
 		restore_range(&covered);
 		restore_range(&old);
 	} else if (recorded && (old.count || old_stays)) {
-		record_map(at, bytes, old.count && old.maps[0].file, FRAME);
+		record_map(at, bytes, old.count ? old.maps[0].kind : CUF_MAP_ANONYMOUS, FRAME);
 	}
 	errno = saved;
 	return at;
@@ -274,8 +350,7 @@ int cuf_hook_madvise(void *addr, size_t bytes, int advice)
 		result = cuf_real.madvise(addr, bytes, advice);
 	else
 		result = (int)libc_result(cuf_sys_madvise(addr, bytes, advice));
-	if (!result && releases && __builtin_expect(cuf_options.mmap != 0, 0) &&
-	    !cuf_real_allocator_holds(CALLER)) {
+	if (!result && releases && is_recording_maps(CALLER)) {
 		__atomic_fetch_add(&advised_bytes, bytes, __ATOMIC_RELAXED);
 		__atomic_fetch_add(&advised_count, 1, __ATOMIC_RELAXED);
 	}
@@ -286,13 +361,17 @@ int cuf_hook_madvise(void *addr, size_t bytes, int advice)
 void cuf_mmap_stats(struct cuf_text *text)
 {
 	struct cuf_map_sums sums;
-	if (!cuf_options.mmap)
+	if (!cuf_options.mmap && !cuf_options.large_maps)
 		return;
 	cuf_map_sum(&sums);
-	cuf_stats_add(text, "mapped_anonymous_bytes", sums.anonymous_bytes);
-	cuf_stats_add(text, "mapped_anonymous_count", sums.anonymous_count);
-	cuf_stats_add(text, "mapped_file_bytes", sums.file_bytes);
-	cuf_stats_add(text, "mapped_file_count", sums.file_count);
+	cuf_stats_add(text, "mapped_anonymous_bytes", sums.bytes[CUF_MAP_ANONYMOUS]);
+	cuf_stats_add(text, "mapped_anonymous_count", sums.count[CUF_MAP_ANONYMOUS]);
+	cuf_stats_add(text, "mapped_file_bytes", sums.bytes[CUF_MAP_FILE]);
+	cuf_stats_add(text, "mapped_file_count", sums.count[CUF_MAP_FILE]);
+	cuf_stats_add(text, "mapped_shared_bytes", sums.bytes[CUF_MAP_SHARED]);
+	cuf_stats_add(text, "mapped_shared_count", sums.count[CUF_MAP_SHARED]);
+	cuf_stats_add(text, "python_arena_bytes", sums.bytes[CUF_MAP_ARENA]);
+	cuf_stats_add(text, "python_arena_count", sums.count[CUF_MAP_ARENA]);
 	cuf_stats_add(text, "given_back_bytes", __atomic_load_n(&advised_bytes, __ATOMIC_RELAXED));
 	cuf_stats_add(text, "given_back_count", __atomic_load_n(&advised_count, __ATOMIC_RELAXED));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Statistics of the program's maps, known with mmap=1. Contract: adds "key=number" lines to a
- * bounded text; adds nothing with mmap=0.
+ * Statistics of the program's maps, as far as they are recorded. Contract: adds "key=number" lines
+ * to a bounded text; adds nothing when no maps are recorded.
  */
 #ifndef CUF_MMAP_H
 #define CUF_MMAP_H

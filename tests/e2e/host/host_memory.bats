@@ -129,7 +129,7 @@ EOF
 
 @test "Python's arenas are distinguished from other maps" {
 	command -v python3 >/dev/null || skip "no python3 here"
-	"$cuflight" run -q -o rec/ --mmap=1 -- python3 -c 'import os; x = [{i: str(i)} for i in range(100000)]; os._exit(0)'
+	"$cuflight" run -q -o rec/ --mmap=1 --python-objects=off -- python3 -c 'import os; x = [{i: str(i)} for i in range(100000)]; os._exit(0)'
 	"$cuflight" report --json rec >report.json
 	report_has 'd.processes.some((p) => p.host.maps.python_arena_bytes > 10 << 20)'
 }
@@ -144,8 +144,8 @@ EOF
 	told_right --host=full --mmap=1 --host-allocator=jemalloc -- host_maps
 }
 
-@test "without mmap=1 the report has no maps" {
-	"$cuflight" run -q -o rec/ --host=full -- "$build/victims/host_maps" >/dev/null
+@test "with large_maps=0 the report has no maps" {
+	"$cuflight" run -q -o rec/ --host=full --large-maps=0 -- "$build/victims/host_maps" >/dev/null
 	"$cuflight" report --json rec >report.json
 	report_has 'd.host.maps === null'
 }

@@ -181,8 +181,8 @@ static void test_maps__are_not_malloc(void **state)
 	struct facts *facts;
 	const struct fact_host *h;
 	maker_host_alloc(m, 0x10000010, 100, 1);
-	maker_host_alloc(m, cuf_map_address(0x20000000, 0), 1 << 20, 1);
-	maker_host_alloc(m, cuf_map_address(0x30000000, 1), 8192, 2);
+	maker_host_alloc(m, 0x20000000 + CUF_MAP_ANONYMOUS_OFFSET, 1 << 20, 1);
+	maker_host_alloc(m, 0x30000000 + CUF_MAP_FILE_OFFSET, 8192, 2);
 	maker_end(m, CUF_END_EXIT, 0);
 	facts = facts_of(m);
 	h = &facts->processes[0].host;
@@ -190,6 +190,50 @@ static void test_maps__are_not_malloc(void **state)
 	assert_int_equal(h->malloc_live_count, 1);
 	assert_int_equal(h->maps.anonymous_bytes, 1 << 20);
 	assert_int_equal(h->maps.file_bytes, 8192);
+	facts_free(facts);
+	maker_free_all(m);
+}
+
+/* Rows sum to what is resident, and arenas hold the objects: neither is counted twice. */
+static void test_python__objects_are_neither_malloc_nor_maps(void **state)
+{
+	struct maker *m = process();
+	struct facts *facts;
+	const struct fact_host *h;
+	uint64_t objects = 0, arenas = 0, maps = 0, sum = 0;
+
+	m->h->python_objects_ns = m->h->start_ns;
+	m->h->python_arena_bytes = 1 << 20;
+	maker_host_alloc(m, 0x10000010, 100, 1);
+	for (uint64_t i = 0; i < 10; i++)
+		maker_host_alloc(m, cuf_python_address(0x40000000 + i * 512),
+				 cuf_python_bytes(500), 2);
+	/* whole pages at a page, as mimalloc has them: no map */
+	maker_host_alloc(m, cuf_python_address(0x50000000), cuf_python_bytes(8192), 2);
+	maker_host_alloc(m, 0x20000000 + CUF_MAP_SHARED_OFFSET, 1 << 20, 1);
+	maker_meta(m, CUF_META_MEMORY, CUF_MOMENT_END,
+		   "whole=1\nanonymous_bytes=2097152\nshared_bytes=3145728\n");
+	maker_end(m, CUF_END_EXIT, 0);
+	facts = facts_of(m);
+	h = &facts->processes[0].host;
+	assert_int_equal(h->malloc_live_bytes, 100);
+	assert_int_equal(h->python_live_bytes, 10 * 500 + 8193);
+	assert_int_equal(h->python_live_count, 11);
+	assert_int_equal(h->maps.shared_bytes, 1 << 20);
+	assert_int_equal(h->maps.anonymous_bytes, 0);
+	for (size_t i = 0; i < h->row_count; i++) {
+		sum += h->rows[i].bytes;
+		if (h->rows[i].part == PART_OBJECTS)
+			objects = h->rows[i].bytes;
+		if (h->rows[i].part == PART_PYTHON)
+			arenas = h->rows[i].bytes;
+		if (h->rows[i].part == PART_MAPS)
+			maps = h->rows[i].bytes;
+	}
+	assert_int_equal(objects, h->python_live_bytes);
+	assert_int_equal(objects + arenas, 1 << 20);
+	assert_int_equal(maps, 1 << 20);
+	assert_int_equal(sum, 2097152 + 3145728);
 	facts_free(facts);
 	maker_free_all(m);
 }
@@ -264,6 +308,7 @@ int main(void)
 		cmocka_unit_test(test_jemalloc__the_largest_extent_is_bounded),
 		cmocka_unit_test(test_pins__lone_blocks_hold_pages_full_ones_do_not),
 		cmocka_unit_test(test_maps__are_not_malloc),
+		cmocka_unit_test(test_python__objects_are_neither_malloc_nor_maps),
 		cmocka_unit_test(test_wait__what_the_parent_saw_is_believed_once),
 		cmocka_unit_test(test_append__a_full_meta_section_is_left_alone),
 	};

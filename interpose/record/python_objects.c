@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CPython's object and mem domains, wrapped by the documented PyMem_SetAllocator. The wrappers
+ * delegate to what they found, so they can be put in while blocks are live; a block that is older
+ * than they are is unknown when it is freed.
+ *
+ * They are put in where the calling thread holds the GIL: when the interpreter maps an arena, or in
+ * malloc. In a free-threaded build other threads may call an allocator whose fields are being
+ * exchanged. So ours keeps the context of the one that it replaces, and any mixture of the two
+ * works. The wrappers stay for the rest of the process, because others may have saved them.
+ */
+#include "interpose/platform/at_fork_child.h"
+#include "interpose/platform/clock.h"
+#include "interpose/platform/options.h"
+#include "interpose/python/python.h"
+#include "interpose/record/python_objects.h"
+#include "interpose/record/recorder.h"
+#include "interpose/store/recording.h"
+#include "interpose/platform/laws.h"
+
+enum python_objects { OBJECTS_OFF, OBJECTS_AUTO, OBJECTS_START }; /* as in options.def */
+
+enum {
+	WRAP_AT_ARENA_BYTES = 8 << 20,
+	/* arenas that fill without one sample, though that many were due */
+	UNSEEN_MEANS = 64
+};
+
+#define FRAME __builtin_frame_address(0)
+
+/* What the wrappers call, by domain. Set before the wrapper. */
+static struct cuf_python_allocator real[CUF_PYTHON_DOMAINS];
+static uintptr_t wrapped_interpreter; /* 0: none */
+static int64_t arena_bytes;
+static uint32_t is_wrapping;
+static uint64_t samples;              /* that the wrappers made */
+static uint64_t samples_before, unseen_bytes;
+
+/* A child has its parent's wrappers and arenas, and its recording begins anew. */
+static void begin_in_child(void)
+{
+	is_wrapping = 0;
+	arena_bytes = 0;
+	samples_before = samples = unseen_bytes = 0;
+}
+CUF_AT_FORK_CHILD(begin_in_child);
+
+/* ---- the wrappers ---- */
+
+static void count_sample(void) { __atomic_fetch_add(&samples, 1, __ATOMIC_RELAXED); }
+
+static __attribute__((noinline)) void *allocate_recorded(unsigned domain, void *context,
+							 size_t bytes)
+{
+	struct cuf_host_outer outer;
+	void *p;
+
+	cuf_host_outer_begin(&outer, bytes);
+	count_sample();
+	p = real[domain].allocate(context, bytes);
+	cuf_host_outer_end(&outer, p, CUF_HOST_ALLOC, FRAME);
+	return p;
+}
+
+static __attribute__((noinline)) void *zeroed_recorded(unsigned domain, void *context, size_t count,
+						       size_t bytes)
+{
+	struct cuf_host_outer outer;
+	void *p;
+
+	/* the interpreter refuses a product that overflows before it calls us */
+	cuf_host_outer_begin(&outer, count * bytes);
+	count_sample();
+	p = real[domain].zeroed(context, count, bytes);
+	cuf_host_outer_end(&outer, p, CUF_HOST_ZEROED, FRAME);
+	return p;
+}
+
+/* skips: what cuf_host_skips_alloc returned. A refused resize leaves the old block as it was. */
+static __attribute__((noinline)) void *resize_recorded(unsigned domain, void *context, void *p,
+						       size_t bytes, bool skips)
+{
+	struct cuf_host_undo undo = { 0, 0 };
+	struct cuf_host_outer outer = { .is_counted = false };
+	void *moved;
+
+	if (!cuf_host_skips_free(p))
+		cuf_host_python_free(p, CUF_HOST_FREE_RESIZE, &undo);
+	if (!skips) {
+		cuf_host_outer_begin(&outer, bytes);
+		count_sample();
+	}
+	moved = real[domain].resize(context, p, bytes);
+	if (!skips)
+		cuf_host_outer_end(&outer, moved, p ? CUF_HOST_RESIZED : CUF_HOST_ALLOC, FRAME);
+	if (!moved)
+		cuf_host_restore(&undo);
+	return moved;
+}
+
+static __attribute__((noinline)) void release_recorded(unsigned domain, void *context, void *p)
+{
+	struct cuf_host_undo undo;
+
+	cuf_host_python_free(p, CUF_HOST_FREE, &undo);
+	real[domain].release(context, p);
+}
+
+/* Nearly all calls take the first branch, which is a jump. */
+#define WRAPPERS(name, domain) \
+	static void *name##_allocate(void *context, size_t bytes) \
+	{ \
+		return cuf_host_skips_alloc(bytes) \
+			       ? real[domain].allocate(context, bytes) \
+			       : allocate_recorded(domain, context, bytes); \
+	} \
+	static void *name##_zeroed(void *context, size_t count, size_t bytes) \
+	{ \
+		return cuf_host_skips_alloc(count * bytes) \
+			       ? real[domain].zeroed(context, count, bytes) \
+			       : zeroed_recorded(domain, context, count, bytes); \
+	} \
+	static void *name##_resize(void *context, void *p, size_t bytes) \
+	{ \
+		bool skips = cuf_host_skips_alloc(bytes); \
+		return __builtin_expect(skips, 1) && cuf_host_skips_free(p) \
+			       ? real[domain].resize(context, p, bytes) \
+			       : resize_recorded(domain, context, p, bytes, skips); \
+	} \
+	static void name##_release(void *context, void *p) \
+	{ \
+		if (cuf_host_skips_free(p)) \
+			real[domain].release(context, p); \
+		else \
+			release_recorded(domain, context, p); \
+	}
+
+WRAPPERS(memory, CUF_PYTHON_MEM)
+WRAPPERS(object, CUF_PYTHON_OBJECTS)
+
+static const struct cuf_python_allocator wrappers[CUF_PYTHON_DOMAINS] = {
+	[CUF_PYTHON_MEM] = { .allocate = memory_allocate, .zeroed = memory_zeroed,
+			     .resize = memory_resize, .release = memory_release },
+	[CUF_PYTHON_OBJECTS] = { .allocate = object_allocate, .zeroed = object_zeroed,
+				 .resize = object_resize, .release = object_release },
+};
+
+/* ---- putting them in ---- */
+
+/* Put on top of itself, a wrapper would call itself without end. */
+static void wrap_domain(const struct cuf_python_domains *python, enum cuf_python_domain domain)
+{
+	struct cuf_python_allocator wrapper = wrappers[domain], found = { .context = NULL };
+
+	python->get(domain, &found);
+	if (!found.allocate || found.allocate == wrapper.allocate)
+		return;
+	wrapper.context = found.context;
+	real[domain] = found;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	python->set(domain, &wrapper);
+}
+
+static void wrap(void)
+{
+	struct cuf_python_domains python;
+
+	if (__atomic_exchange_n(&is_wrapping, 1, __ATOMIC_ACQUIRE))
+		return;
+	if (cuf_python_domains_here(&python)) {
+		wrap_domain(&python, CUF_PYTHON_MEM);
+		wrap_domain(&python, CUF_PYTHON_OBJECTS);
+		wrapped_interpreter = python.interpreter;
+		samples_before = samples;
+		unseen_bytes = 0;
+	}
+	__atomic_store_n(&is_wrapping, 0, __ATOMIC_RELEASE);
+}
+
+static bool is_due(void)
+{
+	return cuf_options.python_objects == OBJECTS_START ||
+	       __atomic_load_n(&arena_bytes, __ATOMIC_RELAXED) >= WRAP_AT_ARENA_BYTES;
+}
+
+static bool is_wanted(void)
+{
+	return cuf_options.python_objects != OBJECTS_OFF && cuf_options.host != CUF_HOST_OFF &&
+	       cuf_recorder_status().is_on;
+}
+
+bool cuf_python_makes_arenas(const void *code)
+{
+	return cuf_options.python_objects != OBJECTS_OFF && cuf_python_holds(code);
+}
+
+/*
+ * Who ends its own wrapping (tracemalloc.stop) puts back what it found at its start, which may be
+ * older than ours. Then arenas fill and no sample is made.
+ */
+static bool was_taken_out(int64_t bytes)
+{
+	uint64_t now = __atomic_load_n(&samples, __ATOMIC_RELAXED);
+
+	if (now != samples_before) {
+		samples_before = now;
+		unseen_bytes = 0;
+		return false;
+	}
+	unseen_bytes += (uint64_t)bytes;
+	return unseen_bytes > UNSEEN_MEANS * cuf_options.sample;
+}
+
+static void note_state(void)
+{
+	struct cuf_header *header = cuf_recording.header;
+
+	if (!header)
+		return;
+	header->python_arena_bytes = arena_bytes > 0 ? (uint64_t)arena_bytes : 0;
+	if (wrapped_interpreter && !header->python_objects_ns)
+		__atomic_store_n(&header->python_objects_ns, cuf_now_ns(), __ATOMIC_RELEASE);
+}
+
+void cuf_python_arena(int64_t bytes)
+{
+	__atomic_add_fetch(&arena_bytes, bytes, __ATOMIC_RELAXED);
+	if (bytes > 0 && is_wanted()) {
+		if (wrapped_interpreter && was_taken_out(bytes)) {
+			cuf_host_python_forget();
+			wrapped_interpreter = 0;
+		}
+		if (!wrapped_interpreter && is_due())
+			wrap();
+		cuf_host_has_grown((uint64_t)bytes);
+	}
+	note_state();
+}
+
+void cuf_python_objects_poll(void)
+{
+	if (wrapped_interpreter || !is_due() || !is_wanted())
+		return;
+	wrap();
+	note_state();
+}

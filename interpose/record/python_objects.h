@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The part of the front door (recorder.h) for CPython's own allocator. Contract as there. bytes are
+ * whole pages.
+ */
+#ifndef CUF_RECORD_PYTHON_OBJECTS_H
+#define CUF_RECORD_PYTHON_OBJECTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* True when code is the interpreter's: a private map that it makes is an arena for objects. */
+bool cuf_python_makes_arenas(const void *code);
+
+/*
+ * An arena of so many bytes was made (below 0: unmapped). The calling thread may be inside of the
+ * interpreter's allocator.
+ */
+void cuf_python_arena(int64_t bytes);
+
+/* From malloc's slow path: the wrappers are put in, where they are due and no arena is made. */
+void cuf_python_objects_poll(void);
+
+#endif
