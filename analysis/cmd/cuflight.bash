@@ -25,8 +25,8 @@ _cuflight() {
 		baseline) options='--output= --force --sysroot= --help --version --quiet --verbose --color=' ;;
 		diff) options='--at= --end --least= --top= --sysroot= --output= --force --format= --json --help
 			--version --quiet --verbose --color=' ;;
-		phases) options='--id= --sysroot= --output= --force --format= --json --help --version --quiet
-			--verbose --color=' ;;
+		phases) options='--id= --sites --sysroot= --output= --force --format= --json --help --version
+			--quiet --verbose --color=' ;;
 		doctor) options='--library= --recordings= --size= --output= --force --format= --json --help
 			--version --quiet --verbose --color=' ;;
 		env) options='--docker --k8s --systemd --library= --recordings= --host= --sample= --size=

@@ -60,16 +60,18 @@ static int write_result(const struct reading *reading)
 
 static int read_phases(struct reading *reading, uint64_t id)
 {
-	struct facts_options options = { .symbols = reading->symbols };
+	struct facts_options options = { 0 }; /* without function names: only modules are needed */
 	struct reader_error error = { 0 };
 	int status;
 
 	if (run_open(&reading->run, reading->path, &error))
 		return reject(reading->path, &error);
-	if (id && facts_build(reading->path, &options, &reading->facts, &error))
+	if (opts_has(reading->opts, "sites") &&
+	    facts_build(reading->path, &options, &reading->facts, &error))
 		return reject(reading->path, &error);
-	run_merge_call_sites(&reading->run, reading->symbols);
-	phase_uses_read(&reading->uses, &reading->run, id);
+	if (reading->facts)
+		run_merge_call_sites(&reading->run, reading->symbols);
+	phase_uses_read(&reading->uses, &reading->run, id, reading->facts);
 	if (id && !reading->uses.count) {
 		say_error("no phase of '%s' has the id %s", reading->path,
 			  opts_text(reading->opts, "id"));
@@ -91,6 +93,10 @@ static int run_phases(const struct opts *opts, const struct cmd *const *commands
 		say_error("expected one recording or directory: cuflight phases RECORDING");
 		return CMD_USAGE;
 	}
+	if (opts_has(opts, "sites") && !opts_has(opts, "id")) {
+		say_error("--sites needs --id=N: the call sites of one phase");
+		return CMD_USAGE;
+	}
 	reading.path = opts->operands[0];
 	reading.symbols = symbols_new(&options);
 	status = read_phases(&reading, opts_number(opts, "id", 0));
@@ -103,7 +109,9 @@ static int run_phases(const struct opts *opts, const struct cmd *const *commands
 static const struct opt options[] = {
 	{ "id", 0, OPT_COUNT, "N", 1, UINT64_MAX, NULL,
 	  "only the phase or request with this id, which cuflight_phase_start or "
-	  "cuflight_request_begin returned, and its call sites" },
+	  "cuflight_request_begin returned" },
+	{ "sites", 0, OPT_FLAG, NULL, 0, 0, NULL,
+	  "with --id: also the call sites that held its peak, and those of what stayed" },
 	{ "sysroot", 0, OPT_TEXT, "DIR", 0, 0, NULL,
 	  "read the recorded machine's programs and libraries below DIR, for function names" },
 };

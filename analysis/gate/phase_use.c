@@ -230,7 +230,8 @@ static bool is_asked_for(const struct phase_span *span, uint64_t id)
 		       span->source == CUF_PHASE_PROGRAM);
 }
 
-static void add_process(struct phase_uses *out, const struct run *run, uint32_t index, uint64_t id)
+static void add_process(struct phase_uses *out, const struct run *run, uint32_t index, uint64_t id,
+			bool sites)
 {
 	struct run_process *process = &run->processes[index];
 	struct reading reading = { .process = process };
@@ -249,7 +250,7 @@ static void add_process(struct phase_uses *out, const struct run *run, uint32_t 
 		const struct phase_span *span = &reading.spans.items[i];
 		if (!is_asked_for(span, id))
 			continue;
-		if (id)
+		if (sites)
 			phase_sites_read(&reading.items[i], process, span, out->arena);
 		out->items[out->count++] = reading.items[i];
 	}
@@ -258,11 +259,11 @@ static void add_process(struct phase_uses *out, const struct run *run, uint32_t 
 	free(reading.spans.items);
 }
 
-void phase_uses_read(struct phase_uses *out, const struct run *run, uint64_t id)
+void phase_uses_read(struct phase_uses *out, const struct run *run, uint64_t id, bool sites)
 {
 	*out = (struct phase_uses){ .arena = arena_new() };
 	for (uint32_t i = 0; i < run->count; i++)
-		add_process(out, run, i, id);
+		add_process(out, run, i, id, sites);
 }
 
 void phase_uses_free(struct phase_uses *uses)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What one phase or request needed: for each group of memory, how far the live bytes rose above
- * those at its begin, how many stayed, and for one chosen phase the call sites behind both.
+ * those at its begin, how many stayed, and where asked for the call sites behind both.
  * Test runners mark each test as a phase, so this is the memory of a test.
  *
  * Contract: phase_uses_read always fills *out, freed by phase_uses_free; the run is borrowed, and
@@ -36,7 +36,7 @@ struct phase_use {
 	bool is_request;
 	uint64_t begin_ns, end_ns; /* CLOCK_REALTIME; end CUF_UNKNOWN: open */
 	struct phase_amount amounts[GROUP_MAX];
-	const struct phase_site *sites; /* of the chosen phase, largest first */
+	const struct phase_site *sites; /* where asked for, largest first */
 	size_t site_count;
 };
 
@@ -46,8 +46,9 @@ struct phase_uses {
 	size_t count;
 };
 
-/* id: only the phases with this id, with their call sites; 0: all, without. */
-void phase_uses_read(struct phase_uses *out, const struct run *run, uint64_t id);
+/* id: only the phases with this id; 0: all. sites: with their call sites, for which all changes are
+ * read again for each phase. */
+void phase_uses_read(struct phase_uses *out, const struct run *run, uint64_t id, bool sites);
 void phase_uses_free(struct phase_uses *uses);
 
 #endif

@@ -34,16 +34,16 @@ figures() {
 }
 
 @test "the document follows its schema, with every key described" {
-	expect 0 phases --json --id=1 "$BATS_FILE_TMPDIR/full.cuf"
+	expect 0 phases --json --id=1 --sites "$BATS_FILE_TMPDIR/full.cuf"
 	schema=analysis/view/cuflight.phases-1.schema.json
 	node "$root/tests/e2e/validate.cjs" --schema=$schema out || [ $? = 77 ]
 	node "$root/tests/e2e/cli_keys.cjs" --schema=$schema out
 }
 
-@test "with --id: the call sites of the peak and of what stayed" {
+@test "with --sites: the call sites of the peak and of what stayed" {
 	expect 0 phases --json "$BATS_FILE_TMPDIR/full.cuf"
 	id=$(node -p 'JSON.parse(require("fs").readFileSync("out")).phases.find((p) => p.name === "device kept").id')
-	expect 0 phases --json --id="$id" "$BATS_FILE_TMPDIR/full.cuf"
+	expect 0 phases --json --id="$id" --sites "$BATS_FILE_TMPDIR/full.cuf"
 	run -0 node -e '
 		const [phase, ...more] = JSON.parse(require("fs").readFileSync("out")).phases;
 		for (const site of phase.sites.filter((one) => one.kind === "device"))
@@ -53,7 +53,7 @@ figures() {
 	[ "${lines[1]}" = "device kept 0 peak 3145728 hold_device phases_program.c" ]
 	[ "${lines[2]}" = "device kept 0 end 3145728 hold_device phases_program.c" ]
 	[ "${#lines[@]}" = 3 ]
-	expect 0 phases --id="$id" "$BATS_FILE_TMPDIR/full.cuf"
+	expect 0 phases --id="$id" --sites "$BATS_FILE_TMPDIR/full.cuf"
 	holds out "device kept" "9.00 MiB" "+3.00 MiB" "hold_device (phases_program.c:"
 	ascii out
 }
@@ -98,6 +98,8 @@ figures() {
 	expect 2 phases nowhere.cuf
 	holds err "nowhere.cuf" "No such file"
 	expect 2 phases
+	expect 2 phases --sites "$BATS_FILE_TMPDIR/full.cuf"
+	holds err "--sites needs --id"
 	expect 2 phases a.cuf b.cuf
 	record_one
 	expect 0 phases x.cuf
