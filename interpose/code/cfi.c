@@ -9,9 +9,10 @@
 #include <stddef.h>
 #include "interpose/code/cfi_parts.h"
 #include "interpose/code/modules.h"
+#include "interpose/platform/readable.h"
 #include "interpose/platform/laws.h"
 
-#if !defined __x86_64__
+#if !CUF_HAS_RULES
 struct cuf_rule cuf_rule_compile(uintptr_t ip)
 {
 	return (struct cuf_rule){ .ip = ip, .kind = CUF_RULE_UNSUPPORTED };
@@ -53,6 +54,11 @@ static bool read_augmentation(struct reader *reader, uintptr_t letters, struct f
 		case 'S':
 			info->is_signal = true;
 			break;
+#if defined __aarch64__
+		case 'B': /* return addresses are signed with the other key */
+		case 'G': /* the stack is tagged */
+			break;
+#endif
 		default:
 			return false;
 		}
@@ -162,66 +168,6 @@ static uintptr_t find_fde(const struct cuf_span *span, uintptr_t header, uintptr
 
 /* ---- rules ---- */
 
-static bool is_saved_below_cfa(const struct place *place)
-{
-	return place->base == PLACE_CFA && place->offset <= -16 && place->offset >= INT16_MIN &&
-	       place->offset % 8 == 0;
-}
-
-static bool fits_fp_offset(const struct place *place)
-{
-	return place->offset >= INT16_MIN && place->offset <= INT16_MAX;
-}
-
-/*
- * The CFA is a word of the stack, found from sp: glibc's signal return, or assembly that saves
- * the old sp.
- */
-static enum cuf_rule_kind shape_sp_slot(const struct row *row, bool fp_follows)
-{
-	if (row->ra.base == PLACE_SP && row->ra.offset == row->cfa.offset + 8 &&
-	    row->fp.base == PLACE_SP && fits_fp_offset(&row->fp) && !row->cfa.extra)
-		return CUF_RULE_SIGNAL;
-	if (row->ra.base == PLACE_CFA && row->ra.offset == -8 && fp_follows &&
-	    row->cfa.extra <= UINT8_MAX)
-		return CUF_RULE_SP_SLOT;
-	return CUF_RULE_UNSUPPORTED;
-}
-
-/* The walker's shape of a row. fp_follows: fp is kept, or saved where a rule can express it. */
-static enum cuf_rule_kind shape_of(const struct row *row, bool fp_follows)
-{
-	if (row->ra.base == PLACE_UNDEFINED)
-		return CUF_RULE_END;
-	if (row->cfa.offset < INT32_MIN || row->cfa.offset > INT32_MAX)
-		return CUF_RULE_UNSUPPORTED;
-	if (row->cfa.base == PLACE_SP_SLOT)
-		return shape_sp_slot(row, fp_follows);
-	if (row->ra.base != PLACE_CFA || row->ra.offset != -8)
-		return CUF_RULE_UNSUPPORTED;
-	if (row->cfa.base == PLACE_FP_SLOT && row->fp.base == PLACE_FP && fits_fp_offset(&row->fp))
-		return CUF_RULE_FP_SLOT;
-	if (!fp_follows)
-		return CUF_RULE_UNSUPPORTED;
-	switch (row->cfa.base) {
-	case PLACE_SP: /* upwards only: walkers rely on it */
-		return row->cfa.offset >= 8 ? CUF_RULE_SP : CUF_RULE_UNSUPPORTED;
-	case PLACE_FP: return CUF_RULE_FP;
-	case PLACE_REGISTER: return CUF_RULE_REGISTER;
-	default: return CUF_RULE_UNSUPPORTED;
-	}
-}
-
-static void shape_rule(struct cuf_rule *rule, const struct row *row)
-{
-	bool fp_kept = row->fp.base == PLACE_KEPT || row->fp.base == PLACE_UNDEFINED;
-
-	rule->cfa_offset = (int32_t)row->cfa.offset;
-	rule->fp_offset = fp_kept ? 0 : (int16_t)row->fp.offset;
-	rule->extra = (uint8_t)row->cfa.extra;
-	rule->kind = shape_of(row, fp_kept || is_saved_below_cfa(&row->fp));
-}
-
 /* The row for pc in the object's tables. false: they do not cover it. */
 static bool find_row(const struct cuf_object *object, uintptr_t pc, struct row *row)
 {
@@ -235,22 +181,52 @@ static bool find_row(const struct cuf_object *object, uintptr_t pc, struct row *
 	return fde && read_row(&span, fde, &info, row);
 }
 
+#if defined __aarch64__
+/*
+ * The kernel returns from a handler to two instructions of the vDSO: mov x8, #139 and svc #0. Their
+ * unwind information is wrong about the interrupted address. The registers are in the signal's
+ * frame at sp: struct sigcontext is at 304, and in it x29 at 240, sp at 256, pc at 264.
+ */
+static bool is_signal_return(uintptr_t ip)
+{
+	static const uint32_t code[] = { 0xd2801168, 0xd4000001 };
+	uint32_t here[2];
+
+	return ip % 4 == 0 && cuf_readable_copy(here, ip, sizeof here) && here[0] == code[0] &&
+	       here[1] == code[1];
+}
+
+static const struct cuf_rule signal_rule = {
+	.kind = CUF_RULE_SIGNAL, .cfa_offset = 560, .fp_offset = 544 / CUF_RULE_FP_UNIT,
+};
+enum { RETURN_ADDRESS = PLACE_KEPT }; /* where a call leaves it */
+#else
+static bool is_signal_return(uintptr_t ip) { return false; }
+static const struct cuf_rule signal_rule; /* from the tables */
+enum { RETURN_ADDRESS = PLACE_OTHER };
+#endif
+
 struct cuf_rule cuf_rule_compile(uintptr_t ip)
 {
 	struct cuf_rule rule = { .ip = ip, .kind = CUF_RULE_FOREIGN };
 	struct row row = {
 		.cfa.base = PLACE_OTHER,
 		.fp.base = PLACE_KEPT,
-		.ra.base = PLACE_OTHER,
+		.ra.base = (enum place_base)RETURN_ADDRESS,
 		.asked_reg = REG_RA,
 	};
 	struct cuf_object object;
 
+	if (is_signal_return(ip)) {
+		rule = signal_rule;
+		rule.ip = ip;
+		return rule;
+	}
 	if (!cuf_object_find(ip - 1, &object))
 		return rule;
 	rule.kind = CUF_RULE_CHAIN;
 	if (find_row(&object, ip - 1, &row))
-		shape_rule(&rule, &row);
+		cuf_cfi_shape(&rule, &row);
 	if (cuf_modules_is_self(ip - 1))
 		rule.kind |= CUF_RULE_OWN;
 	return rule;

@@ -5,6 +5,10 @@
  *
  * Contract: never faults, because every read of an unwind table is checked against the segment
  * that holds it. No lock, no allocation; cold (about a microsecond). Any thread.
+ *
+ * Rules exist for x86-64 and aarch64 (CUF_HAS_RULES). On x86-64 a call pushes the return address,
+ * so it is at cfa - 8. On aarch64 a call leaves it in a register, and the function saves it, most
+ * often next to fp.
  */
 #ifndef CUF_CFI_H
 #define CUF_CFI_H
@@ -12,10 +16,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#if defined __x86_64__ || defined __aarch64__
+#define CUF_HAS_RULES 1
+#else
+#define CUF_HAS_RULES 0
+#endif
+
 /*
  * sp and fp are those of the frame that is being left, and cfa is the new sp. The return address
- * is at cfa - 8 unless stated otherwise. "fp as in SP" means: the new fp is *(cfa + fp_offset),
- * or unchanged when fp_offset is 0.
+ * is cuf_rule_return_below the cfa unless stated otherwise. "fp as in SP" means: the new fp is
+ * *(cfa + fp_offset), or unchanged when fp_offset is 0.
  */
 enum cuf_rule_kind {
 	/* an unused entry of the cache */
@@ -41,7 +51,12 @@ enum cuf_rule_kind {
 	CUF_RULE_FOREIGN = 8,
 	/* outermost frame */
 	CUF_RULE_END = 9,
-	CUF_RULE_UNSUPPORTED = 10
+	CUF_RULE_UNSUPPORTED = 10,
+	/*
+	 * aarch64: cfa = sp + cfa_offset, fp unchanged, and the return address is still in its
+	 * register, which is known only where a signal arrived
+	 */
+	CUF_RULE_LINK = 11
 };
 
 /* Flag of kind: code of this library. */
@@ -50,12 +65,37 @@ enum cuf_rule_kind {
 struct cuf_rule {
 	uintptr_t ip;
 	int32_t cfa_offset;
+	/* in units of CUF_RULE_FP_UNIT bytes: frames of aarch64 are saved at their lower end */
 	int16_t fp_offset;
 	/* enum cuf_rule_kind, with CUF_RULE_OWN */
 	uint8_t kind;
-	/* see the kinds; registers have DWARF's numbers */
+	/* see the kinds and cuf_rule_return_below; registers have DWARF's numbers */
 	uint8_t extra;
 };
+
+#if defined __aarch64__
+#define CUF_RULE_FP_UNIT 8
+#else
+#define CUF_RULE_FP_UNIT 1
+#endif
+
+static inline intptr_t cuf_rule_fp_offset(const struct cuf_rule *rule)
+{
+	return rule->fp_offset * (intptr_t)CUF_RULE_FP_UNIT;
+}
+
+/* How far below the cfa the return address is, in bytes. */
+static inline uintptr_t cuf_rule_return_below(const struct cuf_rule *rule)
+{
+#if defined __aarch64__
+	if (rule->extra && (rule->kind & ~CUF_RULE_OWN) <= CUF_RULE_FP)
+		return rule->extra * 8u;
+	return (uintptr_t)-cuf_rule_fp_offset(rule) - 8; /* next to fp */
+#else
+	(void)rule;
+	return 8;
+#endif
+}
 
 /*
  * The rule for the instruction before ip, which is the call that ip returns to. For an exact

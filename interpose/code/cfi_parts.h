@@ -8,10 +8,15 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "interpose/code/cfi.h"
 #include "interpose/code/modules.h"
 
-/* DWARF's numbers of the registers that are followed. */
+/* DWARF's numbers of the registers that are followed. REG_RA: of the return address. */
+#if defined __aarch64__
+enum { REG_FP = 29, REG_SP = 31, REG_RA = 30 };
+#else
 enum { REG_FP = 6, REG_SP = 7, REG_RA = 16 };
+#endif
 
 /* ---- bounded reading ---- */
 
@@ -135,6 +140,27 @@ struct frame_info {
 	bool is_signal;
 	uintptr_t pc;
 };
+
+/*
+ * The walker's shape of a row: everything of the rule except its ip. In cfi_shape_MACHINE.c. The
+ * kind is CUF_RULE_UNSUPPORTED where no shape fits.
+ */
+void cuf_cfi_shape(struct cuf_rule *rule, const struct row *row);
+
+/* fp is kept, so the rule need not follow it. */
+static inline bool cuf_cfi_keeps_fp(const struct row *row)
+{
+	return row->fp.base == PLACE_KEPT || row->fp.base == PLACE_UNDEFINED;
+}
+
+/* fp is saved where a rule can say so. */
+static inline bool cuf_cfi_saves_fp(const struct row *row)
+{
+	const int64_t least = INT16_MIN * (int64_t)CUF_RULE_FP_UNIT;
+
+	return row->fp.base == PLACE_CFA && row->fp.offset <= -16 && row->fp.offset >= least &&
+	       row->fp.offset % 8 == 0;
+}
 
 /*
  * Runs call-frame instructions up to `end`, or up to the first that is about code after info->pc.

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include "interpose/platform/laws.h"
 
-#if defined __x86_64__
+#if CUF_HAS_RULES
 
 /* NULL: no register of interest. */
 static struct place *place_of(struct row *row, uint64_t reg)
@@ -164,6 +164,10 @@ static const struct instruction {
 	[0x14] = { ELSEWHERE, { ULEB, ULEB } },
 	[0x15] = { ELSEWHERE, { ULEB, SLEB } },
 	[0x16] = { VALUE_EXPRESSION, { ULEB, BLOCK } },
+#if defined __aarch64__
+	/* AARCH64_negate_ra_state: from here on the return address is signed, or not any more */
+	[0x2d] = { NOP, { NOTHING, NOTHING } },
+#endif
 	[0x2e] = { NOP, { ULEB, NOTHING } }, /* GNU_args_size */
 };
 

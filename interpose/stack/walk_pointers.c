@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The walker where no rules are compiled (all machines except x86-64): frame pointers. On aarch64
- * the ABI asks for frame records, and compilers write them in all functions that call others, so
- * little is missed. Must never fault: records are read on the thread's own stack where it was
+ * The walker where no rules are compiled (machines other than x86-64 and aarch64): frame pointers.
+ * Must never fault: records are read on the thread's own stack where it was
  * found readable, and elsewhere through the kernel.
  */
+#include "interpose/code/cfi.h"
 #include "interpose/stack/walker.h"
 
-#if !defined __x86_64__
+#if !CUF_HAS_RULES
 #include "interpose/abi/format.h"
 #include "interpose/code/modules.h"
 #include "interpose/platform/readable.h"
@@ -19,22 +19,6 @@ enum { FRAME_MAX_BYTES = 8 << 20, LINKS_MAX = 1024 };
 struct frame_record {
 	uintptr_t next, ip;
 };
-
-/*
- * A return address may be signed (PAC-RET). The hint strips the signature and is a no-op on older
- * processors.
- */
-static uintptr_t strip_signature(uintptr_t ip)
-{
-#if defined __aarch64__
-	register uintptr_t x30 __asm__("x30") = ip;
-
-	__asm__("hint #7" : "+r"(x30));
-	return x30;
-#else
-	return ip;
-#endif
-}
 
 static READS_STACKS bool read_record(struct cuf_walker *walker, uintptr_t at,
 				     struct frame_record *record)
@@ -90,21 +74,4 @@ __attribute__((noinline)) unsigned cuf_walk(struct cuf_walker *walker, uint64_t 
 	*stop = CUF_STOP_UNSUPPORTED;
 	return walker->rules ? follow_records(walker, at, above, frames, max, stop) : 0;
 }
-
-/* Nothing is cached here: following records costs little. */
-uint32_t cuf_walk_cached(struct cuf_walker *walker, uint64_t generation, const void *frame,
-			 unsigned max, struct cuf_walked *walked)
-{
-	walked->hash = walked->depth = 0;
-	walked->is_written = true;
-	walked->id = &walker->no_id;
-	if (walker->rules)
-		walked->depth = follow_records(walker, (uintptr_t)frame, 0, walked->frames, max,
-					       &walked->stop);
-	for (unsigned i = 0; i < walked->depth; i++)
-		walked->hash = cuf_frames_hash_step(walked->hash, walked->frames[i]);
-	return 0;
-}
-
-void cuf_walked_frames(struct cuf_walker *walker, struct cuf_walked *walked) {}
 #endif

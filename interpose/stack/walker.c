@@ -104,7 +104,7 @@ bool cuf_walker_on_own_stack(struct cuf_walker *walker, uintptr_t sp)
 	return true;
 }
 
-#if defined __x86_64__ /* elsewhere: walk_pointers.c */
+#if CUF_HAS_RULES /* elsewhere: walk_pointers.c */
 
 /*
  * One walk. ip is the return address not yet written; sp and fp are those of the frame that it
@@ -147,7 +147,8 @@ static struct cuf_rule choose_rule(uintptr_t ip)
 	    rule.kind == CUF_RULE_END)
 		return rule;
 	return (struct cuf_rule){
-		.ip = ip, .kind = CUF_RULE_FP, .cfa_offset = 16, .fp_offset = -16,
+		.ip = ip, .kind = CUF_RULE_FP, .cfa_offset = 16,
+		.fp_offset = -16 / CUF_RULE_FP_UNIT,
 	};
 }
 
@@ -200,8 +201,11 @@ static inline READS_STACKS void walk_own_stack(struct walk *walk)
 	while (count < max) {
 		struct cuf_rule *rule = find_rule(rules, ip);
 		unsigned kind = rule->kind & ~CUF_RULE_OWN;
-		intptr_t fp_offset = rule->fp_offset;
-		uintptr_t cfa, least = (uintptr_t)-fp_offset;
+		intptr_t fp_offset = cuf_rule_fp_offset(rule);
+		uintptr_t cfa, below = cuf_rule_return_below(rule), least = (uintptr_t)-fp_offset;
+
+		if (least < below)
+			least = below;
 
 		/* a branch is predicted, where a choice of the base would wait for its data */
 		if (__builtin_expect(kind == CUF_RULE_SP, 1)) {
@@ -220,7 +224,7 @@ static inline READS_STACKS void walk_own_stack(struct walk *walk)
 		count += is_recorded(sp, above, rule->kind);
 		if (fp_offset)
 			fp = ((const struct word *)(cfa + (uintptr_t)fp_offset))->value;
-		ip = ((const struct word *)(cfa - 8))->value;
+		ip = strip_signature(((const struct word *)(cfa - below))->value);
 		sp = cfa;
 	}
 	walk->ip = ip;
@@ -270,16 +274,34 @@ static bool stop_walk(struct walk *walk, enum cuf_stop why)
 
 /* ---- registers other than sp and fp ---- */
 
-/* Where in struct sigcontext the kernel saves each register, by DWARF's number. */
-static const uint8_t saved_at[] = { 13, 12, 14, 11, 9, 8, 10, 15, 0, 1, 2, 3, 4, 5, 6, 7 };
-enum { SAVED_FP = 10, SAVED_SP = 15 };
+/*
+ * Where in struct sigcontext the kernel saves each register, by DWARF's number, in words. And the
+ * registers that calls preserve, other than fp.
+ */
+#if defined __aarch64__
+enum { SAVED_FP = 29, SAVED_SP = 31, REGISTERS = 32, LINK = 30 };
+static inline unsigned saved_at(unsigned reg) { return reg; }
+static const uint32_t kept_by_calls = 0x3ffu << 19; /* x19 to x28 */
+#else
+enum { SAVED_FP = 10, SAVED_SP = 15, REGISTERS = 16, LINK = 16 };
+static inline unsigned saved_at(unsigned reg)
+{
+	static const uint8_t words[] = {
+		13, 12, 14, 11, 9, 8, 10, 15, 0, 1, 2, 3, 4, 5, 6, 7
+	};
+
+	return words[reg];
+}
+/* rbx, r12 to r15 */
+static const uint32_t kept_by_calls = 1u << 3 | 1u << 12 | 1u << 13 | 1u << 14 | 1u << 15;
+#endif
 
 /* The register as the kernel saved it for frame i. false: no signal arrived in that frame. */
 static bool read_interrupted(struct walk *walk, struct window *window, unsigned i, unsigned reg,
 			     uintptr_t *value)
 {
 	return walk->saved_sp_at && walk->walker->cache->frame_sp[i] == walk->interrupted_sp &&
-	       read_word(walk, window, walk->saved_sp_at + 8 * saved_at[reg] - 8 * SAVED_SP, value);
+	       read_word(walk, window, walk->saved_sp_at + 8 * saved_at(reg) - 8 * SAVED_SP, value);
 }
 
 /*
@@ -289,12 +311,10 @@ static bool read_interrupted(struct walk *walk, struct window *window, unsigned 
  */
 static bool read_register(struct walk *walk, struct window *window, unsigned reg, uintptr_t *value)
 {
-	/* rbx, r12 to r15 */
-	static const unsigned kept_by_calls = 1u << 3 | 1u << 12 | 1u << 13 | 1u << 14 | 1u << 15;
 	unsigned i = walk->count - 1;
 	int64_t offset;
 
-	if (!walk->count || walk->walker->cache->frame_sp[i] != walk->sp || reg >= sizeof saved_at)
+	if (!walk->count || walk->walker->cache->frame_sp[i] != walk->sp || reg >= REGISTERS)
 		return false;
 	if (read_interrupted(walk, window, i, reg, value))
 		return true;
@@ -326,14 +346,26 @@ static bool follow_rule(struct walk *walk, const struct cuf_rule *rule, unsigned
 		cfa += rule->extra;
 	if (kind != CUF_RULE_FP_SLOT)
 		fp_at = cfa;
-	fp_at += (uintptr_t)(intptr_t)rule->fp_offset;
-	if (cfa <= walk->sp || !read_word(walk, window, cfa - 8, &ip))
+	fp_at += (uintptr_t)cuf_rule_fp_offset(rule);
+	if (cfa <= walk->sp || !read_word(walk, window, cfa - cuf_rule_return_below(rule), &ip))
 		return stop_walk(walk, CUF_STOP_BOUNDS);
 	if ((rule->fp_offset || kind == CUF_RULE_FP_SLOT) && !read_word(walk, window, fp_at, &fp))
 		return stop_walk(walk, CUF_STOP_BOUNDS);
-	walk->ip = ip;
+	walk->ip = strip_signature(ip);
 	walk->fp = fp;
 	walk->sp = cfa;
+	return true;
+}
+
+/* A signal arrived where the return address is in its register. It was never signed. */
+static bool follow_link(struct walk *walk, const struct cuf_rule *rule, struct window *window)
+{
+	uintptr_t ip;
+
+	if (!read_register(walk, window, LINK, &ip))
+		return stop_walk(walk, CUF_STOP_UNSUPPORTED);
+	walk->ip = strip_signature(ip);
+	walk->sp += (uintptr_t)(intptr_t)rule->cfa_offset;
 	return true;
 }
 
@@ -345,7 +377,7 @@ static bool follow_rule(struct walk *walk, const struct cuf_rule *rule, unsigned
 static bool cross_signal(struct walk *walk, const struct cuf_rule *rule, struct window *window)
 {
 	uintptr_t at = walk->sp + (uintptr_t)(intptr_t)rule->cfa_offset;
-	uintptr_t fp_at = walk->sp + (uintptr_t)(intptr_t)rule->fp_offset;
+	uintptr_t fp_at = walk->sp + (uintptr_t)cuf_rule_fp_offset(rule);
 	uintptr_t sp, ip, fp;
 
 	if (walk->signals++ == SIGNALS_MAX || !read_word(walk, window, fp_at, &fp) ||
@@ -356,7 +388,7 @@ static bool cross_signal(struct walk *walk, const struct cuf_rule *rule, struct 
 	walk->fp = fp;
 	walk->interrupted_sp = sp;
 	walk->saved_sp_at = 0;
-	if (rule->cfa_offset - rule->fp_offset == 8 * (SAVED_SP - SAVED_FP))
+	if (rule->cfa_offset - cuf_rule_fp_offset(rule) == 8 * (SAVED_SP - SAVED_FP))
 		walk->saved_sp_at = at;
 	walk->chained_sp = 0; /* of the stack that was left */
 	walk->above = 0;
@@ -396,7 +428,7 @@ static bool follow_chain(struct walk *walk, struct window *window)
 	}
 	if (!read_link(walk, window, walk->sp, walk->fp, &fp, &ip))
 		return stop_walk(walk, CUF_STOP_NO_RULE);
-	walk->ip = ip;
+	walk->ip = strip_signature(ip);
 	walk->sp = walk->fp + 16;
 	walk->fp = fp;
 	return true;
@@ -412,6 +444,7 @@ static bool step_carefully(struct walk *walk, const struct cuf_rule *rule, struc
 	case CUF_RULE_FP_SLOT:
 	case CUF_RULE_SP_SLOT:
 	case CUF_RULE_REGISTER: return follow_rule(walk, rule, kind, window);
+	case CUF_RULE_LINK: return follow_link(walk, rule, window);
 	case CUF_RULE_SIGNAL: return cross_signal(walk, rule, window);
 	case CUF_RULE_CHAIN:
 	case CUF_RULE_FOREIGN: return follow_chain(walk, window);
@@ -456,6 +489,13 @@ static inline void run_walk(struct walk *walk)
 	}
 }
 
+/* On aarch64 the frame record is at the lower end of its frame. */
+#if defined __aarch64__
+#define CALLERS_SP(frame) (uintptr_t)__builtin_dwarf_cfa()
+#else
+#define CALLERS_SP(frame) (uintptr_t)((frame) + 2)
+#endif
+
 /*
  * Starts at its caller. Asking for the frame address gives this function a frame pointer, so the
  * first step needs no rule.
@@ -468,8 +508,8 @@ __attribute__((noinline)) READS_STACKS unsigned cuf_walk(struct cuf_walker *walk
 	const struct word *frame = __builtin_frame_address(0);
 	struct walk walk = {
 		.walker = walker,
-		.ip = frame[1].value,
-		.sp = (uintptr_t)(frame + 2),
+		.ip = strip_signature(frame[1].value),
+		.sp = CALLERS_SP(frame),
 		.fp = frame[0].value,
 		.above = above,
 		.frames = frames,

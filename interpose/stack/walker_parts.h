@@ -22,6 +22,22 @@ struct __attribute__((packed, may_alias)) word {
 #define READS_STACKS __attribute__((no_sanitize("address", "thread", "undefined")))
 
 /*
+ * A return address may be signed (PAC-RET). The hint strips the signature and is a no-op on older
+ * processors.
+ */
+static inline uintptr_t strip_signature(uintptr_t ip)
+{
+#if defined __aarch64__
+	register uintptr_t x30 __asm__("x30") = ip;
+
+	__asm__("hint #7" : "+r"(x30));
+	return x30;
+#else
+	return ip;
+#endif
+}
+
+/*
  * Return addresses differ in their low bits. Every frame waits for this address, so the hash is
  * the offset in bytes itself.
  */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The walker where a signal arrived, and where hand-written assembly has the frame in registers. */
+#include "tests/unit/fixtures/machine_code.h"
 #include "tests/unit/fixtures/walker.h"
 
 /* A signal at the first instruction of a function: the frame is that function, not the one before
@@ -8,14 +9,8 @@ static void handle_fault(int signal, siginfo_t *info, void *context)
 {
 	ucontext_t *interrupted = context;
 	look();
-	interrupted->uc_mcontext.gregs[REG_RIP] =
-		*(greg_t *)interrupted->uc_mcontext.gregs[REG_RSP];
-	interrupted->uc_mcontext.gregs[REG_RSP] += 8;
+	return_from_leaf(interrupted);
 }
-void test_trap(void);
-__asm__(".text\n.p2align 4\n.type test_before,@function\ntest_before:\n.cfi_startproc\n.cfi_def_cfa_offset 4096\nnop\n.cfi_endproc\n"
-        ".size test_before,.-test_before\n.globl test_trap\n.type test_trap,@function\ntest_trap:\n.cfi_startproc\nud2\n.cfi_endproc\n"
-        ".size test_trap,.-test_trap\n");
 
 static void signal_at_a_first_instruction(void **state)
 {
@@ -29,6 +24,7 @@ static void signal_at_a_first_instruction(void **state)
 	assert_int_equal(stop, CUF_STOP_END);
 }
 
+#if defined __x86_64__
 /*
  * Hand-written assembly as in libcrypto: the caller's stack pointer is in a register while the
  * frame is made, then in a slot of the frame; the frame pointer holds data.
@@ -92,12 +88,16 @@ static void the_cfa_in_a_register_that_calls_keep(void **state)
 	}
 }
 
+#endif
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(signal_at_a_first_instruction),
+#if defined __x86_64__
 		cmocka_unit_test(the_old_stack_pointer_in_a_register_and_in_a_slot),
 		cmocka_unit_test(the_cfa_in_a_register_that_calls_keep),
+#endif
 	};
 	return cmocka_run_group_tests_name("walker_registers", tests, set_up, NULL);
 }
