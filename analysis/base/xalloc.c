@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,12 +64,19 @@ struct chunk {
 };
 
 struct arena {
+	pthread_mutex_t lock; /* of all that follows */
 	struct chunk *chunks;
 	unsigned char *at;
 	size_t left;
 };
 
-struct arena *arena_new(void) { return xalloc_zeroed(1, sizeof(struct arena)); }
+struct arena *arena_new(void)
+{
+	struct arena *arena = xalloc_zeroed(1, sizeof *arena);
+
+	pthread_mutex_init(&arena->lock, NULL);
+	return arena;
+}
 
 void arena_free(struct arena *arena)
 {
@@ -78,6 +86,7 @@ void arena_free(struct arena *arena)
 		next = chunk->next;
 		free(chunk);
 	}
+	pthread_mutex_destroy(&arena->lock);
 	free(arena);
 }
 
@@ -90,15 +99,11 @@ static struct chunk *add_chunk(struct arena *arena, size_t bytes)
 }
 
 /* Large objects get a chunk of their own, so the rest of the current chunk stays usable. */
-void *arena_zeroed(struct arena *arena, size_t count, size_t bytes)
+static void *take_bytes(struct arena *arena, size_t all)
 {
-	size_t all = product(count, bytes);
 	void *p;
-	if (all > SIZE_MAX - CHUNK_BYTES)
-		checked(NULL);
-	all = (all + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
 	if (all > CHUNK_BYTES / 4)
-		return memset(add_chunk(arena, all)->bytes, 0, all);
+		return add_chunk(arena, all)->bytes;
 	if (all > arena->left) {
 		arena->at = add_chunk(arena, CHUNK_BYTES)->bytes;
 		arena->left = CHUNK_BYTES;
@@ -106,6 +111,19 @@ void *arena_zeroed(struct arena *arena, size_t count, size_t bytes)
 	p = arena->at;
 	arena->at += all;
 	arena->left -= all;
+	return p;
+}
+
+void *arena_zeroed(struct arena *arena, size_t count, size_t bytes)
+{
+	size_t all = product(count, bytes);
+	void *p;
+	if (all > SIZE_MAX - CHUNK_BYTES)
+		checked(NULL);
+	all = (all + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+	pthread_mutex_lock(&arena->lock);
+	p = take_bytes(arena, all);
+	pthread_mutex_unlock(&arena->lock);
 	return memset(p, 0, all);
 }
 

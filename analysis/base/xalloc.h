@@ -20,6 +20,7 @@ char *xalloc_string(const char *text);
 /* Makes room for one more element: grows *items, of `bytes` each, when count has reached *room. */
 void xalloc_grow(void *items, size_t count, size_t *room, size_t bytes);
 
+/* Several threads may allocate from one arena at the same time. */
 struct arena;
 struct arena *arena_new(void);
 void arena_free(struct arena *arena); /* NULL is fine */

@@ -57,6 +57,7 @@ struct facts_options {
 	enum facts_at at;
 	uint64_t at_value; /* INCIDENT: id; TIME: ns since the run's first process started */
 	size_t sites_max; /* rows of leaks and of growth; 0: 1000 */
+	unsigned threads; /* 0: as many as there are CPUs; the facts are the same */
 	/* Borrowed: function names that show what blocks are for; NULL: only the recording's. */
 	struct symbols *symbols;
 };

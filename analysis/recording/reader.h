@@ -9,8 +9,8 @@
  * false. Records are borrowed from the read-only mapping and may change while a live recording is
  * read: copy, then check.
  *
- * Errors: 0, or a negative enum reader_error_code with *error filled (error may be NULL). One
- * thread at a time.
+ * Errors: 0, or a negative enum reader_error_code with *error filled (error may be NULL). Several
+ * threads may read one recording.
  */
 #ifndef ANALYSIS_RECORDING_READER_H
 #define ANALYSIS_RECORDING_READER_H

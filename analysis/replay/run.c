@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "analysis/base/numbers.h"
+#include "analysis/base/parallel.h"
 #include "analysis/recording/stack_identity.h"
 #include "analysis/replay/replay.h"
 
@@ -26,15 +27,20 @@ static int by_start(const void *a, const void *b)
 	return compare_numbers(left->pid, right->pid);
 }
 
+static void read_process(void *context, size_t i)
+{
+	struct run *run = context;
+	struct run_process *process = &run->processes[i];
+
+	meta_read(&process->meta, process->reader, run->arena);
+	process->events = events_new(process->reader);
+}
+
 static void read_all(struct run *run)
 {
 	if (run->count)
 		qsort(run->processes, run->count, sizeof *run->processes, by_start);
-	for (size_t i = 0; i < run->count; i++) {
-		struct run_process *process = &run->processes[i];
-		meta_read(&process->meta, process->reader, run->arena);
-		process->events = events_new(process->reader);
-	}
+	parallel_each(run->count, 0, read_process, run);
 }
 
 static int is_recording(const struct dirent *entry)
@@ -157,4 +163,16 @@ const struct liveset *run_live(struct run_process *process, uint64_t seq, bool *
 	}
 	*exact = process->live_exact.device;
 	return &process->live;
+}
+
+/* For the live sets of all processes together. */
+enum { LIVE_BYTES_MAX = 192 << 20 };
+
+void run_rest(const struct run *run, struct run_process *process)
+{
+	if (process->live.room * sizeof *process->live.slots <= LIVE_BYTES_MAX / run->count ||
+	    run->count == 1)
+		return;
+	liveset_fini(&process->live);
+	process->live_valid = false;
 }

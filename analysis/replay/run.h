@@ -3,7 +3,8 @@
  * One run: the recordings of a file, of a directory, or of a piece of memory.
  *
  * Contract: run_open returns 0 or a reader error; run_fini frees whatever it filled. Processes are
- * sorted by start. A directory opens if one of its recordings does; the others are listed in
+ * sorted by start. Different processes may be used by different threads at the same time. A
+ * directory opens if one of its recordings does; the others are listed in
  * `unreadable`.
  */
 #ifndef ANALYSIS_REPLAY_RUN_H
@@ -47,5 +48,10 @@ void run_merge_call_sites(struct run *run, struct symbols *symbols);
  * that of the driver's blocks; process->live_exact has the framework's, too.
  */
 const struct liveset *run_live(struct run_process *process, uint64_t seq, bool *exact);
+/*
+ * Ends a pass over one process: its live set is freed where those of all processes together would
+ * need too much memory. The next run_live makes it again.
+ */
+void run_rest(const struct run *run, struct run_process *process);
 
 #endif

@@ -8,6 +8,7 @@
 #include "analysis/symbols/symbols.h"
 
 #include <libiberty/libiberty.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,7 @@ struct symbols_module {
 };
 
 struct symbols {
+	pthread_mutex_t lock; /* of everything below, of all modules and of libdw */
 	struct symbols_options options; /* its texts are the copies below */
 	char *sysroot, **search_dirs;
 	char *debug_path;
@@ -102,6 +104,7 @@ struct symbols *symbols_new(const struct symbols_options *options)
 	struct symbols *symbols = xcalloc(1, sizeof *symbols);
 	const struct symbols_options *wanted = &symbols->options;
 
+	pthread_mutex_init(&symbols->lock, NULL);
 	if (options)
 		symbols->options = *options;
 	symbols->options.sysroot = NULL;
@@ -169,6 +172,7 @@ void symbols_free(struct symbols *symbols)
 	free(symbols->search_dirs);
 	free(symbols->sysroot);
 	free(symbols->debug_path);
+	pthread_mutex_destroy(&symbols->lock);
 	free(symbols);
 }
 
@@ -179,8 +183,8 @@ static struct module_file file_find(const struct symbols_module *module)
 				module->build_id_bytes);
 }
 
-struct symbols_module *symbols_module(struct symbols *symbols, const char *path,
-				      const uint8_t *build_id, size_t build_id_bytes)
+static struct symbols_module *module_of(struct symbols *symbols, const char *path,
+					const uint8_t *build_id, size_t build_id_bytes)
 {
 	size_t path_bytes = strlen(path ? path : ""), key_bytes = build_id_bytes + path_bytes;
 	struct symbols_module *module = xcalloc(1, sizeof *module + key_bytes + 1), *known;
@@ -203,6 +207,17 @@ struct symbols_module *symbols_module(struct symbols *symbols, const char *path,
 	module->file = file_find(module);
 	/* a process can have more modules than we can have descriptors */
 	module_file_close(&module->file);
+	return module;
+}
+
+struct symbols_module *symbols_module(struct symbols *symbols, const char *path,
+				      const uint8_t *build_id, size_t build_id_bytes)
+{
+	struct symbols_module *module;
+
+	pthread_mutex_lock(&symbols->lock);
+	module = module_of(symbols, path, build_id, build_id_bytes);
+	pthread_mutex_unlock(&symbols->lock);
 	return module;
 }
 
@@ -242,8 +257,8 @@ static struct place *place_at(struct symbols_module *module, uint64_t elf_addres
 }
 
 /* The recorded name ends at its offset; the first name for an address is kept. */
-void symbols_hint(struct symbols_module *module, uint64_t elf_address, const char *name,
-		  size_t name_bytes)
+static void hint_keep(struct symbols_module *module, uint64_t elf_address, const char *name,
+		      size_t name_bytes)
 {
 	struct place *place = place_at(module, elf_address);
 	const char *offset;
@@ -258,6 +273,14 @@ void symbols_hint(struct symbols_module *module, uint64_t elf_address, const cha
 	copy = xmemdup(name, name_bytes, name_bytes + 1);
 	place->hint = name_keep(module->symbols, copy);
 	free(copy);
+}
+
+void symbols_hint(struct symbols_module *module, uint64_t elf_address, const char *name,
+		  size_t name_bytes)
+{
+	pthread_mutex_lock(&module->symbols->lock);
+	hint_keep(module, elf_address, name, name_bytes);
+	pthread_mutex_unlock(&module->symbols->lock);
 }
 
 /* Passes the file to libdwfl, which then owns the descriptor. NULL: no usable file. */
@@ -359,12 +382,15 @@ static void place_resolve(struct symbols_module *module, struct place *place)
 size_t symbols_resolve(struct symbols_module *module, uint64_t elf_address,
 		       const struct symbols_frame **frames)
 {
-	struct place *place = place_at(module, elf_address);
+	struct place *place;
 
+	pthread_mutex_lock(&module->symbols->lock);
+	place = place_at(module, elf_address);
 	if (!module->loaded)
 		module_load(module);
 	if (!place->frames)
 		place_resolve(module, place);
-	*frames = place->frames;
+	pthread_mutex_unlock(&module->symbols->lock);
+	*frames = place->frames; /* never changes again */
 	return place->count;
 }

@@ -7,8 +7,8 @@
  * one. Otherwise the handle has only the name of the module, and symbols_module_reason tells why.
  * No input makes a call fail: what is unknown is NULL or 0 in the frame. Files are hostile: damage
  * costs names, never the process. The one exception is a file that is truncated while it is
- * mapped. Strings and arrays belong to the struct symbols and live as long as it. One thread at a
- * time. Dies on exhaustion (xmalloc of libiberty).
+ * mapped. Strings and arrays belong to the struct symbols and live as long as it. Several threads
+ * may use one struct symbols; they wait for each other. Dies on exhaustion (xmalloc of libiberty).
  *
  * elf_address is an address as the program headers of the module count, minus 1: a return address
  * is that of the next instruction, which may belong to the next line or function.

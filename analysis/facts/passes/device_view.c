@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/base/parallel.h"
+#include "analysis/base/xalloc.h"
 #include "analysis/facts/passes/framework_facts.h"
 #include "analysis/facts/passes/gpu_processes.h"
 
@@ -48,6 +50,16 @@ struct member_view {
 	struct usage usage;
 	struct driver_state levels;
 	bool exact;
+	bool existed; /* at the moment */
+};
+
+/* The members of a device, measured at the same time. */
+struct members {
+	struct build *build;
+	const struct device_group *group;
+	const struct moment *moment;
+	size_t itemised; /* index of the one that is shown in detail */
+	struct member_view *views;
 };
 
 /* Replays one process to the moment and measures what it held. False: it did not exist then. Roles
@@ -116,6 +128,56 @@ static void fill_layers(struct device_view *view, const struct cuf_incident *inc
 		view->layers[LAYER_VMM] = (struct fact_layer){ incident->vmm_hole_bytes, "exact" };
 }
 
+static void measure_one(const struct members *members, size_t i)
+{
+	const struct device_member *member = &members->group->members[i];
+
+	members->views[i].existed = measure_member(members->build, member, members->moment,
+						   i == members->itemised, &members->views[i]);
+	run_rest(members->build->run, &members->build->run->processes[member->process]);
+}
+
+static void measure_other(void *context, size_t i)
+{
+	const struct members *members = context;
+
+	if (i != members->itemised)
+		measure_one(members, i);
+}
+
+/* A damaged recording may name one device twice, and a process belongs to one thread. */
+static bool has_twins(const struct device_group *group)
+{
+	for (size_t i = 1; i < group->count; i++)
+		for (size_t before = 0; before < i; before++)
+			if (group->members[i].process == group->members[before].process)
+				return true;
+	return false;
+}
+
+/* The itemised one comes last: it names functions, which must not depend on who was first. */
+static void measure_members(struct members *members)
+{
+	unsigned threads = members->build->options.threads;
+
+	if (has_twins(members->group))
+		threads = 1;
+	parallel_each(members->group->count, threads, measure_other, members);
+	measure_one(members, members->itemised);
+}
+
+/* The focus, if it existed at the moment, else the last member. */
+static size_t itemised_member(const struct build *build, const struct device_group *group,
+			      const struct moment *moment, uint32_t focus)
+{
+	uint64_t seq;
+
+	for (size_t i = 0; i < group->count; i++)
+		if (group->members[i].process == focus && process_at(build, focus, moment, &seq))
+			return i;
+	return group->count - 1;
+}
+
 /* If the focus did not exist at the moment, the last member is itemised in its place, so that the
  * view is never empty. */
 void device_view_at(struct build *build, uint32_t device, const struct moment *moment,
@@ -124,7 +186,8 @@ void device_view_at(struct build *build, uint32_t device, const struct moment *m
 	const struct device_group *group = &build->groups[device];
 	struct usage *others = xalloc_zeroed(group->count, sizeof *others);
 	struct owners_question question = { .focus = &view->focus, .others = others };
-	bool have_focus = false;
+	struct members members = { build, group, moment, 0,
+				   xalloc_zeroed(group->count, sizeof *members.views) };
 	uint32_t focus = moment->process;
 	*view = (struct device_view){ .process = focus,
 				      .levels = { .free_bytes = CUF_UNKNOWN,
@@ -133,22 +196,22 @@ void device_view_at(struct build *build, uint32_t device, const struct moment *m
 				      .exact = true };
 	if (ordinal_in(build, device, focus) == CUF_DEVICE_NONE)
 		focus = group->members[0].process;
+	members.itemised = itemised_member(build, group, moment, focus);
+	measure_members(&members);
 	for (size_t i = 0; i < group->count; i++) {
-		bool itemised = group->members[i].process == focus ||
-				(!have_focus && i + 1 == group->count);
-		struct member_view member;
-		if (!measure_member(build, &group->members[i], moment, itemised, &member))
+		const struct member_view *member = &members.views[i];
+		if (!member->existed)
 			continue;
-		view->exact &= member.exact;
-		if (!itemised) {
-			others[question.other_count++] = member.usage;
+		view->exact &= member->exact;
+		if (i != members.itemised) {
+			others[question.other_count++] = member->usage;
 			continue;
 		}
-		have_focus = true;
 		view->process = group->members[i].process;
-		view->focus = member.usage;
-		view->levels = member.levels;
+		view->focus = member->usage;
+		view->levels = member->levels;
 	}
+	free(members.views);
 	gpu_processes_share(build, device, moment, &view->focus, others, &question);
 	question.total_bytes = view->levels.total_bytes;
 	question.free_bytes = view->levels.free_bytes;

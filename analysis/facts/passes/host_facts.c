@@ -14,6 +14,7 @@
 #include "analysis/host/heap.h"
 #include "analysis/host/pins.h"
 #include "analysis/base/numbers.h"
+#include "analysis/base/parallel.h"
 #include "analysis/base/key_values.h"
 
 enum { PINS_MAX = 8, ARENAS_MANY = 8 };
@@ -465,8 +466,15 @@ struct fact_layer host_layer_at(const struct build *build, uint32_t process, uin
 	return layer;
 }
 
+static void fill_process(void *context, size_t i)
+{
+	struct build *build = context;
+
+	build->facts->processes[i].host = host_of(build, (uint32_t)i);
+	run_rest(build->run, &build->run->processes[i]);
+}
+
 void build_host(struct build *build)
 {
-	for (uint32_t p = 0; p < build->run->count; p++)
-		build->facts->processes[p].host = host_of(build, p);
+	parallel_each(build->run->count, build->options.threads, fill_process, build);
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which moment a report describes, and where each process stood then. */
+#include <stdlib.h>
 #include "analysis/base/numbers.h"
+#include "analysis/base/parallel.h"
+#include "analysis/base/xalloc.h"
 #include "analysis/facts/passes/build.h"
 
 #define HOST_CLOCK_NS 10000000ull /* host events have a coarse clock, in milliseconds */
@@ -112,22 +115,44 @@ static unsigned interest(const struct fact_process *process)
 	return process->end != END_EXEC;
 }
 
+/* What each process held of a device at its own end. */
+struct held_at_end {
+	struct build *build;
+	uint32_t device;
+	uint64_t *bytes; /* by process; CUF_UNKNOWN: it does not use the device */
+};
+
+static void measure_at_end(void *context, size_t i)
+{
+	const struct held_at_end *held = context;
+	struct build *build = held->build;
+	unsigned ordinal = CUF_DEVICE_NONE;
+	uint32_t process = (uint32_t)i;
+
+	if (held->device != FACT_NONE)
+		ordinal = ordinal_in(build, held->device, process);
+	held->bytes[i] = CUF_UNKNOWN;
+	if (held->device != FACT_NONE && ordinal == CUF_DEVICE_NONE)
+		return;
+	held->bytes[i] = live_device_bytes(build, process, end_of(build, process).seq, ordinal);
+	run_rest(build->run, &build->run->processes[i]);
+}
+
 /* The process that held most at its own end; of those that hold nothing, the first of the most
  * interest. */
 static uint32_t largest_at_end(struct build *build, uint32_t device)
 {
+	struct held_at_end held = { build, device,
+				    xalloc_zeroed(build->run->count, sizeof *held.bytes) };
 	uint32_t largest = 0;
 	uint64_t most = 0;
 	bool any = false;
+	parallel_each(build->run->count, build->options.threads, measure_at_end, &held);
 	for (uint32_t p = 0; p < build->run->count; p++) {
-		unsigned ordinal = CUF_DEVICE_NONE;
-		uint64_t bytes;
+		uint64_t bytes = held.bytes[p];
 
-		if (device != FACT_NONE)
-			ordinal = ordinal_in(build, device, p);
-		if (device != FACT_NONE && ordinal == CUF_DEVICE_NONE)
+		if (bytes == CUF_UNKNOWN)
 			continue;
-		bytes = live_device_bytes(build, p, end_of(build, p).seq, ordinal);
 		if (!any || bytes > most ||
 		    (!bytes && !most &&
 		     interest(&build->facts->processes[p]) >
@@ -137,6 +162,7 @@ static uint32_t largest_at_end(struct build *build, uint32_t device)
 			any = true;
 		}
 	}
+	free(held.bytes);
 	return largest;
 }
 

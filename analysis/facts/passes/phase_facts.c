@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/base/numbers.h"
+#include "analysis/base/parallel.h"
 #include "analysis/facts/passes/build.h"
 
 enum { PHASES_KEPT = 2048, PHASES_KEPT_RUN = 16384, NAMES_MAX = 65536 };
@@ -278,8 +279,10 @@ static void fill_requests(struct making *making, struct fact_process *process)
 }
 
 /* Phases are measured on framework blocks where a framework reports them, else on device blocks. */
-static void fill_process(struct build *build, uint32_t process)
+static void fill_process(void *context, size_t i)
 {
+	struct build *build = context;
+	uint32_t process = (uint32_t)i;
 	struct run_process *from = &build->run->processes[process];
 	struct fact_process *out = &build->facts->processes[process];
 	struct making making = { .build = build,
@@ -298,6 +301,7 @@ static void fill_process(struct build *build, uint32_t process)
 	fill_requests(&making, out);
 	free(making.spans.items);
 	free(making.names.items);
+	run_rest(build->run, from);
 }
 
 /* ---- moments ---- */
@@ -342,8 +346,7 @@ static void fill_incident(struct build *build, struct fact_incident *incident)
 
 void build_phases(struct build *build)
 {
-	for (uint32_t p = 0; p < build->run->count; p++)
-		fill_process(build, p);
+	parallel_each(build->run->count, build->options.threads, fill_process, build);
 	for (size_t i = 0; i < build->facts->incident_count; i++)
 		fill_incident(build, &build->facts->incidents[i]);
 }

@@ -10,6 +10,8 @@
 #include "analysis/facts/passes/roles.h"
 #include "analysis/phases/phases.h"
 #include "analysis/base/numbers.h"
+#include "analysis/base/parallel.h"
+#include "analysis/base/xalloc.h"
 #include "analysis/replay/replay.h"
 
 enum { ROWS_DEFAULT = 1000 };
@@ -225,44 +227,6 @@ static void birth_of_block(struct growth *growth, const struct reader *reader,
 	growth_birth(growth, site, &(struct growth_block){ block->bytes, block->time_ns, 0 });
 }
 
-/* Call sites of one layer: the driver's blocks, or those of a framework. */
-static void layer_sites(struct build *build, uint32_t process, struct growth_device *state,
-			const struct quiet *quiet, const struct liveset *live, struct rows *rows,
-			struct rows *grown)
-{
-	struct growth_source source = growth_device_source(state);
-	struct growth growth;
-	size_t at = 0;
-	growth_init(&growth);
-	take_quiet(&growth, quiet, DEVICE_CLOCK_NS);
-	add_live(&growth, state->events->reader, live, state->framework);
-	growth_follow(&growth, &source);
-	if (!state->framework)
-		mark_segments(&growth, state->events->reader, live);
-	growth.births = growth_asks_births(&growth, DEVICE_CLOCK_NS);
-	for (const struct cuf_block *block; growth.births && (block = liveset_next(live, &at));)
-		if (growth_counts(state->framework, block->kind) && block->bytes <= BYTES_SANE)
-			birth_of_block(&growth, state->events->reader, block);
-	add_rows(build, process, &growth, rows, grown);
-	growth_fini(&growth);
-}
-
-/* Driver and framework have rings of their own, so each is followed by itself. */
-static void device_sites(struct build *build, uint32_t process, uint64_t seq,
-			 const struct quiet *quiet, const struct liveset *live, struct rows *rows,
-			 struct rows *grown)
-{
-	struct run_process *recorded = &build->run->processes[process];
-	struct growth_device driver = { .events = recorded->events, .seq = seq };
-	struct growth_device framework = { .events = recorded->events->framework,
-					   .seq = seq,
-					   .framework = true };
-	layer_sites(build, process, &driver, quiet, live, rows, grown);
-	layer_sites(build, process, &framework, quiet, live, rows, grown);
-	reader_drop(recorded->reader, CUF_SEC_RING);
-	reader_drop(recorded->reader, CUF_SEC_FRAMEWORK_RING);
-}
-
 /* Whether memory ran out at the moment that is reported. */
 static bool is_failure(const struct build *build, uint32_t process)
 {
@@ -302,28 +266,119 @@ static void count_births(struct growth *growth, const struct reader *reader,
 	heap_births_free(births);
 }
 
-static void host_sites(struct build *build, uint32_t process, uint64_t time_ns,
-		       const struct quiet *quiet, struct rows *rows, struct rows *grown)
+/*
+ * The three layers of a process are followed by themselves: the driver and a framework have rings
+ * of their own, and so has the host.
+ */
+enum layer { LAYER_OF_DRIVER, LAYER_OF_FRAMEWORK, LAYER_OF_HOST, LAYERS };
+
+/* What is followed at the same time as others of its kind. */
+struct followed_process {
+	struct build *build;
+	uint32_t process;
+	uint64_t seq, host_time_ns;
+	const struct liveset *live;
+	struct quiet quiet;
+	struct growth growth[LAYERS];
+};
+
+/* Call sites of the driver's blocks, or of those of a framework. */
+static void follow_device(struct followed_process *one, struct growth *growth, bool framework)
 {
-	const struct reader *reader = build->run->processes[process].reader;
-	struct growth_host state = { .reader = reader, .time_ns = time_ns };
+	struct run_process *recorded = &one->build->run->processes[one->process];
+	struct growth_device state = { .events = recorded->events,
+				       .seq = one->seq,
+				       .framework = framework };
+	struct growth_source source;
+	size_t at = 0;
+	if (framework)
+		state.events = recorded->events->framework;
+	source = growth_device_source(&state);
+	take_quiet(growth, &one->quiet, DEVICE_CLOCK_NS);
+	add_live(growth, recorded->reader, one->live, framework);
+	growth_follow(growth, &source);
+	if (!framework)
+		mark_segments(growth, recorded->reader, one->live);
+	growth->births = growth_asks_births(growth, DEVICE_CLOCK_NS);
+	for (const struct cuf_block *block;
+	     growth->births && (block = liveset_next(one->live, &at));)
+		if (growth_counts(framework, block->kind) && block->bytes <= BYTES_SANE)
+			birth_of_block(growth, recorded->reader, block);
+	reader_drop(recorded->reader, state.events->ring);
+}
+
+static void follow_host(struct followed_process *one, struct growth *growth)
+{
+	const struct run_process *recorded = &one->build->run->processes[one->process];
+	const struct reader *reader = recorded->reader;
+	struct growth_host state = { .reader = reader, .time_ns = one->host_time_ns };
 	struct growth_source source = growth_host_source(&state);
-	struct host_means means = host_means_of(reader, &build->run->processes[process].meta);
-	struct growth growth;
-	growth_init(&growth);
-	growth.by_age = true;
-	growth.is_sampled = host_means_most(&means) != 0;
-	growth.is_failure = is_failure(build, process);
-	growth.time = time_observed(build, process, time_ns);
-	take_quiet(&growth, quiet, HOST_CLOCK_NS);
-	heap_read(reader, &means, time_ns, &growth.sites, &build->host_memory[process]);
-	growth_follow(&growth, &source);
+	struct host_means means = host_means_of(reader, &recorded->meta);
+	growth->by_age = true;
+	growth->is_sampled = host_means_most(&means) != 0;
+	growth->is_failure = is_failure(one->build, one->process);
+	growth->time = time_observed(one->build, one->process, one->host_time_ns);
+	take_quiet(growth, &one->quiet, HOST_CLOCK_NS);
+	heap_read(reader, &means, one->host_time_ns, &growth->sites,
+		  &one->build->host_memory[one->process]);
+	growth_follow(growth, &source);
 	host_stream_free(state.stream);
-	growth.births = time_ns == CUF_UNKNOWN && growth_asks_births(&growth, HOST_CLOCK_NS);
-	if (growth.births || growth.floor_count)
-		count_births(&growth, reader, &means, time_ns);
-	add_rows(build, process, &growth, rows, grown);
-	growth_fini(&growth);
+	growth->births = one->host_time_ns == CUF_UNKNOWN &&
+			 growth_asks_births(growth, HOST_CLOCK_NS);
+	if (growth->births || growth->floor_count)
+		count_births(growth, reader, &means, one->host_time_ns);
+}
+
+/* What all layers of a process need. */
+static void prepare_process(void *context, size_t i)
+{
+	struct followed_process *one = (struct followed_process *)context + i;
+	bool exact;
+	one->live = run_live(&one->build->run->processes[one->process], one->seq, &exact);
+	one->quiet = quiet_of(one->build, one->process);
+}
+
+/* Piece i of all layers of all these processes. The host comes first, since it takes longest. */
+static void follow_layer(void *context, size_t i)
+{
+	struct followed_process *one = (struct followed_process *)context + i / LAYERS;
+	enum layer layer = LAYERS - 1 - i % LAYERS;
+	struct growth *growth = &one->growth[layer];
+	growth_init(growth);
+	if (layer == LAYER_OF_HOST)
+		follow_host(one, growth);
+	else
+		follow_device(one, growth, layer == LAYER_OF_FRAMEWORK);
+}
+
+/* Names of roles need symbols, which belong to one thread. */
+static void take_rows(struct followed_process *one, struct rows *live, struct rows *grown)
+{
+	for (unsigned layer = 0; layer < LAYERS; layer++) {
+		add_rows(one->build, one->process, &one->growth[layer], live, grown);
+		growth_fini(&one->growth[layer]);
+	}
+	free(one->quiet.marks);
+	run_rest(one->build->run, &one->build->run->processes[one->process]);
+}
+
+/* Processes first to first + count - 1. */
+static void follow_processes(struct build *build, uint32_t first, uint32_t count,
+			     struct rows *live, struct rows *grown)
+{
+	struct followed_process *all = xalloc_zeroed(count, sizeof *all);
+	for (uint32_t i = 0; i < count; i++)
+		all[i] = (struct followed_process){
+			.build = build,
+			.process = first + i,
+			.seq = seq_at_moment(build, first + i),
+			.host_time_ns = host_time_of(build, first + i),
+		};
+	parallel_each(count, build->options.threads, prepare_process, all);
+	parallel_each(count * LAYERS, build->options.threads, follow_layer, all);
+	for (uint32_t i = 0; i < count; i++)
+		take_rows(&all[i], live, grown);
+	free(all);
 }
 
 /* Moves the rows from the heap into the arena. */
@@ -341,19 +396,15 @@ void build_sites(struct build *build)
 {
 	struct rows live = { .most = ROWS_DEFAULT, .order = by_bytes };
 	struct rows grown = { .most = ROWS_DEFAULT, .order = by_growth };
+	uint32_t together = 2 * parallel_threads(build->options.threads);
 
 	if (build->options.sites_max)
 		live.most = grown.most = build->options.sites_max;
 	
-	for (uint32_t p = 0; p < build->run->count; p++) {
-		uint64_t host_time_ns = host_time_of(build, p), seq = seq_at_moment(build, p);
-		bool exact;
-		const struct liveset *blocks = run_live(&build->run->processes[p], seq, &exact);
-		struct quiet quiet = quiet_of(build, p);
-		device_sites(build, p, seq, &quiet, blocks, &live, &grown);
-		host_sites(build, p, host_time_ns, &quiet, &live, &grown);
-		free(quiet.marks);
-	}
+	/* a few at a time: what is followed is in memory until its rows are taken */
+	for (uint32_t p = 0; p < build->run->count; p += together)
+		follow_processes(build, p, least_of(together, build->run->count - p), &live,
+				 &grown);
 	build->facts->leaks = settle(build, &live, &build->facts->leak_count);
 	build->facts->growth = settle(build, &grown, &build->facts->growth_count);
 }
