@@ -8,7 +8,11 @@ const struct fact_module *fact_module_at(const struct fact_process *process, uin
 	return module_at(process->modules, process->module_count, addr, time_ns);
 }
 
-const char *fact_function_at(const struct fact_process *process, uint64_t addr)
+const char *fact_function_at(const struct fact_process *process, uint64_t addr,
+			     const struct fact_module *module)
 {
-	return function_at(process->functions, process->function_count, addr);
+	const struct fact_functions functions = { process->functions, process->function_count,
+						  process->modules };
+
+	return function_at(&functions, addr, module);
 }

@@ -72,6 +72,7 @@ struct fact_process {
 /* module_at and function_at (recording/fact_types.h) over the tables of a process. */
 const struct fact_module *fact_module_at(const struct fact_process *process, uint64_t addr,
 					 uint64_t time_ns);
-const char *fact_function_at(const struct fact_process *process, uint64_t addr);
+const char *fact_function_at(const struct fact_process *process, uint64_t addr,
+			     const struct fact_module *module);
 
 #endif

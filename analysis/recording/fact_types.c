@@ -2,6 +2,7 @@
 /* Look-ups in the tables of modules and functions. */
 #include "analysis/recording/fact_types.h"
 
+#include <string.h>
 #include "interpose/abi/format.h"
 
 const char *const basis_names[BASIS_MAX] = { "", "observed", "inferred", "estimated" };
@@ -28,17 +29,51 @@ const struct fact_module *module_at(const struct fact_module *modules, size_t co
 	return fallback;
 }
 
-/* Exact matches only: the recorder noted the functions by the addresses in stacks. */
-const char *function_at(const struct fact_function *functions, size_t count, uint64_t addr)
+bool module_is_same(const struct fact_module *a, const struct fact_module *b)
 {
-	size_t low = 0, high = count;
+	return a->base == b->base && a->build_id_bytes == b->build_id_bytes &&
+	       !memcmp(a->build_id, b->build_id, a->build_id_bytes) && !strcmp(a->path, b->path);
+}
+
+bool module_is_ambiguous(const struct fact_module *modules, size_t count, uint64_t addr)
+{
+	const struct fact_module *first = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct fact_module *module = &modules[i];
+
+		if (addr < module->start || addr >= module->end)
+			continue;
+		if (first && !module_is_same(first, module))
+			return true;
+		first = module;
+	}
+	return false;
+}
+
+static bool is_of_module(const struct fact_functions *functions,
+			 const struct fact_function *function, const struct fact_module *module)
+{
+	if (!module || function->module == MODULE_NONE)
+		return !module && function->module == MODULE_NONE;
+	return module_is_same(&functions->modules[function->module], module);
+}
+
+/* Exact matches only: the recorder noted the functions by the addresses in stacks. */
+const char *function_at(const struct fact_functions *functions, uint64_t addr,
+			const struct fact_module *module)
+{
+	size_t low = 0, high = functions->count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		if (functions[middle].addr < addr)
+		if (functions->at[middle].addr < addr)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low < count && functions[low].addr == addr ? functions[low].name : NULL;
+	for (; low < functions->count && functions->at[low].addr == addr; low++)
+		if (is_of_module(functions, &functions->at[low], module))
+			return functions->at[low].name;
+	return NULL;
 }

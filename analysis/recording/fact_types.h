@@ -12,6 +12,7 @@
 #define ANALYSIS_RECORDING_FACT_TYPES_H
 
 #include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define FACT_NONE UINT32_MAX
@@ -48,10 +49,14 @@ struct fact_module {
 	uint8_t build_id[20];
 };
 
+/* No module. */
+#define MODULE_NONE UINT32_MAX
+
 /* The recorder's name for a return address, for code whose file may be gone: "symbol+0x1f". */
 struct fact_function {
 	uint64_t addr;
 	const char *name;
+	uint32_t module; /* index of the one that was loaded there when the name was read */
 };
 
 struct fact_meta_text {
@@ -65,7 +70,21 @@ struct fact_meta_text {
 /* The module that had this address at this time (CUF_UNKNOWN: any time); NULL: none. */
 const struct fact_module *module_at(const struct fact_module *modules, size_t count, uint64_t addr,
 				    uint64_t time_ns);
-/* The name of a return address in a table sorted by address; NULL: none. */
-const char *function_at(const struct fact_function *functions, size_t count, uint64_t addr);
+/* Another load of the same file at the same place. */
+bool module_is_same(const struct fact_module *a, const struct fact_module *b);
+/* True when different modules had this address, one after another. */
+bool module_is_ambiguous(const struct fact_module *modules, size_t count, uint64_t addr);
+
+/* Names of return addresses, sorted by address; modules: the table that they refer to. */
+struct fact_functions {
+	const struct fact_function *at;
+	size_t count;
+	const struct fact_module *modules;
+};
+
+/* The name of a return address in this module (NULL: in none); NULL: unknown. A name that was read
+ * when another module had the address is none. */
+const char *function_at(const struct fact_functions *functions, uint64_t addr,
+			const struct fact_module *module);
 
 #endif

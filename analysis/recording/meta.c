@@ -8,7 +8,11 @@
 #include "analysis/base/key_values.h"
 #include "analysis/base/numbers.h"
 
-enum { HOOK_ID_MAX = 4096 };
+enum {
+	HOOK_ID_MAX = 4096,
+	/* the recorder holds 1024 at a time; the unloaded ones lie between them */
+	MODULES_BACK_MAX = 16384
+};
 
 struct walk {
 	struct meta *meta;
@@ -103,6 +107,18 @@ static uint64_t allocator_hash(const char *text)
 	return hash;
 }
 
+/* The one that is loaded there as far as META is read; MODULE_NONE: none. */
+static uint32_t module_loaded_at(const struct meta *meta, uint64_t addr)
+{
+	for (size_t back = 1; back <= meta->module_count && back <= MODULES_BACK_MAX; back++) {
+		const struct fact_module *module = &meta->modules[meta->module_count - back];
+		if (module->unloaded_ns == CUF_UNKNOWN && addr >= module->start &&
+		    addr < module->end)
+			return (uint32_t)(meta->module_count - back);
+	}
+	return MODULE_NONE;
+}
+
 /* Every other type is a text. Names of functions and hooks are also indexed. */
 static void read_text(struct walk *walk, const struct record *record)
 {
@@ -115,8 +131,9 @@ static void read_text(struct walk *walk, const struct record *record)
 	if (head->type == CUF_META_FUNCTION) {
 		xalloc_grow(&meta->functions, meta->function_count, &walk->function_room,
 			    sizeof *meta->functions);
-		meta->functions[meta->function_count++] =
-			(struct fact_function){ head->number, text };
+		meta->functions[meta->function_count++] = (struct fact_function){
+			head->number, text, module_loaded_at(meta, head->number)
+		};
 		return;
 	}
 	if (head->type == CUF_META_HOOK && head->number < HOOK_ID_MAX) {
@@ -145,7 +162,8 @@ static void read_record(struct walk *walk, const struct record *record)
 static int by_addr(const void *a, const void *b)
 {
 	const struct fact_function *left = a, *right = b;
-	return compare_numbers(left->addr, right->addr);
+	int order = compare_numbers(left->addr, right->addr);
+	return order ? order : compare_numbers(left->module, right->module);
 }
 
 /* Moves the arrays into the arena, so that one free frees all. */

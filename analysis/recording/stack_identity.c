@@ -14,6 +14,8 @@
 #include "analysis/recording/python_names.h"
 #include "analysis/symbols/symbols.h"
 
+#define AMBIGUOUS UINT32_MAX
+
 /* What some addresses print as; bytes may be anything, so the key is counted. */
 struct print {
 	uint32_t number;
@@ -29,6 +31,7 @@ struct naming {
 	struct print *prints;
 	struct hash_index of_address;   /* address to number of its print */
 	uint32_t print_count;
+	bool was_any_unloaded;          /* a module; only then an address may be ambiguous */
 	char *text;                     /* of the address that is being named */
 	size_t text_bytes, text_room;
 };
@@ -85,7 +88,9 @@ static void append_native(struct naming *naming, uint64_t addr)
 	const struct meta *meta = naming->meta;
 	const struct fact_module *module =
 		module_at(meta->modules, meta->module_count, addr, CUF_UNKNOWN);
-	const char *hint = function_at(meta->functions, meta->function_count, addr);
+	const struct fact_functions functions = { meta->functions, meta->function_count,
+						  meta->modules };
+	const char *hint = function_at(&functions, addr, module);
 	const struct symbols_frame *frames;
 	struct symbols_module *file;
 	uint64_t offset;
@@ -125,7 +130,10 @@ static void append_python(struct naming *naming, uint64_t addr)
 	append_number(naming, ":", cuf_frame_line(addr));
 }
 
-/* The number of what an address prints as, from 1; equal numbers mean equal text. */
+/*
+ * The number of what an address prints as, from 1; equal numbers mean equal text. AMBIGUOUS: that
+ * depends on the time, because another module had the address before.
+ */
 static uint32_t print_of(struct naming *naming, uint64_t addr)
 {
 	uint32_t *number = hash_index_place(&naming->of_address, addr);
@@ -133,6 +141,9 @@ static uint32_t print_of(struct naming *naming, uint64_t addr)
 
 	if (*number)
 		return *number;
+	if (!cuf_frame_is_python(addr) && naming->was_any_unloaded &&
+	    module_is_ambiguous(naming->meta->modules, naming->meta->module_count, addr))
+		return *number = AMBIGUOUS;
 	naming->text_bytes = 0;
 	if (cuf_frame_is_python(addr))
 		append_python(naming, addr);
@@ -148,15 +159,19 @@ static uint32_t print_of(struct naming *naming, uint64_t addr)
 	return *number = print->number;
 }
 
-static uint64_t hash_of_stack(struct naming *naming, const uint64_t *addrs, uint32_t depth)
+/* false: what it prints as depends on the time. */
+static bool hash_stack(struct naming *naming, const uint64_t *addrs, uint32_t depth, uint64_t *hash)
 {
-	uint64_t hash = depth;
-
+	*hash = depth;
 	for (uint32_t i = 0; i < depth; i++) {
-		hash = (hash ^ print_of(naming, addrs[i])) * 0x9E3779B97F4A7C15ull;
-		hash ^= hash >> 29;
+		uint32_t print = print_of(naming, addrs[i]);
+
+		if (print == AMBIGUOUS)
+			return false;
+		*hash = (*hash ^ print) * 0x9E3779B97F4A7C15ull;
+		*hash ^= *hash >> 29;
 	}
-	return hash;
+	return true;
 }
 
 static bool prints_alike(struct naming *naming, uint32_t other, const uint64_t *addrs,
@@ -173,6 +188,14 @@ static bool prints_alike(struct naming *naming, uint32_t other, const uint64_t *
 		    print_of(naming, addrs[i]) != print_of(naming, other_addrs[i]))
 			return false;
 	return true;
+}
+
+static bool was_any_unloaded(const struct meta *meta)
+{
+	for (size_t i = 0; i < meta->module_count; i++)
+		if (meta->modules[i].unloaded_ns != CUF_UNKNOWN)
+			return true;
+	return false;
 }
 
 static void naming_fini(struct naming *naming)
@@ -198,18 +221,20 @@ uint32_t *stack_identities(const struct reader *reader, const struct meta *meta,
 
 	*count = stacks < UINT32_MAX ? (size_t)stacks + 1 : UINT32_MAX; /* ids begin at 1 */
 	identities = xalloc_zeroed(*count, sizeof *identities);
+	naming.was_any_unloaded = was_any_unloaded(meta);
 	naming.python = python_names_of(meta->texts, meta->text_count);
 	hash_index_init(&naming.of_address, 0);
 	hash_index_init(&of_hash, 0);
 	for (uint32_t id = 1; id < *count; id++) {
 		uint32_t depth, *first;
+		uint64_t hash;
 		uint8_t stop;
 		const uint64_t *addrs = reader_stack(reader, id, &depth, &stop);
 
 		identities[id] = id;
-		if (!addrs)
+		if (!addrs || !hash_stack(&naming, addrs, depth, &hash))
 			continue;
-		first = hash_index_place(&of_hash, hash_of_stack(&naming, addrs, depth));
+		first = hash_index_place(&of_hash, hash);
 		if (!*first)
 			*first = id;
 		else if (prints_alike(&naming, *first, addrs, depth))

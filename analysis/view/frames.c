@@ -60,7 +60,7 @@ static void push_address(struct frames *frames, const struct fact_process *proce
 			 uint64_t time_ns)
 {
 	const struct fact_module *module = fact_module_at(process, addr, time_ns);
-	const char *hint = fact_function_at(process, addr);
+	const char *hint = fact_function_at(process, addr, module);
 	const struct symbols_frame *names;
 	struct symbols_module *file;
 	uint64_t elf_address;

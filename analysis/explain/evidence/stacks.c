@@ -44,7 +44,7 @@ static unsigned native_hints(const struct build *build, const struct fact_proces
 {
 	const struct fact_module *module = fact_module_at(process, addr, time_ns);
 	const struct symbols_frame *frames;
-	unsigned hints = function_hints(fact_function_at(process, addr));
+	unsigned hints = function_hints(fact_function_at(process, addr, module));
 	size_t count;
 	/* only files whose functions tell: libtorch has half a million of names */
 	if (hints || !module || !build->options.symbols ||

@@ -100,8 +100,7 @@ static const char *role_of_address(const struct build *build, const struct fact_
 				   uint64_t addr, uint64_t time_ns)
 {
 	const struct fact_module *module = fact_module_at(process, addr, time_ns);
-	const char *hint = fact_function_at(process, addr),
-		   *role = NULL;
+	const char *hint = fact_function_at(process, addr, module), *role = NULL;
 	const struct symbols_frame *frames;
 	size_t count;
 	if (module)

@@ -294,8 +294,10 @@ static void test_modules__by_address_and_time(void **state)
 	struct maker *m = process(10, 1, 0);
 	struct facts *facts;
 	const struct fact_process *p;
-	uint64_t first_ns, second_ns;
+	uint64_t first_ns, second_ns, third_ns;
+	const struct fact_module *first, *second;
 	maker_module(m, 1, 0x400000, 0x500000, "/lib/first.so");
+	maker_meta(m, CUF_META_FUNCTION, 0x401010, "earlier");
 	m->now_ns += 1000;
 	first_ns = m->now_ns - MAKER_START_NS + MAKER_REALTIME_NS;
 	m->now_ns += 1000;
@@ -305,6 +307,13 @@ static void test_modules__by_address_and_time(void **state)
 	second_ns = m->now_ns - MAKER_START_NS + MAKER_REALTIME_NS;
 	maker_meta(m, CUF_META_FUNCTION, 0x401010, "later");
 	maker_meta(m, CUF_META_FUNCTION, 0x401000, "start+0x4");
+	maker_meta(m, CUF_META_FUNCTION, 0x700000, "nowhere");
+	m->now_ns += 1000;
+	maker_meta(m, CUF_META_MODULE_END, 2, "");
+	maker_meta(m, CUF_META_FUNCTION, 0x401020, "nobody's");
+	maker_module(m, 1, 0x400000, 0x500000, "/lib/first.so"); /* the first one once more */
+	m->now_ns += 1000;
+	third_ns = m->now_ns - MAKER_START_NS + MAKER_REALTIME_NS;
 	facts = single(m);
 	p = &facts->processes[0];
 	assert_string_equal(fact_module_at(p, 0x401000, first_ns)->path, "/lib/first.so");
@@ -312,9 +321,19 @@ static void test_modules__by_address_and_time(void **state)
 	/* the only one that ever was there */
 	assert_string_equal(fact_module_at(p, 0x490000, second_ns)->path, "/lib/first.so");
 	assert_null(fact_module_at(p, 0x500000, second_ns));
-	assert_string_equal(fact_function_at(p, 0x401000), "start+0x4");
-	assert_string_equal(fact_function_at(p, 0x401010), "later");
-	assert_null(fact_function_at(p, 0x401001));
+	first = fact_module_at(p, 0x401000, first_ns);
+	second = fact_module_at(p, 0x401000, second_ns);
+	assert_string_equal(fact_function_at(p, 0x401000, second), "start+0x4");
+	assert_string_equal(fact_function_at(p, 0x401010, second), "later");
+	assert_null(fact_function_at(p, 0x401001, second));
+	/* a name of the module that was there at another time is none */
+	assert_null(fact_function_at(p, 0x401000, first));
+	assert_string_equal(fact_function_at(p, 0x401010, first), "earlier");
+	assert_string_equal(
+		fact_function_at(p, 0x401010, fact_module_at(p, 0x401010, third_ns)), "earlier");
+	assert_null(fact_function_at(p, 0x401010, NULL));
+	assert_null(fact_function_at(p, 0x401020, second));
+	assert_string_equal(fact_function_at(p, 0x700000, NULL), "nowhere");
 	facts_free(facts);
 }
 

@@ -149,7 +149,7 @@ static void fill_world(struct world *world)
 	memset(world, 0, sizeof *world);
 	for (size_t i = 0; i < 3; i++)
 		world->frames[i] = 0x401000 + i;
-	world->functions[0] = (struct fact_function){ 0x401000, long_name };
+	world->functions[0] = (struct fact_function){ 0x401000, long_name, MODULE_NONE };
 	fill_owners(world);
 	world->process = (struct fact_process){
 		.pid = 4131, .ppid = 1, .parent = FACT_NONE, .exec_of = FACT_NONE,
