@@ -14,10 +14,10 @@ _cuflight() {
 		return
 	fi
 	case ${COMP_WORDS[1]} in
-		run) options='--output= --force --library= --host-allocator= --error-exitcode= --host=
-			--sample= --size= --stack-depth= --python --unwind= --python-objects=
-			--large-maps --mmap --probe --nvml --termination-log= --help --version --quiet
-			--verbose --color=' ;;
+		run) options='--output= --force --library= --host-allocator= --check --limits= --baseline=
+			--config= --error-exitcode= --host= --sample= --size= --stack-depth= --python
+			--unwind= --python-objects= --large-maps --mmap --probe --nvml
+			--termination-log= --help --version --quiet --verbose --color=' ;;
 		report) options='--at= --full --top= --no-pager --sysroot= --debuginfod --output= --force
 			--format= --json --help --version --quiet --verbose --color=' ;;
 		check) options='--baseline= --config= --allow-inconclusive --any-environment --sysroot=

@@ -18,6 +18,7 @@
 #include "analysis/cmd/run/gpu_watch.h"
 #include "analysis/cmd/run/oom_kills.h"
 #include "analysis/cmd/run/recordings.h"
+#include "analysis/cmd/run/run_check.h"
 #include "analysis/cmd/run/supervise.h"
 #include "analysis/cmd/target/allocator.h"
 #include "analysis/cmd/target/destination.h"
@@ -182,7 +183,6 @@ static int conclude(const struct opts *opts, const struct destination *destinati
 {
 	struct recordings list = { 0 };
 	int status = supervise_exit(supervised);
-	int findings_status = (int)opts_number(opts, "error-exitcode", 0);
 	size_t processes;
 
 	recordings_scan(&list, destination->directory, destination->depth, began_ns);
@@ -194,11 +194,8 @@ static int conclude(const struct opts *opts, const struct destination *destinati
 		conclusion_print(&list, processes, destination, opts_has(opts, "output"), status);
 	else
 		explain_missing(opts, opts->operands[0]);
-	if (!status && findings_status && conclusion_has_finding(&list)) {
-		say_info("the report has findings: exit status is %d instead of 0",
-			 findings_status);
-		status = findings_status;
-	}
+	if (!status)
+		status = run_check_judge(opts, &list);
 	recordings_free(&list);
 	return status;
 }
@@ -219,7 +216,8 @@ static int run_run(const struct opts *opts, const struct cmd *const *commands)
 			  "see 'cuflight run --help'");
 		return CMD_RUN_FAILED;
 	}
-	if (prepare_destination(&destination, opts) || prepare_environment(opts, &destination))
+	if (run_check_prepare(opts) || prepare_destination(&destination, opts) ||
+	    prepare_environment(opts, &destination))
 		return CMD_RUN_FAILED;
 	cgroup_read(&before);
 	tick.context = gpu_watch_new(destination.directory, destination.depth, began_ns,
@@ -242,8 +240,6 @@ static const struct opt run_options[] = {
 	  "the libcuflight.so to preload, if cuflight does not find it" },
 	{ "host-allocator", 0, OPT_CHOICE, ALLOCATOR_WORDS, 0, 0, "0",
 	  "allocator for COMMAND: its own, or jemalloc (more detailed statistics)" },
-	{ "error-exitcode", 0, OPT_COUNT, "N", 0, 255, "0",
-	  "exit with N instead of 0 if a failed request was fatal or memory leaked; 0: never" },
 };
 static const struct opt_group option_group = {
 	"Options", run_options, sizeof run_options / sizeof *run_options, { NULL },
@@ -261,8 +257,9 @@ const struct cmd cmd_run = {
 		 "ran out, or why nothing was recorded.",
 	.examples = "cuflight run -- python3 server.py\trecord into the current directory\n"
 		    "cuflight run -o rec/ --host=full -- ./server -n 4\tevery host allocation too\n"
-		    "cuflight run --error-exitcode=9 -- ./test\tfail a test that leaks\n",
-	.groups = { &option_group, &settings_launched, &opts_common },
+		    "cuflight run --error-exitcode=9 -- ./test\tfail a test that leaks\n"
+		    "cuflight run --host=full --limits='host.peak <= 2GiB' -- ./test\ta budget\n",
+	.groups = { &option_group, &run_check_options, &settings_launched, &opts_common },
 	.takes_command = true,
 	.usage_exit = CMD_RUN_FAILED,
 	.run = run_run,

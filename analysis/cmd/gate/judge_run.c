@@ -57,7 +57,7 @@ static int take_file(const struct judge_request *request, struct judged *out,
 				    .limits = out->limits.count ? &ignored : &out->limits };
 	int status;
 
-	if (!file.path && !limits_file_find(path, sizeof path))
+	if (!file.path && (request->no_config || !limits_file_find(path, sizeof path)))
 		return 0;
 	if (!file.path)
 		file.path = path;

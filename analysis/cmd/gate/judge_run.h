@@ -19,6 +19,7 @@ struct judge_request {
 	char *const *limits;
 	size_t limit_count;
 	const char *config;         /* NULL: the nearest cuflight.ini, if there is one */
+	bool no_config;             /* look for none */
 	const char *baseline;       /* NULL: as cuflight.ini has it */
 	bool any_environment;
 	const struct symbols_options *symbols; /* NULL: defaults */

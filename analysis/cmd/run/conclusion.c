@@ -167,21 +167,3 @@ void conclusion_print(const struct recordings *list, size_t processes,
 	else
 		say_info("explain it: cuflight report");
 }
-
-/* For --error-exitcode. Facts are built again for each process, so this runs only when the option
- * is given. */
-bool conclusion_has_finding(const struct recordings *list)
-{
-	bool found = false;
-
-	for (size_t i = 0; i < list->count && !found; i++) {
-		struct facts *facts;
-		if (!list->files[i].of_run || facts_build(list->files[i].path, NULL, &facts, NULL))
-			continue;
-		found = facts->fatal_incident != 0;
-		for (size_t leak = 0; leak < facts->leak_count; leak++)
-			found |= facts->leaks[leak].class == CLASS_LEAK;
-		facts_free(facts);
-	}
-	return found;
-}

@@ -32,7 +32,4 @@ void conclusion_note_end(const struct recordings *list, const struct supervised 
 void conclusion_print(const struct recordings *list, size_t processes,
 		      const struct destination *destination, bool named_output, int status);
 
-/* A fatal failure or a leak in any process of the run: what --error-exitcode is about. */
-bool conclusion_has_finding(const struct recordings *list);
-
 #endif
