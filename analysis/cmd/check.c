@@ -4,6 +4,7 @@
 
 #include "analysis/cmd/cli/output.h"
 #include "analysis/cmd/cli/say.h"
+#include "analysis/cmd/gate/gate_outputs.h"
 #include "analysis/cmd/gate/judge_run.h"
 #include "analysis/recording/cut_guard.h"
 #include "analysis/view/gate/gate_view.h"
@@ -26,6 +27,27 @@ static int write_result(const struct opts *opts, const struct gate_result *resul
 	return output_close(&output) ? CMD_USAGE : CMD_FINE;
 }
 
+/* Writes everything, and returns what the run comes to. */
+static int judge_and_write(const struct opts *opts, struct judge_request *request,
+			   const struct gate_outputs *outputs)
+{
+	struct judged judged;
+	int status, judgement;
+
+	if (judge_run(request, &judged))
+		return CMD_USAGE;
+	judgement = gate_exit_status(&judged.result);
+	status = write_result(opts, &judged.result);
+	if (!status && gate_outputs_write(outputs, &judged.result))
+		status = CMD_USAGE;
+	judge_free(&judged);
+	if (status)
+		return status;
+	if (judgement == CMD_INCONCLUSIVE && opts_has(opts, "allow-inconclusive"))
+		return CMD_FINE;
+	return judgement;
+}
+
 static int run_check(const struct opts *opts, const struct cmd *const *commands)
 {
 	struct symbols_options symbols = { .sysroot = opts_text(opts, "sysroot") };
@@ -35,8 +57,8 @@ static int run_check(const struct opts *opts, const struct cmd *const *commands)
 		.any_environment = opts_has(opts, "any-environment"),
 		.symbols = &symbols,
 	};
-	struct judged judged;
-	int status, judgement;
+	struct gate_outputs outputs;
+	int status;
 
 	if (!opts->operand_count) {
 		say_error("no recording given: cuflight check RECORDING [LIMIT...]; see "
@@ -46,16 +68,12 @@ static int run_check(const struct opts *opts, const struct cmd *const *commands)
 	request.path = opts->operands[0];
 	request.limits = opts->operands + 1;
 	request.limit_count = (size_t)opts->operand_count - 1;
-	if (judge_run(&request, &judged))
+	if (gate_outputs_open(&outputs, opts))
 		return CMD_USAGE;
-	judgement = gate_exit_status(&judged.result);
-	status = write_result(opts, &judged.result);
-	judge_free(&judged);
-	if (status)
-		return status;
-	if (judgement == CMD_INCONCLUSIVE && opts_has(opts, "allow-inconclusive"))
-		return CMD_FINE;
-	return judgement;
+	request.suppressions = outputs.suppressions;
+	status = judge_and_write(opts, &request, &outputs);
+	gate_outputs_close(&outputs);
+	return status;
 }
 
 static const struct opt options[] = {
@@ -89,7 +107,7 @@ const struct cmd cmd_check = {
 		 "incidents.fatal, incidents.recovered, device.allocations, host.allocations.",
 	.examples = "cuflight check server.cuf 'device.peak <= 2GiB' 'device.leak = 0'\tbudgets\n"
 		    "cuflight check after.cuf --baseline=memory.json\tnothing may get worse\n",
-	.groups = { &option_group, &opts_result, &opts_common },
+	.groups = { &option_group, &opts_gate, &opts_result, &opts_common },
 	.usage_exit = CMD_USAGE,
 	.run = run_check,
 };

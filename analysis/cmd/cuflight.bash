@@ -20,8 +20,9 @@ _cuflight() {
 			--termination-log= --help --version --quiet --verbose --color=' ;;
 		report) options='--at= --full --top= --no-pager --sysroot= --debuginfod --output= --force
 			--format= --json --help --version --quiet --verbose --color=' ;;
-		check) options='--baseline= --config= --allow-inconclusive --any-environment --sysroot=
-			--output= --force --format= --json --help --version --quiet --verbose --color=' ;;
+		check) options='--baseline= --config= --allow-inconclusive --any-environment --sysroot= --write=
+			--suppressions= --no-default-suppressions --gen-suppressions= --output= --force
+			--format= --json --help --version --quiet --verbose --color=' ;;
 		baseline) options='--output= --force --sysroot= --help --version --quiet --verbose --color=' ;;
 		diff) options='--at= --end --least= --top= --sysroot= --output= --force --format= --json --help
 			--version --quiet --verbose --color=' ;;

@@ -139,6 +139,7 @@ const char *suppressions_match(void *context, const struct gate_measure *measure
 {
 	struct suppressions *suppressions = context;
 
+	suppressions->asked = true;
 	for (size_t i = 0; i < suppressions->count; i++) {
 		struct suppress_rule *rule = &suppressions->rules[i];
 		if (rule->expired || !applies(suppress_kind_find(rule->kind), measure, site) ||
@@ -159,7 +160,8 @@ size_t suppressions_print_stale(const struct suppressions *suppressions, const c
 
 	for (size_t i = 0; i < suppressions->count; i++) {
 		const struct suppress_rule *rule = &suppressions->rules[i];
-		if (!*rule->origin || (!rule->expired && rule->sites))
+		bool unused = suppressions->asked && !rule->sites;
+		if (!*rule->origin || !(rule->expired || unused))
 			continue;
 		if (rule->expired)
 			fprintf(out, "%s%s: rule '%s' has expired on %s; it suppresses nothing\n",

@@ -56,8 +56,8 @@ const char *suppressions_match(void *context, const struct gate_measure *measure
 size_t suppressions_count(const struct suppressions *suppressions);
 const struct suppress_rule *suppressions_rule(const struct suppressions *suppressions, size_t i);
 
-/* Sentences, each a line with this prefix: rules of files that matched nothing, or have expired.
- * Returns how many. */
+/* Sentences, each a line with this prefix: rules of files that have expired, or that matched none
+ * of the call sites of exceeded limits, if there were any. Returns how many. */
 size_t suppressions_print_stale(const struct suppressions *suppressions, const char *prefix,
 				FILE *out);
 

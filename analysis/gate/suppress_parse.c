@@ -56,7 +56,8 @@ static int add_rule(struct parse *parse, const char *text)
 	rule.text = text;
 	rule.pattern = text + length + 1;
 	if (!suppress_kind_find(rule.kind))
-		return fail(parse, "unknown kind of rule; 'cuflight help suppressions' lists them:",
+		return fail(parse, "unknown kind of rule (expected leak, once, growth, incident, "
+				   "device, framework, pinned, managed, host or python):",
 			    rule.kind);
 	if (!*rule.pattern)
 		return fail(parse, "the rule has no pattern:", text);

@@ -23,6 +23,7 @@ struct suppressions {
 	const char *today;
 	struct suppress_rule *rules;
 	size_t count, room;
+	bool asked; /* for the rule of any call site */
 };
 
 #endif

@@ -125,6 +125,26 @@ static int take_count(struct opts *opts, struct opts_row *row)
 	return -1;
 }
 
+static int take_text(struct opts *opts, const struct opts_row *row)
+{
+	if (*row->text)
+		return 0;
+	snprintf(opts->error, sizeof opts->error, "--%s needs a value that is not empty",
+		 row->name);
+	return -1;
+}
+
+static int take_list(struct opts *opts, struct opts_row *row)
+{
+	if (row->list_count == OPTS_LIST_MAX) {
+		snprintf(opts->error, sizeof opts->error, "--%s may be given %d times", row->name,
+			 OPTS_LIST_MAX);
+		return -1;
+	}
+	row->list[row->list_count++] = row->text;
+	return take_text(opts, row);
+}
+
 static int take_bytes(struct opts *opts, struct opts_row *row)
 {
 	if (units_parse_bytes(row->text, &row->number) && is_within(row))
@@ -145,11 +165,9 @@ static int take_value(struct opts *opts, struct opts_row *row, const char *text)
 	case OPT_FLAG:
 		return 0;
 	case OPT_TEXT:
-		if (*text)
-			return 0;
-		snprintf(opts->error, sizeof opts->error, "--%s needs a value that is not empty",
-			 row->name);
-		return -1;
+		return take_text(opts, row);
+	case OPT_LIST:
+		return take_list(opts, row);
 	case OPT_SWITCH:
 		if (!text)
 			return 0;
@@ -195,6 +213,7 @@ static void build_getopt(const struct opts *opts, bool stop, char *letters, stru
 		[OPT_FLAG] = no_argument,
 		[OPT_SWITCH] = optional_argument,
 		[OPT_TEXT] = required_argument,
+		[OPT_LIST] = required_argument,
 		[OPT_CHOICE] = required_argument,
 		[OPT_COUNT] = required_argument,
 		[OPT_BYTES] = required_argument,
@@ -317,6 +336,15 @@ bool opts_has(const struct opts *opts, const char *name)
 const char *opts_text(const struct opts *opts, const char *name)
 {
 	return require_row(opts, name)->text;
+}
+
+const char *const *opts_list(const struct opts *opts, const char *name, size_t *count)
+{
+	const struct opts_row *row = find_row(opts, name);
+
+	assert(row);
+	*count = row->list_count;
+	return row->list;
 }
 
 uint64_t opts_number(const struct opts *opts, const char *name, uint64_t fallback)

@@ -20,6 +20,7 @@ enum opt_type {
 	OPT_FLAG,   /* --name */
 	OPT_SWITCH, /* --name or --name=0|1 */
 	OPT_TEXT,   /* --name=WORD */
+	OPT_LIST,   /* the same, any number of times up to OPTS_LIST_MAX */
 	OPT_CHOICE, /* one of the words in value, "a|b|c"; the number is the index */
 	OPT_COUNT,  /* a number from min to max */
 	OPT_BYTES   /* the same, with KiB, MiB, GiB */
@@ -43,7 +44,7 @@ struct opt_group {
 	const char *omit[3];  /* names of rows that this command leaves out */
 };
 
-enum { OPTS_MAX = 48, OPTS_GROUPS_MAX = 4 };
+enum { OPTS_MAX = 48, OPTS_GROUPS_MAX = 4, OPTS_LIST_MAX = 16 };
 
 struct opts_row {
 	struct opt opt;
@@ -51,6 +52,8 @@ struct opts_row {
 	char name[32];        /* with hyphens */
 	bool set;
 	const char *text;     /* as typed; NULL: not given, or given without a value */
+	const char *list[OPTS_LIST_MAX]; /* OPT_LIST: all texts, in order */
+	size_t list_count;
 	uint64_t number;
 };
 
@@ -76,6 +79,8 @@ int opts_parse(struct opts *opts, int argc, char **argv, bool stop_at_operand);
 
 bool opts_has(const struct opts *opts, const char *name);
 const char *opts_text(const struct opts *opts, const char *name); /* NULL: not given */
+/* All values of an OPT_LIST; *count 0: not given. */
+const char *const *opts_list(const struct opts *opts, const char *name, size_t *count);
 uint64_t opts_number(const struct opts *opts, const char *name, uint64_t fallback);
 
 /* The default for people: sizes with units, choices as words. "" when there is none. */

@@ -90,6 +90,17 @@ int output_open(struct output *output, const struct opts *opts)
 	return 0;
 }
 
+int output_open_file(struct output *output, const char *path)
+{
+	*output = (struct output){ .file = stdout, .path = path, .force = true };
+	if (!strcmp(path, "-"))
+		output->path = NULL;
+	if (output->path && open_file(output))
+		return -1;
+	style_init(&output->style, output->file, STYLE_NEVER);
+	return 0;
+}
+
 /* Without -f, link() fails if another process has created the name while we wrote. */
 static int move_into_place(struct output *output)
 {

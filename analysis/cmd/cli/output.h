@@ -29,6 +29,8 @@ struct output {
 };
 
 int output_open(struct output *output, const struct opts *opts);
+/* A further result, without colour; an existing file is replaced. "-" is stdout. */
+int output_open_file(struct output *output, const char *path);
 /* For a command with one format: path NULL or "-" is stdout. The style is not set. */
 int output_open_path(struct output *output, const char *path, bool force);
 int output_close(struct output *output);

@@ -11,6 +11,7 @@
 #include "analysis/cmd/gate/open_facts.h"
 #include "analysis/explain/facts_build.h"
 #include "analysis/gate/limits_file.h"
+#include "analysis/gate/suppress.h"
 
 enum { SENTENCE_BYTES = 1024, WORDS_LOOKED_AT = 3 };
 
@@ -134,6 +135,8 @@ int judge_run(const struct judge_request *request, struct judged *out)
 	question.symbols = out->symbols;
 	question.limits = &out->limits;
 	question.baseline = baseline ? &out->baseline : NULL;
+	question.suppress = request->suppressions ? suppressions_match : NULL;
+	question.suppress_context = request->suppressions;
 	gate_check(&question, &out->result);
 	out->result.baseline = baseline;
 	return 0;

@@ -14,6 +14,7 @@
 #include "analysis/gate/judge/check.h"
 #include "analysis/symbols/symbols.h"
 
+struct suppressions;
 struct judge_request {
 	const char *path;           /* a recording, or a directory that is one run */
 	char *const *limits;
@@ -22,6 +23,7 @@ struct judge_request {
 	bool no_config;             /* look for none */
 	const char *baseline;       /* NULL: as cuflight.ini has it */
 	bool any_environment;
+	struct suppressions *suppressions; /* NULL: nothing is suppressed */
 	const struct symbols_options *symbols; /* NULL: defaults */
 };
 

@@ -58,7 +58,9 @@ void write_gitlab(const struct gate_document *document, FILE *out)
 		if (finding->status < GATE_INCONCLUSIVE)
 			continue;
 		for (size_t k = 0; k < finding->site_count && k < GATE_SITES_MAX; k++)
-			json_object_array_add(issues, issue(document, finding, &finding->sites[k]));
+			if (!finding->sites[k].rule)
+				json_object_array_add(
+					issues, issue(document, finding, &finding->sites[k]));
 		if (!finding->site_count)
 			json_object_array_add(issues, issue(document, finding, NULL));
 	}

@@ -56,7 +56,8 @@ struct gate_place gate_finding_place(const struct gate_document *document,
 	struct gate_place place = { .line = 0 };
 
 	for (size_t i = 0; i < finding->site_count && !*place.file; i++)
-		place = gate_site_place(document, &finding->sites[i]);
+		if (!finding->sites[i].rule)
+			place = gate_site_place(document, &finding->sites[i]);
 	if (!*place.file)
 		place = origin_place(document, finding->limit.origin);
 	return place;
@@ -89,7 +90,7 @@ void gate_site_text(const struct gate_site *site, char *out, size_t bytes)
 void gate_site_sentence(const struct gate_finding *finding, const struct gate_site *site,
 			char *out, size_t bytes)
 {
-	char where[GATE_TEXT_MAX], before[80] = "", blocks[80] = "";
+	char where[GATE_TEXT_MAX], before[80] = "", blocks[80] = "", rule[200] = "";
 
 	gate_site_text(site, where, sizeof where);
 	if (site->bytes_before != CUF_UNKNOWN && site->bytes_before)
@@ -100,7 +101,10 @@ void gate_site_sentence(const struct gate_finding *finding, const struct gate_si
 	if (site->count_now != CUF_UNKNOWN && finding->limit.measure->unit == GATE_BYTES)
 		snprintf(blocks, sizeof blocks, " in %s block%s", units_count(site->count_now).s,
 			 site->count_now == 1 ? "" : "s");
-	snprintf(out, bytes, "%s%s at %s%s", units_bytes(site->bytes_now).s, blocks, where, before);
+	if (site->rule)
+		clean_terminal(rule, sizeof rule, site->rule, false);
+	snprintf(out, bytes, "%s%s at %s%s%s%s", units_bytes(site->bytes_now).s, blocks, where,
+		 before, *rule ? ", suppressed by " : "", rule);
 }
 
 size_t gate_count(const struct gate_result *result, enum gate_status status)

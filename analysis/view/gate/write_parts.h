@@ -22,7 +22,8 @@ struct gate_place {
 /* The user's own line of a call site; site NULL: unknown. */
 struct gate_place gate_site_place(const struct gate_document *document,
 				  const struct gate_site *site);
-/* The same for a finding: its worst call site, else the line that states the limit. */
+/* The same for a finding: its worst call site that no rule suppresses, else the line that states
+ * the limit. */
 struct gate_place gate_finding_place(const struct gate_document *document,
 				     const struct gate_finding *finding);
 

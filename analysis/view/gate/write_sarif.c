@@ -175,7 +175,7 @@ static struct json_object *result_of(const struct gate_document *document,
 {
 	struct json_object *result = json_object_new_object();
 	char text[GATE_TEXT_MAX], sentence[3 * GATE_TEXT_MAX];
-	const char *rule = site && site->rule ? site->rule : finding->rule;
+	const char *rule = site ? site->rule : finding->rule;
 
 	snprintf(sentence, sizeof sentence, "%s.", finding->message);
 	if (site) {
