@@ -531,7 +531,7 @@ const struct cause_rule cause_rules[] = {
 		.source = "glibc's arenas; three tenths of resident memory",
 		.would_confirm = "the allocator's statistics at the end",
 		.scope = AT_END, .base = 0.45,
-		.needs = { NEED(oom_killed, 1), NEED(host_slack, 0.3) },
+		.needs = { NEED(oom_killed, 1), NEED(host_slack, 0.3), NEED(host_mine, 0.3) },
 		.tests = { IF(host_freed, 0.3, 0.15), IF(host_slack, 0.5, 0.15),
 			IF(host_leak, 0.2, -0.2), IF(pinned_share, 0.3, -0.2) },
 	}, {
@@ -548,7 +548,7 @@ const struct cause_rule cause_rules[] = {
 			"work",
 		.would_confirm = "",
 		.scope = AT_END, .base = 0.45,
-		.needs = { NEED(oom_killed, 1), NEED(host_ramp, 0.5) },
+		.needs = { NEED(oom_killed, 1), NEED(host_ramp, 0.5), NEED(host_mine, 0.3) },
 		.tests = { UNLESS(host_freed, 0.3, 0.15), UNLESS(host_leak, 0.1, 0.05),
 			UNLESS(host_slack, 0.3, 0.05), IF(host_freed, 0.3, -0.2),
 			IF(host_leak, 0.2, -0.3) },
@@ -583,8 +583,9 @@ const struct cause_rule cause_rules[] = {
 			"the kernel's OOM killer ended the process",
 		},
 		.about = "The kernel killed the process because memory ran out, and nothing "
-			"recorded explains most of it. Other processes of the container, mapped "
-			"files, or memory that does not come from malloc may hold it.",
+			"recorded explains most of it. Other processes of the container, files "
+			"of tmpfs (/dev/shm, /tmp in some containers), or memory that does not "
+			"come from malloc may hold it.",
 		.source = "the cgroup's oom_kill count, or its last sample within 5 % of the limit",
 		.would_confirm = "recordings of the container's other processes",
 		.scope = AT_END, .base = 0.35, .needs = { NEED(oom_killed, 1) },

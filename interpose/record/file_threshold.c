@@ -4,6 +4,9 @@
  * its control group if that is less. What counts is anonymous resident memory, as the kernel
  * reports it, or what was recorded as live. A forked child begins with its parent's pages, so a
  * quarter of that, in memory of its own, is enough.
+ *
+ * The group may be full without it: of other processes, or of files of tmpfs. Then its processes
+ * are about to be killed, and each that still allocates gets a file.
  */
 #include "interpose/incident/totals.h"
 #include "interpose/platform/at_fork_child.h"
@@ -57,6 +60,27 @@ static uint64_t own_resident_bytes(const struct cuf_process_memory *memory)
 	return bytes > inherited_bytes ? bytes - inherited_bytes : 0;
 }
 
+/* Files are known near the limit only; pages of those on a disk can be dropped. */
+static bool is_group_full(const struct cuf_process_memory *memory)
+{
+	return memory->cgroup_file_bytes != CUF_UNKNOWN &&
+	       memory->cgroup_bytes > memory->cgroup_file_bytes &&
+	       memory->cgroup_bytes - memory->cgroup_file_bytes >=
+		       memory->cgroup_max_bytes - memory->cgroup_max_bytes / STEPS;
+}
+
+/* How much the process and its group may grow before they are large, or full. */
+static uint64_t room_of(const struct cuf_process_memory *memory, uint64_t until_large)
+{
+	uint64_t until_full = UINT64_MAX;
+
+	if (memory->cgroup_bytes != CUF_UNKNOWN && memory->cgroup_max_bytes != CUF_UNKNOWN)
+		until_full = memory->cgroup_max_bytes > memory->cgroup_bytes
+				     ? memory->cgroup_max_bytes - memory->cgroup_bytes
+				     : 0;
+	return until_large < until_full ? until_large : until_full;
+}
+
 /* Reads what is resident, and sets when to look again. */
 static bool is_large(void)
 {
@@ -66,9 +90,10 @@ static bool is_large(void)
 	cuf_process_memory(&memory);
 	threshold = threshold_of(&memory);
 	resident = own_resident_bytes(&memory);
-	if (resident >= threshold || (live != CUF_UNKNOWN && live >= threshold))
+	if (resident >= threshold || (live != CUF_UNKNOWN && live >= threshold) ||
+	    is_group_full(&memory))
 		return true;
-	left = (threshold - resident) / STEPS;
+	left = room_of(&memory, threshold - resident) / STEPS;
 	__atomic_store_n(&step_bytes, left < STEP_BYTES_MIN ? STEP_BYTES_MIN : left,
 			 __ATOMIC_RELAXED);
 	return false;

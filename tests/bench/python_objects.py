@@ -135,6 +135,8 @@ def cache():
     return sum(len(render(i * 31 % 9973)) for i in range(250000))
 
 
+# how often each runs, else 3: about half a second, so that what a start costs does not count
+TIMES = {"floats": 10, "dicts": 8, "strings": 7, "tokens": 20, "words": 10, "decimals": 40, "differences": 40}
 PURE = (objects, tuples, strings, dicts, floats)
 REAL = (json_rows, compiler, tokens, words, shortest_paths, decimals, database, tables, differences, cache)
 
@@ -184,8 +186,8 @@ def measure(build, rounds, python):
 
 if __name__ == "__main__":
     if sys.argv[1] == "--run":
-        for _ in range(3):
+        for _ in range(TIMES.get(sys.argv[2], 3)):
             globals()[sys.argv[2]]()
     else:
         for interpreter in sys.argv[3:] or [sys.executable]:
-            measure(sys.argv[1], int((sys.argv + ["", "7"])[2] or 7) if len(sys.argv) > 2 else 7, interpreter)
+            measure(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 7, interpreter)

@@ -428,12 +428,16 @@ static uint64_t add_host_sites(const struct text *text, const struct fact_proces
 	return fit_sites(holders, room);
 }
 
-/* The last sample in which files were counted apart; CUF_UNKNOWN. */
+/*
+ * The last sample in which files were counted apart; CUF_UNKNOWN. The kernel counts shared memory
+ * with them; what this process made of it has call sites.
+ */
 static uint64_t files_bytes(const struct fact_process *process)
 {
+	uint64_t made = known_or_zero(process->host.maps.shared_bytes);
 	for (size_t i = process->timeline_count; i--;)
 		if (process->timeline[i].rss_shared_bytes != CUF_UNKNOWN)
-			return process->timeline[i].rss_shared_bytes;
+			return subtract_to_zero(process->timeline[i].rss_shared_bytes, made);
 	return CUF_UNKNOWN;
 }
 
@@ -466,7 +470,7 @@ void holders_of_host(const struct text *text, const struct fact_process *process
 		     struct holders *out)
 {
 	const struct fact_host *host = &process->host;
-	uint64_t parts = files_bytes(process), sum;
+	uint64_t parts = files_bytes(process), arenas, sum;
 
 	*out = (struct holders){ .total_bytes = host->rss_bytes };
 	snprintf(out->title, sizeof out->title, "Who held host memory");
@@ -476,8 +480,9 @@ void holders_of_host(const struct text *text, const struct fact_process *process
 		parts = parts_bytes(host);
 	if (parts == CUF_UNKNOWN || parts > host->rss_bytes)
 		parts = 0;
-	parts += add_arenas(host, parts, out);
-	sum = add_host_sites(text, process, host->rss_bytes - parts, out) + parts;
+	arenas = add_arenas(host, parts, out);
+	sum = parts + arenas;
+	sum += add_host_sites(text, process, host->rss_bytes - sum, out);
 	for (size_t i = 0; i < host->row_count; i++)
 		if (part_words[host->rows[i].part])
 			add_part(out, host->rows[i].bytes, part_words[host->rows[i].part]);

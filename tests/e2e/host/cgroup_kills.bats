@@ -1,0 +1,144 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# The kernel kills a process at a limit of 64 MiB. A plain preload leaves a recording in time, and it
+# names the line that kept the memory: Python objects, C++, maps, forked workers, shared memory,
+# files of tmpfs.
+
+load host.bash
+
+limited_setup() { # a memory cgroup of 64 MiB; $group
+	local root=/sys/fs/cgroup limit=memory.max
+	if [ -f $root/cgroup.controllers ]; then
+		grep -qw memory $root/cgroup.controllers || skip "cgroup v2 without its memory controller"
+		grep -qw memory $root/cgroup.subtree_control || echo +memory 2>/dev/null >$root/cgroup.subtree_control || skip "cgroup v2: no right to hand down the memory controller"
+	else
+		root=$root/memory limit=memory.limit_in_bytes
+	fi
+	group=$root/cuflight-kills.$$.$BATS_TEST_NUMBER
+	mkdir "$group" 2>/dev/null || skip "no memory cgroup that could be made here"
+	echo $((64 << 20)) >"$group/$limit" || { rmdir "$group"; skip "the cgroup takes no limit"; }
+	[ "$(stat -f -c %T .)" != tmpfs ] || { rmdir "$group"; skip "files here are memory of the cgroup"; }
+}
+
+teardown() {
+	local _
+	rm -f /dev/shm/cuflight-kills-$$-*
+	[ -d "${group:-/nonexistent}" ] || return 0
+	for _ in 1 2 3 4 5 6 7 8 9 10; do rmdir "$group" && return; sleep 0.2; done
+}
+
+# COMMAND...: with a plain preload, until the kernel kills it; leaves report.json and screen
+killed() {
+	limited_setup
+	CUFLIGHT_OUTPUT=rec/ LD_PRELOAD=$build/libcuflight.so timeout 60 sh -c 'echo $$ >"$1/cgroup.procs"; shift; exec "$@"' - "$group" "$@" >out 2>err || true
+	"$cuflight" report --json rec >report.json
+	"$cuflight" report rec >screen
+	report_has 'd.processes.some((p) => p.end_state === "oom_killed" || p.end === "oom_killed") || d.capture.end_state === "oom_killed"'
+}
+
+# LINE BYTES_LEAST: the process holds as much at this line of Python or C
+holds() { report_has "d.leaks.filter((s) => s.kind === 'host' && s.stack.some((f) => (f.file || '').endsWith('/${1%:*}') && f.line === ${1#*:})).reduce((n, s) => n + s.bytes, 0) >= $2"; }
+
+python() { python3 -c 'import sys; print(sys.executable)'; }
+
+@test "Python objects: a recording, and the line that keeps them" {
+	cat >agent.py <<'EOF'
+class Turn:
+    def __init__(self, i):
+        self.scores = [float(i + k) for k in range(10)]
+kept = []
+while True:
+    kept.append(Turn(len(kept)))
+EOF
+	killed "$(python)" agent.py
+	holds agent.py:3 $((16 << 20))
+	grep -q '^KILLED BY THE KERNEL (out of memory)' screen
+	grep -q 'agent.py:3' screen
+	! grep -q MALLOC_ARENA_MAX screen
+}
+
+@test "small blocks of C++: a recording, and the line that keeps them" {
+	command -v c++ >/dev/null || skip "no C++ compiler here"
+	cat >sessions.cc <<'EOF'
+#include <map>
+#include <string>
+struct Session { std::string name; long numbers[8]; };
+static std::map<int, Session *> sessions;
+void open_session(int i) { sessions[i] = new Session{ std::string(40, 'x'), {} }; }
+int main() { for (int i = 0;; i++) open_session(i); }
+EOF
+	c++ -g -O0 -o sessions sessions.cc
+	killed ./sessions
+	holds sessions.cc:5 $((24 << 20))
+	! grep -q MALLOC_ARENA_MAX screen
+}
+
+@test "anonymous maps: a recording, and the line that makes them" {
+	cat >tensors.c <<'EOF'
+#include <string.h>
+#include <sys/mman.h>
+void map_tensor(void) { memset(mmap(0, 1 << 20, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 1, 1 << 20); }
+int main(void) { for (;;) map_tensor(); }
+EOF
+	cc -g -o tensors tensors.c
+	killed ./tensors
+	holds tensors.c:3 $((48 << 20))
+}
+
+@test "forked workers that each keep a little: a recording of one that was killed, and the line" {
+	cat >workers.py <<'EOF'
+import os
+base = [float(i) for i in range(200000)]
+def work(kept):
+    while True:
+        kept.append(str(len(kept)) * 8)
+for _ in range(3):
+    if not os.fork():
+        work([])
+os.wait()
+os._exit(0)
+EOF
+	killed "$(python)" workers.py
+	holds workers.py:5 $((4 << 20))
+	grep -q 'workers.py:5' screen
+}
+
+@test "shared memory: a recording, and the line that makes it" {
+	cat >shares.py <<'EOF'
+import mmap, os, sys
+def publish(kept, i):
+    fd = os.open("/dev/shm/%s-%d" % (sys.argv[1], i), os.O_RDWR | os.O_CREAT)
+    os.ftruncate(fd, 1 << 20)
+    block = mmap.mmap(fd, 1 << 20)
+    os.close(fd)
+    block[:] = b"x" * (1 << 20)
+    kept.append(block)
+kept = []
+while True:
+    publish(kept, len(kept))
+EOF
+	killed "$(python)" shares.py cuflight-kills-$$
+	holds shares.py:5 $((32 << 20))
+	grep -q 'shares.py:5' screen
+	report_has 'd.host.maps.shared_bytes >= 32 << 20'
+}
+
+@test "files of tmpfs: a recording, and the process is not blamed" {
+	cat >spools.py <<'EOF'
+import sys
+def spool(i):
+    with open("/dev/shm/%s-%d" % (sys.argv[1], i), "wb") as file:
+        file.write(b"x" * (1 << 20))
+for i in range(500):
+    spool(i)
+EOF
+	killed "$(python)" spools.py cuflight-kills-$$
+	report_has 'd.cause.id === "S9"'
+	grep -q 'of 64.0 MiB; .* of that was resident in this' screen || { cat screen; false; }
+}
+
+@test "a program that does not grow leaves no recording in such a cgroup" {
+	limited_setup
+	CUFLIGHT_OUTPUT=rec/ LD_PRELOAD=$build/libcuflight.so sh -c 'echo $$ >"$1/cgroup.procs"; shift; exec "$@"' - "$group" "$(python)" -c 'import json; print(len(json.dumps([1.5] * 100000)))'
+	[ ! -e rec ] || [ -z "$(ls rec)" ]
+}
