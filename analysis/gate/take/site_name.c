@@ -82,6 +82,8 @@ static void drop_types(char *name)
 
 	if (length > 6 && !strcmp(name + length - 6, " const"))
 		name[length - 6] = 0;
+	for (length = strlen(name); length && name[length - 1] == ' ';)
+		name[--length] = 0; /* in front of template arguments */
 	special = strstr(name, "operator");
 	if (special && special != name && special[-1] != ':' && special[-1] != ' ')
 		special = NULL; /* part of another word */
