@@ -5,6 +5,8 @@
 const struct cmd *const cmd_table[] = {
 	&cmd_run,
 	&cmd_report,
+	&cmd_list,
+	&cmd_clean,
 	&cmd_check,
 	&cmd_baseline,
 	&cmd_diff,

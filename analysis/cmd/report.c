@@ -16,6 +16,7 @@
 #include "analysis/cmd/run/recordings.h"
 #include "analysis/cmd/target/destination.h"
 #include "analysis/explain/facts_build.h"
+#include "analysis/facts/totals.h"
 #include "analysis/recording/cut_guard.h"
 #include "analysis/symbols/symbols.h"
 #include "analysis/view/json/report_json.h"
@@ -117,23 +118,6 @@ static int parse_at(const char *text, struct facts_options *options)
 	return 0;
 }
 
-/* From the start of the first process to the end of the last one. */
-static uint64_t run_duration_ns(const struct facts *facts)
-{
-	uint64_t start = CUF_UNKNOWN, end = 0;
-
-	for (size_t i = 0; i < facts->process_count; i++) {
-		const struct fact_process *process = &facts->processes[i];
-		if (process->start_ns < start)
-			start = process->start_ns;
-		if (process->end_ns != CUF_UNKNOWN && process->end_ns > end)
-			end = process->end_ns;
-	}
-	if (end < start)
-		return 0; /* the clock was set back while it ran */
-	return end - start;
-}
-
 /* Only the facts tell whether the recording contains the moment. 0, or -1 after an error. */
 static int check_at(const struct facts_options *options, const struct facts *facts, const char *at)
 {
@@ -145,9 +129,9 @@ static int check_at(const struct facts_options *options, const struct facts *fac
 				  at, facts->incident_count);
 		return -1;
 	}
-	if (options->at == FACTS_AT_TIME && options->at_value > run_duration_ns(facts)) {
+	if (options->at == FACTS_AT_TIME && options->at_value > facts_duration_ns(facts)) {
 		say_error("cannot show --at=%s: the recording ends after %s", at,
-			  units_duration(run_duration_ns(facts)).s);
+			  units_duration(facts_duration_ns(facts)).s);
 		return -1;
 	}
 	return 0;
@@ -224,6 +208,17 @@ static int write_report(const struct opts *opts, const struct facts *facts, stru
 	return output_close(&output) ? CMD_USAGE : CMD_FINE;
 }
 
+/* Restarts of a pod are runs of their own: only one of them is explained. */
+static void note_other_runs(const char *path, const struct facts *facts, const struct opts *opts)
+{
+	char shown[PATH_MAX];
+
+	if (facts->run_count < 2 || opts_has(opts, "run"))
+		return;
+	recordings_show_path(path, shown, sizeof shown);
+	say_info("this is the newest of %zu runs; all: cuflight list %s", facts->run_count, shown);
+}
+
 /* Builds the facts, checks that they contain the requested moment, and writes the report. */
 static int report_path(const char *path, const struct opts *opts, struct facts_options *options)
 {
@@ -240,6 +235,7 @@ static int report_path(const char *path, const struct opts *opts, struct facts_o
 	if (facts_build(path, options, &facts, &error)) {
 		reject_recording(path, &error);
 	} else if (!check_at(options, facts, opts_text(opts, "at"))) {
+		note_other_runs(path, facts, opts);
 		status = write_report(opts, facts, symbols);
 		if (opts_has(opts, "verbose"))
 			print_nameless_modules(facts, symbols);
@@ -253,7 +249,7 @@ static int report_path(const char *path, const struct opts *opts, struct facts_o
  * afterwards. */
 static int run_report(const struct opts *opts, const struct cmd *const *commands)
 {
-	struct facts_options options = { 0 };
+	struct facts_options options = { .run = opts_number(opts, "run", 0) };
 	const char *at = opts_text(opts, "at");
 	char path[PATH_MAX];
 
@@ -278,6 +274,8 @@ static const struct opt options[] = {
 	{ "at", 0, OPT_TEXT, "WHEN", 0, 0, NULL,
 	  "the moment to show: now, peak, #N for a failed request, Ns for seconds since the start; "
 	  "without it, the last fatal failure, else the end" },
+	{ "run", 0, OPT_COUNT, "N", 1, 1000000, NULL,
+	  "which run of a directory, as 'cuflight list' numbers them; without it, the newest" },
 	{ "full", 0, OPT_FLAG, NULL, 0, 0, NULL,
 	  "print the long report: evidence, all call sites, memory over time; in a pager on a "
 	  "terminal (PAGER, else less -FRX)" },

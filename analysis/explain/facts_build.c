@@ -93,6 +93,8 @@ static int finish(struct facts_store *store, int code, const char *path,
 		return code;
 	}
 	store->facts.store = store;
+	store->facts.run_count = store->run.run_count;
+	store->facts.run_number = store->run.run_number;
 	store->facts.path = arena_format(store->run.arena, "%s", path);
 	build_all(store, options);
 	*out = &store->facts;
@@ -103,7 +105,9 @@ int facts_build(const char *path, const struct facts_options *options, struct fa
 		struct reader_error *error)
 {
 	struct facts_store *store = xalloc_zeroed(1, sizeof *store);
-	return finish(store, run_open(&store->run, path, error), path, options, out);
+	size_t number = options ? options->run : 0;
+
+	return finish(store, run_open_number(&store->run, path, number, error), path, options, out);
 }
 
 int facts_build_memory(const void *data, size_t bytes, const struct facts_options *options,

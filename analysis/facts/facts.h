@@ -25,6 +25,7 @@
 
 struct facts {
 	const char *path; /* as requested */
+	size_t run_count, run_number; /* runs in that directory, by start; which one this is */
 	struct fact_process *processes; /* by start */
 	size_t process_count;
 	struct fact_device *devices; /* by ordinal */
@@ -56,6 +57,7 @@ struct symbols;
 struct facts_options {
 	enum facts_at at;
 	uint64_t at_value; /* INCIDENT: id; TIME: ns since the run's first process started */
+	size_t run; /* of a directory of several, from 1; 0: the last one */
 	size_t sites_max; /* rows of leaks and of growth; 0: 1000 */
 	unsigned threads; /* 0: as many as there are CPUs; the facts are the same */
 	/* Borrowed: function names that show what blocks are for; NULL: only the recording's. */

@@ -21,7 +21,8 @@
 	READER_ERROR(HEADER, -7, "the header is damaged") \
 	READER_ERROR(SECTIONS, -8, "the section table is damaged") \
 	READER_ERROR(NONE_FOUND, -9, "no recordings in this directory") \
-	READER_ERROR(READ, -10, "cannot read the recording")
+	READER_ERROR(READ, -10, "cannot read the recording") \
+	READER_ERROR(NO_RUN, -11, "the directory has no run of that number")
 
 enum reader_error_code {
 	READER_OK = 0,

@@ -11,6 +11,7 @@
 #include "analysis/base/parallel.h"
 #include "analysis/recording/stack_identity.h"
 #include "analysis/replay/replay.h"
+#include "analysis/replay/run_groups.h"
 
 static void add_process(struct run *run, struct reader *reader, size_t *room)
 {
@@ -27,20 +28,45 @@ static int by_start(const void *a, const void *b)
 	return compare_numbers(left->pid, right->pid);
 }
 
-static void read_process(void *context, size_t i)
+/* Keeps the processes of one run of the directory: that number, or the last one (0). */
+static void keep_run(struct run *run, size_t number)
 {
-	struct run *run = context;
-	struct run_process *process = &run->processes[i];
+	size_t *run_of = xalloc_zeroed(run->count + 1, sizeof *run_of), kept = 0;
 
-	meta_read(&process->meta, process->reader, run->arena);
-	process->events = events_new(process->reader);
+	run->run_count = run_groups(run->processes, run->count, run_of);
+	run->run_number = number ? number : run->run_count;
+	for (size_t i = 0; i < run->count; i++) {
+		if (run_of[i] == run->run_number)
+			run->processes[kept++] = run->processes[i];
+		else
+			reader_close(run->processes[i].reader);
+	}
+	run->count = kept;
+	free(run_of);
 }
 
-static void read_all(struct run *run)
+static void read_meta(void *context, size_t i)
+{
+	struct run *run = context;
+
+	meta_read(&run->processes[i].meta, run->processes[i].reader, run->arena);
+}
+
+static void read_events(void *context, size_t i)
+{
+	struct run *run = context;
+
+	run->processes[i].events = events_new(run->processes[i].reader);
+}
+
+/* The notes of all recordings show which belong together. */
+static void read_all(struct run *run, size_t number)
 {
 	if (run->count)
 		qsort(run->processes, run->count, sizeof *run->processes, by_start);
-	parallel_each(run->count, 0, read_process, run);
+	parallel_each(run->count, 0, read_meta, run);
+	keep_run(run, number);
+	parallel_each(run->count, 0, read_events, run);
 }
 
 static int is_recording(const struct dirent *entry)
@@ -89,7 +115,7 @@ static int open_directory(struct run *run, const char *path, struct reader_error
 	return first.code;
 }
 
-int run_open(struct run *run, const char *path, struct reader_error *error)
+int run_open_number(struct run *run, const char *path, size_t number, struct reader_error *error)
 {
 	struct stat st;
 	struct reader *reader;
@@ -104,8 +130,18 @@ int run_open(struct run *run, const char *path, struct reader_error *error)
 			add_process(run, reader, &room);
 	}
 	if (!code)
-		read_all(run);
+		read_all(run, number);
+	if (!code && !run->count) {
+		code = READER_E_NO_RUN;
+		if (error)
+			*error = (struct reader_error){ .code = code };
+	}
 	return code;
+}
+
+int run_open(struct run *run, const char *path, struct reader_error *error)
+{
+	return run_open_number(run, path, 0, error);
 }
 
 int run_open_memory(struct run *run, const void *data, uint64_t bytes, struct reader_error *error)
@@ -118,7 +154,7 @@ int run_open_memory(struct run *run, const void *data, uint64_t bytes, struct re
 	if (code)
 		return code;
 	add_process(run, reader, &room);
-	read_all(run);
+	read_all(run, 0);
 	return 0;
 }
 

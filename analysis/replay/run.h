@@ -31,10 +31,14 @@ struct run_process {
 struct run {
 	struct arena *arena;
 	struct run_process *processes; size_t count;
+	size_t run_count, run_number; /* runs in the directory (run_groups.h); which one is open */
 	const char **unreadable; size_t unreadable_count; /* sentences, in the arena */
 };
 
+/* Of a directory with several runs, the last one. */
 int run_open(struct run *run, const char *path, struct reader_error *error);
+/* The run of that number, from 1, by start; 0: the last one. */
+int run_open_number(struct run *run, const char *path, size_t number, struct reader_error *error);
 int run_open_memory(struct run *run, const void *data, uint64_t bytes, struct reader_error *error);
 void run_fini(struct run *run);
 

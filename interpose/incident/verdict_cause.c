@@ -117,8 +117,9 @@ static void add_three(struct cuf_text *text, const char *before, uint64_t bytes,
 /* ---- rules ---- */
 
 /*
- * Others were there before this process began to work, and it worked next to them. Whether they or
- * its own growth are the reason follows from the order of events.
+ * Others were there before this process began to work, and it worked next to them, or holds far
+ * more than they do. Whether they or its own growth are the reason follows from the order of
+ * events.
  */
 static bool has_worked_next_to_others(const struct cuf_device *device, const struct budget *budget,
 				     uint64_t allowance)
@@ -126,7 +127,8 @@ static bool has_worked_next_to_others(const struct cuf_device *device, const str
 	uint64_t before = budget->total_bytes - or_zero(device->first_free_bytes);
 	bool was_there = device->first_free_bytes != CUF_UNKNOWN &&
 			 before + allowance >= budget->others_bytes;
-	return was_there && device->free_count >= device->alloc_count / 4;
+	return was_there && (device->free_count >= device->alloc_count / 4 ||
+			     budget->others_bytes < budget->mine_bytes / 2);
 }
 
 /*

@@ -11,7 +11,7 @@
 #define REACH_LEAST 1
 #define LOADED_LEAST 0.25
 #define DELAY_LEAST 0.3  /* the weight of a removal that buys nothing */
-#define DELAY_MOST 0.75  /* of one that buys as much again */
+#define DELAY_MOST 0.6   /* of one that buys as much again */
 #define HALF 0.5         /* of what was loaded */
 
 const char *const removal_words[REMOVAL_MAX] = {
@@ -125,7 +125,7 @@ static bool is_steady(const struct demand *demand)
 static bool stops_growth(const struct demand *demand, enum removed what)
 {
 	switch (demand->most) {
-	case DEMAND_LEAK: return what == REMOVED_LEAK;
+	case DEMAND_LEAK: return what == REMOVED_LEAK || what == REMOVED_LADDER;
 	case DEMAND_CACHE: return what == REMOVED_CACHE;
 	case DEMAND_CONCURRENT: return what == REMOVED_CONCURRENCY;
 	case DEMAND_LOAD:

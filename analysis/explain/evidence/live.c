@@ -259,7 +259,7 @@ static void set_cache(const struct class *family, struct evidence *evidence, uns
 	else
 		evidence_set(evidence, SIGNAL_kv_prealloc, alone ? 0.6 : 0);
 	evidence_set(evidence, SIGNAL_kv_done,
-		     !(next && !(request_hints & HINT_WEIGHTS)) && !(request_hints & HINT_KV) &&
+		     !(next && family->hints & HINT_KV) && !(request_hints & HINT_KV) &&
 			     evidence->metrics[METRIC_kv] != CUF_UNKNOWN &&
 			     evidence->metrics[METRIC_shortfall] != CUF_UNKNOWN &&
 			     evidence->metrics[METRIC_kv] > evidence->metrics[METRIC_shortfall]);

@@ -4,7 +4,7 @@
 
 #include <stdarg.h>
 #include <string.h>
-#include "analysis/base/paths.h"
+#include "analysis/base/program_name.h"
 #include "analysis/base/units.h"
 #include "analysis/view/clean.h"
 
@@ -300,38 +300,9 @@ void text_ending(const struct fact_process *process, char *out, size_t bytes)
 	}
 }
 
-/* The length of the first word. */
-static size_t word_bytes(const char *text)
-{
-	return strcspn(text, " ");
-}
-
-/*
- * The script's name follows an interpreter's; everybody else is called by the name of the
- * executable.
- */
 void text_program(const struct fact_process *process, char *out, size_t bytes)
 {
-	const char *exe = path_base_name(process->exe), *argument, *slash;
-	size_t length;
-
-	snprintf(out, bytes, "%s", *exe ? exe : "?");
-	if (strncmp(exe, "python", 6) != 0 || !strchr(process->cmdline, ' '))
-		return;
-	argument = strchr(process->cmdline, ' ') + 1;
-	length = word_bytes(argument);
-	if (!strncmp(argument, "-m ", 3)) {
-		length = 3 + word_bytes(argument + 3);
-	} else if (*argument == '-') {
-		return;
-	} else {
-		for (slash = argument; slash < argument + length; slash++)
-			if (*slash == '/') {
-				length -= (size_t)(slash + 1 - argument);
-				argument = slash + 1;
-			}
-	}
-	snprintf(out, bytes, "%s %.*s", exe, (int)(length < 40 ? length : 40), argument);
+	program_name(process->exe, process->cmdline, out, bytes);
 }
 
 const char *text_result_name(uint32_t result)

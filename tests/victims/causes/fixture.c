@@ -370,7 +370,8 @@ static const struct scenario *const tables[] = { loading_scenarios, kv_scenarios
 	                                         growth_scenarios,  recovered_scenarios,
 	                                         host_scenarios,    healthy_scenarios,
 	                                         torch_scenarios,   reported_scenarios,
-	                                         reported_torch_scenarios };
+	                                         reported_torch_scenarios,
+	                                         unseen_scenarios,  unseen_torch_scenarios };
 
 static const struct scenario *find_scenario(const char *name, bool list)
 {

@@ -38,7 +38,8 @@ struct scenario {
 /* one table a file, ended by a row without a name */
 extern const struct scenario loading_scenarios[], kv_scenarios[], batch_scenarios[],
 	fragmentation_scenarios[], growth_scenarios[], recovered_scenarios[], host_scenarios[],
-	healthy_scenarios[], torch_scenarios[], reported_scenarios[], reported_torch_scenarios[];
+	healthy_scenarios[], torch_scenarios[], reported_scenarios[], reported_torch_scenarios[],
+	unseen_scenarios[], unseen_torch_scenarios[];
 
 /* Of the command line. */
 extern struct request {

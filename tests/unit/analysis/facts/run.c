@@ -26,7 +26,8 @@ static int make_directory(void **state)
 
 static int remove_directory(void **state)
 {
-	static const char *const names[] = { "a.cuf", "b.cuf", "b.2.cuf", "bad.cuf", "notes.txt" };
+	static const char *const names[] = { "a.cuf", "b.cuf", "b.2.cuf", "bad.cuf", "notes.txt",
+		"0.cuf", "1.cuf", "2.cuf", "0.child.cuf", "1.child.cuf", "2.child.cuf" };
 	char path[128];
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		snprintf(path, sizeof path, "%s/%s", directory, names[i]);
@@ -140,6 +141,8 @@ static void test_run__who_has_ended_holds_nothing(void **state)
 {
 	struct maker *a = process(10, 1, 0), *b = process(20, 1, 100);
 	struct facts *facts;
+	maker_meta(a, CUF_META_ENV, 0, "CUFLIGHT_OPTIONS=start=5"); /* of one cuflight run */
+	maker_meta(b, CUF_META_ENV, 0, "CUFLIGHT_OPTIONS=start=5");
 	maker_alloc(a, BASE, 2 * GiB, 1);
 	maker_end(a, CUF_END_EXIT, 0);
 	maker_alloc(b, BASE, 3 * GiB, 1);
@@ -152,6 +155,37 @@ static void test_run__who_has_ended_holds_nothing(void **state)
 	assert_int_equal(row(&facts->devices[0], OWNER_DEVICE, 20), 3 * GiB);
 	assert_int_equal(row(&facts->devices[0], OWNER_OTHER_PROCESSES, 10), CUF_UNKNOWN);
 	facts_free(facts);
+}
+
+/* A pod that restarts: the same program, often with the same pid, when the last one is over. */
+static void test_run__restarts_are_runs_of_their_own(void **state)
+{
+	static const struct facts_options first = { .run = 1 }, fourth = { .run = 4 };
+	struct reader_error error = { 0 };
+	struct facts *facts;
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct maker *m = process(7, 0, 100 * i), *child = process(8, 7, 100 * i);
+		char name[16];
+		maker_meta(m, CUF_META_CMDLINE, 0, "server");
+		maker_alloc(m, BASE, (i + 1) * GiB, 1);
+		maker_end(m, CUF_END_EXIT, i);
+		snprintf(name, sizeof name, "%u.cuf", i);
+		keep(m, name);
+		snprintf(name, sizeof name, "%u.child.cuf", i);
+		keep(child, name);
+	}
+	facts = report(); /* the newest */
+	assert_int_equal(facts->run_count, 3);
+	assert_int_equal(facts->run_number, 3);
+	assert_int_equal(facts->process_count, 2);
+	assert_int_equal(facts->processes[0].end_status, 2);
+	facts_free(facts);
+	assert_int_equal(facts_build(directory, &first, &facts, &error), 0);
+	assert_int_equal(facts->process_count, 2);
+	assert_int_equal(facts->processes[0].end_status, 0);
+	facts_free(facts);
+	assert_int_equal(facts_build(directory, &fourth, &facts, &error), READER_E_NO_RUN);
 }
 
 static void test_run__different_uuids_are_different_devices(void **state)
@@ -344,6 +378,7 @@ int main(void)
 		IN_DIRECTORY(test_run__two_processes_on_one_device),
 		IN_DIRECTORY(test_run__imported_memory_counts_for_its_exporter),
 		IN_DIRECTORY(test_run__who_has_ended_holds_nothing),
+		IN_DIRECTORY(test_run__restarts_are_runs_of_their_own),
 		IN_DIRECTORY(test_run__different_uuids_are_different_devices),
 		IN_DIRECTORY(test_run__an_exec_follows_its_recording),
 		IN_DIRECTORY(test_run__unreadable_recordings_are_told),

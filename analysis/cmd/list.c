@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `cuflight list`: the runs of a directory, each with its end and its cause. */
+#include "analysis/cmd/cmd.h"
+
+#include <errno.h>
+#include <string.h>
+#include "analysis/cmd/cli/output.h"
+#include "analysis/cmd/cli/say.h"
+#include "analysis/cmd/target/destination.h"
+#include "analysis/explain/facts_build.h"
+#include "analysis/symbols/symbols.h"
+#include "analysis/view/runs/runs_json.h"
+#include "analysis/view/runs/runs_text.h"
+
+/* One run of a directory; NULL after an error, which is printed. Names of functions help verdicts
+ * and are worth their time only for one run. */
+static struct facts *open_run(const char *directory, size_t number)
+{
+	struct facts_options options = { .run = number };
+	struct reader_error error = { 0 };
+	struct facts *facts = NULL;
+
+	if (!facts_build(directory, &options, &facts, &error))
+		return facts;
+	say_error("cannot list '%s': %s", *error.path ? error.path : directory,
+		  error.system ? strerror(error.system) : reader_error_sentence(error.code));
+	return NULL;
+}
+
+static void write_row(struct output *output, const struct facts *facts, bool first)
+{
+	if (output->format == OUTPUT_JSON)
+		runs_json_row(output->file, facts, first);
+	else
+		runs_text_row(output->file, &output->style, facts);
+}
+
+/* Runs are opened one by one: each may be gigabytes. The newest one is open already. */
+static int write_runs(struct output *output, const char *directory, const struct facts *newest)
+{
+	if (output->format == OUTPUT_JSON)
+		runs_json_begin(output->file, directory);
+	else
+		runs_text_title(output->file, &output->style, directory, newest->run_count);
+	for (size_t number = 1; number < newest->run_count; number++) {
+		struct facts *facts = open_run(directory, number);
+
+		if (!facts)
+			return -1;
+		write_row(output, facts, number == 1);
+		facts_free(facts);
+	}
+	write_row(output, newest, newest->run_count == 1);
+	if (output->format == OUTPUT_JSON)
+		runs_json_end(output->file);
+	return 0;
+}
+
+static int list_directory(const char *directory, const struct opts *opts)
+{
+	struct facts *newest = open_run(directory, 0);
+	struct output output;
+	int status = CMD_USAGE;
+
+	if (!newest)
+		return CMD_USAGE;
+	if (!output_open(&output, opts)) {
+		if (write_runs(&output, directory, newest))
+			output_abandon(&output);
+		else if (!output_close(&output))
+			status = CMD_FINE;
+	}
+	facts_free(newest);
+	return status;
+}
+
+static int run_list(const struct opts *opts, const struct cmd *const *commands)
+{
+	struct destination destination;
+
+	(void)commands;
+	if (opts->operand_count > 1) {
+		say_error("too many arguments: '%s'; list reads one directory", opts->operands[1]);
+		return CMD_USAGE;
+	}
+	if (opts->operand_count)
+		return list_directory(opts->operands[0], opts);
+	if (destination_set(&destination, NULL)) {
+		say_error("cannot read the current directory: %s", strerror(errno));
+		return CMD_USAGE;
+	}
+	return list_directory(destination.directory, opts);
+}
+
+const struct cmd cmd_list = {
+	.name = "list",
+	.summary = "list the runs of a directory: when, which program, how it ended, why",
+	.usage = "[OPTIONS] [DIRECTORY]",
+	.manual = "cuflight-list",
+	.about = "Prints the recorded runs of a directory, oldest first. Restarts of a pod that "
+		 "write into one directory are runs of their own; the processes of one program, "
+		 "its children and its ranks, are one run. Without an argument, reads the "
+		 "directory of CUFLIGHT_OUTPUT, else the current one.",
+	.examples = "cuflight list\tthe runs here\n"
+		    "cuflight report --run=2 rec/\texplain one that is not the newest\n"
+		    "cuflight list --json rec/\tfor a script\n",
+	.groups = { &opts_result, &opts_common },
+	.usage_exit = CMD_USAGE,
+	.run = run_list,
+};

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sums and extremes; what is unknown is left out. */
+#include "analysis/facts/totals.h"
+
+uint64_t facts_duration_ns(const struct facts *facts)
+{
+	uint64_t start = CUF_UNKNOWN, end = 0;
+
+	for (size_t i = 0; i < facts->process_count; i++) {
+		const struct fact_process *process = &facts->processes[i];
+
+		if (process->start_ns < start)
+			start = process->start_ns;
+		if (process->end_ns != CUF_UNKNOWN && process->end_ns > end)
+			end = process->end_ns;
+	}
+	return start != CUF_UNKNOWN && end > start ? end - start : 0;
+}
+
+uint64_t facts_device_peak(const struct facts *facts)
+{
+	uint64_t sum = 0;
+	bool any = false;
+
+	for (size_t i = 0; i < facts->device_count; i++)
+		if (facts->devices[i].peak_bytes != CUF_UNKNOWN && facts->devices[i].peak_bytes) {
+			sum += facts->devices[i].peak_bytes;
+			any = true;
+		}
+	return any ? sum : CUF_UNKNOWN;
+}
+
+uint64_t facts_host_peak(const struct facts *facts)
+{
+	uint64_t most = CUF_UNKNOWN;
+
+	for (size_t i = 0; i < facts->process_count; i++) {
+		uint64_t peak = facts->processes[i].host.rss_peak_bytes;
+
+		if (peak != CUF_UNKNOWN && (most == CUF_UNKNOWN || peak > most))
+			most = peak;
+	}
+	return most;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which recordings of a directory belong to one run. A pod that restarts writes one run after
+ * another into the same directory, often with the same pids.
+ *
+ * The identity of a run is its first process: boot, pid and start time, as recorded. A process
+ * belongs to the run of its parent, of the program that it replaced (exec), or of the `cuflight
+ * run` that is in its options. One without any of these belongs to the run that was not over when
+ * it started: ranks and workers of an unrecorded launcher. Otherwise it begins a run. Different
+ * programs of one parent, one after another, are steps of a run; the same one again is a restart.
+ *
+ * Contract: pure. `processes` are sorted by start. run_of[i] becomes the number of its run, from 1,
+ * by start. Returns how many there are. The end of a process that was killed is that of its last
+ * sample, so a restart within that interval would be counted to the same run, if it were not the
+ * same pid.
+ */
+#ifndef ANALYSIS_REPLAY_RUN_GROUPS_H
+#define ANALYSIS_REPLAY_RUN_GROUPS_H
+
+#include "analysis/replay/run.h"
+
+size_t run_groups(const struct run_process *processes, size_t count, size_t *run_of);
+
+#endif

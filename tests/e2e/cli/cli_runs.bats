@@ -1,0 +1,105 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# `cuflight list` and `cuflight clean`: the runs of a directory, and what may be removed of them.
+load ../cli.bash
+# where python3 is a script, that would be recorded too
+python=$(python3 -c 'import sys; print(sys.executable)')
+
+# TIMES PROGRAM...: the same program, started again after it ended, as a pod does; by a plain preload
+restarts() {
+	local times=$1
+	shift
+	for ((; times; times--)); do
+		CUFLIGHT_OUTPUT=$home/rec/ CUFLIGHT_OPTIONS=size=4MiB:start=1 LD_PRELOAD=$build/libcuflight.so "$@" || true
+	done
+}
+
+# of the last document: a Python expression over its runs
+runs() { python3 -c 'import json, sys; runs = json.load(open(sys.argv[1]))["runs"]; print(eval(sys.argv[2]))' "$home/out" "$1"; }
+
+@test "restarts of one program are runs of their own, and the newest one is explained" {
+	mkdir rec
+	restarts 3 "$python" -c 'import sys; sys.exit(3)'
+	expect 0 list rec
+	holds out '3 runs in rec, oldest first' 'exit status 3' 'host peak'
+	expect 0 list --json rec
+	[ "$(runs 'len(runs), {r["end_status"] for r in runs}, [r["run"] for r in runs]')" = '(3, {3}, [1, 2, 3])' ]
+	pid=$(runs 'runs[2]["pid"]')
+	expect 0 report rec
+	holds out "(pid $pid)"
+	holds err 'newest of 3 runs' 'cuflight list rec'
+	expect 0 list --json rec
+	pid=$(runs 'runs[0]["pid"]')
+	expect 0 report --run=1 rec
+	holds out "(pid $pid)"
+	expect 2 report --run=4 rec
+	holds err 'has no run of that number'
+}
+
+@test "a program, its children and what one run starts in turn are one run" {
+	mkdir rec
+	restarts 1 "$python" -c 'import subprocess; subprocess.run(["true"]); subprocess.run(["true"])'
+	"$cuflight" run -q --size=4MiB -o rec/ -- sh -c '/bin/true; /bin/true; /bin/sleep 0'
+	expect 0 list --json rec
+	[ "$(runs 'len(runs)')" = 2 ]
+	[ "$(runs 'runs[0]["processes"]')" = 3 ]
+	[ "$(runs 'sum(len(r["files"]) for r in runs)')" = "$(recordings rec | wc -l)" ]
+}
+
+@test "a script is called by its own name" {
+	mkdir rec
+	echo pass >agent.py
+	restarts 1 "$python" agent.py
+	expect 0 list rec
+	holds out ' agent.py ('
+	expect 0 report rec
+	holds out 'FINISHED: agent.py (pid '
+}
+
+@test "clean keeps the newest runs, asks, and removes whole runs only" {
+	expect 2 clean rec
+	holds err 'what may go?'
+	mkdir rec
+	restarts 3 /bin/true
+	before=$(recordings rec)
+	expect 2 clean --keep=1 rec
+	holds err 'nothing was removed; pass --yes'
+	[ "$(wc -l <out)" = 2 ]
+	expect 0 clean --keep=1 --dry-run rec
+	[ "$(recordings rec)" = "$before" ]
+	expect 0 list --json rec
+	newest=$(runs 'runs[2]["files"][0]')
+	expect 0 clean --keep=1 --yes rec
+	holds err 'removed 2 recordings'
+	[ "$(recordings rec)" = "$newest" ]
+	expect 0 clean --days=1 --yes rec
+	holds err 'nothing to remove'
+	expect 0 clean --total=1KiB --yes rec
+	[ -z "$(recordings rec)" ]
+	expect 2 clean --keep=1 rec
+	holds err 'no recordings in this directory'
+}
+
+@test "clean leaves everything alone that is no complete run" {
+	mkdir rec
+	restarts 1 /bin/true
+	mv "$(recordings rec)" kept.cuf
+	ln -s ../kept.cuf rec/link.cuf
+	echo "not a recording" >rec/notes.cuf
+	head -c 100 kept.cuf >rec/damaged.cuf
+	echo text >rec/text.txt
+	CUFLIGHT_OUTPUT=$home/rec/ CUFLIGHT_OPTIONS=size=4MiB:start=1 LD_PRELOAD=$build/libcuflight.so sleep 60 &
+	sleeper=$!
+	for _ in {1..50}; do
+		[ -z "$(find rec -name '*sleep*')" ] || break
+		sleep 0.1
+	done
+	expect 0 clean --keep=0 --yes rec
+	holds err 'left alone'
+	kill $sleeper
+	wait $sleeper || true
+	[ "$(find rec -name '*sleep*' | wc -l)" = 1 ]
+	[ -L rec/link.cuf ] && [ -f kept.cuf ] && [ -f rec/notes.cuf ] && [ -f rec/damaged.cuf ] && [ -f rec/text.txt ]
+	expect 0 clean --keep=0 --yes rec
+	[ "$(ls rec)" = "$(printf '%s\n' damaged.cuf link.cuf notes.cuf text.txt)" ]
+}
