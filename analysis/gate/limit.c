@@ -153,6 +153,11 @@ int gate_limit_parse(const char *text, struct arena *arena, struct gate_limit *o
 		return -1;
 	}
 	out->operator = (enum gate_operator)operator;
+	if (out->phase && out->measure > &gate_measures[MEASURE_PYTHON_END]) {
+		snprintf(error, error_bytes, "limit '%.*s': phases have only peaks and ends",
+			 TEXT_MAX / 2, text);
+		return -1;
+	}
 	at = skip_blanks(at + length);
 	if (*at == '+')
 		good = out->operator <= GATE_BELOW && !out->phase && take_relative(out, at);

@@ -7,10 +7,11 @@
  *     device.peak <= +3%            relative to the median of a baseline
  *     device.peak <= +3% +16MiB     both excesses must hold; without the second it is
  *                                   GATE_FLOOR_BYTES for bytes, 0 for counts
- *     device.peak@decode <= 2GiB    within the phase or marked request named "decode"
+ *     device.peak@decode <= 2GiB    what a phase or marked request "decode" needs, above what
+ *                                   was live at its begin; .end: what stays
  *
  * Operators are <=, <, = and >= (`device.hole >= 1GiB`); relative limits have <= or < and no
- * phase. Sizes have the units of units.h; blanks are free.
+ * phase, and a phase goes with .peak and .end. Sizes have the units of units.h; blanks are free.
  *
  * Contract: gate_limit_parse returns 0, or -1 with a sentence in error. Texts of a limit are owned
  * by the arena.

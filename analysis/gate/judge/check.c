@@ -194,7 +194,9 @@ static struct gate_value value_of(const struct check *check, const struct gate_l
 	struct gate_value value = check->run.values[limit->measure - gate_measures];
 
 	if (limit->phase)
-		value = measure_phase(&check->run, limit->measure->group, limit->phase);
+		value = measure_phase(&check->run, limit->measure->group,
+				      limit->measure >= &gate_measures[MEASURE_DEVICE_END],
+				      limit->phase);
 	require_subject(check, limit, &value);
 	return value;
 }

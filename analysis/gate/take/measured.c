@@ -288,37 +288,6 @@ void measured_free(struct measured *measured)
 	*measured = (struct measured){ 0 };
 }
 
-/* ---- phases ---- */
-
-/* Phases are measured in the layer where the process's work is: the framework's, else the
- * device's. */
-struct gate_value measure_phase(const struct measured *measured, enum gate_group group,
-				const char *phase)
-{
-	static const char *const layers[GROUP_MAX] = { [GROUP_DEVICE] = "device",
-						       [GROUP_FRAMEWORK] = "framework" };
-	struct gate_value value = { CUF_UNKNOWN, 0, CUF_UNKNOWN, "no phase has this name" };
-	const struct facts *facts = measured->facts;
-
-	for (size_t i = 0; i < facts->process_count; i++) {
-		const struct fact_process *process = &facts->processes[i];
-		for (size_t g = 0; g < process->phase_group_count; g++) {
-			const struct fact_phase_group *found = &process->phase_groups[g];
-			if (strcmp(found->name, phase) != 0)
-				continue;
-			value.why = "phases of this process are measured in another layer";
-			if (!layers[group] || !process->work_layer ||
-			    strcmp(layers[group], process->work_layer) != 0)
-				continue;
-			value.why = "events were overwritten; record with a larger --size";
-			if (found->peak_bytes == CUF_UNKNOWN)
-				return value;
-			value = exactly(most_of(known_or_zero(value.value), found->peak_bytes));
-		}
-	}
-	return value;
-}
-
 /* ---- what nobody can judge ---- */
 
 static bool has_allocation(const struct facts *facts)

@@ -45,9 +45,10 @@ enum gate_group measure_group_of(const struct fact_site *site); /* never PYTHON 
 /* Page-locked memory belongs to a device and is host memory. */
 bool measure_is_of_device(const struct fact_site *site);
 
-/* The highest live bytes of a group in phases and marked requests of this name. */
+/* What a phase or marked request of this name needed above what was live at its begin, or what
+ * stayed at its end: the most of any of them. */
 struct gate_value measure_phase(const struct measured *measured, enum gate_group group,
-				const char *phase);
+				bool at_end, const char *phase);
 
 /* Why the run as a whole cannot be judged: sentences in the arena. */
 size_t measure_gaps(const struct measured *measured, const char *sentences[], size_t most);

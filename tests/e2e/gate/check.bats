@@ -45,8 +45,15 @@ valid() {
 
 @test "within a phase, by its name" {
 	record marked.cuf 1
-	expect 0 check marked.cuf 'device.peak@generate <= 222MiB'
-	expect 1 check marked.cuf 'device.peak @ generate <= 220MiB'
+	expect 0 check marked.cuf 'device.peak@generate <= 2MiB' 'device.end@generate = 0'
+	expect 1 check marked.cuf 'device.peak @ generate <= 1MiB'
+	holds out "peak GPU memory in 'generate': 2.00 MiB, more than the limit of 1.00 MiB"
+	expect 3 check marked.cuf 'host.peak@generate <= 1GiB'
+	expect 2 check marked.cuf 'device.leak@generate = 0'
+	record leaks.cuf 4
+	expect 1 check leaks.cuf 'device.end@generate <= 512KiB'
+	record full.cuf 1 --host=full
+	expect 0 check full.cuf 'host.peak@generate <= 1MiB'
 	expect 3 check marked.cuf 'device.peak@decode <= 1GiB'
 	holds out 'no phase has this name'
 }
