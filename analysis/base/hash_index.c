@@ -31,6 +31,17 @@ void hash_index_fini(struct hash_index *index)
 	*index = (struct hash_index){ 0 };
 }
 
+uint64_t hash_index_text(const struct hash_index *index, const char *text)
+{
+	uint64_t hash = index->secret;
+
+	for (; *text; text++) {
+		hash = (hash ^ (unsigned char)*text) * 0x9E3779B97F4A7C15ull;
+		hash ^= hash >> 29 ^ index->secret << 7;
+	}
+	return hash;
+}
+
 static void double_room(struct hash_index *index)
 {
 	struct hash_index larger;

@@ -50,6 +50,10 @@ static inline uint32_t hash_index_find(const struct hash_index *index, uint64_t 
 	return hash_index_slot(index, key)->number;
 }
 
+/* A key for a text. Equal keys are equal texts: nobody can choose two that collide, because the
+ * secret goes into every step. */
+uint64_t hash_index_text(const struct hash_index *index, const char *text);
+
 /* The place of a key's number. Where that is 0 the key is new, and the caller stores its number
  * before the next call. */
 uint32_t *hash_index_place(struct hash_index *index, uint64_t key);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <uthash.h>
 #include "analysis/symbols/debug_lines.h"
 #include "analysis/symbols/demangle.h"
@@ -29,13 +30,21 @@ struct place {
 	UT_hash_handle hh;
 };
 
+/* The names of one file. Modules whose paths lead to the same file share them. */
+struct file_id { dev_t device; ino_t inode; };
+struct file_names {
+	struct file_id id;
+	struct symbol_table table;
+	struct debug_lines lines;
+	UT_hash_handle hh;
+};
+
 struct symbols_module {
 	struct symbols *symbols;
 	struct module_file file;
 	const char *name;
 	bool loaded;
-	struct symbol_table table;
-	struct debug_lines lines;
+	struct file_names *names;     /* NULL: not loaded, or no usable file */
 	struct place *places;
 	UT_hash_handle hh;
 	size_t build_id_bytes;
@@ -50,6 +59,7 @@ struct symbols {
 	Dwfl_Callbacks callbacks;
 	Dwfl *dwfl;
 	struct symbols_module *modules;
+	struct file_names *files;
 	struct text *texts;
 };
 
@@ -145,8 +155,6 @@ static void module_free(struct symbols_module *module)
 		free(place->frames);
 		free(place);
 	}
-	symbol_table_fini(&module->table);
-	debug_lines_fini(&module->lines);
 	module_file_fini(&module->file);
 	free(module);
 }
@@ -154,6 +162,7 @@ static void module_free(struct symbols_module *module)
 void symbols_free(struct symbols *symbols)
 {
 	struct symbols_module *module, *next_module;
+	struct file_names *file, *next_file;
 	struct text *text, *next_text;
 
 	if (!symbols)
@@ -161,6 +170,12 @@ void symbols_free(struct symbols *symbols)
 	HASH_ITER(hh, symbols->modules, module, next_module) {
 		HASH_DEL(symbols->modules, module);
 		module_free(module);
+	}
+	HASH_ITER(hh, symbols->files, file, next_file) {
+		HASH_DEL(symbols->files, file);
+		symbol_table_fini(&file->table);
+		debug_lines_fini(&file->lines);
+		free(file);
 	}
 	dwfl_end(symbols->dwfl);
 	HASH_ITER(hh, symbols->texts, text, next_text) {
@@ -283,7 +298,25 @@ void symbols_hint(struct symbols_module *module, uint64_t elf_address, const cha
 	pthread_mutex_unlock(&module->symbols->lock);
 }
 
-/* Passes the file to libdwfl, which then owns the descriptor. NULL: no usable file. */
+/* Opens the file. Searched for again, not just opened again: the file may have been replaced
+ * since, and names from another build would be wrong. False: no usable file. */
+static bool file_open(struct symbols_module *module, struct file_id *id)
+{
+	struct stat status;
+
+	if (!module->file.path)
+		return false;
+	module_file_fini(&module->file);
+	module->file = file_find(module);
+	if (module->file.fd < 0 || fstat(module->file.fd, &status))
+		return false;
+	memset(id, 0, sizeof *id);
+	id->device = status.st_dev;
+	id->inode = status.st_ino;
+	return true;
+}
+
+/* Passes the open file to libdwfl, which then owns the descriptor. NULL: it is damaged. */
 static Dwfl_Module *module_report(struct symbols_module *module)
 {
 	struct module_file *file = &module->file;
@@ -292,14 +325,6 @@ static Dwfl_Module *module_report(struct symbols_module *module)
 	void **userdata;
 	char unique[32];
 
-	if (!file->path)
-		return NULL;
-	/* Searched for again, not just opened again: the file may have been replaced since, and
-	 * names from another build would be wrong. */
-	module_file_fini(file);
-	*file = file_find(module);
-	if (file->fd < 0)
-		return NULL;
 	/* libdwfl takes two modules of equal name and size for one */
 	snprintf(unique, sizeof unique, "%p", (void *)module);
 	dwfl_report_begin_add(dwfl);
@@ -318,13 +343,26 @@ static Dwfl_Module *module_report(struct symbols_module *module)
 /* Runs at the first look-up: most modules of a process are in no stack. */
 static void module_load(struct symbols_module *module)
 {
-	Dwfl_Module *reported = module_report(module);
+	struct symbols *symbols = module->symbols;
+	Dwfl_Module *reported;
+	struct file_id id;
 
 	module->loaded = true;
+	if (!file_open(module, &id))
+		return;
+	HASH_FIND(hh, symbols->files, &id, sizeof id, module->names);
+	if (module->names) {
+		module_file_close(&module->file);
+		return;
+	}
+	reported = module_report(module);
 	if (!reported)
 		return;
-	symbol_table_load(&module->table, reported);
-	debug_lines_open(&module->lines, reported);
+	module->names = xcalloc(1, sizeof *module->names);
+	module->names->id = id;
+	HASH_ADD(hh, symbols->files, id, sizeof id, module->names);
+	symbol_table_load(&module->names->table, reported);
+	debug_lines_open(&module->names->lines, reported);
 }
 
 static bool is_mangled(const char *name)
@@ -352,8 +390,13 @@ static void place_resolve(struct symbols_module *module, struct place *place)
 {
 	struct symbols *symbols = module->symbols;
 	struct debug_frame chain[DEBUG_CHAIN_MAX];
-	size_t count = debug_lines_find(&module->lines, place->elf_address, chain);
-	const char *symbol = symbol_table_find(&module->table, place->elf_address);
+	const char *symbol = NULL;
+	size_t count = 0;
+
+	if (module->names) {
+		count = debug_lines_find(&module->names->lines, place->elf_address, chain);
+		symbol = symbol_table_find(&module->names->table, place->elf_address);
+	}
 
 	if (!count) {
 		chain[0] = (struct debug_frame){ 0 };

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/base/numbers.h"
 #include "analysis/base/paths.h"
 #include "analysis/base/xalloc.h"
 #include "analysis/recording/python_names.h"
@@ -139,14 +140,17 @@ static const char *holder_of(const struct frame *frame)
 
 void frame_text(const struct frame *frame, char *out, size_t bytes)
 {
+	/* a hostile name may be a megabyte long; printf would go through all of it */
+	int most = (int)least_of(bytes, 4096);
+
 	if (frame->function && frame->file && frame->line)
-		snprintf(out, bytes, "%s  %s:%u", frame->function, path_base_name(frame->file),
-			 frame->line);
+		snprintf(out, bytes, "%.*s  %.*s:%u", most, frame->function, most,
+			 path_base_name(frame->file), frame->line);
 	else if (frame->function)
-		snprintf(out, bytes, "%s  %s", frame->function, holder_of(frame));
+		snprintf(out, bytes, "%.*s  %.*s", most, frame->function, most, holder_of(frame));
 	else if (frame_is_python(frame))
 		snprintf(out, bytes, "?  (a Python function whose name was not recorded)");
 	else
-		snprintf(out, bytes, "%s+%#llx", holder_of(frame),
+		snprintf(out, bytes, "%.*s+%#llx", most, holder_of(frame),
 			 (unsigned long long)frame->offset);
 }

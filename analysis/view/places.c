@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/base/numbers.h"
 #include "analysis/base/paths.h"
 #include "analysis/base/xalloc.h"
 #include "analysis/frameworks/frameworks.h"
@@ -187,7 +188,10 @@ static int name_bytes(const char *function)
 static void function_text(const struct frame *frame, char *out, size_t bytes)
 {
 	if (frame->function)
-		snprintf(out, bytes, "%.*s", name_bytes(frame->function), frame->function);
+		/* no more than fits: printf goes through all that it is given */
+		snprintf(out, bytes, "%.*s",
+			 (int)least_of((uint64_t)name_bytes(frame->function), bytes),
+			 frame->function);
 	else if (frame_is_python(frame))
 		snprintf(out, bytes, "a Python function");
 	else

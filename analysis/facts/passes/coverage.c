@@ -3,11 +3,13 @@
 #include "analysis/facts/passes/build.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/recording/host_means.h"
 #include "analysis/symbols/symbols.h"
 #include "analysis/facts/passes/gpu_processes.h"
+#include "analysis/base/hash_index.h"
 #include "analysis/base/paths.h"
 #include "analysis/base/units.h"
 
@@ -49,6 +51,7 @@ struct list {
 struct sentences {
 	struct fact_text *items;
 	size_t count, room;
+	struct hash_index index; /* text to its place in items */
 };
 
 /* More names than any process resolves. A recording may have a new one in every record. */
@@ -69,12 +72,16 @@ static void add_once(struct list *list, const char *text)
 /* A sentence that holds for several processes is printed once, for the run. */
 static void say(struct sentences *sentences, const char *text, uint32_t process)
 {
-	for (size_t i = 0; i < sentences->count; i++)
-		if (!strcmp(sentences->items[i].text, text)) {
-			if (sentences->items[i].process != process)
-				sentences->items[i].process = FACT_NONE;
-			return;
-		}
+	uint32_t *number = hash_index_place(&sentences->index,
+					    hash_index_text(&sentences->index, text));
+
+	if (*number) {
+		struct fact_text *said = &sentences->items[*number - 1];
+		if (said->process != process)
+			said->process = FACT_NONE;
+		return;
+	}
+	*number = (uint32_t)sentences->count + 1;
 	xalloc_grow(&sentences->items, sentences->count, &sentences->room,
 		    sizeof *sentences->items);
 	sentences->items[sentences->count++] = (struct fact_text){ .text = text,
@@ -202,16 +209,33 @@ struct searched {
 		size_t found;
 	} * items;
 	size_t count, room;
+	struct hash_index index; /* address of the module to its place in items */
 };
+
+/* A file that was found by its build-id is the same one, however its path is written. */
+static uint64_t key_of_module(const struct hash_index *index, const struct fact_module *recorded,
+			      const struct symbols_module *module)
+{
+	char id[2 * sizeof recorded->build_id + 1] = "";
+
+	if (!recorded->build_id_bytes || symbols_module_state(module) != SYMBOLS_VERIFIED)
+		return (uintptr_t)module;
+	for (size_t i = 0; i < recorded->build_id_bytes; i++)
+		snprintf(id + 2 * i, 3, "%02x", recorded->build_id[i]);
+	return hash_index_text(index, id);
+}
 
 /* Index into built_in, or BUILT_IN. The search reads the whole file, so its result is kept per
  * module: processes of one run share most of them. */
-static size_t built_into(struct searched *searched, struct symbols_module *module)
+static size_t built_into(struct searched *searched, const struct fact_module *recorded,
+			 struct symbols_module *module)
 {
 	const char *messages[BUILT_IN];
-	for (size_t i = 0; i < searched->count; i++)
-		if (searched->items[i].module == module)
-			return searched->items[i].found;
+	uint32_t *number = hash_index_place(&searched->index,
+					    key_of_module(&searched->index, recorded, module));
+	if (*number)
+		return searched->items[*number - 1].found;
+	*number = (uint32_t)searched->count + 1;
 	for (unsigned i = 0; i < BUILT_IN; i++)
 		messages[i] = built_in[i].message;
 	xalloc_grow(&searched->items, searched->count, &searched->room, sizeof *searched->items);
@@ -235,20 +259,21 @@ static void tell_built_in(struct build *build, uint32_t p, struct searched *sear
 			  struct sentences *blind)
 {
 	const struct fact_process *process = &build->facts->processes[p];
+	struct hash_index paths;
 	if (!build->options.symbols || process->host_mode == CUF_HOST_OFF)
 		return;
+	hash_index_init(&paths, process->module_count);
 	for (size_t i = 0; i < process->module_count; i++) {
 		const struct fact_module *module = &process->modules[i];
-		size_t again = 0, found;
-		while (again < i && strcmp(process->modules[again].path, module->path))
-			again++;
-		if (again < i) /* loaded once more */
+		uint32_t *seen = hash_index_place(&paths, hash_index_text(&paths, module->path));
+		size_t found;
+		if ((*seen)++) /* loaded once more */
 			continue;
 		if (is_known_allocator(process, module->path))
 			continue;
-		found = built_into(searched, symbols_module(build->options.symbols, module->path,
-							    module->build_id,
-							    module->build_id_bytes));
+		found = built_into(searched, module,
+				   symbols_module(build->options.symbols, module->path,
+						  module->build_id, module->build_id_bytes));
 		if (found < BUILT_IN)
 			say(blind,
 			    arena_format(build->arena,
@@ -256,6 +281,7 @@ static void tell_built_in(struct build *build, uint32_t p, struct searched *sear
 				    module->path, built_in[found].name),
 			    p);
 	}
+	hash_index_fini(&paths);
 }
 
 /* Blind spots that the header counts, and allocators that malloc's hooks do not see. */
@@ -413,6 +439,8 @@ void build_coverage(struct build *build)
 	struct searched searched = { 0 };
 	struct fact_loss *lost = arena_zeroed(build->arena, build->run->count * CUF_LOST_MAX,
 					      sizeof *lost);
+	hash_index_init(&blind.index, 0);
+	hash_index_init(&searched.index, 0);
 	*coverage = (struct fact_coverage){ .complete = !build->run->unreadable_count };
 	for (size_t i = 0; i < build->run->unreadable_count; i++)
 		say(&blind, build->run->unreadable[i], FACT_NONE);
@@ -432,6 +460,7 @@ void build_coverage(struct build *build)
 		tell_built_in(build, p, &searched, &blind);
 	}
 	free(searched.items);
+	hash_index_fini(&searched.index);
 	tell_regions(build, &blind);
 	tell_usual(build, &blind);
 	coverage->lost = lost;
@@ -441,4 +470,5 @@ void build_coverage(struct build *build)
 	coverage->blind = arena_copy(build->arena, blind.items, blind.count, sizeof *blind.items);
 	coverage->blind_count = blind.count;
 	free(blind.items);
+	hash_index_fini(&blind.index);
 }
