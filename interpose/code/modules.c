@@ -302,6 +302,10 @@ enum { EMPTY = 0, FILLING = 1, ENDED = 2 };
 struct module {
 	uint64_t key;
 	uint64_t id;
+	/* the same whenever this file is loaded there; never 0 */
+	uint64_t identity;
+	/* see cuf_modules_searched */
+	uint64_t frames_searched;
 	uintptr_t end, base;
 	const char *path;
 };
@@ -318,6 +322,47 @@ static bool is_same_object(const struct module *module, const struct cuf_object 
 	       module->path == object->path;
 }
 
+/* ---- where objects were closed ---- */
+
+/* Other objects may be loaded there. When there are more places, the last one grows. */
+enum { PLACES = 32 };
+static struct cuf_span places[PLACES];
+static unsigned place_count;
+
+static bool is_place(uint64_t addr)
+{
+	unsigned count = __atomic_load_n(&place_count, __ATOMIC_ACQUIRE);
+
+	for (unsigned i = 0; i < count && i < PLACES; i++)
+		if (addr >= places[i].start && addr < places[i].end)
+			return true;
+	return false;
+}
+
+/* A reader may see one end of a place before the other: it is too small or too large then. */
+static void add_place(uintptr_t start, uintptr_t end)
+{
+	unsigned count = __atomic_load_n(&place_count, __ATOMIC_ACQUIRE);
+	struct cuf_span *last = &places[PLACES - 1];
+
+	if (is_place(start) && is_place(end - 1))
+		return;
+	if (count < PLACES) {
+		places[count] = (struct cuf_span){ start, end };
+		__atomic_compare_exchange_n(&place_count, &count, count + 1, false,
+					    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+		return;
+	}
+	if (start < last->start)
+		last->start = start;
+	if (end > last->end)
+		last->end = end;
+}
+
+bool cuf_modules_any_closed(void) { return __atomic_load_n(&place_count, __ATOMIC_RELAXED) != 0; }
+
+/* ---- noting ---- */
+
 /* Closes a live module. Of several callers one does it. */
 static void retire_module(struct module *module, uint64_t start)
 {
@@ -327,6 +372,7 @@ static void retire_module(struct module *module, uint64_t start)
 					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return;
 	cuf_meta_module_end(module->id);
+	add_place(start, module->end);
 	__atomic_store_n(&module->key, ENDED, __ATOMIC_RELEASE);
 }
 
@@ -380,6 +426,20 @@ static void call_listener(const struct cuf_object *object)
 	}
 }
 
+/* By build-id, path and place. */
+static uint64_t identity_of(const struct cuf_object *object)
+{
+	const uint8_t *build_id = NULL;
+	unsigned bytes = build_id_of(object, &build_id);
+	uint64_t hash = object->base * 31 + object->end;
+
+	for (unsigned i = 0; i < bytes; i++)
+		hash = (hash ^ build_id[i]) * 0x100000001B3ull;
+	for (const char *c = object->path; *c; c++)
+		hash = (hash ^ (uint8_t)*c) * 0x100000001B3ull;
+	return hash | 1;
+}
+
 /* Writes the object into this slot. false: another thread has claimed it. */
 static bool fill_slot(struct module *slot, const struct cuf_object *object)
 {
@@ -390,6 +450,8 @@ static bool fill_slot(struct module *slot, const struct cuf_object *object)
 					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return false;
 	slot->id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
+	slot->identity = identity_of(object);
+	slot->frames_searched = 0;
 	slot->end = object->end;
 	slot->base = object->base;
 	slot->path = object->path;
@@ -416,6 +478,39 @@ void cuf_modules_note(uint64_t code_addr)
 		call_listener(&object);
 		return;
 	}
+}
+
+/* The live entry of the object; noted now if it was not. NULL: none. */
+static struct module *find_noted(const struct cuf_object *object, uint64_t code_addr)
+{
+	struct module *vacant, *module;
+
+	cuf_modules_note(code_addr);
+	module = find_module(object, &vacant);
+	if (!module || __atomic_load_n(&module->key, __ATOMIC_ACQUIRE) != object->start)
+		return NULL;
+	return module;
+}
+
+uint64_t cuf_modules_epoch(uint64_t code_addr)
+{
+	const struct module *module;
+	struct cuf_object object;
+
+	if (!is_place(code_addr) || !cuf_object_find(code_addr, &object))
+		return 0;
+	module = find_noted(&object, code_addr);
+	return module ? module->identity : 0;
+}
+
+bool cuf_modules_searched(const struct cuf_object *object, uint64_t frames, uint64_t *before)
+{
+	struct module *vacant, *module = find_module(object, &vacant);
+
+	if (!module || __atomic_load_n(&module->key, __ATOMIC_ACQUIRE) != object->start)
+		return false;
+	*before = __atomic_exchange_n(&module->frames_searched, frames, __ATOMIC_RELAXED);
+	return true;
 }
 
 uint64_t cuf_modules_generation(void) { return __atomic_load_n(&generation, __ATOMIC_ACQUIRE); }
@@ -472,5 +567,6 @@ static void forget_modules(void)
 {
 	memset(modules, 0, sizeof modules);
 	last_id = 0;
+	place_count = 0;
 }
 CUF_AT_FORK_CHILD(forget_modules);

@@ -56,6 +56,22 @@ void cuf_modules_changed(void);
 /* Changes when an object may have gone; never 0. */
 uint64_t cuf_modules_generation(void);
 
+/*
+ * Which object is at an address, where that changes: 0 where no object was closed so far, and else
+ * a number of the one that is there now (0: none), the same whenever that one is loaded there. To
+ * be mixed into what is remembered by addresses.
+ */
+uint64_t cuf_modules_epoch(uint64_t code_addr);
+
+/* True when cuf_modules_epoch may differ from 0. */
+bool cuf_modules_any_closed(void);
+
+/*
+ * For an object that is noted: exchanges the number of frames of the recording that were searched
+ * for addresses in it. false: it is not noted, so no frame is in it.
+ */
+bool cuf_modules_searched(const struct cuf_object *object, uint64_t frames, uint64_t *before);
+
 /* True inside this library. Always false when it was linked into the executable. */
 bool cuf_modules_is_self(uint64_t code_addr);
 

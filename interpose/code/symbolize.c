@@ -55,9 +55,13 @@ CUF_AT_FORK_CHILD(forget_seen);
 
 /* ---- collecting addresses ---- */
 
-/* false: seen before, or the table is half full. */
+/*
+ * false: seen before, or the table is half full. Once another object is loaded there, an address is
+ * another one.
+ */
 static bool mark_seen(uint64_t address)
 {
+	address ^= cuf_modules_epoch(address - 1) << 1;
 	uint64_t at = address * 0x9E3779B97F4A7C15ull >> 50;
 
 	for (unsigned i = 0; i < SEEN_SLOTS; i++, at++) {
@@ -74,14 +78,16 @@ static bool mark_seen(uint64_t address)
 	return false;
 }
 
+static void collect_address(uint64_t address)
+{
+	if (found_count < ADDRESSES_MAX && !cuf_frame_is_python(address) && mark_seen(address))
+		table->found[found_count++] = (struct cuf_pair){ address, 0 };
+}
+
 static void collect_frames(uint64_t first, uint64_t count)
 {
-	for (uint64_t i = first; i < first + count && found_count < ADDRESSES_MAX; i++) {
-		uint64_t address = cuf_recording.frames[i];
-
-		if (!cuf_frame_is_python(address) && mark_seen(address))
-			table->found[found_count++] = (struct cuf_pair){ address, 0 };
-	}
+	for (uint64_t i = first; i < first + count; i++)
+		collect_address(cuf_recording.frames[i]);
 }
 
 static void collect_stack(uint32_t id)
@@ -153,6 +159,8 @@ static void name_in_object(const struct dl_find_object *object, unsigned from, u
 
 	if (!cuf_guarded_copy(&map, (uintptr_t)object->dlfo_link_map, sizeof map) || !map.l_ld)
 		return;
+	/* the names belong to the object that META has there */
+	cuf_modules_note(table->found[from].key - 1);
 	search.bias = map.l_addr;
 	symbols_left -= cuf_module_symbols(&table->pieces, map.l_addr, (uintptr_t)map.l_ld,
 					   symbols_left, match_symbol, &search);
@@ -226,18 +234,47 @@ void cuf_symbolize_stacks(const uint32_t *stacks, unsigned count)
 	end_request();
 }
 
+static uint64_t frames_used(void)
+{
+	uint64_t used = __atomic_load_n(&cuf_recording.header->frames_used, __ATOMIC_ACQUIRE);
+
+	return used < cuf_recording.frame_count ? used : cuf_recording.frame_count;
+}
+
 /*
  * Reads the frames, not the index: most pages of the index were never touched, and a look at all
  * of them takes milliseconds.
  */
 void cuf_symbolize_all_stacks(void)
 {
-	uint64_t used = __atomic_load_n(&cuf_recording.header->frames_used, __ATOMIC_ACQUIRE);
-
 	if (!begin_request())
 		return;
-	if (used > cuf_recording.frame_count)
-		used = cuf_recording.frame_count;
-	collect_frames(0, used);
+	collect_frames(0, frames_used());
+	end_request();
+}
+
+/* A handle of dlopen is the object's link map. false: this is none, or it is not loaded. */
+static bool object_of_handle(void *handle, struct cuf_object *object)
+{
+	struct dl_find_object found;
+	struct link_map map;
+
+	return _dl_find_object && cuf_guarded_copy(&map, (uintptr_t)handle, sizeof map) &&
+	       map.l_ld && !_dl_find_object(map.l_ld, &found) && found.dlfo_link_map == handle &&
+	       cuf_object_find((uintptr_t)map.l_ld, object);
+}
+
+/* Only frames that came since the last time are looked at: programs may close a handle often. */
+void cuf_symbolize_before_close(void *handle)
+{
+	uint64_t used = frames_used(), from;
+	struct cuf_object object;
+
+	if (!object_of_handle(handle, &object) || !cuf_modules_searched(&object, used, &from) ||
+	    from >= used || !begin_request())
+		return;
+	for (; from < used; from++)
+		if (cuf_recording.frames[from] - 1 - object.start < object.end - object.start)
+			collect_address(cuf_recording.frames[from]);
 	end_request();
 }

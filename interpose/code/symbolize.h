@@ -4,9 +4,9 @@
  * written into META, so a report can name functions when the container's files are gone. With the
  * files the analysis finds more.
  *
- * Contract: cold (failures and the end), bounded, no lock, no allocation except one mapping. One
- * caller at a time; a request made meanwhile is dropped. Names are as in the symbol table, not
- * demangled.
+ * Contract: cold (failures, dlclose and the end), bounded, no lock, no allocation except one
+ * mapping. One caller at a time; a request made meanwhile is dropped. Names are as in the symbol
+ * table, not demangled. A name belongs to the module that META has at the address then.
  */
 #ifndef CUF_SYMBOLIZE_H
 #define CUF_SYMBOLIZE_H
@@ -16,5 +16,12 @@
 /* stacks: ids, 0 for none. */
 void cuf_symbolize_stacks(const uint32_t *stacks, unsigned count);
 void cuf_symbolize_all_stacks(void);
+
+/*
+ * Before dlclose: names the frames of all stacks that lie in this object, since its table of names
+ * may be gone afterwards. handle: of dlopen; anything else is ignored. Objects that are closed
+ * together with it are not named.
+ */
+void cuf_symbolize_before_close(void *handle);
 
 #endif

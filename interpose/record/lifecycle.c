@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <sys/auxv.h>
 #include "interpose/code/modules.h"
+#include "interpose/code/symbolize.h"
 #include "interpose/platform/at_fork_child.h"
 #include "interpose/platform/options.h"
 #include "interpose/platform/sandbox.h"
@@ -171,9 +172,21 @@ bool cuf_process_is_recorded(bool begin)
 
 /* ---- unloading ---- */
 
+static void name_before_unload(void *handle)
+{
+	int saved_errno = errno;
+	struct cuf_thread_state *thread = cuf_thread_enter();
+	if (thread) {
+		cuf_symbolize_before_close(handle);
+		cuf_thread_leave(thread);
+	}
+	errno = saved_errno;
+}
+
 int cuf_unload(int (*unload)(void *), void *handle)
 {
 	int result;
+	name_before_unload(handle);
 	if (cuf_python_unload_begin())
 		cuf_handover_wait_for_threads();
 	result = unload(handle);

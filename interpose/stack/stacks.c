@@ -141,11 +141,27 @@ static inline uint32_t find_or_add(struct cuf_walker *walker, struct cuf_walked 
 	return 0;
 }
 
+/* The same addresses are another stack when another object has been loaded there since. */
+static __attribute__((noinline)) uint64_t mix_epochs(struct cuf_walker *walker,
+						     struct cuf_walked *walked)
+{
+	uint64_t hash = walked->hash;
+
+	cuf_walked_frames(walker, walked);
+	for (unsigned i = 0; i < walked->depth; i++)
+		if (!cuf_frame_is_python(walked->frames[i]))
+			hash ^= cuf_modules_epoch(walked->frames[i] - 1) * (2 * i + 1);
+	return hash;
+}
+
 static inline uint32_t intern(struct cuf_walker *walker, struct cuf_walked *walked, bool large)
 {
-	uint64_t hash = cuf_stack_hash(walked->hash);
+	uint64_t hash = walked->hash;
 	uint32_t id = 0;
 
+	if (__builtin_expect(cuf_modules_any_closed(), 0))
+		hash = mix_epochs(walker, walked);
+	hash = cuf_stack_hash(hash);
 	if (cuf_recording.stacks_near)
 		id = find_or_add(walker, walked, large, hash, cuf_stack_row(hash), CUF_STACKS_ROW);
 	if (!id)

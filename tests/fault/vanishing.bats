@@ -89,3 +89,37 @@ many_functions() {
 	same_in_all_modes "$home/bus_errors" "$output"
 	said_once "recording stopped: the recording's file was truncated"
 }
+
+# NAME: a plugin whose function of this name allocates
+plugin() {
+	"${CC:-cc}" -O1 -fno-builtin -fno-optimize-sibling-calls -shared -fPIC "-DNAME=$1" \
+		"$root/tests/fault/others/plugin.c" -o "$home/$1.so"
+}
+
+# FUNCTION=BYTES...: what the recording says of these functions, and of no other in a plugin
+leaked_by() {
+	"$build/cuflight" report --json "$output" >"$home/report.json"
+	python3 - "$home/report.json" "$@" <<-'PY'
+		import collections, json, sys
+		found = collections.Counter()
+		for leak in json.load(open(sys.argv[1]))['leaks']:
+		    if leak['stack'][0]['module'].endswith('.copy'):
+		        found[leak['stack'][0]['function']] += leak['bytes']
+		wanted = {name: int(value) for name, value in (a.split('=') for a in sys.argv[2:])}
+		assert found == wanted, (found, wanted)
+	PY
+}
+
+@test "plugins at one place, one after another, keep their own names" {
+	compile plugins
+	plugin alpha
+	plugin beta
+	options=start=1:size=4MiB:host=full
+	unchanged_under command "$home/plugins" "$home/alpha.so" "quiet:$home/beta.so"
+	grep -qx 'one place: 1' "$home/recorded.out" || skip "the loader gives them other places"
+	said_nothing
+	leaked_by alpha=300000
+	rm -f "$output"/*
+	unchanged_under command "$home/plugins" "$home/alpha.so" "$home/beta.so" "$home/alpha.so"
+	leaked_by alpha=600000 beta=300000
+}

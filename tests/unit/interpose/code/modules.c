@@ -236,6 +236,36 @@ static void a_relative_path_is_made_absolute(void **state)
 	assert_int_equal(rmdir(directory), 0);
 }
 
+/* An address means another object once one was closed there; the same one is recognised. */
+static void a_place_where_an_object_was_closed(void **state)
+{
+	struct link_map *map = open_spare(0);
+	uint64_t first, again;
+	uintptr_t inside;
+
+	if (!map)
+		skip();
+	inside = (uintptr_t)map->l_ld;
+	assert_int_equal(cuf_modules_epoch((uintptr_t)&cuf_modules_init), 0);
+	cuf_modules_note(inside);
+	dlclose(map);
+	cuf_modules_changed();
+	assert_true(cuf_modules_any_closed());
+	assert_int_equal(cuf_modules_epoch(inside), 0); /* nothing is there */
+	map = open_spare(0);
+	if ((uintptr_t)map->l_ld != inside)
+		skip(); /* the loader gave it another place */
+	first = cuf_modules_epoch(inside);
+	assert_int_not_equal(first, 0);
+	dlclose(map);
+	cuf_modules_changed();
+	map = open_spare(0);
+	again = cuf_modules_epoch(inside);
+	assert_true(again == first || (uintptr_t)map->l_ld != inside);
+	dlclose(map);
+	cuf_modules_changed();
+}
+
 /* reads all of an object, including what a sanitizer has fenced off */
 __attribute__((no_sanitize("address"))) static void spans_are_the_readable_segments(void **state)
 {
@@ -286,6 +316,7 @@ int main(void)
 		cmocka_unit_test(a_relative_path_is_made_absolute),
 		cmocka_unit_test(spans_are_the_readable_segments),
 		cmocka_unit_test(a_child_forgets),
+		cmocka_unit_test(a_place_where_an_object_was_closed),
 	};
 	return cmocka_run_group_tests_name("modules", tests, set_up, NULL);
 }
