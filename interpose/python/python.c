@@ -337,6 +337,11 @@ bool cuf_python_holds(const void *code)
 		       cuf_python.object_end - cuf_python.object_start;
 }
 
+uint64_t cuf_python_arena_size_bytes(void)
+{
+	return cuf_python.layout.minor < 10 ? 256 << 10 : 1 << 20;
+}
+
 /* The current state is that of the GIL's holder up to 3.11, and the thread's own from then on. */
 bool cuf_python_domains_here(struct cuf_python_domains *domains)
 {

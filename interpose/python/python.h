@@ -72,6 +72,9 @@ bool cuf_python_domains_here(struct cuf_python_domains *domains);
 /* True when code is the interpreter's own. */
 bool cuf_python_holds(const void *code);
 
+/* The size of pymalloc's arenas in this version. */
+uint64_t cuf_python_arena_size_bytes(void);
+
 /* ---- stacks ---- */
 
 /*

@@ -189,9 +189,14 @@ static bool is_wanted(void)
 	       cuf_recorder_status().is_on;
 }
 
-bool cuf_python_makes_arenas(const void *code)
+bool cuf_python_makes_arena(const void *code, uint64_t bytes)
 {
-	return cuf_options.python_objects != OBJECTS_OFF && cuf_python_holds(code);
+	struct cuf_python_domains python;
+
+	if (cuf_options.python_objects == OBJECTS_OFF)
+		return false;
+	return cuf_python_holds(code) || (bytes == cuf_python_arena_size_bytes() &&
+					  cuf_python_domains_here(&python));
 }
 
 /*

@@ -9,8 +9,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* True when code is the interpreter's: a private map that it makes is an arena for objects. */
-bool cuf_python_makes_arenas(const void *code);
+/*
+ * True when a private anonymous map of so many bytes is an arena for objects. code: who makes it.
+ * It is the interpreter, or a tool that passes its call on (memray): then size and GIL tell.
+ */
+bool cuf_python_makes_arena(const void *code, uint64_t bytes);
 
 /*
  * An arena of so many bytes was made (below 0: unmapped). The calling thread may be inside of the

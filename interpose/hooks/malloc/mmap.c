@@ -203,7 +203,7 @@ static bool kind_of(const struct request *request, enum cuf_map_kind *kind)
 	if (request->prot == PROT_NONE || request->bytes < recorded_bytes_min())
 		return false;
 	if (request->flags & MAP_ANONYMOUS && !is_shared &&
-	    cuf_python_makes_arenas(request->caller)) {
+	    cuf_python_makes_arena(request->caller, request->bytes)) {
 		*kind = CUF_MAP_ARENA;
 		return true;
 	}

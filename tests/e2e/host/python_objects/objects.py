@@ -24,12 +24,19 @@ ARENAS_BEFORE = 12 << 20  # python_objects=auto wraps at 8 MiB, in the next aren
 count = failed = 0
 
 
-def record(python, words, options, environment=None, number=300000):
-    """Runs keeps.py. Returns the report of the process that kept the objects, and its truth."""
+def record(python, words, options, environment=None, number=300000, way=None):
+    """
+    Runs keeps.py. Returns the report of the process that kept the objects, and its truth. way: a function that makes a
+    command of the text that runs keeps.py.
+    """
     folder = tempfile.mkdtemp(dir=work)
+    command = [python, program, folder + "/truth", str(number), *words]
+    if way:
+        command = way("import sys; sys.argv = %r; exec(compile(open(%r).read(), %r, 'exec'), {'__file__': %r, '__name__': 'keeps'})"
+                      % (command[1:], program, program, program))
     env = {k: v for k, v in os.environ.items() if not k.startswith(("CUFLIGHT_", "PYTHON"))}
     env.update(LD_PRELOAD=matrix.library, CUFLIGHT_OPTIONS=options, CUFLIGHT_OUTPUT=folder + "/", PYTHONDONTWRITEBYTECODE="1", **(environment or {}))
-    got = subprocess.run([python, program, folder + "/truth", str(number), *words], env=env, stdin=subprocess.DEVNULL, timeout=120,
+    got = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, timeout=120,
                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert got.returncode == (-9 if "die" in words else 0), got.stdout[-2000:]
     with open(folder + "/truth", encoding="utf-8") as file:
@@ -97,6 +104,35 @@ def forked(python):
     assert report["capture"]["processes"] == 2
 
 
+def in_a_sub_interpreter(python):
+    modern = subprocess.run([python, "-c", "import _interpreters"], stderr=subprocess.DEVNULL).returncode == 0
+    module = "_interpreters" if modern else "_xxsubinterpreters"
+
+    def way(text):
+        return [python, "-c", "import %s as interpreters\ninterpreters.run_string(interpreters.create(), %r)" % (module, text)]
+    report, truth = record(python, (), "start=1:python_objects=start:sample=%d" % MEAN, way=way)
+    compare(report, truth)
+
+
+def of_a_second_start(python):
+    """the first interpreter's are gone, and the wrappers stay for the second"""
+    version = subprocess.run([python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+    libraries = [place + "/libpython%s.so" % version for place in (matrix.configured(python, "LIBDIR"),)]
+    libraries = [library for library in libraries if os.path.exists(library)]
+    if not libraries or not os.path.exists(matrix.configured(python, "INCLUDEPY") + "/Python.h"):
+        raise matrix.Skip("no libpython or no headers of it")
+    matrix.need_compiler()
+    out = "%s/again.%s" % (work, version)
+    subprocess.run(["cc", "-g", "-o", out, here + "/again.c", "-I" + matrix.configured(python, "INCLUDEPY"), libraries[0],
+                    "-Wl,-rpath," + os.path.dirname(libraries[0])], check=True)
+    first = "gone = [(i, i + 0.5) for i in range(200000)]"
+    report, truth = record(python, (), "start=1:python_objects=start:sample=%d" % MEAN, way=lambda text: [out, first, text])
+    compare(report, truth)
+    inner = [(next((f for f in site["stack"] if f["language"] == "python"), None), site["bytes"]) for site in report["leaks"]]
+    gone = sum(size for frame, size in inner if frame and frame["file"] == "<string>")
+    assert gone < 2 << 20, gone
+
+
 def off(python):
     report, truth = record(python, (), "start=1:python_objects=off:large_maps=0")
     assert report["host"]["python_live_bytes"] is None
@@ -131,6 +167,18 @@ def below_tracemalloc(python):
     sampled(python, environment={"PYTHONTRACEMALLOC": "1"}, above=300000 * 160)
 
 
+def below_memray(python):
+    """it takes the interpreter's calls of mmap, so an arena is recognised by its size"""
+    tool = matrix.build + "/python/memray/bin/python"  # scripts/setup-python
+    if os.path.realpath(tool) != os.path.realpath(python) or subprocess.run([tool, "-c", "import memray"], stderr=subprocess.DEVNULL).returncode:
+        raise matrix.Skip("no memray there")
+    for option in [], ["--trace-python-allocators"]:
+        def way(text):
+            return [tool, "-m", "memray", "run", "-qf", *option, "-o", work + "/memray.bin", "-c", text]
+        report, truth = record(python, (), "start=1:python_objects=start:sample=%d" % MEAN, way=way)
+        compare(report, truth)
+
+
 def tracemalloc_stops(python):
     """what it puts back is older than the wrappers: they come back after a while, and nothing stale stays"""
     report, truth = record(python, ("tracemalloc", "free"), "start=1:sample=%d" % MEAN, number=500000)
@@ -138,8 +186,8 @@ def tracemalloc_stops(python):
     assert sum(lines_of(report).values()) > sum(truth.values()) / 2
 
 
-tests = [from_the_start, killed, beyond_a_threshold, every_event, resized, forked, off, off_with_their_arenas, with_debug_hooks, without_an_allocator,
-         malloc_with_debug_hooks, below_tracemalloc, tracemalloc_stops]
+tests = [from_the_start, killed, beyond_a_threshold, every_event, resized, forked, in_a_sub_interpreter, of_a_second_start, off, off_with_their_arenas, with_debug_hooks, without_an_allocator,
+         malloc_with_debug_hooks, below_tracemalloc, below_memray, tracemalloc_stops]
 
 
 def run(test, version, python):
@@ -151,6 +199,8 @@ def run(test, version, python):
     try:
         test(python)
         print("ok %d - %s" % (count, name))
+    except matrix.Skip as why:
+        print("ok %d - %s # SKIP %s" % (count, name, why))
     except Exception as why:
         failed += 1
         print("not ok %d - %s" % (count, name))
