@@ -30,14 +30,18 @@ static bool is_unfit(const struct gate_baseline *baseline, const struct measured
 	return difference != NULL;
 }
 
-static int add_run(struct gate_baseline *baseline, const char *path, struct symbols *symbols)
+/* number: of the run in a directory of several. *count: how many there are. */
+static int add_run(struct gate_baseline *baseline, const char *path, size_t number, size_t *count,
+		   struct symbols *symbols)
 {
-	struct facts *facts = open_facts(path, symbols, NULL);
+	struct facts_options options = { .run = number };
+	struct facts *facts = open_facts(path, symbols, &options);
 	struct measured run;
 	int status = CMD_FINE;
 
 	if (!facts)
 		return CMD_USAGE;
+	*count = facts->run_count;
 	measure_run(&run, facts, symbols);
 	if (is_unfit(baseline, &run, path))
 		status = CMD_INCONCLUSIVE;
@@ -45,6 +49,17 @@ static int add_run(struct gate_baseline *baseline, const char *path, struct symb
 		baseline_add(baseline, &run);
 	measured_free(&run);
 	facts_free(facts);
+	return status;
+}
+
+/* A recording, or every run of a directory. */
+static int add_runs(struct gate_baseline *baseline, const char *path, struct symbols *symbols)
+{
+	size_t count = 1;
+	int status = CMD_FINE;
+
+	for (size_t number = 1; number <= count && !status; number++)
+		status = add_run(baseline, path, number, &count, symbols);
 	return status;
 }
 
@@ -78,7 +93,7 @@ static int run_baseline(const struct opts *opts, const struct cmd *const *comman
 	symbols = symbols_new(&options);
 	baseline_begin(&baseline);
 	for (int i = 0; i < opts->operand_count && !status; i++)
-		status = add_run(&baseline, opts->operands[i], symbols);
+		status = add_runs(&baseline, opts->operands[i], symbols);
 	if (!status) {
 		baseline_finish(&baseline);
 		status = write_baseline(opts, &baseline);
@@ -104,13 +119,13 @@ const struct cmd cmd_baseline = {
 	.usage = "[OPTIONS] RECORDING|DIRECTORY...",
 	.manual = "cuflight-baseline",
 	.about = "Writes the median and the spread of each measure and each call site over runs of "
-		 "one commit. Each argument is one run; five are a good number. The file is "
-		 "sorted text, one call site a line, without addresses and line numbers, so it "
-		 "can be kept under version control. Exit status: 0 written; 2 usage error or "
-		 "unreadable input; 3 a run cannot be used: events were lost, or it is of another "
-		 "GPU than the first.",
+		 "one commit. Each argument is a run, or a directory of runs; five are a good "
+		 "number. The file is sorted text, one call site a line, without addresses and "
+		 "line numbers, so it can be kept under version control. Exit status: 0 written; "
+		 "2 usage error or unreadable input; 3 a run cannot be used: events were lost, or "
+		 "it is of another GPU than the first.",
 	.examples = "cuflight baseline run-*.cuf -o memory.json\tof several runs\n"
-		    "cuflight baseline rec/ -o ranks.json\tof one run of several processes\n",
+		    "cuflight baseline rec/ -o ranks.json\tof all runs in a directory\n",
 	.groups = { &option_group, &opts_common },
 	.usage_exit = CMD_USAGE,
 	.run = run_baseline,

@@ -47,7 +47,8 @@ void account_read(struct account *out, const struct facts *facts, struct symbols
 	*out = (struct account){ .arena = arena };
 	hash_index_init(&out->index, 64);
 	start(out);
-	if (run_open(&run, facts->path, NULL) || run.count != facts->process_count) {
+	if (run_open_number(&run, facts->path, facts->run_number, NULL) ||
+	    run.count != facts->process_count) {
 		know_nothing(out);
 		run_fini(&run);
 		return;

@@ -257,7 +257,9 @@ static void take_counts(struct measured *out)
 
 void measure_run(struct measured *out, const struct facts *facts, struct symbols *symbols)
 {
-	struct facts_options at_peak = { .at = FACTS_AT_PEAK, .symbols = symbols };
+	struct facts_options at_peak = { .at = FACTS_AT_PEAK,
+					 .run = facts->run_number,
+					 .symbols = symbols };
 	struct account account;
 
 	*out = (struct measured){ .facts = facts, .arena = arena_new() };

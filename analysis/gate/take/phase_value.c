@@ -48,7 +48,7 @@ struct gate_value measure_phase(const struct measured *measured, enum gate_group
 	struct run run = { 0 };
 	bool any = false;
 
-	if (run_open(&run, measured->facts->path, NULL)) {
+	if (run_open_number(&run, measured->facts->path, measured->facts->run_number, NULL)) {
 		run_fini(&run);
 		return most;
 	}

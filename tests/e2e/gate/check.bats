@@ -157,6 +157,17 @@ valid() {
 	[ ! -e new.json ]
 }
 
+@test "every run of a directory counts, and check takes the last one" {
+	mkdir runs
+	record runs/ 1
+	record runs/ 1
+	record runs/ 4
+	expect 0 baseline runs/ -o runs.json
+	holds runs.json '"runs": 3' '"device.peak": [231735296, 231735296, 256901120'
+	expect 1 check runs/
+	holds out keep_trace
+}
+
 @test "a relative limit trips beyond percent, excess and spread together" {
 	record small.cuf 1
 	record large.cuf 7
