@@ -10,6 +10,7 @@
 #include "interpose/code/cfi_parts.h"
 #include "interpose/code/modules.h"
 #include "interpose/platform/readable.h"
+#include "interpose/platform/side_stack.h"
 #include "interpose/platform/laws.h"
 
 #if !CUF_HAS_RULES
@@ -206,7 +207,7 @@ static const struct cuf_rule signal_rule; /* from the tables */
 enum { RETURN_ADDRESS = PLACE_OTHER };
 #endif
 
-struct cuf_rule cuf_rule_compile(uintptr_t ip)
+static struct cuf_rule compile(uintptr_t ip)
 {
 	struct cuf_rule rule = { .ip = ip, .kind = CUF_RULE_FOREIGN };
 	struct row row = {
@@ -232,7 +233,21 @@ struct cuf_rule cuf_rule_compile(uintptr_t ip)
 	return rule;
 }
 
-bool cuf_register_place(uintptr_t ip, unsigned reg, int64_t *cfa_offset)
+static void compile_into(void *argument)
+{
+	struct cuf_rule *rule = argument;
+	*rule = compile(rule->ip);
+}
+
+/* The instructions may remember a dozen rows, which a hook's stack has no room for. */
+struct cuf_rule cuf_rule_compile(uintptr_t ip)
+{
+	struct cuf_rule rule = { .ip = ip, .kind = CUF_RULE_UNSUPPORTED };
+	cuf_on_side_stack(compile_into, &rule);
+	return rule;
+}
+
+static bool find_register(uintptr_t ip, unsigned reg, int64_t *cfa_offset)
 {
 	struct row row = { .asked.base = PLACE_KEPT, .asked_reg = reg };
 	struct cuf_object object;
@@ -241,5 +256,25 @@ bool cuf_register_place(uintptr_t ip, unsigned reg, int64_t *cfa_offset)
 		return false;
 	*cfa_offset = row.asked.base == PLACE_CFA ? row.asked.offset : 0;
 	return row.asked.base == PLACE_CFA || row.asked.base == PLACE_KEPT;
+}
+
+struct register_question {
+	uintptr_t ip;
+	unsigned reg;
+	int64_t *cfa_offset;
+	bool found;
+};
+
+static void answer_register(void *argument)
+{
+	struct register_question *question = argument;
+	question->found = find_register(question->ip, question->reg, question->cfa_offset);
+}
+
+bool cuf_register_place(uintptr_t ip, unsigned reg, int64_t *cfa_offset)
+{
+	struct register_question question = { ip, reg, cfa_offset, false };
+	cuf_on_side_stack(answer_register, &question);
+	return question.found;
 }
 #endif

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include "interpose/platform/at_fork_child.h"
+#include "interpose/platform/side_stack.h"
 #include "interpose/platform/sys.h"
 #include "interpose/store/dropped.h"
 #include "interpose/store/meta.h"
@@ -274,18 +275,29 @@ static __attribute__((noinline)) void write_relative(uint64_t id, const struct c
 	write_module(id, object, path, before + bytes);
 }
 
-/*
- * Only the rare cases need a buffer, each in a function of its own: this may be a small alternate
- * stack.
- */
+struct module_text {
+	uint64_t id;
+	const struct cuf_object *object;
+};
+
+static void write_text(void *argument)
+{
+	const struct module_text *text = argument;
+	const char *path = text->object->path;
+	if (!path[0])
+		write_executable(text->id, text->object);
+	else if (path[0] != '/' && strchr(path, '/'))
+		write_relative(text->id, text->object);
+	else
+		write_module(text->id, text->object, path, strlen(path));
+}
+
+/* Once for each object, and this may be a small alternate stack. */
 static void describe_module(uint64_t id, const struct cuf_object *object)
 {
-	if (!object->path[0])
-		write_executable(id, object);
-	else if (object->path[0] != '/' && strchr(object->path, '/'))
-		write_relative(id, object);
-	else
-		write_module(id, object, object->path, strlen(object->path));
+	struct module_text text = { id, object };
+	if (!cuf_on_side_stack(write_text, &text))
+		cuf_count_dropped(CUF_LOST_META);
 }
 
 /* ---- the table of noted modules ---- */

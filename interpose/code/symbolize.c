@@ -16,6 +16,7 @@
 #include "interpose/code/modules.h"
 #include "interpose/platform/at_fork_child.h"
 #include "interpose/platform/guarded_copy.h"
+#include "interpose/platform/side_stack.h"
 #include "interpose/platform/sort.h"
 #include "interpose/platform/sys.h"
 #include "interpose/store/meta.h"
@@ -177,7 +178,7 @@ static void name_in_object(const struct dl_find_object *object, unsigned from, u
 	}
 }
 
-static void name_all(void)
+static void name_all(void *unused)
 {
 	struct dl_find_object object;
 
@@ -221,7 +222,7 @@ static bool begin_request(void)
 
 static void end_request(void)
 {
-	name_all();
+	cuf_on_side_stack(name_all, NULL);
 	__atomic_store_n(&in_use, 0, __ATOMIC_RELEASE);
 }
 

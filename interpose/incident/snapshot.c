@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include "interpose/platform/at_fork_child.h"
 #include "interpose/platform/clock.h"
+#include "interpose/platform/side_stack.h"
 #include "interpose/platform/sort.h"
 #include "interpose/platform/sys.h"
 #include "interpose/store/ledger.h"
@@ -324,12 +325,15 @@ static void take(struct cuf_incident *incident)
 	last.credit_ns = credit_ns > last.took_ns ? credit_ns - last.took_ns : 0;
 }
 
+static void take_on_stack(void *incident) { take(incident); }
+
 void cuf_snapshot_take(struct cuf_incident *incident)
 {
 	if (__atomic_exchange_n(&is_taken, 1, __ATOMIC_ACQUIRE)) {
 		leave_unknown(incident);
 		return;
 	}
-	take(incident);
+	if (!cuf_on_side_stack(take_on_stack, incident))
+		leave_unknown(incident);
 	__atomic_store_n(&is_taken, 0, __ATOMIC_RELEASE);
 }

@@ -4,6 +4,7 @@
 
 #include "interpose/incident/phase_names.h"
 #include "interpose/platform/options.h"
+#include "interpose/platform/side_stack.h"
 #include "interpose/store/hook_names.h"
 #include "interpose/store/recording.h"
 #include "interpose/platform/laws.h"
@@ -155,8 +156,9 @@ static void print_held(const struct cuf_incident *incident)
 
 /* Three lines: the failed request, the likely cause or what held the memory, and the command to
  * type. */
-void cuf_verdict_print(const struct cuf_incident *incident)
+static void print_all(void *argument)
 {
+	const struct cuf_incident *incident = argument;
 	CUF_TEXT(cause, LINE_BYTES);
 	CUF_TEXT(command, COMMAND_BYTES);
 	print_failure(incident);
@@ -170,4 +172,9 @@ void cuf_verdict_print(const struct cuf_incident *incident)
 		cuf_text_add(&command, cuf_recording.path);
 		print_line(&command);
 	}
+}
+
+void cuf_verdict_print(const struct cuf_incident *incident)
+{
+	cuf_on_side_stack(print_all, (void *)incident);
 }

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include "interpose/abi/format.h"
+#include "interpose/platform/side_stack.h"
 #include "interpose/platform/say.h"
 #include "interpose/process/proc_file.h"
 #include "interpose/platform/laws.h"
@@ -134,8 +135,9 @@ static bool is_near_limit(const struct cuf_process_memory *memory)
 	       memory->cgroup_bytes >= max_bytes - max_bytes / 10;
 }
 
-void cuf_process_memory(struct cuf_process_memory *memory)
+static void read_memory(void *argument)
 {
+	struct cuf_process_memory *memory = argument;
 	char text[256];
 	const char *statm = text;
 	memory->rss_bytes = memory->rss_shared_bytes = memory->cgroup_file_bytes = CUF_UNKNOWN;
@@ -148,4 +150,12 @@ void cuf_process_memory(struct cuf_process_memory *memory)
 	memory->cgroup_max_bytes = read_number(max_file);
 	if (is_near_limit(memory))
 		memory->cgroup_file_bytes = read_file_bytes();
+}
+
+/* The files need a buffer, and a hook of malloc comes here. */
+void cuf_process_memory(struct cuf_process_memory *memory)
+{
+	*memory = (struct cuf_process_memory){ CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN,
+					       CUF_UNKNOWN };
+	cuf_on_side_stack(read_memory, memory);
 }

@@ -6,6 +6,7 @@
 #include <time.h>
 #include "interpose/platform/at_fork_child.h"
 #include "interpose/platform/options.h"
+#include "interpose/platform/side_stack.h"
 #include "interpose/platform/sandbox.h"
 #include "interpose/platform/say.h"
 #include "interpose/platform/sys.h"
@@ -227,13 +228,24 @@ static void move_behind_gate(void)
 	cuf_gate_open();
 }
 
+static void open_and_move(void *unused)
+{
+	const char *why = "";
+	int error = open_file(&why);
+
+	(void)unused;
+	if (error)
+		finish(error, why);
+	else
+		move_behind_gate();
+}
+
 /* Called at the events that deserve a file. Returns at once when there is one, or when an attempt
- * failed. */
+ * failed. Without a stack for it, the next event makes another attempt. */
 void cuf_handover_to_file(void)
 {
 	uint8_t guard = cuf_tls.guard;
-	int saved_errno = errno, error;
-	const char *why = "";
+	int saved_errno = errno;
 
 	if (!cuf_handover_is_pending() || !cuf_gate_is_home() || !cuf_gate_is_on() ||
 	    __atomic_exchange_n(&moving, true, __ATOMIC_ACQ_REL))
@@ -241,11 +253,7 @@ void cuf_handover_to_file(void)
 	/* a signal handler that allocates on this thread now would wait for us, in vain */
 	cuf_tls.guard = 1;
 	if (pauses_left || !somebody_is_inside()) {
-		error = open_file(&why);
-		if (error)
-			finish(error, why);
-		else
-			move_behind_gate();
+		cuf_on_side_stack(open_and_move, NULL);
 		new_fd = -1;
 	}
 	__atomic_store_n(&moving, false, __ATOMIC_RELEASE);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include "interpose/platform/at_fork_child.h"
 #include "interpose/platform/readable.h"
+#include "interpose/platform/side_stack.h"
 #include "interpose/python/python_parts.h"
 #include "interpose/store/dropped.h"
 #include "interpose/store/meta.h"
@@ -236,26 +237,44 @@ static uint32_t number_of(const struct text *text)
 	return 0;
 }
 
+/* Code that is met for the first time. */
+struct new_code {
+	const struct cuf_python *python;
+	uintptr_t code;
+	struct text text;
+	bool known;
+	uint32_t number;
+};
+
+static void number_new_code(void *argument)
+{
+	struct new_code *new = argument;
+	bool hidden;
+	new->known = describe_code(new->python, new->code, &new->text, &hidden);
+	if (new->known)
+		new->number = hidden ? HIDDEN : number_of(&new->text);
+}
+
 /* The number of a frame's code, HIDDEN for the interpreter's, 0 when it was dropped. */
 static uint32_t code_number(const struct cuf_python *python, struct cuf_python_thread *thread,
 			    const struct cuf_python_frame *frame)
 {
 	uint64_t key = cuf_python_mix(frame->code, frame->identity), *place = &known[key % KNOWN];
 	uint64_t seen = __atomic_load_n(place, __ATOMIC_RELAXED);
-	struct text text = { thread->text, 0, sizeof thread->text };
-	bool hidden;
-	uint32_t number;
+	struct new_code new = { .python = python,
+				.code = frame->code,
+				.text = { thread->text, 0, sizeof thread->text } };
 
 	if (seen && seen >> ID_BITS == key >> ID_BITS)
 		return seen & HIDDEN;
 	__atomic_store_n(&any, true, __ATOMIC_RELAXED);
-	if (!describe_code(python, frame->code, &text, &hidden)) {
+	cuf_on_side_stack(number_new_code, &new);
+	if (!new.known) {
 		cuf_count_dropped(CUF_LOST_CODES);
 		return 0;
 	}
-	number = hidden ? HIDDEN : number_of(&text);
-	__atomic_store_n(place, key >> ID_BITS << ID_BITS | number, __ATOMIC_RELAXED);
-	return number;
+	__atomic_store_n(place, key >> ID_BITS << ID_BITS | new.number, __ATOMIC_RELAXED);
+	return new.number;
 }
 
 /* ---- frames ---- */

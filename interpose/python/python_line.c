@@ -5,6 +5,7 @@
  * instruction further on has no known line.
  */
 #include "interpose/platform/readable.h"
+#include "interpose/platform/side_stack.h"
 #include "interpose/python/python_parts.h"
 #include "interpose/platform/laws.h"
 
@@ -148,7 +149,7 @@ static int64_t line_by_locations(struct table *table, int64_t line, int64_t offs
 	return 0;
 }
 
-uint32_t cuf_python_line(const struct cuf_python *python, uintptr_t code, int64_t offset)
+static uint32_t find_line(const struct cuf_python *python, uintptr_t code, int64_t offset)
 {
 	static int64_t (*const decode[])(struct table *, int64_t, int64_t) = {
 		[CUF_PYTHON_LNOTAB] = line_by_lnotab,
@@ -169,4 +170,25 @@ uint32_t cuf_python_line(const struct cuf_python *python, uintptr_t code, int64_
 	if (line <= 0 || line > INT32_MAX)
 		return 0;
 	return (uint32_t)line;
+}
+
+struct line_question {
+	const struct cuf_python *python;
+	uintptr_t code;
+	int64_t offset;
+	uint32_t line;
+};
+
+static void answer_line(void *argument)
+{
+	struct line_question *question = argument;
+	question->line = find_line(question->python, question->code, question->offset);
+}
+
+/* The table is read through a buffer. */
+uint32_t cuf_python_line(const struct cuf_python *python, uintptr_t code, int64_t offset)
+{
+	struct line_question question = { python, code, offset, 0 };
+	cuf_on_side_stack(answer_line, &question);
+	return question.line;
 }

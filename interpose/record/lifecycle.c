@@ -9,6 +9,7 @@
 #include "interpose/code/symbolize.h"
 #include "interpose/platform/at_fork_child.h"
 #include "interpose/platform/options.h"
+#include "interpose/platform/side_stack.h"
 #include "interpose/platform/sandbox.h"
 #include "interpose/platform/say.h"
 #include "interpose/process/gate.h"
@@ -47,14 +48,18 @@ static bool needs_file_at_start(bool is_forked)
 	return cuf_options.start == 1 || cuf_options.start == cuf_recording.header->ppid;
 }
 
-/* A recording of this process: its own memory, nothing in it yet. False: off, and reported. */
-static bool begin_recording(bool is_forked)
+struct beginning {
+	bool is_forked, done;
+};
+
+static void begin_on_stack(void *argument)
 {
+	struct beginning *beginning = argument;
 	if (cuf_recording_open(cuf_options.size)) {
 		report_no_memory();
 		cuf_recording.header = NULL;
 		cuf_gate_turn_off();
-		return false;
+		return;
 	}
 	cuf_gate_begin_recording(cuf_recording.header->pid);
 	cuf_handover_begin_recording(environment);
@@ -62,9 +67,19 @@ static bool begin_recording(bool is_forked)
 	cuf_recording_seal();
 	cuf_modules_init(cuf_python_object_seen);
 	cuf_python_start();
-	if (needs_file_at_start(is_forked))
+	if (needs_file_at_start(beginning->is_forked))
 		cuf_handover_at_start();
-	return true;
+	beginning->done = true;
+}
+
+/* A recording of this process: its own memory, nothing in it yet. False: off, and reported. It
+ * reads and describes much, and the first event of a forked child may be on a small stack. */
+static bool begin_recording(bool is_forked)
+{
+	struct beginning beginning = { .is_forked = is_forked };
+	if (!cuf_on_side_stack(begin_on_stack, &beginning))
+		cuf_gate_turn_off();
+	return beginning.done;
 }
 
 /* Threads of a child may arrive together: one begins, the others wait in admit. */

@@ -15,6 +15,7 @@
 #include "interpose/code/modules.h"
 #include "interpose/platform/options.h"
 #include "interpose/platform/guarded_copy.h"
+#include "interpose/platform/side_stack.h"
 #include "interpose/platform/readable.h"
 #include "interpose/platform/sys.h"
 #include "interpose/platform/unwinder.h"
@@ -480,8 +481,9 @@ static __attribute__((noinline, cold)) bool walk_carefully(struct walk *walk)
 
 /* ---- whole walks ---- */
 
-static inline void run_walk(struct walk *walk)
+static void run_walk(void *argument)
 {
+	struct walk *walk = argument;
 	if (cuf_walker_on_own_stack(walk->walker, walk->sp) || walk_carefully(walk)) {
 		do
 			walk_own_stack(walk);
@@ -520,7 +522,7 @@ __attribute__((noinline)) READS_STACKS unsigned cuf_walk(struct cuf_walker *walk
 	if (walker->rules) {
 		if (walker->generation != generation)
 			cuf_walker_renew(walker, generation);
-		run_walk(&walk);
+		cuf_on_side_stack(run_walk, &walk);
 	}
 	*stop = (uint8_t)walk.stop;
 	return walk.count;
@@ -540,7 +542,7 @@ unsigned cuf_walk_continue(struct cuf_walker *walker, const struct cuf_walk_stat
 		.stop = CUF_STOP_UNSUPPORTED,
 	};
 
-	run_walk(&walk);
+	cuf_on_side_stack(run_walk, &walk);
 	*stop = (uint8_t)walk.stop;
 	return walk.count;
 }

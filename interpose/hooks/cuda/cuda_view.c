@@ -83,7 +83,7 @@ static void pay(uint64_t began_ns)
 
 static void read_now(struct cuf_call *call, unsigned device, uint64_t now_ns)
 {
-	struct cuf_driver_view view;
+	static struct cuf_driver_view view; /* readings exclude each other: see `reading` */
 	bool logged = now_ns - event_ns[device] >= EVENT_EVERY_NS;
 	cuf_view_read((int)device, false, &view);
 	if (view.free_bytes == CUF_UNKNOWN)

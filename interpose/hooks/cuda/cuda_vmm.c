@@ -169,7 +169,7 @@ CUresult cuf_hook_cuMemMap(CUdeviceptr ptr, size_t bytes, size_t offset,
  * only whole ones. Those beyond UNMAP_KEPT are removed afterwards, since they could not be
  * restored.
  */
-#define UNMAP_KEPT 32u
+#define UNMAP_KEPT 2u
 struct unmapping {
 	CUdeviceptr next, end;
 	unsigned count;

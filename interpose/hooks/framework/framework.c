@@ -6,6 +6,7 @@
 #include <link.h>
 #include <stdlib.h>
 #include <string.h>
+#include "interpose/platform/side_stack.h"
 #include "interpose/platform/sandbox.h"
 #include "interpose/platform/say.h"
 #include "interpose/platform/sys.h"
@@ -90,7 +91,7 @@ static int find_pytorch(struct dl_phdr_info *info, size_t bytes, void *found)
 }
 
 /* Several threads may look at once; one reads. */
-static void read_version_once(void)
+static void read_version_once(void *unused)
 {
 	CUF_TEXT(path, 4096);
 	struct cuf_text text = { version, strlen("version="), sizeof version };
@@ -111,7 +112,7 @@ void cuf_framework_read_version(void)
 		return;
 	if (__atomic_load_n(&version_state, __ATOMIC_RELAXED) == UNREAD ||
 	    !__atomic_load_n(&cuda_half_loaded, __ATOMIC_RELAXED))
-		read_version_once();
+		cuf_on_side_stack(read_version_once, NULL);
 	if (__atomic_load_n(&version_state, __ATOMIC_ACQUIRE) == READ &&
 	    __atomic_exchange_n(&version_follows, false, __ATOMIC_RELAXED))
 		cuf_coverage_framework(version);

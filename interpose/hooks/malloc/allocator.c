@@ -12,6 +12,7 @@
 #include "interpose/platform/at_fork_child.h"
 #include "interpose/platform/clock.h"
 #include "interpose/platform/elf_symbol.h"
+#include "interpose/platform/side_stack.h"
 #include "interpose/record/recorder.h"
 #include "interpose/hooks/loader/dso.h"
 #include "interpose/hooks/loader/real.h"
@@ -209,8 +210,9 @@ static void write_memory(enum cuf_moment moment)
 }
 
 /* Three parts: the process, the allocator behind us, and every object with its own allocator. */
-static void read_all(enum cuf_moment moment)
+static void read_all(void *argument)
 {
+	const enum cuf_moment moment = *(const enum cuf_moment *)argument;
 	struct private_search search = { moment, 0 };
 	write_memory(moment);
 	write_map(moment, cuf_real_allocator(), "process");
@@ -256,7 +258,7 @@ void cuf_allocator_read(enum cuf_moment moment, void *frame)
 	if (__atomic_exchange_n(&reading, true, __ATOMIC_ACQUIRE))
 		return;
 	if (!cuf_signal_on_stack(frame)) {
-		read_all(moment);
+		cuf_on_side_stack(read_all, &moment);
 		schedule_next(began_ns);
 	}
 	__atomic_store_n(&reading, false, __ATOMIC_RELEASE);

@@ -71,7 +71,7 @@ static uint64_t recorded_bytes_min(void)
 
 /* ---- removing and restoring ---- */
 
-enum { REMOVED_MAX = 16 };
+enum { REMOVED_MAX = 4 };
 
 /* The maps that a call is about to end, kept until the kernel accepts it. */
 struct removed {

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A few stacks are kept and claimed without waiting. When all are in use, one is mapped for the
+ * occasion. A stack stays claimed when the program leaves by siglongjmp, from a handler that
+ * interrupted us: its mapping is lost, and nothing else.
+ */
+#include "interpose/platform/side_stack.h"
+
+#include <stdint.h>
+#include <sys/mman.h>
+#include "interpose/platform/at_fork_child.h"
+#include "interpose/platform/sandbox.h"
+#include "interpose/platform/sys.h"
+#include "interpose/platform/laws.h"
+
+/* A page below catches an overflow. One above keeps the kernel from joining the stack with the
+ * recording to one mapping, whose resident bytes would then be the program's. */
+enum {
+	STACK_BYTES = 64 * 1024,
+	GUARD_BYTES = 4096,
+	ALL_BYTES = GUARD_BYTES + STACK_BYTES + GUARD_BYTES,
+	KEPT = 4
+};
+
+/* With rules for unwinders, so that a debugger sees both stacks. */
+void cuf_switch_stack(void (*run)(void *), void *argument, void *top);
+
+#if defined __x86_64__
+__asm__(".text\n"
+	".p2align 4\n"
+	".hidden cuf_switch_stack\n"
+	".globl cuf_switch_stack\n"
+	".type cuf_switch_stack, @function\n"
+	"cuf_switch_stack:\n"
+	"	.cfi_startproc\n"
+	"	endbr64\n"
+	"	push %rbp\n"
+	"	.cfi_def_cfa_offset 16\n"
+	"	.cfi_offset %rbp, -16\n"
+	"	mov %rsp, %rbp\n"
+	"	.cfi_def_cfa_register %rbp\n"
+	"	mov %rdx, %rsp\n"
+	"	mov %rdi, %rax\n"
+	"	mov %rsi, %rdi\n"
+	"	call *%rax\n"
+	"	mov %rbp, %rsp\n"
+	"	pop %rbp\n"
+	"	.cfi_def_cfa %rsp, 8\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+	".size cuf_switch_stack, . - cuf_switch_stack\n");
+#elif defined __aarch64__
+__asm__(".text\n"
+	".p2align 4\n"
+	".hidden cuf_switch_stack\n"
+	".globl cuf_switch_stack\n"
+	".type cuf_switch_stack, %function\n"
+	"cuf_switch_stack:\n"
+	"	.cfi_startproc\n"
+	"	stp x29, x30, [sp, -16]!\n"
+	"	.cfi_def_cfa_offset 16\n"
+	"	.cfi_offset x29, -16\n"
+	"	.cfi_offset x30, -8\n"
+	"	mov x29, sp\n"
+	"	.cfi_def_cfa_register x29\n"
+	"	mov sp, x2\n"
+	"	mov x9, x0\n"
+	"	mov x0, x1\n"
+	"	blr x9\n"
+	"	mov sp, x29\n"
+	"	ldp x29, x30, [sp], 16\n"
+	"	.cfi_def_cfa sp, 0\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+	".size cuf_switch_stack, . - cuf_switch_stack\n");
+#else
+#error "port cuf_switch_stack to this machine"
+#endif
+
+static struct kept {
+	uint32_t claimed;
+	uintptr_t at;            /* 0: not mapped yet */
+} kept[KEPT];
+
+/* Threads that a fork left behind in the parent use none of the child's. */
+static void forget_claims(void)
+{
+	for (unsigned i = 0; i < KEPT; i++)
+		__atomic_store_n(&kept[i].claimed, 0, __ATOMIC_RELAXED);
+}
+CUF_AT_FORK_CHILD(forget_claims);
+
+/* 0: no memory. */
+static uintptr_t map_stack(void)
+{
+	long at = cuf_sys(SYS_mmap, 0, ALL_BYTES, PROT_NONE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+	if (cuf_sys_failed(at))
+		return 0;
+	if (!cuf_sys(SYS_mprotect, at + GUARD_BYTES, STACK_BYTES, PROT_READ | PROT_WRITE, 0, 0, 0))
+		return (uintptr_t)at;
+	cuf_sys(SYS_munmap, at, ALL_BYTES, 0, 0, 0, 0);
+	return 0;
+}
+
+/* NULL: all are in use, or no memory. */
+static struct kept *claim(void)
+{
+	for (unsigned i = 0; i < KEPT; i++) {
+		if (__atomic_load_n(&kept[i].claimed, __ATOMIC_RELAXED) ||
+		    __atomic_exchange_n(&kept[i].claimed, 1, __ATOMIC_ACQUIRE))
+			continue;
+		if (!kept[i].at)
+			kept[i].at = map_stack();
+		if (kept[i].at)
+			return &kept[i];
+		__atomic_store_n(&kept[i].claimed, 0, __ATOMIC_RELEASE);
+		return NULL;
+	}
+	return NULL;
+}
+
+bool cuf_on_side_stack(void (*run)(void *argument), void *argument)
+{
+	struct kept *stack;
+	uintptr_t at;
+	if (cuf_sandbox_entered()) { /* a filter may kill for mmap */
+		run(argument);
+		return true;
+	}
+	stack = claim();
+	at = stack ? stack->at : map_stack();
+	if (!at)
+		return false;
+	cuf_switch_stack(run, argument, (void *)(at + GUARD_BYTES + STACK_BYTES));
+	if (stack)
+		__atomic_store_n(&stack->claimed, 0, __ATOMIC_RELEASE);
+	else
+		cuf_sys(SYS_munmap, (long)at, ALL_BYTES, 0, 0, 0, 0);
+	return true;
+}
