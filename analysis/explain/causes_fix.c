@@ -26,23 +26,28 @@ static const struct fix_row {
 } fix_table[] = {
 	{ "S1.tenant", "vLLM", "gpu_memory_utilization",
 	  "lower --gpu-memory-utilization from {fraction} to at most {fraction_fits}, or "
-	  "stop the process that holds {others}",
+	  "stop the process that holds {strangers}",
 	  METRIC_fraction_fits, METRIC_shortfall },
 	{ "S1.tenant", "SGLang", "mem_fraction_static",
 	  "lower --mem-fraction-static from {fraction} to at most {fraction_fits}, or "
-	  "stop the process that holds {others}",
+	  "stop the process that holds {strangers}",
 	  METRIC_fraction_fits, METRIC_shortfall },
 	{ "S1.tenant", "JAX", "XLA_PYTHON_CLIENT_MEM_FRACTION",
 	  "set XLA_PYTHON_CLIENT_PREALLOCATE=false, or lower "
 	  "XLA_PYTHON_CLIENT_MEM_FRACTION",
+	  NO_METRIC, METRIC_shortfall },
+	{ "S1.tenant", "", "CUDA_VISIBLE_DEVICES",
+	  "give {@sibling}, a process of this run that holds {sibling}, another device "
+	  "(CUDA_VISIBLE_DEVICES), or both a smaller share; {shortfall} less would have been "
+	  "enough",
 	  NO_METRIC, METRIC_shortfall },
 	{ "S1.tenant", "", NULL,
 	  "find and stop {@neighbour}, which holds {neighbour} of the device, or move one of the "
 	  "two to another device; {shortfall} less would have been enough",
 	  NO_METRIC, METRIC_shortfall },
 	{ "S1.tenant", "", NULL,
-	  "find and stop the process that holds {others} of the device (nvidia-smi), or move one "
-	  "of the two to another device; {shortfall} less would have been enough",
+	  "find and stop the process that holds {strangers} of the device (nvidia-smi), or move "
+	  "one of the two to another device; {shortfall} less would have been enough",
 	  NO_METRIC, METRIC_shortfall },
 	{ "S1.cap", "PyTorch", "set_per_process_memory_fraction",
 	  "raise the fraction in torch.cuda.set_per_process_memory_fraction, or remove "
@@ -203,6 +208,9 @@ static const struct fix_row {
 	  "share one memory pool among graphs and streams, or synchronise and call "
 	  "torch.cuda.empty_cache() before the request",
 	  NO_METRIC, NO_METRIC },
+	{ "S6.F3", "", NULL,
+	  "free on the stream that allocated, or use one pool: {stranded} was free elsewhere",
+	  METRIC_stranded, NO_METRIC },
 	{ "S6.F3", "", NULL,
 	  "free on the stream that allocated, or use one pool: a gap of {hole} was there",
 	  METRIC_hole, NO_METRIC },

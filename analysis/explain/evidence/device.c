@@ -72,25 +72,29 @@ static void sum_owners(struct evidence *evidence, const struct fact_owner_row *r
 		minus(minus(evidence->metrics[METRIC_total], evidence->metrics[METRIC_free]), mine);
 }
 
-/* The process to look at: the largest other one, if it holds at least what was missing. */
+/* The process to look at: the largest other one, if it holds at least what was missing. One that is
+ * recorded belongs to this run and is nobody to be stopped. */
 static void name_neighbour(struct build *build, struct evidence *evidence,
 			   const struct fact_owner_row *rows, size_t count)
 {
 	const struct fact_owner_row *largest = NULL;
+	enum metric metric;
 	for (size_t i = 0; i < count; i++)
 		if (rows[i].kind == OWNER_OTHER_PROCESSES && known(rows[i].bytes) && rows[i].pid &&
 		    (!largest || rows[i].bytes > largest->bytes))
 			largest = &rows[i];
+	if (!largest || !largest->recorded)
+		evidence->metrics[METRIC_strangers] = evidence->metrics[METRIC_others];
 	if (!largest || !known(evidence->metrics[METRIC_shortfall]) ||
 	    largest->bytes < evidence->metrics[METRIC_shortfall])
 		return;
-	evidence->metrics[METRIC_neighbour] = largest->bytes;
+	metric = largest->recorded ? METRIC_sibling : METRIC_neighbour;
+	evidence->metrics[metric] = largest->bytes;
 	if (largest->name)
-		evidence->options[METRIC_neighbour] =
+		evidence->options[metric] =
 			arena_format(build->arena, "%s (pid %u)", largest->name, largest->pid);
 	else
-		evidence->options[METRIC_neighbour] =
-			arena_format(build->arena, "pid %u", largest->pid);
+		evidence->options[metric] = arena_format(build->arena, "pid %u", largest->pid);
 }
 
 /* An arena that doubles asks for more than is needed, and comes down to its need. CUF_UNKNOWN: it
@@ -305,6 +309,9 @@ static void set_packing(struct build *build, struct evidence *evidence,
 	}
 	metrics[METRIC_hole] = largest_hole(incident);
 	metrics[METRIC_slack] = minus(metrics[METRIC_slack], rounding);
+	if (known(metrics[METRIC_hole]) && known(metrics[METRIC_request]) &&
+	    metrics[METRIC_hole] < metrics[METRIC_request])
+		metrics[METRIC_stranded] = metrics[METRIC_slack];
 	evidence_set(evidence, SIGNAL_foreign_caller, is_foreign(build, evidence));
 	evidence_set(evidence, SIGNAL_stranded,
 		     ratio(in_other_pools(build, evidence, holes), metrics[METRIC_shortfall]));

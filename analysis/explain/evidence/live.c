@@ -229,7 +229,9 @@ static void sum_named(const struct classes *classes, struct evidence *evidence)
 	uint64_t kv = 0, weights = 0, kv_seq = 0;
 	for (size_t i = 0; i < classes->count && i < CLASSES_NAMED; i++) {
 		uint64_t bytes = classes->items[i].bytes * classes->items[i].count;
-		if (classes->items[i].hints & HINT_KV) {
+		/* graphs are captured by functions of a cache's engine, and are no part of it */
+		if (classes->items[i].hints & HINT_KV &&
+		    !(classes->items[i].hints & HINT_CAPTURE)) {
 			kv += bytes;
 			if (!kv_seq)
 				kv_seq = classes->items[i].first_seq;

@@ -7,6 +7,8 @@
 #include "analysis/base/numbers.h"
 #include "analysis/explain/evidence/parts.h"
 
+#define MARGIN 50u /* advice leaves at most such a part of the device beyond what was missing */
+
 struct setting {
 	const char *option;
 	enum metric metric;
@@ -123,7 +125,10 @@ static uint64_t fit_cache(const struct evidence *evidence, uint64_t *metrics)
 
 	if (evidence_holds(evidence, SIGNAL_kv_done)) { /* make room for what came after it */
 		uint64_t shortfall = metrics[METRIC_shortfall];
-		metrics[METRIC_kv_fits] = subtract_to_zero(kv, shortfall);
+		uint64_t most = known(metrics[METRIC_total]) ? metrics[METRIC_total] / MARGIN : 0;
+		/* more of the same follows: as much again, within reason */
+		metrics[METRIC_kv_fits] =
+			subtract_to_zero(kv, shortfall + least_of(shortfall, most));
 		return kv;
 	}
 	if (!evidence_holds(evidence, SIGNAL_family_next)) { /* one buffer */
@@ -165,7 +170,8 @@ static void set_fraction(uint64_t *metrics)
 		metrics[METRIC_kv_excess] = metrics[METRIC_shortfall];
 	if (!known(set) || !known(metrics[METRIC_kv_excess]) || !known(total) || !total)
 		return;
-	less = (metrics[METRIC_kv_excess] * 100 + total - 1) / total;
+	/* whole percent up, and one more: engines reserve by their own estimate of the rest */
+	less = (metrics[METRIC_kv_excess] * 100 + total - 1) / total + 1;
 	metrics[METRIC_fraction_fits] = subtract_to_zero(set, less);
 }
 
