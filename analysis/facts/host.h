@@ -64,6 +64,8 @@ struct fact_maps {
 struct fact_host {
 	uint64_t rss_bytes; /* last sample at or before the moment */
 	uint64_t rss_peak_bytes;
+	bool at_peak; /* of what is live, which --at=peak asks for; rss_bytes then is of it */
+	uint64_t at_ns; /* the moment of these figures; CUF_UNKNOWN: the end */
 	uint64_t malloc_live_bytes; /* exact in full mode, estimated in sampled mode */
 	uint64_t malloc_live_count;
 	enum fact_basis malloc_basis;
@@ -74,6 +76,9 @@ struct fact_host {
 	uint64_t python_live_bytes; /* objects in CPython's own allocator; CUF_UNKNOWN: not */
 	uint64_t python_live_count; /* recorded */
 	uint64_t python_arena_bytes; /* maps that it holds; CUF_UNKNOWN */
+	/* the most that was live of malloc, maps and Python's objects until the moment, and when;
+	 * CUF_UNKNOWN */
+	uint64_t live_peak_bytes, live_peak_ns;
 	uint64_t pinned_bytes; /* live pinned and registered memory */
 	uint64_t mapped_file_bytes; /* CUF_UNKNOWN: not recorded */
 	uint64_t cgroup_bytes; /* memory.current */

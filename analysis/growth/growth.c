@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/base/hash_index.h"
 #include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
 
@@ -25,6 +26,8 @@ void growth_fini(struct growth *growth)
 	cycles_free(growth->cycles);
 	free(growth->floors);
 	free(growth->survivals);
+	free(growth->pools);
+	free(growth->pool_of_floor);
 	free(growth->marks);
 	free(growth->window_of_mark);
 }
@@ -195,10 +198,24 @@ static void pass_marks(const struct growth *growth, struct site *site, uint32_t 
 	site->passed = mark;
 }
 
-/* Second pass, one event. mark: the number of marks before it. */
-static void follow_step(const struct growth *growth, struct site *site,
-			const struct growth_step *step, uint32_t mark)
+/* Steps come in the order of time, so that most need no division. */
+static unsigned bin_of_step(struct growth *growth, uint64_t time_ns)
 {
+	uint64_t span_ns = growth->time.end_ns - growth->time.begin_ns;
+	if (!growth->by_age || time_ns < growth->bin_end_ns)
+		return growth->bin;
+	growth->bin = survival_bin(&growth->time, time_ns);
+	growth->bin_end_ns = growth->time.begin_ns + span_ns / SURVIVAL_BINS * (growth->bin + 1);
+	if (growth->bin == SURVIVAL_BINS - 1)
+		growth->bin_end_ns = UINT64_MAX;
+	return growth->bin;
+}
+
+/* Second pass, one event. mark: the number of marks before it. */
+static void follow_step(struct growth *growth, struct site *site, const struct growth_step *step,
+			uint32_t mark)
+{
+	unsigned bin = bin_of_step(growth, step->time_ns);
 	if (step->delta_bytes > 0) {
 		site->late_allocs += mark > growth->mark_count / 2;
 		if (site->last_cycle != mark) {
@@ -206,12 +223,12 @@ static void follow_step(const struct growth *growth, struct site *site,
 			site->cycles++;
 		}
 	}
+	if (growth->by_age)
+		growth->all.bins[bin].net_bytes += (double)step->delta_bytes;
 	if (site->floor == SITE_NONE)
 		return;
 	if (growth->by_age)
-		growth->survivals[site->floor]
-			.bins[survival_bin(&growth->time, step->time_ns)]
-			.net_bytes += (double)step->delta_bytes;
+		growth->survivals[site->floor].bins[bin].net_bytes += (double)step->delta_bytes;
 	pass_marks(growth, site, mark);
 	site->walk_bytes = sum(site->walk_bytes, step->delta_bytes);
 }
@@ -246,6 +263,16 @@ static void count_requests(struct growth *growth)
 	growth->work_cycles = (uint64_t)llround((double)growth->work_cycles / marks_per_request);
 }
 
+/* Follows the sum of all call sites. */
+static void follow_total(struct growth *growth, const struct growth_step *step)
+{
+	growth->total_bytes = sum(growth->total_bytes, step->delta_bytes);
+	if (growth->total_bytes <= growth->highest_bytes)
+		return;
+	growth->highest_bytes = growth->total_bytes;
+	growth->highest_ns = step->time_ns;
+}
+
 /* First pass: totals, cycles, and the positions of the quiet moments among the events. */
 static void follow_first(struct growth *growth, const struct growth_source *source)
 {
@@ -264,6 +291,7 @@ static void follow_first(struct growth *growth, const struct growth_source *sour
 				positions[quiet] = growth->events;
 			count_step(&growth->sites.items[row.sites[i]], step);
 			growth->events++;
+			follow_total(growth, step);
 			if (!step->is_resize)
 				cycles_feed(growth->cycles, step->delta_bytes, growth->events,
 					    step->time_ns);
@@ -326,4 +354,37 @@ void growth_birth(const struct growth *growth, struct site *site,
 	survival->bins[bin].bytes += (double)block->bytes;
 	survival->bins[bin].variance += block->variance;
 	survival->bins[bin].count++;
+}
+
+/* The innermost line of Python; without one the site is a place of its own. */
+static uint64_t place_of_stack(const struct reader *reader, uint32_t stack)
+{
+	uint32_t depth;
+	uint8_t stop;
+	const uint64_t *addrs = reader_stack(reader, stack, &depth, &stop);
+	for (uint32_t i = 0; addrs && i < depth; i++)
+		if (cuf_frame_is_python(addrs[i]))
+			return addrs[i];
+	return stack;
+}
+
+void growth_pool(struct growth *growth, const struct reader *reader)
+{
+	struct hash_index places;
+	uint32_t count = 0;
+	hash_index_init(&places, growth->floor_count);
+	growth->pools = xalloc_zeroed(growth->floor_count, sizeof *growth->pools);
+	growth->pool_of_floor = xalloc_zeroed(growth->floor_count, sizeof *growth->pool_of_floor);
+	for (size_t i = 0; i < growth->sites.count; i++) {
+		const struct site *site = &growth->sites.items[i];
+		uint32_t *place;
+		if (site->floor == SITE_NONE)
+			continue;
+		place = hash_index_place(&places, place_of_stack(reader, site->stack));
+		if (!*place)
+			*place = ++count;
+		growth->pool_of_floor[site->floor] = *place - 1;
+		survival_add(&growth->pools[*place - 1], &growth->survivals[site->floor]);
+	}
+	hash_index_fini(&places);
 }

@@ -93,6 +93,9 @@ struct growth {
 	double cycles_per_mark;
 	uint64_t work_cycles;     /* cycles of work; 0: none found, the marks are evenly spaced */
 	uint64_t events;          /* followed */
+	/* of all call sites, relative to the first event: after the last one, and at most */
+	int64_t total_bytes, highest_bytes;
+	uint64_t highest_ns;
 	bool births;              /* site.old_bytes were filled in */
 	/* Marked by the program, set before growth_follow: the moments without an open request
 	 * (phases.h) and the number of requests that ended. Borrowed; NULL: it marked none. */
@@ -105,6 +108,11 @@ struct growth {
 	bool is_sampled, is_failure; /* memory ran out at time.end_ns */
 	struct survival_time time;   /* events_ns is found by growth_follow */
 	struct survival *survivals;  /* of the sites that have floors */
+	struct survival *pools;      /* of the places in the program that several sites share */
+	uint32_t *pool_of_floor;     /* NULL before growth_pool */
+	struct survival all;         /* net_bytes of all sites */
+	unsigned bin;                /* of the step that is followed, until bin_end_ns */
+	uint64_t bin_end_ns;
 };
 
 /* A live block: what it stands for, and how uncertain that is. */
@@ -135,6 +143,9 @@ void growth_birth(const struct growth *growth, struct site *site,
 /* Whether a verdict depends on births, after growth_follow. A clock too coarse to order births
  * against the marks makes them useless. */
 bool growth_asks_births(const struct growth *growth, uint64_t resolution_ns);
+/* After growth_birth, where sites are judged by age: call sites of one line of Python are judged
+ * together, too. What allocates below it changes while the program runs. */
+void growth_pool(struct growth *growth, const struct reader *reader);
 void growth_judge(const struct growth *growth, const struct site *site, struct fact_site *out);
 void growth_fini(struct growth *growth);
 
@@ -154,6 +165,8 @@ struct growth_host {
 	const struct reader *reader;
 	struct host_stream *stream; /* NULL at first; the caller frees it at the end */
 	uint64_t time_ns;
+	uint64_t events;            /* that are followed; CUF_UNKNOWN: those up to time_ns */
+	uint64_t at;
 };
 struct growth_source growth_host_source(struct growth_host *host);
 

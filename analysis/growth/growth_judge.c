@@ -11,7 +11,8 @@ const char *const class_names[CLASS_MAX] = { "leak", "growing", "live", "bounded
 
 enum {
 	SLOPES_MAX = 1000, /* sites whose slope is computed: those that grew most */
-	THREADS_FEW = 32   /* blocks at most that may be one for each thread */
+	THREADS_FEW = 32,  /* blocks at most that may be one for each thread */
+	PART_LEAST = 1 << 20 /* bytes of a site that takes part in the growth of its line */
 };
 
 /* The minimum of a site in each window, over time and over the work done. */
@@ -94,12 +95,19 @@ static size_t lumped(const struct series *series)
 	return rest.ups && series->bytes[1] - series->bytes[0] > 4 * rest.rise / (double)rest.ups;
 }
 
+/* Of the site, else of its line of the program where it has a part in its growth. */
 static struct survival_growth survival_of(const struct growth *growth, const struct site *site)
 {
+	struct survival_growth own = { SURVIVAL_NOTHING, NAN, NAN, NAN };
 	if (!growth->survivals || site->holds_blocks || is_of_threads(site))
-		return (struct survival_growth){ SURVIVAL_NOTHING, NAN, NAN, NAN };
-	return survival_judge(&growth->survivals[site->floor], &growth->time,
-			      growth->is_failure);
+		return own;
+	own = survival_judge(&growth->survivals[site->floor], &growth->all, &growth->time,
+			     growth->is_failure);
+	if (own.verdict == SURVIVAL_NOTHING && growth->pools && site->live_bytes >= PART_LEAST)
+		own.verdict = survival_judge(&growth->pools[growth->pool_of_floor[site->floor]],
+					     &growth->all, &growth->time, growth->is_failure)
+				      .verdict;
+	return own;
 }
 
 /* Whether rises and falls are those of the program. Those of a sample are chance. */
@@ -203,7 +211,7 @@ static void judge_series(const struct growth *growth, const struct site *site,
 		per_cycle = trend_slope_whole(series.cycle, series.bytes, series.count);
 	if (per_cycle.slope > 0)
 		out->per_request_bytes = per_cycle_bytes(growth, site, &per_cycle);
-	if (survival.verdict != SURVIVAL_NOTHING && out->class <= CLASS_GROWING)
+	if (!isnan(survival.bytes_per_s) && out->class <= CLASS_GROWING)
 		slope = (struct trend_slope){ survival.bytes_per_s, survival.low, survival.high };
 	out->slope_bytes_per_s = slope.slope;
 	out->interval[0] = slope.low;

@@ -69,16 +69,18 @@ static void rewind_host(void *state)
 	struct growth_host *host = state;
 	host_stream_free(host->stream);
 	host->stream = host_stream_new(host->reader);
+	host->at = 0;
 }
 
 /* A sampled event stands for several blocks; the step has the bytes and number of all of them. */
 static bool next_host(struct growth_host *host, struct growth_step *step)
 {
 	struct host_event event;
-	while (host_stream_next(host->stream, &event)) {
+	while (host->at < host->events && host_stream_next(host->stream, &event)) {
 		int sign = host_event_sign(event.op);
-		if (event.time_ns > host->time_ns)
+		if (host->events == CUF_UNKNOWN && event.time_ns > host->time_ns)
 			return false;
+		host->at++;
 		if (!sign || !event.bytes)
 			continue;
 		*step = (struct growth_step){

@@ -27,6 +27,16 @@ unsigned survival_bin(const struct survival_time *time, uint64_t time_ns)
 	return (unsigned)fmin(at, SURVIVAL_BINS - 1);
 }
 
+void survival_add(struct survival *survival, const struct survival *other)
+{
+	for (unsigned bin = 0; bin < SURVIVAL_BINS; bin++) {
+		survival->bins[bin].bytes += other->bins[bin].bytes;
+		survival->bins[bin].variance += other->bins[bin].variance;
+		survival->bins[bin].net_bytes += other->bins[bin].net_bytes;
+		survival->bins[bin].count += other->bins[bin].count;
+	}
+}
+
 /* Sums over some bins. */
 struct part {
 	double bytes, variance, net_bytes;
@@ -95,11 +105,11 @@ static bool keeps_its_pace(const struct thirds *thirds)
 }
 
 /*
- * Old blocks are not freed: of what the last third added, less than half was freed elsewhere.
- * Judged where events were kept.
+ * Old blocks are not freed: of what the last third added, less than half was freed again at this
+ * call site, and less than three quarters by all together. Judged where events were kept.
  */
-static bool keeps_its_old(const struct survival *survival, const struct survival_time *time,
-			  unsigned from)
+static bool keeps_its_old(const struct survival *survival, const struct survival *total,
+			  const struct survival_time *time, unsigned from)
 {
 	unsigned begin = SURVIVAL_BINS - (SURVIVAL_BINS - from) / 3;
 	unsigned kept = survival_bin(time, time->events_ns);
@@ -109,7 +119,8 @@ static bool keeps_its_old(const struct survival *survival, const struct survival
 	if (begin >= SURVIVAL_BINS)
 		return false;
 	part = part_of(survival, begin, SURVIVAL_BINS);
-	return part.bytes > 0 && part.net_bytes >= part.bytes / 2;
+	return part.bytes > 0 && part.net_bytes >= part.bytes / 2 &&
+	       part_of(total, begin, SURVIVAL_BINS).net_bytes >= part.bytes / 4;
 }
 
 /* An hour at the same pace. */
@@ -121,7 +132,7 @@ static bool is_lasting(const struct thirds *thirds, double span_s)
 		       SIGMAS * sqrt(last->variance + first->variance / 4);
 }
 
-struct survival_growth survival_judge(const struct survival *survival,
+struct survival_growth survival_judge(const struct survival *survival, const struct survival *total,
 				      const struct survival_time *time, bool is_failure)
 {
 	struct survival_growth out = { SURVIVAL_NOTHING, NAN, NAN, NAN };
@@ -134,7 +145,7 @@ struct survival_growth survival_judge(const struct survival *survival,
 		return out;
 	thirds = thirds_of(survival, from);
 	if (!is_made_all_along(&thirds) || !keeps_its_pace(&thirds) ||
-	    !keeps_its_old(survival, time, from))
+	    !keeps_its_old(survival, total, time, from))
 		return out;
 	out.verdict = is_lasting(&thirds, span_s) ? SURVIVAL_LASTING : SURVIVAL_GROWING;
 	half = SIGMAS_95 * sqrt(thirds.all.variance) / span_s;

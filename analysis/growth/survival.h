@@ -31,6 +31,9 @@ struct survival {
 /* The bin of a moment; moments outside belong to the nearest bin. */
 unsigned survival_bin(const struct survival_time *time, uint64_t time_ns);
 
+/* Adds what another call site made and freed. */
+void survival_add(struct survival *survival, const struct survival *other);
+
 enum survival_verdict {
 	SURVIVAL_NOTHING, /* does not grow, or nothing is proven */
 	SURVIVAL_GROWING, /* was made all along, stays, and still rises at the end */
@@ -41,8 +44,11 @@ struct survival_growth {
 	enum survival_verdict verdict;
 	double bytes_per_s, low, high; /* 95 % interval; of the time judged */
 };
-/* is_failure: memory ran out at the end, so that no time needs to have passed. */
-struct survival_growth survival_judge(const struct survival *survival,
+/*
+ * total: the net_bytes of all call sites; what one site made where another freed as much is no
+ * growth. is_failure: memory ran out at the end, so that no time needs to have passed.
+ */
+struct survival_growth survival_judge(const struct survival *survival, const struct survival *total,
 				      const struct survival_time *time, bool is_failure);
 
 #endif

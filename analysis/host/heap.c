@@ -128,15 +128,15 @@ static void add(struct site *site, struct heap_totals *all, const struct weighed
 	site->live_third += sign * variance * (1 - 2 * chance) * weight;
 }
 
-/* Subtracts what was allocated after time_ns and adds what was freed since. */
-static void undo_after(const struct reader *reader, uint64_t time_ns, struct sites *sites,
-		       struct heap_totals *out)
+/* Subtracts what was allocated after the moment and adds what was freed since. */
+static void undo_after(const struct reader *reader, const struct heap_moment *moment,
+		       struct sites *sites, struct heap_totals *out)
 {
 	struct host_stream *stream = host_stream_new(reader);
 	struct host_event event;
-	while (host_stream_next(stream, &event)) {
+	for (uint64_t place = 0; host_stream_next(stream, &event); place++) {
 		int sign = host_event_sign(event.op);
-		if (event.time_ns > time_ns && sign && event.bytes)
+		if (heap_is_after(moment, place, event.time_ns) && sign && event.bytes)
 			add(sites_get(sites, CUF_KIND_HOST, CUF_DEVICE_NONE,
 				      reader_call_site(reader, event.stack)),
 			    out,
@@ -168,21 +168,45 @@ static void count_live(struct site *site, struct heap_totals *out, const struct 
 		site->last_ns = block->birth_ns;
 }
 
-void heap_read(const struct reader *reader, const struct host_means *means, uint64_t time_ns,
-	       struct sites *sites, struct heap_totals *out)
+void heap_read(const struct reader *reader, const struct host_means *means,
+	       const struct heap_moment *moment, struct sites *sites, struct heap_totals *out)
 {
 	uint64_t at = 0, mean_bytes = host_means_most(means);
 	const struct reader_section *ledger = &reader->sections[CUF_SEC_HOST_LEDGER];
 	struct heap_row row;
-	*out = (struct heap_totals){ .estimated = mean_bytes != 0, .mean_bytes = mean_bytes };
+	*out = (struct heap_totals){ .estimated = mean_bytes != 0,
+				     .mean_bytes = mean_bytes,
+				     .peak_bytes = CUF_UNKNOWN,
+				     .peak_ns = CUF_UNKNOWN };
 	out->known = reader->header.options_host_mode != CUF_HOST_OFF && ledger->count &&
 		     ledger->count == ledger->planned;
 	while (heap_row(reader, &at, sites, &row))
 		for (size_t i = 0; i < row.count; i++)
 			count_live(&sites->items[row.sites[i]], out, &row.blocks[i],
 				   host_means_at(means, row.blocks[i].birth));
-	if (time_ns != CUF_UNKNOWN)
-		undo_after(reader, time_ns, sites, out);
+	if (moment->time_ns != CUF_UNKNOWN)
+		undo_after(reader, moment, sites, out);
+}
+
+bool heap_peak(const struct reader *reader, struct heap_moment *peak)
+{
+	struct host_stream *stream = host_stream_new(reader);
+	struct host_event event;
+	double live = 0, most = 0;
+	uint64_t place = 0;
+	bool any = false;
+	*peak = (struct heap_moment){ reader->header.start_ns, 0 };
+	for (; host_stream_next(stream, &event); place++) {
+		live += host_event_sign(event.op) *
+			(double)host_weight_bytes(event.bytes, event.sample_mean_bytes);
+		any = true;
+		if (live <= most)
+			continue;
+		most = live;
+		*peak = (struct heap_moment){ event.time_ns, place + 1 };
+	}
+	host_stream_free(stream);
+	return any;
 }
 
 uint64_t host_whole(double value)

@@ -3,8 +3,9 @@
  * Host blocks of one process: what is live, by call site and in all, from the host ledger.
  * When the recorder sampled, figures are estimates with a 95 % interval.
  *
- * Contract: the ledger is of the end of the recording. heap_read brings it back to time_ns
- * (CLOCK_MONOTONIC; CUF_UNKNOWN: the end) by the events since, to some milliseconds.
+ * Contract: the ledger is of the end of the recording. heap_read brings it back to a moment by the
+ * events since: to some milliseconds where the moment is a time, exactly where it is a number of
+ * events.
  */
 #ifndef ANALYSIS_HOST_HEAP_H
 #define ANALYSIS_HOST_HEAP_H
@@ -12,6 +13,20 @@
 #include "analysis/recording/host_means.h"
 #include "analysis/recording/reader.h"
 #include "analysis/replay/sites.h"
+
+/* A moment among the host events. */
+struct heap_moment {
+	uint64_t time_ns; /* CLOCK_MONOTONIC; CUF_UNKNOWN: the end */
+	uint64_t events;  /* of the stream up to the moment; CUF_UNKNOWN: those up to time_ns */
+};
+/* Whether the event at this place of the stream, from 0, came after the moment. */
+static inline bool heap_is_after(const struct heap_moment *moment, uint64_t place,
+				 uint64_t time_ns)
+{
+	if (moment->events != CUF_UNKNOWN)
+		return place >= moment->events;
+	return time_ns > moment->time_ns;
+}
 
 /* An unbiased estimate, with estimates of its second and third central moment. */
 struct host_estimate { double value, variance, third; };
@@ -31,6 +46,9 @@ struct heap_totals {
 	uint64_t mean_bytes;      /* largest mean of the sampler; 0: every block is known */
 	struct host_estimate bytes, count; /* of malloc, and maps */
 	struct host_estimate python_bytes, python_count; /* of CPython's own allocator */
+	/* the most that was live up to the moment, and when (CLOCK_MONOTONIC); the reader of the
+	 * events fills them in; CUF_UNKNOWN: no events */
+	uint64_t peak_bytes, peak_ns;
 };
 
 /*
@@ -43,8 +61,11 @@ struct host_interval { double low, high; };
 struct host_interval host_estimate_interval(const struct host_estimate *estimate, double unseen);
 
 /* Adds every live host block and its birth to its site. */
-void heap_read(const struct reader *reader, const struct host_means *means, uint64_t time_ns,
-	       struct sites *sites, struct heap_totals *out);
+void heap_read(const struct reader *reader, const struct host_means *means,
+	       const struct heap_moment *moment, struct sites *sites, struct heap_totals *out);
+
+/* When most was live, as far as the events go back. False: there are none. One pass. */
+bool heap_peak(const struct reader *reader, struct heap_moment *peak);
 
 /* The live blocks by rows, with the indices of their sites. Start with *at = 0; false: at the
  * end. */

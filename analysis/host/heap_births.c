@@ -26,7 +26,8 @@ struct heap_births {
 	struct hash_index index; /* address to a place in gone, plus one */
 	struct gone *gone;
 	size_t count, room, at;
-	uint64_t ledger_at, time_ns;
+	struct heap_moment moment;
+	uint64_t ledger_at;
 	bool ledger_is_read;
 };
 
@@ -63,9 +64,9 @@ static bool walk(struct heap_births *births, bool later)
 	struct host_stream *stream = host_stream_new(births->reader);
 	struct host_event event;
 	bool fits = true;
-	while (fits && host_stream_next(stream, &event)) {
+	for (uint64_t place = 0; fits && host_stream_next(stream, &event); place++) {
 		int sign = host_event_sign(event.op);
-		bool is_later = event.time_ns > births->time_ns;
+		bool is_later = heap_is_after(&births->moment, place, event.time_ns);
 		if (!later && is_later)
 			break;
 		if (!sign || !event.bytes || is_later != later)
@@ -80,15 +81,15 @@ static bool walk(struct heap_births *births, bool later)
 }
 
 struct heap_births *heap_births_new(const struct reader *reader, const struct host_means *means,
-				    uint64_t time_ns)
+				    const struct heap_moment *moment)
 {
 	struct heap_births *births = xalloc_zeroed(1, sizeof *births);
 	births->reader = reader;
 	births->means = means;
-	births->time_ns = time_ns;
+	births->moment = *moment;
 	sites_init(&births->sites);
 	hash_index_init(&births->index, 1024);
-	if (time_ns == CUF_UNKNOWN)
+	if (moment->time_ns == CUF_UNKNOWN)
 		return births;
 	if (!walk(births, true))
 		births->count = 0;
@@ -113,7 +114,7 @@ static size_t next_of_ledger(struct heap_births *births, struct heap_birth *out)
 	while (!count && heap_row(births->reader, &births->ledger_at, &births->sites, &row))
 		for (size_t i = 0; i < row.count; i++) {
 			const struct heap_block *block = &row.blocks[i];
-			if (block->birth_ns > births->time_ns)
+			if (block->birth_ns > births->moment.time_ns)
 				continue;
 			out[count++] = birth_of(block->stack, block->birth_ns, block->bytes,
 						host_means_at(births->means, block->birth));

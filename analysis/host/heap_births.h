@@ -4,7 +4,7 @@
  * still live at the end of the recording. The others were freed since; their births are found among
  * the events, as Python frees all its objects when it ends.
  *
- * Contract: heap memory, freed by heap_births_free; dies on exhaustion. time_ns as in heap_read.
+ * Contract: heap memory, freed by heap_births_free; dies on exhaustion. The moment as in heap_read.
  * Blocks whose birth was overwritten are left out. More than a few million blocks freed after the
  * moment are too many: then only the ledger's are returned.
  */
@@ -22,7 +22,7 @@ struct heap_birth {
 
 struct heap_births;
 struct heap_births *heap_births_new(const struct reader *reader, const struct host_means *means,
-				    uint64_t time_ns);
+				    const struct heap_moment *moment);
 /* The next few blocks, at most SITES_ROW; 0: at the end. */
 size_t heap_births_next(struct heap_births *births, struct heap_birth *out);
 void heap_births_free(struct heap_births *births); /* NULL is fine */

@@ -70,6 +70,9 @@ class Check:
         self.same(f"live {said['kind']} blocks", said["count"], sum(r["count"] or 0 for r in rows))
 
     def peak(self, words):
+        if words[0] == "site":
+            self.peak_of_site(pairs(words))
+            return
         self.same("peak of the device", int(words[1]), self.report["devices"][0]["peak_bytes"])
 
     def owner(self, words):
@@ -93,6 +96,14 @@ class Check:
         """another process on the device, as NVML said"""
         said = pairs(words)
         self.same(f"tenant {said['pid']}", [said["bytes"]], [r["bytes"] for r in self.others() if r["pid"] == said["pid"]])
+
+    def peak_of_site(self, said):
+        """of a report with --at=peak"""
+        fits = [l for l in self.report["leaks"] if said["site"] in functions(l["stack"])]
+        self.same(f"call sites of {said['site']} at the peak", 1, len(fits))
+        for site in fits[:1]:
+            for key in ("bytes", "count"):
+                self.agrees(f"{said['site']} at the peak: {key}", said[key], site[key], site)
 
     def tenants(self, words):
         said, told = pairs(words), [r["bytes"] for r in self.others() if r["bytes"] is not None]

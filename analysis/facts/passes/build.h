@@ -16,6 +16,7 @@
 #include "analysis/replay/run.h"
 
 struct framework_marks;
+struct heap_moment;
 struct heap_totals;
 struct roles;
 
@@ -40,6 +41,8 @@ struct build {
 	size_t group_count;
 	struct moment moment; /* of the run; build_moment */
 	struct heap_totals *host_memory; /* by process; build_sites, for build_host */
+	/* by process; build_moment, where --at=peak is asked for, else NULL */
+	struct heap_moment *host_peaks;
 	/* caches by process, filled at the first query */
 	struct framework_marks **marks;
 	struct roles **roles;
@@ -67,6 +70,8 @@ bool process_at(const struct build *build, uint32_t process, const struct moment
 uint64_t seq_at_moment(const struct build *build, uint32_t process);
 /* The same for its host events: CLOCK_MONOTONIC; CUF_UNKNOWN: its end. */
 uint64_t host_time_of(const struct build *build, uint32_t process);
+/* The same to the event where the moment is the peak of host memory. */
+struct heap_moment host_moment_of(const struct build *build, uint32_t process);
 /* The moment of one device: its last fatal incident, else the run's, else its end. */
 struct moment moment_of_device(struct build *build, uint32_t device);
 

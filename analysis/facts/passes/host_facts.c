@@ -322,14 +322,19 @@ static void count_calls(const struct reader *reader, struct fact_host *host)
 }
 
 /* What malloc has live, as build_sites measured it on its way. */
-static void fill_malloc(const struct heap_totals *memory, struct fact_host *host)
+static void fill_malloc(const struct reader *reader, const struct heap_totals *memory,
+			struct fact_host *host)
 {
 	struct host_interval bytes, count;
 
 	host->malloc_live_bytes = host->malloc_low_bytes = host->malloc_high_bytes = CUF_UNKNOWN;
 	host->malloc_live_count = host->malloc_low_count = host->malloc_high_count = CUF_UNKNOWN;
+	host->live_peak_bytes = host->live_peak_ns = CUF_UNKNOWN;
 	if (!memory->known)
 		return;
+	host->live_peak_bytes = memory->peak_bytes;
+	if (is_known(memory->peak_ns))
+		host->live_peak_ns = reader_realtime(reader, memory->peak_ns);
 	bytes = host_estimate_interval(&memory->bytes, (double)memory->mean_bytes);
 	count = host_estimate_interval(&memory->count, memory->mean_bytes ? INFINITY : 0);
 	host->malloc_live_bytes = host_whole(memory->bytes.value);
@@ -374,6 +379,27 @@ static void fill_samples(const struct fact_process *process, uint64_t moment_ns,
 		host->rss_bytes = last->rss_bytes;
 		host->cgroup_bytes = last->cgroup_bytes;
 	}
+}
+
+/*
+ * Samples are some milliseconds to minutes apart, and the peak is between two of them. What is
+ * allocated more at the peak than at the sample before it is resident, too.
+ */
+static void move_to_peak(const struct fact_process *process, struct fact_host *host)
+{
+	const struct fact_sample *before = NULL;
+	for (size_t i = 0; i < process->timeline_count; i++) {
+		const struct fact_sample *sample = &process->timeline[i];
+		if (is_known(sample->rss_bytes) && is_known(sample->host_live_bytes) &&
+		    sample->time_ns <= host->at_ns)
+			before = sample;
+	}
+	if (!before || !is_known(host->live_peak_bytes))
+		return;
+	host->rss_bytes = before->rss_bytes + subtract_to_zero(host->live_peak_bytes,
+							       before->host_live_bytes);
+	host->cgroup_bytes = before->cgroup_bytes;
+	host->rss_peak_bytes = most_of(host->rss_peak_bytes, host->rss_bytes);
 }
 
 /* Pinned and registered memory at the moment of the run, in all of the process. */
@@ -434,7 +460,13 @@ static struct fact_host host_of(struct build *build, uint32_t process)
 
 	fill_samples(&build->facts->processes[process], build->moment.time_ns, &host);
 	count_calls(build->run->processes[process].reader, &host);
-	fill_malloc(&build->host_memory[process], &host);
+	fill_malloc(build->run->processes[process].reader, &build->host_memory[process], &host);
+	host.at_ns = time_ns;
+	host.at_peak = build->host_peaks && time_ns != CUF_UNKNOWN;
+	if (host.at_peak) {
+		memory = NULL; /* it was read at another moment */
+		move_to_peak(&build->facts->processes[process], &host);
+	}
 	fill_allocators(build, meta, time_ns, &host);
 	fill_maps(build, process, memory, &host);
 	fill_python(build->run->processes[process].reader, &build->host_memory[process], &host);

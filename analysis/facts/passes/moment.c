@@ -5,6 +5,7 @@
 #include "analysis/base/parallel.h"
 #include "analysis/base/xalloc.h"
 #include "analysis/facts/passes/build.h"
+#include "analysis/host/heap.h"
 
 #define HOST_CLOCK_NS 10000000ull /* host events have a coarse clock, in milliseconds */
 /* A killed process existed a little longer than its last record shows. */
@@ -228,9 +229,21 @@ static struct moment asked_moment(struct build *build)
 	return end_of(build, largest_at_end(build, FACT_NONE));
 }
 
+/* Each process has its own peak of host memory, as each device has. */
+static void find_host_peaks(struct build *build)
+{
+	build->host_peaks = arena_zeroed(build->arena, build->run->count,
+					 sizeof *build->host_peaks);
+	for (uint32_t p = 0; p < build->run->count; p++)
+		if (!heap_peak(build->run->processes[p].reader, &build->host_peaks[p]))
+			build->host_peaks[p] = (struct heap_moment){ CUF_UNKNOWN, CUF_UNKNOWN };
+}
+
 void build_moment(struct build *build)
 {
 	build->moment = asked_moment(build);
+	if (build->options.at == FACTS_AT_PEAK)
+		find_host_peaks(build);
 	build->facts->focus = build->moment.process;
 }
 
@@ -285,6 +298,8 @@ uint64_t host_time_of(const struct build *build, uint32_t process)
 	const struct reader *reader = build->run->processes[process].reader;
 	const struct moment *moment = &build->moment;
 	uint64_t seq;
+	if (build->host_peaks)
+		return build->host_peaks[process].time_ns;
 	if (moment->kind == MOMENT_NOW || !process_at(build, process, moment, &seq))
 		return CUF_UNKNOWN;
 	if (moment->kind == MOMENT_END)
@@ -294,6 +309,13 @@ uint64_t host_time_of(const struct build *build, uint32_t process)
 	    moment->time_ns + 10 * HOST_CLOCK_NS < build->facts->processes[process].end_ns)
 		return moment->time_ns - reader->header.start_realtime_ns + reader->header.start_ns;
 	return work_end_ns(reader);
+}
+
+struct heap_moment host_moment_of(const struct build *build, uint32_t process)
+{
+	if (build->host_peaks)
+		return build->host_peaks[process];
+	return (struct heap_moment){ host_time_of(build, process), CUF_UNKNOWN };
 }
 
 /* The moment of the run in this process; its own end when it was not there then. */

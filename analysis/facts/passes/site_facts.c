@@ -247,9 +247,9 @@ static struct survival_time time_observed(const struct build *build, uint32_t pr
 
 /* Each live block counts at its birth. */
 static void count_births(struct growth *growth, const struct reader *reader,
-			 const struct host_means *means, uint64_t time_ns)
+			 const struct host_means *means, const struct heap_moment *moment)
 {
-	struct heap_births *births = heap_births_new(reader, means, time_ns);
+	struct heap_births *births = heap_births_new(reader, means, moment);
 	struct heap_birth row[SITES_ROW];
 	struct site_key keys[SITES_ROW];
 	uint32_t sites[SITES_ROW];
@@ -266,6 +266,19 @@ static void count_births(struct growth *growth, const struct reader *reader,
 	heap_births_free(births);
 }
 
+/* What was live at the highest moment is what is live now, and what was freed in between. */
+static void note_peak(const struct growth *growth, struct heap_totals *memory)
+{
+	uint64_t live = host_whole(memory->bytes.value + memory->python_bytes.value);
+	if (!memory->known || !growth->events)
+		return;
+	memory->peak_bytes = live;
+	memory->peak_ns = growth->highest_ns;
+	if (growth->highest_bytes > growth->total_bytes)
+		memory->peak_bytes = live + (uint64_t)growth->highest_bytes -
+				     (uint64_t)growth->total_bytes;
+}
+
 /*
  * The three layers of a process are followed by themselves: the driver and a framework have rings
  * of their own, and so has the host.
@@ -276,7 +289,8 @@ enum layer { LAYER_OF_DRIVER, LAYER_OF_FRAMEWORK, LAYER_OF_HOST, LAYERS };
 struct followed_process {
 	struct build *build;
 	uint32_t process;
-	uint64_t seq, host_time_ns;
+	uint64_t seq;
+	struct heap_moment host;
 	const struct liveset *live;
 	struct quiet quiet;
 	struct growth growth[LAYERS];
@@ -311,22 +325,27 @@ static void follow_host(struct followed_process *one, struct growth *growth)
 {
 	const struct run_process *recorded = &one->build->run->processes[one->process];
 	const struct reader *reader = recorded->reader;
-	struct growth_host state = { .reader = reader, .time_ns = one->host_time_ns };
+	struct growth_host state = { .reader = reader,
+				     .time_ns = one->host.time_ns,
+				     .events = one->host.events };
 	struct growth_source source = growth_host_source(&state);
 	struct host_means means = host_means_of(reader, &recorded->meta);
 	growth->by_age = true;
 	growth->is_sampled = host_means_most(&means) != 0;
 	growth->is_failure = is_failure(one->build, one->process);
-	growth->time = time_observed(one->build, one->process, one->host_time_ns);
+	growth->time = time_observed(one->build, one->process, one->host.time_ns);
 	take_quiet(growth, &one->quiet, HOST_CLOCK_NS);
-	heap_read(reader, &means, one->host_time_ns, &growth->sites,
+	heap_read(reader, &means, &one->host, &growth->sites,
 		  &one->build->host_memory[one->process]);
 	growth_follow(growth, &source);
 	host_stream_free(state.stream);
-	growth->births = one->host_time_ns == CUF_UNKNOWN &&
+	note_peak(growth, &one->build->host_memory[one->process]);
+	growth->births = one->host.time_ns == CUF_UNKNOWN &&
 			 growth_asks_births(growth, HOST_CLOCK_NS);
 	if (growth->births || growth->floor_count)
-		count_births(growth, reader, &means, one->host_time_ns);
+		count_births(growth, reader, &means, &one->host);
+	if (growth->floor_count)
+		growth_pool(growth, reader);
 }
 
 /* What all layers of a process need. */
@@ -372,7 +391,7 @@ static void follow_processes(struct build *build, uint32_t first, uint32_t count
 			.build = build,
 			.process = first + i,
 			.seq = seq_at_moment(build, first + i),
-			.host_time_ns = host_time_of(build, first + i),
+			.host = host_moment_of(build, first + i),
 		};
 	parallel_each(count, build->options.threads, prepare_process, all);
 	parallel_each(count * LAYERS, build->options.threads, follow_layer, all);

@@ -134,11 +134,12 @@ static void settle_sites(const struct walk *walk)
 static struct heap_totals take_end(struct walk *walk)
 {
 	const struct reader *reader = walk->from->recorded->reader;
+	const struct heap_moment end = { walk->end_ns, CUF_UNKNOWN };
 	struct heap_totals totals;
 	struct sites sites;
 
 	sites_init(&sites);
-	heap_read(reader, &walk->means, walk->end_ns, &sites, &totals);
+	heap_read(reader, &walk->means, &end, &sites, &totals);
 	for (size_t i = 0; i < sites.count; i++) {
 		const struct site *held = &sites.items[i];
 		for (int which = 0; which < 2; which++) {

@@ -205,6 +205,9 @@ struct json_object *json_host(struct frames *frames, const struct fact_host *hos
 	json_add_number(object, "python_live_bytes", host->python_live_bytes);
 	json_add_number(object, "python_live_count", host->python_live_count);
 	json_add_number(object, "python_arena_bytes", host->python_arena_bytes);
+	json_add_number(object, "live_peak_bytes", host->live_peak_bytes);
+	json_add_number(object, "live_peak_ns", host->live_peak_ns);
+	json_add_bool(object, "at_peak", host->at_peak);
 	json_add(object, "allocator", json_allocator(host));
 	json_add(object, "other_allocators", json_other_allocators(host));
 	json_add(object, "resident", json_rows(host));

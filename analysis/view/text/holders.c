@@ -473,7 +473,8 @@ void holders_of_host(const struct text *text, const struct fact_process *process
 	uint64_t parts = files_bytes(process), arenas, sum;
 
 	*out = (struct holders){ .total_bytes = host->rss_bytes };
-	snprintf(out->title, sizeof out->title, "Who held host memory");
+	snprintf(out->title, sizeof out->title, "Who held host memory%s",
+		 text_if(host->at_peak, " at the peak"));
 	if (host->rss_bytes == CUF_UNKNOWN)
 		return;
 	if (host->row_count)
@@ -482,14 +483,17 @@ void holders_of_host(const struct text *text, const struct fact_process *process
 		parts = 0;
 	arenas = add_arenas(host, parts, out);
 	sum = parts + arenas;
-	sum += add_host_sites(text, process, host->rss_bytes - sum, out);
+	/* resident memory was read a little before or after the peak; what was held is known */
+	if (host->at_peak && host->live_peak_bytes != CUF_UNKNOWN)
+		out->total_bytes = most_of(host->rss_bytes, host->live_peak_bytes + sum);
+	sum += add_host_sites(text, process, out->total_bytes - sum, out);
 	for (size_t i = 0; i < host->row_count; i++)
 		if (part_words[host->rows[i].part])
 			add_part(out, host->rows[i].bytes, part_words[host->rows[i].part]);
 	if (!host->row_count && parts)
 		add_part(out, parts, "libraries and files");
-	if (sum < host->rss_bytes)
-		add_part(out, host->rss_bytes - sum, "not attributed");
+	if (sum < out->total_bytes)
+		add_part(out, out->total_bytes - sum, "not attributed");
 	mark_leaks(text, out);
 	sort_rows(out);
 }

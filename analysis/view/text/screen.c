@@ -84,7 +84,7 @@ static bool is_idle(const struct facts *facts)
 {
 	const struct fact_process *process = focus_process(facts);
 	return !facts->cause && !facts->fatal_incident && !facts->device_count &&
-	       process->end != END_OOM_KILLED &&
+	       !process->host.at_peak && process->end != END_OOM_KILLED &&
 	       (process->host.rss_bytes == CUF_UNKNOWN || process->host.rss_bytes < WORTH_A_TABLE);
 }
 

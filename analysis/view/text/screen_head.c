@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
+#include "analysis/base/numbers.h"
 #include "analysis/base/units.h"
 #include "analysis/view/focus.h"
 #include "analysis/view/text/screen.h"
@@ -255,6 +256,22 @@ static void print_survived(const struct text *text)
 	text_words(text, STYLE_WARN, "", 0, 2, words);
 }
 
+/* What is resident and what was allocated, of one moment. */
+static void print_host_peak(const struct text *text, const struct fact_process *process)
+{
+	const struct fact_host *host = &process->host;
+	char words[WORDS];
+	snprintf(words, sizeof words, "Host memory at its peak (%s): %s resident",
+		 units_duration(text_elapsed(process->start_ns, host->at_ns)).s,
+		 units_bytes(host->rss_bytes).s);
+	if (host->malloc_live_bytes != CUF_UNKNOWN)
+		append(words, sizeof words, ", %s allocated",
+		       text_sampled(host->malloc_live_bytes +
+					    known_or_zero(host->python_live_bytes),
+				    host->malloc_basis == BASIS_ESTIMATED).s);
+	text_words(text, STYLE_PLAIN, "", 0, 1, words);
+}
+
 /* At most two GPUs: the screen has few lines. */
 static void print_peaks(const struct text *text, const struct fact_process *process)
 {
@@ -272,6 +289,10 @@ static void print_peaks(const struct text *text, const struct fact_process *proc
 	}
 	if (host->rss_peak_bytes == CUF_UNKNOWN)
 		return;
+	if (host->at_peak) {
+		print_host_peak(text, process);
+		return;
+	}
 	snprintf(words, sizeof words, "Host memory: %s at the peak",
 		 units_bytes(host->rss_peak_bytes).s);
 	if (process->end != END_RUNNING && host->rss_bytes != CUF_UNKNOWN)

@@ -4,11 +4,13 @@
  * the next commands.
  */
 #include <string.h>
+#include "analysis/base/numbers.h"
 #include "analysis/base/units.h"
 #include "analysis/view/focus.h"
 #include "analysis/view/text/screen.h"
 
 enum { COMMAND_COLUMN = 7 /* of "More: " and what follows */, WORDS = 1024 };
+#define PEAK_LEAST_BYTES (16ull << 20)
 
 void screen_failed(const struct text *text)
 {
@@ -137,6 +139,18 @@ static void report_command(const struct text *text, const char *option, char *ou
 		snprintf(out, bytes, "cuflight report %s", option);
 }
 
+/* Whether the report at the peak tells more: of a GPU, or of a host that held more than it does. */
+static bool has_peak(const struct facts *facts)
+{
+	const struct fact_host *host = &focus_process(facts)->host;
+	uint64_t live = host->malloc_live_bytes + known_or_zero(host->python_live_bytes);
+	if (facts->device_count)
+		return true;
+	return !host->at_peak && host->live_peak_bytes != CUF_UNKNOWN &&
+	       host->live_peak_bytes >= PEAK_LEAST_BYTES &&
+	       host->live_peak_bytes / 2 > live;
+}
+
 /* Two commands at most: the evidence, then the help on the cause or the fullest moment. */
 void screen_more(const struct text *text)
 {
@@ -156,7 +170,7 @@ void screen_more(const struct text *text)
 		snprintf(command, sizeof command, "cuflight help %s", help);
 		print_command(text, text_if(text->options->full, "More:"), command,
 			      "how this was decided");
-	} else if (!help && text->facts->device_count) {
+	} else if (!help && has_peak(text->facts)) {
 		report_command(text, "--at=peak", command, sizeof command);
 		print_command(text, text_if(text->options->full, "More:"), command,
 			      "at the fullest moment");

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BLOCK = 2000, EACH = 100, SCRATCH = 50, SLOTS = 30000 };
+enum { BLOCK = 2000, EACH = 100, SCRATCH = 50, SLOTS = 16000 };
 
 static double seconds = 8;
 
@@ -91,16 +91,16 @@ static void replace_next(void)
 
 static void replace_random(void)
 {
-	unsigned at = (unsigned)rand() % SLOTS;
+	unsigned at = (unsigned)rand() % (SLOTS / 4);
 	free(slots[at]);
-	slots[at] = filled(malloc(BLOCK), BLOCK);
+	slots[at] = filled(malloc(4 * BLOCK), 4 * BLOCK);
 }
 
 static void fill_random(void)
 {
-	unsigned at = (unsigned)rand() % SLOTS;
+	unsigned at = (unsigned)rand() % (SLOTS / 4); /* nearly full after two seconds */
 	if (!slots[at])
-		slots[at] = filled(malloc(BLOCK), BLOCK);
+		slots[at] = filled(malloc(4 * BLOCK), 4 * BLOCK);
 }
 
 static void load_and_end(void)

@@ -76,9 +76,9 @@ std::unordered_map<unsigned, std::string> answers;
 void answers_by_key()
 {
 	serve([&] {
-		unsigned key = static_cast<unsigned>(chance()) % 20000;
+		unsigned key = static_cast<unsigned>(chance()) % 7000; // nearly full after two seconds
 		if (!answers.count(key))
-			answers.emplace(key, std::string(block, 'a'));
+			answers.emplace(key, std::string(4 * block, 'a'));
 	});
 }
 
@@ -88,7 +88,7 @@ void bounded_queue()
 {
 	serve([&] {
 		queue.push_back(std::make_unique<message>());
-		if (queue.size() > 15000)
+		if (queue.size() > 8000)
 			queue.pop_front();
 	});
 }
@@ -99,7 +99,7 @@ void least_recently_used()
 {
 	serve([&] {
 		cache.emplace_front(block, 'c');
-		if (cache.size() > 30000)
+		if (cache.size() > 10000)
 			cache.pop_back();
 	});
 }

@@ -37,7 +37,7 @@ func main() {
 	case "c_strings_not_freed":
 		serve(seconds, func() { C.CString(text) })
 	case "c_strings_freed":
-		kept := make([]*C.char, 20000)
+		kept := make([]*C.char, 10000)
 		next := 0
 		serve(seconds, func() {
 			C.free(unsafe.Pointer(kept[next]))

@@ -163,7 +163,7 @@ def lru_cache_that_fills():
 
 
 def last_events_in_a_deque():
-    events = KEPT[0] = collections.deque(maxlen=20_000)
+    events = KEPT[0] = collections.deque(maxlen=10_000)
     for _ in requests():
         for _ in range(EACH):
             events.append(bytes(BLOCK))
@@ -173,9 +173,9 @@ def random_keys_fill_a_dictionary():
     known = KEPT[0] = {}
     for _ in requests():
         for _ in range(EACH):
-            key = random.randrange(15_000)
+            key = random.randrange(6_000)  # nearly full after two seconds
             if key not in known:
-                known[key] = bytes(4000)
+                known[key] = bytes(10_000)
 
 
 def batch_that_is_flushed():
@@ -201,7 +201,7 @@ def pool_of_buffers():
 
 
 def warm_up_then_steady():
-    state = KEPT[0] = [bytes(BLOCK) for _ in range(60_000)]
+    state = KEPT[0] = [bytes(BLOCK) for _ in range(30_000)]
     for number in requests():
         for i in range(EACH):
             state[(number * EACH + i) % len(state)] = bytes(BLOCK)

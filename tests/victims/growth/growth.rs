@@ -41,7 +41,7 @@ fn main() {
             let mut rows: VecDeque<Vec<u8>> = VecDeque::new();
             serve(seconds, |_| {
                 rows.push_back(vec![3; BLOCK]);
-                if rows.len() > 20000 {
+                if rows.len() > 10000 {
                     rows.pop_front();
                 }
             });

@@ -47,14 +47,14 @@ static struct survival even(const struct survival_time *time, double from, doubl
 static enum survival_verdict verdict(const struct survival *survival,
 				     const struct survival_time *time)
 {
-	return survival_judge(survival, time, false).verdict;
+	return survival_judge(survival, survival, time, false).verdict;
 }
 
 static void test_survival__a_steady_site_grows_at_its_rate(void **state)
 {
 	struct survival_time time = lasting(24);
 	struct survival survival = even(&time, 0, 1, 240, (double)MiB);
-	struct survival_growth growth = survival_judge(&survival, &time, false);
+	struct survival_growth growth = survival_judge(&survival, &survival, &time, false);
 	assert_int_equal(growth.verdict, SURVIVAL_GROWING);
 	assert_true(fabs(growth.bytes_per_s / (10.0 * (double)MiB) - 1) < 0.01);
 	assert_true(growth.low == growth.bytes_per_s && growth.high == growth.bytes_per_s);
@@ -74,7 +74,7 @@ static void test_survival__a_short_program_is_judged_only_if_memory_ran_out(void
 	struct survival_time time = lasting(1);
 	struct survival survival = even(&time, 0, 1, 240, (double)MiB);
 	assert_int_equal(verdict(&survival, &time), SURVIVAL_NOTHING);
-	assert_int_equal(survival_judge(&survival, &time, true).verdict, SURVIVAL_GROWING);
+	assert_int_equal(survival_judge(&survival, &survival, &time, true).verdict, SURVIVAL_GROWING);
 }
 
 static void test_survival__what_stops_or_begins_late_is_nothing(void **state)
@@ -108,6 +108,27 @@ static void test_survival__a_full_cache_with_random_eviction_is_nothing(void **s
 	for (unsigned bin = SURVIVAL_BINS / 2; bin < SURVIVAL_BINS; bin++)
 		survival.bins[bin].net_bytes = 0;
 	assert_int_equal(verdict(&survival, &time), SURVIVAL_NOTHING);
+}
+
+/* State that was loaded by one call site and is replaced by another. */
+static void test_survival__what_replaces_another_sites_blocks_is_nothing(void **state)
+{
+	struct survival_time time = lasting(60);
+	struct survival survival = even(&time, 0, 1, 240, (double)MiB), nothing = { 0 };
+	assert_int_equal(survival_judge(&survival, &nothing, &time, false).verdict,
+			 SURVIVAL_NOTHING);
+}
+
+/* What allocates below a line of Python was exchanged halfway: two call sites of one place. */
+static void test_survival__halves_of_one_place_grow_together(void **state)
+{
+	struct survival_time time = lasting(60);
+	struct survival first = even(&time, 0, 0.55, 120, (double)MiB);
+	struct survival second = even(&time, 0.55, 1, 120, (double)MiB), both = first;
+	survival_add(&both, &second);
+	assert_int_equal(survival_judge(&first, &both, &time, false).verdict, SURVIVAL_NOTHING);
+	assert_int_equal(survival_judge(&second, &both, &time, false).verdict, SURVIVAL_NOTHING);
+	assert_int_equal(survival_judge(&both, &both, &time, false).verdict, SURVIVAL_GROWING);
 }
 
 static void test_survival__lost_events_prove_nothing_but_births_stay(void **state)
@@ -176,6 +197,8 @@ int main(void)
 		cmocka_unit_test(test_survival__what_stops_or_begins_late_is_nothing),
 		cmocka_unit_test(test_survival__what_is_loaded_hides_no_growth),
 		cmocka_unit_test(test_survival__a_full_cache_with_random_eviction_is_nothing),
+		cmocka_unit_test(test_survival__what_replaces_another_sites_blocks_is_nothing),
+		cmocka_unit_test(test_survival__halves_of_one_place_grow_together),
 		cmocka_unit_test(test_survival__lost_events_prove_nothing_but_births_stay),
 		cmocka_unit_test(test_survival__chance_is_bounded),
 	};
