@@ -10,6 +10,7 @@
 #include <libiberty/libiberty.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include "analysis/symbols/debug_paths.h"
 
 /* Limits that no compiler reaches. In a hostile file sibling links can lead through the same
  * entries again and again. */
@@ -60,12 +61,19 @@ void debug_lines_open(struct debug_lines *lines, Dwfl_Module *module)
 {
 	Dwarf *dwarf = dwfl_module_getdwarf(module, &lines->bias);
 	Dwarf_CU *unit = NULL;
-	Dwarf_Die root, split;
+	const char *file = NULL;
+	Dwarf_Die root;
 	uint8_t type;
 
-	while (dwarf && dwarf_get_units(dwarf, unit, &unit, NULL, &type, &root, &split) == 0)
-		if (type == DW_UT_compile || type == DW_UT_skeleton)
-			unit_add(lines, &root, &split);
+	dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, &file, NULL);
+	while (dwarf && dwarf_get_units(dwarf, unit, &unit, NULL, &type, &root, NULL) == 0) {
+		Dwarf_Die split = { 0 };
+		if (type != DW_UT_compile && type != DW_UT_skeleton)
+			continue;
+		if (debug_split_is_safe(&root, file))
+			dwarf_cu_info(unit, NULL, NULL, NULL, &split, NULL, NULL, NULL);
+		unit_add(lines, &root, &split);
+	}
 	address_ranges_sort(&lines->ranges);
 }
 

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <uthash.h>
 #include "analysis/symbols/debug_lines.h"
+#include "analysis/symbols/debug_paths.h"
 #include "analysis/symbols/demangle.h"
 #include "analysis/symbols/module_constants.h"
 #include "analysis/symbols/module_file.h"
@@ -94,11 +95,18 @@ static int find_debuginfo(Dwfl_Module *module, void **userdata, const char *name
 {
 	const struct symbols_module *owner = *userdata;
 	const char *sysroot = owner->symbols->options.sysroot;
-	int fd = dwfl_standard_find_debuginfo(module, userdata, name, base, file, link, crc, found);
+	const char *debug_path = owner->symbols->debug_path;
+	int fd = -1;
 
-	if (fd < 0 && sysroot && file && strncmp(file, sysroot, strlen(sysroot)) == 0)
-		fd = dwfl_standard_find_debuginfo(module, userdata, name, base,
-						  file + strlen(sysroot), link, crc, found);
+	if (debug_link_is_safe(file, link, debug_path))
+		fd = dwfl_standard_find_debuginfo(module, userdata, name, base, file, link, crc,
+						  found);
+	if (fd >= 0 || !sysroot || !file || strncmp(file, sysroot, strlen(sysroot)) != 0)
+		return fd;
+	file += strlen(sysroot);
+	if (debug_link_is_safe(file, link, debug_path))
+		fd = dwfl_standard_find_debuginfo(module, userdata, name, base, file, link, crc,
+						  found);
 	return fd;
 }
 

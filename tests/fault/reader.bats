@@ -120,3 +120,28 @@ is_clean() { ! LC_ALL=C grep -qP '[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]' "$1"
 	[ "$(cat "$home/status")" = 2 ]
 	grep -q 'Broken pipe' "$home/err"
 }
+
+# The file of a module names debug files, and those names lead to FIFOs: opening one waits without limit.
+@test "FIFOs in place of debug files are not opened" {
+	local folder=$home/elf
+	mkdir -p "$folder"
+	printf 'int twice(int n)\n{\n\treturn 2 * n;\n}\n' >"$folder/part.c"
+	(
+		cd "$folder"
+		"${CC:-cc}" -g -gsplit-dwarf -shared -fPIC -o libsplit.so part.c
+		"${CC:-cc}" -g -shared -fPIC -o liblinked.so part.c
+		objcopy --only-keep-debug liblinked.so linked.debug
+		objcopy --strip-debug --add-gnu-debuglink=linked.debug liblinked.so
+		rm -f ./*.dwo linked.debug
+		mkfifo linked.debug
+		for name in $(readelf --debug-dump=info libsplit.so | grep -o '[^ ]*\.dwo$'); do
+			mkfifo "$name"
+		done
+	)
+	[ "$(find "$folder" -name '*.dwo' | wc -l)" -ge 1 ]
+	for name in split linked; do
+		hostile spellings "$folder/lib$name.so" 1
+		timeout 20 "$cuflight" report --json "$home/spellings.cuf" >"$home/out"
+		grep -q "\"module\":\"lib$name.so\"" "$home/out"
+	done
+}
