@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where libdw looks for separate debug files. It opens what it finds there, and a FIFO makes it wait
- * without limit. A file names its debug files itself, so this looks first.
+ * Where libdw looks for separate debug files. It opens what it finds there, and waits without limit
+ * at a FIFO. A file names its debug files itself, so this looks first.
  *
  * Contract: pure, except for stat. False: one of the places has something that is no regular file.
  * A place that is empty is fine.
