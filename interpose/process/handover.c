@@ -25,8 +25,8 @@
  */
 enum { PAUSE_NS = 50000 };
 
+bool cuf_handover_pending;
 static char **environment;
-static bool pending;         /* in memory, and not yet tried to move */
 static bool reported;        /* a recording without a file is reported once in a process */
 static unsigned pauses_left; /* of the process's life */
 static bool moving;          /* a thread of this process is at it */
@@ -43,10 +43,8 @@ void cuf_handover_begin_recording(char **environment_at_start)
 {
 	environment = environment_at_start;
 	pauses_left = CUF_HANDOVER_PAUSES_MAX;
-	pending = true;
+	cuf_handover_pending = true;
 }
-
-bool cuf_handover_is_pending(void) { return __atomic_load_n(&pending, __ATOMIC_ACQUIRE); }
 
 /* ---- why there is no file ---- */
 
@@ -138,7 +136,7 @@ static int open_file(const char **why)
 /* There is one attempt: a failure is reported, and the recording stays in memory. */
 static void finish(int error, const char *why)
 {
-	pending = false;
+	cuf_handover_pending = false;
 	if (!error) {
 		if (cuf_options.verbose)
 			report_path();

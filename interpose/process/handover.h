@@ -24,8 +24,14 @@ void cuf_handover_to_file(void);
 /* The same while the gate is closed and no thread is inside: at the start. */
 void cuf_handover_at_start(void);
 
+/* In memory, and not yet tried to move. */
+extern bool cuf_handover_pending __attribute__((visibility("hidden")));
+
 /* True until the recording was moved, or could not be. */
-bool cuf_handover_is_pending(void);
+static inline bool cuf_handover_is_pending(void)
+{
+	return __atomic_load_n(&cuf_handover_pending, __ATOMIC_ACQUIRE);
+}
 
 /*
  * Returns when every thread that was inside the recorder has left it, after a second at most.
