@@ -224,8 +224,9 @@ static inline void record_block(struct cuf_thread_state *thread, uint64_t addr, 
 	append(thread, op, addr, word1);
 }
 
-static __attribute__((noinline)) void record_sample(struct cuf_thread_state *thread, uint64_t addr, size_t bytes, unsigned op,
-			  const void *frame)
+static __attribute__((noinline)) void record_sample(struct cuf_thread_state *thread,
+						    uint64_t addr, size_t bytes, unsigned op,
+						    const void *frame)
 {
 	const struct cuf_segment *segment = thread->writer.segments[CUF_RING_HOST];
 	int64_t weight;
@@ -312,7 +313,8 @@ void cuf_host_add_block(struct cuf_thread_state *thread, uint64_t addr, size_t b
 }
 
 /* A block of malloc, made while CPython's allocator serves a request. */
-static __attribute__((noinline)) void alloc_inside(void *p, size_t bytes, unsigned op, const void *frame)
+static __attribute__((noinline)) void alloc_inside(void *p, size_t bytes, unsigned op,
+						   const void *frame)
 {
 	struct cuf_host_outer *outer = cuf_tls.outer;
 
