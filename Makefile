@@ -282,17 +282,17 @@ put = $(if $(2),install -d $(into)/$(3) && install -m $(1) $(2) $(into)/$(3)/)
 install: all ## into $(DESTDIR)$(PREFIX)
 	$(call put,755,$(B)/cuflight,bin)
 	$(call put,644,$(B)/libcuflight.so,lib)
-	$(call put,644,$(wildcard interpose/cuflight.h),include)
+	$(call put,644,$(wildcard interpose/cuflight.h scripts/ci/*.h),include)
 	$(call put,644,$(wildcard analysis/cmd/man/*.1),share/man/man1)
 	$(call put,644,$(wildcard analysis/cmd/man/*.7),share/man/man7)
 	$(call put,644,$(wildcard analysis/view/*.schema.json),share/cuflight)
 	$(call put,644,$(wildcard analysis/cmd/cuflight.bash),share/bash-completion/completions)
 uninstall: ## remove what install wrote
-	rm -f $(into)/bin/cuflight $(into)/lib/libcuflight.so $(into)/include/cuflight.h
+	rm -f $(into)/bin/cuflight $(into)/lib/libcuflight.so $(into)/include/cuflight*.h
 	rm -f $(into)/share/man/man1/cuflight*.1 $(into)/share/man/man7/cuflight*.7
 	rm -f $(into)/share/bash-completion/completions/cuflight.bash
 	rm -rf $(into)/share/cuflight
-downloaded = cuda cuda12 nvtx% wheels frameworks node_modules package%
+downloaded = cuda cuda12 nvtx% pytest% ci_readers wheels frameworks node_modules package%
 clean: ## remove $(O)/, except downloads
 	rm -rf $(filter-out $(downloaded:%=$(O)/%),$(wildcard $(O)/*))
 help: ## this list

@@ -15,9 +15,10 @@ _cuflight() {
 	fi
 	case ${COMP_WORDS[1]} in
 		run) options='--output= --force --library= --host-allocator= --check --limits= --baseline=
-			--config= --error-exitcode= --host= --sample= --size= --stack-depth= --python
-			--unwind= --python-objects= --large-maps --mmap --probe --nvml
-			--termination-log= --help --version --quiet --verbose --color=' ;;
+			--config= --suppressions= --no-default-suppressions --error-exitcode= --host=
+			--sample= --size= --stack-depth= --python --unwind= --python-objects=
+			--large-maps --mmap --probe --nvml --termination-log= --help --version --quiet
+			--verbose --color=' ;;
 		report) options='--at= --run= --full --top= --no-pager --sysroot= --debuginfod --output= --force
 			--format= --json --help --version --quiet --verbose --color=' ;;
 		list) options='--output= --force --format= --json --help --version --quiet --verbose --color=' ;;

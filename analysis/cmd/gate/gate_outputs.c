@@ -87,26 +87,32 @@ static void today(char *out, size_t bytes)
 		strftime(out, bytes, "%Y-%m-%d", &date);
 }
 
-int gate_outputs_open(struct gate_outputs *outputs, const struct opts *opts)
+struct suppressions *gate_rules_open(const struct opts *opts)
 {
 	char date[DATE_BYTES], error[SENTENCE_BYTES];
 	size_t count;
 	const char *const *files = opts_list(opts, "suppressions", &count);
+	struct suppressions *rules;
 
+	today(date, sizeof date);
+	rules = suppressions_new(date, !opts_has(opts, "no-default-suppressions"));
+	for (size_t i = 0; i < count; i++) {
+		if (!suppressions_read(rules, files[i], error, sizeof error))
+			continue;
+		say_error("%s", error);
+		suppressions_free(rules);
+		return NULL;
+	}
+	return rules;
+}
+
+int gate_outputs_open(struct gate_outputs *outputs, const struct opts *opts)
+{
 	*outputs = (struct gate_outputs){ .opts = opts };
 	if (check_writers(opts))
 		return -1;
-	today(date, sizeof date);
-	outputs->suppressions =
-		suppressions_new(date, !opts_has(opts, "no-default-suppressions"));
-	for (size_t i = 0; i < count; i++) {
-		if (!suppressions_read(outputs->suppressions, files[i], error, sizeof error))
-			continue;
-		say_error("%s", error);
-		gate_outputs_close(outputs);
-		return -1;
-	}
-	return 0;
+	outputs->suppressions = gate_rules_open(opts);
+	return outputs->suppressions ? 0 : -1;
 }
 
 static int write_rules(const struct gate_outputs *outputs, const struct gate_result *result)
@@ -141,7 +147,7 @@ static const struct opt options[] = {
 	{ "write", 'w', OPT_LIST, "FORMAT:FILE", 0, 0, NULL,
 	  "also write the result as junit, sarif, md (Markdown), github (annotations), gitlab "
 	  "(code quality) or openmetrics; - is stdout; may be given several times" },
-	{ "suppressions", 's', OPT_LIST, "FILE", 0, 0, NULL,
+	{ "suppressions", 0, OPT_LIST, "FILE", 0, 0, NULL,
 	  "do not count call sites that the rules of this file match, which LeakSanitizer and "
 	  "heaptrack read, too; may be given several times" },
 	{ "no-default-suppressions", 0, OPT_FLAG, NULL, 0, 0, NULL,

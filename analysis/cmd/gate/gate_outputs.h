@@ -22,6 +22,10 @@ struct gate_outputs {
 	struct suppressions *suppressions; /* for gate_question */
 };
 
+/* Only the rules, for a command that has --suppressions and --no-default-suppressions. NULL after
+ * an error; else freed by suppressions_free. */
+struct suppressions *gate_rules_open(const struct opts *opts);
+
 int gate_outputs_open(struct gate_outputs *outputs, const struct opts *opts);
 int gate_outputs_write(const struct gate_outputs *outputs, const struct gate_result *result);
 void gate_outputs_close(struct gate_outputs *outputs);

@@ -7,7 +7,9 @@
 #include <string.h>
 #include "analysis/base/xalloc.h"
 #include "analysis/cmd/cli/say.h"
+#include "analysis/cmd/gate/gate_outputs.h"
 #include "analysis/cmd/gate/judge_run.h"
+#include "analysis/gate/suppress.h"
 #include "analysis/view/gate/gate_view.h"
 
 enum { EXCEEDED = 1, UNREADABLE = 2, INCONCLUSIVE = 3, LIMITS_MAX = 32 };
@@ -57,11 +59,16 @@ static bool ask(struct asked *asked, const struct opts *opts)
 
 int run_check_prepare(const struct opts *opts)
 {
+	struct suppressions *rules;
 	struct asked asked;
 	int status = -1;
 
 	if (!is_check(opts))
 		return 0;
+	rules = gate_rules_open(opts);
+	if (!rules)
+		return -1;
+	suppressions_free(rules);
 	if (ask(&asked, opts))
 		status = judge_check_limits(&asked.request);
 	else
@@ -129,7 +136,9 @@ int run_check_judge(const struct opts *opts, const struct recordings *list)
 	if (!is_check(opts) && !findings_status)
 		return 0;
 	ask(&asked, opts);
-	status = judge_all(opts, list, &asked);
+	asked.request.suppressions = gate_rules_open(opts);
+	status = asked.request.suppressions ? judge_all(opts, list, &asked) : UNREADABLE;
+	suppressions_free(asked.request.suppressions);
 	free(asked.text);
 	if (status == EXCEEDED && findings_status) {
 		say_info("the report has findings: exit status is %d instead of 0",
@@ -150,6 +159,10 @@ static const struct opt options[] = {
 	{ "baseline", 'b', OPT_TEXT, "FILE", 0, 0, NULL, "the baseline of --check" },
 	{ "config", 'c', OPT_TEXT, "FILE", 0, 0, "the nearest cuflight.ini",
 	  "file with limits for --check" },
+	{ "suppressions", 0, OPT_LIST, "FILE", 0, 0, NULL,
+	  "rules of --check for call sites that do not count; may be given several times" },
+	{ "no-default-suppressions", 0, OPT_FLAG, NULL, 0, 0, NULL,
+	  "count also what drivers, NCCL, cuBLAS and interpreters keep once" },
 	{ "error-exitcode", 0, OPT_COUNT, "N", 0, 255, "0",
 	  "exit with N instead of 0 if a failed request was fatal or a leak is proven, or, with "
 	  "--check, if a limit is exceeded; 0: never" },

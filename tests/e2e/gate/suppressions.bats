@@ -14,7 +14,7 @@ setup_file() {
 
 # RULES: the bytes that cuflight counts and suppresses at the end
 by_cuflight() {
-	"$cuflight" check --json -s "$1" "$BATS_FILE_TMPDIR/leaks.cuf" 'host.end = 0' 2>/dev/null | node -e '
+	"$cuflight" check --json --suppressions "$1" "$BATS_FILE_TMPDIR/leaks.cuf" 'host.end = 0' 2>/dev/null | node -e '
 		const end = JSON.parse(require("fs").readFileSync(0)).findings.find((one) => one.measure === "host.end");
 		console.log(end.observed.value, end.suppressed);
 	'
@@ -77,27 +77,27 @@ agree() {
 	printf '%s\n' '#cuflight until=2020-01-01' 'leak:lose_known' '#cuflight host:lose_other' 'leak:nowhere' >rules.supp
 	[ "$(by_cuflight rules.supp)" = "650000 150000" ]
 	[ "$(by_leaksanitizer rules.supp)" = "750000 50000" ]
-	expect 1 check -s rules.supp "$BATS_FILE_TMPDIR/leaks.cuf" 'host.end = 0'
+	expect 1 check --suppressions rules.supp "$BATS_FILE_TMPDIR/leaks.cuf" 'host.end = 0'
 	holds err "rules.supp:2: rule 'leak:lose_known' has expired on 2020-01-01" \
 		"rules.supp:4: rule 'leak:nowhere' matched nothing"
 	holds out "suppressed by host:lose_other"
 	# a peak is excused by the kinds of memory only
 	printf 'leak:lose_\n' >rules.supp
-	expect 1 check -s rules.supp "$BATS_FILE_TMPDIR/leaks.cuf" 'host.peak <= 1KiB'
+	expect 1 check --suppressions rules.supp "$BATS_FILE_TMPDIR/leaks.cuf" 'host.peak <= 1KiB'
 	printf 'host:lose_\n' >rules.supp
-	expect 0 check -s rules.supp "$BATS_FILE_TMPDIR/leaks.cuf" 'host.peak <= 1KiB'
+	expect 0 check --suppressions rules.supp "$BATS_FILE_TMPDIR/leaks.cuf" 'host.peak <= 1KiB'
 }
 
 @test "generated rules suppress what was found, for LeakSanitizer, too" {
 	expect 1 check --gen-suppressions=made.supp "$BATS_FILE_TMPDIR/leaks.cuf" 'host.end = 0'
-	expect 0 check -s made.supp "$BATS_FILE_TMPDIR/leaks.cuf" 'host.end = 0'
+	expect 0 check --suppressions made.supp "$BATS_FILE_TMPDIR/leaks.cuf" 'host.end = 0'
 	[ "$(by_leaksanitizer made.supp)" = "0 800000" ]
 }
 
 @test "a file that cannot be read is refused with its line" {
 	printf 'leak:a\nrace:b\n' >bad.supp
-	expect 2 check -s bad.supp "$BATS_FILE_TMPDIR/leaks.cuf"
+	expect 2 check --suppressions bad.supp "$BATS_FILE_TMPDIR/leaks.cuf"
 	holds err "bad.supp:2: unknown kind of rule"
-	expect 2 check -s missing.supp "$BATS_FILE_TMPDIR/leaks.cuf"
+	expect 2 check --suppressions missing.supp "$BATS_FILE_TMPDIR/leaks.cuf"
 	holds err "missing.supp" "No such file"
 }

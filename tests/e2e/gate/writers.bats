@@ -16,7 +16,7 @@ setup_file() {
 	"$cuflight" run -q --host=full --size=8MiB -o leaks.cuf -- ./leaks >/dev/null
 	printf 'leak:lose_last\n' >rules.supp
 	status=0
-	"$cuflight" check -s rules.supp leaks.cuf 'host.end = 0' 'host.peak <= 1GiB' 'device.end = 0' \
+	"$cuflight" check --suppressions rules.supp leaks.cuf 'host.end = 0' 'host.peak <= 1GiB' 'device.end = 0' \
 		--write junit:real.junit --write sarif:real.sarif --write md:real.md --write github:real.github \
 		--write gitlab:real.gitlab --write openmetrics:real.openmetrics >text 2>&1 || status=$?
 	[ "$status" = 1 ]
