@@ -12,6 +12,8 @@
 
 static const char *const overwritten = "events were overwritten; record with a larger --size";
 
+static const char *const stacks_dropped = "call stacks were dropped; record with a larger --size";
+
 /* One process. The phases of it are items[0..span_count). */
 struct reading {
 	const struct run_process *process;
@@ -171,6 +173,9 @@ static void judge_host(const struct reading *reading, const struct phase_span *s
 		forget(use, CHANGES_HOST, "host memory was not recorded (--host=off)");
 	else if (span->begin_ns < since_ns)
 		forget(use, CHANGES_HOST, overwritten);
+	else if (header->lost[CUF_LOST_STACKS]) /* whose blocks they are is not known */
+		use->amounts[GROUP_PYTHON] = (struct phase_amount){
+			CUF_UNKNOWN, 0, BASIS_NONE, stacks_dropped };
 }
 
 /* Figures of phases that began before the oldest event of a ring are unknown. */

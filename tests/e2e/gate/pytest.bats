@@ -14,7 +14,7 @@ recorded_pytest() {
 	[ -d "$build/pytest_$1" ] || skip "pytest was not fetched (scripts/setup)"
 	rm -rf recordings
 	PYTHONPATH=$build/pytest_$1:$root/scripts/pytest_cuflight PYTHONDONTWRITEBYTECODE=1 \
-		"$root/scripts/simcuda" "$cuflight" run -q --host="${mode:-full}" -o recordings/ -- \
+		"$root/scripts/simcuda" "$cuflight" run -q --host="${mode:-full}" --size=256MiB -o recordings/ -- \
 		"$PYTHON" -m pytest -p pytest_cuflight.plugin -p no:cacheprovider --color=no \
 		-o addopts= --rootdir="$BATS_TEST_DIRNAME/pytest" "${@:2}" >out 2>&1
 }
@@ -84,7 +84,7 @@ with_xdist() {
 @test "next to pytest-memray, on the same marks" {
 	run -1 recorded_pytest newest "$tests/test_both.py"
 	holds out "2 failed, 2 passed" "Test was limited to 1.0MiB but allocated 3.0MiB" \
-		"Test was limited to 1.00 MiB of python memory but needed 3.00 MiB"
+		"Test was limited to 1.00 MiB of host memory but needed 3.00 MiB"
 	run -1 recorded_pytest newest -p no:memray "$tests/test_both.py"
 	holds out "2 failed, 2 passed" "Test was limited to 1.00 MiB of host memory but needed 3.00 MiB"
 }
@@ -110,7 +110,7 @@ with_xdist() {
 	einsum=$build/ci_readers/opt_einsum/tests
 	# the import of torch fills a smaller ring
 	PYTHONPATH=$build/pytest_newest:$root/scripts/pytest_cuflight:$build/ci_readers PYTHONDONTWRITEBYTECODE=1 \
-		"$cuflight" run -q --host=full --size=256MiB -o einsum.cuf -- /usr/bin/python3 -m pytest -q \
+		"$cuflight" run -q --host=full --size=512MiB -o einsum.cuf -- /usr/bin/python3 -m pytest -q \
 		-p pytest_cuflight.plugin -p no:memray -p no:cacheprovider "$einsum/test_backends.py" >out 2>&1
 	holds out "memory of tests (cuflight)" " passed"
 	lacks out failed
