@@ -177,10 +177,15 @@ static void wrap(void)
 	__atomic_store_n(&is_wrapping, 0, __ATOMIC_RELEASE);
 }
 
+/*
+ * In full mode each object would be an event, which makes Python several times slower and fills the
+ * tables of stacks. So it must be asked for.
+ */
 static bool is_due(void)
 {
 	return cuf_options.python_objects == OBJECTS_START ||
-	       __atomic_load_n(&arena_bytes, __ATOMIC_RELAXED) >= WRAP_AT_ARENA_BYTES;
+	       (cuf_options.host != CUF_HOST_FULL &&
+		__atomic_load_n(&arena_bytes, __ATOMIC_RELAXED) >= WRAP_AT_ARENA_BYTES);
 }
 
 static bool is_wanted(void)

@@ -18,6 +18,6 @@ def test_frees():
 	bytearray(3 << 20)
 
 
-@pytest.mark.cuflight_limit_memory('1 MB', kind='host')
+@pytest.mark.cuflight_limit_memory('1 MB', kind='python')
 def test_ours_exceeds():
 	bytearray(3 << 20)

@@ -70,7 +70,7 @@ def test_cycles_are_collected():
 
 
 @pytest.mark.limit_memory('100 MiB', kind='device')
-@pytest.mark.limit_memory('6 MiB', kind='host')
+@pytest.mark.limit_memory('6 MiB', kind='python')
 def test_two_limits_exceeds():
 	hold_host(7 << 20)
 
