@@ -207,7 +207,8 @@ static void judge_series(const struct growth *growth, const struct site *site,
 	is_shown = out->class == CLASS_LEAK || site->floor < SLOPES_MAX;
 	if (is_shown)
 		slope = trend_slope(series.seconds, series.bytes, series.count);
-	if (is_shown && growth->work_cycles && cycles_prove(growth))
+	/* of a site that was not sampled, cycles give a figure even where they prove no leak */
+	if (is_shown && growth->work_cycles && (cycles_prove(growth) || !(site->live_variance > 0)))
 		per_cycle = trend_slope_whole(series.cycle, series.bytes, series.count);
 	if (per_cycle.slope > 0)
 		out->per_request_bytes = per_cycle_bytes(growth, site, &per_cycle);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/base/numbers.h"
+#include "analysis/replay/rank.h"
 
 /* The last start= in a value of CUFLIGHT_OPTIONS; 0: none. 1 names no process. */
 static unsigned long start_option(const char *options)
@@ -93,6 +94,39 @@ static bool is_next_step(const struct run_process *before, const struct run_proc
 	       command && other_command && strcmp(command, other_command) != 0;
 }
 
+static const char *rank_of(const struct run_process *process)
+{
+	return rank_of_texts(process->meta.texts, process->meta.text_count);
+}
+
+/* Has the run a process of this rank already? Then this one is of a restart. */
+static bool has_rank(const struct run_process *processes, const size_t *run_of, size_t index,
+		     size_t run)
+{
+	for (size_t i = 0; i < index; i++) {
+		const char *rank = rank_of(&processes[i]);
+
+		if (run_of[i] == run && rank && !strcmp(rank, rank_of(&processes[index])))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Ranks of one unrecorded launcher. Time does not tell: a rank that waits for the others writes
+ * nothing, and when it is killed its last sample is long before its end.
+ */
+static bool is_peer(const struct run_process *processes, const size_t *run_of, size_t index,
+		    size_t before)
+{
+	const struct cuf_header *header = &processes[index].reader->header;
+	const struct cuf_header *other = &processes[before].reader->header;
+
+	return same_machine(header, other) && header->ppid > 1 && header->ppid == other->ppid &&
+	       rank_of(&processes[index]) && rank_of(&processes[before]) &&
+	       !has_rank(processes, run_of, index, run_of[before]);
+}
+
 /* The run of the youngest relative; 0: none before it. */
 static size_t run_of_relative(const struct run_process *processes, const uint64_t *ends,
 			      const size_t *run_of, size_t index)
@@ -104,6 +138,7 @@ static size_t run_of_relative(const struct run_process *processes, const uint64_
 			return run_of[i];
 	for (size_t i = index; i--;)
 		if (same_launcher(&processes[i], &processes[index]) ||
+		    is_peer(processes, run_of, index, i) ||
 		    is_next_step(&processes[i], &processes[index]))
 			return run_of[i];
 	return 0;

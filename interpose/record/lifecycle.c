@@ -77,8 +77,10 @@ static void begin_on_stack(void *argument)
 static bool begin_recording(bool is_forked)
 {
 	struct beginning beginning = { .is_forked = is_forked };
-	if (!cuf_on_side_stack(begin_on_stack, &beginning))
+	if (!cuf_on_side_stack(begin_on_stack, &beginning)) {
+		report_no_memory();
 		cuf_gate_turn_off();
+	}
 	return beginning.done;
 }
 

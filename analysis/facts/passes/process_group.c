@@ -9,6 +9,7 @@
 #include <string.h>
 #include "analysis/base/numbers.h"
 #include "analysis/facts/passes/build.h"
+#include "analysis/replay/rank.h"
 
 /*
  * A worker that ended abnormally this long after the first failure, without one of its own, counts
@@ -23,19 +24,6 @@
  * and warm-up order. */
 #define STAND_OUT_RATIO 1.1
 #define STAND_OUT_BYTES (64ull << 20)
-
-/* As launchers set it, the global rank first; NULL: no launcher. */
-static const char *rank_of(const struct fact_process *process)
-{
-	static const char *const names[] = { "RANK=", "LOCAL_RANK=", "OMPI_COMM_WORLD_RANK=",
-					     "SLURM_PROCID=" };
-	for (size_t n = 0; n < sizeof names / sizeof *names; n++)
-		for (size_t i = 0; i < process->text_count; i++)
-			if (process->texts[i].type == CUF_META_ENV &&
-			    !strncmp(process->texts[i].text, names[n], strlen(names[n])))
-				return process->texts[i].text + strlen(names[n]);
-	return NULL;
-}
 
 /* Killed, or ended with a status that is not 0. */
 static bool abnormal(const struct fact_process *process)
@@ -223,7 +211,8 @@ void build_process_group(struct build *build)
 						    .outlier = FACT_NONE,
 						    .median_bytes = CUF_UNKNOWN };
 	for (uint32_t i = 0; i < facts->process_count; i++) {
-		facts->processes[i].rank = rank_of(&facts->processes[i]);
+		facts->processes[i].rank = rank_of_texts(facts->processes[i].texts,
+							 facts->processes[i].text_count);
 		facts->processes[i].ended_by = FACT_NONE;
 	}
 	find_leader(facts);

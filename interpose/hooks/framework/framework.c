@@ -75,19 +75,13 @@ static void read_version_file(struct cuf_text *text, const char *path)
 	add_quoted(text, file);
 }
 
-/* The CUDA half of PyTorch: a program that uses only its CPU half has no device blocks. */
-static bool cuda_half_loaded;
-
-/* The path of PyTorch's base library, and whether the CUDA half is loaded. */
-static int find_pytorch(struct dl_phdr_info *info, size_t bytes, void *found)
+/* The loader's list gives the path of PyTorch's base library. */
+static int find_c10(struct dl_phdr_info *info, size_t bytes, void *found)
 {
 	struct cuf_text *path = found;
-	const char *name = cuf_dso_basename(info->dlpi_name);
-	if (!path->used && cuf_dso_name_is(name, "libc10.so"))
+	if (cuf_dso_name_is(cuf_dso_basename(info->dlpi_name), "libc10.so"))
 		cuf_text_add(path, info->dlpi_name);
-	if (cuf_dso_name_is(name, "libc10_cuda.so"))
-		__atomic_store_n(&cuda_half_loaded, true, __ATOMIC_RELAXED);
-	return 0;
+	return path->used != 0;
 }
 
 /* Several threads may look at once; one reads. */
@@ -95,7 +89,7 @@ static void read_version_once(void *unused)
 {
 	CUF_TEXT(path, 4096);
 	struct cuf_text text = { version, strlen("version="), sizeof version };
-	dl_iterate_phdr(find_pytorch, &path);
+	dl_iterate_phdr(find_c10, &path);
 	if (!path.used || __atomic_exchange_n(&version_state, READING, __ATOMIC_ACQUIRE) != UNREAD)
 		return;
 	read_version_file(&text, path.at);
@@ -110,8 +104,7 @@ void cuf_framework_read_version(void)
 	int saved = errno;
 	if (!cuf_recorder_status().is_on)
 		return;
-	if (__atomic_load_n(&version_state, __ATOMIC_RELAXED) == UNREAD ||
-	    !__atomic_load_n(&cuda_half_loaded, __ATOMIC_RELAXED))
+	if (__atomic_load_n(&version_state, __ATOMIC_RELAXED) == UNREAD)
 		cuf_on_side_stack(read_version_once, NULL);
 	if (__atomic_load_n(&version_state, __ATOMIC_ACQUIRE) == READ &&
 	    __atomic_exchange_n(&version_follows, false, __ATOMIC_RELAXED))
@@ -236,7 +229,8 @@ static bool is_silent(void)
 void cuf_framework_check_unseen(void)
 {
 	int saved = errno;
-	bool loaded = __atomic_load_n(&cuda_half_loaded, __ATOMIC_RELAXED) && is_silent();
+	/* a program that uses only the CPU half has no device blocks */
+	bool loaded = is_silent() && cuf_dso_find_loaded("libc10_cuda.so");
 	if (loaded && is_asynchronous()) {
 		cuf_coverage_framework("framework=PyTorch\nbackend=cudaMallocAsync\n");
 		cuf_coverage_framework_unseen(

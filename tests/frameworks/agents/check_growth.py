@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """check_growth.py TRUTH REPORT: does the report say of an agent's memory what the script said of itself?
 
-TRUTH's last line is "clean", or "grows FILE LINE[,LINE...] SHAPE BYTES KEEPER": some site of the report then is a leak of that
-shape through one of these lines of FILE, of BYTES a turn within a tenth (KEEPER "-"), or through the function KEEPER beside
-growth through one of these lines; and the cause of the run is growth of host memory. Prints what was found; exits 1 when it
+TRUTH's last line is "clean", or "grows FILE LINE[,LINE...] SHAPE BYTES KEEPER": some site of the report then is a leak, or is
+still growing (the scripts mark no requests, so most are not proven), of that shape through one of these lines of FILE, of BYTES
+a turn within a tenth (KEEPER "-"), or through the function KEEPER beside growth through one of these lines; and the cause of the run is growth of host memory. Prints what was found; exits 1 when it
 disagrees.
 """
 import json
 import sys
+
+
+GROWS = ("leak", "growing")
 
 
 def lines_of(site, file):
@@ -16,7 +19,7 @@ def lines_of(site, file):
 
 
 def check_clean(report):
-    wrong = [f"called a leak: {s['bytes']} bytes at {s['stack'][:3]}" for s in report["leaks"] if s["class"] == "leak"]
+    wrong = [f"called a leak: {s['bytes']} bytes at {s['stack'][:3]}" for s in report["growth"] if s["class"] in GROWS]
     if report["cause"]:
         wrong.append(f"a cause where there is none: {report['cause']['id']} {report['cause']['summary']}")
     return wrong
@@ -25,14 +28,14 @@ def check_clean(report):
 def check_grows(report, file, lines, shape, per_turn, keeper):
     cause = report["cause"] or {"id": "none"}
     wrong = [] if cause["id"].startswith("S9.H2") else [f"the cause is {cause['id']}, not S9.H2"]
-    leaks = [s for s in report["leaks"] if s["class"] == "leak"]
+    leaks = [s for s in report["growth"] if s["class"] in GROWS]
     own = [s for s in report["growth"] if set(lines_of(s, file)) & lines and s["bytes"] >= per_turn]
     if not own:
         return wrong + [f"nothing grows through {file}:{sorted(lines)}"] + [f"leak elsewhere: {s['bytes']} bytes {s['stack'][:4]}" for s in leaks]
     if keeper != "-":
         sites = [s for s in leaks if keeper in [f["function"] for f in s["stack"]]]
     else:
-        sites = [s for s in own if s["class"] == "leak"]
+        sites = [s for s in own if s["class"] in GROWS]
         found = sum(s["per_request_bytes"] or 0 for s in sites)
         print(f"{found} bytes a turn of {per_turn}")
         if abs(found - per_turn) > per_turn / 10:
