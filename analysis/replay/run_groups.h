@@ -5,9 +5,9 @@
  *
  * The identity of a run is its first process: boot, pid and start time, as recorded. A process
  * belongs to the run of its parent, of the program that it replaced (exec), or of the `cuflight
- * run` that is in its options; and ranks belong to the run of the ranks that their launcher started
- * before, until a rank comes again. One without any of these belongs to the run that was not over when
- * it started: ranks and workers of an unrecorded launcher. Otherwise it begins a run. Different
+ * run` that is in its options. Ranks belong to the run of the ranks that their launcher started
+ * before, until a rank comes again. One without any of these belongs to the run that was not over
+ * when it started: workers of an unrecorded launcher. Otherwise it begins a run. Different
  * programs of one parent, one after another, are steps of a run; the same one again is a restart.
  *
  * Contract: pure. `processes` are sorted by start. run_of[i] becomes the number of its run, from 1,

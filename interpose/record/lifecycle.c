@@ -56,7 +56,8 @@ static void begin_on_stack(void *argument)
 {
 	struct beginning *beginning = argument;
 	if (cuf_recording_open(cuf_options.size)) {
-		report_no_memory();
+		if (beginning->is_forked)
+			report_no_memory();
 		cuf_recording.header = NULL;
 		cuf_gate_turn_off();
 		return;
@@ -72,15 +73,16 @@ static void begin_on_stack(void *argument)
 	beginning->done = true;
 }
 
-/* A recording of this process: its own memory, nothing in it yet. False: off, and reported. It
- * reads and describes much, and the first event of a forked child may be on a small stack. */
+/*
+ * A recording of this process: its own memory, nothing in it yet. False: off; in a forked child
+ * that is reported, if there is a stack for words, at the start the caller does it. This reads and
+ * describes much, and the first event of a forked child may be on a small stack.
+ */
 static bool begin_recording(bool is_forked)
 {
 	struct beginning beginning = { .is_forked = is_forked };
-	if (!cuf_on_side_stack(begin_on_stack, &beginning)) {
-		report_no_memory();
+	if (!cuf_on_side_stack(begin_on_stack, &beginning))
 		cuf_gate_turn_off();
-	}
 	return beginning.done;
 }
 
@@ -151,6 +153,8 @@ static void start(void)
 	cuf_switch_off_prepare(environment);
 	if (begin_recording(false))
 		cuf_gate_open();
+	else
+		report_no_memory();
 }
 
 void cuf_recorder_start(char **environment_at_start)
