@@ -40,6 +40,7 @@ judge() {
 	"$build/cuflight" run -q --error-exitcode=9 -o x.cuf -- ./growth_c connections_in_a_list
 	"$build/cuflight" report x.cuf >report
 	cat report
-	tr '\n' ' ' <report | grep -qE 'Still growing at the end: open_connection \(growth\.c:[0-9]+\), ~1[0-9]{2} MiB, +~1[0-9] MiB/s\.'
+	# 150 MiB in 8 s; about 300 samples, so 6 % is one standard deviation, and three are allowed
+	tr '\n' ' ' <report | grep -qE 'Still growing at the end: open_connection \(growth\.c:[0-9]+\), ~1[2-7][0-9] MiB, +~(1[5-9]|2[0-2]) MiB/s\.'
 	grep -q 'no leak is proven' report
 }
