@@ -275,6 +275,15 @@ struct model model_of(size_t bytes)
 	return model;
 }
 
+void tenant_of(unsigned percent)
+{
+	char bytes[32];
+
+	snprintf(bytes, sizeof bytes, "%lluMiB",
+	         strtoull(getenv("SIMCUDA_TOTAL"), NULL, 10) * 1024 * percent / 100);
+	setenv("SIMCUDA_OTHER", bytes, 1);
+}
+
 void model_load(const struct model *model)
 {
 	for (unsigned layer = 0; layer < model->layers; layer++) {

@@ -121,6 +121,8 @@ device_ptr take_bytes(site *at, const char *what, size_t bytes); /* gives up whe
 struct model { size_t part[4]; unsigned layers; size_t bytes; site *at; };
 struct model model_of(size_t bytes); /* about so large, and never more than 1 % off */
 void model_load(const struct model *model);
+/* what another process has from the start; called before the driver is opened */
+void tenant_of(unsigned percent);
 
 /* background work of every program: small blocks come and go, in a fixed share of the device */
 void noise(unsigned rounds);

@@ -22,11 +22,7 @@ static void weights_too_large(void)
 
 static void other_takes_most(void)
 {
-	char bytes[32];
-	unsigned percent = (unsigned)(between(55, 80) + 8 * (request.scale - 1));
-	snprintf(bytes, sizeof bytes, "%lluMiB",
-	         strtoull(getenv("SIMCUDA_TOTAL"), NULL, 10) * 1024 * percent / 100);
-	setenv("SIMCUDA_OTHER", bytes, 1);
+	tenant_of((unsigned)(between(55, 80) + 8 * (request.scale - 1)));
 }
 
 /* T2: the same script, a model that an empty device holds with ease, and a tenant who was there

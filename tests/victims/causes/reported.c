@@ -15,14 +15,6 @@ static void serve_from(double share)
 	model_load(&model);
 }
 
-/* What another process has from the start, in percent of the device. */
-static void tenant_of(unsigned percent)
-{
-	char bytes[32];
-	snprintf(bytes, sizeof bytes, "%lluMiB",
-	         strtoull(getenv("SIMCUDA_TOTAL"), NULL, 10) * 1024 * percent / 100);
-	setenv("SIMCUDA_OTHER", bytes, 1);
-}
 static void tenant_of_a_quarter(void) { tenant_of(between_whole(20, 30)); }
 static void tenant_of_a_half(void) { tenant_of(between_whole(45, 55)); }
 

@@ -14,14 +14,6 @@ static void serve_from(double share)
 	model_load(&model);
 }
 
-/* What another process has from the start, in percent of the device. */
-static void tenant_of(unsigned percent)
-{
-	char bytes[32];
-	snprintf(bytes, sizeof bytes, "%lluMiB",
-	         strtoull(getenv("SIMCUDA_TOTAL"), NULL, 10) * 1024 * percent / 100);
-	setenv("SIMCUDA_OTHER", bytes, 1);
-}
 static void tenant_of_a_third(void) { tenant_of(between_whole(28, 38)); }
 static void small_tenant(void) { tenant_of(12); }
 

@@ -5,14 +5,7 @@
 
 #include "tests/victims/causes/torch_program.h"
 
-static void tenant_of_a_quarter(void)
-{
-	char bytes[32];
-	snprintf(bytes, sizeof bytes, "%lluMiB",
-	         strtoull(getenv("SIMCUDA_TOTAL"), NULL, 10) * 1024 *
-	                 between_whole(20, 30) / 100);
-	setenv("SIMCUDA_OTHER", bytes, 1);
-}
+static void tenant_of_a_quarter(void) { tenant_of(between_whole(20, 30)); }
 
 static void start(double share)
 {
