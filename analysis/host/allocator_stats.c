@@ -186,25 +186,31 @@ static void read_figures(const char *text, struct fact_allocator *allocator, str
 		read_jemalloc(text, allocator, arena);
 }
 
+const struct fact_allocator allocator_unknown = {
+	.role = ALLOCATOR_PROCESS,
+	.time_ns = CUF_UNKNOWN,
+	.system_bytes = CUF_UNKNOWN,
+	.live_bytes = CUF_UNKNOWN,
+	.cached_bytes = CUF_UNKNOWN,
+	.fragmented_bytes = CUF_UNKNOWN,
+	.own_bytes = CUF_UNKNOWN,
+	.retained_bytes = CUF_UNKNOWN,
+	.thread_cached_bytes = CUF_UNKNOWN,
+	.mapped_bytes = CUF_UNKNOWN,
+	.top_bytes = CUF_UNKNOWN,
+	.arena_count = CUF_UNKNOWN,
+	.largest_free = { CUF_UNKNOWN, "" },
+};
+
 /* A text of the start names the allocator only, so all its figures stay unknown. */
 static struct fact_allocator allocator_of(const struct fact_meta_text *text, struct arena *arena)
 {
-	struct fact_allocator allocator = { .name = copy_value(arena, text->text, "name"),
-					    .version = copy_value(arena, text->text, "version"),
-					    .object = copy_value(arena, text->text, "object"),
-					    .role = role_of(text->text),
-					    .time_ns = CUF_UNKNOWN,
-					    .system_bytes = CUF_UNKNOWN,
-					    .live_bytes = CUF_UNKNOWN,
-					    .cached_bytes = CUF_UNKNOWN,
-					    .fragmented_bytes = CUF_UNKNOWN,
-					    .own_bytes = CUF_UNKNOWN,
-					    .retained_bytes = CUF_UNKNOWN,
-					    .thread_cached_bytes = CUF_UNKNOWN,
-					    .mapped_bytes = CUF_UNKNOWN,
-					    .top_bytes = CUF_UNKNOWN,
-					    .arena_count = CUF_UNKNOWN,
-					    .largest_free = { CUF_UNKNOWN, "" } };
+	struct fact_allocator allocator = allocator_unknown;
+
+	allocator.name = copy_value(arena, text->text, "name");
+	allocator.version = copy_value(arena, text->text, "version");
+	allocator.object = copy_value(arena, text->text, "object");
+	allocator.role = role_of(text->text);
 	if (text->number == CUF_MOMENT_START ||
 	    (key_number(text->text, "live_bytes") == CUF_UNKNOWN &&
 	     key_number(text->text, "system_bytes") == CUF_UNKNOWN))

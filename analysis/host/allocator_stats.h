@@ -53,6 +53,7 @@ struct fact_allocator {
 	const struct fact_slab *slabs;
 	size_t slab_count;
 };
+extern const struct fact_allocator allocator_unknown; /* no figure is known */
 
 #define STATS_LATE_NS 1000000000ull
 

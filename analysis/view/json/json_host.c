@@ -72,22 +72,7 @@ static void add_statistics(struct json_object *object, const struct fact_allocat
 /* Counted calls are of our hooks, whatever allocator is behind them. */
 static struct json_object *json_allocator(const struct fact_host *host)
 {
-	static const struct fact_allocator unknown = {
-		.role = ALLOCATOR_PROCESS,
-		.time_ns = CUF_UNKNOWN,
-		.system_bytes = CUF_UNKNOWN,
-		.live_bytes = CUF_UNKNOWN,
-		.cached_bytes = CUF_UNKNOWN,
-		.fragmented_bytes = CUF_UNKNOWN,
-		.own_bytes = CUF_UNKNOWN,
-		.retained_bytes = CUF_UNKNOWN,
-		.thread_cached_bytes = CUF_UNKNOWN,
-		.mapped_bytes = CUF_UNKNOWN,
-		.top_bytes = CUF_UNKNOWN,
-		.arena_count = CUF_UNKNOWN,
-		.largest_free = { CUF_UNKNOWN, "" },
-	};
-	const struct fact_allocator *allocator = &unknown;
+	const struct fact_allocator *allocator = &allocator_unknown;
 	struct json_object *object = json_object_new_object();
 	const char *name = NULL;
 	/* the process's allocator comes first; without statistics there is none */

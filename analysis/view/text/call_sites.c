@@ -171,3 +171,33 @@ void section_call_sites(const struct text *text)
 	print_stacks(text, &lines);
 	free(lines.items);
 }
+
+/* ---- what keeps partly used memory alive ---- */
+
+void text_pins(const struct text *text, const struct fact_pin *pins, size_t count,
+	       const char *unit)
+{
+	const struct table_column columns[] = {
+		{ "unused", TABLE_RIGHT }, { unit, TABLE_RIGHT }, { "blocks", TABLE_RIGHT },
+		{ "bytes", TABLE_RIGHT }, { "kept alive by", TABLE_FLEX },
+	};
+	struct table *table;
+	char where[TEXT_LINE_BYTES];
+
+	if (!count)
+		return;
+	table = table_new(text->style, columns, sizeof columns / sizeof *columns);
+	for (size_t i = 0; i < count && i < text_rows(text); i++) {
+		const struct fact_pin *pin = &pins[i];
+
+		snprintf(where, sizeof where, "small blocks whose stacks were not sampled");
+		if (pin->stack.depth)
+			text_place(text, &pin->stack, text->style->columns, where, sizeof where);
+		table_row(table, (const char *[]){
+			units_bytes(pin->open_bytes).s, units_count(pin->pages).s,
+			units_count(pin->count).s, units_bytes(pin->bytes).s, where,
+		});
+	}
+	table_print(table, text->out, TEXT_LABEL);
+	table_free(table);
+}

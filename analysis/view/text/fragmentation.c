@@ -16,30 +16,6 @@
  */
 #define SLACK_SHARE 0.05
 
-/* The call sites whose blocks keep partly used pages alive, worst first. */
-static void print_pins(const struct text *text, const struct fact_fragmentation *fragmentation)
-{
-	static const struct table_column columns[] = {
-		{ "unused", TABLE_RIGHT }, { "pages", TABLE_RIGHT }, { "blocks", TABLE_RIGHT },
-		{ "bytes", TABLE_RIGHT }, { "kept alive by", TABLE_FLEX },
-	};
-	struct table *table;
-	char where[TEXT_LINE_BYTES];
-	if (!fragmentation->pin_count)
-		return;
-	table = table_new(text->style, columns, sizeof columns / sizeof *columns);
-	for (size_t i = 0; i < fragmentation->pin_count && i < text_rows(text); i++) {
-		const struct fact_pin *pin = &fragmentation->pins[i];
-		text_place(text, &pin->stack, text->style->columns, where, sizeof where);
-		table_row(table, (const char *[]){
-			units_bytes(pin->open_bytes).s, units_count(pin->pages).s,
-			units_count(pin->count).s, units_bytes(pin->bytes).s, where,
-		});
-	}
-	table_print(table, text->out, TEXT_LABEL);
-	table_free(table);
-}
-
 static void print_pages(const struct text *text, const struct fact_fragmentation *fragmentation)
 {
 	if (!fragmentation->pages)
@@ -52,7 +28,7 @@ static void print_pages(const struct text *text, const struct fact_fragmentation
 		  units_count(fragmentation->pages_sparse).s,
 		  units_bytes(fragmentation->page_free_bytes).s,
 		  units_bytes(fragmentation->page_largest_hole_bytes).s);
-	print_pins(text, fragmentation);
+	text_pins(text, fragmentation->pins, fragmentation->pin_count, "pages");
 }
 
 /* Free ranges by size. Each class is named by its upper end; empty classes are left out. */

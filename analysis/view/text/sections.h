@@ -17,6 +17,12 @@ void section_failures(const struct text *text);      /* failed requests, grouped
 void section_fragmentation(const struct text *text);
 /* part of the above */
 void section_segments(const struct text *text, const struct fact_fragmentation *fragmentation);
+/*
+ * Call sites whose blocks keep partly used units ("pages", "segments") alive, worst first. Blocks
+ * without a sampled stack have no call site, but a row.
+ */
+void text_pins(const struct text *text, const struct fact_pin *pins, size_t count,
+	       const char *unit);
 void section_host(const struct text *text);
 void section_processes(const struct text *text);
 void section_coverage(const struct text *text);      /* what could not be seen */

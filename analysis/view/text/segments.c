@@ -74,35 +74,6 @@ static void print_occupancy(const struct text *text, const struct fact_framework
 	table_free(table);
 }
 
-/*
- * Blocks without a sampled stack have no call site, but they do keep segments alive and have a
- * row.
- */
-static void print_pins(const struct text *text, const struct fact_framework *framework)
-{
-	static const struct table_column columns[] = {
-		{ "unused", TABLE_RIGHT }, { "segments", TABLE_RIGHT }, { "blocks", TABLE_RIGHT },
-		{ "bytes", TABLE_RIGHT }, { "kept alive by", TABLE_FLEX },
-	};
-	struct table *table;
-	char where[TEXT_LINE_BYTES];
-	if (!framework->pin_count)
-		return;
-	table = table_new(text->style, columns, sizeof columns / sizeof *columns);
-	for (size_t i = 0; i < framework->pin_count && i < text_rows(text); i++) {
-		const struct fact_pin *pin = &framework->pins[i];
-		snprintf(where, sizeof where, "small blocks whose stacks were not sampled");
-		if (pin->stack.depth)
-			text_place(text, &pin->stack, text->style->columns, where, sizeof where);
-		table_row(table, (const char *[]){
-			units_bytes(pin->open_bytes).s, units_count(pin->pages).s,
-			units_count(pin->count).s, units_bytes(pin->bytes).s, where,
-		});
-	}
-	table_print(table, text->out, TEXT_LABEL);
-	table_free(table);
-}
-
 /* "PyTorch 2.9.0 (native)". */
 static void framework_name(const struct fact_framework *framework, char *out, size_t bytes)
 {
@@ -135,7 +106,7 @@ static void print_framework(const struct text *text, const struct fact_framework
 		  units_bytes(framework->largest_hole.bytes).s, framework->largest_hole.words,
 		  units_bytes(framework->empty_bytes).s, units_bytes(framework->emptyable_bytes).s);
 	print_occupancy(text, framework);
-	print_pins(text, framework);
+	text_pins(text, framework->pins, framework->pin_count, "segments");
 }
 
 void section_segments(const struct text *text, const struct fact_fragmentation *fragmentation)
