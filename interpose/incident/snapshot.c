@@ -2,8 +2,8 @@
 /*
  * One pass over the ledger fills scratch arrays of (key, value) pairs, which are sorted: by address
  * for free ranges in 2 MiB pages and reservations, by stack for sites. 100,000 blocks take some
- * 3 ms, only on the failure path. Programs that ask until they are refused get a snapshot for each
- * refusal only as long as snapshots take a fiftieth of the time.
+ * 6 ms (tests/bench/README.md), only on the failure path. Programs that ask until they are refused
+ * get a snapshot for each refusal only as long as snapshots take a fiftieth of the time.
  */
 #include "interpose/incident/snapshot.h"
 
