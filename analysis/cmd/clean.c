@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cuflight clean`: removes recordings of old runs, and nothing else. */
+/* `cuflight clean`: removes recordings of old runs, or makes recordings small. */
 #include "analysis/cmd/cmd.h"
 
 #include <errno.h>
@@ -13,8 +13,10 @@
 #include "analysis/base/units.h"
 #include "analysis/base/xalloc.h"
 #include "analysis/cmd/cli/say.h"
+#include "analysis/cmd/run/recordings.h"
 #include "analysis/cmd/target/destination.h"
 #include "analysis/explain/facts_build.h"
+#include "analysis/recording/finish/recording_trim.h"
 #include "interpose/abi/format.h"
 
 #define NS_PER_DAY 86400000000000ull
@@ -223,6 +225,44 @@ static int carry_out(const struct plan *plan, const struct opts *opts)
 	return CMD_FINE;
 }
 
+/* ---- trimming ---- */
+
+/* Nothing that a report reads is lost, so there is no question. */
+static int trim_directory(const char *directory, bool only_print)
+{
+	struct recordings list = { 0 };
+	uint64_t total = 0, saved;
+	size_t trimmed = 0, in_use = 0;
+	int status = CMD_FINE;
+
+	recordings_scan(&list, directory, 0, 0);
+	for (size_t i = 0; i < list.count; i++) {
+		const char *path = list.files[i].path;
+		int result = recording_trim(path, only_print, &saved);
+
+		if (result < 0 && errno == EINVAL) {
+			say_info("'%s' is cut or damaged, and stays as it is", path);
+		} else if (result < 0) {
+			say_error("cannot trim '%s': %s", path, strerror(errno));
+			status = CMD_USAGE;
+		}
+		in_use += result == RECORDING_IN_USE;
+		if (result != RECORDING_TRIMMED)
+			continue;
+		printf("%s\n", path);
+		total += saved;
+		trimmed++;
+	}
+	recordings_free(&list);
+	fflush(stdout);
+	if (in_use)
+		say_info("left alone because somebody may still write to them: %zu", in_use);
+	say_info(only_print ? "%zu recording%s can be trimmed by %s"
+			    : "trimmed %zu recording%s by %s",
+		 trimmed, trimmed == 1 ? "" : "s", units_bytes(total).s);
+	return status;
+}
+
 /* ---- the command ---- */
 
 static int clean_directory(const char *directory, const struct limits *limits,
@@ -242,6 +282,14 @@ static int clean_directory(const char *directory, const struct limits *limits,
 	return status;
 }
 
+static int clean_or_trim(const char *directory, const struct limits *limits,
+			 const struct opts *opts)
+{
+	if (opts_has(opts, "trim"))
+		return trim_directory(directory, opts_has(opts, "dry-run"));
+	return clean_directory(directory, limits, opts);
+}
+
 static int run_clean(const struct opts *opts, const struct cmd *const *commands)
 {
 	struct limits limits = {
@@ -253,6 +301,7 @@ static int run_clean(const struct opts *opts, const struct cmd *const *commands)
 		.total_bytes = opts_number(opts, "total", 0),
 	};
 	struct destination destination;
+	bool removes;
 
 	(void)commands;
 	if (opts->operand_count > 1) {
@@ -260,18 +309,24 @@ static int run_clean(const struct opts *opts, const struct cmd *const *commands)
 			  opts->operands[1]);
 		return CMD_USAGE;
 	}
-	if (!limits.by_count && !limits.by_age && !limits.by_size) {
+	removes = limits.by_count || limits.by_age || limits.by_size;
+	if (removes && opts_has(opts, "trim")) {
+		say_error("--trim removes no recording, so it takes no --keep, --days or --total; "
+			  "run clean twice");
+		return CMD_USAGE;
+	}
+	if (!removes && !opts_has(opts, "trim")) {
 		say_error("what may go? --keep=N newest runs stay, --days=N: older ones go, "
-			  "--total=SIZE stays at most");
+			  "--total=SIZE stays at most; --trim: only space that holds nothing");
 		return CMD_USAGE;
 	}
 	if (opts->operand_count)
-		return clean_directory(opts->operands[0], &limits, opts);
+		return clean_or_trim(opts->operands[0], &limits, opts);
 	if (destination_set(&destination, NULL)) {
 		say_error("cannot read the current directory: %s", strerror(errno));
 		return CMD_USAGE;
 	}
-	return clean_directory(destination.directory, &limits, opts);
+	return clean_or_trim(destination.directory, &limits, opts);
 }
 
 static const struct opt options[] = {
@@ -280,8 +335,12 @@ static const struct opt options[] = {
 	  "remove runs that ended more than N days ago" },
 	{ "total", 0, OPT_BYTES, "SIZE", 0, UINT64_MAX, NULL,
 	  "keep the newest runs that take no more than SIZE on disk" },
+	{ "trim", 0, OPT_FLAG, NULL, 0, 0, NULL,
+	  "remove nothing, but make each recording as small as what it holds; `run` does so "
+	  "at its end" },
 	{ "yes", 'y', OPT_FLAG, NULL, 0, 0, NULL, "do not ask" },
-	{ "dry-run", 'n', OPT_FLAG, NULL, 0, 0, NULL, "only print what would be removed" },
+	{ "dry-run", 'n', OPT_FLAG, NULL, 0, 0, NULL,
+	  "only print what would be removed or trimmed" },
 };
 static const struct opt_group option_group = {
 	"Options", options, sizeof options / sizeof *options, { NULL },
@@ -289,8 +348,8 @@ static const struct opt_group option_group = {
 
 const struct cmd cmd_clean = {
 	.name = "clean",
-	.summary = "remove recordings of old runs",
-	.usage = "--keep=N|--days=N|--total=SIZE [OPTIONS] [DIRECTORY]",
+	.summary = "remove recordings of old runs, or make them small",
+	.usage = "--keep=N|--days=N|--total=SIZE|--trim [OPTIONS] [DIRECTORY]",
 	.manual = "cuflight-clean",
 	.about = "Prints the recordings of a directory that are beyond any of the limits, asks, "
 		 "and removes them. Only complete runs go. A run that goes on, a damaged "
@@ -298,7 +357,8 @@ const struct cmd cmd_clean = {
 		 "removes nothing unless --yes is given.",
 	.examples = "cuflight clean --keep=10 rec/\tthe ten newest runs stay\n"
 		    "cuflight clean --days=7 --yes rec/\tfor a scheduled job\n"
-		    "cuflight clean --total=1GiB --dry-run rec/\twhat would go\n",
+		    "cuflight clean --total=1GiB --dry-run rec/\twhat would go\n"
+		    "cuflight clean --trim rec/\tafter a plain preload\n",
 	.groups = { &option_group, &opts_common },
 	.usage_exit = CMD_USAGE,
 	.run = run_clean,

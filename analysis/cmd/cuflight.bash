@@ -22,8 +22,8 @@ _cuflight() {
 		report) options='--at= --run= --full --top= --no-pager --sysroot= --debuginfod --output= --force
 			--format= --json --help --version --quiet --verbose --color=' ;;
 		list) options='--output= --force --format= --json --help --version --quiet --verbose --color=' ;;
-		clean) options='--keep= --days= --total= --yes --dry-run --help --version --quiet --verbose
-			--color=' ;;
+		clean) options='--keep= --days= --total= --trim --yes --dry-run --help --version --quiet
+			--verbose --color=' ;;
 		check) options='--baseline= --config= --allow-inconclusive --any-environment --sysroot= --write=
 			--suppressions= --no-default-suppressions --gen-suppressions= --output= --force
 			--format= --json --help --version --quiet --verbose --color=' ;;

@@ -190,6 +190,7 @@ static int conclude(const struct opts *opts, const struct destination *destinati
 	conclusion_note_end(&list, supervised, kills);
 	gpu_watch_end(watch, &list);
 	processes -= recordings_drop_replaced(&list);
+	conclusion_trim(&list);
 	if (processes)
 		conclusion_print(&list, processes, destination, opts_has(opts, "output"), status);
 	else

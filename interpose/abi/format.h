@@ -257,6 +257,8 @@ struct cuf_header {
 					     /* 0: it is not */
 	uint64_t python_arena_bytes;         /* maps that this allocator holds, as far as they */
 					     /* were seen */
+	uint64_t reserved_bytes;             /* file_bytes of the recorder, where `cuflight` */
+					     /* trimmed the file after the end; 0: it did not */
 };
 
 /* Whether stacks have Python frames. META NOTE has the reason if not. */

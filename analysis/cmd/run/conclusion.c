@@ -9,11 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include "analysis/base/numbers.h"
 #include "analysis/base/units.h"
 #include "analysis/cmd/cli/say.h"
 #include "analysis/explain/cause.h"
 #include "analysis/explain/facts_build.h"
-#include "analysis/recording/recording_append.h"
+#include "analysis/recording/finish/recording_append.h"
+#include "analysis/recording/finish/recording_trim.h"
 #include "analysis/symbols/symbols.h"
 #include "analysis/view/text/report_text.h"
 
@@ -89,6 +91,18 @@ void conclusion_note_end(const struct recordings *list, const struct supervised 
 		if (recording_append_wait(file->path, note.text) < 0)
 			say_error("cannot write how it ended to '%s': %s", file->path,
 				  strerror(errno));
+	}
+}
+
+/* A file that cannot be trimmed is still a good recording, so no line tells of it. */
+void conclusion_trim(struct recordings *list)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		struct recording_file *file = &list->files[i];
+		uint64_t saved;
+
+		if (file->of_run && recording_trim(file->path, false, &saved) == RECORDING_TRIMMED)
+			file->bytes = subtract_to_zero(file->bytes, saved);
 	}
 }
 

@@ -24,6 +24,9 @@ void conclusion_print_kill(const struct supervised *supervised, const struct oom
 void conclusion_note_end(const struct recordings *list, const struct supervised *supervised,
 			 const struct oom_kills *kills);
 
+/* Makes the files as small as what they hold, where the process has ended. */
+void conclusion_trim(struct recordings *list);
+
 /*
  * Where the recordings are, the likely cause if something went wrong, and the command that
  * explains it. named_output: the destination was named on the command line, so the command must

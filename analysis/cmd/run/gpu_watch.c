@@ -14,7 +14,7 @@
 #include "analysis/cmd/cli/say.h"
 #include "analysis/cmd/run/nvml.h"
 #include "analysis/recording/reader.h"
-#include "analysis/recording/recording_append.h"
+#include "analysis/recording/finish/recording_append.h"
 
 enum { FILES_MAX = 256, READINGS_MAX = 64 };
 

@@ -98,6 +98,13 @@ static void say_minor(struct sentences *sentences, const char *text, uint32_t pr
 		sentences->items[count].minor = true;
 }
 
+/* The size that the recorder had, also where the file was trimmed later. */
+static uint64_t reserved_bytes(const struct reader *reader)
+{
+	return reader->header.reserved_bytes ? reader->header.reserved_bytes
+					     : reader->header.file_bytes;
+}
+
 /* What the recording lost, with the remedy where there is one. Each table of the recording has its
  * counter. */
 static void tell_losses(struct build *build, uint32_t p, struct sentences *blind)
@@ -132,7 +139,7 @@ static void tell_losses(struct build *build, uint32_t p, struct sentences *blind
 			    "more is held than shown (raise --size)",
 			    from->reader->header.lost[CUF_LOST_LEDGER] +
 				    from->reader->header.lost[CUF_LOST_HOST_LEDGER],
-			    units_bytes(from->reader->header.file_bytes).s),
+			    units_bytes(reserved_bytes(from->reader)).s),
 		    p);
 	if (from->reader->header.lost[CUF_LOST_STACKS])
 		say(blind,
@@ -140,7 +147,7 @@ static void tell_losses(struct build *build, uint32_t p, struct sentences *blind
 				 "%s call stacks were dropped, of small blocks first: "
 				 "the recording has %s (raise --size)",
 				 units_count(from->reader->header.lost[CUF_LOST_STACKS]).s,
-				 units_bytes(from->reader->header.file_bytes).s),
+				 units_bytes(reserved_bytes(from->reader)).s),
 		    p);
 	if (process->events_overwritten)
 		say_minor(blind,

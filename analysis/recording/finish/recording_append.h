@@ -6,8 +6,8 @@
  * the recording has an end record of its own and stays unchanged; -1 when it cannot be written or
  * is no recording (see errno).
  */
-#ifndef ANALYSIS_RECORDING_RECORDING_APPEND_H
-#define ANALYSIS_RECORDING_RECORDING_APPEND_H
+#ifndef ANALYSIS_RECORDING_FINISH_RECORDING_APPEND_H
+#define ANALYSIS_RECORDING_FINISH_RECORDING_APPEND_H
 
 #include "interpose/abi/format.h"
 

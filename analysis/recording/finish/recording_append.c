@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Walks META to its end, as a reader does, and writes there: first the record, then the used
  * length. */
-#include "analysis/recording/recording_append.h"
+#include "analysis/recording/finish/recording_append.h"
 
 #include <errno.h>
 #include <fcntl.h>
