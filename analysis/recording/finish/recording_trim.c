@@ -132,42 +132,50 @@ static bool copy_in_place(struct copy *copy, const struct cuf_section *section, 
 	return !count;
 }
 
+/* Records on their way to the new file: packed bytes of them, behind *used that are written. */
+static bool flush_packed(struct copy *copy, size_t *packed, uint64_t *used)
+{
+	if (pwrite(copy->to, copy->packed, *packed, (off_t)(copy->end + *used)) !=
+	    (ssize_t)*packed)
+		return false;
+	*used += *packed;
+	*packed = 0;
+	return true;
+}
+
+/* The records of copy->chunk that are in use. */
+static bool pack_chunk(struct copy *copy, size_t count, uint32_t record, size_t *packed,
+		       uint64_t *used)
+{
+	for (size_t i = 0; i < count; i += record) {
+		if (is_zero(copy->chunk + i, record))
+			continue;
+		if (*packed + record > CHUNK && !flush_packed(copy, packed, used))
+			return false;
+		memcpy(copy->packed + *packed, copy->chunk + i, record);
+		*packed += record;
+	}
+	return true;
+}
+
 /* A table whose records are found by their content, not by their index: only those in use. */
 static bool copy_packed(struct copy *copy, const struct cuf_section *section, uint64_t *used)
 {
 	uint32_t record = section->record_bytes;
 	uint64_t at = section->offset, end = at + section->bytes / record * record;
-	size_t packed = 0;
-	ssize_t count = 0;
+	size_t packed = 0, count;
 
 	*used = 0;
-	while (at < end) {
-		/* skipping goes to a page, which may be inside a record */
+	for (; at < end; at += count) {
 		skip_hole(copy->from, &at, end);
+		/* data begins at a page, which may be inside a record */
 		at = section->offset + (at - section->offset) / record * record;
-		count = (ssize_t)least_of(end - at, CHUNK / record * record);
-		if (!count || pread(copy->from, copy->chunk, (size_t)count, (off_t)at) != count)
-			return at == end;
-		for (ssize_t i = 0; i < count; i += record) {
-			if (is_zero(copy->chunk + i, record))
-				continue;
-			if (packed + record > CHUNK / record * record) {
-				if (pwrite(copy->to, copy->packed, packed,
-					   (off_t)(copy->end + *used)) != (ssize_t)packed)
-					return false;
-				*used += packed;
-				packed = 0;
-			}
-			memcpy(copy->packed + packed, copy->chunk + i, record);
-			packed += record;
-		}
-		at += (uint64_t)count;
+		count = (size_t)least_of(end - at, CHUNK / record * record);
+		if (pread(copy->from, copy->chunk, count, (off_t)at) != (ssize_t)count ||
+		    !pack_chunk(copy, count, record, &packed, used))
+			return false;
 	}
-	if (packed && pwrite(copy->to, copy->packed, packed, (off_t)(copy->end + *used)) !=
-			      (ssize_t)packed)
-		return false;
-	*used += packed;
-	return true;
+	return flush_packed(copy, &packed, used);
 }
 
 static uint64_t unit_of(const struct cuf_header *header, uint32_t section)
