@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* PyTorch's caching allocator: how a request is rounded, where it is looked for, and what is given
+ * back before it is refused. Names of settings are PyTorch's own. */
+#include "analysis/what_if/pytorch.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/base/numbers.h"
+#include "analysis/what_if/pytorch_pool.h"
+
+enum { INTERVALS = 16 }; /* of sizes from 1 MiB, doubling, that may be rounded each in its way */
+
+enum setting {
+	EXPANDABLE,
+	MAX_SPLIT,
+	GC_THRESHOLD,
+	DIVISIONS,
+	LARGE_SEGMENT,
+	FRACTION,
+	MAX_NON_SPLIT,
+	BACKEND,
+	IGNORED_FIRST
+};
+
+static const struct model_setting settings[] = {
+	[EXPANDABLE] = { "expandable_segments", SETTING_FLAG, 0, 0, NULL,
+			 "maps memory piece by piece into reserved addresses" },
+	[MAX_SPLIT] = { "max_split_size_mb", SETTING_MIB, 20.0001, 1e9, NULL,
+			"blocks of this size and more are not split" },
+	[GC_THRESHOLD] = { "garbage_collection_threshold", SETTING_RATIO, 0, 1, NULL,
+			   "releases old blocks above this share of the memory fraction" },
+	[DIVISIONS] = { "roundup_power2_divisions", SETTING_TEXT, 0, 0, NULL,
+			"rounds requests to so many steps between powers of two" },
+	[LARGE_SEGMENT] = { "large_segment_size_mb", SETTING_MIB, 2, 512, NULL,
+			    "segments for requests above 1 MiB" },
+	[FRACTION] = { "per_process_memory_fraction", SETTING_RATIO, 0, 1, NULL,
+		       "the share of the device that PyTorch allows itself" },
+	[MAX_NON_SPLIT] = { "max_non_split_rounding_mb", SETTING_MIB, 0, 1e9, NULL,
+			    "how much larger than the request an unsplit block may be" },
+	[BACKEND] = { "backend", SETTING_WORD, 0, 0, "native cudaMallocAsync", "the allocator" },
+	/* of pinned memory, threads and locks: nothing changes on the device */
+	[IGNORED_FIRST] = { "release_lock_on_cudamalloc", SETTING_TEXT, 0, 0, NULL, "ignored" },
+	{ "pinned_use_cuda_host_register", SETTING_TEXT, 0, 0, NULL, "ignored" },
+	{ "pinned_num_register_threads", SETTING_TEXT, 0, 0, NULL, "ignored" },
+	{ "pinned_use_background_threads", SETTING_TEXT, 0, 0, NULL, "ignored" },
+	{ "pinned_reserve_segment_size_mb", SETTING_TEXT, 0, 0, NULL, "ignored" },
+	{ "graph_capture_record_stream_reuse", SETTING_TEXT, 0, 0, NULL, "ignored" },
+	{ "use_cuda_host_register", SETTING_TEXT, 0, 0, NULL, "ignored" },
+};
+
+struct pytorch {
+	struct caching caching;
+	struct caching_block **blocks; /* by number of the trace's block */
+	uint64_t max_split_bytes, max_non_split_bytes, large_segment_bytes, large_least_bytes;
+	uint64_t allowed_bytes; /* CUF_UNKNOWN: no fraction is set */
+	double gc_threshold;
+	uint32_t divisions[INTERVALS];
+	bool expandable;
+};
+
+/* A request on its way. */
+struct search {
+	struct caching_pool *pool;
+	unsigned group;
+	uint64_t bytes;         /* rounded */
+	uint64_t segment_bytes; /* what the driver would be asked for */
+};
+
+/* ---- sizes ---- */
+
+static unsigned log2_of(uint64_t number) { return 63u - (unsigned)__builtin_clzll(number); }
+
+static uint64_t round_up_to_division(uint64_t bytes, uint32_t divisions)
+{
+	uint64_t floor = 1ull << log2_of(bytes), step = floor >> log2_of(divisions), rounded;
+	if (floor == bytes)
+		return bytes;
+	if (!step)
+		return floor << 1;
+	rounded = bytes & ~(step - 1);
+	return rounded == bytes ? bytes : rounded + step;
+}
+
+static uint64_t round_request(const struct pytorch *pytorch, uint64_t bytes)
+{
+	unsigned at, first = log2_of(1 << 20);
+	uint32_t divisions;
+	if (bytes < CACHING_MIN_BYTES)
+		return CACHING_MIN_BYTES;
+	at = log2_of(bytes) < first ? 0 : log2_of(bytes) - first;
+	divisions = pytorch->divisions[at < INTERVALS ? at : INTERVALS - 1];
+	if (divisions > 1 && bytes > (uint64_t)CACHING_MIN_BYTES * divisions)
+		return round_up_to_division(bytes, divisions);
+	return (bytes + CACHING_MIN_BYTES - 1) / CACHING_MIN_BYTES * CACHING_MIN_BYTES;
+}
+
+static uint64_t segment_for(const struct pytorch *pytorch, uint64_t bytes)
+{
+	if (bytes <= CACHING_SMALL_BYTES)
+		return CACHING_SMALL_SEGMENT_BYTES;
+	if (bytes < pytorch->large_least_bytes)
+		return pytorch->large_segment_bytes;
+	return (bytes + CACHING_ROUND_BYTES - 1) / CACHING_ROUND_BYTES * CACHING_ROUND_BYTES;
+}
+
+/* ---- free blocks ---- */
+
+/* A block at the growing end of its segment is as large as it could become. */
+static uint64_t size_to_grow(const struct caching_block *block)
+{
+	uint64_t more = block->after && !block->after->mapped ? block->after->bytes : 0;
+	return block->bytes + more;
+}
+
+static struct caching_block *take_free(struct pytorch *pytorch, const struct search *search)
+{
+	struct caching_block *block, *next;
+	search->pool->searches +=
+		is_known(pytorch->allowed_bytes) && pytorch->gc_threshold > 0;
+	block = pool_best(search->pool, search->group, search->bytes);
+	if (!block)
+		return NULL;
+	if (block->chunk_bytes)
+		while ((next = pool_next(block)) && size_to_grow(next) < size_to_grow(block))
+			block = next;
+	/* no oversize block for a small request, and none much too large for a large one */
+	if (search->bytes < pytorch->max_split_bytes && block->bytes >= pytorch->max_split_bytes)
+		return NULL;
+	if (search->bytes >= pytorch->max_split_bytes &&
+	    block->bytes >= search->bytes + pytorch->max_non_split_bytes)
+		return NULL;
+	pool_remove(&pytorch->caching, block);
+	return block;
+}
+
+static struct caching_block *take_new(struct pytorch *pytorch, const struct search *search)
+{
+	uint64_t reserved = pytorch->caching.figures.reserved_bytes;
+	if (is_known(pytorch->allowed_bytes) &&
+	    reserved + search->segment_bytes > pytorch->allowed_bytes)
+		return NULL;
+	if (pytorch->expandable)
+		return expandable_take(&pytorch->caching, search->pool, search->group,
+				       search->bytes,
+				       search->pool->is_small ? CACHING_SMALL_SEGMENT_BYTES :
+								pytorch->large_segment_bytes);
+	return segment_take(&pytorch->caching, search->pool, search->group, search->segment_bytes);
+}
+
+/* ---- releasing ---- */
+
+/* Whole segments, and whole chunks of expandable ones. */
+static void release_pool(struct caching *caching, struct caching_pool *pool)
+{
+	struct caching_block *block = pool_first(pool), *next, **chunks = NULL;
+	size_t count = 0, room = 0;
+	for (; block; block = next) {
+		next = pool_following(block);
+		if (block->chunk_bytes) { /* unmapping changes the pool: later */
+			xalloc_grow(&chunks, count, &room, sizeof *chunks);
+			chunks[count++] = block;
+		} else if (!caching_is_split(block)) {
+			segment_release(caching, block);
+		}
+	}
+	for (size_t i = 0; i < count; i++)
+		expandable_unmap(caching, chunks[i]);
+	free(chunks);
+}
+
+static void release_all(struct pytorch *pytorch)
+{
+	release_pool(&pytorch->caching, &pytorch->caching.pools[0]);
+	release_pool(&pytorch->caching, &pytorch->caching.pools[1]);
+}
+
+/* With max_split_size_mb: one oversize block that is large enough, or several. False: none. */
+static bool release_oversize(struct pytorch *pytorch, const struct search *search)
+{
+	uint64_t wanted = most_of(search->bytes, pytorch->max_split_bytes), released = 0;
+	struct caching_block *block, *next;
+	if (pytorch->max_split_bytes == UINT64_MAX)
+		return false;
+	block = pool_best(search->pool, search->group, wanted);
+	if (block && !block->chunk_bytes) {
+		segment_release(&pytorch->caching, block);
+		return true;
+	}
+	block = pool_last_below(search->pool, search->group, wanted);
+	while (block && released < wanted && block->bytes >= pytorch->max_split_bytes) {
+		next = pool_last_below(search->pool, search->group, block->bytes);
+		if (!block->chunk_bytes) {
+			released += block->bytes;
+			segment_release(&pytorch->caching, block);
+		}
+		block = next;
+	}
+	return released >= wanted;
+}
+
+/* Frees blocks older than the average while the allowed share is exceeded. */
+static void collect_garbage(struct pytorch *pytorch)
+{
+	struct caching *caching = &pytorch->caching;
+	struct caching_pool *pool = &caching->pools[0];
+	uint64_t most = (uint64_t)(pytorch->gc_threshold * (double)pytorch->allowed_bytes), target,
+		 reclaimed = 0;
+	double age = 0;
+	size_t count = 0;
+	bool freed = true;
+	if (caching->figures.reserved_bytes <= most)
+		return;
+	target = caching->figures.reserved_bytes - most;
+	for (struct caching_block *b = pool_first(pool); b; b = pool_following(b))
+		if (!caching_is_split(b)) {
+			age += (double)(pool->searches - b->born);
+			count++;
+		}
+	while (reclaimed < target && freed && count) {
+		double threshold = age / (double)count;
+		struct caching_block *block = pool_first(pool), *next;
+		freed = false;
+		for (; block; block = next) {
+			double own = (double)(pool->searches - block->born);
+			next = pool_following(block);
+			if (caching_is_split(block) || block->chunk_bytes || own < threshold)
+				continue;
+			freed = true;
+			reclaimed += block->bytes;
+			age -= own;
+			count--;
+			segment_release(caching, block);
+		}
+	}
+}
+
+/* ---- the functions of a model ---- */
+
+static bool should_split(const struct pytorch *pytorch, const struct caching_block *block,
+			 uint64_t bytes)
+{
+	uint64_t rest = block->bytes - bytes;
+	if (block->pool->is_small || pytorch->expandable)
+		return rest >= CACHING_MIN_BYTES;
+	return bytes < pytorch->max_split_bytes && rest > CACHING_SMALL_BYTES;
+}
+
+static struct caching_block *find(struct pytorch *pytorch, const struct search *search)
+{
+	struct caching_block *block = take_free(pytorch, search);
+	if (block)
+		return block;
+	if (is_known(pytorch->allowed_bytes) && pytorch->gc_threshold > 0)
+		collect_garbage(pytorch);
+	block = take_new(pytorch, search);
+	if (!block && release_oversize(pytorch, search))
+		block = take_new(pytorch, search);
+	if (!block && !search->pool->is_private) { /* not while a stream captures */
+		release_all(pytorch);
+		block = take_new(pytorch, search);
+	}
+	return block;
+}
+
+static bool pytorch_alloc(void *state, const struct model_request *request)
+{
+	struct pytorch *pytorch = state;
+	struct search search = { .group = request->group };
+	struct caching_block *block;
+	if (request->bytes > 1ull << 60)
+		return false;
+	search.bytes = round_request(pytorch, request->bytes);
+	search.pool = caching_pool_of(&pytorch->caching, request->group, request->is_private,
+				      search.bytes <= CACHING_SMALL_BYTES);
+	search.segment_bytes = segment_for(pytorch, search.bytes);
+	block = find(pytorch, &search);
+	if (!block)
+		return false;
+	if (should_split(pytorch, block, search.bytes))
+		block_split(&pytorch->caching, block, search.bytes);
+	block->allocated = true;
+	pytorch->caching.figures.allocated_bytes += block->bytes;
+	pytorch->blocks[request->block] = block;
+	return true;
+}
+
+static void pytorch_free(void *state, uint32_t number)
+{
+	struct pytorch *pytorch = state;
+	struct caching_block *block = pytorch->blocks[number];
+	if (!block)
+		return;
+	pytorch->blocks[number] = NULL;
+	pytorch->caching.figures.allocated_bytes -= block->bytes;
+	block_free(&pytorch->caching, block);
+}
+
+static void pytorch_empty(void *state) { release_all(state); }
+
+static struct model_figures pytorch_look(const void *state)
+{
+	return ((const struct pytorch *)state)->caching.figures;
+}
+
+static void pytorch_close(void *state)
+{
+	struct pytorch *pytorch = state;
+	caching_fini(&pytorch->caching);
+	free(pytorch->blocks);
+	free(pytorch);
+}
+
+/* "4", or "[256:1,512:2,>:4]" with sizes in MiB. False: neither. */
+static bool read_divisions(const char *text, uint32_t divisions[INTERVALS])
+{
+	size_t last = 0;
+	bool is_first = true;
+	char *end;
+	if (*text != '[') {
+		unsigned long all = strtoul(text, &end, 10);
+		for (size_t i = 0; i < INTERVALS; i++)
+			divisions[i] = (uint32_t)all;
+		return end != text && !*end && all <= 1 << 16 && !(all & (all - 1));
+	}
+	for (text++; *text && *text != ']'; text = end + (*end == ',')) {
+		bool is_rest = *text == '>';
+		unsigned long size = is_rest ? 1 : strtoul(text, &end, 10), value;
+		size_t at = size ? log2_of(size) : 0;
+		end = is_rest ? (char *)(uintptr_t)text + 1 : end;
+		if (*end != ':')
+			return false;
+		value = strtoul(end + 1, &end, 10);
+		if ((*end != ',' && *end != ']') || value > 1 << 16 || (value & (value - 1)))
+			return false;
+		at = at < INTERVALS ? at : INTERVALS - 1;
+		for (size_t i = is_rest ? last + 1 : at; is_rest && i < INTERVALS; i++)
+			divisions[i] = (uint32_t)value;
+		for (size_t i = 0; is_first && !is_rest && i < at; i++)
+			divisions[i] = (uint32_t)value;
+		if (!is_rest)
+			divisions[last = at] = (uint32_t)value;
+		is_first = false;
+	}
+	return true;
+}
+
+static uint64_t bytes_or(const struct model_value *value, uint64_t otherwise)
+{
+	return value->text ? (uint64_t)value->number : otherwise;
+}
+
+static void *pytorch_open(const struct model_values *values, const struct model_ground *ground,
+			  const char **why)
+{
+	const struct model_value *value = values->value;
+	uint64_t total = is_known(ground->total_bytes) ? ground->total_bytes :
+							 driver_look(ground->driver).capacity_bytes;
+	uint32_t divisions[INTERVALS] = { 0 };
+	struct pytorch *pytorch;
+	if (value[BACKEND].text && value[BACKEND].number > 0) {
+		*why = "the backend cudaMallocAsync is the driver's own pool, not this allocator";
+		return NULL;
+	}
+	if (value[DIVISIONS].text && !read_divisions(value[DIVISIONS].text, divisions)) {
+		*why = "roundup_power2_divisions is a power of two, or [MB:POWER,...,>:POWER]";
+		return NULL;
+	}
+	pytorch = xalloc_zeroed(1, sizeof *pytorch);
+	caching_init(&pytorch->caching, ground->driver, total / 8 * 9);
+	pytorch->blocks = xalloc_zeroed(ground->block_count + 1, sizeof *pytorch->blocks);
+	memcpy(pytorch->divisions, divisions, sizeof divisions);
+	pytorch->expandable = value[EXPANDABLE].text && value[EXPANDABLE].number > 0;
+	pytorch->max_split_bytes = bytes_or(&value[MAX_SPLIT], UINT64_MAX);
+	pytorch->large_segment_bytes = bytes_or(&value[LARGE_SEGMENT], 20u << 20);
+	pytorch->large_least_bytes = pytorch->large_segment_bytes / 2;
+	pytorch->max_non_split_bytes = bytes_or(&value[MAX_NON_SPLIT], 20u << 20);
+	pytorch->gc_threshold = value[GC_THRESHOLD].text ? value[GC_THRESHOLD].number : 0;
+	pytorch->allowed_bytes = ground->limit_bytes;
+	if (value[FRACTION].text)
+		pytorch->allowed_bytes = (uint64_t)(value[FRACTION].number * (double)total);
+	return pytorch;
+}
+
+const struct allocator_model pytorch_model = {
+	.id = "pytorch",
+	.name = "PyTorch's caching allocator",
+	.versions = "PyTorch 2.8.0 to 2.15.0",
+	.variable = "PYTORCH_CUDA_ALLOC_CONF",
+	.settings = settings,
+	.setting_count = sizeof settings / sizeof *settings,
+	.kinds = 1u << CUF_KIND_FRAMEWORK,
+	.open = pytorch_open,
+	.alloc = pytorch_alloc,
+	.free = pytorch_free,
+	.empty_cache = pytorch_empty,
+	.look = pytorch_look,
+	.close = pytorch_close,
+};

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * PyTorch's caching allocator for CUDA as a model, native and with expandable segments. Contract:
+ * that of allocator_model.h. pytorch_trials adds what is worth trying for a trace with blocks of
+ * PyTorch, the recorded setting not included.
+ */
+#ifndef ANALYSIS_WHAT_IF_PYTORCH_H
+#define ANALYSIS_WHAT_IF_PYTORCH_H
+
+#include "analysis/what_if/allocator_model.h"
+#include "analysis/what_if/trials.h"
+
+extern const struct allocator_model pytorch_model;
+
+void pytorch_trials(struct trials *trials, const struct trace *trace);
+
+#endif
