@@ -44,6 +44,7 @@ static void forget_slots(void)
 {
 	slots_used = search_from = 0;
 	no_search_before_ns = 0;
+	cuf_tls.is_shared = 0;
 }
 CUF_AT_FORK_CHILD(forget_slots);
 
@@ -209,6 +210,8 @@ static void decline(void)
 		cuf_tls.countdown_bytes = (int64_t)cuf_options.sample;
 }
 
+static uint32_t my_tid(void) { return (uint32_t)cuf_sys(SYS_gettid, 0, 0, 0, 0, 0, 0); }
+
 static struct cuf_thread_state *attach(void)
 {
 	uint64_t generation = admit();
@@ -227,7 +230,9 @@ static struct cuf_thread_state *attach(void)
 		cuf_fault(CUF_FAULT_HEADER);
 		return NULL;
 	}
-	tid = (uint32_t)cuf_sys(SYS_gettid, 0, 0, 0, 0, 0, 0);
+	tid = my_tid();
+	if (!cuf_gate_is_home())
+		cuf_liveness_has_task();
 	index = find_slot(tid);
 	if (index >= 0)
 		thread = state_of((unsigned)index);
@@ -243,9 +248,40 @@ static struct cuf_thread_state *attach(void)
 	return thread;
 }
 
+/*
+ * Another task runs with this thread's words, at the same time. Only the one that took the slot may
+ * use it, and only it writes the guard.
+ */
+static struct cuf_thread_state *enter_shared(uint64_t generation)
+{
+	struct cuf_thread_state *thread = cuf_tls.thread;
+	if (!generation)
+		return NULL;
+	if (!thread || thread->writer.tid != my_tid()) {
+		decline();
+		return NULL;
+	}
+	if (cuf_tls.guard) {
+		cuf_count_dropped(CUF_LOST_NESTED);
+		return NULL;
+	}
+	cuf_tls.guard = 1;
+	cuf_thread_announce(thread);
+	if (__atomic_load_n(cuf_gate, __ATOMIC_ACQUIRE) == generation)
+		return thread;
+	cuf_thread_leave(thread);
+	cuf_count_dropped(CUF_LOST_SWITCH);
+	return NULL;
+}
+
 struct cuf_thread_state *cuf_thread_enter_slow(void)
 {
 	struct cuf_thread_state *thread = cuf_tls.thread;
+	if (__builtin_expect(cuf_tls.is_shared, 0)) {
+		uint64_t generation = admit();
+		if (cuf_tls.is_shared)
+			return enter_shared(generation);
+	}
 	if (cuf_tls.guard) {
 		cuf_count_dropped(CUF_LOST_NESTED);
 		return NULL;

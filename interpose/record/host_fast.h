@@ -184,4 +184,14 @@ static inline unsigned cuf_role_exchange(unsigned role)
 	return before;
 }
 
+/*
+ * From now on another task runs with this thread's words (clone without CLONE_SETTLS). The thread's
+ * events take the slow path, which asks the kernel who is there, and the task's are not recorded.
+ */
+static inline void cuf_thread_words_are_shared(void)
+{
+	cuf_tls.is_shared = 1;
+	cuf_tls.generation = CUF_GENERATION_NEW;
+}
+
 #endif

@@ -2,7 +2,7 @@
 /*
  * Whether a thread of the recorded process still exists. There is no thread-exit hook, so the
  * slots and ring segments of dead threads are found through the kernel. Contract: any thread, one
- * system call, errno untouched.
+ * system call or two, errno untouched.
  */
 #ifndef CUF_LIVENESS_H
 #define CUF_LIVENESS_H
@@ -15,5 +15,11 @@
  * counts as alive.
  */
 bool cuf_thread_alive(uint32_t tid);
+
+/*
+ * A task that shares the process's memory, and is a process of its own, is about to get a slot.
+ * From then on an id that is alive in any process counts as alive.
+ */
+void cuf_liveness_has_task(void);
 
 #endif
