@@ -345,7 +345,7 @@ struct cuf_thread {
 	uint32_t busy;           /* 1 while inside the recorder */
 	uint32_t reserved;
 	uint32_t framework_segment; /* index + 1 of the current one; 0 none */
-	uint32_t reserved2;
+	uint32_t ended;          /* 1: the thread was gone when the process began to end */
 	uint64_t reserved3[5];
 };
 

@@ -87,6 +87,20 @@ static int recycle_slot(uint32_t tid, unsigned look)
 	return -1;
 }
 
+void cuf_threads_mark_ended(void)
+{
+	uint32_t used = __atomic_load_n(&slots_used, __ATOMIC_RELAXED);
+
+	if (used > cuf_recording.thread_count)
+		used = cuf_recording.thread_count;
+	for (uint32_t i = 0; i < used; i++) {
+		struct cuf_thread *slot = &cuf_recording.threads[i];
+		uint32_t tid = __atomic_load_n(&slot->tid, __ATOMIC_ACQUIRE);
+
+		slot->ended = tid && !cuf_thread_alive(tid);
+	}
+}
+
 static bool searches_pause(void)
 {
 	uint64_t until = __atomic_load_n(&no_search_before_ns, __ATOMIC_RELAXED);
@@ -147,6 +161,7 @@ static void begin_slot(struct cuf_thread *slot)
 {
 	__atomic_store_n(&slot->generation, slot->generation + 1, __ATOMIC_RELAXED);
 	slot->start_ns = cuf_now_ns();
+	slot->ended = 0;
 	__atomic_store_n(&slot->busy, 0, __ATOMIC_RELAXED);
 	for (unsigned i = 0; i < sizeof slot->name; i++)
 		slot->name[i] = 0;

@@ -42,6 +42,10 @@ struct cuf_thread_state {
 typedef uint64_t cuf_thread_admit_fn(void);
 void cuf_thread_admit_with(cuf_thread_admit_fn *admit);
 
+/* Marks the slots of threads that are gone, at the end of the process: a history of its memory is
+ * played again with the threads that it had. A system call a thread. */
+void cuf_threads_mark_ended(void);
+
 /* The slow path of cuf_thread_enter. */
 struct cuf_thread_state *cuf_thread_enter_slow(void);
 

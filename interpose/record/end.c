@@ -40,6 +40,7 @@ static void mark_end(struct cuf_thread_state *thread, unsigned end_kind, uint64_
 		.device = CUF_DEVICE_NONE,
 	};
 	cuf_timeline_sample(event.time_ns);
+	cuf_threads_mark_ended();
 	cuf_framework_end();
 	header->end_seq = cuf_ring_event(&thread->writer, CUF_RING_DEVICE, &event);
 	header->end_ns = event.time_ns;
