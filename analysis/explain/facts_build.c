@@ -24,7 +24,8 @@ struct facts_store {
  *   build_groups         build->groups: which devices are the same one
  *   build_incidents      incidents[] except what follows; processes[].fatal_incident
  *   build_phases         processes[].phases, phase_groups, requests; incidents[].phase, request
- *   build_process_group  group, fatal_incident; processes[].rank, ended_by, held_bytes
+ *   build_process_group  group, fatal_incident; processes[].rank, ended_by,
+ *                        held_bytes, device_peak_bytes
  *   build_moment         build->moment, focus
  *   build_devices        devices[]
  *   build_incident_views incidents[].owners, largest_free, packing, basis; free memory that the

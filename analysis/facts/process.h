@@ -28,6 +28,7 @@ struct fact_process {
 	uint32_t ended_by; /* the process whose failure ended it (inferred); FACT_NONE */
 	uint64_t held_bytes; /* device memory at the run's first failure, else its peak;
 			      * CUF_UNKNOWN: used none */
+	uint64_t device_peak_bytes; /* the peaks of its devices, added up; CUF_UNKNOWN: used none */
 	const char *path; /* the recording */
 	const char *exe, *cmdline, *hostname;
 	uint64_t start_ns; /* recorder started */

@@ -5,6 +5,7 @@
 #include "analysis/base/parallel.h"
 #include "analysis/base/xalloc.h"
 #include "analysis/facts/passes/build.h"
+#include "analysis/facts/passes/main_process.h"
 #include "analysis/host/heap.h"
 
 #define HOST_CLOCK_NS 10000000ull /* host events have a coarse clock, in milliseconds */
@@ -107,15 +108,6 @@ static uint64_t live_device_bytes(struct build *build, uint32_t process, uint64_
 	return bytes;
 }
 
-/* Of processes that hold nothing of a device, whom the report is about: who was killed for memory,
- * then who is not merely an image that exec replaced. */
-static unsigned interest(const struct fact_process *process)
-{
-	if (process->end == END_OOM_KILLED)
-		return 2;
-	return process->end != END_EXEC;
-}
-
 /* What each process held of a device at its own end. */
 struct held_at_end {
 	struct build *build;
@@ -139,32 +131,33 @@ static void measure_at_end(void *context, size_t i)
 	run_rest(build->run, &build->run->processes[i]);
 }
 
-/* The process that held most at its own end; of those that hold nothing, the first of the most
- * interest. */
+/* The process that held most of a device at its own end; the first of those that held nothing. */
 static uint32_t largest_at_end(struct build *build, uint32_t device)
 {
 	struct held_at_end held = { build, device,
 				    xalloc_zeroed(build->run->count, sizeof *held.bytes) };
-	uint32_t largest = 0;
-	uint64_t most = 0;
-	bool any = false;
-	parallel_each(build->run->count, build->options.threads, measure_at_end, &held);
-	for (uint32_t p = 0; p < build->run->count; p++) {
-		uint64_t bytes = held.bytes[p];
+	uint32_t largest = FACT_NONE;
 
-		if (bytes == CUF_UNKNOWN)
-			continue;
-		if (!any || bytes > most ||
-		    (!bytes && !most &&
-		     interest(&build->facts->processes[p]) >
-			     interest(&build->facts->processes[largest]))) {
+	parallel_each(build->run->count, build->options.threads, measure_at_end, &held);
+	for (uint32_t p = 0; p < build->run->count; p++)
+		if (held.bytes[p] != CUF_UNKNOWN &&
+		    (largest == FACT_NONE || held.bytes[p] > held.bytes[largest]))
 			largest = p;
-			most = bytes;
-			any = true;
-		}
-	}
 	free(held.bytes);
-	return largest;
+	return largest == FACT_NONE ? 0 : largest;
+}
+
+/* Whom the report is about when no request was fatal. */
+static uint32_t process_to_explain(struct build *build)
+{
+	struct held_at_end held = { build, FACT_NONE,
+				    xalloc_zeroed(build->run->count, sizeof *held.bytes) };
+	uint32_t process;
+
+	parallel_each(build->run->count, build->options.threads, measure_at_end, &held);
+	process = main_process(build->facts, held.bytes);
+	free(held.bytes);
+	return process;
 }
 
 /* The member of a device that used it most, ever. */
@@ -203,7 +196,7 @@ static struct moment asked_moment(struct build *build)
 	uint64_t start_ns = build->facts->processes[0].start_ns;
 	switch (build->options.at) {
 	case FACTS_AT_NOW:
-		moment = end_of(build, largest_at_end(build, FACT_NONE));
+		moment = end_of(build, process_to_explain(build));
 		moment.kind = MOMENT_NOW;
 		moment.seq = CUF_UNKNOWN;
 		return moment;
@@ -220,13 +213,13 @@ static struct moment asked_moment(struct build *build)
 		break;
 	case FACTS_AT_TIME:
 		if (!__builtin_add_overflow(start_ns, build->options.at_value, &start_ns))
-			return at_time(build, largest_at_end(build, FACT_NONE), start_ns);
+			return at_time(build, process_to_explain(build), start_ns);
 		break;
 	default: break;
 	}
 	if (last_fatal(build, FACT_NONE, &moment))
 		return moment;
-	return end_of(build, largest_at_end(build, FACT_NONE));
+	return end_of(build, process_to_explain(build));
 }
 
 /* Each process has its own peak of host memory, as each device has. */

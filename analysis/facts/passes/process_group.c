@@ -148,6 +148,22 @@ static uint64_t held_at(const struct fact_process *process, const struct reader 
 	return held;
 }
 
+/* Of each device its own peak, at whatever time. */
+static uint64_t device_peak(const struct reader *reader)
+{
+	uint64_t sum = 0;
+	bool any = false;
+
+	for (uint64_t d = 0; d < reader_count(reader, CUF_SEC_DEVICES); d++) {
+		const struct cuf_device *device = reader_at(reader, CUF_SEC_DEVICES, d);
+
+		any |= device->present && device->peak_bytes;
+		if (device->present && __builtin_add_overflow(sum, device->peak_bytes, &sum))
+			return CUF_UNKNOWN;
+	}
+	return any ? sum : CUF_UNKNOWN;
+}
+
 static int by_bytes(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
@@ -171,6 +187,7 @@ static void find_outlier(struct build *build)
 	for (uint32_t i = 0; i < facts->process_count; i++) {
 		struct fact_process *process = &facts->processes[i];
 		process->held_bytes = held_at(process, build->run->processes[i].reader, at);
+		process->device_peak_bytes = device_peak(build->run->processes[i].reader);
 		if (process->held_bytes != CUF_UNKNOWN &&
 		    (most == FACT_NONE || process->held_bytes > facts->processes[most].held_bytes))
 			most = i;

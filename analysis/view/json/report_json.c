@@ -69,6 +69,7 @@ static struct json_object *json_process(const struct facts *facts, struct frames
 	json_add_text(object, "rank", process->rank);
 	json_add(object, "ended_by", json_pid(facts, process->ended_by));
 	json_add_number(object, "held_bytes", process->held_bytes);
+	json_add_number(object, "device_peak_bytes", process->device_peak_bytes);
 	json_add(object, "host", json_host(frames, &process->host));
 	json_add(object, "requests", json_requests(process));
 	return object;

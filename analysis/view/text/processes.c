@@ -1,12 +1,66 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* "Processes" of the run, and "What could not be seen". */
+/* A run of several processes: one sentence that relates them, and one row each. */
+#include <stdlib.h>
 #include <string.h>
+#include "analysis/base/numbers.h"
 #include "analysis/base/units.h"
+#include "analysis/base/xalloc.h"
+#include "analysis/view/focus.h"
 #include "analysis/view/text/screen.h"
 #include "analysis/view/text/sections.h"
 #include "analysis/view/text/table.h"
 
-enum { DEPTH_MAX = 8 };
+enum { WORDS = 512, DEPTH_MAX = 8 };
+
+/* ---- the sentence ---- */
+
+/* Ranks are what users of several processes know them by. */
+static const char *process_name(const struct fact_process *process, char *out, size_t bytes)
+{
+	if (process->rank)
+		snprintf(out, bytes, "rank %.16s (pid %u)", process->rank, process->pid);
+	else
+		snprintf(out, bytes, "pid %u", process->pid);
+	return out;
+}
+
+/*
+ * "8 processes: rank 3 (pid 91) failed first, others after it." Only if there is something to
+ * report of the group.
+ */
+void screen_group(const struct text *text)
+{
+	const struct facts *facts = text->facts;
+	const struct fact_process_group *crowd = &facts->group;
+	char name[96], words[WORDS] = "";
+
+	if (facts->process_count < 2 || (crowd->leader == FACT_NONE && crowd->outlier == FACT_NONE))
+		return;
+	text_append(words, sizeof words, "%zu processes: ", facts->process_count);
+	if (crowd->leader != FACT_NONE)
+		text_append(words, sizeof words, "%s failed first%s",
+		       process_name(&facts->processes[crowd->leader], name, sizeof name),
+		       text_if(crowd->failed_count > 1, ", others after it"));
+	if (crowd->ended_count)
+		text_append(words, sizeof words, "; %s other%s ended because of it",
+		       units_count(crowd->ended_count).s, text_s(crowd->ended_count));
+	if (crowd->outlier != FACT_NONE) {
+		const struct fact_process *outlier = &facts->processes[crowd->outlier];
+		const char *who = "it", *peers = "processes";
+		if (crowd->outlier != crowd->leader)
+			who = process_name(outlier, name, sizeof name);
+		if (outlier->rank)
+			peers = "ranks";
+		text_append(words, sizeof words, "%s%s held %s (median of %s %s: %s)",
+		       text_if(crowd->leader != FACT_NONE, "; "), who,
+		       units_bytes(outlier->held_bytes).s, units_count(crowd->peer_count).s, peers,
+		       units_bytes(crowd->median_bytes).s);
+	}
+	text_append(words, sizeof words, ".");
+	text_words(text, STYLE_PLAIN, "", 0, 2, words);
+}
+
+/* ---- the rows ---- */
 
 /* How deep below the first recorded ancestor. */
 static unsigned depth_of(const struct facts *facts, const struct fact_process *process)
@@ -36,6 +90,26 @@ static void short_ending(const struct fact_process *process, char *out, size_t b
 		snprintf(out, bytes, "%s", words[process->end]);
 }
 
+/* The program as one would type it, and its arguments: the interpreter's path is the same in all. */
+static void command_of(const struct fact_process *process, char *out, size_t bytes)
+{
+	char program[96];
+	const char *arguments = NULL;
+
+	text_program(process, program, sizeof program);
+	if (*program)
+		arguments = strstr(process->cmdline, program);
+	if (arguments)
+		arguments = strchr(arguments, ' ');
+	snprintf(out, bytes, "%s%s", program, text_if(arguments != NULL, arguments));
+}
+
+static bool leads(const struct facts *facts, const struct fact_process *process)
+{
+	return facts->group.leader < facts->process_count && facts->process_count > 1 &&
+	       process == &facts->processes[facts->group.leader];
+}
+
 /*
  * The process that failed first is the answer in a run of many: it is highlighted. A process
  * whose recording is incomplete is highlighted less.
@@ -44,107 +118,126 @@ static void add_process(const struct text *text, struct table *table,
 			const struct fact_process *process)
 {
 	const struct facts *facts = text->facts;
-	bool leads = facts->group.leader < facts->process_count &&
-		     process == &facts->processes[facts->group.leader] &&
-		     facts->process_count > 1;
-	const char *command = process->cmdline;
-	char pid[48], end[160], ending[96];
+	char pid[48], end[160], ending[96], command[256];
 
 	short_ending(process, ending, sizeof ending);
+	command_of(process, command, sizeof command);
 	snprintf(pid, sizeof pid, "%*s%u", (int)(2 * depth_of(facts, process)), "", process->pid);
-	snprintf(end, sizeof end, "%s%s%s", ending, text_if(leads, ", failed first"),
+	snprintf(end, sizeof end, "%s%s%s", ending,
+		 text_if(leads(facts, process), ", failed first"),
 		 text_if(process->ended_by != FACT_NONE, ", because of that"));
-	if (!*command)
-		command = process->exe;
 	table_row(table, (const char *[]){
 		pid, process->rank, units_wall(process->start_ns).s, end,
-		text_if(process->held_bytes != CUF_UNKNOWN, units_bytes(process->held_bytes).s),
+		text_if(process->device_peak_bytes != CUF_UNKNOWN,
+			units_bytes(process->device_peak_bytes).s),
 		text_if(process->host.rss_peak_bytes != CUF_UNKNOWN,
 			units_bytes(process->host.rss_peak_bytes).s),
 		command,
 	});
-	if (leads)
+	if (leads(facts, process))
 		table_tone(table, STYLE_BAD);
 	else if (process->switched_off || !process->complete)
 		table_tone(table, STYLE_WARN);
 }
 
-void section_processes(const struct text *text)
+/* ---- which rows ---- */
+
+/* A run has helpers: shells, launchers, resource trackers. Who holds less than this and ended well
+ * is not worth a line of the first screen. */
+#define WORTH_A_ROW (32ull << 20)
+
+/* How much a reader wants to see this one: what failed, then what held memory. */
+static uint64_t worth_of(const struct text *text, const struct fact_process *process)
+{
+	const struct facts *facts = text->facts;
+	uint64_t held = known_or_zero(process->device_peak_bytes) +
+			known_or_zero(process->host.rss_peak_bytes);
+
+	if (process == focus_process(facts) || leads(facts, process))
+		return CUF_UNKNOWN;
+	if (process->fatal_incident || process->end == END_OOM_KILLED ||
+	    process->end == END_KILLED || process->end == END_SIGNAL)
+		return CUF_UNKNOWN - 1;
+	return held;
+}
+
+struct row {
+	uint64_t worth;
+	size_t process;
+};
+
+/* Most worth first; of equal ones the first of the run. */
+static int by_worth(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+	int order = compare_numbers(y->worth, x->worth);
+
+	return order ? order : compare_numbers(x->process, y->process);
+}
+
+static int by_process(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+
+	return compare_numbers(x->process, y->process);
+}
+
+/* All processes, most worth first; the caller frees it. */
+static struct row *rank_processes(const struct text *text)
+{
+	size_t count = text->facts->process_count;
+	struct row *rows = xalloc_zeroed(count, sizeof *rows);
+
+	for (size_t i = 0; i < count; i++)
+		rows[i] = (struct row){ worth_of(text, &text->facts->processes[i]), i };
+	qsort(rows, count, sizeof *rows, by_worth);
+	return rows;
+}
+
+/* The first `count` of the rows, in the order of the run. */
+static void print_rows(const struct text *text, struct row *rows, size_t count)
 {
 	static const struct table_column columns[] = {
-		{ "pid", TABLE_LEFT }, { "rank", TABLE_RIGHT }, { "started", TABLE_LEFT },
-		{ "end", TABLE_LEFT }, { "GPU", TABLE_RIGHT },
-		{ "host peak", TABLE_RIGHT }, { "command", TABLE_FLEX },
+		{ "pid", TABLE_LEFT }, { "rank", TABLE_RIGHT_IF_ANY }, { "started", TABLE_LEFT },
+		{ "end", TABLE_LEFT }, { "GPU peak", TABLE_RIGHT_IF_ANY },
+		{ "host peak", TABLE_RIGHT_IF_ANY }, { "program", TABLE_FLEX },
 	};
-	const struct facts *facts = text->facts;
 	struct table *table = table_new(text->style, columns, sizeof columns / sizeof *columns);
-	for (size_t i = 0; i < facts->process_count; i++)
-		add_process(text, table, &facts->processes[i]);
-	text_section(text, "Processes (%zu)", facts->process_count);
-	screen_processes(text);
+
+	qsort(rows, count, sizeof *rows, by_process);
+	for (size_t i = 0; i < count; i++)
+		add_process(text, table, &text->facts->processes[rows[i].process]);
 	table_print(table, text->out, 2);
 	table_free(table);
 }
 
-/* Names joined by commas. The list is cut where the buffer ends. */
-static void print_list(const struct text *text, const char *label, const char *const *names,
-		       size_t count)
+void section_processes(const struct text *text)
 {
-	char words[TEXT_LINE_BYTES] = "";
-	size_t used = 0;
-	for (size_t i = 0; i < count && used + 1 < sizeof words; i++) {
-		int length = snprintf(words + used, sizeof words - used, "%s%s",
-				      text_if(used, ", "), names[i]);
-		if (length > 0)
-			used += (size_t)length;
-	}
-	if (count)
-		text_item(text, STYLE_PLAIN, label, "%s", words);
+	size_t count = text->facts->process_count, shown = least_of(count, text_rows(text));
+	struct row *rows = rank_processes(text);
+
+	text_section(text, "Processes (%zu)", count);
+	screen_group(text);
+	print_rows(text, rows, shown);
+	if (shown < count)
+		fprintf(text->out, "  and %zu more (--top=%zu)\n", count - shown, count);
+	free(rows);
 }
 
-/* Counts that show whether the recording can be trusted, for -v. */
-static void print_details(const struct text *text, const struct fact_coverage *coverage)
+void screen_processes(const struct text *text, unsigned lines)
 {
-	print_list(text, "recorded", coverage->hooked, coverage->hooked_count);
-	text_item(text, STYLE_PLAIN, "frees",
-		  "%s of unknown addresses, %s that the driver refused; "
-		  "%s allocations at an address that was in use",
-		  units_count(coverage->unknown_frees).s, units_count(coverage->undone_frees).s,
-		  units_count(coverage->replaced).s);
-	text_item(text, STYLE_PLAIN, "cost", "%s of CPU time for recording GPU events",
-		  units_duration(coverage->recorder_ns).s);
-}
+	enum { OTHER_LINES = 3 /* a title, the names of the columns, and how many are left out */ };
+	size_t count = text->facts->process_count, shown = 0;
+	struct row *rows = rank_processes(text);
 
-/*
- * Everything that could make the report wrong. Gaps that have no bearing on it are printed
- * with -v only.
- */
-void section_coverage(const struct text *text)
-{
-	const struct facts *facts = text->facts;
-	const struct fact_coverage *coverage = &facts->coverage;
-	size_t printed = 0;
-
-	text_section(text, "What could not be seen");
-	if (facts->events_overwritten || facts->events_lost)
-		text_item(text, STYLE_WARN, "events",
-			  "%s recorded, %s of them overwritten by later ones, %s dropped",
-			  units_count(facts->events_recorded).s,
-			  units_count(facts->events_overwritten).s,
-			  units_count(facts->events_lost).s);
-	print_list(text, "not recorded", coverage->unhooked, coverage->unhooked_count);
-	print_list(text, "static cudart", coverage->static_cudart, coverage->static_cudart_count);
-	for (size_t i = 0; i < coverage->lost_count; i++)
-		text_item(text, STYLE_WARN, text_label("dropped", i), "%s: %s",
-			  coverage->lost[i].what, units_count(coverage->lost[i].count).s);
-	for (size_t i = 0; i < coverage->blind_count; i++) {
-		if (coverage->blind[i].minor && !text->options->verbose)
-			continue;
-		text_item(text, STYLE_WARN, text_label("unknown", printed++), "%s",
-			  coverage->blind[i].text);
+	while (shown < count && rows[shown].worth >= WORTH_A_ROW)
+		shown++;
+	if (shown >= 2 && lines >= OTHER_LINES + 2) {
+		shown = least_of(shown, lines - OTHER_LINES);
+		fprintf(text->out, "Processes of this run\n");
+		print_rows(text, rows, shown);
+		if (shown < count)
+			fprintf(text->out, "  and %zu more\n", count - shown);
 	}
-	if (coverage->complete && !printed && !coverage->unhooked_count)
-		fputs("  nothing that bears on this report (-v prints every detail)\n", text->out);
-	if (text->options->verbose)
-		print_details(text, coverage);
+	free(rows);
 }

@@ -15,24 +15,25 @@ enum { SCREEN_LINES = 21, TABLE_LINES = 9, TIGHT_MAX = 3 };
 
 #define WORTH_A_TABLE (32ull << 20)
 
-enum part { PART_HEAD, PART_CAUSE, PART_TABLE, PART_FAILED, PART_NOTES, PART_MORE, PARTS };
+enum part { PART_HEAD, PART_CAUSE, PART_TABLE, PART_PROCESSES, PART_FAILED, PART_NOTES, PART_MORE, PARTS };
 
 struct screen {
 	char *parts[PARTS];
 	unsigned lines[PARTS];
 };
 
-/* `rows` and `holders` are of the table only. */
+/* rows: how many lines a table may have. holders: of the table of holders only. */
 static void print_part(const struct text *text, enum part part, unsigned tight, unsigned rows,
 		       const struct holders *holders)
 {
 	switch (part) {
 	case PART_HEAD:
 		screen_head(text, tight);
-		screen_processes(text);
+		screen_group(text);
 		break;
 	case PART_CAUSE: screen_cause(text, tight); break;
 	case PART_TABLE: holders_print(text, holders, rows); break;
+	case PART_PROCESSES: screen_processes(text, rows); break;
 	case PART_FAILED: screen_failed(text); break;
 	case PART_NOTES: screen_notes(text, tight); break;
 	default: screen_more(text);
@@ -57,12 +58,12 @@ static void render(const struct text *text, struct screen *screen, enum part par
 		screen->lines[part] += screen->parts[part][i] == '\n';
 }
 
-/* The lines that the parts but the table take, with a blank line between each and the next. */
+/* The lines that the parts but the tables take, with a blank line between each and the next. */
 static unsigned lines_without_table(const struct screen *screen)
 {
 	unsigned lines = 0;
 	for (enum part part = 0; part < PARTS; part++)
-		if (part != PART_TABLE && screen->lines[part])
+		if (part != PART_TABLE && part != PART_PROCESSES && screen->lines[part])
 			lines += screen->lines[part] + 1;
 	return lines - 1;
 }
@@ -122,7 +123,7 @@ static void fit_parts(const struct text *text, struct screen *screen, const stru
 	unsigned rows = TABLE_LINES - 1;
 	for (unsigned tight = 0; tight <= TIGHT_MAX; tight++) {
 		for (enum part part = 0; part < PARTS; part++)
-			if (part != PART_TABLE)
+			if (part != PART_TABLE && part != PART_PROCESSES)
 				render(text, screen, part, tight, 0, NULL);
 		taken = lines_without_table(screen) + 1; /* and a blank line */
 		if (taken + table_lines_wanted(holders, tight) <= most)
@@ -133,6 +134,9 @@ static void fit_parts(const struct text *text, struct screen *screen, const stru
 	if (most - taken < rows + 1)
 		rows = most - taken - 1;
 	render(text, screen, PART_TABLE, 0, rows, holders);
+	taken += screen->lines[PART_TABLE] + 1;
+	if (taken < most)
+		render(text, screen, PART_PROCESSES, 0, most - taken, NULL);
 }
 
 void screen_print(const struct text *text)

@@ -12,8 +12,10 @@
 void screen_print(const struct text *text);
 
 void screen_head(const struct text *text, unsigned tight);  /* what happened */
-/* of a run of several: who failed first */
-void screen_processes(const struct text *text);
+/* of a run of several: who failed first, in a sentence; also under the title of the long report */
+void screen_group(const struct text *text);
+/* of a run of several: a row for each that failed or held memory, in at most so many lines */
+void screen_processes(const struct text *text, unsigned lines);
 void screen_cause(const struct text *text, unsigned tight); /* the likely cause and its fix */
 void screen_failed(const struct text *text);                /* where the request failed */
 void screen_notes(const struct text *text, unsigned tight); /* what could change the answer */

@@ -5,7 +5,6 @@
  */
 #include <ctype.h>
 #include <math.h>
-#include <stdarg.h>
 #include <string.h>
 #include "analysis/base/units.h"
 #include "analysis/view/focus.h"
@@ -79,16 +78,6 @@ static void find_leak(const struct text *text, const struct fact_cause *cause, s
 	}
 }
 
-__attribute__((format(printf, 3, 4)))
-static void append(char *words, size_t bytes, const char *format, ...)
-{
-	size_t used = strlen(words);
-	va_list args;
-	va_start(args, format);
-	vsnprintf(words + used, bytes - used, format, args);
-	va_end(args);
-}
-
 /*
  * What each request leaves behind, where the program marked them; else the rate, if the run
  * was long enough for one.
@@ -102,7 +91,7 @@ static void append_rate(const struct text *text, const struct leak *leak, char *
 
 	if (site->cycles_basis == BASIS_OBSERVED && site->per_request_bytes != CUF_UNKNOWN &&
 	    site->per_request_bytes) {
-		append(words, bytes, ", %s with each request",
+		text_append(words, bytes, ", %s with each request",
 		       text_bytes(site->per_request_bytes, site->basis).s);
 		return;
 	}
@@ -111,40 +100,40 @@ static void append_rate(const struct text *text, const struct leak *leak, char *
 	if (per_s * ((double)elapsed / NS_PER_S) > 2 * (double)leak->bytes)
 		return; /* a rate of a moment only */
 	if (per_s >= 1 << 20)
-		append(words, bytes, ", about %s/s", units_bytes_rough((uint64_t)per_s).s + 1);
+		text_append(words, bytes, ", about %s/s", units_bytes_rough((uint64_t)per_s).s + 1);
 	else if (per_s * 60 >= 1024)
-		append(words, bytes, ", about %s/min",
+		text_append(words, bytes, ", about %s/min",
 		       units_bytes_rough((uint64_t)(per_s * 60)).s + 1);
 }
 
 /* The size of a block is printed only if all have the same. */
 static void append_blocks(const struct leak *leak, char *words, size_t bytes)
 {
-	append(words, bytes, "allocated %s block%s", units_count(leak->count).s,
+	text_append(words, bytes, "allocated %s block%s", units_count(leak->count).s,
 	       text_s(leak->count));
 	if (leak->count > 1 && leak->bytes % leak->count == 0)
-		append(words, bytes, " of %s", units_bytes(leak->bytes / leak->count).s);
+		text_append(words, bytes, " of %s", units_bytes(leak->bytes / leak->count).s);
 	if (leak->frees)
-		append(words, bytes, " more than it freed");
+		text_append(words, bytes, " more than it freed");
 	else
-		append(words, bytes, " and freed none");
-	append(words, bytes, ": %s", units_bytes(leak->bytes).s);
+		text_append(words, bytes, " and freed none");
+	text_append(words, bytes, ": %s", units_bytes(leak->bytes).s);
 }
 
 /* A sampled site has no exact counts, and its sentence does without them. */
 static void leak_words(const struct text *text, const struct leak *leak, char *words, size_t bytes)
 {
 	place_text(&leak->place, words, bytes);
-	append(words, bytes, " ");
+	text_append(words, bytes, " ");
 	if (leak->sampled)
-		append(words, bytes, "holds %s in small blocks, and ever more of them",
+		text_append(words, bytes, "holds %s in small blocks, and ever more of them",
 		       units_bytes_rough(leak->bytes).s);
 	else
 		append_blocks(leak, words, bytes);
 	append_rate(text, leak, words, bytes);
-	append(words, bytes, ".");
+	text_append(words, bytes, ".");
 	if (leak->others)
-		append(words, bytes, " %s other call site%s leak%s, too: %s.",
+		text_append(words, bytes, " %s other call site%s leak%s, too: %s.",
 		       units_count(leak->others).s, text_s(leak->others),
 		       text_verb_s(leak->others),
 		       text_sampled(leak->others_bytes, leak->sampled).s);
@@ -236,10 +225,10 @@ static void print_unclear(const struct text *text, const struct fact_cause *caus
 	char words[WORDS] = "";
 
 	if (named)
-		append(words, sizeof words, "perhaps %s (%s)", cause->name, cause->name_id);
+		text_append(words, sizeof words, "perhaps %s (%s)", cause->name, cause->name_id);
 	if (cause->runner_up_id) {
-		append(words, sizeof words, "%s", named ? ", or" : "perhaps");
-		append(words, sizeof words, " %s (%s)", cause->runner_up_name,
+		text_append(words, sizeof words, "%s", named ? ", or" : "perhaps");
+		text_append(words, sizeof words, " %s (%s)", cause->runner_up_name,
 		       cause->runner_up_name_id);
 	}
 	if (!*words)
@@ -304,9 +293,9 @@ bool report_text_cause(const struct facts *facts, struct frames *frames, char *o
 	place_of(places, &cause->site, &place);
 	places_free(places);
 	if (is_leak(cause))
-		append(out, bytes, " in ");
+		text_append(out, bytes, " in ");
 	else
-		append(out, bytes, ", at ");
+		text_append(out, bytes, ", at ");
 	place_text(&place, out + strlen(out), bytes - strlen(out));
 	return true;
 }

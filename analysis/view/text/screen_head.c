@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What happened: what ran out, for whom, how it ended, and the figures that go with it. */
 #include <signal.h>
-#include <stdarg.h>
 #include <string.h>
 #include "analysis/base/numbers.h"
 #include "analysis/base/units.h"
@@ -82,17 +81,6 @@ static void print_headline(const struct text *text, const struct fact_process *p
 	text_words(text, tone, title, 2, 2, words);
 }
 
-/* Appends to words; what does not fit is left out. */
-__attribute__((format(printf, 3, 4)))
-static void append(char *words, size_t bytes, const char *format, ...)
-{
-	size_t used = strlen(words);
-	va_list args;
-	va_start(args, format);
-	vsnprintf(words + used, bytes - used, format, args);
-	va_end(args);
-}
-
 /* Who asked, and for how much: the framework's request where it is known, else the call. */
 static void request_words(const struct text *text, const struct fact_incident *incident, char *out,
 			  size_t bytes)
@@ -140,18 +128,18 @@ static void print_failure(const struct text *text, const struct fact_process *pr
 
 	request_words(text, incident, words, sizeof words);
 	free_words(incident, free_text, sizeof free_text);
-	append(words, sizeof words, "%s", free_text);
+	text_append(words, sizeof words, "%s", free_text);
 	if (elapsed != CUF_UNKNOWN)
-		append(words, sizeof words, ", after %s", units_duration(elapsed).s);
+		text_append(words, sizeof words, ", after %s", units_duration(elapsed).s);
 	if (incident->attempt_count > 1)
-		append(words, sizeof words, ", %s attempts",
+		text_append(words, sizeof words, ", %s attempts",
 		       units_count(incident->attempt_count).s);
 	if (incident->phase)
-		append(words, sizeof words, ", %sduring %.32s",
+		text_append(words, sizeof words, ", %sduring %.32s",
 		       text_if(incident->phase_basis == BASIS_INFERRED, "probably "),
 		       incident->phase);
 	if (incident->request_phase && incident->request_id != CUF_UNKNOWN)
-		append(words, sizeof words, ", request %s", units_count(incident->request_id).s);
+		text_append(words, sizeof words, ", request %s", units_count(incident->request_id).s);
 	text_words(text, STYLE_PLAIN, "", 0, tight ? 1 : 2, words);
 }
 
@@ -166,15 +154,15 @@ static void print_kill(const struct text *text, const struct fact_process *proce
 	char words[WORDS] = "";
 
 	if (host->cgroup_max_bytes != CUF_UNKNOWN)
-		append(words, sizeof words, "limit of the cgroup %s",
+		text_append(words, sizeof words, "limit of the cgroup %s",
 		       units_bytes(host->cgroup_max_bytes).s);
 	else
-		append(words, sizeof words, "memory of the machine %s",
+		text_append(words, sizeof words, "memory of the machine %s",
 		       units_bytes(host->memory_total_bytes).s);
 	if (host->rss_peak_bytes != CUF_UNKNOWN)
-		append(words, sizeof words, ", %s resident", units_bytes(host->rss_peak_bytes).s);
+		text_append(words, sizeof words, ", %s resident", units_bytes(host->rss_peak_bytes).s);
 	if (elapsed != CUF_UNKNOWN)
-		append(words, sizeof words, ", after %s", units_duration(elapsed).s);
+		text_append(words, sizeof words, ", after %s", units_duration(elapsed).s);
 	text_words(text, STYLE_PLAIN, "", 0, 2, words);
 	timeline_bar(text, process);
 }
@@ -202,15 +190,15 @@ static void print_growing(const struct text *text, const struct fact_site *site)
 	char words[WORDS] = "";
 	struct place place;
 
-	append(words, sizeof words, "Still growing at the end: ");
+	text_append(words, sizeof words, "Still growing at the end: ");
 	place_of(text->places, &site->stack, &place);
 	place_text(&place, words + strlen(words), sizeof words - strlen(words));
-	append(words, sizeof words, ", %s", text_sampled(site->bytes,
+	text_append(words, sizeof words, ", %s", text_sampled(site->bytes,
 							 site->basis == BASIS_ESTIMATED).s);
 	if (site->slope_bytes_per_s >= 1)
-		append(words, sizeof words, ", %s/s",
+		text_append(words, sizeof words, ", %s/s",
 		       text_sampled((uint64_t)site->slope_bytes_per_s, true).s);
-	append(words, sizeof words, ".");
+	text_append(words, sizeof words, ".");
 	text_words(text, STYLE_WARN, "", 0, 2, words);
 }
 
@@ -231,9 +219,9 @@ static void print_survived(const struct text *text)
 	bool single = facts->incident_count == 1, any = false;
 
 	if (single)
-		append(words, sizeof words, "1 request failed, ");
+		text_append(words, sizeof words, "1 request failed, ");
 	else
-		append(words, sizeof words, "%s requests failed: ",
+		text_append(words, sizeof words, "%s requests failed: ",
 		       units_count(facts->incident_count).s);
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		uint64_t count = 0;
@@ -242,17 +230,17 @@ static void print_survived(const struct text *text)
 		if (!count)
 			continue;
 		if (any)
-			append(words, sizeof words, ", ");
+			text_append(words, sizeof words, ", ");
 		any = true;
 		if (single)
-			append(words, sizeof words, "%s", rows[i].only);
+			text_append(words, sizeof words, "%s", rows[i].only);
 		else if (count == 1)
-			append(words, sizeof words, "1 %s", rows[i].one);
+			text_append(words, sizeof words, "1 %s", rows[i].one);
 		else
-			append(words, sizeof words, "%s %s", units_count(count).s, rows[i].many);
+			text_append(words, sizeof words, "%s %s", units_count(count).s, rows[i].many);
 	}
 	text_requested(&facts->incidents[facts->incident_count - 1], call, sizeof call);
-	append(words, sizeof words, "%s: %s.", text_if(!single, ". The last"), call);
+	text_append(words, sizeof words, "%s: %s.", text_if(!single, ". The last"), call);
 	text_words(text, STYLE_WARN, "", 0, 2, words);
 }
 
@@ -265,7 +253,7 @@ static void print_host_peak(const struct text *text, const struct fact_process *
 		 units_duration(text_elapsed(process->start_ns, host->at_ns)).s,
 		 units_bytes(host->rss_bytes).s);
 	if (host->malloc_live_bytes != CUF_UNKNOWN)
-		append(words, sizeof words, ", %s allocated",
+		text_append(words, sizeof words, ", %s allocated",
 		       text_sampled(host->malloc_live_bytes +
 					    known_or_zero(host->python_live_bytes),
 				    host->malloc_basis == BASIS_ESTIMATED).s);
@@ -296,9 +284,10 @@ static void print_peaks(const struct text *text, const struct fact_process *proc
 	snprintf(words, sizeof words, "Host memory: %s at the peak",
 		 units_bytes(host->rss_peak_bytes).s);
 	if (process->end != END_RUNNING && host->rss_bytes != CUF_UNKNOWN)
-		append(words, sizeof words, ", %s at the end", units_bytes(host->rss_bytes).s);
+		text_append(words, sizeof words, ", %s at the end", units_bytes(host->rss_bytes).s);
 	if (host->cgroup_max_bytes != CUF_UNKNOWN)
-		append(words, sizeof words, ", limit %s", units_bytes(host->cgroup_max_bytes).s);
+		text_append(words, sizeof words, ", limit %s",
+			    units_bytes(host->cgroup_max_bytes).s);
 	text_words(text, STYLE_PLAIN, "", 0, 1, words);
 }
 
@@ -310,16 +299,17 @@ static void print_ending(const struct text *text, const struct fact_process *pro
 	char words[WORDS] = "";
 
 	if (!facts->incident_count && !count_leaks(facts) && growing)
-		append(words, sizeof words, "No allocation failed, no leak is proven.");
+		text_append(words, sizeof words, "No allocation failed, no leak is proven.");
 	else if (!facts->incident_count && !count_leaks(facts))
-		append(words, sizeof words, "No allocation failed, no leak found.");
+		text_append(words, sizeof words, "No allocation failed, no leak found.");
 	else if (!facts->incident_count)
-		append(words, sizeof words, "No allocation failed.");
+		text_append(words, sizeof words, "No allocation failed.");
 	if (!facts->device_count)
-		append(words, sizeof words, "%sNo GPU was used.", text_if(*words, " "));
+		text_append(words, sizeof words, "%sNo GPU was used.", text_if(*words, " "));
 	if (*words)
 		text_words(text, STYLE_PLAIN, "", 0, 1, words);
-	if (process->end == END_KILLED && process->end_why && *process->end_why)
+	if (process->end == END_KILLED && process->end_status != CUF_UNKNOWN &&
+	    process->end_why && *process->end_why)
 		text_words(text, STYLE_PLAIN, "", 0, 2, process->end_why);
 	if (facts->incident_count)
 		print_survived(text);
@@ -340,50 +330,4 @@ void screen_head(const struct text *text, unsigned tight)
 		print_kill(text, process);
 	else
 		print_ending(text, process);
-}
-
-/* Ranks are what users of several processes know them by. */
-static const char *process_name(const struct fact_process *process, char *out, size_t bytes)
-{
-	if (process->rank)
-		snprintf(out, bytes, "rank %.16s (pid %u)", process->rank, process->pid);
-	else
-		snprintf(out, bytes, "pid %u", process->pid);
-	return out;
-}
-
-/*
- * "8 processes: rank 3 (pid 91) failed first, others after it." Only if there is something to
- * report of the group.
- */
-void screen_processes(const struct text *text)
-{
-	const struct facts *facts = text->facts;
-	const struct fact_process_group *crowd = &facts->group;
-	char name[96], words[WORDS] = "";
-
-	if (facts->process_count < 2 || (crowd->leader == FACT_NONE && crowd->outlier == FACT_NONE))
-		return;
-	append(words, sizeof words, "%zu processes: ", facts->process_count);
-	if (crowd->leader != FACT_NONE)
-		append(words, sizeof words, "%s failed first%s",
-		       process_name(&facts->processes[crowd->leader], name, sizeof name),
-		       text_if(crowd->failed_count > 1, ", others after it"));
-	if (crowd->ended_count)
-		append(words, sizeof words, "; %s other%s ended because of it",
-		       units_count(crowd->ended_count).s, text_s(crowd->ended_count));
-	if (crowd->outlier != FACT_NONE) {
-		const struct fact_process *outlier = &facts->processes[crowd->outlier];
-		const char *who = "it", *peers = "processes";
-		if (crowd->outlier != crowd->leader)
-			who = process_name(outlier, name, sizeof name);
-		if (outlier->rank)
-			peers = "ranks";
-		append(words, sizeof words, "%s%s held %s (median of %s %s: %s)",
-		       text_if(crowd->leader != FACT_NONE, "; "), who,
-		       units_bytes(outlier->held_bytes).s, units_count(crowd->peer_count).s, peers,
-		       units_bytes(crowd->median_bytes).s);
-	}
-	append(words, sizeof words, ".");
-	text_words(text, STYLE_PLAIN, "", 0, 2, words);
 }

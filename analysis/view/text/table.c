@@ -61,6 +61,22 @@ void table_tone(struct table *table, enum style_tone tone)
 	table->tones[table->row_count - 1] = tone;
 }
 
+static bool is_right(const struct table *table, size_t column)
+{
+	return table->columns[column].align == TABLE_RIGHT ||
+	       table->columns[column].align == TABLE_RIGHT_IF_ANY;
+}
+
+static bool is_left_out(const struct table *table, size_t column)
+{
+	if (table->columns[column].align != TABLE_RIGHT_IF_ANY)
+		return false;
+	for (size_t r = 1; r < table->row_count; r++)
+		if (*table->cells[r * table->column_count + column])
+			return false;
+	return true;
+}
+
 /*
  * Each column is as wide as its widest cell. Only the flexible one gives way, down to
  * TABLE_FLEX_MIN.
@@ -70,6 +86,8 @@ static void measure(const struct table *table, unsigned indent, size_t *widths)
 	size_t total = indent, flex = table->column_count;
 	for (size_t c = 0; c < table->column_count; c++) {
 		widths[c] = 0;
+		if (is_left_out(table, c))
+			continue;
 		for (size_t r = 0; r < table->row_count; r++) {
 			size_t columns = clean_columns(table->cells[r * table->column_count + c]);
 			if (columns > widths[c])
@@ -121,12 +139,14 @@ static void print_row(const struct table *table, FILE *out, size_t row, unsigned
 	fputs(style_on(table->style, table->tones[row]), out);
 	for (size_t c = 0; c < last; c++) {
 		size_t columns = clean_columns(cells[c]), width = widths[c];
-		if (table->columns[c].align == TABLE_RIGHT && columns < width)
+		if (is_left_out(table, c))
+			continue;
+		if (is_right(table, c) && columns < width)
 			pending += width - columns;
 		fprintf(out, "%*s", (int)pending, "");
 		columns = print_cut(out, cells[c], width);
 		pending = TABLE_GAP;
-		if (table->columns[c].align != TABLE_RIGHT)
+		if (!is_right(table, c))
 			pending += width - columns;
 	}
 	if (table->tones[row] != STYLE_PLAIN)

@@ -12,7 +12,12 @@
 #include <stdio.h>
 #include "analysis/view/style.h"
 
-enum table_align { TABLE_LEFT, TABLE_RIGHT, TABLE_FLEX /* left, and cut when there is no room */ };
+enum table_align {
+	TABLE_LEFT,
+	TABLE_RIGHT,
+	TABLE_RIGHT_IF_ANY, /* left out when no row has a cell in it */
+	TABLE_FLEX          /* left, and cut when there is no room */
+};
 struct table_column { const char *title; enum table_align align; };
 
 struct table;

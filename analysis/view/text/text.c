@@ -300,6 +300,15 @@ void text_ending(const struct fact_process *process, char *out, size_t bytes)
 	}
 }
 
+void text_append(char *words, size_t bytes, const char *format, ...)
+{
+	size_t used = strlen(words);
+	va_list args;
+	va_start(args, format);
+	vsnprintf(words + used, bytes - used, format, args);
+	va_end(args);
+}
+
 void text_program(const struct fact_process *process, char *out, size_t bytes)
 {
 	program_name(process->exe, process->cmdline, out, bytes);

@@ -58,6 +58,10 @@ void text_place(const struct text *text, const struct fact_stack *stack, size_t 
 
 size_t text_rows(const struct text *text); /* of a table in the sections: --top */
 
+/* Appends to a buffer of `bytes` bytes that holds a text. What does not fit is left out. */
+__attribute__((format(printf, 3, 4)))
+void text_append(char *words, size_t bytes, const char *format, ...);
+
 const char *text_s(uint64_t count);      /* "1 block", "2 blocks" */
 const char *text_verb_s(uint64_t count); /* "1 leaks", "2 leak" */
 /* The words if the condition holds, else "": for parts of a format. */

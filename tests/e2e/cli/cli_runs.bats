@@ -103,3 +103,31 @@ runs() { python3 -c 'import json, sys; runs = json.load(open(sys.argv[1]))["runs
 	expect 0 clean --keep=0 --yes rec
 	[ "$(ls rec)" = "$(printf '%s\n' damaged.cuf link.cuf notes.cuf text.txt)" ]
 }
+
+@test "a worker that was killed among healthy ones is what the report is about" {
+	"$build/cuflight" run -o "$home/rec/" -- "$python" -c '
+import os, signal, sys, time
+workers = []
+for n in range(3):
+    pid = os.fork()
+    if not pid:
+        keep = [bytearray((30 if n == 1 else 12) << 20) for _ in range(10)]
+        time.sleep(0.1)
+        if n == 1: os.kill(os.getpid(), signal.SIGKILL)
+        os._exit(0)
+    workers.append(pid)
+for pid in workers: os.waitpid(pid, 0)
+print(workers[1])' >killed
+	pid=$(cat killed)
+	expect 0 report rec
+	[ "$(head -1 out | grep -c "^KILLED: .*(pid $pid)")" = 1 ]
+	holds out 'Processes of this run' "$pid" 'killed'
+	[ "$(wc -l <out)" -le 21 ]
+	[ "$(grep -c 'exit 0' out)" = 2 ]
+	expect 0 report --full --no-pager rec
+	holds out 'Processes (4)'
+	# each row has the peak of its own process, as it was sampled
+	sed -n '/^Processes (4)/,$p' out >rows
+	grep -E "^ +$pid .* killed +[23][0-9]{2} MiB" rows
+	[ "$(grep -cE '^ +[0-9]+ .* exit 0 +1[0-4][0-9] MiB' rows)" = 2 ]
+}
