@@ -44,7 +44,7 @@ cmd_src  := $(wildcard analysis/*/*.c analysis/*/*/*.c)
 core_obj := $(core_src:%.c=$(B)/obj/%.o)
 hook_obj := $(hook_src:%.c=$(B)/obj/%.o)
 cmd_obj  := $(cmd_src:%.c=$(B)/obj/%.o)
-CMD_LIBS := -ldw -lelf -ljson-c -lzstd -lz -liberty -lm -ldl
+CMD_LIBS := -ldw -lelf -ljson-c -larchive -lsqlite3 -lzstd -lz -liberty -lm -ldl
 
 # A unit test is in the folder of the room that it tests. Its program has the same path below
 # $(B)/unit.

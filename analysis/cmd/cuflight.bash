@@ -3,7 +3,7 @@
 _cuflight() {
 	local commands causes options choices=''
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
-	commands='run report list clean check baseline diff phases doctor env help'
+	commands='run report list pack clean check baseline diff phases doctor env help'
 	causes='recovered memory-cap other-tenant model-too-large activations-too-large
 		kv-cache-too-large kv-cache-leaves-no-room kv-cache-grew too-many-requests
 		fragmentation-pinned fragmentation-growing-sizes stranded-pool other-allocator
@@ -22,6 +22,7 @@ _cuflight() {
 		report) options='--at= --run= --full --top= --no-pager --sysroot= --debuginfod --output= --force
 			--format= --json --help --version --quiet --verbose --color=' ;;
 		list) options='--output= --force --format= --json --help --version --quiet --verbose --color=' ;;
+		pack) options='--output= --force --run= --sysroot= --help --version --quiet --verbose --color=' ;;
 		clean) options='--keep= --days= --total= --trim --yes --dry-run --help --version --quiet
 			--verbose --color=' ;;
 		check) options='--baseline= --config= --allow-inconclusive --any-environment --sysroot= --write=

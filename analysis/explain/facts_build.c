@@ -9,6 +9,8 @@
 #include "analysis/device/framework_segments.h"
 #include "analysis/facts/passes/roles.h"
 #include "analysis/host/heap.h"
+#include "analysis/recording/pack/pack.h"
+#include "analysis/symbols/names_file.h"
 
 struct facts_store {
 	struct facts facts;
@@ -67,6 +69,8 @@ static void build_all(struct facts_store *store, const struct facts_options *opt
 
 	if (options)
 		build.options = *options;
+	if (store->run.pack && build.options.symbols)
+		names_file_read(build.options.symbols, pack_names(store->run.pack));
 	run_merge_call_sites(&store->run, build.options.symbols);
 	run_passes(&build);
 	for (size_t i = 0; i < count; i++) {
@@ -117,6 +121,8 @@ int facts_build_memory(const void *data, size_t bytes, const struct facts_option
 	struct facts_store *store = xalloc_zeroed(1, sizeof *store);
 	return finish(store, run_open_memory(&store->run, data, bytes, error), "", options, out);
 }
+
+struct run *facts_run(const struct facts *facts) { return &facts->store->run; }
 
 void facts_free(struct facts *facts)
 {

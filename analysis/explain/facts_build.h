@@ -12,6 +12,8 @@
 #include "analysis/facts/facts.h"
 #include "analysis/recording/reader_error.h"
 
+struct run;
+
 /* path: a recording, or a directory whose *.cuf files are one run. coverage.blind lists those that
  * cannot be read, unless none can. */
 int facts_build(const char *path, const struct facts_options *options, struct facts **out,
@@ -19,6 +21,8 @@ int facts_build(const char *path, const struct facts_options *options, struct fa
 /* The same for one recording in memory, which must outlive the facts. */
 int facts_build_memory(const void *data, size_t bytes, const struct facts_options *options,
 		       struct facts **out, struct reader_error *error);
+/* The open recordings behind the facts, in the order of processes[]: for what streams events. */
+struct run *facts_run(const struct facts *facts);
 void facts_free(struct facts *facts); /* NULL is fine */
 
 #endif

@@ -168,46 +168,74 @@ int reader_open_memory(const void *data, uint64_t bytes, struct reader **out,
 	return check(reader, out, error);
 }
 
+/* An empty part is not mapped. */
+static int map_part(struct reader *reader, const struct file_part *part, struct reader_error *error)
+{
+	void *at;
+
+	if (!part->bytes)
+		return 0;
+	at = mmap(NULL, part->bytes, PROT_READ, MAP_SHARED, part->fd, (off_t)part->offset);
+	if (at == MAP_FAILED)
+		return fail(error, reader->path, READER_E_READ, 0, errno);
+	reader->bytes = part->bytes;
+	reader->data = reader->mapping = at;
+	cut_guard_begin(reader->data, reader->bytes);
+	return 0;
+}
+
 /* Maps the whole file read-only; extra_flags are for open. */
 static int map_file(struct reader *reader, int extra_flags, struct reader_error *error)
 {
 	struct stat st;
-	void *at;
 	int code = 0, fd = regular_file_open(reader->path, extra_flags, NULL);
 
 	if (fd < 0 && errno == EINVAL)
 		return fail(error, reader->path, READER_E_MAGIC, 0, 0);
 	if (fd < 0)
 		return fail(error, reader->path, READER_E_OPEN, 0, errno);
-	if (fstat(fd, &st)) {
+	if (fstat(fd, &st))
 		code = fail(error, reader->path, READER_E_READ, 0, errno);
-	} else if (st.st_size > 0) {
-		reader->bytes = (uint64_t)st.st_size;
-		at = mmap(NULL, reader->bytes, PROT_READ, MAP_SHARED, fd, 0);
-		if (at == MAP_FAILED)
-			code = fail(error, reader->path, READER_E_READ, 0, errno);
-		else
-			reader->data = reader->mapping = at;
-		if (reader->mapping)
-			cut_guard_begin(reader->data, reader->bytes);
-	}
+	else
+		code = map_part(reader, &(struct file_part){ fd, 0, (uint64_t)st.st_size }, error);
 	close(fd);
 	return code;
 }
 
-static int open_path(const char *path, int extra_flags, struct reader **out,
-		     struct reader_error *error)
+static struct reader *new_reader(const char *path)
 {
 	struct reader *reader = xalloc_aligned_zeroed(_Alignof(struct reader), sizeof *reader);
-	int code;
-	*out = NULL;
+
 	reader->path = xalloc_string(path);
-	code = map_file(reader, extra_flags, error);
+	return reader;
+}
+
+/* Checks what was mapped, unless that failed already. */
+static int check_mapped(struct reader *reader, int code, struct reader **out,
+			struct reader_error *error)
+{
+	*out = NULL;
 	if (code) {
 		reader_close(reader);
 		return code;
 	}
 	return check(reader, out, error);
+}
+
+static int open_path(const char *path, int extra_flags, struct reader **out,
+		     struct reader_error *error)
+{
+	struct reader *reader = new_reader(path);
+
+	return check_mapped(reader, map_file(reader, extra_flags, error), out, error);
+}
+
+int reader_open_part(const struct file_part *part, const char *path, struct reader **out,
+		     struct reader_error *error)
+{
+	struct reader *reader = new_reader(path);
+
+	return check_mapped(reader, map_part(reader, part, error), out, error);
 }
 
 int reader_open(const char *path, struct reader **out, struct reader_error *error)

@@ -49,6 +49,10 @@ struct reader {
 int reader_open(const char *path, struct reader **out, struct reader_error *error);
 /* The same for an entry of a directory of recordings. A symbolic link is not followed. */
 int reader_open_entry(const char *path, struct reader **out, struct reader_error *error);
+/* A part of an open file, from a page on; path is what it is called. fd stays the caller's. */
+struct file_part { int fd; uint64_t offset, bytes; };
+int reader_open_part(const struct file_part *part, const char *path, struct reader **out,
+		     struct reader_error *error);
 /* data is borrowed until reader_close. */
 int reader_open_memory(const void *data, uint64_t bytes, struct reader **out,
 		       struct reader_error *error);

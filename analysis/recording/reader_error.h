@@ -22,7 +22,10 @@
 	READER_ERROR(SECTIONS, -8, "the section table is damaged") \
 	READER_ERROR(NONE_FOUND, -9, "no recordings in this directory") \
 	READER_ERROR(READ, -10, "cannot read the recording") \
-	READER_ERROR(NO_RUN, -11, "the directory has no run of that number")
+	READER_ERROR(NO_RUN, -11, "the directory has no run of that number") \
+	READER_ERROR(PACK, -12, "the pack is damaged, or no pack of cuflight") \
+	READER_ERROR(PACK_LIMIT, -13, "the pack would unpack to far more than its size") \
+	READER_ERROR(UNPACK, -14, "cannot unpack into TMPDIR, else /tmp")
 
 enum reader_error_code {
 	READER_OK = 0,

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include "analysis/base/numbers.h"
 #include "analysis/base/parallel.h"
+#include "analysis/recording/pack/pack.h"
 #include "analysis/recording/stack_identity.h"
 #include "analysis/replay/replay.h"
 #include "analysis/replay/run_groups.h"
@@ -115,6 +116,33 @@ static int open_directory(struct run *run, const char *path, struct reader_error
 	return first.code;
 }
 
+/* A pack opens if one of its recordings does. */
+static int open_pack(struct run *run, const char *path, struct reader_error *error)
+{
+	struct reader_error first = { .code = READER_E_NONE_FOUND }, now;
+	size_t room = 0, unreadable_room = 0;
+	int code = pack_open(path, &run->pack, error);
+
+	if (code)
+		return code;
+	for (size_t i = 0; i < pack_count(run->pack); i++) {
+		struct reader *reader;
+
+		if (!pack_recording(run->pack, i, &reader, &now)) {
+			add_process(run, reader, &room);
+			continue;
+		}
+		note_unreadable(run, &now, &unreadable_room);
+		if (first.code == READER_E_NONE_FOUND)
+			first = now;
+	}
+	if (run->count)
+		return 0;
+	if (error)
+		*error = first;
+	return first.code;
+}
+
 int run_open_number(struct run *run, const char *path, size_t number, struct reader_error *error)
 {
 	struct stat st;
@@ -124,6 +152,8 @@ int run_open_number(struct run *run, const char *path, size_t number, struct rea
 	*run = (struct run){ .arena = arena_new() };
 	if (*path && !stat(path, &st) && S_ISDIR(st.st_mode)) {
 		code = open_directory(run, path, error);
+	} else if (pack_is(path)) {
+		code = open_pack(run, path, error);
 	} else {
 		code = reader_open(path, &reader, error);
 		if (!code)
@@ -181,6 +211,7 @@ void run_fini(struct run *run)
 	}
 	free(run->processes);
 	free(run->unreadable);
+	pack_close(run->pack);
 	arena_free(run->arena);
 }
 

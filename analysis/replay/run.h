@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One run: the recordings of a file, of a directory, or of a piece of memory.
+ * One run: the recordings of a file, of a directory, of a pack, or of a piece of memory.
  *
  * Contract: run_open returns 0 or a reader error; run_fini frees whatever it filled. Processes are
  * sorted by start. Different processes may be used by different threads at the same time. A
@@ -15,6 +15,7 @@
 #include "analysis/recording/meta.h"
 #include "analysis/replay/replay.h"
 
+struct pack;
 struct symbols;
 
 struct run_process {
@@ -33,6 +34,7 @@ struct run {
 	struct run_process *processes; size_t count;
 	size_t run_count, run_number; /* runs in the directory (run_groups.h); which one is open */
 	const char **unreadable; size_t unreadable_count; /* sentences, in the arena */
+	struct pack *pack; /* that it was read from; NULL */
 };
 
 /* Of a directory with several runs, the last one. */

@@ -8,64 +8,16 @@
 #include "analysis/symbols/symbols.h"
 
 #include <libiberty/libiberty.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <uthash.h>
-#include "analysis/symbols/debug_lines.h"
 #include "analysis/symbols/debug_paths.h"
 #include "analysis/symbols/demangle.h"
 #include "analysis/symbols/module_constants.h"
-#include "analysis/symbols/module_file.h"
-#include "analysis/symbols/symbol_table.h"
+#include "analysis/symbols/symbols_store.h"
 
-struct text { UT_hash_handle hh; char bytes[]; };
-
-struct place {
-	uint64_t elf_address;
-	const char *hint;
-	struct symbols_frame *frames; /* NULL: not resolved yet */
-	size_t count;
-	UT_hash_handle hh;
-};
-
-/* The names of one file. Modules whose paths lead to the same file share them. */
-struct file_id { dev_t device; ino_t inode; };
-struct file_names {
-	struct file_id id;
-	struct symbol_table table;
-	struct debug_lines lines;
-	UT_hash_handle hh;
-};
-
-struct symbols_module {
-	struct symbols *symbols;
-	struct module_file file;
-	const char *name;
-	bool loaded;
-	struct file_names *names;     /* NULL: not loaded, or no usable file */
-	struct place *places;
-	UT_hash_handle hh;
-	size_t build_id_bytes;
-	uint8_t key[];                /* build-id, then path, NUL-terminated */
-};
-
-struct symbols {
-	pthread_mutex_t lock; /* of everything below, of all modules and of libdw */
-	struct symbols_options options; /* its texts are the copies below */
-	char *sysroot, **search_dirs;
-	char *debug_path;
-	Dwfl_Callbacks callbacks;
-	Dwfl *dwfl;
-	struct symbols_module *modules;
-	struct file_names *files;
-	struct text *texts;
-};
-
-/* Interns a text: one copy for as long as the symbols live, so frames can point to it. */
-static const char *text_keep(struct symbols *symbols, const char *bytes, size_t count)
+const char *symbols_keep(struct symbols *symbols, const char *bytes, size_t count)
 {
 	struct text *text;
 
@@ -82,7 +34,7 @@ static const char *text_keep(struct symbols *symbols, const char *bytes, size_t 
 static const char *name_keep(struct symbols *symbols, const char *name)
 {
 	char *readable = demangle(name);
-	const char *kept = text_keep(symbols, readable, strlen(readable));
+	const char *kept = symbols_keep(symbols, readable, strlen(readable));
 
 	free(readable);
 	return kept;
@@ -206,8 +158,8 @@ static struct module_file file_find(const struct symbols_module *module)
 				module->build_id_bytes);
 }
 
-static struct symbols_module *module_of(struct symbols *symbols, const char *path,
-					const uint8_t *build_id, size_t build_id_bytes)
+struct symbols_module *symbols_module_of(struct symbols *symbols, const char *path,
+					 const uint8_t *build_id, size_t build_id_bytes)
 {
 	size_t path_bytes = strlen(path ? path : ""), key_bytes = build_id_bytes + path_bytes;
 	struct symbols_module *module = xcalloc(1, sizeof *module + key_bytes + 1), *known;
@@ -225,7 +177,7 @@ static struct symbols_module *module_of(struct symbols *symbols, const char *pat
 	module->symbols = symbols;
 	module->name = "?";
 	if (path_bytes && *lbasename(path))
-		module->name = text_keep(symbols, lbasename(path), strlen(lbasename(path)));
+		module->name = symbols_keep(symbols, lbasename(path), strlen(lbasename(path)));
 	HASH_ADD(hh, symbols->modules, key, key_bytes, module);
 	module->file = file_find(module);
 	/* a process can have more modules than we can have descriptors */
@@ -239,7 +191,7 @@ struct symbols_module *symbols_module(struct symbols *symbols, const char *path,
 	struct symbols_module *module;
 
 	pthread_mutex_lock(&symbols->lock);
-	module = module_of(symbols, path, build_id, build_id_bytes);
+	module = symbols_module_of(symbols, path, build_id, build_id_bytes);
 	pthread_mutex_unlock(&symbols->lock);
 	return module;
 }
@@ -257,16 +209,25 @@ const char *symbols_module_name(const struct symbols_module *module) { return mo
 size_t symbols_module_constant(struct symbols_module *module, const char *const *texts,
 			       size_t count)
 {
-	struct module_file file = file_find(module);
+	struct module_file file;
 	size_t found = count;
 
+	for (size_t i = 0; module->constant && i < count; i++)
+		if (!strcmp(module->constant, texts[i]))
+			return i;
+	if (module->recorded)
+		return count;
+	file = file_find(module);
 	if (file.fd >= 0 && file.state <= SYMBOLS_UNVERIFIED)
 		found = module_constants_find(file.fd, texts, count);
 	module_file_fini(&file);
+	if (found < count)
+		module->constant =
+			symbols_keep(module->symbols, texts[found], strlen(texts[found]));
 	return found;
 }
 
-static struct place *place_at(struct symbols_module *module, uint64_t elf_address)
+struct place *symbols_place_at(struct symbols_module *module, uint64_t elf_address)
 {
 	struct place *place;
 
@@ -283,7 +244,7 @@ static struct place *place_at(struct symbols_module *module, uint64_t elf_addres
 static void hint_keep(struct symbols_module *module, uint64_t elf_address, const char *name,
 		      size_t name_bytes)
 {
-	struct place *place = place_at(module, elf_address);
+	struct place *place = symbols_place_at(module, elf_address);
 	const char *offset;
 	char *copy;
 
@@ -421,7 +382,7 @@ static void place_resolve(struct symbols_module *module, struct place *place)
 		if (name)
 			frame->function = name_keep(symbols, name);
 		if (chain[i].file)
-			frame->file = text_keep(symbols, chain[i].file, strlen(chain[i].file));
+			frame->file = symbols_keep(symbols, chain[i].file, strlen(chain[i].file));
 		frame->line = chain[i].line;
 	}
 	if (!place->frames[count - 1].function && place->hint) {
@@ -436,7 +397,7 @@ size_t symbols_resolve(struct symbols_module *module, uint64_t elf_address,
 	struct place *place;
 
 	pthread_mutex_lock(&module->symbols->lock);
-	place = place_at(module, elf_address);
+	place = symbols_place_at(module, elf_address);
 	if (!module->loaded)
 		module_load(module);
 	if (!place->frames)

@@ -3,6 +3,7 @@
 #include "interpose/process/redact.h"
 
 #include <string.h>
+#include "interpose/abi/secrets.h"
 #include "interpose/platform/laws.h"
 
 #define HIDDEN "***"
@@ -38,11 +39,7 @@ static bool starts_with(const char *text, size_t bytes, const char *word)
 /* Part of a name that is enough by itself. */
 static bool contains_secret_word(const char *name, size_t bytes)
 {
-	static const char *const words[] = {
-		"token", "secret", "passw", "passphrase", "api-key", "api_key", "apikey",
-		"credential", "auth", "private-key", "private_key", "access-key", "access_key",
-		"cookie", "signature", "login",
-	};
+	static const char *const words[] = { CUF_SECRET_NAMES };
 
 	for (size_t from = 0; from < bytes; from++)
 		for (unsigned i = 0; i < sizeof words / sizeof *words; i++)
@@ -54,7 +51,7 @@ static bool contains_secret_word(const char *name, size_t bytes)
 /* Short words count only between separators: "key" is in "keyboard". */
 static bool is_secret_piece(const char *piece, size_t bytes)
 {
-	static const char *const words[] = { "pass", "pwd", "pw", "key", "sig", "session" };
+	static const char *const words[] = { CUF_SECRET_PIECES };
 
 	for (unsigned i = 0; i < sizeof words / sizeof *words; i++)
 		if (bytes == strlen(words[i]) && starts_with(piece, bytes, words[i]))
@@ -83,12 +80,7 @@ bool cuf_redact_is_secret_name(const char *name, size_t bytes)
 /* A token that its issuer gave a recognisable beginning. */
 static size_t hide_token(struct cuf_text *line, const char *text, size_t bytes)
 {
-	static const char *const heads[] = {
-		"hf_", "sk-", "sk_live_", "rk_live_", "ghp_", "gho_", "ghs_", "ghu_", "ghr_",
-		"github_pat_", "xoxa-", "xoxb-", "xoxp-", "xoxs-", "akia", "asia", "aiza", "ya29.",
-		"eyj", "nvapi-", "glpat-", "npm_", "pypi-", "dckr_pat_", "-----begin",
-	};
-	enum { LEAST_AFTER_HEAD = 8 };
+	static const char *const heads[] = { CUF_SECRET_HEADS };
 
 	for (unsigned i = 0; i < sizeof heads / sizeof *heads; i++) {
 		size_t head = strlen(heads[i]), end = head;
@@ -99,7 +91,7 @@ static size_t hide_token(struct cuf_text *line, const char *text, size_t bytes)
 			end = bytes;
 		while (end < bytes && is_token_part(text[end]))
 			end++;
-		if (end - head < LEAST_AFTER_HEAD)
+		if (end - head < CUF_SECRET_LEAST_AFTER_HEAD)
 			continue;
 		cuf_text_add(line, HIDDEN);
 		return end;

@@ -8,7 +8,7 @@
 #include "analysis/cmd/cli/say.h"
 #include "analysis/explain/facts_build.h"
 
-static void refuse(const char *path, const struct reader_error *error)
+void refuse_recording(const char *path, const struct reader_error *error)
 {
 	const char *file = *error->path ? error->path : path;
 
@@ -31,7 +31,7 @@ struct facts *open_facts(const char *path, struct symbols *symbols,
 		own = *options;
 	own.symbols = symbols;
 	if (facts_build(path, &own, &facts, &error)) {
-		refuse(path, &error);
+		refuse_recording(path, &error);
 		return NULL;
 	}
 	return facts;

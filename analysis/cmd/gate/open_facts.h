@@ -9,8 +9,12 @@
 #define CMD_GATE_OPEN_FACTS_H
 
 #include "analysis/facts/facts.h"
+#include "analysis/recording/reader_error.h"
 
 struct facts *open_facts(const char *path, struct symbols *symbols,
 			 const struct facts_options *options);
+
+/* Prints why a recording cannot be read. */
+void refuse_recording(const char *path, const struct reader_error *error);
 
 #endif

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/recording/pack/pack.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "analysis/base/regular_file.h"
+#include "analysis/base/xalloc.h"
+
+/*
+ * What a pack may unpack to. Rings repeat themselves, so 1,000 times its size is possible; only
+ * pages that are not zeros count there. All bytes count in the total, which bounds the time.
+ */
+#define TOTAL_BYTES_MAX (64ull << 30)
+#define WRITTEN_BYTES_LEAST (64ull << 20)
+#define WRITTEN_RATIO_MAX 1000ull
+#define NAMES_BYTES_MAX (256u << 20)
+enum { RECORDINGS_MAX = 4096, PAGE_BYTES = 4096, CHUNK_BYTES = 1 << 20, PATH_BYTES = 4096 };
+
+struct entry { char *path; struct file_part part; };
+
+struct pack {
+	int fd; /* the unnamed file */
+	struct entry *entries;
+	size_t count, room;
+	char *names;
+};
+
+/* While it is unpacked. */
+struct unpacking {
+	struct pack *pack;
+	const char *path;
+	struct archive *archive;
+	uint64_t total, written, written_max; /* bytes */
+	uint64_t end; /* of the unnamed file */
+	uint8_t chunk[CHUNK_BYTES];
+};
+
+bool pack_is(const char *path)
+{
+	static const uint8_t magic[4] = { 0x28, 0xb5, 0x2f, 0xfd }; /* of a frame of zstd */
+	uint8_t found[sizeof magic];
+	int fd = regular_file_open(path, 0, NULL);
+	bool is = fd >= 0 && read(fd, found, sizeof found) == sizeof found &&
+		  !memcmp(found, magic, sizeof magic);
+
+	if (fd >= 0)
+		close(fd);
+	return is;
+}
+
+static int unnamed_file(void)
+{
+	const char *directory = getenv("TMPDIR");
+	char name[PATH_BYTES];
+	int fd;
+
+	if (!directory || !*directory)
+		directory = "/tmp";
+	fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (fd >= 0)
+		return fd;
+	/* this file system has no files without a name */
+	if (snprintf(name, sizeof name, "%s/cuflight.XXXXXX", directory) >= (int)sizeof name)
+		return -1;
+	fd = mkostemp(name, O_CLOEXEC);
+	if (fd >= 0)
+		unlink(name);
+	return fd;
+}
+
+/* ---- entries ---- */
+
+static bool is_zero(const uint8_t *data, size_t bytes)
+{
+	return !*data && !memcmp(data, data + 1, bytes - 1);
+}
+
+/* Pages of zeros stay holes. */
+static int write_chunk(struct unpacking *unpacking, size_t bytes, uint64_t offset)
+{
+	for (size_t at = 0; at < bytes; at += PAGE_BYTES) {
+		size_t page = bytes - at < PAGE_BYTES ? bytes - at : PAGE_BYTES;
+
+		if (is_zero(unpacking->chunk + at, page))
+			continue;
+		unpacking->written += page;
+		if (unpacking->written > unpacking->written_max)
+			return READER_E_PACK_LIMIT;
+		if (pwrite(unpacking->pack->fd, unpacking->chunk + at, page,
+			   (off_t)(offset + at)) != (ssize_t)page)
+			return READER_E_UNPACK;
+	}
+	return 0;
+}
+
+/* A whole chunk, unless the entry ends; negative: the archive is damaged. */
+static ssize_t read_chunk(struct unpacking *unpacking)
+{
+	size_t have = 0;
+
+	while (have < CHUNK_BYTES) {
+		ssize_t got = archive_read_data(unpacking->archive, unpacking->chunk + have,
+						CHUNK_BYTES - have);
+		if (got < 0)
+			return got;
+		if (!got)
+			break;
+		have += (size_t)got;
+	}
+	unpacking->total += have;
+	return (ssize_t)have;
+}
+
+static int unpack_recording(struct unpacking *unpacking, const char *name)
+{
+	struct pack *pack = unpacking->pack;
+	uint64_t offset = unpacking->end, bytes = 0;
+	char path[PATH_BYTES];
+	ssize_t got;
+	int code = 0;
+
+	if (!*name || strchr(name, '/') || pack->count == RECORDINGS_MAX)
+		return READER_E_PACK;
+	while (!code && (got = read_chunk(unpacking)) != 0) {
+		if (got < 0)
+			return READER_E_PACK;
+		if (unpacking->total > TOTAL_BYTES_MAX)
+			return READER_E_PACK_LIMIT;
+		code = write_chunk(unpacking, (size_t)got, offset + bytes);
+		bytes += (uint64_t)got;
+	}
+	unpacking->end += (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+	if (!code && ftruncate(pack->fd, (off_t)unpacking->end))
+		code = READER_E_UNPACK;
+	if (code)
+		return code;
+	snprintf(path, sizeof path, "%s/%s%s", unpacking->path, PACK_RECORDINGS, name);
+	xalloc_grow(&pack->entries, pack->count, &pack->room, sizeof *pack->entries);
+	pack->entries[pack->count++] =
+		(struct entry){ xalloc_string(path), { pack->fd, offset, bytes } };
+	return 0;
+}
+
+static int unpack_names(struct unpacking *unpacking)
+{
+	struct pack *pack = unpacking->pack;
+	size_t used = 0;
+	ssize_t got;
+
+	while ((got = read_chunk(unpacking)) != 0) {
+		if (got < 0)
+			return READER_E_PACK;
+		if (used + (size_t)got > NAMES_BYTES_MAX)
+			return READER_E_PACK_LIMIT;
+		pack->names = xalloc_resize(pack->names, used + (size_t)got + 1, 1);
+		memcpy(pack->names + used, unpacking->chunk, (size_t)got);
+		used += (size_t)got;
+		pack->names[used] = 0;
+	}
+	return 0;
+}
+
+static int unpack_entry(struct unpacking *unpacking, struct archive_entry *entry)
+{
+	const char *name = archive_entry_pathname(entry);
+
+	if (!name || archive_entry_filetype(entry) != AE_IFREG)
+		return 0;
+	if (!strncmp(name, PACK_RECORDINGS, strlen(PACK_RECORDINGS)))
+		return unpack_recording(unpacking, name + strlen(PACK_RECORDINGS));
+	if (!strcmp(name, PACK_NAMES) && !*unpacking->pack->names)
+		return unpack_names(unpacking);
+	return 0;
+}
+
+/* What is skipped counts, too: it takes time. */
+static int unpack_all(struct unpacking *unpacking)
+{
+	struct archive_entry *entry;
+	int code = 0, result;
+
+	while (!code && (result = archive_read_next_header(unpacking->archive, &entry)) !=
+				ARCHIVE_EOF) {
+		if (result != ARCHIVE_OK && result != ARCHIVE_WARN)
+			return READER_E_PACK;
+		unpacking->total += PAGE_BYTES;
+		if (archive_entry_size(entry) > (int64_t)TOTAL_BYTES_MAX ||
+		    unpacking->total > TOTAL_BYTES_MAX)
+			return READER_E_PACK_LIMIT;
+		code = unpack_entry(unpacking, entry);
+	}
+	return code;
+}
+
+/* ---- the pack ---- */
+
+static int fail(struct pack *pack, const char *path, int code, struct reader_error *error)
+{
+	int system = code == READER_E_UNPACK || code == READER_E_OPEN ? errno : 0;
+
+	pack_close(pack);
+	if (!error)
+		return code;
+	*error = (struct reader_error){ .code = code, .system = system };
+	snprintf(error->path, sizeof error->path, "%s", path);
+	if (code == READER_E_UNPACK)
+		snprintf(error->path, sizeof error->path, "%s",
+			 getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+	return code;
+}
+
+static int unpack(struct pack *pack, const char *path, int fd)
+{
+	struct unpacking *unpacking = xalloc_zeroed(1, sizeof *unpacking);
+	struct stat st = { .st_size = 0 };
+	int code = READER_E_PACK;
+
+	fstat(fd, &st);
+	unpacking->pack = pack;
+	unpacking->path = path;
+	unpacking->written_max = WRITTEN_BYTES_LEAST + WRITTEN_RATIO_MAX * (uint64_t)st.st_size;
+	unpacking->archive = archive_read_new();
+	archive_read_support_filter_zstd(unpacking->archive);
+	archive_read_support_format_tar(unpacking->archive);
+	if (archive_read_open_fd(unpacking->archive, fd, CHUNK_BYTES) == ARCHIVE_OK)
+		code = unpack_all(unpacking);
+	archive_read_free(unpacking->archive);
+	free(unpacking);
+	return code;
+}
+
+int pack_open(const char *path, struct pack **out, struct reader_error *error)
+{
+	struct pack *pack = xalloc_zeroed(1, sizeof *pack);
+	int fd, code;
+
+	*out = NULL;
+	pack->names = xalloc_string("");
+	pack->fd = unnamed_file();
+	if (pack->fd < 0)
+		return fail(pack, path, READER_E_UNPACK, error);
+	fd = regular_file_open(path, 0, NULL);
+	if (fd < 0)
+		return fail(pack, path, READER_E_OPEN, error);
+	code = unpack(pack, path, fd);
+	close(fd);
+	if (code)
+		return fail(pack, path, code, error);
+	*out = pack;
+	return 0;
+}
+
+void pack_close(struct pack *pack)
+{
+	if (!pack)
+		return;
+	for (size_t i = 0; i < pack->count; i++)
+		free(pack->entries[i].path);
+	free(pack->entries);
+	free(pack->names);
+	if (pack->fd >= 0)
+		close(pack->fd);
+	free(pack);
+}
+
+size_t pack_count(const struct pack *pack) { return pack->count; }
+
+int pack_recording(const struct pack *pack, size_t i, struct reader **out,
+		   struct reader_error *error)
+{
+	return reader_open_part(&pack->entries[i].part, pack->entries[i].path, out, error);
+}
+
+char *pack_names(struct pack *pack) { return pack->names; }

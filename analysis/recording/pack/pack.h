@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A pack: recordings with the names of their functions and their report, in one file that `tar`
+ * opens too (tar, compressed with zstd). pack_writer.h makes it.
+ *
+ * Contract. A pack is hostile. Nothing of it becomes a file with a name: recordings are unpacked
+ * into one unnamed temporary file (TMPDIR, else /tmp), which is gone when the process ends, and
+ * pages of zeros take no room there. What it may unpack to is bounded by its size. pack_open
+ * returns 0 or a negative enum reader_error_code with *error filled. Readers of pack_recording do
+ * not outlive the pack. Entries with other names are skipped.
+ */
+#ifndef ANALYSIS_RECORDING_PACK_H
+#define ANALYSIS_RECORDING_PACK_H
+
+#include <stdbool.h>
+#include "analysis/recording/reader.h"
+
+#define PACK_RECORDINGS "recordings/" /* of its entries; what follows is the file's name */
+#define PACK_NAMES "names.ndjson"     /* symbols/names_file.h */
+
+struct pack;
+
+/* Does the file begin like one? */
+bool pack_is(const char *path);
+int pack_open(const char *path, struct pack **out, struct reader_error *error);
+void pack_close(struct pack *pack); /* NULL is fine */
+
+size_t pack_count(const struct pack *pack);
+int pack_recording(const struct pack *pack, size_t i, struct reader **out,
+		   struct reader_error *error);
+/* What names_file_read takes; "" where the pack has no names. */
+char *pack_names(struct pack *pack);
+
+#endif
