@@ -139,7 +139,8 @@ static void print_failure(const struct text *text, const struct fact_process *pr
 		       text_if(incident->phase_basis == BASIS_INFERRED, "probably "),
 		       incident->phase);
 	if (incident->request_phase && incident->request_id != CUF_UNKNOWN)
-		text_append(words, sizeof words, ", request %s", units_count(incident->request_id).s);
+		text_append(words, sizeof words, ", request %s",
+			    units_count(incident->request_id).s);
 	text_words(text, STYLE_PLAIN, "", 0, tight ? 1 : 2, words);
 }
 
@@ -160,7 +161,8 @@ static void print_kill(const struct text *text, const struct fact_process *proce
 		text_append(words, sizeof words, "memory of the machine %s",
 		       units_bytes(host->memory_total_bytes).s);
 	if (host->rss_peak_bytes != CUF_UNKNOWN)
-		text_append(words, sizeof words, ", %s resident", units_bytes(host->rss_peak_bytes).s);
+		text_append(words, sizeof words, ", %s resident",
+			    units_bytes(host->rss_peak_bytes).s);
 	if (elapsed != CUF_UNKNOWN)
 		text_append(words, sizeof words, ", after %s", units_duration(elapsed).s);
 	text_words(text, STYLE_PLAIN, "", 0, 2, words);
@@ -237,7 +239,8 @@ static void print_survived(const struct text *text)
 		else if (count == 1)
 			text_append(words, sizeof words, "1 %s", rows[i].one);
 		else
-			text_append(words, sizeof words, "%s %s", units_count(count).s, rows[i].many);
+			text_append(words, sizeof words, "%s %s", units_count(count).s,
+				    rows[i].many);
 	}
 	text_requested(&facts->incidents[facts->incident_count - 1], call, sizeof call);
 	text_append(words, sizeof words, "%s: %s.", text_if(!single, ". The last"), call);

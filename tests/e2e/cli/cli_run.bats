@@ -31,7 +31,7 @@ small=--size=4MiB
 	local next
 	expect 0 run $small -- true
 	[ "$(recordings | wc -l)" = 1 ]
-	holds err 'recorded cuflight.true.' 'MiB)'
+	holds err 'recorded cuflight.true.' 'KiB)'
 	next=$(sed -n 's/^cuflight: explain it: cuflight //p' err)
 	# shellcheck disable=SC2086 # a command line
 	expect 0 $next
