@@ -201,6 +201,18 @@ void *cuf_elf_symbol(uintptr_t bias, const ElfW(Dyn) *dynamic, const char *name)
 	return cuf_elf_symbol_bytes(bias, dynamic, name, &bytes);
 }
 
+bool cuf_elf_is_variable(uintptr_t bias, const ElfW(Dyn) *dynamic, const char *name)
+{
+	struct table table;
+	uint32_t index;
+	unsigned type;
+
+	if (!table_read(bias, dynamic, &table) || !(index = symbol_find(&table, name)))
+		return false;
+	type = table.symbols[index].st_info & 15;
+	return type == STT_OBJECT || type == STT_COMMON;
+}
+
 /* ---- texts of the dynamic section ---- */
 
 /* The text of the index-th entry with this tag. */

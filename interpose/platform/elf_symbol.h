@@ -26,6 +26,9 @@ void *cuf_elf_symbol(uintptr_t bias, const ElfW(Dyn) *dynamic, const char *name)
 void *cuf_elf_symbol_bytes(uintptr_t bias, const ElfW(Dyn) *dynamic, const char *name,
 			   size_t *bytes);
 
+/* Whether what cuf_elf_symbol finds is a variable, not a function. */
+bool cuf_elf_is_variable(uintptr_t bias, const ElfW(Dyn) *dynamic, const char *name);
+
 /* The run-time address that an entry of the dynamic section refers to. */
 const void *cuf_elf_pointer(uintptr_t bias, const ElfW(Dyn) *dynamic, const ElfW(Dyn) *entry);
 

@@ -91,6 +91,43 @@ same_with() {
 	same_with "$home/pointers" us
 }
 
+@test "a library's global variables with the names of driver functions" {
+	shared libpointers.so pointers.c -Dmain=use_pointers
+	echo 'int use_pointers(void); int main(void) { return use_pointers(); }' >"$home/main.c"
+	"${CC:-cc}" "$home/main.c" -o "$home/main" "$home/libpointers.so" "-Wl,-rpath,$home"
+	same_with "$home/main" us
+	grep -qx 'cuMemAlloc 0' "$home/recorded.out"
+	recorded "$home/main" >/dev/null
+	"$build/cuflight" report "$output" | grep -q '3.00 MiB'
+	"${CC:-cc}" "$home/main.c" -o "$home/main" "$home/libpointers.so" "-Wl,-rpath,$home" -Wl,-z,now
+	same_with "$home/main" us
+}
+
+@test "weak references that nothing defines stay null" {
+	for flags in "" "-fno-plt -Wl,-z,now" "-fPIE -pie -Wl,-z,norelro"; do
+		# shellcheck disable=SC2086 # a list of flags
+		compile weak weak_references.c $flags
+		observe native "$home/weak"
+		observe recorded env "LD_PRELOAD=$library" "CUFLIGHT_OUTPUT=$output" "$home/weak"
+		compare
+		grep -qx recorded "$home/recorded.err" # what is ours alone is there
+		observe recorded env "LD_PRELOAD=$library" CUFLIGHT_DISABLE=1 "$home/weak"
+		compare
+	done
+}
+
+@test "two runtimes: a pointer to a function of one stays one to that" {
+	local version
+	for version in 12 13; do
+		shared libcudart.so.$version two_runtimes.c -DVERSION=$version \
+			-Wl,-soname,libcudart.so.$version
+	done
+	shared libhelper.so two_runtimes.c -DHELPER "$home/libcudart.so.13"
+	compile two two_runtimes.c
+	LD_LIBRARY_PATH=$home same_with "$home/two" us
+	grep -qx "12's, called by the library: 12" "$home/recorded.out"
+}
+
 @test "another preload that stands in for a driver function, in front and behind" {
 	compile linked linked.c -L"$build/sim" -l:libcuda.so.1
 	shared quota.so quota.c

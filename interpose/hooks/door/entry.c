@@ -5,6 +5,7 @@
  * are called until the very end.
  */
 #include "interpose/record/recorder.h"
+#include "interpose/hooks/door/startup_references.h"
 #include "interpose/hooks/loader/real.h"
 #include "interpose/hooks/loader/unwinder.h"
 #include "interpose/hooks/malloc/allocator.h"
@@ -14,6 +15,7 @@
 __attribute__((constructor(101))) static void enter(int argc, char **argv, char **environment)
 {
 	cuf_real_resolve();
+	cuf_startup_references_correct();
 	if (!cuf_real_has_allocator())
 		return; /* nothing may be skipped then, and nothing is recorded */
 	cuf_recorder_start(environment);

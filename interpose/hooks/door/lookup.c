@@ -16,6 +16,7 @@
 #include "interpose/platform/elf_symbol.h"
 #include "interpose/record/recorder.h"
 #include "interpose/hooks/door/rows.h"
+#include "interpose/hooks/cuda/cuda_runtime.h"
 #include "interpose/hooks/cuda/gpu_processes.h"
 #include "interpose/hooks/framework/framework.h"
 #include "interpose/hooks/loader/coverage.h"
@@ -79,6 +80,12 @@ CUF_JUMPS void *cuf_hook_dlmopen(Lmid_t space, const char *path, int flags)
 	return cuf_real.dlmopen(space, path, flags);
 }
 
+static void forget_unloaded(void)
+{
+	cuf_resolve_forget();
+	cuf_runtime_forget_unloaded();
+}
+
 int cuf_hook_dlclose(void *handle)
 {
 	int result;
@@ -91,7 +98,7 @@ int cuf_hook_dlclose(void *handle)
 	result = cuf_unload(cuf_real.dlclose, handle);
 	cuf_gpu_processes_unload_end();
 	if (result == 0)
-		cuf_resolve_forget();
+		forget_unloaded();
 	return result;
 }
 
@@ -162,15 +169,16 @@ static void *answer_for_next(const struct cuf_row *row, const char *version)
 }
 
 /*
- * True for an object behind us that defines this name itself: a preload or a library of stubs that
- * looks up what it wraps. We called it, so it gets the real function. The hook would call it again,
+ * True for an object behind us that defines a function of this name itself: a preload or a library
+ * of stubs that looks up what it wraps. We called it, so it gets the real function. The hook would call it again,
  * without end.
  */
 static bool wraps_behind_us(const char *symbol, const void *caller)
 {
 	struct cuf_dso dso;
 	return !cuf_dso_is_before_us(caller) && cuf_dso_at(caller, &dso) &&
-	       cuf_elf_symbol(dso.map->l_addr, dso.map->l_ld, symbol);
+	       cuf_elf_symbol(dso.map->l_addr, dso.map->l_ld, symbol) &&
+	       !cuf_elf_is_variable(dso.map->l_addr, dso.map->l_ld, symbol);
 }
 
 /* Substitutes the hook for an export of the driver. */
@@ -211,6 +219,8 @@ void *cuf_lookup_answer(void *handle, const char *name, const char *version, con
 		found = real_answer(handle, name, version);
 	if (row && found == hook)
 		return answer_for_own_name(row, version, caller);
+	if (found && row && row->library == CUF_LIBRARY_CUDART)
+		return cuf_runtime_pointer(row->id, found);
 	if (found && row && row->library != CUF_LIBRARY_CUDA)
 		return cuf_resolve_matches(row->id, found, caller) ? hook : found;
 	if (!found || !cuf_driver_attach_at(found, &attached_now))

@@ -139,8 +139,8 @@ bool cuf_driver_has(void **slot)
 	return bind_stub(slot);
 }
 
-/* On a machine without a driver, a weak reference to a driver function binds to our hook. It gets
- * the result that a driver without a device returns. */
+/* On a machine without a driver, a weak reference of an object that was opened late binds to our
+ * hook. It gets the result that a driver without a device returns. */
 int cuf_driver_refusal(void)
 {
 	if (__atomic_load_n(&attached, __ATOMIC_ACQUIRE))

@@ -71,28 +71,34 @@ static void *next_definition(const struct link_map *self, const char *name)
 	return found;
 }
 
-static bool is_of_driver(const void *found)
+/* Objects that are opened later come after this one in the list. Some callers see them, others do
+ * not. */
+static const struct link_map *last_at_start;
+
+static void find_last_at_start(const struct link_map *self)
 {
-	struct cuf_dso dso;
-	return cuf_dso_at(found, &dso) && cuf_dso_is(dso.map, "libcuda.so");
+	const struct link_map *map = self;
+	while (map->l_next)
+		map = map->l_next;
+	if (!last_at_start)
+		last_at_start = map;
 }
 
-/* The object list also has objects that only some callers can see. RTLD_NEXT does not find those,
- * so both must agree. Without another object between us and the driver nothing needs agreement,
- * and the loader's lock is not taken. */
+/* RTLD_NEXT would find it as well, and take the loader's lock. A variable of that name is no
+ * function to call. */
 void *cuf_real_behind(const char *name)
 {
 	struct cuf_dso self;
-	void *found = NULL;
-	if (!cuf_dso_at((const void *)cuf_real_behind, &self))
+	if (!last_at_start || !cuf_dso_at((const void *)cuf_real_behind, &self))
 		return NULL;
-	for (const struct link_map *map = self.map->l_next; map && !found; map = map->l_next)
+	for (const struct link_map *map = self.map; map != last_at_start;) {
+		void *found;
+		map = map->l_next;
 		found = cuf_elf_symbol(map->l_addr, map->l_ld, name);
-	if (is_of_driver(found))
-		return found;
-	if (!found || found != cuf_real.dlsym(RTLD_NEXT, name))
-		return NULL;
-	return found;
+		if (found && !cuf_elf_is_variable(map->l_addr, map->l_ld, name))
+			return found;
+	}
+	return NULL;
 }
 
 /* The first definition of all, if it is not ours. */
@@ -149,6 +155,7 @@ bool cuf_real_resolving(void) { return __atomic_load_n(&resolving, __ATOMIC_RELA
 
 static void resolve_libc(struct link_map *self)
 {
+	find_last_at_start(self);
 	store((void **)&cuf_front.realloc, definition_in_front(self, "realloc"));
 	store((void **)&cuf_front.free, definition_in_front(self, "free"));
 	for (unsigned i = 0; i < cuf_row_count; i++)

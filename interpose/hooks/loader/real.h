@@ -76,8 +76,8 @@ void cuf_real_resolve(void);
 /* True while a thread is inside cuf_real_resolve: an allocation made now comes from the search. */
 bool cuf_real_resolving(void);
 
-/* The definition that the program would reach if we were not there: the next one after ours in the
- * order of search, as RTLD_NEXT finds it. NULL: none. May change dlerror(). */
+/* The function that the program would reach if we were not there: the next one after ours, among
+ * the objects loaded at start. NULL: none. No lock. */
 void *cuf_real_behind(const char *name);
 
 /* Fills the rows of the driver and cuf_query with what this libcuda exports under these names. When

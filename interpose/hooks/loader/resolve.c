@@ -99,6 +99,8 @@ static int search_object(struct dl_phdr_info *info, size_t bytes, void *context)
 		return 0; /* the call came through it, or would never have reached us */
 	}
 	search->found = cuf_elf_symbol(info->dlpi_addr, dynamic, search->name);
+	if (search->found && cuf_elf_is_variable(info->dlpi_addr, dynamic, search->name))
+		search->found = NULL;
 	return search->found != NULL;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A program that keeps the driver's functions in global variables of the same names, as cuew makes
- * them. With -rdynamic the variables are in its symbol table, before any library's function.
+ * them. With -rdynamic the variables are in its symbol table, before any library's function. With
+ * -Dmain=... it is a library, whose own references to them go through the loader's scope.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@ int (*cuDevicePrimaryCtxRetain)(void **, int);
 int (*cuCtxSetCurrent)(void *);
 int (*cuMemAlloc_v2)(unsigned long long *, size_t);
 
+int main(void);
 int main(void)
 {
 	void *driver = dlopen("libcuda.so.1", RTLD_NOW), *context = NULL;
