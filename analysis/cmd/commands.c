@@ -12,6 +12,7 @@ const struct cmd *const cmd_table[] = {
 	&cmd_baseline,
 	&cmd_diff,
 	&cmd_phases,
+	&cmd_export,
 	&cmd_doctor,
 	&cmd_env,
 	&cmd_help,

@@ -3,7 +3,7 @@
 _cuflight() {
 	local commands causes options choices=''
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
-	commands='run report list pack clean check baseline diff phases doctor env help'
+	commands='run report list pack clean check baseline diff phases export doctor env help'
 	causes='recovered memory-cap other-tenant model-too-large activations-too-large
 		kv-cache-too-large kv-cache-leaves-no-room kv-cache-grew too-many-requests
 		fragmentation-pinned fragmentation-growing-sizes stranded-pool other-allocator
@@ -33,6 +33,8 @@ _cuflight() {
 			--version --quiet --verbose --color=' ;;
 		phases) options='--id= --sites --sysroot= --output= --force --format= --json --help --version
 			--quiet --verbose --color=' ;;
+		export) options='--to= --output= --force --at= --kind= --device= --pid= --run= --sysroot=
+			--debuginfod --help --version --quiet --verbose --color=' ;;
 		doctor) options='--library= --recordings= --size= --output= --force --format= --json --help
 			--version --quiet --verbose --color=' ;;
 		env) options='--docker --k8s --systemd --library= --recordings= --host= --sample= --size=

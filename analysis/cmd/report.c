@@ -13,6 +13,7 @@
 #include "analysis/cmd/cli/output.h"
 #include "analysis/cmd/cli/pager.h"
 #include "analysis/cmd/cli/say.h"
+#include "analysis/cmd/reading/moment_option.h"
 #include "analysis/cmd/run/recordings.h"
 #include "analysis/cmd/target/destination.h"
 #include "analysis/explain/facts_build.h"
@@ -86,55 +87,6 @@ static int reject_recording(const char *path, const struct reader_error *error)
 	else
 		say_error("cannot read '%s': %s", file, sentence);
 	return CMD_USAGE;
-}
-
-/* ---- the moment to show ---- */
-
-/* now, peak, the number of an incident (#3), or a time since the start (12.5s). 0 or -1. */
-static int parse_at(const char *text, struct facts_options *options)
-{
-	char *end;
-	double seconds;
-
-	if (!strcmp(text, "now")) {
-		options->at = FACTS_AT_NOW;
-		return 0;
-	}
-	if (!strcmp(text, "peak")) {
-		options->at = FACTS_AT_PEAK;
-		return 0;
-	}
-	if (*text == '#') {
-		options->at = FACTS_AT_INCIDENT;
-		if (!units_parse_count(text + 1, &options->at_value) || !options->at_value)
-			return -1;
-		return 0;
-	}
-	seconds = strtod(text, &end);
-	if (end == text || strcmp(end, "s") != 0 || !(seconds >= 0 && seconds < 1e9))
-		return -1;
-	options->at = FACTS_AT_TIME;
-	options->at_value = (uint64_t)(seconds * 1e9);
-	return 0;
-}
-
-/* Only the facts tell whether the recording contains the moment. 0, or -1 after an error. */
-static int check_at(const struct facts_options *options, const struct facts *facts, const char *at)
-{
-	if (options->at == FACTS_AT_INCIDENT && options->at_value > facts->incident_count) {
-		if (facts->incident_count == 0)
-			say_error("cannot show --at=%s: no request failed", at);
-		else
-			say_error("cannot show --at=%s: failed requests are numbered #1 to #%zu",
-				  at, facts->incident_count);
-		return -1;
-	}
-	if (options->at == FACTS_AT_TIME && options->at_value > facts_duration_ns(facts)) {
-		say_error("cannot show --at=%s: the recording ends after %s", at,
-			  units_duration(facts_duration_ns(facts)).s);
-		return -1;
-	}
-	return 0;
 }
 
 /* ---- the result ---- */
@@ -234,7 +186,7 @@ static int report_path(const char *path, const struct opts *opts, struct facts_o
 	options->symbols = symbols;
 	if (facts_build(path, options, &facts, &error)) {
 		reject_recording(path, &error);
-	} else if (!check_at(options, facts, opts_text(opts, "at"))) {
+	} else if (!moment_option_check(options, facts, opts_text(opts, "at"))) {
 		note_other_runs(path, facts, opts);
 		status = write_report(opts, facts, symbols);
 		if (opts_has(opts, "verbose"))
@@ -258,11 +210,8 @@ static int run_report(const struct opts *opts, const struct cmd *const *commands
 			  opts->operands[1]);
 		return CMD_USAGE;
 	}
-	if (at && parse_at(at, &options)) {
-		say_error("invalid value '%s' for --at: expected now, peak, #N (a failed request) "
-			  "or Ns (seconds since the start)", at);
+	if (at && moment_option_parse(at, &options))
 		return CMD_USAGE;
-	}
 	if (opts->operand_count)
 		snprintf(path, sizeof path, "%s", opts->operands[0]);
 	else if (find_newest(path, sizeof path))

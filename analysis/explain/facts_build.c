@@ -28,8 +28,9 @@ struct facts_store {
  *   build_phases         processes[].phases, phase_groups, requests; incidents[].phase, request
  *   build_process_group  group, fatal_incident; processes[].rank, ended_by,
  *                        held_bytes, device_peak_bytes
- *   build_moment         build->moment, focus
+ *   build_moment         build->moment, moment, focus; processes[].moment_seq, device_of
  *   build_devices        devices[]
+ *   build_live_moments   processes[].live
  *   build_incident_views incidents[].owners, largest_free, packing, basis; free memory that the
  *                        driver was not asked for
  *   build_sites          leaks[], growth[]; build->host_memory
@@ -46,6 +47,7 @@ static void run_passes(struct build *build)
 	build_process_group(build);
 	build_moment(build);
 	build_devices(build);
+	build_live_moments(build);
 	build_incident_views(build);
 	build_sites(build);
 	build_host(build);

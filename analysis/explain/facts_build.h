@@ -25,4 +25,9 @@ int facts_build_memory(const void *data, size_t bytes, const struct facts_option
 struct run *facts_run(const struct facts *facts);
 void facts_free(struct facts *facts); /* NULL is fine */
 
+/* The recordings behind the facts, for what walks over events or blocks. It lives as long as the
+ * facts. Call sites in it are merged already. */
+struct run;
+struct run *facts_run(const struct facts *facts);
+
 #endif

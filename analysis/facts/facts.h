@@ -38,6 +38,7 @@ struct facts {
 	struct fact_site *growth; /* sites that grew, by grown_bytes descending */
 	size_t growth_count;
 	struct fact_coverage coverage;
+	struct fact_moment moment; /* of the run; each device has its own */
 	uint32_t focus; /* the process that the first screen is about */
 	uint64_t fatal_incident; /* id of the last fatal one of the process that failed first; 0
 				    none */

@@ -20,6 +20,16 @@ struct fact_sample {
 	uint64_t device_free_bytes[CUF_DEVICES_MAX];
 };
 
+/*
+ * Where the live blocks of the moment are in its recording. device_seq: by its own ordinal, the
+ * last event that counts; 0: before the first, so it held nothing. It differs from moment_seq for
+ * --at=peak, since each device has a peak of its own. host_*: as in struct heap_moment.
+ */
+struct fact_live_moment {
+	uint64_t device_seq[CUF_DEVICES_MAX];
+	uint64_t host_ns, host_events;
+};
+
 struct fact_process {
 	uint32_t pid, ppid;
 	uint32_t parent; /* index; FACT_NONE: not recorded */
@@ -57,6 +67,10 @@ struct fact_process {
 	const struct fact_sample *timeline; /* by time */
 	size_t timeline_count;
 	uint64_t fatal_incident; /* id; 0 none */
+	uint64_t moment_seq; /* of its last event at the moment of the report; CUF_UNKNOWN: all */
+	/* by its own ordinal: index into facts.devices; FACT_NONE: it did not use it */
+	uint32_t device_of[CUF_DEVICES_MAX];
+	struct fact_live_moment live;
 	/* by begin; of marked and NVTX phases the first and the longest are kept */
 	const struct fact_phase *phases;
 	size_t phase_count;

@@ -55,6 +55,7 @@ void build_phases(struct build *build);
 void build_process_group(struct build *build);
 void build_moment(struct build *build);
 void build_devices(struct build *build);
+void build_live_moments(struct build *build);
 void build_incident_views(struct build *build);
 void build_sites(struct build *build);
 void build_host(struct build *build);

@@ -238,6 +238,19 @@ void build_moment(struct build *build)
 	if (build->options.at == FACTS_AT_PEAK)
 		find_host_peaks(build);
 	build->facts->focus = build->moment.process;
+	build->facts->moment = (struct fact_moment){
+		.kind = build->moment.kind,
+		.time_ns = build->moment.time_ns,
+		.process = build->moment.process,
+		.seq = build->moment.seq,
+		.incident = build->moment.incident_id,
+	};
+	for (uint32_t p = 0; p < build->run->count; p++) {
+		struct fact_process *process = &build->facts->processes[p];
+		process->moment_seq = seq_at_moment(build, p);
+		for (unsigned d = 0; d < CUF_DEVICES_MAX; d++)
+			process->device_of[d] = group_of(build, p, d);
+	}
 }
 
 /* A device's own moment: its own last fatal incident, else the run's if anybody who uses it was

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A line of progress, after one second. */
+#include "analysis/cmd/cli/progress.h"
+
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+#include "analysis/base/units.h"
+
+#define SECOND_NS 1000000000ull
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
+}
+
+void progress_begin(struct progress *progress, bool quiet)
+{
+	*progress = (struct progress){ .wanted = !quiet && isatty(STDERR_FILENO) };
+	if (!progress->wanted)
+		return;
+	progress->begin_ns = now_ns();
+	progress->next_ns = progress->begin_ns + SECOND_NS;
+}
+
+void progress_step(void *context, uint64_t done, uint64_t total)
+{
+	struct progress *progress = context;
+	uint64_t now;
+
+	if (!progress->wanted)
+		return;
+	now = now_ns();
+	if (now < progress->next_ns)
+		return;
+	progress->next_ns = now + SECOND_NS / 4;
+	progress->shown = true;
+	fprintf(stderr, "\r\033[Kcuflight: %s events", units_count(done).s);
+	if (total && done <= total)
+		fprintf(stderr, ", %s", units_percent(done, total).s);
+	fflush(stderr);
+}
+
+void progress_end(struct progress *progress)
+{
+	if (progress->shown)
+		fputs("\r\033[K", stderr);
+	progress->shown = false;
+}

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `cuflight export`: a recording in the format of another tool. */
+#include "analysis/cmd/cmd.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "analysis/base/paths.h"
+#include "analysis/base/units.h"
+#include "analysis/cmd/cli/output.h"
+#include "analysis/cmd/cli/progress.h"
+#include "analysis/cmd/cli/say.h"
+#include "analysis/cmd/cli/suggest.h"
+#include "analysis/cmd/gate/open_facts.h"
+#include "analysis/cmd/reading/moment_option.h"
+#include "analysis/explain/facts_build.h"
+#include "analysis/recording/cut_guard.h"
+#include "analysis/symbols/symbols.h"
+#include "analysis/view/export/formats.h"
+#include "analysis/view/kinds.h"
+
+enum { FORMATS_MAX = 32 };
+
+/* What was asked for. */
+struct request {
+	const struct opts *opts;
+	const struct export_format *format;
+	const char *path;
+	struct facts_options facts;
+	struct rows_filter filter;
+};
+
+/* ---- options ---- */
+
+static int choose_format(struct request *request)
+{
+	const char *names[FORMATS_MAX], *near, *typed = opts_text(request->opts, "to");
+	size_t count = 0;
+
+	if (!typed) {
+		say_error("--to=FORMAT is missing; 'cuflight export --help' lists the formats");
+		return -1;
+	}
+	request->format = export_format_find(typed);
+	if (request->format)
+		return 0;
+	for (; export_formats[count] && count < FORMATS_MAX; count++)
+		names[count] = export_formats[count]->name;
+	near = suggest_nearest(typed, names, count);
+	if (near)
+		say_error("unknown format '%s' for --to; did you mean '%s'?", typed, near);
+	else
+		say_error("unknown format '%s' for --to; 'cuflight export --help' lists the "
+			  "formats", typed);
+	return -1;
+}
+
+/* One word of --kind, of this length. */
+static int add_kind(struct request *request, const char *word, size_t bytes)
+{
+	const uint32_t all = rows_filter_all().kinds;
+	const char *names[CUF_KIND_MAX], *near;
+	char typed[64];
+	size_t count = 0;
+
+	for (unsigned kind = 0; kind < CUF_KIND_MAX; kind++) {
+		if (!(all >> kind & 1))
+			continue;
+		names[count++] = kind_name(kind);
+		if (strlen(kind_name(kind)) != bytes || strncmp(kind_name(kind), word, bytes) != 0)
+			continue;
+		request->filter.kinds |= 1u << kind;
+		return 0;
+	}
+	snprintf(typed, sizeof typed, "%.*s", (int)bytes, word);
+	near = suggest_nearest(typed, names, count);
+	if (near)
+		say_error("unknown kind '%s' for --kind; did you mean '%s'?", typed, near);
+	else
+		say_error("unknown kind '%s' for --kind; expected device, managed, pinned, "
+			  "registered, async, vmm, array, imported, host or framework", typed);
+	return -1;
+}
+
+/* Without --kind: all, except what would be counted twice. */
+static int choose_kinds(struct request *request)
+{
+	const char *text = opts_text(request->opts, "kind");
+
+	if (!text) {
+		request->filter.kinds = rows_filter_all().kinds;
+		if (request->format->sums)
+			request->filter.kinds &= ~(1u << CUF_KIND_FRAMEWORK);
+		return 0;
+	}
+	for (;;) {
+		size_t bytes = strcspn(text, ",");
+
+		if (add_kind(request, text, bytes))
+			return -1;
+		if (!text[bytes])
+			return 0;
+		text += bytes + 1;
+	}
+}
+
+static int choose_moment(struct request *request)
+{
+	const char *at = opts_text(request->opts, "at");
+
+	if (!at)
+		return 0;
+	if (!request->format->takes_moment) {
+		say_error("--at does not go with --to=%s, which has the whole history",
+			  request->format->name);
+		return -1;
+	}
+	return moment_option_parse(at, &request->facts);
+}
+
+static int read_request(struct request *request, const struct opts *opts)
+{
+	*request = (struct request){ .opts = opts, .filter = { .device = FACT_NONE } };
+	request->facts.run = opts_number(opts, "run", 0);
+	request->filter.pid = (uint32_t)opts_number(opts, "pid", 0);
+	if (choose_format(request) || choose_kinds(request) || choose_moment(request))
+		return -1;
+	if (opts->operand_count != 1) {
+		say_error("expected one recording or directory: "
+			  "cuflight export --to=%s RECORDING", request->format->name);
+		return -1;
+	}
+	request->path = opts->operands[0];
+	return 0;
+}
+
+/* ---- what the recording has of it ---- */
+
+static int check_device(struct request *request, const struct facts *facts)
+{
+	uint64_t ordinal = opts_number(request->opts, "device", UINT64_MAX);
+
+	if (ordinal == UINT64_MAX)
+		return 0;
+	for (uint32_t d = 0; d < facts->device_count; d++)
+		if (facts->devices[d].ordinal == ordinal) {
+			request->filter.device = d;
+			return 0;
+		}
+	say_error("cannot export --device=%llu: the recording has %zu device%s",
+		  (unsigned long long)ordinal, facts->device_count,
+		  facts->device_count == 1 ? "" : "s");
+	return -1;
+}
+
+/* How many recorded processes were asked for. */
+static size_t wanted_processes(const struct request *request, const struct facts *facts)
+{
+	size_t count = 0;
+
+	for (size_t p = 0; p < facts->process_count; p++)
+		count += !request->filter.pid || facts->processes[p].pid == request->filter.pid;
+	return count;
+}
+
+static int check_facts(struct request *request, const struct facts *facts)
+{
+	size_t wanted = wanted_processes(request, facts);
+
+	if (moment_option_check(&request->facts, facts, opts_text(request->opts, "at")) ||
+	    check_device(request, facts))
+		return -1;
+	if (!wanted) {
+		say_error("cannot export --pid=%u: the recording has no such process",
+			  request->filter.pid);
+		return -1;
+	}
+	if (request->format->one_process && wanted > 1) {
+		say_error("--to=%s has one process and this run has %zu: choose one with --pid=N",
+			  request->format->name, wanted);
+		return -1;
+	}
+	return 0;
+}
+
+/* What is missing from the result, or may be misread in it. */
+static void note_gaps(const struct request *request, const struct facts *facts)
+{
+	bool has_framework = false;
+
+	for (size_t i = 0; i < facts->leak_count; i++)
+		has_framework |= facts->leaks[i].kind == CUF_KIND_FRAMEWORK;
+	if (request->format->sums && has_framework && !opts_text(request->opts, "kind"))
+		say_info("blocks of a framework lie inside device blocks and are left out; "
+			 "--kind=framework exports them");
+	if (!request->format->takes_moment && facts->events_overwritten)
+		say_info("%s of %s events were overwritten: blocks that died before the oldest "
+			 "event left are missing",
+			 units_count(facts->events_overwritten).s,
+			 units_count(facts->events_recorded).s);
+	if (facts->events_lost)
+		say_info("%s events were lost: totals may be too low",
+			 units_count(facts->events_lost).s);
+	for (size_t p = 0; p < facts->process_count; p++)
+		if (!facts->processes[p].complete)
+			say_info("the recording of process %u is cut: what follows the cut is "
+				 "missing", facts->processes[p].pid);
+}
+
+/* ---- the result ---- */
+
+/* -o, or a file in it when it is a directory: the name of the recording with the ending. */
+static const char *output_path(const struct request *request, char *path, size_t bytes)
+{
+	const char *asked = opts_text(request->opts, "output");
+	char whole[PATH_MAX], *end;
+	struct stat st;
+
+	if (!asked || stat(asked, &st) || !S_ISDIR(st.st_mode) ||
+	    !realpath(request->path, whole))
+		return asked;
+	end = strrchr(whole, '.');
+	if (end && !strcmp(end, ".cuf"))
+		*end = 0;
+	snprintf(path, bytes, "%.2000s/%.1900s%s", asked, path_base_name(whole),
+		 request->format->ending);
+	return path;
+}
+
+static int open_output(const struct request *request, struct output *output, char *path,
+		       size_t bytes)
+{
+	const char *place = output_path(request, path, bytes);
+
+	if (request->format->binary && (!place || !strcmp(place, "-")) && isatty(STDOUT_FILENO)) {
+		say_error("--to=%s is binary and stdout is a terminal: "
+			  "name a file with -o FILE%s", request->format->name,
+			  request->format->ending);
+		return -1;
+	}
+	return output_open_path(output, place, opts_has(request->opts, "force"));
+}
+
+static int write_rows(const struct request *request, struct output *output,
+		      const struct facts *facts, struct symbols *symbols)
+{
+	struct export_target target = { .file = output->file };
+	struct frames *frames = frames_new(facts, symbols);
+	struct rows *rows = rows_new(facts, frames, &request->filter);
+	struct progress progress;
+	int result;
+
+	progress_begin(&progress, opts_has(request->opts, "quiet"));
+	rows_on_progress(rows, progress_step, &progress);
+	result = request->format->write(&target, rows);
+	progress_end(&progress);
+	rows_free(rows);
+	frames_free(frames);
+	if (result)
+		say_error("cannot export to %s: %s", request->format->name, target.error);
+	return result;
+}
+
+static int export_facts(const struct request *request, const struct facts *facts,
+			struct symbols *symbols)
+{
+	char path[PATH_MAX];
+	struct output output;
+
+	if (open_output(request, &output, path, sizeof path))
+		return CMD_USAGE;
+	if (write_rows(request, &output, facts, symbols)) {
+		output_abandon(&output);
+		return CMD_USAGE;
+	}
+	if (cut_guard_seen()) {
+		output_abandon(&output);
+		say_error("the recording was truncated while it was read; export a copy of it");
+		return CMD_USAGE;
+	}
+	if (output_close(&output))
+		return CMD_USAGE;
+	note_gaps(request, facts);
+	return CMD_FINE;
+}
+
+static int run_export(const struct opts *opts, const struct cmd *const *commands)
+{
+	struct symbols_options options = { .sysroot = opts_text(opts, "sysroot"),
+					   .debuginfod = opts_has(opts, "debuginfod") };
+	struct request request;
+	struct symbols *symbols;
+	struct facts *facts;
+	int status = CMD_USAGE;
+
+	(void)commands;
+	if (read_request(&request, opts))
+		return CMD_USAGE;
+	symbols = symbols_new(&options);
+	facts = open_facts(request.path, symbols, &request.facts);
+	if (facts && !check_facts(&request, facts))
+		status = export_facts(&request, facts, symbols);
+	facts_free(facts);
+	symbols_free(symbols);
+	return status;
+}
+
+static const struct opt options[] = {
+	{ "to", 0, OPT_TEXT, "FORMAT", 0, 0, NULL, "the format; see above" },
+	{ "output", 'o', OPT_TEXT, "FILE", 0, 0, "stdout",
+	  "write to FILE, which appears only when it is complete; in a directory, to a file named "
+	  "after the recording" },
+	{ "force", 'f', OPT_FLAG, NULL, 0, 0, NULL, "overwrite an existing file" },
+	{ "at", 0, OPT_TEXT, "WHEN", 0, 0, NULL,
+	  "the moment whose live blocks are exported: now, peak, #N for a failed request, Ns for "
+	  "seconds since the start; without it, the last fatal failure, else the end" },
+	{ "kind", 0, OPT_TEXT, "KIND,...", 0, 0, NULL,
+	  "only these kinds of memory: device, managed, pinned, registered, async, vmm, array, "
+	  "imported, host, framework" },
+	{ "device", 0, OPT_COUNT, "N", 0, 1000000, NULL, "only memory of this GPU" },
+	{ "pid", 0, OPT_COUNT, "N", 1, UINT32_MAX, NULL, "only this process" },
+	{ "run", 0, OPT_COUNT, "N", 1, 1000000, NULL,
+	  "which run of a directory, as 'cuflight list' numbers them; without it, the newest" },
+	{ "sysroot", 0, OPT_TEXT, "DIR", 0, 0, NULL,
+	  "read the recorded machine's programs and libraries below DIR, for function names" },
+	{ "debuginfod", 0, OPT_FLAG, NULL, 0, 0, NULL,
+	  "get function names from the servers in DEBUGINFOD_URLS (slow, over the network)" },
+};
+static const struct opt_group option_group = {
+	"Options", options, sizeof options / sizeof *options, { NULL },
+};
+
+const struct cmd cmd_export = {
+	.name = "export",
+	.summary = "write a recording in the format of another tool",
+	.usage = "--to=FORMAT [OPTIONS] RECORDING|DIRECTORY",
+	.manual = "cuflight-export",
+	.about = "Writes blocks, call sites and figures of a recording for tools that people "
+		 "already have. Formats of live blocks: folded (flamegraph.pl, inferno, "
+		 "speedscope). Sums are those of 'cuflight report'; "
+		 "sampled blocks count for what they stand for. Exit status: 0 fine; 2 usage "
+		 "error, unreadable input, or a result that was not written.",
+	.examples = "cuflight export --to=folded server.cuf\tlive bytes by call stack\n"
+		    "cuflight export --to=folded --kind=framework --at=peak -o peak.folded "
+		    "server.cuf\ttensors at the peak\n",
+	.groups = { &option_group, &opts_common },
+	.usage_exit = CMD_USAGE,
+	.run = run_export,
+};
