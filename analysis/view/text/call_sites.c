@@ -9,7 +9,7 @@
 #include "analysis/base/xalloc.h"
 #include "analysis/view/kinds.h"
 #include "analysis/view/text/sections.h"
-#include "analysis/view/text/table.h"
+#include "analysis/view/table.h"
 
 enum { STACKS = 3, SITES_READ = 1000, FIGURES = 42 /* columns before the call site */,
 	SITE_LEAST = 24 };

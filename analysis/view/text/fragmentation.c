@@ -8,7 +8,7 @@
 #include "analysis/view/focus.h"
 #include "analysis/view/text/holders.h"
 #include "analysis/view/text/sections.h"
-#include "analysis/view/text/table.h"
+#include "analysis/view/table.h"
 
 /*
  * Slack below this share of the device is not worth a section, unless the failed request

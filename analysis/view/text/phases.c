@@ -3,7 +3,7 @@
 #include <math.h>
 #include "analysis/base/units.h"
 #include "analysis/view/text/sections.h"
-#include "analysis/view/text/table.h"
+#include "analysis/view/table.h"
 
 /*
  * What stays allocated is printed only of requests that were observed: begin and end of

@@ -8,7 +8,7 @@
 #include "analysis/view/focus.h"
 #include "analysis/view/text/screen.h"
 #include "analysis/view/text/sections.h"
-#include "analysis/view/text/table.h"
+#include "analysis/view/table.h"
 
 enum { WORDS = 512, DEPTH_MAX = 8 };
 
@@ -90,7 +90,7 @@ static void short_ending(const struct fact_process *process, char *out, size_t b
 		snprintf(out, bytes, "%s", words[process->end]);
 }
 
-/* The program as one would type it, and its arguments: the interpreter's path is the same in all. */
+/* The program as one would type it, and its arguments: the path of an interpreter is no help. */
 static void command_of(const struct fact_process *process, char *out, size_t bytes)
 {
 	char program[96];

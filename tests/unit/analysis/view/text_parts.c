@@ -15,7 +15,7 @@
 #include "analysis/cmd/run/recordings.h"
 #include "analysis/view/clean.h"
 #include "analysis/view/flow.h"
-#include "analysis/view/text/table.h"
+#include "analysis/view/table.h"
 
 static char *text;
 static size_t bytes;

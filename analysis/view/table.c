@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Columns measured, then printed. Cells are in one array, row after row; row 0 holds the titles. */
-#include "analysis/view/text/table.h"
+#include "analysis/view/table.h"
 
 #include <stdlib.h>
 #include <string.h>
