@@ -43,7 +43,10 @@ hook_src := $(filter-out $(core_src),$(wildcard interpose/hooks/*/*.c))
 cmd_src  := $(wildcard analysis/*/*.c analysis/*/*/*.c)
 core_obj := $(core_src:%.c=$(B)/obj/%.o)
 hook_obj := $(hook_src:%.c=$(B)/obj/%.o)
-cmd_obj  := $(cmd_src:%.c=$(B)/obj/%.o)
+cmd_obj  := $(cmd_src:%.c=$(B)/obj/%.o) $(B)/obj/gen/html_assets.o
+# The page of `report --html`, two texts. Without them the command is built without the page.
+HTML_JS  ?= $(O)/view/html/page.js
+HTML_CSS ?= $(O)/view/html/page.css
 CMD_LIBS := -ldw -lelf -ljson-c -larchive -lsqlite3 -lzstd -lz -liberty -lm -ldl
 
 # A unit test is in the folder of the room that it tests. Its program has the same path below
@@ -110,6 +113,13 @@ $(B)/obj/analysis/%.o: analysis/%.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(CMDF) -DCUFLIGHT_VERSION='"$(VERSION)"' \
 		-DCUFLIGHT_PREFIX='"$(PREFIX)"' $(CFLAGS) -c $< -o $@
+
+$(B)/gen/html_assets.c: scripts/embed-page $(wildcard $(HTML_JS) $(HTML_CSS))
+	@mkdir -p $(@D)
+	$(call say,GEN)scripts/embed-page $(HTML_JS) $(HTML_CSS) > $@.tmp && mv $@.tmp $@
+$(B)/obj/gen/html_assets.o: $(B)/gen/html_assets.c analysis/view/html/assets.h
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) $(CMDF) $(CFLAGS) -c $< -o $@
 
 # A unit test of interpose/ links the recorder without its hooks, which would interpose the test's
 # malloc. A test of hooks/cuda adds the driver's functions. A test of analysis/ links all of it

@@ -19,8 +19,8 @@ _cuflight() {
 			--sample= --size= --stack-depth= --python --unwind= --python-objects=
 			--large-maps --mmap --probe --nvml --termination-log= --help --version --quiet
 			--verbose --color=' ;;
-		report) options='--at= --run= --full --top= --no-pager --sysroot= --debuginfod --output= --force
-			--format= --json --help --version --quiet --verbose --color=' ;;
+		report) options='--format= --html --at= --run= --full --top= --no-pager --sysroot= --debuginfod
+			--output= --force --json --help --version --quiet --verbose --color=' ;;
 		list) options='--output= --force --format= --json --help --version --quiet --verbose --color=' ;;
 		pack) options='--output= --force --run= --sysroot= --help --version --quiet --verbose --color=' ;;
 		clean) options='--keep= --days= --total= --trim --yes --dry-run --help --version --quiet

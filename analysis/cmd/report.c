@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "analysis/base/paths.h"
 #include "analysis/base/units.h"
+#include "analysis/cmd/cli/html_place.h"
 #include "analysis/cmd/cli/output.h"
 #include "analysis/cmd/cli/pager.h"
 #include "analysis/cmd/cli/say.h"
@@ -20,6 +21,8 @@
 #include "analysis/facts/totals.h"
 #include "analysis/recording/cut_guard.h"
 #include "analysis/symbols/symbols.h"
+#include "analysis/timeline/timeline.h"
+#include "analysis/view/html/html_page.h"
 #include "analysis/view/json/report_json.h"
 #include "analysis/view/text/report_text.h"
 
@@ -105,6 +108,15 @@ static void print_nameless_modules(const struct facts *facts, struct symbols *sy
 	}
 }
 
+/* The operand as a shell takes it; NULL: none was given. */
+static const char *quoted_operand(const struct opts *opts, char *out, size_t bytes)
+{
+	if (!opts->operand_count)
+		return NULL;
+	path_quote_shell(opts->operands[0], out, bytes);
+	return out;
+}
+
 /* One screen, or with --full the long report, which a terminal gets through a pager. */
 static void write_text(const struct opts *opts, const struct output *output,
 		       const struct facts *facts, struct frames *frames)
@@ -117,10 +129,7 @@ static void write_text(const struct opts *opts, const struct output *output,
 	char operand[PATH_MAX];
 	FILE *pager = NULL;
 
-	if (opts->operand_count) {
-		path_quote_shell(opts->operands[0], operand, sizeof operand);
-		options.operand = operand;
-	}
+	options.operand = quoted_operand(opts, operand, sizeof operand);
 	if (options.full && !output->path && !opts_has(opts, "no-pager"))
 		pager = pager_open();
 	report_text(pager ? pager : output->file, facts, frames, &output->style, &options);
@@ -128,22 +137,76 @@ static void write_text(const struct opts *opts, const struct output *output,
 		pager_close(pager);
 }
 
+/* False: nothing was written; why not was printed. */
+static bool write_html(const struct opts *opts, const struct output *output,
+		       const struct facts *facts, struct frames *frames)
+{
+	struct timeline *timeline = timeline_build(facts, facts_run(facts), 0);
+	char operand[PATH_MAX];
+	enum html_result result =
+		html_report(output->file, facts, frames, timeline,
+			    quoted_operand(opts, operand, sizeof operand));
+
+	timeline_free(timeline);
+	if (result == HTML_TOO_LARGE)
+		say_error("the page would be larger than %s; the recording repeats long names, so "
+			  "do not trust it. Read it as text, without --html",
+			  units_bytes(HTML_BYTES_MOST).s);
+	return result == HTML_WRITTEN;
+}
+
+static enum output_format format_of(const struct opts *opts)
+{
+	if (opts_has(opts, "html"))
+		return OUTPUT_HTML;
+	if (opts_has(opts, "json"))
+		return OUTPUT_JSON;
+	return (enum output_format)opts_number(opts, "format", OUTPUT_TEXT);
+}
+
+/* -o, or stdout where that is no terminal; else a file next to the recording. */
+static int open_html(const struct opts *opts, const struct facts *facts, struct output *output,
+		     struct html_place *place)
+{
+	const char *path = opts_text(opts, "output");
+
+	if (!html_has_page()) {
+		say_error("this build of cuflight has no HTML page: it was built without node "
+			  "(npm) and without the bundle of a release; use --full or --json");
+		return -1;
+	}
+	if (!path && html_place_choose(place, facts->path))
+		path = place->path;
+	if (output_open_path(output, path, opts_has(opts, "force")))
+		return -1;
+	output->format = OUTPUT_HTML;
+	return 0;
+}
+
 /* The output is opened first, so that an existing file is refused before the work. A recording that
  * another process truncates under us is noticed at the end: what was written may be wrong then. */
 static int write_report(const struct opts *opts, const struct facts *facts, struct symbols *symbols)
 {
+	struct html_place place = { 0 };
 	struct output output;
 	struct frames *frames;
-	bool whole = true;
+	bool whole = true, written = true;
 
-	if (output_open(&output, opts))
+	if (format_of(opts) == OUTPUT_HTML ? open_html(opts, facts, &output, &place)
+					   : output_open(&output, opts))
 		return CMD_USAGE;
 	frames = frames_new(facts, symbols);
-	if (output.format == OUTPUT_JSON)
+	if (output.format == OUTPUT_HTML)
+		written = write_html(opts, &output, facts, frames);
+	else if (output.format == OUTPUT_JSON)
 		whole = report_json(output.file, facts, frames);
 	else
 		write_text(opts, &output, facts, frames);
 	frames_free(frames);
+	if (!written) {
+		output_abandon(&output);
+		return CMD_USAGE;
+	}
 	if (cut_guard_seen()) {
 		output_abandon(&output);
 		say_error("the recording was truncated while it was read; report on a copy of it");
@@ -157,7 +220,10 @@ static int write_report(const struct opts *opts, const struct facts *facts, stru
 			  units_bytes(report_json_limit(facts)).s);
 		return CMD_USAGE;
 	}
-	return output_close(&output) ? CMD_USAGE : CMD_FINE;
+	if (output_close(&output))
+		return CMD_USAGE;
+	html_place_show(&place);
+	return CMD_FINE;
 }
 
 /* Restarts of a pod are runs of their own: only one of them is explained. */
@@ -220,6 +286,10 @@ static int run_report(const struct opts *opts, const struct cmd *const *commands
 }
 
 static const struct opt options[] = {
+	{ "format", 0, OPT_CHOICE, "text|json|html", 0, 0, "text", "format of the output" },
+	{ "html", 0, OPT_FLAG, NULL, 0, 0, NULL,
+	  "the same as --format=html: one file with pictures, for a browser; on a terminal it is "
+	  "written next to the recording, and a desktop's browser opens it" },
 	{ "at", 0, OPT_TEXT, "WHEN", 0, 0, NULL,
 	  "the moment to show: now, peak, #N for a failed request, Ns for seconds since the start; "
 	  "without it, the last fatal failure, else the end" },
@@ -251,7 +321,8 @@ const struct cmd cmd_report = {
 		 "was not.",
 	.examples = "cuflight report\tthe newest run here\n"
 		    "cuflight report --json -o report.json rec/\tfor a script, all processes\n"
-		    "cuflight report --at=peak server.cuf\twhen memory use was highest\n",
+		    "cuflight report --at=peak server.cuf\twhen memory use was highest\n"
+		    "cuflight report --html -o oom.html server.cuf\tpictures, in one file\n",
 	.groups = { &option_group, &opts_result, &opts_common },
 	.usage_exit = CMD_USAGE,
 	.run = run_report,

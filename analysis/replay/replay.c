@@ -19,7 +19,7 @@ bool kind_is_block(unsigned kind)
 		1u << CUF_KIND_ARRAY | 1u << CUF_KIND_IMPORTED);
 }
 
-static bool ledger_block(const struct reader *reader, uint64_t i, struct cuf_block *block)
+bool replay_block(const struct reader *reader, uint64_t i, struct cuf_block *block)
 {
 	*block = *(const struct cuf_block *)reader_at(reader, CUF_SEC_LEDGER, i);
 	return block->key && block->key != CUF_KEY_BUSY && block->kind &&
@@ -43,7 +43,7 @@ void replay_now(const struct reader *reader, struct liveset *live)
 					reader,
 					reader_at(reader, CUF_SEC_LEDGER, i + 1 - DROP_EVERY),
 					DROP_EVERY * (uint64_t)sizeof block);
-			if (!ledger_block(reader, i, &block))
+			if (!replay_block(reader, i, &block))
 				continue;
 			if (counting)
 				blocks++;

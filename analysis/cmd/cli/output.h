@@ -17,7 +17,7 @@
 #include "analysis/cmd/cli/opts.h"
 #include "analysis/view/style.h"
 
-enum output_format { OUTPUT_TEXT, OUTPUT_JSON };
+enum output_format { OUTPUT_TEXT, OUTPUT_JSON, OUTPUT_HTML };
 
 struct output {
 	FILE *file;

@@ -69,7 +69,8 @@ static void open_bracket(struct json_stream *stream, const char *key, const char
 
 void json_stream_begin(struct json_stream *stream, FILE *out, uint64_t bytes_max)
 {
-	*stream = (struct json_stream){ .out = out, .bytes_max = bytes_max };
+	*stream = (struct json_stream){ .out = out, .bytes_max = bytes_max,
+					.rows_max = JSON_ROWS_MAX };
 }
 
 bool json_stream_end(struct json_stream *stream)
@@ -120,11 +121,11 @@ void json_stream_members(struct json_stream *stream, struct json_object *object)
 
 bool json_stream_wants(const struct json_stream *stream, size_t i, size_t count)
 {
-	return i < count && i < JSON_ROWS_MAX && !stream->stopped;
+	return i < count && i < stream->rows_max && !stream->stopped;
 }
 
 void json_stream_left_out(struct json_stream *stream, const char *key, size_t count)
 {
 	json_stream_value(stream, key,
-			  json_object_new_uint64(subtract_to_zero(count, JSON_ROWS_MAX)));
+			  json_object_new_uint64(subtract_to_zero(count, stream->rows_max)));
 }

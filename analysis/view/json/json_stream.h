@@ -23,6 +23,7 @@ struct json_stream {
 	bool any[JSON_DEPTH_MAX];  /* this object or array has a member */
 	char close[JSON_DEPTH_MAX];
 	bool stopped;
+	size_t rows_max; /* of a list */
 };
 
 void json_stream_begin(struct json_stream *stream, FILE *out, uint64_t bytes_max);
@@ -38,7 +39,8 @@ void json_stream_value(struct json_stream *stream, const char *key, struct json_
 /* The members of an object, each as a member of the open object; releases it. */
 void json_stream_members(struct json_stream *stream, struct json_object *object);
 
-/* Rows of one list. More are left out, and a key next to the list counts them. */
+/* Rows of one list, unless json_stream.rows_max is set to fewer. More are left out, and a key next
+ * to the list counts them. */
 enum { JSON_ROWS_MAX = 4096 };
 /* Whether row `i` of `count` is to be written: for the condition of a loop. */
 bool json_stream_wants(const struct json_stream *stream, size_t i, size_t count);

@@ -179,7 +179,7 @@ static void stream_coverage(struct json_stream *stream, const struct facts *fact
 static void stream_lists(struct json_stream *stream, const struct facts *facts,
 			 struct frames *frames)
 {
-	size_t all = facts->incident_count, incidents = least_of(all, JSON_ROWS_MAX);
+	size_t all = facts->incident_count, incidents = least_of(all, stream->rows_max);
 	STREAM_ARRAY(stream, "processes", facts->process_count,
 		     json_process(facts, frames, &facts->processes[i]));
 	json_stream_array(stream, "devices");
@@ -201,10 +201,16 @@ static void stream_lists(struct json_stream *stream, const struct facts *facts,
 
 bool report_json(FILE *out, const struct facts *facts, struct frames *frames)
 {
+	return report_json_rows(out, facts, frames, JSON_ROWS_MAX);
+}
+
+bool report_json_rows(FILE *out, const struct facts *facts, struct frames *frames, size_t rows_max)
+{
 	const struct fact_device *device = focus_device(facts);
 	struct json_stream writer, *stream = &writer;
 
 	json_stream_begin(stream, out, report_json_limit(facts));
+	stream->rows_max = rows_max;
 	json_stream_object(stream, NULL);
 	json_stream_value(stream, "schema", json_text("cuflight.report/1"));
 	json_stream_value(stream, "generator", json_text("cuflight " CUFLIGHT_VERSION));

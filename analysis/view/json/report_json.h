@@ -17,6 +17,8 @@
  * made. False: it would be longer than report_json_limit and was not finished.
  */
 bool report_json(FILE *out, const struct facts *facts, struct frames *frames);
+/* The same with at most so many rows in each long list. */
+bool report_json_rows(FILE *out, const struct facts *facts, struct frames *frames, size_t rows_max);
 /* Bytes: 64 MiB, and 64 times what was recorded. */
 uint64_t report_json_limit(const struct facts *facts);
 

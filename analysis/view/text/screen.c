@@ -93,7 +93,7 @@ static bool is_idle(const struct facts *facts)
 }
 
 /* The table is about the memory that ran out: page-locked, host or GPU memory. */
-static void find_holders(const struct text *text, struct holders *holders)
+void screen_holders(const struct text *text, struct holders *holders)
 {
 	const struct fact_device *device = focus_device(text->facts);
 	*holders = (struct holders){ 0 };
@@ -147,7 +147,7 @@ void screen_print(const struct text *text)
 	struct screen screen = { 0 };
 	struct holders holders;
 	bool first = true;
-	find_holders(text, &holders);
+	screen_holders(text, &holders);
 	fit_parts(text, &screen, &holders);
 	for (enum part part = 0; part < PARTS; part++) {
 		if (!screen.lines[part])

@@ -10,6 +10,9 @@
 #include "analysis/view/text/text.h"
 
 void screen_print(const struct text *text);
+/* Whom its table is about; the caller frees it. No rows where it has no table. */
+struct holders;
+void screen_holders(const struct text *text, struct holders *holders);
 
 void screen_head(const struct text *text, unsigned tight);  /* what happened */
 /* of a run of several: who failed first, in a sentence; also under the title of the long report */

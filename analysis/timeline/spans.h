@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Blocks with their births and deaths, found while events are undone. There may be millions: only
+ * blocks of at least a size are followed, chosen so that the table keeps its limit, and all that
+ * live at the moment of the report.
+ *
+ * Contract: heap memory, freed by spans_fini. Times are CLOCK_MONOTONIC. `row` is the caller's
+ * number of the call site.
+ */
+#ifndef ANALYSIS_TIMELINE_SPANS_H
+#define ANALYSIS_TIMELINE_SPANS_H
+
+#include "analysis/replay/liveset.h"
+
+/* How many blocks have which size, in quarters of an octave. */
+enum { SIZE_CLASSES = 256 };
+struct sizes { uint64_t count[SIZE_CLASSES]; };
+void sizes_add(struct sizes *sizes, uint64_t bytes);
+/* The least size of which, and above which, there are at most `most` blocks. */
+uint64_t sizes_limit(const struct sizes *sizes, uint64_t most);
+
+struct span_found {
+	uint64_t address, bytes, born_ns, died_ns, aux; /* died CUF_UNKNOWN: never */
+	uint32_t row;
+	uint8_t kind, device;
+};
+
+struct spans {
+	/* time_ns: estimated birth; seq: death; tid: row; maps: a free of it failed */
+	struct liveset open;
+	struct span_found *items;
+	size_t count, room;
+	uint64_t least_bytes;  /* smaller ones are followed only while `tail` */
+	uint64_t left_out;
+	size_t small_count, most; /* small ones that are open; how many may be */
+	bool tail;             /* after the moment of the report: everything is followed */
+	bool overflowed;       /* small blocks did not fit */
+};
+
+void spans_init(struct spans *spans, uint64_t least_bytes, size_t most);
+void spans_fini(struct spans *spans);
+/* Kinds that have an address of their own. */
+bool spans_has(unsigned kind);
+
+/* A block of the ledger: live at the end. */
+void spans_live(struct spans *spans, const struct cuf_block *block, uint32_t row);
+/* Undoes an event of a block. */
+void spans_undo(struct spans *spans, const struct cuf_event *event, uint32_t row);
+/* The moment of the report is passed: from here on small blocks are not opened. */
+void spans_pass_report(struct spans *spans);
+/* The oldest event is undone: what is open was born before it. */
+void spans_close(struct spans *spans);
+
+#endif
