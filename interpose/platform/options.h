@@ -26,6 +26,8 @@ struct cuf_options {
 	char directory[CUF_OPTION_PATH_BYTES];
 	/* CUFLIGHT_DISABLE is set, or the program is setuid */
 	int disabled;
+	/* no setting: the program, or a library of its, refers to mlockall */
+	int locks_memory;
 };
 
 extern struct cuf_options cuf_options;

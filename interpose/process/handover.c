@@ -13,6 +13,7 @@
 #include "interpose/process/bus_guard.h"
 #include "interpose/process/gate.h"
 #include "interpose/process/identity.h"
+#include "interpose/process/size_limit.h"
 #include "interpose/store/fault.h"
 #include "interpose/store/liveness.h"
 #include "interpose/store/recording.h"
@@ -138,6 +139,7 @@ static void finish(int error, const char *why)
 {
 	cuf_handover_pending = false;
 	if (!error) {
+		cuf_size_limit_report();
 		if (cuf_options.verbose)
 			report_path();
 	} else if (cuf_gate_state() != CUF_GATE_OFF) { /* a fault, which is reported already */

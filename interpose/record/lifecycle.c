@@ -15,6 +15,7 @@
 #include "interpose/process/gate.h"
 #include "interpose/process/handover.h"
 #include "interpose/process/identity.h"
+#include "interpose/process/size_limit.h"
 #include "interpose/process/switch_off.h"
 #include "interpose/process/thread.h"
 #include "interpose/python/python.h"
@@ -55,7 +56,7 @@ struct beginning {
 static void begin_on_stack(void *argument)
 {
 	struct beginning *beginning = argument;
-	if (cuf_recording_open(cuf_options.size)) {
+	if (cuf_recording_open(cuf_size_limit_apply())) {
 		if (beginning->is_forked)
 			report_no_memory();
 		cuf_recording.header = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pointers to functions of the CUDA runtime. A process may hold several runtimes, and a pointer
- * that dlsym returned means the function of one of them, whoever calls it. So it is not our export, which calls what
- * its caller was linked with, but an entry that belongs to one runtime's function.
+ * that dlsym returned means the function of one of them, whoever calls it. So it is not our export,
+ * which calls what its caller was linked with, but an entry that belongs to one runtime's function.
  *
  * Contract: any thread, no lock, errno untouched.
  */

@@ -4,6 +4,7 @@
  * touched before the program itself does so. There is no destructor: nothing is flushed, and hooks
  * are called until the very end.
  */
+#include "interpose/platform/options.h"
 #include "interpose/record/recorder.h"
 #include "interpose/hooks/door/startup_references.h"
 #include "interpose/hooks/loader/real.h"
@@ -18,6 +19,7 @@ __attribute__((constructor(101))) static void enter(int argc, char **argv, char 
 	cuf_startup_references_correct();
 	if (!cuf_real_has_allocator())
 		return; /* nothing may be skipped then, and nothing is recorded */
+	cuf_options.locks_memory = cuf_startup_references_have("mlockall");
 	cuf_recorder_start(environment);
 	cuf_unwinder_open();
 	cuf_allocator_describe();

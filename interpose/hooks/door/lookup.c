@@ -170,8 +170,8 @@ static void *answer_for_next(const struct cuf_row *row, const char *version)
 
 /*
  * True for an object behind us that defines a function of this name itself: a preload or a library
- * of stubs that looks up what it wraps. We called it, so it gets the real function. The hook would call it again,
- * without end.
+ * of stubs that looks up what it wraps. We called it, so it gets the real function. The hook would
+ * call it again, without end.
  */
 static bool wraps_behind_us(const char *symbol, const void *caller)
 {

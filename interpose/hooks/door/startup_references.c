@@ -11,7 +11,7 @@
 #include "interpose/hooks/door/startup_references.h"
 
 #include <link.h>
-#include <stdbool.h>
+#include <string.h>
 #include <sys/mman.h>
 #include "interpose/platform/elf_symbol.h"
 #include "interpose/platform/sys.h"
@@ -27,8 +27,8 @@ enum { PAGE = 4096 };
 
 /* The references of one object, by its dynamic section. */
 struct references {
-	const ElfW(Rela) *at;
-	size_t bytes, relative_count; /* the first ones have no name */
+	const ElfW(Rela) *at, *calls;
+	size_t bytes, calls_bytes, relative_count; /* the first ones have no name */
 	const ElfW(Sym) *symbols;
 	const char *strings;
 };
@@ -46,6 +46,12 @@ static struct references read_references(uintptr_t bias, const ElfW(Dyn) *dynami
 			break;
 		case DT_RELACOUNT:
 			all.relative_count = entry->d_un.d_val;
+			break;
+		case DT_JMPREL:
+			all.calls = cuf_elf_pointer(bias, dynamic, entry);
+			break;
+		case DT_PLTRELSZ:
+			all.calls_bytes = entry->d_un.d_val;
 			break;
 		case DT_SYMTAB:
 			all.symbols = cuf_elf_pointer(bias, dynamic, entry);
@@ -151,4 +157,43 @@ void cuf_startup_references_correct(void)
 	struct cuf_dso self;
 	if (cuf_dso_at((const void *)cuf_startup_references_correct, &self))
 		dl_iterate_phdr(correct_object, &self);
+}
+
+/* ---- looking for a name ---- */
+
+struct search {
+	const char *name;
+	bool found;
+};
+
+static void search_in(struct search *search, const struct references *all, const ElfW(Rela) *at,
+		      size_t bytes)
+{
+	for (size_t i = 0; at && i < bytes / sizeof *at && !search->found; i++) {
+		const ElfW(Sym) *symbol = &all->symbols[ELF64_R_SYM(at[i].r_info)];
+		search->found = symbol->st_shndx == SHN_UNDEF &&
+				!strcmp(all->strings + symbol->st_name, search->name);
+	}
+}
+
+static int search_object(struct dl_phdr_info *object, size_t bytes, void *context)
+{
+	const ElfW(Dyn) *dynamic = cuf_dso_dynamic(object);
+	struct search *search = context;
+	struct references all;
+	if (!dynamic)
+		return 0;
+	all = read_references(object->dlpi_addr, dynamic);
+	if (!all.symbols || !all.strings)
+		return 0;
+	search_in(search, &all, all.calls, all.calls_bytes);
+	search_in(search, &all, all.at, all.bytes);
+	return search->found;
+}
+
+bool cuf_startup_references_have(const char *name)
+{
+	struct search search = { name, false };
+	dl_iterate_phdr(search_object, &search);
+	return search.found;
 }

@@ -3,16 +3,21 @@
  * References of the objects loaded at start that the loader bound to our names, although they mean
  * something else.
  *
- * Contract: called once, by the constructor. Takes the loader's lock, allocates nothing; errno
+ * Contract: called by the constructor. Takes the loader's lock, allocates nothing; errno
  * untouched.
  */
 #ifndef CUF_STARTUP_REFERENCES_H
 #define CUF_STARTUP_REFERENCES_H
+
+#include <stdbool.h>
 
 /*
  * Weak references that would be null without us are made null. References to variables that have
  * the name of a function of ours are bound to the variable.
  */
 void cuf_startup_references_correct(void);
+
+/* Whether one of these objects calls a function of this name, or takes its address. */
+bool cuf_startup_references_have(const char *name);
 
 #endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How large a recording may be in this process. Its memory counts against limits that the program
+ * shares with us, so where they are low the recording is smaller than size= asks for.
+ *
+ * Contract: system calls only, no allocation, errno untouched. Bytes.
+ */
+#ifndef CUF_SIZE_LIMIT_H
+#define CUF_SIZE_LIMIT_H
+
+#include <stdint.h>
+
+/* The size that a recording gets that begins now: at most cuf_options.size. */
+uint64_t cuf_size_limit_apply(void);
+
+/* One line on stderr when the last one that began is smaller than size= asks for; once. */
+void cuf_size_limit_report(void);
+
+#endif
