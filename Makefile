@@ -44,9 +44,14 @@ cmd_src  := $(wildcard analysis/*/*.c analysis/*/*/*.c)
 core_obj := $(core_src:%.c=$(B)/obj/%.o)
 hook_obj := $(hook_src:%.c=$(B)/obj/%.o)
 cmd_obj  := $(cmd_src:%.c=$(B)/obj/%.o) $(B)/obj/gen/html_assets.o
-# The page of `report --html`, two texts. Without them the command is built without the page.
+# The page of `report --html`, two texts. They are bundled when its npm modules are there, which
+# `scripts/setup build` fetches. Without the texts the command is built without the page.
 HTML_JS  ?= $(O)/view/html/page.js
 HTML_CSS ?= $(O)/view/html/page.css
+page_src := $(wildcard $(foreach kind,js mjs css json,analysis/view/html/page/*.$(kind) \
+            analysis/view/html/page/*/*.$(kind)))
+page_modules := $(wildcard $(O)/page/node_modules/esbuild/package.json)
+page_texts   := $(if $(page_modules),$(HTML_JS) $(HTML_CSS),$(wildcard $(HTML_JS) $(HTML_CSS)))
 CMD_LIBS := -ldw -lelf -ljson-c -larchive -lsqlite3 -lzstd -lz -liberty -lm -ldl
 
 # A unit test is in the folder of the room that it tests. Its program has the same path below
@@ -114,7 +119,12 @@ $(B)/obj/analysis/%.o: analysis/%.c
 	$(call say,CC)$(CC) $(CMDF) -DCUFLIGHT_VERSION='"$(VERSION)"' \
 		-DCUFLIGHT_PREFIX='"$(PREFIX)"' $(CFLAGS) -c $< -o $@
 
-$(B)/gen/html_assets.c: scripts/embed-page $(wildcard $(HTML_JS) $(HTML_CSS))
+ifneq ($(page_modules),)
+$(O)/view/html/page.js $(O)/view/html/page.css &: $(page_src) $(page_modules)
+	@mkdir -p $(@D)
+	$(call say,BUNDLE)node analysis/view/html/page/bundle.mjs $(O)/page/node_modules $(@D)
+endif
+$(B)/gen/html_assets.c: scripts/embed-page $(page_texts)
 	@mkdir -p $(@D)
 	$(call say,GEN)scripts/embed-page $(HTML_JS) $(HTML_CSS) > $@.tmp && mv $@.tmp $@
 $(B)/obj/gen/html_assets.o: $(B)/gen/html_assets.c analysis/view/html/assets.h
@@ -302,7 +312,7 @@ uninstall: ## remove what install wrote
 	rm -f $(into)/share/man/man1/cuflight*.1 $(into)/share/man/man7/cuflight*.7
 	rm -f $(into)/share/bash-completion/completions/cuflight.bash
 	rm -rf $(into)/share/cuflight
-downloaded = cuda cuda12 nvtx% pytest% ci_readers wheels frameworks node_modules package%
+downloaded = page cuda cuda12 nvtx% pytest% ci_readers wheels frameworks node_modules package%
 clean: ## remove $(O)/, except downloads
 	rm -rf $(filter-out $(downloaded:%=$(O)/%),$(wildcard $(O)/*))
 help: ## this list

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// One chart of the timeline with its legend, its figures at the moment and its table.
+
+import uPlot from "uplot";
+import { h, replace } from "../base/dom.js";
+import { bytesText, durationText } from "../base/format.js";
+import { drawSwatch, fillOf, theme } from "../base/palette.js";
+import { folded } from "../base/table.js";
+import { groupingsOf, partNames, partsOf } from "../data/parts.js";
+import { chartTable } from "./chart_table.js";
+import { drawBehind, drawOver, mostOf } from "./overlay.js";
+
+// the lanes below the charts have the same
+export const AXIS_WIDTH = 76;
+export const RIGHT_GAP = 14;
+
+// cumulative sums, the whole first: painted in this order each leaves the lower ones on top
+function stack(chart, parts) {
+	const layers = [],
+		sum = new Float64Array(chart.count);
+	for (const part of [...parts].reverse()) {
+		for (let i = 0; i < chart.count; i++) sum[i] += part.bytes[i];
+		layers.unshift(Float64Array.from(sum));
+	}
+	return layers;
+}
+
+export class Panel {
+	constructor(timeline, index) {
+		this.timeline = timeline;
+		this.index = index;
+		this.chart = timeline.model.charts[index];
+		this.plotNode = h("div", {
+			class: "plot",
+			tabindex: "0",
+			role: "group",
+			onkeydown: (event) => timeline.onKey(event, this),
+		});
+		this.legend = h("ul", { class: "legend" });
+		this.title = h(
+			"button",
+			{
+				type: "button",
+				class: "panel-title",
+				title: "Show this memory below",
+				onclick: () => timeline.state.set({ chart: index }),
+			},
+			timeline.model.chartTitle(this.chart),
+		);
+		this.figure = h("span", { class: "figure" });
+		this.node = h(
+			"figure",
+			{ class: "panel" },
+			h("figcaption", {}, this.title, " ", this.figure),
+			h("div", { class: "panel-body" }, this.plotNode, this.legend),
+			folded(
+				"Table of this chart",
+				() =>
+					chartTable(
+						timeline.model,
+						this.chart,
+						partsOf(this.chart, this.grouping),
+					).node,
+				{ class: "table-of-chart" },
+			),
+		);
+	}
+
+	get grouping() {
+		const requested = this.timeline.state.grouping,
+			possible = groupingsOf(this.chart);
+		return possible.some(([name]) => name === requested)
+			? requested
+			: (possible[0]?.[0] ?? "kind");
+	}
+
+	options(parts) {
+		const { timeline, chart } = this,
+			ink = theme("ink"),
+			grid = theme("grid");
+		const axis = {
+			stroke: ink,
+			grid: { stroke: grid, width: 1 },
+			ticks: { show: false },
+			font: theme("canvas-font"),
+		};
+		return {
+			width: this.plotNode.clientWidth || 600,
+			height: timeline.model.layerOf(chart) === "host" ? 150 : 200,
+			padding: [10, RIGHT_GAP, 0, 0],
+			legend: { show: false },
+			cursor: {
+				sync: { key: "cuflight" },
+				drag: { x: true, y: false, setScale: true },
+				points: { show: false },
+			},
+			scales: {
+				x: {
+					time: false,
+					range: (_, low, high) => this.timeRange(low, high),
+				},
+				y: { range: () => [0, mostOf(chart) * 1.06 || 1] },
+			},
+			axes: [
+				{
+					...axis,
+					size: 30,
+					values: (_, splits) =>
+						splits.map((s) => durationText(s * 1e9)),
+				},
+				{
+					...axis,
+					size: AXIS_WIDTH,
+					values: (_, splits) => splits.map(bytesText),
+					incrs: Array.from({ length: 54 }, (_, i) => 2 ** i),
+				},
+			],
+			series: [
+				{},
+				...parts.map((part) => ({
+					label: part.label,
+					paths: uPlot.paths.stepped({ align: 1 }),
+					points: { show: false },
+					width: 0,
+					fill: (plot) => fillOf(plot.ctx, part.colour),
+				})),
+			],
+			hooks: {
+				drawAxes: [(plot) => drawBehind(plot, chart)],
+				draw: [
+					(plot) =>
+						drawOver(
+							plot,
+							chart,
+							timeline.model,
+							timeline.state,
+						),
+				],
+				setScale: [
+					(plot, scale) => {
+						if (scale === "x") timeline.onZoom(plot);
+					},
+				],
+				setCursor: [(plot) => this.onCursor(plot)],
+				ready: [(plot) => timeline.listenForClicks(plot)],
+			},
+		};
+	}
+
+	timeRange(low, high) {
+		return (
+			this.timeline.zoom ??
+			(low < high ? [0, this.timeline.end] : [0, this.timeline.end])
+		);
+	}
+
+	draw() {
+		this.plot?.destroy();
+		replace(this.plotNode);
+		const parts = (this.parts = partsOf(this.chart, this.grouping));
+		this.names = partNames(parts, this.timeline.model);
+		const times = Float64Array.from(this.chart.t, (ns) => ns / 1e9);
+		this.plot = new uPlot(
+			this.options(parts),
+			[times, ...stack(this.chart, parts)],
+			this.plotNode,
+		);
+		this.describe();
+	}
+
+	describe() {
+		const { model, state } = this.timeline;
+		this.node.classList.toggle("is-chosen", state.chart === this.index);
+		this.title.setAttribute("aria-pressed", String(state.chart === this.index));
+		this.plotNode.setAttribute(
+			"aria-label",
+			`${model.chartTitle(this.chart)} over time. At ${model.momentText(state.moment)}: ` +
+				`${model.summaryOf(this.chart, state.moment)}. Arrow keys move the moment.`,
+		);
+		this.showValues(state.moment, false);
+	}
+
+	showValues(moment, isHover) {
+		const { model } = this.timeline,
+			point = model.pointOf(this.chart, moment);
+		this.figure.textContent =
+			(isHover ? "at the cursor, " : "") +
+			`${model.momentText(moment)}: ${model.summaryOf(this.chart, moment)}`;
+		const rows = this.parts.map((part, i) =>
+			h(
+				"li",
+				{},
+				drawSwatch(h("canvas", { "aria-hidden": "true" }), part.colour),
+				h("span", { class: "name", title: this.names[i] }, this.names[i]),
+				h("span", { class: "number" }, bytesText(part.bytes[point])),
+			),
+		);
+		for (const line of this.chart.lines ?? [])
+			if (line.count)
+				rows.push(
+					h(
+						"li",
+						{ class: "line" },
+						h("span", { class: "dash" }),
+						h(
+							"span",
+							{ class: "name" },
+							line.name.replaceAll("_", " "),
+						),
+						h(
+							"span",
+							{ class: "number" },
+							bytesText(
+								lineAt(
+									line,
+									model.moments.t[moment],
+								),
+							),
+						),
+					),
+				);
+		replace(this.legend, rows);
+	}
+
+	onCursor(plot) {
+		const { left } = plot.cursor;
+		if (left === null || left < 0 || plot.cursor.event === undefined) return;
+		this.timeline.showCursor(plot.posToVal(left, "x") * 1e9);
+	}
+}
+
+function lineAt(line, t) {
+	let low = 0,
+		high = line.count;
+	while (low < high) {
+		const middle = (low + high) >> 1;
+		if (line.t[middle] <= t) low = middle + 1;
+		else high = middle;
+	}
+	return low ? line.bytes[low - 1] : null;
+}
