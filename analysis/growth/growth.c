@@ -356,18 +356,6 @@ void growth_birth(const struct growth *growth, struct site *site,
 	survival->bins[bin].count++;
 }
 
-/* The innermost line of Python; without one the site is a place of its own. */
-static uint64_t place_of_stack(const struct reader *reader, uint32_t stack)
-{
-	uint32_t depth;
-	uint8_t stop;
-	const uint64_t *addrs = reader_stack(reader, stack, &depth, &stop);
-	for (uint32_t i = 0; addrs && i < depth; i++)
-		if (cuf_frame_is_python(addrs[i]))
-			return addrs[i];
-	return stack;
-}
-
 void growth_pool(struct growth *growth, const struct reader *reader)
 {
 	struct hash_index places;
@@ -380,7 +368,7 @@ void growth_pool(struct growth *growth, const struct reader *reader)
 		uint32_t *place;
 		if (site->floor == SITE_NONE)
 			continue;
-		place = hash_index_place(&places, place_of_stack(reader, site->stack));
+		place = hash_index_place(&places, reader_place(reader, site->stack));
 		if (!*place)
 			*place = ++count;
 		growth->pool_of_floor[site->floor] = *place - 1;

@@ -143,8 +143,9 @@ void growth_birth(const struct growth *growth, struct site *site,
 /* Whether a verdict depends on births, after growth_follow. A clock too coarse to order births
  * against the marks makes them useless. */
 bool growth_asks_births(const struct growth *growth, uint64_t resolution_ns);
-/* After growth_birth, where sites are judged by age: call sites of one line of Python are judged
- * together, too. What allocates below it changes while the program runs. */
+/* After growth_birth, where sites are judged by age: call sites of one place (stack_identity.h) are
+ * judged together, too. A container that grows has several, and what allocates below a line of
+ * Python changes while the program runs. */
 void growth_pool(struct growth *growth, const struct reader *reader);
 void growth_judge(const struct growth *growth, const struct site *site, struct fact_site *out);
 void growth_fini(struct growth *growth);

@@ -258,6 +258,7 @@ void reader_close(struct reader *reader)
 	}
 	free(reader->copy);
 	free(reader->call_sites);
+	free(reader->places);
 	free(reader->path);
 	free(reader);
 }
@@ -285,10 +286,13 @@ const uint64_t *reader_stack(const struct reader *reader, uint32_t id, uint32_t 
 	return (const uint64_t *)(const void *)frames->at + stack.first;
 }
 
-void reader_merge_stacks(struct reader *reader, uint32_t *call_sites, size_t count)
+void reader_merge_stacks(struct reader *reader, uint32_t *call_sites, uint32_t *places,
+			 size_t count)
 {
 	free(reader->call_sites);
+	free(reader->places);
 	reader->call_sites = call_sites;
+	reader->places = places;
 	reader->call_site_count = count;
 }
 

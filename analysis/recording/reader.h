@@ -43,6 +43,7 @@ struct reader {
 	void *copy;               /* of misaligned memory; NULL */
 	struct reader_section sections[CUF_SEC_MAX];
 	uint32_t *call_sites;     /* by stack id: see reader_call_site; NULL: not merged */
+	uint32_t *places;         /* by stack id: see reader_place; NULL: not merged */
 	size_t call_site_count;
 };
 
@@ -83,8 +84,15 @@ static inline uint32_t reader_call_site(const struct reader *reader, uint32_t st
 	return stack < reader->call_site_count ? reader->call_sites[stack] : stack;
 }
 
-/* Takes ownership of call_sites, from stack_identities. */
-void reader_merge_stacks(struct reader *reader, uint32_t *call_sites, size_t count);
+/* The lowest id of the same place (stack_identity.h); without merging the id itself. */
+static inline uint32_t reader_place(const struct reader *reader, uint32_t stack)
+{
+	return stack < reader->call_site_count ? reader->places[stack] : stack;
+}
+
+/* Takes ownership of the tables of stack_identities. */
+void reader_merge_stacks(struct reader *reader, uint32_t *call_sites, uint32_t *places,
+			 size_t count);
 
 /* Recorded CLOCK_MONOTONIC to CLOCK_REALTIME; 0 and CUF_UNKNOWN give CUF_UNKNOWN. */
 uint64_t reader_realtime(const struct reader *reader, uint64_t monotonic_ns);

@@ -12,6 +12,7 @@
 #include <uthash.h>
 #include "analysis/base/hash_index.h"
 #include "analysis/recording/python_names.h"
+#include "analysis/symbols/library_names.h"
 #include "analysis/symbols/symbols.h"
 
 #define AMBIGUOUS UINT32_MAX
@@ -31,6 +32,9 @@ struct naming {
 	struct print *prints;
 	struct hash_index of_address;   /* address to number of its print */
 	uint32_t print_count;
+	bool is_library;                /* the address that is being named */
+	uint8_t *libraries;             /* by number of a print */
+	size_t library_room;
 	bool was_any_unloaded;          /* a module; only then an address may be ambiguous */
 	char *text;                     /* of the address that is being named */
 	size_t text_bytes, text_room;
@@ -80,6 +84,7 @@ static void append_recorded_name(struct naming *naming, const char *module, cons
 		symbol[offset - name] = 0;
 	append_text(naming, module);
 	append_text(naming, symbol);
+	naming->is_library = is_library_function(symbol);
 	free(symbol);
 }
 
@@ -111,8 +116,11 @@ static void append_native(struct naming *naming, uint64_t addr)
 	if (hint)
 		symbols_hint(file, offset, hint, strlen(hint));
 	count = symbols_resolve(file, offset, &frames);
-	for (size_t i = 0; i < count; i++)
+	naming->is_library = true;
+	for (size_t i = 0; i < count; i++) {
 		append_native_frame(naming, &frames[i], offset);
+		naming->is_library &= is_library_function(frames[i].function);
+	}
 }
 
 static void append_python(struct naming *naming, uint64_t addr)
@@ -145,6 +153,7 @@ static uint32_t print_of(struct naming *naming, uint64_t addr)
 	    module_is_ambiguous(naming->meta->modules, naming->meta->module_count, addr))
 		return *number = AMBIGUOUS;
 	naming->text_bytes = 0;
+	naming->is_library = false;
 	if (cuf_frame_is_python(addr))
 		append_python(naming, addr);
 	else
@@ -155,6 +164,8 @@ static uint32_t print_of(struct naming *naming, uint64_t addr)
 		print->number = ++naming->print_count;
 		memcpy(print->bytes, naming->text, naming->text_bytes);
 		HASH_ADD_KEYPTR(hh, naming->prints, print->bytes, naming->text_bytes, print);
+		xalloc_grow(&naming->libraries, print->number, &naming->library_room, 1);
+		naming->libraries[print->number] = naming->is_library;
 	}
 	return *number = print->number;
 }
@@ -208,41 +219,81 @@ static void naming_fini(struct naming *naming)
 	}
 	hash_index_fini(&naming->of_address);
 	python_names_free(naming->python);
+	free(naming->libraries);
 	free(naming->text);
 }
 
-uint32_t *stack_identities(const struct reader *reader, const struct meta *meta,
-			   struct symbols *symbols, size_t *count)
+/* What the place of a stack prints as; 0: it has none, or that depends on the time. */
+static uint32_t place_of(struct naming *naming, const uint64_t *addrs, uint32_t depth)
+{
+	for (uint32_t i = 0; i < depth; i++)
+		if (cuf_frame_is_python(addrs[i]))
+			return print_of(naming, addrs[i]);
+	for (uint32_t i = 0; i < depth; i++) {
+		uint32_t print = print_of(naming, addrs[i]);
+
+		if (print == AMBIGUOUS)
+			return 0;
+		if (!naming->libraries[print])
+			return print;
+	}
+	return 0;
+}
+
+/* The first stack that has this key becomes the one that stands for all. */
+static uint32_t first_of(struct hash_index *index, uint64_t key, uint32_t id)
+{
+	uint32_t *first = hash_index_place(index, key);
+
+	if (!*first)
+		*first = id;
+	return *first;
+}
+
+static void identify(struct naming *naming, struct stack_identities *out)
+{
+	struct hash_index of_hash; /* hash to the first stack that has it */
+	struct hash_index of_place;
+
+	hash_index_init(&of_hash, 0);
+	hash_index_init(&of_place, 0);
+	for (uint32_t id = 1; id < out->count; id++) {
+		uint32_t depth, first, place;
+		uint64_t hash;
+		uint8_t stop;
+		const uint64_t *addrs = reader_stack(naming->reader, id, &depth, &stop);
+
+		out->call_sites[id] = out->places[id] = id;
+		if (!addrs || !hash_stack(naming, addrs, depth, &hash))
+			continue;
+		first = first_of(&of_hash, hash, id);
+		if (prints_alike(naming, first, addrs, depth))
+			out->call_sites[id] = first;
+		place = place_of(naming, addrs, depth);
+		if (place)
+			out->places[id] = first_of(&of_place, place, id);
+	}
+	hash_index_fini(&of_hash);
+	hash_index_fini(&of_place);
+}
+
+struct stack_identities stack_identities(const struct reader *reader, const struct meta *meta,
+					 struct symbols *symbols)
 {
 	struct naming naming = { .reader = reader, .meta = meta, .symbols = symbols };
 	uint64_t stacks = reader_count(reader, CUF_SEC_STACK_INDEX);
-	struct hash_index of_hash; /* hash to the first stack that has it */
-	uint32_t *identities;
+	struct stack_identities out = {
+		.count = stacks < UINT32_MAX ? (size_t)stacks + 1 : UINT32_MAX /* from 1 */
+	};
 
-	*count = stacks < UINT32_MAX ? (size_t)stacks + 1 : UINT32_MAX; /* ids begin at 1 */
-	identities = xalloc_zeroed(*count, sizeof *identities);
+	out.call_sites = xalloc_zeroed(out.count, sizeof *out.call_sites);
+	out.places = xalloc_zeroed(out.count, sizeof *out.places);
 	naming.was_any_unloaded = was_any_unloaded(meta);
 	naming.python = python_names_of(meta->texts, meta->text_count);
 	hash_index_init(&naming.of_address, 0);
-	hash_index_init(&of_hash, 0);
-	for (uint32_t id = 1; id < *count; id++) {
-		uint32_t depth, *first;
-		uint64_t hash;
-		uint8_t stop;
-		const uint64_t *addrs = reader_stack(reader, id, &depth, &stop);
-
-		identities[id] = id;
-		if (!addrs || !hash_stack(&naming, addrs, depth, &hash))
-			continue;
-		first = hash_index_place(&of_hash, hash);
-		if (!*first)
-			*first = id;
-		else if (prints_alike(&naming, *first, addrs, depth))
-			identities[id] = *first;
-	}
-	hash_index_fini(&of_hash);
+	identify(&naming, &out);
 	naming_fini(&naming);
 	reader_drop(reader, CUF_SEC_STACK_INDEX);
 	reader_drop(reader, CUF_SEC_STACK_FRAMES);
-	return identities;
+	return out;
 }

@@ -12,6 +12,10 @@
  *   address                   code in no known module, without a name
  * Inlined functions are frames of their own.
  *
+ * The place of a stack is what a person means by "where": its innermost line of Python, else its
+ * innermost native frame that is not of the C++ library. A container that grows has several call
+ * sites, and one place.
+ *
  * Contract: an address is named by the module that held it last (a stack has no time). symbols may
  * be NULL: then names are those of the recording. Damage costs merging, nothing else. Cost: one
  * look-up for each frame of each stack, and one symbol look-up for each distinct address.
@@ -26,8 +30,14 @@
 
 struct symbols;
 
-/* For each stack id from 0 to *count - 1 the lowest id that prints alike. The caller frees it. */
-uint32_t *stack_identities(const struct reader *reader, const struct meta *meta,
-			   struct symbols *symbols, size_t *count);
+/* For each stack id from 0 to count - 1 the lowest id that prints alike, and the lowest id of the
+ * same place. The caller frees both. */
+struct stack_identities {
+	uint32_t *call_sites, *places;
+	size_t count;
+};
+
+struct stack_identities stack_identities(const struct reader *reader, const struct meta *meta,
+					 struct symbols *symbols);
 
 #endif

@@ -192,11 +192,11 @@ void run_merge_call_sites(struct run *run, struct symbols *symbols)
 {
 	for (size_t i = 0; i < run->count; i++) {
 		struct run_process *process = &run->processes[i];
-		size_t count;
-		uint32_t *call_sites =
-			stack_identities(process->reader, &process->meta, symbols, &count);
+		struct stack_identities merged =
+			stack_identities(process->reader, &process->meta, symbols);
 
-		reader_merge_stacks(process->reader, call_sites, count);
+		reader_merge_stacks(process->reader, merged.call_sites, merged.places,
+				    merged.count);
 		reader_drop(process->reader, CUF_SEC_STACK_INDEX);
 		reader_drop(process->reader, CUF_SEC_STACK_FRAMES);
 	}

@@ -9,6 +9,7 @@
 #include "analysis/base/paths.h"
 #include "analysis/base/xalloc.h"
 #include "analysis/frameworks/frameworks.h"
+#include "analysis/symbols/library_names.h"
 
 /* A wrapper is the innermost frame of at least this many sites, with different callers. */
 enum { WRAPPERS_MAX = 4, WRAPPER_SITES = 3, SITES_LOOKED_AT = 64 };
@@ -62,14 +63,11 @@ static bool is_library(const struct frame *frame)
 	static const char *const modules[] = {
 		"libstdc++", "libc++", "libc.so", "libjemalloc", "libmimalloc",
 	};
-	static const char *const functions[] = {
-		"std::", "void std::", "__gnu_cxx::", "operator new", "__cxxabiv1::",
-	};
 	if (frame_is_python(frame))
 		return frame->library;
 	if (frame->module && is_allocator_front(frame->module))
 		return true;
-	return BEGINS_WITH(frame->module, modules) || BEGINS_WITH(frame->function, functions);
+	return BEGINS_WITH(frame->module, modules) || is_library_function(frame->function);
 }
 
 /* The innermost frame of the user's Python, else of any Python; 0: there is none. */

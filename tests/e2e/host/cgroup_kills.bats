@@ -70,6 +70,8 @@ EOF
 	c++ -g -O0 -o sessions sessions.cc
 	killed ./sessions
 	holds sessions.cc:5 $((24 << 20))
+	report_has 'd.cause.name_id === "host-leak"'
+	grep -q 'open_session (sessions.cc:5) holds' screen
 	! grep -q MALLOC_ARENA_MAX screen
 }
 

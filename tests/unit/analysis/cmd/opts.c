@@ -84,7 +84,7 @@ static void test_parse__errors_name_what_is_expected(void **state)
 	refused(&cmd_report, "report -o", "option '-o' needs a value");
 	refused(&cmd_report, "report --output=", "--output needs a value that is not empty");
 	refused(&cmd_report, "report --format=xml",
-	        "invalid value 'xml' for --format: expected one of text|json");
+	        "invalid value 'xml' for --format: expected one of text|json|html");
 	refused(&cmd_run, "run --python=2", "invalid value '2' for --python: expected one of 0|1");
 	refused(&cmd_run, "run --size=1",
 	        "invalid value '1' for --size: expected a size from 4.00 MiB to 4.00 GiB");

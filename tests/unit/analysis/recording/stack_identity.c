@@ -94,6 +94,8 @@ static void test_stack_identity__calls_in_one_line_are_one_site(void **state)
 	assert_int_equal(opened.site_of[2], 1); /* another address in the same line */
 	assert_int_equal(opened.site_of[3], 3); /* its caller's line differs */
 	assert_int_equal(opened.site_of[4], 4); /* not as deep */
+	for (uint32_t id = 1; id <= 4; id++) /* all begin in the same line */
+		assert_int_equal(reader_place(opened.run.processes[0].reader, id), 1);
 	run_fini(&opened.run);
 	symbols_free(symbols);
 	maker_free_all(maker);
