@@ -339,13 +339,15 @@ const struct cmd cmd_export = {
 	.usage = "--to=FORMAT [OPTIONS] RECORDING|DIRECTORY",
 	.manual = "cuflight-export",
 	.about = "Writes blocks, call sites and figures of a recording for tools that people "
-		 "already have. Formats of live blocks: folded (flamegraph.pl, inferno, "
-		 "speedscope). Sums are those of 'cuflight report'; "
+		 "already have. Of the blocks live at one moment: folded (flamegraph.pl, "
+		 "inferno), speedscope, pprof, torch-snapshot (PyTorch's memory_viz). Of the whole "
+		 "history: perfetto, heaptrack. Sums are those of 'cuflight report'; "
 		 "sampled blocks count for what they stand for. Exit status: 0 fine; 2 usage "
 		 "error, unreadable input, or a result that was not written.",
 	.examples = "cuflight export --to=folded server.cuf\tlive bytes by call stack\n"
 		    "cuflight export --to=folded --kind=framework --at=peak -o peak.folded "
-		    "server.cuf\ttensors at the peak\n",
+		    "server.cuf\ttensors at the peak\n"
+		    "cuflight export --to=pprof -o heap.pb.gz server.cuf\tfor go tool pprof\n",
 	.groups = { &option_group, &opts_common },
 	.usage_exit = CMD_USAGE,
 	.run = run_export,

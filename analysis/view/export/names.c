@@ -9,7 +9,7 @@
 #include "analysis/view/kinds.h"
 
 /* Control characters of a name are no data that a viewer shows. */
-static void finish(char *out, size_t bytes, const char *text)
+void name_text(const char *text, char *out, size_t bytes)
 {
 	clean_utf8(out, bytes, text);
 	for (char *at = out; *at; at++)
@@ -37,7 +37,7 @@ void name_function(const struct frame *frame, char *out, size_t bytes)
 	else
 		snprintf(text, sizeof text, "%.512s+%#llx", holder_of(frame),
 			 (unsigned long long)frame->offset);
-	finish(out, bytes, text);
+	name_text(text, out, bytes);
 }
 
 void name_frame(const struct frame *frame, char *out, size_t bytes)
@@ -49,7 +49,7 @@ void name_frame(const struct frame *frame, char *out, size_t bytes)
 		return;
 	snprintf(text, sizeof text, "%.600s (%.256s:%u)", out, path_base_name(frame->file),
 		 frame->line);
-	finish(out, bytes, text);
+	name_text(text, out, bytes);
 }
 
 void name_process(const struct facts *facts, uint32_t process, char *out, size_t bytes)
@@ -62,7 +62,7 @@ void name_process(const struct facts *facts, uint32_t process, char *out, size_t
 			 fact->pid, fact->rank);
 	else
 		snprintf(text, sizeof text, "%.512s %u", path_base_name(fact->exe), fact->pid);
-	finish(out, bytes, text);
+	name_text(text, out, bytes);
 }
 
 void name_memory(const struct facts *facts, uint32_t kind, uint32_t device, char *out, size_t bytes)
@@ -74,4 +74,19 @@ void name_memory(const struct facts *facts, uint32_t kind, uint32_t device, char
 	else
 		snprintf(out, bytes, "%s gpu %u", name ? name : "?",
 			 facts->devices[device].ordinal);
+}
+
+/* A clean text has no control characters, so only two are left to escape. */
+void name_put_json(FILE *out, const char *text)
+{
+	char clean[NAME_BYTES];
+
+	name_text(text, clean, sizeof clean);
+	fputc('"', out);
+	for (const char *at = clean; *at; at++) {
+		if (*at == '"' || *at == '\\')
+			fputc('\\', out);
+		fputc(*at, out);
+	}
+	fputc('"', out);
 }

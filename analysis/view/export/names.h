@@ -6,10 +6,13 @@
 #ifndef VIEW_EXPORT_NAMES_H
 #define VIEW_EXPORT_NAMES_H
 
+#include <stdio.h>
 #include "analysis/view/rows/rows.h"
 
 enum { NAME_BYTES = 1024 };
 
+/* Any foreign text. */
+void name_text(const char *text, char *out, size_t bytes);
 /* "attention.forward", "cudaMalloc", "libfoo.so+0x1f2c". */
 void name_function(const struct frame *frame, char *out, size_t bytes);
 /* The same with the place: "forward (model.py:88)". */
@@ -19,5 +22,8 @@ void name_process(const struct facts *facts, uint32_t process, char *out, size_t
 /* "device gpu 0", "host", "pinned": what a sum is of. */
 void name_memory(const struct facts *facts, uint32_t kind, uint32_t device, char *out,
 		 size_t bytes);
+
+/* Any foreign text as a string of JSON, with its quotes. */
+void name_put_json(FILE *out, const char *text);
 
 #endif

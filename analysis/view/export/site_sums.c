@@ -46,7 +46,8 @@ static void add_block(void *context, const struct block_row *block)
 				   .kind = block->kind, .site = block->site }, *sum;
 
 	if (sums->by_thread_and_phase) {
-		wanted.tid = block->tid;
+		/* the ledger of the host has no threads */
+		wanted.tid = block->kind == CUF_KIND_HOST ? 0 : block->tid;
 		wanted.phase = block->phase;
 	}
 	sum = sum_of(sums, &wanted);

@@ -130,7 +130,7 @@ void rows_begin_pass(struct rows *rows)
 
 /* ---- call sites ---- */
 
-uint32_t rows_site_of(struct rows *rows, uint32_t process, uint32_t stack)
+uint32_t rows_site_of_stack(struct rows *rows, uint32_t process, uint32_t stack)
 {
 	uint32_t merged = reader_call_site(rows->run->processes[process].reader, stack), *place;
 
@@ -283,7 +283,7 @@ struct block_row rows_device_block(struct rows *rows, uint32_t process,
 		.born_ns = reader_realtime(reader, block->time_ns), .died_ns = CUF_UNKNOWN,
 		.born_seq = block->seq, .process = process,
 		.device = rows_device(rows, process, block->device), .kind = block->kind,
-		.tid = block->tid, .site = rows_site_of(rows, process, block->stack),
+		.tid = block->tid, .site = rows_site_of_stack(rows, process, block->stack),
 		.api = rows_api(rows, process, block->hook, block->label),
 		.role = rows_role_of(rows, process, block->kind, block->stack, block->role),
 		.aux = block->aux,
@@ -304,7 +304,7 @@ struct block_row rows_host_block(struct rows *rows, uint32_t process, const stru
 		.weight_count = host_weight_count(host->bytes, host->mean_bytes),
 		.born_ns = CUF_UNKNOWN, .died_ns = CUF_UNKNOWN,
 		.process = process, .device = FACT_NONE, .kind = CUF_KIND_HOST, .tid = host->tid,
-		.site = rows_site_of(rows, process, host->stack), .part = ROW_MALLOC,
+		.site = rows_site_of_stack(rows, process, host->stack), .part = ROW_MALLOC,
 		.role = rows_role_of(rows, process, CUF_KIND_HOST, host->stack, 0),
 	};
 

@@ -47,6 +47,7 @@ struct block_row {
 	uint32_t kind;           /* enum cuf_kind */
 	uint32_t tid;            /* that allocated it */
 	uint32_t site;           /* number of its call site, from 1 (rows_site) */
+	bool born_seen;          /* rows_blocks: its allocation is among rows_events */
 	enum row_part part;
 	const char *api;         /* the function that was called */
 	const char *role;
@@ -108,8 +109,7 @@ void rows_live(struct rows *rows, void (*see)(void *context, const struct block_
  */
 void rows_blocks(struct rows *rows, void (*see)(void *context, const struct block_row *block),
 		 void *context);
-/* Allocations, frees and failures, by time in each process: those of devices and frameworks, then
- * those of the host. */
+/* Allocations, frees and failures, by time in each process. The host's clock has milliseconds. */
 void rows_events(struct rows *rows, void (*see)(void *context, const struct event_row *event),
 		 void *context);
 /* Known figures of the timelines, by time in each process. */
@@ -123,6 +123,8 @@ struct site_row {
 	uint32_t stack;          /* its id in the recording */
 };
 
+/* The number of a recorded stack, after those that print alike were merged; 0: unknown. */
+uint32_t rows_site_of_stack(struct rows *rows, uint32_t process, uint32_t stack);
 /* Those that a row has named so far are 1 to rows_site_count(). */
 uint32_t rows_site_count(const struct rows *rows);
 struct site_row rows_site(const struct rows *rows, uint32_t site);

@@ -42,21 +42,8 @@ static void see_device_event(const struct seeing *seeing, const struct cuf_event
 	}
 	if (row.op == EVENT_FREE || row.op == EVENT_RESTORE)
 		stack = event->alloc_stack;
-	row.site = rows_site_of(rows, p, stack);
+	row.site = rows_site_of_stack(rows, p, stack);
 	seeing->see(seeing->context, &row);
-}
-
-static void see_devices(const struct seeing *seeing)
-{
-	struct event_merge merge;
-	struct cuf_event event;
-
-	event_merge_begin(&merge, seeing->rows->run->processes[seeing->process].events, 0);
-	while (event_merge_next(&merge, &event)) {
-		rows_step(seeing->rows);
-		if (event.kind)
-			see_device_event(seeing, &event);
-	}
 }
 
 static void see_host_event(const struct seeing *seeing, const struct host_event *event)
@@ -71,7 +58,7 @@ static void see_host_event(const struct seeing *seeing, const struct host_event 
 		.weight_count = host_weight_count(event->bytes, event->sample_mean_bytes),
 		.op = sign > 0 ? EVENT_ALLOC : EVENT_FREE, .process = seeing->process,
 		.device = FACT_NONE, .kind = CUF_KIND_HOST, .tid = event->tid,
-		.site = rows_site_of(rows, seeing->process, event->stack), .part = ROW_MALLOC,
+		.site = rows_site_of_stack(rows, seeing->process, event->stack), .part = ROW_MALLOC,
 	};
 
 	if (!sign || !event->bytes)
@@ -85,15 +72,31 @@ static void see_host_event(const struct seeing *seeing, const struct host_event 
 	seeing->see(seeing->context, &row);
 }
 
-static void see_host(const struct seeing *seeing)
+/* Both kinds of events by time; at the same time those of devices first. */
+static void see_process(const struct seeing *seeing)
 {
-	struct host_stream *stream =
-		host_stream_new(seeing->rows->run->processes[seeing->process].reader);
-	struct host_event event;
+	const struct run_process *recorded = &seeing->rows->run->processes[seeing->process];
+	struct host_stream *stream = NULL;
+	struct event_merge merge;
+	struct cuf_event event;
+	struct host_event host;
+	bool has_event, has_host = false;
 
-	while (host_stream_next(stream, &event)) {
+	if (rows_want(seeing->rows, CUF_KIND_HOST, FACT_NONE))
+		stream = host_stream_new(recorded->reader);
+	event_merge_begin(&merge, recorded->events, 0);
+	has_event = event_merge_next(&merge, &event);
+	has_host = stream && host_stream_next(stream, &host);
+	while (has_event || has_host) {
 		rows_step(seeing->rows);
-		see_host_event(seeing, &event);
+		if (has_event && (!has_host || event.time_ns <= host.time_ns)) {
+			if (event.kind)
+				see_device_event(seeing, &event);
+			has_event = event_merge_next(&merge, &event);
+		} else {
+			see_host_event(seeing, &host);
+			has_host = host_stream_next(stream, &host);
+		}
 	}
 	host_stream_free(stream);
 }
@@ -104,11 +107,7 @@ void rows_events(struct rows *rows, void (*see)(void *context, const struct even
 	struct seeing seeing = { rows, see, context, 0 };
 
 	rows_begin_pass(rows);
-	for (seeing.process = 0; seeing.process < rows->facts->process_count; seeing.process++) {
-		if (!rows_want_process(rows, seeing.process))
-			continue;
-		see_devices(&seeing);
-		if (rows_want(rows, CUF_KIND_HOST, FACT_NONE))
-			see_host(&seeing);
-	}
+	for (; seeing.process < rows->facts->process_count; seeing.process++)
+		if (rows_want_process(rows, seeing.process))
+			see_process(&seeing);
 }

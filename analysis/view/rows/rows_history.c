@@ -19,23 +19,28 @@ struct history {
 	void *context;
 	uint32_t process;
 	struct liveset live;     /* device blocks that are born and not freed yet */
-	struct waiting { struct cuf_block block; uint64_t died_ns, died_seq; } freed[WAITING];
+	struct waiting {
+		struct cuf_block block;
+		uint64_t died_ns, died_seq;
+		bool born_seen;
+	} freed[WAITING];
 	size_t freed_first, freed_count;
 };
 
 /* ---- devices and frameworks ---- */
 
-static void see_block(struct history *history, const struct cuf_block *block, uint64_t died_ns,
-		      uint64_t died_seq)
+static void see_block(struct history *history, const struct waiting *waiting)
 {
+	const struct cuf_block *block = &waiting->block;
 	struct rows *rows = history->rows;
 	struct block_row row;
 
 	if (!rows_want(rows, block->kind, rows_device(rows, history->process, block->device)))
 		return;
 	row = rows_device_block(rows, history->process, block);
-	row.died_ns = died_ns;
-	row.died_seq = died_seq;
+	row.died_ns = waiting->died_ns;
+	row.died_seq = waiting->died_seq;
+	row.born_seen = waiting->born_seen;
 	history->see(history->context, &row);
 }
 
@@ -44,7 +49,7 @@ static void see_oldest_free(struct history *history)
 	struct waiting *oldest = &history->freed[history->freed_first % WAITING];
 
 	if (oldest->block.key)
-		see_block(history, &oldest->block, oldest->died_ns, oldest->died_seq);
+		see_block(history, oldest);
 	history->freed_first++;
 	history->freed_count--;
 }
@@ -64,13 +69,15 @@ static void note_free(struct history *history, const struct cuf_event *event, ui
 	const struct reader *reader = history->rows->run->processes[history->process].reader;
 	struct waiting *waiting;
 	struct cuf_block block;
+	bool born_seen = liveset_take(&history->live, key, &block);
 
-	if (!liveset_take(&history->live, key, &block))
+	if (!born_seen)
 		block = block_of_free(event, key);
 	if (history->freed_count == WAITING)
 		see_oldest_free(history);
 	waiting = &history->freed[(history->freed_first + history->freed_count++) % WAITING];
-	*waiting = (struct waiting){ block, reader_realtime(reader, event->time_ns), event->seq };
+	*waiting = (struct waiting){ block, reader_realtime(reader, event->time_ns), event->seq,
+				     born_seen };
 }
 
 /* The free was refused: the block lives as if nothing had happened. */
@@ -99,7 +106,8 @@ static void note_alloc(struct history *history, const struct cuf_event *event, u
 	}, was;
 
 	if (liveset_take(&history->live, key, &was)) /* its free was missed */
-		see_block(history, &was, reader_realtime(reader, event->time_ns), event->seq);
+		see_block(history, &(struct waiting){ was, reader_realtime(reader, event->time_ns),
+						      event->seq, true });
 	liveset_put(&history->live, &block);
 }
 
@@ -131,11 +139,13 @@ static void see_survivors(struct history *history)
 
 	replay_now(reader, &now);
 	for (const struct cuf_block *block; (block = liveset_next(&now, &at));) {
-		struct cuf_block born, all = *block;
+		struct waiting survivor = { .block = *block, .died_ns = CUF_UNKNOWN };
+		struct cuf_block born;
 
-		if (!block->role && liveset_take(&history->live, block->key, &born))
-			all.role = born.role;
-		see_block(history, &all, CUF_UNKNOWN, 0);
+		survivor.born_seen = liveset_take(&history->live, block->key, &born);
+		if (survivor.born_seen && !block->role)
+			survivor.block.role = born.role;
+		see_block(history, &survivor);
 	}
 	liveset_fini(&now);
 }
@@ -190,6 +200,7 @@ static void see_dead(const struct host_history *host, const struct host_event *e
 	}
 	row = rows_host_block(history->rows, history->process, &dead);
 	row.died_ns = reader_realtime(host->recorded->reader, event->time_ns);
+	row.born_seen = slot != NULL;
 	history->see(history->context, &row);
 }
 
@@ -232,6 +243,7 @@ static void see_host_survivors(struct host_history *host)
 			live.tid = slot->tid;
 		}
 		row = rows_host_block(history->rows, history->process, &live);
+		row.born_seen = slot && cuf_host_bytes(slot->word1) == live.bytes;
 		history->see(history->context, &row);
 	}
 	reader_drop(reader, CUF_SEC_HOST_LEDGER);

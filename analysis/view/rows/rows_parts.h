@@ -37,8 +37,6 @@ struct rows {
 	uint64_t passed, total;
 };
 
-/* The site of a recorded stack, after those that print alike were merged; 0: unknown. */
-uint32_t rows_site_of(struct rows *rows, uint32_t process, uint32_t stack);
 const char *rows_role_of(const struct rows *rows, uint32_t process, unsigned kind, uint32_t stack,
 			 unsigned recorded);
 /* Fills what follows from the time and thread of the birth. */
