@@ -4,11 +4,13 @@
 
 #include <string.h>
 #include "analysis/what_if/driver_model.h"
+#include "analysis/what_if/pools/pools.h"
 #include "analysis/what_if/pytorch.h"
 
 /* Files that know what to try. A new one is a row here. */
 static void (*const sources[])(struct trials *trials, const struct trace *trace) = {
 	pytorch_trials,
+	pools_trials,
 };
 
 /* What the program had: PyTorch as it was set, or only the driver. */
