@@ -66,6 +66,7 @@ struct model_figures {
 	uint64_t reserved_bytes;  /* of the driver */
 	uint64_t releasable_bytes; /* of these: what the allocator would release for a request */
 	uint64_t peak_reserved_bytes;
+	uint64_t free_choices; /* requests for which the real allocator may take any of several */
 };
 
 struct allocator_model {

@@ -72,7 +72,10 @@ static void cupy_empty(void *state) { regions_release(&((struct cupy *)state)->r
 
 static struct model_figures cupy_look(const void *state)
 {
-	return ((const struct cupy *)state)->regions.figures;
+	struct model_figures figures = ((const struct cupy *)state)->regions.figures;
+
+	figures.free_choices = ((const struct cupy *)state)->regions.equal_choices;
+	return figures;
 }
 
 static void cupy_close(void *state)

@@ -48,10 +48,12 @@ static void take_out(struct regions *regions, struct chunk *chunk)
 struct chunk *regions_best(struct regions *regions, unsigned list, uint64_t bytes)
 {
 	struct chunk key = { .bytes = bytes, .list = list };
-	struct chunk *found = RB_NFIND(free_chunks, &regions->free, &key);
+	struct chunk *found = RB_NFIND(free_chunks, &regions->free, &key), *next;
 
 	if (!found || found->list != list)
 		return NULL;
+	next = RB_NEXT(free_chunks, &regions->free, found);
+	regions->equal_choices += next && next->list == list && next->bytes == found->bytes;
 	take_out(regions, found);
 	return found;
 }

@@ -33,6 +33,7 @@ struct regions {
 	uint32_t block_count;
 	struct model_figures figures;
 	unsigned list_count;             /* lists that were ever named */
+	uint64_t equal_choices;          /* requests that several chunks of one size fitted */
 };
 
 /* A multiple of the unit, and a size that no driver has for what is close to 2^64. */

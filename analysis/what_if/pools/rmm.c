@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * RMM's pool_memory_resource: units of 256 bytes, a list of free blocks for each stream, which
- * takes from the lists of others before the pool grows. It grows by as much as it has, or by half of what
- * a maximum leaves; where the driver refuses, by half of that, down to the request.
+ * takes from the lists of others before the pool grows. It grows by as much as it has, or by half
+ * of what a maximum leaves; where the driver refuses, by half of that, down to the request.
  */
 #include <stdlib.h>
 #include "analysis/base/numbers.h"

@@ -2,7 +2,8 @@
 /*
  * model_player MODEL VALUES CAPACITY: plays lines of the standard input on a model: "a BLOCK BYTES GROUP" and
  * "f BLOCK"; "r" begins anew. After each it prints what the model has of the driver, and "-" where
- * it refused. For tests that compare a model with the real allocator.
+ * it refused. On the standard error: the first line of each trace at which the real allocator may have done
+ * something else, from 1; 0: none. For tests that compare a model with the real allocator.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +50,7 @@ int main(int argc, char **argv)
 	const struct allocator_model *model = argc == 4 ? find(argv[1]) : NULL;
 	struct driver_pages *driver;
 	unsigned long long bytes;
-	unsigned block, group;
+	unsigned block, group, step = 0, first = 0;
 	char line[128];
 	void *state;
 
@@ -62,6 +63,8 @@ int main(int argc, char **argv)
 		if (*line == 'r') {
 			model->close(state);
 			driver_pages_free(driver);
+			fprintf(stderr, "%u\n", first);
+			first = step = 0;
 			state = open_model(model, argv[2], &driver, strtoull(argv[3], NULL, 10));
 		} else if (sscanf(line, "a %u %llu %u", &block, &bytes, &group) == 3) {
 			refused = !model->alloc(state, &(struct model_request){
@@ -73,6 +76,10 @@ int main(int argc, char **argv)
 		}
 		printf("%llu%s\n", (unsigned long long)model->look(state).reserved_bytes,
 		       refused ? " -" : "");
+		step++;
+		if (!first && model->look(state).free_choices)
+			first = step;
 	}
+	fprintf(stderr, "%u\n", first);
 	return 0;
 }
