@@ -14,6 +14,7 @@
 #include "analysis/cmd/cli/progress.h"
 #include "analysis/cmd/cli/say.h"
 #include "analysis/cmd/cli/suggest.h"
+#include "analysis/cmd/export/export_tables.h"
 #include "analysis/cmd/gate/open_facts.h"
 #include "analysis/cmd/reading/moment_option.h"
 #include "analysis/explain/facts_build.h"
@@ -22,15 +23,16 @@
 #include "analysis/view/export/formats.h"
 #include "analysis/view/kinds.h"
 
-enum { FORMATS_MAX = 32 };
+enum { FORMATS_MAX = 64 };
 
 /* What was asked for. */
 struct request {
 	const struct opts *opts;
-	const struct export_format *format;
+	const struct export_format *format; /* NULL: tables */
 	const char *path;
 	struct facts_options facts;
 	struct rows_filter filter;
+	struct export_tables tables;
 };
 
 /* ---- options ---- */
@@ -45,10 +47,13 @@ static int choose_format(struct request *request)
 		return -1;
 	}
 	request->format = export_format_find(typed);
-	if (request->format)
+	request->tables.places.format = place_format_find(typed);
+	if (request->format || request->tables.places.format)
 		return 0;
-	for (; export_formats[count] && count < FORMATS_MAX; count++)
+	for (; export_formats[count]; count++)
 		names[count] = export_formats[count]->name;
+	for (size_t i = 0; place_formats[i].name; i++)
+		names[count++] = place_formats[i].name;
 	near = suggest_nearest(typed, names, count);
 	if (near)
 		say_error("unknown format '%s' for --to; did you mean '%s'?", typed, near);
@@ -92,7 +97,7 @@ static int choose_kinds(struct request *request)
 
 	if (!text) {
 		request->filter.kinds = rows_filter_all().kinds;
-		if (request->format->sums)
+		if (request->format && request->format->sums)
 			request->filter.kinds &= ~(1u << CUF_KIND_FRAMEWORK);
 		return 0;
 	}
@@ -113,12 +118,34 @@ static int choose_moment(struct request *request)
 
 	if (!at)
 		return 0;
-	if (!request->format->takes_moment) {
+	if (request->format && !request->format->takes_moment) {
 		say_error("--at does not go with --to=%s, which has the whole history",
 			  request->format->name);
 		return -1;
 	}
 	return moment_option_parse(at, &request->facts);
+}
+
+/* Tables are of any number of recordings, each by itself. */
+static int read_tables(struct request *request)
+{
+	const struct opts *opts = request->opts;
+	const char *name = request->tables.places.format->name;
+
+	if (!opts->operand_count) {
+		say_error("expected recordings or directories: "
+			  "cuflight export --to=%s -o PATH RECORDING...", name);
+		return -1;
+	}
+	if (opts_has(opts, "run")) {
+		say_error("--run does not go with --to=%s, which has every recording that is "
+			  "named", name);
+		return -1;
+	}
+	request->tables.facts = request->facts;
+	request->tables.filter = request->filter;
+	request->tables.device = opts_number(opts, "device", CUF_UNKNOWN);
+	return export_tables_read(&request->tables, opts);
 }
 
 static int read_request(struct request *request, const struct opts *opts)
@@ -128,6 +155,13 @@ static int read_request(struct request *request, const struct opts *opts)
 	request->filter.pid = (uint32_t)opts_number(opts, "pid", 0);
 	if (choose_format(request) || choose_kinds(request) || choose_moment(request))
 		return -1;
+	if (!request->format)
+		return read_tables(request);
+	if (opts_has(opts, "table")) {
+		say_error("--table does not go with --to=%s, which is no table",
+			  request->format->name);
+		return -1;
+	}
 	if (opts->operand_count != 1) {
 		say_error("expected one recording or directory: "
 			  "cuflight export --to=%s RECORDING", request->format->name);
@@ -300,6 +334,12 @@ static int run_export(const struct opts *opts, const struct cmd *const *commands
 	if (read_request(&request, opts))
 		return CMD_USAGE;
 	symbols = symbols_new(&options);
+	if (!request.format) {
+		request.tables.symbols = symbols;
+		status = export_tables(&request.tables);
+		symbols_free(symbols);
+		return status;
+	}
 	facts = open_facts(request.path, symbols, &request.facts);
 	if (facts && !check_facts(&request, facts))
 		status = export_facts(&request, facts, symbols);
@@ -314,6 +354,9 @@ static const struct opt options[] = {
 	  "write to FILE, which appears only when it is complete; in a directory, to a file named "
 	  "after the recording" },
 	{ "force", 'f', OPT_FLAG, NULL, 0, 0, NULL, "overwrite an existing file" },
+	{ "table", 0, OPT_LIST, "NAME", 0, 0, "all",
+	  "of csv, ndjson, sqlite and parquet: this table; may be repeated; cuflight-tables(7) "
+	  "lists them" },
 	{ "at", 0, OPT_TEXT, "WHEN", 0, 0, NULL,
 	  "the moment whose live blocks are exported: now, peak, #N for a failed request, Ns for "
 	  "seconds since the start; without it, the last fatal failure, else the end" },
@@ -336,18 +379,21 @@ static const struct opt_group option_group = {
 const struct cmd cmd_export = {
 	.name = "export",
 	.summary = "write a recording in the format of another tool",
-	.usage = "--to=FORMAT [OPTIONS] RECORDING|DIRECTORY",
+	.usage = "--to=FORMAT [OPTIONS] RECORDING|DIRECTORY...",
 	.manual = "cuflight-export",
 	.about = "Writes blocks, call sites and figures of a recording for tools that people "
 		 "already have. Of the blocks live at one moment: folded (flamegraph.pl, "
 		 "inferno), speedscope, pprof, torch-snapshot (PyTorch's memory_viz). Of the whole "
-		 "history: perfetto, heaptrack. Sums are those of 'cuflight report'; "
+		 "history: perfetto, heaptrack. Tables of any number of recordings: csv, ndjson, "
+		 "sqlite, parquet; see cuflight-tables(7). Sums are those of 'cuflight report'; "
 		 "sampled blocks count for what they stand for. Exit status: 0 fine; 2 usage "
-		 "error, unreadable input, or a result that was not written.",
+		 "error, unreadable input, or a result that was not written; 3 tables without some "
+		 "recordings, which could not be read.",
 	.examples = "cuflight export --to=folded server.cuf\tlive bytes by call stack\n"
 		    "cuflight export --to=folded --kind=framework --at=peak -o peak.folded "
 		    "server.cuf\ttensors at the peak\n"
-		    "cuflight export --to=pprof -o heap.pb.gz server.cuf\tfor go tool pprof\n",
+		    "cuflight export --to=pprof -o heap.pb.gz server.cuf\tfor go tool pprof\n"
+		    "cuflight export --to=parquet -o fleet rec/\tany number, for SQL\n",
 	.groups = { &option_group, &opts_common },
 	.usage_exit = CMD_USAGE,
 	.run = run_export,

@@ -7,6 +7,8 @@
 #include "analysis/cmd/help_causes.h"
 #include "analysis/explain/cause_guide.h"
 #include "analysis/gate/measures.h"
+#include "analysis/view/table_files/database_views.h"
+#include "analysis/view/tables/tables.h"
 
 /* A text that may be absent: NULL and "" become null. */
 static void add_text(struct json_object *object, const char *key, const char *text)
@@ -150,6 +152,44 @@ static struct json_object *measures_to_json(void)
 	return list;
 }
 
+static struct json_object *table_to_json(const struct table *table)
+{
+	struct json_object *object = json_object_new_object(), *columns = json_object_new_array();
+
+	for (size_t i = 0; i < table->column_count; i++) {
+		struct json_object *column = json_object_new_object();
+		add_text(column, "name", table->columns[i].name);
+		add_text(column, "type", column_type_names[table->columns[i].type]);
+		add_text(column, "help", table->columns[i].help);
+		json_object_array_add(columns, column);
+	}
+	add_text(object, "name", table->name);
+	add_text(object, "help", table->help);
+	json_object_object_add(object, "columns", columns);
+	return object;
+}
+
+/* What `cuflight export` writes as tables, and the views of its database. */
+static void add_tables(struct json_object *top)
+{
+	struct json_object *tables = json_object_new_array(), *views = json_object_new_array();
+
+	for (size_t i = 0; table_all[i]; i++)
+		json_object_array_add(tables, table_to_json(table_all[i]));
+	for (size_t i = 0; database_views[i].sql; i++) {
+		struct json_object *view = json_object_new_object();
+
+		add_text(view, "name", database_views[i].name);
+		add_text(view, "help", database_views[i].help);
+		if (database_views[i].name)
+			json_object_array_add(views, view);
+		else
+			json_object_put(view);
+	}
+	json_object_object_add(top, "tables", tables);
+	json_object_object_add(top, "views", views);
+}
+
 /* Schema cuflight.help/1. The man pages and README.md are made from this document. */
 void help_json(FILE *out, const struct cmd *const *commands)
 {
@@ -169,6 +209,7 @@ void help_json(FILE *out, const struct cmd *const *commands)
 	json_object_object_add(top, "causes", causes);
 	json_object_object_add(top, "confidence", confidence);
 	json_object_object_add(top, "measures", measures_to_json());
+	add_tables(top);
 	fprintf(out, "%s\n",
 		json_object_to_json_string_ext(top, JSON_C_TO_STRING_PRETTY |
 						    JSON_C_TO_STRING_NOSLASHESCAPE));

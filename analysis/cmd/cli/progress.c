@@ -38,7 +38,8 @@ void progress_step(void *context, uint64_t done, uint64_t total)
 		return;
 	progress->next_ns = now + SECOND_NS / 4;
 	progress->shown = true;
-	fprintf(stderr, "\r\033[Kcuflight: %s events", units_count(done).s);
+	fprintf(stderr, "\r\033[Kcuflight: %s %s", units_count(done).s,
+		progress->unit ? progress->unit : "events");
 	if (total && done <= total)
 		fprintf(stderr, ", %s", units_percent(done, total).s);
 	fflush(stderr);

@@ -12,6 +12,7 @@
 
 struct progress {
 	bool shown, wanted;
+	const char *unit; /* plural; NULL: events */
 	uint64_t begin_ns, next_ns;
 };
 

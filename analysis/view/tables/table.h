@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A table that is exported: its name, its columns and what they mean. One descriptor each serves
+ * all formats and the manual, so that names and types are the same everywhere.
+ *
+ * Contract: constant data. A row is an array of cells in the order of the columns. An unknown cell
+ * is a null, whatever else it holds. A text is borrowed for the call, and has whatever bytes the
+ * recorded program had: whoever writes it makes it valid (clean_utf8). TIME is CLOCK_REALTIME in
+ * nanoseconds; formats that have a type for it write microseconds.
+ */
+#ifndef VIEW_TABLES_TABLE_H
+#define VIEW_TABLES_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum column_type { COLUMN_TEXT, COLUMN_INTEGER, COLUMN_REAL, COLUMN_BOOLEAN, COLUMN_TIME,
+	COLUMN_TYPES };
+extern const char *const column_type_names[COLUMN_TYPES]; /* text integer real boolean time */
+
+struct column {
+	const char *name;
+	enum column_type type;
+	const char *help; /* one phrase, without a capital and without a full stop */
+};
+
+enum { TABLE_COLUMNS_MAX = 48, TABLE_TEXT_MAX = 16384 };
+
+struct cell {
+	bool known;
+	union {
+		const char *text;
+		int64_t integer; /* also of TIME; of BOOLEAN 0 or 1 */
+		double real;
+	};
+};
+
+struct sheet;
+
+struct table {
+	const char *name;
+	const char *help; /* one sentence, as of a column */
+	const struct column *columns;
+	size_t column_count;
+	void (*write)(struct sheet *sheet); /* all rows of one process */
+};
+
+#endif
