@@ -3,7 +3,7 @@
 _cuflight() {
 	local commands causes options choices=''
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
-	commands='run report list pack clean check baseline diff phases export doctor env help'
+	commands='run report what-if list pack clean check baseline diff phases export doctor env help'
 	causes='recovered memory-cap other-tenant model-too-large activations-too-large
 		kv-cache-too-large kv-cache-leaves-no-room kv-cache-grew too-many-requests
 		fragmentation-pinned fragmentation-growing-sizes stranded-pool other-allocator
@@ -21,6 +21,8 @@ _cuflight() {
 			--verbose --color=' ;;
 		report) options='--format= --html --at= --run= --full --top= --no-pager --sysroot= --debuginfod
 			--output= --force --json --help --version --quiet --verbose --color=' ;;
+		what-if) options='--set= --all --output= --force --format= --json --help --version --quiet
+			--verbose --color=' ;;
 		list) options='--output= --force --format= --json --help --version --quiet --verbose --color=' ;;
 		pack) options='--output= --force --run= --sysroot= --help --version --quiet --verbose --color=' ;;
 		clean) options='--keep= --days= --total= --trim --yes --dry-run --help --version --quiet

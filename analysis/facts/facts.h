@@ -60,6 +60,7 @@ struct facts_options {
 	uint64_t at_value; /* INCIDENT: id; TIME: ns since the run's first process started */
 	size_t run; /* of a directory of several, from 1; 0: the last one */
 	size_t sites_max; /* rows of leaks and of growth; 0: 1000 */
+	bool without_replay; /* no what_ifs: for whoever plays the requests in full */
 	unsigned threads; /* 0: as many as there are CPUs; the facts are the same */
 	/* Borrowed: function names that show what blocks are for; NULL: only the recording's. */
 	struct symbols *symbols;

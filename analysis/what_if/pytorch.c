@@ -57,6 +57,7 @@ struct pytorch {
 	double gc_threshold;
 	uint32_t divisions[INTERVALS];
 	bool expandable;
+	bool releases_in_capture; /* what other pools cache, while a stream captures */
 };
 
 /* A request on its way. */
@@ -256,7 +257,7 @@ static struct caching_block *find(struct pytorch *pytorch, const struct search *
 	block = take_new(pytorch, search);
 	if (!block && release_oversize(pytorch, search))
 		block = take_new(pytorch, search);
-	if (!block && !search->pool->is_private) { /* not while a stream captures */
+	if (!block && (!search->pool->is_private || pytorch->releases_in_capture)) {
 		release_all(pytorch);
 		block = take_new(pytorch, search);
 	}
@@ -303,6 +304,11 @@ static struct model_figures pytorch_look(const void *state)
 	return ((const struct pytorch *)state)->caching.figures;
 }
 
+const struct caching *pytorch_caching(const void *state)
+{
+	return &((const struct pytorch *)state)->caching;
+}
+
 static void pytorch_close(void *state)
 {
 	struct pytorch *pytorch = state;
@@ -311,10 +317,20 @@ static void pytorch_close(void *state)
 	free(pytorch);
 }
 
-/* "4", or "[256:1,512:2,>:4]" with sizes in MiB. False: neither. */
-static bool read_divisions(const char *text, uint32_t divisions[INTERVALS])
+bool pytorch_is_old(const char *version)
 {
-	size_t last = 0;
+	char *end;
+	unsigned long major = strtoul(version, &end, 10), minor = 0;
+	if (*end == '.')
+		minor = strtoul(end + 1, NULL, 10);
+	return *version && (major < 2 || (major == 2 && minor < 9));
+}
+
+/* "4", or "[256:1,512:2,>:4]" with sizes in MiB. False: neither. */
+static bool read_divisions(const char *text, const char *version, uint32_t divisions[INTERVALS])
+{
+	/* of the old ones, "the rest" begins with the last interval that is named */
+	size_t last = 0, rest_after = !pytorch_is_old(version);
 	bool is_first = true;
 	char *end;
 	if (*text != '[') {
@@ -334,7 +350,7 @@ static bool read_divisions(const char *text, uint32_t divisions[INTERVALS])
 		if ((*end != ',' && *end != ']') || value > 1 << 16 || (value & (value - 1)))
 			return false;
 		at = at < INTERVALS ? at : INTERVALS - 1;
-		for (size_t i = is_rest ? last + 1 : at; is_rest && i < INTERVALS; i++)
+		for (size_t i = is_rest ? last + rest_after : at; is_rest && i < INTERVALS; i++)
 			divisions[i] = (uint32_t)value;
 		for (size_t i = 0; is_first && !is_rest && i < at; i++)
 			divisions[i] = (uint32_t)value;
@@ -362,7 +378,8 @@ static void *pytorch_open(const struct model_values *values, const struct model_
 		*why = "the backend cudaMallocAsync is the driver's own pool, not this allocator";
 		return NULL;
 	}
-	if (value[DIVISIONS].text && !read_divisions(value[DIVISIONS].text, divisions)) {
+	if (value[DIVISIONS].text &&
+	    !read_divisions(value[DIVISIONS].text, ground->version, divisions)) {
 		*why = "roundup_power2_divisions is a power of two, or [MB:POWER,...,>:POWER]";
 		return NULL;
 	}
@@ -377,6 +394,7 @@ static void *pytorch_open(const struct model_values *values, const struct model_
 	pytorch->max_non_split_bytes = bytes_or(&value[MAX_NON_SPLIT], 20u << 20);
 	pytorch->gc_threshold = value[GC_THRESHOLD].text ? value[GC_THRESHOLD].number : 0;
 	pytorch->allowed_bytes = ground->limit_bytes;
+	pytorch->releases_in_capture = !pytorch_is_old(ground->version);
 	if (value[FRACTION].text)
 		pytorch->allowed_bytes = (uint64_t)(value[FRACTION].number * (double)total);
 	return pytorch;

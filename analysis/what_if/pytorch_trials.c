@@ -14,15 +14,37 @@ static const struct { const char *id, *values; unsigned effort; bool is_extra; }
 	{ "roundup-4", "roundup_power2_divisions:4", 20, false },
 	{ "roundup-8", "roundup_power2_divisions:8", 20, true },
 	{ "roundup-16", "roundup_power2_divisions:16", 20, true },
-	{ "garbage-collection",
-	  "garbage_collection_threshold:0.8,per_process_memory_fraction:1.0", 20, false },
 	{ "expandable-roundup-4", "expandable_segments:True,roundup_power2_divisions:4", 20, true },
 };
 
 /* What the program had already is no change. */
 static bool is_recorded(const struct trace *trace, const char *values)
 {
-	return strstr(trace->settings, values) != NULL;
+	return strstr(trace->settings, values) ||
+	       (!strcmp(trace->backend, "expandable") &&
+		!strcmp(values, "expandable_segments:True"));
+}
+
+/* The share of the device is a setting of newer versions, and a call in all of them. */
+static void add_fraction(struct trials *trials, const struct trace *trace)
+{
+	struct trial trial = { .kind = TRIAL_SETTING, .knob = VARIABLE, .effort = 20,
+			       .model = &pytorch_model, .id = "garbage-collection",
+			       .values = "garbage_collection_threshold:0.8,"
+					 "per_process_memory_fraction:1.0" };
+	trial.typed = arena_format(trials->arena, "%s=%s", VARIABLE, trial.values);
+	if (pytorch_is_old(trace->version))
+		trial.typed = VARIABLE "=garbage_collection_threshold:0.8 and "
+			      "torch.cuda.set_per_process_memory_fraction(1.0)";
+	trials_add(trials, trial);
+	if (trace->limit_bytes == CUF_UNKNOWN)
+		return;
+	trial.id = "whole-device";
+	trial.effort = 10;
+	trial.knob = "set_per_process_memory_fraction";
+	trial.values = "per_process_memory_fraction:1.0";
+	trial.typed = "torch.cuda.set_per_process_memory_fraction(1.0)";
+	trials_add(trials, trial);
 }
 
 void pytorch_trials(struct trials *trials, const struct trace *trace)
@@ -41,6 +63,7 @@ void pytorch_trials(struct trials *trials, const struct trace *trace)
 						   .is_extra = rows[i].is_extra,
 						   .model = &pytorch_model,
 						   .values = rows[i].values });
+	add_fraction(trials, trace);
 	trials_add(trials, (struct trial){ .kind = TRIAL_SETTING,
 					   .id = "no-caching",
 					   .typed = "PYTORCH_NO_CUDA_MEMORY_CACHING=1",

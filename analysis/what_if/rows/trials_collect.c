@@ -21,9 +21,12 @@ static void add_recorded(struct trials *trials, const struct trace *trace)
 	if (trace->kind_count[CUF_KIND_FRAMEWORK]) {
 		trial.model = &pytorch_model;
 		trial.values = trace->settings;
-		if (*trace->settings)
-			trial.typed = arena_format(trials->arena, "as recorded (%s)",
-						   trace->settings);
+		if (!strcmp(trace->backend, "expandable") &&
+		    !strstr(trial.values, "expandable_segments")) /* by a call */
+			trial.values = arena_format(trials->arena, "%s%sexpandable_segments:True",
+						    trial.values, *trial.values ? "," : "");
+		if (*trial.values)
+			trial.typed = arena_format(trials->arena, "as recorded (%s)", trial.values);
 	}
 	trials_add(trials, trial);
 }

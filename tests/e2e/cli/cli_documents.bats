@@ -20,7 +20,7 @@ examples() { sed -n 's/^\.Dl \$ //p' "$1" | sed 's/\\-/-/g; s/\\(dq/"/g'; }
 
 @test "every command has a page that describes all its options" {
 	local name option
-	for name in run report check baseline diff phases doctor env; do
+	for name in run report what-if check baseline diff phases doctor env; do
 		for option in $(options_of "$name"); do
 			mandoc -T ascii "$root/analysis/cmd/man/cuflight-$name.1" | col -b | grep -qE -- "(^|[ ,])${option%=}([=[ ]|\$)" ||
 				{ echo "cuflight-$name(1) lacks $option" >&2; return 1; }

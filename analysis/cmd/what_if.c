@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `cuflight what-if`: plays the requests of a recording again under other settings. */
+#include "analysis/cmd/cmd.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "analysis/cmd/cli/output.h"
+#include "analysis/cmd/cli/say.h"
+#include "analysis/explain/facts_build.h"
+#include "analysis/explain/replayed.h"
+#include "analysis/recording/cut_guard.h"
+#include "analysis/view/what_if/what_if_view.h"
+
+/* What is open while the answer is made. */
+struct question {
+	const struct opts *opts;
+	const char *path;
+	struct run run;
+	struct facts *facts;
+	struct trace *trace;
+	struct replayed about;
+	struct what_if answer;
+};
+
+static int reject(const char *path, const struct reader_error *error)
+{
+	const char *why = reader_error_sentence(error->code);
+
+	if (error->system)
+		why = strerror(error->system);
+	say_error("cannot read '%s': %s", *error->path ? error->path : path, why);
+	return CMD_USAGE;
+}
+
+/* ---- progress ---- */
+
+struct progress { time_t since; int shown; };
+
+/* One line on a terminal that is written again and again, from the second second on. */
+static void show_progress(void *argument, double share)
+{
+	struct progress *progress = argument;
+	int percent = (int)(share * 100);
+
+	if (time(NULL) - progress->since < 1 || percent == progress->shown ||
+	    !isatty(STDERR_FILENO))
+		return;
+	progress->shown = percent;
+	fprintf(stderr, "\rcuflight: replayed %d%%", percent);
+}
+
+static void end_progress(const struct progress *progress)
+{
+	if (progress->shown)
+		fputs("\r\033[K", stderr);
+}
+
+/* ---- the answer ---- */
+
+static int write_answer(const struct question *question)
+{
+	const struct run_process *process = &question->run.processes[question->about.process];
+	struct what_if_view view = { .path = question->path,
+				     .pid = process->reader->header.pid,
+				     .what_if = &question->answer,
+				     .start_ns = process->reader->header.start_ns,
+				     .all = opts_has(question->opts, "all") };
+	struct output output;
+
+	if (output_open(&output, question->opts))
+		return CMD_USAGE;
+	view.style = &output.style;
+	if (output.format == OUTPUT_JSON)
+		what_if_json(output.file, &view);
+	else
+		what_if_text(output.file, &view);
+	if (cut_guard_seen()) {
+		output_abandon(&output);
+		say_error("the recording was truncated while it was read; use a copy of it");
+		return CMD_USAGE;
+	}
+	return output_close(&output) ? CMD_USAGE : CMD_FINE;
+}
+
+static int answer(struct question *question)
+{
+	struct progress progress = { .since = time(NULL) };
+	struct what_if_options options = { .all = opts_has(question->opts, "all"),
+					   .set = opts_text(question->opts, "set"),
+					   .progress = show_progress,
+					   .argument = &progress };
+	const char *why = NULL;
+	bool done;
+
+	question->trace = replayed_trace(&question->run, question->facts, 0, &question->about,
+					 &why);
+	if (!question->trace) {
+		say_error("cannot replay '%s': %s", question->path, why);
+		return CMD_USAGE;
+	}
+	done = what_if_run(question->trace, &options, question->run.arena, &question->answer, &why);
+	end_progress(&progress);
+	if (!done) {
+		say_error("cannot try --set=%s: %s; cuflight what-if --all lists settings",
+			  options.set, why);
+		return CMD_USAGE;
+	}
+	return write_answer(question);
+}
+
+static int read_recording(struct question *question)
+{
+	struct facts_options options = { .without_replay = true };
+	struct reader_error error = { 0 };
+
+	if (run_open(&question->run, question->path, &error))
+		return reject(question->path, &error);
+	if (facts_build(question->path, &options, &question->facts, &error))
+		return reject(question->path, &error);
+	return answer(question);
+}
+
+static int run_what_if(const struct opts *opts, const struct cmd *const *commands)
+{
+	struct question question = { .opts = opts };
+	int status;
+
+	if (opts->operand_count != 1) {
+		say_error("expected one recording or directory: cuflight what-if RECORDING");
+		return CMD_USAGE;
+	}
+	question.path = opts->operands[0];
+	status = read_recording(&question);
+	trace_free(question.trace);
+	facts_free(question.facts);
+	run_fini(&question.run);
+	return status;
+}
+
+static const struct opt options[] = {
+	{ "set", 0, OPT_TEXT, "NAME=VALUE", 0, 0, NULL,
+	  "try only this, as PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:256 or "
+	  "max_split_size_mb=256" },
+	{ "all", 0, OPT_FLAG, NULL, 0, 0, NULL, "also try what is seldom of use" },
+};
+static const struct opt_group option_group = {
+	"Options", options, sizeof options / sizeof *options, { NULL },
+};
+
+const struct cmd cmd_what_if = {
+	.name = "what-if",
+	.summary = "replay a recording under other settings: which would have fitted",
+	.usage = "[OPTIONS] RECORDING|DIRECTORY",
+	.manual = "cuflight-what-if",
+	.about = "Plays the recorded requests again on a model of the allocator, once for each "
+		 "setting that is worth trying, up to and including the request that failed. "
+		 "Settings that fit come first, the smallest change on top, each with the room "
+		 "that it leaves. Exit status: 0 fine, whatever fits; 2 usage error, unreadable "
+		 "input, or nothing to replay.",
+	.examples = "cuflight what-if server.cuf\twhat would have fitted\n"
+		    "cuflight what-if --set max_split_size_mb=256 server.cuf\ttry one setting\n"
+		    "cuflight what-if --json --all -o what-if.json rec/\tfor a script\n",
+	.groups = { &option_group, &opts_result, &opts_common },
+	.usage_exit = CMD_USAGE,
+	.run = run_what_if,
+};

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Two lines a row: what is changed, as it is typed, and what it gives. */
+#include "analysis/view/what_if/what_if_view.h"
+
+#include "analysis/base/numbers.h"
+#include "analysis/base/units.h"
+#include "analysis/view/clean.h"
+
+enum { TYPED_BYTES = 512 };
+
+static const char *layer_of(const struct trace_step *refused)
+{
+	switch (refused->kind) {
+	case CUF_KIND_FRAMEWORK: return " for PyTorch";
+	case CUF_KIND_ASYNC: return " from a memory pool";
+	default: return "";
+	}
+}
+
+static void print_question(FILE *out, const struct what_if_view *view)
+{
+	const struct trace *trace = view->what_if->trace;
+	const struct trace_step *refused = trace_refused(trace);
+	if (refused)
+		fprintf(out, "The request that failed: %s%s", units_bytes(refused->bytes).s,
+			layer_of(refused));
+	else
+		fputs("No request failed", out);
+	fprintf(out, ", GPU %u, %s for this process\n", trace->device,
+		units_bytes(trace->capacity_bytes).s);
+}
+
+static void print_history(FILE *out, const struct what_if_view *view)
+{
+	const struct trace *trace = view->what_if->trace;
+	uint64_t requests = 0;
+	for (size_t kind = 0; kind < 16; kind++)
+		requests += trace->kind_count[kind];
+	fprintf(out, "Replayed: %s requests", units_count(requests).s);
+	if (*trace->framework)
+		fprintf(out, " of %s%s%s", trace->framework, *trace->version ? " " : "",
+			trace->version);
+	if (trace->group_count > 1)
+		fprintf(out, ", %u groups of streams or graphs", trace->group_count);
+	if (!trace->old_count) {
+		fputs(", from the first one\n", out);
+		return;
+	}
+	fprintf(out, ",\nof which %s were live when the history begins",
+		units_count(trace->old_count).s);
+	if (trace->count > trace->old_count)
+		fprintf(out, ", after %s",
+			units_duration(subtract_to_zero(trace->steps[trace->old_count].time_ns,
+							view->start_ns)).s);
+	fputs("; these are placed anew\n", out);
+}
+
+static void print_figures(FILE *out, const struct play_result *result, bool is_recorded,
+			  const struct what_if_view *view)
+{
+	bool whole = result->fits;
+	enum style_tone tone = whole ? STYLE_GOOD : STYLE_BAD;
+	fprintf(out, "  %s%-9s%s", style_on(view->style, tone), whole ? "fits" : "no",
+		style_off(view->style));
+	fprintf(out, "%12s", whole ? units_bytes(result->room_bytes).s : "-");
+	fprintf(out, "%12s", whole ? units_bytes(result->peak_room_bytes).s : "-");
+	fprintf(out, "%12s", units_bytes(result->peak_reserved_bytes).s);
+	fprintf(out, "%12s", units_bytes(result->unused_bytes).s);
+	fprintf(out, "%11s", units_count(result->driver_calls).s);
+	if (!whole && !is_recorded)
+		fprintf(out, "\n           refused there: %s", units_bytes(result->refused_bytes).s);
+	fputc('\n', out);
+}
+
+static void print_row(FILE *out, const struct what_if_row *row, const struct what_if_view *view)
+{
+	char typed[TYPED_BYTES];
+	clean_terminal(typed, sizeof typed, row->trial.typed, false);
+	fprintf(out, "%s\n", typed);
+	if (row->result.why_not) {
+		clean_terminal(typed, sizeof typed, row->result.why_not, false);
+		fprintf(out, "  cannot be judged: %s\n", typed);
+	} else {
+		print_figures(out, &row->result, row->trial.kind == TRIAL_RECORDED, view);
+	}
+}
+
+void what_if_text(FILE *out, const struct what_if_view *view)
+{
+	const struct what_if *what_if = view->what_if;
+	print_question(out, view);
+	print_history(out, view);
+	if (what_if->unlike)
+		fprintf(out, "%sCaution:%s %s,\nso the rows below are weak evidence\n",
+			style_on(view->style, STYLE_WARN), style_off(view->style), what_if->unlike);
+	fprintf(out, "\n%s  %-9s%12s%12s%12s%12s%11s%s\n", style_on(view->style, STYLE_HEAD), "",
+		"room then", "at peak", "reserved", "unused", "calls",
+		style_off(view->style));
+	for (size_t i = 0; i < what_if->count; i++)
+		print_row(out, &what_if->rows[i], view);
+	if (!view->all)
+		fputs("\nMore: --all; --set NAME=VALUE plays one setting; man cuflight-what-if\n",
+		      out);
+}
