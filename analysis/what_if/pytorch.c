@@ -384,7 +384,7 @@ static void *pytorch_open(const struct model_values *values, const struct model_
 		return NULL;
 	}
 	pytorch = xalloc_zeroed(1, sizeof *pytorch);
-	caching_init(&pytorch->caching, ground->driver, total / 8 * 9);
+	caching_init(&pytorch->caching, ground->driver, total + total / 8);
 	pytorch->blocks = xalloc_zeroed(ground->block_count + 1, sizeof *pytorch->blocks);
 	memcpy(pytorch->divisions, divisions, sizeof divisions);
 	pytorch->expandable = value[EXPANDABLE].text && value[EXPANDABLE].number > 0;

@@ -272,8 +272,7 @@ static struct caching_block *addresses_find(struct caching *caching, struct cach
 		if (has_addresses(first, bytes))
 			return first;
 	}
-	like.bytes = caching->reservation_bytes;
-	like.bytes -= like.bytes % chunk_bytes;
+	like.bytes = (caching->reservation_bytes + chunk_bytes - 1) / chunk_bytes * chunk_bytes;
 	like.addr = like.segment_addr = driver_reserve(caching->driver, like.bytes);
 	block = block_new(caching, &like);
 	pool_insert(caching, block);

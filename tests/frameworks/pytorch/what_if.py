@@ -41,7 +41,7 @@ class Wheel:
     @functools.cached_property
     def version(self):
         versions = glob.glob(str(FRAMEWORKS / self.name / 'lib/python3*/site-packages/torch-*.dist-info'))
-        return re.search(r'torch-([0-9.]+)', os.path.basename(versions[0]))[1] if versions else ''
+        return re.search(r'torch-(\d+[.]\d+[.]\d+)', os.path.basename(versions[0]))[1] if versions else ''
 
     @functools.cached_property
     def environment(self):
