@@ -68,7 +68,8 @@ static void print_figures(FILE *out, const struct play_result *result, bool is_r
 	fprintf(out, "%12s", units_bytes(result->unused_bytes).s);
 	fprintf(out, "%11s", units_count(result->driver_calls).s);
 	if (!whole && !is_recorded)
-		fprintf(out, "\n           refused there: %s", units_bytes(result->refused_bytes).s);
+		fprintf(out, "\n           refused there: %s",
+			units_bytes(result->refused_bytes).s);
 	fputc('\n', out);
 }
 
