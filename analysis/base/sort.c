@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Radix sort of keys and places, byte by byte from the lowest; then the items follow once. */
+/* Radix sort of keys and places, byte by byte from the lowest; then the items follow once. What is
+ * sorted but for a few items is not sorted anew. */
 #include "analysis/base/sort.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,36 +75,114 @@ static int is_sorted(const struct keyed *keys, size_t count)
 	return i >= count;
 }
 
-/* Puts the items into the order of their keys. */
-static void follow(char *items, const struct keyed *keys, size_t count, size_t item_bytes)
+/* Whether a belongs before b; of equal keys, what came first. */
+static bool is_before(const struct keyed *a, const struct keyed *b)
 {
-	char *sorted = xalloc_bytes(count * item_bytes);
+	return a->key < b->key || (a->key == b->key && a->place < b->place);
+}
 
-	for (size_t i = 0; i < count; i++)
-		memcpy(sorted + i * item_bytes, items + keys[i].place * item_bytes, item_bytes);
-	memcpy(items, sorted, count * item_bytes);
-	free(sorted);
+/*
+ * Moves items that break the ascending order to `strays`, where `most` have room, and closes the
+ * gaps. An item that is too large for its place is a stray, too: it is recognised when the next one
+ * is smaller, but not smaller than the one before it. Returns the number of strays; SIZE_MAX: too
+ * many, and keys is damaged.
+ */
+static size_t set_strays_apart(struct keyed *keys, size_t count, struct keyed *strays, size_t most)
+{
+	size_t kept = 0, stray = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (kept && is_before(&keys[i], &keys[kept - 1])) {
+			struct keyed item = keys[i];
+
+			if (stray == most)
+				return SIZE_MAX;
+			if (kept < 2 || is_before(&keys[kept - 2], &item)) {
+				strays[stray++] = keys[kept - 1];
+				keys[kept - 1] = item;
+			} else {
+				strays[stray++] = item;
+			}
+			continue;
+		}
+		keys[kept++] = keys[i];
+	}
+	return stray;
+}
+
+static int compare_keyed(const void *a, const void *b)
+{
+	if (is_before(a, b))
+		return -1;
+	return is_before(b, a);
+}
+
+/* Sorts what is nearly sorted: the strays alone, then both are merged from behind. False: too many
+ * strays, and keys is damaged. */
+static bool sort_strays(struct keyed *keys, size_t count)
+{
+	size_t most = count / 16, at = count, stray;
+	struct keyed *strays = xalloc_zeroed(most, sizeof *strays);
+
+	stray = set_strays_apart(keys, count, strays, most);
+	if (stray == SIZE_MAX) {
+		free(strays);
+		return false;
+	}
+	qsort(strays, stray, sizeof *strays, compare_keyed);
+	for (size_t kept = count - stray; stray;) {
+		bool last = !kept || is_before(&keys[kept - 1], &strays[stray - 1]);
+		keys[--at] = last ? strays[--stray] : keys[--kept];
+	}
+	free(strays);
+	return true;
+}
+
+/* Puts the items into the order of their keys, along the cycles of the permutation. A place that is
+ * done points to itself. */
+static void follow(char *items, struct keyed *keys, size_t count, size_t item_bytes)
+{
+	char *first = xalloc_bytes(item_bytes);
+
+	for (size_t start = 0; start < count; start++) {
+		size_t at = start, from;
+
+		if (keys[start].place == start)
+			continue;
+		memcpy(first, items + start * item_bytes, item_bytes);
+		for (; (from = keys[at].place) != start; at = from) {
+			memcpy(items + at * item_bytes, items + from * item_bytes, item_bytes);
+			keys[at].place = at;
+		}
+		memcpy(items + at * item_bytes, first, item_bytes);
+		keys[at].place = at;
+	}
+	free(first);
+}
+
+static void read_keys(const char *items, struct keyed *keys, size_t count, size_t item_bytes)
+{
+	for (size_t i = 0; i < count; i++) {
+		memcpy(&keys[i].key, items + i * item_bytes, sizeof keys[i].key);
+		keys[i].place = i;
+	}
 }
 
 void sort_by_number(void *items, size_t count, size_t item_bytes, size_t key)
 {
-	struct keyed *keys, *spare, *ordered;
+	struct keyed *keys, *spare = NULL, *ordered;
 
 	if (count < 2)
 		return;
-	keys = xalloc_zeroed(count, sizeof *keys);
-	for (size_t i = 0; i < count; i++) {
-		memcpy(&keys[i].key, (char *)items + i * item_bytes + key, sizeof keys[i].key);
-		keys[i].place = i;
-	}
-	spare = NULL;
-	ordered = keys;
+	keys = ordered = xalloc_bytes(count * sizeof *keys);
+	read_keys((char *)items + key, keys, count, item_bytes);
 	if (is_sorted(keys, count))
 		goto done;
 	if (count <= FEW) {
 		insert_all(keys, count);
-	} else {
-		spare = xalloc_zeroed(count, sizeof *spare);
+	} else if (!sort_strays(keys, count)) {
+		read_keys((char *)items + key, keys, count, item_bytes);
+		spare = xalloc_bytes(count * sizeof *spare);
 		ordered = radix_sort(keys, spare, count);
 	}
 	follow(items, ordered, count, item_bytes);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sorts by a number: of a million blocks by address, for example. Its time is
- * proportional to the count, whatever the numbers are. It is several times as fast as qsort.
+ * proportional to the count, whatever the numbers are. It is several times as fast as qsort, and
+ * faster still where few items are out of order.
  *
  * Contract: any number of items, of any size; the key is a uint64_t at `key` bytes into each item,
- * ascending. Stable: a sort by a second key, then by the first, orders by both. Needs memory for a
- * copy of the items while it runs. One thread.
+ * ascending. Stable: a sort by a second key, then by the first, orders by both. Needs 16 to 32 bytes
+ * an item while it runs. One thread.
  */
 #ifndef ANALYSIS_BASE_SORT_H
 #define ANALYSIS_BASE_SORT_H

@@ -16,7 +16,8 @@ struct cursor {
 	const struct lane_segment *segments; /* of its lane */
 	size_t segment, end;
 	uint32_t record, used;
-	uint32_t place;           /* of the record at the cursor */
+	uint32_t place;           /* of the record at the cursor, as in struct events */
+	uint32_t first_place;     /* of the segment */
 	const uint8_t *records;
 };
 
@@ -34,9 +35,12 @@ static void next_segment(struct cursor *cursor)
 {
 	struct cuf_segment segment;
 	cursor->record = cursor->used = 0;
-	if (reader_segment(cursor->events->reader, cursor->events->ring,
-			   cursor->segments[cursor->segment].index, &segment, &cursor->records))
-		cursor->used = segment.used;
+	if (!reader_segment(cursor->events->reader, cursor->events->ring,
+			    cursor->segments[cursor->segment].index, &segment, &cursor->records))
+		return;
+	cursor->used = segment.used;
+	cursor->first_place = (uint32_t)((uint64_t)(cursor->records - cursor->events->at) /
+					 EVENTS_UNIT);
 }
 
 /* Moves to the next committed event of the lane and returns its number; 0: the end of the lane. */
@@ -48,9 +52,8 @@ static uint64_t advance(struct cursor *cursor)
 			uint64_t seq;
 			memcpy(&seq, cursor->records + (size_t)at * cursor->events->stride,
 			       sizeof seq);
-			cursor->place = cursor->segments[cursor->segment].index *
-						cursor->events->per_segment +
-					at;
+			cursor->place = cursor->first_place +
+					at * (cursor->events->stride / EVENTS_UNIT);
 			if (seq)
 				return seq;
 		}
@@ -138,9 +141,7 @@ static struct events *ring_new(const struct reader *reader, enum cuf_section_id 
 	if (!reader->sections[ring].bytes)
 		return events;
 	events->stride = reader->sections[ring].stride;
-	events->segment_bytes = reader_segment_bytes(reader, ring);
-	events->per_segment =
-		(uint32_t)((events->segment_bytes - sizeof(struct cuf_segment)) / events->stride);
+	events->at = reader->sections[ring].at;
 	return events;
 }
 
@@ -199,22 +200,6 @@ void events_free(struct events *events)
 	free(events->order);
 	free(events->roles);
 	free(events);
-}
-
-/* Copies the record first: a live recording may change under the reader. */
-struct cuf_event events_get(const struct events *events, size_t i)
-{
-	uint32_t place = events->order[i];
-	const uint8_t *segment = events->reader->sections[events->ring].at +
-				 place / events->per_segment * events->segment_bytes;
-	struct cuf_event event;
-	memcpy(&event,
-	       segment + sizeof(struct cuf_segment) +
-		       (uint64_t)(place % events->per_segment) * events->stride,
-	       sizeof event);
-	if (event.kind >= CUF_KIND_MAX)
-		event.kind = CUF_KIND_NONE;
-	return event;
 }
 
 size_t events_after(const struct events *events, uint64_t seq)

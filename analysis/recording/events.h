@@ -15,14 +15,15 @@
 #ifndef ANALYSIS_RECORDING_EVENTS_H
 #define ANALYSIS_RECORDING_EVENTS_H
 
+#include <string.h>
 #include "analysis/recording/reader.h"
 
 struct events {                       /* of one ring */
 	const struct reader *reader;
 	enum cuf_section_id ring; /* CUF_SEC_RING or CUF_SEC_FRAMEWORK_RING */
-	uint32_t per_segment, stride;
-	uint64_t segment_bytes;
-	uint32_t *order;          /* positions in the ring, ascending by seq */
+	const uint8_t *at;        /* the section */
+	uint32_t stride;
+	uint32_t *order;          /* places of records in it, in units of 8 bytes, ascending by seq */
 	size_t count, room;
 	uint32_t *roles;          /* indices of ROLE events; they label blocks of either ring */
 	size_t role_count, role_room;
@@ -37,8 +38,17 @@ struct events {                       /* of one ring */
 /* The events of the device ring; those of the framework ring are its member. */
 struct events *events_new(const struct reader *reader);
 void events_free(struct events *events); /* NULL is fine */
-/* i below count. */
-struct cuf_event events_get(const struct events *events, size_t i);
+/* What places count in: segments and records are multiples of it (reader.h). */
+enum { EVENTS_UNIT = 8 };
+/* i below count. Copies the record first: a live recording may change under the reader. */
+static inline struct cuf_event events_get(const struct events *events, size_t i)
+{
+	struct cuf_event event;
+	memcpy(&event, events->at + (uint64_t)events->order[i] * EVENTS_UNIT, sizeof event);
+	if (event.kind >= CUF_KIND_MAX)
+		event.kind = CUF_KIND_NONE;
+	return event;
+}
 /* Index of the first event with a larger seq; count if there is none. */
 size_t events_after(const struct events *events, uint64_t seq);
 /* A walk calls this with the number of events it has passed. Now and then it unmaps pages, so the

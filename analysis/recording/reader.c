@@ -51,6 +51,8 @@ static int check_header(struct reader *reader, struct reader_error *error)
 	if (reader->bytes < sizeof header->magic ||
 	    memcmp(reader->data, CUF_MAGIC, sizeof header->magic))
 		return fail(error, reader->path, READER_E_MAGIC, 0, 0);
+	if (reader->bytes > READER_BYTES_MAX)
+		return fail(error, reader->path, READER_E_LARGE, READER_BYTES_MAX, 0);
 	if (reader->bytes < READER_HEADER_BYTES)
 		return fail(error, reader->path, READER_E_SHORT, reader->bytes, 0);
 	memcpy(&reader->header, reader->data, sizeof reader->header);

@@ -22,6 +22,9 @@
 #include "interpose/abi/format.h"
 
 #define READER_HEADER_BYTES 4096u /* the header's page */
+/* Twice what the option size= allows, and what `cuflight run` appends. A sparse file takes hardly any
+ * room on a disk and has any length. */
+#define READER_BYTES_MAX ((uint64_t)8 << 30)
 
 struct reader_section {
 	const uint8_t *at;        /* NULL when count is 0 */

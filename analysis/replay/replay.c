@@ -32,25 +32,20 @@ enum { DROP_EVERY = 1 << 16 };
 void replay_now(const struct reader *reader, struct liveset *live)
 {
 	uint64_t count = reader_count(reader, CUF_SEC_LEDGER);
-	size_t blocks = 0;
-	for (int counting = 1; counting >= 0; counting--) {
-		if (!counting)
-			liveset_init(live, blocks);
-		for (uint64_t i = 0; i < count; i++) {
-			struct cuf_block block;
-			if (i % DROP_EVERY == DROP_EVERY - 1)
-				reader_drop_range(
-					reader,
-					reader_at(reader, CUF_SEC_LEDGER, i + 1 - DROP_EVERY),
-					DROP_EVERY * (uint64_t)sizeof block);
-			if (!replay_block(reader, i, &block))
-				continue;
-			if (counting)
-				blocks++;
-			else
-				liveset_put(live, &block);
+	struct cuf_block *blocks = NULL;
+	size_t found = 0, room = 0;
+	for (uint64_t i = 0; i < count; i++) {
+		if (i % DROP_EVERY == DROP_EVERY - 1)
+			reader_drop_range(reader,
+					  reader_at(reader, CUF_SEC_LEDGER, i + 1 - DROP_EVERY),
+					  DROP_EVERY * (uint64_t)sizeof *blocks);
+		if (found == room) {
+			room += room / 8 + 64;
+			blocks = xalloc_resize(blocks, room, sizeof *blocks);
 		}
+		found += replay_block(reader, i, &blocks[found]);
 	}
+	liveset_adopt(live, xalloc_resize(blocks, found, sizeof *blocks), found);
 	reader_drop(reader, CUF_SEC_LEDGER);
 }
 

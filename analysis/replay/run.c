@@ -237,7 +237,7 @@ enum { LIVE_BYTES_MAX = 192 << 20 };
 
 void run_rest(const struct run *run, struct run_process *process)
 {
-	if (process->live.room * sizeof *process->live.slots <= LIVE_BYTES_MAX / run->count ||
+	if (liveset_bytes(&process->live) <= LIVE_BYTES_MAX / run->count ||
 	    run->count == 1)
 		return;
 	liveset_fini(&process->live);
