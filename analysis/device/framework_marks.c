@@ -7,6 +7,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/base/hash_index.h"
 #include "analysis/base/numbers.h"
 #include "analysis/device/framework_segments.h"
 #include "analysis/frameworks/frameworks.h"
@@ -81,27 +82,83 @@ static bool has_range(unsigned kind)
 /* Sequence numbers as keys of a liveset, which refuses 0 and 1. */
 static uint64_t key_of(uint64_t number) { return number + 2; }
 
-enum { PAGES_MAX = 1 << 20 }; /* 2 TiB: no device has it, a damaged recording may */
-
 /*
- * Who holds each 2 MiB page. budget: how many more pages may be written, so that a recording in
- * which every event covers terabytes ends in time. An honest one of that size needs far fewer.
+ * Who holds each 2 MiB page, in chunks of 64 pages. A block that covers a whole chunk is noted once:
+ * a block of a terabyte is half a million pages. budget: how many more steps may be taken, so that
+ * a recording in which every event covers terabytes ends in time. An honest one needs far fewer.
  */
-struct page_owners { struct liveset pages; uint64_t budget; };
+enum { CHUNK_PAGES = 64, CHUNKS_MAX = 1 << 18 }; /* 32 TiB: a damaged recording may have more */
+struct chunk {
+	uint64_t seq;    /* of the block that covers all of it last; 0: none */
+	uint64_t *pages; /* by page, since then; 0: as seq; NULL: all are */
+};
+struct page_owners {
+	struct hash_index index; /* number of a chunk to a place in chunks, plus one */
+	struct chunk *chunks;
+	size_t count, room;
+	uint64_t budget;
+};
+
+/* Makes the block the last owner of pages [from, to) of a chunk. */
+static void own_chunk(struct page_owners *owners, uint64_t number, size_t from, size_t to,
+		      uint64_t seq)
+{
+	uint32_t *place = hash_index_place(&owners->index, number);
+	struct chunk *chunk;
+
+	if (!*place) {
+		xalloc_grow(&owners->chunks, owners->count, &owners->room, sizeof *owners->chunks);
+		owners->chunks[owners->count++] = (struct chunk){ 0 };
+		*place = (uint32_t)owners->count;
+	}
+	chunk = &owners->chunks[*place - 1];
+	if (from == 0 && to == CHUNK_PAGES) {
+		free(chunk->pages);
+		*chunk = (struct chunk){ .seq = seq };
+		return;
+	}
+	if (!chunk->pages)
+		chunk->pages = xalloc_zeroed(CHUNK_PAGES, sizeof *chunk->pages);
+	for (size_t page = from; page < to; page++)
+		chunk->pages[page] = seq;
+}
 
 /* Makes the block with this seq the last owner of its pages. */
 static void own_pages(struct page_owners *owners, uint64_t addr, uint64_t bytes, uint64_t seq)
 {
-	uint64_t last = (addr + bytes - 1) / CUF_PAGE_BYTES, count = bytes / CUF_PAGE_BYTES;
+	uint64_t last = (addr + bytes - 1) / CUF_PAGE_BYTES,
+		 steps = bytes / CUF_PAGE_BYTES / CHUNK_PAGES + 2;
 
-	if (!bytes || addr + bytes < addr || count + owners->pages.count > PAGES_MAX ||
-	    count > owners->budget)
+	if (!bytes || addr + bytes < addr || steps + owners->count > CHUNKS_MAX ||
+	    steps > owners->budget)
 		return;
-	owners->budget -= count;
-	for (uint64_t page = addr / CUF_PAGE_BYTES; page <= last; page++) {
-		struct cuf_block owner = { .key = key_of(page), .seq = seq };
-		liveset_put(&owners->pages, &owner);
+	owners->budget -= steps;
+	for (uint64_t page = addr / CUF_PAGE_BYTES, end; page <= last; page = end) {
+		uint64_t number = page / CHUNK_PAGES, first = number * CHUNK_PAGES;
+
+		end = least_of(last + 1, first + CHUNK_PAGES);
+		own_chunk(owners, number, page - first, end - first, seq);
 	}
+}
+
+/* The seq of the block that holds the page of an address; 0: none. */
+static uint64_t owner_at(const struct page_owners *owners, uint64_t addr)
+{
+	uint64_t page = addr / CUF_PAGE_BYTES;
+	uint32_t place = hash_index_find(&owners->index, page / CHUNK_PAGES);
+	const struct chunk *chunk = place ? &owners->chunks[place - 1] : NULL;
+
+	if (chunk && chunk->pages && chunk->pages[page % CHUNK_PAGES])
+		return chunk->pages[page % CHUNK_PAGES];
+	return chunk ? chunk->seq : 0;
+}
+
+static void owners_fini(struct page_owners *owners)
+{
+	for (size_t i = 0; i < owners->count; i++)
+		free(owners->chunks[i].pages);
+	free(owners->chunks);
+	hash_index_fini(&owners->index);
 }
 
 /* What was there before the first event that is still in the ring. */
@@ -125,28 +182,27 @@ static void own_old_pages(const struct run_process *process, struct page_owners 
 static struct framework_marks *marks_new(const struct run_process *process)
 {
 	struct framework_marks *marks = xalloc_zeroed(1, sizeof *marks);
-	/* 4 pages for each byte of the file, and 8 TiB in any case */
-	struct page_owners owners = { .budget = ((uint64_t)1 << 22) + 4 * process->reader->bytes };
+	/* a step for each byte of the file, and 32 TiB in any case */
+	struct page_owners owners = { .budget = CHUNKS_MAX + process->reader->bytes };
 	struct event_merge merge;
 	struct cuf_event event;
 	liveset_init(&marks->held, 0);
-	liveset_init(&owners.pages, 0);
+	hash_index_init(&owners.index, 0);
 	own_old_pages(process, &owners);
 	event_merge_begin(&merge, process->events, 0);
 	while (event_merge_next(&merge, &event)) {
-		const struct cuf_block *page;
+		uint64_t owner;
 		if (event.op != CUF_OP_ALLOC)
 			continue;
 		if (has_range(event.kind)) {
 			own_pages(&owners, event.addr, event.bytes, event.seq);
 		} else if (event.kind == CUF_KIND_FRAMEWORK &&
-			   (page = liveset_find(&owners.pages,
-						key_of(event.addr / CUF_PAGE_BYTES)))) {
-			struct cuf_block held = { .key = key_of(page->seq) };
+			   (owner = owner_at(&owners, event.addr))) {
+			struct cuf_block held = { .key = key_of(owner) };
 			liveset_put(&marks->held, &held);
 		}
 	}
-	liveset_fini(&owners.pages);
+	owners_fini(&owners);
 	return marks;
 }
 

@@ -4,7 +4,7 @@
 #include "analysis/device/holes.h"
 
 #include <stdlib.h>
-#include <uthash.h>
+#include "analysis/base/hash_index.h"
 #include "analysis/base/numbers.h"
 #include "analysis/base/sort.h"
 
@@ -56,7 +56,6 @@ struct pinning {
 	uint64_t bytes;      /* of its blocks in them */
 	uint64_t count;
 	uint64_t last_page;  /* number of the page counted last, plus 1; 0: none yet */
-	UT_hash_handle hh;
 };
 
 /* What a block occupies of a page that it does not fill. */
@@ -72,6 +71,8 @@ struct pages {
 	size_t part_count, part_room;
 	bool out_of_order;    /* blocks overlap, which only damage causes */
 	struct pinning *sites;
+	size_t site_count, site_room;
+	struct hash_index index; /* stack to a place in sites, plus one */
 	struct fact_fragmentation *out;
 	struct page_facts facts;
 	uint64_t touched_end; /* first byte behind the last page that was counted */
@@ -130,13 +131,15 @@ static void add_pin(struct pages *pages, const struct part *part, uint64_t page,
 		    uint64_t free_bytes)
 {
 	uint32_t stack = reader_call_site(pages->reader, part->stack);
+	uint32_t *place = hash_index_place(&pages->index, stack);
 	struct pinning *site;
-	HASH_FIND(hh, pages->sites, &stack, sizeof stack, site);
-	if (!site) {
-		site = xalloc_zeroed(1, sizeof *site);
-		site->stack = stack;
-		HASH_ADD(hh, pages->sites, stack, sizeof site->stack, site);
+	if (!*place) {
+		xalloc_grow(&pages->sites, pages->site_count, &pages->site_room,
+			    sizeof *pages->sites);
+		pages->sites[pages->site_count++] = (struct pinning){ .stack = stack };
+		*place = (uint32_t)pages->site_count;
 	}
+	site = &pages->sites[*place - 1];
 	site->bytes += part->bytes;
 	site->count++;
 	if (site->last_page != page + 1) {
@@ -185,25 +188,23 @@ static int by_open_bytes(const void *a, const void *b)
 	return compare_numbers(left->stack.id, right->stack.id);
 }
 
-/* Moves the sites from the hash to the arena, as sorted rows. */
+/* Moves the sites to the arena, as sorted rows. */
 static void settle_pins(struct pages *pages, uint32_t process, struct arena *arena)
 {
-	size_t count = HASH_COUNT(pages->sites), i = 0;
-	struct fact_pin *pins = arena_zeroed(arena, count, sizeof *pins);
-	struct pinning *site, *next;
-	HASH_ITER(hh, pages->sites, site, next) {
-		pins[i++] = (struct fact_pin){ { .process = process, .id = site->stack },
-					       site->pages,
-					       site->open_bytes,
-					       site->bytes,
-					       site->count };
-		HASH_DEL(pages->sites, site);
-		free(site);
+	struct fact_pin *pins = arena_zeroed(arena, pages->site_count, sizeof *pins);
+
+	for (size_t i = 0; i < pages->site_count; i++) {
+		const struct pinning *site = &pages->sites[i];
+		pins[i] = (struct fact_pin){ { .process = process, .id = site->stack },
+					     site->pages,
+					     site->open_bytes,
+					     site->bytes,
+					     site->count };
 	}
-	if (count)
-		qsort(pins, count, sizeof *pins, by_open_bytes);
+	if (pages->site_count)
+		qsort(pins, pages->site_count, sizeof *pins, by_open_bytes);
 	pages->out->pins = pins;
-	pages->out->pin_count = count;
+	pages->out->pin_count = pages->site_count;
 }
 
 struct page_facts holes_pages(const struct device_blocks *blocks, struct arena *arena,
@@ -213,6 +214,7 @@ struct page_facts holes_pages(const struct device_blocks *blocks, struct arena *
 	struct span *spans =
 		holes_collect(blocks->live, CUF_KIND_DEVICE, blocks->device, &count);
 	struct pages pages = { .reader = blocks->reader, .out = out };
+	hash_index_init(&pages.index, 0);
 	for (size_t i = 0; i < count; i++)
 		add_block(&pages, &spans[i]);
 	if (pages.out_of_order)
@@ -227,6 +229,8 @@ struct page_facts holes_pages(const struct device_blocks *blocks, struct arena *
 		measure_page(&pages, from, to);
 	}
 	settle_pins(&pages, blocks->process, arena);
+	hash_index_fini(&pages.index);
+	free(pages.sites);
 	free(pages.parts);
 	free(spans);
 	return pages.facts;

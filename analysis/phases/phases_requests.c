@@ -27,6 +27,8 @@ uint64_t phases_quiet_marks(const struct events *events, struct cycle_mark **mar
 	size_t room = 0;
 	*marks = NULL;
 	*count = 0;
+	if (!events->phase_count && !events->framework->phase_count)
+		return 0;
 	event_merge_begin(&merge, events, 0);
 	while (event_merge_next(&merge, &event)) {
 		if (is_request_event(&event, CUF_PHASE_REQUEST_BEGIN)) {

@@ -265,6 +265,8 @@ void spans_read(struct phase_spans *spans, const struct events *events,
 	struct cuf_event event;
 	int64_t delta;
 	*spans = (struct phase_spans){ 0 };
+	if (!events->phase_count && !events->framework->phase_count)
+		return;
 	work_begin(&reading.work, base);
 	event_merge_begin(&merge, events, 0);
 	while (event_merge_next(&merge, &event))

@@ -95,6 +95,7 @@ static void append(struct merge *merge, const struct cursor *cursor, uint64_t se
 			    sizeof *events->roles);
 		events->roles[events->role_count++] = (uint32_t)events->count;
 	}
+	events->phase_count += op == CUF_OP_PHASE;
 	xalloc_grow(&events->order, events->count, &events->room, sizeof *events->order);
 	events->order[events->count++] = cursor->place;
 	merge->sorted &= seq >= merge->last_seq;
@@ -221,13 +222,25 @@ void events_passed(const struct events *events, size_t passed)
 		reader_drop(events->reader, events->ring);
 }
 
-/* Keeps the next event of each ring, so that event_merge_next only compares two numbers. */
-static void load(struct event_merge *merge, unsigned ring)
+static uint64_t seq_at(const struct events *events, size_t i)
 {
-	merge->have[ring] = merge->at[ring] < merge->rings[ring]->count;
-	if (merge->have[ring])
-		merge->next[ring] = events_get(merge->rings[ring], merge->at[ring]++);
-	events_passed(merge->rings[ring], merge->at[ring]);
+	uint64_t seq;
+	memcpy(&seq, events->at + (uint64_t)events->order[i] * EVENTS_UNIT, sizeof seq);
+	return seq;
+}
+
+/* Events of several threads alternate, so the processor does not foresee where the next one is. */
+enum { AHEAD = 16 };
+
+/* Keeps the number of the next event of a ring, so that event_merge_next only compares two. */
+static void look(struct event_merge *merge, unsigned ring)
+{
+	const struct events *events = merge->rings[ring];
+	size_t at = merge->at[ring];
+	if (at + AHEAD < events->count)
+		__builtin_prefetch(events->at + (uint64_t)events->order[at + AHEAD] * EVENTS_UNIT);
+	if (at < events->count)
+		merge->next[ring] = seq_at(events, at);
 }
 
 void event_merge_begin(struct event_merge *merge, const struct events *events, uint64_t after_seq)
@@ -235,17 +248,19 @@ void event_merge_begin(struct event_merge *merge, const struct events *events, u
 	*merge = (struct event_merge){ .rings = { events, events->framework } };
 	for (unsigned ring = 0; ring < RINGS; ring++) {
 		merge->at[ring] = after_seq ? events_after(merge->rings[ring], after_seq) : 0;
-		load(merge, ring);
+		look(merge, ring);
 	}
 }
 
 bool event_merge_next(struct event_merge *merge, struct cuf_event *event)
 {
-	unsigned ring =
-		merge->have[1] && (!merge->have[0] || merge->next[1].seq < merge->next[0].seq);
-	if (!merge->have[ring])
+	bool have[RINGS] = { merge->at[0] < merge->rings[0]->count,
+			     merge->at[1] < merge->rings[1]->count };
+	unsigned ring = have[1] && (!have[0] || merge->next[1] < merge->next[0]);
+	if (!have[ring])
 		return false;
-	*event = merge->next[ring];
-	load(merge, ring);
+	*event = events_get(merge->rings[ring], merge->at[ring]++);
+	look(merge, ring);
+	events_passed(merge->rings[ring], merge->at[ring]);
 	return true;
 }

@@ -31,6 +31,7 @@ struct events {                       /* of one ring */
 	/* Every event of this ring after this seq is here; 0: none was ever lost. Of those before
 	 * it, some or all are gone. */
 	uint64_t complete_since;
+	size_t phase_count;       /* PHASE events */
 	/* the other ring; never NULL in the result of events_new, NULL in itself */
 	struct events *framework;
 };
@@ -59,8 +60,7 @@ void events_passed(const struct events *events, size_t passed);
 struct event_merge {
 	const struct events *rings[2];
 	size_t at[2];
-	struct cuf_event next[2];
-	bool have[2];
+	uint64_t next[2]; /* seq of the event at `at`; meaningless at the end */
 };
 void event_merge_begin(struct event_merge *merge, const struct events *events, uint64_t after_seq);
 bool event_merge_next(struct event_merge *merge, struct cuf_event *event);

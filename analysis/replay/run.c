@@ -237,6 +237,11 @@ enum { LIVE_BYTES_MAX = 192 << 20 };
 
 void run_rest(const struct run *run, struct run_process *process)
 {
+	static const enum cuf_section_id walked[] = { CUF_SEC_RING, CUF_SEC_FRAMEWORK_RING };
+
+	/* a small ring is walked without being dropped, and a run may have many */
+	for (size_t i = 0; run->count > 1 && i < sizeof walked / sizeof *walked; i++)
+		reader_drop(process->reader, walked[i]);
 	if (liveset_bytes(&process->live) <= LIVE_BYTES_MAX / run->count ||
 	    run->count == 1)
 		return;

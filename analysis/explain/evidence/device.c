@@ -151,18 +151,41 @@ static int by_page(const void *a, const void *b)
 	return compare_numbers(x, y);
 }
 
-/* Pages that hold a small block. Heap memory. */
-static uint64_t *pages_shared(const struct liveset *live, unsigned ordinal, size_t *count)
+/* Splits the blocks of a device: pages that hold a small one, and what the last page of a large one
+ * does not use. Heap memory, which the caller frees. */
+struct rounding { uint64_t page, bytes; };
+struct rounded {
+	uint64_t *shared; size_t shared_count, shared_room;
+	struct rounding *large; size_t large_count, large_room;
+};
+
+static void split_blocks(const struct liveset *live, unsigned ordinal, struct rounded *out)
 {
-	uint64_t *pages = xalloc_zeroed(live->count + 1, sizeof *pages);
 	size_t at = 0;
-	*count = 0;
-	for (const struct cuf_block *block; (block = liveset_next(live, &at));)
-		if (block->kind == CUF_KIND_DEVICE && block->device == ordinal &&
-		    block->bytes <= CUF_PAGE_BYTES / 2)
-			pages[(*count)++] = cuf_key_addr(block->key) / CUF_PAGE_BYTES;
-	sort_by_number(pages, *count, sizeof *pages, 0);
-	return pages;
+	for (const struct cuf_block *block; (block = liveset_next(live, &at));) {
+		uint64_t addr = cuf_key_addr(block->key);
+
+		if (block->kind != CUF_KIND_DEVICE || block->device != ordinal)
+			continue;
+		if (block->bytes <= CUF_PAGE_BYTES / 2) {
+			uint64_t page = addr / CUF_PAGE_BYTES;
+
+			/* neighbours share a page */
+			if (out->shared_count && out->shared[out->shared_count - 1] == page)
+				continue;
+			xalloc_grow(&out->shared, out->shared_count, &out->shared_room,
+				    sizeof *out->shared);
+			out->shared[out->shared_count++] = page;
+		} else if (block->bytes % CUF_PAGE_BYTES) {
+			xalloc_grow(&out->large, out->large_count, &out->large_room,
+				    sizeof *out->large);
+			out->large[out->large_count++] = (struct rounding){
+				(addr + block->bytes - 1) / CUF_PAGE_BYTES,
+				CUF_PAGE_BYTES - block->bytes % CUF_PAGE_BYTES
+			};
+		}
+	}
+	sort_by_number(out->shared, out->shared_count, sizeof *out->shared, 0);
 }
 
 /* What is lost by rounding large blocks up, where no other block is in the last page. No order of
@@ -170,21 +193,18 @@ static uint64_t *pages_shared(const struct liveset *live, unsigned ordinal, size
 static uint64_t rounded_away(struct build *build, const struct evidence *evidence)
 {
 	unsigned ordinal = ordinal_in(build, evidence->device, evidence->process);
-	uint64_t bytes = 0, *shared, page;
-	size_t at = 0, count;
+	struct rounded all = { 0 };
+	uint64_t bytes = 0;
 	bool exact;
 	const struct liveset *live = run_live(&build->run->processes[evidence->process],
 					      settled(evidence->incident), &exact);
-	shared = pages_shared(live, ordinal, &count);
-	for (const struct cuf_block *block; (block = liveset_next(live, &at));) {
-		if (block->kind != CUF_KIND_DEVICE || block->device != ordinal ||
-		    block->bytes <= CUF_PAGE_BYTES / 2)
-			continue;
-		page = (cuf_key_addr(block->key) + block->bytes - 1) / CUF_PAGE_BYTES;
-		if (!count || !bsearch(&page, shared, count, sizeof page, by_page))
-			bytes += (CUF_PAGE_BYTES - block->bytes % CUF_PAGE_BYTES) % CUF_PAGE_BYTES;
-	}
-	free(shared);
+	split_blocks(live, ordinal, &all);
+	for (size_t i = 0; i < all.large_count; i++)
+		if (!all.shared_count || !bsearch(&all.large[i].page, all.shared, all.shared_count,
+						  sizeof *all.shared, by_page))
+			bytes += all.large[i].bytes;
+	free(all.shared);
+	free(all.large);
 	return bytes;
 }
 

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
+#include "analysis/base/hash_index.h"
 #include "analysis/facts/passes/build.h"
 #include "analysis/frameworks/frameworks.h"
 #include "analysis/frameworks/role_names.h"
@@ -12,19 +12,15 @@
 
 enum { FRAMES_LOOKED_AT = 128, ROLES_MAX = 64, PHASES_MAX = 16 };
 
-struct known {
-	uint32_t stack;
-	const char *role;
-	UT_hash_handle hh;
-};
-
 struct span_role {
 	uint64_t begin_ns, end_ns;
 	const char *role;
 };
 
 struct roles {
-	struct known *stacks;
+	struct hash_index stacks; /* to a place in known, plus one */
+	const char **known;       /* role of a stack; NULL: none */
+	size_t known_count, known_room;
 	struct span_role phases[PHASES_MAX];
 	size_t phase_count; /* those that tell what came then */
 	const struct fact_meta_text **codes;
@@ -64,14 +60,10 @@ static void find_phases(struct roles *roles, const struct fact_process *process)
 
 void roles_free(struct roles *roles)
 {
-	struct known *known, *next;
 	if (!roles)
 		return;
-	HASH_ITER(hh, roles->stacks, known, next)
-	{
-		HASH_DEL(roles->stacks, known);
-		free(known);
-	}
+	hash_index_fini(&roles->stacks);
+	free(roles->known);
 	free(roles->codes);
 	free(roles);
 }
@@ -140,17 +132,18 @@ static const char *role_of_stack(struct build *build, uint32_t process, uint32_t
 				 uint64_t time_ns)
 {
 	struct roles *roles = build->roles[process];
-	struct known *known;
+	uint32_t *place;
 	if (!stack)
 		return NULL;
-	HASH_FIND(hh, roles->stacks, &stack, sizeof stack, known);
-	if (!known) {
-		known = xalloc_zeroed(1, sizeof *known);
-		known->stack = stack;
-		known->role = look_at_stack(build, roles, process, stack, time_ns);
-		HASH_ADD(hh, roles->stacks, stack, sizeof known->stack, known);
+	place = hash_index_place(&roles->stacks, stack);
+	if (!*place) {
+		xalloc_grow(&roles->known, roles->known_count, &roles->known_room,
+			    sizeof *roles->known);
+		roles->known[roles->known_count++] = look_at_stack(build, roles, process, stack,
+								   time_ns);
+		*place = (uint32_t)roles->known_count;
 	}
-	return known->role;
+	return roles->known[*place - 1];
 }
 
 /* By the phase in which the block was allocated. */
@@ -245,6 +238,7 @@ static void prepare_roles(struct build *build, uint32_t process)
 	if (build->roles[process])
 		return;
 	roles = xalloc_zeroed(1, sizeof *roles);
+	hash_index_init(&roles->stacks, 0);
 	index_codes(roles, &build->facts->processes[process]);
 	find_phases(roles, &build->facts->processes[process]);
 	build->roles[process] = roles;
