@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Radix sort of keys and places, byte by byte from the lowest; then the items follow once. What is
- * sorted but for a few items is not sorted anew. */
+ * nearly in order is not sorted anew. */
 #include "analysis/base/sort.h"
 
 #include <stdbool.h>
@@ -117,7 +117,7 @@ static int compare_keyed(const void *a, const void *b)
 	return is_before(b, a);
 }
 
-/* Sorts what is nearly sorted: the strays alone, then both are merged from behind. False: too many
+/* Sorts what is nearly sorted: first the strays, then both are merged from behind. False: too many
  * strays, and keys is damaged. */
 static bool sort_strays(struct keyed *keys, size_t count)
 {

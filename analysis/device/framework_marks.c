@@ -83,7 +83,7 @@ static bool has_range(unsigned kind)
 static uint64_t key_of(uint64_t number) { return number + 2; }
 
 /*
- * Who holds each 2 MiB page, in chunks of 64 pages. A block that covers a whole chunk is noted once:
+ * Who holds each 2 MiB page, in chunks of 64. A block that covers a whole chunk is noted once:
  * a block of a terabyte is half a million pages. budget: how many more steps may be taken, so that
  * a recording in which every event covers terabytes ends in time. An honest one needs far fewer.
  */

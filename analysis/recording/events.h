@@ -23,7 +23,7 @@ struct events {                       /* of one ring */
 	enum cuf_section_id ring; /* CUF_SEC_RING or CUF_SEC_FRAMEWORK_RING */
 	const uint8_t *at;        /* the section */
 	uint32_t stride;
-	uint32_t *order;          /* places of records in it, in units of 8 bytes, ascending by seq */
+	uint32_t *order;          /* places of records, in units of 8 bytes, ascending by seq */
 	size_t count, room;
 	uint32_t *roles;          /* indices of ROLE events; they label blocks of either ring */
 	size_t role_count, role_room;

@@ -22,7 +22,7 @@
 #include "interpose/abi/format.h"
 
 #define READER_HEADER_BYTES 4096u /* the header's page */
-/* Twice what the option size= allows, and what `cuflight run` appends. A sparse file takes hardly any
+/* Twice what the option size= allows; `cuflight run` appends little. A sparse file takes hardly any
  * room on a disk and has any length. */
 #define READER_BYTES_MAX ((uint64_t)8 << 30)
 

@@ -35,8 +35,8 @@ bool liveset_put(struct liveset *set, const struct cuf_block *block);
 bool liveset_take(struct liveset *set, uint64_t key, struct cuf_block *block);
 struct cuf_block *liveset_find(const struct liveset *set, uint64_t key);
 
-/* Iterates: start with *at = 0; NULL at the end. The order is that of the keys as far as the set was
- * adopted, and the same for the same calls. */
+/* Iterates: start with *at = 0; NULL at the end. The order is that of the keys where the set was
+ * adopted, and always the same for the same calls. */
 static inline const struct cuf_block *liveset_next(const struct liveset *set, size_t *at)
 {
 	if (*at >= set->count)
