@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Linear probing over the index. A removal moves the followers back, so there are no tombstones. The
- * last block takes the place of the removed one. */
+/* Linear probing over the index. A removal moves the followers back, so there are no tombstones.
+ * The last block takes the place of the removed one. */
 #include "analysis/replay/liveset.h"
 
 #include <stdlib.h>
