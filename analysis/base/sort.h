@@ -5,8 +5,8 @@
  * and faster still where few items are out of order.
  *
  * Contract: any number of items, of any size; the key is a uint64_t at `key` bytes into each item,
- * ascending. Stable: a sort by a second key, then by the first, orders by both. Needs 16 to 32 bytes
- * an item while it runs. One thread.
+ * ascending. Stable: a sort by a second key, then by the first, orders by both. Needs up to 32
+ * bytes an item while it runs. One thread.
  */
 #ifndef ANALYSIS_BASE_SORT_H
 #define ANALYSIS_BASE_SORT_H
