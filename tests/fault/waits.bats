@@ -58,6 +58,30 @@ CHECK
 	readable_in "$output" 18
 }
 
+# jemalloc's statistics need its locks, tcmalloc's too
+@test "ends of a process in which another allocator's lock is held for ever" {
+	local name path found= microseconds way
+	compile allocator_ends allocator_ends.c -fno-optimize-sibling-calls
+	for name in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2; do
+		path=$(/sbin/ldconfig -p | awk -v name="$name" '$1 == name { print $NF; exit }')
+		[ -n "$path" ] || continue
+		found=1
+		for microseconds in 1000 2000 3000 4444 5100 7300 9700 12100; do
+			for way in jump handler; do
+				observe native env "LD_PRELOAD=$path" timeout $limit \
+					"$home/allocator_ends" $way $microseconds
+				observe recorded timeout $limit env "LD_PRELOAD=$library $path" \
+					"CUFLIGHT_OUTPUT=$output/" \
+					CUFLIGHT_OPTIONS=start=1:size=4MiB:stack_depth=2 \
+					"$home/allocator_ends" $way $microseconds
+				compare
+			done
+		done
+	done
+	[ -n "$found" ] || skip "no other allocator is installed"
+	readable_in "$output" 16
+}
+
 @test "the end of a process with millions of holes in its heap comes in time" {
 	compile allocator_ends allocator_ends.c
 	same "$home/allocator_ends" holes 3000000

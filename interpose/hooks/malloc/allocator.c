@@ -16,6 +16,7 @@
 #include "interpose/record/recorder.h"
 #include "interpose/hooks/loader/dso.h"
 #include "interpose/hooks/loader/real.h"
+#include "interpose/hooks/malloc/allocator_copy.h"
 #include "interpose/hooks/malloc/allocator_stats.h"
 #include "interpose/hooks/malloc/mmap.h"
 #include "interpose/hooks/malloc/process_maps.h"
@@ -111,7 +112,7 @@ static void write_allocator(enum cuf_moment moment, const struct family *family,
 	add_description(&text, family, allocator, role, object);
 	if (moment != CUF_MOMENT_START && family && family->stats)
 		family->stats(allocator, moment, &text);
-	cuf_note(CUF_META_ALLOCATOR, moment, text.at, text.used);
+	cuf_allocator_deliver(CUF_META_ALLOCATOR, moment, text.at, text.used);
 }
 
 /* For an object that may have any family of allocators, or one that is not known. */
@@ -151,7 +152,7 @@ static void note_object(const struct dl_phdr_info *object)
 	for (unsigned i = 0; i < object->dlpi_phnum; i++)
 		if (object->dlpi_phdr[i].p_type == PT_LOAD && object->dlpi_phdr[i].p_flags & PF_X) {
 			uintptr_t code = object->dlpi_addr + object->dlpi_phdr[i].p_vaddr;
-			cuf_note(CUF_META_MODULE, code, NULL, 0);
+			cuf_allocator_deliver(CUF_META_MODULE, code, NULL, 0);
 			return;
 		}
 }
@@ -184,10 +185,10 @@ static int write_private(struct dl_phdr_info *object, size_t bytes, void *contex
 
 /* The resident memory of the whole process by kind of map, and the sums of mmap=1. Keys are those
  * of abi/FORMAT.md. */
-static void write_memory(enum cuf_moment moment)
+static uint64_t write_memory(enum cuf_moment moment)
 {
 	const struct cuf_recorder_status status = cuf_recorder_status();
-	struct cuf_process_maps maps;
+	struct cuf_process_maps maps = { 0 };
 	CUF_TEXT(text, 1024);
 	if (cuf_process_maps_read(&maps, status.start, status.bytes)) {
 		cuf_stats_add(&text, "rss_bytes", maps.rss_bytes);
@@ -207,16 +208,39 @@ static void write_memory(enum cuf_moment moment)
 	cuf_mmap_stats(&text);
 	if (text.used)
 		cuf_note(CUF_META_MEMORY, moment, text.at, text.used);
+	return maps.rss_bytes;
 }
 
-/* Three parts: the process, the allocator behind us, and every object with its own allocator. */
-static void read_all(void *argument)
+/* Whether its statistics can be read without locks. */
+static bool is_glibc(const struct link_map *map)
+{
+	struct cuf_allocator allocator = allocator_of_map(map);
+	const struct family *family = family_of(&allocator, FAMILIES);
+	return family && family->stats == cuf_stats_glibc;
+}
+
+/* What takes locks: allocators other than glibc's, and the list of objects. */
+static void read_others(void *argument)
 {
 	const enum cuf_moment moment = *(const enum cuf_moment *)argument;
 	struct private_search search = { moment, 0 };
-	write_memory(moment);
-	write_map(moment, cuf_real_allocator(), "process");
+	if (!is_glibc(cuf_real_allocator()))
+		write_map(moment, cuf_real_allocator(), "process");
 	dl_iterate_phdr(write_private, &search);
+}
+
+/* Three parts: the process, the allocator behind us, and every object with its own allocator. At
+ * the end no lock may be waited for. */
+static void read_all(void *argument)
+{
+	const enum cuf_moment moment = *(const enum cuf_moment *)argument;
+	uint64_t resident_bytes = write_memory(moment);
+	if (is_glibc(cuf_real_allocator()))
+		write_map(moment, cuf_real_allocator(), "process");
+	if (moment == CUF_MOMENT_END)
+		cuf_allocator_read_in_copy(read_others, argument, resident_bytes);
+	else
+		read_others(argument);
 }
 
 /* ---- when ---- */
@@ -257,7 +281,7 @@ void cuf_allocator_read(enum cuf_moment moment, void *frame)
 		return;
 	if (__atomic_exchange_n(&reading, true, __ATOMIC_ACQUIRE))
 		return;
-	if (!cuf_signal_on_stack(frame)) {
+	if (moment == CUF_MOMENT_END || !cuf_signal_on_stack(frame)) {
 		cuf_on_side_stack(read_all, &moment);
 		schedule_next(began_ns);
 	}

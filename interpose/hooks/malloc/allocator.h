@@ -4,9 +4,10 @@
  * written to META at a few moments.
  *
  * Contract: never on a hot path, never inside malloc, and never when the process ends by abort or
- * _exit, because a lock may be held permanently. errno untouched. A reading takes the allocator's
- * locks one after another, as malloc_info and mallctl do. So none is made on a stack that a signal
- * interrupted: the interrupted code may hold one.
+ * _exit. errno untouched. glibc's heap is read without locks. Other allocators take theirs, one
+ * after another. At the end they are asked in a copy of the process, for a limited time. At an
+ * incident they are asked here, but not on a stack that a signal interrupted: the interrupted code
+ * may hold a lock.
  */
 #ifndef CUF_ALLOCATOR_H
 #define CUF_ALLOCATOR_H
