@@ -60,7 +60,7 @@ CHECK
 
 # jemalloc's statistics need its locks, tcmalloc's too
 @test "ends of a process in which another allocator's lock is held for ever" {
-	local name path found= microseconds way
+	local name path microseconds way found=''
 	compile allocator_ends allocator_ends.c -fno-optimize-sibling-calls
 	for name in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2; do
 		path=$(/sbin/ldconfig -p | awk -v name="$name" '$1 == name { print $NF; exit }')

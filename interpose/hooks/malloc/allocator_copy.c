@@ -8,7 +8,7 @@
 
 #include <string.h>
 #include <sys/mman.h>
-#include "interpose/platform/process_copy.h"
+#include "interpose/hooks/malloc/process_copy.h"
 #include "interpose/platform/sys.h"
 #include "interpose/record/recorder.h"
 

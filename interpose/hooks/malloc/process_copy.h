@@ -14,9 +14,8 @@
 #include <stdint.h>
 
 /*
- * Calls work(argument) in a copy of the calling thread, alone in a copy of the process. What it
- * leaves in shared memory is there when this returns. False: no copy could be made, or it took
- * longer than limit_ns.
+ * Calls work(argument) in a copy of the process that has no other thread. What it leaves in shared
+ * memory is there when this returns. False: no copy could be made, or it took longer than limit_ns.
  */
 bool cuf_in_process_copy(void (*work)(void *), void *argument, uint64_t limit_ns);
 

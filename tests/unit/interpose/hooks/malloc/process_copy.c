@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "interpose/platform/clock.h"
-#include "interpose/platform/process_copy.h"
+#include "interpose/hooks/malloc/process_copy.h"
 
 #define SECOND_NS 1000000000ull
 

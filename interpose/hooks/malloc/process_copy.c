@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A child without an exit signal, waited for by its id, with a limit. */
-#include "interpose/platform/process_copy.h"
+#include "interpose/hooks/malloc/process_copy.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -9,7 +9,6 @@
 #include "interpose/platform/clock.h"
 #include "interpose/platform/sandbox.h"
 #include "interpose/platform/sys.h"
-#include "interpose/platform/laws.h"
 
 enum { PAUSE_NS_FIRST = 20000, PAUSE_NS_MAX = 1000000, SIGNAL_SET_BYTES = 8 };
 /* for the end of a copy that was killed */
