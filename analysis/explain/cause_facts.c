@@ -70,7 +70,26 @@ static const struct fact_cause *judge_leaks(struct build *build)
 	return best;
 }
 
-/* The run's cause is its fatal incident's; else of how it ended; else of what leaks. */
+/* The statistics of its allocator have to show it: what is not live may be anything. */
+static const struct fact_cause *judge_kept(struct build *build)
+{
+	const struct fact_cause *best = NULL;
+
+	for (uint32_t p = 0; p < build->facts->process_count; p++) {
+		enum fact_host_verdict verdict = build->facts->processes[p].host.verdict;
+		const struct fact_cause *now;
+
+		if (verdict != HOST_CACHED && verdict != HOST_FRAGMENTED)
+			continue;
+		now = judge(build, p, FACT_NONE, NULL);
+		if (now && *now->id)
+			best = better(best, now);
+	}
+	return best;
+}
+
+/* The run's cause is its fatal incident's; else of how it ended; else of what leaks; else of what
+ * is kept although it is free. */
 void build_causes(struct build *build)
 {
 	struct facts *facts = build->facts;
@@ -82,5 +101,7 @@ void build_causes(struct build *build)
 		return;
 	}
 	cause = judge_kills(build);
-	facts->cause = cause ? cause : judge_leaks(build);
+	if (!cause)
+		cause = judge_leaks(build);
+	facts->cause = cause ? cause : judge_kept(build);
 }

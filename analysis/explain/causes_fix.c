@@ -324,9 +324,15 @@ static const struct fix_row {
 	  "limit the cache to well below the {plateau} that it holds, or raise the limit "
 	  "of {limit}",
 	  NO_METRIC, METRIC_plateau },
+	{ "S9.H5", "", NULL,
+	  "allocate what lives long apart from what comes and goes: {host_gaps} lies free "
+	  "between live blocks",
+	  NO_METRIC, METRIC_host_gaps },
 	{ "S9.H5", "", "MALLOC_ARENA_MAX",
-	  "set MALLOC_ARENA_MAX=2, or call malloc_trim(0) when idle, or try cuflight run "
-	  "--host-allocator=jemalloc",
+	  "set MALLOC_ARENA_MAX=2; the allocator has {host_arenas} arenas",
+	  NO_METRIC, METRIC_host_cached },
+	{ "S9.H5", "", NULL,
+	  "call malloc_trim(0) when idle, or try cuflight run --host-allocator=jemalloc",
 	  NO_METRIC, METRIC_host_cached },
 	{ "S9.H1", "Transformers", "low_cpu_mem_usage",
 	  "load from safetensors with low_cpu_mem_usage=True; the peak was {rss}",

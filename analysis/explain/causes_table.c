@@ -494,9 +494,7 @@ const struct cause_rule cause_rules[] = {
 	}, {
 		.id = "S9.H4", .name_id = "pinned-fills-host",
 		.name = "page-locked memory fills the host",
-		.summaries = {
-			"{pinned} of the limit of {limit} is page-locked",
-		},
+		.summaries = { "{pinned} of the limit of {limit} is page-locked" },
 		.about = "Page-locked memory cannot be reclaimed. PyTorch's pinned allocator "
 			"rounds each request up to a power of two.",
 		.source = "pytorch#95823 (5.0 GB became 8 GiB), vllm#56410",
@@ -534,6 +532,13 @@ const struct cause_rule cause_rules[] = {
 		.needs = { NEED(oom_killed, 1), NEED(host_slack, 0.3), NEED(host_mine, 0.3) },
 		.tests = { IF(host_freed, 0.3, 0.15), IF(host_slack, 0.5, 0.15),
 			IF(host_leak, 0.2, -0.2), IF(pinned_share, 0.3, -0.2) },
+	}, {
+		SIGN_OF("S9.H5", "allocator-keeps-freed", "the host allocator keeps freed memory"),
+		.summaries = { "{host_cached} of {rss} resident is free inside the allocator" },
+		.would_confirm = "", .scope = AT_END, .base = 0.45,
+		.needs = { NEED(host_kept, 1), NEED(host_slack, 0.5), NEED_BELOW(oom_killed, 1) },
+		.tests = { IF(host_freed, 0.3, 0.15), IF(host_slack, 0.7, 0.15),
+			IF(host_leak, 0.2, -0.2) },
 	}, {
 		.id = "S9.H1", .name_id = "loading-needs-more-host",
 		.name = "loading needs more host memory than there is",

@@ -109,17 +109,43 @@ static uint64_t cached_bytes(const struct fact_host *host)
 	return allocator->cached_bytes + allocator->fragmented_bytes;
 }
 
+/* What the advice for a heap that is mostly free depends on. */
+static void set_kept(const struct fact_host *host, struct evidence *evidence)
+{
+	evidence->metrics[METRIC_host_cached] = cached_bytes(host);
+	for (size_t i = 0; i < host->advice_count; i++) {
+		if (host->advice[i].fix == FIX_SEPARATE)
+			evidence->metrics[METRIC_host_gaps] = host->allocators->fragmented_bytes;
+		if (host->advice[i].fix == FIX_ARENAS)
+			evidence->metrics[METRIC_host_arenas] = host->allocators->arena_count;
+	}
+}
+
+/* Resident and not shared: the pages of the recording are no memory of the program. */
+static uint64_t private_bytes(const struct fact_process *process, uint64_t rss)
+{
+	const struct fact_sample *last;
+
+	if (!process->timeline_count || !known(rss))
+		return rss;
+	last = &process->timeline[process->timeline_count - 1];
+	return known(last->rss_shared_bytes) ? subtract_to_zero(rss, last->rss_shared_bytes) : rss;
+}
+
 /* The share of resident memory that the allocator keeps: its statistics, else what is not live. */
-static double slack_share(const uint64_t *metrics)
+static double slack_share(const struct fact_process *process, const uint64_t *metrics)
 {
 	uint64_t rss = metrics[METRIC_rss], live = metrics[METRIC_host_live];
 
 	if (known(metrics[METRIC_host_cached]))
-		return evidence_ratio(metrics[METRIC_host_cached], rss);
+		return evidence_ratio(metrics[METRIC_host_cached], private_bytes(process, rss));
 	if (!known(live) || !known(rss) || rss <= live)
 		return NAN;
 	return 1 - (double)live / (double)rss;
 }
+
+/* Less than this is not worth a change of anything. */
+#define KEPT_LEAST (64ull << 20)
 
 /* Until the limit at the present rate. The limit is of the cgroup, so its use counts where it is
  * known. */
@@ -191,7 +217,7 @@ void evidence_host(struct build *build, struct evidence *evidence)
 	if (!known(host->cgroup_max_bytes))
 		metrics[METRIC_limit] = host->memory_total_bytes;
 	metrics[METRIC_host_live] = live_bytes(host);
-	metrics[METRIC_host_cached] = cached_bytes(host);
+	set_kept(host, evidence);
 	set_resident(process, evidence);
 	set_pinned(build, evidence);
 	set_growth(process, evidence);
@@ -208,5 +234,8 @@ void evidence_host(struct build *build, struct evidence *evidence)
 		     evidence_ratio(metrics[METRIC_cgroup], metrics[METRIC_limit]));
 	evidence_set(evidence, SIGNAL_host_mine,
 		     evidence_ratio(metrics[METRIC_rss], metrics[METRIC_limit]));
-	evidence_set(evidence, SIGNAL_host_slack, slack_share(metrics));
+	evidence_set(evidence, SIGNAL_host_slack, slack_share(process, metrics));
+	if (known(metrics[METRIC_host_cached]))
+		evidence_set(evidence, SIGNAL_host_kept,
+			     (double)metrics[METRIC_host_cached] / KEPT_LEAST);
 }

@@ -101,6 +101,11 @@ EOF
 	"$cuflight" report --full rec >full
 	grep -q '^  fragmented  .* is free between allocated blocks' full
 	sed -n '/^  kept alive by /,/^  [a-z]/p' full | grep -q keep_index_entry
+	# it is a finding although the program ended well; a single arena is no reason to limit arenas
+	report_has 'd.cause.name_id === "allocator-keeps-freed" && d.cause.fix.every((f) => f.knob !== "MALLOC_ARENA_MAX")'
+	"$cuflight" report rec >screen
+	grep -q '^Found: the host allocator keeps freed memory' screen
+	grep -q 'lies free' screen
 }
 
 @test "a heap pinned by every 64th block, host=full, with jemalloc: fragmentation, and which call site pins it" {
@@ -122,9 +127,19 @@ EOF
 	told_right -- host_cached
 	report_has 'd.host.advice.some((a) => a.fix === "malloc_trim" && a.gain_bytes_max > 100 << 20)'
 	report_has 'd.host.advice.some((a) => a.fix === "MALLOC_ARENA_MAX") && d.host.allocator.arena_count > 8'
+	report_has 'd.cause.name_id === "allocator-keeps-freed" && d.cause.fix[0].knob === "MALLOC_ARENA_MAX"'
 	MALLOC_ARENA_MAX=1 "$cuflight" run -q -o one/ -- "$build/victims/host_cached" >/dev/null
 	"$cuflight" report --json one >report.json
 	report_has 'd.host.allocator.arena_count === 1'
+}
+
+@test "a program that frees what it used, and is not large, has no finding" {
+	"$cuflight" run -q -o rec/ -- "$build/victims/host_peak" >/dev/null
+	"$cuflight" report --json rec >report.json
+	report_has 'd.cause === null'
+	"$cuflight" run -q -o python.cuf -- python3 -c 'x = [str(i) * 9 for i in range(200000)]; del x'
+	"$cuflight" report --json python.cuf >report.json
+	report_has 'd.cause === null'
 }
 
 @test "Python's arenas are distinguished from other maps" {
