@@ -9,6 +9,7 @@
  * metric is skipped: a later one has the same advice without the number.
  */
 #include "analysis/explain/causes.h"
+#include "analysis/explain/causes_replayed.h"
 
 #include <string.h>
 #include "analysis/frameworks/frameworks.h"
@@ -452,6 +453,7 @@ const struct fact_fix *cause_fixes(struct build *build, const struct evidence *e
 			if (is_about(&fix_table[i], id) &&
 			    nearness(&fix_table[i], evidence->framework) == near)
 				add_fix(build, evidence, &fix_table[i], fixes, count);
+	fixes_replay(build, evidence, id, fixes, count, FIXES_MAX);
 	return fixes;
 }
 

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include "analysis/explain/causes.h"
+#include "analysis/explain/what_if_facts.h"
 #include "analysis/facts/passes/build.h"
 #include "analysis/device/framework_segments.h"
 #include "analysis/facts/passes/roles.h"
@@ -36,6 +37,7 @@ struct facts_store {
  *   build_sites          leaks[], growth[]; build->host_memory
  *   build_host           processes[].host
  *   build_coverage       coverage
+ *   build_what_ifs       what_ifs
  *   build_causes         incidents[].cause, cause
  */
 static void run_passes(struct build *build)
@@ -52,6 +54,7 @@ static void run_passes(struct build *build)
 	build_sites(build);
 	build_host(build);
 	build_coverage(build);
+	build_what_ifs(build);
 	build_causes(build);
 }
 

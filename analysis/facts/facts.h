@@ -21,6 +21,7 @@
 #include "analysis/facts/incident.h"
 #include "analysis/facts/process.h"
 #include "analysis/facts/process_group.h"
+#include "analysis/facts/what_if.h"
 #include "analysis/growth/growth.h"
 
 struct facts {
@@ -43,6 +44,7 @@ struct facts {
 	uint64_t fatal_incident; /* id of the last fatal one of the process that failed first; 0
 				    none */
 	struct fact_process_group group;
+	struct fact_what_ifs what_ifs; /* settings that were played for the fatal incident */
 	/* explain/cause.h: of the fatal incident, else of how the run ended or of what grows;
 	 * NULL: nothing wrong found */
 	const struct fact_cause *cause;

@@ -74,6 +74,8 @@ struct json_object *json_site(const struct facts *facts, struct frames *frames,
 /* NULL: null; json_cause.c */
 struct json_object *json_cause(const struct facts *facts, struct frames *frames,
 			       const struct fact_cause *cause);
+/* Settings that were played; json_what_if.c */
+struct json_object *json_what_ifs(const struct fact_what_ifs *what_ifs);
 /* json_host.c */
 struct json_object *json_host(struct frames *frames, const struct fact_host *host);
 /* key "phases", of all processes; json_phases.c */

@@ -217,6 +217,7 @@ bool report_json_rows(FILE *out, const struct facts *facts, struct frames *frame
 	json_stream_value(stream, "capture", json_capture(facts));
 	json_stream_value(stream, "cause", json_cause(facts, frames, facts->cause));
 	json_stream_value(stream, "run", json_crowd(facts));
+	json_stream_value(stream, "what_if", json_what_ifs(&facts->what_ifs));
 	stream_lists(stream, facts, frames);
 	/* these two are those of the device and the process in focus; all of them are above */
 	if (device)

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fills facts.what_ifs: the fatal request played again, where PyTorch refused it. */
+#include "analysis/explain/what_if_facts.h"
+
+#include "analysis/explain/replayed.h"
+#include "analysis/what_if/what_if.h"
+
+/* Bounds the cost: at most so many events for each setting. */
+enum { STEPS_MAX = 1 << 17 };
+
+static void take_rows(struct build *build, const struct what_if *what_if)
+{
+	struct fact_what_ifs *facts = &build->facts->what_ifs;
+	struct fact_what_if *rows = arena_zeroed(build->arena, what_if->count, sizeof *rows);
+	for (size_t i = 0; i < what_if->count; i++) {
+		const struct what_if_row *row = &what_if->rows[i];
+		rows[i] = (struct fact_what_if){
+			.kind = trial_kind_names[row->trial.kind],
+			.id = row->trial.id,
+			.change = row->trial.typed,
+			.knob = row->trial.knob,
+			.why_not = row->result.why_not,
+			.fits = !row->result.why_not && row->result.fits,
+			.room_bytes = row->result.room_bytes,
+			.peak_reserved_bytes = row->result.peak_reserved_bytes,
+		};
+	}
+	facts->rows = rows;
+	facts->count = what_if->count;
+	facts->unlike = what_if->unlike;
+}
+
+void build_what_ifs(struct build *build)
+{
+	struct what_if_options options = { .threads = build->options.threads };
+	struct what_if what_if;
+	struct replayed about;
+	struct trace *trace;
+	const char *why;
+	if (build->options.without_replay || !build->facts->fatal_incident)
+		return;
+	trace = replayed_trace(build->run, build->facts, STEPS_MAX, &about, &why);
+	if (!trace)
+		return;
+	/* where a setting of PyTorch could matter; others have their own command */
+	if (about.incident && trace_refused(trace) &&
+	    trace_refused(trace)->kind == CUF_KIND_FRAMEWORK &&
+	    what_if_run(trace, &options, build->arena, &what_if, &why)) {
+		build->facts->what_ifs.incident = about.incident->id;
+		build->facts->what_ifs.complete = !trace->old_count;
+		take_rows(build, &what_if);
+	}
+	trace_free(trace);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The pass that plays the fatal request again, before causes are judged. Contract: that of a pass
+ * (facts/passes/build.h); bounded work, nothing where no request of PyTorch was fatal.
+ */
+#ifndef ANALYSIS_EXPLAIN_WHAT_IF_FACTS_H
+#define ANALYSIS_EXPLAIN_WHAT_IF_FACTS_H
+
+#include "analysis/facts/passes/build.h"
+
+void build_what_ifs(struct build *build);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Settings under which the requests of the fatal incident were played again. Contract: as in
+ * facts.h. Only a request that PyTorch refused is played, and only its last 131,072 events.
+ */
+#ifndef ANALYSIS_FACTS_WHAT_IF_H
+#define ANALYSIS_FACTS_WHAT_IF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct fact_what_if {
+	const char *kind;    /* recorded, setting, allocator, work */
+	const char *id;      /* "expandable-segments" */
+	const char *change;  /* as it is typed */
+	const char *knob;    /* NULL: no setting */
+	const char *why_not; /* it cannot be judged: a clause; NULL: the rest is filled */
+	bool fits;
+	uint64_t room_bytes; /* what a further request could have had */
+	uint64_t peak_reserved_bytes;
+};
+
+struct fact_what_ifs {
+	uint64_t incident;   /* id of the request that was played; 0: none */
+	const char *unlike;  /* the replay of the recorded setting does not end as the program did: */
+			     /* how, a clause; NULL: it does, so the rows can be believed */
+	bool complete;       /* false: the oldest events are not among those that were played */
+	const struct fact_what_if *rows; /* as struct what_if orders them */
+	size_t count;
+};
+
+#endif
