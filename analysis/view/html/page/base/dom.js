@@ -74,7 +74,10 @@ export function choice(label, options, chosen, onChoose) {
 }
 
 export function select(label, options, chosen, onChoose) {
-	const node = h("select", { onchange: () => onChoose(node.value) });
+	const node = h("select", {
+		"aria-label": label,
+		onchange: () => onChoose(node.value),
+	});
 	for (const [value, text] of options)
 		node.append(
 			h(

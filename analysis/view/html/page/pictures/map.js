@@ -25,7 +25,7 @@ export class AddressMap {
 			role: "application",
 			"aria-label": "Address map. Arrow keys go from block to block.",
 		});
-		this.request = h("canvas", { role: "img" });
+		this.request = h("canvas", { role: "img", hidden: true, "aria-label": "Request" });
 		this.summary = h("p", { class: "figure", id: "map-summary" });
 		this.tip = h("div", { class: "detail", role: "status", id: "map-detail" });
 		this.controls = h("span");

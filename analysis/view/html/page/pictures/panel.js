@@ -91,13 +91,13 @@ export class Panel {
 			legend: { show: false },
 			cursor: {
 				sync: { key: "cuflight" },
-				drag: { x: true, y: false, setScale: true },
+				drag: { x: true, y: false, setScale: false },
 				points: { show: false },
 			},
 			scales: {
 				x: {
 					time: false,
-					range: (_, low, high) => this.timeRange(low, high),
+					range: () => this.timeRange(),
 				},
 				y: { range: () => [0, mostOf(chart) * 1.06 || 1] },
 			},
@@ -136,22 +136,15 @@ export class Panel {
 							timeline.state,
 						),
 				],
-				setScale: [
-					(plot, scale) => {
-						if (scale === "x") timeline.onZoom(plot);
-					},
-				],
+				setSelect: [(plot) => timeline.onSelect(plot)],
 				setCursor: [(plot) => this.onCursor(plot)],
 				ready: [(plot) => timeline.listenForClicks(plot)],
 			},
 		};
 	}
 
-	timeRange(low, high) {
-		return (
-			this.timeline.zoom ??
-			(low < high ? [0, this.timeline.end] : [0, this.timeline.end])
-		);
+	timeRange() {
+		return this.timeline.range;
 	}
 
 	draw() {

@@ -121,12 +121,10 @@ export class Timeline {
 	setZoom(zoom) {
 		this.zoom = zoom;
 		this.reset.disabled = zoom === null;
-		this.isZooming = true;
 		for (const { plot } of this.panels) {
 			const [min, max] = zoom ?? [0, this.end];
 			plot.setScale("x", { min, max });
 		}
-		this.isZooming = false;
 		this.lanes.draw();
 	}
 
@@ -134,15 +132,22 @@ export class Timeline {
 		return this.zoom ?? [0, this.end];
 	}
 
-	// a drag in one panel zooms all; uPlot has its new scale before it calls the range function
-	onZoom(plot) {
-		if (this.isZooming || !plot.select.width) return;
-		const from = plot.posToVal(plot.select.left, "x");
-		const to = plot.posToVal(plot.select.left + plot.select.width, "x");
-		if (to > from)
-			queueMicrotask(() =>
-				this.setZoom([Math.max(0, from), Math.min(this.end, to)]),
-			);
+	// a drag in one panel zooms all; the others repeat its selection, which is the same one
+	onSelect(plot) {
+		const { left, width } = plot.select;
+		if (width < 4 || this.isSelecting) return;
+		const from = plot.posToVal(left, "x"),
+			to = plot.posToVal(left + width, "x");
+		this.isSelecting = true;
+		queueMicrotask(() => {
+			this.isSelecting = false;
+			for (const panel of this.panels)
+				panel.plot.setSelect(
+					{ left: 0, top: 0, width: 0, height: 0 },
+					false,
+				);
+			this.setZoom([Math.max(0, from), Math.min(this.end, to)]);
+		});
 	}
 
 	listenForClicks(plot) {

@@ -156,7 +156,7 @@ export class SiteTable {
 	#show(site) {
 		const { model } = this,
 			{ sites } = model,
-			rule = model.string(sites.suppression[site]);
+			rule = model.string(sites.suppression?.[site] ?? null);
 		replace(
 			this.detail,
 			h("strong", {}, this.#title(site)),
