@@ -30,7 +30,7 @@ setup() {
 	export BUILD=$build
 }
 
-teardown() { rm -rf "$home"/*/; }
+teardown() { rm -rf "${home:?}"/*/; }
 
 victim() { look_at "$1" "$build/victims/$1"; }
 
