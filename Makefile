@@ -312,7 +312,7 @@ uninstall: ## remove what install wrote
 	rm -f $(into)/share/man/man1/cuflight*.1 $(into)/share/man/man7/cuflight*.7
 	rm -f $(into)/share/bash-completion/completions/cuflight.bash
 	rm -rf $(into)/share/cuflight
-downloaded = page cuda cuda12 nvtx% pytest% ci_readers table_readers wheels frameworks \
+downloaded = page cuda cuda12 nvtx% pytest% ci_readers table_readers wheels memory_viz frameworks \
              node_modules package%
 clean: ## remove $(O)/, except downloads
 	rm -rf $(filter-out $(downloaded:%=$(O)/%),$(wildcard $(O)/*))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * heaptrack's interpreted trace (file version 3), as heaptrack_print and heaptrack_gui read it:
- * lines of hexadecimal numbers. Blocks of every kind are allocations, with the kind as their
- * outermost frame. A sampled block is one allocation of the bytes that it stands for. Blocks whose
- * allocation was overwritten are allocated at the start.
+ * lines of hexadecimal numbers. Blocks of every kind are allocations; the kind is the frame of
+ * those without a stack. A sampled block is one allocation of the bytes that it stands for. Blocks
+ * whose allocation was overwritten are allocated at the start.
  */
 #include "analysis/view/export/formats.h"
 
@@ -75,22 +75,22 @@ static uint32_t trace_below(struct heaptrack *heaptrack, uint32_t parent, const 
 	return *place;
 }
 
-/* The kind of memory is the outermost frame. */
 static uint32_t trace_of(struct heaptrack *heaptrack, uint32_t site, uint32_t kind, uint32_t device)
 {
 	const struct frame memory = { .language = "cuflight" };
 	const struct frame *frames;
 	size_t count = rows_site_frames(heaptrack->rows, site, &frames);
 	char name[NAME_BYTES];
-	uint32_t trace;
+	uint32_t trace = 0;
 
-	name_memory(rows_facts(heaptrack->rows), kind, device, name, sizeof name);
-	trace = trace_below(heaptrack, 0, name, &memory);
 	for (size_t i = count; i--;) {
 		name_function(&frames[i], name, sizeof name);
 		trace = trace_below(heaptrack, trace, name, &frames[i]);
 	}
-	return trace;
+	if (count)
+		return trace;
+	name_memory(rows_facts(heaptrack->rows), kind, device, name, sizeof name);
+	return trace_below(heaptrack, 0, name, &memory);
 }
 
 /* All blocks of one size and call site share a number. */

@@ -123,6 +123,13 @@ static bool is_split(const struct framework_range *range)
 	return range && (range->count || range->is_segment);
 }
 
+/* Blocks of the driver that are no ranges of addresses. */
+static bool is_plain_kind(const struct torch *torch, unsigned kind)
+{
+	return kind != CUF_KIND_VMM && kind != CUF_KIND_MAPPING && kind != CUF_KIND_FRAMEWORK &&
+	       torch_has_kind(torch, kind);
+}
+
 static void put_device(struct torch *torch, struct run_process *recorded, uint64_t seq)
 {
 	struct framework_marks *marks = NULL;
@@ -143,8 +150,7 @@ static void put_device(struct torch *torch, struct run_process *recorded, uint64
 			put_plain(torch, range->addr, range->bytes, range->stack);
 	}
 	for (const struct cuf_block *block; (block = liveset_next(live, &at));)
-		if (block->device == torch->ordinal && block->kind != CUF_KIND_VMM &&
-		    block->kind != CUF_KIND_FRAMEWORK && torch_has_kind(torch, block->kind) &&
+		if (block->device == torch->ordinal && is_plain_kind(torch, block->kind) &&
 		    block->bytes && block->bytes < (uint64_t)1 << CUF_KEY_SHIFT &&
 		    !is_split(range_at(&map, cuf_key_addr(block->key))))
 			put_plain(torch, cuf_key_addr(block->key), block->bytes, block->stack);
