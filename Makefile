@@ -290,6 +290,8 @@ bench: tests ## what recording costs, compared with native runs
 	@scripts/bench $(B)
 bench-host: tests ## malloc compared with heaptrack, jemalloc and gperftools; QUICK=1
 	@tests/bench/host.py $(B)
+bench-fleet: tests ## 10,000 recordings exported and queried; FLEET_PROCESSES=
+	@tests/bench/fleet.py $(B)
 bench-causes: tests ## which causes the report confuses, 20 seeds each
 	@tests/bench/causes.py $(B)
 gen: analysis ## write the documents that come from the tables
@@ -332,5 +334,5 @@ help: ## this list
 .PHONY: all interpose analysis tests unit sim check check-unit check-e2e check-golden \
         check-fault check-torture torture check-gpu check-suites check-machines check-agents \
         check-frameworks check-asan check-ubsan check-tsan check-valgrind fuzz lint bench \
-        bench-host bench-causes gen format install uninstall clean help
+        bench-host bench-causes bench-fleet gen format install uninstall clean help
 .DELETE_ON_ERROR:
