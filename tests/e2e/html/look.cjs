@@ -103,6 +103,13 @@ async function compareScreen(page) {
 	same(await page.textContent("h1"), text.split("\n")[0], "headline");
 	await page.getByRole("button", { name: "Copy as text" }).click();
 	same(await page.evaluate(() => window.copied.at(-1)), text, "copied screen");
+	const more = page.locator("#holders button.link");
+	if (await more.count()) await more.click();
+	const holders = await page.evaluate(() => window.cuflight.model.holders);
+	if (holders)
+		for (const [i, row] of (await rowsOf(page, "#holders")).entries())
+			if (!holders.rows[i].sampled)
+				same(row[1], bytesText(holders.rows[i].bytes), `holder ${row[0]}`);
 	same(await page.locator("#cuflight-screen").count(), 0, "the plain screen is replaced");
 }
 

@@ -6,7 +6,7 @@ import { addressSpace, layRows } from "../data/address_space.js";
 import { choice, h, replace, sizeCanvas } from "../base/dom.js";
 import { addressText, bytesText, countText, durationText } from "../base/format.js";
 import { siteColours } from "../data/parts.js";
-import { fillOf, theme } from "../base/palette.js";
+import { drawSwatch, fillOf, theme } from "../base/palette.js";
 import { paintRequest } from "./map_request.js";
 import { blockTable, holeTable } from "./map_tables.js";
 import { folded } from "../base/table.js";
@@ -28,13 +28,14 @@ export class AddressMap {
 		this.request = h("canvas", { role: "img", hidden: true, "aria-label": "Request" });
 		this.summary = h("p", { class: "figure", id: "map-summary" });
 		this.tip = h("div", { class: "detail", role: "status", id: "map-detail" });
+		this.legend = h("ul", { class: "legend" });
 		this.controls = h("span");
 		this.tables = h("div", { class: "columns" });
 		this.body = h(
 			"div",
 			{ class: "map-body" },
 			h("div", { class: "map-canvas" }, this.canvas, this.request),
-			this.tip,
+			h("div", {}, this.legend, this.tip),
 		);
 		this.node = h(
 			"section",
@@ -93,6 +94,7 @@ export class AddressMap {
 		this.colour = siteColours(this.#colourChart(chart));
 		this.laid = layRows(space.regions, MOST_ROWS);
 		this.#describe();
+		this.#showLegend();
 		this.#paint();
 		this.#showRequest();
 		this.#makeTables();
@@ -135,6 +137,38 @@ export class AddressMap {
 			(isPartial
 				? ` ${countText(left.blocks)} blocks below ${bytesText(left.least_bytes)} are not in this file.`
 				: "");
+	}
+
+	// what the colours stand for, by the bytes in this map
+	#showLegend() {
+		const { blocks } = this.model,
+			bytes = new Map();
+		for (const block of this.order) {
+			const site = this.colour(blocks.site[block]) < 0 ? -1 : blocks.site[block];
+			bytes.set(site, (bytes.get(site) ?? 0) + blocks.bytes[block]);
+		}
+		const largest = [...bytes].sort((a, b) => b[1] - a[1]);
+		replace(
+			this.legend,
+			largest.map(([site, sum]) => this.#legendRow(site, sum)),
+		);
+	}
+
+	#legendRow(site, sum) {
+		const { model } = this,
+			callers = site < 0 ? "" : model.string(model.sites.callers[site]);
+		const text = site < 0 ? "other call sites" : model.siteText(site);
+		const title = text + (callers ? " < " + callers : "");
+		return h(
+			"li",
+			{},
+			drawSwatch(
+				h("canvas", { "aria-hidden": "true" }),
+				site < 0 ? -1 : this.colour(site),
+			),
+			h("span", { class: "name", title }, title),
+			h("span", { class: "number" }, bytesText(sum)),
+		);
 	}
 
 	#width() {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The first screen: the command's own words, and its table of holders as a table.
 
-import { bytesOf, countText, percentText } from "../base/format.js";
+import { bytesOf, bytesText, countText, percentText } from "../base/format.js";
 import { copyButton, h } from "../base/dom.js";
 
+const ROWS = 12;
 const LEADS = /^(Likely cause|Cause|Fix|Failed at|More|No cause found|Second guess):/;
 
 // the lines of the screen without the holders, which follow as a table
@@ -57,22 +58,58 @@ function bar(share) {
 	return h("span", { class: "bar", "aria-hidden": "true" }, inner);
 }
 
+function holderRow(row, isFolded) {
+	const kind = [row.sort, row.suspect ? "is-suspect" : ""].join(" ");
+	return h(
+		"tr",
+		{ class: kind, hidden: isFolded },
+		holderName(row),
+		h("td", { class: "number" }, bytesOf(row.bytes, row.sampled)),
+		h("td", { class: "number" }, percentText(row.share)),
+		h("td", { class: "bars" }, bar(row.share)),
+		h("td", { class: "number" }, row.count ? countText(row.count) : ""),
+		h("td", {}, row.trend ?? ""),
+	);
+}
+
+// A run of 64 ranks has 64 rows: the first ones stand for it until all are asked for.
+function moreRow(folded, rows) {
+	const bytes = folded.reduce((sum, row) => sum + row.bytes, 0);
+	const text = `${countText(folded.length)} more rows, ${bytesText(bytes)}`;
+	const line = h("tr", {});
+	const show = () => {
+		for (const row of rows) row.hidden = false;
+		line.remove();
+	};
+	line.append(
+		h(
+			"td",
+			{ colspan: "6" },
+			h("button", { type: "button", class: "link", onclick: show }, text),
+		),
+	);
+	return line;
+}
+
+function holderRows(holders) {
+	const isKept = (row, i) => i < ROWS || row.suspect || row.sort === "free";
+	const folded = holders.rows.filter((row, i) => !isKept(row, i));
+	const isShort = folded.length > 2;
+	const rows = holders.rows.map((row, i) => holderRow(row, isShort && !isKept(row, i)));
+	if (!isShort) return rows;
+	const hidden = rows.filter((row) => row.hidden);
+	const last = holders.rows.findIndex((row, i) => !isKept(row, i));
+	return [...rows.slice(0, last), moreRow(folded, hidden), ...rows.slice(last)];
+}
+
+const HEADS = ["Holder", "Bytes", "Share", "", "Blocks", "Trend"];
+const NUMBERS = new Set(["Bytes", "Share", "Blocks"]);
+
 function holderTable(holders) {
-	const body = h("tbody");
-	for (const row of holders.rows) {
-		body.append(
-			h(
-				"tr",
-				{ class: [row.sort, row.suspect ? "is-suspect" : ""].join(" ") },
-				holderName(row),
-				h("td", { class: "number" }, bytesOf(row.bytes, row.sampled)),
-				h("td", { class: "number" }, percentText(row.share)),
-				h("td", { class: "bars" }, bar(row.share)),
-				h("td", { class: "number" }, row.count ? countText(row.count) : ""),
-				h("td", {}, row.trend ?? ""),
-			),
-		);
-	}
+	const head = (name) =>
+		name
+			? h("th", { scope: "col", class: NUMBERS.has(name) ? "number" : "" }, name)
+			: h("td", {});
 	return h(
 		"table",
 		{ class: "plain holders", id: "holders" },
@@ -83,32 +120,8 @@ function holderTable(holders) {
 			" ",
 			h("strong", {}, bytesOf(holders.total_bytes, false)),
 		),
-		h(
-			"thead",
-			{},
-			h(
-				"tr",
-				{},
-				...["Holder", "Bytes", "Share", "", "Blocks", "Trend"].map(
-					(name) =>
-						name
-							? h(
-									"th",
-									{
-										scope: "col",
-										class: /Bytes|Share|Blocks/.test(
-											name,
-										)
-											? "number"
-											: "",
-									},
-									name,
-								)
-							: h("td", {}),
-				),
-			),
-		),
-		body,
+		h("thead", {}, h("tr", {}, HEADS.map(head))),
+		h("tbody", {}, holderRows(holders)),
 	);
 }
 
