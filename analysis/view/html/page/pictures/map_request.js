@@ -10,7 +10,7 @@ const STEP = 36;
 
 // SCALE: pixels a byte in the map; a smaller one is taken where both would not fit
 export function paintRequest(canvas, { requested, hole, left, width, scale }) {
-	const fitting = Math.min(scale, (width - left) / Math.max(requested, hole, 1));
+	const fitting = Math.min(scale, (width - left - 3) / Math.max(requested, hole, 1));
 	const context = sizeCanvas(canvas, width, 2 * STEP + 4);
 	const note = fitting < scale ? ", both drawn smaller than the map" : "";
 	const bars = [

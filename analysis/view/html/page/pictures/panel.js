@@ -12,7 +12,7 @@ import { drawBehind, drawOver, mostOf } from "./overlay.js";
 
 // the lanes below the charts have the same
 export const AXIS_WIDTH = 76;
-export const RIGHT_GAP = 14;
+export const RIGHT_GAP = 24;
 
 // cumulative sums, the whole first: painted in this order each leaves the lower ones on top
 function stack(chart, parts) {
