@@ -177,6 +177,8 @@ static int map_part(struct reader *reader, const struct file_part *part, struct 
 
 	if (!part->bytes)
 		return 0;
+	if (part->bytes > READER_BYTES_MAX)
+		return fail(error, reader->path, READER_E_LARGE, READER_BYTES_MAX, 0);
 	at = mmap(NULL, part->bytes, PROT_READ, MAP_SHARED, part->fd, (off_t)part->offset);
 	if (at == MAP_FAILED)
 		return fail(error, reader->path, READER_E_READ, 0, errno);

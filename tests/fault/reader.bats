@@ -54,6 +54,16 @@ is_clean() { ! LC_ALL=C grep -qP '[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]' "$1"
 @test "reservations that all overlap" { ends reservations; }
 @test "400 failures of as many threads" { ends ladders; }
 
+@test "a file longer than any recording is refused, however little of it is on the disk" {
+	hostile divide
+	truncate -s 16G "$home/divide.cuf"
+	mib=1
+	bounded divide --json
+	[ "$status" = 2 ]
+	grep -q 'larger than any recording' "$home/err"
+	rm "$home/divide.cuf"
+}
+
 @test "a list of 26,000 rows is cut, and the rest is counted" {
 	ends notes
 	python3 - "$home/out" <<-'END'
