@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * libFuzzer over the reader, the facts and both forms of the report. Any bytes give an error, or
- * facts that can be walked and printed, never a crash. tests/fuzz/seeds.c makes the corpus: real
+ * facts that can be walked and printed, never a crash, and the document is JSON. tests/fuzz/seeds.c makes the corpus: real
  * recordings are mostly zeros, and the code behind the checks must be reached.
  */
 #include <stdint.h>
@@ -10,6 +10,7 @@
 #include "analysis/explain/facts_build.h"
 #include "analysis/view/text/report_text.h"
 #include "analysis/view/json/report_json.h"
+#include "tests/fuzz/json_check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
@@ -71,6 +72,21 @@ static uint64_t walk(const struct facts *facts)
 	return sum + walk_cause(facts->cause);
 }
 
+/* A document is either whole, or the caller is told that it is not. */
+static void print_json(const struct facts *facts, struct frames *frames)
+{
+	struct json_check check;
+	FILE *out = json_check_open(&check);
+	bool finished;
+
+	if (!out)
+		abort();
+	finished = report_json(out, facts, frames);
+	fclose(out);
+	if (finished ? !json_check_whole(&check) : check.broken)
+		abort();
+}
+
 /* No files are opened but the one that swallows the reports: modules are looked for where there are
  * none. */
 static void print(const struct facts *facts)
@@ -83,7 +99,7 @@ static void print(const struct facts *facts)
 		abort();
 	report_text(nowhere, facts, frames, &plain, &(struct report_text_options){ .full = true, .verbose = true });
 	report_text(nowhere, facts, frames, &plain, NULL);
-	report_json(nowhere, facts, frames);
+	print_json(facts, frames);
 	frames_free(frames);
 	symbols_free(symbols);
 }
@@ -93,7 +109,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	static volatile uint64_t sink;
 	struct facts_options options = { .at = bytes ? (enum facts_at)(data[bytes - 1] % 5)
 		                                     : FACTS_AT_AUTO,
-		                         .at_value = 1 };
+		                         .at_value = 1,
+		                         .threads = 1 };
 	struct reader_error error;
 	struct facts *facts;
 	if (!facts_build_memory(data, bytes, &options, &facts, &error)) {
