@@ -5,7 +5,19 @@
 #include <string.h>
 #include <sys/types.h>
 
-enum state { VALUE, VALUE_OR_END, KEY, KEY_OR_END, COLON, COMMA, STRING, ESCAPE, WORD, NUMBER, DONE };
+enum state {
+	VALUE,
+	VALUE_OR_END,
+	KEY,
+	KEY_OR_END,
+	COLON,
+	COMMA,
+	STRING,
+	ESCAPE,
+	WORD,
+	NUMBER,
+	DONE
+};
 
 /* Where a number may stand. A number may end after the marked ones. */
 enum number { SIGN, ZERO, DIGITS, POINT, FRACTION, EXPONENT, EXPONENT_SIGN, POWER };

@@ -4,7 +4,7 @@
  * remembers where they stopped being one object of RFC 8259 in UTF-8 without control characters.
  * Keys that come twice are not seen.
  *
- * Contract: one document a check; depth at most JSON_CHECK_DEPTH. The FILE is the caller's to close.
+ * Contract: one document a check; depth at most JSON_CHECK_DEPTH. The caller closes the FILE.
  */
 #ifndef TESTS_FUZZ_JSON_CHECK_H
 #define TESTS_FUZZ_JSON_CHECK_H
