@@ -17,6 +17,7 @@
 #include "analysis/cmd/export/export_tables.h"
 #include "analysis/cmd/gate/open_facts.h"
 #include "analysis/cmd/reading/moment_option.h"
+#include "analysis/cmd/reading/newest_run.h"
 #include "analysis/explain/facts_build.h"
 #include "analysis/recording/cut_guard.h"
 #include "analysis/symbols/symbols.h"
@@ -30,6 +31,7 @@ struct request {
 	const struct opts *opts;
 	const struct export_format *format; /* NULL: tables */
 	const char *path;
+	char newest[PATH_MAX]; /* path, when no operand names it */
 	struct facts_options facts;
 	struct rows_filter filter;
 	struct export_tables tables;
@@ -162,13 +164,16 @@ static int read_request(struct request *request, const struct opts *opts)
 			  request->format->name);
 		return -1;
 	}
-	if (opts->operand_count != 1) {
-		say_error("expected one recording or directory: "
-			  "cuflight export --to=%s RECORDING", request->format->name);
+	if (opts->operand_count > 1) {
+		say_error("too many arguments: '%s'; --to=%s takes one recording or directory",
+			  opts->operands[1], request->format->name);
 		return -1;
 	}
 	request->path = opts->operands[0];
-	return 0;
+	if (opts->operand_count)
+		return 0;
+	request->path = request->newest;
+	return newest_run(request->newest, sizeof request->newest);
 }
 
 /* ---- what the recording has of it ---- */
@@ -379,7 +384,7 @@ static const struct opt_group option_group = {
 const struct cmd cmd_export = {
 	.name = "export",
 	.summary = "write a recording in the format of another tool",
-	.usage = "--to=FORMAT [OPTIONS] RECORDING|DIRECTORY...",
+	.usage = "--to=FORMAT [OPTIONS] [RECORDING|DIRECTORY...]",
 	.manual = "cuflight-export",
 	.about = "Writes blocks, call sites and figures of a recording for tools that people "
 		 "already have. Of the blocks live at one moment: folded (flamegraph.pl, "

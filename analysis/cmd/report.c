@@ -15,8 +15,8 @@
 #include "analysis/cmd/cli/pager.h"
 #include "analysis/cmd/cli/say.h"
 #include "analysis/cmd/reading/moment_option.h"
+#include "analysis/cmd/reading/newest_run.h"
 #include "analysis/cmd/run/recordings.h"
-#include "analysis/cmd/target/destination.h"
 #include "analysis/explain/facts_build.h"
 #include "analysis/facts/totals.h"
 #include "analysis/recording/cut_guard.h"
@@ -27,52 +27,6 @@
 #include "analysis/view/text/report_text.h"
 
 /* ---- what to read ---- */
-
-/* Prints which recording was chosen, because nobody named it. */
-static void print_choice(const char *path, size_t processes, bool whole_directory)
-{
-	char shown[PATH_MAX];
-
-	recordings_show_path(path, shown, sizeof shown);
-	if (processes > 1 && !whole_directory)
-		say_info("reading %s, one of %zu processes of the newest run here", shown,
-			 processes);
-	else
-		say_info("reading %s, the newest run here", shown);
-}
-
-/*
- * The newest run in the directory of CUFLIGHT_OUTPUT, or in the current one. A directory without
- * other recordings is read as a whole. Returns 0, or prints why there is none and returns -1.
- */
-static int find_newest(char *path, size_t bytes)
-{
-	struct destination destination;
-	struct recordings list = { 0 };
-	const struct recording_file *best;
-	size_t processes;
-	bool whole;
-
-	if (destination_set(&destination, NULL)) {
-		say_error("cannot read the current directory: %s", strerror(errno));
-		return -1;
-	}
-	recordings_scan(&list, destination.directory, destination.depth, 0);
-	processes = recordings_mark_newest_run(&list);
-	best = recordings_best(&list);
-	if (best) {
-		whole = processes > 1 && processes == list.count && !destination.depth;
-		snprintf(path, bytes, "%s", best->path);
-		if (whole)
-			snprintf(path, bytes, "%s", destination.directory);
-		print_choice(path, processes, whole);
-	} else {
-		say_error("no recording in %s; record one with 'cuflight run -- COMMAND', "
-			  "or name a file or directory", destination.directory);
-	}
-	recordings_free(&list);
-	return best ? 0 : -1;
-}
 
 /* What failed first decides the message: the system, a missing path, or the file's content. */
 static int reject_recording(const char *path, const struct reader_error *error)
@@ -280,7 +234,7 @@ static int run_report(const struct opts *opts, const struct cmd *const *commands
 		return CMD_USAGE;
 	if (opts->operand_count)
 		snprintf(path, sizeof path, "%s", opts->operands[0]);
-	else if (find_newest(path, sizeof path))
+	else if (newest_run(path, sizeof path))
 		return CMD_USAGE;
 	return report_path(path, opts, &options);
 }

@@ -2,12 +2,14 @@
 /* `cuflight what-if`: plays the requests of a recording again under other settings. */
 #include "analysis/cmd/cmd.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 #include "analysis/cmd/cli/output.h"
 #include "analysis/cmd/cli/say.h"
+#include "analysis/cmd/reading/newest_run.h"
 #include "analysis/explain/facts_build.h"
 #include "analysis/explain/replayed.h"
 #include "analysis/recording/cut_guard.h"
@@ -125,13 +127,20 @@ static int read_recording(struct question *question)
 static int run_what_if(const struct opts *opts, const struct cmd *const *commands)
 {
 	struct question question = { .opts = opts };
+	char newest[PATH_MAX];
 	int status;
 
-	if (opts->operand_count != 1) {
-		say_error("expected one recording or directory: cuflight what-if RECORDING");
+	if (opts->operand_count > 1) {
+		say_error("too many arguments: '%s'; what-if takes one recording or directory",
+			  opts->operands[1]);
 		return CMD_USAGE;
 	}
 	question.path = opts->operands[0];
+	if (!opts->operand_count) {
+		if (newest_run(newest, sizeof newest))
+			return CMD_USAGE;
+		question.path = newest;
+	}
 	status = read_recording(&question);
 	trace_free(question.trace);
 	facts_free(question.facts);
@@ -152,7 +161,7 @@ static const struct opt_group option_group = {
 const struct cmd cmd_what_if = {
 	.name = "what-if",
 	.summary = "replay a recording under other settings: which would have fitted",
-	.usage = "[OPTIONS] RECORDING|DIRECTORY",
+	.usage = "[OPTIONS] [RECORDING|DIRECTORY]",
 	.manual = "cuflight-what-if",
 	.about = "Plays the recorded requests again on a model of the allocator, once for each "
 		 "setting that is worth trying, up to and including the request that failed. "

@@ -131,3 +131,17 @@ print(workers[1])' >killed
 	grep -E "^ +$pid .* killed +[23][0-9]{2} MiB" rows
 	[ "$(grep -cE '^ +[0-9]+ .* exit 0 +1[0-4][0-9] MiB' rows)" = 2 ]
 }
+
+@test "what-if and export read the newest run when none is named" {
+	"$root/scripts/simcuda" "$build/cuflight" run -q -o "$home/x.cuf" -- "$build/victims/oom_fatal" >truth || true
+	expect 0 what-if
+	holds err 'reading x.cuf, the newest run here'
+	expect 0 export --to=folded
+	holds err 'reading x.cuf, the newest run here'
+	[ -s out ]
+	expect 2 what-if x.cuf y.cuf
+	holds err "too many arguments: 'y.cuf'"
+	rm x.cuf
+	expect 2 export --to=folded
+	holds err 'no recording in'
+}
