@@ -248,3 +248,11 @@ void run_rest(const struct run *run, struct run_process *process)
 	liveset_fini(&process->live);
 	process->live_valid = false;
 }
+
+void run_forget_live(struct run *run)
+{
+	for (size_t i = 0; i < run->count; i++) {
+		liveset_fini(&run->processes[i].live);
+		run->processes[i].live_valid = false;
+	}
+}

@@ -59,5 +59,7 @@ const struct liveset *run_live(struct run_process *process, uint64_t seq, bool *
  * need too much memory. The next run_live makes it again.
  */
 void run_rest(const struct run *run, struct run_process *process);
+/* Frees the last live sets of all processes, for what streams the events afterwards. */
+void run_forget_live(struct run *run);
 
 #endif

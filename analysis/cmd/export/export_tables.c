@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/cmd/export/export_tables.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #include "analysis/explain/facts_build.h"
 #include "analysis/recording/cut_guard.h"
 #include "analysis/recording/pack/pack.h"
+#include "analysis/replay/run.h"
 #include "analysis/symbols/names_file.h"
 #include "analysis/view/tables/tables.h"
 
@@ -161,6 +163,9 @@ static void export_process(struct exporting *exporting, const struct facts *fact
 	} else if (places_have(exporting->places, &key)) {
 		exporting->there++;
 	} else {
+		/* what the facts needed goes back before the blocks are streamed */
+		run_forget_live(facts_run(facts));
+		malloc_trim(0);
 		write_tables(exporting, facts, &key);
 		exporting->exported++;
 	}

@@ -8,7 +8,7 @@
 #include "analysis/view/table_files/parquet_column.h"
 
 /* A row group ends at either: rows, or bytes of its values. */
-enum { GROUP_ROWS = 1 << 17, GROUP_BYTES = 24 << 20 };
+enum { GROUP_ROWS = 1 << 16, GROUP_BYTES = 12 << 20 };
 
 /* Numbers of parquet.thrift. */
 enum { VERSION = 1, OPTIONAL = 1, CONVERTED_UTF8 = 0, CONVERTED_MICROS = 10 };

@@ -4,7 +4,7 @@
  * Encodings.md of Apache Parquet): flat optional columns with logical types and statistics, one
  * page a chunk, compressed with zstd.
  *
- * Contract: one row group is in memory, at most some 32 MiB. parquet_end writes the footer and
+ * Contract: one row group is in memory, at most some 16 MiB. parquet_end writes the footer and
  * frees everything; write errors stay in the stream for its owner. Texts are valid UTF-8. The file
  * is the same for the same rows.
  */
