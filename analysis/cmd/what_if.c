@@ -170,7 +170,7 @@ const struct cmd cmd_what_if = {
 		 "input, or nothing to replay.",
 	.examples = "cuflight what-if server.cuf\twhat would have fitted\n"
 		    "cuflight what-if --set max_split_size_mb=256 server.cuf\ttry one setting\n"
-		    "cuflight what-if --json --all -o what-if.json rec/\tfor a script\n",
+		    "cuflight what-if --json --all -o what-if.json server.cuf\tfor a script\n",
 	.groups = { &option_group, &opts_result, &opts_common },
 	.usage_exit = CMD_USAGE,
 	.run = run_what_if,

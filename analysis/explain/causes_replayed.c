@@ -100,7 +100,7 @@ void fixes_replay(struct build *build, const struct evidence *evidence, const ch
 				  .by_bytes = evidence->metrics[METRIC_shortfall],
 			  });
 	if (row && !row->fits && *count)
-		fixes[0].text = arena_format(build->arena,
-					     "%s; expandable_segments:True does not help (replayed)",
-					     fixes[0].text);
+		fixes[0].text =
+			arena_format(build->arena, "%s; expandable_segments:True does not help"
+						   " (replayed)", fixes[0].text);
 }

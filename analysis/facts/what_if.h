@@ -23,8 +23,9 @@ struct fact_what_if {
 
 struct fact_what_ifs {
 	uint64_t incident;   /* id of the request that was played; 0: none */
-	const char *unlike;  /* the replay of the recorded setting does not end as the program did: */
-			     /* how, a clause; NULL: it does, so the rows can be believed */
+	/* How the replay of the recorded setting ends otherwise than the program did, a clause;
+	 * NULL: it ends alike, so the rows can be believed. */
+	const char *unlike;
 	bool complete;       /* false: the oldest events are not among those that were played */
 	const struct fact_what_if *rows; /* as struct what_if orders them */
 	size_t count;

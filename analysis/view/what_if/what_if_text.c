@@ -6,7 +6,7 @@
 #include "analysis/base/units.h"
 #include "analysis/view/clean.h"
 
-enum { TYPED_BYTES = 512 };
+enum { TYPED_BYTES = 512, SCREEN_ROWS = 7 /* on a terminal of 24 lines */ };
 
 static const char *layer_of(const struct trace_step *refused)
 {
@@ -67,7 +67,7 @@ static void print_figures(FILE *out, const struct play_result *result, bool is_r
 	fprintf(out, "%12s", units_bytes(result->peak_reserved_bytes).s);
 	fprintf(out, "%12s", units_bytes(result->unused_bytes).s);
 	fprintf(out, "%11s", units_count(result->driver_calls).s);
-	if (!whole && !is_recorded)
+	if (!whole && !is_recorded && view->all)
 		fprintf(out, "\n           refused there: %s",
 			units_bytes(result->refused_bytes).s);
 	fputc('\n', out);
@@ -89,6 +89,7 @@ static void print_row(FILE *out, const struct what_if_row *row, const struct wha
 void what_if_text(FILE *out, const struct what_if_view *view)
 {
 	const struct what_if *what_if = view->what_if;
+	size_t shown = what_if->count;
 	print_question(out, view);
 	print_history(out, view);
 	if (what_if->unlike)
@@ -97,8 +98,12 @@ void what_if_text(FILE *out, const struct what_if_view *view)
 	fprintf(out, "\n%s  %-9s%12s%12s%12s%12s%11s%s\n", style_on(view->style, STYLE_HEAD), "",
 		"room then", "at peak", "reserved", "unused", "calls",
 		style_off(view->style));
-	for (size_t i = 0; i < what_if->count; i++)
+	if (!view->all)
+		shown = least_of(shown, SCREEN_ROWS);
+	for (size_t i = 0; i < shown; i++)
 		print_row(out, &what_if->rows[i], view);
+	if (shown < what_if->count)
+		fprintf(out, "\n%zu more rows are shown with --all", what_if->count - shown);
 	if (!view->all)
 		fputs("\nMore: --all; --set NAME=VALUE plays one setting; man cuflight-what-if\n",
 		      out);

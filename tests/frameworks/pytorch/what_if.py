@@ -62,18 +62,29 @@ class Wheel:
         return model.stdout.splitlines(), not model.returncode
 
 
+def is_tie(lines):
+    """Is the first difference one of places only? Of two free blocks of one size the allocator takes the one with the lower address, and
+    the model's addresses are not the driver's."""
+    points = [line.split(' P ')[-1].split()[-5:] for line in lines[:2] if ' P ' in line or 'model' in line]
+    return len(points) == 2 and points[0] == points[1]
+
+
 def test(wheel, settings, fraction):
     if not wheel.python.exists():
         raise Skip(stand_in.absent(wheel.name))
     lines, equal = wheel.compare(settings, fraction, TRACES, FIRST)
     again = sorted({int(line.split()[1].rstrip(':,')) for line in lines if line.startswith('trace ')})
     # A trace that differs is played alone: then the allocator has no history. What still differs is a fault.
-    wrong = []
+    wrong, ties = [], []
     for seed in again:
         alone, equal = wheel.compare(settings, fraction, 1, seed)
-        wrong += [] if equal else alone
+        if not equal and is_tie(alone):
+            ties.append(seed)
+        elif not equal:
+            wrong += alone
     assert not wrong, '\n'.join(wrong[:12])
-    return f'{lines[-1].split(";")[0]}, all equal' + (f', {len(again)} of them only in a process of their own' if again else '')
+    assert len(ties) * 4 <= TRACES, f'a choice among blocks of one size in so many traces: {ties}'
+    return f'{lines[-1].split(";")[0]}, all equal' + (f' except a choice among blocks of one size in {len(ties)}' if ties else '')
 
 
 def main(*only):
