@@ -21,7 +21,7 @@ _cuflight() {
 			--verbose --color=' ;;
 		report) options='--format= --html --at= --run= --full --top= --no-pager --sysroot= --debuginfod
 			--output= --force --json --help --version --quiet --verbose --color=' ;;
-		what-if) options='--set= --all --output= --force --format= --json --help --version --quiet
+		what-if) options='--set= --host --all --output= --force --format= --json --help --version --quiet
 			--verbose --color=' ;;
 		list) options='--output= --force --format= --json --help --version --quiet --verbose --color=' ;;
 		pack) options='--output= --force --run= --sysroot= --help --version --quiet --verbose --color=' ;;

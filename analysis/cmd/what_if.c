@@ -10,6 +10,7 @@
 #include "analysis/cmd/cli/output.h"
 #include "analysis/cmd/cli/say.h"
 #include "analysis/cmd/reading/newest_run.h"
+#include "analysis/cmd/what_if/what_if_host.h"
 #include "analysis/explain/facts_build.h"
 #include "analysis/explain/replayed.h"
 #include "analysis/recording/cut_guard.h"
@@ -141,6 +142,8 @@ static int run_what_if(const struct opts *opts, const struct cmd *const *command
 			return CMD_USAGE;
 		question.path = newest;
 	}
+	if (opts_has(opts, "host"))
+		return what_if_host(opts, question.path);
 	status = read_recording(&question);
 	trace_free(question.trace);
 	facts_free(question.facts);
@@ -152,6 +155,8 @@ static const struct opt options[] = {
 	{ "set", 0, OPT_TEXT, "NAME=VALUE", 0, 0, NULL,
 	  "try only this, as PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:256 or "
 	  "max_split_size_mb=256" },
+	{ "host", 0, OPT_FLAG, NULL, 0, 0, NULL,
+	  "host memory: play malloc and free on the allocators of this machine, and measure" },
 	{ "all", 0, OPT_FLAG, NULL, 0, 0, NULL, "also try what is seldom of use" },
 };
 static const struct opt_group option_group = {
@@ -170,6 +175,7 @@ const struct cmd cmd_what_if = {
 		 "input, or nothing to replay.",
 	.examples = "cuflight what-if server.cuf\twhat would have fitted\n"
 		    "cuflight what-if --set max_split_size_mb=256 server.cuf\ttry one setting\n"
+		    "cuflight what-if --host host.cuf\tmalloc under other allocators\n"
 		    "cuflight what-if --json --all -o what-if.json server.cuf\tfor a script\n",
 	.groups = { &option_group, &opts_result, &opts_common },
 	.usage_exit = CMD_USAGE,

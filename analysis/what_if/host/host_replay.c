@@ -14,7 +14,7 @@
 #include "analysis/what_if/host/child.h"
 #include "analysis/what_if/host/history.h"
 
-enum { SECONDS_EACH = 60 };
+enum { SECONDS_EACH = 60, PLAYS = 3, SHORT_PLAY_MS = 2000 };
 /* Of the memory that this machine has free; the rest is for this process and others. */
 #define SPARE_SHARE 0.7
 /* A play that is this much above the recording shows that large blocks were not written. */
@@ -109,10 +109,30 @@ static const char *why_not(const struct replaying *replaying, enum play_status s
 	}
 }
 
+static int by_end_bytes(const void *a, const void *b)
+{
+	const struct play_answer *left = a, *right = b;
+
+	if (left->status != right->status)
+		return left->status < right->status ? -1 : 1;
+	return compare_numbers(left->end_bytes, right->end_bytes);
+}
+
+/* What an allocator with a clock has at the end differs from play to play: the one in the middle
+ * of three counts, where that takes no time. */
 static struct play_answer play(struct replaying *replaying, struct host_setting setting)
 {
+	struct play_answer answers[PLAYS];
+
 	shorten_time(replaying, &setting);
-	return child_play(replaying->history_fd, &setting, &replaying->limits);
+	answers[0] = child_play(replaying->history_fd, &setting, &replaying->limits);
+	if (!strcmp(setting.allocator, "glibc") || answers[0].status != PLAY_ENDED ||
+	    answers[0].seconds_1000th > SHORT_PLAY_MS)
+		return answers[0];
+	for (int i = 1; i < PLAYS; i++)
+		answers[i] = child_play(replaying->history_fd, &setting, &replaying->limits);
+	qsort(answers, PLAYS, sizeof *answers, by_end_bytes);
+	return answers[PLAYS / 2];
 }
 
 static struct play_answer add_row(struct replaying *replaying, const struct host_setting *setting,

@@ -8,7 +8,7 @@ static const struct {
 	bool is_extra, for_framework, for_driver;
 } rows[] = {
 	{ &cuda_async_model, "cuda-malloc-async", "PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync",
-	  "cudaMemPoolAttrReleaseThreshold:16777215GiB", false, true, false },
+	  "cudaMemPoolAttrReleaseThreshold:16777215GiB", true, true, false },
 	{ &rmm_model, "rmm-pool", "RMM's pool, grown as needed", "initial_pool_size:2MiB",
 	  true, true, true },
 	{ &cupy_model, "cupy-pool", "CuPy's pool", "", true, false, true },

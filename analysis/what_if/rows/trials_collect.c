@@ -6,11 +6,13 @@
 #include "analysis/what_if/driver_model.h"
 #include "analysis/what_if/pools/pools.h"
 #include "analysis/what_if/pytorch.h"
+#include "analysis/what_if/work/work.h"
 
 /* Files that know what to try. A new one is a row here. */
 static void (*const sources[])(struct trials *trials, const struct trace *trace) = {
 	pytorch_trials,
 	pools_trials,
+	work_trials,
 };
 
 /* What the program had: PyTorch as it was set, or only the driver. */

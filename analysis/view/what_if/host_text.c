@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Two lines a row: the setting as it is typed, and the resident memory that it leads to. */
+#include "analysis/base/numbers.h"
+#include "analysis/base/units.h"
+#include "analysis/view/clean.h"
+#include "analysis/view/what_if/host_view.h"
+
+enum { TYPED_BYTES = 512 };
+/* What is less than this below the recorded setting is not worth a sentence. */
+#define NOTABLE_SHARE 0.9
+
+static const char *bytes_of(const struct host_replay *replay, uint64_t bytes,
+			    struct unit_text *text)
+{
+	*text = replay->estimated ? units_bytes_rough(bytes) : units_bytes(bytes);
+	return text->s;
+}
+
+static void print_history(FILE *out, const struct host_view *view)
+{
+	const struct host_replay *replay = view->replay;
+	struct unit_text live, peak;
+
+	fprintf(out, "Replayed: %s calls of malloc and free, %u thread%s, %s\n",
+		units_count(replay->step_count).s, replay->thread_count,
+		replay->thread_count == 1 ? "" : "s",
+		replay->estimated ? "as a sample shows them (an estimate)" : "all of them");
+	if (!replay->complete)
+		fprintf(out, "Older calls were overwritten: %s blocks were live before, without "
+			     "the gaps between them\n",
+			units_count(replay->begun_blocks).s);
+	if (replay->left_out_count)
+		fprintf(out, "Left out: %s blocks that lived shortly\n",
+			units_count(replay->left_out_count).s);
+	fprintf(out, "In blocks: %s at the end, %s at the peak\n",
+		bytes_of(replay, replay->live_bytes, &live),
+		bytes_of(replay, replay->peak_live_bytes, &peak));
+	if (replay->touched < 1)
+		fprintf(out, "Of blocks of 64 KiB and more %.0f%% were written, as the recorded "
+			     "resident memory shows\n",
+			replay->touched * 100);
+}
+
+static void print_row(FILE *out, const struct host_replay_row *row, const struct host_view *view)
+{
+	const char *name = row->typed;
+	struct unit_text end, peak, trimmed;
+	char typed[TYPED_BYTES];
+
+	clean_terminal(typed, sizeof typed, *name ? name : "nothing set", false);
+	fprintf(out, "%s%s (%s)\n", row->is_recorded ? "as recorded: " : "", typed,
+		row->allocator);
+	if (row->why_not) {
+		clean_terminal(typed, sizeof typed, row->why_not, false);
+		fprintf(out, "  cannot be judged: %s\n", typed);
+		return;
+	}
+	fprintf(out, "  %16s%16s", bytes_of(view->replay, row->end_bytes, &end),
+		bytes_of(view->replay, row->peak_bytes, &peak));
+	fprintf(out, "%16s\n", is_known(row->trimmed_bytes) ?
+				       bytes_of(view->replay, row->trimmed_bytes, &trimmed) : "-");
+}
+
+static void print_sentence(FILE *out, const struct host_view *view)
+{
+	const struct host_replay_row *recorded = &view->replay->rows[0], *best = recorded + 1;
+	struct unit_text now, then;
+
+	if (view->replay->count < 2 || recorded->why_not || best->why_not ||
+	    (double)best->end_bytes > NOTABLE_SHARE * (double)recorded->end_bytes)
+		return;
+	fprintf(out, "\n%s%s: %s%s instead of %s\n", style_on(view->style, STYLE_GOOD), best->typed,
+		bytes_of(view->replay, best->end_bytes, &then), style_off(view->style),
+		bytes_of(view->replay, recorded->end_bytes, &now));
+}
+
+void host_view_text(FILE *out, const struct host_view *view)
+{
+	const struct host_replay *replay = view->replay;
+
+	fprintf(out, "Host memory of process %u: resident memory of malloc, measured\n", view->pid);
+	print_history(out, view);
+	fprintf(out, "\n%s  %16s%16s%16s%s\n", style_on(view->style, STYLE_HEAD), "at the end",
+		"at the peak", "malloc_trim(0)", style_off(view->style));
+	for (size_t i = 0; i < replay->count; i++)
+		print_row(out, &replay->rows[i], view);
+	print_sentence(out, view);
+}

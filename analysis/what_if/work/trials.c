@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which changes of the work are worth trying for a trace. */
+#include "analysis/base/numbers.h"
+#include "analysis/base/units.h"
+#include "analysis/what_if/work/work.h"
+
+/* What is smaller than this share of the device is not what fills it. */
+#define NOTABLE_SHARE 0.1
+enum { EFFORT_FIX = 50, EFFORT_LESS = 60 };
+
+static bool is_notable(const struct trace *trace, uint64_t bytes)
+{
+	return !is_known(trace->capacity_bytes) ||
+	       (double)bytes >= NOTABLE_SHARE * (double)trace->capacity_bytes;
+}
+
+/* On the allocator as it was set. */
+static void add(struct trials *trials, const struct trace *trace, const char *id,
+		const char *typed, unsigned effort, bool is_extra,
+		struct trace *(*change)(const struct trace *, const struct trial *, struct arena *,
+					const char **),
+		double argument)
+{
+	trials_add(trials, (struct trial){ .kind = TRIAL_WORK,
+					   .id = id,
+					   .typed = typed,
+					   .effort = effort,
+					   .is_extra = is_extra,
+					   .values = trace->kind_count[CUF_KIND_FRAMEWORK] ?
+							     trace->settings : "",
+					   .change = change,
+					   .argument = argument });
+}
+
+static void add_site(struct trials *trials, const struct trace *trace)
+{
+	struct gaining_site site = gaining_site_of(trace);
+
+	if (!site.stack || !is_notable(trace, site.bytes))
+		return;
+	add(trials, trace, "without-growth",
+	    arena_format(trials->arena, "without what the fastest growing call site keeps (%s "
+					"blocks, %s)",
+			 units_count(site.blocks).s, units_bytes(site.bytes).s),
+	    EFFORT_FIX, false, bound_site, 1);
+	add(trials, trace, "half-the-growth",
+	    arena_format(trials->arena, "with at most %s of these blocks at once",
+			 units_count(site.blocks / 2).s),
+	    EFFORT_FIX, true, bound_site, (double)(site.blocks / 2));
+}
+
+static void add_sizes(struct trials *trials, const struct trace *trace)
+{
+	uint64_t loaded = loaded_bytes_of(trace), largest = largest_request_of(trace);
+
+	if (is_notable(trace, loaded)) {
+		add(trials, trace, "loaded-quarter-less",
+		    arena_format(trials->arena, "25%% less loaded at the start (now %s)",
+				 units_bytes(loaded).s),
+		    EFFORT_LESS, true, scale_loaded, 0.75);
+		add(trials, trace, "loaded-half",
+		    arena_format(trials->arena, "half as much loaded at the start (now %s)",
+				 units_bytes(loaded).s),
+		    EFFORT_LESS, true, scale_loaded, 0.5);
+	}
+	if (is_notable(trace, largest))
+		add(trials, trace, "largest-half",
+		    arena_format(trials->arena, "the largest request half as large (now %s)",
+				 units_bytes(largest).s),
+		    EFFORT_LESS, true, scale_largest, 0.5);
+}
+
+static void add_threads(struct trials *trials, const struct trace *trace)
+{
+	size_t busy = trace_refused(trace) ? threads_at_once(trace) : 0;
+
+	if (busy < 2)
+		return;
+	add(trials, trace, "one-at-once",
+	    arena_format(trials->arena, "one request at once (now %s threads)",
+			 units_count(busy).s),
+	    EFFORT_LESS, false, limit_threads, 1);
+	if (busy >= 4)
+		add(trials, trace, "half-at-once",
+		    arena_format(trials->arena, "at most %s requests at once (now %s threads)",
+				 units_count(busy / 2).s, units_count(busy).s),
+		    EFFORT_LESS, true, limit_threads, (double)(busy / 2));
+}
+
+void work_trials(struct trials *trials, const struct trace *trace)
+{
+	add_site(trials, trace);
+	add_sizes(trials, trace);
+	add_threads(trials, trace);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Changes of the work: less of it, or fewer at once. Each is derived from nothing but the requests,
+ * and makes a trace that is played as the recorded one is.
+ *
+ * Contract: work_trials adds those for which the trace shows what they need. A change returns a new
+ * trace that the caller frees, or NULL with *why_not. Rows state what was found; README.md states
+ * what is assumed.
+ */
+#ifndef ANALYSIS_WHAT_IF_WORK_WORK_H
+#define ANALYSIS_WHAT_IF_WORK_WORK_H
+
+#include "analysis/what_if/trials.h"
+
+void work_trials(struct trials *trials, const struct trace *trace);
+
+/* A call site whose blocks accumulate: those that are never freed, request after request. */
+struct gaining_site {
+	uint32_t stack;    /* 0: there is none */
+	size_t blocks;
+	uint64_t bytes;    /* of these blocks */
+};
+struct gaining_site gaining_site_of(const struct trace *trace);
+/* The trace with at most trial->argument blocks of that call site: an older one is freed. */
+struct trace *bound_site(const struct trace *trace, const struct trial *trial, struct arena *arena,
+			 const char **why_not);
+
+/* What was requested before anything was freed, and stayed: weights, where no role is known. */
+uint64_t loaded_bytes_of(const struct trace *trace);
+/* The trace with these blocks smaller: trial->argument is the share that is left. */
+struct trace *scale_loaded(const struct trace *trace, const struct trial *trial,
+			   struct arena *arena, const char **why_not);
+
+/* The largest request, which may be the one that failed. */
+uint64_t largest_request_of(const struct trace *trace);
+struct trace *scale_largest(const struct trace *trace, const struct trial *trial,
+			    struct arena *arena, const char **why_not);
+
+/* Threads that had a request in progress at the one that failed, its own included. */
+size_t threads_at_once(const struct trace *trace);
+/* The trace without the requests in progress of all but trial->argument threads. */
+struct trace *limit_threads(const struct trace *trace, const struct trial *trial,
+			    struct arena *arena, const char **why_not);
+
+/* By number of block: the step that frees it; SIZE_MAX: none. Ended by free. */
+size_t *frees_of(const struct trace *trace);
+
+#endif
