@@ -332,6 +332,8 @@ static void add_blocks(struct gather *gather, struct timeline_work *work, const 
 	}
 	timeline->blocks_left_out += spans->left_out;
 	timeline->blocks_least_bytes = most_of(timeline->blocks_least_bytes, spans->least_bytes);
+	timeline->blocks_live_least_bytes =
+		most_of(timeline->blocks_live_least_bytes, spans->live_least_bytes);
 	timeline->blocks_complete &= !spans->overflowed;
 }
 

@@ -61,9 +61,12 @@ static size_t stretches(const struct facts *facts, const struct run *run)
 	return (size_t)most_of(STRETCHES_LEAST, least_of(STRETCHES_MOST, ENTRIES / 2 / sites));
 }
 
-/* The lowest and the highest moment of each stretch of the device that the report is about. */
+/* The lowest and the highest moment of each stretch of the device that the report is about. Where
+ * nothing happens, none is needed. */
 static void add_extremes(struct list *list, const struct timeline_range *range, size_t count)
 {
+	uint64_t last = CUF_UNKNOWN;
+
 	for (size_t i = 0; i < count; i++) {
 		size_t from = i * TIMELINE_STRETCHES / count,
 		       to = (i + 1) * TIMELINE_STRETCHES / count, low = from, high = from;
@@ -73,6 +76,11 @@ static void add_extremes(struct list *list, const struct timeline_range *range, 
 			if (range->high[at] > range->high[high])
 				high = at;
 		}
+		if (range->low[low] == last && range->high[high] == last)
+			continue;
+		last = CUF_UNKNOWN;
+		if (range->low[low] == range->high[high])
+			last = range->low[low];
 		add_time(list, TIMELINE_SAMPLE, range->low_ns[low]);
 		if (range->high_ns[high] != range->low_ns[low])
 			add_time(list, TIMELINE_SAMPLE, range->high_ns[high]);

@@ -19,7 +19,7 @@ struct timeline_work {
 	uint32_t number;        /* of the process */
 	struct levels device;   /* and framework */
 	struct levels host;
-	struct sizes sizes;     /* of its blocks: range.c, for spans */
+	struct sizes sizes, live_sizes; /* of its blocks, ever and at its end: for spans */
 	struct spans spans;
 	struct timeline_capture *captures;
 	size_t capture_count, capture_room;

@@ -113,8 +113,10 @@ static void read_ledger(struct cursor *cursor)
 	for (uint64_t i = 0; i < reader_count(reader, CUF_SEC_LEDGER); i++) {
 		if (!replay_block(reader, i, &block))
 			continue;
-		if (spans_has(block.kind))
+		if (spans_has(block.kind)) {
 			sizes_add(&cursor->work->sizes, block.bytes);
+			sizes_add(&cursor->work->live_sizes, block.bytes);
+		}
 		if (block.device >= CUF_DEVICES_MAX ||
 		    !(kind_is_device_memory(block.kind) || block.kind == CUF_KIND_FRAMEWORK))
 			continue;

@@ -41,9 +41,10 @@ uint64_t sizes_limit(const struct sizes *sizes, uint64_t most)
 	return 0;
 }
 
-void spans_init(struct spans *spans, uint64_t least_bytes, size_t most)
+void spans_init(struct spans *spans, uint64_t least_bytes, uint64_t live_least_bytes, size_t most)
 {
-	*spans = (struct spans){ .least_bytes = least_bytes, .most = most, .tail = true };
+	*spans = (struct spans){ .least_bytes = least_bytes, .most = most, .tail = true,
+				 .live_least_bytes = live_least_bytes };
 	liveset_init(&spans->open, 0);
 }
 
@@ -72,7 +73,8 @@ static bool wants(struct spans *spans, uint64_t address, uint64_t bytes)
 {
 	if (is_sane(address, bytes) && bytes >= spans->least_bytes)
 		return true;
-	if (spans->tail && is_sane(address, bytes) && spans->small_count < spans->most) {
+	if (spans->tail && is_sane(address, bytes) && bytes >= spans->live_least_bytes &&
+	    spans->small_count < spans->most) {
 		spans->small_count++;
 		return true;
 	}

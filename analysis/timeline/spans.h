@@ -31,13 +31,15 @@ struct spans {
 	struct span_found *items;
 	size_t count, room;
 	uint64_t least_bytes;  /* smaller ones are followed only while `tail` */
+	uint64_t live_least_bytes; /* and of those, not the ones below this */
 	uint64_t left_out;
 	size_t small_count, most; /* small ones that are open; how many may be */
 	bool tail;             /* after the moment of the report: everything is followed */
 	bool overflowed;       /* small blocks did not fit */
 };
 
-void spans_init(struct spans *spans, uint64_t least_bytes, size_t most);
+/* live_least_bytes: of the blocks that are followed because they live at the moment of the report. */
+void spans_init(struct spans *spans, uint64_t least_bytes, uint64_t live_least_bytes, size_t most);
 void spans_fini(struct spans *spans);
 /* Kinds that have an address of their own. */
 bool spans_has(unsigned kind);

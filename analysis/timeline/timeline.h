@@ -119,7 +119,9 @@ struct timeline {
 	size_t block_count;
 	uint64_t blocks_left_out;
 	uint64_t blocks_least_bytes; /* every block of at least this size is there */
-	bool blocks_complete;        /* all that were live at the moment of the report are there */
+	/* and every one of at least this size that was live at the moment of the report */
+	uint64_t blocks_live_least_bytes;
+	bool blocks_complete;        /* all that were live then are there */
 	struct timeline_ages *ages;  /* TIMELINE_LAYERS for each process */
 	struct timeline_range *ranges; /* device, then framework, for each device */
 	struct timeline_capture *captures;

@@ -173,6 +173,8 @@ static struct json_object *blocks_left_out(const struct data *data, uint64_t lea
 	json_add_number(object, "count",
 			timeline->blocks_left_out + (timeline->block_count - count));
 	json_add_number(object, "least_bytes", most_of(timeline->blocks_least_bytes, least));
+	json_add_number(object, "live_least_bytes",
+			most_of(timeline->blocks_live_least_bytes, least));
 	if (timeline->blocks_complete && !least)
 		json_object_array_add(complete, json_object_new_uint64(timeline->report));
 	json_add(object, "complete_at", complete);

@@ -60,7 +60,7 @@ static void texts_free(struct texts *texts)
 
 /* How much of each list there is; the next row is tried when the file is too large. */
 static const struct fit { size_t rows, blocks; } fits[] = {
-	{ JSON_ROWS_MAX, 200000 }, { 1024, 100000 }, { 256, 40000 }, { 32, 10000 }, { 4, 1000 },
+	{ JSON_ROWS_MAX, 1000000 }, { 1024, 100000 }, { 256, 40000 }, { 32, 10000 }, { 4, 1000 },
 };
 
 /* A text of any length, unlike json_text. */
