@@ -331,9 +331,9 @@ static void add_blocks(struct gather *gather, struct timeline_work *work, const 
 			block->device = work->process->device_of[span->device];
 	}
 	timeline->blocks_left_out += spans->left_out;
-	timeline->blocks_least_bytes = most_of(timeline->blocks_least_bytes, spans->least_bytes);
+	timeline->blocks_least_bytes = most_of(timeline->blocks_least_bytes, spans->ever.all_bytes);
 	timeline->blocks_live_least_bytes =
-		most_of(timeline->blocks_live_least_bytes, spans->live_least_bytes);
+		most_of(timeline->blocks_live_least_bytes, spans->live.all_bytes);
 	timeline->blocks_complete &= !spans->overflowed;
 }
 

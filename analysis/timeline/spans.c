@@ -29,22 +29,22 @@ void sizes_add(struct sizes *sizes, uint64_t bytes)
 	sizes->count[class_of(bytes)]++;
 }
 
-uint64_t sizes_limit(const struct sizes *sizes, uint64_t most)
+struct size_limit sizes_limit(const struct sizes *sizes, uint64_t most)
 {
 	uint64_t count = 0;
 
 	for (unsigned class = SIZE_CLASSES; class--;) {
 		count += sizes->count[class];
 		if (count > most)
-			return least_of_class(class + 1);
+			return (struct size_limit){ least_of_class(class + 1),
+						    least_of_class(class) };
 	}
-	return 0;
+	return (struct size_limit){ 0, 0 };
 }
 
-void spans_init(struct spans *spans, uint64_t least_bytes, uint64_t live_least_bytes, size_t most)
+void spans_init(struct spans *spans, struct size_limit ever, struct size_limit live, size_t most)
 {
-	*spans = (struct spans){ .least_bytes = least_bytes, .most = most, .tail = true,
-				 .live_least_bytes = live_least_bytes };
+	*spans = (struct spans){ .ever = ever, .live = live, .most = most, .tail = true };
 	liveset_init(&spans->open, 0);
 }
 
@@ -71,14 +71,21 @@ static bool is_sane(uint64_t address, uint64_t bytes)
 
 static bool wants(struct spans *spans, uint64_t address, uint64_t bytes)
 {
-	if (is_sane(address, bytes) && bytes >= spans->least_bytes)
+	bool sane = is_sane(address, bytes);
+
+	if (sane && bytes >= spans->ever.all_bytes)
 		return true;
-	if (spans->tail && is_sane(address, bytes) && bytes >= spans->live_least_bytes &&
+	if (sane && spans->tail && bytes >= spans->live.some_bytes &&
 	    spans->small_count < spans->most) {
 		spans->small_count++;
 		return true;
 	}
 	spans->overflowed |= spans->tail;
+	if (sane && !spans->tail && bytes >= spans->ever.some_bytes &&
+	    spans->some_count < spans->most) {
+		spans->some_count++;
+		return true;
+	}
 	spans->left_out++;
 	return false;
 }
@@ -151,7 +158,7 @@ static void undo_alloc(struct spans *spans, const struct cuf_event *event, uint6
 
 	if (!liveset_take(&spans->open, key, &was))
 		return;
-	if (spans->tail && was.bytes < spans->least_bytes) {
+	if (spans->tail && was.bytes < spans->ever.all_bytes) {
 		spans->small_count -= spans->small_count != 0;
 		spans->left_out++;
 		return;

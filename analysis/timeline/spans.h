@@ -16,8 +16,10 @@
 enum { SIZE_CLASSES = 256 };
 struct sizes { uint64_t count[SIZE_CLASSES]; };
 void sizes_add(struct sizes *sizes, uint64_t bytes);
-/* The least size of which, and above which, there are at most `most` blocks. */
-uint64_t sizes_limit(const struct sizes *sizes, uint64_t most);
+/* All blocks of at least `all_bytes` are at most as many as there is room for; those of at least
+ * `some_bytes`, the class of sizes below, no longer. */
+struct size_limit { uint64_t all_bytes, some_bytes; };
+struct size_limit sizes_limit(const struct sizes *sizes, uint64_t most);
 
 struct span_found {
 	uint64_t address, bytes, born_ns, died_ns, aux; /* died CUF_UNKNOWN: never */
@@ -30,16 +32,17 @@ struct spans {
 	struct liveset open;
 	struct span_found *items;
 	size_t count, room;
-	uint64_t least_bytes;  /* smaller ones are followed only while `tail` */
-	uint64_t live_least_bytes; /* and of those, not the ones below this */
+	struct size_limit ever; /* smaller ones are followed only while `tail` */
+	struct size_limit live; /* and of those, not the ones below this */
 	uint64_t left_out;
-	size_t small_count, most; /* small ones that are open; how many may be */
+	size_t small_count, some_count; /* that are followed by `live`, and by ever.some_bytes */
+	size_t most;           /* of each */
 	bool tail;             /* after the moment of the report: everything is followed */
 	bool overflowed;       /* small blocks did not fit */
 };
 
-/* live_least_bytes: of the blocks that are followed because they live at the moment of the report. */
-void spans_init(struct spans *spans, uint64_t least_bytes, uint64_t live_least_bytes, size_t most);
+/* live: of the blocks that are followed because they live at the moment of the report. */
+void spans_init(struct spans *spans, struct size_limit ever, struct size_limit live, size_t most);
 void spans_fini(struct spans *spans);
 /* Kinds that have an address of their own. */
 bool spans_has(unsigned kind);

@@ -10,7 +10,7 @@
 
 /* Blocks of all processes in the table: the largest, and as many that live at the moment of the
  * report. */
-enum { BLOCKS_MOST = 100000, CAPTURES_MOST = 4096, DROP_EVERY = 1 << 16 };
+enum { BLOCKS_MOST = 70000, CAPTURES_MOST = 4096, DROP_EVERY = 1 << 16 };
 
 static struct timeline_ages *ages_of(const struct timeline_work *work, unsigned kind)
 {
@@ -169,7 +169,7 @@ void timeline_walk_device(struct timeline_work *work)
 
 	levels_init(&work->device);
 	spans_init(&work->spans, sizes_limit(&work->sizes, most),
-		   sizes_limit(&work->live_sizes, most), 2 * most);
+		   sizes_limit(&work->live_sizes, most), most);
 	process->first_ns[TIMELINE_DEVICE] = walk_first_ns(events);
 	process->first_ns[TIMELINE_FRAMEWORK] = walk_first_ns(events->framework);
 	for (unsigned layer = 0; layer < TIMELINE_HOST; layer++)
