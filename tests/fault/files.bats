@@ -145,3 +145,37 @@ read_only() { with_tmpfs ro "$@"; }
 	unchanged_under closed "$victims/holds_memory" 20 7
 	readable_in "$output"
 }
+
+@test "the library opened and closed by a program leaves no trace: no file, no memory" {
+	cat >opens.c <<'EOF'
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+static long kib(void)
+{
+	long size = 0;
+	FILE *file = fopen("/proc/self/statm", "r");
+	fscanf(file, "%ld", &size);
+	fclose(file);
+	return size * 4;
+}
+int main(int argc, char **argv)
+{
+	long before = kib();
+	for (int i = 0; i < 100; i++) {
+		void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+		if (!library)
+			return 1;
+		for (int k = 0; k < 100; k++)
+			free(malloc(k * 3000));
+		dlclose(library);
+	}
+	printf("%ld KiB more\n", kib() - before);
+	return kib() - before > 4096;
+}
+EOF
+	cc -w -o opens opens.c -ldl
+	CUFLIGHT_OPTIONS=start=1 CUFLIGHT_OUTPUT=$home/left/ ./opens "$build/libcuflight.so" 2>err
+	[ ! -s err ]
+	[ ! -e left ]
+}

@@ -16,6 +16,8 @@
 __attribute__((constructor(101))) static void enter(int argc, char **argv, char **environment)
 {
 	cuf_real_resolve();
+	if (!cuf_startup_has_us())
+		return; /* opened by dlopen, and perhaps closed again: leave no trace */
 	cuf_startup_references_correct();
 	if (!cuf_real_has_allocator())
 		return; /* nothing may be skipped then, and nothing is recorded */

@@ -159,6 +159,19 @@ void cuf_startup_references_correct(void)
 		dl_iterate_phdr(correct_object, &self);
 }
 
+/* ---- who was here first ---- */
+
+bool cuf_startup_has_us(void)
+{
+	struct cuf_dso self;
+	if (!cuf_dso_at((const void *)cuf_startup_has_us, &self))
+		return true;
+	for (const struct link_map *map = self.map->l_prev; map; map = map->l_prev)
+		if (cuf_elf_symbol(map->l_addr, map->l_ld, "__libc_start_main"))
+			return false;
+	return true;
+}
+
 /* ---- looking for a name ---- */
 
 struct search {

@@ -17,6 +17,12 @@
  */
 void cuf_startup_references_correct(void);
 
+/*
+ * Whether this library was there when the program started. One that is opened later is behind the C
+ * library in the loader's list, and no call of the program comes to it.
+ */
+bool cuf_startup_has_us(void);
+
 /* Whether one of these objects calls a function of this name, or takes its address. */
 bool cuf_startup_references_have(const char *name);
 
