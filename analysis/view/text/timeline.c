@@ -111,7 +111,8 @@ void timeline_bar(const struct text *text, const struct fact_process *process)
 /* Only the top and the middle are labelled. */
 static void print_axis(const struct text *text, unsigned row, uint64_t top)
 {
-	struct unit_text label = units_bytes((uint64_t)((double)top * row / ROWS));
+	/* in integers: a damaged recording's top may be any number */
+	struct unit_text label = units_bytes(top / ROWS * row + top % ROWS * row / ROWS);
 	if (row != ROWS && row != ROWS / 2)
 		*label.s = 0;
 	fprintf(text->out, "  %*s |", AXIS, label.s);
