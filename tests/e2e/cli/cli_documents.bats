@@ -67,7 +67,7 @@ examples() { sed -n 's/^\.Dl \$ //p' "$1" | sed 's/\\-/-/g; s/\\(dq/"/g'; }
 	. "$root/analysis/cmd/cuflight.bash"
 	[ "$(complete_words cuflight re)" = report ]
 	[ "$(complete_words cuflight report --js)" = --json ]
-	[ "$(complete_words cuflight report --for)" = '--force --format=' ]
+	[ "$(complete_words cuflight report --for)" = '--format= --force' ]
 	[ "$(complete_words cuflight report --format = j)" = json ]
 	[ "$(complete_words cuflight run --host = '')" = 'off sampled full' ]
 	[ "$(complete_words cuflight run --host '=')" = 'off sampled full' ]
