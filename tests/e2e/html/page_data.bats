@@ -1,0 +1,35 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# What an HTML page has as data equals the JSON report, for every recording that is kept; read without a browser.
+load ../cli.bash
+
+need_page() {
+	"$cuflight" report --html -f -o page.html "$1" 2>err && return
+	grep -q 'has no HTML page' err && skip "built without the page (no npm)"
+	cat err >&2
+	return 1
+}
+
+# RECORDING.zst...: each page says what the report says
+pages_equal_reports() {
+	local kept
+	for kept; do
+		zstd -dqf "$kept" -o x.cuf
+		need_page x.cuf
+		"$cuflight" report --json x.cuf >report.json
+		"$BATS_TEST_DIRNAME/page_data.py" page.html report.json || { echo "$kept" >&2; return 1; }
+	done
+}
+
+@test "the page of each kept recording of v1 equals its report" { pages_equal_reports "$root"/tests/golden/v1/*.cuf.zst; }
+@test "the page of each kept screen equals its report" { pages_equal_reports "$root"/tests/golden/screens/*.cuf.zst; }
+
+@test "names of a hostile program are data, never markup" {
+	local name='<img src=x onerror=alert(2)><b>'
+	cp "$build/victims/oom_fatal" "$name"
+	"$root/scripts/simcuda" "$cuflight" run -q -o "$home/x.cuf" -- "./$name" '</pre></noscript></script><iframe>' >truth || true
+	need_page x.cuf
+	"$cuflight" report --json x.cuf >report.json
+	"$BATS_TEST_DIRNAME/page_data.py" page.html report.json
+	holds report.json 'onerror=alert(2)'
+}

@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""page_data.py PAGE REPORT: reads the data of an HTML page as analysis/view/html/DATA.md describes it, and compares it with the
+JSON report of the same recording. Prints one line for each difference; exit 1 when there is one."""
+import base64, collections, gzip, html.parser, json, re, struct, sys
+
+EXPECTED = {'html', 'head', 'meta', 'title', 'style', 'body', 'main', 'noscript', 'pre', 'script', 'div', 'p', 'h1', 'h2', 'section',
+            'header', 'footer', 'nav', 'button'}
+
+
+def read_column(columns, offset, length, count):
+    values, at, value = [], offset, 0
+    for _ in range(count):
+        step = shift = 0
+        while True:
+            byte = columns[at]
+            at += 1
+            step |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                break
+        value += (step >> 1) ^ -(step & 1)
+        values.append(value)
+    assert at == offset + length, 'a column ends where it says'
+    return values
+
+
+def load(page):
+    block, = re.findall(r'id="cuflight-data">([A-Za-z0-9+/=]*)</script>', page)
+    data = gzip.decompress(base64.b64decode(block))
+    assert data[:8] == b'CUFPAGE1', data[:8]
+    size, = struct.unpack('<I', data[8:12])
+    columns = data[16 + size:]
+
+    def expand(item):
+        if isinstance(item, list):
+            return [expand(part) for part in item]
+        if not isinstance(item, dict):
+            return item
+        if set(item) == {'column'}:
+            return read_column(columns, *item['column'])
+        return {key: expand(part) for key, part in item.items()}
+    return expand(json.loads(data[16:16 + size]))
+
+
+class Elements(html.parser.HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.seen = collections.Counter()
+
+    def handle_starttag(self, tag, attrs):
+        self.seen[tag] += 1
+
+
+def check_elements(page):
+    parser = Elements()
+    parser.feed(page)
+    for tag in parser.seen:
+        if tag not in EXPECTED:
+            yield f'an element that nobody wrote: {tag}'
+
+
+def check_sites(data, report):
+    sites, kinds = data['sites'], data['names']['kind']
+    index = {process['pid']: n for n, process in enumerate(report['processes'])}
+    shown, told = collections.Counter(), collections.Counter()
+    for process, kind, live in zip(sites['process'], sites['kind'], sites['live_bytes']):
+        shown[process, kinds[kind]] += live
+    for site in report['leaks']:
+        told[index[site['pid']], site['kind']] += site['bytes']
+    for key in set(shown) | set(told):
+        if shown[key] != told[key] and key[1] != 'graph':
+            yield f'live bytes of {key}: page {shown[key]}, report {told[key]}'
+
+
+def check_moment(data):
+    """The last value of each site up to the report's moment is what the site holds then."""
+    values, sites, moment = data['values'], data['sites'], data['moment']
+    last = {}
+    for site, at, bytes_ in zip(values['site'], values['moment'], values['bytes']):
+        if at <= moment and at >= last.get(site, (-1, 0))[0]:
+            last[site] = at, bytes_
+    for site, live in enumerate(sites['live_bytes']):
+        if last.get(site, (0, 0))[1] != live:
+            yield f'site {site}: {last.get(site)} at the moment, {live} in its row'
+
+
+def check_charts(data):
+    for chart in data['charts']:
+        for by, parts in chart['by'].items():
+            for n in range(chart['count']):
+                if sum(part['bytes'][n] for part in parts) != chart['sum'][n]:
+                    yield f"{chart['title']} by {by}: parts do not add up at point {n}"
+                    break
+        span = chart['range']
+        if span and chart['sum'] and max(chart['sum']) > max(span['high']):
+            yield f"{chart['title']}: a sum is above the range"
+        if span and chart['peak'] and chart['layer'] == 0 and max(span['high']) != chart['peak']['bytes']:
+            yield f"{chart['title']}: highest {max(span['high'])}, peak {chart['peak']['bytes']}"
+
+
+def main():
+    with open(sys.argv[1], encoding='utf-8') as file:
+        page = file.read()
+    with open(sys.argv[2], encoding='utf-8') as file:
+        report = json.load(file)
+    data = load(page)
+    wrong = [*check_elements(page), *check_sites(data, report), *check_moment(data), *check_charts(data)]
+    if data['report'] != report:
+        wrong.append('the report inside of the page is another one')
+    print('\n'.join(wrong[:20]))
+    sys.exit(bool(wrong))
+
+
+if __name__ == '__main__':
+    main()
