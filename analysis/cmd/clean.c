@@ -349,7 +349,7 @@ static const struct opt_group option_group = {
 const struct cmd cmd_clean = {
 	.name = "clean",
 	.summary = "remove recordings of old runs, or make them small",
-	.usage = "--keep=N|--days=N|--total=SIZE|--trim [OPTIONS] [DIRECTORY]",
+	.usage = "--keep=N|--days=N|--total=SIZE|--trim [OPTIONS] [DIR]",
 	.manual = "cuflight-clean",
 	.about = "Prints the recordings of a directory that are beyond any of the limits, asks, "
 		 "and removes them. Only complete runs go. A run that goes on, a damaged "

@@ -395,8 +395,8 @@ const struct cmd cmd_export = {
 		 "error, unreadable input, or a result that was not written; 3 tables without some "
 		 "recordings, which could not be read.",
 	.examples = "cuflight export --to=folded server.cuf\tlive bytes by call stack\n"
-		    "cuflight export --to=folded --kind=framework --at=peak -o peak.folded "
-		    "server.cuf\ttensors at the peak\n"
+		    "cuflight export --to=folded --kind=framework --at=peak -o x.folded x.cuf\t"
+		    "tensors at the peak\n"
 		    "cuflight export --to=pprof -o heap.pb.gz server.cuf\tfor go tool pprof\n"
 		    "cuflight export --to=parquet -o fleet rec/\tany number, for SQL\n",
 	.groups = { &option_group, &opts_common },

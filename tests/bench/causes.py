@@ -271,7 +271,7 @@ def advice_of(run):
     """the first advice that can be followed, as an argument of the scenario, and one clearly beyond its number"""
     fixes = (run.cause() or {}).get("fix") or []
     if fixes and run.verdict().startswith("S6"):
-        if "expandable_segments:True" in fixes[0]["text"]:
+        if re.search(r"expandable_segments:True(?! does not help)", fixes[0]["text"]):
             return fixes[0], "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", None
         return fixes[0], "--apart" if "long-lived blocks first" in fixes[0]["text"] else None, None
     for fix in fixes:

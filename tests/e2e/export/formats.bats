@@ -181,7 +181,8 @@ needs() { command -v "$1" >/dev/null || skip "$1 is not installed"; }
 	expect 2 export --to=folded --device=7 one.cuf
 	expect 2 export --to=folded --pid=1 one.cuf
 	expect 2 export --to=torch-snapshot --kind=host -o none one.cuf
-	expect 2 export --to=folded
+	expect 2 export --to=folded one.cuf two.cuf
+	holds err "too many arguments: 'two.cuf'"
 	expect 2 export --to=folded none.cuf
 	for form in folded pprof; do
 		expect 0 export --to=$form -o kept one.cuf
