@@ -196,6 +196,8 @@ void cuf_options_read(char **environment, int secure)
 	if (cuf_sys(SYS_getcwd, (long)cuf_options.directory, sizeof cuf_options.directory, 0, 0, 0,
 		    0) < 0 || cuf_options.directory[0] != '/')
 		cuf_options.directory[0] = 0;
+	text = cuf_environment_find(environment, "LD_PRELOAD");
+	cuf_options.under_valgrind = text && strstr(text, "vgpreload_");
 	text = cuf_environment_find(environment, "CUFLIGHT_OPTIONS");
 	while (text && *text) {
 		size_t bytes = 0;

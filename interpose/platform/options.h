@@ -28,6 +28,8 @@ struct cuf_options {
 	int disabled;
 	/* no setting: the program, or a library of its, refers to mlockall */
 	int locks_memory;
+	/* no setting: valgrind reports each process that ends, copies of it, too */
+	int under_valgrind;
 };
 
 extern struct cuf_options cuf_options;

@@ -12,6 +12,7 @@
 #include "interpose/platform/at_fork_child.h"
 #include "interpose/platform/clock.h"
 #include "interpose/platform/elf_symbol.h"
+#include "interpose/platform/options.h"
 #include "interpose/platform/side_stack.h"
 #include "interpose/record/recorder.h"
 #include "interpose/hooks/loader/dso.h"
@@ -237,6 +238,8 @@ static void read_all(void *argument)
 	uint64_t resident_bytes = write_memory(moment);
 	if (is_glibc(cuf_real_allocator()))
 		write_map(moment, cuf_real_allocator(), "process");
+	if (moment == CUF_MOMENT_END && cuf_options.under_valgrind)
+		return;
 	if (moment == CUF_MOMENT_END)
 		cuf_allocator_read_in_copy(read_others, argument, resident_bytes);
 	else

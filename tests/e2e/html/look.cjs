@@ -94,6 +94,7 @@ async function compareLists(page) {
 	const evidence = page.locator("#evidence details").first();
 	if (!report.cause?.name) return;
 	await evidence.locator("summary").click();
+	await evidence.locator(".prose").waitFor(); // it is made when the box opens
 	for (const item of report.cause.evidence)
 		check((await evidence.textContent()).includes(item.text), `evidence: ${item.text}`);
 }
