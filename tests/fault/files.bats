@@ -106,12 +106,13 @@ read_only() { with_tmpfs ro "$@"; }
 	left_nothing "$output"
 }
 
-@test "a limit on the address space" {
+@test "a limit on the address space: a smaller recording, and one line gives the reason" {
 	limited() { (ulimit -v 200000 && exec "$@"); }
 	options=start=1:size=1GiB
 	unchanged_under limited "$victims/holds_memory" 20 7
-	said_once 'cannot map'
-	left_nothing "$output"
+	said_once 'instead of 1.00 GiB: the limit is 195 MiB of addresses'
+	"$build/cuflight" report --json "$output" >report.json
+	python3 -c 'import json; r = json.load(open("report.json")); assert r["processes"][0]["end_state"] == "exit" and r["host"]["live_peak_bytes"] >= 20 << 20, r["host"]'
 }
 
 @test "a program that closes every descriptor" {
