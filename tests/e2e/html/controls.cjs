@@ -318,6 +318,8 @@ async function rest(page) {
 	const boxes = page.locator("#evidence > details, footer details");
 	for (let i = 0; i < (await boxes.count()); i++) {
 		await boxes.nth(i).locator("summary").first().click();
+		// the content is made when the box opens, which is an event of its own
+		await boxes.nth(i).locator(":scope > :nth-child(2)").waitFor({ state: "attached" });
 		check((await boxes.nth(i).textContent()).length > 60, `folded text ${i}`);
 	}
 	await page.locator("#evidence").getByRole("button", { name: "Copy", exact: true }).click();
