@@ -2,9 +2,9 @@
 /* `cuflight phases`: what each phase, request or test needed. */
 #include "analysis/cmd/cmd.h"
 
-#include <string.h>
 #include "analysis/cmd/cli/output.h"
 #include "analysis/cmd/cli/say.h"
+#include "analysis/cmd/gate/open_facts.h"
 #include "analysis/explain/facts_build.h"
 #include "analysis/gate/phase_use.h"
 #include "analysis/recording/cut_guard.h"
@@ -20,16 +20,6 @@ struct reading {
 	struct facts *facts;
 	struct phase_uses uses;
 };
-
-static int reject(const char *path, const struct reader_error *error)
-{
-	const char *why = reader_error_sentence(error->code);
-
-	if (error->system)
-		why = strerror(error->system);
-	say_error("cannot read '%s': %s", *error->path ? error->path : path, why);
-	return CMD_USAGE;
-}
 
 static int write_result(const struct reading *reading)
 {
@@ -64,11 +54,15 @@ static int read_phases(struct reading *reading, uint64_t id)
 	struct reader_error error = { 0 };
 	int status;
 
-	if (run_open(&reading->run, reading->path, &error))
-		return reject(reading->path, &error);
+	if (run_open(&reading->run, reading->path, &error)) {
+		refuse_recording(reading->path, &error);
+		return CMD_USAGE;
+	}
 	if (opts_has(reading->opts, "sites") &&
-	    facts_build(reading->path, &options, &reading->facts, &error))
-		return reject(reading->path, &error);
+	    facts_build(reading->path, &options, &reading->facts, &error)) {
+		refuse_recording(reading->path, &error);
+		return CMD_USAGE;
+	}
 	if (reading->facts)
 		run_merge_call_sites(&reading->run, reading->symbols);
 	phase_uses_read(&reading->uses, &reading->run, id, reading->facts);

@@ -4,11 +4,11 @@
 
 #include <limits.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 #include "analysis/cmd/cli/output.h"
 #include "analysis/cmd/cli/say.h"
+#include "analysis/cmd/gate/open_facts.h"
 #include "analysis/cmd/reading/newest_run.h"
 #include "analysis/cmd/what_if/what_if_host.h"
 #include "analysis/explain/facts_build.h"
@@ -26,16 +26,6 @@ struct question {
 	struct replayed about;
 	struct what_if answer;
 };
-
-static int reject(const char *path, const struct reader_error *error)
-{
-	const char *why = reader_error_sentence(error->code);
-
-	if (error->system)
-		why = strerror(error->system);
-	say_error("cannot read '%s': %s", *error->path ? error->path : path, why);
-	return CMD_USAGE;
-}
 
 /* ---- progress ---- */
 
@@ -118,10 +108,14 @@ static int read_recording(struct question *question)
 	struct facts_options options = { .without_replay = true };
 	struct reader_error error = { 0 };
 
-	if (run_open(&question->run, question->path, &error))
-		return reject(question->path, &error);
-	if (facts_build(question->path, &options, &question->facts, &error))
-		return reject(question->path, &error);
+	if (run_open(&question->run, question->path, &error)) {
+		refuse_recording(question->path, &error);
+		return CMD_USAGE;
+	}
+	if (facts_build(question->path, &options, &question->facts, &error)) {
+		refuse_recording(question->path, &error);
+		return CMD_USAGE;
+	}
 	return answer(question);
 }
 
