@@ -2,7 +2,8 @@
 /*
  * races NUMBER: small programs with threads. The first ones have a fault each that ThreadSanitizer
  * reports; the others are right. Threads take turns by a word that the sanitizer does not see, so
- * that each run has the same order. Prints its steps; the status and the report are the
+ * that each run has the same order. The first thread of two waits for the second one, because a
+ * report says whether a thread still runs. Prints its steps; the status and the report are the
  * sanitizer's.
  */
 #include <pthread.h>
@@ -30,6 +31,10 @@ __attribute__((no_sanitize("thread"))) static void wait_for_turn(int number)
 	while (*(volatile int *)&turn < number)
 		usleep(100);
 }
+__attribute__((no_sanitize("thread"))) static int current_turn(void)
+{
+	return *(volatile int *)&turn;
+}
 __attribute__((no_sanitize("thread"))) static void next_turn(void) { ++*(volatile int *)&turn; }
 
 static void both(void *(*one)(void *), void *(*other)(void *), void *argument)
@@ -46,6 +51,7 @@ static void both(void *(*one)(void *), void *(*other)(void *), void *argument)
 	{ \
 		work; \
 		next_turn(); \
+		wait_for_turn(2); \
 		return argument; \
 	}
 #define SECOND(name, work) \
@@ -53,6 +59,7 @@ static void both(void *(*one)(void *), void *(*other)(void *), void *argument)
 	{ \
 		wait_for_turn(1); \
 		work; \
+		next_turn(); \
 		return argument; \
 	}
 
@@ -142,12 +149,22 @@ static void inverted_locks(void)
 	pthread_mutex_unlock(&first);
 	pthread_mutex_unlock(&second);
 }
+
+__attribute__((no_sanitize("thread"))) static void *ends_alone(void *argument)
+{
+	*(volatile int *)&turn = (int)gettid();
+	return argument;
+}
+
 static void thread_leak(void)
 {
+	char task[64];
 	pthread_t thread;
-	pthread_create(&thread, NULL, write_shared, NULL);
+	pthread_create(&thread, NULL, ends_alone, NULL);
 	wait_for_turn(1);
-	usleep(50000);
+	snprintf(task, sizeof task, "/proc/self/task/%d", current_turn());
+	while (!access(task, F_OK))
+		usleep(100);
 }
 
 /* ---- right ---- */
