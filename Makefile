@@ -315,7 +315,7 @@ uninstall: ## remove what install wrote
 	rm -f $(into)/share/bash-completion/completions/cuflight.bash
 	rm -rf $(into)/share/cuflight
 downloaded = page cuda cuda12 nvtx% pytest% ci_readers table_readers wheels memory_viz frameworks \
-             node_modules package%
+             trace_processor node_modules package%
 clean: ## remove $(O)/, except downloads
 	rm -rf $(filter-out $(downloaded:%=$(O)/%),$(wildcard $(O)/*))
 help: ## this list

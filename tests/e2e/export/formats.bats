@@ -84,6 +84,20 @@ needs() { command -v "$1" >/dev/null || skip "$1 is not installed"; }
 	done
 }
 
+@test "Perfetto's trace_processor reads levels, blocks, failures and names" {
+	export TRACE_PROCESSOR=$build/trace_processor
+	[ -d "$TRACE_PROCESSOR" ] || skip "trace_processor was not fetched"
+	for victim in oom_fatal vmm_pool host_leak managed two_devices marks_its_work; do
+		record $victim $victim
+		agree $victim perfetto
+		"$root/tests/e2e/export/totals.py" $victim.end.json trace_processor $victim.perfetto
+	done
+	# a total that is wrong is found
+	sed -i 's/"live_at_end":true/"live_at_end":false/' oom_fatal.perfetto
+	run "$root/tests/e2e/export/totals.py" oom_fatal.end.json trace_processor oom_fatal.perfetto
+	[ "$status" = 1 ]
+}
+
 @test "speedscope's page shows the profile and its total" {
 	page=$build/node_modules/speedscope/dist/release/index.html
 	[ -f "$page" ] || skip "speedscope was not fetched"
@@ -162,6 +176,9 @@ needs() { command -v "$1" >/dev/null || skip "$1 is not installed"; }
 	agree hostile "${own[@]}"
 	if command -v heaptrack_print >/dev/null; then agree hostile heaptrack; fi
 	if command -v go >/dev/null; then agree hostile pprof; fi
+	if [ -d "$build/trace_processor" ]; then
+		TRACE_PROCESSOR=$build/trace_processor "$root/tests/e2e/export/totals.py" hostile.end.json trace_processor hostile.perfetto
+	fi
 	grep -q 'a:b c' hostile.folded
 	# one line a stack, each with its number, and no control character
 	[ "$(LC_ALL=C grep -c '[[:cntrl:]]' hostile.folded)" = 0 ]

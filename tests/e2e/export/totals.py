@@ -3,7 +3,8 @@
 """totals.py REPORT FORMAT FILE: has an export the sums of the report?
 
 REPORT is what `cuflight report --json` printed. The file is read with the real tool where there is one: go tool pprof,
-heaptrack_print, PyTorch's _memory_viz (VIZ names its file). Prints the disagreements and exits 1.
+heaptrack_print, PyTorch's _memory_viz (VIZ names its file), Perfetto's trace_processor (TRACE_PROCESSOR names its
+folder). Prints the disagreements and exits 1.
 """
 import collections
 import importlib.util
@@ -147,8 +148,43 @@ def perfetto():
     same("failed requests", len(report["incidents"]), sum(e["ph"] == "i" for e in document["traceEvents"]))
 
 
+QUERIES = {
+    "what the parser complains of":
+        "select name, value from stats where severity in ('error', 'data_loss') and value > 0",
+    "levels": "select t.id, t.name, c.value from process_counter_track t join counter c on c.track_id = t.id"
+              " order by c.ts, c.id",
+    "slices": "select category, name, dur, extract_arg(arg_set_id, 'args.kind'), extract_arg(arg_set_id, 'args.bytes'),"
+              " extract_arg(arg_set_id, 'args.live_at_end') from slice",
+    "processes": "select name from process where upid in (select upid from process_counter_track) order by name",
+}
+
+
+def trace_processor():
+    """the same trace as perfetto(), as Perfetto reads it"""
+    program = os.path.join(os.path.dirname(__file__), "trace_processor.mjs")
+    answers = tool("node", program, os.environ["TRACE_PROCESSOR"], path, *QUERIES.values()).splitlines()
+    found = {name: json.loads(line) for name, line in zip(QUERIES, answers, strict=True)}
+    same("what the parser complains of", [], found["what the parser complains of"])
+    last, levels = {(track, name): value for track, name, value in found["levels"]}, collections.Counter()
+    for (_, name), value in last.items():
+        if name.endswith(" live bytes"):
+            levels[kind_of(name)] += int(value)
+    levels.pop("framework", None)
+    same("levels at the end, by kind", +live, +levels)
+    blocks = [row for row in found["slices"] if row[0] == "block"]
+    for kind in ("device", "async", "array", "managed"):
+        same(f"slices of {kind} blocks that live", live[kind], sum(row[4] for row in blocks if row[3] == kind and row[5]))
+    same("slices without an end", 0, sum(row[2] < 0 for row in found["slices"]))
+    same("failed requests", len(report["incidents"]), sum(row[0] == "incident" for row in found["slices"]))
+    events = json.load(open(path, encoding="utf-8"))["traceEvents"]
+    same("names of slices", sorted(e["name"] for e in events if e["ph"] == "b"),
+         sorted(row[1] for row in found["slices"] if row[0] != "incident"))
+    same("names of processes", sorted({e["args"]["name"] for e in events if e["ph"] == "M"}),
+         [name for name, in found["processes"]])
+
+
 {"folded": folded, "speedscope": speedscope, "pprof": pprof, "torch-snapshot": torch, "heaptrack": heaptrack,
- "perfetto": perfetto}[form]()
+ "perfetto": perfetto, "trace_processor": trace_processor}[form]()
 for line in wrong:
     print(line)
 sys.exit(bool(wrong))
