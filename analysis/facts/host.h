@@ -65,6 +65,8 @@ struct fact_host {
 	uint64_t rss_bytes; /* last sample at or before the moment */
 	uint64_t rss_peak_bytes;
 	bool at_peak; /* of what is live, which --at=peak asks for; rss_bytes then is of it */
+	/* at_peak: what is live is the recorder's note of it, at most some 5 % below the peak */
+	bool is_near_peak;
 	uint64_t at_ns; /* the moment of these figures; CUF_UNKNOWN: the end */
 	uint64_t malloc_live_bytes; /* exact in full mode, estimated in sampled mode */
 	uint64_t malloc_live_count;

@@ -168,18 +168,26 @@ static void count_live(struct site *site, struct heap_totals *out, const struct 
 		site->last_ns = block->birth_ns;
 }
 
+struct heap_totals heap_totals_of(const struct reader *reader, const struct host_means *means)
+{
+	const struct reader_section *ledger = &reader->sections[CUF_SEC_HOST_LEDGER];
+	uint64_t mean_bytes = host_means_most(means);
+	return (struct heap_totals){
+		.known = reader->header.options_host_mode != CUF_HOST_OFF && ledger->count &&
+			 ledger->count == ledger->planned,
+		.estimated = mean_bytes != 0,
+		.mean_bytes = mean_bytes,
+		.peak_bytes = CUF_UNKNOWN,
+		.peak_ns = CUF_UNKNOWN,
+	};
+}
+
 void heap_read(const struct reader *reader, const struct host_means *means,
 	       const struct heap_moment *moment, struct sites *sites, struct heap_totals *out)
 {
-	uint64_t at = 0, mean_bytes = host_means_most(means);
-	const struct reader_section *ledger = &reader->sections[CUF_SEC_HOST_LEDGER];
+	uint64_t at = 0;
 	struct heap_row row;
-	*out = (struct heap_totals){ .estimated = mean_bytes != 0,
-				     .mean_bytes = mean_bytes,
-				     .peak_bytes = CUF_UNKNOWN,
-				     .peak_ns = CUF_UNKNOWN };
-	out->known = reader->header.options_host_mode != CUF_HOST_OFF && ledger->count &&
-		     ledger->count == ledger->planned;
+	*out = heap_totals_of(reader, means);
 	while (heap_row(reader, &at, sites, &row))
 		for (size_t i = 0; i < row.count; i++)
 			count_live(&sites->items[row.sites[i]], out, &row.blocks[i],
@@ -188,14 +196,24 @@ void heap_read(const struct reader *reader, const struct host_means *means,
 		undo_after(reader, moment, sites, out);
 }
 
-bool heap_peak(const struct reader *reader, struct heap_moment *peak)
+double heap_live_bytes(const struct reader *reader, const struct host_means *means)
+{
+	uint64_t at = 0;
+	struct heap_block block;
+	double sum = 0;
+	while (next_block(reader, &at, &block))
+		sum += (double)host_weight_bytes(block.bytes, host_means_at(means, block.birth));
+	return sum;
+}
+
+bool heap_peak(const struct reader *reader, struct heap_moment *peak, double *above_end)
 {
 	struct host_stream *stream = host_stream_new(reader);
 	struct host_event event;
 	double live = 0, most = 0;
 	uint64_t place = 0;
 	bool any = false;
-	*peak = (struct heap_moment){ reader->header.start_ns, 0 };
+	*peak = (struct heap_moment){ .time_ns = reader->header.start_ns };
 	for (; host_stream_next(stream, &event); place++) {
 		live += host_event_sign(event.op) *
 			(double)host_weight_bytes(event.bytes, event.sample_mean_bytes);
@@ -203,9 +221,10 @@ bool heap_peak(const struct reader *reader, struct heap_moment *peak)
 		if (live <= most)
 			continue;
 		most = live;
-		*peak = (struct heap_moment){ event.time_ns, place + 1 };
+		*peak = (struct heap_moment){ .time_ns = event.time_ns, .events = place + 1 };
 	}
 	host_stream_free(stream);
+	*above_end = most - live;
 	return any;
 }
 

@@ -18,6 +18,7 @@
 struct heap_moment {
 	uint64_t time_ns; /* CLOCK_MONOTONIC; CUF_UNKNOWN: the end */
 	uint64_t events;  /* of the stream up to the moment; CUF_UNKNOWN: those up to time_ns */
+	const struct cuf_host_peak *note; /* what was live then, where events do not tell; NULL */
 };
 /* Whether the event at this place of the stream, from 0, came after the moment. */
 static inline bool heap_is_after(const struct heap_moment *moment, uint64_t place,
@@ -60,12 +61,19 @@ struct heap_totals {
 struct host_interval { double low, high; };
 struct host_interval host_estimate_interval(const struct host_estimate *estimate, double unseen);
 
-/* Adds every live host block and its birth to its site. */
+/* Nothing is counted yet. */
+struct heap_totals heap_totals_of(const struct reader *reader, const struct host_means *means);
+
+/* Adds every live host block and its birth to its site. The moment has no note. */
 void heap_read(const struct reader *reader, const struct host_means *means,
 	       const struct heap_moment *moment, struct sites *sites, struct heap_totals *out);
 
-/* When most was live, as far as the events go back. False: there are none. One pass. */
-bool heap_peak(const struct reader *reader, struct heap_moment *peak);
+/* When most was live, as far as the events go back, and how much more than after the last of them.
+ * False: there are none. One pass. */
+bool heap_peak(const struct reader *reader, struct heap_moment *peak, double *above_end);
+
+/* The ledger's sum: what is live after the last event. */
+double heap_live_bytes(const struct reader *reader, const struct host_means *means);
 
 /* The live blocks by rows, with the indices of their sites. Start with *at = 0; false: at the
  * end. */

@@ -29,6 +29,7 @@ static const uint32_t record_bytes_min[CUF_SEC_MAX] = {
 	[CUF_SEC_INCIDENTS] = CUF_INCIDENT_BYTES_FIRST,
 	[CUF_SEC_TIMELINE] = CUF_SAMPLE_BYTES_FIRST,
 	[CUF_SEC_FRAMEWORK_RING] = sizeof(struct cuf_event),
+	[CUF_SEC_HOST_PEAK] = sizeof(struct cuf_host_peak),
 };
 
 /* Fills *error, if the caller wants it, and returns the code. */

@@ -152,7 +152,7 @@ static void add_base(struct host_walk *walk)
 	struct timeline_work *work = walk->work;
 	struct levels *levels = &work->host;
 	struct host_means means = host_means_of(work->recorded->reader, &work->recorded->meta);
-	struct heap_moment now = { CUF_UNKNOWN, CUF_UNKNOWN };
+	struct heap_moment now = { .time_ns = CUF_UNKNOWN, .events = CUF_UNKNOWN };
 	struct heap_totals totals;
 	struct sites sites;
 	int64_t *base_bytes, *base_count;

@@ -132,6 +132,7 @@ enum cuf_section_id {
 	CUF_SEC_TIMELINE = 11,    /* struct cuf_sample[] */
 	CUF_SEC_FRAMEWORK_RING = 12, /* segments of struct cuf_event: framework blocks and */
 				     /* phases; one order (seq) with RING */
+	CUF_SEC_HOST_PEAK = 13,   /* struct cuf_host_peak[2]: the newer whole one counts */
 	CUF_SEC_MAX
 };
 
@@ -259,6 +260,10 @@ struct cuf_header {
 					     /* were seen */
 	uint64_t reserved_bytes;             /* file_bytes of the recorder, where `cuflight` */
 					     /* trimmed the file after the end; 0: it did not */
+	uint64_t host_peak_bytes;            /* most that was live of host memory, estimated in */
+					     /* sampled mode; full mode: as looked at every few */
+					     /* ms and at large blocks; 0: not recorded */
+	uint64_t host_peak_ns;
 };
 
 /* Whether stacks have Python frames. META NOTE has the reason if not. */
@@ -515,6 +520,31 @@ struct cuf_sample {
 							/* none seen */
 	uint64_t cgroup_file_bytes; /* of cgroup_bytes: pages of files, which the kernel drops */
 				    /* before it kills; CUF_UNKNOWN except near the limit */
+};
+
+/* A call site in the note of the host's peak. Blocks that were recorded by sampling, and others. */
+#define CUF_PEAK_SITES 96u
+struct cuf_host_peak_site {
+	uint32_t stack;          /* 0: unknown, and in the rest */
+	uint32_t is_python;      /* 1: of CPython's own allocator */
+	uint64_t exact_bytes;
+	uint64_t sampled_bytes;  /* as recorded */
+	uint64_t weight_bytes;   /* what these stand for */
+	uint32_t exact_count, sampled_count;
+};
+
+/*
+ * What was live on the host when the total was 5 % above the last note of it, and so at most some
+ * 5 % below its peak. Written in turn; the one with the higher number counts.
+ */
+struct cuf_host_peak {
+	uint64_t number;         /* [commit] from 1; 0: never written, or incomplete */
+	uint64_t time_ns;
+	uint64_t live_bytes;     /* sum of sites and rest */
+	uint64_t rss_bytes;      /* CUF_UNKNOWN without /proc */
+	uint64_t site_count;
+	struct cuf_host_peak_site sites[CUF_PEAK_SITES]; /* largest first */
+	struct cuf_host_peak_site rest[2]; /* all others: of malloc, of CPython's own allocator */
 };
 
 /* What the first writers wrote of structs that have grown since. The rest is unknown. */

@@ -3,6 +3,7 @@
 #include "interpose/record/host.h"
 
 #include <errno.h>
+#include "interpose/incident/host_peak.h"
 #include "interpose/incident/timeline.h"
 #include "interpose/incident/totals.h"
 #include "interpose/platform/at_fork_child.h"
@@ -25,6 +26,7 @@
 enum {
 	SAMPLE_BYTES_MIN = 4096,        /* as options.def */
 	SAMPLE_BYTES_MAX = 1 << 30,
+	PEAK_BLOCK_BYTES = 1 << 20,     /* full mode: such a block may make the peak */
 	CLOCK_EVERY = 16,               /* full mode: events between two looks at the clock */
 	/* records to prefetch: their pages were last met a round of the ring ago */
 	AHEAD = 32,
@@ -112,6 +114,12 @@ static void set_ticks(struct cuf_thread_state *thread)
 	thread->host_tick_ms = (uint32_t)(passed_ns / 1000000);
 }
 
+/* Full mode: the total is a sum over all threads, so it is looked at now and then. */
+static __attribute__((noinline)) void look_at_peak(const struct cuf_thread_state *thread)
+{
+	cuf_host_peak_rise((int64_t)cuf_host_live_bytes(), thread->host_now_ns, NULL);
+}
+
 static void look_at_clock(struct cuf_thread_state *thread)
 {
 	uint64_t now_ns = cuf_now_coarse_ns();
@@ -125,6 +133,8 @@ static void look_at_clock(struct cuf_thread_state *thread)
 		thread->writer.host_time_base_ns = 0;
 	set_ticks(thread);
 	cuf_timeline_tick(now_ns);
+	if (cuf_options.host == CUF_HOST_FULL)
+		look_at_peak(thread);
 }
 
 void cuf_host_mark_time(struct cuf_thread_state *thread)
@@ -237,7 +247,7 @@ static __attribute__((noinline)) void record_sample(struct cuf_thread_state *thr
 	weight = weight_of(thread->host_birth, bytes);
 	record_block(thread, addr, bytes, op, frame);
 	cuf_host_filter_add(addr);
-	cuf_host_live_add(weight);
+	cuf_host_peak_rise(cuf_host_live_add(weight), thread->host_now_ns, weight_of_entry);
 	thread->writer.slot->host_allocs++;
 	thread->writer.slot->host_alloc_bytes += (uint64_t)weight;
 }
@@ -249,6 +259,8 @@ static ALWAYS_INLINE void record_full(struct cuf_thread_state *thread, uint64_t 
 	record_block(thread, addr, bytes, op, frame);
 	thread->writer.slot->host_allocs++;
 	thread->writer.slot->host_alloc_bytes += bytes;
+	if (__builtin_expect(bytes >= PEAK_BLOCK_BYTES, 0))
+		look_at_peak(thread);
 }
 
 static bool is_off(void) { return cuf_options.host == CUF_HOST_OFF || cuf_options.disabled; }

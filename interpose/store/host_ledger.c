@@ -242,3 +242,21 @@ bool cuf_host_ledger_take(uint64_t addr, struct cuf_host_block *entry)
 	       bucket_take(bucket_at(hash, now, 1), addr, entry) ||
 	       take_elsewhere(hash, now, addr, entry);
 }
+
+/* All homes of a level are in the prefix of that level; places beyond them are of the last one. */
+void cuf_host_ledger_each(void (*visit)(uint64_t word0, uint64_t word1))
+{
+	uint64_t buckets = UINT64_C(1) << __atomic_load_n(&highest, __ATOMIC_RELAXED);
+	uint64_t all = cuf_recording.host_bucket_mask + 1;
+
+	if (buckets > all)
+		buckets = all;
+	for (uint64_t i = 0; i < buckets * CUF_HOST_BUCKET; i++) {
+		const struct cuf_host_block *entry = &cuf_recording.host_ledger[i];
+		uint64_t word0 = __atomic_load_n(&entry->word0, __ATOMIC_ACQUIRE);
+		uint64_t word1 = __atomic_load_n(&entry->word1, __ATOMIC_RELAXED);
+
+		if (cuf_host_addr(word0))
+			visit(word0, word1);
+	}
+}

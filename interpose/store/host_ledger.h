@@ -21,6 +21,9 @@ bool cuf_host_ledger_add(uint64_t addr, uint32_t birth, uint64_t word1);
 /* Removes the block and copies it to *entry. false: not recorded. */
 bool cuf_host_ledger_take(uint64_t addr, struct cuf_host_block *entry);
 
+/* Calls visit for each block, which may be freed meanwhile; new ones may be missed. */
+void cuf_host_ledger_each(void (*visit)(uint64_t word0, uint64_t word1));
+
 /* Prefetches the bucket where this block will be added. To be called some time before. */
 void cuf_host_ledger_expect(uint64_t addr);
 

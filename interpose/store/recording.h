@@ -52,6 +52,7 @@ struct cuf_recording {
 	struct cuf_host_block *host_ledger;
 	uint64_t host_bucket_mask;
 	struct cuf_ring_place rings[CUF_RINGS];
+	struct cuf_host_peak *host_peaks; /* two */
 	struct cuf_incident *incidents;
 	unsigned incident_slots;
 	struct cuf_sample *samples;

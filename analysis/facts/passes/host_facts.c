@@ -385,20 +385,26 @@ static void fill_samples(const struct fact_process *process, uint64_t moment_ns,
  * Samples are some milliseconds to minutes apart, and the peak is between two of them. What is
  * allocated more at the peak than at the sample before it is resident, too.
  */
-static void move_to_peak(const struct fact_process *process, struct fact_host *host)
+static void move_to_peak(const struct fact_process *process, const struct cuf_host_peak *note,
+			 struct fact_host *host)
 {
 	const struct fact_sample *before = NULL;
+	host->is_near_peak = note != NULL;
 	for (size_t i = 0; i < process->timeline_count; i++) {
 		const struct fact_sample *sample = &process->timeline[i];
 		if (is_known(sample->rss_bytes) && is_known(sample->host_live_bytes) &&
 		    sample->time_ns <= host->at_ns)
 			before = sample;
 	}
-	if (!before || !is_known(host->live_peak_bytes))
+	if (note && is_known(note->rss_bytes))
+		host->rss_bytes = note->rss_bytes;
+	else if (before && is_known(host->live_peak_bytes))
+		host->rss_bytes = before->rss_bytes + subtract_to_zero(host->live_peak_bytes,
+								       before->host_live_bytes);
+	else
 		return;
-	host->rss_bytes = before->rss_bytes + subtract_to_zero(host->live_peak_bytes,
-							       before->host_live_bytes);
-	host->cgroup_bytes = before->cgroup_bytes;
+	if (before)
+		host->cgroup_bytes = before->cgroup_bytes;
 	host->rss_peak_bytes = most_of(host->rss_peak_bytes, host->rss_bytes);
 }
 
@@ -465,7 +471,8 @@ static struct fact_host host_of(struct build *build, uint32_t process)
 	host.at_peak = build->host_peaks && time_ns != CUF_UNKNOWN;
 	if (host.at_peak) {
 		memory = NULL; /* it was read at another moment */
-		move_to_peak(&build->facts->processes[process], &host);
+		move_to_peak(&build->facts->processes[process], build->host_peaks[process].note,
+			     &host);
 	}
 	fill_allocators(build, meta, time_ns, &host);
 	fill_maps(build, process, memory, &host);

@@ -6,7 +6,7 @@
 #include "analysis/base/xalloc.h"
 #include "analysis/facts/passes/build.h"
 #include "analysis/facts/passes/main_process.h"
-#include "analysis/host/heap.h"
+#include "analysis/host/peak_note.h"
 
 #define HOST_CLOCK_NS 10000000ull /* host events have a coarse clock, in milliseconds */
 /* A killed process existed a little longer than its last record shows. */
@@ -227,9 +227,14 @@ static void find_host_peaks(struct build *build)
 {
 	build->host_peaks = arena_zeroed(build->arena, build->run->count,
 					 sizeof *build->host_peaks);
-	for (uint32_t p = 0; p < build->run->count; p++)
-		if (!heap_peak(build->run->processes[p].reader, &build->host_peaks[p]))
-			build->host_peaks[p] = (struct heap_moment){ CUF_UNKNOWN, CUF_UNKNOWN };
+	for (uint32_t p = 0; p < build->run->count; p++) {
+		const struct run_process *from = &build->run->processes[p];
+		struct host_means means = host_means_of(from->reader, &from->meta);
+		struct cuf_host_peak *note = arena_zeroed(build->arena, 1, sizeof *note);
+		if (!peak_note_or_events(from->reader, &means, note, &build->host_peaks[p]))
+			build->host_peaks[p] = (struct heap_moment){ .time_ns = CUF_UNKNOWN,
+								     .events = CUF_UNKNOWN };
+	}
 }
 
 void build_moment(struct build *build)
@@ -321,7 +326,8 @@ struct heap_moment host_moment_of(const struct build *build, uint32_t process)
 {
 	if (build->host_peaks)
 		return build->host_peaks[process];
-	return (struct heap_moment){ host_time_of(build, process), CUF_UNKNOWN };
+	return (struct heap_moment){ .time_ns = host_time_of(build, process),
+				     .events = CUF_UNKNOWN };
 }
 
 /* The moment of the run in this process; its own end when it was not there then. */

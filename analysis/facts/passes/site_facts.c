@@ -7,6 +7,7 @@
 #include "analysis/device/framework_map.h"
 #include "analysis/growth/growth.h"
 #include "analysis/host/heap_births.h"
+#include "analysis/host/peak_note.h"
 #include "analysis/facts/passes/roles.h"
 #include "analysis/phases/phases.h"
 #include "analysis/base/numbers.h"
@@ -266,11 +267,28 @@ static void count_births(struct growth *growth, const struct reader *reader,
 	heap_births_free(births);
 }
 
+/* Before the oldest event that was kept, the recorder's own maximum is all that is known. */
+static void take_recorded_peak(const struct cuf_header *header, const struct heap_moment *moment,
+			       struct heap_totals *memory)
+{
+	uint64_t most = header->host_peak_bytes;
+	if (!header->host_overwritten || !most || most > BYTES_SANE ||
+	    header->host_peak_ns < header->start_ns)
+		return;
+	if (!moment->note && moment->time_ns != CUF_UNKNOWN &&
+	    header->host_peak_ns > moment->time_ns)
+		return;
+	if (memory->peak_bytes != CUF_UNKNOWN && memory->peak_bytes >= most)
+		return;
+	memory->peak_bytes = most;
+	memory->peak_ns = header->host_peak_ns;
+}
+
 /* What was live at the highest moment is what is live now, and what was freed in between. */
 static void note_peak(const struct growth *growth, struct heap_totals *memory)
 {
 	uint64_t live = host_whole(memory->bytes.value + memory->python_bytes.value);
-	if (!memory->known || !growth->events)
+	if (!growth->events)
 		return;
 	memory->peak_bytes = live;
 	memory->peak_ns = growth->highest_ns;
@@ -330,16 +348,24 @@ static void follow_host(struct followed_process *one, struct growth *growth)
 				     .events = one->host.events };
 	struct growth_source source = growth_host_source(&state);
 	struct host_means means = host_means_of(reader, &recorded->meta);
+	struct heap_totals *memory = &one->build->host_memory[one->process];
 	growth->by_age = true;
 	growth->is_sampled = host_means_most(&means) != 0;
 	growth->is_failure = is_failure(one->build, one->process);
 	growth->time = time_observed(one->build, one->process, one->host.time_ns);
 	take_quiet(growth, &one->quiet, HOST_CLOCK_NS);
-	heap_read(reader, &means, &one->host, &growth->sites,
-		  &one->build->host_memory[one->process]);
+	if (one->host.note) {
+		*memory = heap_totals_of(reader, &means);
+		peak_note_add(reader, one->host.note, &growth->sites, memory);
+	} else {
+		heap_read(reader, &means, &one->host, &growth->sites, memory);
+	}
 	growth_follow(growth, &source);
 	host_stream_free(state.stream);
-	note_peak(growth, &one->build->host_memory[one->process]);
+	if (memory->known && !one->host.note)
+		note_peak(growth, memory);
+	if (memory->known)
+		take_recorded_peak(&reader->header, &one->host, memory);
 	growth->births = one->host.time_ns == CUF_UNKNOWN &&
 			 growth_asks_births(growth, HOST_CLOCK_NS);
 	if (growth->births || growth->floor_count)

@@ -134,7 +134,7 @@ static void settle_sites(const struct walk *walk)
 static struct heap_totals take_end(struct walk *walk)
 {
 	const struct reader *reader = walk->from->recorded->reader;
-	const struct heap_moment end = { walk->end_ns, CUF_UNKNOWN };
+	const struct heap_moment end = { .time_ns = walk->end_ns, .events = CUF_UNKNOWN };
 	struct heap_totals totals;
 	struct sites sites;
 

@@ -193,6 +193,7 @@ struct json_object *json_host(struct frames *frames, const struct fact_host *hos
 	json_add_number(object, "live_peak_bytes", host->live_peak_bytes);
 	json_add_number(object, "live_peak_ns", host->live_peak_ns);
 	json_add_bool(object, "at_peak", host->at_peak);
+	json_add_bool(object, "is_near_peak", host->is_near_peak);
 	json_add(object, "allocator", json_allocator(host));
 	json_add(object, "other_allocators", json_other_allocators(host));
 	json_add(object, "resident", json_rows(host));

@@ -146,7 +146,7 @@ static void see_host(const struct seeing *seeing)
 	struct rows *rows = seeing->rows;
 	const struct run_process *recorded = &rows->run->processes[seeing->process];
 	const struct fact_live_moment *live = &rows->facts->processes[seeing->process].live;
-	struct heap_moment moment = { live->host_ns, live->host_events };
+	struct heap_moment moment = { .time_ns = live->host_ns, .events = live->host_events };
 	struct host_means means = host_means_of(recorded->reader, &recorded->meta);
 	struct host_table later;
 

@@ -474,7 +474,7 @@ void holders_of_host(const struct text *text, const struct fact_process *process
 
 	*out = (struct holders){ .total_bytes = host->rss_bytes };
 	snprintf(out->title, sizeof out->title, "Who held host memory%s",
-		 text_if(host->at_peak, " at the peak"));
+		 text_if(host->at_peak, host->is_near_peak ? " near the peak" : " at the peak"));
 	if (host->rss_bytes == CUF_UNKNOWN)
 		return;
 	if (host->row_count)
@@ -484,7 +484,7 @@ void holders_of_host(const struct text *text, const struct fact_process *process
 	arenas = add_arenas(host, parts, out);
 	sum = parts + arenas;
 	/* resident memory was read a little before or after the peak; what was held is known */
-	if (host->at_peak && host->live_peak_bytes != CUF_UNKNOWN)
+	if (host->at_peak && !host->is_near_peak && host->live_peak_bytes != CUF_UNKNOWN)
 		out->total_bytes = most_of(host->rss_bytes, host->live_peak_bytes + sum);
 	sum += add_host_sites(text, process, out->total_bytes - sum, out);
 	for (size_t i = 0; i < host->row_count; i++)

@@ -251,16 +251,20 @@ static void print_survived(const struct text *text)
 static void print_host_peak(const struct text *text, const struct fact_process *process)
 {
 	const struct fact_host *host = &process->host;
+	bool is_sampled = host->malloc_basis == BASIS_ESTIMATED;
+	bool is_near = host->is_near_peak && host->live_peak_bytes != CUF_UNKNOWN;
+	uint64_t live = host->malloc_live_bytes + known_or_zero(host->python_live_bytes);
 	char words[WORDS];
-	snprintf(words, sizeof words, "Host memory at its peak (%s): %s resident",
+
+	snprintf(words, sizeof words, "Host memory %s its peak (%s): %s resident",
+		 host->is_near_peak ? "near" : "at",
 		 units_duration(text_elapsed(process->start_ns, host->at_ns)).s,
 		 units_bytes(host->rss_bytes).s);
 	if (host->malloc_live_bytes != CUF_UNKNOWN)
-		text_append(words, sizeof words, ", %s allocated",
-		       text_sampled(host->malloc_live_bytes +
-					    known_or_zero(host->python_live_bytes),
-				    host->malloc_basis == BASIS_ESTIMATED).s);
-	text_words(text, STYLE_PLAIN, "", 0, 1, words);
+		text_append(words, sizeof words, ", %s%s%s allocated",
+			    text_sampled(live, is_sampled).s, text_if(is_near, " of "),
+			    text_if(is_near, text_sampled(host->live_peak_bytes, is_sampled).s));
+	text_words(text, STYLE_PLAIN, "", 0, is_near ? 2 : 1, words);
 }
 
 /* At most two GPUs: the screen has few lines. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host_peak: two call sites allocate, in small and in large blocks, until a known peak; then all is
- * freed, half of it before the end and half by an exit handler. No CUDA. Prints what each held at
- * the peak.
+ * host_peak [CALLS]: two call sites allocate, in small and in large blocks, until a known peak; then all is
+ * freed, half of it before the end and half by an exit handler. In between, CALLS blocks are
+ * allocated and freed one after another, which overwrites the events before. No CUDA. Prints what
+ * each held at the peak.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,8 +24,10 @@ static void free_tables(void)
 		free(tables[i]);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	long calls = argc > 1 ? atol(argv[1]) : 0;
+
 	atexit(free_tables);
 	for (unsigned i = 0; i < ROWS; i++)
 		rows[i] = read_row();
@@ -32,6 +35,8 @@ int main(void)
 		tables[i] = build_table();
 	for (unsigned i = 0; i < ROWS; i++)
 		free(rows[i]);
+	for (long i = 0; i < calls; i++)
+		free(build_table());
 	printf("peak site read_row bytes %zu count %d\n", (size_t)ROWS * ROW_BYTES, ROWS);
 	printf("peak site build_table bytes %zu count %d\n", (size_t)TABLES * TABLE_BYTES, TABLES);
 	printf("end state exit 0\n");
