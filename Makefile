@@ -45,12 +45,15 @@ core_obj := $(core_src:%.c=$(B)/obj/%.o)
 hook_obj := $(hook_src:%.c=$(B)/obj/%.o)
 cmd_obj  := $(cmd_src:%.c=$(B)/obj/%.o) $(B)/obj/gen/html_assets.o
 # The page of `report --html`, two texts. They are bundled when its npm modules are there, which
-# `scripts/setup build` fetches. Without the texts the command is built without the page.
-HTML_JS  ?= $(O)/view/html/page.js
-HTML_CSS ?= $(O)/view/html/page.css
+# `scripts/setup build` fetches. A release has them ready. Without the texts the command is built
+# without the page.
+page_modules := $(wildcard $(O)/page/node_modules/esbuild/package.json)
+html     := $(if $(page_modules),$(O)/view/html,$(patsubst %/page.js,%, \
+            $(firstword $(wildcard release/page.js) $(O)/view/html/page.js)))
+HTML_JS  ?= $(html)/page.js
+HTML_CSS ?= $(html)/page.css
 page_src := $(wildcard $(foreach kind,js mjs css json,analysis/view/html/page/*.$(kind) \
             analysis/view/html/page/*/*.$(kind)))
-page_modules := $(wildcard $(O)/page/node_modules/esbuild/package.json)
 page_texts   := $(if $(page_modules),$(HTML_JS) $(HTML_CSS),$(wildcard $(HTML_JS) $(HTML_CSS)))
 CMD_LIBS := -ldw -lelf -ljson-c -larchive -lsqlite3 -lzstd -lz -liberty -lm -ldl
 
@@ -120,7 +123,7 @@ $(B)/obj/analysis/%.o: analysis/%.c
 		-DCUFLIGHT_PREFIX='"$(PREFIX)"' $(CFLAGS) -c $< -o $@
 
 ifneq ($(page_modules),)
-$(O)/view/html/page.js $(O)/view/html/page.css &: $(page_src) $(page_modules)
+$(O)/view/html/page.js $(O)/view/html/page.css $(O)/view/html/licences.txt &: $(page_src) $(page_modules)
 	@mkdir -p $(@D)
 	$(call say,BUNDLE)node analysis/view/html/page/bundle.mjs $(O)/page/node_modules $(@D)
 endif
@@ -309,13 +312,15 @@ install: all ## into $(DESTDIR)$(PREFIX)
 	$(call put,644,$(wildcard analysis/cmd/man/*.7),share/man/man7)
 	$(call put,644,$(wildcard analysis/view/*.schema.json),share/cuflight)
 	$(call put,644,$(wildcard analysis/cmd/cuflight.bash),share/bash-completion/completions)
+dist: $(page_texts) ## a release that builds without node and network: $(O)/dist/*.tar.gz
+	@scripts/dist cuflight-$(VERSION) $(html) $(O)/dist
 uninstall: ## remove what install wrote
 	rm -f $(into)/bin/cuflight $(into)/lib/libcuflight.so $(into)/include/cuflight*.h
 	rm -f $(into)/share/man/man1/cuflight*.1 $(into)/share/man/man7/cuflight*.7
 	rm -f $(into)/share/bash-completion/completions/cuflight.bash
 	rm -rf $(into)/share/cuflight
-downloaded = page cuda cuda12 nvtx% pytest% ci_readers table_readers wheels memory_viz frameworks \
-             trace_processor node_modules package%
+downloaded = page cuda cuda12 nvtx% pytest% ci_readers table_readers clickhouse wheels memory_viz \
+             frameworks trace_processor node_modules package%
 clean: ## remove $(O)/, except downloads
 	rm -rf $(filter-out $(downloaded:%=$(O)/%),$(wildcard $(O)/*))
 help: ## this list
@@ -334,5 +339,5 @@ help: ## this list
 .PHONY: all interpose analysis tests unit sim check check-unit check-e2e check-golden \
         check-fault check-torture torture check-gpu check-suites check-machines check-agents \
         check-frameworks check-asan check-ubsan check-tsan check-valgrind fuzz lint bench \
-        bench-host bench-causes bench-fleet gen format install uninstall clean help
+        bench-host bench-causes bench-fleet gen format dist install uninstall clean help
 .DELETE_ON_ERROR:

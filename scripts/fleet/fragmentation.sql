@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Where is most memory free and out of reach: inside pages, pools and segments that are in use?
-SELECT p.host, p.pid, p.model, r.device, r.layer,
+SELECT p.host AS host, p.pid AS pid, p.model AS model, r.device AS device, r.layer AS layer,
        sum(r.free_bytes) AS free_bytes,
        sum(r.bytes) AS bytes,
        max(r.largest_hole_bytes) AS largest_hole_bytes

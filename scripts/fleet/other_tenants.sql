@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Which nodes see another tenant on their GPUs? Processes of the fleet itself do not count.
-SELECT p.host, o.device, o.name,
+SELECT p.host AS host, o.device AS device, o.name AS name,
        count(DISTINCT o.pid) AS tenants,
        max(o.bytes) AS most_bytes
 FROM owners o

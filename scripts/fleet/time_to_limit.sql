@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- How long until a GPU is full, if memory goes on growing as it did?
-SELECT p.host, p.pid, p.model, d.device, d.free_bytes,
-       g.bytes_per_s,
+SELECT p.host AS host, p.pid AS pid, p.model AS model, d.device AS device, d.free_bytes AS free_bytes,
+       g.bytes_per_s AS bytes_per_s,
        d.free_bytes / g.bytes_per_s AS seconds_left
 FROM (SELECT process, device, sum(slope_bytes_per_s) AS bytes_per_s
       FROM sites

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """fleet.py BUILD: exports the recordings of a synthetic fleet (fleet.c), asks it the questions of
-scripts/fleet, and prints times, sizes and memory. FLEET_PROCESSES=10000, ENGINES="duckdb spark".
+scripts/fleet, and prints times, sizes and memory. FLEET_PROCESSES=10000, ENGINES="duckdb spark clickhouse".
 
 It writes about 350 KB of temporary files for each process, and removes them."""
 import os
@@ -14,7 +14,7 @@ import time
 BUILD = sys.argv[1] if len(sys.argv) > 1 else 'build'
 PROCESSES = int(os.environ.get('FLEET_PROCESSES', '10000'))
 ENGINES = os.environ.get('ENGINES', 'duckdb').split()
-SITES = {'duckdb': f'{BUILD}/table_readers', 'spark': None}
+SITES = {'duckdb': f'{BUILD}/table_readers', 'spark': None, 'clickhouse': f'{BUILD}/clickhouse:{BUILD}/table_readers'}
 
 
 def run(what, command, **options):

@@ -31,6 +31,14 @@ make_fleet() {
 	python3 "$truth" truth answers
 }
 
+@test "the same questions, unchanged, have the same answers in ClickHouse" {
+	[ -d "$build/clickhouse" ] || skip "no ClickHouse (scripts/setup test fetches it)"
+	[ -d "$readers" ] || skip "no pyarrow, which ClickHouse's package needs (scripts/setup test)"
+	make_fleet 60
+	PYTHONPATH=$build/clickhouse:$readers python3 "$root/scripts/fleet/query" --engine=clickhouse --json fleet >answers
+	python3 "$truth" truth answers
+}
+
 @test "new recordings are added to a fleet, and its partitions are columns" {
 	make_fleet 10
 	"$build/bench/fleet" recordings 14 >truth

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // bundle.mjs MODULES OUT: the page's modules and what they import from the folder MODULES, as
-// OUT/page.js and OUT/page.css. The licences of all that went in come first in the script and can
-// be read on the page.
+// OUT/page.js and OUT/page.css. The licences of all that went in come first in the script, can be
+// read on the page, and are OUT/licences.txt.
 
 import { createRequire } from "node:module";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -61,3 +61,4 @@ await esbuild.build({
 	banner: { js: banner },
 	define: { PAGE_LICENCES: JSON.stringify(licences) },
 });
+writeFileSync(join(out, "licences.txt"), licences + "\n");
