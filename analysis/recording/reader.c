@@ -44,11 +44,26 @@ static int fail(struct reader_error *error, const char *path, int code, uint64_t
 
 #define AT(field) offsetof(struct cuf_header, field)
 
+/* The recorder stores the magic last. Before that the header is zeros, or is there without it. */
+static bool is_unbegun(const struct reader *reader)
+{
+	static const char zeros[READER_HEADER_BYTES];
+	struct cuf_header header;
+
+	if (reader->bytes < READER_HEADER_BYTES)
+		return false;
+	memcpy(&header, reader->data, sizeof header);
+	return !memcmp(header.magic, zeros, sizeof header.magic) &&
+	       (header.endian == CUF_ENDIAN || !memcmp(reader->data, zeros, sizeof zeros));
+}
+
 static int check_header(struct reader *reader, struct reader_error *error)
 {
 	const struct cuf_header *header = &reader->header;
 	if (!reader->bytes)
 		return fail(error, reader->path, READER_E_EMPTY, 0, 0);
+	if (is_unbegun(reader))
+		return fail(error, reader->path, READER_E_UNBEGUN, 0, 0);
 	if (reader->bytes < sizeof header->magic ||
 	    memcmp(reader->data, CUF_MAGIC, sizeof header->magic))
 		return fail(error, reader->path, READER_E_MAGIC, 0, 0);

@@ -26,7 +26,8 @@
 	READER_ERROR(PACK, -12, "the pack is damaged, or no pack of cuflight") \
 	READER_ERROR(PACK_LIMIT, -13, "the pack would unpack to far more than its size") \
 	READER_ERROR(UNPACK, -14, "cannot unpack into TMPDIR, else /tmp") \
-	READER_ERROR(LARGE, -15, "larger than any recording, which has at most 8 GiB")
+	READER_ERROR(LARGE, -15, "larger than any recording, which has at most 8 GiB") \
+	READER_ERROR(UNBEGUN, -16, "never begun: its process ended while it was being created")
 
 enum reader_error_code {
 	READER_OK = 0,

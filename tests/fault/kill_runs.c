@@ -4,9 +4,9 @@
  * random instant of its work, and compares its recording with its truth
  * (tests/victims/process/kill_truth.h). The live set must be exact up to the calls in flight, and
  * no completed call may be missing among the events. Every eighth run is killed at a random instant
- * of its start instead. A run that dies while its recording is created leaves no file, or one whose
- * header is zeros. In sampled mode host blocks under 64 KiB may be missing, and host events are not
- * counted.
+ * of its start instead. A run that dies while its recording is created leaves no file, or one that
+ * the reader calls never begun. In sampled mode host blocks under 64 KiB may be missing, and host
+ * events are not counted.
  *
  * Where the victim's threads succeed one another (churn), events are counted for all of them
  * together. The recordings of forked children are compared, too: they end by themselves.
@@ -322,18 +322,11 @@ static bool wait_started(const struct kill_truth *truth, pid_t pid)
 	return false;
 }
 
-/* Created, and not yet written to: or not even that. */
-static bool is_unborn(const char *recording)
+/* Not created, or created and not yet begun. */
+static bool is_unbegun(const struct reader_error *error)
 {
-	static const char zeros[READER_HEADER_BYTES];
-	char page[READER_HEADER_BYTES] = { 0 };
-	int fd = open(recording, O_RDONLY | O_CLOEXEC);
-	bool unborn = fd < 0 ||
-	              (read(fd, page, sizeof page) >= 0 && memcmp(page, zeros, sizeof page) == 0);
-
-	if (fd >= 0)
-		close(fd);
-	return unborn;
+	return error->code == READER_E_EMPTY || error->code == READER_E_UNBEGUN ||
+	       (error->code == READER_E_OPEN && error->system == ENOENT);
 }
 
 static void judge(struct check *check, const char *recording, bool early, struct totals *totals)
@@ -341,7 +334,7 @@ static void judge(struct check *check, const char *recording, bool early, struct
 	struct reader_error error = { 0 };
 	int result = reader_open(recording, &check->reader, &error);
 
-	if (result && is_unborn(recording)) {
+	if (result && is_unbegun(&error)) {
 		totals->unborn++;
 		return;
 	}

@@ -97,6 +97,12 @@ static void test_reader__damage_is_told_with_its_place(void **state)
 	expect_error("hello, this is text", 19, READER_E_MAGIC, 0);
 	expect_error("CUF", 3, READER_E_MAGIC, 0);
 	expect_error(maker->data, 4095, READER_E_SHORT, 4095);
+	memset(maker->h->magic, 0, sizeof maker->h->magic);
+	expect_error(maker->data, maker->bytes, READER_E_UNBEGUN, 0);
+	maker->h->endian = 0;
+	expect_error(maker->data, maker->bytes, READER_E_MAGIC, 0);
+	*maker->h = saved;
+	expect_error((const char[READER_HEADER_BYTES]){ 0 }, READER_HEADER_BYTES, READER_E_UNBEGUN, 0);
 	maker->h->version = CUF_VERSION + 1;
 	expect_error(maker->data, maker->bytes, READER_E_VERSION,
 	             offsetof(struct cuf_header, version));
