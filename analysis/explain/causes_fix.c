@@ -39,16 +39,16 @@ static const struct fix_row {
 	  NO_METRIC, METRIC_shortfall },
 	{ "S1.tenant", "", "CUDA_VISIBLE_DEVICES",
 	  "give {@sibling}, a process of this run that holds {sibling}, another device "
-	  "(CUDA_VISIBLE_DEVICES), or both a smaller share; {shortfall} less would have been "
-	  "enough",
+	  "(CUDA_VISIBLE_DEVICES), or both a smaller share; at least {shortfall} is "
+	  "missing",
 	  NO_METRIC, METRIC_shortfall },
 	{ "S1.tenant", "", NULL,
 	  "find and stop {@neighbour}, which holds {neighbour} of the device, or move one of the "
-	  "two to another device; {shortfall} less would have been enough",
+	  "two to another device; at least {shortfall} is missing",
 	  NO_METRIC, METRIC_shortfall },
 	{ "S1.tenant", "", NULL,
 	  "find and stop the process that holds {strangers} of the device (nvidia-smi), or move "
-	  "one of the two to another device; {shortfall} less would have been enough",
+	  "one of the two to another device; at least {shortfall} is missing",
 	  NO_METRIC, METRIC_shortfall },
 	{ "S1.cap", "PyTorch", "set_per_process_memory_fraction",
 	  "raise the fraction in torch.cuda.set_per_process_memory_fraction, or remove "
@@ -90,14 +90,18 @@ static const struct fix_row {
 	  "lower --ubatch-size",
 	  NO_METRIC, METRIC_shortfall },
 	{ "S2b", "PyTorch", NULL,
-	  "process the prompt in pieces: {free} fits at once, {request} does not; use "
+	  "process the prompt in pieces: {at_once} fits at once, {request} does not; use "
 	  "fused attention, and compute logits only for the last token",
-	  NO_METRIC, METRIC_shortfall },
+	  NO_METRIC, METRIC_over },
 	{ "S2b", "", NULL,
-	  "make the step smaller (batch, prompt chunk): {free} would have fit; or free "
-	  "{shortfall} elsewhere",
-	  METRIC_free, METRIC_shortfall },
+	  "make the step smaller (batch, prompt chunk): {at_once} would have fit; or free "
+	  "{over} elsewhere",
+	  METRIC_at_once, METRIC_over },
 
+	{ "S3.V", "", NULL,
+	  "make the KV cache smaller by at least {kv_excess}: what was to come after the failed "
+	  "request is not known",
+	  NO_METRIC, METRIC_kv_excess },
 	{ "S3*", "vLLM", "max_model_len",
 	  "lower {@context} from {context} to {context_fits}, or {@fraction} to "
 	  "{fraction_fits}",
@@ -194,9 +198,9 @@ static const struct fix_row {
 	  "allocate at most {fits} of them at once: each needs {unit}, and the rest of "
 	  "the device holds {base}",
 	  METRIC_fits, METRIC_shortfall },
-	{ "S5", "", NULL,
-	  "serve at most {siblings} such requests at once and queue the rest",
-	  METRIC_siblings, METRIC_shortfall },
+	{ "S5", "", "@requests",
+	  "serve fewer than {siblings} such requests at once and queue the rest",
+	  NO_METRIC, NO_METRIC },
 
 	{ "S6.F2", "llama.cpp", "GGML_CUDA_NO_VMM",
 	  "build without GGML_CUDA_NO_VMM, so that the pool grows in place",
@@ -243,7 +247,7 @@ static const struct fix_row {
 	{ "S7", "vLLM", "gpu_memory_utilization",
 	  "lower --gpu-memory-utilization by {rose} of the device",
 	  NO_METRIC, METRIC_rose },
-	{ "S7", "", "NCCL_BUFFSIZE",
+	{ "S7", "", NULL,
 	  "leave {rose} for libraries, or let them use less: fewer communicators and "
 	  "streams, NCCL_MAX_NCHANNELS, NCCL_BUFFSIZE, CUBLAS_WORKSPACE_CONFIG",
 	  NO_METRIC, METRIC_rose },
@@ -369,23 +373,6 @@ static bool is_about(const struct fix_row *row, const char *id)
 	return !strcmp(id, row->cause);
 }
 
-/* Of rows that differ only in what they know, the first one is enough. Advice without a setting is
- * the same when it begins with the same words, and only rows for any program repeat so. */
-static bool is_same_advice(const struct fact_fix *fix, const struct fix_row *row)
-{
-	if (row->knob)
-		return fix->knob && !strcmp(fix->knob, row->knob);
-	return !*row->framework && !fix->knob && !strncmp(fix->text, row->words, 9);
-}
-
-static bool has_advice(const struct fact_fix *fixes, size_t count, const struct fix_row *row)
-{
-	for (size_t i = 0; i < count; i++)
-		if (is_same_advice(&fixes[i], row))
-			return true;
-	return false;
-}
-
 /* "@slots": the option that set it, as the command line has it; "@requests" is no option. */
 static const char *knob_of(const struct evidence *evidence, const char *knob)
 {
@@ -406,6 +393,27 @@ static const char *knob_of(const struct evidence *evidence, const char *knob)
 	return "requests at once";
 }
 
+/* Of rows that differ only in what they know, the first one is enough. Advice without a setting is
+ * the same when it begins with the same words, and only rows for any program repeat so. */
+static bool is_same_advice(const struct evidence *evidence, const struct fact_fix *fix,
+			   const struct fix_row *row)
+{
+	const char *knob = knob_of(evidence, row->knob);
+
+	if (knob)
+		return fix->knob && !strcmp(fix->knob, knob);
+	return !*row->framework && !fix->knob && !strncmp(fix->text, row->words, 9);
+}
+
+static bool has_advice(const struct evidence *evidence, const struct fact_fix *fixes, size_t count,
+		       const struct fix_row *row)
+{
+	for (size_t i = 0; i < count; i++)
+		if (is_same_advice(evidence, &fixes[i], row))
+			return true;
+	return false;
+}
+
 /* Advice may have no metric; it has no value then. */
 static uint64_t metric_of(const struct evidence *evidence, enum metric metric)
 {
@@ -419,7 +427,7 @@ static void add_fix(struct build *build, const struct evidence *evidence, const 
 	const char *words = evidence_words(evidence, build->arena, row->words);
 	uint64_t value = metric_of(evidence, row->value);
 
-	if (!words || *count == FIXES_MAX || has_advice(fixes, *count, row))
+	if (!words || *count == FIXES_MAX || has_advice(evidence, fixes, *count, row))
 		return;
 	fixes[(*count)++] = (struct fact_fix){
 		.text = words,

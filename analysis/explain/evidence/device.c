@@ -457,6 +457,29 @@ static void set_balance(struct build *build, struct evidence *evidence)
 	evidence_set(evidence, SIGNAL_imbalance, (double)(fullest - emptiest) / 100);
 }
 
+/* What is mapped for one request: chunks of PyTorch's expandable segments, else the driver's pages.
+ */
+static uint64_t mapped_unit(const struct fact_incident *incident)
+{
+	if (incident->kind != CUF_KIND_FRAMEWORK)
+		return CUF_PAGE_BYTES;
+	for (size_t n = 0; n < incident->owner_count; n++)
+		if (incident->owners[n].kind == OWNER_VMM &&
+		    known_or_zero(incident->owners[n].bytes))
+			return EXPANDABLE_CHUNK;
+	return CUF_PAGE_BYTES;
+}
+
+static void set_at_once(struct evidence *evidence)
+{
+	uint64_t *metrics = evidence->metrics, unit = mapped_unit(evidence->incident);
+
+	if (!known(metrics[METRIC_free]))
+		return;
+	metrics[METRIC_at_once] = metrics[METRIC_free] / unit * unit;
+	metrics[METRIC_over] = minus(metrics[METRIC_request], metrics[METRIC_at_once]);
+}
+
 /* Sizes compared: request, free, total. `room` is set if the driver refused although there was
  * enough. */
 static void set_room(struct evidence *evidence)
@@ -466,6 +489,7 @@ static void set_room(struct evidence *evidence)
 	double room = 0;
 
 	metrics[METRIC_shortfall] = minus(metrics[METRIC_request], metrics[METRIC_free]);
+	set_at_once(evidence);
 	if (known(metrics[METRIC_request]) && known(metrics[METRIC_mine]))
 		evidence_set(evidence, SIGNAL_own,
 			     ratio(metrics[METRIC_mine] + metrics[METRIC_request],

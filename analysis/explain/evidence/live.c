@@ -208,9 +208,14 @@ static void set_family(const struct class *family, struct evidence *evidence)
 	evidence_set(evidence, SIGNAL_family_next, family->bytes == metrics[METRIC_request]);
 	if (metrics[METRIC_total] != CUF_UNKNOWN && metrics[METRIC_free] != CUF_UNKNOWN &&
 	    metrics[METRIC_total] >= metrics[METRIC_free] + held) {
-		metrics[METRIC_base] = metrics[METRIC_total] - metrics[METRIC_free] - held;
-		metrics[METRIC_fits] = (metrics[METRIC_free] + held) / each;
-		evidence_set(evidence, SIGNAL_family_fits, (double)metrics[METRIC_fits]);
+		uint64_t fits = (metrics[METRIC_free] + held) / each;
+
+		evidence_set(evidence, SIGNAL_family_fits, (double)fits);
+		/* how many to have at once is no question where another size was refused */
+		if (family->bytes == metrics[METRIC_request]) {
+			metrics[METRIC_base] = metrics[METRIC_total] - metrics[METRIC_free] - held;
+			metrics[METRIC_fits] = fits;
+		}
 	}
 	if (metrics[METRIC_total] != CUF_UNKNOWN && metrics[METRIC_total])
 		evidence_set(evidence, SIGNAL_family,

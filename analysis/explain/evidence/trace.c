@@ -188,6 +188,9 @@ static bool set_unit(struct evidence *evidence, const struct event_pass *pass,
 	}
 	if (!unit || metrics[METRIC_free] == CUF_UNKNOWN)
 		return false;
+	/* more than there was room for: sizes without a period, and not one unit of work */
+	if (metrics[METRIC_free] + trace->live_bytes < unit)
+		return false;
 	metrics[METRIC_together] = unit;
 	metrics[METRIC_together_fit] = (metrics[METRIC_free] + trace->live_bytes) / unit;
 	/* the unit of the failed request is one of them */

@@ -45,7 +45,8 @@ static void one_slot_too_large(void)
 	say("when start");
 	say_not("S1 S3 S5 S6 S8");
 	take_bytes(create_slot_buffers, "create_slot_buffers",
-	           whole((size_t)((double)device_room() * between(1.1, 1.9)), MiB));
+	           whole((size_t)((double)device_room() * between(1.1, 1.9)), MiB) -
+	                   request.by_bytes);
 }
 
 static void sequence_count(void) { setting("--max-num-seqs", 512u << between_whole(0, 1)); }

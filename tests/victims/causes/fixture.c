@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cause_fixture NAME [--seed=N] [--scale=F] [--value=N] [--by-bytes=N] [--apart]: plays one
- * scenario.
+ * cause_fixture NAME [--seed=N] [--scale=F] [--value=N] [--by-bytes=N] [--apart] [--no-tenant]
+ * [--whole]: plays one scenario.
  * cause_fixture --list: prints their names and the MiB of the memory cgroup that each needs, 0 for
  * none.
  * cause_fixture NAME --settings [--seed=N] ...: prints the options that its user would have
@@ -25,6 +25,8 @@
 
 struct request request = {.scale = 1, .value = UNKNOWN};
 size_t device_total;
+/* what other processes would have had, with --no-tenant: sizes of the scenario follow the rest */
+static size_t absent_bytes;
 static uint64_t random_state;
 
 static uint64_t random_next(void)
@@ -79,7 +81,7 @@ device_ptr device_malloc(size_t bytes)
 }
 
 void device_free(device_ptr ptr) { MUST(cu.release(ptr)); }
-size_t device_room(void) { return free_now(); }
+size_t device_room(void) { return free_now() - absent_bytes; }
 void device_use(int device) { door_use(device); }
 void device_synchronize(void) { MUST(cu.synchronize()); }
 
@@ -206,6 +208,10 @@ void process_holding(size_t bytes, bool recorded)
 	int to[2], from[2];
 	char text[32], line[64] = "";
 	ssize_t n = 1;
+	if (request.no_tenant) {
+		absent_bytes += bytes;
+		return;
+	}
 	snprintf(text, sizeof text, "%zu", free_now() - bytes);
 	if (pipe2(to, O_CLOEXEC) || pipe2(from, O_CLOEXEC))
 		exit(BROKEN);
@@ -277,10 +283,14 @@ struct model model_of(size_t bytes)
 
 void tenant_of(unsigned percent)
 {
+	unsigned long long mib = strtoull(getenv("SIMCUDA_TOTAL"), NULL, 10) * 1024 * percent / 100;
 	char bytes[32];
 
-	snprintf(bytes, sizeof bytes, "%lluMiB",
-	         strtoull(getenv("SIMCUDA_TOTAL"), NULL, 10) * 1024 * percent / 100);
+	if (request.no_tenant) {
+		absent_bytes = mib * MiB;
+		return;
+	}
+	snprintf(bytes, sizeof bytes, "%lluMiB", mib);
 	setenv("SIMCUDA_OTHER", bytes, 1);
 }
 
@@ -404,6 +414,10 @@ static void read_arguments(int argc, char **argv)
 			request.value = strtoull(argv[i] + 8, NULL, 10);
 		else if (!strcmp(argv[i], "--apart"))
 			request.apart = true;
+		else if (!strcmp(argv[i], "--no-tenant"))
+			request.no_tenant = true;
+		else if (!strcmp(argv[i], "--whole"))
+			request.whole = true;
 		else if (!strncmp(argv[i], "--by-bytes=", 11))
 			request.by_bytes = strtoull(argv[i] + 11, NULL, 10);
 	random_state = request.seed * 0x100000001b3ull + (uint64_t)(request.scale * 1000);
@@ -458,7 +472,7 @@ int main(int argc, char **argv)
 	door_open(argc, argv);
 	if (chance(0.4))
 		noise_begin();
-	device_total = free_now();
+	device_total = device_room();
 	scenario->play();
 	noise_end();
 	say("end state exit 0");

@@ -50,6 +50,8 @@ extern struct request {
 	uint64_t by_bytes;  /* --by-bytes=N: lower what is too large by so much; 0: not asked */
 	/* --apart: what lives long is allocated first, and not between what comes and goes */
 	bool apart;
+	bool no_tenant;     /* --no-tenant: other processes are on another device, or gone */
+	bool whole;         /* --whole: without the limit that the program set itself */
 } request;
 #define UNKNOWN UINT64_MAX
 

@@ -59,7 +59,7 @@ static void pages_pinned_too_few(void)
 	for (unsigned i = between_whole(8, 20); i; i--)
 		forward(around(left / 32));
 	take_bytes(attention_forward, "attention_forward",
-	           left + whole((size_t)((double)hole * between(2, 5)), MiB));
+	           left + whole((size_t)((double)hole * between(2, 5)), MiB) - request.by_bytes);
 }
 
 /* Blocks of many sizes in an asynchronous pool that keeps what is freed; survivors lie everywhere.

@@ -164,7 +164,9 @@ static void kv_grows_once(void)
 	say("cause S4");
 	say_not("S1 S2a S3 S6");
 	say("evidence caveat");
-	generate(&cache, between_whole(2, 20), 100000);
+	unsigned prompt = between_whole(2, 20);
+	unsigned limit = request.value == UNKNOWN ? 100000 : (unsigned)request.value;
+	generate(&cache, prompt, limit > prompt ? limit - prompt : 0);
 }
 
 /* The hard neighbour of a leak: paged blocks of one size, many sequences at once, all grow and all

@@ -45,7 +45,8 @@ static void other_tenant_serving(void)
 	size_t room = device_room(), usual = whole(room / 40 + KiB, KiB);
 	for (unsigned i = between_whole(10, 40); i; i--)
 		forward(around(usual) / 2);
-	for (;;) /* batches are larger by day */
+	/* batches are larger by day */
+	for (unsigned i = 0; i < 19; i++)
 		forward(usual = usual * 5 / 4);
 }
 
@@ -60,7 +61,7 @@ static void tenant_comes_late(void)
 	for (unsigned i = between_whole(10, 30); i; i--)
 		forward(around(usual));
 	process_holding(device_room() - usual / 2, false);
-	for (;;)
+	for (unsigned i = 0; i < 60; i++)
 		forward(around(usual) + usual / 2);
 }
 

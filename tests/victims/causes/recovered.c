@@ -72,6 +72,7 @@ static void arena_ladder_fatal(void)
 {
 	server(between(0.8, 0.9));
 	size_t least = (size_t)((double)device_room() * between(1.05, 1.2)), arena = least * 2;
+	least -= request.by_bytes;
 	device_ptr ptr;
 	say("cause S2");
 	say_not("S0 S1 S4 S5 S6 S8");

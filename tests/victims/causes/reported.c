@@ -73,7 +73,7 @@ static void draft_model_last(void)
 	say_not("S1 S2a S4 S5 S6 S8");
 	model_load(&model);
 	forward(share_of(0.02));
-	size_t draft = share_of(between(0.05, 0.08)), each = (device_room() - draft / 2) / model.layers;
+	size_t draft = share_of(between(0.05, 0.08)), each = (device_room() - draft / 2 - request.by_bytes) / model.layers;
 	device_room();
 	for (unsigned i = 0; i < model.layers; i++)
 		take_bytes(allocate_kv_cache, "allocate_kv_cache", each / (64 * KiB) * (64 * KiB));
@@ -163,7 +163,7 @@ static void small_leak_beside_tenant(void)
 		take_bytes(keep_outputs, "keep_outputs", 64 * KiB);
 	}
 	process_holding(device_room() - usual / 2, false);
-	for (;;)
+	for (unsigned i = 0; i < 60; i++)
 		forward(around(usual) + usual / 2);
 }
 

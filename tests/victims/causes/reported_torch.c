@@ -50,7 +50,7 @@ static void late_tenant(void)
 	for (unsigned i = between_whole(20, 50); i; i--)
 		torch_step(around(usual));
 	process_holding(device_room() - usual / 4, false);
-	for (;;)
+	for (unsigned i = 0; i < 40; i++)
 		torch_step(usual = usual * 21 / 20);
 }
 
@@ -88,6 +88,11 @@ static void leak_beside_fraction(void)
 	}
 }
 
+static unsigned at_most(unsigned count)
+{
+	return request.value != UNKNOWN && request.value < count ? (unsigned)request.value : count;
+}
+
 static void requests_at_once(unsigned count, size_t most)
 {
 	tensor *held[96];
@@ -112,7 +117,7 @@ static void bursts_among_rests(void)
 		unsigned count = between_whole(2, fit / 2);
 		if (i >= quiet)
 			count = fit + (i - quiet) * fit / 10;
-		requests_at_once(count < 96 ? count : 95, most);
+		requests_at_once(at_most(count < 96 ? count : 95), most);
 	}
 }
 

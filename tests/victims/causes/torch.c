@@ -160,7 +160,7 @@ static void slack_too_small(void)
 	for (unsigned i = between_whole(10, 30); i; i--)
 		torch_step(around(room / 60));
 	tensor_take(scaled_dot_product_attention,
-	          device_room() + (size_t)((double)large * between(2.5, 5)));
+	          device_room() + (size_t)((double)large * between(2.5, 5)) - request.by_bytes);
 }
 
 static void expandable(void) { setenv("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True", 1); }
@@ -187,10 +187,11 @@ static void fraction(void)
 	double allowed = between(0.3, 0.6);
 	say("cause S1");
 	say_not("S2 S3 S4 S5 S6 S8");
-	torch_begin(share_of(allowed));
+	torch_begin(request.whole ? 0 : share_of(allowed));
 	torch_load(share_of(allowed * between(0.7, 0.85)));
 	size_t each = share_of(allowed * 0.02);
-	for (;;) /* larger and larger batches, all of which the device has room for */
+	/* larger and larger batches, all of which the device has room for */
+	for (unsigned i = 0; i < 16 && each < share_of(allowed * 0.3); i++)
 		torch_step(each = each * 6 / 5);
 }
 

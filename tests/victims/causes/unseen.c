@@ -68,7 +68,7 @@ static void graphs_after_cache(void)
 	say_not("S1 S2a S4 S5 S6 S8");
 	model_load(&model);
 	forward(share_of(0.02));
-	size_t graph = share_of(0.006), each = (device_room() - graph * 8) / model.layers;
+	size_t graph = share_of(0.006), each = (device_room() - graph * 8 - request.by_bytes) / model.layers;
 	device_room();
 	for (unsigned i = 0; i < model.layers; i++)
 		take_bytes(allocate_kv_cache, "allocate_kv_cache",
@@ -134,8 +134,10 @@ static void bursts_beside_tenant(void)
 	size_t unit = device_room() / fit / (2 * MiB) * (2 * MiB);
 	say("cause S5");
 	say_not("S1 S2 S3 S4 S6 S8");
-	for (unsigned turn = 0;; turn++) {
+	for (unsigned turn = 0; turn < quiet + 6; turn++) {
 		unsigned count = turn < quiet ? between_whole(1, 3) : 48;
+		if (request.value < count)
+			count = (unsigned)request.value;
 		for (unsigned i = 0; i < count; i++)
 			held[i] = take_bytes(worker_request, "worker_request", unit);
 		noise(1);
@@ -153,7 +155,7 @@ static void long_prompt_beside_tenant(void)
 	say_not("S1 S2a S3 S4 S5 S6 S8");
 	for (unsigned i = between_whole(20, 50); i; i--)
 		forward(around(room / 60));
-	take_bytes(attention_forward, "attention_forward", device_total * 2);
+	take_bytes(attention_forward, "attention_forward", device_total * 2 - request.by_bytes);
 }
 
 /* Half of what a prompt lacks has leaked, at most; the prompt is ten times larger than any. */
@@ -167,7 +169,8 @@ static void long_prompt_beside_small_leak(void)
 		forward(around(room / 80));
 		take_bytes(keep_outputs, "keep_outputs", 512 * KiB);
 	}
-	take_bytes(attention_forward, "attention_forward", room + room / 2);
+	take_bytes(attention_forward, "attention_forward",
+	           room + room / 2 - request.by_bytes);
 }
 
 /* Weights that are too large for the device, beside a tenant who has an eighth of it. */

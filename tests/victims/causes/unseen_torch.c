@@ -68,7 +68,10 @@ static void kv_beside_tenant(void)
 	for (unsigned i = 0; i <= requests; i++) {
 		unsigned tokens = i < requests ? between_whole(longest / 12, longest / 3)
 		                               : longest * 3;
-		cache_generate(cache, 4, token, between_whole(2, longest / 8), tokens);
+		unsigned prompt = between_whole(2, longest / 8);
+		if (prompt + tokens > request.value)
+			tokens = (unsigned)request.value - prompt;
+		cache_generate(cache, 4, token, prompt, tokens);
 		cache_finish(cache, 4);
 	}
 }
