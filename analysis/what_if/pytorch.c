@@ -317,20 +317,25 @@ static void pytorch_close(void *state)
 	free(pytorch);
 }
 
-bool pytorch_is_old(const char *version)
+/* What changed, by the second number of the first version that has it. 2.8.0 and 2.15.0 were
+ * compared with the model; for those between, their libraries' symbols and their sources were read.
+ * 2.11 has not IN_CAPTURE; whether 2.12 to 2.14 have it was not found. */
+enum { IN_CAPTURE = 12, REST_AFTER = 10, OLDEST_FIRST = 13 };
+
+bool pytorch_is_before(const char *version, unsigned minor)
 {
 	char *end;
-	unsigned long major = strtoul(version, &end, 10), minor = 0;
+	unsigned long major = strtoul(version, &end, 10), second = 0;
 	if (*end == '.')
-		minor = strtoul(end + 1, NULL, 10);
-	return *version && (major < 2 || (major == 2 && minor < 9));
+		second = strtoul(end + 1, NULL, 10);
+	return *version && (major < 2 || (major == 2 && second < minor));
 }
 
 /* "4", or "[256:1,512:2,>:4]" with sizes in MiB. False: neither. */
 static bool read_divisions(const char *text, const char *version, uint32_t divisions[INTERVALS])
 {
 	/* of the old ones, "the rest" begins with the last interval that is named */
-	size_t last = 0, rest_after = !pytorch_is_old(version);
+	size_t last = 0, rest_after = !pytorch_is_before(version, REST_AFTER);
 	bool is_first = true;
 	char *end;
 	if (*text != '[') {
@@ -394,7 +399,8 @@ static void *pytorch_open(const struct model_values *values, const struct model_
 	pytorch->max_non_split_bytes = bytes_or(&value[MAX_NON_SPLIT], 20u << 20);
 	pytorch->gc_threshold = value[GC_THRESHOLD].text ? value[GC_THRESHOLD].number : 0;
 	pytorch->allowed_bytes = ground->limit_bytes;
-	pytorch->releases_in_capture = !pytorch_is_old(ground->version);
+	pytorch->releases_in_capture = !pytorch_is_before(ground->version, IN_CAPTURE);
+	pytorch->caching.prefers_old = !pytorch_is_before(ground->version, OLDEST_FIRST);
 	if (value[FRACTION].text)
 		pytorch->allowed_bytes = (uint64_t)(value[FRACTION].number * (double)total);
 	return pytorch;

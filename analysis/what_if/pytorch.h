@@ -12,9 +12,8 @@
 
 extern const struct allocator_model pytorch_model;
 
-/* Whether a version behaves as 2.8.0 did; later ones count as 2.15.0. Those in between were not
- * compared. "": unknown, counts as new. */
-bool pytorch_is_old(const char *version);
+/* Whether a version is before 2.MINOR. "": unknown, counts as new. */
+bool pytorch_is_before(const char *version, unsigned minor);
 
 /* The blocks of a state of pytorch_model; borrowed. For comparisons with the real allocator. */
 struct caching;

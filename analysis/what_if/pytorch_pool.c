@@ -11,6 +11,8 @@ static int size_order(const struct caching_block *a, const struct caching_block 
 	int order = compare_numbers(a->group, b->group);
 	if (!order)
 		order = compare_numbers(a->bytes, b->bytes);
+	if (!order)
+		order = compare_numbers(a->segment_age, b->segment_age);
 	return order ? order : compare_numbers(a->addr, b->addr);
 }
 
@@ -183,6 +185,12 @@ static void reserved_add(struct caching *caching, uint64_t bytes)
 		most_of(figures->peak_reserved_bytes, figures->reserved_bytes);
 }
 
+/* What is new of the driver. */
+static uint64_t segment_age(struct caching *caching)
+{
+	return caching->prefers_old ? caching->segments_made++ : 0;
+}
+
 struct caching_block *segment_take(struct caching *caching, struct caching_pool *pool,
 				   unsigned group, uint64_t bytes)
 {
@@ -192,6 +200,7 @@ struct caching_block *segment_take(struct caching *caching, struct caching_pool 
 	if (!driver_take(caching->driver, bytes, &like.addr))
 		return NULL;
 	like.segment_addr = like.addr;
+	like.segment_age = segment_age(caching);
 	reserved_add(caching, bytes);
 	return block_new(caching, &like);
 }
@@ -274,6 +283,7 @@ static struct caching_block *addresses_find(struct caching *caching, struct cach
 	}
 	like.bytes = (caching->reservation_bytes + chunk_bytes - 1) / chunk_bytes * chunk_bytes;
 	like.addr = like.segment_addr = driver_reserve(caching->driver, like.bytes);
+	like.segment_age = segment_age(caching);
 	block = block_new(caching, &like);
 	pool_insert(caching, block);
 	return block;

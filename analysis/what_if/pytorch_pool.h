@@ -24,8 +24,8 @@
 struct caching_pool;
 
 struct caching_block {
-	RB_ENTRY(caching_block) node; /* of free by group, size, address; of unmapped by group, */
-				      /* address */
+	RB_ENTRY(caching_block) node; /* of free by group, size, age, address; of unmapped by */
+				      /* group, address */
 	struct caching_block *before, *after; /* in its segment */
 	struct caching_block *listed_before, *listed_after; /* in caching.blocks */
 	struct caching_pool *pool;
@@ -33,6 +33,7 @@ struct caching_block {
 	uint64_t born;        /* searches of its pool when it became free */
 	uint64_t chunk_bytes; /* unit of mapping; 0: a segment of cudaMalloc */
 	uint64_t segment_addr;
+	uint64_t segment_age; /* segments made before its own; 0 where that has no say */
 	unsigned group;
 	bool allocated, mapped;
 };
@@ -54,6 +55,10 @@ struct caching {
 	struct caching_pool *privates; /* two for each group of a graph's pool */
 	struct model_figures figures;
 	uint64_t reservation_bytes; /* of an expandable segment */
+	/* Among free blocks of one size, the one of the oldest segment is taken, and not the one
+	 * with the lowest address. */
+	bool prefers_old;
+	uint64_t segments_made;
 	struct caching_block *blocks; /* all of them */
 };
 

@@ -4,6 +4,8 @@
 #include "analysis/what_if/driver_model.h"
 #include "analysis/what_if/pytorch.h"
 
+enum { FRACTION_IS_SETTING = 10 }; /* from 2.10 on */
+
 #define VARIABLE "PYTORCH_CUDA_ALLOC_CONF"
 
 static const struct { const char *id, *values; unsigned effort; bool is_extra; } rows[] = {
@@ -33,7 +35,7 @@ static void add_fraction(struct trials *trials, const struct trace *trace)
 			       .values = "garbage_collection_threshold:0.8,"
 					 "per_process_memory_fraction:1.0" };
 	trial.typed = arena_format(trials->arena, "%s=%s", VARIABLE, trial.values);
-	if (pytorch_is_old(trace->version))
+	if (pytorch_is_before(trace->version, FRACTION_IS_SETTING))
 		trial.typed = VARIABLE "=garbage_collection_threshold:0.8 and "
 			      "torch.cuda.set_per_process_memory_fraction(1.0)";
 	trials_add(trials, trial);

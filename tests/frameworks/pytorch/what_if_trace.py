@@ -73,10 +73,10 @@ class Trace:
             yield f"{group} {segment['segment_type']} {segment['total_size']}:{blocks}"
 
     def point(self):
-        stats, segments = torch.cuda.memory_stats(), sorted(self.segments())
+        stats, segments = C._cuda_memoryStats(DEVICE), sorted(self.segments()) # torch.cuda.memory_stats() sorts all of them
         text = '\n'.join(segments)
         self.out.append(f'P {zlib.crc32(text.encode())} {len(segments)} {text.count(",") + len(segments)} '
-                        f'{stats["allocated_bytes.all.current"]} {stats["reserved_bytes.all.current"]} {stats["reserved_bytes.all.peak"]}')
+                        f'{stats["allocated_bytes"]["all"]["current"]} {stats["reserved_bytes"]["all"]["current"]} {stats["reserved_bytes"]["all"]["peak"]}')
         if '--texts' in sys.argv:
             self.out.append('# ' + text.replace('\n', '\n# '))
 
