@@ -2,7 +2,6 @@
 /* `cuflight pack`: a run, its report and the names of its functions in one file. */
 #include "analysis/cmd/cmd.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <json-c/json.h>
@@ -15,6 +14,7 @@
 #include "analysis/base/xalloc.h"
 #include "analysis/cmd/cli/output.h"
 #include "analysis/cmd/cli/say.h"
+#include "analysis/cmd/cli/unfinished.h"
 #include "analysis/cmd/gate/open_facts.h"
 #include "analysis/explain/facts_build.h"
 #include "analysis/recording/pack/pack.h"
@@ -136,7 +136,7 @@ static int copy_run(struct packing *packing, const struct opts *opts)
 	if (run.pack) {
 		say_error("'%s' is a pack already; 'cuflight report' reads it", packing->source);
 		status = -1;
-	} else if (!mkdtemp(packing->directory)) {
+	} else if (!unfinished_make_directory(packing->directory)) {
 		say_error("cannot make '%s': %s; TMPDIR names another directory",
 			  packing->directory, strerror(errno));
 		status = -1;
@@ -147,18 +147,6 @@ static int copy_run(struct packing *packing, const struct opts *opts)
 		status = copy_recording(packing, run.processes[i].reader);
 	run_fini(&run);
 	return status;
-}
-
-static void remove_copies(const char *directory)
-{
-	DIR *entries = opendir(directory);
-
-	if (!entries)
-		return;
-	for (struct dirent *entry; (entry = readdir(entries));)
-		unlinkat(dirfd(entries), entry->d_name, 0);
-	closedir(entries);
-	rmdir(directory);
 }
 
 /* ---- the entries ---- */
@@ -324,7 +312,7 @@ static int pack_source(const char *source, const struct opts *opts)
 	facts_free(packing.facts);
 	symbols_free(packing.symbols);
 	if (packing.copied)
-		remove_copies(packing.directory);
+		unfinished_remove(packing.directory, UNFINISHED_FILES);
 	return status;
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "analysis/base/xalloc.h"
 #include "analysis/cmd/cli/say.h"
+#include "analysis/cmd/cli/unfinished.h"
 
 const struct place_format place_formats[] = {
 	{ "csv", ".csv", "spreadsheets, pandas", PLACE_FILES, &table_file_csv },
@@ -165,7 +166,7 @@ static void open_all(struct table_places *places)
 			open_place(places, &places->places[i], request->tables[i]);
 		return;
 	}
-	if (output_open_path(&places->output, request->path, request->force)) {
+	if (output_open_named(&places->output, request->path, request->force)) {
 		places->failed = true;
 		return;
 	}
@@ -178,12 +179,21 @@ static void open_all(struct table_places *places)
 	places->failed = true;
 }
 
+static void unfinished_path(const struct table_places *places, char out[PATH_MAX])
+{
+	snprintf(out, PATH_MAX, "%s/%s", places->request.path, unfinished);
+}
+
 struct table_places *places_open(const struct places_request *request)
 {
 	struct table_places *places = xalloc_zeroed(1, sizeof *places);
+	char path[PATH_MAX];
 	struct stat st;
 
 	places->request = *request;
+	unfinished_path(places, path);
+	if (request->format->layout == PLACE_PARTITIONS)
+		unfinished_add(path, UNFINISHED_EMPTY);
 	places->one_file = request->format->layout == PLACE_FILES && request->tables[0] &&
 			   !request->tables[1] &&
 			   (!request->path || stat(request->path, &st) || !S_ISDIR(st.st_mode));
@@ -275,10 +285,9 @@ int places_close(struct table_places *places, bool keep)
 	else if (places->request.format->layout == PLACE_PARTITIONS && keep)
 		add_empty_tables(places);
 	close_all(places, keep);
-	if (places->request.format->layout == PLACE_PARTITIONS) {
-		snprintf(path, sizeof path, "%s/%s", places->request.path, unfinished);
-		rmdir(path);
-	}
+	unfinished_path(places, path);
+	if (places->request.format->layout == PLACE_PARTITIONS)
+		unfinished_remove(path, UNFINISHED_EMPTY);
 	failed = places->failed;
 	free(places);
 	return failed ? -1 : 0;
