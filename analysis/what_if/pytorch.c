@@ -190,7 +190,7 @@ static bool release_oversize(struct pytorch *pytorch, const struct search *searc
 	}
 	block = pool_last_below(search->pool, search->group, wanted);
 	while (block && released < wanted && block->bytes >= pytorch->max_split_bytes) {
-		next = pool_last_below(search->pool, search->group, block->bytes);
+		next = pool_before(block);
 		if (!block->chunk_bytes) {
 			released += block->bytes;
 			segment_release(&pytorch->caching, block);

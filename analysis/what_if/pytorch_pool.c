@@ -123,6 +123,12 @@ struct caching_block *pool_next(struct caching_block *block)
 	return next && next->group == block->group ? next : NULL;
 }
 
+struct caching_block *pool_before(struct caching_block *block)
+{
+	struct caching_block *before = RB_PREV(caching_by_size, &block->pool->free, block);
+	return before && before->group == block->group ? before : NULL;
+}
+
 struct caching_block *pool_last_below(struct caching_pool *pool, unsigned group, uint64_t bytes)
 {
 	struct caching_block key = { .group = group, .bytes = bytes }, *block;

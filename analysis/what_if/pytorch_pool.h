@@ -74,6 +74,8 @@ void pool_remove(struct caching *caching, struct caching_block *block);
 struct caching_block *pool_best(struct caching_pool *pool, unsigned group, uint64_t bytes);
 /* The next larger one of its group. */
 struct caching_block *pool_next(struct caching_block *block);
+/* The one before it in that order, which may be as large. */
+struct caching_block *pool_before(struct caching_block *block);
 /* The largest one of the group with fewer bytes. */
 struct caching_block *pool_last_below(struct caching_pool *pool, unsigned group, uint64_t bytes);
 /* All free blocks of a pool, by group and size. */
