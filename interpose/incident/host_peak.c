@@ -28,7 +28,8 @@ enum {
 static int64_t note_at_bytes = FIRST_BYTES;
 static uint32_t is_taken;
 static struct {
-	uint64_t credit_ns, ended_ns;
+	int64_t credit_ns; /* below 0: a debt */
+	uint64_t ended_ns;
 } pace = { .credit_ns = CREDIT_NS };
 
 /* For one thread at a time. index: of a site, plus 1, by the hash of its key; 0: none. */
@@ -196,34 +197,27 @@ static void take_note(uint64_t now_ns, cuf_host_weight_fn *weight)
 	__atomic_store_n(&note->number, number, __ATOMIC_RELEASE);
 }
 
-/* Whether the time since the last note pays for another one; a clock that was late pays nothing. */
+/* Whether the time since the last note has paid for what notes took. */
 static bool is_affordable(uint64_t now_ns)
 {
 	if (pace.ended_ns && now_ns > pace.ended_ns)
-		pace.credit_ns += (now_ns - pace.ended_ns) / PACE;
+		pace.credit_ns += (int64_t)((now_ns - pace.ended_ns) / PACE);
 	if (pace.credit_ns > CREDIT_NS)
 		pace.credit_ns = CREDIT_NS;
 	pace.ended_ns = now_ns;
-	return pace.credit_ns != 0;
+	return pace.credit_ns > 0;
 }
 
-static void spend(uint64_t began_ns)
-{
-	uint64_t took_ns;
-
-	pace.ended_ns = cuf_now_ns();
-	took_ns = pace.ended_ns - began_ns;
-	pace.credit_ns = pace.credit_ns > took_ns ? pace.credit_ns - took_ns : 0;
-}
-
+/* What a note takes is the thread's own time: on a busy machine it may also have to wait. */
 static void note_sites(int64_t live_bytes, uint64_t now_ns, cuf_host_weight_fn *weight)
 {
-	uint64_t began_ns = cuf_now_ns();
+	uint64_t began_ns;
 
-	if (!is_affordable(began_ns))
+	if (!is_affordable(cuf_now_ns()))
 		return;
+	began_ns = cuf_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	take_note(now_ns, weight);
-	spend(began_ns);
+	pace.credit_ns -= (int64_t)(cuf_clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns);
 	__atomic_store_n(&note_at_bytes, live_bytes + live_bytes / STEPS, __ATOMIC_RELAXED);
 }
 
