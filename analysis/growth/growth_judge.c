@@ -130,8 +130,9 @@ static enum fact_class class_by_growth(const struct growth *growth, const struct
 	return CLASS_LIVE;
 }
 
-/* A site that does not rise is live, whatever else it does. A rise that has ended is
- * no leak: the site filled a cache, or the program's state. */
+/* A site that does not rise from cycle to cycle is live, unless its blocks' ages tell otherwise: all
+ * cycles may be of the start. A rise that has ended is no leak: the site filled a cache, or the
+ * program's state. */
 static enum fact_class class_of(const struct growth *growth, const struct site *site,
 				const struct series *series)
 {
@@ -141,10 +142,8 @@ static enum fact_class class_of(const struct growth *growth, const struct site *
 	double rise = 0;
 	if (series->count > 1)
 		rise = series->bytes[series->count - 1] - series->bytes[0];
-	if (rise <= 0)
-		return CLASS_LIVE;
 	class = class_by_growth(growth, site, series, &steps);
-	if (class != CLASS_LIVE)
+	if (class != CLASS_LIVE || rise <= 0)
 		return class;
 	if (steps.rise_second_half > rise / 20)
 		return CLASS_RETAINED;

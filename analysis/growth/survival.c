@@ -7,6 +7,7 @@
 
 enum {
 	START_BINS = SURVIVAL_BINS / 8,       /* start-up is no work */
+	END_BINS = SURVIVAL_BINS / 8,         /* at most, nor is the end */
 	LATEST_BIN = SURVIVAL_BINS / 2,       /* a site that begins later was not seen for long */
 	BLOCKS_LEAST = 24,                    /* recorded ones, in all */
 	BLOCKS_THIRD = 4                      /* and in each third */
@@ -66,16 +67,26 @@ static unsigned first_bin(const struct survival *survival)
 	return bin;
 }
 
+/* A program that ends may need a while for it: bins at the end in which nothing happened at all. */
+static unsigned last_bin(const struct survival *survival, const struct survival *total)
+{
+	unsigned to = SURVIVAL_BINS;
+	while (to > SURVIVAL_BINS - END_BINS && !survival->bins[to - 1].count &&
+	       !(fabs(total->bins[to - 1].net_bytes) > 0))
+		to--;
+	return to;
+}
+
 struct thirds { struct part first, middle, last, all; };
 
-static struct thirds thirds_of(const struct survival *survival, unsigned from)
+static struct thirds thirds_of(const struct survival *survival, unsigned from, unsigned to)
 {
-	unsigned third = (SURVIVAL_BINS - from) / 3;
+	unsigned third = (to - from) / 3;
 	return (struct thirds){
 		part_of(survival, from, from + third),
-		part_of(survival, from + third, SURVIVAL_BINS - third),
-		part_of(survival, SURVIVAL_BINS - third, SURVIVAL_BINS),
-		part_of(survival, from, SURVIVAL_BINS)
+		part_of(survival, from + third, to - third),
+		part_of(survival, to - third, to),
+		part_of(survival, from, to)
 	};
 }
 
@@ -109,18 +120,18 @@ static bool keeps_its_pace(const struct thirds *thirds)
  * call site, and less than three quarters by all together. Judged where events were kept.
  */
 static bool keeps_its_old(const struct survival *survival, const struct survival *total,
-			  const struct survival_time *time, unsigned from)
+			  const struct survival_time *time, unsigned from, unsigned to)
 {
-	unsigned begin = SURVIVAL_BINS - (SURVIVAL_BINS - from) / 3;
+	unsigned begin = to - (to - from) / 3;
 	unsigned kept = survival_bin(time, time->events_ns);
 	struct part part;
 	if (time->events_ns > time->begin_ns && kept + 1 > begin)
 		begin = kept + 1; /* the first whole bin */
-	if (begin >= SURVIVAL_BINS)
+	if (begin >= to)
 		return false;
-	part = part_of(survival, begin, SURVIVAL_BINS);
+	part = part_of(survival, begin, to);
 	return part.bytes > 0 && part.net_bytes >= part.bytes / 2 &&
-	       part_of(total, begin, SURVIVAL_BINS).net_bytes >= part.bytes / 4;
+	       part_of(total, begin, to).net_bytes >= part.bytes / 4;
 }
 
 /* An hour at the same pace. */
@@ -136,16 +147,16 @@ struct survival_growth survival_judge(const struct survival *survival, const str
 				      const struct survival_time *time, bool is_failure)
 {
 	struct survival_growth out = { SURVIVAL_NOTHING, NAN, NAN, NAN };
-	unsigned from = first_bin(survival);
+	unsigned from = first_bin(survival), to = last_bin(survival, total);
 	double bin_s = ((double)time->end_ns - (double)time->begin_ns) / 1e9 / SURVIVAL_BINS;
-	double span_s = bin_s * (SURVIVAL_BINS - from), half;
+	double span_s = bin_s * ((double)to - from), half;
 	struct thirds thirds;
 
 	if (from > LATEST_BIN || bin_s < BIN_LEAST_S || (!is_failure && span_s < SPAN_LEAST_S))
 		return out;
-	thirds = thirds_of(survival, from);
+	thirds = thirds_of(survival, from, to);
 	if (!is_made_all_along(&thirds) || !keeps_its_pace(&thirds) ||
-	    !keeps_its_old(survival, total, time, from))
+	    !keeps_its_old(survival, total, time, from, to))
 		return out;
 	out.verdict = is_lasting(&thirds, span_s) ? SURVIVAL_LASTING : SURVIVAL_GROWING;
 	half = SIGMAS_95 * sqrt(thirds.all.variance) / span_s;

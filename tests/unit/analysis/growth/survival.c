@@ -60,6 +60,22 @@ static void test_survival__a_steady_site_grows_at_its_rate(void **state)
 	assert_true(growth.low == growth.bytes_per_s && growth.high == growth.bytes_per_s);
 }
 
+/* An interpreter that shuts down on a busy machine; who is idle for longer has stopped. */
+static void test_survival__an_end_in_which_nothing_happens_is_no_work(void **state)
+{
+	struct survival_time time = lasting(24);
+	struct survival ended = even(&time, 0, 21.0 / 24, 210, (double)MiB),
+			idle = even(&time, 0, 16.0 / 24, 160, (double)MiB), busy = ended;
+	struct survival_growth growth = survival_judge(&ended, &ended, &time, false);
+	assert_int_equal(growth.verdict, SURVIVAL_GROWING);
+	assert_true(fabs(growth.bytes_per_s / (10.0 * (double)MiB) - 1) < 0.01);
+	assert_int_equal(verdict(&idle, &time), SURVIVAL_NOTHING);
+	/* others go on to work, so this one has stopped: its last third has half of the time */
+	ended = even(&time, 0, 19.0 / 24, 190, (double)MiB);
+	busy.bins[SURVIVAL_BINS - 1].net_bytes = 1;
+	assert_int_equal(survival_judge(&ended, &busy, &time, false).verdict, SURVIVAL_NOTHING);
+}
+
 static void test_survival__time_proves_a_leak(void **state)
 {
 	struct survival_time hour = lasting(4200), week = lasting(604800), less = lasting(3600);
@@ -191,6 +207,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_survival__a_steady_site_grows_at_its_rate),
+		cmocka_unit_test(test_survival__an_end_in_which_nothing_happens_is_no_work),
 		cmocka_unit_test(test_survival__time_proves_a_leak),
 		cmocka_unit_test(
 			test_survival__a_short_program_is_judged_only_if_memory_ran_out),
