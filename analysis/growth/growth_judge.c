@@ -130,9 +130,9 @@ static enum fact_class class_by_growth(const struct growth *growth, const struct
 	return CLASS_LIVE;
 }
 
-/* A site that does not rise from cycle to cycle is live, unless its blocks' ages tell otherwise: all
- * cycles may be of the start. A rise that has ended is no leak: the site filled a cache, or the
- * program's state. */
+/* A site that does not rise from cycle to cycle is live, unless its blocks' ages tell otherwise:
+ * all cycles may be of the start. A rise that has ended is no leak: the site filled a cache, or
+ * the program's state. */
 static enum fact_class class_of(const struct growth *growth, const struct site *site,
 				const struct series *series)
 {
