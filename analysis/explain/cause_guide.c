@@ -108,6 +108,15 @@ const struct cause_guide cause_guides[] = {
 	  "of the file.",
 	  "torch.load reads a checkpoint of 14 GB into host memory before it copies it to the "
 	  "GPU. The container has a limit of 16 GiB." },
+	{ "host-work-at-once",
+	  "The failure comes only under load, or with larger batches. One request at a time "
+	  "always works.",
+	  "A chain serves a batch of 32 requests at once, and each holds a document of 16 MiB. "
+	  "Twenty fit into the container." },
+	{ "host-request-doubles",
+	  "Each turn takes twice as long as the last, and the last one fails at once.",
+	  "A chain feeds each answer back, and the answer repeats the prompt. After twelve turns "
+	  "a prompt of 64 KiB has become one of 256 MiB." },
 	{ "host-out-of-memory",
 	  "The container is OOM-killed, or malloc returns NULL, and no call site of this process "
 	  "holds most of the memory.",

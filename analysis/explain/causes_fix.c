@@ -346,6 +346,14 @@ static const struct fix_row {
 	  "map the weights instead of reading them (safetensors, mmap), or give the "
 	  "container more than {rss}",
 	  NO_METRIC, METRIC_rss },
+	{ "S9.H7", "", NULL,
+	  "run at most {host_fewer} at the same time (max_concurrency, workers, branches, "
+	  "agents); {host_parallel} held {host_each} each",
+	  METRIC_host_fewer, METRIC_host_at_once },
+	{ "S9.H8", "", NULL,
+	  "bound what the marked call site makes: feed back the end of an answer instead of "
+	  "the whole, or keep a container in parts",
+	  NO_METRIC, METRIC_host_doubled },
 	{ "S9", "", NULL,
 	  "record the container's other processes, or raise its limit above {limit}",
 	  NO_METRIC, NO_METRIC },

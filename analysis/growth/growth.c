@@ -10,7 +10,7 @@
 #include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
 
-enum { FLOORS_MAX = 8192 };
+enum { FLOORS_MAX = 8192, LARGE_BYTES = 1 << 20 };
 /* Larger steps and levels are damage. */
 #define BYTES_MAX ((int64_t)1 << 57)
 
@@ -80,6 +80,10 @@ static void count_step(struct site *site, const struct growth_step *step)
 	if (step->count == 1 &&
 	    (!site->least_bytes || (uint64_t)step->delta_bytes < site->least_bytes))
 		site->least_bytes = (uint64_t)step->delta_bytes;
+	if (step->count == 1 && step->delta_bytes >= LARGE_BYTES) {
+		site->large_blocks++;
+		site->doublings += (double)step->delta_bytes >= 1.5 * (double)site->most_bytes;
+	}
 	if ((uint64_t)step->delta_bytes > site->most_bytes)
 		site->most_bytes = (uint64_t)step->delta_bytes;
 	site->thread_bits |= (uint64_t)1 << (step->tid * 2654435761u >> 26);

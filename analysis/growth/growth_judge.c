@@ -12,6 +12,7 @@ const char *const class_names[CLASS_MAX] = { "leak", "growing", "live", "bounded
 enum {
 	SLOPES_MAX = 1000, /* sites whose slope is computed: those that grew most */
 	THREADS_FEW = 32,  /* blocks at most that may be one for each thread */
+	DOUBLINGS_LEAST = 4, /* so that the last block is five times the first, or more */
 	PART_LEAST = 1 << 20 /* bytes of a site that takes part in the growth of its line */
 };
 
@@ -48,15 +49,19 @@ static bool outlives_its_blocks(const struct site *site, const struct series *se
 	       series->seconds[series->count - 1] * 1000 >= CYCLES_MIN * mean_ms;
 }
 
+/* Sizes that differ are no fixed cost of a thread. */
+static bool is_alike(const struct site *site)
+{
+	return site->most_bytes / 2 <= site->least_bytes;
+}
+
 /* One block for each of a few threads, for as long as they live: a pool that starts threads under
  * load. */
 static bool is_of_threads(const struct site *site)
 {
 	unsigned threads = (unsigned)__builtin_popcountll(site->thread_bits);
-	/* sizes that differ are no fixed cost of a thread */
-	bool alike = site->most_bytes / 2 <= site->least_bytes;
-	return alike && site->alloc_count <= THREADS_FEW && threads > 1 &&
-	       threads * 4 >= site->alloc_count * 3;
+	return is_alike(site) && site->live_count <= THREADS_FEW && threads > 1 &&
+	       threads * 4 >= site->live_count * 3;
 }
 
 /* Of a sampled site, chance decides into which half of the time a sample falls. This is one
@@ -239,6 +244,11 @@ void growth_judge(const struct growth *growth, const struct site *site, struct f
 		.alloc_count = site->alloc_count,
 		.alloc_bytes = site->alloc_bytes,
 		.free_count = site->free_count,
+		.threads = (uint32_t)__builtin_popcountll(site->thread_bits),
+		.is_alike = is_alike(site),
+		.is_doubling = site->doublings >= DOUBLINGS_LEAST &&
+			       site->doublings * 4 >= site->large_blocks,
+		.largest_bytes = site->most_bytes,
 		.first_ns = site->first_ns,
 		.last_ns = site->last_ns,
 		.grown_bytes = (double)site->net_bytes,

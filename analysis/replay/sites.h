@@ -39,6 +39,8 @@ struct site {
 	uint64_t freed_age_ms;    /* sum over its frees */
 	uint64_t least_bytes, most_bytes; /* of one block that it allocated; 0: none */
 	uint64_t thread_bits;     /* one bit, by a hash, for each thread that allocated */
+	uint32_t large_blocks;    /* of a mebibyte and more, and how often one of them was at */
+	uint32_t doublings;       /* least half as large again as the largest before it */
 	/* second pass: from mark to mark */
 	uint64_t late_allocs;     /* in the second half of the marks */
 	int64_t walk_bytes;       /* what it holds at the current event */

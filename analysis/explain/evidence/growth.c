@@ -9,6 +9,11 @@
 
 /* A time that is left is stated only if somebody could act in it. */
 #define LEFT_LEAST_S 10
+/* Less than this is no model. */
+#define LOADED_LEAST (16ull << 20)
+/* Fewer threads, or less in each of them, are no crowd. */
+#define PARALLEL_LEAST 4
+#define PARALLEL_LEAST_BYTES (1ull << 20)
 
 /* Sums over the call sites of one device, or of the host. */
 struct growth_sums {
@@ -19,6 +24,7 @@ struct growth_sums {
 	double slope, low, high; /* bytes per second, with a 95 % interval */
 	uint32_t cache_stack; /* of the largest cache that stopped growing; 0 none */
 	uint64_t cache_bytes;
+	uint64_t loaded;      /* host: what functions that load weights hold */
 };
 
 /* Does the call site belong to this process and to the memory that is examined? */
@@ -68,13 +74,23 @@ static void add_cache(const struct fact_site *site, struct growth_sums *sums)
 	sums->cache_stack = site->stack.id;
 }
 
+/* Weights are loaded once, and nothing of them is freed while they are. */
+static bool is_loading(const struct build *build, const struct fact_site *site)
+{
+	return site->kind == CUF_KIND_HOST && site->bytes >= LOADED_LEAST &&
+	       stack_hints(build, site->process, site->stack.id) & HINT_WEIGHTS;
+}
+
 /* What grows without being proven a leak counts where memory ran out: then it took part in it. */
 static bool counts_as_leak(const struct build *build, const struct evidence *evidence,
 			   const struct fact_site *site)
 {
 	bool failed = evidence->incident ||
 		      build->facts->processes[evidence->process].end == END_OOM_KILLED;
-	return site->class == CLASS_LEAK || (site->class == CLASS_GROWING && failed);
+	if (site->class == CLASS_LEAK)
+		return true;
+	return site->class == CLASS_GROWING && failed && !site->is_doubling &&
+	       !is_loading(build, site);
 }
 
 /* Over all call sites of this process: leaks, and caches that stopped growing. */
@@ -93,6 +109,8 @@ static struct growth_sums sum_sites(struct build *build, const struct evidence *
 			add_leak(build, site, &sums);
 		else if (site->class == CLASS_BOUNDED_CACHE)
 			add_cache(site, &sums);
+		if (host && is_loading(build, site))
+			sums.loaded += site->bytes;
 	}
 	return sums;
 }
@@ -124,9 +142,9 @@ static void show_leak(struct build *build, struct evidence *evidence, enum signa
 
 	for (size_t i = 0; i < build->facts->leak_count; i++) {
 		const struct fact_site *site = &build->facts->leaks[i];
-		if (!counts_as_leak(build, evidence, site))
+		if (site->class > CLASS_GROWING)
 			return;
-		if (!is_here(evidence, site, host))
+		if (!is_here(evidence, site, host) || !counts_as_leak(build, evidence, site))
 			continue;
 		shown->stack = site->stack.id;
 		shown->time_ns = site->last_ns;
@@ -212,6 +230,42 @@ static bool device_growth(struct build *build, struct evidence *evidence)
 	return sums.kv_leaked * 2 > sums.leaked;
 }
 
+/* Live blocks of about one size, one for each of several threads: work of the same time. */
+static bool is_parallel(const struct fact_site *site)
+{
+	return site->is_alike && site->count >= PARALLEL_LEAST && site->threads >= PARALLEL_LEAST &&
+	       site->threads * 4ull >= site->count * 3 &&
+	       site->bytes / site->count >= PARALLEL_LEAST_BYTES;
+}
+
+/* The largest call site of either kind, which is no leak. */
+static void set_pattern(struct build *build, struct evidence *evidence)
+{
+	const struct fact_site *parallel = NULL, *doubling = NULL;
+	uint64_t *metrics = evidence->metrics;
+
+	for (size_t i = 0; i < build->facts->leak_count; i++) {
+		const struct fact_site *site = &build->facts->leaks[i];
+		if (!is_here(evidence, site, true) || site->class == CLASS_LEAK)
+			continue;
+		if (is_parallel(site) && (!parallel || site->bytes > parallel->bytes))
+			parallel = site;
+		if (site->is_doubling && (!doubling || site->bytes > doubling->bytes))
+			doubling = site;
+	}
+	if (parallel) {
+		metrics[METRIC_host_parallel] = parallel->count;
+		metrics[METRIC_host_each] = parallel->bytes / parallel->count;
+		metrics[METRIC_host_fewer] = parallel->count - (parallel->count + 2) / 3;
+		metrics[METRIC_host_at_once] = parallel->bytes;
+		evidence->signals[SIGNAL_host_parallel].stack = parallel->stack.id;
+	}
+	if (doubling) {
+		metrics[METRIC_host_doubled] = doubling->largest_bytes;
+		evidence->signals[SIGNAL_host_doubling].stack = doubling->stack.id;
+	}
+}
+
 /* Metrics only: the signals are shares of resident memory, which evidence_host knows. */
 static void host_growth(struct build *build, struct evidence *evidence)
 {
@@ -224,6 +278,8 @@ static void host_growth(struct build *build, struct evidence *evidence)
 		metrics[METRIC_plateau] = sums.plateau;
 		evidence->signals[SIGNAL_host_cache].stack = sums.cache_stack;
 	}
+	metrics[METRIC_host_loaded] = sums.loaded;
+	set_pattern(build, evidence);
 	if (!sums.leaked)
 		return;
 	metrics[METRIC_host_leaked] = sums.leaked;

@@ -177,6 +177,15 @@ static void set_growth(const struct fact_process *process, struct evidence *evid
 			     : 0);
 	evidence_set(evidence, SIGNAL_host_cache,
 		     plateau ? evidence_ratio(plateau, metrics[METRIC_rss]) : 0);
+	evidence_set(evidence, SIGNAL_host_loading,
+		     evidence_ratio(known_or_zero(metrics[METRIC_host_loaded]),
+				    metrics[METRIC_rss]));
+	evidence_set(evidence, SIGNAL_host_parallel,
+		     evidence_ratio(known_or_zero(metrics[METRIC_host_at_once]),
+				    metrics[METRIC_rss]));
+	evidence_set(evidence, SIGNAL_host_doubling,
+		     evidence_ratio(known_or_zero(metrics[METRIC_host_doubled]),
+				    metrics[METRIC_rss]));
 }
 
 /* A malloc that returned NULL. */

@@ -10,7 +10,7 @@
 #include "analysis/base/numbers.h"
 #include "analysis/symbols/symbols.h"
 
-enum { FRAMES_LOOKED_AT = 24, STACKS_MAX = 1 << 22 };
+enum { NATIVE_LOOKED_AT = 24, STACKS_MAX = 1 << 22 };
 
 /* What the roles' tables know of real engines, and what such functions are mostly called. */
 static unsigned function_hints(const char *function)
@@ -58,18 +58,23 @@ static unsigned native_hints(const struct build *build, const struct fact_proces
 	return hints;
 }
 
-/* The innermost frame with a hint decides. Only graph capture counts from any frame. */
+/*
+ * The innermost frame with a hint decides. Only graph capture counts from any frame. A framework's
+ * own calls may fill the first dozens of frames, so all frames of Python are looked at; native ones
+ * need symbols, which cost more and tell less further out.
+ */
 unsigned stack_hints(const struct build *build, uint32_t process, uint32_t stack)
 {
 	const struct fact_process *recorded = &build->facts->processes[process];
 	struct fact_stack frames = { .process = process, .id = stack };
 	unsigned hints = 0;
 	stack_fill(build, &frames, CUF_UNKNOWN);
-	for (uint32_t i = 0; i < frames.depth && i < FRAMES_LOOKED_AT; i++) {
-		unsigned now = cuf_frame_is_python(frames.addrs[i])
-				       ? python_hints(recorded, frames.addrs[i])
-				       : native_hints(build, recorded, frames.addrs[i],
-						      frames.time_ns);
+	for (uint32_t i = 0; i < frames.depth; i++) {
+		unsigned now = 0;
+		if (cuf_frame_is_python(frames.addrs[i]))
+			now = python_hints(recorded, frames.addrs[i]);
+		else if (i < NATIVE_LOOKED_AT)
+			now = native_hints(build, recorded, frames.addrs[i], frames.time_ns);
 		hints |= hints & ~(unsigned)HINT_CAPTURE ? now & HINT_CAPTURE : now;
 	}
 	return hints;

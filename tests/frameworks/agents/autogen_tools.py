@@ -2,56 +2,15 @@
 """AutoGen: an assistant whose context keeps every tool output (broken), or is cleared after each task (fixed). A
 BufferedChatCompletionContext is no fix: it bounds what is sent, not what is kept. autogen_tools.py broken|fixed TURNS"""
 import asyncio
-import itertools
 import sys
 
 from autogen_agentchat.agents import AssistantAgent
-from autogen_core import FunctionCall
 from autogen_core.model_context import UnboundedChatCompletionContext
-from autogen_core.models import ChatCompletionClient, CreateResult, ModelInfo, RequestUsage
 
-from local_model import LocalModel, ceiling, fetch_document, tell
+from local_client import LocalClient, calls
+from local_model import ceiling, fetch_document, tell
 
 OUTPUT = 16 << 20
-model = LocalModel()
-calls = itertools.count()
-
-
-class LocalClient(ChatCompletionClient):
-    """Asks for the tool once a task, then answers."""
-
-    async def create(self, messages, *, tools=(), **options):
-        last = messages[-1]
-        said = model.generate(str(last.content)[-256:])
-        wants_tool = last.type == "UserMessage"
-        content = [FunctionCall(id="call-%d" % next(calls), name="search", arguments='{"query": "%s"}' % said)] if wants_tool else said
-        return CreateResult(finish_reason="function_calls" if wants_tool else "stop", content=content, usage=RequestUsage(0, 0), cached=False)
-
-    async def create_stream(self, messages, **options):
-        yield await self.create(messages, **options)
-
-    async def close(self):
-        pass
-
-    def actual_usage(self):
-        return RequestUsage(0, 0)
-
-    def total_usage(self):
-        return RequestUsage(0, 0)
-
-    def count_tokens(self, messages, **options):
-        return 0
-
-    def remaining_tokens(self, messages, **options):
-        return 1 << 20
-
-    @property
-    def capabilities(self):
-        return self.model_info
-
-    @property
-    def model_info(self):
-        return ModelInfo(vision=False, function_calling=True, json_output=False, structured_output=False, family="unknown")
 
 
 async def search(query: str) -> str:

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """check_growth.py TRUTH REPORT: does the report say of an agent's memory what the script said of itself?
 
-TRUTH's last line is "clean", or "grows FILE LINE[,LINE...] SHAPE BYTES KEEPER": some site of the report then is a leak, or is
+TRUTH's last line is "clean", or "cause NAME FILE LINE[,LINE...]": that is the report's cause, and one of the call sites that hold
+most is reached through one of these lines of FILE; or "grows FILE LINE[,LINE...] SHAPE BYTES KEEPER": some site of the report then is a leak, or is
 still growing (the scripts mark no requests, so most are not proven), of that shape through one of these lines of FILE, of BYTES
 a turn within a tenth (KEEPER "-"), or through the function KEEPER beside growth through one of these lines; and the cause of the run is growth of host memory. Prints what was found; exits 1 when it
 disagrees.
@@ -49,11 +50,23 @@ def check_grows(report, file, lines, shape, per_turn, keeper):
     return wrong
 
 
+def check_cause(report, name, file, lines):
+    cause = report["cause"] or {"id": "none", "name_id": "none"}
+    largest = sorted(report["growth"], key=lambda site: -site["bytes"])[:3]
+    print(f"{cause['id']} {cause['name_id']}")
+    wrong = [] if cause["name_id"] == name else [f"the cause is {cause['name_id']}, not {name}"]
+    if not any(set(lines_of(site, file)) & lines for site in largest):
+        wrong.append(f"none of the largest call sites is reached through {file}:{sorted(lines)}")
+    return wrong
+
+
 def main():
     truth = [line.split() for line in open(sys.argv[1], encoding="utf-8") if line.strip()][-1]
     report = json.load(open(sys.argv[2], encoding="utf-8"))
     if truth[0] == "clean":
         wrong = check_clean(report)
+    elif truth[0] == "cause":
+        wrong = check_cause(report, truth[1], truth[2], set(map(int, truth[3].split(","))))
     else:
         wrong = check_grows(report, truth[1], set(map(int, truth[2].split(","))), truth[3], int(truth[4]), truth[5])
     print("\n".join(wrong), end="\n" if wrong else "")

@@ -70,6 +70,14 @@ def tell(script, broken, shape, bytes_per_turn, keeper="-"):
     sys.stdout.flush()
 
 
+def expect(script, broken, cause):
+    """The truth of what does not grow with the turns: the report's cause, and the lines (marked "# here") that hold most."""
+    lines = pathlib.Path(script).read_text().splitlines()
+    places = [str(i + 1) for i, line in enumerate(lines) if line.endswith("# here")]
+    print("cause %s %s %s" % (cause, pathlib.Path(script).name, ",".join(places)) if broken else "clean")
+    sys.stdout.flush()
+
+
 class Ceiling:
     """What the process may have more from set() on, as in a container; what does not fit is a MemoryError. It is of data, not of
     address space, which counts what allocators reserve and the recorder's file. While no document comes it is higher: a thread that

@@ -19,6 +19,8 @@ void *append_message(size_t bytes);
 void *parse_tool_output(size_t bytes);
 void *read_shard(size_t bytes);
 void *build_prompt(size_t bytes);
+void *retrieve_document(size_t bytes);
+void *feed_back(size_t bytes);
 
 static void *touched(size_t bytes)
 {
@@ -32,6 +34,8 @@ void *append_message(size_t bytes) { return touched(bytes); }
 void *parse_tool_output(size_t bytes) { return touched(bytes); }
 void *read_shard(size_t bytes) { return touched(bytes); }
 void *build_prompt(size_t bytes) { return touched(bytes); }
+void *retrieve_document(size_t bytes) { return touched(bytes); }
+void *feed_back(size_t bytes) { return touched(bytes); }
 
 static void small_model(void)
 {
@@ -188,6 +192,49 @@ static void host_killed_by_pinned(void)
 	}
 }
 
+/* H7: a batch whose requests all run at once, each with a document that it frees when it is done. */
+static void *serve_request(void *documents)
+{
+	size_t bytes = *(size_t *)documents;
+	void *document = retrieve_document(bytes);
+	pause_us(60 * 1000 * 1000); /* the model is slow */
+	free(document);
+	return NULL;
+}
+
+static void host_killed_at_once(void)
+{
+	pthread_t thread;
+	size_t document = around(4 * MiB);
+	small_model();
+	say("cause S9.H7");
+	say_not("S1 S2 S8 S9.H1 S9.H2");
+	say("end state oom_killed");
+	for (unsigned i = 0; i < 64; i++)
+		if (pthread_create(&thread, NULL, serve_request, &document))
+			exit(3);
+	for (;;)
+		pause();
+}
+
+/* H8: each prompt has the last prompt and its answer in it. */
+static void host_killed_doubling(void)
+{
+	size_t bytes = around(96 * KiB);
+	void *prompt = feed_back(bytes);
+	small_model();
+	say("cause S9.H8");
+	say_not("S1 S2 S8 S9.H1 S9.H2");
+	say("end state oom_killed");
+	for (;;) {
+		void *longer = feed_back(bytes *= 2);
+		free(prompt);
+		prompt = longer;
+		turn(around(256 * KiB) + 64 * KiB);
+		pause_us(20000);
+	}
+}
+
 static void serve_a_while(size_t resident_bytes)
 {
 	small_model();
@@ -230,6 +277,8 @@ const struct scenario host_scenarios[] = {
 	{"host_killed_by_arenas", host_killed_by_arenas, NULL, 96, NULL},
 	{"host_killed_beside_cache", host_killed_beside_cache, NULL, 96, NULL},
 	{"host_killed_by_pinned", host_killed_by_pinned, NULL, 96, NULL},
+	{"host_killed_at_once", host_killed_at_once, NULL, 96, NULL},
+	{"host_killed_doubling", host_killed_doubling, NULL, 96, NULL},
 	{"killed_by_supervisor", killed_by_supervisor, NULL, 96, NULL},
 	{"killed_by_supervisor_beside_files", killed_by_supervisor_beside_files, NULL, 96, NULL},
 	{NULL, NULL, NULL, 0, NULL},
