@@ -148,7 +148,8 @@ static int run_what_if(const struct opts *opts, const struct cmd *const *command
 static const struct opt options[] = {
 	{ "set", 0, OPT_TEXT, "NAME=VALUE", 0, 0, NULL,
 	  "try only this, as PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:256 or "
-	  "max_split_size_mb=256" },
+	  "max_split_size_mb=256; or less work: weights=60%, kv=50%, largest=50%, requests=4, "
+	  "kept=100" },
 	{ "host", 0, OPT_FLAG, NULL, 0, 0, NULL,
 	  "host memory: play malloc and free on the allocators of this machine, and measure" },
 	{ "all", 0, OPT_FLAG, NULL, 0, 0, NULL, "also try what is seldom of use" },

@@ -65,6 +65,13 @@ bool trials_parse(struct trials *trials, const struct trace *trace, const char *
 		*why = "it is not NAME=VALUE";
 		return false;
 	}
+	*why = NULL;
+	if (work_trial_parse(&trial, trace, typed, why)) {
+		trials_add(trials, trial);
+		return true;
+	}
+	if (*why)
+		return false;
 	for (size_t i = 0; allocator_models[i] && !trial.model; i++) {
 		const struct allocator_model *model = allocator_models[i];
 		if (is_named(model->variable, typed, bytes)) {

@@ -61,12 +61,39 @@ struct trace *scale_loaded(const struct trace *trace, const struct trial *trial,
 	bool *is_loaded = xalloc_zeroed(trace->block_count + 1, sizeof *is_loaded);
 	struct trace *changed = trace_copy(trace);
 
-	mark_loaded(trace, is_loaded);
+	if (!mark_loaded(trace, is_loaded)) {
+		*why_not = "nothing is known to have been loaded at the start";
+		trace_free(changed);
+		free(is_loaded);
+		return NULL;
+	}
 	for (size_t i = 0; i < changed->count; i++)
 		if (changed->steps[i].op == TRACE_ALLOC && is_loaded[changed->steps[i].block])
 			scale(&changed->steps[i], trial->argument);
 	free(is_loaded);
 	return changed;
+}
+
+struct trace *scale_kv(const struct trace *trace, const struct trial *trial, struct arena *arena,
+		       const char **why_not)
+{
+	struct trace *changed = trace_copy(trace);
+	size_t count = 0;
+
+	for (size_t i = 0; i < changed->count; i++) {
+		struct trace_step *step = &changed->steps[i];
+
+		if (step->role != CUF_ROLE_KV ||
+		    (step->op != TRACE_ALLOC && step->op != TRACE_REFUSED))
+			continue;
+		scale(step, trial->argument);
+		count++;
+	}
+	if (count)
+		return changed;
+	*why_not = "no block is known to be of the KV cache";
+	trace_free(changed);
+	return NULL;
 }
 
 static size_t largest_step(const struct trace *trace)

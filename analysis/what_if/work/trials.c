@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which changes of the work are worth trying for a trace. */
+#include <stdlib.h>
+#include <string.h>
 #include "analysis/base/numbers.h"
 #include "analysis/base/units.h"
 #include "analysis/what_if/work/work.h"
@@ -85,6 +87,55 @@ static void add_threads(struct trials *trials, const struct trace *trace)
 		    arena_format(trials->arena, "at most %s requests at once (now %s threads)",
 				 units_count(busy / 2).s, units_count(busy).s),
 		    EFFORT_LESS, true, limit_threads, (double)(busy / 2));
+}
+
+/* ---- what a user types ---- */
+
+static const struct change {
+	const char *name;
+	bool is_share; /* in percent of what was recorded; else a count */
+	struct trace *(*apply)(const struct trace *, const struct trial *, struct arena *,
+			       const char **);
+} changes[] = {
+	{ "weights", true, scale_loaded },   { "kv", true, scale_kv },
+	{ "largest", true, scale_largest },  { "requests", false, limit_threads },
+	{ "kept", false, bound_site },
+};
+
+static const struct change *change_named(const char *typed)
+{
+	size_t bytes = strcspn(typed, "=");
+
+	for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
+		if (strlen(changes[i].name) == bytes && !strncmp(changes[i].name, typed, bytes))
+			return &changes[i];
+	return NULL;
+}
+
+bool work_trial_parse(struct trial *trial, const struct trace *trace, const char *typed,
+		      const char **why)
+{
+	const struct change *change = change_named(typed);
+	const char *text;
+	double value;
+	char *end;
+
+	if (!change)
+		return false;
+	text = typed + strlen(change->name) + 1;
+	value = strtod(text, &end);
+	if (change->is_share && (end == text || strcmp(end, "%") || !(value > 0 && value <= 1000)))
+		*why = "its value is a share of what was recorded, from 1% to 1000%";
+	else if (!change->is_share && (end == text || *end || !(value >= 1 && value <= 1e6) ||
+				       value != (double)(size_t)value))
+		*why = "its value is a whole number from 1 to 1000000";
+	if (*why)
+		return false;
+	trial->kind = TRIAL_WORK;
+	trial->change = change->apply;
+	trial->argument = change->is_share ? value / 100 : value;
+	trial->values = trace->kind_count[CUF_KIND_FRAMEWORK] ? trace->settings : "";
+	return true;
 }
 
 void work_trials(struct trials *trials, const struct trace *trace)

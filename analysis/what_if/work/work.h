@@ -13,6 +13,10 @@
 #include "analysis/what_if/trials.h"
 
 void work_trials(struct trials *trials, const struct trace *trace);
+/* Fills *trial from NAME=VALUE, where `typed` names a change of the work: "weights=60%". False
+ * without *why: it names none; with it, a clause: its value cannot be read. */
+bool work_trial_parse(struct trial *trial, const struct trace *trace, const char *typed,
+		      const char **why);
 
 /* A call site whose blocks accumulate: those that are never freed, request after request. */
 struct gaining_site {
@@ -30,6 +34,10 @@ uint64_t loaded_bytes_of(const struct trace *trace);
 /* The trace with these blocks smaller: trial->argument is the share that is left. */
 struct trace *scale_loaded(const struct trace *trace, const struct trial *trial,
 			   struct arena *arena, const char **why_not);
+
+/* The trace with blocks of the role "KV cache" smaller, the refused one included. */
+struct trace *scale_kv(const struct trace *trace, const struct trial *trial, struct arena *arena,
+		       const char **why_not);
 
 /* The largest request, which may be the one that failed. */
 uint64_t largest_request_of(const struct trace *trace);

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Changes of the work in `cuflight what-if`: the program is changed in the same way and run, and it survives exactly if the
 # row fits.
+bats_require_minimum_version 1.5.0
 load ../cli.bash
 
 setup_file() {
@@ -53,4 +54,47 @@ row_is_true() {
 	row_is_true one-at-once threads --at-once=1
 	row_is_true half-at-once threads --at-once=
 	[ "$(row without-growth)" = 'none ' ]
+}
+
+# MODE SETTING OPTION...: what --set predicts is what the program does with these options
+set_is_true() {
+	local fits
+	"$build/cuflight" what-if --json --set "$2" "$1.cuf" >set.json
+	fits=$(node -e 'console.log(Number(JSON.parse(require("fs").readFileSync("set.json")).rows.find((row) => row.id === "set").fits))')
+	"$root/scripts/simcuda" "$build/victims/what_if_work" "$1" "${@:3}" >changed.truth
+	echo "$2: $fits; ${*:3}: $(grep survives changed.truth)"
+	[ "survives $fits" = "$(grep survives changed.truth | sort -u)" ]
+}
+
+@test "--set changes the work by any amount, and the program so changed does what was predicted" {
+	local share
+	record loaded
+	for share in 40 54 60 90; do set_is_true loaded weights=$share% --share=0.$share; done
+	for share in 30 60; do set_is_true loaded largest=$share% --largest=0.$share; done
+	record growth
+	for most in 5 40 60; do set_is_true growth kept=$most --at-most=$most; done
+	record threads
+	for most in 2 5 7; do set_is_true threads requests=$most --at-once=$most; done
+}
+
+@test "a change that the recording does not show has its reason, and a value that is none is refused" {
+	record loaded
+	"$build/cuflight" what-if --set kv=50% loaded.cuf >out
+	grep -q 'no block is known to be of the KV cache' out
+	for bad in weights=half weights=60 weights=0% kv=-5% largest=nan% requests=0 requests=1.5 kept= kept=4x; do
+		run -2 "$build/cuflight" what-if --set "$bad" loaded.cuf
+		[[ $output == "cuflight: cannot try --set=$bad: its value is a "* ]]
+	done
+}
+
+@test "what is no recording of one run is refused in one line" {
+	record loaded
+	mkdir empty
+	head -c 100000 /dev/urandom >foreign
+	for words in --nonsense --set 'a b' foreign empty nowhere 'loaded.cuf loaded.cuf' '--set weights loaded.cuf'; do
+		# shellcheck disable=SC2086 # several words
+		run -2 "$build/cuflight" what-if $words
+		echo "$words: $output"
+		[[ $output == "cuflight: "* ]]
+	done
 }
