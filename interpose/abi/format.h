@@ -171,6 +171,7 @@ enum cuf_loss {
 	CUF_LOST_NESTED = 10,    /* events from inside the recorder (signal handlers) */
 	CUF_LOST_FRAMEWORK_RING = 11, /* framework events without a segment */
 	CUF_LOST_CODES = 12,     /* names of Python functions and of phases */
+	CUF_LOST_TASKS = 13,     /* events of clone tasks that have another thread's TLS */
 	CUF_LOST_MAX = 16
 };
 

@@ -217,10 +217,13 @@ static void forget_calls_of_parent(void)
 	cuf_tls.role = CUF_ROLE_NONE;
 }
 
-/* An event of a thread without a slot. In sampled mode it comes back after a sample's bytes. */
-static void decline(void)
+/*
+ * An event of a thread without a slot, or of a task without words of its own. In sampled mode it
+ * comes back after a sample's bytes.
+ */
+static void decline(enum cuf_loss loss)
 {
-	cuf_count_dropped(CUF_LOST_THREADS);
+	cuf_count_dropped(loss);
 	if (cuf_options.host == CUF_HOST_SAMPLED)
 		cuf_tls.countdown_bytes = (int64_t)cuf_options.sample;
 }
@@ -238,7 +241,7 @@ static struct cuf_thread_state *attach(void)
 	if (cuf_tls.thread && cuf_tls.generation == generation)
 		return cuf_tls.thread; /* only waited for the hand-over */
 	if (searches_pause()) {
-		decline();
+		decline(CUF_LOST_THREADS);
 		return NULL;
 	}
 	if (!cuf_recording_is_intact()) {
@@ -252,7 +255,7 @@ static struct cuf_thread_state *attach(void)
 	if (index >= 0)
 		thread = state_of((unsigned)index);
 	if (!thread) {
-		decline();
+		decline(CUF_LOST_THREADS);
 		return NULL;
 	}
 	begin_state(thread, (unsigned)index, tid);
@@ -273,7 +276,7 @@ static struct cuf_thread_state *enter_shared(uint64_t generation)
 	if (!generation)
 		return NULL;
 	if (!thread || thread->writer.tid != my_tid()) {
-		decline();
+		decline(CUF_LOST_TASKS);
 		return NULL;
 	}
 	if (cuf_tls.guard) {

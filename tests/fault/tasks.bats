@@ -43,6 +43,7 @@ in_all_modes() {
 	python3 -c '
 import json, sys
 report = json.load(open(sys.argv[1]))
+assert "clone tasks" in report["coverage"]["lost"][0]["what"], report["coverage"]["lost"]
 assert [lost["count"] for lost in report["coverage"]["lost"]] == [50000], report["coverage"]["lost"]
 assert report["capture"]["events_recorded"] >= 50000' "$home/report"
 }

@@ -119,3 +119,14 @@ CHECK
 	same "$home/loader_lock" first "$home/plugin.so"
 	readable_in "$output" 2
 }
+
+# An allocator with locks, and the loader for its list of objects, are asked at the end alone.
+@test "a refused request while the lock of an object's own allocator is held for ever" {
+	compile libcuda.so.1 libcuda.c -shared -fPIC -Wl,-soname,libcuda.so.1
+	compile libheld.so held_allocator.c -shared -fPIC -Wl,-soname,libheld.so
+	compile refused refused.c -L"$home" -l:libcuda.so.1 -Wl,--no-as-needed -l:libheld.so
+	export LD_LIBRARY_PATH=$home
+	same "$home/refused"
+	[ "$(tr '\n' ' ' <"$home/recorded.out")" = "2 2 2 " ]
+	readable_in "$output" 1
+}

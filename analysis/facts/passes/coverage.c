@@ -28,6 +28,7 @@ static const char *const loss_words[CUF_LOST_MAX] = {
 	[CUF_LOST_NESTED] = "events from inside the recorder",
 	[CUF_LOST_FRAMEWORK_RING] = "framework events dropped",
 	[CUF_LOST_CODES] = "names of Python functions and phases dropped",
+	[CUF_LOST_TASKS] = "events of clone tasks without thread-local storage of their own",
 };
 
 /* By enum cuf_note: the sentence for the note; NULL: no blind spot. */

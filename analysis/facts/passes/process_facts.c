@@ -43,7 +43,7 @@ static void count_events(struct fact_process *process, const struct reader *read
 {
 	static const enum cuf_loss never_held[] = { CUF_LOST_THREADS, CUF_LOST_RING,
 						    CUF_LOST_HOST_RING, CUF_LOST_SWITCH,
-						    CUF_LOST_NESTED };
+						    CUF_LOST_NESTED, CUF_LOST_TASKS };
 	const struct cuf_header *header = &reader->header;
 	process->events_overwritten = header->overwritten + header->framework_overwritten +
 				      header->host_overwritten;

@@ -230,20 +230,19 @@ static void read_others(void *argument)
 	dl_iterate_phdr(write_private, &search);
 }
 
-/* Three parts: the process, the allocator behind us, and every object with its own allocator. At
- * the end no lock may be waited for. */
+/*
+ * Three parts: the process, the allocator behind us, and every object with its own allocator. No
+ * lock may be waited for, so what takes locks is asked in a copy of the process, and only at the
+ * end: after a failure a device may write to memory that a copy would share.
+ */
 static void read_all(void *argument)
 {
 	const enum cuf_moment moment = *(const enum cuf_moment *)argument;
 	uint64_t resident_bytes = write_memory(moment);
 	if (is_glibc(cuf_real_allocator()))
 		write_map(moment, cuf_real_allocator(), "process");
-	if (moment == CUF_MOMENT_END && cuf_options.under_valgrind)
-		return;
-	if (moment == CUF_MOMENT_END)
+	if (moment == CUF_MOMENT_END && !cuf_options.under_valgrind)
 		cuf_allocator_read_in_copy(read_others, argument, resident_bytes);
-	else
-		read_others(argument);
 }
 
 /* ---- when ---- */
@@ -269,9 +268,8 @@ static void schedule_next(uint64_t began_ns)
 	__atomic_store_n(&next_ns, ended_ns + spacing_ns, __ATOMIC_RELAXED);
 }
 
-/* Every reading excludes the others. One that comes meanwhile is dropped, not delayed. frame: where
- * the hook's stack begins, for the check of signal stacks. */
-void cuf_allocator_read(enum cuf_moment moment, void *frame)
+/* Every reading excludes the others. One that comes meanwhile is dropped, not delayed. */
+void cuf_allocator_read(enum cuf_moment moment)
 {
 	const struct cuf_recorder_status status = cuf_recorder_status();
 	uint64_t began_ns = cuf_now_ns();
@@ -284,10 +282,8 @@ void cuf_allocator_read(enum cuf_moment moment, void *frame)
 		return;
 	if (__atomic_exchange_n(&reading, true, __ATOMIC_ACQUIRE))
 		return;
-	if (moment == CUF_MOMENT_END || !cuf_signal_on_stack(frame)) {
-		cuf_on_side_stack(read_all, &moment);
-		schedule_next(began_ns);
-	}
+	cuf_on_side_stack(read_all, &moment);
+	schedule_next(began_ns);
 	__atomic_store_n(&reading, false, __ATOMIC_RELEASE);
 	errno = saved;
 }

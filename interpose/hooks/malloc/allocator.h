@@ -4,10 +4,9 @@
  * written to META at a few moments.
  *
  * Contract: never on a hot path, never inside malloc, and never when the process ends by abort or
- * _exit. errno untouched. glibc's heap is read without locks. Other allocators take theirs, one
- * after another. At the end they are asked in a copy of the process, for a limited time. At an
- * incident they are asked here, but not on a stack that a signal interrupted: the interrupted code
- * may hold a lock.
+ * _exit. errno untouched. glibc's heap is read without locks. Other allocators take theirs, and so
+ * does the loader for its list of objects: they are asked at the end only, in a copy of the
+ * process, for a limited time.
  */
 #ifndef CUF_ALLOCATOR_H
 #define CUF_ALLOCATOR_H
@@ -17,8 +16,8 @@
 /* From the constructor: which allocator is behind us. */
 void cuf_allocator_describe(void);
 
-/* The statistics of this moment. frame: __builtin_frame_address(0) of the hook. Readings at
- * CUF_MOMENT_INCIDENT are paced: a program that fails thousands of requests pays for few. */
-void cuf_allocator_read(enum cuf_moment moment, void *frame);
+/* The statistics of this moment. Readings at CUF_MOMENT_INCIDENT are paced: a program that fails
+ * thousands of requests pays for few. */
+void cuf_allocator_read(enum cuf_moment moment);
 
 #endif

@@ -19,8 +19,6 @@
 #include "interpose/hooks/loader/real.h"
 #include "interpose/hooks/malloc/allocator.h"
 
-#define FRAME __builtin_frame_address(0)
-
 /* Programs may end before our constructor ran. */
 static void need(void *const *slot)
 {
@@ -40,20 +38,20 @@ __attribute__((noreturn)) static void leave(int status)
 
 /* For ends at which the process is in order. Nothing is asked that may not answer: no driver, no
  * lock of the loader. */
-static void describe_end(void *frame)
+static void describe_end(void)
 {
 	cuf_framework_check_unseen();
-	cuf_allocator_read(CUF_MOMENT_END, frame);
+	cuf_allocator_read(CUF_MOMENT_END);
 }
 
 /* in_order: not at _exit and abort, where the process may be in any state. */
-static void record_end(unsigned kind, int status, bool in_order, void *frame)
+static void record_end(unsigned kind, int status, bool in_order)
 {
 	if (!cuf_process_is_recorded(false)) /* a vfork child, or a forked one without a */
 					     /* recording */
 		return;
 	if (in_order)
-		describe_end(frame);
+		describe_end();
 	cuf_process_end(kind, (uint64_t)(unsigned)status);
 }
 
@@ -65,7 +63,7 @@ static cuf_program_fn program_main;
 static int watched_main(int argc, char **argv, char **environment)
 {
 	int status = program_main(argc, argv, environment);
-	record_end(CUF_END_EXIT, status & 0xff, true, FRAME);
+	record_end(CUF_END_EXIT, status & 0xff, true);
 	return status;
 }
 
@@ -87,7 +85,7 @@ int cuf_hook___libc_start_main(cuf_program_fn program, int argc, char **argv, cu
 /* Exit handlers run in the real function, after the end is marked. */
 void cuf_hook_exit(int status)
 {
-	record_end(CUF_END_EXIT, status & 0xff, true, FRAME);
+	record_end(CUF_END_EXIT, status & 0xff, true);
 	NEED(exit);
 	if (cuf_real.exit)
 		cuf_real.exit(status);
@@ -97,7 +95,7 @@ void cuf_hook_exit(int status)
 /* Runs other handlers than exit, and no destructors. */
 void cuf_hook_quick_exit(int status)
 {
-	record_end(CUF_END_EXIT, status & 0xff, true, FRAME);
+	record_end(CUF_END_EXIT, status & 0xff, true);
 	NEED(quick_exit);
 	if (cuf_real.quick_exit)
 		cuf_real.quick_exit(status);
@@ -107,7 +105,7 @@ void cuf_hook_quick_exit(int status)
 /* No handlers run. Threads may hold any lock, so nothing is queried. */
 void cuf_hook__exit(int status)
 {
-	record_end(CUF_END_FAST, status & 0xff, false, FRAME);
+	record_end(CUF_END_FAST, status & 0xff, false);
 	NEED(_exit);
 	if (cuf_real._exit)
 		cuf_real._exit(status);
@@ -117,7 +115,7 @@ void cuf_hook__exit(int status)
 /* The same function under its C99 name. */
 void cuf_hook__Exit(int status)
 {
-	record_end(CUF_END_FAST, status & 0xff, false, FRAME);
+	record_end(CUF_END_FAST, status & 0xff, false);
 	NEED(_Exit);
 	if (cuf_real._Exit)
 		cuf_real._Exit(status);
@@ -127,7 +125,7 @@ void cuf_hook__Exit(int status)
 /* The signal may be handled by the program, and abort need not return from there. */
 void cuf_hook_abort(void)
 {
-	record_end(CUF_END_ABORT, SIGABRT, false, FRAME);
+	record_end(CUF_END_ABORT, SIGABRT, false);
 	NEED(abort);
 	if (cuf_real.abort)
 		cuf_real.abort();
