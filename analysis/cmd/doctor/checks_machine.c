@@ -74,6 +74,26 @@ static void look_cuda(const struct check_context *context, struct check_result *
 	check_report(result, CHECK_FINE, "%s%s%s", path, *version ? "; " : "", version);
 }
 
+/*
+ * The loader binds a plugin's weak references before dlopen returns, so the recorder cannot make
+ * them null again as it does for the program and its libraries.
+ */
+static void look_weak_references(const struct check_context *context, struct check_result *result)
+{
+	char path[512];
+
+	(void)context;
+	if (find_library("libcuda.so.1", path, sizeof path)) {
+		check_report(result, CHECK_FINE, "the loader finds libcuda.so.1");
+		return;
+	}
+	check_report(result, CHECK_INFO,
+		     "a plugin that asks for cudaMalloc by a weak reference finds the "
+		     "recorder's, which returns an error");
+	check_advise(result, "ask by dlsym, which answers as without the recorder, or let "
+		     "cuflight not record this program");
+}
+
 /* Our own rules need nothing; libunwind is a choice (options.def). */
 static void look_unwinders(const struct check_context *context, struct check_result *result)
 {
@@ -192,6 +212,7 @@ static void look_container(const struct check_context *context, struct check_res
 const struct check checks_of_machine[] = {
 	{ "/proc", look_proc },
 	{ "CUDA driver", look_cuda },
+	{ "weak references", look_weak_references },
 	{ "call stacks", look_unwinders },
 	{ "other preloads", look_preload },
 	{ "seccomp", look_seccomp },

@@ -123,4 +123,13 @@ problem() {
 	LD_LIBRARY_PATH=$build/sim "$cuflight" doctor >out 2>/dev/null
 	[ -e "$build/sim/libcuda.so.1" ] || skip "no simulated driver built"
 	grep -q '^ok  *CUDA driver .*libcuda.so.1' out
+	grep -q '^ok  *weak references .*libcuda.so.1' out
+}
+
+# The price that interpose/README.md states. tests/fault/others.bats has what it is.
+@test "weak references of plugins, where there is no CUDA driver" {
+	"$cuflight" doctor >out 2>/dev/null
+	! grep -q '^ok  *CUDA driver' out || skip "this machine has a driver"
+	grep -q '^note  *weak references ' out
+	grep -q 'ask by dlsym' out
 }
