@@ -96,17 +96,17 @@ struct work {
 	uint64_t place; /* changes so far */
 	struct extremes most, least;
 };
-/* Before the first event; live: the blocks at the end of the events. */
+/* Before the first event; live: the sums at the end of the events. */
 struct work_base {
 	enum work_layer layer;
 	int64_t level;
 };
-struct liveset;
+struct live_sums;
 /*
  * Chooses the layer and computes its level before the first event: what is live at the end, minus
  * all changes. A ring that lost events would make that negative; then it is 0.
  */
-struct work_base work_base(const struct events *events, const struct liveset *live);
+struct work_base work_base(const struct events *events, const struct live_sums *live);
 /* Starts at the level of base. work_end frees the extremes. */
 void work_begin(struct work *work, const struct work_base *base);
 /* Whether the level changed, by *delta. */

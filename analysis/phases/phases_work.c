@@ -4,8 +4,7 @@
 
 #include <stdlib.h>
 #include "analysis/base/numbers.h"
-#include "analysis/replay/liveset.h"
-#include "analysis/replay/replay.h"
+#include "analysis/replay/run.h"
 #include "analysis/base/xalloc.h"
 
 /* Larger sizes are damage. Two levels can be added below this without overflow. */
@@ -65,22 +64,24 @@ static int64_t delta_of(enum work_layer layer, const struct cuf_event *event)
 }
 
 /* The level at the end of the events. */
-static int64_t live_of(enum work_layer layer, const struct liveset *live)
+static int64_t live_of(enum work_layer layer, const struct live_sums *live)
 {
-	int64_t sum = 0;
-	size_t at = 0;
-	for (const struct cuf_block *block; (block = liveset_next(live, &at));) {
-		struct cuf_event event = { .op = CUF_OP_ALLOC,
-					   .kind = block->kind,
-					   .flags = block->flags,
-					   .bytes = block->bytes };
-		if (sum < BYTES_MAX)
-			sum += delta_of(layer, &event);
+	uint64_t sum = 0;
+
+	for (unsigned kind = 0; kind < CUF_KIND_MAX; kind++) {
+		bool is_framework = kind == CUF_KIND_FRAMEWORK;
+
+		if (layer == WORK_FRAMEWORK ? !is_framework : !kind_is_device_memory(kind))
+			continue;
+		for (unsigned device = 0; device <= CUF_DEVICES_MAX; device++)
+			sum += live->bytes[device][kind];
+		if (!is_framework)
+			sum -= live->on_host[kind];
 	}
-	return sum;
+	return signed_up_to(sum, BYTES_MAX);
 }
 
-struct work_base work_base(const struct events *events, const struct liveset *live)
+struct work_base work_base(const struct events *events, const struct live_sums *live)
 {
 	struct event_merge merge;
 	struct cuf_event event;

@@ -118,7 +118,9 @@ void liveset_adopt(struct liveset *set, struct cuf_block *blocks, size_t count)
 		if (i + 1 < count && blocks[i].key == blocks[i + 1].key)
 			continue;
 		set->kinds[kind_of(&blocks[i])]++;
-		blocks[set->count++] = blocks[i];
+		if (set->count != i)
+			blocks[set->count] = blocks[i];
+		set->count++;
 	}
 	rebuild_index(set, slots_for(set->count));
 }

@@ -32,17 +32,14 @@ enum { DROP_EVERY = 1 << 16 };
 void replay_now(const struct reader *reader, struct liveset *live)
 {
 	uint64_t count = reader_count(reader, CUF_SEC_LEDGER);
-	struct cuf_block *blocks = NULL;
-	size_t found = 0, room = 0;
+	/* room for all: what is not used is never touched */
+	struct cuf_block *blocks = xalloc_bytes((count + 1) * sizeof *blocks);
+	size_t found = 0;
 	for (uint64_t i = 0; i < count; i++) {
 		if (i % DROP_EVERY == DROP_EVERY - 1)
 			reader_drop_range(reader,
 					  reader_at(reader, CUF_SEC_LEDGER, i + 1 - DROP_EVERY),
 					  DROP_EVERY * (uint64_t)sizeof *blocks);
-		if (found == room) {
-			room += room / 8 + 64;
-			blocks = xalloc_resize(blocks, room, sizeof *blocks);
-		}
 		found += replay_block(reader, i, &blocks[found]);
 	}
 	liveset_adopt(live, xalloc_resize(blocks, found, sizeof *blocks), found);

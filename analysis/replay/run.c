@@ -215,8 +215,19 @@ void run_fini(struct run *run)
 	arena_free(run->arena);
 }
 
+/* All moments from the last event on are one: now. */
+static uint64_t moment_of(const struct run_process *process, uint64_t seq)
+{
+	const struct events *events = process->events;
+
+	if (seq >= events->last_seq && seq >= events->framework->last_seq)
+		return CUF_UNKNOWN;
+	return seq;
+}
+
 const struct liveset *run_live(struct run_process *process, uint64_t seq, bool *exact)
 {
+	seq = moment_of(process, seq);
 	if (process->live_valid && seq < process->live_seq &&
 	    replay_back(process->events, process->live_seq, seq, &process->live,
 			&process->live_exact)) {
@@ -230,6 +241,32 @@ const struct liveset *run_live(struct run_process *process, uint64_t seq, bool *
 	}
 	*exact = process->live_exact.device;
 	return &process->live;
+}
+
+static void sum_up(struct live_sums *sums, const struct liveset *live)
+{
+	size_t at = 0;
+
+	*sums = (struct live_sums){ 0 };
+	for (const struct cuf_block *block; (block = liveset_next(live, &at));) {
+		if (block->bytes >> CUF_KEY_SHIFT)
+			continue;
+		sums->bytes[least_of(block->device, CUF_DEVICES_MAX)][block->kind] += block->bytes;
+		if (block->flags & CUF_EVENT_HOST_LOCATION)
+			sums->on_host[block->kind] += block->bytes;
+	}
+}
+
+const struct live_sums *run_sums(struct run_process *process, uint64_t seq)
+{
+	bool exact;
+
+	seq = moment_of(process, seq);
+	if (!process->sums_valid || process->sums_seq != seq)
+		sum_up(&process->sums, run_live(process, seq, &exact));
+	process->sums_seq = seq;
+	process->sums_valid = true;
+	return &process->sums;
 }
 
 /* For the live sets of all processes together. */

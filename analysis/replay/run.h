@@ -18,6 +18,16 @@
 struct pack;
 struct symbols;
 
+/*
+ * What was live at a moment, in bytes, by device and kind. A block without a device of this run
+ * counts in the last row, and one of 2^58 bytes or more is damage and left out. on_host: the part
+ * that is physical memory of the host.
+ */
+struct live_sums {
+	uint64_t bytes[CUF_DEVICES_MAX + 1][CUF_KIND_MAX];
+	uint64_t on_host[CUF_KIND_MAX];
+};
+
 struct run_process {
 	struct reader *reader;
 	struct meta meta;
@@ -27,6 +37,10 @@ struct run_process {
 	uint64_t live_seq;
 	bool live_valid;
 	struct replay_exact live_exact;
+	/* the last sums; they stay when the live set is freed */
+	struct live_sums sums;
+	uint64_t sums_seq;
+	bool sums_valid;
 };
 
 struct run {
@@ -54,6 +68,8 @@ void run_merge_call_sites(struct run *run, struct symbols *symbols);
  * that of the driver's blocks; process->live_exact has the framework's, too.
  */
 const struct liveset *run_live(struct run_process *process, uint64_t seq, bool *exact);
+/* The sums of run_live, which need no live set where they are asked for again. */
+const struct live_sums *run_sums(struct run_process *process, uint64_t seq);
 /*
  * Ends a pass over one process: its live set is freed where those of all processes together would
  * need too much memory. The next run_live makes it again.

@@ -411,16 +411,13 @@ static void move_to_peak(const struct fact_process *process, const struct cuf_ho
 /* Pinned and registered memory at the moment of the run, in all of the process. */
 static uint64_t page_locked_bytes(struct build *build, uint32_t process)
 {
-	bool exact;
-	const struct liveset *live = run_live(&build->run->processes[process],
-					      seq_at_moment(build, process), &exact);
+	const struct live_sums *sums = run_sums(&build->run->processes[process],
+						seq_at_moment(build, process));
 	uint64_t bytes = 0;
-	size_t at = 0;
 
-	for (const struct cuf_block *block; (block = liveset_next(live, &at));)
-		if ((block->kind == CUF_KIND_PINNED || block->kind == CUF_KIND_REGISTERED) &&
-		    block->bytes <= BYTES_SANE)
-			bytes += block->bytes;
+	for (unsigned device = 0; device <= CUF_DEVICES_MAX; device++)
+		bytes += sums->bytes[device][CUF_KIND_PINNED] +
+			 sums->bytes[device][CUF_KIND_REGISTERED];
 	return bytes;
 }
 

@@ -95,16 +95,15 @@ static struct moment end_of(const struct build *build, uint32_t process)
 static uint64_t live_device_bytes(struct build *build, uint32_t process, uint64_t seq,
 				  unsigned ordinal)
 {
-	bool exact;
-	const struct liveset *live = run_live(&build->run->processes[process], seq, &exact);
+	const struct live_sums *sums = run_sums(&build->run->processes[process], seq);
 	uint64_t bytes = 0;
-	size_t at = 0;
-	for (const struct cuf_block *block; (block = liveset_next(live, &at));)
-		if ((ordinal == CUF_DEVICE_NONE || block->device == ordinal) &&
-		    block->kind != CUF_KIND_RESERVATION && block->kind != CUF_KIND_MAPPING &&
-		    block->kind != CUF_KIND_POOL && block->kind != CUF_KIND_FRAMEWORK &&
-		    block->bytes < (uint64_t)1 << CUF_KEY_SHIFT)
-			bytes += block->bytes;
+
+	for (unsigned device = 0; device <= CUF_DEVICES_MAX; device++)
+		for (unsigned kind = 0; kind < CUF_KIND_MAX; kind++)
+			if ((ordinal == CUF_DEVICE_NONE || device == ordinal) &&
+			    kind != CUF_KIND_RESERVATION && kind != CUF_KIND_MAPPING &&
+			    kind != CUF_KIND_POOL && kind != CUF_KIND_FRAMEWORK)
+				bytes += sums->bytes[device][kind];
 	return bytes;
 }
 

@@ -289,8 +289,7 @@ static void fill_process(void *context, size_t i)
 				 .process = process,
 				 .reader = from->reader,
 				 .names = read_names(&from->meta) };
-	bool exact;
-	making.base = work_base(from->events, run_live(from, CUF_UNKNOWN, &exact));
+	making.base = work_base(from->events, run_sums(from, CUF_UNKNOWN));
 	out->work_layer = "device";
 	if (making.base.layer == WORK_FRAMEWORK)
 		out->work_layer = "framework";
