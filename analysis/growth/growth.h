@@ -171,6 +171,8 @@ struct growth_host {
 	struct host_stream *stream; /* NULL at first; the caller frees it at the end */
 	uint64_t time_ns;
 	uint64_t events;            /* that are followed; CUF_UNKNOWN: those up to time_ns */
+	/* decoded events that are next; until rewind there are none */
+	const struct host_event *row, *row_end;
 	uint64_t at;
 };
 struct growth_source growth_host_source(struct growth_host *host);

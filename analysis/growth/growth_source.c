@@ -69,42 +69,58 @@ static void rewind_host(void *state)
 	struct growth_host *host = state;
 	host_stream_free(host->stream);
 	host->stream = host_stream_new(host->reader);
+	host->row = host->row_end = NULL;
 	host->at = 0;
 }
 
 /* A sampled event stands for several blocks; the step has the bytes and number of all of them. */
-static bool next_host(struct growth_host *host, struct growth_step *step)
+static struct growth_step host_step(const struct reader *reader, const struct host_event *event,
+				    int sign)
 {
-	struct host_event event;
-	while (host->at < host->events && host_stream_next(host->stream, &event)) {
-		int sign = host_event_sign(event.op);
-		if (host->events == CUF_UNKNOWN && event.time_ns > host->time_ns)
-			return false;
-		host->at++;
-		if (!sign || !event.bytes)
-			continue;
-		*step = (struct growth_step){
-			.delta_bytes = sign * (int64_t)host_weight_bytes(event.bytes,
-									 event.sample_mean_bytes),
-			.time_ns = event.time_ns,
-			.count = host_weight_count(event.bytes, event.sample_mean_bytes),
-			.stack = reader_call_site(host->reader, event.stack),
-			.tid = event.tid,
-			.kind = CUF_KIND_HOST,
-			.device = CUF_DEVICE_NONE,
-			.is_resize = event.op == CUF_HOST_RESIZED ||
-				     event.op == CUF_HOST_FREE_RESIZE
-		};
-		return true;
-	}
-	return false;
+	return (struct growth_step){
+		.delta_bytes = sign * (int64_t)host_weight_bytes(event->bytes,
+								 event->sample_mean_bytes),
+		.time_ns = event->time_ns,
+		.count = host_weight_count(event->bytes, event->sample_mean_bytes),
+		.stack = reader_call_site(reader, event->stack),
+		.tid = event->tid,
+		.kind = CUF_KIND_HOST,
+		.device = CUF_DEVICE_NONE,
+		.is_resize = event->op == CUF_HOST_RESIZED || event->op == CUF_HOST_FREE_RESIZE
+	};
+}
+
+/* Whether the events that are followed end before this one. */
+static bool is_end(const struct growth_host *host, const struct host_event *event)
+{
+	if (host->events != CUF_UNKNOWN)
+		return host->at >= host->events;
+	return event->time_ns > host->time_ns;
 }
 
 static size_t read_host(void *state, struct growth_step *steps, size_t most)
 {
+	struct growth_host *host = state;
 	size_t count = 0;
-	while (count < most && next_host(state, &steps[count]))
-		count++;
+
+	while (count < most) {
+		const struct host_event *event = host->row;
+		int sign;
+
+		if (event == host->row_end) {
+			size_t more = host_stream_row(host->stream, &host->row);
+
+			event = host->row;
+			host->row_end = event + more;
+		}
+		if (event == host->row_end || is_end(host, event))
+			break;
+		host->row++;
+		host->at++;
+		sign = host_event_sign(event->op);
+		if (sign && event->bytes)
+			steps[count++] = host_step(host->reader, event, sign);
+	}
 	return count;
 }
 

@@ -4,38 +4,26 @@
 
 #include <math.h>
 #include "analysis/base/numbers.h"
+#include "analysis/host/host_ledger.h"
 #include "analysis/recording/events.h"
 #include "analysis/recording/host_weight.h"
 
-/* Entries after which the pages read so far are dropped, so that a large ledger does not stay in
- * memory. */
-enum { DROP_EVERY = 1 << 18 };
-
-/* Skips empty entries, and entries that a thread was writing when the program ended. */
 static bool next_block(const struct reader *reader, uint64_t *at, struct heap_block *block)
 {
-	uint64_t count = reader_count(reader, CUF_SEC_HOST_LEDGER);
-	while (*at < count) {
-		if (*at % DROP_EVERY == 0 && *at)
-			reader_drop_range(reader,
-					  reader_at(reader, CUF_SEC_HOST_LEDGER, *at - DROP_EVERY),
-					  DROP_EVERY * (uint64_t)sizeof(struct cuf_host_block));
-		struct cuf_host_block entry = *(const struct cuf_host_block *)reader_at(
-			reader, CUF_SEC_HOST_LEDGER, (*at)++);
-		if (!cuf_host_addr(entry.word0) || cuf_host_addr(entry.word0) == CUF_KEY_BUSY)
-			continue;
-		*block = (struct heap_block){
-			reader_call_site(reader, cuf_host_stack(entry.word1)),
-			(uint32_t)(entry.word0 & 0x7ffff), cuf_host_bytes(entry.word1),
-			reader->header.start_ns +
-				cuf_birth_ms((uint32_t)(entry.word0 & 0x7ffff)) * 1000000u,
-			cuf_address_is_python(cuf_host_addr(entry.word0),
-					      cuf_host_bytes(entry.word1))
-		};
-		return true;
-	}
-	reader_drop(reader, CUF_SEC_HOST_LEDGER);
-	return false;
+	struct cuf_host_block entry;
+	uint64_t addr, bytes;
+	uint32_t birth;
+
+	if (!host_ledger_next(reader, at, &entry))
+		return false;
+	addr = cuf_host_addr(entry.word0);
+	bytes = cuf_host_bytes(entry.word1);
+	birth = (uint32_t)(entry.word0 & 0x7ffff);
+	*block = (struct heap_block){ reader_call_site(reader, cuf_host_stack(entry.word1)), birth,
+				      bytes,
+				      reader->header.start_ns + cuf_birth_ms(birth) * 1000000u,
+				      cuf_address_is_python(addr, bytes) };
+	return true;
 }
 
 bool heap_row(const struct reader *reader, uint64_t *at, struct sites *sites, struct heap_row *row)

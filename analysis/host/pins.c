@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include "analysis/base/numbers.h"
+#include "analysis/host/host_ledger.h"
 #include "analysis/recording/events.h"
 #include "analysis/recording/host_weight.h"
 #include "analysis/replay/sites.h"
@@ -37,17 +38,13 @@ struct sweep {
 static bool next_block(const struct reader *reader, const struct host_means *means, uint64_t *at,
 		       struct block *out)
 {
-	uint64_t count = reader_count(reader, CUF_SEC_HOST_LEDGER);
-	while (*at < count) {
-		struct cuf_host_block entry = *(const struct cuf_host_block *)reader_at(
-			reader, CUF_SEC_HOST_LEDGER, (*at)++);
-		*out = (struct block){ cuf_host_addr(entry.word0), entry.word1,
-				       host_means_at(means, (uint32_t)(entry.word0 & 0x7ffff)) };
-		if (out->addr && entry.word0 != CUF_KEY_BUSY)
-			return true;
-	}
-	reader_drop(reader, CUF_SEC_HOST_LEDGER);
-	return false;
+	struct cuf_host_block entry;
+
+	if (!host_ledger_next(reader, at, &entry))
+		return false;
+	*out = (struct block){ cuf_host_addr(entry.word0), entry.word1,
+			       host_means_at(means, (uint32_t)(entry.word0 & 0x7ffff)) };
+	return true;
 }
 
 /* Chooses windows independently of their addresses, which are often multiples of a power of two. */

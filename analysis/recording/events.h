@@ -79,9 +79,20 @@ struct host_event {
 struct host_stream;
 struct host_stream *host_stream_new(const struct reader *reader);
 bool host_stream_next(struct host_stream *stream, struct host_event *event);
+/* The next events, as many as are decoded together; 0: at the end. They are valid until the next
+ * call. */
+size_t host_stream_row(struct host_stream *stream, const struct host_event **row);
 void host_stream_free(struct host_stream *stream); /* NULL is fine */
 
 /* +1: the block is live after it; -1: it was until then; 0: neither. */
-int host_event_sign(unsigned op);
+static inline int host_event_sign(unsigned op)
+{
+	static const signed char signs[16] = {
+		[CUF_HOST_ALLOC] = 1,	[CUF_HOST_ZEROED] = 1,	     [CUF_HOST_RESIZED] = 1,
+		[CUF_HOST_ALIGNED] = 1, [CUF_HOST_RESTORE] = 1,	     [CUF_HOST_MMAP] = 1,
+		[CUF_HOST_FREE] = -1,	[CUF_HOST_FREE_RESIZE] = -1, [CUF_HOST_MUNMAP] = -1,
+	};
+	return signs[op & 15];
+}
 
 #endif

@@ -18,12 +18,17 @@ struct cursor {
 	struct cuf_host_event event; /* the event at the cursor */
 };
 
+/* Events that are decoded together: most come from the lane of the one before. */
+enum { ROW = 128 };
+
 struct host_stream {
 	const struct reader *reader;
 	struct lanes lanes;
 	struct cursor *cursors;
 	struct lane_heap heap;
 	uint32_t stride;
+	struct host_event row[ROW];
+	size_t at, count; /* in row: those that host_stream_next has returned, and all */
 };
 
 /* Each segment begins with its own base time, thread and sample mean, so it can be read without
@@ -92,17 +97,10 @@ struct host_stream *host_stream_new(const struct reader *reader)
 	return stream;
 }
 
-/* Returns the event at the cursor of the earliest lane, then moves that cursor. */
-bool host_stream_next(struct host_stream *stream, struct host_event *event)
+static struct host_event event_of(const struct cursor *cursor, uint64_t time_ns)
 {
-	struct cursor *cursor;
-	uint64_t next_ns = 0;
-	bool more;
-	if (!stream->heap.count)
-		return false;
-	cursor = &stream->cursors[stream->heap.items[0]];
-	*event = (struct host_event){
-		.time_ns = stream->heap.keys[stream->heap.items[0]],
+	return (struct host_event){
+		.time_ns = time_ns,
 		.addr = cuf_host_addr(cursor->event.word0),
 		.bytes = cuf_host_bytes(cursor->event.word1),
 		.sample_mean_bytes = cursor->mean_bytes,
@@ -110,8 +108,47 @@ bool host_stream_next(struct host_stream *stream, struct host_event *event)
 		.tid = cursor->tid,
 		.op = cuf_host_op(cursor->event.word0),
 	};
-	more = advance(stream, cursor, &next_ns);
-	lane_heap_settle(&stream->heap, next_ns, !more);
+}
+
+/* Decodes the next row. A lane is read on while it is the earliest one, without the heap. */
+static void fill_row(struct host_stream *stream)
+{
+	struct lane_heap *heap = &stream->heap;
+
+	stream->at = stream->count = 0;
+	while (stream->count < ROW && heap->count) {
+		uint32_t lane = heap->items[0];
+		struct cursor *cursor = &stream->cursors[lane];
+		uint64_t time_ns = heap->keys[lane], until_ns = lane_heap_second(heap);
+		bool more;
+
+		do {
+			stream->row[stream->count++] = event_of(cursor, time_ns);
+			more = advance(stream, cursor, &time_ns);
+		} while (more && time_ns <= until_ns && stream->count < ROW);
+		lane_heap_settle(heap, time_ns, !more);
+	}
+}
+
+size_t host_stream_row(struct host_stream *stream, const struct host_event **row)
+{
+	size_t count;
+
+	if (stream->at == stream->count)
+		fill_row(stream);
+	*row = &stream->row[stream->at];
+	count = stream->count - stream->at;
+	stream->at = stream->count;
+	return count;
+}
+
+bool host_stream_next(struct host_stream *stream, struct host_event *event)
+{
+	if (stream->at == stream->count)
+		fill_row(stream);
+	if (stream->at == stream->count)
+		return false;
+	*event = stream->row[stream->at++];
 	return true;
 }
 
@@ -125,12 +162,3 @@ void host_stream_free(struct host_stream *stream)
 	free(stream);
 }
 
-int host_event_sign(unsigned op)
-{
-	static const signed char signs[16] = {
-		[CUF_HOST_ALLOC] = 1,	[CUF_HOST_ZEROED] = 1,	     [CUF_HOST_RESIZED] = 1,
-		[CUF_HOST_ALIGNED] = 1, [CUF_HOST_RESTORE] = 1,	     [CUF_HOST_MMAP] = 1,
-		[CUF_HOST_FREE] = -1,	[CUF_HOST_FREE_RESIZE] = -1, [CUF_HOST_MUNMAP] = -1,
-	};
-	return signs[op & 15];
-}

@@ -74,6 +74,15 @@ void lane_heap_push(struct lane_heap *heap, uint32_t lane, uint64_t key)
 	heap->items[i] = lane;
 }
 
+uint64_t lane_heap_second(const struct lane_heap *heap)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (size_t i = 1; i < heap->count && i <= 2; i++)
+		least = least_of(least, heap->keys[heap->items[i]]);
+	return least;
+}
+
 /* The key at the root grew, or the root leaves: moves the root down to its place. */
 void lane_heap_settle(struct lane_heap *heap, uint64_t key, bool gone)
 {

@@ -25,6 +25,9 @@ struct lane_heap { uint32_t *items; uint64_t *keys; size_t count; };
 void lane_heap_init(struct lane_heap *heap, size_t lanes);
 void lane_heap_fini(struct lane_heap *heap);
 void lane_heap_push(struct lane_heap *heap, uint32_t lane, uint64_t key);
+/* The smallest key of the lanes behind the first; UINT64_MAX: there is none. The first lane stays
+ * the first up to this key. */
+uint64_t lane_heap_second(const struct lane_heap *heap);
 /* The key of the first lane has grown; with gone, the lane leaves the heap. */
 void lane_heap_settle(struct lane_heap *heap, uint64_t key, bool gone);
 

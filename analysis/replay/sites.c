@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include "analysis/base/xalloc.h"
 #include "interpose/abi/format.h"
 
@@ -12,6 +13,9 @@ static uint64_t key_of(unsigned kind, unsigned device, uint32_t stack)
 {
 	return (uint64_t)(device & 0xff) << 40 | (uint64_t)(kind & 0xff) << 32 | stack;
 }
+
+/* Stacks of a table without hashing: a recorder numbers them from 1. */
+enum { DIRECT_LEAST = 1 << 12, DIRECT_MAX = 1 << 20 };
 
 void sites_init(struct sites *sites)
 {
@@ -22,6 +26,7 @@ void sites_init(struct sites *sites)
 void sites_fini(struct sites *sites)
 {
 	free(sites->items);
+	free(sites->direct);
 	hash_index_fini(&sites->index);
 }
 
@@ -40,9 +45,42 @@ static struct site *add_site(struct sites *sites, unsigned kind, unsigned device
 	return &sites->items[sites->count++];
 }
 
+/* The place of a number without hashing; NULL: this stack has none. */
+static uint32_t *make_direct(struct sites *sites, uint64_t key, uint32_t stack)
+{
+	size_t room = DIRECT_LEAST;
+	uint32_t *direct;
+
+	if (stack >= DIRECT_MAX || (sites->direct && key != sites->direct_key))
+		return NULL;
+	while (room <= stack)
+		room *= 2;
+	direct = xalloc_zeroed(room, sizeof *direct);
+	if (sites->direct)
+		memcpy(direct, sites->direct, sites->direct_room * sizeof *direct);
+	free(sites->direct);
+	sites->direct = direct;
+	sites->direct_room = room;
+	sites->direct_key = key;
+	return &direct[stack];
+}
+
+static uint32_t *place_of(struct sites *sites, unsigned kind, unsigned device, uint32_t stack)
+{
+	uint64_t key = key_of(kind, device, 0);
+	uint32_t *direct;
+
+	if (stack < sites->direct_room && key == sites->direct_key)
+		return &sites->direct[stack];
+	direct = make_direct(sites, key, stack);
+	if (direct)
+		return direct;
+	return hash_index_place(&sites->index, key | stack);
+}
+
 struct site *sites_get(struct sites *sites, unsigned kind, unsigned device, uint32_t stack)
 {
-	uint32_t *number = hash_index_place(&sites->index, key_of(kind, device, stack));
+	uint32_t *number = place_of(sites, kind, device, stack);
 
 	if (!*number) {
 		*number = (uint32_t)sites->count + 1;

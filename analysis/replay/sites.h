@@ -53,6 +53,11 @@ struct sites {
 	struct site *items;
 	size_t count, room;
 	struct hash_index index; /* kind, device and stack to a place in items */
+	/* The same without hashing, plus one, for low stacks of one kind on one device: the first
+	 * that is asked for. Nearly all look-ups are of these. */
+	uint32_t *direct;
+	size_t direct_room;
+	uint64_t direct_key; /* kind and device, as in the keys of the index */
 };
 
 void sites_init(struct sites *sites);
