@@ -19,14 +19,14 @@ static inline bool host_ledger_next(const struct reader *reader, uint64_t *at,
 				    struct cuf_host_block *entry)
 {
 	const struct reader_section *ledger = &reader->sections[CUF_SEC_HOST_LEDGER];
+	uint64_t part = HOST_LEDGER_PART * (uint64_t)ledger->stride; /* bytes */
 
 	while (*at < ledger->count) {
 		const uint8_t *from = ledger->at + *at * ledger->stride;
 		uint64_t addr;
 
 		if (*at && *at % HOST_LEDGER_PART == 0)
-			reader_drop_range(reader, from - HOST_LEDGER_PART * (uint64_t)ledger->stride,
-					  HOST_LEDGER_PART * (uint64_t)ledger->stride);
+			reader_drop_range(reader, from - part, part);
 		++*at;
 		memcpy(entry, from, sizeof *entry);
 		addr = cuf_host_addr(entry->word0);

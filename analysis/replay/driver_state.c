@@ -199,5 +199,9 @@ uint64_t seq_at_time(const struct events *events, uint64_t time_ns)
 {
 	uint64_t device_seq = last_at_time(events, time_ns),
 		 framework_seq = last_at_time(events->framework, time_ns);
+
+	/* of many processes the pages that were walked would add up */
+	reader_drop(events->reader, events->ring);
+	reader_drop(events->reader, events->framework->ring);
 	return most_of(device_seq, framework_seq);
 }

@@ -262,20 +262,48 @@ static void fill_groups(struct making *making, struct fact_process *process)
 	free(all);
 }
 
-/* The name of requests is that of the largest group of marked requests. */
-static void fill_requests(struct making *making, struct fact_process *process)
+static void judge_requests(struct making *making, struct fact_process *process)
 {
 	const struct run_process *from = &making->build->run->processes[making->process];
 	struct requests_source source = { from->events, &making->base, &making->spans,
 					  making->reader->header.start_ns,
 					  making->reader->header.start_realtime_ns };
-	uint64_t most = 0;
+
 	requests_judge(&process->requests, &source, making->build->arena);
+}
+
+/* The name of requests is that of the largest group of marked requests. */
+static void name_requests(const struct making *making, struct fact_process *process)
+{
+	uint64_t most = 0;
+
 	for (size_t i = 0; i < process->phase_group_count; i++)
 		if (process->phase_groups[i].is_request && process->phase_groups[i].count > most) {
 			most = process->phase_groups[i].count;
 			process->requests.name = process->phase_groups[i].name;
 		}
+}
+
+/* Phases and requests are independent passes over the events. */
+enum { PIECE_PHASES, PIECE_REQUESTS, PIECES };
+
+static void fill_piece(void *context, size_t piece)
+{
+	struct making *making = context;
+	struct fact_process *process = &making->build->facts->processes[making->process];
+
+	if (piece == PIECE_PHASES)
+		fill_phases(making, process);
+	else
+		judge_requests(making, process);
+}
+
+/* One process alone can use the threads of the others. */
+static unsigned threads_inside(const struct build *build)
+{
+	if (build->run->count > 1)
+		return 1;
+	return build->options.threads;
 }
 
 /* Phases are measured on framework blocks where a framework reports them, else on device blocks. */
@@ -295,9 +323,9 @@ static void fill_process(void *context, size_t i)
 		out->work_layer = "framework";
 	spans_read(&making.spans, from->events, &making.base);
 	out->phases_left_out = from->reader->header.phases_left_out;
-	fill_phases(&making, out);
+	parallel_each(PIECES, threads_inside(build), fill_piece, &making);
 	fill_groups(&making, out);
-	fill_requests(&making, out);
+	name_requests(&making, out);
 	free(making.spans.items);
 	free(making.names.items);
 	run_rest(build->run, from);
