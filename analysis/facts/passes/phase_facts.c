@@ -298,7 +298,7 @@ static void fill_piece(void *context, size_t piece)
 		judge_requests(making, process);
 }
 
-/* One process alone can use the threads of the others. */
+/* The only process of a run can use the threads of the others. */
 static unsigned threads_inside(const struct build *build)
 {
 	if (build->run->count > 1)
