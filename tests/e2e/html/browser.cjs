@@ -30,7 +30,8 @@ function withTrustedTypes(file) {
 	return strict;
 }
 
-async function open(file, { options = {}, strict = true } = {}) {
+// PREPARE(session): before the page is opened, with a session of the browser's own protocol
+async function open(file, { options = {}, strict = true, prepare = null } = {}) {
 	const browser = await chromium.launch({
 		executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
 		args: ["--no-sandbox", "--disable-gpu"],
@@ -52,8 +53,10 @@ async function open(file, { options = {}, strict = true } = {}) {
 		if (request.url() !== address) faults.push("request: " + request.url());
 	});
 	page.on("dialog", (dialog) => faults.push("dialog: " + dialog.message()));
+	const session = prepare ? await context.newCDPSession(page) : null;
+	await prepare?.(session);
 	await page.goto(address);
-	return { browser, page, faults };
+	return { browser, page, session, faults };
 }
 
 async function ready(page) {
@@ -62,6 +65,9 @@ async function ready(page) {
 	});
 	return page.evaluate(() => Math.round(performance.now()));
 }
+
+// when the first screen and the charts stood there, in ms since the page was opened
+const usable = (page) => page.evaluate(() => Number(document.documentElement.dataset.usable));
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 
@@ -96,4 +102,4 @@ function run(main) {
 	);
 }
 
-module.exports = { open, ready, bytesText, check, same, run, modules };
+module.exports = { open, ready, usable, bytesText, check, same, run, modules };

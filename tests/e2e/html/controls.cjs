@@ -186,6 +186,18 @@ async function map(page) {
 	);
 	for (const key of ["ArrowRight", "ArrowDown", "ArrowUp", "ArrowLeft", "End", "Home"])
 		await changes(detail, () => canvas.press(key), `${key} in the map`);
+	const rows = () => text(page, "#map-summary");
+	const zoom = (name) => page.getByRole("button", { name, exact: true });
+	check(await zoom("Zoom out").isDisabled(), "the whole map is not zoomed");
+	await changes(rows, () => zoom("Zoom in").click(), "zoom in");
+	check(/ Rows \d+ to \d+ of \d+\./.test(await rows()), "rows in view");
+	await changes(drawn, () => zoom("Zoom out").click(), "zoom out");
+	for (const key of ["+", "+", "-", "0"])
+		await changes(drawn, () => canvas.press(key), `${key} in the map`);
+	await canvas.press("+");
+	for (const key of ["End", "Home"])
+		await changes(rows, () => canvas.press(key), `${key} leaves the rows in view`);
+	await canvas.press("0");
 	const driver = page.locator("#map .choice label", { hasText: "Driver's blocks" });
 	if (await driver.count()) {
 		await changes(drawn, () => driver.click(), "driver's blocks");
@@ -233,6 +245,7 @@ async function flame(page) {
 	const count = await frames(),
 		graph = page.locator(".flame");
 	for (const key of [
+		"ArrowDown",
 		"ArrowDown",
 		"ArrowDown",
 		"ArrowDown",

@@ -85,7 +85,17 @@ function watchSizes(state) {
 	);
 }
 
-function build(model) {
+// a turn of the browser's own between two pieces of work: it paints, and answers keys and pointer
+function turn() {
+	return new Promise((done) => {
+		const channel = new MessageChannel();
+		channel.port1.onmessage = done;
+		channel.port2.postMessage(null);
+	});
+}
+
+// Usable is the page with its first screen and the charts; what is below follows, a picture a turn.
+async function build(model) {
 	const state = new State(model);
 	const bar = new MomentBar(model, state);
 	const pictures = model.charts.length
@@ -117,10 +127,15 @@ function build(model) {
 		footer(model),
 	);
 	document.getElementById("cuflight-screen")?.remove();
+	window.cuflight = { model, state };
 	if (pictures.length) bar.draw();
-	for (const picture of pictures) picture.draw();
+	pictures[0]?.draw();
+	document.documentElement.dataset.usable = String(Math.round(performance.now()));
+	for (const picture of pictures.slice(1)) {
+		await turn();
+		picture.draw();
+	}
 	watchSizes(state);
-	return state;
 }
 
 async function start() {
@@ -128,9 +143,8 @@ async function start() {
 	const model = new Model(
 		await readContainer(document.getElementById("cuflight-data").textContent),
 	);
-	const state = build(model);
+	await build(model);
 	document.documentElement.dataset.ready = String(Math.round(performance.now() - began));
-	window.cuflight = { model, state };
 }
 
 start().catch((error) => {

@@ -3,7 +3,7 @@
 // as they are asked for, a page at a time: a recording has many thousands.
 
 import { copyButton, h, replace } from "./dom.js";
-import { countText } from "./format.js";
+import { countText, plural } from "./format.js";
 
 const PAGE = 25;
 
@@ -18,7 +18,7 @@ function compare(a, b) {
 	if (a === b) return 0;
 	if (a === null || a === undefined) return 1;
 	if (b === null || b === undefined) return -1;
-	return typeof a === "number" ? a - b : String(a).localeCompare(String(b));
+	return typeof a === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true });
 }
 
 // columns: [{name, value(row), text(row)?, node(row)?, number?, unit?}]; value sorts and goes to CSV
@@ -160,7 +160,7 @@ export class DataTable {
 		);
 		this.status.textContent =
 			rows.length === this.#rows.length
-				? `${countText(rows.length)} rows`
+				? plural(rows.length, "row", "rows")
 				: `${countText(rows.length)} of ${countText(this.#rows.length)} rows`;
 		this.more.hidden = rows.length <= this.#shown;
 	}

@@ -4,6 +4,7 @@
 // segment that a framework sub-allocates.
 
 export const PAGE = 2 * 1024 * 1024;
+export const LEAST_SPAN = 64 * 1024;
 const KINDS = new Set([
 	"device",
 	"managed",
@@ -119,11 +120,12 @@ export function addressSpace(model, chart, moment, inside) {
 }
 
 // Regions one after another in rows that each stand for `span` bytes. A region goes on in the next
-// row; between two regions the addresses jump.
-export function layRows(regions, mostRows) {
+// row; between two regions the addresses jump. Each step of `zoom` halves the span.
+export function layRows(regions, mostRows, zoom = 0) {
 	const bytes = regions.reduce((sum, region) => sum + region.end - region.start, 0);
 	let span = PAGE;
 	while (bytes / span > mostRows) span *= 2;
+	span = Math.max(LEAST_SPAN, span / 2 ** zoom);
 	const rows = [];
 	let room = 0;
 	for (const region of regions) {
@@ -139,4 +141,18 @@ export function layRows(regions, mostRows) {
 		}
 	}
 	return { rows, span };
+}
+
+// MOST rows with the one of ADDRESS in REGION among them, in the middle if there is room
+export function rowsAround({ rows, span }, most, { region, address }) {
+	const at = rows.findIndex((row) =>
+		row.some(
+			(piece) =>
+				piece.region === region &&
+				address >= piece.from &&
+				address < piece.to,
+		),
+	);
+	const first = Math.max(0, Math.min(at - (most >> 1), rows.length - most));
+	return { rows: rows.slice(first, first + most), span, first, count: rows.length };
 }

@@ -23,10 +23,14 @@ function childOf(parent, key, make) {
 // the same function of the same file is one node, whichever line calls on
 function frameChild(model, parent, node) {
 	const frame = model.nodes.frame[node],
+		{ file, module } = model.frames,
 		where = model.frameWhere(frame);
-	return childOf(parent, model.frameText(frame) + "\n" + where, () =>
+	const key = `${model.frameText(frame)}\n${file[frame]} ${module[frame]}`;
+	const child = childOf(parent, key, () =>
 		newNode(model.frameText(frame), where, node),
 	);
+	if (child.where !== where) child.where = model.string(file[frame]) || where;
+	return child;
 }
 
 function toArrays(node) {

@@ -3,7 +3,7 @@
 // to the first row that is free.
 
 import { h, replace, sizeCanvas } from "../base/dom.js";
-import { durationText } from "../base/format.js";
+import { durationText, plural } from "../base/format.js";
 import { colourOf, theme } from "../base/palette.js";
 import { DataTable, folded } from "../base/table.js";
 import { AXIS_WIDTH, RIGHT_GAP } from "./panel.js";
@@ -88,7 +88,13 @@ export class Lanes {
 					),
 				);
 			}),
-			left + out ? h("li", {}, `${left + out} more are not drawn`) : null,
+			left + out
+				? h(
+						"li",
+						{ class: "note" },
+						plural(left + out, "span is", "spans are") + " not drawn",
+					)
+				: null,
 		);
 	}
 

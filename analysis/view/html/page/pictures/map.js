@@ -2,7 +2,7 @@
 // The address map: blocks coloured by call site, holes left white, the largest outlined, and the
 // request that failed drawn to the same scale below.
 
-import { addressSpace, layRows } from "../data/address_space.js";
+import { addressSpace, layRows, LEAST_SPAN, PAGE, rowsAround } from "../data/address_space.js";
 import { choice, h, replace, sizeCanvas } from "../base/dom.js";
 import { addressText, bytesText, countText, durationText } from "../base/format.js";
 import { siteColours } from "../data/parts.js";
@@ -15,15 +15,17 @@ const LABEL = 112,
 	ROW = 14,
 	GAP = 3,
 	MOST_ROWS = 40,
-	RIGHT = 14;
+	RIGHT = 14,
+	PAGE_TICKS = 6;
 
 export class AddressMap {
 	constructor(model, state) {
-		Object.assign(this, { model, state, inside: true, hit: -1 });
+		Object.assign(this, { model, state, inside: true, hit: -1, zoom: 0 });
 		this.canvas = h("canvas", {
 			tabindex: "0",
 			role: "application",
-			"aria-label": "Address map. Arrow keys go from block to block.",
+			"aria-label":
+				"Address map. Arrow keys go from block to block, + and - zoom, 0 shows all.",
 		});
 		this.request = h("canvas", { role: "img", hidden: true, "aria-label": "Request" });
 		this.summary = h("p", { class: "figure", id: "map-summary" });
@@ -70,7 +72,8 @@ export class AddressMap {
 		replace(this.controls);
 		if (!space.count) {
 			this.summary.textContent = isHost
-				? "Host blocks have no map: the allocator places them. Choose the memory of a GPU above."
+				? "Host blocks have no map: the allocator places them." +
+					(model.devices.length ? " Choose the memory of a GPU above." : "")
 				: "No block with an address was live at this moment.";
 			return;
 		}
@@ -89,15 +92,55 @@ export class AddressMap {
 					},
 				),
 			);
+		this.controls.append(this.#zoomButtons());
 		this.hit = -1;
+		this.zoom = 0;
 		this.order = space.regions.flatMap((region) => region.blocks);
 		this.colour = siteColours(this.#colourChart(chart));
-		this.laid = layRows(space.regions, MOST_ROWS);
-		this.#describe();
 		this.#showLegend();
+		this.#lay();
+		this.#makeTables();
+	}
+
+	#zoomButtons() {
+		const button = (text, steps) =>
+			h("button", { type: "button", onclick: () => this.#zoomBy(steps) }, text);
+		this.zoomOut = button("Zoom out", -1);
+		this.zoomIn = button("Zoom in", 1);
+		return h("span", { class: "buttons" }, this.zoomOut, this.zoomIn);
+	}
+
+	// what stays in view: the chosen block, else the largest hole, else the first address
+	#target() {
+		const { blocks } = this.model,
+			{ regions, largest } = this.space;
+		if (this.hit >= 0) {
+			const block = this.order[this.hit];
+			return { region: this.#regionOf(block), address: blocks.address[block] };
+		}
+		if (largest) return { region: largest.region, address: largest.start };
+		return { region: regions[0], address: regions[0].start };
+	}
+
+	#regionOf(block) {
+		return this.space.regions.find((one) => one.blocks.includes(block));
+	}
+
+	#lay() {
+		const all = layRows(this.space.regions, MOST_ROWS, this.zoom);
+		this.laid = rowsAround(all, MOST_ROWS, this.#target());
+		this.zoomOut.disabled = this.zoom === 0;
+		this.zoomIn.disabled = all.span <= LEAST_SPAN;
+		this.#describe();
 		this.#paint();
 		this.#showRequest();
-		this.#makeTables();
+	}
+
+	#zoomBy(steps) {
+		const isFinest = steps > 0 && this.laid.span <= LEAST_SPAN;
+		if (isFinest) return;
+		this.zoom = Math.max(0, this.zoom + steps);
+		this.#lay();
 	}
 
 	// inside segments are the framework's call sites: the colours of its own chart
@@ -129,13 +172,16 @@ export class AddressMap {
 		const { space, laid, model } = this,
 			left = model.blocks.left_out;
 		const holes = space.holes.reduce((sum, hole) => sum + hole.bytes, 0);
-		const isPartial = left?.blocks && !left.complete_at?.includes(this.state.moment);
+		const isPartial = left?.count && !left.complete_at?.includes(this.state.moment);
 		this.summary.textContent =
 			`${countText(this.order.length)} blocks, ` +
 			`${countText(space.holes.length)} holes of ${bytesText(holes)} in all, the largest ` +
 			`${bytesText(space.largest?.bytes ?? 0)}. A row is ${bytesText(laid.span)}.` +
+			(laid.count > laid.rows.length
+				? ` Rows ${countText(laid.first + 1)} to ${countText(laid.first + laid.rows.length)} of ${countText(laid.count)}.`
+				: "") +
 			(isPartial
-				? ` ${countText(left.blocks)} blocks below ${bytesText(left.least_bytes)} are not in this file.`
+				? ` ${countText(left.count)} blocks below ${bytesText(left.least_bytes)} are not in this file.`
 				: "");
 	}
 
@@ -210,9 +256,16 @@ export class AddressMap {
 			context.fillRect(x, top, width, ROW);
 			this.#paintBlocks(context, piece, x, top, scale, blocks);
 			context.fillStyle = theme("ink");
+			if (PAGE * scale >= PAGE_TICKS) this.#paintPages(context, piece, x, top, scale);
 			if (piece.from === piece.region.start)
 				context.fillRect(x, top - 1, 1, ROW + 2);
 		}
+	}
+
+	// where 2 MiB pages begin, as soon as there is room for it
+	#paintPages(context, piece, x, top, scale) {
+		for (let at = Math.ceil(piece.from / PAGE) * PAGE; at < piece.to; at += PAGE)
+			context.fillRect(x + (at - piece.from) * scale, top + ROW - 3, 1, 5);
 	}
 
 	// blocks narrower than a pixel are drawn once a pixel: a map of a million blocks stays quick
@@ -271,7 +324,7 @@ export class AddressMap {
 	#outlineBlock(context) {
 		const block = this.order[this.hit],
 			{ blocks } = this.model;
-		const region = this.space.regions.find((one) => one.blocks.includes(block));
+		const region = this.#regionOf(block);
 		this.#outline(
 			context,
 			blocks.address[block],
@@ -322,8 +375,23 @@ export class AddressMap {
 	#choose(hit) {
 		if (hit === this.hit || hit < 0) return;
 		this.hit = hit;
-		this.#paint();
+		if (this.#isInView(this.order[hit])) this.#paint();
+		else this.#lay();
 		this.#showBlock(this.order[hit]);
+	}
+
+	#isInView(block) {
+		const { blocks } = this.model,
+			address = blocks.address[block],
+			process = blocks.process[block];
+		return this.laid.rows.some((row) =>
+			row.some(
+				({ region, from, to }) =>
+					region.process === process &&
+					address < to &&
+					address + blocks.bytes[block] > from,
+			),
+		);
 	}
 
 	#showHole(hole) {
@@ -382,6 +450,9 @@ export class AddressMap {
 		if (steps) this.#choose(Math.min(last, Math.max(0, this.hit + steps)));
 		else if (event.key === "Home") this.#choose(0);
 		else if (event.key === "End") this.#choose(last);
+		else if (event.key === "+") this.#zoomBy(1);
+		else if (event.key === "-") this.#zoomBy(-1);
+		else if (event.key === "0") this.#zoomBy(-this.zoom);
 		else return;
 		event.preventDefault();
 	}

@@ -2,10 +2,21 @@
 // What a chart shows in addition to its stack: the exact range of each stretch of time behind it, the
 // samples of driver and system as lines, limits, failures, and the chosen moment.
 
+import { svg } from "../base/dom.js";
 import { theme } from "../base/palette.js";
 import { bytesText } from "../base/format.js";
 
 const DASHES = [[], [6, 3], [2, 3], [8, 3, 2, 3]];
+
+// the same pattern in the legend
+export function lineSwatch(i) {
+	const pattern = DASHES[i % DASHES.length].join(" ") || "none";
+	return svg(
+		"svg",
+		{ width: 24, height: 10, class: "dash", "aria-hidden": "true" },
+		svg("path", { d: "M0 5H24", "stroke-dasharray": pattern }),
+	);
+}
 
 function most(values) {
 	let found = 0;

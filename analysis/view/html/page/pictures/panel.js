@@ -8,7 +8,7 @@ import { drawSwatch, fillOf, theme } from "../base/palette.js";
 import { folded } from "../base/table.js";
 import { groupingsOf, partNames, partsOf } from "../data/parts.js";
 import { chartTable } from "./chart_table.js";
-import { drawBehind, drawOver, mostOf } from "./overlay.js";
+import { drawBehind, drawOver, lineSwatch, mostOf } from "./overlay.js";
 
 // the lanes below the charts have the same
 export const AXIS_WIDTH = 76;
@@ -106,7 +106,7 @@ export class Panel {
 					...axis,
 					size: 30,
 					values: (_, splits) =>
-						splits.map((s) => durationText(s * 1e9)),
+						splits.map((s) => (s ? durationText(s * 1e9) : "0")),
 				},
 				{
 					...axis,
@@ -188,13 +188,13 @@ export class Panel {
 				h("span", { class: "number" }, bytesText(part.bytes[point])),
 			),
 		);
-		for (const line of this.chart.lines ?? [])
+		for (const [i, line] of (this.chart.lines ?? []).entries())
 			if (line.count)
 				rows.push(
 					h(
 						"li",
 						{ class: "line" },
-						h("span", { class: "dash" }),
+						lineSwatch(i),
 						h(
 							"span",
 							{ class: "name" },

@@ -27,12 +27,14 @@ export class Timeline {
 				"header",
 				{ class: "section-head" },
 				h("h2", { id: "timeline-title" }, "Memory over time"),
-				choice(
-					"Stacked by",
-					this.#groupings(),
-					state.grouping,
-					(grouping) => state.set({ grouping }),
-				),
+				this.#groupings().length
+					? choice(
+							"Stacked by",
+							this.#groupings(),
+							state.grouping,
+							(grouping) => state.set({ grouping }),
+						)
+					: null,
 				this.#hostChoice(),
 				this.reset,
 			),

@@ -157,7 +157,7 @@ export function evidenceSections(model) {
 			h(
 				"p",
 				{ class: "figure" },
-				`${countText(capture.events_recorded)} events of ${plural(model.processes.length, "process", "processes")}.${recorder}`,
+				`${plural(capture.events_recorded, "event", "events")} of ${plural(model.processes.length, "process", "processes")}.${recorder}`,
 			),
 		),
 		section(

@@ -140,6 +140,7 @@ export class SiteTable {
 		let path = `M0 ${y(0)}`;
 		for (const [moment, bytes] of model.historyOf(site))
 			path += `H${x(moment)}V${y(bytes)}`;
+		path += `H${WIDTH}`;
 		return svg(
 			"svg",
 			{
@@ -149,14 +150,15 @@ export class SiteTable {
 				role: "img",
 				"aria-label": `peak ${bytesText(peak)}`,
 			},
-			svg("path", { d: path + `H${WIDTH}` }),
+			svg("path", { class: "area", d: `${path}V${HEIGHT}H0Z` }),
+			svg("path", { class: "edge", d: path }),
 		);
 	}
 
 	#show(site) {
 		const { model } = this,
 			{ sites } = model,
-			rule = model.string(sites.suppression?.[site] ?? null);
+			isLeak = model.name("class", sites.class[site]) === "leak";
 		replace(
 			this.detail,
 			h("strong", {}, this.#title(site)),
@@ -166,7 +168,14 @@ export class SiteTable {
 				`blocks of ${bytesText(sites.least_bytes[site])} to ${bytesText(sites.most_bytes[site])}; ` +
 					`${countText(sites.alloc_count[site])} allocations, ${countText(sites.free_count[site])} frees`,
 			),
-			rule ? h("p", {}, "Suppression: ", h("code", {}, rule)) : null,
+			isLeak
+				? h(
+						"p",
+						{},
+						"A rule that suppresses it: ",
+						h("code", {}, "cuflight check --gen-suppressions=FILE"),
+					)
+				: null,
 			h(
 				"ol",
 				{ class: "stack" },
@@ -183,6 +192,18 @@ export class SiteTable {
 		);
 	}
 
+	// what was counted before the oldest event that is left is gone
+	#sinceText(sites) {
+		const { model } = this;
+		const owners = new Set(sites.map((site) => model.sites.process[site]));
+		const since = [...owners]
+			.map((process) => model.processes[process]?.first ?? null)
+			.filter((first) => first !== null);
+		return since.length
+			? ` Allocated, calls and short-lived count from ${model.time(Math.min(...since))} on.`
+			: "";
+	}
+
 	draw() {
 		const { model, state } = this;
 		this.live = model.liveAt(state.moment);
@@ -192,7 +213,9 @@ export class SiteTable {
 		const holding = sites.filter((site) => this.live.bytes[site] > 0).length;
 		this.summary.textContent =
 			`${model.chartTitle(state.subject)} at ${model.momentText(state.moment)}: ` +
-			`${holding} of ${countText(sites.length)} call sites hold something. Choose one to see its stack.`;
+			`${holding} of ${countText(sites.length)} call sites hold something.` +
+			(sites.length ? " Choose one to see its stack." : "") +
+			this.#sinceText(sites);
 		this.table.rows = sites;
 	}
 }

@@ -109,7 +109,7 @@ function holderTable(holders) {
 	const head = (name) =>
 		name
 			? h("th", { scope: "col", class: NUMBERS.has(name) ? "number" : "" }, name)
-			: h("td", {});
+			: h("td", { class: "bars" });
 	return h(
 		"table",
 		{ class: "plain holders", id: "holders" },
@@ -147,7 +147,7 @@ export function verdictSection(model) {
 					copyButton("Copy as text", () => model.screen),
 				),
 			),
-			model.holders
+			model.holders?.rows.length
 				? h(
 						"div",
 						{
