@@ -260,7 +260,7 @@ async function flame(page) {
 			() => graph.press(key),
 			`${key} in the flame graph`,
 		);
-	for (let i = 0; i < 5; i++) await graph.press("ArrowDown");
+	for (let i = 0; i < 6; i++) await graph.press("ArrowDown");
 	await graph.press("Enter");
 	check((await frames()) < count, "Enter zooms");
 	await graph.press("Escape");
