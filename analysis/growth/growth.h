@@ -75,7 +75,7 @@ struct fact_site {
 	enum fact_basis cycles_basis; /* observed: marked requests; inferred: rises and falls */
 	uint64_t peak_bytes;
 	uint64_t alloc_count, alloc_bytes, free_count; /* over the events that were kept */
-	uint32_t threads;             /* that allocated there; up to 64, by a hash */
+	uint32_t threads;             /* that allocated there, an estimate; 266 at most */
 	bool is_alike;                /* its blocks are of about one size */
 	bool is_doubling;             /* its large blocks: each is much larger than the last */
 	uint64_t largest_bytes;       /* of one block; 0: no event of it was kept */

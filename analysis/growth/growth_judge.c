@@ -55,6 +55,14 @@ static bool is_alike(const struct site *site)
 	return site->most_bytes / 2 <= site->least_bytes;
 }
 
+/* Threads share bits: of n threads, 64 (1 - e^(-n/64)) bits are expected to be set (linear
+ * counting, Whang and others 1990). */
+static uint32_t threads_of(const struct site *site)
+{
+	double clear = 64 - __builtin_popcountll(site->thread_bits);
+	return (uint32_t)lround(-64 * log(fmax(clear, 1) / 64));
+}
+
 /* One block for each of a few threads, for as long as they live: a pool that starts threads under
  * load. */
 static bool is_of_threads(const struct site *site)
@@ -244,7 +252,7 @@ void growth_judge(const struct growth *growth, const struct site *site, struct f
 		.alloc_count = site->alloc_count,
 		.alloc_bytes = site->alloc_bytes,
 		.free_count = site->free_count,
-		.threads = (uint32_t)__builtin_popcountll(site->thread_bits),
+		.threads = threads_of(site),
 		.is_alike = is_alike(site),
 		.is_doubling = site->doublings >= DOUBLINGS_LEAST &&
 			       site->doublings * 4 >= site->large_blocks,

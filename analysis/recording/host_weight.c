@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Weights of sampled host blocks. expm1 is slow, so each thread has a table of its last
- * mean, filled as sizes occur. */
+/*
+ * Weights of sampled host blocks. expm1 is slow, so each mean has a table. Several threads read a
+ * recording: a table is complete when they see it, does not change, and lives as long as the
+ * process. It is not thread-local, as it would not fit beside a small stack.
+ */
 #include "analysis/recording/host_weight.h"
 
 #include <math.h>
-#include <string.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include "analysis/base/numbers.h"
+#include "analysis/base/xalloc.h"
 
 enum { TABLES_MAX = 64 };
 #define MEAN_MAX ((uint64_t)1 << 40) /* beyond any setting: keeps weights finite */
@@ -21,18 +26,52 @@ static uint64_t weight_of(uint64_t bytes, uint64_t mean_bytes)
 	return (uint64_t)llround((double)bytes / host_weight_drawn_chance(bytes, mean_bytes));
 }
 
+struct weights {
+	uint64_t mean_bytes;
+	struct weights *older;
+	uint64_t of[CUF_SAMPLE_EXACT_BYTES]; /* by size; of[0] is 0 */
+};
+static _Atomic(struct weights *) newest;
+
+/* NULL: there is none. */
+static const struct weights *weights_find(uint64_t mean_bytes)
+{
+	const struct weights *weights = atomic_load_explicit(&newest, memory_order_acquire);
+
+	while (weights && weights->mean_bytes != mean_bytes)
+		weights = weights->older;
+	return weights;
+}
+
+/* A recording has one mean or a few. More is damage, and gets no table: NULL. */
+static const struct weights *weights_make(uint64_t mean_bytes)
+{
+	static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+	static unsigned made;
+	const struct weights *found;
+	struct weights *fresh;
+
+	pthread_mutex_lock(&making);
+	found = weights_find(mean_bytes);
+	if (!found && made < TABLES_MAX) {
+		made++;
+		fresh = xalloc_zeroed(1, sizeof *fresh);
+		fresh->mean_bytes = mean_bytes;
+		fresh->older = atomic_load(&newest);
+		for (uint64_t bytes = 1; bytes < CUF_SAMPLE_EXACT_BYTES; bytes++)
+			fresh->of[bytes] = weight_of(bytes, mean_bytes);
+		atomic_store_explicit(&newest, fresh, memory_order_release);
+		found = fresh;
+	}
+	pthread_mutex_unlock(&making);
+	return found;
+}
+
 uint64_t host_weight_drawn_bytes(uint64_t bytes, uint64_t mean_bytes)
 {
-	static _Thread_local uint64_t table[CUF_SAMPLE_EXACT_BYTES], table_mean, tables;
+	const struct weights *weights = weights_find(mean_bytes);
 
-	if (table_mean != mean_bytes) {
-		if (tables == TABLES_MAX) /* a recording has one mean or a few; more is damage */
-			return weight_of(bytes, mean_bytes);
-		tables++;
-		table_mean = mean_bytes;
-		memset(table, 0, sizeof table);
-	}
-	if (!table[bytes])
-		table[bytes] = weight_of(bytes, mean_bytes);
-	return table[bytes];
+	if (!weights)
+		weights = weights_make(mean_bytes);
+	return weights ? weights->of[bytes] : weight_of(bytes, mean_bytes);
 }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "interpose/cuflight.h"
@@ -35,7 +36,23 @@ void *parse_tool_output(size_t bytes) { return touched(bytes); }
 void *read_shard(size_t bytes) { return touched(bytes); }
 void *build_prompt(size_t bytes) { return touched(bytes); }
 void *retrieve_document(size_t bytes) { return touched(bytes); }
-void *feed_back(size_t bytes) { return touched(bytes); }
+void *feed_back(size_t bytes)
+{
+	void *prompt = malloc(bytes);
+	return prompt ? memset(prompt, 1, bytes) : NULL;
+}
+
+/* From what is mapped now. */
+static void limit_address_space(size_t more)
+{
+	unsigned long pages = 0;
+	FILE *file = fopen("/proc/self/statm", "r");
+	if (!file || fscanf(file, "%lu", &pages) != 1)
+		exit(3);
+	fclose(file);
+	more += pages * (size_t)sysconf(_SC_PAGESIZE);
+	setrlimit(RLIMIT_AS, &(struct rlimit){ more, more });
+}
 
 static void small_model(void)
 {
@@ -193,46 +210,52 @@ static void host_killed_by_pinned(void)
 }
 
 /* H7: a batch whose requests all run at once, each with a document that it frees when it is done. */
-static void *serve_request(void *documents)
+enum { REQUESTS = 64 };
+static struct document { size_t bytes; void *block; } documents[REQUESTS];
+
+static void *serve_request(void *document)
 {
-	size_t bytes = *(size_t *)documents;
-	void *document = retrieve_document(bytes);
-	pause_us(60 * 1000 * 1000); /* the model is slow */
-	free(document);
+	struct document *own = document;
+	own->block = retrieve_document(own->bytes);
+	sleep(20); /* the model is slow */
+	free(own->block);
 	return NULL;
 }
 
 static void host_killed_at_once(void)
 {
 	pthread_t thread;
-	size_t document = around(4 * MiB);
+	size_t bytes = around(4 * MiB);
 	small_model();
 	say("cause S9.H7");
 	say_not("S1 S2 S8 S9.H1 S9.H2");
 	say("end state oom_killed");
-	for (unsigned i = 0; i < 64; i++)
-		if (pthread_create(&thread, NULL, serve_request, &document))
+	for (unsigned i = 0; i < REQUESTS; i++) {
+		documents[i].bytes = bytes;
+		if (pthread_create(&thread, NULL, serve_request, &documents[i]))
 			exit(3);
+		pause_us(15000);
+	}
 	for (;;)
 		pause();
 }
 
-/* H8: each prompt has the last prompt and its answer in it. */
-static void host_killed_doubling(void)
+/* H8: each prompt has the last prompt and its answer in it, until malloc refuses one. */
+static void host_refused_doubling(void)
 {
 	size_t bytes = around(96 * KiB);
-	void *prompt = feed_back(bytes);
+	char *prompt = feed_back(bytes), *longer;
 	small_model();
+	limit_address_space(between_whole(64, 100) * MiB);
 	say("cause S9.H8");
 	say_not("S1 S2 S8 S9.H1 S9.H2");
-	say("end state oom_killed");
-	for (;;) {
-		void *longer = feed_back(bytes *= 2);
+	while ((longer = feed_back(bytes *= 2))) {
 		free(prompt);
 		prompt = longer;
 		turn(around(256 * KiB) + 64 * KiB);
 		pause_us(20000);
 	}
+	give_up("malloc", bytes);
 }
 
 static void serve_a_while(size_t resident_bytes)
@@ -278,7 +301,7 @@ const struct scenario host_scenarios[] = {
 	{"host_killed_beside_cache", host_killed_beside_cache, NULL, 96, NULL},
 	{"host_killed_by_pinned", host_killed_by_pinned, NULL, 96, NULL},
 	{"host_killed_at_once", host_killed_at_once, NULL, 96, NULL},
-	{"host_killed_doubling", host_killed_doubling, NULL, 96, NULL},
+	{"host_refused_doubling", host_refused_doubling, NULL, 0, NULL},
 	{"killed_by_supervisor", killed_by_supervisor, NULL, 96, NULL},
 	{"killed_by_supervisor_beside_files", killed_by_supervisor_beside_files, NULL, 96, NULL},
 	{NULL, NULL, NULL, 0, NULL},
