@@ -2,7 +2,7 @@
 /*
  * Weights of sampled host blocks. expm1 is slow, so each mean has a table. Several threads read a
  * recording: a table is complete when they see it, does not change, and lives as long as the
- * process. It is not thread-local, as it would not fit beside a small stack.
+ * process. It is not thread-local, as with a small stack no thread would start.
  */
 #include "analysis/recording/host_weight.h"
 
