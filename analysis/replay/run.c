@@ -249,7 +249,8 @@ static void sum_up(struct live_sums *sums, const struct liveset *live)
 
 	*sums = (struct live_sums){ 0 };
 	for (const struct cuf_block *block; (block = liveset_next(live, &at));) {
-		if (block->bytes >> CUF_KEY_SHIFT)
+		/* damage: no such size, or no such kind */
+		if (block->bytes >> CUF_KEY_SHIFT || block->kind >= CUF_KIND_MAX)
 			continue;
 		sums->bytes[least_of(block->device, CUF_DEVICES_MAX)][block->kind] += block->bytes;
 		if (block->flags & CUF_EVENT_HOST_LOCATION)
