@@ -93,8 +93,9 @@ def seconds_of(**more):
     subprocess.run([program, "holes", "3000000"], env={**os.environ, **more}, stdout=subprocess.DEVNULL)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-native = seconds_of()
-recorded = seconds_of(LD_PRELOAD=library, CUFLIGHT_OUTPUT=path, CUFLIGHT_OPTIONS="start=1:size=4MiB")
+# the least of three: what else the machine does costs CPU time, too
+native = min(seconds_of() for _ in range(3))
+recorded = min(seconds_of(LD_PRELOAD=library, CUFLIGHT_OUTPUT=path, CUFLIGHT_OPTIONS="start=1:size=4MiB") for _ in range(3))
 print(f"{recorded - native:.2f} s more than native")
 assert recorded - native < 0.35, (native, recorded)
 CHECK
