@@ -504,7 +504,7 @@ struct cuf_incident {
 };
 
 /* A sample of the timeline. When the table is full, every second one is dropped and the spacing
- * doubles. */
+ * doubles. The last one may be nearer than the spacing: then the next one takes its place. */
 struct cuf_sample {
 	uint64_t time_ns;
 	uint64_t seq;            /* device events so far */

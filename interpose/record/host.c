@@ -115,9 +115,12 @@ static void set_ticks(struct cuf_thread_state *thread)
 }
 
 /* Full mode: the total is a sum over all threads, so it is looked at now and then. */
-static __attribute__((noinline)) void look_at_peak(const struct cuf_thread_state *thread)
+static __attribute__((noinline)) void look_at_total(const struct cuf_thread_state *thread)
 {
-	cuf_host_peak_rise((int64_t)cuf_host_live_bytes(), thread->host_now_ns, NULL);
+	int64_t live_bytes = (int64_t)cuf_host_live_bytes();
+
+	cuf_host_peak_rise(live_bytes, thread->host_now_ns, NULL);
+	cuf_timeline_rise(live_bytes);
 }
 
 static void look_at_clock(struct cuf_thread_state *thread)
@@ -134,7 +137,7 @@ static void look_at_clock(struct cuf_thread_state *thread)
 	set_ticks(thread);
 	cuf_timeline_tick(now_ns);
 	if (cuf_options.host == CUF_HOST_FULL)
-		look_at_peak(thread);
+		look_at_total(thread);
 }
 
 void cuf_host_mark_time(struct cuf_thread_state *thread)
@@ -239,7 +242,7 @@ static __attribute__((noinline)) void record_sample(struct cuf_thread_state *thr
 						    const void *frame)
 {
 	const struct cuf_segment *segment = thread->writer.segments[CUF_RING_HOST];
-	int64_t weight;
+	int64_t weight, live_bytes;
 	if (segment && segment->sample_mean_bytes != thread->writer.sample_mean_bytes)
 		/* the events of one segment have one mean */
 		cuf_ring_host_exchange(&thread->writer);
@@ -247,7 +250,9 @@ static __attribute__((noinline)) void record_sample(struct cuf_thread_state *thr
 	weight = weight_of(thread->host_birth, bytes);
 	record_block(thread, addr, bytes, op, frame);
 	cuf_host_filter_add(addr);
-	cuf_host_peak_rise(cuf_host_live_add(weight), thread->host_now_ns, weight_of_entry);
+	live_bytes = cuf_host_live_add(weight);
+	cuf_host_peak_rise(live_bytes, thread->host_now_ns, weight_of_entry);
+	cuf_timeline_rise(live_bytes);
 	thread->writer.slot->host_allocs++;
 	thread->writer.slot->host_alloc_bytes += (uint64_t)weight;
 }
@@ -260,7 +265,7 @@ static ALWAYS_INLINE void record_full(struct cuf_thread_state *thread, uint64_t 
 	thread->writer.slot->host_allocs++;
 	thread->writer.slot->host_alloc_bytes += bytes;
 	if (__builtin_expect(bytes >= PEAK_BLOCK_BYTES, 0))
-		look_at_peak(thread);
+		look_at_total(thread);
 }
 
 static bool is_off(void) { return cuf_options.host == CUF_HOST_OFF || cuf_options.disabled; }

@@ -28,6 +28,32 @@ static void test_timeline__weeks_fit_in_a_fixed_size(void **state)
 	assert_true(begin + ticks * step - last <= h->sample_interval_ns + step);
 }
 
+/* After weeks the spacing is minutes; what is known of a process that is killed is not that old. */
+static void test_timeline__the_last_sample_is_recent_and_the_others_keep_their_spacing(void **state)
+{
+	struct cuf_header *h = cuf_recording.header;
+	const uint64_t week = 604800000000000ull, spacing = 60000000000ull, tick = 50000000,
+		       latest = 100000000;
+	uint64_t begin, count;
+
+	begin = cuf_recording.samples[h->sample_count - 1].time_ns + week;
+	h->sample_interval_ns = spacing;
+	cuf_timeline_sample(begin);
+	count = h->sample_count;
+	for (uint64_t now = begin + tick; now < begin + 3 * spacing; now += tick) {
+		cuf_timeline_tick(now);
+		assert_true(now - cuf_recording.samples[h->sample_count - 1].time_ns < latest);
+	}
+	assert_int_equal(h->sample_count, count + 3);
+	for (uint64_t i = 0; i < 2; i++)
+		assert_int_equal(cuf_recording.samples[count + i].time_ns,
+				 begin + (i + 1) * spacing);
+	/* one on demand takes the draft's place, and stays */
+	cuf_timeline_sample(begin + 3 * spacing - 1);
+	cuf_timeline_sample(begin + 3 * spacing);
+	assert_int_equal(h->sample_count, count + 4);
+}
+
 static void test_timeline__a_sample_on_demand_is_never_refused(void **state)
 {
 	const struct cuf_header *h = cuf_recording.header;
@@ -42,6 +68,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_timeline__weeks_fit_in_a_fixed_size),
+		cmocka_unit_test(
+			test_timeline__the_last_sample_is_recent_and_the_others_keep_their_spacing),
 		cmocka_unit_test(test_timeline__a_sample_on_demand_is_never_refused),
 	};
 	fixture_start("size=8MiB:host=off", "/tmp");
