@@ -213,14 +213,19 @@ def device_memory(version, python):
     assert [g[1][0] for g in grown] == ["Cache.grow" if version >= "3.11" and not version.startswith("3.9") else "grow"], grown
 
 
-def embedded(version, python):
-    report, folder = record(embedding_program(version, python, linked=True) + [programs, "FOLDER/truth"])
+def check_embedding(version, python, linked):
+    """A program that embeds Python takes its modules from the first python3 of PATH, which may be another one."""
+    command = embedding_program(version, python, linked) + [programs, "FOLDER/truth"]
+    report, folder = record(command, environment={"PYTHONHOME": configured(python, "prefix")})
     check_embedded(report, folder)
+
+
+def embedded(version, python):
+    check_embedding(version, python, linked=True)
 
 
 def loaded_late(version, python):
-    report, folder = record(embedding_program(version, python, linked=False) + [programs, "FOLDER/truth"])
-    check_embedded(report, folder)
+    check_embedding(version, python, linked=False)
 
 
 def option_off(version, python):
