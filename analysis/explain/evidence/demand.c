@@ -5,6 +5,7 @@
 #include "analysis/explain/evidence/trace.h"
 
 #define GREW_LEAST 0.01 /* of what was needed before: less is noise */
+#define EQUAL_STEPS_LEAST 0.6 /* of its rises: its sizes follow something that grows */
 #define KEPT_MOST 0.1   /* of its allocations: what frees no more than this keeps its blocks */
 
 /* Is it one of the call sites that growth/ calls a leak? */
@@ -23,14 +24,14 @@ static bool is_leak(struct build *build, const struct evidence *evidence, struct
 	return false;
 }
 
-/* Does the failing call site ask for more each time, or hold a cache that does? */
-static bool is_cache(const struct evidence *evidence, const struct event_pass *pass,
-		     const struct site_trace *trace)
+/* Does the call site ask for more each time, or hold a cache that does? Its scores and copies grow
+ * with the context, as the cache itself does. */
+static bool is_cache(const struct event_pass *pass, const struct site_trace *trace)
 {
 	if (trace->stack == pass->grown_cache)
 		return true;
-	return trace->stack == pass->failing && site_trace_freed_share(trace) >= KEPT_MOST &&
-	       evidence->signals[SIGNAL_arithmetic].value >= 0.6;
+	return site_trace_freed_share(trace) >= KEPT_MOST &&
+	       site_trace_arithmetic(trace) >= EQUAL_STEPS_LEAST;
 }
 
 static enum demand_part part_of(struct build *build, const struct evidence *evidence,
@@ -40,7 +41,7 @@ static enum demand_part part_of(struct build *build, const struct evidence *evid
 
 	if (is_leak(build, evidence, pass, trace))
 		return DEMAND_LEAK;
-	if (is_cache(evidence, pass, trace))
+	if (is_cache(pass, trace))
 		return DEMAND_CACHE;
 	if (site_trace_is_concurrent(trace, evidence_holds(evidence, SIGNAL_kv_named)) ||
 	    (failing && evidence_holds(evidence, SIGNAL_concurrent)))

@@ -8,7 +8,7 @@
 #include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
 
-enum { HEIGHT_LEAST = 4 };
+enum { HEIGHT_LEAST = 4, STEPS_LEAST = 8 };
 
 void site_traces_init(struct site_traces *traces)
 {
@@ -176,6 +176,13 @@ uint64_t site_trace_step(const struct site_trace *trace, uint64_t *step)
 			*step = trace->steps[i].step;
 		}
 	return hits;
+}
+
+double site_trace_arithmetic(const struct site_trace *trace)
+{
+	uint64_t step, hits = site_trace_step(trace, &step);
+
+	return hits >= STEPS_LEAST ? (double)hits / (double)trace->rises : 0;
 }
 
 /* The variance of the logarithm is small for doubling; equal steps are excluded by their count. */

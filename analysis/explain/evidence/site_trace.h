@@ -71,6 +71,8 @@ uint64_t site_traces_at_peak(const struct site_traces *traces, const struct site
 
 /* The step by which it rose most often, and how often; 0 hits: it never rose. */
 uint64_t site_trace_step(const struct site_trace *trace, uint64_t *step);
+/* Of its rises, the share by that step; 0 where those are fewer than eight. */
+double site_trace_arithmetic(const struct site_trace *trace);
 /* The factors by which it rose are much the same, and not those of equal steps. */
 bool site_trace_is_geometric(const struct site_trace *trace);
 /* Do its sizes rise step by step, and fall only when it starts anew? */

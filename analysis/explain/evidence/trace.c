@@ -81,9 +81,8 @@ static void set_steps(struct evidence *evidence, const struct site_trace *trace)
 	uint64_t hits = site_trace_step(trace, &step);
 	bool next;
 
-	evidence_set(evidence, SIGNAL_arithmetic,
-		     hits >= 8 ? (double)hits / (double)trace->rises : 0);
-	if (hits < 8)
+	evidence_set(evidence, SIGNAL_arithmetic, site_trace_arithmetic(trace));
+	if (!(evidence->signals[SIGNAL_arithmetic].value > 0))
 		return;
 	metrics[METRIC_step] = step;
 	metrics[METRIC_terms] = hits;

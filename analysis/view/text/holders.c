@@ -114,6 +114,12 @@ static bool is_same_site(const struct place *left, const struct place *right, bo
 	return place_has_same_path(left, right);
 }
 
+/* One line may hold a cache and work on it. A site without a role goes with any other. */
+static bool is_same_role(const struct holder *row, const struct fact_site *site)
+{
+	return !row->role || !site->role || !strcmp(row->role, site->role);
+}
+
 /* Adds a site to the row that prints alike, or makes one. */
 static void add_site(const struct text *text, struct holders *holders, const struct fact_site *site)
 {
@@ -128,6 +134,7 @@ static void add_site(const struct text *text, struct holders *holders, const str
 		place_of(text->places, &cause->site, &blamed);
 	for (size_t i = 0; i < holders->count; i++)
 		if (holders->rows[i].sort == HOLDER_SITE &&
+		    is_same_role(&holders->rows[i], site) &&
 		    is_same_site(&holders->rows[i].place, &place, host)) {
 			merge(&holders->rows[i], site);
 			return;

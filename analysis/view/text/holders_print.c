@@ -94,6 +94,7 @@ static bool needs_callers(const struct layout *layout, const struct holder *row)
 		const struct holder *other = &layout->holders->rows[i];
 		if (other != row && other->sort == HOLDER_SITE &&
 		    place_is_same(&other->place, &row->place) &&
+		    !place_has_same_path(&other->place, &row->place) &&
 		    is_kept(layout->holders, i, layout->rows))
 			return true;
 	}
@@ -104,15 +105,14 @@ static bool needs_callers(const struct layout *layout, const struct holder *row)
 static void name_with_callers(const struct holder *row, size_t columns, char *out, size_t bytes)
 {
 	size_t used = (size_t)snprintf(out, bytes, "%s", row->place.function);
-	for (const char *caller = row->place.callers; *caller;) {
-		size_t name = strcspn(caller, " "), next;
+	for (const char *caller = row->place.callers; caller && *caller;) {
+		size_t name = strcspn(caller, " ");
 		if (used + 3 + name > columns || used + 4 + name > bytes)
 			return;
 		used += (size_t)snprintf(out + used, bytes - used, " < %.*s", (int)name, caller);
-		next = strcspn(caller, "<");
-		caller += next;
-		if (*caller)
-			caller += 2; /* "< " */
+		caller = strstr(caller, " < "); /* a name may have a bracket: <module> */
+		if (caller)
+			caller += 3;
 	}
 }
 
