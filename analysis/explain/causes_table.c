@@ -17,7 +17,8 @@
 
 /* What tells a KV cache that is reserved in advance from other equal blocks. */
 #define KV_IN_ADVANCE \
-	{ UNLESS(nothing_freed, 0.5, -0.15), IF(kv_prealloc, 1, 0.15), IF(after_query, 1, 0.1), \
+	{ UNLESS(nothing_freed, 0.5, -0.15), UNLESS(family_churn, 0.1, 0.15), \
+		IF(kv_prealloc, 1, 0.15), IF(after_query, 1, 0.1), \
 		IF(burst, 0.8, 0.1), IF(kv_named, 1, 0.1), IF(own, 0.9, 0.05), IF(early, 1, 0.05), \
 		IF(packed, 1, -0.3), IF(kv_grown, 1, -0.4), IF(leak, 0.5, -0.2), \
 		IF(arithmetic, 0.6, -0.3), IF(slots_named, 1, -0.1) }

@@ -204,6 +204,15 @@ static bool is_word(const char *at, const char *from, size_t bytes)
 	return !before && !isalpha((unsigned char)at[bytes]);
 }
 
+/* Transformers' models return their layers' outputs through this decorator, which is on every stack
+ * and captures no graph. */
+static bool is_decorator(const char *at)
+{
+	static const char name[] = "capture_outputs";
+
+	return !strncasecmp(at, name, sizeof name - 1);
+}
+
 unsigned name_hints(const char *function)
 {
 	unsigned hints = 0;
@@ -211,7 +220,7 @@ unsigned name_hints(const char *function)
 	for (size_t i = 0; function && i < sizeof hint_table / sizeof *hint_table; i++) {
 		const char *part = hint_table[i].part;
 		for (const char *at = function; (at = strcasestr(at, part)); at++)
-			if (is_word(at, function, strlen(part)))
+			if (is_word(at, function, strlen(part)) && !is_decorator(at))
 				hints |= hint_table[i].hint;
 	}
 	return hints;

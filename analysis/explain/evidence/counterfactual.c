@@ -136,14 +136,14 @@ static bool stops_growth(const struct demand *demand, enum removed what)
 	}
 }
 
-/* Requests of the program in so many seconds. */
+/* Requests of the program in so many seconds. Those that were inferred may be single steps. */
 static double requests_in(const struct build *build, const struct evidence *evidence,
 			  double seconds)
 {
 	const struct fact_requests *requests =
 		&build->facts->processes[evidence->process].requests;
 
-	if (!requests->count || !(requests->per_s > 0))
+	if (!requests->count || requests->basis != BASIS_OBSERVED || !(requests->per_s > 0))
 		return NAN;
 	return requests->per_s * seconds;
 }

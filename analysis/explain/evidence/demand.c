@@ -28,7 +28,9 @@ static bool is_leak(struct build *build, const struct evidence *evidence, struct
  * with the context, as the cache itself does. */
 static bool is_cache(const struct event_pass *pass, const struct site_trace *trace)
 {
-	if (trace->stack == pass->grown_cache)
+	const struct site_trace *cache = site_traces_of(&pass->sites, pass->grown_cache);
+
+	if (cache && site_trace_is_twin(cache, trace))
 		return true;
 	return site_trace_freed_share(trace) >= KEPT_MOST &&
 	       site_trace_arithmetic(trace) >= EQUAL_STEPS_LEAST;

@@ -12,7 +12,13 @@
 #include "analysis/base/sort.h"
 #include "analysis/replay/replay.h"
 
-enum { FAMILY_LEAST = 4, LAYERS_LEAST = 4, CLASSES_NAMED = 12 };
+enum {
+	FAMILY_LEAST = 4,
+	LAYERS_LEAST = 4,
+	DEPTH_LEAST = 8,  /* fewer equal blocks tell nothing of the layers */
+	DEPTH_SHARE = 50, /* nor do those that hold less than a fiftieth */
+	CLASSES_NAMED = 12
+};
 #define BYTES_SANE ((uint64_t)1 << 57) /* larger blocks are damage */
 #define SMALL_SHARE 4096u /* blocks smaller than this part of the device are in no family */
 
@@ -20,7 +26,7 @@ enum { FAMILY_LEAST = 4, LAYERS_LEAST = 4, CLASSES_NAMED = 12 };
 struct class
 {
 	uint64_t bytes, count, first_seq, last_seq;
-	uint32_t stack;
+	uint32_t stack, twin; /* of the first block, and another one: keys and values; 0 none */
 	unsigned hints;
 	bool kv_role;
 };
@@ -108,6 +114,8 @@ static struct classes classify(struct build *build, const struct evidence *evide
 						.stack = blocks[i].stack };
 		}
 		last->count++;
+		if (!last->twin && blocks[i].stack != last->stack)
+			last->twin = blocks[i].stack;
 		last->last_seq = most_of(blocks[i].seq, last->last_seq);
 		last->kv_role |= blocks[i].kv_role;
 	}
@@ -122,10 +130,15 @@ static struct classes classify(struct build *build, const struct evidence *evide
 	return classes;
 }
 
-/* Enough equal blocks, each large enough to matter on this device. */
-static bool is_family(const struct class *size, uint64_t total_bytes)
+/* Enough equal blocks, each large enough to matter on this device. Of a cache by name that requests
+ * one more, two are enough: its first layers may fill the device. */
+static bool is_family(const struct class *size, const struct evidence *evidence)
 {
-	return size->count >= FAMILY_LEAST &&
+	uint64_t total_bytes = evidence->metrics[METRIC_total];
+	bool is_cache_next = size->hints & HINT_KV &&
+			     size->bytes == evidence->metrics[METRIC_request];
+
+	return size->count >= (is_cache_next ? 2 : FAMILY_LEAST) &&
 	       (total_bytes == CUF_UNKNOWN || size->bytes >= total_bytes / SMALL_SHARE);
 }
 
@@ -136,7 +149,7 @@ static const struct class *choose_family(const struct classes *classes,
 	const struct class *largest = NULL, *named = NULL;
 	for (size_t i = 0; i < classes->count; i++) {
 		const struct class *size = &classes->items[i];
-		if (!is_family(size, evidence->metrics[METRIC_total]))
+		if (!is_family(size, evidence))
 			continue;
 		if (size->bytes == evidence->metrics[METRIC_request])
 			return size;
@@ -150,11 +163,40 @@ static const struct class *choose_family(const struct classes *classes,
 	return largest;
 }
 
-/* A model with layers has several sizes that repeat. `depth` is the smallest such count: the
- * number of layers. */
+static uint64_t greatest_divisor(uint64_t a, uint64_t b)
+{
+	while (b) {
+		uint64_t rest = a % b;
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+/*
+ * Weights have the same shape in all layers, and one layer may have several of a shape: the largest
+ * number that divides all counts. The smallest count, where the counts have less in common.
+ */
+static uint64_t depth_of(const struct classes *classes, uint64_t request)
+{
+	uint64_t divisor = 0, least = CUF_UNKNOWN;
+
+	for (size_t i = 0; i < classes->count; i++) {
+		const struct class *size = &classes->items[i];
+
+		if (size->bytes == request || size->count < DEPTH_LEAST ||
+		    size->bytes * size->count < classes->all_bytes / DEPTH_SHARE)
+			continue;
+		divisor = greatest_divisor(size->count, divisor);
+		least = least_of(size->count, least);
+	}
+	return divisor >= LAYERS_LEAST ? divisor : least;
+}
+
+/* A model with layers has several sizes that repeat. */
 static void set_layers(const struct classes *classes, struct evidence *evidence)
 {
-	uint64_t repeated = 0, blocks = 0, sizes = 0, largest = 0, depth = CUF_UNKNOWN;
+	uint64_t repeated = 0, blocks = 0, sizes = 0, largest = 0;
 	double layered = 0;
 
 	for (size_t i = 0; i < classes->count; i++) {
@@ -164,13 +206,9 @@ static void set_layers(const struct classes *classes, struct evidence *evidence)
 		blocks += classes->items[i].count;
 		sizes++;
 		largest = most_of(classes->items[i].bytes, largest);
-		if (classes->items[i].bytes != evidence->metrics[METRIC_request] &&
-		    classes->items[i].bytes * classes->items[i].count >= classes->all_bytes / 20 &&
-		    classes->items[i].count >= 8)
-			depth = least_of(classes->items[i].count, depth);
 	}
 	evidence->metrics[METRIC_layers] = blocks;
-	evidence->metrics[METRIC_depth] = depth;
+	evidence->metrics[METRIC_depth] = depth_of(classes, evidence->metrics[METRIC_request]);
 	evidence->metrics[METRIC_layer_sizes] = sizes;
 	if (sizes >= 2 && classes->all_bytes)
 		layered = (double)repeated / (double)classes->all_bytes;
@@ -203,6 +241,7 @@ static void set_family(const struct class *family, struct evidence *evidence)
 	held = each * family->count;
 	metrics[METRIC_unit] = family->bytes;
 	metrics[METRIC_family] = family->count;
+	metrics[METRIC_family_sites] = family->twin ? 2 : 1;
 	metrics[METRIC_family_bytes] = family->bytes * family->count;
 	metrics[METRIC_wanted] = family->count + (family->bytes == metrics[METRIC_request]);
 	evidence_set(evidence, SIGNAL_family_next, family->bytes == metrics[METRIC_request]);

@@ -94,16 +94,16 @@ static void read_settings(const struct fact_process *process, struct evidence *e
 
 /* ---- a KV cache that fits ---- */
 
-/* A cache has as many equal blocks as there are layers, or twice as many (keys and values apart).
- * The layers are counted in the weights. */
+/* A cache has as many equal blocks as there are layers, or twice as many (keys and values apart, by
+ * a line each). The layers are counted in the weights. */
 static uint64_t blocks_wanted(const uint64_t *metrics)
 {
 	uint64_t layers = metrics[METRIC_depth], wanted = metrics[METRIC_wanted];
 
 	if (!known(layers))
 		return wanted;
-	if (layers >= wanted)
-		return layers;
+	if (layers * metrics[METRIC_family_sites] >= wanted)
+		return layers * metrics[METRIC_family_sites];
 	return most_of(2 * layers, wanted);
 }
 

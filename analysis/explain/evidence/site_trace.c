@@ -238,3 +238,10 @@ bool site_trace_is_concurrent(const struct site_trace *trace, bool in_cache)
 	return trace->resets >= 2 && site_trace_interleaved(trace) < 0.3 &&
 	       (!in_cache || has_own_sizes(trace));
 }
+
+bool site_trace_is_twin(const struct site_trace *one, const struct site_trace *other)
+{
+	return one == other ||
+	       (one->last_bytes == other->last_bytes && one->live <= 2 * other->live &&
+		other->live <= 2 * one->live);
+}

@@ -82,6 +82,9 @@ double site_trace_interleaved(const struct site_trace *trace);
 unsigned site_trace_threads(const struct site_trace *trace);
 /* Of its allocations, the share that was freed. */
 double site_trace_freed_share(const struct site_trace *trace);
+/* Keys and values come from two lines, in blocks of one size, and about as many of them are live. A
+ * site is its own twin. */
+bool site_trace_is_twin(const struct site_trace *one, const struct site_trace *other);
 /* Many blocks at once, as never before, that are freed again: requests served at the same time, by
  * many threads or by an event loop. Of a cache (in_cache), sizes must show that they are not its
  * pages. NULL: no. */

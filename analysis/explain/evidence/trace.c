@@ -270,17 +270,25 @@ static const struct site_trace *find_grown_cache(const struct evidence *evidence
 	return NULL;
 }
 
-static void set_grown_cache(struct evidence *evidence, const struct site_trace *cache, bool named)
+static void set_grown_cache(struct evidence *evidence, const struct event_pass *pass,
+			    const struct site_trace *cache, bool named)
 {
 	uint64_t *metrics = evidence->metrics;
 
 	if (!cache)
 		return;
-	metrics[METRIC_siblings] = cache->live;
-	metrics[METRIC_grown] = cache->live_bytes;
+	metrics[METRIC_siblings] = metrics[METRIC_grown] = 0;
+	for (size_t i = 0; i < pass->sites.count; i++) {
+		const struct site_trace *site = &pass->sites.items[i];
+
+		if (!site_trace_is_twin(cache, site))
+			continue;
+		metrics[METRIC_siblings] += site->live;
+		metrics[METRIC_grown] += site->live_bytes;
+	}
 	if (named)
 		evidence->signals[SIGNAL_kv_grown].stack = evidence->kv_stack;
-	evidence_set(evidence, SIGNAL_kv_grown, (double)cache->live);
+	evidence_set(evidence, SIGNAL_kv_grown, (double)metrics[METRIC_siblings]);
 	evidence_show(evidence, SIGNAL_kv_grown, cache->first_seq);
 	evidence_show(evidence, SIGNAL_kv_grown, cache->last_seq);
 	/* closing the gaps gains a little; what grew to several times that would use it up at once
@@ -386,7 +394,7 @@ static struct history set_signals(struct build *build, struct evidence *evidence
 		named = NULL; /* its blocks stay: it was laid out in advance */
 	history.cache_churns = named != NULL;
 	grown = find_grown_cache(evidence, named, failing);
-	set_grown_cache(evidence, grown, grown != failing);
+	set_grown_cache(evidence, pass, grown, grown != failing);
 	if (grown)
 		pass->grown_cache = grown->stack;
 	set_ladder(evidence, find_ladder(evidence, pass, failing));
