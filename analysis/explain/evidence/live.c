@@ -131,12 +131,14 @@ static struct classes classify(struct build *build, const struct evidence *evide
 }
 
 /* Enough equal blocks, each large enough to matter on this device. Of a cache by name that requests
- * one more, two are enough: its first layers may fill the device. */
+ * one more, two are enough where the weights tell that it has more layers: its first ones may fill
+ * the device. */
 static bool is_family(const struct class *size, const struct evidence *evidence)
 {
 	uint64_t total_bytes = evidence->metrics[METRIC_total];
 	bool is_cache_next = size->hints & HINT_KV &&
-			     size->bytes == evidence->metrics[METRIC_request];
+			     size->bytes == evidence->metrics[METRIC_request] &&
+			     evidence->metrics[METRIC_depth] != CUF_UNKNOWN;
 
 	return size->count >= (is_cache_next ? 2 : FAMILY_LEAST) &&
 	       (total_bytes == CUF_UNKNOWN || size->bytes >= total_bytes / SMALL_SHARE);
@@ -347,6 +349,7 @@ void evidence_live(struct build *build, struct evidence *evidence)
 		return;
 	blocks = collect(run_live(process, seq, &exact), ordinal, &count);
 	classes = classify(build, evidence, blocks, count);
+	set_layers(&classes, evidence);
 	family = choose_family(&classes, evidence);
 	if (evidence->incident) {
 		request_hints = stack_hints(build, evidence->process, evidence->incident->stack.id);
@@ -362,7 +365,6 @@ void evidence_live(struct build *build, struct evidence *evidence)
 		if (classes.items[i].hints & HINT_KV &&
 		    classes.items[i].bytes * classes.items[i].count >= classes.all_bytes / 100)
 			evidence->kv_stack = classes.items[i].stack;
-	set_layers(&classes, evidence);
 	set_family(family, evidence);
 	sum_named(&classes, evidence);
 	set_cache(family, evidence, request_hints);
