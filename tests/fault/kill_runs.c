@@ -13,7 +13,7 @@
  *
  * CUFLIGHT_OUTPUT is set for each run. VICTIM sets the preload and the rest of the environment (env
  * ... VICTIM). Prints one line a damaged run and one line at the end. Exits 1 when any run was
- * wrong.
+ * wrong, and 2 when the disk has no room for recordings: without a file nothing could be compared.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,6 +25,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -37,6 +38,7 @@
 #define START_WAIT_S 20
 #define ALWAYS_SAMPLED_BYTES 65536u
 #define WRONG_MAX 10         /* runs, then it is clear enough; each leaves its recording */
+#define ROOM_BYTES (256ull << 20) /* for the recordings of a run and of its children */
 
 struct totals { unsigned runs, wrong, early, unborn, counted, children; uint64_t live, calls; };
 
@@ -399,22 +401,48 @@ static void judge_children(struct check *check, const char *folder, const char *
 	globfree(&found);
 }
 
+static void need_room(const char *folder)
+{
+	struct statvfs disk;
+
+	if (!statvfs(folder, &disk) && (uint64_t)disk.f_bavail * disk.f_frsize >= ROOM_BYTES)
+		return;
+	printf("# stopped: %s has no room for recordings (%llu MiB are needed)\n", folder,
+	       ROOM_BYTES >> 20);
+	exit(2);
+}
+
+/*
+ * The victim writes to a mapping of this file. Its blocks are reserved, because on a disk that is
+ * full the victim's own store into a hole would be SIGBUS, with and without the recorder.
+ */
+static const struct kill_truth *truth_create(const char *path)
+{
+	const struct kill_truth *truth;
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600), error;
+
+	if (fd < 0 || (error = posix_fallocate(fd, 0, sizeof *truth))) {
+		printf("# stopped: cannot create %s: %s\n", path, strerror(fd < 0 ? errno : error));
+		exit(2);
+	}
+	truth = mmap(NULL, sizeof *truth, PROT_READ, MAP_SHARED, fd, 0);
+	close(fd);
+	return truth;
+}
+
 static void run(unsigned number, const char *folder, char **victim, unsigned arguments,
                 struct totals *totals)
 {
 	char truth_path[4096], output[4096], recording[4096];
 	bool early = number % 8 == 7;
 	struct check check = { .run = number };
-	int fd, status = 0;
+	int status = 0;
 	pid_t pid;
 
+	need_room(folder);
 	snprintf(truth_path, sizeof truth_path, "%s/truth", folder);
 	snprintf(output, sizeof output, "%s/run.%u.%%p.cuf", folder, number);
-	fd = open(truth_path, O_RDWR | O_CREAT | O_TRUNC, 0600);
-	if (fd < 0 || ftruncate(fd, sizeof(struct kill_truth)))
-		exit(2);
-	check.truth = mmap(NULL, sizeof *check.truth, PROT_READ, MAP_SHARED, fd, 0);
-	close(fd);
+	check.truth = truth_create(truth_path);
 	pid = victim_start(victim, arguments, truth_path, output);
 	snprintf(recording, sizeof recording, "%s/run.%u.%d.cuf", folder, number, (int)pid);
 	if (!early && !wait_started(check.truth, pid)) {

@@ -28,6 +28,7 @@ from recording import Recording # noqa: E402 (its folder is found first)
 DEVICE_SPACE = 0 # CUF_SPACE_DEVICE of interpose/abi/format.h
 STEPS = 25
 LIMIT_S = 60 # of one run; a run takes a second or two
+ROOM_BYTES = 1 << 30 # for one program's recordings: each of its processes has one of 64 MiB or less
 ALLOCATORS = ['libjemalloc.so.2', 'libtcmalloc_minimal.so.4', 'libmimalloc.so.2']
 
 
@@ -155,6 +156,14 @@ def shorten(text, other):
 	return f'from line {first + 1}: {lines[first:first + 3]}'
 
 
+def need_room():
+	"""On a full disk the recorder has no file, and the program's own writes fail."""
+	folder = tempfile.gettempdir()
+	if shutil.disk_usage(folder).free < ROOM_BYTES:
+		sys.exit(f'stopped: {folder} has no room for recordings '
+		         f'({ROOM_BYTES >> 20} MiB are needed)')
+
+
 def main():
 	parser = argparse.ArgumentParser(description=__doc__,
 	                                 formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -166,6 +175,7 @@ def main():
 	build, allocators = os.path.realpath(asked.build), find_allocators()
 	until, seed, wrong = time.monotonic() + asked.seconds, asked.seed, 0
 	while time.monotonic() < until and seed - asked.seed < asked.programs:
+		need_room()
 		case = Case(seed, build, allocators)
 		found = list(case.compare())
 		wrong += bool(found)
