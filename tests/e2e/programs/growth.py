@@ -32,7 +32,7 @@ LANGUAGES = {
     # compiled code is compiled again while it runs, and then is another call site: interpreted only
     "java": ("Growth.java", "javac", ["javac", "-d", "{home}", "{source}"],
              ["java", "-Xint", "-Xmx256m", "-XX:MaxDirectMemorySize=1g", "-cp", "{home}", "Growth"]),
-    "node": ("growth.js", "node", None, ["node", "--jitless", "{source}"]),
+    "node": ("growth.js", "node", None, ["node", "--jitless", "--no-expose-wasm", "{source}"]),
 }
 
 
