@@ -6,6 +6,7 @@
 #include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
 #include "analysis/explain/facts_build.h"
+#include "analysis/host/host_ledger.h"
 #include "analysis/recording/host_weight.h"
 #include "analysis/view/rows/rows_parts.h"
 
@@ -318,21 +319,23 @@ struct block_row rows_host_block(struct rows *rows, uint32_t process, const stru
 	return row;
 }
 
-bool rows_ledger_entry(const struct run_process *recorded, const struct host_means *means,
-		       uint64_t i, struct host_row *out)
+bool rows_ledger_next(const struct run_process *recorded, const struct host_means *means,
+		      uint64_t *at, struct host_row *out)
 {
 	const struct reader *reader = recorded->reader;
-	struct cuf_host_block entry =
-		*(const struct cuf_host_block *)reader_at(reader, CUF_SEC_HOST_LEDGER, i);
-	uint32_t birth = cuf_host_birth(entry.word0);
+	struct cuf_host_block entry;
+	uint32_t birth;
 
+	if (!host_ledger_next(reader, at, &entry))
+		return false;
+	birth = cuf_host_birth(entry.word0);
 	*out = (struct host_row){ .addr = cuf_host_addr(entry.word0),
 				  .bytes = cuf_host_bytes(entry.word1),
 				  .born_ns = reader->header.start_ns +
 					     cuf_birth_ms(birth) * 1000000u,
 				  .mean_bytes = host_means_at(means, birth),
 				  .stack = cuf_host_stack(entry.word1) };
-	return out->addr && out->addr != CUF_KEY_BUSY;
+	return true;
 }
 
 /* ---- samples ---- */

@@ -133,12 +133,12 @@ static void note_event(struct history *history, const struct cuf_event *event)
  * its free was lost. */
 static void see_survivors(struct history *history)
 {
-	const struct reader *reader = history->rows->run->processes[history->process].reader;
-	struct liveset now;
+	struct run_process *recorded = &history->rows->run->processes[history->process];
+	bool exact;
+	const struct liveset *now = run_live(recorded, CUF_UNKNOWN, &exact);
 	size_t at = 0;
 
-	replay_now(reader, &now);
-	for (const struct cuf_block *block; (block = liveset_next(&now, &at));) {
+	for (const struct cuf_block *block; (block = liveset_next(now, &at));) {
 		struct waiting survivor = { .block = *block, .died_ns = CUF_UNKNOWN };
 		struct cuf_block born;
 
@@ -147,7 +147,6 @@ static void see_survivors(struct history *history)
 			survivor.block.role = born.role;
 		see_block(history, &survivor);
 	}
-	liveset_fini(&now);
 }
 
 static void see_devices(struct history *history)
@@ -228,16 +227,13 @@ static void note_host_event(struct host_history *host, const struct host_event *
 static void see_host_survivors(struct host_history *host)
 {
 	struct history *history = host->all;
-	const struct reader *reader = host->recorded->reader;
+	struct host_row live;
+	uint64_t at = 0;
 
-	for (uint64_t i = 0; i < reader_count(reader, CUF_SEC_HOST_LEDGER); i++) {
-		struct host_row live;
-		struct host_slot *slot;
+	while (rows_ledger_next(host->recorded, &host->means, &at, &live)) {
+		struct host_slot *slot = host_table_find(&host->live, live.addr);
 		struct block_row row;
 
-		if (!rows_ledger_entry(host->recorded, &host->means, i, &live))
-			continue;
-		slot = host_table_find(&host->live, live.addr);
 		if (slot && cuf_host_bytes(slot->word1) == live.bytes) {
 			live.born_ns = born_ns(host, slot->born_ms);
 			live.tid = slot->tid;
@@ -246,7 +242,6 @@ static void see_host_survivors(struct host_history *host)
 		row.born_seen = slot && cuf_host_bytes(slot->word1) == live.bytes;
 		history->see(history->context, &row);
 	}
-	reader_drop(reader, CUF_SEC_HOST_LEDGER);
 }
 
 static void see_host(struct history *history)
@@ -283,6 +278,7 @@ void rows_blocks(struct rows *rows, void (*see)(void *context, const struct bloc
 		see_devices(history);
 		if (rows_want(rows, CUF_KIND_HOST, FACT_NONE))
 			see_host(history);
+		run_rest(rows->run, &rows->run->processes[p]);
 	}
 	free(history);
 }

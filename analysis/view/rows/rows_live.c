@@ -149,6 +149,8 @@ static void see_host(const struct seeing *seeing)
 	struct heap_moment moment = { .time_ns = live->host_ns, .events = live->host_events };
 	struct host_means means = host_means_of(recorded->reader, &recorded->meta);
 	struct host_table later;
+	struct host_row host;
+	uint64_t at = 0;
 
 	host_table_init(&later);
 	if (is_known(moment.time_ns)) {
@@ -156,17 +158,14 @@ static void see_host(const struct seeing *seeing)
 		if (later.count)
 			note_births(rows, seeing->process, &moment, &later);
 	}
-	for (uint64_t i = 0; i < reader_count(recorded->reader, CUF_SEC_HOST_LEDGER); i++) {
-		struct host_row host;
+	while (rows_ledger_next(recorded, &means, &at, &host)) {
 		struct block_row row;
 
-		if (!rows_ledger_entry(recorded, &means, i, &host) ||
-		    host_table_find(&later, host.addr))
+		if (host_table_find(&later, host.addr))
 			continue;
 		row = rows_host_block(rows, seeing->process, &host);
 		seeing->see(seeing->context, &row);
 	}
-	reader_drop(recorded->reader, CUF_SEC_HOST_LEDGER);
 	see_later(seeing, &later, &means);
 	host_table_fini(&later);
 }

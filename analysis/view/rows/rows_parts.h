@@ -63,8 +63,8 @@ struct host_row {
 };
 struct block_row rows_host_block(struct rows *rows, uint32_t process, const struct host_row *host);
 
-/* Entry i of the host's ledger; false: empty or torn. */
-bool rows_ledger_entry(const struct run_process *recorded, const struct host_means *means,
-		       uint64_t i, struct host_row *out);
+/* The next entry of the host's ledger, from *at = 0 (host_ledger.h); false: at the end. */
+bool rows_ledger_next(const struct run_process *recorded, const struct host_means *means,
+		      uint64_t *at, struct host_row *out);
 
 #endif
