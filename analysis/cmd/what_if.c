@@ -14,12 +14,14 @@
 #include "analysis/explain/facts_build.h"
 #include "analysis/explain/replayed.h"
 #include "analysis/recording/cut_guard.h"
+#include "analysis/symbols/symbols.h"
 #include "analysis/view/what_if/what_if_view.h"
 
 /* What is open while the answer is made. */
 struct question {
 	const struct opts *opts;
 	const char *path;
+	struct symbols *symbols;
 	struct run run;
 	struct facts *facts;
 	struct trace *trace;
@@ -105,7 +107,8 @@ static int answer(struct question *question)
 
 static int read_recording(struct question *question)
 {
-	struct facts_options options = { .without_replay = true };
+	/* names of functions tell what blocks are for */
+	struct facts_options options = { .without_replay = true, .symbols = question->symbols };
 	struct reader_error error = { 0 };
 
 	if (run_open(&question->run, question->path, &error)) {
@@ -138,18 +141,20 @@ static int run_what_if(const struct opts *opts, const struct cmd *const *command
 	}
 	if (opts_has(opts, "host"))
 		return what_if_host(opts, question.path);
+	question.symbols = symbols_new(&(struct symbols_options){ 0 });
 	status = read_recording(&question);
 	trace_free(question.trace);
 	facts_free(question.facts);
 	run_fini(&question.run);
+	symbols_free(question.symbols);
 	return status;
 }
 
 static const struct opt options[] = {
 	{ "set", 0, OPT_TEXT, "NAME=VALUE", 0, 0, NULL,
 	  "try only this, as PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:256 or "
-	  "max_split_size_mb=256; or less work: weights=60%, kv=50%, largest=50%, requests=4, "
-	  "kept=100" },
+	  "max_split_size_mb=256; or less work: weights=60%, kv=50%, largest=50%, tenant=0%, "
+	  "requests=4, context=1000, batch=8, kept=100, cache=2GiB" },
 	{ "host", 0, OPT_FLAG, NULL, 0, 0, NULL,
 	  "host memory: play malloc and free on the allocators of this machine, and measure" },
 	{ "all", 0, OPT_FLAG, NULL, 0, 0, NULL, "also try what is seldom of use" },

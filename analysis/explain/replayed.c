@@ -2,7 +2,10 @@
 /* See replayed.h. */
 #include "analysis/explain/replayed.h"
 
+#include <string.h>
+#include "analysis/base/hash_index.h"
 #include "analysis/base/numbers.h"
+#include "analysis/frameworks/role_names.h"
 
 /* The fatal incident, else the last request for device memory that was not served. */
 static const struct fact_incident *incident_of(const struct facts *facts)
@@ -62,6 +65,72 @@ static struct trace_options at_end(const struct run_process *process)
 	return options;
 }
 
+/* ---- roles ---- */
+
+/* The number of a role's name; CUF_ROLE_NONE where there is none. */
+static uint8_t role_number(const char *name)
+{
+	for (uint8_t role = 1; name && role < CUF_ROLE_MAX; role++)
+		if (role_of_enum(role) && !strcmp(role_of_enum(role), name))
+			return role;
+	return CUF_ROLE_NONE;
+}
+
+static void note_sites(struct hash_index *roles, uint32_t process, const struct fact_site *sites,
+		       size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (sites[i].process == process && sites[i].stack.id && role_number(sites[i].role))
+			*hash_index_place(roles, sites[i].stack.id) = role_number(sites[i].role);
+}
+
+/* In the index, where 0 means that a stack is new. */
+enum { ROLE_UNKNOWN = CUF_ROLE_MAX };
+
+/* Blocks that nobody labelled have the role that the report found for their call site. */
+static void take_roles(struct trace *trace, const struct facts *facts, uint32_t process)
+{
+	struct hash_index roles;
+	hash_index_init(&roles, 256);
+	note_sites(&roles, process, facts->leaks, facts->leak_count);
+	note_sites(&roles, process, facts->growth, facts->growth_count);
+	for (size_t i = 0; i < trace->count; i++) {
+		struct trace_step *step = &trace->steps[i];
+		uint32_t *role;
+		if (!step->stack || step->role || step->op == TRACE_FREE)
+			continue;
+		role = hash_index_place(&roles, step->stack);
+		if (!*role)
+			*role = ROLE_UNKNOWN;
+		step->role = (uint8_t)(*role % ROLE_UNKNOWN);
+	}
+	hash_index_fini(&roles);
+}
+
+/* ---- other processes ---- */
+
+/* What an ordinary context has at most, as in the evidence of a cause. */
+static uint64_t context_allowance(uint64_t total_bytes)
+{
+	return least_of(total_bytes / 20, (uint64_t)1 << 30);
+}
+
+/* Named by NVML, or by their own recordings. Otherwise what this process could not have, less a
+ * context: a lower bound. */
+static uint64_t others_of(const struct trace *trace, const struct fact_incident *incident)
+{
+	uint64_t named = CUF_UNKNOWN;
+	for (size_t i = 0; incident && i < incident->owner_count; i++) {
+		const struct fact_owner_row *row = &incident->owners[i];
+		if (row->kind == OWNER_OTHER_PROCESSES && row->in_sum && is_known(row->bytes))
+			named = known_or_zero(named) + row->bytes;
+	}
+	if (is_known(named) || !is_known(trace->total_bytes) || !is_known(trace->capacity_bytes))
+		return named;
+	return subtract_to_zero(trace->total_bytes,
+				trace->capacity_bytes + context_allowance(trace->total_bytes));
+}
+
 struct trace *replayed_trace(struct run *run, const struct facts *facts, size_t steps_max,
 			     struct replayed *about, const char **why)
 {
@@ -84,6 +153,8 @@ struct trace *replayed_trace(struct run *run, const struct facts *facts, size_t 
 			reader_at(process->reader, CUF_SEC_DEVICES, options.device);
 		trace->capacity_bytes = options.free_bytes + device->first_live_bytes;
 	}
+	take_roles(trace, facts, about->process);
+	trace->others_bytes = others_of(trace, about->incident);
 	if (trace->count)
 		return trace;
 	*why = "no request for device memory is recorded";

@@ -26,6 +26,7 @@
 struct block_note {
 	uint32_t home;  /* of a framework's block, or the range that it is; HOME_NONE */
 	uint64_t addr;  /* of a block of the driver in the mirror; 0: none */
+	uint8_t role;   /* enum cuf_role, as recorded */
 };
 
 struct walk {
@@ -131,8 +132,10 @@ static void block_begin(struct walk *walk, const struct cuf_event *event, bool i
 	block_end(walk, event);
 	trace->block_count++;
 	xalloc_grow(&walk->notes, number, &walk->note_room, sizeof *walk->notes);
-	walk->notes[number] = (struct block_note){ home_of(walk, event, is_old),
-						   mirror_take(walk, event->kind, event->bytes) };
+	walk->notes[number] = (struct block_note){
+		.home = home_of(walk, event, is_old),
+		.addr = mirror_take(walk, event->kind, event->bytes),
+	};
 	liveset_put(&walk->live, &known);
 	if (walk->options->refused_seq < event->seq)
 		return;
@@ -146,6 +149,14 @@ static void block_begin(struct walk *walk, const struct cuf_event *event, bool i
 				.op = TRACE_ALLOC,
 				.kind = event->kind,
 				.flags = (uint8_t)(is_old ? TRACE_OLD : 0) });
+}
+
+/* A label of a block comes after the block. */
+static void note_role(struct walk *walk, const struct cuf_event *event)
+{
+	struct cuf_block *known = liveset_find(&walk->live, key_of(event->kind, event->addr));
+	if (known && event->extra < CUF_ROLE_MAX)
+		walk->notes[known->seq].role = (uint8_t)event->extra;
 }
 
 /* Memory mapped into reserved addresses is of whoever reserved them. */
@@ -211,6 +222,8 @@ static void take_event(struct walk *walk, const struct cuf_event *event)
 		return;
 	if (event->flags & CUF_EVENT_HOST_LOCATION)
 		return;
+	if (event->op == CUF_OP_ROLE)
+		note_role(walk, event);
 	if (event->op == CUF_OP_FAIL)
 		walk->refused_by_driver = true;
 	if (!begins && event->op != CUF_OP_FREE)
@@ -243,6 +256,14 @@ static uint64_t rank_of(const struct cuf_block *block)
 
 struct old_block { uint64_t rank, seq; struct cuf_block block; };
 
+static void old_begin(struct walk *walk, const struct cuf_event *event, uint8_t role)
+{
+	uint32_t number = walk->trace->block_count;
+	block_begin(walk, event, true);
+	if (walk->trace->block_count != number && role < CUF_ROLE_MAX)
+		walk->notes[number].role = role;
+}
+
 static void take_old(struct walk *walk, const struct cuf_block *block)
 {
 	struct cuf_event event = { .op = CUF_OP_ALLOC,
@@ -259,7 +280,7 @@ static void take_old(struct walk *walk, const struct cuf_block *block)
 	bool is_block = is_of(block->kind, DEVICE_KINDS | RANGE_KINDS);
 	if (is_block && block->device == walk->options->device &&
 	    !(block->flags & CUF_EVENT_HOST_LOCATION))
-		block_begin(walk, &event, true);
+		old_begin(walk, &event, block->role);
 	else if (!is_block)
 		take_event(walk, &event);
 }
@@ -324,6 +345,8 @@ static void settle_steps(struct walk *walk)
 			continue;
 		learn_group(walk, step, &last);
 		if (step->op == TRACE_ALLOC)
+			step->role = walk->notes[step->block].role;
+		if (step->op == TRACE_ALLOC)
 			trace->kind_count[step->kind]++;
 		old += i < trace->old_count;
 		trace->steps[kept++] = *step;
@@ -346,7 +369,7 @@ static void refuse(struct walk *walk, const struct cuf_event *event)
 					     .kind = event->kind });
 	/* its block has no note: a refused request is in no home */
 	xalloc_grow(&walk->notes, trace->block_count - 1, &walk->note_room, sizeof *walk->notes);
-	walk->notes[trace->block_count - 1] = (struct block_note){ HOME_NONE, 0 };
+	walk->notes[trace->block_count - 1] = (struct block_note){ .home = HOME_NONE };
 }
 
 /* The first event that counts: nothing after it is missing, and not more than steps_max follow. */
@@ -441,7 +464,7 @@ struct trace *trace_new(struct run_process *process, const struct trace_options 
 	const struct cuf_device *device =
 		reader_at(process->reader, CUF_SEC_DEVICES, options->device);
 	trace->device = options->device;
-	trace->refused_seq = trace->capacity_bytes = CUF_UNKNOWN;
+	trace->refused_seq = trace->capacity_bytes = trace->others_bytes = CUF_UNKNOWN;
 	trace->total_bytes = options->total_bytes;
 	trace->granularity_bytes = CUF_PAGE_BYTES;
 	if (device && device->present && is_known(device->granularity_bytes))

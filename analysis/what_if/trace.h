@@ -55,6 +55,8 @@ struct trace {
 	 * free, and what it had. The context and other processes are not in it. CUF_UNKNOWN. */
 	uint64_t capacity_bytes;
 	uint64_t total_bytes;       /* of the device; CUF_UNKNOWN */
+	/* Of it, what other processes had at the least; CUF_UNKNOWN. */
+	uint64_t others_bytes;
 	uint64_t granularity_bytes; /* of the driver's pages */
 	/* What the framework allowed itself; CUF_UNKNOWN: the device. A lower bound: the most that
 	 * it had. */

@@ -89,17 +89,65 @@ static void add_threads(struct trials *trials, const struct trace *trace)
 		    EFFORT_LESS, true, limit_threads, (double)(busy / 2));
 }
 
+static void add_cache(struct trials *trials, const struct trace *trace)
+{
+	struct gaining_site site = cache_site_of(trace);
+
+	if (!site.stack || !is_notable(trace, site.bytes))
+		return;
+	add(trials, trace, "cache-half",
+	    arena_format(trials->arena, "the largest cache with at most %s (now %s blocks, %s)",
+			 units_bytes(site.bytes / 2).s, units_count(site.blocks).s,
+			 units_bytes(site.bytes).s),
+	    EFFORT_LESS, true, bound_cache, (double)(site.bytes / 2));
+}
+
+/* Contexts and batches half as long. */
+static void add_lengths(struct trials *trials, const struct trace *trace)
+{
+	uint64_t steps = context_steps_of(trace), batch = batch_of(trace);
+
+	if (steps >= 2)
+		add(trials, trace, "context-half",
+		    arena_format(trials->arena, "contexts of at most %s steps (the longest had %s)",
+				 units_count(steps / 2).s, units_count(steps).s),
+		    EFFORT_LESS, false, cap_context, (double)(steps / 2));
+	if (batch >= 2)
+		add(trials, trace, "batch-half",
+		    arena_format(trials->arena, "a batch of at most %s (the largest had %s)",
+				 units_count(batch / 2).s, units_count(batch).s),
+		    EFFORT_LESS, false, cap_batch, (double)(batch / 2));
+}
+
+static void add_others(struct trials *trials, const struct trace *trace)
+{
+	if (!is_known(trace->others_bytes) || !is_notable(trace, trace->others_bytes))
+		return;
+	add(trials, trace, "no-tenant",
+	    arena_format(trials->arena, "without other processes on the device (at least %s)",
+			 units_bytes(trace->others_bytes).s),
+	    EFFORT_FIX, false, without_others, 0);
+}
+
 /* ---- what a user types ---- */
+
+enum value_type { VALUE_SHARE, VALUE_COUNT, VALUE_BYTES };
 
 static const struct change {
 	const char *name;
-	bool is_share; /* in percent of what was recorded; else a count */
+	enum value_type type; /* a share is in percent of what was recorded */
 	struct trace *(*apply)(const struct trace *, const struct trial *, struct arena *,
 			       const char **);
 } changes[] = {
-	{ "weights", true, scale_loaded },   { "kv", true, scale_kv },
-	{ "largest", true, scale_largest },  { "requests", false, limit_threads },
-	{ "kept", false, bound_site },
+	{ "weights", VALUE_SHARE, scale_loaded },
+	{ "kv", VALUE_SHARE, scale_kv },
+	{ "largest", VALUE_SHARE, scale_largest },
+	{ "tenant", VALUE_SHARE, without_others },
+	{ "requests", VALUE_COUNT, limit_threads },
+	{ "kept", VALUE_COUNT, bound_site },
+	{ "context", VALUE_COUNT, cap_context },
+	{ "batch", VALUE_COUNT, cap_batch },
+	{ "cache", VALUE_BYTES, bound_cache },
 };
 
 static const struct change *change_named(const char *typed)
@@ -112,28 +160,51 @@ static const struct change *change_named(const char *typed)
 	return NULL;
 }
 
+/* True: *argument is filled. False: *why is a clause. */
+static bool parse_value(const struct change *change, const char *text, double *argument,
+			const char **why)
+{
+	uint64_t bytes;
+	double value;
+	char *end;
+
+	if (change->type == VALUE_BYTES) {
+		if (units_parse_bytes(text, &bytes) && bytes) {
+			*argument = (double)bytes;
+			return true;
+		}
+		*why = "its value is a size, as 512MiB";
+		return false;
+	}
+	value = strtod(text, &end);
+	if (change->type == VALUE_SHARE) {
+		/* a share of 0 makes sense only for what may be gone */
+		bool may_be_none = change->apply == without_others;
+
+		*argument = value / 100;
+		if (end != text && !strcmp(end, "%") && value <= 1000 &&
+		    (value > 0 || (may_be_none && value == 0)))
+			return true;
+		*why = "its value is a share of what was recorded, from 1% to 1000%";
+		return false;
+	}
+	*argument = value;
+	if (end != text && !*end && value >= 1 && value <= 1e6 && value == (double)(size_t)value)
+		return true;
+	*why = "its value is a whole number from 1 to 1000000";
+	return false;
+}
+
 bool work_trial_parse(struct trial *trial, const struct trace *trace, const char *typed,
 		      const char **why)
 {
 	const struct change *change = change_named(typed);
-	const char *text;
-	double value;
-	char *end;
 
-	if (!change)
-		return false;
-	text = typed + strlen(change->name) + 1;
-	value = strtod(text, &end);
-	if (change->is_share && (end == text || strcmp(end, "%") || !(value > 0 && value <= 1000)))
-		*why = "its value is a share of what was recorded, from 1% to 1000%";
-	else if (!change->is_share && (end == text || *end || !(value >= 1 && value <= 1e6) ||
-				       value != (double)(size_t)value))
-		*why = "its value is a whole number from 1 to 1000000";
-	if (*why)
+	if (!change ||
+	    !parse_value(change, typed + strlen(change->name) + 1, &trial->argument, why))
 		return false;
 	trial->kind = TRIAL_WORK;
 	trial->change = change->apply;
-	trial->argument = change->is_share ? value / 100 : value;
 	trial->values = trace->kind_count[CUF_KIND_FRAMEWORK] ? trace->settings : "";
 	return true;
 }
@@ -143,4 +214,7 @@ void work_trials(struct trials *trials, const struct trace *trace)
 	add_site(trials, trace);
 	add_sizes(trials, trace);
 	add_threads(trials, trace);
+	add_cache(trials, trace);
+	add_lengths(trials, trace);
+	add_others(trials, trace);
 }

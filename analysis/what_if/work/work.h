@@ -50,6 +50,26 @@ size_t threads_at_once(const struct trace *trace);
 struct trace *limit_threads(const struct trace *trace, const struct trial *trial,
 			    struct arena *arena, const char **why_not);
 
+/* The call site with most bytes of which blocks are requested all along and some are kept. */
+struct gaining_site cache_site_of(const struct trace *trace);
+/* The trace with at most trial->argument bytes of its blocks: older ones are freed first. */
+struct trace *bound_cache(const struct trace *trace, const struct trial *trial,
+			  struct arena *arena, const char **why_not);
+
+/* By how many equal steps the blocks of a call site grew at most; 0: of none they do. */
+uint64_t context_steps_of(const struct trace *trace);
+/* The trace with none of them further than trial->argument steps above its smallest. */
+struct trace *cap_context(const struct trace *trace, const struct trial *trial,
+			  struct arena *arena, const char **why_not);
+/* The largest multiple, where call sites request different multiples of one size; 0: none does. */
+uint64_t batch_of(const struct trace *trace);
+struct trace *cap_batch(const struct trace *trace, const struct trial *trial, struct arena *arena,
+			const char **why_not);
+
+/* The trace with trial->argument, a share, of what other processes had. */
+struct trace *without_others(const struct trace *trace, const struct trial *trial,
+			     struct arena *arena, const char **why_not);
+
 /* By number of block: the step that frees it; SIZE_MAX: none. Ended by free. */
 size_t *frees_of(const struct trace *trace);
 

@@ -77,11 +77,47 @@ set_is_true() {
 	for most in 2 5 7; do set_is_true threads requests=$most --at-once=$most; done
 }
 
+@test "contexts capped, a smaller batch, a bounded cache, a smaller KV cache: what is predicted is what the program does" {
+	record context
+	row_is_true context-half context --context=
+	for most in 20 60 70 95; do set_is_true context context=$most --context=$most; done
+	record batch
+	row_is_true batch-half batch --batch=
+	for most in 16 64 79 82; do set_is_true batch batch=$most --batch=$most; done
+	record cache
+	for most in 100 400 440 480; do set_is_true cache cache=${most}MiB --cache=$most; done
+	record kv
+	for share in 25 70 90 99; do set_is_true kv kv=$share% --kv=0.$share; done
+}
+
+@test "without the other tenant: the program alone on the device survives where it is predicted, and not where it is not" {
+	export SIMCUDA_OTHER=160MiB
+	for share in 0.30 0.60; do
+		rm -f loaded.cuf
+		"$root/scripts/simcuda" "$build/cuflight" run -q -o loaded.cuf -- "$build/victims/what_if_work" loaded --share=$share >loaded.truth
+		grep -q 'survives 0' loaded.truth
+		"$build/cuflight" what-if --json --all loaded.cuf >rows.json
+		"$build/cuflight" what-if --json --set tenant=0% loaded.cuf >set.json
+		[ "$(row no-tenant)" = "$(cp set.json rows.json && row set)" ]
+		"$build/cuflight" what-if --json --all loaded.cuf >rows.json
+		SIMCUDA_OTHER=0 row_is_true no-tenant loaded --share=$share
+	done
+	rm loaded.cuf
+	SIMCUDA_OTHER=0 record loaded
+	[ "$(row no-tenant)" = 'none ' ]
+	"$build/cuflight" what-if --set tenant=0% loaded.cuf | grep -q 'no other process had memory'
+}
+
 @test "a change that the recording does not show has its reason, and a value that is none is refused" {
 	record loaded
 	"$build/cuflight" what-if --set kv=50% loaded.cuf >out
 	grep -q 'no block is known to be of the KV cache' out
-	for bad in weights=half weights=60 weights=0% kv=-5% largest=nan% requests=0 requests=1.5 kept= kept=4x; do
+	for row in 'context=4 grow by equal steps' 'batch=4 multiples of one size' 'cache=1MiB no call site keeps' 'kept=4 no call site gains'; do
+		"$build/cuflight" what-if --set "${row%% *}" loaded.cuf >out
+		grep -q "${row#* }" out
+	done
+	for bad in weights=half weights=60 weights=0% kv=-5% largest=nan% requests=0 requests=1.5 kept= kept=4x context=-1 batch=x cache=0 \
+		cache=much tenant=-1%; do
 		run -2 "$build/cuflight" what-if --set "$bad" loaded.cuf
 		[[ $output == "cuflight: cannot try --set=$bad: its value is a "* ]]
 	done
