@@ -15,7 +15,8 @@ enum {
 	LATEST_NS = 100000000, /* how old the last sample may be while events come */
 	RISE_NS = 1000000,     /* a sample costs some 10 us: 1 % at most for those of a rise */
 	RISE_BYTES_MIN = 1 << 20,
-	RISES = 16 /* of the control group's limit */
+	RISES = 16, /* of the control group's limit */
+	PACES = 4   /* samples before the limit, at the pace of the last growth */
 };
 
 static uint64_t due_ns;
@@ -31,10 +32,15 @@ static uint64_t kept_ns; /* the time of the last sample that is no draft */
 static uint64_t latest_ns;
 static int64_t rise_at_bytes; /* the host's live bytes that make a sample due before its time */
 
+/* What the control group had at the last sample, without the page cache, and its limit. Files of
+ * tmpfs, children and mapped memory grow with no rise of this process's live bytes. */
+static struct group { uint64_t bytes, limit_bytes, time_ns; } group;
+
 static void forget_timeline(void)
 {
 	due_ns = kept_ns = latest_ns = 0;
 	rise_at_bytes = 0;
+	group = (struct group){ 0 };
 	is_sampling = 0;
 	is_last_draft = false;
 }
@@ -63,6 +69,30 @@ static void expect_rise(uint64_t live_bytes, uint64_t limit_bytes)
 	__atomic_store_n(&rise_at_bytes, at_bytes, __ATOMIC_RELAXED);
 }
 
+/* How long until the next sample, so that PACES of them come before the group is full. */
+static uint64_t pace_ns(const struct group *before, const struct group *now)
+{
+	uint64_t grown_mib, left_mib, pace;
+
+	if (!before->time_ns || now->bytes == CUF_UNKNOWN || before->bytes == CUF_UNKNOWN ||
+	    now->limit_bytes == CUF_UNKNOWN || now->bytes <= before->bytes ||
+	    now->bytes >= now->limit_bytes)
+		return LATEST_NS;
+	grown_mib = ((now->bytes - before->bytes) >> 20) + 1;
+	left_mib = (now->limit_bytes - now->bytes) >> 20;
+	pace = (now->time_ns - before->time_ns) / grown_mib * left_mib / PACES;
+	if (pace < RISE_NS)
+		return RISE_NS;
+	return pace < LATEST_NS ? pace : LATEST_NS;
+}
+
+static void see_group(const struct cuf_process_memory *memory, uint64_t now_ns)
+{
+	group = (struct group){ memory->cgroup_bytes, memory->cgroup_max_bytes, now_ns };
+	if (memory->cgroup_bytes != CUF_UNKNOWN && memory->cgroup_file_bytes < memory->cgroup_bytes)
+		group.bytes -= memory->cgroup_file_bytes;
+}
+
 /* Reads /proc and the cgroup: some 10 us, the larger part of a sample's cost. */
 static void sample_process(struct cuf_sample *sample)
 {
@@ -74,6 +104,7 @@ static void sample_process(struct cuf_sample *sample)
 	sample->cgroup_file_bytes = memory.cgroup_file_bytes;
 	sample->host_live_bytes = cuf_host_live_bytes();
 	expect_rise(sample->host_live_bytes, memory.cgroup_max_bytes);
+	see_group(&memory, sample->time_ns);
 }
 
 static void sample_device(struct cuf_sample *sample, unsigned device)
@@ -104,7 +135,8 @@ static void fill_sample(struct cuf_sample *sample, uint64_t now_ns)
 static void add_sample(uint64_t now_ns, bool may_be_draft)
 {
 	struct cuf_header *header = cuf_recording.header;
-	uint64_t at, next_ns;
+	struct group before = group;
+	uint64_t at, next_ns, latest;
 	if (header->sample_count > cuf_recording.sample_slots) {
 		cuf_fault(CUF_FAULT_TIMELINE);
 		return;
@@ -119,8 +151,9 @@ static void add_sample(uint64_t now_ns, bool may_be_draft)
 	if (!is_last_draft)
 		kept_ns = now_ns;
 	next_ns = kept_ns + header->sample_interval_ns;
-	if (next_ns > now_ns + LATEST_NS)
-		next_ns = now_ns + LATEST_NS;
+	latest = now_ns + pace_ns(&before, &group);
+	if (next_ns > latest)
+		next_ns = latest;
 	__atomic_store_n(&latest_ns, now_ns, __ATOMIC_RELAXED);
 	__atomic_store_n(&due_ns, next_ns, __ATOMIC_RELAXED);
 	__atomic_store_n(&header->sample_count, at + 1, __ATOMIC_RELEASE);
