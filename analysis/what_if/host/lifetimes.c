@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Two passes over the stream. The first one counts for each address, so that what was live before
- * the first event is known. The second one pairs. Each thread's events are in order, but a thread
- * reads the clock only once in some events, so among threads the stream may have a free before its
- * allocation. An event that is not legal yet, and all later ones of its thread, wait for the event
- * of another thread that makes it legal.
+ * the first event is known. The second one pairs. Each thread's events are in order. Among threads
+ * the order is known only to a step of the coarse clock, which each reads once in some events. In
+ * that time a thread goes on until an event of it is not legal: the event of another thread that
+ * makes it legal comes first. To alternate instead would free blocks as soon as they were made.
  */
 #include "analysis/what_if/host/lifetimes.h"
 
@@ -18,7 +18,10 @@
 
 #define NO_BLOCK UINT32_MAX
 /* Events that wait; with more, events were lost, and the oldest one waits for what never comes. */
-enum { WAITING_MOST = 2 << 20 };
+enum {
+	WAITING_MOST = 2 << 20,
+	CLOCK_NS = 4000000 /* the coarse clock's step, at the 250 Hz of most kernels */
+};
 
 /* What is known of an address. */
 struct place {
@@ -26,7 +29,6 @@ struct place {
 	uint32_t block;           /* NO_BLOCK: none, or not live */
 	uint32_t stack;
 	int32_t surplus;          /* allocations less frees, and less what is live at the end */
-	uint32_t waiting;         /* threads that wait for a change here */
 	bool is_live;
 };
 
@@ -55,6 +57,8 @@ struct pairing {
 	struct lane *lanes;       /* by number of thread */
 	size_t lane_count;
 	size_t waiting;           /* events in lanes */
+	size_t running;           /* the lane that went on last */
+	uint64_t until_ns;        /* of events up to here, the order among threads is unknown */
 	uint64_t skip;            /* events that only change what is live */
 };
 
@@ -250,28 +254,21 @@ static void wait_in(struct pairing *pairing, struct lane *lane, const struct hos
 		lane->first = 0;
 	}
 	xalloc_grow(&lane->events, lane->first + lane->count, &lane->room, sizeof *lane->events);
-	if (!lane->count)
-		place_at(pairing, event->addr)->waiting++;
 	lane->events[lane->first + lane->count++] = *event;
 	pairing->waiting++;
 }
 
-/* Applies the first event of a lane; the next one waits for its own address. */
 static void apply_first(struct pairing *pairing, struct lane *lane)
 {
 	struct host_event event = lane->events[lane->first++];
 
-	place_at(pairing, event.addr)->waiting--;
-	lane->count--;
+	if (!--lane->count)
+		lane->first = 0;
 	pairing->waiting--;
 	apply(pairing, &event);
-	if (lane->count)
-		place_at(pairing, lane->events[lane->first].addr)->waiting++;
-	else
-		lane->first = 0;
 }
 
-static bool drain_lane(struct pairing *pairing, struct lane *lane)
+static bool run_lane(struct pairing *pairing, struct lane *lane)
 {
 	bool any = false;
 
@@ -282,15 +279,23 @@ static bool drain_lane(struct pairing *pairing, struct lane *lane)
 	return any;
 }
 
-/* Whatever may go on goes on; each event may make others legal. */
-static void drain(struct pairing *pairing)
+/* Whatever may go on goes on, first the thread that ran last; each event may make others legal. */
+static void run(struct pairing *pairing)
 {
 	bool again = true;
 
 	while (again && pairing->waiting) {
+		size_t first = pairing->running;
+
 		again = false;
-		for (size_t i = 0; i < pairing->lane_count; i++)
-			again |= drain_lane(pairing, &pairing->lanes[i]);
+		for (size_t i = 0; i < pairing->lane_count; i++) {
+			size_t lane = (first + i) % pairing->lane_count;
+
+			if (!run_lane(pairing, &pairing->lanes[lane]))
+				continue;
+			pairing->running = lane;
+			again = true;
+		}
 	}
 }
 
@@ -307,24 +312,18 @@ static void force(struct pairing *pairing)
 			oldest = lane;
 	}
 	apply_first(pairing, oldest);
-	drain(pairing);
+	run(pairing);
 }
 
 static void pair_event(struct pairing *pairing, const struct host_event *event)
 {
-	struct lane *lane = lane_of(pairing, thread_number(pairing, event->tid));
-	bool is_awaited;
-
-	if (lane->count || !is_legal(pairing, event)) {
-		wait_in(pairing, lane, event);
-		if (pairing->waiting > WAITING_MOST)
-			force(pairing);
-		return;
+	if (event->time_ns > pairing->until_ns) {
+		run(pairing);
+		pairing->until_ns = event->time_ns + CLOCK_NS;
 	}
-	is_awaited = place_at(pairing, event->addr)->waiting;
-	apply(pairing, event);
-	if (is_awaited)
-		drain(pairing);
+	wait_in(pairing, lane_of(pairing, thread_number(pairing, event->tid)), event);
+	if (pairing->waiting > WAITING_MOST)
+		force(pairing);
 }
 
 /* ---- the passes ---- */
@@ -446,6 +445,7 @@ static void pair_all(struct pairing *pairing)
 	while (host_stream_next(stream, &event))
 		if (is_malloc(&event))
 			pair_event(pairing, &event);
+	run(pairing);
 	while (pairing->waiting)
 		force(pairing);
 	event.op = CUF_HOST_NONE; /* ends every realloc that has no second half */
