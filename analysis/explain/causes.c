@@ -120,10 +120,7 @@ static enum removed cause_removal(const char *id)
 		{ "S5", REMOVED_CONCURRENCY },	{ "S6.F2", REMOVED_LADDER },
 		{ "S6.F3", REMOVED_STRANDED },	{ "S6.F4", REMOVED_STRANDED },
 		{ "S6", REMOVED_GAPS },		{ "S7", REMOVED_LIBRARIES },
-		{ "S8", REMOVED_LEAK },		{ "S9.H1", REMOVED_LOAD },
-		{ "S9.H2", REMOVED_LEAK },	{ "S9.H3", REMOVED_HOST_CACHE },
-		{ "S9.H4", REMOVED_PINNED },	{ "S9.H5", REMOVED_FREED },
-		{ "S9.H7", REMOVED_CONCURRENCY },
+		{ "S8", REMOVED_LEAK },
 	};
 
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -198,7 +195,6 @@ static void show_line(const struct lines *lines, const struct evidence_signal *s
 		      struct fact_evidence *line)
 {
 	const struct evidence *evidence = lines->evidence;
-	const struct fact_process *process = &lines->build->facts->processes[evidence->process];
 
 	line->time_ns = CUF_UNKNOWN;
 	if (signal->seq_count) {
@@ -208,10 +204,9 @@ static void show_line(const struct lines *lines, const struct evidence_signal *s
 		line->seqs[0] = evidence->incident->seq;
 		line->seq_count = 1;
 	} else if (signal->time_ns != CUF_UNKNOWN) {
-		line->time_ns = signal->time_ns < process->end_ns ? signal->time_ns
-								  : process->end_ns;
+		line->time_ns = signal->time_ns;
 	} else {
-		line->time_ns = last_sample_ns(process);
+		line->time_ns = last_sample_ns(&lines->build->facts->processes[evidence->process]);
 	}
 }
 

@@ -2,7 +2,6 @@
 /* Words for evidence.removals, the best first. */
 #include <math.h>
 #include <stdlib.h>
-#include "analysis/base/numbers.h"
 #include "analysis/base/units.h"
 #include "analysis/explain/causes.h"
 #include "analysis/explain/evidence/counterfactual.h"
@@ -10,7 +9,6 @@
 /* More than these is "no limit in sight" too: nobody waits for it. */
 #define REQUESTS_MOST 1e9
 #define SECONDS_MOST 3e9
-#define HOST_LEAST 0.02
 
 /* How far it gets: endless before requests, bytes decide the rest. */
 static int by_reach(const void *a, const void *b)
@@ -27,7 +25,7 @@ static int by_reach(const void *a, const void *b)
 }
 
 /* "12 more requests, 3.1 s"; shorter where something is unknown. */
-static const char *extent(struct build *build, const struct fact_counterfactual *fact, bool killed)
+static const char *extent(struct build *build, const struct fact_counterfactual *fact)
 {
 	bool counted = isfinite(fact->requests) && fact->requests >= 1;
 	const char *time = "";
@@ -41,7 +39,7 @@ static const char *extent(struct build *build, const struct fact_counterfactual 
 				    fact->requests < 2 ? "" : "s", *time ? ", " : "", time);
 	if (*time)
 		return arena_format(build->arena, "%s more at this rate", time);
-	return killed ? "it would have lived" : "it would have fitted";
+	return "it would have fitted";
 }
 
 static struct fact_counterfactual fact_of(struct build *build, const struct evidence *evidence,
@@ -56,9 +54,7 @@ static struct fact_counterfactual fact_of(struct build *build, const struct evid
 		.requests = NAN,
 		.seconds = NAN,
 	};
-	bool killed = !evidence->incident;
-	const char *then = killed ? "it would have been killed all the same"
-				  : "the request would not have fitted either";
+	const char *then = "the request would not have fitted either";
 
 	if (fact.endless) {
 		then = "no limit in sight";
@@ -67,25 +63,20 @@ static struct fact_counterfactual fact_of(struct build *build, const struct evid
 			fact.requests = removal->requests;
 		if (removal->seconds < SECONDS_MOST)
 			fact.seconds = removal->seconds;
-		then = extent(build, &fact, killed);
+		then = extent(build, &fact);
 	}
 	fact.text = arena_format(build->arena, "without %s (%s): %s", fact.without,
 				 units_bytes(fact.bytes).s, then);
 	return fact;
 }
 
-/* What would not have been enough is named only where it is most of what was missing; on the host,
- * what is next to nothing of the limit is left out. */
+/* What would not have been enough is named only where it is most of what was missing. */
 static bool is_worth_naming(const struct evidence *evidence, const struct removal *removal)
 {
 	uint64_t missing = evidence->metrics[METRIC_shortfall];
-	uint64_t limit = evidence->metrics[METRIC_limit];
 
 	if (removal->bytes == CUF_UNKNOWN || !removal->bytes)
 		return false;
-	if (evidence->device == FACT_NONE)
-		return removal->fits &&
-		       (double)removal->bytes >= HOST_LEAST * (double)known_or_zero(limit);
 	return removal->fits || (missing != CUF_UNKNOWN && removal->bytes >= missing / 2);
 }
 

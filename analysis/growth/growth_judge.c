@@ -116,8 +116,7 @@ static struct survival_growth survival_of(const struct growth *growth, const str
 		return own;
 	own = survival_judge(&growth->survivals[site->floor], &growth->all, &growth->time,
 			     growth->is_failure);
-	if (own.verdict == SURVIVAL_NOTHING && growth->pools && site->live_bytes >= PART_LEAST &&
-	    survival_has_part(&growth->survivals[site->floor], &growth->all))
+	if (own.verdict == SURVIVAL_NOTHING && growth->pools && site->live_bytes >= PART_LEAST)
 		own.verdict = survival_judge(&growth->pools[growth->pool_of_floor[site->floor]],
 					     &growth->all, &growth->time, growth->is_failure)
 				      .verdict;

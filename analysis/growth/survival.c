@@ -134,16 +134,6 @@ static bool keeps_its_old(const struct survival *survival, const struct survival
 	       part_of(total, begin, to).net_bytes >= part.bytes / 4;
 }
 
-bool survival_has_part(const struct survival *survival, const struct survival *total)
-{
-	unsigned from = START_BINS, to = last_bin(survival, total);
-	double blocks = (double)part_of(survival, from, to).count;
-	double late = (double)part_of(survival, to - (to - from) / 3, to).count;
-
-	/* of a third of them, the standard deviation of chance */
-	return blocks > 0 && late >= blocks / 3 - SIGMAS * sqrt(blocks * 2 / 9);
-}
-
 /* An hour at the same pace. */
 static bool is_lasting(const struct thirds *thirds, double span_s)
 {

@@ -51,11 +51,4 @@ struct survival_growth {
 struct survival_growth survival_judge(const struct survival *survival, const struct survival *total,
 				      const struct survival_time *time, bool is_failure);
 
-/*
- * Did the call site take part in the growth of its line? Its live blocks were born as late as those
- * of a site that grows evenly, as far as their number can tell. What many call sites do through one
- * function that allocates for all is so not each one's doing. total: as for survival_judge.
- */
-bool survival_has_part(const struct survival *survival, const struct survival *total);
-
 #endif

@@ -28,9 +28,6 @@ const char *const removal_words[REMOVAL_MAX] = {
 	[REMOVED_TENANT] = "the other processes",
 	[REMOVED_CAP] = "the limit below the device's size",
 	[REMOVED_LIBRARIES] = "what libraries allocated",
-	[REMOVED_HOST_CACHE] = "the cache that stopped growing",
-	[REMOVED_FREED] = "the freed memory that the allocator keeps",
-	[REMOVED_PINNED] = "the page-locked memory",
 };
 
 static bool known(uint64_t figure)
@@ -180,27 +177,13 @@ static double of_loaded(const struct demand *demand, const struct removal *remov
 	return removal->reach * (double)demand->grown_bytes / (double)demand->now_bytes;
 }
 
-/* Of what grows together with others, each removal only delays: the longest delay weighs all. */
-static double most_reach(const struct evidence *evidence)
-{
-	double most = 0;
-
-	for (enum removed what = REMOVED_NOTHING + 1; what < REMOVAL_MAX; what++)
-		if (evidence->removals[what].reach > most)
-			most = evidence->removals[what].reach;
-	return most;
-}
-
 double removal_weight(const struct evidence *evidence, enum removed what)
 {
 	const struct removal *removal = &evidence->removals[what];
 	const struct demand *demand = &evidence->demand;
-	double most = most_reach(evidence);
 
 	if (isnan(removal->reach) || isinf(removal->reach))
 		return 1;
-	if (evidence->device == FACT_NONE && !isinf(most))
-		return DELAY_LEAST + (1 - DELAY_LEAST) * removal->reach / most;
 	if (demand->most == DEMAND_LOAD)
 		return DELAY_LEAST +
 		       (1 - DELAY_LEAST) * fmin(1, of_loaded(demand, removal) / HALF);
@@ -226,97 +209,9 @@ static void drop_gaps_that_delay(struct evidence *evidence)
 	evidence->signals[SIGNAL_slack].value = 0;
 }
 
-/* ---- the host ---- */
-
-/* What of all growth is less than this share is none: without the rest, nothing grew. */
-#define REST_LEAST 0.1
-/* Other processes of the cgroup: the kernel's own memory is counted there, too. */
-#define OTHERS_LEAST 20
-
-static uint64_t or_unknown(uint64_t bytes)
-{
-	return bytes ? bytes : CUF_UNKNOWN;
-}
-
-static uint64_t other_processes(const uint64_t *metrics)
-{
-	uint64_t others;
-
-	if (!known(metrics[METRIC_cgroup]) || !known(metrics[METRIC_rss]) ||
-	    !known(metrics[METRIC_limit]))
-		return CUF_UNKNOWN;
-	others = subtract_to_zero(metrics[METRIC_cgroup], metrics[METRIC_rss]);
-	return others > metrics[METRIC_limit] / OTHERS_LEAST ? others : CUF_UNKNOWN;
-}
-
-/* The bytes that a removal frees on the host, and its part of the growth. */
-static uint64_t freed_on_host(const uint64_t *metrics, enum removed what, enum demand_part *grew)
-{
-	*grew = DEMAND_NONE;
-	switch (what) {
-	case REMOVED_LEAK: *grew = DEMAND_LEAK; return metrics[METRIC_host_leaked];
-	case REMOVED_LOAD: *grew = DEMAND_LOAD; return or_unknown(metrics[METRIC_host_loaded]);
-	case REMOVED_CONCURRENCY: *grew = DEMAND_CONCURRENT; return metrics[METRIC_host_at_once];
-	case REMOVED_FREED:
-		*grew = DEMAND_FREED;
-		if (known(metrics[METRIC_host_cached]))
-			return or_unknown(metrics[METRIC_host_cached]);
-		return metrics[METRIC_host_idle];
-	case REMOVED_PINNED: *grew = DEMAND_PINNED; return or_unknown(metrics[METRIC_pinned]);
-	case REMOVED_TENANT: *grew = DEMAND_OTHERS; return other_processes(metrics);
-	case REMOVED_HOST_CACHE: return or_unknown(metrics[METRIC_plateau]);
-	default: return CUF_UNKNOWN;
-	}
-}
-
-/* Growth that would have gone on without one part. What no part explains is work, or chance. */
-static double grown_beside(const struct demand *demand, enum demand_part grew)
-{
-	uint64_t bytes = 0;
-
-	for (enum demand_part part = DEMAND_NONE + 1; part < DEMAND_MAX; part++)
-		if (part != grew && part != DEMAND_WORK)
-			bytes += demand->by[part];
-	return (double)bytes;
-}
-
-/* All else goes on growing as it did: the freed bytes last for so long. */
-static struct removal remove_on_host(const struct build *build, const struct evidence *evidence,
-				     enum removed what)
-{
-	const struct demand *demand = &evidence->demand;
-	enum demand_part grew;
-	struct removal removal = { freed_on_host(evidence->metrics, what, &grew), false, NAN, NAN,
-				   NAN };
-	uint64_t missing = evidence->incident ? evidence->incident->requested_bytes : 0;
-	double rest = grown_beside(demand, grew);
-
-	if (!known(removal.bytes) || !demand->grown_bytes)
-		return removal;
-	/* nobody knows how much more the work would have needed: as much again is enough */
-	if (demand->most == DEMAND_WORK)
-		missing = most_of(missing, demand->by[DEMAND_WORK]);
-	removal.fits = removal.bytes >= missing;
-	if (!removal.fits)
-		return removal;
-	if (rest < REST_LEAST * (double)demand->grown_bytes) {
-		removal.reach = removal.seconds = removal.requests = INFINITY;
-	} else {
-		removal.reach = (double)(removal.bytes - missing) / rest;
-		removal.seconds = removal.reach * demand->seconds;
-		removal.requests = requests_in(build, evidence, removal.seconds);
-	}
-	return removal;
-}
-
 void evidence_counterfactual(const struct build *build, struct evidence *evidence)
 {
-	if (evidence->device == FACT_NONE) {
-		for (enum removed what = REMOVED_NOTHING + 1; what < REMOVAL_MAX; what++)
-			evidence->removals[what] = remove_on_host(build, evidence, what);
-		return;
-	}
-	if (!evidence->incident)
+	if (!evidence->incident || evidence->device == FACT_NONE)
 		return;
 	for (enum removed what = REMOVED_NOTHING + 1; what < REMOVAL_MAX; what++)
 		evidence->removals[what] = remove_one(build, evidence, what);

@@ -2,7 +2,6 @@
 /* Splits the growth of a process's demand by what its call sites do; see demand.h. */
 #include "analysis/base/numbers.h"
 #include "analysis/explain/evidence/event_pass.h"
-#include "analysis/explain/evidence/parts.h"
 #include "analysis/explain/evidence/trace.h"
 
 #define GREW_LEAST 0.01 /* of what was needed before: less is noise */
@@ -115,98 +114,4 @@ struct demand demand_of(struct build *build, const struct evidence *evidence,
 		demand.most = DEMAND_WORK;
 	demand.seconds = (double)subtract_to_zero(pass->last_ns, sites->peak_ns) / 1e9;
 	return demand;
-}
-
-/* ---- the host ---- */
-
-#define SAMPLES_LEAST 4 /* fewer are no history */
-
-/* Resident memory by whose it is. A figure that was not sampled is 0. */
-struct resident {
-	uint64_t own, freed, pinned, others;
-};
-
-/* Files are no memory of the program, and neither is the recording. */
-static struct resident resident_at(const struct fact_sample *sample)
-{
-	uint64_t rss = known_or_zero(sample->rss_bytes);
-	uint64_t live = known_or_zero(sample->host_live_bytes);
-	struct resident at = {
-		.own = subtract_to_zero(rss, known_or_zero(sample->rss_shared_bytes)),
-		.pinned = known_or_zero(sample->pinned_bytes),
-		.others = subtract_to_zero(known_or_zero(sample->cgroup_bytes), rss),
-	};
-
-	at.freed = subtract_to_zero(at.own, live + at.pinned);
-	return at;
-}
-
-/* Of what a call site holds, the part that was made since then: its blocks came evenly. */
-static uint64_t made_since(const struct fact_site *site, uint64_t since_ns)
-{
-	uint64_t all = subtract_to_zero(site->last_ns, site->first_ns);
-	uint64_t late = subtract_to_zero(site->last_ns, most_of(since_ns, site->first_ns));
-
-	if (!late)
-		return 0;
-	return (uint64_t)((double)site->bytes * (double)late / (double)all);
-}
-
-/* What no other part explains is work. */
-static void add_samples(const struct resident *before, const struct resident *now,
-			uint64_t freed_most, struct demand *demand)
-{
-	uint64_t own = subtract_to_zero(now->own, before->own), explained = 0;
-
-	demand->by[DEMAND_PINNED] = subtract_to_zero(now->pinned, before->pinned);
-	demand->by[DEMAND_OTHERS] = subtract_to_zero(now->others, before->others);
-	demand->by[DEMAND_FREED] =
-		least_of(subtract_to_zero(now->freed, before->freed), freed_most);
-	demand->before_bytes = before->own + before->others;
-	demand->now_bytes = now->own + now->others;
-	for (enum demand_part part = DEMAND_NONE + 1; part < DEMAND_MAX; part++)
-		if (part != DEMAND_OTHERS)
-			explained += demand->by[part];
-	demand->by[DEMAND_WORK] = subtract_to_zero(own, explained);
-	demand->grown_bytes = most_of(own, explained) + demand->by[DEMAND_OTHERS];
-}
-
-/* What the allocator keeps, by its own statistics where they are known. */
-static uint64_t freed_at_end(const uint64_t *metrics)
-{
-	if (metrics[METRIC_host_cached] != CUF_UNKNOWN)
-		return metrics[METRIC_host_cached];
-	return known_or_zero(metrics[METRIC_host_idle]);
-}
-
-void evidence_host_demand(struct build *build, struct evidence *evidence)
-{
-	const struct fact_process *process = &build->facts->processes[evidence->process];
-	const struct fact_sample *samples = process->timeline, *middle, *last;
-	struct resident before, now;
-	struct demand demand = { 0 };
-	uint64_t halfway;
-
-	if (evidence->device != FACT_NONE || process->timeline_count < SAMPLES_LEAST ||
-	    (!evidence->incident && process->end != END_OOM_KILLED))
-		return;
-	last = middle = &samples[process->timeline_count - 1];
-	halfway = samples->time_ns + (last->time_ns - samples->time_ns) / 2;
-	while (middle > samples && middle->time_ns > halfway)
-		middle--;
-	for (size_t i = 0; i < build->facts->leak_count; i++) {
-		const struct fact_site *site = &build->facts->leaks[i];
-		enum demand_part part = evidence_host_part(build, evidence, site);
-		if (part != DEMAND_NONE)
-			demand.by[part] += made_since(site, middle->time_ns);
-	}
-	before = resident_at(middle);
-	now = resident_at(last);
-	add_samples(&before, &now, freed_at_end(evidence->metrics), &demand);
-	if (!demand.grown_bytes ||
-	    (double)demand.grown_bytes < GREW_LEAST * (double)demand.before_bytes)
-		return;
-	demand.most = largest_part(&demand);
-	demand.seconds = (double)(last->time_ns - middle->time_ns) / 1e9;
-	evidence->demand = demand;
 }

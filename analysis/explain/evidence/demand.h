@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * By how much a process needed more when memory ran out than before, and for what. Whoever needed
- * more is what grew: without that, the earlier moment would only have come again.
+ * By how much a process needed more of a device when a request failed than ever before, and for
+ * what. Compared are the failure, its request included, and the highest moment of the first three
+ * quarters of the events. Whoever needed more is what grew: without that, the earlier moment would
+ * only have come again.
  *
- * Of a device: compared are the failure, its request included, and the highest moment of the first
- * three quarters of the events. Bytes are those of blocks, without rounding and slack.
- * Of the host: compared are the last sample and the one in the middle of the recording. Bytes are
- * resident ones, and those of the cgroup's other processes.
- *
- * Contract: plain data. A part is never more than the whole growth. DEMAND_NONE: the process needed
- * no more than before, or has no history.
+ * Contract: plain data. Bytes are those of blocks, without rounding and slack. A part is never more
+ * than the whole growth. DEMAND_NONE: the process needed no more than before, or has no history.
  */
 #ifndef ANALYSIS_EXPLAIN_EVIDENCE_DEMAND_H
 #define ANALYSIS_EXPLAIN_EVIDENCE_DEMAND_H
@@ -24,10 +21,7 @@ enum demand_part {
 	DEMAND_CONCURRENT, /* more requests at once */
 	DEMAND_LOAD,       /* blocks that stay: weights, caches, optimizer states */
 	DEMAND_KEPT,       /* blocks that stay from work that goes on, and are no proven leak */
-	DEMAND_WORK,       /* a request larger than before; on the host: what is left */
-	DEMAND_FREED,      /* host: free memory that the allocator keeps */
-	DEMAND_PINNED,     /* host: page-locked memory */
-	DEMAND_OTHERS,     /* host: other processes of the cgroup */
+	DEMAND_WORK,       /* a request larger than before */
 	DEMAND_MAX
 };
 
@@ -62,10 +56,6 @@ enum removed {
 	REMOVED_TENANT,
 	REMOVED_CAP,
 	REMOVED_LIBRARIES,
-	/* of the host, as are REMOVED_LEAK, _CONCURRENCY, _LOAD and _TENANT */
-	REMOVED_HOST_CACHE,  /* one that stopped growing */
-	REMOVED_FREED,       /* free memory that the allocator keeps */
-	REMOVED_PINNED,
 	REMOVAL_MAX
 };
 

@@ -156,7 +156,6 @@ struct evidence evidence_of(struct build *build, uint32_t process, uint32_t devi
 		evidence_host(build, &evidence);
 		evidence = evidence_adjust(&evidence, &history, kv_grows);
 		evidence_settings(build, &evidence);
-		evidence_host_demand(build, &evidence);
 		evidence_counterfactual(build, &evidence);
 	}
 	judge_quality(build, &evidence);

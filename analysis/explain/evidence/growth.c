@@ -230,14 +230,11 @@ static bool device_growth(struct build *build, struct evidence *evidence)
 	return sums.kv_leaked * 2 > sums.leaked;
 }
 
-/* Live blocks of about one size, one for each of several threads: work of the same time. Which
- * thread made a block is known of those whose events were kept. */
+/* Live blocks of about one size, one for each of several threads: work of the same time. */
 static bool is_parallel(const struct fact_site *site)
 {
-	uint64_t known_blocks = least_of(site->count, site->alloc_count);
-
 	return site->is_alike && site->count >= PARALLEL_LEAST && site->threads >= PARALLEL_LEAST &&
-	       site->threads * 4ull >= known_blocks * 3 &&
+	       site->threads * 4ull >= site->count * 3 &&
 	       site->bytes / site->count >= PARALLEL_LEAST_BYTES;
 }
 
@@ -295,20 +292,6 @@ static void host_growth(struct build *build, struct evidence *evidence)
 	evidence_set(evidence, SIGNAL_host_growing, sums.per_request_known);
 	show_leak(build, evidence, SIGNAL_host_leak, true);
 	show_leak(build, evidence, SIGNAL_host_growing, true);
-}
-
-enum demand_part evidence_host_part(struct build *build, const struct evidence *evidence,
-				    const struct fact_site *site)
-{
-	uint32_t parallel = evidence->signals[SIGNAL_host_parallel].stack;
-
-	if (!is_here(evidence, site, true) || site->class == CLASS_BOUNDED_CACHE)
-		return DEMAND_NONE;
-	if (parallel && site->stack.id == parallel && site->class != CLASS_LEAK)
-		return DEMAND_CONCURRENT;
-	if (is_loading(build, site))
-		return DEMAND_LOAD;
-	return counts_as_leak(build, evidence, site) ? DEMAND_LEAK : DEMAND_NONE;
 }
 
 bool evidence_growth(struct build *build, struct evidence *evidence)

@@ -17,12 +17,6 @@ void evidence_live(struct build *build, struct evidence *evidence);
 bool evidence_growth(struct build *build, struct evidence *evidence);
 /* The host: cgroup, resident memory, page-locked memory, allocator. After evidence_growth. */
 void evidence_host(struct build *build, struct evidence *evidence);
-/* What a call site's growth counts as on the host, where memory ran out; DEMAND_NONE: as none of
- * those that keep memory. After evidence_growth. */
-enum demand_part evidence_host_part(struct build *build, const struct evidence *evidence,
-				    const struct fact_site *site);
-/* evidence.demand of the host, where memory ran out. After evidence_host. */
-void evidence_host_demand(struct build *build, struct evidence *evidence);
 /* Settings of the command line, and the values that fit. After evidence_adjust. */
 void evidence_settings(struct build *build, struct evidence *evidence);
 

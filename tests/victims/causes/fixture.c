@@ -390,8 +390,7 @@ static const struct scenario *const tables[] = { loading_scenarios, kv_scenarios
 	                                         host_scenarios,    healthy_scenarios,
 	                                         torch_scenarios,   reported_scenarios,
 	                                         reported_torch_scenarios,
-	                                         unseen_scenarios,  unseen_torch_scenarios,
-	                                         host_mixed_scenarios };
+	                                         unseen_scenarios,  unseen_torch_scenarios };
 
 static const struct scenario *find_scenario(const char *name, bool list)
 {

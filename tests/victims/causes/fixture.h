@@ -39,7 +39,7 @@ struct scenario {
 extern const struct scenario loading_scenarios[], kv_scenarios[], batch_scenarios[],
 	fragmentation_scenarios[], growth_scenarios[], recovered_scenarios[], host_scenarios[],
 	healthy_scenarios[], torch_scenarios[], reported_scenarios[], reported_torch_scenarios[],
-	unseen_scenarios[], unseen_torch_scenarios[], host_mixed_scenarios[];
+	unseen_scenarios[], unseen_torch_scenarios[];
 
 /* Of the command line. */
 extern struct request {

@@ -98,63 +98,6 @@ static void test_what_frees_too_little_does_not_fit(void **state)
 	assert_true(evidence.removals[REMOVED_LEAK].bytes == CUF_UNKNOWN);
 }
 
-/* Killed at 96 MiB: a leak of 60 MiB that gained 30 MiB in the last 4 s, beside a cache of 24 MiB. */
-static struct evidence killed(uint64_t freed_growth)
-{
-	struct evidence evidence = failed(DEMAND_LEAK, 30 * MiB);
-
-	evidence.incident = NULL;
-	evidence.device = FACT_NONE;
-	evidence.metrics[METRIC_limit] = 96 * MiB;
-	evidence.metrics[METRIC_host_leaked] = 60 * MiB;
-	evidence.metrics[METRIC_plateau] = 24 * MiB;
-	evidence.demand.by[DEMAND_FREED] = freed_growth;
-	evidence.demand.grown_bytes += freed_growth;
-	return evidence;
-}
-
-static void test_host__without_the_leak_no_limit_without_the_cache_a_delay(void **state)
-{
-	struct evidence evidence = killed(0);
-	const struct removal *cache = &evidence.removals[REMOVED_HOST_CACHE];
-	(void)state;
-
-	evidence_counterfactual(&build, &evidence);
-	assert_true(isinf(evidence.removals[REMOVED_LEAK].reach));
-	assert_float_equal(cache->seconds, 24. / 30 * 4, 1e-6);
-	assert_float_equal(cache->requests, cache->seconds * 10, 1e-6);
-	assert_float_equal(removal_weight(&evidence, REMOVED_LEAK), 1, 1e-9);
-	assert_true(removal_weight(&evidence, REMOVED_HOST_CACHE) < 0.6);
-	assert_true(evidence.removals[REMOVED_PINNED].bytes == CUF_UNKNOWN);
-}
-
-static void test_host__of_two_that_grow_each_only_delays(void **state)
-{
-	struct evidence evidence = killed(10 * MiB);
-	(void)state;
-
-	evidence.metrics[METRIC_host_idle] = 12 * MiB;
-	evidence_counterfactual(&build, &evidence);
-	/* all else goes on at its own rate: 10 MiB, or 30 MiB, in 4 s */
-	assert_float_equal(evidence.removals[REMOVED_LEAK].seconds, 60. / 10 * 4, 1e-6);
-	assert_float_equal(evidence.removals[REMOVED_FREED].seconds, 12. / 30 * 4, 1e-6);
-	assert_float_equal(removal_weight(&evidence, REMOVED_LEAK), 1, 1e-9);
-	assert_true(removal_weight(&evidence, REMOVED_FREED) < 0.4);
-}
-
-static void test_host__a_last_step_needs_room_for_itself(void **state)
-{
-	struct evidence evidence = killed(0);
-	(void)state;
-
-	evidence.demand.by[DEMAND_LEAK] = 0;
-	evidence.demand.by[DEMAND_WORK] = 30 * MiB;
-	evidence.demand.most = DEMAND_WORK;
-	evidence_counterfactual(&build, &evidence);
-	assert_true(isinf(evidence.removals[REMOVED_LEAK].reach));
-	assert_false(evidence.removals[REMOVED_HOST_CACHE].fits);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -162,9 +105,6 @@ int main(void)
 		cmocka_unit_test(test_where_nothing_grew_each_removal_is_enough),
 		cmocka_unit_test(test_loading_ends_by_itself),
 		cmocka_unit_test(test_what_frees_too_little_does_not_fit),
-		cmocka_unit_test(test_host__without_the_leak_no_limit_without_the_cache_a_delay),
-		cmocka_unit_test(test_host__of_two_that_grow_each_only_delays),
-		cmocka_unit_test(test_host__a_last_step_needs_room_for_itself),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

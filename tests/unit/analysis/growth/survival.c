@@ -50,24 +50,6 @@ static enum survival_verdict verdict(const struct survival *survival,
 	return survival_judge(survival, survival, time, false).verdict;
 }
 
-/* Of one line, which allocates for all, only the caller that goes on has a part. */
-static void test_survival__what_ended_early_has_no_part_in_growth(void **state)
-{
-	struct survival_time time = lasting(24);
-	struct survival grows = even(&time, 0.1, 1, 120, (double)MiB), total = grows;
-	struct survival loaded = even(&time, 0, 0.3, 30, (double)MiB);
-	struct survival started = even(&time, 0, 0.1, 30, (double)MiB);
-	struct survival rare = even(&time, 0.2, 0.6, 5, (double)MiB);
-
-	survival_add(&total, &loaded);
-	survival_add(&total, &started);
-	assert_true(survival_has_part(&grows, &total));
-	assert_false(survival_has_part(&loaded, &total));
-	assert_false(survival_has_part(&started, &total));
-	assert_true(survival_has_part(&rare, &total)); /* too few to tell */
-	(void)state;
-}
-
 static void test_survival__a_steady_site_grows_at_its_rate(void **state)
 {
 	struct survival_time time = lasting(24);
@@ -224,7 +206,6 @@ static void test_survival__chance_is_bounded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_survival__what_ended_early_has_no_part_in_growth),
 		cmocka_unit_test(test_survival__a_steady_site_grows_at_its_rate),
 		cmocka_unit_test(test_survival__an_end_in_which_nothing_happens_is_no_work),
 		cmocka_unit_test(test_survival__time_proves_a_leak),
