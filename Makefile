@@ -285,8 +285,8 @@ check-tsan: ## the same under ThreadSanitizer, for the recorder's thread tests
 	$(Q)$(MAKE) SAN=thread check-unit
 check-valgrind: unit ## unit tests under valgrind's memcheck
 	@scripts/check valgrind $(B)
-fuzz: ## the reader under libFuzzer, FUZZ_SECONDS=60
-	@scripts/fuzz $(B) $${FUZZ_SECONDS:-60}
+fuzz: ## the reader under libFuzzer, FUZZ_SECONDS=60; FUZZ_TARGET=exports: what is written for others
+	@scripts/fuzz $(B) $${FUZZ_SECONDS:-60} $${FUZZ_TARGET:-recording}
 lint: ## rules that no compiler checks: layers, sizes, words, exports, shell, documents
 	@scripts/lint $(B)
 bench: tests ## what recording costs, compared with native runs
