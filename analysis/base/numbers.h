@@ -28,6 +28,16 @@ static inline uint64_t most_of(uint64_t a, uint64_t b) { return a > b ? a : b; }
 /* a - b, but not below 0. */
 static inline uint64_t subtract_to_zero(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
 
+/* Up to a multiple of unit, which is not 0; a number above the last multiple goes down to that. */
+static inline uint64_t round_up_to(uint64_t number, uint64_t unit)
+{
+	uint64_t rest = number % unit, up;
+
+	if (!rest || __builtin_add_overflow(number, unit - rest, &up))
+		return number - rest;
+	return up;
+}
+
 /* An unsigned size for signed arithmetic, cut at `most`, which is not negative. */
 static inline int64_t signed_up_to(uint64_t number, int64_t most)
 {

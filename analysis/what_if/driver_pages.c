@@ -52,12 +52,6 @@ static int page_order(const struct page *a, const struct page *b)
 RB_GENERATE_INTERNAL(range_tree, range, node, range_order, UNUSED)
 RB_GENERATE_INTERNAL(page_tree, page, node, page_order, UNUSED)
 
-static uint64_t round_up(uint64_t bytes, uint64_t unit)
-{
-	uint64_t rest = bytes % unit;
-	return rest ? bytes + (unit - rest) : bytes;
-}
-
 struct driver_pages *driver_pages_new(uint64_t capacity_bytes, uint64_t granularity_bytes)
 {
 	struct driver_pages *driver = xalloc_zeroed(1, sizeof *driver);
@@ -258,10 +252,10 @@ bool driver_take(struct driver_pages *driver, uint64_t bytes, uint64_t *addr)
 		driver->figures.refused++;
 		return false;
 	}
-	bytes = round_up(bytes ? bytes : 1, SLOT_BYTES);
+	bytes = round_up_to(bytes ? bytes : 1, SLOT_BYTES);
 	if (bytes <= SMALL_BYTES)
 		return small_take(driver, (unsigned)(bytes / SLOT_BYTES), addr);
-	if (!pages_take(driver, round_up(bytes, CUF_PAGE_BYTES), addr))
+	if (!pages_take(driver, round_up_to(bytes, CUF_PAGE_BYTES), addr))
 		return false;
 	tail = bytes % CUF_PAGE_BYTES;
 	if (tail)
@@ -274,7 +268,7 @@ void driver_give(struct driver_pages *driver, uint64_t addr, uint64_t bytes)
 {
 	uint64_t whole = 0;
 	driver->figures.calls++;
-	bytes = round_up(bytes ? bytes : 1, SLOT_BYTES);
+	bytes = round_up_to(bytes ? bytes : 1, SLOT_BYTES);
 	if (bytes > SMALL_BYTES)
 		whole = bytes / CUF_PAGE_BYTES * CUF_PAGE_BYTES;
 	if (whole)
@@ -286,25 +280,25 @@ void driver_give(struct driver_pages *driver, uint64_t addr, uint64_t bytes)
 bool driver_create(struct driver_pages *driver, uint64_t bytes)
 {
 	driver->figures.calls++;
-	return memory_take(driver, round_up(bytes, driver->granularity_bytes));
+	return memory_take(driver, round_up_to(bytes, driver->granularity_bytes));
 }
 
 void driver_release(struct driver_pages *driver, uint64_t bytes)
 {
 	driver->figures.calls++;
-	memory_give(driver, round_up(bytes, driver->granularity_bytes));
+	memory_give(driver, round_up_to(bytes, driver->granularity_bytes));
 }
 
 uint64_t driver_reserve(struct driver_pages *driver, uint64_t bytes)
 {
 	driver->figures.calls++;
-	return addresses_take(driver, round_up(bytes, CUF_PAGE_BYTES));
+	return addresses_take(driver, round_up_to(bytes, CUF_PAGE_BYTES));
 }
 
 void driver_unreserve(struct driver_pages *driver, uint64_t addr, uint64_t bytes)
 {
 	driver->figures.calls++;
-	addresses_give(driver, addr, round_up(bytes, CUF_PAGE_BYTES));
+	addresses_give(driver, addr, round_up_to(bytes, CUF_PAGE_BYTES));
 }
 
 struct driver_figures driver_look(const struct driver_pages *driver) { return driver->figures; }

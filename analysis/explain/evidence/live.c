@@ -140,7 +140,7 @@ static bool is_family(const struct class *size, const struct evidence *evidence)
 			     size->bytes == evidence->metrics[METRIC_request] &&
 			     evidence->metrics[METRIC_depth] != CUF_UNKNOWN;
 
-	return size->count >= (is_cache_next ? 2 : FAMILY_LEAST) &&
+	return size->bytes && size->count >= (is_cache_next ? 2 : FAMILY_LEAST) &&
 	       (total_bytes == CUF_UNKNOWN || size->bytes >= total_bytes / SMALL_SHARE);
 }
 
@@ -222,12 +222,6 @@ static void set_layers(const struct classes *classes, struct evidence *evidence)
 		evidence_show(evidence, SIGNAL_layered, classes->items[i].first_seq);
 }
 
-/* Large blocks occupy whole pages of the driver. */
-static uint64_t whole_pages(uint64_t bytes)
-{
-	return (bytes + CUF_PAGE_BYTES - 1) / CUF_PAGE_BYTES * CUF_PAGE_BYTES;
-}
-
 /* How many blocks of the family the device could hold, given everything else that is live. */
 static void set_family(const struct class *family, struct evidence *evidence)
 {
@@ -237,9 +231,9 @@ static void set_family(const struct class *family, struct evidence *evidence)
 		evidence_set(evidence, SIGNAL_family_next, 0);
 		return;
 	}
-	each = family->bytes;
+	each = family->bytes; /* large blocks occupy whole pages of the driver */
 	if (each > CUF_PAGE_BYTES / 2)
-		each = whole_pages(each);
+		each = round_up_to(each, CUF_PAGE_BYTES);
 	held = each * family->count;
 	metrics[METRIC_unit] = family->bytes;
 	metrics[METRIC_family] = family->count;

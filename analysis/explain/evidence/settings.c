@@ -115,7 +115,7 @@ static uint64_t pages_down(uint64_t bytes)
 
 static uint64_t pages_up(uint64_t bytes)
 {
-	return pages_down(bytes + CUF_PAGE_BYTES - 1);
+	return round_up_to(bytes, CUF_PAGE_BYTES);
 }
 
 /* Fills kv_fits and returns the size that the program requested. */

@@ -157,7 +157,7 @@ static uint64_t mapped_bytes(uint64_t bytes)
 {
 	if (bytes <= CUF_PAGE_BYTES / 2)
 		return bytes;
-	return (bytes + CUF_PAGE_BYTES - 1) / CUF_PAGE_BYTES * CUF_PAGE_BYTES;
+	return round_up_to(bytes, CUF_PAGE_BYTES);
 }
 
 static uint64_t divide_up(uint64_t count, uint64_t by)

@@ -31,11 +31,6 @@ static bool is_zero(const uint8_t *bytes, size_t count)
 	return !count || (!bytes[0] && !memcmp(bytes, bytes + 1, count - 1));
 }
 
-static uint64_t round_up(uint64_t bytes, uint64_t unit)
-{
-	return (bytes + unit - 1) / unit * unit;
-}
-
 static bool fail_damaged(void)
 {
 	errno = EINVAL;
@@ -204,8 +199,8 @@ static uint64_t new_length(const struct copy *copy, const struct cuf_section *se
 		return section->bytes;
 	if (section->id == CUF_SEC_META)
 		bytes = most_of(used, copy->header.meta_used) + PAGE;
-	bytes = round_up(most_of(bytes, 1), unit_of(&copy->header, section->id));
-	return least_of(round_up(bytes, PAGE), section->bytes);
+	bytes = round_up_to(most_of(bytes, 1), unit_of(&copy->header, section->id));
+	return least_of(round_up_to(bytes, PAGE), section->bytes);
 }
 
 static bool copy_section(struct copy *copy, struct cuf_section *section)

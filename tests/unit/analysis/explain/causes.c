@@ -479,6 +479,26 @@ static void test_causes__without_figures_it_is_inconclusive(void **state)
 	maker_free_all(w.m);
 }
 
+/* No device is that small and no block is empty, but a damaged recording may say so. */
+static void test_causes__impossible_sizes_are_no_family(void **state)
+{
+	static const uint64_t sizes[] = { 0, UINT64_MAX };
+	(void)state;
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+		struct world w = { maker_new(&roomy), 0x700000000000, 0 };
+		struct facts *facts;
+		maker_device(w.m, 0, 100);
+		for (unsigned block = 0; block < 20; block++)
+			maker_alloc(w.m, w.next += 4096, sizes[i], SITE_KV);
+		maker_fail(w.m, 0, 100 * MiB, 50, 100, SITE_KV);
+		maker_end(w.m, CUF_END_EXIT, 1);
+		assert_int_equal(facts_build_memory(w.m->data, w.m->bytes, NULL, &facts, NULL), 0);
+		check_form(&w, facts->cause);
+		facts_free(facts);
+		maker_free_all(w.m);
+	}
+}
+
 /* Over all tests of this file: a signal that two steps set would depend on their order. */
 static int signals_were_set_once(void **state)
 {
@@ -504,6 +524,7 @@ int main(void)
 		cmocka_unit_test(test_causes__killed_for_memory_and_killed_by_somebody),
 		cmocka_unit_test(test_causes__a_lossy_recording_is_less_sure),
 		cmocka_unit_test(test_causes__without_figures_it_is_inconclusive),
+		cmocka_unit_test(test_causes__impossible_sizes_are_no_family),
 	};
 	return cmocka_run_group_tests(tests, NULL, signals_were_set_once);
 }
