@@ -260,6 +260,12 @@ static void gap_carve(struct homes *homes, struct gap *gap, uint64_t addr, uint6
 		gap_add(homes, home, addr + bytes, end - addr - bytes);
 }
 
+/* Damaged: a block of no bytes, or one that ends behind its range. Its parts would overlap others. */
+static bool is_inside(const struct range *range, uint64_t addr, uint64_t bytes)
+{
+	return bytes && bytes <= range->bytes - (addr - range->addr);
+}
+
 uint32_t homes_alloc(struct homes *homes, uint64_t addr, uint64_t bytes, bool is_old,
 		     bool is_private)
 {
@@ -273,7 +279,7 @@ uint32_t homes_alloc(struct homes *homes, uint64_t addr, uint64_t bytes, bool is
 	is_first = !homes->homes[range->home].is_segment;
 	if (is_first)
 		segment_begin(homes, range, bytes, is_private);
-	if (homes->homes[range->home].is_reservation)
+	if (homes->homes[range->home].is_reservation || !is_inside(range, addr, bytes))
 		return range->home;
 	gap = gap_before(homes, addr);
 	if (!gap || gap->home != range->home || addr + bytes > gap->addr + gap->bytes)
@@ -288,7 +294,8 @@ void homes_give(struct homes *homes, uint32_t home, uint64_t addr, uint64_t byte
 {
 	struct gap *before, *after, key = { .addr = addr + bytes };
 	struct range *range = range_around(&homes->ranges, addr);
-	if (home == HOME_NONE || !range || range->home != home || homes->homes[home].is_reservation)
+	if (home == HOME_NONE || !range || range->home != home || !is_inside(range, addr, bytes) ||
+	    homes->homes[home].is_reservation)
 		return;
 	before = gap_before(homes, addr);
 	after = RB_FIND(gap_tree, &homes->gaps, &key);
