@@ -260,7 +260,7 @@ static void gap_carve(struct homes *homes, struct gap *gap, uint64_t addr, uint6
 		gap_add(homes, home, addr + bytes, end - addr - bytes);
 }
 
-/* Damaged: a block of no bytes, or one that ends behind its range. Its parts would overlap others. */
+/* Not in damaged recordings: there a block may have no bytes, or end behind its range. */
 static bool is_inside(const struct range *range, uint64_t addr, uint64_t bytes)
 {
 	return bytes && bytes <= range->bytes - (addr - range->addr);

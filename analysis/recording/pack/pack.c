@@ -118,16 +118,14 @@ static ssize_t read_chunk(struct unpacking *unpacking)
 	return (ssize_t)have;
 }
 
-static int unpack_recording(struct unpacking *unpacking, const char *name)
+/* path: what messages and the report call it. */
+static int unpack_recording(struct unpacking *unpacking, const char *path)
 {
 	struct pack *pack = unpacking->pack;
 	uint64_t offset = unpacking->end, bytes = 0;
-	char path[PATH_BYTES];
 	ssize_t got;
 	int code = 0;
 
-	if (!*name || strchr(name, '/') || pack->count == RECORDINGS_MAX)
-		return READER_E_PACK;
 	while (!code && (got = read_chunk(unpacking)) != 0) {
 		if (got < 0)
 			return READER_E_PACK;
@@ -141,10 +139,34 @@ static int unpack_recording(struct unpacking *unpacking, const char *name)
 		code = READER_E_UNPACK;
 	if (code)
 		return code;
-	snprintf(path, sizeof path, "%s/%s%s", unpacking->path, PACK_RECORDINGS, name);
 	xalloc_grow(&pack->entries, pack->count, &pack->room, sizeof *pack->entries);
 	pack->entries[pack->count++] =
 		(struct entry){ xalloc_string(path), { pack->fd, offset, bytes } };
+	return 0;
+}
+
+static int unpack_named(struct unpacking *unpacking, const char *name)
+{
+	char path[PATH_BYTES];
+
+	if (!*name || strchr(name, '/') || unpacking->pack->count == RECORDINGS_MAX)
+		return READER_E_PACK;
+	snprintf(path, sizeof path, "%s/%s%s", unpacking->path, PACK_RECORDINGS, name);
+	return unpack_recording(unpacking, path);
+}
+
+/* A recording that somebody compressed with zstd. Anything else that is no tar is damaged. */
+static int unpack_compressed(struct unpacking *unpacking)
+{
+	const struct pack *pack = unpacking->pack;
+	int code = unpack_recording(unpacking, unpacking->path);
+	char magic[sizeof CUF_MAGIC - 1];
+
+	if (code)
+		return code;
+	if (pread(pack->fd, magic, sizeof magic, 0) != sizeof magic ||
+	    memcmp(magic, CUF_MAGIC, sizeof magic) != 0)
+		return READER_E_PACK;
 	return 0;
 }
 
@@ -171,10 +193,12 @@ static int unpack_entry(struct unpacking *unpacking, struct archive_entry *entry
 {
 	const char *name = archive_entry_pathname(entry);
 
+	if (archive_format(unpacking->archive) == ARCHIVE_FORMAT_RAW)
+		return unpack_compressed(unpacking);
 	if (!name || archive_entry_filetype(entry) != AE_IFREG)
 		return 0;
 	if (!strncmp(name, PACK_RECORDINGS, strlen(PACK_RECORDINGS)))
-		return unpack_recording(unpacking, name + strlen(PACK_RECORDINGS));
+		return unpack_named(unpacking, name + strlen(PACK_RECORDINGS));
 	if (!strcmp(name, PACK_NAMES) && !*unpacking->pack->names)
 		return unpack_names(unpacking);
 	return 0;
@@ -229,6 +253,7 @@ static int unpack(struct pack *pack, const char *path, int fd)
 	unpacking->archive = archive_read_new();
 	archive_read_support_filter_zstd(unpacking->archive);
 	archive_read_support_format_tar(unpacking->archive);
+	archive_read_support_format_raw(unpacking->archive);
 	if (archive_read_open_fd(unpacking->archive, fd, CHUNK_BYTES) == ARCHIVE_OK)
 		code = unpack_all(unpacking);
 	archive_read_free(unpacking->archive);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A pack: recordings with the names of their functions and their report, in one file that `tar`
- * opens too (tar, compressed with zstd). pack_writer.h makes it.
+ * opens too (tar, compressed with zstd). pack_writer.h makes it. A recording that somebody
+ * compressed with zstd is read as a pack with one recording and no names.
  *
  * Contract. A pack is hostile. Nothing of it becomes a file with a name: recordings are unpacked
  * into one unnamed temporary file (TMPDIR, else /tmp), which is gone when the process ends, and

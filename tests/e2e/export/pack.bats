@@ -143,3 +143,17 @@ without_paths() { sed -E 's/[^ "]*(server\.cuf|pk\.cufpack)/X/g; s/X(\/recording
 	holds err "none"
 	[ -z "$(find . -name '*.tmp.*')" ]
 }
+
+@test "a recording that zstd compressed is read as it is" {
+	record_server
+	command -v zstd >/dev/null || skip "zstd is not installed"
+	expect 0 report --json server.cuf
+	mv out before
+	zstd -q server.cuf
+	expect 0 report --json server.cuf.zst
+	diff <(sed 's/server\.cuf\.zst/server.cuf/' out) before
+	# what is compressed must be a recording
+	echo "no recording" | zstd -q >text.zst
+	expect 2 report text.zst
+	holds err "the pack is damaged, or no pack of cuflight"
+}

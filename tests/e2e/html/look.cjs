@@ -117,14 +117,18 @@ async function compareScreen(page) {
 async function fitsNarrowAndPaper(page) {
 	await page.setViewportSize({ width: 420, height: 800 });
 	await page.waitForTimeout(400);
-	const over = await page.evaluate(
-		() => document.documentElement.scrollWidth - window.innerWidth,
-	);
+	const tooWide = () =>
+		page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+	let over = await tooWide();
 	check(over <= 1, `a narrow window scrolls sideways by ${over} pixels`);
 	await page.emulateMedia({ colorScheme: "dark" });
 	await page.waitForTimeout(200);
 	await page.emulateMedia({ media: "print" });
 	check(!(await page.locator(".moment-bar").isVisible()), "the bar is on paper");
+	await page.setViewportSize({ width: 794, height: 1123 }); // A4 at 96 dots an inch
+	await page.waitForTimeout(200);
+	over = await tooWide();
+	check(over <= 1, `a table is ${over} pixels wider than the paper`);
 }
 
 async function accessible(file) {
