@@ -336,8 +336,12 @@ static const struct fix_row {
 	{ "S9.H5", "", "MALLOC_ARENA_MAX",
 	  "set MALLOC_ARENA_MAX=2; the allocator has {host_arenas} arenas",
 	  NO_METRIC, METRIC_host_cached },
+	{ "S9.H5", "", "MALLOC_ARENA_MAX",
+	  "set MALLOC_ARENA_MAX=2: each of {host_threads} threads may have an arena, which "
+	  "keeps what was freed in it",
+	  NO_METRIC, METRIC_host_cached },
 	{ "S9.H5", "", NULL,
-	  "call malloc_trim(0) when idle, or try cuflight run --host-allocator=jemalloc",
+	  "call malloc_trim(0) when idle; 'cuflight what-if --host' measures other allocators",
 	  NO_METRIC, METRIC_host_cached },
 	{ "S9.H1", "Transformers", "low_cpu_mem_usage",
 	  "load from safetensors with low_cpu_mem_usage=True; the peak was {rss}",

@@ -102,6 +102,7 @@ struct fact_host {
 	uint64_t free_count;
 	uint64_t recorded_alloc_count; /* calls that were recorded */
 	uint64_t recorded_free_count;
+	uint64_t thread_count; /* most at one time of threads with a recorded call */
 	uint64_t alloc_bytes; /* of all calls, with malloc_basis; CUF_UNKNOWN: off */
 };
 

@@ -264,6 +264,7 @@ class Result:
 
 # Advice in words, and what follows it in a scenario. A number is followed as it stands.
 FOLLOWED = ((r"expandable_segments:True(?! does not help)", "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"),
+            (r"^set MALLOC_ARENA_MAX=2", "MALLOC_ARENA_MAX=2"),
             (r"^allocate long-lived blocks first", "--apart"),
             (r"^find and stop|^give .* another device", "--no-tenant"),
             (r"set_per_process_memory_fraction", "--whole"))

@@ -109,9 +109,19 @@ static uint64_t cached_bytes(const struct fact_host *host)
 	return allocator->cached_bytes + allocator->fragmented_bytes;
 }
 
-/* What the advice for a heap that is mostly free depends on. */
+/* More than the two arenas that are advised, by enough to be worth it. */
+#define THREADS_MANY 4
+
+/* What the advice for a heap that is mostly free depends on. A killed process could not tell its
+ * arenas, but each of its threads may have one. */
 static void set_kept(const struct fact_host *host, struct evidence *evidence)
 {
+	const struct fact_allocator *first = host->allocators;
+
+	if (host->allocator_count && first->role == ALLOCATOR_PROCESS &&
+	    !strcmp(first->name, "glibc") && !known(first->arena_count) &&
+	    host->thread_count >= THREADS_MANY)
+		evidence->metrics[METRIC_host_threads] = host->thread_count;
 	evidence->metrics[METRIC_host_cached] = cached_bytes(host);
 	for (size_t i = 0; i < host->advice_count; i++) {
 		if (host->advice[i].fix == FIX_SEPARATE)

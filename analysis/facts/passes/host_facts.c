@@ -304,12 +304,11 @@ static void fill_pins(struct build *build, uint32_t process, uint64_t fragmented
 /* A sampler saw the bytes of every allocation, but counted only the calls that it recorded. */
 static void count_calls(const struct reader *reader, struct fact_host *host)
 {
-	
-
 	for (uint64_t i = 0; i < reader_count(reader, CUF_SEC_THREADS); i++) {
 		const struct cuf_thread *thread = reader_at(reader, CUF_SEC_THREADS, i);
 		host->recorded_alloc_count += thread->host_allocs;
 		host->recorded_free_count += thread->host_frees;
+		host->thread_count += thread->host_allocs > 0; /* a slot has one thread at a time */
 		host->alloc_bytes += thread->host_alloc_bytes;
 	}
 	host->alloc_count = host->free_count = CUF_UNKNOWN;
