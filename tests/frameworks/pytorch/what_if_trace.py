@@ -15,6 +15,7 @@ import zlib
 import torch
 
 STREAMS, PLACES, PRIVATE = 3, 72, 100
+SMALL, LARGE = 512, 2**24 # bytes, of the two sorts of segments
 DEVICE = 0
 C = torch._C
 
@@ -109,6 +110,18 @@ def new_stream():
     return stream.value
 
 
+def empty(streams):
+    """Nothing of the trace before is left. A range of addresses that was reserved for a refused request stays, is in no figure, and is
+    released only after something was in it: otherwise the next trace would use it."""
+    torch.cuda.empty_cache()
+    for stream in streams:
+        for size in SMALL, LARGE:
+            C._cuda_cudaCachingAllocator_raw_delete(C._cuda_cudaCachingAllocator_raw_alloc(size, stream))
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    assert torch.cuda.memory_reserved() == 0
+
+
 def main(fraction, traces, points, first):
     total = torch.cuda.mem_get_info()[1]
     limit = 2**64 - 1
@@ -117,9 +130,7 @@ def main(fraction, traces, points, first):
         limit = int(fraction * total)
     streams = [0, *(new_stream() for _ in range(STREAMS - 1))]
     for seed in range(first, first + traces):
-        torch.cuda.empty_cache()
-        torch.cuda.reset_peak_memory_stats()
-        assert torch.cuda.memory_reserved() == 0
+        empty(streams)
         trace = Trace(seed, streams)
         print('T', seed, torch.cuda.mem_get_info()[0], total, limit)
         trace.run(points)
