@@ -30,6 +30,7 @@ FRAMEWORK_LEVEL_AT = 1088 # of an incident: allocated, reserved
 
 class Recording:
     def __init__(self, path):
+        self.path = path
         with open(path, 'rb') as file:
             self.data = file.read()
         count, = struct.unpack_from('<I', self.data, 20)

@@ -107,6 +107,60 @@ static void take_roles(struct trace *trace, const struct facts *facts, uint32_t 
 	hash_index_fini(&roles);
 }
 
+/* ---- pools of ggml ---- */
+
+static const struct {
+	const char *function;
+	unsigned flag;
+} pool_functions[] = {
+	{ "ggml_cuda_pool_vmm", TRACE_GGML_VMM },
+	{ "ggml_cuda_pool_leg", TRACE_GGML_LEGACY },
+};
+
+static unsigned pool_of_function(const char *name)
+{
+	for (size_t i = 0; name && i < sizeof pool_functions / sizeof *pool_functions; i++)
+		if (strstr(name, pool_functions[i].function))
+			return pool_functions[i].flag;
+	return 0;
+}
+
+/* The pool is the caller of the allocation, or close to it. The recorder noted its name. */
+enum { POOL_FRAMES_MAX = 4 };
+
+static unsigned pool_of_stack(const struct reader *reader, const struct fact_process *process,
+			      const struct trace_step *step)
+{
+	uint32_t depth = 0;
+	uint8_t stop;
+	const uint64_t *frames = reader_stack(reader, step->stack, &depth, &stop);
+	unsigned flag = 0;
+	for (uint32_t i = 0; i < depth && i < POOL_FRAMES_MAX && !flag; i++) {
+		const struct fact_module *module =
+			fact_module_at(process, frames[i], step->time_ns);
+		flag = pool_of_function(fact_function_at(process, frames[i], module));
+	}
+	return flag;
+}
+
+static void take_pools(struct trace *trace, const struct reader *reader,
+		       const struct fact_process *process)
+{
+	struct hash_index known; /* a stack's flag, plus one */
+	hash_index_init(&known, 256);
+	for (size_t i = 0; i < trace->count; i++) {
+		struct trace_step *step = &trace->steps[i];
+		uint32_t *place;
+		if (!step->stack || step->kind == CUF_KIND_FRAMEWORK)
+			continue;
+		place = hash_index_place(&known, step->stack);
+		if (!*place)
+			*place = pool_of_stack(reader, process, step) + 1;
+		step->flags |= (uint8_t)(*place - 1);
+	}
+	hash_index_fini(&known);
+}
+
 /* ---- other processes ---- */
 
 /* What an ordinary context has at most, as in the evidence of a cause. */
@@ -154,6 +208,7 @@ struct trace *replayed_trace(struct run *run, const struct facts *facts, size_t 
 		trace->capacity_bytes = options.free_bytes + device->first_live_bytes;
 	}
 	take_roles(trace, facts, about->process);
+	take_pools(trace, process->reader, &facts->processes[about->process]);
 	trace->others_bytes = others_of(trace, about->incident);
 	if (trace->count)
 		return trace;

@@ -27,6 +27,8 @@ enum trace_op {
 
 #define TRACE_OLD 1u     /* live before the first known event */
 #define TRACE_PRIVATE 2u /* requested while a stream captured: in a private pool of graphs */
+#define TRACE_GGML_VMM 4u    /* requested by ggml's pool of virtual memory */
+#define TRACE_GGML_LEGACY 8u /* requested by ggml's pool of cudaMalloc() */
 
 struct trace_step {
 	uint64_t bytes;   /* of the request, as far as it is known; FREE: of its block */
@@ -40,7 +42,7 @@ struct trace_step {
 	uint8_t op;       /* enum trace_op */
 	uint8_t kind;     /* enum cuf_kind: FRAMEWORK, DEVICE, ASYNC, VMM, ARRAY, GRAPH, CONTEXT */
 	uint8_t role;     /* enum cuf_role */
-	uint8_t flags;    /* TRACE_OLD, TRACE_PRIVATE */
+	uint8_t flags;    /* TRACE_OLD ... */
 };
 
 struct trace {

@@ -193,6 +193,8 @@ static CUresult attribute_fill(int *out, CUdevice_attribute attribute, CUdevice 
 	for (unsigned i = 0; i < sizeof known / sizeof *known; i++)
 		if (known[i].attribute == attribute)
 			*out = attribute == 33 ? device + 1 : known[i].value;
+	if (attribute == 102 && settings.no_vmm)
+		*out = 0;
 	return 0;
 }
 

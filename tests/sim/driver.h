@@ -61,7 +61,7 @@ struct settings {
 	uint64_t tenant_bytes;
 	uint64_t total_bytes, other_bytes, context_bytes, module_bytes, granularity_bytes;
 	unsigned delay_us;
-	bool lookups_only;
+	bool lookups_only, no_vmm;
 	const char *fail, *log, *state;
 };
 extern struct settings settings;

@@ -72,6 +72,7 @@ __attribute__((constructor)) static void settings_read(void)
 	settings.granularity_bytes = size_from("SIMCUDA_GRANULARITY", PAGE_BYTES);
 	settings.delay_us = (unsigned)size_from("SIMCUDA_DELAY_US", 0);
 	settings.lookups_only = size_from("SIMCUDA_LOOKUPS_ONLY", 0) != 0;
+	settings.no_vmm = size_from("SIMCUDA_NO_VMM", 0) != 0;
 	settings.log = getenv("SIMCUDA_LOG");
 	settings.state = state && *state ? state : NULL;
 	tenants_read(getenv("SIMCUDA_TENANTS"));

@@ -13,5 +13,7 @@ extern const struct allocator_model cupy_model, rmm_model, onnxruntime_model, ja
 	cuda_async_model;
 
 void pools_trials(struct trials *trials, const struct trace *trace);
+/* ggml's two pools: what is known of the one that the program did not have. */
+void ggml_trials(struct trials *trials, const struct trace *trace);
 
 #endif

@@ -12,6 +12,7 @@
 static void (*const sources[])(struct trials *trials, const struct trace *trace) = {
 	pytorch_trials,
 	pools_trials,
+	ggml_trials,
 	work_trials,
 };
 

@@ -10,6 +10,7 @@ const loaded = await llama.loadModel({modelPath: path.resolve(model), useMmap: f
 	gpuLayers: gpu === undefined ? 0 : "max"});
 const context = await loaded.createContext({contextSize: 1024, sequences: 1, ignoreMemorySafetyChecks: true});
 const sequence = context.getSequence();
-await sequence.evaluateWithoutGeneratingNewTokens(loaded.tokenize("The quick brown fox"));
+const prompt = "The quick brown fox ".repeat(Number(process.env.LLAMA_REPEAT ?? 1));
+await sequence.evaluateWithoutGeneratingNewTokens(loaded.tokenize(prompt));
 console.log("gpu", llama.gpu, "tokens", sequence.nextTokenIndex);
 process.exit(0);

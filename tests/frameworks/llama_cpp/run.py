@@ -6,6 +6,7 @@ as it is, that for CUDA over the simulated driver (../stand_in.py). scripts/setu
 import atexit
 import functools
 import glob
+import json
 import os
 import pathlib
 import re
@@ -90,8 +91,9 @@ def on_cpu():
     return check(log, recording)
 
 
-def on_cuda():
-    """the build for CUDA, over the simulated driver: the same buffers in device and pinned memory"""
+@functools.cache
+def cuda_build():
+    """The preload, and the environment, for the build for CUDA over the simulated driver."""
     model()
     libraries = glob.glob(str(FOLDER / 'node_modules/@node-llama-cpp/linux-x64-cuda/bins/*/*.so'))
     cuda = [path for path in libraries if path.endswith('libggml-cuda.so')]
@@ -100,10 +102,51 @@ def on_cuda():
     preload, environment = stand_in.make(cuda[0], libraries, WORK)
     cublas = re.search(r'\[(libcublas\.so\.\d+)\]', stand_in.output('readelf', '-d', cuda[0]))[1]
     stand_in.make_library('cublas', cublas, libraries, WORK)
+    return preload, environment
+
+
+def on_cuda():
+    """the build for CUDA, over the simulated driver: the same buffers in device and pinned memory"""
+    preload, environment = cuda_build()
     log, recording = load(preload, environment, 'cuda')
     said_too = check(log, recording)
     assert any(place == 'CUDA0' for place, _, _ in said(log)), log
     return said_too
 
 
-stand_in.tap([(test.__doc__, test) for test in (on_cpu, on_cuda)])
+def pool_peak(recording, pool):
+    """The most that a pool of ggml had of the driver, by the stacks of its requests."""
+    live, peak = {}, 0
+    for event in recording.ring(r.RING):
+        if event.op == r.ALLOC and any(pool in name for name in recording.functions(event.stack)[:4]) and event.kind in (r.DEVICE, r.VMM):
+            live[event.addr] = event.bytes
+        elif event.op == r.FREE:
+            live.pop(event.addr, None)
+        peak = max(peak, sum(live.values()))
+    return peak
+
+
+def row_bounds(recording, row):
+    """The sizes that a row of what-if names, in bytes."""
+    answer = json.loads(stand_in.output(ROOT / 'build/cuflight', 'what-if', '--json', '--all', recording.path))
+    why = next(found['why_not'] for found in answer['rows'] if found['id'] == row)
+    units = {'B': 1, 'KiB': 2**10, 'MiB': 2**20, 'GiB': 2**30}
+    return [float(size) * units[unit] for size, unit in re.findall(r'([0-9.]+) ([KMG]?i?B)', why)]
+
+
+def on_pools():
+    """ggml's pool of virtual memory, and the legacy one on a device without: what-if's bounds of each contain what the other had"""
+    preload, environment = cuda_build()
+    environment = {**environment, 'LLAMA_REPEAT': '120'}
+    _, recording = load(preload, environment, 'cuda')
+    vmm, (least, of_vmm) = pool_peak(recording, 'ggml_cuda_pool_vmm'), row_bounds(recording, 'ggml-legacy-pool')
+    _, recording = load(preload, {**environment, 'SIMCUDA_NO_VMM': '1'}, 'cuda')
+    legacy, (lower, upper, of_legacy) = pool_peak(recording, 'ggml_cuda_pool_leg'), row_bounds(recording, 'ggml-vmm-pool')
+    figures = f'virtual memory {vmm} bytes, legacy {legacy}; at least {least}; {lower} to {upper}'
+    close = 0.01 # three digits are printed
+    assert vmm and legacy and abs(of_vmm - vmm) <= close * vmm and abs(of_legacy - legacy) <= close * legacy, figures
+    assert legacy >= least * (1 - close) and lower * (1 - close) <= vmm <= upper * (1 + close), figures
+    return figures
+
+
+stand_in.tap([(test.__doc__, test) for test in (on_cpu, on_cuda, on_pools)])
