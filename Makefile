@@ -122,6 +122,15 @@ $(B)/obj/analysis/%.o: analysis/%.c
 	$(call say,CC)$(CC) $(CMDF) -DCUFLIGHT_VERSION='"$(VERSION)"' \
 		-DCUFLIGHT_PREFIX='"$(PREFIX)"' $(CFLAGS) -c $< -o $@
 
+# A program inside the command, which `what-if --host` runs under other allocators: not under a
+# sanitizer's.
+player_src := analysis/what_if/host/player/player.c
+$(B)/player: $(player_src) analysis/what_if/host/player/play.h
+	@mkdir -p $(@D)
+	$(call say,LINK)$(CC) $(filter-out -fsanitize=%,$(PLAIN)) $(CFLAGS) $(LDFLAGS) -s $< -o $@ -lpthread -ldl
+$(B)/obj/analysis/what_if/host/player_image.o: $(B)/player
+$(B)/obj/analysis/what_if/host/player_image.o: CMDF += -DPLAYER_FILE='"$(B)/player"'
+
 ifneq ($(page_modules),)
 $(O)/view/html/page.js $(O)/view/html/page.css $(O)/view/html/licences.txt &: $(page_src) $(page_modules)
 	@mkdir -p $(@D)

@@ -8,8 +8,6 @@
 #include "analysis/cmd/cmd.h"
 #include "analysis/cmd/help.h"
 #include "analysis/cmd/version.h"
-#include "analysis/what_if/host/play.h"
-#include "analysis/what_if/host/player.h"
 
 /* A report that filled the disk must not look like a success. */
 static int finish_stdout(int status, int failed)
@@ -71,9 +69,6 @@ int main(int argc, char **argv)
 {
 	const struct cmd *cmd;
 
-	/* what-if starts this executable again, under another allocator */
-	if (argc > 1 && !strcmp(argv[1], PLAY_WORD))
-		return player_main(argc, argv);
 	setlocale(LC_CTYPE, "");
 	if (argc < 2) {
 		help_overview(stderr, cmd_table);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* posix_spawn of /proc/self/exe, and a pipe with a deadline. */
+/* posix_spawn of the player from a memory file, and a pipe with a deadline. */
 #include "analysis/what_if/host/child.h"
 
 #include <errno.h>
@@ -10,11 +10,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "analysis/what_if/host/player_image.h"
 
-enum { HISTORY_FD = 3, ANSWER_FD = 4, NUMBER_CHARACTERS = 24 };
+enum { HISTORY_FD = 3, ANSWER_FD, PLAYER_FD, FREE_FD, NUMBER_CHARACTERS = 24 };
 
 extern char **environ;
 
@@ -50,11 +52,42 @@ static char **environment_for(const struct host_setting *setting, char **preload
 	return list;
 }
 
-static int spawn_player(pid_t *pid, int history_fd, int answer_fd,
+/* A descriptor above those that the child has: a duplicate must not close it there. */
+static int moved_up(int fd)
+{
+	int moved = fcntl(fd, F_DUPFD_CLOEXEC, FREE_FD);
+
+	close(fd);
+	return moved;
+}
+
+/* The player as a file without a name; -1: there is no memory for it. */
+static int player_file(void)
+{
+	size_t bytes = (size_t)(player_image_end - player_image), written = 0;
+	int fd = moved_up(memfd_create("cuflight-player", MFD_CLOEXEC));
+
+	while (fd >= 0 && written < bytes) {
+		ssize_t n = write(fd, player_image + written, bytes - written);
+
+		if (n > 0) {
+			written += (size_t)n;
+		} else if (errno != EINTR) {
+			close(fd);
+			fd = -1;
+		}
+	}
+	return fd;
+}
+
+/* Descriptors of one play; -1: none. */
+struct channel { int player, history, answer[2]; };
+
+static int spawn_player(pid_t *pid, const struct channel *channel,
 			const struct host_setting *setting, const struct play_limits *limits)
 {
 	char resident[NUMBER_CHARACTERS], touched[NUMBER_CHARACTERS], seconds[NUMBER_CHARACTERS];
-	char *argv[] = { "cuflight", PLAY_WORD, "3", "4", resident, touched, seconds, NULL };
+	char *argv[] = { "cuflight-player", "3", "4", resident, touched, seconds, NULL };
 	posix_spawn_file_actions_t actions;
 	char *preload, **environment = environment_for(setting, &preload);
 	int error;
@@ -66,10 +99,11 @@ static int spawn_player(pid_t *pid, int history_fd, int answer_fd,
 	posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
 	posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
 	posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-	posix_spawn_file_actions_adddup2(&actions, history_fd, HISTORY_FD);
-	posix_spawn_file_actions_adddup2(&actions, answer_fd, ANSWER_FD);
-	posix_spawn_file_actions_addclosefrom_np(&actions, ANSWER_FD + 1);
-	error = posix_spawn(pid, "/proc/self/exe", &actions, NULL, argv, environment);
+	posix_spawn_file_actions_adddup2(&actions, channel->history, HISTORY_FD);
+	posix_spawn_file_actions_adddup2(&actions, channel->answer[1], ANSWER_FD);
+	posix_spawn_file_actions_adddup2(&actions, channel->player, PLAYER_FD);
+	posix_spawn_file_actions_addclosefrom_np(&actions, FREE_FD);
+	error = posix_spawn(pid, "/proc/self/fd/5", &actions, NULL, argv, environment);
 	posix_spawn_file_actions_destroy(&actions);
 	free(preload);
 	free(environment);
@@ -101,39 +135,47 @@ static void await_answer(int fd, unsigned seconds, struct play_answer *answer)
 		*answer = got;
 }
 
-/* A descriptor above those that the child has: a duplicate must not close it there. */
-static int moved_up(int fd)
+static bool channel_open(struct channel *channel, int history_fd)
 {
-	int moved = fcntl(fd, F_DUPFD_CLOEXEC, ANSWER_FD + 1);
+	*channel = (struct channel){ .player = player_file(),
+				     .history = fcntl(history_fd, F_DUPFD_CLOEXEC, FREE_FD),
+				     .answer = { -1, -1 } };
+	if (channel->player < 0 || channel->history < 0 || pipe2(channel->answer, O_CLOEXEC))
+		return false;
+	channel->answer[1] = moved_up(channel->answer[1]);
+	return channel->answer[1] >= 0;
+}
 
-	close(fd);
-	return moved;
+static void close_end(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static void channel_close(struct channel *channel)
+{
+	close_end(&channel->player);
+	close_end(&channel->history);
+	close_end(&channel->answer[0]);
+	close_end(&channel->answer[1]);
 }
 
 struct play_answer child_play(int history_fd, const struct host_setting *setting,
 			      const struct play_limits *limits)
 {
 	struct play_answer answer = { .status = PLAY_BROKEN };
-	int history = fcntl(history_fd, F_DUPFD_CLOEXEC, ANSWER_FD + 1), ends[2] = { -1, -1 };
+	struct channel channel;
 	pid_t pid;
 
-	if (history < 0 || pipe2(ends, O_CLOEXEC)) {
-		close(history);
-		return answer;
-	}
-	ends[1] = moved_up(ends[1]);
-	if (!spawn_player(&pid, history, ends[1], setting, limits)) {
+	if (channel_open(&channel, history_fd) && !spawn_player(&pid, &channel, setting, limits)) {
 		answer.status = PLAY_NOT_ENDED;
-		close(ends[1]);
-		ends[1] = -1;
-		await_answer(ends[0], limits->seconds, &answer);
+		close_end(&channel.answer[1]);
+		await_answer(channel.answer[0], limits->seconds, &answer);
 		kill(pid, SIGKILL);
 		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 			;
 	}
-	close(history);
-	close(ends[0]);
-	if (ends[1] >= 0)
-		close(ends[1]);
+	channel_close(&channel);
 	return answer;
 }

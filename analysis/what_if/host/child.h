@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs a player (player.h): this executable again, under another allocator.
+ * Runs a player (player_image.h) under another allocator.
  *
  * Contract: waits for the child, at most limits->seconds, then ends it. The child has no
  * descriptors but the history, the answer and a null device. The answer has a status in every
@@ -9,7 +9,7 @@
 #ifndef ANALYSIS_WHAT_IF_HOST_CHILD_H
 #define ANALYSIS_WHAT_IF_HOST_CHILD_H
 
-#include "analysis/what_if/host/play.h"
+#include "analysis/what_if/host/player/play.h"
 #include "analysis/what_if/host/settings.h"
 
 struct play_answer child_play(int history_fd, const struct host_setting *setting,

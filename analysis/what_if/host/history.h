@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include "analysis/recording/meta.h"
 #include "analysis/recording/reader.h"
-#include "analysis/what_if/host/play.h"
+#include "analysis/what_if/host/player/play.h"
 
 enum { HISTORY_STEPS_MAX = 16 << 20, HISTORY_SAMPLED_STEPS_MAX = 6 << 20 };
 

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include "analysis/recording/meta.h"
 #include "analysis/recording/reader.h"
-#include "analysis/what_if/host/play.h"
+#include "analysis/what_if/host/player/play.h"
 
 /* A step with what is needed to arrange it. */
 struct timed_step {

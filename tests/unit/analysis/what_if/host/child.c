@@ -10,7 +10,6 @@
 #include <cmocka.h>
 #include "analysis/what_if/host/child.h"
 #include "analysis/what_if/host/history.h"
-#include "analysis/what_if/host/player.h"
 
 #define MIB (1ull << 20)
 
@@ -138,7 +137,7 @@ static void a_broken_history_is_refused(void **state)
 	close(ends[1]);
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_stays_is_resident),
@@ -150,7 +149,5 @@ int main(int argc, char **argv)
 		cmocka_unit_test(too_slow_ends_it),
 		cmocka_unit_test(a_broken_history_is_refused),
 	};
-	if (argc > 1 && !strcmp(argv[1], PLAY_WORD))
-		return player_main(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads wait for their turn at a semaphore each. The main thread goes through the history and
- * passes runs of one thread's operations to that thread. */
-#include "analysis/what_if/host/player.h"
-
+/*
+ * player HISTORY ANSWER BYTES TOUCHED SECONDS: a process that does nothing except play a history of
+ * malloc and free. The allocator is whatever LD_PRELOAD and the environment have made it.
+ *
+ * It reads the history (play.h) from descriptor HISTORY and writes one struct play_answer to
+ * descriptor ANSWER. The other arguments are struct play_limits. Its own tables are shared memory,
+ * which is not counted, and it is linked only with libc, so that nobody else allocates.
+ *
+ * Threads run one after another, so that the same history gives the same answer: each waits at a
+ * semaphore for its turn. The main thread goes through the history and passes runs of one thread's
+ * operations to that thread.
+ */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <malloc.h>
@@ -16,7 +24,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include "analysis/what_if/host/play.h"
+#include "analysis/what_if/host/player/play.h"
 
 enum {
 	LOOK_EVERY_STEPS = 512,
@@ -359,22 +367,31 @@ static uint64_t trimmed_bytes(void)
 	return less_before(anonymous_bytes());
 }
 
-int player_main(int argc, char **argv)
+/* What an allocator needs once is not the history's. Without volatile a compiler may leave the
+ * pair out. */
+static void warm_up(void)
+{
+	void *volatile p = malloc(1);
+
+	free(p);
+}
+
+int main(int argc, char **argv)
 {
 	struct play_answer answer = { .status = PLAY_BROKEN };
 	struct timespec start;
 	int to;
 
-	if (argc != 7)
+	if (argc != 6)
 		return 2;
-	to = atoi(argv[3]);
-	player.limits.resident_bytes = strtoull(argv[4], NULL, 10);
+	to = atoi(argv[2]);
+	player.limits.resident_bytes = strtoull(argv[3], NULL, 10);
 	player.limits.touched_1024th =
-		(uint32_t)strtoul(argv[5], NULL, 10) % (PLAY_TOUCHED_ALL + 1);
-	player.limits.seconds = (uint32_t)strtoul(argv[6], NULL, 10);
+		(uint32_t)strtoul(argv[4], NULL, 10) % (PLAY_TOUCHED_ALL + 1);
+	player.limits.seconds = (uint32_t)strtoul(argv[5], NULL, 10);
 	limit_this_process();
-	if (!open_history(atoi(argv[2]))) {
-		free(malloc(1)); /* what an allocator needs once is not the history's */
+	if (!open_history(atoi(argv[1]))) {
+		warm_up();
 		player.before_bytes = anonymous_bytes();
 		clock_gettime(CLOCK_MONOTONIC, &start);
 		play_all();

@@ -4,12 +4,12 @@
  * history of malloc and free is played again, on whatever allocator that child runs.
  *
  * Contract. The history is a sealed memory file: struct play_head, then its operations. Both sides
- * are the same executable, so the layout may change from build to build. Sizes are bytes. The
+ * come from one build, so the layout may change from build to build. Sizes are bytes. The
  * operations come from a hostile recording: blocks and threads are below the counts of the head,
  * and nothing else is promised. No pointers, no ownership, no errors.
  */
-#ifndef ANALYSIS_WHAT_IF_HOST_PLAY_H
-#define ANALYSIS_WHAT_IF_HOST_PLAY_H
+#ifndef ANALYSIS_WHAT_IF_HOST_PLAYER_PLAY_H
+#define ANALYSIS_WHAT_IF_HOST_PLAYER_PLAY_H
 
 #include <stdint.h>
 
@@ -62,8 +62,5 @@ struct play_answer {
 	uint64_t peak_bytes;      /* the most, as far as it was looked at */
 	uint64_t trimmed_bytes;   /* after malloc_trim(0); UINT64_MAX: no such function */
 };
-
-/* The hidden first argument of the command that makes it a player. */
-#define PLAY_WORD "--play-host-history"
 
 #endif
