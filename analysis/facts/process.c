@@ -16,3 +16,26 @@ const char *fact_function_at(const struct fact_process *process, uint64_t addr,
 
 	return function_at(&functions, addr, module);
 }
+
+uint64_t fact_live_seq(const struct fact_process *process, unsigned ordinal)
+{
+	if (ordinal >= CUF_DEVICES_MAX)
+		return process->moment_seq;
+	return process->live.device_seq[ordinal];
+}
+
+size_t fact_live_seqs(const struct fact_process *process, uint64_t seqs[CUF_DEVICES_MAX + 1])
+{
+	size_t count = 1;
+
+	seqs[0] = process->moment_seq;
+	for (unsigned d = 0; d < CUF_DEVICES_MAX; d++) {
+		size_t i = 0;
+
+		while (i < count && seqs[i] != process->live.device_seq[d])
+			i++;
+		if (i == count)
+			seqs[count++] = process->live.device_seq[d];
+	}
+	return count;
+}

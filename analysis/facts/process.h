@@ -90,4 +90,10 @@ const struct fact_module *fact_module_at(const struct fact_process *process, uin
 const char *fact_function_at(const struct fact_process *process, uint64_t addr,
 			     const struct fact_module *module);
 
+/* The moment at which blocks of a device count, by the driver's ordinal (CUF_DEVICE_NONE: of none):
+ * the sequence number of the last event; 0: before the first. */
+uint64_t fact_live_seq(const struct fact_process *process, unsigned ordinal);
+/* The different ones of all devices. Returns how many. */
+size_t fact_live_seqs(const struct fact_process *process, uint64_t seqs[CUF_DEVICES_MAX + 1]);
+
 #endif

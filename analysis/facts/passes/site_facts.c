@@ -310,6 +310,8 @@ struct followed_process {
 	uint64_t seq;
 	struct heap_moment host;
 	const struct liveset *live;
+	struct liveset merged; /* live, where devices have different moments */
+	bool is_merged;
 	struct quiet quiet;
 	struct growth growth[LAYERS];
 };
@@ -374,13 +376,56 @@ static void follow_host(struct followed_process *one, struct growth *growth)
 		growth_pool(growth, reader);
 }
 
+/* The blocks of each device at its own moment. */
+static void merge_live(struct followed_process *one, const uint64_t *seqs, size_t count)
+{
+	const struct fact_process *process = &one->build->facts->processes[one->process];
+	bool exact;
+	liveset_init(&one->merged, 0);
+	one->is_merged = true;
+	for (size_t i = 0; i < count; i++) {
+		const struct liveset *live;
+		size_t at = 0;
+		if (!seqs[i])
+			continue;
+		live = run_live(&one->build->run->processes[one->process], seqs[i], &exact);
+		for (const struct cuf_block *block; (block = liveset_next(live, &at));)
+			if (fact_live_seq(process, block->device) == seqs[i])
+				liveset_put(&one->merged, block);
+	}
+	one->live = &one->merged;
+}
+
 /* What all layers of a process need. */
 static void prepare_process(void *context, size_t i)
 {
 	struct followed_process *one = (struct followed_process *)context + i;
+	uint64_t seqs[CUF_DEVICES_MAX + 1];
+	size_t count = fact_live_seqs(&one->build->facts->processes[one->process], seqs);
 	bool exact;
-	one->live = run_live(&one->build->run->processes[one->process], one->seq, &exact);
+	if (count == 1)
+		one->live = run_live(&one->build->run->processes[one->process], one->seq, &exact);
+	else
+		merge_live(one, seqs, count);
 	one->quiet = quiet_of(one->build, one->process);
+}
+
+/* Up to where a process is followed: its moment, or the peak of the device that it used most. */
+static uint64_t last_seq_of(const struct build *build, uint32_t process)
+{
+	const struct fact_process *fact = &build->facts->processes[process];
+	const struct reader *reader = build->run->processes[process].reader;
+	uint64_t seq = fact->moment_seq, most = 0;
+	if (build->options.at != FACTS_AT_PEAK)
+		return seq;
+	for (unsigned d = 0; d < CUF_DEVICES_MAX; d++) {
+		const struct cuf_device *device = reader_at(reader, CUF_SEC_DEVICES, d);
+		if (device && device->present && device->peak_bytes > most) {
+			most = device->peak_bytes;
+			seq = fact->live.device_seq[d];
+		}
+	}
+	return seq;
 }
 
 /* Piece i of all layers of all these processes. The host comes first, since it takes longest. */
@@ -404,6 +449,8 @@ static void take_rows(struct followed_process *one, struct rows *live, struct ro
 		growth_fini(&one->growth[layer]);
 	}
 	free(one->quiet.marks);
+	if (one->is_merged)
+		liveset_fini(&one->merged);
 	run_rest(one->build->run, &one->build->run->processes[one->process]);
 }
 
@@ -416,7 +463,7 @@ static void follow_processes(struct build *build, uint32_t first, uint32_t count
 		all[i] = (struct followed_process){
 			.build = build,
 			.process = first + i,
-			.seq = seq_at_moment(build, first + i),
+			.seq = last_seq_of(build, first + i),
 			.host = host_moment_of(build, first + i),
 		};
 	parallel_each(count, build->options.threads, prepare_process, all);

@@ -14,13 +14,6 @@ struct seeing {
 
 /* ---- devices and frameworks ---- */
 
-static uint64_t seq_of(const struct fact_process *process, unsigned ordinal)
-{
-	if (ordinal >= CUF_DEVICES_MAX)
-		return process->moment_seq;
-	return process->live.device_seq[ordinal];
-}
-
 /* Devices may have different moments: their own peaks. */
 static void see_at(const struct seeing *seeing, uint64_t seq)
 {
@@ -33,7 +26,7 @@ static void see_at(const struct seeing *seeing, uint64_t seq)
 	for (const struct cuf_block *block; (block = liveset_next(live, &at));) {
 		struct block_row row;
 
-		if (seq_of(process, block->device) != seq ||
+		if (fact_live_seq(process, block->device) != seq ||
 		    !rows_want(rows, block->kind,
 			       rows_device(rows, seeing->process, block->device)))
 			continue;
@@ -45,17 +38,9 @@ static void see_at(const struct seeing *seeing, uint64_t seq)
 static void see_devices(const struct seeing *seeing)
 {
 	const struct fact_process *process = &seeing->rows->facts->processes[seeing->process];
-	uint64_t seqs[CUF_DEVICES_MAX + 1] = { process->moment_seq };
-	size_t count = 1;
+	uint64_t seqs[CUF_DEVICES_MAX + 1];
+	size_t count = fact_live_seqs(process, seqs);
 
-	for (unsigned d = 0; d < CUF_DEVICES_MAX; d++) {
-		size_t i = 0;
-
-		while (i < count && seqs[i] != process->live.device_seq[d])
-			i++;
-		if (i == count)
-			seqs[count++] = process->live.device_seq[d];
-	}
 	for (size_t i = 0; i < count; i++)
 		if (seqs[i])
 			see_at(seeing, seqs[i]);

@@ -165,3 +165,29 @@ record_victim() {
 	iconv -f UTF-8 -t UTF-8 out >/dev/null
 	node "$root/tests/e2e/validate.cjs" out
 }
+
+# A segment of a framework is one block of the driver, of which the row has only what blocks use.
+@test "at its peak the call sites of a device hold what the device's rows have, in every kept recording" {
+	local kept
+	for kept in "$root"/tests/golden/*/*.cuf.zst; do
+		expect 0 report --at=peak --json -o peak.json -f "$kept"
+		node -e '
+			const report = JSON.parse(require("fs").readFileSync("peak.json"));
+			const sum = (rows) => rows.reduce((total, row) => total + row.bytes, 0);
+			const kinds = ["device", "async", "vmm", "array"];
+			report.devices.forEach((device, number) => {
+				const sites = sum(report.leaks.filter((site) => site.device === number && kinds.includes(site.kind)));
+				const rows = sum(device.owners.filter((row) => row.in_sum && [...kinds, "framework_slack"].includes(row.kind)));
+				console.log(process.argv[1], number, sites, rows);
+				if (sites !== rows)
+					process.exit(1);
+			})' "$kept"
+	done
+}
+
+@test "the peak of a program that freed its cache later shows the cache" {
+	record_victim oom_recovered
+	expect 0 report --at=peak oom_recovered
+	grep -E '^ +(fill_cache|take) .*15\.[0-9] GiB +9[0-9]%' out
+	lacks out 'call sites not recorded'
+}
