@@ -94,6 +94,10 @@ static const struct fix_row {
 	  "fused attention, and compute logits only for the last token",
 	  NO_METRIC, METRIC_over },
 	{ "S2b", "", NULL,
+	  "make the step smaller (batch, prompt chunk): {at_once} would have fit; the whole "
+	  "device has {beyond} less than the request",
+	  METRIC_at_once, METRIC_over },
+	{ "S2b", "", NULL,
 	  "make the step smaller (batch, prompt chunk): {at_once} would have fit; or free "
 	  "{over} elsewhere",
 	  METRIC_at_once, METRIC_over },

@@ -102,6 +102,7 @@ const struct cause_rule cause_rules[] = {
 		.tests = { IF(layered, 0.6, 0.25), IF(weights_named, 1, 0.25),
 			UNLESS(over_layer, 1.01, 0.05), IF(own, 0.9, 0.1), UNLESS(own, 0.9, -0.15),
 			IF(over_layer, 1.5, -0.3), IF(family_next, 1, -0.1),
+			IF(over_device, 1, -0.3),
 			IF(kv_named, 1, -0.25), IF(after_query, 1, -0.2), IF(slots_named, 1, -0.2),
 			IF(activations_named, 1, -0.25), IF(leak, 0.5, -0.3),
 			IF(late_failure, 8, -0.2), IF(arithmetic, 0.6, -0.3),
@@ -142,6 +143,18 @@ const struct cause_rule cause_rules[] = {
 			IF(family_next, 1, -0.2), IF(leak, 0.5, -0.3), IF(arithmetic, 0.6, -0.25),
 			IF(kv_done, 1, -0.1), IF(slots_named, 1, -0.1), IF(ladder, 8, -0.2),
 			IF(concurrent, 4, -0.15) },
+	}, {
+		SIGN_OF("S2b", "activations-too-large", "one request is larger than the device"),
+		.summaries = {
+			"one step requested {request} at once, more than the {total} of the "
+				"whole device",
+		},
+		.would_confirm = "the sizes in the failing function: attention without tiling "
+			"grows with the square of the prompt",
+		.scope = AT_FAILURE, .base = 0.8, .needs = { NEED(over_device, 1) },
+		.tests = { IF(kv_named, 1, -0.4), IF(kv_prealloc, 0.5, -0.3),
+			IF(family_next, 1, -0.3), IF(weights_named, 1, -0.3),
+			IF(activations_named, 1, 0.1), IF(new_site, 1, 0.05) },
 	}, {
 		.id = "S3", .name_id = "kv-cache-too-large",
 		.name = "the KV cache is too large",

@@ -478,6 +478,8 @@ static void set_at_once(struct evidence *evidence)
 		return;
 	metrics[METRIC_at_once] = metrics[METRIC_free] / unit * unit;
 	metrics[METRIC_over] = minus(metrics[METRIC_request], metrics[METRIC_at_once]);
+	if (metrics[METRIC_request] > metrics[METRIC_total])
+		metrics[METRIC_beyond] = minus(metrics[METRIC_request], metrics[METRIC_total]);
 }
 
 /* Sizes compared: request, free, total. `room` is set if the driver refused although there was
@@ -497,6 +499,8 @@ static void set_room(struct evidence *evidence)
 	if (known(metrics[METRIC_request]) && known(metrics[METRIC_free]) &&
 	    evidence->incident->kind != CUF_KIND_PINNED &&
 	    evidence->incident->kind != CUF_KIND_REGISTERED) {
+		evidence_set(evidence, SIGNAL_over_device,
+			     ratio(metrics[METRIC_request], metrics[METRIC_total]));
 		if (subtract_to_zero(metrics[METRIC_free], metrics[METRIC_request]) >= margin)
 			room = ratio(metrics[METRIC_free], metrics[METRIC_request]);
 		evidence_set(evidence, SIGNAL_room, room);
@@ -591,7 +595,7 @@ void evidence_device(struct build *build, struct evidence *evidence)
 		SIGNAL_room,	     SIGNAL_no_driver_call, SIGNAL_packed,	   SIGNAL_hole,
 		SIGNAL_slack,	     SIGNAL_stranded,	    SIGNAL_foreign_caller, SIGNAL_sparse,
 		SIGNAL_pinning,	     SIGNAL_pool,	    SIGNAL_contribution,   SIGNAL_creep,
-		SIGNAL_host_request, SIGNAL_before
+		SIGNAL_host_request, SIGNAL_before,	    SIGNAL_over_device
 	};
 	for (size_t n = 0; n < sizeof shown_by_failure / sizeof *shown_by_failure; n++)
 		evidence_show(evidence, shown_by_failure[n], incident->seq);

@@ -117,6 +117,22 @@ static void prompt_too_long(void)
 	device_free(scores);
 }
 
+/* The neighbour of it: scores of a prompt so long that no device of this size has room for them. */
+static void prompt_over_device(void)
+{
+	struct model model = model_of(share_of(between(0.2, 0.7)));
+	model_load(&model);
+	size_t usual = whole(device_room() / 60, KiB),
+	       wanted = whole(share_of(between(1.2, 6)), KiB) - request.by_bytes;
+	say("cause S2b");
+	say("when long");
+	say_not("S1 S2a S3 S4 S5 S6 S8");
+	for (unsigned i = between_whole(3, 60); i; i--)
+		forward(around(usual));
+	device_ptr scores = take_bytes(attention_forward, "attention_forward", wanted);
+	device_free(scores);
+}
+
 /* Weights leave so little that the first forward pass fails: hidden states fit, attention fits,
  * logits do not. */
 static void first_forward(void)
@@ -162,6 +178,7 @@ const struct scenario loading_scenarios[] = {
 	{"worker_beside", worker_beside, NULL, 0, NULL},
 	{"modules_creep", modules_creep, modules_take_memory, 0, NULL},
 	{"prompt_too_long", prompt_too_long, NULL, 0, NULL},
+	{"prompt_over_device", prompt_over_device, NULL, 0, NULL},
 	{"first_forward", first_forward, NULL, 0, NULL},
 	{"one_device_of_four", one_device_of_four, four_devices, 0, NULL},
 	{NULL, NULL, NULL, 0, NULL},
