@@ -30,17 +30,12 @@ const char *const removal_words[REMOVAL_MAX] = {
 	[REMOVED_LIBRARIES] = "what libraries allocated",
 };
 
-static bool known(uint64_t figure)
-{
-	return figure != CUF_UNKNOWN;
-}
-
 /* What a tenant or libraries hold beyond an ordinary context. */
 static uint64_t beyond_context(const uint64_t *metrics, uint64_t bytes)
 {
 	uint64_t allowance;
 
-	if (!known(bytes) || !known(metrics[METRIC_total]))
+	if (!is_known(bytes) || !is_known(metrics[METRIC_total]))
 		return CUF_UNKNOWN;
 	allowance = least_of(metrics[METRIC_total] / 20, (uint64_t)1 << 30);
 	return bytes > allowance ? bytes - allowance : CUF_UNKNOWN;
@@ -77,7 +72,7 @@ static uint64_t gaps(const struct evidence *evidence)
 {
 	const uint64_t *metrics = evidence->metrics;
 
-	if (!known(metrics[METRIC_packed]) || !known(metrics[METRIC_free]) ||
+	if (!is_known(metrics[METRIC_packed]) || !is_known(metrics[METRIC_free]) ||
 	    metrics[METRIC_packed] <= metrics[METRIC_free])
 		return CUF_UNKNOWN;
 	return metrics[METRIC_packed] - metrics[METRIC_free];
@@ -155,9 +150,9 @@ static struct removal remove_one(const struct build *build, const struct evidenc
 	uint64_t missing = evidence->metrics[METRIC_shortfall];
 	struct removal removal = { freed_without(evidence, what), false, NAN, NAN, NAN };
 
-	if (known(missing) && (!missing || what == REMOVED_CAP))
+	if (is_known(missing) && (!missing || what == REMOVED_CAP))
 		missing = known_or_zero(evidence->metrics[METRIC_request]);
-	if (!known(removal.bytes) || !known(missing))
+	if (!is_known(removal.bytes) || !is_known(missing))
 		return removal;
 	removal.fits = removal.bytes >= missing;
 	removal.fits |= stops_growth(demand, what);

@@ -28,15 +28,10 @@ static uint64_t minus(uint64_t a, uint64_t b)
 	return subtract_to_zero(a, b);
 }
 
-static bool known(uint64_t figure)
-{
-	return figure != CUF_UNKNOWN;
-}
-
 /* a / b, unknown as NAN. */
 static double ratio(uint64_t a, uint64_t b)
 {
-	if (!known(a) || !known(b) || !b)
+	if (!is_known(a) || !is_known(b) || !b)
 		return NAN;
 	return (double)a / (double)b;
 }
@@ -49,7 +44,7 @@ static void sum_owners(struct evidence *evidence, const struct fact_owner_row *r
 	uint64_t mine = 0, run = 0, slack = 0, kv = 0;
 	for (size_t i = 0; i < count; i++) {
 		const struct fact_owner_row *row = &rows[i];
-		if (!known(row->bytes) || !row->in_sum)
+		if (!is_known(row->bytes) || !row->in_sum)
 			continue;
 		if (row->kind == OWNER_OTHER_PROCESSES && row->recorded)
 			run += row->bytes;
@@ -80,12 +75,12 @@ static void name_neighbour(struct build *build, struct evidence *evidence,
 	const struct fact_owner_row *largest = NULL;
 	enum metric metric;
 	for (size_t i = 0; i < count; i++)
-		if (rows[i].kind == OWNER_OTHER_PROCESSES && known(rows[i].bytes) && rows[i].pid &&
-		    (!largest || rows[i].bytes > largest->bytes))
+		if (rows[i].kind == OWNER_OTHER_PROCESSES && is_known(rows[i].bytes) &&
+		    rows[i].pid && (!largest || rows[i].bytes > largest->bytes))
 			largest = &rows[i];
 	if (!largest || !largest->recorded)
 		evidence->metrics[METRIC_strangers] = evidence->metrics[METRIC_others];
-	if (!largest || !known(evidence->metrics[METRIC_shortfall]) ||
+	if (!largest || !is_known(evidence->metrics[METRIC_shortfall]) ||
 	    largest->bytes < evidence->metrics[METRIC_shortfall])
 		return;
 	metric = largest->recorded ? METRIC_sibling : METRIC_neighbour;
@@ -117,13 +112,13 @@ static uint64_t request_of(struct build *build, const struct fact_incident *inci
 {
 	const struct events *events = build->run->processes[incident->process].events;
 	uint64_t rolled_back = 0;
-	if (known(incident->framework_requested_bytes) && incident->framework_requested_bytes)
+	if (is_known(incident->framework_requested_bytes) && incident->framework_requested_bytes)
 		return incident->framework_requested_bytes;
-	if (known(incident->least_requested_bytes) && incident->least_requested_bytes)
+	if (is_known(incident->least_requested_bytes) && incident->least_requested_bytes)
 		return incident->least_requested_bytes;
-	if (known(last_rung(incident)))
+	if (is_known(last_rung(incident)))
 		return last_rung(incident);
-	if (incident->kind != CUF_KIND_VMM || !known(incident->requested_bytes))
+	if (incident->kind != CUF_KIND_VMM || !is_known(incident->requested_bytes))
 		return incident->requested_bytes;
 	for (size_t at = events_after(events, incident->seq); at < events->count; at++) {
 		struct cuf_event event = events_get(events, at);
@@ -219,8 +214,8 @@ static uint64_t in_other_pools(struct build *build, const struct evidence *evide
 		return 0;
 	own = events_get(events, at).aux;
 	for (size_t i = 0; i < holes->pool_count; i++)
-		if (holes->pools[i].pool != own && known(holes->pools[i].reserved_bytes) &&
-		    known(holes->pools[i].used_bytes))
+		if (holes->pools[i].pool != own && is_known(holes->pools[i].reserved_bytes) &&
+		    is_known(holes->pools[i].used_bytes))
 			bytes += minus(holes->pools[i].reserved_bytes, holes->pools[i].used_bytes);
 	return bytes;
 }
@@ -236,12 +231,12 @@ static bool is_foreign(struct build *build, const struct evidence *evidence)
 		short_of = CUF_UNKNOWN;
 	for (size_t n = 0; n < incident->owner_count; n++) {
 		const struct fact_owner_row *row = &incident->owners[n];
-		if (!known(row->bytes) || row->bytes < short_of)
+		if (!is_known(row->bytes) || row->bytes < short_of)
 			continue;
 		if (row->kind == OWNER_POOL_SLACK && incident->kind == CUF_KIND_DEVICE)
 			return true;
 		if (row->kind == OWNER_FRAMEWORK_SLACK && incident->kind != CUF_KIND_FRAMEWORK &&
-		    !known(incident->framework_requested_bytes) &&
+		    !is_known(incident->framework_requested_bytes) &&
 		    !stack_is_framework_call(build, evidence->process, incident->stack.id))
 			return true;
 	}
@@ -254,8 +249,8 @@ static uint64_t largest_hole(const struct fact_incident *incident)
 	static const enum fact_layer_id layers[] = { LAYER_PAGE, LAYER_POOL, LAYER_SEGMENT };
 	uint64_t most = CUF_UNKNOWN;
 	for (size_t l = 0; l < sizeof layers / sizeof *layers; l++)
-		if (known(incident->largest_free[layers[l]].bytes) &&
-		    (!known(most) || incident->largest_free[layers[l]].bytes > most))
+		if (is_known(incident->largest_free[layers[l]].bytes) &&
+		    (!is_known(most) || incident->largest_free[layers[l]].bytes > most))
 			most = incident->largest_free[layers[l]].bytes;
 	return most;
 }
@@ -265,7 +260,7 @@ static uint64_t pool_slack(const struct evidence *evidence)
 {
 	for (size_t n = 0; n < evidence->incident->owner_count; n++)
 		if (evidence->incident->owners[n].kind == OWNER_POOL_SLACK &&
-		    known(evidence->incident->owners[n].bytes))
+		    is_known(evidence->incident->owners[n].bytes))
 			return evidence->incident->owners[n].bytes;
 	return 0;
 }
@@ -321,7 +316,7 @@ static void set_packing(struct build *build, struct evidence *evidence,
 	if (device && device->moment.incident == incident->id)
 		holes = &device->fragmentation;
 	
-	if (known(packed) && known(metrics[METRIC_free])) {
+	if (is_known(packed) && is_known(metrics[METRIC_free])) {
 		if (packed > metrics[METRIC_free] + rounding)
 			packed -= rounding;
 		else if (packed > metrics[METRIC_free])
@@ -329,7 +324,7 @@ static void set_packing(struct build *build, struct evidence *evidence,
 	}
 	metrics[METRIC_hole] = largest_hole(incident);
 	metrics[METRIC_slack] = minus(metrics[METRIC_slack], rounding);
-	if (known(metrics[METRIC_hole]) && known(metrics[METRIC_request]) &&
+	if (is_known(metrics[METRIC_hole]) && is_known(metrics[METRIC_request]) &&
 	    metrics[METRIC_hole] < metrics[METRIC_request])
 		metrics[METRIC_stranded] = metrics[METRIC_slack];
 	evidence_set(evidence, SIGNAL_foreign_caller, is_foreign(build, evidence));
@@ -358,11 +353,11 @@ static void set_packing(struct build *build, struct evidence *evidence,
 	}
 	metrics[METRIC_packed] = packed;
 	evidence_set(evidence, SIGNAL_hole, ratio(metrics[METRIC_hole], metrics[METRIC_request]));
-	if (known(incident->largest_free[LAYER_POOL].bytes))
+	if (is_known(incident->largest_free[LAYER_POOL].bytes))
 		evidence_set(evidence, SIGNAL_pool,
 			     ratio(metrics[METRIC_slack], metrics[METRIC_request]));
 	set_slack(evidence, packed);
-	if (known(packed) && known(metrics[METRIC_shortfall]) && metrics[METRIC_shortfall] &&
+	if (is_known(packed) && is_known(metrics[METRIC_shortfall]) && metrics[METRIC_shortfall] &&
 	    packed >= metrics[METRIC_free]) {
 		uint64_t share = (packed - metrics[METRIC_free]) * 100 / metrics[METRIC_shortfall];
 		metrics[METRIC_contribution] = least_of(share, 100);
@@ -374,7 +369,8 @@ static void set_packing(struct build *build, struct evidence *evidence,
 static uint64_t context_bytes(const struct fact_incident *incident)
 {
 	for (size_t n = 0; n < incident->owner_count; n++)
-		if (incident->owners[n].kind == OWNER_CONTEXT && known(incident->owners[n].bytes))
+		if (incident->owners[n].kind == OWNER_CONTEXT &&
+		    is_known(incident->owners[n].bytes))
 			return incident->owners[n].bytes;
 	return 0;
 }
@@ -405,7 +401,7 @@ static void set_before(struct build *build, struct evidence *evidence)
 	if (ordinal != CUF_DEVICE_NONE)
 		device = reader_at(reader, CUF_SEC_DEVICES, ordinal);
 	
-	if (!device || device->first_free_bytes == CUF_UNKNOWN || !known(metrics[METRIC_total]))
+	if (!device || device->first_free_bytes == CUF_UNKNOWN || !is_known(metrics[METRIC_total]))
 		return;
 	allowance = least_of(metrics[METRIC_total] / CONTEXT_SHARE, CONTEXT_MOST);
 	metrics[METRIC_before] = minus(minus(metrics[METRIC_total], device->first_free_bytes),
@@ -442,7 +438,7 @@ static void set_balance(struct build *build, struct evidence *evidence)
 	for (size_t i = 0; i < build->facts->device_count; i++) {
 		const struct fact_device *device = &build->facts->devices[i];
 		uint64_t used;
-		if (!known(device->total_bytes) || !device->total_bytes ||
+		if (!is_known(device->total_bytes) || !device->total_bytes ||
 		    device->peak_bytes > device->total_bytes)
 			return;
 		used = device->peak_bytes * 100 / device->total_bytes;
@@ -474,7 +470,7 @@ static void set_at_once(struct evidence *evidence)
 {
 	uint64_t *metrics = evidence->metrics, unit = mapped_unit(evidence->incident);
 
-	if (!known(metrics[METRIC_free]))
+	if (!is_known(metrics[METRIC_free]))
 		return;
 	metrics[METRIC_at_once] = metrics[METRIC_free] / unit * unit;
 	metrics[METRIC_over] = minus(metrics[METRIC_request], metrics[METRIC_at_once]);
@@ -492,11 +488,11 @@ static void set_room(struct evidence *evidence)
 
 	metrics[METRIC_shortfall] = minus(metrics[METRIC_request], metrics[METRIC_free]);
 	set_at_once(evidence);
-	if (known(metrics[METRIC_request]) && known(metrics[METRIC_mine]))
+	if (is_known(metrics[METRIC_request]) && is_known(metrics[METRIC_mine]))
 		evidence_set(evidence, SIGNAL_own,
 			     ratio(metrics[METRIC_mine] + metrics[METRIC_request],
 				   metrics[METRIC_total]));
-	if (known(metrics[METRIC_request]) && known(metrics[METRIC_free]) &&
+	if (is_known(metrics[METRIC_request]) && is_known(metrics[METRIC_free]) &&
 	    evidence->incident->kind != CUF_KIND_PINNED &&
 	    evidence->incident->kind != CUF_KIND_REGISTERED) {
 		evidence_set(evidence, SIGNAL_over_device,
@@ -521,7 +517,7 @@ static const struct fact_incident *refused_page_lock(struct build *build,
 {
 	uint64_t room = UINT64_MAX;
 
-	if (known(incident->free_bytes) && known(incident->total_bytes))
+	if (is_known(incident->free_bytes) && is_known(incident->total_bytes))
 		room = incident->total_bytes / CONTEXT_SHARE;
 	
 	if (locks_host_memory(incident))
@@ -561,7 +557,7 @@ void evidence_device(struct build *build, struct evidence *evidence)
 		if (incident->is_request)
 			metrics[METRIC_request] = request_of(build, incident);
 		metrics[METRIC_free] = incident->free_bytes;
-		if (known(incident->total_bytes))
+		if (is_known(incident->total_bytes))
 			metrics[METRIC_total] = incident->total_bytes;
 		else if (device)
 			metrics[METRIC_total] = device->total_bytes;

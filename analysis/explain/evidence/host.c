@@ -8,11 +8,6 @@
 #define BYTES_SANE ((uint64_t)1 << 57) /* larger blocks are damage */
 #define ROUNDED_LEAST 65536 /* PyTorch's pinned allocator rounds small blocks, too: too little */
 
-static bool known(uint64_t metric)
-{
-	return metric != CUF_UNKNOWN;
-}
-
 /* ---- page-locked memory ---- */
 
 /* A block whose size is a power of two may have been rounded to it: at most half is waste. */
@@ -73,11 +68,11 @@ static void set_resident(const struct fact_process *process, struct evidence *ev
 	first = &process->timeline[0];
 	last = &process->timeline[process->timeline_count - 1];
 	metrics[METRIC_rss_first] = first->rss_bytes;
-	if (known(last->rss_bytes))
+	if (is_known(last->rss_bytes))
 		metrics[METRIC_rss] = last->rss_bytes;
-	if (known(last->cgroup_bytes))
+	if (is_known(last->cgroup_bytes))
 		metrics[METRIC_cgroup] = last->cgroup_bytes;
-	if (known(last->rss_bytes) && known(last->rss_shared_bytes) && known(live) &&
+	if (is_known(last->rss_bytes) && is_known(last->rss_shared_bytes) && is_known(live) &&
 	    last->rss_bytes > last->rss_shared_bytes + live)
 		metrics[METRIC_host_idle] = last->rss_bytes - last->rss_shared_bytes - live;
 	for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
@@ -90,7 +85,7 @@ static void set_ramp(struct evidence *evidence)
 	uint64_t last = evidence->metrics[METRIC_rss];
 	uint64_t first = evidence->metrics[METRIC_rss_first];
 
-	if (!known(last) || !known(first) || !last)
+	if (!is_known(last) || !is_known(first) || !last)
 		return;
 	evidence_set(evidence, SIGNAL_host_ramp,
 		     last > first ? 1 - (double)first / (double)last : 0);
@@ -104,7 +99,7 @@ static uint64_t cached_bytes(const struct fact_host *host)
 	const struct fact_allocator *allocator = host->allocators;
 
 	if (!host->allocator_count || allocator->role != ALLOCATOR_PROCESS ||
-	    !known(allocator->cached_bytes) || !known(allocator->fragmented_bytes))
+	    !is_known(allocator->cached_bytes) || !is_known(allocator->fragmented_bytes))
 		return CUF_UNKNOWN;
 	return allocator->cached_bytes + allocator->fragmented_bytes;
 }
@@ -119,7 +114,7 @@ static void set_kept(const struct fact_host *host, struct evidence *evidence)
 	const struct fact_allocator *first = host->allocators;
 
 	if (host->allocator_count && first->role == ALLOCATOR_PROCESS &&
-	    !strcmp(first->name, "glibc") && !known(first->arena_count) &&
+	    !strcmp(first->name, "glibc") && !is_known(first->arena_count) &&
 	    host->thread_count >= THREADS_MANY)
 		evidence->metrics[METRIC_host_threads] = host->thread_count;
 	evidence->metrics[METRIC_host_cached] = cached_bytes(host);
@@ -136,10 +131,12 @@ static uint64_t private_bytes(const struct fact_process *process, uint64_t rss)
 {
 	const struct fact_sample *last;
 
-	if (!process->timeline_count || !known(rss))
+	if (!process->timeline_count || !is_known(rss))
 		return rss;
 	last = &process->timeline[process->timeline_count - 1];
-	return known(last->rss_shared_bytes) ? subtract_to_zero(rss, last->rss_shared_bytes) : rss;
+	if (!is_known(last->rss_shared_bytes))
+		return rss;
+	return subtract_to_zero(rss, last->rss_shared_bytes);
 }
 
 /* The share of resident memory that the allocator keeps: its statistics, else what is not live. */
@@ -147,9 +144,9 @@ static double slack_share(const struct fact_process *process, const uint64_t *me
 {
 	uint64_t rss = metrics[METRIC_rss], live = metrics[METRIC_host_live];
 
-	if (known(metrics[METRIC_host_cached]))
+	if (is_known(metrics[METRIC_host_cached]))
 		return evidence_ratio(metrics[METRIC_host_cached], private_bytes(process, rss));
-	if (!known(live) || !known(rss) || rss <= live)
+	if (!is_known(live) || !is_known(rss) || rss <= live)
 		return NAN;
 	return 1 - (double)live / (double)rss;
 }
@@ -164,9 +161,9 @@ static uint64_t seconds_left(const uint64_t *metrics)
 	uint64_t slope = metrics[METRIC_host_slope], limit = metrics[METRIC_limit];
 	uint64_t used = metrics[METRIC_cgroup];
 
-	if (!known(used))
+	if (!is_known(used))
 		used = metrics[METRIC_rss];
-	if (!known(slope) || !slope || !known(limit) || !known(used) || used >= limit)
+	if (!is_known(slope) || !slope || !is_known(limit) || !is_known(used) || used >= limit)
 		return CUF_UNKNOWN;
 	return (limit - used) / slope;
 }
@@ -182,7 +179,7 @@ static void set_growth(const struct fact_process *process, struct evidence *evid
 	if (process->host_mode == CUF_HOST_OFF)
 		return;
 	evidence_set(evidence, SIGNAL_host_leak,
-		     known(metrics[METRIC_host_leaked])
+		     is_known(metrics[METRIC_host_leaked])
 			     ? evidence_ratio(metrics[METRIC_host_leaked], metrics[METRIC_rss])
 			     : 0);
 	evidence_set(evidence, SIGNAL_host_cache,
@@ -219,7 +216,7 @@ static uint64_t live_bytes(const struct fact_host *host)
 {
 	uint64_t bytes = host->malloc_live_bytes;
 
-	if (!known(bytes))
+	if (!is_known(bytes))
 		return bytes;
 	return bytes + known_or_zero(host->python_live_bytes) +
 	       known_or_zero(host->maps.anonymous_bytes) + known_or_zero(host->maps.shared_bytes);
@@ -233,7 +230,7 @@ void evidence_host(struct build *build, struct evidence *evidence)
 	bool killed = process->end == END_OOM_KILLED;
 
 	metrics[METRIC_limit] = host->cgroup_max_bytes;
-	if (!known(host->cgroup_max_bytes))
+	if (!is_known(host->cgroup_max_bytes))
 		metrics[METRIC_limit] = host->memory_total_bytes;
 	metrics[METRIC_host_live] = live_bytes(host);
 	set_kept(host, evidence);
@@ -254,7 +251,7 @@ void evidence_host(struct build *build, struct evidence *evidence)
 	evidence_set(evidence, SIGNAL_host_mine,
 		     evidence_ratio(metrics[METRIC_rss], metrics[METRIC_limit]));
 	evidence_set(evidence, SIGNAL_host_slack, slack_share(process, metrics));
-	if (known(metrics[METRIC_host_cached]))
+	if (is_known(metrics[METRIC_host_cached]))
 		evidence_set(evidence, SIGNAL_host_kept,
 			     (double)metrics[METRIC_host_cached] / KEPT_LEAST);
 }

@@ -41,11 +41,6 @@ static const struct setting variables[] = {
 	{ "XLA_CLIENT_MEM_FRACTION", METRIC_fraction, 100 },
 };
 
-static bool known(uint64_t metric)
-{
-	return metric != CUF_UNKNOWN;
-}
-
 /* ---- reading ---- */
 
 static void read_value(struct evidence *evidence, const struct setting *setting, const char *value)
@@ -100,7 +95,7 @@ static uint64_t blocks_wanted(const uint64_t *metrics)
 {
 	uint64_t layers = metrics[METRIC_depth], wanted = metrics[METRIC_wanted];
 
-	if (!known(layers))
+	if (!is_known(layers))
 		return wanted;
 	if (layers * metrics[METRIC_family_sites] >= wanted)
 		return layers * metrics[METRIC_family_sites];
@@ -125,7 +120,10 @@ static uint64_t fit_cache(const struct evidence *evidence, uint64_t *metrics)
 
 	if (evidence_holds(evidence, SIGNAL_kv_done)) { /* make room for what came after it */
 		uint64_t shortfall = metrics[METRIC_shortfall];
-		uint64_t most = known(metrics[METRIC_total]) ? metrics[METRIC_total] / MARGIN : 0;
+		uint64_t most = 0;
+
+		if (is_known(metrics[METRIC_total]))
+			most = metrics[METRIC_total] / MARGIN;
 		/* more of the same follows: as much again, within reason */
 		metrics[METRIC_kv_fits] =
 			subtract_to_zero(kv, shortfall + least_of(shortfall, most));
@@ -147,8 +145,8 @@ static void set_cache(struct evidence *evidence)
 {
 	uint64_t *metrics = evidence->metrics, requested, fits;
 
-	if (!known(metrics[METRIC_kv]) || !metrics[METRIC_kv] || !known(metrics[METRIC_free]) ||
-	    !known(metrics[METRIC_request]))
+	if (!is_known(metrics[METRIC_kv]) || !metrics[METRIC_kv] ||
+	    !is_known(metrics[METRIC_free]) || !is_known(metrics[METRIC_request]))
 		return;
 	requested = fit_cache(evidence, metrics);
 	fits = metrics[METRIC_kv_fits];
@@ -156,7 +154,7 @@ static void set_cache(struct evidence *evidence)
 		return;
 	metrics[METRIC_kv_percent] = fits * 100 / requested;
 	metrics[METRIC_kv_excess] = requested - fits;
-	if (known(metrics[METRIC_context]))
+	if (is_known(metrics[METRIC_context]))
 		metrics[METRIC_context_fits] = (uint64_t)((double)metrics[METRIC_context] *
 							  (double)fits / (double)requested);
 }
@@ -166,9 +164,9 @@ static void set_fraction(uint64_t *metrics)
 {
 	uint64_t total = metrics[METRIC_total], set = metrics[METRIC_fraction], less;
 
-	if (!known(metrics[METRIC_kv_excess]))
+	if (!is_known(metrics[METRIC_kv_excess]))
 		metrics[METRIC_kv_excess] = metrics[METRIC_shortfall];
-	if (!known(set) || !known(metrics[METRIC_kv_excess]) || !known(total) || !total)
+	if (!is_known(set) || !is_known(metrics[METRIC_kv_excess]) || !is_known(total) || !total)
 		return;
 	/* whole percent up, and one more: engines reserve by their own estimate of the rest */
 	less = (metrics[METRIC_kv_excess] * 100 + total - 1) / total + 1;
@@ -184,16 +182,16 @@ static void set_slots(struct evidence *evidence)
 	uint64_t request = metrics[METRIC_request], fits = metrics[METRIC_fits];
 	bool for_all;
 
-	if (!known(slots))
+	if (!is_known(slots))
 		return;
-	for_all = slots >= 2 && known(request) && request && request % slots == 0 &&
+	for_all = slots >= 2 && is_known(request) && request && request % slots == 0 &&
 		  !evidence_holds(evidence, SIGNAL_family_next);
 	evidence_set(evidence, SIGNAL_per_slot, for_all);
 	evidence_show(evidence, SIGNAL_per_slot, evidence->incident->seq);
-	if (for_all && known(metrics[METRIC_free])) {
+	if (for_all && is_known(metrics[METRIC_free])) {
 		metrics[METRIC_per_slot] = request / slots;
 		metrics[METRIC_slots_fit] = metrics[METRIC_free] / metrics[METRIC_per_slot];
-	} else if (known(fits) && fits < slots) {
+	} else if (is_known(fits) && fits < slots) {
 		metrics[METRIC_slots_fit] = fits;
 	}
 }
