@@ -107,6 +107,7 @@ struct growth {
 	size_t quiet_count;
 	uint64_t requests;
 	bool is_marked;           /* the marks are those moments */
+	bool is_cut;              /* older events were overwritten; set before growth_follow */
 	/* Set before growth_follow where sites are judged by age, too (host memory). */
 	bool by_age;
 	bool is_sampled, is_failure; /* memory ran out at time.end_ns */

@@ -81,12 +81,20 @@ static double chance_of(const struct site *site, const struct trend_steps *steps
 	return sqrt(sample_bytes * (steps->rise_second_half + steps->rise_first_half / 4));
 }
 
+/* It has no block from before the first event that was kept. A leak leaves blocks of all ages. */
+static bool is_all_young(const struct growth *growth, const struct site *site)
+{
+	return growth->is_cut &&
+	       signed_up_to(site->live_bytes, INT64_MAX) <= site->net_bytes;
+}
+
 /* All the conditions of growth.h. Each one excludes a pattern that grows without being a leak. */
 static bool is_leak(const struct growth *growth, const struct site *site,
 		    const struct series *series, const struct trend_steps *steps)
 {
 	double floor_then = series->bytes[series->count * 3 / 4] - series->bytes[0];
-	return !site->holds_blocks && !is_of_threads(site) && growth->work_cycles >= CYCLES_MIN &&
+	return !site->holds_blocks && !is_of_threads(site) && !is_all_young(growth, site) &&
+	       growth->work_cycles >= CYCLES_MIN &&
 	       series->count > CYCLES_MIN && steps->ups >= CYCLES_MIN - 1 &&
 	       steps->quarters_with_ups == 4 && /* it rose in at least 8 cycles, all along */
 	       steps->fall <= steps->rise / 10 && /* and stayed */

@@ -328,6 +328,7 @@ static void follow_device(struct followed_process *one, struct growth *growth, b
 	if (framework)
 		state.events = recorded->events->framework;
 	source = growth_device_source(&state);
+	growth->is_cut = state.events->complete_since != 0;
 	take_quiet(growth, &one->quiet, DEVICE_CLOCK_NS);
 	add_live(growth, recorded->reader, one->live, framework);
 	growth_follow(growth, &source);

@@ -343,6 +343,38 @@ static void test_growth__a_leak_is_seen_through_a_wrapped_ring(void **state)
 	}
 }
 
+/* The ring begins in the pause before the last wave of requests, of which each keeps a block until
+ * the wave ends. What was kept in the waves before is gone. */
+static void test_growth__the_last_wave_in_a_wrapped_ring_has_no_verdict(void **state)
+{
+	static const struct maker_plan plan = { 32, 4096, 32, 1024, 8192, 8192, 64, 64, 8, 0, 0 };
+	enum { WAVES = 40, REQUESTS = 60, PAUSE = 100, STEPS = 14 };
+	struct tracer t = { maker_new(&plan), false, 1 };
+	uint64_t kept[REQUESTS];
+	struct facts *facts;
+	maker_device(t.m, 0, 80 * GiB);
+	for (uint32_t id = 1; id < 32; id++)
+		maker_stack(t.m, id, 0x401000 + id * 256, 2);
+	for (unsigned wave = 0; wave < WAVES; wave++) {
+		for (unsigned n = 0; n < PAUSE; n++)
+			give(&t, take(&t, 1 * MiB, SITE_OUTPUT));
+		for (unsigned i = 0; i < REQUESTS; i++) {
+			uint64_t scratch = take(&t, 4 * MiB, SITE_SCRATCH);
+			kept[i] = take(&t, 1 * MiB, SITE_CACHE);
+			for (unsigned n = 0; n < STEPS; n++)
+				give(&t, take(&t, 1 * MiB, SITE_OUTPUT));
+			give(&t, scratch);
+		}
+		for (unsigned i = 0; i < REQUESTS && wave < WAVES - 1; i++)
+			give(&t, kept[i]);
+	}
+	assert_true(t.m->h->overwritten > 5000);
+	assert_int_equal(facts_build_memory(t.m->data, t.m->bytes, NULL, &facts, NULL), 0);
+	assert_non_null(site_of(facts, SITE_CACHE));
+	assert_int_equal(verdicts(facts), 0);
+	done(&t, facts);
+}
+
 /* Fewer than eight cycles prove nothing. */
 static void test_growth__seven_cycles_are_not_enough(void **state)
 {
@@ -529,6 +561,7 @@ int main(void)
 		cmocka_unit_test(test_growth__a_cache_that_fills_to_its_bound_has_no_verdict),
 		cmocka_unit_test(test_growth__weights_loaded_once_have_no_verdict),
 		cmocka_unit_test(test_growth__a_leak_is_seen_through_a_wrapped_ring),
+		cmocka_unit_test(test_growth__the_last_wave_in_a_wrapped_ring_has_no_verdict),
 		cmocka_unit_test(test_growth__seven_cycles_are_not_enough),
 		cmocka_unit_test(test_growth__a_kv_cache_that_resets_has_no_verdict),
 		cmocka_unit_test(test_growth__sampled_host_memory_is_estimated),
