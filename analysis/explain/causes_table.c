@@ -102,7 +102,6 @@ const struct cause_rule cause_rules[] = {
 		.tests = { IF(layered, 0.6, 0.25), IF(weights_named, 1, 0.25),
 			UNLESS(over_layer, 1.01, 0.05), IF(own, 0.9, 0.1), UNLESS(own, 0.9, -0.15),
 			IF(over_layer, 1.5, -0.3), IF(family_next, 1, -0.1),
-			IF(over_device, 1, -0.3),
 			IF(kv_named, 1, -0.25), IF(after_query, 1, -0.2), IF(slots_named, 1, -0.2),
 			IF(activations_named, 1, -0.25), IF(leak, 0.5, -0.3),
 			IF(late_failure, 8, -0.2), IF(arithmetic, 0.6, -0.3),
