@@ -308,14 +308,15 @@ static const char *summary_of(struct build *build, const struct cause_rule *rule
 	return rule->name;
 }
 
-/* How much a signal speaks for a rule; a need counts like a heavy test. */
-static double weight_in(const struct cause_rule *rule, enum signal signal)
+/* How much a signal, as strong as it is, speaks for a rule; a need counts like a heavy test. */
+static double weight_in(const struct cause_rule *rule, enum signal signal,
+			const struct evidence *evidence)
 {
 	for (const struct cause_test *need = rule->needs; need < end_of_needs(rule); need++)
-		if (need->signal == signal && !need->below)
+		if (need->signal == signal && !need->below && holds(need, evidence))
 			return 0.5;
 	for (const struct cause_test *test = rule->tests; test < end_of_tests(rule); test++)
-		if (test->signal == signal)
+		if (test->signal == signal && !test->below && holds(test, evidence))
 			return test->weight;
 	return 0;
 }
@@ -328,7 +329,8 @@ static const char *difference_of(struct build *build, const struct ranking *rank
 	double most = 0.04;
 
 	for (enum signal s = 0; s < SIGNAL_MAX; s++) {
-		double difference = weight_in(ranking->best, s) - weight_in(ranking->next, s);
+		double difference = weight_in(ranking->best, s, evidence) -
+				    weight_in(ranking->next, s, evidence);
 		const char *words;
 
 		if (!evidence_holds(evidence, s) || difference <= most)
