@@ -87,7 +87,8 @@ static const struct fix_row {
 	  "device",
 	  NO_METRIC, METRIC_shortfall },
 	{ "S2b", "llama.cpp", "n_ubatch",
-	  "lower --ubatch-size",
+	  "lower --ubatch-size or --ctx-size, or set --flash-attn on: the compute buffer "
+	  "grows with both, and {at_once} would have fit",
 	  NO_METRIC, METRIC_shortfall },
 	{ "S2b", "PyTorch", NULL,
 	  "process the prompt in pieces: {at_once} fits at once, {request} does not; use "
@@ -139,12 +140,13 @@ static const struct fix_row {
 	  "or set OLLAMA_KV_CACHE_TYPE=q8_0",
 	  METRIC_kv_percent, METRIC_kv_excess },
 	{ "S3*", "llama.cpp", "n_ctx",
-	  "lower {@context} from {context} to {context_fits}, or set --cache-type-k q8_0 "
-	  "and --cache-type-v q8_0",
+	  "lower {@context} from {context} to below {context_fits}, since the compute buffer "
+	  "comes next and grows with it, or set --cache-type-k q8_0 and --cache-type-v q8_0",
 	  METRIC_context_fits, METRIC_kv_excess },
 	{ "S3*", "llama.cpp", "n_ctx",
-	  "lower --ctx-size to {kv_percent} of its present value, or set --cache-type-k "
-	  "q8_0 and --cache-type-v q8_0",
+	  "lower --ctx-size to below {kv_percent} of its present value, since the compute "
+	  "buffer comes next and grows with it, or set --cache-type-k q8_0 and "
+	  "--cache-type-v q8_0",
 	  METRIC_kv_percent, METRIC_kv_excess },
 	{ "S3*", "", "@context",
 	  "lower {@context} from {context} to at most {context_fits}",

