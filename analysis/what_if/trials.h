@@ -46,6 +46,8 @@ struct trials {
 	struct arena *arena;
 };
 void trials_add(struct trials *trials, struct trial trial);
+/* Whether so many bytes are a part of what fills the device; true where its size is unknown. */
+bool trials_is_notable(const struct trace *trace, uint64_t bytes);
 
 /* Fills rows for this trace, the recorded one first; end with free(rows). */
 void trials_collect(struct trials *trials, const struct trace *trace, struct arena *arena);

@@ -18,8 +18,6 @@
 #include "analysis/what_if/pools/pools.h"
 
 #define LOOK_AHEAD 1.05
-/* A pool with less of the device is not what fills it. */
-#define NOTABLE_SHARE 0.1
 
 struct pool_use {
 	uint64_t peak_bytes, largest_bytes; /* the refused request included */
@@ -57,12 +55,6 @@ static uint64_t vmm_least(struct pool_use legacy)
 	return (uint64_t)((double)legacy.largest_bytes / LOOK_AHEAD);
 }
 
-static bool is_notable(const struct trace *trace, struct pool_use use)
-{
-	return !is_known(trace->capacity_bytes) ||
-	       (double)use.peak_bytes >= NOTABLE_SHARE * (double)trace->capacity_bytes;
-}
-
 static void add(struct trials *trials, const char *id, const char *typed, bool is_extra,
 		const char *why_not)
 {
@@ -83,14 +75,14 @@ void ggml_trials(struct trials *trials, const struct trace *trace)
 
 	if (vmm.peak_bytes)
 		add(trials, "ggml-legacy-pool", "ggml built with GGML_CUDA_NO_VMM=ON",
-		    !is_notable(trace, vmm),
+		    !trials_is_notable(trace, vmm.peak_bytes),
 		    arena_format(trials->arena,
 				 "%s. Its legacy pool would need %s or more; this one needed %s",
 				 hidden, units_bytes(legacy_least(trace, vmm)).s,
 				 units_bytes(vmm.peak_bytes).s));
 	if (legacy.peak_bytes)
 		add(trials, "ggml-vmm-pool", "ggml built with GGML_CUDA_NO_VMM=OFF",
-		    !is_notable(trace, legacy),
+		    !trials_is_notable(trace, legacy.peak_bytes),
 		    arena_format(trials->arena,
 				 "%s. Its pool of virtual memory would need %s to %s; this one "
 				 "needed %s",

@@ -6,15 +6,7 @@
 #include "analysis/base/units.h"
 #include "analysis/what_if/work/work.h"
 
-/* What is smaller than this share of the device is not what fills it. */
-#define NOTABLE_SHARE 0.1
 enum { EFFORT_FIX = 50, EFFORT_LESS = 60 };
-
-static bool is_notable(const struct trace *trace, uint64_t bytes)
-{
-	return !is_known(trace->capacity_bytes) ||
-	       (double)bytes >= NOTABLE_SHARE * (double)trace->capacity_bytes;
-}
 
 /* On the allocator as it was set. */
 static void add(struct trials *trials, const struct trace *trace, const char *id,
@@ -38,7 +30,7 @@ static void add_site(struct trials *trials, const struct trace *trace)
 {
 	struct gaining_site site = gaining_site_of(trace);
 
-	if (!site.stack || !is_notable(trace, site.bytes))
+	if (!site.stack || !trials_is_notable(trace, site.bytes))
 		return;
 	add(trials, trace, "without-growth",
 	    arena_format(trials->arena, "without what the fastest growing call site keeps (%s "
@@ -55,7 +47,7 @@ static void add_sizes(struct trials *trials, const struct trace *trace)
 {
 	uint64_t loaded = loaded_bytes_of(trace), largest = largest_request_of(trace);
 
-	if (is_notable(trace, loaded)) {
+	if (trials_is_notable(trace, loaded)) {
 		add(trials, trace, "loaded-quarter-less",
 		    arena_format(trials->arena, "25%% less loaded at the start (now %s)",
 				 units_bytes(loaded).s),
@@ -65,7 +57,7 @@ static void add_sizes(struct trials *trials, const struct trace *trace)
 				 units_bytes(loaded).s),
 		    EFFORT_LESS, true, scale_loaded, 0.5);
 	}
-	if (is_notable(trace, largest))
+	if (trials_is_notable(trace, largest))
 		add(trials, trace, "largest-half",
 		    arena_format(trials->arena, "the largest request half as large (now %s)",
 				 units_bytes(largest).s),
@@ -93,7 +85,7 @@ static void add_cache(struct trials *trials, const struct trace *trace)
 {
 	struct gaining_site site = cache_site_of(trace);
 
-	if (!site.stack || !is_notable(trace, site.bytes))
+	if (!site.stack || !trials_is_notable(trace, site.bytes))
 		return;
 	add(trials, trace, "cache-half",
 	    arena_format(trials->arena, "the largest cache with at most %s (now %s blocks, %s)",
@@ -121,7 +113,7 @@ static void add_lengths(struct trials *trials, const struct trace *trace)
 
 static void add_others(struct trials *trials, const struct trace *trace)
 {
-	if (!is_known(trace->others_bytes) || !is_notable(trace, trace->others_bytes))
+	if (!is_known(trace->others_bytes) || !trials_is_notable(trace, trace->others_bytes))
 		return;
 	add(trials, trace, "no-tenant",
 	    arena_format(trials->arena, "without other processes on the device (at least %s)",
