@@ -13,8 +13,12 @@
 #include "interpose/hooks/loader/dso.h"
 #include "interpose/hooks/malloc/glibc_heap.h"
 
-/* A walk takes about ten nanoseconds a block. What is not reached is estimated. */
+/*
+ * A walk takes some fifty nanoseconds a block. What is not reached is estimated. A refused request
+ * has a caller that waits.
+ */
 #define HEAP_NS_MAX 50000000ull
+#define HEAP_NS_MAX_AT_INCIDENT 2000000ull
 
 /* Blocks with a map of their own are in no arena. */
 static void add_heap(struct cuf_text *text, const struct cuf_glibc_heap *heap)
@@ -48,10 +52,13 @@ bool cuf_stats_glibc(const struct cuf_allocator *allocator, enum cuf_moment mome
 {
 	static struct cuf_glibc_heap heap;
 	struct cuf_dso libc;
-	(void)moment;
+	uint64_t most_ns = HEAP_NS_MAX;
+
+	if (moment == CUF_MOMENT_INCIDENT)
+		most_ns = HEAP_NS_MAX_AT_INCIDENT;
 	if (cuf_sandbox_entered() || !cuf_dso_at(allocator->dynamic, &libc) ||
 	    !cuf_glibc_heap_read((uintptr_t)allocator->dynamic, libc.end,
-				 cuf_now_ns() + HEAP_NS_MAX, &heap))
+				 cuf_now_ns() + most_ns, &heap))
 		return false;
 	add_heap(text, &heap);
 	return true;

@@ -24,7 +24,7 @@ enum {
 	FAST_BINS = 10,
 	ARENAS_MAX = 1024,
 	HEAPS_MAX = 1024,           /* of one arena */
-	LOOK_AT_CLOCK = 4096,       /* chunks */
+	LOOK_AT_CLOCK = 256,        /* chunks */
 	/* offsets in struct malloc_state */
 	AT_FAST = 16, AT_TOP = 96, AT_BINS = 112, AT_NEXT = 2160, AT_SYSTEM = 2184,
 	ARENA_BYTES = 2200,
@@ -223,7 +223,7 @@ static void walk_thread_heaps(struct arena *arena, struct cuf_glibc_heap *out)
 	for (unsigned i = 0; heap && i < HEAPS_MAX; i++) {
 		uint64_t bytes = word_at(heap + AT_HEAP_BYTES);
 		uintptr_t chunk = heap + head_bytes;
-		if (word_at(heap) != arena->at || bytes > HEAP_BYTES_MAX || is_late()) {
+		if (word_at(heap) != arena->at || bytes > HEAP_BYTES_MAX || (i && is_late())) {
 			out->whole = false;
 			return;
 		}
@@ -234,12 +234,46 @@ static void walk_thread_heaps(struct arena *arena, struct cuf_glibc_heap *out)
 	}
 }
 
+/* What was not walked is taken to be like what was. */
+static void scale_up(struct cuf_glibc_heap *found, const struct arena *arena)
+{
+	double ratio;
+
+	if (found->whole || !arena->walked_bytes)
+		return;
+	ratio = (double)(arena->system_bytes - arena->top_bytes) / (double)arena->walked_bytes;
+	if (ratio < 1)
+		return;
+	found->free_bytes = (uint64_t)((double)found->free_bytes * ratio);
+	for (unsigned i = 0; i < CUF_HEAP_CLASSES; i++) {
+		found->class_count[i] = (uint64_t)((double)found->class_count[i] * ratio);
+		found->class_bytes[i] = (uint64_t)((double)found->class_bytes[i] * ratio);
+	}
+}
+
+static void add_found(struct cuf_glibc_heap *out, const struct cuf_glibc_heap *found)
+{
+	out->whole &= found->whole;
+	out->free_bytes += found->free_bytes;
+	if (found->largest_bytes > out->largest_bytes)
+		out->largest_bytes = found->largest_bytes;
+	for (unsigned i = 0; i < CUF_HEAP_CLASSES; i++) {
+		out->class_count[i] += found->class_count[i];
+		out->class_bytes[i] += found->class_bytes[i];
+	}
+}
+
 static void walk_arena(struct arena *arena, struct cuf_glibc_heap *out)
 {
+	static struct cuf_glibc_heap found; /* 1 KiB, too much for a stack */
+
+	found = (struct cuf_glibc_heap){ .whole = true };
 	if (arena->first_chunk)
-		walk_part(arena, arena->first_chunk, arena->top + arena->top_bytes, out);
+		walk_part(arena, arena->first_chunk, arena->top + arena->top_bytes, &found);
 	else
-		walk_thread_heaps(arena, out);
+		walk_thread_heaps(arena, &found);
+	scale_up(&found, arena);
+	add_found(out, &found);
 	out->arena_count++;
 	out->system_bytes += arena->system_bytes;
 	out->top_bytes += arena->top_bytes;
@@ -267,18 +301,28 @@ static bool next_arena(struct arena *arena, struct cuf_glibc_heap *out)
 	return arena->top_bytes <= arena->system_bytes;
 }
 
-/* What was not walked is taken to be like what was. */
-static void scale_up(struct cuf_glibc_heap *out, uint64_t walked_bytes)
+static unsigned count_arenas(void)
 {
-	const double ratio =
-		(double)(out->system_bytes - out->top_bytes) / (double)walked_bytes;
-	if (out->whole || !walked_bytes || ratio < 1)
-		return;
-	out->free_bytes = (uint64_t)((double)out->free_bytes * ratio);
-	for (unsigned i = 0; i < CUF_HEAP_CLASSES; i++) {
-		out->class_count[i] = (uint64_t)((double)out->class_count[i] * ratio);
-		out->class_bytes[i] = (uint64_t)((double)out->class_bytes[i] * ratio);
-	}
+	unsigned count = 1;
+
+	for (uintptr_t at = word_at(main_arena + AT_NEXT); at && at != main_arena;
+	     at = word_at(at + AT_NEXT))
+		if (++count == ARENAS_MAX)
+			break;
+	return count;
+}
+
+/*
+ * Each arena has its share of the time that is left. Arenas differ: one may hold what lives, and
+ * another what a thread has freed, so one cannot stand for the others.
+ */
+static uint64_t share_until_ns(uint64_t until_ns, uint64_t arenas_left)
+{
+	uint64_t now_ns = cuf_now_ns();
+
+	if (now_ns >= until_ns)
+		return until_ns;
+	return now_ns + (until_ns - now_ns) / (arenas_left ? arenas_left : 1);
 }
 
 /* Each arena has one chunk that is in no bin. */
@@ -296,23 +340,23 @@ bool cuf_glibc_heap_read(uintptr_t start, uintptr_t end, uint64_t until_ns,
 			 struct cuf_glibc_heap *out)
 {
 	struct arena arena = { .at = 0 };
-	uint64_t walked_bytes = 0, top_bytes_max = 0;
+	uint64_t top_bytes_max = 0, arenas;
 	*out = (struct cuf_glibc_heap){ .whole = true, .mapped_bytes = CUF_UNKNOWN,
 					.mapped_count = CUF_UNKNOWN };
 	window.bytes = 0;
-	deadline_ns = until_ns;
 	start = (start + WORD - 1) & ~(uintptr_t)(WORD - 1);
 	if (!main_arena)
 		main_arena = find_main_arena(start, end);
+	arenas = main_arena ? count_arenas() : 0;
 	while (next_arena(&arena, out)) {
 		if (arena.first_chunk)
 			find_mapped(start, end, arena.first_chunk, out);
+		deadline_ns = share_until_ns(until_ns, arenas - out->arena_count);
 		walk_arena(&arena, out);
-		walked_bytes += arena.walked_bytes;
 		if (arena.top_bytes > top_bytes_max)
 			top_bytes_max = arena.top_bytes;
 	}
-	scale_up(out, walked_bytes);
+	deadline_ns = until_ns;
 	arena.at = main_arena;
 	for (uint64_t i = 0; i < out->arena_count; i++, arena.at = word_at(arena.at + AT_NEXT))
 		count_fast_bins(arena.at, out);

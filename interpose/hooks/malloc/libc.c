@@ -13,6 +13,7 @@
 #include "interpose/record/recorder.h"
 #include "interpose/hooks/loader/real.h"
 #include "interpose/hooks/loader/table.h"
+#include "interpose/hooks/malloc/allocator.h"
 #include "interpose/hooks/malloc/boot_alloc.h"
 
 #define FRAME __builtin_frame_address(0)
@@ -89,12 +90,17 @@ static const uint16_t hook_of_op[] = {
 	[CUF_HOST_ALIGNED] = CUF_HOOK_posix_memalign,
 };
 
-/* Only ENOMEM is an incident. Cold: refusals must not lengthen the hooks of every allocation. */
+/*
+ * Only ENOMEM is an incident. What the allocator keeps is read, too: it may be what is missing.
+ * Cold: refusals must not lengthen the hooks of every allocation.
+ */
 static __attribute__((noinline, cold)) void record_refusal(size_t bytes, unsigned op, int error,
 							   void *frame)
 {
-	if (error == ENOMEM)
-		cuf_host_refused(bytes, hook_of_op[op], frame);
+	if (error != ENOMEM)
+		return;
+	cuf_host_refused(bytes, hook_of_op[op], frame);
+	cuf_allocator_read(CUF_MOMENT_INCIDENT);
 }
 
 /* After the real call, when nothing was decided before it. */

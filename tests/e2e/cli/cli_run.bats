@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # `cuflight run` as a launcher: statuses, signals, where recordings go, and what it prints when there is none.
 load ../cli.bash
+load ../../memory_cgroup.bash
 
 small=--size=4MiB
 
@@ -160,12 +161,10 @@ EOF
 }
 
 @test "a kill by the OOM killer is recognised by the cgroup's count" {
-	local group=/sys/fs/cgroup/memory/cuflight-test.$$ status=0
-	[ -w /sys/fs/cgroup/memory ] && mkdir "$group" 2>/dev/null || skip "no memory cgroup that could be made here"
-	echo $((32 << 20)) >"$group/memory.limit_in_bytes" || { rmdir "$group"; skip "the cgroup takes no limit"; }
-	sh -c 'echo $$ >"$1/tasks"; shift; exec "$@"' - "$group" "$cuflight" run $small -- \
-		perl -e '$x = "x" x (200 << 20); print length $x' >out 2>err || status=$?
-	for _ in 1 2 3 4 5 6 7 8 9 10; do rmdir "$group" && break; sleep 0.2; done
+	local status=0
+	memory_cgroup "cuflight-test.$$" $((32 << 20)) || skip "$why_no_group"
+	in_memory_cgroup "$cuflight" run $small -- perl -e '$x = "x" x (200 << 20); print length $x' >out 2>err || status=$?
+	remove_memory_cgroup
 	[ "$status" = 137 ]
 	holds err 'killed by the kernel'\''s OOM killer' 'oom_kill count rose by 1 (limit 32.0 MiB)'
 }

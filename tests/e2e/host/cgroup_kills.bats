@@ -5,32 +5,22 @@
 # files of tmpfs.
 
 load host.bash
+load ../../memory_cgroup.bash
 
 limited_setup() { # a memory cgroup of 64 MiB; $group
-	local root=/sys/fs/cgroup limit=memory.max
-	if [ -f $root/cgroup.controllers ]; then
-		grep -qw memory $root/cgroup.controllers || skip "cgroup v2 without its memory controller"
-		grep -qw memory $root/cgroup.subtree_control || echo +memory 2>/dev/null >$root/cgroup.subtree_control || skip "cgroup v2: no right to hand down the memory controller"
-	else
-		root=$root/memory limit=memory.limit_in_bytes
-	fi
-	group=$root/cuflight-kills.$$.$BATS_TEST_NUMBER
-	mkdir "$group" 2>/dev/null || skip "no memory cgroup that could be made here"
-	echo $((64 << 20)) >"$group/$limit" || { rmdir "$group"; skip "the cgroup takes no limit"; }
-	[ "$(stat -f -c %T .)" != tmpfs ] || { rmdir "$group"; skip "files here are memory of the cgroup"; }
+	memory_cgroup "cuflight-kills.$$.$BATS_TEST_NUMBER" $((64 << 20)) || skip "$why_no_group"
+	[ "$(stat -f -c %T .)" != tmpfs ] || skip "files here are memory of the cgroup"
 }
 
 teardown() {
-	local _
 	rm -f /dev/shm/cuflight-kills-$$-*
-	[ -d "${group:-/nonexistent}" ] || return 0
-	for _ in 1 2 3 4 5 6 7 8 9 10; do rmdir "$group" && return; sleep 0.2; done
+	remove_memory_cgroup
 }
 
 # COMMAND...: with a plain preload, until the kernel kills it; leaves report.json and screen
 killed() {
 	limited_setup
-	CUFLIGHT_OUTPUT=rec/ LD_PRELOAD=$build/libcuflight.so timeout 60 sh -c 'echo $$ >"$1/cgroup.procs"; shift; exec "$@"' - "$group" "$@" >out 2>err || true
+	CUFLIGHT_OUTPUT=rec/ LD_PRELOAD=$build/libcuflight.so in_memory_cgroup timeout 60 "$@" >out 2>err || true
 	"$cuflight" report --json rec >report.json
 	"$cuflight" report rec >screen
 	report_has 'd.processes.some((p) => p.end_state === "oom_killed" || p.end === "oom_killed") || d.capture.end_state === "oom_killed"'
@@ -149,6 +139,6 @@ EOF
 
 @test "a program that does not grow leaves no recording in such a cgroup" {
 	limited_setup
-	CUFLIGHT_OUTPUT=rec/ LD_PRELOAD=$build/libcuflight.so sh -c 'echo $$ >"$1/cgroup.procs"; shift; exec "$@"' - "$group" "$(python)" -c 'import json; print(len(json.dumps([1.5] * 100000)))'
+	CUFLIGHT_OUTPUT=rec/ LD_PRELOAD=$build/libcuflight.so in_memory_cgroup "$(python)" -c 'import json; print(len(json.dumps([1.5] * 100000)))'
 	[ ! -e rec ] || [ -z "$(ls rec)" ]
 }

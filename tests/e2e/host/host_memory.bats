@@ -5,6 +5,7 @@
 # kernel. The victims print their truth (tests/victims/README.md).
 
 load host.bash
+load ../../memory_cgroup.bash
 
 # OPTIONS... -- VICTIM [ARGUMENT...]: recorded, and its report agrees with its truth
 told_right() {
@@ -171,6 +172,38 @@ EOF
 	report_has 'd.incidents[0].largest_free.host_bytes > 0 && /top of the heap|statistics/.test(d.incidents[0].largest_free.basis.host_bytes)'
 }
 
+@test "a refusal of malloc has what the allocator keeps at that moment, although the process ends by _exit" {
+	cat >refused.c <<'EOF'
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+enum { BLOCKS = 4000, BYTES = 20000 };
+static char *blocks[BLOCKS];
+int main(void)
+{
+	volatile size_t too_much = (size_t)1 << 46;
+	for (int i = 0; i < BLOCKS; i++)
+		memset(blocks[i] = malloc(BYTES), 1, BYTES);
+	for (int i = 0; i < BLOCKS; i += 2)
+		free(blocks[i]);
+	struct mallinfo2 books = mallinfo2();
+	if (malloc(too_much))
+		return 2;
+	dprintf(1, "%zu %zu\n", books.fordblks, books.uordblks + books.hblkhd);
+	_exit(1);
+}
+EOF
+	"${CC:-cc}" refused.c -o refused
+	CUFLIGHT_OUTPUT=rec/ CUFLIGHT_OPTIONS=start=1 LD_PRELOAD=$build/libcuflight.so ./refused >truth && return 1
+	read -r free live <truth
+	"$cuflight" report --json rec >report.json
+	report_has "d.incidents.length === 1 && d.host.allocator.books_ns !== null"
+	report_has "Math.abs(d.host.allocator.cached_bytes + d.host.allocator.fragmented_bytes - $free) < 0.02 * $free"
+	report_has "Math.abs(d.host.allocator.live_bytes - $live) < 0.02 * $live"
+}
+
 @test "exit in a signal handler that interrupted malloc does not hang" {
 	local i
 	for i in 1 2 3 4 5 6 7 8; do
@@ -194,27 +227,9 @@ EOF
 	grep -q 'libjemalloc.so.2 is not installed; install the package libjemalloc2' err
 }
 
-# Leaves $group: a memory cgroup of 96 MiB, of the version that has the controller here.
-small_group() {
-	local root=/sys/fs/cgroup limit=memory.max
-	if [ -f $root/cgroup.controllers ]; then
-		grep -qw memory $root/cgroup.controllers || skip "cgroup v2 without its memory controller"
-		grep -qw memory $root/cgroup.subtree_control || echo +memory 2>/dev/null >$root/cgroup.subtree_control || skip "cgroup v2: no right to hand down the memory controller"
-	else
-		root=$root/memory limit=memory.limit_in_bytes
-	fi
-	group=$root/cuflight-host.$$
-	mkdir "$group" 2>/dev/null || skip "no memory cgroup that could be made here"
-	echo $((96 << 20)) >"$group/$limit" || { rmdir "$group"; skip "the cgroup takes no limit"; }
-}
+small_group() { memory_cgroup "cuflight-host.$$" $((96 << 20)) || skip "$why_no_group"; }
 
-leave_group() {
-	local _
-	for _ in 1 2 3 4 5 6 7 8 9 10; do rmdir "$group" && return; sleep 0.2; done
-}
-
-# COMMAND...: in that group
-in_small_group() { sh -c 'echo $$ >"$1/cgroup.procs"; shift; exec "$@"' - "$group" "$@"; }
+teardown() { remove_memory_cgroup; }
 
 # PREFIX COMMAND...: recorded into PREFIX/ without a parent that waits for it
 alone() { CUFLIGHT_OUTPUT=$1/ CUFLIGHT_OPTIONS=start=1:host=full LD_PRELOAD=$build/libcuflight.so "${@:2}"; }
@@ -224,9 +239,9 @@ dies='for (1 .. 50) { push @kept, "x" x 4096; select undef, undef, undef, 0.001 
 
 @test "a kill for lack of memory is reported with and without a parent, with the growth that led to it" {
 	small_group
-	in_small_group "$cuflight" run -q -o parent/ -- "$build/victims/host_grows" 400 >out 2>err || true
-	CUFLIGHT_OUTPUT=alone/ CUFLIGHT_OPTIONS=start=1 LD_PRELOAD=$build/libcuflight.so in_small_group "$build/victims/host_grows" 400 >>out 2>>err || true
-	leave_group
+	in_memory_cgroup "$cuflight" run -q -o parent/ -- "$build/victims/host_grows" 400 >out 2>err || true
+	CUFLIGHT_OUTPUT=alone/ CUFLIGHT_OPTIONS=start=1 LD_PRELOAD=$build/libcuflight.so in_memory_cgroup "$build/victims/host_grows" 400 >>out 2>>err || true
+	remove_memory_cgroup
 	"$cuflight" report --json parent >report.json
 	report_has 'd.capture.end_state === "oom_killed" && d.processes[0].end_status === 9 && /oom_kill of its cgroup rose by 1/.test(d.processes[0].end_why)'
 	"$cuflight" report --json alone >report.json
@@ -243,11 +258,11 @@ dies='for (1 .. 50) { push @kept, "x" x 4096; select undef, undef, undef, 0.001 
 	local state
 	case $(stat -fc %T .) in tmpfs | ramfs) skip "files here are memory" ;; esac
 	small_group
-	alone far in_small_group perl -e "$dies" || state=$?
+	alone far in_memory_cgroup perl -e "$dies" || state=$?
 	# shellcheck disable=SC2016 # for the shell inside
-	alone files in_small_group sh -c 'head -c 150M /dev/zero >filler; sync filler; cat filler >/dev/null; exec perl -e "$1"' - "$dies" || state+=$?
+	alone files in_memory_cgroup sh -c 'head -c 150M /dev/zero >filler; sync filler; cat filler >/dev/null; exec perl -e "$1"' - "$dies" || state+=$?
 	rm -f filler
-	leave_group
+	remove_memory_cgroup
 	[ "$state" = 137137 ]
 	"$cuflight" report --json far >report.json
 	report_has 'd.capture.end_state === "killed" && d.host.cgroup.current_bytes < 48 << 20'
