@@ -202,6 +202,52 @@ static int by_time(const void *a, const void *b)
 	return compare_numbers(left->seq, right->seq);
 }
 
+/* Threads that fail this soon after one another fail for the same reason. */
+#define BURST_NS 2000000000ull
+
+/* True: another thread failed right after `before`, for the same memory. */
+static bool is_same_burst(const struct fact_incident *before, const struct fact_incident *after)
+{
+	return before->outcome == OUTCOME_FATAL && before->process == after->process &&
+	       before->device == after->device && before->kind == after->kind &&
+	       before->tid != after->tid && after->time_ns - before->time_ns <= BURST_NS;
+}
+
+/* True: the thread has a failure in incidents[from] to incidents[to]. Then it had survived an
+ * earlier one. */
+static bool has_failed(const struct facts *facts, uint32_t tid, size_t from, size_t to)
+{
+	for (size_t i = from; i <= to; i++)
+		if (facts->incidents[i].tid == tid)
+			return true;
+	return false;
+}
+
+/* Memory ran out when the first thread failed. What the others saw is what it had left while its
+ * stack was unwound, so their failures explain less. */
+static size_t first_of_burst(const struct facts *facts, size_t last)
+{
+	const struct fact_incident *incidents = facts->incidents;
+	size_t first = last;
+
+	while (first && is_same_burst(&incidents[first - 1], &incidents[first]) &&
+	       !has_failed(facts, incidents[first - 1].tid, first, last))
+		first--;
+	return first;
+}
+
+/* The failure that ended each process. */
+static void find_fatal(struct facts *facts)
+{
+	for (size_t i = facts->incident_count; i--;) {
+		const struct fact_incident *incident = &facts->incidents[i];
+		struct fact_process *process = &facts->processes[incident->process];
+
+		if (incident->outcome == OUTCOME_FATAL && !process->fatal_incident)
+			process->fatal_incident = facts->incidents[first_of_burst(facts, i)].id;
+	}
+}
+
 /* Ids count from 1 over all processes, by time. 0 is "none". */
 void build_incidents(struct build *build)
 {
@@ -219,12 +265,9 @@ void build_incidents(struct build *build)
 				      &facts->incidents[facts->incident_count++]);
 	if (count)
 		qsort(facts->incidents, count, sizeof *facts->incidents, by_time);
-	for (size_t i = 0; i < count; i++) {
-		struct fact_incident *incident = &facts->incidents[i];
-		incident->id = i + 1;
-		if (incident->outcome == OUTCOME_FATAL)
-			facts->processes[incident->process].fatal_incident = incident->id;
-	}
+	for (size_t i = 0; i < count; i++)
+		facts->incidents[i].id = i + 1;
+	find_fatal(facts);
 }
 
 /* Allocators that keep freed memory inside blocks that look full from here. PyTorch's is none of

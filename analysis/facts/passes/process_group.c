@@ -216,7 +216,7 @@ static uint64_t fatal_incident_of(const struct facts *facts)
 		return facts->processes[leader].fatal_incident;
 	for (size_t i = facts->incident_count; i--;)
 		if (facts->incidents[i].outcome == OUTCOME_FATAL)
-			return facts->incidents[i].id;
+			return facts->processes[facts->incidents[i].process].fatal_incident;
 	return 0;
 }
 

@@ -252,6 +252,47 @@ static void test_incident__a_launch_is_not_recovered_by_a_block(void **state)
 	expect(m, 1, OUTCOME_FATAL);
 }
 
+/* The first of the threads that failed together; tid 1 may have failed, and survived, before. */
+static void expect_first(struct maker *m, size_t incidents, uint64_t first)
+{
+	struct facts *facts;
+
+	maker_end(m, CUF_END_EXIT, 1);
+	facts = report(m);
+	assert_int_equal(facts->incident_count, incidents);
+	assert_int_equal(facts->fatal_incident, first);
+	assert_int_equal(facts->processes[0].fatal_incident, first);
+	facts_free(facts);
+	maker_free_all(m);
+}
+
+/* Later threads fail while earlier ones unwind, so the first one saw what filled the memory. */
+static void test_incident__of_threads_that_fail_together_the_first_is_fatal(void **state)
+{
+	struct maker *m = begin();
+	for (m->thread = 0; m->thread < 4; m->thread++, m->now_ns += 100000000)
+		maker_fail(m, 0, 9 * GiB, 8 * GiB, TOTAL, 2);
+	expect_first(m, 4, 1);
+}
+
+static void test_incident__a_thread_that_fails_again_had_survived(void **state)
+{
+	struct maker *m = begin();
+	for (unsigned n = 0; n < 4; n++, m->now_ns += 100000000) {
+		m->thread = n % 3;
+		maker_fail(m, 0, (20 + n) * GiB, 8 * GiB, TOTAL, 2);
+	}
+	expect_first(m, 4, 2);
+}
+
+static void test_incident__a_pause_parts_threads_that_fail(void **state)
+{
+	struct maker *m = begin();
+	for (m->thread = 0; m->thread < 4; m->thread++, m->now_ns += 3000000000)
+		maker_fail(m, 0, 9 * GiB, 8 * GiB, TOTAL, 2);
+	expect_first(m, 4, 4);
+}
+
 static void test_ladder__tries_of_one_size_are_one(void **state)
 {
 	struct maker *m = begin();
@@ -386,6 +427,10 @@ int main(void)
 		cmocka_unit_test(test_incident__exit_handlers_are_not_going_on),
 		cmocka_unit_test(test_incident__handled_by_exec),
 		cmocka_unit_test(test_incident__a_launch_is_not_recovered_by_a_block),
+		cmocka_unit_test(
+			test_incident__of_threads_that_fail_together_the_first_is_fatal),
+		cmocka_unit_test(test_incident__a_thread_that_fails_again_had_survived),
+		cmocka_unit_test(test_incident__a_pause_parts_threads_that_fail),
 		cmocka_unit_test(test_ladder__tries_of_one_size_are_one),
 		cmocka_unit_test(test_ladder__shrinking_tries_are_one_and_recovered),
 		cmocka_unit_test(test_ladder__nine_tenths_serve),
