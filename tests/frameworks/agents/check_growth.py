@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """check_growth.py TRUTH REPORT: does the report say of an agent's memory what the script said of itself?
 
-TRUTH's last line is "clean", or "cause NAME FILE LINE[,LINE...]": that is the report's cause, and one of the call sites that hold
+TRUTH's last line of ours is "clean", or "cause NAME FILE LINE[,LINE...]": that is the report's cause, and one of the call sites that hold
 most is reached through one of these lines of FILE; or "grows FILE LINE[,LINE...] SHAPE BYTES KEEPER": some site of the report then is a leak, or is
 still growing (the scripts mark no requests, so most are not proven), of that shape through one of these lines of FILE, of BYTES
 a turn within a tenth (KEEPER "-"), or through the function KEEPER beside growth through one of these lines; and the cause of the run is growth of host memory. Prints what was found; exits 1 when it
@@ -61,7 +61,8 @@ def check_cause(report, name, file, lines):
 
 
 def main():
-    truth = [line.split() for line in open(sys.argv[1], encoding="utf-8") if line.strip()][-1]
+    said = [line.split() for line in open(sys.argv[1], encoding="utf-8") if line.strip()]
+    truth = [words for words in said if words[0] in ("clean", "cause", "grows")][-1]  # CrewAI prints, too
     report = json.load(open(sys.argv[2], encoding="utf-8"))
     if truth[0] == "clean":
         wrong = check_clean(report)

@@ -4,6 +4,7 @@
 The model is real as far as memory goes: weights, a key/value cache that grows with each token and goes away with the
 request, activations. What it says is noise. Text is bytes; the prompt is cut to the context, as engines do.
 """
+import os
 import pathlib
 import random
 import resource
@@ -88,6 +89,8 @@ class Ceiling:
         self.bytes = None
 
     def set(self):
+        if os.environ.get("AGENTS_CEILING") == "none":  # something else limits it
+            return
         status = pathlib.Path("/proc/self/status").read_text()
         self.bytes = int(status.split("VmData:")[1].split()[0]) * 1024 + self.ROOM
         self.__exit__()
