@@ -303,27 +303,40 @@ static int write_rows(const struct request *request, struct output *output,
 	return result;
 }
 
-static int export_facts(const struct request *request, const struct facts *facts,
-			struct symbols *symbols)
+/* Nothing is left of the output unless it is complete. */
+static int export_facts(struct request *request, const struct facts *facts,
+			struct symbols *symbols, struct output *output)
 {
-	char path[PATH_MAX];
-	struct output output;
-
-	if (open_output(request, &output, path, sizeof path))
-		return CMD_USAGE;
-	if (write_rows(request, &output, facts, symbols)) {
-		output_abandon(&output);
+	if (!facts || check_facts(request, facts) ||
+	    write_rows(request, output, facts, symbols)) {
+		output_abandon(output);
 		return CMD_USAGE;
 	}
 	if (cut_guard_seen()) {
-		output_abandon(&output);
+		output_abandon(output);
 		say_error("the recording was truncated while it was read; export a copy of it");
 		return CMD_USAGE;
 	}
-	if (output_close(&output))
+	if (output_close(output))
 		return CMD_USAGE;
 	note_gaps(request, facts);
 	return CMD_FINE;
+}
+
+/* The output is opened first, so that its errors are reported before minutes of reading. */
+static int export_blocks(struct request *request, struct symbols *symbols)
+{
+	char path[PATH_MAX];
+	struct output output;
+	struct facts *facts;
+	int status;
+
+	if (open_output(request, &output, path, sizeof path))
+		return CMD_USAGE;
+	facts = open_facts(request->path, symbols, &request->facts);
+	status = export_facts(request, facts, symbols, &output);
+	facts_free(facts);
+	return status;
 }
 
 static int run_export(const struct opts *opts, const struct cmd *const *commands)
@@ -332,23 +345,18 @@ static int run_export(const struct opts *opts, const struct cmd *const *commands
 					   .debuginfod = opts_has(opts, "debuginfod") };
 	struct request request;
 	struct symbols *symbols;
-	struct facts *facts;
-	int status = CMD_USAGE;
+	int status;
 
 	(void)commands;
 	if (read_request(&request, opts))
 		return CMD_USAGE;
 	symbols = symbols_new(&options);
-	if (!request.format) {
+	if (request.format) {
+		status = export_blocks(&request, symbols);
+	} else {
 		request.tables.symbols = symbols;
 		status = export_tables(&request.tables);
-		symbols_free(symbols);
-		return status;
 	}
-	facts = open_facts(request.path, symbols, &request.facts);
-	if (facts && !check_facts(&request, facts))
-		status = export_facts(&request, facts, symbols);
-	facts_free(facts);
 	symbols_free(symbols);
 	return status;
 }

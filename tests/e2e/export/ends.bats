@@ -144,3 +144,12 @@ on_full_disk() {
 		[ $status = 0 ] || [ "$form" = parquet ] || [ -z "$(find out copies -type f)" ]
 	done
 }
+
+@test "a place that cannot be written is said before the recording is read, and a recording that cannot be read leaves nothing" {
+	expect 2 export --to=folded -o missing/x.folded missing.cuf
+	holds err "cannot write 'missing/x.folded'"
+	expect 2 export --to=folded -o x.folded missing.cuf
+	holds err "cannot open 'missing.cuf'"
+	expect 2 export --to=folded --at='#99' -o x.folded "$BATS_FILE_TMPDIR/one.cuf"
+	[ -z "$(compgen -G 'x.folded*')" ]
+}
