@@ -28,7 +28,7 @@ static bool is_due(void)
 					   __ATOMIC_RELAXED);
 }
 
-void cuf_host_refused(size_t bytes, unsigned hook, void *frame)
+bool cuf_host_refused(size_t bytes, unsigned hook, void *frame)
 {
 	const struct cuf_request request = {
 		.bytes = bytes, .kind = CUF_KIND_HOST, .device = CUF_DEVICE_NONE
@@ -38,9 +38,11 @@ void cuf_host_refused(size_t bytes, unsigned hook, void *frame)
 	};
 	struct cuf_call call;
 	int saved_errno = errno;
+	bool is_recorded;
 	if (cuf_options.host == CUF_HOST_OFF || !is_due())
-		return;
-	if (cuf_call_begin(&call, hook, frame)) {
+		return false;
+	is_recorded = cuf_call_begin(&call, hook, frame);
+	if (is_recorded) {
 		cuf_hook_names_write();
 		cuf_handover_to_file();
 		cuf_request_failed(&call, &request, ENOMEM, &no_driver);
@@ -48,4 +50,5 @@ void cuf_host_refused(size_t bytes, unsigned hook, void *frame)
 	}
 	cuf_call_end();
 	errno = saved_errno;
+	return is_recorded;
 }

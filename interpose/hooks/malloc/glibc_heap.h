@@ -5,9 +5,9 @@
  *
  * Contract: one caller at a time. Nothing is called and nothing is written outside `out`; the
  * kernel copies what is read, so memory that vanishes is no fault. Other threads may allocate
- * meanwhile: figures are then off by what is in flight. Arenas share the time until until_ns. Past
- * an arena's share, or where its heap is not as expected, `whole` is false, and the arena's sums
- * are scaled up from the part that was read.
+ * meanwhile: figures are then off by what is in flight. Arenas share the time until until_ns; each
+ * is read for some hundred chunks at least. Past an arena's share, or where its heap is not as
+ * expected, `whole` is false, and the arena's sums are scaled up from the part that was read.
  */
 #ifndef CUF_GLIBC_HEAP_H
 #define CUF_GLIBC_HEAP_H

@@ -91,16 +91,26 @@ static const uint16_t hook_of_op[] = {
 };
 
 /*
- * Only ENOMEM is an incident. What the allocator keeps is read, too: it may be what is missing.
- * Cold: refusals must not lengthen the hooks of every allocation.
+ * What the allocator keeps may be what is missing. Read within a call of its own, so that a handler
+ * that interrupts it allocates unrecorded.
  */
+static void read_books(unsigned hook, void *frame)
+{
+	struct cuf_call call;
+	int saved_errno = errno;
+
+	if (cuf_call_begin(&call, hook, frame))
+		cuf_allocator_read(CUF_MOMENT_INCIDENT);
+	cuf_call_end();
+	errno = saved_errno;
+}
+
+/* Only ENOMEM is an incident. Cold: refusals must not lengthen the hooks of every allocation. */
 static __attribute__((noinline, cold)) void record_refusal(size_t bytes, unsigned op, int error,
 							   void *frame)
 {
-	if (error != ENOMEM)
-		return;
-	cuf_host_refused(bytes, hook_of_op[op], frame);
-	cuf_allocator_read(CUF_MOMENT_INCIDENT);
+	if (error == ENOMEM && cuf_host_refused(bytes, hook_of_op[op], frame))
+		read_books(hook_of_op[op], frame);
 }
 
 /* After the real call, when nothing was decided before it. */

@@ -202,6 +202,10 @@ EOF
 	report_has "d.incidents.length === 1 && d.host.allocator.books_ns !== null"
 	report_has "Math.abs(d.host.allocator.cached_bytes + d.host.allocator.fragmented_bytes - $free) < 0.02 * $free"
 	report_has "Math.abs(d.host.allocator.live_bytes - $live) < 0.02 * $live"
+	# a refusal that is no incident reads nothing
+	CUFLIGHT_OUTPUT=off/ CUFLIGHT_OPTIONS=start=1:host=off LD_PRELOAD=$build/libcuflight.so ./refused >truth && return 1
+	"$cuflight" report --json off >report.json
+	report_has "d.incidents.length === 0 && (d.host.allocator === null || d.host.allocator.books_ns === null)"
 }
 
 @test "exit in a signal handler that interrupted malloc does not hang" {
