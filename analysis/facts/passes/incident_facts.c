@@ -205,12 +205,12 @@ static int by_time(const void *a, const void *b)
 /* Threads that fail this soon after one another fail for the same reason. */
 #define BURST_NS 2000000000ull
 
-/* True: another thread failed right after `before`, for the same memory. */
+/* True: the second failed right after the first, for the same memory. */
 static bool is_same_burst(const struct fact_incident *before, const struct fact_incident *after)
 {
 	return before->outcome == OUTCOME_FATAL && before->process == after->process &&
 	       before->device == after->device && before->kind == after->kind &&
-	       before->tid != after->tid && after->time_ns - before->time_ns <= BURST_NS;
+	       after->time_ns - before->time_ns <= BURST_NS;
 }
 
 /* True: the thread has a failure in incidents[from] to incidents[to]. Then it had survived an

@@ -252,7 +252,7 @@ static void test_incident__a_launch_is_not_recovered_by_a_block(void **state)
 	expect(m, 1, OUTCOME_FATAL);
 }
 
-/* The first of the threads that failed together; tid 1 may have failed, and survived, before. */
+/* first: the id of the failure that ended the process. */
 static void expect_first(struct maker *m, size_t incidents, uint64_t first)
 {
 	struct facts *facts;
