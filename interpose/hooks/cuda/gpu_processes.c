@@ -12,12 +12,13 @@
 #include "interpose/platform/say.h"
 #include "interpose/platform/sys.h"
 #include "interpose/record/recorder.h"
+#include "interpose/hooks/cuda/bounded_thread.h"
 #include "interpose/hooks/cuda/nvml.h"
 #include "interpose/hooks/loader/dso.h"
 
 /* ---- one reading ---- */
 
-/* Kept off the stack of the thread that allocates. One reading at a time: see `reader`. */
+/* Too large for a stack. One reading at a time: see `reader`. */
 static struct cuf_nvml nvml;
 static struct cuf_gpu_reading reading;
 static _Alignas(uint64_t) uint8_t room[CUF_NVML_ROOM_BYTES];
@@ -48,17 +49,61 @@ static void add_name(struct cuf_gpu_process *process)
 		process->name[bytes - 1] = 0;
 }
 
-/* The record is written even when NVML refused: the report states what it returned. */
-static void read_library(struct link_map *library, const struct cuf_device *device,
-			 uint64_t incident)
+/* ---- the thread that asks ---- */
+
+/*
+ * NVML asks a driver that may hang, under locks of its own. So a thread of ours asks it, and the
+ * thread of the failure waits only this long. An answer takes a millisecond.
+ */
+#define LIMIT_NS 100000000ull
+
+static struct cuf_device asked; /* a copy: the recording may be cut meanwhile */
+static uint32_t reader;         /* the thread that reads; 0: none. One at a time */
+
+static uint32_t this_thread(void) { return (uint32_t)cuf_sys(SYS_gettid, 0, 0, 0, 0, 0, 0); }
+
+static void ask(void)
 {
-	if (!cuf_nvml_bind(&nvml, find_in_library, library))
-		return;
-	cuf_nvml_read(&nvml, device, room, &reading);
+	__atomic_store_n(&reader, this_thread(), __ATOMIC_SEQ_CST);
+	cuf_nvml_read(&nvml, &asked, room, &reading);
 	for (unsigned i = 0; i < reading.head.stored_count; i++)
 		add_name(&reading.processes[i]);
-	cuf_note(CUF_META_GPU_PROCESSES, incident, &reading.head.meta + 1,
-		 cuf_gpu_reading_bytes(&reading) - sizeof reading.head.meta);
+}
+
+static void end_reading(void) { __atomic_store_n(&reader, 0, __ATOMIC_RELEASE); }
+
+static void note(const struct cuf_gpu_reading *answer, uint64_t incident)
+{
+	cuf_note(CUF_META_GPU_PROCESSES, incident, &answer->head.meta + 1,
+		 cuf_gpu_reading_bytes(answer) - sizeof answer->head.meta);
+}
+
+/* `reading` is the thread's that was left behind. */
+static void note_timeout(unsigned device, uint64_t incident)
+{
+	static struct cuf_gpu_reading nothing;
+	nothing.head = cuf_nvml_nothing(device);
+	nothing.head.failed = CUF_NVML_nvmlInit_v2;
+	nothing.head.result = CUF_NVML_TIMEOUT;
+	note(&nothing, incident);
+}
+
+/* The record is written even when NVML refused: the report states what it returned. False: a thread
+ * was left behind, and is the reader until it returns. */
+static bool read_library(struct link_map *library, const struct cuf_device *device,
+			 uint64_t incident)
+{
+	static struct cuf_bounded_work work = { ask, end_reading, 0 };
+	if (!cuf_nvml_bind(&nvml, find_in_library, library))
+		return true;
+	asked = *device;
+	switch (cuf_bounded_run(&work, LIMIT_NS)) {
+	case CUF_BOUNDED_NO_THREAD: return true;
+	case CUF_BOUNDED_LEFT: note_timeout(asked.ordinal, incident); return false;
+	case CUF_BOUNDED_DONE: break;
+	}
+	note(&reading, incident);
+	return true;
 }
 
 /* ---- when ---- */
@@ -66,7 +111,6 @@ static void read_library(struct link_map *library, const struct cuf_device *devi
 #define SPACING_NS 1000000000ull
 #define COST_SHARE 50 /* at most a fiftieth of the time goes into readings */
 
-static uint32_t reader;       /* the thread that reads; 0: none. One at a time */
 static unsigned unloads;      /* calls of dlclose that go on */
 static uint64_t next_ns, spacing_ns;
 
@@ -88,24 +132,25 @@ static void schedule_next(uint64_t began_ns)
 	__atomic_store_n(&next_ns, ended_ns + spacing_ns, __ATOMIC_RELAXED);
 }
 
-/* The library is never loaded by us. A program without NVML gets no reading. */
-static void read_if_loaded(const struct cuf_device *device, uint64_t incident, uint64_t began_ns)
+/* The library is never loaded by us. A program without NVML gets no reading. False: as
+ * read_library. */
+static bool read_if_loaded(const struct cuf_device *device, uint64_t incident, uint64_t began_ns)
 {
 	struct link_map *library;
 	/* `reader` is set: a dlclose that begins now waits, and one that has begun is seen here */
+	bool is_over;
 	if (__atomic_load_n(&unloads, __ATOMIC_SEQ_CST))
-		return;
+		return true;
 	library = cuf_dso_find_loaded("libnvidia-ml.so");
 	if (!library) {
 		/* all objects were looked at: not again for each of a thousand failures */
 		__atomic_store_n(&next_ns, began_ns + SPACING_NS, __ATOMIC_RELAXED);
-		return;
+		return true;
 	}
-	read_library(library, device, incident);
+	is_over = read_library(library, device, incident);
 	schedule_next(began_ns);
+	return is_over;
 }
-
-static uint32_t this_thread(void) { return (uint32_t)cuf_sys(SYS_gettid, 0, 0, 0, 0, 0, 0); }
 
 /* A reading ends in a millisecond. One that hangs in NVML delays the program by a second, once. */
 void cuf_gpu_processes_unload_begin(void)
@@ -152,8 +197,7 @@ void cuf_gpu_processes_read(unsigned device, uint64_t incident, void *frame)
 	    !__atomic_compare_exchange_n(&reader, &nobody, this_thread(), false, __ATOMIC_SEQ_CST,
 					 __ATOMIC_RELAXED))
 		return;
-	if (!cuf_signal_on_stack(frame))
-		read_if_loaded(known, incident, now_ns);
-	__atomic_store_n(&reader, 0, __ATOMIC_RELEASE);
+	if (cuf_signal_on_stack(frame) || read_if_loaded(known, incident, now_ns))
+		end_reading();
 	errno = saved;
 }

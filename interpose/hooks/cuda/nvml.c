@@ -192,16 +192,22 @@ static void read_lists(const struct cuf_nvml *nvml, void *handle, uint8_t *room,
 	}
 }
 
+struct cuf_meta_gpu_processes cuf_nvml_nothing(uint32_t ordinal)
+{
+	return (struct cuf_meta_gpu_processes){
+		.meta = { .type = CUF_META_GPU_PROCESSES }, .device = ordinal,
+		.total_bytes = CUF_UNKNOWN, .used_bytes = CUF_UNKNOWN,
+		.free_bytes = CUF_UNKNOWN, .reserved_bytes = CUF_UNKNOWN
+	};
+}
+
 /* Init and shutdown are a pair in every case, so NVML's count stays as it was. */
 void cuf_nvml_read(const struct cuf_nvml *nvml, const struct cuf_device *device, uint8_t *room,
 		   struct cuf_gpu_reading *reading)
 {
 	void *handle = NULL;
 	bool found;
-	reading->head = (struct cuf_meta_gpu_processes){
-		.meta = { .type = CUF_META_GPU_PROCESSES }, .device = device->ordinal,
-		.total_bytes = CUF_UNKNOWN, .used_bytes = CUF_UNKNOWN,
-		.free_bytes = CUF_UNKNOWN, .reserved_bytes = CUF_UNKNOWN };
+	reading->head = cuf_nvml_nothing(device->ordinal);
 	if (!note_result(reading, CUF_NVML_nvmlInit_v2, nvml->nvmlInit_v2()))
 		return;
 	if (has_uuid(device))

@@ -17,6 +17,9 @@
 bool cuf_nvml_bind(struct cuf_nvml *nvml, void *(*find)(const void *library, const char *name),
 		   const void *library);
 
+/* The head of a reading of which nothing is known yet. */
+struct cuf_meta_gpu_processes cuf_nvml_nothing(uint32_t ordinal);
+
 /* Reads which processes hold the device. room: CUF_NVML_ROOM_BYTES, aligned to 8. A failure is
  * stored in reading->head.failed. The caller adds the names of the processes. */
 void cuf_nvml_read(const struct cuf_nvml *nvml, const struct cuf_device *device, uint8_t *room,

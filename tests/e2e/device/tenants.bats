@@ -132,6 +132,21 @@ CHECK
 	[ $((SECONDS - began)) -lt 10 ]
 }
 
+# An init that hangs keeps what it holds: the program itself must not need NVML then.
+@test "a program whose NVML hangs has its refusal at once" {
+	local hangs began
+	for hangs in nvmlInit_v2 nvmlDeviceGetMemoryInfo_v2 nvmlShutdown; do
+		began=$SECONDS
+		rm -f r.cuf
+		SIMCUDA_NVML_FAIL=$hangs:hang sim env "CUFLIGHT_OUTPUT=$home/r.cuf" \
+			"LD_PRELOAD=$build/libcuflight.so $build/sim/nvml-580/libnvidia-ml.so.1" \
+			"$build/victims/oom_handled" >truth 2>err
+		[ $((SECONDS - began)) -lt 5 ]
+		expect 0 report --json -f -o r.json r.cuf
+		is "not nvml and 'no answer in time' in blind and r['processes'][0]['end_state'] == 'exit'"
+	done
+}
+
 @test "with nvml=0 nothing queries NVML" {
 	options=nvml=0 preloaded neighbours
 	is "not nvml"

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Work that may never end, in a thread of ours: the caller waits for it for a short time, and then
+ * leaves it behind. For libraries of the process that ask a device. They keep state in it, so a
+ * copy of the process (process_copy.h) cannot ask for it.
+ *
+ * Contract: any thread that no signal interrupted, since a thread's start allocates. errno may
+ * change. Signals are blocked in the new thread. The work is in static memory.
+ */
+#ifndef CUF_BOUNDED_THREAD_H
+#define CUF_BOUNDED_THREAD_H
+
+#include <stdint.h>
+
+struct cuf_bounded_work {
+	void (*run)(void);       /* the work */
+	void (*late)(void);      /* in the same thread, after run, when nobody waited any more */
+	uint32_t state;          /* 0; is the waiting's own */
+};
+
+enum cuf_bounded_end {
+	CUF_BOUNDED_DONE,        /* run has ended, late is not called */
+	CUF_BOUNDED_LEFT,        /* run goes on, late will be called if it ends */
+	CUF_BOUNDED_NO_THREAD    /* none could be made: neither is called */
+};
+enum cuf_bounded_end cuf_bounded_run(struct cuf_bounded_work *work, uint64_t limit_ns);
+
+#endif
