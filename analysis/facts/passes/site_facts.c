@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include "analysis/device/framework_map.h"
-#include "analysis/growth/growth.h"
+#include "analysis/growth/growth_ahead.h"
 #include "analysis/host/heap_births.h"
 #include "analysis/host/peak_note.h"
 #include "analysis/facts/passes/roles.h"
@@ -342,6 +342,22 @@ static void follow_device(struct followed_process *one, struct growth *growth, b
 	reader_drop(recorded->reader, state.events->ring);
 }
 
+/* Several processes keep all processors busy; the events of a single one are read ahead. */
+static void follow(const struct followed_process *one, struct growth *growth,
+		   const struct growth_source *source)
+{
+	struct growth_ahead *ahead;
+	struct growth_source faster;
+	if (one->build->run->count >= parallel_threads(0)) {
+		growth_follow(growth, source);
+		return;
+	}
+	ahead = growth_ahead_begin(source);
+	faster = growth_ahead_source(ahead);
+	growth_follow(growth, &faster);
+	growth_ahead_end(ahead);
+}
+
 static void follow_host(struct followed_process *one, struct growth *growth)
 {
 	const struct run_process *recorded = &one->build->run->processes[one->process];
@@ -363,7 +379,7 @@ static void follow_host(struct followed_process *one, struct growth *growth)
 	} else {
 		heap_read(reader, &means, &one->host, &growth->sites, memory);
 	}
-	growth_follow(growth, &source);
+	follow(one, growth, &source);
 	host_stream_free(state.stream);
 	if (memory->known && !one->host.note)
 		note_peak(growth, memory);
