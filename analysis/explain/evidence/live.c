@@ -8,8 +8,8 @@
 #include <string.h>
 #include "analysis/explain/evidence/stacks.h"
 #include "analysis/frameworks/role_names.h"
+#include "analysis/base/hash_index.h"
 #include "analysis/base/numbers.h"
-#include "analysis/base/sort.h"
 #include "analysis/replay/replay.h"
 
 enum {
@@ -27,6 +27,7 @@ struct class
 {
 	uint64_t bytes, count, first_seq, last_seq;
 	uint32_t stack, twin; /* of the first block, and another one: keys and values; 0 none */
+	uint64_t twin_seq;
 	unsigned hints;
 	bool kv_role;
 };
@@ -38,13 +39,6 @@ struct classes {
 
 /* What counts of a live block here. */
 struct piece { uint64_t bytes, seq; uint32_t stack; bool kv_role; };
-
-/* Equal sizes next to one another, oldest first. */
-static void sort_by_size(struct piece *pieces, size_t count)
-{
-	sort_by_number(pieces, count, sizeof *pieces, offsetof(struct piece, seq));
-	sort_by_number(pieces, count, sizeof *pieces, offsetof(struct piece, bytes));
-}
 
 /* What holds most comes first. */
 static int by_sum(const void *a, const void *b)
@@ -91,34 +85,56 @@ static struct piece *collect(const struct liveset *live, unsigned ordinal, size_
 			pieces[(*count)++] = (struct piece){ block->bytes, block->seq, block->stack,
 							     block->role == CUF_ROLE_KV };
 	}
-	sort_by_size(pieces, *count);
 	return pieces;
 }
 
-/* One class for each size. Only the largest classes are named by their stack, because symbols are
- * slow. */
+static void add_to_class(struct class *size, const struct piece *block)
+{
+	if (!size->count++ || block->seq < size->first_seq) {
+		size->first_seq = block->seq;
+		size->stack = block->stack;
+	}
+	size->last_seq = most_of(block->seq, size->last_seq);
+	size->kv_role |= block->kv_role;
+}
+
+/* The first block of another call site than the first of all. */
+static void look_for_twin(struct class *size, const struct piece *block)
+{
+	if (!block->stack || block->stack == size->stack ||
+	    (size->twin && block->seq >= size->twin_seq))
+		return;
+	size->twin = block->stack;
+	size->twin_seq = block->seq;
+}
+
+/* One class for each size. */
+static struct classes classes_of(const struct piece *blocks, size_t count)
+{
+	struct classes classes = { xalloc_zeroed(count + 1, sizeof *classes.items), 0, 0 };
+	struct hash_index sizes;
+	hash_index_init(&sizes, 1);
+	for (size_t i = 0; i < count; i++) {
+		uint32_t *number = hash_index_place(&sizes, blocks[i].bytes);
+		if (!*number) {
+			*number = (uint32_t)++classes.count;
+			classes.items[*number - 1].bytes = blocks[i].bytes;
+		}
+		add_to_class(&classes.items[*number - 1], &blocks[i]);
+		classes.all_bytes += blocks[i].bytes;
+	}
+	for (size_t i = 0; i < count; i++)
+		look_for_twin(&classes.items[hash_index_find(&sizes, blocks[i].bytes) - 1],
+			      &blocks[i]);
+	hash_index_fini(&sizes);
+	return classes;
+}
+
+/* Only the largest classes are named by their stack, because symbols are slow. */
 static struct classes classify(struct build *build, const struct evidence *evidence,
 			       const struct piece *blocks, size_t count)
 {
-	struct classes classes = { xalloc_zeroed(count + 1, sizeof *classes.items), 0, 0 };
-	for (size_t i = 0; i < count; i++) {
-		struct class *last = NULL;
-
-		if (classes.count)
-			last = &classes.items[classes.count - 1];
-		classes.all_bytes += blocks[i].bytes;
-		if (!last || last->bytes != blocks[i].bytes) {
-			last = &classes.items[classes.count++];
-			*last = (struct class){ .bytes = blocks[i].bytes,
-						.first_seq = blocks[i].seq,
-						.stack = blocks[i].stack };
-		}
-		last->count++;
-		if (!last->twin && blocks[i].stack != last->stack)
-			last->twin = blocks[i].stack;
-		last->last_seq = most_of(blocks[i].seq, last->last_seq);
-		last->kv_role |= blocks[i].kv_role;
-	}
+	struct classes classes = classes_of(blocks, count);
 	if (classes.count)
 		qsort(classes.items, classes.count, sizeof *classes.items, by_sum);
 	for (size_t i = 0; i < classes.count && i < CLASSES_NAMED; i++) {
