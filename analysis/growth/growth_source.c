@@ -22,6 +22,7 @@ static bool next_device(struct growth_device *device, struct growth_step *step)
 		struct cuf_event event = events_get(device->events, device->at++);
 		int64_t bytes = signed_up_to(event.bytes, INT64_MAX);
 		uint32_t stack = event.alloc_stack;
+		events_passed(device->events, device->at);
 		if (event.seq > device->seq)
 			return false;
 		if (!growth_counts(device->framework, event.kind) ||
@@ -73,21 +74,24 @@ static void rewind_host(void *state)
 	host->at = 0;
 }
 
-/* A sampled event stands for several blocks; the step has the bytes and number of all of them. */
-static struct growth_step host_step(const struct reader *reader, const struct host_event *event,
-				    int sign)
+/*
+ * A sampled event stands for several blocks; the step has the bytes and number of all of them. It
+ * is filled where it stays: small fields that are copied together at once stall the processor.
+ */
+static void fill_host_step(struct growth_step *step, const struct reader *reader,
+			   const struct host_event *event, int sign)
 {
-	return (struct growth_step){
-		.delta_bytes = sign * (int64_t)host_weight_bytes(event->bytes,
-								 event->sample_mean_bytes),
-		.time_ns = event->time_ns,
-		.count = host_weight_count(event->bytes, event->sample_mean_bytes),
-		.stack = reader_call_site(reader, event->stack),
-		.tid = event->tid,
-		.kind = CUF_KIND_HOST,
-		.device = CUF_DEVICE_NONE,
-		.is_resize = event->op == CUF_HOST_RESIZED || event->op == CUF_HOST_FREE_RESIZE
-	};
+	step->delta_bytes =
+		sign * (int64_t)host_weight_bytes(event->bytes, event->sample_mean_bytes);
+	step->time_ns = event->time_ns;
+	step->count = host_weight_count(event->bytes, event->sample_mean_bytes);
+	step->stack = reader_call_site(reader, event->stack);
+	step->age_ms = 0;
+	step->tid = event->tid;
+	step->hook = step->label = 0;
+	step->kind = CUF_KIND_HOST;
+	step->device = CUF_DEVICE_NONE;
+	step->is_resize = event->op == CUF_HOST_RESIZED || event->op == CUF_HOST_FREE_RESIZE;
 }
 
 /* Whether the events that are followed end before this one. */
@@ -119,7 +123,7 @@ static size_t read_host(void *state, struct growth_step *steps, size_t most)
 		host->at++;
 		sign = host_event_sign(event->op);
 		if (sign && event->bytes)
-			steps[count++] = host_step(host->reader, event, sign);
+			fill_host_step(&steps[count++], host->reader, event, sign);
 	}
 	return count;
 }

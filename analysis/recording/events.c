@@ -9,7 +9,7 @@
 #include "analysis/recording/segments.h"
 #include "analysis/base/xalloc.h"
 
-enum { RINGS = 2, DROP_EVERY = 1 << 20 }; /* events, 64 MiB of pages */
+enum { RINGS = 2, DROP_EVERY = 1 << 18 }; /* events, 16 MiB of pages */
 
 struct cursor {
 	struct events *events;    /* of its ring */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/recording/segments.h"
+#include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
 
 struct cursor {
@@ -21,6 +22,9 @@ struct cursor {
 /* Events that are decoded together: most come from the lane of the one before. */
 enum { ROW = 128 };
 
+/* Segments that are read before pages are released: each release interrupts the other threads. */
+enum { DROP_EVERY = 32 };
+
 struct host_stream {
 	const struct reader *reader;
 	struct lanes lanes;
@@ -29,6 +33,7 @@ struct host_stream {
 	uint32_t stride;
 	struct host_event row[ROW];
 	size_t at, count; /* in row: those that host_stream_next has returned, and all */
+	size_t passed;    /* segments since pages were released */
 };
 
 /* Each segment begins with its own base time, thread and sample mean, so it can be read without
@@ -45,6 +50,15 @@ static void enter_segment(struct host_stream *stream, struct cursor *cursor)
 	cursor->tid = segment.tid;
 	cursor->base_ns = segment.start_ns;
 	cursor->mean_bytes = segment.sample_mean_bytes;
+}
+
+/* Segments of a lane are anywhere in the ring. What others still read is mapped again. */
+static void drop_segments(struct host_stream *stream)
+{
+	if (++stream->passed < most_of(DROP_EVERY, stream->lanes.lane_count))
+		return;
+	stream->passed = 0;
+	reader_drop(stream->reader, CUF_SEC_HOST_RING);
 }
 
 /* Moves to the next event of the lane and stores its time; false: the end of the lane. TIME and
@@ -67,10 +81,7 @@ static bool advance(struct host_stream *stream, struct cursor *cursor, uint64_t 
 				return true;
 			}
 		}
-		if (cursor->records)
-			reader_drop_range(stream->reader,
-					  cursor->records - sizeof(struct cuf_segment),
-					  stream->reader->header.host_segment_bytes);
+		drop_segments(stream);
 		if (++cursor->segment >= cursor->end)
 			return false;
 		enter_segment(stream, cursor);
@@ -97,17 +108,16 @@ struct host_stream *host_stream_new(const struct reader *reader)
 	return stream;
 }
 
-static struct host_event event_of(const struct cursor *cursor, uint64_t time_ns)
+/* Field by field into its place: a copy of small fields at once would stall the processor. */
+static void fill_event(struct host_event *event, const struct cursor *cursor, uint64_t time_ns)
 {
-	return (struct host_event){
-		.time_ns = time_ns,
-		.addr = cuf_host_addr(cursor->event.word0),
-		.bytes = cuf_host_bytes(cursor->event.word1),
-		.sample_mean_bytes = cursor->mean_bytes,
-		.stack = cuf_host_stack(cursor->event.word1),
-		.tid = cursor->tid,
-		.op = cuf_host_op(cursor->event.word0),
-	};
+	event->time_ns = time_ns;
+	event->addr = cuf_host_addr(cursor->event.word0);
+	event->bytes = cuf_host_bytes(cursor->event.word1);
+	event->sample_mean_bytes = cursor->mean_bytes;
+	event->stack = cuf_host_stack(cursor->event.word1);
+	event->tid = cursor->tid;
+	event->op = cuf_host_op(cursor->event.word0);
 }
 
 /* Decodes the next row. A lane is read on while it is the earliest one, without the heap. */
@@ -123,7 +133,7 @@ static void fill_row(struct host_stream *stream)
 		bool more;
 
 		do {
-			stream->row[stream->count++] = event_of(cursor, time_ns);
+			fill_event(&stream->row[stream->count++], cursor, time_ns);
 			more = advance(stream, cursor, &time_ns);
 		} while (more && time_ns <= until_ns && stream->count < ROW);
 		lane_heap_settle(heap, time_ns, !more);
@@ -156,6 +166,7 @@ void host_stream_free(struct host_stream *stream)
 {
 	if (!stream)
 		return;
+	reader_drop(stream->reader, CUF_SEC_HOST_RING);
 	lane_heap_fini(&stream->heap);
 	free(stream->cursors);
 	lanes_fini(&stream->lanes);

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include "analysis/base/numbers.h"
+#include "analysis/base/parallel.h"
 #include "analysis/replay/replay.h"
 #include "analysis/base/xalloc.h"
 
@@ -351,6 +352,22 @@ static struct ladder *ladder_new(struct ladders *ladders, size_t *room)
 	return &ladders->items[ladders->count++];
 }
 
+struct judging {
+	struct ladders *ladders;
+	const struct run_process *process;
+	const struct exit_reason *ending;
+};
+
+/* Looks at the events after the failure, of which there may be many. */
+static void judge_one(void *context, size_t i)
+{
+	const struct judging *judging = context;
+	struct ladder *ladder = &judging->ladders->items[i];
+
+	judge_ladder(ladder, judging->process, judging->ending);
+	rollback_find(ladder, judging->process->events);
+}
+
 void ladders_init(struct ladders *ladders, const struct run_process *process,
 		  const struct exit_reason *ending)
 {
@@ -370,10 +387,8 @@ void ladders_init(struct ladders *ladders, const struct run_process *process,
 			    sizeof *ladder->tries);
 		ladder->tries[ladder->try_count++] = all[i];
 	}
-	for (size_t i = 0; i < ladders->count; i++) {
-		judge_ladder(&ladders->items[i], process, ending);
-		rollback_find(&ladders->items[i], process->events);
-	}
+	parallel_each(ladders->count, 0, judge_one,
+		      &(struct judging){ ladders, process, ending });
 	free(all);
 }
 

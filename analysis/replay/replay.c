@@ -201,16 +201,22 @@ static bool is_complete(const struct events *events, uint64_t seq)
 	return seq >= events->last_seq || events->complete_since <= seq;
 }
 
-void replay_at(const struct reader *reader, const struct events *events, uint64_t seq,
-	       struct liveset *live, struct replay_exact *exact)
+void replay_ledger(const struct reader *reader, struct liveset *live, struct replay_exact *exact)
 {
 	const struct reader_section *ledger = &reader->sections[CUF_SEC_LEDGER];
 	bool whole = ledger->bytes && ledger->count == ledger->planned;
 	replay_now(reader, live);
+	*exact = (struct replay_exact){ whole, whole };
+}
+
+void replay_at(const struct reader *reader, const struct events *events, uint64_t seq,
+	       struct liveset *live, struct replay_exact *exact)
+{
+	replay_ledger(reader, live, exact);
 	undo_ring(events, events->framework, CUF_UNKNOWN, seq, live);
 	undo_ring(events->framework, events->framework, CUF_UNKNOWN, seq, live);
-	*exact = (struct replay_exact){ whole && is_complete(events, seq),
-					whole && is_complete(events->framework, seq) };
+	exact->device &= is_complete(events, seq);
+	exact->framework &= is_complete(events->framework, seq);
 }
 
 bool replay_back(const struct events *events, uint64_t from, uint64_t to, struct liveset *live,

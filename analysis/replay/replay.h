@@ -21,6 +21,8 @@ void replay_now(const struct reader *reader, struct liveset *live);
 /* Entry i of the ledger section, copied; false: empty, torn, or of an unknown kind. */
 bool replay_block(const struct reader *reader, uint64_t i, struct cuf_block *block);
 struct replay_exact { bool device, framework; };
+/* What is live now, which no event can change. */
+void replay_ledger(const struct reader *reader, struct liveset *live, struct replay_exact *exact);
 /* seq CUF_UNKNOWN: now. */
 void replay_at(const struct reader *reader, const struct events *events, uint64_t seq,
 	       struct liveset *live, struct replay_exact *exact);

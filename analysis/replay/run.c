@@ -53,11 +53,29 @@ static void read_meta(void *context, size_t i)
 	meta_read(&run->processes[i].meta, run->processes[i].reader, run->arena);
 }
 
-static void read_events(void *context, size_t i)
+/* The live set that run_live is asked for first. */
+static void read_ledger(struct run_process *process)
+{
+	replay_ledger(process->reader, &process->live, &process->live_exact);
+	process->live_seq = CUF_UNKNOWN;
+	process->live_valid = true;
+}
+
+/* The events of each process, then the ledger of each. */
+static void read_part(void *context, size_t i)
 {
 	struct run *run = context;
 
-	run->processes[i].events = events_new(run->processes[i].reader);
+	if (i < run->count)
+		run->processes[i].events = events_new(run->processes[i].reader);
+	else
+		read_ledger(&run->processes[i - run->count]);
+}
+
+/* Few processes leave processors idle. Of many, the live sets would need too much memory. */
+static size_t parts_of(const struct run *run)
+{
+	return run->count < parallel_threads(0) ? 2 * run->count : run->count;
 }
 
 /* The notes of all recordings show which belong together. */
@@ -67,7 +85,7 @@ static void read_all(struct run *run, size_t number)
 		qsort(run->processes, run->count, sizeof *run->processes, by_start);
 	parallel_each(run->count, 0, read_meta, run);
 	keep_run(run, number);
-	parallel_each(run->count, 0, read_events, run);
+	parallel_each(parts_of(run), 0, read_part, run);
 }
 
 static int is_recording(const struct dirent *entry)
