@@ -117,6 +117,9 @@ const struct cause_guide cause_guides[] = {
 	  "Each turn takes twice as long as the last, and the last one fails at once.",
 	  "A chain feeds each answer back, and the answer repeats the prompt. After twelve turns "
 	  "a prompt of 64 KiB has become one of 256 MiB." },
+	{ "host-request-too-large",
+	  "The first such call fails at once, on an idle machine, too. Memory is nearly free.",
+	  "A length that was read from a file is -1. As a size of 64 bits that is 16 EiB." },
 	{ "host-out-of-memory",
 	  "The container is OOM-killed, or malloc returns NULL, and no call site of this process "
 	  "holds most of the memory.",

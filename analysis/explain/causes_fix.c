@@ -364,6 +364,10 @@ static const struct fix_row {
 	  "bound what the marked call site makes: feed back the end of an answer instead of "
 	  "the whole, or keep a container in parts",
 	  NO_METRIC, METRIC_host_doubled },
+	{ "S9.H9", "", NULL,
+	  "look at how the marked call site computes {request}: a negative or unset size looks "
+	  "like that; if it is right, work in parts, or map a file",
+	  NO_METRIC, METRIC_request },
 	{ "S9", "", NULL,
 	  "record the container's other processes, or raise its limit above {limit}",
 	  NO_METRIC, NO_METRIC },

@@ -207,7 +207,10 @@ static void set_refusal(struct evidence *evidence)
 	evidence_set(evidence, SIGNAL_host_huge,
 		     evidence_ratio(incident->requested_bytes,
 				    evidence->metrics[METRIC_host_live]));
+	evidence_set(evidence, SIGNAL_host_over_limit,
+		     evidence_ratio(incident->requested_bytes, evidence->metrics[METRIC_limit]));
 	evidence_show(evidence, SIGNAL_host_refused, incident->seq);
+	evidence_show(evidence, SIGNAL_host_over_limit, incident->seq);
 	evidence_show(evidence, SIGNAL_host_huge, incident->seq);
 }
 

@@ -260,6 +260,20 @@ static void host_refused_doubling(void)
 	give_up("malloc", bytes);
 }
 
+/* H9: no machine has the addresses for it. */
+static void host_refused_larger_than_all(void)
+{
+	size_t bytes = between_whole(130, 4000) * 1024 * GiB;
+	small_model();
+	say("cause S9.H9");
+	say_not("S1 S2 S8 S9.H1 S9.H2 S9.H8");
+	append_message(around(8 * MiB));
+	for (unsigned i = between_whole(5, 30); i; i--)
+		turn(around(600 * KiB) + 64 * KiB);
+	if (!feed_back(bytes))
+		give_up("malloc", bytes);
+}
+
 static void serve_a_while(size_t resident_bytes)
 {
 	small_model();
@@ -304,6 +318,7 @@ const struct scenario host_scenarios[] = {
 	{"host_killed_by_pinned", host_killed_by_pinned, NULL, 96, NULL},
 	{"host_killed_at_once", host_killed_at_once, NULL, 96, NULL},
 	{"host_refused_doubling", host_refused_doubling, NULL, 0, NULL},
+	{"host_refused_larger_than_all", host_refused_larger_than_all, NULL, 0, NULL},
 	{"killed_by_supervisor", killed_by_supervisor, NULL, 96, NULL},
 	{"killed_by_supervisor_beside_files", killed_by_supervisor_beside_files, NULL, 96, NULL},
 	{NULL, NULL, NULL, 0, NULL},
