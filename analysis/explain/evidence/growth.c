@@ -230,11 +230,14 @@ static bool device_growth(struct build *build, struct evidence *evidence)
 	return sums.kv_leaked * 2 > sums.leaked;
 }
 
-/* Live blocks of about one size, one for each of several threads: work of the same time. */
+/* Live blocks of about one size, one for each of several threads: work of the same time. A thread
+ * that found no segment in the ring has blocks without events; half of them must have some. */
 static bool is_parallel(const struct fact_site *site)
 {
+	uint64_t known = least_of(site->alloc_count, site->count);
+
 	return site->is_alike && site->count >= PARALLEL_LEAST && site->threads >= PARALLEL_LEAST &&
-	       site->threads * 4ull >= site->count * 3 &&
+	       known * 2 >= site->count && site->threads * 4ull >= known * 3 &&
 	       site->bytes / site->count >= PARALLEL_LEAST_BYTES;
 }
 
