@@ -15,7 +15,7 @@
 #include "analysis/base/xalloc.h"
 #include "analysis/replay/replay.h"
 
-enum { ROWS_DEFAULT = 1000 };
+enum { ROWS_DEFAULT = 1000, STALL_PARTS = 5 /* a fifth of the time is long */ };
 #define DEVICE_CLOCK_NS 1000ull
 #define HOST_CLOCK_NS 10000000ull /* a coarse clock, kept in milliseconds */
 #define BYTES_SANE ((uint64_t)1 << 57)
@@ -235,14 +235,53 @@ static bool is_failure(const struct build *build, uint32_t process)
 	       (build->moment.kind == MOMENT_INCIDENT && build->moment.process == process);
 }
 
+/* A sample of a process that stands at its limit: the cgroup is as full as it ever was, and the
+ * process holds what it holds at the end. */
+static bool is_at_limit(const struct fact_sample *sample, const struct fact_sample *last,
+			uint64_t most_bytes)
+{
+	return sample->cgroup_bytes != CUF_UNKNOWN && sample->host_live_bytes != CUF_UNKNOWN &&
+	       sample->cgroup_bytes >= most_bytes - most_bytes / 20 &&
+	       sample->host_live_bytes >= last->host_live_bytes - last->host_live_bytes / 200;
+}
+
+/*
+ * Before the kernel kills, it looks for pages that it can take from others, and the process waits
+ * for each. Nothing grows in that time, so it does not count where it is long. Returns when it
+ * began; end_ns: it was short, or the process was not killed.
+ */
+static uint64_t stalled_since(const struct fact_process *process, uint64_t end_ns)
+{
+	const struct fact_sample *samples = process->timeline;
+	size_t count = process->timeline_count, at = count;
+	uint64_t most_bytes = 0, since_ns;
+
+	if (process->end != END_OOM_KILLED || !count ||
+	    samples[count - 1].host_live_bytes == CUF_UNKNOWN)
+		return end_ns;
+	for (size_t i = 0; i < count; i++)
+		if (samples[i].cgroup_bytes != CUF_UNKNOWN)
+			most_bytes = most_of(samples[i].cgroup_bytes, most_bytes);
+	while (at && is_at_limit(&samples[at - 1], &samples[count - 1], most_bytes))
+		at--;
+	if (at == count)
+		return end_ns;
+	since_ns = samples[at].time_ns;
+	if (subtract_to_zero(end_ns, since_ns) * STALL_PARTS <
+	    subtract_to_zero(end_ns, process->start_ns))
+		return end_ns;
+	return since_ns;
+}
+
 /* From the recorder's start to the moment. */
 static struct survival_time time_observed(const struct build *build, uint32_t process,
 					  uint64_t time_ns)
 {
 	const struct cuf_header *header = &build->run->processes[process].reader->header;
-	uint64_t end_ns = build->facts->processes[process].end_ns;
+	const struct fact_process *facts = &build->facts->processes[process];
 	if (time_ns == CUF_UNKNOWN)
-		time_ns = end_ns - header->start_realtime_ns + header->start_ns;
+		time_ns = stalled_since(facts, facts->end_ns) - header->start_realtime_ns +
+			  header->start_ns;
 	return (struct survival_time){ .begin_ns = header->start_ns, .end_ns = time_ns };
 }
 
