@@ -119,7 +119,7 @@ static enum output_format format_of(const struct opts *opts)
 }
 
 /* -o, or stdout where that is no terminal; else a file next to the recording. */
-static int open_html(const struct opts *opts, const struct facts *facts, struct output *output,
+static int open_html(const struct opts *opts, const char *recording, struct output *output,
 		     struct html_place *place)
 {
 	const char *path = opts_text(opts, "output");
@@ -129,7 +129,7 @@ static int open_html(const struct opts *opts, const struct facts *facts, struct 
 			  "(npm) and without the bundle of a release; use --full or --json");
 		return -1;
 	}
-	if (!path && html_place_choose(place, facts->path))
+	if (!path && html_place_choose(place, recording))
 		path = place->path;
 	if (output_open_path(output, path, opts_has(opts, "force")))
 		return -1;
@@ -137,46 +137,54 @@ static int open_html(const struct opts *opts, const struct facts *facts, struct 
 	return 0;
 }
 
-/* The output is opened first, so that an existing file is refused before the work. A recording that
- * another process truncates under us is noticed at the end: what was written may be wrong then. */
-static int write_report(const struct opts *opts, const struct facts *facts, struct symbols *symbols)
+/* Where the report goes. It is opened first, so that a place that cannot be written, or that has a
+ * file already, is reported before the work. */
+struct place { struct output output; struct html_place html; };
+
+static int open_place(const struct opts *opts, const char *recording, struct place *place)
 {
-	struct html_place place = { 0 };
-	struct output output;
+	if (format_of(opts) == OUTPUT_HTML)
+		return open_html(opts, recording, &place->output, &place->html);
+	return output_open(&place->output, opts);
+}
+
+/* A recording that another process truncates under us is noticed at the end: what was written may
+ * be wrong then. */
+static int write_report(const struct opts *opts, const struct facts *facts, struct symbols *symbols,
+			struct place *place)
+{
+	struct output *output = &place->output;
 	struct frames *frames;
 	bool whole = true, written = true;
 
-	if (format_of(opts) == OUTPUT_HTML ? open_html(opts, facts, &output, &place)
-					   : output_open(&output, opts))
-		return CMD_USAGE;
 	frames = frames_new(facts, symbols);
-	if (output.format == OUTPUT_HTML)
-		written = write_html(opts, &output, facts, frames);
-	else if (output.format == OUTPUT_JSON)
-		whole = report_json(output.file, facts, frames);
+	if (output->format == OUTPUT_HTML)
+		written = write_html(opts, output, facts, frames);
+	else if (output->format == OUTPUT_JSON)
+		whole = report_json(output->file, facts, frames);
 	else
-		write_text(opts, &output, facts, frames);
+		write_text(opts, output, facts, frames);
 	frames_free(frames);
 	if (!written) {
-		output_abandon(&output);
+		output_abandon(output);
 		return CMD_USAGE;
 	}
 	if (cut_guard_seen()) {
-		output_abandon(&output);
+		output_abandon(output);
 		say_error("the recording was truncated while it was read; report on a copy of it");
 		return CMD_USAGE;
 	}
 	if (!whole) {
-		output_abandon(&output);
+		output_abandon(output);
 		say_error("the document would be longer than %s, 64 times its recording; "
 			  "the recording repeats long names, so do not trust it. "
 			  "Read it as text, without --json",
 			  units_bytes(report_json_limit(facts)).s);
 		return CMD_USAGE;
 	}
-	if (output_close(&output))
+	if (output_close(output))
 		return CMD_USAGE;
-	html_place_show(&place);
+	html_place_show(&place->html);
 	return CMD_FINE;
 }
 
@@ -198,17 +206,23 @@ static int report_path(const char *path, const struct opts *opts, struct facts_o
 		.sysroot = opts_text(opts, "sysroot"),
 		.debuginfod = opts_has(opts, "debuginfod"),
 	};
-	struct symbols *symbols = symbols_new(&symbols_options);
+	struct symbols *symbols;
 	struct reader_error error = { 0 };
 	struct facts *facts = NULL;
+	struct place place = { 0 };
 	int status = CMD_USAGE;
 
-	options->symbols = symbols;
+	if (open_place(opts, path, &place))
+		return CMD_USAGE;
+	options->symbols = symbols = symbols_new(&symbols_options);
 	if (facts_build(path, options, &facts, &error)) {
+		output_abandon(&place.output);
 		reject_recording(path, &error);
-	} else if (!moment_option_check(options, facts, opts_text(opts, "at"))) {
+	} else if (moment_option_check(options, facts, opts_text(opts, "at"))) {
+		output_abandon(&place.output);
+	} else {
 		note_other_runs(path, facts, opts);
-		status = write_report(opts, facts, symbols);
+		status = write_report(opts, facts, symbols, &place);
 		if (opts_has(opts, "verbose"))
 			print_nameless_modules(facts, symbols);
 	}

@@ -187,6 +187,14 @@ commands() { sed -n "s/^\tcommands='\(.*\)'$/\1/p" "$root/analysis/cmd/cuflight.
 	[ "$(head -c 1 r.txt)" = '{' ]
 	expect 2 report -o /nonexistent/r.txt x.cuf
 	holds err "cannot write '/nonexistent/r.txt': No such file or directory"
+	# the place comes first: reading may take long
+	echo 'no recording' >bad.cuf
+	expect 2 report -o /nonexistent/r.txt bad.cuf
+	holds err "cannot write '/nonexistent/r.txt': No such file or directory"
+	expect 2 report -o new.txt bad.cuf
+	holds err 'bad.cuf'
+	expect 2 report --at=#9 -o new.txt x.cuf
+	[ ! -e new.txt ]
 	expect 2 report -f -o /dev/full x.cuf
 	holds err "cannot write '/dev/full': No space left on device"
 	[ -z "$(find . -name '*.tmp.*')" ]
