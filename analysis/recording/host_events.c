@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host events, streamed by time. Segments that were read are unmapped at once, so memory stays
- * bounded. */
+/* Host events, streamed by time. The pages of segments that were read are released every few
+ * segments, so memory stays bounded. */
 #include "analysis/recording/events.h"
 
 #include <stdlib.h>

@@ -119,6 +119,15 @@ CHECK
 	grep -qx 2 "$home/recorded.out"
 	same "$home/loader_lock" first "$home/plugin.so"
 	readable_in "$output" 2
+	# the thread that asks NVML must not need that lock to start
+	rm -f "$output"/*
+	library="$library $build/sim/nvml-580/libnvidia-ml.so.1" \
+		same "$home/loader_lock" refused "$home/plugin.so"
+	grep -qx 2 "$home/recorded.out"
+	readable_in "$output" 1
+	# it was asked: this driver names no bus that it knows
+	"$build/cuflight" report --format=json "$output"/*.cuf |
+		grep -q 'nvmlDeviceGetHandleByPciBusId_v2 answered 6 (not found)'
 }
 
 # An allocator with locks, and the loader for its list of objects, are asked at the end alone.

@@ -387,7 +387,7 @@ static void follow(const struct followed_process *one, struct growth *growth,
 {
 	struct growth_ahead *ahead;
 	struct growth_source faster;
-	if (one->build->run->count >= parallel_threads(0)) {
+	if (one->build->run->count >= parallel_threads(one->build->options.threads)) {
 		growth_follow(growth, source);
 		return;
 	}

@@ -4,8 +4,10 @@
  * leaves it behind. For libraries of the process that ask a device. They keep state in it, so a
  * copy of the process (process_copy.h) cannot ask for it.
  *
- * Contract: any thread that no signal interrupted, since a thread's start allocates. errno may
- * change. Signals are blocked in the new thread. The work is in static memory.
+ * Contract: any thread that no signal interrupted. libc starts the thread, and for that waits for
+ * its allocator's lock without a limit. So this is for work that allocates anyway. No lock is taken
+ * that a plugin's constructor runs under. errno may change. Signals are blocked in the new thread.
+ * The work is in static memory, and one at a time.
  */
 #ifndef CUF_BOUNDED_THREAD_H
 #define CUF_BOUNDED_THREAD_H
@@ -15,7 +17,7 @@
 struct cuf_bounded_work {
 	void (*run)(void);       /* the work */
 	void (*late)(void);      /* in the same thread, after run, when nobody waited any more */
-	uint32_t state;          /* 0; is the waiting's own */
+	uint32_t state;          /* only cuf_bounded_run reads and writes it */
 };
 
 enum cuf_bounded_end {

@@ -3,7 +3,8 @@
  * Which processes hold a device, read from NVML after a failed request and written to META. Only an
  * NVML that the program has loaded is used; it is never loaded for this.
  *
- * Contract: any thread; errno untouched; no lock of ours is held meanwhile. Readings are paced.
+ * Contract: any thread; errno untouched; no lock of ours is held meanwhile. A thread of ours asks,
+ * and is waited for a tenth of a second (bounded_thread.h). Readings are paced.
  * None is made on a stack that a signal interrupted, in a sandbox, or with nvml=0.
  */
 #ifndef CUF_GPU_PROCESSES_H
