@@ -134,7 +134,7 @@ $(B)/obj/analysis/what_if/host/player_image.o: CMDF += -DPLAYER_FILE='"$(B)/play
 ifneq ($(page_modules),)
 $(O)/view/html/page.js $(O)/view/html/page.css $(O)/view/html/licences.txt &: $(page_src) $(page_modules)
 	@mkdir -p $(@D)
-	$(call say,BUNDLE)node analysis/view/html/page/bundle.mjs $(O)/page/node_modules $(@D)
+	$(call say,BUNDLE)PATH="$(CURDIR)/build/node/bin:$$PATH" node analysis/view/html/page/bundle.mjs $(O)/page/node_modules $(@D)
 endif
 $(B)/gen/html_assets.c: scripts/embed-page $(page_texts)
 	@mkdir -p $(@D)
@@ -329,7 +329,7 @@ uninstall: ## remove what install wrote
 	rm -f $(into)/share/bash-completion/completions/cuflight.bash
 	rm -rf $(into)/share/cuflight
 downloaded = page cuda cuda12 nvtx% pytest% ci_readers table_readers clickhouse wheels memory_viz \
-             frameworks trace_processor node_modules package%
+             frameworks trace_processor node node_modules package%
 clean: ## remove $(O)/, except downloads
 	rm -rf $(filter-out $(downloaded:%=$(O)/%),$(wildcard $(O)/*))
 help: ## this list
