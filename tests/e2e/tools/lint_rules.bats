@@ -135,3 +135,16 @@ reports() {
 	echo 'int abi_25;' >interpose/abi/file_25.c
 	reports 'folders of at most 25 files' 'interpose/abi:1: 26 files (limit 25)'
 }
+
+@test "an npm package that Debian 12's Node.js cannot run is reported" {
+	local range
+	lock() { printf '{"packages": {"node_modules/tool": {"engines": {"node": "%s"}}}}' "$1" >tests/package-lock.json; }
+	for range in '>=18' '>= 14.16' '^12.20.0 || ^18.18.0 || >=20' '18 || 20 || >=22' '14 >=14.17 || >=16' '*'; do
+		lock "$range"
+		passes 'npm packages run on node 18'
+	done
+	for range in '>=20' '>= 20.19.0' '20 || >=22' '^20.19.0 || >=22.12.0' '>=18.21'; do
+		lock "$range"
+		reports 'npm packages run on node 18' "tests/package-lock.json:1: node_modules/tool wants Node.js"
+	done
+}
