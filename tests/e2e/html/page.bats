@@ -19,7 +19,6 @@ look_at() {
 
 browser_is_here() {
 	command -v chromium >/dev/null || skip "no chromium here"
-	node -e 'process.exit(Number(parseInt(process.versions.node) < 18))' || skip "Node.js is older than 18"
 	[ -d "$build/node_modules/playwright-core" ] || skip "no playwright-core here (scripts/setup test)"
 	[ -s "$build/view/html/page.js" ] || skip "the command was built without the page"
 }

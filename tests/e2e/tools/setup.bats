@@ -20,7 +20,7 @@ setup() {
 	program dpkg-query </dev/null # nothing is installed
 	program apt-cache <<<'echo "$2 | 1.0 | archive"'
 	program sudo <<<'exec "$@"'
-	program node <<<'echo 18'
+	program node <<<'echo 12'
 	program npm <<<'exit 1'
 	program apt-get <<<'echo "$*" >>"$home/apt-get.calls"'
 	program python3 <<<'exit 1' # a Python without a network
