@@ -7,22 +7,48 @@
 #include <string.h>
 #include "analysis/base/paths.h"
 
-/* name: how the executable's name begins. with_value: letters of options that take the next word.
- * named: the option after which the program's name follows; NULL: the first word that is no
- * option. */
+/* One row for each interpreter. Lists of words are separated by blanks. */
 static const struct interpreter {
-	const char *name, *with_value, *named;
+	const char *name;     /* how the executable's name begins */
+	const char *values;   /* options that take the next word */
+	const char *names;    /* options after which the program's name follows */
+	const char *code;     /* options after which code follows instead of a program */
+	const char *commands; /* first words that come before the options of the program */
 } interpreters[] = {
-	{ "python", "WX", "-m" }, { "pypy", "WX", "-m" },   { "node", "r", NULL },
-	{ "java", "", "-jar" },	  { "ruby", "Ir", NULL },   { "perl", "I", NULL },
-	{ "php", "d", NULL },	  { "bash", "", NULL },	    { "sh", "", NULL },
+	{ "python", "-W -X --check-hash-based-pycs", "-m", "-c -", "" },
+	{ "pypy", "-W -X --jit", "-m", "-c -", "" },
+	{ "node",
+	  "-r --require --import --loader --experimental-loader -C --conditions --env-file "
+	  "--inspect-port --debug-port --test-name-pattern --watch-path --icu-data-dir",
+	  "", "-e --eval -p --print -pe -", "inspect" },
+	{ "deno", "--config -c --import-map --env-file", "", "-", "run serve" },
+	{ "bun", "-r --preload --config -c --cwd", "", "-e --eval -p --print -", "run" },
+	{ "java",
+	  "-cp -classpath --class-path -p --module-path --upgrade-module-path --add-modules "
+	  "--limit-modules --add-exports --add-opens --add-reads --patch-module "
+	  "--enable-native-access --source",
+	  "-jar -m --module", "", "" },
+	{ "dotnet", "--depsfile --runtimeconfig --additionalprobingpath --fx-version", "", "",
+	  "exec run" },
+	{ "go", "-C -tags -ldflags -gcflags -asmflags -mod -modfile -overlay -p -exec", "", "",
+	  "run" },
+	{ "ruby", "-I -r -C -E -x --encoding", "-S", "-e -", "" },
+	{ "perl", "-I -M", "-S", "-e -E -", "" },
+	{ "php", "-d -c -z", "-f", "-r -B -", "" },
+	{ "lua", "-l -e", "", "-", "" },
+	{ "luajit", "-l -e -b", "", "-", "" },
+	{ "Rscript", "", "", "-e", "" },
+	{ "bash", "-o -O --rcfile --init-file", "", "-c -", "" },
+	{ "dash", "-o", "", "-c -", "" },
+	{ "sh", "-o", "", "-c -", "" },
 };
 
+/* A version may follow the name: python3.11, python3.13t, nodejs, lua5.4. */
 static const struct interpreter *interpreter_of(const char *exe)
 {
 	for (size_t i = 0; i < sizeof interpreters / sizeof *interpreters; i++) {
 		size_t bytes = strlen(interpreters[i].name);
-		/* python3.11 is one, nodejs too; javac and shutdown are not */
+		/* javac and shutdown are none */
 		if (!strncmp(exe, interpreters[i].name, bytes) &&
 		    (strspn(exe + bytes, ".0123456789tjs") == strlen(exe + bytes)))
 			return &interpreters[i];
@@ -41,14 +67,14 @@ static const char *next_word(const char *text)
 	return text + strspn(text, " ");
 }
 
-static bool takes_a_value(const struct interpreter *interpreter, const char *word)
+static bool is_listed(const char *list, const char *word)
 {
-	return word_bytes(word) == 2 && strchr(interpreter->with_value, word[1]);
-}
+	size_t bytes = word_bytes(word);
 
-static bool is_word(const char *text, const char *word)
-{
-	return word && word_bytes(text) == strlen(word) && !strncmp(text, word, strlen(word));
+	for (; *list; list = next_word(list))
+		if (word_bytes(list) == bytes && !strncmp(list, word, bytes))
+			return true;
+	return false;
 }
 
 /* The word that names the program; "": code was given on the command line, or there is none. */
@@ -56,12 +82,14 @@ static const char *named_word(const struct interpreter *interpreter, const char 
 {
 	const char *word = next_word(cmdline);
 
+	if (is_listed(interpreter->commands, word))
+		word = next_word(word);
 	while (*word == '-') {
-		if (is_word(word, interpreter->named))
+		if (is_listed(interpreter->names, word))
 			return next_word(word);
-		if (is_word(word, "-c") || is_word(word, "-e") || is_word(word, "-"))
+		if (is_listed(interpreter->code, word))
 			return "";
-		word = next_word(takes_a_value(interpreter, word) ? next_word(word) : word);
+		word = next_word(is_listed(interpreter->values, word) ? next_word(word) : word);
 	}
 	return word;
 }
