@@ -84,7 +84,7 @@ static void append_recorded_name(struct naming *naming, const char *module, cons
 		symbol[offset - name] = 0;
 	append_text(naming, module);
 	append_text(naming, symbol);
-	naming->is_library = is_library_function(symbol);
+	naming->is_library = is_library_code(symbol, module, NULL);
 	free(symbol);
 }
 
@@ -119,7 +119,8 @@ static void append_native(struct naming *naming, uint64_t addr)
 	naming->is_library = true;
 	for (size_t i = 0; i < count; i++) {
 		append_native_frame(naming, &frames[i], offset);
-		naming->is_library &= is_library_function(frames[i].function);
+		naming->is_library &= is_library_code(frames[i].function, frames[i].module,
+						      frames[i].file);
 	}
 }
 

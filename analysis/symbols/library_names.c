@@ -3,15 +3,64 @@
 
 #include <stddef.h>
 #include <string.h>
+#include "analysis/base/paths.h"
+#include "analysis/symbols/function_name.h"
 
-bool is_library_function(const char *name)
+/* One row for each language. */
+static const struct library {
+	const char *language;
+	const char *functions[16]; /* how names begin; a return type and Rust's '<' are skipped */
+	const char *modules[16];   /* how file names of modules begin */
+	const char *files[6];      /* parts of paths of source files */
+} libraries[] = {
+	{ .language = "C",
+	  .modules = { "libc.so", "libc-2.", "ld-linux", "ld-2.", "ld-musl", "libpthread",
+		       "libjemalloc", "libmimalloc", "libtcmalloc", "libsnmalloc",
+		       "libtbbmalloc" } },
+	{ .language = "C++",
+	  .functions = { "std::", "__gnu_cxx::", "operator new", "__cxxabiv1::" },
+	  .modules = { "libstdc++", "libc++" },
+	  .files = { "/include/c++/" } },
+	/* crates named alloc and core are Rust's own, but a C++ program may have such namespaces */
+	{ .language = "Rust",
+	  .functions = { "alloc::alloc::", "alloc::raw_vec::", "alloc::vec::", "alloc::string::",
+			 "alloc::boxed::", "alloc::collections::", "alloc::sync::", "alloc::rc::",
+			 "core::ops::", "core::iter::", "core::ptr::", "hashbrown::", "__rust_",
+			 "__rustc", "__rdl_" },
+	  .files = { "/rustc/", "/rustlib/src/", "/.cargo/registry/", "/.cargo/git/" } },
+	{ .language = "Go",
+	  .functions = { "runtime.", "runtime/", "_cgo_", "x_cgo_", "crosscall", "internal/" },
+	  .files = { "/pkg/mod/" } },
+};
+
+static bool begins_with(const char *text, const char *const *list, size_t count)
 {
-	static const char *const beginnings[] = {
-		"std::", "void std::", "__gnu_cxx::", "operator new", "__cxxabiv1::",
-	};
-
-	for (size_t i = 0; name && i < sizeof beginnings / sizeof *beginnings; i++)
-		if (!strncmp(name, beginnings[i], strlen(beginnings[i])))
+	for (size_t i = 0; text && i < count && list[i]; i++)
+		if (!strncmp(text, list[i], strlen(list[i])))
 			return true;
+	return false;
+}
+
+static bool contains(const char *text, const char *const *list, size_t count)
+{
+	for (size_t i = 0; text && i < count && list[i]; i++)
+		if (strstr(text, list[i]))
+			return true;
+	return false;
+}
+
+#define LIST(list) list, sizeof(list) / sizeof *(list)
+
+bool is_library_code(const char *function, const char *module, const char *file)
+{
+	const char *name = function ? function_name_start(function) : NULL;
+
+	for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
+		const struct library *library = &libraries[i];
+		if (begins_with(name, LIST(library->functions)) ||
+		    (module && begins_with(path_base_name(module), LIST(library->modules))) ||
+		    contains(file, LIST(library->files)))
+			return true;
+	}
 	return false;
 }

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions that allocate for whoever called them, by their demangled names: those of the C++
- * library. Templates of it are compiled into programs, so the module does not tell.
+ * Code that allocates for whoever called it: the libraries that come with a language, C libraries
+ * and allocators. Templates and generic functions of them are compiled into programs, so the module
+ * does not tell: names and source files do.
  *
- * Contract: pure; name may be NULL, which is no library's.
+ * Contract: pure; any argument may be NULL, which is no library's. function is demangled, module a
+ * path, file a source file.
  */
 #ifndef ANALYSIS_SYMBOLS_LIBRARY_NAMES_H
 #define ANALYSIS_SYMBOLS_LIBRARY_NAMES_H
 
 #include <stdbool.h>
 
-bool is_library_function(const char *name);
+bool is_library_code(const char *function, const char *module, const char *file);
 
 #endif

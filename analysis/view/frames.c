@@ -12,6 +12,7 @@
 #include "analysis/base/paths.h"
 #include "analysis/base/xalloc.h"
 #include "analysis/recording/python_names.h"
+#include "analysis/symbols/function_name.h"
 
 struct frames {
 	const struct facts *facts;
@@ -138,16 +139,27 @@ static const char *holder_of(const struct frame *frame)
 	return "?";
 }
 
+void frame_function(const struct frame *frame, char *out, size_t bytes)
+{
+	*out = 0;
+	if (frame->function && frame_is_python(frame))
+		snprintf(out, bytes, "%.*s", (int)bytes, frame->function);
+	else if (frame->function)
+		function_name_short(frame->function, out, bytes);
+}
+
 void frame_text(const struct frame *frame, char *out, size_t bytes)
 {
+	char name[2048];
 	/* a hostile name may be a megabyte long; printf would go through all of it */
-	int most = (int)least_of(bytes, 4096);
+	int most = (int)least_of(bytes, sizeof name);
 
+	frame_function(frame, name, sizeof name);
 	if (frame->function && frame->file && frame->line)
-		snprintf(out, bytes, "%.*s  %.*s:%u", most, frame->function, most,
-			 path_base_name(frame->file), frame->line);
+		snprintf(out, bytes, "%s  %.*s:%u", name, most, path_base_name(frame->file),
+			 frame->line);
 	else if (frame->function)
-		snprintf(out, bytes, "%.*s  %.*s", most, frame->function, most, holder_of(frame));
+		snprintf(out, bytes, "%s  %.*s", name, most, holder_of(frame));
 	else if (frame_is_python(frame))
 		snprintf(out, bytes, "?  (a Python function whose name was not recorded)");
 	else

@@ -37,6 +37,8 @@ void frames_free(struct frames *frames);
 size_t frames_of(struct frames *frames, const struct fact_stack *stack, const struct frame **out);
 
 bool frame_is_python(const struct frame *frame);
+/* Its function, abridged at its brackets; "": unknown. */
+void frame_function(const struct frame *frame, char *out, size_t bytes);
 /*
  * One frame: "function file.c:88" or "function module"; of an unknown function
  * "module+0x1f2c" or the address.

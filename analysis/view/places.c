@@ -9,6 +9,7 @@
 #include "analysis/base/paths.h"
 #include "analysis/base/xalloc.h"
 #include "analysis/frameworks/frameworks.h"
+#include "analysis/symbols/function_name.h"
 #include "analysis/symbols/library_names.h"
 
 /* A wrapper is the innermost frame of at least this many sites, with different callers. */
@@ -21,16 +22,6 @@ struct places {
 	char *wrappers[WRAPPERS_MAX];
 	size_t wrapper_count;
 };
-
-static bool begins_with(const char *text, const char *const *beginnings, size_t count)
-{
-	for (size_t i = 0; text && i < count; i++)
-		if (!strncmp(text, beginnings[i], strlen(beginnings[i])))
-			return true;
-	return false;
-}
-
-#define BEGINS_WITH(text, list) begins_with(text, list, sizeof list / sizeof *list)
 
 /*
  * Everything below these is start-up code of libc or of the interpreter, the same in every
@@ -60,27 +51,37 @@ static bool is_interpreter(const struct frame *frame)
 /* Code that allocates for others: who needed the memory is one of its callers. */
 static bool is_library(const struct frame *frame)
 {
-	static const char *const modules[] = {
-		"libstdc++", "libc++", "libc.so", "libjemalloc", "libmimalloc",
-	};
 	if (frame_is_python(frame))
 		return frame->library;
 	if (frame->module && is_allocator_front(frame->module))
 		return true;
-	return BEGINS_WITH(frame->module, modules) || is_library_function(frame->function);
+	return is_library_code(frame->function, frame->module, frame->file);
 }
 
-/* The innermost frame of the user's Python, else of any Python; 0: there is none. */
+/* The interpreter's own Python: what runs an import. */
+static bool is_frozen(const struct frame *frame)
+{
+	return frame->file && !strncmp(frame->file, "<frozen ", 8);
+}
+
+/* The innermost frame of the user's Python, else of a library, else of any; 0: there is none. */
 static size_t first_python(const struct frame *items, size_t count)
 {
-	size_t any = 0;
+	size_t library = count, any = count;
+
 	for (size_t i = 0; i < count; i++) {
-		if (frame_is_python(&items[i]) && !items[i].library)
+		if (!frame_is_python(&items[i]))
+			continue;
+		if (!items[i].library)
 			return i;
-		if (frame_is_python(&items[i]) && !any)
+		if (any == count)
 			any = i;
+		if (library == count && !is_frozen(&items[i]))
+			library = i;
 	}
-	return any;
+	if (library < count)
+		return library;
+	return any < count ? any : 0;
 }
 
 static bool is_wrapper(const struct places *places, const struct frame *frame)
@@ -171,25 +172,10 @@ void places_free(struct places *places)
 	free(places);
 }
 
-/*
- * "std::vector<int>::push_back(int const&)" without its arguments: a line has room for
- * names only.
- */
-static int name_bytes(const char *function)
-{
-	const char *open = strrchr(function, '(');
-	if (open && open != function && open[-1] != ' ' && !strchr(function, '<'))
-		return (int)(open - function);
-	return (int)strlen(function);
-}
-
 static void function_text(const struct frame *frame, char *out, size_t bytes)
 {
 	if (frame->function)
-		/* no more than fits: printf goes through all that it is given */
-		snprintf(out, bytes, "%.*s",
-			 (int)least_of((uint64_t)name_bytes(frame->function), bytes),
-			 frame->function);
+		frame_function(frame, out, bytes);
 	else if (frame_is_python(frame))
 		snprintf(out, bytes, "a Python function");
 	else
@@ -267,6 +253,11 @@ bool places_shows(const struct frame *frames, size_t count, size_t index)
 bool place_has_same_path(const struct place *place, const struct place *other)
 {
 	return place_is_same(place, other) && !strcmp(place->callers, other->callers);
+}
+
+void place_function(const struct place *place, size_t columns, char *out, size_t bytes)
+{
+	function_name_fit(place->function, columns, out, bytes);
 }
 
 void place_text(const struct place *place, char *out, size_t bytes)

@@ -37,6 +37,8 @@ bool place_has_same_path(const struct place *place, const struct place *other);
  */
 bool places_shows(const struct frame *frames, size_t count, size_t index);
 
+/* Its function in at most `columns` columns, abridged at its brackets, then at its scopes. */
+void place_function(const struct place *place, size_t columns, char *out, size_t bytes);
 /* "append_kv (server.c:64)". */
 void place_text(const struct place *place, char *out, size_t bytes);
 /*

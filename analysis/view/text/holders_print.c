@@ -120,17 +120,21 @@ static void name_with_callers(const struct holder *row, size_t columns, char *ou
 static void name_of(const struct layout *layout, const struct holder *row, char *out, size_t bytes)
 {
 	const struct place *place = &row->place;
+	char line[16] = "";
+
 	name_in_full(row, out, bytes);
 	if (row->sort == HOLDER_SITE && needs_callers(layout, row)) {
 		name_with_callers(row, layout->name, out, bytes);
 		return;
 	}
-	if (row->sort != HOLDER_SITE || !layout->short_names || !*place->file)
+	if (row->sort != HOLDER_SITE || !layout->short_names)
 		return;
-	if (!strcmp(place->file, layout->file))
-		snprintf(out, bytes, "%s (:%u)", place->function, place->line);
-	else if (clean_columns(out) > layout->name)
-		snprintf(out, bytes, "%s", place->function);
+	if (*place->file && !strcmp(place->file, layout->file))
+		snprintf(line, sizeof line, " (:%u)", place->line);
+	else if (clean_columns(out) <= layout->name)
+		return;
+	place_function(place, layout->name - strlen(line), out, bytes - sizeof line);
+	strcat(out, line);
 }
 
 /* The file that most of the sites are in. */

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Demangled names as people say them: "Event& std::vector<Event, std::allocator<Event>
+ * >::emplace_back<Event>(Event&&)" is std::vector<Event, ..>::emplace_back<Event>.
+ *
+ * Contract: pure. Names are of C, C++, Rust or Go, demangled and not NULL; what does not parse is
+ * taken as it is. A name is abridged at its brackets, never inside, and abridging twice is the same
+ * as once. out is always terminated.
+ */
+#ifndef ANALYSIS_SYMBOLS_FUNCTION_NAME_H
+#define ANALYSIS_SYMBOLS_FUNCTION_NAME_H
+
+#include <stddef.h>
+
+/* Where the qualified name begins: behind the return type that templates have in their names, and
+ * behind Rust's '<' and '&'. */
+const char *function_name_start(const char *name);
+
+/* Without return type, parameters and long template arguments. */
+void function_name_short(const char *name, char *out, size_t bytes);
+
+/* The same in at most `columns` bytes: all template arguments go first, then the outer scopes. A
+ * last word that is longer by itself is not cut. */
+void function_name_fit(const char *name, size_t columns, char *out, size_t bytes);
+
+#endif
