@@ -36,14 +36,15 @@ result_valgrind = $(B)/results/valgrind
 # The rooms of the recorder from the bottom up. Six files of hooks/ hook nothing, so unit tests
 # can link them.
 core_rooms := platform store code python stack process incident record
-core_src := $(wildcard $(core_rooms:%=interpose/%/*.c)) $(patsubst %,interpose/hooks/%.c, \
+core_src := $(wildcard both/*.c $(core_rooms:%=interpose/%/*.c)) $(patsubst %,interpose/hooks/%.c, \
             cuda/nvml malloc/boot_alloc malloc/map_table malloc/process_maps \
             malloc/glibc_heap malloc/process_copy)
 hook_src := $(filter-out $(core_src),$(wildcard interpose/hooks/*/*.c))
 cmd_src  := $(wildcard analysis/*/*.c analysis/*/*/*.c)
+both_obj := $(patsubst %.c,$(B)/obj/%.o,$(wildcard both/*.c)) # compiled once, for both sides
 core_obj := $(core_src:%.c=$(B)/obj/%.o)
 hook_obj := $(hook_src:%.c=$(B)/obj/%.o)
-cmd_obj  := $(cmd_src:%.c=$(B)/obj/%.o) $(B)/obj/gen/html_assets.o
+cmd_obj  := $(cmd_src:%.c=$(B)/obj/%.o) $(both_obj) $(B)/obj/gen/html_assets.o
 # The page of `report --html`, two texts. They are bundled when its npm modules are there, which
 # `scripts/setup build` fetches. A release has them ready. Without the texts the command is built
 # without the page.
@@ -115,6 +116,9 @@ $(B)/libcalls.a: $(call_obj)
 	$(call say,AR)rm -f $@ && ar rcs $@ $^
 
 $(B)/obj/interpose/%.o: interpose/%.c
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) $(LIBF) $(CFLAGS) -c $< -o $@
+$(B)/obj/both/%.o: both/%.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(LIBF) $(CFLAGS) -c $< -o $@
 $(B)/obj/analysis/%.o: analysis/%.c

@@ -19,7 +19,7 @@
 #include "analysis/explain/facts_build.h"
 #include "analysis/recording/pack/pack.h"
 #include "analysis/recording/pack/pack_writer.h"
-#include "analysis/recording/pack/secrets.h"
+#include "analysis/recording/secret_texts.h"
 #include "analysis/replay/run.h"
 #include "analysis/symbols/names_file.h"
 #include "analysis/view/json/report_json.h"
@@ -68,7 +68,7 @@ static int hide_secrets(int fd, const struct reader *reader, size_t *hidden)
 
 	if (meta->bytes)
 		memcpy(copy, meta->at, meta->bytes);
-	*hidden += secrets_hide_meta(copy, meta->bytes);
+	*hidden += secret_texts_cover(copy, meta->bytes);
 	if (meta->bytes && pwrite(fd, copy, meta->bytes, (off_t)meta->offset) !=
 				   (ssize_t)meta->bytes)
 		status = -1;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "analysis/base/key_values.h"
 #include "analysis/base/numbers.h"
+#include "analysis/recording/secret_texts.h"
 
 enum {
 	HOOK_ID_MAX = 4096,
@@ -125,9 +126,11 @@ static void read_text(struct walk *walk, const struct record *record)
 	const struct cuf_meta *head = &record->head;
 	struct meta *meta = walk->meta;
 	uint32_t bytes = head->text_bytes, most = record->bytes - (uint32_t)sizeof *head;
-	const char *text =
+	char *text =
 		arena_text(walk->arena, (const char *)record->at + sizeof *head,
 			   least_of(bytes, most));
+
+	secret_texts_hide(head->type, text);
 	if (head->type == CUF_META_FUNCTION) {
 		xalloc_grow(&meta->functions, meta->function_count, &walk->function_room,
 			    sizeof *meta->functions);

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include "interpose/platform/at_fork_child.h"
+#include "interpose/process/redact.h"
 #include "interpose/store/dropped.h"
 #include "interpose/store/meta.h"
 #include "interpose/platform/say.h"
@@ -75,7 +76,7 @@ static void write_name(uint32_t id, const char *domain, size_t domain_bytes, con
 		cuf_text_bytes(&name, domain, domain_bytes);
 		cuf_text_add(&name, ": ");
 	}
-	cuf_text_bytes(&name, text, bytes);
+	cuf_redact_text(&name, SECRETS_WORDS, text, bytes);
 	cuf_meta_text(CUF_META_PHASE, id, name.at, name.used);
 	__atomic_fetch_add(&names, 1, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&name_bytes, sizeof(struct cuf_meta) + name.used, __ATOMIC_RELAXED);

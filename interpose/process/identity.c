@@ -127,7 +127,7 @@ static void describe_command_line(void)
 	char text[COMMAND_LINE_MAX];
 	CUF_TEXT(line, COMMAND_LINE_MAX);
 	long got = cuf_proc_read("/proc/self/cmdline", text, sizeof text);
-	enum cuf_redact_next next = CUF_REDACT_NOTHING;
+	enum secrets_next next = SECRETS_NOTHING;
 	for (long i = 0; i < got;) {
 		size_t bytes = strlen(text + i);
 		if (i)
@@ -164,10 +164,10 @@ static void describe_environment(char **environment)
 		CUF_TEXT(text, META_TEXT_MAX);
 
 		if (!equals || !is_allowed(variable) ||
-		    cuf_redact_is_secret_name(variable, (size_t)(equals - variable)))
+		    secrets_is_name(variable, (size_t)(equals - variable)))
 			continue;
 		cuf_text_bytes(&text, variable, (size_t)(equals + 1 - variable));
-		cuf_redact_text(&text, equals + 1, strlen(equals + 1));
+		cuf_redact_text(&text, SECRETS_ARGUMENT, equals + 1, strlen(equals + 1));
 		cuf_meta_text(CUF_META_ENV, 0, text.at, text.used);
 	}
 }

@@ -53,6 +53,11 @@ static const char *const secrets[][2] = {
 	{ "--credentials", "S3CRETfile" },
 	{ "private_key='S3CRET'", "" },
 	{ "curl -H 'X-Auth-Token: S3CRET' host", "" },
+	{ "Bearer S3CRETbearer", "" },
+	{ "Basic czpTM0NSRVQvS3CRET==", "" },
+	{ "--password=", "S3CRETapart" },
+	{ "Authorization:", "S3CRETapart" },
+	{ "--wandb", "S3CRETwandb1" },
 };
 
 /* What a report needs, and what only looks like a secret. */
@@ -68,12 +73,15 @@ static const char *const harmless[][2] = {
 	{ "-u", "-m" },
 	{ "keyboard:us", "" },
 	{ "-c", "print(sum(range(10)))" },
+	{ "--wandb", "online" },
+	{ "Basic arithmetic", "bearer of" },
+	{ "x=\"auth\"", "next" },
 };
 
 static const char *redacted(const char *const pair[2], char *out, size_t bytes)
 {
 	struct cuf_text line = { out, 0, bytes };
-	enum cuf_redact_next next = CUF_REDACT_NOTHING;
+	enum secrets_next next = SECRETS_NOTHING;
 
 	out[0] = 0;
 	cuf_redact_argument(&line, pair[0], strlen(pair[0]), &next);
@@ -106,7 +114,7 @@ static void test_redact__a_variable_is_searched_too(void **state)
 	CUF_TEXT(text, 256);
 	const char *value = "https://bob:S3CRET@host/ Authorization: Bearer S3CRET";
 
-	cuf_redact_text(&text, value, strlen(value));
+	cuf_redact_text(&text, SECRETS_ARGUMENT, value, strlen(value));
 	assert_null(strstr(text.at, "CRET"));
 	assert_non_null(strstr(text.at, "@host/"));
 }
