@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,8 @@
 #include "analysis/cmd/target/destination.h"
 #include "analysis/explain/facts_build.h"
 #include "analysis/recording/finish/recording_trim.h"
+#include "analysis/replay/run.h"
+#include "analysis/view/clean.h"
 #include "interpose/abi/format.h"
 
 #define NS_PER_DAY 86400000000000ull
@@ -121,9 +124,11 @@ static bool is_beyond(const struct limits *limits, const struct facts *facts, ui
 }
 
 /* The newest run first, so that a total is filled by the newest ones. 0, or -1 after an error. */
-static int make_plan(struct plan *plan, const char *directory, const struct limits *limits)
+static int make_plan(struct plan *plan, const char *directory, const struct limits *limits,
+		     const struct run_catalog *catalog)
 {
-	struct facts_options options = { 0 };
+	struct facts_options options = { .catalog = catalog->run_count ? catalog : NULL,
+					 .run = catalog->run_count };
 	size_t runs;
 
 	do {
@@ -202,10 +207,19 @@ static bool is_agreed(const struct plan *plan)
 	return fgets(answer, sizeof answer, stdin) && (*answer == 'y' || *answer == 'Y');
 }
 
+/* The name of a file may hold whatever a terminal acts on. */
+static void print_path(const char *path)
+{
+	char shown[PATH_MAX];
+
+	clean_terminal(shown, sizeof shown, path, !say_in_utf8());
+	printf("%s\n", shown);
+}
+
 static int carry_out(const struct plan *plan, const struct opts *opts)
 {
 	for (size_t i = 0; i < plan->count; i++)
-		printf("%s\n", plan->files[i].path);
+		print_path(plan->files[i].path);
 	fflush(stdout);
 	if (!plan->count) {
 		say_info("nothing to remove");
@@ -249,7 +263,7 @@ static int trim_directory(const char *directory, bool only_print)
 		in_use += result == RECORDING_IN_USE;
 		if (result != RECORDING_TRIMMED)
 			continue;
-		printf("%s\n", path);
+		print_path(path);
 		total += saved;
 		trimmed++;
 	}
@@ -269,9 +283,11 @@ static int clean_directory(const char *directory, const struct limits *limits,
 			   const struct opts *opts)
 {
 	struct plan plan = { 0 };
+	struct run_catalog catalog;
 	int status = CMD_USAGE;
 
-	if (!make_plan(&plan, directory, limits)) {
+	run_catalog_read(&catalog, directory);
+	if (!make_plan(&plan, directory, limits, &catalog)) {
 		if (plan.running)
 			say_info("left alone because they go on, or may: %zu", plan.running);
 		status = carry_out(&plan, opts);
@@ -279,6 +295,7 @@ static int clean_directory(const char *directory, const struct limits *limits,
 	for (size_t i = 0; i < plan.count; i++)
 		free(plan.files[i].path);
 	free(plan.files);
+	run_catalog_fini(&catalog);
 	return status;
 }
 

@@ -82,20 +82,9 @@ static void write_name(uint32_t id, const char *domain, size_t domain_bytes, con
 	__atomic_fetch_add(&name_bytes, sizeof(struct cuf_meta) + name.used, __ATOMIC_RELAXED);
 }
 
-/* Without what a terminal would act on. */
-static void add_printable(struct cuf_text *text, const char *name, uint32_t bytes)
-{
-	enum { SHOWN = 64 };
-	for (uint32_t i = 0; i < bytes && i < SHOWN; i++) {
-		char shown = name[i];
-		if ((uint8_t)shown < ' ' || shown == 127)
-			shown = '?';
-		cuf_text_bytes(text, &shown, 1);
-	}
-}
-
 void cuf_phase_name_add(struct cuf_text *text, uint32_t id)
 {
+	enum { SHOWN = 64 };
 	uint64_t end = cuf_recording.header->meta_used;
 	if (end > cuf_recording.meta_bytes)
 		end = cuf_recording.meta_bytes;
@@ -105,7 +94,8 @@ void cuf_phase_name_add(struct cuf_text *text, uint32_t id)
 			return;
 		if (__atomic_load_n(&meta->type, __ATOMIC_ACQUIRE) == CUF_META_PHASE &&
 		    meta->number == id) {
-			add_printable(text, (const char *)(meta + 1), meta->text_bytes);
+			cuf_text_printable(text, (const char *)(meta + 1),
+					   meta->text_bytes < SHOWN ? meta->text_bytes : SHOWN);
 			return;
 		}
 		at += meta->bytes;

@@ -22,14 +22,9 @@ static void add_size(struct cuf_text *text, const char *before, uint64_t bytes, 
 /* To stderr, and to the termination log when there is one. */
 static void print_line(const struct cuf_text *text)
 {
-	CUF_TEXT(line, COMMAND_BYTES);
 	cuf_say(text);
-	if (!*cuf_options.termination_log)
-		return;
-	cuf_text_add(&line, "cuflight: ");
-	cuf_text_add(&line, text->at);
-	cuf_text_add(&line, "\n");
-	cuf_say_to_file(cuf_options.termination_log, &line);
+	if (*cuf_options.termination_log)
+		cuf_say_to_file(cuf_options.termination_log, text);
 }
 
 /* ---- what failed ---- */

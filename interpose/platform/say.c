@@ -60,6 +60,17 @@ static uint64_t shift_and_round(unsigned __int128 number, unsigned shift)
 	return rounded;
 }
 
+void cuf_text_printable(struct cuf_text *text, const char *bytes, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint8_t now = (uint8_t)bytes[i], before = i ? (uint8_t)bytes[i - 1] : 0;
+		/* C1 controls are two bytes in UTF-8 */
+		bool acts = now < ' ' || now == 127 || (before == 0xc2 && now < 0xa0);
+
+		cuf_text_bytes(text, acts ? "?" : bytes + i, 1);
+	}
+}
+
 void cuf_text_size(struct cuf_text *text, uint64_t bytes)
 {
 	static const char *const units[] = { " B", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB" };
@@ -166,13 +177,22 @@ static void write_quietly(int fd, const struct cuf_text *text)
 	cuf_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof before, 0, 0);
 }
 
+enum { LINE_BYTES = 1024 };
+
+static void add_line(struct cuf_text *line, const struct cuf_text *text)
+{
+	cuf_text_add(line, "cuflight: ");
+	cuf_text_printable(line, text->at, text->used);
+	if (line->used + 1 == line->room) /* cut: the end of the line stays */
+		line->used--;
+	cuf_text_add(line, "\n");
+}
+
 void cuf_say(const struct cuf_text *text)
 {
-	CUF_TEXT(line, 1024);
+	CUF_TEXT(line, LINE_BYTES);
 
-	cuf_text_add(&line, "cuflight: ");
-	cuf_text_bytes(&line, text->at, text->used < 1000 ? text->used : 1000);
-	cuf_text_add(&line, "\n");
+	add_line(&line, text);
 	if (is_still_standard_error())
 		write_quietly(2, &line);
 }
@@ -189,9 +209,11 @@ void cuf_say_to_file(const char *path, const struct cuf_text *text)
 {
 	/* O_NONBLOCK: opening a FIFO would wait for its reader */
 	int fd = (int)cuf_open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK, 0600);
+	CUF_TEXT(line, LINE_BYTES);
 
 	if (fd < 0)
 		return;
-	write_quietly(fd, text);
+	add_line(&line, text);
+	write_quietly(fd, &line);
 	cuf_sys_close(fd);
 }

@@ -24,6 +24,8 @@ struct cuf_text {
 /* NULL adds nothing. */
 void cuf_text_add(struct cuf_text *text, const char *string);
 void cuf_text_bytes(struct cuf_text *text, const char *bytes, size_t count);
+/* Of foreign origin: what a terminal or a reader of lines would act on becomes '?'. */
+void cuf_text_printable(struct cuf_text *text, const char *bytes, size_t count);
 void cuf_text_number(struct cuf_text *text, uint64_t number);
 
 /* Three digits, as in the report: "1.50 GiB"; "unknown" for CUF_UNKNOWN. */
@@ -33,13 +35,14 @@ void cuf_text_size(struct cuf_text *text, uint64_t bytes);
 void cuf_say_start(void);
 
 /*
- * Writes "cuflight: TEXT\n" to the standard error that the program started with. Writes nothing
- * when descriptor 2 is another file by now, and when the write would have to wait.
+ * Writes "cuflight: TEXT\n" to the standard error that the program started with, as one printable
+ * line: a path may hold anything. Writes nothing when descriptor 2 is another file by
+ * now, and when the write would have to wait.
  */
 void cuf_say(const struct cuf_text *text);
 void cuf_say_line(const char *line);
 
-/* Appends the text to a file, such as the container's termination log. Silent on failure. */
+/* Appends the same line to a file, such as the container's termination log. Silent on failure. */
 void cuf_say_to_file(const char *path, const struct cuf_text *text);
 
 #endif

@@ -15,14 +15,15 @@ void say_quiet(bool on)
 	quiet = on;
 }
 
+bool say_in_utf8(void) { return !strcmp(nl_langinfo(CODESET), "UTF-8"); }
+
 /* Results are cleaned by the views. This does the same for stderr. */
 static void print_line(const char *format, va_list args)
 {
 	char line[4096], clean[4096];
-	bool ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
 
 	vsnprintf(line, sizeof line, format, args);
-	clean_terminal(clean, sizeof clean, line, ascii);
+	clean_terminal(clean, sizeof clean, line, !say_in_utf8());
 	fprintf(stderr, "cuflight: %s\n", clean);
 }
 

@@ -12,6 +12,8 @@
 
 void say_quiet(bool quiet);
 void say_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The locale's character set is UTF-8: then a clean text may have more than ASCII. */
+bool say_in_utf8(void);
 void say_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

@@ -36,6 +36,32 @@ runs() { python3 -c 'import json, sys; runs = json.load(open(sys.argv[1]))["runs
 	holds err 'has no run of that number'
 }
 
+@test "runs that ended alike are one line, and every run is in the JSON" {
+	mkdir rec
+	local status
+	for status in 0 0 0 0 3 0 0; do
+		echo "raise SystemExit($status)" >agent.py
+		restarts 1 "$python" agent.py
+	done
+	expect 0 list rec
+	holds out '7 runs in rec' 'the same again, 3 times (2-4)' ' 5  20' ' 7  20' 'the same again: host'
+	[ "$(wc -l <out)" = 11 ]
+	expect 0 list --json rec
+	[ "$(runs '[r["run"] for r in runs]')" = '[1, 2, 3, 4, 5, 6, 7]' ]
+}
+
+# times would depend on the machine
+@test "list and clean open each recording as often among forty as among ten" {
+	command -v strace >/dev/null || skip "strace is not installed"
+	mkdir rec
+	restarts 10 /bin/true
+	for command in 'list rec' 'clean --keep=1 --dry-run rec'; do
+		# shellcheck disable=SC2086 # two words
+		opens=$(strace -f -e trace=openat "$cuflight" $command 2>&1 | grep -c '\.cuf"')
+		[ "$opens" -ge 10 ] && [ "$opens" -le 40 ] || { echo "$command: $opens"; false; }
+	done
+}
+
 @test "a program, its children and what one run starts in turn are one run" {
 	mkdir rec
 	restarts 1 "$python" -c 'import subprocess; subprocess.run(["true"]); subprocess.run(["true"])'
@@ -78,6 +104,20 @@ runs() { python3 -c 'import json, sys; runs = json.load(open(sys.argv[1]))["runs
 	[ -z "$(recordings rec)" ]
 	expect 2 clean --keep=1 rec
 	holds err 'no recordings in this directory'
+}
+
+@test "names of files cannot act on a terminal, nor begin a line" {
+	mkdir rec
+	restarts 1 /bin/true
+	mv "$(recordings rec)" rec/$'nl\n::error::x\e[31m.cuf'
+	expect 0 clean --keep=0 --dry-run rec
+	[ "$(cat out)" = 'rec/nl?::error::x?[31m.cuf' ]
+	expect 0 clean --keep=0 --yes rec
+	[ "$(cat out)" = 'rec/nl?::error::x?[31m.cuf' ]
+	[ -z "$(ls rec)" ]
+	CUFLIGHT_OUTPUT=$'/proc/nowhere/\n::error::x\e[31m.cuf' CUFLIGHT_OPTIONS=start=1 LD_PRELOAD=$build/libcuflight.so /bin/true 2>err
+	holds err "'/proc/nowhere/?::error::x?[31m.cuf'"
+	[ "$(wc -l <err)" = 1 ]
 }
 
 @test "clean leaves everything alone that is no complete run" {

@@ -44,11 +44,22 @@ static void test_say__a_text_that_is_too_long_is_cut(void **state)
 	assert_int_equal(text.used, 7);
 }
 
+/* A path in a line must not begin another line, or move a terminal's cursor. */
+static void test_say__what_a_terminal_acts_on_is_replaced(void **state)
+{
+	static const char path[] = "a\n::error::\x1b[31m\x7f\t\xc2\x9b" "31m\xc3\xa9.cuf";
+	CUF_TEXT(text, 64);
+
+	cuf_text_printable(&text, path, sizeof path - 1);
+	assert_string_equal(text.at, "a?::error::?[31m??\xc2?31m\xc3\xa9.cuf");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_say__sizes),
 		cmocka_unit_test(test_say__a_text_that_is_too_long_is_cut),
+		cmocka_unit_test(test_say__what_a_terminal_acts_on_is_replaced),
 	};
 	return cmocka_run_group_tests_name("say", tests, NULL, NULL);
 }
