@@ -46,9 +46,14 @@ static void write_number(FILE *file, const struct column *column, const struct c
 
 /* ---- CSV ---- */
 
+/* A spreadsheet takes a cell that begins so for a formula, and runs it. */
+static bool is_formula(const char *text) { return *text && strchr("=+-@\t\r", *text); }
+
 static void write_quoted(FILE *file, const char *text)
 {
 	putc('"', file);
+	if (is_formula(text))
+		putc('\'', file);
 	for (; *text; text++) {
 		if (*text == '"')
 			putc('"', file);

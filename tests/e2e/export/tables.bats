@@ -33,6 +33,20 @@ ask() { sqlite3 x.sqlite "$1"; }
 # WORD KEY: what follows KEY in the line of the victim's truth that begins with WORD
 truth() { awk -v word="$1" -v key="$2" '$1 == word { for (i = 2; i < NF; i++) if ($i == key) print $(i + 1) }' truth; }
 
+# COLUMN: of the recorded process, in csv/processes.csv
+csv_cell() { python3 -c 'import csv, sys; print(next(csv.DictReader(open("csv/processes.csv", newline="")))[sys.argv[1]])' "$1"; }
+
+@test "no cell of CSV begins as a spreadsheet's formula does" {
+	for name in '=cmd' '+1' '-1' '@sum' $'\tx'; do
+		rm -rf csv x.cuf
+		mkdir -p bin
+		cp "$(type -P true)" "bin/$name"
+		PATH=$PWD/bin:$PATH "$cuflight" run -q --size=4MiB -o x.cuf -- "$name"
+		expect 0 export --to=csv -o csv x.cuf
+		[ "$(csv_cell command_line)" = "'$name" ]
+	done
+}
+
 @test "all formats have the same rows, and their sums are those of the report" {
 	for victim in oom_fatal page_checkerboard sigkill pool_threshold torch_allocator vmm_reservation; do
 		echo "$victim"
