@@ -8,68 +8,75 @@
 #include "analysis/cmd/cli/say.h"
 #include "analysis/cmd/target/destination.h"
 #include "analysis/explain/facts_build.h"
+#include "analysis/replay/run.h"
 #include "analysis/symbols/symbols.h"
 #include "analysis/view/runs/runs_json.h"
 #include "analysis/view/runs/runs_text.h"
 
 /* One run of a directory; NULL after an error, which is printed. Names of functions help verdicts
  * and are worth their time only for one run. */
-static struct facts *open_run(const char *directory, size_t number)
+static struct facts *open_run(const char *directory, const struct facts_options *options)
 {
-	struct facts_options options = { .run = number };
 	struct reader_error error = { 0 };
 	struct facts *facts = NULL;
 
-	if (!facts_build(directory, &options, &facts, &error))
+	if (!facts_build(directory, options, &facts, &error))
 		return facts;
 	say_error("cannot list '%s': %s", *error.path ? error.path : directory,
 		  error.system ? strerror(error.system) : reader_error_sentence(error.code));
 	return NULL;
 }
 
-static void write_row(struct output *output, const struct facts *facts, bool first)
+/* Runs are opened one by one: each may be gigabytes. */
+static int write_runs(struct output *output, const char *directory,
+		      const struct run_catalog *catalog, struct facts *newest)
 {
-	if (output->format == OUTPUT_JSON)
-		runs_json_row(output->file, facts, first);
-	else
-		runs_text_row(output->file, &output->style, facts);
-}
+	struct facts_options options = { .catalog = catalog->run_count ? catalog : NULL };
+	size_t count = newest->run_count;
+	struct runs_text text;
 
-/* Runs are opened one by one: each may be gigabytes. The newest one is open already. */
-static int write_runs(struct output *output, const char *directory, const struct facts *newest)
-{
 	if (output->format == OUTPUT_JSON)
 		runs_json_begin(output->file, directory);
 	else
-		runs_text_title(output->file, &output->style, directory, newest->run_count);
-	for (size_t number = 1; number < newest->run_count; number++) {
-		struct facts *facts = open_run(directory, number);
+		runs_text_begin(&text, output->file, &output->style, directory, count);
+	for (options.run = 1; options.run <= count; options.run++) {
+		bool is_open = options.run == count;
+		struct facts *facts = is_open ? newest : open_run(directory, &options);
 
 		if (!facts)
 			return -1;
-		write_row(output, facts, number == 1);
-		facts_free(facts);
+		if (output->format == OUTPUT_JSON)
+			runs_json_row(output->file, facts, options.run == 1);
+		else
+			runs_text_row(&text, facts);
+		if (!is_open)
+			facts_free(facts);
 	}
-	write_row(output, newest, newest->run_count == 1);
 	if (output->format == OUTPUT_JSON)
 		runs_json_end(output->file);
+	else
+		runs_text_end(&text);
 	return 0;
 }
 
 static int list_directory(const char *directory, const struct opts *opts)
 {
-	struct facts *newest = open_run(directory, 0);
+	static const struct facts_options last = { .run = 0 };
+	struct facts *newest = open_run(directory, &last);
+	struct run_catalog catalog;
 	struct output output;
 	int status = CMD_USAGE;
 
 	if (!newest)
 		return CMD_USAGE;
+	run_catalog_read(&catalog, directory);
 	if (!output_open(&output, opts)) {
-		if (write_runs(&output, directory, newest))
+		if (write_runs(&output, directory, &catalog, newest))
 			output_abandon(&output);
 		else if (!output_close(&output))
 			status = CMD_FINE;
 	}
+	run_catalog_fini(&catalog);
 	facts_free(newest);
 	return status;
 }
@@ -99,8 +106,9 @@ const struct cmd cmd_list = {
 	.manual = "cuflight-list",
 	.about = "Prints the recorded runs of a directory, oldest first. Restarts of a pod that "
 		 "write into one directory are runs of their own; the processes of one program, "
-		 "its children and its ranks, are one run. Without an argument, reads the "
-		 "directory of CUFLIGHT_OUTPUT, else the current one.",
+		 "its children and its ranks, are one run. Runs of one program that ended "
+		 "alike, one after another, are counted in one line. Without an argument, reads "
+		 "the directory of CUFLIGHT_OUTPUT, else the current one.",
 	.examples = "cuflight list\tthe runs here\n"
 		    "cuflight report --run=2 rec/\texplain one that is not the newest\n"
 		    "cuflight list --json rec/\tfor a script\n",

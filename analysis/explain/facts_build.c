@@ -116,8 +116,11 @@ int facts_build(const char *path, const struct facts_options *options, struct fa
 {
 	struct facts_store *store = xalloc_zeroed(1, sizeof *store);
 	size_t number = options ? options->run : 0;
+	int code = options && options->catalog ?
+			   run_open_listed(&store->run, options->catalog, number, error) :
+			   run_open_number(&store->run, path, number, error);
 
-	return finish(store, run_open_number(&store->run, path, number, error), path, options, out);
+	return finish(store, code, path, options, out);
 }
 
 int facts_build_memory(const void *data, size_t bytes, const struct facts_options *options,

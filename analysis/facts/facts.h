@@ -56,11 +56,14 @@ struct facts {
 /* The moment to report for; AUTO: the fatal incident, else the end. */
 enum facts_at { FACTS_AT_AUTO, FACTS_AT_NOW, FACTS_AT_PEAK, FACTS_AT_INCIDENT, FACTS_AT_TIME };
 
+struct run_catalog;
 struct symbols;
 struct facts_options {
 	enum facts_at at;
 	uint64_t at_value; /* INCIDENT: id; TIME: ns since the run's first process started */
 	size_t run; /* of a directory of several, from 1; 0: the last one */
+	/* Borrowed, of the path: which files the run has; NULL: all recordings are searched. */
+	const struct run_catalog *catalog;
 	size_t sites_max; /* rows of leaks and of growth; 0: 1000 */
 	bool without_replay; /* no what_ifs: for whoever plays the requests in full */
 	unsigned threads; /* 0: as many as there are CPUs; the facts are the same */

@@ -29,12 +29,28 @@ static int by_start(const void *a, const void *b)
 	return compare_numbers(left->pid, right->pid);
 }
 
+static void read_meta(void *context, size_t i)
+{
+	struct run *run = context;
+
+	meta_read(&run->processes[i].meta, run->processes[i].reader, run->arena);
+}
+
+/* The notes of all recordings show which belong together. */
+static void group(struct run *run, size_t *run_of)
+{
+	if (run->count)
+		qsort(run->processes, run->count, sizeof *run->processes, by_start);
+	parallel_each(run->count, 0, read_meta, run);
+	run->run_count = run_groups(run->processes, run->count, run_of);
+}
+
 /* Keeps the processes of one run of the directory: that number, or the last one (0). */
 static void keep_run(struct run *run, size_t number)
 {
 	size_t *run_of = xalloc_zeroed(run->count + 1, sizeof *run_of), kept = 0;
 
-	run->run_count = run_groups(run->processes, run->count, run_of);
+	group(run, run_of);
 	run->run_number = number ? number : run->run_count;
 	for (size_t i = 0; i < run->count; i++) {
 		if (run_of[i] == run->run_number)
@@ -44,13 +60,6 @@ static void keep_run(struct run *run, size_t number)
 	}
 	run->count = kept;
 	free(run_of);
-}
-
-static void read_meta(void *context, size_t i)
-{
-	struct run *run = context;
-
-	meta_read(&run->processes[i].meta, run->processes[i].reader, run->arena);
 }
 
 /* The live set that run_live is asked for first. */
@@ -78,12 +87,8 @@ static size_t parts_of(const struct run *run)
 	return run->count < parallel_threads(0) ? 2 * run->count : run->count;
 }
 
-/* The notes of all recordings show which belong together. */
 static void read_all(struct run *run, size_t number)
 {
-	if (run->count)
-		qsort(run->processes, run->count, sizeof *run->processes, by_start);
-	parallel_each(run->count, 0, read_meta, run);
 	keep_run(run, number);
 	parallel_each(parts_of(run), 0, read_part, run);
 }
@@ -185,6 +190,65 @@ int run_open_number(struct run *run, const char *path, size_t number, struct rea
 			*error = (struct reader_error){ .code = code };
 	}
 	return code;
+}
+
+/* ---- one run after another ---- */
+
+void run_catalog_read(struct run_catalog *catalog, const char *path)
+{
+	struct run run = { .arena = arena_new() };
+	struct stat st;
+
+	*catalog = (struct run_catalog){ .arena = arena_new() };
+	if (*path && !stat(path, &st) && S_ISDIR(st.st_mode) &&
+	    !open_directory(&run, path, NULL)) {
+		catalog->run_of = xalloc_zeroed(run.count, sizeof *catalog->run_of);
+		group(&run, catalog->run_of);
+		catalog->run_count = run.run_count;
+		catalog->paths = arena_zeroed(catalog->arena, run.count, sizeof *catalog->paths);
+		catalog->count = run.count;
+	}
+	for (size_t i = 0; i < catalog->count; i++)
+		catalog->paths[i] = arena_format(catalog->arena, "%s",
+						 run.processes[i].reader->path);
+	run_fini(&run);
+}
+
+void run_catalog_fini(struct run_catalog *catalog)
+{
+	free(catalog->run_of);
+	arena_free(catalog->arena);
+}
+
+int run_open_listed(struct run *run, const struct run_catalog *catalog, size_t number,
+		    struct reader_error *error)
+{
+	struct reader_error first = { .code = READER_E_NO_RUN }, now;
+	size_t room = 0, unreadable_room = 0;
+
+	*run = (struct run){ .arena = arena_new() };
+	for (size_t i = 0; i < catalog->count; i++) {
+		struct reader *reader;
+
+		if (catalog->run_of[i] != number)
+			continue;
+		if (!reader_open_entry(catalog->paths[i], &reader, &now)) {
+			add_process(run, reader, &room);
+			continue;
+		}
+		note_unreadable(run, &now, &unreadable_room); /* it was readable before */
+		first = now;
+	}
+	if (!run->count) {
+		if (error)
+			*error = first;
+		return first.code;
+	}
+	parallel_each(run->count, 0, read_meta, run);
+	parallel_each(parts_of(run), 0, read_part, run);
+	run->run_count = catalog->run_count;
+	run->run_number = number;
+	return 0;
 }
 
 int run_open(struct run *run, const char *path, struct reader_error *error)

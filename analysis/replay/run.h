@@ -55,6 +55,21 @@ struct run {
 int run_open(struct run *run, const char *path, struct reader_error *error);
 /* The run of that number, from 1, by start; 0: the last one. */
 int run_open_number(struct run *run, const char *path, size_t number, struct reader_error *error);
+
+/* Which recordings of a directory are of which run, for whoever opens one run after another: to
+ * find out, all of them are read. Anything but a directory has no runs. */
+struct run_catalog {
+	struct arena *arena;
+	const char **paths; size_t count; /* by start */
+	size_t *run_of; /* of each path, from 1 */
+	size_t run_count;
+};
+void run_catalog_read(struct run_catalog *catalog, const char *path);
+void run_catalog_fini(struct run_catalog *catalog);
+/* The run of that number, from 1. What cannot be read at all is not listed as unreadable. */
+int run_open_listed(struct run *run, const struct run_catalog *catalog, size_t number,
+		    struct reader_error *error);
+
 int run_open_memory(struct run *run, const void *data, uint64_t bytes, struct reader_error *error);
 void run_fini(struct run *run);
 

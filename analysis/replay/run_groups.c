@@ -52,6 +52,25 @@ static uint64_t end_of(const struct reader *reader)
 	return end ? end : UINT64_MAX;
 }
 
+/* What relates a process to others, read once: a directory may have thousands. */
+struct kin {
+	const struct cuf_header *header;
+	unsigned long launcher; /* 0: none */
+	const char *rank, *command; /* NULL: unknown */
+	uint64_t end_ns;
+};
+
+static struct kin kin_of(const struct run_process *process)
+{
+	return (struct kin){
+		.header = &process->reader->header,
+		.launcher = launcher_of(process),
+		.rank = rank_of_texts(process->meta.texts, process->meta.text_count),
+		.command = meta_text(&process->meta, CUF_META_CMDLINE),
+		.end_ns = end_of(process->reader),
+	};
+}
+
 static bool same_machine(const struct cuf_header *a, const struct cuf_header *b)
 {
 	return !memcmp(a->boot_id, b->boot_id, sizeof a->boot_id);
@@ -59,10 +78,9 @@ static bool same_machine(const struct cuf_header *a, const struct cuf_header *b)
 
 /* Is `other` the parent of `header`, or the image that it replaced? A process that had ended before
  * is neither. */
-static bool is_ancestor(const struct run_process *other, uint64_t other_end_ns,
-			const struct cuf_header *header)
+static bool is_ancestor(const struct kin *other, const struct cuf_header *header)
 {
-	const struct cuf_header *of = &other->reader->header;
+	const struct cuf_header *of = other->header;
 
 	if (!same_machine(of, header))
 		return false;
@@ -70,125 +88,113 @@ static bool is_ancestor(const struct run_process *other, uint64_t other_end_ns,
 		return of->end_kind == CUF_END_EXEC &&
 		       of->process_start_ticks == header->process_start_ticks;
 	return of->pid == header->ppid &&
-	       (!of->end_kind || other_end_ns >= header->start_ns);
+	       (!of->end_kind || other->end_ns >= header->start_ns);
 }
 
-static bool same_launcher(const struct run_process *a, const struct run_process *b)
+static bool same_launcher(const struct kin *a, const struct kin *b)
 {
-	unsigned long launcher = launcher_of(a);
-
-	return launcher && launcher == launcher_of(b) &&
-	       same_machine(&a->reader->header, &b->reader->header);
+	return a->launcher && a->launcher == b->launcher && same_machine(a->header, b->header);
 }
 
-/* One step after another of the same unrecorded parent, a shell or a job: the same run, unless it
- * is the same program again, which is a restart. */
-static bool is_next_step(const struct run_process *before, const struct run_process *process)
+/* Of one unrecorded parent: a shell, a job, a launcher of ranks. */
+static bool is_sibling(const struct kin *a, const struct kin *b)
 {
-	const struct cuf_header *header = &process->reader->header;
-	const struct cuf_header *other = &before->reader->header;
-	const char *command = meta_text(&process->meta, CUF_META_CMDLINE);
-	const char *other_command = meta_text(&before->meta, CUF_META_CMDLINE);
-
-	return same_machine(header, other) && header->ppid > 1 && header->ppid == other->ppid &&
-	       command && other_command && strcmp(command, other_command) != 0;
+	return same_machine(a->header, b->header) && a->header->ppid > 1 &&
+	       a->header->ppid == b->header->ppid;
 }
 
-static const char *rank_of(const struct run_process *process)
+/* One step after another of the same unrecorded parent: the same run, unless it is the same program
+ * again, which is a restart. */
+static bool is_next_step(const struct kin *before, const struct kin *process)
 {
-	return rank_of_texts(process->meta.texts, process->meta.text_count);
+	return is_sibling(before, process) && process->command && before->command &&
+	       strcmp(process->command, before->command) != 0;
 }
 
-/* Has the run a process of this rank already? Then this one is of a restart. */
-static bool has_rank(const struct run_process *processes, const size_t *run_of, size_t index,
-		     size_t run)
-{
-	for (size_t i = 0; i < index; i++) {
-		const char *rank = rank_of(&processes[i]);
+/* ---- the run of one process ---- */
 
-		if (run_of[i] == run && rank && !strcmp(rank, rank_of(&processes[index])))
-			return true;
-	}
-	return false;
+struct grouping {
+	const struct run_process *processes;
+	struct kin *kin;
+	size_t *run_of;
+	bool *taken; /* by run: it has one like this process already */
+};
+
+static bool same_rank(const struct kin *a, const struct kin *b)
+{
+	return a->rank && b->rank && !strcmp(a->rank, b->rank);
 }
 
-/*
- * Ranks of one unrecorded launcher. Time does not tell: a rank that waits for the others writes
- * nothing, and when it is killed its last sample is long before its end.
- */
-static bool is_peer(const struct run_process *processes, const size_t *run_of, size_t index,
-		    size_t before)
+static bool same_pid(const struct kin *a, const struct kin *b)
 {
-	const struct cuf_header *header = &processes[index].reader->header;
-	const struct cuf_header *other = &processes[before].reader->header;
-
-	return same_machine(header, other) && header->ppid > 1 && header->ppid == other->ppid &&
-	       rank_of(&processes[index]) && rank_of(&processes[before]) &&
-	       !has_rank(processes, run_of, index, run_of[before]);
+	return a->header->pid == b->header->pid && same_machine(a->header, b->header);
 }
 
-/* The run of the youngest relative; 0: none before it. */
-static size_t run_of_relative(const struct run_process *processes, const uint64_t *ends,
-			      const size_t *run_of, size_t index)
+static void mark_taken(const struct grouping *grouping, size_t index,
+		       bool (*is_like)(const struct kin *, const struct kin *))
 {
-	const struct cuf_header *header = &processes[index].reader->header;
+	memset(grouping->taken, 0, (index + 1) * sizeof *grouping->taken);
+	for (size_t i = 0; i < index; i++)
+		if (is_like(&grouping->kin[i], &grouping->kin[index]))
+			grouping->taken[grouping->run_of[i]] = true;
+}
+
+/* The run of the youngest relative; 0: none before it. Ranks of one launcher are one run, until a
+ * rank comes again. Time does not tell: a rank that waits for the others writes nothing, and when
+ * it is killed its last sample is long before its end. */
+static size_t run_of_relative(const struct grouping *grouping, size_t index)
+{
+	const struct kin *kin = grouping->kin, *process = &kin[index];
 
 	for (size_t i = index; i--;)
-		if (is_ancestor(&processes[i], ends[i], header))
-			return run_of[i];
+		if (is_ancestor(&kin[i], process->header))
+			return grouping->run_of[i];
+	mark_taken(grouping, index, same_rank); /* then this one is of a restart */
 	for (size_t i = index; i--;)
-		if (same_launcher(&processes[i], &processes[index]) ||
-		    is_peer(processes, run_of, index, i) ||
-		    is_next_step(&processes[i], &processes[index]))
-			return run_of[i];
+		if (same_launcher(&kin[i], process) || is_next_step(&kin[i], process) ||
+		    (process->rank && kin[i].rank && is_sibling(&kin[i], process) &&
+		     !grouping->taken[grouping->run_of[i]]))
+			return grouping->run_of[i];
 	return 0;
 }
 
-/* Has the run a process of this pid already? One pid cannot be two processes of a run. */
-static bool has_pid(const struct run_process *processes, const size_t *run_of, size_t index,
-		    size_t run)
-{
-	const struct cuf_header *header = &processes[index].reader->header;
-
-	for (size_t i = 0; i < index; i++) {
-		const struct cuf_header *other = &processes[i].reader->header;
-
-		if (run_of[i] == run && other->pid == header->pid && same_machine(other, header))
-			return true;
-	}
-	return false;
-}
-
 /* The run that was not over when this process started, at the clock that all machines share; 0:
- * none. */
-static size_t run_at_that_time(const struct run_process *processes, const uint64_t *ends,
-			       const size_t *run_of, size_t index)
+ * none. One pid cannot be two processes of a run. */
+static size_t run_at_that_time(const struct grouping *grouping, size_t index)
 {
-	uint64_t start_ns = processes[index].reader->header.start_realtime_ns;
+	uint64_t start_ns = grouping->kin[index].header->start_realtime_ns;
 
+	mark_taken(grouping, index, same_pid);
 	for (size_t i = index; i--;) {
-		bool over = ends[i] != UINT64_MAX &&
-			    reader_realtime(processes[i].reader, ends[i]) < start_ns;
+		uint64_t end_ns = grouping->kin[i].end_ns;
+		bool over = end_ns != UINT64_MAX &&
+			    reader_realtime(grouping->processes[i].reader, end_ns) < start_ns;
 
-		if (!over && !has_pid(processes, run_of, index, run_of[i]))
-			return run_of[i];
+		if (!over && !grouping->taken[grouping->run_of[i]])
+			return grouping->run_of[i];
 	}
 	return 0;
 }
 
 size_t run_groups(const struct run_process *processes, size_t count, size_t *run_of)
 {
-	uint64_t *ends = xalloc_zeroed(count + 1, sizeof *ends);
+	struct grouping grouping = {
+		.processes = processes,
+		.kin = xalloc_zeroed(count + 1, sizeof *grouping.kin),
+		.run_of = run_of,
+		.taken = xalloc_zeroed(count + 1, sizeof *grouping.taken),
+	};
 	size_t runs = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		ends[i] = end_of(processes[i].reader);
-		run_of[i] = run_of_relative(processes, ends, run_of, i);
+		grouping.kin[i] = kin_of(&processes[i]);
+		run_of[i] = run_of_relative(&grouping, i);
 		if (!run_of[i])
-			run_of[i] = run_at_that_time(processes, ends, run_of, i);
+			run_of[i] = run_at_that_time(&grouping, i);
 		if (!run_of[i])
 			run_of[i] = ++runs;
 	}
-	free(ends);
+	free(grouping.kin);
+	free(grouping.taken);
 	return runs;
 }
