@@ -7,7 +7,7 @@
 setup() {
 	root=$(realpath "$BATS_TEST_DIRNAME/../../..")
 	tree=$BATS_TEST_TMPDIR/tree
-	mkdir -p "$tree"/interpose/{abi,platform} "$tree"/analysis "$tree"/tests "$tree"/.ci "$tree"/build/obj "$tree"/scripts
+	mkdir -p "$tree"/both "$tree"/interpose/{abi,platform} "$tree"/analysis "$tree"/tests "$tree"/.ci "$tree"/build/obj "$tree"/scripts
 	cp "$root"/scripts/{lint,lint-arrows,lint-words,measure-source} "$tree/scripts"
 	cd "$tree" || return
 	touch .ci/run
