@@ -121,28 +121,32 @@ static bool place_quiet(struct growth *growth, const uint64_t *positions)
 	growth->marks = marks;
 	growth->mark_count = count;
 	growth->work_cycles = growth->requests;
-	growth->is_marked = true;
+	growth->is_marked = !growth->is_lent;
 	return true;
 }
 
-static void place_cycles(struct growth *growth)
+/* False: the memory of this layer did not rise and fall. */
+static bool place_cycles(struct growth *growth)
 {
 	const struct cycle_mark *found;
 	growth->work_cycles = cycles_finish(growth->cycles, &found, &growth->mark_count);
-	if (growth->work_cycles) {
-		growth->marks = xalloc_zeroed(growth->mark_count, sizeof *growth->marks);
-		memcpy(growth->marks, found, growth->mark_count * sizeof *growth->marks);
-	} else {
-		space_marks(growth);
-	}
+	if (!growth->work_cycles)
+		return false;
+	growth->marks = xalloc_zeroed(growth->mark_count, sizeof *growth->marks);
+	memcpy(growth->marks, found, growth->mark_count * sizeof *growth->marks);
+	return true;
 }
 
 /* Chooses the marks and divides them among at most TREND_MAX windows, in which minima are kept. */
 static void place_marks(struct growth *growth, const uint64_t *quiet_positions)
 {
-	/* marked requests are better than cycles inferred from memory */
-	if (!place_quiet(growth, quiet_positions))
-		place_cycles(growth);
+	/* marked requests are better than cycles inferred from memory, and those than the cycles
+	 * of other memory */
+	bool has_own = (!growth->is_lent && place_quiet(growth, quiet_positions)) ||
+		       place_cycles(growth);
+	growth->is_lent = growth->is_lent && !has_own && place_quiet(growth, quiet_positions);
+	if (!has_own && !growth->is_lent)
+		space_marks(growth);
 	growth->windows = (uint32_t)(least_of(growth->mark_count, TREND_MAX));
 	growth->window_of_mark = xalloc_zeroed(growth->mark_count, 1);
 	for (size_t mark = growth->mark_count; mark--;) {
@@ -254,7 +258,7 @@ static void count_requests(struct growth *growth)
 	double marks_per_request = 1;
 	if (!growth->work_cycles)
 		return;
-	if (growth->is_marked) {
+	if (growth->is_marked || growth->is_lent) {
 		growth->cycles_per_mark = ups_per_mark;
 		return;
 	}

@@ -106,7 +106,10 @@ struct growth {
 	const struct cycle_mark *quiet;
 	size_t quiet_count;
 	uint64_t requests;
-	bool is_marked;           /* the marks are those moments */
+	/* set before growth_follow: those moments are the low points of another layer's work, and
+	 * count where this one has no cycles of its own */
+	bool is_lent;
+	bool is_marked;           /* the marks are moments that the program marked */
 	bool is_cut;              /* older events were overwritten; set before growth_follow */
 	/* Set before growth_follow where sites are judged by age, too (host memory). */
 	bool by_age;

@@ -219,6 +219,25 @@ static void take_quiet(struct growth *growth, const struct quiet *quiet, uint64_
 	growth->requests = quiet->requests;
 }
 
+/*
+ * A server whose requests take only GPU memory has no cycles in host memory, where it may leak all
+ * the same: the low points of its GPU memory are between its requests. Heap memory in the result's
+ * marks.
+ */
+static struct quiet lend_cycles(const struct growth *from, uint64_t resolution_ns)
+{
+	struct quiet lent = { NULL, 0, from->work_cycles };
+	if (from->work_cycles < CYCLES_MIN)
+		return lent;
+	lent.marks = xalloc_zeroed(from->mark_count, sizeof *lent.marks);
+	/* the other clock is coarse: of moments that it cannot order, one is enough */
+	for (size_t i = 0; i < from->mark_count; i++)
+		if (!lent.count || from->marks[i].time_ns >=
+					   lent.marks[lent.count - 1].time_ns + 4 * resolution_ns)
+			lent.marks[lent.count++] = from->marks[i];
+	return lent;
+}
+
 static void birth_of_block(struct growth *growth, const struct reader *reader,
 			   const struct cuf_block *block)
 {
@@ -407,11 +426,20 @@ static void follow_host(struct followed_process *one, struct growth *growth)
 	struct growth_source source = growth_host_source(&state);
 	struct host_means means = host_means_of(reader, &recorded->meta);
 	struct heap_totals *memory = &one->build->host_memory[one->process];
+	struct quiet lent = { 0 };
 	growth->by_age = true;
 	growth->is_sampled = host_means_most(&means) != 0;
 	growth->is_failure = is_failure(one->build, one->process);
 	growth->time = time_observed(one->build, one->process, one->host.time_ns);
 	take_quiet(growth, &one->quiet, HOST_CLOCK_NS);
+	if (!growth->quiet) {
+		lent = lend_cycles(&one->growth[one->growth[LAYER_OF_FRAMEWORK].work_cycles
+							? LAYER_OF_FRAMEWORK
+							: LAYER_OF_DRIVER],
+				   HOST_CLOCK_NS);
+		growth->is_lent = lent.count != 0;
+		take_quiet(growth, &lent, HOST_CLOCK_NS);
+	}
 	if (one->host.note) {
 		*memory = heap_totals_of(reader, &means);
 		peak_note_add(reader, one->host.note, &growth->sites, memory);
@@ -430,6 +458,8 @@ static void follow_host(struct followed_process *one, struct growth *growth)
 		count_births(growth, reader, &means, &one->host);
 	if (growth->floor_count)
 		growth_pool(growth, reader);
+	growth->quiet = NULL;
+	free(lent.marks);
 }
 
 /* The blocks of each device at its own moment. */
@@ -484,17 +514,21 @@ static uint64_t last_seq_of(const struct build *build, uint32_t process)
 	return seq;
 }
 
-/* Piece i of all layers of all these processes. The host comes first, since it takes longest. */
+/* Piece i of the two layers of devices of all these processes. */
 static void follow_layer(void *context, size_t i)
 {
-	struct followed_process *one = (struct followed_process *)context + i / LAYERS;
-	enum layer layer = LAYERS - 1 - i % LAYERS;
-	struct growth *growth = &one->growth[layer];
-	growth_init(growth);
-	if (layer == LAYER_OF_HOST)
-		follow_host(one, growth);
-	else
-		follow_device(one, growth, layer == LAYER_OF_FRAMEWORK);
+	struct followed_process *one = (struct followed_process *)context + i / LAYER_OF_HOST;
+	enum layer layer = i % LAYER_OF_HOST;
+	growth_init(&one->growth[layer]);
+	follow_device(one, &one->growth[layer], layer == LAYER_OF_FRAMEWORK);
+}
+
+/* After them: it may need the cycles of their work. */
+static void follow_host_layer(void *context, size_t i)
+{
+	struct followed_process *one = (struct followed_process *)context + i;
+	growth_init(&one->growth[LAYER_OF_HOST]);
+	follow_host(one, &one->growth[LAYER_OF_HOST]);
 }
 
 /* Names of roles need symbols, which belong to one thread. */
@@ -523,7 +557,8 @@ static void follow_processes(struct build *build, uint32_t first, uint32_t count
 			.host = host_moment_of(build, first + i),
 		};
 	parallel_each(count, build->options.threads, prepare_process, all);
-	parallel_each(count * LAYERS, build->options.threads, follow_layer, all);
+	parallel_each(count * LAYER_OF_HOST, build->options.threads, follow_layer, all);
+	parallel_each(count, build->options.threads, follow_host_layer, all);
 	for (uint32_t i = 0; i < count; i++)
 		take_rows(&all[i], live, grown);
 	free(all);
