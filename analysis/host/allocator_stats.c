@@ -264,11 +264,22 @@ struct fact_allocator *allocator_stats_of(const struct meta *meta, uint64_t time
 	return kept;
 }
 
-const char *allocator_stats_memory(const struct meta *meta, uint64_t time_ns)
+const struct fact_meta_text *allocator_stats_memory(const struct meta *meta, uint64_t time_ns)
 {
-	const char *found = NULL;
+	const struct fact_meta_text *found = NULL;
 	for (size_t i = 0; i < meta->text_count; i++)
 		if (meta->texts[i].type == CUF_META_MEMORY && in_time(&meta->texts[i], time_ns))
-			found = meta->texts[i].text;
+			found = &meta->texts[i];
 	return found;
+}
+
+void allocator_stats_forget(struct fact_allocator *allocator)
+{
+	struct fact_allocator named = allocator_unknown;
+
+	named.name = allocator->name;
+	named.version = allocator->version;
+	named.object = allocator->object;
+	named.role = allocator->role;
+	*allocator = named;
 }

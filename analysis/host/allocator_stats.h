@@ -61,6 +61,8 @@ extern const struct fact_allocator allocator_unknown; /* no figure is known */
 struct fact_allocator *allocator_stats_of(const struct meta *meta, uint64_t time_ns,
 					  struct arena *arena, size_t *count);
 /* Resident memory by sort of mapping, as key=value lines; NULL: none at that time. */
-const char *allocator_stats_memory(const struct meta *meta, uint64_t time_ns);
+const struct fact_meta_text *allocator_stats_memory(const struct meta *meta, uint64_t time_ns);
+/* Only its name is left: its statistics are of another moment. */
+void allocator_stats_forget(struct fact_allocator *allocator);
 
 #endif

@@ -169,6 +169,10 @@ static void judge_by_end(struct ladder *ladder, const struct run_process *proces
 		set_outcome(ladder, OUTCOME_HANDLED, "the process executed another program");
 	else if (!end->abnormal)
 		set_outcome(ladder, OUTCOME_HANDLED, "the process ended with status 0");
+	else if (end->end == END_OOM_KILLED)
+		/* what the kernel refused at last was a page, not this request */
+		set_outcome(ladder, OUTCOME_HANDLED,
+			    "the process went on until the kernel killed it");
 	else if (last->kind == CUF_KIND_HOST && work_ended_ns(process, end) > soon_ns)
 		/* successes of malloc are not recorded one by one */
 		set_outcome(ladder, OUTCOME_HANDLED, "the program went on for seconds after it");

@@ -431,14 +431,34 @@ uint64_t host_report_time(const struct build *build, uint32_t process)
 	return reader_realtime(build->run->processes[process].reader, monotonic_ns);
 }
 
+#define OVERTAKEN_NS 100000000ull /* a sample is that much later than the reading */
+
+/*
+ * A process that ended without a word left only the readings of its failed requests. It may have
+ * lived on for long after them, and then they are not of its end.
+ */
+static bool is_overtaken(const struct fact_process *process, uint64_t time_ns, uint64_t read_ns)
+{
+	bool is_silent = process->end == END_KILLED || process->end == END_OOM_KILLED ||
+			 process->end == END_RUNNING;
+
+	return is_silent && time_ns == CUF_UNKNOWN && process->timeline_count &&
+	       read_ns != CUF_UNKNOWN &&
+	       process->timeline[process->timeline_count - 1].time_ns > read_ns + OVERTAKEN_NS;
+}
+
 /* The allocator that serves malloc is the first row, if it is known. */
-static void fill_allocators(struct build *build, const struct meta *meta, uint64_t time_ns,
+static void fill_allocators(struct build *build, const struct meta *meta,
+			    const struct fact_process *process, uint64_t time_ns,
 			    struct fact_host *host)
 {
-	const struct fact_allocator *first;
+	struct fact_allocator *first = allocator_stats_of(meta, time_ns, build->arena,
+							  &host->allocator_count);
 
-	host->allocators = allocator_stats_of(meta, time_ns, build->arena, &host->allocator_count);
-	first = host->allocators;
+	for (size_t i = 0; i < host->allocator_count; i++)
+		if (is_overtaken(process, time_ns, first[i].time_ns))
+			allocator_stats_forget(&first[i]);
+	host->allocators = first;
 	if (host->allocator_count && first->role == ALLOCATOR_PROCESS)
 		host->allocator = arena_format(build->arena, "%s%s%s", first->name,
 					       *first->version ? " " : "", first->version);
@@ -449,7 +469,9 @@ static struct fact_host host_of(struct build *build, uint32_t process)
 {
 	const struct meta *meta = &build->run->processes[process].meta;
 	uint64_t time_ns = host_report_time(build, process);
-	const char *memory = allocator_stats_memory(meta, time_ns);
+	const struct fact_meta_text *reading = allocator_stats_memory(meta, time_ns);
+	const struct fact_process *whose = &build->facts->processes[process];
+	const char *memory = NULL;
 	/* dated: its statistics are of that moment, as the reading of the memory is. */
 	const struct fact_allocator *ours = NULL, *dated = NULL;
 	struct fact_host host = {
@@ -460,17 +482,19 @@ static struct fact_host host_of(struct build *build, uint32_t process)
 		.pinned_bytes = page_locked_bytes(build, process),
 	};
 
-	fill_samples(&build->facts->processes[process], build->moment.time_ns, &host);
+	if (reading && !is_overtaken(whose, time_ns, reading->time_ns))
+		memory = reading->text;
+	fill_samples(whose, build->moment.time_ns, &host);
 	count_calls(build->run->processes[process].reader, &host);
 	fill_malloc(build->run->processes[process].reader, &build->host_memory[process], &host);
 	host.at_ns = time_ns;
 	host.at_peak = build->host_peaks && time_ns != CUF_UNKNOWN;
 	if (host.at_peak) {
 		memory = NULL; /* it was read at another moment */
-		move_to_peak(&build->facts->processes[process], build->host_peaks[process].note,
+		move_to_peak(whose, build->host_peaks[process].note,
 			     &host);
 	}
-	fill_allocators(build, meta, time_ns, &host);
+	fill_allocators(build, meta, whose, time_ns, &host);
 	fill_maps(build, process, memory, &host);
 	fill_python(build->run->processes[process].reader, &build->host_memory[process], &host);
 	if (host.allocator)

@@ -144,31 +144,6 @@ static void print_failure(const struct text *text, const struct fact_process *pr
 	text_words(text, STYLE_PLAIN, "", 0, tight ? 1 : 2, words);
 }
 
-/*
- * The kernel kills without a failed request. Instead, the limit and the course of memory up to
- * it are printed.
- */
-static void print_kill(const struct text *text, const struct fact_process *process)
-{
-	const struct fact_host *host = &process->host;
-	uint64_t elapsed = text_elapsed(process->start_ns, process->end_ns);
-	char words[WORDS] = "";
-
-	if (host->cgroup_max_bytes != CUF_UNKNOWN)
-		text_append(words, sizeof words, "limit of the cgroup %s",
-		       units_bytes(host->cgroup_max_bytes).s);
-	else
-		text_append(words, sizeof words, "memory of the machine %s",
-		       units_bytes(host->memory_total_bytes).s);
-	if (host->rss_peak_bytes != CUF_UNKNOWN)
-		text_append(words, sizeof words, ", %s resident",
-			    units_bytes(host->rss_peak_bytes).s);
-	if (elapsed != CUF_UNKNOWN)
-		text_append(words, sizeof words, ", after %s", units_duration(elapsed).s);
-	text_words(text, STYLE_PLAIN, "", 0, 2, words);
-	timeline_bar(text, process);
-}
-
 static size_t count_leaks(const struct facts *facts)
 {
 	size_t count = 0;
@@ -219,12 +194,15 @@ static void print_survived(const struct text *text)
 	const struct facts *facts = text->facts;
 	char words[WORDS] = "", call[160];
 	bool single = facts->incident_count == 1, any = false;
+	uint64_t calls = 0;
 
-	if (single)
-		text_append(words, sizeof words, "1 request failed, ");
-	else
-		text_append(words, sizeof words, "%s requests failed: ",
-		       units_count(facts->incident_count).s);
+	text_append(words, sizeof words, "%s request%s failed",
+		    units_count(facts->incident_count).s, text_s(facts->incident_count));
+	for (size_t i = 0; i < facts->incident_count; i++)
+		calls += facts->incidents[i].attempt_count;
+	if (calls > facts->incident_count)
+		text_append(words, sizeof words, " in %s calls", units_count(calls).s);
+	text_append(words, sizeof words, "%s ", single ? "," : ":");
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		uint64_t count = 0;
 		for (size_t n = 0; n < facts->incident_count; n++)
@@ -265,6 +243,33 @@ static void print_host_peak(const struct text *text, const struct fact_process *
 			    text_sampled(live, is_sampled).s, text_if(is_near, " of "),
 			    text_if(is_near, text_sampled(host->live_peak_bytes, is_sampled).s));
 	text_words(text, STYLE_PLAIN, "", 0, is_near ? 2 : 1, words);
+}
+
+/*
+ * The kernel kills without a failed request. Instead, the limit and the course of memory up to
+ * it are printed.
+ */
+static void print_kill(const struct text *text, const struct fact_process *process)
+{
+	const struct fact_host *host = &process->host;
+	uint64_t elapsed = text_elapsed(process->start_ns, process->end_ns);
+	char words[WORDS] = "";
+
+	if (host->cgroup_max_bytes != CUF_UNKNOWN)
+		text_append(words, sizeof words, "limit of the cgroup %s",
+		       units_bytes(host->cgroup_max_bytes).s);
+	else
+		text_append(words, sizeof words, "memory of the machine %s",
+		       units_bytes(host->memory_total_bytes).s);
+	if (host->rss_peak_bytes != CUF_UNKNOWN)
+		text_append(words, sizeof words, ", %s resident",
+			    units_bytes(host->rss_peak_bytes).s);
+	if (elapsed != CUF_UNKNOWN)
+		text_append(words, sizeof words, ", after %s", units_duration(elapsed).s);
+	text_words(text, STYLE_PLAIN, "", 0, 2, words);
+	if (text->facts->incident_count)
+		print_survived(text);
+	timeline_bar(text, process);
 }
 
 /* At most two GPUs: the screen has few lines. */
