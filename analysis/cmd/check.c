@@ -101,7 +101,8 @@ const struct cmd cmd_check = {
 		 "unreadable input; 3 it cannot be judged: events were lost, nothing was "
 		 "recorded, or the baseline is of another GPU. A LIMIT reads 'device.peak <= "
 		 "2GiB', 'device.leak = 0' or, with a baseline, 'device.peak <= +3%'. Without any, "
-		 "fatal failures and proven leaks are judged, and whatever the baseline has. "
+		 "fatal failures, kills by the kernel and proven leaks are judged, and whatever "
+		 "the baseline has. "
 		 "Measures: device, pinned, managed, framework, host and python, each with .peak "
 		 "and .end; device.leak, host.leak, request.growth, device.unused, device.hole, "
 		 "incidents.fatal, incidents.recovered, device.allocations, host.allocations.",

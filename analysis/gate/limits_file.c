@@ -89,10 +89,19 @@ static int take_limit(struct limits_file *file, const char *line, unsigned numbe
 	return 0;
 }
 
-/* "[server.py]": whether what follows is for this program. -1: no such line can be read. */
-static int take_section(const struct limits_file *file, char *line, unsigned number, char *error,
+static bool was_recorded(const struct limits_file *file, const char *name)
+{
+	for (size_t i = 0; i < file->program_count; i++)
+		if (!strcmp(file->programs[i], name))
+			return true;
+	return false;
+}
+
+/* "[server.py]": whether what follows is for a recorded program. -1: no such line can be read. */
+static int take_section(struct limits_file *file, char *line, unsigned number, char *error,
 			size_t error_bytes)
 {
+	bool ours;
 	size_t length = strlen(line);
 
 	if (line[length - 1] != ']' || length < 3) {
@@ -101,7 +110,12 @@ static int take_section(const struct limits_file *file, char *line, unsigned num
 	}
 	line[length - 1] = 0;
 	line = trim(line + 1);
-	return !strcmp(line, file->program) || (*file->script && !strcmp(line, file->script));
+	ours = was_recorded(file, line);
+	file->has_own_section |= ours;
+	if (!ours)
+		file->sections = arena_format(file->arena, "%s%s[%s]", file->sections,
+					      *file->sections ? ", " : "", line);
+	return ours;
 }
 
 static int read_lines(struct limits_file *file, FILE *in, char *error, size_t error_bytes)
@@ -132,6 +146,7 @@ int limits_file_read(struct limits_file *file, char *error, size_t error_bytes)
 	int descriptor = regular_file_open(file->path, 0, &why), status;
 	FILE *in;
 
+	file->sections = "";
 	if (descriptor < 0) {
 		snprintf(error, error_bytes, "cannot read '%s': %s", file->path, why);
 		return -1;

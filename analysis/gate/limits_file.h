@@ -11,9 +11,9 @@
  *     host.peak   <= 2GiB
  *
  * Contract: limits_file_find writes the path of the nearest file, from the working directory
- * upwards, and returns whether there is one. limits_file_read adds the limits that are for
- * `program` (base names; script may be "") and returns 0, or -1 with a sentence that names file
- * and line. Texts are in the arena.
+ * upwards, and returns whether there is one. limits_file_read adds the limits that are for one of
+ * `programs` (base names) and returns 0, or -1 with a sentence that names file and line. Texts are
+ * in the arena.
  */
 #ifndef ANALYSIS_GATE_LIMITS_FILE_H
 #define ANALYSIS_GATE_LIMITS_FILE_H
@@ -24,10 +24,14 @@
 
 struct limits_file {
 	const char *path;
-	const char *program, *script;
+	const char *const *programs; /* that were recorded, and their scripts */
+	size_t program_count;
 	struct arena *arena;
 	struct gate_limits *limits;
-	const char *baseline; /* filled: "baseline = FILE", as a path from here; NULL: none */
+	/* filled: */
+	const char *baseline;  /* "baseline = FILE", as a path from here; NULL: none */
+	const char *sections;  /* "[a], [b]": those that are for another program; "" */
+	bool has_own_section;  /* one is for a program that was recorded */
 };
 
 bool limits_file_find(char *path, size_t bytes);

@@ -61,8 +61,9 @@ const struct gate_measure gate_measures[MEASURE_MAX] = {
 				  "largest hole in pages, pools and segments, at the peak or at "
 				  "the end" },
 	[MEASURE_INCIDENTS_FATAL] = { "incidents.fatal", GATE_COUNT, GROUP_MAX, 0, 0,
-				      "requests that failed fatally",
-				      "failed requests that ended the program" },
+				      "fatal failures",
+				      "failed requests that ended the program, and kills by the "
+				      "kernel because memory ran out" },
 	[MEASURE_INCIDENTS_RECOVERED] = { "incidents.recovered", GATE_COUNT, GROUP_MAX, 0, 0,
 					  "requests that failed and were survived",
 					  "failed requests that the program survived" },

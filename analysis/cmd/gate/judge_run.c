@@ -47,6 +47,36 @@ static const char *script_of(const struct fact_process *process, struct arena *a
 	return "";
 }
 
+/* The names that a section may have: of the programs of all processes, and of their scripts. */
+static void name_programs(const struct judged *out, struct limits_file *file)
+{
+	size_t count = out->facts ? out->facts->process_count : 0;
+	const char **names = arena_zeroed(out->arena, 2 * count, sizeof *names);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct fact_process *process = &out->facts->processes[i];
+		const char *script = script_of(process, out->arena);
+		names[file->program_count++] = path_base_name(process->exe);
+		if (*script)
+			names[file->program_count++] = script;
+	}
+	file->programs = names;
+}
+
+/* Whoever writes "[limits]" has written a program's name, and nothing is judged by what follows. */
+static void note_sections(struct judged *out, const struct limits_file *file)
+{
+	const struct facts *facts = out->facts;
+
+	if (!facts || file->has_own_section || !*file->sections || file->limits != &out->limits)
+		return;
+	out->unused_sections = arena_format(
+		out->arena, "%s has no section for %s, only %s: a section is a program's name",
+		path_base_name(file->path), path_base_name(facts->processes[facts->focus].exe),
+		file->sections);
+	out->nothing_asked = !out->limits.count && !file->baseline;
+}
+
 /* Limits of the command line replace those of the file; its baseline holds in any case. */
 static int take_file(const struct judge_request *request, struct judged *out,
 		     const char **baseline)
@@ -54,7 +84,6 @@ static int take_file(const struct judge_request *request, struct judged *out,
 	char path[PATH_MAX], error[SENTENCE_BYTES];
 	struct gate_limits ignored = { 0 };
 	struct limits_file file = { .path = request->config, .arena = out->arena,
-				    .program = "", .script = "",
 				    .limits = out->limits.count ? &ignored : &out->limits };
 	int status;
 
@@ -62,14 +91,12 @@ static int take_file(const struct judge_request *request, struct judged *out,
 		return 0;
 	if (!file.path)
 		file.path = path;
-	if (out->facts && out->facts->process_count) {
-		const struct fact_process *focus = &out->facts->processes[out->facts->focus];
-		file.program = path_base_name(focus->exe);
-		file.script = script_of(focus, out->arena);
-	}
+	name_programs(out, &file);
 	status = limits_file_read(&file, error, sizeof error);
 	if (status)
 		say_error("%s", error);
+	else
+		note_sections(out, &file);
 	*baseline = file.baseline;
 	free(ignored.items);
 	return status;
@@ -135,6 +162,8 @@ int judge_run(const struct judge_request *request, struct judged *out)
 	question.symbols = out->symbols;
 	question.limits = &out->limits;
 	question.baseline = baseline ? &out->baseline : NULL;
+	question.unused_sections = out->unused_sections;
+	question.nothing_asked = out->nothing_asked;
 	question.suppress = request->suppressions ? suppressions_match : NULL;
 	question.suppress_context = request->suppressions;
 	gate_check(&question, &out->result);

@@ -32,6 +32,8 @@ struct judged {
 	struct symbols *symbols;
 	struct facts *facts;
 	struct gate_limits limits;
+	const char *unused_sections; /* a sentence: cuflight.ini has none for what was recorded */
+	bool nothing_asked;          /* and nothing else in it is judged either */
 	struct gate_baseline baseline;
 	struct gate_result result;
 };

@@ -164,8 +164,8 @@ static const struct opt options[] = {
 	{ "no-default-suppressions", 0, OPT_FLAG, NULL, 0, 0, NULL,
 	  "count also what drivers, NCCL, cuBLAS and interpreters keep once" },
 	{ "error-exitcode", 0, OPT_COUNT, "N", 0, 255, "0",
-	  "exit with N instead of 0 if a failed request was fatal or a leak is proven, or, with "
-	  "--check, if a limit is exceeded; 0: never" },
+	  "exit with N instead of 0 if a failed request was fatal, the kernel killed a process, or "
+	  "a leak is proven, or, with --check, if a limit is exceeded; 0: never" },
 };
 const struct opt_group run_check_options = {
 	"Gate", options, sizeof options / sizeof *options, { NULL },

@@ -12,7 +12,7 @@
 #include "analysis/gate/judge/guilty.h"
 #include "analysis/gate/judge/judge.h"
 
-enum { GAPS_MAX = 16, SHOWN_MAX = 8 };
+enum { GAPS_MAX = 16, NOTES_MAX = 8, SHOWN_MAX = 8 };
 
 struct check {
 	const struct gate_question *question;
@@ -136,17 +136,26 @@ static const char *relative_text(const struct gate_finding *finding, struct aren
 static const char *message_of(const struct gate_finding *finding, struct arena *arena)
 {
 	const struct gate_measure *measure = finding->limit.measure;
-	const char *scope = scope_of(&finding->limit, arena);
+	const char *scope = scope_of(&finding->limit, arena), *kill = "";
 
+	if (measure == &gate_measures[MEASURE_INCIDENTS_FATAL])
+		kill = finding->observed.why;
 	if (finding->status == GATE_INCONCLUSIVE)
 		return arena_format(arena, "%s%s cannot be judged: %s", measure->noun, scope,
 				    finding->observed.why);
 	if (finding->limit.relative)
 		return relative_text(finding, arena);
 	if (finding->status == GATE_EXCEEDED)
-		return arena_format(arena, "%s%s: %s, %s the limit of %s", measure->noun, scope,
+		return arena_format(arena, "%s%s: %s, %s the limit of %s%s%s", measure->noun, scope,
 				    amount(measure, finding->observed.value).s,
-				    limit_words(finding),
+				    limit_words(finding), amount(measure, finding->allowed).s,
+				    *kill ? "; " : "", kill);
+	if (finding->status == GATE_SUPPRESSED)
+		return arena_format(arena, "%s%s: %s, of which rules suppress %s; the limit is %s",
+				    measure->noun, scope,
+				    amount(measure, finding->observed.value +
+							    finding->suppressed_bytes).s,
+				    amount(measure, finding->suppressed_bytes).s,
 				    amount(measure, finding->allowed).s);
 	return arena_format(arena, "%s%s: %s; the limit is %s", measure->noun, scope,
 			    amount(measure, finding->observed.value).s,
@@ -289,9 +298,18 @@ static void judge_limits(struct check *check)
 static void look_for_gaps(struct check *check)
 {
 	const struct gate_baseline *baseline = check->question->baseline;
-	const char *gaps[GAPS_MAX], *notes[1], *text;
-	size_t count = measure_gaps(&check->run, gaps, GAPS_MAX - 1), note_count = 0;
+	const char *gaps[GAPS_MAX], *notes[NOTES_MAX], *text;
+	size_t count = measure_gaps(&check->run, gaps, GAPS_MAX - 2), note_count = 0;
 
+	if (check->question->nothing_asked)
+		gaps[count++] = check->question->unused_sections;
+	else if (check->question->unused_sections)
+		notes[note_count++] = check->question->unused_sections;
+	for (size_t i = 0; i < check->run.facts->process_count && note_count < NOTES_MAX - 1; i++)
+		if (check->run.facts->processes[i].end == END_RUNNING)
+			notes[note_count++] = arena_format(
+				check->run.arena, "process %u still runs: what it did so far is "
+				"judged", check->run.facts->processes[i].pid);
 	if (baseline && !check->question->any_environment) {
 		text = environment_difference(&baseline->environment, &check->run.environment,
 					      check->run.arena);

@@ -27,6 +27,8 @@ struct gate_question {
 	gate_suppress *suppress;             /* NULL: nothing is suppressed */
 	void *suppress_context;
 	bool any_environment;                /* a baseline of another machine is accepted */
+	const char *unused_sections; /* a sentence on limits of a file that are for others; NULL */
+	bool nothing_asked;          /* those were all that anybody asked for */
 };
 
 void gate_check(const struct gate_question *question, struct gate_result *out);

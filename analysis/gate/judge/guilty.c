@@ -14,6 +14,7 @@ struct candidate {
 	const struct fact_stack *stack;
 	enum gate_group group;
 	uint64_t bytes, count, weight;
+	bool is_kill; /* it held memory when the kernel killed: no rule makes that undone */
 };
 
 struct candidates { struct candidate *items; size_t count, room; };
@@ -127,6 +128,35 @@ static void add_incidents(struct candidates *list, const struct facts *facts, bo
 	}
 }
 
+static void add_held(struct candidates *list, const struct fact_site *site)
+{
+	add(list, &(struct candidate){ .stack = &site->stack,
+				       .group = measure_group_of(site),
+				       .bytes = site->bytes,
+				       .count = site->count,
+				       .weight = site->bytes,
+				       .is_kill = true });
+}
+
+/* What a killed process held of the host: what grew, else the largest. */
+static void add_killed(struct candidates *list, const struct facts *facts, uint32_t process)
+{
+	const struct fact_site *largest = NULL;
+	size_t before = list->count;
+
+	for (size_t i = 0; i < facts->leak_count; i++) {
+		const struct fact_site *site = &facts->leaks[i];
+		if (site->process != process || site->kind != CUF_KIND_HOST)
+			continue;
+		if (!largest || site->bytes > largest->bytes)
+			largest = site;
+		if (site->class <= CLASS_GROWING)
+			add_held(list, site);
+	}
+	if (largest && list->count == before)
+		add_held(list, largest);
+}
+
 static void gather(struct candidates *list, const struct compared *compared,
 		   const struct gate_measure *measure)
 {
@@ -142,7 +172,12 @@ static void gather(struct candidates *list, const struct compared *compared,
 		if (!list->count)
 			add_pinning(list, compared->run->peak);
 		break;
-	case MEASURE_INCIDENTS_FATAL: add_incidents(list, facts, true); break;
+	case MEASURE_INCIDENTS_FATAL:
+		add_incidents(list, facts, true);
+		for (uint32_t i = 0; i < facts->process_count; i++)
+			if (facts->processes[i].end == END_OOM_KILLED)
+				add_killed(list, facts, i);
+		break;
 	case MEASURE_INCIDENTS_RECOVERED: add_incidents(list, facts, false); break;
 	case MEASURE_DEVICE_ALLOCATIONS:
 	case MEASURE_HOST_ALLOCATIONS: break;
@@ -179,7 +214,7 @@ struct gate_site *guilty_sites(const struct compared *compared,
 	sites = arena_zeroed(compared->run->arena, *count, sizeof *sites);
 	for (size_t i = 0; i < *count; i++) {
 		fill(compared, measure, &list.items[i], &sites[i]);
-		if (question->suppress)
+		if (question->suppress && !list.items[i].is_kill)
 			sites[i].rule = question->suppress(question->suppress_context, measure,
 							   &sites[i]);
 	}

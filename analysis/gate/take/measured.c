@@ -2,7 +2,9 @@
 /* The values of all measures, and the call sites by identity. */
 #include "analysis/gate/take/measured.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/base/numbers.h"
@@ -228,13 +230,28 @@ static void take_unused(struct measured *out)
 	out->values[MEASURE_DEVICE_HOLE] = hole;
 }
 
+/* The kernel refuses a page by a kill: that is a fatal failure without a request. */
+static void add_kills(struct measured *out)
+{
+	struct gate_value *value = &out->values[MEASURE_INCIDENTS_FATAL];
+
+	for (size_t i = 0; i < out->facts->process_count; i++) {
+		const struct fact_process *process = &out->facts->processes[i];
+		if (process->end != END_OOM_KILLED)
+			continue;
+		*value = exactly(value->value + 1);
+		value->why = arena_format(out->arena, "process %u was killed by the kernel: %s",
+					  process->pid, process->end_why);
+	}
+}
+
 static void take_counts(struct measured *out)
 {
 	const struct facts *facts = out->facts;
-	uint64_t fatal = 0, device = 0, host = 0;
+	uint64_t refused = 0, device = 0, host = 0;
 
 	for (size_t i = 0; i < facts->incident_count; i++)
-		fatal += facts->incidents[i].outcome == OUTCOME_FATAL;
+		refused += facts->incidents[i].outcome == OUTCOME_FATAL;
 	for (size_t i = 0; i < facts->device_count; i++)
 		device += facts->devices[i].alloc_count;
 	for (size_t i = 0; i < facts->process_count; i++) {
@@ -244,8 +261,9 @@ static void take_counts(struct measured *out)
 		else
 			host += calls;
 	}
-	out->values[MEASURE_INCIDENTS_FATAL] = exactly(fatal);
-	out->values[MEASURE_INCIDENTS_RECOVERED] = exactly(facts->incident_count - fatal);
+	out->values[MEASURE_INCIDENTS_FATAL] = exactly(refused);
+	add_kills(out);
+	out->values[MEASURE_INCIDENTS_RECOVERED] = exactly(facts->incident_count - refused);
 	out->values[MEASURE_DEVICE_ALLOCATIONS] = exactly(device);
 	out->values[MEASURE_HOST_ALLOCATIONS] = exactly(host);
 	if (host == CUF_UNKNOWN)
@@ -303,9 +321,30 @@ static bool has_allocation(const struct facts *facts)
 	return facts->incident_count > 0;
 }
 
+/* What ended the process that the run is about is not known to be memory, and not known to be
+ * anything else; NULL: it is known. */
+static const char *unknown_end(const struct facts *facts, struct arena *arena)
+{
+	const struct fact_process *process = &facts->processes[facts->focus];
+
+	if (process->end == END_KILLED && process->end_status == CUF_UNKNOWN)
+		return arena_format(arena, "how process %u ended is not known: %s", process->pid,
+				    process->end_why);
+	if (process->end == END_KILLED)
+		return arena_format(arena, "process %u was killed, before all of its work was "
+				    "seen: %s", process->pid, process->end_why);
+	if (process->end == END_SIGNAL && process->end_status != SIGTERM &&
+	    process->end_status != SIGINT)
+		return arena_format(arena, "process %u was ended by signal %" PRIu64
+				    ", before all of its work was seen", process->pid,
+				    process->end_status);
+	return NULL;
+}
+
 size_t measure_gaps(const struct measured *measured, const char *sentences[], size_t most)
 {
 	const struct facts *facts = measured->facts;
+	const char *end = unknown_end(facts, measured->arena);
 	size_t count = 0;
 
 	if (!has_allocation(facts) && count < most)
@@ -315,6 +354,8 @@ size_t measure_gaps(const struct measured *measured, const char *sentences[], si
 		sentences[count++] = arena_format(
 			measured->arena, "%s events were lost: no table of the recording had room; "
 			"record with a larger --size", units_count(facts->events_lost).s);
+	if (end && count < most)
+		sentences[count++] = end;
 	for (size_t i = 0; i < facts->process_count && count < most; i++) {
 		const struct fact_process *process = &facts->processes[i];
 		if (process->switched_off)

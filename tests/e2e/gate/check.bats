@@ -61,7 +61,7 @@ valid() {
 @test "a failed request that ended the program exceeds every set of limits" {
 	SIMCUDA_FAIL=cuMemAlloc:9+ record died.cuf 1 || true
 	expect 1 check died.cuf 'device.peak <= 1GiB'
-	holds out 'requests that failed fatally: 1' 'load_layer'
+	holds out 'fatal failures: 1' 'load_layer'
 	expect 0 check died.cuf 'device.peak <= 1GiB' 'incidents.fatal <= 1'
 }
 
