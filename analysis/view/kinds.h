@@ -1,13 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Words for enum cuf_kind. Contract: static texts; NULL for numbers that this version does
- * not know.
+ * Words for kinds of blocks, roles and trends: kind_name is of the JSON, the others are what a
+ * person reads, on the first screen, in the long report and on the page. Contract: static texts;
+ * kind_name: NULL for numbers that this version does not know.
  */
 #ifndef VIEW_KINDS_H
 #define VIEW_KINDS_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include "analysis/base/trend.h"
 
 const char *kind_name(uint32_t kind);
+/* "GPU", "tensor"; "?" */
+const char *kind_word(uint32_t kind);
+/* Of at most 10 columns; "" for NULL, and the role itself where there is no better word. */
+const char *role_word(const char *role);
+/* The roles that have another word: a pair for each index from 0; false: there is none. */
+bool role_word_at(size_t index, const char **role, const char **word);
+/* "growing", "steady", "" */
+const char *shape_word(enum fact_shape shape);
 
 #endif

@@ -231,8 +231,8 @@ void place_of(struct places *places, const struct fact_stack *stack, struct plac
 
 bool place_is_same(const struct place *place, const struct place *other)
 {
-	return !strcmp(place->function, other->function) && !strcmp(place->file, other->file) &&
-	       place->line == other->line;
+	return place->line == other->line && !strcmp(place->function, other->function) &&
+	       !strcmp(place->file, other->file);
 }
 
 bool places_shows(const struct frame *frames, size_t count, size_t index)
@@ -258,6 +258,14 @@ bool place_has_same_path(const struct place *place, const struct place *other)
 void place_function(const struct place *place, size_t columns, char *out, size_t bytes)
 {
 	function_name_fit(place->function, columns, out, bytes);
+}
+
+bool place_shares_row(const struct place *place, const char *role, const struct place *other,
+		      const char *other_role, bool is_host)
+{
+	if (role && other_role && strcmp(role, other_role) != 0)
+		return false;
+	return is_host ? place_is_same(place, other) : place_has_same_path(place, other);
 }
 
 void place_text(const struct place *place, char *out, size_t bytes)

@@ -30,6 +30,13 @@ size_t places_own_frame(const struct places *places, const struct frame *frames,
 bool place_is_same(const struct place *place, const struct place *other);
 /* Also the same callers. */
 bool place_has_same_path(const struct place *place, const struct place *other);
+/*
+ * Whether two call sites print as one row of a table, with their roles (NULL unknown). On the host
+ * one line allocates from many paths, which no table has room for. On a GPU the path shows what it
+ * was for. A site without a role goes with any other; one line may hold a cache and work on it.
+ */
+bool place_shares_row(const struct place *place, const char *role, const struct place *other,
+		      const char *other_role, bool is_host);
 
 /*
  * Is this frame worth a line of a stack? Not what every program has: libc's start, the

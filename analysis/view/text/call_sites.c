@@ -42,14 +42,6 @@ static void merge(struct line *line, const struct fact_site *site)
 		line->shape = site->shape;
 }
 
-/* As in the table of holders: on a GPU the path counts, on the host the line does. */
-static bool prints_alike(const struct line *line, const struct place *place)
-{
-	if (line->site->device == FACT_NONE)
-		return place_is_same(&line->place, place);
-	return place_has_same_path(&line->place, place);
-}
-
 /*
  * Sites of one kind, process and device that print alike share a line: two lines with the same
  * text would look like an error. The search is linear, which SITES_READ bounds.
@@ -61,7 +53,9 @@ static void add_site(const struct text *text, struct lines *lines, const struct 
 	for (size_t i = 0; i < lines->count; i++) {
 		struct line *line = &lines->items[i];
 		if (line->site->kind != site->kind || line->site->process != site->process ||
-		    line->site->device != site->device || !prints_alike(line, &place))
+		    line->site->device != site->device ||
+		    !place_shares_row(&line->place, NULL, &place, NULL,
+				      site->device == FACT_NONE))
 			continue;
 		merge(line, site);
 		return;
@@ -83,35 +77,12 @@ static int by_bytes(const void *a, const void *b)
 	return strcmp(left->place.function, right->place.function);
 }
 
-static const char *trend_of(const struct line *line)
-{
-	static const char *const words[SHAPE_MAX] = {
-		[SHAPE_NONE] = "", [SHAPE_LINEAR] = "growing", [SHAPE_GEOMETRIC] = "growing faster",
-		[SHAPE_QUADRATIC] = "growing faster", [SHAPE_PLATEAU] = "steady",
-	};
-	if (line->leaks)
-		return "leaks";
-	return words[line->shape];
-}
-
-/* Words for the table, where "framework" and "device" would mean nothing to a reader. */
-static const char *kind_word(uint32_t kind)
-{
-	const char *name = kind_name(kind);
-	if (kind == CUF_KIND_FRAMEWORK)
-		return "tensor";
-	if (kind == CUF_KIND_DEVICE)
-		return "GPU";
-	if (!name)
-		return "?";
-	return name;
-}
-
 /* The call site gets the columns that the figures leave, but never less than is legible. */
 static void add_row(const struct text *text, struct table *table, const struct line *line)
 {
 	size_t columns = SITE_LEAST;
 	char where[TEXT_LINE_BYTES], count[48];
+	const char *trend = line->leaks ? "leaks" : shape_word(line->shape);
 	if (text->style->columns > FIGURES + SITE_LEAST)
 		columns = text->style->columns - FIGURES;
 	text_place(text, &line->site->stack, columns, where, sizeof where);
@@ -120,7 +91,7 @@ static void add_row(const struct text *text, struct table *table, const struct l
 	table_row(table, (const char *[]){
 		text_sampled(line->bytes, line->sampled).s,
 		text_sampled(line->peak_bytes, line->sampled).s,
-		count, kind_word(line->site->kind), trend_of(line), where,
+		count, kind_word(line->site->kind), trend, where,
 	});
 	if (line->leaks)
 		table_tone(table, STYLE_BAD);

@@ -103,23 +103,6 @@ static void merge(struct holder *row, const struct fact_site *site)
 		row->shape = site->shape;
 }
 
-/*
- * On the host one line allocates from many paths, which no table has room for. On a GPU the
- * path shows what it was for.
- */
-static bool is_same_site(const struct place *left, const struct place *right, bool host)
-{
-	if (host)
-		return place_is_same(left, right);
-	return place_has_same_path(left, right);
-}
-
-/* One line may hold a cache and work on it. A site without a role goes with any other. */
-static bool is_same_role(const struct holder *row, const struct fact_site *site)
-{
-	return !row->role || !site->role || !strcmp(row->role, site->role);
-}
-
 /* Adds a site to the row that prints alike, or makes one. */
 static void add_site(const struct text *text, struct holders *holders, const struct fact_site *site)
 {
@@ -134,8 +117,8 @@ static void add_site(const struct text *text, struct holders *holders, const str
 		place_of(text->places, &cause->site, &blamed);
 	for (size_t i = 0; i < holders->count; i++)
 		if (holders->rows[i].sort == HOLDER_SITE &&
-		    is_same_role(&holders->rows[i], site) &&
-		    is_same_site(&holders->rows[i].place, &place, host)) {
+		    place_shares_row(&holders->rows[i].place, holders->rows[i].role, &place,
+				     site->role, host)) {
 			merge(&holders->rows[i], site);
 			return;
 		}
@@ -145,7 +128,7 @@ static void add_site(const struct text *text, struct holders *holders, const str
 	elapsed_ns = text_elapsed(process->start_ns, process->end_ns);
 	row->long_run = elapsed_ns != CUF_UNKNOWN && elapsed_ns >= NS_PER_S;
 	merge(row, site);
-	row->suspect = is_same_site(&place, &blamed, host);
+	row->suspect = place_shares_row(&place, NULL, &blamed, NULL, host);
 }
 
 /* Leaking rows are suspects of a cause that is a leak, and of no other. */
@@ -186,7 +169,7 @@ static bool is_block_row(const struct fact_owner_row *row)
 	}
 }
 
-static void name_slack(const struct fact_device *device, char *out, size_t bytes)
+void holders_name_slack(const struct fact_device *device, char *out, size_t bytes)
 {
 	const struct fact_fragmentation *fragmentation = &device->fragmentation;
 	const char *name = "the framework";
@@ -246,7 +229,7 @@ static void name_part(const struct fact_device *device, const struct fact_owner_
 		[OWNER_MANAGED] = "managed memory, not counted above",
 	};
 	switch (row->kind) {
-	case OWNER_FRAMEWORK_SLACK: name_slack(device, out, bytes); break;
+	case OWNER_FRAMEWORK_SLACK: holders_name_slack(device, out, bytes); break;
 	case OWNER_OTHER_PROCESSES: name_process(row, out, bytes); break;
 	case OWNER_UNEXPLAINED: name_rest(device, out, bytes); break;
 	default: snprintf(out, bytes, "%s", words[row->kind]);

@@ -50,6 +50,10 @@ void holders_of_locked(const struct text *text, const struct fact_process *proce
 /* A title and at most `rows` rows; smaller ones are summed up in one. Returns the lines printed. */
 unsigned holders_print(const struct text *text, const struct holders *holders, unsigned rows);
 void holders_free(struct holders *holders);
+/* "growing", "steady", "". */
+const char *holder_trend(const struct holder *row);
+/* What a framework reserved on the device and gave to nobody. */
+void holders_name_slack(const struct fact_device *device, char *out, size_t bytes);
 
 /* "at the failure", "at the end", "now", or the time that was asked for. */
 void holders_moment(const struct text *text, const struct fact_moment *moment, char *out,

@@ -3,6 +3,7 @@
 #include <string.h>
 #include "analysis/base/units.h"
 #include "analysis/view/clean.h"
+#include "analysis/view/kinds.h"
 #include "analysis/view/text/holders.h"
 
 /*
@@ -22,32 +23,18 @@ struct layout {
 	bool short_names;
 };
 
-/*
- * Roles as the table prints them, in at most ROLE columns. LEAK replaces the role: it is what
- * the reader has to see first.
- */
-static const char *role_word(const struct holder *row)
+/* LEAK replaces the role: it is what the reader has to see first. */
+static const char *role_or_leak(const struct holder *row)
 {
-	static const struct { const char *role, *word; } words[] = {
-		{ "kv", "KV cache" }, { "communication", "comms" }, { "graph", "graphs" },
-		{ "activations", "activation" },
-	};
-	if (row->leaks)
-		return "LEAK";
-	for (size_t i = 0; row->role && i < sizeof words / sizeof *words; i++)
-		if (!strcmp(words[i].role, row->role))
-			return words[i].word;
-	return text_if(row->role, row->role);
+	return row->leaks ? "LEAK" : role_word(row->role);
 }
 
 /* In a run of milliseconds everything grows: the weights are still being loaded. */
-static const char *trend_word(const struct holder *row)
+const char *holder_trend(const struct holder *row)
 {
-	if (row->sort != HOLDER_SITE || row->shape == SHAPE_NONE)
-		return "";
-	if (row->shape == SHAPE_PLATEAU)
-		return "steady";
-	return text_if(row->suspect || row->long_run, "growing");
+	bool is_sure = row->shape == SHAPE_PLATEAU || row->suspect || row->long_run;
+
+	return text_if(row->sort == HOLDER_SITE && is_sure, shape_word(row->shape));
 }
 
 static void name_in_full(const struct holder *row, char *out, size_t bytes)
@@ -176,7 +163,7 @@ static void lay_out(const struct text *text, const struct holders *holders, unsi
 	*layout = (struct layout){ .text = text, .holders = holders, .rows = rows,
 		.bars = columns >= 70, .trends = columns >= 60 };
 	for (size_t i = 0; i < holders->count; i++)
-		if (*role_word(&holders->rows[i]) && columns >= 50)
+		if (*role_or_leak(&holders->rows[i]) && columns >= 50)
 			layout->role = ROLE;
 	columns -= GAP + role_columns(layout) + GAP + BYTES + GAP + PERCENT;
 	if (layout->bars)
@@ -224,7 +211,7 @@ static void print_bar_and_trend(const struct layout *layout, const struct holder
 				uint64_t total)
 {
 	FILE *out = layout->text->out;
-	const char *trend = text_if(layout->trends, trend_word(row));
+	const char *trend = text_if(layout->trends, holder_trend(row));
 	int marks = 0, padding = GAP + BAR;
 	if (layout->bars && row->sort <= HOLDER_PART)
 		marks = bar_marks(row->bytes, total);
@@ -254,7 +241,7 @@ static void percent_text(uint64_t bytes, uint64_t total, char *out, size_t size)
 static void print_row(const struct layout *layout, const struct holder *row, uint64_t total)
 {
 	FILE *out = layout->text->out;
-	const char *role = role_word(row);
+	const char *role = role_or_leak(row);
 	char name[NAME_MAX], percent[16], likely[24];
 	uint64_t share = row->bytes;
 
