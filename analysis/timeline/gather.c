@@ -90,6 +90,35 @@ static void sort_entries(struct levels *levels)
 	free(all);
 }
 
+/* Each process has a moment of the report of its own. Those of the others are at the end of their
+ * work, be it later than what the report is about. */
+static uint32_t report_of(const struct timeline_work *work)
+{
+	const struct timeline *timeline = work->timeline;
+	const struct timeline_moment *moment = &timeline->moments[timeline->report];
+
+	if (moment->kind == TIMELINE_END && moment->process != work->number &&
+	    work->process->end_ns > moment->time_ns)
+		return FACT_NONE;
+	return (uint32_t)timeline->report;
+}
+
+/* After its end a process holds nothing. The moment of the report is of what it held last. */
+static void settle_entries(struct levels *levels, const struct timeline_work *work)
+{
+	const struct timeline *timeline = work->timeline;
+	bool *is_over = xalloc_zeroed(timeline->moment_count, sizeof *is_over);
+
+	for (size_t i = 0; i < timeline->moment_count; i++) {
+		const struct timeline_moment *moment = &timeline->moments[i];
+		is_over[i] = work->process->end != END_RUNNING &&
+			     moment->process != work->number &&
+			     moment->time_ns > work->process->end_ns;
+	}
+	levels_settle(levels, is_over, report_of(work), (uint32_t)timeline->moment_count);
+	free(is_over);
+}
+
 static void add_candidates(struct gather *gather, struct timeline_work *work,
 			   struct levels *levels)
 {
@@ -97,6 +126,7 @@ static void add_candidates(struct gather *gather, struct timeline_work *work,
 
 	sort_entries(levels);
 	cut_entries(levels, work, levels == &work->host);
+	settle_entries(levels, work);
 	for (size_t i = 0; i < levels->entry_count; i++)
 		entries[levels->entries[i].row]++;
 	for (size_t i = 0; i < levels->count; i++)

@@ -96,3 +96,71 @@ void levels_close(struct levels *levels)
 			add_entry(levels, (uint32_t)i, 0, row->kept_bytes, row->kept_count);
 	}
 }
+
+struct settling {
+	const bool *is_over;
+	uint32_t report, moments;
+	uint32_t *turns; /* for each moment the next at which rows may change without an entry */
+};
+
+static void find_turns(struct settling *settling)
+{
+	uint32_t turn = settling->moments;
+
+	settling->turns = xalloc_zeroed(settling->moments, sizeof *settling->turns);
+	for (uint32_t m = settling->moments; m--;) {
+		settling->turns[m] = turn;
+		if (m == settling->report || m == settling->report + 1 ||
+		    (m && settling->is_over[m] != settling->is_over[m - 1]))
+			turn = m;
+	}
+}
+
+/* Of one row, entries[at] to entries[end]: an entry where what it shows changes. */
+static void settle_row(struct levels *to, const struct levels *from, size_t at, size_t end,
+		       const struct settling *settling)
+{
+	const struct level_row *row = &from->rows[from->entries[at].row];
+	struct level_entry held = { .row = from->entries[at].row }, shown = held;
+	uint32_t m = from->entries[at].moment;
+
+	if (settling->report < m)
+		m = settling->report;
+	while (m < settling->moments) {
+		struct level_entry now;
+		for (; at < end && from->entries[at].moment == m; at++)
+			held = from->entries[at];
+		now = held;
+		if (m == settling->report) {
+			now.bytes = row->report_bytes;
+			now.count = row->report_count;
+		} else if (settling->is_over[m]) {
+			now.bytes = now.count = 0;
+		}
+		if (now.bytes != shown.bytes || now.count != shown.count)
+			add_entry(to, now.row, m, now.bytes, now.count);
+		shown = now;
+		m = settling->turns[m];
+		if (at < end && from->entries[at].moment < m)
+			m = from->entries[at].moment;
+	}
+}
+
+void levels_settle(struct levels *levels, const bool *is_over, uint32_t report, uint32_t moments)
+{
+	struct settling settling = { .is_over = is_over, .report = report, .moments = moments };
+	struct levels settled = { 0 };
+
+	find_turns(&settling);
+	for (size_t i = 0, end; i < levels->entry_count; i = end) {
+		for (end = i; end < levels->entry_count &&
+			      levels->entries[end].row == levels->entries[i].row; end++)
+			;
+		settle_row(&settled, levels, i, end, &settling);
+	}
+	free(settling.turns);
+	free(levels->entries);
+	levels->entries = settled.entries;
+	levels->entry_count = settled.entry_count;
+	levels->entry_room = settled.entry_room;
+}

@@ -55,4 +55,8 @@ void levels_pass_back(struct levels *levels, uint32_t later);
 /* Backward, at the end: what rows have was there at the first moment, too. */
 void levels_close(struct levels *levels);
 
+/* At the moment `report` (FACT_NONE: none) rows have what was noted for it, and where is_over
+ * holds, nothing. Entries are sorted by row, then moment, before and after. */
+void levels_settle(struct levels *levels, const bool *is_over, uint32_t report, uint32_t moments);
+
 #endif

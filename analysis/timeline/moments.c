@@ -46,10 +46,19 @@ static void add(struct list *list, const struct timeline_moment *moment)
 	list->count++;
 }
 
-static void add_time(struct list *list, enum timeline_moment_kind kind, uint64_t time_ns)
+static void add_time(struct list *list, uint64_t time_ns)
 {
-	add(list, &(struct timeline_moment){ .kind = kind, .time_ns = time_ns, .seq = CUF_UNKNOWN,
-					     .process = FACT_NONE, .incident = FACT_NONE });
+	add(list, &(struct timeline_moment){ .kind = TIMELINE_SAMPLE, .time_ns = time_ns,
+					     .seq = CUF_UNKNOWN, .process = FACT_NONE,
+					     .incident = FACT_NONE });
+}
+
+/* device: FACT_NONE for host memory. */
+static void add_peak(struct list *list, uint32_t device, uint64_t time_ns)
+{
+	add(list, &(struct timeline_moment){ .kind = TIMELINE_PEAK, .time_ns = time_ns,
+					     .seq = CUF_UNKNOWN, .process = FACT_NONE,
+					     .incident = FACT_NONE, .peak_of = device });
 }
 
 static size_t stretches(const struct facts *facts, const struct run *run)
@@ -81,9 +90,9 @@ static void add_extremes(struct list *list, const struct timeline_range *range, 
 		last = CUF_UNKNOWN;
 		if (range->low[low] == range->high[high])
 			last = range->low[low];
-		add_time(list, TIMELINE_SAMPLE, range->low_ns[low]);
+		add_time(list, range->low_ns[low]);
 		if (range->high_ns[high] != range->low_ns[low])
-			add_time(list, TIMELINE_SAMPLE, range->high_ns[high]);
+			add_time(list, range->high_ns[high]);
 	}
 }
 
@@ -100,10 +109,10 @@ static void add_samples(struct list *list, const struct timeline *timeline,
 	if (range)
 		add_extremes(list, range, count);
 	for (size_t i = 0; !range && i < count; i++)
-		add_time(list, TIMELINE_SAMPLE,
+		add_time(list,
 			 timeline->begin_ns + (uint64_t)((double)span * (double)i / (double)count));
-	add_time(list, TIMELINE_SAMPLE, timeline->begin_ns);
-	add_time(list, TIMELINE_SAMPLE, timeline->end_ns);
+	add_time(list, timeline->begin_ns);
+	add_time(list, timeline->end_ns);
 }
 
 static void add_incidents(struct list *list, const struct facts *facts)
@@ -140,6 +149,8 @@ static void add_report(struct list *list, const struct facts *facts,
 
 	if (moment->incident)
 		made.incident = (uint32_t)(moment->incident - 1);
+	if (!is_known(made.time_ns)) /* the end of its work, before what it freed at exit */
+		made.time_ns = facts->processes[moment->process].host.at_ns;
 	if (!is_known(made.time_ns))
 		made.time_ns = facts->processes[moment->process].end_ns;
 	if (made.kind == TIMELINE_AT)
@@ -190,11 +201,11 @@ void timeline_moments(struct timeline *timeline, const struct facts *facts, cons
 
 	add_samples(&list, timeline, facts, stretches(facts, run));
 	add_incidents(&list, facts);
-	for (size_t i = 0; i < facts->device_count; i++) {
-		add_time(&list, TIMELINE_PEAK, facts->devices[i].peak_ns);
+	for (uint32_t i = 0; i < facts->device_count; i++) {
+		add_peak(&list, i, facts->devices[i].peak_ns);
 		add_report(&list, facts, &facts->devices[i].moment, true);
 	}
-	add_time(&list, TIMELINE_PEAK, facts->processes[facts->focus].host.live_peak_ns);
+	add_peak(&list, FACT_NONE, facts->processes[facts->focus].host.live_peak_ns);
 	add_report(&list, facts, &facts->moment, false);
 	settle(&list);
 	timeline->moments = list.items;

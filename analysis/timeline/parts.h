@@ -45,6 +45,8 @@ void timeline_walk_host(struct timeline_work *work);
 /* Sites, values and blocks of all processes. */
 void timeline_gather(struct timeline_work *works, struct timeline *timeline,
 		     const struct facts *facts);
+/* Marks the sites that allocate a framework's segments. */
+void timeline_segments(struct timeline *timeline);
 
 /* Whether an event, or a moment of a process, is not later than a moment of the list. */
 bool moment_includes(const struct timeline_work *work, const struct timeline_moment *moment,

@@ -76,6 +76,7 @@ struct timeline *timeline_build(const struct facts *facts, struct run *run, unsi
 	timeline_moments(timeline, facts, run);
 	parallel_each(2 * count, threads, walk, works);
 	timeline_gather(works, timeline, facts);
+	timeline_segments(timeline);
 	take_captures(works, timeline, count);
 	for (size_t p = 0; p < count; p++) {
 		levels_fini(&works[p].device);

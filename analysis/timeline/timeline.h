@@ -39,6 +39,8 @@ struct timeline_moment {
 	uint32_t incident; /* index into facts.incidents; FACT_NONE */
 	bool is_report;    /* the moment of the report: each process has its own last event */
 	bool is_device;    /* the moment of a device of the report */
+	/* PEAK: of this device; of no device: of the host memory of the process in focus */
+	uint32_t peak_of;
 };
 
 /* What one call site allocates of one kind. */
@@ -50,6 +52,7 @@ struct timeline_site {
 	struct fact_stack stack; /* depth 0: unknown, or the rest */
 	bool is_rest;    /* the sum of the smaller sites of this process, layer, kind and device */
 	bool is_sampled; /* estimates */
+	bool is_segment; /* its blocks are split into a framework's blocks */
 	const struct fact_site *known; /* its row in the facts, with role and class; NULL: none */
 	uint64_t peak_bytes; /* the highest ever; of the rest at one of the moments */
 	/* over the events that are left */

@@ -144,20 +144,6 @@ static void pass_moments(struct timeline_work *work, struct passing *passing, ui
 	}
 }
 
-/* After its end a process holds nothing. The moment of the report is of what it held last. */
-static void pass_end(struct timeline_work *work, struct passing *passing)
-{
-	const struct timeline *timeline = work->timeline;
-
-	while (passing->at && work->process->end != END_RUNNING) {
-		const struct timeline_moment *moment = &timeline->moments[passing->at - 1];
-		if (moment->is_report || moment->process == work->number ||
-		    moment->time_ns <= work->process->end_ns)
-			return;
-		passing->later = (uint32_t)--passing->at;
-	}
-}
-
 void timeline_walk_device(struct timeline_work *work)
 {
 	struct passing passing = { work->timeline->moment_count, FACT_NONE, false };
@@ -175,7 +161,6 @@ void timeline_walk_device(struct timeline_work *work)
 	for (unsigned layer = 0; layer < TIMELINE_HOST; layer++)
 		if (process->first_ns[layer])
 			process->first_ns[layer] = work_realtime(work, process->first_ns[layer]);
-	pass_end(work, &passing);
 	read_ledger(work);
 	back_walk_begin(&walk, events);
 	while (back_walk_next(&walk, &event)) {

@@ -72,14 +72,6 @@ static void begin_lifetimes(struct host_walk *walk)
 	hash_index_init(&walk->lifetimes.births, 0);
 }
 
-/* The figures of the report are of its own time, which is that of the facts. */
-static uint64_t time_of(const struct host_walk *walk, const struct timeline_moment *moment)
-{
-	if (!moment->is_report)
-		return moment->time_ns;
-	return walk->work->process->host.at_ns; /* CUF_UNKNOWN: the end */
-}
-
 static void note_report(struct host_walk *walk)
 {
 	struct levels *levels = &walk->work->host;
@@ -98,7 +90,7 @@ static void pass_moments(struct host_walk *walk, uint64_t realtime_ns)
 	if (!walk->reported && realtime_ns > walk->work->process->host.at_ns)
 		note_report(walk);
 	while (walk->at < timeline->moment_count &&
-	       time_of(walk, &timeline->moments[walk->at]) < realtime_ns)
+	       timeline->moments[walk->at].time_ns < realtime_ns)
 		levels_pass_forward(&walk->work->host, (uint32_t)walk->at++);
 }
 

@@ -16,6 +16,7 @@ struct data {
 	const struct facts *facts;
 	const struct timeline *timeline;
 	const struct text *text; /* names places and holders */
+	const uint32_t *row_of_site; /* site_rows.h */
 	struct columns columns;
 	struct strings strings;
 	struct tree tree;

@@ -7,6 +7,7 @@
 #include "analysis/view/focus.h"
 #include "analysis/view/json/json_parts.h"
 #include "analysis/view/kinds.h"
+#include "analysis/view/text/holders.h"
 
 enum { LINE_POINTS = 4096, LABEL = 320 };
 
@@ -32,17 +33,20 @@ static void process_label(const struct data *data, uint32_t p, char *out, size_t
 		snprintf(out, bytes, "%s (pid %u)", program, process->pid);
 }
 
-static void part_label(const struct data *data, enum chart_grouping by,
-		       const struct chart_part *part, char *out, size_t bytes)
+static void part_label(const struct data *data, const struct chart *chart,
+		       enum chart_grouping by, const struct chart_part *part, char *out,
+		       size_t bytes)
 {
 	struct place place;
 
 	if (part->is_older)
 		snprintf(out, bytes, "before the oldest event that is left");
+	else if (part->is_unused)
+		holders_name_slack(&data->facts->devices[chart->device], out, bytes);
 	else if (by == BY_ROLE)
-		snprintf(out, bytes, "%s", part->role ? part->role : "role not known");
+		snprintf(out, bytes, "%s", part->role ? role_word(part->role) : "role not known");
 	else if (by == BY_KIND)
-		snprintf(out, bytes, "%s", kind_name(part->index) ? kind_name(part->index) : "?");
+		snprintf(out, bytes, "%s", kind_word(part->index));
 	else if (by == BY_PROCESS)
 		process_label(data, part->index, out, bytes);
 	else if (part->index == FACT_NONE)
@@ -55,21 +59,23 @@ static void part_label(const struct data *data, enum chart_grouping by,
 	}
 }
 
-static struct json_object *part_json(struct data *data, enum chart_grouping by,
-				     const struct chart_part *part)
+static struct json_object *part_json(struct data *data, const struct chart *chart,
+				     enum chart_grouping by, const struct chart_part *part)
 {
 	static const char *const keys[CHART_GROUPINGS] = { "kind", "role", "site", "process" };
 	struct json_object *object = json_object_new_object();
 	char label[LABEL];
 
-	part_label(data, by, part, label, sizeof label);
+	part_label(data, chart, by, part, label, sizeof label);
 	json_add_text(object, "label", label);
 	if (by == BY_ROLE)
 		json_add_text(object, "role", part->role);
 	else
 		json_add_index(object, keys[by], part->index);
-	json_add_bool(object, "rest", !part->is_older && part->index == FACT_NONE && !part->role);
+	json_add_bool(object, "rest", !part->is_older && !part->is_unused &&
+				      part->index == FACT_NONE && !part->role);
 	json_add_bool(object, "older", part->is_older);
+	json_add_bool(object, "unused", part->is_unused);
 	json_add(object, "bytes", numbers(data, part->bytes, data->timeline->moment_count));
 	return object;
 }
@@ -85,7 +91,8 @@ static struct json_object *by_json(struct data *data, const struct chart *chart)
 			continue;
 		array = json_object_new_array();
 		for (size_t i = 0; i < chart->by[by].count; i++)
-			json_object_array_add(array, part_json(data, by, &chart->by[by].parts[i]));
+			json_object_array_add(array, part_json(data, chart, by,
+								 &chart->by[by].parts[i]));
 		json_add(object, keys[by], array);
 	}
 	return object;
@@ -265,6 +272,7 @@ static struct json_object *chart_json(struct data *data, const struct chart *cha
 	for (size_t i = 0; i < timeline->moment_count; i++)
 		column_add(&times, data_time(data, timeline->moments[i].time_ns));
 	json_add(object, "t", column_end(&times));
+	json_add_bool(object, "inside", chart->is_inside);
 	json_add(object, "sum", numbers(data, chart->sum, timeline->moment_count));
 	json_add(object, "by", by_json(data, chart));
 	json_add(object, "range", range_json(data, chart));
@@ -277,7 +285,8 @@ struct json_object *data_charts(struct data *data)
 	struct json_object *array = json_object_new_array();
 	struct charts charts;
 
-	charts_make(&charts, data->timeline, data->facts, focus_is_host(data->facts));
+	charts_make(&charts, data->timeline, data->facts, data->row_of_site,
+		    focus_is_host(data->facts));
 	for (size_t i = 0; i < charts.count; i++)
 		json_object_array_add(array, chart_json(data, &charts.items[i]));
 	charts_free(&charts);

@@ -28,6 +28,18 @@ struct json_object *data_json_time(const struct data *data, uint64_t time_ns)
 
 /* ---- moments ---- */
 
+static void peak_label(const struct data *data, uint32_t device, char *out, size_t bytes)
+{
+	const struct fact_process *process = &data->facts->processes[data->facts->focus];
+
+	if (device != FACT_NONE)
+		snprintf(out, bytes, "peak of GPU %u", data->facts->devices[device].ordinal);
+	else if (data->facts->process_count == 1)
+		snprintf(out, bytes, "peak of host memory");
+	else
+		snprintf(out, bytes, "peak of host memory of pid %u", process->pid);
+}
+
 static void moment_label(const struct data *data, const struct timeline_moment *moment, char *out,
 			 size_t bytes)
 {
@@ -41,7 +53,7 @@ static void moment_label(const struct data *data, const struct timeline_moment *
 		text_requested(&data->facts->incidents[moment->incident], request, sizeof request);
 		snprintf(out, bytes, "#%u %s failed", moment->incident + 1, request);
 		break;
-	case TIMELINE_PEAK: snprintf(out, bytes, "peak"); break;
+	case TIMELINE_PEAK: peak_label(data, moment->peak_of, out, bytes); break;
 	case TIMELINE_END: snprintf(out, bytes, "end"); break;
 	case TIMELINE_AT: snprintf(out, bytes, "the time that was asked for"); break;
 	default: break;

@@ -28,10 +28,19 @@ struct json_object *data_names(void)
 				 *const moments[TIMELINE_MOMENT_KINDS] = { "sample", "incident",
 									   "peak", "end", "at" };
 	struct json_object *object = json_object_new_object(), *kinds = json_object_new_array(),
-			   *lanes = words(phase_source_names, PHASE_SOURCE_MAX);
+			   *lanes = words(phase_source_names, PHASE_SOURCE_MAX),
+			   *kind_words = json_object_new_array(),
+			   *trends = json_object_new_array(), *roles = json_object_new_object();
+	const char *role, *word;
 
-	for (uint32_t kind = 0; kind < CUF_KIND_MAX; kind++)
+	for (uint32_t kind = 0; kind < CUF_KIND_MAX; kind++) {
 		json_object_array_add(kinds, json_text(kind_name(kind)));
+		json_object_array_add(kind_words, json_text(kind_word(kind)));
+	}
+	for (unsigned shape = 0; shape < SHAPE_MAX; shape++)
+		json_object_array_add(trends, json_text(shape_word(shape)));
+	for (size_t i = 0; role_word_at(i, &role, &word); i++)
+		json_add_text(roles, role, word);
 	json_object_array_add(lanes, json_text("capture"));
 	json_add(object, "kind", kinds);
 	json_add(object, "class", words(class_names, CLASS_MAX));
@@ -41,6 +50,9 @@ struct json_object *data_names(void)
 	json_add(object, "language", words(languages, 2));
 	json_add(object, "moment", words(moments, TIMELINE_MOMENT_KINDS));
 	json_add(object, "lane", lanes);
+	json_add(object, "kind_word", kind_words);
+	json_add(object, "trend", trends);
+	json_add(object, "role_word", roles);
 	return object;
 }
 
@@ -84,6 +96,7 @@ static struct json_object *holder_json(const struct holder *row, uint64_t total_
 	json_add_bool(object, "suspect", row->suspect);
 	json_add_bool(object, "sampled", row->sampled);
 	json_add_word(object, "trend", shape_names[row->shape]);
+	json_add_text(object, "trend_word", holder_trend(row));
 	json_add_number(object, "bytes", row->bytes);
 	json_add_number(object, "count", row->count);
 	json_add(object, "share", NULL);

@@ -75,6 +75,8 @@ struct json_object *data_sites(struct data *data)
 	ADD_COLUMN(object, "layer", count, sites[i].layer);
 	ADD_COLUMN(object, "kind", count, sites[i].kind);
 	ADD_COLUMN(object, "device", count, index_of(sites[i].device));
+	ADD_COLUMN(object, "row", count, data->row_of_site[i]);
+	ADD_COLUMN(object, "segment", count, sites[i].is_segment);
 	add_names(data, object);
 	add_judgements(data, object);
 	ADD_COLUMN(object, "sampled", count, sites[i].is_sampled);

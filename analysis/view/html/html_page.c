@@ -10,6 +10,7 @@
 #include "analysis/view/html/assets.h"
 #include "analysis/view/html/data.h"
 #include "analysis/view/html/packed.h"
+#include "analysis/view/html/site_rows.h"
 #include "analysis/view/json/json_parts.h"
 #include "analysis/view/json/report_json.h"
 
@@ -155,10 +156,12 @@ static char *write_json(const struct facts *facts, struct frames *frames,
 
 /* The packed data; NULL: it has more than `most` bytes as text. */
 static uint8_t *make_data(const struct facts *facts, const struct text *text,
-			  const struct timeline *timeline, const struct texts *texts,
-			  const struct fit *fit, size_t most, size_t *bytes)
+			  const struct timeline *timeline, const uint32_t *rows,
+			  const struct texts *texts, const struct fit *fit, size_t most,
+			  size_t *bytes)
 {
 	struct data data = { .facts = facts, .timeline = timeline, .text = text,
+			     .row_of_site = rows,
 			     .blocks_most = fit->blocks, .rows = fit->rows };
 	struct json_object *object;
 	uint8_t *packed = NULL;
@@ -239,18 +242,20 @@ enum html_result html_report(FILE *out, const struct facts *facts, struct frames
 	const struct text text = { .facts = facts, .frames = frames, .style = &style,
 				   .places = places_new(facts, frames), .options = &options };
 	struct texts texts;
+	uint32_t *rows = site_rows(timeline, text.places);
 	uint8_t *packed = NULL;
 	size_t bytes = 0;
 
 	texts_make(&texts, facts, frames, operand);
 	for (size_t i = 0; html_has_page() && !packed && i < sizeof fits / sizeof *fits; i++)
-		packed = make_data(facts, &text, timeline, &texts, &fits[i], room_for_data(&texts),
-				   &bytes);
+		packed = make_data(facts, &text, timeline, rows, &texts, &fits[i],
+				   room_for_data(&texts), &bytes);
 	if (packed) {
 		write_head(out, &texts);
 		write_body(out, &texts, packed, bytes);
 	}
 	free(packed);
+	free(rows);
 	texts_free(&texts);
 	places_free(text.places);
 	if (!html_has_page())

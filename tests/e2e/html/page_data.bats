@@ -24,6 +24,27 @@ pages_equal_reports() {
 @test "the page of each kept recording of v1 equals its report" { pages_equal_reports "$root"/tests/golden/v1/*.cuf.zst; }
 @test "the page of each kept screen equals its report" { pages_equal_reports "$root"/tests/golden/screens/*.cuf.zst; }
 
+# RUN: the page of a run says what its report says
+page_equals_report() {
+	need_page "$1"
+	"$cuflight" report --json "$1" >report.json
+	"$BATS_TEST_DIRNAME/page_data.py" page.html report.json
+}
+
+@test "a process that was killed holds nothing afterwards, and one line of Python is one part" {
+	"$cuflight" run -q -o run/ -- python3 "$BATS_TEST_DIRNAME/works.py" >truth
+	page_equals_report run
+	read -r killed other <truth
+	"$cuflight" report --json run >report.json
+	grep -q "\"pid\":$killed" report.json
+	grep -q "\"pid\":$other" report.json
+}
+
+@test "what lies in a framework's segments is charged to who holds it" {
+	"$root/scripts/simcuda" "$cuflight" run -q -o run/ -- "$build/victims/torch_allocator" >/dev/null 2>&1 || true
+	page_equals_report run
+}
+
 @test "names of a hostile program are data, never markup" {
 	local name='<img src=x onerror=alert(2)><b>'
 	cp "$build/victims/oom_fatal" "$name"

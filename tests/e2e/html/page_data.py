@@ -74,14 +74,18 @@ def check_sites(data, report):
 
 
 def check_moment(data):
-    """The last value of each site up to the report's moment is what the site holds then."""
+    """The last value of each site up to the report's moment is what the site holds then. Processes that go on after an end are
+    in the report with their own end."""
     values, sites, moment = data['values'], data['sites'], data['moment']
+    at_ns, is_end = data['moments']['t'][moment], data['names']['moment'][data['moments']['kind'][moment]] == 'end'
     last = {}
     for site, at, bytes_ in zip(values['site'], values['moment'], values['bytes']):
         if at <= moment and at >= last.get(site, (-1, 0))[0]:
             last[site] = at, bytes_
     for site, live in enumerate(sites['live_bytes']):
-        if last.get(site, (0, 0))[1] != live:
+        process = sites['process'][site]
+        goes_on = process != data['focus']['process'] and (data['processes'][process]['end'] or at_ns) > at_ns
+        if last.get(site, (0, 0))[1] != live and not (is_end and goes_on):
             yield f'site {site}: {last.get(site)} at the moment, {live} in its row'
 
 
@@ -99,13 +103,60 @@ def check_charts(data):
             yield f"{chart['title']}: highest {max(span['high'])}, peak {chart['peak']['bytes']}"
 
 
+def check_ends(data):
+    """A process that ended holds nothing afterwards; the moment of the report is of what it held last."""
+    for chart in data['charts']:
+        end = None if chart['process'] is None else data['processes'][chart['process']]['end']
+        late = [n for n, t in enumerate(chart['t']) if end is not None and t > end and n != data['moment']]
+        for n in late:
+            if chart['sum'][n]:
+                yield f"{chart['title']}: {chart['sum'][n]} bytes at {chart['t'][n]} ns, it ended at {end}"
+                break
+
+
+def check_names(data):
+    """Two parts of a chart, or two moments, that read alike could not be told apart."""
+    strings, sites, is_host = data['strings'], data['sites'], data['names']['layer'].index('host')
+    for chart in data['charts']:
+        for by, parts in chart['by'].items():
+            names = collections.Counter()
+            for part in parts:
+                path = role = None
+                if by == 'site' and part['site'] is not None:
+                    role = sites['role'][part['site']]
+                    path = None if chart['layer'] == is_host else sites['callers'][part['site']]
+                names[part['label'], path, role] += 1
+            yield from (f"{chart['title']} by {by}: {count} parts {name}" for name, count in names.items() if count > 1)
+    moments = collections.Counter((strings[label], t) for label, t in zip(data['moments']['label'], data['moments']['t']) if strings[label])
+    for (name, _), count in moments.items():
+        if count > 1 or name == 'peak':
+            yield f'{count} moments are called {name}'
+
+
+def check_segments(data):
+    """Whoever holds a framework's blocks has a part in the chart of the device; whoever made its segments has none."""
+    sites, inside = data['sites'], set()
+    for chart in data['charts']:
+        if chart['layer'] == data['names']['layer'].index('framework'):
+            inside |= {part['site'] for part in chart['by']['site'] if part['site'] is not None}
+    for chart in data['charts']:
+        parts = {part['site'] for part in chart['by']['site'] if part['site'] is not None}
+        if chart['layer'] == data['names']['layer'].index('device') and inside:
+            if not chart['inside'] or not inside & parts:
+                yield f"{chart['title']}: no part is what lies inside the framework's segments"
+            for site in parts:
+                if sites['segment'][site]:
+                    yield f"{chart['title']}: a part is a segment's: {data['strings'][sites['place'][site]]}"
+
+
 def main():
     with open(sys.argv[1], encoding='utf-8') as file:
         page = file.read()
     with open(sys.argv[2], encoding='utf-8') as file:
         report = json.load(file)
     data = load(page)
-    wrong = [*check_elements(page), *check_sites(data, report), *check_moment(data), *check_charts(data)]
+    wrong = [*check_elements(page), *check_sites(data, report), *check_moment(data), *check_charts(data),
+             *check_ends(data), *check_names(data), *check_segments(data)]
     if data['report'] != report:
         wrong.append('the report inside of the page is another one')
     print('\n'.join(wrong[:20]))
