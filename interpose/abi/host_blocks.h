@@ -46,6 +46,11 @@ static inline uint64_t cuf_host_word0(unsigned op, unsigned tick_ms, uint64_t ad
 	return (addr >> 3) << 19 | tick << 4 | op;
 }
 
+static inline uint64_t cuf_host_block_word0(uint64_t addr, uint32_t birth)
+{
+	return (addr >> 3) << 19 | birth;
+}
+
 static inline uint64_t cuf_host_word1(uint32_t stack, uint64_t bytes)
 {
 	if (bytes > CUF_HOST_BYTES_MASK)

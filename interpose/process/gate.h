@@ -36,6 +36,12 @@ struct cuf_tls {
 };
 extern __thread struct cuf_tls cuf_tls __attribute__((tls_model("initial-exec")));
 
+/* True when this thread is attached to the current recording: one load and one comparison. */
+static inline bool cuf_thread_is_attached(void)
+{
+	return cuf_tls.generation == __atomic_load_n(cuf_gate, __ATOMIC_ACQUIRE);
+}
+
 /*
  * True when a call with this frame shows that the call with the outer frame was left. A handler may
  * leave a call by siglongjmp, and then its end never comes. Stacks grow downwards, so whatever the

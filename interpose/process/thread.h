@@ -58,12 +58,6 @@ static inline void cuf_thread_announce(struct cuf_thread_state *thread)
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-/* True when this thread is attached to the current recording: one load and one comparison. */
-static inline bool cuf_thread_is_attached(void)
-{
-	return cuf_tls.generation == __atomic_load_n(cuf_gate, __ATOMIC_ACQUIRE);
-}
-
 static inline struct cuf_thread_state *cuf_thread_enter(void)
 {
 	struct cuf_thread_state *thread = cuf_tls.thread;

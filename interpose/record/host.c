@@ -224,9 +224,8 @@ static inline void append(struct cuf_thread_state *thread, unsigned op, uint64_t
 
 /* ---- allocations ---- */
 
-static inline void record_block(struct cuf_thread_state *thread, uint64_t addr, size_t bytes,
-				unsigned op,
-				const void *frame)
+static inline uint64_t record_block(struct cuf_thread_state *thread, uint64_t addr, size_t bytes,
+				    unsigned op, const void *frame)
 {
 	uint32_t stack;
 	uint64_t word1;
@@ -235,48 +234,52 @@ static inline void record_block(struct cuf_thread_state *thread, uint64_t addr, 
 	word1 = cuf_host_word1(stack, bytes);
 	cuf_host_ledger_add(addr, thread->host_birth, word1);
 	append(thread, op, addr, word1);
+	return word1;
 }
 
-static __attribute__((noinline)) void record_sample(struct cuf_thread_state *thread,
-						    uint64_t addr, size_t bytes, unsigned op,
-						    const void *frame)
+static __attribute__((noinline)) uint64_t record_sample(struct cuf_thread_state *thread,
+							uint64_t addr, size_t bytes, unsigned op,
+							const void *frame)
 {
 	const struct cuf_segment *segment = thread->writer.segments[CUF_RING_HOST];
 	int64_t weight, live_bytes;
+	uint64_t word1;
 	if (segment && segment->sample_mean_bytes != thread->writer.sample_mean_bytes)
 		/* the events of one segment have one mean */
 		cuf_ring_host_exchange(&thread->writer);
 	look_at_clock(thread);
 	weight = weight_of(thread->host_birth, bytes);
-	record_block(thread, addr, bytes, op, frame);
+	word1 = record_block(thread, addr, bytes, op, frame);
 	cuf_host_filter_add(addr);
 	live_bytes = cuf_host_live_add(weight);
 	cuf_host_peak_rise(live_bytes, thread->host_now_ns, weight_of_entry);
 	cuf_timeline_rise(live_bytes);
 	thread->writer.slot->host_allocs++;
 	thread->writer.slot->host_alloc_bytes += (uint64_t)weight;
+	return word1;
 }
 
-static ALWAYS_INLINE void record_full(struct cuf_thread_state *thread, uint64_t addr, size_t bytes,
-				      unsigned op, const void *frame)
+static ALWAYS_INLINE uint64_t record_full(struct cuf_thread_state *thread, uint64_t addr,
+					  size_t bytes, unsigned op, const void *frame)
 {
+	uint64_t word1;
 	keep_time(thread);
-	record_block(thread, addr, bytes, op, frame);
+	word1 = record_block(thread, addr, bytes, op, frame);
 	thread->writer.slot->host_allocs++;
 	thread->writer.slot->host_alloc_bytes += bytes;
 	if (__builtin_expect(bytes >= PEAK_BLOCK_BYTES, 0))
 		look_at_total(thread);
+	return word1;
 }
 
 static bool is_off(void) { return cuf_options.host == CUF_HOST_OFF || cuf_options.disabled; }
 
-static ALWAYS_INLINE void add_block(struct cuf_thread_state *thread, uint64_t addr, size_t bytes,
-				    unsigned op, const void *frame)
+/* Returns the block's second word. */
+static ALWAYS_INLINE uint64_t add_block(struct cuf_thread_state *thread, uint64_t addr,
+					size_t bytes, unsigned op, const void *frame)
 {
-	if (cuf_options.host == CUF_HOST_FULL)
-		record_full(thread, addr, bytes, op, frame);
-	else
-		record_sample(thread, addr, bytes, op, frame);
+	return cuf_options.host == CUF_HOST_FULL ? record_full(thread, addr, bytes, op, frame)
+						 : record_sample(thread, addr, bytes, op, frame);
 }
 
 /* The countdown ran out; but a fresh thread got its countdown only by entering. */
@@ -329,17 +332,22 @@ void cuf_host_add_block(struct cuf_thread_state *thread, uint64_t addr, size_t b
 	add_block(thread, addr, bytes, op, frame);
 }
 
-/* A block of malloc, made while CPython's allocator serves a request. */
+/* A block or a map is made while CPython's allocator serves a request. */
+static void come_out_with(struct cuf_host_outer *outer, uint64_t addr, size_t bytes)
+{
+	cuf_host_come_out(outer);
+	if (bytes >= outer->bytes) {
+		outer->malloc_start = addr;
+		outer->malloc_end = addr + bytes;
+	}
+}
+
 static __attribute__((noinline)) void alloc_inside(void *p, size_t bytes, unsigned op,
 						   const void *frame)
 {
 	struct cuf_host_outer *outer = cuf_tls.outer;
 
-	cuf_host_come_out(outer);
-	if (bytes >= outer->bytes) {
-		outer->malloc_start = (uintptr_t)p;
-		outer->malloc_end = (uintptr_t)p + bytes;
-	}
+	come_out_with(outer, (uintptr_t)p, bytes);
 	cuf_host_alloc(p, bytes, op, frame);
 	cuf_host_go_inside(outer);
 }
@@ -363,6 +371,29 @@ void cuf_host_record_alloc(void *p, size_t bytes, unsigned op, const void *frame
 	cuf_thread_leave(thread);
 	if (is_chosen && __builtin_expect(cuf_handover_is_pending(), 0))
 		cuf_host_has_grown(bytes);
+}
+
+/* Maps are rare, and large enough for a record of their own in sampled mode. */
+void cuf_host_record_map(uint64_t addr, size_t bytes, const void *frame,
+			 struct cuf_host_undo *block)
+{
+	bool is_chosen = false, is_inside = cuf_host_is_inside(frame);
+	struct cuf_host_outer *outer = cuf_tls.outer;
+	struct cuf_thread_state *thread;
+
+	*block = (struct cuf_host_undo){ 0, 0 };
+	if (is_inside)
+		come_out_with(outer, addr, bytes);
+	thread = choose(bytes, &is_chosen);
+	if (thread) {
+		block->word1 = add_block(thread, addr, bytes, CUF_HOST_MMAP, frame);
+		block->word0 = cuf_host_block_word0(addr, thread->host_birth);
+		cuf_thread_leave(thread);
+		if (__builtin_expect(cuf_handover_is_pending(), 0))
+			cuf_host_has_grown(bytes);
+	}
+	if (is_inside)
+		cuf_host_go_inside(outer);
 }
 
 /* ---- frees ---- */

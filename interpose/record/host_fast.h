@@ -49,6 +49,13 @@ void cuf_host_record_alloc(void *p, size_t bytes, unsigned op, const void *frame
 void cuf_host_record_free(void *p, unsigned op, struct cuf_host_undo *undo);
 
 /*
+ * A map at this address (abi/host_blocks.h), of at least CUF_SAMPLE_EXACT_BYTES in sampled mode.
+ * *block: what the ledger has of it now; zeros: nothing.
+ */
+void cuf_host_record_map(uint64_t addr, size_t bytes, const void *frame,
+			 struct cuf_host_undo *block);
+
+/*
  * True while the countdown is above 0. (Without the assembly the compiler loads, subtracts, stores
  * and tests.)
  */

@@ -225,7 +225,7 @@ void cuf_host_ledger_expect(uint64_t addr)
 
 bool cuf_host_ledger_add(uint64_t addr, uint32_t birth, uint64_t word1)
 {
-	uint64_t hash = hash_of(addr), word0 = (addr >> 3) << 19 | birth;
+	uint64_t hash = hash_of(addr), word0 = cuf_host_block_word0(addr, birth);
 	unsigned now = __atomic_load_n(&level, __ATOMIC_RELAXED);
 
 	return bucket_add(bucket_at(hash, now, 0), word0, word1) ||

@@ -7,9 +7,10 @@
  * it while it is empty. Who maps it later finds its maker's pages there.
  *
  * A partial unmap splits a map: the old block is freed, and its pieces are restored with its stack
- * and time. A map without access is a reservation of addresses, not memory; memory that mprotect
- * makes of it later is not seen. Maps of the allocator behind us are not recorded, because the
- * blocks inside are. The recorder's maps bypass these hooks: it uses system calls.
+ * and time. A map without access is a reservation of addresses, not memory, until mprotect or
+ * another map makes memory of its parts (map_blocks.h). Maps of the allocator behind us are not
+ * recorded, because the blocks inside are. The recorder's maps bypass these hooks: it uses system
+ * calls.
  */
 #include "interpose/hooks/malloc/mmap.h"
 
@@ -23,20 +24,20 @@
 #include "interpose/record/recorder.h"
 #include "interpose/hooks/loader/real.h"
 #include "interpose/hooks/malloc/allocator_stats.h"
-#include "interpose/hooks/malloc/map_table.h"
+#include "interpose/hooks/malloc/map_blocks.h"
 
 #define FRAME __builtin_frame_address(0)
 #define CALLER __builtin_return_address(0)
 #define PAGE 4096ull
-#define LARGE_BYTES (256ull << 10)
 
 /* Calls of the allocator behind us are recognised by their return address. */
 static bool is_recording_maps(const void *caller)
 {
 	return __builtin_expect(cuf_options.large_maps || cuf_options.mmap ||
 				cuf_options.python_objects, 1) &&
-	       cuf_recorder_status().is_on && !cuf_real_allocator_holds(caller) &&
-	       cuf_process_is_recorded(true);
+	       !cuf_real_allocator_holds(caller) &&
+	       (cuf_thread_is_attached() ||
+		(cuf_recorder_status().is_on && cuf_process_is_recorded(true)));
 }
 
 /* While the real functions are searched, a map comes from that search. */
@@ -57,118 +58,13 @@ static long libc_result(long result)
 }
 
 /* The kernel maps whole pages, and a length is rounded up. */
-static uint64_t round_to_pages(uint64_t bytes) { return (bytes + PAGE - 1) & ~(PAGE - 1); }
+static uint64_t end_of(const void *start, uint64_t bytes)
+{
+	return (uintptr_t)start + ((bytes + PAGE - 1) & ~(PAGE - 1));
+}
+
 /* The kernel refuses other addresses, so nothing is removed for them. */
 static bool is_page(const void *addr) { return !((uintptr_t)addr % PAGE); }
-
-/* In sampled mode, a smaller map would be counted as a sample that stands for many. */
-static uint64_t recorded_bytes_min(void)
-{
-	if (!cuf_options.mmap)
-		return LARGE_BYTES;
-	return cuf_options.host == CUF_HOST_SAMPLED ? CUF_SAMPLE_EXACT_BYTES : PAGE;
-}
-
-/* ---- removing and restoring ---- */
-
-enum { REMOVED_MAX = 4 };
-
-/* The maps that a call is about to end, kept until the kernel accepts it. */
-struct removed {
-	uint64_t start, end;
-	unsigned count;
-	struct cuf_map maps[REMOVED_MAX];
-	struct cuf_host_undo undo[REMOVED_MAX];
-};
-
-static uint64_t address_of(struct cuf_map map)
-{
-	static const uint8_t offsets[CUF_MAP_KINDS] = {
-		[CUF_MAP_ANONYMOUS] = CUF_MAP_ANONYMOUS_OFFSET,
-		[CUF_MAP_FILE] = CUF_MAP_FILE_OFFSET,
-		[CUF_MAP_SHARED] = CUF_MAP_SHARED_OFFSET,
-	};
-
-	return map.start + offsets[map.kind];
-}
-
-/* Restores a part of a map, with the stack and time of the whole. */
-static void restore_piece(const struct cuf_host_undo *undo, struct cuf_map piece)
-{
-	struct cuf_host_undo part;
-	if (piece.end <= piece.start || piece.end - piece.start < recorded_bytes_min())
-		return;
-	if (piece.kind == CUF_MAP_ARENA)
-		cuf_python_arena((int64_t)(piece.end - piece.start));
-	if (piece.kind == CUF_MAP_ARENA || !undo->word0)
-		return;
-	part.word0 = address_of(piece) >> 3 << 19 | (undo->word0 & 0x7ffff);
-	part.word1 = cuf_host_word1(cuf_host_stack(undo->word1), piece.end - piece.start);
-	cuf_host_restore(&part);
-}
-
-/* An unknown map leaves *undo empty, and nothing is restored then. */
-static void free_map(struct cuf_map map, struct cuf_host_undo *undo)
-{
-	*undo = (struct cuf_host_undo){ 0, 0 };
-	if (map.kind == CUF_MAP_ARENA)
-		cuf_python_arena((int64_t)map.start - (int64_t)map.end);
-	else
-		cuf_host_record_free((void *)(uintptr_t)address_of(map), CUF_HOST_MUNMAP, undo);
-}
-
-/* Ends the maps in the range. Their parts outside it stay. A call that ends more maps than can be
- * kept is not expected to fail, so only the last ones are kept. */
-static void remove_range(struct removed *removed, uint64_t start, uint64_t bytes)
-{
-	removed->start = start;
-	removed->end = start + round_to_pages(bytes);
-	do {
-		removed->count = cuf_map_remove(removed->start, removed->end, recorded_bytes_min(),
-						removed->maps, REMOVED_MAX);
-		for (unsigned i = 0; i < removed->count; i++) {
-			struct cuf_map map = removed->maps[i];
-			struct cuf_host_undo *undo = &removed->undo[i];
-			free_map(map, undo);
-			if (map.start < removed->start)
-				restore_piece(undo, (struct cuf_map){ map.start, removed->start,
-								      map.kind });
-			if (map.end > removed->end)
-				restore_piece(undo, (struct cuf_map){ removed->end, map.end,
-								      map.kind });
-		}
-	} while (removed->count == REMOVED_MAX);
-}
-
-/* The call failed: everything is as before. */
-static void restore_range(const struct removed *removed)
-{
-	struct cuf_map pieces[2];
-	struct cuf_host_undo undo;
-	for (unsigned i = 0; i < removed->count; i++) {
-		struct cuf_map map = removed->maps[i];
-		unsigned count = cuf_map_remove(map.start, map.end, recorded_bytes_min(), pieces,
-						2);
-		for (unsigned p = 0; p < count; p++)
-			free_map(pieces[p], &undo);
-		if (cuf_map_add(map))
-			restore_piece(&removed->undo[i], map);
-	}
-}
-
-/* Small maps are ignored in sampled mode, and reservations in all. */
-static void record_map(void *at, size_t bytes, enum cuf_map_kind kind, void *frame)
-{
-	struct cuf_map map = { (uintptr_t)at, (uintptr_t)at + round_to_pages(bytes), kind };
-	uint64_t map_bytes = map.end - map.start;
-	if (map_bytes < recorded_bytes_min() || !cuf_map_add(map))
-		return;
-	if (kind == CUF_MAP_ARENA)
-		cuf_python_arena((int64_t)map_bytes);
-	else
-		cuf_host_record_alloc((void *)(uintptr_t)address_of(map), map_bytes, CUF_HOST_MMAP,
-				      frame);
-}
 
 /* ---- what kind of map it is ---- */
 
@@ -193,28 +89,42 @@ static bool is_new_memory_file(const struct request *request)
 }
 
 /*
- * false: not recorded. A map without access is a reservation, and so is one for which the kernel
- * is to set nothing aside, unless all maps are recorded.
+ * Private memory without a file. Without access it is a reservation; so it is, unless all maps are
+ * recorded, where the kernel is to set nothing aside.
  */
-static bool kind_of(const struct request *request, enum cuf_map_kind *kind)
+static bool kind_of_anonymous(const struct request *request, bool was_reserved,
+			      enum cuf_map_kind *kind)
+{
+	bool is_small = request->bytes < cuf_maps_bytes_min();
+
+	*kind = CUF_MAP_ANONYMOUS;
+	if (request->prot == PROT_NONE)
+		*kind = CUF_MAP_RESERVED;
+	else if (is_small)
+		*kind = CUF_MAP_SMALL;
+	else if (cuf_python_makes_arena(request->caller, request->bytes))
+		*kind = CUF_MAP_ARENA;
+	if (is_small || *kind == CUF_MAP_ARENA)
+		return was_reserved || !is_small;
+	return *kind == CUF_MAP_RESERVED || was_reserved || cuf_options.mmap ||
+	       !(request->flags & MAP_NORESERVE);
+}
+
+/* false: not followed. */
+static bool kind_of(const struct request *request, bool was_reserved, enum cuf_map_kind *kind)
 {
 	bool is_shared = request->flags & MAP_SHARED;
 
-	if (request->prot == PROT_NONE || request->bytes < recorded_bytes_min())
+	if (request->flags & MAP_ANONYMOUS && !is_shared)
+		return kind_of_anonymous(request, was_reserved, kind) &&
+		       (*kind == CUF_MAP_ARENA || cuf_options.large_maps || cuf_options.mmap);
+	if (request->prot == PROT_NONE || request->bytes < cuf_maps_bytes_min())
 		return false;
-	if (request->flags & MAP_ANONYMOUS && !is_shared &&
-	    cuf_python_makes_arena(request->caller, request->bytes)) {
-		*kind = CUF_MAP_ARENA;
-		return true;
-	}
 	*kind = CUF_MAP_FILE;
-	if (request->flags & MAP_ANONYMOUS)
-		*kind = is_shared ? CUF_MAP_SHARED : CUF_MAP_ANONYMOUS;
-	else if (is_shared && is_new_memory_file(request))
+	if (request->flags & MAP_ANONYMOUS || (is_shared && is_new_memory_file(request)))
 		*kind = CUF_MAP_SHARED;
-	if (cuf_options.mmap)
-		return true;
-	return cuf_options.large_maps && *kind != CUF_MAP_FILE && !(request->flags & MAP_NORESERVE);
+	return cuf_options.mmap || (cuf_options.large_maps && *kind == CUF_MAP_SHARED &&
+				    !(request->flags & MAP_NORESERVE));
 }
 
 /* ---- mmap, munmap ---- */
@@ -222,8 +132,7 @@ static bool kind_of(const struct request *request, enum cuf_map_kind *kind)
 /* What a call of mmap is going to do, decided before the real call. */
 struct mapping {
 	bool recorded;
-	bool replaces;           /* MAP_FIXED ends what was there */
-	struct removed removed;
+	struct cuf_maps_removed removed;
 };
 
 /* Maps at a fixed address replace what is there, without a munmap. */
@@ -231,10 +140,11 @@ static void mapping_begin(struct mapping *mapping, void *addr, size_t bytes, int
 			  const void *caller)
 {
 	int saved = errno;
+	mapping->removed.count = 0;
+	mapping->removed.was_reserved = false;
 	mapping->recorded = is_recording_maps(caller);
-	mapping->replaces = mapping->recorded && flags & MAP_FIXED && bytes && is_page(addr);
-	if (mapping->replaces)
-		remove_range(&mapping->removed, (uintptr_t)addr, bytes);
+	if (mapping->recorded && flags & MAP_FIXED && bytes && is_page(addr))
+		cuf_maps_remove((uintptr_t)addr, end_of(addr, bytes), &mapping->removed);
 	errno = saved;
 }
 
@@ -243,10 +153,12 @@ static void *mapping_done(struct mapping *mapping, void *at, const struct reques
 {
 	int saved = errno;
 	enum cuf_map_kind kind;
-	if (mapping->replaces && at == MAP_FAILED)
-		restore_range(&mapping->removed);
-	if (mapping->recorded && at != MAP_FAILED && kind_of(request, &kind))
-		record_map(at, request->bytes, kind, frame);
+	if (!mapping->recorded)
+		return at;
+	if (at == MAP_FAILED)
+		cuf_maps_restore(&mapping->removed);
+	else if (kind_of(request, mapping->removed.was_reserved, &kind))
+		cuf_maps_add((uintptr_t)at, end_of(at, request->bytes), kind, frame);
 	errno = saved;
 	return at;
 }
@@ -275,25 +187,59 @@ void *cuf_hook_mmap64(void *addr, size_t bytes, int prot, int flags, int fd, off
 	MAP_BODY(mmap64);
 }
 
+/* After the real call of munmap or mprotect. */
+static int done(int result, const struct cuf_maps_removed *removed)
+{
+	int saved = errno;
+	if (result && removed->count) {
+		cuf_maps_restore(removed);
+		errno = saved;
+	}
+	return result;
+}
+
 /* Removed before the call, because another thread may get the addresses right after it. Restored
  * when the kernel refuses, for example at the limit of maps per process. */
 int cuf_hook_munmap(void *addr, size_t bytes)
 {
-	struct removed removed = { .count = 0 };
-	int result, saved = errno;
+	struct cuf_maps_removed removed = { .count = 0 };
+	int saved = errno;
 	if (bytes && is_page(addr) && is_recording_maps(CALLER))
-		remove_range(&removed, (uintptr_t)addr, bytes);
+		cuf_maps_remove((uintptr_t)addr, end_of(addr, bytes), &removed);
 	errno = saved;
 	if (find_real((void **)&cuf_real.munmap))
-		result = cuf_real.munmap(addr, bytes);
-	else
-		result = (int)libc_result(cuf_sys_munmap(addr, bytes));
-	if (result && removed.count) {
-		saved = errno;
-		restore_range(&removed);
+		return done(cuf_real.munmap(addr, bytes), &removed);
+	return done((int)libc_result(cuf_sys_munmap(addr, bytes)), &removed);
+}
+
+/* ---- mprotect ---- */
+
+static int real_mprotect(void *addr, size_t bytes, int prot)
+{
+	if (find_real((void **)&cuf_real.mprotect))
+		return cuf_real.mprotect(addr, bytes, prot);
+	return (int)libc_result(cuf_sys(SYS_mprotect, (long)addr, (long)bytes, prot, 0, 0, 0));
+}
+
+/*
+ * Heaps of managed languages reserve addresses and make them memory when they need it, here or by a
+ * map over them. Who only changes the kind of access passes with a look at the table.
+ */
+int cuf_hook_mprotect(void *addr, size_t bytes, int prot)
+{
+	struct cuf_maps_removed removed = { .count = 0 };
+	uint64_t start = (uintptr_t)addr, end = end_of(addr, bytes);
+	bool recorded = bytes && is_page(addr) && is_recording_maps(CALLER);
+	int result, saved = errno;
+	if (recorded && prot == PROT_NONE)
+		cuf_maps_decommit(start, end, &removed);
+	errno = saved;
+	result = real_mprotect(addr, bytes, prot);
+	if (recorded && prot != PROT_NONE && !result && cuf_map_count(CUF_MAP_RESERVED)) {
+		cuf_maps_commit(start, end, FRAME);
 		errno = saved;
 	}
-	return result;
+	return done(result, &removed);
 }
 
 /* ---- mremap ---- */
@@ -315,23 +261,24 @@ static void *real_mremap(void *addr, size_t old_bytes, size_t bytes, int flags, 
  */
 void *cuf_hook_mremap(void *addr, size_t old_bytes, size_t bytes, int flags, void *fixed)
 {
-	struct removed old = { .count = 0 }, covered = { .count = 0 };
+	struct cuf_maps_removed old = { .count = 0 }, covered = { .count = 0 };
 	bool recorded = is_page(addr) && is_recording_maps(CALLER);
 	bool old_stays = flags & MREMAP_DONTUNMAP || !old_bytes;
 	int saved = errno;
 	void *at;
 	if (recorded && !old_stays)
-		remove_range(&old, (uintptr_t)addr, old_bytes);
+		cuf_maps_remove((uintptr_t)addr, end_of(addr, old_bytes), &old);
 	if (recorded && flags & MREMAP_FIXED && bytes && is_page(fixed))
-		remove_range(&covered, (uintptr_t)fixed, bytes);
+		cuf_maps_remove((uintptr_t)fixed, end_of(fixed, bytes), &covered);
 	errno = saved;
 	at = real_mremap(addr, old_bytes, bytes, flags, fixed);
 	saved = errno;
 	if (recorded && at == MAP_FAILED) {
-		restore_range(&covered);
-		restore_range(&old);
+		cuf_maps_restore(&covered);
+		cuf_maps_restore(&old);
 	} else if (recorded && (old.count || old_stays)) {
-		record_map(at, bytes, old.count ? old.maps[0].kind : CUF_MAP_ANONYMOUS, FRAME);
+		cuf_maps_add((uintptr_t)at, end_of(at, bytes),
+			     old.count ? cuf_map_kind(old.maps[0]) : CUF_MAP_ANONYMOUS, FRAME);
 	}
 	errno = saved;
 	return at;

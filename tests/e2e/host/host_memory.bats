@@ -155,6 +155,22 @@ EOF
 	told_right --mmap=1 -- host_maps
 }
 
+@test "maps of 16 threads at once: none stays, none is lost" {
+	told_right -- maps_of_threads
+	report_has 'd.coverage.lost.length === 0'
+}
+
+# OPTIONS: who made memory of what host_reserves had reserved
+reserves_right() {
+	told_right "$@" -- host_reserves
+	report_has '[["allocate_chunk", 30 * 262144], ["expand_heap", 7 << 20], ["main", 3 << 20]].every(([name, bytes]) => d.leaks.filter((l) => l.bytes > 65536 && l.stack.find((f) => f.function !== "must_protect").function === name).reduce((sum, l) => sum + l.bytes, 0) === bytes)'
+}
+
+@test "reserved addresses are memory when they are used, by mprotect or by a map, until they are taken back" {
+	reserves_right
+	reserves_right --host=full --mmap=1
+}
+
 @test "jemalloc's maps are not counted in addition to the blocks inside them" {
 	have_jemalloc
 	told_right --host=full --mmap=1 --host-allocator=jemalloc -- host_maps
