@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What happened: what ran out, for whom, how it ended, and the figures that go with it. */
+#include <math.h>
 #include <signal.h>
 #include <string.h>
 #include "analysis/base/numbers.h"
@@ -8,7 +9,9 @@
 #include "analysis/view/text/screen.h"
 #include "analysis/view/text/timeline.h"
 
-enum { WORDS = 512 };
+enum { WORDS = 512, GROWING_MAX = 32 };
+#define NS_PER_S 1000000000ull
+#define GROWING_LEAST_BYTES (16ull << 20) /* less is no news of a program that has finished */
 
 /*
  * Which memory ran out. A CUDA call may also fail for other reasons than memory: those have a
@@ -25,6 +28,12 @@ static const char *failure_title(const struct facts *facts, const struct fact_in
 	return "A CUDA CALL FAILED";
 }
 
+/* A raw exit_group leaves no more trace than SIGKILL. */
+static bool has_unknown_end(const struct fact_process *process)
+{
+	return process->end == END_KILLED && process->end_status == CUF_UNKNOWN;
+}
+
 /* SIGINT and SIGTERM are sent by a person or a supervisor, so that they are no crash. */
 static const char *ending_title(const struct fact_process *process)
 {
@@ -32,7 +41,7 @@ static const char *ending_title(const struct fact_process *process)
 	case END_OOM_KILLED:
 		return "KILLED BY THE KERNEL (out of memory)";
 	case END_KILLED:
-		return "KILLED";
+		return has_unknown_end(process) ? "NO END RECORDED" : "KILLED";
 	case END_SIGNAL:
 		if (process->end_status == SIGTERM || process->end_status == SIGINT)
 			return "KILLED";
@@ -63,6 +72,8 @@ static void print_headline(const struct text *text, const struct fact_process *p
 		since = "for ";
 	if (good)
 		tone = STYLE_GOOD;
+	else if (!incident && has_unknown_end(process))
+		tone = STYLE_WARN;
 	text_program(process, program, sizeof program);
 	text_ending(process, ending, sizeof ending);
 	snprintf(title, sizeof title, "%s:", what);
@@ -73,7 +84,8 @@ static void print_headline(const struct text *text, const struct fact_process *p
 	if (incident && incident->device < facts->device_count && !focus_is_locked(facts))
 		used += snprintf(words + used, sizeof words - (size_t)used, ", GPU %u",
 				 facts->devices[incident->device].ordinal);
-	if (process->end != END_RUNNING && process->end != END_OOM_KILLED)
+	if (process->end != END_RUNNING && process->end != END_OOM_KILLED &&
+	    (incident || !has_unknown_end(process)))
 		used += snprintf(words + used, sizeof words - (size_t)used, ", %s", ending);
 	if (!incident && process->end != END_OOM_KILLED && elapsed != CUF_UNKNOWN)
 		snprintf(words + used, sizeof words - (size_t)used, ", %s%s", since,
@@ -152,29 +164,77 @@ static size_t count_leaks(const struct facts *facts)
 	return count;
 }
 
-/* The largest call site that grew to the end, without being proven a leak. NULL: none. */
-static const struct fact_site *largest_growing(const struct facts *facts)
+/* A line of the program that grew to the end, without being proven a leak: all its call sites. */
+struct growing { struct place place; uint64_t bytes; double per_s; bool sampled; };
+
+/* As the table marks its rows: by the shape, and not in a run of milliseconds. */
+static bool is_growing(const struct text *text, const struct fact_site *site)
 {
-	size_t leaks = count_leaks(facts);
-	if (leaks < facts->leak_count && facts->leaks[leaks].class == CLASS_GROWING)
-		return &facts->leaks[leaks];
-	return NULL;
+	const struct fact_process *process = &text->facts->processes[site->process];
+	uint64_t elapsed = text_elapsed(process->start_ns, process->end_ns);
+
+	if (site->class == CLASS_GROWING)
+		return true;
+	return site->class == CLASS_RETAINED && site->shape != SHAPE_NONE &&
+	       site->shape != SHAPE_PLATEAU && elapsed != CUF_UNKNOWN && elapsed >= NS_PER_S;
+}
+
+static void add_growing(struct growing *sum, const struct fact_site *site)
+{
+	sum->bytes += site->bytes;
+	sum->sampled |= site->basis == BASIS_ESTIMATED;
+	if (isfinite(site->slope_bytes_per_s))
+		sum->per_s += site->slope_bytes_per_s;
+}
+
+/*
+ * The largest of the host; of a GPU, what is loaded grows to the end of many programs. Returns
+ * whether anything grows. Call sites are sorted, so the largest are first.
+ */
+static bool find_growing(const struct text *text, struct growing *out)
+{
+	struct growing lines[GROWING_MAX];
+	const struct facts *facts = text->facts;
+	size_t count = 0;
+	bool any = false;
+
+	*out = (struct growing){ 0 };
+	for (size_t i = 0; i < facts->leak_count; i++) {
+		struct place place;
+		size_t at = 0;
+		if (!is_growing(text, &facts->leaks[i]))
+			continue;
+		any = true;
+		if (facts->leaks[i].kind != CUF_KIND_HOST)
+			continue;
+		place_of(text->places, &facts->leaks[i].stack, &place);
+		while (at < count && !place_is_same(&lines[at].place, &place))
+			at++;
+		if (at == GROWING_MAX)
+			continue;
+		if (at == count)
+			lines[count++] = (struct growing){ .place = place };
+		add_growing(&lines[at], &facts->leaks[i]);
+	}
+	for (size_t i = 0; i < count; i++)
+		if (lines[i].bytes > out->bytes)
+			*out = lines[i];
+	return any;
 }
 
 /* "Still growing at the end: load (job.py:12), about 20 MiB/s, 150 MiB." */
-static void print_growing(const struct text *text, const struct fact_site *site)
+static void print_growing(const struct text *text, const struct growing *growing)
 {
 	char words[WORDS] = "";
-	struct place place;
 
+	if (growing->bytes < GROWING_LEAST_BYTES)
+		return;
 	text_append(words, sizeof words, "Still growing at the end: ");
-	place_of(text->places, &site->stack, &place);
-	place_text(&place, words + strlen(words), sizeof words - strlen(words));
-	text_append(words, sizeof words, ", %s", text_sampled(site->bytes,
-							 site->basis == BASIS_ESTIMATED).s);
-	if (site->slope_bytes_per_s >= 1)
+	place_text(&growing->place, words + strlen(words), sizeof words - strlen(words));
+	text_append(words, sizeof words, ", %s", text_sampled(growing->bytes, growing->sampled).s);
+	if (growing->per_s >= 1)
 		text_append(words, sizeof words, ", %s/s",
-		       text_sampled((uint64_t)site->slope_bytes_per_s, true).s);
+		       text_sampled((uint64_t)growing->per_s, true).s);
 	text_append(words, sizeof words, ".");
 	text_words(text, STYLE_WARN, "", 0, 2, words);
 }
@@ -307,10 +367,10 @@ static void print_peaks(const struct text *text, const struct fact_process *proc
 static void print_ending(const struct text *text, const struct fact_process *process)
 {
 	const struct facts *facts = text->facts;
-	const struct fact_site *growing = largest_growing(facts);
+	struct growing growing;
 	char words[WORDS] = "";
 
-	if (!facts->incident_count && !count_leaks(facts) && growing)
+	if (find_growing(text, &growing) && !facts->incident_count && !count_leaks(facts))
 		text_append(words, sizeof words, "No allocation failed, no leak is proven.");
 	else if (!facts->incident_count && !count_leaks(facts))
 		text_append(words, sizeof words, "No allocation failed, no leak found.");
@@ -320,13 +380,16 @@ static void print_ending(const struct text *text, const struct fact_process *pro
 		text_append(words, sizeof words, "%sNo GPU was used.", text_if(*words, " "));
 	if (*words)
 		text_words(text, STYLE_PLAIN, "", 0, 1, words);
-	if (process->end == END_KILLED && process->end_status != CUF_UNKNOWN &&
-	    process->end_why && *process->end_why)
-		text_words(text, STYLE_PLAIN, "", 0, 2, process->end_why);
+	if (process->end == END_KILLED && process->end_why && *process->end_why) {
+		snprintf(words, sizeof words, "%s%s.",
+			 text_if(has_unknown_end(process), "It was killed, or crashed, or left by "
+							   "a system call of its own: "),
+			 process->end_why);
+		text_words(text, STYLE_PLAIN, "", 0, 2, words);
+	}
 	if (facts->incident_count)
 		print_survived(text);
-	if (growing)
-		print_growing(text, growing);
+	print_growing(text, &growing);
 	print_peaks(text, process);
 }
 

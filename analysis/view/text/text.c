@@ -287,7 +287,7 @@ void text_ending(const struct fact_process *process, char *out, size_t bytes)
 		if (process->end_status == 9)
 			signal_text(9, out, bytes);
 		else
-			snprintf(out, bytes, "no exit was recorded (killed or crashed)");
+			snprintf(out, bytes, "no end was recorded");
 		break;
 	case END_OOM_KILLED:
 		snprintf(out, bytes, "killed by the kernel");

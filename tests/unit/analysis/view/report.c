@@ -339,7 +339,7 @@ static void test_screen__first_words_tell_how_it_ended(void **state)
 	static const struct { enum fact_end end; uint64_t status; size_t leaks; const char *words; } rows[] = {
 		{ END_EXIT, 0, 0, "FINISHED: python3 (pid 4131), exit status 0, after " }, { END_EXIT, 3, 0, "FINISHED: python3 (pid 4131), exit status 3" },
 		{ END_EXIT, 0, 1, "FINISHED: " }, { END_SIGNAL, 11, 1, "CRASHED: " }, { END_SIGNAL, 15, 0, "KILLED: " },
-		{ END_KILLED, CUF_UNKNOWN, 0, "KILLED: " }, { END_OOM_KILLED, CUF_UNKNOWN, 0, "KILLED BY THE KERNEL (out of memory): " },
+		{ END_KILLED, CUF_UNKNOWN, 0, "NO END RECORDED: " }, { END_KILLED, 9, 0, "KILLED: " }, { END_OOM_KILLED, CUF_UNKNOWN, 0, "KILLED BY THE KERNEL (out of memory): " },
 		{ END_EXEC, 0, 0, "FINISHED: " },
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
