@@ -187,6 +187,7 @@ static int conclude(const struct opts *opts, const struct destination *destinati
 
 	recordings_scan(&list, destination->directory, destination->depth, began_ns);
 	processes = recordings_mark_run(&list, (uint32_t)supervised->pid, (uint32_t)getpid());
+	conclusion_print_kill(&list, supervised, kills);
 	conclusion_note_end(&list, supervised, kills);
 	gpu_watch_end(watch, &list);
 	processes -= recordings_drop_replaced(&list);
@@ -227,7 +228,6 @@ static int run_run(const struct opts *opts, const struct cmd *const *commands)
 	if (supervised.error)
 		return fail_start(opts->operands[0], supervised.error);
 	kills = oom_kills_since(&before);
-	conclusion_print_kill(&supervised, &kills);
 	return conclude(opts, &destination, &supervised, &kills, tick.context, began_ns);
 }
 

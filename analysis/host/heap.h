@@ -75,6 +75,10 @@ bool heap_peak(const struct reader *reader, struct heap_moment *peak, double *ab
 /* The ledger's sum: what is live after the last event. */
 double heap_live_bytes(const struct reader *reader, const struct host_means *means);
 
+/* Of these: what was allocated at or after a time, as the births of blocks tell it. */
+double heap_bytes_since(const struct reader *reader, const struct host_means *means,
+			uint64_t time_ns);
+
 /* The live blocks by rows, with the indices of their sites. Start with *at = 0; false: at the
  * end. */
 struct heap_block {

@@ -8,6 +8,9 @@
 #include <string.h>
 #include "analysis/base/numbers.h"
 #include "analysis/base/key_values.h"
+#include "analysis/replay/group_kills.h"
+
+#define LATE_NS 1000000000ull /* blocks of that last time may not have been touched */
 
 const char *const end_names[END_MAX] = {
 	"running", "exit", "signal", "killed", "oom_killed", "exec"
@@ -43,28 +46,6 @@ static uint64_t last_recorded_ns(const struct run_process *process)
 	return last;
 }
 
-/* Process ids and start times are unique only within one boot of a machine. */
-static bool same_boot(const uint8_t recorded[16])
-{
-	static const uint8_t unknown[16];
-	char text[40] = "";
-	uint8_t now[16];
-	unsigned n = 0;
-	FILE *f;
-	if (!memcmp(recorded, unknown, sizeof unknown) ||
-	    !(f = fopen("/proc/sys/kernel/random/boot_id", "re")))
-		return false;
-	if (!fgets(text, sizeof text, f))
-		*text = 0;
-	fclose(f);
-	for (const char *at = text; *at && n < 16; at += *at == '-' ? 1 : 2) {
-		char pair[3] = { at[0], at[1], 0 };
-		if (*at != '-')
-			now[n++] = (uint8_t)strtoul(pair, NULL, 16);
-	}
-	return n == 16 && !memcmp(now, recorded, sizeof now);
-}
-
 /* Whether the recorded process still runs: same boot, same pid, same start time, no zombie. */
 static bool still_there(const struct cuf_header *header)
 {
@@ -73,7 +54,7 @@ static bool still_there(const struct cuf_header *header)
 	char state = 'Z';
 	FILE *f;
 	if (header->process_start_ticks == CUF_UNKNOWN || !header->process_start_ticks ||
-	    !same_boot(header->boot_id))
+	    !is_this_boot(header))
 		return false;
 	snprintf(name, sizeof name, "/proc/%u/stat", header->pid);
 	f = fopen(name, "re");
@@ -107,15 +88,33 @@ static uint64_t cgroup_bytes_before_end(const struct reader *reader, uint64_t be
 
 enum { RISES = 3 }; /* between samples: the trend towards the limit */
 
+/* Of what was requested at last, the part that was not resident at the last sample. A sample that a
+ * block brought about has counted it already. */
+static uint64_t untouched_bytes(const struct run_process *process, const struct late_blocks *late)
+{
+	struct cuf_sample sample = { .rss_shared_bytes = CUF_UNKNOWN };
+	uint64_t resident, most;
+	if (!sample_before_end(process->reader, 0, &sample) || sample.rss_bytes == CUF_UNKNOWN ||
+	    sample.host_live_bytes == CUF_UNKNOWN)
+		return 0;
+	resident = sample.rss_bytes;
+	if (sample.rss_shared_bytes != CUF_UNKNOWN)
+		resident = subtract_to_zero(resident, sample.rss_shared_bytes);
+	most = subtract_to_zero(sample.host_live_bytes, resident) + late->since_sample_bytes;
+	return least_of(late->bytes, most);
+}
+
 /*
- * The kernel's OOM killer leaves no record. It is inferred when the last sample was at the limit,
- * or when it was above three quarters of the limit and would reach it after two more of the
- * largest recent rises.
+ * The kernel's OOM killer leaves no record. It is inferred when the last sample was at the limit;
+ * when it was above three quarters of the limit and would reach it after two more of the largest
+ * recent rises; or when what was requested at last does not fit below the limit, for it is killed
+ * where that is first touched.
  */
-static const char *why_oom_killed(const struct run_process *process)
+static const char *why_oom_killed(const struct run_process *process, const struct late_blocks *late,
+				  struct arena *arena)
 {
 	uint64_t limit = meta_limit(&process->meta, "memory.max"),
-		 last = cgroup_bytes_before_end(process->reader, 0), rise = 0;
+		 last = cgroup_bytes_before_end(process->reader, 0), rise = 0, untouched;
 	if (last == CUF_UNKNOWN || limit == CUF_UNKNOWN || !limit)
 		return NULL;
 	if (last >= limit - limit / 20)
@@ -129,17 +128,62 @@ static const char *why_oom_killed(const struct run_process *process)
 	}
 	if (last >= limit / 4 * 3 && last + 2 * rise >= limit)
 		return "no end record, and its cgroup was two samples from its limit";
-	return NULL;
+	untouched = untouched_bytes(process, late);
+	if (untouched < limit / 20 || last + untouched < limit)
+		return NULL;
+	return arena_format(arena,
+			    "no end record, and %" PRIu64 " MiB that it requested at last do not "
+			    "fit below the limit of its cgroup", untouched >> 20);
 }
 
-/* What the parent (`cuflight run`) recorded of the end; false: nothing. */
+/* Whether the process may have been the one that was killed in its group: with all that it had and
+ * had requested, the group is at its limit. Pages shared with a parent are copied when written. */
+static bool could_reach_limit(const struct run_process *process, const struct late_blocks *late)
+{
+	uint64_t limit = meta_limit(&process->meta, "memory.max"),
+		 last = cgroup_bytes_before_end(process->reader, 0);
+	struct cuf_sample sample;
+	if (last == CUF_UNKNOWN || limit == CUF_UNKNOWN ||
+	    !sample_before_end(process->reader, 0, &sample) || sample.rss_bytes == CUF_UNKNOWN)
+		return true;
+	return last + sample.rss_bytes + untouched_bytes(process, late) >= limit;
+}
+
+static const char *const why_of_sender[] = {
+	[KILL_BY_KERNEL_PROBABLY] = "SIGKILL reported by the parent, and the machine's oom_kill "
+				    "count rose",
+	[KILL_BY_ANOTHER] = "SIGKILL reported by the parent, not by the OOM killer (oom_kill "
+			    "unchanged)",
+	[KILL_UNKNOWN] = "SIGKILL reported by the parent",
+};
+
+/* SIGKILL, as the parent saw it. */
+static struct exit_reason reason_of_kill(uint64_t in_group, uint64_t on_machine,
+					 struct arena *arena)
+{
+	struct exit_reason reason = {
+		.end = END_KILLED, .basis = BASIS_OBSERVED, .status = 9, .abnormal = true
+	};
+	enum kill_sender sender = kill_sender_of(in_group, on_machine);
+	if (sender <= KILL_BY_KERNEL_PROBABLY) {
+		reason.end = END_OOM_KILLED;
+		reason.basis = BASIS_INFERRED;
+	}
+	if (sender == KILL_BY_KERNEL)
+		reason.why = arena_format(arena, "SIGKILL reported by the parent, and oom_kill of "
+					  "its cgroup rose by %" PRIu64, in_group);
+	else
+		reason.why = why_of_sender[sender];
+	return reason;
+}
+
+/* What the parent (`cuflight run`) recorded of the end; false: nothing that decides. */
 static bool reason_from_parent(const struct run_process *process, struct arena *arena,
 			   struct exit_reason *reason)
 {
 	const char *text = meta_text(&process->meta, CUF_META_WAIT);
 	uint64_t signal = key_number(text, "signal"), status = key_number(text, "exit_status"),
 		 kills = key_number(text, "oom_kill");
-	bool for_memory = kills && kills != CUF_UNKNOWN;
 	if (!text)
 		return false;
 	if (status != CUF_UNKNOWN) {
@@ -158,46 +202,75 @@ static bool reason_from_parent(const struct run_process *process, struct arena *
 						.why = "signal reported by the parent" };
 		return true;
 	}
-	if (signal == CUF_UNKNOWN && !for_memory)
+	if (signal == 9) {
+		*reason = reason_of_kill(kills, key_number(text, "system_oom_kill"), arena);
+		return true;
+	}
+	if (!kills || kills == CUF_UNKNOWN)
 		return false;
 	*reason = (struct exit_reason){
-		.end = END_KILLED,
-		.basis = BASIS_OBSERVED,
-		.status = signal,
+		.end = END_OOM_KILLED,
+		.basis = BASIS_INFERRED,
+		.status = CUF_UNKNOWN,
 		.abnormal = true,
-		.why = "SIGKILL reported by the parent, not by the OOM killer (oom_kill unchanged)",
+		.why = arena_format(arena, "no end record, and oom_kill of its cgroup rose by "
+				    "%" PRIu64, kills),
 	};
-	if (for_memory) {
-		reason->end = END_OOM_KILLED;
-		reason->basis = BASIS_INFERRED;
-		reason->why = arena_format(
-			arena, "%s, and oom_kill of its cgroup rose by %" PRIu64,
-			signal == 9 ? "SIGKILL reported by the parent" : "no end record", kills);
-	}
 	return true;
 }
 
-/* Still running, killed by the OOM killer, or killed by something unknown. */
-static struct exit_reason reason_without_record(const struct run_process *process)
+/*
+ * Still running, killed by the OOM killer, or ended by something unknown. The count of its group,
+ * where it can still be read, decides over everything that is inferred from samples.
+ */
+static struct exit_reason reason_without_record(const struct run_process *process,
+						const struct late_blocks *late, struct arena *arena)
 {
-	const char *oom_killed;
+	struct exit_reason reason = { .basis = BASIS_OBSERVED, .status = CUF_UNKNOWN, .why = "" };
+	const char *why;
+	uint64_t kills;
 
 	if (still_there(&process->reader->header))
-		return (struct exit_reason){ .end = END_RUNNING,
-					     .basis = BASIS_OBSERVED,
-					     .status = CUF_UNKNOWN,
-					     .why = "" };
-	oom_killed = why_oom_killed(process);
-	return (struct exit_reason){ .end = oom_killed ? END_OOM_KILLED : END_KILLED,
-				     .basis = BASIS_INFERRED,
-				     .status = CUF_UNKNOWN,
-				     .abnormal = true,
-				     .why = oom_killed ? oom_killed : "no end record" };
+		return reason; /* END_RUNNING */
+	reason.basis = BASIS_INFERRED;
+	reason.abnormal = true;
+	reason.end = END_OOM_KILLED;
+	kills = group_kills_since_start(process->reader, &process->meta);
+	if (!kills) {
+		reason.end = END_KILLED;
+		reason.why = "no end record, and oom_kill of its cgroup did not rise";
+	} else if ((why = why_oom_killed(process, late, arena))) {
+		reason.why = why;
+	} else if (kills != CUF_UNKNOWN && could_reach_limit(process, late)) {
+		reason.why = arena_format(arena, "no end record, and oom_kill of its cgroup rose "
+					  "by %" PRIu64, kills);
+	} else {
+		reason.end = END_KILLED;
+		reason.why = "no end record";
+	}
+	return reason;
+}
+
+uint64_t exit_reason_late_ns(const struct run_process *process)
+{
+	return subtract_to_zero(last_recorded_ns(process), LATE_NS);
+}
+
+uint64_t exit_reason_sample_ns(const struct run_process *process)
+{
+	struct cuf_sample sample;
+	return sample_before_end(process->reader, 0, &sample) ? sample.time_ns : 0;
+}
+
+bool exit_reason_is_known(const struct run_process *process)
+{
+	return process->reader->header.end_kind || meta_text(&process->meta, CUF_META_WAIT);
 }
 
 /* In this order: the recorder's own end record, what the parent reported, and what can be
  * inferred. */
-struct exit_reason exit_reason_of(const struct run_process *process, struct arena *arena)
+struct exit_reason exit_reason_of(const struct run_process *process, const struct late_blocks *late,
+				  struct arena *arena)
 {
 	const struct cuf_header *header = &process->reader->header;
 	struct exit_reason reason = { .basis = BASIS_OBSERVED, .status = CUF_UNKNOWN, .why = "" };
@@ -217,7 +290,7 @@ struct exit_reason exit_reason_of(const struct run_process *process, struct aren
 		break;
 	default:
 		if (!reason_from_parent(process, arena, &reason))
-			reason = reason_without_record(process);
+			reason = reason_without_record(process, late, arena);
 		reason.end_ns = last_recorded_ns(process);
 		return reason;
 	}

@@ -3,7 +3,7 @@
  * How a process ended, as far as its recording and this machine show.
  *
  * Contract: pure, except that it reads /proc/PID of the same boot to find out whether the process
- * still runs.
+ * still runs, and the files of its control group (group_kills.h).
  */
 #ifndef ANALYSIS_REPLAY_EXIT_REASON_H
 #define ANALYSIS_REPLAY_EXIT_REASON_H
@@ -30,6 +30,19 @@ struct exit_reason {
 	const char *why;          /* one clause on the evidence; constant or in the arena */
 };
 
-struct exit_reason exit_reason_of(const struct run_process *process, struct arena *arena);
+/* Live host memory that was requested at last, before the recording ends. */
+struct late_blocks {
+	uint64_t bytes;              /* in the last second */
+	uint64_t since_sample_bytes; /* of those: after the last sample */
+};
+
+/* Where the last second begins, CLOCK_MONOTONIC, and when the last sample was taken; 0: none. */
+uint64_t exit_reason_late_ns(const struct run_process *process);
+uint64_t exit_reason_sample_ns(const struct run_process *process);
+/* Whether the recording itself has the end, or the parent reported it: then late is not asked. */
+bool exit_reason_is_known(const struct run_process *process);
+
+struct exit_reason exit_reason_of(const struct run_process *process, const struct late_blocks *late,
+				  struct arena *arena);
 
 #endif

@@ -15,16 +15,17 @@ enum { PATH_BYTES = 600, PAGE_BYTES = 4096 };
 #define NO_LIMIT (1ull << 60)
 
 static char directory[512];               /* "" for none */
-static const char *current_file, *max_file;
+static const char *current_file, *max_file, *events_file;
 
 const char *cuf_cgroup_directory(void) { return directory; }
 
 /* A line of /proc/self/cgroup is "0::/path" in version 2 and "N:memory:/path" in version 1. */
 static const struct version {
-	const char *mark, *root, *current, *max;
+	const char *mark, *root, *current, *max, *events;
 } versions[] = {
-	{ "0::", "/sys/fs/cgroup", "/memory.current", "/memory.max" },
-	{ ":memory:", "/sys/fs/cgroup/memory", "/memory.usage_in_bytes", "/memory.limit_in_bytes" },
+	{ "0::", "/sys/fs/cgroup", "/memory.current", "/memory.max", "/memory.events" },
+	{ ":memory:", "/sys/fs/cgroup/memory", "/memory.usage_in_bytes", "/memory.limit_in_bytes",
+	  "/memory.oom_control" },
 };
 
 /* Takes root/path when the controller's files are there. */
@@ -43,6 +44,7 @@ static bool try_directory(const struct version *version, const char *path, size_
 	directory[used] = 0;
 	current_file = version->current;
 	max_file = version->max;
+	events_file = version->events;
 	return true;
 }
 
@@ -93,9 +95,9 @@ static uint64_t read_number(const char *file)
 uint64_t cuf_cgroup_oom_kills(void)
 {
 	char text[2048];
-	if (read_cgroup_file("/memory.events", text, sizeof text) <= 0)
+	if (!*directory || read_cgroup_file(events_file, text, sizeof text) <= 0)
 		return CUF_UNKNOWN;
-	return cuf_proc_number(text, "oom_kill");
+	return cuf_proc_number(text, "oom_kill ");
 }
 
 /*

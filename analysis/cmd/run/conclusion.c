@@ -16,26 +16,46 @@
 #include "analysis/explain/facts_build.h"
 #include "analysis/recording/finish/recording_append.h"
 #include "analysis/recording/finish/recording_trim.h"
+#include "analysis/replay/group_kills.h"
 #include "analysis/symbols/symbols.h"
 #include "analysis/view/text/report_text.h"
 
-/* Only for SIGKILL: the OOM killer uses no other signal. The cgroup's counter is evidence. The
- * machine's counter may have risen for another process. */
-void conclusion_print_kill(const struct supervised *supervised, const struct oom_kills *kills)
+/* The recording of the command's last program; NULL: it has none. */
+static const struct recording_file *file_of_command(const struct recordings *list, pid_t pid)
 {
+	for (size_t i = 0; i < list->count; i++)
+		if (list->files[i].of_run && list->files[i].pid == (uint32_t)pid &&
+		    !list->files[i].replaced)
+			return &list->files[i];
+	return NULL;
+}
+
+/* Only for SIGKILL: the OOM killer uses no other signal. By the same counts as the report. */
+void conclusion_print_kill(const struct recordings *list, const struct supervised *supervised,
+			   const struct oom_kills *own)
+{
+	const struct recording_file *file = file_of_command(list, supervised->pid);
+	struct oom_kills kills = file ? oom_kills_of(file->path, own) : *own;
 	int status = supervised->wait_status;
 
 	if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
 		return;
-	if (oom_kills_any(kills->in_cgroup))
+	switch (kill_sender_of(kills.in_cgroup, kills.on_machine)) {
+	case KILL_BY_KERNEL:
 		say_info("killed by the kernel's OOM killer: the cgroup's oom_kill count rose "
-			 "by %s (limit %s)", units_count(kills->in_cgroup).s,
-			 units_bytes(kills->limit_bytes).s);
-	else if (oom_kills_any(kills->on_machine))
+			 "by %s (limit %s)", units_count(kills.in_cgroup).s,
+			 units_bytes(kills.limit_bytes).s);
+		break;
+	case KILL_BY_KERNEL_PROBABLY:
 		say_info("killed by SIGKILL, probably by the kernel's OOM killer: the machine's "
-			 "oom_kill count rose by %s", units_count(kills->on_machine).s);
-	else
+			 "oom_kill count rose by %s", units_count(kills.on_machine).s);
+		break;
+	case KILL_BY_ANOTHER:
 		say_info("killed by SIGKILL, but not by the OOM killer (oom_kill unchanged)");
+		break;
+	default:
+		say_info("killed by SIGKILL");
+	}
 }
 
 /* ---- what is appended to the recordings ---- */
@@ -72,22 +92,24 @@ static bool has_ended(uint32_t pid)
 /* Appends a WAIT record to each recording whose end is known here and nowhere else. A file that
  * cannot be written stays as it is, and the report then reads "unknown". */
 void conclusion_note_end(const struct recordings *list, const struct supervised *supervised,
-			 const struct oom_kills *kills)
+			 const struct oom_kills *own)
 {
 	for (size_t i = 0; i < list->count; i++) {
 		const struct recording_file *file = &list->files[i];
 		bool is_command = file->pid == (uint32_t)supervised->pid;
+		struct oom_kills kills;
 		struct note note = { 0 };
 		if (!file->of_run)
 			continue;
+		kills = oom_kills_of(file->path, own);
 		/* a descendant's status is unknown; the OOM killer may have ended it */
-		if (!is_command && (!oom_kills_any(kills->in_cgroup) || !has_ended(file->pid)))
+		if (!is_command && (!oom_kills_any(kills.in_cgroup) || !has_ended(file->pid)))
 			continue;
 		if (is_command)
 			add_wait_status(&note, supervised->wait_status);
-		add_number(&note, "oom_kill", kills->in_cgroup);
-		add_number(&note, "system_oom_kill", kills->on_machine);
-		add_number(&note, "limit_bytes", kills->limit_bytes);
+		add_number(&note, "oom_kill", kills.in_cgroup);
+		add_number(&note, "system_oom_kill", kills.on_machine);
+		add_number(&note, "limit_bytes", kills.limit_bytes);
 		if (recording_append_wait(file->path, note.text) < 0)
 			say_error("cannot write how it ended to '%s': %s", file->path,
 				  strerror(errno));

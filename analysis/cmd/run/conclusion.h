@@ -15,14 +15,15 @@
 #include "analysis/cmd/target/destination.h"
 
 /* After a SIGKILL: whether it came from the OOM killer. */
-void conclusion_print_kill(const struct supervised *supervised, const struct oom_kills *kills);
+void conclusion_print_kill(const struct recordings *list, const struct supervised *supervised,
+			   const struct oom_kills *own);
 
 /*
  * Appends what a later report cannot know: how the command ended, if it wrote no end record, and
  * whether the OOM killer ran meanwhile.
  */
 void conclusion_note_end(const struct recordings *list, const struct supervised *supervised,
-			 const struct oom_kills *kills);
+			 const struct oom_kills *own);
 
 /* Makes the files as small as what they hold, where the process has ended. */
 void conclusion_trim(struct recordings *list);

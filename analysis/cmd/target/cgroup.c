@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define V1_ROOT "/sys/fs/cgroup/memory"
 #define V2_ROOT "/sys/fs/cgroup"
@@ -91,17 +92,33 @@ static void read_v2(struct cgroup_memory *memory, const char *path)
 	memory->oom_kills = read_at(V2_ROOT, path, "memory.events", "oom_kill");
 }
 
+/* Where read_at finds this file. */
+static void find_directory(struct cgroup_memory *memory, const char *root, const char *path,
+			   const char *name)
+{
+	char full[2 * PATH_MAX];
+
+	snprintf(full, sizeof full, "%s%s/%s", root, path, name);
+	if (access(full, R_OK))
+		path = "";
+	snprintf(memory->directory, sizeof memory->directory, "%s%s", root, path);
+}
+
 /* Unknown figures stay CUF_UNKNOWN: no cgroup file system, no limit, or an old kernel. */
 void cgroup_read(struct cgroup_memory *memory)
 {
 	char path[PATH_MAX];
 
 	memory->limit_bytes = memory->current_bytes = memory->oom_kills = CUF_UNKNOWN;
+	*memory->directory = 0;
 	memory->system_oom_kills = read_number("/proc/vmstat", "oom_kill");
 	/* hybrid systems list v2 too, but without the memory controller */
 	if (find_own_path(":memory:", path, sizeof path) &&
-	    read_at(V1_ROOT, path, "memory.usage_in_bytes", NULL) != CUF_UNKNOWN)
+	    read_at(V1_ROOT, path, "memory.usage_in_bytes", NULL) != CUF_UNKNOWN) {
 		read_v1(memory, path);
-	else if (find_own_path("0::", path, sizeof path))
+		find_directory(memory, V1_ROOT, path, "memory.usage_in_bytes");
+	} else if (find_own_path("0::", path, sizeof path)) {
 		read_v2(memory, path);
+		find_directory(memory, V2_ROOT, path, "memory.current");
+	}
 }

@@ -7,6 +7,7 @@
 #ifndef CMD_CGROUP_H
 #define CMD_CGROUP_H
 
+#include <limits.h>
 #include <stdint.h>
 #include "interpose/abi/format.h"
 
@@ -14,6 +15,7 @@ struct cgroup_memory {
 	uint64_t limit_bytes, current_bytes;
 	uint64_t oom_kills;        /* in this cgroup and below */
 	uint64_t system_oom_kills; /* on the whole machine, /proc/vmstat */
+	char directory[2 * PATH_MAX];  /* of its files; "": none */
 };
 
 void cgroup_read(struct cgroup_memory *memory);

@@ -2,6 +2,7 @@
 /* struct fact_process: what header, META and TIMELINE say, and who is whose parent. */
 #include "analysis/base/numbers.h"
 #include "analysis/facts/passes/build.h"
+#include "analysis/host/heap.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -172,6 +173,21 @@ static void relate(struct build *build, uint32_t index)
 	}
 }
 
+/* Only for a process whose end nobody reported: the whole ledger is read. */
+static struct late_blocks late_blocks_of(const struct run_process *recorded)
+{
+	struct host_means means;
+	if (exit_reason_is_known(recorded))
+		return (struct late_blocks){ 0 };
+	means = host_means_of(recorded->reader, &recorded->meta);
+	return (struct late_blocks){
+		host_whole(heap_bytes_since(recorded->reader, &means,
+					    exit_reason_late_ns(recorded))),
+		host_whole(heap_bytes_since(recorded->reader, &means,
+					    exit_reason_sample_ns(recorded) + 1)),
+	};
+}
+
 void build_processes(struct build *build)
 {
 	size_t count = build->run->count;
@@ -179,7 +195,9 @@ void build_processes(struct build *build)
 	build->facts->processes = arena_zeroed(build->arena, count,
 					       sizeof *build->facts->processes);
 	for (uint32_t i = 0; i < count; i++) {
-		build->exit_reasons[i] = exit_reason_of(&build->run->processes[i], build->arena);
+		struct late_blocks late = late_blocks_of(&build->run->processes[i]);
+		build->exit_reasons[i] = exit_reason_of(&build->run->processes[i], &late,
+							build->arena);
 		fill_process(build, i);
 		relate(build, i);
 	}
