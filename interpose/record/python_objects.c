@@ -7,7 +7,13 @@
  * They are put in where the calling thread holds the GIL: when the interpreter maps an arena, or in
  * malloc. In a free-threaded build other threads may call an allocator whose fields are being
  * exchanged. So ours keeps the context of the one that it replaces, and any mixture of the two
- * works. The wrappers stay for the rest of the process, because others may have saved them.
+ * works.
+ *
+ * The wrappers stay for the rest of the process, because others may have saved them. For the same
+ * reason a wrapper never changes what it calls. If it did, an allocator that saved it and is found
+ * on top of it later would call it, and be called by it, without end. So there are several layers:
+ * each has its own functions and always lies on the same allocator. Whoever calls a layer gets what
+ * that allocator gives, as without us, in whatever order they come.
  */
 #include "interpose/platform/at_fork_child.h"
 #include "interpose/platform/clock.h"
@@ -23,13 +29,21 @@ enum python_objects { OBJECTS_OFF, OBJECTS_AUTO, OBJECTS_START }; /* as in optio
 enum {
 	WRAP_AT_ARENA_BYTES = 8 << 20,
 	/* arenas that fill without one sample, though that many were due */
-	UNSEEN_MEANS = 64
+	UNSEEN_MEANS = 64,
+	/* of a domain: allocators that we lie on, one after another */
+	LAYERS = 4
 };
 
 #define FRAME __builtin_frame_address(0)
 
-/* What the wrappers call, by domain. Set before the wrapper. */
-static struct cuf_python_allocator real[CUF_PYTHON_DOMAINS];
+struct layer {
+	struct cuf_python_allocator real; /* written once, before the wrappers are put in */
+	/* one layer of a domain records: another one below it would record blocks again */
+	bool is_recording;
+};
+
+static struct layer layers[CUF_PYTHON_DOMAINS][LAYERS];
+static unsigned layers_used[CUF_PYTHON_DOMAINS];
 static uintptr_t wrapped_interpreter; /* 0: none */
 static int64_t arena_bytes;
 static uint32_t is_wrapping;
@@ -47,38 +61,47 @@ CUF_AT_FORK_CHILD(begin_in_child);
 
 /* ---- the wrappers ---- */
 
-static void count_sample(void) { __atomic_fetch_add(&samples, 1, __ATOMIC_RELAXED); }
+/*
+ * The sampler has no memory, so a layer that does not record may use up an interval: the next one
+ * is as likely to end in any block.
+ */
+static void begin_outer(const struct layer *layer, struct cuf_host_outer *outer, size_t bytes)
+{
+	cuf_host_outer_begin(outer, bytes);
+	if (__atomic_load_n(&layer->is_recording, __ATOMIC_RELAXED))
+		__atomic_fetch_add(&samples, 1, __ATOMIC_RELAXED);
+	else
+		outer->is_chosen = false;
+}
 
-static __attribute__((noinline)) void *allocate_recorded(unsigned domain, void *context,
+static __attribute__((noinline)) void *allocate_recorded(const struct layer *layer, void *context,
 							 size_t bytes)
 {
 	struct cuf_host_outer outer;
 	void *p;
 
-	cuf_host_outer_begin(&outer, bytes);
-	count_sample();
-	p = real[domain].allocate(context, bytes);
+	begin_outer(layer, &outer, bytes);
+	p = layer->real.allocate(context, bytes);
 	cuf_host_outer_end(&outer, p, CUF_HOST_ALLOC, FRAME);
 	return p;
 }
 
-static __attribute__((noinline)) void *zeroed_recorded(unsigned domain, void *context, size_t count,
-						       size_t bytes)
+static __attribute__((noinline)) void *zeroed_recorded(const struct layer *layer, void *context,
+						       size_t count, size_t bytes)
 {
 	struct cuf_host_outer outer;
 	void *p;
 
 	/* the interpreter refuses a product that overflows before it calls us */
-	cuf_host_outer_begin(&outer, count * bytes);
-	count_sample();
-	p = real[domain].zeroed(context, count, bytes);
+	begin_outer(layer, &outer, count * bytes);
+	p = layer->real.zeroed(context, count, bytes);
 	cuf_host_outer_end(&outer, p, CUF_HOST_ZEROED, FRAME);
 	return p;
 }
 
 /* skips: what cuf_host_skips_alloc returned. A refused resize leaves the old block as it was. */
-static __attribute__((noinline)) void *resize_recorded(unsigned domain, void *context, void *p,
-						       size_t bytes, bool skips)
+static __attribute__((noinline)) void *resize_recorded(const struct layer *layer, void *context,
+						       void *p, size_t bytes, bool skips)
 {
 	struct cuf_host_undo undo = { 0, 0 };
 	struct cuf_host_outer outer = { .is_counted = false };
@@ -86,11 +109,9 @@ static __attribute__((noinline)) void *resize_recorded(unsigned domain, void *co
 
 	if (!cuf_host_skips_free(p))
 		cuf_host_python_free(p, CUF_HOST_FREE_RESIZE, &undo);
-	if (!skips) {
-		cuf_host_outer_begin(&outer, bytes);
-		count_sample();
-	}
-	moved = real[domain].resize(context, p, bytes);
+	if (!skips)
+		begin_outer(layer, &outer, bytes);
+	moved = layer->real.resize(context, p, bytes);
 	if (!skips)
 		cuf_host_outer_end(&outer, moved, p ? CUF_HOST_RESIZED : CUF_HOST_ALLOC, FRAME);
 	if (!moved)
@@ -98,65 +119,104 @@ static __attribute__((noinline)) void *resize_recorded(unsigned domain, void *co
 	return moved;
 }
 
-static __attribute__((noinline)) void release_recorded(unsigned domain, void *context, void *p)
+static __attribute__((noinline)) void release_recorded(const struct layer *layer, void *context,
+						       void *p)
 {
 	struct cuf_host_undo undo;
 
 	cuf_host_python_free(p, CUF_HOST_FREE, &undo);
-	real[domain].release(context, p);
+	layer->real.release(context, p);
 }
 
 /* Nearly all calls take the first branch, which is a jump. */
-#define WRAPPERS(name, domain) \
+#define WRAPPERS(name, layer) \
 	static void *name##_allocate(void *context, size_t bytes) \
 	{ \
-		return cuf_host_skips_alloc(bytes) \
-			       ? real[domain].allocate(context, bytes) \
-			       : allocate_recorded(domain, context, bytes); \
+		return cuf_host_skips_alloc(bytes) ? (layer)->real.allocate(context, bytes) \
+						   : allocate_recorded(layer, context, bytes); \
 	} \
 	static void *name##_zeroed(void *context, size_t count, size_t bytes) \
 	{ \
 		return cuf_host_skips_alloc(count * bytes) \
-			       ? real[domain].zeroed(context, count, bytes) \
-			       : zeroed_recorded(domain, context, count, bytes); \
+			       ? (layer)->real.zeroed(context, count, bytes) \
+			       : zeroed_recorded(layer, context, count, bytes); \
 	} \
 	static void *name##_resize(void *context, void *p, size_t bytes) \
 	{ \
 		bool skips = cuf_host_skips_alloc(bytes); \
 		return __builtin_expect(skips, 1) && cuf_host_skips_free(p) \
-			       ? real[domain].resize(context, p, bytes) \
-			       : resize_recorded(domain, context, p, bytes, skips); \
+			       ? (layer)->real.resize(context, p, bytes) \
+			       : resize_recorded(layer, context, p, bytes, skips); \
 	} \
 	static void name##_release(void *context, void *p) \
 	{ \
 		if (cuf_host_skips_free(p)) \
-			real[domain].release(context, p); \
+			(layer)->real.release(context, p); \
 		else \
-			release_recorded(domain, context, p); \
+			release_recorded(layer, context, p); \
 	}
 
-WRAPPERS(memory, CUF_PYTHON_MEM)
-WRAPPERS(object, CUF_PYTHON_OBJECTS)
+#define LAYER(n) \
+	WRAPPERS(memory_##n, &layers[CUF_PYTHON_MEM][n]) \
+	WRAPPERS(object_##n, &layers[CUF_PYTHON_OBJECTS][n])
 
-static const struct cuf_python_allocator wrappers[CUF_PYTHON_DOMAINS] = {
-	[CUF_PYTHON_MEM] = { .allocate = memory_allocate, .zeroed = memory_zeroed,
-			     .resize = memory_resize, .release = memory_release },
-	[CUF_PYTHON_OBJECTS] = { .allocate = object_allocate, .zeroed = object_zeroed,
-				 .resize = object_resize, .release = object_release },
+LAYER(0)
+LAYER(1)
+LAYER(2)
+LAYER(3)
+
+#define FUNCTIONS(name) \
+	{ .allocate = name##_allocate, .zeroed = name##_zeroed, .resize = name##_resize, \
+	  .release = name##_release }
+
+static const struct cuf_python_allocator wrappers[CUF_PYTHON_DOMAINS][LAYERS] = {
+	[CUF_PYTHON_MEM] = { FUNCTIONS(memory_0), FUNCTIONS(memory_1), FUNCTIONS(memory_2),
+			     FUNCTIONS(memory_3) },
+	[CUF_PYTHON_OBJECTS] = { FUNCTIONS(object_0), FUNCTIONS(object_1), FUNCTIONS(object_2),
+				 FUNCTIONS(object_3) },
 };
 
 /* ---- putting them in ---- */
 
-/* Put on top of itself, a wrapper would call itself without end. */
+static bool is_same(const struct cuf_python_allocator *a, const struct cuf_python_allocator *b)
+{
+	return a->context == b->context && a->allocate == b->allocate && a->zeroed == b->zeroed &&
+	       a->resize == b->resize && a->release == b->release;
+}
+
+/*
+ * The layer that is this allocator, or lies on it, else the first that was never used. LAYERS:
+ * there is none left.
+ */
+static unsigned layer_for(enum cuf_python_domain domain, const struct cuf_python_allocator *found)
+{
+	unsigned i;
+
+	for (i = 0; i < layers_used[domain]; i++)
+		if (found->allocate == wrappers[domain][i].allocate ||
+		    is_same(found, &layers[domain][i].real))
+			break;
+	return i;
+}
+
 static void wrap_domain(const struct cuf_python_domains *python, enum cuf_python_domain domain)
 {
-	struct cuf_python_allocator wrapper = wrappers[domain], found = { .context = NULL };
+	struct cuf_python_allocator wrapper, found = { .context = NULL };
+	unsigned chosen;
 
 	python->get(domain, &found);
-	if (!found.allocate || found.allocate == wrapper.allocate)
+	if (!found.allocate || (chosen = layer_for(domain, &found)) == LAYERS)
+		return;
+	if (chosen == layers_used[domain]) {
+		layers[domain][chosen].real = found;
+		layers_used[domain]++;
+	}
+	for (unsigned i = 0; i < LAYERS; i++)
+		__atomic_store_n(&layers[domain][i].is_recording, i == chosen, __ATOMIC_RELAXED);
+	wrapper = wrappers[domain][chosen];
+	if (found.allocate == wrapper.allocate)
 		return;
 	wrapper.context = found.context;
-	real[domain] = found;
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	python->set(domain, &wrapper);
 }

@@ -167,3 +167,29 @@ same_with() {
 	same_with "$victims/runtime_linked" us "$home/wrapper.so"
 	grep -q 'the wrapper saw' "$home/recorded.out"
 }
+
+# SEED...: Python programs of tests/torture, which put allocators over the interpreter's own
+python_layers() {
+	local include python seed options
+	python=$(python3 -c 'import sys; print(sys.executable)')
+	include=$("$python" -c 'import sysconfig; print(sysconfig.get_path("include"))')
+	[ -e "$include/Python.h" ] || skip "no Python.h for $python"
+	"${CC:-cc}" -O1 -shared -fPIC "-I$include" "$root/tests/torture/layers.c" \
+		-o "$home/layers.so"
+	for seed in "$@"; do
+		printf '#!/bin/sh\nexec %s\n' "$python -B $root/tests/torture/python_layers.py $seed" \
+			>"$home/program"
+		chmod +x "$home/program"
+		observe native env "PYTHONPATH=$home" "$home/program"
+		for options in '' start=1:sample=4KiB:python_objects=start; do
+			observe recorded env "PYTHONPATH=$home" "LD_PRELOAD=$library" \
+				"CUFLIGHT_OUTPUT=$output" "CUFLIGHT_OPTIONS=$options" "$home/program"
+			compare
+			said_nothing
+		done
+	done
+}
+
+@test "an extension's allocator over CPython's that hides the recorder, and passes large blocks on to it" {
+	python_layers slabs "1 40" "4 40"
+}

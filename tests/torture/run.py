@@ -8,7 +8,8 @@ Each seed gives one random program (program.c) and one random way to record it: 
 frames, an allocator that is preloaded in front or behind, a start in the middle. The program runs
 natively and recorded. Output, exit status, descriptors and errno must be equal, because the program
 prints them. Every recording must be readable, and its live set must equal what the program wrote
-down. A difference is printed with the command that repeats it. Exit 1 when there was one."""
+down. Some seeds are a Python program that puts allocators over the interpreter's own
+(python_layers.py). A difference is printed with the command that repeats it. Exit 1 when there was one."""
 import argparse
 import glob
 import json
@@ -17,6 +18,7 @@ import random
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import time
 
@@ -39,6 +41,17 @@ def find_allocators():
 	return [path for path in paths if os.path.basename(path) in ALLOCATORS]
 
 
+def build_layers(folder):
+	"""The extension module for python_layers.py. False where it cannot be built."""
+	command = [os.environ.get('CC', 'cc'), '-O1', '-shared', '-fPIC',
+	           '-I' + sysconfig.get_path('include'), os.path.join(HERE, 'layers.c'),
+	           '-o', os.path.join(folder, 'layers.so')]
+	done = subprocess.run(command, capture_output=True, text=True)
+	if done.returncode:
+		print(f'no Python programs: {done.stderr.splitlines()[0]}', file=sys.stderr)
+	return not done.returncode
+
+
 def draw_setup(dice, build, allocators):
 	"""How this seed is recorded: the preloads of both runs, and the recorder's options."""
 	library = os.path.join(build, 'libcuflight.so')
@@ -56,22 +69,42 @@ def draw_setup(dice, build, allocators):
 	return other, preloads, ':'.join(options)
 
 
-class Case:
-	"""One seed: a program, and how it is recorded."""
+def draw_python(dice):
+	"""The options of a Python program whose objects are recorded too, often from the start."""
+	options = ['host=' + dice.choice(['sampled', 'sampled', 'full']),
+	           'sample=' + dice.choice(['4KiB', '64KiB', '512KiB']),
+	           'start=' + dice.choice(['0', '1'])]
+	if dice.random() < 0.7:
+		options.append('python_objects=start')
+	return ':'.join(options)
 
-	def __init__(self, seed, build, allocators):
+
+class Case:
+	"""One seed: a program, and how it is recorded. layers: the folder of the Python module."""
+
+	def __init__(self, seed, build, allocators, layers):
+		dice = random.Random(seed)
 		self.seed, self.build = seed, build
-		self.other, self.preloads, self.options = draw_setup(
-			random.Random(seed), build, allocators)
+		self.other, self.preloads, self.options = draw_setup(dice, build, allocators)
+		self.layers = layers if dice.random() < 0.1 else None
+		if self.layers:
+			self.options = draw_python(dice)
 		self.folder = tempfile.mkdtemp(prefix='torture.')
+
+	def command(self, truth):
+		if self.layers:
+			return [sys.executable, os.path.join(HERE, 'python_layers.py'),
+			        str(self.seed), str(STEPS)]
+		return [os.path.join(self.build, 'torture/program'), str(self.seed), str(STEPS),
+		        truth, os.path.join(self.build, 'torture/plugin.so')]
 
 	def run(self, name, preloads, **more):
 		"""Returns its status, its output, and its errors without lines of the recorder."""
 		truth = os.path.join(self.folder, name + '.truth')
-		command = [os.path.join(ROOT, 'scripts/simcuda'),
-		           os.path.join(self.build, 'torture/program'), str(self.seed), str(STEPS),
-		           truth, os.path.join(self.build, 'torture/plugin.so')]
+		command = [os.path.join(ROOT, 'scripts/simcuda'), *self.command(truth)]
 		environment = dict(os.environ, **more, SIMCUDA_LIB=os.path.join(self.build, 'sim'))
+		if self.layers:
+			environment.update(PYTHONPATH=self.layers, PYTHONDONTWRITEBYTECODE='1')
 		if preloads: # only for the program: simcuda is a shell script
 			command[1:1] = ['env', 'LD_PRELOAD=' + ':'.join(preloads)]
 		done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True,
@@ -174,9 +207,11 @@ def main():
 	asked = parser.parse_args()
 	build, allocators = os.path.realpath(asked.build), find_allocators()
 	until, seed, wrong = time.monotonic() + asked.seconds, asked.seed, 0
+	folder = tempfile.mkdtemp(prefix='torture.')
+	layers = folder if build_layers(folder) else None
 	while time.monotonic() < until and seed - asked.seed < asked.programs:
 		need_room()
-		case = Case(seed, build, allocators)
+		case = Case(seed, build, allocators, layers)
 		found = list(case.compare())
 		wrong += bool(found)
 		for difference in found:
@@ -185,6 +220,7 @@ def main():
 			      f'  repeat: {case.repeat()}')
 		shutil.rmtree(case.folder)
 		seed += 1
+	shutil.rmtree(folder)
 	print(f'{seed - asked.seed} random programs from seed {asked.seed}, {wrong} differ')
 	return wrong != 0 or seed == asked.seed
 
