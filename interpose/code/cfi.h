@@ -30,7 +30,7 @@
 enum cuf_rule_kind {
 	/* an unused entry of the cache */
 	CUF_RULE_EMPTY = 0,
-	/* cfa = sp + cfa_offset */
+	/* cfa = sp + cfa_offset; all that is saved is between sp and cfa */
 	CUF_RULE_SP = 1,
 	/* cfa = fp + cfa_offset, fp as in SP */
 	CUF_RULE_FP = 2,
@@ -56,7 +56,9 @@ enum cuf_rule_kind {
 	 * aarch64: cfa = sp + cfa_offset, fp unchanged, and the return address is still in its
 	 * register, which is known only where a signal arrived
 	 */
-	CUF_RULE_LINK = 11
+	CUF_RULE_LINK = 11,
+	/* as SP, and fp is saved elsewhere: below sp, where a signal arrived in an epilogue */
+	CUF_RULE_SP_LOW = 12
 };
 
 /* Flag of kind: code of this library. */

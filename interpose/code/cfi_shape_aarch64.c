@@ -32,6 +32,17 @@ static bool find_return(const struct row *row, unsigned *words)
 	return row->ra.offset >= -8 * UINT8_MAX;
 }
 
+/* Walkers rely on it: upwards only, and what is loaded lies between sp and the CFA. */
+static enum cuf_rule_kind shape_sp(const struct row *row)
+{
+	if (row->cfa.offset < 8)
+		return CUF_RULE_UNSUPPORTED;
+	if (-row->ra.offset > row->cfa.offset ||
+	    (cuf_cfi_saves_fp(row) && -row->fp.offset > row->cfa.offset))
+		return CUF_RULE_SP_LOW;
+	return CUF_RULE_SP;
+}
+
 static enum cuf_rule_kind shape_of(const struct row *row, unsigned *extra)
 {
 	unsigned words;
@@ -46,8 +57,7 @@ static enum cuf_rule_kind shape_of(const struct row *row, unsigned *extra)
 		return CUF_RULE_UNSUPPORTED;
 	*extra = words;
 	switch (row->cfa.base) {
-	case PLACE_SP: /* upwards only: walkers rely on it */
-		return row->cfa.offset >= 8 ? CUF_RULE_SP : CUF_RULE_UNSUPPORTED;
+	case PLACE_SP: return shape_sp(row);
 	case PLACE_FP: return CUF_RULE_FP;
 	case PLACE_REGISTER: /* extra is the register, so the address must be next to fp */
 		*extra = (unsigned)row->cfa.extra;

@@ -26,6 +26,16 @@ static enum cuf_rule_kind shape_sp_slot(const struct row *row, bool fp_follows)
 	return CUF_RULE_UNSUPPORTED;
 }
 
+/* Walkers rely on it: upwards only, and what is loaded lies between sp and the CFA. */
+static enum cuf_rule_kind shape_sp(const struct row *row)
+{
+	if (row->cfa.offset < 8)
+		return CUF_RULE_UNSUPPORTED;
+	if (cuf_cfi_saves_fp(row) && -row->fp.offset > row->cfa.offset)
+		return CUF_RULE_SP_LOW;
+	return CUF_RULE_SP;
+}
+
 /* fp_follows: fp is kept, or saved where a rule can say so. */
 static enum cuf_rule_kind shape_of(const struct row *row, bool fp_follows)
 {
@@ -42,8 +52,7 @@ static enum cuf_rule_kind shape_of(const struct row *row, bool fp_follows)
 	if (!fp_follows)
 		return CUF_RULE_UNSUPPORTED;
 	switch (row->cfa.base) {
-	case PLACE_SP: /* upwards only: walkers rely on it */
-		return row->cfa.offset >= 8 ? CUF_RULE_SP : CUF_RULE_UNSUPPORTED;
+	case PLACE_SP: return shape_sp(row);
 	case PLACE_FP: return CUF_RULE_FP;
 	case PLACE_REGISTER: return CUF_RULE_REGISTER;
 	default: return CUF_RULE_UNSUPPORTED;

@@ -103,39 +103,43 @@ static uintptr_t map_stack(void)
 	return 0;
 }
 
-/* NULL: all are in use, or no memory. */
+/* One that is perhaps not mapped yet. NULL: all are in use. */
 static struct kept *claim(void)
 {
-	for (unsigned i = 0; i < KEPT; i++) {
-		if (__atomic_load_n(&kept[i].claimed, __ATOMIC_RELAXED) ||
-		    __atomic_exchange_n(&kept[i].claimed, 1, __ATOMIC_ACQUIRE))
-			continue;
-		if (!kept[i].at)
-			kept[i].at = map_stack();
-		if (kept[i].at)
+	for (unsigned i = 0; i < KEPT; i++)
+		if (!__atomic_load_n(&kept[i].claimed, __ATOMIC_RELAXED) &&
+		    !__atomic_exchange_n(&kept[i].claimed, 1, __ATOMIC_ACQUIRE))
 			return &kept[i];
-		__atomic_store_n(&kept[i].claimed, 0, __ATOMIC_RELEASE);
-		return NULL;
-	}
 	return NULL;
+}
+
+static void release(struct kept *stack)
+{
+	if (stack)
+		__atomic_store_n(&stack->claimed, 0, __ATOMIC_RELEASE);
 }
 
 bool cuf_on_side_stack(void (*run)(void *argument), void *argument)
 {
-	struct kept *stack;
-	uintptr_t at;
-	if (cuf_sandbox_entered()) { /* a filter may kill for mmap */
+	struct kept *stack = claim();
+	uintptr_t at = stack ? stack->at : 0;
+
+	if (!at && cuf_sandbox_entered()) { /* a filter may kill for mmap */
+		release(stack);
 		run(argument);
 		return true;
 	}
-	stack = claim();
-	at = stack ? stack->at : map_stack();
 	if (!at)
+		at = map_stack();
+	if (!at) {
+		release(stack);
 		return false;
-	cuf_switch_stack(run, argument, (void *)(at + GUARD_BYTES + STACK_BYTES));
+	}
 	if (stack)
-		__atomic_store_n(&stack->claimed, 0, __ATOMIC_RELEASE);
-	else
+		stack->at = at;
+	cuf_switch_stack(run, argument, (void *)(at + GUARD_BYTES + STACK_BYTES));
+	release(stack);
+	if (!stack)
 		cuf_sys(SYS_munmap, (long)at, ALL_BYTES, 0, 0, 0, 0);
 	return true;
 }

@@ -13,8 +13,8 @@
 #include <stdbool.h>
 
 /*
- * Returns false, and run is not called, when no memory can be had. In a sandbox run is called on
- * the stack of the thread, because a filter may kill for mmap.
+ * Returns false, and run is not called, when no memory can be had. In a sandbox, where a filter may
+ * kill for mmap, run is called on a stack that was mapped before, else on the thread's own.
  */
 bool cuf_on_side_stack(void (*run)(void *argument), void *argument);
 

@@ -184,10 +184,28 @@ static inline bool is_recorded(uintptr_t sp, uintptr_t above, unsigned kind)
 	return sp - 8 > above && kind < CUF_RULE_OWN;
 }
 
+/* The CFA by a plain rule that is not the usual one. false: a load would leave the known stack. */
+static inline bool find_cfa(const struct cuf_rule *rule, uintptr_t sp, uintptr_t fp, uintptr_t high,
+			    uintptr_t *cfa)
+{
+	const unsigned kind = rule->kind & ~CUF_RULE_OWN;
+	uintptr_t below = cuf_rule_return_below(rule), least = (uintptr_t)-cuf_rule_fp_offset(rule);
+
+	if (kind == CUF_RULE_SP) { /* of this library */
+		*cfa = sp + (uint32_t)rule->cfa_offset;
+		return *cfa <= high;
+	}
+	if (least < below)
+		least = below;
+	*cfa = fp + (uintptr_t)(intptr_t)rule->cfa_offset;
+	return kind == CUF_RULE_FP && *cfa - 8 - sp < high - 7 - sp && *cfa - sp >= least;
+}
+
 /*
  * Follows plain rules as long as every load stays inside the known part of the own stack. The
  * loop's state is in registers: address to rule to CFA to the next address is one chain of loads,
- * and nothing else may lengthen it.
+ * and nothing else may lengthen it. A branch is predicted, where a choice of the base would wait
+ * for its data.
  */
 static inline READS_STACKS void walk_own_stack(struct walk *walk)
 {
@@ -200,32 +218,26 @@ static inline READS_STACKS void walk_own_stack(struct walk *walk)
 	unsigned count = walk->count;
 
 	while (count < max) {
-		struct cuf_rule *rule = find_rule(rules, ip);
-		unsigned kind = rule->kind & ~CUF_RULE_OWN;
+		const struct cuf_rule *rule = find_rule(rules, ip);
 		intptr_t fp_offset = cuf_rule_fp_offset(rule);
-		uintptr_t cfa, below = cuf_rule_return_below(rule), least = (uintptr_t)-fp_offset;
+		uintptr_t cfa;
 
-		if (least < below)
-			least = below;
-
-		/* a branch is predicted, where a choice of the base would wait for its data */
-		if (__builtin_expect(kind == CUF_RULE_SP, 1)) {
-			cfa = sp + (uint32_t)rule->cfa_offset; /* upwards: see cfi.c */
-			if (__builtin_expect(cfa > high || cfa - sp < least, 0))
-				break;
-		} else if (kind == CUF_RULE_FP) {
-			cfa = fp + (uintptr_t)(intptr_t)rule->cfa_offset;
-			if (cfa - 8 - sp >= high - 7 - sp || cfa - sp < least)
-				break;
-		} else {
-			break; /* EMPTY too: what is not cached, and address 0 */
-		}
 		frames[count] = ip;
 		frame_sp[count] = sp;
-		count += is_recorded(sp, above, rule->kind);
+		if (__builtin_expect(rule->kind == CUF_RULE_SP, 1)) {
+			cfa = sp + (uint32_t)rule->cfa_offset; /* beyond all loads: see cfi.h */
+			if (__builtin_expect(cfa > high, 0))
+				break;
+			count += sp - 8 > above;
+		} else { /* EMPTY too: what is not cached, and address 0 */
+			if (!find_cfa(rule, sp, fp, high, &cfa))
+				break;
+			count += is_recorded(sp, above, rule->kind);
+		}
 		if (fp_offset)
 			fp = ((const struct word *)(cfa + (uintptr_t)fp_offset))->value;
-		ip = strip_signature(((const struct word *)(cfa - below))->value);
+		ip = ((const struct word *)(cfa - cuf_rule_return_below(rule)))->value;
+		ip = strip_signature(ip);
 		sp = cfa;
 	}
 	walk->ip = ip;
@@ -333,7 +345,7 @@ static bool read_register(struct walk *walk, struct window *window, unsigned reg
 static bool follow_rule(struct walk *walk, const struct cuf_rule *rule, unsigned kind,
 			struct window *window)
 {
-	bool from_sp = kind == CUF_RULE_SP || kind == CUF_RULE_SP_SLOT;
+	bool from_sp = kind == CUF_RULE_SP || kind == CUF_RULE_SP_SLOT || kind == CUF_RULE_SP_LOW;
 	uintptr_t cfa = from_sp ? walk->sp : walk->fp;
 	uintptr_t ip, fp = walk->fp, fp_at = walk->fp;
 
@@ -441,6 +453,7 @@ static bool step_carefully(struct walk *walk, const struct cuf_rule *rule, struc
 
 	switch (kind) {
 	case CUF_RULE_SP:
+	case CUF_RULE_SP_LOW:
 	case CUF_RULE_FP:
 	case CUF_RULE_FP_SLOT:
 	case CUF_RULE_SP_SLOT:
@@ -481,14 +494,43 @@ static __attribute__((noinline, cold)) bool walk_carefully(struct walk *walk)
 
 /* ---- whole walks ---- */
 
-static void run_walk(void *argument)
+/* Where the hot loop stopped: at the end of the thread or of the room, as nearly always. */
+static inline bool ends_here(struct walk *walk)
+{
+	const struct cuf_rule *rule = find_rule(walk->walker->rules, walk->ip);
+	bool is_end = !walk->ip || (rule->kind & ~CUF_RULE_OWN) == CUF_RULE_END;
+
+	if (walk->ip && is_recorded(walk->sp, walk->above, rule->kind)) {
+		if (walk->count == walk->max) {
+			walk->stop = CUF_STOP_DEPTH;
+			return true;
+		}
+		walk->walker->cache->frame_sp[walk->count] = walk->sp;
+		walk->frames[walk->count] = walk->ip;
+		walk->count += is_end;
+	}
+	if (is_end)
+		walk->stop = CUF_STOP_END;
+	return is_end;
+}
+
+/* All of a walk, as nearly always: no other stack, which would cost as much as the walk. */
+static inline bool walk_quickly(struct walk *walk)
+{
+	if (!cuf_walker_on_own_stack(walk->walker, walk->sp))
+		return false;
+	walk_own_stack(walk);
+	return ends_here(walk);
+}
+
+static void walk_on(void *argument)
 {
 	struct walk *walk = argument;
-	if (cuf_walker_on_own_stack(walk->walker, walk->sp) || walk_carefully(walk)) {
-		do
-			walk_own_stack(walk);
-		while (walk_carefully(walk));
-	}
+
+	if (cuf_walker_on_own_stack(walk->walker, walk->sp))
+		walk_own_stack(walk);
+	while (walk_carefully(walk))
+		walk_own_stack(walk);
 }
 
 /* On aarch64 the frame record is at the lower end of its frame. */
@@ -522,7 +564,8 @@ __attribute__((noinline)) READS_STACKS unsigned cuf_walk(struct cuf_walker *walk
 	if (walker->rules) {
 		if (walker->generation != generation)
 			cuf_walker_renew(walker, generation);
-		cuf_on_side_stack(run_walk, &walk);
+		if (!walk_quickly(&walk)) /* careful steps need more stack than a hook may take */
+			cuf_on_side_stack(walk_on, &walk);
 	}
 	*stop = (uint8_t)walk.stop;
 	return walk.count;
@@ -542,7 +585,7 @@ unsigned cuf_walk_continue(struct cuf_walker *walker, const struct cuf_walk_stat
 		.stop = CUF_STOP_UNSUPPORTED,
 	};
 
-	cuf_on_side_stack(run_walk, &walk);
+	cuf_on_side_stack(walk_on, &walk);
 	*stop = (uint8_t)walk.stop;
 	return walk.count;
 }

@@ -10,7 +10,15 @@
 #include "interpose/code/cfi.h"
 #include "interpose/stack/walker.h"
 
-enum { CUF_RULES = 1 << CUF_RULE_BITS };
+enum {
+	CUF_RULES = 1 << CUF_RULE_BITS,
+	/* an address is a multiple of 16 / NEAR_UNIT, and 8 is what a load multiplies by */
+#if defined __aarch64__
+	NEAR_UNIT = 4
+#else
+	NEAR_UNIT = 8
+#endif
+};
 
 /*
  * A word of a stack: to the compiler it belongs to no object, and in a damaged frame it is
@@ -38,8 +46,7 @@ static inline uintptr_t strip_signature(uintptr_t ip)
 }
 
 /*
- * Return addresses differ in their low bits. Every frame waits for this address, so the hash is
- * the offset in bytes itself.
+ * Return addresses differ in their low bits.
  */
 static inline struct cuf_rule *rule_entry(struct cuf_rule *rules, uintptr_t ip, size_t count)
 {
@@ -53,11 +60,20 @@ struct cuf_rule *cuf_rule_find_far(struct cuf_rule *near, struct cuf_rule *rules
 
 /*
  * The first table is small, so the processor keeps its few pages translated. A translation at
- * every frame would cost as much as the walk.
+ * every frame would cost as much as the walk. Its entry is found by one operation: no two return
+ * addresses differ in the bit that is left out, and the bits above are as good as any.
  */
+static inline struct cuf_rule *near_entry(struct cuf_rule *rules, uintptr_t ip)
+{
+	const uintptr_t step = sizeof(struct cuf_rule) / NEAR_UNIT;
+	uintptr_t place = ip & (CUF_RULES_NEAR - 1) * step;
+
+	return (struct cuf_rule *)((char *)rules + place * NEAR_UNIT);
+}
+
 static inline struct cuf_rule *find_rule(struct cuf_rule *rules, uintptr_t ip)
 {
-	struct cuf_rule *near = rule_entry(rules, ip, CUF_RULES_NEAR);
+	struct cuf_rule *near = near_entry(rules, ip);
 
 	if (__builtin_expect(near->ip == ip, 1))
 		return near;

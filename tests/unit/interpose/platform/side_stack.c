@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Work on a stack of its own: large, nested deeper than stacks are kept, in many threads. */
 #include <errno.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <string.h>
 #include "tests/unit/fixtures/recorder.h"
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include "interpose/platform/side_stack.h"
 
 enum { LARGE_BYTES = 48 * 1024, DEPTH = 7, THREADS = 8, ROUNDS = 2000 };
@@ -61,11 +66,32 @@ static void test_side_stack__threads_use_different_ones(void **state)
 	}
 }
 
+/* In strict mode the kernel kills for every call but read, write and exit. */
+static void test_side_stack__is_taken_without_a_system_call(void **state)
+{
+	unsigned count = 0;
+	int status = -1;
+	pid_t child;
+
+	cuf_on_side_stack(add_one, &count);
+	child = fork();
+	if (!child) {
+		if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT))
+			_exit(1);
+		for (unsigned i = 0; i < ROUNDS; i++)
+			cuf_on_side_stack(add_one, &count);
+		syscall(SYS_exit, count != ROUNDS + 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_side_stack__nests_deeper_than_stacks_are_kept),
 		cmocka_unit_test(test_side_stack__threads_use_different_ones),
+		cmocka_unit_test(test_side_stack__is_taken_without_a_system_call),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
