@@ -1,15 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * malloc_pairs PAIRS: that many pairs of malloc and free, of 16 to 512 bytes, with eight blocks alive. Small and regular on
- * purpose: scripts/count-instructions subtracts two runs of it.
+ * malloc_pairs PAIRS [map]: that many pairs of malloc and free, of 16 to 512 bytes, with eight blocks alive; or of mmap and
+ * munmap, of 1 MiB, with 64 maps alive. Small and regular on purpose: scripts/count-instructions subtracts two runs of it.
  */
 #include <stdlib.h>
+#include <sys/mman.h>
+
+static int map_pairs(unsigned long pairs)
+{
+	enum { MAPS = 64, BYTES = 1 << 20 };
+	static void *maps[MAPS];
+
+	for (unsigned long i = 0; i < pairs; i++) {
+		if (maps[i % MAPS])
+			munmap(maps[i % MAPS], BYTES);
+		maps[i % MAPS] = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	}
+	return 0;
+}
 
 int main(int argc, char **argv)
 {
 	unsigned long pairs = argc > 1 ? strtoul(argv[1], NULL, 10) : 100000;
 	void *blocks[8] = { NULL };
 
+	if (argc > 2)
+		return map_pairs(pairs);
 	for (unsigned long i = 0; i < pairs; i++) {
 		free(blocks[i % 8]);
 		blocks[i % 8] = malloc(16 + i % 32 * 16);

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What one stack costs: unwinder_cost [DEPTH=23] [STACKS=200000]. Compares the walker with
+ * What one stack costs: unwinder_cost [DEPTH=23] [STACKS=200000] [METHOD]. Compares the walker with
  * libunwind's unw_backtrace and glibc's backtrace(), on functions without frame pointers. Prints
  * CPU nanoseconds a stack, medians of 9 alternating rounds, once for the same stack again and
  * again, once for random ones of about 12,000. The cost of reaching a random stack is subtracted.
  * libunwind is loaded privately: linked, it would replace backtrace(). Where it is missing its row
- * has 0 frames.
+ * has 0 frames. METHOD, the first word of one of them: only takes the same stack so often, for
+ * scripts/count-instructions.
  */
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include "interpose/code/modules.h"
 #include "interpose/stack/walker.h"
@@ -168,6 +170,17 @@ static void prepare_libunwind(void)
 	unw_set_cache_size(*space, 1024, 0);
 }
 
+static int only(const char *name, int depth, unsigned stacks)
+{
+	for (unsigned m = 0; m < METHODS; m++)
+		if (!strncmp(methods[m].name, name, strlen(name))) {
+			method = &methods[m];
+			same_stack(depth, stacks);
+			return 0;
+		}
+	return 2;
+}
+
 int main(int count, char **words)
 {
 	int depth = count > 1 ? atoi(words[1]) : 23;
@@ -176,6 +189,8 @@ int main(int count, char **words)
 	cuf_modules_init(NULL);
 	if (cuf_walker_init(&walker, 1))
 		return 1;
+	if (count > 3)
+		return only(words[3], depth - 9, stacks);
 	/* what lies around the steps: by_walker, leaf, step_0, measure's callers, main, libc's
 	 * start */
 	measure("same stack", same_stack, depth - 9, stacks);
