@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "both/sizes.h"
 
 static const struct unit_text unknown = { "?" };
 static const char *const scale_names[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
@@ -165,26 +166,7 @@ bool units_parse_count(const char *text, uint64_t *count)
 	return !errno && !*end;
 }
 
-/* K, M and G are powers of 1024, with or without "iB"; "MB" is rejected since it means both. */
 bool units_parse_bytes(const char *text, uint64_t *bytes)
 {
-	static const char letters[] = "KMG";
-	const char *letter;
-	char *end;
-	if (*text < '0' || *text > '9')
-		return false;
-	errno = 0;
-	*bytes = strtoull(text, &end, 10);
-	if (errno)
-		return false;
-	if (!*end)
-		return true;
-	letter = strchr(letters, *end);
-	if (!letter || (end[1] && strcmp(end + 1, "iB") != 0))
-		return false;
-	unsigned shift = 10 * (unsigned)(letter - letters + 1);
-	if (*bytes >> (64 - shift))
-		return false;
-	*bytes <<= shift;
-	return true;
+	return sizes_read(text, strlen(text), bytes);
 }

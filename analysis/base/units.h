@@ -28,8 +28,7 @@ struct unit_text units_duration(uint64_t duration_ns);
 struct unit_text units_wall(uint64_t epoch_ns);        /* 14:03:22.118, local time */
 struct unit_text units_date(uint64_t epoch_ns);        /* 2026-05-01 14:03:22, local time */
 
-/* A count with an optional K, M or G (or KiB, MiB, GiB). False: no such number, or more than 64
- * bits. */
+/* A size as both/sizes.h reads it, and a plain number. False: none, or of more than 64 bits. */
 bool units_parse_bytes(const char *text, uint64_t *bytes);
 bool units_parse_count(const char *text, uint64_t *count);
 

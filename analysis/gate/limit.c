@@ -53,24 +53,34 @@ static bool take_excess(struct gate_limit *limit, const char *word, bool *has_fl
 	return units_parse_bytes(word, &limit->value);
 }
 
-/* Words until the end, each with a plus. */
+/* Copies one value without the blanks around it. False: there is none, or it is too long. */
+static bool copy_value(char out[WORD_MAX], const char *at, size_t length)
+{
+	while (length && isblank((unsigned char)*at)) {
+		at++;
+		length--;
+	}
+	while (length && isblank((unsigned char)at[length - 1]))
+		length--;
+	if (!length || length >= WORD_MAX)
+		return false;
+	memcpy(out, at, length);
+	out[length] = 0;
+	return true;
+}
+
+/* Values until the end, each with a plus. */
 static bool take_relative(struct gate_limit *limit, const char *at)
 {
-	char word[WORD_MAX];
+	char value[WORD_MAX];
 	bool has_floor = false;
 	size_t length;
 
 	limit->relative = true;
-	for (at = skip_blanks(at); *at; at = skip_blanks(at + length)) {
-		if (*at++ != '+')
-			return false;
-		at = skip_blanks(at);
-		length = strcspn(at, "+ \t");
-		if (!length || length >= sizeof word)
-			return false;
-		memcpy(word, at, length);
-		word[length] = 0;
-		if (!take_excess(limit, word, &has_floor))
+	for (; *at; at += length) {
+		at++; /* the plus */
+		length = strcspn(at, "+");
+		if (!copy_value(value, at, length) || !take_excess(limit, value, &has_floor))
 			return false;
 	}
 	if (!has_floor && limit->measure->unit == GATE_BYTES)
@@ -78,23 +88,16 @@ static bool take_relative(struct gate_limit *limit, const char *at)
 	return true;
 }
 
-/* A number, with a unit if the measure is in bytes; blanks between are fine. */
+/* A number, with a unit if the measure is in bytes. */
 static bool take_absolute(struct gate_limit *limit, const char *at)
 {
-	char word[WORD_MAX];
-	size_t used = 0;
+	char value[WORD_MAX];
 
-	for (; *at; at++) {
-		if (isblank((unsigned char)*at))
-			continue;
-		if (used + 1 >= sizeof word)
-			return false;
-		word[used++] = *at;
-	}
-	word[used] = 0;
+	if (!copy_value(value, at, strlen(at)))
+		return false;
 	if (limit->measure->unit == GATE_COUNT)
-		return units_parse_count(word, &limit->value);
-	return units_parse_bytes(word, &limit->value);
+		return units_parse_count(value, &limit->value);
+	return units_parse_bytes(value, &limit->value);
 }
 
 /* The phase ends where the operator begins. */
@@ -114,7 +117,7 @@ static const char *take_phase(struct gate_limit *limit, const char *at, struct a
 
 static const char *example_of(const struct gate_measure *measure)
 {
-	return measure->unit == GATE_BYTES ? "2GiB or +3%" : "10 or +3%";
+	return measure->unit == GATE_BYTES ? "1.5GiB, 2GB or +3%" : "10 or +3%";
 }
 
 /* As typed, for messages: one blank at each side of the operator. */

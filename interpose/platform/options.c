@@ -6,6 +6,7 @@
 #include "interpose/platform/options.h"
 
 #include <string.h>
+#include "both/sizes.h"
 #include "interpose/platform/say.h"
 #include "interpose/platform/sys.h"
 #include "interpose/platform/laws.h"
@@ -67,42 +68,6 @@ static void report_setting(const char *what, const char *key, size_t key_bytes, 
 
 /* ---- values ---- */
 
-/* The shift of a suffix K, M, G, KiB, MiB or GiB; 0: no such suffix. */
-static unsigned unit_shift(const char *suffix, size_t bytes)
-{
-	if (bytes != 1 && (bytes != 3 || suffix[1] != 'i' || suffix[2] != 'B'))
-		return 0;
-	switch (suffix[0]) {
-	case 'K': return 10;
-	case 'M': return 20;
-	case 'G': return 30;
-	default: return 0;
-	}
-}
-
-/* A number with an optional unit. Returns 0, or -1 when it is not one or does not fit 63 bits. */
-static int read_number(const char *text, size_t bytes, uint64_t *out)
-{
-	uint64_t value = 0;
-	size_t i = 0;
-	unsigned shift = 0;
-
-	for (; i < bytes && text[i] >= '0' && text[i] <= '9'; i++) {
-		if (value > UINT64_MAX / 10 - 1)
-			return -1;
-		value = value * 10 + (uint64_t)(text[i] - '0');
-	}
-	if (!i)
-		return -1;
-	if (i < bytes) {
-		shift = unit_shift(text + i, bytes - i);
-		if (!shift || value >> (63 - shift))
-			return -1;
-	}
-	*out = value << shift;
-	return 0;
-}
-
 /* The index of a word in "first|second|third". */
 static int read_word(const char *words, const char *text, size_t bytes, uint64_t *out)
 {
@@ -138,7 +103,7 @@ static int option_set(const struct option *option, const char *text, size_t byte
 	if (option->type == CHOICE) {
 		if (read_word(option->words, text, bytes, &value))
 			return -1;
-	} else if (read_number(text, bytes, &value) || value < option->min || value > option->max) {
+	} else if (!sizes_read(text, bytes, &value) || value < option->min || value > option->max) {
 		return -1;
 	}
 	*(uint64_t *)option->value = value;

@@ -33,6 +33,9 @@ static void absolute_limits(void **state)
 	limit = parse("incidents.recovered = 0");
 	assert_int_equal(limit.operator, GATE_EQUAL);
 	assert_int_equal(limit.value, 0);
+	assert_int_equal(parse("device.peak <= 1.5 GiB").value, 3ull << 29);
+	assert_int_equal(parse("device.peak <= 2 GB").value, 2000000000);
+	assert_int_equal(parse("device.peak <= +3% + 1.5 MiB").value, 3 << 19);
 	assert_int_equal(parse("device.hole >= 1GiB").operator, GATE_AT_LEAST);
 	assert_int_equal(parse("host.end < 5MiB").operator, GATE_BELOW);
 }

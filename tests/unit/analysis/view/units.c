@@ -90,9 +90,25 @@ static void test_parse__sizes(void **state)
 	assert_true(units_parse_bytes("0", &bytes) && bytes == 0);
 	assert_false(units_parse_bytes("", &bytes));
 	assert_false(units_parse_bytes("-1", &bytes));
-	assert_false(units_parse_bytes("1.5GiB", &bytes));
-	assert_false(units_parse_bytes("1GB", &bytes));
+	assert_true(units_parse_bytes("1.5GiB", &bytes) && bytes == 3ull << 29);
+	assert_true(units_parse_bytes("1.1GiB", &bytes) && bytes == 1181116006);
+	assert_true(units_parse_bytes("1.0000009 T", &bytes) && bytes == 1ull << 40);
+	assert_true(units_parse_bytes("1GB", &bytes) && bytes == 1000000000);
+	assert_true(units_parse_bytes("2.5 gb", &bytes) && bytes == 2500000000);
+	assert_true(units_parse_bytes("3 Mi", &bytes) && bytes == 3 << 20);
+	assert_true(units_parse_bytes("7 kB", &bytes) && bytes == 7000);
+	assert_true(units_parse_bytes("65536 B", &bytes) && bytes == 65536);
+	assert_true(units_parse_bytes("16777215.999999TiB", &bytes) &&
+		    bytes == UINT64_MAX - 1099511);
+	assert_false(units_parse_bytes("1.5", &bytes));
+	assert_false(units_parse_bytes("1.5 B", &bytes));
+	assert_false(units_parse_bytes("1.GiB", &bytes));
+	assert_false(units_parse_bytes(".5GiB", &bytes));
+	assert_false(units_parse_bytes("1,5GiB", &bytes));
+	assert_false(units_parse_bytes("1 2 GiB", &bytes));
 	assert_false(units_parse_bytes("1KiBs", &bytes));
+	assert_false(units_parse_bytes("1Kb/s", &bytes));
+	assert_false(units_parse_bytes("1XB", &bytes));
 	assert_false(units_parse_bytes("17179869184GiB", &bytes)); /* 2^64 */
 	assert_false(units_parse_bytes("99999999999999999999", &bytes));
 	assert_false(units_parse_count("12x", &bytes));

@@ -37,6 +37,14 @@ static void test_options__values_and_units(void **state)
 	assert_string_equal(o.termination_log, "/dev/termination-log");
 }
 
+/* As the command reads them: both use one function. */
+static void test_options__sizes_have_decimals_and_units_of_1000(void **state)
+{
+	struct cuf_options o = read_options("size=1.5 GiB:sample=512kB");
+	assert_int_equal(o.size, 3ull << 29);
+	assert_int_equal(o.sample, 512000);
+}
+
 static void test_options__hyphens_are_underscores(void **state)
 {
 	struct cuf_options o = read_options("stack-depth=9:termination-log=/tmp/log");
@@ -105,6 +113,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_options__defaults),
 		cmocka_unit_test(test_options__values_and_units),
+		cmocka_unit_test(test_options__sizes_have_decimals_and_units_of_1000),
 		cmocka_unit_test(test_options__hyphens_are_underscores),
 		cmocka_unit_test(test_options__wrong_values_leave_the_default),
 		cmocka_unit_test(test_options__secure_and_disabled_read_nothing),
