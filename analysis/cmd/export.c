@@ -39,29 +39,39 @@ struct request {
 
 /* ---- options ---- */
 
+/* typed: NULL when there is none. */
+static void refuse_format(const char *typed, const char *const *names, size_t count)
+{
+	const char *near = typed ? suggest_nearest(typed, names, count) : NULL;
+	char list[400] = "";
+
+	for (size_t i = 0, used = 0; i < count && used < sizeof list; i++)
+		used += (size_t)snprintf(list + used, sizeof list - used, "%s%s",
+					 i ? ", " : "", names[i]);
+	if (near)
+		say_error("unknown format '%s' for --to; did you mean '%s'?", typed, near);
+	else if (typed)
+		say_error("unknown format '%s' for --to; the formats are %s", typed, list);
+	else
+		say_error("--to=FORMAT is missing; the formats are %s", list);
+}
+
 static int choose_format(struct request *request)
 {
-	const char *names[FORMATS_MAX], *near, *typed = opts_text(request->opts, "to");
+	const char *names[FORMATS_MAX], *typed = opts_text(request->opts, "to");
 	size_t count = 0;
 
-	if (!typed) {
-		say_error("--to=FORMAT is missing; 'cuflight export --help' lists the formats");
-		return -1;
+	if (typed) {
+		request->format = export_format_find(typed);
+		request->tables.places.format = place_format_find(typed);
 	}
-	request->format = export_format_find(typed);
-	request->tables.places.format = place_format_find(typed);
 	if (request->format || request->tables.places.format)
 		return 0;
 	for (; export_formats[count]; count++)
 		names[count] = export_formats[count]->name;
 	for (size_t i = 0; place_formats[i].name; i++)
 		names[count++] = place_formats[i].name;
-	near = suggest_nearest(typed, names, count);
-	if (near)
-		say_error("unknown format '%s' for --to; did you mean '%s'?", typed, near);
-	else
-		say_error("unknown format '%s' for --to; 'cuflight export --help' lists the "
-			  "formats", typed);
+	refuse_format(typed, names, count);
 	return -1;
 }
 

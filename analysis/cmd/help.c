@@ -83,10 +83,13 @@ void help_command(FILE *out, const struct cmd *cmd)
 static int reject_topic(const char *topic, const struct cmd *const *commands)
 {
 	const char *near = cmd_nearest(commands, topic);
+	char causes[512];
 
 	if (!near)
 		near = help_causes_nearest(topic);
-	if (near)
+	if (!near && help_causes_mentioning(topic, causes, sizeof causes))
+		say_error("no help on '%s', which is mentioned in the help on: %s", topic, causes);
+	else if (near)
 		say_error("no help on '%s'; did you mean 'cuflight help %s'?", topic, near);
 	else
 		say_error("no help on '%s'; 'cuflight help' lists the commands, "

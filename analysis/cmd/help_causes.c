@@ -87,6 +87,22 @@ static size_t find_causes(const char *name, const struct cause_rule **found)
 	return count;
 }
 
+/* The nearest first word of a name: "fragmentation" is the topic of several causes. */
+static const char *nearest_word(const char *typed)
+{
+	static char words[CAUSES_MAX][32];
+	const char *names[CAUSES_MAX] = { NULL };
+	const struct cause_rule *rule;
+	size_t count = 0;
+
+	for (; count < CAUSES_MAX && (rule = help_cause_at(count)); count++) {
+		snprintf(words[count], sizeof words[count], "%.*s",
+			 (int)strcspn(rule->name_id, "-"), rule->name_id);
+		names[count] = words[count];
+	}
+	return suggest_nearest(typed, names, count);
+}
+
 /* The cause, or the list of all, that the user probably meant. */
 const char *help_causes_nearest(const char *typed)
 {
@@ -94,7 +110,7 @@ const char *help_causes_nearest(const char *typed)
 	static const char *const general[] = {
 		"oom", "out-of-memory", "memory", "cause", "cuda", "error", "why",
 	};
-	const char *names[CAUSES_MAX];
+	const char *names[CAUSES_MAX], *near;
 	size_t count = 0;
 
 	for (size_t i = 0; i < sizeof general / sizeof *general; i++)
@@ -102,38 +118,56 @@ const char *help_causes_nearest(const char *typed)
 			return "causes";
 	for (; count < CAUSES_MAX && help_cause_at(count); count++)
 		names[count] = help_cause_at(count)->name_id;
-	return suggest_nearest(typed, names, count);
+	near = suggest_nearest(typed, names, count);
+	return near ? near : nearest_word(typed);
+}
+
+bool help_causes_mentioning(const char *word, char *out, size_t bytes)
+{
+	struct help_advice advice;
+	const struct cause_rule *rule;
+	size_t used = 0;
+
+	*out = 0;
+	for (size_t i = 0; strlen(word) > 2 && (rule = help_cause_at(i)); i++) {
+		const struct cause_guide *guide = cause_guide_find(rule->name_id);
+		bool has = strcasestr(rule->name, word) ||
+			   strcasestr(help_cause_about(rule->id), word) ||
+			   (guide && (strcasestr(guide->recognise, word) ||
+				      strcasestr(guide->example, word)));
+
+		for (size_t j = 0; !has && help_cause_advice(rule->id, j, &advice); j++)
+			has = strcasestr(advice.words, word) || strcasestr(advice.framework, word);
+		if (has && used < bytes)
+			used += (size_t)snprintf(out + used, bytes - used, "%s%s",
+						 used ? ", " : "", rule->name_id);
+	}
+	return used;
 }
 
 /* ---- advice ---- */
 
-/* A sentence of the tables with its figures as placeholders: "{limit}" is printed as "<limit>". */
+/* A sentence of the tables for no recording in particular: each figure in it is N. A name, as in
+ * "{@slots}", is that of a setting or of a process. */
 static void fill_placeholders(const char *words, char *out, size_t bytes)
 {
-	static const char option[] = "<option>";
 	size_t used = 0;
-	bool inside = false;
 
-	for (; *words && used + sizeof option < bytes; words++) {
-		if (!strncmp(words, "{@", 2)) {
-			memcpy(out + used, option, sizeof option - 1);
-			used += sizeof option - 1;
-			words += strcspn(words, "}");
-			continue;
-		}
-		if (*words == '{') {
-			inside = true;
-			out[used++] = '<';
-		} else if (*words == '}') {
-			inside = false;
-			out[used++] = '>';
-		} else if (inside && *words == '_') {
-			out[used++] = '-';
-		} else {
-			out[used++] = *words;
-		}
+	*out = 0;
+	while (*words && used + 1 < bytes) {
+		size_t plain = strcspn(words, "{");
+		const char *name = words + plain + 1, *filled = "";
+
+		if (words[plain] && *name != '@')
+			filled = "N";
+		else if (words[plain])
+			filled = !strncmp(name, "@sibling", 8) || !strncmp(name, "@neighbour", 10) ?
+					 "another process" : "the setting";
+		used += (size_t)snprintf(out + used, bytes - used, "%.*s%s", (int)plain, words,
+					 filled);
+		words += plain + strcspn(words + plain, "}");
+		words += *words == '}';
 	}
-	out[used] = 0;
 }
 
 /* A row names one cause, or with a star the beginning of several: "S3*". */

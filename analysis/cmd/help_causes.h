@@ -21,6 +21,8 @@ bool help_cause_rules(FILE *out, const char *name);
 
 /* What may have been meant; NULL: nothing is near. Static storage. */
 const char *help_causes_nearest(const char *typed);
+/* The names of the causes whose texts mention a word, with commas. False: none. */
+bool help_causes_mentioning(const char *word, char *out, size_t bytes);
 
 /* ---- what the documents need ---- */
 

@@ -101,7 +101,8 @@ const struct cause_guide cause_guides[] = {
 	  "llama-server keeps up to 8 GiB of prompts. The container is OOM-killed at 6 GiB." },
 	{ "allocator-keeps-freed",
 	  "RSS stays high after the work is done, and the program's own counters are low. glibc's "
-	  "malloc_stats() shows much free memory.",
+	  "malloc_stats() shows much free memory. Python's pymalloc keeps an arena of 1 MiB as "
+	  "long as one object in it lives.",
 	  "Sixty threads free 2 GiB into sixty arenas. glibc does not return it to the kernel." },
 	{ "loading-needs-more-host",
 	  "The container is OOM-killed while it loads the model. It needs about twice the size "

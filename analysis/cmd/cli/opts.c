@@ -197,6 +197,8 @@ static int unknown_option(struct opts *opts, const char *typed)
 	if (!strncmp(typed, "--", 2) && bytes - 2 < sizeof name) {
 		snprintf(name, sizeof name, "%.*s", (int)bytes - 2, typed + 2);
 		near = suggest_nearest(name, names, opts->count);
+		if (!strcmp(name, "format") && find_row(opts, "to"))
+			near = "to"; /* of export, which has formats but no --format */
 	}
 	snprintf(shown, sizeof shown, "%.*s", (int)bytes, typed);
 	used = snprintf(opts->error, sizeof opts->error, "unknown option '%s'", shown);

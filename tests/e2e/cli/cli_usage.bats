@@ -82,6 +82,30 @@ commands() { sed -n "s/^\tcommands='\(.*\)'$/\1/p" "$root/analysis/cmd/cuflight.
 	cmp out first
 }
 
+# in every way that a person may write one and a half
+@test "sizes have decimals and the units of 1024 and of 1000" {
+	"$cuflight" run -q '--size=4.5 MiB' --host=full -o x.cuf -- /bin/ls >/dev/null
+	expect 0 check x.cuf 'host.peak <= 1.5GiB' 'host.peak <= 2 GB' 'host.peak <= 1.1 gib'
+	holds out 'the limit is 1.50 GiB' 'the limit is 1.86 GiB'
+	expect 2 check x.cuf 'host.peak <= 1,5GiB'
+	holds err "expected 'host.peak <= 1.5GiB, 2GB or +3%'"
+	expect 2 run --size=1.5 -- /bin/true
+	holds err 'expected a size from'
+	printf '[ls]\nhost.peak <= 0.00001 GiB\n' >cuflight.ini
+	expect 1 check x.cuf
+	holds out 'the limit of 10.5 KiB'
+	expect 0 clean --total=1.5TB --dry-run .
+}
+
+@test "help has words where a report has figures" {
+	expect 0 help --json
+	for cause in $(python3 -c 'import json; print(*(c["name_id"] for c in json.load(open("out"))["causes"]))'); do
+		expect 0 help "$cause"
+		lacks out '<[a-z]'
+		lacks out '[{}]'
+	done
+}
+
 @test "a mistyped command or option is answered with the nearest one" {
 	expect 2 reprot
 	holds err "did you mean 'report'?"
@@ -97,6 +121,14 @@ commands() { sed -n "s/^\tcommands='\(.*\)'$/\1/p" "$root/analysis/cmd/cuflight.
 	holds err "did you mean 'cuflight help causes'?"
 	expect 2 help gpu-leek
 	holds err "did you mean 'cuflight help gpu-leak'?"
+	expect 2 help fragmentaton
+	holds err "did you mean 'cuflight help fragmentation'?"
+	expect 2 help pymalloc
+	holds err 'mentioned in the help on: allocator-keeps-freed'
+	expect 2 export --format=pprof x.cuf
+	holds err "did you mean '--to'?"
+	expect 2 export x.cuf
+	holds err 'the formats are' 'pprof'
 	expect 2 help S6 S7
 	holds err "too many arguments: 'S7'"
 	expect 2 --output=x report
