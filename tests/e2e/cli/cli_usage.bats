@@ -89,7 +89,7 @@ commands() { sed -n "s/^\tcommands='\(.*\)'$/\1/p" "$root/analysis/cmd/cuflight.
 	holds out 'the limit is 1.50 GiB' 'the limit is 1.86 GiB'
 	expect 2 check x.cuf 'host.peak <= 1,5GiB'
 	holds err "expected 'host.peak <= 1.5GiB, 2GB or +3%'"
-	expect 2 run --size=1.5 -- /bin/true
+	expect 125 run --size=1.5 -- /bin/true
 	holds err 'expected a size from'
 	printf '[ls]\nhost.peak <= 0.00001 GiB\n' >cuflight.ini
 	expect 1 check x.cuf
