@@ -36,8 +36,8 @@ _cuflight() {
 			--version --quiet --verbose --color=' ;;
 		phases) options='--id= --sites --sysroot= --output= --force --format= --json --help --version
 			--quiet --verbose --color=' ;;
-		export) options='--to= --output= --force --table= --at= --kind= --device= --pid= --run=
-			--sysroot= --debuginfod --help --version --quiet --verbose --color=' ;;
+		export) options='--to= --output= --force --table= --at= --kind= --device= --pid= --interpreter
+			--run= --sysroot= --debuginfod --help --version --quiet --verbose --color=' ;;
 		doctor) options='--library= --recordings= --size= --output= --force --format= --json --help
 			--version --quiet --verbose --color=' ;;
 		env) options='--docker --k8s --systemd --library= --recordings= --host= --sample= --size=

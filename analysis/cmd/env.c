@@ -87,7 +87,10 @@ static void print_pod_variable(FILE *out, const char *name, const char *value)
 	fputc('\n', out);
 }
 
-/* A fragment of a pod's spec. The termination log makes kubectl describe show the summary. */
+/*
+ * A fragment of a pod's spec. The termination log makes kubectl describe show the summary of a
+ * request that was refused. The kernel's OOM killer leaves no time to write one.
+ */
 static void print_k8s(FILE *out, const struct lines *lines)
 {
 	const char *recordings = recordings_or(lines, "/recordings/");
@@ -98,10 +101,15 @@ static void print_k8s(FILE *out, const struct lines *lines)
 	else
 		snprintf(options, sizeof options, "%s%stermination_log=/dev/termination-log",
 			 lines->options, *lines->options ? ":" : "");
-	fputs("# merge into the pod's spec; kubectl describe shows why memory ran out\n"
-	      "containers:\n"
-	      "- name: server # yours\n"
-	      "  env:\n", out);
+	fprintf(out, "# Merge into the pod's spec. The image must have the library, which nothing here "
+		     "puts there:\n"
+		     "# COPY libcuflight.so %s\n"
+		     "# After a refused request, kubectl describe shows why memory ran out. After a "
+		     "kill by the\n"
+		     "# kernel (OOMKilled) it cannot: run 'cuflight report' on the recordings.\n"
+		     "containers:\n"
+		     "- name: server # yours\n"
+		     "  env:\n", lines->library);
 	print_pod_variable(out, "LD_PRELOAD", lines->library);
 	print_pod_variable(out, "CUFLIGHT_OUTPUT", recordings);
 	print_pod_variable(out, "CUFLIGHT_OPTIONS", options);

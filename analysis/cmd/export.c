@@ -165,6 +165,7 @@ static int read_request(struct request *request, const struct opts *opts)
 	*request = (struct request){ .opts = opts, .filter = { .device = FACT_NONE } };
 	request->facts.run = opts_number(opts, "run", 0);
 	request->filter.pid = (uint32_t)opts_number(opts, "pid", 0);
+	request->filter.interpreter = opts_has(opts, "interpreter");
 	if (choose_format(request) || choose_kinds(request) || choose_moment(request))
 		return -1;
 	if (!request->format)
@@ -388,6 +389,9 @@ static const struct opt options[] = {
 	  "imported, host, framework" },
 	{ "device", 0, OPT_COUNT, "N", 0, 1000000, NULL, "only memory of this GPU" },
 	{ "pid", 0, OPT_COUNT, "N", 1, UINT32_MAX, NULL, "only this process" },
+	{ "interpreter", 0, OPT_FLAG, NULL, 0, 0, NULL,
+	  "keep the interpreter's C functions in stacks of Python; of folded, speedscope, pprof, "
+	  "perfetto, torch-snapshot and heaptrack" },
 	{ "run", 0, OPT_COUNT, "N", 1, 1000000, NULL,
 	  "which run of a directory, as 'cuflight list' numbers them; without it, the newest" },
 	{ "sysroot", 0, OPT_TEXT, "DIR", 0, 0, NULL,

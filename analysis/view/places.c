@@ -42,8 +42,7 @@ static bool is_outermost(const struct frame *frame)
 	return false;
 }
 
-/* The interpreter's C code, without a Python frame that it runs. */
-static bool is_interpreter(const struct frame *frame)
+bool places_is_interpreter(const struct frame *frame)
 {
 	return frame->module && is_python_interpreter(frame->module);
 }
@@ -216,7 +215,7 @@ void place_of(struct places *places, const struct fact_stack *stack, struct plac
 	*out = (struct place){ .function = "?" };
 	if (!count)
 		return;
-	if (is_interpreter(&items[first])) {
+	if (places_is_interpreter(&items[first])) {
 		snprintf(out->function, sizeof out->function, "Python interpreter");
 		return;
 	}
@@ -225,7 +224,7 @@ void place_of(struct places *places, const struct fact_stack *stack, struct plac
 	if (*out->file)
 		out->line = items[first].line;
 	for (size_t i = first + 1; i < count && !is_outermost(&items[i - 1]); i++)
-		if (!is_library(&items[i]) && !is_interpreter(&items[i]))
+		if (!is_library(&items[i]) && !places_is_interpreter(&items[i]))
 			add_caller(out, &items[i]);
 }
 
@@ -240,11 +239,12 @@ bool places_shows(const struct frame *frames, size_t count, size_t index)
 	for (size_t i = 0; i < index; i++)
 		if (is_outermost(&frames[i]))
 			return false;
-	if (index + 1 == count || (!is_library(&frames[index]) && !is_interpreter(&frames[index])))
+	if (index + 1 == count ||
+	    (!is_library(&frames[index]) && !places_is_interpreter(&frames[index])))
 		return true;
 	/* a stack of libraries only is shown whole */
 	for (size_t i = 0; i < count; i++)
-		if (!is_library(&frames[i]) && !is_interpreter(&frames[i]) &&
+		if (!is_library(&frames[i]) && !places_is_interpreter(&frames[i]) &&
 		    !is_outermost(&frames[i]))
 			return false;
 	return true;

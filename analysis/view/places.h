@@ -43,6 +43,8 @@ bool place_shares_row(const struct place *place, const char *role, const struct 
  * interpreter, the CUDA runtime.
  */
 bool places_shows(const struct frame *frames, size_t count, size_t index);
+/* The interpreter's C code, without a Python frame that it runs. */
+bool places_is_interpreter(const struct frame *frame);
 
 /* Its function in at most `columns` columns, abridged at its brackets, then at its scopes. */
 void place_function(const struct place *place, size_t columns, char *out, size_t bytes);

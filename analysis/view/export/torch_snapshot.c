@@ -21,6 +21,12 @@ static int write_torch(struct export_target *target, struct rows *rows)
 			 "a snapshot has memory of devices only; leave out --kind");
 		return -1;
 	}
+	if (!facts->device_count) {
+		snprintf(target->error, sizeof target->error,
+			 "the recording has no memory of a device, and a snapshot has no other; "
+			 "folded, speedscope and pprof have the host's");
+		return -1;
+	}
 	while (torch.process + 1 < facts->process_count && !rows_want_process(rows, torch.process))
 		torch.process++;
 	if (kinds >> CUF_KIND_VMM & 1) /* what is mapped */

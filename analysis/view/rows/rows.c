@@ -8,6 +8,7 @@
 #include "analysis/explain/facts_build.h"
 #include "analysis/host/host_ledger.h"
 #include "analysis/recording/host_weight.h"
+#include "analysis/view/places.h"
 #include "analysis/view/rows/rows_parts.h"
 
 const char *const row_part_names[ROW_PART_MAX] = { NULL, "malloc", "map", "python" };
@@ -15,7 +16,7 @@ const char *const event_op_names[EVENT_OP_MAX] = { "alloc", "free", "restore", "
 
 struct rows_filter rows_filter_all(void)
 {
-	struct rows_filter filter = { 0, FACT_NONE, 0 };
+	struct rows_filter filter = { .device = FACT_NONE, .interpreter = true };
 
 	for (unsigned kind = 0; kind < CUF_KIND_MAX; kind++)
 		if (kind_is_block(kind) || kind == CUF_KIND_FRAMEWORK || kind == CUF_KIND_HOST)
@@ -78,6 +79,7 @@ void rows_free(struct rows *rows)
 	hash_index_fini(&rows->role_index);
 	free(rows->phases);
 	free(rows->sites);
+	free(rows->own_frames);
 	free(rows->roles);
 	free(rows);
 }
@@ -150,6 +152,26 @@ uint32_t rows_site_count(const struct rows *rows) { return (uint32_t)rows->site_
 
 struct site_row rows_site(const struct rows *rows, uint32_t site) { return rows->sites[site - 1]; }
 
+/* Copies the stack of a Python program without the interpreter's C code, unless that is wanted. */
+static size_t own_frames(struct rows *rows, size_t count, const struct frame **frames)
+{
+	size_t kept = 0;
+	bool has_python = false;
+
+	for (size_t i = 0; i < count; i++)
+		has_python |= frame_is_python(&(*frames)[i]);
+	if (!has_python || rows->filter.interpreter)
+		return count;
+	for (size_t i = 0; i < count; i++) {
+		if (places_is_interpreter(&(*frames)[i]))
+			continue;
+		xalloc_grow(&rows->own_frames, kept, &rows->own_frame_room, sizeof **frames);
+		rows->own_frames[kept++] = (*frames)[i];
+	}
+	*frames = rows->own_frames;
+	return kept;
+}
+
 /* An address is named by the module that held it last, as where stacks are merged. */
 size_t rows_site_frames(struct rows *rows, uint32_t site, const struct frame **frames)
 {
@@ -164,7 +186,7 @@ size_t rows_site_frames(struct rows *rows, uint32_t site, const struct frame **f
 	stack.id = row.stack;
 	stack.addrs = reader_stack(rows->run->processes[row.process].reader, row.stack,
 				   &stack.depth, &stack.stop);
-	return frames_of(rows->frames, &stack, frames);
+	return own_frames(rows, frames_of(rows->frames, &stack, frames), frames);
 }
 
 /* ---- names ---- */

@@ -27,6 +27,7 @@ struct rows_filter {
 	uint32_t kinds;   /* one bit for each enum cuf_kind */
 	uint32_t device;  /* index into facts.devices; FACT_NONE: all, and memory of none */
 	uint32_t pid;     /* 0: all. Several recordings have one pid after an exec */
+	bool interpreter; /* stacks of Python programs have the interpreter's C functions, too */
 };
 struct rows_filter rows_filter_all(void);
 

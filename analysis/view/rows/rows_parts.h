@@ -28,6 +28,8 @@ struct rows {
 	struct hash_index site_index; /* process and stack to a site */
 	struct site_row *sites;
 	size_t site_count, site_room;
+	struct frame *own_frames; /* of the last rows_site_frames */
+	size_t own_frame_room;
 	struct hash_index role_index; /* process, kind and stack to a place in roles, plus one */
 	const char **roles;
 	size_t role_count, role_room;

@@ -154,7 +154,7 @@ needs() { command -v "$1" >/dev/null || skip "$1 is not installed"; }
 	holds err 'events were overwritten'
 	python3 -m json.tool trace >/dev/null
 	head -c $(($(stat -c %s ring.cuf) * 3 / 4)) ring.cuf >cut.cuf
-	for form in folded speedscope pprof perfetto torch-snapshot heaptrack; do
+	for form in folded speedscope pprof perfetto heaptrack; do
 		expect 0 export --to=$form -o cut.$form cut.cuf
 	done
 	holds err 'is cut'
@@ -183,8 +183,13 @@ needs() { command -v "$1" >/dev/null || skip "$1 is not installed"; }
 	# one line a stack, each with its number, and no control character
 	[ "$(LC_ALL=C grep -c '[[:cntrl:]]' hostile.folded)" = 0 ]
 	[ "$(grep -vc ' [0-9][0-9]*$' hostile.folded)" = 0 ]
-	expect 0 export --to=torch-snapshot -o hostile.pickle hostile.cuf
-	python3 -c 'import pickle, sys; pickle.load(open(sys.argv[1], "rb"))' hostile.pickle
+	sed -i 's/return bytearray(1 << 20)/return cuda.cuMemAlloc_v2(ctypes.byref(ctypes.c_uint64()), ctypes.c_size_t(1 << 20))/' hostile.py
+	printf '%s\n' 'import ctypes' 'cuda = ctypes.CDLL("libcuda.so.1")' 'cuda.cuInit(0)' 'context = ctypes.c_void_p()' \
+		'cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)' 'cuda.cuCtxSetCurrent(context)' | cat - hostile.py >device.py
+	"$root/scripts/simcuda" "$cuflight" run -q -o device.cuf -- "$(python3 -c 'import sys; print(sys.executable)')" device.py >/dev/null 2>err || true
+	expect 0 export --to=torch-snapshot -o hostile.pickle device.cuf
+	python3 -c 'import pickle, sys; print(sum(len(s["blocks"]) for s in pickle.load(open(sys.argv[1], "rb"))["segments"]))' hostile.pickle >blocks
+	[ "$(cat blocks)" -ge 9 ]
 }
 
 @test "usage errors are one line, status 2, and leave nothing" {
@@ -223,4 +228,34 @@ needs() { command -v "$1" >/dev/null || skip "$1 is not installed"; }
 		run bash -c "'$cuflight' export --to=$form one.cuf >/dev/full"
 		[ "$status" = 2 ]
 	done
+}
+
+@test "stacks of Python have the program's lines, and the interpreter's functions when asked" {
+	cat >leak.py <<-'END'
+		kept = []
+		class Node:
+		    pass
+		def grow(count):
+		    kept.append([Node() for _ in range(count)])
+		    for node in kept[-1]:
+		        node.values = {'key': [1, 2, 3]}
+		grow(200000)
+	END
+	"$cuflight" run -q -o x.cuf -- python3 leak.py
+	local format
+	for format in folded speedscope; do
+		"$cuflight" export --to=$format --kind=host -o "own.$format" x.cuf
+		"$cuflight" export --to=$format --kind=host --interpreter -o "all.$format" x.cuf
+		grep -q 'grow (leak.py:7)' "own.$format" || grep -q '"grow"' "own.$format"
+		! grep -q '_PyEval\|Py_BytesMain' "own.$format"
+		grep -q '_PyEval' "all.$format"
+	done
+	[ "$(awk '{ sum += $NF } END { print sum }' own.folded)" = "$(awk '{ sum += $NF } END { print sum }' all.folded)" ]
+}
+
+@test "a snapshot without memory of a device is an error that names other formats" {
+	"$cuflight" run -q -o x.cuf -- ls >/dev/null
+	expect 2 export --to=torch-snapshot -o x.pickle x.cuf
+	holds err 'no memory of a device' 'pprof'
+	[ ! -e x.pickle ]
 }
