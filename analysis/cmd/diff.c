@@ -241,9 +241,11 @@ const struct cmd cmd_diff = {
 	.manual = "cuflight-diff",
 	.about = "Prints what changed from A to B: totals by kind, then the call sites that are "
 		 "new, gone, grown or shrunk, the biggest change first. A and B are recordings, "
-		 "directories that are one run, or baselines. With --at, name one recording. Exit "
+		 "directories that are one run, or baselines; DIRECTORY/#3 is the third run of a "
+		 "directory, as 'cuflight list' numbers them. With --at, name one recording. Exit "
 		 "status: 0 no call site changed; 1 one did; 2 usage error or unreadable input.",
 	.examples = "cuflight diff before.cuf after.cuf\ttwo runs\n"
+		    "cuflight diff rec/#1 rec/#3\ttwo runs of a directory\n"
 		    "cuflight diff memory.json after.cuf\ta baseline and a run\n"
 		    "cuflight diff --at=0.001s..end server.cuf\tsince the first millisecond\n",
 	.groups = { &option_group, &opts_result, &opts_common },

@@ -14,6 +14,7 @@
 #include "analysis/cmd/cli/output.h"
 #include "analysis/cmd/cli/pager.h"
 #include "analysis/cmd/cli/say.h"
+#include "analysis/cmd/gate/open_facts.h"
 #include "analysis/cmd/reading/moment_option.h"
 #include "analysis/cmd/reading/newest_run.h"
 #include "analysis/cmd/run/recordings.h"
@@ -25,28 +26,6 @@
 #include "analysis/view/html/html_page.h"
 #include "analysis/view/json/report_json.h"
 #include "analysis/view/text/report_text.h"
-
-/* ---- what to read ---- */
-
-/* What failed first decides the message: the system, a missing path, or the file's content. */
-static int reject_recording(const char *path, const struct reader_error *error)
-{
-	const char *file = *error->path ? error->path : path;
-	const char *sentence = reader_error_sentence(error->code);
-
-	if (error->system)
-		say_error("cannot open '%s': %s", file, strerror(error->system));
-	else if (access(path, F_OK))
-		say_error("cannot open '%s': %s", path, strerror(errno));
-	else if (error->offset)
-		say_error("cannot read '%s': %s (at byte %llu)", file, sentence,
-			  (unsigned long long)error->offset);
-	else
-		say_error("cannot read '%s': %s", file, sentence);
-	return CMD_USAGE;
-}
-
-/* ---- the result ---- */
 
 /* With -v: modules of the first screen's process without function names, and why. */
 static void print_nameless_modules(const struct facts *facts, struct symbols *symbols)
@@ -193,7 +172,8 @@ static void note_other_runs(const char *path, const struct facts *facts, const s
 {
 	char shown[PATH_MAX];
 
-	if (facts->run_count < 2 || opts_has(opts, "run"))
+	if (facts->run_number < facts->run_count || facts->run_count < 2 ||
+	    opts_has(opts, "run"))
 		return;
 	recordings_show_path(path, shown, sizeof shown);
 	say_info("this is the newest of %zu runs; all: cuflight list %s", facts->run_count, shown);
@@ -217,7 +197,7 @@ static int report_path(const char *path, const struct opts *opts, struct facts_o
 	options->symbols = symbols = symbols_new(&symbols_options);
 	if (facts_build(path, options, &facts, &error)) {
 		output_abandon(&place.output);
-		reject_recording(path, &error);
+		refuse_recording(path, &error);
 	} else if (moment_option_check(options, facts, opts_text(opts, "at"))) {
 		output_abandon(&place.output);
 	} else {
@@ -235,7 +215,8 @@ static int report_path(const char *path, const struct opts *opts, struct facts_o
  * afterwards. */
 static int run_report(const struct opts *opts, const struct cmd *const *commands)
 {
-	struct facts_options options = { .run = opts_number(opts, "run", 0) };
+	struct facts_options options = { .run = opts_number(opts, "run", 0),
+					 .pid = (uint32_t)opts_number(opts, "pid", 0) };
 	const char *at = opts_text(opts, "at");
 	char path[PATH_MAX];
 
@@ -263,6 +244,7 @@ static const struct opt options[] = {
 	  "without it, the last fatal failure, else the end" },
 	{ "run", 0, OPT_COUNT, "N", 1, 1000000, NULL,
 	  "which run of a directory, as 'cuflight list' numbers them; without it, the newest" },
+	{ "pid", 0, OPT_COUNT, "N", 1, UINT32_MAX, NULL, "only this process of the run" },
 	{ "full", 0, OPT_FLAG, NULL, 0, 0, NULL,
 	  "print the long report: evidence, all call sites, memory over time; in a pager on a "
 	  "terminal (PAGER, else less -FRX)" },

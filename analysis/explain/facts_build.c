@@ -120,6 +120,11 @@ int facts_build(const char *path, const struct facts_options *options, struct fa
 			   run_open_listed(&store->run, options->catalog, number, error) :
 			   run_open_number(&store->run, path, number, error);
 
+	if (!code && options && options->pid && !run_keep_pid(&store->run, options->pid)) {
+		code = READER_E_NO_PROCESS;
+		if (error)
+			*error = (struct reader_error){ .code = code };
+	}
 	return finish(store, code, path, options, out);
 }
 

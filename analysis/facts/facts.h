@@ -62,6 +62,7 @@ struct facts_options {
 	enum facts_at at;
 	uint64_t at_value; /* INCIDENT: id; TIME: ns since the run's first process started */
 	size_t run; /* of a directory of several, from 1; 0: the last one */
+	uint32_t pid; /* only this process of the run; 0: all */
 	/* Borrowed, of the path: which files the run has; NULL: all recordings are searched. */
 	const struct run_catalog *catalog;
 	size_t sites_max; /* rows of leaks and of growth; 0: 1000 */

@@ -27,7 +27,8 @@
 	READER_ERROR(PACK_LIMIT, -13, "the pack would unpack to far more than its size") \
 	READER_ERROR(UNPACK, -14, "cannot unpack into TMPDIR, else /tmp") \
 	READER_ERROR(LARGE, -15, "larger than any recording, which has at most 8 GiB") \
-	READER_ERROR(UNBEGUN, -16, "never begun: its process ended while it was being created")
+	READER_ERROR(UNBEGUN, -16, "never begun: its process ended while it was being created") \
+	READER_ERROR(NO_PROCESS, -17, "the run has no recording of that process")
 
 enum reader_error_code {
 	READER_OK = 0,

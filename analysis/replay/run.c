@@ -4,9 +4,12 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include "analysis/base/numbers.h"
 #include "analysis/base/parallel.h"
 #include "analysis/recording/pack/pack.h"
@@ -18,6 +21,13 @@ static void add_process(struct run *run, struct reader *reader, size_t *room)
 {
 	xalloc_grow(&run->processes, run->count, room, sizeof *run->processes);
 	run->processes[run->count++] = (struct run_process){ .reader = reader };
+}
+
+static void close_process(struct run_process *process)
+{
+	events_free(process->events);
+	liveset_fini(&process->live);
+	reader_close(process->reader);
 }
 
 static int by_start(const void *a, const void *b)
@@ -166,14 +176,41 @@ static int open_pack(struct run *run, const char *path, struct reader_error *err
 	return first.code;
 }
 
-int run_open_number(struct run *run, const char *path, size_t number, struct reader_error *error)
+static bool is_directory(const char *path)
 {
 	struct stat st;
+
+	return *path && !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+/* "DIRECTORY/#3" without the number; 0: it is none. */
+static size_t run_of_path(const char *path, char *directory, size_t bytes)
+{
+	const char *hash = strrchr(path, '#');
+	size_t number = 0, length = hash ? (size_t)(hash - path) : 0;
+	char *end;
+
+	if (!length || length >= bytes || path[length - 1] != '/' || hash[1] < '0' ||
+	    hash[1] > '9' || !access(path, F_OK))
+		return 0;
+	snprintf(directory, bytes, "%.*s", (int)length, path);
+	number = strtoull(hash + 1, &end, 10);
+	return *end || !is_directory(directory) ? 0 : number;
+}
+
+int run_open_number(struct run *run, const char *path, size_t number, struct reader_error *error)
+{
+	char directory[PATH_MAX];
+	size_t named = run_of_path(path, directory, sizeof directory);
 	struct reader *reader;
 	size_t room = 0;
 	int code;
 	*run = (struct run){ .arena = arena_new() };
-	if (*path && !stat(path, &st) && S_ISDIR(st.st_mode)) {
+	if (named) {
+		path = directory;
+		number = number ? number : named;
+	}
+	if (is_directory(path)) {
 		code = open_directory(run, path, error);
 	} else if (pack_is(path)) {
 		code = open_pack(run, path, error);
@@ -197,11 +234,9 @@ int run_open_number(struct run *run, const char *path, size_t number, struct rea
 void run_catalog_read(struct run_catalog *catalog, const char *path)
 {
 	struct run run = { .arena = arena_new() };
-	struct stat st;
 
 	*catalog = (struct run_catalog){ .arena = arena_new() };
-	if (*path && !stat(path, &st) && S_ISDIR(st.st_mode) &&
-	    !open_directory(&run, path, NULL)) {
+	if (is_directory(path) && !open_directory(&run, path, NULL)) {
 		catalog->run_of = xalloc_zeroed(run.count, sizeof *catalog->run_of);
 		group(&run, catalog->run_of);
 		catalog->run_count = run.run_count;
@@ -270,6 +305,20 @@ int run_open_memory(struct run *run, const void *data, uint64_t bytes, struct re
 	return 0;
 }
 
+bool run_keep_pid(struct run *run, uint32_t pid)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < run->count; i++) {
+		if (run->processes[i].reader->header.pid == pid)
+			run->processes[kept++] = run->processes[i];
+		else
+			close_process(&run->processes[i]);
+	}
+	run->count = kept;
+	return kept;
+}
+
 void run_merge_call_sites(struct run *run, struct symbols *symbols)
 {
 	for (size_t i = 0; i < run->count; i++) {
@@ -286,11 +335,8 @@ void run_merge_call_sites(struct run *run, struct symbols *symbols)
 
 void run_fini(struct run *run)
 {
-	for (size_t i = 0; i < run->count; i++) {
-		events_free(run->processes[i].events);
-		liveset_fini(&run->processes[i].live);
-		reader_close(run->processes[i].reader);
-	}
+	for (size_t i = 0; i < run->count; i++)
+		close_process(&run->processes[i]);
 	free(run->processes);
 	free(run->unreadable);
 	pack_close(run->pack);

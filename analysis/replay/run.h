@@ -53,7 +53,7 @@ struct run {
 
 /* Of a directory with several runs, the last one. */
 int run_open(struct run *run, const char *path, struct reader_error *error);
-/* The run of that number, from 1, by start; 0: the last one. */
+/* The run of that number, from 1, by start; 0: the last one, or of "DIRECTORY/#3" the third. */
 int run_open_number(struct run *run, const char *path, size_t number, struct reader_error *error);
 
 /* Which recordings of a directory are of which run, for whoever opens one run after another: to
@@ -72,6 +72,8 @@ int run_open_listed(struct run *run, const struct run_catalog *catalog, size_t n
 
 int run_open_memory(struct run *run, const void *data, uint64_t bytes, struct reader_error *error);
 void run_fini(struct run *run);
+/* Closes all processes but those of this pid: several after an exec. False: there is none. */
+bool run_keep_pid(struct run *run, uint32_t pid);
 
 /* Makes call sites that print alike one site, in everything that is read from here on. symbols may
  * be NULL: then only the recordings' names are compared. */

@@ -11,13 +11,19 @@
 void refuse_recording(const char *path, const struct reader_error *error)
 {
 	const char *file = *error->path ? error->path : path;
+	const char *sentence = reader_error_sentence(error->code);
+	bool is_missing = error->code != READER_E_NO_RUN && error->code != READER_E_NO_PROCESS &&
+			  access(path, F_OK);
 
 	if (error->system)
 		say_error("cannot open '%s': %s", file, strerror(error->system));
-	else if (access(path, F_OK))
+	else if (is_missing)
 		say_error("cannot open '%s': %s", path, strerror(errno));
+	else if (error->offset)
+		say_error("cannot read '%s': %s (at byte %llu)", file, sentence,
+			  (unsigned long long)error->offset);
 	else
-		say_error("cannot read '%s': %s", file, reader_error_sentence(error->code));
+		say_error("cannot read '%s': %s", file, sentence);
 }
 
 struct facts *open_facts(const char *path, struct symbols *symbols,

@@ -106,6 +106,49 @@ runs() { python3 -c 'import json, sys; runs = json.load(open(sys.argv[1]))["runs
 	holds err 'no recordings in this directory'
 }
 
+@test "DIRECTORY/#N is a run of a directory, for every command that reads a run" {
+	mkdir rec
+	local mib
+	for mib in 10 30 20; do
+		echo "kept = bytearray($mib << 20)" >agent.py
+		restarts 1 "$python" agent.py
+	done
+	expect 1 diff rec/#1 rec/#2
+	holds out '+20.0 MiB' 'agent.py:1'
+	expect 0 report rec/#1
+	holds out 'FINISHED' "'rec/#1'"
+	[ ! -s err ]
+	expect 0 check rec/#1 'host.peak <= 28MiB'
+	expect 1 check rec/#2 'host.peak <= 28MiB'
+	expect 2 report rec/#4
+	holds err "cannot read 'rec/#4': the directory has no run of that number"
+	expect 2 report rec/#0
+	expect 2 report rec/#1x
+	holds err "cannot open 'rec/#1x': No such file"
+}
+
+@test "report --pid explains one process of a run" {
+	mkdir rec
+	restarts 1 "$python" -c '
+import os
+kept = bytearray(20 << 20)
+if not os.fork():
+    kept = [kept, bytearray(40 << 20)]
+    os._exit(3)
+os.wait()'
+	expect 0 list --json rec
+	[ "$(runs 'runs[0]["processes"]')" = 2 ]
+	expect 0 report --json rec
+	pids=$(python3 -c 'import json; print(*sorted(p["pid"] for p in json.load(open("out"))["processes"]))')
+	for pid in $pids; do
+		expect 0 report --pid=$pid rec
+		holds out "(pid $pid)"
+		expect 0 report --json --pid=$pid rec
+	done
+	expect 2 report --pid=1 rec
+	holds err 'the run has no recording of that process'
+}
+
 @test "names of files cannot act on a terminal, nor begin a line" {
 	mkdir rec
 	restarts 1 /bin/true
