@@ -101,15 +101,16 @@ static void print_k8s(FILE *out, const struct lines *lines)
 	else
 		snprintf(options, sizeof options, "%s%stermination_log=/dev/termination-log",
 			 lines->options, *lines->options ? ":" : "");
-	fprintf(out, "# Merge into the pod's spec. The image must have the library, which nothing here "
-		     "puts there:\n"
-		     "# COPY libcuflight.so %s\n"
-		     "# After a refused request, kubectl describe shows why memory ran out. After a "
-		     "kill by the\n"
-		     "# kernel (OOMKilled) it cannot: run 'cuflight report' on the recordings.\n"
-		     "containers:\n"
-		     "- name: server # yours\n"
-		     "  env:\n", lines->library);
+	fprintf(out,
+		"# Merge into the pod's spec. The image must have the library; nothing here puts it "
+		"there:\n"
+		"# COPY libcuflight.so %s\n"
+		"# After a refused request, kubectl describe shows why memory ran out. After a kill "
+		"by the\n"
+		"# kernel (OOMKilled) it cannot: run 'cuflight report' on the recordings.\n"
+		"containers:\n"
+		"- name: server # yours\n"
+		"  env:\n", lines->library);
 	print_pod_variable(out, "LD_PRELOAD", lines->library);
 	print_pod_variable(out, "CUFLIGHT_OUTPUT", recordings);
 	print_pod_variable(out, "CUFLIGHT_OPTIONS", options);

@@ -152,7 +152,7 @@ uint32_t rows_site_count(const struct rows *rows) { return (uint32_t)rows->site_
 
 struct site_row rows_site(const struct rows *rows, uint32_t site) { return rows->sites[site - 1]; }
 
-/* Copies the stack of a Python program without the interpreter's C code, unless that is wanted. */
+/* Copies the stack of a Python program without the interpreter's C code, unless it is asked for. */
 static size_t own_frames(struct rows *rows, size_t count, const struct frame **frames)
 {
 	size_t kept = 0;

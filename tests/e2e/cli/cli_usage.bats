@@ -199,7 +199,7 @@ commands() { sed -n "s/^\tcommands='\(.*\)'$/\1/p" "$root/analysis/cmd/cuflight.
 		holds out /usr/lib/libcuflight.so probe=1 CUFLIGHT_OUTPUT
 	done
 	expect 0 env --k8s --library=/x/libcuflight.so
-	holds out 'termination_log=/dev/termination-log'
+	holds out 'termination_log=/dev/termination-log' 'COPY libcuflight.so /x/libcuflight.so' 'OOMKilled'
 	expect 0 env --json --host=off --library=/x/libcuflight.so
 	node -e 'const v = JSON.parse(require("fs").readFileSync(0)); process.exit(v.CUFLIGHT_OPTIONS === "host=off" && v.LD_PRELOAD === "/x/libcuflight.so" && v.CUFLIGHT_OUTPUT === null ? 0 : 1)' <out
 	expect 2 env --library=/x/libcuflight.so what
