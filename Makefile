@@ -33,12 +33,12 @@ result_ubsan = $(B)/undefined/results/unit
 result_tsan = $(B)/thread/results/unit
 result_valgrind = $(B)/results/valgrind
 
-# The rooms of the recorder from the bottom up. Seven files of hooks/ hook nothing, so unit tests
+# The rooms of the recorder from the bottom up. Six files of hooks/ hook nothing, so unit tests
 # can link them.
 core_rooms := platform store code python stack process incident record
 core_src := $(wildcard both/*.c $(core_rooms:%=interpose/%/*.c)) $(patsubst %,interpose/hooks/%.c, \
             cuda/nvml malloc/boot_alloc malloc/map_table malloc/map_blocks malloc/process_maps \
-            malloc/glibc_heap malloc/process_copy)
+            malloc/glibc_heap)
 hook_src := $(filter-out $(core_src),$(wildcard interpose/hooks/*/*.c))
 cmd_src  := $(wildcard analysis/*/*.c analysis/*/*/*.c)
 both_obj := $(patsubst %.c,$(B)/obj/%.o,$(wildcard both/*.c)) # compiled once, for both sides

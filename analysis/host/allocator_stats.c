@@ -216,6 +216,7 @@ static struct fact_allocator allocator_of(const struct fact_meta_text *text, str
 	     key_number(text->text, "system_bytes") == CUF_UNKNOWN))
 		return allocator;
 	allocator.time_ns = text->time_ns;
+	allocator.at_incident = text->number == CUF_MOMENT_INCIDENT;
 	read_figures(text->text, &allocator, arena);
 	return allocator;
 }
@@ -231,6 +232,12 @@ static int by_role(const void *x, const void *y)
 /* No process has that many allocators, but a hostile recording may have a text of another one in
  * every record. */
 enum { ALLOCATORS_MAX = 64 };
+
+/* Records that are written again are out of order, so their times decide. */
+static bool is_later(const struct fact_meta_text *text, const struct fact_meta_text *than)
+{
+	return !than || text->time_ns >= than->time_ns;
+}
 
 /* Later texts of an allocator replace earlier ones. */
 struct fact_allocator *allocator_stats_of(const struct meta *meta, uint64_t time_ns,
@@ -251,9 +258,10 @@ struct fact_allocator *allocator_stats_of(const struct meta *meta, uint64_t time
 			continue;
 		if (at == *count) {
 			xalloc_grow(&texts, *count, &room, sizeof *texts);
-			++*count;
+			texts[(*count)++] = NULL;
 		}
-		texts[at] = text;
+		if (is_later(text, texts[at]))
+			texts[at] = text;
 	}
 	kept = arena_zeroed(arena, *count, sizeof *kept);
 	for (size_t i = 0; i < *count; i++)
@@ -268,7 +276,8 @@ const struct fact_meta_text *allocator_stats_memory(const struct meta *meta, uin
 {
 	const struct fact_meta_text *found = NULL;
 	for (size_t i = 0; i < meta->text_count; i++)
-		if (meta->texts[i].type == CUF_META_MEMORY && in_time(&meta->texts[i], time_ns))
+		if (meta->texts[i].type == CUF_META_MEMORY && in_time(&meta->texts[i], time_ns) &&
+		    is_later(&meta->texts[i], found))
 			found = &meta->texts[i];
 	return found;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Statistics of a process's allocators, as the recorder stored them at incidents and before the
- * end.
+ * Statistics of a process's allocators, as the recorder stored them while its memory changed, at
+ * incidents, and before the end where that takes no locks.
  *
  * Contract: the result is in the arena. time_ns is CLOCK_REALTIME, CUF_UNKNOWN: the end.
  * Statistics read up to STATS_LATE_NS later still count, since the recorder reads them shortly
@@ -36,6 +36,7 @@ struct fact_allocator {
 	const char *object;            /* the file that has it */
 	enum fact_allocator_role role;
 	uint64_t time_ns;              /* of the statistics; CUF_UNKNOWN: none */
+	bool at_incident;              /* they were read after a failed request */
 	uint64_t system_bytes;         /* obtained from the kernel */
 	uint64_t live_bytes;           /* allocated, with rounding and what thread caches hold */
 	uint64_t cached_bytes;         /* free, in whole pages: could be released */
@@ -60,7 +61,7 @@ extern const struct fact_allocator allocator_unknown; /* no figure is known */
 /* One for each allocator, that of the process first. *count 0: the recording has none. */
 struct fact_allocator *allocator_stats_of(const struct meta *meta, uint64_t time_ns,
 					  struct arena *arena, size_t *count);
-/* Resident memory by sort of mapping, as key=value lines; NULL: none at that time. */
+/* Resident memory by sort of mapping, as key=value lines, and when; NULL: none at that time. */
 const struct fact_meta_text *allocator_stats_memory(const struct meta *meta, uint64_t time_ns);
 /* Only its name is left: its statistics are of another moment. */
 void allocator_stats_forget(struct fact_allocator *allocator);

@@ -48,7 +48,8 @@ enum cuf_meta_type {
 enum cuf_moment {
 	CUF_MOMENT_START = 1,    /* which allocator it is, without figures */
 	CUF_MOMENT_INCIDENT = 2, /* after a failed request */
-	CUF_MOMENT_END = 3       /* before exit handlers */
+	CUF_MOMENT_END = 3,      /* before exit handlers */
+	CUF_MOMENT_RUNNING = 4   /* live memory had changed */
 };
 
 enum cuf_note {

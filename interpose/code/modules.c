@@ -11,7 +11,9 @@
 #include <dlfcn.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include "interpose/code/object_copy.h"
 #include "interpose/platform/at_fork_child.h"
+#include "interpose/platform/guarded_copy.h"
 #include "interpose/platform/side_stack.h"
 #include "interpose/platform/sys.h"
 #include "interpose/store/dropped.h"
@@ -93,9 +95,35 @@ static void find_executable(void)
 	executable_map = found.dlfo_link_map;
 }
 
+/* map: what the loader has of it, or a copy of that. */
+static void take_object(const struct dl_find_object *found, const struct link_map *map,
+			struct cuf_object *object)
+{
+	object->start = (uintptr_t)found->dlfo_map_start;
+	object->end = (uintptr_t)found->dlfo_map_end;
+	object->base = map->l_addr;
+	object->eh_frame_hdr = (uintptr_t)found->dlfo_eh_frame;
+	object->path = map->l_name;
+}
+
 static bool loader_find(uintptr_t addr, struct cuf_object *object)
 {
 	struct dl_find_object found;
+
+	if (_dl_find_object((void *)addr, &found))
+		return false;
+	if (found.dlfo_link_map == executable_map)
+		*object = executable;
+	else
+		take_object(&found, found.dlfo_link_map, object);
+	return true;
+}
+
+static bool loader_find_going(uintptr_t addr, struct cuf_object *object)
+{
+	struct dl_find_object found;
+	/* its public part */
+	struct link_map map;
 
 	if (_dl_find_object((void *)addr, &found))
 		return false;
@@ -103,23 +131,20 @@ static bool loader_find(uintptr_t addr, struct cuf_object *object)
 		*object = executable;
 		return true;
 	}
-	object->start = (uintptr_t)found.dlfo_map_start;
-	object->end = (uintptr_t)found.dlfo_map_end;
-	object->base = found.dlfo_link_map->l_addr;
-	object->eh_frame_hdr = (uintptr_t)found.dlfo_eh_frame;
-	object->path = found.dlfo_link_map->l_name;
+	if (!cuf_guarded_copy(&map, (uintptr_t)found.dlfo_link_map, sizeof map))
+		return false;
+	take_object(&found, &map, object);
 	return true;
 }
 #else
 static bool loader_can_find(void) { return false; }
 static void find_executable(void) {}
 static bool loader_find(uintptr_t addr, struct cuf_object *object) { return false; }
+static bool loader_find_going(uintptr_t addr, struct cuf_object *object) { return false; }
 #endif
 
-bool cuf_object_find(uintptr_t addr, struct cuf_object *object)
+static bool snapshot_find(uintptr_t addr, struct cuf_object *object)
 {
-	if (loader_can_find())
-		return loader_find(addr, object);
 	for (unsigned i = 0; i < snapshot_count; i++) {
 		if (addr - snapshot[i].start >= snapshot[i].end - snapshot[i].start)
 			continue;
@@ -129,7 +154,17 @@ bool cuf_object_find(uintptr_t addr, struct cuf_object *object)
 	return false;
 }
 
-/* ---- inside one object ---- */
+bool cuf_object_find(uintptr_t addr, struct cuf_object *object)
+{
+	return loader_can_find() ? loader_find(addr, object) : snapshot_find(addr, object);
+}
+
+bool cuf_object_find_going(uintptr_t addr, struct cuf_object *object)
+{
+	return loader_can_find() ? loader_find_going(addr, object) : snapshot_find(addr, object);
+}
+
+/* ---- inside one object that this thread is in ---- */
 
 enum { HEAD_BYTES = 4096 };
 
@@ -194,110 +229,77 @@ bool cuf_object_span(const struct cuf_object *object, uintptr_t addr, struct cuf
 	return false;
 }
 
-/* Searches the notes of one segment for the GNU build-id. Returns its length, or 0. */
-static unsigned find_build_id(uintptr_t at, uintptr_t end, const uint8_t **id)
-{
-	while (end - at >= sizeof(ElfW(Nhdr))) {
-		const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)at;
-		uintptr_t name = at + sizeof *note, text = name + ((note->n_namesz + 3ul) & ~3ul);
-		uintptr_t next = text + ((note->n_descsz + 3ul) & ~3ul);
-
-		if (note->n_namesz > end - at || note->n_descsz > end - at || next > end)
-			return 0;
-		if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
-		    !memcmp((const void *)name, "GNU", 4)) {
-			*id = (const uint8_t *)text;
-			return note->n_descsz;
-		}
-		at = next;
-	}
-	return 0;
-}
-
-static unsigned build_id_of(const struct cuf_object *object, const uint8_t **id)
-{
-	unsigned count, bytes;
-	const ElfW(Phdr) *segments = program_headers(object, &count);
-
-	for (unsigned i = 0; segments && i < count; i++) {
-		uintptr_t at = object->base + segments[i].p_vaddr;
-		struct cuf_span span;
-
-		if (segments[i].p_type != PT_NOTE || at % 4 ||
-		    !cuf_object_span(object, at, &span) || segments[i].p_memsz > span.end - at)
-			continue;
-		bytes = find_build_id(at, at + segments[i].p_memsz, id);
-		if (bytes)
-			return bytes;
-	}
-	return 0;
-}
-
 /* ---- the record of a module ---- */
 
-enum { PATH_BYTES_MAX = 4096 };
-
-static void write_module(uint64_t id, const struct cuf_object *object, const char *path,
+static void write_module(uint64_t id, const struct cuf_object_copy *of, const char *path,
 			 size_t path_bytes)
 {
-	const uint8_t *build_id = NULL;
-	unsigned build_id_bytes = build_id_of(object, &build_id);
-
-	cuf_meta_module(id, object->base, object->start, object->end, build_id, build_id_bytes,
-			path, path_bytes);
+	cuf_meta_module(id, of->object->base, of->object->start, of->object->end, of->build_id,
+			of->build_id_bytes, path, path_bytes);
 }
 
 /* The loader has no name for the executable. */
 static __attribute__((noinline)) void write_executable(uint64_t id,
-						       const struct cuf_object *object)
+						       const struct cuf_object_copy *of)
 {
-	char path[PATH_BYTES_MAX];
+	char path[CUF_PATH_BYTES_MAX];
 	long length = cuf_sys(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)path,
 			      sizeof path, 0, 0);
 
-	write_module(id, object, path, cuf_sys_failed(length) ? 0 : (size_t)length);
+	write_module(id, of, path, cuf_sys_failed(length) ? 0 : (size_t)length);
 }
 
 /* Makes the path absolute, because readers run in other directories. */
-static __attribute__((noinline)) void write_relative(uint64_t id, const struct cuf_object *object)
+static __attribute__((noinline)) void write_relative(uint64_t id, const struct cuf_object_copy *of)
 {
-	char path[PATH_BYTES_MAX];
-	size_t bytes = strlen(object->path), before = 0;
-	long length = cuf_sys(SYS_getcwd, (long)path, PATH_BYTES_MAX / 2, 0, 0, 0, 0);
+	char path[CUF_PATH_BYTES_MAX];
+	size_t bytes = of->path_bytes, before = 0;
+	long length = cuf_sys(SYS_getcwd, (long)path, CUF_PATH_BYTES_MAX / 2, 0, 0, 0, 0);
 
 	if (!cuf_sys_failed(length) && length >= 1) {
 		before = (size_t)length; /* with its NUL: the slash goes there */
 		path[before - 1] = '/';
 	}
-	if (bytes > PATH_BYTES_MAX - before)
-		bytes = PATH_BYTES_MAX - before;
-	memcpy(path + before, object->path, bytes);
-	write_module(id, object, path, before + bytes);
+	if (bytes > CUF_PATH_BYTES_MAX - before)
+		bytes = CUF_PATH_BYTES_MAX - before;
+	memcpy(path + before, of->path, bytes);
+	write_module(id, of, path, before + bytes);
 }
 
-struct module_text {
-	uint64_t id;
+/* By build-id, path and place. */
+static uint64_t identity_of(const struct cuf_object_copy *of)
+{
+	uint64_t hash = of->object->base * 31 + of->object->end;
+
+	for (unsigned i = 0; i < of->build_id_bytes; i++)
+		hash = (hash ^ of->build_id[i]) * 0x100000001B3ull;
+	for (size_t i = 0; i < of->path_bytes; i++)
+		hash = (hash ^ (uint8_t)of->path[i]) * 0x100000001B3ull;
+	return hash | 1;
+}
+
+struct noting {
+	uint64_t id, identity;
 	const struct cuf_object *object;
+	uintptr_t dynamic; /* 0: not known */
 };
 
-static void write_text(void *argument)
+static __attribute__((noinline)) void note_object(void *argument)
 {
-	const struct module_text *text = argument;
-	const char *path = text->object->path;
-	if (!path[0])
-		write_executable(text->id, text->object);
-	else if (path[0] != '/' && strchr(path, '/'))
-		write_relative(text->id, text->object);
-	else
-		write_module(text->id, text->object, path, strlen(path));
-}
+	struct noting *noting = argument;
+	struct cuf_object_copy of;
 
-/* Once for each object, and this may be a small alternate stack. */
-static void describe_module(uint64_t id, const struct cuf_object *object)
-{
-	struct module_text text = { id, object };
-	if (!cuf_on_side_stack(write_text, &text))
-		cuf_count_dropped(CUF_LOST_META);
+	cuf_object_take_copy(&of, noting->object);
+	noting->identity = identity_of(&of);
+	for (unsigned i = 0; i < of.count; i++)
+		if (of.segments[i].p_type == PT_DYNAMIC)
+			noting->dynamic = noting->object->base + of.segments[i].p_vaddr;
+	if (!of.path_bytes)
+		write_executable(noting->id, &of);
+	else if (of.path[0] != '/' && memchr(of.path, '/', of.path_bytes))
+		write_relative(noting->id, &of);
+	else
+		write_module(noting->id, &of, of.path, of.path_bytes);
 }
 
 /* ---- the table of noted modules ---- */
@@ -422,97 +424,97 @@ static struct module *find_module(const struct cuf_object *object, struct module
 	return NULL;
 }
 
-/* Reports a new object to the function that cuf_modules_init was given. */
-static void call_listener(const struct cuf_object *object)
-{
-	unsigned count;
-	const ElfW(Phdr) *segments = program_headers(object, &count);
-
-	if (!listener || !segments)
-		return;
-	for (unsigned i = 0; i < count; i++) {
-		uintptr_t at = object->base + segments[i].p_vaddr;
-
-		if (segments[i].p_type == PT_DYNAMIC)
-			listener(object->base, (const ElfW(Dyn) *)at);
-	}
-}
-
-/* By build-id, path and place. */
-static uint64_t identity_of(const struct cuf_object *object)
-{
-	const uint8_t *build_id = NULL;
-	unsigned bytes = build_id_of(object, &build_id);
-	uint64_t hash = object->base * 31 + object->end;
-
-	for (unsigned i = 0; i < bytes; i++)
-		hash = (hash ^ build_id[i]) * 0x100000001B3ull;
-	for (const char *c = object->path; *c; c++)
-		hash = (hash ^ (uint8_t)*c) * 0x100000001B3ull;
-	return hash | 1;
-}
-
-/* Writes the object into this slot. false: another thread has claimed it. */
-static bool fill_slot(struct module *slot, const struct cuf_object *object)
+/*
+ * Writes the object into this slot. Once for each object, and this may be a small alternate stack.
+ * false: another thread has claimed it.
+ */
+static bool fill_slot(struct module *slot, const struct cuf_object *object, uintptr_t *dynamic)
 {
 	uint64_t key = __atomic_load_n(&slot->key, __ATOMIC_RELAXED);
+	struct noting noting = { .identity = 1, .object = object };
 
 	if ((key != EMPTY && key != ENDED) ||
 	    !__atomic_compare_exchange_n(&slot->key, &key, object->start | FILLING, 0,
 					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return false;
-	slot->id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
-	slot->identity = identity_of(object);
+	noting.id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
+	if (!cuf_on_side_stack(note_object, &noting))
+		cuf_count_dropped(CUF_LOST_META);
+	slot->id = noting.id;
+	slot->identity = noting.identity;
 	slot->frames_searched = 0;
 	slot->end = object->end;
 	slot->base = object->base;
 	slot->path = object->path;
-	describe_module(slot->id, object);
+	*dynamic = noting.dynamic;
 	__atomic_store_n(&slot->key, object->start, __ATOMIC_RELEASE);
 	return true;
 }
 
-void cuf_modules_note(uint64_t code_addr)
+/* on_stack: this thread is inside the object, so it stays. */
+static void note(const struct cuf_object *object, bool on_stack)
 {
-	struct cuf_object object;
 	struct module *vacant;
+	uintptr_t dynamic;
 
-	if (!cuf_object_find(code_addr, &object))
-		return;
-	while (!find_module(&object, &vacant)) {
+	while (!find_module(object, &vacant)) {
 		if (!vacant) {
 			cuf_count_dropped(CUF_LOST_META);
 			return;
 		}
 		/* a slot that was claimed meanwhile may hold this very object: search again */
-		if (!fill_slot(vacant, &object))
+		if (!fill_slot(vacant, object, &dynamic))
 			continue;
-		call_listener(&object);
+		if (on_stack && listener && dynamic)
+			listener(object->base, (const ElfW(Dyn) *)dynamic);
 		return;
 	}
 }
 
-/* The live entry of the object; noted now if it was not. NULL: none. */
-static struct module *find_noted(const struct cuf_object *object, uint64_t code_addr)
+void cuf_modules_note(uint64_t code_addr)
+{
+	struct cuf_object object;
+
+	if (cuf_object_find(code_addr, &object))
+		note(&object, true);
+}
+
+void cuf_modules_note_going(uint64_t code_addr)
+{
+	struct cuf_object object;
+
+	if (cuf_object_find_going(code_addr, &object))
+		note(&object, false);
+}
+
+/* Of the live entry of the object, which is noted now if it was not; 0: none. */
+static uint64_t identity_now(const struct cuf_object *object, bool on_stack)
 {
 	struct module *vacant, *module;
 
-	cuf_modules_note(code_addr);
+	note(object, on_stack);
 	module = find_module(object, &vacant);
 	if (!module || __atomic_load_n(&module->key, __ATOMIC_ACQUIRE) != object->start)
-		return NULL;
-	return module;
+		return 0;
+	return module->identity;
 }
 
 uint64_t cuf_modules_epoch(uint64_t code_addr)
 {
-	const struct module *module;
 	struct cuf_object object;
 
 	if (!is_place(code_addr) || !cuf_object_find(code_addr, &object))
 		return 0;
-	module = find_noted(&object, code_addr);
-	return module ? module->identity : 0;
+	return identity_now(&object, true);
+}
+
+uint64_t cuf_modules_epoch_going(uint64_t code_addr)
+{
+	struct cuf_object object;
+
+	if (!is_place(code_addr) || !cuf_object_find_going(code_addr, &object))
+		return 0;
+	return identity_now(&object, false);
 }
 
 bool cuf_modules_searched(const struct cuf_object *object, uint64_t frames, uint64_t *before)
@@ -535,7 +537,7 @@ void cuf_modules_changed(void)
 
 		if (key == EMPTY || key & (FILLING | ENDED))
 			continue;
-		if (!cuf_object_find(key, &object) || object.start != key ||
+		if (!cuf_object_find_going(key, &object) || object.start != key ||
 		    !is_same_object(&modules[i], &object))
 			retire_module(&modules[i], key);
 	}

@@ -7,9 +7,10 @@
  * Contract: no function takes a lock, allocates, or calls a libc function that does.
  * _dl_find_object is lock-free (glibc 2.35 and later). Older ones use a snapshot made at start,
  * so objects loaded later are unknown. Any thread, any time after cuf_modules_init. What is
- * borrowed from an object (path, unwind table) is valid while the object is loaded. At most 1024
- * objects are held at a time; more are counted (CUF_LOST_META), and their addresses stay without
- * a module.
+ * borrowed from an object (path, unwind table) is valid while the object is loaded. Of an object
+ * that this thread is not in, everything is copied by the kernel, as another thread may close it.
+ * At most 1024 objects are held at a time; more are counted (CUF_LOST_META), and their addresses
+ * stay without a module.
  */
 #ifndef CUF_MODULES_H
 #define CUF_MODULES_H
@@ -47,8 +48,12 @@ typedef void cuf_module_listener(uintptr_t bias, const ElfW(Dyn) *dynamic);
  */
 void cuf_modules_init(cuf_module_listener *on_new_object);
 
-/* Makes sure that the object that holds this address is in META. */
+/*
+ * Makes sure that the object that holds this address is in META. The address is on this thread's
+ * stack; cuf_modules_note_going is for any other one.
+ */
 void cuf_modules_note(uint64_t code_addr);
+void cuf_modules_note_going(uint64_t code_addr);
 
 /* To be called after a dlclose: closes objects that are gone and changes the generation. */
 void cuf_modules_changed(void);
@@ -62,6 +67,7 @@ uint64_t cuf_modules_generation(void);
  * be mixed into what is remembered by addresses.
  */
 uint64_t cuf_modules_epoch(uint64_t code_addr);
+uint64_t cuf_modules_epoch_going(uint64_t code_addr);
 
 /* True when cuf_modules_epoch may differ from 0. */
 bool cuf_modules_any_closed(void);
@@ -77,6 +83,11 @@ bool cuf_modules_is_self(uint64_t code_addr);
 
 /* false: no object is loaded there. */
 bool cuf_object_find(uintptr_t addr, struct cuf_object *object);
+/*
+ * The same for an object that another thread may close at any moment: nothing of it or of the
+ * loader's data is read in place. path may end at once.
+ */
+bool cuf_object_find_going(uintptr_t addr, struct cuf_object *object);
 
 /*
  * The readable segment of the object around addr. false: none, or addr is in a gap. An object

@@ -62,7 +62,7 @@ CUF_AT_FORK_CHILD(forget_seen);
  */
 static bool mark_seen(uint64_t address)
 {
-	address ^= cuf_modules_epoch(address - 1) << 1;
+	address ^= cuf_modules_epoch_going(address - 1) << 1;
 	uint64_t at = address * 0x9E3779B97F4A7C15ull >> 50;
 
 	for (unsigned i = 0; i < SEEN_SLOTS; i++, at++) {
@@ -161,7 +161,7 @@ static void name_in_object(const struct dl_find_object *object, unsigned from, u
 	if (!cuf_guarded_copy(&map, (uintptr_t)object->dlfo_link_map, sizeof map) || !map.l_ld)
 		return;
 	/* the names belong to the object that META has there */
-	cuf_modules_note(table->found[from].key - 1);
+	cuf_modules_note_going(table->found[from].key - 1);
 	search.bias = map.l_addr;
 	symbols_left -= cuf_module_symbols(&table->pieces, map.l_addr, (uintptr_t)map.l_ld,
 					   symbols_left, match_symbol, &search);
@@ -203,7 +203,7 @@ static void name_all(void *unused)
  * false: another request is being served, or the table cannot be mapped. The latter is attempted
  * once.
  */
-static bool begin_request(void)
+static bool begin_request(uint64_t symbols_max)
 {
 	if (__atomic_exchange_n(&in_use, 1, __ATOMIC_ACQUIRE))
 		return false;
@@ -216,7 +216,7 @@ static bool begin_request(void)
 		table = (struct table *)at;
 	}
 	found_count = 0;
-	symbols_left = SYMBOLS_MAX;
+	symbols_left = symbols_max;
 	return true;
 }
 
@@ -228,7 +228,7 @@ static void end_request(void)
 
 void cuf_symbolize_stacks(const uint32_t *stacks, unsigned count)
 {
-	if (!begin_request())
+	if (!begin_request(SYMBOLS_MAX))
 		return;
 	for (unsigned i = 0; i < count; i++)
 		collect_stack(stacks[i]);
@@ -246,11 +246,13 @@ static uint64_t frames_used(void)
  * Reads the frames, not the index: most pages of the index were never touched, and a look at all
  * of them takes milliseconds.
  */
-void cuf_symbolize_all_stacks(void)
+void cuf_symbolize_all_stacks(uint64_t most)
 {
-	if (!begin_request())
+	uint64_t used = frames_used();
+
+	if (!begin_request(most < SYMBOLS_MAX ? most : SYMBOLS_MAX))
 		return;
-	collect_frames(0, frames_used());
+	collect_frames(0, used < most ? used : most);
 	end_request();
 }
 
@@ -272,7 +274,7 @@ void cuf_symbolize_before_close(void *handle)
 	struct cuf_object object;
 
 	if (!object_of_handle(handle, &object) || !cuf_modules_searched(&object, used, &from) ||
-	    from >= used || !begin_request())
+	    from >= used || !begin_request(SYMBOLS_MAX))
 		return;
 	for (; from < used; from++)
 		if (cuf_recording.frames[from] - 1 - object.start < object.end - object.start)

@@ -15,7 +15,8 @@
 
 /* stacks: ids, 0 for none. */
 void cuf_symbolize_stacks(const uint32_t *stacks, unsigned count);
-void cuf_symbolize_all_stacks(void);
+/* Looks at so many symbols and frames at most, some 12 ns each. */
+void cuf_symbolize_all_stacks(uint64_t most);
 
 /*
  * Before dlclose: names the frames of all stacks that lie in this object, since its table of names

@@ -168,6 +168,15 @@ static void sample_once(uint64_t now_ns, bool may_be_draft)
 	__atomic_store_n(&is_sampling, 0, __ATOMIC_RELEASE);
 }
 
+uint64_t cuf_timeline_room_bytes(void)
+{
+	struct group now = group;
+
+	if (!now.time_ns || now.bytes == CUF_UNKNOWN || now.limit_bytes == CUF_UNKNOWN)
+		return UINT64_MAX;
+	return now.limit_bytes > now.bytes ? now.limit_bytes - now.bytes : 0;
+}
+
 void cuf_timeline_sample(uint64_t now_ns) { sample_once(now_ns, false); }
 
 /* Called at every driver event. One load and one comparison when no sample is due. */

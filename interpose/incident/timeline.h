@@ -17,4 +17,7 @@ void cuf_timeline_sample(uint64_t now_ns); /* a sample now: at incidents and at 
  * limit since the last one. */
 void cuf_timeline_rise(int64_t live_bytes);
 
+/* Until the control group is full, as of the last sample; UINT64_MAX: no limit is known. */
+uint64_t cuf_timeline_room_bytes(void);
+
 #endif

@@ -20,14 +20,29 @@
 #include "interpose/store/ring.h"
 #include "interpose/platform/laws.h"
 
+enum { NAMING_NS = 300000, NAMING_SHARE = 1000, NS_OF_SYMBOL = 12 };
+
 static uint32_t is_marked, is_verdict_printed;
 
 static void forget_end(void) { is_marked = is_verdict_printed = 0; }
 CUF_AT_FORK_CHILD(forget_end);
 
 /*
- * The sample and the framework's sums come first, so that they are older than the end. Naming all
- * functions reads symbol tables: not on the way out by _exit, and an exec must not be delayed.
+ * Naming functions reads symbol tables: not on the way out by _exit, and an exec must not be
+ * delayed. A reader that has the files names them, too. So it may take a thousandth of the time
+ * that the process has run, and no memory where the control group is nearly full.
+ */
+static void name_stacks(const struct cuf_header *header, unsigned end_kind)
+{
+	uint64_t most_ns = NAMING_NS + (header->end_ns - header->start_ns) / NAMING_SHARE;
+
+	if (*cuf_recording.path && end_kind != CUF_END_FAST && end_kind != CUF_END_EXEC &&
+	    cuf_timeline_room_bytes() >= CUF_END_ROOM_BYTES)
+		cuf_symbolize_all_stacks(most_ns / NS_OF_SYMBOL);
+}
+
+/*
+ * The sample and the framework's sums come first, so that they are older than the end.
  */
 static void mark_end(struct cuf_thread_state *thread, unsigned end_kind, uint64_t status)
 {
@@ -47,8 +62,7 @@ static void mark_end(struct cuf_thread_state *thread, unsigned end_kind, uint64_
 	cuf_host_mark_time(thread); /* what exit handlers free comes later */
 	header->end_status = status;
 	__atomic_store_n(&header->end_kind, end_kind, __ATOMIC_RELEASE);
-	if (*cuf_recording.path && end_kind != CUF_END_FAST && end_kind != CUF_END_EXEC)
-		cuf_symbolize_all_stacks();
+	name_stacks(header, end_kind);
 }
 
 /* A handler of SIGABRT may leave abort, or call exit. Then the later end is the true one. */

@@ -15,6 +15,7 @@
 #include "interpose/process/thread.h"
 #include "interpose/python/python.h"
 #include "interpose/record/host_filter.h"
+#include "interpose/record/live_change.h"
 #include "interpose/record/recorder.h"
 #include "interpose/stack/stacks.h"
 #include "interpose/store/host_ledger.h"
@@ -121,6 +122,7 @@ static __attribute__((noinline)) void look_at_total(const struct cuf_thread_stat
 
 	cuf_host_peak_rise(live_bytes, thread->host_now_ns, NULL);
 	cuf_timeline_rise(live_bytes);
+	cuf_live_change_notice(live_bytes);
 }
 
 static void look_at_clock(struct cuf_thread_state *thread)
@@ -160,6 +162,7 @@ static void notice_work_end(struct cuf_thread_state *thread)
 	header->work_end_seq = __atomic_load_n(&header->next_seq, __ATOMIC_RELAXED);
 	__atomic_store_n(&header->work_end_ns, now_ns, __ATOMIC_RELEASE);
 	cuf_host_mark_time(thread);
+	__atomic_store_n(&cuf_live_change_due, 1, __ATOMIC_RELAXED); /* what was held till then */
 }
 
 /* Full mode: once in a few events, the thread's first among them. */
@@ -254,6 +257,7 @@ static __attribute__((noinline)) uint64_t record_sample(struct cuf_thread_state 
 	live_bytes = cuf_host_live_add(weight);
 	cuf_host_peak_rise(live_bytes, thread->host_now_ns, weight_of_entry);
 	cuf_timeline_rise(live_bytes);
+	cuf_live_change_notice(live_bytes);
 	thread->writer.slot->host_allocs++;
 	thread->writer.slot->host_alloc_bytes += (uint64_t)weight;
 	return word1;
@@ -405,7 +409,8 @@ static void forget_sample(struct cuf_thread_state *thread, uint64_t addr,
 	look_at_clock(thread);
 	notice_work_end(thread);
 	cuf_host_filter_remove(addr);
-	cuf_host_live_add(-weight_of_entry(entry->word0, entry->word1));
+	cuf_live_change_notice(
+		cuf_host_live_add(-weight_of_entry(entry->word0, entry->word1)));
 }
 
 /* A block goes that perhaps was not recorded. In full mode a free of malloc's is, all the same. */

@@ -7,6 +7,7 @@
 #include <sys/auxv.h>
 #include "interpose/code/modules.h"
 #include "interpose/code/symbolize.h"
+#include "interpose/incident/timeline.h"
 #include "interpose/platform/at_fork_child.h"
 #include "interpose/platform/options.h"
 #include "interpose/platform/side_stack.h"
@@ -28,6 +29,19 @@
 #include "interpose/platform/laws.h"
 
 static char **environment;
+static void (*seen_object)(uintptr_t bias, const ElfW(Dyn) *dynamic);
+
+static void see_object(uintptr_t bias, const ElfW(Dyn) *dynamic)
+{
+	cuf_python_object_seen(bias, dynamic);
+	if (seen_object)
+		seen_object(bias, dynamic);
+}
+
+void cuf_on_object_seen(void (*seen)(uintptr_t bias, const ElfW(Dyn) *dynamic))
+{
+	seen_object = seen;
+}
 
 /* ---- a recording begins ---- */
 
@@ -67,7 +81,7 @@ static void begin_on_stack(void *argument)
 	cuf_handover_begin_recording(environment);
 	cuf_process_read();
 	cuf_recording_seal();
-	cuf_modules_init(cuf_python_object_seen);
+	cuf_modules_init(see_object);
 	cuf_python_start();
 	if (needs_file_at_start(beginning->is_forked))
 		cuf_handover_at_start();
@@ -175,6 +189,7 @@ struct cuf_recorder_status cuf_recorder_status(void)
 	status.is_on_disk = *cuf_recording.path != 0;
 	status.start = (uintptr_t)cuf_recording.base;
 	status.bytes = cuf_recording.bytes;
+	status.room_bytes = cuf_timeline_room_bytes();
 	status.framework_events = cuf_recording.header->framework_events;
 	return status;
 }

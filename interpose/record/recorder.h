@@ -24,6 +24,7 @@
 #include "interpose/process/bus_guard.h"
 #include "interpose/record/host_fast.h"
 #include "interpose/record/python_objects.h"
+#include "interpose/record/readings.h"
 
 /* ---- driver calls ---- */
 
@@ -187,8 +188,7 @@ int cuf_phase_end(enum cuf_phase_op op, enum cuf_phase_source source, uint64_t i
 
 /*
  * Text for META (enum cuf_meta_type), not NUL-terminated; the caller avoids duplicates.
- * CUF_META_GPU_PROCESSES: the bytes are the record behind its head. CUF_META_MODULE: number is a
- * code address, whose object is noted.
+ * CUF_META_GPU_PROCESSES: the bytes are the record behind its head.
  */
 void cuf_note(unsigned type, uint64_t number, const void *text, size_t bytes);
 /* Something did not fit a table of the caller. */
@@ -201,6 +201,9 @@ void cuf_note_dropped(enum cuf_loss table);
  */
 void cuf_recorder_start(char **environment);
 
+/* With less room a process that ends does nothing for us that takes memory. */
+#define CUF_END_ROOM_BYTES (4ull << 20)
+
 /* What the recorder does now. Costs a few loads. */
 struct cuf_recorder_status {
 	bool is_on;                 /* recording, or about to again */
@@ -208,6 +211,7 @@ struct cuf_recorder_status {
 	uintptr_t start;            /* the recording in memory; 0 none */
 	size_t bytes;
 	uint64_t framework_events;  /* reports of device blocks so far */
+	uint64_t room_bytes;        /* until the control group is full, at the last sample */
 };
 struct cuf_recorder_status cuf_recorder_status(void);
 

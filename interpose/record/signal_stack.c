@@ -5,6 +5,7 @@
 #include "interpose/process/thread.h"
 #include "interpose/record/recorder.h"
 #include "interpose/stack/stacks.h"
+#include "interpose/stack/walker.h"
 #include "interpose/store/recording.h"
 #include "interpose/platform/laws.h"
 
@@ -55,4 +56,34 @@ bool cuf_signal_on_stack(void *frame)
 		if (is_signal_return((uintptr_t)frames[i] - 1))
 			return true;
 	return false;
+}
+
+static bool is_in_range(uintptr_t code, const struct cuf_code_range *ranges, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (code >= ranges[i].start && code < ranges[i].end)
+			return true;
+	return false;
+}
+
+/* Walked anew, because what is interned ends at stack_depth. */
+bool cuf_stack_avoids(void *frame, const struct cuf_code_range *ranges, unsigned count)
+{
+	struct cuf_thread_state *thread = cuf_thread_enter();
+	struct cuf_stack_scratch *scratch;
+	uint8_t stop = CUF_STOP_UNSUPPORTED;
+	unsigned depth;
+	bool avoids;
+	if (!thread)
+		return false;
+	scratch = &thread->stack;
+	depth = cuf_walk(&scratch->walker, cuf_modules_generation(), (uintptr_t)frame,
+			 scratch->frames, CUF_WALK_FRAMES_MAX, &stop);
+	avoids = depth && stop == CUF_STOP_END;
+	for (unsigned i = 0; avoids && i < depth; i++) {
+		uintptr_t code = (uintptr_t)scratch->frames[i] - 1;
+		avoids = !is_in_range(code, ranges, count) && !is_signal_return(code);
+	}
+	cuf_thread_leave(thread);
+	return avoids;
 }

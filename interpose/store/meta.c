@@ -63,6 +63,29 @@ void cuf_meta_text(unsigned type, uint64_t number, const char *text, size_t byte
 	publish(meta, type);
 }
 
+/* While it is written it has no type, like a record that was never finished. */
+void cuf_meta_rewrite(struct cuf_meta **record, unsigned type, uint64_t number, const char *text,
+		      size_t bytes, size_t room)
+{
+	struct cuf_meta *meta = *record;
+
+	if (bytes > room)
+		bytes = room;
+	if (!meta) {
+		meta = *record = reserve(sizeof *meta + room);
+		if (!meta)
+			return;
+	} else {
+		__atomic_store_n(&meta->type, 0, __ATOMIC_RELAXED);
+		__atomic_thread_fence(__ATOMIC_RELEASE);
+		meta->time_ns = cuf_now_ns();
+	}
+	meta->number = number;
+	meta->text_bytes = (uint32_t)bytes;
+	memcpy(meta + 1, text, bytes);
+	publish(meta, type);
+}
+
 void cuf_meta_record(unsigned type, uint64_t number, const void *body, size_t bytes)
 {
 	struct cuf_meta *meta = NULL;

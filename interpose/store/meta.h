@@ -14,6 +14,13 @@
 /* type: enum cuf_meta_type. The text need not be NUL-terminated. */
 void cuf_meta_text(unsigned type, uint64_t number, const char *text, size_t bytes);
 
+/*
+ * A text that is written again and again, in a record with room for so many bytes; *record NULL:
+ * none yet. One thread at a time. Readers skip it while it is written.
+ */
+void cuf_meta_rewrite(struct cuf_meta **record, unsigned type, uint64_t number, const char *text,
+		      size_t bytes, size_t room);
+
 /* A record of another shape: the bytes behind its head, at most 4096. */
 void cuf_meta_record(unsigned type, uint64_t number, const void *body, size_t bytes);
 

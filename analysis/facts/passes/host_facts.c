@@ -138,7 +138,7 @@ static uint64_t take(uint64_t *left, uint64_t bytes)
  * where they are more than is resident, blocks with a map of their own give way first, then what is
  * free, then the rest.
  */
-static void add_anonymous(struct rows *rows, uint64_t resident,
+static void add_anonymous(struct rows *rows, uint64_t resident, bool is_old,
 			  const struct fact_allocator *allocator, const struct fact_host *host)
 {
 	uint64_t live = known_or_zero(host->malloc_live_bytes), left = resident;
@@ -154,11 +154,12 @@ static void add_anonymous(struct rows *rows, uint64_t resident,
 		mapped = known_or_zero(allocator->mapped_bytes);
 	}
 	/* The allocator's count of live bytes is exact; without it, recorded blocks are used. */
-	if (allocator && allocator->live_bytes != CUF_UNKNOWN) {
+	if (allocator && allocator->live_bytes != CUF_UNKNOWN &&
+	    (!is_old || allocator->live_bytes > live)) {
 		live = allocator->live_bytes;
 		basis = BASIS_OBSERVED;
 	}
-	
+
 	if (live + cached + own + fragmented > resident) {
 		excess = live + cached + own + fragmented - resident;
 		cut = least_of(mapped, excess);
@@ -200,19 +201,37 @@ static void add_shared(struct rows *rows, uint64_t shared, const struct fact_hos
 	add_row(rows, PART_SHARED, shared, BASIS_OBSERVED);
 }
 
-/* All rows are of one reading of the address space, so they sum to what was resident then. */
-static void fill_rows(struct build *build, const char *memory,
+/*
+ * A process that was killed, or whose allocator cannot be asked at the end, has a reading of some
+ * time before, and a later sample of the sum: what came and went in between is anonymous.
+ */
+static uint64_t with_later(uint64_t anonymous, const char *memory, uint64_t sampled_bytes)
+{
+	uint64_t then = key_number(memory, "rss_bytes");
+
+	if (then == CUF_UNKNOWN || sampled_bytes == CUF_UNKNOWN)
+		return anonymous;
+	return subtract_to_zero(anonymous + sampled_bytes, then);
+}
+
+/*
+ * All rows are of one reading of the address space, so they sum to what was resident then, or to
+ * the later sampled_bytes, if that is known.
+ */
+static void fill_rows(struct build *build, const char *memory, uint64_t sampled_bytes,
 		      const struct fact_allocator *allocator, struct fact_host *host)
 {
 	struct rows rows = { arena_zeroed(build->arena, PART_MAX, sizeof *rows.items), 0 };
+	uint64_t anonymous, resident;
 	host->swap_bytes = key_number(memory, "swap_bytes");
 	if (key_number(memory, "whole") != 1)
 		return;
 	host->mapped_file_bytes = key_number(memory, "file_bytes");
-	add_anonymous(&rows,
-		      known_or_zero(key_number(memory, "heap_bytes")) +
-			      known_or_zero(key_number(memory, "anonymous_bytes")),
-		      allocator, host);
+	anonymous = known_or_zero(key_number(memory, "heap_bytes")) +
+		    known_or_zero(key_number(memory, "anonymous_bytes"));
+	resident = with_later(anonymous, memory, sampled_bytes);
+	/* by a sixteenth: the recorded blocks are of the moment */
+	add_anonymous(&rows, resident, resident > anonymous + anonymous / 16, allocator, host);
 	add_row(&rows, PART_STACK, key_number(memory, "stack_bytes"), BASIS_OBSERVED);
 	add_row(&rows, PART_FILES, host->mapped_file_bytes, BASIS_OBSERVED);
 	add_row(&rows, PART_FILES_PRIVATE, key_number(memory, "file_private_bytes"),
@@ -227,6 +246,9 @@ static void fill_rows(struct build *build, const char *memory,
 	if (host->rss_peak_bytes == CUF_UNKNOWN || host->rss_peak_bytes < host->rss_bytes)
 		host->rss_peak_bytes = host->rss_bytes;
 }
+
+/* Statistics and memory are read one after the other. */
+static uint64_t apart_ns(uint64_t a, uint64_t b) { return a > b ? a - b : b - a; }
 
 /* ---- the verdict ---- */
 
@@ -380,6 +402,19 @@ static void fill_samples(const struct fact_process *process, uint64_t moment_ns,
 	}
 }
 
+/* What was resident at the last sample up to the moment, if that is later than this reading. */
+static uint64_t later_sample(const struct fact_process *process, uint64_t moment_ns,
+			     const struct fact_meta_text *reading)
+{
+	uint64_t bytes = CUF_UNKNOWN;
+
+	for (size_t i = 0; i < process->timeline_count; i++)
+		if (process->timeline[i].time_ns <= moment_ns &&
+		    process->timeline[i].time_ns > reading->time_ns)
+			bytes = process->timeline[i].rss_bytes;
+	return bytes;
+}
+
 /*
  * Samples are some milliseconds to minutes apart, and the peak is between two of them. What is
  * allocated more at the peak than at the sample before it is resident, too.
@@ -434,8 +469,8 @@ uint64_t host_report_time(const struct build *build, uint32_t process)
 #define OVERTAKEN_NS 100000000ull /* a sample is that much later than the reading */
 
 /*
- * A process that ended without a word left only the readings of its failed requests. It may have
- * lived on for long after them, and then they are not of its end.
+ * A process that ended without a word left the readings of its failed requests. It may have lived
+ * on for long after them, and then they are not of its end. Other readings follow its memory.
  */
 static bool is_overtaken(const struct fact_process *process, uint64_t time_ns, uint64_t read_ns)
 {
@@ -456,7 +491,7 @@ static void fill_allocators(struct build *build, const struct meta *meta,
 							  &host->allocator_count);
 
 	for (size_t i = 0; i < host->allocator_count; i++)
-		if (is_overtaken(process, time_ns, first[i].time_ns))
+		if (first[i].at_incident && is_overtaken(process, time_ns, first[i].time_ns))
 			allocator_stats_forget(&first[i]);
 	host->allocators = first;
 	if (host->allocator_count && first->role == ALLOCATOR_PROCESS)
@@ -467,10 +502,10 @@ static void fill_allocators(struct build *build, const struct meta *meta,
 /* Order matters: rows and advice need malloc's live bytes, and maps are subtracted from those. */
 static struct fact_host host_of(struct build *build, uint32_t process)
 {
+	const struct fact_process *whose = &build->facts->processes[process];
 	const struct meta *meta = &build->run->processes[process].meta;
 	uint64_t time_ns = host_report_time(build, process);
 	const struct fact_meta_text *reading = allocator_stats_memory(meta, time_ns);
-	const struct fact_process *whose = &build->facts->processes[process];
 	const char *memory = NULL;
 	/* dated: its statistics are of that moment, as the reading of the memory is. */
 	const struct fact_allocator *ours = NULL, *dated = NULL;
@@ -482,7 +517,8 @@ static struct fact_host host_of(struct build *build, uint32_t process)
 		.pinned_bytes = page_locked_bytes(build, process),
 	};
 
-	if (reading && !is_overtaken(whose, time_ns, reading->time_ns))
+	if (reading && (reading->number != CUF_MOMENT_INCIDENT ||
+			!is_overtaken(whose, time_ns, reading->time_ns)))
 		memory = reading->text;
 	fill_samples(whose, build->moment.time_ns, &host);
 	count_calls(build->run->processes[process].reader, &host);
@@ -499,10 +535,12 @@ static struct fact_host host_of(struct build *build, uint32_t process)
 	fill_python(build->run->processes[process].reader, &build->host_memory[process], &host);
 	if (host.allocator)
 		ours = host.allocators;
-	if (ours && ours->time_ns != CUF_UNKNOWN)
+	if (ours && ours->time_ns != CUF_UNKNOWN && reading &&
+	    apart_ns(ours->time_ns, reading->time_ns) <= STATS_LATE_NS)
 		dated = ours;
 	if (memory)
-		fill_rows(build, memory, dated, &host);
+		fill_rows(build, memory,
+			  later_sample(whose, build->moment.time_ns, reading), dated, &host);
 	host.verdict = judge(ours);
 	fill_advice(build, ours, &host);
 	if (host.verdict == HOST_FRAGMENTED)

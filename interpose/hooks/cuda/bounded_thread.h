@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Work that may never end, in a thread of ours: the caller waits for it for a short time, and then
- * leaves it behind. For libraries of the process that ask a device. They keep state in it, so a
- * copy of the process (process_copy.h) cannot ask for it.
+ * leaves it behind. For libraries of the process that ask a device.
  *
  * Contract: any thread that no signal interrupted. libc starts the thread, and for that waits for
  * its allocator's lock without a limit. So this is for work that allocates anyway. No lock is taken

@@ -91,7 +91,7 @@ static void record_failure(struct cuf_call *call, const struct cuf_request *requ
 	incident = cuf_request_failed(call, request, (uint32_t)result, &view);
 	if (incident && is_on_device(request))
 		cuf_gpu_processes_read(request->device, incident, (void *)call->frame);
-	cuf_allocator_read(CUF_MOMENT_INCIDENT);
+	cuf_allocator_read_at_incident();
 	cuf_framework_check_unseen();
 }
 

@@ -24,6 +24,7 @@
 #include "interpose/hooks/loader/dso.h"
 #include "interpose/hooks/loader/real.h"
 #include "interpose/hooks/loader/resolve.h"
+#include "interpose/hooks/malloc/allocator_private.h"
 
 /* ---- the hooks ---- */
 
@@ -95,7 +96,9 @@ int cuf_hook_dlclose(void *handle)
 		return -1;
 	cuf_driver_keep();
 	cuf_gpu_processes_unload_begin();
+	cuf_allocator_unload_begin();
 	result = cuf_unload(cuf_real.dlclose, handle);
+	cuf_allocator_unload_end();
 	cuf_gpu_processes_unload_end();
 	if (result == 0)
 		forget_unloaded();

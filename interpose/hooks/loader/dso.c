@@ -5,7 +5,7 @@
 #include <dlfcn.h>
 #include <string.h>
 #include "interpose/platform/elf_symbol.h"
-#include "interpose/platform/readable.h"
+#include "interpose/platform/guarded_copy.h"
 
 bool cuf_dso_at(const void *addr, struct cuf_dso *dso)
 {
@@ -41,17 +41,7 @@ bool cuf_dso_is_before_us(const void *addr)
 /* The name of a link_map that may be freed meanwhile. */
 static void copy_name(const char *name, char *to, size_t room)
 {
-	size_t used = 0, part;
-	for (; used + 1 < room; used += part) {
-		part = 4096 - ((uintptr_t)name + used) % 4096; /* whole pages are readable or not */
-		if (part > room - 1 - used)
-			part = room - 1 - used;
-		if (!cuf_readable_copy(to + used, (uintptr_t)name + used, part))
-			break;
-		if (memchr(to + used, 0, part))
-			return;
-	}
-	to[used] = 0;
+	to[cuf_guarded_copy_part(to, (uintptr_t)name, room - 1)] = 0;
 }
 
 /* Nodes are copied, because a dlclose may free them, and the loader confirms what was found. */
@@ -66,7 +56,7 @@ struct link_map *cuf_dso_find_loaded(const char *prefix)
 	map = at.map;
 	for (unsigned i = 0; map && i < OBJECTS_MAX; i++, map = copy.l_next) {
 		char name[256];
-		if (!cuf_readable_copy(&copy, (uintptr_t)map, sizeof copy))
+		if (!cuf_guarded_copy(&copy, (uintptr_t)map, sizeof copy))
 			return NULL;
 		copy_name(copy.l_name, name, sizeof name);
 		if (cuf_dso_name_is(cuf_dso_basename(name), prefix) &&

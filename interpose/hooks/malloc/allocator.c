@@ -1,75 +1,72 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which allocators there are, and when their statistics are read. An allocator is in one of three
- * places. Behind us: its malloc is what our hook calls. Private: an object has its own under other
- * names, so its blocks are not visible, but its statistics are. In front of us: the program itself
- * defines malloc, so our hooks are never called.
+ * When statistics of allocators are read, and by whom. An allocator is in one of three places.
+ * Behind us: its malloc is what our hook calls. Private: an object has its own under other names,
+ * so its blocks are not visible, but its statistics are. In front of us: the program itself defines
+ * malloc, so our hooks are never called, and nobody asks an allocator with locks.
  */
 #include "interpose/hooks/malloc/allocator.h"
 
 #include <errno.h>
-#include <string.h>
+#include <pthread.h>
+#include <signal.h>
 #include "interpose/platform/at_fork_child.h"
 #include "interpose/platform/clock.h"
 #include "interpose/platform/elf_symbol.h"
 #include "interpose/platform/options.h"
 #include "interpose/platform/side_stack.h"
+#include "interpose/platform/sys.h"
 #include "interpose/record/recorder.h"
 #include "interpose/hooks/loader/dso.h"
 #include "interpose/hooks/loader/real.h"
-#include "interpose/hooks/malloc/allocator_copy.h"
-#include "interpose/hooks/malloc/allocator_stats.h"
+#include "interpose/hooks/malloc/allocator_private.h"
 #include "interpose/hooks/malloc/mmap.h"
 #include "interpose/hooks/malloc/process_maps.h"
 
-/* ---- families ---- */
+enum { ALLOCATOR_BYTES = 4096, MEMORY_BYTES = 1024 };
 
-/* An object belongs to the first family whose probe it exports under one of the prefixes. */
-static const struct family {
-	const char *name, *probe;
-	const char *prefixes[5];
-	bool (*stats)(const struct cuf_allocator *, enum cuf_moment, struct cuf_text *);
-	void (*version)(const struct cuf_allocator *, struct cuf_text *);
-} families[] = {
-	{ "jemalloc", "mallctl", { "", "je_", "_rjem_", "je_arrow_", "jemalloc_" },
-	  cuf_stats_jemalloc, cuf_version_jemalloc },
-	{ "tcmalloc", "MallocExtension_GetNumericProperty", { "" }, cuf_stats_tcmalloc, NULL },
-	{ "tcmalloc", "MallocExtension_Internal_GetNumericProperty", { "" }, cuf_stats_tcmalloc,
-	  NULL },
-	{ "tcmalloc", "tc_malloc", { "" }, NULL, NULL },
-	{ "mimalloc", "mi_version", { "" }, cuf_stats_mimalloc, cuf_version_mimalloc },
-	{ "glibc", "malloc_info", { "" }, cuf_stats_glibc, cuf_version_glibc },
-};
-enum {
-	FAMILIES = sizeof families / sizeof *families,
-	FAMILIES_BUT_GLIBC = FAMILIES - 1, /* glibc is in every process */
-	PREFIXES = sizeof families->prefixes / sizeof *families->prefixes,
-};
+/* ---- who ---- */
+
+/* The allocator behind us, and the object that the loader searches before us and that defines
+ * malloc itself. map NULL: none. Both stay. */
+static struct known {
+	const struct link_map *map;
+	const struct cuf_allocator_family *family;
+	struct cuf_allocator allocator;
+	struct cuf_code_range code;
+	struct cuf_meta *records[2];
+	unsigned next;
+} behind, front;
+
+static struct cuf_meta *memory_records[2];
+static unsigned memory_next;
+static bool was_read; /* while running */
+
+/* Whether the allocators of this process know of its fork: a child that was made by a raw clone may
+ * have a lock that nobody holds any more. */
+static bool is_child;
+static uint32_t forked_pid;
+
+static void note_fork(void)
+{
+	forked_pid = (uint32_t)cuf_sys(SYS_getpid, 0, 0, 0, 0, 0, 0);
+}
 
 /* An allocator is addressed by its object, not by dlsym: with several copies of jemalloc in a
  * process, dlsym would find the first one only. */
-static struct cuf_allocator allocator_of_map(const struct link_map *map)
+static struct known known_of(const struct link_map *map)
 {
-	return (struct cuf_allocator){ .prefix = "", .bias = map->l_addr, .dynamic = map->l_ld };
+	struct known known = { .map = map };
+	struct cuf_dso object;
+	if (!map)
+		return known;
+	known.allocator = (struct cuf_allocator){ .prefix = "", .bias = map->l_addr,
+						  .dynamic = map->l_ld };
+	known.family = cuf_allocator_family(&known.allocator, false);
+	if (cuf_dso_at(map->l_ld, &object))
+		known.code = (struct cuf_code_range){ object.start, object.end };
+	return known;
 }
-
-/* Sets the allocator's prefix. NULL: none of the first families_max. */
-static const struct family *family_of(struct cuf_allocator *allocator, unsigned families_max)
-{
-	for (unsigned f = 0; f < families_max; f++)
-		for (unsigned p = 0; p < PREFIXES && families[f].prefixes[p]; p++) {
-			allocator->prefix = families[f].prefixes[p];
-			if (cuf_allocator_function(allocator, families[f].probe))
-				return &families[f];
-		}
-	allocator->prefix = "";
-	return NULL;
-}
-
-/* ---- one allocator ---- */
-
-/* The object that the loader searches before us and that defines malloc itself; NULL: none. */
-static const struct link_map *front;
 
 /* At start the list of objects is the search order, so what precedes us is searched first. */
 static const struct link_map *find_object_in_front(void)
@@ -83,115 +80,103 @@ static const struct link_map *find_object_in_front(void)
 	return NULL;
 }
 
-/* Keys are those of abi/FORMAT.md. */
-static void add_description(struct cuf_text *text, const struct family *family,
-			    const struct cuf_allocator *allocator, const char *role,
-			    const char *object)
+static bool has_locks(const struct cuf_allocator_family *family)
 {
-	CUF_TEXT(version, 64);
-	cuf_stats_add_word(text, "name", family ? family->name : "unknown");
-	if (family && family->version)
-		family->version(allocator, &version);
-	if (version.used)
-		cuf_stats_add_word(text, "version", version.at);
-	cuf_stats_add_word(text, "role", role);
-	cuf_stats_add_word(text, "object", object && *object ? object : "the program itself");
-	if (*allocator->prefix)
-		cuf_stats_add_word(text, "prefix", allocator->prefix);
+	return family && !family->lock_free;
 }
 
-/* One record. The buffer is static because readings exclude each other, and the constructor runs on
- * one thread. */
-static void write_allocator(enum cuf_moment moment, const struct family *family,
-			    const struct cuf_allocator *allocator, const char *role,
-			    const char *object)
+/* ---- records ---- */
+
+/* While the process runs, two records of each kind take turns. */
+static void put(enum cuf_moment moment, unsigned type, const struct cuf_text *text,
+		struct cuf_meta **records, unsigned *next, size_t room)
 {
-	enum { TEXT_BYTES = 4096 };
-	static char buffer[TEXT_BYTES];
-	struct cuf_text text = { buffer, 0, sizeof buffer };
+	if (moment != CUF_MOMENT_RUNNING)
+		cuf_note(type, moment, text->at, text->used);
+	else
+		cuf_note_again(&records[(*next)++ % 2], type, moment, text->at, text->used, room);
+}
+
+/* The buffer is static because readings exclude each other, and the constructor runs on one
+ * thread. */
+static struct cuf_text allocator_text(void)
+{
+	static char buffer[ALLOCATOR_BYTES];
 	buffer[0] = 0;
-	add_description(&text, family, allocator, role, object);
-	if (moment != CUF_MOMENT_START && family && family->stats)
-		family->stats(allocator, moment, &text);
-	cuf_allocator_deliver(CUF_META_ALLOCATOR, moment, text.at, text.used);
+	return (struct cuf_text){ buffer, 0, sizeof buffer };
 }
 
-/* For an object that may have any family of allocators, or one that is not known. */
-static void write_map(enum cuf_moment moment, const struct link_map *map, const char *role)
+static void write_known(enum cuf_moment moment, struct known *known, const char *role)
 {
-	struct cuf_allocator allocator = allocator_of_map(map);
-	const struct family *family = family_of(&allocator, FAMILIES);
-	write_allocator(moment, family, &allocator, role, map->l_name);
+	struct cuf_text text = allocator_text();
+	cuf_allocator_add(&text, known->family, &known->allocator, role, known->map->l_name,
+			  moment != CUF_MOMENT_START);
+	put(moment, CUF_META_ALLOCATOR, &text, known->records, &known->next, ALLOCATOR_BYTES);
+}
+
+/* One that cannot be asked now is named, once. */
+static void write_private(enum cuf_moment moment, struct cuf_private_allocator *own, bool may_ask)
+{
+	struct cuf_text text = allocator_text();
+	if (!may_ask && own->is_named)
+		return;
+	cuf_allocator_add(&text, own->family, &own->allocator, "private", own->object, may_ask);
+	put(may_ask ? moment : CUF_MOMENT_START, CUF_META_ALLOCATOR, &text, own->records,
+	    &own->next, ALLOCATOR_BYTES);
+	own->is_named = true;
 }
 
 /* Called once, at the start. It writes names and versions only, since statistics would be those of
  * an empty heap. */
 void cuf_allocator_describe(void)
 {
-	front = find_object_in_front();
 	if (!cuf_real_find_allocator() || !cuf_recorder_status().is_on)
 		return;
-	write_map(CUF_MOMENT_START, cuf_real_allocator(), "process");
-	if (front)
-		write_map(CUF_MOMENT_START, front, "in_front");
+	behind = known_of(cuf_real_allocator());
+	front = known_of(find_object_in_front());
+	write_known(CUF_MOMENT_START, &behind, "process");
+	if (front.map)
+		write_known(CUF_MOMENT_START, &front, "in_front");
+	if (has_locks(behind.family))
+		pthread_atfork(NULL, NULL, note_fork);
+	cuf_on_object_seen(cuf_allocator_private_see);
 }
 
-/* ---- objects with an allocator of their own ---- */
+/* ---- resident memory ---- */
 
-enum { PRIVATE_MAX = 8 };
-struct private_search {
-	enum cuf_moment moment;
-	unsigned found;
-};
+/* The kernel walks all page tables for smaps, in the program's own time. */
+#define SMAPS_RESIDENT_MAX (512ull << 20)
+#define SMAPS_RESIDENT_MAX_AT_END (16ull << 20)
 
-/*
- * An allocator that was linked in under hidden names cannot be found here. The reader of the
- * recording searches the file for it, so the object must be in META although no stack passed it.
- */
-static void note_object(const struct dl_phdr_info *object)
+/* A process that has doubled may have other kinds of memory than before. */
+static bool is_smaps_due(enum cuf_moment moment)
 {
-	for (unsigned i = 0; i < object->dlpi_phnum; i++)
-		if (object->dlpi_phdr[i].p_type == PT_LOAD && object->dlpi_phdr[i].p_flags & PF_X) {
-			uintptr_t code = object->dlpi_addr + object->dlpi_phdr[i].p_vaddr;
-			cuf_allocator_deliver(CUF_META_MODULE, code, NULL, 0);
-			return;
-		}
+	static uint64_t read_at_bytes;
+	uint64_t bytes = cuf_process_maps_resident_bytes(), most = SMAPS_RESIDENT_MAX;
+	if (moment == CUF_MOMENT_INCIDENT)
+		return true;
+	if (moment == CUF_MOMENT_END)
+		most = SMAPS_RESIDENT_MAX_AT_END;
+	if (bytes > most || (cuf_process_maps_are_known() && bytes < 2 * read_at_bytes))
+		return false;
+	read_at_bytes = bytes;
+	return true;
 }
 
-/* Called by the loader for each object. It returns 0, so the iteration goes on to the last one.
- * Objects beyond PRIVATE_MAX are only named. */
-static int write_private(struct dl_phdr_info *object, size_t bytes, void *context)
-{
-	struct private_search *search = context;
-	struct cuf_allocator allocator = { .bias = object->dlpi_addr,
-					   .dynamic = cuf_dso_dynamic(object) };
-	const struct family *family;
-	const char *role = "private";
-	note_object(object);
-	if (search->found == PRIVATE_MAX || !allocator.dynamic ||
-	    allocator.dynamic == cuf_real_allocator()->l_ld ||
-	    cuf_dso_is_self(allocator.dynamic))
-		return 0;
-	family = family_of(&allocator, FAMILIES_BUT_GLIBC);
-	if (!family)
-		return 0;
-	if (front && front->l_ld == allocator.dynamic)
-		role = "in_front";
-	write_allocator(search->moment, family, &allocator, role, object->dlpi_name);
-	search->found++;
-	return 0;
-}
-
-/* ---- a reading ---- */
-
-/* The resident memory of the whole process by kind of map, and the sums of mmap=1. Keys are those
- * of abi/FORMAT.md. */
-static uint64_t write_memory(enum cuf_moment moment)
+static bool read_maps(enum cuf_moment moment, struct cuf_process_maps *maps)
 {
 	const struct cuf_recorder_status status = cuf_recorder_status();
+	if (!is_smaps_due(moment))
+		return cuf_process_maps_update(maps);
+	return cuf_process_maps_read(maps, status.start, status.bytes);
+}
+
+/* By kind of map, and the sums of mmap=1. Keys are those of abi/FORMAT.md. */
+static void write_memory(enum cuf_moment moment)
+{
 	struct cuf_process_maps maps = { 0 };
-	CUF_TEXT(text, 1024);
-	if (cuf_process_maps_read(&maps, status.start, status.bytes)) {
+	CUF_TEXT(text, MEMORY_BYTES);
+	if (read_maps(moment, &maps)) {
 		cuf_stats_add(&text, "rss_bytes", maps.rss_bytes);
 		cuf_stats_add(&text, "pss_bytes", maps.pss_bytes);
 		cuf_stats_add(&text, "swap_bytes", maps.swap_bytes);
@@ -208,54 +193,80 @@ static uint64_t write_memory(enum cuf_moment moment)
 	}
 	cuf_mmap_stats(&text);
 	if (text.used)
-		cuf_note(CUF_META_MEMORY, moment, text.at, text.used);
-	return maps.rss_bytes;
+		put(moment, CUF_META_MEMORY, &text, memory_records, &memory_next, MEMORY_BYTES);
 }
 
-/* Whether its statistics can be read without locks. */
-static bool is_glibc(const struct link_map *map)
+/* ---- a reading ---- */
+
+struct reading {
+	enum cuf_moment moment;
+	struct cuf_private_allocator *privates;   /* NULL: they may go */
+	bool may_lock;
+};
+
+static void write_privates(const struct reading *reading)
 {
-	struct cuf_allocator allocator = allocator_of_map(map);
-	const struct family *family = family_of(&allocator, FAMILIES);
-	return family && family->stats == cuf_stats_glibc;
+	for (unsigned i = 0; reading->privates && i < CUF_PRIVATE_MAX; i++) {
+		struct cuf_private_allocator *own = &reading->privates[i];
+		if (__atomic_load_n(&own->family, __ATOMIC_ACQUIRE) &&
+		    (!front.map || own->allocator.dynamic != front.allocator.dynamic))
+			write_private(reading->moment, own,
+				      own->family->lock_free || reading->may_lock);
+	}
 }
 
-/* What takes locks: allocators other than glibc's, and the list of objects. */
-static void read_others(void *argument)
-{
-	const enum cuf_moment moment = *(const enum cuf_moment *)argument;
-	struct private_search search = { moment, 0 };
-	if (!is_glibc(cuf_real_allocator()))
-		write_map(moment, cuf_real_allocator(), "process");
-	dl_iterate_phdr(write_private, &search);
-}
-
-/*
- * Three parts: the process, the allocator behind us, and every object with its own allocator. No
- * lock may be waited for, so what takes locks is asked in a copy of the process, and only at the
- * end: after a failure a device may write to memory that a copy would share.
- */
+/* Three parts: the process, the allocator behind us, and objects with one of their own. */
 static void read_all(void *argument)
 {
-	const enum cuf_moment moment = *(const enum cuf_moment *)argument;
-	uint64_t resident_bytes = write_memory(moment);
-	if (is_glibc(cuf_real_allocator()))
-		write_map(moment, cuf_real_allocator(), "process");
-	if (moment == CUF_MOMENT_END && !cuf_options.under_valgrind)
-		cuf_allocator_read_in_copy(read_others, argument, resident_bytes);
+	const struct reading *reading = argument;
+	write_memory(reading->moment);
+	if (reading->may_lock || !has_locks(behind.family))
+		write_known(reading->moment, &behind, "process");
+	if (front.map && !has_locks(front.family))
+		write_known(reading->moment, &front, "in_front");
+	write_privates(reading);
 }
 
-/* ---- when ---- */
+static uint32_t is_reading; /* one thread at a time */
 
-#define SPACING_NS 1000000000ull
-#define COST_SHARE 50 /* at most a fiftieth of the time goes into readings at incidents */
-
-static bool reading;          /* one thread at a time */
-static uint64_t next_ns, spacing_ns;
-
-/* A child forked during a reading must not wait for its parent's. */
-static void forget_reading(void) { __atomic_store_n(&reading, false, __ATOMIC_RELAXED); }
+static void forget_reading(void)
+{
+	is_reading = 0;
+	is_child = true;
+	was_read = false;
+	behind.records[0] = behind.records[1] = front.records[0] = front.records[1] = NULL;
+	memory_records[0] = memory_records[1] = NULL;
+}
 CUF_AT_FORK_CHILD(forget_reading);
+
+/* One that comes while another goes on is dropped, not delayed. */
+static bool begin_reading(void)
+{
+	const struct cuf_recorder_status status = cuf_recorder_status();
+	return status.is_on_disk /* still in memory: nobody will read it */ && status.is_on &&
+	       behind.map && !__atomic_exchange_n(&is_reading, 1, __ATOMIC_ACQUIRE);
+}
+
+static void end_reading(void) { __atomic_store_n(&is_reading, 0, __ATOMIC_RELEASE); }
+
+/* most_ns: for the walk over glibc's heap. */
+static void run_reading(enum cuf_moment moment, bool may_lock, uint64_t most_ns)
+{
+	struct reading reading = { moment, cuf_allocator_private_begin(), may_lock };
+	behind.allocator.most_ns = front.allocator.most_ns = most_ns;
+	cuf_on_side_stack(read_all, &reading);
+	if (reading.privates)
+		cuf_allocator_private_end();
+	cuf_live_change_settle();
+}
+
+/* ---- at incidents ---- */
+
+#define INCIDENT_NS 2000000ull
+#define SPACING_NS 1000000000ull
+#define COST_SHARE 50 /* at most a fiftieth of the time goes into readings */
+
+static uint64_t next_ns, spacing_ns;
 
 /* Spacing doubles with each reading. An incident that repeats in a loop is read at 0, 1, 3, 7
  * s and so on. A slow reading is spaced further apart. */
@@ -268,22 +279,117 @@ static void schedule_next(uint64_t began_ns)
 	__atomic_store_n(&next_ns, ended_ns + spacing_ns, __ATOMIC_RELAXED);
 }
 
-/* Every reading excludes the others. One that comes meanwhile is dropped, not delayed. */
-void cuf_allocator_read(enum cuf_moment moment)
+/* The program may be anywhere: no allocator's lock is taken. */
+void cuf_allocator_read_at_incident(void)
 {
-	const struct cuf_recorder_status status = cuf_recorder_status();
 	uint64_t began_ns = cuf_now_ns();
 	int saved = errno;
-	if (!status.is_on_disk) /* still in memory: nobody will read it */
+	if (began_ns < __atomic_load_n(&next_ns, __ATOMIC_RELAXED) || !begin_reading())
 		return;
-	if (!cuf_real_allocator() || !status.is_on)
-		return;
-	if (moment == CUF_MOMENT_INCIDENT && began_ns < __atomic_load_n(&next_ns, __ATOMIC_RELAXED))
-		return;
-	if (__atomic_exchange_n(&reading, true, __ATOMIC_ACQUIRE))
-		return;
-	cuf_on_side_stack(read_all, &moment);
+	run_reading(CUF_MOMENT_INCIDENT, false, INCIDENT_NS);
 	schedule_next(began_ns);
-	__atomic_store_n(&reading, false, __ATOMIC_RELEASE);
+	end_reading();
+	errno = saved;
+}
+
+/* ---- while the program runs ---- */
+
+#define CREDIT_NS 10000000 /* a program that starts fast is not held back */
+#define CREDIT_PARTS 8     /* the less is left of it, the shorter are readings */
+static int64_t credit_ns = CREDIT_NS; /* below 0: a debt */
+static uint64_t paid_ns;
+
+static bool is_affordable(uint64_t now_ns)
+{
+	if (paid_ns && now_ns > paid_ns)
+		credit_ns += (int64_t)((now_ns - paid_ns) / COST_SHARE);
+	if (credit_ns > CREDIT_NS)
+		credit_ns = CREDIT_NS;
+	paid_ns = now_ns;
+	return credit_ns > 0;
+}
+
+/* The thread holds none of their locks: no signal came while it was in one of them, and none of
+ * them called malloc of libc. */
+static bool is_outside(void *frame)
+{
+	struct cuf_code_range ranges[1 + CUF_PRIVATE_MAX] = { behind.code };
+	unsigned count = has_locks(behind.family); /* every stack passes libc */
+	const struct cuf_private_allocator *privates = cuf_allocator_private_begin();
+	for (unsigned i = 0; privates && i < CUF_PRIVATE_MAX; i++)
+		if (__atomic_load_n(&privates[i].family, __ATOMIC_ACQUIRE))
+			ranges[count++] = (struct cuf_code_range){ privates[i].start,
+								   privates[i].end };
+	if (privates)
+		cuf_allocator_private_end();
+	return cuf_stack_avoids(frame, ranges, count);
+}
+
+static bool may_lock(void *frame)
+{
+	if (is_child && forked_pid != cuf_gate_pid())
+		return false;
+	return is_outside(frame);
+}
+
+/*
+ * A handler that allocates must not find a lock that this thread holds for us. A fault of the
+ * recording is not held back: its handler is ours, and takes no lock.
+ */
+static uint64_t block_signals(void)
+{
+	static const int faults[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS };
+	uint64_t set = ~0ull, before = 0;
+	for (unsigned i = 0; i < sizeof faults / sizeof *faults; i++)
+		set &= ~(1ull << (faults[i] - 1));
+	cuf_sys(SYS_rt_sigprocmask, SIG_BLOCK, (long)&set, (long)&before, sizeof set, 0, 0);
+	return before;
+}
+
+static void read_running(void *frame)
+{
+	uint64_t before, began_ns;
+	bool locks = has_locks(behind.family);
+	if (!is_affordable(cuf_now_ns()))
+		return;
+	began_ns = cuf_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	locks = may_lock(frame);
+	if (locks || !has_locks(behind.family)) {
+		before = block_signals();
+		run_reading(CUF_MOMENT_RUNNING, locks, (uint64_t)credit_ns / CREDIT_PARTS);
+		cuf_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof before, 0, 0);
+		was_read = true;
+	}
+	credit_ns -= (int64_t)(cuf_clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns);
+}
+
+/* A call of its own: what is allocated inside is not recorded. */
+void cuf_allocator_read_running(void *frame)
+{
+	struct cuf_call call;
+	int saved = errno;
+	cuf_live_change_postpone();
+	if (cuf_call_begin(&call, CUF_HOOK_malloc, frame) && begin_reading()) {
+		read_running(frame);
+		end_reading();
+	}
+	cuf_call_end();
+	errno = saved;
+}
+
+/* ---- at the end ---- */
+
+#define END_NS 500000ull
+
+void cuf_allocator_read_at_end(void)
+{
+	int saved = errno;
+	/* figures of an allocator with locks go with the memory of their own time */
+	if (was_read && has_locks(behind.family))
+		return;
+	if (begin_reading()) {
+		run_reading(CUF_MOMENT_END, false, END_NS);
+		end_reading();
+	}
 	errno = saved;
 }

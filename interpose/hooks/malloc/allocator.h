@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Statistics of the allocators in this process, and resident memory as the kernel reports it,
- * written to META at a few moments.
+ * written to META while the program runs.
  *
- * Contract: never on a hot path, never inside malloc, and never when the process ends by abort or
- * _exit. errno untouched. glibc's heap is read without locks. Other allocators take theirs, and so
- * does the loader for its list of objects: they are asked at the end only, in a copy of the
- * process, for a limited time.
+ * Contract: never on a hot path. errno untouched. A process that ends is asked for nothing that
+ * takes a lock: glibc's heap is read without any, and mimalloc has none. jemalloc and tcmalloc take
+ * theirs. So they are asked in the program's own thread, where it has just called malloc or is
+ * about to call free: it could not be kept waiting there for longer than by its own call.
  */
 #ifndef CUF_ALLOCATOR_H
 #define CUF_ALLOCATOR_H
@@ -16,8 +16,18 @@
 /* From the constructor: which allocator is behind us. */
 void cuf_allocator_describe(void);
 
-/* The statistics of this moment. Readings at CUF_MOMENT_INCIDENT are paced: a program that fails
- * thousands of requests pays for few. */
-void cuf_allocator_read(enum cuf_moment moment);
+/* After a failed request. Paced: a program that fails thousands of requests pays for few. */
+void cuf_allocator_read_at_incident(void);
+
+/*
+ * In malloc's or free's hook, outside the allocator, when a reading is due because live memory has
+ * changed (cuf_live_change_is_due). For at most a fiftieth of the time.
+ */
+void cuf_allocator_read_running(void *frame);
+
+/*
+ * Before exit handlers. An allocator with locks is not asked. Half a millisecond.
+ */
+void cuf_allocator_read_at_end(void);
 
 #endif

@@ -13,13 +13,6 @@
 #include "interpose/hooks/loader/dso.h"
 #include "interpose/hooks/malloc/glibc_heap.h"
 
-/*
- * A walk takes 50 to 80 nanoseconds a small block. What is not reached is estimated. A refused
- * request has a caller that waits.
- */
-#define HEAP_NS_MAX 50000000ull
-#define HEAP_NS_MAX_AT_INCIDENT 2000000ull
-
 /* Blocks with a map of their own are in no arena. */
 static void add_heap(struct cuf_text *text, const struct cuf_glibc_heap *heap)
 {
@@ -45,20 +38,17 @@ static void add_heap(struct cuf_text *text, const struct cuf_glibc_heap *heap)
 					    heap->class_bytes[i]);
 }
 
-/* libc's writable data begins with its dynamic section. A seccomp filter may kill for the system
+/* A walk takes 50 to 80 nanoseconds a small block, and what is not reached is estimated.
+ * libc's writable data begins with its dynamic section. A seccomp filter may kill for the system
  * call that reads memory. */
-bool cuf_stats_glibc(const struct cuf_allocator *allocator, enum cuf_moment moment,
-		     struct cuf_text *text)
+bool cuf_stats_glibc(const struct cuf_allocator *allocator, struct cuf_text *text)
 {
 	static struct cuf_glibc_heap heap;
 	struct cuf_dso libc;
-	uint64_t most_ns = HEAP_NS_MAX;
 
-	if (moment == CUF_MOMENT_INCIDENT)
-		most_ns = HEAP_NS_MAX_AT_INCIDENT;
 	if (cuf_sandbox_entered() || !cuf_dso_at(allocator->dynamic, &libc) ||
 	    !cuf_glibc_heap_read((uintptr_t)allocator->dynamic, libc.end,
-				 cuf_now_ns() + most_ns, &heap))
+				 cuf_now_ns() + allocator->most_ns, &heap))
 		return false;
 	add_heap(text, &heap);
 	return true;

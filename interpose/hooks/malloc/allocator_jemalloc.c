@@ -127,8 +127,7 @@ static bool add_extent_class(mallctl_fn mallctl, struct cuf_text *text, unsigned
 
 /* Statistics are compiled in by default. A build without them lacks their names. Writing "epoch"
  * refreshes the figures. All later queries belong to that moment. */
-bool cuf_stats_jemalloc(const struct cuf_allocator *allocator, enum cuf_moment moment,
-			struct cuf_text *text)
+bool cuf_stats_jemalloc(const struct cuf_allocator *allocator, struct cuf_text *text)
 {
 	mallctl_fn mallctl = cuf_allocator_function(allocator, "mallctl");
 	uint64_t epoch = 1;

@@ -10,8 +10,7 @@ typedef void (*process_info_fn)(size_t *elapsed_ms, size_t *user_ms, size_t *sys
 				size_t *commit_peak_bytes, size_t *faults);
 
 /* commit_bytes is what mimalloc has made accessible. NULL skips the other figures. */
-bool cuf_stats_mimalloc(const struct cuf_allocator *allocator, enum cuf_moment moment,
-			struct cuf_text *text)
+bool cuf_stats_mimalloc(const struct cuf_allocator *allocator, struct cuf_text *text)
 {
 	process_info_fn process_info = cuf_allocator_function(allocator, "mi_process_info");
 	size_t commit_bytes = 0;

@@ -18,6 +18,7 @@ struct cuf_allocator {
 	const char *prefix;          /* of its functions' names: "" or, e.g., "je_" */
 	uintptr_t bias;              /* load bias and dynamic section of its object */
 	const ElfW(Dyn) *dynamic;
+	uint64_t most_ns;            /* for a walk over its heap: somebody waits */
 };
 
 /* The exported function of this allocator with this plain name, or NULL. */
@@ -33,14 +34,10 @@ void cuf_stats_add_class(struct cuf_text *text, const char *key, uint64_t class,
 
 /* ---- families: a row in allocator.c each ---- */
 
-bool cuf_stats_glibc(const struct cuf_allocator *allocator, enum cuf_moment moment,
-		     struct cuf_text *text);
-bool cuf_stats_jemalloc(const struct cuf_allocator *allocator, enum cuf_moment moment,
-			struct cuf_text *text);
-bool cuf_stats_tcmalloc(const struct cuf_allocator *allocator, enum cuf_moment moment,
-			struct cuf_text *text);
-bool cuf_stats_mimalloc(const struct cuf_allocator *allocator, enum cuf_moment moment,
-			struct cuf_text *text);
+bool cuf_stats_glibc(const struct cuf_allocator *allocator, struct cuf_text *text);
+bool cuf_stats_jemalloc(const struct cuf_allocator *allocator, struct cuf_text *text);
+bool cuf_stats_tcmalloc(const struct cuf_allocator *allocator, struct cuf_text *text);
+bool cuf_stats_mimalloc(const struct cuf_allocator *allocator, struct cuf_text *text);
 
 void cuf_version_glibc(const struct cuf_allocator *allocator, struct cuf_text *text);
 void cuf_version_jemalloc(const struct cuf_allocator *allocator, struct cuf_text *text);

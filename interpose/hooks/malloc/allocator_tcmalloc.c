@@ -57,8 +57,7 @@ static bool add_sum(const struct cuf_allocator *allocator, struct cuf_text *text
 }
 
 /* Returns false for an allocator that exports neither function. */
-bool cuf_stats_tcmalloc(const struct cuf_allocator *allocator, enum cuf_moment moment,
-			struct cuf_text *text)
+bool cuf_stats_tcmalloc(const struct cuf_allocator *allocator, struct cuf_text *text)
 {
 	bool any = false;
 	for (unsigned i = 0; i < sizeof sums / sizeof *sums; i++)

@@ -100,7 +100,7 @@ static void read_books(unsigned hook, void *frame)
 	int saved_errno = errno;
 
 	if (cuf_call_begin(&call, hook, frame))
-		cuf_allocator_read(CUF_MOMENT_INCIDENT);
+		cuf_allocator_read_at_incident();
 	cuf_call_end();
 	errno = saved_errno;
 }
@@ -113,13 +113,22 @@ static __attribute__((noinline, cold)) void record_refusal(size_t bytes, unsigne
 		read_books(hook_of_op[op], frame);
 }
 
+/* Here the thread is outside of its allocator. */
+static inline void look_at_books(void *frame)
+{
+	if (unlikely(cuf_live_change_is_due()))
+		cuf_allocator_read_running(frame);
+}
+
 /* After the real call, when nothing was decided before it. */
 static inline void *record_alloc(void *p, size_t bytes, unsigned op, void *frame)
 {
-	if (__builtin_expect(p != NULL, 1))
+	if (__builtin_expect(p != NULL, 1)) {
 		cuf_host_alloc(p, bytes, op, frame);
-	else
+		look_at_books(frame);
+	} else {
 		record_refusal(bytes, op, errno, frame);
+	}
 	return p;
 }
 
@@ -128,6 +137,7 @@ static inline void *record_chosen(void *p, size_t bytes, unsigned op, void *fram
 {
 	if (__builtin_expect(p != NULL, 1)) {
 		cuf_host_record_alloc(p, bytes, op, frame);
+		look_at_books(frame);
 	} else {
 		cuf_host_cancel(bytes);
 		record_refusal(bytes, op, errno, frame);
@@ -239,6 +249,7 @@ RECORDED void free_recorded(void *p)
 	if (cuf_boot_owns(p) || !HAVE(free))
 		return;
 	cuf_host_record_free(p, CUF_HOST_FREE, &undo);
+	look_at_books(FRAME);
 	cuf_real.free(p);
 }
 
@@ -311,8 +322,10 @@ RECORDED void *resize_recorded(void *p, size_t bytes, bool skips)
 	if (p)
 		cuf_host_free(p, CUF_HOST_FREE_RESIZE, &undo);
 	moved = cuf_real.realloc(p, bytes);
-	if (moved && !skips)
+	if (moved && !skips) {
 		cuf_host_record_alloc(moved, bytes, op, FRAME);
+		look_at_books(FRAME);
+	}
 	if (!moved && bytes)
 		cuf_host_restore(&undo);
 	if (!moved && !skips) {

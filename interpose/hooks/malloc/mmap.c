@@ -159,6 +159,8 @@ static void *mapping_done(struct mapping *mapping, void *at, const struct reques
 		cuf_maps_restore(&mapping->removed);
 	else if (kind_of(request, mapping->removed.was_reserved, &kind))
 		cuf_maps_add((uintptr_t)at, end_of(at, request->bytes), kind, frame);
+	else if (request->bytes >= cuf_maps_bytes_min())
+		cuf_note_object((uintptr_t)request->caller); /* an allocator of its own? */
 	errno = saved;
 	return at;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adds up /proc/self/smaps, line by line, in one fixed buffer. */
+/* Adds up /proc/self/smaps, line by line, in one fixed buffer; and what has changed since then. */
 #include "interpose/hooks/malloc/process_maps.h"
 
 #include <string.h>
+#include "interpose/platform/at_fork_child.h"
 #include "interpose/platform/clock.h"
 #include "interpose/platform/sandbox.h"
 #include "interpose/platform/sys.h"
@@ -119,6 +120,63 @@ static size_t parse_lines(struct cuf_process_maps *maps, uint64_t **sum, size_t 
 	return used - at;
 }
 
+/* ---- the kernel's counters ---- */
+
+struct counters {
+	uint64_t anonymous_bytes, file_bytes, shared_bytes, swap_bytes;
+};
+
+/* The last whole reading of smaps, and the counters of that time. */
+static struct {
+	struct cuf_process_maps maps;
+	struct counters counters;
+} base;
+
+/* A child's sums are its own. */
+static void forget_base(void) { base.maps.whole = false; }
+CUF_AT_FORK_CHILD(forget_base);
+
+/* "RssAnon:	     132 kB" */
+static uint64_t counter(const char *text, const char *key)
+{
+	const char *line = strstr(text, key);
+	return line ? bytes_of(line) : 0;
+}
+
+static bool read_counters(struct counters *counters)
+{
+	static char text[4096];
+	long fd = cuf_open("/proc/self/status", O_RDONLY, 0), bytes;
+	if (fd < 0)
+		return false;
+	bytes = cuf_sys_read((int)fd, text, sizeof text - 1);
+	cuf_sys_close((int)fd);
+	text[bytes > 0 ? bytes : 0] = 0;
+	if (!strstr(text, "\nRssAnon:"))
+		return false;
+	counters->anonymous_bytes = counter(text, "\nRssAnon:");
+	counters->file_bytes = counter(text, "\nRssFile:");
+	counters->shared_bytes = counter(text, "\nRssShmem:");
+	counters->swap_bytes = counter(text, "\nVmSwap:");
+	return true;
+}
+
+static void keep_base(const struct cuf_process_maps *maps)
+{
+	base.maps = *maps;
+	base.maps.whole = read_counters(&base.counters);
+}
+
+static void add_change(uint64_t *sum, uint64_t before, uint64_t now)
+{
+	if (now >= before)
+		*sum += now - before;
+	else
+		*sum -= before - now < *sum ? before - now : *sum;
+}
+
+/* ---- readings ---- */
+
 /* One pass. The file has about 25 lines for each mapping. The kernel locks the address space while
  * it formats a chunk. So the pass has a time limit, after which `whole` stays false. System calls
  * only: stdio would allocate. */
@@ -140,5 +198,34 @@ bool cuf_process_maps_read(struct cuf_process_maps *maps, uintptr_t own, size_t 
 		cuf_sys_close((int)fd);
 	}
 	maps->whole = fd >= 0 && got == 0;
+	if (maps->whole)
+		keep_base(maps);
 	return fd >= 0 && maps->map_count;
+}
+
+bool cuf_process_maps_update(struct cuf_process_maps *maps)
+{
+	struct counters now;
+	if (!base.maps.whole || !read_counters(&now))
+		return false;
+	*maps = base.maps;
+	maps->anonymous_bytes += maps->heap_bytes; /* the counters do not tell them apart */
+	maps->heap_bytes = 0;
+	add_change(&maps->anonymous_bytes, base.counters.anonymous_bytes, now.anonymous_bytes);
+	add_change(&maps->file_bytes, base.counters.file_bytes, now.file_bytes);
+	add_change(&maps->shared_bytes, base.counters.shared_bytes, now.shared_bytes);
+	maps->swap_bytes = now.swap_bytes;
+	maps->rss_bytes = maps->anonymous_bytes + maps->stack_bytes + maps->file_bytes +
+			  maps->file_private_bytes + maps->shared_bytes + maps->recorder_bytes;
+	return true;
+}
+
+bool cuf_process_maps_are_known(void) { return base.maps.whole; }
+
+uint64_t cuf_process_maps_resident_bytes(void)
+{
+	struct counters now;
+	if (!read_counters(&now))
+		return 0;
+	return now.anonymous_bytes + now.file_bytes + now.shared_bytes;
 }

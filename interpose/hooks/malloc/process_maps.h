@@ -3,8 +3,9 @@
  * Resident memory of this process by kind of mapping, from /proc/self/smaps.
  *
  * Contract: raw system calls, no allocation, no descriptor kept. One caller at a time: the caller
- * sees to it. The kernel walks all page tables, so this is for incidents and for the end only. It
- * stops after CUF_MAPS_NS_MAX. Then `whole` is false, and the sums cover a part.
+ * sees to it. For smaps the kernel walks all page tables, some ten milliseconds a GiB. It stops
+ * after CUF_MAPS_NS_MAX; then `whole` is false, and the sums cover a part. The kernel's counters
+ * take some twenty microseconds, however large the process is.
  */
 #ifndef CUF_PROCESS_MAPS_H
 #define CUF_PROCESS_MAPS_H
@@ -31,5 +32,18 @@ struct cuf_process_maps {
 
 /* own: the range whose resident bytes are recorder_bytes. Returns false when /proc is not there. */
 bool cuf_process_maps_read(struct cuf_process_maps *maps, uintptr_t own, size_t own_bytes);
+
+/*
+ * The same from the kernel's counters (/proc/self/status): what came and went since the last whole
+ * reading of smaps is added to anonymous_bytes (with the heap), file_bytes and shared_bytes. The
+ * other sums are those of then. False: there was no such reading, or there are no counters.
+ */
+bool cuf_process_maps_update(struct cuf_process_maps *maps);
+
+/* Whether there was one, in this process. */
+bool cuf_process_maps_are_known(void);
+
+/* Resident memory by the kernel's counters; 0: unknown. */
+uint64_t cuf_process_maps_resident_bytes(void);
 
 #endif

@@ -37,11 +37,13 @@ __attribute__((noreturn)) static void leave(int status)
 /* ---- the last words ---- */
 
 /* For ends at which the process is in order. Nothing is asked that may not answer: no driver, no
- * lock of the loader. */
+ * lock. A process that ends within a page of its limit must not need that page for us. */
 static void describe_end(void)
 {
+	if (cuf_recorder_status().room_bytes < CUF_END_ROOM_BYTES)
+		return;
 	cuf_framework_check_unseen();
-	cuf_allocator_read(CUF_MOMENT_END);
+	cuf_allocator_read_at_end();
 }
 
 /* in_order: not at _exit and abort, where the process may be in any state. */
@@ -50,9 +52,9 @@ static void record_end(unsigned kind, int status, bool in_order)
 	if (!cuf_process_is_recorded(false)) /* a vfork child, or a forked one without a */
 					     /* recording */
 		return;
+	cuf_process_end(kind, (uint64_t)(unsigned)status);
 	if (in_order)
 		describe_end();
-	cuf_process_end(kind, (uint64_t)(unsigned)status);
 }
 
 /* ---- return from main ---- */

@@ -10,6 +10,7 @@
 #include <link.h>
 #include <pthread.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include "tests/unit/fixtures/recorder.h"
 #include "interpose/code/modules.h"
@@ -237,6 +238,24 @@ static void a_relative_path_is_made_absolute(void **state)
 }
 
 /* An address means another object once one was closed there; the same one is recognised. */
+/* As when another thread closes it at this moment: the loader still answers. */
+static void an_object_that_is_being_unmapped(void **state)
+{
+	struct link_map *map = open_spare(0);
+	struct cuf_object object;
+	struct seen seen;
+	if (!map || !cuf_object_find((uintptr_t)map->l_ld, &object))
+		skip();
+	assert_int_equal(mprotect((void *)object.start, 4096, PROT_NONE), 0);
+	cuf_modules_note_going((uintptr_t)map->l_ld);
+	seen = find(map->l_addr);
+	assert_non_null(seen.last);
+	assert_int_equal(seen.last->build_id_bytes, 0);
+	assert_int_equal(mprotect((void *)object.start, 4096, PROT_READ), 0);
+	assert_int_equal(dlclose(map), 0);
+	cuf_modules_changed();
+}
+
 static void a_place_where_an_object_was_closed(void **state)
 {
 	struct link_map *map = open_spare(0);
@@ -315,6 +334,7 @@ int main(void)
 		cmocka_unit_test(many_threads_meet_an_object_at_once),
 		cmocka_unit_test(a_relative_path_is_made_absolute),
 		cmocka_unit_test(spans_are_the_readable_segments),
+		cmocka_unit_test(an_object_that_is_being_unmapped),
 		cmocka_unit_test(a_child_forgets),
 		cmocka_unit_test(a_place_where_an_object_was_closed),
 	};

@@ -32,9 +32,9 @@ static void test_symbolize__a_frame_is_named_once(void **state)
 	assert_ptr_equal(lfind(&wanted, numbers, &count, sizeof *numbers, allocate_and_compare),
 	                 &numbers[2]);
 	assert_int_equal(names_like("lfind"), 0);
-	cuf_symbolize_all_stacks();
+	cuf_symbolize_all_stacks(UINT64_MAX);
 	assert_int_equal(names_like("lfind"), 1);
-	cuf_symbolize_all_stacks();
+	cuf_symbolize_all_stacks(UINT64_MAX);
 	assert_int_equal(names_like("lfind"), 1);
 }
 
