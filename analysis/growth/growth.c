@@ -11,6 +11,9 @@
 #include "analysis/base/xalloc.h"
 
 enum { FLOORS_MAX = 8192, LARGE_BYTES = 1 << 20 };
+/* A call site that held so much, and then an eighth of it or less, has ended a round of work. */
+#define ROUND_LEAST_BYTES ((int64_t)1 << 20)
+enum { ROUND_REST = 8 };
 /* Larger steps and levels are damage. */
 #define BYTES_MAX ((int64_t)1 << 57)
 
@@ -207,23 +210,32 @@ static void pass_marks(const struct growth *growth, struct site *site, uint32_t 
 }
 
 /* Steps come in the order of time, so that most need no division. */
-static unsigned bin_of_step(struct growth *growth, uint64_t time_ns)
+static unsigned part_of_step(struct growth *growth, uint64_t time_ns)
 {
-	uint64_t span_ns = growth->time.end_ns - growth->time.begin_ns;
-	if (!growth->by_age || time_ns < growth->bin_end_ns)
-		return growth->bin;
-	growth->bin = survival_bin(&growth->time, time_ns);
-	growth->bin_end_ns = growth->time.begin_ns + span_ns / SURVIVAL_BINS * (growth->bin + 1);
-	if (growth->bin == SURVIVAL_BINS - 1)
-		growth->bin_end_ns = UINT64_MAX;
-	return growth->bin;
+	if (growth->by_age && time_ns >= growth->part_end_ns)
+		growth->part = survival_part(&growth->time, time_ns, &growth->part_end_ns);
+	return growth->part;
+}
+
+/* What a site holds only while it works goes when that work is done: rounds. */
+static void follow_round(struct site *site)
+{
+	if (site->walk_bytes > site->round_bytes)
+		site->round_bytes = site->walk_bytes;
+	if (site->round_bytes < ROUND_LEAST_BYTES ||
+	    site->walk_bytes > site->round_bytes / ROUND_REST)
+		return;
+	site->rounds++;
+	if (site->round_bytes > site->before_bytes)
+		site->before_bytes = site->round_bytes;
+	site->round_bytes = site->walk_bytes;
 }
 
 /* Second pass, one event. mark: the number of marks before it. */
 static void follow_step(struct growth *growth, struct site *site, const struct growth_step *step,
 			uint32_t mark)
 {
-	unsigned bin = bin_of_step(growth, step->time_ns);
+	unsigned part = part_of_step(growth, step->time_ns);
 	if (step->delta_bytes > 0) {
 		site->late_allocs += mark > growth->mark_count / 2;
 		if (site->last_cycle != mark) {
@@ -232,13 +244,16 @@ static void follow_step(struct growth *growth, struct site *site, const struct g
 		}
 	}
 	if (growth->by_age)
-		growth->all.bins[bin].net_bytes += (double)step->delta_bytes;
+		growth->all.parts[part].net_bytes += (double)step->delta_bytes;
+	if (growth->by_age && step->delta_bytes < 0 && !step->is_resize)
+		growth->freed_bytes[part] -= (double)step->delta_bytes;
 	if (site->floor == SITE_NONE)
 		return;
 	if (growth->by_age)
-		growth->survivals[site->floor].bins[bin].net_bytes += (double)step->delta_bytes;
+		growth->survivals[site->floor].parts[part].net_bytes += (double)step->delta_bytes;
 	pass_marks(growth, site, mark);
 	site->walk_bytes = sum(site->walk_bytes, step->delta_bytes);
+	follow_round(site);
 }
 
 /* Cycles are found with a few missing, so counts near a whole number are that number. */
@@ -349,19 +364,18 @@ void growth_follow(struct growth *growth, const struct growth_source *source)
 void growth_birth(const struct growth *growth, struct site *site,
 		  const struct growth_block *block)
 {
-	struct survival *survival;
-	unsigned bin;
+	struct survival_part *part;
 	/* was it there before the last quarter? */
 	if (!growth->mark_count ||
 	    block->birth_ns < growth->marks[growth->mark_count * 3 / 4].time_ns)
 		site->old_bytes += block->bytes;
 	if (!growth->survivals || site->floor == SITE_NONE)
 		return;
-	survival = &growth->survivals[site->floor];
-	bin = survival_bin(&growth->time, block->birth_ns);
-	survival->bins[bin].bytes += (double)block->bytes;
-	survival->bins[bin].variance += block->variance;
-	survival->bins[bin].count++;
+	part = &growth->survivals[site->floor]
+			.parts[survival_part(&growth->time, block->birth_ns, NULL)];
+	part->bytes += (double)block->bytes;
+	part->variance += block->variance;
+	part->count++;
 }
 
 void growth_pool(struct growth *growth, const struct reader *reader)

@@ -79,6 +79,11 @@ struct fact_site {
 	bool is_alike;                /* its blocks are of about one size */
 	bool is_doubling;             /* its large blocks: each is much larger than the last */
 	uint64_t largest_bytes;       /* of one block; 0: no event of it was kept */
+	/* Host: how often it freed nearly all that it held, and the most that it held before it did
+	 * so for the last time. */
+	uint32_t rounds;
+	uint64_t before_bytes;
+	uint64_t churn_bytes;         /* host: that all call sites freed since this one began */
 	uint64_t first_ns, last_ns;   /* birth of the oldest and the youngest live block */
 	double grown_bytes;           /* over the time observed */
 };
@@ -119,8 +124,9 @@ struct growth {
 	struct survival *pools;      /* of the places in the program that several sites share */
 	uint32_t *pool_of_floor;     /* NULL before growth_pool */
 	struct survival all;         /* net_bytes of all sites */
-	unsigned bin;                /* of the step that is followed, until bin_end_ns */
-	uint64_t bin_end_ns;
+	double freed_bytes[SURVIVAL_PARTS]; /* by all sites */
+	unsigned part;               /* of the step that is followed, until part_end_ns */
+	uint64_t part_end_ns;
 };
 
 /* A live block: what it stands for, and how uncertain that is. */

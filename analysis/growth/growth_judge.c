@@ -239,6 +239,19 @@ static void judge_series(const struct growth *growth, const struct site *site,
 	out->interval[1] = slope.high;
 }
 
+/* What came and went since the site's work began: without it there was one pass, and no turns. */
+static uint64_t churn_of(const struct growth *growth, const struct site *site)
+{
+	double freed = 0;
+	if (!growth->survivals)
+		return CUF_UNKNOWN;
+	/* start-up may end in the part in which the work begins */
+	for (unsigned part = survival_begin(&growth->survivals[site->floor]) + 1;
+	     part < SURVIVAL_PARTS; part++)
+		freed += growth->freed_bytes[part];
+	return (uint64_t)freed;
+}
+
 void growth_judge(const struct growth *growth, const struct site *site, struct fact_site *out)
 {
 	int64_t live = signed_up_to(site->live_bytes, INT64_MAX), before = 0;
@@ -268,9 +281,14 @@ void growth_judge(const struct growth *growth, const struct site *site, struct f
 		.first_ns = site->first_ns,
 		.last_ns = site->last_ns,
 		.grown_bytes = (double)site->net_bytes,
+		.rounds = site->rounds,
+		.before_bytes = (uint64_t)site->before_bytes,
+		.churn_bytes = CUF_UNKNOWN,
 	};
 	if (growth->work_cycles)
 		out->cycles_basis = growth->is_marked ? BASIS_OBSERVED : BASIS_INFERRED;
-	if (site->floor != SITE_NONE && growth->windows)
-		judge_series(growth, site, out);
+	if (site->floor == SITE_NONE || !growth->windows)
+		return;
+	judge_series(growth, site, out);
+	out->churn_bytes = churn_of(growth, site);
 }

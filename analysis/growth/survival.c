@@ -9,6 +9,9 @@ enum {
 	START_BINS = SURVIVAL_BINS / 8,       /* start-up is no work */
 	END_BINS = SURVIVAL_BINS / 8,         /* at most, nor is the end */
 	LATEST_BIN = SURVIVAL_BINS / 2,       /* a site that begins later was not seen for long */
+	LATEST_BIN_LAST = SURVIVAL_BINS * 3 / 4, /* in the shortest stretch */
+	HALF = SURVIVAL_BINS / 2,
+	BEGIN_PART = 32,                      /* less of a site is no beginning of its work */
 	BLOCKS_LEAST = 24,                    /* recorded ones, in all */
 	BLOCKS_THIRD = 4                      /* and in each third */
 };
@@ -19,7 +22,82 @@ enum {
 #define SIGMAS 2.33                    /* one in a hundred, on one side */
 #define SIGMAS_95 1.959964
 
-unsigned survival_bin(const struct survival_time *time, uint64_t time_ns)
+static void add_part(struct survival_part *sum, const struct survival_part *part)
+{
+	sum->bytes += part->bytes;
+	sum->variance += part->variance;
+	sum->net_bytes += part->net_bytes;
+	sum->count += part->count;
+}
+
+/* Halves of the time are left out until the moment is in the first half of what remains. */
+unsigned survival_part(const struct survival_time *time, uint64_t time_ns, uint64_t *end_ns)
+{
+	double span = (double)time->end_ns - (double)time->begin_ns, at = 0, from = 0, width = 1;
+	unsigned level = 0, part;
+	if (time_ns > time->begin_ns && span > 0)
+		at = ((double)time_ns - (double)time->begin_ns) / span;
+	for (; level < SURVIVAL_HALVINGS && at >= from + width / 2; level++) {
+		width /= 2;
+		from += width;
+	}
+	part = (unsigned)fmin((at - from) / width * SURVIVAL_BINS, SURVIVAL_BINS - 1);
+	if (end_ns && level == SURVIVAL_HALVINGS && part == SURVIVAL_BINS - 1)
+		*end_ns = UINT64_MAX;
+	else if (end_ns)
+		*end_ns = time->begin_ns +
+			  (uint64_t)(span * (from + width * (part + 1) / SURVIVAL_BINS));
+	return level * HALF + part;
+}
+
+unsigned survival_begin(const struct survival *survival)
+{
+	double all = 0, before = 0;
+	unsigned part = 0;
+	for (unsigned i = 0; i < SURVIVAL_PARTS; i++)
+		all += survival->parts[i].bytes;
+	while (part < SURVIVAL_PARTS - 1 &&
+	       (before += survival->parts[part].bytes) <= all / BEGIN_PART)
+		part++;
+	return part;
+}
+
+void survival_add(struct survival *survival, const struct survival *other)
+{
+	for (unsigned part = 0; part < SURVIVAL_PARTS; part++)
+		add_part(&survival->parts[part], &other->parts[part]);
+}
+
+/* ---- one stretch of the time, in equal bins ---- */
+
+struct stretch {
+	struct survival_part bins[SURVIVAL_BINS];
+};
+
+/* The time without its first halves, as many as level. */
+static struct stretch stretch_of(const struct survival *survival, unsigned level)
+{
+	struct stretch out = { 0 };
+	for (unsigned part = level * HALF; part < SURVIVAL_PARTS; part++) {
+		/* a part of the k-th stretch after this one is a bin of it divided by 2 k times */
+		unsigned later = (unsigned)least_of(part / HALF, SURVIVAL_HALVINGS);
+		unsigned place = part - later * HALF;
+		for (; later > level; later--)
+			place = HALF + place / 2;
+		add_part(&out.bins[place], &survival->parts[part]);
+	}
+	return out;
+}
+
+static struct survival_time time_of(const struct survival_time *time, unsigned level)
+{
+	uint64_t span_ns = subtract_to_zero(time->end_ns, time->begin_ns);
+	return (struct survival_time){ .begin_ns = time->end_ns - (span_ns >> level),
+				       .end_ns = time->end_ns,
+				       .events_ns = time->events_ns };
+}
+
+static unsigned bin_of(const struct survival_time *time, uint64_t time_ns)
 {
 	double span = (double)time->end_ns - (double)time->begin_ns, at;
 	if (time_ns <= time->begin_ns || !(span > 0))
@@ -28,72 +106,72 @@ unsigned survival_bin(const struct survival_time *time, uint64_t time_ns)
 	return (unsigned)fmin(at, SURVIVAL_BINS - 1);
 }
 
-void survival_add(struct survival *survival, const struct survival *other)
-{
-	for (unsigned bin = 0; bin < SURVIVAL_BINS; bin++) {
-		survival->bins[bin].bytes += other->bins[bin].bytes;
-		survival->bins[bin].variance += other->bins[bin].variance;
-		survival->bins[bin].net_bytes += other->bins[bin].net_bytes;
-		survival->bins[bin].count += other->bins[bin].count;
-	}
-}
-
 /* Sums over some bins. */
-struct part {
+struct sums {
 	double bytes, variance, net_bytes;
 	uint64_t count;
 	unsigned bins, bins_with_births;
 };
 
-static struct part part_of(const struct survival *survival, unsigned from, unsigned to)
+static struct sums sums_of(const struct stretch *site, unsigned from, unsigned to)
 {
-	struct part part = { .bins = to - from };
+	struct sums sums = { .bins = to - from };
 	for (unsigned bin = from; bin < to; bin++) {
-		part.bytes += survival->bins[bin].bytes;
-		part.variance += survival->bins[bin].variance;
-		part.net_bytes += survival->bins[bin].net_bytes;
-		part.count += survival->bins[bin].count;
-		part.bins_with_births += survival->bins[bin].count > 0;
+		sums.bytes += site->bins[bin].bytes;
+		sums.variance += site->bins[bin].variance;
+		sums.net_bytes += site->bins[bin].net_bytes;
+		sums.count += site->bins[bin].count;
+		sums.bins_with_births += site->bins[bin].count > 0;
 	}
-	return part;
+	return sums;
 }
 
 /* Start-up is left out, and what came before the site's first live block. */
-static unsigned first_bin(const struct survival *survival)
+static unsigned first_bin(const struct stretch *site)
 {
 	unsigned bin = START_BINS;
-	while (bin < SURVIVAL_BINS && !survival->bins[bin].count)
+	while (bin < SURVIVAL_BINS && !site->bins[bin].count)
+		bin++;
+	return bin;
+}
+
+/* Of a stretch that begins late: where all but a little of the site begins. */
+static unsigned begin_bin(const struct stretch *site)
+{
+	double all = sums_of(site, 0, SURVIVAL_BINS).bytes;
+	unsigned bin = 0;
+	while (bin < SURVIVAL_BINS && sums_of(site, 0, bin + 1).bytes <= all / BEGIN_PART)
 		bin++;
 	return bin;
 }
 
 /* A program that ends may need a while for it: bins at the end in which nothing happened at all. */
-static unsigned last_bin(const struct survival *survival, const struct survival *total)
+static unsigned last_bin(const struct stretch *site, const struct stretch *total, unsigned from)
 {
-	unsigned to = SURVIVAL_BINS;
-	while (to > SURVIVAL_BINS - END_BINS && !survival->bins[to - 1].count &&
+	unsigned to = SURVIVAL_BINS, most = (unsigned)least_of(END_BINS, (to - from) / 4);
+	while (to > SURVIVAL_BINS - most && !site->bins[to - 1].count &&
 	       !(fabs(total->bins[to - 1].net_bytes) > 0))
 		to--;
 	return to;
 }
 
-struct thirds { struct part first, middle, last, all; };
+struct thirds { struct sums first, middle, last, all; };
 
-static struct thirds thirds_of(const struct survival *survival, unsigned from, unsigned to)
+static struct thirds thirds_of(const struct stretch *site, unsigned from, unsigned to)
 {
 	unsigned third = (to - from) / 3;
 	return (struct thirds){
-		part_of(survival, from, from + third),
-		part_of(survival, from + third, to - third),
-		part_of(survival, to - third, to),
-		part_of(survival, from, to)
+		sums_of(site, from, from + third),
+		sums_of(site, from + third, to - third),
+		sums_of(site, to - third, to),
+		sums_of(site, from, to)
 	};
 }
 
 /* Blocks were born all along, and enough of them to tell. */
 static bool is_made_all_along(const struct thirds *thirds)
 {
-	const struct part *parts[] = { &thirds->first, &thirds->middle, &thirds->last };
+	const struct sums *parts[] = { &thirds->first, &thirds->middle, &thirds->last };
 	if (thirds->all.count < BLOCKS_LEAST || thirds->all.bytes < GROWN_LEAST_BYTES)
 		return false;
 	for (unsigned i = 0; i < 3; i++)
@@ -106,7 +184,7 @@ static bool is_made_all_along(const struct thirds *thirds)
 /* A cache that fills rises less and less. */
 static bool keeps_its_pace(const struct thirds *thirds)
 {
-	const struct part *first = &thirds->first, *middle = &thirds->middle, *last = &thirds->last;
+	const struct sums *first = &thirds->first, *middle = &thirds->middle, *last = &thirds->last;
 	double before = (first->bytes + middle->bytes) / (first->bins + middle->bins) * last->bins;
 	double share = (double)last->bins / (first->bins + middle->bins);
 	double variance = last->variance +
@@ -119,44 +197,46 @@ static bool keeps_its_pace(const struct thirds *thirds)
  * Old blocks are not freed: of what the last third added, less than half was freed again at this
  * call site, and less than three quarters by all together. Judged where events were kept.
  */
-static bool keeps_its_old(const struct survival *survival, const struct survival *total,
+static bool keeps_its_old(const struct stretch *site, const struct stretch *total,
 			  const struct survival_time *time, unsigned from, unsigned to)
 {
 	unsigned begin = to - (to - from) / 3;
-	unsigned kept = survival_bin(time, time->events_ns);
-	struct part part;
+	unsigned kept = bin_of(time, time->events_ns);
+	struct sums sums;
 	if (time->events_ns > time->begin_ns && kept + 1 > begin)
 		begin = kept + 1; /* the first whole bin */
 	if (begin >= to)
 		return false;
-	part = part_of(survival, begin, to);
-	return part.bytes > 0 && part.net_bytes >= part.bytes / 2 &&
-	       part_of(total, begin, to).net_bytes >= part.bytes / 4;
+	sums = sums_of(site, begin, to);
+	return sums.bytes > 0 && sums.net_bytes >= sums.bytes / 2 &&
+	       sums_of(total, begin, to).net_bytes >= sums.bytes / 4;
 }
 
 /* An hour at the same pace. */
 static bool is_lasting(const struct thirds *thirds, double span_s)
 {
-	const struct part *first = &thirds->first, *last = &thirds->last;
+	const struct sums *first = &thirds->first, *last = &thirds->last;
 	return span_s >= LASTING_S && last->bytes >= first->bytes * 3 / 4 &&
 	       last->bytes - first->bytes / 2 >=
 		       SIGMAS * sqrt(last->variance + first->variance / 4);
 }
 
-struct survival_growth survival_judge(const struct survival *survival, const struct survival *total,
-				      const struct survival_time *time, bool is_failure)
+/* From one bin of a stretch to its end. */
+static struct survival_growth judge_from(const struct stretch *site, const struct stretch *total,
+					 const struct survival_time *time, unsigned from,
+					 unsigned latest, bool is_failure)
 {
 	struct survival_growth out = { SURVIVAL_NOTHING, NAN, NAN, NAN };
-	unsigned from = first_bin(survival), to = last_bin(survival, total);
+	unsigned to = last_bin(site, total, from);
 	double bin_s = ((double)time->end_ns - (double)time->begin_ns) / 1e9 / SURVIVAL_BINS;
 	double span_s = bin_s * ((double)to - from), half;
 	struct thirds thirds;
 
-	if (from > LATEST_BIN || bin_s < BIN_LEAST_S || (!is_failure && span_s < SPAN_LEAST_S))
+	if (from > latest || bin_s < BIN_LEAST_S || (!is_failure && span_s < SPAN_LEAST_S))
 		return out;
-	thirds = thirds_of(survival, from, to);
+	thirds = thirds_of(site, from, to);
 	if (!is_made_all_along(&thirds) || !keeps_its_pace(&thirds) ||
-	    !keeps_its_old(survival, total, time, from, to))
+	    !keeps_its_old(site, total, time, from, to))
 		return out;
 	out.verdict = is_lasting(&thirds, span_s) ? SURVIVAL_LASTING : SURVIVAL_GROWING;
 	half = SIGMAS_95 * sqrt(thirds.all.variance) / span_s;
@@ -164,4 +244,28 @@ struct survival_growth survival_judge(const struct survival *survival, const str
 	out.low = out.bytes_per_s - half;
 	out.high = out.bytes_per_s + half;
 	return out;
+}
+
+/* Start-up dominates the life of some programs: their work is what is judged. */
+struct survival_growth survival_judge(const struct survival *survival, const struct survival *total,
+				      const struct survival_time *time, bool is_failure)
+{
+	struct stretch site = stretch_of(survival, 0), all = stretch_of(total, 0);
+	struct survival_growth out = judge_from(&site, &all, time, first_bin(&site),
+						 LATEST_BIN, is_failure);
+	unsigned from = begin_bin(&site), level = 0;
+	struct survival_time late;
+
+	if (!is_failure || out.verdict != SURVIVAL_NOTHING)
+		return out;
+	while (from > LATEST_BIN && level < SURVIVAL_HALVINGS) {
+		level++;
+		site = stretch_of(survival, level);
+		all = stretch_of(total, level);
+		from = begin_bin(&site);
+	}
+	if (!level && from < START_BINS)
+		return out;
+	late = time_of(time, level);
+	return judge_from(&site, &all, &late, from, LATEST_BIN_LAST, true);
 }

@@ -5,6 +5,10 @@
  * that replaces its blocks has young ones only. analysis/growth/README.md has the rule with its
  * numbers and their reasons.
  *
+ * Where memory ran out, a site is judged from where its work began, however late that was. So the
+ * second half of the time is kept in bins half as wide, its second half again, and so on: parts.
+ * Any of these stretches up to the end has its own equal bins then.
+ *
  * Contract: pure sums, no allocation. Times are CLOCK_MONOTONIC ns; bytes are estimates with a
  * variance where host memory was sampled, and variance 0 where it was not.
  */
@@ -14,22 +18,30 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SURVIVAL_BINS = 24 };
+enum {
+	SURVIVAL_BINS = 24,    /* of one stretch */
+	SURVIVAL_HALVINGS = 4, /* the shortest stretch is the last sixteenth of the time */
+	SURVIVAL_PARTS = SURVIVAL_BINS / 2 * SURVIVAL_HALVINGS + SURVIVAL_BINS
+};
 
 /* The time observed. Events before events_ns are lost. */
 struct survival_time { uint64_t begin_ns, end_ns, events_ns; };
 
 /* Of one call site. */
 struct survival {
-	struct {
-		double bytes, variance; /* live blocks that were born in this bin */
-		double net_bytes;       /* allocated less freed in this bin, as the events state */
+	struct survival_part {
+		double bytes, variance; /* live blocks that were born in this part */
+		double net_bytes;       /* allocated less freed in it, as the events state */
 		uint32_t count;         /* recorded blocks, each a sample where host memory is */
-	} bins[SURVIVAL_BINS];
+	} parts[SURVIVAL_PARTS];
 };
 
-/* The bin of a moment; moments outside belong to the nearest bin. */
-unsigned survival_bin(const struct survival_time *time, uint64_t time_ns);
+/* The part of a moment; moments outside belong to the nearest one. end_ns, unless NULL: when the
+ * part ends; the last one never does. */
+unsigned survival_part(const struct survival_time *time, uint64_t time_ns, uint64_t *end_ns);
+
+/* The part in which all but a little of what is live began to be made. */
+unsigned survival_begin(const struct survival *survival);
 
 /* Adds what another call site made and freed. */
 void survival_add(struct survival *survival, const struct survival *other);
@@ -46,7 +58,8 @@ struct survival_growth {
 };
 /*
  * total: the net_bytes of all call sites; what one site made where another freed as much is no
- * growth. is_failure: memory ran out at the end, so that no time needs to have passed.
+ * growth. is_failure: memory ran out at the end, so that no time needs to have passed, and what
+ * begins late is judged from there.
  */
 struct survival_growth survival_judge(const struct survival *survival, const struct survival *total,
 				      const struct survival_time *time, bool is_failure);

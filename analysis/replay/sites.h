@@ -44,6 +44,9 @@ struct site {
 	/* second pass: from mark to mark */
 	uint64_t late_allocs;     /* in the second half of the marks */
 	int64_t walk_bytes;       /* what it holds at the current event */
+	int64_t round_bytes;      /* the most of that since it last held next to nothing */
+	int64_t before_bytes;     /* the most of that in earlier such rounds, */
+	uint32_t rounds;          /* which are so many */
 	uint32_t last_cycle, cycles; /* cycles in which it allocated */
 	uint32_t passed;          /* marks that are counted in its minimum */
 	uint32_t floor;           /* index of its struct site_floor; SITE_NONE */

@@ -27,11 +27,12 @@ static void add_block(struct survival *survival, const struct survival_time *tim
 		      double bytes, double variance)
 {
 	double span = (double)(time->end_ns - time->begin_ns);
-	unsigned bin = survival_bin(time, time->begin_ns + (uint64_t)(at * span));
-	survival->bins[bin].bytes += bytes;
-	survival->bins[bin].variance += variance;
-	survival->bins[bin].net_bytes += bytes;
-	survival->bins[bin].count++;
+	struct survival_part *part = &survival->parts[survival_part(
+		time, time->begin_ns + (uint64_t)(at * span), NULL)];
+	part->bytes += bytes;
+	part->variance += variance;
+	part->net_bytes += bytes;
+	part->count++;
 }
 
 /* Every block is known; born evenly from one share of the time to another. */
@@ -72,7 +73,7 @@ static void test_survival__an_end_in_which_nothing_happens_is_no_work(void **sta
 	assert_int_equal(verdict(&idle, &time), SURVIVAL_NOTHING);
 	/* others go on to work, so this one has stopped: its last third has half of the time */
 	ended = even(&time, 0, 19.0 / 24, 190, (double)MiB);
-	busy.bins[SURVIVAL_BINS - 1].net_bytes = 1;
+	busy.parts[SURVIVAL_PARTS - 1].net_bytes = 1;
 	assert_int_equal(survival_judge(&ended, &busy, &time, false).verdict, SURVIVAL_NOTHING);
 }
 
@@ -108,6 +109,44 @@ static void test_survival__what_stops_or_begins_late_is_nothing(void **state)
 	assert_int_equal(verdict(&small, &time), SURVIVAL_NOTHING);
 }
 
+/* Whatever share of its life a program took to start: 369 blocks of half a mebibyte each. */
+static void test_survival__where_memory_ran_out_the_work_is_judged_however_late(void **state)
+{
+	static const double begins[] = { 0.05, 0.3, 0.51, 2.0 / 3, 0.8, 0.9, 0.96, 0.985 };
+	struct survival_time time = lasting(18);
+	for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
+		struct survival late = even(&time, begins[i], 1, 369, 0.5 * (double)MiB);
+		struct survival_growth growth = survival_judge(&late, &late, &time, true);
+		double rate = 369 * 0.5 * (double)MiB / (18 * (1 - begins[i]));
+		print_message("# begins at %.3f: %.1f MiB/s of %.1f\n", begins[i],
+			      growth.bytes_per_s / (double)MiB, rate / (double)MiB);
+		assert_int_equal(growth.verdict, SURVIVAL_GROWING);
+		assert_true(fabs(growth.bytes_per_s / rate - 1) < 0.1);
+		/* a little from before its work changes nothing; nor is a late cache a leak */
+		add_block(&late, &time, 0.2, (double)MiB, 0);
+		assert_int_equal(survival_judge(&late, &late, &time, true).verdict,
+				 SURVIVAL_GROWING);
+		late = even(&time, begins[i], begins[i] + (1 - begins[i]) * 0.6, 369, (double)MiB);
+		assert_int_equal(survival_judge(&late, &late, &time, true).verdict,
+				 SURVIVAL_NOTHING);
+	}
+}
+
+/* The parts of all stretches are one partition of the time. */
+static void test_survival__parts_follow_each_other(void **state)
+{
+	struct survival_time time = lasting(24);
+	uint64_t end_ns, at = time.begin_ns;
+	for (unsigned part = 0; part < SURVIVAL_PARTS; part++) {
+		assert_int_equal(survival_part(&time, at, &end_ns), part);
+		assert_true(end_ns > at);
+		at = end_ns + 16; /* rounding */
+	}
+	assert_int_equal(end_ns, UINT64_MAX);
+	assert_int_equal(survival_part(&time, 0, &end_ns), 0);
+	assert_int_equal(survival_part(&time, time.end_ns + 5, NULL), SURVIVAL_PARTS - 1);
+}
+
 static void test_survival__what_is_loaded_hides_no_growth(void **state)
 {
 	struct survival_time time = lasting(60);
@@ -121,8 +160,8 @@ static void test_survival__a_full_cache_with_random_eviction_is_nothing(void **s
 {
 	struct survival_time time = lasting(60);
 	struct survival survival = even(&time, 0, 1, 240, (double)MiB);
-	for (unsigned bin = SURVIVAL_BINS / 2; bin < SURVIVAL_BINS; bin++)
-		survival.bins[bin].net_bytes = 0;
+	for (unsigned part = SURVIVAL_BINS / 2; part < SURVIVAL_PARTS; part++)
+		survival.parts[part].net_bytes = 0;
 	assert_int_equal(verdict(&survival, &time), SURVIVAL_NOTHING);
 }
 
@@ -151,9 +190,9 @@ static void test_survival__lost_events_prove_nothing_but_births_stay(void **stat
 {
 	struct survival_time time = lasting(60);
 	struct survival survival = even(&time, 0, 1, 240, (double)MiB);
-	for (unsigned bin = 0; bin < 20; bin++)
-		survival.bins[bin].net_bytes = 0;
 	time.events_ns = time.begin_ns + 50 * SECOND;
+	for (unsigned part = 0; part < survival_part(&time, time.events_ns, NULL); part++)
+		survival.parts[part].net_bytes = 0;
 	assert_int_equal(verdict(&survival, &time), SURVIVAL_GROWING);
 	time.events_ns = time.end_ns - SECOND / 2;
 	assert_int_equal(verdict(&survival, &time), SURVIVAL_NOTHING);
@@ -212,6 +251,9 @@ int main(void)
 		cmocka_unit_test(
 			test_survival__a_short_program_is_judged_only_if_memory_ran_out),
 		cmocka_unit_test(test_survival__what_stops_or_begins_late_is_nothing),
+		cmocka_unit_test(
+			test_survival__where_memory_ran_out_the_work_is_judged_however_late),
+		cmocka_unit_test(test_survival__parts_follow_each_other),
 		cmocka_unit_test(test_survival__what_is_loaded_hides_no_growth),
 		cmocka_unit_test(test_survival__a_full_cache_with_random_eviction_is_nothing),
 		cmocka_unit_test(test_survival__what_replaces_another_sites_blocks_is_nothing),
