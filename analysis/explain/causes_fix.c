@@ -353,13 +353,17 @@ static const struct fix_row {
 	  "load from safetensors with low_cpu_mem_usage=True; the peak was {rss}",
 	  NO_METRIC, METRIC_rss },
 	{ "S9.H1", "", NULL,
-	  "map the weights instead of reading them (safetensors, mmap), or give the "
-	  "container more than {rss}",
+	  "map the file instead of reading it (safetensors, mmap), read it in parts, or give "
+	  "the container more than {rss}",
 	  NO_METRIC, METRIC_rss },
 	{ "S9.H7", "", NULL,
 	  "run at most {host_fewer} at the same time (max_concurrency, workers, branches, "
 	  "agents); {host_parallel} held {host_each} each",
 	  METRIC_host_fewer, METRIC_host_at_once },
+	{ "S9.H7", "", NULL,
+	  "hold less at the same time (max_concurrency, a semaphore, smaller batches): "
+	  "{host_before} was enough before, {host_round} was too much",
+	  METRIC_host_before, METRIC_host_round },
 	{ "S9.H8", "", NULL,
 	  "bound what the marked call site makes: feed back the end of an answer instead of "
 	  "the whole, or keep a container in parts",
@@ -369,7 +373,16 @@ static const struct fix_row {
 	  "like that; if it is right, work in parts, or map a file",
 	  NO_METRIC, METRIC_request },
 	{ "S9", "", NULL,
-	  "record the container's other processes, or raise its limit above {limit}",
+	  "record the container's other processes, or raise its limit above {limit}: "
+	  "{host_elsewhere} of it is not this process's",
+	  METRIC_host_elsewhere, METRIC_host_elsewhere },
+	{ "S9", "", NULL,
+	  "look at what the marked line keeps: why is not known, but it grew most and holds "
+	  "{host_grown}",
+	  METRIC_host_grown, METRIC_host_grown },
+	{ "S9", "", NULL,
+	  "give it more memory, or record it with --host=full: what was recorded does not "
+	  "show why",
 	  NO_METRIC, NO_METRIC },
 };
 enum { FIX_ROWS = sizeof fix_table / sizeof *fix_table };

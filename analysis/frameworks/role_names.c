@@ -183,7 +183,8 @@ static const struct {
 	{ "load_model", HINT_WEIGHTS }, { "load_layer", HINT_WEIGHTS },
 	{ "model_loader", HINT_WEIGHTS }, { "from_pretrained", HINT_WEIGHTS },
 	{ "safetensors", HINT_WEIGHTS }, { "weights", HINT_WEIGHTS },
-	{ "load_state_dict", HINT_WEIGHTS },
+	{ "load_state_dict", HINT_WEIGHTS }, { "shard", HINT_READS },
+	{ "load", HINT_READS }, { "read", HINT_READS },
 	{ "forward", HINT_ACTIVATIONS }, { "attention", HINT_ACTIVATIONS },
 	{ "prefill", HINT_ACTIVATIONS }, { "logits", HINT_ACTIVATIONS },
 	{ "softmax", HINT_ACTIVATIONS }, { "graph_reserve", HINT_ACTIVATIONS },
@@ -213,6 +214,15 @@ static bool is_decorator(const char *at)
 	return !strncasecmp(at, name, sizeof name - 1);
 }
 
+/* The text of a Python function has its file in a second line. Any file may be called so; and what
+ * Python itself loads are modules. */
+static bool is_in_name(const char *function, const char *at)
+{
+	const char *file = strchr(function, '\n');
+
+	return !file || (at < file && strncmp(file + 1, "<frozen", 7) != 0);
+}
+
 unsigned name_hints(const char *function)
 {
 	unsigned hints = 0;
@@ -220,7 +230,8 @@ unsigned name_hints(const char *function)
 	for (size_t i = 0; function && i < sizeof hint_table / sizeof *hint_table; i++) {
 		const char *part = hint_table[i].part;
 		for (const char *at = function; (at = strcasestr(at, part)); at++)
-			if (is_word(at, function, strlen(part)) && !is_decorator(at))
+			if (is_word(at, function, strlen(part)) && !is_decorator(at) &&
+			    (hint_table[i].hint != HINT_READS || is_in_name(function, at)))
 				hints |= hint_table[i].hint;
 	}
 	return hints;

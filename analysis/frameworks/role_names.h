@@ -27,7 +27,8 @@ enum name_hint {
 	HINT_WEIGHTS = 2,
 	HINT_ACTIVATIONS = 4,
 	HINT_SLOTS = 8,
-	HINT_CAPTURE = 16
+	HINT_CAPTURE = 16,
+	HINT_READS = 32 /* reads or loads something, of whatever kind; by its name, not its file */
 };
 unsigned name_hints(const char *function);
 

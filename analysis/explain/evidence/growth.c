@@ -14,6 +14,11 @@
 /* Fewer threads, or less in each of them, are no crowd. */
 #define PARALLEL_LEAST 4
 #define PARALLEL_LEAST_BYTES (1ull << 20)
+/* Rounds of work: one may be chance; less than this of what it holds now is no measure of it. */
+#define ROUNDS_LEAST 2
+#define ROUND_PART 32
+/* Less that comes and goes than this part of what stays: there was one pass, and no turns. */
+#define PASS_PART 8
 
 /* Sums over the call sites of one device, or of the host. */
 struct growth_sums {
@@ -24,7 +29,9 @@ struct growth_sums {
 	double slope, low, high; /* bytes per second, with a 95 % interval */
 	uint32_t cache_stack; /* of the largest cache that stopped growing; 0 none */
 	uint64_t cache_bytes;
-	uint64_t loaded;      /* host: what functions that load weights hold */
+	uint64_t loaded;      /* host: what functions that load hold, */
+	uint64_t loaded_most; /* and the largest of them */
+	uint32_t loaded_stack;
 };
 
 /* Does the call site belong to this process and to the memory that is examined? */
@@ -74,11 +81,49 @@ static void add_cache(const struct fact_site *site, struct growth_sums *sums)
 	sums->cache_stack = site->stack.id;
 }
 
-/* Weights are loaded once, and nothing of them is freed while they are. */
+static void add_loaded(const struct fact_site *site, struct growth_sums *sums)
+{
+	sums->loaded += site->bytes;
+	if (site->bytes <= sums->loaded_most)
+		return;
+	sums->loaded_most = site->bytes;
+	sums->loaded_stack = site->stack.id;
+}
+
+/* Weights are loaded once. Anything else that is read may be an answer to a request, so it is
+ * loading only while nothing else comes and goes. */
 static bool is_loading(const struct build *build, const struct fact_site *site)
 {
-	return site->kind == CUF_KIND_HOST && site->bytes >= LOADED_LEAST &&
-	       stack_hints(build, site->process, site->stack.id) & HINT_WEIGHTS;
+	unsigned hints;
+
+	if (site->kind != CUF_KIND_HOST || site->bytes < LOADED_LEAST)
+		return false;
+	hints = stack_hints(build, site->process, site->stack.id);
+	return hints & HINT_WEIGHTS ||
+	       (hints & HINT_READS && is_known(site->churn_bytes) &&
+		site->churn_bytes < site->bytes / PASS_PART);
+}
+
+/* Live blocks of about one size, one for each of several threads: work of the same time. A thread
+ * that found no segment in the ring has blocks without events; half of them must have some. Threads
+ * that come and go one after another are a few at a time. */
+static bool is_parallel(const struct build *build, const struct fact_site *site)
+{
+	uint64_t known = least_of(site->alloc_count, site->count);
+	uint64_t at_a_time = build->facts->processes[site->process].host.thread_count;
+
+	return site->is_alike && site->count >= PARALLEL_LEAST && site->threads >= PARALLEL_LEAST &&
+	       known * 2 >= site->count && site->threads * 4ull >= known * 3 &&
+	       at_a_time * 4 >= known * 3 && site->bytes / site->count >= PARALLEL_LEAST_BYTES;
+}
+
+/* It has freed all that it made, more than once, and holds more now than ever: work that lasts as
+ * long as a batch, and this one is larger. */
+static bool is_round(const struct fact_site *site)
+{
+	return site->kind == CUF_KIND_HOST && site->rounds >= ROUNDS_LEAST &&
+	       site->before_bytes >= site->bytes / ROUND_PART &&
+	       site->bytes / 3 * 2 >= site->before_bytes;
 }
 
 /* What grows without being proven a leak counts where memory ran out: then it took part in it. */
@@ -90,7 +135,7 @@ static bool counts_as_leak(const struct build *build, const struct evidence *evi
 	if (site->class == CLASS_LEAK)
 		return true;
 	return site->class == CLASS_GROWING && failed && !site->is_doubling &&
-	       !is_loading(build, site);
+	       !is_loading(build, site) && !is_parallel(build, site) && !is_round(site);
 }
 
 /* Over all call sites of this process: leaks, and caches that stopped growing. */
@@ -110,7 +155,7 @@ static struct growth_sums sum_sites(struct build *build, const struct evidence *
 		else if (site->class == CLASS_BOUNDED_CACHE)
 			add_cache(site, &sums);
 		if (host && is_loading(build, site))
-			sums.loaded += site->bytes;
+			add_loaded(site, &sums);
 	}
 	return sums;
 }
@@ -230,42 +275,85 @@ static bool device_growth(struct build *build, struct evidence *evidence)
 	return sums.kv_leaked * 2 > sums.leaked;
 }
 
-/* Live blocks of about one size, one for each of several threads: work of the same time. A thread
- * that found no segment in the ring has blocks without events; half of them must have some. */
-static bool is_parallel(const struct fact_site *site)
-{
-	uint64_t known = least_of(site->alloc_count, site->count);
+/* The largest call site of each kind, which is no leak. */
+struct patterns {
+	const struct fact_site *parallel, *doubling, *round;
+	uint64_t round_bytes, before_bytes; /* of all that go in rounds */
+};
 
-	return site->is_alike && site->count >= PARALLEL_LEAST && site->threads >= PARALLEL_LEAST &&
-	       known * 2 >= site->count && site->threads * 4ull >= known * 3 &&
-	       site->bytes / site->count >= PARALLEL_LEAST_BYTES;
+static const struct fact_site *larger(const struct fact_site *most, const struct fact_site *site)
+{
+	return !most || site->bytes > most->bytes ? site : most;
 }
 
-/* The largest call site of either kind, which is no leak. */
-static void set_pattern(struct build *build, struct evidence *evidence)
+static struct patterns find_patterns(const struct build *build, const struct evidence *evidence)
 {
-	const struct fact_site *parallel = NULL, *doubling = NULL;
-	uint64_t *metrics = evidence->metrics;
+	struct patterns found = { 0 };
 
 	for (size_t i = 0; i < build->facts->leak_count; i++) {
 		const struct fact_site *site = &build->facts->leaks[i];
 		if (!is_here(evidence, site, true) || site->class == CLASS_LEAK)
 			continue;
-		if (is_parallel(site) && (!parallel || site->bytes > parallel->bytes))
-			parallel = site;
-		if (site->is_doubling && (!doubling || site->bytes > doubling->bytes))
-			doubling = site;
+		if (is_parallel(build, site))
+			found.parallel = larger(found.parallel, site);
+		if (site->is_doubling)
+			found.doubling = larger(found.doubling, site);
+		if (!is_round(site) || site->is_doubling)
+			continue;
+		found.round = larger(found.round, site);
+		found.round_bytes += site->bytes;
+		found.before_bytes += site->before_bytes;
 	}
-	if (parallel) {
-		metrics[METRIC_host_parallel] = parallel->count;
-		metrics[METRIC_host_each] = parallel->bytes / parallel->count;
-		metrics[METRIC_host_fewer] = parallel->count - (parallel->count + 2) / 3;
-		metrics[METRIC_host_at_once] = parallel->bytes;
-		evidence->signals[SIGNAL_host_parallel].stack = parallel->stack.id;
+	return found;
+}
+
+static void set_pattern(struct build *build, struct evidence *evidence)
+{
+	struct patterns found = find_patterns(build, evidence);
+	uint64_t *metrics = evidence->metrics;
+
+	if (found.parallel) {
+		metrics[METRIC_host_parallel] = found.parallel->count;
+		metrics[METRIC_host_each] = found.parallel->bytes / found.parallel->count;
+		metrics[METRIC_host_fewer] =
+			found.parallel->count - (found.parallel->count + 2) / 3;
+		metrics[METRIC_host_at_once] = found.parallel->bytes;
+		evidence->signals[SIGNAL_host_parallel].stack = found.parallel->stack.id;
 	}
-	if (doubling) {
-		metrics[METRIC_host_doubled] = doubling->largest_bytes;
-		evidence->signals[SIGNAL_host_doubling].stack = doubling->stack.id;
+	if (found.round) {
+		metrics[METRIC_host_round] = found.round_bytes;
+		metrics[METRIC_host_before] = found.before_bytes;
+		evidence->signals[SIGNAL_host_round].stack = found.round->stack.id;
+	}
+	if (found.doubling) {
+		metrics[METRIC_host_doubled] = found.doubling->largest_bytes;
+		evidence->signals[SIGNAL_host_doubling].stack = found.doubling->stack.id;
+	}
+}
+
+/* The line of the program that grew most, all its call sites together. */
+static void set_grown(struct build *build, struct evidence *evidence)
+{
+	enum { LOOKED_AT = 64 };
+	const struct reader *reader = build->run->processes[evidence->process].reader;
+	const struct facts *facts = build->facts;
+	size_t count = least_of(facts->growth_count, LOOKED_AT);
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		uint32_t place = reader_place(reader, facts->growth[i].stack.id);
+		uint64_t bytes = 0;
+		if (!is_here(evidence, &facts->growth[i], true))
+			continue;
+		for (size_t j = 0; j < count; j++)
+			if (is_here(evidence, &facts->growth[j], true) &&
+			    reader_place(reader, facts->growth[j].stack.id) == place)
+				bytes += facts->growth[j].bytes;
+		if (bytes <= most)
+			continue;
+		most = bytes;
+		evidence->metrics[METRIC_host_grown] = bytes;
+		evidence->signals[SIGNAL_host_grown].stack = facts->growth[i].stack.id;
 	}
 }
 
@@ -282,7 +370,9 @@ static void host_growth(struct build *build, struct evidence *evidence)
 		evidence->signals[SIGNAL_host_cache].stack = sums.cache_stack;
 	}
 	metrics[METRIC_host_loaded] = sums.loaded;
+	evidence->signals[SIGNAL_host_loading].stack = sums.loaded_stack;
 	set_pattern(build, evidence);
+	set_grown(build, evidence);
 	if (!sums.leaked)
 		return;
 	metrics[METRIC_host_leaked] = sums.leaked;

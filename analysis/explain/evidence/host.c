@@ -154,6 +154,23 @@ static double slack_share(const struct fact_process *process, const uint64_t *me
 /* Less than this is not worth a change of anything. */
 #define KEPT_LEAST (64ull << 20)
 
+/* What explains a good part of it. */
+#define MUCH_PART 0.2
+
+/* Other processes, files of tmpfs: only where they are much is it worth to look there. */
+static void set_elsewhere(struct evidence *evidence)
+{
+	uint64_t *metrics = evidence->metrics, rss = metrics[METRIC_rss];
+	uint64_t cgroup = metrics[METRIC_cgroup];
+
+	if (!is_known(cgroup) || !is_known(rss) || cgroup <= rss ||
+	    evidence_ratio(cgroup - rss, metrics[METRIC_limit]) < MUCH_PART)
+		return;
+	metrics[METRIC_host_elsewhere] = cgroup - rss;
+	evidence_set(evidence, SIGNAL_host_elsewhere,
+		     evidence_ratio(cgroup - rss, metrics[METRIC_limit]));
+}
+
 /* Until the limit at the present rate. The limit is of the cgroup, so its use counts where it is
  * known. */
 static uint64_t seconds_left(const uint64_t *metrics)
@@ -173,7 +190,7 @@ static uint64_t seconds_left(const uint64_t *metrics)
 /* Growth as shares of what is resident; evidence_growth measured the bytes. */
 static void set_growth(const struct fact_process *process, struct evidence *evidence)
 {
-	const uint64_t *metrics = evidence->metrics;
+	uint64_t *metrics = evidence->metrics;
 	uint64_t plateau = evidence->device == FACT_NONE ? metrics[METRIC_plateau] : 0;
 
 	if (process->host_mode == CUF_HOST_OFF)
@@ -184,11 +201,19 @@ static void set_growth(const struct fact_process *process, struct evidence *evid
 			     : 0);
 	evidence_set(evidence, SIGNAL_host_cache,
 		     plateau ? evidence_ratio(plateau, metrics[METRIC_rss]) : 0);
+	if (evidence_ratio(metrics[METRIC_host_grown], metrics[METRIC_rss]) < MUCH_PART)
+		metrics[METRIC_host_grown] = CUF_UNKNOWN;
+	evidence_set(evidence, SIGNAL_host_grown,
+		     evidence_ratio(known_or_zero(metrics[METRIC_host_grown]),
+				    metrics[METRIC_rss]));
 	evidence_set(evidence, SIGNAL_host_loading,
 		     evidence_ratio(known_or_zero(metrics[METRIC_host_loaded]),
 				    metrics[METRIC_rss]));
 	evidence_set(evidence, SIGNAL_host_parallel,
 		     evidence_ratio(known_or_zero(metrics[METRIC_host_at_once]),
+				    metrics[METRIC_rss]));
+	evidence_set(evidence, SIGNAL_host_round,
+		     evidence_ratio(known_or_zero(metrics[METRIC_host_round]),
 				    metrics[METRIC_rss]));
 	evidence_set(evidence, SIGNAL_host_doubling,
 		     evidence_ratio(known_or_zero(metrics[METRIC_host_doubled]),
@@ -251,6 +276,7 @@ void evidence_host(struct build *build, struct evidence *evidence)
 	evidence_set(evidence, SIGNAL_oom_killed, killed);
 	evidence_set(evidence, SIGNAL_host_full,
 		     evidence_ratio(metrics[METRIC_cgroup], metrics[METRIC_limit]));
+	set_elsewhere(evidence);
 	evidence_set(evidence, SIGNAL_host_mine,
 		     evidence_ratio(metrics[METRIC_rss], metrics[METRIC_limit]));
 	evidence_set(evidence, SIGNAL_host_slack, slack_share(process, metrics));

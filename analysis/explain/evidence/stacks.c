@@ -59,14 +59,15 @@ static unsigned native_hints(const struct build *build, const struct fact_proces
 }
 
 /*
- * The innermost frame with a hint decides. Only graph capture counts from any frame. A framework's
- * own calls may fill the first dozens of frames, so all frames of Python are looked at; native ones
- * need symbols, which cost more and tell less further out.
+ * The innermost frame with a hint decides. Only graph capture and what reads count from any frame.
+ * A framework's own calls may fill the first dozens of frames, so all frames of Python are looked
+ * at; native ones need symbols, which cost more and tell less further out.
  */
 unsigned stack_hints(const struct build *build, uint32_t process, uint32_t stack)
 {
 	const struct fact_process *recorded = &build->facts->processes[process];
 	struct fact_stack frames = { .process = process, .id = stack };
+	const unsigned anywhere = HINT_CAPTURE | HINT_READS;
 	unsigned hints = 0;
 	stack_fill(build, &frames, CUF_UNKNOWN);
 	for (uint32_t i = 0; i < frames.depth; i++) {
@@ -75,7 +76,7 @@ unsigned stack_hints(const struct build *build, uint32_t process, uint32_t stack
 			now = python_hints(recorded, frames.addrs[i]);
 		else if (i < NATIVE_LOOKED_AT)
 			now = native_hints(build, recorded, frames.addrs[i], frames.time_ns);
-		hints |= hints & ~(unsigned)HINT_CAPTURE ? now & HINT_CAPTURE : now;
+		hints |= hints & ~anywhere ? now & anywhere : now;
 	}
 	return hints;
 }

@@ -2,8 +2,8 @@
 /*
  * What the functions of a stack are for, by their names: Python's own, those that the recording
  * noted, and those of the program's files where facts_options.symbols can read them. Contract: bits
- * of enum name_hint, of the innermost function that has any; HINT_CAPTURE counts wherever it
- * stands. 0 for a stack that is not known.
+ * of enum name_hint, of the innermost function that has any; HINT_CAPTURE and HINT_READS count
+ * wherever they stand. 0 for a stack that is not known.
  */
 #ifndef ANALYSIS_EXPLAIN_EVIDENCE_STACKS_H
 #define ANALYSIS_EXPLAIN_EVIDENCE_STACKS_H
