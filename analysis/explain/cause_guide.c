@@ -118,6 +118,10 @@ const struct cause_guide cause_guides[] = {
 	  "Each turn takes twice as long as the last, and the last one fails at once.",
 	  "A chain feeds each answer back, and the answer repeats the prompt. After twelve turns "
 	  "a prompt of 64 KiB has become one of 256 MiB." },
+	{ "host-request-does-not-fit",
+	  "The process is OOM-killed at one line, while memory was far from full a moment before.",
+	  "A table of 100 MiB is held, and a copy of 150 MiB is made of it. The container has "
+	  "200 MiB." },
 	{ "host-request-too-large",
 	  "The first such call fails at once, on an idle machine, too. Memory is nearly free.",
 	  "A length that was read from a file is -1. As a size of 64 bits that is 16 EiB." },

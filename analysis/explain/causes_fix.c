@@ -368,6 +368,10 @@ static const struct fix_row {
 	  "bound what the marked call site makes: feed back the end of an answer instead of "
 	  "the whole, or keep a container in parts",
 	  NO_METRIC, METRIC_host_doubled },
+	{ "S9.H10", "", NULL,
+	  "work in parts, or free what is no longer needed before; as it is, the limit has to be "
+	  "above {host_asked}",
+	  NO_METRIC, METRIC_host_jump },
 	{ "S9.H9", "", NULL,
 	  "look at how the marked call site computes {request}: a negative or unset size looks "
 	  "like that; if it is right, work in parts, or map a file",

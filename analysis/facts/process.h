@@ -47,6 +47,8 @@ struct fact_process {
 	uint64_t end_status; /* exit status or signal number; CUF_UNKNOWN */
 	enum fact_basis end_basis;
 	const char *end_why; /* a clause: how an end without a record was inferred; "" */
+	/* requested in its last second and not resident at the last sample; 0 with an end record */
+	uint64_t untouched_bytes;
 	bool complete; /* false: the file is cut, see coverage */
 	bool switched_off; /* the recorder stopped recording before the end */
 	uint64_t driver_version; /* 13000 = 13.0; 0 before CUDA was seen */

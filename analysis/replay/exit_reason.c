@@ -136,8 +136,9 @@ static const char *why_oom_killed(const struct run_process *process, const struc
 			    "fit below the limit of its cgroup", untouched >> 20);
 }
 
-/* Whether the process may have been the one that was killed in its group: with all that it had and
- * had requested, the group is at its limit. Pages shared with a parent are copied when written. */
+/* Whether the process may have been the one that was killed in its group: what it had and had
+ * requested is half of the limit or more. Pages that processes share are copied when written, so
+ * that the rest need not be seen. */
 static bool could_reach_limit(const struct run_process *process, const struct late_blocks *late)
 {
 	uint64_t limit = meta_limit(&process->meta, "memory.max"),
@@ -146,7 +147,7 @@ static bool could_reach_limit(const struct run_process *process, const struct la
 	if (last == CUF_UNKNOWN || limit == CUF_UNKNOWN ||
 	    !sample_before_end(process->reader, 0, &sample) || sample.rss_bytes == CUF_UNKNOWN)
 		return true;
-	return last + sample.rss_bytes + untouched_bytes(process, late) >= limit;
+	return last + sample.rss_bytes + untouched_bytes(process, late) >= limit / 2;
 }
 
 static const char *const why_of_sender[] = {
@@ -262,11 +263,6 @@ uint64_t exit_reason_sample_ns(const struct run_process *process)
 	return sample_before_end(process->reader, 0, &sample) ? sample.time_ns : 0;
 }
 
-bool exit_reason_is_known(const struct run_process *process)
-{
-	return process->reader->header.end_kind || meta_text(&process->meta, CUF_META_WAIT);
-}
-
 /* In this order: the recorder's own end record, what the parent reported, and what can be
  * inferred. */
 struct exit_reason exit_reason_of(const struct run_process *process, const struct late_blocks *late,
@@ -292,6 +288,7 @@ struct exit_reason exit_reason_of(const struct run_process *process, const struc
 		if (!reason_from_parent(process, arena, &reason))
 			reason = reason_without_record(process, late, arena);
 		reason.end_ns = last_recorded_ns(process);
+		reason.untouched_bytes = untouched_bytes(process, late);
 		return reason;
 	}
 	reason.end_ns = header->end_ns;

@@ -27,6 +27,8 @@ struct exit_reason {
 	uint64_t status;          /* exit status or signal; CUF_UNKNOWN */
 	uint64_t end_ns;          /* CLOCK_MONOTONIC of the end record, else of the last record */
 	bool abnormal;            /* killed, a signal, or a status other than 0 */
+	uint64_t untouched_bytes; /* without an end record: requested at last, and not yet resident
+				   * at the last sample */
 	const char *why;          /* one clause on the evidence; constant or in the arena */
 };
 
@@ -39,9 +41,6 @@ struct late_blocks {
 /* Where the last second begins, CLOCK_MONOTONIC, and when the last sample was taken; 0: none. */
 uint64_t exit_reason_late_ns(const struct run_process *process);
 uint64_t exit_reason_sample_ns(const struct run_process *process);
-/* Whether the recording itself has the end, or the parent reported it: then late is not asked. */
-bool exit_reason_is_known(const struct run_process *process);
-
 struct exit_reason exit_reason_of(const struct run_process *process, const struct late_blocks *late,
 				  struct arena *arena);
 

@@ -5,6 +5,7 @@
 #include "analysis/explain/evidence/parts.h"
 #include "analysis/replay/replay.h"
 
+#define LATE_NS 1000000000ull
 #define BYTES_SANE ((uint64_t)1 << 57) /* larger blocks are damage */
 #define ROUNDED_LEAST 65536 /* PyTorch's pinned allocator rounds small blocks, too: too little */
 
@@ -220,6 +221,38 @@ static void set_growth(const struct fact_process *process, struct evidence *evid
 				    metrics[METRIC_rss]));
 }
 
+/* What the process requested at last and would have touched next: with it the cgroup is beyond its
+ * limit. The call site is the one that made the largest block of that time. */
+static void set_jump(struct build *build, struct evidence *evidence)
+{
+	const struct fact_process *process = &build->facts->processes[evidence->process];
+	uint64_t *metrics = evidence->metrics, cgroup = metrics[METRIC_cgroup];
+	uint64_t limit = process->host.cgroup_max_bytes, jump = process->untouched_bytes;
+	const struct fact_site *largest = NULL;
+
+	if (!is_known(cgroup) || !is_known(limit) || cgroup >= limit / 20 * 19 ||
+	    cgroup + jump < limit / 20 * 19) {
+		evidence_set(evidence, SIGNAL_host_jump, 0);
+		return;
+	}
+	metrics[METRIC_host_jump] = jump;
+	metrics[METRIC_host_asked] = cgroup + jump;
+	evidence_set(evidence, SIGNAL_host_jump, evidence_ratio(jump, limit));
+	for (size_t i = 0; i < build->facts->leak_count; i++) {
+		const struct fact_site *site = &build->facts->leaks[i];
+		if (site->process == evidence->process && site->kind == CUF_KIND_HOST &&
+		    site->last_ns + LATE_NS >= process->end_ns &&
+		    (!largest || site->largest_bytes > largest->largest_bytes))
+			largest = site;
+	}
+	if (!largest)
+		return;
+	evidence->signals[SIGNAL_host_jump].stack = largest->stack.id;
+	/* one block, whose first pages were resident already */
+	if (largest->largest_bytes >= jump && largest->largest_bytes - jump <= jump / 4)
+		metrics[METRIC_host_jump] = largest->largest_bytes;
+}
+
 /* A malloc that returned NULL. */
 static void set_refusal(struct evidence *evidence)
 {
@@ -269,6 +302,8 @@ void evidence_host(struct build *build, struct evidence *evidence)
 	if (!killed)
 		metrics[METRIC_host_left] = seconds_left(metrics);
 	set_refusal(evidence);
+	if (killed)
+		set_jump(build, evidence);
 	if (host->recorded_alloc_count)
 		evidence_set(evidence, SIGNAL_host_freed,
 			     (double)host->recorded_free_count /

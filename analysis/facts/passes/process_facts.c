@@ -122,6 +122,7 @@ static void fill_process(struct build *build, uint32_t index)
 		.end_status = end->status,
 		.end_basis = end->basis,
 		.end_why = end->why,
+		.untouched_bytes = end->untouched_bytes,
 		.complete = reader->complete && !from->meta.damage_offset,
 		.switched_off = header->state == CUF_OFF || meta_noted(&from->meta, CUF_NOTE_OFF),
 		.driver_version = header->driver_version,
@@ -173,11 +174,11 @@ static void relate(struct build *build, uint32_t index)
 	}
 }
 
-/* Only for a process whose end nobody reported: the whole ledger is read. */
+/* Only for a process that has no end record: the whole ledger is read. */
 static struct late_blocks late_blocks_of(const struct run_process *recorded)
 {
 	struct host_means means;
-	if (exit_reason_is_known(recorded))
+	if (recorded->reader->header.end_kind)
 		return (struct late_blocks){ 0 };
 	means = host_means_of(recorded->reader, &recorded->meta);
 	return (struct late_blocks){

@@ -43,6 +43,67 @@ killed_by_kernel() { # the process died, and everybody says so
 	report_has 'd.capture.end_state === "oom_killed"'
 }
 
+@test "a kill in one jump: the request that did not fit is named, whether the group can still be read or not" {
+	cat >jump.py <<'END'
+import time
+held = [b'x' * (1 << 20) for _ in range(100)]
+print("held", len(held) << 20, flush=True)
+time.sleep(0.3)
+more = b'x' * (150 << 20)
+END
+	limited 200
+	for way in plain launched; do
+		$way "$(python)" jump.py
+		[ "$(<truth)" = "held $((100 << 20))" ]
+		killed_by_kernel
+		report_has 'd.cause.name_id === "host-request-does-not-fit" && d.cause.evidence.some((e) => e.stack.some((f) => f.file.endsWith("/jump.py") && f.line === 5))'
+		grep -q '150 MiB' screen
+		lacks 'map the weights' screen
+	done
+	remove_memory_cgroup
+	plain_again=$("$cuflight" report rec | head -n 1)
+	[[ $plain_again == "KILLED BY THE KERNEL"* ]]
+}
+
+@test "a container that doubles, and a fork that writes to what it shares: the kernel's kill is named" {
+	command -v c++ >/dev/null || skip "no C++ compiler here"
+	cat >doubles.cc <<'END'
+#include <cstdio>
+#include <unistd.h>
+#include <vector>
+static std::vector<long> numbers;
+void record(long i) { numbers.push_back(i); }
+int main()
+{
+	for (long i = 0;; i++) {
+		record(i);
+		if (i % 1000000 == 0) { printf("%ld\n", (long)(numbers.capacity() * sizeof(long))); fflush(stdout); usleep(20000); }
+	}
+}
+END
+	c++ -g -O0 -o doubles doubles.cc
+	limited 200
+	plain ./doubles
+	killed_by_kernel
+	[ "$(tail -n 1 truth)" = $((128 << 20)) ]
+	grep -q 'record (doubles.cc:5)' screen
+	grep -q '256 MiB' screen
+	cat >copies.py <<'END'
+import os, time
+data = bytearray(120 << 20)
+for i in range(0, len(data), 4096): data[i] = 1
+print("held", len(data), flush=True)
+if not os.fork():
+    time.sleep(0.2)
+    for i in range(0, len(data), 4096): data[i] = 2
+    os._exit(0)
+os.wait()
+END
+	plain "$(python)" copies.py
+	grep -q '^held ' truth
+	grep -q '^KILLED BY THE KERNEL (out of memory)' screen || { cat screen; false; }
+}
+
 @test "a process that enters a group and is killed there: run and the report agree" {
 	limited 100
 	cat >enters.sh <<'END'
