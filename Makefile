@@ -37,7 +37,7 @@ result_valgrind = $(B)/results/valgrind
 # can link them.
 core_rooms := platform store code python stack process incident record
 core_src := $(wildcard both/*.c $(core_rooms:%=interpose/%/*.c)) $(patsubst %,interpose/hooks/%.c, \
-            cuda/nvml malloc/boot_alloc malloc/map_table malloc/map_blocks malloc/process_maps \
+            cuda/nvml malloc/boot_alloc malloc/map_table malloc/process_maps \
             malloc/glibc_heap)
 hook_src := $(filter-out $(core_src),$(wildcard interpose/hooks/*/*.c))
 cmd_src  := $(wildcard analysis/*/*.c analysis/*/*/*.c)

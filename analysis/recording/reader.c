@@ -394,8 +394,11 @@ bool reader_incident_slot(const struct reader *reader, uint64_t slot, struct cuf
 	const void *at = reader_at(reader, CUF_SEC_INCIDENTS, slot);
 	if (!at)
 		return false;
-	*incident = (struct cuf_incident){ .framework_allocated_bytes = CUF_UNKNOWN,
-					   .framework_reserved_bytes = CUF_UNKNOWN };
+	*incident = (struct cuf_incident){
+		.framework_allocated_bytes = CUF_UNKNOWN, .framework_reserved_bytes = CUF_UNKNOWN,
+		.address_bytes = CUF_UNKNOWN, .address_max_bytes = CUF_UNKNOWN,
+		.data_bytes = CUF_UNKNOWN, .data_max_bytes = CUF_UNKNOWN,
+	};
 	memcpy(incident, at, least_of(stride, sizeof *incident));
 	merge_incident_sites(reader, incident);
 	return incident->number != 0;

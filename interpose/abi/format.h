@@ -501,6 +501,10 @@ struct cuf_incident {
 	uint32_t phase;          /* id of the name of the thread's innermost phase; 0 none */
 	uint32_t request_phase;  /* id of the name of the thread's open request; 0 none */
 	uint64_t request_id;
+	/* addresses that are mapped, and of these private memory that may be written to, stacks */
+	/* included; each with the limit in force (RLIMIT_AS, RLIMIT_DATA). CUF_UNKNOWN, no limit */
+	uint64_t address_bytes, address_max_bytes;
+	uint64_t data_bytes, data_max_bytes;
 };
 
 /* A sample of the timeline. When the table is full, every second one is dropped and the spacing

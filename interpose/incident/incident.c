@@ -3,6 +3,7 @@
 #include "interpose/incident/incident.h"
 
 #include <string.h>
+#include <sys/resource.h>
 #include "interpose/code/symbolize.h"
 #include "interpose/incident/device.h"
 #include "interpose/incident/open_phases.h"
@@ -10,6 +11,7 @@
 #include "interpose/incident/totals.h"
 #include "interpose/platform/at_fork_child.h"
 #include "interpose/process/cgroup.h"
+#include "interpose/process/size_limit.h"
 #include "interpose/process/switch_off.h"
 #include "interpose/store/dropped.h"
 #include "interpose/store/recording.h"
@@ -175,6 +177,10 @@ static void fill_totals(struct cuf_incident *incident)
 	incident->rss_bytes = memory.rss_bytes;
 	incident->cgroup_bytes = memory.cgroup_bytes;
 	incident->cgroup_max_bytes = memory.cgroup_max_bytes;
+	incident->address_bytes = memory.address_bytes;
+	incident->address_max_bytes = cuf_limit_bytes(RLIMIT_AS);
+	incident->data_bytes = memory.data_bytes;
+	incident->data_max_bytes = cuf_limit_bytes(RLIMIT_DATA);
 	incident->host_live_bytes = cuf_host_live_bytes();
 	incident->framework_allocated_bytes = level.allocated_bytes;
 	incident->framework_reserved_bytes = level.reserved_bytes;

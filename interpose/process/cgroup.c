@@ -117,16 +117,21 @@ static uint64_t read_file_bytes(void)
 	return inactive_bytes + active_bytes;
 }
 
-/* Pages as bytes. *text moves behind the next blank. */
+/* Pages as bytes. */
+static uint64_t statm_bytes(const char *text)
+{
+	uint64_t pages = cuf_proc_number(text, NULL);
+	return pages == CUF_UNKNOWN ? pages : pages * PAGE_BYTES;
+}
+
+/* *text moves behind the next blank. */
 static uint64_t next_statm_bytes(const char **text)
 {
-	uint64_t pages;
 	if (*text)
 		*text = strchr(*text, ' ');
 	if (!*text)
 		return CUF_UNKNOWN;
-	pages = cuf_proc_number(++*text, NULL);
-	return pages == CUF_UNKNOWN ? pages : pages * PAGE_BYTES;
+	return statm_bytes(++*text);
 }
 
 /* Within a tenth of it: then the kernel is about to drop page cache or to kill. */
@@ -142,11 +147,14 @@ static void read_memory(void *argument)
 	struct cuf_process_memory *memory = argument;
 	char text[256];
 	const char *statm = text;
-	memory->rss_bytes = memory->rss_shared_bytes = memory->cgroup_file_bytes = CUF_UNKNOWN;
-	/* total, resident, shared ... */
+	/* total, resident, shared, code, 0, data and stacks */
 	if (cuf_proc_read("/proc/self/statm", text, sizeof text) > 0) {
+		memory->address_bytes = statm_bytes(statm);
 		memory->rss_bytes = next_statm_bytes(&statm);
 		memory->rss_shared_bytes = next_statm_bytes(&statm);
+		next_statm_bytes(&statm);
+		next_statm_bytes(&statm);
+		memory->data_bytes = next_statm_bytes(&statm);
 	}
 	memory->cgroup_bytes = read_number(current_file);
 	memory->cgroup_max_bytes = read_number(max_file);
@@ -158,6 +166,6 @@ static void read_memory(void *argument)
 void cuf_process_memory(struct cuf_process_memory *memory)
 {
 	*memory = (struct cuf_process_memory){ CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN,
-					       CUF_UNKNOWN };
+					       CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN };
 	cuf_on_side_stack(read_memory, memory);
 }

@@ -9,6 +9,8 @@
 #include <stdint.h>
 
 struct cuf_process_memory {
+	uint64_t address_bytes;     /* all that is mapped */
+	uint64_t data_bytes;        /* of it, private memory that may be written to, and stacks */
 	uint64_t rss_bytes;
 	uint64_t rss_shared_bytes;
 	uint64_t cgroup_bytes;

@@ -39,12 +39,13 @@ static const char *reason;      /* of the size; NULL: it is what was asked for *
 static uint64_t bytes, limit_bytes; /* of the recording; of that limit, 0: none */
 static bool is_reported;
 
-static uint64_t read_limit(int resource)
+uint64_t cuf_limit_bytes(int resource)
 {
 	struct rlimit64 limit;
 
-	if (cuf_sys(SYS_prlimit64, 0, resource, 0, (long)&limit, 0, 0))
-		return RLIM64_INFINITY;
+	if (cuf_sys(SYS_prlimit64, 0, resource, 0, (long)&limit, 0, 0) ||
+	    limit.rlim_cur == RLIM64_INFINITY)
+		return CUF_UNKNOWN;
 	return limit.rlim_cur;
 }
 
@@ -79,9 +80,9 @@ uint64_t cuf_size_limit_apply(void)
 		reduce(LOCKED_BYTES, "the program calls mlockall, which makes all of it resident",
 		       0);
 	for (unsigned i = 0; i < LIMITS; i++) {
-		uint64_t limit = read_limit(limits[i].resource);
+		uint64_t limit = cuf_limit_bytes(limits[i].resource);
 
-		if (limit != RLIM64_INFINITY && (i != LOCKED || counts_locked))
+		if (limit != CUF_UNKNOWN && (i != LOCKED || counts_locked))
 			reduce(limit / limits[i].share, limits[i].name, limit);
 	}
 	return bytes;

@@ -20,7 +20,7 @@
 #include "interpose/hooks/loader/dso.h"
 #include "interpose/hooks/loader/real.h"
 #include "interpose/hooks/malloc/allocator_private.h"
-#include "interpose/hooks/malloc/mmap.h"
+#include "interpose/hooks/malloc/map_blocks.h"
 #include "interpose/hooks/malloc/process_maps.h"
 
 enum { ALLOCATOR_BYTES = 4096, MEMORY_BYTES = 1024 };
@@ -191,7 +191,7 @@ static void write_memory(enum cuf_moment moment)
 		cuf_stats_add(&text, "map_count", maps.map_count);
 		cuf_stats_add(&text, "whole", maps.whole);
 	}
-	cuf_mmap_stats(&text);
+	cuf_maps_stats(&text);
 	if (text.used)
 		put(moment, CUF_META_MEMORY, &text, memory_records, &memory_next, MEMORY_BYTES);
 }
@@ -392,4 +392,29 @@ void cuf_allocator_read_at_end(void)
 		end_reading();
 	}
 	errno = saved;
+}
+
+/* ---- a refusal ---- */
+
+/*
+ * What the allocator keeps may be what is missing. Read within a call of its own, so that a handler
+ * that interrupts it allocates unrecorded.
+ */
+static void read_books(unsigned hook, void *frame)
+{
+	struct cuf_call call;
+	int saved = errno;
+
+	if (cuf_call_begin(&call, hook, frame))
+		cuf_allocator_read_at_incident();
+	cuf_call_end();
+	errno = saved;
+}
+
+/* Cold: refusals must not lengthen the hooks of every allocation. */
+__attribute__((noinline, cold)) void cuf_allocator_refused(size_t bytes, unsigned hook, int error,
+							   void *frame)
+{
+	if (error == ENOMEM && cuf_host_refused(bytes, hook, frame))
+		read_books(hook, frame);
 }

@@ -90,27 +90,9 @@ static const uint16_t hook_of_op[] = {
 	[CUF_HOST_ALIGNED] = CUF_HOOK_posix_memalign,
 };
 
-/*
- * What the allocator keeps may be what is missing. Read within a call of its own, so that a handler
- * that interrupts it allocates unrecorded.
- */
-static void read_books(unsigned hook, void *frame)
+static void record_refusal(size_t bytes, unsigned op, int error, void *frame)
 {
-	struct cuf_call call;
-	int saved_errno = errno;
-
-	if (cuf_call_begin(&call, hook, frame))
-		cuf_allocator_read_at_incident();
-	cuf_call_end();
-	errno = saved_errno;
-}
-
-/* Only ENOMEM is an incident. Cold: refusals must not lengthen the hooks of every allocation. */
-static __attribute__((noinline, cold)) void record_refusal(size_t bytes, unsigned op, int error,
-							   void *frame)
-{
-	if (error == ENOMEM && cuf_host_refused(bytes, hook_of_op[op], frame))
-		read_books(hook_of_op[op], frame);
+	cuf_allocator_refused(bytes, hook_of_op[op], error, frame);
 }
 
 /* Here the thread is outside of its allocator. */

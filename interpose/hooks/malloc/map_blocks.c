@@ -7,6 +7,7 @@
 
 #include "interpose/platform/options.h"
 #include "interpose/record/recorder.h"
+#include "interpose/hooks/malloc/allocator_stats.h"
 #include "interpose/platform/laws.h"
 
 #define PAGE 4096ull
@@ -218,4 +219,33 @@ void cuf_maps_decommit(uint64_t start, uint64_t end, struct cuf_maps_removed *re
 		}
 		start = to;
 	}
+}
+
+/* ---- statistics ---- */
+
+static uint64_t advised_bytes, advised_count; /* pages released while their map stayed */
+
+void cuf_maps_advised(uint64_t bytes)
+{
+	__atomic_fetch_add(&advised_bytes, bytes, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&advised_count, 1, __ATOMIC_RELAXED);
+}
+
+/* Key names are older than the words of today: given_back is what madvise released. */
+void cuf_maps_stats(struct cuf_text *text)
+{
+	struct cuf_map_sums sums;
+	if (!cuf_options.mmap && !cuf_options.large_maps)
+		return;
+	cuf_map_sum(&sums);
+	cuf_stats_add(text, "mapped_anonymous_bytes", sums.bytes[CUF_MAP_ANONYMOUS]);
+	cuf_stats_add(text, "mapped_anonymous_count", sums.count[CUF_MAP_ANONYMOUS]);
+	cuf_stats_add(text, "mapped_file_bytes", sums.bytes[CUF_MAP_FILE]);
+	cuf_stats_add(text, "mapped_file_count", sums.count[CUF_MAP_FILE]);
+	cuf_stats_add(text, "mapped_shared_bytes", sums.bytes[CUF_MAP_SHARED]);
+	cuf_stats_add(text, "mapped_shared_count", sums.count[CUF_MAP_SHARED]);
+	cuf_stats_add(text, "python_arena_bytes", sums.bytes[CUF_MAP_ARENA]);
+	cuf_stats_add(text, "python_arena_count", sums.count[CUF_MAP_ARENA]);
+	cuf_stats_add(text, "given_back_bytes", __atomic_load_n(&advised_bytes, __ATOMIC_RELAXED));
+	cuf_stats_add(text, "given_back_count", __atomic_load_n(&advised_count, __ATOMIC_RELAXED));
 }

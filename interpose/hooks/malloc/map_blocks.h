@@ -14,9 +14,10 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "interpose/platform/say.h"
 #include "interpose/hooks/malloc/map_table.h"
 
-enum { CUF_MAPS_REMOVED_MAX = 4 };
+enum { CUF_MAPS_REMOVED_MAX = 3 };
 
 /*
  * The maps that a call is about to end, kept until the kernel accepts it. Of a call that ends more
@@ -46,5 +47,10 @@ void cuf_maps_restore(const struct cuf_maps_removed *removed);
 void cuf_maps_commit(uint64_t start, uint64_t end, const void *frame);
 /* Before a call that takes the access to the range away: what is memory is only reserved. */
 void cuf_maps_decommit(uint64_t start, uint64_t end, struct cuf_maps_removed *removed);
+
+/* madvise released pages of a map. */
+void cuf_maps_advised(uint64_t bytes);
+/* Adds "key=number" lines, for META MEMORY; nothing when no maps are recorded. */
+void cuf_maps_stats(struct cuf_text *text);
 
 #endif

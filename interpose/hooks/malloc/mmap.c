@@ -12,8 +12,6 @@
  * recorded, because the blocks inside are. The recorder's maps bypass these hooks: it uses system
  * calls.
  */
-#include "interpose/hooks/malloc/mmap.h"
-
 #include <errno.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -23,7 +21,8 @@
 #include "interpose/platform/sys.h"
 #include "interpose/record/recorder.h"
 #include "interpose/hooks/loader/real.h"
-#include "interpose/hooks/malloc/allocator_stats.h"
+#include "interpose/hooks/loader/table.h"
+#include "interpose/hooks/malloc/allocator.h"
 #include "interpose/hooks/malloc/map_blocks.h"
 
 #define FRAME __builtin_frame_address(0)
@@ -148,6 +147,17 @@ static void mapping_begin(struct mapping *mapping, void *addr, size_t bytes, int
 	errno = saved;
 }
 
+/*
+ * Many ask for huge pages, or for more addresses than there are, and do well with less. Where
+ * malloc asks in vain, the refusal of malloc is the incident.
+ */
+static bool is_for_memory(const struct request *request)
+{
+	return request->flags & MAP_ANONYMOUS && request->prot != PROT_NONE &&
+	       !(request->flags & (MAP_NORESERVE | MAP_HUGETLB)) &&
+	       request->bytes >= cuf_maps_bytes_min();
+}
+
 static void *mapping_done(struct mapping *mapping, void *at, const struct request *request,
 			  void *frame)
 {
@@ -155,12 +165,15 @@ static void *mapping_done(struct mapping *mapping, void *at, const struct reques
 	enum cuf_map_kind kind;
 	if (!mapping->recorded)
 		return at;
-	if (at == MAP_FAILED)
+	if (at == MAP_FAILED) {
 		cuf_maps_restore(&mapping->removed);
-	else if (kind_of(request, mapping->removed.was_reserved, &kind))
+		if (is_for_memory(request))
+			cuf_allocator_refused(request->bytes, CUF_HOOK_mmap, saved, frame);
+	} else if (kind_of(request, mapping->removed.was_reserved, &kind)) {
 		cuf_maps_add((uintptr_t)at, end_of(at, request->bytes), kind, frame);
-	else if (request->bytes >= cuf_maps_bytes_min())
+	} else if (request->bytes >= cuf_maps_bytes_min()) {
 		cuf_note_object((uintptr_t)request->caller); /* an allocator of its own? */
+	}
 	errno = saved;
 	return at;
 }
@@ -240,6 +253,8 @@ int cuf_hook_mprotect(void *addr, size_t bytes, int prot)
 	if (recorded && prot != PROT_NONE && !result && cuf_map_count(CUF_MAP_RESERVED)) {
 		cuf_maps_commit(start, end, FRAME);
 		errno = saved;
+	} else if (result && recorded && prot & PROT_WRITE && bytes >= cuf_maps_bytes_min()) {
+		cuf_allocator_refused(bytes, CUF_HOOK_mprotect, errno, FRAME);
 	}
 	return done(result, &removed);
 }
@@ -278,6 +293,8 @@ void *cuf_hook_mremap(void *addr, size_t old_bytes, size_t bytes, int flags, voi
 	if (recorded && at == MAP_FAILED) {
 		cuf_maps_restore(&covered);
 		cuf_maps_restore(&old);
+		if (bytes > old_bytes && bytes - old_bytes >= cuf_maps_bytes_min())
+			cuf_allocator_refused(bytes, CUF_HOOK_mremap, saved, FRAME);
 	} else if (recorded && (old.count || old_stays)) {
 		cuf_maps_add((uintptr_t)at, end_of(at, bytes),
 			     old.count ? cuf_map_kind(old.maps[0]) : CUF_MAP_ANONYMOUS, FRAME);
@@ -286,9 +303,7 @@ void *cuf_hook_mremap(void *addr, size_t old_bytes, size_t bytes, int flags, voi
 	return at;
 }
 
-/* ---- madvise, statistics ---- */
-
-static uint64_t advised_bytes, advised_count; /* pages released while their map stayed */
+/* ---- madvise ---- */
 
 /* Released pages stay part of their map, so only sums are kept. */
 int cuf_hook_madvise(void *addr, size_t bytes, int advice)
@@ -299,28 +314,7 @@ int cuf_hook_madvise(void *addr, size_t bytes, int advice)
 		result = cuf_real.madvise(addr, bytes, advice);
 	else
 		result = (int)libc_result(cuf_sys_madvise(addr, bytes, advice));
-	if (!result && releases && is_recording_maps(CALLER)) {
-		__atomic_fetch_add(&advised_bytes, bytes, __ATOMIC_RELAXED);
-		__atomic_fetch_add(&advised_count, 1, __ATOMIC_RELAXED);
-	}
+	if (!result && releases && is_recording_maps(CALLER))
+		cuf_maps_advised(bytes);
 	return result;
-}
-
-/* Key names are older than the words of today: given_back is what madvise released. */
-void cuf_mmap_stats(struct cuf_text *text)
-{
-	struct cuf_map_sums sums;
-	if (!cuf_options.mmap && !cuf_options.large_maps)
-		return;
-	cuf_map_sum(&sums);
-	cuf_stats_add(text, "mapped_anonymous_bytes", sums.bytes[CUF_MAP_ANONYMOUS]);
-	cuf_stats_add(text, "mapped_anonymous_count", sums.count[CUF_MAP_ANONYMOUS]);
-	cuf_stats_add(text, "mapped_file_bytes", sums.bytes[CUF_MAP_FILE]);
-	cuf_stats_add(text, "mapped_file_count", sums.count[CUF_MAP_FILE]);
-	cuf_stats_add(text, "mapped_shared_bytes", sums.bytes[CUF_MAP_SHARED]);
-	cuf_stats_add(text, "mapped_shared_count", sums.count[CUF_MAP_SHARED]);
-	cuf_stats_add(text, "python_arena_bytes", sums.bytes[CUF_MAP_ARENA]);
-	cuf_stats_add(text, "python_arena_count", sums.count[CUF_MAP_ARENA]);
-	cuf_stats_add(text, "given_back_bytes", __atomic_load_n(&advised_bytes, __ATOMIC_RELAXED));
-	cuf_stats_add(text, "given_back_count", __atomic_load_n(&advised_count, __ATOMIC_RELAXED));
 }

@@ -224,6 +224,63 @@ EOF
 	report_has "d.incidents.length === 0 && (d.host.allocator === null || d.host.allocator.books_ns === null)"
 }
 
+@test "Python's own allocator is refused an arena: a refused request of the line that asked" {
+	command -v python3 >/dev/null || skip "no python3 here"
+	cat >pairs.py <<'EOF'
+import resource
+def fill():
+    kept = [None] * 4000000
+    for i in range(len(kept)):
+        kept[i] = (i, i + 1)
+resource.setrlimit(resource.RLIMIT_DATA, (300 << 20, 300 << 20))
+fill()
+EOF
+	CUFLIGHT_OUTPUT=rec/ LD_PRELOAD=$build/libcuflight.so python3 pairs.py && return 1
+	"$cuflight" report --json rec >report.json
+	report_has "d.incidents[0].fatal && d.incidents[0].api === 'mmap' && d.incidents[0].requested_bytes >= 256 << 10"
+	report_has "d.incidents[0].stack.find((f) => f.language === 'python').function === 'fill'"
+	"$cuflight" report rec >screen
+	grep -q '^OUT OF HOST MEMORY: pairs.py' screen
+}
+
+@test "maps that are refused are refused requests, but not those that programs try in vain" {
+	cat >tries.c <<'EOF'
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#define MiB ((size_t)1 << 20)
+static void *map(size_t bytes, int access, int flags)
+{
+	usleep(150000); /* incidents of host memory keep a distance */
+	return mmap(0, bytes, access, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+}
+int main(void)
+{
+	struct rlimit limit = { 512 * MiB, 512 * MiB };
+	void *reserved = map(1024 * MiB, PROT_NONE, MAP_NORESERVE), *grown = map(MiB, 3, 0);
+	setrlimit(RLIMIT_DATA, &limit);
+	if (map(1 << 20, 3, MAP_HUGETLB) != MAP_FAILED || map(4096 * MiB, 3, MAP_NORESERVE) != MAP_FAILED)
+		return 77;
+	if (map(700 * MiB, 3, 0) != MAP_FAILED)
+		return 3;
+	usleep(150000);
+	if (mremap(grown, MiB, 701 * MiB, MREMAP_MAYMOVE) != MAP_FAILED)
+		return 3;
+	usleep(150000);
+	return !mprotect(reserved, 702 * MiB, 3);
+}
+EOF
+	"${CC:-cc}" tries.c -o tries
+	status=0
+	CUFLIGHT_OUTPUT=rec/ CUFLIGHT_OPTIONS=start=1 LD_PRELOAD=$build/libcuflight.so ./tries || status=$?
+	[ "$status" != 77 ] || skip "huge pages are set aside here"
+	[ "$status" = 0 ]
+	"$cuflight" report --json rec >report.json
+	report_has 'd.incidents.map((i) => `${i.api} ${i.requested_bytes >> 20}`).join() === "mmap 700,mremap 701,mprotect 702"'
+}
+
 @test "exit in a signal handler that interrupted malloc does not hang" {
 	local i
 	for i in 1 2 3 4 5 6 7 8; do

@@ -5,6 +5,7 @@
  */
 #include "tests/unit/fixtures/recorder.h"
 #include <pthread.h>
+#include <sys/resource.h>
 #include "interpose/incident/incident.h"
 
 static const struct cuf_incident *by_number(uint64_t number)
@@ -115,6 +116,23 @@ static void test_incident__first_failures_are_kept_for_ever(void **state)
 	assert_true(cuf_recording.header->lost[CUF_LOST_INCIDENTS] > lost);
 }
 
+static void test_incident__has_the_limits_in_force(void **state)
+{
+	struct rlimit limit = { (rlim_t)1 << 40, RLIM_INFINITY };
+	fixture_fail(1000);
+	assert_true(last()->address_bytes != CUF_UNKNOWN && last()->data_bytes != CUF_UNKNOWN);
+	assert_true(last()->address_bytes > last()->rss_bytes / 2);
+	assert_true(last()->address_bytes > last()->data_bytes && last()->data_bytes > 0);
+	assert_true(last()->address_max_bytes == CUF_UNKNOWN);
+	assert_true(last()->data_max_bytes == CUF_UNKNOWN);
+	assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+	limit.rlim_cur = (rlim_t)1 << 39;
+	assert_int_equal(setrlimit(RLIMIT_DATA, &limit), 0);
+	fixture_fail(1000);
+	assert_int_equal(last()->address_max_bytes, (uint64_t)1 << 40);
+	assert_int_equal(last()->data_max_bytes, (uint64_t)1 << 39);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -123,6 +141,7 @@ int main(void)
 		cmocka_unit_test(test_incident__another_threads_success_resolves_nothing_at_first),
 		cmocka_unit_test(test_incident__holes_are_exact),
 		cmocka_unit_test(test_incident__first_failures_are_kept_for_ever),
+		cmocka_unit_test(test_incident__has_the_limits_in_force),
 	};
 	fixture_start("size=8MiB:host=off", "/tmp");
 	return cmocka_run_group_tests_name("incident", tests, NULL, NULL);
