@@ -89,6 +89,8 @@ sim_shared    := $(wildcard interpose/abi/*.h) interpose/abi/hooks.def \
                  $(wildcard tests/sim/*.h tests/sim/*.def)
 
 all: interpose analysis ## the library and the command
+	$(if $(page_texts),,@echo "built without the page of 'cuflight report --html':" \
+		"install npm, run 'scripts/setup build', then make again")
 interpose: $(B)/libcuflight.so ## only libcuflight.so: needs nothing except a C compiler
 analysis: $(B)/cuflight ## only the command
 tests: all unit ## what checks run

@@ -21,3 +21,10 @@ make_it() { make -s -C "$root" O="$(realpath --relative-to="$root" "$build")" DE
 	make_it uninstall
 	[ -z "$(find "$BATS_TEST_TMPDIR/stage" -type f)" ]
 }
+
+@test "make without npm says that there is no page, and how to get it" {
+	run make -s -n -C "$root" O="$BATS_TEST_TMPDIR/build" page_modules= HTML_JS=/none HTML_CSS=/none all
+	[[ $output == *"built without the page of 'cuflight report --html'"*"install npm, run 'scripts/setup build'"* ]]
+	run make -s -n -C "$root" O="$BATS_TEST_TMPDIR/build" page_modules= HTML_JS=Makefile HTML_CSS=Makefile all
+	[[ $output != *'built without the page'* ]]
+}
