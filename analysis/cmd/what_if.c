@@ -54,6 +54,20 @@ static void end_progress(const struct progress *progress)
 
 /* ---- the answer ---- */
 
+/* No setting and no other allocator closes the gaps that the request failed by. */
+static bool would_pack(const struct question *question)
+{
+	const struct fact_incident *incident = question->about.incident;
+
+	for (size_t i = 0; i < question->answer.count; i++) {
+		const struct what_if_row *row = &question->answer.rows[i];
+
+		if (row->result.fits && row->trial.kind != TRIAL_WORK)
+			return false;
+	}
+	return incident && incident->fits_if_packed == FACT_YES;
+}
+
 static int write_answer(const struct question *question)
 {
 	const struct run_process *process = &question->run.processes[question->about.process];
@@ -61,6 +75,7 @@ static int write_answer(const struct question *question)
 				     .pid = process->reader->header.pid,
 				     .what_if = &question->answer,
 				     .start_ns = process->reader->header.start_ns,
+				     .would_pack = would_pack(question),
 				     .all = opts_has(question->opts, "all") };
 	struct output output;
 

@@ -38,6 +38,9 @@ struct trial {
 	struct trace *(*change)(const struct trace *trace, const struct trial *trial,
 				struct arena *arena, const char **why_not); /* NULL: none */
 	double argument;    /* for change */
+	/* Name of a change by a share: the largest that fits is searched, from argument downwards,
+	 * and put before `typed`; NULL. */
+	const char *searched;
 };
 
 struct trials {

@@ -8,6 +8,8 @@
 enum { TYPED_BYTES = 512 };
 /* What is less than this below the recorded setting is not worth a sentence. */
 #define NOTABLE_SHARE 0.9
+/* A replay that leaves out more of what was recorded is weak evidence about settings. */
+#define LIKE_SHARE 0.7
 
 static const char *bytes_of(const struct host_replay *replay, uint64_t bytes,
 			    struct unit_text *text)
@@ -61,12 +63,33 @@ static void print_row(FILE *out, const struct host_replay_row *row, const struct
 				       bytes_of(view->replay, row->trimmed_bytes, &trimmed) : "-");
 }
 
+/* What the process really had, where the replay of the same setting is far below it. */
+static bool is_unlike(const struct host_replay *replay)
+{
+	return replay->count && !replay->rows[0].why_not && is_known(replay->recorded_bytes) &&
+	       (double)replay->rows[0].end_bytes < LIKE_SHARE * (double)replay->recorded_bytes;
+}
+
+static void print_caution(FILE *out, const struct host_view *view)
+{
+	struct unit_text replayed;
+
+	if (is_unlike(view->replay))
+		fprintf(out, "%sCaution:%s the process had %s at its end, the replay has %s. It leaves "
+			     "out\nwhat a sample passed over and when threads ran: the rows are weak "
+			     "evidence\n",
+			style_on(view->style, STYLE_WARN), style_off(view->style),
+			units_bytes(view->replay->recorded_bytes).s,
+			bytes_of(view->replay, view->replay->rows[0].end_bytes, &replayed));
+}
+
 static void print_sentence(FILE *out, const struct host_view *view)
 {
 	const struct host_replay_row *recorded = &view->replay->rows[0], *best = recorded + 1;
 	struct unit_text now, then;
 
 	if (view->replay->count < 2 || recorded->why_not || best->why_not ||
+	    is_unlike(view->replay) ||
 	    (double)best->end_bytes > NOTABLE_SHARE * (double)recorded->end_bytes)
 		return;
 	fprintf(out, "\n%s%s: %s%s instead of %s\n", style_on(view->style, STYLE_GOOD), best->typed,
@@ -80,6 +103,7 @@ void host_view_text(FILE *out, const struct host_view *view)
 
 	fprintf(out, "Host memory of process %u: resident memory of malloc, measured\n", view->pid);
 	print_history(out, view);
+	print_caution(out, view);
 	fprintf(out, "\n%s  %16s%16s%16s%s\n", style_on(view->style, STYLE_HEAD), "at the end",
 		"at the peak", "malloc_trim(0)", style_off(view->style));
 	for (size_t i = 0; i < replay->count; i++)

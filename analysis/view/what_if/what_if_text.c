@@ -6,7 +6,7 @@
 #include "analysis/base/units.h"
 #include "analysis/view/clean.h"
 
-enum { TYPED_BYTES = 512, SCREEN_ROWS = 7 /* on a terminal of 24 lines */ };
+enum { TYPED_BYTES = 512, SCREEN_ROWS = 6 /* on a terminal of 24 lines */ };
 
 static const char *layer_of(const struct trace_step *refused)
 {
@@ -95,15 +95,19 @@ void what_if_text(FILE *out, const struct what_if_view *view)
 	if (what_if->unlike)
 		fprintf(out, "%sCaution:%s %s,\nso the rows below are weak evidence\n",
 			style_on(view->style, STYLE_WARN), style_off(view->style), what_if->unlike);
-	fprintf(out, "\n%s  %-9s%12s%12s%12s%12s%11s%s\n", style_on(view->style, STYLE_HEAD), "",
-		"room then", "at peak", "reserved", "unused", "calls",
-		style_off(view->style));
+	fprintf(out, "\n%s%11s%24s%12s%12s%11s\n", style_on(view->style, STYLE_HEAD), "",
+		"one more that would fit", "reserved", "of it not", "calls to");
+	fprintf(out, "  %-9s%12s%12s%12s%12s%11s%s\n", "", "then", "at the peak", "at the peak",
+		"used", "the driver", style_off(view->style));
 	if (!view->all)
 		shown = least_of(shown, SCREEN_ROWS);
 	for (size_t i = 0; i < shown; i++)
 		print_row(out, &what_if->rows[i], view);
 	if (shown < what_if->count)
 		fprintf(out, "\n%zu more rows are shown with --all", what_if->count - shown);
+	if (view->would_pack)
+		fputs("\nWith every gap closed the request would have fitted: allocate what lives "
+		      "long\nfirst, or from one pool (cudaMallocAsync).", out);
 	if (!view->all)
 		fputs("\nMore: --all; --set NAME=VALUE plays one setting; man cuflight-what-if\n",
 		      out);

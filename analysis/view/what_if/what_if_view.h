@@ -16,6 +16,7 @@ struct what_if_view {
 	const struct what_if *what_if;
 	const struct style *style;   /* of text */
 	uint64_t start_ns;           /* of the recorder, CLOCK_MONOTONIC */
+	bool would_pack;             /* the request failed by gaps that no row closes */
 	bool all;                    /* rows that are seldom of use are there, too */
 };
 

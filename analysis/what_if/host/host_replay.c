@@ -170,6 +170,8 @@ static void play_recorded(struct replaying *replaying, const struct host_setting
 	uint64_t recorded = out->recorded_bytes;
 	struct play_answer most, least;
 
+	if (replaying->options->progress) /* a play may take many seconds */
+		replaying->options->progress(replaying->options->argument, 0);
 	replaying->limits.touched_1024th = PLAY_TOUCHED_ALL;
 	most = play(replaying, *setting);
 	replaying->recorded_play_ms = most.seconds_1000th;

@@ -34,10 +34,8 @@ static bool tell(void *argument, size_t steps)
 	return true;
 }
 
-static void play_row(void *context, size_t i)
+static void play_once(struct work *work, struct what_if_row *row)
 {
-	struct work *work = context;
-	struct what_if_row *row = &work->out->rows[i];
 	const struct allocator_model *model = row->trial.model ? row->trial.model : work->recorded;
 	struct model_values values;
 	struct piece piece = { work, 0 };
@@ -60,6 +58,42 @@ static void play_row(void *context, size_t i)
 							 .progress = tell,
 							 .argument = &piece });
 	trace_free(changed);
+}
+
+enum { SEARCH_PLAYS = 7 }; /* of at most 100 shares */
+
+/* Finds the largest share that fits, in whole percent, from that of the trial downwards. */
+static void play_shares(struct work *work, struct what_if_row *row)
+{
+	unsigned low = 0, high = (unsigned)(row->trial.argument * 100);
+	struct play_result fitting = { .why_not = "no share of it would fit" };
+
+	while (low < high) {
+		unsigned share = (low + high + 1) / 2;
+
+		row->trial.argument = share / 100.0;
+		play_once(work, row);
+		if (row->result.fits)
+			fitting = row->result;
+		if (row->result.fits)
+			low = share;
+		else
+			high = share - 1;
+	}
+	row->result = fitting;
+	row->trial.typed = arena_format(work->arena, "%s=%u%% %s", row->trial.searched, low,
+					row->trial.typed);
+}
+
+static void play_row(void *context, size_t i)
+{
+	struct work *work = context;
+	struct what_if_row *row = &work->out->rows[i];
+
+	if (row->trial.searched)
+		play_shares(work, row);
+	else
+		play_once(work, row);
 }
 
 /* Fits, does not, cannot be judged. */
@@ -100,7 +134,7 @@ bool what_if_run(const struct trace *trace, const struct what_if_options *option
 	struct trials trials;
 	struct work work = { .trace = trace, .options = options, .arena = arena, .out = out,
 			     .owner = pthread_self() };
-	size_t count = 0;
+	size_t count = 0, plays = 0;
 	trials_collect(&trials, trace, arena);
 	work.recorded = trials.rows[0].model;
 	if (options->set) {
@@ -116,11 +150,12 @@ bool what_if_run(const struct trace *trace, const struct what_if_options *option
 		if (options->all || !trials.rows[i].is_extra) {
 			out->rows[count].trial = trials.rows[i];
 			out->rows[count].order = count;
+			plays += trials.rows[i].searched ? SEARCH_PLAYS : 1;
 			count++;
 		}
 	out->count = count;
 	free(trials.rows);
-	work.all = count * trace->count;
+	work.all = plays * trace->count;
 	parallel_each(count, options->threads, play_row, &work);
 	out->unlike = unlike_recorded(trace, &out->rows[0].result);
 	qsort(out->rows, count, sizeof *out->rows, by_change);

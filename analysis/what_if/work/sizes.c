@@ -137,21 +137,36 @@ static uint64_t reached(const struct sized_site *site, bool of_context)
 	return site->most_bytes / site->unit_bytes;
 }
 
-static uint64_t most_reached(const struct trace *trace, bool of_context)
+static uint64_t most_reached(const struct trace *trace, bool of_context, uint64_t *unit_bytes)
 {
 	struct sized_sites sites;
 	uint64_t most = 0;
 
 	sites_read(&sites, trace);
-	for (size_t i = 0; i < sites.count; i++)
-		if (of_context ? follows_context(&sites.rows[i]) : follows_batch(&sites.rows[i]))
-			most = most_of(most, reached(&sites.rows[i], of_context));
+	for (size_t i = 0; i < sites.count; i++) {
+		const struct sized_site *site = &sites.rows[i];
+
+		if (!(of_context ? follows_context(site) : follows_batch(site)) ||
+		    reached(site, of_context) <= most)
+			continue;
+		most = reached(site, of_context);
+		*unit_bytes = of_context ? site->step_bytes : site->unit_bytes;
+	}
 	sites_fini(&sites);
 	return most;
 }
 
-uint64_t context_steps_of(const struct trace *trace) { return most_reached(trace, true); }
-uint64_t batch_of(const struct trace *trace) { return most_reached(trace, false); }
+uint64_t context_steps_of(const struct trace *trace)
+{
+	uint64_t unit_bytes;
+
+	return most_reached(trace, true, &unit_bytes);
+}
+
+uint64_t batch_of(const struct trace *trace, uint64_t *unit_bytes)
+{
+	return most_reached(trace, false, unit_bytes);
+}
 
 static struct trace *cap_sizes(const struct trace *trace, double most, bool of_context)
 {
@@ -189,7 +204,9 @@ struct trace *cap_context(const struct trace *trace, const struct trial *trial,
 struct trace *cap_batch(const struct trace *trace, const struct trial *trial, struct arena *arena,
 			const char **why_not)
 {
-	if (batch_of(trace))
+	uint64_t unit_bytes;
+
+	if (batch_of(trace, &unit_bytes))
 		return cap_sizes(trace, trial->argument, false);
 	*why_not = "no call site's blocks come in different multiples of one size";
 	return NULL;

@@ -43,11 +43,43 @@ static void add_site(struct trials *trials, const struct trace *trace)
 	    EFFORT_FIX, true, bound_site, (double)(site.blocks / 2));
 }
 
+/* Bytes that were missing at the request that failed, for blocks without gaps; 0: none, unknown. */
+static uint64_t missing_bytes(const struct trace *trace)
+{
+	const struct trace_step *refused = trace_refused(trace);
+	uint64_t *bytes = xalloc_zeroed(trace->block_count + 1, sizeof *bytes), live = 0;
+
+	for (const struct trace_step *step = trace->steps; refused && step < refused; step++) {
+		if (step->op == TRACE_ALLOC)
+			live += bytes[step->block] = step->bytes;
+		else if (step->op == TRACE_FREE)
+			live -= bytes[step->block];
+	}
+	free(bytes);
+	return refused && is_known(trace->capacity_bytes) ?
+		       subtract_to_zero(live + refused->bytes, trace->capacity_bytes) : 0;
+}
+
+/* The largest share of what was loaded that would fit. */
+static void add_loaded_share(struct trials *trials, const struct trace *trace, uint64_t loaded)
+{
+	uint64_t missing = missing_bytes(trace);
+
+	if (!missing || missing >= loaded)
+		return;
+	add(trials, trace, "loaded-fits",
+	    arena_format(trials->arena, "of what was loaded at the start (now %s)",
+			 units_bytes(loaded).s),
+	    EFFORT_LESS, false, scale_loaded, (double)(loaded - missing) / (double)loaded);
+	trials->rows[trials->count - 1].searched = "weights";
+}
+
 static void add_sizes(struct trials *trials, const struct trace *trace)
 {
 	uint64_t loaded = loaded_bytes_of(trace), largest = largest_request_of(trace);
 
 	if (trials_is_notable(trace, loaded)) {
+		add_loaded_share(trials, trace, loaded);
 		add(trials, trace, "loaded-quarter-less",
 		    arena_format(trials->arena, "25%% less loaded at the start (now %s)",
 				 units_bytes(loaded).s),
@@ -97,7 +129,7 @@ static void add_cache(struct trials *trials, const struct trace *trace)
 /* Contexts and batches half as long. */
 static void add_lengths(struct trials *trials, const struct trace *trace)
 {
-	uint64_t steps = context_steps_of(trace), batch = batch_of(trace);
+	uint64_t steps = context_steps_of(trace), unit, batch = batch_of(trace, &unit);
 
 	if (steps >= 2)
 		add(trials, trace, "context-half",
@@ -106,8 +138,11 @@ static void add_lengths(struct trials *trials, const struct trace *trace)
 		    EFFORT_LESS, false, cap_context, (double)(steps / 2));
 	if (batch >= 2)
 		add(trials, trace, "batch-half",
-		    arena_format(trials->arena, "a batch of at most %s (the largest had %s)",
-				 units_count(batch / 2).s, units_count(batch).s),
+		    arena_format(trials->arena, "batch=%s: requests of at most %s (the largest had "
+						"%s, %s times %s)",
+				 units_count(batch / 2).s, units_bytes(batch / 2 * unit).s,
+				 units_bytes(batch * unit).s, units_count(batch).s,
+				 units_bytes(unit).s),
 		    EFFORT_LESS, false, cap_batch, (double)(batch / 2));
 }
 

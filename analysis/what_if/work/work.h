@@ -61,8 +61,9 @@ uint64_t context_steps_of(const struct trace *trace);
 /* The trace with none of them further than trial->argument steps above its smallest. */
 struct trace *cap_context(const struct trace *trace, const struct trial *trial,
 			  struct arena *arena, const char **why_not);
-/* The largest multiple, where call sites request different multiples of one size; 0: none does. */
-uint64_t batch_of(const struct trace *trace);
+/* The largest multiple, where call sites request different multiples of one size, and that size; 0:
+ * none does. */
+uint64_t batch_of(const struct trace *trace, uint64_t *unit_bytes);
 struct trace *cap_batch(const struct trace *trace, const struct trial *trial, struct arena *arena,
 			const char **why_not);
 

@@ -18,7 +18,7 @@ record() {
 
 # ID: whether the row fits; the number in the words of its change, if any
 row() { node -e 'const r = JSON.parse(require("fs").readFileSync("rows.json")).rows.find((row) => row.id === process.argv[1]);
-	console.log(r ? Number(r.fits) : "none", (/at most (\d+)/.exec(r?.change) ?? ["", ""])[1])' "$1"; }
+	console.log(r ? Number(r.fits) : "none", (/(?:at most |^weights=|^batch=)(\d+)/.exec(r?.change) ?? ["", ""])[1])' "$1"; }
 
 # ID MODE OPTION: the row's verdict is what the changed program does
 row_is_true() {
@@ -42,6 +42,12 @@ row_is_true() {
 	record loaded
 	[ "$(row loaded-half)" = '1 ' ]
 	[ "$(row loaded-quarter-less)" = '0 ' ]
+	# the largest share that fits is named: with it the program survives, with a little more it does not
+	[[ $(row loaded-fits) == '1 '* ]]
+	row_is_true loaded-fits loaded --share=0.
+	share=$(row loaded-fits)
+	set_is_true loaded weights=$((${share#* } + 1))% --share=0.$((${share#* } + 1))
+	[ "$(grep survives changed.truth | sort -u)" = 'survives 0' ]
 	row_is_true loaded-half loaded --share=0.5
 	row_is_true loaded-quarter-less loaded --share=0.75
 	row_is_true largest-half loaded --largest=0.5
