@@ -102,11 +102,11 @@ static void print_k8s(FILE *out, const struct lines *lines)
 		snprintf(options, sizeof options, "%s%stermination_log=/dev/termination-log",
 			 lines->options, *lines->options ? ":" : "");
 	fprintf(out,
-		"# Merge into the pod's spec. The image must have the library; nothing here puts it "
-		"there:\n"
+		"# Merge into the pod's spec. The image must have the library; nothing here puts "
+		"it there:\n"
 		"# COPY libcuflight.so %s\n"
-		"# After a refused request, kubectl describe shows why memory ran out. After a kill "
-		"by the\n"
+		"# After a refused request, kubectl describe shows why memory ran out. After a "
+		"kill by the\n"
 		"# kernel (OOMKilled) it cannot: run 'cuflight report' on the recordings.\n"
 		"containers:\n"
 		"- name: server # yours\n"

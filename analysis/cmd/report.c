@@ -104,9 +104,9 @@ static int open_html(const struct opts *opts, const char *recording, struct outp
 	const char *path = opts_text(opts, "output");
 
 	if (!html_has_page()) {
-		say_error("this build of cuflight has no HTML page, which needs npm: install it, run "
-			  "'scripts/setup build' and make in the source, or take a release; use "
-			  "--full or --json");
+		say_error("this build of cuflight has no HTML page, which needs npm: install it, "
+			  "run 'scripts/setup build' and make in the source, or take a release; "
+			  "use --full or --json");
 		return -1;
 	}
 	if (!path && html_place_choose(place, recording))

@@ -75,9 +75,10 @@ static void print_caution(FILE *out, const struct host_view *view)
 	struct unit_text replayed;
 
 	if (is_unlike(view->replay))
-		fprintf(out, "%sCaution:%s the process had %s at its end, the replay has %s. It leaves "
-			     "out\nwhat a sample passed over and when threads ran: the rows are weak "
-			     "evidence\n",
+		fprintf(out,
+			"%sCaution:%s the process had %s at its end, the replay has %s. It leaves "
+			"out\nwhat a sample passed over and when threads ran: the rows are weak "
+			"evidence\n",
 			style_on(view->style, STYLE_WARN), style_off(view->style),
 			units_bytes(view->replay->recorded_bytes).s,
 			bytes_of(view->replay, view->replay->rows[0].end_bytes, &replayed));

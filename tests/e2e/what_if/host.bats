@@ -86,13 +86,13 @@ rows_are_true() {
 
 @test "a replay far below what the process had is weak evidence, and names no setting" {
 	"$cuflight" run -q -o arenas.cuf -- "$build/victims/host_patterns" arenas >truth
-	expect 0 what-if --host --json arenas.cuf
-	far=$(python3 -c 'import json; d = json.load(open("out")); print(int(d["rows"][0]["end_bytes"] < 0.7 * d["recorded_resident_bytes"]))')
-	expect 0 what-if --host arenas.cuf
+	"$cuflight" what-if --host --json arenas.cuf >rows.json
+	far=$(python3 -c 'import json; d = json.load(open("rows.json")); print(int(d["rows"][0]["end_bytes"] < 0.7 * d["history"]["recorded_resident_bytes"]))')
+	run -0 "$cuflight" what-if --host arenas.cuf
 	if [ "$far" = 1 ]; then
-		holds out 'Caution: the process had' 'weak evidence'
-		lacks out ' instead of '
+		[[ $output == *'Caution: the process had'*'weak evidence'* ]]
+		[[ $output != *' instead of '* ]]
 	else
-		lacks out 'Caution'
+		[[ $output != *Caution* ]]
 	fi
 }
