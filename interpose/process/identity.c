@@ -210,17 +210,31 @@ static void describe_limits(void)
 		cuf_meta_text(CUF_META_LIMITS, 0, text.at, text.used);
 }
 
-/* Another preload in front of us or behind us may hide calls, so that a report names it. */
+static bool is_ours(const char *path, size_t bytes)
+{
+	static const char own[] = "libcuflight.so";
+	size_t base = bytes;
+	while (base && path[base - 1] != '/')
+		base--;
+	return bytes - base >= sizeof own - 1 && !memcmp(path + base, own, sizeof own - 1);
+}
+
+/* Another preload in front of us or behind us may hide calls, so that a report names it. A copy of
+ * this library hides none. */
 static void describe_preload(char **environment)
 {
-	const char *preload = cuf_environment_find(environment, "LD_PRELOAD");
-	size_t bytes;
-	if (!preload || !strpbrk(preload, ": "))
-		return;
-	bytes = strlen(preload);
-	if (bytes > META_TEXT_MAX)
-		bytes = META_TEXT_MAX;
-	cuf_meta_text(CUF_META_NOTE, CUF_NOTE_OTHER_PRELOAD, preload, bytes);
+	const char *at = cuf_environment_find(environment, "LD_PRELOAD");
+	CUF_TEXT(others, 1024);
+	for (size_t bytes; at && *(at += strspn(at, ": ")); at += bytes) {
+		bytes = strcspn(at, ": ");
+		if (is_ours(at, bytes))
+			continue;
+		if (others.used)
+			cuf_text_add(&others, ":");
+		cuf_text_bytes(&others, at, bytes);
+	}
+	if (others.used)
+		cuf_meta_text(CUF_META_NOTE, CUF_NOTE_OTHER_PRELOAD, others.at, others.used);
 }
 
 void cuf_process_describe(char **environment)

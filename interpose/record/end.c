@@ -20,7 +20,7 @@
 #include "interpose/store/ring.h"
 #include "interpose/platform/laws.h"
 
-enum { NAMING_NS = 300000, NAMING_SHARE = 1000, NS_OF_SYMBOL = 12 };
+enum { NAMING_NS = 200000, NAMING_SHARE = 1000, NS_OF_SYMBOL = 12 };
 
 static uint32_t is_marked, is_verdict_printed;
 

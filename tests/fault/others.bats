@@ -154,6 +154,21 @@ same_with() {
 	done
 }
 
+@test "two copies of the recorder: the first one records, the other stands aside" {
+	compile linked linked.c -L"$build/sim" -l:libcuda.so.1
+	mkdir "$home/copy"
+	cp "$library" "$home/copy/"
+	same_with "$home/linked" us "$home/copy/libcuflight.so"
+	same_with "$home/linked" "$home/copy/libcuflight.so" us
+	same_with /bin/ls us "$home/copy/libcuflight.so" # no driver
+	for file in "$output"/*.cuf; do
+		"$build/cuflight" report --full "$file" >"$home/full"
+		grep -q 'another library was preloaded' "$home/full" && return 1
+	done
+	LD_PRELOAD=$home/copy/libcuflight.so "$build/cuflight" doctor >"$home/doctor" 2>&1 || true
+	tr -s ' \n' ' ' <"$home/doctor" | grep -q 'of two copies of the recorder the first one records'
+}
+
 @test "a library of stubs that opens the driver when it is first called" {
 	shared libstubs.so stubs.c
 	compile linked linked.c "$home/libstubs.so" "-Wl,-rpath,$home"

@@ -127,6 +127,11 @@ static void look_preload(const struct check_context *context, struct check_resul
 		check_report(result, CHECK_PROBLEM,
 			     "a sanitizer is preloaded, and it must be the first library: %s", all);
 		check_advise(result, "record a build without sanitizers");
+	} else if (strstr(all, "libcuflight.so")) {
+		check_report(result, CHECK_INFO,
+			     "%s: of two copies of the recorder the first one records, and the "
+			     "other stands aside",
+			     all);
 	} else {
 		check_report(result, CHECK_INFO, "%s: cuflight is loaded first and calls it", all);
 	}

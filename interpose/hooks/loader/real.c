@@ -57,6 +57,24 @@ static void store(void **slot, void *value) { __atomic_store_n(slot, value, __AT
 
 /* ---- libc ---- */
 
+/*
+ * Another copy of this library, behind us: preloaded twice, in two installations. It finds that we
+ * came first, and stands aside (startup_references.c). So it is no definition behind ours.
+ */
+static const struct link_map *copy;
+
+static void find_copy(const struct link_map *self)
+{
+	for (const struct link_map *map = self->l_next; map && !copy; map = map->l_next)
+		if (cuf_dso_is(map, "libcuflight.so"))
+			copy = map;
+}
+
+static void *symbol_of(const struct link_map *map, const char *name)
+{
+	return map == copy ? NULL : cuf_elf_symbol(map->l_addr, map->l_ld, name);
+}
+
 /* The definition that comes after ours, as RTLD_NEXT would find it: at start, the list of objects
  * is the search order. When we were linked or opened late, we are behind libc. Then any definition
  * but ours is taken. */
@@ -65,7 +83,7 @@ static void *next_definition(const struct link_map *self, const char *name)
 	const struct link_map *map = self;
 	void *found = NULL;
 	while ((map = map->l_next) && !found)
-		found = cuf_elf_symbol(map->l_addr, map->l_ld, name);
+		found = symbol_of(map, name);
 	for (map = self; !found && (map = map->l_prev);)
 		found = cuf_elf_symbol(map->l_addr, map->l_ld, name);
 	return found;
@@ -94,7 +112,7 @@ void *cuf_real_behind(const char *name)
 	for (const struct link_map *map = self.map; map != last_at_start;) {
 		void *found;
 		map = map->l_next;
-		found = cuf_elf_symbol(map->l_addr, map->l_ld, name);
+		found = symbol_of(map, name);
 		if (found && !cuf_elf_is_variable(map->l_addr, map->l_ld, name))
 			return found;
 	}
@@ -156,6 +174,7 @@ bool cuf_real_resolving(void) { return __atomic_load_n(&resolving, __ATOMIC_RELA
 static void resolve_libc(struct link_map *self)
 {
 	find_last_at_start(self);
+	find_copy(self);
 	store((void **)&cuf_front.realloc, definition_in_front(self, "realloc"));
 	store((void **)&cuf_front.free, definition_in_front(self, "free"));
 	for (unsigned i = 0; i < cuf_row_count; i++)

@@ -379,7 +379,7 @@ void cuf_allocator_read_running(void *frame)
 
 /* ---- at the end ---- */
 
-#define END_NS 500000ull
+#define END_NS 300000ull
 
 void cuf_allocator_read_at_end(void)
 {
