@@ -499,13 +499,36 @@ static void fill_allocators(struct build *build, const struct meta *meta,
 					       *first->version ? " " : "", first->version);
 }
 
+#define FREED_AT_END 1.25 /* so much was resident where 1 is left */
+
+/* The last reading is of the exit, when an interpreter has freed its objects. Where that was much,
+ * readings and samples count only up to the end of the work, which is returned. */
+static uint64_t read_until(const struct build *build, uint32_t process, uint64_t work_end_ns)
+{
+	const struct fact_process *whose = &build->facts->processes[process];
+	struct fact_host at_work, at_end;
+
+	if (build->moment.kind != MOMENT_END || !is_known(work_end_ns) ||
+	    !build->run->processes[process].reader->header.work_end_ns)
+		return CUF_UNKNOWN;
+	fill_samples(whose, work_end_ns, &at_work);
+	fill_samples(whose, build->moment.time_ns, &at_end);
+	return is_known(at_work.rss_bytes) && is_known(at_end.rss_bytes) &&
+	       (double)at_work.rss_bytes >= FREED_AT_END * (double)at_end.rss_bytes ?
+	       work_end_ns : CUF_UNKNOWN;
+}
+
 /* Order matters: rows and advice need malloc's live bytes, and maps are subtracted from those. */
 static struct fact_host host_of(struct build *build, uint32_t process)
 {
 	const struct fact_process *whose = &build->facts->processes[process];
 	const struct meta *meta = &build->run->processes[process].meta;
 	uint64_t time_ns = host_report_time(build, process);
-	const struct fact_meta_text *reading = allocator_stats_memory(meta, time_ns);
+	uint64_t until_ns = read_until(build, process, time_ns);
+	uint64_t sampled_ns = least_of(until_ns, build->moment.time_ns);
+	/* readings may be a little late, but not those of the exit */
+	uint64_t read_ns = is_known(until_ns) ? until_ns - STATS_LATE_NS : time_ns;
+	const struct fact_meta_text *reading = allocator_stats_memory(meta, read_ns);
 	const char *memory = NULL;
 	/* dated: its statistics are of that moment, as the reading of the memory is. */
 	const struct fact_allocator *ours = NULL, *dated = NULL;
@@ -520,7 +543,7 @@ static struct fact_host host_of(struct build *build, uint32_t process)
 	if (reading && (reading->number != CUF_MOMENT_INCIDENT ||
 			!is_overtaken(whose, time_ns, reading->time_ns)))
 		memory = reading->text;
-	fill_samples(whose, build->moment.time_ns, &host);
+	fill_samples(whose, sampled_ns, &host);
 	count_calls(build->run->processes[process].reader, &host);
 	fill_malloc(build->run->processes[process].reader, &build->host_memory[process], &host);
 	host.at_ns = time_ns;
@@ -530,7 +553,7 @@ static struct fact_host host_of(struct build *build, uint32_t process)
 		move_to_peak(whose, build->host_peaks[process].note,
 			     &host);
 	}
-	fill_allocators(build, meta, whose, time_ns, &host);
+	fill_allocators(build, meta, whose, read_ns, &host);
 	fill_maps(build, process, memory, &host);
 	fill_python(build->run->processes[process].reader, &build->host_memory[process], &host);
 	if (host.allocator)
@@ -540,7 +563,7 @@ static struct fact_host host_of(struct build *build, uint32_t process)
 		dated = ours;
 	if (memory)
 		fill_rows(build, memory,
-			  later_sample(whose, build->moment.time_ns, reading), dated, &host);
+			  later_sample(whose, sampled_ns, reading), dated, &host);
 	host.verdict = judge(ours);
 	fill_advice(build, ours, &host);
 	if (host.verdict == HOST_FRAGMENTED)

@@ -382,3 +382,20 @@ in_version_2() {
 	"$cuflight" report --json b >report.json
 	report_has 'd.capture.end_state === "killed" && d.capture.end_status === 9 && d.processes[0].end_basis === "observed"'
 }
+
+@test "what a finished program of Python held is that of its work: not of the interpreter's end, which frees it" {
+	python=$(python3 -c 'import sys; print(sys.executable)') || skip "no python3"
+	cat >queue.py <<'EOF'
+import collections
+queue = collections.deque()
+def enqueue():
+    queue.append(bytes(3000)) # 171 MiB until the interpreter ends
+for i in range(60000):
+    enqueue()
+EOF
+	CUFLIGHT_OUTPUT=rec/ LD_PRELOAD=$build/libcuflight.so "$python" queue.py
+	"$cuflight" report rec >screen
+	"$cuflight" report --json rec >report.json
+	report_has 'd.cause === null && d.host.rss_bytes >= 60000 * 3000 && d.host.rss_bytes <= d.host.rss_peak_bytes'
+	grep -qE '^  enqueue \(queue.py:4\) +~[0-9]+ MiB +[89][0-9]%' screen || { cat screen; false; }
+}
