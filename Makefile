@@ -217,6 +217,7 @@ $(B)/victims/linked/%: %.c $(victim_heads) $(B)/sim/libcuda.so.1
 $(B)/victims/static/%: %.c $(CUDA_HOME)/lib/libcudart_static.a
 	@mkdir -p $(@D)
 	$(call say,VICTIM)$(CC) $(VICTIMF) -DRUNTIME_STATIC $^ -o $@ -ldl -lpthread -lrt
+$(B)/victims/is_interposed: interpose/abi/hooks.def
 $(B)/victims/cause_fixture: $(wildcard tests/victims/causes/*.[ch]) $(victim_heads)
 	@mkdir -p $(@D)
 	$(call say,VICTIM)$(CC) $(VICTIMF) $(filter %.c,$^) -o $@ -ldl -lpthread

@@ -196,7 +196,11 @@ typedef struct {
 	unsigned long long handleTypes, flags;
 } CUmulticastObjectProp;
 
-/* never looked into */
+/* never called, never looked into */
+typedef CUresult (*CUgraphRecaptureCallback)(void *data, CUgraphNode node,
+					     const CUgraphNodeParams *original,
+					     const CUgraphNodeParams *recaptured, int status);
+typedef struct CUstreamCigCaptureParams_st CUstreamCigCaptureParams;
 typedef struct CUarrayMapInfo_st CUarrayMapInfo;
 typedef struct CUgraphEdgeData_st CUgraphEdgeData;
 typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;

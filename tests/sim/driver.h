@@ -70,7 +70,8 @@ enum kind {
 	KIND_LINEAR = 1, KIND_MANAGED, KIND_PINNED, KIND_REGISTERED, KIND_ASYNC, KIND_NODE_MEMORY, KIND_MAPPING, KIND_IMPORTED,
 	KIND_RESERVATION, /* its own tree: a mapping begins where its reservation does */
 	KIND_VMM, KIND_POOL, KIND_ARRAY, KIND_CONTEXT, KIND_STREAM, KIND_EVENT, KIND_MODULE, KIND_EXTERNAL, KIND_GRAPH,
-	KIND_NODE, KIND_EXEC
+	KIND_NODE, KIND_EXEC, KIND_MULTICAST,
+	KIND_BINDING /* of the memory `owner` to the multicast object `requested`, at `bytes` */
 };
 
 /* Free address ranges, sorted, adjacent ones joined. */

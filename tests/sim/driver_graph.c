@@ -353,6 +353,9 @@ CUresult cuGraphAddNode(CUgraphNode *out, CUgraph graph, const CUgraphNode *depe
 CUresult cuGraphAddNode_v2(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies, const CUgraphEdgeData *edges, size_t count,
                            CUgraphNodeParams *params)
 	CALL("cuGraphAddNode", CALL_PLAIN, any_node(out, graph_of(graph), params))
+CUresult cuGraphAddNode_v3(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies, const CUgraphEdgeData *edges, size_t count,
+                           CUgraphNodeParams *params)
+	CALL("cuGraphAddNode", CALL_PLAIN, any_node(out, graph_of(graph), params))
 EXPORT(cuGraphGetNodes, (CUgraph graph, CUgraphNode *out, size_t *count)) CALL("cuGraphGetNodes", CALL_PLAIN, nodes_list(graph, out, count))
 EXPORT(cuGraphNodeGetType, (CUgraphNode node, int *out)) CALL("cuGraphNodeGetType", CALL_PLAIN, node_type(node, out))
 EXPORT(cuGraphMemAllocNodeGetParams, (CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS *out))

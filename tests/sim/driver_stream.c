@@ -118,6 +118,29 @@ static CUresult end_capture(CUstream stream, CUgraph *out)
 	return s->stream.broken ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : 0;
 }
 
+/*
+ * A recapture needs a graph, and must not change it: the nodes that it makes are those that are
+ * there. This driver does not compare them, and lets the old ones go.
+ */
+static CUresult begin_recapture(CUstream stream, int mode, CUgraph graph)
+{
+	struct object *into = object_find(KIND_GRAPH, (uint64_t)(uintptr_t)graph);
+	CUresult result = into ? begin_capture(stream, mode, graph) : CUDA_ERROR_INVALID_VALUE;
+	if (!result)
+		into->graph.first = into->graph.last = NULL;
+	return result;
+}
+
+/* A capture into a command list of a graphics API makes no graph that a program sees. */
+static CUresult end_cig(CUstream stream)
+{
+	CUgraph graph = NULL;
+	CUresult result = end_capture(stream, &graph);
+	if (graph)
+		graph_drop(object_find(KIND_GRAPH, (uint64_t)(uintptr_t)graph));
+	return result;
+}
+
 static CUresult capture_info(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph, size_t *count)
 {
 	struct object *s = capture_of(stream);
@@ -206,6 +229,12 @@ EXPORT(cuThreadExchangeStreamCaptureMode, (CUstreamCaptureMode *mode))
 	CUresult cuStreamBeginCaptureToGraph##suffix(CUstream stream, CUgraph graph, const CUgraphNode *dependencies, \
 	                                             const CUgraphEdgeData *edges, size_t count, CUstreamCaptureMode mode) \
 		CALL("cuStreamBeginCaptureToGraph", CALL_PLAIN, begin_capture(stream, mode, graph)) \
+	CUresult cuStreamBeginRecaptureToGraph##suffix(CUstream stream, CUstreamCaptureMode mode, CUgraph graph, \
+	                                               CUgraphRecaptureCallback callback, void *data) \
+		CALL("cuStreamBeginRecaptureToGraph", CALL_PLAIN, begin_recapture(stream, mode, graph)) \
+	CUresult cuStreamBeginCaptureToCig##suffix(CUstream stream, CUstreamCigCaptureParams *params) \
+		CALL("cuStreamBeginCaptureToCig", CALL_PLAIN, begin_capture(stream, CU_STREAM_CAPTURE_MODE_RELAXED, NULL)) \
+	CUresult cuStreamEndCaptureToCig##suffix(CUstream stream) CALL("cuStreamEndCaptureToCig", CALL_PLAIN, end_cig(stream)) \
 	CUresult cuStreamEndCapture##suffix(CUstream stream, CUgraph *out) CALL("cuStreamEndCapture", CALL_PLAIN, end_capture(stream, out)) \
 	CUresult cuLaunchKernel##suffix(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z, unsigned int block_x, \
 	                                unsigned int block_y, unsigned int block_z, unsigned int shared_bytes, CUstream stream, void **params, \

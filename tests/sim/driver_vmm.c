@@ -200,6 +200,66 @@ static CUresult import_handle(CUmemGenericAllocationHandle *out, int fd, int typ
 	return 0;
 }
 
+/* ---- multicast: what is bound stays alive ---- */
+
+static CUresult multicast_create(CUmemGenericAllocationHandle *out, const CUmulticastObjectProp *prop)
+{
+	if (!out || !prop || !prop->size || !aligned(prop->size))
+		return CUDA_ERROR_INVALID_VALUE;
+	*out = object_new(KIND_MULTICAST, 0)->addr;
+	return 0;
+}
+
+static CUresult bind(CUmemGenericAllocationHandle multicast, size_t at, struct object *handle, size_t bytes)
+{
+	if (!object_find(KIND_MULTICAST, multicast) || !handle || !aligned(at) || !bytes || bytes > handle->bytes)
+		return CUDA_ERROR_INVALID_VALUE;
+	struct object *binding = object_new(KIND_BINDING, 0);
+	binding->requested = multicast;
+	binding->bytes = at;
+	binding->owner = handle;
+	handle->maps++;
+	return 0;
+}
+
+static CUresult bind_address(CUmemGenericAllocationHandle multicast, size_t at, CUdeviceptr ptr, size_t bytes)
+{
+	struct object *mapping = object_find(KIND_MAPPING, ptr);
+	return mapping ? bind(multicast, at, mapping->owner, bytes) : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult unbind(CUmemGenericAllocationHandle multicast, size_t at)
+{
+	for (struct object *b = object_next(NULL, false); b; b = object_next(b, false)) {
+		struct object *handle = b->owner;
+		if (b->kind != KIND_BINDING || b->requested != multicast || b->bytes != at)
+			continue;
+		object_delete(b);
+		handle->maps--;
+		settle(handle);
+		return 0;
+	}
+	return CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuMulticastCreate(CUmemGenericAllocationHandle *out, const CUmulticastObjectProp *prop)
+	CALL("cuMulticastCreate", CALL_PLAIN, multicast_create(out, prop))
+EXPORT(cuMulticastAddDevice, (CUmemGenericAllocationHandle multicast, CUdevice device))
+	CALL("cuMulticastAddDevice", CALL_PLAIN, object_find(KIND_MULTICAST, multicast) ? 0 : CUDA_ERROR_INVALID_VALUE)
+CUresult cuMulticastBindMem(CUmemGenericAllocationHandle multicast, size_t at, CUmemGenericAllocationHandle handle, size_t offset, size_t bytes,
+                            unsigned long long flags)
+	CALL("cuMulticastBindMem", CALL_PLAIN, bind(multicast, at, handle_find(handle), bytes))
+CUresult cuMulticastBindMem_v2(CUmemGenericAllocationHandle multicast, CUdevice device, size_t at, CUmemGenericAllocationHandle handle,
+                               size_t offset, size_t bytes, unsigned long long flags)
+	CALL("cuMulticastBindMem", CALL_PLAIN, bind(multicast, at, handle_find(handle), bytes))
+CUresult cuMulticastBindAddr(CUmemGenericAllocationHandle multicast, size_t at, CUdeviceptr ptr, size_t bytes, unsigned long long flags)
+	CALL("cuMulticastBindAddr", CALL_PLAIN, bind_address(multicast, at, ptr, bytes))
+CUresult cuMulticastBindAddr_v2(CUmemGenericAllocationHandle multicast, CUdevice device, size_t at, CUdeviceptr ptr, size_t bytes,
+                                unsigned long long flags)
+	CALL("cuMulticastBindAddr", CALL_PLAIN, bind_address(multicast, at, ptr, bytes))
+CUresult cuMulticastUnbind(CUmemGenericAllocationHandle multicast, CUdevice device, size_t at, size_t bytes)
+	CALL("cuMulticastUnbind", CALL_PLAIN, unbind(multicast, at))
+
 CUresult cuMemCreate(CUmemGenericAllocationHandle *out, size_t bytes, const CUmemAllocationProp *prop, unsigned long long flags)
 	CALL("cuMemCreate", CALL_PLAIN, create(out, bytes, prop))
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle) CALL("cuMemRelease", CALL_PLAIN, release(handle))

@@ -57,8 +57,9 @@ static CUresult capture_ended(struct cuf_call *call, CUstream stream, CUresult r
 	return cuf_done(call, result);
 }
 
-/* The forms of CUDA 10.0 (no mode), 10.1 (_v2) and 12.3 (into an existing graph), each also for
- * per-thread default streams. All of them open one capture. */
+/* The forms of CUDA 10.0 (no mode), 10.1 (_v2), 12.3 (into an existing graph), 13.1 (into a command
+ * list of a graphics API) and 13.3 (the same graph once more), each also for per-thread default
+ * streams. All of them open one capture. */
 CUresult cuf_hook_cuStreamBeginCapture(CUstream stream)
 {
 	CUF_CALL(cuStreamBeginCapture);
@@ -103,6 +104,51 @@ CUresult cuf_hook_cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph grap
 	CUresult result = cuf_real.cuStreamBeginCaptureToGraph_ptsz(stream, graph, dependencies,
 								    edges, count, mode);
 	return capture_began(&call, stream, result);
+}
+
+CUresult cuf_hook_cuStreamBeginRecaptureToGraph(CUstream stream, CUstreamCaptureMode mode,
+						CUgraph graph, CUgraphRecaptureCallback callback,
+						void *data)
+{
+	CUF_CALL(cuStreamBeginRecaptureToGraph);
+	CUresult result =
+		cuf_real.cuStreamBeginRecaptureToGraph(stream, mode, graph, callback, data);
+	return capture_began(&call, stream, result);
+}
+
+CUresult cuf_hook_cuStreamBeginRecaptureToGraph_ptsz(CUstream stream, CUstreamCaptureMode mode,
+						     CUgraph graph,
+						     CUgraphRecaptureCallback callback, void *data)
+{
+	CUF_CALL(cuStreamBeginRecaptureToGraph_ptsz);
+	CUresult result =
+		cuf_real.cuStreamBeginRecaptureToGraph_ptsz(stream, mode, graph, callback, data);
+	return capture_began(&call, stream, result);
+}
+
+CUresult cuf_hook_cuStreamBeginCaptureToCig(CUstream stream, CUstreamCigCaptureParams *params)
+{
+	CUF_CALL(cuStreamBeginCaptureToCig);
+	return capture_began(&call, stream, cuf_real.cuStreamBeginCaptureToCig(stream, params));
+}
+
+CUresult cuf_hook_cuStreamBeginCaptureToCig_ptsz(CUstream stream, CUstreamCigCaptureParams *params)
+{
+	CUF_CALL(cuStreamBeginCaptureToCig_ptsz);
+	return capture_began(&call, stream,
+			     cuf_real.cuStreamBeginCaptureToCig_ptsz(stream, params));
+}
+
+CUresult cuf_hook_cuStreamEndCaptureToCig(CUstream stream)
+{
+	CUF_CALL(cuStreamEndCaptureToCig);
+	return capture_ended(&call, stream, cuf_real.cuStreamEndCaptureToCig(stream));
+}
+
+CUresult cuf_hook_cuStreamEndCaptureToCig_ptsz(CUstream stream)
+{
+	CUF_CALL(cuStreamEndCaptureToCig_ptsz);
+	return capture_ended(&call, stream, cuf_real.cuStreamEndCaptureToCig_ptsz(stream));
 }
 
 /* Ending is accepted only on the stream that began the capture. */
@@ -235,6 +281,17 @@ CUresult cuf_hook_cuGraphAddNode_v2(CUgraphNode *out, CUgraph graph,
 	CUF_CALL(cuGraphAddNode_v2);
 	CUresult result =
 		cuf_real.cuGraphAddNode_v2(out, graph, dependencies, edges, count, params);
+	return alloc_node_done(&call, alloc_params(params), result);
+}
+
+CUresult cuf_hook_cuGraphAddNode_v3(CUgraphNode *out, CUgraph graph,
+				    const CUgraphNode *dependencies,
+				    const CUgraphEdgeData *edges, size_t count,
+				    CUgraphNodeParams *params)
+{
+	CUF_CALL(cuGraphAddNode_v3);
+	CUresult result =
+		cuf_real.cuGraphAddNode_v3(out, graph, dependencies, edges, count, params);
 	return alloc_node_done(&call, alloc_params(params), result);
 }
 

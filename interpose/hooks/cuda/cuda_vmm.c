@@ -298,6 +298,25 @@ static CUmemGenericAllocationHandle binding_remove(CUmemGenericAllocationHandle 
 
 /* A binding adds no bytes, but it keeps the physical memory alive like a mapping. Without space in
  * the table the count is not raised, and the memory may be recorded as freed too early. */
+static CUresult bound(struct cuf_call *call, CUmemGenericAllocationHandle multicast, size_t offset,
+		      CUmemGenericAllocationHandle physical, size_t bytes, CUresult result)
+{
+	struct cuf_request request = cuf_request_here(call, CUF_KIND_MAPPING, bytes, 0);
+
+	if (result == CUDA_SUCCESS && call->thread && physical &&
+	    binding_add(multicast, offset, physical))
+		add_to_counts(call, physical, 0, 1);
+	return cuf_alloc_done(call, &request, result, 0);
+}
+
+/* The memory that is mapped at ptr; 0: unknown. */
+static CUmemGenericAllocationHandle mapped_at(CUdeviceptr ptr)
+{
+	struct cuf_block mapping;
+
+	return cuf_block_find(CUF_SPACE_MAPPING, ptr, 0, &mapping) ? mapping.aux : 0;
+}
+
 CUresult cuf_hook_cuMulticastBindMem(CUmemGenericAllocationHandle multicast,
 				     size_t multicast_offset,
 				     CUmemGenericAllocationHandle handle, size_t offset,
@@ -306,28 +325,39 @@ CUresult cuf_hook_cuMulticastBindMem(CUmemGenericAllocationHandle multicast,
 	CUF_CALL(cuMulticastBindMem);
 	CUresult result = cuf_real.cuMulticastBindMem(multicast, multicast_offset, handle, offset,
 						      bytes, flags);
-	struct cuf_request request = cuf_request_here(&call, CUF_KIND_MAPPING, bytes, 0);
-	if (result == CUDA_SUCCESS && call.thread &&
-	    binding_add(multicast, multicast_offset, handle))
-		add_to_counts(&call, handle, 0, 1);
-	return cuf_alloc_done(&call, &request, result, 0);
+	return bound(&call, multicast, multicast_offset, handle, bytes, result);
 }
 
-/* Binds the memory that is mapped at ptr. */
+/* CUDA 13.1 names the device, which is known from the memory. */
+CUresult cuf_hook_cuMulticastBindMem_v2(CUmemGenericAllocationHandle multicast, CUdevice device,
+					size_t multicast_offset,
+					CUmemGenericAllocationHandle handle, size_t offset,
+					size_t bytes, unsigned long long flags)
+{
+	CUF_CALL(cuMulticastBindMem_v2);
+	CUresult result = cuf_real.cuMulticastBindMem_v2(multicast, device, multicast_offset,
+							 handle, offset, bytes, flags);
+	return bound(&call, multicast, multicast_offset, handle, bytes, result);
+}
+
 CUresult cuf_hook_cuMulticastBindAddr(CUmemGenericAllocationHandle multicast,
 				      size_t multicast_offset, CUdeviceptr ptr, size_t bytes,
 				      unsigned long long flags)
 {
-	struct cuf_block mapping;
 	CUF_CALL(cuMulticastBindAddr);
 	CUresult result =
 		cuf_real.cuMulticastBindAddr(multicast, multicast_offset, ptr, bytes, flags);
-	struct cuf_request request = cuf_request_here(&call, CUF_KIND_MAPPING, bytes, 0);
-	if (result == CUDA_SUCCESS && call.thread &&
-	    cuf_block_find(CUF_SPACE_MAPPING, ptr, 0, &mapping) &&
-	    binding_add(multicast, multicast_offset, mapping.aux))
-		add_to_counts(&call, mapping.aux, 0, 1);
-	return cuf_alloc_done(&call, &request, result, 0);
+	return bound(&call, multicast, multicast_offset, mapped_at(ptr), bytes, result);
+}
+
+CUresult cuf_hook_cuMulticastBindAddr_v2(CUmemGenericAllocationHandle multicast, CUdevice device,
+					 size_t multicast_offset, CUdeviceptr ptr, size_t bytes,
+					 unsigned long long flags)
+{
+	CUF_CALL(cuMulticastBindAddr_v2);
+	CUresult result = cuf_real.cuMulticastBindAddr_v2(multicast, device, multicast_offset, ptr,
+							  bytes, flags);
+	return bound(&call, multicast, multicast_offset, mapped_at(ptr), bytes, result);
 }
 
 /* The binding is removed before the call and restored when the driver refuses. */
