@@ -6,6 +6,7 @@
  */
 #include "interpose/python/python.h"
 
+#include <pthread.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -277,13 +278,17 @@ static struct cuf_python_thread *thread_of(unsigned slot)
 	return threads[slot];
 }
 
-/* The interpreter stores pthread_self() of the thread in each state. */
+/*
+ * The interpreter stores pthread_self() of the thread in each state. That is the thread pointer on
+ * x86-64 only: on aarch64 it lies below, by the size of the control block. The call reads one
+ * register, and the program's thread runs Python, so the C library is ready.
+ */
 static bool is_own(uintptr_t state)
 {
 	uint64_t id;
 
 	return cuf_readable_copy(&id, state + cuf_python.layout.thread_id, sizeof id) &&
-	       id == (uintptr_t)__builtin_thread_pointer();
+	       id == (uint64_t)pthread_self();
 }
 
 /*
