@@ -82,6 +82,35 @@ threads = [threading.Thread(target=work) for _ in range(4)]
 	agrees bash "$there/bin/bash" -c 'for i in {1..200}; do a+=("$i"); done; echo "${a[*]}"'
 }
 
+@test "aarch64, python3: objects have their Python function and line, and no walk is refused" {
+	cat >keeps.py <<'PYTHON'
+import sys
+
+
+def keep(count):
+    return [str(i) * 5 for i in range(count)] # line 5
+
+
+kept = keep(300000)
+print(sum(map(sys.getsizeof, kept)))
+PYTHON
+	there -E PYTHONHOME="$there/usr" -E CUFLIGHT_OPTIONS=start=1:python_objects=start:sample=64KiB \
+		-E CUFLIGHT_OUTPUT=keeps.cuf -E LD_PRELOAD="$made/libcuflight.so" "$there/usr/bin/python3" keeps.py >truth
+	"$build/cuflight" report --json keeps.cuf >keeps.json
+	python3 -c '
+import json, sys
+report, truth = json.load(open("keeps.json")), int(open("truth").read())
+assert not [b for b in report["coverage"]["blind"] if "walks of Python" in str(b)], report["coverage"]["blind"]
+found = 0
+for site in report["leaks"]:
+    frames = [f for f in site["stack"] if f["language"] == "python"]
+    if frames and frames[0]["file"].endswith("keeps.py") and frames[0]["line"] == 5:
+        assert frames[0]["function"].startswith("keep"), frames
+        found += site["bytes"]
+# five standard deviations of the sample, and the list itself
+assert abs(found - truth) < 5 * (truth * 65536) ** 0.5 + (4 << 20), (found, truth)'
+}
+
 @test "aarch64: a leak's call site is the one of this machine" {
 	CUFLIGHT_OPTIONS=host=full:size=16MiB CUFLIGHT_OUTPUT=here.cuf LD_PRELOAD=$build/libcuflight.so "$build/victims/host_leak" >out.here
 	there -E CUFLIGHT_OPTIONS=host=full:size=16MiB -E CUFLIGHT_OUTPUT=there.cuf -E LD_PRELOAD="$made/libcuflight.so" "$made/victims/host_leak" >out.there

@@ -292,6 +292,22 @@ static void tell_built_in(struct build *build, uint32_t p, struct searched *sear
 	hash_index_fini(&paths);
 }
 
+/* A walk now and then may meet a frame that is being made. Where many do, the layout is wrong. */
+static void tell_python_walks(struct build *build, struct sentences *blind, uint32_t p)
+{
+	enum { DAMAGED = 0, FEW = 64 };
+	uint64_t refused = build->run->processes[p].reader->header.python_stops[DAMAGED];
+	const char *text =
+		arena_format(build->arena,
+			     "%s walks of Python frames were refused: call sites may lack them",
+			     units_count(refused).s);
+
+	if (refused > FEW)
+		say(blind, text, p);
+	else if (refused)
+		say_minor(blind, text, p);
+}
+
 /* Blind spots that the header counts, and allocators that malloc's hooks do not see. */
 static void tell_process(struct build *build, uint32_t p, struct sentences *blind)
 {
@@ -337,6 +353,7 @@ static void tell_process(struct build *build, uint32_t p, struct sentences *blin
 	}
 	if (gpu_processes_refusal(build, p))
 		say(blind, gpu_processes_refusal(build, p), p);
+	tell_python_walks(build, blind, p);
 	if (header->options_host_mode == CUF_HOST_OFF)
 		say_minor(blind, "host memory was not recorded (host=off)", p);
 }

@@ -295,6 +295,18 @@ static void test_moment__a_lost_past_is_estimated(void **state)
 	done(m, facts);
 }
 
+static void test_coverage__refused_walks_of_python_are_told(void **state)
+{
+	struct maker *m = maker_new(&maker_small);
+	struct facts *facts;
+	maker_device(m, 0, TOTAL);
+	m->h->python_stops[0] = 1416;
+	facts = report_at(m, FACTS_AT_NOW, 0);
+	assert_false(facts->coverage.blind[0].minor);
+	assert_non_null(strstr(facts->coverage.blind[0].text, "1,416 walks of Python frames"));
+	done(m, facts);
+}
+
 static void test_coverage__blocks_without_room_are_told(void **state)
 {
 	struct maker *m = maker_new(&maker_small);
@@ -321,6 +333,7 @@ int main(void)
 		cmocka_unit_test(test_moment__any_time_and_the_peak),
 		cmocka_unit_test(test_moment__a_lost_past_is_estimated),
 		cmocka_unit_test(test_coverage__blocks_without_room_are_told),
+		cmocka_unit_test(test_coverage__refused_walks_of_python_are_told),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
