@@ -6,6 +6,7 @@
 #include <string.h>
 #include "analysis/cmd/cli/output.h"
 #include "analysis/cmd/cli/say.h"
+#include "analysis/cmd/run/conclusion.h"
 #include "analysis/cmd/target/destination.h"
 #include "analysis/explain/facts_build.h"
 #include "analysis/replay/run.h"
@@ -78,6 +79,7 @@ static int list_directory(const char *directory, const struct opts *opts)
 	}
 	run_catalog_fini(&catalog);
 	facts_free(newest);
+	conclusion_trim_directory(directory);
 	return status;
 }
 

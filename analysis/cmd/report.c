@@ -17,6 +17,7 @@
 #include "analysis/cmd/gate/open_facts.h"
 #include "analysis/cmd/reading/moment_option.h"
 #include "analysis/cmd/reading/newest_run.h"
+#include "analysis/cmd/run/conclusion.h"
 #include "analysis/cmd/run/recordings.h"
 #include "analysis/explain/facts_build.h"
 #include "analysis/facts/totals.h"
@@ -209,6 +210,7 @@ static int report_path(const char *path, const struct opts *opts, struct facts_o
 	}
 	facts_free(facts);
 	symbols_free(symbols);
+	conclusion_trim_directory(path); /* a file is none */
 	return status;
 }
 

@@ -8,7 +8,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 #include "analysis/base/numbers.h"
 #include "analysis/base/units.h"
 #include "analysis/cmd/cli/say.h"
@@ -126,6 +128,18 @@ void conclusion_trim(struct recordings *list)
 		if (file->of_run && recording_trim(file->path, false, &saved) == RECORDING_TRIMMED)
 			file->bytes = subtract_to_zero(file->bytes, saved);
 	}
+}
+
+void conclusion_trim_directory(const char *directory)
+{
+	struct recordings list = { 0 };
+	struct stat file;
+
+	recordings_scan(&list, directory, 0, 0);
+	for (size_t i = 0; i < list.count; i++)
+		if (!lstat(list.files[i].path, &file) && file.st_uid == geteuid())
+			recording_trim(list.files[i].path, false, NULL);
+	recordings_free(&list);
 }
 
 /* ---- the last lines ---- */

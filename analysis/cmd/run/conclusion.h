@@ -29,6 +29,12 @@ void conclusion_note_end(const struct recordings *list, const struct supervised 
 void conclusion_trim(struct recordings *list);
 
 /*
+ * The same for what lies in a directory, of this user: no `run` was there at the end of what a
+ * plain preload recorded. Prints nothing, and leaves alone what somebody may still write to.
+ */
+void conclusion_trim_directory(const char *directory);
+
+/*
  * Where the recordings are, the likely cause if something went wrong, and the command that
  * explains it. named_output: the destination was named on the command line, so the command must
  * name it too. status: the exit status of the command.

@@ -138,3 +138,42 @@ open(\"ready\", \"w\").close(); time.sleep(60)" & until test -s pid; do sleep 0.
 	expect 2 clean --trim --keep=1 .
 	holds err '--trim removes no recording'
 }
+
+@test "after a plain preload, list and report make the files of their directory small; of a process that goes on, not" {
+	local running
+	mkdir rec
+	for name in a b; do
+		CUFLIGHT_OUTPUT="rec/$name.cuf" CUFLIGHT_OPTIONS=start=1 LD_PRELOAD="$build/libcuflight.so" "$python" -c 'print(1)'
+	done
+	CUFLIGHT_OUTPUT=rec/killed.cuf CUFLIGHT_OPTIONS=start=1 LD_PRELOAD="$build/libcuflight.so" \
+		"$python" -c 'import os; os.kill(os.getpid(), 9)' || true
+	mkfifo go
+	CUFLIGHT_OUTPUT=rec/running.cuf CUFLIGHT_OPTIONS=start=1 LD_PRELOAD="$build/libcuflight.so" \
+		"$python" -c 'print(1, flush=True); open("go").read()' >said 3>&- &
+	running=$!
+	until [ -s said ]; do sleep 0.05; done
+	"$build/cuflight" report --json rec/a.cuf >before
+	[ "$(sizes rec/a.cuf | cut -d' ' -f1)" -gt 60000000 ] # a file alone stays as it is
+	"$build/cuflight" report rec >first
+	for name in a b killed; do is_small rec/$name.cuf; done
+	[ "$(sizes rec/running.cuf | cut -d' ' -f2)" -gt 60000000 ]
+	echo >go
+	wait $running
+	"$build/cuflight" list rec >second
+	is_small rec/running.cuf
+	"$build/cuflight" report --json rec/a.cuf >after
+	cmp before after
+	[ -z "$(find rec -name '*.trim-*')" ]
+}
+
+@test "list and report of a directory that cannot be written say nothing about it" {
+	mkdir rec
+	CUFLIGHT_OUTPUT=rec/a.cuf CUFLIGHT_OPTIONS=start=1 LD_PRELOAD="$build/libcuflight.so" "$python" -c 'print(1)'
+	chmod a-w rec/a.cuf rec
+	[ "$(id -u)" != 0 ] || mount --bind -o ro rec rec 2>err || skip "no mount here: $(<err)"
+	"$build/cuflight" report rec >out 2>err
+	[ ! -s err ]
+	[ "$(sizes rec/a.cuf | cut -d' ' -f1)" -gt 60000000 ]
+	[ "$(id -u)" != 0 ] || umount rec
+	chmod u+w rec
+}
