@@ -80,6 +80,8 @@ class Limit:
 			if site['bytes'] * 100 < sites[0]['bytes']:
 				break
 			place = site['function']
+			if place == '?':  # the recorder's table of call stacks was full
+				place = 'call stacks that did not fit; record with a larger --size'
 			if site['file']:
 				place += ' (%s:%s)' % (site['file'], site['line'] or '?')
 			callers = (site['callers'] or '').split(' < ')

@@ -139,3 +139,17 @@ with_xdist() {
 	PYTHONPATH=$build/pytest_newest:$home/installed run -0 /usr/bin/python3 -m pytest -p no:cacheprovider --markers
 	[[ $output == *"@pytest.mark.limit_memory(limit, kind=\"host\")"*"(cuflight)"* ]]
 }
+
+# every object of Python in full mode: its stacks need more room than the default size has
+@test "a call site whose stack did not fit says so, and what to do" {
+	cat >test_many.py <<-'END'
+		import pytest
+		kept = []
+		@pytest.mark.limit_memory("1 MiB")
+		def test_many():
+		    kept.append([{'key': str(i)} for i in range(60000)])
+	END
+	export CUFLIGHT_OPTIONS=python_objects=start
+	run -1 recorded_pytest newest -p no:memray --rootdir=. test_many.py
+	holds out 'test_many' 'call stacks that did not fit; record with a larger --size'
+}
