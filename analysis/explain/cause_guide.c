@@ -104,6 +104,12 @@ const struct cause_guide cause_guides[] = {
 	  "malloc_stats() shows much free memory. Python's pymalloc keeps an arena of 1 MiB as "
 	  "long as one object in it lives.",
 	  "Sixty threads free 2 GiB into sixty arenas. glibc does not return it to the kernel." },
+	{ "managed-heap",
+	  "The container is OOM-killed, and the runtime's own statistics are below the limit that "
+	  "it was given. With a lower limit the program runs, or the runtime itself reports that "
+	  "its heap is full.",
+	  "A service of Node.js runs in a container of 512 MiB. V8 lets its heap grow to 2 GiB "
+	  "before it collects thoroughly, so the kernel kills it first." },
 	{ "loading-needs-more-host",
 	  "The container is OOM-killed while it loads the model. It needs about twice the size "
 	  "of the file.",

@@ -349,6 +349,36 @@ static const struct fix_row {
 	{ "S9.H5", "", NULL,
 	  "call malloc_trim(0) when idle; 'cuflight what-if --host' measures other allocators",
 	  NO_METRIC, METRIC_host_cached },
+	{ "S9.H10", "Java", "Xmx",
+	  "give the heap a limit below the container's, -Xmx{heap_fits}m; 'jcmd PID GC.heap_dump "
+	  "FILE' shows what fills it",
+	  METRIC_heap_fits, NO_METRIC },
+	{ "S9.H10", "Node.js", "max-old-space-size",
+	  "give the heap a limit below the container's, --max-old-space-size={heap_fits}; "
+	  "--heapsnapshot-near-heap-limit=2 shows what fills it",
+	  METRIC_heap_fits, NO_METRIC },
+	{ "S9.H10", "Go", "GOMEMLIMIT",
+	  "give the heap a limit below the container's, GOMEMLIMIT={heap_fits}MiB; its heap "
+	  "profile (net/http/pprof, go tool pprof) shows what fills it",
+	  METRIC_heap_fits, NO_METRIC },
+	{ "S9.H10", ".NET", "DOTNET_GCHeapHardLimit",
+	  "give the heap a limit below the container's with DOTNET_GCHeapHardLimit; "
+	  "'dotnet-gcdump collect -p PID' shows what fills it",
+	  NO_METRIC, NO_METRIC },
+	{ "S9.H10", "Ruby", NULL,
+	  "look at what fills the heap with ObjectSpace.dump_all; Ruby's heap has no limit",
+	  NO_METRIC, NO_METRIC },
+	{ "S9.H10", "PHP", "memory_limit",
+	  "give the heap a limit below the container's, memory_limit={heap_fits}M; php-meminfo "
+	  "shows what fills it",
+	  METRIC_heap_fits, NO_METRIC },
+	{ "S9.H10", "Erlang", "hmax",
+	  "limit the heaps of processes with +hmax; recon_alloc and observer show what fills them",
+	  NO_METRIC, NO_METRIC },
+	{ "S9.H10", "", NULL,
+	  "give the heap a limit below the container's {limit}, and look at what fills it with the "
+	  "runtime's own profiler",
+	  NO_METRIC, NO_METRIC },
 	{ "S9.H1", "Transformers", "low_cpu_mem_usage",
 	  "load from safetensors with low_cpu_mem_usage=True; the peak was {rss}",
 	  NO_METRIC, METRIC_rss },
@@ -478,13 +508,14 @@ static void add_fix(struct build *build, const struct evidence *evidence, const 
 }
 
 /* 0: of the framework itself, 1: of what it is built on, 2: of any program; 3: of another one. */
-static int nearness(const struct fix_row *row, const char *framework)
+static int nearness(const struct fix_row *row, const struct evidence *evidence)
 {
 	if (!*row->framework)
 		return 2;
-	if (!strcmp(row->framework, framework))
+	if (!strcmp(row->framework, evidence->framework) ||
+	    !strcmp(row->framework, evidence->runtime))
 		return 0;
-	return framework_is(framework, row->framework) ? 1 : 3;
+	return framework_is(evidence->framework, row->framework) ? 1 : 3;
 }
 
 /* Advice for the framework itself comes first, then for what it is built on, then for any program.
@@ -498,7 +529,7 @@ const struct fact_fix *cause_fixes(struct build *build, const struct evidence *e
 	for (int near = 0; near < 3; near++)
 		for (size_t i = 0; i < FIX_ROWS; i++)
 			if (is_about(&fix_table[i], id) &&
-			    nearness(&fix_table[i], evidence->framework) == near)
+			    nearness(&fix_table[i], evidence) == near)
 				add_fix(build, evidence, &fix_table[i], fixes, count);
 	fixes_replay(build, evidence, id, fixes, count, FIXES_MAX);
 	return fixes;

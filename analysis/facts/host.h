@@ -61,6 +61,15 @@ struct fact_maps {
 	uint64_t given_back_bytes; /* by madvise, in total */
 };
 
+/* The heap of a runtime that collects its own garbage, and memory that no recorded call made. */
+struct fact_heap {
+	const char *runtime, *name; /* "Node.js", "V8 heap"; NULL: the process has none */
+	uint64_t bytes;             /* resident in its maps, an estimate; 0: none was recorded */
+	double touched;             /* of what the runtime mapped, the share that is resident */
+	uint64_t limit_bytes;       /* as its settings state; CUF_UNKNOWN */
+	uint64_t nobodys_bytes;     /* resident, of no recorded call and no file; CUF_UNKNOWN */
+};
+
 struct fact_host {
 	uint64_t rss_bytes; /* last sample at or before the moment */
 	uint64_t rss_peak_bytes;
@@ -98,6 +107,7 @@ struct fact_host {
 	const struct fact_host_pin *pins; /* by open_bytes, descending; where fragmented */
 	size_t pin_count;
 	struct fact_maps maps;
+	struct fact_heap heap;
 	uint64_t alloc_count; /* calls; CUF_UNKNOWN where not all were seen (sampled, off) */
 	uint64_t free_count;
 	uint64_t recorded_alloc_count; /* calls that were recorded */

@@ -57,6 +57,10 @@ struct fact_site {
 	const char *api;              /* that allocated its blocks; NULL unknown */
 	const char *role;             /* weights, kv ...; NULL unknown */
 	enum fact_basis role_basis;   /* NONE without a role */
+	const char *owner;            /* a runtime's own memory: "Java heap"; NULL: not */
+	const char *runtime;          /* of the owner: "Java"; NULL */
+	bool is_managed;              /* the owner is a heap with a collector; never a leak */
+	bool is_mapped;               /* by that runtime, which may not have touched all of it */
 	enum fact_class class;
 	enum fact_shape shape;
 	bool holds_blocks;            /* its blocks are split into a framework's blocks, which have

@@ -9,6 +9,7 @@
 #include "analysis/base/paths.h"
 #include "analysis/base/xalloc.h"
 #include "analysis/frameworks/frameworks.h"
+#include "analysis/frameworks/runtimes.h"
 #include "analysis/symbols/function_name.h"
 #include "analysis/symbols/library_names.h"
 
@@ -52,7 +53,8 @@ static bool is_library(const struct frame *frame)
 {
 	if (frame_is_python(frame))
 		return frame->library;
-	if (frame->module && is_allocator_front(frame->module))
+	if (frame->module &&
+	    (is_allocator_front(frame->module) || runtime_of_module(frame->module)))
 		return true;
 	return is_library_code(frame->function, frame->module, frame->file);
 }
@@ -206,15 +208,35 @@ static void add_caller(struct place *place, const struct frame *frame)
 			 used ? " < " : "", name, where);
 }
 
+/* "Java heap" of a stack that is a runtime's; NULL: it is the program's. */
+static const char *owner_of(const struct frame *items, size_t count)
+{
+	struct runtime_look look = { 0 };
+	bool is_heap;
+
+	for (size_t i = 0; i < count && !look.is_own; i++)
+		if (frame_is_python(&items[i]))
+			look.is_own = true;
+		else if (items[i].module)
+			runtime_look_at(&look, items[i].function, items[i].module,
+					is_library(&items[i]));
+	return runtime_owner(&look, &is_heap);
+}
+
 void place_of(struct places *places, const struct fact_stack *stack, struct place *out)
 {
 	const struct frame *items;
 	size_t count = frames_of(places->frames, stack, &items);
 	size_t first = places_own_frame(places, items, count);
+	const char *owner = owner_of(items, count);
 
 	*out = (struct place){ .function = "?" };
 	if (!count)
 		return;
+	if (owner) {
+		snprintf(out->function, sizeof out->function, "%s", owner);
+		return;
+	}
 	if (places_is_interpreter(&items[first])) {
 		snprintf(out->function, sizeof out->function, "Python interpreter");
 		return;

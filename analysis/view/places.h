@@ -2,7 +2,8 @@
 /*
  * Call sites as people speak of them: the innermost function of the program itself, its
  * line, and who called it. Frames of the CUDA runtime, of allocators, of libraries and of
- * the interpreter are skipped where the program has a frame. Contract: texts are foreign
+ * the interpreter are skipped where the program has a frame; a stack that is a runtime's own is
+ * called after its memory ("Java heap"). Contract: texts are foreign
  * and copied into the caller's struct place, cut to fit (clean.h before printing). The
  * frames are borrowed and must outlive the places. One thread.
  */

@@ -148,7 +148,8 @@ static bool is_allowed(const char *variable)
 		"TORCH_", "MALLOC_", "GLIBC_TUNABLES=", "LD_PRELOAD=", "RANK=", "LOCAL_RANK=",
 		"WORLD_SIZE=", "OMP_NUM_THREADS=", "NCCL_", "VLLM_", "SGLANG_", "XLA_", "TF_GPU",
 		"OLLAMA_", "GGML_", "PYTHONMALLOC=", "SIMCUDA_", "CUFLIGHT_", "SLURM_JOB_ID=",
-		"SLURM_PROCID=", "KUBERNETES_SERVICE_HOST=",
+		"SLURM_PROCID=", "KUBERNETES_SERVICE_HOST=", "NODE_OPTIONS=", "GOMEMLIMIT=",
+		"JAVA_TOOL_OPTIONS=", "JDK_JAVA_OPTIONS=", "DOTNET_GCHeapHardLimit=",
 	};
 	for (unsigned i = 0; i < sizeof heads / sizeof *heads; i++)
 		if (!strncmp(variable, heads[i], strlen(heads[i])))

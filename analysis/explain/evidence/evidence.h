@@ -64,6 +64,7 @@ struct evidence {
 	uint64_t metrics[METRIC_MAX];
 	struct evidence_signal signals[SIGNAL_MAX];
 	const char *framework; /* as frameworks.h names it; "" none */
+	const char *runtime; /* as runtimes.h names it; "" none */
 	/* of metrics that the command line set: the option; of METRIC_neighbour: who it is */
 	const char *options[METRIC_MAX];
 	uint32_t kv_stack; /* call site of the largest family of a KV cache; 0 none */

@@ -125,7 +125,10 @@ static void set_outcome(struct evidence *evidence)
 static struct evidence empty_evidence(uint32_t process, uint32_t device,
 				      const struct fact_incident *incident)
 {
-	struct evidence evidence = { .process = process, .device = device, .incident = incident };
+	struct evidence evidence = { .process = process,
+				     .device = device,
+				     .incident = incident,
+				     .runtime = "" };
 
 	for (enum metric m = 0; m < METRIC_MAX; m++)
 		evidence.metrics[m] = CUF_UNKNOWN;

@@ -186,6 +186,38 @@ static uint64_t seconds_left(const uint64_t *metrics)
 	return (limit - used) / slope;
 }
 
+/* ---- the heap of a runtime ---- */
+
+#define HEAP_MARGIN 10 /* a tenth of the limit is left for what grows next to the heap */
+
+/* Where its maps are not recorded, resident memory that nobody else can have made is that heap. */
+static void set_heap(const struct fact_host *host, struct evidence *evidence)
+{
+	const struct fact_heap *heap = &host->heap;
+	uint64_t *metrics = evidence->metrics, rss = metrics[METRIC_rss];
+	uint64_t limit = metrics[METRIC_limit], rest;
+
+	if (!heap->name || !is_known(rss))
+		return;
+	evidence->runtime = heap->runtime;
+	evidence->options[METRIC_heap] = heap->name;
+	metrics[METRIC_heap] = heap->bytes;
+	if (heap->bytes)
+		metrics[METRIC_heap_seen] = heap->bytes;
+	else
+		metrics[METRIC_heap] = least_of(rss, known_or_zero(heap->nobodys_bytes));
+	rest = metrics[METRIC_heap_rest] = rss - least_of(metrics[METRIC_heap], rss);
+	metrics[METRIC_heap_limit] = heap->limit_bytes;
+	evidence_set(evidence, SIGNAL_heap, evidence_ratio(metrics[METRIC_heap], rss));
+	if (!is_known(limit))
+		return;
+	if (rest + limit / HEAP_MARGIN < limit)
+		metrics[METRIC_heap_fits] = (limit - limit / HEAP_MARGIN - rest) >> 20;
+	if (is_known(heap->limit_bytes))
+		evidence_set(evidence, SIGNAL_heap_over,
+			     evidence_ratio(heap->limit_bytes + rest, limit));
+}
+
 /* ---- all ---- */
 
 /* Growth as shares of what is resident; evidence_growth measured the bytes. */
@@ -297,6 +329,7 @@ void evidence_host(struct build *build, struct evidence *evidence)
 	set_kept(host, evidence);
 	set_resident(process, evidence);
 	set_pinned(build, evidence);
+	set_heap(host, evidence);
 	set_growth(process, evidence);
 	set_ramp(evidence);
 	if (!killed)

@@ -83,6 +83,14 @@ uint64_t host_report_time(const struct build *build, uint32_t process);
 /* The largest free extent of the allocator behind our hooks. */
 struct fact_layer host_layer_at(const struct build *build, uint32_t process, uint64_t time_ns);
 
+/* ---- runtimes with a heap of their own (managed_heaps.c) ---- */
+
+/* Fills owner, runtime and is_managed of a site whose stack is filled; a heap is no leak. */
+void managed_owner(const struct build *build, struct fact_site *site);
+/* After build_sites; of host, what is live and resident is filled. */
+struct fact_heap managed_heap(const struct build *build, uint32_t process,
+			      const struct fact_host *host);
+
 /* ---- small ones ---- */
 
 /* The basis of figures that a replay gives. */

@@ -11,6 +11,7 @@
 #include "analysis/facts/passes/gpu_processes.h"
 #include "analysis/base/hash_index.h"
 #include "analysis/base/paths.h"
+#include "analysis/base/numbers.h"
 #include "analysis/base/units.h"
 
 /* By enum cuf_loss. */
@@ -455,6 +456,27 @@ static void list_hooked(struct build *build, uint32_t p, struct list *hooked)
 	free(used);
 }
 
+#define NOBODYS_LEAST (16ull << 20) /* less is stacks of threads and the like */
+
+/* Resident memory of which nothing is known, where it is a quarter and more of all. */
+static void tell_nobodys(struct build *build, uint32_t p, struct sentences *blind)
+{
+	const struct fact_host *host = &build->facts->processes[p].host;
+	uint64_t bytes = host->heap.nobodys_bytes;
+
+	if (!is_known(bytes) || !is_known(host->rss_bytes) || bytes < NOBODYS_LEAST ||
+	    bytes < host->rss_bytes / 4)
+		return;
+	say(blind,
+	    arena_format(build->arena, "%s of %s resident is of no recorded call: %s%s%s",
+			 units_bytes(bytes).s, units_bytes(host->rss_bytes).s,
+			 host->heap.name && !host->heap.bytes ? "it may be the " : "",
+			 host->heap.name && !host->heap.bytes ? host->heap.name
+							      : "the allocator may keep it",
+			 ", or it was mapped out of sight"),
+	    p);
+}
+
 /* The order of the sentences is the order of the report: what explains most comes first. */
 void build_coverage(struct build *build)
 {
@@ -482,6 +504,7 @@ void build_coverage(struct build *build)
 	for (uint32_t p = 0; p < build->run->count; p++) {
 		tell_texts(build, p, &blind, &unhooked, &cudart);
 		tell_process(build, p, &blind);
+		tell_nobodys(build, p, &blind);
 		tell_built_in(build, p, &searched, &blind);
 	}
 	free(searched.items);

@@ -71,7 +71,6 @@ static void add_map(void *context, const struct host_map *map, int sign)
 		sums->maps.anonymous_bytes += bytes;
 		sums->maps.anonymous_count += one;
 	}
-	
 	if (is_python_arena(sums, map)) {
 		sums->maps.python_bytes += bytes;
 		sums->maps.python_count += one;
@@ -568,6 +567,7 @@ static struct fact_host host_of(struct build *build, uint32_t process)
 	fill_advice(build, ours, &host);
 	if (host.verdict == HOST_FRAGMENTED)
 		fill_pins(build, process, ours->fragmented_bytes, &host);
+	host.heap = managed_heap(build, process, &host);
 	return host;
 }
 

@@ -111,6 +111,8 @@ static void add_rows(struct build *build, uint32_t process, const struct growth 
 		if (last_ns == CUF_UNKNOWN)
 			last_ns = reader->header.start_ns;
 		stack_fill(build, &row.stack, last_ns);
+		if (row.kind == CUF_KIND_HOST)
+			managed_owner(build, &row);
 		if (row.device != FACT_NONE) {
 			struct role role = role_of_site(build, process, site->role, site->stack,
 							site->first_ns);

@@ -393,6 +393,8 @@ struct json_object *json_site(const struct facts *facts, struct frames *frames,
 	json_add_word(object, "cycles_basis", basis_names[site->cycles_basis]);
 	json_add_double(object, "grown_bytes", site->grown_bytes);
 	json_add_text(object, "role", site->role);
+	json_add_text(object, "owner", site->owner);
+	json_add_text(object, "runtime", site->runtime);
 	json_object_object_add(object, "holds_blocks", json_object_new_boolean(site->holds_blocks));
 	json_add_number(object, "peak_bytes", site->peak_bytes);
 	json_add_number(object, "alloc_count", site->alloc_count);

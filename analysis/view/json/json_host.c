@@ -174,6 +174,20 @@ static struct json_object *json_maps(const struct fact_maps *maps)
 	return object;
 }
 
+/* null: no runtime with a heap of its own. */
+static struct json_object *json_heap(const struct fact_heap *heap)
+{
+	struct json_object *object;
+	if (!heap->name)
+		return NULL;
+	object = json_object_new_object();
+	json_add_text(object, "runtime", heap->runtime);
+	json_add_text(object, "name", heap->name);
+	json_add_number(object, "bytes", heap->bytes);
+	json_add_number(object, "limit_bytes", heap->limit_bytes);
+	return object;
+}
+
 struct json_object *json_host(struct frames *frames, const struct fact_host *host)
 {
 	struct json_object *object = json_object_new_object(), *cgroup = json_object_new_object();
@@ -201,6 +215,8 @@ struct json_object *json_host(struct frames *frames, const struct fact_host *hos
 	json_add(object, "advice", json_advice(host));
 	json_add(object, "pins", json_pins(frames, host));
 	json_add(object, "maps", json_maps(&host->maps));
+	json_add(object, "heap", json_heap(&host->heap));
+	json_add_number(object, "nobodys_bytes", host->heap.nobodys_bytes);
 	json_add_number(object, "pinned_bytes", host->pinned_bytes);
 	json_add_number(object, "mapped_file_bytes", host->mapped_file_bytes);
 	json_add_number(cgroup, "current_bytes", host->cgroup_bytes);

@@ -86,10 +86,25 @@ static bool is_leak_cause(const struct fact_cause *cause)
 			 !strcmp(cause->name_id, "host-leak"));
 }
 
-/* The role of the first site that has one is that of the row. */
-static void merge(struct holder *row, const struct fact_site *site)
+/* A collected heap that is too large has no call site. */
+static bool is_heap_cause(const struct fact_cause *cause)
 {
-	row->bytes += site->bytes;
+	return cause && !strcmp(cause->name_id, "managed-heap");
+}
+
+/* A runtime maps more than it has touched. */
+static uint64_t resident_bytes(const struct text *text, const struct fact_site *site)
+{
+	double touched = text->facts->processes[site->process].host.heap.touched;
+	if (!site->is_mapped)
+		return site->bytes;
+	return (uint64_t)((double)site->bytes * touched);
+}
+
+/* The role of the first site that has one is that of the row. */
+static void merge(const struct text *text, struct holder *row, const struct fact_site *site)
+{
+	row->bytes += resident_bytes(text, site);
 	row->count += site->count;
 	row->leaks |= site->class == CLASS_LEAK;
 	row->sampled |= site->basis == BASIS_ESTIMATED;
@@ -119,7 +134,7 @@ static void add_site(const struct text *text, struct holders *holders, const str
 		if (holders->rows[i].sort == HOLDER_SITE &&
 		    place_shares_row(&holders->rows[i].place, holders->rows[i].role, &place,
 				     site->role, host)) {
-			merge(&holders->rows[i], site);
+			merge(text, &holders->rows[i], site);
 			return;
 		}
 	row = add(holders, HOLDER_SITE, 0);
@@ -127,8 +142,9 @@ static void add_site(const struct text *text, struct holders *holders, const str
 	process = &text->facts->processes[site->process];
 	elapsed_ns = text_elapsed(process->start_ns, process->end_ns);
 	row->long_run = elapsed_ns != CUF_UNKNOWN && elapsed_ns >= NS_PER_S;
-	merge(row, site);
-	row->suspect = place_shares_row(&place, NULL, &blamed, NULL, host);
+	merge(text, row, site);
+	row->suspect = place_shares_row(&place, NULL, &blamed, NULL, host) ||
+		       (site->is_managed && is_heap_cause(cause));
 }
 
 /* Leaking rows are suspects of a cause that is a leak, and of no other. */
@@ -456,6 +472,20 @@ static uint64_t add_arenas(const struct fact_host *host, uint64_t parts, struct 
 	return rest;
 }
 
+/* What no call shows: of a runtime whose heap is not recorded, most of it is that heap. */
+static void add_rest(const struct text *text, const struct fact_host *host, uint64_t bytes,
+		     struct holders *out)
+{
+	char words[96] = "not attributed";
+	bool is_heap = host->heap.name && !host->heap.bytes;
+
+	if (is_heap)
+		snprintf(words, sizeof words, "%s or other, not attributed", host->heap.name);
+	add_part(out, bytes, words);
+	if (is_heap)
+		out->rows[out->count - 1].suspect = is_heap_cause(text->facts->cause);
+}
+
 void holders_of_host(const struct text *text, const struct fact_process *process,
 		     struct holders *out)
 {
@@ -483,7 +513,7 @@ void holders_of_host(const struct text *text, const struct fact_process *process
 	if (!host->row_count && parts)
 		add_part(out, parts, "libraries and files");
 	if (sum < out->total_bytes)
-		add_part(out, out->total_bytes - sum, "not attributed");
+		add_rest(text, host, out->total_bytes - sum, out);
 	mark_leaks(text, out);
 	sort_rows(out);
 }

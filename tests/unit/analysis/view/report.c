@@ -185,6 +185,8 @@ static void fill_world(struct world *world)
 	};
 	memset(&world->process.host, 0xff, sizeof world->process.host);
 	world->process.host.malloc_basis = BASIS_ESTIMATED;
+	world->process.host.heap = (struct fact_heap){ .limit_bytes = CUF_UNKNOWN,
+						       .nobodys_bytes = CUF_UNKNOWN };
 	fill_host_lists(world, &world->process.host);
 	fill_device(world, &world->devices[0], 0);
 	fill_device(world, &world->devices[1], 1);

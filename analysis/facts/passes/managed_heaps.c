@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory that a runtime allocated by itself: its collected heap, and other memory. Which it
+ * is follows from the modules and functions of the stack. What grows in a heap is not seen from
+ * outside, so a heap is never called a leak.
+ */
+#include "analysis/facts/passes/build.h"
+
+#include "analysis/base/numbers.h"
+#include "analysis/frameworks/runtimes.h"
+#include "analysis/symbols/library_names.h"
+#include "analysis/symbols/symbols.h"
+
+static void look_at_address(const struct build *build, const struct fact_process *process,
+			    uint64_t addr, uint64_t time_ns, struct runtime_look *look)
+{
+	const struct fact_module *module = fact_module_at(process, addr, time_ns);
+	const char *hint = fact_function_at(process, addr, module);
+	const struct symbols_frame *frames;
+	size_t count;
+
+	if (!module)
+		return;
+	if (!build->options.symbols) {
+		runtime_look_at(look, hint, module->path,
+				is_library_code(hint, module->path, NULL));
+		return;
+	}
+	count = symbols_resolve(symbols_module(build->options.symbols, module->path,
+					       module->build_id, module->build_id_bytes),
+				addr - module->base - 1, &frames);
+	for (size_t i = 0; i < count; i++) {
+		const char *function = frames[i].function ? frames[i].function : hint;
+		runtime_look_at(look, function, module->path,
+				is_library_code(function, module->path, frames[i].file));
+	}
+}
+
+void managed_owner(const struct build *build, struct fact_site *site)
+{
+	const struct fact_process *process = &build->facts->processes[site->process];
+	const struct fact_stack *stack = &site->stack;
+	struct runtime_look look = { 0 };
+
+	for (uint32_t i = 0; i < stack->depth && !look.is_own; i++)
+		if (cuf_frame_is_python(stack->addrs[i]))
+			look.is_own = true;
+		else
+			look_at_address(build, process, stack->addrs[i], stack->time_ns, &look);
+	site->owner = runtime_owner(&look, &site->is_managed);
+	if (site->owner) {
+		site->runtime = look.runtime->name;
+		site->is_mapped = look.is_map || site->is_managed;
+	}
+	if (!site->is_managed)
+		return;
+	if (site->class <= CLASS_GROWING)
+		site->class = CLASS_LIVE;
+	site->is_doubling = false;
+}
+
+/* By its modules; a runtime that is linked into the program shows in its stacks. */
+static const struct runtime *runtime_in(const struct build *build, uint32_t index)
+{
+	const struct fact_process *process = &build->facts->processes[index];
+	const struct runtime *runtime = NULL;
+
+	for (size_t i = 0; i < process->module_count && !runtime; i++)
+		runtime = runtime_of_module(process->modules[i].path);
+	for (size_t i = 0; i < build->facts->leak_count && !runtime; i++)
+		if (build->facts->leaks[i].process == index && build->facts->leaks[i].runtime)
+			runtime = runtime_named(build->facts->leaks[i].runtime);
+	return runtime;
+}
+
+/* The last that is set counts: variables first, then the command line. */
+static uint64_t limit_of(const struct fact_process *process, const struct runtime *runtime)
+{
+	uint64_t limit = runtime_limit(runtime, process->cmdline);
+
+	for (size_t i = 0; i < process->text_count && !limit; i++)
+		if (process->texts[i].type == CUF_META_ENV)
+			limit = runtime_limit(runtime, process->texts[i].text);
+	return limit ? limit : CUF_UNKNOWN;
+}
+
+/* Resident memory that calls of malloc, of Python and of mmap can have made; CUF_UNKNOWN. */
+static uint64_t resident_of_calls(const struct fact_process *process, const struct fact_host *host)
+{
+	uint64_t arenas = known_or_zero(host->python_arena_bytes), files, sum = 0;
+
+	for (size_t i = 0; i < host->row_count; i++)
+		if (host->rows[i].part == PART_LIVE || host->rows[i].part == PART_OBJECTS ||
+		    host->rows[i].part == PART_MAPS || host->rows[i].part == PART_OTHER)
+			sum += host->rows[i].bytes;
+	if (host->row_count)
+		return sum;
+	if (!process->timeline_count || !is_known(host->rss_bytes))
+		return CUF_UNKNOWN;
+	files = process->timeline[process->timeline_count - 1].rss_shared_bytes;
+	if (!is_known(files))
+		return CUF_UNKNOWN;
+	if (is_known(host->python_live_bytes)) /* arenas are free memory, too */
+		files += subtract_to_zero(arenas, host->python_live_bytes);
+	return subtract_to_zero(host->rss_bytes, files);
+}
+
+/* A runtime has maps that it did not touch yet, so they give way to all other blocks. */
+static double touched_share(uint64_t mapped, uint64_t others, uint64_t room)
+{
+	if (room == CUF_UNKNOWN || mapped + others <= room)
+		return 1;
+	if (others < room)
+		return (double)(room - others) / (double)mapped;
+	return (double)room / (double)(mapped + others);
+}
+
+struct fact_heap managed_heap(const struct build *build, uint32_t index,
+			      const struct fact_host *host)
+{
+	const struct fact_process *process = &build->facts->processes[index];
+	const struct runtime *runtime = runtime_in(build, index);
+	struct fact_heap heap = { .limit_bytes = CUF_UNKNOWN, .nobodys_bytes = CUF_UNKNOWN };
+	uint64_t room = resident_of_calls(process, host), mapped = 0;
+	uint64_t live = known_or_zero(host->malloc_live_bytes) +
+			known_or_zero(host->python_live_bytes) +
+			known_or_zero(host->maps.anonymous_bytes) +
+			known_or_zero(host->maps.shared_bytes);
+
+	if (is_known(room) && is_known(host->malloc_live_bytes))
+		heap.nobodys_bytes = subtract_to_zero(room, live);
+	if (!runtime)
+		return heap;
+	heap.runtime = runtime->name;
+	heap.name = runtime->heap;
+	heap.limit_bytes = limit_of(process, runtime);
+	for (size_t i = 0; i < build->facts->leak_count; i++) {
+		const struct fact_site *site = &build->facts->leaks[i];
+		if (site->process == index && site->is_mapped)
+			mapped += site->bytes;
+		if (site->process == index && site->is_managed)
+			heap.bytes += site->bytes;
+	}
+	heap.touched = touched_share(mapped, subtract_to_zero(live, mapped), room);
+	heap.bytes = (uint64_t)((double)heap.bytes * heap.touched);
+	return heap;
+}
