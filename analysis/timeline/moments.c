@@ -149,7 +149,8 @@ static void add_report(struct list *list, const struct facts *facts,
 
 	if (moment->incident)
 		made.incident = (uint32_t)(moment->incident - 1);
-	if (!is_known(made.time_ns)) /* the end of its work, before what it freed at exit */
+	/* the end of its work, before what an interpreter freed at exit */
+	if (made.kind == TIMELINE_END && is_known(facts->processes[moment->process].host.at_ns))
 		made.time_ns = facts->processes[moment->process].host.at_ns;
 	if (!is_known(made.time_ns))
 		made.time_ns = facts->processes[moment->process].end_ns;

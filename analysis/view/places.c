@@ -256,6 +256,15 @@ bool place_is_same(const struct place *place, const struct place *other)
 	       !strcmp(place->file, other->file);
 }
 
+static bool has_own(const struct frame *frames, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!is_library(&frames[i]) && !places_is_interpreter(&frames[i]) &&
+		    !is_outermost(&frames[i]))
+			return true;
+	return false;
+}
+
 bool places_shows(const struct frame *frames, size_t count, size_t index)
 {
 	for (size_t i = 0; i < index; i++)
@@ -265,11 +274,23 @@ bool places_shows(const struct frame *frames, size_t count, size_t index)
 	    (!is_library(&frames[index]) && !places_is_interpreter(&frames[index])))
 		return true;
 	/* a stack of libraries only is shown whole */
-	for (size_t i = 0; i < count; i++)
-		if (!is_library(&frames[i]) && !places_is_interpreter(&frames[i]) &&
-		    !is_outermost(&frames[i]))
-			return false;
-	return true;
+	return !has_own(frames, count);
+}
+
+void places_drawn(const struct places *places, const struct frame *frames, size_t count,
+		  bool *drawn)
+{
+	size_t named = places_own_frame(places, frames, count);
+	bool own = has_own(frames, count);
+
+	for (size_t i = 0; i < count; i++) {
+		bool skipped = is_library(&frames[i]) || places_is_interpreter(&frames[i]);
+		drawn[i] = !skipped || (!own && i == named) || i + 1 == count;
+		if (!is_outermost(&frames[i]))
+			continue;
+		memset(drawn + i + 1, 0, (count - i - 1) * sizeof *drawn);
+		return;
+	}
 }
 
 bool place_has_same_path(const struct place *place, const struct place *other)

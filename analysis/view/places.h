@@ -46,6 +46,10 @@ bool place_shares_row(const struct place *place, const char *role, const struct 
 bool places_shows(const struct frame *frames, size_t count, size_t index);
 /* The interpreter's C code, without a Python frame that it runs. */
 bool places_is_interpreter(const struct frame *frame);
+/* The same for a picture of many stacks, whole stacks at once: of one of libraries only, the frame
+ * that names it and main. drawn: as long as frames. */
+void places_drawn(const struct places *places, const struct frame *frames, size_t count,
+		  bool *drawn);
 
 /* Its function in at most `columns` columns, abridged at its brackets, then at its scopes. */
 void place_function(const struct place *place, size_t columns, char *out, size_t bytes);

@@ -139,7 +139,7 @@ static int64_t incident_number(struct data *data, size_t i, enum incident_column
 	case INCIDENT_OUTCOME: return incident->outcome;
 	case INCIDENT_MOMENT: return index_of(moment_of(data, i));
 	case INCIDENT_NODE:
-		return index_of(tree_add(&data->tree, &data->strings, data->text->frames,
+		return index_of(tree_add(&data->tree, &data->strings, data->text,
 					 &incident->stack));
 	default:
 		text_requested(incident, label, sizeof label);

@@ -35,7 +35,7 @@ static void add_names(struct data *data, struct json_object *object)
 		const struct timeline_site *site = &timeline->sites[i];
 		struct place place;
 		char words[320];
-		names[i][0] = tree_add(&data->tree, &data->strings, data->text->frames,
+		names[i][0] = tree_add(&data->tree, &data->strings, data->text,
 				       &site->stack);
 		place_of(data->text->places, &site->stack, &place);
 		place_text(&place, words, sizeof words);

@@ -37,16 +37,20 @@ static uint64_t key_of(const struct hash_index *index, const uint64_t *members, 
 
 static uint32_t add_frame(struct tree *tree, struct strings *strings, const struct frame *frame)
 {
-	struct tree_frame made = {
-		.function = strings_add(strings, frame->function),
+	char name[2048];
+	struct tree_frame made;
+	uint32_t *number;
+
+	frame_function(frame, name, sizeof name);
+	made = (struct tree_frame){
+		.function = strings_add(strings, frame->function ? name : NULL),
 		.module = strings_add(strings, frame->module),
 		.file = strings_add(strings, frame->file),
 		.line = frame->line,
 		.is_python = frame_is_python(frame),
 	};
-	uint64_t members[] = { made.function, made.module, made.file, made.line, made.is_python,
-			       frame->function ? 0 : frame->addr };
-	uint32_t *number;
+	const uint64_t members[] = { made.function, made.module, made.file, made.line,
+				     made.is_python, frame->function ? 0 : frame->addr };
 
 	if (!frame->function) { /* "module+0x1f2c" tells two unknown functions apart */
 		char text[512];
@@ -79,16 +83,18 @@ static uint32_t add_node(struct tree *tree, uint32_t parent, uint32_t frame, boo
 	return *number - 1;
 }
 
-uint32_t tree_add(struct tree *tree, struct strings *strings, struct frames *frames,
+uint32_t tree_add(struct tree *tree, struct strings *strings, const struct text *text,
 		  const struct fact_stack *stack)
 {
 	const struct frame *items;
-	size_t count = frames_of(frames, stack, &items);
+	size_t count = frames_of(text->frames, stack, &items);
+	bool *drawn = xalloc_zeroed(count + 1, sizeof *drawn);
 	uint32_t node = FACT_NONE;
 
+	places_drawn(text->places, items, count, drawn);
 	for (size_t i = least_of(count, FRAMES_MOST); i--;)
-		node = add_node(tree, node, add_frame(tree, strings, &items[i]),
-				places_shows(items, count, i));
+		node = add_node(tree, node, add_frame(tree, strings, &items[i]), drawn[i]);
+	free(drawn);
 	return node;
 }
 

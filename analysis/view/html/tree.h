@@ -8,7 +8,7 @@
 
 #include "analysis/view/frames.h"
 #include "analysis/view/html/columns.h"
-#include "analysis/view/places.h"
+#include "analysis/view/text/text.h"
 
 struct tree_frame {
 	uint32_t function, module, file; /* texts */
@@ -29,7 +29,7 @@ struct tree {
 void tree_init(struct tree *tree);
 void tree_fini(struct tree *tree);
 /* The node of the innermost frame. */
-uint32_t tree_add(struct tree *tree, struct strings *strings, struct frames *frames,
+uint32_t tree_add(struct tree *tree, struct strings *strings, const struct text *text,
 		  const struct fact_stack *stack);
 struct json_object *tree_frames_json(const struct tree *tree, struct columns *columns);
 struct json_object *tree_nodes_json(const struct tree *tree, struct columns *columns);
