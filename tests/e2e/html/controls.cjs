@@ -218,14 +218,21 @@ async function flame(page) {
 			.locator(".flame g.frame")
 			.evaluateAll((all) => all.map((g) => g.getAttribute("name")));
 	const mode = (name) => page.locator("#stacks .choice label", { hasText: name }).click();
-	await changes(names, () => page.getByLabel("Own code only").check(), "own code only");
-	await changes(names, () => page.getByLabel("Own code only").uncheck(), "all code");
-	await mode("Growth");
-	check(/^From .* to /.test(await figure()), "growth");
-	await page.getByRole("button", { name: "Since the chosen moment" }).click();
-	same(await frames(), 0, "no growth since now");
-	await page.getByLabel("since").selectOption("0");
-	check((await frames()) > 1, "growth since the start");
+	await changes(names, () => page.getByLabel("All frames").check(), "all frames");
+	await changes(names, () => page.getByLabel("All frames").uncheck(), "own code");
+	const read = (name) =>
+		page.locator("#stacks .choice label", { hasText: name }).click();
+	await changes(names, () => read("From the bottom up"), "from the bottom up");
+	await changes(names, () => read("From the top"), "from the top");
+	await mode("Change");
+	check(/^From .* to /.test(await figure()), "change");
+	await page.getByRole("button", { name: "Compare with the chosen moment" }).click();
+	same(await frames(), 0, "no change since now");
+	await page.getByLabel("Compare with", { exact: true }).selectOption("0");
+	check((await frames()) > 1, "change since the start");
+	check((await text(page, "#sites thead")).includes("Change"), "the table has the change");
+	await page.getByLabel("Compare with", { exact: true }).selectOption("");
+	check(!(await text(page, "#sites thead")).includes("Change"), "no comparison");
 	await page.evaluate(() => window.cuflight.state.set({ moment: 40 }));
 	await mode("At the moment");
 	const live = await figure();
@@ -242,6 +249,7 @@ async function flame(page) {
 	await page.getByRole("button", { name: "Show all" }).click();
 	same(await search.inputValue(), "", "show all");
 	await page.mouse.move(2, 2); // a frame below the pointer would be described instead
+	await page.getByLabel("All frames").check();
 	const count = await frames(),
 		graph = page.locator(".flame");
 	for (const key of [
@@ -268,6 +276,12 @@ async function flame(page) {
 	await page.locator(".flame g.frame").last().click();
 	await page.getByRole("button", { name: "Copy stack" }).click();
 	check((await copied(page)).split("\n").length > 3, "copied stack");
+	await changes(
+		names,
+		() => page.getByRole("button", { name: "Hide this function" }).click(),
+		"hidden function",
+	);
+	await changes(names, () => page.locator("#stacks .chip").click(), "shown again");
 	await page.locator("#stacks details summary").click();
 	await atLeast(page.locator("#stacks tbody tr"), 3, "table of the stacks");
 }

@@ -62,6 +62,7 @@ async function compareDevices(page) {
 		`GPU ${device.id}: ${bytesText(live)} of ${bytesText(device.total_bytes)}`,
 		"bar of the moment",
 	);
+	await page.evaluate(() => window.cuflight.state.set({ stacks: "live" }));
 	const flame = await page.textContent("#flame-summary");
 	check(flame.startsWith(`${bytesText(live)} live at `), `flame graph: ${flame}`);
 }
@@ -115,7 +116,7 @@ async function compareScreen(page) {
 }
 
 async function fitsNarrowAndPaper(page) {
-	await page.setViewportSize({ width: 420, height: 800 });
+	await page.setViewportSize({ width: 390, height: 800 });
 	await page.waitForTimeout(400);
 	const tooWide = () =>
 		page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);

@@ -81,6 +81,17 @@ many_blocks() {
 	node "$BATS_TEST_DIRNAME/controls.cjs" torch_allocator.html inference_server.html
 }
 
+@test "one name and one colour for one thing, own code first, a link opens the same view, phones" {
+	browser_is_here
+	"$root/scripts/simcuda" "$cuflight" run -q -o gpu/ -- "$build/victims/torch_allocator" >/dev/null 2>&1 || true
+	"$cuflight" run -q -o python/ -- python3 "$BATS_TEST_DIRNAME/works.py" >/dev/null
+	zstd -dqf "$root/tests/golden/screens/host_killed_growing.cuf.zst" -o limited.cuf
+	"$cuflight" report --html -o gpu.html gpu
+	"$cuflight" report --html -o python.html python
+	"$cuflight" report --html -o limited.html limited.cuf
+	node "$BATS_TEST_DIRNAME/views.cjs" gpu.html python.html limited.html
+}
+
 @test "the page's sources put no text in as markup" {
 	cd "$root/analysis/view/html/page"
 	! grep -nE '(inner|outer)HTML|insertAdjacentHTML|document\.write|\beval\(|new Function|createContextualFragment|DOMParser' -r --include='*.js' .

@@ -12,6 +12,7 @@ import { readContainer } from "./data/container.js";
 import { h } from "./base/dom.js";
 import { folded } from "./base/table.js";
 import { Model } from "./data/model.js";
+import { Link } from "./data/link.js";
 import { State } from "./data/state.js";
 import { verdictSection } from "./text/verdict.js";
 import { MomentBar } from "./text/moment_bar.js";
@@ -32,14 +33,18 @@ const NAMES = {
 	sites: "Call sites",
 	lifetimes: "Lifetimes",
 	failures: "Failures",
-	growth: "Growth",
 	devices: "GPUs",
 	processes: "Processes",
 	seen: "Not seen",
 	evidence: "Evidence",
 };
 
-function contents(sections) {
+function contents(sections, link) {
+	const goTo = (event, id) => {
+		if (!link) return;
+		event.preventDefault();
+		link.goTo(id);
+	};
 	return h(
 		"nav",
 		{ "aria-label": "Sections" },
@@ -47,10 +52,29 @@ function contents(sections) {
 			"ul",
 			{},
 			sections.map((section) =>
-				h("li", {}, h("a", { href: "#" + section.id }, NAMES[section.id])),
+				h(
+					"li",
+					{},
+					h(
+						"a",
+						{
+							href: "#" + section.id,
+							onclick: (event) => goTo(event, section.id),
+						},
+						NAMES[section.id],
+					),
+				),
 			),
 		),
 	);
+}
+
+function skipLink(link) {
+	const onclick = (event) => {
+		event.preventDefault();
+		link?.goTo("timeline");
+	};
+	return h("a", { class: "skip", href: "#timeline", onclick }, "Skip to the pictures");
 }
 
 function footer(model) {
@@ -96,12 +120,13 @@ function turn() {
 
 // Usable is the page with its first screen and the charts; what is below follows, a picture a turn.
 async function build(model) {
-	const state = new State(model);
+	const state = new State(model),
+		link = model.charts.length ? new Link(model, state) : null;
 	const bar = new MomentBar(model, state);
 	const pictures = model.charts.length
 		? [
 				new Timeline(model, state),
-				new AddressMap(model, state),
+				...(model.devices.length ? [new AddressMap(model, state)] : []),
 				new Flame(model, state),
 				new SiteTable(model, state),
 			]
@@ -116,12 +141,12 @@ async function build(model) {
 	];
 	const app = document.getElementById("cuflight-app");
 	app.append(
-		h("a", { class: "skip", href: "#timeline" }, "Skip to the pictures"),
+		skipLink(link),
 		h(
 			"header",
 			{ class: "page-head" },
 			h("strong", {}, "cuflight"),
-			contents(sections),
+			contents(sections, link),
 		),
 		h("main", {}, sections[0], pictures.length ? bar.node : null, ...sections.slice(1)),
 		footer(model),
@@ -136,6 +161,7 @@ async function build(model) {
 		picture.draw();
 	}
 	watchSizes(state);
+	link?.show();
 }
 
 async function start() {

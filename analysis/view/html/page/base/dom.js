@@ -73,6 +73,12 @@ export function choice(label, options, chosen, onChoose) {
 	return group;
 }
 
+// VALUE is the one that was chosen, by whatever way
+export function mark(group, value) {
+	for (const input of group?.querySelectorAll("input") ?? [])
+		input.checked = input.value === String(value);
+}
+
 export function select(label, options, chosen, onChoose) {
 	const node = h("select", {
 		"aria-label": label,

@@ -18,16 +18,23 @@ const KINDS = new Set([
 	"device memory",
 ]);
 
-function isLive(blocks, i, t) {
-	return blocks.born[i] <= t && (blocks.died[i] < 0 || blocks.died[i] > t);
+// A block that was never freed lives as long as its process; at the moment of the report, what each
+// process held last.
+function isLive(model, i, moment) {
+	const { blocks } = model,
+		t = model.moments.t[moment];
+	if (blocks.born[i] > t || (blocks.died[i] >= 0 && blocks.died[i] <= t)) return false;
+	const end = model.processes[blocks.process[i]]?.end ?? null;
+	return blocks.died[i] >= 0 || end === null || t <= end || moment === model.moment;
 }
 
-// live blocks of the chart's memory at T, by layer, each ascending by address
-function liveBlocks(model, chart, t) {
+// live blocks of the chart's memory at MOMENT, by layer, each ascending by address
+function liveBlocks(model, chart, moment) {
 	const { blocks } = model,
+		t = model.moments.t[moment],
 		found = { device: [], framework: [] };
 	for (let i = 0; i < blocks.count && blocks.born[i] <= t; i++) {
-		if (!isLive(blocks, i, t)) continue;
+		if (!isLive(model, i, moment)) continue;
 		if (chart.device !== null && blocks.device[i] !== chart.device) continue;
 		if (chart.process !== null && blocks.process[i] !== chart.process) continue;
 		if (!KINDS.has(model.name("kind", blocks.kind[i]))) continue;
@@ -101,7 +108,7 @@ function findHoles(blocks, region) {
 // {regions, holes, largest, hasSegments}; `inside`: show what frameworks put into their segments
 export function addressSpace(model, chart, moment, inside) {
 	const { blocks } = model,
-		live = liveBlocks(model, chart, model.moments.t[moment]);
+		live = liveBlocks(model, chart, moment);
 	const hasSegments = live.framework.length > 0;
 	const { regions, rest } =
 		inside && hasSegments

@@ -93,11 +93,46 @@ export class Model {
 		return chart.process === null || sites.process[site] === chart.process;
 	}
 
+	// the sites that hold the memory of CHART: of a framework's segments, who has the blocks inside
 	sitesOf(chart) {
-		const found = [];
+		const found = [],
+			inside = chart.inside ? { ...chart, layer: "framework" } : null;
 		for (let site = 0; site < this.sites.count; site++)
-			if (this.isInChart(site, chart)) found.push(site);
+			if (inside && this.isInChart(site, inside)) found.push(site);
+			else if (this.isInChart(site, chart) && !(inside && this.sites.segment[site] === 1))
+				found.push(site);
 		return found;
+	}
+
+	// what a framework reserved at MOMENT and gave to nobody: [label, bytes], or null
+	unusedAt(chart, moment) {
+		const part = chart.by.site?.find((one) => one.unused);
+		return part ? [part.label, part.bytes[this.pointOf(chart, moment)]] : null;
+	}
+
+	// the rows of the table: sites of one process that the first screen prints as one
+	rowsOf(chart) {
+		const rows = new Map();
+		for (const site of this.sitesOf(chart)) {
+			const key = this.sites.process[site] + ":" + this.sites.row[site];
+			if (!rows.has(key)) rows.set(key, []);
+			rows.get(key).push(site);
+		}
+		return [...rows.values()];
+	}
+
+	// what SITES held together, at every moment
+	sumOf(sites) {
+		const sum = new Float64Array(this.moments.count);
+		for (const site of sites) {
+			const history = this.historyOf(site);
+			for (let i = 0; i < history.length; i++) {
+				const [from, bytes] = history[i],
+					to = history[i + 1]?.[0] ?? sum.length;
+				for (let moment = from; moment < to; moment++) sum[moment] += bytes;
+			}
+		}
+		return sum;
 	}
 
 	#siteStarts() {
@@ -165,6 +200,7 @@ export class Model {
 			const frame = this.nodes.frame[node],
 				where = this.frameWhere(frame);
 			stack.push({
+				name: this.frameText(frame),
 				text: this.frameText(frame) + (where ? ` (${where})` : ""),
 				isOwn: this.nodes.own[node] === 1,
 			});
@@ -194,6 +230,25 @@ export class Model {
 		return `${found.name} (${rank}pid ${found.pid})`;
 	}
 
+	// the words of the first screen and the long report
+	kindWord(kind) {
+		return this.names.kind_word[kind] ?? "";
+	}
+
+	roleWord(role) {
+		return this.names.role_word[role] ?? role ?? "";
+	}
+
+	// "leaks", "growing", "steady"
+	trendOf(sites) {
+		const words = sites.map((site) =>
+			this.name("class", this.sites.class[site]) === "leak"
+				? "leaks"
+				: this.name("trend", this.sites.shape[site]),
+		);
+		return ["leaks", "growing", "steady"].find((word) => words.includes(word)) ?? "";
+	}
+
 	chartTitle(chart) {
 		return chart.title || this.layerOf(chart);
 	}
@@ -207,9 +262,35 @@ export class Model {
 		return chart.sum[this.pointOf(chart, moment)];
 	}
 
+	// what the recorder sampled last until T; null: nothing, or its process had ended
+	lineAt(chart, line, t) {
+		const end = chart.process === null ? null : this.processes[chart.process].end;
+		if (end !== null && t > end) return null;
+		let low = 0,
+			high = line.count;
+		while (low < high) {
+			const middle = (low + high) >> 1;
+			if (line.t[middle] <= t) low = middle + 1;
+			else high = middle;
+		}
+		return low ? line.bytes[low - 1] : null;
+	}
+
+	// host memory is limited by the cgroup, not by what the machine has
 	summaryOf(chart, moment) {
 		const sum = bytesText(this.sumAt(chart, moment));
-		const most = chart.total_bytes ?? chart.limit_bytes;
-		return most === null ? sum : `${sum} of ${bytesText(most)}`;
+		if (this.layerOf(chart) !== "host")
+			return chart.total_bytes === null
+				? sum
+				: `${sum} of ${bytesText(chart.total_bytes)}`;
+		const line = (chart.lines ?? []).find((one) => one.name === "rss"),
+			resident = line && this.lineAt(chart, line, this.moments.t[moment]);
+		return (
+			`${sum} allocated` +
+			(resident ? `, ${bytesText(resident)} resident` : "") +
+			(chart.limit_bytes === null
+				? ""
+				: `, limit of the cgroup ${bytesText(chart.limit_bytes)}`)
+		);
 	}
 }

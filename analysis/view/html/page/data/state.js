@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the reader has chosen: a moment, a second one to compare with, and which memory. Sections
-// subscribe, so that a new choice redraws all that depends on it.
+// What the reader has chosen: a moment, one to compare with, which memory, and how it is shown.
+// Sections subscribe, so that a new choice redraws all that depends on it.
 
 export class State {
 	#listeners = [];
@@ -8,9 +8,15 @@ export class State {
 	constructor(model) {
 		this.model = model;
 		this.moment = model.moment;
-		this.before = 0;
+		this.before = null; // the moment to compare with
 		this.chart = 0;
 		this.grouping = "site";
+		this.zoom = null; // seconds [from, to]
+		// a program that finished is asked for its peak
+		this.stacks = model.momentKind(model.moment) === "end" ? "peak" : "live";
+		this.allFrames = false;
+		this.bottomUp = false;
+		this.hidden = []; // functions that are left out of the stacks
 	}
 
 	get subject() {
@@ -34,6 +40,15 @@ export class State {
 
 	redraw() {
 		for (const listener of this.#listeners) listener(new Set(["size"]));
+	}
+
+	// MOMENT null: no comparison
+	compareWith(moment) {
+		const isShown = this.stacks === "change";
+		this.set({
+			before: moment,
+			stacks: moment !== null ? "change" : isShown ? "live" : this.stacks,
+		});
 	}
 
 	// a new moment STEPS further among all of them

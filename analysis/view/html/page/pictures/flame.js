@@ -4,8 +4,8 @@
 
 import flamegraph from "d3-flame-graph";
 import { select as d3select } from "d3-selection";
-import { callTree } from "../data/call_tree.js";
-import { choice, copyButton, h, replace, select } from "../base/dom.js";
+import { callTree, neighbours } from "../data/call_tree.js";
+import { choice, copyButton, h, mark, replace } from "../base/dom.js";
 import { bytesText, percentText, signedBytesText } from "../base/format.js";
 import { colourOf, GREW, SHRANK } from "../base/palette.js";
 import { DataTable, folded } from "../base/table.js";
@@ -14,9 +14,14 @@ const MODES = [
 	["live", "At the moment"],
 	["peak", "At the peak"],
 	["end", "Never freed"],
-	["growth", "Growth"],
+	["change", "Change"],
 ];
-const CELL = 19;
+const DIRECTIONS = [
+	[false, "From the top"],
+	[true, "From the bottom up"],
+];
+const CELL = 19,
+	LEAST = 3; // pixels of a frame that is drawn
 
 function hash(text) {
 	let value = 0;
@@ -26,7 +31,7 @@ function hash(text) {
 
 export class Flame {
 	constructor(model, state) {
-		Object.assign(this, { model, state, mode: "live", isFolded: false, focus: null });
+		Object.assign(this, { model, state, focus: null });
 		this.chartNode = h("div", {
 			class: "flame",
 			tabindex: "0",
@@ -35,10 +40,20 @@ export class Flame {
 				"Flame graph. Arrow keys go from frame to frame, Enter zooms, Escape shows all.",
 			onkeydown: (event) => this.#key(event),
 		});
-		this.detail = h("div", { class: "detail", role: "status", id: "flame-detail" });
+		this.line = h("p", { class: "figure flame-line", role: "status", id: "flame-line" });
+		this.detail = h("div", { class: "detail", id: "flame-detail" });
 		this.summary = h("p", { class: "figure", id: "flame-summary" });
 		this.found = h("span", { class: "status", role: "status" });
-		this.extra = h("span");
+		this.modes = choice("Show", MODES, this.mode, (mode) => this.#chooseMode(mode));
+		this.directions = choice("Read", DIRECTIONS, state.bottomUp, (bottomUp) =>
+			state.set({ bottomUp }),
+		);
+		this.all = h("input", {
+			type: "checkbox",
+			id: "all-frames",
+			onchange: () => state.set({ allFrames: this.all.checked }),
+		});
+		this.hiddenNode = h("span", { class: "choices" });
 		this.table = h("div");
 		this.search = h("input", {
 			type: "search",
@@ -53,24 +68,9 @@ export class Flame {
 				"header",
 				{ class: "section-head" },
 				h("h2", { id: "stacks-title" }, "Who holds it: call stacks"),
-				choice("Show", MODES, this.mode, (mode) => {
-					this.mode = mode;
-					this.draw();
-				}),
-				h(
-					"label",
-					{ class: "field" },
-					h("input", {
-						type: "checkbox",
-						id: "fold",
-						onchange: (event) => {
-							this.isFolded = event.target.checked;
-							this.draw();
-						},
-					}),
-					"Own code only",
-				),
-				this.extra,
+				this.modes,
+				this.directions,
+				h("label", { class: "field" }, this.all, "All frames"),
 			),
 			this.summary,
 			h(
@@ -84,14 +84,57 @@ export class Flame {
 					"Show all",
 				),
 				copyButton("Copy stack", () => this.#stackText()),
+				this.hiddenNode,
 			),
-			h("div", { class: "flame-body" }, this.chartNode, this.detail),
+			this.line,
+			this.chartNode,
+			this.detail,
 			this.table,
 		);
+		const names = ["moment", "before", "chart", "size", "stacks", "allFrames"];
+		names.push("bottomUp", "hidden");
 		state.subscribe((changed) => {
-			if (["moment", "before", "chart", "size"].some((name) => changed.has(name)))
-				this.draw();
+			if (names.some((name) => changed.has(name))) this.draw();
 		});
+	}
+
+	get mode() {
+		return this.state.stacks;
+	}
+
+	get how() {
+		const { allFrames, bottomUp, hidden } = this.state;
+		return { allFrames, bottomUp, hidden: new Set(hidden) };
+	}
+
+	#chooseMode(mode) {
+		const before = mode === "change" ? (this.state.before ?? 0) : this.state.before;
+		this.state.set({ stacks: mode, before });
+	}
+
+	#drawChoices() {
+		const { state } = this;
+		mark(this.modes, this.mode);
+		mark(this.directions, state.bottomUp);
+		this.all.checked = state.allFrames;
+		replace(
+			this.hiddenNode,
+			state.hidden.map((name) =>
+				h(
+					"button",
+					{
+						type: "button",
+						class: "chip",
+						title: "Show it again",
+						onclick: () =>
+							state.set({
+								hidden: state.hidden.filter((one) => one !== name),
+							}),
+					},
+					`${name} is hidden ✕`,
+				),
+			),
+		);
 	}
 
 	#peakMoment() {
@@ -114,7 +157,7 @@ export class Flame {
 	get shown() {
 		return {
 			live: this.state.moment,
-			growth: this.state.moment,
+			change: this.state.moment,
 			peak: this.#peakMoment(),
 			end: this.#endMoment(),
 		}[this.mode];
@@ -122,33 +165,33 @@ export class Flame {
 
 	#weights() {
 		const { model, state } = this,
-			sites = model.sitesOf(state.subject),
-			weights = [];
-		const now = model.liveAt(this.shown).bytes;
-		const before = this.mode === "growth" ? model.liveAt(state.before).bytes : null;
-		for (const site of sites) {
-			const delta = before ? now[site] - before[site] : 0;
-			const bytes = before ? Math.abs(delta) : now[site];
-			if (bytes > 0) weights.push([site, bytes, delta]);
-		}
+			chart = state.subject,
+			weights = [],
+			isChange = this.mode === "change";
+		const now = model.liveAt(this.shown).bytes,
+			before = isChange ? model.liveAt(state.before ?? 0).bytes : null;
+		const add = (site, bytes, was) => {
+			const delta = isChange ? bytes - was : 0,
+				weight = isChange ? Math.abs(delta) : bytes;
+			if (weight > 0) weights.push([site, weight, delta]);
+		};
+		for (const site of model.sitesOf(chart)) add(site, now[site], before?.[site]);
+		const unused = model.unusedAt(chart, this.shown);
+		if (unused) add(...unused, model.unusedAt(chart, state.before ?? 0)[1]);
 		return weights;
 	}
 
 	draw() {
-		const { model, state } = this,
-			weights = this.#weights();
-		this.tree = callTree(
-			model,
-			model.chartTitle(state.subject),
-			weights,
-			this.isFolded,
-		);
+		const { model, state } = this;
+		this.weights = this.#weights();
+		this.tree = callTree(model, model.chartTitle(state.subject), this.weights, this.how);
+		this.#drawChoices();
 		this.#describe();
-		this.#growthControl();
 		this.chart?.destroy();
 		replace(this.chartNode);
 		this.focus = null;
 		replace(this.detail);
+		this.line.textContent = "";
 		this.table.replaceChildren(folded("Table of the stacks", () => this.#table()));
 		if (!this.tree.value) return;
 		this.chart = flamegraph()
@@ -156,7 +199,7 @@ export class Flame {
 			.cellHeight(CELL)
 			.inverted(true)
 			.transitionDuration(0)
-			.minFrameSize(1)
+			.minFrameSize(LEAST)
 			.sort((a, b) => b.value - a.value)
 			.selfValue(false)
 			.setColorMapper((d) => this.#colour(d))
@@ -167,7 +210,20 @@ export class Flame {
 		this.chart.setSearchHandler((results, sum) => this.#found(results.length, sum));
 		d3select(this.chartNode).datum(this.tree).call(this.chart);
 		this.#describeSvg();
+		this.#fit();
 		if (this.search.value) this.#search();
+	}
+
+	// as high as the deepest frame that is drawn, not as the deepest of all
+	#fit() {
+		const picture = this.chartNode.querySelector("svg");
+		let depth = 0;
+		d3select(this.chartNode)
+			.selectAll("g.frame")
+			.each((d) => {
+				depth = Math.max(depth, d.depth);
+			});
+		picture?.setAttribute("height", (depth + 1) * CELL + 2);
 	}
 
 	// the picture is one image for a screen reader; the status names the frame in focus
@@ -182,45 +238,16 @@ export class Flame {
 			total = bytesText(this.tree.value);
 		const now = model.momentText(this.shown);
 		this.summary.textContent =
-			this.mode === "growth"
-				? `From ${model.momentText(state.before)} to ${now}: ${signedBytesText(this.tree.delta)} ` +
+			this.mode === "change"
+				? `From ${model.momentText(state.before ?? 0)} to ${now}: ${signedBytesText(this.tree.delta)} ` +
 					`(orange grew, blue shrank; ${total} of change)`
 				: `${total} live at ${now}`;
-	}
-
-	#growthControl() {
-		const { model, state } = this,
-			named = new Set([0, ...model.namedMoments(), state.before]);
-		const options = [...named]
-			.sort((a, b) => a - b)
-			.map((moment) => [moment, model.momentText(moment)]);
-		replace(
-			this.extra,
-			this.mode === "growth"
-				? [
-						select("since", options, state.before, (value) =>
-							state.set({ before: Number(value) }),
-						),
-						h(
-							"button",
-							{
-								type: "button",
-								onclick: () =>
-									state.set({
-										before: state.moment,
-									}),
-							},
-							"Since the chosen moment",
-						),
-					]
-				: null,
-		);
 	}
 
 	#colour(d) {
 		if (d.highlight) return "#f0e442";
 		if (d === this.focus) return "#f0e442";
-		if (this.mode === "growth") return d.data.delta > 0 ? GREW : SHRANK;
+		if (this.mode === "change") return d.data.delta > 0 ? GREW : SHRANK;
 		if (d.data.node < 0) return colourOf(-1);
 		return this.model.nodes.own[d.data.node] === 1
 			? WARM[hash(d.data.name) % WARM.length]
@@ -230,33 +257,82 @@ export class Flame {
 	#label(data) {
 		const share = percentText(data.value / (this.tree.value || 1));
 		const delta =
-			this.mode === "growth"
+			this.mode === "change"
 				? `${signedBytesText(data.delta)}`
 				: `${bytesText(data.value)}, ${share}`;
 		return `${data.name}${data.where ? ` (${data.where})` : ""}: ${delta}`;
 	}
 
+	// where the pointer or the arrow keys are
 	#show(d) {
-		const path = d
+		this.shownPath = d
 			.ancestors()
 			.filter((one) => one.parent)
 			.map((one) => one.data);
-		this.shownPath = path;
-		replace(
-			this.detail,
-			h("strong", {}, this.#label(d.data)),
-			h(
-				"ol",
-				{ class: "stack" },
-				path.map((data) => h("li", {}, frameText(data))),
-			),
-		);
+		if (this.state.bottomUp) this.shownPath.reverse();
+		this.line.textContent = this.#label(d.data);
 	}
 
 	#focusOn(d) {
 		this.focus = d;
 		this.#show(d);
 		this.#describeSvg();
+		this.#fit();
+		this.#showDetail(d.data);
+	}
+
+	#showDetail(data) {
+		const { model, state } = this,
+			path = this.shownPath;
+		const list = (title, rows) =>
+			h(
+				"div",
+				{},
+				h("h3", {}, title),
+				h(
+					"ul",
+					{ class: "legend" },
+					rows
+						.slice(0, NEIGHBOURS)
+						.map(([name, bytes]) =>
+							h(
+								"li",
+								{ class: "plain" },
+								h("span", { class: "name", title: name }, name),
+								h("span", { class: "number" }, bytesText(bytes)),
+							),
+						),
+				),
+			);
+		if (data.node < 0) return replace(this.detail, h("strong", {}, this.#label(data)));
+		const { callers, callees } = neighbours(model, data.node, this.weights, this.how);
+		const hide = () => state.set({ hidden: [...state.hidden, data.name] });
+		return replace(
+			this.detail,
+			h("strong", {}, this.#label(data)),
+			" ",
+			h("button", { type: "button", onclick: hide }, "Hide this function"),
+			h(
+				"div",
+				{ class: "columns" },
+				h(
+					"div",
+					{},
+					h("h3", {}, "Stack"),
+					h(
+						"ol",
+						{ class: "stack" },
+						path.map((one) => h("li", {}, frameText(one))),
+					),
+				),
+				h(
+					"div",
+					{ class: "columns" },
+					list("Called by", callers),
+					list("Calls", callees),
+				),
+			),
+		);
 	}
 
 	#stackText() {
@@ -268,10 +344,12 @@ export class Flame {
 		this.found.textContent = "";
 		this.focus = null;
 		replace(this.detail);
+		this.line.textContent = "";
 		this.shownPath = null;
 		if (!this.tree.value) return;
 		this.chart.resetZoom();
 		this.chart.clear();
+		this.#fit();
 	}
 
 	#search() {
@@ -306,9 +384,11 @@ export class Flame {
 		if (next) {
 			this.focus = next() ?? at;
 			this.#show(this.focus);
+			this.#showDetail(this.focus.data);
 			this.chart.update();
 		} else if (event.key === "Enter") {
 			this.chart.zoomTo(at);
+			this.#fit();
 		} else if (event.key === "Escape") {
 			this.#reset();
 		} else return;
@@ -322,14 +402,14 @@ export class Flame {
 				for (const child of node.children) walk(child, depth + 1);
 			};
 		walk(this.tree, 0);
-		const isGrowth = this.mode === "growth";
+		const isChange = this.mode === "change";
 		const table = new DataTable("Stacks", [
 			{
 				name: "Bytes",
 				number: true,
-				value: (row) => (isGrowth ? row.node.delta : row.node.value),
+				value: (row) => (isChange ? row.node.delta : row.node.value),
 				text: (row) =>
-					isGrowth
+					isChange
 						? signedBytesText(row.node.delta)
 						: bytesText(row.node.value),
 			},
@@ -343,6 +423,7 @@ export class Flame {
 }
 
 const WARM = ["#f3b562", "#f0a24f", "#f6c77e", "#eeb04c"];
+const NEIGHBOURS = 8;
 const COOL = ["#b9c7d6", "#c6d2de", "#acbccd", "#d2dbe5"];
 
 function frameText(data) {

@@ -96,7 +96,7 @@ export class AddressMap {
 		this.hit = -1;
 		this.zoom = 0;
 		this.order = space.regions.flatMap((region) => region.blocks);
-		this.colour = siteColours(this.#colourChart(chart));
+		this.colour = siteColours(model);
 		this.#showLegend();
 		this.#lay();
 		this.#makeTables();
@@ -143,19 +143,6 @@ export class AddressMap {
 		this.#lay();
 	}
 
-	// inside segments are the framework's call sites: the colours of its own chart
-	#colourChart(chart) {
-		const { charts } = this.model;
-		const requested = this.inside && this.space.hasSegments ? "framework" : "device";
-		return (
-			charts.find(
-				(other) =>
-					this.model.layerOf(other) === requested &&
-					other.device === chart.device,
-			) ?? chart
-		);
-	}
-
 	get incident() {
 		const { incidents } = this.model,
 			{ moment, subject } = this.state;
@@ -190,7 +177,8 @@ export class AddressMap {
 		const { blocks } = this.model,
 			bytes = new Map();
 		for (const block of this.order) {
-			const site = this.colour(blocks.site[block]) < 0 ? -1 : blocks.site[block];
+			const made = blocks.site[block],
+				site = this.colour(made) < 0 ? -1 : this.model.sites.row[made];
 			bytes.set(site, (bytes.get(site) ?? 0) + blocks.bytes[block]);
 		}
 		const largest = [...bytes].sort((a, b) => b[1] - a[1]);
@@ -417,7 +405,7 @@ export class AddressMap {
 			h(
 				"strong",
 				{},
-				`${bytesText(blocks.bytes[block])}, ${model.name("kind", blocks.kind[block])}`,
+				`${bytesText(blocks.bytes[block])}, ${model.kindWord(blocks.kind[block])}`,
 			),
 			h(
 				"p",

@@ -15,7 +15,7 @@ export function blockTable(model, order, moment) {
 			text: (i) => bytesText(blocks.bytes[i]),
 		},
 		{ name: "Address", value: (i) => addressText(blocks.address[i]), head: true },
-		{ name: "Kind", value: (i) => model.name("kind", blocks.kind[i]) },
+		{ name: "Kind", value: (i) => model.kindWord(blocks.kind[i]) },
 		{
 			name: "Age",
 			unit: "ns",

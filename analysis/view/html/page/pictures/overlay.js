@@ -2,15 +2,25 @@
 // What a chart shows in addition to its stack: the exact range of each stretch of time behind it, the
 // samples of driver and system as lines, limits, failures, and the chosen moment.
 
-import { svg } from "../base/dom.js";
+import { h, svg } from "../base/dom.js";
 import { theme } from "../base/palette.js";
 import { bytesText } from "../base/format.js";
 
 const DASHES = [[], [6, 3], [2, 3], [8, 3, 2, 3]];
+const LIMIT = [5, 4];
+const LABEL = 17; // pixels of a line
 
 // the same pattern in the legend
 export function lineSwatch(i) {
-	const pattern = DASHES[i % DASHES.length].join(" ") || "none";
+	return dashSwatch(DASHES[i % DASHES.length]);
+}
+
+export function limitSwatch() {
+	return dashSwatch(LIMIT);
+}
+
+function dashSwatch(dash) {
+	const pattern = dash.join(" ") || "none";
 	return svg(
 		"svg",
 		{ width: 24, height: 10, class: "dash", "aria-hidden": "true" },
@@ -24,23 +34,39 @@ function most(values) {
 	return found;
 }
 
-function limitsOf(chart) {
-	const limits = [];
-	if (chart.total_bytes) limits.push(["total", chart.total_bytes]);
-	if (chart.limit_bytes && chart.limit_bytes !== chart.total_bytes)
-		limits.push(["limit", chart.limit_bytes]);
-	return limits;
+// what ends the growth of a chart, in the words of the first screen: [[name, bytes], ...]
+export function limitsOf(model, chart) {
+	if (model.layerOf(chart) !== "host")
+		return chart.total_bytes ? [["total", chart.total_bytes]] : [];
+	if (chart.limit_bytes) return [["limit of the cgroup", chart.limit_bytes]];
+	return chart.total_bytes ? [["memory of the machine", chart.total_bytes]] : [];
+}
+
+// The limits of a chart as texts over its PLOT, none on top of another.
+export function limitLabels(plot, model, chart) {
+	const { height } = plot.over.getBoundingClientRect();
+	let free = 0;
+	for (const [name, bytes] of limitsOf(model, chart)) {
+		const at = plot.valToPos(bytes, "y");
+		if (at < 0) continue; // above this chart: the legend has it
+		const label = h("span", { class: "limit" }, `${name} ${bytesText(bytes)}`);
+		plot.over.append(label);
+		const top = Math.max(free, at >= LABEL ? at - LABEL : at + 1);
+		label.style.top = Math.min(top, height - LABEL) + "px";
+		free = top + LABEL;
+	}
 }
 
 // the top of the axis: a limit far above what was used would flatten the chart
-export function mostOf(chart) {
+export function mostOf(model, chart) {
 	let top = Math.max(most(chart.sum), most(chart.range?.high));
 	for (const line of chart.lines ?? [])
 		if (line.name !== "cgroup") top = Math.max(top, most(line.bytes));
 	// the control group has other processes in it: their memory must not flatten this one's
 	const group = most((chart.lines ?? []).find((line) => line.name === "cgroup")?.bytes);
 	if (group < 4 * top) top = Math.max(top, group);
-	for (const [, bytes] of limitsOf(chart)) if (bytes < 4 * top) top = Math.max(top, bytes);
+	for (const [, bytes] of limitsOf(model, chart))
+		if (bytes < 4 * top) top = Math.max(top, bytes);
 	return top;
 }
 
@@ -92,48 +118,20 @@ function drawLine(ctx, line, x, y) {
 	ctx.stroke();
 }
 
-function label(ctx, text, x, y, align) {
-	ctx.font = scaledFont();
-	ctx.textAlign = align;
-	ctx.lineWidth = 3 * ratio();
-	ctx.strokeStyle = theme("paper");
-	ctx.setLineDash([]);
-	ctx.strokeText(text, x, y);
-	ctx.fillText(text, x, y);
-}
-
 function ratio() {
 	return window.devicePixelRatio || 1;
 }
 
-function scaledFont() {
-	return theme("canvas-font").replace(/^(\d+)px/, (_, size) => size * ratio() + "px");
-}
-
-function drawLimits(ctx, plot, chart, y) {
-	const { left, width, top } = plot.bbox,
-		scale = ratio();
-	for (const [name, bytes] of limitsOf(chart)) {
-		const at = y(bytes),
-			isAbove = at < top,
-			text = `${name} ${bytesText(bytes)}`;
-		ctx.strokeStyle = ctx.fillStyle = theme("ink");
-		ctx.lineWidth = scale;
-		ctx.setLineDash([5 * scale, 4 * scale]);
-		if (!isAbove) {
-			ctx.beginPath();
-			ctx.moveTo(left, at);
-			ctx.lineTo(left + width, at);
-			ctx.stroke();
-		}
-		const below = Math.max(at, top) + 12 * scale;
-		label(
-			ctx,
-			isAbove ? `${text}, above this chart` : text,
-			left + 6 * scale,
-			below,
-			"left",
-		);
+function drawLimits(ctx, plot, model, chart, y) {
+	const { left, width } = plot.bbox;
+	ctx.strokeStyle = theme("ink");
+	ctx.lineWidth = ratio();
+	ctx.setLineDash(LIMIT.map((size) => size * ratio()));
+	for (const [, bytes] of limitsOf(model, chart)) {
+		ctx.beginPath();
+		ctx.moveTo(left, y(bytes));
+		ctx.lineTo(left + width, y(bytes));
+		ctx.stroke();
 	}
 }
 
@@ -182,9 +180,10 @@ export function drawOver(plot, chart, model, state) {
 			ctx.setLineDash(DASHES[i % DASHES.length].map((size) => size * ratio()));
 			drawLine(ctx, line, x, y);
 		});
-		drawLimits(ctx, plot, chart, y);
+		drawLimits(ctx, plot, model, chart, y);
 		drawIncidents(ctx, plot, chart, model, x);
-		drawMoment(ctx, plot, x(model.moments.t[state.before]), [2, 4]);
+		if (state.before !== null)
+			drawMoment(ctx, plot, x(model.moments.t[state.before]), [2, 4]);
 		drawMoment(ctx, plot, x(model.moments.t[state.moment]), []);
 	});
 }

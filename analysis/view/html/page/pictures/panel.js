@@ -8,7 +8,15 @@ import { drawSwatch, fillOf, theme } from "../base/palette.js";
 import { folded } from "../base/table.js";
 import { groupingsOf, partNames, partsOf } from "../data/parts.js";
 import { chartTable } from "./chart_table.js";
-import { drawBehind, drawOver, lineSwatch, mostOf } from "./overlay.js";
+import {
+	drawBehind,
+	drawOver,
+	limitLabels,
+	limitsOf,
+	limitSwatch,
+	lineSwatch,
+	mostOf,
+} from "./overlay.js";
 
 // the lanes below the charts have the same
 export const AXIS_WIDTH = 76;
@@ -59,7 +67,11 @@ export class Panel {
 					chartTable(
 						timeline.model,
 						this.chart,
-						partsOf(this.chart, this.grouping),
+						partsOf(
+							timeline.model,
+							this.chart,
+							this.grouping,
+						),
 					).node,
 				{ class: "table-of-chart" },
 			),
@@ -99,7 +111,7 @@ export class Panel {
 					time: false,
 					range: () => this.timeRange(),
 				},
-				y: { range: () => [0, mostOf(chart) * 1.06 || 1] },
+				y: { range: () => [0, mostOf(timeline.model, chart) * 1.06 || 1] },
 			},
 			axes: [
 				{
@@ -138,7 +150,10 @@ export class Panel {
 				],
 				setSelect: [(plot) => timeline.onSelect(plot)],
 				setCursor: [(plot) => this.onCursor(plot)],
-				ready: [(plot) => timeline.listenForClicks(plot)],
+				ready: [
+					(plot) => timeline.listenForClicks(plot),
+					(plot) => limitLabels(plot, timeline.model, chart),
+				],
 			},
 		};
 	}
@@ -150,7 +165,7 @@ export class Panel {
 	draw() {
 		this.plot?.destroy();
 		replace(this.plotNode);
-		const parts = (this.parts = partsOf(this.chart, this.grouping));
+		const parts = (this.parts = partsOf(this.timeline.model, this.chart, this.grouping));
 		this.names = partNames(parts, this.timeline.model);
 		const times = Float64Array.from(this.chart.t, (ns) => ns / 1e9);
 		this.plot = new uPlot(
@@ -188,31 +203,26 @@ export class Panel {
 				h("span", { class: "number" }, bytesText(part.bytes[point])),
 			),
 		);
-		for (const [i, line] of (this.chart.lines ?? []).entries())
-			if (line.count)
-				rows.push(
-					h(
-						"li",
-						{ class: "line" },
-						lineSwatch(i),
-						h(
-							"span",
-							{ class: "name" },
-							line.name.replaceAll("_", " "),
-						),
-						h(
-							"span",
-							{ class: "number" },
-							bytesText(
-								lineAt(
-									line,
-									model.moments.t[moment],
-								),
-							),
-						),
-					),
-				);
-		replace(this.legend, rows);
+		replace(this.legend, rows, this.#lineRows(moment), this.#limitRows());
+	}
+
+	#lineRows(moment) {
+		const { model } = this.timeline;
+		return [...(this.chart.lines ?? []).entries()]
+			.filter(([, line]) => line.bytes.some((bytes) => bytes > 0))
+			.map(([i, line]) =>
+				dashRow(
+					lineSwatch(i),
+					LINES[line.name] ?? line.name,
+					model.lineAt(this.chart, line, model.moments.t[moment]),
+				),
+			);
+	}
+
+	#limitRows() {
+		return limitsOf(this.timeline.model, this.chart).map(([name, bytes]) =>
+			dashRow(limitSwatch(), name, bytes),
+		);
 	}
 
 	onCursor(plot) {
@@ -222,13 +232,21 @@ export class Panel {
 	}
 }
 
-function lineAt(line, t) {
-	let low = 0,
-		high = line.count;
-	while (low < high) {
-		const middle = (low + high) >> 1;
-		if (line.t[middle] <= t) low = middle + 1;
-		else high = middle;
-	}
-	return low ? line.bytes[low - 1] : null;
+// the recorder's samples, in the words of the reports
+const LINES = {
+	rss: "resident",
+	cgroup: "in the cgroup",
+	malloc_live: "allocated",
+	pinned: "page-locked",
+	driver_used: "in use, as the driver counts",
+};
+
+function dashRow(swatch, name, bytes) {
+	return h(
+		"li",
+		{ class: "line" },
+		swatch,
+		h("span", { class: "name", title: name }, name),
+		h("span", { class: "number" }, bytes === null ? "" : bytesText(bytes)),
+	);
 }

@@ -2,7 +2,7 @@
 // Memory over time, one panel for each chart. All share the time axis and the cursor. Click or
 // arrow keys choose the moment that the rest of the page is about; dragging zooms.
 
-import { choice, h, replace, select } from "../base/dom.js";
+import { choice, h, mark, replace, select } from "../base/dom.js";
 import { GROUPINGS, groupingsOf } from "../data/parts.js";
 import { Lanes } from "./lanes.js";
 import { Panel } from "./panel.js";
@@ -11,10 +11,15 @@ const MANY = 6;
 
 export class Timeline {
 	constructor(model, state) {
-		Object.assign(this, { model, state, zoom: null, panels: [] });
+		Object.assign(this, { model, state, panels: [] });
 		this.end = Math.max(model.duration_ns, model.moments.t.at(-1) ?? 0, 1) / 1e9;
 		this.grid = h("div", { class: "panels" });
 		this.lanes = new Lanes(model, this);
+		this.by = this.#groupings().length
+			? choice("Stacked by", this.#groupings(), state.grouping, (grouping) =>
+					state.set({ grouping }),
+				)
+			: null;
 		this.reset = h(
 			"button",
 			{ type: "button", onclick: () => this.setZoom(null) },
@@ -27,14 +32,7 @@ export class Timeline {
 				"header",
 				{ class: "section-head" },
 				h("h2", { id: "timeline-title" }, "Memory over time"),
-				this.#groupings().length
-					? choice(
-							"Stacked by",
-							this.#groupings(),
-							state.grouping,
-							(grouping) => state.set({ grouping }),
-						)
-					: null,
+				this.by,
 				this.#hostChoice(),
 				this.reset,
 			),
@@ -98,11 +96,12 @@ export class Timeline {
 
 	draw() {
 		this.#makePanels();
-		this.reset.disabled = this.zoom === null;
+		this.reset.disabled = this.state.zoom === null;
 	}
 
 	onChange(changed) {
 		if (changed.has("grouping") || changed.has("size")) {
+			mark(this.by, this.state.grouping);
 			for (const panel of this.panels) panel.draw();
 		} else if (
 			changed.has("chart") &&
@@ -110,6 +109,10 @@ export class Timeline {
 		) {
 			this.host = this.state.chart;
 			this.#makePanels();
+		} else if (changed.has("zoom")) {
+			const [min, max] = this.range;
+			this.reset.disabled = this.state.zoom === null;
+			for (const { plot } of this.panels) plot.setScale("x", { min, max });
 		} else {
 			for (const panel of this.panels) {
 				panel.plot.redraw(false);
@@ -121,17 +124,11 @@ export class Timeline {
 
 	// seconds [from, to], or null for all
 	setZoom(zoom) {
-		this.zoom = zoom;
-		this.reset.disabled = zoom === null;
-		for (const { plot } of this.panels) {
-			const [min, max] = zoom ?? [0, this.end];
-			plot.setScale("x", { min, max });
-		}
-		this.lanes.draw();
+		this.state.set({ zoom });
 	}
 
 	get range() {
-		return this.zoom ?? [0, this.end];
+		return this.state.zoom ?? [0, this.end];
 	}
 
 	// a drag in one panel zooms all; the others repeat its selection, which is the same one

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of what the report judged: failed requests, leaks and growth, what fills each device.
+// Tables of what the report judged: failed requests, and what fills each device.
 
 import { h } from "../base/dom.js";
 import { bytesText, countText, percentText, plural } from "../base/format.js";
@@ -7,25 +7,12 @@ import { DataTable } from "../base/table.js";
 
 const FRAMES = 8;
 
-function stackLine(stack) {
-	const names = (stack ?? []).map((frame) => frame.function ?? frame.module ?? "?");
+function stackLine(model, node) {
+	const names = model
+		.stackOf(node)
+		.filter((frame) => frame.isOwn)
+		.map((frame) => frame.name);
 	return names.slice(0, FRAMES).join(" < ") + (names.length > FRAMES ? " < …" : "");
-}
-
-// what grew stands in both lists of the report, when it was judged twice
-function distinct(rows) {
-	const seen = new Set();
-	return rows.filter((row) => {
-		const key = JSON.stringify([
-			row.pid,
-			row.kind,
-			row.bytes,
-			row.count,
-			row.first_ns,
-			row.stack,
-		]);
-		return !seen.has(key) && seen.add(key);
-	});
 }
 
 function incidentTable(model, state) {
@@ -74,7 +61,7 @@ function incidentTable(model, state) {
 			},
 			{ name: "Cause", value: (i) => report.incidents[i]?.cause?.name ?? "" },
 			{ name: "Process", value: (i) => model.processText(incidents.process[i]) },
-			{ name: "Stack", value: (i) => stackLine(report.incidents[i]?.stack) },
+			{ name: "Stack", value: (i) => stackLine(model, incidents.node[i]) },
 		],
 		{ sort: 0, descending: false },
 	);
@@ -97,62 +84,12 @@ function momentLink(model, state, incident) {
 	);
 }
 
-function growthTable(title, rows) {
-	const table = new DataTable(title, [
-		{
-			name: "Bytes",
-			number: true,
-			value: (row) => row.bytes,
-			text: (row) => bytesText(row.bytes),
-		},
-		{
-			name: "Blocks",
-			number: true,
-			value: (row) => row.count,
-			text: (row) => countText(row.count),
-		},
-		{
-			name: "Grew",
-			unit: "bytes",
-			number: true,
-			value: (row) => row.grown_bytes,
-			text: (row) => bytesText(row.grown_bytes),
-		},
-		{
-			name: "A second",
-			unit: "bytes",
-			number: true,
-			value: (row) => row.slope_bytes_per_s,
-			text: (row) =>
-				row.slope_bytes_per_s === null
-					? ""
-					: bytesText(row.slope_bytes_per_s),
-		},
-		{
-			name: "A request",
-			unit: "bytes",
-			number: true,
-			value: (row) => row.per_request_bytes,
-			text: (row) =>
-				row.per_request_bytes === null
-					? ""
-					: bytesText(row.per_request_bytes),
-		},
-		{ name: "Class", value: (row) => row.class },
-		{ name: "Shape", value: (row) => row.shape },
-		{ name: "Kind", value: (row) => row.kind },
-		{ name: "Stack", head: true, value: (row) => stackLine(row.stack) },
-	]);
-	table.rows = rows;
-	return table;
-}
-
-function deviceTable(device) {
+function deviceTable(model, device) {
 	const table = new DataTable(
 		`Device ${device.id}`,
 		[
 			{ name: "Kind", head: true, value: (row) => row.kind.replaceAll("_", " ") },
-			{ name: "Role", value: (row) => row.role ?? "" },
+			{ name: "Role", value: (row) => model.roleWord(row.role) },
 			{ name: "Process", number: true, value: (row) => row.pid },
 			{
 				name: "Bytes",
@@ -213,21 +150,12 @@ export function findingsSections(model, state) {
 				incidentTable(model, state).node,
 			),
 		);
-	const grown = distinct([...(report.leaks ?? []), ...(report.growth ?? [])]);
-	if (grown.length)
-		sections.push(
-			section(
-				"growth",
-				"Leaks and growth",
-				growthTable("Leaks and growth", grown).node,
-			),
-		);
 	if (report.devices?.length)
 		sections.push(
 			section(
 				"devices",
 				"What fills each GPU, at the moment of the report",
-				...report.devices.map(deviceTable),
+				...report.devices.map((device) => deviceTable(model, device)),
 			),
 		);
 	return sections;

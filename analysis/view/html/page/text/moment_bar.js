@@ -8,6 +8,7 @@ export class MomentBar {
 		Object.assign(this, { model, state });
 		this.time = h("output", { id: "moment", "aria-live": "polite" });
 		this.selects = h("span", { class: "selects" });
+		this.compare = h("span", { class: "selects" });
 		this.node = h(
 			"div",
 			{ class: "moment-bar", role: "region", "aria-label": "Chosen moment" },
@@ -22,6 +23,7 @@ export class MomentBar {
 				this.#button("▶", "Next moment", () => state.step(1)),
 				this.#button("▶|", "Next named moment", () => state.stepNamed(1)),
 			),
+			this.compare,
 			this.time,
 		);
 		state.subscribe(() => this.draw());
@@ -44,8 +46,33 @@ export class MomentBar {
 		return options;
 	}
 
+	#compareOptions() {
+		const { model, state } = this,
+			moments = new Set([0, ...model.namedMoments(), state.before ?? 0]);
+		return [
+			["", "nothing"],
+			...[...moments]
+				.sort((a, b) => a - b)
+				.map((moment) => [moment, model.momentText(moment)]),
+		];
+	}
+
+	#drawCompare() {
+		const { state } = this;
+		replace(
+			this.compare,
+			select("Compare with", this.#compareOptions(), state.before ?? "", (value) =>
+				state.compareWith(value === "" ? null : Number(value)),
+			),
+			this.#button("this moment", "Compare with the chosen moment", () =>
+				state.compareWith(state.moment),
+			),
+		);
+	}
+
 	draw() {
 		const { model, state } = this;
+		this.#drawCompare();
 		this.time.textContent =
 			`${model.chartTitle(state.subject)}: ` +
 			model.summaryOf(state.subject, state.moment);

@@ -30,9 +30,9 @@ function proseBlock(lines) {
 	return block;
 }
 
-function holderName(row) {
+function holderName(model, row) {
 	const where = row.line ? ` (${row.file ?? ""}:${row.line})` : "";
-	const role = row.leaks ? "LEAK" : row.role;
+	const role = row.leaks ? "LEAK" : model.roleWord(row.role);
 	const guess = row.role && row.role_is_likely && !row.leaks ? "?" : "";
 	return h(
 		"td",
@@ -58,17 +58,17 @@ function bar(share) {
 	return h("span", { class: "bar", "aria-hidden": "true" }, inner);
 }
 
-function holderRow(row, isFolded) {
+function holderRow(model, row, isFolded) {
 	const kind = [row.sort, row.suspect ? "is-suspect" : ""].join(" ");
 	return h(
 		"tr",
 		{ class: kind, hidden: isFolded },
-		holderName(row),
+		holderName(model, row),
 		h("td", { class: "number" }, bytesOf(row.bytes, row.sampled)),
 		h("td", { class: "number" }, percentText(row.share)),
 		h("td", { class: "bars" }, bar(row.share)),
 		h("td", { class: "number" }, row.count ? countText(row.count) : ""),
-		h("td", {}, row.trend ?? ""),
+		h("td", {}, row.trend_word),
 	);
 }
 
@@ -91,11 +91,13 @@ function moreRow(folded, rows) {
 	return line;
 }
 
-function holderRows(holders) {
+function holderRows(model, holders) {
 	const isKept = (row, i) => i < ROWS || row.suspect || row.sort === "free";
 	const folded = holders.rows.filter((row, i) => !isKept(row, i));
 	const isShort = folded.length > 2;
-	const rows = holders.rows.map((row, i) => holderRow(row, isShort && !isKept(row, i)));
+	const rows = holders.rows.map((row, i) =>
+		holderRow(model, row, isShort && !isKept(row, i)),
+	);
 	if (!isShort) return rows;
 	const hidden = rows.filter((row) => row.hidden);
 	const last = holders.rows.findIndex((row, i) => !isKept(row, i));
@@ -105,7 +107,7 @@ function holderRows(holders) {
 const HEADS = ["Holder", "Bytes", "Share", "", "Blocks", "Trend"];
 const NUMBERS = new Set(["Bytes", "Share", "Blocks"]);
 
-function holderTable(holders) {
+function holderTable(model, holders) {
 	const head = (name) =>
 		name
 			? h("th", { scope: "col", class: NUMBERS.has(name) ? "number" : "" }, name)
@@ -121,7 +123,7 @@ function holderTable(holders) {
 			h("strong", {}, bytesOf(holders.total_bytes, false)),
 		),
 		h("thead", {}, h("tr", {}, HEADS.map(head))),
-		h("tbody", {}, holderRows(holders)),
+		h("tbody", {}, holderRows(model, holders)),
 	);
 }
 
@@ -156,7 +158,7 @@ export function verdictSection(model) {
 							role: "region",
 							"aria-label": "Holders",
 						},
-						holderTable(model.holders),
+						holderTable(model, model.holders),
 					)
 				: null,
 		),
