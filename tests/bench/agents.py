@@ -115,7 +115,11 @@ class Bench:
         self.scenarios = dict(line.split() for line in listed.stdout.splitlines())
 
     def play(self, words):
-        return Run(self, *words).close(self.options.keep)
+        run = Run(self, *words).close(self.options.keep)
+        if self.options.tap and run.wrong: # threads and the kernel's timing differ from run to run: two of three count
+            again = [Run(self, *words).close(self.options.keep) for _ in range(2)]
+            run = run if any(other.wrong for other in again) else again[0]
+        return run
 
     def all(self):
         rows = [(name, form, end, seed) for name in self.scenarios for form in FORMS for end in ENDS

@@ -26,7 +26,7 @@ import time
 KIB, MIB = 1 << 10, 1 << 20
 ROOM = 160 * MIB # what the work may have, however the program ends
 TURNS_BOUNDED = 150
-TURNS_MOST = 20000
+TURNS_MOST = 4000
 SESSIONS = 4
 IMPORTS = ("argparse calendar cgi cmd code codeop colorsys configparser csv ctypes decimal difflib dis doctest email.mime.text ensurepip"
            " filecmp fractions ftplib gettext graphlib html.parser http.server imaplib inspect ipaddress locale logging.config mailbox"
