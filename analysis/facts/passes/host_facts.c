@@ -407,6 +407,8 @@ static uint64_t later_sample(const struct fact_process *process, uint64_t moment
 {
 	uint64_t bytes = CUF_UNKNOWN;
 
+	if (reading->number == CUF_MOMENT_END) /* it is of the end itself */
+		return CUF_UNKNOWN;
 	for (size_t i = 0; i < process->timeline_count; i++)
 		if (process->timeline[i].time_ns <= moment_ns &&
 		    process->timeline[i].time_ns > reading->time_ns)
