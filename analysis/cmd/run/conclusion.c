@@ -134,12 +134,14 @@ void conclusion_trim_directory(const char *directory)
 {
 	struct recordings list = { 0 };
 	struct stat file;
+	int error = errno; /* why a result was not written, which is reported at the end */
 
 	recordings_scan(&list, directory, 0, 0);
 	for (size_t i = 0; i < list.count; i++)
 		if (!lstat(list.files[i].path, &file) && file.st_uid == geteuid())
 			recording_trim(list.files[i].path, false, NULL);
 	recordings_free(&list);
+	errno = error;
 }
 
 /* ---- the last lines ---- */
