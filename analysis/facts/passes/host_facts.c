@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * struct fact_host beyond malloc's live blocks: what the allocators' statistics show, what resident
- * memory is made of, whether free memory inside the allocator is fragmented or only cached, who
- * pins it, and what would release it.
- */
+/* struct fact_host beyond malloc's live blocks: statistics of allocators, what resident memory is
+ * made of, whether free memory is fragmented or only cached, who pins it, what would release it. */
 #include "analysis/facts/passes/build.h"
 
 #include <math.h>
