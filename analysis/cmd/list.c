@@ -14,8 +14,8 @@
 #include "analysis/view/runs/runs_json.h"
 #include "analysis/view/runs/runs_text.h"
 
-/* One run of a directory; NULL after an error, which is printed. Names of functions help verdicts
- * and are worth their time only for one run. */
+/* One run of a directory; NULL after an error, which is printed. Names of functions decide
+ * verdicts, so that the list has them as the report has; what several runs name is read once. */
 static struct facts *open_run(const char *directory, const struct facts_options *options)
 {
 	struct reader_error error = { 0 };
@@ -30,9 +30,11 @@ static struct facts *open_run(const char *directory, const struct facts_options 
 
 /* Runs are opened one by one: each may be gigabytes. */
 static int write_runs(struct output *output, const char *directory,
-		      const struct run_catalog *catalog, struct facts *newest)
+		      const struct run_catalog *catalog, struct symbols *symbols,
+		      struct facts *newest)
 {
-	struct facts_options options = { .catalog = catalog->run_count ? catalog : NULL };
+	struct facts_options options = { .catalog = catalog->run_count ? catalog : NULL,
+					 .symbols = symbols };
 	size_t count = newest->run_count;
 	struct runs_text text;
 
@@ -62,23 +64,26 @@ static int write_runs(struct output *output, const char *directory,
 
 static int list_directory(const char *directory, const struct opts *opts)
 {
-	static const struct facts_options last = { .run = 0 };
+	struct facts_options last = { .symbols = symbols_new(NULL) };
 	struct facts *newest = open_run(directory, &last);
 	struct run_catalog catalog;
 	struct output output;
 	int status = CMD_USAGE;
 
-	if (!newest)
+	if (!newest) {
+		symbols_free(last.symbols);
 		return CMD_USAGE;
+	}
 	run_catalog_read(&catalog, directory);
 	if (!output_open(&output, opts)) {
-		if (write_runs(&output, directory, &catalog, newest))
+		if (write_runs(&output, directory, &catalog, last.symbols, newest))
 			output_abandon(&output);
 		else if (!output_close(&output))
 			status = CMD_FINE;
 	}
 	run_catalog_fini(&catalog);
 	facts_free(newest);
+	symbols_free(last.symbols);
 	conclusion_trim_directory(directory);
 	return status;
 }

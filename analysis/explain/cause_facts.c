@@ -88,20 +88,43 @@ static const struct fact_cause *judge_kept(struct build *build)
 	return best;
 }
 
+#define ALSO_LEAST (16ull << 20)
+
+/*
+ * A process can have two troubles: a leak of host memory next to a GPU that is full, or the other
+ * way round. leaks[] has proven ones first, each class by size. What only grows must be worth a
+ * line.
+ */
+static const struct fact_site *second_finding(const struct facts *facts)
+{
+	bool host = facts->cause && facts->cause->device == FACT_NONE;
+
+	for (size_t i = 0; facts->cause && i < facts->leak_count; i++) {
+		const struct fact_site *site = &facts->leaks[i];
+		if (site->class > CLASS_GROWING)
+			break;
+		if (site->holds_blocks || (site->device == FACT_NONE) == host)
+			continue;
+		if (site->class == CLASS_LEAK || site->bytes >= ALSO_LEAST)
+			return site;
+	}
+	return NULL;
+}
+
 /* The run's cause is its fatal incident's; else of how it ended; else of what leaks; else of what
  * is kept although it is free. */
 void build_causes(struct build *build)
 {
 	struct facts *facts = build->facts;
-	const struct fact_cause *cause;
 
 	judge_incidents(build);
-	if (facts->fatal_incident) {
+	if (facts->fatal_incident)
 		facts->cause = facts->incidents[facts->fatal_incident - 1].cause;
-		return;
-	}
-	cause = judge_kills(build);
-	if (!cause)
-		cause = judge_leaks(build);
-	facts->cause = cause ? cause : judge_kept(build);
+	else
+		facts->cause = judge_kills(build);
+	if (!facts->fatal_incident && !facts->cause)
+		facts->cause = judge_leaks(build);
+	if (!facts->fatal_incident && !facts->cause)
+		facts->cause = judge_kept(build);
+	facts->also = second_finding(facts);
 }

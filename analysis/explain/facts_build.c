@@ -38,7 +38,7 @@ struct facts_store {
  *   build_host           processes[].host
  *   build_coverage       coverage
  *   build_what_ifs       what_ifs
- *   build_causes         incidents[].cause, cause
+ *   build_causes         incidents[].cause, cause, also
  */
 static void run_passes(struct build *build)
 {

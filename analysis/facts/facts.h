@@ -48,6 +48,9 @@ struct facts {
 	/* explain/cause.h: of the fatal incident, else of how the run ended or of what grows;
 	 * NULL: nothing wrong found */
 	const struct fact_cause *cause;
+	/* one of leaks: the largest finding that is about other memory than the cause, and
+	 * stands by itself; NULL: none */
+	const struct fact_site *also;
 	uint64_t events_recorded, events_overwritten, events_lost;
 	uint64_t recorded_bytes; /* of all files that were read */
 	struct facts_store *store; /* private to facts_build.c */

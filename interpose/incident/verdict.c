@@ -162,7 +162,8 @@ static void print_all(void *argument)
 		print_line(&cause);
 	else
 		print_held(incident);
-	if (*cuf_recording.path) {
+	/* `cuflight run`, which is in `start`, ends with this line itself */
+	if (*cuf_recording.path && cuf_options.start <= 1) {
 		cuf_text_add(&command, "explain it: cuflight report ");
 		cuf_text_add(&command, cuf_recording.path);
 		print_line(&command);

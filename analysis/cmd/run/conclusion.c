@@ -164,39 +164,55 @@ static struct totals sum_run(const struct recordings *list)
 	return totals;
 }
 
-/* One line on stderr: how many processes or which file, its size, and how many requests failed. */
-static void print_recorded(const struct recordings *list, size_t processes, const char *path)
+/* What the report will have, built once: the verdict and how many requests failed. */
+struct verdict {
+	char cause[256];   /* "" none */
+	uint64_t requests; /* CUF_UNKNOWN: the report is about fewer recordings, or cannot be made */
+};
+
+/* Only where something went wrong: a run that went well has no verdict. */
+static struct verdict verdict_of(const char *path)
+{
+	struct symbols *symbols = symbols_new(NULL);
+	struct facts_options options = { .symbols = symbols };
+	struct verdict verdict = { .requests = CUF_UNKNOWN };
+	struct facts *facts;
+	struct frames *frames;
+
+	if (!facts_build(path, &options, &facts, NULL)) {
+		frames = frames_new(facts, symbols);
+		if (!report_text_cause(facts, frames, verdict.cause, sizeof verdict.cause))
+			*verdict.cause = 0;
+		verdict.requests = facts->incident_count;
+		frames_free(frames);
+		facts_free(facts);
+	}
+	symbols_free(symbols);
+	return verdict;
+}
+
+/* One line on stderr: how many processes or which file, its size, and what failed. Attempts of
+ * one request are several calls. */
+static void print_recorded(const struct recordings *list, size_t processes, const char *path,
+			   uint64_t requests)
 {
 	struct totals totals = sum_run(list);
-	char what[PATH_MAX], failed[64] = "";
+	char what[PATH_MAX], failed[96] = "";
 
 	if (processes > 1)
 		snprintf(what, sizeof what, "%zu processes", processes);
 	else
 		recordings_show_path(path, what, sizeof what);
-	if (totals.incidents)
-		snprintf(failed, sizeof failed, ", %s failed request%s",
+	if (totals.incidents && requests == CUF_UNKNOWN)
+		snprintf(failed, sizeof failed, ", %s failed call%s",
 			 units_count(totals.incidents).s, totals.incidents == 1 ? "" : "s");
+	else if (totals.incidents)
+		snprintf(failed, sizeof failed, ", %s failed request%s", units_count(requests).s,
+			 requests == 1 ? "" : "s");
+	if (requests != CUF_UNKNOWN && totals.incidents > requests)
+		snprintf(failed + strlen(failed), sizeof failed - strlen(failed), " in %s calls",
+			 units_count(totals.incidents).s);
 	say_info("recorded %s (%s)%s", what, units_bytes(totals.bytes).s, failed);
-}
-
-/* Only with a verdict: a run that went well has none, and needs no line. */
-static void print_cause(const char *path)
-{
-	struct symbols *symbols = symbols_new(NULL);
-	struct facts_options options = { .symbols = symbols };
-	struct facts *facts;
-	struct frames *frames;
-	char cause[256];
-
-	if (!facts_build(path, &options, &facts, NULL)) {
-		frames = frames_new(facts, symbols);
-		if (report_text_cause(facts, frames, cause, sizeof cause))
-			say_info("likely cause: %s", cause);
-		frames_free(frames);
-		facts_free(facts);
-	}
-	symbols_free(symbols);
 }
 
 /* Order: what was recorded, the likely cause, and last the command to type. */
@@ -205,14 +221,19 @@ void conclusion_print(const struct recordings *list, size_t processes,
 {
 	const struct recording_file *best = recordings_best(list);
 	const char *path = best->path;
+	struct verdict verdict = { .requests = CUF_UNKNOWN };
 	char shown[PATH_MAX];
 
-	print_recorded(list, processes, path);
 	/* a directory is read as one run, so it must contain nothing else */
 	if (processes > 1 && destination->is_directory && processes == list->count + list->older)
 		path = destination->directory;
 	if (status || best->incident_count)
-		print_cause(path);
+		verdict = verdict_of(path);
+	if (processes > 1 && path == best->path)
+		verdict.requests = CUF_UNKNOWN;
+	print_recorded(list, processes, best->path, verdict.requests);
+	if (*verdict.cause)
+		say_info("likely cause: %s", verdict.cause);
 	recordings_show_path(path, shown, sizeof shown);
 	if (named_output)
 		say_info("explain it: cuflight report %s", shown);

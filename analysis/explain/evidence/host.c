@@ -174,11 +174,13 @@ static void set_elsewhere(struct evidence *evidence)
 
 /* Until the limit at the present rate. The limit is of the cgroup, so its use counts where it is
  * known. */
-static uint64_t seconds_left(const uint64_t *metrics)
+static uint64_t seconds_left(const uint64_t *metrics, bool has_limit)
 {
 	uint64_t slope = metrics[METRIC_host_slope], limit = metrics[METRIC_limit];
 	uint64_t used = metrics[METRIC_cgroup];
 
+	if (!has_limit) /* the memory of the machine is no limit that somebody set */
+		return CUF_UNKNOWN;
 	if (!is_known(used))
 		used = metrics[METRIC_rss];
 	if (!is_known(slope) || !slope || !is_known(limit) || !is_known(used) || used >= limit)
@@ -333,7 +335,7 @@ void evidence_host(struct build *build, struct evidence *evidence)
 	set_growth(process, evidence);
 	set_ramp(evidence);
 	if (!killed)
-		metrics[METRIC_host_left] = seconds_left(metrics);
+		metrics[METRIC_host_left] = seconds_left(metrics, is_known(host->cgroup_max_bytes));
 	set_refusal(evidence);
 	if (killed)
 		set_jump(build, evidence);

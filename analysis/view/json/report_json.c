@@ -216,6 +216,8 @@ bool report_json_rows(FILE *out, const struct facts *facts, struct frames *frame
 	json_stream_value(stream, "generator", json_text("cuflight " CUFLIGHT_VERSION));
 	json_stream_value(stream, "capture", json_capture(facts));
 	json_stream_value(stream, "cause", json_cause(facts, frames, facts->cause));
+	json_stream_value(stream, "also",
+			  facts->also ? json_site(facts, frames, facts->also) : NULL);
 	json_stream_value(stream, "run", json_crowd(facts));
 	json_stream_value(stream, "what_if", json_what_ifs(&facts->what_ifs));
 	stream_lists(stream, facts, frames);

@@ -34,7 +34,10 @@ static void print_part(const struct text *text, enum part part, unsigned tight, 
 		screen_head(text, tight);
 		screen_group(text);
 		break;
-	case PART_CAUSE: screen_cause(text, tight); break;
+	case PART_CAUSE:
+		screen_cause(text, tight);
+		screen_also(text);
+		break;
 	case PART_TABLE: holders_print(text, holders, rows); break;
 	case PART_PROCESSES: screen_processes(text, rows); break;
 	case PART_FAILED: screen_failed(text); break;

@@ -20,6 +20,7 @@ void screen_group(const struct text *text);
 /* of a run of several: a row for each that failed or held memory, in at most so many lines */
 void screen_processes(const struct text *text, unsigned lines);
 void screen_cause(const struct text *text, unsigned tight); /* the likely cause and its fix */
+void screen_also(const struct text *text);                  /* a second finding */
 void screen_failed(const struct text *text);                /* where the request failed */
 void screen_notes(const struct text *text, unsigned tight); /* what could change the answer */
 void screen_more(const struct text *text);                  /* the next commands */

@@ -278,6 +278,37 @@ void screen_cause(const struct text *text, unsigned tight)
 		print_unclear(text, cause, tight);
 }
 
+/* One line: "Also: host memory leak, 195 MiB at keep_trace (server.c:84)". All call sites of that
+ * place. */
+void screen_also(const struct text *text)
+{
+	const struct facts *facts = text->facts;
+	const struct fact_site *also = facts->also;
+	struct place place, other;
+	char words[WORDS];
+	uint64_t bytes = 0;
+	bool sampled = false;
+
+	if (!also)
+		return;
+	place_of(text->places, &also->stack, &place);
+	for (size_t i = 0; i < facts->leak_count; i++) {
+		const struct fact_site *site = &facts->leaks[i];
+		if (site->class != also->class || site->kind != also->kind)
+			continue;
+		place_of(text->places, &site->stack, &other);
+		if (!place_is_same(&place, &other))
+			continue;
+		bytes += site->bytes;
+		sampled |= site->basis == BASIS_ESTIMATED;
+	}
+	snprintf(words, sizeof words, "%s memory %s, %s at ",
+		 also->device == FACT_NONE ? "host" : "GPU",
+		 also->class == CLASS_LEAK ? "leak" : "that grows", text_sampled(bytes, sampled).s);
+	place_text(&place, words + strlen(words), sizeof words - strlen(words));
+	text_words(text, STYLE_WARN, "Also:", 2, 1, words);
+}
+
 /* Without the place where the cause has no call site, such as memory of another process. */
 bool report_text_cause(const struct facts *facts, struct frames *frames, char *out, size_t bytes)
 {

@@ -67,7 +67,7 @@ os.kill(os.getpid(), signal.SIGKILL)' 400 >truth || true
 }
 
 @test "host memory that leaks with the requests of a GPU is found, and its bytes are the program's" {
-	recorded --host=full -- "$build/victims/gpu_server" --keep=40
+	recorded --host=full -- "$build/victims/gpu_server" --keep=80
 	expect 1 check --json r.cuf
 	node -e '
 		const truth = require("fs").readFileSync("truth", "utf8").match(/^kept bytes (\d+) count (\d+)$/m);
@@ -116,8 +116,29 @@ os.kill(os.getpid(), signal.SIGKILL)' 400 >truth || true
 }
 
 @test "what rules suppress is said with its bytes" {
-	recorded --host=full -- "$build/victims/gpu_server" --keep=40
+	recorded --host=full -- "$build/victims/gpu_server" --keep=80
 	echo 'leak:keep_trace' >rules
 	expect 0 check --suppressions=rules r.cuf 'host.leak = 0'
 	holds out 'leaked host memory: 117 MiB, of which rules suppress 117 MiB'
+}
+
+@test "one verdict: the report, run's last lines, list and JSON have the same words, and a second finding has a line" {
+	"$root/scripts/simcuda" "$cuflight" run --size=4MiB -o words/ -- "$build/victims/cause_fixture" weights_too_large >truth 2>err || true
+	"$cuflight" report words >screen
+	verdict=$(sed -n 's/^Likely cause: //p' screen)
+	[[ $verdict == *' confidence)' ]]
+	"$cuflight" list words >listed
+	holds listed "$verdict"
+	holds err "likely cause: ${verdict% (*}"
+	[ "$(grep -c 'explain it:' err)" = 1 ]
+	"$root/scripts/simcuda" "$cuflight" run --host=full -f --size=4MiB -o r.cuf -- "$build/victims/gpu_server" --keep=80 --fill >truth 2>err || true
+	bytes=$(sed -n 's/^kept bytes \([0-9]*\) .*/\1/p' truth)
+	"$cuflight" report r.cuf >screen
+	grep -q "^Also: host memory leak, $((bytes >> 20)) MiB at keep_trace (gpu_server.c:" screen || { cat screen; false; }
+	[ "$(wc -l <screen)" -le 21 ]
+	"$cuflight" report --json r.cuf >report.json
+	node -e 'const d = JSON.parse(require("fs").readFileSync("report.json")); process.exit(d.also.bytes === +process.argv[1] && d.also.class === "leak" ? 0 : 1)' "$bytes"
+	"$root/scripts/simcuda" "$cuflight" run -f --size=4MiB -o r.cuf -- "$build/victims/oom_ladder" >truth 2>err || true
+	calls=$(sed -n 's/^incident .* attempts \([0-9]*\) .*/\1/p' truth)
+	holds err ", 1 failed request in $calls calls"
 }
