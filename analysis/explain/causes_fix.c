@@ -308,6 +308,10 @@ static const struct fix_row {
 	  "task to task",
 	  NO_METRIC, NO_METRIC },
 	{ "S9.H2", "", NULL,
+	  "close and unlink what the marked call sites share (SharedMemory.unlink, shm_unlink): "
+	  "{host_shmem} of {limit} is shared memory, which stays until its name is gone",
+	  METRIC_host_shmem, METRIC_host_shmem },
+	{ "S9.H2", "", NULL,
 	  "limit what the marked call sites keep: each request adds {host_each_request}",
 	  METRIC_host_each_request, METRIC_host_leaked },
 	{ "S9.H2", "", NULL,
@@ -406,6 +410,10 @@ static const struct fix_row {
 	  "look at how the marked call site computes {request}: a negative or unset size looks "
 	  "like that; if it is right, work in parts, or map a file",
 	  NO_METRIC, METRIC_request },
+	{ "S9", "", NULL,
+	  "unlink shared memory that nobody needs (shm_unlink, SharedMemory.unlink, files of "
+	  "/dev/shm): {host_shmem} of {limit} is shared memory, which stays when it is unmapped",
+	  METRIC_host_shmem, METRIC_host_shmem },
 	{ "S9", "", NULL,
 	  "record the container's other processes, or raise its limit above {limit}: "
 	  "{host_elsewhere} of it is not this process's",

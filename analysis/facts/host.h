@@ -93,6 +93,7 @@ struct fact_host {
 	uint64_t pinned_bytes; /* live pinned and registered memory */
 	uint64_t mapped_file_bytes; /* CUF_UNKNOWN: not recorded */
 	uint64_t cgroup_bytes; /* memory.current */
+	uint64_t cgroup_shmem_bytes; /* of it: shared memory; known near the limit */
 	uint64_t cgroup_max_bytes; /* memory.max; CUF_UNKNOWN: no cgroup or no limit */
 	uint64_t memory_total_bytes; /* of the machine */
 	const char *allocator; /* "glibc 2.36"; NULL unknown */

@@ -16,6 +16,7 @@ struct fact_sample {
 	uint64_t time_ns, seq;
 	uint64_t rss_bytes, cgroup_bytes, host_live_bytes, pinned_bytes;
 	uint64_t rss_shared_bytes; /* of rss_bytes: files and shared memory */
+	uint64_t cgroup_shmem_bytes; /* of cgroup_bytes: shared memory; known near the limit */
 	uint64_t device_live_bytes[CUF_DEVICES_MAX]; /* by the driver's ordinal */
 	uint64_t device_free_bytes[CUF_DEVICES_MAX];
 };

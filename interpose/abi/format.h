@@ -525,6 +525,8 @@ struct cuf_sample {
 							/* none seen */
 	uint64_t cgroup_file_bytes; /* of cgroup_bytes: pages of files, which the kernel drops */
 				    /* before it kills; CUF_UNKNOWN except near the limit */
+	uint64_t cgroup_shmem_bytes; /* of cgroup_bytes: shared memory and files of tmpfs, mapped */
+				     /* or not; CUF_UNKNOWN except near the limit */
 };
 
 /* A call site in the note of the host's peak. Blocks that were recorded by sampling, and others. */

@@ -102,6 +102,7 @@ static void sample_process(struct cuf_sample *sample)
 	sample->rss_shared_bytes = memory.rss_shared_bytes;
 	sample->cgroup_bytes = memory.cgroup_bytes;
 	sample->cgroup_file_bytes = memory.cgroup_file_bytes;
+	sample->cgroup_shmem_bytes = memory.cgroup_shmem_bytes;
 	sample->host_live_bytes = cuf_host_live_bytes();
 	expect_rise(sample->host_live_bytes, memory.cgroup_max_bytes);
 	see_group(&memory, sample->time_ns);

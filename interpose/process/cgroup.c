@@ -101,20 +101,20 @@ uint64_t cuf_cgroup_oom_kills(void)
 }
 
 /*
- * The lists that the kernel drops pages from. They are in the first half of a long file, for which
- * the kernel sums up all processors: so it is read only near the limit.
+ * Shared memory, and the lists that the kernel drops pages from. They are in the first half of a
+ * long file, for which the kernel sums up all processors: so it is read only near the limit.
  */
-static uint64_t read_file_bytes(void)
+static void read_parts(struct cuf_process_memory *memory)
 {
 	char text[1024];
 	uint64_t inactive_bytes, active_bytes;
 	if (read_cgroup_file("/memory.stat", text, sizeof text) <= 0)
-		return CUF_UNKNOWN;
+		return;
+	memory->cgroup_shmem_bytes = cuf_proc_number(text, "\nshmem ");
 	inactive_bytes = cuf_proc_number(text, "\ninactive_file");
 	active_bytes = cuf_proc_number(text, "\nactive_file");
-	if (inactive_bytes == CUF_UNKNOWN || active_bytes == CUF_UNKNOWN)
-		return CUF_UNKNOWN;
-	return inactive_bytes + active_bytes;
+	if (inactive_bytes != CUF_UNKNOWN && active_bytes != CUF_UNKNOWN)
+		memory->cgroup_file_bytes = inactive_bytes + active_bytes;
 }
 
 /* Pages as bytes. */
@@ -134,12 +134,12 @@ static uint64_t next_statm_bytes(const char **text)
 	return statm_bytes(++*text);
 }
 
-/* Within a tenth of it: then the kernel is about to drop page cache or to kill. */
+/* Within a quarter of it: then the kernel is about to drop page cache or to kill. */
 static bool is_near_limit(const struct cuf_process_memory *memory)
 {
 	uint64_t max_bytes = memory->cgroup_max_bytes;
 	return memory->cgroup_bytes != CUF_UNKNOWN && max_bytes != CUF_UNKNOWN &&
-	       memory->cgroup_bytes >= max_bytes - max_bytes / 10;
+	       memory->cgroup_bytes >= max_bytes - max_bytes / 4;
 }
 
 static void read_memory(void *argument)
@@ -159,13 +159,14 @@ static void read_memory(void *argument)
 	memory->cgroup_bytes = read_number(current_file);
 	memory->cgroup_max_bytes = read_number(max_file);
 	if (is_near_limit(memory))
-		memory->cgroup_file_bytes = read_file_bytes();
+		read_parts(memory);
 }
 
 /* The files need a buffer, and a hook of malloc comes here. */
 void cuf_process_memory(struct cuf_process_memory *memory)
 {
 	*memory = (struct cuf_process_memory){ CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN,
-					       CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN };
+					       CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN,
+					       CUF_UNKNOWN };
 	cuf_on_side_stack(read_memory, memory);
 }

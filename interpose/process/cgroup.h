@@ -17,6 +17,8 @@ struct cuf_process_memory {
 	uint64_t cgroup_max_bytes;  /* CUF_UNKNOWN also when there is no limit */
 	/* page cache that the kernel may drop; read only near the limit */
 	uint64_t cgroup_file_bytes;
+	/* shared memory and files of tmpfs, read together with it */
+	uint64_t cgroup_shmem_bytes;
 };
 
 /* Looks for the memory controller of this process; again in a forked child. */

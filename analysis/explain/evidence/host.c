@@ -172,6 +172,17 @@ static void set_elsewhere(struct evidence *evidence)
 		     evidence_ratio(cgroup - rss, metrics[METRIC_limit]));
 }
 
+/* It stays when processes unmap it, or end, until its name is removed. */
+static void set_shmem(struct evidence *evidence, uint64_t bytes)
+{
+	double part = evidence_ratio(bytes, evidence->metrics[METRIC_limit]);
+
+	if (!is_known(bytes) || part < MUCH_PART)
+		return;
+	evidence->metrics[METRIC_host_shmem] = bytes;
+	evidence_set(evidence, SIGNAL_host_shmem, part);
+}
+
 /* Until the limit at the present rate. The limit is of the cgroup, so its use counts where it is
  * known. */
 static uint64_t seconds_left(const uint64_t *metrics, bool has_limit)
@@ -347,6 +358,7 @@ void evidence_host(struct build *build, struct evidence *evidence)
 	evidence_set(evidence, SIGNAL_host_full,
 		     evidence_ratio(metrics[METRIC_cgroup], metrics[METRIC_limit]));
 	set_elsewhere(evidence);
+	set_shmem(evidence, process->host.cgroup_shmem_bytes);
 	evidence_set(evidence, SIGNAL_host_mine,
 		     evidence_ratio(metrics[METRIC_rss], metrics[METRIC_limit]));
 	evidence_set(evidence, SIGNAL_host_slack, slack_share(process, metrics));

@@ -38,7 +38,6 @@ static bool is_python_arena(const struct map_sums *sums, const struct host_map *
 	uint32_t depth;
 	uint8_t stop;
 	const uint64_t *addrs = reader_stack(reader, map->stack, &depth, &stop);
-
 	if (map->file || map->shared || !depth)
 		return false;
 	if (map->bytes != ARENA_BYTES && map->bytes != ARENA_BYTES_OLD)
@@ -382,8 +381,8 @@ static void fill_samples(const struct fact_process *process, uint64_t moment_ns,
 			 struct fact_host *host)
 {
 	const struct fact_sample *last = NULL;
-
 	host->rss_bytes = host->rss_peak_bytes = host->cgroup_bytes = CUF_UNKNOWN;
+	host->cgroup_shmem_bytes = CUF_UNKNOWN;
 	for (size_t i = 0; i < process->timeline_count; i++) {
 		const struct fact_sample *sample = &process->timeline[i];
 		if (sample->rss_bytes != CUF_UNKNOWN && (host->rss_peak_bytes == CUF_UNKNOWN ||
@@ -395,6 +394,7 @@ static void fill_samples(const struct fact_process *process, uint64_t moment_ns,
 	if (last) {
 		host->rss_bytes = last->rss_bytes;
 		host->cgroup_bytes = last->cgroup_bytes;
+		host->cgroup_shmem_bytes = last->cgroup_shmem_bytes;
 	}
 }
 
@@ -403,7 +403,6 @@ static uint64_t later_sample(const struct fact_process *process, uint64_t moment
 			     const struct fact_meta_text *reading)
 {
 	uint64_t bytes = CUF_UNKNOWN;
-
 	if (reading->number == CUF_MOMENT_END) /* it is of the end itself */
 		return CUF_UNKNOWN;
 	for (size_t i = 0; i < process->timeline_count; i++)
@@ -446,7 +445,6 @@ static uint64_t page_locked_bytes(struct build *build, uint32_t process)
 	const struct live_sums *sums = run_sums(&build->run->processes[process],
 						seq_at_moment(build, process));
 	uint64_t bytes = 0;
-
 	for (unsigned device = 0; device <= CUF_DEVICES_MAX; device++)
 		bytes += sums->bytes[device][CUF_KIND_PINNED] +
 			 sums->bytes[device][CUF_KIND_REGISTERED];

@@ -68,7 +68,8 @@ static void read_timeline(struct build *build, struct fact_process *process,
 		 count = least_of(reader->header.sample_count, have);
 	struct fact_sample *samples = arena_zeroed(build->arena, count, sizeof *samples);
 	for (uint64_t i = 0; i < count; i++) {
-		struct cuf_sample sample = { .rss_shared_bytes = CUF_UNKNOWN };
+		struct cuf_sample sample = { .rss_shared_bytes = CUF_UNKNOWN,
+					     .cgroup_shmem_bytes = CUF_UNKNOWN };
 		uint32_t stride = reader->sections[CUF_SEC_TIMELINE].stride;
 		memcpy(&sample, reader_at(reader, CUF_SEC_TIMELINE, i),
 		       least_of(stride, sizeof sample));
@@ -82,6 +83,7 @@ static void read_timeline(struct build *build, struct fact_process *process,
 					    sample.host_live_bytes,
 					    sample.pinned_bytes,
 					    sample.rss_shared_bytes,
+					    sample.cgroup_shmem_bytes,
 					    { 0 },
 					    { 0 } };
 		memcpy(to->device_live_bytes, sample.device_live_bytes,

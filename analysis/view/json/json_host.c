@@ -221,6 +221,7 @@ struct json_object *json_host(struct frames *frames, const struct fact_host *hos
 	json_add_number(object, "mapped_file_bytes", host->mapped_file_bytes);
 	json_add_number(cgroup, "current_bytes", host->cgroup_bytes);
 	json_add_number(cgroup, "max_bytes", host->cgroup_max_bytes);
+	json_add_number(cgroup, "shmem_bytes", host->cgroup_shmem_bytes);
 	json_add(object, "cgroup", cgroup);
 	json_add_number(object, "memory_total_bytes", host->memory_total_bytes);
 	return object;

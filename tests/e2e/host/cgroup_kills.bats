@@ -121,6 +121,7 @@ EOF
 	holds shares.py:5 $((32 << 20))
 	grep -q 'shares.py:5' screen
 	report_has 'd.host.maps.shared_bytes >= 32 << 20'
+	tr -s '\n ' ' ' <screen | grep -q 'Fix: close and unlink what the marked call sites share' || { cat screen; false; }
 }
 
 @test "files of tmpfs: a recording, and the process is not blamed" {
@@ -135,6 +136,25 @@ EOF
 	killed "$(python)" spools.py cuflight-kills-$$
 	report_has 'd.cause.id === "S9"'
 	grep -q 'of 64.0 MiB; .* of that was resident in this' screen || { cat screen; false; }
+}
+
+@test "shared memory that is closed and never unlinked: said to be shared memory, to unlink" {
+	cat >publishes.py <<'EOF'
+import sys, time
+from multiprocessing import resource_tracker, shared_memory
+def publish(i):
+    block = shared_memory.SharedMemory("%s-%d" % (sys.argv[1], i), create=True, size=1 << 20)
+    block.buf[:] = b"x" * (1 << 20)
+    block.close()
+    time.sleep(0.005)
+resource_tracker.register = lambda *rest: None
+for i in range(500):
+    publish(i)
+EOF
+	killed "$(python)" publishes.py cuflight-kills-$$
+	report_has 'd.cause.id === "S9" && d.host.cgroup.shmem_bytes > 32 << 20'
+	tr -s '\n ' ' ' <screen | grep -q 'Fix: unlink shared memory that nobody needs' || { cat screen; false; }
+	! grep -q "record the container's other processes" screen
 }
 
 @test "a program that does not grow leaves no recording in such a cgroup" {
