@@ -402,7 +402,7 @@ static const struct fix_row {
 	  "bound what the marked call site makes: feed back the end of an answer instead of "
 	  "the whole, or keep a container in parts",
 	  NO_METRIC, METRIC_host_doubled },
-	{ "S9.H10", "", NULL,
+	{ "S9.H11", "", NULL,
 	  "work in parts, or free what is no longer needed before; as it is, the limit has to be "
 	  "above {host_asked}",
 	  NO_METRIC, METRIC_host_jump },

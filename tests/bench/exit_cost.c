@@ -22,7 +22,7 @@ static void allocate(void)
 		memset(malloc(BLOCK_BYTES), 1, BLOCK_BYTES);
 }
 
-static void *run(void *unused)
+static __attribute__((noreturn)) void *run(void *unused)
 {
 	allocate();
 	pthread_barrier_wait(&all_are_done);
