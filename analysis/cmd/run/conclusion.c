@@ -167,7 +167,7 @@ static struct totals sum_run(const struct recordings *list)
 /* What the report will have, built once: the verdict and how many requests failed. */
 struct verdict {
 	char cause[256];   /* "" none */
-	uint64_t requests; /* CUF_UNKNOWN: the report is about fewer recordings, or cannot be made */
+	uint64_t requests; /* CUF_UNKNOWN: the report is of fewer recordings, or cannot be made */
 };
 
 /* Only where something went wrong: a run that went well has no verdict. */
