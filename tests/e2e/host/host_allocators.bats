@@ -59,15 +59,19 @@ leak_under() {
 			#include <signal.h>
 			#include <stdlib.h>
 			#include <string.h>
+			#include <unistd.h>
 			enum { BLOCKS = 400, BYTES = 200000 };
 			static char *blocks[BLOCKS];
 			int main(void)
 			{
 				for (int i = 0; i < BLOCKS; i++)
 					memset(blocks[i] = malloc(BYTES), 1, BYTES);
-				for (int i = 0; i < BLOCKS; i++)
+				for (int i = 0; i < BLOCKS; i++) {
+					if (i == BLOCKS / 2)
+						sleep(1); /* readings are paced by time */
 					if (i % 4)
 						free(blocks[i]);
+				}
 				raise(SIGKILL);
 			}
 		END

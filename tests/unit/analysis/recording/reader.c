@@ -188,6 +188,14 @@ static void test_reader__misaligned_memory_is_copied(void **state)
 	maker_free_all(maker);
 }
 
+static bool tells_of_a_cut(const struct fact_coverage *coverage)
+{
+	for (size_t i = 0; i < coverage->blind_count; i++)
+		if (strstr(coverage->blind[i].text, "the recording is cut"))
+			return true;
+	return false;
+}
+
 /* Cut anywhere: below the header's page an error, above it a report that is marked incomplete. */
 static void test_reader__cut_at_every_byte(void **state)
 {
@@ -211,7 +219,7 @@ static void test_reader__cut_at_every_byte(void **state)
 			assert_int_equal(code, 0);
 			assert_int_equal(facts->processes[0].complete, bytes == maker->bytes);
 			assert_int_equal(facts->coverage.complete, bytes == maker->bytes);
-			assert_int_equal(facts->coverage.blind_count > 0, bytes < maker->bytes);
+			assert_int_equal(tells_of_a_cut(&facts->coverage), bytes < maker->bytes);
 		}
 		facts_free(facts);
 		free(cut);
