@@ -224,14 +224,32 @@ void section_processes(const struct text *text)
 	free(rows);
 }
 
+enum { OTHER_LINES = 3 /* a title, the names of the columns, and how many are left out */ };
+
+static size_t count_worth(const struct row *rows, size_t count)
+{
+	size_t worth = 0;
+
+	while (worth < count && rows[worth].worth >= WORTH_A_ROW)
+		worth++;
+	return worth;
+}
+
+unsigned screen_processes_least(const struct text *text)
+{
+	struct row *rows = rank_processes(text);
+	size_t worth = count_worth(rows, text->facts->process_count);
+
+	free(rows);
+	return worth >= 2 ? OTHER_LINES + (unsigned)least_of(worth, 3) : 0;
+}
+
 void screen_processes(const struct text *text, unsigned lines)
 {
-	enum { OTHER_LINES = 3 /* a title, the names of the columns, and how many are left out */ };
-	size_t count = text->facts->process_count, shown = 0;
+	size_t count = text->facts->process_count;
 	struct row *rows = rank_processes(text);
+	size_t shown = count_worth(rows, count);
 
-	while (shown < count && rows[shown].worth >= WORTH_A_ROW)
-		shown++;
 	if (shown >= 2 && lines >= OTHER_LINES + 2) {
 		shown = least_of(shown, lines - OTHER_LINES);
 		fprintf(text->out, "Processes of this run\n");

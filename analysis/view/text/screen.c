@@ -11,7 +11,8 @@
 #include "analysis/view/focus.h"
 #include "analysis/view/text/holders.h"
 
-enum { SCREEN_LINES = 21, TABLE_LINES = 9, TIGHT_MAX = 3 };
+/* TABLE_LEAST: a title and five rows, where there are other processes to show */
+enum { SCREEN_LINES = 21, TABLE_LINES = 9, TABLE_LEAST = 6, TIGHT_MAX = 3 };
 
 #define WORTH_A_TABLE (32ull << 20)
 
@@ -126,7 +127,7 @@ static unsigned table_lines_wanted(const struct holders *holders, unsigned tight
 static void fit_parts(const struct text *text, struct screen *screen, const struct holders *holders)
 {
 	unsigned most = lines_of_screen(text), taken = most;
-	unsigned rows = TABLE_LINES - 1;
+	unsigned rows = TABLE_LINES - 1, processes;
 	for (unsigned tight = 0; tight <= TIGHT_MAX; tight++) {
 		for (enum part part = 0; part < PARTS; part++)
 			if (part != PART_TABLE && part != PART_PROCESSES)
@@ -139,6 +140,11 @@ static void fit_parts(const struct text *text, struct screen *screen, const stru
 		return;
 	if (most - taken < rows + 1)
 		rows = most - taken - 1;
+	/* the smallest holders say less than the other processes of the run */
+	processes = screen_processes_least(text);
+	if (processes && most >= taken + TABLE_LEAST + 1 + processes &&
+	    most - taken - 2 - processes < rows)
+		rows = most - taken - 2 - processes;
 	render(text, screen, PART_TABLE, 0, rows, holders);
 	taken += screen->lines[PART_TABLE] + 1;
 	if (taken < most)

@@ -19,6 +19,8 @@ void screen_head(const struct text *text, unsigned tight);  /* what happened */
 void screen_group(const struct text *text);
 /* of a run of several: a row for each that failed or held memory, in at most so many lines */
 void screen_processes(const struct text *text, unsigned lines);
+/* the lines that three processes want, or two; 0: there are not as many */
+unsigned screen_processes_least(const struct text *text);
 void screen_cause(const struct text *text, unsigned tight); /* the likely cause and its fix */
 void screen_also(const struct text *text);                  /* a second finding */
 void screen_failed(const struct text *text);                /* where the request failed */
