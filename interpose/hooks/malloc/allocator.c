@@ -145,7 +145,7 @@ void cuf_allocator_describe(void)
 /* ---- resident memory ---- */
 
 /* The kernel walks all page tables for smaps, in the program's own time. */
-#define SMAPS_RESIDENT_MAX (512ull << 20)
+#define SMAPS_RESIDENT_MAX (128ull << 20)
 #define SMAPS_RESIDENT_MAX_AT_END (16ull << 20)
 
 /* A process that has doubled may have other kinds of memory than before. */
