@@ -61,7 +61,7 @@ static int snapshot_add(struct dl_phdr_info *info, size_t size, void *context)
 
 /*
  * The only use of a loader function that locks. In the constructor no other thread can hold the
- * lock.
+ * lock for longer than it takes to change the list.
  */
 static void snapshot_take(void) { dl_iterate_phdr(snapshot_add, NULL); }
 

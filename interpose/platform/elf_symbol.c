@@ -2,7 +2,7 @@
 /*
  * Owns the reading of DT_GNU_HASH and DT_HASH. Both are needed, because distributions differ in
  * which one they ship. Only public ELF structures are used: loaders hide symbols (GLIBC_PRIVATE
- * went in 2.34), not the format.
+ * went in 2.34), not the format. Owns also which objects of the loader's list stay.
  */
 #include "interpose/platform/elf_symbol.h"
 
@@ -236,4 +236,33 @@ const char *cuf_elf_soname(uintptr_t bias, const ElfW(Dyn) *dynamic)
 const char *cuf_elf_needed(uintptr_t bias, const ElfW(Dyn) *dynamic, unsigned index)
 {
 	return find_text(bias, dynamic, DT_NEEDED, index);
+}
+
+/* ---- the loader's list ---- */
+
+extern struct r_debug _r_debug __attribute__((weak));
+
+const struct link_map *cuf_elf_first_at_start(void) { return &_r_debug ? _r_debug.r_map : NULL; }
+
+/*
+ * The first caller comes before any object is opened: dlopen is a hook, and so is the malloc of
+ * whoever makes a thread. One that walks at the same time does not go past what that one found.
+ */
+static const struct link_map *last_at_start(void)
+{
+	static const struct link_map *known;
+	const struct link_map *last = NULL, *map = cuf_elf_first_at_start();
+
+	for (; map && !__atomic_load_n(&known, __ATOMIC_ACQUIRE); map = map->l_next)
+		last = map;
+	map = NULL;
+	if (last && __atomic_compare_exchange_n(&known, &map, last, false, __ATOMIC_ACQ_REL,
+						__ATOMIC_ACQUIRE))
+		return last;
+	return __atomic_load_n(&known, __ATOMIC_ACQUIRE);
+}
+
+const struct link_map *cuf_elf_next_at_start(const struct link_map *map)
+{
+	return map == last_at_start() ? NULL : map->l_next;
 }

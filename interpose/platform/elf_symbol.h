@@ -38,4 +38,13 @@ const char *cuf_elf_soname(uintptr_t bias, const ElfW(Dyn) *dynamic);
 /* The index-th DT_NEEDED, or NULL past the last. */
 const char *cuf_elf_needed(uintptr_t bias, const ElfW(Dyn) *dynamic, unsigned index);
 
+/*
+ * The loader's list as it was at the first of these calls, which is the order of search. These
+ * objects stay. Objects that are opened later come after them in the list, and another thread may
+ * close them at any moment: so whoever walks the list and reads objects stops here. NULL: there is
+ * none, or no next one.
+ */
+const struct link_map *cuf_elf_first_at_start(void);
+const struct link_map *cuf_elf_next_at_start(const struct link_map *map);
+
 #endif

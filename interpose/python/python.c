@@ -40,8 +40,6 @@ static uint32_t looking, walks, damages, unloads;
 /* it was loaded after the start, so it can be unloaded */
 static bool may_be_unloaded;
 
-extern struct r_debug _r_debug __attribute__((weak));
-
 /* ---- what the recording states about it ---- */
 
 static void publish(void)
@@ -200,16 +198,17 @@ void cuf_python_object_seen(uintptr_t bias, const ElfW(Dyn) *dynamic)
 	examine_object(bias, dynamic, true);
 }
 
-/* The loader's list is read in the constructor only: later another thread might change it. */
+/* An interpreter that is opened later is found by the first stack in it. */
 void cuf_python_start(void)
 {
 	static bool started;
 
 	publish();
-	if (started || !&_r_debug)
+	if (started)
 		return;
 	started = true;
-	for (const struct link_map *map = _r_debug.r_map; map; map = map->l_next)
+	for (const struct link_map *map = cuf_elf_first_at_start(); map;
+	     map = cuf_elf_next_at_start(map))
 		if (map->l_ld)
 			examine_object(map->l_addr, map->l_ld, false);
 }
@@ -237,7 +236,7 @@ static bool is_still_loaded(void)
 {
 	struct cuf_object object;
 
-	return cuf_object_find(cuf_python.code_type, &object) &&
+	return cuf_object_find_going(cuf_python.code_type, &object) &&
 	       object.start == cuf_python.object_start && object.end == cuf_python.object_end;
 }
 

@@ -208,3 +208,17 @@ python_layers() {
 @test "an extension's allocator over CPython's that hides the recorder, and passes large blocks on to it" {
 	python_layers slabs "1 40" "4 40"
 }
+
+# The loader keeps what it loaded at the start. A thread may close anything else at any moment.
+@test "an earlier constructor opens a plugin, or its thread opens and closes it for ever" {
+	shared early.so closes_early.c
+	# a note in front of its tables
+	echo '__asm__(".section .note.room, \"a\", %note\n.zero 8192\n.text"); int nothing;' \
+		>"$home/plugin.c"
+	"${CC:-cc}" -shared -fPIC -nostdlib "$home/plugin.c" -o "$home/plugin.so"
+	export PLUGIN=$home/plugin.so
+	HOW=hidden same_with "$(type -P uname)" us "$home/early.so"
+	for _ in {1..20}; do
+		HOW=closes same_with "$(type -P uname)" us "$home/early.so"
+	done
+}

@@ -70,14 +70,13 @@ struct definition {
 	bool is_variable;
 };
 
-/* At start the list of objects is the order of search. */
 static struct definition definition_but_ours(const struct link_map *self, const char *name)
 {
 	const struct link_map *map = self;
 	struct definition found = { 0 };
 	while (map->l_prev)
 		map = map->l_prev;
-	for (; map && !found.address; map = map->l_next) {
+	for (; map && !found.address; map = cuf_elf_next_at_start(map)) {
 		if (map == self)
 			continue;
 		found.address = cuf_elf_symbol(map->l_addr, map->l_ld, name);

@@ -14,6 +14,7 @@
 
 #include <link.h>
 #include <string.h>
+#include "interpose/platform/elf_symbol.h"
 #include "interpose/platform/options.h"
 #include "interpose/record/recorder.h"
 #include "interpose/hooks/framework/nvtx_strings.h"
@@ -318,14 +319,13 @@ static bool records(void)
 /* Our object, if libc comes after it: then we were preloaded. NULL otherwise. */
 static const struct link_map *self_in_front(void)
 {
-	Dl_info info;
-	struct link_map *self = NULL;
-	if (!dladdr1((void *)cuf_nvtx_tool_path, &info, (void **)&self, RTLD_DL_LINKMAP) || !self)
+	struct cuf_dso self;
+	const struct link_map *map;
+	if (!cuf_dso_at((const void *)cuf_nvtx_tool_path, &self))
 		return NULL;
-	for (const struct link_map *map = self->l_next; map; map = map->l_next)
-		if (cuf_dso_is(map, "libc.so"))
-			return self;
-	return NULL;
+	for (map = self.map; map && !cuf_dso_is(map, "libc.so");)
+		map = cuf_elf_next_at_start(map);
+	return map ? self.map : NULL;
 }
 
 const char *cuf_nvtx_tool_path(void)

@@ -65,7 +65,8 @@ static const struct link_map *copy;
 
 static void find_copy(const struct link_map *self)
 {
-	for (const struct link_map *map = self->l_next; map && !copy; map = map->l_next)
+	const struct link_map *map = self;
+	while (!copy && (map = cuf_elf_next_at_start(map)))
 		if (cuf_dso_is(map, "libcuflight.so"))
 			copy = map;
 }
@@ -82,24 +83,11 @@ static void *next_definition(const struct link_map *self, const char *name)
 {
 	const struct link_map *map = self;
 	void *found = NULL;
-	while ((map = map->l_next) && !found)
+	while (!found && (map = cuf_elf_next_at_start(map)))
 		found = symbol_of(map, name);
 	for (map = self; !found && (map = map->l_prev);)
 		found = cuf_elf_symbol(map->l_addr, map->l_ld, name);
 	return found;
-}
-
-/* Objects that are opened later come after this one in the list. Some callers see them, others do
- * not. */
-static const struct link_map *last_at_start;
-
-static void find_last_at_start(const struct link_map *self)
-{
-	const struct link_map *map = self;
-	while (map->l_next)
-		map = map->l_next;
-	if (!last_at_start)
-		last_at_start = map;
 }
 
 /* RTLD_NEXT would find it as well, and take the loader's lock. A variable of that name is no
@@ -107,12 +95,12 @@ static void find_last_at_start(const struct link_map *self)
 void *cuf_real_behind(const char *name)
 {
 	struct cuf_dso self;
-	if (!last_at_start || !cuf_dso_at((const void *)cuf_real_behind, &self))
+	const struct link_map *map;
+	if (!cuf_dso_at((const void *)cuf_real_behind, &self))
 		return NULL;
-	for (const struct link_map *map = self.map; map != last_at_start;) {
-		void *found;
-		map = map->l_next;
-		found = symbol_of(map, name);
+	map = self.map;
+	while ((map = cuf_elf_next_at_start(map))) {
+		void *found = symbol_of(map, name);
 		if (found && !cuf_elf_is_variable(map->l_addr, map->l_ld, name))
 			return found;
 	}
@@ -173,7 +161,6 @@ bool cuf_real_resolving(void) { return __atomic_load_n(&resolving, __ATOMIC_RELA
 
 static void resolve_libc(struct link_map *self)
 {
-	find_last_at_start(self);
 	find_copy(self);
 	store((void **)&cuf_front.realloc, definition_in_front(self, "realloc"));
 	store((void **)&cuf_front.free, definition_in_front(self, "free"));

@@ -5,6 +5,7 @@
 #include <time.h>
 #include "interpose/platform/at_fork_child.h"
 #include "interpose/platform/clock.h"
+#include "interpose/platform/guarded_copy.h"
 #include "interpose/platform/sys.h"
 #include "interpose/hooks/loader/dso.h"
 #include "interpose/hooks/loader/real.h"
@@ -88,9 +89,11 @@ void cuf_allocator_unload_end(void)
 {
 	for (unsigned i = 0; i < CUF_PRIVATE_MAX; i++) {
 		struct cuf_dso object;
+		struct link_map map; /* a copy: another thread may close the object now */
 		if (__atomic_load_n(&table[i].family, __ATOMIC_ACQUIRE) &&
 		    (!cuf_dso_at(table[i].allocator.dynamic, &object) ||
-		     object.map->l_ld != table[i].allocator.dynamic))
+		     !cuf_guarded_copy(&map, (uintptr_t)object.map, sizeof map) ||
+		     map.l_ld != table[i].allocator.dynamic))
 			__atomic_store_n(&table[i].family, NULL, __ATOMIC_RELEASE);
 	}
 	__atomic_sub_fetch(&unloads, 1, __ATOMIC_SEQ_CST);

@@ -156,6 +156,21 @@ static void test_elf_symbol__tells_what_an_object_needs(void **state)
 	assert_string_equal(cuf_elf_soname(libc->l_addr, libc->l_ld), "libc.so.6");
 }
 
+static void test_elf_symbol__walks_what_was_loaded_at_the_start(void **state)
+{
+	const struct link_map *map = cuf_elf_first_at_start(), *late;
+	unsigned count = 0;
+	assert_null(map->l_prev);
+	for (; map; map = cuf_elf_next_at_start(map))
+		count++;
+	assert_null(dlopen("libresolv.so.2", RTLD_NOW | RTLD_NOLOAD));
+	late = dlopen("libresolv.so.2", RTLD_NOW);
+	assert_non_null(late);
+	for (map = cuf_elf_first_at_start(); map; map = cuf_elf_next_at_start(map), count--)
+		assert_ptr_not_equal(map, late);
+	assert_int_equal(count, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -166,6 +181,7 @@ int main(void)
 		cmocka_unit_test(test_elf_symbol__reads_every_loaded_object),
 		cmocka_unit_test(test_elf_symbol__reads_a_vdso_linked_at_the_top),
 		cmocka_unit_test(test_elf_symbol__tells_what_an_object_needs),
+		cmocka_unit_test(test_elf_symbol__walks_what_was_loaded_at_the_start),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
