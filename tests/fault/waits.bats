@@ -140,3 +140,11 @@ CHECK
 	[ "$(tr '\n' ' ' <"$home/recorded.out")" = "2 2 2 " ]
 	readable_in "$output" 1
 }
+
+@test "a forked child opens a library while a thread of its parent is inside the loader's list" {
+	compile forked_dlopen forked_dlopen.c
+	limit=10
+	same "$home/forked_dlopen"
+	grep -qx opened "$home/recorded.out"
+	readable_in "$output" 1
+}

@@ -75,30 +75,22 @@ static void read_version_file(struct cuf_text *text, const char *path)
 	add_quoted(text, file);
 }
 
-/* The loader's list gives the path of PyTorch's base library. */
-static int find_c10(struct dl_phdr_info *info, size_t bytes, void *found)
-{
-	struct cuf_text *path = found;
-	if (cuf_dso_name_is(cuf_dso_basename(info->dlpi_name), "libc10.so"))
-		cuf_text_add(path, info->dlpi_name);
-	return path->used != 0;
-}
-
-/* Several threads may look at once; one reads. */
+/* The path of PyTorch's base library leads there. Several threads may look at once; one reads. */
 static void read_version_once(void *unused)
 {
-	CUF_TEXT(path, 4096);
+	static struct link_map *searched;
 	struct cuf_text text = { version, strlen("version="), sizeof version };
-	dl_iterate_phdr(find_c10, &path);
-	if (!path.used || __atomic_exchange_n(&version_state, READING, __ATOMIC_ACQUIRE) != UNREAD)
+	char path[4096];
+	if (!cuf_dso_find_new(&searched, "libc10.so", path, sizeof path) ||
+	    __atomic_exchange_n(&version_state, READING, __ATOMIC_ACQUIRE) != UNREAD)
 		return;
-	read_version_file(&text, path.at);
+	read_version_file(&text, path);
 	cuf_text_add(&text, "\n");
 	__atomic_store_n(&version_state, READ, __ATOMIC_RELEASE);
 }
 
 /* Called at every dlopen and when the driver is attached, so it must be cheap when there is nothing
- * to do: two loads. */
+ * to do: two loads, and until PyTorch is there a look at the objects that are new. */
 void cuf_framework_read_version(void)
 {
 	int saved = errno;

@@ -44,26 +44,40 @@ static void copy_name(const char *name, char *to, size_t room)
 	to[cuf_guarded_copy_part(to, (uintptr_t)name, room - 1)] = 0;
 }
 
-/* Nodes are copied, because a dlclose may free them, and the loader confirms what was found. */
-struct link_map *cuf_dso_find_loaded(const char *prefix)
+/* The loader confirms that the copy is one of an object that is still loaded. */
+static bool is_loaded(const struct link_map *map, const struct link_map *copy)
+{
+	struct cuf_dso at;
+	return cuf_dso_at(copy->l_ld, &at) && at.map == map;
+}
+
+/* Nodes are copied, because a dlclose may free them. */
+struct link_map *cuf_dso_find_new(struct link_map **from, const char *prefix, char *path,
+				  size_t room)
 {
 	enum { OBJECTS_MAX = 8192 };
-	struct cuf_dso at;
-	struct link_map copy;
-	const struct link_map *map;
-	if (!cuf_dso_at((const void *)cuf_dso_find_loaded, &at))
+	struct link_map copy, *map = __atomic_load_n(from, __ATOMIC_RELAXED);
+	struct cuf_dso self;
+	if (!cuf_dso_at((const void *)cuf_dso_find_new, &self))
 		return NULL;
-	map = at.map;
+	if (!map || !cuf_guarded_copy(&copy, (uintptr_t)map, sizeof copy) || !is_loaded(map, &copy))
+		map = self.map;
 	for (unsigned i = 0; map && i < OBJECTS_MAX; i++, map = copy.l_next) {
-		char name[256];
 		if (!cuf_guarded_copy(&copy, (uintptr_t)map, sizeof copy))
 			return NULL;
-		copy_name(copy.l_name, name, sizeof name);
-		if (cuf_dso_name_is(cuf_dso_basename(name), prefix) &&
-		    cuf_dso_at(copy.l_ld, &at) && at.map == map)
-			return at.map;
+		__atomic_store_n(from, map, __ATOMIC_RELAXED);
+		copy_name(copy.l_name, path, room);
+		if (cuf_dso_name_is(cuf_dso_basename(path), prefix) && is_loaded(map, &copy))
+			return map;
 	}
 	return NULL;
+}
+
+struct link_map *cuf_dso_find_loaded(const char *prefix)
+{
+	struct link_map *from = NULL;
+	char path[256];
+	return cuf_dso_find_new(&from, prefix, path, sizeof path);
 }
 
 const ElfW(Dyn) *cuf_dso_dynamic(const struct dl_phdr_info *object)

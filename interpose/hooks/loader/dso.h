@@ -28,6 +28,13 @@ bool cuf_dso_at(const void *addr, struct cuf_dso *dso);
  */
 struct link_map *cuf_dso_find_loaded(const char *prefix);
 
+/*
+ * The same among the objects from *from on, and its path. NULL: all of them. *from becomes the last
+ * object that was looked at, so the next search is about those that were opened meanwhile.
+ */
+struct link_map *cuf_dso_find_new(struct link_map **from, const char *prefix, char *path,
+				  size_t room);
+
 /* True when addr is inside this library; never when it was linked into the executable. */
 bool cuf_dso_is_self(const void *addr);
 
