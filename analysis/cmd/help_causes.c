@@ -241,22 +241,30 @@ static void print_section(FILE *out, const char *title, const char *text)
 	flow_text(out, text, PROSE_INDENT, PROSE_INDENT, HELP_COLUMNS);
 }
 
-/* The title is printed only if there is advice. */
+/* One line of the advice. */
+static void print_row(FILE *out, const struct help_advice *advice)
+{
+	char line[700];
+
+	snprintf(line, sizeof line, "%s%s%s", advice->framework, *advice->framework ? ": " : "",
+		 advice->words);
+	fputs("  - ", out);
+	flow_text(out, line, 2 * PROSE_INDENT, 2 * PROSE_INDENT, HELP_COLUMNS);
+}
+
+/* What helps any program comes first, then what is of one framework. No title without advice. */
 static void print_advice(FILE *out, const char *id)
 {
 	struct help_advice advice;
-	char line[700];
 
-	for (size_t i = 0; help_cause_advice(id, i, &advice); i++) {
-		if (!i)
-			fputs("\nHow to fix it\n", out);
+	if (help_cause_advice(id, 0, &advice))
+		fputs("\nHow to fix it\n", out);
+	for (size_t i = 0; help_cause_advice(id, i, &advice); i++)
+		if (!*advice.framework)
+			print_row(out, &advice);
+	for (size_t i = 0; help_cause_advice(id, i, &advice); i++)
 		if (*advice.framework)
-			snprintf(line, sizeof line, "%s: %s", advice.framework, advice.words);
-		else
-			snprintf(line, sizeof line, "%s", advice.words);
-		fputs("  - ", out);
-		flow_text(out, line, 2 * PROSE_INDENT, 2 * PROSE_INDENT, HELP_COLUMNS);
-	}
+			print_row(out, &advice);
 }
 
 /* What it is, how to recognise it, an example, how to fix it; no figures, no weights. */

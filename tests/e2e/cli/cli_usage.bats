@@ -31,6 +31,9 @@ commands() { sed -n "s/^\tcommands='\(.*\)'$/\1/p" "$root/analysis/cmd/cuflight.
 }
 
 @test "help CAUSE is prose; the weights are printed only with --rule" {
+	# what helps any program comes before what is of one framework
+	expect 0 help host-leak
+	sed -n '/^How to fix it/{n;p}' out | grep -q -- '- close and unlink'
 	expect 0 help gpu-leak
 	holds out 'What it is' 'How to recognise it' 'Example' 'How to fix it' "'cuflight help --rule gpu-leak'"
 	lacks out '[+-]0\.[0-9][0-9]'
