@@ -6,6 +6,7 @@
  */
 #include "analysis/facts/passes/build.h"
 
+#include <string.h>
 #include "analysis/base/numbers.h"
 #include "analysis/frameworks/runtimes.h"
 #include "analysis/symbols/library_names.h"
@@ -17,6 +18,7 @@ static void look_at_address(const struct build *build, const struct fact_process
 	const struct fact_module *module = fact_module_at(process, addr, time_ns);
 	const char *hint = fact_function_at(process, addr, module);
 	const struct symbols_frame *frames;
+	struct symbols_module *file;
 	size_t count;
 
 	if (!module)
@@ -26,14 +28,14 @@ static void look_at_address(const struct build *build, const struct fact_process
 				is_library_code(hint, module->path, NULL));
 		return;
 	}
-	count = symbols_resolve(symbols_module(build->options.symbols, module->path,
-					       module->build_id, module->build_id_bytes),
-				addr - module->base - 1, &frames);
-	for (size_t i = 0; i < count; i++) {
-		const char *function = frames[i].function ? frames[i].function : hint;
-		runtime_look_at(look, function, module->path,
-				is_library_code(function, module->path, frames[i].file));
-	}
+	file = symbols_module(build->options.symbols, module->path, module->build_id,
+			      module->build_id_bytes);
+	if (hint) /* the answer is kept for the report, which has no file of a closed plugin */
+		symbols_hint(file, addr - module->base - 1, hint, strlen(hint));
+	count = symbols_resolve(file, addr - module->base - 1, &frames);
+	for (size_t i = 0; i < count; i++)
+		runtime_look_at(look, frames[i].function, module->path,
+				is_library_code(frames[i].function, module->path, frames[i].file));
 }
 
 void managed_owner(const struct build *build, struct fact_site *site)
