@@ -7,7 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ARGUMENTS_KEPT = 16 }; /* bytes of template arguments that are no burden */
+enum {
+	ARGUMENTS_KEPT = 16, /* bytes of template arguments that are no burden */
+	TYPE_MOST = 4096,    /* a longer return type is a recording that somebody made up */
+};
 
 /* An operator may look like a bracket; the longest comes first. */
 static size_t operator_bytes(const char *text)
@@ -32,7 +35,7 @@ static size_t operator_name(const char *name, const char *text)
 {
 	size_t bytes = strlen("operator");
 
-	if (strncmp(text, "operator", bytes) || (text > name && is_word_part(text[-1])) ||
+	if (*text != 'o' || strncmp(text, "operator", bytes) || (text > name && is_word_part(text[-1])) ||
 	    is_word_part(text[bytes]))
 		return 0;
 	if (text[bytes] == ' ')
@@ -40,17 +43,20 @@ static size_t operator_name(const char *name, const char *text)
 	return bytes + operator_bytes(text + bytes);
 }
 
+static bool opens(char c) { return c == '<' || c == '(' || c == '[' || c == '{'; }
+static bool closes(char c) { return c == '>' || c == ')' || c == ']' || c == '}'; }
+
 /* Behind the bracket that closes the one at text; NULL: none does. */
 static const char *behind_bracket(const char *text)
 {
 	size_t depth = 0;
 
 	for (; *text; text++) {
-		if (!strncmp(text, "->", 2))
+		if (*text == '-' && text[1] == '>')
 			text++;
-		else if (strchr("<([{", *text))
+		else if (opens(*text))
 			depth++;
-		else if (strchr(">)]}", *text) && !--depth)
+		else if (closes(*text) && !--depth)
 			return text + 1;
 	}
 	return NULL;
@@ -81,13 +87,13 @@ static const char *behind_type(const char *name)
 {
 	const char *start = name;
 
-	for (const char *at = name; at && *at;) {
+	for (const char *at = name; at && *at && at < name + TYPE_MOST;) {
 		size_t word = operator_name(name, at);
 		if (word)
 			at += word;
 		else if (*at == '(' && !is_named_bracket(name, at))
 			at = behind_parameters(at);
-		else if (strchr("<({[", *at))
+		else if (opens(*at))
 			at = behind_bracket(at);
 		else if (*at++ == ' ' && *at != '<' && *at != '[')
 			start = at;
@@ -135,7 +141,7 @@ static const char *end_of_first(const char *text, const char *end)
 	while (text < end) {
 		if (*text == ',')
 			return text;
-		if (strchr("<([{", *text)) {
+		if (opens(*text)) {
 			text = behind_bracket(text);
 			if (!text)
 				return end;
@@ -166,7 +172,7 @@ static void put_name(struct output *out, const char *text, const char *end, size
 {
 	const char *name = text;
 
-	while (text && text < end) {
+	while (text && text < end && out->used + 1 < out->bytes) {
 		size_t word = operator_name(name, text);
 		const char *next = text + 1;
 
@@ -179,7 +185,7 @@ static void put_name(struct output *out, const char *text, const char *end, size
 			text = behind_parameters(text);
 			continue;
 		}
-		if (strchr("<({[", *text))
+		if (opens(*text))
 			next = behind_bracket(text);
 		if (!next || next > end)
 			next = end;
@@ -195,7 +201,7 @@ static void put_name(struct output *out, const char *text, const char *end, size
 static const char *end_of_self(const char *text, const char *end)
 {
 	while (text < end && strncmp(text, " as ", 4)) {
-		const char *next = strchr("<([{", *text) ? behind_bracket(text) : text + 1;
+		const char *next = opens(*text) ? behind_bracket(text) : text + 1;
 		if (!next)
 			return end;
 		text = next;
@@ -236,7 +242,7 @@ static const char *behind_scope(const char *name)
 			return NULL;
 		if (at > name && !strncmp(at, "::", 2))
 			return at + 2;
-		at = strchr("<({[", *at) ? behind_bracket(at) : at + 1;
+		at = opens(*at) ? behind_bracket(at) : at + 1;
 	}
 	return NULL;
 }

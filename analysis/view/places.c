@@ -193,9 +193,9 @@ static const char *file_of(const struct frame *frame)
 
 /*
  * One more caller. The line number follows where it is known, the file where it differs
- * from `file`.
+ * from `file`. False: there is no room for it.
  */
-static void add_caller(struct place *place, const struct frame *frame)
+static bool add_caller(struct place *place, const struct frame *frame)
 {
 	size_t used = strlen(place->callers);
 	const char *file = file_of(frame);
@@ -203,9 +203,11 @@ static void add_caller(struct place *place, const struct frame *frame)
 	function_text(frame, name, sizeof name);
 	if (*file && !strcmp(file, place->file))
 		snprintf(where, sizeof where, " (:%u)", frame->line);
-	if (used + strlen(name) + strlen(where) + 4 < sizeof place->callers)
-		snprintf(place->callers + used, sizeof place->callers - used, "%s%s%s",
-			 used ? " < " : "", name, where);
+	if (used + strlen(name) + strlen(where) + 4 >= sizeof place->callers)
+		return false;
+	snprintf(place->callers + used, sizeof place->callers - used, "%s%s%s",
+		 used ? " < " : "", name, where);
+	return true;
 }
 
 /* "Java heap" of a stack that is a runtime's; NULL: it is the program's. */
@@ -246,8 +248,9 @@ void place_of(struct places *places, const struct fact_stack *stack, struct plac
 	if (*out->file)
 		out->line = items[first].line;
 	for (size_t i = first + 1; i < count && !is_outermost(&items[i - 1]); i++)
-		if (!is_library(&items[i]) && !places_is_interpreter(&items[i]))
-			add_caller(out, &items[i]);
+		if (!is_library(&items[i]) && !places_is_interpreter(&items[i]) &&
+		    !add_caller(out, &items[i]))
+			break;
 }
 
 bool place_is_same(const struct place *place, const struct place *other)
