@@ -9,7 +9,8 @@ _cuflight() {
 		fragmentation-pinned fragmentation-growing-sizes stranded-pool other-allocator
 		fragmentation-pool library-memory gpu-leak page-lock-refused host-leak pinned-fills-host
 		host-cache allocator-keeps-freed managed-heap loading-needs-more-host host-work-at-once
-		host-request-doubles host-request-does-not-fit host-request-too-large host-out-of-memory'
+		host-request-doubles host-request-does-not-fit host-request-too-large host-process-limit
+		host-out-of-memory'
 	if ((COMP_CWORD == 1)); then
 		mapfile -t COMPREPLY < <(compgen -W "$commands --help --version" -- "$word")
 		return

@@ -160,6 +160,8 @@ static void fill_placeholders(const char *words, char *out, size_t bytes)
 
 		if (words[plain] && *name != '@')
 			filled = "N";
+		else if (words[plain] && !strncmp(name, "@process_", 9))
+			filled = "ulimit -v or -d, or LimitAS= or LimitDATA= of its service";
 		else if (words[plain])
 			filled = !strncmp(name, "@sibling", 8) || !strncmp(name, "@neighbour", 10) ?
 					 "another process" : "the setting";

@@ -131,6 +131,11 @@ const struct cause_guide cause_guides[] = {
 	{ "host-request-too-large",
 	  "The first such call fails at once, on an idle machine, too. Memory is nearly free.",
 	  "A length that was read from a file is -1. As a size of 64 bits that is 16 EiB." },
+	{ "host-process-limit",
+	  "MemoryError, or std::bad_alloc, while most memory of the machine is free. 'ulimit -a' "
+	  "in the same shell, or /proc/PID/limits, shows a limit of virtual memory or of data.",
+	  "A batch system starts a job with ulimit -v 8388608. The job maps a file of 6 GiB, "
+	  "holds 1 GiB, and asks for 2 GiB." },
 	{ "host-out-of-memory",
 	  "The container is OOM-killed, or malloc returns NULL, and no call site of this process "
 	  "holds most of the memory.",

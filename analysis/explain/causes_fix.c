@@ -387,6 +387,10 @@ static const struct fix_row {
 	  "load from safetensors with low_cpu_mem_usage=True; the peak was {rss}",
 	  NO_METRIC, METRIC_rss },
 	{ "S9.H1", "", NULL,
+	  "read the file in parts, or raise the limit of {process_limit} above {process_asked} "
+	  "({@process_asked})",
+	  METRIC_process_asked, METRIC_request },
+	{ "S9.H1", "", NULL,
 	  "map the file instead of reading it (safetensors, mmap), read it in parts, or give "
 	  "the container more than {rss}",
 	  NO_METRIC, METRIC_rss },
@@ -410,6 +414,9 @@ static const struct fix_row {
 	  "look at how the marked call site computes {request}: a negative or unset size looks "
 	  "like that; if it is right, work in parts, or map a file",
 	  NO_METRIC, METRIC_request },
+	{ "S9.H12", "", "@process_limit",
+	  "raise the limit above {process_asked} ({@process_asked}), or keep less until then",
+	  METRIC_process_asked, METRIC_request },
 	{ "S9", "", NULL,
 	  "unlink shared memory that nobody needs (shm_unlink, SharedMemory.unlink, files of "
 	  "/dev/shm): {host_shmem} of {limit} is shared memory, which stays when it is unmapped",
@@ -460,6 +467,7 @@ static const char *knob_of(const struct evidence *evidence, const char *knob)
 		{ "@context", METRIC_context },
 		{ "@fraction", METRIC_fraction },
 		{ "@slots", METRIC_slots },
+		{ "@process_limit", METRIC_process_limit },
 	};
 
 	if (!knob || *knob != '@')

@@ -7,6 +7,7 @@
 #define ANALYSIS_FACTS_INCIDENT_H
 
 #include "analysis/device/owners.h"
+#include "analysis/facts/limit.h"
 #include "analysis/facts/phase.h"
 #include "analysis/replay/incidents.h"
 
@@ -56,6 +57,8 @@ struct fact_incident {
 	const struct fact_live_site *sites; /* the largest live sites at that moment */
 	size_t site_count;
 	uint64_t rss_bytes, cgroup_bytes, cgroup_max_bytes, host_live_bytes;
+	struct fact_limit limits[LIMIT_MAX]; /* of its process, by enum fact_limit_kind */
+	enum fact_limit_kind refused_by; /* of host memory; LIMIT_NONE */
 	uint64_t resolved_ns; /* when a retry served it; CUF_UNKNOWN */
 	enum fact_basis basis; /* of the figures that the replay gives */
 	/* the moment that is judged: after the frees of the failed request itself; mostly seq */

@@ -233,15 +233,33 @@ static int by_role(const void *x, const void *y)
  * every record. */
 enum { ALLOCATORS_MAX = 64 };
 
-/* Records that are written again are out of order, so their times decide. */
-static bool is_later(const struct fact_meta_text *text, const struct fact_meta_text *than)
+/* Read because a request failed then, and it has figures. */
+static bool is_of_failure(const struct fact_meta_text *text, uint64_t failed_ns)
 {
-	return !than || text->time_ns >= than->time_ns;
+	return text->number == CUF_MOMENT_INCIDENT && failed_ns != CUF_UNKNOWN &&
+	       text->time_ns >= failed_ns &&
+	       (key_number(text->text, "live_bytes") != CUF_UNKNOWN ||
+		key_number(text->text, "whole") == 1);
+}
+
+/*
+ * Records that are written again are out of order, so their times decide. What was read because of
+ * the failure is better than what was read after it: the program may have ended in between, and an
+ * interpreter then freed everything.
+ */
+static bool is_better(const struct fact_meta_text *text, const struct fact_meta_text *than,
+		      uint64_t failed_ns)
+{
+	if (!than)
+		return true;
+	if (is_of_failure(than, failed_ns))
+		return is_of_failure(text, failed_ns) && text->time_ns < than->time_ns;
+	return is_of_failure(text, failed_ns) || text->time_ns >= than->time_ns;
 }
 
 /* Later texts of an allocator replace earlier ones. */
 struct fact_allocator *allocator_stats_of(const struct meta *meta, uint64_t time_ns,
-					  struct arena *arena, size_t *count)
+					  uint64_t failed_ns, struct arena *arena, size_t *count)
 {
 	const struct fact_meta_text **texts = NULL;
 	struct fact_allocator *kept;
@@ -260,7 +278,7 @@ struct fact_allocator *allocator_stats_of(const struct meta *meta, uint64_t time
 			xalloc_grow(&texts, *count, &room, sizeof *texts);
 			texts[(*count)++] = NULL;
 		}
-		if (is_later(text, texts[at]))
+		if (is_better(text, texts[at], failed_ns))
 			texts[at] = text;
 	}
 	kept = arena_zeroed(arena, *count, sizeof *kept);
@@ -272,12 +290,13 @@ struct fact_allocator *allocator_stats_of(const struct meta *meta, uint64_t time
 	return kept;
 }
 
-const struct fact_meta_text *allocator_stats_memory(const struct meta *meta, uint64_t time_ns)
+const struct fact_meta_text *allocator_stats_memory(const struct meta *meta, uint64_t time_ns,
+						    uint64_t failed_ns)
 {
 	const struct fact_meta_text *found = NULL;
 	for (size_t i = 0; i < meta->text_count; i++)
 		if (meta->texts[i].type == CUF_META_MEMORY && in_time(&meta->texts[i], time_ns) &&
-		    is_later(&meta->texts[i], found))
+		    is_better(&meta->texts[i], found, failed_ns))
 			found = &meta->texts[i];
 	return found;
 }

@@ -5,7 +5,8 @@
  *
  * Contract: the result is in the arena. time_ns is CLOCK_REALTIME, CUF_UNKNOWN: the end.
  * Statistics read up to STATS_LATE_NS later still count, since the recorder reads them shortly
- * after an incident.
+ * after an incident. failed_ns: a request failed then, and what was read because of it is
+ * preferred; CUF_UNKNOWN: none.
  */
 #ifndef ANALYSIS_HOST_ALLOCATOR_STATS_H
 #define ANALYSIS_HOST_ALLOCATOR_STATS_H
@@ -60,9 +61,10 @@ extern const struct fact_allocator allocator_unknown; /* no figure is known */
 
 /* One for each allocator, that of the process first. *count 0: the recording has none. */
 struct fact_allocator *allocator_stats_of(const struct meta *meta, uint64_t time_ns,
-					  struct arena *arena, size_t *count);
+					  uint64_t failed_ns, struct arena *arena, size_t *count);
 /* Resident memory by sort of mapping, as key=value lines, and when; NULL: none at that time. */
-const struct fact_meta_text *allocator_stats_memory(const struct meta *meta, uint64_t time_ns);
+const struct fact_meta_text *allocator_stats_memory(const struct meta *meta, uint64_t time_ns,
+						    uint64_t failed_ns);
 /* Only its name is left: its statistics are of another moment. */
 void allocator_stats_forget(struct fact_allocator *allocator);
 

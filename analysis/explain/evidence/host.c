@@ -298,6 +298,26 @@ static void set_jump(struct build *build, struct evidence *evidence)
 		metrics[METRIC_host_jump] = largest->largest_bytes;
 }
 
+/* The limit of the process that refused the request, in bytes and in words. */
+static void set_process_limit(struct evidence *evidence)
+{
+	const struct fact_incident *incident = evidence->incident;
+	enum fact_limit_kind kind = incident->refused_by;
+	uint64_t held;
+
+	evidence_set(evidence, SIGNAL_process_limit, kind != LIMIT_NONE);
+	if (kind == LIMIT_NONE)
+		return;
+	held = incident->limits[kind].used_bytes;
+	evidence->metrics[METRIC_process_limit] = incident->limits[kind].max_bytes;
+	evidence->options[METRIC_process_limit] = fact_limit_words[kind].set;
+	evidence->metrics[METRIC_process_held] = held;
+	evidence->options[METRIC_process_held] = fact_limit_words[kind].what;
+	evidence->metrics[METRIC_process_asked] = held + incident->requested_bytes;
+	evidence->options[METRIC_process_asked] = fact_limit_words[kind].by;
+	evidence_show(evidence, SIGNAL_process_limit, incident->seq);
+}
+
 /* A malloc that returned NULL. */
 static void set_refusal(struct evidence *evidence)
 {
@@ -315,6 +335,7 @@ static void set_refusal(struct evidence *evidence)
 	evidence_show(evidence, SIGNAL_host_refused, incident->seq);
 	evidence_show(evidence, SIGNAL_host_over_limit, incident->seq);
 	evidence_show(evidence, SIGNAL_host_huge, incident->seq);
+	set_process_limit(evidence);
 }
 
 /* What the program holds and did not free: of malloc, of CPython's allocator, and in maps. */

@@ -71,7 +71,9 @@ bool process_at(const struct build *build, uint32_t process, const struct moment
 uint64_t seq_at_moment(const struct build *build, uint32_t process);
 /* The same for its host events: CLOCK_MONOTONIC; CUF_UNKNOWN: its end. */
 uint64_t host_time_of(const struct build *build, uint32_t process);
-/* The same to the event where the moment is the peak of host memory. */
+/* When host memory ran out in it, if that is the moment: CLOCK_REALTIME; CUF_UNKNOWN. */
+uint64_t host_failed_at(const struct build *build, uint32_t process);
+/* The same as host_time_of to the event where the moment is the peak of host memory. */
 struct heap_moment host_moment_of(const struct build *build, uint32_t process);
 /* The moment of one device: its last fatal incident, else the run's, else its end. */
 struct moment moment_of_device(struct build *build, uint32_t device);

@@ -479,15 +479,17 @@ static bool is_overtaken(const struct fact_process *process, uint64_t time_ns, u
 }
 
 /* The allocator that serves malloc is the first row, if it is known. */
-static void fill_allocators(struct build *build, const struct meta *meta,
-			    const struct fact_process *process, uint64_t time_ns,
+static void fill_allocators(struct build *build, uint32_t process, uint64_t time_ns,
 			    struct fact_host *host)
 {
-	struct fact_allocator *first = allocator_stats_of(meta, time_ns, build->arena,
-							  &host->allocator_count);
+	const struct meta *meta = &build->run->processes[process].meta;
+	const struct fact_process *whose = &build->facts->processes[process];
+	struct fact_allocator *first = allocator_stats_of(meta, time_ns,
+							  host_failed_at(build, process),
+							  build->arena, &host->allocator_count);
 
 	for (size_t i = 0; i < host->allocator_count; i++)
-		if (first[i].at_incident && is_overtaken(process, time_ns, first[i].time_ns))
+		if (first[i].at_incident && is_overtaken(whose, time_ns, first[i].time_ns))
 			allocator_stats_forget(&first[i]);
 	host->allocators = first;
 	if (host->allocator_count && first->role == ALLOCATOR_PROCESS)
@@ -524,7 +526,8 @@ static struct fact_host host_of(struct build *build, uint32_t process)
 	uint64_t sampled_ns = least_of(until_ns, build->moment.time_ns);
 	/* readings may be a little late, but not those of the exit */
 	uint64_t read_ns = is_known(until_ns) ? until_ns - STATS_LATE_NS : time_ns;
-	const struct fact_meta_text *reading = allocator_stats_memory(meta, read_ns);
+	const struct fact_meta_text *reading =
+		allocator_stats_memory(meta, read_ns, host_failed_at(build, process));
 	const char *memory = NULL;
 	/* dated: its statistics are of that moment, as the reading of the memory is. */
 	const struct fact_allocator *ours = NULL, *dated = NULL;
@@ -546,10 +549,9 @@ static struct fact_host host_of(struct build *build, uint32_t process)
 	host.at_peak = build->host_peaks && time_ns != CUF_UNKNOWN;
 	if (host.at_peak) {
 		memory = NULL; /* it was read at another moment */
-		move_to_peak(whose, build->host_peaks[process].note,
-			     &host);
+		move_to_peak(whose, build->host_peaks[process].note, &host);
 	}
-	fill_allocators(build, meta, whose, read_ns, &host);
+	fill_allocators(build, process, read_ns, &host);
 	fill_maps(build, process, memory, &host);
 	fill_python(build->run->processes[process].reader, &build->host_memory[process], &host);
 	if (host.allocator)
@@ -575,7 +577,8 @@ struct fact_layer host_layer_at(const struct build *build, uint32_t process, uin
 	struct arena *arena = arena_new();
 	size_t count;
 	const struct fact_allocator *allocator =
-		allocator_stats_of(&build->run->processes[process].meta, time_ns, arena, &count);
+		allocator_stats_of(&build->run->processes[process].meta, time_ns, CUF_UNKNOWN,
+				   arena, &count);
 
 	if (count && allocator->role == ALLOCATOR_PROCESS)
 		layer = allocator->largest_free;

@@ -144,6 +144,23 @@ static void fill_free(const struct ladder *ladder, struct fact_incident *inciden
 		incident->free_bytes += ladder->rolled_back_bytes;
 }
 
+/* A limit of 0 is none: such a recording was made without them. */
+static uint64_t limit_or_none(uint64_t max_bytes) { return max_bytes ? max_bytes : CUF_UNKNOWN; }
+
+/* Of the attempt that asked the kernel. */
+static void fill_limits(const struct cuf_incident *asked, struct fact_incident *failure)
+{
+	failure->limits[LIMIT_ADDRESS] = (struct fact_limit){
+		asked->address_bytes, limit_or_none(asked->address_max_bytes)
+	};
+	failure->limits[LIMIT_DATA] = (struct fact_limit){ asked->data_bytes,
+							   limit_or_none(asked->data_max_bytes) };
+	failure->refused_by = LIMIT_NONE;
+	if (asked->kind == CUF_KIND_HOST)
+		failure->refused_by = fact_limit_refused(failure->limits, asked->requested_bytes,
+							 !strcmp(failure->driver_api, "mprotect"));
+}
+
 /* What the failure was is taken from the last attempt at the driver; what was held, from the last
  * record. */
 static void fill_incident(struct build *build, uint32_t process, const struct ladder *ladder,
@@ -185,6 +202,7 @@ static void fill_incident(struct build *build, uint32_t process, const struct la
 	if (asked->kind == CUF_KIND_FRAMEWORK)
 		failure->api = failure->driver_api = framework_name(build, process);
 	fill_framework(ladder, failure);
+	fill_limits(asked, failure);
 	fill_free(ladder, failure);
 	fill_attempts(build, process, ladder, failure);
 	fill_sites(build, process, incident, failure);

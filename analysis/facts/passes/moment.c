@@ -321,6 +321,15 @@ uint64_t host_time_of(const struct build *build, uint32_t process)
 	return work_end_ns(reader);
 }
 
+uint64_t host_failed_at(const struct build *build, uint32_t process)
+{
+	const struct moment *moment = &build->moment;
+
+	if (build->host_peaks || moment->process != process || !is_marked(build, moment))
+		return CUF_UNKNOWN;
+	return moment->time_ns;
+}
+
 struct heap_moment host_moment_of(const struct build *build, uint32_t process)
 {
 	if (build->host_peaks)

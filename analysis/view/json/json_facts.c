@@ -299,6 +299,20 @@ static uint64_t result_of(const struct fact_incident *incident)
 }
 
 /* Without a phase, its source and basis are null too: their zero values are names. */
+static void add_limits(struct json_object *object, const struct fact_incident *incident)
+{
+	struct json_object *limits = json_object_new_object();
+
+	for (enum fact_limit_kind kind = LIMIT_ADDRESS; kind < LIMIT_MAX; kind++) {
+		struct json_object *limit = json_object_new_object();
+		json_add_number(limit, "used_bytes", incident->limits[kind].used_bytes);
+		json_add_number(limit, "max_bytes", incident->limits[kind].max_bytes);
+		json_add(limits, fact_limit_words[kind].key, limit);
+	}
+	json_add(object, "limits", limits);
+	json_add_text(object, "refused_by", fact_limit_words[incident->refused_by].key);
+}
+
 static void add_phase(struct json_object *object, const struct fact_incident *incident)
 {
 	const char *source = NULL, *basis = NULL;
@@ -360,6 +374,7 @@ struct json_object *json_incident(const struct facts *facts, struct frames *fram
 	json_add_number(object, "cgroup_bytes", incident->cgroup_bytes);
 	json_add_number(object, "cgroup_max_bytes", incident->cgroup_max_bytes);
 	json_add_number(object, "host_live_bytes", incident->host_live_bytes);
+	add_limits(object, incident);
 	json_add_number(object, "resolved_ns", incident->resolved_ns);
 	add_phase(object, incident);
 	json_add_basis(object, incident->basis);

@@ -120,7 +120,7 @@ static void print_group(const struct text *text, const struct group *group)
 		[OUTCOME_HANDLED] = STYLE_WARN, [OUTCOME_UNKNOWN] = STYLE_WARN,
 	};
 	const struct fact_incident *last = group->last;
-	char call[160], head[TEXT_LINE_BYTES], where[256];
+	char call[160], head[TEXT_LINE_BYTES], where[256], room[128];
 
 	place_text(&group->place, where, sizeof where);
 	text_requested(last, call, sizeof call);
@@ -145,6 +145,9 @@ static void print_group(const struct text *text, const struct group *group)
 	if (last->free_bytes != CUF_UNKNOWN)
 		text_item(text, STYLE_PLAIN, "free then", "%s of %s",
 			  units_bytes(last->free_bytes).s, units_bytes(last->total_bytes).s);
+	text_room(last, room, sizeof room);
+	if (*room)
+		text_item(text, STYLE_PLAIN, "failed", "%s", room + 1);
 	if (last->attempt_count > 1)
 		text_item(text, STYLE_PLAIN, "attempts", "%s", units_count(last->attempt_count).s);
 	print_phase(text, last);

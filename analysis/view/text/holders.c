@@ -7,6 +7,7 @@
 #include "analysis/base/numbers.h"
 #include "analysis/base/units.h"
 #include "analysis/base/xalloc.h"
+#include "analysis/view/focus.h"
 
 /* A site that rests on fewer samples than this is summed up with the others like it. */
 enum { SAMPLES_LEAST = 4 };
@@ -486,6 +487,26 @@ static void add_rest(const struct text *text, const struct fact_host *host, uint
 		out->rows[out->count - 1].suspect = is_heap_cause(text->facts->cause);
 }
 
+/* Of the request that failed: the moment of the table, and the limit that refused it. */
+static void title_host(const struct text *text, const struct fact_process *process,
+		       struct holders *out)
+{
+	const struct fact_host *host = &process->host;
+	const struct fact_incident *incident = focus_incident(text->facts);
+	enum fact_limit_kind kind = LIMIT_NONE;
+
+	if (incident && !host->at_peak && focus_process(text->facts) == process)
+		kind = incident->refused_by;
+	if (kind != LIMIT_NONE)
+		snprintf(out->title, sizeof out->title, "Who held host memory; %s is %s",
+			 fact_limit_words[kind].set,
+			 units_bytes(incident->limits[kind].max_bytes).s);
+	else
+		snprintf(out->title, sizeof out->title, "Who held host memory%s",
+			 text_if(host->at_peak,
+				 host->is_near_peak ? " near the peak" : " at the peak"));
+}
+
 void holders_of_host(const struct text *text, const struct fact_process *process,
 		     struct holders *out)
 {
@@ -493,8 +514,7 @@ void holders_of_host(const struct text *text, const struct fact_process *process
 	uint64_t parts = files_bytes(process), arenas, sum;
 
 	*out = (struct holders){ .total_bytes = host->rss_bytes };
-	snprintf(out->title, sizeof out->title, "Who held host memory%s",
-		 text_if(host->at_peak, host->is_near_peak ? " near the peak" : " at the peak"));
+	title_host(text, process, out);
 	if (host->rss_bytes == CUF_UNKNOWN)
 		return;
 	if (host->row_count)

@@ -122,7 +122,9 @@ static void free_words(const struct fact_incident *incident, char *out, size_t b
 	if (!result)
 		result = "see cuda.h";
 	*out = 0;
-	if (incident->kind == CUF_KIND_HOST)
+	if (incident->refused_by != LIMIT_NONE)
+		text_room(incident, out, bytes);
+	else if (incident->kind == CUF_KIND_HOST)
 		snprintf(out, bytes, ": %s", strerror((int)incident->result));
 	else if (incident->kind != CUF_KIND_FRAMEWORK && incident->result != 2)
 		snprintf(out, bytes, ": %s (CUDA error %u)", result, incident->result);
@@ -252,7 +254,7 @@ static void print_survived(const struct text *text)
 		{ OUTCOME_FATAL, "and was fatal", "was fatal", "were fatal" },
 	};
 	const struct facts *facts = text->facts;
-	char words[WORDS] = "", call[160];
+	char words[WORDS] = "", call[160], room[128];
 	bool single = facts->incident_count == 1, any = false;
 	uint64_t calls = 0;
 
@@ -281,7 +283,8 @@ static void print_survived(const struct text *text)
 				    rows[i].many);
 	}
 	text_requested(&facts->incidents[facts->incident_count - 1], call, sizeof call);
-	text_append(words, sizeof words, "%s: %s.", text_if(!single, ". The last"), call);
+	text_room(&facts->incidents[facts->incident_count - 1], room, sizeof room);
+	text_append(words, sizeof words, "%s: %s%s.", text_if(!single, ". The last"), call, room);
 	text_words(text, STYLE_WARN, "", 0, 2, words);
 }
 

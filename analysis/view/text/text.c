@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 #include <string.h>
+#include "analysis/base/numbers.h"
 #include "analysis/base/program_name.h"
 #include "analysis/base/units.h"
 #include "analysis/view/clean.h"
@@ -249,6 +250,18 @@ void text_requested(const struct fact_incident *incident, char *out, size_t byte
 		snprintf(out, bytes, "%s(%s)", api, units_bytes(incident->requested_bytes).s);
 	else
 		snprintf(out, bytes, "%s", api);
+}
+
+void text_room(const struct fact_incident *incident, char *out, size_t bytes)
+{
+	const struct fact_limit_words *words = &fact_limit_words[incident->refused_by];
+	const struct fact_limit *limit = &incident->limits[incident->refused_by];
+
+	*out = 0;
+	if (incident->refused_by != LIMIT_NONE)
+		snprintf(out, bytes, " with %s of %s left (%s)",
+			 units_bytes(subtract_to_zero(limit->max_bytes, limit->used_bytes)).s,
+			 units_bytes(limit->max_bytes).s, words->set);
 }
 
 /* The framework's figure comes first: the driver is asked for whole segments. */

@@ -73,6 +73,8 @@ struct unit_text text_bytes(uint64_t bytes, enum fact_basis basis);
 struct unit_text text_sampled(uint64_t bytes, bool sampled);
 /* What failed: "cudaMalloc(2.00 GiB)". */
 void text_requested(const struct fact_incident *incident, char *out, size_t bytes);
+/* " with 687 MiB of 1.00 GiB left (ulimit -v)"; "": no limit of the process refused it. */
+void text_room(const struct fact_incident *incident, char *out, size_t bytes);
 /*
  * What was requested in one piece: the driver may have been asked for a larger segment, or
  * for a part of it.

@@ -56,7 +56,8 @@ static uint64_t memory_available(void)
 /* malloc's resident memory at the end; maps of others, as far as they are known, are not it. */
 static uint64_t recorded_resident(const struct meta *meta)
 {
-	const struct fact_meta_text *reading = allocator_stats_memory(meta, CUF_UNKNOWN);
+	const struct fact_meta_text *reading =
+		allocator_stats_memory(meta, CUF_UNKNOWN, CUF_UNKNOWN);
 	const char *memory = reading ? reading->text : NULL;
 	uint64_t heap, anonymous, others;
 

@@ -1,0 +1,174 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# A limit of the process refuses a request: the report names that limit, and what was held then.
+load host
+
+setup_file() {
+	cd "$BATS_FILE_TMPDIR" || return
+	cat >fills.c <<'EOF'
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#define MiB ((size_t)1 << 20)
+enum { BLOCKS = 300 };
+static char *held[BLOCKS];
+/* RESOURCE malloc|mmap dies|survives; prints what is used of the limit, and the limit */
+int main(int argc, char **argv)
+{
+	int resource = *argv[1] == 'v' ? RLIMIT_AS : RLIMIT_DATA;
+	long all, data, skip;
+	struct rlimit limit;
+	void *more;
+	for (int i = 0; i < BLOCKS; i++)
+		memset(held[i] = malloc(MiB), 1, MiB);
+	FILE *statm = fopen("/proc/self/statm", "r");
+	if (!statm || fscanf(statm, "%ld %ld %ld %ld %ld %ld", &all, &skip, &skip, &skip, &skip, &data) != 6)
+		return 3;
+	if (!strcmp(argv[2], "malloc"))
+		more = malloc(800 * MiB);
+	else if ((more = mmap(0, 800 * MiB, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) == MAP_FAILED)
+		more = NULL;
+	getrlimit(resource, &limit);
+	printf("%ld %lu\n", (resource == RLIMIT_AS ? all : data) * 4096, (unsigned long)limit.rlim_cur);
+	fflush(stdout);
+	if (more)
+		return 4;
+	if (!strcmp(argv[3], "dies"))
+		abort();
+	return 0;
+}
+EOF
+	"${CC:-cc}" -g fills.c -o fills
+	cat >fills.py <<'EOF'
+import mmap, resource, sys
+def hold():
+    blocks = []
+    for i in range(300):
+        blocks.append(bytearray(1 << 20))
+    return blocks
+held = hold()
+kind = resource.RLIMIT_AS if sys.argv[1] == "v" else resource.RLIMIT_DATA
+pages = open("/proc/self/statm").read().split()
+print(int(pages[0 if sys.argv[1] == "v" else 5]) * 4096, resource.getrlimit(kind)[0], flush=True)
+try:
+    more = bytearray(800 << 20) if sys.argv[2] == "malloc" else mmap.mmap(-1, 800 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+except (MemoryError, OSError):
+    if sys.argv[3] == "dies":
+        raise
+    sys.exit(0)
+sys.exit(4)
+EOF
+}
+
+# RESOURCE CALL ENDING PROGRAM...: in a shell with a limit of 1 GiB; writes report.json and screen
+limited() {
+	local resource=$1 call=$2 ending=$3 status=0
+	shift 3
+	rm -rf rec
+	(
+		ulimit "-$resource" 1048576
+		CUFLIGHT_OUTPUT=rec/ LD_PRELOAD=$build/libcuflight.so \
+			"$@" "$resource" "$call" "$ending" >truth 2>err
+	) || status=$?
+	[ "$status" != 4 ] && [ "$status" != 3 ]
+	[ "$ending" = dies ] || [ "$status" = 0 ]
+	read -r used limit <truth
+	"$cuflight" report --json rec >report.json
+	"$cuflight" report rec >screen
+	[ "$(wc -l <screen)" -le 21 ] && [ "$(wc -L <screen)" -le 80 ]
+}
+
+# RESOURCE: the refused request, and the limit that the shell had set, to the byte
+knows() {
+	local key=address_space
+	[ "$1" = v ] || key=private_data
+	report_has "d.incidents.length === 1 && d.incidents[0].requested_bytes >> 20 === 800"
+	report_has "d.incidents[0].refused_by === '$key' && d.incidents[0].limits.$key.max_bytes === $limit"
+	report_has "Math.abs(d.incidents[0].limits.$key.used_bytes - $used) < 2 << 20"
+}
+
+# RESOURCE PLACE: every part of the screen names it; the table is of the refusal, when 300 MiB were held
+blames() {
+	local what=addresses service=LimitAS=
+	[ "$1" = v ] || what='private memory' service=LimitDATA=
+	report_has "d.cause.name_id === 'host-process-limit' && d.cause.confidence >= 0.5"
+	report_has "d.cause.fix[0].value === d.incidents[0].limits[d.incidents[0].refused_by].used_bytes + d.incidents[0].requested_bytes"
+	report_has "d.host.rss_bytes > 300 << 20"
+	grep -qE "^[a-z]+\(800 MiB\) failed with [0-9]+ MiB of 1\.00 GiB left \(ulimit -$1\)" screen
+	grep -qE "^  800 MiB did not fit: [0-9]+ MiB of 1\.00 GiB of $what was in use" screen
+	tr '\n' ' ' <screen | tr -s ' ' | grep -qE "Fix: raise the limit above 1\.[0-9]+ GiB \(ulimit -$1, or $service of its service\)"
+	grep -qE "^Who held host memory; ulimit -$1 is 1\.00 GiB +3[0-9][0-9] MiB" screen
+	grep -qE "^> $2 +300 MiB" screen
+}
+
+dies() {
+	local resource=$1 place=$2 call
+	shift 2
+	for call in malloc mmap; do
+		limited "$resource" "$call" dies "$@"
+		knows "$resource"
+		report_has "d.incidents[0].fatal"
+		blames "$resource" "$place"
+	done
+}
+
+survives() {
+	local resource=$1 call
+	shift
+	for call in malloc mmap; do
+		limited "$resource" "$call" survives "$@"
+		knows "$resource"
+		report_has "!d.incidents[0].fatal && d.cause === null"
+		tr '\n' ' ' <screen | grep -qE "the program handled it: [a-z]+\(800 MiB\) with [0-9]+ MiB of 1\.00 GiB left \(ulimit -$resource\)\."
+	done
+}
+
+@test "C dies of ulimit -v: the limit of addresses is named, and who held memory then" {
+	dies v 'main \(fills.c:17\)' "$BATS_FILE_TMPDIR/fills"
+}
+
+@test "C dies of ulimit -d: the limit of private memory is named, and who held memory then" {
+	dies d 'main \(fills.c:17\)' "$BATS_FILE_TMPDIR/fills"
+}
+
+@test "Python dies of ulimit -v by MemoryError, or of a map" {
+	command -v python3 >/dev/null || skip "no python3 here"
+	dies v 'hold \(fills.py:5\)' python3 "$BATS_FILE_TMPDIR/fills.py"
+}
+
+@test "Python dies of ulimit -d by MemoryError, or of a map" {
+	command -v python3 >/dev/null || skip "no python3 here"
+	dies d 'hold \(fills.py:5\)' python3 "$BATS_FILE_TMPDIR/fills.py"
+}
+
+@test "C handles what ulimit -v or -d refuses: one line names the limit" {
+	survives v "$BATS_FILE_TMPDIR/fills"
+	survives d "$BATS_FILE_TMPDIR/fills"
+}
+
+@test "Python handles MemoryError of ulimit -v or -d: one line names the limit" {
+	command -v python3 >/dev/null || skip "no python3 here"
+	survives v python3 "$BATS_FILE_TMPDIR/fills.py"
+	survives d python3 "$BATS_FILE_TMPDIR/fills.py"
+}
+
+@test "the lower of two limits is named; without a limit of the process there is none" {
+	(ulimit -d 1000000; limited v malloc dies "$BATS_FILE_TMPDIR/fills")
+	report_has "d.incidents[0].refused_by === 'private_data' && d.incidents[0].limits.private_data.max_bytes === 1000000 << 10"
+	report_has "d.incidents[0].limits.address_space.max_bytes === 1 << 30"
+	cat >negative.c <<'EOF'
+#include <stdlib.h>
+int main(void)
+{
+	volatile size_t bytes = (size_t)1 << 46;
+	if (!malloc(bytes))
+		abort();
+}
+EOF
+	"${CC:-cc}" negative.c -o negative
+	CUFLIGHT_OUTPUT=none/ LD_PRELOAD=$build/libcuflight.so ./negative && return 1
+	"$cuflight" report --json none >report.json
+	report_has "d.incidents[0].refused_by === null && d.cause.name_id === 'host-request-too-large'"
+}
