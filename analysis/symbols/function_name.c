@@ -35,8 +35,8 @@ static size_t operator_name(const char *name, const char *text)
 {
 	size_t bytes = strlen("operator");
 
-	if (*text != 'o' || strncmp(text, "operator", bytes) || (text > name && is_word_part(text[-1])) ||
-	    is_word_part(text[bytes]))
+	if (*text != 'o' || strncmp(text, "operator", bytes) ||
+	    (text > name && is_word_part(text[-1])) || is_word_part(text[bytes]))
 		return 0;
 	if (text[bytes] == ' ')
 		return bytes + strcspn(text + bytes, "(");
