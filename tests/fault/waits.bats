@@ -82,23 +82,10 @@ CHECK
 	readable_in "$output" 16
 }
 
-@test "the end of a process with millions of holes in its heap comes in time" {
+# what the end of such a process costs: tests/bench/exits.py
+@test "a heap with millions of holes is not read to its end: the rest is estimated" {
 	compile allocator_ends allocator_ends.c
 	same "$home/allocator_ends" holes 3000000
-	python3 - "$home/allocator_ends" "$library" "$home/other.cuf" <<'CHECK'
-import os, resource, subprocess, sys
-program, library, path = sys.argv[1:]
-def seconds_of(**more):
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([program, "holes", "3000000"], env={**os.environ, **more}, stdout=subprocess.DEVNULL)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-# the least of three: what else the machine does costs CPU time, too
-native = min(seconds_of() for _ in range(3))
-recorded = min(seconds_of(LD_PRELOAD=library, CUFLIGHT_OUTPUT=path, CUFLIGHT_OPTIONS="start=1:size=4MiB") for _ in range(3))
-print(f"{recorded - native:.2f} s more than native")
-assert recorded - native < 0.35, (native, recorded)
-CHECK
 	"$build/cuflight" report --format=json "$output"/*.cuf >"$home/report.json"
 	python3 - "$home/report.json" <<'CHECK'
 import json, sys
