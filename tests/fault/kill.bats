@@ -15,15 +15,15 @@ kill_runs() {
 	[ "$status" = 0 ]
 }
 
-@test "SIGKILL at 228 random instants, every event recorded" {
-	kill_runs 228 start=1:host=full:size=16MiB
-}
-
-@test "SIGKILL at 100 random instants, around the first use of the device, which creates the file" {
-	kill_runs 100 size=16MiB
-}
-
 # KILL_RUNS=1000: as many as you like
-@test "SIGKILL at ${KILL_RUNS:=100} random instants, while threads and children start and end" {
+@test "SIGKILL at ${KILL_RUNS:=100} random instants, every event recorded" {
+	kill_runs "$KILL_RUNS" start=1:host=full:size=16MiB
+}
+
+@test "SIGKILL at $KILL_RUNS random instants, around the first use of the device, which creates the file" {
+	kill_runs "$KILL_RUNS" size=16MiB
+}
+
+@test "SIGKILL at $KILL_RUNS random instants, while threads and children start and end" {
 	kill_runs "$KILL_RUNS" start=1:host=full:size=32MiB churn
 }

@@ -14,7 +14,7 @@ make_fleet() {
 }
 
 @test "six questions about a fleet have the true answers, in DuckDB" {
-	[ -d "$readers" ] || skip "no DuckDB (scripts/setup test fetches it)"
+	[ -d "$readers" ] || skip "no DuckDB (scripts/setup all fetches it)"
 	make_fleet 120
 	PYTHONPATH=$readers python3 "$root/scripts/fleet/query" --json fleet >answers
 	python3 "$truth" truth answers
@@ -32,8 +32,8 @@ make_fleet() {
 }
 
 @test "the same questions, unchanged, have the same answers in ClickHouse" {
-	[ -d "$build/clickhouse" ] || skip "no ClickHouse (scripts/setup test fetches it)"
-	[ -d "$readers" ] || skip "no pyarrow, which ClickHouse's package needs (scripts/setup test)"
+	[ -d "$build/clickhouse" ] || skip "no ClickHouse (scripts/setup all fetches it)"
+	[ -d "$readers" ] || skip "no pyarrow, which ClickHouse's package needs (scripts/setup all)"
 	make_fleet 60
 	PYTHONPATH=$build/clickhouse:$readers python3 "$root/scripts/fleet/query" --engine=clickhouse --json fleet >answers
 	python3 "$truth" truth answers

@@ -60,7 +60,7 @@ csv_cell() { python3 -c 'import csv, sys; print(next(csv.DictReader(open("csv/pr
 }
 
 @test "pyarrow and DuckDB read the types that the manual promises" {
-	[ -d "$readers" ] || skip "no pyarrow and DuckDB (scripts/setup test fetches them)"
+	[ -d "$readers" ] || skip "no pyarrow and DuckDB (scripts/setup all fetches them)"
 	record oom_fatal
 	export_all parquet parquet
 	PYTHONPATH=$readers python3 - <<-'END'

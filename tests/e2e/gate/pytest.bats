@@ -11,14 +11,15 @@ setup_file() {
 
 # Here and not where it is used: a skip under `run` ends only the function.
 setup() {
-	local version
 	home=$BATS_TEST_TMPDIR
 	cd "$home" || return 1
 	unset NO_COLOR FORCE_COLOR COLUMNS LD_PRELOAD "${!CUFLIGHT_@}"
-	for version in oldest newest; do
-		[ -d "$build/pytest_$version" ] || skip "pytest was not fetched (scripts/setup)"
-	done
+	latest=newest
+	[ -d "$build/pytest_newest" ] || latest=oldest # scripts/setup all fetches the newest
+	need_pytest $latest
 }
+
+need_pytest() { [ -d "$build/pytest_$1" ] || skip "the $1 pytest was not fetched (scripts/setup all)"; }
 
 # VERSION ARGUMENT...: pytest of build/pytest_VERSION with the plugin, recorded; its output is in out
 recorded_pytest() {
@@ -51,6 +52,7 @@ for version in oldest newest; do
 done
 
 judged() {
+	need_pytest "$1"
 	run -1 recorded_pytest "$1" -p no:memray "$tests/test_memory.py"
 	expect_failures
 	holds out "Test was limited to 10.00 MiB of device memory but needed 12.00 MiB" \
@@ -66,6 +68,7 @@ judged() {
 }
 
 with_xdist() {
+	need_pytest "$1"
 	run -1 recorded_pytest "$1" -p no:memray -n 2 "$tests/test_memory.py"
 	expect_failures
 	holds out "needed 12.00 MiB" "memory of tests (cuflight)" "8 failed, 7 passed"
@@ -74,14 +77,14 @@ with_xdist() {
 }
 
 @test "a worker that crashes: its recording is named, and the table has its tests" {
-	run -1 recorded_pytest newest -p no:memray -n 1 --max-worker-restart=2 "$tests/test_crash.py"
+	run -1 recorded_pytest $latest -p no:memray -n 1 --max-worker-restart=2 "$tests/test_crash.py"
 	holds out "crashed while running" "cuflight report $home/recordings/"
 	grep -q '2.00 MiB .*test_before' out
 	grep -q '3.00 MiB .*test_after' out
 }
 
 @test "without xdist, a crash leaves a recording that has the open test" {
-	run recorded_pytest newest -p no:memray "$tests/test_crash.py"
+	run recorded_pytest $latest -p no:memray "$tests/test_crash.py"
 	[ "$status" != 0 ]
 	expect 0 phases --json recordings/
 	run -0 node -e '
@@ -92,22 +95,23 @@ with_xdist() {
 }
 
 @test "next to pytest-memray, on the same marks" {
-	size=256MiB run -1 recorded_pytest newest "$tests/test_both.py" # memray makes call stacks too
+	need_pytest newest
+	size=256MiB run -1 recorded_pytest $latest "$tests/test_both.py" # memray makes call stacks too
 	holds out "2 failed, 2 passed" "Test was limited to 1.0MiB but allocated 3.0MiB" \
 		"Test was limited to 1.00 MiB of python memory but needed 3.00 MiB"
-	run -1 recorded_pytest newest -p no:memray "$tests/test_both.py"
+	run -1 recorded_pytest $latest -p no:memray "$tests/test_both.py"
 	holds out "2 failed, 2 passed" "Test was limited to 1.00 MiB of host memory but needed 3.00 MiB"
 }
 
 @test "sampled host memory cannot be judged: the test fails, or is a warning on request" {
-	mode=sampled run -1 recorded_pytest newest -p no:memray "$tests/test_both.py"
+	mode=sampled run -1 recorded_pytest $latest -p no:memray "$tests/test_both.py"
 	holds out "cannot be judged: host memory was sampled; record with cuflight run --host=full" "4 failed"
-	mode=sampled run -0 recorded_pytest newest -p no:memray --cuflight-allow-inconclusive "$tests/test_both.py"
+	mode=sampled run -0 recorded_pytest $latest -p no:memray --cuflight-allow-inconclusive "$tests/test_both.py"
 	holds out "4 passed" "PytestWarning: The memory limit of this test cannot be judged"
 }
 
 @test "not recorded: nothing is judged, nothing is wrapped, and one line states it" {
-	export PYTHONPATH=$build/pytest_newest:$root/scripts/pytest_cuflight PYTHONDONTWRITEBYTECODE=1
+	export PYTHONPATH=$build/pytest_$latest:$root/scripts/pytest_cuflight PYTHONDONTWRITEBYTECODE=1
 	run -0 "$PYTHON" -m pytest -p pytest_cuflight.plugin -p no:memray -p no:cacheprovider --strict-markers "$tests/test_both.py"
 	# its folder may have the name, too
 	[ "$(sed 's,[^ ]*/cuflight[^ ]*,,g' <<<"$output" | grep -c cuflight)" = 1 ]
@@ -119,7 +123,7 @@ with_xdist() {
 	/usr/bin/python3 -c 'import torch, numpy' || skip "python3-torch is not installed"
 	einsum=$build/ci_readers/opt_einsum/tests
 	# the import of torch fills a smaller ring
-	PYTHONPATH=$build/pytest_newest:$root/scripts/pytest_cuflight:$build/ci_readers PYTHONDONTWRITEBYTECODE=1 \
+	PYTHONPATH=$build/pytest_$latest:$root/scripts/pytest_cuflight:$build/ci_readers PYTHONDONTWRITEBYTECODE=1 \
 		"$cuflight" run -q --host=full --size=256MiB -o einsum.cuf -- /usr/bin/python3 -m pytest -q \
 		-p pytest_cuflight.plugin -p no:memray -p no:cacheprovider "$einsum/test_backends.py" >out 2>&1
 	holds out "memory of tests (cuflight)" " passed"
@@ -137,7 +141,7 @@ with_xdist() {
 	cp -r "$root/scripts/pytest_cuflight" source
 	/usr/bin/python3 -m pip --disable-pip-version-check -q install --no-deps --no-build-isolation \
 		--no-index --target installed ./source >log 2>&1
-	PYTHONPATH=$build/pytest_newest:$home/installed run -0 /usr/bin/python3 -m pytest -p no:cacheprovider --markers
+	PYTHONPATH=$build/pytest_$latest:$home/installed run -0 /usr/bin/python3 -m pytest -p no:cacheprovider --markers
 	[[ $output == *"@pytest.mark.limit_memory(limit, kind=\"host\")"*"(cuflight)"* ]]
 }
 
@@ -151,6 +155,6 @@ with_xdist() {
 		    kept.append([{'key': str(i)} for i in range(60000)])
 	END
 	export CUFLIGHT_OPTIONS=python_objects=start
-	run -1 recorded_pytest newest -p no:memray --rootdir=. test_many.py
+	run -1 recorded_pytest $latest -p no:memray --rootdir=. test_many.py
 	holds out 'test_many' 'call stacks that did not fit; record with a larger --size'
 }

@@ -19,7 +19,7 @@ look_at() {
 
 browser_is_here() {
 	command -v chromium >/dev/null || skip "no chromium here"
-	[ -d "$build/node_modules/playwright-core" ] || skip "no playwright-core here (scripts/setup test)"
+	[ -d "$build/node_modules/playwright-core" ] || skip "no playwright-core here (scripts/setup all)"
 	[ -s "$build/view/html/page.js" ] || skip "the command was built without the page"
 }
 
