@@ -7,6 +7,7 @@ O      ?= build
 PREFIX ?= /usr/local
 DESTDIR ?=
 CC     ?= cc
+OBJCOPY ?= objcopy
 CUDA_HOME ?= $(firstword $(wildcard /usr/local/cuda) $(wildcard $(O)/cuda))
 
 B := $(O)$(if $(SAN),/$(SAN))
@@ -35,7 +36,7 @@ result_valgrind = $(B)/results/valgrind
 
 # The rooms of the recorder from the bottom up. Six files of hooks/ hook nothing, so unit tests
 # can link them.
-core_rooms := platform store code python stack process incident record
+core_rooms := platform objects store code python stack process incident record
 core_src := $(wildcard both/*.c $(core_rooms:%=interpose/%/*.c)) $(patsubst %,interpose/hooks/%.c, \
             cuda/nvml malloc/boot_alloc malloc/map_table malloc/process_maps \
             malloc/glibc_heap)
@@ -94,7 +95,7 @@ all: interpose analysis ## the library and the command
 interpose: $(B)/libcuflight.so ## only libcuflight.so: needs nothing except a C compiler
 analysis: $(B)/cuflight ## only the command
 tests: all unit ## what checks run
-tests: $(sim) $(victims) $(linked) $(static) $(tools) $(torture) $(benches)
+tests: $(sim) $(victims) $(linked) $(static) $(tools) $(torture) $(benches) $(recorders)
 unit: $(unit_tests) ## only the unit tests
 sim: $(sim) ## the simulated driver and runtime
 
@@ -102,10 +103,28 @@ $(B)/export.map: interpose/export.map.in interpose/abi/hooks.def Makefile
 	@mkdir -p $(@D)
 	$(call say,GEN)$(CC) -E -P -x c -I. $< -o $@
 
-$(B)/libcuflight.so: $(core_obj) $(hook_obj) $(B)/export.map
+# What the recorder may use of the C library. Sanitizers bring their own needs.
+$(B)/libc/libc.so.6: interpose/libc.map.in Makefile
+	@mkdir -p $(@D)
+	$(call say,GEN)$(CC) -E -P -x c $< -o $(@D)/libc.map && \
+		sed '/^GLIBC/s/.*{//; s/[};]/ /g' $(@D)/libc.map | tr -s ' \t' '\n\n' | \
+		sed -n 's/..*/void &(void) {}/p' > $(@D)/libc.c && \
+		$(CC) -w -fPIC -fno-builtin -nostdlib -shared -Wl,-soname,libc.so.6 \
+		-Wl,--version-script=$(@D)/libc.map $(@D)/libc.c -o $@
+link_libc := $(if $(SAN),,-nodefaultlibs $(B)/libc/libc.so.6 -lgcc)
+# The second one is for tests: it does as where glibc, before 2.35, cannot find objects.
+recorders := $(B)/libcuflight.so $(B)/before_2.35/libcuflight.so
+loaded := $(B)/obj/interpose/objects/loaded.o
+$(B)/before_2.35/loaded.o: $(loaded)
+	@mkdir -p $(@D)
+	$(call say,GEN)$(OBJCOPY) --redefine-sym _dl_find_object=is_not_there $< $@
+$(B)/libcuflight.so: $(loaded)
+$(B)/before_2.35/libcuflight.so: $(B)/before_2.35/loaded.o
+$(recorders): $(filter-out $(loaded),$(core_obj)) $(hook_obj) $(B)/export.map \
+		$(filter %.6,$(link_libc))
 	$(call say,LINK)$(CC) $(LIBF) -shared $(LDFLAGS) \
 		-Wl,-z,defs,-z,now,-z,relro,-Bsymbolic-functions -Wl,-soname,libcuflight.so \
-		-Wl,--version-script=$(B)/export.map $(core_obj) $(hook_obj) -o $@
+		-Wl,--version-script=$(B)/export.map $(filter %.o,$^) -o $@ $(link_libc)
 
 $(B)/cuflight: $(B)/obj/analysis/main.o $(B)/libanalysis.a
 	$(call say,LINK)$(CC) $(CMDF) $(LDFLAGS) $^ -o $@ $(CMD_LIBS)

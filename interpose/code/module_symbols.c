@@ -6,7 +6,7 @@
 #include "interpose/code/module_symbols.h"
 
 #include <stdbool.h>
-#include "interpose/platform/elf_symbol.h"
+#include "interpose/objects/elf_symbol.h"
 #include "interpose/platform/guarded_copy.h"
 #include "interpose/platform/laws.h"
 

@@ -8,72 +8,20 @@
 
 #include <elf.h>
 #include <link.h>
-#include <dlfcn.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include "interpose/code/object_copy.h"
+#include "interpose/objects/loaded.h"
 #include "interpose/platform/at_fork_child.h"
 #include "interpose/platform/guarded_copy.h"
+#include "interpose/platform/page.h"
 #include "interpose/platform/side_stack.h"
 #include "interpose/platform/sys.h"
 #include "interpose/store/dropped.h"
 #include "interpose/store/meta.h"
-
-/* ---- the snapshot ---- */
-
-/* Without _dl_find_object (glibc before 2.35): the objects that were loaded at start. */
-enum { SNAPSHOT_MAX = 256 };
-static struct cuf_object snapshot[SNAPSHOT_MAX];
-static unsigned snapshot_count;
-
-/* An object by its program headers. end is 0 when nothing is loaded. */
-static struct cuf_object object_of_headers(uintptr_t base, const char *path,
-					   const ElfW(Phdr) *headers, size_t count)
-{
-	struct cuf_object object = { .start = UINTPTR_MAX, .base = base, .path = path };
-
-	for (size_t i = 0; i < count; i++) {
-		const ElfW(Phdr) *segment = &headers[i];
-		uintptr_t at = base + segment->p_vaddr;
-
-		if (segment->p_type == PT_GNU_EH_FRAME)
-			object.eh_frame_hdr = at;
-		if (segment->p_type != PT_LOAD)
-			continue;
-		if ((at & ~(uintptr_t)4095) < object.start)
-			object.start = at & ~(uintptr_t)4095;
-		if (at + segment->p_memsz > object.end)
-			object.end = at + segment->p_memsz;
-	}
-	return object;
-}
-
-static int snapshot_add(struct dl_phdr_info *info, size_t size, void *context)
-{
-	struct cuf_object object = object_of_headers(info->dlpi_addr, info->dlpi_name,
-						     info->dlpi_phdr, info->dlpi_phnum);
-
-	(void)size, (void)context;
-	if (object.end && snapshot_count < SNAPSHOT_MAX)
-		snapshot[snapshot_count++] = object;
-	return 0;
-}
-
-/*
- * The only use of a loader function that locks. In the constructor no other thread can hold the
- * lock for longer than it takes to change the list.
- */
-static void snapshot_take(void) { dl_iterate_phdr(snapshot_add, NULL); }
-
 #include "interpose/platform/laws.h"
 
-/* ---- the loader's answer ---- */
-
-#if defined __GLIBC__ && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 35)
-/* Weak, because the library may run with an older glibc than it was built with. */
-extern __typeof__(_dl_find_object) _dl_find_object __attribute__((weak));
-
-static bool loader_can_find(void) { return &_dl_find_object != NULL; }
+/* ---- the object at an address ---- */
 
 /*
  * The executable, for the case that the kernel has mapped it with gaps between its segments
@@ -83,85 +31,76 @@ static bool loader_can_find(void) { return &_dl_find_object != NULL; }
 static const struct link_map *executable_map;
 static struct cuf_object executable;
 
+/* An object by its program headers. */
+static struct cuf_object object_of_headers(const struct link_map *map, const ElfW(Phdr) *headers,
+					   size_t count)
+{
+	struct cuf_object object = { UINTPTR_MAX, 0, map->l_addr, 0, map->l_name };
+
+	for (size_t i = 0; i < count; i++) {
+		const ElfW(Phdr) *segment = &headers[i];
+		uintptr_t at = map->l_addr + segment->p_vaddr;
+
+		if (segment->p_type == PT_GNU_EH_FRAME)
+			object.eh_frame_hdr = at;
+		if (segment->p_type != PT_LOAD)
+			continue;
+		if (at - at % cuf_page_bytes() < object.start)
+			object.start = at - at % cuf_page_bytes();
+		if (at + segment->p_memsz > object.end)
+			object.end = at + segment->p_memsz;
+	}
+	return object;
+}
+
 static void find_executable(void)
 {
 	const ElfW(Phdr) *headers = (const ElfW(Phdr) *)getauxval(AT_PHDR);
-	struct dl_find_object found;
+	struct cuf_loaded found;
 
-	if (executable_map || !headers || _dl_find_object((void *)getauxval(AT_ENTRY), &found))
+	if (executable_map || !headers || !cuf_loaded_at(getauxval(AT_ENTRY), &found))
 		return;
-	executable = object_of_headers(found.dlfo_link_map->l_addr, found.dlfo_link_map->l_name,
-				       headers, getauxval(AT_PHNUM));
-	executable_map = found.dlfo_link_map;
+	executable = object_of_headers(found.map, headers, getauxval(AT_PHNUM));
+	executable_map = found.map;
 }
 
 /* map: what the loader has of it, or a copy of that. */
-static void take_object(const struct dl_find_object *found, const struct link_map *map,
+static void take_object(const struct cuf_loaded *found, const struct link_map *map,
 			struct cuf_object *object)
 {
-	object->start = (uintptr_t)found->dlfo_map_start;
-	object->end = (uintptr_t)found->dlfo_map_end;
-	object->base = map->l_addr;
-	object->eh_frame_hdr = (uintptr_t)found->dlfo_eh_frame;
-	object->path = map->l_name;
-}
-
-static bool loader_find(uintptr_t addr, struct cuf_object *object)
-{
-	struct dl_find_object found;
-
-	if (_dl_find_object((void *)addr, &found))
-		return false;
-	if (found.dlfo_link_map == executable_map)
-		*object = executable;
-	else
-		take_object(&found, found.dlfo_link_map, object);
-	return true;
-}
-
-static bool loader_find_going(uintptr_t addr, struct cuf_object *object)
-{
-	struct dl_find_object found;
-	/* its public part */
-	struct link_map map;
-
-	if (_dl_find_object((void *)addr, &found))
-		return false;
-	if (found.dlfo_link_map == executable_map) {
-		*object = executable;
-		return true;
-	}
-	if (!cuf_guarded_copy(&map, (uintptr_t)found.dlfo_link_map, sizeof map))
-		return false;
-	take_object(&found, &map, object);
-	return true;
-}
-#else
-static bool loader_can_find(void) { return false; }
-static void find_executable(void) {}
-static bool loader_find(uintptr_t addr, struct cuf_object *object) { return false; }
-static bool loader_find_going(uintptr_t addr, struct cuf_object *object) { return false; }
-#endif
-
-static bool snapshot_find(uintptr_t addr, struct cuf_object *object)
-{
-	for (unsigned i = 0; i < snapshot_count; i++) {
-		if (addr - snapshot[i].start >= snapshot[i].end - snapshot[i].start)
-			continue;
-		*object = snapshot[i];
-		return true;
-	}
-	return false;
+	*object = (struct cuf_object){ found->start, found->end, map->l_addr, found->eh_frame_hdr,
+				       map->l_name };
 }
 
 bool cuf_object_find(uintptr_t addr, struct cuf_object *object)
 {
-	return loader_can_find() ? loader_find(addr, object) : snapshot_find(addr, object);
+	struct cuf_loaded found;
+
+	if (!cuf_loaded_at(addr, &found))
+		return false;
+	if (found.map == executable_map)
+		*object = executable;
+	else
+		take_object(&found, found.map, object);
+	return true;
 }
 
 bool cuf_object_find_going(uintptr_t addr, struct cuf_object *object)
 {
-	return loader_can_find() ? loader_find_going(addr, object) : snapshot_find(addr, object);
+	struct cuf_loaded found;
+	/* its public part */
+	struct link_map map;
+
+	if (!cuf_loaded_at(addr, &found))
+		return false;
+	if (found.map == executable_map) {
+		*object = executable;
+		return true;
+	}
+	if (!cuf_guarded_copy(&map, (uintptr_t)found.map, sizeof map))
+		return false;
+	take_object(&found, &map, object);
+	return true;
 }
 
 /* ---- inside one object that this thread is in ---- */
@@ -560,8 +499,6 @@ static void note_first(void)
 	cuf_modules_note(getauxval(AT_SYSINFO_EHDR)); /* the vdso */
 	cuf_modules_note((uintptr_t)&cuf_modules_init);
 	cuf_modules_note((uintptr_t)&getauxval);
-	for (unsigned i = 0; i < snapshot_count; i++)
-		cuf_modules_note(snapshot[i].start);
 	if (cuf_object_find((uintptr_t)&cuf_modules_init, &object) && object.path[0])
 		self = (struct cuf_span){ object.start, object.end };
 }
@@ -569,10 +506,7 @@ static void note_first(void)
 void cuf_modules_init(cuf_module_listener *on_new_object)
 {
 	listener = on_new_object;
-	if (loader_can_find())
-		find_executable();
-	else if (!snapshot_count)
-		snapshot_take();
+	find_executable();
 	note_first();
 }
 

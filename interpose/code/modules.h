@@ -4,9 +4,8 @@
  * belongs to. An object is written into META (CUF_META_MODULE) when one of its addresses is first
  * met, and closed (CUF_META_MODULE_END) when it is gone.
  *
- * Contract: no function takes a lock, allocates, or calls a libc function that does.
- * _dl_find_object is lock-free (glibc 2.35 and later). Older ones use a snapshot made at start,
- * so objects loaded later are unknown. Any thread, any time after cuf_modules_init. What is
+ * Contract: no function takes a lock, allocates, or calls a libc function that does (objects/
+ * finds objects without the loader's lock). Any thread, any time after cuf_modules_init. What is
  * borrowed from an object (path, unwind table) is valid while the object is loaded. Of an object
  * that this thread is not in, everything is copied by the kernel, as another thread may close it.
  * At most 1024 objects are held at a time; more are counted (CUF_LOST_META), and their addresses

@@ -6,7 +6,6 @@
  */
 #include "interpose/code/symbolize.h"
 
-#include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 #include <stdbool.h>
@@ -14,6 +13,7 @@
 #include <sys/mman.h>
 #include "interpose/code/module_symbols.h"
 #include "interpose/code/modules.h"
+#include "interpose/objects/loaded.h"
 #include "interpose/platform/at_fork_child.h"
 #include "interpose/platform/guarded_copy.h"
 #include "interpose/platform/side_stack.h"
@@ -40,10 +40,6 @@ static unsigned found_count, seen_count;
 /* how many more symbols this request may read */
 static uint64_t symbols_left;
 static uint32_t in_use;
-
-#if defined __GLIBC__
-extern int _dl_find_object(void *address, struct dl_find_object *result) __attribute__((weak));
-#endif
 
 /* The child's recording gets the names again. */
 static void forget_seen(void)
@@ -140,25 +136,23 @@ static void match_symbol(const ElfW(Sym) *symbol, uintptr_t names, void *context
 }
 
 /* Another thread may close the object meanwhile, and then its link map is gone too. */
-static bool is_unchanged(uint64_t address, const struct dl_find_object *before, uint64_t generation)
+static bool is_unchanged(uint64_t address, const struct cuf_loaded *before, uint64_t generation)
 {
-	struct dl_find_object now;
+	struct cuf_loaded now;
 
-	return !_dl_find_object((void *)(address - 1), &now) &&
-	       now.dlfo_link_map == before->dlfo_link_map &&
-	       now.dlfo_map_start == before->dlfo_map_start &&
-	       cuf_modules_generation() == generation;
+	return cuf_loaded_at(address - 1, &now) && now.map == before->map &&
+	       now.start == before->start && cuf_modules_generation() == generation;
 }
 
 /* Names the addresses [from, to), all in this object. */
-static void name_in_object(const struct dl_find_object *object, unsigned from, unsigned to)
+static void name_in_object(const struct cuf_loaded *object, unsigned from, unsigned to)
 {
 	uint64_t generation = cuf_modules_generation();
 	struct search search = { .from = from, .to = to };
 	/* its public part */
 	struct link_map map;
 
-	if (!cuf_guarded_copy(&map, (uintptr_t)object->dlfo_link_map, sizeof map) || !map.l_ld)
+	if (!cuf_guarded_copy(&map, (uintptr_t)object->map, sizeof map) || !map.l_ld)
 		return;
 	/* the names belong to the object that META has there */
 	cuf_modules_note_going(table->found[from].key - 1);
@@ -180,20 +174,16 @@ static void name_in_object(const struct dl_find_object *object, unsigned from, u
 
 static void name_all(void *unused)
 {
-	struct dl_find_object object;
+	struct cuf_loaded object;
 
-	if (!_dl_find_object)
-		return;
 	cuf_sort_pairs(table->found, found_count);
 	for (unsigned from = 0, to; from < found_count; from = to) {
 		to = from + 1;
-		if (_dl_find_object((void *)(table->found[from].key - 1), &object))
+		if (!cuf_loaded_at(table->found[from].key - 1, &object))
 			continue;
-		while (to < found_count &&
-		       table->found[to].key - 1 < (uintptr_t)object.dlfo_map_end)
+		while (to < found_count && table->found[to].key - 1 < object.end)
 			to++;
-		if (object.dlfo_link_map)
-			name_in_object(&object, from, to);
+		name_in_object(&object, from, to);
 	}
 }
 
@@ -259,11 +249,11 @@ void cuf_symbolize_all_stacks(uint64_t most)
 /* A handle of dlopen is the object's link map. false: this is none, or it is not loaded. */
 static bool object_of_handle(void *handle, struct cuf_object *object)
 {
-	struct dl_find_object found;
+	struct cuf_loaded found;
 	struct link_map map;
 
-	return _dl_find_object && cuf_guarded_copy(&map, (uintptr_t)handle, sizeof map) &&
-	       map.l_ld && !_dl_find_object(map.l_ld, &found) && found.dlfo_link_map == handle &&
+	return cuf_guarded_copy(&map, (uintptr_t)handle, sizeof map) && map.l_ld &&
+	       cuf_loaded_at((uintptr_t)map.l_ld, &found) && found.map == handle &&
 	       cuf_object_find((uintptr_t)map.l_ld, object);
 }
 

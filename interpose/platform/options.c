@@ -150,7 +150,7 @@ void cuf_options_read(char **environment, int secure)
 {
 	const char *text = cuf_environment_find(environment, "CUFLIGHT_DISABLE");
 
-	if (secure || (text && *text && strcmp(text, "0"))) {
+	if (cuf_options.disabled || secure || (text && *text && strcmp(text, "0"))) {
 		cuf_options.disabled = 1;
 		return;
 	}

@@ -9,18 +9,17 @@
 #include <stdint.h>
 #include <sys/mman.h>
 #include "interpose/platform/at_fork_child.h"
+#include "interpose/platform/page.h"
 #include "interpose/platform/sandbox.h"
 #include "interpose/platform/sys.h"
 #include "interpose/platform/laws.h"
 
 /* A page below catches an overflow. One above keeps the kernel from joining the stack with the
  * recording to one mapping, whose resident bytes would then be the program's. */
-enum {
-	STACK_BYTES = 64 * 1024,
-	GUARD_BYTES = 4096,
-	ALL_BYTES = GUARD_BYTES + STACK_BYTES + GUARD_BYTES,
-	KEPT = 4
-};
+enum { STACK_BYTES = 64 * 1024, KEPT = 4 };
+
+static long guard_bytes(void) { return (long)cuf_page_bytes(); }
+static long all_bytes(void) { return STACK_BYTES + 2 * guard_bytes(); }
 
 /* With rules for unwinders, so that a debugger sees both stacks. */
 void cuf_switch_stack(void (*run)(void *), void *argument, void *top);
@@ -93,13 +92,14 @@ CUF_AT_FORK_CHILD(forget_claims);
 /* 0: no memory. */
 static uintptr_t map_stack(void)
 {
-	long at = cuf_sys(SYS_mmap, 0, ALL_BYTES, PROT_NONE,
+	long guard = guard_bytes();
+	long at = cuf_sys(SYS_mmap, 0, all_bytes(), PROT_NONE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
 	if (cuf_sys_failed(at))
 		return 0;
-	if (!cuf_sys(SYS_mprotect, at + GUARD_BYTES, STACK_BYTES, PROT_READ | PROT_WRITE, 0, 0, 0))
+	if (!cuf_sys(SYS_mprotect, at + guard, STACK_BYTES, PROT_READ | PROT_WRITE, 0, 0, 0))
 		return (uintptr_t)at;
-	cuf_sys(SYS_munmap, at, ALL_BYTES, 0, 0, 0, 0);
+	cuf_sys(SYS_munmap, at, all_bytes(), 0, 0, 0, 0);
 	return 0;
 }
 
@@ -137,9 +137,9 @@ bool cuf_on_side_stack(void (*run)(void *argument), void *argument)
 	}
 	if (stack)
 		stack->at = at;
-	cuf_switch_stack(run, argument, (void *)(at + GUARD_BYTES + STACK_BYTES));
+	cuf_switch_stack(run, argument, (void *)(at + guard_bytes() + STACK_BYTES));
 	release(stack);
 	if (!stack)
-		cuf_sys(SYS_munmap, (long)at, ALL_BYTES, 0, 0, 0, 0);
+		cuf_sys(SYS_munmap, (long)at, all_bytes(), 0, 0, 0, 0);
 	return true;
 }

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include "interpose/code/modules.h"
 #include "interpose/platform/at_fork_child.h"
-#include "interpose/platform/elf_symbol.h"
+#include "interpose/objects/elf_symbol.h"
 #include "interpose/platform/options.h"
 #include "interpose/platform/readable.h"
 #include "interpose/platform/say.h"

@@ -8,7 +8,11 @@
 #include <stdbool.h>
 #include <sys/prctl.h>
 #include <time.h>
+#include "interpose/hooks/loader/dso.h"
+#include "interpose/hooks/loader/real.h"
+#include "interpose/objects/elf_symbol.h"
 #include "interpose/platform/clock.h"
+#include "interpose/platform/side_stack.h"
 #include "interpose/platform/sys.h"
 #include "interpose/platform/laws.h"
 
@@ -28,20 +32,44 @@ static void *run_in_thread(void *argument)
 	return NULL;
 }
 
+struct functions {
+	int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+	int (*set_stack)(pthread_attr_t *, size_t);
+};
+
+/* Before glibc 2.34 in a library of their own, which NVML brings if the program has it not. */
+static void *find_function(const char *name)
+{
+	const struct link_map *threads = cuf_dso_find_loaded("libpthread.so");
+	void *found = threads ? cuf_elf_symbol(threads->l_addr, threads->l_ld, name) : NULL;
+
+	return found ? found : cuf_real_behind(name);
+}
+
+static void find_functions(void *to)
+{
+	struct functions *functions = to;
+
+	functions->create = find_function("pthread_create");
+	functions->set_stack = find_function("pthread_attr_setstacksize");
+}
+
 static bool start(struct cuf_bounded_work *work)
 {
 	uint64_t all = ~0ull, before = 0;
+	struct functions functions = { NULL, NULL };
 	pthread_attr_t attributes;
 	pthread_t thread;
 	bool is_started;
 
-	if (pthread_attr_init(&attributes))
+	cuf_on_side_stack(find_functions, &functions);
+	if (!functions.create || !functions.set_stack || pthread_attr_init(&attributes))
 		return false;
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	functions.set_stack(&attributes, STACK_BYTES);
 	/* the new thread inherits the mask: no handler of the program may run in it */
 	cuf_sys(SYS_rt_sigprocmask, SIG_BLOCK, (long)&all, (long)&before, SIGNAL_SET_BYTES, 0, 0);
-	is_started = !pthread_create(&thread, &attributes, run_in_thread, work);
+	is_started = !functions.create(&thread, &attributes, run_in_thread, work);
 	cuf_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, SIGNAL_SET_BYTES, 0, 0);
 	pthread_attr_destroy(&attributes);
 	return is_started;

@@ -6,7 +6,7 @@
 #include <link.h>
 #include "interpose/platform/at_fork_child.h"
 #include "interpose/platform/clock.h"
-#include "interpose/platform/elf_symbol.h"
+#include "interpose/objects/elf_symbol.h"
 #include "interpose/platform/options.h"
 #include "interpose/platform/sandbox.h"
 #include "interpose/platform/say.h"

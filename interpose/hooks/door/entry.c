@@ -4,6 +4,7 @@
  * touched before the program itself does so. There is no destructor: nothing is flushed, and hooks
  * are called until the very end.
  */
+#include "interpose/objects/c_library.h"
 #include "interpose/platform/options.h"
 #include "interpose/record/recorder.h"
 #include "interpose/hooks/door/startup_references.h"
@@ -16,6 +17,11 @@
 __attribute__((constructor(101))) static void enter(int argc, char **argv, char **environment)
 {
 	cuf_real_resolve();
+	if (!cuf_glibc_version()) {
+		/* others pass a constructor no arguments */
+		environment = NULL;
+		cuf_options.disabled = 1;
+	}
 	if (!cuf_startup_has_us())
 		return; /* opened by dlopen, and perhaps closed again: leave no trace */
 	cuf_startup_references_correct();

@@ -13,7 +13,7 @@
 
 #include <errno.h>
 #include <string.h>
-#include "interpose/platform/elf_symbol.h"
+#include "interpose/objects/elf_symbol.h"
 #include "interpose/record/recorder.h"
 #include "interpose/hooks/door/rows.h"
 #include "interpose/hooks/cuda/cuda_runtime.h"
@@ -27,11 +27,6 @@
 #include "interpose/hooks/malloc/allocator_private.h"
 
 /* ---- the hooks ---- */
-
-/* A frame of ours on the stack would be the caller that the real function sees. */
-#define CUF_JUMPS \
-	__attribute__((noinline, optimize("O2", "omit-frame-pointer", "no-stack-protector"), \
-		       no_sanitize("address", "undefined", "thread")))
 
 /* Hooked names outside libc start with "cu", "_Z" (c10), "gg" (ggml) or "nc" (nccl). */
 static inline bool may_be_hooked(const char *name)
@@ -90,10 +85,7 @@ static void forget_unloaded(void)
 int cuf_hook_dlclose(void *handle)
 {
 	int result;
-	if (!cuf_real.dlclose)
-		cuf_real_resolve();
-	if (!cuf_real.dlclose)
-		return -1;
+	need_real();
 	cuf_driver_keep();
 	cuf_gpu_processes_unload_begin();
 	cuf_allocator_unload_begin();

@@ -13,7 +13,7 @@
 #include <link.h>
 #include <string.h>
 #include <sys/mman.h>
-#include "interpose/platform/elf_symbol.h"
+#include "interpose/objects/elf_symbol.h"
 #include "interpose/platform/sys.h"
 #include "interpose/hooks/door/rows.h"
 #include "interpose/hooks/loader/dso.h"

@@ -5,7 +5,7 @@
  * buffer has none.
  */
 #include <errno.h>
-#include "interpose/platform/elf_symbol.h"
+#include "interpose/objects/elf_symbol.h"
 #include "interpose/record/recorder.h"
 #include "interpose/hooks/loader/dso.h"
 #include "interpose/hooks/loader/resolve.h"

@@ -14,7 +14,7 @@
 
 #include <link.h>
 #include <string.h>
-#include "interpose/platform/elf_symbol.h"
+#include "interpose/objects/elf_symbol.h"
 #include "interpose/platform/options.h"
 #include "interpose/record/recorder.h"
 #include "interpose/hooks/framework/nvtx_strings.h"

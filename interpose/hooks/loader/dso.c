@@ -2,19 +2,18 @@
 /* Owns the questions "whose code is this?" and "is this that library?". */
 #include "interpose/hooks/loader/dso.h"
 
-#include <dlfcn.h>
 #include <string.h>
-#include "interpose/platform/elf_symbol.h"
+#include "interpose/objects/elf_symbol.h"
+#include "interpose/objects/loaded.h"
 #include "interpose/platform/guarded_copy.h"
 
 bool cuf_dso_at(const void *addr, struct cuf_dso *dso)
 {
-	struct dl_find_object found;
-	if (_dl_find_object((void *)addr, &found) != 0)
+	struct cuf_loaded found;
+	if (!cuf_loaded_at((uintptr_t)addr, &found))
 		return false;
-	*dso = (struct cuf_dso){ found.dlfo_link_map, (uintptr_t)found.dlfo_map_start,
-				 (uintptr_t)found.dlfo_map_end };
-	return dso->map != NULL;
+	*dso = (struct cuf_dso){ found.map, found.start, found.end };
+	return true;
 }
 
 bool cuf_dso_is_self(const void *addr)

@@ -2,7 +2,7 @@
 /*
  * Which loaded object an address belongs to, and what that object is called.
  *
- * Contract: no lock, no allocation, errno untouched (_dl_find_object, glibc 2.35). Texts are
+ * Contract: no lock, no allocation, errno untouched (objects/loaded.h). Texts are
  * borrowed from the loader and end with the object.
  */
 #ifndef CUF_DSO_H

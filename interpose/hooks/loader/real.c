@@ -7,7 +7,7 @@
 
 #include <link.h>
 #include <string.h>
-#include "interpose/platform/elf_symbol.h"
+#include "interpose/objects/elf_symbol.h"
 #include "interpose/hooks/loader/dso.h"
 
 struct cuf_real cuf_real;
@@ -126,11 +126,46 @@ void *__libc_realloc(void *, size_t) __attribute__((weak));
 void __libc_free(void *) __attribute__((weak));
 void *__libc_memalign(size_t, size_t) __attribute__((weak));
 
-/* Stand-ins for functions that were not found. */
-static void *no_symbol(void *handle, const char *name) { return NULL; }
-static void *no_version(void *handle, const char *name, const char *version) { return NULL; }
-static void *no_open(const char *path, int flags) { return NULL; }
-static void *no_namespace(Lmid_t space, const char *path, int flags) { return NULL; }
+/*
+ * Before 2.34 these are in libdl, which a program may get later, with a plugin of libc's, and lose
+ * again. So it is searched at each call.
+ */
+static __attribute__((noinline)) void *find_in_libdl(const char *name)
+{
+	const struct link_map *map = cuf_dso_find_loaded("libdl.so");
+	return map ? cuf_elf_symbol(map->l_addr, map->l_ld, name) : NULL;
+}
+
+/* Stand-ins for functions that were not found. They look at their caller's address. */
+CUF_JUMPS static void *late_dlsym(void *handle, const char *name)
+{
+	void *(*found)(void *, const char *) = find_in_libdl("dlsym");
+	return found ? found(handle, name) : NULL;
+}
+
+CUF_JUMPS static void *late_dlvsym(void *handle, const char *name, const char *version)
+{
+	void *(*found)(void *, const char *, const char *) = find_in_libdl("dlvsym");
+	return found ? found(handle, name, version) : NULL;
+}
+
+CUF_JUMPS static void *late_dlopen(const char *path, int flags)
+{
+	void *(*found)(const char *, int) = find_in_libdl("dlopen");
+	return found ? found(path, flags) : NULL;
+}
+
+CUF_JUMPS static void *late_dlmopen(Lmid_t space, const char *path, int flags)
+{
+	void *(*found)(Lmid_t, const char *, int) = find_in_libdl("dlmopen");
+	return found ? found(space, path, flags) : NULL;
+}
+
+static int late_dlclose(void *handle)
+{
+	int (*found)(void *) = find_in_libdl("dlclose");
+	return found ? found(handle) : -1;
+}
 
 static void store_if_empty(void **slot, void *other)
 {
@@ -171,16 +206,16 @@ static void resolve_libc(struct link_map *self)
 
 void cuf_real_resolve(void)
 {
-	Dl_info info;
-	struct link_map *self = NULL;
+	struct cuf_dso self;
 	__atomic_fetch_add(&resolving, 1, __ATOMIC_RELAXED);
-	if (dladdr1((void *)cuf_real_resolve, &info, (void **)&self, RTLD_DL_LINKMAP) && self)
-		resolve_libc(self);
+	if (cuf_dso_at((const void *)cuf_real_resolve, &self))
+		resolve_libc(self.map);
 	complete_allocator();
-	store_if_empty((void **)&cuf_real.dlsym, (void *)no_symbol);
-	store_if_empty((void **)&cuf_real.dlvsym, (void *)no_version);
-	store_if_empty((void **)&cuf_real.dlopen, (void *)no_open);
-	store_if_empty((void **)&cuf_real.dlmopen, (void *)no_namespace);
+	store_if_empty((void **)&cuf_real.dlsym, (void *)late_dlsym);
+	store_if_empty((void **)&cuf_real.dlvsym, (void *)late_dlvsym);
+	store_if_empty((void **)&cuf_real.dlopen, (void *)late_dlopen);
+	store_if_empty((void **)&cuf_real.dlmopen, (void *)late_dlmopen);
+	store_if_empty((void **)&cuf_real.dlclose, (void *)late_dlclose);
 	__atomic_fetch_sub(&resolving, 1, __ATOMIC_RELAXED);
 }
 

@@ -16,6 +16,12 @@
 #include <stdbool.h>
 #include "interpose/hooks/loader/table.h"
 
+/* A function that ends in a jump to the real one: a frame of ours on the stack would be the caller
+ * that the real function sees. */
+#define CUF_JUMPS \
+	__attribute__((noinline, optimize("O2", "omit-frame-pointer", "no-stack-protector"), \
+		       no_sanitize("address", "undefined", "thread")))
+
 /* ---- the slots ---- */
 
 struct cuf_real {
@@ -69,8 +75,8 @@ const struct cuf_row *cuf_row_find(const char *name);
 /* ---- filling the slots ---- */
 
 /* Finds the rows of libc and cuf_front. Allocates nothing and takes no lock of ours; any thread,
- * any number of times, also before our constructor ran. Afterwards dlsym, dlvsym, dlopen, dlmopen
- * and the malloc family can be called. */
+ * any number of times, also before our constructor ran. Afterwards dlsym, dlvsym, dlopen, dlmopen,
+ * dlclose and the malloc family can be called. */
 void cuf_real_resolve(void);
 
 /* True while a thread is inside cuf_real_resolve: an allocation made now comes from the search. */

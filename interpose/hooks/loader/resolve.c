@@ -4,7 +4,7 @@
 
 #include <errno.h>
 #include <string.h>
-#include "interpose/platform/elf_symbol.h"
+#include "interpose/objects/elf_symbol.h"
 #include "interpose/hooks/loader/dso.h"
 #include "interpose/hooks/loader/real.h"
 

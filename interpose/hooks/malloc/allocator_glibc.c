@@ -5,9 +5,9 @@
  * that a handler interrupted, or since a siglongjmp out of malloc. So the heap is read without
  * locks. Both count the blocks in the threads' caches as allocated.
  */
-#include <gnu/libc-version.h>
 #include "interpose/hooks/malloc/allocator_stats.h"
 
+#include "interpose/objects/c_library.h"
 #include "interpose/platform/clock.h"
 #include "interpose/platform/sandbox.h"
 #include "interpose/hooks/loader/dso.h"
@@ -56,5 +56,5 @@ bool cuf_stats_glibc(const struct cuf_allocator *allocator, struct cuf_text *tex
 
 void cuf_version_glibc(const struct cuf_allocator *allocator, struct cuf_text *text)
 {
-	cuf_text_add(text, gnu_get_libc_version());
+	cuf_text_add(text, cuf_glibc_version());
 }

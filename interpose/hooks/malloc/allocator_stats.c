@@ -2,7 +2,7 @@
 /* Owns the lines of a statistics text, and the look-up of an allocator's functions. */
 #include "interpose/hooks/malloc/allocator_stats.h"
 
-#include "interpose/platform/elf_symbol.h"
+#include "interpose/objects/elf_symbol.h"
 
 enum { CLASS_LINE_BYTES = 80 }; /* at most, of one class */
 

@@ -15,11 +15,6 @@
 #include "interpose/record/recorder.h"
 #include "interpose/hooks/loader/real.h"
 
-/* As dlsym's (lookup.c): no frame of ours may be left on the stack. */
-#define CUF_JUMPS \
-	__attribute__((noinline, optimize("O2", "omit-frame-pointer", "no-stack-protector"), \
-		       no_sanitize("address", "undefined", "thread")))
-
 /* Taking a slot is what makes the words this thread's. */
 static __attribute__((noinline)) void before_sharing(bool at_once)
 {

@@ -24,9 +24,10 @@ setup() {
 
 # WAY COMMAND...: records it into WAY.cuf, and writes its call sites, "bytes frames", to WAY.sites
 sites() {
-	local way=$1
+	local way=$1 library=$build/libcuflight.so unwind=$1
 	shift
-	CUFLIGHT_OPTIONS=host=full:unwind=$way CUFLIGHT_OUTPUT=$way.cuf LD_PRELOAD=$build/libcuflight.so "$@" >out.$way 2>err.$way
+	[ "$way" != listed ] || library=$build/before_2.35/libcuflight.so unwind=cfi
+	CUFLIGHT_OPTIONS=host=full:unwind=$unwind CUFLIGHT_OUTPUT=$way.cuf LD_PRELOAD=$library "$@" >out.$way 2>err.$way
 	"$build/cuflight" report --json "$way.cuf" | python3 -c '
 import json, sys
 report = json.load(sys.stdin)
@@ -69,6 +70,57 @@ same_as_cfi() {
 	grep 'remember:3' libunwind.sites >libunwind.lines
 	cmp cfi.lines libunwind.lines
 	awk '{ sum += $1 } END { exit !(sum >= 10000000) }' libunwind.lines
+}
+
+@test "glibc before 2.35: stacks go through libraries that were opened late, closed and opened again" {
+	cat >plugin.c <<-'C'
+		#include <stdlib.h>
+		__attribute__((noinline)) void *PART(int n) { void *p = malloc(n); __asm__ volatile(""); return p; }
+		void *start(int n) { void *p = PART(n); __asm__ volatile(""); return p; }
+		static void *early;
+		__attribute__((constructor)) static void begin(void) { early = PART(7000); }
+	C
+	cat >opens.c <<-'C'
+		#include <dlfcn.h>
+		#include <stdio.h>
+		int main(void)
+		{
+			for (int i = 0; i < 20; i++) {
+				char path[] = "./A.so";
+				path[2] += i % 4;
+				void *library = dlopen(path, RTLD_NOW);
+				void *(*start)(int) = (void *(*)(int))dlsym(library, "start");
+				if (!start(5000 + i % 4)) return 1;
+				if (i == 5) dlclose(library);
+				if (i > 4 && i % 4 == 1) dlclose(library); /* its place stays free for it */
+			}
+			puts("done");
+			return 0;
+		}
+	C
+	for part in A B C D; do cc -O2 -g -shared -fPIC -DPART="part_$part" -o $part.so plugin.c; done
+	cc -O2 -g -o opens opens.c
+	sites cfi ./opens
+	sites listed ./opens
+	cmp out.cfi out.listed
+	diff cfi.sites listed.sites
+	for part in A B C D; do grep -q "part_$part:[0-9]* start:[0-9]* main:[0-9]* " listed.sites; done
+	grep 'begin:[0-9]*' listed.sites | grep -q main
+}
+
+@test "glibc before 2.35, python3: the same call sites, in its extensions too" {
+	cat >keeps.py <<-'PY'
+		import hashlib, json, sqlite3, zlib
+		kept = [sqlite3.connect(':memory:').execute('select randomblob(300000)').fetchone() for _ in range(9)]
+		kept += [zlib.compressobj() for _ in range(9)]
+	PY
+	python=$(python3 -c 'import sys; print(sys.executable)')
+	for way in cfi listed; do
+		PYTHONHASHSEED=0 sites $way "$python" keeps.py
+		grep -E ' (sqlite3_|zlib_|deflateInit).* <listcomp>:' $way.sites >$way.late
+	done
+	[ -s cfi.late ]
+	diff cfi.late listed.late
 }
 
 @test "unwind=libunwind where it cannot be loaded: one line, and call-frame information" {

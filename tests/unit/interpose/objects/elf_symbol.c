@@ -3,7 +3,7 @@
 #include "tests/unit/fixtures/recorder.h"
 #include <dlfcn.h>
 #include <sys/auxv.h>
-#include "interpose/platform/elf_symbol.h"
+#include "interpose/objects/elf_symbol.h"
 
 #if defined __aarch64__
 #define VDSO_NAME "__kernel_clock_gettime"

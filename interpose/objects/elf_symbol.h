@@ -47,4 +47,7 @@ const char *cuf_elf_needed(uintptr_t bias, const ElfW(Dyn) *dynamic, unsigned in
 const struct link_map *cuf_elf_first_at_start(void);
 const struct link_map *cuf_elf_next_at_start(const struct link_map *map);
 
+/* false: a thread is adding objects to the list, or removing some. */
+bool cuf_elf_list_is_complete(void);
+
 #endif

@@ -4,7 +4,7 @@
  * which one they ship. Only public ELF structures are used: loaders hide symbols (GLIBC_PRIVATE
  * went in 2.34), not the format. Owns also which objects of the loader's list stay.
  */
-#include "interpose/platform/elf_symbol.h"
+#include "interpose/objects/elf_symbol.h"
 
 #include <string.h>
 #include <sys/auxv.h>
@@ -240,9 +240,30 @@ const char *cuf_elf_needed(uintptr_t bias, const ElfW(Dyn) *dynamic, unsigned in
 
 /* ---- the loader's list ---- */
 
+/* glibc's, and musl's. */
 extern struct r_debug _r_debug __attribute__((weak));
+extern const struct r_debug *const _dl_debug_addr __attribute__((weak));
 
-const struct link_map *cuf_elf_first_at_start(void) { return &_r_debug ? _r_debug.r_map : NULL; }
+static const struct r_debug *loader_list(void)
+{
+	if (&_r_debug)
+		return &_r_debug;
+	return &_dl_debug_addr ? _dl_debug_addr : NULL;
+}
+
+const struct link_map *cuf_elf_first_at_start(void)
+{
+	const struct r_debug *list = loader_list();
+
+	return list ? list->r_map : NULL;
+}
+
+bool cuf_elf_list_is_complete(void)
+{
+	const struct r_debug *list = loader_list();
+
+	return list && list->r_state == RT_CONSISTENT;
+}
 
 /*
  * The first caller comes before any object is opened: dlopen is a hook, and so is the malloc of
