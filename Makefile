@@ -269,7 +269,8 @@ $(probes): $(B)/bench/%.so: tests/bench/%.c $(B)/libcore.a
 		-o $@ -ldl -lpthread
 # -fno-builtin: the compiler must not remove a pair of malloc and free
 $(B)/torture/program: tests/torture/program.c tests/torture/blocks.c tests/torture/blocks.h \
-		tests/victims/host/host_ways.h interpose/abi/cuda_types.h
+		tests/torture/loaders.c tests/torture/loaders.h tests/victims/host/host_ways.h \
+		interpose/abi/cuda_types.h
 	@mkdir -p $(@D)
 	$(call say,TORTURE)$(CC) $(VICTIMF) $(filter %.c,$^) -o $@ -ldl -lpthread
 $(B)/torture/plugin.so: tests/torture/plugin.c

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * program SEED STEPS TRUTH PLUGIN: a random program. It makes STEPS random actions: memory,
- * threads, children, signals, plugins, refused calls, limits, descriptors, the GPU. Then it ends in
- * a random way.
+ * threads, children, signals, plugins, refused calls, limits, descriptors, the GPU. Some programs
+ * have threads that open and close libraries meanwhile (loaders.h). Then it ends in a random way.
  *
  * Contract. All choices follow from SEED, so two runs print the same lines and end with the same
  * status, unless somebody interferes. Addresses, times and process ids are never printed. Blocks
@@ -32,6 +32,7 @@
 #include <unistd.h>
 #include "interpose/abi/cuda_types.h"
 #include "tests/torture/blocks.h"
+#include "tests/torture/loaders.h"
 #include "tests/victims/host/host_ways.h"
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof *(array))
@@ -39,12 +40,14 @@
 #define WORKERS 4
 #define DEVICE_SLOTS 24
 #define STACK_BYTES (256 << 10)
+#define SPARE_BYTES (48u << 20)
 
 extern char **environ;
 
 static struct { CUdeviceptr address; size_t bytes; } device_slots[DEVICE_SLOTS];
 static const char *truth_path, *plugin_path;
 static bool device_open;
+static bool no_loader; /* forked in the middle of another thread's dlopen or dlclose */
 static struct random dice;
 
 static struct {
@@ -244,10 +247,14 @@ static void act_fiber(void)
 
 static void act_plugin(void)
 {
-	void *plugin = dlopen(plugin_path, below(&dice, 2) ? RTLD_NOW : RTLD_LAZY | RTLD_GLOBAL);
-	int (*call)(size_t) = plugin ? (int (*)(size_t))dlsym(plugin, "plugin_pair") : NULL;
-	void *unknown, *missing;
+	int mode = below(&dice, 2) ? RTLD_NOW : RTLD_LAZY | RTLD_GLOBAL;
+	void *plugin, *unknown, *missing;
+	int (*call)(size_t);
 
+	if (no_loader)
+		return;
+	plugin = dlopen(plugin_path, mode);
+	call = plugin ? (int (*)(size_t))dlsym(plugin, "plugin_pair") : NULL;
 	dlerror();
 	unknown = plugin ? dlsym(plugin, "no_such_name") : NULL;
 	line("plugin %s, unknown name %s", plugin ? "opened" : "not opened",
@@ -262,6 +269,12 @@ static void act_plugin(void)
 	if (plugin)
 		line("dlclose %d", dlclose(plugin));
 	line("RTLD_NEXT strlen %s", dlsym(RTLD_NEXT, "strlen") ? "found" : "missing");
+}
+
+static void act_loaders(void)
+{
+	if (!no_loader)
+		loaders_start(plugin_path);
 }
 
 /* ---- the GPU ---- */
@@ -328,9 +341,14 @@ static void act_descriptors(void)
 {
 	int pair_of[2], copy;
 
+	if (no_loader)
+		return; /* it has those that another thread had open */
+	loaders_pause();
 	print_descriptors();
-	if (pipe(pair_of))
+	if (pipe(pair_of)) {
+		loaders_go_on();
 		return;
+	}
 	copy = dup(pair_of[0]);
 	line("pipe %d %d, dup %d", pair_of[0], pair_of[1], copy);
 	act_memory();
@@ -338,6 +356,19 @@ static void act_descriptors(void)
 	close(pair_of[1]);
 	close(copy);
 	print_descriptors();
+	loaders_go_on();
+}
+
+/* The process's addresses, in bytes. */
+static size_t mapped_bytes(void)
+{
+	char text[32] = "";
+	int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || read(fd, text, sizeof text - 1) < 0)
+		line("no statm");
+	close(fd);
+	return strtoull(text, NULL, 10) * 4096;
 }
 
 /* Lower limits for a while: what the recorder does meanwhile must not need more. */
@@ -355,6 +386,23 @@ static void act_limits(void)
 	getrlimit(limit, &low);
 	line("limit %d is %llu", limit, (unsigned long long)low.rlim_cur);
 	setrlimit(limit, &before);
+}
+
+/* Room for what the program asks for, and none for another recording. */
+static void act_address_space(void)
+{
+	int limit = below(&dice, 2) ? RLIMIT_AS : RLIMIT_DATA;
+	struct rlimit before, low;
+
+	getrlimit(limit, &before);
+	low = before;
+	low.rlim_cur = mapped_bytes() + SPARE_BYTES;
+	setrlimit(limit, &low);
+	act_memory();
+	act_maps();
+	act_refused();
+	setrlimit(limit, &before);
+	line("limited to %zu more bytes", (size_t)SPARE_BYTES);
 }
 
 static void act_environment(void)
@@ -391,6 +439,14 @@ static void write_truth(void)
 	close(fd);
 }
 
+/* exit would use the loader: _exit where that is no more possible. */
+__attribute__((noreturn)) static void leave(int status)
+{
+	if (no_loader)
+		_exit(status);
+	exit(status);
+}
+
 __attribute__((noreturn)) static void end_somehow(void)
 {
 	struct rlimit none = { 0, 0 };
@@ -422,7 +478,7 @@ __attribute__((noreturn)) static void end_somehow(void)
 	default:
 		break;
 	}
-	exit(6);
+	leave(6);
 }
 
 static void act_steps(unsigned steps);
@@ -439,17 +495,24 @@ static void print_status(const char *what, int status)
 static void act_fork(void)
 {
 	uint64_t seed = next(&dice);
+	bool pause = below(&dice, 2);
 	int status = 0;
 	pid_t child;
 
 	if (fork_depth == 2)
 		return;
+	if (pause)
+		loaders_pause();
 	child = fork();
+	if (pause && child)
+		loaders_go_on();
 	if (child < 0) {
 		line("fork failed");
 		return;
 	}
 	if (!child) {
+		no_loader |= loaders_run() && !pause;
+		loaders_forget();
 		fork_depth++;
 		dice.state = seed;
 		memset(counts, 0, sizeof counts);
@@ -493,9 +556,9 @@ static void act_spawn(void)
 
 static const struct action { unsigned weight; void (*act)(void); } actions[] = {
 	{ 8, act_memory }, { 2, act_refused }, { 2, act_maps }, { 3, act_threads },
-	{ 2, act_signals }, { 2, act_fiber }, { 3, act_plugin }, { 4, act_device },
-	{ 2, act_descriptors }, { 2, act_limits }, { 1, act_environment }, { 3, act_fork },
-	{ 2, act_spawn },
+	{ 2, act_signals }, { 2, act_fiber }, { 3, act_plugin }, { 1, act_loaders },
+	{ 4, act_device }, { 2, act_descriptors }, { 2, act_limits }, { 2, act_address_space },
+	{ 1, act_environment }, { 3, act_fork }, { 2, act_spawn },
 };
 
 static void act_steps(unsigned steps)
@@ -522,6 +585,8 @@ int main(int argc, char **argv)
 	truth_path = argv[3];
 	plugin_path = argv[4];
 	pthread_key_create(&late_key, late);
+	if (below(&dice, 3) == 0)
+		loaders_start(plugin_path);
 	act_steps(atoi(argv[2]));
 	end_somehow();
 }

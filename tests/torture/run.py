@@ -1,20 +1,24 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""run.py BUILD [--seconds N] [--seed N] [--programs N]
+"""run.py BUILD [--seconds N] [--seed N] [--programs N] [--log FILE]
 
 Random programs, native and recorded, must not differ.
 
 Each seed gives one random program (program.c) and one random way to record it: mode, size, Python
-frames, an allocator that is preloaded in front or behind, a start in the middle. The program runs
-natively and recorded. Output, exit status, descriptors and errno must be equal, because the program
+frames, an allocator that is preloaded in front or behind, a start in the middle, a limit of its
+addresses or a memory cgroup. The program runs natively and recorded. Output, exit status, descriptors and errno must be equal, because the program
 prints them. Every recording must be readable, and its live set must equal what the program wrote
 down. Some seeds are a Python program that puts allocators over the interpreter's own
-(python_layers.py). A difference is printed with the command that repeats it. Exit 1 when there was one."""
+(python_layers.py). A difference is printed with the command that repeats it. Exit 1 when there was one.
+
+--log FILE makes a long run resumable: each seed's result is added to it, and the next run goes on
+behind the last one. The counts are those of the whole file."""
 import argparse
 import glob
 import json
 import os
 import random
+import resource
 import shutil
 import subprocess
 import sys
@@ -31,6 +35,9 @@ DEVICE_SPACE = 0 # CUF_SPACE_DEVICE of interpose/abi/format.h
 STEPS = 25
 LIMIT_S = 60 # of one run; a run takes a second or two
 ROOM_BYTES = 1 << 30 # for one program's recordings: each of its processes has one of 64 MiB or less
+ADDRESS_LIMITS = [1536 << 20, 4 << 30] # more than the threads' arenas of glibc take
+GROUP_LIMITS = [128 << 20, 512 << 20]
+PLUGINS = 4 # copies of the plugin, each an object of its own: OPENED / 2 of loaders.c
 ALLOCATORS = ['libjemalloc.so.2', 'libtcmalloc_minimal.so.4', 'libmimalloc.so.2']
 
 
@@ -52,6 +59,33 @@ def build_layers(folder):
 	return not done.returncode
 
 
+class Groups:
+	"""Memory cgroups, one of each limit; none where this machine lets us make none."""
+
+	SCRIPT = '. "$1/tests/memory_cgroup.bash"; memory_cgroup "$2" "$3" && echo "$group"'
+
+	def __init__(self):
+		self.paths = []
+		for limit in GROUP_LIMITS:
+			command = ['bash', '-c', self.SCRIPT, '-', ROOT, f'torture.{os.getpid()}.{limit}', str(limit)]
+			made = subprocess.run(command, capture_output=True, text=True).stdout.strip()
+			self.paths += [made] if made else []
+
+	def remove(self):
+		command = ['bash', '-c', '. "$1/tests/memory_cgroup.bash"; group=$2 remove_memory_cgroup']
+		for path in self.paths:
+			subprocess.run(command + ['-', ROOT, path])
+
+
+def draw_limit(dice, groups):
+	"""(limit of the addresses or None, folder of a cgroup or None)"""
+	if dice.random() < 0.2:
+		return dice.choice(ADDRESS_LIMITS), None
+	if groups.paths and dice.random() < 0.2:
+		return None, dice.choice(groups.paths)
+	return None, None
+
+
 def draw_setup(dice, build, allocators):
 	"""How this seed is recorded: the preloads of both runs, and the recorder's options."""
 	library = os.path.join(build, 'libcuflight.so')
@@ -60,9 +94,10 @@ def draw_setup(dice, build, allocators):
 	preloads = [library] + other if dice.random() < 0.5 else other + [library]
 	options = ['host=' + dice.choice(['sampled', 'full', 'full', 'off']),
 	           'size=' + dice.choice(['4MiB', '16MiB', '64MiB'])]
+	options.append('sample=' + dice.choice(['4KiB', '512KiB']))
 	if dice.random() < 0.7:
 		options.append('start=1')
-	if dice.random() < 0.3:
+	if dice.random() < 0.5:
 		options.append('mmap=1')
 	if dice.random() < 0.3:
 		options.append('stack_depth=' + dice.choice(['2', '16', '256']))
@@ -80,15 +115,18 @@ def draw_python(dice):
 
 
 class Case:
-	"""One seed: a program, and how it is recorded. layers: the folder of the Python module."""
+	"""One seed: a program, and how it is recorded. folder: has the plugins. layers: also the
+	Python module."""
 
-	def __init__(self, seed, build, allocators, layers):
+	def __init__(self, seed, build, allocators, groups, folder, layers):
 		dice = random.Random(seed)
 		self.seed, self.build = seed, build
 		self.other, self.preloads, self.options = draw_setup(dice, build, allocators)
-		self.layers = layers if dice.random() < 0.1 else None
+		self.plugin = os.path.join(folder, 'plugin.so')
+		self.layers = folder if dice.random() < 0.1 and layers else None
 		if self.layers:
 			self.options = draw_python(dice)
+		self.addresses, self.group = draw_limit(dice, groups)
 		self.folder = tempfile.mkdtemp(prefix='torture.')
 
 	def command(self, truth):
@@ -96,7 +134,21 @@ class Case:
 			return [sys.executable, os.path.join(HERE, 'python_layers.py'),
 			        str(self.seed), str(STEPS)]
 		return [os.path.join(self.build, 'torture/program'), str(self.seed), str(STEPS),
-		        truth, os.path.join(self.build, 'torture/plugin.so')]
+		        truth, self.plugin]
+
+	def limit(self):
+		"""In the child, before it becomes the program."""
+		if self.addresses:
+			resource.setrlimit(resource.RLIMIT_AS, (self.addresses, self.addresses))
+		if self.group:
+			with open(os.path.join(self.group, 'cgroup.procs'), 'w') as processes:
+				processes.write(str(os.getpid()))
+
+	def setup(self):
+		"""For a person who reads about a difference."""
+		words = [self.options, ' '.join(map(os.path.basename, self.preloads))]
+		words += [f'ulimit -v {self.addresses >> 10}'] if self.addresses else []
+		return '; '.join(words + [self.group] if self.group else words)
 
 	def run(self, name, preloads, **more):
 		"""Returns its status, its output, and its errors without lines of the recorder."""
@@ -108,7 +160,8 @@ class Case:
 		if preloads: # only for the program: simcuda is a shell script
 			command[1:1] = ['env', 'LD_PRELOAD=' + ':'.join(preloads)]
 		done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True,
-		                      env=environment, timeout=LIMIT_S, cwd=self.folder)
+		                      env=environment, timeout=LIMIT_S, cwd=self.folder,
+		                      preexec_fn=self.limit)
 		errors = [line for line in done.stderr.decode(errors='replace').splitlines()
 		          if not line.startswith('cuflight: ')]
 		return done.returncode, done.stdout.decode(errors='replace'), errors
@@ -197,6 +250,24 @@ def need_room():
 		         f'({ROOM_BYTES >> 20} MiB are needed)')
 
 
+def find_difference(case):
+	"""Prints each. True: there is one."""
+	found = list(case.compare())
+	for difference in found:
+		print(f'seed {case.seed} ({case.setup()}): {difference}\n  repeat: {case.repeat()}', flush=True)
+	shutil.rmtree(case.folder)
+	return bool(found)
+
+
+def prepare(build):
+	"""A folder with what the programs open, and whether the Python module is in it."""
+	folder = tempfile.mkdtemp(prefix='torture.')
+	for copy in ['', *(f'.{i}' for i in range(PLUGINS))]:
+		shutil.copy(os.path.join(build, 'torture/plugin.so'),
+		            os.path.join(folder, 'plugin.so' + copy))
+	return folder, build_layers(folder)
+
+
 def main():
 	parser = argparse.ArgumentParser(description=__doc__,
 	                                 formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -204,25 +275,27 @@ def main():
 	parser.add_argument('--seconds', type=float, default=60)
 	parser.add_argument('--seed', type=int, default=int(time.time()))
 	parser.add_argument('--programs', type=int, default=sys.maxsize)
+	parser.add_argument('--log')
 	asked = parser.parse_args()
-	build, allocators = os.path.realpath(asked.build), find_allocators()
-	until, seed, wrong = time.monotonic() + asked.seconds, asked.seed, 0
-	folder = tempfile.mkdtemp(prefix='torture.')
-	layers = folder if build_layers(folder) else None
-	while time.monotonic() < until and seed - asked.seed < asked.programs:
+	build, allocators, groups = os.path.realpath(asked.build), find_allocators(), Groups()
+	folder, layers = prepare(build)
+	results = {} # seed: 1 where it differed
+	if asked.log and os.path.exists(asked.log):
+		with open(asked.log) as lines:
+			results = dict(map(int, line.split()) for line in lines)
+	seed, until = max(results, default=asked.seed - 1) + 1, time.monotonic() + asked.seconds
+	while time.monotonic() < until and len(results) < asked.programs:
 		need_room()
-		case = Case(seed, build, allocators, layers)
-		found = list(case.compare())
-		wrong += bool(found)
-		for difference in found:
-			preloads = ' '.join(map(os.path.basename, case.preloads))
-			print(f'seed {seed} ({case.options}; {preloads}): {difference}\n'
-			      f'  repeat: {case.repeat()}')
-		shutil.rmtree(case.folder)
+		results[seed] = find_difference(Case(seed, build, allocators, groups, folder, layers))
+		if asked.log:
+			with open(asked.log, 'a') as lines:
+				print(seed, int(results[seed]), file=lines)
 		seed += 1
 	shutil.rmtree(folder)
-	print(f'{seed - asked.seed} random programs from seed {asked.seed}, {wrong} differ')
-	return wrong != 0 or seed == asked.seed
+	groups.remove()
+	wrong = sum(results.values())
+	print(f'{len(results)} random programs from seed {min(results, default=seed)}, {wrong} differ')
+	return wrong != 0 or not results
 
 
 sys.exit(main())
