@@ -49,7 +49,7 @@ nothing_grows() {
 		python3 -c 'import json, sys; assert json.load(sys.stdin)["coverage"]["lost"] == []'
 }
 
-@test "${CHURN_SECONDS:=30} seconds at full speed, every event recorded: memory does not grow" {
+@test "${CHURN_SECONDS:=16} seconds at full speed, every event recorded: memory does not grow" {
 	nothing_grows host=full:size=16MiB
 }
 

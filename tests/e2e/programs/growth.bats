@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Forty-nine host programs in seven languages, half of them healthy (tests/victims/growth/): no call
 # site of a healthy one is called a leak or growing, and each leak is named at its line. GROWTH_RUNS
-# (1) is how often each runs, GROWTH_JOBS (2) how many at once.
+# (1) is how often each runs, GROWTH_JOBS (4) how many at once.
 
 setup() {
 	root=$(realpath "$BATS_TEST_DIRNAME/../../..")

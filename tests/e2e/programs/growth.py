@@ -16,7 +16,7 @@ import tempfile
 
 BUILD, HALF, RUNS = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2], int(sys.argv[3])
 SOURCES = pathlib.Path(__file__).resolve().parents[2] / "victims" / "growth"
-AT_ONCE = int(os.environ.get("GROWTH_JOBS", "2"))
+AT_ONCE = int(os.environ.get("GROWTH_JOBS", "4"))
 HOME = pathlib.Path(tempfile.mkdtemp(prefix="growth.", dir="."))
 HOME = HOME.resolve()
 
