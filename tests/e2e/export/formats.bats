@@ -248,7 +248,7 @@ needs() { command -v "$1" >/dev/null || skip "$1 is not installed"; }
 		"$cuflight" export --to=$format --kind=host --interpreter -o "all.$format" x.cuf
 		grep -q 'grow (leak.py:7)' "own.$format" || grep -q '"grow"' "own.$format"
 		! grep -q '_PyEval\|Py_BytesMain' "own.$format"
-		grep -q '_PyEval' "all.$format"
+		grep -q '_PyEval\|Py_BytesMain' "all.$format" # a distribution's has few symbols
 	done
 	[ "$(awk '{ sum += $NF } END { print sum }' own.folded)" = "$(awk '{ sum += $NF } END { print sum }' all.folded)" ]
 }
