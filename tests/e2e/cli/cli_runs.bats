@@ -197,8 +197,10 @@ workers = []
 for n in range(3):
     pid = os.fork()
     if not pid:
-        keep = [bytearray((30 if n == 1 else 12) << 20) for _ in range(10)]
-        time.sleep(0.1)
+        keep = b"x" * ((300 if n == 1 else 120) << 20)  # at once: a busy machine draws no rise out
+        for _ in range(20):  # the peak is read when something is allocated
+            some = bytearray(2 << 20)
+            time.sleep(0.01)
         if n == 1: os.kill(os.getpid(), signal.SIGKILL)
         os._exit(0)
     workers.append(pid)
