@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -45,4 +46,20 @@ int regular_file_open(const char *path, int extra_flags, const char **why)
 		*why = strerror(error);
 	errno = error;
 	return fd;
+}
+
+/*
+ * The kernel grants a lease for reading only while there is no writer. It is released at once.
+ * Who opens the file for writing in between waits for that, and the kernel signals us: by SIGIO,
+ * which would end the process, unless it is asked for a signal that is ignored.
+ */
+enum file_writers file_writers(int fd)
+{
+	if (fcntl(fd, F_SETSIG, SIGURG))
+		return FILE_WRITERS_UNKNOWN;
+	if (!fcntl(fd, F_SETLEASE, F_RDLCK)) {
+		fcntl(fd, F_SETLEASE, F_UNLCK);
+		return FILE_HAS_NO_WRITER;
+	}
+	return errno == EAGAIN ? FILE_HAS_WRITER : FILE_WRITERS_UNKNOWN;
 }

@@ -9,7 +9,13 @@
 #ifndef ANALYSIS_BASE_REGULAR_FILE_H
 #define ANALYSIS_BASE_REGULAR_FILE_H
 
+enum file_writers { FILE_HAS_NO_WRITER, FILE_HAS_WRITER, FILE_WRITERS_UNKNOWN };
+
 /* extra_flags: 0, or O_NOFOLLOW to reject symbolic links. EINVAL: not a regular file. */
 int regular_file_open(const char *path, int extra_flags, const char **why);
+
+/* Whether anybody on this machine has the file open or mapped for writing, in any pid namespace; fd
+ * is for reading. Only its owner and root may ask, and only of a local file system. */
+enum file_writers file_writers(int fd);
 
 #endif

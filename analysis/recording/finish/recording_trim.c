@@ -238,18 +238,6 @@ static bool copy_recording(struct copy *copy)
 
 /* ---- the file ---- */
 
-/*
- * The kernel grants a lease for reading only while nobody has the file open or mapped for writing,
- * in whatever pid namespace. Other file systems than local ones refuse it.
- */
-static bool is_nobody_writing(int fd)
-{
-	if (fcntl(fd, F_SETLEASE, F_RDLCK))
-		return false;
-	fcntl(fd, F_SETLEASE, F_UNLCK);
-	return true;
-}
-
 /* What the counters say is in use, without reading it. */
 static uint64_t least_used(const struct cuf_header *header)
 {
@@ -289,8 +277,8 @@ static bool replace(const struct copy *copy, const char *path, const char *fresh
 		return true;
 	if (fchmod(copy->to, before->st_mode & 07777) ||
 	    (fchown(copy->to, before->st_uid, before->st_gid) && errno != EPERM) ||
-	    futimens(copy->to, times) || fsync(copy->to) || !is_nobody_writing(copy->from) ||
-	    rename(fresh, path))
+	    futimens(copy->to, times) || fsync(copy->to) ||
+	    file_writers(copy->from) != FILE_HAS_NO_WRITER || rename(fresh, path))
 		return false;
 	return true;
 }
@@ -303,7 +291,7 @@ static int trim(struct copy *copy, const char *path, uint64_t *saved)
 
 	if (fstat(copy->from, &before) || !read_header(copy->from, &before, &copy->header))
 		return -1;
-	if (!is_nobody_writing(copy->from))
+	if (file_writers(copy->from) != FILE_HAS_NO_WRITER)
 		return RECORDING_IN_USE;
 	if (least_used(&copy->header) > (uint64_t)before.st_blocks * 512 / 2)
 		return RECORDING_KEPT;
