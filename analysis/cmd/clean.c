@@ -63,7 +63,7 @@ static bool may_run_elsewhere(const struct fact_process *process)
 static bool is_running(const struct facts *facts)
 {
 	for (size_t i = 0; i < facts->process_count; i++)
-		if (facts->processes[i].end == END_RUNNING ||
+		if (end_may_run(facts->processes[i].end) ||
 		    may_run_elsewhere(&facts->processes[i]))
 			return true;
 	return false;

@@ -218,6 +218,7 @@ static int map_file(struct reader *reader, int extra_flags, struct reader_error 
 		code = fail(error, reader->path, READER_E_READ, 0, errno);
 	else
 		code = map_part(reader, &(struct file_part){ fd, 0, (uint64_t)st.st_size }, error);
+	reader->writers = file_writers(fd);
 	close(fd);
 	return code;
 }

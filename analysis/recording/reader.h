@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "analysis/base/regular_file.h"
 #include "analysis/recording/reader_error.h"
 #include "interpose/abi/format.h"
 
@@ -42,6 +43,7 @@ struct reader {
 	uint64_t bytes;           /* as found */
 	uint64_t missing_bytes;   /* what the header promises and the file does not have */
 	bool complete;
+	enum file_writers writers; /* just before the header was copied */
 	void *mapping;            /* of the file; NULL for memory */
 	void *copy;               /* of misaligned memory; NULL */
 	struct reader_section sections[CUF_SEC_MAX];

@@ -9,11 +9,12 @@
 #include "analysis/base/numbers.h"
 #include "analysis/base/key_values.h"
 #include "analysis/replay/group_kills.h"
+#include "analysis/replay/process_life.h"
 
 #define LATE_NS 1000000000ull /* blocks of that last time may not have been touched */
 
 const char *const end_names[END_MAX] = {
-	"running", "exit", "signal", "killed", "oom_killed", "exec"
+	"running", "exit", "signal", "killed", "oom_killed", "exec", "unknown"
 };
 
 /* Reads the sample that is `before` samples from the last; false: there is none. Fields that older
@@ -44,33 +45,6 @@ static uint64_t last_recorded_ns(const struct run_process *process)
 		last = most_of(event.time_ns, last);
 	}
 	return last;
-}
-
-/* Whether the recorded process still runs: same boot, same pid, same start time, no zombie. */
-static bool still_there(const struct cuf_header *header)
-{
-	char name[64], text[1024] = "", *at;
-	unsigned long long ticks = 0;
-	char state = 'Z';
-	FILE *f;
-	if (header->process_start_ticks == CUF_UNKNOWN || !header->process_start_ticks ||
-	    !is_this_boot(header))
-		return false;
-	snprintf(name, sizeof name, "/proc/%u/stat", header->pid);
-	f = fopen(name, "re");
-	if (!f)
-		return false;
-	text[fread(text, 1, sizeof text - 1, f)] = 0;
-	fclose(f);
-	/* the name can have any characters; field 3 is the state, 22 the start time */
-	at = strrchr(text, ')');
-	if (!at ||
-	    sscanf(at + 1,
-		   " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s"
-		   " %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu",
-		   &state, &ticks) != 2)
-		return false;
-	return ticks == header->process_start_ticks && state != 'Z' && state != 'X';
 }
 
 /* What the cgroup held without file pages, which can fill a cgroup up to its limit without harm.
@@ -221,18 +195,25 @@ static bool reason_from_parent(const struct run_process *process, struct arena *
 }
 
 /*
- * Still running, killed by the OOM killer, or ended by something unknown. The count of its group,
- * where it can still be read, decides over everything that is inferred from samples.
+ * Still running, out of sight, killed by the OOM killer, or ended by something unknown. The count
+ * of its group, where it can still be read, decides over everything that is inferred from samples.
  */
 static struct exit_reason reason_without_record(const struct run_process *process,
 						const struct late_blocks *late, struct arena *arena)
 {
 	struct exit_reason reason = { .basis = BASIS_OBSERVED, .status = CUF_UNKNOWN, .why = "" };
+	enum process_life life = process_life(process->reader);
 	const char *why;
 	uint64_t kills;
 
-	if (still_there(&process->reader->header))
+	if (life == LIFE_RUNS)
 		return reason; /* END_RUNNING */
+	if (life == LIFE_UNKNOWN) {
+		reason.end = END_UNKNOWN;
+		reason.why = "no end record, and whether it still runs cannot be seen from "
+			     "here";
+		return reason;
+	}
 	reason.basis = BASIS_INFERRED;
 	reason.abnormal = true;
 	reason.end = END_OOM_KILLED;

@@ -2,8 +2,8 @@
 /*
  * How a process ended, as far as its recording and this machine show.
  *
- * Contract: pure, except that it reads /proc/PID of the same boot to find out whether the process
- * still runs, and the files of its control group (group_kills.h).
+ * Contract: pure, except that it looks whether the process still runs (process_life.h) and reads
+ * the files of its control group (group_kills.h).
  */
 #ifndef ANALYSIS_REPLAY_EXIT_REASON_H
 #define ANALYSIS_REPLAY_EXIT_REASON_H
@@ -17,9 +17,16 @@ enum fact_end {
 	END_KILLED,     /* no end record */
 	END_OOM_KILLED, /* inferred */
 	END_EXEC,
+	END_UNKNOWN,    /* no end record, and it may still run */
 	END_MAX
 };
-extern const char *const end_names[END_MAX]; /* running exit signal killed oom_killed exec */
+extern const char *const end_names[END_MAX]; /* running exit ... unknown */
+
+/* What it holds is held now, as far as anybody knows. */
+static inline bool end_may_run(enum fact_end end)
+{
+	return end == END_RUNNING || end == END_UNKNOWN;
+}
 
 struct exit_reason {
 	enum fact_end end;

@@ -7,29 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/base/numbers.h"
-
-/* Process ids, start times and groups are unique only within one boot of a machine. */
-bool is_this_boot(const struct cuf_header *header)
-{
-	static const uint8_t unknown[16];
-	const uint8_t *recorded = header->boot_id;
-	char text[40] = "";
-	uint8_t now[16];
-	unsigned n = 0;
-	FILE *f;
-	if (!memcmp(recorded, unknown, sizeof unknown) ||
-	    !(f = fopen("/proc/sys/kernel/random/boot_id", "re")))
-		return false;
-	if (!fgets(text, sizeof text, f))
-		*text = 0;
-	fclose(f);
-	for (const char *at = text; *at && n < 16; at += *at == '-' ? 1 : 2) {
-		char pair[3] = { at[0], at[1], 0 };
-		if (*at != '-')
-			now[n++] = (uint8_t)strtoul(pair, NULL, 16);
-	}
-	return n == 16 && !memcmp(now, recorded, sizeof now);
-}
+#include "analysis/replay/process_life.h"
 
 /* The count now; CUF_UNKNOWN: no such file, or no count in it. */
 static uint64_t count_now(const char *directory, const char *name)

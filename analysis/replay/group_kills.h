@@ -16,9 +16,6 @@
 /* Processes of the group that were killed since the recording began. */
 uint64_t group_kills_since_start(const struct reader *reader, const struct meta *meta);
 
-/* Whether the recording is of this machine since it was last started. */
-bool is_this_boot(const struct cuf_header *header);
-
 enum kill_sender {
 	KILL_BY_KERNEL,          /* the count of its own group rose */
 	KILL_BY_KERNEL_PROBABLY, /* its group has no count, and the machine's rose */

@@ -163,8 +163,11 @@ static void judge_by_end(struct ladder *ladder, const struct run_process *proces
 {
 	uint64_t soon_ns = last->time_ns + LAST_NS;
 
-	if (end->end == END_RUNNING)
-		set_outcome_unless_it_went_on(ladder, after, "the process is still running");
+	if (end_may_run(end->end))
+		set_outcome_unless_it_went_on(ladder, after,
+					      end->end == END_RUNNING ?
+						      "the process is still running" :
+						      "the process may still run");
 	else if (end->end == END_EXEC)
 		set_outcome(ladder, OUTCOME_HANDLED, "the process executed another program");
 	else if (!end->abnormal)

@@ -111,7 +111,7 @@ static void settle_entries(struct levels *levels, const struct timeline_work *wo
 
 	for (size_t i = 0; i < timeline->moment_count; i++) {
 		const struct timeline_moment *moment = &timeline->moments[i];
-		is_over[i] = work->process->end != END_RUNNING &&
+		is_over[i] = !end_may_run(work->process->end) &&
 			     moment->process != work->number &&
 			     moment->time_ns > work->process->end_ns;
 	}

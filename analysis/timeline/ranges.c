@@ -234,7 +234,7 @@ static void begin(struct ranges *ranges, struct timeline_work *works)
 		cursor->first_ns = walk_first_ns(works[i].recorded->events);
 		back_walk_begin(&cursor->walk, works[i].recorded->events);
 		read_ledger(cursor);
-		if (process->end == END_RUNNING)
+		if (end_may_run(process->end))
 			end_ns = ranges->timeline->end_ns;
 		lane_heap_push(&ranges->heap, i, ~end_ns);
 	}

@@ -265,6 +265,8 @@ struct cuf_header {
 					     /* sampled mode; full mode: as looked at every few */
 					     /* ms and at large blocks; 0: not recorded */
 	uint64_t host_peak_ns;
+	uint64_t pid_namespace;              /* inode of /proc/self/ns/pid, which gave pid; */
+					     /* 0: unknown */
 };
 
 /* Whether stacks have Python frames. META NOTE has the reason if not. */

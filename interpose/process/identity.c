@@ -81,6 +81,17 @@ static void read_start_time(struct cuf_header *header)
 		header->process_start_ticks = cuf_proc_number(at + 1, NULL);
 }
 
+/* "pid:[4026531836]" */
+static void read_pid_namespace(struct cuf_header *header)
+{
+	char text[64] = "";
+	const char *at;
+	cuf_sys(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/ns/pid", (long)text, sizeof text - 1, 0,
+		0);
+	at = strchr(text, '[');
+	header->pid_namespace = at ? cuf_proc_number(at + 1, NULL) : 0;
+}
+
 /* -1: not a hexadecimal digit. */
 static int hex_digit(char c)
 {
@@ -114,6 +125,7 @@ void cuf_process_read(void)
 	read_executable();
 	cuf_cgroup_find();
 	read_start_time(cuf_recording.header);
+	read_pid_namespace(cuf_recording.header);
 	read_boot_id(cuf_recording.header);
 }
 

@@ -71,7 +71,7 @@ static uint64_t live_at(const struct fact_process *process, unsigned ordinal, ui
 	while (*at < process->timeline_count && process->timeline[*at].time_ns <= time_ns)
 		++*at;
 	if (!*at || (process->timeline[*at - 1].time_ns > process->end_ns) ||
-	    (time_ns > process->end_ns && process->end != END_RUNNING))
+	    (time_ns > process->end_ns && !end_may_run(process->end)))
 		return 0;
 	return process->timeline[*at - 1].device_live_bytes[ordinal];
 }

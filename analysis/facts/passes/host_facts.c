@@ -471,7 +471,7 @@ uint64_t host_report_time(const struct build *build, uint32_t process)
 static bool is_overtaken(const struct fact_process *process, uint64_t time_ns, uint64_t read_ns)
 {
 	bool is_silent = process->end == END_KILLED || process->end == END_OOM_KILLED ||
-			 process->end == END_RUNNING;
+			 end_may_run(process->end);
 
 	return is_silent && time_ns == CUF_UNKNOWN && process->timeline_count &&
 	       read_ns != CUF_UNKNOWN &&

@@ -36,7 +36,7 @@ bool process_at(const struct build *build, uint32_t process, const struct moment
 	const struct fact_process *fact = &build->facts->processes[process];
 	uint64_t end = end_seq(recorded->reader), gone_ns = fact->end_ns;
 
-	if (fact->end != END_RUNNING && end == CUF_UNKNOWN)
+	if (!end_may_run(fact->end) && end == CUF_UNKNOWN)
 		gone_ns += LINGER_NS;
 	*seq = moment->seq;
 	if (process == moment->process)
@@ -44,9 +44,9 @@ bool process_at(const struct build *build, uint32_t process, const struct moment
 	/* What has ended holds nothing while another process runs. */
 	if (moment->kind == MOMENT_NOW)
 		return end == CUF_UNKNOWN ||
-		       build->facts->processes[moment->process].end != END_RUNNING;
+		       !end_may_run(build->facts->processes[moment->process].end);
 	if (moment->time_ns < fact->start_ns ||
-	    (moment->time_ns > gone_ns && fact->end != END_RUNNING))
+	    (moment->time_ns > gone_ns && !end_may_run(fact->end)))
 		return false;
 	*seq = seq_at_time(recorded->events, monotonic(&recorded->reader->header, moment->time_ns));
 	if (end != CUF_UNKNOWN && *seq > end)
@@ -84,7 +84,7 @@ static bool last_fatal(const struct build *build, uint32_t device, struct moment
 static struct moment end_of(const struct build *build, uint32_t process)
 {
 	uint64_t seq = end_seq(build->run->processes[process].reader);
-	bool running = build->facts->processes[process].end == END_RUNNING;
+	bool running = end_may_run(build->facts->processes[process].end);
 	return (struct moment){ .kind = running ? MOMENT_NOW : MOMENT_END,
 				.process = process,
 				.seq = seq,

@@ -327,7 +327,8 @@ static const char *unknown_end(const struct facts *facts, struct arena *arena)
 {
 	const struct fact_process *process = &facts->processes[facts->focus];
 
-	if (process->end == END_KILLED && process->end_status == CUF_UNKNOWN)
+	if (process->end == END_UNKNOWN ||
+	    (process->end == END_KILLED && process->end_status == CUF_UNKNOWN))
 		return arena_format(arena, "how process %u ended is not known: %s", process->pid,
 				    process->end_why);
 	if (process->end == END_KILLED)

@@ -33,7 +33,7 @@ static const struct column process_columns[] = {
 	{ "ended", COLUMN_TIME, "the end, or the last thing recorded" },
 	{ "start_ns", COLUMN_INTEGER, "started, in nanoseconds since 1970" },
 	{ "end_ns", COLUMN_INTEGER, "ended, in nanoseconds since 1970" },
-	{ "end_state", COLUMN_TEXT, "running, exit, signal, killed, oom_killed or exec" },
+	{ "end_state", COLUMN_TEXT, "running, exit, signal, killed, oom_killed, exec or unknown" },
 	{ "end_status", COLUMN_INTEGER, "exit status, or number of the signal" },
 	{ "cause", COLUMN_TEXT, "why memory ran out, or what grows: a word of "
 				"'cuflight help causes'; null: nothing wrong was found" },

@@ -82,6 +82,7 @@ static void short_ending(const struct fact_process *process, char *out, size_t b
 		[END_KILLED] = "killed",
 		[END_OOM_KILLED] = "OOM-killed",
 		[END_EXEC] = "exec",
+		[END_UNKNOWN] = "may still run",
 	};
 	if (process->end == END_EXIT || process->end == END_SIGNAL)
 		snprintf(out, bytes, "%s %s", words[process->end],

@@ -31,7 +31,8 @@ static const char *failure_title(const struct facts *facts, const struct fact_in
 /* A raw exit_group leaves no more trace than SIGKILL. */
 static bool has_unknown_end(const struct fact_process *process)
 {
-	return process->end == END_KILLED && process->end_status == CUF_UNKNOWN;
+	return process->end == END_UNKNOWN ||
+	       (process->end == END_KILLED && process->end_status == CUF_UNKNOWN);
 }
 
 /* SIGINT and SIGTERM are sent by a person or a supervisor, so that they are no crash. */
@@ -48,6 +49,8 @@ static const char *ending_title(const struct fact_process *process)
 		return "CRASHED";
 	case END_RUNNING:
 		return "RUNNING";
+	case END_UNKNOWN:
+		return "NO END RECORDED";
 	default:
 		return "FINISHED";
 	}
@@ -68,7 +71,7 @@ static void print_headline(const struct text *text, const struct fact_process *p
 
 	if (incident)
 		what = failure_title(facts, incident);
-	if (process->end == END_RUNNING)
+	if (end_may_run(process->end))
 		since = "for ";
 	if (good)
 		tone = STYLE_GOOD;
@@ -358,12 +361,21 @@ static void print_peaks(const struct text *text, const struct fact_process *proc
 	}
 	snprintf(words, sizeof words, "Host memory: %s at the peak",
 		 units_bytes(host->rss_peak_bytes).s);
-	if (process->end != END_RUNNING && host->rss_bytes != CUF_UNKNOWN)
+	if (!end_may_run(process->end) && host->rss_bytes != CUF_UNKNOWN)
 		text_append(words, sizeof words, ", %s at the end", units_bytes(host->rss_bytes).s);
 	if (host->cgroup_max_bytes != CUF_UNKNOWN)
 		text_append(words, sizeof words, ", limit %s",
 			    units_bytes(host->cgroup_max_bytes).s);
 	text_words(text, STYLE_PLAIN, "", 0, 1, words);
+}
+
+/* What an end without a record can have been. */
+static const char *before_why(const struct fact_process *process)
+{
+	if (process->end == END_UNKNOWN)
+		return "It may still run: ";
+	return text_if(has_unknown_end(process),
+		       "It was killed, or crashed, or left by a system call of its own: ");
 }
 
 /* How the process ended when memory is not known to have ended it. */
@@ -383,11 +395,9 @@ static void print_ending(const struct text *text, const struct fact_process *pro
 		text_append(words, sizeof words, "%sNo GPU was used.", text_if(*words, " "));
 	if (*words)
 		text_words(text, STYLE_PLAIN, "", 0, 1, words);
-	if (process->end == END_KILLED && process->end_why && *process->end_why) {
-		snprintf(words, sizeof words, "%s%s.",
-			 text_if(has_unknown_end(process), "It was killed, or crashed, or left by "
-							   "a system call of its own: "),
-			 process->end_why);
+	if ((process->end == END_KILLED || process->end == END_UNKNOWN) && process->end_why &&
+	    *process->end_why) {
+		snprintf(words, sizeof words, "%s%s.", before_why(process), process->end_why);
 		text_words(text, STYLE_PLAIN, "", 0, 2, words);
 	}
 	if (facts->incident_count)

@@ -308,6 +308,9 @@ void text_ending(const struct fact_process *process, char *out, size_t bytes)
 	case END_EXEC:
 		snprintf(out, bytes, "replaced by another program (exec)");
 		break;
+	case END_UNKNOWN:
+		snprintf(out, bytes, "may still run");
+		break;
 	default:
 		snprintf(out, bytes, "still running");
 	}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whether a recorded process that left no end record still lives.
+ *
+ * Contract. A pid counts only in the pid namespace that gave it. Where the process cannot be looked
+ * up the file decides: the recorder maps it for writing until the process is gone. Both are asked,
+ * since each misses something. A child that was forked a moment ago maps its
+ * parent's file; a recorder that switched itself off maps none. LIFE_UNKNOWN: neither can be asked
+ * from here. Reads /proc and sends no signal but the empty one.
+ */
+#ifndef ANALYSIS_REPLAY_PROCESS_LIFE_H
+#define ANALYSIS_REPLAY_PROCESS_LIFE_H
+
+#include <stdbool.h>
+#include "analysis/recording/reader.h"
+
+enum process_life { LIFE_GONE, LIFE_RUNS, LIFE_UNKNOWN };
+
+/* Only of a recording whose header, as it was read, has no end. */
+enum process_life process_life(const struct reader *reader);
+
+/* Whether the recording is of this machine since it was last started. */
+bool is_this_boot(const struct cuf_header *header);
+
+#endif

@@ -1,0 +1,99 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# Whether a process without an end record still lives: as seen from its own pid namespace, from
+# another one (a sidecar), and by a user who may not ask. It is running, gone, or unknown: never
+# killed while it lives.
+load host.bash
+
+write_victim() {
+	cat >victim.py <<'END'
+import os, signal, sys, time
+held = [bytearray(8 << 20) for _ in range(12)]
+if "fork" in sys.argv:
+    child = os.fork()
+    if not child:
+        signal.pause()
+    print(child)
+open("ready", "w").close()
+signal.pause()
+END
+}
+
+teardown() {
+	: "${started:=}"
+	local pid
+	for pid in $started $(cat child 2>/dev/null); do kill -KILL "$pid" 2>/dev/null || :; done
+}
+
+# [fork]: the victim, in the background; $victim is its pid
+start_victim() {
+	write_victim
+	CUFLIGHT_OUTPUT=rec/ CUFLIGHT_OPTIONS=size=4MiB LD_PRELOAD=$build/libcuflight.so python3 victim.py "$@" >child 3>&- &
+	victim=$!
+	started+=" $victim"
+	for _ in $(seq 600); do [ ! -e ready ] || return 0; sleep 0.1; done
+	return 1
+}
+
+# SIGKILL, and it is gone for its parent, too
+end_victim() {
+	kill -KILL "$victim"
+	wait "$victim" || :
+}
+
+elsewhere() { unshare --pid --fork --mount-proc "$@"; } # a pid namespace of its own
+may_unshare() { elsewhere true 2>/dev/null || skip "this user may not make a pid namespace"; }
+
+# STATE COMMAND...: what `report` says, run by the command
+is_seen_as() {
+	local state=$1
+	shift
+	"$@" "$cuflight" report --json rec/*."$victim".cuf >report.json
+	report_has "d.processes[0].end_state === '$state'" || { grep -o '"end_\(state\|why\)":[^,]*' report.json; return 1; }
+	"$@" "$cuflight" report rec/*."$victim".cuf >screen
+}
+
+@test "a living process is running, from its own pid namespace and from another, and gone within a second after SIGKILL" {
+	may_unshare
+	start_victim
+	is_seen_as running
+	is_seen_as running elsewhere
+	grep -q '^RUNNING: ' screen
+	kill -STOP "$victim"
+	is_seen_as running elsewhere
+	end_victim
+	is_seen_as killed elsewhere
+	is_seen_as killed
+}
+
+@test "who forked and was killed is gone where its pid can be looked up, though its child has the file mapped" {
+	start_victim fork
+	end_victim
+	kill -0 "$(<child)"
+	is_seen_as killed
+}
+
+@test "who may not ask is told that the end is unknown, and check is inconclusive" {
+	may_unshare
+	[ "$(id -u)" = 0 ] || skip "needs root, to be somebody else"
+	start_victim
+	chmod 755 . rec "$BATS_TEST_TMPDIR"
+	chmod 644 rec/*.cuf
+	cp "$cuflight" somebodys
+	cuflight=./somebodys is_seen_as unknown elsewhere setpriv --reuid=65534 --regid=65534 --clear-groups
+	grep -q '^NO END RECORDED: ' screen
+	grep -q 'It may still run' screen
+	status=0
+	elsewhere setpriv --reuid=65534 --regid=65534 --clear-groups ./somebodys check rec >verdict || status=$?
+	[ "$status" = 3 ]
+	grep -q 'cannot be seen from here' verdict
+}
+
+@test "a recording of a living process is neither removed nor trimmed from another pid namespace" {
+	may_unshare
+	start_victim
+	elsewhere "$cuflight" clean --total=1 --yes rec >said 2>&1
+	elsewhere "$cuflight" clean --trim rec >>said 2>&1
+	compgen -G "rec/*.$victim.cuf" >/dev/null || { cat said; return 1; }
+	is_seen_as running elsewhere
+}
