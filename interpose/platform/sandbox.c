@@ -7,7 +7,10 @@
 #include "interpose/platform/sandbox.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
+#include "interpose/platform/at_fork_child.h"
 #include "interpose/platform/sys.h"
 #include "interpose/platform/laws.h"
 
@@ -48,9 +51,65 @@ bool cuf_sandbox_entered(void)
 	       (!had_no_new_privileges && has_no_new_privileges());
 }
 
+/* ---- open files ---- */
+
+/*
+ * The table keeps closed ones too, until others take their places: fork copies the descriptors
+ * before it copies the memory, and a file may be closed in between. So the number is not enough.
+ * The file is compared, and the signal of its descriptor, which nobody sets to this one and nobody
+ * sends: the program may have the same file of /proc open.
+ */
+enum { FILES_KEPT = 8, MARK = 63 };
+
+static struct open_file {
+	uint64_t device, inode; /* 0: none */
+	int fd;
+} last_files[FILES_KEPT];
+static unsigned files_opened;
+
+static bool identify(struct open_file *file, int fd)
+{
+	struct stat stat;
+	if (cuf_sys(SYS_fstat, fd, (long)&stat, 0, 0, 0, 0))
+		return false;
+	*file = (struct open_file){ stat.st_dev, stat.st_ino, fd };
+	return true;
+}
+
+static void keep(int fd)
+{
+	unsigned number = __atomic_fetch_add(&files_opened, 1, __ATOMIC_RELAXED);
+	if (!cuf_sys(SYS_fcntl, fd, F_SETSIG, MARK, 0, 0, 0))
+		identify(&last_files[number % FILES_KEPT], fd);
+}
+
 long cuf_open(const char *path, int flags, int mode)
 {
+	long fd;
 	if (cuf_sandbox_entered())
 		return -ECANCELED;
-	return cuf_sys_open(path, flags | O_CLOEXEC, mode);
+	fd = cuf_sys_open(path, flags | O_CLOEXEC, mode);
+	if (fd >= 0)
+		keep((int)fd);
+	return fd;
 }
+
+void cuf_close(int fd) { cuf_sys_close(fd); }
+
+static bool is_copy(const struct open_file *file)
+{
+	struct open_file now;
+	return file->inode && cuf_sys(SYS_fcntl, file->fd, F_GETSIG, 0, 0, 0, 0) == MARK &&
+	       identify(&now, file->fd) && now.device == file->device && now.inode == file->inode;
+}
+
+void cuf_close_copies(void)
+{
+	for (unsigned i = 0; i < FILES_KEPT; i++) {
+		struct open_file file = last_files[i];
+		last_files[i] = (struct open_file){ 0 };
+		if (!cuf_sandbox_entered() && is_copy(&file))
+			cuf_sys_close(file.fd);
+	}
+}
+CUF_AT_FORK_CHILD(cuf_close_copies);

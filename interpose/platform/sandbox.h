@@ -10,6 +10,9 @@
  * privileges since the start. It is not noticed where the program is privileged (CAP_SYS_ADMIN) or
  * could not gain privileges from the start, and makes none of these calls through libc's prctl.
  * Any thread.
+ *
+ * A process that is forked while another thread has a file open has a copy of its descriptor. So
+ * the last ones are kept in a table, and the child closes its copies.
  */
 #ifndef CUF_SANDBOX_H
 #define CUF_SANDBOX_H
@@ -26,5 +29,12 @@ bool cuf_sandbox_entered(void);
 
 /* Returns a descriptor, or -errno; -ECANCELED in a sandbox. The flags get O_CLOEXEC. */
 long cuf_open(const char *path, int flags, int mode);
+
+/* Of a descriptor from cuf_open. */
+void cuf_close(int fd);
+
+/* In a forked child, before it has a thread: closes what it has of its parent's. A file of the
+ * program that has such a number stays. */
+void cuf_close_copies(void);
 
 #endif

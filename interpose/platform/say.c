@@ -215,5 +215,5 @@ void cuf_say_to_file(const char *path, const struct cuf_text *text)
 		return;
 	add_line(&line, text);
 	write_quietly(fd, &line);
-	cuf_sys_close(fd);
+	cuf_close(fd);
 }

@@ -160,15 +160,13 @@ void cuf_handover_at_start(void)
 	new_fd = -1;
 }
 
-/* A child that was forked meanwhile has a copy of the descriptor. */
-static void close_copy(void)
+/* A child that was forked meanwhile closes its copy of the descriptor (platform/sandbox.h). */
+static void forget_move(void)
 {
-	if (new_fd >= 0)
-		cuf_sys_close(new_fd);
 	new_fd = -1;
 	moving = false;
 }
-CUF_AT_FORK_CHILD(close_copy);
+CUF_AT_FORK_CHILD(forget_move);
 
 static bool is_inside(const struct cuf_thread *slot)
 {

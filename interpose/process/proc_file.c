@@ -19,7 +19,7 @@ long cuf_proc_read(const char *path, char *to, size_t bytes)
 			break;
 		used += got;
 	}
-	cuf_sys_close((int)fd);
+	cuf_close((int)fd);
 	to[used] = 0;
 	return used;
 }

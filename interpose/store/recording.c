@@ -330,7 +330,7 @@ static void copy_contents(uint8_t *to)
 			     used_bytes(recording, section), pagemap);
 	}
 	if (pagemap >= 0)
-		cuf_sys_close(pagemap);
+		cuf_close(pagemap);
 	recording->header->created_ns = cuf_clock_ns(CLOCK_MONOTONIC);
 	memcpy(to + magic_bytes, recording->base + magic_bytes, PAGE - magic_bytes);
 	__atomic_store_n((uint64_t *)to, *(const uint64_t *)recording->base, __ATOMIC_RELEASE);
@@ -400,7 +400,7 @@ static long exchange_mapping(struct cuf_recording *recording, int fd)
 
 void cuf_recording_discard_file(int fd, const char *path)
 {
-	cuf_sys_close(fd);
+	cuf_close(fd);
 	cuf_sys(SYS_unlinkat, AT_FDCWD, (long)path, 0, 0, 0, 0);
 }
 
@@ -436,7 +436,7 @@ int cuf_recording_to_file(int fd, const char *path, const char **why)
 		cuf_recording_discard_file(fd, path);
 		return (int)result;
 	}
-	cuf_sys_close(fd);
+	cuf_close(fd);
 	strcpy(cuf_recording.path, path);
 	return 0;
 }

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "interpose/platform/options.h"
 #include "interpose/platform/sandbox.h"
 #include "interpose/platform/say.h"
@@ -16,23 +17,21 @@ enum { NAMES_MAX = 1000, SUFFIX_BYTES = sizeof SUFFIX - 1 };
 
 /*
  * "dir" or "dir/" means a file of the default name in it; any other pattern names the file.
- * Returns 1, 0, or -errno when it cannot be known, because no descriptor is free. Then no file is
- * created, as the name could be wrong.
+ * Returns 1, 0, or -errno when it cannot be known. Then no file is created, as the name could be
+ * wrong.
  */
 static int is_directory(const char *path)
 {
 	size_t length = strlen(path);
-	long fd;
+	struct stat stat;
+	long result;
 
 	if (length && path[length - 1] == '/')
 		return 1;
-	fd = cuf_open(path, O_PATH | O_DIRECTORY, 0);
-	if (fd == -ENOENT || fd == -ENOTDIR)
+	result = cuf_sys(SYS_newfstatat, AT_FDCWD, (long)path, (long)&stat, 0, 0, 0);
+	if (result == -ENOENT || result == -ENOTDIR)
 		return 0;
-	if (fd < 0)
-		return (int)fd;
-	cuf_sys_close((int)fd);
-	return 1;
+	return result < 0 ? (int)result : S_ISDIR(stat.st_mode);
 }
 
 /* Creates the directories of a path. A failure shows when the file is opened. */

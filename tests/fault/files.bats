@@ -130,6 +130,14 @@ read_only() { with_tmpfs ro "$@"; }
 	readable_in "$output"
 }
 
+@test "children that are forked while the recording moves to its file keep no descriptor of it" {
+	options=start=0:size=512MiB # filled, not reserved, on tmpfs: the file is open for long
+	[ -d /dev/shm ] && output=$(mktemp -d /dev/shm/cuflight.XXXXXX)
+	unchanged_under command "$victims/forks_while_it_grows"
+	readable_in "$output"
+	rm -rf "${output:?}"
+}
+
 @test "no process reads standard error any more" {
 	# shellcheck disable=SC2016
 	unread() {

@@ -43,7 +43,7 @@ static void add_name(struct cuf_gpu_process *process)
 	if (fd >= 0) {
 		process->flags |= CUF_GPU_PROCESS_SEEN;
 		bytes = cuf_sys_read((int)fd, process->name, sizeof process->name - 1);
-		cuf_sys_close((int)fd);
+		cuf_close((int)fd);
 	}
 	if (bytes > 0 && process->name[bytes - 1] == '\n')
 		process->name[bytes - 1] = 0;

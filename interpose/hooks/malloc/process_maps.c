@@ -150,7 +150,7 @@ static bool read_counters(struct counters *counters)
 	if (fd < 0)
 		return false;
 	bytes = cuf_sys_read((int)fd, text, sizeof text - 1);
-	cuf_sys_close((int)fd);
+	cuf_close((int)fd);
 	text[bytes > 0 ? bytes : 0] = 0;
 	if (!strstr(text, "\nRssAnon:"))
 		return false;
@@ -195,7 +195,7 @@ bool cuf_process_maps_read(struct cuf_process_maps *maps, uintptr_t own, size_t 
 			if (cuf_now_ns() > until_ns)
 				break;
 		}
-		cuf_sys_close((int)fd);
+		cuf_close((int)fd);
 	}
 	maps->whole = fd >= 0 && got == 0;
 	if (maps->whole)
