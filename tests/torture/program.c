@@ -439,14 +439,7 @@ static void write_truth(void)
 	close(fd);
 }
 
-/* exit would use the loader: _exit where that is no more possible. */
-__attribute__((noreturn)) static void leave(int status)
-{
-	if (no_loader)
-		_exit(status);
-	exit(status);
-}
-
+/* The loader takes the lock of the exit handlers, and exit the loader's. */
 __attribute__((noreturn)) static void end_somehow(void)
 {
 	struct rlimit none = { 0, 0 };
@@ -460,6 +453,8 @@ __attribute__((noreturn)) static void end_somehow(void)
 	case 0:
 		_exit(4);
 	case 1:
+		if (no_loader)
+			_exit(5);
 		quick_exit(5);
 	case 2:
 		abort();
@@ -478,7 +473,9 @@ __attribute__((noreturn)) static void end_somehow(void)
 	default:
 		break;
 	}
-	leave(6);
+	if (no_loader)
+		_exit(6);
+	exit(6);
 }
 
 static void act_steps(unsigned steps);

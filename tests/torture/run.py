@@ -14,12 +14,14 @@ down. Some seeds are a Python program that puts allocators over the interpreter'
 --log FILE makes a long run resumable: each seed's result is added to it, and the next run goes on
 behind the last one. The counts are those of the whole file."""
 import argparse
+import atexit
 import glob
 import json
 import os
 import random
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -114,6 +116,16 @@ def draw_python(dice):
 	return ':'.join(options)
 
 
+def print_stacks(session):
+	"""Of all processes of a session that hangs, where gdb is installed."""
+	if not shutil.which('gdb'):
+		return
+	found = subprocess.run(['ps', '-s', str(session), '-o', 'pid='], capture_output=True, text=True)
+	for pid in found.stdout.split():
+		subprocess.run(['gdb', '-q', '-batch', '-p', pid, '-ex', 'thread apply all bt 30'],
+		               stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=LIMIT_S)
+
+
 class Case:
 	"""One seed: a program, and how it is recorded. folder: has the plugins. layers: also the
 	Python module."""
@@ -159,12 +171,18 @@ class Case:
 			environment.update(PYTHONPATH=self.layers, PYTHONDONTWRITEBYTECODE='1')
 		if preloads: # only for the program: simcuda is a shell script
 			command[1:1] = ['env', 'LD_PRELOAD=' + ':'.join(preloads)]
-		done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True,
-		                      env=environment, timeout=LIMIT_S, cwd=self.folder,
-		                      preexec_fn=self.limit)
-		errors = [line for line in done.stderr.decode(errors='replace').splitlines()
+		with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+		                      stderr=subprocess.PIPE, env=environment, cwd=self.folder,
+		                      start_new_session=True, preexec_fn=self.limit) as process:
+			try:
+				output, errors = process.communicate(timeout=LIMIT_S)
+			except subprocess.TimeoutExpired:
+				print_stacks(process.pid)
+				os.killpg(process.pid, signal.SIGKILL)
+				raise
+		errors = [line for line in errors.decode(errors='replace').splitlines()
 		          if not line.startswith('cuflight: ')]
-		return done.returncode, done.stdout.decode(errors='replace'), errors
+		return process.returncode, output.decode(errors='replace'), errors
 
 	def compare(self):
 		"""Yields one sentence for each difference."""
@@ -279,6 +297,9 @@ def main():
 	asked = parser.parse_args()
 	build, allocators, groups = os.path.realpath(asked.build), find_allocators(), Groups()
 	folder, layers = prepare(build)
+	atexit.register(groups.remove)
+	atexit.register(shutil.rmtree, folder)
+	signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
 	results = {} # seed: 1 where it differed
 	if asked.log and os.path.exists(asked.log):
 		with open(asked.log) as lines:
@@ -291,8 +312,6 @@ def main():
 			with open(asked.log, 'a') as lines:
 				print(seed, int(results[seed]), file=lines)
 		seed += 1
-	shutil.rmtree(folder)
-	groups.remove()
 	wrong = sum(results.values())
 	print(f'{len(results)} random programs from seed {min(results, default=seed)}, {wrong} differ')
 	return wrong != 0 or not results
