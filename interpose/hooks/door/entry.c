@@ -4,6 +4,7 @@
  * touched before the program itself does so. There is no destructor: nothing is flushed, and hooks
  * are called until the very end.
  */
+#include <pthread.h>
 #include <stddef.h>
 #include "interpose/objects/c_library.h"
 #include "interpose/platform/options.h"
@@ -13,11 +14,6 @@
 #include "interpose/hooks/loader/real.h"
 #include "interpose/hooks/loader/unwinder.h"
 #include "interpose/hooks/malloc/allocator.h"
-
-/* What pthread_atfork calls, in every glibc. A child closes what it got of our descriptors before
- * the program's own code runs in it, also where it never allocates. */
-extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
-			     void *object) __attribute__((weak));
 
 /* 101 is the first priority open to programs, so constructors of ours with a later one, had we any,
  * would already run with hooks. */
@@ -36,8 +32,8 @@ __attribute__((constructor(101))) static void enter(int argc, char **argv, char 
 		return; /* nothing may be skipped then, and nothing is recorded */
 	cuf_options.locks_memory = cuf_startup_references_have("mlockall");
 	cuf_recorder_start(environment);
-	if (__register_atfork)
-		__register_atfork(NULL, NULL, cuf_close_copies, NULL);
+	/* before the program's own code runs in a child, also where that never allocates */
+	pthread_atfork(NULL, NULL, cuf_close_copies);
 	cuf_unwinder_open();
 	cuf_allocator_describe();
 }

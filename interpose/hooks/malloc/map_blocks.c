@@ -160,7 +160,7 @@ static bool cut(uint64_t start, uint64_t end, struct cuf_map *taken)
 
 static void keep(struct cuf_maps_removed *removed, struct cuf_map map)
 {
-	removed->was_reserved |= !cuf_map_is_memory(map);
+	removed->was_reserved |= !cuf_map_is_memory(map) && cuf_map_kind(map) != CUF_MAP_VIEW;
 	if (removed->count < CUF_MAPS_REMOVED_MAX)
 		removed->maps[removed->count++] = map;
 }
@@ -185,6 +185,20 @@ void cuf_maps_restore(const struct cuf_maps_removed *removed)
 		if (cuf_map_add(map))
 			restore_block(map);
 	}
+}
+
+void cuf_maps_take_over(uint64_t start, uint64_t end, struct cuf_map ended)
+{
+	struct cuf_map map;
+	if (!cuf_map_find(start, &map) || cuf_map_kind(map) != CUF_MAP_VIEW ||
+	    !cuf_map_cut(start, end, 0, &map))
+		return;
+	map.start = later(start, map.start);
+	map.end = earlier(end, map.end);
+	map.stack = ended.stack;
+	map.block = ended.block;
+	if (cuf_map_bytes(map) >= cuf_maps_bytes_min() && cuf_map_add(map))
+		restore_block(map);
 }
 
 /* ---- reservations ---- */

@@ -25,6 +25,7 @@ enum cuf_map_kind {
 	CUF_MAP_SHARED,          /* memfd, a file of tmpfs, or anonymous and MAP_SHARED */
 	CUF_MAP_ARENA,           /* of CPython's allocator: its objects are recorded, not the map */
 	CUF_MAP_RESERVED,        /* addresses without access, which may become memory */
+	CUF_MAP_VIEW,            /* of shared memory that is a block elsewhere (shared_views.c) */
 	CUF_MAP_SMALL,           /* anonymous memory that is too small for a record so far */
 	CUF_MAP_KINDS
 };

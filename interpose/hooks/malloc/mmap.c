@@ -4,7 +4,8 @@
  * They are blocks whose addresses differ from those of malloc's blocks (abi/host_blocks.h).
  *
  * Shared memory (memfd, a file of tmpfs, an anonymous shared map) counts for the process that maps
- * it while it is empty. Who maps it later finds its maker's pages there.
+ * it while it is empty. Who maps it later finds its maker's pages there. A process that maps it
+ * twice has it once (shared_views.c).
  *
  * A partial unmap splits a map: the old block is freed, and its pieces are restored with its stack
  * and time. A map without access is a reservation of addresses, not memory, until mprotect or
@@ -71,20 +72,39 @@ static bool is_page(const void *addr) { return !((uintptr_t)addr % PAGE); }
 struct request {
 	size_t bytes;
 	int prot, flags, fd;
+	uint64_t offset;
 	const void *caller;
 };
 
-/* True for a file of tmpfs, which is memory, of which less than half was there before. */
-static bool is_new_memory_file(const struct request *request)
+/* What there is to know of a map. memory.inode is 0 unless it is shared memory. */
+struct mapped {
+	enum cuf_map_kind kind;
+	struct cuf_shared_memory memory;
+};
+
+/*
+ * Of a file of tmpfs, which is memory. It is new where less than half of it was there before, and
+ * otherwise a view, where this process has mapped it already. Not inlined: its stack is free again
+ * before the recorder needs some.
+ */
+static __attribute__((noinline)) void look_at_shared(const struct request *request,
+						     struct mapped *mapped)
 {
 	enum { TMPFS = 0x01021994, BLOCK = 512 };
 	struct statfs system;
 	struct stat file;
 
-	return !cuf_sys(SYS_fstatfs, request->fd, (long)&system, 0, 0, 0, 0) &&
-	       system.f_type == TMPFS &&
-	       !cuf_sys(SYS_fstat, request->fd, (long)&file, 0, 0, 0, 0) &&
-	       (uint64_t)file.st_blocks * BLOCK < request->bytes / 2;
+	if (request->flags & MAP_ANONYMOUS) {
+		*mapped = (struct mapped){ CUF_MAP_SHARED, cuf_views_nameless() };
+	} else if (!cuf_sys(SYS_fstatfs, request->fd, (long)&system, 0, 0, 0, 0) &&
+		   system.f_type == TMPFS &&
+		   !cuf_sys(SYS_fstat, request->fd, (long)&file, 0, 0, 0, 0)) {
+		mapped->memory = (struct cuf_shared_memory){ file.st_dev, file.st_ino,
+							     request->offset };
+		if ((uint64_t)file.st_blocks * BLOCK < request->bytes / 2 ||
+		    cuf_views_have(mapped->memory, request->bytes))
+			mapped->kind = CUF_MAP_SHARED;
+	}
 }
 
 /*
@@ -110,19 +130,20 @@ static bool kind_of_anonymous(const struct request *request, bool was_reserved,
 }
 
 /* false: not followed. */
-static bool kind_of(const struct request *request, bool was_reserved, enum cuf_map_kind *kind)
+static bool look_at(const struct request *request, bool was_reserved, struct mapped *mapped)
 {
 	bool is_shared = request->flags & MAP_SHARED;
 
+	*mapped = (struct mapped){ .kind = CUF_MAP_FILE };
 	if (request->flags & MAP_ANONYMOUS && !is_shared)
-		return kind_of_anonymous(request, was_reserved, kind) &&
-		       (*kind == CUF_MAP_ARENA || cuf_options.large_maps || cuf_options.mmap);
+		return kind_of_anonymous(request, was_reserved, &mapped->kind) &&
+		       (mapped->kind == CUF_MAP_ARENA || cuf_options.large_maps ||
+			cuf_options.mmap);
 	if (request->prot == PROT_NONE || request->bytes < cuf_maps_bytes_min())
 		return false;
-	*kind = CUF_MAP_FILE;
-	if (request->flags & MAP_ANONYMOUS || (is_shared && is_new_memory_file(request)))
-		*kind = CUF_MAP_SHARED;
-	return cuf_options.mmap || (cuf_options.large_maps && *kind == CUF_MAP_SHARED &&
+	if (is_shared)
+		look_at_shared(request, mapped);
+	return cuf_options.mmap || (cuf_options.large_maps && mapped->kind == CUF_MAP_SHARED &&
 				    !(request->flags & MAP_NORESERVE));
 }
 
@@ -158,21 +179,39 @@ static bool is_for_memory(const struct request *request)
 	       request->bytes >= cuf_maps_bytes_min();
 }
 
+static void add_map(void *at, size_t bytes, const struct mapped *mapped, const void *frame)
+{
+	if (mapped->memory.inode)
+		cuf_views_add(mapped->memory, (uintptr_t)at, end_of(at, bytes), mapped->kind,
+			      frame);
+	else
+		cuf_maps_add((uintptr_t)at, end_of(at, bytes), mapped->kind, frame);
+}
+
+/* Not inlined: a refusal needs the stack. */
+static __attribute__((noinline)) void mapping_succeeded(const struct mapping *mapping, void *at,
+							const struct request *request, void *frame)
+{
+	struct mapped mapped;
+	cuf_views_ended(&mapping->removed);
+	if (look_at(request, mapping->removed.was_reserved, &mapped))
+		add_map(at, request->bytes, &mapped, frame);
+	else if (request->bytes >= cuf_maps_bytes_min())
+		cuf_note_object((uintptr_t)request->caller); /* an allocator of its own? */
+}
+
 static void *mapping_done(struct mapping *mapping, void *at, const struct request *request,
 			  void *frame)
 {
 	int saved = errno;
-	enum cuf_map_kind kind;
 	if (!mapping->recorded)
 		return at;
-	if (at == MAP_FAILED) {
+	if (at != MAP_FAILED) {
+		mapping_succeeded(mapping, at, request, frame);
+	} else {
 		cuf_maps_restore(&mapping->removed);
 		if (is_for_memory(request))
 			cuf_allocator_refused(request->bytes, CUF_HOOK_mmap, saved, frame);
-	} else if (kind_of(request, mapping->removed.was_reserved, &kind)) {
-		cuf_maps_add((uintptr_t)at, end_of(at, request->bytes), kind, frame);
-	} else if (request->bytes >= cuf_maps_bytes_min()) {
-		cuf_note_object((uintptr_t)request->caller); /* an allocator of its own? */
 	}
 	errno = saved;
 	return at;
@@ -188,8 +227,9 @@ static void *mapping_done(struct mapping *mapping, void *at, const struct reques
 	else \
 		at = (void *)libc_result( \
 			cuf_sys_mmap(addr, bytes, prot, flags, fd, (uint64_t)offset)); \
-	return mapping_done(&mapping, at, &(struct request){ bytes, prot, flags, fd, CALLER }, \
-			    FRAME)
+	return mapping_done( \
+		&mapping, at, \
+		&(struct request){ bytes, prot, flags, fd, (uint64_t)offset, CALLER }, FRAME)
 
 /* Calls of the loader do not pass here: it maps objects by system calls of its own. */
 void *cuf_hook_mmap(void *addr, size_t bytes, int prot, int flags, int fd, off_t offset)
@@ -206,10 +246,13 @@ void *cuf_hook_mmap64(void *addr, size_t bytes, int prot, int flags, int fd, off
 static int done(int result, const struct cuf_maps_removed *removed)
 {
 	int saved = errno;
-	if (result && removed->count) {
+	if (!removed->count)
+		return result;
+	if (result)
 		cuf_maps_restore(removed);
-		errno = saved;
-	}
+	else
+		cuf_views_ended(removed);
+	errno = saved;
 	return result;
 }
 
@@ -281,8 +324,11 @@ void *cuf_hook_mremap(void *addr, size_t old_bytes, size_t bytes, int flags, voi
 	struct cuf_maps_removed old = { .count = 0 }, covered = { .count = 0 };
 	bool recorded = is_page(addr) && is_recording_maps(CALLER);
 	bool old_stays = flags & MREMAP_DONTUNMAP || !old_bytes;
+	struct mapped mapped = { .kind = CUF_MAP_ANONYMOUS };
 	int saved = errno;
 	void *at;
+	if (recorded && cuf_views_at((uintptr_t)addr, &mapped.memory))
+		mapped.kind = CUF_MAP_SHARED;
 	if (recorded && !old_stays)
 		cuf_maps_remove((uintptr_t)addr, end_of(addr, old_bytes), &old);
 	if (recorded && flags & MREMAP_FIXED && bytes && is_page(fixed))
@@ -296,8 +342,11 @@ void *cuf_hook_mremap(void *addr, size_t old_bytes, size_t bytes, int flags, voi
 		if (bytes > old_bytes && bytes - old_bytes >= cuf_maps_bytes_min())
 			cuf_allocator_refused(bytes, CUF_HOOK_mremap, saved, FRAME);
 	} else if (recorded && (old.count || old_stays)) {
-		cuf_maps_add((uintptr_t)at, end_of(at, bytes),
-			     old.count ? cuf_map_kind(old.maps[0]) : CUF_MAP_ANONYMOUS, FRAME);
+		cuf_views_ended(&covered);
+		cuf_views_ended(&old);
+		if (old.count && cuf_map_kind(old.maps[0]) != CUF_MAP_VIEW)
+			mapped.kind = cuf_map_kind(old.maps[0]);
+		add_map(at, bytes, &mapped, FRAME);
 	}
 	errno = saved;
 	return at;

@@ -176,6 +176,17 @@ reserves_right() {
 	told_right --host=full --mmap=1 --host-allocator=jemalloc -- host_maps
 }
 
+# OPTIONS: the blocks that are left, by the function that mapped them
+mapped_once() {
+	told_right "$@" -- mapped_twice
+	report_has '[["two_views", 16], ["first_view_ends", 8], ["ring", 4], ["part_and_whole", 2], ["copied_by_mremap", 1], ["all_views_end", 0]].every(([name, mib]) => d.leaks.filter((l) => l.bytes > 65536 && l.stack.some((f) => f.function === name)).reduce((sum, l) => sum + l.bytes, 0) === mib << 20)'
+}
+
+@test "shared memory that is mapped twice is there once, until its last map ends" {
+	mapped_once
+	mapped_once --host=full --mmap=1
+}
+
 @test "with large_maps=0 the report has no maps" {
 	"$cuflight" run -q -o rec/ --host=full --large-maps=0 -- "$build/victims/host_maps" >/dev/null
 	"$cuflight" report --json rec >report.json
