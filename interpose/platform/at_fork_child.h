@@ -21,4 +21,9 @@ typedef void cuf_at_fork_child_fn(void);
 
 void cuf_at_fork_child_run(void);
 
+/* What pthread_atfork calls, which each object has a copy of; NULL in another C library. The
+ * child's function runs before the program's own code does, also where that has no event. */
+extern int __register_atfork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void),
+			     void *object) __attribute__((weak));
+
 #endif

@@ -4,9 +4,9 @@
  * touched before the program itself does so. There is no destructor: nothing is flushed, and hooks
  * are called until the very end.
  */
-#include <pthread.h>
 #include <stddef.h>
 #include "interpose/objects/c_library.h"
+#include "interpose/platform/at_fork_child.h"
 #include "interpose/platform/options.h"
 #include "interpose/platform/sandbox.h"
 #include "interpose/record/recorder.h"
@@ -32,8 +32,8 @@ __attribute__((constructor(101))) static void enter(int argc, char **argv, char 
 		return; /* nothing may be skipped then, and nothing is recorded */
 	cuf_options.locks_memory = cuf_startup_references_have("mlockall");
 	cuf_recorder_start(environment);
-	/* before the program's own code runs in a child, also where that never allocates */
-	pthread_atfork(NULL, NULL, cuf_close_copies);
+	if (__register_atfork)
+		__register_atfork(NULL, NULL, cuf_close_copies, NULL);
 	cuf_unwinder_open();
 	cuf_allocator_describe();
 }

@@ -8,7 +8,6 @@
 #include "interpose/hooks/malloc/allocator.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include "interpose/platform/at_fork_child.h"
 #include "interpose/platform/clock.h"
@@ -126,11 +125,6 @@ static void write_private(enum cuf_moment moment, struct cuf_private_allocator *
 	own->is_named = true;
 }
 
-/* What pthread_atfork calls, which each object has a copy of. */
-extern int __register_atfork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void),
-			     void *object) __attribute__((weak));
-extern void *__dso_handle __attribute__((visibility("hidden")));
-
 /* Called once, at the start. It writes names and versions only, since statistics would be those of
  * an empty heap. */
 void cuf_allocator_describe(void)
@@ -143,7 +137,7 @@ void cuf_allocator_describe(void)
 	if (front.map)
 		write_known(CUF_MOMENT_START, &front, "in_front");
 	if (has_locks(behind.family) && __register_atfork)
-		__register_atfork(NULL, NULL, note_fork, &__dso_handle);
+		__register_atfork(NULL, NULL, note_fork, NULL);
 	cuf_on_object_seen(cuf_allocator_private_see);
 }
 
