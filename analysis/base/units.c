@@ -37,10 +37,9 @@ static int decimals_of(double figure, unsigned scale, int digits)
 	return decimals;
 }
 
-/* Of figures from 100 on: below, the decimals are cut. */
 static double round_to_two_digits(double figure)
 {
-	double step = 1;
+	double step = 0.1;
 	while (figure >= 99.5 * step)
 		step *= 10;
 	return round(figure / step) * step;
