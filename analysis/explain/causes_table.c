@@ -423,8 +423,6 @@ const struct cause_rule cause_rules[] = {
 		.summaries = {
 			"call sites that only grow hold {leaked} and gain {each_request} with "
 				"each request",
-			"call sites that only grow hold {leaked} and gain {per_request} with each "
-				"iteration (inferred)",
 			"call sites that only grow hold {leaked}",
 		},
 		.about = "The minimum that a call site holds between requests keeps rising, all "

@@ -5,6 +5,7 @@
 #include "analysis/explain/evidence/stacks.h"
 #include "analysis/frameworks/role_names.h"
 #include "analysis/base/numbers.h"
+#include "analysis/facts/rate.h"
 #include "analysis/replay/replay.h"
 
 /* A time that is left is stated only if somebody could act in it. */
@@ -24,8 +25,8 @@
 struct growth_sums {
 	bool any_site;
 	uint64_t leaked, kv_leaked, plateau, cycles;
-	uint64_t per_request;
-	bool per_request_known, marked; /* marked: the program marks its requests */
+	bool per_request_known; /* of a call site, from cycles that may be inferred */
+	struct fact_rate rate;
 	double slope, low, high; /* bytes per second, with a 95 % interval */
 	uint32_t cache_stack; /* of the largest cache that stopped growing; 0 none */
 	uint64_t cache_bytes;
@@ -59,11 +60,8 @@ static void add_leak(struct build *build, const struct fact_site *site, struct g
 	if (site->kind != CUF_KIND_HOST &&
 	    stack_hints(build, site->process, site->stack.id) & HINT_KV)
 		sums->kv_leaked += site->bytes;
-	if (site->per_request_bytes != CUF_UNKNOWN) {
-		sums->marked = site->cycles_basis == BASIS_OBSERVED;
-		sums->per_request += site->per_request_bytes;
-		sums->per_request_known = true;
-	}
+	sums->per_request_known |= site->per_request_bytes != CUF_UNKNOWN;
+	fact_rate_add(&sums->rate, site);
 	if (site->slope_bytes_per_s > 0 && isfinite(site->slope_bytes_per_s)) {
 		sums->slope += site->slope_bytes_per_s;
 		sums->low += above_zero(site->interval[0]);
@@ -261,10 +259,8 @@ static bool device_growth(struct build *build, struct evidence *evidence)
 	if (!sums.leaked)
 		return false;
 	metrics[METRIC_leaked] = sums.leaked;
-	if (sums.per_request_known)
-		metrics[METRIC_per_request] = sums.per_request;
-	if (sums.per_request_known && sums.marked)
-		metrics[METRIC_each_request] = sums.per_request;
+	if (fact_rate_per_request(&sums.rate))
+		metrics[METRIC_each_request] = fact_rate_per_request(&sums.rate);
 	if (sums.slope > 0)
 		metrics[METRIC_slope] = bytes_per_s(sums.slope);
 	if (!evidence->incident)
@@ -376,10 +372,8 @@ static void host_growth(struct build *build, struct evidence *evidence)
 	if (!sums.leaked)
 		return;
 	metrics[METRIC_host_leaked] = sums.leaked;
-	if (sums.per_request_known)
-		metrics[METRIC_host_per_request] = sums.per_request;
-	if (sums.per_request_known && sums.marked)
-		metrics[METRIC_host_each_request] = sums.per_request;
+	if (fact_rate_per_request(&sums.rate))
+		metrics[METRIC_host_each_request] = fact_rate_per_request(&sums.rate);
 	if (sums.slope > 0)
 		metrics[METRIC_host_slope] = bytes_per_s(sums.slope);
 	evidence_set(evidence, SIGNAL_host_growing, sums.per_request_known);

@@ -4,9 +4,9 @@
  * change.
  */
 #include <ctype.h>
-#include <math.h>
 #include <string.h>
 #include "analysis/base/units.h"
+#include "analysis/facts/rate.h"
 #include "analysis/view/focus.h"
 #include "analysis/view/text/screen.h"
 
@@ -32,12 +32,13 @@ static bool is_leak(const struct fact_cause *cause)
 }
 
 /*
- * The leaking sites of a cause: those that print like the largest, summed up, and the sum
- * of the others.
+ * What is printed of a leak: the row of its largest leaking site, as the table of holders has it,
+ * and the sum of the leaking sites in other rows.
  */
 struct leak {
 	const struct fact_site *site; /* the largest; NULL: none */
 	struct place place;
+	struct fact_rate rate;
 	uint64_t bytes, count, frees, others_bytes, others;
 	bool sampled;
 };
@@ -48,33 +49,49 @@ static bool is_of_cause(const struct fact_site *site, const struct fact_cause *c
 	return site->class <= CLASS_GROWING && (site->kind == CUF_KIND_HOST) == host;
 }
 
+static void add_to_row(struct leak *leak, const struct fact_site *site)
+{
+	leak->bytes += site->bytes;
+	leak->count += site->count;
+	if (site->free_count != CUF_UNKNOWN)
+		leak->frees += site->free_count;
+	leak->sampled |= site->basis == BASIS_ESTIMATED;
+	fact_rate_add(&leak->rate, site);
+}
+
+/* Could the table of holders have it in the row of the leak? */
+static bool can_share_row(const struct fact_site *site, const struct fact_site *leak)
+{
+	return site->process == leak->process && site->device == leak->device &&
+	       site->bytes != CUF_UNKNOWN && !site->holds_blocks;
+}
+
 /*
- * Leaking sites are sorted by bytes, so that the first of this cause is the largest. The
- * sentence is about those that print like it.
+ * Leaking sites come first, sorted by bytes, so that the first of this cause is the largest. What
+ * does not leak may share its row.
  */
 static void find_leak(const struct text *text, const struct fact_cause *cause, struct leak *leak)
 {
 	const struct facts *facts = text->facts;
 	*leak = (struct leak){ 0 };
-	for (size_t i = 0; i < facts->leak_count && facts->leaks[i].class <= CLASS_GROWING; i++) {
+	for (size_t i = 0; i < facts->leak_count; i++) {
 		const struct fact_site *site = &facts->leaks[i];
+		bool leaks = is_of_cause(site, cause);
 		struct place place;
-		if (!is_of_cause(site, cause))
+		if (leaks && !leak->site) {
+			leak->site = site;
+			place_of(text->places, &site->stack, &leak->place);
+		}
+		if (!leak->site || !can_share_row(site, leak->site))
 			continue;
 		place_of(text->places, &site->stack, &place);
-		if (!leak->site) {
-			leak->site = site;
-			leak->place = place;
-		} else if (!place_is_same(&place, &leak->place)) {
+		if (place_shares_row(&place, site->role, &leak->place, leak->site->role,
+				     site->device == FACT_NONE)) {
+			add_to_row(leak, site);
+		} else if (leaks) {
 			leak->others_bytes += site->bytes;
 			leak->others++;
-			continue;
 		}
-		leak->bytes += site->bytes;
-		leak->count += site->count;
-		if (site->free_count != CUF_UNKNOWN)
-			leak->frees += site->free_count;
-		leak->sampled |= site->basis == BASIS_ESTIMATED;
 	}
 }
 
@@ -84,26 +101,24 @@ static void find_leak(const struct text *text, const struct fact_cause *cause, s
  */
 static void append_rate(const struct text *text, const struct leak *leak, char *words, size_t bytes)
 {
-	const struct fact_site *site = leak->site;
-	const struct fact_process *process = &text->facts->processes[site->process];
+	const struct fact_process *process = &text->facts->processes[leak->site->process];
 	uint64_t elapsed = text_elapsed(process->start_ns, process->end_ns);
-	double per_s = site->slope_bytes_per_s;
+	uint64_t per_request = fact_rate_per_request(&leak->rate);
+	uint64_t per_s = fact_rate_per_s(&leak->rate);
 
-	if (site->cycles_basis == BASIS_OBSERVED && site->per_request_bytes != CUF_UNKNOWN &&
-	    site->per_request_bytes) {
+	if (per_request) {
 		text_append(words, bytes, ", %s with each request",
-		       text_bytes(site->per_request_bytes, site->basis).s);
+			    text_sampled(per_request, leak->sampled).s);
 		return;
 	}
-	if (elapsed == CUF_UNKNOWN || (double)elapsed < NS_PER_S || !isfinite(per_s) || per_s <= 0)
+	if (elapsed == CUF_UNKNOWN || (double)elapsed < NS_PER_S)
 		return;
-	if (per_s * ((double)elapsed / NS_PER_S) > 2 * (double)leak->bytes)
+	if ((double)per_s * ((double)elapsed / NS_PER_S) > 2 * (double)leak->bytes)
 		return; /* a rate of a moment only */
 	if (per_s >= 1 << 20)
-		text_append(words, bytes, ", about %s/s", units_bytes_rough((uint64_t)per_s).s + 1);
+		text_append(words, bytes, ", about %s/s", units_bytes_rough(per_s).s + 1);
 	else if (per_s * 60 >= 1024)
-		text_append(words, bytes, ", about %s/min",
-		       units_bytes_rough((uint64_t)(per_s * 60)).s + 1);
+		text_append(words, bytes, ", about %s/min", units_bytes_rough(per_s * 60).s + 1);
 }
 
 /* The size of a block is printed only if all have the same. */

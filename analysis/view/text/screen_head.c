@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What happened: what ran out, for whom, how it ended, and the figures that go with it. */
-#include <math.h>
 #include <signal.h>
 #include <string.h>
 #include "analysis/base/numbers.h"
 #include "analysis/base/units.h"
+#include "analysis/facts/rate.h"
 #include "analysis/view/focus.h"
 #include "analysis/view/text/screen.h"
 #include "analysis/view/text/timeline.h"
@@ -170,7 +170,7 @@ static size_t count_leaks(const struct facts *facts)
 }
 
 /* A line of the program that grew to the end, without being proven a leak: all its call sites. */
-struct growing { struct place place; uint64_t bytes; double per_s; bool sampled; };
+struct growing { struct place place; struct fact_rate rate; bool sampled; };
 
 /* As the table marks its rows: by the shape, and not in a run of milliseconds. */
 static bool is_growing(const struct text *text, const struct fact_site *site)
@@ -184,45 +184,57 @@ static bool is_growing(const struct text *text, const struct fact_site *site)
 	       site->shape != SHAPE_PLATEAU && elapsed != CUF_UNKNOWN && elapsed >= NS_PER_S;
 }
 
-static void add_growing(struct growing *sum, const struct fact_site *site)
-{
-	sum->bytes += site->bytes;
-	sum->sampled |= site->basis == BASIS_ESTIMATED;
-	if (isfinite(site->slope_bytes_per_s))
-		sum->per_s += site->slope_bytes_per_s;
-}
-
 /*
- * The largest of the host; of a GPU, what is loaded grows to the end of many programs. Returns
- * whether anything grows. Call sites are sorted, so the largest are first.
+ * The lines of host memory that grow; of a GPU, what is loaded grows to the end of many programs.
+ * any: anything grows. Call sites are sorted, so the largest are first.
  */
-static bool find_growing(const struct text *text, struct growing *out)
+static size_t growing_lines(const struct text *text, struct growing lines[GROWING_MAX], bool *any)
 {
-	struct growing lines[GROWING_MAX];
 	const struct facts *facts = text->facts;
 	size_t count = 0;
-	bool any = false;
 
-	*out = (struct growing){ 0 };
+	*any = false;
 	for (size_t i = 0; i < facts->leak_count; i++) {
 		struct place place;
 		size_t at = 0;
 		if (!is_growing(text, &facts->leaks[i]))
 			continue;
-		any = true;
+		*any = true;
 		if (facts->leaks[i].kind != CUF_KIND_HOST)
 			continue;
 		place_of(text->places, &facts->leaks[i].stack, &place);
 		while (at < count && !place_is_same(&lines[at].place, &place))
 			at++;
-		if (at == GROWING_MAX)
-			continue;
-		if (at == count)
+		if (at == count && count < GROWING_MAX)
 			lines[count++] = (struct growing){ .place = place };
-		add_growing(&lines[at], &facts->leaks[i]);
+	}
+	return count;
+}
+
+/* Returns whether anything grows. All call sites of a line count, as in its row of the table. */
+static bool find_growing(const struct text *text, struct growing *out)
+{
+	struct growing lines[GROWING_MAX];
+	const struct facts *facts = text->facts;
+	bool any;
+	size_t count = growing_lines(text, lines, &any);
+
+	*out = (struct growing){ 0 };
+	for (size_t i = 0; count && i < facts->leak_count; i++) {
+		const struct fact_site *site = &facts->leaks[i];
+		struct place place;
+		if (site->kind != CUF_KIND_HOST || site->bytes == CUF_UNKNOWN)
+			continue;
+		place_of(text->places, &site->stack, &place);
+		for (size_t at = 0; at < count; at++) {
+			if (!place_is_same(&lines[at].place, &place))
+				continue;
+			fact_rate_add(&lines[at].rate, site);
+			lines[at].sampled |= site->basis == BASIS_ESTIMATED;
+		}
 	}
 	for (size_t i = 0; i < count; i++)
-		if (lines[i].bytes > out->bytes)
+		if (lines[i].rate.bytes > out->rate.bytes)
 			*out = lines[i];
 	return any;
 }
@@ -230,16 +242,17 @@ static bool find_growing(const struct text *text, struct growing *out)
 /* "Still growing at the end: load (job.py:12), about 20 MiB/s, 150 MiB." */
 static void print_growing(const struct text *text, const struct growing *growing)
 {
+	uint64_t per_s = fact_rate_per_s(&growing->rate);
 	char words[WORDS] = "";
 
-	if (growing->bytes < GROWING_LEAST_BYTES)
+	if (growing->rate.bytes < GROWING_LEAST_BYTES)
 		return;
 	text_append(words, sizeof words, "Still growing at the end: ");
 	place_text(&growing->place, words + strlen(words), sizeof words - strlen(words));
-	text_append(words, sizeof words, ", %s", text_sampled(growing->bytes, growing->sampled).s);
-	if (growing->per_s >= 1)
-		text_append(words, sizeof words, ", %s/s",
-		       text_sampled((uint64_t)growing->per_s, true).s);
+	text_append(words, sizeof words, ", %s",
+		    text_sampled(growing->rate.bytes, growing->sampled).s);
+	if (per_s)
+		text_append(words, sizeof words, ", %s/s", text_sampled(per_s, true).s);
 	text_append(words, sizeof words, ".");
 	text_words(text, STYLE_WARN, "", 0, 2, words);
 }
