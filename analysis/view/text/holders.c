@@ -392,28 +392,20 @@ static bool is_faint(const struct fact_site *site, const struct fact_process *pr
 	       site->bytes < SAMPLES_LEAST * process->sample_mean_bytes;
 }
 
-/* Scales the sites' estimates down to what there is room for, and returns their sum. */
-static uint64_t fit_sites(struct holders *holders, uint64_t room)
+static uint64_t sum_of_rows(const struct holders *holders)
 {
-	uint64_t sum = 0, fitted = 0;
+	uint64_t sum = 0;
 	for (size_t i = 0; i < holders->count; i++)
 		sum += holders->rows[i].bytes;
-	if (sum <= room)
-		return sum;
-	for (size_t i = 0; i < holders->count; i++) {
-		struct holder *row = &holders->rows[i];
-		row->bytes = (uint64_t)((double)row->bytes * ((double)room / (double)sum));
-		fitted += row->bytes;
-	}
-	return fitted;
+	return sum;
 }
 
 /*
- * Returns the bytes of the rows added. Sites with too few samples become one row, since each
- * of them by itself would be noise. Leaks are printed whatever their size.
+ * Sites with too few samples become one row, since each of them by itself would be noise. Leaks are
+ * printed whatever their size.
  */
-static uint64_t add_host_sites(const struct text *text, const struct fact_process *process,
-			       uint64_t room, struct holders *holders)
+static void add_host_sites(const struct text *text, const struct fact_process *process,
+			   struct holders *holders)
 {
 	struct holder faint = { .sort = HOLDER_PART, .sampled = true };
 	for (size_t i = 0; i < text->facts->leak_count; i++) {
@@ -432,7 +424,6 @@ static uint64_t add_host_sites(const struct text *text, const struct fact_proces
 		snprintf(holders->rows[holders->count - 1].words, sizeof faint.words,
 			 "%s small allocation%s", units_count(faint.count).s, text_s(faint.count));
 	}
-	return fit_sites(holders, room);
 }
 
 /*
@@ -459,18 +450,15 @@ static uint64_t parts_bytes(const struct fact_host *host)
 }
 
 /* Where no parts were read: what Python's arenas hold in addition to the recorded objects. */
-static uint64_t add_arenas(const struct fact_host *host, uint64_t parts, struct holders *out)
+static void add_arenas(const struct fact_host *host, uint64_t parts, struct holders *out)
 {
 	uint64_t rest;
 
 	if (host->row_count || host->python_arena_bytes == CUF_UNKNOWN ||
 	    host->python_live_bytes == CUF_UNKNOWN)
-		return 0;
+		return;
 	rest = subtract_to_zero(host->python_arena_bytes, host->python_live_bytes);
-	rest = least_of(rest, host->rss_bytes - parts);
-	if (rest)
-		add_part(out, rest, part_words[PART_PYTHON]);
-	return rest;
+	add_part(out, least_of(rest, host->rss_bytes - parts), part_words[PART_PYTHON]);
 }
 
 /* What no call shows: of a runtime whose heap is not recorded, most of it is that heap. */
@@ -487,53 +475,59 @@ static void add_rest(const struct text *text, const struct fact_host *host, uint
 		out->rows[out->count - 1].suspect = is_heap_cause(text->facts->cause);
 }
 
-/* Of the request that failed: the moment of the table, and the limit that refused it. */
+/*
+ * Of the request that failed: the limit that refused it. Else what is resident, where more was
+ * allocated than that: memory that was never written, or was written to swap.
+ */
 static void title_host(const struct text *text, const struct fact_process *process,
 		       struct holders *out)
 {
 	const struct fact_host *host = &process->host;
 	const struct fact_incident *incident = focus_incident(text->facts);
 	enum fact_limit_kind kind = LIMIT_NONE;
+	char more[64] = "";
 
-	if (incident && !host->at_peak && focus_process(text->facts) == process)
+	if (host->at_peak) { /* the line above has what is resident */
+		snprintf(out->title, sizeof out->title, "Who held host memory %s the peak",
+			 host->is_near_peak ? "near" : "at");
+		return;
+	}
+	if (incident && focus_process(text->facts) == process)
 		kind = incident->refused_by;
 	if (kind != LIMIT_NONE)
-		snprintf(out->title, sizeof out->title, "Who held host memory; %s is %s",
-			 fact_limit_words[kind].set,
+		snprintf(more, sizeof more, "; %s is %s", fact_limit_words[kind].set,
 			 units_bytes(incident->limits[kind].max_bytes).s);
-	else
-		snprintf(out->title, sizeof out->title, "Who held host memory%s",
-			 text_if(host->at_peak,
-				 host->is_near_peak ? " near the peak" : " at the peak"));
+	else if (strcmp(units_bytes(out->total_bytes).s, units_bytes(host->rss_bytes).s) != 0)
+		snprintf(more, sizeof more, "; %s is resident", units_bytes(host->rss_bytes).s);
+	snprintf(out->title, sizeof out->title, "Who held host memory%s", more);
 }
 
+/* Rows have the bytes that every other output has, so their sum may be more than is resident. */
 void holders_of_host(const struct text *text, const struct fact_process *process,
 		     struct holders *out)
 {
 	const struct fact_host *host = &process->host;
-	uint64_t parts = files_bytes(process), arenas, sum;
+	uint64_t parts = files_bytes(process), sum;
 
 	*out = (struct holders){ .total_bytes = host->rss_bytes };
-	title_host(text, process, out);
 	if (host->rss_bytes == CUF_UNKNOWN)
 		return;
 	if (host->row_count)
 		parts = parts_bytes(host);
 	if (parts == CUF_UNKNOWN || parts > host->rss_bytes)
 		parts = 0;
-	arenas = add_arenas(host, parts, out);
-	sum = parts + arenas;
-	/* resident memory was read a little before or after the peak; what was held is known */
-	if (host->at_peak && !host->is_near_peak && host->live_peak_bytes != CUF_UNKNOWN)
-		out->total_bytes = most_of(host->rss_bytes, host->live_peak_bytes + sum);
-	sum += add_host_sites(text, process, out->total_bytes - sum, out);
+	add_arenas(host, parts, out);
+	add_host_sites(text, process, out);
 	for (size_t i = 0; i < host->row_count; i++)
 		if (part_words[host->rows[i].part])
 			add_part(out, host->rows[i].bytes, part_words[host->rows[i].part]);
 	if (!host->row_count && parts)
 		add_part(out, parts, "libraries and files");
-	if (sum < out->total_bytes)
-		add_rest(text, host, out->total_bytes - sum, out);
+	sum = sum_of_rows(out);
+	if (sum < host->rss_bytes)
+		add_rest(text, host, host->rss_bytes - sum, out);
+	out->total_bytes = most_of(sum, host->rss_bytes);
+	title_host(text, process, out);
 	mark_leaks(text, out);
 	sort_rows(out);
 }

@@ -45,32 +45,32 @@ static void name_in_full(const struct holder *row, char *out, size_t bytes)
 		snprintf(out, bytes, "%s", row->words);
 }
 
-/* Suspects first, but not one of many other processes; then by size, as they are sorted. */
-static bool comes_before(const struct holders *holders, size_t a, size_t b)
+/* The largest row that the cause is about, unless it is one of many processes; else the count. */
+static size_t first_suspect(const struct holders *holders)
 {
-	const struct holder *left = &holders->rows[a], *right = &holders->rows[b];
-	bool left_first = left->suspect && !left->is_process;
-	bool right_first = right->suspect && !right->is_process;
-	if (left_first == right_first)
-		return a < b;
-	return left_first;
+	size_t at = 0;
+	while (at < holders->count &&
+	       (!holders->rows[at].suspect || holders->rows[at].is_process))
+		at++;
+	return at;
 }
 
 /*
- * Is the row printed by itself? One of the rows is for what is free, one for the sum of
- * those that are not printed.
+ * Is the row printed by itself? The largest are, and the largest that the cause is about. One of
+ * the rows is for what is free, one for the sum of those that are not printed.
  */
 static bool is_kept(const struct holders *holders, size_t index, unsigned rows)
 {
 	const struct holder *row = &holders->rows[index];
-	size_t before = 1;
+	size_t before = 1, first = first_suspect(holders);
 	if (holders->count <= rows || row->sort == HOLDER_FREE)
 		return true;
 	if (row->sort == HOLDER_OUTSIDE)
 		return false;
 	for (size_t i = 0; i < holders->count; i++)
 		before += holders->rows[i].sort == HOLDER_FREE ||
-			  (holders->rows[i].sort < HOLDER_FREE && comes_before(holders, i, index));
+			  (holders->rows[i].sort < HOLDER_FREE && index != first &&
+			   (i == first || i < index));
 	return before < rows;
 }
 
@@ -287,6 +287,7 @@ static void sum_up(const struct holders *holders, unsigned rows, struct holder *
 		   size_t columns)
 {
 	size_t sites = 0, used;
+	bool more = false;
 	*rest = (struct holder){ .sort = HOLDER_PART };
 	for (size_t i = 0; i < holders->count; i++)
 		if (!is_kept(holders, i, rows) && holders->rows[i].sort != HOLDER_OUTSIDE) {
@@ -304,12 +305,18 @@ static void sum_up(const struct holders *holders, unsigned rows, struct holder *
 		    row->sort == HOLDER_OUTSIDE)
 			continue;
 		used = strlen(rest->words);
-		if (used + strlen(row->words) + 2 > columns ||
-		    used + strlen(row->words) + 3 > sizeof rest->words)
+		if (used + strlen(row->words) + sizeof " and more" > columns ||
+		    used + strlen(row->words) + 3 > sizeof rest->words) {
+			more = true;
 			continue;
+		}
 		snprintf(rest->words + used, sizeof rest->words - used, "%s%s",
 			 text_if(used > strlen("other: "), ", "), row->words);
 	}
+	used = strlen(rest->words);
+	if (more)
+		snprintf(rest->words + used, sizeof rest->words - used, "%s",
+			 used > strlen("other: ") ? " and more" : "smaller ones");
 }
 
 /* The rest is printed behind the sites and parts, before what is free. */

@@ -8,6 +8,7 @@
 #include "analysis/view/text/screen.h"
 
 #include <stdlib.h>
+#include "analysis/base/numbers.h"
 #include "analysis/view/focus.h"
 #include "analysis/view/text/holders.h"
 
@@ -121,13 +122,25 @@ static unsigned table_lines_wanted(const struct holders *holders, unsigned tight
 }
 
 /*
+ * At most as many as there are lines. The smallest rows share one, unless lines would stay empty
+ * that show a hundredth of the whole.
+ */
+static unsigned table_rows(const struct holders *holders, unsigned lines)
+{
+	unsigned rows = TABLE_LINES - 1;
+	while (rows < lines && rows < holders->count &&
+	       holders->rows[rows - 1].bytes >= holders->total_bytes / 100)
+		rows++;
+	return (unsigned)least_of(rows, lines);
+}
+
+/*
  * Tightens until the table has the lines it needs. If even TIGHT_MAX leaves less than three,
  * there is no table: the cause and its fix are worth more.
  */
 static void fit_parts(const struct text *text, struct screen *screen, const struct holders *holders)
 {
-	unsigned most = lines_of_screen(text), taken = most;
-	unsigned rows = TABLE_LINES - 1, processes;
+	unsigned most = lines_of_screen(text), taken = most, rows, processes;
 	for (unsigned tight = 0; tight <= TIGHT_MAX; tight++) {
 		for (enum part part = 0; part < PARTS; part++)
 			if (part != PART_TABLE && part != PART_PROCESSES)
@@ -136,10 +149,15 @@ static void fit_parts(const struct text *text, struct screen *screen, const stru
 		if (taken + table_lines_wanted(holders, tight) <= most)
 			break;
 	}
+	if (text->options->full) { /* no screen, so no lines to save */
+		rows = (unsigned)most_of(text_rows(text), TABLE_LINES - 1);
+		render(text, screen, PART_TABLE, 0, rows, holders);
+		render(text, screen, PART_PROCESSES, 0, SCREEN_LINES, NULL);
+		return;
+	}
 	if (taken + 3 > most) /* a title and at least two rows */
 		return;
-	if (most - taken < rows + 1)
-		rows = most - taken - 1;
+	rows = table_rows(holders, most - taken - 1);
 	/* the smallest holders say less than the other processes of the run */
 	processes = screen_processes_least(text);
 	if (processes && most >= taken + TABLE_LEAST + 1 + processes &&
