@@ -32,6 +32,7 @@ static void test_bytes__a_sample_has_two_digits(void **state)
 {
 	assert_string_equal(units_bytes_rough(0).s, "~0 B");
 	assert_string_equal(units_bytes_rough(7ull << 30).s, "~7.0 GiB");
+	assert_string_equal(units_bytes_rough(1572960).s, "~1.5 MiB");
 	assert_string_equal(units_bytes_rough(73953968).s, "~71 MiB");
 	assert_string_equal(units_bytes_rough(525926).s, "~510 KiB");
 	assert_string_equal(units_bytes_rough(1023ull << 20).s, "~1000 MiB");
