@@ -339,10 +339,15 @@ format: ## clang-format on the lines changed since HEAD
 	$(Q)git diff -U0 --no-color HEAD -- '*.c' '*.h' | clang-format-diff -p1 -i
 
 into = $(DESTDIR)$(PREFIX)
+# what loaders make of $$LIB in a path: this, lib64 or lib
+multiarch = $(if $(filter aarch64%,$(shell $(CC) -dumpmachine)),aarch64,x86_64)-linux-gnu
 put = $(if $(2),install -d $(into)/$(3) && install -m $(1) $(2) $(into)/$(3)/)
 install: all ## into $(DESTDIR)$(PREFIX)
 	$(call put,755,$(B)/cuflight,bin)
 	$(call put,644,$(B)/libcuflight.so,lib)
+	install -d $(into)/lib64 $(into)/lib/$(multiarch)
+	ln -sf ../lib/libcuflight.so $(into)/lib64/
+	ln -sf ../libcuflight.so $(into)/lib/$(multiarch)/
 	$(call put,644,$(wildcard interpose/cuflight.h scripts/ci/*.h),include)
 	$(call put,644,$(wildcard analysis/cmd/man/*.1),share/man/man1)
 	$(call put,644,$(wildcard analysis/cmd/man/*.7),share/man/man7)
@@ -351,7 +356,8 @@ install: all ## into $(DESTDIR)$(PREFIX)
 dist: $(page_texts) ## a release that builds without node and network: $(O)/dist/*.tar.gz
 	@scripts/dist cuflight-$(VERSION) $(html) $(O)/dist
 uninstall: ## remove what install wrote
-	rm -f $(into)/bin/cuflight $(into)/lib/libcuflight.so $(into)/include/cuflight*.h
+	rm -f $(into)/bin/cuflight $(into)/include/cuflight*.h
+	rm -f $(patsubst %,$(into)/%/libcuflight.so,lib lib64 lib/$(multiarch))
 	rm -f $(into)/share/man/man1/cuflight*.1 $(into)/share/man/man7/cuflight*.7
 	rm -f $(into)/share/bash-completion/completions/cuflight.bash
 	rm -rf $(into)/share/cuflight

@@ -40,7 +40,10 @@ static void print_export(FILE *out, const char *name, const char *value)
  * line, not here. */
 static void print_shell(FILE *out, const struct lines *lines)
 {
-	fprintf(out, "export LD_PRELOAD=%s\"${LD_PRELOAD:+:$LD_PRELOAD}\"\n", lines->library);
+	char quoted[LINE_BYTES];
+
+	path_quote_shell(lines->library, quoted, sizeof quoted);
+	fprintf(out, "export LD_PRELOAD=%s\"${LD_PRELOAD:+:$LD_PRELOAD}\"\n", quoted);
 	if (lines->recordings)
 		print_export(out, "CUFLIGHT_OUTPUT", lines->recordings);
 	if (*lines->options)
@@ -61,16 +64,36 @@ static void print_double_quoted(FILE *out, const char *text)
 	fputc('"', out);
 }
 
+/* The lines that copy the library into an image: to each folder that $LIB may stand for. */
+static void print_copies(FILE *out, const char *before, const char *library)
+{
+	const char *place = strstr(library, "$LIB");
+
+	if (!place)
+		fprintf(out, "%sCOPY libcuflight.so %s\n", before, library);
+	for (size_t i = 0; place && library_folders[i]; i++)
+		fprintf(out, "%sCOPY libcuflight.so %.*s%s%s\n", before, (int)(place - library),
+			library, library_folders[i], place + strlen("$LIB"));
+}
+
+/* A Dockerfile puts variables of its own in for a '$'. */
+static void print_escaped(FILE *out, const char *text)
+{
+	for (; *text; text++)
+		fprintf(out, *text == '$' ? "\\%c" : "%c", *text);
+}
+
 /* COPY takes the library from the build context; VOLUME keeps recordings after the container. The
  * path of the library in the build context is the user's matter. */
 static void print_docker(FILE *out, const struct lines *lines)
 {
 	const char *recordings = recordings_or(lines, "/recordings/");
 
-	fprintf(out, "# the library must be in the image, built for an equal or older glibc\n"
-		"COPY libcuflight.so %s\n"
-		"ENV LD_PRELOAD=%s\n", lines->library, lines->library);
-	fputs("ENV CUFLIGHT_OUTPUT=", out);
+	fputs("# the library must be in the image\n", out);
+	print_copies(out, "", lines->library);
+	fputs("ENV LD_PRELOAD=", out);
+	print_escaped(out, lines->library);
+	fputs("\nENV CUFLIGHT_OUTPUT=", out);
 	print_double_quoted(out, recordings);
 	if (*lines->options) {
 		fputs("\nENV CUFLIGHT_OPTIONS=", out);
@@ -101,16 +124,15 @@ static void print_k8s(FILE *out, const struct lines *lines)
 	else
 		snprintf(options, sizeof options, "%s%stermination_log=/dev/termination-log",
 			 lines->options, *lines->options ? ":" : "");
-	fprintf(out,
-		"# Merge into the pod's spec. The image must have the library; nothing here puts "
-		"it there:\n"
-		"# COPY libcuflight.so %s\n"
-		"# After a refused request, kubectl describe shows why memory ran out. After a "
-		"kill by the\n"
-		"# kernel (OOMKilled) it cannot: run 'cuflight report' on the recordings.\n"
-		"containers:\n"
-		"- name: server # yours\n"
-		"  env:\n", lines->library);
+	fputs("# Merge into the pod's spec. The image must have the library; nothing here puts "
+	      "it there:\n", out);
+	print_copies(out, "# ", lines->library);
+	fputs("# After a refused request, kubectl describe shows why memory ran out. After a "
+	      "kill by the\n"
+	      "# kernel (OOMKilled) it cannot: run 'cuflight report' on the recordings.\n"
+	      "containers:\n"
+	      "- name: server # yours\n"
+	      "  env:\n", out);
 	print_pod_variable(out, "LD_PRELOAD", lines->library);
 	print_pod_variable(out, "CUFLIGHT_OUTPUT", recordings);
 	print_pod_variable(out, "CUFLIGHT_OPTIONS", options);
@@ -202,7 +224,7 @@ static int run_env(const struct opts *opts, const struct cmd *const *commands)
 {
 	struct library library;
 	struct output output;
-	char options[4096], error[4096];
+	char options[4096], error[4096], any[PATH_MAX + 64];
 	struct lines lines = { .recordings = opts_text(opts, "recordings"), .options = options };
 
 	if (opts->operand_count) {
@@ -220,7 +242,8 @@ static int run_env(const struct opts *opts, const struct cmd *const *commands)
 			say_error("%s", library.why);
 			return CMD_USAGE;
 		}
-		lines.library = library.path;
+		library_path_for_any(&library, any, sizeof any);
+		lines.library = any;
 	}
 	if (output_open(&output, opts))
 		return CMD_USAGE;
@@ -254,8 +277,8 @@ const struct cmd cmd_env = {
 		 "a Dockerfile, a Kubernetes pod or a systemd service. Programs that use neither "
 		 "CUDA nor much host memory leave no file.",
 	.examples = "eval \"$(cuflight env)\"\trecord what this shell starts\n"
-		    "cuflight env --docker --library=/usr/lib/libcuflight.so\tfor an image\n"
-		    "cuflight env --k8s --library=/usr/lib/libcuflight.so\tfor a pod\n",
+		    "cuflight env --docker --library='/opt/cuflight/$LIB/libcuflight.so'\tfor an image\n"
+		    "cuflight env --k8s --library='/opt/cuflight/$LIB/libcuflight.so'\tfor a pod\n",
 	.groups = { &option_group, &settings_printed, &opts_result, &opts_common },
 	.usage_exit = CMD_USAGE,
 	.run = run_env,

@@ -3,6 +3,7 @@
 #include "analysis/cmd/doctor/checks.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/base/paths.h"
@@ -130,25 +131,40 @@ static void look_machine(const struct check_context *context, struct check_resul
 	check_advise(result, "build libcuflight.so for that machine and use --library=PATH");
 }
 
-/* The loader's name identifies the libc. The recorder needs symbols of glibc. musl's loader has
- * another name, and its libc lacks the versions of symbols. */
+/* True for a version that the recorder cannot be loaded with. */
+static bool is_too_old(const char *version)
+{
+	enum { OLDEST_MINOR = 17 };
+	unsigned major, minor;
+
+	return sscanf(version, "%u.%u", &major, &minor) == 2 && major == 2 && minor < OLDEST_MINOR;
+}
+
+/* The loader's name identifies the libc. The recorder works with glibc; elsewhere it is off. */
 static void look_libc(const struct check_context *context, struct check_result *result)
 {
 	const struct target *target = &context->target;
-	const char *loader = path_base_name(target->loader);
+	const char *loader = path_base_name(target->loader), *version = target->glibc_version;
 
 	if (is_unknown_target(context, result))
 		return;
 	if (target->is_static) {
 		check_report(result, CHECK_INFO, "static: see 'dynamic'");
-	} else if (!strncmp(loader, "ld-linux", 8) || !strncmp(loader, "ld64.so", 7)) {
-		check_report(result, CHECK_FINE, "glibc (%s)", target->loader);
-	} else {
+	} else if (strncmp(loader, "ld-linux", 8) && strncmp(loader, "ld64.so", 7)) {
 		check_report(result, CHECK_PROBLEM,
-			     "the loader is %s%s, but libcuflight.so needs glibc",
+			     "the loader is %s%s, not glibc's: the program runs as without "
+			     "cuflight, and is not recorded",
 			     *loader ? target->loader : "unknown",
 			     strstr(loader, "musl") ? " (musl)" : "");
 		check_advise(result, "use an image with glibc (Debian, Ubuntu, UBI), not Alpine");
+	} else if (is_too_old(version)) {
+		check_report(result, CHECK_PROBLEM,
+			     "glibc %s: the loader refuses libcuflight.so, which needs glibc 2.17",
+			     version);
+		check_advise(result, "use an image with glibc 2.17 or newer");
+	} else {
+		check_report(result, CHECK_FINE, "glibc%s%s (%s): recorded",
+			     *version ? " " : "", version, target->loader);
 	}
 }
 

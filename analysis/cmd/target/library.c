@@ -74,6 +74,32 @@ int library_find(struct library *library, const char *requested)
 	return -1;
 }
 
+#if defined __aarch64__
+#define MULTIARCH "lib/aarch64-linux-gnu"
+#else
+#define MULTIARCH "lib/x86_64-linux-gnu"
+#endif
+const char *const library_folders[] = { "lib64", "lib", MULTIARCH, NULL };
+
+void library_path_for_any(const struct library *library, char *out, size_t bytes)
+{
+	static const char place[] = "/lib/" LIBRARY_NAME;
+	size_t length = strlen(library->path), prefix = length - strlen(place);
+	char path[PATH_MAX + 64];
+	bool is_everywhere = length > strlen(place) && !strcmp(library->path + prefix, place) &&
+			     !strchr(library->path, '$');
+
+	for (size_t i = 0; library_folders[i] && is_everywhere; i++) {
+		snprintf(path, sizeof path, "%.*s/%s/%s", (int)prefix, library->path,
+			 library_folders[i], LIBRARY_NAME);
+		is_everywhere = access(path, R_OK) == 0;
+	}
+	if (is_everywhere)
+		snprintf(out, bytes, "%.*s/$LIB/%s", (int)prefix, library->path, LIBRARY_NAME);
+	else
+		snprintf(out, bytes, "%s", library->path);
+}
+
 /* Compares the file name, because an inherited entry may be another copy of the recorder. Two
  * recorders in one process would record everything twice. */
 static bool is_our_library(const char *entry, size_t bytes)

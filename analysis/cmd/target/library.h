@@ -19,6 +19,16 @@ struct library {
 int library_find(struct library *library, const char *requested);
 
 /*
+ * The path that serves each C library: where `make install` has put the library or a link into all
+ * folders that loaders of glibc make of $LIB, "PREFIX/$LIB/libcuflight.so". Loaders of others find no
+ * such file, which they ignore. Elsewhere the path itself.
+ */
+void library_path_for_any(const struct library *library, char *out, size_t bytes);
+
+/* The folders that $LIB stands for: Red Hat's, others', Debian's. Ended by NULL. */
+extern const char *const library_folders[];
+
+/*
  * The value of LD_PRELOAD: this library, then what is inherited, without other copies of it.
  * 0, or -1: it does not fit.
  */

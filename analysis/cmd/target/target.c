@@ -122,6 +122,42 @@ static void read_loader(struct target *target, Elf *elf)
 	}
 }
 
+/*
+ * glibc's loader is in the folder of its libc, often behind a link. libc has its version in a text:
+ * "GNU C Library (Debian GLIBC 2.36-9) stable release version 2.36.".
+ */
+static void read_glibc_version(struct target *target)
+{
+	static const char mark[] = "release version ";
+	char path[PATH_MAX];
+	const char *image = NULL, *at = NULL;
+	size_t bytes = 0;
+	Elf *elf = NULL;
+	int fd = -1;
+
+	if (realpath(target->loader, path) && strlen(path) + sizeof "libc.so.6" < sizeof path) {
+		strcpy(strrchr(path, '/') + 1, "libc.so.6");
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+	}
+	if (fd >= 0)
+		elf = elf_begin(fd, ELF_C_READ, NULL);
+	if (elf)
+		image = elf_rawfile(elf, &bytes);
+	if (image)
+		at = memmem(image, bytes, mark, sizeof mark - 1);
+	if (at && (size_t)(image + bytes - at) > sizeof mark + sizeof target->glibc_version) {
+		at += sizeof mark - 1;
+		snprintf(target->glibc_version, sizeof target->glibc_version, "%.*s",
+			 (int)strspn(at, "0123456789."), at);
+		bytes = strlen(target->glibc_version);
+		if (bytes && target->glibc_version[bytes - 1] == '.')
+			target->glibc_version[bytes - 1] = 0;
+	}
+	elf_end(elf);
+	if (fd >= 0)
+		close(fd);
+}
+
 /* A file of another kind leaves is_elf false. That is no error: a shell may run it. */
 static void read_elf(struct target *target)
 {
@@ -179,6 +215,8 @@ void target_inspect(struct target *target, const char *command)
 	if (target->error)
 		return;
 	read_elf(target);
+	if (*target->loader)
+		read_glibc_version(target);
 	read_privileges(target);
 }
 

@@ -25,6 +25,8 @@ struct target {
 	uint16_t machine;           /* ELF e_machine */
 	bool is_64;
 	char loader[PATH_MAX];      /* PT_INTERP */
+	/* of the libc.so.6 that is in the loader's folder, "2.36"; "": not known */
+	char glibc_version[16];
 	/* execution gives it more rights: the loader then ignores LD_PRELOAD */
 	bool gains_user, gains_group, gains_capabilities;
 };

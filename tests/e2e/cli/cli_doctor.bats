@@ -54,7 +54,17 @@ problem() {
 	echo 'int main(void) { return 0; }' >m.c
 	gcc -o musl m.c -Wl,--dynamic-linker=/lib/ld-musl-x86_64.so.1
 	arguments=(-- ./musl)
-	problem libc musl glibc
+	problem libc musl glibc 'the program runs as without cuflight'
+	# glibc's version is that of the libc in the loader's folder
+	arguments=(-- "$(type -P true)")
+	expect 0 doctor "${arguments[@]}"
+	holds out "glibc $(getconf GNU_LIBC_VERSION | cut -d' ' -f2) ("
+	mkdir old
+	printf 'GNU C Library (old) stable release version 2.12.\n%0100d' 0 >old/libc.so.6
+	cp /lib64/ld-linux-x86-64.so.2 old/
+	gcc -o ancient m.c -Wl,--dynamic-linker="$PWD/old/ld-linux-x86-64.so.2"
+	arguments=(-- ./ancient)
+	problem libc '2.12' '2.17'
 	cp musl other
 	printf '\267\000' | dd of=other bs=1 seek=18 conv=notrunc status=none # e_machine: aarch64
 	arguments=(-- ./other)

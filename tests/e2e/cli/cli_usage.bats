@@ -194,6 +194,29 @@ commands() { sed -n "s/^\tcommands='\(.*\)'$/\1/p" "$root/analysis/cmd/cuflight.
 	[ "$(find "it's here" -name 'cuflight.bash.*.cuf' | wc -l)" = 1 ]
 }
 
+@test "env of an installation: one path for the loaders of all systems, which any shell and file keeps" {
+	local folder
+	mkdir -p there/bin
+	make -s -C "$root" O="$build" PREFIX="$home/there" DESTDIR= install >/dev/null 2>make.err || { cat make.err; return 1; }
+	there/bin/cuflight env >out
+	(
+		export LD_PRELOAD=
+		eval "$(<out)"
+		[ "$LD_PRELOAD" = "$home/there/\$LIB/libcuflight.so" ]
+		CUFLIGHT_OPTIONS=start=1 CUFLIGHT_OUTPUT=$home/any.cuf bash -c :
+	)
+	[ -s any.cuf ]
+	for folder in lib lib64 "lib/$(uname -m)-linux-gnu"; do cmp "there/$folder/libcuflight.so" "$build/libcuflight.so"; done
+	expect 0 env --docker --library='/opt/$LIB/libcuflight.so'
+	holds out 'ENV LD_PRELOAD=/opt/\$LIB/libcuflight.so' 'COPY libcuflight.so /opt/lib64/libcuflight.so' "COPY libcuflight.so /opt/lib/$(uname -m)-linux-gnu/libcuflight.so"
+	expect 0 env --k8s --library='/opt/$LIB/libcuflight.so'
+	holds out 'value: "/opt/$LIB/libcuflight.so"' '# COPY libcuflight.so /opt/lib/libcuflight.so'
+	expect 0 env --systemd --library='/opt/$LIB/libcuflight.so'
+	holds out 'Environment="LD_PRELOAD=/opt/$LIB/libcuflight.so"'
+	make -s -C "$root" O="$build" PREFIX="$home/there" DESTDIR= uninstall
+	[ -z "$(find there -name 'libcuflight*')" ]
+}
+
 @test "env for a Dockerfile, a pod and a service names the library where it will be" {
 	local form
 	for form in docker k8s systemd; do
