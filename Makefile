@@ -309,6 +309,8 @@ check-suites: all ## test suites of allocators and C libraries (minutes, so not 
 	@CHECK_SECONDS=$${CHECK_SECONDS:-3000} scripts/check suites $(B)
 check-machines: all ## aarch64 under qemu; needs scripts/setup machines
 	@scripts/check machines $(B)
+check-systems: all ## old and new glibc, musl: as root, with debootstrap; SYSTEMS= is their folder
+	@scripts/check-systems -- $(B)
 check-agents: all ## LangChain, LangGraph, AutoGen, CrewAI; needs scripts/setup frameworks
 	@scripts/check frameworks $(B) agents
 check-frameworks: tests ## real PyTorch, llama.cpp, agents, CuPy, JAX, as far as setup fetched them
@@ -379,7 +381,7 @@ help: ## this list
 -include $(core_obj:.o=.d) $(hook_obj:.o=.d) $(cmd_obj:.o=.d) $(B)/obj/analysis/main.d
 -include $(wildcard $(unit_tests:=.d))
 .PHONY: all interpose analysis tests unit sim check check-unit check-e2e check-golden \
-        check-fault check-torture torture check-gpu check-suites check-machines check-agents \
-        check-frameworks check-asan check-ubsan check-tsan check-valgrind fuzz lint bench \
+        check-fault check-torture torture check-gpu check-suites check-machines check-systems \
+        check-agents check-frameworks check-asan check-ubsan check-tsan check-valgrind fuzz lint bench \
         bench-host bench-causes bench-fleet gen format dist install uninstall clean help
 .DELETE_ON_ERROR:
