@@ -112,6 +112,8 @@ $(B)/libc/libc.so.6: interpose/libc.map.in Makefile
 		$(CC) -w -fPIC -fno-builtin -nostdlib -shared -Wl,-soname,libc.so.6 \
 		-Wl,--version-script=$(@D)/libc.map $(@D)/libc.c -o $@
 link_libc := $(if $(SAN),,-nodefaultlibs $(B)/libc/libc.so.6 -lgcc)
+# lld has only the first, which is the same here: no variable is exported.
+bind_locally = $(if $(findstring zig,$(CC)),-Bsymbolic,-Bsymbolic-functions)
 # The second one is for tests: it does as where glibc, before 2.35, cannot find objects.
 recorders := $(B)/libcuflight.so $(B)/before_2.35/libcuflight.so
 loaded := $(B)/obj/interpose/objects/loaded.o
@@ -123,7 +125,7 @@ $(B)/before_2.35/libcuflight.so: $(B)/before_2.35/loaded.o
 $(recorders): $(filter-out $(loaded),$(core_obj)) $(hook_obj) $(B)/export.map \
 		$(filter %.6,$(link_libc))
 	$(call say,LINK)$(CC) $(LIBF) -shared $(LDFLAGS) \
-		-Wl,-z,defs,-z,now,-z,relro,-Bsymbolic-functions -Wl,-soname,libcuflight.so \
+		-Wl,-z,defs,-z,now,-z,relro,$(bind_locally) -Wl,-soname,libcuflight.so \
 		-Wl,--version-script=$(B)/export.map $(filter %.o,$^) -o $@ $(link_libc)
 
 $(B)/cuflight: $(B)/obj/analysis/main.o $(B)/libanalysis.a
@@ -171,6 +173,8 @@ $(B)/obj/gen/html_assets.o: $(B)/gen/html_assets.c analysis/view/html/assets.h
 # A unit test of interpose/ links the recorder without its hooks, which would interpose the test's
 # malloc. A test of hooks/cuda adds the driver's functions. A test of analysis/ links all of it
 # except main(). A test of both sides reads what it has written.
+$(B)/unit/interpose/objects/loaded: private CFLAGS += \
+	-Wl,-z,max-page-size=0x200000,-z,noseparate-code # a program with a gap
 $(B)/unit/interpose/%: tests/unit/interpose/%.c $(B)/libcore.a
 	@mkdir -p $(@D)
 	$(call say,TEST)$(CC) $(BASE) -fno-builtin-malloc $(CFLAGS) $< $(B)/libcore.a -o $@ \

@@ -277,8 +277,10 @@ const struct cmd cmd_env = {
 		 "a Dockerfile, a Kubernetes pod or a systemd service. Programs that use neither "
 		 "CUDA nor much host memory leave no file.",
 	.examples = "eval \"$(cuflight env)\"\trecord what this shell starts\n"
-		    "cuflight env --docker --library='/opt/cuflight/$LIB/libcuflight.so'\tfor an image\n"
-		    "cuflight env --k8s --library='/opt/cuflight/$LIB/libcuflight.so'\tfor a pod\n",
+		    "cuflight env --docker --library='/opt/cuflight/$LIB/libcuflight.so'"
+		    "\tfor an image\n"
+		    "cuflight env --k8s --library='/opt/cuflight/$LIB/libcuflight.so'"
+		    "\tfor a pod\n",
 	.groups = { &option_group, &settings_printed, &opts_result, &opts_common },
 	.usage_exit = CMD_USAGE,
 	.run = run_env,

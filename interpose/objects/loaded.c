@@ -40,6 +40,9 @@ extern int loader_find(void *addr, struct answer *answer) __asm__("_dl_find_obje
 struct object {
 	/* end is stored last; it is start where the object is gone, or its headers are not seen */
 	struct cuf_loaded loaded;
+	/* The largest gap between segments. The kernel leaves those of ld.so and of the program
+	 * free, so others may be mapped there. */
+	uintptr_t gap_start, gap_end;
 	const struct link_map *before;
 	uintptr_t bias;
 	const void *dynamic;
@@ -49,6 +52,7 @@ struct object {
 /* By its program headers. false: they are not those of this object. */
 static bool read_ranges(struct object *object, uintptr_t headers, size_t count)
 {
+	const uintptr_t page = cuf_page_bytes();
 	uintptr_t low = UINTPTR_MAX, high = 0;
 	ElfW(Phdr) segment;
 	bool is_it = false;
@@ -64,7 +68,12 @@ static bool read_ranges(struct object *object, uintptr_t headers, size_t count)
 			object->loaded.eh_frame_hdr = start;
 		if (segment.p_type != PT_LOAD)
 			continue;
-		start -= start % cuf_page_bytes();
+		start -= start % page;
+		if (high && start > high + page &&
+		    start - high > object->gap_end - object->gap_start) {
+			object->gap_start = (high + page - 1) / page * page;
+			object->gap_end = start;
+		}
 		low = start < low ? start : low;
 		high = end > high ? end : high;
 	}
@@ -153,6 +162,7 @@ static bool add_object(const struct link_map *map, const struct link_map *node)
 	if (!object)
 		return false;
 	object->loaded = (struct cuf_loaded){ .map = (struct link_map *)map };
+	object->gap_start = object->gap_end = 0;
 	object->before = node->l_prev;
 	object->bias = node->l_addr;
 	object->dynamic = node->l_ld;
@@ -228,6 +238,12 @@ CUF_AT_FORK_CHILD(release_list);
 
 /* ---- looking it up ---- */
 
+static bool holds(const struct object *object, uintptr_t addr)
+{
+	return addr - object->loaded.start < object->loaded.end - object->loaded.start &&
+	       addr - object->gap_start >= object->gap_end - object->gap_start;
+}
+
 /* The object that has this address, as far as the list goes. NULL: none. */
 static const struct object *search(uintptr_t addr, struct cuf_loaded *found)
 {
@@ -235,8 +251,7 @@ static const struct object *search(uintptr_t addr, struct cuf_loaded *found)
 	unsigned count = __atomic_load_n(&object_count, __ATOMIC_ACQUIRE);
 	const struct object *object = objects;
 
-	while (object < objects + count &&
-	       addr - object->loaded.start >= object->loaded.end - object->loaded.start)
+	while (object < objects + count && !holds(object, addr))
 		object++;
 	if (object == objects + count)
 		return NULL;

@@ -15,6 +15,12 @@
 #include <string.h>
 #include "interpose/platform/laws.h"
 
+/* Newer headers of glibc define these as macros that choose by type, as C23 has them. */
+#undef memchr
+#undef strchr
+#undef strrchr
+#undef strstr
+
 /* Otherwise the compiler turns the loops below into calls of the functions they define. */
 #pragma GCC optimize("no-tree-loop-distribute-patterns")
 

@@ -20,8 +20,8 @@ int library_find(struct library *library, const char *requested);
 
 /*
  * The path that serves each C library: where `make install` has put the library or a link into all
- * folders that loaders of glibc make of $LIB, "PREFIX/$LIB/libcuflight.so". Loaders of others find no
- * such file, which they ignore. Elsewhere the path itself.
+ * folders that loaders of glibc make of $LIB, "PREFIX/$LIB/libcuflight.so". Loaders of others find
+ * no such file, which they ignore. Elsewhere the path itself.
  */
 void library_path_for_any(const struct library *library, char *out, size_t bytes);
 

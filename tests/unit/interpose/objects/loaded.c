@@ -64,6 +64,35 @@ static unsigned judge(void)
 
 /* ---- tests ---- */
 
+static int find_gap(struct dl_phdr_info *info, size_t bytes, void *middle)
+{
+	uintptr_t end = 0, largest = 0;
+
+	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+		uintptr_t start = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+
+		if (info->dlpi_phdr[i].p_type != PT_LOAD)
+			continue;
+		if (end && start > end && start - end > largest) {
+			largest = start - end;
+			*(uintptr_t *)middle = end + largest / 2;
+		}
+		end = start + info->dlpi_phdr[i].p_memsz;
+	}
+	return 1; /* the program is the first one */
+}
+
+/* The kernel maps others there. This program is linked with a gap of megabytes. */
+static void test_loaded__leaves_out_the_gap_between_segments(void **state)
+{
+	struct cuf_loaded found;
+	uintptr_t middle = 0;
+
+	dl_iterate_phdr(find_gap, &middle);
+	assert_int_not_equal(middle, 0);
+	assert_false(cuf_loaded_listed_at(middle, &found));
+}
+
 static void test_loaded__lists_what_was_loaded_at_start(void **state)
 {
 	assert_true(judge() >= 3); /* the program, libc, ld.so */
@@ -190,6 +219,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_loaded__lists_what_was_loaded_at_start),
 		cmocka_unit_test(test_loaded__finds_no_object_elsewhere),
+		cmocka_unit_test(test_loaded__leaves_out_the_gap_between_segments),
 		cmocka_unit_test(test_loaded__follows_what_is_opened_and_closed),
 		cmocka_unit_test(test_loaded__does_not_answer_for_an_object_that_was_there),
 		cmocka_unit_test(test_loaded__uses_places_again),
