@@ -203,12 +203,19 @@ void events_free(struct events *events)
 	free(events);
 }
 
+static uint64_t seq_at(const struct events *events, size_t i)
+{
+	uint64_t seq;
+	memcpy(&seq, events->at + (uint64_t)events->order[i] * EVENTS_UNIT, sizeof seq);
+	return seq;
+}
+
 size_t events_after(const struct events *events, uint64_t seq)
 {
 	size_t low = 0, high = events->count;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		if (events_get(events, middle).seq <= seq)
+		if (seq_at(events, middle) <= seq)
 			low = middle + 1;
 		else
 			high = middle;
@@ -220,13 +227,6 @@ void events_passed(const struct events *events, size_t passed)
 {
 	if (passed % DROP_EVERY == DROP_EVERY - 1)
 		reader_drop(events->reader, events->ring);
-}
-
-static uint64_t seq_at(const struct events *events, size_t i)
-{
-	uint64_t seq;
-	memcpy(&seq, events->at + (uint64_t)events->order[i] * EVENTS_UNIT, sizeof seq);
-	return seq;
 }
 
 /* Events of several threads alternate, so the processor does not foresee where the next one is. */

@@ -46,6 +46,7 @@ static inline struct cuf_event events_get(const struct events *events, size_t i)
 {
 	struct cuf_event event;
 	memcpy(&event, events->at + (uint64_t)events->order[i] * EVENTS_UNIT, sizeof event);
+	reader_decoded(events->reader, events->ring, 1);
 	if (event.kind >= CUF_KIND_MAX)
 		event.kind = CUF_KIND_NONE;
 	return event;

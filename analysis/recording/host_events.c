@@ -41,6 +41,7 @@ struct host_stream {
 static void enter_segment(struct host_stream *stream, struct cursor *cursor)
 {
 	struct cuf_segment segment;
+	reader_decoded(stream->reader, CUF_SEC_HOST_RING, cursor->record);
 	cursor->record = cursor->used = 0;
 	if (!reader_segment(stream->reader, CUF_SEC_HOST_RING,
 			    stream->lanes.segments[cursor->segment].index, &segment,
@@ -82,8 +83,9 @@ static bool advance(struct host_stream *stream, struct cursor *cursor, uint64_t 
 			}
 		}
 		drop_segments(stream);
-		if (++cursor->segment >= cursor->end)
+		if (cursor->segment + 1 >= cursor->end)
 			return false;
+		cursor->segment++;
 		enter_segment(stream, cursor);
 	}
 }
@@ -166,6 +168,8 @@ void host_stream_free(struct host_stream *stream)
 {
 	if (!stream)
 		return;
+	for (size_t i = 0; i < stream->lanes.lane_count; i++)
+		reader_decoded(stream->reader, CUF_SEC_HOST_RING, stream->cursors[i].record);
 	reader_drop(stream->reader, CUF_SEC_HOST_RING);
 	lane_heap_fini(&stream->heap);
 	free(stream->cursors);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -166,12 +167,20 @@ static int check(struct reader *reader, struct reader **out, struct reader_error
 	return 0;
 }
 
+static struct reader *new_reader(const char *path)
+{
+	struct reader *reader = xalloc_aligned_zeroed(_Alignof(struct reader), sizeof *reader);
+
+	reader->path = xalloc_string(path);
+	reader->sweeps = xalloc_zeroed(CUF_SEC_MAX, sizeof *reader->sweeps);
+	return reader;
+}
+
 int reader_open_memory(const void *data, uint64_t bytes, struct reader **out,
 		       struct reader_error *error)
 {
-	struct reader *reader = xalloc_aligned_zeroed(_Alignof(struct reader), sizeof *reader);
+	struct reader *reader = new_reader("");
 	*out = NULL;
-	reader->path = xalloc_string("");
 	reader->data = data;
 	reader->bytes = bytes;
 	if ((uintptr_t)data % 64 && bytes) {
@@ -223,14 +232,6 @@ static int map_file(struct reader *reader, int extra_flags, struct reader_error 
 	return code;
 }
 
-static struct reader *new_reader(const char *path)
-{
-	struct reader *reader = xalloc_aligned_zeroed(_Alignof(struct reader), sizeof *reader);
-
-	reader->path = xalloc_string(path);
-	return reader;
-}
-
 /* Checks what was mapped, unless that failed already. */
 static int check_mapped(struct reader *reader, int code, struct reader **out,
 			struct reader_error *error)
@@ -269,10 +270,37 @@ int reader_open_entry(const char *path, struct reader **out, struct reader_error
 	return open_path(path, O_NOFOLLOW, out, error);
 }
 
+/* "device 2.00 framework 0.00 host 4.01 sweeps of PATH"; nothing for a recording whose events
+ * nobody asked for. */
+static void print_sweeps(const struct reader *reader)
+{
+	static const struct { enum cuf_section_id ring; const char *name; } rings[] = {
+		{ CUF_SEC_RING, "device" },
+		{ CUF_SEC_FRAMEWORK_RING, "framework" },
+		{ CUF_SEC_HOST_RING, "host" },
+	};
+	double sweeps[CUF_SEC_MAX] = { 0 };
+	bool any = false;
+
+	for (size_t i = 0; i < 3; i++) {
+		const struct reader_sweeps *ring = &reader->sweeps[rings[i].ring];
+
+		if (ring->events)
+			sweeps[i] = (double)ring->decoded / (double)ring->events;
+		any |= ring->decoded != 0;
+	}
+	for (size_t i = 0; i < 3 && any; i++)
+		fprintf(stderr, "%s %.2f ", rings[i].name, sweeps[i]);
+	if (any)
+		fprintf(stderr, "sweeps of %s\n", reader->path);
+}
+
 void reader_close(struct reader *reader)
 {
 	if (!reader)
 		return;
+	if (getenv("CUFLIGHT_SWEEPS"))
+		print_sweeps(reader);
 	if (reader->mapping) {
 		cut_guard_end(reader->data);
 		munmap(reader->mapping, reader->bytes);
@@ -281,6 +309,7 @@ void reader_close(struct reader *reader)
 	free(reader->call_sites);
 	free(reader->places);
 	free(reader->path);
+	free(reader->sweeps);
 	free(reader);
 }
 

@@ -36,6 +36,13 @@ struct reader_section {
 	uint32_t stride;          /* bytes from record to record */
 };
 
+/* How often each ring was read since the recording was opened. Threads count without a lock, so some
+ * events may be missing. */
+struct reader_sweeps {
+	uint64_t decoded; /* events */
+	uint64_t events;  /* in the ring; 0: nobody has read it */
+};
+
 struct reader {
 	struct cuf_header header; /* a copy, without the fields that later writers add */
 	char *path;               /* "" for memory */
@@ -50,6 +57,7 @@ struct reader {
 	uint32_t *call_sites;     /* by stack id: see reader_call_site; NULL: not merged */
 	uint32_t *places;         /* by stack id: see reader_place; NULL: not merged */
 	size_t call_site_count;
+	struct reader_sweeps *sweeps; /* by section; never NULL */
 };
 
 int reader_open(const char *path, struct reader **out, struct reader_error *error);
@@ -62,7 +70,17 @@ int reader_open_part(const struct file_part *part, const char *path, struct read
 /* data is borrowed until reader_close. */
 int reader_open_memory(const void *data, uint64_t bytes, struct reader **out,
 		       struct reader_error *error);
-void reader_close(struct reader *reader); /* NULL is fine */
+/* NULL is fine. With CUFLIGHT_SWEEPS in the environment, stderr says how often each ring was read:
+ * tests keep commands from reading a recording again and again. */
+void reader_close(struct reader *reader);
+
+static inline void reader_decoded(const struct reader *reader, enum cuf_section_id ring,
+				  uint64_t events)
+{
+	uint64_t *decoded = &reader->sweeps[ring].decoded;
+	__atomic_store_n(decoded, __atomic_load_n(decoded, __ATOMIC_RELAXED) + events,
+			 __ATOMIC_RELAXED);
+}
 
 /* Record `index` of a table; NULL beyond its end. */
 static inline const void *reader_at(const struct reader *reader, enum cuf_section_id id,

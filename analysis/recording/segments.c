@@ -20,6 +20,7 @@ void lanes_init(struct lanes *lanes, const struct reader *reader, enum cuf_secti
 {
 	uint64_t count = reader_segment_count(reader, ring);
 	size_t room = 0, lane_room = 0;
+	uint64_t events = 0;
 	*lanes = (struct lanes){ 0 };
 	for (uint64_t i = 0; i < count && i < UINT32_MAX; i++) {
 		struct cuf_segment segment;
@@ -29,7 +30,9 @@ void lanes_init(struct lanes *lanes, const struct reader *reader, enum cuf_secti
 		xalloc_grow(&lanes->segments, lanes->segment_count, &room, sizeof *lanes->segments);
 		lanes->segments[lanes->segment_count++] =
 			(struct lane_segment){ segment.ticket, segment.thread, (uint32_t)i };
+		events += segment.used;
 	}
+	__atomic_store_n(&reader->sweeps[ring].events, events, __ATOMIC_RELAXED);
 	reader_drop(reader, ring); /* reading each header has mapped the pages around it */
 	if (lanes->segment_count)
 		qsort(lanes->segments, lanes->segment_count, sizeof *lanes->segments,
