@@ -58,12 +58,13 @@ static void run_passes(struct build *build)
 	build_causes(build);
 }
 
-static void build_all(struct facts_store *store, const struct facts_options *options)
+static struct build build_begin(struct facts_store *store, struct facts *facts,
+				const struct facts_options *options)
 {
 	size_t count = store->run.count;
 	struct build build = {
 		.run = &store->run,
-		.facts = &store->facts,
+		.facts = facts,
 		.arena = store->run.arena,
 		.exit_reasons = xalloc_zeroed(count, sizeof *build.exit_reasons),
 		.ladders = xalloc_zeroed(count, sizeof *build.ladders),
@@ -74,23 +75,51 @@ static void build_all(struct facts_store *store, const struct facts_options *opt
 
 	if (options)
 		build.options = *options;
+	return build;
+}
+
+static void build_end(struct build *build)
+{
+	for (size_t i = 0; i < build->run->count; i++) {
+		ladders_fini(&build->ladders[i]);
+		framework_marks_free(build->marks[i]);
+		roles_free(build->roles[i]);
+	}
+	for (size_t i = 0; i < build->group_count; i++)
+		free(build->groups[i].members);
+	free(build->groups);
+	free(build->marks);
+	free(build->roles);
+	free(build->host_memory);
+	free(build->ladders);
+	free(build->exit_reasons);
+}
+
+static void build_all(struct facts_store *store, const struct facts_options *options)
+{
+	struct build build = build_begin(store, &store->facts, options);
+
 	if (store->run.pack && build.options.symbols)
 		names_file_read(build.options.symbols, pack_names(store->run.pack));
 	run_merge_call_sites(&store->run, build.options.symbols);
 	run_passes(&build);
-	for (size_t i = 0; i < count; i++) {
-		ladders_fini(&build.ladders[i]);
-		framework_marks_free(build.marks[i]);
-		roles_free(build.roles[i]);
-	}
-	for (size_t i = 0; i < build.group_count; i++)
-		free(build.groups[i].members);
-	free(build.groups);
-	free(build.marks);
-	free(build.roles);
-	free(build.host_memory);
-	free(build.ladders);
-	free(build.exit_reasons);
+	build_end(&build);
+}
+
+/* Passes that do not depend on the moment have filled the rest. */
+const struct facts *facts_at_peak(const struct facts *facts, struct symbols *symbols)
+{
+	struct facts_store *store = facts->store;
+	struct facts *peak = arena_copy(store->run.arena, facts, 1, sizeof *peak);
+	struct build build = build_begin(store, peak, &(struct facts_options){
+							      .at = FACTS_AT_PEAK,
+							      .symbols = symbols });
+
+	build_groups(&build);
+	build.moment = moment_asked(&build);
+	build_devices(&build);
+	build_end(&build);
+	return peak;
 }
 
 static int finish(struct facts_store *store, int code, const char *path,

@@ -21,13 +21,14 @@ int facts_build(const char *path, const struct facts_options *options, struct fa
 /* The same for one recording in memory, which must outlive the facts. */
 int facts_build_memory(const void *data, size_t bytes, const struct facts_options *options,
 		       struct facts **out, struct reader_error *error);
-/* The open recordings behind the facts, in the order of processes[]: for what streams events. */
-struct run *facts_run(const struct facts *facts);
 void facts_free(struct facts *facts); /* NULL is fine */
 
-/* The recordings behind the facts, for what walks over events or blocks. It lives as long as the
- * facts. Call sites in it are merged already. */
-struct run;
+/* The same facts with devices[] as of the peak of each device, from the same open recordings. They
+ * live as long as the facts. */
+const struct facts *facts_at_peak(const struct facts *facts, struct symbols *symbols);
+
+/* The open recordings behind the facts, in the order of processes[], for what walks over events or
+ * blocks. They live as long as the facts. Call sites in them are merged already. */
 struct run *facts_run(const struct facts *facts);
 
 #endif

@@ -63,6 +63,9 @@ void build_coverage(struct build *build);
 
 /* ---- the moment (moment.c) ---- */
 
+/* The moment that the options ask for, or the automatic one; after build_groups. */
+struct moment moment_asked(struct build *build);
+
 /* The sequence number at which a process stood at a moment. False: it had not started, or had
  * ended. */
 bool process_at(const struct build *build, uint32_t process, const struct moment *moment,

@@ -189,7 +189,7 @@ static struct moment at_time(const struct build *build, uint32_t process, uint64
 }
 
 /* A moment that was requested but does not exist is replaced by the automatic one. */
-static struct moment asked_moment(struct build *build)
+struct moment moment_asked(struct build *build)
 {
 	struct moment moment;
 	uint64_t start_ns = build->facts->processes[0].start_ns;
@@ -238,7 +238,7 @@ static void find_host_peaks(struct build *build)
 
 void build_moment(struct build *build)
 {
-	build->moment = asked_moment(build);
+	build->moment = moment_asked(build);
 	if (build->options.at == FACTS_AT_PEAK)
 		find_host_peaks(build);
 	build->facts->focus = build->moment.process;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens the run once more and lets each part add its groups. */
+/* Lets each part add its groups. */
 #include "analysis/gate/take/account.h"
 
 #include <stdlib.h>
@@ -11,15 +11,6 @@ static void start(struct account *account)
 {
 	for (int i = 0; i < GROUP_MAX; i++)
 		account->peak[i] = account->end[i] = (struct gate_value){ .why = "" };
-}
-
-/* The recordings were moved or removed since the facts were built. */
-static void know_nothing(struct account *account)
-{
-	for (int i = 0; i < GROUP_MAX; i++)
-		account->peak[i] = account->end[i] =
-			(struct gate_value){ CUF_UNKNOWN, 0, CUF_UNKNOWN,
-					     "the recording could not be read again" };
 }
 
 /* The recorder counts the peak of each device itself, whatever the rings lost. */
@@ -39,28 +30,18 @@ static void take_counted_peaks(struct account *account, const struct facts *fact
 	account->peak[GROUP_DEVICE] = peak;
 }
 
-void account_read(struct account *out, const struct facts *facts, struct symbols *symbols,
+void account_read(struct account *out, const struct facts *facts, struct run *run,
 		  struct arena *arena)
 {
-	struct run run = { 0 };
-
 	*out = (struct account){ .arena = arena };
 	hash_index_init(&out->index, 64);
 	start(out);
-	if (run_open_number(&run, facts->path, facts->run_number, NULL) ||
-	    run.count != facts->process_count) {
-		know_nothing(out);
-		run_fini(&run);
-		return;
-	}
-	run_merge_call_sites(&run, symbols);
-	for (uint32_t i = 0; i < run.count; i++) {
-		struct account_process from = { out, facts, &run.processes[i], i };
+	for (uint32_t i = 0; i < run->count; i++) {
+		struct account_process from = { out, facts, &run->processes[i], i };
 		account_device(&from);
 		account_host(&from);
 	}
 	take_counted_peaks(out, facts);
-	run_fini(&run);
 }
 
 void account_free(struct account *account)

@@ -6,7 +6,7 @@
  * Rings that lost events still tell the end, and a lower bound of the peak. A peak of sampled host
  * memory is an estimate with a 95 % interval.
  *
- * Contract: account_read reads the recordings of facts->path again; it always fills *out, freed by
+ * Contract: account_read walks over the recordings behind the facts; it always fills *out, freed by
  * account_free. Stacks have a copy of their addresses, in the arena.
  */
 #ifndef ANALYSIS_GATE_ACCOUNT_H
@@ -17,7 +17,6 @@
 #include "analysis/replay/run.h"
 
 struct facts;
-struct symbols;
 struct arena;
 
 /* What a call site held at the peak of its group and at the end. */
@@ -36,7 +35,7 @@ struct account {
 	struct hash_index index; /* private: process, group and stack to a place in sites */
 };
 
-void account_read(struct account *out, const struct facts *facts, struct symbols *symbols,
+void account_read(struct account *out, const struct facts *facts, struct run *run,
 		  struct arena *arena);
 void account_free(struct account *account);
 

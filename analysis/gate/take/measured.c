@@ -275,15 +275,12 @@ static void take_counts(struct measured *out)
 
 void measure_run(struct measured *out, const struct facts *facts, struct symbols *symbols)
 {
-	struct facts_options at_peak = { .at = FACTS_AT_PEAK,
-					 .run = facts->run_number,
-					 .symbols = symbols };
 	struct account account;
 
 	*out = (struct measured){ .facts = facts, .arena = arena_new() };
 	naming_open(&out->naming, facts, symbols, out->arena);
-	facts_build(facts->path, &at_peak, &out->peak, NULL);
-	account_read(&account, facts, symbols, out->arena);
+	out->peak = facts_at_peak(facts, symbols);
+	account_read(&account, facts, facts_run(facts), out->arena);
 	for (int i = 0; i < GROUP_MAX; i++) {
 		out->values[MEASURE_DEVICE_PEAK + i] = account.peak[i];
 		out->values[MEASURE_DEVICE_END + i] = account.end[i];
@@ -303,7 +300,6 @@ void measure_run(struct measured *out, const struct facts *facts, struct symbols
 void measured_free(struct measured *measured)
 {
 	naming_close(&measured->naming);
-	facts_free(measured->peak);
 	arena_free(measured->arena);
 	*measured = (struct measured){ 0 };
 }

@@ -5,7 +5,7 @@
  *
  * Contract: measure_run always fills *out, freed by measured_free. facts and symbols are borrowed
  * and outlive it. Sites are merged by identity and group, over all processes, largest first. The
- * recordings are read again, and the facts of the peak are built.
+ * events of the recordings behind the facts are read again.
  */
 #ifndef ANALYSIS_GATE_MEASURED_H
 #define ANALYSIS_GATE_MEASURED_H
@@ -21,7 +21,7 @@ struct measured_site {
 
 struct measured {
 	const struct facts *facts;
-	struct facts *peak;      /* of the moment of each device's peak; NULL: cannot be read */
+	const struct facts *peak; /* devices[] as of the peak of each; NULL: of one moment */
 	struct arena *arena;     /* its own */
 	struct naming naming;
 	struct gate_value values[MEASURE_MAX];
