@@ -71,6 +71,8 @@ static struct build build_begin(struct facts_store *store, struct facts *facts,
 		.host_memory = xalloc_zeroed(count, sizeof *build.host_memory),
 		.marks = xalloc_zeroed(count, sizeof *build.marks),
 		.roles = xalloc_zeroed(count, sizeof *build.roles),
+		.hooks_used = xalloc_zeroed(count, sizeof *build.hooks_used),
+		.quiet = xalloc_zeroed(count, sizeof *build.quiet),
 	};
 
 	if (options)
@@ -84,10 +86,13 @@ static void build_end(struct build *build)
 		ladders_fini(&build->ladders[i]);
 		framework_marks_free(build->marks[i]);
 		roles_free(build->roles[i]);
+		free(build->quiet[i].items);
 	}
 	for (size_t i = 0; i < build->group_count; i++)
 		free(build->groups[i].members);
 	free(build->groups);
+	free(build->hooks_used);
+	free(build->quiet);
 	free(build->marks);
 	free(build->roles);
 	free(build->host_memory);

@@ -14,6 +14,7 @@
 #include "analysis/growth/cycles.h"
 #include "analysis/recording/events.h"
 #include "analysis/recording/fact_types.h"
+#include "analysis/replay/sweep.h"
 
 /* Bytes over a stretch of time: of device blocks, or of what a framework has allocated in its
  * segments where one reports that. All are CUF_UNKNOWN where the events are gone. */
@@ -45,10 +46,13 @@ struct fact_requests {
 /*
  * Marks for growth.h: the moments at which the last open request ended, so what requests need for
  * themselves is free. position is the seq of an event. Marked requests only. count 0: none were
- * marked, or one was always open. The caller frees *marks. Returns the number of requests that
- * ended.
+ * marked, or one was always open. items are in the heap.
  */
-uint64_t phases_quiet_marks(const struct events *events, struct cycle_mark **marks, size_t *count);
+struct quiet_marks {
+	struct cycle_mark *items;
+	size_t count, room;
+	uint64_t requests; /* that ended */
+};
 
 /* ---- what the parts of phases*.c share ---- */
 
@@ -89,7 +93,9 @@ void extremes_add(struct extremes *extremes, uint64_t place, int64_t value);
 int64_t extremes_since(const struct extremes *extremes, uint64_t place, int64_t none);
 
 /* The bytes in which work is measured, followed through the events. */
-enum work_layer { WORK_DEVICE, WORK_FRAMEWORK };
+enum work_layer { WORK_DEVICE, WORK_FRAMEWORK, WORK_LAYERS };
+/* What an event adds to the level of a layer; 0: nothing. */
+int64_t work_delta(enum work_layer layer, const struct cuf_event *event);
 struct work {
 	enum work_layer layer;
 	int64_t level;  /* after the last event */
@@ -101,19 +107,30 @@ struct work_base {
 	enum work_layer layer;
 	int64_t level;
 };
+/* What the events changed, found by a sweep. */
+struct work_nets {
+	int64_t bytes[WORK_LAYERS];
+	bool has_framework;
+};
+struct sweep_consumer work_nets_consumer(struct work_nets *nets);
 struct live_sums;
 /*
  * Chooses the layer and computes its level before the first event: what is live at the end, minus
  * all changes. A ring that lost events would make that negative; then it is 0.
  */
-struct work_base work_base(const struct events *events, const struct live_sums *live);
+struct work_base work_base(const struct work_nets *nets, const struct live_sums *live);
 /* Starts at the level of base. work_end frees the extremes. */
 void work_begin(struct work *work, const struct work_base *base);
 /* Whether the level changed, by *delta. */
 bool work_follow(struct work *work, const struct cuf_event *event, int64_t *delta);
 void work_end(struct work *work);
 
-/* All spans of the events, with their bytes. */
+/* All spans of the events, with their bytes: by a sweep of which they are a consumer, or by one of
+ * their own. spans_end fills what is open and ends the reading. */
+struct spans_reading;
+struct spans_reading *spans_begin(struct phase_spans *spans, const struct events *events,
+				  const struct work_base *base, struct sweep_consumer *consumer);
+void spans_end(struct spans_reading *reading);
 void spans_read(struct phase_spans *spans, const struct events *events,
 		const struct work_base *base);
 
@@ -126,19 +143,32 @@ struct inferred {
 };
 enum { INFERRED_MAX = 8 };
 struct arena;
-/* Fills found in order of begin_seq and returns how many. hook_names: by the hook's number in the
- * events; the names decide who queried free memory. */
-size_t phases_infer(struct inferred found[INFERRED_MAX], const struct events *events,
-		    const struct work_base *base, const char *const *hook_names,
-		    size_t hook_name_count, struct arena *arena);
+/* Two sweeps, each with a consumer: look_begin, a sweep, look_start, a sweep, look_end. hook_names:
+ * by the hook's number in the events; the names decide who queried free memory. look_end fills
+ * found in order of begin_seq, returns how many, and frees the look. */
+struct look;
+struct look *look_begin(const struct events *events, const char *const *hook_names,
+			size_t hook_name_count, struct sweep_consumer *consumer);
+void look_start(struct look *look, const struct work_base *base, struct arena *arena,
+		struct sweep_consumer *consumer);
+size_t look_end(struct look *look, struct inferred found[INFERRED_MAX]);
 /* The bytes of stretches, given by their first and last seq; at most INFERRED_MAX, ascending. */
 void phases_follow(struct fact_stretch *work, const struct inferred *found, size_t count,
 		   const struct events *events, const struct work_base *base);
 
+/* Units of work, in the same two sweeps: units_begin, a sweep, units_measure, a sweep,
+ * requests_judge, units_end. The quiet marks are known after the first sweep and are the caller's
+ * to free. */
+struct units_reading;
+struct units_reading *units_begin(struct sweep_consumer *consumer);
+struct quiet_marks units_quiet(const struct units_reading *reading);
+void units_measure(struct units_reading *reading, const struct work_base *base,
+		   struct sweep_consumer *consumer);
+void units_end(struct units_reading *reading);
+
 /* What requests_judge reads. start_*: the begin of the recording, on both clocks. */
 struct requests_source {
-	const struct events *events;
-	const struct work_base *base;
+	const struct units_reading *units;
 	const struct phase_spans *spans;
 	uint64_t start_ns, start_realtime_ns;
 };

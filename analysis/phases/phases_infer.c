@@ -41,20 +41,46 @@ struct step {
 	bool lives;
 };
 
+/*
+ * A framework requests memory in its first requests, too. Its load ends when its own blocks begin
+ * to come and go: a twentieth of what is live was freed. If much less is live then than later,
+ * those were conversions, and the end of loading is unknown.
+ */
+struct framework_load {
+	int64_t level, freed;
+	int64_t then, least;      /* level at `seq`, and the least since */
+	uint64_t seq;             /* 0: nothing was freed so far */
+};
+
+/* Work that repeats over what stays: cycles (cycles.h) whose minimum is at least a quarter of the
+ * maximum, with about as many allocations as frees. */
+struct serving {
+	struct cycles *cycles;
+	struct work work;
+	uint64_t after_seq;        /* where the start-up ends */
+	int64_t least, most;
+	uint64_t allocs, frees;
+	uint64_t begin_ns, end_ns, begin_seq, end_seq, count;
+};
+
 /* What is known of the start-up so far. */
 struct look {
 	const struct events *events;
 	struct step *steps;
 	size_t count, room;
+	struct hash_index last_at; /* the last allocation at each address, as its step + 1 */
+	bool ended;                /* exit handlers are no start-up */
+	struct framework_load framework;
 	const char *const *hook_names; /* by the hook's number in the events */
 	size_t hook_name_count;
 	struct arena *arena;
-	struct inferred *found;
+	struct inferred found[INFERRED_MAX];
 	size_t found_count;
 	struct inferred captures[CAPTURES_MAX];
 	size_t capture_count;
 	bool captures_many;            /* more than CAPTURES_MAX: none is shown */
 	uint64_t capture_calls;
+	struct serving serving;        /* after look_start */
 };
 
 /*
@@ -126,11 +152,10 @@ static void see_capture(struct look *look, const struct cuf_event *event)
 	}
 }
 
-/* last_at: the last allocation at each address, as its step + 1. A later free or label of an
- * address changes that step, also when no more steps are kept. */
-static void take_event(struct look *look, struct hash_index *last_at, const struct cuf_event *event)
+/* A later free or label of an address changes its step, also when no more steps are kept. */
+static void take_event(struct look *look, const struct cuf_event *event)
 {
-	uint32_t number = hash_index_find(last_at, event->addr);
+	uint32_t number = hash_index_find(&look->last_at, event->addr);
 	struct step *allocation = number ? &look->steps[number - 1] : NULL;
 	struct step step;
 
@@ -150,23 +175,64 @@ static void take_event(struct look *look, struct hash_index *last_at, const stru
 	xalloc_grow(&look->steps, look->count, &look->room, sizeof *look->steps);
 	look->steps[look->count++] = step;
 	if (step.sort == STEP_ALLOC)
-		*hash_index_place(last_at, event->addr) = (uint32_t)look->count;
+		*hash_index_place(&look->last_at, event->addr) = (uint32_t)look->count;
 }
 
-/* Pages of events that were read are dropped, since a ring can be larger than memory. */
-static void read_steps(struct look *look)
+static void take_framework(struct framework_load *load, const struct cuf_event *event)
 {
-	struct hash_index last_at;
+	int64_t bytes = signed_up_to(event->bytes, (int64_t)LEVEL_MAX);
 
-	hash_index_init(&last_at, 0);
-	for (size_t i = 0; i < look->events->count; i++) {
-		struct cuf_event event = events_get(look->events, i);
-		if (event.op == CUF_OP_EXIT)
-			break;
-		take_event(look, &last_at, &event);
-		events_passed(look->events, i);
+	if (event->kind != CUF_KIND_FRAMEWORK ||
+	    (event->op != CUF_OP_ALLOC && event->op != CUF_OP_FREE))
+		return;
+	if (event->op == CUF_OP_ALLOC) {
+		load->level += bytes;
+	} else {
+		load->level -= bytes;
+		load->freed += bytes;
 	}
-	hash_index_fini(&last_at);
+	if (load->level < 0)
+		load->level = 0;
+	load->level = least_of(load->level, (int64_t)LEVEL_MAX * 2);
+	load->freed = least_of(load->freed, (int64_t)LEVEL_MAX * 2);
+	if (!load->seq && load->freed > load->level / 20) {
+		load->seq = event->seq;
+		load->then = load->level;
+	} else if (load->seq && load->level < load->least) {
+		load->least = load->level;
+	}
+}
+
+static bool take_row(void *state, const struct sweep_row *row)
+{
+	struct look *look = state;
+
+	for (size_t i = 0; i < row->count; i++) {
+		const struct cuf_event *event = &row->events[i];
+
+		if (row->is_framework[i]) {
+			take_framework(&look->framework, event);
+			continue;
+		}
+		look->ended |= event->op == CUF_OP_EXIT;
+		if (!look->ended)
+			take_event(look, event);
+	}
+	return true;
+}
+
+struct look *look_begin(const struct events *events, const char *const *hook_names,
+			size_t hook_name_count, struct sweep_consumer *consumer)
+{
+	struct look *look = xalloc_zeroed(1, sizeof *look);
+
+	look->events = events;
+	look->hook_names = hook_names;
+	look->hook_name_count = hook_name_count;
+	look->framework.least = INT64_MAX;
+	hash_index_init(&look->last_at, 0);
+	*consumer = (struct sweep_consumer){ take_row, look };
+	return look;
 }
 
 /*
@@ -186,53 +252,20 @@ static void claim(struct look *look, const char *name, enum fact_basis basis,
 					   last->time_ns, first->seq, last->seq };
 }
 
-/*
- * A framework requests memory in its first requests, too. Its load ends when its own blocks begin
- * to come and go: a twentieth of what is live was freed. If much less is live then than later,
- * those were conversions, and the end of loading is unknown. Returns the last seq; CUF_UNKNOWN: no
- * framework, 0: unknown.
- */
-static uint64_t framework_load_end(const struct events *framework)
+/* As a seq; CUF_UNKNOWN: no framework, 0: unknown. */
+static uint64_t framework_load_end(const struct framework_load *load)
 {
-	int64_t level = 0, freed = 0, then = 0, least = INT64_MAX;
-	uint64_t seq = 0;
-	for (size_t i = 0; i < framework->count; i++) {
-		struct cuf_event event = events_get(framework, i);
-		int64_t bytes = signed_up_to(event.bytes, (int64_t)LEVEL_MAX);
-		if (event.kind != CUF_KIND_FRAMEWORK ||
-		    (event.op != CUF_OP_ALLOC && event.op != CUF_OP_FREE))
-			continue;
-		events_passed(framework, i);
-		if (event.op == CUF_OP_ALLOC) {
-			level += bytes;
-		} else {
-			level -= bytes;
-			freed += bytes;
-		}
-		if (level < 0)
-			level = 0;
-		if (level > (int64_t)LEVEL_MAX * 2)
-			level = (int64_t)LEVEL_MAX * 2;
-		if (freed > (int64_t)LEVEL_MAX * 2)
-			freed = (int64_t)LEVEL_MAX * 2;
-		if (!seq && freed > level / 20) {
-			seq = event.seq;
-			then = level;
-		} else if (seq && level < least) {
-			least = level;
-		}
-	}
-	if (!level && !freed)
+	if (!load->level && !load->freed)
 		return CUF_UNKNOWN;
-	if (least == INT64_MAX || then / 8 * 10 < least)
+	if (load->least == INT64_MAX || load->then / 8 * 10 < load->least)
 		return 0;
-	return seq;
+	return load->seq;
 }
 
 /* Where the first steps end that only allocate. A hundredth that is freed is scaffolding. */
 static size_t load_end(const struct look *look)
 {
-	uint64_t until = framework_load_end(look->events->framework);
+	uint64_t until = framework_load_end(&look->framework);
 	uint64_t bytes = 0, freed = 0;
 	size_t last = 0;
 	for (size_t i = 0; i < look->count; i++) {
@@ -325,47 +358,44 @@ static size_t find_profile(const struct look *look, size_t at)
 	return look->count;
 }
 
-/* Work that repeats over what stays: cycles (cycles.h) whose minimum is at least a quarter of the
- * maximum, with about as many allocations as frees. */
-struct serving { bool found; uint64_t begin_ns, end_ns, begin_seq, end_seq, cycles; };
-
-static struct serving find_serving(const struct events *events, const struct work_base *base,
-				   uint64_t after_seq)
+static bool take_serving(void *state, const struct sweep_row *row)
 {
-	struct serving serving = { 0 };
-	struct cycles *cycles = cycles_new();
-	const struct cycle_mark *marks;
-	struct event_merge merge;
-	struct cuf_event event;
-	struct work work;
-	size_t count;
-	int64_t delta, least = INT64_MAX, most = 0;
-	uint64_t allocs = 0, frees = 0;
-	work_begin(&work, base);
-	event_merge_begin(&merge, events, 0);
-	while (event_merge_next(&merge, &event) && event.op != CUF_OP_EXIT) {
+	struct serving *serving = state;
+	int64_t delta;
+
+	for (size_t i = 0; i < row->count; i++) {
+		const struct cuf_event *event = &row->events[i];
+
+		if (event->op == CUF_OP_EXIT)
+			return false;
 		/* the start-up changes the level, but its rises are no requests */
-		if (!work_follow(&work, &event, &delta) || event.seq <= after_seq)
+		if (!work_follow(&serving->work, event, &delta) || event->seq <= serving->after_seq)
 			continue;
-		cycles_feed(cycles, delta, event.seq, event.time_ns);
-		allocs += delta > 0;
-		frees += delta < 0;
-		least = least_of(work.level, least);
-		most = most_of(work.level, most);
-		serving.end_ns = event.time_ns;
-		serving.end_seq = event.seq;
+		cycles_feed(serving->cycles, delta, event->seq, event->time_ns);
+		serving->allocs += delta > 0;
+		serving->frees += delta < 0;
+		serving->least = least_of(serving->work.level, serving->least);
+		serving->most = most_of(serving->work.level, serving->most);
+		serving->end_ns = event->time_ns;
+		serving->end_seq = event->seq;
 	}
-	serving.cycles = cycles_finish(cycles, &marks, &count);
-	/* memory that mostly comes and goes, or mostly grows, is not serving */
-	if (serving.cycles && least >= most / 4 && allocs <= frees + frees / 4 + 1 &&
-	    frees <= allocs + allocs / 4 + 1) {
-		serving.found = true;
-		serving.begin_ns = marks[0].time_ns;
-		serving.begin_seq = most_of(marks[0].position, after_seq + 1);
-	}
-	work_end(&work);
-	cycles_free(cycles);
-	return serving;
+	return true;
+}
+
+/* False: memory that mostly comes and goes, or mostly grows, is not serving. */
+static bool finish_serving(struct serving *serving)
+{
+	const struct cycle_mark *marks;
+	size_t count;
+
+	serving->count = cycles_finish(serving->cycles, &marks, &count);
+	if (!serving->count || serving->least < serving->most / 4 ||
+	    serving->allocs > serving->frees + serving->frees / 4 + 1 ||
+	    serving->frees > serving->allocs + serving->allocs / 4 + 1)
+		return false;
+	serving->begin_ns = marks[0].time_ns;
+	serving->begin_seq = most_of(marks[0].position, serving->after_seq + 1);
+	return true;
 }
 
 static int by_begin(const void *a, const void *b)
@@ -447,68 +477,81 @@ static uint64_t last_end(const struct look *look)
 }
 
 /* Repeating work after the start-up. Its first part is warm-up if the framework still grew. */
-static void infer_serving(struct look *look, const struct work_base *base)
+static void infer_serving(struct look *look)
 {
-	uint64_t start_end = last_end(look), last_grown = 0;
-	struct serving serving = find_serving(look->events, base, start_end);
+	struct serving *serving = &look->serving;
+	uint64_t start_end = serving->after_seq, last_grown = 0;
 	struct step from, to;
-	if (!serving.found)
+	if (!finish_serving(serving))
 		return;
 	/* a framework keeps what it got, so the driver's last allocation ends its warm-up */
 	for (size_t i = 0; i < look->count; i++)
 		if (look->steps[i].sort == STEP_ALLOC && look->steps[i].seq > start_end)
 			last_grown = i;
 	if (start_end && last_grown && look->events->framework && look->events->framework->count &&
-	    look->steps[last_grown].seq > serving.begin_seq &&
-	    look->steps[last_grown].time_ns - serving.begin_ns <
-		    (serving.end_ns - serving.begin_ns) / 2) {
-		from = (struct step){ .seq = serving.begin_seq, .time_ns = serving.begin_ns };
+	    look->steps[last_grown].seq > serving->begin_seq &&
+	    look->steps[last_grown].time_ns - serving->begin_ns <
+		    (serving->end_ns - serving->begin_ns) / 2) {
+		from = (struct step){ .seq = serving->begin_seq, .time_ns = serving->begin_ns };
 		claim(look, "warm-up", BASIS_INFERRED, &from, &look->steps[last_grown],
 		      "the framework requested memory from the driver, for the last time");
-		serving.begin_seq = look->steps[last_grown].seq + 1;
-		serving.begin_ns = look->steps[last_grown].time_ns;
+		serving->begin_seq = look->steps[last_grown].seq + 1;
+		serving->begin_ns = look->steps[last_grown].time_ns;
 	}
-	from = (struct step){ .seq = serving.begin_seq, .time_ns = serving.begin_ns };
-	to = (struct step){ .seq = serving.end_seq, .time_ns = serving.end_ns };
+	from = (struct step){ .seq = serving->begin_seq, .time_ns = serving->begin_ns };
+	to = (struct step){ .seq = serving->end_seq, .time_ns = serving->end_ns };
 	claim(look, "serving", BASIS_INFERRED, &from, &to,
 	      arena_format(look->arena,
 			   "%" PRIu64
 			   " rises and falls over what stays live, as many frees as allocations",
-			   serving.cycles));
+			   serving->count));
 }
 
-size_t phases_infer(struct inferred found[INFERRED_MAX], const struct events *events,
-		    const struct work_base *base, const char *const *hook_names,
-		    size_t hook_name_count, struct arena *arena)
+void look_start(struct look *look, const struct work_base *base, struct arena *arena,
+		struct sweep_consumer *consumer)
 {
-	struct look look = { .events = events,
-			     .hook_names = hook_names,
-			     .hook_name_count = hook_name_count,
-			     .arena = arena,
-			     .found = found };
-	read_steps(&look);
+	struct inferred *found = look->found;
+
+	look->arena = arena;
 	/* without the first events the start-up cannot be recognised */
-	if (!events->complete_since && look.count)
-		infer_start(&look);
-	for (size_t i = 0;
-	     i < look.capture_count && !look.captures_many && look.found_count < INFERRED_MAX - 2;
+	if (!look->events->complete_since && look->count)
+		infer_start(look);
+	for (size_t i = 0; i < look->capture_count && !look->captures_many &&
+			   look->found_count < INFERRED_MAX - 2;
 	     i++) {
-		look.found[look.found_count] = look.captures[i];
-		look.found[look.found_count].name = "graph capture";
-		look.found[look.found_count].basis = BASIS_OBSERVED;
-		look.found[look.found_count].why = "a stream was captured";
-		if (look.capture_calls != 1)
-			look.found[look.found_count].why =
+		found[look->found_count] = look->captures[i];
+		found[look->found_count].name = "graph capture";
+		found[look->found_count].basis = BASIS_OBSERVED;
+		found[look->found_count].why = "a stream was captured";
+		if (look->capture_calls != 1)
+			found[look->found_count].why =
 				arena_format(arena, "streams were captured %" PRIu64 " times",
-					     look.capture_calls);
-		look.found_count++;
+					     look->capture_calls);
+		look->found_count++;
 	}
-	infer_serving(&look, base);
+	look->serving = (struct serving){ .cycles = cycles_new(),
+					  .after_seq = last_end(look),
+					  .least = INT64_MAX };
+	work_begin(&look->serving.work, base);
+	*consumer = (struct sweep_consumer){ take_serving, &look->serving };
+}
+
+size_t look_end(struct look *look, struct inferred found[INFERRED_MAX])
+{
+	size_t count;
+
+	infer_serving(look);
+	count = look->found_count;
 	/* nothing followed: every program begins with allocations */
-	if (look.found_count == 1 && !strcmp(found[0].name, "load"))
-		look.found_count = 0;
-	if (look.found_count)
-		qsort(found, look.found_count, sizeof *found, by_begin);
-	free(look.steps);
-	return look.found_count;
+	if (count == 1 && !strcmp(look->found[0].name, "load"))
+		count = 0;
+	if (count)
+		qsort(look->found, count, sizeof *found, by_begin);
+	memcpy(found, look->found, count * sizeof *found);
+	work_end(&look->serving.work);
+	cycles_free(look->serving.cycles);
+	hash_index_fini(&look->last_at);
+	free(look->steps);
+	free(look);
+	return count;
 }

@@ -11,55 +11,6 @@
 #include "analysis/base/trend.h"
 #include "analysis/base/xalloc.h"
 
-/* op: CUF_PHASE_REQUEST_BEGIN or CUF_PHASE_REQUEST_END. */
-static bool is_request_event(const struct cuf_event *event, unsigned op)
-{
-	return event->op == CUF_OP_PHASE && cuf_phase_op(event->extra) == op;
-}
-
-/* Counts open requests. An end without a begin is of a request that began before the first
- * event. */
-uint64_t phases_quiet_marks(const struct events *events, struct cycle_mark **marks, size_t *count)
-{
-	struct event_merge merge;
-	struct cuf_event event;
-	uint64_t open = 0, ended = 0;
-	size_t room = 0;
-	*marks = NULL;
-	*count = 0;
-	if (!events->phase_count && !events->framework->phase_count)
-		return 0;
-	event_merge_begin(&merge, events, 0);
-	while (event_merge_next(&merge, &event)) {
-		if (is_request_event(&event, CUF_PHASE_REQUEST_BEGIN)) {
-			if (!open && !*count) { /* before the first request, too */
-				xalloc_grow(marks, *count, &room, sizeof **marks);
-				(*marks)[(*count)++] =
-					(struct cycle_mark){ event.seq, event.time_ns };
-			}
-			open++;
-		} else if (is_request_event(&event, CUF_PHASE_REQUEST_END) && open) {
-			ended++;
-			if (--open)
-				continue;
-			xalloc_grow(marks, *count, &room, sizeof **marks);
-			(*marks)[(*count)++] = (struct cycle_mark){ event.seq, event.time_ns };
-		}
-	}
-	return ended;
-}
-
-/* Sorts values. Halves are added instead of halving the sum, which could overflow. */
-static uint64_t median(uint64_t *values, size_t count)
-{
-	if (!count)
-		return CUF_UNKNOWN;
-	qsort(values, count, sizeof *values, compare_uint64);
-	if (count % 2)
-		return values[count / 2];
-	return values[count / 2 - 1] / 2 + values[count / 2] / 2;
-}
-
 /* One unit of work: its peak over its start, and what was live when it ended. */
 struct unit {
 	uint64_t rise_bytes;
@@ -72,6 +23,90 @@ struct units {
 	struct unit *items;
 	size_t count, room;
 };
+
+struct units_reading {
+	struct quiet_marks quiet;
+	uint64_t open;            /* requests */
+	bool is_marked;
+	bool ended;               /* exit handlers are no work */
+	/* without marks: the cycles of each layer, and of the one that counts what they need */
+	struct cycles *cycles[WORK_LAYERS];
+	const struct cycle_mark *marks;
+	size_t mark, mark_count;
+	uint64_t cycle_count;
+	struct work work;
+	int64_t base, peak;
+	struct units units;
+};
+
+static void add_quiet(struct quiet_marks *quiet, const struct cuf_event *event)
+{
+	xalloc_grow(&quiet->items, quiet->count, &quiet->room, sizeof *quiet->items);
+	quiet->items[quiet->count++] = (struct cycle_mark){ event->seq, event->time_ns };
+}
+
+/* Counts open requests. An end without a begin is of a request that began before the first
+ * event. */
+static void take_request(struct units_reading *reading, const struct cuf_event *event)
+{
+	unsigned op = cuf_phase_op(event->extra);
+
+	if (cuf_phase_source(event->extra) > CUF_PHASE_NVTX)
+		return;
+	if (op == CUF_PHASE_REQUEST_BEGIN) {
+		reading->is_marked = true;
+		if (!reading->open++ && !reading->quiet.count) /* before the first one, too */
+			add_quiet(&reading->quiet, event);
+	} else if (op == CUF_PHASE_REQUEST_END && reading->open) {
+		reading->quiet.requests++;
+		if (!--reading->open)
+			add_quiet(&reading->quiet, event);
+	}
+}
+
+static bool take_first(void *state, const struct sweep_row *row)
+{
+	struct units_reading *reading = state;
+
+	for (size_t i = 0; i < row->count; i++) {
+		const struct cuf_event *event = &row->events[i];
+
+		if (event->op == CUF_OP_PHASE)
+			take_request(reading, event);
+		reading->ended |= event->op == CUF_OP_EXIT;
+		for (unsigned layer = 0; layer < WORK_LAYERS; layer++) {
+			int64_t delta = work_delta(layer, event);
+
+			if (delta && !reading->ended && !reading->is_marked)
+				cycles_feed(reading->cycles[layer], delta, event->seq,
+					    event->time_ns);
+		}
+	}
+	return true;
+}
+
+struct units_reading *units_begin(struct sweep_consumer *consumer)
+{
+	struct units_reading *reading = xalloc_zeroed(1, sizeof *reading);
+
+	for (unsigned layer = 0; layer < WORK_LAYERS; layer++)
+		reading->cycles[layer] = cycles_new();
+	*consumer = (struct sweep_consumer){ take_first, reading };
+	return reading;
+}
+
+struct quiet_marks units_quiet(const struct units_reading *reading) { return reading->quiet; }
+
+/* Sorts values. Halves are added instead of halving the sum, which could overflow. */
+static uint64_t median(uint64_t *values, size_t count)
+{
+	if (!count)
+		return CUF_UNKNOWN;
+	qsort(values, count, sizeof *values, compare_uint64);
+	if (count % 2)
+		return values[count / 2];
+	return values[count / 2 - 1] / 2 + values[count / 2] / 2;
+}
 
 /* The minimum after each of up to 64 windows of units, as a series over their number. */
 static void judge_floor(struct fact_requests *out, const struct units *units)
@@ -164,72 +199,74 @@ static void judge_marked(struct fact_requests *out, const struct requests_source
 	free(units.items);
 }
 
-/* Second pass: one unit between two low points. What comes before the first one is the start of the
- * program. */
-static void measure_cycles(struct units *units, const struct requests_source *source,
-			   const struct cycle_mark *marks, size_t count)
+/* One unit between two low points. What comes before the first one is the start of the program. */
+static bool take_again(void *state, const struct sweep_row *row)
 {
-	struct event_merge merge;
-	struct cuf_event event;
-	struct work work;
-	int64_t delta, base = 0, peak = 0;
-	size_t mark = 0;
-	work_begin(&work, source->base);
-	event_merge_begin(&merge, source->events, 0);
-	while (mark < count && event_merge_next(&merge, &event)) {
-		bool changed = work_follow(&work, &event, &delta);
-		if (changed && work.level > peak)
-			peak = work.level;
-		if (event.seq < marks[mark].position)
+	struct units_reading *reading = state;
+	int64_t delta;
+
+	for (size_t i = 0; i < row->count; i++) {
+		const struct cuf_event *event = &row->events[i];
+		bool changed = work_follow(&reading->work, event, &delta);
+		int64_t level = reading->work.level;
+
+		if (changed && level > reading->peak)
+			reading->peak = level;
+		if (event->seq < reading->marks[reading->mark].position)
 			continue;
 		/* a low point: the unit that began at the previous one ends here */
-		if (mark > 1)
-			add_unit(units,
-				 (struct unit){ (uint64_t)(subtract_to_zero(peak, base)),
-						marks[mark - 1].time_ns, CUF_UNKNOWN, work.level });
-		base = peak = work.level;
-		while (mark < count && marks[mark].position <= event.seq)
-			mark++;
+		if (reading->mark > 1)
+			add_unit(&reading->units,
+				 (struct unit){ (uint64_t)subtract_to_zero(reading->peak,
+									   reading->base),
+						reading->marks[reading->mark - 1].time_ns,
+						CUF_UNKNOWN, level });
+		reading->base = reading->peak = level;
+		while (reading->mark < reading->mark_count &&
+		       reading->marks[reading->mark].position <= event->seq)
+			reading->mark++;
+		if (reading->mark == reading->mark_count)
+			return false;
 	}
-	work_end(&work);
+	return true;
 }
 
-/* Without marks: the first pass finds the cycles, the second one measures them. */
-static void judge_cycles(struct fact_requests *out, const struct requests_source *source,
-			 struct arena *arena)
+void units_measure(struct units_reading *reading, const struct work_base *base,
+		   struct sweep_consumer *consumer)
 {
-	struct cycles *cycles = cycles_new();
-	struct event_merge merge;
-	struct cuf_event event;
-	struct work work;
-	struct units units = { 0 };
-	const struct cycle_mark *marks;
-	size_t count;
-	uint64_t found;
-	int64_t delta;
-	work_begin(&work, source->base);
-	event_merge_begin(&merge, source->events, 0);
-	while (event_merge_next(&merge, &event) && event.op != CUF_OP_EXIT)
-		if (work_follow(&work, &event, &delta))
-			cycles_feed(cycles, delta, event.seq, event.time_ns);
-	found = cycles_finish(cycles, &marks, &count);
-	if (found) {
-		measure_cycles(&units, source, marks, count);
-		judge_units(out, source, &units);
-		out->count = found;
-		out->basis = BASIS_INFERRED;
-		out->why = "not marked by the program; estimated from repeating rises and "
-			   "falls of allocated memory";
-	}
-	free(units.items);
-	work_end(&work);
-	cycles_free(cycles);
+	*consumer = (struct sweep_consumer){ NULL, reading };
+	work_begin(&reading->work, base);
+	if (reading->is_marked)
+		return;
+	reading->cycle_count = cycles_finish(reading->cycles[base->layer], &reading->marks,
+					     &reading->mark_count);
+	if (reading->cycle_count && reading->mark_count)
+		consumer->take = take_again;
+}
+
+void units_end(struct units_reading *reading)
+{
+	for (unsigned layer = 0; layer < WORK_LAYERS; layer++)
+		cycles_free(reading->cycles[layer]);
+	work_end(&reading->work);
+	free(reading->units.items);
+	free(reading);
+}
+
+static void judge_cycles(struct fact_requests *out, const struct requests_source *source)
+{
+	if (!source->units->cycle_count)
+		return;
+	judge_units(out, source, &source->units->units);
+	out->count = source->units->cycle_count;
+	out->basis = BASIS_INFERRED;
+	out->why = "not marked by the program; estimated from repeating rises and "
+		   "falls of allocated memory";
 }
 
 void requests_judge(struct fact_requests *out, const struct requests_source *source,
 		    struct arena *arena)
 {
-	bool marked = false;
 	*out = (struct fact_requests){ .name = "",
 				       .why = "",
 				       .concurrency_max = CUF_UNKNOWN,
@@ -241,10 +278,8 @@ void requests_judge(struct fact_requests *out, const struct requests_source *sou
 				       .floor_low_bytes = NAN,
 				       .floor_high_bytes = NAN,
 				       .per_s = NAN };
-	for (size_t i = 0; i < source->spans->count && !marked; i++)
-		marked = source->spans->items[i].op == CUF_PHASE_REQUEST_BEGIN;
-	if (marked)
+	if (source->units->is_marked)
 		judge_marked(out, source, arena);
 	else
-		judge_cycles(out, source, arena);
+		judge_cycles(out, source);
 }

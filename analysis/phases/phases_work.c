@@ -51,8 +51,7 @@ static bool is_in_layer(enum work_layer layer, const struct cuf_event *event)
 	return kind_is_device_memory(event->kind) && !(event->flags & CUF_EVENT_HOST_LOCATION);
 }
 
-/* What an event adds to the level of a layer; 0: nothing. */
-static int64_t delta_of(enum work_layer layer, const struct cuf_event *event)
+int64_t work_delta(enum work_layer layer, const struct cuf_event *event)
 {
 	if (!is_in_layer(layer, event))
 		return 0;
@@ -81,23 +80,34 @@ static int64_t live_of(enum work_layer layer, const struct live_sums *live)
 	return signed_up_to(sum, BYTES_MAX);
 }
 
-struct work_base work_base(const struct events *events, const struct live_sums *live)
+/* Both layers at once: whether a framework reports blocks is known only at the end. */
+static bool take_nets(void *state, const struct sweep_row *row)
 {
-	struct event_merge merge;
-	struct cuf_event event;
-	struct work_base base = { WORK_DEVICE, 0 };
-	int64_t net[2] = { 0, 0 };
-	event_merge_begin(&merge, events, 0);
-	/* both layers at once: whether a framework reports blocks is known only at the end */
-	while (event_merge_next(&merge, &event))
-		for (unsigned layer = WORK_DEVICE; layer <= WORK_FRAMEWORK; layer++) {
-			int64_t delta = delta_of(layer, &event);
-			net[layer] = (int64_t)((uint64_t)net[layer] + (uint64_t)delta);
-			if (delta && layer == WORK_FRAMEWORK)
-				base.layer = WORK_FRAMEWORK;
+	struct work_nets *nets = state;
+
+	for (size_t i = 0; i < row->count; i++)
+		for (unsigned layer = 0; layer < WORK_LAYERS; layer++) {
+			int64_t delta = work_delta(layer, &row->events[i]);
+			nets->bytes[layer] =
+				(int64_t)((uint64_t)nets->bytes[layer] + (uint64_t)delta);
+			nets->has_framework |= delta && layer == WORK_FRAMEWORK;
 		}
+	return true;
+}
+
+struct sweep_consumer work_nets_consumer(struct work_nets *nets)
+{
+	*nets = (struct work_nets){ 0 };
+	return (struct sweep_consumer){ take_nets, nets };
+}
+
+struct work_base work_base(const struct work_nets *nets, const struct live_sums *live)
+{
+	struct work_base base = { nets->has_framework ? WORK_FRAMEWORK : WORK_DEVICE, 0 };
+
 	/* what is live now minus what the events changed; not below 0 */
-	base.level = (int64_t)((uint64_t)live_of(base.layer, live) - (uint64_t)net[base.layer]);
+	base.level = (int64_t)((uint64_t)live_of(base.layer, live) -
+			       (uint64_t)nets->bytes[base.layer]);
 	if (base.level < 0 || base.level >= BYTES_MAX)
 		base.level = 0;
 	return base;
@@ -114,7 +124,7 @@ void work_begin(struct work *work, const struct work_base *base)
 
 bool work_follow(struct work *work, const struct cuf_event *event, int64_t *delta)
 {
-	*delta = delta_of(work->layer, event);
+	*delta = work_delta(work->layer, event);
 	if (!*delta)
 		return false;
 	work->level = (int64_t)((uint64_t)work->level + (uint64_t)*delta);
@@ -161,9 +171,9 @@ struct open_span {
 	uint64_t place;
 };
 
-/* The pass over the events. Spans of several threads and requests overlap, so open ones are a list
+/* Consumes the events. Spans of several threads and requests overlap, so open ones are a list
  * that is searched from its end. The span that began last usually ends first. */
-struct reading {
+struct spans_reading {
 	struct phase_spans *spans;
 	struct work work;
 	struct open_span *open;
@@ -172,7 +182,8 @@ struct reading {
 };
 
 /* Adds a span. Only pushed ranges nest, each thread for itself. A mark ends where it begins. */
-static void begin_span(struct reading *reading, const struct cuf_event *event, unsigned op)
+static void begin_span(struct spans_reading *reading, const struct cuf_event *event,
+		       unsigned op)
 {
 	struct phase_spans *spans = reading->spans;
 	struct phase_span span = { .begin_ns = event->time_ns,
@@ -225,7 +236,8 @@ static bool ends(const struct phase_span *span, const struct cuf_event *event, u
 }
 
 /* An end without a begin is dropped: the begin has left the ring. */
-static void end_span(struct reading *reading, const struct cuf_event *event, unsigned began_by)
+static void end_span(struct spans_reading *reading, const struct cuf_event *event,
+		     unsigned began_by)
 {
 	for (size_t i = reading->open_count, looked = 0; i-- && looked < OPEN_LOOK; looked++) {
 		struct phase_span *span = &reading->spans->items[reading->open[i].span];
@@ -244,7 +256,7 @@ static void end_span(struct reading *reading, const struct cuf_event *event, uns
 }
 
 /* Ignores operations and sources that this version does not have. */
-static void read_phase(struct reading *reading, const struct cuf_event *event)
+static void read_phase(struct spans_reading *reading, const struct cuf_event *event)
 {
 	static const uint8_t begun_by[] = { [CUF_PHASE_POP] = CUF_PHASE_PUSH,
 					    [CUF_PHASE_END] = CUF_PHASE_START,
@@ -258,29 +270,52 @@ static void read_phase(struct reading *reading, const struct cuf_event *event)
 		begin_span(reading, event, op);
 }
 
+static bool take_spans(void *state, const struct sweep_row *row)
+{
+	struct spans_reading *reading = state;
+	int64_t delta;
+
+	for (size_t i = 0; i < row->count; i++)
+		if (row->events[i].op == CUF_OP_PHASE)
+			read_phase(reading, &row->events[i]);
+		else
+			work_follow(&reading->work, &row->events[i], &delta);
+	return true;
+}
+
+struct spans_reading *spans_begin(struct phase_spans *spans, const struct events *events,
+				  const struct work_base *base, struct sweep_consumer *consumer)
+{
+	struct spans_reading *reading = xalloc_zeroed(1, sizeof *reading);
+
+	*spans = (struct phase_spans){ 0 };
+	*consumer = (struct sweep_consumer){ NULL, reading };
+	reading->spans = spans;
+	work_begin(&reading->work, base);
+	if (events->phase_count || events->framework->phase_count)
+		consumer->take = take_spans;
+	return reading;
+}
+
+void spans_end(struct spans_reading *reading)
+{
+	/* spans without an end have the bytes up to the last event */
+	for (size_t i = 0; i < reading->open_count; i++)
+		stretch_end(&reading->spans->items[reading->open[i].span].work,
+			    reading->open[i].place, &reading->work);
+	free(reading->open);
+	work_end(&reading->work);
+	free(reading);
+}
+
 void spans_read(struct phase_spans *spans, const struct events *events,
 		const struct work_base *base)
 {
-	struct reading reading = { .spans = spans };
-	struct event_merge merge;
-	struct cuf_event event;
-	int64_t delta;
-	*spans = (struct phase_spans){ 0 };
-	if (!events->phase_count && !events->framework->phase_count)
-		return;
-	work_begin(&reading.work, base);
-	event_merge_begin(&merge, events, 0);
-	while (event_merge_next(&merge, &event))
-		if (event.op == CUF_OP_PHASE)
-			read_phase(&reading, &event);
-		else
-			work_follow(&reading.work, &event, &delta);
-	/* spans without an end have the bytes up to the last event */
-	for (size_t i = 0; i < reading.open_count; i++)
-		stretch_end(&spans->items[reading.open[i].span].work, reading.open[i].place,
-			    &reading.work);
-	free(reading.open);
-	work_end(&reading.work);
+	struct sweep_consumer consumer;
+	struct spans_reading *reading = spans_begin(spans, events, base, &consumer);
+
+	sweep_events(events, &consumer, 1);
+	spans_end(reading);
 }
 
 void phases_follow(struct fact_stretch *stretches, const struct inferred *found, size_t count,

@@ -36,8 +36,8 @@ struct reader_section {
 	uint32_t stride;          /* bytes from record to record */
 };
 
-/* How often each ring was read since the recording was opened. Threads count without a lock, so some
- * events may be missing. */
+/* How often each ring was read since the recording was opened. Threads count without a lock, so
+ * some events may be missing. */
 struct reader_sweeps {
 	uint64_t decoded; /* events */
 	uint64_t events;  /* in the ring; 0: nobody has read it */
@@ -70,7 +70,7 @@ int reader_open_part(const struct file_part *part, const char *path, struct read
 /* data is borrowed until reader_close. */
 int reader_open_memory(const void *data, uint64_t bytes, struct reader **out,
 		       struct reader_error *error);
-/* NULL is fine. With CUFLIGHT_SWEEPS in the environment, stderr says how often each ring was read:
+/* NULL is fine. With CUFLIGHT_SWEEPS in the environment, stderr has how often each ring was read:
  * tests keep commands from reading a recording again and again. */
 void reader_close(struct reader *reader);
 

@@ -2,14 +2,17 @@
 /* Finds what the driver reported last before a moment, and what changed since. */
 #include "analysis/replay/driver_state.h"
 
+#include <stdlib.h>
+#include <string.h>
 #include "analysis/base/numbers.h"
+#include "analysis/base/xalloc.h"
 #include "analysis/replay/replay.h"
 
 struct scan {
-	struct driver_state *out;
 	const struct cuf_device *device; /* NULL: the recording does not describe it */
 	int64_t since_bytes;      /* allocated from the driver since its last report */
 	bool seen, moved, record_used;
+	struct driver_state state; /* last, so that a copy can end after its pools */
 };
 
 static struct pool_level *pool_of(struct driver_state *state, uint64_t pool)
@@ -41,10 +44,10 @@ static void set_free(struct scan *scan, uint64_t free_bytes, uint64_t total_byte
 {
 	if (free_bytes == CUF_UNKNOWN)
 		return;
-	scan->out->free_bytes = free_bytes;
-	scan->out->free_ns = time_ns;
+	scan->state.free_bytes = free_bytes;
+	scan->state.free_ns = time_ns;
 	if (total_bytes && total_bytes != CUF_UNKNOWN)
-		scan->out->total_bytes = total_bytes;
+		scan->state.total_bytes = total_bytes;
 	scan->seen = true;
 	scan->moved = false;
 	scan->since_bytes = 0;
@@ -58,7 +61,7 @@ static void use_record(struct scan *scan)
 	scan->record_used = true;
 	set_free(scan, device->free_bytes, device->total_bytes, device->free_ns);
 	if (device->end_free_bytes == CUF_UNKNOWN)
-		set_pools(scan->out, device->end_pools, device->pool_count);
+		set_pools(&scan->state, device->end_pools, device->pool_count);
 }
 
 /* The record was written at a known time, perhaps without an event. time_ns: of the next event. */
@@ -79,7 +82,7 @@ static void count_block(struct scan *scan, const struct cuf_event *event)
 	if (!takes && event->op != CUF_OP_FREE)
 		return;
 	if (event->kind == CUF_KIND_ASYNC) {
-		pool = pool_of(scan->out, event->aux);
+		pool = pool_of(&scan->state, event->aux);
 		if (pool)
 			pool->fresh = false;
 		return;
@@ -101,7 +104,7 @@ static void apply_event(struct scan *scan, const struct cuf_event *event)
 		set_free(scan, event->bytes, event->aux, event->time_ns);
 		break;
 	case CUF_OP_POOL_LEVEL:
-		pool = pool_of(scan->out, event->addr);
+		pool = pool_of(&scan->state, event->addr);
 		if (pool)
 			*pool = (struct pool_level){ event->addr, event->bytes, event->aux,
 						     CUF_UNKNOWN, true };
@@ -113,7 +116,7 @@ static void apply_event(struct scan *scan, const struct cuf_event *event)
 /* Subtracts what was allocated since the report. Rounding and pools make that an estimate. */
 static void correct_free(struct scan *scan)
 {
-	struct driver_state *state = scan->out;
+	struct driver_state *state = &scan->state;
 	uint64_t since = (uint64_t)scan->since_bytes;
 	if (!scan->seen)
 		return;
@@ -135,21 +138,152 @@ static void driver_state_init(struct driver_state *state)
 	state->pool_count = 0;
 }
 
-/* The figures of the driver at one event. at_end includes what was queried at the end of the
- * process. */
-void driver_state_at(const struct reader *reader, const struct events *events, unsigned device,
-		     uint64_t seq, bool at_end, struct driver_state *out)
-{
-	const struct cuf_device *at = reader_at(reader, CUF_SEC_DEVICES, device);
+enum { NOTES_MAX = 256 };
+
+/* How a device stood before event `at` of the ring. */
+struct note {
+	size_t at;
+	uint64_t seq;             /* of the event before */
+	struct scan *scan;        /* without the pools that it does not have */
+};
+
+struct device_history {
 	struct cuf_device described;
-	struct scan scan = { .out = out };
-	driver_state_init(out);
-	if (at && at->present) {
-		described = *at;
-		scan.device = &described;
-		out->total_bytes = described.total_bytes ? described.total_bytes : CUF_UNKNOWN;
+	struct scan scan;
+	struct note notes[NOTES_MAX]; size_t count;
+};
+
+struct driver_history {
+	const struct events *events;
+	size_t at, stride;
+	/* NULL: the recording neither describes it nor has an event of it */
+	struct device_history *devices[CUF_DEVICES_MAX];
+};
+
+static void scan_init(struct scan *scan, const struct cuf_device *described)
+{
+	*scan = (struct scan){ .device = described };
+	driver_state_init(&scan->state);
+	if (described && described->total_bytes)
+		scan->state.total_bytes = described->total_bytes;
+}
+
+static struct device_history *device_history_new(const struct cuf_device *described)
+{
+	struct device_history *history = xalloc_zeroed(1, sizeof *history);
+
+	if (described)
+		history->described = *described;
+	scan_init(&history->scan, described ? &history->described : NULL);
+	return history;
+}
+
+struct driver_history *driver_history_new(const struct events *events)
+{
+	struct driver_history *history = xalloc_zeroed(1, sizeof *history);
+
+	history->events = events;
+	history->stride = events->count / NOTES_MAX + 1;
+	for (unsigned d = 0; d < CUF_DEVICES_MAX; d++) {
+		const struct cuf_device *device = reader_at(events->reader, CUF_SEC_DEVICES, d);
+
+		if (device && device->present)
+			history->devices[d] = device_history_new(device);
 	}
-	for (size_t i = 0; i < events->count; i++) {
+	return history;
+}
+
+static size_t used_bytes(const struct scan *scan)
+{
+	return offsetof(struct scan, state.pools) +
+	       scan->state.pool_count * sizeof *scan->state.pools;
+}
+
+static void take_notes(struct driver_history *history, uint64_t seq)
+{
+	for (unsigned d = 0; d < CUF_DEVICES_MAX; d++) {
+		struct device_history *device = history->devices[d];
+		struct scan *copy;
+
+		if (!device)
+			continue;
+		copy = xalloc_bytes(used_bytes(&device->scan));
+		memcpy(copy, &device->scan, used_bytes(&device->scan));
+		device->notes[device->count++] = (struct note){ history->at, seq, copy };
+	}
+}
+
+static bool take_row(void *state, const struct sweep_row *row)
+{
+	struct driver_history *history = state;
+
+	for (size_t i = 0; i < row->count; i++) {
+		const struct cuf_event *event = &row->events[i];
+
+		if (row->is_framework[i])
+			continue;
+		if (event->device < CUF_DEVICES_MAX) {
+			struct device_history **device = &history->devices[event->device];
+
+			if (!*device)
+				*device = device_history_new(NULL);
+			apply_event(&(*device)->scan, event);
+		}
+		if (!(++history->at % history->stride))
+			take_notes(history, event->seq);
+	}
+	return true;
+}
+
+struct sweep_consumer driver_history_consumer(struct driver_history *history)
+{
+	return (struct sweep_consumer){ take_row, history };
+}
+
+void driver_history_free(struct driver_history *history)
+{
+	for (unsigned d = 0; history && d < CUF_DEVICES_MAX; d++) {
+		struct device_history *device = history->devices[d];
+
+		for (size_t i = 0; device && i < device->count; i++)
+			free(device->notes[i].scan);
+		free(device);
+	}
+	free(history);
+}
+
+/* Continues from the last note up to the moment. Returns the place of the next event. */
+static size_t continue_from_note(const struct device_history *device, uint64_t seq,
+				 struct scan *scan)
+{
+	size_t low = 0, high = device->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (device->notes[middle].seq <= seq)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low)
+		return 0;
+	memcpy(scan, device->notes[low - 1].scan, used_bytes(device->notes[low - 1].scan));
+	return device->notes[low - 1].at;
+}
+
+void driver_state_at(const struct driver_history *history, unsigned device, uint64_t seq,
+		     bool at_end, struct driver_state *out)
+{
+	const struct events *events = history->events;
+	const struct device_history *from = history->devices[device];
+	struct scan scan;
+	size_t i = events->count;
+
+	scan_init(&scan, from ? from->scan.device : NULL);
+	if (from)
+		i = continue_from_note(from, seq, &scan);
+	for (; i < events->count; i++) {
 		struct cuf_event event = events_get(events, i);
 		if (event.seq > seq) {
 			use_record_before(&scan, event.time_ns);
@@ -158,17 +292,18 @@ void driver_state_at(const struct reader *reader, const struct events *events, u
 		if (event.device == device)
 			apply_event(&scan, &event);
 	}
-	reader_drop(reader, CUF_SEC_RING);
+	reader_drop(events->reader, CUF_SEC_RING);
 	if (seq == CUF_UNKNOWN || seq >= events->last_seq)
 		use_record_before(&scan, CUF_UNKNOWN);
 	correct_free(&scan);
-	if (scan.device && at_end && described.end_free_bytes != CUF_UNKNOWN &&
-	    described.end_free_bytes <= described.total_bytes) {
-		out->free_bytes = described.end_free_bytes;
-		out->free_ns = described.free_ns;
-		out->free_basis = BASIS_OBSERVED;
-		set_pools(out, described.end_pools, described.pool_count);
+	if (scan.device && at_end && scan.device->end_free_bytes != CUF_UNKNOWN &&
+	    scan.device->end_free_bytes <= scan.device->total_bytes) {
+		scan.state.free_bytes = scan.device->end_free_bytes;
+		scan.state.free_ns = scan.device->free_ns;
+		scan.state.free_basis = BASIS_OBSERVED;
+		set_pools(&scan.state, scan.device->end_pools, scan.device->pool_count);
 	}
+	*out = scan.state;
 }
 
 void driver_state_overlay(const struct cuf_incident *incident, struct driver_state *state)

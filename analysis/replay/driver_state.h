@@ -12,6 +12,7 @@
 
 #include "analysis/recording/events.h"
 #include "analysis/recording/fact_types.h"
+#include "analysis/replay/sweep.h"
 
 #define DRIVER_STATE_POOLS_MAX 64
 
@@ -26,12 +27,20 @@ struct driver_state {
 	uint64_t free_bytes, total_bytes;
 	uint64_t free_ns; /* when the driver reported it; CUF_UNKNOWN */
 	enum fact_basis free_basis;
-	struct pool_level pools[DRIVER_STATE_POOLS_MAX]; size_t pool_count;
+	size_t pool_count; struct pool_level pools[DRIVER_STATE_POOLS_MAX];
 };
 
-/* at_end: the moment is that of the end record, so what the recorder read at the end counts. */
-void driver_state_at(const struct reader *reader, const struct events *events, unsigned device,
-		     uint64_t seq, bool at_end, struct driver_state *out);
+/* What the driver had reported at several hundred events of a process, noted in one sweep: a
+ * question about any moment starts at the nearest of them. Freed by driver_history_free. */
+struct driver_history;
+struct driver_history *driver_history_new(const struct events *events);
+struct sweep_consumer driver_history_consumer(struct driver_history *history);
+void driver_history_free(struct driver_history *history); /* NULL is fine */
+
+/* After the sweep. at_end: the moment is that of the end record, so what the recorder read at the
+ * end counts. */
+void driver_state_at(const struct driver_history *history, unsigned device, uint64_t seq,
+		     bool at_end, struct driver_state *out);
 /* Replaces figures by those that an incident has. */
 void driver_state_overlay(const struct cuf_incident *incident, struct driver_state *state);
 

@@ -14,6 +14,7 @@
 #include "analysis/base/parallel.h"
 #include "analysis/recording/pack/pack.h"
 #include "analysis/recording/stack_identity.h"
+#include "analysis/replay/driver_state.h"
 #include "analysis/replay/replay.h"
 #include "analysis/replay/run_groups.h"
 
@@ -26,6 +27,7 @@ static void add_process(struct run *run, struct reader *reader, size_t *room)
 static void close_process(struct run_process *process)
 {
 	events_free(process->events);
+	driver_history_free(process->driver);
 	liveset_fini(&process->live);
 	reader_close(process->reader);
 }

@@ -15,6 +15,7 @@
 #include "analysis/recording/meta.h"
 #include "analysis/replay/replay.h"
 
+struct driver_history;
 struct pack;
 struct symbols;
 
@@ -32,6 +33,7 @@ struct run_process {
 	struct reader *reader;
 	struct meta meta;
 	struct events *events;
+	struct driver_history *driver; /* NULL before the first sweep */
 	/* the last live set: the devices of a process ask for the same moment */
 	struct liveset live;
 	uint64_t live_seq;

@@ -13,7 +13,9 @@
 
 #include "analysis/facts/passes/device_groups.h"
 #include "analysis/facts/facts.h"
+#include "analysis/phases/phases.h"
 #include "analysis/replay/run.h"
+#include "analysis/replay/sweep.h"
 
 struct framework_marks;
 struct heap_moment;
@@ -43,6 +45,9 @@ struct build {
 	struct heap_totals *host_memory; /* by process; build_sites, for build_host */
 	/* by process; build_moment, where --at=peak is asked for, else NULL */
 	struct heap_moment *host_peaks;
+	/* by process; build_phases */
+	struct hooks_used *hooks_used;
+	struct quiet_marks *quiet;
 	/* caches by process, filled at the first query */
 	struct framework_marks **marks;
 	struct roles **roles;
@@ -80,6 +85,12 @@ uint64_t host_failed_at(const struct build *build, uint32_t process);
 struct heap_moment host_moment_of(const struct build *build, uint32_t process);
 /* The moment of one device: its last fatal incident, else the run's, else its end. */
 struct moment moment_of_device(struct build *build, uint32_t device);
+
+/* ---- what the first sweep finds for later passes ---- */
+
+/* The functions that events came from (coverage.c). */
+struct hooks_used { bool numbers[UINT16_MAX + 1]; };
+struct sweep_consumer hooks_used_consumer(struct hooks_used *used);
 
 /* ---- the host (host_facts.c) ---- */
 

@@ -440,20 +440,30 @@ static const char *const *keep(struct build *build, struct list *list, size_t *c
 	return kept;
 }
 
+static bool take_hooks(void *state, const struct sweep_row *row)
+{
+	struct hooks_used *used = state;
+
+	for (size_t i = 0; i < row->count; i++)
+		if (!row->is_framework[i])
+			used->numbers[row->events[i].hook] = used->numbers[row->events[i].label] =
+				true;
+	return true;
+}
+
+struct sweep_consumer hooks_used_consumer(struct hooks_used *used)
+{
+	return (struct sweep_consumer){ take_hooks, used };
+}
+
 /* Functions that the recording names and that events came from. */
 static void list_hooked(struct build *build, uint32_t p, struct list *hooked)
 {
-	const struct run_process *from = &build->run->processes[p];
-	bool *used = xalloc_zeroed(UINT16_MAX + 1, sizeof *used);
-	for (size_t i = 0; i < from->events->count; i++) {
-		struct cuf_event event = events_get(from->events, i);
-		used[event.hook] = used[event.label] = true;
-	}
-	reader_drop(from->reader, CUF_SEC_RING);
-	for (unsigned i = 1; i < from->meta.hook_name_count; i++)
-		if (used[i] && from->meta.hook_names[i])
-			add_once(hooked, from->meta.hook_names[i]);
-	free(used);
+	const struct meta *meta = &build->run->processes[p].meta;
+
+	for (unsigned i = 1; i < meta->hook_name_count; i++)
+		if (build->hooks_used[p].numbers[i] && meta->hook_names[i])
+			add_once(hooked, meta->hook_names[i]);
 }
 
 #define NOBODYS_LEAST (16ull << 20) /* less is stacks of threads and the like */

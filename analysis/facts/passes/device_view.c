@@ -81,7 +81,7 @@ static bool measure_member(struct build *build, const struct device_member *memb
 	if (moment->process == member->process)
 		incident = moment->incident;
 	blocks.live = run_live(process, seq, &out->exact);
-	driver_state_at(process->reader, process->events, member->ordinal, seq,
+	driver_state_at(process->driver, member->ordinal, seq,
 			header->end_kind && seq == header->end_seq, &out->levels);
 	if (incident)
 		driver_state_overlay(incident, &out->levels);

@@ -8,6 +8,7 @@
 #include "analysis/base/numbers.h"
 #include "analysis/base/parallel.h"
 #include "analysis/facts/passes/build.h"
+#include "analysis/replay/driver_state.h"
 
 enum { PHASES_KEPT = 2048, PHASES_KEPT_RUN = 16384, NAMES_MAX = 65536 };
 
@@ -52,6 +53,8 @@ struct making {
 	struct names names;
 	struct phase_spans spans;
 	struct work_base base;
+	struct inferred found[INFERRED_MAX];
+	size_t found_count;
 };
 
 static uint64_t realtime(const struct making *making, uint64_t monotonic_ns)
@@ -175,11 +178,9 @@ static int by_begin(const void *a, const void *b)
 static void fill_phases(struct making *making, struct fact_process *process)
 {
 	const struct run_process *from = &making->build->run->processes[making->process];
-	struct inferred found[INFERRED_MAX];
+	const struct inferred *found = making->found;
 	struct fact_stretch work[INFERRED_MAX] = { 0 };
-	size_t inferred = phases_infer(found, from->events, &making->base, from->meta.hook_names,
-				       from->meta.hook_name_count, making->build->arena),
-	       kept;
+	size_t inferred = making->found_count, kept;
 	struct candidate *chosen = choose(making, &kept);
 	struct fact_phase *phases = arena_zeroed(making->build->arena, kept + inferred,
 						 sizeof *phases);
@@ -262,16 +263,6 @@ static void fill_groups(struct making *making, struct fact_process *process)
 	free(all);
 }
 
-static void judge_requests(struct making *making, struct fact_process *process)
-{
-	const struct run_process *from = &making->build->run->processes[making->process];
-	struct requests_source source = { from->events, &making->base, &making->spans,
-					  making->reader->header.start_ns,
-					  making->reader->header.start_realtime_ns };
-
-	requests_judge(&process->requests, &source, making->build->arena);
-}
-
 /* The name of requests is that of the largest group of marked requests. */
 static void name_requests(const struct making *making, struct fact_process *process)
 {
@@ -284,26 +275,42 @@ static void name_requests(const struct making *making, struct fact_process *proc
 		}
 }
 
-/* Phases and requests are independent passes over the events. */
-enum { PIECE_PHASES, PIECE_REQUESTS, PIECES };
-
-static void fill_piece(void *context, size_t piece)
+/*
+ * The two sweeps. The first finds what others start from: how much the events changed, what the
+ * start-up did, the rises and falls of memory. The second measures phases and requests.
+ */
+static void sweep_phases(struct making *making, struct run_process *from, struct fact_process *out)
 {
-	struct making *making = context;
-	struct fact_process *process = &making->build->facts->processes[making->process];
+	enum { FIRST = 5, AGAIN = 3 };
+	struct build *build = making->build;
+	struct sweep_consumer first[FIRST], again[AGAIN];
+	struct work_nets nets;
+	struct requests_source source = { .spans = &making->spans,
+					  .start_ns = making->reader->header.start_ns,
+					  .start_realtime_ns =
+						  making->reader->header.start_realtime_ns };
+	struct look *look = look_begin(from->events, from->meta.hook_names,
+				       from->meta.hook_name_count, &first[0]);
+	struct units_reading *units = units_begin(&first[1]);
+	struct spans_reading *reading;
 
-	if (piece == PIECE_PHASES)
-		fill_phases(making, process);
-	else
-		judge_requests(making, process);
-}
+	from->driver = driver_history_new(from->events);
+	first[2] = work_nets_consumer(&nets);
+	first[3] = driver_history_consumer(from->driver);
+	first[4] = hooks_used_consumer(&build->hooks_used[making->process]);
+	sweep_events(from->events, first, FIRST);
+	build->quiet[making->process] = units_quiet(units);
+	making->base = work_base(&nets, run_sums(from, CUF_UNKNOWN));
 
-/* The only process of a run can use the threads of the others. */
-static unsigned threads_inside(const struct build *build)
-{
-	if (build->run->count > 1)
-		return 1;
-	return build->options.threads;
+	look_start(look, &making->base, build->arena, &again[0]);
+	units_measure(units, &making->base, &again[1]);
+	reading = spans_begin(&making->spans, from->events, &making->base, &again[2]);
+	sweep_events(from->events, again, AGAIN);
+	spans_end(reading);
+	making->found_count = look_end(look, making->found);
+	source.units = units;
+	requests_judge(&out->requests, &source, build->arena);
+	units_end(units);
 }
 
 /* Phases are measured on framework blocks where a framework reports them, else on device blocks. */
@@ -317,13 +324,13 @@ static void fill_process(void *context, size_t i)
 				 .process = process,
 				 .reader = from->reader,
 				 .names = read_names(&from->meta) };
-	making.base = work_base(from->events, run_sums(from, CUF_UNKNOWN));
+
+	sweep_phases(&making, from, out);
 	out->work_layer = "device";
 	if (making.base.layer == WORK_FRAMEWORK)
 		out->work_layer = "framework";
-	spans_read(&making.spans, from->events, &making.base);
 	out->phases_left_out = from->reader->header.phases_left_out;
-	parallel_each(PIECES, threads_inside(build), fill_piece, &making);
+	fill_phases(&making, out);
 	fill_groups(&making, out);
 	name_requests(&making, out);
 	free(making.spans.items);

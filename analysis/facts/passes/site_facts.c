@@ -192,51 +192,33 @@ static void mark_segments(struct growth *growth, const struct reader *reader,
 	}
 }
 
-/* When none of the requests that a process marked was open. */
-struct quiet {
-	struct cycle_mark *marks;
-	size_t count;
-	uint64_t requests;
-};
-
-/* Heap memory in `marks`, which the caller frees. */
-static struct quiet quiet_of(const struct build *build, uint32_t process)
-{
-	const struct fact_requests *requests = &build->facts->processes[process].requests;
-	struct quiet quiet = { NULL, 0, 0 };
-	if (requests->basis == BASIS_OBSERVED || requests->basis == BASIS_ESTIMATED)
-		quiet.requests = phases_quiet_marks(build->run->processes[process].events,
-						    &quiet.marks, &quiet.count);
-	return quiet;
-}
-
-static void take_quiet(struct growth *growth, const struct quiet *quiet, uint64_t resolution_ns)
+static void take_quiet(struct growth *growth, const struct quiet_marks *quiet,
+		       uint64_t resolution_ns)
 {
 	/* a clock too coarse to tell one request from the next orders nothing */
-	if (!quiet->count || quiet->marks[quiet->count - 1].time_ns - quiet->marks[0].time_ns <
+	if (!quiet->count || quiet->items[quiet->count - 1].time_ns - quiet->items[0].time_ns <
 				     quiet->count * 4 * resolution_ns)
 		return;
-	growth->quiet = quiet->marks;
+	growth->quiet = quiet->items;
 	growth->quiet_count = quiet->count;
 	growth->requests = quiet->requests;
 }
 
 /*
  * A server whose requests take only GPU memory has no cycles in host memory, where it may leak all
- * the same: the low points of its GPU memory are between its requests. Heap memory in the result's
- * marks.
+ * the same: the low points of its GPU memory are between its requests. The items are in the heap.
  */
-static struct quiet lend_cycles(const struct growth *from, uint64_t resolution_ns)
+static struct quiet_marks lend_cycles(const struct growth *from, uint64_t resolution_ns)
 {
-	struct quiet lent = { NULL, 0, from->work_cycles };
+	struct quiet_marks lent = { .requests = from->work_cycles };
 	if (from->work_cycles < CYCLES_MIN)
 		return lent;
-	lent.marks = xalloc_zeroed(from->mark_count, sizeof *lent.marks);
+	lent.items = xalloc_zeroed(from->mark_count, sizeof *lent.items);
 	/* the other clock is coarse: of moments that it cannot order, one is enough */
 	for (size_t i = 0; i < from->mark_count; i++)
 		if (!lent.count || from->marks[i].time_ns >=
-					   lent.marks[lent.count - 1].time_ns + 4 * resolution_ns)
-			lent.marks[lent.count++] = from->marks[i];
+					   lent.items[lent.count - 1].time_ns + 4 * resolution_ns)
+			lent.items[lent.count++] = from->marks[i];
 	return lent;
 }
 
@@ -372,9 +354,14 @@ struct followed_process {
 	const struct liveset *live;
 	struct liveset merged; /* live, where devices have different moments */
 	bool is_merged;
-	struct quiet quiet;
 	struct growth growth[LAYERS];
 };
+
+/* When none of the requests that the process marked was open. */
+static const struct quiet_marks *quiet_of(const struct followed_process *one)
+{
+	return &one->build->quiet[one->process];
+}
 
 /* Call sites of the driver's blocks, or of those of a framework. */
 static void follow_device(struct followed_process *one, struct growth *growth, bool framework)
@@ -389,7 +376,7 @@ static void follow_device(struct followed_process *one, struct growth *growth, b
 		state.events = recorded->events->framework;
 	source = growth_device_source(&state);
 	growth->is_cut = state.events->complete_since != 0;
-	take_quiet(growth, &one->quiet, DEVICE_CLOCK_NS);
+	take_quiet(growth, quiet_of(one), DEVICE_CLOCK_NS);
 	add_live(growth, recorded->reader, one->live, framework);
 	growth_follow(growth, &source);
 	if (!framework)
@@ -428,12 +415,12 @@ static void follow_host(struct followed_process *one, struct growth *growth)
 	struct growth_source source = growth_host_source(&state);
 	struct host_means means = host_means_of(reader, &recorded->meta);
 	struct heap_totals *memory = &one->build->host_memory[one->process];
-	struct quiet lent = { 0 };
+	struct quiet_marks lent = { 0 };
 	growth->by_age = true;
 	growth->is_sampled = host_means_most(&means) != 0;
 	growth->is_failure = is_failure(one->build, one->process);
 	growth->time = time_observed(one->build, one->process, one->host.time_ns);
-	take_quiet(growth, &one->quiet, HOST_CLOCK_NS);
+	take_quiet(growth, quiet_of(one), HOST_CLOCK_NS);
 	if (!growth->quiet) {
 		lent = lend_cycles(&one->growth[one->growth[LAYER_OF_FRAMEWORK].work_cycles
 							? LAYER_OF_FRAMEWORK
@@ -461,7 +448,7 @@ static void follow_host(struct followed_process *one, struct growth *growth)
 	if (growth->floor_count)
 		growth_pool(growth, reader);
 	growth->quiet = NULL;
-	free(lent.marks);
+	free(lent.items);
 }
 
 /* The blocks of each device at its own moment. */
@@ -495,7 +482,6 @@ static void prepare_process(void *context, size_t i)
 		one->live = run_live(&one->build->run->processes[one->process], one->seq, &exact);
 	else
 		merge_live(one, seqs, count);
-	one->quiet = quiet_of(one->build, one->process);
 }
 
 /* Up to where a process is followed: its moment, or the peak of the device that it used most. */
@@ -540,7 +526,6 @@ static void take_rows(struct followed_process *one, struct rows *live, struct ro
 		add_rows(one->build, one->process, &one->growth[layer], live, grown);
 		growth_fini(&one->growth[layer]);
 	}
-	free(one->quiet.marks);
 	if (one->is_merged)
 		liveset_fini(&one->merged);
 	run_rest(one->build->run, &one->build->run->processes[one->process]);

@@ -125,8 +125,9 @@ static void serve(struct maker *m, unsigned i, uint64_t left)
 static void test_requests__peak_and_floor(void **state)
 {
 	struct maker *m = begin();
-	struct cycle_mark *marks;
-	size_t count;
+	struct sweep_consumer consumer;
+	struct units_reading *units;
+	struct quiet_marks quiet;
 	maker_alloc(m, WEIGHTS, GiB, 1);
 	for (unsigned i = 0; i < 30; i++)
 		serve(m, i, 96 << 10);
@@ -148,10 +149,14 @@ static void test_requests__peak_and_floor(void **state)
 	struct reader *reader;
 	assert_int_equal(reader_open_memory(m->data, m->bytes, &reader, NULL), 0);
 	struct events *events = events_new(reader);
-	assert_int_equal(phases_quiet_marks(events, &marks, &count), 30);
-	assert_int_equal(count, 31); /* before the first, and after each */
-	assert_true(marks[0].position < marks[1].position);
-	free(marks);
+	units = units_begin(&consumer);
+	sweep_events(events, &consumer, 1);
+	quiet = units_quiet(units);
+	assert_int_equal(quiet.requests, 30);
+	assert_int_equal(quiet.count, 31); /* before the first, and after each */
+	assert_true(quiet.items[0].position < quiet.items[1].position);
+	free(quiet.items);
+	units_end(units);
 	events_free(events);
 	reader_close(reader);
 	maker_free_all(m);

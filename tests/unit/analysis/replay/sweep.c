@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One walk for several consumers: each sees every event once, in order, until it has enough. */
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include "analysis/replay/driver_state.h"
+#include "tests/unit/fixtures/recording_maker.h"
+
+enum { BLOCKS = 2000 };
+
+struct seen { size_t most, count, framework; uint64_t last_seq; };
+
+static bool take(void *state, const struct sweep_row *row)
+{
+	struct seen *seen = state;
+
+	for (size_t i = 0; i < row->count; i++) {
+		const struct cuf_event *event = &row->events[i];
+
+		assert_true(event->seq > seen->last_seq);
+		assert_int_equal(row->is_framework[i], event->kind == CUF_KIND_FRAMEWORK);
+		seen->last_seq = event->seq;
+		seen->framework += row->is_framework[i];
+		seen->count++;
+	}
+	return seen->count < seen->most;
+}
+
+/* A block of the driver and one of a framework in turn, and what the driver has free now and then. */
+static struct maker *make(void)
+{
+	static const struct maker_plan plan = { 512, 4096, 16, 4096, 4096, 4096,
+					        256, 64,   32, 512,  4096 };
+	struct maker *maker = maker_new(&plan);
+
+	maker_device(maker, 0, 8 * GiB);
+	for (unsigned i = 0; i < BLOCKS; i++) {
+		uint64_t addr = 0x700000000000 + i * 4 * MiB;
+
+		maker_alloc(maker, addr, MiB, 1);
+		maker_block(maker, 0, addr, MiB, 2);
+		if (i % 300 == 0)
+			maker_event(maker, (struct cuf_event){ .op = CUF_OP_FREE_MEMORY,
+							       .bytes = 8 * GiB - (i + 1) * 2 * MiB,
+							       .aux = 8 * GiB });
+	}
+	return maker;
+}
+
+static struct reader *open_made(const struct maker *maker)
+{
+	struct reader *reader;
+
+	assert_int_equal(reader_open_memory(maker->data, maker->bytes, &reader, NULL), 0);
+	return reader;
+}
+
+static void test_sweep__each_sees_all_events_once_until_it_has_enough(void **state)
+{
+	struct maker *maker = make();
+	struct reader *reader = open_made(maker);
+	struct events *events = events_new(reader);
+	size_t all = events->count + events->framework->count;
+	struct seen seen[3] = { { .most = SIZE_MAX }, { .most = 1 }, { .most = 100 } };
+	struct sweep_consumer consumers[4] = { { take, &seen[0] }, { take, &seen[1] },
+					       { NULL, NULL }, { take, &seen[2] } };
+	(void)state;
+	sweep_events(events, consumers, 4);
+	assert_int_equal(seen[0].count, all);
+	assert_int_equal(seen[0].framework, BLOCKS);
+	assert_int_equal(seen[1].count, SWEEP_ROW);
+	assert_int_equal(seen[2].count, 2 * SWEEP_ROW);
+	assert_int_equal(reader->sweeps[CUF_SEC_RING].decoded, events->count);
+	sweep_events(events, &consumers[2], 1);
+	assert_int_equal(reader->sweeps[CUF_SEC_RING].decoded, events->count);
+	events_free(events);
+	reader_close(reader);
+	maker_free_all(maker);
+}
+
+/* The driver's last word, less what was allocated since. */
+static void test_driver_history__every_moment_is_that_of_a_walk_from_the_start(void **state)
+{
+	struct maker *maker = make();
+	struct reader *reader = open_made(maker);
+	struct events *events = events_new(reader);
+	struct driver_history *history = driver_history_new(events);
+	struct sweep_consumer consumer = driver_history_consumer(history);
+	uint64_t said = CUF_UNKNOWN, since = 0, before;
+	(void)state;
+	sweep_events(events, &consumer, 1);
+	before = reader->sweeps[CUF_SEC_RING].decoded;
+	for (size_t i = 0; i < events->count; i++) {
+		struct cuf_event event = events_get(events, i);
+		struct driver_state levels;
+
+		if (event.op == CUF_OP_FREE_MEMORY) {
+			said = event.bytes;
+			since = 0;
+		} else {
+			since += event.bytes;
+		}
+		driver_state_at(history, 0, event.seq, false, &levels);
+		assert_int_equal(levels.total_bytes, 8 * GiB);
+		if (said != CUF_UNKNOWN)
+			assert_int_equal(levels.free_bytes, said - since);
+	}
+	/* a question reads few events */
+	assert_true(reader->sweeps[CUF_SEC_RING].decoded - before < 16 * events->count);
+	driver_history_free(history);
+	events_free(events);
+	reader_close(reader);
+	maker_free_all(maker);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sweep__each_sees_all_events_once_until_it_has_enough),
+		cmocka_unit_test(test_driver_history__every_moment_is_that_of_a_walk_from_the_start),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
