@@ -12,6 +12,7 @@
 #include "interpose/platform/options.h"
 #include "interpose/platform/sampler.h"
 #include "interpose/platform/sandbox.h"
+#include "interpose/platform/page.h"
 #include "interpose/platform/sys.h"
 #include "interpose/store/fault.h"
 #include "interpose/store/recording_file.h"
@@ -256,37 +257,38 @@ int cuf_recording_open(size_t bytes)
 enum { PAGEMAP_BATCH = 512 };
 
 /*
- * Which of up to PAGEMAP_BATCH pages were ever written. Without a page map (no /proc) all of them
- * count as written.
+ * Which of up to PAGEMAP_BATCH pages of the kernel were ever written. Without a page map (no /proc)
+ * all of them count as written.
  */
-static void find_touched(int pagemap, const uint8_t *from, uint64_t *words, size_t pages)
+static void find_touched(int pagemap, uintptr_t first, uint64_t *words)
 {
-	uint64_t offset = (uintptr_t)from / PAGE * sizeof *words;
 	size_t known = 0;
 	long bytes = -1;
 
 	if (pagemap >= 0)
-		bytes = cuf_sys(SYS_pread64, pagemap, (long)words, (long)(pages * sizeof *words),
-				(long)offset, 0, 0);
+		bytes = cuf_sys(SYS_pread64, pagemap, (long)words, PAGEMAP_BATCH * sizeof *words,
+				(long)(first * sizeof *words), 0, 0);
 	if (bytes > 0)
 		known = (size_t)bytes / sizeof *words;
-	for (size_t i = known; i < pages; i++)
+	for (size_t i = known; i < PAGEMAP_BATCH; i++)
 		words[i] = PAGEMAP_TOUCHED;
 }
 
 /*
  * The file holds zeros already, and most pages were never touched. Even reading such a page costs
- * a fault, while the program waits.
+ * a fault, while the program waits. A section may begin inside a page of the kernel's.
  */
 static void copy_touched(uint8_t *to, const uint8_t *from, size_t bytes, int pagemap)
 {
+	const uintptr_t page = cuf_page_bytes();
 	uint64_t words[PAGEMAP_BATCH];
 
-	for (size_t at = 0, n = 0; at < bytes; at += PAGE, n++) {
-		size_t part = bytes - at < PAGE ? bytes - at : PAGE;
-
+	for (size_t at = 0, part, n = 0; at < bytes; at += part, n++) {
+		part = page - ((uintptr_t)from + at) % page;
+		if (part > bytes - at)
+			part = bytes - at;
 		if (n % PAGEMAP_BATCH == 0)
-			find_touched(pagemap, from + at, words, PAGEMAP_BATCH);
+			find_touched(pagemap, ((uintptr_t)from + at) / page, words);
 		if (words[n % PAGEMAP_BATCH] & PAGEMAP_TOUCHED)
 			memcpy(to + at, from + at, part);
 	}

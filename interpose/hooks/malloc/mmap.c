@@ -19,6 +19,7 @@
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include "interpose/platform/options.h"
+#include "interpose/platform/page.h"
 #include "interpose/platform/sys.h"
 #include "interpose/record/recorder.h"
 #include "interpose/hooks/loader/real.h"
@@ -28,7 +29,6 @@
 
 #define FRAME __builtin_frame_address(0)
 #define CALLER __builtin_return_address(0)
-#define PAGE 4096ull
 
 /* Calls of the allocator behind us are recognised by their return address. */
 static bool is_recording_maps(const void *caller)
@@ -60,11 +60,13 @@ static long libc_result(long result)
 /* The kernel maps whole pages, and a length is rounded up. */
 static uint64_t end_of(const void *start, uint64_t bytes)
 {
-	return (uintptr_t)start + ((bytes + PAGE - 1) & ~(PAGE - 1));
+	const uint64_t page = cuf_page_bytes();
+
+	return (uintptr_t)start + ((bytes + page - 1) & ~(page - 1));
 }
 
 /* The kernel refuses other addresses, so nothing is removed for them. */
-static bool is_page(const void *addr) { return !((uintptr_t)addr % PAGE); }
+static bool is_page(const void *addr) { return !((uintptr_t)addr % cuf_page_bytes()); }
 
 /* ---- what kind of map it is ---- */
 
