@@ -302,8 +302,9 @@ static uint64_t credit_at(uint64_t now_ns)
 /* The same blocks have the same holes. Else they are measured, when it is affordable. */
 static void take(struct cuf_incident *incident)
 {
-	const uint64_t changes = cuf_ledger_changes(), now_ns = cuf_now_ns();
-	const uint64_t credit_ns = credit_at(now_ns);
+	const uint64_t changes = cuf_ledger_changes();
+	const uint64_t credit_ns = credit_at(cuf_now_ns());
+	uint64_t began_ns;
 
 	if (last.credit_ns != CUF_UNKNOWN && last.changes == changes &&
 	    last.incident.device == incident->device) {
@@ -314,12 +315,14 @@ static void take(struct cuf_incident *incident)
 		leave_unknown(incident);
 		return;
 	}
+	/* of the processor: on a busy machine a program sees as much as on a quiet one */
+	began_ns = cuf_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	measure(incident);
+	last.took_ns = cuf_clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns;
 	copy_snapshot(&last.incident, incident);
 	last.incident.device = incident->device;
 	last.changes = changes;
 	last.ended_ns = cuf_now_ns();
-	last.took_ns = last.ended_ns - now_ns;
 	if (last.took_ns > CREDIT_NS) /* more than that is never had */
 		last.took_ns = CREDIT_NS;
 	last.credit_ns = credit_ns > last.took_ns ? credit_ns - last.took_ns : 0;

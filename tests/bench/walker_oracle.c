@@ -108,15 +108,11 @@ static unsigned their_frames(void)
 }
 
 /* A signal's two frames are written with the interrupted address + 1, so that "the instruction
- * before" is always right. On aarch64 libunwind gives the address before each return address, and
- * before a signal's frame. */
+ * before" is always right. On aarch64, and before its release 1.4, libunwind gives the address
+ * before each return address, and before a signal's frame. */
 static bool same(uint64_t ours, const void *theirs)
 {
-#if defined __aarch64__
 	return ours - (uintptr_t)theirs <= 2;
-#else
-	return ours == (uintptr_t)theirs || ours == (uintptr_t)theirs + 1;
-#endif
 }
 
 static __attribute__((noinline)) void judge(void *frame)

@@ -56,7 +56,7 @@ END
 		$way "$(python)" jump.py
 		[ "$(<truth)" = "held $((100 << 20))" ]
 		killed_by_kernel
-		report_has 'd.cause.name_id === "host-request-does-not-fit" && d.cause.evidence.some((e) => e.stack.some((f) => f.file.endsWith("/jump.py") && f.line === 5))'
+		report_has 'd.cause.name_id === "host-request-does-not-fit" && d.cause.evidence.some((e) => e.stack.some((f) => (f.file || "").endsWith("/jump.py") && f.line === 5))'
 		grep -q '150 MiB' screen
 		lacks 'map the weights' screen
 	done

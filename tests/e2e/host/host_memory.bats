@@ -135,7 +135,21 @@ EOF
 }
 
 @test "a program that frees what it used, and is not large, has no finding" {
-	"$cuflight" run -q -o rec/ -- "$build/victims/host_peak" >/dev/null
+	cat >frees.c <<-'END'
+		#include <stdlib.h>
+		#include <string.h>
+		static void *rows[15000];
+		int main(void) /* 30 MB: a reading among the frees shows less than what is worth a finding */
+		{
+			for (int i = 0; i < 15000; i++)
+				rows[i] = memset(malloc(2000), 1, 2000);
+			for (int i = 0; i < 15000; i++)
+				free(rows[i]);
+			return 0;
+		}
+	END
+	"${CC:-cc}" -g frees.c -o frees
+	"$cuflight" run -q -o rec/ -- ./frees
 	"$cuflight" report --json rec >report.json
 	report_has 'd.cause === null'
 	"$cuflight" run -q -o python.cuf -- python3 -c 'x = [str(i) * 9 for i in range(200000)]; del x'
@@ -348,7 +362,7 @@ dies='for (1 .. 50) { push @kept, "x" x 4096; select undef, undef, undef, 0.001 
 	small_group
 	alone far in_memory_cgroup perl -e "$dies" || state=$?
 	# shellcheck disable=SC2016 # for the shell inside
-	alone files in_memory_cgroup sh -c 'head -c 150M /dev/zero >filler; sync filler; cat filler >/dev/null; exec perl -e "$1"' - "$dies" || state+=$?
+	alone files in_memory_cgroup sh -c 'head -c 150M /dev/zero >filler; sync filler; cat filler >/dev/null; exec perl -e "$1"' - "$dies" || state=$state$?
 	rm -f filler
 	remove_memory_cgroup
 	[ "$state" = 137137 ]
@@ -408,5 +422,5 @@ EOF
 	"$cuflight" report rec >screen
 	"$cuflight" report --json rec >report.json
 	report_has 'd.cause === null && d.host.rss_bytes >= 60000 * 3000 && d.host.rss_bytes <= d.host.rss_peak_bytes'
-	grep -qE '^  enqueue \(queue.py:4\) +~[0-9]+ MiB +[89][0-9]%' screen || { cat screen; false; }
+	grep -qE '^  enqueue \((queue.py)?:4\) +~[0-9]+ MiB +[89][0-9]%' screen || { cat screen; false; }
 }

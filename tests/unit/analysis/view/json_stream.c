@@ -45,6 +45,15 @@ static void write_sample(struct json_stream *stream)
 	json_stream_close(stream);
 }
 
+static void remove_blanks(char *all)
+{
+	char *to = all;
+	for (const char *from = all; *from; from++)
+		if (*from != ' ' && *from != '\n')
+			*to++ = *from;
+	*to = '\0';
+}
+
 static void test_text__is_that_of_a_tree(void **state)
 {
 	struct json_stream stream;
@@ -59,6 +68,10 @@ static void test_text__is_that_of_a_tree(void **state)
 	assert_true(asprintf(&as_tree, "%s\n",
 			     json_object_to_json_string_ext(tree,
 				     JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE)) > 0);
+	if (strstr(as_tree, "[]")) { /* as json-c writes an empty list from 0.17 on */
+		remove_blanks(text);
+		remove_blanks(as_tree);
+	}
 	assert_string_equal(text, as_tree);
 	assert_int_equal(stream.bytes, text_bytes);
 	free(as_tree);
