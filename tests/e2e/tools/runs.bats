@@ -12,6 +12,7 @@ test_file() {
 setup() {
 	local root=$BATS_TEST_DIRNAME/../../..
 	cd "$BATS_TEST_TMPDIR" || return 1
+	unset CHECK_RUN # of the run that this test is a part of
 	mkdir -p scripts tests/golden tests/unit build
 	cp "$root/scripts/check" "$root/scripts/list-tests" scripts/
 	printf '%s\n' '# a comment' 'quick 1 0.5 tests/golden/short.tap' 'all 9 8.5 tests/golden/long.tap' \
