@@ -210,6 +210,7 @@ static void set_heap(const struct fact_host *host, struct evidence *evidence)
 	uint64_t *metrics = evidence->metrics, rss = metrics[METRIC_rss];
 	uint64_t limit = metrics[METRIC_limit], rest;
 
+	evidence_set(evidence, SIGNAL_heap, 0);
 	if (!heap->name || !is_known(rss))
 		return;
 	evidence->runtime = heap->runtime;

@@ -47,6 +47,19 @@ EOF
 	! grep -q MALLOC_ARENA_MAX screen
 }
 
+@test "what a few large blocks filled is not called a runtime's heap where there is none" {
+	cat >few.py <<'EOF'
+import time
+kept = []
+while True:
+    kept.append(bytes([len(kept)]) * (4 << 20))
+    time.sleep(0.05)
+EOF
+	killed "$(python)" few.py
+	holds few.py:4 $((48 << 20))
+	! grep -q managed-heap screen
+}
+
 @test "small blocks of C++: a recording, and the line that keeps them" {
 	command -v c++ >/dev/null || skip "no C++ compiler here"
 	cat >sessions.cc <<'EOF'
