@@ -246,7 +246,7 @@ static void follow_step(struct growth *growth, struct site *site, const struct g
 	if (growth->by_age)
 		growth->all.parts[part].net_bytes += (double)step->delta_bytes;
 	if (growth->by_age && step->delta_bytes < 0 && !step->is_resize)
-		growth->freed_bytes[part] -= (double)step->delta_bytes;
+		growth->all.parts[part].freed_bytes -= (double)step->delta_bytes;
 	if (site->floor == SITE_NONE)
 		return;
 	if (growth->by_age)

@@ -127,8 +127,7 @@ struct growth {
 	struct survival *survivals;  /* of the sites that have floors */
 	struct survival *pools;      /* of the places in the program that several sites share */
 	uint32_t *pool_of_floor;     /* NULL before growth_pool */
-	struct survival all;         /* net_bytes of all sites */
-	double freed_bytes[SURVIVAL_PARTS]; /* by all sites */
+	struct survival all;         /* net_bytes and freed_bytes of all sites */
 	unsigned part;               /* of the step that is followed, until part_end_ns */
 	uint64_t part_end_ns;
 };

@@ -13,6 +13,7 @@ enum {
 	SLOPES_MAX = 1000, /* sites whose slope is computed: those that grew most */
 	THREADS_FEW = 32,  /* blocks at most that may be one for each thread */
 	DOUBLINGS_LEAST = 4, /* so that the last block is five times the first, or more */
+	DOUBLINGS_PART = 8,  /* of the large blocks: a few sessions may double side by side */
 	PART_LEAST = 1 << 20 /* bytes of a site that takes part in the growth of its line */
 };
 
@@ -248,7 +249,7 @@ static uint64_t churn_of(const struct growth *growth, const struct site *site)
 	/* start-up may end in the part in which the work begins */
 	for (unsigned part = survival_begin(&growth->survivals[site->floor]) + 1;
 	     part < SURVIVAL_PARTS; part++)
-		freed += growth->freed_bytes[part];
+		freed += growth->all.parts[part].freed_bytes;
 	return (uint64_t)freed;
 }
 
@@ -276,7 +277,7 @@ void growth_judge(const struct growth *growth, const struct site *site, struct f
 		.threads = threads_of(site),
 		.is_alike = is_alike(site),
 		.is_doubling = site->doublings >= DOUBLINGS_LEAST &&
-			       site->doublings * 4 >= site->large_blocks,
+			       site->doublings * DOUBLINGS_PART >= site->large_blocks,
 		.largest_bytes = site->most_bytes,
 		.first_ns = site->first_ns,
 		.last_ns = site->last_ns,

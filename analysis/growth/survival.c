@@ -12,6 +12,7 @@ enum {
 	LATEST_BIN_LAST = SURVIVAL_BINS * 3 / 4, /* in the shortest stretch */
 	HALF = SURVIVAL_BINS / 2,
 	BEGIN_PART = 32,                      /* less of a site is no beginning of its work */
+	WORK_PART = 64,                       /* less work than this of a site measures no pace */
 	BLOCKS_LEAST = 24,                    /* recorded ones, in all */
 	BLOCKS_THIRD = 4                      /* and in each third */
 };
@@ -27,6 +28,7 @@ static void add_part(struct survival_part *sum, const struct survival_part *part
 	sum->bytes += part->bytes;
 	sum->variance += part->variance;
 	sum->net_bytes += part->net_bytes;
+	sum->freed_bytes += part->freed_bytes;
 	sum->count += part->count;
 }
 
@@ -108,7 +110,7 @@ static unsigned bin_of(const struct survival_time *time, uint64_t time_ns)
 
 /* Sums over some bins. */
 struct sums {
-	double bytes, variance, net_bytes;
+	double bytes, variance, net_bytes, freed_bytes;
 	uint64_t count;
 	unsigned bins, bins_with_births;
 };
@@ -120,6 +122,7 @@ static struct sums sums_of(const struct stretch *site, unsigned from, unsigned t
 		sums.bytes += site->bins[bin].bytes;
 		sums.variance += site->bins[bin].variance;
 		sums.net_bytes += site->bins[bin].net_bytes;
+		sums.freed_bytes += site->bins[bin].freed_bytes;
 		sums.count += site->bins[bin].count;
 		sums.bins_with_births += site->bins[bin].count > 0;
 	}
@@ -181,16 +184,31 @@ static bool is_made_all_along(const struct thirds *thirds)
 	return thirds->all.bins_with_births * 3 >= thirds->all.bins * 2;
 }
 
-/* A cache that fills rises less and less. */
-static bool keeps_its_pace(const struct thirds *thirds)
+/* Of what went before, the last third has `share` as much time, or work. */
+static bool is_in_proportion(const struct thirds *thirds, double share)
 {
 	const struct sums *first = &thirds->first, *middle = &thirds->middle, *last = &thirds->last;
-	double before = (first->bytes + middle->bytes) / (first->bins + middle->bins) * last->bins;
-	double share = (double)last->bins / (first->bins + middle->bins);
+	double before = (first->bytes + middle->bytes) * share;
 	double variance = last->variance +
 			  (first->variance + middle->variance) * share * share / 16;
 	return last->bytes >= before / 2 &&
 	       last->bytes - before / 4 >= SIGMAS * sqrt(variance);
+}
+
+/*
+ * A cache that fills rises less and less. Close to a limit of memory a program is slowed down,
+ * since the kernel looks for pages that it can take. So where memory ran out, the rise may keep
+ * pace with the work instead, which is what all call sites freed.
+ */
+static bool keeps_its_pace(const struct thirds *thirds, const struct thirds *total,
+			   bool is_failure)
+{
+	double before = total->first.freed_bytes + total->middle.freed_bytes;
+	if (is_in_proportion(thirds, (double)thirds->last.bins /
+					     (thirds->first.bins + thirds->middle.bins)))
+		return true;
+	return is_failure && before * WORK_PART >= thirds->all.bytes &&
+	       is_in_proportion(thirds, total->last.freed_bytes / before);
 }
 
 /*
@@ -230,12 +248,13 @@ static struct survival_growth judge_from(const struct stretch *site, const struc
 	unsigned to = last_bin(site, total, from);
 	double bin_s = ((double)time->end_ns - (double)time->begin_ns) / 1e9 / SURVIVAL_BINS;
 	double span_s = bin_s * ((double)to - from), half;
-	struct thirds thirds;
+	struct thirds thirds, all;
 
 	if (from > latest || bin_s < BIN_LEAST_S || (!is_failure && span_s < SPAN_LEAST_S))
 		return out;
 	thirds = thirds_of(site, from, to);
-	if (!is_made_all_along(&thirds) || !keeps_its_pace(&thirds) ||
+	all = thirds_of(total, from, to);
+	if (!is_made_all_along(&thirds) || !keeps_its_pace(&thirds, &all, is_failure) ||
 	    !keeps_its_old(site, total, time, from, to))
 		return out;
 	out.verdict = is_lasting(&thirds, span_s) ? SURVIVAL_LASTING : SURVIVAL_GROWING;

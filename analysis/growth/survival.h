@@ -32,6 +32,7 @@ struct survival {
 	struct survival_part {
 		double bytes, variance; /* live blocks that were born in this part */
 		double net_bytes;       /* allocated less freed in it, as the events state */
+		double freed_bytes;     /* of all call sites together only: their work */
 		uint32_t count;         /* recorded blocks, each a sample where host memory is */
 	} parts[SURVIVAL_PARTS];
 };
@@ -57,9 +58,9 @@ struct survival_growth {
 	double bytes_per_s, low, high; /* 95 % interval; of the time judged */
 };
 /*
- * total: the net_bytes of all call sites; what one site made where another freed as much is no
- * growth. is_failure: memory ran out at the end, so that no time needs to have passed, and what
- * begins late is judged from there.
+ * total: of all call sites, net_bytes and freed_bytes; what one site made where another freed as
+ * much is no growth. is_failure: memory ran out at the end, so that no time needs to have passed,
+ * what begins late is judged from there, and the rise may keep pace with the work.
  */
 struct survival_growth survival_judge(const struct survival *survival, const struct survival *total,
 				      const struct survival_time *time, bool is_failure);

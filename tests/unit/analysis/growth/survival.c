@@ -133,6 +133,25 @@ static void test_survival__where_memory_ran_out_the_work_is_judged_however_late(
 }
 
 /* The parts of all stretches are one partition of the time. */
+/* A tenth of the pace for the second half: the kernel looks for pages, and all work is as slow. */
+static void test_survival__at_a_limit_a_rise_keeps_pace_with_the_work(void **state)
+{
+	struct survival_time time = lasting(24);
+	struct survival site = even(&time, 0, 0.5, 400, (double)MiB), slow = site, fast = site;
+	struct survival late = even(&time, 0.5, 1, 40, (double)MiB);
+	survival_add(&site, &late);
+	slow = fast = site;
+	for (unsigned part = 0; part < SURVIVAL_PARTS; part++) {
+		slow.parts[part].freed_bytes = site.parts[part].bytes / 8;
+		fast.parts[part].freed_bytes = (double)MiB * (part < SURVIVAL_BINS / 2 ? 4 : 1);
+	}
+	assert_int_equal(survival_judge(&site, &slow, &time, true).verdict, SURVIVAL_GROWING);
+	assert_int_equal(survival_judge(&site, &slow, &time, false).verdict, SURVIVAL_NOTHING);
+	/* others go on at their pace, or do nothing that could measure it: it fills up */
+	assert_int_equal(survival_judge(&site, &fast, &time, true).verdict, SURVIVAL_NOTHING);
+	assert_int_equal(survival_judge(&site, &site, &time, true).verdict, SURVIVAL_NOTHING);
+}
+
 static void test_survival__parts_follow_each_other(void **state)
 {
 	struct survival_time time = lasting(24);
@@ -253,6 +272,7 @@ int main(void)
 		cmocka_unit_test(test_survival__what_stops_or_begins_late_is_nothing),
 		cmocka_unit_test(
 			test_survival__where_memory_ran_out_the_work_is_judged_however_late),
+		cmocka_unit_test(test_survival__at_a_limit_a_rise_keeps_pace_with_the_work),
 		cmocka_unit_test(test_survival__parts_follow_each_other),
 		cmocka_unit_test(test_survival__what_is_loaded_hides_no_growth),
 		cmocka_unit_test(test_survival__a_full_cache_with_random_eviction_is_nothing),
