@@ -203,12 +203,12 @@ def check_screen(screens, widest):
                 yield f'screen and full: no row of {figure.bytes:.0f} is in both: {name}'
 
 
-def check_exports(recording, report, folder):
+def check_exports(recording, report, at, folder):
     live = [site for site in report['leaks'] if site['kind'] != 'framework']
     told = by_kind((site['kind'], site['bytes']) for site in live)
     several = report['capture']['processes'] > 1
     found = collections.Counter()
-    for line in run('export', '--to=folded', *SYSROOT, recording).splitlines():
+    for line in run('export', '--to=folded', *at, *SYSROOT, recording).splitlines():
         stack, _, number = line.rpartition(' ')
         found[stack.split(';')[several].split(' ')[0].rstrip(':')] += int(number)
     found = +found
@@ -216,7 +216,7 @@ def check_exports(recording, report, folder):
     if found != told:
         yield f'folded: by kind {dict(found)}, the report has {dict(told)}'
     table = os.path.join(folder, 'sites.csv')
-    run('export', '--to=csv', '-o', table, *SYSROOT, '--table=sites', recording)
+    run('export', '--to=csv', '-o', table, *at, *SYSROOT, '--table=sites', recording)
     with open(table, encoding='utf-8', newline='') as file:
         rows = [(row['kind'], int(row['bytes']), int(row['count'])) for row in csv.DictReader(file) if int(row['bytes'])]
     said, wanted = collections.Counter(rows), multiset(site for site in report['leaks'] if site['bytes'])
@@ -225,11 +225,14 @@ def check_exports(recording, report, folder):
 
 
 def check(recording):
+    at = [] # a finished program is shown at its peak as text
     try:
-        report = json.loads(run('report', '--json', *SYSROOT, recording))
         screen = run('report', *SYSROOT, recording)
-        text = run('report', '--full', f'--top={EVERYTHING}', *SYSROOT, recording)
-        page = run('report', '--html', *SYSROOT, recording)
+        if re.search(r'^Who held .* the peak ', screen, re.M):
+            at = ['--at=peak']
+        report = json.loads(run('report', '--json', *at, *SYSROOT, recording))
+        text = run('report', '--full', f'--top={EVERYTHING}', *at, *SYSROOT, recording)
+        page = run('report', '--html', *at, *SYSROOT, recording)
     except RuntimeError as error:
         yield str(error)
         return
@@ -251,7 +254,7 @@ def check(recording):
     yield from (f'page: {line}' for line in [*page_data.check_sites(data, report), *page_data.check_charts(data),
                                              *page_data.check_moment(data)])
     with tempfile.TemporaryDirectory() as folder:
-        yield from check_exports(recording, report, folder)
+        yield from check_exports(recording, report, at, folder)
 
 
 def main():

@@ -382,8 +382,8 @@ static const struct opt options[] = {
 	  "of csv, ndjson, sqlite and parquet: this table; may be repeated; cuflight-tables(7) "
 	  "lists them" },
 	{ "at", 0, OPT_TEXT, "WHEN", 0, 0, NULL,
-	  "the moment whose live blocks are exported: now, peak, #N for a failed request, Ns for "
-	  "seconds since the start; without it, the last fatal failure, else the end" },
+	  "the moment whose live blocks are exported: now, end, peak, #N for a failed request, "
+	  "Ns for seconds since the start; without it, the last fatal failure, else the end" },
 	{ "kind", 0, OPT_TEXT, "KIND,...", 0, 0, NULL,
 	  "only these kinds of memory: device, managed, pinned, registered, async, vmm, array, "
 	  "imported, host, framework" },

@@ -181,6 +181,29 @@ static void note_other_runs(const char *path, const struct facts *facts, const s
 	say_info("this is the newest of %zu runs; all: cuflight list %s", facts->run_count, shown);
 }
 
+/*
+ * A finished program whose fullest moment tells more than its end is shown at that moment, as text;
+ * JSON and the page have the end. What grew up to the peak and is gone is no finding.
+ */
+static struct facts *at_peak_if_asked(const char *path, struct facts_options *options,
+				      struct facts *facts)
+{
+	struct facts_options at_peak = *options;
+	struct facts *peak;
+
+	if (options->at != FACTS_AT_AUTO || !facts_ask_for_peak(facts))
+		return facts;
+	at_peak.at = FACTS_AT_PEAK;
+	if (facts_build(path, &at_peak, &peak, NULL))
+		return facts;
+	if (peak->cause || peak->process_count != facts->process_count) {
+		facts_free(peak);
+		return facts;
+	}
+	facts_free(facts);
+	return peak;
+}
+
 /* Builds the facts, checks that they contain the requested moment, and writes the report. */
 static int report_path(const char *path, const struct opts *opts, struct facts_options *options)
 {
@@ -203,6 +226,8 @@ static int report_path(const char *path, const struct opts *opts, struct facts_o
 	} else if (moment_option_check(options, facts, opts_text(opts, "at"))) {
 		output_abandon(&place.output);
 	} else {
+		if (format_of(opts) == OUTPUT_TEXT)
+			facts = at_peak_if_asked(path, options, facts);
 		note_other_runs(path, facts, opts);
 		status = write_report(opts, facts, symbols, &place);
 		if (opts_has(opts, "verbose"))
@@ -243,8 +268,9 @@ static const struct opt options[] = {
 	  "the same as --format=html: one file with pictures, for a browser; on a terminal it is "
 	  "written next to the recording, and a desktop's browser opens it" },
 	{ "at", 0, OPT_TEXT, "WHEN", 0, 0, NULL,
-	  "the moment to show: now, peak, #N for a failed request, Ns for seconds since the start; "
-	  "without it, the last fatal failure, else the end" },
+	  "the moment to show: now, end (before exit handlers), peak, #N for a failed request, "
+	  "Ns for seconds since the start; without it, the last fatal failure, else the end; "
+	  "as text, a program that finished and had freed half by then is shown at its peak" },
 	{ "run", 0, OPT_COUNT, "N", 1, 1000000, NULL,
 	  "which run of a directory, as 'cuflight list' numbers them; without it, the newest" },
 	{ "pid", 0, OPT_COUNT, "N", 1, UINT32_MAX, NULL, "only this process of the run" },

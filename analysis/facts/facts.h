@@ -57,7 +57,9 @@ struct facts {
 };
 
 /* The moment to report for; AUTO: the fatal incident, else the end. */
-enum facts_at { FACTS_AT_AUTO, FACTS_AT_NOW, FACTS_AT_PEAK, FACTS_AT_INCIDENT, FACTS_AT_TIME };
+enum facts_at {
+	FACTS_AT_AUTO, FACTS_AT_NOW, FACTS_AT_END, FACTS_AT_PEAK, FACTS_AT_INCIDENT, FACTS_AT_TIME
+};
 
 struct run_catalog;
 struct symbols;

@@ -42,3 +42,20 @@ uint64_t facts_host_peak(const struct facts *facts)
 	}
 	return most;
 }
+
+#define PEAK_LEAST_BYTES (16ull << 20)
+
+bool facts_ask_for_peak(const struct facts *facts)
+{
+	const struct fact_process *process = &facts->processes[facts->focus];
+	const struct fact_host *host = &process->host;
+	uint64_t live = host->malloc_live_bytes;
+
+	if (process->end != END_EXIT || facts->cause || facts->incident_count ||
+	    facts->device_count || host->at_peak)
+		return false;
+	if (live != CUF_UNKNOWN && host->python_live_bytes != CUF_UNKNOWN)
+		live += host->python_live_bytes;
+	return host->live_peak_bytes != CUF_UNKNOWN && live != CUF_UNKNOWN &&
+	       host->live_peak_bytes >= PEAK_LEAST_BYTES && host->live_peak_bytes / 2 > live;
+}

@@ -11,5 +11,10 @@ uint64_t facts_duration_ns(const struct facts *facts);
 uint64_t facts_device_peak(const struct facts *facts);
 /* The largest resident memory of one process; CUF_UNKNOWN: not recorded. */
 uint64_t facts_host_peak(const struct facts *facts);
+/*
+ * Whether the fullest moment of host memory is what a reader asks for: the program ended by itself,
+ * nothing failed or leaks, and half of what it held then is gone.
+ */
+bool facts_ask_for_peak(const struct facts *facts);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* now, peak, the number of an incident (#3), or a time since the start (12.5s). */
+/* now, end, peak, the number of an incident (#3), or a time since the start (12.5s). */
 #include "analysis/cmd/reading/moment_option.h"
 
 #include <stdlib.h>
@@ -15,6 +15,10 @@ static int parse(const char *text, struct facts_options *options)
 
 	if (!strcmp(text, "now")) {
 		options->at = FACTS_AT_NOW;
+		return 0;
+	}
+	if (!strcmp(text, "end")) {
+		options->at = FACTS_AT_END;
 		return 0;
 	}
 	if (!strcmp(text, "peak")) {
@@ -39,7 +43,7 @@ int moment_option_parse(const char *at, struct facts_options *options)
 {
 	if (!parse(at, options))
 		return 0;
-	say_error("invalid value '%s' for --at: expected now, peak, #N (a failed request) "
+	say_error("invalid value '%s' for --at: expected now, end, peak, #N (a failed request) "
 		  "or Ns (seconds since the start)", at);
 	return -1;
 }

@@ -216,7 +216,7 @@ struct moment moment_asked(struct build *build)
 		break;
 	default: break;
 	}
-	if (last_fatal(build, FACT_NONE, &moment))
+	if (build->options.at != FACTS_AT_END && last_fatal(build, FACT_NONE, &moment))
 		return moment;
 	return end_of(build, process_to_explain(build));
 }

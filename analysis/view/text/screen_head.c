@@ -311,8 +311,11 @@ static void print_host_peak(const struct text *text, const struct fact_process *
 	bool is_sampled = host->malloc_basis == BASIS_ESTIMATED;
 	bool is_near = host->is_near_peak && host->live_peak_bytes != CUF_UNKNOWN;
 	uint64_t live = host->malloc_live_bytes + known_or_zero(host->python_live_bytes);
+	const struct fact_sample *last = NULL;
 	char words[WORDS];
 
+	if (process->timeline_count)
+		last = &process->timeline[process->timeline_count - 1];
 	snprintf(words, sizeof words, "Host memory %s its peak (%s): %s resident",
 		 host->is_near_peak ? "near" : "at",
 		 units_duration(text_elapsed(process->start_ns, host->at_ns)).s,
@@ -321,7 +324,10 @@ static void print_host_peak(const struct text *text, const struct fact_process *
 		text_append(words, sizeof words, ", %s%s%s allocated",
 			    text_sampled(live, is_sampled).s, text_if(is_near, " of "),
 			    text_if(is_near, text_sampled(host->live_peak_bytes, is_sampled).s));
-	text_words(text, STYLE_PLAIN, "", 0, is_near ? 2 : 1, words);
+	if (process->end == END_EXIT && last)
+		text_append(words, sizeof words, "; %s at the end",
+			    units_bytes(last->rss_bytes).s);
+	text_words(text, STYLE_PLAIN, "", 0, 2, words);
 }
 
 /*
@@ -397,8 +403,12 @@ static void print_ending(const struct text *text, const struct fact_process *pro
 	const struct facts *facts = text->facts;
 	struct growing growing;
 	char words[WORDS] = "";
+	bool grows = find_growing(text, &growing);
 
-	if (find_growing(text, &growing) && !facts->incident_count && !count_leaks(facts))
+	if (process->host.at_peak) /* it grew up to there, not to the end */
+		growing = (struct growing){ 0 };
+	grows &= !process->host.at_peak;
+	if (grows && !facts->incident_count && !count_leaks(facts))
 		text_append(words, sizeof words, "No allocation failed, no leak is proven.");
 	else if (!facts->incident_count && !count_leaks(facts))
 		text_append(words, sizeof words, "No allocation failed, no leak found.");

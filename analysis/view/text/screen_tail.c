@@ -174,5 +174,8 @@ void screen_more(const struct text *text)
 		report_command(text, "--at=peak", command, sizeof command);
 		print_command(text, text_if(text->options->full, "More:"), command,
 			      "at the fullest moment");
+	} else if (focus_process(text->facts)->host.at_peak) {
+		report_command(text, "--at=end", command, sizeof command);
+		print_command(text, text_if(text->options->full, "More:"), command, "at the end");
 	}
 }

@@ -78,7 +78,7 @@ record_victim() {
 	done
 	for at in soon '#' '#0' '#x' 5 -1s nan s 1e99s; do
 		expect 2 report --at="$at" oom_recovered
-		holds err 'expected now, peak, #N'
+		holds err 'expected now, end, peak, #N'
 	done
 	expect 2 report --at='#9' oom_recovered
 	holds err 'failed requests are numbered #1 to #1'

@@ -32,14 +32,26 @@ peak_is_right() {
 	report_has '!d.host.at_peak && d.host.live_peak_bytes >= 90e6 && d.host.live_peak_bytes < 91e6'
 	report_has 'd.host.malloc_live_bytes > 30e6 && d.host.malloc_live_bytes < 31e6'
 	report_has 'd.leaks[0].bytes === 30000000 && d.leaks[0].stack[0].function === "build_table"'
+}
+
+@test "the screen of a finished program is that of its peak; --at=end shows the end" {
+	peak_is_right --host=full
 	"$cuflight" report rec >screen
+	tr '\n' ' ' <screen | grep -qE 'Host memory at its peak \([0-9.]+ m?s\): [0-9.]+ MiB resident, 8[56]\.[0-9] MiB allocated; [0-9.]+ MiB at the end'
+	grep -qE '^Who held host memory at the peak ' screen
+	grep -qE '^  read_row \(host_peak\.c:[0-9]+\) +57\.2 MiB ' screen
+	grep -q -- '--at=end' screen
+	"$cuflight" report --at=end rec >screen
+	grep -qE '^Who held host memory[; ]' screen
+	[ "$(grep -c 'read_row' screen)" = 0 ]
+	grep -qE '^  build_table \(host_peak\.c:[0-9]+\) +28\.6 MiB ' screen
 	grep -q -- '--at=peak' screen
 }
 
 @test "the screen of the peak has resident and allocated memory of one moment on one line, and who held it" {
 	peak_is_right --host=full
 	"$cuflight" report --at=peak rec >screen
-	grep -qE '^Host memory at its peak \([0-9.]+ m?s\): (8[6-9]|9[0-9])\.[0-9] MiB resident, 8[56]\.[0-9] MiB allocated$' screen
+	grep -qE '^Host memory at its peak \([0-9.]+ m?s\): (8[6-9]|9[0-9])\.[0-9] MiB resident, 8[56]\.[0-9] MiB allocated;$' screen
 	grep -qE '^Who held host memory at the peak ' screen
 	grep -qE '^  read_row \(host_peak\.c:[0-9]+\) +57\.2 MiB ' screen
 	grep -qE '^  build_table \(host_peak\.c:[0-9]+\) +28\.6 MiB ' screen
