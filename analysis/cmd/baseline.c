@@ -107,7 +107,7 @@ static const struct opt options[] = {
 	{ "output", 'o', OPT_TEXT, "FILE", 0, 0, NULL, "write the baseline to FILE" },
 	{ "force", 'f', OPT_FLAG, NULL, 0, 0, NULL, "overwrite FILE" },
 	{ "sysroot", 0, OPT_TEXT, "DIR", 0, 0, NULL,
-	  "read the recorded machine's programs and libraries below DIR, for function names" },
+	  "get function names from the recorded machine's files below DIR, not from here" },
 };
 static const struct opt_group option_group = {
 	"Options", options, sizeof options / sizeof *options, { NULL },

@@ -86,7 +86,7 @@ static const struct opt options[] = {
 	{ "any-environment", 0, OPT_FLAG, NULL, 0, 0, NULL,
 	  "compare also with a baseline of another GPU, driver or way of recording" },
 	{ "sysroot", 0, OPT_TEXT, "DIR", 0, 0, NULL,
-	  "read the recorded machine's programs and libraries below DIR, for function names" },
+	  "get function names from the recorded machine's files below DIR, not from here" },
 };
 static const struct opt_group option_group = {
 	"Options", options, sizeof options / sizeof *options, { NULL },

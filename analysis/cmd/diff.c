@@ -228,7 +228,7 @@ static const struct opt diff_options[] = {
 	  "leave out call sites that changed by less" },
 	{ "top", 0, OPT_COUNT, "N", 1, 1000000, "15", "call sites to print" },
 	{ "sysroot", 0, OPT_TEXT, "DIR", 0, 0, NULL,
-	  "read the recorded machine's programs and libraries below DIR, for function names" },
+	  "get function names from the recorded machine's files below DIR, not from here" },
 };
 static const struct opt_group option_group = {
 	"Options", diff_options, sizeof diff_options / sizeof *diff_options, { NULL },

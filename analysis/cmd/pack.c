@@ -334,7 +334,7 @@ static const struct opt options[] = {
 	{ "run", 0, OPT_COUNT, "N", 1, 1000000, NULL,
 	  "which run of a directory, as 'cuflight list' numbers them; without it, the newest" },
 	{ "sysroot", 0, OPT_TEXT, "DIR", 0, 0, NULL,
-	  "read the recorded machine's programs and libraries below DIR, for function names" },
+	  "get function names from the recorded machine's files below DIR, not from here" },
 };
 static const struct opt_group option_group = {
 	"Options", options, sizeof options / sizeof *options, { NULL },

@@ -280,7 +280,7 @@ static const struct opt options[] = {
 	{ "top", 0, OPT_COUNT, "N", 1, 1000000, "10", "rows of each table of the long report" },
 	{ "no-pager", 0, OPT_FLAG, NULL, 0, 0, NULL, "print the long report without a pager" },
 	{ "sysroot", 0, OPT_TEXT, "DIR", 0, 0, NULL,
-	  "read the recorded machine's programs and libraries below DIR, for function names" },
+	  "get function names from the recorded machine's files below DIR, not from here" },
 	{ "debuginfod", 0, OPT_FLAG, NULL, 0, 0, NULL,
 	  "get function names from the servers in DEBUGINFOD_URLS (slow, over the network)" },
 };

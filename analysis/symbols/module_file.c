@@ -180,7 +180,8 @@ static bool try_all(struct search *search, const char *path)
 	bool fits;
 
 	/* Absolute paths only. A relative path was relative to the working directory of the
-	 * recorded process, and "[vdso]" is no file. */
+	 * recorded process, and "[vdso]" is no file. With a sysroot this machine's own file is
+	 * not tried: a report must not depend on where it is read. */
 	if (*path == '/' && try_joined(search, sysroot, path))
 		return true;
 	for (size_t i = 0; i < options->search_dir_count; i++)
@@ -189,8 +190,6 @@ static bool try_all(struct search *search, const char *path)
 			return true;
 	if (!search->build_id_bytes)
 		return false;
-	if (*sysroot && *path == '/' && try_path(search, path))
-		return true;
 	for (size_t i = 0; i < options->search_dir_count; i++)
 		if (try_build_id(search, options->search_dirs[i]))
 			return true;

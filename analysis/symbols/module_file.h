@@ -2,8 +2,9 @@
 /*
  * Finds the file that a recorded module was loaded from and verifies it by its build-id.
  *
- * Contract: looks at the module's path (under the sysroot), then in the search directories, then
- * for the build-id under the debug directories, and then, if requested, at debuginfod servers.
+ * Contract: looks at the module's path (with a sysroot, under it only), then in the search
+ * directories, then for the build-id under the debug directories, and then, if requested, at
+ * debuginfod servers.
  * Opens regular files only and never blocks on one. The caller owns the result and ends it with
  * fini.
  */

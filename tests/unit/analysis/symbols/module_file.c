@@ -151,6 +151,20 @@ static void test_module_file__sysroot_and_search(void **state)
 	}
 }
 
+/* The same file at the same path of this machine is not the recorded machine's. */
+static void test_module_file__sysroot_hides_this_machine(void **state)
+{
+	struct symbols *symbols =
+		symbols_new(&(struct symbols_options){ .sysroot = in_folder("root") });
+	struct symbols_module *module;
+
+	compile("pair", pair_source, "-O1 -g");
+	module = module_of(symbols, in_folder("pair.so"));
+	assert_state(module, SYMBOLS_MISSING, "no such file");
+	assert_function(module, address_of(in_folder("pair.so"), "shown"), NULL);
+	symbols_free(symbols);
+}
+
 /* .build-id/ab/cdef.debug below a search directory: next to a stripped file, and in place of a
  * missing one. */
 static void test_module_file__debug_file_by_build_id(void **state)
@@ -226,6 +240,7 @@ int main(void)
 		IN_FOLDER(test_module_file__closed_library),
 		IN_FOLDER(test_module_file__replaced_between),
 		IN_FOLDER(test_module_file__sysroot_and_search),
+		IN_FOLDER(test_module_file__sysroot_hides_this_machine),
 		IN_FOLDER(test_module_file__debug_file_by_build_id),
 		IN_FOLDER(test_module_file__debuginfod_is_opt_in),
 	};
