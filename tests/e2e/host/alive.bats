@@ -13,7 +13,7 @@ if "fork" in sys.argv:
     child = os.fork()
     if not child:
         signal.pause()
-    print(child)
+    print(child, flush=True)
 open("ready", "w").close()
 signal.pause()
 END
