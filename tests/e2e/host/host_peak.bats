@@ -67,7 +67,7 @@ peak_is_right() {
 		"$cuflight" report --json --at=peak rec >report.json
 		report_has 'd.capture.events_overwritten > 0 && d.host.at_peak && d.host.is_near_peak'
 		report_has 'd.host.malloc_live_bytes >= 0.94 * d.host.live_peak_bytes && d.host.malloc_live_bytes <= d.host.live_peak_bytes'
-		report_has 'd.host.rss_bytes > d.host.malloc_live_bytes * 0.9 && d.host.rss_bytes < 110e6'
+		report_has 'd.host.rss_bytes > 80e6 && d.host.rss_bytes < 110e6' # what is allocated is an estimate when sampled
 		report_has 'd.leaks.filter((l) => l.stack[0].function === "build_table").some((l) => l.bytes >= 20e6 && l.bytes <= 30e6 && l.bytes === l.count * 100000)'
 		report_has 'd.leaks.filter((l) => l.stack[0].function === "read_row").some((l) => l.bytes >= 30e6 && l.bytes <= 100e6)'
 		"$cuflight" report --at=peak rec >screen
