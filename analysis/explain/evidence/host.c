@@ -210,9 +210,10 @@ static void set_heap(const struct fact_host *host, struct evidence *evidence)
 	uint64_t *metrics = evidence->metrics, rss = metrics[METRIC_rss];
 	uint64_t limit = metrics[METRIC_limit], rest;
 
-	evidence_set(evidence, SIGNAL_heap, 0);
-	if (!heap->name || !is_known(rss))
+	if (!heap->name || !is_known(rss)) {
+		evidence_set(evidence, SIGNAL_heap, 0);
 		return;
+	}
 	evidence->runtime = heap->runtime;
 	evidence->options[METRIC_heap] = heap->name;
 	metrics[METRIC_heap] = heap->bytes;
