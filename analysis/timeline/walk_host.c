@@ -28,6 +28,7 @@ struct host_walk {
 	struct timeline_work *work;
 	struct lifetimes lifetimes;
 	size_t at; /* moments that were passed */
+	uint64_t place; /* of the event in the stream, from 0 */
 	bool reported;
 	uint64_t first_ns;
 };
@@ -83,11 +84,15 @@ static void note_report(struct host_walk *walk)
 	walk->reported = true;
 }
 
-static void pass_moments(struct host_walk *walk, uint64_t realtime_ns)
+/* Events of one millisecond lie on both sides of a peak: the report's moment is one of places. */
+static void pass_moments(struct host_walk *walk, uint64_t time_ns)
 {
 	const struct timeline *timeline = walk->work->timeline;
+	const struct fact_live_moment *live = &walk->work->process->live;
+	struct heap_moment report = { .time_ns = live->host_ns, .events = live->host_events };
+	uint64_t realtime_ns = work_realtime(walk->work, time_ns);
 
-	if (!walk->reported && realtime_ns > walk->work->process->host.at_ns)
+	if (!walk->reported && heap_is_after(&report, walk->place, time_ns))
 		note_report(walk);
 	while (walk->at < timeline->moment_count &&
 	       timeline->moments[walk->at].time_ns < realtime_ns)
@@ -123,13 +128,13 @@ static void read_events(struct host_walk *walk)
 	struct host_stream *stream = host_stream_new(reader);
 	struct host_event event;
 
-	while (host_stream_next(stream, &event)) {
+	for (; host_stream_next(stream, &event); walk->place++) {
 		int sign = host_event_sign(event.op);
 		if (!walk->first_ns)
 			walk->first_ns = walk->lifetimes.begin_ns = event.time_ns;
 		if (!sign || !event.bytes)
 			continue;
-		pass_moments(walk, work_realtime(walk->work, event.time_ns));
+		pass_moments(walk, event.time_ns);
 		count_event(walk, levels_row(&walk->work->host, CUF_KIND_HOST, CUF_DEVICE_NONE,
 					     reader_call_site(reader, event.stack)),
 			    &event, sign);

@@ -4,7 +4,7 @@
 load ../cli.bash
 
 need_page() {
-	"$cuflight" report --html -f -o page.html "$1" 2>err && return
+	"$cuflight" report --html -f -o page.html "$@" 2>err && return
 	grep -q 'has no HTML page' err && skip "built without the page (no npm)"
 	cat err >&2
 	return 1
@@ -24,10 +24,10 @@ pages_equal_reports() {
 @test "the page of each kept recording of v1 equals its report" { pages_equal_reports "$root"/tests/golden/v1/*.cuf.zst; }
 @test "the page of each kept screen equals its report" { pages_equal_reports "$root"/tests/golden/screens/*.cuf.zst; }
 
-# RUN: the page of a run says what its report says
+# RUN [OPTION]: the page of a run says what its report says
 page_equals_report() {
-	need_page "$1"
-	"$cuflight" report --json "$1" >report.json
+	need_page "$@"
+	"$cuflight" report --json "$@" >report.json
 	"$BATS_TEST_DIRNAME/page_data.py" page.html report.json
 }
 
@@ -43,6 +43,11 @@ page_equals_report() {
 @test "what lies in a framework's segments is charged to who holds it" {
 	"$root/scripts/simcuda" "$cuflight" run -q -o run/ -- "$build/victims/torch_allocator" >/dev/null 2>&1 || true
 	page_equals_report run
+}
+
+@test "the page of the peak of host memory has what was live then, be the peak within a millisecond" {
+	"$cuflight" run -q -o run/ --host=full -- "$build/victims/host_peak" >truth
+	page_equals_report --at=peak run
 }
 
 @test "names of a hostile program are data, never markup" {
