@@ -16,9 +16,10 @@ struct fact_device {
 	uint64_t free_bytes; /* at the moment: as the driver reported at free_ns, less what was */
 			     /* allocated since */
 	uint64_t free_ns; /* CUF_UNKNOWN */
-	/* peak of live blocks; of several processes the highest sum at one instant of their
-	 * timelines, else the sum of their peaks */
+	/* the most in live blocks, of all processes together; whose event brought it there. Where
+	 * events are overwritten, the recorder's samples tell it: an estimate */
 	uint64_t peak_bytes, peak_ns;
+	uint32_t peak_process;
 	enum fact_basis peak_basis;
 	uint64_t granularity_bytes;
 	uint64_t alloc_count, free_count, fail_count;

@@ -44,6 +44,9 @@ struct fact_process {
 	const char *exe, *cmdline, *hostname;
 	uint64_t start_ns; /* recorder started */
 	uint64_t end_ns; /* end record, else the last thing recorded; running: now */
+	/* it held its device memory until then: end_ns, or where no end is recorded the moment of
+	 * the report, if it was there; CUF_UNKNOWN: it may run */
+	uint64_t gone_ns;
 	enum fact_end end;
 	uint64_t end_status; /* exit status or signal number; CUF_UNKNOWN */
 	enum fact_basis end_basis;

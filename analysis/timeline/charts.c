@@ -70,15 +70,26 @@ static bool holds(const struct chart *chart, const struct timeline_site *site)
 	return belongs(chart, site) && !site->is_segment;
 }
 
+/* What a site held last is its value at the moment of the report, though it be gone by then. */
+static bool is_past(const struct making *making, uint32_t process)
+{
+	return making->chart->layer != TIMELINE_HOST &&
+	       making->facts->processes[process].gone_ns < making->facts->moment.time_ns;
+}
+
 /* A step function of a site, at every moment. */
 static void add_steps(const struct making *making, uint64_t *to,
 		      const struct timeline_value *values, size_t count)
 {
+	const struct timeline *timeline = making->timeline;
+	bool is_gone = count && is_past(making, timeline->sites[values->site].process);
+
 	for (size_t i = 0; i < count; i++) {
 		size_t end = i + 1 < count ? values[i + 1].moment
-					   : making->timeline->moment_count;
+					   : timeline->moment_count;
 		for (size_t m = values[i].moment; m < end; m++)
-			to[m] += values[i].bytes;
+			if (!is_gone || m != timeline->report)
+				to[m] += values[i].bytes;
 	}
 }
 

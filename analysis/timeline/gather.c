@@ -108,12 +108,13 @@ static void settle_entries(struct levels *levels, const struct timeline_work *wo
 {
 	const struct timeline *timeline = work->timeline;
 	bool *is_over = xalloc_zeroed(timeline->moment_count, sizeof *is_over);
+	uint64_t end_ns = levels == &work->device ? work->process->gone_ns : work->process->end_ns;
 
 	for (size_t i = 0; i < timeline->moment_count; i++) {
 		const struct timeline_moment *moment = &timeline->moments[i];
 		is_over[i] = !end_may_run(work->process->end) &&
 			     moment->process != work->number &&
-			     moment->time_ns > work->process->end_ns;
+			     moment->time_ns > end_ns;
 	}
 	levels_settle(levels, is_over, report_of(work), (uint32_t)timeline->moment_count);
 	free(is_over);

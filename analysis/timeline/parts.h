@@ -35,7 +35,7 @@ static inline uint64_t work_realtime(const struct timeline_work *work, uint64_t 
 
 /* The ranges of all devices, and the sizes of all blocks: one walk over all processes together. */
 void timeline_ranges(struct timeline_work *works, struct timeline *timeline,
-		     const struct facts *facts);
+		     const struct facts *facts, const struct run *run);
 /* Chooses the moments. */
 void timeline_moments(struct timeline *timeline, const struct facts *facts, const struct run *run);
 /* Device and framework events of one process. */

@@ -72,7 +72,7 @@ struct timeline *timeline_build(const struct facts *facts, struct run *run, unsi
 			timeline->ages[p * TIMELINE_LAYERS + layer].layer = layer;
 		}
 	}
-	timeline_ranges(works, timeline, facts);
+	timeline_ranges(works, timeline, facts, run);
 	timeline_moments(timeline, facts, run);
 	parallel_each(2 * count, threads, walk, works);
 	timeline_gather(works, timeline, facts);

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/base/xalloc.h"
+#include "analysis/timeline/device_levels.h"
 
 /* Rows of the measuring rooms have stacks of id and process only; these are copies with frames. */
 static const struct fact_pin *pins_with_stacks(struct build *build, const struct fact_pin *from,
@@ -63,51 +65,110 @@ static struct fact_fragmentation with_stacks(struct build *build,
 	return out;
 }
 
-/* `at` is a cursor into the timeline, so that a pass over rising times is linear. A process that
- * ended, or has not started, holds nothing. */
-static uint64_t live_at(const struct fact_process *process, unsigned ordinal, uint64_t time_ns,
-			size_t *at)
+/* ---- the highest that each held: one process counts its own, of several the events tell ---- */
+
+static bool is_shared(const struct build *build, uint32_t device)
 {
-	while (*at < process->timeline_count && process->timeline[*at].time_ns <= time_ns)
-		++*at;
-	if (!*at || (process->timeline[*at - 1].time_ns > process->end_ns) ||
-	    (time_ns > process->end_ns && !end_may_run(process->end)))
-		return 0;
-	return process->timeline[*at - 1].device_live_bytes[ordinal];
+	return build->groups[device].count > 1;
 }
 
-/* Several processes: the highest sum at the samples of any of them, and no less than any one's own
- * peak. */
-static void common_peak(struct build *build, const struct device_group *group,
-			struct fact_device *device)
+/* The highest of a member's own, and no device held less than one of its processes. */
+static void take_own(const struct build *build, const struct device_group *group,
+		     struct fact_device *device)
 {
-	size_t *at = xalloc_zeroed(group->count, sizeof *at);
 	for (size_t i = 0; i < group->count; i++) {
-		const struct fact_process *process =
-			&build->facts->processes[group->members[i].process];
-		memset(at, 0, group->count * sizeof *at);
-		for (size_t s = 0; s < process->timeline_count; s++) {
-			uint64_t sum = 0, time_ns = process->timeline[s].time_ns;
-			for (size_t m = 0; m < group->count; m++)
-				sum += live_at(&build->facts->processes[group->members[m].process],
-					       group->members[m].ordinal, time_ns, &at[m]);
-			if (sum > device->peak_bytes && sum < (uint64_t)1 << CUF_KEY_SHIFT) {
-				device->peak_bytes = sum;
-				device->peak_ns = time_ns;
-				device->peak_basis = BASIS_ESTIMATED;
-			}
+		const struct device_member *member = &group->members[i];
+		const struct reader *reader = build->run->processes[member->process].reader;
+		const struct cuf_device *own = reader_at(reader, CUF_SEC_DEVICES, member->ordinal);
+
+		if (own->peak_bytes <= device->peak_bytes)
+			continue;
+		device->peak_bytes = own->peak_bytes;
+		device->peak_ns = reader_realtime(reader, own->peak_ns);
+		device->peak_process = member->process;
+	}
+}
+
+struct finding {
+	struct build *build;
+	int64_t *levels; /* by device */
+};
+
+/* On the way back: what was there since this change. */
+static void take_change(void *state, const struct device_change *change)
+{
+	struct finding *finding = state;
+	struct fact_device *device = &finding->build->facts->devices[change->device];
+	int64_t *level = &finding->levels[change->device];
+
+	if (change->is_framework || !is_shared(finding->build, change->device))
+		return;
+	if (*level > 0 && (uint64_t)*level >= device->peak_bytes) {
+		device->peak_bytes = (uint64_t)*level;
+		device->peak_ns = change->time_ns;
+		device->peak_process = change->process;
+		device->peak_basis = change->is_sampled ? BASIS_ESTIMATED : BASIS_OBSERVED;
+	}
+	*level += change->delta;
+}
+
+/* One walk for all devices that several processes use. */
+static void find_common(struct build *build)
+{
+	size_t processes = build->run->count;
+	struct finding finding = { build, xalloc_zeroed(build->group_count + 1,
+							sizeof *finding.levels) };
+	bool *whose = xalloc_zeroed(processes, sizeof *whose), any = false;
+
+	for (uint32_t i = 0; i < build->group_count; i++) {
+		if (!is_shared(build, i))
+			continue;
+		build->facts->devices[i].peak_basis = BASIS_ESTIMATED; /* unless events tell it */
+		for (size_t m = 0; m < build->groups[i].count; m++)
+			any = whose[build->groups[i].members[m].process] = true;
+	}
+	if (any)
+		device_levels_walk(build->facts, build->run, whose,
+				   &(struct device_levels_visitor){ .change = take_change,
+								    .state = &finding });
+	free(whose);
+	free(finding.levels);
+}
+
+/* A peak is the same at whatever moment the devices are described. */
+static void build_peaks(struct build *build)
+{
+	const struct fact_device *known = build->facts->devices;
+
+	build->facts->device_count = build->group_count;
+	build->facts->devices = arena_zeroed(build->arena, build->group_count,
+					     sizeof *build->facts->devices);
+	for (uint32_t i = 0; i < build->group_count; i++) {
+		struct fact_device *device = &build->facts->devices[i];
+
+		*device = (struct fact_device){ .name = "", .pci = "",
+						.granularity_bytes = CUF_UNKNOWN,
+						.peak_ns = CUF_UNKNOWN,
+						.peak_basis = BASIS_OBSERVED };
+		if (known) {
+			device->peak_bytes = known[i].peak_bytes;
+			device->peak_ns = known[i].peak_ns;
+			device->peak_process = known[i].peak_process;
+			device->peak_basis = known[i].peak_basis;
+		} else {
+			take_own(build, &build->groups[i], device);
 		}
 	}
-	free(at);
+	if (!known)
+		find_common(build);
 }
 
-/* Name, identity and counts of the device. A single process has an exact peak; several need
- * common_peak. */
+/* ---- one device ---- */
+
+/* Name, identity and counts of the device. */
 static void sum_members(struct build *build, const struct device_group *group,
 			struct fact_device *device)
 {
-	device->peak_ns = CUF_UNKNOWN;
-	device->peak_basis = BASIS_OBSERVED;
 	for (size_t i = 0; i < group->count; i++) {
 		const struct reader *reader =
 			build->run->processes[group->members[i].process].reader;
@@ -123,16 +184,10 @@ static void sum_members(struct build *build, const struct device_group *group,
 			memcpy(device->uuid, from.uuid, sizeof device->uuid);
 			device->granularity_bytes = from.granularity_bytes;
 		}
-		if (from.peak_bytes > device->peak_bytes) {
-			device->peak_bytes = from.peak_bytes;
-			device->peak_ns = reader_realtime(reader, from.peak_ns);
-		}
 		device->alloc_count += from.alloc_count;
 		device->free_count += from.free_count;
 		device->fail_count += from.fail_count;
 	}
-	if (group->count > 1)
-		common_peak(build, group, device);
 }
 
 /* The focus is the process whose moment it is, if it uses this device. */
@@ -144,7 +199,6 @@ static void fill_device(struct build *build, uint32_t index, struct fact_device 
 	struct device_view view;
 	uint64_t stacks_ns; /* which modules and functions were loaded */
 
-	*device = (struct fact_device){ .name = "", .pci = "", .granularity_bytes = CUF_UNKNOWN };
 	sum_members(build, group, device);
 	if (moment.incident_id) {
 		const struct fact_incident *failure =
@@ -180,9 +234,7 @@ static void fill_device(struct build *build, uint32_t index, struct fact_device 
 
 void build_devices(struct build *build)
 {
-	build->facts->device_count = build->group_count;
-	build->facts->devices = arena_zeroed(build->arena, build->group_count,
-					     sizeof *build->facts->devices);
+	build_peaks(build);
 	for (uint32_t i = 0; i < build->group_count; i++)
 		fill_device(build, i, &build->facts->devices[i]);
 }

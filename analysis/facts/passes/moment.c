@@ -159,24 +159,6 @@ static uint32_t process_to_explain(struct build *build)
 	return process;
 }
 
-/* The member of a device that used it most, ever. */
-static uint32_t busiest(const struct build *build, uint32_t device)
-{
-	const struct device_group *group = &build->groups[device];
-	uint32_t best = group->members[0].process;
-	uint64_t most = 0;
-	for (size_t i = 0; i < group->count; i++) {
-		const struct cuf_device *counted =
-			reader_at(build->run->processes[group->members[i].process].reader,
-				  CUF_SEC_DEVICES, group->members[i].ordinal);
-		if (counted && counted->peak_bytes > most) {
-			most = counted->peak_bytes;
-			best = group->members[i].process;
-		}
-	}
-	return best;
-}
-
 /* A moment given by time: --at TIME, or a peak. */
 static struct moment at_time(const struct build *build, uint32_t process, uint64_t time_ns)
 {
@@ -236,6 +218,20 @@ static void find_host_peaks(struct build *build)
 	}
 }
 
+/* Whoever is in the report's moment is in the peaks and charts, too, until then. */
+static uint64_t gone_at(const struct build *build, uint32_t process)
+{
+	const struct fact_process *fact = &build->facts->processes[process];
+	uint64_t seq;
+
+	if (end_may_run(fact->end))
+		return CUF_UNKNOWN;
+	if (!is_known(build->moment.time_ns) ||
+	    !process_at(build, process, &build->moment, &seq))
+		return fact->end_ns;
+	return most_of(fact->end_ns, build->moment.time_ns);
+}
+
 void build_moment(struct build *build)
 {
 	build->moment = moment_asked(build);
@@ -252,6 +248,7 @@ void build_moment(struct build *build)
 	for (uint32_t p = 0; p < build->run->count; p++) {
 		struct fact_process *process = &build->facts->processes[p];
 		process->moment_seq = seq_at_moment(build, p);
+		process->gone_ns = gone_at(build, p);
 		for (unsigned d = 0; d < CUF_DEVICES_MAX; d++)
 			process->device_of[d] = group_of(build, p, d);
 	}
@@ -265,12 +262,9 @@ struct moment moment_of_device(struct build *build, uint32_t device)
 	struct moment moment = build->moment;
 	uint64_t seq;
 	if (build->options.at == FACTS_AT_PEAK) {
-		uint32_t p = busiest(build, device);
-		const struct run_process *from = &build->run->processes[p];
-		const struct cuf_device *counted = reader_at(from->reader, CUF_SEC_DEVICES,
-							     ordinal_in(build, device, p));
-		if (counted && counted->peak_ns)
-			return at_time(build, p, reader_realtime(from->reader, counted->peak_ns));
+		const struct fact_device *peak = &build->facts->devices[device];
+		if (is_known(peak->peak_ns))
+			return at_time(build, peak->peak_process, peak->peak_ns);
 	}
 	if (build->options.at == FACTS_AT_AUTO && last_fatal(build, device, &moment))
 		return moment;

@@ -25,7 +25,7 @@ static void take_counted_peaks(struct account *account, const struct facts *fact
 			account_add(&peak, bytes, known_or_zero(bytes), bytes, "");
 		else
 			account_add(&peak, bytes, 0, bytes,
-				    "the peaks of several processes were added");
+				    "older events of one of several processes are overwritten");
 	}
 	account->peak[GROUP_DEVICE] = peak;
 }

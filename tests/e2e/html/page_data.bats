@@ -50,6 +50,19 @@ page_equals_report() {
 	page_equals_report --at=peak run
 }
 
+@test "the peak of a device is the highest of its processes together, and the chart and every table agree" {
+	local victim
+	for victim in ranks two_processes imported "cause_fixture worker_beside"; do
+		rm -rf run
+		# shellcheck disable=SC2086 # the words of a command
+		"$root/scripts/simcuda" "$cuflight" run -q -o run/ -- "$build/victims/"$victim >truth 2>err || true
+		need_page run
+		BUILD=$build "$root/tests/rows_sum.py" run
+		"$cuflight" report --json run >report.json
+		grep -qE '"peak_basis": ?"observed"' report.json
+	done
+}
+
 @test "names of a hostile program are data, never markup" {
 	local name='<img src=x onerror=alert(2)><b>'
 	cp "$build/victims/oom_fatal" "$name"

@@ -73,6 +73,8 @@ int main(int argc, char **argv)
 		return WEXITSTATUS(status);
 	say("run first_failed %d failed 1 ended_by_it %d peers %d median_held_bytes %zu outlier %d",
 	    pids[GREEDY], RANKS - 1, RANKS, 256 * MiB, pids[GREEDY]);
+	/* all are there when the greedy one fails */
+	say("peak bytes %zu", RANKS * 256 * MiB + 4 * 128 * MiB);
 	say("process pid %d", pids[GREEDY]);
 	say("live kind device bytes %zu count 5", 768 * MiB);
 	say("end state exit 1");
