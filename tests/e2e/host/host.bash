@@ -13,5 +13,13 @@ setup() {
 have() { compgen -G "/usr/lib/*/$1" >/dev/null || skip "no $1 here"; }
 have_jemalloc() { have libjemalloc.so.2; }
 
-# EXPRESSION: of the report, as d
-report_has() { node -e 'const d = JSON.parse(require("fs").readFileSync("report.json")); process.exit(eval(process.argv[1]) ? 0 : 1)' "$1"; }
+# EXPRESSION: of the report, as d; where it is false, what it asks for is printed
+report_has() {
+	node -e '
+		const [expression] = process.argv.slice(1), d = JSON.parse(require("fs").readFileSync("report.json"));
+		if (eval(expression)) process.exit(0);
+		for (const part of new Set(expression.match(/\bd(\.\w+|\[\d+\])+(?!\w*\()/g)))
+			console.log(part, "is", String(JSON.stringify(eval(part.replaceAll(".", "?.").replaceAll("[", "?.[")))).slice(0, 200));
+		process.exit(1);
+	' "$1"
+}
