@@ -71,6 +71,9 @@ static void set_resident(const struct fact_process *process, struct evidence *ev
 	metrics[METRIC_rss_first] = first->rss_bytes;
 	if (is_known(last->rss_bytes))
 		metrics[METRIC_rss] = last->rss_bytes;
+	/* a failure reads it again; what was loaded fast came after the last sample */
+	if (evidence->incident && is_known(evidence->incident->rss_bytes))
+		metrics[METRIC_rss] = evidence->incident->rss_bytes;
 	if (is_known(last->cgroup_bytes))
 		metrics[METRIC_cgroup] = last->cgroup_bytes;
 	if (is_known(last->rss_bytes) && is_known(last->rss_shared_bytes) && is_known(live) &&
