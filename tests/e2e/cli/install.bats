@@ -28,3 +28,12 @@ make_it() { make -s -C "$root" O="$(realpath --relative-to="$root" "$build")" DE
 	run make -s -n -C "$root" O="$BATS_TEST_TMPDIR/build" page_modules= HTML_JS=Makefile HTML_CSS=Makefile all
 	[[ $output != *'built without the page'* ]]
 }
+
+# Ubuntu's compiler and most packagers add them.
+@test "flags of a distribution make no reference to what the recorder does without" {
+	local made=$BATS_TEST_TMPDIR/build name
+	for name in store/recording code/modules; do
+		BUILD='' make -s -C "$root" O="$made" CFLAGS='-O2 -D_FORTIFY_SOURCE=2 -fstack-protector-strong' "$made/obj/interpose/$name.o"
+		run -1 grep -E '__[a-z]+_chk' <(nm -u "$made/obj/interpose/$name.o")
+	done
+}
