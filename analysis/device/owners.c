@@ -289,6 +289,7 @@ static void add_others(struct rows *rows, const struct owners_question *question
 		row = add(rows, OWNER_OTHER_PROCESSES, bytes, CUF_UNKNOWN, basis, usage->pid);
 		row->recorded = true;
 		row->by_nvml = more;
+		row->name = usage->name;
 	}
 	for (size_t i = 0; i < question->gpu_process_count; i++) {
 		const struct gpu_process *tenant = &question->gpu_processes[i];

@@ -66,6 +66,7 @@ struct role_sum {
 
 struct usage {
 	uint32_t pid;
+	const char *name; /* of the program; NULL */
 	/* what NVML reports for the process at that moment; CUF_UNKNOWN: not queried */
 	uint64_t nvml_bytes;
 	/* of blocks, slack, context and managed memory; the other rows are 0 */

@@ -38,9 +38,8 @@ static const struct fix_row {
 	  "XLA_PYTHON_CLIENT_MEM_FRACTION",
 	  NO_METRIC, METRIC_shortfall },
 	{ "S1.tenant", "", "CUDA_VISIBLE_DEVICES",
-	  "give {@sibling}, a process of this run that holds {sibling}, another device "
-	  "(CUDA_VISIBLE_DEVICES), or both a smaller share; at least {shortfall} is "
-	  "missing",
+	  "give {@sibling}, which holds {sibling}, another device (CUDA_VISIBLE_DEVICES), or "
+	  "both a smaller share; at least {shortfall} is missing",
 	  NO_METRIC, METRIC_shortfall },
 	{ "S1.tenant", "", NULL,
 	  "find and stop {@neighbour}, which holds {neighbour} of the device, or move one of the "

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/base/program_name.h"
 #include "analysis/base/parallel.h"
 #include "analysis/base/xalloc.h"
 #include "analysis/facts/passes/framework_facts.h"
@@ -178,6 +179,15 @@ static size_t itemised_member(const struct build *build, const struct device_gro
 	return group->count - 1;
 }
 
+static const char *name_of(const struct build *build, uint32_t process)
+{
+	const struct fact_process *fact = &build->facts->processes[process];
+	char name[128];
+
+	program_name(fact->exe, fact->cmdline, name, sizeof name);
+	return *name ? arena_format(build->arena, "%s", name) : NULL;
+}
+
 /* If the focus did not exist at the moment, the last member is itemised in its place, so that the
  * view is never empty. */
 void device_view_at(struct build *build, uint32_t device, const struct moment *moment,
@@ -204,7 +214,9 @@ void device_view_at(struct build *build, uint32_t device, const struct moment *m
 			continue;
 		view->exact &= member->exact;
 		if (i != members.itemised) {
-			others[question.other_count++] = member->usage;
+			others[question.other_count] = member->usage;
+			others[question.other_count++].name =
+				name_of(build, group->members[i].process);
 			continue;
 		}
 		view->process = group->members[i].process;

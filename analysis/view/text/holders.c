@@ -253,6 +253,23 @@ static void name_part(const struct fact_device *device, const struct fact_owner_
 	}
 }
 
+/* Workers of one program are one row. */
+static bool add_to_program(const struct fact_owner_row *from, struct holders *holders)
+{
+	for (size_t i = 0; i < holders->count; i++) {
+		struct holder *row = &holders->rows[i];
+		if (!row->program || !from->recorded || !from->name || !from->in_sum ||
+		    strcmp(row->program, from->name))
+			continue;
+		row->bytes += from->bytes;
+		row->processes++;
+		snprintf(row->words, sizeof row->words, "%u x %s", row->processes + 1,
+			 row->program);
+		return true;
+	}
+	return false;
+}
+
 /*
  * The cause may blame other processes while their share is hidden in the unexplained rest.
  * Then that rest is the suspect.
@@ -270,6 +287,8 @@ static void add_owner(const struct text *text, const struct fact_device *device,
 	if (from->kind == OWNER_UNEXPLAINED && is_unknown(device, OWNER_OTHER_PROCESSES))
 		row->suspect |= cause_blames(text->facts->cause, OWNER_OTHER_PROCESSES);
 	row->is_process = from->kind == OWNER_OTHER_PROCESSES;
+	if (row->is_process && from->recorded)
+		row->program = from->name;
 	if (from->kind == OWNER_FREE)
 		row->sort = HOLDER_FREE;
 	else if (!from->in_sum)
@@ -333,7 +352,7 @@ void holders_of_device(const struct text *text, const struct fact_device *device
 	for (size_t i = 0; i < device->owner_count; i++) {
 		const struct fact_owner_row *row = &device->owners[i];
 		bool shown = row->kind == OWNER_FREE || (row->bytes && !is_block_row(row));
-		if (shown && row->bytes != CUF_UNKNOWN)
+		if (shown && row->bytes != CUF_UNKNOWN && !add_to_program(row, out))
 			add_owner(text, device, row, out);
 	}
 	mark_leaks(text, out);

@@ -26,6 +26,8 @@ struct holder {
 	bool role_is_likely;  /* inferred from when its blocks were allocated */
 	bool leaks, suspect;  /* suspect: the cause is about it */
 	bool is_process;      /* another process: there may be many */
+	const char *program;  /* of recorded processes of this name; NULL */
+	unsigned processes;   /* more of them than one */
 	bool sampled;         /* an estimate: two digits */
 	enum fact_shape shape;
 	bool long_run;        /* seen for a second or more */

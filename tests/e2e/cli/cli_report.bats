@@ -191,3 +191,16 @@ record_victim() {
 	grep -E '^ +(fill_cache|take) .*15\.[0-9] GiB +9[0-9]%' out
 	lacks out 'call sites not recorded'
 }
+
+@test "another process of the run is named by its program, and those of one program are one row" {
+	record_victim ranks
+	expect 0 report ranks
+	grep -qE '^> 4 x ranks +1\.00 GiB ' out
+	lacks out '^> pid '
+	grep -qE '^Fix: give ranks \(pid [0-9]+\), which holds 256 MiB, another' out
+	expect 0 report --json ranks
+	grep -q '"name": *"ranks"' out
+	"$root/scripts/simcuda" "$cuflight" run -q -o pair/ -- "$build/victims/cause_fixture" worker_beside >/dev/null 2>&1 || true
+	expect 0 report pair
+	grep -qE '^> pid [0-9]+, cause_fixture +[0-9.]+ GiB ' out
+}
