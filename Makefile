@@ -92,6 +92,9 @@ sim           := $(B)/sim/libcuda.so.1 $(B)/sim/libcudart.so.13 $(B)/sim/libcuda
 sim_shared    := $(wildcard interpose/abi/*.h) interpose/abi/hooks.def \
                  $(wildcard tests/sim/*.h tests/sim/*.def)
 
+# the second is for tests: it does as where glibc, before 2.35, cannot find objects
+recorders     := $(B)/libcuflight.so $(B)/before_2.35/libcuflight.so
+
 all: interpose analysis ## the library and the command
 	$(if $(page_texts),,@echo "built without the page of 'cuflight report --html':" \
 		"install npm, run 'scripts/setup build', then make again")
@@ -117,8 +120,6 @@ $(B)/libc/libc.so.6: interpose/libc.map.in Makefile
 link_libc := $(if $(SAN),,-nodefaultlibs $(B)/libc/libc.so.6 -lgcc)
 # lld has only the first, which is the same here: no variable is exported.
 bind_locally = $(if $(findstring zig,$(CC)),-Bsymbolic,-Bsymbolic-functions)
-# The second one is for tests: it does as where glibc, before 2.35, cannot find objects.
-recorders := $(B)/libcuflight.so $(B)/before_2.35/libcuflight.so
 loaded := $(B)/obj/interpose/objects/loaded.o
 $(B)/before_2.35/loaded.o: $(loaded)
 	@mkdir -p $(@D)
