@@ -3,7 +3,7 @@
  * Three limits count mappings, touched or not: of addresses (RLIMIT_AS; a recording counts twice
  * while it moves to its file), of private memory (RLIMIT_DATA), and of what may be locked
  * (RLIMIT_MEMLOCK), which mlockall compares with all addresses. Where a recording would be more
- * than a sixteenth of the first two, or a quarter of the last, it is made smaller. With the right
+ * than a sixteenth of the first two, or a sixth of the last, it is made smaller. With the right
  * to lock any amount, mlockall makes the whole recording resident: then 4 MiB are enough.
  */
 #include "interpose/process/size_limit.h"
@@ -16,7 +16,7 @@
 #include "interpose/platform/laws.h"
 
 enum {
-	BYTES_MIN = 2 << 20,      /* less would hold nothing worth reading */
+	BYTES_MIN = 3 << 19,      /* less would hold nothing worth reading */
 	LOCKED_BYTES = 4 << 20,
 	PAGE = 4096,
 	CAPABILITIES_3 = 0x20080522, /* the version of capget's structures */
@@ -31,7 +31,7 @@ static const struct limit {
 } limits[] = {
 	{ RLIMIT_AS, 32, "addresses (ulimit -v)" },
 	{ RLIMIT_DATA, 16, "private memory (ulimit -d)" },
-	{ RLIMIT_MEMLOCK, 4, "locked memory (ulimit -l), and the program calls mlockall" },
+	{ RLIMIT_MEMLOCK, 6, "locked memory (ulimit -l), and the program calls mlockall" },
 };
 enum { LIMITS = sizeof limits / sizeof *limits, LOCKED = LIMITS - 1 };
 
