@@ -16,6 +16,9 @@
 /* a framework frees its cache, synchronizes and retries before it gives up */
 #define NEED_NS 10000000000ull
 enum { WENT_ON = 64 };           /* after this many successes the program went on */
+/* of the host: after so many bytes. To unwind, and to print what failed, takes less */
+#define WENT_ON_BYTES (8ull << 20)
+#define WENT_ON_NS 60000000000ull /* after so long it went on, though it only waited */
 enum { SLOTS_MAX = 4096 };       /* more than any recorder lays out */
 
 const char *const outcome_names[OUTCOME_MAX] = { "fatal", "recovered", "handled", "unknown" };
@@ -156,10 +159,42 @@ static void set_outcome_unless_it_went_on(struct ladder *ladder, const struct af
 		set_outcome(ladder, OUTCOME_UNKNOWN, why_unknown);
 }
 
+/* The last moment after which the host's requests made WENT_ON_BYTES, before the work ended; 0:
+ * there is none. While a program waits for its threads, or frees what it held, time passes and
+ * nothing is requested. */
+static uint64_t last_worked_ns(const struct run_process *process, const struct exit_reason *end)
+{
+	enum { STEPS = 8 };
+	uint64_t steps_ns[STEPS] = { 0 }; /* when each of the last steps began */
+	uint64_t ended_ns = work_ended_ns(process, end), bytes = 0, step = 0;
+	struct host_stream *stream = host_stream_new(process->reader);
+	struct host_event event;
+
+	while (host_stream_next(stream, &event) && event.time_ns <= ended_ns) {
+		if (host_event_sign(event.op) <= 0)
+			continue;
+		bytes += least_of(most_of(event.bytes, event.sample_mean_bytes), WENT_ON_BYTES);
+		for (; bytes >= WENT_ON_BYTES / STEPS; bytes -= WENT_ON_BYTES / STEPS)
+			steps_ns[step++ % STEPS] = event.time_ns;
+	}
+	host_stream_free(stream);
+	return steps_ns[step % STEPS];
+}
+
+/* Successes of malloc are not recorded one by one. */
+static bool host_went_on(const struct run_process *process, const struct cuf_incident *last,
+			 const struct exit_reason *end, uint64_t worked_ns)
+{
+	uint64_t ended_ns = work_ended_ns(process, end);
+
+	return last->kind == CUF_KIND_HOST && ended_ns > last->time_ns + LAST_NS &&
+	       (worked_ns > last->time_ns || ended_ns > last->time_ns + WENT_ON_NS);
+}
+
 /* Without a success that proves anything, the end of the process decides. */
 static void judge_by_end(struct ladder *ladder, const struct run_process *process,
 			 const struct cuf_incident *last, const struct aftermath *after,
-			 const struct exit_reason *end)
+			 const struct exit_reason *end, uint64_t worked_ns)
 {
 	uint64_t soon_ns = last->time_ns + LAST_NS;
 
@@ -176,8 +211,7 @@ static void judge_by_end(struct ladder *ladder, const struct run_process *proces
 		/* what the kernel refused at last was a page, not this request */
 		set_outcome(ladder, OUTCOME_HANDLED,
 			    "the process went on until the kernel killed it");
-	else if (last->kind == CUF_KIND_HOST && work_ended_ns(process, end) > soon_ns)
-		/* successes of malloc are not recorded one by one */
+	else if (host_went_on(process, last, end, worked_ns))
 		set_outcome(ladder, OUTCOME_HANDLED, "the program went on for seconds after it");
 	else if (end->end == END_EXIT)
 		set_outcome(ladder, OUTCOME_FATAL,
@@ -195,7 +229,7 @@ static void judge_by_end(struct ladder *ladder, const struct run_process *proces
 
 /* The rules are in analysis/facts/README.md, "Incidents". */
 static void judge_ladder(struct ladder *ladder, const struct run_process *process,
-			 const struct exit_reason *end)
+			 const struct exit_reason *end, uint64_t worked_ns)
 {
 	const struct cuf_incident *last = &ladder->tries[ladder->try_count - 1];
 	bool shrank =
@@ -205,7 +239,7 @@ static void judge_ladder(struct ladder *ladder, const struct run_process *proces
 
 	ladder->resolved_ns = CUF_UNKNOWN;
 	if (!judge_by_successes(ladder, last, &after, events->complete_since <= last->seq))
-		judge_by_end(ladder, process, last, &after, end);
+		judge_by_end(ladder, process, last, &after, end, worked_ns);
 }
 
 /* Whether the same need was served between two failures, which then are two needs. */
@@ -363,6 +397,7 @@ struct judging {
 	struct ladders *ladders;
 	const struct run_process *process;
 	const struct exit_reason *ending;
+	uint64_t worked_ns; /* of the host, where one of its requests failed */
 };
 
 /* Looks at the events after the failure, of which there may be many. */
@@ -371,19 +406,23 @@ static void judge_one(void *context, size_t i)
 	const struct judging *judging = context;
 	struct ladder *ladder = &judging->ladders->items[i];
 
-	judge_ladder(ladder, judging->process, judging->ending);
+	judge_ladder(ladder, judging->process, judging->ending, judging->worked_ns);
 	rollback_find(ladder, judging->process->events);
 }
 
 void ladders_init(struct ladders *ladders, const struct run_process *process,
 		  const struct exit_reason *ending)
 {
+	struct judging judging = { ladders, process, ending, 0 };
 	size_t count, room = 0;
 	struct cuf_incident *all = read_incidents(process->reader, &count);
+	bool host_failed = false;
+
 	*ladders = (struct ladders){ 0 };
 	for (size_t i = 0; i < count; i++) {
 		struct ladder *ladder;
 
+		host_failed |= all[i].kind == CUF_KIND_HOST;
 		if (is_framework(&all[i]))
 			ladder = ladder_given_up(ladders, &all[i], process);
 		else
@@ -394,8 +433,9 @@ void ladders_init(struct ladders *ladders, const struct run_process *process,
 			    sizeof *ladder->tries);
 		ladder->tries[ladder->try_count++] = all[i];
 	}
-	parallel_each(ladders->count, 0, judge_one,
-		      &(struct judging){ ladders, process, ending });
+	if (host_failed && ending->abnormal)
+		judging.worked_ns = last_worked_ns(process, ending);
+	parallel_each(ladders->count, 0, judge_one, &judging);
 	free(all);
 }
 

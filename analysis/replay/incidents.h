@@ -8,6 +8,7 @@
  * - A success of that size in the same thread makes the ladder recovered; a later one, or a program
  *   that keeps allocating, makes it handled.
  * - Otherwise the end of the process decides: an abnormal end within five seconds makes it fatal.
+ *   On the host it may be later, where nothing of note was requested in between.
  *
  * analysis/facts/README.md, "Incidents", has them in full.
  *

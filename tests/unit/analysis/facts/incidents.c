@@ -253,6 +253,45 @@ static void test_incident__a_launch_is_not_recovered_by_a_block(void **state)
 }
 
 /* first: the id of the failure that ended the process. */
+/* malloc is refused; then, in so many seconds, so many blocks of a MiB come and go. */
+static struct maker *refused_malloc(unsigned seconds, unsigned blocks)
+{
+	struct maker *m = begin();
+
+	for (unsigned i = 0; i < 64; i++)
+		maker_host_alloc(m, 0x20000000 + i * 2 * MiB, 1 * MiB, 2);
+	maker_fail_of(m, CUF_KIND_HOST, 0, 9 * MiB, 0, 0, 2)->device = CUF_DEVICE_NONE;
+	for (unsigned i = 0; i < seconds; i++) {
+		m->now_ns += 1000000000;
+		for (unsigned j = i * blocks / seconds; j < (i + 1) * blocks / seconds; j++) {
+			maker_host_alloc(m, 0x10000000, 1 * MiB, 3);
+			maker_host_free(m, 0x10000000);
+		}
+	}
+	maker_end(m, CUF_END_EXIT, 1);
+	return m;
+}
+
+static void test_incident__to_unwind_for_long_is_not_going_on(void **state)
+{
+	expect(refused_malloc(13, 4), 1, OUTCOME_FATAL);
+}
+
+static void test_incident__handled_where_the_host_worked_on(void **state)
+{
+	expect(refused_malloc(13, 26), 1, OUTCOME_HANDLED);
+}
+
+static void test_incident__work_just_before_the_end_is_that_of_the_failure(void **state)
+{
+	expect(refused_malloc(4, 26), 1, OUTCOME_FATAL);
+}
+
+static void test_incident__handled_where_the_host_waited_for_minutes(void **state)
+{
+	expect(refused_malloc(100, 0), 1, OUTCOME_HANDLED);
+}
+
 static void expect_first(struct maker *m, size_t incidents, uint64_t first)
 {
 	struct facts *facts;
@@ -427,6 +466,11 @@ int main(void)
 		cmocka_unit_test(test_incident__exit_handlers_are_not_going_on),
 		cmocka_unit_test(test_incident__handled_by_exec),
 		cmocka_unit_test(test_incident__a_launch_is_not_recovered_by_a_block),
+		cmocka_unit_test(test_incident__to_unwind_for_long_is_not_going_on),
+		cmocka_unit_test(test_incident__handled_where_the_host_worked_on),
+		cmocka_unit_test(
+			test_incident__work_just_before_the_end_is_that_of_the_failure),
+		cmocka_unit_test(test_incident__handled_where_the_host_waited_for_minutes),
 		cmocka_unit_test(
 			test_incident__of_threads_that_fail_together_the_first_is_fatal),
 		cmocka_unit_test(test_incident__a_thread_that_fails_again_had_survived),
