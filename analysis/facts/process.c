@@ -17,6 +17,15 @@ const char *fact_function_at(const struct fact_process *process, uint64_t addr,
 	return function_at(&functions, addr, module);
 }
 
+const struct fact_sample *fact_sample_at(const struct fact_process *process, uint64_t time_ns)
+{
+	size_t i = process->timeline_count;
+
+	while (i > 1 && process->timeline[i - 1].time_ns > time_ns)
+		i--;
+	return i ? &process->timeline[i - 1] : NULL;
+}
+
 uint64_t fact_live_seq(const struct fact_process *process, unsigned ordinal)
 {
 	if (ordinal >= CUF_DEVICES_MAX)

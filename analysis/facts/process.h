@@ -96,6 +96,8 @@ const struct fact_module *fact_module_at(const struct fact_process *process, uin
 const char *fact_function_at(const struct fact_process *process, uint64_t addr,
 			     const struct fact_module *module);
 
+/* The last one up to a moment, else the first one; NULL: none. */
+const struct fact_sample *fact_sample_at(const struct fact_process *process, uint64_t time_ns);
 /* The moment at which blocks of a device count, by the driver's ordinal (CUF_DEVICE_NONE: of none):
  * the sequence number of the last event; 0: before the first. */
 uint64_t fact_live_seq(const struct fact_process *process, unsigned ordinal);

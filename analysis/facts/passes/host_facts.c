@@ -380,16 +380,13 @@ static void fill_python(const struct reader *reader, const struct heap_totals *m
 static void fill_samples(const struct fact_process *process, uint64_t moment_ns,
 			 struct fact_host *host)
 {
-	const struct fact_sample *last = NULL;
+	const struct fact_sample *last = fact_sample_at(process, moment_ns);
 	host->rss_bytes = host->rss_peak_bytes = host->cgroup_bytes = CUF_UNKNOWN;
 	host->cgroup_shmem_bytes = CUF_UNKNOWN;
 	for (size_t i = 0; i < process->timeline_count; i++) {
-		const struct fact_sample *sample = &process->timeline[i];
-		if (sample->rss_bytes != CUF_UNKNOWN && (host->rss_peak_bytes == CUF_UNKNOWN ||
-							 sample->rss_bytes > host->rss_peak_bytes))
-			host->rss_peak_bytes = sample->rss_bytes;
-		if (sample->time_ns <= moment_ns || !last)
-			last = sample;
+		uint64_t bytes = process->timeline[i].rss_bytes;
+		if (is_known(bytes))
+			host->rss_peak_bytes = most_of(known_or_zero(host->rss_peak_bytes), bytes);
 	}
 	if (last) {
 		host->rss_bytes = last->rss_bytes;
@@ -402,14 +399,12 @@ static void fill_samples(const struct fact_process *process, uint64_t moment_ns,
 static uint64_t later_sample(const struct fact_process *process, uint64_t moment_ns,
 			     const struct fact_meta_text *reading)
 {
-	uint64_t bytes = CUF_UNKNOWN;
-	if (reading->number == CUF_MOMENT_END) /* it is of the end itself */
+	const struct fact_sample *last = fact_sample_at(process, moment_ns);
+
+	if (reading->number == CUF_MOMENT_END || /* it is of the end itself */
+	    !last || last->time_ns > moment_ns || last->time_ns <= reading->time_ns)
 		return CUF_UNKNOWN;
-	for (size_t i = 0; i < process->timeline_count; i++)
-		if (process->timeline[i].time_ns <= moment_ns &&
-		    process->timeline[i].time_ns > reading->time_ns)
-			bytes = process->timeline[i].rss_bytes;
-	return bytes;
+	return last->rss_bytes;
 }
 
 /*
@@ -497,22 +492,27 @@ static void fill_allocators(struct build *build, uint32_t process, uint64_t time
 					       *first->version ? " " : "", first->version);
 }
 
-#define FREED_AT_END 1.25 /* so much was resident where 1 is left */
+#define FREED_AT_END 1.25 /* so much was held where 1 is left */
+static bool is_freed_at_end(uint64_t at_work, uint64_t at_end)
+{
+	return is_known(at_work) && is_known(at_end) &&
+	       (double)at_work >= FREED_AT_END * (double)at_end;
+}
 
 /* The last reading is of the exit, when an interpreter has freed its objects. Where that was much,
- * readings and samples count only up to the end of the work, which is returned. */
+ * readings and samples count only up to the end of the work, which is returned. What was freed may
+ * still be resident. */
 static uint64_t read_until(const struct build *build, uint32_t process, uint64_t work_end_ns)
 {
 	const struct fact_process *whose = &build->facts->processes[process];
-	struct fact_host at_work, at_end;
+	const struct fact_sample *at_work = fact_sample_at(whose, work_end_ns),
+				 *at_end = fact_sample_at(whose, build->moment.time_ns);
 
-	if (build->moment.kind != MOMENT_END || !is_known(work_end_ns) ||
+	if (build->moment.kind != MOMENT_END || !is_known(work_end_ns) || !at_end ||
 	    !build->run->processes[process].reader->header.work_end_ns)
 		return CUF_UNKNOWN;
-	fill_samples(whose, work_end_ns, &at_work);
-	fill_samples(whose, build->moment.time_ns, &at_end);
-	return is_known(at_work.rss_bytes) && is_known(at_end.rss_bytes) &&
-	       (double)at_work.rss_bytes >= FREED_AT_END * (double)at_end.rss_bytes ?
+	return is_freed_at_end(at_work->rss_bytes, at_end->rss_bytes) ||
+	       is_freed_at_end(at_work->host_live_bytes, at_end->host_live_bytes) ?
 	       work_end_ns : CUF_UNKNOWN;
 }
 

@@ -106,6 +106,29 @@ static void test_glibc__holes_smaller_than_pages_are_fragmented(void **state)
 	maker_free_all(m);
 }
 
+/* Python frees its objects when it ends, which the reading of the exit counts as free; they may
+ * still be resident. */
+static void test_glibc__what_was_freed_at_the_exit_was_not_kept(void **state)
+{
+	struct maker *m = process();
+	struct facts *facts;
+
+	maker_sample(m)->host_live_bytes = 90 * MiB;
+	m->now_ns += 20000000;
+	m->h->work_end_ns = m->now_ns;
+	m->h->work_end_seq = m->h->next_seq;
+	m->now_ns += 400000000;
+	maker_sample(m)->host_live_bytes = 30 * MiB;
+	maker_meta(
+		m, CUF_META_ALLOCATOR, CUF_MOMENT_END,
+		"name=glibc\nversion=2.36\nrole=process\nobject=a\nlive_bytes=31457280\nfree_bytes=104857600\ntop_bytes=104857600\nmapped_bytes=0\n");
+	maker_end(m, CUF_END_EXIT, 0);
+	facts = facts_of(m);
+	assert_int_equal(facts->processes[0].host.allocator_count, 0);
+	facts_free(facts);
+	maker_free_all(m);
+}
+
 /* An allocator that reports more than is resident: blocks with a map of their own were not
  * touched. */
 static void test_rows__books_beyond_what_is_resident_still_sum(void **state)
@@ -304,6 +327,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_keys__are_found_at_the_beginning_of_lines),
 		cmocka_unit_test(test_glibc__holes_smaller_than_pages_are_fragmented),
+		cmocka_unit_test(test_glibc__what_was_freed_at_the_exit_was_not_kept),
 		cmocka_unit_test(test_rows__books_beyond_what_is_resident_still_sum),
 		cmocka_unit_test(test_jemalloc__the_largest_extent_is_bounded),
 		cmocka_unit_test(test_pins__lone_blocks_hold_pages_full_ones_do_not),
