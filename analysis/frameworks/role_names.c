@@ -185,6 +185,8 @@ static const struct {
 	{ "safetensors", HINT_WEIGHTS }, { "weights", HINT_WEIGHTS },
 	{ "load_state_dict", HINT_WEIGHTS }, { "shard", HINT_READS },
 	{ "load", HINT_READS }, { "read", HINT_READS },
+	{ "asyncio/events", HINT_TASK }, { "asyncio/runners", HINT_TASK },
+	{ "uvloop/__init__", HINT_TASK }, { "trio/_core/_run", HINT_TASK },
 	{ "forward", HINT_ACTIVATIONS }, { "attention", HINT_ACTIVATIONS },
 	{ "prefill", HINT_ACTIVATIONS }, { "logits", HINT_ACTIVATIONS },
 	{ "softmax", HINT_ACTIVATIONS }, { "graph_reserve", HINT_ACTIVATIONS },

@@ -28,7 +28,8 @@ enum name_hint {
 	HINT_ACTIVATIONS = 4,
 	HINT_SLOTS = 8,
 	HINT_CAPTURE = 16,
-	HINT_READS = 32 /* reads or loads something, of whatever kind; by its name, not its file */
+	HINT_READS = 32, /* reads or loads something, of whatever kind; by its name, not its file */
+	HINT_TASK = 64 /* an event loop, which runs one of many tasks */
 };
 unsigned name_hints(const char *function);
 

@@ -14,6 +14,7 @@
 #define LOADED_LEAST (16ull << 20)
 /* Fewer threads, or less in each of them, are no crowd. */
 #define PARALLEL_LEAST 4
+#define TASKS_LEAST 8
 #define PARALLEL_LEAST_BYTES (1ull << 20)
 /* Rounds of work: one may be chance; less than this of what it holds now is no measure of it. */
 #define ROUNDS_LEAST 2
@@ -33,6 +34,7 @@ struct growth_sums {
 	uint64_t loaded;      /* host: what functions that load hold, */
 	uint64_t loaded_most; /* and the largest of them */
 	uint32_t loaded_stack;
+	uint64_t churn_bytes; /* what all freed since that one began */
 };
 
 /* Does the call site belong to this process and to the memory that is examined? */
@@ -86,10 +88,30 @@ static void add_loaded(const struct fact_site *site, struct growth_sums *sums)
 		return;
 	sums->loaded_most = site->bytes;
 	sums->loaded_stack = site->stack.id;
+	sums->churn_bytes = site->churn_bytes;
+}
+
+/* Live blocks of about one size, one for each of several threads: work of the same time. A thread
+ * that found no segment in the ring has blocks without events; half of them must have some. Threads
+ * that come and go one after another are a few at a time. */
+static bool is_of_threads(const struct build *build, const struct fact_site *site)
+{
+	uint64_t known = least_of(site->alloc_count, site->count);
+	uint64_t at_a_time = build->facts->processes[site->process].host.thread_count;
+
+	return site->is_alike && site->count >= PARALLEL_LEAST && site->threads >= PARALLEL_LEAST &&
+	       known * 2 >= site->count && site->threads * 4ull >= known * 3 &&
+	       at_a_time * 4 >= known * 3;
+}
+
+/* Nothing else came and went since its first block: there was one pass, and no turns. */
+static bool is_one_pass(const struct fact_site *site)
+{
+	return is_known(site->churn_bytes) && site->churn_bytes < site->bytes / PASS_PART;
 }
 
 /* Weights are loaded once. Anything else that is read may be an answer to a request, so it is
- * loading only while nothing else comes and goes. */
+ * loading only while nothing else comes and goes, and not in several threads at once. */
 static bool is_loading(const struct build *build, const struct fact_site *site)
 {
 	unsigned hints;
@@ -98,21 +120,24 @@ static bool is_loading(const struct build *build, const struct fact_site *site)
 		return false;
 	hints = stack_hints(build, site->process, site->stack.id);
 	return hints & HINT_WEIGHTS ||
-	       (hints & HINT_READS && is_known(site->churn_bytes) &&
-		site->churn_bytes < site->bytes / PASS_PART);
+	       (hints & HINT_READS && is_one_pass(site) && !is_of_threads(build, site));
 }
 
-/* Live blocks of about one size, one for each of several threads: work of the same time. A thread
- * that found no segment in the ring has blocks without events; half of them must have some. Threads
- * that come and go one after another are a few at a time. */
+/* The same of the tasks of an event loop, which are not seen one by one. What such a program keeps
+ * of each turn comes with what the turn needs and frees. */
+static bool is_of_tasks(const struct build *build, const struct fact_site *site)
+{
+	const unsigned loads = HINT_READS | HINT_WEIGHTS;
+
+	return site->is_alike && site->count >= TASKS_LEAST && is_one_pass(site) &&
+	       (stack_hints(build, site->process, site->stack.id) & (loads | HINT_TASK)) ==
+		       HINT_TASK;
+}
+
 static bool is_parallel(const struct build *build, const struct fact_site *site)
 {
-	uint64_t known = least_of(site->alloc_count, site->count);
-	uint64_t at_a_time = build->facts->processes[site->process].host.thread_count;
-
-	return site->is_alike && site->count >= PARALLEL_LEAST && site->threads >= PARALLEL_LEAST &&
-	       known * 2 >= site->count && site->threads * 4ull >= known * 3 &&
-	       at_a_time * 4 >= known * 3 && site->bytes / site->count >= PARALLEL_LEAST_BYTES;
+	return site->count && site->bytes / site->count >= PARALLEL_LEAST_BYTES &&
+	       (is_of_threads(build, site) || is_of_tasks(build, site));
 }
 
 /* It has freed all that it made, more than once, and holds more now than ever: work that lasts as
@@ -366,6 +391,8 @@ static void host_growth(struct build *build, struct evidence *evidence)
 		evidence->signals[SIGNAL_host_cache].stack = sums.cache_stack;
 	}
 	metrics[METRIC_host_loaded] = sums.loaded;
+	if (sums.loaded)
+		metrics[METRIC_host_churned] = sums.churn_bytes;
 	evidence->signals[SIGNAL_host_loading].stack = sums.loaded_stack;
 	set_pattern(build, evidence);
 	set_grown(build, evidence);

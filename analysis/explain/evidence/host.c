@@ -260,6 +260,10 @@ static void set_growth(const struct fact_process *process, struct evidence *evid
 	evidence_set(evidence, SIGNAL_host_loading,
 		     evidence_ratio(known_or_zero(metrics[METRIC_host_loaded]),
 				    metrics[METRIC_rss]));
+	if (is_known(metrics[METRIC_host_churned]))
+		evidence_set(evidence, SIGNAL_host_churned,
+			     evidence_ratio(metrics[METRIC_host_churned],
+					    metrics[METRIC_host_loaded]));
 	evidence_set(evidence, SIGNAL_host_parallel,
 		     evidence_ratio(known_or_zero(metrics[METRIC_host_at_once]),
 				    metrics[METRIC_rss]));

@@ -62,20 +62,27 @@ static unsigned native_hints(const struct build *build, const struct fact_proces
  * The innermost frame with a hint decides. Only graph capture and what reads count from any frame.
  * A framework's own calls may fill the first dozens of frames, so all frames of Python are looked
  * at; native ones need symbols, which cost more and tell less further out.
+ *
+ * What is outside of an event loop does not tell of its tasks. What a task's own function reads is
+ * what it works on, and no model: one is loaded by a function that the task calls.
  */
 unsigned stack_hints(const struct build *build, uint32_t process, uint32_t stack)
 {
 	const struct fact_process *recorded = &build->facts->processes[process];
 	struct fact_stack frames = { .process = process, .id = stack };
 	const unsigned anywhere = HINT_CAPTURE | HINT_READS;
-	unsigned hints = 0;
+	unsigned hints = 0, called = 0; /* by all but the last function of Python */
 	stack_fill(build, &frames, CUF_UNKNOWN);
 	for (uint32_t i = 0; i < frames.depth; i++) {
 		unsigned now = 0;
-		if (cuf_frame_is_python(frames.addrs[i]))
+		if (cuf_frame_is_python(frames.addrs[i])) {
 			now = python_hints(recorded, frames.addrs[i]);
-		else if (i < NATIVE_LOOKED_AT)
+			if (now & HINT_TASK)
+				return (hints & ~HINT_READS) | (called & HINT_READS) | HINT_TASK;
+			called = hints;
+		} else if (i < NATIVE_LOOKED_AT) {
 			now = native_hints(build, recorded, frames.addrs[i], frames.time_ns);
+		}
 		hints |= hints & ~anywhere ? now & anywhere : now;
 	}
 	return hints;
