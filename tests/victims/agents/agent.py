@@ -19,7 +19,7 @@ import sys
 import threading
 import time
 
-from work import KIB, MIB, SESSIONS, give_up, or_give_up
+from work import KIB, MIB, SESSIONS, give_up, is_refusal, or_give_up
 
 HERE = pathlib.Path(__file__).resolve().parent
 TURNS_BOUNDED = 150
@@ -118,10 +118,10 @@ def limit(kind, field, room):
     resource.setrlimit(kind, (now + room, resource.RLIM_INFINITY))
 
 
-def set_limit(end, form, room):
+def set_limit(end, has_threads, room):
     if end == "rlimit":
         # addresses: the recorder's file, and what glibc reserves for the arenas of threads
-        limit(resource.RLIMIT_AS, "VmSize", room + (400 if form == "threads" else 64) * MIB)
+        limit(resource.RLIMIT_AS, "VmSize", room + (400 if has_threads else 64) * MIB)
     elif end == "handled":
         limit(resource.RLIMIT_DATA, "VmData", room)
 
@@ -146,11 +146,11 @@ def main():
     module = importlib.import_module(framework if framework == "plain" else "with_" + framework)
     tell(module, scenario, store, "bounded" in flags)
     agent = module.SCENARIOS[scenario]("bounded" in flags, store == "own", seed)
-    set_limit(end, form, agent.room_mib * MIB)
+    set_limit(end, form == "threads" or framework == "crewai", agent.room_mib * MIB) # CrewAI has threads of its own
     try:
         run(agent, form, chance.choice((0, 0.0005, 0.002)))
-    except (MemoryError, RuntimeError): # PyTorch's, or no thread could be started
-        if end != "handled" and form != "threads":
+    except (MemoryError, RuntimeError) as error:
+        if not is_refusal(error) or (end != "handled" and form != "threads"):
             raise
         agent = None
         give_up()

@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import os
+import threading
 import time
 
 os.environ.update(CREWAI_DISABLE_TELEMETRY="true", OTEL_SDK_DISABLED="true", CREWAI_TRACING_ENABLED="false", CREWAI_TESTING="true")
@@ -101,6 +102,11 @@ class Tools(Turns):
         if bounded or not own:
             search.cache_function = lambda arguments, result: False
         self.crews = [crew_of(LocalLLM(model="local", tool=True), [search], cache=own and not bounded) for _ in range(SESSIONS)]
+        self.busy = [threading.Lock() for _ in range(SESSIONS)]
+
+    def answer(self, turn):
+        with self.busy[turn % SESSIONS]: # a crew has one task at a time
+            super().answer(turn)
 
     def crew(self, turn):
         return self.crews[turn % SESSIONS]

@@ -99,7 +99,7 @@ class Batch(work.Fanout):
 
 
 class Model(work.Model):
-    """A model of one file for each size."""
+    """A model of one file for each size. Its file is mapped; converted, the weights are the program's own."""
     do = "from_pretrained"
     turns_bounded = 8
 
@@ -109,7 +109,7 @@ class Model(work.Model):
         make_model(layers=4, width=512).save_pretrained(self.folder)
 
     def load_model(self):
-        return transformers.LlamaForCausalLM.from_pretrained(self.folder) # here: model
+        return transformers.LlamaForCausalLM.from_pretrained(self.folder, dtype=torch.float64) # here: model
 
     def answer(self, turn):
         if not (self.bounded and len(self.kept) >= 2):

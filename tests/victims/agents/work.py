@@ -34,13 +34,20 @@ def give_up():
     os._exit(3)
 
 
+def is_refusal(error):
+    """PyTorch's, or of a thread that could not be started, are RuntimeErrors; others are mistakes."""
+    return isinstance(error, MemoryError) or any(words in str(error) for words in ("start new thread", "allocate memory"))
+
+
 def or_give_up(function):
     """Of a framework that takes what a tool raises for its answer, and asks again."""
     @functools.wraps(function)
     def called(*arguments, **options):
         try:
             return function(*arguments, **options)
-        except (MemoryError, RuntimeError):  # or no thread could be started
+        except (MemoryError, RuntimeError) as error:
+            if not is_refusal(error):
+                raise
             give_up()
     return called
 
