@@ -11,6 +11,7 @@
 struct scan {
 	const struct cuf_device *device; /* NULL: the recording does not describe it */
 	int64_t since_bytes;      /* allocated from the driver since its last report */
+	uint64_t turned_bytes;    /* allocated and freed since then, added up */
 	bool seen, moved, record_used;
 	struct driver_state state; /* last, so that a copy can end after its pools */
 };
@@ -51,6 +52,7 @@ static void set_free(struct scan *scan, uint64_t free_bytes, uint64_t total_byte
 	scan->seen = true;
 	scan->moved = false;
 	scan->since_bytes = 0;
+	scan->turned_bytes = 0;
 }
 
 /* What the recorder kept of the device, at the time it was read. A recording that has figures of
@@ -90,6 +92,7 @@ static void count_block(struct scan *scan, const struct cuf_event *event)
 	if (!kind_is_device_memory(event->kind) || (event->flags & CUF_EVENT_HOST_LOCATION))
 		return;
 	scan->moved = true;
+	scan->turned_bytes += least_of(event->bytes, (uint64_t)1 << 52);
 	change = takes ? event->bytes : -event->bytes;
 	scan->since_bytes = (int64_t)((uint64_t)scan->since_bytes + change);
 }
@@ -111,6 +114,50 @@ static void apply_event(struct scan *scan, const struct cuf_event *event)
 		break;
 	default: count_block(scan, event);
 	}
+}
+
+/* The record, where it was not used yet and its time is before this one. */
+static bool record_is_next(const struct scan *scan, uint64_t time_ns)
+{
+	return scan->device && !scan->record_used && scan->device->free_ns &&
+	       is_known(scan->device->free_bytes) && time_ns > scan->device->free_ns;
+}
+
+enum { LOOK_AHEAD = 64 }; /* events */
+
+/*
+ * A report that comes later tells more where less changed until then: what is rounded up, and what
+ * the driver takes for itself, is in no event. i: the first event after the moment.
+ */
+static void look_ahead(struct scan *scan, const struct events *events, size_t i, unsigned device)
+{
+	struct scan ahead = { .turned_bytes = 0 };
+	struct cuf_event event = { .op = CUF_OP_FREE };
+	size_t until = i + LOOK_AHEAD;
+	bool found = false;
+
+	for (; scan->moved && !found && i < until && ahead.turned_bytes < scan->turned_bytes; i++) {
+		bool over = i == events->count;
+		if (!over)
+			event = events_get(events, i);
+		if (record_is_next(scan, over ? CUF_UNKNOWN : event.time_ns)) {
+			event.bytes = scan->device->free_bytes;
+			event.aux = scan->device->total_bytes;
+			event.time_ns = scan->device->free_ns;
+			found = true;
+		} else if (over) {
+			return;
+		} else if (event.device == device) {
+			found = event.op == CUF_OP_FREE_MEMORY && is_known(event.bytes);
+			if (!found)
+				count_block(&ahead, &event);
+		}
+	}
+	if (!found)
+		return;
+	set_free(scan, event.bytes, event.aux, event.time_ns);
+	scan->since_bytes = -ahead.since_bytes;
+	scan->moved = ahead.moved;
 }
 
 /* Subtracts what was allocated since the report. Rounding and pools make that an estimate. */
@@ -273,7 +320,7 @@ static size_t continue_from_note(const struct device_history *device, uint64_t s
 }
 
 void driver_state_at(const struct driver_history *history, unsigned device, uint64_t seq,
-		     bool at_end, struct driver_state *out)
+		     enum driver_word word, struct driver_state *out)
 {
 	const struct events *events = history->events;
 	const struct device_history *from = history->devices[device];
@@ -292,11 +339,13 @@ void driver_state_at(const struct driver_history *history, unsigned device, uint
 		if (event.device == device)
 			apply_event(&scan, &event);
 	}
+	if (word == DRIVER_NEAREST)
+		look_ahead(&scan, events, i, device);
 	reader_drop(events->reader, CUF_SEC_RING);
 	if (seq == CUF_UNKNOWN || seq >= events->last_seq)
 		use_record_before(&scan, CUF_UNKNOWN);
 	correct_free(&scan);
-	if (scan.device && at_end && scan.device->end_free_bytes != CUF_UNKNOWN &&
+	if (scan.device && word == DRIVER_AT_END && scan.device->end_free_bytes != CUF_UNKNOWN &&
 	    scan.device->end_free_bytes <= scan.device->total_bytes) {
 		scan.state.free_bytes = scan.device->end_free_bytes;
 		scan.state.free_ns = scan.device->free_ns;

@@ -2,7 +2,8 @@
 /*
  * What the driver reported about a device as of a moment: free memory, and what its pools had
  * reserved. Reports are rare, so each figure has its age: `fresh` when nothing happened since that
- * changes it.
+ * changes it. Of a report before the moment and one soon after it counts the one to which less
+ * changed.
  *
  * Contract: unknown is CUF_UNKNOWN. device is the ordinal in that process; seq CUF_UNKNOWN: now.
  * Times are CLOCK_MONOTONIC.
@@ -37,10 +38,14 @@ struct driver_history *driver_history_new(const struct events *events);
 struct sweep_consumer driver_history_consumer(struct driver_history *history);
 void driver_history_free(struct driver_history *history); /* NULL is fine */
 
-/* After the sweep. at_end: the moment is that of the end record, so what the recorder read at the
- * end counts. */
+enum driver_word {
+	DRIVER_NEAREST,
+	DRIVER_AT_END,  /* the moment is that of the end record: what was read there counts */
+	DRIVER_BEFORE,  /* no later report is looked for: driver_state_overlay follows */
+};
+/* After the sweep. */
 void driver_state_at(const struct driver_history *history, unsigned device, uint64_t seq,
-		     bool at_end, struct driver_state *out);
+		     enum driver_word word, struct driver_state *out);
 /* Replaces figures by those that an incident has. */
 void driver_state_overlay(const struct cuf_incident *incident, struct driver_state *state);
 

@@ -76,14 +76,18 @@ static bool measure_member(struct build *build, const struct device_member *memb
 		.device = member->ordinal,
 		.process = member->process,
 	};
+	enum driver_word word = DRIVER_NEAREST;
 	uint64_t seq;
 	if (!process_at(build, member->process, moment, &seq))
 		return false;
 	if (moment->process == member->process)
 		incident = moment->incident;
 	blocks.live = run_live(process, seq, &out->exact);
-	driver_state_at(process->driver, member->ordinal, seq,
-			header->end_kind && seq == header->end_seq, &out->levels);
+	if (header->end_kind && seq == header->end_seq)
+		word = DRIVER_AT_END;
+	else if (incident)
+		word = DRIVER_BEFORE;
+	driver_state_at(process->driver, member->ordinal, seq, word, &out->levels);
 	if (incident)
 		driver_state_overlay(incident, &out->levels);
 	usage_measure(&blocks, build->facts->processes[member->process].pid, &out->levels,

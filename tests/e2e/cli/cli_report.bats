@@ -204,3 +204,17 @@ record_victim() {
 	expect 0 report pair
 	grep -qE '^> pid [0-9]+, cause_fixture +[0-9.]+ GiB ' out
 }
+
+@test "what the driver has for itself at the failure is not free at the peak just before" {
+	record_victim inference_server
+	for at in end peak; do
+		expect 0 report --json "--at=$at" inference_server
+		mv out "$at.json"
+	done
+	node -e '
+		const [end, peak] = ["end", "peak"].map((at) => JSON.parse(require("fs").readFileSync(at + ".json")).devices[0]);
+		const bytes = (device, kind) => device.owners.find((row) => row.kind === kind).bytes;
+		console.log(bytes(end, "unexplained"), bytes(peak, "unexplained"), bytes(peak, "free"));
+		if (!bytes(end, "unexplained") || bytes(end, "unexplained") !== bytes(peak, "unexplained"))
+			process.exit(1);'
+}
