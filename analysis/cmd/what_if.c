@@ -104,8 +104,8 @@ static int answer(struct question *question)
 	const char *why = NULL;
 	bool done;
 
-	question->trace = replayed_trace(&question->run, question->facts, 0, &question->about,
-					 &why);
+	question->trace = replayed_trace(&question->run, question->facts, question->symbols, 0,
+					 &question->about, &why);
 	if (!question->trace) {
 		say_error("cannot replay '%s': %s", question->path, why);
 		return CMD_USAGE;

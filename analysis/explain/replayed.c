@@ -5,6 +5,7 @@
 #include <string.h>
 #include "analysis/base/hash_index.h"
 #include "analysis/base/numbers.h"
+#include "analysis/explain/evidence/stacks.h"
 #include "analysis/frameworks/role_names.h"
 
 /* The fatal incident, else the last request for device memory that was not served. */
@@ -125,26 +126,24 @@ static unsigned pool_of_function(const char *name)
 	return 0;
 }
 
-/* The pool is the caller of the allocation, or close to it. The recorder noted its name. */
+/* The pool is the caller of the allocation, or close to it. */
 enum { POOL_FRAMES_MAX = 4 };
 
 static unsigned pool_of_stack(const struct reader *reader, const struct fact_process *process,
-			      const struct trace_step *step)
+			      struct symbols *symbols, const struct trace_step *step)
 {
 	uint32_t depth = 0;
 	uint8_t stop;
 	const uint64_t *frames = reader_stack(reader, step->stack, &depth, &stop);
 	unsigned flag = 0;
-	for (uint32_t i = 0; i < depth && i < POOL_FRAMES_MAX && !flag; i++) {
-		const struct fact_module *module =
-			fact_module_at(process, frames[i], step->time_ns);
-		flag = pool_of_function(fact_function_at(process, frames[i], module));
-	}
+	for (uint32_t i = 0; i < depth && i < POOL_FRAMES_MAX && !flag; i++)
+		flag = native_names_tell(symbols, process, frames[i], step->time_ns,
+					 pool_of_function);
 	return flag;
 }
 
 static void take_pools(struct trace *trace, const struct reader *reader,
-		       const struct fact_process *process)
+		       const struct fact_process *process, struct symbols *symbols)
 {
 	struct hash_index known; /* a stack's flag, plus one */
 	hash_index_init(&known, 256);
@@ -155,7 +154,7 @@ static void take_pools(struct trace *trace, const struct reader *reader,
 			continue;
 		place = hash_index_place(&known, step->stack);
 		if (!*place)
-			*place = pool_of_stack(reader, process, step) + 1;
+			*place = pool_of_stack(reader, process, symbols, step) + 1;
 		step->flags |= (uint8_t)(*place - 1);
 	}
 	hash_index_fini(&known);
@@ -185,8 +184,8 @@ static uint64_t others_of(const struct trace *trace, const struct fact_incident 
 				trace->capacity_bytes + context_allowance(trace->total_bytes));
 }
 
-struct trace *replayed_trace(struct run *run, const struct facts *facts, size_t steps_max,
-			     struct replayed *about, const char **why)
+struct trace *replayed_trace(struct run *run, const struct facts *facts, struct symbols *symbols,
+			     size_t steps_max, struct replayed *about, const char **why)
 {
 	struct trace_options options;
 	struct run_process *process;
@@ -208,7 +207,7 @@ struct trace *replayed_trace(struct run *run, const struct facts *facts, size_t 
 		trace->capacity_bytes = options.free_bytes + device->first_live_bytes;
 	}
 	take_roles(trace, facts, about->process);
-	take_pools(trace, process->reader, &facts->processes[about->process]);
+	take_pools(trace, process->reader, &facts->processes[about->process], symbols);
 	trace->others_bytes = others_of(trace, about->incident);
 	if (trace->count)
 		return trace;

@@ -39,7 +39,8 @@ void build_what_ifs(struct build *build)
 	const char *why;
 	if (build->options.without_replay || !build->facts->fatal_incident)
 		return;
-	trace = replayed_trace(build->run, build->facts, STEPS_MAX, &about, &why);
+	trace = replayed_trace(build->run, build->facts, build->options.symbols, STEPS_MAX, &about,
+			       &why);
 	if (!trace)
 		return;
 	/* where a setting of PyTorch could matter; others have their own command */

@@ -18,6 +18,7 @@ enum { DYNAMIC_PIECES_MAX = 16 };
 /* Addresses in the object; 0: not present. */
 struct table {
 	uintptr_t symbols, names, hash, gnu_hash;
+	uint64_t name_bytes;
 };
 
 static void take_entry(struct table *table, uintptr_t bias, uintptr_t dynamic,
@@ -28,6 +29,7 @@ static void take_entry(struct table *table, uintptr_t bias, uintptr_t dynamic,
 	switch (entry->d_tag) {
 	case DT_SYMTAB: table->symbols = at; break;
 	case DT_STRTAB: table->names = at; break;
+	case DT_STRSZ: table->name_bytes = entry->d_un.d_val; break;
 	case DT_HASH: table->hash = at; break;
 	case DT_GNU_HASH: table->gnu_hash = at; break;
 	}
@@ -150,4 +152,11 @@ uint64_t cuf_module_symbols(struct cuf_symbol_pieces *pieces, uintptr_t bias, ui
 		done += part;
 	}
 	return done;
+}
+
+uint64_t cuf_module_name_bytes(struct cuf_symbol_pieces *pieces, uintptr_t bias, uintptr_t dynamic)
+{
+	struct table table;
+
+	return read_table(pieces, bias, dynamic, &table) ? table.name_bytes : 0;
 }

@@ -32,4 +32,8 @@ typedef void cuf_symbol_visitor(const ElfW(Sym) *symbol, uintptr_t names, void *
 uint64_t cuf_module_symbols(struct cuf_symbol_pieces *pieces, uintptr_t bias, uintptr_t dynamic,
 			    uint64_t most, cuf_symbol_visitor *visit, void *context);
 
+/* Of its names, all together: tells a large table from a small one. 0: it has none. */
+uint64_t cuf_module_name_bytes(struct cuf_symbol_pieces *pieces, uintptr_t bias,
+			       uintptr_t dynamic);
+
 #endif

@@ -23,7 +23,13 @@
 #include "interpose/store/recording.h"
 #include "interpose/platform/laws.h"
 
-enum { ADDRESSES_MAX = 8192, SEEN_SLOTS = 16384, SYMBOLS_MAX = 2000000, NAME_BYTES_MAX = 1024 };
+enum {
+	ADDRESSES_MAX = 8192,
+	OBJECTS_MAX = 1024,
+	SEEN_SLOTS = 16384,
+	SYMBOLS_MAX = 2000000,
+	NAME_BYTES_MAX = 1024
+};
 
 static struct table {
 	/*
@@ -33,6 +39,8 @@ static struct table {
 	struct cuf_pair found[ADDRESSES_MAX];
 	/* addresses that were looked up before, so each is written once a recording */
 	uint64_t seen[SEEN_SLOTS];
+	/* key: bytes of its names; value: the first of the sorted addresses that are in it */
+	struct cuf_pair objects[OBJECTS_MAX];
 	struct cuf_symbol_pieces pieces;
 	char name[NAME_BYTES_MAX];
 } *table;
@@ -144,22 +152,38 @@ static bool is_unchanged(uint64_t address, const struct cuf_loaded *before, uint
 	       now.start == before->start && cuf_modules_generation() == generation;
 }
 
-/* Names the addresses [from, to), all in this object. */
-static void name_in_object(const struct cuf_loaded *object, unsigned from, unsigned to)
+/* The object that holds this address, with the public part of its link map. */
+static bool find_object(uint64_t address, struct cuf_loaded *object, struct link_map *map)
+{
+	return cuf_loaded_at(address - 1, object) &&
+	       cuf_guarded_copy(map, (uintptr_t)object->map, sizeof *map) && map->l_ld;
+}
+
+/* The first of the sorted addresses from here on that is not in this object. */
+static unsigned end_of(const struct cuf_loaded *object, unsigned from)
+{
+	while (from < found_count && table->found[from].key - 1 < object->end)
+		from++;
+	return from;
+}
+
+/* Names the addresses from here on that are in one object. */
+static void name_in_object(unsigned from)
 {
 	uint64_t generation = cuf_modules_generation();
-	struct search search = { .from = from, .to = to };
-	/* its public part */
+	struct search search = { .from = from };
+	struct cuf_loaded object;
 	struct link_map map;
 
-	if (!cuf_guarded_copy(&map, (uintptr_t)object->map, sizeof map) || !map.l_ld)
+	if (!symbols_left || !find_object(table->found[from].key, &object, &map))
 		return;
 	/* the names belong to the object that META has there */
 	cuf_modules_note_going(table->found[from].key - 1);
+	search.to = end_of(&object, from);
 	search.bias = map.l_addr;
 	symbols_left -= cuf_module_symbols(&table->pieces, map.l_addr, (uintptr_t)map.l_ld,
 					   symbols_left, match_symbol, &search);
-	for (unsigned n = from; n < to; n++) {
+	for (unsigned n = from; n < search.to; n++) {
 		uint64_t address = table->found[n].key;
 		size_t bytes = 0;
 
@@ -167,24 +191,32 @@ static void name_in_object(const struct cuf_loaded *object, unsigned from, unsig
 			bytes = cuf_guarded_copy_part(table->name, table->found[n].value,
 						      NAME_BYTES_MAX);
 		bytes = strnlen(table->name, bytes);
-		if (bytes && is_unchanged(address, object, generation))
+		if (bytes && is_unchanged(address, &object, generation))
 			cuf_meta_text(CUF_META_FUNCTION, address, table->name, bytes);
 	}
 }
 
+/* Small tables first: one of a hundred thousand names would use up what the others need. */
 static void name_all(void *unused)
 {
-	struct cuf_loaded object;
+	unsigned objects = 0;
 
 	cuf_sort_pairs(table->found, found_count);
-	for (unsigned from = 0, to; from < found_count; from = to) {
+	for (unsigned from = 0, to; from < found_count && objects < OBJECTS_MAX; from = to) {
+		struct cuf_loaded object;
+		struct link_map map;
+
 		to = from + 1;
-		if (!cuf_loaded_at(table->found[from].key - 1, &object))
+		if (!find_object(table->found[from].key, &object, &map))
 			continue;
-		while (to < found_count && table->found[to].key - 1 < object.end)
-			to++;
-		name_in_object(&object, from, to);
+		to = end_of(&object, to);
+		table->objects[objects++] = (struct cuf_pair){
+			cuf_module_name_bytes(&table->pieces, map.l_addr, (uintptr_t)map.l_ld), from
+		};
 	}
+	cuf_sort_pairs(table->objects, objects);
+	for (unsigned i = 0; i < objects; i++)
+		name_in_object((unsigned)table->objects[i].value);
 }
 
 /* ---- requests ---- */

@@ -38,24 +38,23 @@ static unsigned python_hints(const struct fact_process *process, uint64_t frame)
 	return 0;
 }
 
-/* Names that the recorder noted cost nothing, so symbols are read only without a hint. */
-static unsigned native_hints(const struct build *build, const struct fact_process *process,
-			     uint64_t addr, uint64_t time_ns)
+/* Names that the recorder noted cost nothing, so symbols are read only where those do not tell. */
+unsigned native_names_tell(struct symbols *symbols, const struct fact_process *process,
+			   uint64_t addr, uint64_t time_ns, unsigned (*what)(const char *function))
 {
 	const struct fact_module *module = fact_module_at(process, addr, time_ns);
 	const struct symbols_frame *frames;
-	unsigned hints = function_hints(fact_function_at(process, addr, module));
+	unsigned told = what(fact_function_at(process, addr, module));
 	size_t count;
 	/* only files whose functions tell: libtorch has half a million of names */
-	if (hints || !module || !build->options.symbols ||
-	    !has_telling_symbols(module->path, process->exe))
-		return hints;
-	count = symbols_resolve(symbols_module(build->options.symbols, module->path,
-					       module->build_id, module->build_id_bytes),
+	if (told || !module || !symbols || !has_telling_symbols(module->path, process->exe))
+		return told;
+	count = symbols_resolve(symbols_module(symbols, module->path, module->build_id,
+					       module->build_id_bytes),
 				addr - module->base - 1, &frames);
-	for (size_t i = 0; i < count && !hints; i++)
-		hints = function_hints(frames[i].function);
-	return hints;
+	for (size_t i = 0; i < count && !told; i++)
+		told = what(frames[i].function);
+	return told;
 }
 
 /*
@@ -81,7 +80,8 @@ unsigned stack_hints(const struct build *build, uint32_t process, uint32_t stack
 				return (hints & ~HINT_READS) | (called & HINT_READS) | HINT_TASK;
 			called = hints;
 		} else if (i < NATIVE_LOOKED_AT) {
-			now = native_hints(build, recorded, frames.addrs[i], frames.time_ns);
+			now = native_names_tell(build->options.symbols, recorded, frames.addrs[i],
+						frames.time_ns, function_hints);
 		}
 		hints |= hints & ~anywhere ? now & anywhere : now;
 	}

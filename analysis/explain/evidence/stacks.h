@@ -11,6 +11,12 @@
 #include "analysis/facts/passes/build.h"
 
 unsigned stack_hints(const struct build *build, uint32_t process, uint32_t stack);
+/*
+ * What `what` tells of the native function at an address: of the name that the recorder noted, else
+ * of those in the program's files. symbols NULL: none are read.
+ */
+unsigned native_names_tell(struct symbols *symbols, const struct fact_process *process,
+			   uint64_t addr, uint64_t time_ns, unsigned (*what)(const char *function));
 /* Stacks of one caller are one site: those of a framework's allocator differ in its own inner
  * frames, by whether it reports a block, a failure, or asks the driver. Keys of their own then;
  * else the stack's id. 0 stays 0. Remembered in `sites`. */

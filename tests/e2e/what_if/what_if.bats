@@ -69,6 +69,33 @@ lives_expandable() {
 	holds out "2 groups of streams or graphs" "from the first one"
 }
 
+# RECORDING: without the names of functions that the recorder noted: as of a process that was killed
+without_noted_names() {
+	python3 - "$1" "$root/tests" <<-'END'
+		import struct, sys
+		sys.path.insert(0, sys.argv[2])
+		import recording as r
+		data = r.Recording(sys.argv[1])
+		_, at, size = data.sections[r.META]
+		changed = bytearray(data.data)
+		end = at + size
+		while at < end and (bytes_ := struct.unpack_from('<I', changed, at + 4)[0]):
+		    if struct.unpack_from('<H', changed, at)[0] == r.META_FUNCTION:
+		        struct.pack_into('<H', changed, at, 0)
+		    at += bytes_
+		open(sys.argv[1], 'wb').write(changed)
+	END
+}
+
+@test "ggml's pool is known by the program's files where the recorder noted no name" {
+	"$root/scripts/simcuda" "$build/cuflight" run -q -o ggml.cuf -- "$build/victims/vmm_pool" >truth
+	cp ggml.cuf noted.cuf
+	without_noted_names ggml.cuf
+	run ! cmp -s ggml.cuf noted.cuf
+	expect 0 what-if --json --all ggml.cuf
+	grep -q '"ggml-legacy-pool"' out
+}
+
 @test "the table is at most 80 columns wide and 24 lines long" {
 	for name in torch_pinned_segment torch_checkerboard torch_kv; do
 		expect 0 what-if "$BATS_FILE_TMPDIR/$name.cuf"

@@ -13,12 +13,12 @@ static const size_t granules[GROWTHS] = {3, 1, 7, 2, 16};
 struct pool { CUdeviceptr start; size_t bytes; };
 
 struct pool ggml_pool_open(void);
-void ggml_pool_grow(struct pool *pool, size_t bytes);
+void ggml_cuda_pool_vmm_grow(struct pool *pool, size_t bytes);
 void ggml_pool_close(struct pool *pool);
 
 struct pool ggml_pool_open(void) { return (struct pool){vmm_reserve(POOL_BYTES), 0}; }
 
-void ggml_pool_grow(struct pool *pool, size_t bytes)
+void ggml_cuda_pool_vmm_grow(struct pool *pool, size_t bytes)
 {
 	vmm_grow(pool->start + pool->bytes, bytes);
 	pool->bytes += bytes;
@@ -36,8 +36,8 @@ int main(int argc, char **argv)
 	size_t granule = vmm_granule(), before = free_now();
 	struct pool kept = ggml_pool_open(), closed = ggml_pool_open();
 	for (int i = 0; i < GROWTHS; i++) {
-		ggml_pool_grow(&kept, granules[i] * granule);
-		ggml_pool_grow(&closed, granules[GROWTHS - 1 - i] * granule);
+		ggml_cuda_pool_vmm_grow(&kept, granules[i] * granule);
+		ggml_cuda_pool_vmm_grow(&closed, granules[GROWTHS - 1 - i] * granule);
 	}
 	ggml_pool_close(&closed);
 	if (before - free_now() != kept.bytes)
