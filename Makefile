@@ -60,7 +60,7 @@ HTML_CSS ?= $(html)/page.css
 page_src := $(wildcard $(foreach kind,js mjs css json,analysis/view/html/page/*.$(kind) \
             analysis/view/html/page/*/*.$(kind)))
 page_texts   := $(if $(page_modules),$(HTML_JS) $(HTML_CSS),$(wildcard $(HTML_JS) $(HTML_CSS)))
-CMD_LIBS := -ldw -lelf -ljson-c -larchive -lsqlite3 -lzstd -lz -liberty -lm -ldl
+CMD_LIBS := -ldw -lelf -ljson-c -lsqlite3 -lzstd -lz -liberty -lm -ldl
 
 # A unit test is in the folder of the room that it tests. Its program has the same path below
 # $(B)/unit.

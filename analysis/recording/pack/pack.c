@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/recording/pack/pack.h"
 
-#include <archive.h>
-#include <archive_entry.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,6 +10,7 @@
 #include <unistd.h>
 #include "analysis/base/regular_file.h"
 #include "analysis/base/xalloc.h"
+#include "analysis/recording/pack/tar_reader.h"
 
 /*
  * What a pack may unpack to. Rings repeat themselves, so 1,000 times its size is possible; only
@@ -36,7 +35,7 @@ struct pack {
 struct unpacking {
 	struct pack *pack;
 	const char *path;
-	struct archive *archive;
+	struct tar_reader *tar;
 	uint64_t total, written, written_max; /* bytes */
 	uint64_t end; /* of the unnamed file */
 	uint8_t chunk[CHUNK_BYTES];
@@ -103,19 +102,11 @@ static int write_chunk(struct unpacking *unpacking, size_t bytes, uint64_t offse
 /* A whole chunk, unless the entry ends; negative: the archive is damaged. */
 static ssize_t read_chunk(struct unpacking *unpacking)
 {
-	size_t have = 0;
+	ssize_t got = tar_read(unpacking->tar, unpacking->chunk, CHUNK_BYTES);
 
-	while (have < CHUNK_BYTES) {
-		ssize_t got = archive_read_data(unpacking->archive, unpacking->chunk + have,
-						CHUNK_BYTES - have);
-		if (got < 0)
-			return got;
-		if (!got)
-			break;
-		have += (size_t)got;
-	}
-	unpacking->total += have;
-	return (ssize_t)have;
+	if (got > 0)
+		unpacking->total += (uint64_t)got;
+	return got;
 }
 
 /* path: what messages and the report call it. */
@@ -189,36 +180,35 @@ static int unpack_names(struct unpacking *unpacking)
 	return 0;
 }
 
-static int unpack_entry(struct unpacking *unpacking, struct archive_entry *entry)
+static int unpack_entry(struct unpacking *unpacking, enum tar_kind kind,
+			const struct tar_entry *entry)
 {
-	const char *name = archive_entry_pathname(entry);
+	const char *name = entry->name;
 
-	if (archive_format(unpacking->archive) == ARCHIVE_FORMAT_RAW)
+	if (kind == TAR_RAW)
 		return unpack_compressed(unpacking);
-	if (!name || archive_entry_filetype(entry) != AE_IFREG)
-		return 0;
-	if (!strncmp(name, PACK_RECORDINGS, strlen(PACK_RECORDINGS)))
+	if (kind == TAR_FILE && !strncmp(name, PACK_RECORDINGS, strlen(PACK_RECORDINGS)))
 		return unpack_named(unpacking, name + strlen(PACK_RECORDINGS));
-	if (!strcmp(name, PACK_NAMES) && !*unpacking->pack->names)
+	if (kind == TAR_FILE && !strcmp(name, PACK_NAMES) && !*unpacking->pack->names)
 		return unpack_names(unpacking);
-	return 0;
+	unpacking->total += entry->bytes; /* it takes time to skip it */
+	return unpacking->total > TOTAL_BYTES_MAX ? READER_E_PACK_LIMIT : 0;
 }
 
-/* What is skipped counts, too: it takes time. */
 static int unpack_all(struct unpacking *unpacking)
 {
-	struct archive_entry *entry;
-	int code = 0, result;
+	struct tar_entry entry;
+	enum tar_kind kind;
+	int code = 0;
 
-	while (!code && (result = archive_read_next_header(unpacking->archive, &entry)) !=
-				ARCHIVE_EOF) {
-		if (result != ARCHIVE_OK && result != ARCHIVE_WARN)
+	while (!code && (kind = tar_next(unpacking->tar, &entry)) != TAR_END) {
+		if (kind == TAR_DAMAGED)
 			return READER_E_PACK;
 		unpacking->total += PAGE_BYTES;
-		if (archive_entry_size(entry) > (int64_t)TOTAL_BYTES_MAX ||
+		if ((kind != TAR_RAW && entry.bytes > TOTAL_BYTES_MAX) ||
 		    unpacking->total > TOTAL_BYTES_MAX)
 			return READER_E_PACK_LIMIT;
-		code = unpack_entry(unpacking, entry);
+		code = unpack_entry(unpacking, kind, &entry);
 	}
 	return code;
 }
@@ -244,19 +234,15 @@ static int unpack(struct pack *pack, const char *path, int fd)
 {
 	struct unpacking *unpacking = xalloc_zeroed(1, sizeof *unpacking);
 	struct stat st = { .st_size = 0 };
-	int code = READER_E_PACK;
+	int code;
 
 	fstat(fd, &st);
 	unpacking->pack = pack;
 	unpacking->path = path;
 	unpacking->written_max = WRITTEN_BYTES_LEAST + WRITTEN_RATIO_MAX * (uint64_t)st.st_size;
-	unpacking->archive = archive_read_new();
-	archive_read_support_filter_zstd(unpacking->archive);
-	archive_read_support_format_tar(unpacking->archive);
-	archive_read_support_format_raw(unpacking->archive);
-	if (archive_read_open_fd(unpacking->archive, fd, CHUNK_BYTES) == ARCHIVE_OK)
-		code = unpack_all(unpacking);
-	archive_read_free(unpacking->archive);
+	unpacking->tar = tar_reader_begin(fd);
+	code = unpack_all(unpacking);
+	tar_reader_end(unpacking->tar);
 	free(unpacking);
 	return code;
 }

@@ -31,9 +31,9 @@ def compress(path, data):
 		subprocess.run(['zstd', '-q', '-3', '-c'], input=data, stdout=file, check=True)
 
 
-def write(name, *entries):
+def write(name, *entries, form=tarfile.PAX_FORMAT):
 	tar = io.BytesIO()
-	with tarfile.open(fileobj=tar, mode='w', format=tarfile.PAX_FORMAT) as archive:
+	with tarfile.open(fileobj=tar, mode='w', format=form) as archive:
 		for info, data in entries:
 			archive.addfile(info, io.BytesIO(data))
 	compress(f'{out}/{name}.cufpack', tar.getvalue())
@@ -42,6 +42,9 @@ def write(name, *entries):
 
 good = file_of('recordings/a.cuf', recording)
 whole = write('harmless-good', good)
+long = file_of(f'recordings/{"long" * 40}.cuf', recording)
+write('harmless-long_pax', long)
+write('harmless-long_gnu', long, form=tarfile.GNU_FORMAT)
 write('refused-above', file_of('recordings/../../../../tmp/cuflight-was-here', recording), good)
 write('refused-folder', file_of('recordings/a/b.cuf', recording), good)
 write('refused-empty')
@@ -57,6 +60,13 @@ with open(f'{out}/refused-no_archive.cufpack', 'wb') as file:
 	file.write(b'\x28\xb5\x2f\xfd' + random.Random(1).randbytes(3000))
 with open(f'{out}/refused-cut.cufpack', 'wb') as file:
 	file.write(open(f'{out}/harmless-good.cufpack', 'rb').read()[:-2000])
+# extensions of extensions, and one whose length lies
+def extension(data):
+	info = tarfile.TarInfo('x')
+	info.type, info.size = tarfile.XHDTYPE, len(data)
+	return info.tobuf() + data.ljust(-(-len(data) // 512) * 512, b'\0')
+compress(f'{out}/refused-extensions.cufpack', extension(b'12 path=abc\n') * 1000 + whole)
+compress(f'{out}/refused-extension.cufpack', extension(b'99 path=abc\n') + whole)
 # a tar inside of whose header a number lies
 compress(f'{out}/refused-size.cufpack', whole[:124] + b'77777777777\0' + whole[136:])
 # 8 GiB that are not zeros, in 750 KB: one page again and again

@@ -77,6 +77,16 @@ without_paths() { sed -E 's/[^ "]*(server\.cuf|pk\.cufpack)/X/g; s/X(\/recording
 	grep -q '"cuflight.pack/1"' pack.json
 }
 
+@test "a name that is longer than the header of tar is in the pack" {
+	local name
+	name=$(printf 'name%.0s' {1..40}).cuf
+	"$cuflight" run -q --size=4MiB -o "$name" -- true
+	expect 0 pack -o pk.cufpack "$name"
+	tar xf pk.cufpack
+	cmp "recordings/$name" "$name"
+	expect 0 report pk.cufpack
+}
+
 @test "the same recording gives the same pack" {
 	record_server
 	expect 0 pack -o pk.cufpack server.cuf
