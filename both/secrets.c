@@ -6,9 +6,10 @@
 
 /* Words of the tables are in lower case; comparison ignores case. */
 
-/* A part of a name that is enough by itself. */
+/* A part of a name that is enough by itself. Tokens are also what a model counts. */
+static const char token_name[] = "token";
 static const char *const names[] = {
-	"token", "secret", "passw", "passphrase", "api-key", "api_key", "apikey", "credential",
+	token_name, "secret", "passw", "passphrase", "api-key", "api_key", "apikey", "credential",
 	"auth", "private-key", "private_key", "access-key", "access_key", "cookie", "signature",
 	"login",
 };
@@ -25,7 +26,7 @@ static const char *const schemes[] = { "bearer", "basic" };
 /* Options named after a service, which take its key where they take a value. */
 static const char *const services[] = { "--wandb", "--openai", "--anthropic", "--huggingface" };
 
-enum { LEAST_AFTER_HEAD = 8, LEAST_PASSWORD = 6 };
+enum { LEAST_AFTER_HEAD = 8, LEAST_PASSWORD = 6, LONGEST_NUMBER = 12 };
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 
@@ -61,14 +62,18 @@ static bool is_word(const char *text, size_t bytes, const char *word)
 	return is_one_of(text, bytes, &word, 1);
 }
 
-bool secrets_is_name(const char *name, size_t bytes)
+/* At "token" in a name: "tokenizer" is none, and "tokens" and "token-id" may be numbers. */
+static enum secrets_next at_token(const char *rest, size_t bytes)
+{
+	if (starts_with(rest, bytes, "iz"))
+		return SECRETS_NOTHING;
+	return bytes ? SECRETS_UNLESS_NUMBER : SECRETS_VALUE;
+}
+
+static bool has_piece(const char *name, size_t bytes)
 {
 	size_t start = 0;
 
-	for (size_t from = 0; from < bytes; from++)
-		for (size_t i = 0; i < COUNT(names); i++)
-			if (starts_with(name + from, bytes - from, names[i]))
-				return true;
 	for (size_t i = 0; i <= bytes; i++) {
 		if (i < bytes && (is_letter(name[i]) || is_digit(name[i])))
 			continue;
@@ -77,6 +82,45 @@ bool secrets_is_name(const char *name, size_t bytes)
 		start = i + 1;
 	}
 	return false;
+}
+
+/* What the value of this name is. */
+static enum secrets_next value_of(const char *name, size_t bytes)
+{
+	enum secrets_next found = has_piece(name, bytes) ? SECRETS_VALUE : SECRETS_NOTHING;
+
+	for (size_t from = 0; from < bytes && found != SECRETS_VALUE; from++)
+		for (size_t i = 0; i < COUNT(names); i++) {
+			size_t end = from + strlen(names[i]);
+			enum secrets_next now = SECRETS_VALUE;
+
+			if (!starts_with(name + from, bytes - from, names[i]))
+				continue;
+			if (names[i] == token_name)
+				now = at_token(name + end, bytes - end);
+			if (now)
+				found = now;
+		}
+	return found;
+}
+
+/* A count: "8192", "0.5", "8k". */
+static bool is_number(const char *text, size_t bytes)
+{
+	if (bytes > 1 && is_any(lower(text[bytes - 1]), "kmg"))
+		bytes--;
+	for (size_t i = 0; i < bytes; i++)
+		if (!is_digit(text[i]) && text[i] != '.' && (i || text[i] != '-'))
+			return false;
+	return bytes && bytes <= LONGEST_NUMBER && is_digit(text[bytes - 1]);
+}
+
+bool secrets_is_name(const char *name, size_t name_bytes, const char *value, size_t value_bytes)
+{
+	enum secrets_next what = value_of(name, name_bytes);
+
+	return what == SECRETS_VALUE ||
+	       (what == SECRETS_UNLESS_NUMBER && !is_number(value, value_bytes));
 }
 
 /* Long enough, and of more than one sort of characters: no word and no number. */
@@ -188,15 +232,16 @@ static size_t named(enum secrets_kind kind, const char *text, size_t bytes, stru
 		return 0;
 	for (value = end; value < bytes && is_any(text[value], separators[kind]); value++)
 		is_assigned |= is_any(text[value], ":=");
-	if (value == end || value == bytes || !secrets_is_name(text, end))
+	if (value == end || value == bytes || !value_of(text, end))
 		return end;
 	if (kind == SECRETS_JOINED)
 		stop = value + word_bytes(text + value, bytes - value);
 	if (kind == SECRETS_WORDS)
 		for (stop = value; stop < bytes && !is_any(text[stop], "\"' \t\n:=");)
 			stop++;
-	if (kind == SECRETS_WORDS &&
-	    (!is_assigned || !looks_like_password(text + value, stop - value)))
+	if (!secrets_is_name(text, end, text + value, stop - value) ||
+	    (kind == SECRETS_WORDS &&
+	     (!is_assigned || !looks_like_password(text + value, stop - value))))
 		return end;
 	*found = (struct secret){ value, stop - value };
 	return stop;
@@ -205,7 +250,7 @@ static size_t named(enum secrets_kind kind, const char *text, size_t bytes, stru
 /* ---- words that decide about the next one ---- */
 
 /* "Authorization:", "--password=" and "{\"key\":" end with a name whose value is the next word. */
-static bool ends_with_name(const char *word, size_t bytes)
+static enum secrets_next after_name(const char *word, size_t bytes)
 {
 	size_t end = bytes, start;
 	bool is_assigned = false;
@@ -214,24 +259,26 @@ static bool ends_with_name(const char *word, size_t bytes)
 		is_assigned |= is_any(word[end - 1], ":=");
 	for (start = end; start && is_name_part(word[start - 1]);)
 		start--;
-	return is_assigned && secrets_is_name(word + start, end - start);
+	return is_assigned ? value_of(word + start, end - start) : SECRETS_NOTHING;
 }
 
 static enum secrets_next next_after(enum secrets_kind kind, const char *word, size_t bytes)
 {
-	if (ends_with_name(word, bytes))
-		return SECRETS_VALUE;
+	enum secrets_next next = after_name(word, bytes);
+
+	if (next)
+		return next;
 	if (bytes < 2 || memchr(word, '=', bytes))
 		return SECRETS_NOTHING;
 	if (*word != '-') /* within one argument, "password X" */
-		return kind == SECRETS_JOINED && secrets_is_name(word, bytes) ?
+		return kind == SECRETS_JOINED && value_of(word, bytes) ?
 			       SECRETS_IF_PASSWORD :
 			       SECRETS_NOTHING;
 	if (is_word(word, bytes, "-u") || is_word(word, bytes, "--user"))
 		return SECRETS_USER;
 	if (is_word(word, bytes, "-p") || is_one_of(word, bytes, services, COUNT(services)))
 		return SECRETS_IF_PASSWORD;
-	return secrets_is_name(word, bytes) ? SECRETS_VALUE : SECRETS_NOTHING;
+	return value_of(word, bytes);
 }
 
 /* Whether the word before this one makes it a secret. "--next" is an option. */
@@ -243,7 +290,7 @@ static bool is_told(enum secrets_next why, const char *word, size_t bytes, struc
 	*found = (struct secret){ from, bytes - from };
 	if (why == SECRETS_IF_PASSWORD)
 		return looks_like_password(word, bytes);
-	if (why == SECRETS_VALUE)
+	if (why == SECRETS_VALUE || (why == SECRETS_UNLESS_NUMBER && !is_number(word, bytes)))
 		return bytes && !starts_with(word, bytes, "--");
 	if (colon)
 		return true;

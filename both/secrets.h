@@ -26,9 +26,10 @@ enum secrets_kind {
 /* What a word means for the next word, or for the next argument. */
 enum secrets_next {
 	SECRETS_NOTHING,
-	SECRETS_VALUE,       /* it is the value of a secret's name */
-	SECRETS_USER,        /* it may be user:password, as after curl's -u */
-	SECRETS_IF_PASSWORD, /* it may be a password or something else, as after -p */
+	SECRETS_VALUE,         /* it is the value of a secret's name */
+	SECRETS_UNLESS_NUMBER, /* so it is, or a count, as after --max-tokens */
+	SECRETS_USER,          /* it may be user:password, as after curl's -u */
+	SECRETS_IF_PASSWORD,   /* it may be a password or something else, as after -p */
 };
 
 struct secrets_search {
@@ -44,6 +45,6 @@ struct secret { size_t at, bytes; };
 bool secrets_find(struct secrets_search *search, struct secret *found);
 
 /* True for a name whose value is a secret, as "HF_TOKEN" or "--password". */
-bool secrets_is_name(const char *name, size_t bytes);
+bool secrets_is_name(const char *name, size_t name_bytes, const char *value, size_t value_bytes);
 
 #endif

@@ -177,7 +177,8 @@ static void describe_environment(char **environment)
 		CUF_TEXT(text, META_TEXT_MAX);
 
 		if (!equals || !is_allowed(variable) ||
-		    secrets_is_name(variable, (size_t)(equals - variable)))
+		    secrets_is_name(variable, (size_t)(equals - variable), equals + 1,
+				    strlen(equals + 1)))
 			continue;
 		cuf_text_bytes(&text, variable, (size_t)(equals + 1 - variable));
 		cuf_redact_text(&text, SECRETS_ARGUMENT, equals + 1, strlen(equals + 1));

@@ -26,6 +26,8 @@ static const struct row { uint32_t type; const char *written, *read; } rows[] = 
 	{ CUF_META_CMDLINE, "run --api-key *** --auth=*** x", "run --api-key *** --auth=*** x" },
 	{ CUF_META_CMDLINE, "grep token file.txt", "grep token file.txt" },
 	{ CUF_META_CMDLINE, "run --key", "run --key" },
+	{ CUF_META_CMDLINE, "vllm --max-num-batched-tokens 8192 --tokenizer m --token 12345",
+	  "vllm --max-num-batched-tokens 8192 --tokenizer m --token ***" },
 	{ CUF_META_ENV, "VLLM_API_KEY=S3CRET", "VLLM_API_KEY=***" },
 	{ CUF_META_ENV, "OLLAMA_HOST=http://u:S3CRET@h", "OLLAMA_HOST=http://u:***@h" },
 	{ CUF_META_ENV, "VLLM_X=k=1", "VLLM_X=k=1" },

@@ -58,6 +58,9 @@ static const char *const secrets[][2] = {
 	{ "--password=", "S3CRETapart" },
 	{ "Authorization:", "S3CRETapart" },
 	{ "--wandb", "S3CRETwandb1" },
+	{ "--api-tokens", "S3CRETtokens" },
+	{ "API_TOKENS=123,S3CRET", "" },
+	{ "--token-file=S3CRET", "" },
 };
 
 /* What a report needs, and what only looks like a secret. */
@@ -76,6 +79,13 @@ static const char *const harmless[][2] = {
 	{ "--wandb", "online" },
 	{ "Basic arithmetic", "bearer of" },
 	{ "x=\"auth\"", "next" },
+	{ "--max-num-batched-tokens", "8192" },
+	{ "--max-num-batched-tokens=8192", "" },
+	{ "max_new_tokens=512", "" },
+	{ "--pad-token-id", "-1" },
+	{ "--tokenizer", "/models/llama" },
+	{ "--tokenizer-mode=auto", "" },
+	{ "--max-tokens-per-batch", "8k" },
 };
 
 static const char *redacted(const char *const pair[2], char *out, size_t bytes)
