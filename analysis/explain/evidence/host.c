@@ -25,7 +25,7 @@ static uint64_t rounding_of(const struct cuf_block *block)
 static void set_pinned(struct build *build, struct evidence *evidence)
 {
 	uint64_t until = evidence->incident ? evidence->incident->seq : CUF_UNKNOWN;
-	uint64_t pinned = 0, rounded = 0;
+	uint64_t pinned = 0, rounded = 0, sizes = 0; /* sizes: a bit for each power of two */
 	size_t at = 0;
 	bool exact;
 	const struct liveset *live = run_live(&build->run->processes[evidence->process], until,
@@ -37,14 +37,17 @@ static void set_pinned(struct build *build, struct evidence *evidence)
 			continue;
 		pinned += block->bytes;
 		rounded += rounding_of(block);
+		sizes |= rounding_of(block);
 		if (evidence->signals[SIGNAL_pinned_share].seq_count < 2) {
 			evidence->signals[SIGNAL_pinned_share].stack = block->stack;
 			evidence_show(evidence, SIGNAL_pinned_share, block->seq);
 			evidence_show(evidence, SIGNAL_pinned_rounded, block->seq);
 		}
 	}
+	if (!(sizes & (sizes - 1))) /* of one size: it was asked for */
+		rounded = 0;
 	evidence->metrics[METRIC_pinned] = pinned;
-	evidence->metrics[METRIC_pinned_wasted] = rounded;
+	evidence->metrics[METRIC_pinned_wasted] = rounded ? rounded : CUF_UNKNOWN;
 	evidence_set(evidence, SIGNAL_pinned_share,
 		     evidence_ratio(pinned, evidence->metrics[METRIC_limit]));
 	evidence_set(evidence, SIGNAL_pinned_rounded,

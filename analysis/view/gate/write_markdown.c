@@ -18,7 +18,11 @@ static void print_row(FILE *out, const struct gate_finding *finding)
 		gate_site_text(&finding->sites[0], site, sizeof site);
 	fprintf(out, "| %s | ", marks[finding->status]);
 	print_markdown(out, finding->limit.text);
-	fprintf(out, " | %s | ", gate_quantity(measure, finding->observed.value).s);
+	fprintf(out, " | %s", gate_quantity(measure, finding->observed.value).s);
+	if (finding->suppressed_bytes)
+		fprintf(out, ", %s suppressed",
+			gate_quantity(measure, finding->suppressed_bytes).s);
+	fputs(" | ", out);
 	if (finding->baseline.runs)
 		fputs(gate_quantity(measure, finding->baseline.median).s, out);
 	fputs(" | ", out);

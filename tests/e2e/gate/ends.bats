@@ -120,6 +120,8 @@ os.kill(os.getpid(), signal.SIGKILL)' 400 >truth || true
 	echo 'leak:keep_trace' >rules
 	expect 0 check --suppressions=rules r.cuf 'host.leak = 0'
 	holds out 'leaked host memory: 117 MiB, of which rules suppress 117 MiB'
+	expect 0 check --suppressions=rules --write md:page.md r.cuf 'host.leak = 0'
+	holds page.md '0 B, 117 MiB suppressed'
 }
 
 @test "one verdict: the report, run's last lines, list and JSON have the same words, and a second finding has a line" {
