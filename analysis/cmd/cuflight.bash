@@ -18,7 +18,7 @@ _cuflight() {
 	case ${COMP_WORDS[1]} in
 		run) options='--output= --force --library= --host-allocator= --check --limits= --baseline=
 			--config= --suppressions= --no-default-suppressions --error-exitcode= --host=
-			--sample= --size= --stack-depth= --python --unwind= --python-objects=
+			--sample= --size= --mode= --stack-depth= --python --unwind= --python-objects=
 			--large-maps --mmap --probe --nvml --termination-log= --help --version --quiet
 			--verbose --color=' ;;
 		report) options='--format= --html --at= --run= --pid= --full --top= --no-pager --sysroot=
@@ -43,9 +43,9 @@ _cuflight() {
 		doctor) options='--library= --recordings= --size= --output= --force --format= --json --help
 			--version --quiet --verbose --color=' ;;
 		env) options='--docker --k8s --systemd --library= --recordings= --host= --sample= --size=
-			--stack-depth= --python --unwind= --python-objects= --large-maps --mmap --probe
-			--nvml --termination-log= --start= --output= --force --format= --json --help
-			--version --quiet --verbose --color=' ;;
+			--mode= --stack-depth= --python --unwind= --python-objects= --large-maps --mmap
+			--probe --nvml --termination-log= --start= --output= --force --format= --json
+			--help --version --quiet --verbose --color=' ;;
 		help) options='--rule --json --help --version --quiet --verbose --color=' ;;
 		*) return ;;
 	esac
@@ -58,6 +58,7 @@ _cuflight() {
 	case $before in
 		--host-allocator) choices='own jemalloc' ;;
 		--host) choices='off sampled full' ;;
+		--mode) choices='0600 0640' ;;
 		--unwind) choices='cfi libunwind fp' ;;
 		--python-objects) choices='off auto start' ;;
 		--color) choices='auto always never' ;;

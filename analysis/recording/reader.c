@@ -31,6 +31,7 @@ static const uint32_t record_bytes_min[CUF_SEC_MAX] = {
 	[CUF_SEC_TIMELINE] = CUF_SAMPLE_BYTES_FIRST,
 	[CUF_SEC_FRAMEWORK_RING] = sizeof(struct cuf_event),
 	[CUF_SEC_HOST_PEAK] = sizeof(struct cuf_host_peak),
+	[CUF_SEC_RECENT] = sizeof(struct cuf_recent),
 };
 
 /* Fills *error, if the caller wants it, and returns the code. */

@@ -22,6 +22,7 @@
 #include "interpose/abi/host_blocks.h"
 #include "interpose/abi/meta_records.h"
 #include "interpose/abi/phase.h"
+#include "interpose/abi/recent.h"
 
 #define CUF_MAGIC "CUFLIGHT"
 #define CUF_VERSION 1u
@@ -133,6 +134,7 @@ enum cuf_section_id {
 	CUF_SEC_FRAMEWORK_RING = 12, /* segments of struct cuf_event: framework blocks and */
 				     /* phases; one order (seq) with RING */
 	CUF_SEC_HOST_PEAK = 13,   /* struct cuf_host_peak[2]: the newer whole one counts */
+	CUF_SEC_RECENT = 14,      /* struct cuf_recent[]: extremes of the last seconds to hours */
 	CUF_SEC_MAX
 };
 

@@ -5,6 +5,7 @@
  */
 #include "interpose/incident/device.h"
 
+#include "interpose/incident/recent.h"
 #include "interpose/store/dropped.h"
 #include "interpose/store/fault.h"
 #include "interpose/store/recording.h"
@@ -25,9 +26,8 @@ struct cuf_device *cuf_device_at(unsigned device)
  * The sum is taken from five totals that other threads change meanwhile. It may be off by blocks
  * that are in flight, and even negative for a moment: such a sum is no peak.
  */
-static void raise_peak(struct cuf_device *device, uint64_t now_ns)
+static void raise_peak(struct cuf_device *device, uint64_t live, uint64_t now_ns)
 {
-	uint64_t live = cuf_device_live_bytes(device);
 	uint64_t peak = __atomic_load_n(&device->peak_bytes, __ATOMIC_RELAXED);
 	while (live > peak && live <= INT64_MAX)
 		if (__atomic_compare_exchange_n(&device->peak_bytes, &peak, live, true,
@@ -41,6 +41,7 @@ static void raise_peak(struct cuf_device *device, uint64_t now_ns)
 void cuf_device_count(const struct cuf_block *block, int sign, uint64_t now_ns)
 {
 	struct cuf_device *device = cuf_device_at(block->device);
+	uint64_t live;
 	if (!device || block->flags & CUF_EVENT_HOST_LOCATION)
 		return;
 	/* a kind from a request is always valid, so this entry of the ledger was overwritten */
@@ -53,10 +54,13 @@ void cuf_device_count(const struct cuf_block *block, int sign, uint64_t now_ns)
 				   __ATOMIC_RELAXED);
 		__atomic_fetch_sub(&device->live_count[block->kind], 1, __ATOMIC_RELAXED);
 		__atomic_fetch_add(&device->free_count, 1, __ATOMIC_RELAXED);
+		cuf_recent_live(block->device, cuf_device_live_bytes(device), now_ns);
 		return;
 	}
 	__atomic_fetch_add(&device->live_bytes[block->kind], block->bytes, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&device->live_count[block->kind], 1, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&device->alloc_count, 1, __ATOMIC_RELAXED);
-	raise_peak(device, now_ns);
+	live = cuf_device_live_bytes(device);
+	raise_peak(device, live, now_ns);
+	cuf_recent_live(block->device, live, now_ns);
 }

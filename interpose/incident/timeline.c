@@ -3,6 +3,7 @@
 #include "interpose/incident/timeline.h"
 
 #include "interpose/incident/device.h"
+#include "interpose/incident/recent.h"
 #include "interpose/incident/totals.h"
 #include "interpose/platform/at_fork_child.h"
 #include "interpose/platform/clock.h"
@@ -106,6 +107,9 @@ static void sample_process(struct cuf_sample *sample)
 	sample->host_live_bytes = cuf_host_live_bytes();
 	expect_rise(sample->host_live_bytes, memory.cgroup_max_bytes);
 	see_group(&memory, sample->time_ns);
+	cuf_recent_live(CUF_RECENT_HOST, sample->host_live_bytes, sample->time_ns);
+	cuf_recent_inner(CUF_RECENT_HOST, (struct cuf_framework_level){
+		memory.rss_bytes, memory.cgroup_bytes }, sample->time_ns);
 }
 
 static void sample_device(struct cuf_sample *sample, unsigned device)

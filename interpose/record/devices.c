@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include "interpose/incident/device.h"
+#include "interpose/incident/recent.h"
 #include "interpose/platform/at_fork_child.h"
 #include "interpose/platform/clock.h"
 #include "interpose/process/gate.h"
@@ -98,15 +99,20 @@ static void log_free_memory(struct cuf_call *call, unsigned device, const struct
 	cuf_event_note(call, CUF_OP_FREE_MEMORY, &level, 0, 0);
 }
 
+static void set_free(unsigned device, struct cuf_device *to, uint64_t free_bytes)
+{
+	to->free_bytes = free_bytes;
+	to->free_ns = cuf_now_ns();
+	cuf_recent_free(device, free_bytes, to->free_ns);
+}
+
 /* What the driver reported last. Nothing is queried at the end, so this is what remains. */
-static void note_last(struct cuf_device *to, const struct cuf_driver_view *view)
+static void note_last(unsigned device, struct cuf_device *to, const struct cuf_driver_view *view)
 {
 	to->pool_count = view->pool_count < CUF_POOLS_MAX ? view->pool_count : CUF_POOLS_MAX;
 	memcpy(to->end_pools, view->pools, to->pool_count * sizeof *view->pools);
-	if (view->free_bytes != CUF_UNKNOWN) {
-		to->free_bytes = view->free_bytes;
-		to->free_ns = cuf_now_ns();
-	}
+	if (view->free_bytes != CUF_UNKNOWN)
+		set_free(device, to, view->free_bytes);
 }
 
 /* After the mark of the end, what exit handlers release is not the program's state any more. */
@@ -121,7 +127,7 @@ void cuf_device_seen(struct cuf_call *call, unsigned device, const struct cuf_dr
 	if (!to || !to->present || has_ended())
 		return;
 	if (!call) {
-		note_last(to, view);
+		note_last(device, to, view);
 		return;
 	}
 	if (to->first_free_bytes == CUF_UNKNOWN) {
@@ -130,7 +136,6 @@ void cuf_device_seen(struct cuf_call *call, unsigned device, const struct cuf_dr
 	}
 	if (view->total_bytes != CUF_UNKNOWN)
 		to->total_bytes = view->total_bytes;
-	to->free_bytes = view->free_bytes;
-	to->free_ns = cuf_now_ns();
+	set_free(device, to, view->free_bytes);
 	log_free_memory(call, device, to);
 }

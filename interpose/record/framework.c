@@ -11,6 +11,7 @@
 #include "interpose/incident/device.h"
 #include "interpose/incident/incident.h"
 #include "interpose/incident/timeline.h"
+#include "interpose/incident/recent.h"
 #include "interpose/incident/totals.h"
 #include "interpose/platform/at_fork_child.h"
 #include "interpose/platform/sampler.h"
@@ -71,10 +72,11 @@ static void note_backend(const struct cuf_report *report)
 			      strlen(texts[backend]));
 }
 
-static void note_level(const struct cuf_report *report)
+static void note_level(const struct cuf_report *report, uint64_t now_ns)
 {
 	const struct cuf_framework_level level = { report->allocated_bytes,
 						  report->reserved_bytes };
+	cuf_recent_inner(report->device, level, now_ns);
 	if (__builtin_expect(cuf_framework_level_set(report->device, level), 0))
 		note_backend(report);
 }
@@ -177,7 +179,7 @@ static void record_block(struct cuf_operation *operation, const struct cuf_repor
 			 const void *frame)
 {
 	cuf_count(&cuf_recording.header->framework_events, 1);
-	note_level(report);
+	note_level(report, operation->now_ns);
 	if (report->bytes > 0)
 		record_alloc(operation, report, frame);
 	else if (report->bytes < 0)
@@ -212,7 +214,7 @@ static void record_failure(struct cuf_operation *operation, const struct cuf_rep
 	const struct cuf_driver_view view = last_view(report->device);
 	struct cuf_incident *incident;
 	struct cuf_block block;
-	note_level(report);
+	note_level(report, operation->now_ns);
 	operation->stack = cuf_stack_capture_caller(&operation->thread->stack, frame, true);
 	block = cuf_operation_block(operation, &request, report->addr);
 	incident = cuf_incident_open(&block, 0, false, &view);

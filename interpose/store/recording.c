@@ -40,6 +40,7 @@ static const struct plan {
 	{ CUF_SEC_INCIDENTS, sizeof(struct cuf_incident), 0, 128 * sizeof(struct cuf_incident), 0 },
 	{ CUF_SEC_HOST_PEAK, sizeof(struct cuf_host_peak), 0, 2 * sizeof(struct cuf_host_peak), 0 },
 	{ CUF_SEC_TIMELINE, sizeof(struct cuf_sample), 4, 0, 0 },
+	{ CUF_SEC_RECENT, sizeof(struct cuf_recent), 8, 0, 1 },
 	{ CUF_SEC_META, RECORD_BYTES_NONE, 10, 0, 0 },
 	{ CUF_SEC_THREADS, sizeof(struct cuf_thread), 2, 0, 0 },
 	{ CUF_SEC_STACK_INDEX, sizeof(struct cuf_stack), 8, 0, 1 },
@@ -177,6 +178,10 @@ static void bind_section(struct cuf_recording *recording, const struct cuf_secti
 	case CUF_SEC_HOST_LEDGER:
 		recording->host_ledger = (void *)at;
 		recording->host_bucket_mask = count / CUF_HOST_BUCKET - 1;
+		break;
+	case CUF_SEC_RECENT:
+		recording->recent = (void *)at;
+		recording->recent_mask = count / CUF_RECENT_RINGS - 1;
 		break;
 	case CUF_SEC_HOST_PEAK:
 		recording->host_peaks = (void *)at;

@@ -53,6 +53,8 @@ struct cuf_recording {
 	uint64_t host_bucket_mask;
 	struct cuf_ring_place rings[CUF_RINGS];
 	struct cuf_host_peak *host_peaks; /* two */
+	struct cuf_recent *recent; /* CUF_RECENT_RINGS rings of recent_mask + 1 buckets */
+	uint64_t recent_mask;
 	struct cuf_incident *incidents;
 	unsigned incident_slots;
 	struct cuf_sample *samples;
@@ -79,7 +81,7 @@ struct cuf_ring_counts cuf_recording_ring_counts(enum cuf_ring ring);
 int cuf_recording_open(size_t bytes);
 
 /*
- * Creates the file of a recording: mode 0600, O_EXCL, never through a link, all blocks reserved.
+ * Creates the file of a recording: O_EXCL, never through a link, all blocks reserved.
  * names: of the file; its n is not read. Returns a descriptor, and the name in path; or -errno, and
  * in *why what failed: "cannot ...". This may take as long as the file system likes. Threads may
  * record meanwhile.

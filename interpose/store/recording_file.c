@@ -41,7 +41,8 @@ static void make_parents(char *path)
 		if (*slash != '/')
 			continue;
 		*slash = 0;
-		cuf_sys(SYS_mkdirat, AT_FDCWD, (long)path, 0700, 0, 0, 0);
+		if (!cuf_sys(SYS_mkdirat, AT_FDCWD, (long)path, 0700, 0, 0, 0) && cuf_options.mode)
+			cuf_sys(SYS_fchmodat, AT_FDCWD, (long)path, 0750, 0, 0, 0);
 		*slash = '/';
 	}
 }
@@ -123,6 +124,9 @@ int cuf_recording_file_create(const struct cuf_name_parts *names, char *path, un
 			return (int)fd;
 		make_parents(path);
 		fd = cuf_open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+		/* the program's umask was applied, and who set the option knows better */
+		if (fd >= 0 && cuf_options.mode)
+			cuf_sys(SYS_fchmod, fd, 0640, 0, 0, 0, 0);
 		if (fd != -EEXIST)
 			return (int)fd;
 	}

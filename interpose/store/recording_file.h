@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The recording's name, made from CUFLIGHT_OUTPUT, and its creation. Contract: a new file or
- * none. Nothing is overwritten, no link is followed, mode 0600; missing directories are created.
- * Raw system calls, no allocation.
+ * none. Nothing is overwritten, no link is followed; the mode is that of the option; missing
+ * directories are created. Raw system calls, no allocation.
  */
 #ifndef CUF_RECORDING_FILE_H
 #define CUF_RECORDING_FILE_H

@@ -205,7 +205,8 @@ static uint64_t new_length(const struct copy *copy, const struct cuf_section *se
 
 static bool copy_section(struct copy *copy, struct cuf_section *section)
 {
-	bool is_table = section->id == CUF_SEC_LEDGER || section->id == CUF_SEC_HOST_LEDGER;
+	bool is_table = section->id == CUF_SEC_LEDGER || section->id == CUF_SEC_HOST_LEDGER ||
+			section->id == CUF_SEC_RECENT;
 	uint64_t used;
 
 	if (is_table ? !copy_packed(copy, section, &used) : !copy_in_place(copy, section, &used))

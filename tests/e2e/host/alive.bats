@@ -97,3 +97,16 @@ is_seen_as() {
 	compgen -G "rec/*.$victim.cuf" >/dev/null || { cat said; return 1; }
 	is_seen_as running elsewhere
 }
+
+@test "mode=0640 lets the group read, whatever the umask is; a shorter file keeps it; without it only the owner reads" {
+	local mode
+	umask 077
+	for mode in 0640 0600; do
+		CUFLIGHT_OUTPUT=$mode/here/ CUFLIGHT_OPTIONS=mode=$mode:start=1 LD_PRELOAD=$build/libcuflight.so "$BASH" -c :
+		stat -c '%a %b' $mode $mode/here $mode/here/*.cuf >before
+		"$cuflight" report $mode/here >/dev/null
+		stat -c '%a %b' $mode $mode/here $mode/here/*.cuf >after
+		! cmp before after # it is shorter now
+		[ "$(awk '{ print $1 }' after | tr '\n' ' ')" = "$([ $mode = 0640 ] && echo "750 750 640 " || echo "700 700 600 ")" ]
+	done
+}
