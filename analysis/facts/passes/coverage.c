@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/frameworks/frameworks.h"
 #include "analysis/recording/host_means.h"
 #include "analysis/symbols/symbols.h"
 #include "analysis/facts/passes/gpu_processes.h"
@@ -263,6 +264,15 @@ static bool is_known_allocator(const struct fact_process *process, const char *p
 	return !strncmp(path_base_name(path), "libcuflight.so", 14);
 }
 
+/* From 3.13 on CPython has mimalloc built in, and uses it only without the GIL: python3.13t. */
+static bool is_asleep(const char *allocator, const char *path)
+{
+	const char *version = strstr(path_base_name(path), "python");
+
+	return !strcmp(allocator, "mimalloc") && is_python_interpreter(path) &&
+	       version[strlen("python") + strspn(version + strlen("python"), "0123456789.")] != 't';
+}
+
 /* A process may map one file several times. Each path is searched once. */
 static void tell_built_in(struct build *build, uint32_t p, struct searched *searched,
 			  struct sentences *blind)
@@ -283,7 +293,7 @@ static void tell_built_in(struct build *build, uint32_t p, struct searched *sear
 		found = built_into(searched, module,
 				   symbols_module(build->options.symbols, module->path,
 						  module->build_id, module->build_id_bytes));
-		if (found < BUILT_IN)
+		if (found < BUILT_IN && !is_asleep(built_in[found].name, module->path))
 			say(blind,
 			    arena_format(build->arena,
 				 "%s has %s built in: its allocations are not recorded",

@@ -104,6 +104,18 @@ leak_under() {
 	report_has '!d.coverage.blind.some((b) => /built in/.test(b.text))'
 }
 
+@test "CPython's own mimalloc is named only where it is used: without the GIL" {
+	echo '#include <stdlib.h>
+	const char *const message = "mimalloc: warning: "; int main(void) { return !malloc(64 << 20); }' >main.c
+	for name in python3.13 python3.13t; do
+		"${CC:-cc}" -fno-builtin main.c -o $name
+		"$cuflight" run -q -o $name.cuf -- ./$name
+		"$cuflight" report --json $name.cuf >$name.json
+	done
+	grep -q '/python3.13t has mimalloc built in' python3.13t.json
+	! grep -q 'built in' python3.13.json
+}
+
 @test "an allocator in front of the recorder is named in coverage" {
 	have_jemalloc
 	LD_PRELOAD="libjemalloc.so.2:$build/libcuflight.so" CUFLIGHT_OUTPUT=rec/ CUFLIGHT_OPTIONS=start=1 "$build/victims/host_leak" 1 >/dev/null
