@@ -84,18 +84,35 @@ static void start(struct merge *merge, struct events *rings[RINGS])
 		}
 }
 
+/* The event is the last one so far. */
+static void note_time(struct events *events, const uint8_t *record)
+{
+	size_t block = events->count / EVENTS_BLOCK;
+	uint64_t time_ns;
+
+	memcpy(&time_ns, record + offsetof(struct cuf_event, time_ns), sizeof time_ns);
+	if (events->count % EVENTS_BLOCK) {
+		events->earliest_ns[block] = least_of(events->earliest_ns[block], time_ns);
+		return;
+	}
+	xalloc_grow(&events->earliest_ns, block, &events->block_room,
+		    sizeof *events->earliest_ns);
+	events->earliest_ns[block] = time_ns;
+}
+
 /* Appends the event at the cursor to the index of its ring, and notes gaps in the numbers. */
 static void append(struct merge *merge, const struct cursor *cursor, uint64_t seq)
 {
 	struct events *events = cursor->events;
-	uint8_t op = cursor->records[(size_t)(cursor->record - 1) * events->stride +
-				     offsetof(struct cuf_event, op)];
+	const uint8_t *record = cursor->records + (size_t)(cursor->record - 1) * events->stride;
+	uint8_t op = record[offsetof(struct cuf_event, op)];
 	if (op == CUF_OP_ROLE) {
 		xalloc_grow(&events->roles, events->role_count, &events->role_room,
 			    sizeof *events->roles);
 		events->roles[events->role_count++] = (uint32_t)events->count;
 	}
 	events->phase_count += op == CUF_OP_PHASE;
+	note_time(events, record);
 	xalloc_grow(&events->order, events->count, &events->room, sizeof *events->order);
 	events->order[events->count++] = cursor->place;
 	merge->sorted &= seq >= merge->last_seq;
@@ -125,8 +142,11 @@ static void sort_again(struct events *events)
 		all[i] = (struct placed){ events_get(events, i).seq, events->order[i] };
 	if (events->count)
 		qsort(all, events->count, sizeof *all, by_seq);
-	for (size_t i = 0; i < events->count; i++)
-		events->order[i] = all[i].place;
+	for (size_t count = events->count, i = events->count = 0; i < count; i++) {
+		events->order[events->count] = all[i].place;
+		note_time(events, events->at + (uint64_t)all[i].place * EVENTS_UNIT);
+		events->count++;
+	}
 	events->role_count = 0; /* their indices have changed */
 	events->first_seq = events->count ? all[0].seq : 0;
 	events->last_seq = events->complete_since = events->count ? all[events->count - 1].seq : 0;
@@ -199,6 +219,7 @@ void events_free(struct events *events)
 		return;
 	events_free(events->framework);
 	free(events->order);
+	free(events->earliest_ns);
 	free(events->roles);
 	free(events);
 }
@@ -221,6 +242,26 @@ size_t events_after(const struct events *events, uint64_t seq)
 			high = middle;
 	}
 	return low;
+}
+
+/* The seq of the last event of one ring up to a time; 0: all events are later. */
+static uint64_t last_at_time(const struct events *events, uint64_t time_ns)
+{
+	size_t blocks = (events->count + EVENTS_BLOCK - 1) / EVENTS_BLOCK;
+
+	while (blocks && events->earliest_ns[blocks - 1] > time_ns)
+		blocks--;
+	for (size_t i = least_of(blocks * EVENTS_BLOCK, events->count); i--;) {
+		struct cuf_event event = events_get(events, i);
+		if (event.time_ns <= time_ns)
+			return event.seq;
+	}
+	return 0;
+}
+
+uint64_t seq_at_time(const struct events *events, uint64_t time_ns)
+{
+	return most_of(last_at_time(events, time_ns), last_at_time(events->framework, time_ns));
 }
 
 void events_passed(const struct events *events, size_t passed)

@@ -27,6 +27,8 @@ struct events {                       /* of one ring */
 	size_t count, room;
 	uint32_t *roles;          /* indices of ROLE events; they label blocks of either ring */
 	size_t role_count, role_room;
+	uint64_t *earliest_ns;    /* the least time of each EVENTS_BLOCK events */
+	size_t block_room;
 	uint64_t first_seq, last_seq; /* 0: no event */
 	/* Every event of this ring after this seq is here; 0: none was ever lost. Of those before
 	 * it, some or all are gone. */
@@ -40,7 +42,7 @@ struct events {                       /* of one ring */
 struct events *events_new(const struct reader *reader);
 void events_free(struct events *events); /* NULL is fine */
 /* What places count in: segments and records are multiples of it (reader.h). */
-enum { EVENTS_UNIT = 8 };
+enum { EVENTS_UNIT = 8, EVENTS_BLOCK = 256 };
 /* i below count. Copies the record first: a live recording may change under the reader. */
 static inline struct cuf_event events_get(const struct events *events, size_t i)
 {
@@ -53,6 +55,8 @@ static inline struct cuf_event events_get(const struct events *events, size_t i)
 }
 /* Index of the first event with a larger seq; count if there is none. */
 size_t events_after(const struct events *events, uint64_t seq);
+/* The seq of the last event of both rings at or before a time; 0: all that are left are later. */
+uint64_t seq_at_time(const struct events *events, uint64_t time_ns);
 /* A walk calls this with the number of events it has passed. Now and then it unmaps pages, so the
  * process never holds the whole ring. */
 void events_passed(const struct events *events, size_t passed);

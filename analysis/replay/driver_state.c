@@ -366,26 +366,3 @@ void driver_state_overlay(const struct cuf_incident *incident, struct driver_sta
 	}
 	set_pools(state, incident->pools, incident->pool_count);
 }
-
-/* The seq of the last event up to a time; 0: all events are later. */
-static uint64_t last_at_time(const struct events *events, uint64_t time_ns)
-{
-	for (size_t i = events->count; i--;) {
-		struct cuf_event event = events_get(events, i);
-		if (event.time_ns <= time_ns)
-			return event.seq;
-		events_passed(events, events->count - i);
-	}
-	return 0;
-}
-
-uint64_t seq_at_time(const struct events *events, uint64_t time_ns)
-{
-	uint64_t device_seq = last_at_time(events, time_ns),
-		 framework_seq = last_at_time(events->framework, time_ns);
-
-	/* of many processes the pages that were walked would add up */
-	reader_drop(events->reader, events->ring);
-	reader_drop(events->reader, events->framework->ring);
-	return most_of(device_seq, framework_seq);
-}

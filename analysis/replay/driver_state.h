@@ -49,7 +49,4 @@ void driver_state_at(const struct driver_history *history, unsigned device, uint
 /* Replaces figures by those that an incident has. */
 void driver_state_overlay(const struct cuf_incident *incident, struct driver_state *state);
 
-/* The seq of the last event of both rings at or before a time; 0: all that are left are later. */
-uint64_t seq_at_time(const struct events *events, uint64_t time_ns);
-
 #endif
