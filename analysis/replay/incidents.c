@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 #include "analysis/base/numbers.h"
-#include "analysis/base/parallel.h"
 #include "analysis/replay/replay.h"
 #include "analysis/base/xalloc.h"
 
@@ -51,6 +50,11 @@ static bool is_success(const struct cuf_event *event, const struct cuf_incident 
 	return kind_is_block(event->kind);
 }
 
+static const struct cuf_incident *last_try(const struct ladder *ladder)
+{
+	return &ladder->tries[ladder->try_count - 1];
+}
+
 /* A framework's blocks are in a ring of their own. */
 static const struct events *events_for(const struct run_process *process,
 				       const struct cuf_incident *incident)
@@ -80,36 +84,69 @@ static bool serves(const struct cuf_event *event, const struct cuf_incident *las
 	return event->bytes >= least || is_backed_off(event->bytes, last->requested_bytes);
 }
 
-static struct aftermath aftermath_of(const struct events *events, const struct cuf_incident *last,
-				   bool shrank)
+/* A ladder on the walk over the events after its last attempt. */
+struct followed {
+	const struct cuf_incident *last;
+	bool shrank, done;
+	struct aftermath after;
+};
+
+/* An allocation of the ring in which the ladder's device is followed. */
+static void follow_success(struct followed *followed, const struct cuf_event *event)
+{
+	const struct cuf_incident *last = followed->last;
+	struct aftermath *after = &followed->after;
+	bool late = event->time_ns > last->time_ns + LADDER_NS, lasts;
+
+	if (!is_success(event, last))
+		return;
+	lasts = event->tid == last->tid || event->time_ns > last->time_ns + LAST_NS;
+	after->successes++;
+	after->lasting += lasts;
+	after->as_large += lasts && last->is_request && event->bytes >= last->requested_bytes;
+	followed->done = late && after->lasting > WENT_ON;
+	if (last->is_request && event->tid == last->tid && !late &&
+	    serves(event, last, followed->shrank)) {
+		after->served_seq = event->seq;
+		after->served_ns = event->time_ns;
+		followed->done = true;
+	}
+}
+
+/* One walk for all ladders of a ring, from the first that failed. Exit handlers are not work of the
+ * program: it ends for all that failed before them. */
+static void follow_ring(const struct events *events, bool framework, struct followed *all,
+			size_t count)
 {
 	const struct cuf_header *header = &events->reader->header;
-	uint64_t end_seq = CUF_UNKNOWN;
-	struct aftermath after = { 0 };
+	uint64_t end_seq = CUF_UNKNOWN, first_seq = CUF_UNKNOWN;
+	size_t left = 0;
 
 	if (header->end_kind && header->end_seq)
 		end_seq = header->end_seq;
-	for (size_t i = events_after(events, last->seq); i < events->count; i++) {
-		struct cuf_event event = events_get(events, i);
-		bool late = event.time_ns > last->time_ns + LADDER_NS, lasts;
-		if (event.op == CUF_OP_EXIT || event.seq > end_seq)
-			break; /* exit handlers are not work of the program */
-		if (!is_success(&event, last))
+	for (size_t n = 0; n < count; n++) {
+		if (is_framework(all[n].last) != framework)
 			continue;
-		lasts = event.tid == last->tid || event.time_ns > last->time_ns + LAST_NS;
-		after.successes++;
-		after.lasting += lasts;
-		after.as_large += lasts && last->is_request && event.bytes >= last->requested_bytes;
-		if (last->is_request && event.tid == last->tid && !late &&
-		    serves(&event, last, shrank)) {
-			after.served_seq = event.seq;
-			after.served_ns = event.time_ns;
-			break;
-		}
-		if (late && after.lasting > WENT_ON)
-			break;
+		first_seq = least_of(first_seq, all[n].last->seq);
+		left++;
 	}
-	return after;
+	for (size_t i = events_after(events, first_seq); left && i < events->count; i++) {
+		struct cuf_event event = events_get(events, i);
+		bool ends = event.op == CUF_OP_EXIT || event.seq > end_seq;
+
+		if (event.op != CUF_OP_ALLOC && !ends)
+			continue;
+		for (size_t n = 0; n < count; n++) {
+			if (all[n].done || event.seq <= all[n].last->seq ||
+			    is_framework(all[n].last) != framework)
+				continue;
+			if (ends)
+				all[n].done = true;
+			else
+				follow_success(&all[n], &event);
+			left -= all[n].done;
+		}
+	}
 }
 
 /* why is a constant of the program, never freed. */
@@ -229,17 +266,15 @@ static void judge_by_end(struct ladder *ladder, const struct run_process *proces
 
 /* The rules are in analysis/facts/README.md, "Incidents". */
 static void judge_ladder(struct ladder *ladder, const struct run_process *process,
-			 const struct exit_reason *end, uint64_t worked_ns)
+			 const struct aftermath *after, const struct exit_reason *end,
+			 uint64_t worked_ns)
 {
-	const struct cuf_incident *last = &ladder->tries[ladder->try_count - 1];
-	bool shrank =
-		!is_framework(last) && last->requested_bytes < ladder->tries[0].requested_bytes;
+	const struct cuf_incident *last = last_try(ladder);
 	const struct events *events = events_for(process, last);
-	struct aftermath after = aftermath_of(events, last, shrank);
 
 	ladder->resolved_ns = CUF_UNKNOWN;
-	if (!judge_by_successes(ladder, last, &after, events->complete_since <= last->seq))
-		judge_by_end(ladder, process, last, &after, end, worked_ns);
+	if (!judge_by_successes(ladder, last, after, events->complete_since <= last->seq))
+		judge_by_end(ladder, process, last, after, end, worked_ns);
 }
 
 /* Whether the same need was served between two failures, which then are two needs. */
@@ -261,7 +296,7 @@ static bool was_served_between(const struct events *events, const struct cuf_inc
 static bool starts_over(const struct ladder *ladder, const struct cuf_incident *now)
 {
 	const struct cuf_incident *first = &ladder->tries[0],
-				  *last = &ladder->tries[ladder->try_count - 1];
+				  *last = last_try(ladder);
 	return last->requested_bytes < first->requested_bytes &&
 	       now->requested_bytes == first->requested_bytes &&
 	       now->time_ns <= last->time_ns + START_OVER_NS;
@@ -272,7 +307,7 @@ static bool starts_over(const struct ladder *ladder, const struct cuf_incident *
 static bool continues(const struct ladder *ladder, const struct cuf_incident *now,
 		      const struct run_process *process)
 {
-	const struct cuf_incident *last = &ladder->tries[ladder->try_count - 1];
+	const struct cuf_incident *last = last_try(ladder);
 	if (now->first == last->first && now->attempt && !is_framework(last))
 		return true;
 	if (is_framework(last) || is_framework(now))
@@ -369,7 +404,7 @@ static struct ladder *ladder_given_up(struct ladders *ladders, const struct cuf_
 	struct ladder *need = NULL;
 	for (size_t i = first; i < ladders->count; i++) {
 		struct ladder *ladder = &ladders->items[i];
-		const struct cuf_incident *last = &ladder->tries[ladder->try_count - 1];
+		const struct cuf_incident *last = last_try(ladder);
 		bool same = !is_framework(last) && last->is_request && last->tid == failed->tid &&
 			    last->device == failed->device && ladder->tries[0].seq > since &&
 			    last->time_ns + NEED_NS >= failed->time_ns;
@@ -393,27 +428,28 @@ static struct ladder *ladder_new(struct ladders *ladders, size_t *room)
 	return &ladders->items[ladders->count++];
 }
 
-struct judging {
-	struct ladders *ladders;
-	const struct run_process *process;
-	const struct exit_reason *ending;
-	uint64_t worked_ns; /* of the host, where one of its requests failed */
-};
-
-/* Looks at the events after the failure, of which there may be many. */
-static void judge_one(void *context, size_t i)
+/* What followed each ladder, in their order. */
+static struct followed *follow_ladders(const struct ladders *ladders,
+				       const struct run_process *process)
 {
-	const struct judging *judging = context;
-	struct ladder *ladder = &judging->ladders->items[i];
+	struct followed *all = xalloc_zeroed(ladders->count, sizeof *all);
 
-	judge_ladder(ladder, judging->process, judging->ending, judging->worked_ns);
-	rollback_find(ladder, judging->process->events);
+	for (size_t i = 0; i < ladders->count; i++) {
+		all[i].last = last_try(&ladders->items[i]);
+		all[i].shrank = !is_framework(all[i].last) &&
+				all[i].last->requested_bytes <
+					ladders->items[i].tries[0].requested_bytes;
+	}
+	follow_ring(process->events, false, all, ladders->count);
+	follow_ring(process->events->framework, true, all, ladders->count);
+	return all;
 }
 
 void ladders_init(struct ladders *ladders, const struct run_process *process,
 		  const struct exit_reason *ending)
 {
-	struct judging judging = { ladders, process, ending, 0 };
+	struct followed *followed;
+	uint64_t worked_ns = 0; /* of the host, where one of its requests failed */
 	size_t count, room = 0;
 	struct cuf_incident *all = read_incidents(process->reader, &count);
 	bool host_failed = false;
@@ -434,8 +470,13 @@ void ladders_init(struct ladders *ladders, const struct run_process *process,
 		ladder->tries[ladder->try_count++] = all[i];
 	}
 	if (host_failed && ending->abnormal)
-		judging.worked_ns = last_worked_ns(process, ending);
-	parallel_each(ladders->count, 0, judge_one, &judging);
+		worked_ns = last_worked_ns(process, ending);
+	followed = follow_ladders(ladders, process);
+	for (size_t i = 0; i < ladders->count; i++) {
+		judge_ladder(&ladders->items[i], process, &followed[i].after, ending, worked_ns);
+		rollback_find(&ladders->items[i], process->events);
+	}
+	free(followed);
 	free(all);
 }
 
