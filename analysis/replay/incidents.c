@@ -86,6 +86,7 @@ static bool serves(const struct cuf_event *event, const struct cuf_incident *las
 
 /* A ladder on the walk over the events after its last attempt. */
 struct followed {
+	struct ladder *ladder;
 	const struct cuf_incident *last;
 	bool shrank, done;
 	struct aftermath after;
@@ -113,38 +114,54 @@ static void follow_success(struct followed *followed, const struct cuf_event *ev
 	}
 }
 
-/* One walk for all ladders of a ring, from the first that failed. Exit handlers are not work of the
- * program: it ends for all that failed before them. */
-static void follow_ring(const struct events *events, bool framework, struct followed *all,
-			size_t count)
+/* What the event means for all that failed before it. Exit handlers are not work of the program. */
+static void follow_event(struct followed *all, size_t count, const struct cuf_event *event,
+			 uint64_t end_seq)
 {
+	bool ends = event->op == CUF_OP_EXIT || event->seq > end_seq;
+
+	if (event->op != CUF_OP_ALLOC && !ends)
+		return;
+	for (size_t n = 0; n < count; n++) {
+		if (all[n].done || event->seq <= all[n].last->seq)
+			continue;
+		if (ends)
+			all[n].done = true;
+		else
+			follow_success(&all[n], event);
+	}
+}
+
+/* The seq after which the walk goes on; CUF_UNKNOWN: all is known. */
+static uint64_t wanted_after(const struct followed *all, size_t count, uint64_t seq)
+{
+	uint64_t next = CUF_UNKNOWN;
+
+	for (size_t n = 0; n < count; n++)
+		if (!all[n].done)
+			next = least_of(next, most_of(all[n].last->seq, seq));
+	return next;
+}
+
+/* One walk for all ladders of a ring, without what no ladder waits for. */
+static void follow_ring(const struct events *events, struct followed *all, size_t count)
+{
+	enum { ROW = 8 };
 	const struct cuf_header *header = &events->reader->header;
-	uint64_t end_seq = CUF_UNKNOWN, first_seq = CUF_UNKNOWN;
-	size_t left = 0;
+	uint64_t end_seq = CUF_UNKNOWN, seq = 0, wanted;
 
 	if (header->end_kind && header->end_seq)
 		end_seq = header->end_seq;
-	for (size_t n = 0; n < count; n++) {
-		if (is_framework(all[n].last) != framework)
-			continue;
-		first_seq = least_of(first_seq, all[n].last->seq);
-		left++;
-	}
-	for (size_t i = events_after(events, first_seq); left && i < events->count; i++) {
-		struct cuf_event event = events_get(events, i);
-		bool ends = event.op == CUF_OP_EXIT || event.seq > end_seq;
+	for (size_t i = 0, end; (wanted = wanted_after(all, count, seq)) != CUF_UNKNOWN;) {
+		if (wanted > seq)
+			i = events_after(events, wanted);
+		if (i >= events->count)
+			return;
+		for (end = least_of(i + ROW, events->count); i < end; i++) {
+			struct cuf_event event = events_get(events, i);
 
-		if (event.op != CUF_OP_ALLOC && !ends)
-			continue;
-		for (size_t n = 0; n < count; n++) {
-			if (all[n].done || event.seq <= all[n].last->seq ||
-			    is_framework(all[n].last) != framework)
-				continue;
-			if (ends)
-				all[n].done = true;
-			else
-				follow_success(&all[n], &event);
-			left -= all[n].done;
+			follow_event(all, count, &event, end_seq);
+			seq = event.seq;
 		}
 	}
 }
@@ -265,16 +282,17 @@ static void judge_by_end(struct ladder *ladder, const struct run_process *proces
 }
 
 /* The rules are in analysis/facts/README.md, "Incidents". */
-static void judge_ladder(struct ladder *ladder, const struct run_process *process,
-			 const struct aftermath *after, const struct exit_reason *end,
-			 uint64_t worked_ns)
+static void judge_ladder(const struct followed *followed, const struct run_process *process,
+			 const struct exit_reason *end, uint64_t worked_ns)
 {
-	const struct cuf_incident *last = last_try(ladder);
+	struct ladder *ladder = followed->ladder;
+	const struct cuf_incident *last = followed->last;
 	const struct events *events = events_for(process, last);
 
 	ladder->resolved_ns = CUF_UNKNOWN;
-	if (!judge_by_successes(ladder, last, after, events->complete_since <= last->seq))
-		judge_by_end(ladder, process, last, after, end, worked_ns);
+	if (!judge_by_successes(ladder, last, &followed->after,
+				events->complete_since <= last->seq))
+		judge_by_end(ladder, process, last, &followed->after, end, worked_ns);
 }
 
 /* Whether the same need was served between two failures, which then are two needs. */
@@ -428,20 +446,28 @@ static struct ladder *ladder_new(struct ladders *ladders, size_t *room)
 	return &ladders->items[ladders->count++];
 }
 
-/* What followed each ladder, in their order. */
+/* What followed each ladder; those of a framework, whose ring is another, come last. */
 static struct followed *follow_ladders(const struct ladders *ladders,
 				       const struct run_process *process)
 {
 	struct followed *all = xalloc_zeroed(ladders->count, sizeof *all);
+	size_t of_device = 0, of_framework = 0;
 
 	for (size_t i = 0; i < ladders->count; i++) {
-		all[i].last = last_try(&ladders->items[i]);
-		all[i].shrank = !is_framework(all[i].last) &&
-				all[i].last->requested_bytes <
-					ladders->items[i].tries[0].requested_bytes;
+		struct ladder *ladder = &ladders->items[i];
+		const struct cuf_incident *last = last_try(ladder);
+		bool shrank = last->requested_bytes < ladder->tries[0].requested_bytes;
+
+		if (is_framework(last))
+			all[ladders->count - ++of_framework] =
+				(struct followed){ .ladder = ladder, .last = last };
+		else
+			all[of_device++] = (struct followed){ .ladder = ladder,
+							      .last = last,
+							      .shrank = shrank };
 	}
-	follow_ring(process->events, false, all, ladders->count);
-	follow_ring(process->events->framework, true, all, ladders->count);
+	follow_ring(process->events, all, of_device);
+	follow_ring(process->events->framework, all + of_device, of_framework);
 	return all;
 }
 
@@ -473,7 +499,7 @@ void ladders_init(struct ladders *ladders, const struct run_process *process,
 		worked_ns = last_worked_ns(process, ending);
 	followed = follow_ladders(ladders, process);
 	for (size_t i = 0; i < ladders->count; i++) {
-		judge_ladder(&ladders->items[i], process, &followed[i].after, ending, worked_ns);
+		judge_ladder(&followed[i], process, ending, worked_ns);
 		rollback_find(&ladders->items[i], process->events);
 	}
 	free(followed);
