@@ -220,6 +220,7 @@ void events_free(struct events *events)
 	events_free(events->framework);
 	free(events->order);
 	free(events->earliest_ns);
+	free(events->earlier);
 	free(events->roles);
 	free(events);
 }

@@ -34,6 +34,8 @@ struct events {                       /* of one ring */
 	 * it, some or all are gone. */
 	uint64_t complete_since;
 	size_t phase_count;       /* PHASE events */
+	/* of each event: the one before at its address, plus one; NULL before replay.c needs it */
+	uint32_t *earlier;
 	/* the other ring; never NULL in the result of events_new, NULL in itself */
 	struct events *framework;
 };

@@ -2,6 +2,7 @@
 /* Undoes events, newest first, from the ledger back to a moment. */
 #include "analysis/replay/replay.h"
 
+#include "analysis/base/hash_index.h"
 #include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
 
@@ -27,7 +28,7 @@ bool replay_block(const struct reader *reader, uint64_t i, struct cuf_block *blo
 }
 
 /* entries; the pages of a large ledger are released while it is read */
-enum { DROP_EVERY = 1 << 16 };
+enum { DROP_EVERY = 1 << 16, LOOKS_MOST = 1 << 12 };
 
 void replay_now(const struct reader *reader, struct liveset *live)
 {
@@ -88,64 +89,99 @@ static void label_block(const struct liveset *live, const struct cuf_event *even
 		block->role = (uint8_t)event->extra;
 }
 
-/*
- * A block allocated over a live one hides it; the hidden block is known from its own ALLOC,
- * further back. Empty unless the recorder counted such replacements. unborn: blocks put back by a
- * FREE whose ALLOC was not reached yet.
- */
-struct undo { struct liveset *live, hidden; size_t unborn; bool replaced; };
-
-static void remove_block(struct undo *undo, uint64_t key)
-{
-	struct cuf_block was;
-	if (liveset_take(undo->live, key, &was) && !was.seq && undo->unborn)
-		undo->unborn--;
-}
-
-static void put_back(struct undo *undo, const struct cuf_block *block)
-{
-	remove_block(undo, block->key);
-	if (liveset_put(undo->live, block))
-		undo->unborn += !block->seq;
-}
-
-/* Undoes an event after the moment. */
-static void undo(struct undo *undo, const struct cuf_event *event, const struct cuf_block *block)
-{
-	if (event->op == CUF_OP_FREE) {
-		put_back(undo, block);
-		return;
-	}
-	remove_block(undo, block->key);
-	if (undo->replaced)
-		liveset_put(&undo->hidden, block);
-}
-
-/* An event before the moment only completes blocks that were put back. */
-static void complete_block(struct undo *undo, const struct cuf_event *event,
-			   const struct cuf_block *block)
-{
-	struct cuf_block *known, was;
-	if (event->op == CUF_OP_RESTORE)
-		return;
-	if (undo->replaced && liveset_take(&undo->hidden, block->key, &was) &&
-	    event->op == CUF_OP_ALLOC)
-		put_back(undo, block);
-	known = liveset_find(undo->live, block->key);
-	if (event->op == CUF_OP_ALLOC && known && !known->seq) {
-		known->seq = block->seq;
-		known->time_ns = block->time_ns;
-		known->tid = block->tid;
-		known->hook = block->hook;
-		known->label = block->label;
-		undo->unborn -= undo->unborn != 0;
-	}
-}
-
 static bool is_replayed(const struct cuf_event *event)
 {
 	return event->kind && (event->op == CUF_OP_ALLOC || event->op == CUF_OP_FREE ||
 			       event->op == CUF_OP_RESTORE);
+}
+
+/* Events at one address follow each other, however many others are between them. */
+static void index_events(struct events *events)
+{
+	struct hash_index last;
+
+	hash_index_init(&last, 0);
+	events->earlier = xalloc_zeroed(events->count, sizeof *events->earlier);
+	for (size_t i = 0; i < events->count; i++) {
+		struct cuf_event event = events_get(events, i);
+		uint32_t *place;
+
+		events_passed(events, i);
+		if (!is_replayed(&event))
+			continue;
+		place = hash_index_place(&last, key_of(&event));
+		events->earlier[i] = *place;
+		if (event.op != CUF_OP_RESTORE || !*place)
+			*place = (uint32_t)i + 1;
+	}
+	hash_index_fini(&last);
+}
+
+struct undo {
+	struct liveset *live;
+	struct events *events;
+	uint64_t to;
+	size_t looks; /* at earlier events */
+	bool replaced;
+};
+
+/* The last ALLOC or FREE at the address before event i, plus one; 0: none. */
+static size_t before(struct undo *undo, size_t i, struct cuf_event *event)
+{
+	struct events *events = undo->events;
+
+	if (!events->earlier)
+		index_events(events);
+	if (!events->earlier[i])
+		return 0;
+	*event = events_get(events, events->earlier[i] - 1);
+	if (++undo->looks % LOOKS_MOST == 0)
+		reader_drop(events->reader, events->ring);
+	return events->earlier[i];
+}
+
+/* A FREE has its block, except where it was born: its ALLOC knows that. An event in between that is
+ * after the moment will be undone itself. */
+static void put_back_freed(struct undo *undo, size_t i, struct cuf_block *block)
+{
+	struct cuf_event earlier;
+	size_t at = before(undo, i, &earlier);
+
+	if (at && earlier.seq <= undo->to) {
+		while (at && earlier.op != CUF_OP_ALLOC)
+			at = before(undo, at - 1, &earlier);
+		if (at) {
+			struct cuf_block born = block_of(&earlier);
+
+			block->seq = born.seq;
+			block->time_ns = born.time_ns;
+			block->tid = born.tid;
+			block->hook = born.hook;
+			block->label = born.label;
+		}
+	}
+	liveset_take(undo->live, block->key, NULL);
+	liveset_put(undo->live, block);
+}
+
+/* Undoes event i, which is after the moment. A block allocated over a live one hides it: the hidden
+ * one is known from its own ALLOC. Nothing is looked for unless the recorder counted such
+ * replacements. */
+static void undo_event(struct undo *undo, size_t i, const struct cuf_event *event)
+{
+	struct cuf_block block = block_of(event);
+	struct cuf_event hidden;
+
+	if (event->op == CUF_OP_FREE) {
+		put_back_freed(undo, i, &block);
+		return;
+	}
+	liveset_take(undo->live, block.key, NULL);
+	if (!undo->replaced || !before(undo, i, &hidden) || hidden.seq > undo->to ||
+	    hidden.op != CUF_OP_ALLOC)
+		return;
+	block = block_of(&hidden);
+	liveset_put(undo->live, &block);
 }
 
 /* The labels of blocks of one ring, newest first. A label further back than the birth of a block is
@@ -166,34 +202,30 @@ static void label_blocks_after(struct role_walk *walk, uint64_t seq, struct live
 }
 
 /* Undoes one ring. The keys of a ring are a name space of their own. */
-static void undo_ring(const struct events *events, const struct events *labels, uint64_t from,
+static void undo_ring(struct events *events, const struct events *labels, uint64_t from,
 		      uint64_t to, struct liveset *live)
 {
 	struct role_walk roles = { labels, labels->role_count, events == labels };
-	struct undo state = { .live = live, .replaced = events->reader->header.replaced != 0 };
+	struct undo state = { .live = live,
+			      .events = events,
+			      .to = to,
+			      .replaced = events->reader->header.replaced != 0 };
 	size_t passed = 0;
 	if (to >= events->last_seq || to >= from)
 		return;
-	liveset_init(&state.hidden, 0);
 	for (size_t i = from >= events->last_seq ? events->count : events_after(events, from);
 	     i--;) {
 		struct cuf_event event = events_get(events, i);
-		struct cuf_block block;
 		events_passed(events, passed++);
-		if (event.seq <= to && !state.unborn && !state.hidden.count)
+		if (event.seq <= to)
 			break;
 		if (!is_replayed(&event))
 			continue;
 		label_blocks_after(&roles, event.seq, live);
-		block = block_of(&event);
-		if (event.seq > to)
-			undo(&state, &event, &block);
-		else
-			complete_block(&state, &event, &block);
+		undo_event(&state, i, &event);
 	}
 	label_blocks_after(&roles, 0, live);
 	reader_drop(events->reader, events->ring);
-	liveset_fini(&state.hidden);
 }
 
 static bool is_complete(const struct events *events, uint64_t seq)
@@ -209,7 +241,7 @@ void replay_ledger(const struct reader *reader, struct liveset *live, struct rep
 	*exact = (struct replay_exact){ whole, whole };
 }
 
-void replay_at(const struct reader *reader, const struct events *events, uint64_t seq,
+void replay_at(const struct reader *reader, struct events *events, uint64_t seq,
 	       struct liveset *live, struct replay_exact *exact)
 {
 	replay_ledger(reader, live, exact);
@@ -219,7 +251,7 @@ void replay_at(const struct reader *reader, const struct events *events, uint64_
 	exact->framework &= is_complete(events->framework, seq);
 }
 
-bool replay_back(const struct events *events, uint64_t from, uint64_t to, struct liveset *live,
+bool replay_back(struct events *events, uint64_t from, uint64_t to, struct liveset *live,
 		 struct replay_exact *exact)
 {
 	/* what a block hid is known only while its events are undone */

@@ -2,7 +2,8 @@
 /*
  * What was live at any moment. The ledger holds the state now. Events are undone one by one,
  * newest first, back to the moment: an ALLOC removes its block, a FREE puts back the block that it
- * carries, a RESTORE is a free undone.
+ * carries, a RESTORE is a free undone. Where the block of a FREE was born is found in an index of
+ * the events by address, which the first such question makes.
  *
  * Contract. replay_at fills *live, which the caller ends with liveset_fini, with the blocks after
  * event `seq`, those of frameworks (kind FRAMEWORK) included. *exact is false where events between
@@ -24,11 +25,11 @@ struct replay_exact { bool device, framework; };
 /* What is live now, which no event can change. */
 void replay_ledger(const struct reader *reader, struct liveset *live, struct replay_exact *exact);
 /* seq CUF_UNKNOWN: now. */
-void replay_at(const struct reader *reader, const struct events *events, uint64_t seq,
+void replay_at(const struct reader *reader, struct events *events, uint64_t seq,
 	       struct liveset *live, struct replay_exact *exact);
 /* Takes a set from one moment back to an earlier one. False: that is not possible, use
  * replay_at. */
-bool replay_back(const struct events *events, uint64_t from, uint64_t to, struct liveset *live,
+bool replay_back(struct events *events, uint64_t from, uint64_t to, struct liveset *live,
 		 struct replay_exact *exact);
 
 /* Whether this kind occupies device memory of its own. MANAGED, pinned and address ranges do
