@@ -44,7 +44,8 @@ core_src := $(wildcard both/*.c $(core_rooms:%=interpose/%/*.c)) $(patsubst %,in
             cuda/nvml malloc/boot_alloc malloc/map_table malloc/process_maps \
             malloc/glibc_heap)
 hook_src := $(filter-out $(core_src),$(wildcard interpose/hooks/*/*.c))
-cmd_src  := $(wildcard analysis/*/*.c analysis/*/*/*.c)
+cmd_src  := $(wildcard analysis/*/*.c analysis/*/*/*.c) \
+            analysis/cmd/target/asker/nvml_reader.c
 both_obj := $(patsubst %.c,$(B)/obj/%.o,$(wildcard both/*.c)) # compiled once, for both sides
 core_obj := $(core_src:%.c=$(B)/obj/%.o)
 hook_obj := $(hook_src:%.c=$(B)/obj/%.o)
@@ -60,7 +61,7 @@ HTML_CSS ?= $(html)/page.css
 page_src := $(wildcard $(foreach kind,js mjs css json,analysis/view/html/page/*.$(kind) \
             analysis/view/html/page/*/*.$(kind)))
 page_texts   := $(if $(page_modules),$(HTML_JS) $(HTML_CSS),$(wildcard $(HTML_JS) $(HTML_CSS)))
-CMD_LIBS := -ldw -lelf -ljson-c -lsqlite3 -lzstd -lz -liberty -lm -ldl
+CMD_LIBS := -ldw -lelf -ljson-c -lsqlite3 -lzstd -lz -liberty -lm
 
 # A unit test is in the folder of the room that it tests. Its program has the same path below
 # $(B)/unit.
@@ -153,14 +154,24 @@ $(B)/obj/analysis/%.o: analysis/%.c
 	$(call say,CC)$(CC) $(CMDF) -DCUFLIGHT_VERSION='"$(VERSION)"' \
 		-DCUFLIGHT_PREFIX='"$(PREFIX)"' $(CFLAGS) -c $< -o $@
 
-# A program inside the command, which `what-if --host` runs under other allocators: not under a
-# sanitizer's.
+# Programs inside the command: the player, which `what-if --host` runs under other allocators (not
+# under a sanitizer's), and the asker, which loads libraries. A static command needs another
+# compiler for them, and has the recorder inside.
+PROGRAM_CC ?= $(CC)
+asker_src := analysis/cmd/target/asker/asker.c analysis/cmd/target/asker/nvml_reader.c
 player_src := analysis/what_if/host/player/player.c
 $(B)/player: $(player_src) analysis/what_if/host/player/play.h
 	@mkdir -p $(@D)
-	$(call say,LINK)$(CC) $(filter-out -fsanitize=%,$(PLAIN)) $(CFLAGS) $(LDFLAGS) -s $< -o $@ -lpthread -ldl
+	$(call say,LINK)$(PROGRAM_CC) $(filter-out -fsanitize=%,$(PLAIN)) $(CFLAGS) $(LDFLAGS) -s $< -o $@ -lpthread -ldl
 $(B)/obj/analysis/what_if/host/player_image.o: $(B)/player
 $(B)/obj/analysis/what_if/host/player_image.o: CMDF += -DPLAYER_FILE='"$(B)/player"'
+$(B)/asker: $(asker_src) analysis/cmd/target/asker/nvml_reader.h $(wildcard interpose/abi/*.h)
+	@mkdir -p $(@D)
+	$(call say,LINK)$(PROGRAM_CC) $(filter-out -fsanitize=%,$(PLAIN)) $(CFLAGS) $(LDFLAGS) -s \
+		$(asker_src) -o $@ -ldl
+$(B)/obj/analysis/cmd/target/images.o: $(B)/asker $(RECORDER)
+$(B)/obj/analysis/cmd/target/images.o: CMDF += -DASKER_FILE='"$(B)/asker"' \
+	$(if $(RECORDER),-DRECORDER_FILE='"$(RECORDER)"')
 
 ifneq ($(page_modules),)
 $(O)/view/html/page.js $(O)/view/html/page.css $(O)/view/html/licences.txt &: $(page_src) $(page_modules)

@@ -8,7 +8,7 @@
 #include "analysis/cmd/cli/say.h"
 #include "analysis/cmd/cmd.h"
 #include "analysis/cmd/help.h"
-#include "analysis/cmd/version.h"
+#include "analysis/cmd/cli/version.h"
 
 /* A report that filled the disk must not look like a success. */
 static int finish_stdout(int status, int failed)

@@ -16,6 +16,7 @@ const struct cmd *const cmd_table[] = {
 	&cmd_export,
 	&cmd_doctor,
 	&cmd_env,
+	&cmd_install,
 	&cmd_help,
 	NULL,
 };

@@ -3,7 +3,7 @@
 _cuflight() {
 	local commands causes options choices=''
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
-	commands='run report what-if list pack clean check baseline diff phases export doctor env help'
+	commands='run report what-if list pack clean check baseline diff phases export doctor env install help'
 	causes='recovered memory-cap other-tenant model-too-large activations-too-large
 		kv-cache-too-large kv-cache-leaves-no-room kv-cache-grew too-many-requests
 		fragmentation-pinned fragmentation-growing-sizes stranded-pool other-allocator
@@ -42,10 +42,11 @@ _cuflight() {
 			--run= --sysroot= --debuginfod --help --version --quiet --verbose --color=' ;;
 		doctor) options='--library= --recordings= --size= --output= --force --format= --json --help
 			--version --quiet --verbose --color=' ;;
-		env) options='--docker --k8s --systemd --library= --recordings= --host= --sample= --size=
-			--mode= --stack-depth= --python --unwind= --python-objects= --large-maps --mmap
-			--probe --nvml --termination-log= --start= --output= --force --format= --json
-			--help --version --quiet --verbose --color=' ;;
+		env) options='--docker --k8s --systemd --init= --library= --recordings= --host= --sample=
+			--size= --mode= --stack-depth= --python --unwind= --python-objects= --large-maps
+			--mmap --probe --nvml --termination-log= --start= --output= --force --format=
+			--json --help --version --quiet --verbose --color=' ;;
+		install) options='--help --version --quiet --verbose --color=' ;;
 		help) options='--rule --json --help --version --quiet --verbose --color=' ;;
 		*) return ;;
 	esac

@@ -17,6 +17,7 @@ struct lines {
 	const char *library;
 	const char *recordings; /* NULL: not set */
 	const char *options;    /* "": none */
+	const char *init;       /* an image with the command, or NULL */
 };
 
 /* A service or a container needs a directory, so its formats have a default. */
@@ -110,6 +111,19 @@ static void print_pod_variable(FILE *out, const char *name, const char *value)
 	fputc('\n', out);
 }
 
+/* The image of a shipped command copies itself into a volume of the pod: the folder above $LIB in
+ * the library's path. */
+static void print_init(FILE *out, const struct lines *lines, const char *folder)
+{
+	fputs("initContainers:\n- name: cuflight\n  image: ", out);
+	print_double_quoted(out, lines->init);
+	fputs("\n  command: [\"/bin/cuflight\", \"install\", ", out);
+	print_double_quoted(out, folder);
+	fputs("]\n  volumeMounts:\n    - name: cuflight\n      mountPath: ", out);
+	print_double_quoted(out, folder);
+	fputc('\n', out);
+}
+
 /*
  * A fragment of a pod's spec. The termination log makes kubectl describe show the summary of a
  * request that was refused. The kernel's OOM killer leaves no time to write one.
@@ -117,16 +131,24 @@ static void print_pod_variable(FILE *out, const char *name, const char *value)
 static void print_k8s(FILE *out, const struct lines *lines)
 {
 	const char *recordings = recordings_or(lines, "/recordings/");
-	char options[LINE_BYTES];
+	char options[LINE_BYTES], folder[LINE_BYTES];
 
 	if (strstr(lines->options, "termination_log="))
 		snprintf(options, sizeof options, "%s", lines->options);
 	else
 		snprintf(options, sizeof options, "%s%stermination_log=/dev/termination-log",
 			 lines->options, *lines->options ? ":" : "");
-	fputs("# Merge into the pod's spec. The image must have the library; nothing here puts "
-	      "it there:\n", out);
-	print_copies(out, "# ", lines->library);
+	snprintf(folder, sizeof folder, "%s", lines->library);
+	if (lines->init)
+		*strstr(folder, "/$LIB/") = 0;
+	if (lines->init) {
+		fputs("# Merge into the pod's spec.\n", out);
+		print_init(out, lines, folder);
+	} else {
+		fputs("# Merge into the pod's spec. The image must have the library; nothing here "
+		      "puts it there:\n", out);
+		print_copies(out, "# ", lines->library);
+	}
 	fputs("# After a refused request, kubectl describe shows why memory ran out. After a "
 	      "kill by the\n"
 	      "# kernel (OOMKilled) it cannot: run 'cuflight report' on the recordings.\n"
@@ -140,8 +162,14 @@ static void print_k8s(FILE *out, const struct lines *lines)
 	      "    - name: cuflight-recordings\n"
 	      "      mountPath: ", out);
 	print_double_quoted(out, recordings);
-	fputs("\nvolumes:\n"
-	      "- name: cuflight-recordings\n"
+	if (lines->init) {
+		fputs("\n    - name: cuflight\n      mountPath: ", out);
+		print_double_quoted(out, folder);
+	}
+	fputs("\nvolumes:\n", out);
+	if (lines->init)
+		fputs("- name: cuflight\n  emptyDir: {}\n", out);
+	fputs("- name: cuflight-recordings\n"
 	      "  hostPath: # survives the pod; an emptyDir survives only the container\n"
 	      "    path: /var/lib/cuflight\n"
 	      "    type: DirectoryOrCreate\n", out);
@@ -225,7 +253,8 @@ static int run_env(const struct opts *opts, const struct cmd *const *commands)
 	struct library library;
 	struct output output;
 	char options[4096], error[4096], any[PATH_MAX + 64];
-	struct lines lines = { .recordings = opts_text(opts, "recordings"), .options = options };
+	struct lines lines = { .recordings = opts_text(opts, "recordings"), .options = options,
+			       .init = opts_text(opts, "init") };
 
 	if (opts->operand_count) {
 		say_error("env takes no argument: '%s'", opts->operands[0]);
@@ -235,8 +264,19 @@ static int run_env(const struct opts *opts, const struct cmd *const *commands)
 		say_error("%s", error);
 		return CMD_USAGE;
 	}
+	if (lines.init && !opts_has(opts, "k8s")) {
+		say_error("--init=IMAGE goes with --k8s");
+		return CMD_USAGE;
+	}
 	/* the library of a container or of another machine need not exist here */
 	lines.library = opts_text(opts, "library");
+	if (lines.init && !lines.library)
+		lines.library = "/opt/cuflight/$LIB/libcuflight.so";
+	if (lines.init && !strstr(lines.library, "/$LIB/")) {
+		say_error("--init=IMAGE needs a library below $LIB, as "
+			  "--library='/opt/cuflight/$LIB/libcuflight.so'");
+		return CMD_USAGE;
+	}
 	if (!lines.library) {
 		if (library_find(&library, NULL)) {
 			say_error("%s", library.why);
@@ -259,6 +299,8 @@ static const struct opt env_options[] = {
 	{ "k8s", 0, OPT_FLAG, NULL, 0, 0, NULL,
 	  "part of a pod's spec, with a volume and the termination log" },
 	{ "systemd", 0, OPT_FLAG, NULL, 0, 0, NULL, "lines for a unit file" },
+	{ "init", 0, OPT_TEXT, "IMAGE", 0, 0, NULL,
+	  "with --k8s: an init container, whose image has the command, puts the library there" },
 	{ "library", 0, OPT_TEXT, "PATH", 0, 0, NULL,
 	  "path of libcuflight.so in that place; it need not exist here" },
 	{ "recordings", 0, OPT_TEXT, "PATH", 0, 0, NULL,

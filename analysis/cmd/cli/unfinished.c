@@ -22,12 +22,12 @@ static pid_t owner;
 /* One reading of the directory: whether a file was removed. getdents64, since readdir allocates. */
 static bool remove_some(int directory)
 {
-	_Alignas(struct dirent64) char entries[4096];
+	_Alignas(struct dirent) char entries[4096];
 	long bytes = syscall(SYS_getdents64, directory, entries, sizeof entries);
 	bool any = false;
 
 	for (long at = 0; at < bytes;) {
-		const struct dirent64 *entry = (const void *)(entries + at);
+		const struct dirent *entry = (const void *)(entries + at);
 
 		any |= !unlinkat(directory, entry->d_name, 0);
 		at += entry->d_reclen;

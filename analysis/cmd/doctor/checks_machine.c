@@ -2,12 +2,11 @@
 /* Checks of the machine and of the environment. */
 #include "analysis/cmd/doctor/checks.h"
 
-#include <dlfcn.h>
-#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "analysis/cmd/target/ask.h"
 #include "analysis/cmd/target/cgroup.h"
 #include "analysis/base/units.h"
 
@@ -22,22 +21,6 @@ static void look_proc(const struct check_context *context, struct check_result *
 	check_report(result, CHECK_INFO,
 		     "not mounted: recordings will lack RSS, cgroup figures and the command line");
 	check_advise(result, "mount /proc");
-}
-
-/* The path at which the loader finds a library; the library is loaded and closed again. dlopen
- * follows the same search path as a program's. */
-static bool find_library(const char *soname, char *path, size_t bytes)
-{
-	struct link_map *map;
-	void *handle = dlopen(soname, RTLD_LAZY | RTLD_LOCAL);
-
-	if (!handle)
-		return false;
-	snprintf(path, bytes, "%s", soname);
-	if (!dlinfo(handle, RTLD_DI_LINKMAP, &map))
-		snprintf(path, bytes, "%s", map->l_name);
-	dlclose(handle);
-	return true;
 }
 
 /* The beginning of a file as text; false when there is none. */
@@ -62,7 +45,7 @@ static void look_cuda(const struct check_context *context, struct check_result *
 	char path[512], version[256];
 
 	(void)context;
-	if (!find_library("libcuda.so.1", path, sizeof path)) {
+	if (!ask_library("libcuda.so.1", path, sizeof path)) {
 		check_report(result, CHECK_INFO, "the loader finds no libcuda.so.1: "
 			     "no GPU memory will be recorded");
 		check_advise(result,
@@ -83,7 +66,7 @@ static void look_weak_references(const struct check_context *context, struct che
 	char path[512];
 
 	(void)context;
-	if (find_library("libcuda.so.1", path, sizeof path)) {
+	if (ask_library("libcuda.so.1", path, sizeof path)) {
 		check_report(result, CHECK_FINE, "the loader finds libcuda.so.1");
 		return;
 	}
@@ -100,7 +83,7 @@ static void look_unwinders(const struct check_context *context, struct check_res
 	char path[512];
 
 	(void)context;
-	if (find_library("libunwind.so.8", path, sizeof path))
+	if (ask_library("libunwind.so.8", path, sizeof path))
 		check_report(result, CHECK_FINE, "unwind=cfi (default), fp; libunwind by %s", path);
 	else
 		check_report(result, CHECK_FINE,

@@ -14,6 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "analysis/base/units.h"
+#include "analysis/embedded/embedded.h"
+#include "analysis/cmd/target/ask.h"
 
 /* library.why is the reason in the words that `run` prints. */
 static void look_library(const struct check_context *context, struct check_result *result)
@@ -132,14 +134,17 @@ static void read_line(int from, char *line, size_t bytes)
 	line[strcspn(line, "\n")] = 0;
 }
 
-/* Runs "cuflight --version" with the library, and with no other environment. Returns 0 or an errno,
- * ECHILD when it failed; message receives the first line of its stderr. The pipe is read until its
- * end before the wait, so a trial that prints much cannot block. */
+/* Runs a program of ours with the library, and with no other environment: not this one, which may
+ * be static. Returns 0 or an errno, ECHILD when it failed; message receives the first line of its
+ * stderr. The pipe is read until its end before the wait, so a trial that prints much cannot
+ * block. */
 static int spawn_trial(const struct check_context *context, const char *directory, char *message,
 		       size_t bytes)
 {
 	char preload[PATH_MAX + 16], output[PATH_MAX + 64];
-	char *argv[] = { "cuflight", "--version", NULL };
+	char *argv[] = { "cuflight-trial", "nothing", NULL };
+	char program_path[32];
+	int program = embedded_file("cuflight-trial", asker_image, asker_image_end);
 	char *envp[] = { preload, output, "CUFLIGHT_OPTIONS=start=1:size=4MiB", NULL };
 	posix_spawn_file_actions_t actions;
 	int pipes[2], error, status;
@@ -147,13 +152,18 @@ static int spawn_trial(const struct check_context *context, const char *director
 
 	snprintf(preload, sizeof preload, "LD_PRELOAD=%s", context->library.path);
 	snprintf(output, sizeof output, "CUFLIGHT_OUTPUT=%s/", directory);
-	if (pipe2(pipes, O_CLOEXEC))
-		return errno;
+	snprintf(program_path, sizeof program_path, "/proc/self/fd/%d", program);
+	if (program < 0 || pipe2(pipes, O_CLOEXEC)) {
+		error = errno;
+		close(program);
+		return error;
+	}
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
 	posix_spawn_file_actions_adddup2(&actions, pipes[1], 2);
-	error = posix_spawn(&pid, "/proc/self/exe", &actions, NULL, argv, envp);
+	error = posix_spawn(&pid, program_path, &actions, NULL, argv, envp);
 	posix_spawn_file_actions_destroy(&actions);
+	close(program);
 	close(pipes[1]);
 	if (!error)
 		read_line(pipes[0], message, bytes);
@@ -174,7 +184,7 @@ static void report_failed_trial(struct check_result *result, unsigned count, int
 		snprintf(reason, sizeof reason, "; it failed with the library loaded");
 	else if (error)
 		snprintf(reason, sizeof reason, "; %s", strerror(error));
-	check_report(result, CHECK_PROBLEM, "recorded 'cuflight --version': %u recordings%s%s%s",
+	check_report(result, CHECK_PROBLEM, "recorded a program of its own: %u recordings%s%s%s",
 		     count, reason, *message ? "; it printed: " : "", message);
 }
 
@@ -197,7 +207,7 @@ static void look_trial(const struct check_context *context, struct check_result 
 	count = clear_directory(directory);
 	if (!error && count == 1 && !*message) {
 		check_report(result, CHECK_FINE,
-			     "recorded 'cuflight --version' there and removed it");
+			     "recorded a program of its own there and removed it");
 		return;
 	}
 	report_failed_trial(result, count, error, message);

@@ -165,7 +165,9 @@ static void export_process(struct exporting *exporting, const struct facts *fact
 	} else {
 		/* what the facts needed goes back before the blocks are streamed */
 		run_forget_live(facts_run(facts));
+#ifdef __GLIBC__
 		malloc_trim(0);
+#endif
 		write_tables(exporting, facts, &key);
 		exporting->exported++;
 	}

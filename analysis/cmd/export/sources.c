@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/cmd/export/sources.h"
 
+#include <dirent.h>
 #include <errno.h>
-#include <fts.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,9 +16,9 @@ static void add_path(struct sources *sources, const char *path)
 	sources->paths[sources->count++] = xalloc_string(path);
 }
 
-static int by_name(const FTSENT **a, const FTSENT **b)
+static int by_name(const struct dirent **a, const struct dirent **b)
 {
-	return strcmp((*a)->fts_name, (*b)->fts_name);
+	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
 static int ends_with_cuf(const char *name)
@@ -27,25 +28,41 @@ static int ends_with_cuf(const char *name)
 	return length > 4 && !strcmp(name + length - 4, ".cuf");
 }
 
-/* A directory that cannot be read is named, and the others count. */
-static int walk(struct sources *sources, char *directory)
-{
-	char *roots[] = { directory, NULL };
-	FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, by_name);
+static void walk(struct sources *sources, const char *directory);
 
-	if (!tree) {
+static void add_entry(struct sources *sources, const char *directory, const char *name)
+{
+	struct stat st;
+	char *path;
+
+	if (!strcmp(name, ".") || !strcmp(name, ".."))
+		return;
+	if (asprintf(&path, "%s/%s", directory, name) < 0)
+		abort();
+	if (lstat(path, &st))
+		say_error("cannot read '%s': %s", path, strerror(errno));
+	else if (S_ISDIR(st.st_mode))
+		walk(sources, path);
+	else if (S_ISREG(st.st_mode) && ends_with_cuf(name))
+		add_path(sources, path);
+	free(path);
+}
+
+/* A directory that cannot be read is named, and the others count. */
+static void walk(struct sources *sources, const char *directory)
+{
+	struct dirent **list;
+	int count = scandir(directory, &list, NULL, by_name);
+
+	if (count < 0) {
 		say_error("cannot read '%s': %s", directory, strerror(errno));
-		return -1;
+		return;
 	}
-	for (FTSENT *entry; (entry = fts_read(tree));) {
-		if (entry->fts_info == FTS_F && ends_with_cuf(entry->fts_name))
-			add_path(sources, entry->fts_path);
-		else if (entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR)
-			say_error("cannot read '%s': %s", entry->fts_path,
-				  strerror(entry->fts_errno));
+	for (int i = 0; i < count; i++) {
+		add_entry(sources, directory, list[i]->d_name);
+		free(list[i]);
 	}
-	fts_close(tree);
-	return 0;
+	free(list);
 }
 
 int sources_find(struct sources *sources, char *const *operands, size_t count)
@@ -63,8 +80,7 @@ int sources_find(struct sources *sources, char *const *operands, size_t count)
 			add_path(sources, operands[i]);
 			continue;
 		}
-		if (walk(sources, operands[i]))
-			return -1;
+		walk(sources, operands[i]);
 		if (sources->count == before) {
 			say_error("no recordings in '%s'", operands[i]);
 			return -1;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads NVML in a child process. Contract: each query forks a child that loads the library, writes
- * its answer to a pipe and exits. A driver that hangs or crashes cannot affect the caller. A query
- * takes at most two seconds. The caller has one thread.
+ * Reads NVML through ask.h: a driver that hangs or crashes cannot affect the caller, and a query
+ * takes at most two seconds.
  */
 #ifndef CMD_NVML_H
 #define CMD_NVML_H

@@ -3,16 +3,29 @@
 #include "analysis/cmd/target/library.h"
 
 #include <errno.h>
+#include <glob.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "analysis/embedded/embedded.h"
 
 #define LIBRARY_NAME "libcuflight.so"
 
-/* Relative to the directory of this executable, except the last one. */
-static const char *const places[] = { "", "../lib/", "../lib64/", CUFLIGHT_PREFIX "/lib/" };
+#if defined __aarch64__
+#define MULTIARCH "lib/aarch64-linux-gnu"
+#else
+#define MULTIARCH "lib/x86_64-linux-gnu"
+#endif
+const char *const library_folders[] = { "lib64", "lib", MULTIARCH, NULL };
+
+/* Patterns, relative to the directory of this executable, except the last one: a build tree, an
+ * installation, Debian's package, a wheel in an environment and one of pip's --target. */
+static const char *const places[] = {
+	"", "../lib/", "../lib64/", "../" MULTIARCH "/", "../lib/python3*/site-packages/cuflight/",
+	"../lib/python3*/dist-packages/cuflight/", "../cuflight/", CUFLIGHT_PREFIX "/lib/",
+};
 
 /* The loader splits LD_PRELOAD at blanks and colons and has no way to quote them. */
 static int accept_path(struct library *library, const char *path)
@@ -49,8 +62,21 @@ static void find_own_directory(char *out, size_t bytes)
 		slash[1] = 0;
 }
 
-/* A build tree and an installation have the library at different places relative to the
- * executable. */
+static bool first_match(char *path, size_t bytes)
+{
+	glob_t found;
+	bool any;
+
+	if (!access(path, F_OK))
+		return true;
+	any = strchr(path, '*') && !glob(path, 0, NULL, &found);
+	if (any) {
+		snprintf(path, bytes, "%s", found.gl_pathv[0]);
+		globfree(&found);
+	}
+	return any;
+}
+
 int library_find(struct library *library, const char *requested)
 {
 	char here[PATH_MAX], path[PATH_MAX + 64];
@@ -65,21 +91,16 @@ int library_find(struct library *library, const char *requested)
 			continue;
 		snprintf(path, sizeof path, "%s%s%s", absolute ? "" : here, places[i],
 			 LIBRARY_NAME);
-		if (access(path, F_OK) == 0)
+		if (first_match(path, sizeof path))
 			return accept_path(library, path);
 	}
 	snprintf(library->why, sizeof library->why,
-		 "cannot find %s in %s, its ../lib, or %s/lib; use --library=PATH", LIBRARY_NAME,
-		 *here ? here : "the directory of this executable", CUFLIGHT_PREFIX);
+		 "cannot find %s in %s, its ../lib, or %s/lib; use --library=PATH%s", LIBRARY_NAME,
+		 *here ? here : "the directory of this executable", CUFLIGHT_PREFIX,
+		 embedded_is_empty(recorder_image, recorder_image_end) ? "" :
+		 ", or 'cuflight install DIRECTORY' once: this command has it inside");
 	return -1;
 }
-
-#if defined __aarch64__
-#define MULTIARCH "lib/aarch64-linux-gnu"
-#else
-#define MULTIARCH "lib/x86_64-linux-gnu"
-#endif
-const char *const library_folders[] = { "lib64", "lib", MULTIARCH, NULL };
 
 void library_path_for_any(const struct library *library, char *out, size_t bytes)
 {

@@ -34,4 +34,7 @@ extern const char *const library_folders[];
  */
 int library_compose_preload(const char *path, const char *inherited, char *out, size_t bytes);
 
+/* The recorder inside a shipped command (images.c); no bytes: it is not inside. */
+extern const char recorder_image[], recorder_image_end[];
+
 #endif

@@ -2,6 +2,7 @@
 /* Lines, and the sentences that several parts of the report share. */
 #include "analysis/view/text/text.h"
 
+#include <signal.h>
 #include <stdarg.h>
 #include <string.h>
 #include "analysis/base/numbers.h"
@@ -274,12 +275,12 @@ uint64_t text_wanted_bytes(const struct fact_incident *incident)
 	return incident->requested_bytes;
 }
 
-/* sigdescr_np knows the signals of this machine; 64 is the last real-time signal. */
+/* strsignal knows the signals of this machine. */
 static void signal_text(uint64_t number, char *out, size_t bytes)
 {
 	const char *name = NULL;
-	if (number < 65)
-		name = sigdescr_np((int)number);
+	if (number && number < (uint64_t)SIGRTMIN)
+		name = strsignal((int)number);
 	if (name)
 		snprintf(out, bytes, "killed by signal %llu (%s)", (unsigned long long)number,
 			 name);

@@ -10,13 +10,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "analysis/embedded/embedded.h"
 #include "analysis/what_if/host/player_image.h"
 
-enum { HISTORY_FD = 3, ANSWER_FD, PLAYER_FD, FREE_FD, NUMBER_CHARACTERS = 24 };
+enum { HISTORY_FD = 3, ANSWER_FD, PLAYER_FD, FREE_FD, NUMBER_CHARACTERS = 24 }; /* as in player.c */
 
 extern char **environ;
 
@@ -61,25 +61,6 @@ static int moved_up(int fd)
 	return moved;
 }
 
-/* The player as a file without a name; -1: there is no memory for it. */
-static int player_file(void)
-{
-	size_t bytes = (size_t)(player_image_end - player_image), written = 0;
-	int fd = moved_up(memfd_create("cuflight-player", MFD_CLOEXEC));
-
-	while (fd >= 0 && written < bytes) {
-		ssize_t n = write(fd, player_image + written, bytes - written);
-
-		if (n > 0) {
-			written += (size_t)n;
-		} else if (errno != EINTR) {
-			close(fd);
-			fd = -1;
-		}
-	}
-	return fd;
-}
-
 /* Descriptors of one play; -1: none. */
 struct channel { int player, history, answer[2]; };
 
@@ -102,7 +83,6 @@ static int spawn_player(pid_t *pid, const struct channel *channel,
 	posix_spawn_file_actions_adddup2(&actions, channel->history, HISTORY_FD);
 	posix_spawn_file_actions_adddup2(&actions, channel->answer[1], ANSWER_FD);
 	posix_spawn_file_actions_adddup2(&actions, channel->player, PLAYER_FD);
-	posix_spawn_file_actions_addclosefrom_np(&actions, FREE_FD);
 	error = posix_spawn(pid, "/proc/self/fd/5", &actions, NULL, argv, environment);
 	posix_spawn_file_actions_destroy(&actions);
 	free(preload);
@@ -137,7 +117,9 @@ static void await_answer(int fd, unsigned seconds, struct play_answer *answer)
 
 static bool channel_open(struct channel *channel, int history_fd)
 {
-	*channel = (struct channel){ .player = player_file(),
+	int player = embedded_file("cuflight-player", player_image, player_image_end);
+
+	*channel = (struct channel){ .player = moved_up(player),
 				     .history = fcntl(history_fd, F_DUPFD_CLOEXEC, FREE_FD),
 				     .answer = { -1, -1 } };
 	if (channel->player < 0 || channel->history < 0 || pipe2(channel->answer, O_CLOEXEC))

@@ -37,3 +37,28 @@ make_it() { make -s -C "$root" O="$(realpath --relative-to="$root" "$build")" DE
 		run -1 grep -E '__[a-z]+_chk' <(nm -u "$made/obj/interpose/$name.o")
 	done
 }
+
+@test "install writes the command and a recorder that \$LIB finds; env --k8s --init has its lines" {
+	load ../cli.bash
+	cd "$BATS_TEST_TMPDIR"
+	expect 2 install
+	holds err "takes one directory"
+	expect 0 install here/
+	cmp here/bin/cuflight "$cuflight"
+	cmp here/lib/libcuflight.so "$build/libcuflight.so"
+	cmp here/lib64/libcuflight.so "$build/libcuflight.so"
+	holds err "here/bin/cuflight env"
+	here/bin/cuflight env >lines
+	grep -qF "/here/\$LIB/libcuflight.so" lines
+	# shellcheck source=/dev/null
+	(. ./lines && CUFLIGHT_OPTIONS=start=1 CUFLIGHT_OUTPUT=plain.cuf /bin/true)
+	expect 0 report plain.cuf
+	# what runs keeps the old files
+	expect 0 install here
+	expect 0 env --k8s --init=registry/cuflight:1
+	holds out 'image: "registry/cuflight:1"' '"install", "/opt/cuflight"' 'value: "/opt/cuflight/$LIB/libcuflight.so"'
+	expect 2 env --init=x
+	expect 2 env --k8s --init=x --library=/lib/libcuflight.so
+	expect 2 install /proc/here
+	holds err "cannot write"
+}

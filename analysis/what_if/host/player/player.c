@@ -22,9 +22,12 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include "analysis/what_if/host/player/play.h"
+
+enum { FREE_FD = 6 }; /* as in child.c */
 
 enum {
 	LOOK_EVERY_STEPS = 512,
@@ -384,6 +387,7 @@ int main(int argc, char **argv)
 
 	if (argc != 6)
 		return 2;
+	syscall(SYS_close_range, FREE_FD, ~0u, 0); /* what others left open */
 	to = atoi(argv[2]);
 	player.limits.resident_bytes = strtoull(argv[3], NULL, 10);
 	player.limits.touched_1024th =

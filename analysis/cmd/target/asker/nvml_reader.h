@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One reading of NVML by `cuflight run`. The recorder has a reader of its own (hooks/cuda/nvml.c):
- * it may not use libc there, and neither side may be built from the other's sources. Both follow
+ * One reading of NVML, for `cuflight run`. The recorder has its own reader (hooks/cuda/nvml.c): it
+ * may not use libc there, and neither side may be built from the other's sources. Both follow
  * interpose/abi/nvml.h, and the same cases test both (tests/unit/fixtures/nvml_cases.h).
  *
  * Contract: called in a child process that ends afterwards, because NVML may hang or crash.
  */
-#ifndef CMD_RUN_NVML_READER_H
-#define CMD_RUN_NVML_READER_H
+#ifndef CMD_TARGET_NVML_READER_H
+#define CMD_TARGET_NVML_READER_H
 
 #include <stdbool.h>
 #include "interpose/abi/nvml.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The version, the recording format, and the build-id from the ELF notes of this executable. */
-#include "analysis/cmd/version.h"
+#include "analysis/cmd/cli/version.h"
 
 #include <elf.h>
 #include <link.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What --version prints. Contract: writes one line to out. */
-#ifndef CMD_VERSION_H
-#define CMD_VERSION_H
+#ifndef CMD_CLI_VERSION_H
+#define CMD_CLI_VERSION_H
 
 #include <stdio.h>
 

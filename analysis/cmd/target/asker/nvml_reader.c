@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The calls of one reading, in order: init, handle, memory, lists, shutdown. */
-#include "analysis/cmd/run/nvml_reader.h"
+#include "analysis/cmd/target/asker/nvml_reader.h"
 
 #include <stdio.h>
 #include <string.h>
