@@ -265,6 +265,21 @@ uint64_t seq_at_time(const struct events *events, uint64_t time_ns)
 	return most_of(last_at_time(events, time_ns), last_at_time(events->framework, time_ns));
 }
 
+void events_cut(struct events *events, uint64_t seq)
+{
+	if (events->framework)
+		events_cut(events->framework, seq);
+	if (seq >= events->last_seq)
+		return;
+	for (size_t i = events_after(events, seq); events->count > i; events->count--)
+		events->phase_count -= events_get(events, events->count - 1).op == CUF_OP_PHASE;
+	while (events->role_count && events->roles[events->role_count - 1] >= events->count)
+		events->role_count--;
+	events->last_seq = events->count ? seq_at(events, events->count - 1) : 0;
+	if (!events->count)
+		events->first_seq = 0;
+}
+
 void events_passed(const struct events *events, size_t passed)
 {
 	if (passed % DROP_EVERY == DROP_EVERY - 1)

@@ -43,6 +43,8 @@ struct events {                       /* of one ring */
 /* The events of the device ring; those of the framework ring are its member. */
 struct events *events_new(const struct reader *reader);
 void events_free(struct events *events); /* NULL is fine */
+/* Forgets what came after that number, in both rings. */
+void events_cut(struct events *events, uint64_t seq);
 /* What places count in: segments and records are multiples of it (reader.h). */
 enum { EVENTS_UNIT = 8, EVENTS_BLOCK = 256 };
 /* i below count. Copies the record first: a live recording may change under the reader. */

@@ -155,6 +155,51 @@ static int check_sections(struct reader *reader, struct reader_error *error)
 	return 0;
 }
 
+enum { LOOKS = 100, STILL_BYTES_MAX = 1 << 20 };
+
+/* A recorder that writes counts an event in next_seq first. */
+void reader_look_again(struct reader *reader)
+{
+	struct reader_section *devices = &reader->sections[CUF_SEC_DEVICES];
+	const struct cuf_header *now = (const void *)reader->data;
+	uint64_t before = 0, bytes = devices->count * devices->stride;
+
+	if (reader->until_seq == CUF_UNKNOWN || bytes > STILL_BYTES_MAX)
+		return;
+	if (!reader->still)
+		reader->still = xalloc_bytes(bytes + 1);
+	reader->is_blurred = true;
+	for (unsigned i = 0; i < LOOKS && reader->is_blurred; i++) {
+		before = __atomic_load_n(&now->next_seq, __ATOMIC_ACQUIRE);
+		memcpy(reader->still, reader->data + devices->offset, bytes);
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		reader->is_blurred = __atomic_load_n(&now->next_seq, __ATOMIC_RELAXED) != before;
+	}
+	reader->until_seq = reader->header.next_seq = before;
+	devices->at = reader->still;
+}
+
+static void look(struct reader *reader)
+{
+	if (!reader->mapping || reader->header.end_kind ||
+	    reader->writers == FILE_HAS_NO_WRITER || !reader->sections[CUF_SEC_DEVICES].count)
+		return;
+	reader->until_seq = 0;
+	reader_look_again(reader);
+}
+
+void reader_take_ledger(struct reader *reader, struct cuf_block *blocks, size_t count)
+{
+	struct reader_section *ledger = &reader->sections[CUF_SEC_LEDGER];
+
+	free(reader->ledger);
+	reader->ledger = blocks;
+	ledger->at = (const uint8_t *)blocks;
+	ledger->stride = sizeof *blocks;
+	ledger->count = ledger->planned = count;
+	ledger->bytes = count * sizeof *blocks;
+}
+
 static int check(struct reader *reader, struct reader **out, struct reader_error *error)
 {
 	int code = check_header(reader, error);
@@ -164,6 +209,7 @@ static int check(struct reader *reader, struct reader **out, struct reader_error
 		reader_close(reader);
 		return code;
 	}
+	look(reader);
 	*out = reader;
 	return 0;
 }
@@ -173,6 +219,7 @@ static struct reader *new_reader(const char *path)
 	struct reader *reader = xalloc_aligned_zeroed(_Alignof(struct reader), sizeof *reader);
 
 	reader->path = xalloc_string(path);
+	reader->until_seq = CUF_UNKNOWN;
 	reader->sweeps = xalloc_zeroed(CUF_SEC_MAX, sizeof *reader->sweeps);
 	return reader;
 }
@@ -307,6 +354,8 @@ void reader_close(struct reader *reader)
 		munmap(reader->mapping, reader->bytes);
 	}
 	free(reader->copy);
+	free(reader->still);
+	free(reader->ledger);
 	free(reader->call_sites);
 	free(reader->places);
 	free(reader->path);
@@ -432,7 +481,7 @@ bool reader_incident_slot(const struct reader *reader, uint64_t slot, struct cuf
 	};
 	memcpy(incident, at, least_of(stride, sizeof *incident));
 	merge_incident_sites(reader, incident);
-	return incident->number != 0;
+	return incident->number != 0 && incident->seq <= reader->until_seq;
 }
 
 /* The first quarter of the slots keeps the first incidents; the rest is a ring. */
@@ -452,7 +501,10 @@ void reader_drop_range(const struct reader *reader, const void *at, uint64_t byt
 {
 	uintptr_t page = 4095, from = ((uintptr_t)at + page) & ~page,
 		  to = ((uintptr_t)at + bytes) & ~page;
-	if (reader->mapping && to > from)
+	bool is_mapped = (const uint8_t *)at >= reader->data &&
+			 (const uint8_t *)at < reader->data + reader->bytes;
+
+	if (reader->mapping && is_mapped && to > from)
 		madvise((void *)from, to - from, MADV_DONTNEED);
 }
 

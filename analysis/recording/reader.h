@@ -51,6 +51,11 @@ struct reader {
 	uint64_t missing_bytes;   /* what the header promises and the file does not have */
 	bool complete;
 	enum file_writers writers; /* just before the header was copied */
+	/* Of a recording that is being written: the last device event of the moment that its copy
+	 * of DEVICES is of. CUF_UNKNOWN: it is not written any more. */
+	uint64_t until_seq;
+	bool is_blurred;          /* no such moment was found: sums may differ by a few blocks */
+	void *still, *ledger;     /* copies of sections; NULL */
 	void *mapping;            /* of the file; NULL for memory */
 	void *copy;               /* of misaligned memory; NULL */
 	struct reader_section sections[CUF_SEC_MAX];
@@ -61,6 +66,10 @@ struct reader {
 };
 
 int reader_open(const char *path, struct reader **out, struct reader_error *error);
+/* Of a recording that is being written: copies DEVICES anew, for a later moment. */
+void reader_look_again(struct reader *reader);
+/* Takes blocks, count of them, as the content of LEDGER. */
+void reader_take_ledger(struct reader *reader, struct cuf_block *blocks, size_t count);
 /* The same for an entry of a directory of recordings. A symbolic link is not followed. */
 int reader_open_entry(const char *path, struct reader **out, struct reader_error *error);
 /* A part of an open file, from a page on; path is what it is called. fd stays the caller's. */

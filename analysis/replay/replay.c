@@ -263,3 +263,54 @@ bool replay_back(struct events *events, uint64_t from, uint64_t to, struct lives
 	exact->framework &= is_complete(events->framework, to);
 	return true;
 }
+
+/* ---- a recording that is being written ---- */
+
+enum { KINDS = sizeof((struct cuf_device *)0)->live_bytes / sizeof(uint64_t) };
+
+/* Adds the blocks up by device and kind, as the recorder does. */
+static bool is_sum_of(const struct reader *reader, const struct liveset *live)
+{
+	uint64_t sums[CUF_DEVICES_MAX][KINDS] = { { 0 } };
+	size_t at = 0;
+
+	for (const struct cuf_block *block; (block = liveset_next(live, &at));)
+		if (block->device < CUF_DEVICES_MAX && block->kind < KINDS &&
+		    !(block->flags & CUF_EVENT_HOST_LOCATION))
+			sums[block->device][block->kind] += block->bytes;
+	for (unsigned d = 0; d < CUF_DEVICES_MAX; d++) {
+		const struct cuf_device *device = reader_at(reader, CUF_SEC_DEVICES, d);
+
+		for (unsigned kind = 0; device && kind < KINDS; kind++)
+			if (kind_is_device_memory(kind) &&
+			    device->live_bytes[kind] != sums[d][kind])
+				return false;
+	}
+	return true;
+}
+
+void replay_keep_still(struct reader *reader, const struct liveset *live)
+{
+	struct cuf_block *blocks = xalloc_zeroed(live->count + 1, sizeof *blocks);
+	size_t count = 0, at = 0;
+
+	for (const struct cuf_block *block; (block = liveset_next(live, &at));)
+		blocks[count++] = *block;
+	reader_take_ledger(reader, blocks, count + 1); /* an empty table would be a missing one */
+}
+
+/* The ledger is read before the events, so that these have all that it has. */
+bool replay_still(const struct reader *reader, struct events **events, struct liveset *live,
+		  struct replay_exact *exact)
+{
+	uint64_t seq = reader->until_seq;
+
+	replay_ledger(reader, live, exact);
+	*events = events_new(reader);
+	undo_ring(*events, (*events)->framework, CUF_UNKNOWN, seq, live);
+	undo_ring((*events)->framework, (*events)->framework, CUF_UNKNOWN, seq, live);
+	exact->device &= is_complete(*events, seq);
+	exact->framework &= is_complete((*events)->framework, seq);
+	events_cut(*events, seq);
+	return is_sum_of(reader, live);
+}

@@ -82,15 +82,45 @@ static void read_ledger(struct run_process *process)
 	process->live_valid = true;
 }
 
+static bool is_written(const struct run_process *process)
+{
+	return process->reader->until_seq != CUF_UNKNOWN;
+}
+
+enum { STILL_ATTEMPTS = 3 };
+
+/* Events and ledger of one moment. A call that was under way at each look shows in one of them. */
+static void read_still(struct run_process *process)
+{
+	bool is_still = false;
+
+	for (unsigned i = 0; i < STILL_ATTEMPTS && !is_still; i++) {
+		if (i) {
+			events_free(process->events);
+			liveset_fini(&process->live);
+			reader_look_again(process->reader);
+		}
+		is_still = replay_still(process->reader, &process->events, &process->live,
+					&process->live_exact);
+	}
+	process->reader->is_blurred |= !is_still;
+	replay_keep_still(process->reader, &process->live);
+	process->live_seq = CUF_UNKNOWN;
+	process->live_valid = true;
+}
+
 /* The events of each process, then the ledger of each. */
 static void read_part(void *context, size_t i)
 {
 	struct run *run = context;
+	struct run_process *process = &run->processes[i % run->count];
 
-	if (i < run->count)
-		run->processes[i].events = events_new(run->processes[i].reader);
-	else
-		read_ledger(&run->processes[i - run->count]);
+	if (is_written(process) && i < run->count)
+		read_still(process);
+	else if (i < run->count)
+		process->events = events_new(process->reader);
+	else if (!is_written(process))
+		read_ledger(process);
 }
 
 /* Few processes leave processors idle. Of many, the live sets would need too much memory. */

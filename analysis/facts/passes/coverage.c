@@ -322,7 +322,8 @@ static void tell_python_walks(struct build *build, struct sentences *blind, uint
 /* Blind spots that the header counts, and allocators that malloc's hooks do not see. */
 static void tell_process(struct build *build, uint32_t p, struct sentences *blind)
 {
-	const struct cuf_header *header = &build->run->processes[p].reader->header;
+	const struct reader *reader = build->run->processes[p].reader;
+	const struct cuf_header *header = &reader->header;
 	if (header->framework_blind)
 		say(blind,
 		    arena_format(build->arena,
@@ -365,6 +366,10 @@ static void tell_process(struct build *build, uint32_t p, struct sentences *blin
 	if (gpu_processes_refusal(build, p))
 		say(blind, gpu_processes_refusal(build, p), p);
 	tell_python_walks(build, blind, p);
+	if (reader->is_blurred && reader->writers == FILE_HAS_WRITER)
+		say_minor(blind,
+			  "the process was allocating while it was read, and no one moment was "
+			  "found: sums may differ by the blocks of those calls", p);
 	if (header->options_host_mode == CUF_HOST_OFF)
 		say_minor(blind, "host memory was not recorded (host=off)", p);
 }

@@ -110,3 +110,40 @@ is_seen_as() {
 		[ "$(awk '{ print $1 }' after | tr '\n' ' ')" = "$([ $mode = 0640 ] && echo "750 750 640 " || echo "700 700 600 ")" ]
 	done
 }
+
+# Two threads replace blocks of 1 MiB as fast as they can: at each moment 998 to 1,000 are live.
+write_replacer() {
+	cat >replacer.py <<'END'
+import ctypes, random, threading
+cu = ctypes.CDLL("libcuda.so.1")
+context = ctypes.c_void_p()
+assert not cu.cuInit(0) and not cu.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+def take():
+    block = ctypes.c_uint64()
+    assert not cu.cuMemAlloc_v2(ctypes.byref(block), ctypes.c_size_t(1 << 20))
+    return block.value
+def serve(number):
+    cu.cuCtxSetCurrent(context)
+    blocks = [take() for _ in range(500)]
+    open(f"ready{number}", "w").close()
+    while True:
+        i = random.randrange(500)
+        cu.cuMemFree_v2(ctypes.c_uint64(blocks[i]))
+        blocks[i] = take()
+for number in range(2):
+    threading.Thread(target=serve, args=[number]).start()
+END
+}
+
+@test "a server that never rests is read as of one moment: its call sites have each block once" {
+	write_replacer
+	CUFLIGHT_OUTPUT=rec/ "$root/scripts/simcuda" env LD_PRELOAD="$build/libcuflight.so" "$BASH" -c 'echo $$ >pid; exec python3 replacer.py' 3>&- &
+	for _ in $(seq 600); do [ ! -e ready0 ] || [ ! -e ready1 ] || break; sleep 0.1; done
+	started+=" $(<pid)"
+	for _ in $(seq 20); do
+		"$cuflight" export --to=folded --kind=device rec >sites
+		awk '{ held += $NF } END { if (held % 1048576 || held < 998 * 1048576 || held > 1000 * 1048576) { print held; exit 1 } }' sites
+	done
+	"$cuflight" report --json rec >report.json
+	report_has "d.processes[0].end_state === 'running' && d.devices[0].owners.reduce((sum, row) => sum + (row.in_sum ? row.bytes : 0), 0) === d.devices[0].total_bytes"
+}
