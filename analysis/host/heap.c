@@ -185,13 +185,13 @@ void heap_read(const struct reader *reader, const struct host_means *means,
 }
 
 double heap_bytes_since(const struct reader *reader, const struct host_means *means,
-			uint64_t time_ns)
+			uint64_t time_ns, uint64_t bytes_least)
 {
 	uint64_t at = 0;
 	struct heap_block block;
 	double sum = 0;
 	while (next_block(reader, &at, &block))
-		if (block.birth_ns >= time_ns)
+		if (block.birth_ns >= time_ns && block.bytes >= bytes_least)
 			sum += (double)host_weight_bytes(block.bytes,
 							 host_means_at(means, block.birth));
 	return sum;
@@ -199,7 +199,7 @@ double heap_bytes_since(const struct reader *reader, const struct host_means *me
 
 double heap_live_bytes(const struct reader *reader, const struct host_means *means)
 {
-	return heap_bytes_since(reader, means, 0);
+	return heap_bytes_since(reader, means, 0, 0);
 }
 
 bool heap_peak(const struct reader *reader, struct heap_moment *peak, double *above_end)

@@ -75,7 +75,7 @@ static uint64_t untouched_bytes(const struct run_process *process, const struct 
 	if (sample.rss_shared_bytes != CUF_UNKNOWN)
 		resident = subtract_to_zero(resident, sample.rss_shared_bytes);
 	most = subtract_to_zero(sample.host_live_bytes, resident) + late->since_sample_bytes;
-	return least_of(late->bytes, most);
+	return least_of(late->bytes, most_of(most, late->fresh_bytes));
 }
 
 /*

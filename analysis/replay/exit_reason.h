@@ -43,6 +43,9 @@ struct exit_reason {
 struct late_blocks {
 	uint64_t bytes;              /* in the last second */
 	uint64_t since_sample_bytes; /* of those: after the last sample */
+	/* of those: of blocks that no allocator has free, when the last sample was taken or after;
+	 * a sample is due when such a block was made, and then none of it is resident */
+	uint64_t fresh_bytes;
 };
 
 /* Where the last second begins, CLOCK_MONOTONIC, and when the last sample was taken; 0: none. */

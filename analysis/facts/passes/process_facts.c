@@ -8,6 +8,9 @@
 #include <string.h>
 #include <time.h>
 
+#define HOST_CLOCK_NS 10000000ull /* a coarse clock, kept in milliseconds */
+#define FRESH_BYTES (32ull << 20) /* glibc maps such a block by itself, and unmaps it */
+
 const char *hook_name(const struct build *build, uint32_t process, unsigned id)
 {
 	const struct meta *meta = &build->run->processes[process].meta;
@@ -179,15 +182,19 @@ static void relate(struct build *build, uint32_t index)
 /* Only for a process that has no end record: the whole ledger is read. */
 static struct late_blocks late_blocks_of(const struct run_process *recorded)
 {
+	const struct reader *reader = recorded->reader;
+	uint64_t sample_ns = exit_reason_sample_ns(recorded), late_ns;
 	struct host_means means;
-	if (recorded->reader->header.end_kind)
+	if (reader->header.end_kind)
 		return (struct late_blocks){ 0 };
-	means = host_means_of(recorded->reader, &recorded->meta);
+	means = host_means_of(reader, &recorded->meta);
+	late_ns = exit_reason_late_ns(recorded);
 	return (struct late_blocks){
-		host_whole(heap_bytes_since(recorded->reader, &means,
-					    exit_reason_late_ns(recorded))),
-		host_whole(heap_bytes_since(recorded->reader, &means,
-					    exit_reason_sample_ns(recorded) + 1)),
+		host_whole(heap_bytes_since(reader, &means, late_ns, 0)),
+		host_whole(heap_bytes_since(reader, &means, sample_ns + 1, 0)),
+		host_whole(heap_bytes_since(reader, &means,
+					    subtract_to_zero(sample_ns, HOST_CLOCK_NS),
+					    FRESH_BYTES)),
 	};
 }
 
