@@ -182,6 +182,7 @@ static const struct {
 	{ "load_tensors", HINT_WEIGHTS }, { "load_weights", HINT_WEIGHTS },
 	{ "load_model", HINT_WEIGHTS }, { "load_layer", HINT_WEIGHTS },
 	{ "model_loader", HINT_WEIGHTS }, { "from_pretrained", HINT_WEIGHTS },
+	{ "core_model_loading", HINT_WEIGHTS },
 	{ "safetensors", HINT_WEIGHTS }, { "weights", HINT_WEIGHTS },
 	{ "load_state_dict", HINT_WEIGHTS }, { "shard", HINT_READS },
 	{ "load", HINT_READS }, { "read", HINT_READS },

@@ -171,12 +171,13 @@ static void mapping_begin(struct mapping *mapping, void *addr, size_t bytes, int
 }
 
 /*
- * Many ask for huge pages, or for more addresses than there are, and do well with less. Where
- * malloc asks in vain, the refusal of malloc is the incident.
+ * A file's map is refused where addresses are limited. Many ask for huge pages, or for more
+ * addresses than there are, and do well with less. Where malloc asks in vain, the refusal of malloc
+ * is the incident.
  */
 static bool is_for_memory(const struct request *request)
 {
-	return request->flags & MAP_ANONYMOUS && request->prot != PROT_NONE &&
+	return request->prot != PROT_NONE &&
 	       !(request->flags & (MAP_NORESERVE | MAP_HUGETLB)) &&
 	       request->bytes >= cuf_maps_bytes_min();
 }

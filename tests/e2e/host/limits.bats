@@ -52,8 +52,15 @@ held = hold()
 kind = resource.RLIMIT_AS if sys.argv[1] == "v" else resource.RLIMIT_DATA
 pages = open("/proc/self/statm").read().split()
 print(int(pages[0 if sys.argv[1] == "v" else 5]) * 4096, resource.getrlimit(kind)[0], flush=True)
+file = open("file", "w+b")
+file.truncate(800 << 20)
 try:
-    more = bytearray(800 << 20) if sys.argv[2] == "malloc" else mmap.mmap(-1, 800 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if sys.argv[2] == "malloc":
+        more = bytearray(800 << 20)
+    elif sys.argv[2] == "file":
+        more = mmap.mmap(file.fileno(), 800 << 20, access=mmap.ACCESS_READ)
+    else:
+        more = mmap.mmap(-1, 800 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 except (MemoryError, OSError):
     if sys.argv[3] == "dies":
         raise
@@ -172,4 +179,12 @@ EOF
 	CUFLIGHT_OUTPUT=none/ LD_PRELOAD=$build/libcuflight.so ./negative && return 1
 	"$cuflight" report --json none >report.json
 	report_has "d.incidents[0].refused_by === null && d.cause.name_id === 'host-request-too-large'"
+}
+
+@test "Python dies of ulimit -v where it maps a file, as a model's" {
+	command -v python3 >/dev/null || skip "no python3 here"
+	limited v file dies python3 "$BATS_FILE_TMPDIR/fills.py"
+	knows v
+	report_has "d.incidents[0].fatal"
+	blames v 'hold \((fills.py)?:5\)'
 }
