@@ -17,6 +17,7 @@ struct fact_sample {
 	uint64_t rss_bytes, cgroup_bytes, host_live_bytes, pinned_bytes;
 	uint64_t rss_shared_bytes; /* of rss_bytes: files and shared memory */
 	uint64_t cgroup_shmem_bytes; /* of cgroup_bytes: shared memory; known near the limit */
+	uint64_t thread_count; /* CUF_UNKNOWN: an older recorder */
 	uint64_t device_live_bytes[CUF_DEVICES_MAX]; /* by the driver's ordinal */
 	uint64_t device_free_bytes[CUF_DEVICES_MAX];
 };
@@ -53,6 +54,7 @@ struct fact_process {
 	const char *end_why; /* a clause: how an end without a record was inferred; "" */
 	/* requested in its last second and not resident at the last sample; 0 with an end record */
 	uint64_t untouched_bytes;
+	uint64_t threads_most; /* at one time, as sampled; CUF_UNKNOWN: an older recorder */
 	bool complete; /* false: the file is cut, see coverage */
 	bool switched_off; /* the recorder stopped recording before the end */
 	uint64_t driver_version; /* 13000 = 13.0; 0 before CUDA was seen */

@@ -123,6 +123,7 @@ struct growth {
 	/* Set before growth_follow where sites are judged by age, too (host memory). */
 	bool by_age;
 	bool is_sampled, is_failure; /* memory ran out at time.end_ns */
+	uint64_t threads_most;       /* at one time; 0: not known */
 	struct survival_time time;   /* events_ns is found by growth_follow */
 	struct survival *survivals;  /* of the sites that have floors */
 	struct survival *pools;      /* of the places in the program that several sites share */

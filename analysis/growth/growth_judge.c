@@ -65,12 +65,13 @@ static uint32_t threads_of(const struct site *site)
 }
 
 /* One block for each of a few threads, for as long as they live: a pool that starts threads under
- * load. */
-static bool is_of_threads(const struct site *site)
+ * load. Threads that come one after another are no such pool. */
+static bool is_of_threads(const struct growth *growth, const struct site *site)
 {
 	unsigned threads = (unsigned)__builtin_popcountll(site->thread_bits);
 	return is_alike(site) && site->live_count <= THREADS_FEW && threads > 1 &&
-	       threads * 4 >= site->live_count * 3;
+	       threads * 4 >= site->live_count * 3 &&
+	       (!growth->threads_most || site->live_count <= growth->threads_most);
 }
 
 /* Of a sampled site, chance decides into which half of the time a sample falls. This is one
@@ -94,7 +95,7 @@ static bool is_leak(const struct growth *growth, const struct site *site,
 		    const struct series *series, const struct trend_steps *steps)
 {
 	double floor_then = series->bytes[series->count * 3 / 4] - series->bytes[0];
-	return !site->holds_blocks && !is_of_threads(site) && !is_all_young(growth, site) &&
+	return !site->holds_blocks && !is_of_threads(growth, site) && !is_all_young(growth, site) &&
 	       growth->work_cycles >= CYCLES_MIN &&
 	       series->count > CYCLES_MIN && steps->ups >= CYCLES_MIN - 1 &&
 	       steps->quarters_with_ups == 4 && /* it rose in at least 8 cycles, all along */
@@ -121,7 +122,7 @@ static size_t lumped(const struct series *series)
 static struct survival_growth survival_of(const struct growth *growth, const struct site *site)
 {
 	struct survival_growth own = { SURVIVAL_NOTHING, NAN, NAN, NAN };
-	if (!growth->survivals || site->holds_blocks || is_of_threads(site))
+	if (!growth->survivals || site->holds_blocks || is_of_threads(growth, site))
 		return own;
 	own = survival_judge(&growth->survivals[site->floor], &growth->all, &growth->time,
 			     growth->is_failure);

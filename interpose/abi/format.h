@@ -531,6 +531,7 @@ struct cuf_sample {
 				    /* before it kills; CUF_UNKNOWN except near the limit */
 	uint64_t cgroup_shmem_bytes; /* of cgroup_bytes: shared memory and files of tmpfs, mapped */
 				     /* or not; CUF_UNKNOWN except near the limit */
+	uint64_t thread_count;   /* of the process, recorded or not; CUF_UNKNOWN without /proc */
 };
 
 /* A call site in the note of the host's peak. Blocks that were recorded by sampling, and others. */

@@ -105,6 +105,7 @@ static void sample_process(struct cuf_sample *sample)
 	sample->cgroup_file_bytes = memory.cgroup_file_bytes;
 	sample->cgroup_shmem_bytes = memory.cgroup_shmem_bytes;
 	sample->host_live_bytes = cuf_host_live_bytes();
+	sample->thread_count = cuf_process_threads();
 	expect_rise(sample->host_live_bytes, memory.cgroup_max_bytes);
 	see_group(&memory, sample->time_ns);
 	cuf_recent_live(CUF_RECENT_HOST, sample->host_live_bytes, sample->time_ns);

@@ -4,9 +4,11 @@
 
 #include <stdbool.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "interpose/abi/format.h"
 #include "interpose/platform/side_stack.h"
 #include "interpose/platform/say.h"
+#include "interpose/platform/sys.h"
 #include "interpose/process/proc_file.h"
 #include "interpose/platform/laws.h"
 
@@ -169,4 +171,14 @@ void cuf_process_memory(struct cuf_process_memory *memory)
 					       CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN,
 					       CUF_UNKNOWN };
 	cuf_on_side_stack(read_memory, memory);
+}
+
+/* A directory has a link for itself, one in its parent, and one for each thread. */
+uint64_t cuf_process_threads(void)
+{
+	struct stat tasks;
+	if (cuf_sys(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/task", (long)&tasks, 0, 0, 0) < 0 ||
+	    tasks.st_nlink <= 2)
+		return CUF_UNKNOWN;
+	return (uint64_t)tasks.st_nlink - 2;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory of this process and of its control group. Contract: any thread after cuf_cgroup_find; raw
- * system calls, no allocation; without /proc or a cgroup every number is CUF_UNKNOWN.
+ * Memory of this process and of its control group, and its threads. Contract: any thread after
+ * cuf_cgroup_find; raw system calls, no allocation; without /proc or a cgroup every number is
+ * CUF_UNKNOWN.
  */
 #ifndef CUF_CGROUP_H
 #define CUF_CGROUP_H
@@ -30,5 +31,7 @@ uint64_t cuf_cgroup_oom_kills(void);
 
 /* About 10 us. */
 void cuf_process_memory(struct cuf_process_memory *memory);
+/* How many threads there are now. */
+uint64_t cuf_process_threads(void);
 
 #endif

@@ -319,15 +319,17 @@ static void fill_pins(struct build *build, uint32_t process, uint64_t fragmented
 /* ---- malloc, page-locked memory, samples ---- */
 
 /* A sampler saw the bytes of every allocation, but counted only the calls that it recorded. */
-static void count_calls(const struct reader *reader, struct fact_host *host)
+static void count_calls(const struct reader *reader, uint64_t threads_most, struct fact_host *host)
 {
 	for (uint64_t i = 0; i < reader_count(reader, CUF_SEC_THREADS); i++) {
 		const struct cuf_thread *thread = reader_at(reader, CUF_SEC_THREADS, i);
 		host->recorded_alloc_count += thread->host_allocs;
 		host->recorded_free_count += thread->host_frees;
-		host->thread_count += thread->host_allocs > 0; /* a slot has one thread at a time */
+		host->thread_count += thread->host_allocs > 0;
 		host->alloc_bytes += thread->host_alloc_bytes;
 	}
+	/* the slots of threads that ended are used again when there is no other */
+	host->thread_count = least_of(host->thread_count, threads_most);
 	host->alloc_count = host->free_count = CUF_UNKNOWN;
 	if (reader->header.options_host_mode == CUF_HOST_FULL) {
 		host->alloc_count = host->recorded_alloc_count;
@@ -400,7 +402,6 @@ static uint64_t later_sample(const struct fact_process *process, uint64_t moment
 			     const struct fact_meta_text *reading)
 {
 	const struct fact_sample *last = fact_sample_at(process, moment_ns);
-
 	if (reading->number == CUF_MOMENT_END || /* it is of the end itself */
 	    !last || last->time_ns > moment_ns || last->time_ns <= reading->time_ns)
 		return CUF_UNKNOWN;
@@ -451,7 +452,6 @@ static uint64_t page_locked_bytes(struct build *build, uint32_t process)
 uint64_t host_report_time(const struct build *build, uint32_t process)
 {
 	uint64_t monotonic_ns = host_time_of(build, process);
-
 	if (monotonic_ns == CUF_UNKNOWN)
 		return CUF_UNKNOWN;
 	return reader_realtime(build->run->processes[process].reader, monotonic_ns);
@@ -543,7 +543,7 @@ static struct fact_host host_of(struct build *build, uint32_t process)
 			!is_overtaken(whose, time_ns, reading->time_ns)))
 		memory = reading->text;
 	fill_samples(whose, sampled_ns, &host);
-	count_calls(build->run->processes[process].reader, &host);
+	count_calls(build->run->processes[process].reader, whose->threads_most, &host);
 	fill_malloc(build->run->processes[process].reader, &build->host_memory[process], &host);
 	host.at_ns = time_ns;
 	host.at_peak = build->host_peaks && time_ns != CUF_UNKNOWN;

@@ -72,7 +72,8 @@ static void read_timeline(struct build *build, struct fact_process *process,
 	struct fact_sample *samples = arena_zeroed(build->arena, count, sizeof *samples);
 	for (uint64_t i = 0; i < count; i++) {
 		struct cuf_sample sample = { .rss_shared_bytes = CUF_UNKNOWN,
-					     .cgroup_shmem_bytes = CUF_UNKNOWN };
+					     .cgroup_shmem_bytes = CUF_UNKNOWN,
+					     .thread_count = CUF_UNKNOWN };
 		uint32_t stride = reader->sections[CUF_SEC_TIMELINE].stride;
 		memcpy(&sample, reader_at(reader, CUF_SEC_TIMELINE, i),
 		       least_of(stride, sizeof sample));
@@ -87,6 +88,7 @@ static void read_timeline(struct build *build, struct fact_process *process,
 					    sample.pinned_bytes,
 					    sample.rss_shared_bytes,
 					    sample.cgroup_shmem_bytes,
+					    sample.thread_count,
 					    { 0 },
 					    { 0 } };
 		memcpy(to->device_live_bytes, sample.device_live_bytes,
@@ -94,6 +96,11 @@ static void read_timeline(struct build *build, struct fact_process *process,
 		memcpy(to->device_free_bytes, sample.device_free_bytes,
 		       sizeof to->device_free_bytes);
 	}
+	process->threads_most = CUF_UNKNOWN;
+	for (size_t i = 0; i < process->timeline_count; i++)
+		if (samples[i].thread_count != CUF_UNKNOWN)
+			process->threads_most = most_of(known_or_zero(process->threads_most),
+							samples[i].thread_count);
 	if (process->timeline_count)
 		qsort(samples, process->timeline_count, sizeof *samples, by_time);
 	process->timeline = samples;

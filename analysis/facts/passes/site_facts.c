@@ -419,6 +419,8 @@ static void follow_host(struct followed_process *one, struct growth *growth)
 	growth->by_age = true;
 	growth->is_sampled = host_means_most(&means) != 0;
 	growth->is_failure = is_failure(one->build, one->process);
+	growth->threads_most =
+		known_or_zero(one->build->facts->processes[one->process].threads_most);
 	growth->time = time_observed(one->build, one->process, one->host.time_ns);
 	take_quiet(growth, quiet_of(one), HOST_CLOCK_NS);
 	if (!growth->quiet) {

@@ -68,6 +68,21 @@ class ToolCache(Agent):
         self.search(turn)
 
 
+class Delegates(Agent):
+    """A tool that runs in a thread of its own, another one each time; its outputs are kept."""
+    documents = (2048, 4096)
+
+    def look_up(self, turn):
+        self.kept.append(word(turn) * (self.size // 9)) # here: delegates
+        if self.bounded:
+            del self.kept[:-4]
+
+    def answer(self, turn):
+        worker = threading.Thread(target=work.or_give_up(self.look_up), args=(turn,))
+        worker.start()
+        worker.join()
+
+
 class Callbacks(Agent):
     """A handler is registered for every run, and its closure keeps the run's output."""
 
@@ -162,6 +177,7 @@ class Model(work.Model):
 
 
 SCENARIOS = {
-    "history": History, "checkpoints": Checkpoints, "database": Database, "tool_cache": ToolCache, "callbacks": Callbacks,
-    "retries": Retries, "frames": Frames, "sessions": Sessions, "fanout": Fanout, "chunks": Chunks, "recursion": Recursion, "model": Model,
+    "history": History, "checkpoints": Checkpoints, "database": Database, "tool_cache": ToolCache, "delegates": Delegates,
+    "callbacks": Callbacks, "retries": Retries, "frames": Frames, "sessions": Sessions, "fanout": Fanout, "chunks": Chunks,
+    "recursion": Recursion, "model": Model,
 }

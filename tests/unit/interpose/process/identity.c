@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a recording contains about its process, and what it must never contain. */
+#include <pthread.h>
 #include "tests/unit/fixtures/recorder.h"
 #include "interpose/process/cgroup.h"
 #include "interpose/process/identity.h"
@@ -68,12 +69,35 @@ static void test_identity__memory_is_plausible(void **state)
 	assert_true(memory.rss_bytes > 500000 && memory.rss_bytes < 1ull << 34);
 }
 
+static void *wait_for(void *lock)
+{
+	pthread_mutex_lock(lock);
+	pthread_mutex_unlock(lock);
+	return NULL;
+}
+
+static void test_identity__threads_are_counted(void **state)
+{
+	pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	uint64_t before = cuf_process_threads();
+	pthread_t threads[3];
+	pthread_mutex_lock(&lock);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, wait_for, &lock), 0);
+	assert_true(before >= 1);
+	assert_int_equal(cuf_process_threads(), before + 3);
+	pthread_mutex_unlock(&lock);
+	for (unsigned i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_identity__no_secret_is_kept),
 		cmocka_unit_test(test_identity__the_rest_of_the_command_line_is),
 		cmocka_unit_test(test_identity__memory_is_plausible),
+		cmocka_unit_test(test_identity__threads_are_counted),
 	};
 	if (argc == 1) { /* again, with a command line worth hiding */
 		const char *again[sizeof arguments / sizeof *arguments + 2] = { argv[0] };
