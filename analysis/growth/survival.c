@@ -13,7 +13,9 @@ enum {
 	HALF = SURVIVAL_BINS / 2,
 	BEGIN_PART = 32,                      /* less of a site is no beginning of its work */
 	WORK_PART = 64,                       /* less work than this of a site measures no pace */
-	BLOCKS_LEAST = 24,                    /* recorded ones, in all */
+	IDLE_PART = 16,                       /* of what is freed in a bin: it did not work */
+	WORKING_LEAST = SURVIVAL_BINS / 3,    /* bins, or nothing is known of its pace */
+	BLOCKS_LEAST = 24,                    /* recorded ones, in all, of a sample */
 	BLOCKS_THIRD = 4                      /* and in each third */
 };
 #define GROWN_LEAST_BYTES (1 << 20)
@@ -113,12 +115,17 @@ struct sums {
 	double bytes, variance, net_bytes, freed_bytes;
 	uint64_t count;
 	unsigned bins, bins_with_births;
+	unsigned pairs, pairs_with_births; /* of bins */
 };
 
 static struct sums sums_of(const struct stretch *site, unsigned from, unsigned to)
 {
 	struct sums sums = { .bins = to - from };
 	for (unsigned bin = from; bin < to; bin++) {
+		bool is_second = (bin - from) % 2, is_born = site->bins[bin].count;
+		sums.pairs += !is_second;
+		sums.pairs_with_births += is_second ? is_born && !site->bins[bin - 1].count
+						    : is_born;
 		sums.bytes += site->bins[bin].bytes;
 		sums.variance += site->bins[bin].variance;
 		sums.net_bytes += site->bins[bin].net_bytes;
@@ -158,6 +165,32 @@ static unsigned last_bin(const struct stretch *site, const struct stretch *total
 	return to;
 }
 
+/*
+ * A program waits at times, for a processor or for an answer, and nothing comes or goes. Where
+ * memory ran out, such bins before the site's last birth are no time of its work. Returns the new
+ * end; that of the recording, where too few would remain.
+ */
+static unsigned leave_out_idle(struct stretch *site, struct stretch *total, unsigned from,
+			       unsigned to)
+{
+	struct stretch work = *site, all = *total;
+	double little = sums_of(total, from, to).freed_bytes / (to - from) / IDLE_PART;
+	unsigned end = from, last = to;
+	while (last > from && !site->bins[last - 1].count)
+		last--;
+	for (unsigned bin = from; bin < to; bin++) {
+		if (bin < last && !site->bins[bin].count && total->bins[bin].freed_bytes <= little)
+			continue;
+		work.bins[end] = site->bins[bin];
+		all.bins[end++] = total->bins[bin];
+	}
+	if (end - from < WORKING_LEAST)
+		return to;
+	*site = work;
+	*total = all;
+	return end;
+}
+
 struct thirds { struct sums first, middle, last, all; };
 
 static struct thirds thirds_of(const struct stretch *site, unsigned from, unsigned to)
@@ -171,17 +204,24 @@ static struct thirds thirds_of(const struct stretch *site, unsigned from, unsign
 	};
 }
 
-/* Blocks were born all along, and enough of them to tell. */
-static bool is_made_all_along(const struct thirds *thirds)
+/*
+ * Blocks were born all along, and enough of them to tell. Where memory ran out, the work may have
+ * had few turns, and a turn may be longer than a bin: then pairs of bins count.
+ */
+static bool is_made_all_along(const struct thirds *thirds, bool is_failure)
 {
 	const struct sums *parts[] = { &thirds->first, &thirds->middle, &thirds->last };
-	if (thirds->all.count < BLOCKS_LEAST || thirds->all.bytes < GROWN_LEAST_BYTES)
+	const struct sums *all = &thirds->all;
+	bool is_exact = is_failure && !(all->variance > 0);
+	if ((all->count < BLOCKS_LEAST && !is_exact) || all->bytes < GROWN_LEAST_BYTES)
 		return false;
 	for (unsigned i = 0; i < 3; i++)
 		if (parts[i]->count < BLOCKS_THIRD ||
-		    parts[i]->bins_with_births * 2 < parts[i]->bins)
+		    (is_failure ? parts[i]->pairs_with_births * 2 < parts[i]->pairs
+				: parts[i]->bins_with_births * 2 < parts[i]->bins))
 			return false;
-	return thirds->all.bins_with_births * 3 >= thirds->all.bins * 2;
+	return is_failure ? all->pairs_with_births * 3 >= all->pairs * 2
+			  : all->bins_with_births * 3 >= all->bins * 2;
 }
 
 /* Of what went before, the last third has `share` as much time, or work. */
@@ -211,23 +251,46 @@ static bool keeps_its_pace(const struct thirds *thirds, const struct thirds *tot
 	       is_in_proportion(thirds, total->last.freed_bytes / before);
 }
 
+/* After which bin of these the site held least; what it held at the beginning, from - 1, counts. */
+static unsigned low_point(const struct stretch *site, unsigned from, unsigned to)
+{
+	double level = 0, least = 0;
+	unsigned at = from;
+	for (unsigned bin = from; bin < to; bin++) {
+		level += site->bins[bin].net_bytes;
+		if (level < least) {
+			least = level;
+			at = bin + 1;
+		}
+	}
+	return at;
+}
+
 /*
- * Old blocks are not freed: of what the last third added, less than half was freed again at this
- * call site, and less than three quarters by all together. Judged where events were kept.
+ * Old blocks are not freed: of what was added from one low point to another, the lowest of the
+ * middle third and of the last, less than half was freed again at this call site, and less than
+ * three quarters by all together. What a turn needs and frees is in no low point. Judged where
+ * events were kept.
  */
 static bool keeps_its_old(const struct stretch *site, const struct stretch *total,
 			  const struct survival_time *time, unsigned from, unsigned to)
 {
-	unsigned begin = to - (to - from) / 3;
-	unsigned kept = bin_of(time, time->events_ns);
+	unsigned third = (to - from) / 3, begin = from + third, middle = to - third;
+	unsigned kept = bin_of(time, time->events_ns), end;
 	struct sums sums;
-	if (time->events_ns > time->begin_ns && kept + 1 > begin)
+	if (time->events_ns > time->begin_ns && kept + 1 > begin) {
 		begin = kept + 1; /* the first whole bin */
-	if (begin >= to)
+		middle = (unsigned)most_of(middle, (begin + to) / 2);
+	}
+	begin = low_point(site, begin, middle);
+	end = low_point(site, middle, to);
+	if (end <= begin || !(sums_of(site, begin, end).bytes > 0))
+		end = to; /* it waited between them */
+	if (begin >= end)
 		return false;
-	sums = sums_of(site, begin, to);
+	sums = sums_of(site, begin, end);
 	return sums.bytes > 0 && sums.net_bytes >= sums.bytes / 2 &&
-	       sums_of(total, begin, to).net_bytes >= sums.bytes / 4;
+	       sums_of(total, begin, end).net_bytes >= sums.bytes / 4;
 }
 
 /* An hour at the same pace. */
@@ -245,16 +308,19 @@ static struct survival_growth judge_from(const struct stretch *site, const struc
 					 unsigned latest, bool is_failure)
 {
 	struct survival_growth out = { SURVIVAL_NOTHING, NAN, NAN, NAN };
-	unsigned to = last_bin(site, total, from);
+	struct stretch work = *site, work_of_all = *total;
+	unsigned to = last_bin(site, total, from), end = to;
 	double bin_s = ((double)time->end_ns - (double)time->begin_ns) / 1e9 / SURVIVAL_BINS;
 	double span_s = bin_s * ((double)to - from), half;
 	struct thirds thirds, all;
 
 	if (from > latest || bin_s < BIN_LEAST_S || (!is_failure && span_s < SPAN_LEAST_S))
 		return out;
-	thirds = thirds_of(site, from, to);
-	all = thirds_of(total, from, to);
-	if (!is_made_all_along(&thirds) || !keeps_its_pace(&thirds, &all, is_failure) ||
+	if (is_failure)
+		end = leave_out_idle(&work, &work_of_all, from, to);
+	thirds = thirds_of(&work, from, end);
+	all = thirds_of(&work_of_all, from, end);
+	if (!is_made_all_along(&thirds, is_failure) || !keeps_its_pace(&thirds, &all, is_failure) ||
 	    !keeps_its_old(site, total, time, from, to))
 		return out;
 	out.verdict = is_lasting(&thirds, span_s) ? SURVIVAL_LASTING : SURVIVAL_GROWING;

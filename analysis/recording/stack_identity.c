@@ -131,6 +131,7 @@ static void append_python(struct naming *naming, uint64_t addr)
 
 	append_text(naming, "python");
 	if (name && *name->function) {
+		naming->is_library = python_file_is_library(name->file);
 		append_text(naming, name->function);
 		append_text(naming, name->file);
 	} else {
@@ -227,9 +228,17 @@ static void naming_fini(struct naming *naming)
 /* What the place of a stack prints as; 0: it has none, or that depends on the time. */
 static uint32_t place_of(struct naming *naming, const uint64_t *addrs, uint32_t depth)
 {
-	for (uint32_t i = 0; i < depth; i++)
-		if (cuf_frame_is_python(addrs[i]))
-			return print_of(naming, addrs[i]);
+	uint32_t innermost = 0;
+
+	for (uint32_t i = 0; i < depth; i++) {
+		uint32_t print = cuf_frame_is_python(addrs[i]) ? print_of(naming, addrs[i]) : 0;
+
+		if (print && !naming->libraries[print])
+			return print;
+		innermost = innermost ? innermost : print;
+	}
+	if (innermost)
+		return innermost;
 	for (uint32_t i = 0; i < depth; i++) {
 		uint32_t print = print_of(naming, addrs[i]);
 

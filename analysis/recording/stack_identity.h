@@ -12,9 +12,10 @@
  *   address                   code in no known module, without a name
  * Inlined functions are frames of their own.
  *
- * The place of a stack is what a person means by "where": its innermost line of Python, else its
- * innermost native frame that is not of the C++ library. A container that grows has several call
- * sites, and one place.
+ * The place of a stack is what a person means by "where": its innermost line of the program's own
+ * Python, else of a library's, else its innermost native frame that is not of the C++ library. A
+ * container that grows has several call sites, and one place; so has what one line makes a
+ * framework keep.
  *
  * Contract: an address is named by the module that held it last (a stack has no time). symbols may
  * be NULL: then names are those of the recording. Damage costs merging, nothing else. Cost: one

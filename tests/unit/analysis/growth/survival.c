@@ -152,6 +152,55 @@ static void test_survival__at_a_limit_a_rise_keeps_pace_with_the_work(void **sta
 	assert_int_equal(survival_judge(&site, &site, &time, true).verdict, SURVIVAL_NOTHING);
 }
 
+/* A turn needs 40 MiB and frees them, and keeps 4: what a line does and what it keeps are one row.
+ * The last turn is at work when memory runs out. */
+static void test_survival__what_turns_need_and_free_hides_no_growth(void **state)
+{
+	struct survival_time time = lasting(24);
+	struct survival site = even(&time, 0, 1, 240, 0.4 * (double)MiB), full = site;
+	for (unsigned part = 0; part + 1 < SURVIVAL_PARTS; part++) {
+		double needs = (part % 3 ? -20.0 : 40.0) * (double)MiB;
+		site.parts[part].net_bytes += needs;
+		full.parts[part].net_bytes = needs;
+	}
+	assert_int_equal(survival_judge(&site, &site, &time, true).verdict, SURVIVAL_GROWING);
+	assert_int_equal(survival_judge(&full, &full, &time, true).verdict, SURVIVAL_NOTHING);
+}
+
+/* Large blocks are all recorded, so that no chance decides, and few turns are enough. */
+static void test_survival__where_memory_ran_out_few_large_blocks_are_enough(void **state)
+{
+	struct survival_time time = lasting(24);
+	struct survival site = even(&time, 0.13, 1, 13, 4.0 * (double)MiB);
+	struct survival burst = even(&time, 0.5, 0.6, 13, 4.0 * (double)MiB);
+	struct survival sampled = { 0 };
+	assert_int_equal(survival_judge(&site, &site, &time, true).verdict, SURVIVAL_GROWING);
+	assert_int_equal(survival_judge(&site, &site, &time, false).verdict, SURVIVAL_NOTHING);
+	assert_int_equal(survival_judge(&burst, &burst, &time, true).verdict, SURVIVAL_NOTHING);
+	for (unsigned i = 0; i < 13; i++)
+		add_block(&sampled, &time, 0.13 + 0.87 * (i + 0.5) / 13, SAMPLE_BYTES,
+			  SAMPLE_BYTES * SAMPLE_BYTES);
+	assert_int_equal(survival_judge(&sampled, &sampled, &time, true).verdict, SURVIVAL_NOTHING);
+}
+
+/* It gets no processor for half of the time, or its model is slow to answer. */
+static void test_survival__a_wait_of_the_whole_program_is_no_time_of_its_work(void **state)
+{
+	struct survival_time time = lasting(24);
+	struct survival site = even(&time, 0.13, 0.2, 40, (double)MiB), waits, works;
+	struct survival later = even(&time, 0.71, 1, 160, (double)MiB);
+	survival_add(&site, &later);
+	waits = works = site;
+	for (unsigned part = 0; part < SURVIVAL_PARTS; part++) {
+		works.parts[part].freed_bytes = (double)MiB;
+		waits.parts[part].freed_bytes = site.parts[part].bytes;
+	}
+	assert_int_equal(survival_judge(&site, &waits, &time, true).verdict, SURVIVAL_GROWING);
+	assert_int_equal(survival_judge(&site, &waits, &time, false).verdict, SURVIVAL_NOTHING);
+	/* others worked on: it was made in two bursts */
+	assert_int_equal(survival_judge(&site, &works, &time, true).verdict, SURVIVAL_NOTHING);
+}
+
 static void test_survival__parts_follow_each_other(void **state)
 {
 	struct survival_time time = lasting(24);
@@ -273,6 +322,9 @@ int main(void)
 		cmocka_unit_test(
 			test_survival__where_memory_ran_out_the_work_is_judged_however_late),
 		cmocka_unit_test(test_survival__at_a_limit_a_rise_keeps_pace_with_the_work),
+		cmocka_unit_test(test_survival__what_turns_need_and_free_hides_no_growth),
+		cmocka_unit_test(test_survival__where_memory_ran_out_few_large_blocks_are_enough),
+		cmocka_unit_test(test_survival__a_wait_of_the_whole_program_is_no_time_of_its_work),
 		cmocka_unit_test(test_survival__parts_follow_each_other),
 		cmocka_unit_test(test_survival__what_is_loaded_hides_no_growth),
 		cmocka_unit_test(test_survival__a_full_cache_with_random_eviction_is_nothing),

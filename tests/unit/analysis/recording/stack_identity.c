@@ -170,6 +170,31 @@ static void test_stack_identity__python_by_name_and_line(void **state)
 	maker_free_all(maker);
 }
 
+/* What one line makes a framework do is one place, whichever of its lines allocates. */
+static void test_stack_identity__a_place_is_a_line_of_the_program_itself(void **state)
+{
+	struct maker *maker = maker_new(&maker_small);
+	struct opened opened;
+	const struct reader *reader;
+	const uint64_t inner = cuf_frame_python(8, 5), outer = cuf_frame_python(8, 9);
+
+	maker_meta(maker, CUF_META_CODE, 7, "run\n/app/agent.py\n1");
+	maker_meta(maker, CUF_META_CODE, 8, "kick\n/usr/lib/python3/dist-packages/crew.py\n1");
+	add_stack(maker, 1, (uint64_t[]){ inner, cuf_frame_python(7, 3) }, 2);
+	add_stack(maker, 2, (uint64_t[]){ outer, cuf_frame_python(7, 3) }, 2);
+	add_stack(maker, 3, (uint64_t[]){ inner, cuf_frame_python(7, 4) }, 2);
+	add_stack(maker, 4, (uint64_t[]){ inner, outer }, 2); /* in a thread of the library */
+	add_stack(maker, 5, (uint64_t[]){ inner }, 1);
+	opened = open_merged(maker, NULL);
+	reader = opened.run.processes[0].reader;
+	assert_int_equal(reader_place(reader, 2), 1);
+	assert_int_equal(reader_place(reader, 3), 3);
+	assert_int_equal(reader_place(reader, 4), 4);
+	assert_int_equal(reader_place(reader, 5), 4);
+	run_fini(&opened.run);
+	maker_free_all(maker);
+}
+
 /* Two stacks of one call site, as modules of one file at two addresses have them. */
 static struct maker *two_stacks_of_one_site(void)
 {
@@ -241,6 +266,7 @@ int main(void)
 			folder_remove),
 		cmocka_unit_test(test_stack_identity__without_names_offsets_are_compared),
 		cmocka_unit_test(test_stack_identity__python_by_name_and_line),
+		cmocka_unit_test(test_stack_identity__a_place_is_a_line_of_the_program_itself),
 		cmocka_unit_test(test_stack_identity__the_sites_of_an_incident_are_summed),
 		cmocka_unit_test(test_stack_identity__growth_is_judged_over_the_site),
 	};
