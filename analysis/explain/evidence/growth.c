@@ -16,6 +16,7 @@
 #define PARALLEL_LEAST 4
 #define TASKS_LEAST 8
 #define PARALLEL_LEAST_BYTES (1ull << 20)
+#define PARALLEL_PART 4
 /* Rounds of work: one may be chance; less than this of what it holds now is no measure of it. */
 #define ROUNDS_LEAST 2
 #define ROUND_PART 32
@@ -140,6 +141,36 @@ static bool is_parallel(const struct build *build, const struct fact_site *site)
 	       (is_of_threads(build, site) || is_of_tasks(build, site));
 }
 
+/* The same line of the program. */
+static bool is_same_row(const struct build *build, const struct fact_site *site,
+			const struct fact_site *other)
+{
+	const struct reader *reader = build->run->processes[site->process].reader;
+
+	return site->kind == other->kind && site->process == other->process &&
+	       reader_place(reader, site->stack.id) == reader_place(reader, other->stack.id);
+}
+
+/* What a piece of work needs is more than its largest block: all that its line holds, where those
+ * blocks are a good part of it. */
+static bool is_of_parallel_row(const struct build *build, const struct fact_site *site)
+{
+	const struct facts *facts = build->facts;
+	uint64_t parallel = 0, row = 0;
+
+	if (is_parallel(build, site))
+		return true;
+	for (size_t i = 0; i < facts->leak_count; i++) {
+		const struct fact_site *other = &facts->leaks[i];
+		if (!is_same_row(build, site, other))
+			continue;
+		row += other->bytes;
+		if (other->class != CLASS_LEAK && is_parallel(build, other))
+			parallel += other->bytes;
+	}
+	return parallel && parallel * PARALLEL_PART >= row;
+}
+
 /* It has freed all that it made, more than once, and holds more now than ever: work that lasts as
  * long as a batch, and this one is larger. */
 static bool is_round(const struct fact_site *site)
@@ -158,7 +189,7 @@ static bool counts_as_leak(const struct build *build, const struct evidence *evi
 	if (site->class == CLASS_LEAK)
 		return true;
 	return site->class == CLASS_GROWING && failed && !site->is_doubling &&
-	       !is_loading(build, site) && !is_parallel(build, site) && !is_round(site);
+	       !is_loading(build, site) && !is_of_parallel_row(build, site) && !is_round(site);
 }
 
 /* Over all call sites of this process: leaks, and caches that stopped growing. */
@@ -300,6 +331,7 @@ static bool device_growth(struct build *build, struct evidence *evidence)
 struct patterns {
 	const struct fact_site *parallel, *doubling, *round;
 	uint64_t round_bytes, before_bytes; /* of all that go in rounds */
+	uint64_t doubling_bytes, parallel_bytes; /* of all of that kind */
 };
 
 static const struct fact_site *larger(const struct fact_site *most, const struct fact_site *site)
@@ -317,14 +349,20 @@ static struct patterns find_patterns(const struct build *build, const struct evi
 			continue;
 		if (is_parallel(build, site))
 			found.parallel = larger(found.parallel, site);
-		if (site->is_doubling)
+		if (site->is_doubling) {
 			found.doubling = larger(found.doubling, site);
+			found.doubling_bytes += site->bytes;
+		}
 		if (!is_round(site) || site->is_doubling)
 			continue;
 		found.round = larger(found.round, site);
 		found.round_bytes += site->bytes;
 		found.before_bytes += site->before_bytes;
 	}
+	for (size_t i = 0; found.parallel && i < build->facts->leak_count; i++)
+		if (is_same_row(build, found.parallel, &build->facts->leaks[i]) &&
+		    is_of_parallel_row(build, &build->facts->leaks[i]))
+			found.parallel_bytes += build->facts->leaks[i].bytes;
 	return found;
 }
 
@@ -335,10 +373,10 @@ static void set_pattern(struct build *build, struct evidence *evidence)
 
 	if (found.parallel) {
 		metrics[METRIC_host_parallel] = found.parallel->count;
-		metrics[METRIC_host_each] = found.parallel->bytes / found.parallel->count;
+		metrics[METRIC_host_each] = found.parallel_bytes / found.parallel->count;
 		metrics[METRIC_host_fewer] =
 			found.parallel->count - (found.parallel->count + 2) / 3;
-		metrics[METRIC_host_at_once] = found.parallel->bytes;
+		metrics[METRIC_host_at_once] = found.parallel_bytes;
 		evidence->signals[SIGNAL_host_parallel].stack = found.parallel->stack.id;
 	}
 	if (found.round) {
@@ -348,6 +386,8 @@ static void set_pattern(struct build *build, struct evidence *evidence)
 	}
 	if (found.doubling) {
 		metrics[METRIC_host_doubled] = found.doubling->largest_bytes;
+		metrics[METRIC_host_doublers] =
+			most_of(found.doubling_bytes, found.doubling->largest_bytes);
 		evidence->signals[SIGNAL_host_doubling].stack = found.doubling->stack.id;
 	}
 }

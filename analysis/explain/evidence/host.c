@@ -274,7 +274,7 @@ static void set_growth(const struct fact_process *process, struct evidence *evid
 		     evidence_ratio(known_or_zero(metrics[METRIC_host_round]),
 				    metrics[METRIC_rss]));
 	evidence_set(evidence, SIGNAL_host_doubling,
-		     evidence_ratio(known_or_zero(metrics[METRIC_host_doubled]),
+		     evidence_ratio(known_or_zero(metrics[METRIC_host_doublers]),
 				    metrics[METRIC_rss]));
 }
 
