@@ -9,7 +9,7 @@ cause, its first screen has the scenario's own line, and the first advice is the
 report has no cause and nothing is called a leak.
 
 --framework: "plain" (the default) or those of build/frameworks, or NAME=PYTHON. --only: a pattern of "framework scenario form store
-end [bounded]". --sample: so many of them, chosen by a fixed seed. --keep: each recording stays in DIR with its truth; what is there
+end [bounded]". --sample: so many of them, chosen by --from. --keep: each recording stays in DIR with its truth; what is there
 already is judged again, not played again. --tap prints one line for each.
 Prints a table by framework and form, and what was said instead; 1 when less than 95 % are right, or when a bounded one raised an alarm.
 """
@@ -153,7 +153,7 @@ class Bench:
             name, _, python = word.partition("=")
             self.add(name, python or (sys.executable if name == "plain" else str(self.build / f"frameworks/{name}/bin/python")))
         if options.sample:
-            self.rows = random.Random(1).sample(self.rows, min(options.sample, len(self.rows)))
+            self.rows = random.Random(options.first).sample(self.rows, min(options.sample, len(self.rows)))
 
     def add(self, name, python):
         if not pathlib.Path(python).exists():

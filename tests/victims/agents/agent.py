@@ -112,6 +112,13 @@ def run(agent, form, pause):
 
 # ---- its end ----
 
+def or_wait_for_ever(ignored):
+    """A thread that has no memory to begin with leaves its pool waiting."""
+    if ignored.exc_type is MemoryError:
+        give_up()
+    sys.__unraisablehook__(ignored)
+
+
 def limit(kind, field, room):
     status = pathlib.Path("/proc/self/status").read_text()
     now = int(status.split(field + ":")[1].split()[0]) * KIB
@@ -146,7 +153,8 @@ def main():
     module = importlib.import_module(framework if framework == "plain" else "with_" + framework)
     tell(module, scenario, store, "bounded" in flags)
     agent = module.SCENARIOS[scenario]("bounded" in flags, store == "own", seed)
-    set_limit(end, form == "threads" or framework == "crewai", agent.room_mib * MIB) # CrewAI has threads of its own
+    sys.unraisablehook = or_wait_for_ever
+    set_limit(end, form != "sync" or framework == "crewai", agent.room_mib * MIB) # an event loop has threads, and so has CrewAI
     try:
         run(agent, form, chance.choice((0, 0.0005, 0.002)))
     except (MemoryError, RuntimeError) as error:

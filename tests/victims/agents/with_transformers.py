@@ -69,14 +69,14 @@ class Graph(Serving):
 
 
 class Batch(work.Fanout):
-    """All requests are worked on at once: as one batch, or in tasks and threads."""
+    """All requests are worked on at once: as one batch, or in tasks and threads. The first batches were small."""
     do = "at the same time"
-    room_mib = 240
+    room_mib, rounds = 240, (3, 6)
 
     def __init__(self, bounded, own, seed):
         super().__init__(bounded, own, seed)
         torch.set_num_threads(1)
-        self.model = make_model()
+        self.model = make_model(vocabulary=2048)
 
     def answer(self, turn):
         with torch.no_grad():
