@@ -92,13 +92,28 @@ static void add_loaded(const struct fact_site *site, struct growth_sums *sums)
 	sums->churn_bytes = site->churn_bytes;
 }
 
+/* At most at one time since then; CUF_UNKNOWN: not sampled. */
+static uint64_t threads_since(const struct fact_process *process, uint64_t time_ns)
+{
+	uint64_t most = CUF_UNKNOWN;
+
+	for (size_t i = 0; i < process->timeline_count; i++) {
+		const struct fact_sample *sample = &process->timeline[i];
+		if (sample->time_ns >= time_ns && is_known(sample->thread_count))
+			most = most_of(known_or_zero(most), sample->thread_count);
+	}
+	return most;
+}
+
 /* Live blocks of about one size, one for each of several threads: work of the same time. A thread
  * that found no segment in the ring has blocks without events; half of them must have some. Threads
  * that come and go one after another are a few at a time. */
 static bool is_of_threads(const struct build *build, const struct fact_site *site)
 {
 	uint64_t known = least_of(site->alloc_count, site->count);
-	uint64_t at_a_time = build->facts->processes[site->process].host.thread_count;
+	const struct fact_process *process = &build->facts->processes[site->process];
+	uint64_t at_a_time = least_of(process->host.thread_count,
+				      threads_since(process, site->first_ns));
 
 	return site->is_alike && site->count >= PARALLEL_LEAST && site->threads >= PARALLEL_LEAST &&
 	       known * 2 >= site->count && site->threads * 4ull >= known * 3 &&

@@ -69,8 +69,17 @@ class ToolCache(Agent):
 
 
 class Delegates(Agent):
-    """A tool that runs in a thread of its own, another one each time; its outputs are kept."""
+    """A tool that runs in a thread of its own, another one each time; its outputs are kept. Many threads read an index at first."""
     documents = (2048, 4096)
+
+    def __init__(self, bounded, own, seed):
+        super().__init__(bounded, own, seed)
+        ready = threading.Barrier(80)
+        workers = [threading.Thread(target=lambda: (bytearray(MIB), ready.wait())) for _ in range(80)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
 
     def look_up(self, turn):
         self.kept.append(word(turn) * (self.size // 9)) # here: delegates
