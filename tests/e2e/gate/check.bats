@@ -185,6 +185,17 @@ valid() {
 	holds out 'the baseline does not have it'
 }
 
+@test "what is there at the end is compared with the end of the baseline, not with its peak" {
+	record small.cuf 1
+	record large.cuf 6
+	"$cuflight" baseline -q small.cuf -o small.json
+	sed '/allocate_workspace/s/"peak": \[25165824, 25165824, 25165824/"peak": [50331648, 50331648, 50331648/' small.json >peak.json
+	[ "$(diff small.json peak.json | grep -c '^>')" = 1 ]
+	expect 1 check large.cuf -b peak.json 'device.end <= +0%'
+	holds out '25.1 MiB, before 24.0 MiB, 1 block'
+	holds out allocate_workspace
+}
+
 @test "cuflight.ini is found upwards, and has sections" {
 	record leak.cuf 4
 	mkdir -p project/deep
