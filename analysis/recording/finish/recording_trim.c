@@ -294,7 +294,9 @@ static int trim(struct copy *copy, const char *path, uint64_t *saved)
 		return -1;
 	if (file_writers(copy->from) != FILE_HAS_NO_WRITER)
 		return RECORDING_IN_USE;
-	if (least_used(&copy->header) > (uint64_t)before.st_blocks * 512 / 2)
+	/* one that was trimmed has no more to give */
+	if (copy->header.reserved_bytes ||
+	    least_used(&copy->header) > (uint64_t)before.st_blocks * 512 / 2)
 		return RECORDING_KEPT;
 	if (snprintf(fresh, sizeof fresh, "%s.trim-XXXXXX", path) >= (int)sizeof fresh) {
 		errno = ENAMETOOLONG;
