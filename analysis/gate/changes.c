@@ -8,8 +8,6 @@
 #include "analysis/recording/host_weight.h"
 #include "analysis/replay/replay.h"
 
-#define BYTES_SANE ((uint64_t)1 << 57) /* larger blocks are damage */
-
 enum gate_group group_of_kind(unsigned kind, unsigned flags)
 {
 	if (kind == CUF_KIND_PINNED || kind == CUF_KIND_REGISTERED)
@@ -69,14 +67,15 @@ static bool has_python(const struct reader *reader, uint32_t id)
 	return false;
 }
 
-static void find_python(struct changes *changes)
+bool *python_stacks(const struct reader *reader, size_t *count)
 {
-	const struct reader *reader = changes->process->reader;
+	bool *is_python;
 
-	changes->stack_count = reader_count(reader, CUF_SEC_STACK_INDEX) + 1;
-	changes->is_python = xalloc_zeroed(changes->stack_count, sizeof *changes->is_python);
-	for (uint32_t i = 1; i < changes->stack_count; i++)
-		changes->is_python[i] = has_python(reader, i);
+	*count = reader_count(reader, CUF_SEC_STACK_INDEX) + 1;
+	is_python = xalloc_zeroed(*count, sizeof *is_python);
+	for (uint32_t i = 1; i < *count; i++)
+		is_python[i] = has_python(reader, i);
+	return is_python;
 }
 
 static bool next_host(struct changes *changes, struct change *change)
@@ -110,7 +109,7 @@ void changes_begin(struct changes *changes, const struct run_process *process, e
 		return;
 	}
 	changes->stream = host_stream_new(process->reader);
-	find_python(changes);
+	changes->is_python = python_stacks(process->reader, &changes->stack_count);
 }
 
 bool changes_next(struct changes *changes, struct change *change)

@@ -39,4 +39,7 @@ void changes_end(struct changes *changes);
  * or memory of another owner. */
 enum gate_group group_of_kind(unsigned kind, unsigned flags);
 
+/* Which stacks have a frame of Python, by id; heap memory. */
+bool *python_stacks(const struct reader *reader, size_t *count);
+
 #endif

@@ -83,8 +83,3 @@ const struct gate_measure *gate_measure_find(const char *name, size_t length)
 			return &gate_measures[i];
 	return NULL;
 }
-
-bool gate_value_exact(const struct gate_value *value)
-{
-	return value->value != CUF_UNKNOWN && value->low == value->high;
-}

@@ -79,6 +79,4 @@ struct gate_value {
 	const char *why; /* a clause: why the bounds differ, or why it is unknown; "" observed */
 };
 
-bool gate_value_exact(const struct gate_value *value);
-
 #endif

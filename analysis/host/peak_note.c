@@ -4,8 +4,6 @@
 #include <string.h>
 #include "analysis/base/numbers.h"
 
-#define BYTES_SANE ((uint64_t)1 << 57)
-
 static bool is_sane(const struct cuf_host_peak_site *site)
 {
 	return site->exact_bytes <= BYTES_SANE && site->weight_bytes <= BYTES_SANE &&

@@ -65,6 +65,9 @@ struct reader {
 	struct reader_sweeps *sweeps; /* by section; never NULL */
 };
 
+/* No block is larger: what claims to be is damage. */
+#define BYTES_SANE ((uint64_t)1 << 57)
+
 int reader_open(const char *path, struct reader **out, struct reader_error *error);
 /* Of a recording that is being written: copies DEVICES anew, for a later moment. */
 void reader_look_again(struct reader *reader);

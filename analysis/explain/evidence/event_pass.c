@@ -6,7 +6,6 @@
 #include "analysis/replay/replay.h"
 
 #define SMALL_SHARE 16384u /* blocks below this part of the device are small */
-#define BYTES_SANE ((uint64_t)1 << 57) /* larger blocks are damage */
 
 /* Keeps one of `stride` sizes; doubles the stride when the array is full. */
 static void keep_freed_size(struct freed_sizes *freed, uint64_t bytes)

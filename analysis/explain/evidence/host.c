@@ -6,7 +6,6 @@
 #include "analysis/replay/replay.h"
 
 #define LATE_NS 1000000000ull
-#define BYTES_SANE ((uint64_t)1 << 57) /* larger blocks are damage */
 #define ROUNDED_LEAST 65536 /* PyTorch's pinned allocator rounds small blocks, too: too little */
 
 /* ---- page-locked memory ---- */

@@ -19,7 +19,6 @@ enum {
 	DEPTH_SHARE = 50, /* nor do those that hold less than a fiftieth */
 	CLASSES_NAMED = 12
 };
-#define BYTES_SANE ((uint64_t)1 << 57) /* larger blocks are damage */
 #define SMALL_SHARE 4096u /* blocks smaller than this part of the device are in no family */
 
 /* Live blocks of one size. */

@@ -15,7 +15,6 @@
 #include "analysis/base/key_values.h"
 
 enum { PINS_MAX = 8, ARENAS_MANY = 8 };
-#define BYTES_SANE ((uint64_t)1 << 57) /* larger blocks are damage */
 #define NOTABLE_BYTES (16ull << 20) /* below this nobody looks for where memory went */
 #define NOTABLE_SHARE 0.3 /* of what the allocator holds */
 #define ARENA_BYTES_OLD (256ull << 10) /* CPython's arenas to 3.9, */

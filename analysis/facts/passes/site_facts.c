@@ -18,7 +18,6 @@
 enum { ROWS_DEFAULT = 1000, STALL_PARTS = 5 /* a fifth of the time is long */ };
 #define DEVICE_CLOCK_NS 1000ull
 #define HOST_CLOCK_NS 10000000ull /* a coarse clock, kept in milliseconds */
-#define BYTES_SANE ((uint64_t)1 << 57)
 
 struct rows {
 	struct fact_site *items;

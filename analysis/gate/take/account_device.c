@@ -5,7 +5,6 @@
 #include "analysis/base/numbers.h"
 #include "analysis/facts/facts.h"
 
-#define BYTES_SANE ((uint64_t)1 << 57) /* larger blocks are damage */
 static const char *const overwritten =
 	"events were overwritten; record with a larger --size";
 

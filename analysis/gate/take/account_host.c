@@ -7,6 +7,7 @@
 #include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
 #include "analysis/facts/facts.h"
+#include "analysis/gate/changes.h"
 #include "analysis/host/heap.h"
 #include "analysis/recording/host_weight.h"
 
@@ -30,28 +31,6 @@ struct walk {
 	struct host_estimate end[2];
 };
 static const enum gate_group groups[2] = { GROUP_HOST, GROUP_PYTHON };
-
-static bool has_python(const struct reader *reader, uint32_t id)
-{
-	uint32_t depth;
-	uint8_t stop;
-	const uint64_t *addrs = reader_stack(reader, id, &depth, &stop);
-
-	for (uint32_t i = 0; i < depth; i++)
-		if (cuf_frame_is_python(addrs[i]))
-			return true;
-	return false;
-}
-
-static void find_python(struct walk *walk)
-{
-	const struct reader *reader = walk->from->recorded->reader;
-
-	walk->stack_count = reader_count(reader, CUF_SEC_STACK_INDEX) + 1;
-	walk->is_python = xalloc_zeroed(walk->stack_count, sizeof *walk->is_python);
-	for (uint32_t i = 1; i < walk->stack_count; i++)
-		walk->is_python[i] = has_python(reader, i);
-}
 
 static bool is_of(const struct walk *walk, int which, uint32_t stack)
 {
@@ -219,7 +198,7 @@ void account_host(const struct account_process *from)
 	walk.means = host_means_of(reader, &from->recorded->meta);
 	if (reader->header.work_end_ns)
 		walk.end_ns = reader->header.work_end_ns;
-	find_python(&walk);
+	walk.is_python = python_stacks(walk.from->recorded->reader, &walk.stack_count);
 	totals = take_end(&walk);
 	find_peaks(&walk);
 	take_peak_sites(&walk);

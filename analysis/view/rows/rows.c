@@ -293,8 +293,6 @@ void rows_fill_phase(struct rows *rows, struct block_row *block)
 
 /* ---- blocks ---- */
 
-#define BYTES_SANE ((uint64_t)1 << 57) /* larger blocks are damage */
-
 struct block_row rows_device_block(struct rows *rows, uint32_t process,
 				   const struct cuf_block *block)
 {
