@@ -10,7 +10,6 @@
 #include <link.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/mman.h>
 #include "interpose/code/module_symbols.h"
 #include "interpose/code/modules.h"
 #include "interpose/objects/loaded.h"
@@ -18,7 +17,6 @@
 #include "interpose/platform/guarded_copy.h"
 #include "interpose/platform/side_stack.h"
 #include "interpose/platform/sort.h"
-#include "interpose/platform/sys.h"
 #include "interpose/store/meta.h"
 #include "interpose/store/recording.h"
 #include "interpose/platform/laws.h"
@@ -43,7 +41,7 @@ static struct table {
 	struct cuf_pair objects[OBJECTS_MAX];
 	struct cuf_symbol_pieces pieces;
 	char name[NAME_BYTES_MAX];
-} *table;
+} table; /* no map is made at an exit */
 static unsigned found_count, seen_count;
 /* how many more symbols this request may read */
 static uint64_t symbols_left;
@@ -52,9 +50,9 @@ static uint32_t in_use;
 /* The child's recording gets the names again. */
 static void forget_seen(void)
 {
+	if (seen_count) /* else its pages were never touched */
+		memset(table.seen, 0, sizeof table.seen);
 	in_use = seen_count = 0;
-	if (table)
-		memset(table->seen, 0, sizeof table->seen);
 }
 CUF_AT_FORK_CHILD(forget_seen);
 
@@ -70,7 +68,7 @@ static bool mark_seen(uint64_t address)
 	uint64_t at = address * 0x9E3779B97F4A7C15ull >> 50;
 
 	for (unsigned i = 0; i < SEEN_SLOTS; i++, at++) {
-		uint64_t *slot = &table->seen[at % SEEN_SLOTS];
+		uint64_t *slot = &table.seen[at % SEEN_SLOTS];
 
 		if (*slot == address || seen_count > SEEN_SLOTS / 2)
 			return false;
@@ -86,7 +84,7 @@ static bool mark_seen(uint64_t address)
 static void collect_address(uint64_t address)
 {
 	if (found_count < ADDRESSES_MAX && !cuf_frame_is_python(address) && mark_seen(address))
-		table->found[found_count++] = (struct cuf_pair){ address, 0 };
+		table.found[found_count++] = (struct cuf_pair){ address, 0 };
 }
 
 static void collect_frames(uint64_t first, uint64_t count)
@@ -115,7 +113,7 @@ static unsigned lower_bound(uint64_t address, unsigned from, unsigned to)
 	while (from < to) {
 		unsigned middle = from + (to - from) / 2;
 
-		if (table->found[middle].key < address)
+		if (table.found[middle].key < address)
 			from = middle + 1;
 		else
 			to = middle;
@@ -139,8 +137,8 @@ static void match_symbol(const ElfW(Sym) *symbol, uintptr_t names, void *context
 	if ((symbol->st_info & 15) != STT_FUNC || !symbol->st_shndx || !symbol->st_size)
 		return;
 	n = lower_bound(start + 1, search->from, search->to);
-	for (; n < search->to && table->found[n].key - 1 < end; n++)
-		table->found[n].value = names + symbol->st_name;
+	for (; n < search->to && table.found[n].key - 1 < end; n++)
+		table.found[n].value = names + symbol->st_name;
 }
 
 /* Another thread may close the object meanwhile, and then its link map is gone too. */
@@ -162,7 +160,7 @@ static bool find_object(uint64_t address, struct cuf_loaded *object, struct link
 /* The first of the sorted addresses from here on that is not in this object. */
 static unsigned end_of(const struct cuf_loaded *object, unsigned from)
 {
-	while (from < found_count && table->found[from].key - 1 < object->end)
+	while (from < found_count && table.found[from].key - 1 < object->end)
 		from++;
 	return from;
 }
@@ -175,24 +173,24 @@ static void name_in_object(unsigned from)
 	struct cuf_loaded object;
 	struct link_map map;
 
-	if (!symbols_left || !find_object(table->found[from].key, &object, &map))
+	if (!symbols_left || !find_object(table.found[from].key, &object, &map))
 		return;
 	/* the names belong to the object that META has there */
-	cuf_modules_note_going(table->found[from].key - 1);
+	cuf_modules_note_going(table.found[from].key - 1);
 	search.to = end_of(&object, from);
 	search.bias = map.l_addr;
-	symbols_left -= cuf_module_symbols(&table->pieces, map.l_addr, (uintptr_t)map.l_ld,
+	symbols_left -= cuf_module_symbols(&table.pieces, map.l_addr, (uintptr_t)map.l_ld,
 					   symbols_left, match_symbol, &search);
 	for (unsigned n = from; n < search.to; n++) {
-		uint64_t address = table->found[n].key;
+		uint64_t address = table.found[n].key;
 		size_t bytes = 0;
 
-		if (table->found[n].value)
-			bytes = cuf_guarded_copy_part(table->name, table->found[n].value,
+		if (table.found[n].value)
+			bytes = cuf_guarded_copy_part(table.name, table.found[n].value,
 						      NAME_BYTES_MAX);
-		bytes = strnlen(table->name, bytes);
+		bytes = strnlen(table.name, bytes);
 		if (bytes && is_unchanged(address, &object, generation))
-			cuf_meta_text(CUF_META_FUNCTION, address, table->name, bytes);
+			cuf_meta_text(CUF_META_FUNCTION, address, table.name, bytes);
 	}
 }
 
@@ -201,42 +199,31 @@ static void name_all(void *unused)
 {
 	unsigned objects = 0;
 
-	cuf_sort_pairs(table->found, found_count);
+	cuf_sort_pairs(table.found, found_count);
 	for (unsigned from = 0, to; from < found_count && objects < OBJECTS_MAX; from = to) {
 		struct cuf_loaded object;
 		struct link_map map;
 
 		to = from + 1;
-		if (!find_object(table->found[from].key, &object, &map))
+		if (!find_object(table.found[from].key, &object, &map))
 			continue;
 		to = end_of(&object, to);
-		table->objects[objects++] = (struct cuf_pair){
-			cuf_module_name_bytes(&table->pieces, map.l_addr, (uintptr_t)map.l_ld), from
+		table.objects[objects++] = (struct cuf_pair){
+			cuf_module_name_bytes(&table.pieces, map.l_addr, (uintptr_t)map.l_ld), from
 		};
 	}
-	cuf_sort_pairs(table->objects, objects);
+	cuf_sort_pairs(table.objects, objects);
 	for (unsigned i = 0; i < objects; i++)
-		name_in_object((unsigned)table->objects[i].value);
+		name_in_object((unsigned)table.objects[i].value);
 }
 
 /* ---- requests ---- */
 
-/*
- * false: another request is being served, or the table cannot be mapped. The latter is attempted
- * once.
- */
+/* false: another request is being served. */
 static bool begin_request(uint64_t symbols_max)
 {
 	if (__atomic_exchange_n(&in_use, 1, __ATOMIC_ACQUIRE))
 		return false;
-	if (!table) {
-		long at = cuf_sys_mmap(NULL, sizeof *table, PROT_READ | PROT_WRITE,
-				       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-		if (cuf_sys_failed(at))
-			return false; /* stays in use */
-		table = (struct table *)at;
-	}
 	found_count = 0;
 	symbols_left = symbols_max;
 	return true;

@@ -4,8 +4,8 @@
  * written into META, so a report can name functions when the container's files are gone. With the
  * files the analysis finds more.
  *
- * Contract: cold (failures, dlclose and the end), bounded, no lock, no allocation except one
- * mapping. One caller at a time; a request made meanwhile is dropped. Names are as in the symbol
+ * Contract: cold (failures, dlclose and the end), bounded, no lock, no allocation.
+ * One caller at a time; a request made meanwhile is dropped. Names are as in the symbol
  * table, not demangled. A name belongs to the module that META has at the address then.
  */
 #ifndef CUF_SYMBOLIZE_H

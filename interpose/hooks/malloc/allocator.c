@@ -143,31 +143,31 @@ void cuf_allocator_describe(void)
 
 /* ---- resident memory ---- */
 
-/* The kernel walks all page tables for smaps, in the program's own time. */
+/*
+ * The kernel walks all page tables for smaps, in the program's own time, and writes a kilobyte for
+ * each mapping: a thread has two.
+ */
 #define SMAPS_RESIDENT_MAX (128ull << 20)
 #define SMAPS_RESIDENT_MAX_AT_END (16ull << 20)
-
-/* A process that has doubled may have other kinds of memory than before. */
-static bool is_smaps_due(enum cuf_moment moment)
-{
-	static uint64_t read_at_bytes;
-	uint64_t bytes = cuf_process_maps_resident_bytes(), most = SMAPS_RESIDENT_MAX;
-	if (moment == CUF_MOMENT_INCIDENT)
-		return true;
-	if (moment == CUF_MOMENT_END)
-		most = SMAPS_RESIDENT_MAX_AT_END;
-	if (bytes > most || (cuf_process_maps_are_known() && bytes < 2 * read_at_bytes))
-		return false;
-	read_at_bytes = bytes;
-	return true;
-}
+enum { SMAPS_THREADS_MAX_AT_END = 16 };
 
 static bool read_maps(enum cuf_moment moment, struct cuf_process_maps *maps)
 {
+	static uint64_t read_at_bytes;
 	const struct cuf_recorder_status status = cuf_recorder_status();
-	if (!is_smaps_due(moment))
-		return cuf_process_maps_update(maps);
-	return cuf_process_maps_read(maps, status.start, status.bytes);
+	const struct cuf_process_size size = cuf_process_size();
+	bool is_end = moment == CUF_MOMENT_END, is_known = cuf_process_maps_are_known();
+	bool has_many_threads = is_end && size.threads > SMAPS_THREADS_MAX_AT_END;
+	uint64_t most = is_end ? SMAPS_RESIDENT_MAX_AT_END : SMAPS_RESIDENT_MAX;
+
+	/* a process that has doubled may have other kinds of memory than before */
+	if (moment == CUF_MOMENT_INCIDENT ||
+	    (size.resident_bytes <= most && !has_many_threads &&
+	     (!is_known || size.resident_bytes >= 2 * read_at_bytes))) {
+		read_at_bytes = size.resident_bytes;
+		return cuf_process_maps_read(maps, status.start, status.bytes);
+	}
+	return (is_known || has_many_threads) && cuf_process_maps_update(maps);
 }
 
 /* By kind of map, and the sums of mmap=1. Keys are those of abi/FORMAT.md. */

@@ -123,7 +123,7 @@ static size_t parse_lines(struct cuf_process_maps *maps, uint64_t **sum, size_t 
 /* ---- the kernel's counters ---- */
 
 struct counters {
-	uint64_t anonymous_bytes, file_bytes, shared_bytes, swap_bytes;
+	uint64_t anonymous_bytes, file_bytes, shared_bytes, swap_bytes, threads;
 };
 
 /* The last whole reading of smaps, and the counters of that time. */
@@ -136,7 +136,7 @@ static struct {
 static void forget_base(void) { base.maps.whole = false; }
 CUF_AT_FORK_CHILD(forget_base);
 
-/* "RssAnon:	     132 kB" */
+/* "RssAnon:	     132 kB"; the threads are a number without a unit */
 static uint64_t counter(const char *text, const char *key)
 {
 	const char *line = strstr(text, key);
@@ -158,6 +158,7 @@ static bool read_counters(struct counters *counters)
 	counters->file_bytes = counter(text, "\nRssFile:");
 	counters->shared_bytes = counter(text, "\nRssShmem:");
 	counters->swap_bytes = counter(text, "\nVmSwap:");
+	counters->threads = counter(text, "\nThreads:") / 1024;
 	return true;
 }
 
@@ -206,7 +207,7 @@ bool cuf_process_maps_read(struct cuf_process_maps *maps, uintptr_t own, size_t 
 bool cuf_process_maps_update(struct cuf_process_maps *maps)
 {
 	struct counters now;
-	if (!base.maps.whole || !read_counters(&now))
+	if (!read_counters(&now))
 		return false;
 	*maps = base.maps;
 	maps->anonymous_bytes += maps->heap_bytes; /* the counters do not tell them apart */
@@ -215,6 +216,7 @@ bool cuf_process_maps_update(struct cuf_process_maps *maps)
 	add_change(&maps->file_bytes, base.counters.file_bytes, now.file_bytes);
 	add_change(&maps->shared_bytes, base.counters.shared_bytes, now.shared_bytes);
 	maps->swap_bytes = now.swap_bytes;
+	maps->whole = true;
 	maps->rss_bytes = maps->anonymous_bytes + maps->stack_bytes + maps->file_bytes +
 			  maps->file_private_bytes + maps->shared_bytes + maps->recorder_bytes;
 	return true;
@@ -222,10 +224,12 @@ bool cuf_process_maps_update(struct cuf_process_maps *maps)
 
 bool cuf_process_maps_are_known(void) { return base.maps.whole; }
 
-uint64_t cuf_process_maps_resident_bytes(void)
+struct cuf_process_size cuf_process_size(void)
 {
 	struct counters now;
 	if (!read_counters(&now))
-		return 0;
-	return now.anonymous_bytes + now.file_bytes + now.shared_bytes;
+		return (struct cuf_process_size){ 0 };
+	return (struct cuf_process_size){
+		now.anonymous_bytes + now.file_bytes + now.shared_bytes, now.threads
+	};
 }

@@ -36,14 +36,18 @@ bool cuf_process_maps_read(struct cuf_process_maps *maps, uintptr_t own, size_t 
 /*
  * The same from the kernel's counters (/proc/self/status): what came and went since the last whole
  * reading of smaps is added to anonymous_bytes (with the heap), file_bytes and shared_bytes. The
- * other sums are those of then. False: there was no such reading, or there are no counters.
+ * other sums are those of then. Without such a reading these three are all there is, and the
+ * recording is in file_bytes. False: there are no counters.
  */
 bool cuf_process_maps_update(struct cuf_process_maps *maps);
 
 /* Whether there was one, in this process. */
 bool cuf_process_maps_are_known(void);
 
-/* Resident memory by the kernel's counters; 0: unknown. */
-uint64_t cuf_process_maps_resident_bytes(void);
+/* By the kernel's counters; 0: unknown. */
+struct cuf_process_size {
+	uint64_t resident_bytes, threads;
+};
+struct cuf_process_size cuf_process_size(void);
 
 #endif

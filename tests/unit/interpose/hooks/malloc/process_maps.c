@@ -43,9 +43,25 @@ static void test_process_maps__what_is_touched_is_seen_where_it_belongs(void **s
 	munmap(shared, 4 * MiB);
 }
 
+/* As a process with many threads has it at its end: smaps was never read. The first test of all. */
+static void test_process_maps__the_counters_do_without_a_reading(void **state)
+{
+	struct cuf_process_maps maps;
+	struct cuf_process_size size = cuf_process_size();
+	assert_false(cuf_process_maps_are_known());
+	assert_true(cuf_process_maps_update(&maps));
+	assert_true(maps.whole && maps.anonymous_bytes && maps.file_bytes);
+	assert_int_equal(sum(&maps), maps.rss_bytes);
+	assert_in_range(maps.rss_bytes, size.resident_bytes - MiB, size.resident_bytes + MiB);
+#if !defined __SANITIZE_THREAD__ /* which has a thread of its own */
+	assert_int_equal(1, size.threads);
+#endif
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_process_maps__the_counters_do_without_a_reading),
 		cmocka_unit_test(test_process_maps__sorts_sum_to_the_whole),
 		cmocka_unit_test(test_process_maps__what_is_touched_is_seen_where_it_belongs),
 	};
