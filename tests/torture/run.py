@@ -41,8 +41,8 @@ ROOM_BYTES = 1 << 30 # for one program's recordings: each of its processes has o
 ADDRESS_LIMITS = [1536 << 20, 4 << 30] # more than the threads' arenas of glibc take
 GROUP_LIMITS = [128 << 20, 512 << 20]
 PLUGINS = 4 # copies of the plugin, each an object of its own: OPENED / 2 of loaders.c
-# the recorder's, and those of mimalloc 2.0 about sizes, in the order of the threads that came by
-OTHERS_LINES = ('cuflight: ', 'mimalloc: error: (mi_)aligned_alloc requires the size')
+# the recorder's, and those of mimalloc 2.0 about sizes, whose halves come as its threads do
+OTHERS_LINES = re.compile(r'cuflight: |(mimalloc: error: )*(\(mi_\)aligned_alloc requires the size|$)')
 ALLOCATORS = ['libjemalloc.so.2', 'libtcmalloc_minimal.so.4', 'libmimalloc.so.2']
 
 
@@ -185,7 +185,7 @@ class Case:
 				raise
 		errors = [re.sub(r'0x[0-9a-f]+', '0x...', line) # of an allocator that ends the program
 		          for line in errors.decode(errors='replace').splitlines()
-		          if not line.startswith(OTHERS_LINES)]
+		          if not OTHERS_LINES.match(line)]
 		return process.returncode, output.decode(errors='replace'), errors
 
 	def compare(self):
